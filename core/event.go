@@ -1,0 +1,41 @@
+package core
+
+import "encoding/json"
+
+// EventVersion is the version of the event format written today.
+const EventVersion = 1
+
+// The events of a frame's life. The agents' events stand with the agents.
+const (
+	FrameCreated        = "FrameCreated"
+	FramePlanned        = "FramePlanned"
+	FrameActivated      = "FrameActivated"
+	FrameUpdated        = "FrameUpdated"
+	FrameCompleted      = "FrameCompleted"
+	FrameReopened       = "FrameReopened"
+	FrameInvalidated    = "FrameInvalidated"
+	ContextInjected     = "ContextInjected"
+	SuggestionMade      = "SuggestionMade"
+	SuggestionActed     = "SuggestionActed"
+	CompactionRequested = "CompactionRequested"
+	SummaryStored       = "SummaryStored"
+	SubagentDetected    = "SubagentDetected"
+	SubagentCompleted   = "SubagentCompleted"
+	SubagentError       = "SubagentError"
+)
+
+// An Event is one entry of the append-only log: what happened, when, and to
+// which frame, session or agent.
+type Event struct {
+	V             int             `json:"v"`
+	Seq           int64           `json:"seq"` // given by the store, rises by one with each event
+	TS            Millis          `json:"ts"`
+	Event         string          `json:"event"`
+	Session       string          `json:"session,omitempty"`
+	ParentSession string          `json:"parentSession,omitempty"`
+	Frame         string          `json:"frame,omitempty"`
+	SubagentID    string          `json:"subagent_id,omitempty"`
+	Depth         int             `json:"depth,omitempty"` // levels below the root session
+	Host          string          `json:"host,omitempty"`
+	Data          json.RawMessage `json:"data,omitempty"` // a JSON object, by kind of event
+}

@@ -1,0 +1,138 @@
+package core
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// Millis is a point in time in milliseconds since the Unix epoch; 0 is unset.
+type Millis int64
+
+// MillisOf gives t as Millis.
+func MillisOf(t time.Time) Millis { return Millis(t.UnixMilli()) }
+
+// Time gives m as a time.Time in UTC.
+func (m Millis) Time() time.Time { return time.UnixMilli(int64(m)).UTC() }
+
+// Status says where a frame stands in its life.
+type Status string
+
+// The statuses of a frame, by their names in JSON, in the store and in tools.
+const (
+	Planned     Status = "planned"
+	InProgress  Status = "in_progress"
+	Completed   Status = "completed"
+	Failed      Status = "failed"
+	Blocked     Status = "blocked"
+	Invalidated Status = "invalidated"
+)
+
+// Statuses lists every status in the order in which trees and statistics show
+// them.
+var Statuses = []Status{InProgress, Planned, Completed, Blocked, Failed, Invalidated}
+
+// next lists the statuses that each may turn into.
+var next = map[Status][]Status{
+	Planned:     {InProgress, Invalidated},
+	InProgress:  {Completed, Failed, Blocked, Invalidated},
+	Blocked:     {InProgress, Completed, Failed, Invalidated},
+	Completed:   {InProgress, Invalidated},
+	Failed:      {InProgress, Invalidated},
+	Invalidated: {Invalidated},
+}
+
+// Valid reports whether s is one of the known statuses.
+func (s Status) Valid() bool { return slices.Contains(Statuses, s) }
+
+// Ended reports whether work in a frame of this status is over, well or not.
+func (s Status) Ended() bool { return s == Completed || s == Failed || s == Blocked }
+
+// Usage is what the work in one frame consumed; its children's is not included.
+type Usage struct {
+	TokensIn     int64   `json:"tokensIn"`     // prompt tokens that no cache served
+	TokensOut    int64   `json:"tokensOut"`    // tokens the model wrote
+	CacheRead    int64   `json:"cacheRead"`    // prompt tokens served from a cache
+	CacheWritten int64   `json:"cacheWritten"` // prompt tokens put into a cache
+	CostUSD      float64 `json:"costUSD"`      // in US dollars
+	ToolCalls    int64   `json:"toolCalls"`    // number of tool calls
+}
+
+// A Frame is a unit of work. Its ID never changes; Parent is empty for a root.
+type Frame struct {
+	ID                 string   `json:"id"`                           // "frame-" or "plan-" and 8 characters of [a-z0-9]; imported frames keep their own
+	Parent             string   `json:"parent,omitempty"`             // id of the frame above; empty for a root
+	Session            string   `json:"session,omitempty"`            // host session that works, or last worked, in it; empty while planned
+	Status             Status   `json:"status"`                       // changes by Move alone
+	Goal               string   `json:"goal"`                         // what the work is for
+	GoalIsDefault      bool     `json:"goalIsDefault,omitempty"`      // the goal was made up by flame; a prompt or title may replace it
+	SuccessCriteria    string   `json:"successCriteria,omitempty"`    // what done means
+	Summary            string   `json:"summary,omitempty"`            // dense outcome, enters other frames' contexts
+	Results            string   `json:"results,omitempty"`            // full outcome, fetched on demand
+	Artifacts          []string `json:"artifacts"`                    // append-only, without repeats, relative to their worktree
+	Decisions          []string `json:"decisions"`                    // append-only, without repeats
+	PlannedChildren    []string `json:"plannedChildren,omitempty"`    // ids planned under it, in order; they stay after activation
+	Confidence         *float64 `json:"confidence,omitempty"`         // 0..1 that its maker gives the result
+	InvalidationReason string   `json:"invalidationReason,omitempty"` // set by Invalidate
+	InvalidatedAt      Millis   `json:"invalidatedAt,omitempty"`      // set by Invalidate
+	LogPath            string   `json:"logPath,omitempty"`            // set when its log is exported
+	CreatedAt          Millis   `json:"createdAt"`
+	StartedAt          Millis   `json:"startedAt,omitempty"`  // last time it became in_progress
+	EndedAt            Millis   `json:"endedAt,omitempty"`    // last time it ended or was invalidated
+	UpdatedAt          Millis   `json:"updatedAt"`            // last change of any field
+	ArchivedAt         Millis   `json:"archivedAt,omitempty"` // set by prune; archived frames show only on demand
+	Usage              Usage    `json:"usage"`
+}
+
+// Move puts the frame into status to at time now. It refuses moves that the
+// life of a frame does not have with ErrInvalid.
+func (f *Frame) Move(to Status, now Millis) error {
+	if !slices.Contains(next[f.Status], to) {
+		return Invalidf("frame %s is %s and cannot become %s", f.ID, f.Status, to).
+			WithHint("%s can become: %s", f.Status, joinStatuses(next[f.Status]))
+	}
+	f.Status, f.UpdatedAt = to, now
+	switch {
+	case to == InProgress:
+		f.StartedAt, f.EndedAt = now, 0
+	case to != Planned:
+		f.EndedAt = now
+	}
+	return nil
+}
+
+// Invalidate marks the frame as no longer valid, whatever its status was.
+func (f *Frame) Invalidate(reason string, now Millis) error {
+	if err := f.Move(Invalidated, now); err != nil {
+		return err
+	}
+	f.InvalidationReason, f.InvalidatedAt = reason, now
+	return nil
+}
+
+// AddArtifact appends an artifact and reports whether it was new.
+func (f *Frame) AddArtifact(artifact string, now Millis) bool {
+	return f.add(&f.Artifacts, artifact, now)
+}
+
+// AddDecision appends a decision and reports whether it was new.
+func (f *Frame) AddDecision(decision string, now Millis) bool {
+	return f.add(&f.Decisions, decision, now)
+}
+
+func (f *Frame) add(list *[]string, item string, now Millis) bool {
+	if slices.Contains(*list, item) {
+		return false
+	}
+	*list = append(*list, item)
+	f.UpdatedAt = now
+	return true
+}
+
+func joinStatuses(list []Status) string {
+	names := make([]string, len(list))
+	for i, s := range list {
+		names[i] = string(s)
+	}
+	return strings.Join(names, ", ")
+}

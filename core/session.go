@@ -1,0 +1,38 @@
+package core
+
+// SessionState says what a host session is doing.
+type SessionState string
+
+// The states of a session.
+const (
+	SessionActive    SessionState = "active"
+	SessionIdle      SessionState = "idle"
+	SessionSuspended SessionState = "suspended"
+	SessionEnded     SessionState = "ended"
+)
+
+// A Session is one conversation in a host. A native subagent's run is a session
+// too; it has a Parent.
+type Session struct {
+	ID             string       `json:"id"`
+	Parent         string       `json:"parent,omitempty"`      // session that started it; empty for a user's own
+	Host           string       `json:"host,omitempty"`        // claude-code, opencode, cli, or what the client calls itself
+	Title          string       `json:"title,omitempty"`       // as the host gives it
+	State          SessionState `json:"state"`                 //
+	Root           string       `json:"root,omitempty"`        // id of the frame it began with; for a child session, its own frame
+	Current        string       `json:"current,omitempty"`     // id of the frame it works in
+	Stamped        bool         `json:"stamped,omitempty"`     // a hook has named this session in a call
+	Tracked        bool         `json:"tracked,omitempty"`     // a child session that subagent integration watches
+	IsSubagent     bool         `json:"isSubagent,omitempty"`  // its title matched a subagent pattern when it was registered
+	IsCompleted    bool         `json:"isCompleted,omitempty"` // a tracked session whose frame has been finished
+	Skipped        bool         `json:"skipped,omitempty"`     // counted once as skipped by the heuristics
+	MessageCount   int          `json:"messageCount"`
+	CreatedAt      Millis       `json:"createdAt"`
+	LastActivityAt Millis       `json:"lastActivityAt"`
+}
+
+// HasFrame reports whether the session has, or had, a frame of its own.
+func (s Session) HasFrame() bool { return s.Root != "" }
+
+// Idle reports whether the session waits for input.
+func (s Session) Idle() bool { return s.State == SessionIdle }

@@ -1,0 +1,145 @@
+package project
+
+import (
+	"context"
+
+	"flame/core"
+)
+
+// A Store keeps what a project must not forget. Both methods give f a Tx that
+// is good only until f returns. Calling View or Update inside an Update is an
+// error.
+type Store interface {
+	// View runs f on one consistent snapshot. It creates nothing: a project
+	// without data is empty.
+	View(ctx context.Context, f func(Tx) error) error
+
+	// Update runs f in one transaction: all that f wrote is kept, durably, or
+	// nothing is. f may run again after a conflict, so it acts on tx alone.
+	Update(ctx context.Context, f func(Tx) error) error
+}
+
+// A Tx is one transaction on everything a project keeps. It is bound to the
+// context of its View or Update.
+type Tx interface {
+	Frames
+	Sessions
+	Events
+	Deadlines
+	Records
+}
+
+// Frames is the tree.
+type Frames interface {
+	// Frame gives one frame, or core.ErrNotFound.
+	Frame(id string) (core.Frame, error)
+	// FindFrames gives the frames that q describes.
+	FindFrames(q FrameQuery) ([]core.Frame, error)
+	// CountFrames counts the frames that q describes, by status; q's order and
+	// limit play no part.
+	CountFrames(q FrameQuery) (map[core.Status]int, error)
+	// Ancestors gives the frames above id, parent first, at most limit of them
+	// (0: all). It ends at a missing parent and never loops.
+	Ancestors(id string, limit int) ([]core.Frame, error)
+	// SaveFrame writes a new frame, or all fields of one that exists.
+	SaveFrame(f core.Frame) error
+	// Revision gives a number that every Update that wrote a frame raises, and
+	// the newest UpdatedAt of any frame.
+	Revision() (revision int64, newest core.Millis, err error)
+}
+
+// FrameOrder is the order of a list of frames.
+type FrameOrder int
+
+// The orders of a list of frames.
+const (
+	OldestFirst FrameOrder = iota // by creation
+	NewestFirst                   // by creation, newest first
+	RecentFirst                   // by last change, newest first
+)
+
+// A FrameQuery says which frames to list. Empty fields do not restrict.
+type FrameQuery struct {
+	Parent   string        // children of this frame
+	Roots    bool          // frames without a parent
+	Prefix   string        // ids that begin so
+	Statuses []core.Status // any of these
+	Text     string        // words that goal, success criteria, summary, results or decisions hold
+	Archived bool          // archived frames too
+	Order    FrameOrder
+	After    string // only frames after this one, in OldestFirst order (for paging through all)
+	Limit    int    // at most so many; 0: all
+}
+
+// Sessions are the conversations that work in the tree.
+type Sessions interface {
+	// Session gives one session, or core.ErrNotFound.
+	Session(id string) (core.Session, error)
+	// FindSessions gives the sessions that q describes, latest activity first.
+	FindSessions(q SessionQuery) ([]core.Session, error)
+	// SaveSession writes a new session, or all fields of one that exists.
+	SaveSession(s core.Session) error
+	// DeleteSession forgets a session; its frames and events stay.
+	DeleteSession(id string) error
+}
+
+// A SessionQuery says which sessions to list. Empty fields do not restrict.
+type SessionQuery struct {
+	Tracked bool   // tracked child sessions only
+	Current string // sessions whose current frame is this one
+	Limit   int
+}
+
+// Events is the append-only log.
+type Events interface {
+	// AppendEvent writes e with the next Seq and gives that.
+	AppendEvent(e core.Event) (seq int64, err error)
+	// FindEvents gives the events that q describes, oldest first.
+	FindEvents(q EventQuery) ([]core.Event, error)
+	// DeleteEventsBefore removes what is older than t and gives the number.
+	DeleteEventsBefore(t core.Millis) (int64, error)
+}
+
+// An EventQuery says which events to list. Empty fields do not restrict.
+type EventQuery struct {
+	AfterSeq   int64
+	Frame      string
+	Session    string
+	SubagentID string
+	Kinds      []string
+	Limit      int  // at most so many; 0: all
+	Last       bool // with Limit: the last ones rather than the first, still oldest first
+}
+
+// A Deadline is a thing that is due at some time. (Kind, Subject) is its key.
+type Deadline struct {
+	Kind    string      // what is to be done
+	Subject string      // to which session or frame
+	Due     core.Millis // when
+	Set     core.Millis // when it was set, to tell a jump of the clock
+}
+
+// Deadlines is the work that waits for its time.
+type Deadlines interface {
+	// DueDeadlines gives those due at or before now, earliest first.
+	DueDeadlines(now core.Millis, limit int) ([]Deadline, error)
+	// NextDeadline gives the earliest due time; ok is false without any.
+	NextDeadline() (due core.Millis, ok bool, err error)
+	// SetDeadline adds a deadline, or moves it.
+	SetDeadline(d Deadline) error
+	// ClearDeadline removes one; clearing none is no error.
+	ClearDeadline(kind, subject string) error
+}
+
+// Records are small JSON documents by kind and id: settings, counters,
+// suggestions, pending completions, marks of what was seen.
+type Records interface {
+	// Record decodes one into v and reports whether it exists.
+	Record(kind, id string, v any) (bool, error)
+	// Records calls f for each of a kind in order of id.
+	Records(kind string, f func(id string, decode func(v any) error) error) error
+	// SaveRecord writes one.
+	SaveRecord(kind, id string, v any) error
+	// DeleteRecord removes one; removing none is no error.
+	DeleteRecord(kind, id string) error
+}

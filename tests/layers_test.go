@@ -1,0 +1,96 @@
+// Package tests looks at the whole program from outside.
+package tests
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// layers says which of flame's packages each may import; test files are free.
+// A package that is missing here fails: changing the picture is a visible act.
+var layers = map[string][]string{
+	"core":             {},
+	"config":           {},
+	"project":          {"core"},
+	"store":            {"core", "project", "agents"},
+	"transcripts":      {"core"},
+	"hosts/claudecode": {"core", "project", "agents"},
+	"hosts/opencode":   {"core", "project", "agents"},
+	"tools":            {"core", "project", "agents"},
+	"cli":              {"core", "config", "project", "transcripts", "agents", "hosts/claudecode", "hosts/opencode", "tools"},
+	"":                 {"core", "config", "project", "store", "transcripts", "agents", "hosts/claudecode", "hosts/opencode", "tools", "cli"},
+}
+
+func TestImportsPointInward(t *testing.T) {
+	found := imports(t)
+	for pkg, imported := range found {
+		allowed, known := layers[pkg]
+		if !known {
+			if !strings.HasPrefix(pkg, "tests") {
+				assert.Failf(t, "unknown package", "package %q is missing from the map of layers", pkg)
+			}
+			continue
+		}
+		for _, other := range imported {
+			assert.Contains(t, allowed, other, "package %q imports %q", pkg, other)
+		}
+	}
+	for pkg := range layers {
+		if pkg != "agents" {
+			assert.Contains(t, found, pkg, "the map of layers names a package that is not there")
+		}
+	}
+}
+
+// imports gives each package of the repository, by folder, with those of flame
+// that its non-test files import.
+func imports(t *testing.T) map[string][]string {
+	t.Helper()
+	root, err := filepath.Abs("..")
+	require.NoError(t, err)
+	found := map[string][]string{}
+	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name := d.Name()
+		if d.IsDir() && path != root && (strings.HasPrefix(name, ".") || name == "testdata" || name == "third_party") {
+			return filepath.SkipDir
+		}
+		if d.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
+			return nil
+		}
+		pkg, err := filepath.Rel(root, filepath.Dir(path))
+		if err != nil {
+			return err
+		}
+		pkg = strings.TrimPrefix(filepath.ToSlash(pkg), ".")
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		if _, ok := found[pkg]; !ok {
+			found[pkg] = nil
+		}
+		for _, spec := range file.Imports {
+			imported, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				return err
+			}
+			if own, ok := strings.CutPrefix(imported, "flame/"); ok {
+				found[pkg] = append(found[pkg], own)
+			}
+		}
+		return nil
+	})
+	require.NoError(t, err)
+	return found
+}
