@@ -58,6 +58,15 @@ type Usage struct {
 	ToolCalls    int64   `json:"toolCalls"`    // number of tool calls
 }
 
+// Add gives the sum of u and v.
+func (u Usage) Add(v Usage) Usage {
+	return Usage{
+		TokensIn: u.TokensIn + v.TokensIn, TokensOut: u.TokensOut + v.TokensOut,
+		CacheRead: u.CacheRead + v.CacheRead, CacheWritten: u.CacheWritten + v.CacheWritten,
+		CostUSD: u.CostUSD + v.CostUSD, ToolCalls: u.ToolCalls + v.ToolCalls,
+	}
+}
+
 // A Frame is a unit of work. Its ID never changes; Parent is empty for a root.
 type Frame struct {
 	ID                 string   `json:"id"`                           // "frame-" or "plan-" and 8 characters of [a-z0-9]; imported frames keep their own
@@ -87,7 +96,7 @@ type Frame struct {
 // Move puts the frame into status to at time now. It refuses moves that the
 // life of a frame does not have with ErrInvalid.
 func (f *Frame) Move(to Status, now Millis) error {
-	if !slices.Contains(next[f.Status], to) {
+	if !f.CanMove(to) {
 		return Invalidf("frame %s is %s and cannot become %s", f.ID, f.Status, to).
 			WithHint("%s can become: %s", f.Status, joinStatuses(next[f.Status]))
 	}
@@ -100,6 +109,9 @@ func (f *Frame) Move(to Status, now Millis) error {
 	}
 	return nil
 }
+
+// CanMove reports whether Move to this status would be allowed.
+func (f Frame) CanMove(to Status) bool { return slices.Contains(next[f.Status], to) }
 
 // Invalidate marks the frame as no longer valid, whatever its status was.
 func (f *Frame) Invalidate(reason string, now Millis) error {

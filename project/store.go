@@ -7,8 +7,8 @@ import (
 )
 
 // A Store keeps what a project must not forget. Both methods give f a Tx that
-// is good only until f returns. Calling View or Update inside an Update is an
-// error.
+// is good only until f returns. Calling View or Update inside another is an
+// error: at once with the context of the Tx, at the Store's deadline without.
 type Store interface {
 	// View runs f on one consistent snapshot. It creates nothing: a project
 	// without data is empty.
@@ -19,9 +19,11 @@ type Store interface {
 	Update(ctx context.Context, f func(Tx) error) error
 }
 
-// A Tx is one transaction on everything a project keeps. It is bound to the
-// context of its View or Update.
+// A Tx is one transaction on everything a project keeps.
 type Tx interface {
+	// Context is that of the View or Update, to pass on to what f calls.
+	Context() context.Context
+
 	Frames
 	Sessions
 	Events
@@ -38,11 +40,17 @@ type Frames interface {
 	// CountFrames counts the frames that q describes, by status; q's order and
 	// limit play no part.
 	CountFrames(q FrameQuery) (map[core.Status]int, error)
+	// CountChildren counts the children of each of these frames by status;
+	// archived ones do not count. Frames without children are absent.
+	CountChildren(parents []string) (map[string]map[core.Status]int, error)
 	// Ancestors gives the frames above id, parent first, at most limit of them
 	// (0: all). It ends at a missing parent and never loops.
 	Ancestors(id string, limit int) ([]core.Frame, error)
 	// SaveFrame writes a new frame, or all fields of one that exists.
 	SaveFrame(f core.Frame) error
+	// DeleteFrame removes a frame that has no children, or refuses with
+	// core.ErrInvalid.
+	DeleteFrame(id string) error
 	// Revision gives a number that every Update that wrote a frame raises, and
 	// the newest UpdatedAt of any frame.
 	Revision() (revision int64, newest core.Millis, err error)
@@ -62,6 +70,7 @@ const (
 type FrameQuery struct {
 	Parent   string        // children of this frame
 	Roots    bool          // frames without a parent
+	Under    string        // this frame and all below it
 	Prefix   string        // ids that begin so
 	Statuses []core.Status // any of these
 	Text     string        // words that goal, success criteria, summary, results or decisions hold

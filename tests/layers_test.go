@@ -22,11 +22,12 @@ var layers = map[string][]string{
 	"project":          {"core"},
 	"store":            {"core", "project", "agents"},
 	"transcripts":      {"core"},
-	"hosts/claudecode": {"core", "project", "agents"},
-	"hosts/opencode":   {"core", "project", "agents"},
+	"hosts":            {"core"},
+	"hosts/claudecode": {"core", "project", "agents", "hosts"},
+	"hosts/opencode":   {"core", "project", "agents", "hosts"},
 	"tools":            {"core", "project", "agents"},
-	"cli":              {"core", "config", "project", "transcripts", "agents", "hosts/claudecode", "hosts/opencode", "tools"},
-	"":                 {"core", "config", "project", "store", "transcripts", "agents", "hosts/claudecode", "hosts/opencode", "tools", "cli"},
+	"cli":              {"core", "config", "project", "transcripts", "agents", "hosts", "hosts/claudecode", "hosts/opencode", "tools"},
+	"":                 {"core", "config", "project", "store", "transcripts", "agents", "hosts", "hosts/claudecode", "hosts/opencode", "tools", "cli"},
 }
 
 func TestImportsPointInward(t *testing.T) {

@@ -1,0 +1,37 @@
+package cli
+
+import (
+	"os"
+	"strings"
+
+	"flame/core"
+)
+
+// Colours of the signs of a tree, as terminals know them.
+var colours = map[core.Status]string{
+	core.Completed: "32", core.InProgress: "36", core.Blocked: "33", core.Failed: "31", core.Invalidated: "90",
+}
+
+// coloured paints the signs of a drawn tree, on a terminal only.
+func (a *App) coloured(drawn string) string {
+	if !a.onTerminal() {
+		return drawn
+	}
+	var pairs []string
+	for status, colour := range colours {
+		icon := status.Icon() + " "
+		pairs = append(pairs, icon, "\x1b["+colour+"m"+icon+"\x1b[0m")
+	}
+	return strings.NewReplacer(pairs...).Replace(drawn)
+}
+
+// onTerminal reports whether what is printed goes to a terminal that wants
+// colours (NO_COLOR, TERM=dumb: no).
+func (a *App) onTerminal() bool {
+	out, ok := a.Stdout.(*os.File)
+	if !ok || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" {
+		return false
+	}
+	info, err := out.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}

@@ -1,0 +1,121 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+
+	"github.com/mark3labs/mcp-go/client"
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/spf13/cobra"
+)
+
+func newDemo(a *App) *cobra.Command {
+	return &cobra.Command{
+		Use: "demo", Short: "Watch an agent's piece of work in frames, in a temporary project", Example: "  flame demo", Args: cobra.NoArgs,
+		Long: "Play a short piece of work through a real MCP client and the real server in a\ntemporary project, and print what the agent called, what it got, and the tree that\ncame of it. Nothing of yours is touched.",
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.demo(cmd.Context()) },
+	}
+}
+
+// A demoStep is one call of the agent in the demo. In its arguments, "$1" is the
+// first frame that the plan made, "$2" the second.
+type demoStep struct {
+	says string
+	tool string
+	args map[string]any
+}
+
+// demoSteps are a piece of work as an agent would do it.
+var demoSteps = []demoStep{
+	{"The user asks for a login. The agent lays out the work.", "flame_plan_children", map[string]any{"children": []string{"Store users and password hashes", "Login form and session cookie"}}},
+	{"It takes up the first part.", "flame_activate", map[string]any{"sessionID": "$1"}},
+	{"What it decides and makes is kept, whatever becomes of the conversation.", "flame_add_decision", map[string]any{"decision": "argon2id, not bcrypt: memory-hard, and the library is maintained"}},
+	{"", "flame_add_artifact", map[string]any{"artifact": "internal/users/store.go"}},
+	{"The migration fails: a side track gets a frame of its own.", "flame_push", map[string]any{"goal": "Find out why the migration fails"}},
+	{"", "flame_pop", map[string]any{"status": "completed", "summary": "The users table existed from an old prototype; migration 0003 drops it first."}},
+	{"Back in the first part, which is done.", "flame_pop", map[string]any{"status": "completed", "summary": "Users are stored with argon2id hashes in internal/users; Create and Verify are tested."}},
+	{"The second part begins. Its agent sees the summary beside it, not the way there.", "flame_activate", map[string]any{"sessionID": "$2"}},
+	{"", "flame_context_preview", map[string]any{"maxLength": 4000}},
+	{"The tree that came of it:", "flame_tree", map[string]any{"showDetails": true}},
+}
+
+func (a *App) demo(ctx context.Context) (err error) {
+	program, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "flame-demo-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	// Settings of the user's own must not lead the demo to a real project.
+	env := []string{"FLAME_PROJECT_DIR=" + dir, "FLAME_DIR=", "FLAME_TOOLS=", "CLAUDE_CODE_SESSION_ID="}
+	c, err := client.NewStdioMCPClient(program, env, "serve")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.Close()) }()
+	var hello mcp.InitializeRequest
+	hello.Params.ProtocolVersion = mcp.LATEST_PROTOCOL_VERSION
+	hello.Params.ClientInfo = mcp.Implementation{Name: "flame demo", Version: a.Version}
+	if _, err := c.Initialize(ctx, hello); err != nil {
+		return err
+	}
+	var planned []string
+	for _, step := range demoSteps {
+		answer, err := a.play(ctx, c, step, planned)
+		if err != nil {
+			return err
+		}
+		if step.tool == "flame_plan_children" {
+			planned = planID.FindAllString(answer, -1)
+		}
+	}
+	fmt.Fprintln(a.Stdout, "This was a temporary project. `flame setup` gives the same tools to Claude Code and OpenCode.")
+	return nil
+}
+
+var planID = regexp.MustCompile(`plan-[a-z0-9]{8}`)
+
+// play makes one call and prints it with its answer.
+func (a *App) play(ctx context.Context, c *client.Client, step demoStep, planned []string) (string, error) {
+	raw, err := json.Marshal(step.args)
+	if err != nil {
+		return "", err
+	}
+	line := string(raw)
+	for i, id := range planned {
+		line = strings.ReplaceAll(line, fmt.Sprintf("$%d", i+1), id)
+	}
+	var request mcp.CallToolRequest
+	request.Params.Name = step.tool
+	request.Params.Arguments = json.RawMessage(line)
+	result, err := c.CallTool(ctx, request)
+	if err != nil {
+		return "", err
+	}
+	var answer strings.Builder
+	for _, content := range result.Content {
+		if text, ok := content.(mcp.TextContent); ok {
+			answer.WriteString(text.Text)
+		}
+	}
+	if result.IsError {
+		return "", fmt.Errorf("%s: %s", step.tool, answer.String())
+	}
+	if step.says != "" {
+		fmt.Fprintf(a.Stdout, "# %s\n", step.says)
+	}
+	fmt.Fprintf(a.Stdout, "> %s %s\n%s\n\n", step.tool, line, indent(answer.String()))
+	return answer.String(), nil
+}
+
+func indent(text string) string {
+	return "  " + strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n  ")
+}

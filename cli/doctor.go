@@ -1,0 +1,160 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/mark3labs/mcp-go/client"
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/spf13/cobra"
+
+	"flame/core"
+	"flame/hosts"
+)
+
+func newDoctor(a *App) *cobra.Command {
+	return &cobra.Command{
+		Use: "doctor", Short: "Check store, hosts and every link between them", Example: "  flame doctor", Args: cobra.NoArgs,
+		Long: "Check the store, the settings, the hosts and each link between them, and say what to\ndo about each finding. It changes nothing. Status 1 if anything is broken.",
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.doctor(cmd.Context()) },
+	}
+}
+
+func (a *App) doctor(ctx context.Context) error {
+	place, err := a.place()
+	if err != nil {
+		return err
+	}
+	findings := []Finding{{What: fmt.Sprintf("flame %s, project %s, data %s", a.Version, place.Dir, place.Data)}}
+	for _, w := range a.Warnings {
+		findings = append(findings, Finding{What: w.String(), Hint: "correct the variable or unset it", Broken: true})
+	}
+	findings = append(findings, a.Check(ctx, place)...)
+	machine, err := hosts.ThisMachine(place.Worktree)
+	if err != nil {
+		return err
+	}
+	for _, h := range knownHosts(machine) {
+		findings = append(findings, checkHost(ctx, h, machine)...)
+	}
+	broken := false
+	var b strings.Builder
+	for _, f := range findings {
+		broken = broken || f.Broken
+		b.WriteString(f.String())
+	}
+	if err := a.print(findings, b.String()); err != nil {
+		return err
+	}
+	if broken {
+		return errSilent
+	}
+	return nil
+}
+
+// String gives the finding as people read it.
+func (f Finding) String() string {
+	sign := "ok    "
+	switch {
+	case f.Broken:
+		sign = "BROKEN"
+	case f.Hint != "":
+		sign = "note  "
+	}
+	text := sign + " " + f.What + "\n"
+	if f.Hint != "" {
+		text += "       -> " + strings.ReplaceAll(f.Hint, "\n", "\n          ") + "\n"
+	}
+	return text
+}
+
+// checkHost looks at one host: whether it is there, what it has of flame, and
+// whether the program it starts answers.
+func checkHost(ctx context.Context, h namedHost, machine hosts.Machine) (findings []Finding) {
+	status, err := h.Status(ctx)
+	if err != nil {
+		return []Finding{problemFinding(h.name+": ", err)}
+	}
+	if status.Program == "" {
+		return []Finding{{What: h.name + ": not on PATH", Hint: "if you use it: install it and run `flame setup " + h.name + "`"}}
+	}
+	where := fmt.Sprintf("%s %s at %s", h.name, status.Version, status.Program)
+	if len(status.Installed) == 0 && len(status.ByHand) == 0 {
+		return []Finding{{What: where + ": flame is not set up", Hint: "run `flame setup " + h.name + "`"}}
+	}
+	findings = append(findings, Finding{What: where})
+	for _, in := range status.Installed {
+		f := Finding{What: fmt.Sprintf("%s: set up for the %s by %s", h.name, in.Scope, in.Where)}
+		if !in.Current {
+			f.Hint = "it is of another version; `flame setup " + h.name + " --scope " + string(in.Scope) + "` brings it up to date"
+		}
+		findings = append(findings, f)
+	}
+	for _, entry := range status.ByHand {
+		f := Finding{What: fmt.Sprintf("%s: registered by hand as %q in %s", h.name, entry.Name, entry.File)}
+		if status.Double() {
+			f.What += ", and set up as well: it starts flame twice"
+			f.Hint, f.Broken = entry.Undo, true
+		}
+		findings = append(findings, f)
+	}
+	if len(status.Installed) > 0 {
+		findings = append(findings, checkServer(ctx, h.name, machine.Binary()))
+	}
+	return findings
+}
+
+// serverPatience is how long an installed server may take to list its tools.
+const serverPatience = 5 * time.Second
+
+// checkServer starts the program that a host would start and asks for its tools.
+func checkServer(ctx context.Context, host, program string) Finding {
+	ctx, cancel := context.WithTimeout(ctx, serverPatience)
+	defer cancel()
+	started := time.Now()
+	names, err := listTools(ctx, program)
+	if err != nil {
+		return Finding{
+			What: fmt.Sprintf("%s: the server it starts, %s serve, does not answer: %v", host, program, err),
+			Hint: "run `flame setup " + host + "` to install the program again", Broken: true,
+		}
+	}
+	return Finding{What: fmt.Sprintf("%s: %s serve offers %d tools after %s", host, program, len(names), core.FormatDuration(time.Since(started).Milliseconds()))}
+}
+
+// listTools is what a host does first: start the server, shake hands, ask for
+// the tools.
+func listTools(ctx context.Context, program string) (names []string, err error) {
+	c, err := client.NewStdioMCPClient(program, nil, "serve")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, c.Close()) }()
+	var hello mcp.InitializeRequest
+	hello.Params.ProtocolVersion = mcp.LATEST_PROTOCOL_VERSION
+	hello.Params.ClientInfo = mcp.Implementation{Name: "flame doctor", Version: "1"}
+	if _, err := c.Initialize(ctx, hello); err != nil {
+		return nil, err
+	}
+	listed, err := c.ListTools(ctx, mcp.ListToolsRequest{})
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range listed.Tools {
+		names = append(names, t.Name)
+	}
+	return names, nil
+}
+
+// problemFinding makes a finding of an error.
+func problemFinding(what string, err error) Finding {
+	f := Finding{What: what + err.Error(), Broken: true}
+	var problem *core.Problem
+	if errors.As(err, &problem) {
+		f.Hint = problem.Hint
+	}
+	return f
+}

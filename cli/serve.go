@@ -1,0 +1,105 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"time"
+
+	"github.com/mark3labs/mcp-go/server"
+	"github.com/spf13/cobra"
+
+	"flame/project"
+	"flame/tools"
+)
+
+func newServe(a *App) *cobra.Command {
+	var addr string
+	cmd := &cobra.Command{
+		Use: "serve", Short: "Run the MCP server, as hosts do", Example: "  flame serve\n  flame serve --http 127.0.0.1:7070",
+		Long: "Run the MCP server: on stdin and stdout, or with --http as streamable HTTP at /mcp\nand server-sent events at /sse. Beyond loopback it needs FLAME_HTTP_TOKEN.",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.serve(cmd.Context(), addr) },
+	}
+	cmd.Flags().StringVar(&addr, "http", "", "listen on this address instead of stdin and stdout")
+	return cmd
+}
+
+// sweepPace is how often a server does what is due and looks for changes that
+// others made (DESIGN §4).
+const sweepPace = time.Second
+
+func (a *App) serve(ctx context.Context, addr string) (err error) {
+	place, err := a.place()
+	if err != nil {
+		return err
+	}
+	p, closeProject, err := a.Open(place, true)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeProject()) }()
+	offered, err := tools.Select(tools.All(p), a.Settings.Tools)
+	if err != nil {
+		return err
+	}
+	srv := tools.NewServer(p, offered, a.Version, a.clients(addr != ""))
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	go keepSwept(ctx, p)
+	go watch(ctx, srv)
+	if addr == "" {
+		return tools.ServeStdio(ctx, srv.MCP, srv.Writes, a.Stdin, a.Stdout)
+	}
+	return tools.ServeHTTP(ctx, srv.MCP, tools.HTTPOptions{
+		Addr: addr, Token: a.Settings.HTTPToken, Writes: srv.Writes, Logger: p.Log,
+		Listening: func(at net.Addr) {
+			fmt.Fprintf(a.Stderr, "[flame] listening on http://%s/mcp\n", at)
+		},
+	})
+}
+
+func keepSwept(ctx context.Context, p *project.Project) {
+	tick := time.NewTicker(sweepPace)
+	defer tick.Stop()
+	started := time.Now()
+	p.KeepSwept(ctx, tick.C, func() time.Duration { return time.Since(started) })
+}
+
+func watch(ctx context.Context, srv *tools.Server) {
+	tick := time.NewTicker(sweepPace)
+	defer tick.Stop()
+	srv.Watch(ctx, tick.C)
+}
+
+// clients gives who calls where no hook says so: the session of an HTTP client,
+// else the one that Claude Code started the server for, else one for this
+// process (DESIGN §4).
+func (a *App) clients(http bool) func(context.Context) project.Caller {
+	own := a.session
+	if own == "" {
+		own = os.Getenv("CLAUDE_CODE_SESSION_ID")
+	}
+	if own == "" {
+		own = project.NewID("server")
+	}
+	return func(ctx context.Context) project.Caller {
+		session := server.ClientSessionFromContext(ctx)
+		by := project.Caller{Session: own, Host: hostOf(session)}
+		if http && session != nil {
+			by.Session = session.SessionID()
+		}
+		return by
+	}
+}
+
+// hostOf gives the name that a client calls itself; Claude Code and OpenCode use
+// those that flame has for them.
+func hostOf(session server.ClientSession) string {
+	if known, ok := session.(server.SessionWithClientInfo); ok {
+		return known.GetClientInfo().Name
+	}
+	return ""
+}

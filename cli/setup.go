@@ -1,0 +1,204 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/samber/lo"
+	"github.com/spf13/cobra"
+
+	"flame/core"
+	"flame/hosts"
+	"flame/hosts/claudecode"
+	"flame/hosts/opencode"
+)
+
+// A namedHost is a host that flame can be set up in.
+type namedHost struct {
+	name string
+	hosts.Host
+}
+
+// knownHosts lists the hosts, on this machine.
+func knownHosts(m hosts.Machine) []namedHost {
+	return []namedHost{
+		{claudecode.Name, claudecode.Setup{Machine: m}},
+		{opencode.Name, opencode.Setup{Machine: m}},
+	}
+}
+
+type setupOptions struct {
+	scope          string
+	dryRun, remove bool
+}
+
+func newSetup(a *App) *cobra.Command {
+	var opts setupOptions
+	names := lo.Map(knownHosts(hosts.Machine{}), func(h namedHost, _ int) string { return h.name })
+	cmd := &cobra.Command{
+		Use: "setup [claude-code] [opencode]", Short: "Tie flame to Claude Code and OpenCode", Example: "  flame setup\n  flame setup opencode --scope project\n  flame setup --remove",
+		Long:      "Install flame in the hosts on PATH, or in those named: the program as\n~/.local/bin/flame, in Claude Code our plugin, in OpenCode one JavaScript file.\nNo config file is edited. Running it again brings everything up to date.",
+		ValidArgs: names, Args: cobra.OnlyValidArgs,
+		RunE: func(cmd *cobra.Command, args []string) error { return a.setup(cmd.Context(), args, opts) },
+	}
+	cmd.Flags().StringVar(&opts.scope, "scope", string(hosts.User), "user (all projects) or project (this one)")
+	cmd.Flags().BoolVar(&opts.dryRun, "dry-run", false, "say what would be done, and do nothing")
+	cmd.Flags().BoolVar(&opts.remove, "remove", false, "undo it")
+	return cmd
+}
+
+func (a *App) setup(ctx context.Context, names []string, opts setupOptions) error {
+	scope := hosts.Scope(opts.scope)
+	if scope != hosts.User && scope != hosts.Project {
+		return usage(core.Invalidf("there is no scope %q", opts.scope).WithHint("use user or project"))
+	}
+	machine, err := a.machine()
+	if err != nil {
+		return err
+	}
+	chosen := lo.Filter(knownHosts(machine), func(h namedHost, _ int) bool {
+		return len(names) == 0 || slices.Contains(names, h.name)
+	})
+	if opts.remove {
+		return a.unset(ctx, machine, chosen, scope, opts.dryRun)
+	}
+	return a.install(ctx, machine, chosen, scope, len(names) > 0, opts.dryRun)
+}
+
+// machine is this one, seen from the project.
+func (a *App) machine() (hosts.Machine, error) {
+	place, err := a.place()
+	if err != nil {
+		return hosts.Machine{}, err
+	}
+	return hosts.ThisMachine(place.Worktree)
+}
+
+// install sets up the chosen hosts. One that is missing is told; it is an error
+// if it was asked for by name, or if there is none at all.
+func (a *App) install(ctx context.Context, machine hosts.Machine, chosen []namedHost, scope hosts.Scope, named, dryRun bool) error {
+	program, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	steps, err := machine.InstallBinary(program)
+	if err != nil {
+		return err
+	}
+	if err := a.take(ctx, steps, dryRun); err != nil {
+		return err
+	}
+	done := 0
+	var missing error
+	for _, h := range chosen {
+		steps, err := h.Install(ctx, scope)
+		if errors.Is(err, core.ErrNotFound) {
+			missing = err
+			a.complain(err)
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		done++
+		if len(steps) == 0 {
+			fmt.Fprintf(a.Stdout, "%s: already set up\n", h.name)
+			continue
+		}
+		fmt.Fprintf(a.Stdout, "%s:\n", h.name)
+		if err := a.take(ctx, steps, dryRun); err != nil {
+			return err
+		}
+	}
+	a.tellDouble(ctx, chosen)
+	if done == 0 || missing != nil && named {
+		return errSilent
+	}
+	if !dryRun {
+		fmt.Fprintln(a.Stdout, "Start a new session in the host and ask it to plan its work in frames; `flame tree` shows them, `flame doctor` checks each link.")
+		a.tellPath(machine)
+	}
+	return nil
+}
+
+// tellPath says how to call flame by its name where PATH does not lead to it.
+func (a *App) tellPath(machine hosts.Machine) {
+	found, err := machine.LookPath("flame")
+	if err == nil && hosts.Same(found, machine.Binary()) {
+		return
+	}
+	fmt.Fprintf(a.Stdout, "To call flame by its name, add ~/.local/bin to PATH; until then it is %s.\n", machine.Binary())
+}
+
+// tellDouble warns of hosts that would start flame twice.
+func (a *App) tellDouble(ctx context.Context, chosen []namedHost) {
+	for _, h := range chosen {
+		status, err := h.Status(ctx)
+		if err != nil || !status.Double() {
+			continue
+		}
+		for _, entry := range status.ByHand {
+			fmt.Fprintf(a.Stderr, "flame: %s would start flame twice: %s registers it as %q too\nhint: %s\n", h.name, entry.File, entry.Name, entry.Undo)
+		}
+	}
+}
+
+// unset undoes the setup. The program goes with the last host that uses it.
+func (a *App) unset(ctx context.Context, machine hosts.Machine, chosen []namedHost, scope hosts.Scope, dryRun bool) error {
+	for _, h := range chosen {
+		steps, err := h.Remove(ctx, scope)
+		if errors.Is(err, core.ErrNotFound) {
+			fmt.Fprintf(a.Stdout, "%s: %v\n", h.name, err)
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if len(steps) == 0 {
+			fmt.Fprintf(a.Stdout, "%s: nothing to remove\n", h.name)
+			continue
+		}
+		fmt.Fprintf(a.Stdout, "%s:\n", h.name)
+		if err := a.take(ctx, steps, dryRun); err != nil {
+			return err
+		}
+	}
+	used, err := a.stillUsed(ctx, machine, dryRun)
+	if err != nil || used {
+		return err
+	}
+	return a.take(ctx, machine.RemoveBinary(), dryRun)
+}
+
+// stillUsed reports whether some host starts the installed program.
+func (a *App) stillUsed(ctx context.Context, machine hosts.Machine, dryRun bool) (bool, error) {
+	if dryRun {
+		return true, nil // nothing was removed, so nothing is known
+	}
+	for _, h := range knownHosts(machine) {
+		status, err := h.Status(ctx)
+		if err != nil && !errors.Is(err, core.ErrNotFound) {
+			return true, err
+		}
+		if len(status.Installed) > 0 {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// take does the steps and prints each, or only prints them.
+func (a *App) take(ctx context.Context, steps []hosts.Step, dryRun bool) error {
+	say := func(s hosts.Step) { fmt.Fprintf(a.Stdout, "  %s\n", strings.TrimSpace(s.Says)) }
+	if dryRun {
+		for _, step := range steps {
+			say(step)
+		}
+		return nil
+	}
+	return hosts.Apply(ctx, steps, say)
+}

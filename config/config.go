@@ -1,0 +1,250 @@
+// Package config reads every setting, once. Each is one field: its environment
+// variable, default and meaning stand in the field's tags, and the README's
+// table and `flame config` are made from them.
+package config
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/kelseyhightower/envconfig"
+)
+
+// Settings are all settings of flame.
+type Settings struct {
+	ProjectDir string `envconfig:"FLAME_PROJECT_DIR" desc:"the project's folder; without it, the nearest one with .flame or .git, from CLAUDE_PROJECT_DIR or the working folder upwards"`
+	Dir        string `envconfig:"FLAME_DIR" desc:"folder for this project's data; without it, .flame in the project"`
+	Off        bool   `envconfig:"FLAME_OFF" default:"false" desc:"true turns hooks and injection off for this process"`
+
+	LogLevel   LogLevel `envconfig:"FLAME_LOG_LEVEL" default:"info" desc:"what the log file tells: debug, info, warn, error or off"`
+	EventsDays Count    `envconfig:"FLAME_EVENTS_DAYS" default:"90" desc:"days that events are kept; 0 keeps them for ever"`
+
+	Tools     string `envconfig:"FLAME_TOOLS" default:"all" desc:"tools that the server offers: all, core, or a list of groups: frames, plan, context, summary, subagents, autonomy, state"`
+	HTTPToken string `envconfig:"FLAME_HTTP_TOKEN" secret:"true" desc:"bearer token that flame serve --http asks for; needed beyond loopback"`
+
+	BudgetTotal     Count `envconfig:"FLAME_TOKEN_BUDGET_TOTAL" default:"4000" desc:"tokens of a whole context, a hard limit"`
+	BudgetAncestors Count `envconfig:"FLAME_TOKEN_BUDGET_ANCESTORS" default:"1500" desc:"tokens for the frames above"`
+	BudgetSiblings  Count `envconfig:"FLAME_TOKEN_BUDGET_SIBLINGS" default:"1500" desc:"tokens for finished children, siblings and uncles"`
+	BudgetCurrent   Count `envconfig:"FLAME_TOKEN_BUDGET_CURRENT" default:"800" desc:"tokens for the current frame"`
+
+	SubagentEnabled      bool  `envconfig:"FLAME_SUBAGENT_ENABLED" default:"true" desc:"whether native subagents get frames by pattern and heuristics"`
+	SubagentMinDuration  Count `envconfig:"FLAME_SUBAGENT_MIN_DURATION" default:"60000" desc:"ms a subagent whose title matches no pattern must live to get a frame"`
+	SubagentMinMessages  Count `envconfig:"FLAME_SUBAGENT_MIN_MESSAGES" default:"3" desc:"messages it must have exchanged"`
+	SubagentAutoComplete bool  `envconfig:"FLAME_SUBAGENT_AUTO_COMPLETE" default:"true" desc:"whether an idle subagent's frame is completed"`
+	SubagentIdleDelay    Count `envconfig:"FLAME_SUBAGENT_IDLE_DELAY" default:"5000" desc:"ms it must stay idle before that"`
+	SubagentPatterns     List  `envconfig:"FLAME_SUBAGENT_PATTERNS" default:"@.*subagent,subagent,\\[Task\\]" desc:"regular expressions, comma-separated; a session title that one matches is a subagent's"`
+
+	AutonomyLevel     Level    `envconfig:"FLAME_AUTONOMY_LEVEL" default:"suggest" desc:"manual, suggest or auto"`
+	PushThreshold     Percent  `envconfig:"FLAME_PUSH_THRESHOLD" default:"70" desc:"confidence, 0 to 100, from which a push is recommended"`
+	PopThreshold      Percent  `envconfig:"FLAME_POP_THRESHOLD" default:"80" desc:"confidence, 0 to 100, from which a pop is recommended"`
+	SuggestInContext  bool     `envconfig:"FLAME_SUGGEST_IN_CONTEXT" default:"true" desc:"whether contexts carry suggestions"`
+	EnabledHeuristics Names    `envconfig:"FLAME_ENABLED_HEURISTICS" default:"failure_boundary,context_switch,complexity,duration,goal_completion,stagnation,context_overflow" desc:"heuristics in use, comma-separated"`
+	AutonomyStrategy  Strategy `envconfig:"FLAME_AUTONOMY_STRATEGY" default:"noisy-or" desc:"how scores become a confidence: noisy-or, or mean as in the original plugin"`
+}
+
+// A Warning tells of a variable whose value could not be used.
+type Warning struct {
+	Variable, Value, Default string
+	Err                      error
+}
+
+// String says which variable is wrong, and what holds instead.
+func (w Warning) String() string {
+	return fmt.Sprintf("%s=%q is not used: %v; the default %s holds", w.Variable, w.Value, w.Err, w.Default)
+}
+
+// Load reads the environment. A value that does not parse gives a warning, and
+// the default holds; an empty one counts as not set.
+func Load() (Settings, []Warning) {
+	var settings Settings
+	var warnings []Warning
+	hidden := map[string]string{}
+	defer func() {
+		for name, value := range hidden {
+			os.Setenv(name, value)
+		}
+	}()
+	for _, s := range list(settings) {
+		// An empty variable is taken for a value by envconfig, so it is hidden
+		// while that reads; so is, below, each one that does not parse.
+		if value, set := os.LookupEnv(s.Name); set && value == "" {
+			hidden[s.Name] = value
+			os.Unsetenv(s.Name)
+		}
+	}
+	for {
+		settings = Settings{}
+		err := envconfig.Process("", &settings)
+		if err == nil {
+			return settings, warnings
+		}
+		var parse *envconfig.ParseError
+		if !errors.As(err, &parse) {
+			panic(err) // a tag above is wrong
+		}
+		value := os.Getenv(parse.KeyName)
+		hidden[parse.KeyName] = value
+		os.Unsetenv(parse.KeyName)
+		warnings = append(warnings, Warning{parse.KeyName, value, defaultOf(parse.KeyName), reason(parse.Err)})
+	}
+}
+
+// reason strips what the warning says already from an error of strconv.
+func reason(err error) error {
+	var number *strconv.NumError
+	if errors.As(err, &number) {
+		return number.Err
+	}
+	return err
+}
+
+func defaultOf(name string) string {
+	for _, s := range list(Settings{}) {
+		if s.Name == name {
+			return s.Default
+		}
+	}
+	return ""
+}
+
+// A Setting is one row of the table of settings.
+type Setting struct {
+	Name    string `json:"name"`
+	Value   string `json:"value"`
+	Default string `json:"default"`
+	Source  string `json:"source"` // environment or default
+	Meaning string `json:"meaning"`
+}
+
+// List gives every setting with its value and where that comes from. Secrets
+// are not shown.
+func (s Settings) List() []Setting { return list(s) }
+
+func list(s Settings) []Setting {
+	v := reflect.ValueOf(s)
+	settings := make([]Setting, 0, v.NumField())
+	for i := range v.NumField() {
+		tag := v.Type().Field(i).Tag
+		row := Setting{
+			Name: tag.Get("envconfig"), Default: tag.Get("default"), Meaning: tag.Get("desc"),
+			Value: fmt.Sprint(v.Field(i).Interface()), Source: "default",
+		}
+		if os.Getenv(row.Name) != "" && row.Value != row.Default {
+			row.Source = "environment"
+		}
+		if tag.Get("secret") != "" && row.Value != "" {
+			row.Value = "(set)"
+		}
+		settings = append(settings, row)
+	}
+	return settings
+}
+
+// Count is a number of something, 0 or more.
+type Count int
+
+// Decode parses a count.
+func (c *Count) Decode(value string) error {
+	n, err := strconv.Atoi(value)
+	if err == nil && n < 0 {
+		err = errors.New("it is negative")
+	}
+	*c = Count(n)
+	return err
+}
+
+// Percent is a number from 0 to 100; what lies beyond is clamped (seeds,
+// phase 1.7).
+type Percent int
+
+// Decode parses a percentage.
+func (p *Percent) Decode(value string) error {
+	n, err := strconv.Atoi(value)
+	*p = Percent(min(max(n, 0), 100))
+	return err
+}
+
+// List is a comma-separated list of regular expressions.
+type List []string
+
+// Decode splits and checks the expressions; empty items are dropped.
+func (l *List) Decode(value string) error {
+	for item := range strings.SplitSeq(value, ",") {
+		item = strings.TrimSpace(item)
+		if item == "" {
+			continue
+		}
+		if _, err := regexp.Compile(item); err != nil {
+			return err
+		}
+		*l = append(*l, item)
+	}
+	if len(*l) == 0 {
+		return errors.New("it has no pattern")
+	}
+	return nil
+}
+
+// String gives the list as it is written in the environment.
+func (l List) String() string { return strings.Join(l, ",") }
+
+// LogLevel is debug, info, warn, error or off.
+type LogLevel string
+
+// Decode parses a log level, in any case.
+func (l *LogLevel) Decode(value string) error {
+	return oneOf(l, value, "debug", "info", "warn", "error", "off")
+}
+
+// Level is a level of autonomy.
+type Level string
+
+// Decode parses a level of autonomy, in any case.
+func (l *Level) Decode(value string) error { return oneOf(l, value, "manual", "suggest", "auto") }
+
+// Strategy is a way to make one confidence of several scores.
+type Strategy string
+
+// Decode parses a strategy, in any case.
+func (s *Strategy) Decode(value string) error { return oneOf(s, value, "noisy-or", "mean") }
+
+// Names is a list of heuristics.
+type Names []string
+
+// Heuristics are the names that FLAME_ENABLED_HEURISTICS may hold (seeds, phase
+// 1.7).
+var Heuristics = []string{"failure_boundary", "context_switch", "complexity", "duration", "goal_completion", "stagnation", "context_overflow"}
+
+// Decode splits and checks the names; empty items are dropped.
+func (n *Names) Decode(value string) error {
+	for item := range strings.SplitSeq(value, ",") {
+		var name string
+		if strings.TrimSpace(item) == "" {
+			continue
+		}
+		if err := oneOf(&name, item, Heuristics...); err != nil {
+			return err
+		}
+		*n = append(*n, name)
+	}
+	return nil
+}
+
+// String gives the list as it is written in the environment.
+func (n Names) String() string { return strings.Join(n, ",") }
+
+func oneOf[T ~string](to *T, value string, allowed ...string) error {
+	value = strings.ToLower(strings.TrimSpace(value))
+	for _, a := range allowed {
+		if value == a {
+			*to = T(a)
+			return nil
+		}
+	}
+	return fmt.Errorf("it must be one of %s", strings.Join(allowed, ", "))
+}

@@ -1,0 +1,247 @@
+package core
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// AutonomyLevel says how far flame goes by itself.
+type AutonomyLevel string
+
+// The levels of autonomy.
+const (
+	AutonomyManual  AutonomyLevel = "manual"  // answers when asked, suggests nothing
+	AutonomySuggest AutonomyLevel = "suggest" // suggests pushes and pops in contexts
+	AutonomyAuto    AutonomyLevel = "auto"    // pushes and pops that are due happen
+)
+
+// Strategy says how scores become one confidence.
+type Strategy string
+
+// The strategies.
+const (
+	NoisyOr Strategy = "noisy-or" // 1-Π(1-score/100): one strong signal suffices
+	Mean    Strategy = "mean"     // of the enabled scores, not clamped: the reference's
+)
+
+// AutonomyConfig says when flame recommends a push or a pop (seeds, phase 1.7).
+type AutonomyConfig struct {
+	Level             AutonomyLevel `json:"level"`
+	PushThreshold     int           `json:"pushThreshold"`     // 0..100, confidence from which a push is recommended
+	PopThreshold      int           `json:"popThreshold"`      // 0..100, likewise for a pop
+	SuggestInContext  bool          `json:"suggestInContext"`  // contexts carry the suggestions
+	EnabledHeuristics []string      `json:"enabledHeuristics"` // names of Heuristics; others count for nothing
+	Strategy          Strategy      `json:"strategy"`
+}
+
+// DefaultAutonomyConfig gives the defaults: the seeds' with the strategy
+// noisy-or. Each call gives lists of its own.
+func DefaultAutonomyConfig() AutonomyConfig {
+	c := AutonomyConfig{
+		Level: AutonomySuggest, PushThreshold: 70, PopThreshold: 80, SuggestInContext: true, Strategy: NoisyOr,
+	}
+	for _, h := range Heuristics() {
+		c.EnabledHeuristics = append(c.EnabledHeuristics, h.Name)
+	}
+	return c
+}
+
+// Check tells what is wrong with the settings, as a user would have to mend it.
+func (c AutonomyConfig) Check() error {
+	switch {
+	case !slices.Contains([]AutonomyLevel{AutonomyManual, AutonomySuggest, AutonomyAuto}, c.Level):
+		return Invalidf("there is no autonomy level %q", c.Level).WithHint("use manual, suggest or auto")
+	case c.PushThreshold < 0 || c.PushThreshold > 100:
+		return Invalidf("pushThreshold %d is out of range", c.PushThreshold).WithHint("give a number from 0 to 100")
+	case c.PopThreshold < 0 || c.PopThreshold > 100:
+		return Invalidf("popThreshold %d is out of range", c.PopThreshold).WithHint("give a number from 0 to 100")
+	case c.Strategy != NoisyOr && c.Strategy != Mean:
+		return Invalidf("there is no strategy %q", c.Strategy).WithHint("use noisy-or or mean")
+	}
+	for _, name := range c.EnabledHeuristics {
+		if err := CheckHeuristic(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Enabled reports whether the heuristic counts.
+func (c AutonomyConfig) Enabled(heuristic string) bool {
+	return slices.Contains(c.EnabledHeuristics, heuristic)
+}
+
+// A Heuristic is one of the signals that confidences are made of.
+type Heuristic struct {
+	Name   string
+	Family SuggestionType // what it speaks for
+}
+
+// Heuristics lists the seven heuristics in the order in which scores are shown.
+func Heuristics() (list []Heuristic) {
+	for _, r := range pushRules {
+		list = append(list, Heuristic{r.name, SuggestPush})
+	}
+	for _, r := range popRules {
+		list = append(list, Heuristic{r.name, SuggestPop})
+	}
+	return list
+}
+
+// CheckHeuristic tells whether there is a heuristic of this name.
+func CheckHeuristic(name string) error {
+	var names []string
+	for _, h := range Heuristics() {
+		if h.Name == name {
+			return nil
+		}
+		names = append(names, h.Name)
+	}
+	return Invalidf("there is no heuristic %q", name).WithHint("use one of %s", strings.Join(names, ", "))
+}
+
+// A HeuristicScore is what one heuristic came to. It may exceed 100.
+type HeuristicScore struct {
+	Name  string `json:"name"`
+	Score int    `json:"score"`
+}
+
+// NoReason is the Reason of an Evaluation whose scores are all 0.
+const NoReason = "no strong signal"
+
+// An Evaluation is what the heuristics say about a push or a pop.
+type Evaluation struct {
+	Type        SuggestionType   `json:"type"`
+	Recommended bool             `json:"recommended"` // Confidence reaches Threshold
+	Confidence  int              `json:"confidence"`  // by the configured strategy
+	Mean        int              `json:"mean"`        // by the strategy mean; may exceed 100
+	NoisyOr     int              `json:"noisyOr"`     // by the strategy noisy-or; 0..100
+	Threshold   int              `json:"threshold"`
+	Scores      []HeuristicScore `json:"scores"`           // of the enabled heuristics
+	Reason      string           `json:"reason"`           // name of the strongest in words, or NoReason
+	Goal        string           `json:"goal,omitempty"`   // of the frame to push; may be empty
+	Status      Status           `json:"status,omitempty"` // that the frame should be popped with
+	Explanation string           `json:"explanation"`      // one sentence with the numbers behind it
+}
+
+// EvaluatePush weighs whether a child frame is due.
+func EvaluatePush(in PushInput, cfg AutonomyConfig) Evaluation {
+	e := weigh(SuggestPush, score(pushRules, in, cfg), cfg.PushThreshold, cfg.Strategy)
+	e.Goal = in.PotentialGoal
+	return e
+}
+
+// EvaluatePop weighs whether the current frame is due to end, and how.
+func EvaluatePop(in PopInput, cfg AutonomyConfig) Evaluation {
+	e := weigh(SuggestPop, score(popRules, in, cfg), cfg.PopThreshold, cfg.Strategy)
+	e.Status = popStatus(in, e)
+	return e
+}
+
+// score asks the enabled heuristics of a family.
+func score[In any](rules []rule[In], in In, cfg AutonomyConfig) []HeuristicScore {
+	scores := []HeuristicScore{}
+	for _, r := range rules {
+		if cfg.Enabled(r.name) {
+			scores = append(scores, HeuristicScore{r.name, r.points(in)})
+		}
+	}
+	return scores
+}
+
+func weigh(family SuggestionType, scores []HeuristicScore, threshold int, strategy Strategy) Evaluation {
+	e := Evaluation{Type: family, Scores: scores, Threshold: threshold, Mean: mean(scores), NoisyOr: noisyOr(scores)}
+	e.Confidence = e.NoisyOr
+	if strategy == Mean {
+		e.Confidence = e.Mean
+	}
+	e.Recommended = e.Confidence >= threshold
+	e.Reason = strongest(scores)
+	e.Explanation = explain(e)
+	return e
+}
+
+func mean(scores []HeuristicScore) int {
+	if len(scores) == 0 {
+		return 0
+	}
+	sum := 0
+	for _, s := range scores {
+		sum += s.Score
+	}
+	return roundHalfUp(float64(sum) / float64(len(scores)))
+}
+
+func noisyOr(scores []HeuristicScore) int {
+	doubt := 1.0
+	for _, s := range scores {
+		doubt *= 1 - float64(min(100, max(0, s.Score)))/100
+	}
+	return roundHalfUp(100 * (1 - doubt))
+}
+
+// strongest names the first of the highest scores, in words.
+func strongest(scores []HeuristicScore) string {
+	best, reason := 0, NoReason
+	for _, s := range scores {
+		if s.Score > best {
+			best, reason = s.Score, inWords(s.Name)
+		}
+	}
+	return reason
+}
+
+func inWords(heuristic string) string { return strings.ReplaceAll(heuristic, "_", " ") }
+
+func explain(e Evaluation) string {
+	var signals []string
+	for _, s := range e.Scores {
+		if s.Score > 0 {
+			signals = append(signals, fmt.Sprintf("%s %d", inWords(s.Name), s.Score))
+		}
+	}
+	why := NoReason
+	if len(signals) > 0 {
+		why = strings.Join(signals, ", ")
+	}
+	verdict := "stays below"
+	if e.Recommended {
+		verdict = "reaches"
+	}
+	return fmt.Sprintf("Confidence %d %s the threshold %d for a %s: %s.", e.Confidence, verdict, e.Threshold, e.Type, why)
+}
+
+// popStatus says how a frame should end: stagnation speaks before success, and
+// without that heuristic nothing speaks against success (spec: autonomy §3).
+func popStatus(in PopInput, e Evaluation) Status {
+	points := map[string]int{}
+	for _, s := range e.Scores {
+		points[s.Name] = s.Score
+	}
+	stagnation, watched := points[stagnationName]
+	failures := len(in.FailureSignals)
+	switch {
+	case !watched:
+		return Completed
+	case stagnation > 60 && failures > len(in.SuccessSignals):
+		return Failed
+	case stagnation > 60:
+		return Blocked
+	case points[goalCompletionName] > 60:
+		return Completed
+	case failures > 3:
+		return Failed
+	}
+	return Completed
+}
+
+// roundHalfUp rounds to the nearest whole number, halves up.
+func roundHalfUp(x float64) int {
+	whole := math.Floor(x)
+	if x-whole >= 0.5 {
+		whole++
+	}
+	return int(whole)
+}

@@ -1,0 +1,176 @@
+package core
+
+import (
+	"fmt"
+	"strings"
+)
+
+// CompactionType says what a compaction of a frame's history is for.
+type CompactionType string
+
+// The types of compaction.
+const (
+	Overflow        CompactionType = "overflow"         // the host ran out of room; the type when nothing else was asked for
+	FrameCompletion CompactionType = "frame_completion" // a pop waits for the summary
+	ManualSummary   CompactionType = "manual_summary"   // a checkpoint was asked for
+)
+
+// CompactionInput is what a compaction prompt is made of.
+type CompactionInput struct {
+	Type     CompactionType
+	Frame    Frame
+	Parent   *Frame  // nil for a root
+	Siblings []Frame // of any status, in their stored order
+	Now      Millis
+	Note     string // what the one who asked wants to be heeded; may be empty
+}
+
+// A PendingCompletion is a pop that waits for the summary of a compaction.
+type PendingCompletion struct {
+	Frame       string   `json:"frame"`                // id
+	Status      Status   `json:"status"`               // that the frame ends with
+	Summary     string   `json:"summary,omitempty"`    // the user's own text; the generated one is added to it
+	Results     string   `json:"results,omitempty"`    // the full outcome, kept as it is
+	Confidence  *float64 `json:"confidence,omitempty"` // 0..1
+	RequestedAt Millis   `json:"requestedAt"`
+	Due         Millis   `json:"due"` // without a summary by then it ends with what there is
+}
+
+// Limits of compaction prompts (spec: compaction §3), in UTF-16 code units but
+// for the last.
+const (
+	promptID             = 8
+	promptParentSummary  = 500
+	promptSiblingSummary = 200
+	promptSiblings       = 3
+)
+
+// asks lists what the summary must tell, by type of compaction.
+var asks = map[CompactionType][]string{
+	FrameCompletion: {
+		"how far the work got towards its goal",
+		"outcomes: what was done, built or fixed",
+		"choices made, each with its reason",
+		"what other pieces of work it depends on, or that depend on it",
+		"what stood in the way, if it ended blocked or without success",
+	},
+	ManualSummary: {
+		"what is done so far",
+		"what is in flight, and in which state",
+		"the next steps, in order",
+		"questions that are still open",
+	},
+	Overflow: {
+		"what the goal is",
+		"what was achieved in the part that is about to go",
+		"the present state: what works, what does not yet",
+		"threads that are still active",
+		"facts that the rest of the work cannot do without: names, paths, values, errors",
+	},
+}
+
+// purposes say what a summary of each type is for.
+var purposes = map[CompactionType]string{
+	FrameCompletion: "This piece of work ends here. Whoever goes on above it sees your summary and nothing of the conversation, so it must stand by itself. Write 2-4 paragraphs.",
+	ManualSummary:   "This is a checkpoint. The work must be able to resume from your summary after the conversation is gone.",
+	Overflow:        "The conversation outgrew its room and goes on from your summary. The work must continue without a break.",
+}
+
+// CompactionPrompt gives the instructions for a summary of the frame's history,
+// with the facts of the tree it should agree with.
+func CompactionPrompt(in CompactionInput) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# Summary of a flame frame\n\nType: %s\nTime: %s\n", in.Type, iso(in.Now))
+	fmt.Fprintf(&b, "\n## This frame\n\nId: %s\nGoal: %s\n", head(in.Frame.ID, promptID, runeUnits), in.Frame.Goal)
+	if in.Frame.SuccessCriteria != "" {
+		fmt.Fprintf(&b, "Done means: %s\n", in.Frame.SuccessCriteria)
+	}
+	fmt.Fprintf(&b, "Status: %s\nCreated: %s\n", in.Frame.Status, iso(in.Frame.CreatedAt))
+	if p := in.Parent; p != nil {
+		fmt.Fprintf(&b, "\n## Parent\n\nGoal: %s\nStatus: %s\n", p.Goal, p.Status)
+		if p.Summary != "" {
+			fmt.Fprintf(&b, "Summary: %s\n", dotted(p.Summary, promptParentSummary))
+		}
+	}
+	promptList(&b, "Artifacts", in.Frame.Artifacts)
+	promptList(&b, "Decisions", in.Frame.Decisions)
+	promptList(&b, "Finished beside it", finishedBeside(in.Siblings))
+	promptInstructions(&b, in)
+	return b.String()
+}
+
+func promptInstructions(b *strings.Builder, in CompactionInput) {
+	b.WriteString("\n## What to write\n\n")
+	if in.Type == FrameCompletion {
+		fmt.Fprintf(b, "Judge the outcome by the goal: %s\n\n", in.Frame.Goal)
+	}
+	b.WriteString(purposes[in.Type] + "\n\nTell:\n")
+	for _, ask := range asks[in.Type] {
+		b.WriteString("- " + ask + "\n")
+	}
+	if in.Note != "" {
+		fmt.Fprintf(b, "\nAsked for in particular: %s\n", in.Note)
+	}
+}
+
+func promptList(b *strings.Builder, title string, items []string) {
+	if len(items) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "\n## %s\n\n", title)
+	for _, item := range items {
+		b.WriteString("- " + item + "\n")
+	}
+}
+
+// finishedBeside tells of the first completed siblings that left a summary.
+func finishedBeside(siblings []Frame) (lines []string) {
+	for _, f := range siblings {
+		if f.Status == Completed && f.Summary != "" && len(lines) < promptSiblings {
+			lines = append(lines, f.Goal+": "+dotted(f.Summary, promptSiblingSummary))
+		}
+	}
+	return lines
+}
+
+// dotted cuts s to its first limit UTF-16 code units and three dots.
+func dotted(s string, limit int) string {
+	if short := head(s, limit, runeUnits); short != s {
+		return short + "..."
+	}
+	return s
+}
+
+func iso(t Millis) string { return t.Time().Format("2006-01-02T15:04:05.000Z07:00") }
+
+// CombineSummaries joins the user's summary with the generated one; where one is
+// blank the other stands alone (spec: compaction §4).
+func CombineSummaries(user, generated string) string {
+	user, generated = strings.TrimSpace(user), strings.TrimSpace(generated)
+	if user == "" || generated == "" {
+		return user + generated
+	}
+	return user + "\n\n---\n\n" + generated
+}
+
+// StripAnalysis cuts the <analysis> parts out of a summary that a host's
+// compaction wrote, and the <summary> tags around the rest. A part that is never
+// closed stays: the text after it may be all there is.
+func StripAnalysis(summary string) string {
+	for {
+		before, rest, found := strings.Cut(summary, "<analysis>")
+		if !found {
+			break
+		}
+		_, after, closed := strings.Cut(rest, "</analysis>")
+		if !closed {
+			break
+		}
+		summary = before + after
+	}
+	summary = strings.TrimSpace(summary)
+	if inner, ok := strings.CutPrefix(summary, "<summary>"); ok {
+		summary = strings.TrimSuffix(inner, "</summary>")
+	}
+	return strings.TrimSpace(summary)
+}

@@ -1,0 +1,224 @@
+package core
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// a section is one part of a context.
+type section struct {
+	text  string
+	units int      // length of text in UTF-16 code units
+	shown int      // how many of its kind are in it
+	left  int      // how many are left out
+	cut   []string // texts that were shortened or dropped: id and field
+}
+
+// grow makes the section anew with free room on top, if that would show more,
+// and gives the part of it that it took. limit is what it was made with.
+func (s *section) grow(limit, free int, make func(limit int) section) (taken int) {
+	before := s.units
+	if s.left+len(s.cut) > 0 && before+free > limit {
+		*s = make(before + free)
+	}
+	return s.units - before
+}
+
+// note remembers what was cut of a frame.
+func (s *section) note(f *Frame, r rendering) {
+	for _, name := range r.cut {
+		s.cut = append(s.cut, f.ID+" "+name)
+	}
+}
+
+const (
+	// sectionTags is what the tags around a section's frames take at most.
+	sectionTags = len("  <completed-siblings count=\"1000000\" filtered=\"1000000\">\n  </completed-siblings>\n")
+	// crowd is the number of frames in a part beyond which the quota of each
+	// shrinks no further: five good summaries say more than fifty stumps.
+	crowd = 5
+	// maxUnfinished is how many unfinished frames are offered (DESIGN §4).
+	maxUnfinished = 5
+)
+
+// print renders the candidate as e, if what is left admits that, and gives its
+// price.
+func (c *candidate) print(e element, quota, left int) int {
+	if size := e.size(quota); size > left {
+		return size
+	}
+	c.shown = e.render(quota, left)
+	return c.shown.units
+}
+
+// quota gives the room that each of n frames may count on.
+func quota(limit, n int) int { return max(0, limit) / max(1, min(n, crowd)) }
+
+// listing prints the frames taken as one list; it is empty without any. omission
+// names the attribute that counts those left out.
+func listing(indent, tag, omission string, taken []*candidate, left int) section {
+	s := section{shown: len(taken), left: left}
+	if len(taken) == 0 {
+		return s
+	}
+	open := indent + "<" + tag + attr("count", len(taken)) + attr(omission, left) + ">\n"
+	end := indent + "</" + tag + ">\n"
+	s.units = len(open) + len(end)
+	parts := []string{open}
+	for _, c := range taken {
+		parts = append(parts, c.shown.text)
+		s.units += c.shown.units
+		s.note(c.frame, c.shown)
+	}
+	s.text = strings.Join(append(parts, end), "")
+	return s
+}
+
+// ancestorSection prints the ancestors that limit admits. The parent is always
+// among them, whatever its status, and cut to fit; others are shortened to their
+// quota only.
+func (c *composer) ancestorSection(limit int) section {
+	ranked := slices.DeleteFunc(rankAncestors(c.Ancestors, c.Now), func(a *candidate) bool {
+		return a.rank > 0 && (a.frame.Status == Invalidated || a.frame.ArchivedAt != 0)
+	})
+	room := limit - sectionTags
+	each := quota(room, len(ranked))
+	taken, _ := take(ranked, room, func(a *candidate, left int) int {
+		e := newElement("    ", "frame", a.frame, frameFields(a.frame, each))
+		if a.rank == 0 {
+			a.shown = e.render(each, left)
+			return min(a.shown.units, left)
+		}
+		return a.print(e, each, left)
+	})
+	rootFirst(taken)
+	return listing("  ", "ancestors", "omitted", taken, len(ranked)-len(taken))
+}
+
+// finishedParts are the kinds of finished frames in the order in which they are
+// tried and shown (DESIGN §5).
+var finishedParts = []struct {
+	name   string
+	frames func(*Surroundings) []Frame
+}{
+	{"children", func(s *Surroundings) []Frame { return s.Children }},
+	{"siblings", func(s *Surroundings) []Frame { return s.Siblings }},
+	{"uncles", func(s *Surroundings) []Frame { return s.Uncles }},
+}
+
+// completedSections prints the finished frames that limit admits: the best
+// children, then siblings, then uncles. Sections show the latest first.
+func (c *composer) completedSections(limit int) []section {
+	var ranked []*candidate
+	found := make([]int, len(finishedParts))
+	seen := c.workedIn()
+	keywords := Keywords(c.Current.Goal)
+	for i, part := range finishedParts {
+		frames := finished(part.frames(&c.Surroundings), seen)
+		found[i] = len(frames)
+		some := rankSiblings(frames, keywords, DefaultMinRelevance, c.Now)
+		for _, f := range some {
+			f.rank = i
+		}
+		if len(some) > 0 {
+			limit -= sectionTags
+		}
+		ranked = append(ranked, some...)
+	}
+	each := quota(limit, len(ranked))
+	taken, _ := take(ranked, limit, func(f *candidate, left int) int {
+		return f.print(newElement("    ", "frame", f.frame, frameFields(f.frame, each)), each, left)
+	})
+	recentFirst(taken)
+	sections := make([]section, len(finishedParts))
+	for i, part := range finishedParts {
+		own := slices.DeleteFunc(slices.Clone(taken), func(f *candidate) bool { return f.rank != i })
+		sections[i] = listing("  ", "completed-"+part.name, "filtered", own, found[i]-len(own))
+	}
+	return sections
+}
+
+// workedIn holds the frames that stand elsewhere in the context.
+func (c *composer) workedIn() map[string]bool {
+	ids := map[string]bool{c.Current.ID: true}
+	for i := range c.Ancestors {
+		ids[c.Ancestors[i].ID] = true
+	}
+	return ids
+}
+
+// finished gives the frames that have ended and are not archived, each once, in
+// an order that does not depend on the given one.
+func finished(frames []Frame, seen map[string]bool) (list []*Frame) {
+	for i := range frames {
+		if f := &frames[i]; f.Status.Ended() && f.ArchivedAt == 0 && !seen[f.ID] {
+			seen[f.ID] = true
+			list = append(list, f)
+		}
+	}
+	slices.SortFunc(list, func(a, b *Frame) int {
+		return cmp.Or(cmp.Compare(b.UpdatedAt, a.UpdatedAt), cmp.Compare(a.ID, b.ID))
+	})
+	return list
+}
+
+// unfinishedSection offers frames that others left unfinished.
+func (c *composer) unfinishedSection(limit int) section {
+	var offered []*candidate
+	for i := range c.Unfinished {
+		if f := &c.Unfinished[i]; f.Status != Invalidated && f.ArchivedAt == 0 {
+			offered = append(offered, &candidate{frame: f})
+		}
+	}
+	room := limit - sectionTags
+	each := quota(room, maxUnfinished)
+	taken, _ := take(offered[:min(len(offered), maxUnfinished)], room, func(f *candidate, left int) int {
+		return f.print(newElement("    ", "frame", f.frame, goalField(f.frame)), each, left)
+	})
+	return listing("  ", "unfinished-frames", "omitted", taken, len(offered)-len(taken))
+}
+
+// currentSection prints the current frame with what is planned below it, which
+// it leaves in c.planned as well.
+func (c *composer) currentSection(limit int) section {
+	if c.Current.ID == "" {
+		return section{}
+	}
+	c.planned = c.plannedSection(int(0.3 * float64(limit)))
+	e := newElement("  ", "current-frame", &c.Current, currentFields(&c.Current, limit))
+	e.body = rendering{text: c.planned.text, units: c.planned.units}
+	r := e.render(limit, limit)
+	s := section{text: r.text, units: r.units, shown: 1, left: c.planned.left}
+	s.note(&c.Current, r)
+	s.cut = append(s.cut, c.planned.cut...)
+	return s
+}
+
+// plannedSection prints the planned children that limit admits, in their order.
+func (c *composer) plannedSection(limit int) section {
+	var planned []*candidate
+	for i := range c.Planned {
+		if f := &c.Planned[i]; f.Status == Planned && f.ArchivedAt == 0 {
+			planned = append(planned, &candidate{frame: f})
+		}
+	}
+	room := limit - len("    <planned-children count=\"1000000\" omitted=\"1000000\">\n    </planned-children>\n")
+	each := quota(room, len(planned))
+	taken, _ := take(planned, room, func(f *candidate, left int) int {
+		return f.print(newElement("      ", "planned-task", f.frame, plannedFields(f.frame)), each, left)
+	})
+	return listing("    ", "planned-children", "omitted", taken, len(planned)-len(taken))
+}
+
+// suggestionSection gives as many suggestions as limit admits, with the empty
+// line between the context and them.
+func (c *composer) suggestionSection(limit int) section {
+	for n := len(c.Suggestions); n > 0; n-- {
+		text := "\n\n" + FormatSuggestions(c.Suggestions[:n])
+		if size := units(text); size <= limit {
+			return section{text: text, units: size, shown: n, left: len(c.Suggestions) - n}
+		}
+	}
+	return section{left: len(c.Suggestions)}
+}

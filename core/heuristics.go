@@ -1,0 +1,142 @@
+package core
+
+import "strings"
+
+// PushInput is what speaks for or against a child frame. Zero values say
+// nothing.
+type PushInput struct {
+	Goal          string   // of the current frame; empty without one
+	PotentialGoal string   // of the frame that might be pushed
+	Messages      int      // recent messages
+	Files         []string // files changed of late
+	Errors        int      // errors met of late
+	Tokens        int      // tokens spent in the frame
+}
+
+// PopInput is what speaks for or against ending the current frame. Zero values
+// say nothing.
+type PopInput struct {
+	Goal            string   // of the current frame; empty without one
+	GoalKeywords    []string // nil: the keywords of Goal
+	Artifacts       []string // of the current frame
+	SuccessSignals  []string // what tells of success: "tests pass"
+	FailureSignals  []string // what tells of failure
+	NoProgressTurns int      // turns without progress, at the end
+	Tokens          int      // tokens in the context window
+	ContextLimit    int      // that the window holds; 0: DefaultContextLimit
+}
+
+// DefaultContextLimit is the size in tokens of a context window that nobody told.
+const DefaultContextLimit = 100_000
+
+// a rule is a heuristic with its points.
+type rule[In any] struct {
+	name   string
+	points func(In) int
+}
+
+const (
+	goalCompletionName = "goal_completion"
+	stagnationName     = "stagnation"
+)
+
+// The heuristics and their points are those of the seeds' phase 1.7 (spec:
+// autonomy §2, §3). Reasons are looked for in this order.
+var (
+	pushRules = []rule[PushInput]{
+		{"failure_boundary", failureBoundary},
+		{"context_switch", contextSwitch},
+		{"complexity", complexity},
+		{"duration", func(in PushInput) int { return stepped(in.Tokens, tokenSteps) }},
+	}
+	popRules = []rule[PopInput]{
+		{goalCompletionName, goalCompletion},
+		{stagnationName, stagnation},
+		{"context_overflow", contextOverflow},
+	}
+)
+
+// A step gives points to amounts above a bound.
+type step[N int | float64] struct {
+	above  N
+	points int
+}
+
+// The steps of each amount, highest first.
+var (
+	messageSteps    = []step[int]{{20, 40}, {10, 25}, {5, 10}}
+	manyFileSteps   = []step[int]{{5, 30}, {2, 15}}
+	switchFileSteps = []step[int]{{3, 20}, {1, 10}}
+	tokenSteps      = []step[int]{{50_000, 70}, {30_000, 50}, {15_000, 30}, {5_000, 15}}
+	turnSteps       = []step[int]{{5, 70}, {3, 40}, {1, 20}}
+	failureSteps    = []step[int]{{3, 40}, {1, 20}}
+	fillSteps       = []step[float64]{{0.9, 90}, {0.8, 70}, {0.7, 50}, {0.5, 20}}
+)
+
+// stepped gives the points of the first step that n is above.
+func stepped[N int | float64](n N, steps []step[N]) int {
+	for _, s := range steps {
+		if n > s.above {
+			return s.points
+		}
+	}
+	return 0
+}
+
+func failureBoundary(in PushInput) int {
+	points := min(50, 15*max(0, in.Errors))
+	if in.PotentialGoal != "" && in.PotentialGoal != in.Goal {
+		points += 30
+	}
+	return points
+}
+
+func contextSwitch(in PushInput) int {
+	points := stepped(len(in.Files), switchFileSteps)
+	if in.Goal == "" || in.PotentialGoal == "" {
+		return points
+	}
+	potential := strings.ToLower(in.PotentialGoal)
+	overlap := portion(Keywords(in.Goal), func(word string) bool { return hasWord(potential, word) })
+	return points + roundHalfUp((1-overlap)*60)
+}
+
+func complexity(in PushInput) int {
+	return stepped(in.Messages, messageSteps) + stepped(len(in.Files), manyFileSteps)
+}
+
+func goalCompletion(in PopInput) int {
+	keywords := in.GoalKeywords
+	if keywords == nil {
+		keywords = Keywords(in.Goal)
+	}
+	signs := strings.ToLower(strings.Join(in.Artifacts, " ") + " " + strings.Join(in.SuccessSignals, " "))
+	found := portion(keywords, func(word string) bool { return strings.Contains(signs, word) })
+	return min(60, 20*len(in.SuccessSignals)) + min(30, 10*len(in.Artifacts)) + roundHalfUp(30*found)
+}
+
+func stagnation(in PopInput) int {
+	return stepped(in.NoProgressTurns, turnSteps) + stepped(len(in.FailureSignals), failureSteps)
+}
+
+func contextOverflow(in PopInput) int {
+	limit := in.ContextLimit
+	if limit == 0 {
+		limit = DefaultContextLimit
+	}
+	return stepped(float64(in.Tokens)/float64(limit), fillSteps)
+}
+
+// portion gives the part of words, 0..1, that match; none of no words.
+func portion(words []string, match func(string) bool) float64 {
+	if len(words) == 0 {
+		return 0
+	}
+	hits := 0
+	for _, word := range words {
+		if match(word) {
+			hits++
+		}
+	}
+	return float64(hits) / float64(len(words))
+}

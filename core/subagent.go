@@ -1,0 +1,130 @@
+package core
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// SubagentConfig says when a child session becomes a frame, and when that frame
+// ends (seeds, phase 1.5).
+type SubagentConfig struct {
+	Enabled             bool     `json:"enabled"`             // watch child sessions at all
+	MinDuration         int64    `json:"minDuration"`         // ms a session of any other title must last
+	MinMessageCount     int      `json:"minMessageCount"`     // messages it must have
+	SubagentPatterns    []string `json:"subagentPatterns"`    // titles that mark a subagent at once: regular expressions, any case
+	AutoCompleteOnIdle  bool     `json:"autoCompleteOnIdle"`  // complete the frame of an idle subagent
+	IdleCompletionDelay int64    `json:"idleCompletionDelay"` // ms of idleness before that
+	InjectParentContext bool     `json:"injectParentContext"` // children get their frame's context
+	PropagateSummaries  bool     `json:"propagateSummaries"`  // a child's summary shows in its parent's completed-children
+}
+
+// DefaultSubagentConfig gives the defaults of the seeds.
+func DefaultSubagentConfig() SubagentConfig {
+	return SubagentConfig{
+		Enabled:             true,
+		MinDuration:         60_000,
+		MinMessageCount:     3,
+		SubagentPatterns:    []string{"@.*subagent", "subagent", `\[Task\]`},
+		AutoCompleteOnIdle:  true,
+		IdleCompletionDelay: 5_000,
+		InjectParentContext: true,
+		PropagateSummaries:  true,
+	}
+}
+
+// Patterns are compiled title patterns. The zero value matches nothing.
+type Patterns []*regexp.Regexp
+
+// A PatternError tells of a pattern that cannot be used.
+type PatternError struct {
+	Pattern string
+	Err     error // what regexp says of it
+}
+
+// Error names the pattern and what is wrong with it.
+func (e PatternError) Error() string { return fmt.Sprintf("pattern %q: %v", e.Pattern, e.Err) }
+
+// Unwrap gives what regexp says.
+func (e PatternError) Unwrap() error { return e.Err }
+
+// CompilePatterns compiles patterns once for many titles. Those that Go's RE2
+// syntax does not have (look-around and back-references among them) are left
+// out and told.
+func CompilePatterns(patterns []string) (Patterns, []PatternError) {
+	var compiled Patterns
+	var bad []PatternError
+	for _, pattern := range patterns {
+		re, err := regexp.Compile("(?i)" + pattern)
+		if err != nil {
+			bad = append(bad, PatternError{pattern, err})
+			continue
+		}
+		compiled = append(compiled, re)
+	}
+	return compiled, bad
+}
+
+// CheckPattern tells whether a user may set pattern. A blank one is refused: it
+// would take every session for a subagent.
+func CheckPattern(pattern string) error {
+	if strings.TrimSpace(pattern) == "" {
+		return Invalidf("a blank pattern would match every title").WithHint("leave it out, or give a regular expression such as @.*subagent")
+	}
+	if _, bad := CompilePatterns([]string{pattern}); len(bad) > 0 {
+		return Invalidf("%v", bad[0]).WithHint("use Go's RE2 syntax, which has no look-around and no back-references")
+	}
+	return nil
+}
+
+// Match reports whether a pattern is found anywhere in title, in any case.
+func (p Patterns) Match(title string) bool {
+	for _, re := range p {
+		if re.MatchString(title) {
+			return true
+		}
+	}
+	return false
+}
+
+// MeetsFrameHeuristics reports whether a session whose title matches no pattern
+// is long enough to be worth a frame: ageMs since it was registered, and its
+// messages.
+func MeetsFrameHeuristics(ageMs int64, messages int, cfg SubagentConfig) bool {
+	return ageMs >= cfg.MinDuration && messages >= cfg.MinMessageCount
+}
+
+// SubagentTitle is the title of a native subagent's session, such that the
+// default patterns match it: "Find usages (@explore subagent)".
+func SubagentTitle(description, agentType string) string {
+	return strings.TrimSpace(fmt.Sprintf("%s (@%s subagent)", description, agentType))
+}
+
+// SubagentStats counts what became of child sessions since LastReset. Each
+// session counts once.
+type SubagentStats struct {
+	TotalDetected       int    `json:"totalDetected"`
+	FramesCreated       int    `json:"framesCreated"`
+	SkippedByHeuristics int    `json:"skippedByHeuristics"`
+	AutoCompleted       int    `json:"autoCompleted"`
+	ManuallyCompleted   int    `json:"manuallyCompleted"`
+	LastReset           Millis `json:"lastReset"`
+}
+
+// FrameRate is the share of detected sessions that got a frame, in percent.
+func (s SubagentStats) FrameRate() float64 { return percent(s.FramesCreated, s.TotalDetected) }
+
+// SkipRate is the share of detected sessions that the heuristics skipped, in
+// percent.
+func (s SubagentStats) SkipRate() float64 { return percent(s.SkippedByHeuristics, s.TotalDetected) }
+
+// AutoCompleteRate is the share of frames that ended by idleness, in percent.
+func (s SubagentStats) AutoCompleteRate() float64 { return percent(s.AutoCompleted, s.FramesCreated) }
+
+// percent gives part of whole in percent, 0 of nothing.
+func percent(part, whole int) float64 {
+	if whole == 0 {
+		return 0
+	}
+	return 100 * float64(part) / float64(whole)
+}

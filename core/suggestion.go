@@ -1,0 +1,164 @@
+package core
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// SuggestionType is the move that a suggestion asks for.
+type SuggestionType string
+
+// The types of suggestion.
+const (
+	SuggestPush SuggestionType = "push"
+	SuggestPop  SuggestionType = "pop"
+)
+
+const (
+	// SuggestionLife is how long a suggestion lives after it was last made, in
+	// ms (seeds, phase 1.7).
+	SuggestionLife Millis = 300_000
+	// MaxSuggestions is how many suggestions a session has at most (spec:
+	// autonomy §5).
+	MaxSuggestions = 5
+)
+
+// newGoal stands for the goal of a push that nobody named.
+const newGoal = "the next piece of work"
+
+// A Suggestion is a push or pop that the heuristics ask for. Type, Text and
+// Status are its identity in its session: asking again refreshes it.
+type Suggestion struct {
+	Session     string         `json:"session,omitempty"` // that it is for
+	Type        SuggestionType `json:"type"`
+	Text        string         `json:"text,omitempty"`   // of a push: the goal
+	Status      Status         `json:"status,omitempty"` // of a pop: how the frame should end
+	Reason      string         `json:"reason"`           // the strongest heuristic, in words
+	Confidence  int            `json:"confidence"`       // 0..100; more under the strategy mean
+	CreatedAt   Millis         `json:"createdAt"`
+	RefreshedAt Millis         `json:"refreshedAt"`       // when it was last made
+	ExpiresAt   Millis         `json:"expiresAt"`         // last moment of its life
+	ActedAt     Millis         `json:"actedAt,omitempty"` // when the push or pop came; 0 before
+}
+
+// Suggestion makes of an evaluation what a session may be told.
+func (e Evaluation) Suggestion(session string, now Millis) Suggestion {
+	s := Suggestion{
+		Session: session, Type: e.Type, Text: e.Goal, Status: e.Status, Reason: e.Reason, Confidence: e.Confidence,
+		CreatedAt: now, RefreshedAt: now, ExpiresAt: now + SuggestionLife,
+	}
+	if s.Type == SuggestPush && s.Text == "" {
+		s.Text = newGoal
+	}
+	return s
+}
+
+// same reports whether both ask for the same.
+func (s Suggestion) same(other Suggestion) bool {
+	return s.Type == other.Type && s.Text == other.Text && s.Status == other.Status
+}
+
+// AddSuggestion gives a session's list with s, made at time now. A live one that
+// asks the same is refreshed in its place. Beyond MaxSuggestions the weakest
+// goes, of equals the oldest. added is false for a refreshed one.
+func AddSuggestion(list []Suggestion, s Suggestion, now Millis) (kept []Suggestion, added bool) {
+	kept = slices.Clone(list)
+	s.RefreshedAt, s.ExpiresAt, s.ActedAt = now, now+SuggestionLife, 0
+	if i := slices.IndexFunc(kept, s.same); i >= 0 {
+		s.CreatedAt = kept[i].CreatedAt
+		kept[i] = s
+		return kept, false
+	}
+	s.CreatedAt = now
+	kept = append(kept, s)
+	if len(kept) > MaxSuggestions {
+		weakest := slices.MinFunc(kept, weaker)
+		kept = slices.DeleteFunc(kept, weakest.same)
+	}
+	return kept, true
+}
+
+// weaker orders suggestions by confidence, the older one first among equals.
+func weaker(a, b Suggestion) int {
+	return cmp.Or(cmp.Compare(a.Confidence, b.Confidence), cmp.Compare(a.RefreshedAt, b.RefreshedAt))
+}
+
+// ExpireSuggestions splits the list into those that live at time now and those
+// whose life is over.
+func ExpireSuggestions(list []Suggestion, now Millis) (live, expired []Suggestion) {
+	for _, s := range list {
+		if now > s.ExpiresAt {
+			expired = append(expired, s)
+		} else {
+			live = append(live, s)
+		}
+	}
+	return live, expired
+}
+
+// ActOn takes the first suggestion of a type out of a session's list, because
+// the push or pop it asked for has come at time now. ok is false without one.
+func ActOn(list []Suggestion, kind SuggestionType, now Millis) (left []Suggestion, acted Suggestion, ok bool) {
+	i := slices.IndexFunc(list, func(s Suggestion) bool { return s.Type == kind })
+	if i < 0 {
+		return list, Suggestion{}, false
+	}
+	acted = list[i]
+	acted.ActedAt = now
+	return slices.Delete(slices.Clone(list), i, i+1), acted, true
+}
+
+// Limits of a suggestion's line, in characters.
+const (
+	suggestionText   = 120
+	suggestionReason = 60
+)
+
+// suggestionHeader begins the suggestions behind a context (seeds).
+const suggestionHeader = "<!-- Flame Autonomy Suggestions -->"
+
+// FormatSuggestions gives the suggestions as a context carries them: a header
+// and one line each, in the seeds' bracket format. It is empty without any. What
+// comes from frames can neither end its line nor the quotes around it.
+func FormatSuggestions(list []Suggestion) string {
+	if len(list) == 0 {
+		return ""
+	}
+	lines := []string{suggestionHeader}
+	for _, s := range list {
+		lines = append(lines, s.line())
+	}
+	return strings.Join(lines, "\n")
+}
+
+func (s Suggestion) line() string {
+	what := "pushing a new frame for"
+	object := s.Text
+	if s.Type == SuggestPop {
+		what, object = "popping the current frame as", string(s.Status)
+	}
+	return fmt.Sprintf("[FLAME SUGGESTION: Consider %s \"%s\" - Reason: %s (%d%% confidence)]",
+		what, quotable(object, suggestionText), quotable(s.Reason, suggestionReason), s.Confidence)
+}
+
+var brackets = strings.NewReplacer("[", "(", "]", ")")
+
+// quotable makes s safe between the quotes and brackets of a suggestion.
+func quotable(s string, max int) string { return brackets.Replace(EscapeXML(OneLine(s, max))) }
+
+// AutonomyStats counts suggestions and what became of them since LastReset.
+type AutonomyStats struct {
+	TotalSuggestions int    `json:"totalSuggestions"` // made; refreshing one does not count
+	PushSuggestions  int    `json:"pushSuggestions"`
+	PopSuggestions   int    `json:"popSuggestions"`
+	ActedUpon        int    `json:"actedUpon"`
+	Ignored          int    `json:"ignored"` // expired
+	AutoPushes       int    `json:"autoPushes"`
+	AutoPops         int    `json:"autoPops"`
+	LastReset        Millis `json:"lastReset"`
+}
+
+// ActionRate is the share of suggestions that were acted upon, in percent.
+func (s AutonomyStats) ActionRate() float64 { return percent(s.ActedUpon, s.TotalSuggestions) }

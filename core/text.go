@@ -1,0 +1,245 @@
+package core
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// unitsPerToken is how many UTF-16 code units count as one token (seeds, phase
+// 1.2: about four characters a token).
+const unitsPerToken = 4
+
+// EstimateTokens estimates the tokens of s: its length in UTF-16 code units
+// divided by four, rounded up.
+func EstimateTokens(s string) int { return tokensOf(units(s)) }
+
+// tokensOf gives the tokens that n UTF-16 code units count as.
+func tokensOf(n int) int { return (n + unitsPerToken - 1) / unitsPerToken }
+
+// units gives the length of s in UTF-16 code units.
+func units(s string) (n int) {
+	for _, r := range s {
+		n += runeUnits(r)
+	}
+	return n
+}
+
+func runeUnits(r rune) int {
+	if r > math.MaxUint16 {
+		return 2
+	}
+	return 1
+}
+
+// Truncate cuts s to maxTokens, indicator included, and reports whether it had
+// to. It cuts at the last space where that loses less than a fifth, never inside
+// a character. Where not even the indicator fits, that alone is the result
+// (spec: context §2).
+func Truncate(s string, maxTokens float64, indicator string) (string, bool) {
+	if s == "" || float64(EstimateTokens(s)) <= maxTokens {
+		return s, false
+	}
+	limit := maxTokens*unitsPerToken - float64(units(indicator))
+	if !(limit > 0) {
+		return indicator, true
+	}
+	return wholeWords(head(s, int(limit), runeUnits), limit, runeUnits) + indicator, true
+}
+
+// head gives the longest beginning of s that is at most limit wide.
+func head(s string, limit int, width func(rune) int) string {
+	for i, r := range s {
+		if limit -= width(r); limit < 0 {
+			return s[:i]
+		}
+	}
+	return s
+}
+
+// wholeWords cuts s at its last space if more than four fifths of limit remain.
+func wholeWords(s string, limit float64, width func(rune) int) string {
+	space := strings.LastIndexByte(s, ' ')
+	if space < 0 {
+		return s
+	}
+	kept := 0
+	for _, r := range s[:space] {
+		kept += width(r)
+	}
+	if float64(kept) > 0.8*limit {
+		return s[:space]
+	}
+	return s
+}
+
+// stopWords carry no meaning of their own (spec: context §5).
+var stopWords = func() map[string]bool {
+	set := map[string]bool{}
+	for _, word := range strings.Fields(`the a an and or but in on at to for of with by from as is was
+		are were been be have has had do does did will would could should may might must shall can
+		need this that these those it its i you he she we they`) {
+		set[word] = true
+	}
+	return set
+}()
+
+// minKeyword is the length in characters of the shortest keyword.
+const minKeyword = 3
+
+// Keywords gives the words of s that carry meaning, in lower case, each once, in
+// the order in which they come first. A word is a run of letters and digits of
+// any script.
+func Keywords(s string) []string {
+	keywords := []string{}
+	seen := map[string]bool{}
+	for word := range strings.FieldsFuncSeq(strings.ToLower(s), func(r rune) bool { return !inWord(r) }) {
+		if utf8.RuneCountInString(word) >= minKeyword && !stopWords[word] && !seen[word] {
+			seen[word] = true
+			keywords = append(keywords, word)
+		}
+	}
+	return keywords
+}
+
+// inWord reports whether r can be part of a word. Marks are: without them
+// decomposed accents and the vowels of Indic scripts would split words.
+func inWord(r rune) bool {
+	if r < utf8.RuneSelf {
+		return 'a' <= r && r <= 'z' || '0' <= r && r <= '9' || 'A' <= r && r <= 'Z'
+	}
+	return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r)
+}
+
+// hasWord reports whether word stands in text as a whole word; both are in lower
+// case.
+func hasWord(text, word string) bool {
+	for from := 0; ; {
+		i := strings.Index(text[from:], word)
+		if i < 0 {
+			return false
+		}
+		start, end := from+i, from+i+len(word)
+		before, _ := utf8.DecodeLastRuneInString(text[:start])
+		after, _ := utf8.DecodeRuneInString(text[end:])
+		if !inWord(before) && !inWord(after) {
+			return true
+		}
+		from = end
+	}
+}
+
+var xmlEntities = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "'", "&apos;")
+
+// EscapeXML makes s fit for an element or an attribute of XML 1.0: five
+// characters become entities, and those that XML cannot hold are dropped.
+func EscapeXML(s string) string { return xmlEntities.Replace(strings.Map(legalXML, s)) }
+
+// legalXML gives r, or -1 if XML 1.0 cannot hold it (its production Char).
+func legalXML(r rune) rune {
+	switch {
+	case r == '\t', r == '\n', r == '\r':
+		return r
+	case r < ' ', r == 0xFFFE, r == 0xFFFF:
+		return -1
+	}
+	return r
+}
+
+// xmlWidth gives the UTF-16 code units that r takes after EscapeXML.
+func xmlWidth(r rune) int {
+	switch r {
+	case '<', '>':
+		return len("&lt;")
+	case '&':
+		return len("&amp;")
+	case '"', '\'':
+		return len("&quot;")
+	}
+	if legalXML(r) < 0 {
+		return 0
+	}
+	return runeUnits(r)
+}
+
+// asciiWidths is xmlWidth of the ASCII characters: nearly all there is to count.
+var asciiWidths = func() (widths [utf8.RuneSelf]uint8) {
+	for r := range widths {
+		widths[r] = uint8(xmlWidth(rune(r)))
+	}
+	return widths
+}()
+
+// xmlUnits gives the UTF-16 code units of s after EscapeXML, counting no further
+// than just beyond limit.
+func xmlUnits(s string, limit int) (n int) {
+	for i := 0; i < len(s) && n <= limit; {
+		if s[i] < utf8.RuneSelf {
+			n += int(asciiWidths[s[i]])
+			i++
+			continue
+		}
+		r, size := utf8.DecodeRuneInString(s[i:])
+		n += xmlWidth(r)
+		i += size
+	}
+	return n
+}
+
+// FormatDuration tells a duration of ms milliseconds in one unit: 250ms, 1.5s,
+// 2.0m, 3.3h.
+func FormatDuration(ms int64) string {
+	const second, minute, hour = 1000, 60_000, 3_600_000
+	switch {
+	case ms < second:
+		return strconv.FormatInt(ms, 10) + "ms"
+	case ms < minute:
+		return oneDecimal(ms, second) + "s"
+	case ms < hour:
+		return oneDecimal(ms, minute) + "m"
+	}
+	return oneDecimal(ms, hour) + "h"
+}
+
+// oneDecimal gives n/unit with one decimal, exact halves rounded up. Of these
+// floats hold only quarters, and strconv rounds just the first down, to even.
+func oneDecimal(n, unit int64) string {
+	x := float64(n) / float64(unit)
+	if x == math.Trunc(x)+0.25 {
+		x += 0.05
+	}
+	return strconv.FormatFloat(x, 'f', 1, 64)
+}
+
+// OneLine makes s a single line of at most max characters (0: any number), an
+// ellipsis added where it was cut. Each run of white space becomes one space;
+// other control characters go, so that no text can steer a terminal, and so do
+// those that turn the direction of writing.
+func OneLine(s string, max int) string {
+	var b strings.Builder
+	count, gap := 0, false
+	for _, r := range s {
+		switch {
+		case unicode.IsSpace(r):
+			gap = count > 0
+			continue
+		case unicode.IsControl(r), unicode.Is(unicode.Bidi_Control, r):
+			continue
+		}
+		added := 1
+		if gap {
+			added = 2
+		}
+		if max > 0 && count+added > max {
+			return b.String() + "…"
+		}
+		if gap {
+			b.WriteByte(' ')
+		}
+		b.WriteRune(r)
+		count, gap = count+added, false
+	}
+	return b.String()
+}

@@ -1,0 +1,31 @@
+package hosts
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// Binary is where flame lives for its hosts, so that they find it whatever
+// their PATH is.
+func (m Machine) Binary() string {
+	return filepath.Join(m.Home, ".local", "bin", "flame")
+}
+
+// InstallBinary plans to put a copy of the program at source (a path, as of
+// os.Executable) where Binary says.
+func (m Machine) InstallBinary(source string) ([]Step, error) {
+	if Same(source, m.Binary()) {
+		return nil, nil
+	}
+	program, err := os.ReadFile(source)
+	if err != nil {
+		return nil, fmt.Errorf("read this program: %w", err)
+	}
+	return WriteFile(m.Binary(), program, 0o755)
+}
+
+// RemoveBinary plans to delete it; for when no host is left that starts it.
+func (m Machine) RemoveBinary() []Step {
+	return RemoveFile(m.Binary(), filepath.Dir(m.Binary()))
+}

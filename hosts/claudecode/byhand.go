@@ -1,0 +1,76 @@
+package claudecode
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"flame/hosts"
+)
+
+// A serverList is the part of Claude Code's configuration that names MCP servers.
+type serverList struct {
+	Servers map[string]struct {
+		Command string `json:"command"`
+	} `json:"mcpServers"`
+}
+
+// registrations finds flame among the servers that `claude mcp add` or an
+// editor put into the user's file or the project's. The files are only read:
+// asking `claude mcp list` would start every server there is.
+func (s Setup) registrations() ([]hosts.Registration, error) {
+	var user struct {
+		serverList
+		Projects map[string]serverList `json:"projects"`
+	}
+	var project serverList
+	userFile, projectFile := s.userFile(), filepath.Join(s.Machine.ProjectDir, ".mcp.json")
+	if err := errors.Join(read(userFile, &user), read(projectFile, &project)); err != nil {
+		return nil, err
+	}
+	found := user.registrations(userFile, "user")
+	for dir, list := range user.Projects {
+		if hosts.Same(dir, s.Machine.ProjectDir) {
+			found = append(found, list.registrations(userFile, "local")...)
+		}
+	}
+	return append(found, project.registrations(projectFile, "project")...), nil
+}
+
+// userFile is where Claude Code keeps servers of scope user and local.
+func (s Setup) userFile() string {
+	if dir := s.Machine.Getenv("CLAUDE_CONFIG_DIR"); dir != "" {
+		return filepath.Join(dir, ".claude.json")
+	}
+	return filepath.Join(s.Machine.Home, ".claude.json")
+}
+
+func (l serverList) registrations(file, scope string) []hosts.Registration {
+	var found []hosts.Registration
+	for _, name := range slices.Sorted(maps.Keys(l.Servers)) {
+		if hosts.IsFlame(name, l.Servers[name].Command) {
+			found = append(found, hosts.Registration{Name: name, File: file, Undo: commandLine("mcp", "remove", name, "--scope", scope)})
+		}
+	}
+	return found
+}
+
+// read fills into from file; a file that is not there leaves it empty.
+func read(file string, into any) error {
+	content, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) || (err == nil && len(content) == 0) {
+		return nil
+	}
+	if err == nil {
+		err = json.Unmarshal(content, into)
+	}
+	if err != nil {
+		return fmt.Errorf("look for flame in %s: %w", file, err)
+	}
+	return nil
+}

@@ -1,0 +1,300 @@
+package claudecode_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/core"
+	"flame/hosts"
+	"flame/hosts/claudecode"
+)
+
+// A fakeClaude answers the commands of Claude Code that a setup runs, with the
+// effects seen in version 2.1.328.
+type fakeClaude struct {
+	marketplaces []map[string]any
+	plugins      []map[string]any
+	ran          []string
+	fails        error // of every command that changes something
+}
+
+func (f *fakeClaude) run(_ context.Context, dir, _ string, args ...string) (string, error) {
+	line := strings.Join(args, " ")
+	switch {
+	case line == "--version":
+		return "2.1.328 (Claude Code)\n", nil
+	case line == "plugin list --json":
+		return asJSON(f.plugins)
+	case line == "plugin marketplace list --json":
+		return asJSON(f.marketplaces)
+	}
+	f.ran = append(f.ran, line)
+	if f.fails != nil {
+		return "", f.fails
+	}
+	scope := args[len(args)-1]
+	switch strings.Join(args[:min(3, len(args))], " ") {
+	case "plugin marketplace add":
+		f.marketplaces = []map[string]any{{"name": "flame-setup", "source": "directory", "path": args[3]}}
+	case "plugin marketplace remove":
+		f.marketplaces, f.plugins = nil, nil
+	case "plugin uninstall flame@flame-setup":
+		f.plugins = slices.DeleteFunc(f.plugins, func(p map[string]any) bool { return p["scope"] == scope })
+	case "plugin install flame@flame-setup":
+		f.install(dir, scope)
+	case "plugin update flame@flame-setup":
+		f.plugins = nil
+		f.install(dir, scope)
+	}
+	return "", nil
+}
+
+func (f *fakeClaude) install(dir, scope string) {
+	manifest, _ := os.ReadFile(filepath.Join(f.marketplaces[0]["path"].(string), "plugin", ".claude-plugin", "plugin.json"))
+	var plugin struct{ Version string }
+	_ = json.Unmarshal(manifest, &plugin)
+	p := map[string]any{"id": "flame@flame-setup", "version": plugin.Version, "scope": scope, "enabled": true, "installPath": dir}
+	if scope != "user" {
+		p["projectPath"] = dir
+	}
+	f.plugins = append(f.plugins, p)
+}
+
+func asJSON(list []map[string]any) (string, error) {
+	text, err := json.Marshal(append([]map[string]any{}, list...))
+	return string(text), err
+}
+
+// machine is an empty one with the fake on PATH. Its folders need quoting.
+func machine(t *testing.T, claude *fakeClaude) hosts.Machine {
+	t.Helper()
+	home := filepath.Join(t.TempDir(), `it's "home"`)
+	project := filepath.Join(home, "a project")
+	require.NoError(t, os.MkdirAll(project, 0o755))
+	return hosts.Machine{
+		Home: home, ProjectDir: project, Run: claude.run,
+		Getenv:   func(string) string { return "" },
+		LookPath: func(name string) (string, error) { return "/usr/bin/" + name, nil },
+	}
+}
+
+func install(t *testing.T, s claudecode.Setup, scope hosts.Scope) []string {
+	t.Helper()
+	steps, err := s.Install(t.Context(), scope)
+	require.NoError(t, err)
+	return apply(t, steps)
+}
+
+func remove(t *testing.T, s claudecode.Setup, scope hosts.Scope) []string {
+	t.Helper()
+	steps, err := s.Remove(t.Context(), scope)
+	require.NoError(t, err)
+	return apply(t, steps)
+}
+
+func apply(t *testing.T, steps []hosts.Step) []string {
+	t.Helper()
+	said := []string{}
+	require.NoError(t, hosts.Apply(t.Context(), steps, func(s hosts.Step) { said = append(said, s.Says) }))
+	return said
+}
+
+func status(t *testing.T, s claudecode.Setup) hosts.Status {
+	t.Helper()
+	found, err := s.Status(t.Context())
+	require.NoError(t, err)
+	return found
+}
+
+func TestInstallTwiceIsOnce(t *testing.T) {
+	t.Parallel()
+	for _, scope := range []hosts.Scope{hosts.User, hosts.Project} {
+		t.Run(string(scope), func(t *testing.T) {
+			t.Parallel()
+			claude := &fakeClaude{}
+			s := claudecode.Setup{Machine: machine(t, claude)}
+			folder := filepath.Join(s.Machine.Home, ".local/share/flame/claude-code")
+			assert.Len(t, install(t, s, scope), 3)
+			assert.Equal(t, []string{
+				"plugin marketplace add " + folder,
+				"plugin install flame@flame-setup --scope " + string(scope),
+			}, claude.ran)
+			assert.Empty(t, install(t, s, scope))
+
+			found := status(t, s)
+			require.Len(t, found.Installed, 1)
+			assert.Equal(t, scope, found.Installed[0].Scope)
+			assert.True(t, found.Installed[0].Current)
+			assert.Equal(t, "2.1.328 (Claude Code)", found.Version)
+			assert.False(t, found.Double())
+		})
+	}
+}
+
+func TestPluginRunsTheInstalledBinary(t *testing.T) {
+	t.Parallel()
+	s := claudecode.Setup{Machine: machine(t, &fakeClaude{})}
+	install(t, s, hosts.User)
+	content, err := os.ReadFile(filepath.Join(s.Machine.DataHome(), "flame/claude-code/plugin/.mcp.json"))
+	require.NoError(t, err)
+	assert.JSONEq(t, `{"mcpServers": {"flame": {"command": "`+strings.ReplaceAll(s.Machine.Binary(), `"`, `\"`)+`", "args": ["serve"]}}}`,
+		string(content))
+}
+
+func TestInstallBringsBack(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		harm func(*testing.T, *fakeClaude, hosts.Machine)
+		want []string
+	}{
+		"an older plugin": {
+			harm: func(t *testing.T, f *fakeClaude, m hosts.Machine) {
+				f.plugins[0]["version"] = "0.0.9"
+				require.NoError(t, os.Remove(filepath.Join(m.DataHome(), "flame/claude-code/plugin/.mcp.json")))
+			},
+			want: []string{"plugin update flame@flame-setup --scope user"},
+		},
+		"a plugin that is switched off": {
+			harm: func(_ *testing.T, f *fakeClaude, _ hosts.Machine) { f.plugins[0]["enabled"] = false },
+			want: []string{"plugin install flame@flame-setup --scope user"},
+		},
+		"a marketplace that points elsewhere": {
+			harm: func(_ *testing.T, f *fakeClaude, _ hosts.Machine) { f.marketplaces[0]["path"] = "/elsewhere" },
+			want: []string{"plugin marketplace add "},
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			claude := &fakeClaude{}
+			s := claudecode.Setup{Machine: machine(t, claude)}
+			install(t, s, hosts.User)
+			claude.ran = nil
+			tt.harm(t, claude, s.Machine)
+			install(t, s, hosts.User)
+			require.Len(t, claude.ran, len(tt.want))
+			for i, want := range tt.want {
+				assert.Contains(t, claude.ran[i], want)
+			}
+		})
+	}
+}
+
+func TestRemoveUndoesInstall(t *testing.T) {
+	t.Parallel()
+	claude := &fakeClaude{}
+	s := claudecode.Setup{Machine: machine(t, claude)}
+	install(t, s, hosts.User)
+	install(t, s, hosts.Project)
+
+	assert.Equal(t, []string{"run claude plugin uninstall flame@flame-setup --scope project"}, remove(t, s, hosts.Project),
+		"the other scope keeps the marketplace")
+	assert.Len(t, remove(t, s, hosts.User), 3)
+	assert.Empty(t, remove(t, s, hosts.User), "twice is once")
+	assert.Empty(t, status(t, s).Installed)
+	assert.NoDirExists(t, filepath.Join(s.Machine.DataHome(), "flame"))
+}
+
+func TestRemoveForgetsProjectsThatAreGone(t *testing.T) {
+	t.Parallel()
+	claude := &fakeClaude{}
+	s := claudecode.Setup{Machine: machine(t, claude)}
+	install(t, s, hosts.User)
+	claude.install(filepath.Join(t.TempDir(), "gone"), "project")
+	assert.Contains(t, remove(t, s, hosts.User), "run claude plugin marketplace remove flame-setup")
+}
+
+func TestWithoutClaudeCode(t *testing.T) {
+	t.Parallel()
+	s := claudecode.Setup{Machine: machine(t, &fakeClaude{})}
+	install(t, s, hosts.User)
+	s.Machine.LookPath = func(string) (string, error) { return "", errors.New("not on PATH") }
+	_, err := s.Install(t.Context(), hosts.User)
+	require.ErrorIs(t, err, core.ErrNotFound)
+	var problem *core.Problem
+	require.ErrorAs(t, err, &problem)
+	assert.Contains(t, problem.Hint, s.ByHand())
+	assert.Empty(t, status(t, s).Program)
+	assert.Len(t, remove(t, s, hosts.User), 1, "the folder goes without Claude Code's help")
+}
+
+func TestFailuresSayWhatClaudeCodeSaid(t *testing.T) {
+	t.Parallel()
+	claude := &fakeClaude{fails: errors.New("settings.json: permission denied")}
+	s := claudecode.Setup{Machine: machine(t, claude)}
+	steps, err := s.Install(t.Context(), hosts.User)
+	require.NoError(t, err)
+	err = hosts.Apply(t.Context(), steps, func(hosts.Step) {})
+	require.ErrorIs(t, err, core.ErrUnavailable)
+	assert.ErrorContains(t, err, "claude plugin marketplace add")
+	assert.ErrorContains(t, err, "settings.json: permission denied")
+}
+
+func TestStatusSeesWhatWasRegisteredByHand(t *testing.T) {
+	t.Parallel()
+	const server = `{"mcpServers": {"other": {"command": "x"}, "flame": {"command": "/bin/flame", "args": ["serve"]}}}`
+	tests := map[string]struct {
+		file string // under Home
+		text string
+		want []string // what undoes it
+	}{
+		"for the user":    {file: ".claude.json", text: server, want: []string{"claude mcp remove flame --scope user"}},
+		"for the project": {file: "a project/.mcp.json", text: server, want: []string{"claude mcp remove flame --scope project"}},
+		"under another name": {
+			file: ".claude.json", text: `{"mcpServers": {"frames": {"command": "/opt/flame"}}}`,
+			want: []string{"claude mcp remove frames --scope user"},
+		},
+		"for this project and another": {
+			file: ".claude.json", text: `{"projects": {"HOME/a project": ` + server + `, "HOME": ` + server + `}}`,
+			want: []string{"claude mcp remove flame --scope local"},
+		},
+		"not at all":  {file: ".claude.json", text: `{"mcpServers": {"other": {"command": "x"}}}`},
+		"empty files": {file: ".claude.json"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := claudecode.Setup{Machine: machine(t, &fakeClaude{})}
+			install(t, s, hosts.User)
+			home, err := json.Marshal(s.Machine.Home)
+			require.NoError(t, err)
+			text := strings.ReplaceAll(tt.text, "HOME", string(home[1:len(home)-1]))
+			require.NoError(t, os.WriteFile(filepath.Join(s.Machine.Home, tt.file), []byte(text), 0o600))
+			found := status(t, s)
+			var undo []string
+			for _, r := range found.ByHand {
+				undo = append(undo, r.Undo)
+			}
+			assert.Equal(t, tt.want, undo)
+			assert.Equal(t, len(tt.want) > 0, found.Double())
+		})
+	}
+}
+
+func TestStatusSeesThePluginOfAClone(t *testing.T) {
+	t.Parallel()
+	claude := &fakeClaude{}
+	s := claudecode.Setup{Machine: machine(t, claude)}
+	install(t, s, hosts.User)
+	claude.plugins = append(claude.plugins, map[string]any{"id": "flame@flame", "scope": "user"})
+	found := status(t, s)
+	require.True(t, found.Double())
+	assert.Equal(t, "claude plugin uninstall flame@flame --scope user", found.ByHand[0].Undo)
+}
+
+func TestAnUnreadableFileIsNamed(t *testing.T) {
+	t.Parallel()
+	s := claudecode.Setup{Machine: machine(t, &fakeClaude{})}
+	require.NoError(t, os.WriteFile(filepath.Join(s.Machine.Home, ".claude.json"), []byte("{"), 0o600))
+	_, err := s.Status(t.Context())
+	assert.ErrorContains(t, err, ".claude.json")
+}

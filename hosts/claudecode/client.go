@@ -1,0 +1,88 @@
+package claudecode
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"flame/hosts"
+)
+
+// A client runs Claude Code's own command line.
+type client struct {
+	machine hosts.Machine
+	path    string
+}
+
+// A listedPlugin is one installation that `claude plugin list --json` tells of.
+type listedPlugin struct {
+	ID          string      `json:"id"`
+	Version     string      `json:"version"`
+	Scope       hosts.Scope `json:"scope"`
+	Enabled     bool        `json:"enabled"`
+	InstallPath string      `json:"installPath"`
+	ProjectPath string      `json:"projectPath"` // for scopes other than user
+}
+
+func (p listedPlugin) where() string {
+	if p.ProjectPath != "" {
+		return p.ProjectPath
+	}
+	return p.InstallPath
+}
+
+// isFlame reports whether this is flame's plugin, from whatever marketplace.
+func (p listedPlugin) isFlame() bool {
+	return strings.HasPrefix(p.ID, "flame@")
+}
+
+// A listedMarketplace is one that `claude plugin marketplace list --json` tells of.
+type listedMarketplace struct {
+	Name string `json:"name"`
+	Path string `json:"path"` // of one that is a folder
+}
+
+func (c client) plugins(ctx context.Context) ([]listedPlugin, error) {
+	var list []listedPlugin
+	err := c.ask(ctx, &list, "plugin", "list", "--json")
+	return list, err
+}
+
+func (c client) marketplaces(ctx context.Context) ([]listedMarketplace, error) {
+	var list []listedMarketplace
+	err := c.ask(ctx, &list, "plugin", "marketplace", "list", "--json")
+	return list, err
+}
+
+func (c client) ask(ctx context.Context, answer any, args ...string) error {
+	out, err := c.machine.Run(ctx, c.machine.ProjectDir, c.path, args...)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal([]byte(out), answer); err != nil {
+		return fmt.Errorf("%s answered what flame cannot read (a version without plugins?): %w", commandLine(args...), err)
+	}
+	return nil
+}
+
+// step is one command of Claude Code's, said as a user would type it.
+func (c client) step(args ...string) hosts.Step {
+	return hosts.Step{Says: "run " + commandLine(args...), Do: func(ctx context.Context) error {
+		_, err := c.machine.Run(ctx, c.machine.ProjectDir, c.path, args...)
+		return err
+	}}
+}
+
+// commandLine is what a user would type; only for reading.
+func commandLine(args ...string) string {
+	line := Program
+	for _, arg := range args {
+		if strings.ContainsAny(arg, " \t\"'$\\") {
+			arg = strconv.Quote(arg)
+		}
+		line += " " + arg
+	}
+	return line
+}

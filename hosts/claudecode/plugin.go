@@ -1,0 +1,117 @@
+package claudecode
+
+import (
+	"crypto/sha256"
+	"embed"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"flame/hosts"
+)
+
+// plugin is what a clone of the repository offers too; there its commands run
+// the flame on PATH.
+//
+//go:embed all:plugin
+var plugin embed.FS
+
+// pluginVersion is the member of plugin.json that Claude Code compares to see
+// whether its copy is out of date.
+const pluginVersion = "version"
+
+// marketplace gives the files of a marketplace with our plugin alone, whose
+// servers and hooks run the flame at binary, and the plugin's version. The
+// version ends in a digest of the content: when that changes, so does it.
+func marketplace(binary string) (files map[string][]byte, version string, err error) {
+	files = map[string][]byte{}
+	err = fs.WalkDir(plugin, "plugin", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		content, err := plugin.ReadFile(name)
+		if err == nil && path.Ext(name) == ".json" {
+			content, err = withBinary(content, binary)
+		}
+		files[name] = content
+		return err
+	})
+	if err != nil {
+		return nil, "", fmt.Errorf("the plugin inside this program: %w", err)
+	}
+	if version, err = stampVersion(files); err != nil {
+		return nil, "", err
+	}
+	files[".claude-plugin/marketplace.json"], err = encode(map[string]any{
+		"name":        marketplaceName,
+		"description": "Flame, written by flame setup",
+		"owner":       map[string]any{"name": "flame"},
+		"plugins":     []any{map[string]any{"name": "flame", "source": "./plugin"}},
+	})
+	return files, version, err
+}
+
+// stampVersion adds the digest to the version in plugin.json and returns the whole.
+func stampVersion(files map[string][]byte) (string, error) {
+	digest := sha256.New()
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		fmt.Fprintf(digest, "%s %d\n%s", name, len(files[name]), files[name])
+	}
+	const manifest = "plugin/.claude-plugin/plugin.json"
+	var fields map[string]any
+	if err := json.Unmarshal(files[manifest], &fields); err != nil {
+		return "", fmt.Errorf("the plugin inside this program: %w", err)
+	}
+	version := fmt.Sprintf("%v+%x", fields[pluginVersion], digest.Sum(nil)[:4])
+	fields[pluginVersion] = version
+	content, err := encode(fields)
+	files[manifest] = content
+	return version, err
+}
+
+// withBinary replaces the program "flame" by binary wherever a JSON document
+// names it as a command: one rule for servers and hooks.
+func withBinary(document []byte, binary string) ([]byte, error) {
+	var root any
+	if err := json.Unmarshal(document, &root); err != nil {
+		return nil, err
+	}
+	replaceCommand(root, binary)
+	return encode(root)
+}
+
+func replaceCommand(node any, binary string) {
+	switch node := node.(type) {
+	case []any:
+		for _, element := range node {
+			replaceCommand(element, binary)
+		}
+	case map[string]any:
+		if node["command"] == "flame" {
+			node["command"] = binary
+		}
+		for _, member := range node {
+			replaceCommand(member, binary)
+		}
+	}
+}
+
+func encode(document any) ([]byte, error) {
+	content, err := json.MarshalIndent(document, "", "  ")
+	return append(content, '\n'), err
+}
+
+// commandFile is a slash command as Claude Code reads it: Markdown under a YAML
+// head. The tool may run unasked: to type the command is to ask for it.
+func commandFile(c hosts.Command) string {
+	head := []string{"---", "description: " + c.Description}
+	if c.Hint != "" {
+		head = append(head, fmt.Sprintf("argument-hint: %q", c.Hint))
+	}
+	head = append(head, "allowed-tools: mcp__plugin_flame_flame__"+c.Tool, "---")
+	return strings.Join(head, "\n") + "\n" + c.Text + "\n"
+}

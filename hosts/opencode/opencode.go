@@ -1,0 +1,98 @@
+// Package opencode sets OpenCode up for flame: one JavaScript file in a folder
+// that OpenCode loads plugins from, which adds the MCP server and the slash
+// commands when OpenCode starts. No file of OpenCode's is edited.
+package opencode
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"os"
+	"path/filepath"
+
+	"flame/core"
+	"flame/hosts"
+)
+
+// Name is the host's name in flame, Program that of its binary.
+const (
+	Name    = "opencode"
+	Program = "opencode"
+)
+
+//go:embed flame.js
+var plugin []byte
+
+// ours begins every flame.js that a setup wrote, of any version.
+var ours = []byte("// Flame for OpenCode")
+
+// A Setup is a hosts.Host for OpenCode.
+type Setup struct {
+	Machine hosts.Machine
+}
+
+// ByHand gives the entry of opencode.json that registers the server.
+func (s Setup) ByHand() string {
+	return `"mcp": {"flame": {"type": "local", "command": ["flame", "serve"]}}   in opencode.json`
+}
+
+// Install plans to write the file. A flame.js that no setup wrote stays: that
+// is a Problem.
+func (s Setup) Install(_ context.Context, scope hosts.Scope) ([]hosts.Step, error) {
+	if _, err := s.Machine.LookPath(Program); err != nil {
+		return nil, hosts.Missing(Name, Program, s.ByHand())
+	}
+	file := s.file(scope)
+	if there, err := os.ReadFile(file); err == nil && !bytes.HasPrefix(there, ours) {
+		return nil, core.Invalidf("%s is there and not flame's", file).WithHint("rename it, then run this again")
+	}
+	return hosts.WriteFile(file, plugin, 0o644)
+}
+
+// Remove plans to delete the file, if a setup wrote it.
+func (s Setup) Remove(_ context.Context, scope hosts.Scope) ([]hosts.Step, error) {
+	file, stop := s.file(scope), s.Machine.ConfigHome()
+	if scope == hosts.Project {
+		stop = s.Machine.ProjectDir
+	}
+	if there, err := os.ReadFile(file); err != nil || !bytes.HasPrefix(there, ours) {
+		return nil, nil
+	}
+	return hosts.RemoveFile(file, stop), nil
+}
+
+// Status looks for our file in both scopes and for flame in the configurations
+// of user and project.
+func (s Setup) Status(ctx context.Context) (hosts.Status, error) {
+	byHand, err := s.registrations()
+	status := hosts.Status{ByHand: byHand}
+	if err != nil {
+		return status, err
+	}
+	if path, err := s.Machine.LookPath(Program); err == nil {
+		status.Program, status.Version = path, s.Machine.Version(ctx, path)
+	}
+	for _, scope := range []hosts.Scope{hosts.User, hosts.Project} {
+		there, err := os.ReadFile(s.file(scope))
+		if err == nil && bytes.HasPrefix(there, ours) {
+			status.Installed = append(status.Installed, hosts.Installation{
+				Scope: scope, Where: s.file(scope), Current: bytes.Equal(there, plugin),
+			})
+		}
+	}
+	return status, nil
+}
+
+// file is our plugin's. All versions of OpenCode read the folder "plugin", newer
+// ones "plugins" as well.
+func (s Setup) file(scope hosts.Scope) string {
+	dir := filepath.Join(s.Machine.ProjectDir, ".opencode")
+	if scope == hosts.User {
+		dir = s.userFolder()
+	}
+	return filepath.Join(dir, "plugin", "flame.js")
+}
+
+func (s Setup) userFolder() string {
+	return filepath.Join(s.Machine.ConfigHome(), "opencode")
+}

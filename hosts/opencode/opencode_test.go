@@ -1,0 +1,158 @@
+package opencode_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/core"
+	"flame/hosts"
+	"flame/hosts/opencode"
+)
+
+// setup is for an empty machine with OpenCode on PATH. Its folders need quoting.
+func setup(t *testing.T) opencode.Setup {
+	t.Helper()
+	home := filepath.Join(t.TempDir(), `it's "home"`)
+	project := filepath.Join(home, "a project")
+	require.NoError(t, os.MkdirAll(project, 0o755))
+	return opencode.Setup{Machine: hosts.Machine{
+		Home: home, ProjectDir: project,
+		Getenv:   func(string) string { return "" },
+		LookPath: func(name string) (string, error) { return "/usr/bin/" + name, nil },
+		Run:      func(context.Context, string, string, ...string) (string, error) { return "1.18.33\n", nil },
+	}}
+}
+
+func apply(t *testing.T, steps []hosts.Step, err error) int {
+	t.Helper()
+	require.NoError(t, err)
+	require.NoError(t, hosts.Apply(t.Context(), steps, func(hosts.Step) {}))
+	return len(steps)
+}
+
+func TestInstallAndRemove(t *testing.T) {
+	t.Parallel()
+	files := map[hosts.Scope]string{
+		hosts.User:    ".config/opencode/plugin/flame.js",
+		hosts.Project: "a project/.opencode/plugin/flame.js",
+	}
+	for scope, name := range files {
+		t.Run(string(scope), func(t *testing.T) {
+			t.Parallel()
+			s := setup(t)
+			file := filepath.Join(s.Machine.Home, name)
+			plan := func(f func(context.Context, hosts.Scope) ([]hosts.Step, error)) int {
+				steps, err := f(t.Context(), scope)
+				return apply(t, steps, err)
+			}
+			assert.Equal(t, 1, plan(s.Install))
+			assert.Zero(t, plan(s.Install), "twice is once")
+			found, err := s.Status(t.Context())
+			require.NoError(t, err)
+			assert.Equal(t, []hosts.Installation{{Scope: scope, Where: file, Current: true}}, found.Installed)
+			assert.Equal(t, "1.18.33", found.Version)
+
+			older := "// Flame for OpenCode, of an older release\n"
+			require.NoError(t, os.WriteFile(file, []byte(older), 0o644))
+			assert.Equal(t, 1, plan(s.Install), "an older file is replaced")
+
+			assert.Equal(t, 1, plan(s.Remove))
+			assert.NoDirExists(t, filepath.Dir(file))
+			assert.Zero(t, plan(s.Remove), "twice is once")
+		})
+	}
+}
+
+func TestAForeignFileStays(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	file := filepath.Join(s.Machine.ConfigHome(), "opencode", "plugin", "flame.js")
+	require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
+	require.NoError(t, os.WriteFile(file, []byte("export const Mine = 1\n"), 0o644))
+	_, err := s.Install(t.Context(), hosts.User)
+	require.ErrorIs(t, err, core.ErrInvalid)
+	steps, err := s.Remove(t.Context(), hosts.User)
+	require.NoError(t, err)
+	assert.Empty(t, steps)
+}
+
+func TestWithoutOpenCode(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	s.Machine.LookPath = func(string) (string, error) { return "", errors.New("not on PATH") }
+	_, err := s.Install(t.Context(), hosts.User)
+	require.ErrorIs(t, err, core.ErrNotFound)
+	var problem *core.Problem
+	require.ErrorAs(t, err, &problem)
+	assert.Contains(t, problem.Hint, s.ByHand())
+}
+
+func TestStatusSeesWhatWasRegisteredByHand(t *testing.T) {
+	t.Parallel()
+	const entry = `{"mcp": {"flame": {"type": "local", "command": ["flame", "serve"]}}}`
+	tests := map[string]struct {
+		file, text string
+		want       []string
+	}{
+		"for the user":            {".config/opencode/opencode.json", entry, []string{"flame"}},
+		"for the project":         {"a project/opencode.json", entry, []string{"flame"}},
+		"in the project's folder": {"a project/.opencode/opencode.jsonc", entry, []string{"flame"}},
+		"under another name":      {"a project/opencode.json", `{"mcp": {"frames": {"command": ["/opt/flame", "serve"]}}}`, []string{"frames"}},
+		"as a remote server":      {"a project/opencode.json", `{"mcp": {"flame": {"type": "remote", "url": "http://127.0.0.1:1/mcp"}}}`, []string{"flame"}},
+		"but switched off":        {"a project/opencode.json", `{"mcp": {"flame": {"command": ["flame"], "enabled": false}}}`, nil},
+		"not at all":              {"a project/opencode.json", `{"mcp": {"other": {"command": ["x"]}}}`, nil},
+		"an empty file":           {"a project/opencode.json", "", nil},
+		"with comments and commas": {"a project/opencode.jsonc", `{
+			// "mcp": {"commented": {"command": ["flame"]}},
+			"theme": "https://x/*y*/", /* "mcp": {} */
+			"mcp": {"flame": {"command": ["flame", "serve",],},
+			},
+		}`, []string{"flame"}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := setup(t)
+			file := filepath.Join(s.Machine.Home, tt.file)
+			require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
+			require.NoError(t, os.WriteFile(file, []byte(tt.text), 0o644))
+			found, err := s.Status(t.Context())
+			require.NoError(t, err)
+			var names []string
+			for _, r := range found.ByHand {
+				names = append(names, r.Name)
+				assert.Equal(t, file, r.File)
+			}
+			assert.Equal(t, tt.want, names)
+		})
+	}
+}
+
+func TestAnUnreadableFileIsNamed(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	file := filepath.Join(s.Machine.ProjectDir, "opencode.json")
+	require.NoError(t, os.WriteFile(file, []byte("{"), 0o644))
+	_, err := s.Status(t.Context())
+	assert.ErrorContains(t, err, file)
+}
+
+func TestPluginHasTheCommandsOfTheTable(t *testing.T) {
+	t.Parallel()
+	plugin, err := os.ReadFile("flame.js")
+	require.NoError(t, err)
+	for _, c := range hosts.Commands() {
+		for _, text := range []string{"flame:" + c.Name, c.Description, c.Text} {
+			quoted, err := json.Marshal(text)
+			require.NoError(t, err)
+			assert.Contains(t, string(plugin), string(quoted))
+		}
+	}
+}

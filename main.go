@@ -1,0 +1,100 @@
+// Command flame gives coding agents a call stack: an MCP server that keeps their
+// work as a tree of frames, and the commands to look at it.
+package main
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+	"time"
+
+	"flame/cli"
+	"flame/config"
+	"flame/core"
+	"flame/project"
+	"flame/store"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	settings, warnings := config.Load()
+	app := &cli.App{
+		Version: version(), Settings: settings, Warnings: warnings,
+		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+		Open: func(place project.Place, longLived bool) (*project.Project, func() error, error) {
+			return open(settings, place, longLived)
+		},
+		Check: check,
+	}
+	code := app.Run(ctx, os.Args[1:])
+	stop()
+	os.Exit(code)
+}
+
+// version is that of the module as it was built; "(devel)" from a checkout.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok || info.Main.Version == "" {
+		return "(devel)"
+	}
+	return info.Main.Version
+}
+
+// open wires a project to its store and log.
+func open(settings config.Settings, place project.Place, longLived bool) (*project.Project, func() error, error) {
+	log := logger(settings, place)
+	kept := store.Open(place.Data, store.Options{LongLived: longLived, Logger: log})
+	p := &project.Project{
+		Store: kept, Dir: place.Worktree, Now: now, NewID: project.NewID, Log: log,
+		Budget: budget(settings), Subagents: subagents(settings), Autonomy: autonomy(settings),
+		EventDays: int(settings.EventsDays),
+	}
+	return p, kept.Close, nil
+}
+
+func check(ctx context.Context, place project.Place) []cli.Finding {
+	var findings []cli.Finding
+	for _, f := range store.Check(ctx, place.Data) {
+		findings = append(findings, cli.Finding{What: f.What, Hint: f.Hint, Broken: f.Broken})
+	}
+	return findings
+}
+
+func logger(settings config.Settings, place project.Place) *slog.Logger {
+	if settings.LogLevel == "off" {
+		return slog.New(slog.DiscardHandler)
+	}
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(settings.LogLevel)); err != nil {
+		level = slog.LevelInfo // config lets only levels through
+	}
+	return slog.New(slog.NewJSONHandler(store.NewLog(place.Data), &slog.HandlerOptions{Level: level}))
+}
+
+func budget(s config.Settings) core.Budget {
+	b := core.DefaultBudget()
+	b.Total, b.Ancestors = int(s.BudgetTotal), int(s.BudgetAncestors)
+	b.Siblings, b.Current = int(s.BudgetSiblings), int(s.BudgetCurrent)
+	return b
+}
+
+func subagents(s config.Settings) core.SubagentConfig {
+	c := core.DefaultSubagentConfig()
+	c.Enabled, c.AutoCompleteOnIdle = s.SubagentEnabled, s.SubagentAutoComplete
+	c.MinDuration, c.IdleCompletionDelay = int64(s.SubagentMinDuration), int64(s.SubagentIdleDelay)
+	c.MinMessageCount, c.SubagentPatterns = int(s.SubagentMinMessages), s.SubagentPatterns
+	return c
+}
+
+func autonomy(s config.Settings) core.AutonomyConfig {
+	return core.AutonomyConfig{
+		Level: core.AutonomyLevel(s.AutonomyLevel), Strategy: core.Strategy(s.AutonomyStrategy),
+		PushThreshold: int(s.PushThreshold), PopThreshold: int(s.PopThreshold),
+		SuggestInContext: s.SuggestInContext, EnabledHeuristics: s.EnabledHeuristics,
+	}
+}
+
+func now() core.Millis { return core.MillisOf(time.Now()) }

@@ -1,0 +1,444 @@
+package project
+
+import (
+	"context"
+	"slices"
+
+	"flame/core"
+)
+
+const (
+	recordSuggestions = "suggestions" // by session: its live ones
+	recordHistory     = "suggestion_history"
+	recordActivity    = "activity" // by frame: what was seen of the work in it
+
+	deadlineSuggestion = "suggestion" // by session: its next suggestion expires
+)
+
+// maxHistory bounds the kept history of suggestions (spec: autonomy §5).
+const maxHistory = 100
+
+// Activity is what was seen of the work in one frame; it feeds the heuristics
+// where the caller passes nothing.
+type Activity struct {
+	Messages        int      `json:"messages"`
+	Files           []string `json:"files,omitempty"` // changed, without repeats
+	Errors          int      `json:"errors"`          // failed tool calls
+	Tokens          int      `json:"tokens"`          // in the session's context now
+	NoProgressTurns int      `json:"noProgressTurns"` // turns in a row that changed nothing
+}
+
+// maxFiles bounds the changed files kept for one frame; the scores look at
+// counts up to 6.
+const maxFiles = 100
+
+// NoteActivity adds what was just seen to the caller's frame. Tokens and
+// NoProgressTurns replace what was known, the rest adds up.
+func (p *Project) NoteActivity(ctx context.Context, by Caller, seen Activity) error {
+	return p.update(ctx, by, func(s *step) error {
+		frame, ok, err := s.current()
+		if err != nil || !ok {
+			return err
+		}
+		var known Activity
+		if _, err := s.Record(recordActivity, frame.ID, &known); err != nil {
+			return err
+		}
+		known.Messages += seen.Messages
+		known.Errors += seen.Errors
+		known.Tokens, known.NoProgressTurns = seen.Tokens, seen.NoProgressTurns
+		for _, file := range seen.Files {
+			if !slices.Contains(known.Files, file) && len(known.Files) < maxFiles {
+				known.Files = append(known.Files, file)
+			}
+		}
+		return s.SaveRecord(recordActivity, frame.ID, known)
+	})
+}
+
+// PushQuestion is what a caller knows of the work; nil is taken from what was
+// recorded.
+type PushQuestion struct {
+	PotentialGoal string
+	Messages      *int
+	Files         *[]string
+	Errors        *int
+	Tokens        *int
+}
+
+// PopQuestion is what a caller knows of the work; nil is taken from what was
+// recorded.
+type PopQuestion struct {
+	SuccessSignals  []string
+	FailureSignals  []string
+	NoProgressTurns *int
+	Tokens          *int
+	ContextLimit    int // tokens; 0: the default
+}
+
+// Advice is an evaluation and what came of it.
+type Advice struct {
+	core.Evaluation
+	Level  core.AutonomyLevel
+	Frame  core.Frame // the caller's; without an id when there is none
+	Queued bool       // a suggestion stands for the session
+}
+
+// ShouldPush weighs whether the caller should start a new frame.
+func (p *Project) ShouldPush(ctx context.Context, by Caller, q PushQuestion) (advice Advice, err error) {
+	err = p.update(ctx, by, func(s *step) error {
+		frame, config, seen, err := s.weigh()
+		if err != nil {
+			return err
+		}
+		advice = Advice{Frame: frame, Level: config.Level}
+		advice.Evaluation = core.EvaluatePush(core.PushInput{
+			Goal: frame.Goal, PotentialGoal: q.PotentialGoal,
+			Messages: given(q.Messages, seen.Messages), Files: given(q.Files, seen.Files),
+			Errors: given(q.Errors, seen.Errors), Tokens: given(q.Tokens, seen.Tokens),
+		}, config)
+		return s.suggest(&advice)
+	})
+	return advice, err
+}
+
+// ShouldPop weighs whether the caller should end its frame.
+func (p *Project) ShouldPop(ctx context.Context, by Caller, q PopQuestion) (advice Advice, err error) {
+	err = p.update(ctx, by, func(s *step) error {
+		frame, config, seen, err := s.weigh()
+		if err != nil {
+			return err
+		}
+		if frame.ID == "" {
+			return noCurrent()
+		}
+		advice = Advice{Frame: frame, Level: config.Level}
+		advice.Evaluation = core.EvaluatePop(core.PopInput{
+			Goal: frame.Goal, Artifacts: frame.Artifacts,
+			SuccessSignals: q.SuccessSignals, FailureSignals: q.FailureSignals,
+			NoProgressTurns: given(q.NoProgressTurns, seen.NoProgressTurns),
+			Tokens:          given(q.Tokens, seen.Tokens), ContextLimit: q.ContextLimit,
+		}, config)
+		if frame.Parent == "" {
+			return nil // a root ends only by its id
+		}
+		return s.suggest(&advice)
+	})
+	return advice, err
+}
+
+// given prefers what the caller passed to what was recorded.
+func given[T any](passed *T, recorded T) T {
+	if passed != nil {
+		return *passed
+	}
+	return recorded
+}
+
+// weigh gives what an evaluation is made of; frame is zero when there is none.
+func (s *step) weigh() (frame core.Frame, config core.AutonomyConfig, seen Activity, err error) {
+	if config, err = s.autonomyConfig(); err != nil {
+		return frame, config, seen, err
+	}
+	frame, ok, err := s.current()
+	if err != nil || !ok {
+		return frame, config, seen, err
+	}
+	_, err = s.Record(recordActivity, frame.ID, &seen)
+	return frame, config, seen, err
+}
+
+func (s *step) autonomyConfig() (core.AutonomyConfig, error) {
+	return overlay(s, settingAutonomy, s.p.Autonomy)
+}
+
+// suggest puts what advice recommends before the caller's session, or refreshes
+// it there.
+func (s *step) suggest(advice *Advice) error {
+	if !advice.Recommended || advice.Level == core.AutonomyManual {
+		return nil
+	}
+	advice.Queued = true
+	live, err := s.liveSuggestions()
+	if err != nil {
+		return err
+	}
+	suggestion := advice.Suggestion(s.session.ID, s.now)
+	live, added := core.AddSuggestion(live, suggestion, s.now)
+	if err := s.saveSuggestions(live); err != nil || !added {
+		return err
+	}
+	if err := s.remember(suggestion); err != nil {
+		return err
+	}
+	err = s.countAutonomy(func(c *core.AutonomyStats) {
+		c.TotalSuggestions++
+		if suggestion.Type == core.SuggestPush {
+			c.PushSuggestions++
+		} else {
+			c.PopSuggestions++
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return s.emit(core.SuggestionMade, s.session.Current, map[string]any{
+		"type": suggestion.Type, "text": suggestion.Text, "status": suggestion.Status, "confidence": suggestion.Confidence,
+	})
+}
+
+// liveSuggestions gives those of the caller's session that have not expired.
+func (s *step) liveSuggestions() ([]core.Suggestion, error) {
+	var all []core.Suggestion
+	if _, err := s.Record(recordSuggestions, s.session.ID, &all); err != nil {
+		return nil, err
+	}
+	live, _ := core.ExpireSuggestions(all, s.now)
+	return live, nil
+}
+
+// injectable gives the suggestions that belong into the caller's context.
+func (s *step) injectable() ([]core.Suggestion, error) {
+	config, err := s.autonomyConfig()
+	if err != nil || !config.SuggestInContext || config.Level == core.AutonomyManual {
+		return nil, err
+	}
+	return s.liveSuggestions()
+}
+
+func (s *step) saveSuggestions(live []core.Suggestion) error {
+	if len(live) == 0 {
+		if err := s.DeleteRecord(recordSuggestions, s.session.ID); err != nil {
+			return err
+		}
+		return s.ClearDeadline(deadlineSuggestion, s.session.ID)
+	}
+	if err := s.SaveRecord(recordSuggestions, s.session.ID, live); err != nil {
+		return err
+	}
+	due := live[0].ExpiresAt
+	for _, suggestion := range live {
+		due = min(due, suggestion.ExpiresAt)
+	}
+	return s.SetDeadline(Deadline{Kind: deadlineSuggestion, Subject: s.session.ID, Due: due, Set: s.now})
+}
+
+// suggestionsElapsed drops what has expired; what nobody acted upon counts as
+// ignored.
+func (s *step) suggestionsElapsed(session string) error {
+	s.session.ID = session
+	var all []core.Suggestion
+	if _, err := s.Record(recordSuggestions, session, &all); err != nil {
+		return err
+	}
+	live, expired := core.ExpireSuggestions(all, s.now)
+	if err := s.saveSuggestions(live); err != nil {
+		return err
+	}
+	return s.countAutonomy(func(c *core.AutonomyStats) { c.Ignored += len(expired) })
+}
+
+// actOn marks the session's oldest suggestion of this type as acted upon.
+func (s *step) actOn(kind core.SuggestionType) error {
+	live, err := s.liveSuggestions()
+	if err != nil || len(live) == 0 {
+		return err
+	}
+	live, acted, ok := core.ActOn(live, kind, s.now)
+	if !ok {
+		return nil
+	}
+	if err := s.saveSuggestions(live); err != nil {
+		return err
+	}
+	if err := s.rememberActed(acted); err != nil {
+		return err
+	}
+	if err := s.countAutonomy(func(c *core.AutonomyStats) { c.ActedUpon++ }); err != nil {
+		return err
+	}
+	return s.emit(core.SuggestionActed, s.session.Current, map[string]any{"type": kind, "text": acted.Text})
+}
+
+// remember adds a suggestion to the project's history, of which the last half
+// is kept when it is full.
+func (s *step) remember(suggestion core.Suggestion) error {
+	history, err := s.suggestionHistory()
+	if err != nil {
+		return err
+	}
+	history = append(history, suggestion)
+	if len(history) > maxHistory {
+		history = history[len(history)-maxHistory/2:]
+	}
+	return s.SaveRecord(recordHistory, "", history)
+}
+
+func (s *step) rememberActed(acted core.Suggestion) error {
+	history, err := s.suggestionHistory()
+	if err != nil {
+		return err
+	}
+	for i, h := range slices.Backward(history) {
+		if h.Session == acted.Session && h.Type == acted.Type && h.Text == acted.Text && h.Status == acted.Status {
+			history[i].ActedAt = s.now
+			break
+		}
+	}
+	return s.SaveRecord(recordHistory, "", history)
+}
+
+func (s *step) suggestionHistory() (history []core.Suggestion, err error) {
+	_, err = s.Record(recordHistory, "", &history)
+	return history, err
+}
+
+func (s *step) countAutonomy(count func(*core.AutonomyStats)) error {
+	var stats core.AutonomyStats
+	if _, err := s.Record(recordStats, statAutonomy, &stats); err != nil {
+		return err
+	}
+	count(&stats)
+	return s.SaveRecord(recordStats, statAutonomy, stats)
+}
+
+// AutonomyState is how autonomy stands in the project and the caller's session.
+type AutonomyState struct {
+	Config  core.AutonomyConfig
+	Changed []string // names of the settings that the project's store sets
+	Updated bool     // this call changed some
+	Stats   core.AutonomyStats
+	Pending []core.Suggestion // of the caller's session
+	History []core.Suggestion // of the project, oldest first
+	Preview string            // what the caller's context shows of them; may be empty
+}
+
+// AutonomyState tells how autonomy stands.
+func (p *Project) AutonomyState(ctx context.Context, by Caller) (state AutonomyState, err error) {
+	err = p.view(ctx, by, func(s *step) error { return s.autonomyState(&state) })
+	return state, err
+}
+
+func (s *step) autonomyState(state *AutonomyState) (err error) {
+	if state.Config, err = s.autonomyConfig(); err != nil {
+		return err
+	}
+	if state.Changed, err = changedFields(s, settingAutonomy); err != nil {
+		return err
+	}
+	if _, err = s.Record(recordStats, statAutonomy, &state.Stats); err != nil {
+		return err
+	}
+	if state.Pending, err = s.liveSuggestions(); err != nil {
+		return err
+	}
+	if state.History, err = s.suggestionHistory(); err != nil {
+		return err
+	}
+	shown, err := s.injectable()
+	if len(shown) > 0 {
+		state.Preview = core.FormatSuggestions(shown)
+	}
+	return err
+}
+
+// An AutonomyPatch is a change of the autonomy settings; nil leaves a field.
+type AutonomyPatch struct {
+	Level             *core.AutonomyLevel `json:"level,omitempty"`
+	PushThreshold     *int                `json:"pushThreshold,omitempty"`
+	PopThreshold      *int                `json:"popThreshold,omitempty"`
+	SuggestInContext  *bool               `json:"suggestInContext,omitempty"`
+	EnabledHeuristics *[]string           `json:"enabledHeuristics,omitempty"`
+}
+
+// ConfigureAutonomy changes the autonomy settings of the project, all that is
+// asked for or nothing. Thresholds are clamped to 0..100.
+func (p *Project) ConfigureAutonomy(ctx context.Context, by Caller, patch AutonomyPatch, enable, disable string) (state AutonomyState, err error) {
+	for _, name := range []string{enable, disable} {
+		if name != "" {
+			if err := core.CheckHeuristic(name); err != nil {
+				return state, err
+			}
+		}
+	}
+	for _, threshold := range []*int{patch.PushThreshold, patch.PopThreshold} {
+		if threshold != nil {
+			*threshold = min(max(*threshold, 0), 100)
+		}
+	}
+	if patch == (AutonomyPatch{}) && enable == "" && disable == "" {
+		return p.AutonomyState(ctx, by)
+	}
+	err = p.update(ctx, by, func(s *step) error {
+		config, err := s.autonomyConfig()
+		if err != nil {
+			return err
+		}
+		if enable != "" || disable != "" {
+			names := slices.DeleteFunc(slices.Clone(config.EnabledHeuristics), func(have string) bool { return have == disable })
+			if enable != "" && !slices.Contains(names, enable) {
+				names = append(names, enable)
+			}
+			patch.EnabledHeuristics = &names
+		}
+		if err := merge(s, settingAutonomy, patch); err != nil {
+			return err
+		}
+		state.Updated = true
+		if err := s.autonomyState(&state); err != nil {
+			return err
+		}
+		return state.Config.Check()
+	})
+	return state, err
+}
+
+// ResetAutonomy zeroes counters and empties queue and history; with settings it
+// also drops what tools changed, so that the environment rules again.
+func (p *Project) ResetAutonomy(ctx context.Context, by Caller, settings bool) (state AutonomyState, err error) {
+	err = p.update(ctx, by, func(s *step) error {
+		if settings {
+			if err := s.DeleteRecord(recordSettings, settingAutonomy); err != nil {
+				return err
+			}
+		}
+		if err := s.SaveRecord(recordStats, statAutonomy, core.AutonomyStats{LastReset: s.now}); err != nil {
+			return err
+		}
+		var sessions []string
+		err := s.Records(recordSuggestions, func(id string, _ func(any) error) error {
+			sessions = append(sessions, id)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		for _, id := range sessions {
+			if err := s.DeleteRecord(recordSuggestions, id); err != nil {
+				return err
+			}
+			if err := s.ClearDeadline(deadlineSuggestion, id); err != nil {
+				return err
+			}
+		}
+		if err := s.DeleteRecord(recordHistory, ""); err != nil {
+			return err
+		}
+		return s.autonomyState(&state)
+	})
+	return state, err
+}
+
+// ClearSuggestions empties the queue of the caller's session and gives the
+// number that were in it.
+func (p *Project) ClearSuggestions(ctx context.Context, by Caller) (cleared int, err error) {
+	err = p.update(ctx, by, func(s *step) error {
+		live, err := s.liveSuggestions()
+		cleared = len(live)
+		if err != nil {
+			return err
+		}
+		return s.saveSuggestions(nil)
+	})
+	return cleared, err
+}

@@ -1,0 +1,263 @@
+package project
+
+import (
+	"context"
+	"slices"
+
+	"flame/core"
+)
+
+// Push starts a frame below the caller's current one and makes it current. In a
+// session that never had a frame the root comes first; where the root has been
+// ended, or a person begins an empty project, the new frame is a root itself.
+func (p *Project) Push(ctx context.Context, by Caller, goal, criteria string) (frame core.Frame, err error) {
+	if goal, err = clean("goal", goal); err != nil {
+		return frame, err
+	}
+	if criteria, err = cleanOptional("successCriteria", criteria); err != nil {
+		return frame, err
+	}
+	err = p.update(ctx, by, func(s *step) error {
+		parent, ok, err := s.current()
+		if err != nil {
+			return err
+		}
+		if !ok && !by.anonymous() && !s.session.HasFrame() {
+			if parent, err = s.makeRoot(""); err != nil {
+				return err
+			}
+		}
+		frame, err = s.create(core.Frame{Parent: parent.ID, Goal: goal, SuccessCriteria: criteria, Status: core.InProgress})
+		if err != nil {
+			return err
+		}
+		if frame.Parent == "" {
+			s.session.Root = frame.ID
+		}
+		s.session.Current = frame.ID
+		return s.actOn(core.SuggestPush)
+	})
+	return frame, err
+}
+
+// PopArgs say how a frame ends.
+type PopArgs struct {
+	Frame           string      // which; empty: the current one
+	Status          core.Status // completed, failed or blocked
+	Summary         string      // dense outcome; empty leaves the one there is
+	Results         string      // full outcome; empty leaves the one there is
+	Confidence      *float64    // 0..1 that the caller gives the result
+	GenerateSummary bool        // end it once the host's next compaction brings a summary
+	Force           bool        // although children are in progress
+}
+
+// Popped is what became of a frame that was popped.
+type Popped struct {
+	Frame   core.Frame              // as it is now
+	Parent  *core.Frame             // its parent; nil for a root
+	Current string                  // id of the caller's current frame now; empty without one
+	Planned []core.Frame            // its planned children, left over
+	Open    []core.Frame            // its children still in progress, with Force
+	Pending *core.PendingCompletion // set when the frame waits for a summary
+}
+
+// Pop ends a frame. It refuses a root that is not named, and a frame with
+// children in progress unless forced.
+func (p *Project) Pop(ctx context.Context, by Caller, args PopArgs) (popped Popped, err error) {
+	if err := args.check(); err != nil {
+		return popped, err
+	}
+	err = p.update(ctx, by, func(s *step) error {
+		frame, err := s.resolve(args.Frame)
+		if err != nil {
+			return err
+		}
+		if popped, err = s.poppable(frame, args); err != nil {
+			return err
+		}
+		if args.GenerateSummary {
+			err = s.awaitSummary(&popped, args)
+		} else {
+			err = s.finish(&popped, args)
+		}
+		if err != nil {
+			return err
+		}
+		return s.actOn(core.SuggestPop)
+	})
+	return popped, err
+}
+
+func (a *PopArgs) check() (err error) {
+	if !a.Status.Ended() {
+		return core.Invalidf("status %q cannot end a frame", a.Status).WithHint("use completed, failed or blocked")
+	}
+	if a.Confidence != nil && (*a.Confidence < 0 || *a.Confidence > 1) {
+		return core.Invalidf("confidence %v is out of range", *a.Confidence).WithHint("give a number from 0 to 1")
+	}
+	if a.Summary, err = cleanOptional("summary", a.Summary); err != nil {
+		return err
+	}
+	a.Results, err = cleanOptional("results", a.Results)
+	return err
+}
+
+// poppable checks that frame may end now and gathers what the reply names.
+func (s *step) poppable(frame core.Frame, args PopArgs) (popped Popped, err error) {
+	popped.Frame = frame
+	if frame.Parent == "" && args.Frame == "" {
+		return popped, core.Invalidf("%s is the root of this session's tree", frame.ID).
+			WithHint("to end the whole tree pass frameID %q; flame_push starts a piece of work below it", frame.ID)
+	}
+	if trial := frame; !frame.CanMove(args.Status) {
+		return popped, trial.Move(args.Status, s.now)
+	}
+	if popped.Open, err = s.children(frame.ID, core.InProgress); err != nil {
+		return popped, err
+	}
+	if len(popped.Open) > 0 && !args.Force {
+		return popped, core.Invalidf("%s has children in progress: %s", frame.ID, listFrames(popped.Open)).
+			WithHint("pop them first, or pass force to end it over them")
+	}
+	if popped.Planned, err = s.children(frame.ID, core.Planned); err != nil {
+		return popped, err
+	}
+	if frame.Parent != "" {
+		parent, err := s.Frame(frame.Parent)
+		if err != nil {
+			return popped, err
+		}
+		popped.Parent = &parent
+	}
+	return popped, nil
+}
+
+// children gives the children of a frame that have this status, oldest first.
+func (s *step) children(id string, status core.Status) ([]core.Frame, error) {
+	return s.FindFrames(FrameQuery{Parent: id, Statuses: []core.Status{status}})
+}
+
+// finish ends popped.Frame and moves the caller's current frame out of it.
+func (s *step) finish(popped *Popped, args PopArgs) error {
+	frame := &popped.Frame
+	inside, err := s.isInside(s.session.Current, frame.ID)
+	if err != nil {
+		return err
+	}
+	if args.Results != "" {
+		frame.Results = args.Results
+	}
+	if args.Confidence != nil {
+		frame.Confidence = args.Confidence
+	}
+	if err := s.end(frame, args.Status, args.Summary); err != nil {
+		return err
+	}
+	if inside {
+		if s.session.Current, err = s.nearestOpen(frame.Parent); err != nil {
+			return err
+		}
+	}
+	popped.Current, err = s.nearestOpen(s.session.Current)
+	return err
+}
+
+// end moves frame to status, keeps the summary, drops what waited for its end,
+// and writes both frame and event.
+func (s *step) end(frame *core.Frame, status core.Status, summary string) error {
+	if err := frame.Move(status, s.now); err != nil {
+		return err
+	}
+	data := map[string]any{"status": status}
+	if summary != "" && frame.Summary != "" && frame.Summary != summary {
+		data["replacedSummary"] = frame.Summary
+	}
+	if summary != "" {
+		frame.Summary = summary
+	}
+	if err := s.SaveFrame(*frame); err != nil {
+		return err
+	}
+	if err := s.forgetCompaction(frame.ID); err != nil {
+		return err
+	}
+	return s.emit(core.FrameCompleted, frame.ID, data)
+}
+
+// isInside reports whether frame id is ancestor or lies below it.
+func (s *step) isInside(id, ancestor string) (bool, error) {
+	if id == "" || id == ancestor {
+		return id == ancestor && id != "", nil
+	}
+	above, err := s.Ancestors(id, 0)
+	if err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(above, func(f core.Frame) bool { return f.ID == ancestor }), nil
+}
+
+// SetGoal gives a frame another goal.
+func (p *Project) SetGoal(ctx context.Context, by Caller, ref, goal string) (core.Frame, error) {
+	goal, err := clean("goal", goal)
+	if err != nil {
+		return core.Frame{}, err
+	}
+	frame, _, err := p.change(ctx, by, ref, "goal", goal, func(f *core.Frame, now core.Millis) bool {
+		changed := f.Goal != goal || f.GoalIsDefault
+		if changed {
+			f.Goal, f.GoalIsDefault, f.UpdatedAt = goal, false, now
+		}
+		return changed
+	})
+	return frame, err
+}
+
+// AddArtifact records something a frame produced; added is false when it was
+// there already. A path inside the worktree is kept relative to it.
+func (p *Project) AddArtifact(ctx context.Context, by Caller, ref, artifact string) (frame core.Frame, added bool, err error) {
+	if artifact, err = clean("artifact", artifact); err != nil {
+		return frame, false, err
+	}
+	artifact = p.relative(artifact)
+	return p.change(ctx, by, ref, "artifacts", artifact, func(f *core.Frame, now core.Millis) bool {
+		return f.AddArtifact(artifact, now)
+	})
+}
+
+// AddDecision records a decision made in a frame; added is false when it was
+// there already.
+func (p *Project) AddDecision(ctx context.Context, by Caller, ref, decision string) (frame core.Frame, added bool, err error) {
+	if decision, err = clean("decision", decision); err != nil {
+		return frame, false, err
+	}
+	return p.change(ctx, by, ref, "decisions", decision, func(f *core.Frame, now core.Millis) bool {
+		return f.AddDecision(decision, now)
+	})
+}
+
+// change applies a change of one field to a frame, the caller's own unless ref
+// names another, and writes it with its event if it changed anything.
+func (p *Project) change(ctx context.Context, by Caller, ref, field, value string, apply func(*core.Frame, core.Millis) bool) (frame core.Frame, changed bool, err error) {
+	err = p.update(ctx, by, func(s *step) error {
+		if frame, err = s.target(ref); err != nil {
+			return err
+		}
+		if changed = apply(&frame, s.now); !changed {
+			return nil
+		}
+		if err := s.SaveFrame(frame); err != nil {
+			return err
+		}
+		return s.emit(core.FrameUpdated, frame.ID, map[string]any{"fields": []string{field}, field: value})
+	})
+	return frame, changed, err
+}
+
+// target is resolve for calls that write: the first one of a session makes its
+// root.
+func (s *step) target(ref string) (core.Frame, error) {
+	if ref == "" {
+		return s.ensureCurrent()
+	}
+	return s.resolve(ref)
+}

@@ -1,0 +1,294 @@
+// Package project holds the operations that tools, hooks, commands and pages
+// share. Each is one transaction on the Store: core's rules applied to the
+// project's frames and sessions. It leaves words for models and people to the
+// doors, and SQL to the store.
+package project
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"log/slog"
+
+	"flame/core"
+)
+
+// CommandLine is the host of callers that are people at a shell.
+const CommandLine = "cli"
+
+// A Project is one tree of frames and all that may be done with it. The zero
+// values of its settings are not useful; start from New.
+type Project struct {
+	Store     Store
+	Dir       string                   // root of the worktree that artifacts are relative to; may be empty
+	Now       func() core.Millis       // the time
+	NewID     func(kind string) string // a new id: kind, a hyphen and 8 random characters
+	Log       *slog.Logger             // frame lifecycle, contexts, subagents, compactions, suggestions
+	Budget    core.Budget              // of contexts, in tokens
+	Subagents core.SubagentConfig      // as the environment has it; what a tool changed is in the store
+	Autonomy  core.AutonomyConfig      // likewise
+	EventDays int                      // how many days events are kept
+
+	cache contextCache
+}
+
+// A Caller says on whose behalf an operation runs.
+type Caller struct {
+	Session string // id of the host session; empty for a person at a shell who named none
+	Parent  string // id of the session that Session is a subagent of; may be empty
+	Host    string // what the session lives in: claude-code, opencode, cli, ...
+	Stamped bool   // a hook of the host vouches for Session
+}
+
+// anonymous reports whether the caller works wherever work is going on.
+func (c Caller) anonymous() bool { return c.Session == "" }
+
+// NewID makes a frame id: kind, a hyphen and 8 random characters of [a-z0-9].
+func NewID(kind string) string {
+	const alphabet = "abcdefghijklmnopqrstuvwxyz0123456789"
+	random := make([]byte, 8)
+	rand.Read(random) // never fails: crypto/rand ends the process rather than give an error
+	for i, b := range random {
+		random[i] = alphabet[int(b)%len(alphabet)]
+	}
+	return kind + "-" + string(random)
+}
+
+// A step is one operation under way: its transaction, its time, and who asked.
+type step struct {
+	Tx
+	p       *Project
+	now     core.Millis
+	by      Caller
+	session core.Session // the caller's, as it will be saved
+	fresh   bool         // the session was not known before
+	log     []logLine    // written once the transaction is durable
+}
+
+type logLine struct {
+	event string
+	attrs []any
+}
+
+// view runs f on a snapshot. The caller's session may be unknown; reads make
+// none.
+func (p *Project) view(ctx context.Context, by Caller, f func(*step) error) error {
+	return p.Store.View(ctx, func(tx Tx) error {
+		s := &step{Tx: tx, p: p, now: p.Now(), by: by}
+		if err := s.enter(); err != nil {
+			return err
+		}
+		return f(s)
+	})
+}
+
+// update runs f in a transaction that also notes the caller's activity.
+func (p *Project) update(ctx context.Context, by Caller, f func(*step) error) error {
+	var done *step
+	err := p.Store.Update(ctx, func(tx Tx) error {
+		s := &step{Tx: tx, p: p, now: p.Now(), by: by}
+		done = s
+		if err := s.enter(); err != nil {
+			return err
+		}
+		if s.session.Stamped && !by.Stamped && by.Host != CommandLine {
+			return core.Invalidf("this call does not say which agent of session %s made it", by.Session).
+				WithHint("flame's hook names the caller of every call in this session, but not of this one; run `flame doctor` to see whether the hook still works, or pass frameID from the command line")
+		}
+		s.session.Stamped = s.session.Stamped || by.Stamped
+		s.session.State = core.SessionActive
+		s.session.LastActivityAt = s.now
+		if s.fresh {
+			if err := s.armRetention(); err != nil {
+				return err
+			}
+		}
+		if err := f(s); err != nil {
+			return err
+		}
+		return s.SaveSession(s.session)
+	})
+	if err == nil {
+		for _, line := range done.log {
+			p.Log.Info(line.event, line.attrs...)
+		}
+	}
+	return err
+}
+
+// enter loads the caller's session, or prepares a new one. An anonymous caller
+// continues where work is going on.
+func (s *step) enter() error {
+	id := s.by.Session
+	if s.by.anonymous() {
+		id = CommandLine
+	}
+	session, err := s.Session(id)
+	switch {
+	case errors.Is(err, core.ErrNotFound):
+		s.fresh = true
+		session = core.Session{ID: id, Parent: s.by.Parent, CreatedAt: s.now, State: core.SessionActive}
+	case err != nil:
+		return err
+	}
+	if s.by.Host != "" && (session.Host == "" || s.by.Host != CommandLine) {
+		session.Host = s.by.Host
+	}
+	s.session = session
+	if s.by.anonymous() {
+		return s.adopt()
+	}
+	return nil
+}
+
+// adopt makes the frame of the most recently active session current for an
+// anonymous caller; without one, the frame in progress that changed last.
+func (s *step) adopt() error {
+	recent, err := s.FindSessions(SessionQuery{Limit: 20})
+	if err != nil {
+		return err
+	}
+	for _, session := range recent {
+		open, err := s.nearestOpen(session.Current)
+		if err != nil {
+			return err
+		}
+		if open != "" {
+			s.session.Current = open
+			return nil
+		}
+	}
+	frames, err := s.FindFrames(FrameQuery{Statuses: []core.Status{core.InProgress}, Order: RecentFirst, Limit: 1})
+	if err != nil {
+		return err
+	}
+	s.session.Current = ""
+	if len(frames) > 0 {
+		s.session.Current = frames[0].ID
+	}
+	return nil
+}
+
+// nearestOpen gives the id of frame id if it is in progress, else that of the
+// nearest frame above it that is; empty without one.
+func (s *step) nearestOpen(id string) (string, error) {
+	if id == "" {
+		return "", nil
+	}
+	frame, err := s.Frame(id)
+	if errors.Is(err, core.ErrNotFound) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	if frame.Status == core.InProgress {
+		return id, nil
+	}
+	above, err := s.Ancestors(id, 0)
+	if err != nil {
+		return "", err
+	}
+	return core.NearestOpen(frame, above), nil
+}
+
+// current gives the frame the caller works in; ok is false when there is none.
+// Others may have ended it since: then it is the nearest one above in progress.
+func (s *step) current() (frame core.Frame, ok bool, err error) {
+	id, err := s.nearestOpen(s.session.Current)
+	if err != nil || id == "" {
+		return core.Frame{}, false, err
+	}
+	frame, err = s.Frame(id)
+	return frame, err == nil, err
+}
+
+// ensureCurrent gives the caller's frame; a session that never had one gets its
+// root.
+func (s *step) ensureCurrent() (core.Frame, error) {
+	frame, ok, err := s.current()
+	if ok || err != nil {
+		return frame, err
+	}
+	if s.by.anonymous() || s.session.HasFrame() {
+		return core.Frame{}, noCurrent()
+	}
+	return s.makeRoot("")
+}
+
+// noCurrent tells a caller without a frame how to get one.
+func noCurrent() error {
+	return core.NotFoundf("there is no frame in progress").
+		WithHint("flame_push starts one, flame_activate takes up a planned or unfinished one; flame_tree shows what there is (at a shell: flame push GOAL, flame tree)")
+}
+
+// makeRoot begins the session's tree. Without a goal it gets a default one that
+// a later prompt or title replaces.
+func (s *step) makeRoot(goal string) (core.Frame, error) {
+	root := core.Frame{Goal: goal, Status: core.InProgress, GoalIsDefault: goal == ""}
+	if root.GoalIsDefault {
+		root.Goal = s.defaultGoal()
+	}
+	root, err := s.create(root)
+	if err != nil {
+		return root, err
+	}
+	s.session.Root, s.session.Current = root.ID, root.ID
+	return root, nil
+}
+
+// defaultGoal is the session's title, else "Session" and the first 8 characters
+// of its id (DESIGN §4).
+func (s *step) defaultGoal() string {
+	if s.session.Title != "" {
+		return core.OneLine(s.session.Title, 80)
+	}
+	id := []rune(s.session.ID)
+	return "Session " + string(id[:min(8, len(id))])
+}
+
+// create gives frame an id and its times and writes it with its event.
+func (s *step) create(frame core.Frame) (core.Frame, error) {
+	kind, event := "frame", core.FrameCreated
+	if frame.Status == core.Planned {
+		kind, event = "plan", core.FramePlanned
+	}
+	for {
+		frame.ID = s.p.NewID(kind)
+		_, err := s.Frame(frame.ID)
+		if errors.Is(err, core.ErrNotFound) {
+			break
+		}
+		if err != nil {
+			return frame, err
+		}
+	}
+	frame.CreatedAt, frame.UpdatedAt = s.now, s.now
+	if frame.Status == core.InProgress {
+		frame.StartedAt = s.now
+		frame.Session = s.session.ID
+	}
+	if err := s.SaveFrame(frame); err != nil {
+		return frame, err
+	}
+	return frame, s.emit(event, frame.ID, map[string]any{"goal": frame.Goal, "parent": frame.Parent})
+}
+
+// emit appends an event of the caller's session about frame.
+func (s *step) emit(event, frame string, data map[string]any) error {
+	e := core.Event{
+		V: core.EventVersion, TS: s.now, Event: event, Frame: frame,
+		Session: s.session.ID, ParentSession: s.session.Parent, Host: s.session.Host,
+	}
+	if len(data) > 0 {
+		raw, err := json.Marshal(data)
+		if err != nil {
+			return err
+		}
+		e.Data = raw
+	}
+	s.log = append(s.log, logLine{event, []any{"frame", frame, "session", e.Session, "data", e.Data}})
+	_, err := s.AppendEvent(e)
+	return err
+}

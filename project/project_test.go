@@ -1,0 +1,152 @@
+package project_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/core"
+	"flame/project"
+	"flame/store"
+)
+
+// A fixture is a project on a real store, with a clock and ids of its own.
+type fixture struct {
+	*project.Project
+	t     *testing.T
+	ctx   context.Context
+	clock core.Millis
+}
+
+// start is when the clock of a fixture begins.
+const start = core.Millis(1_766_600_000_000)
+
+func newFixture(t *testing.T) *fixture {
+	t.Helper()
+	kept := store.Open(t.TempDir()+"/.flame", store.Options{})
+	t.Cleanup(func() { assert.NoError(t, kept.Close()) })
+	f := &fixture{t: t, ctx: context.Background(), clock: start}
+	ids := 0
+	f.Project = &project.Project{
+		Store: kept, Log: slog.New(slog.DiscardHandler), Budget: core.DefaultBudget(),
+		Subagents: core.DefaultSubagentConfig(), Autonomy: core.DefaultAutonomyConfig(), EventDays: 90,
+		Now: func() core.Millis { f.clock++; return f.clock },
+		NewID: func(kind string) string {
+			ids++
+			return fmt.Sprintf("%s-%08d", kind, ids)
+		},
+	}
+	return f
+}
+
+// host is a session that a hook vouches for.
+func host(session string) project.Caller {
+	return project.Caller{Session: session, Host: "claude-code", Stamped: true}
+}
+
+// shell is a person at a shell.
+var shell = project.Caller{Host: project.CommandLine}
+
+func (f *fixture) push(by project.Caller, goal string) core.Frame {
+	f.t.Helper()
+	frame, err := f.Push(f.ctx, by, goal, "")
+	require.NoError(f.t, err)
+	return frame
+}
+
+func (f *fixture) pop(by project.Caller, summary string) project.Popped {
+	f.t.Helper()
+	popped, err := f.Pop(f.ctx, by, project.PopArgs{Status: core.Completed, Summary: summary})
+	require.NoError(f.t, err)
+	return popped
+}
+
+func (f *fixture) plan(by project.Caller, under string, goals ...string) []core.Frame {
+	f.t.Helper()
+	var children []project.PlannedChild
+	for _, goal := range goals {
+		children = append(children, project.PlannedChild{Goal: goal})
+	}
+	_, planned, err := f.Plan(f.ctx, by, under, children)
+	require.NoError(f.t, err)
+	return planned
+}
+
+func (f *fixture) activate(by project.Caller, id string) core.Frame {
+	f.t.Helper()
+	done, err := f.Activate(f.ctx, by, id, false)
+	require.NoError(f.t, err)
+	return done.Frame
+}
+
+// get reads a frame by its id.
+func (f *fixture) get(id string) core.Frame {
+	f.t.Helper()
+	details, err := f.Details(f.ctx, shell, id)
+	require.NoError(f.t, err)
+	return details.Frame
+}
+
+// current gives the id of the frame a caller works in; empty without one.
+func (f *fixture) current(by project.Caller) string {
+	f.t.Helper()
+	frame, _, err := f.Current(f.ctx, by)
+	require.NoError(f.t, err)
+	return frame.ID
+}
+
+// kinds lists the events of a frame, oldest first.
+func (f *fixture) kinds(frame string) (kinds []string) {
+	f.t.Helper()
+	events, err := f.Events(f.ctx, project.EventQuery{Frame: frame})
+	require.NoError(f.t, err)
+	for _, e := range events {
+		kinds = append(kinds, e.Event)
+	}
+	return kinds
+}
+
+func TestFirstPushOfASessionMakesItsRootToo(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	frame := f.push(host("0123456789abcdef"), "Fix the login")
+
+	root := f.get(frame.Parent)
+	assert.Equal(t, "Session 01234567", root.Goal)
+	assert.True(t, root.GoalIsDefault)
+	assert.Empty(t, root.Parent)
+	assert.Equal(t, core.InProgress, root.Status)
+	assert.Equal(t, frame.ID, f.current(host("0123456789abcdef")))
+	assert.Equal(t, []string{core.FrameCreated}, f.kinds(frame.ID))
+}
+
+func TestReadsMakeNothing(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	_, err := f.Tree(f.ctx, host("s"), project.TreeArgs{})
+	require.NoError(t, err)
+	_, err = f.Context(f.ctx, host("s"), "", 0)
+	require.ErrorIs(t, err, core.ErrNotFound)
+	stats, err := f.Stats(f.ctx)
+	require.NoError(t, err)
+	assert.Zero(t, stats.Total)
+	assert.Empty(t, stats.Sessions)
+}
+
+func TestPopReturnsToTheParent(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	outer := f.push(host("s"), "outer")
+	inner := f.push(host("s"), "inner")
+
+	popped := f.pop(host("s"), "inner is done")
+	assert.Equal(t, inner.ID, popped.Frame.ID)
+	assert.Equal(t, core.Completed, popped.Frame.Status)
+	assert.Equal(t, "inner is done", f.get(inner.ID).Summary)
+	assert.Equal(t, outer.ID, popped.Parent.ID)
+	assert.Equal(t, outer.ID, f.current(host("s")))
+}

@@ -1,0 +1,192 @@
+package project
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+
+	"flame/core"
+)
+
+// StateVersion is the version of the seeds' state format.
+const StateVersion = 1
+
+// A State is a whole project in the seeds' format (seeds, plugin
+// documentation): frames by id, under the seeds' names.
+type State struct {
+	Version       int                   `json:"version"`
+	Frames        map[string]StateFrame `json:"frames"`
+	ActiveFrameID string                `json:"activeFrameID,omitempty"`
+	RootFrameIDs  []string              `json:"rootFrameIDs"`
+	UpdatedAt     core.Millis           `json:"updatedAt"`
+}
+
+// A StateFrame is a frame under the seeds' names; the fields that the seeds
+// lack stand beside them under ours. Extra are members that neither knows; they
+// are kept through import and export.
+type StateFrame struct {
+	SessionID          string      `json:"sessionID"`
+	ParentSessionID    string      `json:"parentSessionID,omitempty"`
+	Status             core.Status `json:"status"`
+	Goal               string      `json:"goal"`
+	CreatedAt          core.Millis `json:"createdAt"`
+	UpdatedAt          core.Millis `json:"updatedAt"`
+	Artifacts          []string    `json:"artifacts"`
+	Decisions          []string    `json:"decisions"`
+	CompactionSummary  string      `json:"compactionSummary,omitempty"`
+	LogPath            string      `json:"logPath,omitempty"`
+	InvalidationReason string      `json:"invalidationReason,omitempty"`
+	InvalidatedAt      core.Millis `json:"invalidatedAt,omitempty"`
+	PlannedChildren    []string    `json:"plannedChildren,omitempty"`
+
+	Session         string      `json:"session,omitempty"`
+	GoalIsDefault   bool        `json:"goalIsDefault,omitempty"`
+	SuccessCriteria string      `json:"successCriteria,omitempty"`
+	Results         string      `json:"results,omitempty"`
+	Confidence      *float64    `json:"confidence,omitempty"`
+	StartedAt       core.Millis `json:"startedAt,omitempty"`
+	EndedAt         core.Millis `json:"endedAt,omitempty"`
+	ArchivedAt      core.Millis `json:"archivedAt,omitempty"`
+	Usage           *core.Usage `json:"usage,omitempty"`
+
+	Extra map[string]json.RawMessage `json:"-"`
+}
+
+// plainStateFrame is StateFrame without its JSON methods.
+type plainStateFrame StateFrame
+
+// MarshalJSON writes the frame with its extra members.
+func (f StateFrame) MarshalJSON() ([]byte, error) {
+	own, err := json.Marshal(plainStateFrame(f))
+	if err != nil || len(f.Extra) == 0 {
+		return own, err
+	}
+	members := map[string]json.RawMessage{}
+	maps.Copy(members, f.Extra)
+	if err := json.Unmarshal(own, &members); err != nil {
+		return nil, err
+	}
+	return json.Marshal(members)
+}
+
+// UnmarshalJSON reads a frame and keeps the members that it does not know.
+// Frames of the later reference have title, criteria and two results where the
+// seeds have goal and compactionSummary: those fill in what is missing.
+func (f *StateFrame) UnmarshalJSON(raw []byte) error {
+	var plain plainStateFrame
+	if err := json.Unmarshal(raw, &plain); err != nil {
+		return err
+	}
+	members := map[string]json.RawMessage{}
+	if err := json.Unmarshal(raw, &members); err != nil {
+		return err
+	}
+	var later struct {
+		Title            string `json:"title"`
+		ResultsCompacted string `json:"resultsCompacted"`
+	}
+	if err := json.Unmarshal(raw, &later); err != nil {
+		return err
+	}
+	*f = StateFrame(plain)
+	if f.Goal == "" {
+		f.Goal = later.Title
+	}
+	if f.CompactionSummary == "" {
+		f.CompactionSummary = later.ResultsCompacted
+	}
+	for _, known := range stateMembers {
+		delete(members, known)
+	}
+	if len(members) > 0 {
+		f.Extra = members
+	}
+	return nil
+}
+
+// stateMembers are the JSON members that StateFrame has fields for.
+var stateMembers = []string{
+	"sessionID", "parentSessionID", "status", "goal", "createdAt", "updatedAt", "artifacts", "decisions",
+	"compactionSummary", "logPath", "invalidationReason", "invalidatedAt", "plannedChildren", "session",
+	"goalIsDefault", "successCriteria", "results", "confidence", "startedAt", "endedAt", "archivedAt", "usage",
+}
+
+// recordImported keeps, by frame, the members of an imported frame that flame
+// has no field for.
+const recordImported = "imported"
+
+func toState(f core.Frame) StateFrame {
+	state := StateFrame{
+		SessionID: f.ID, ParentSessionID: f.Parent, Status: f.Status, Goal: f.Goal,
+		CreatedAt: f.CreatedAt, UpdatedAt: f.UpdatedAt, Artifacts: f.Artifacts, Decisions: f.Decisions,
+		CompactionSummary: f.Summary, LogPath: f.LogPath, InvalidationReason: f.InvalidationReason,
+		InvalidatedAt: f.InvalidatedAt, PlannedChildren: f.PlannedChildren, Session: f.Session,
+		GoalIsDefault: f.GoalIsDefault, SuccessCriteria: f.SuccessCriteria, Results: f.Results,
+		Confidence: f.Confidence, StartedAt: f.StartedAt, EndedAt: f.EndedAt, ArchivedAt: f.ArchivedAt,
+	}
+	if f.Usage != (core.Usage{}) {
+		state.Usage = &f.Usage
+	}
+	if state.Artifacts == nil {
+		state.Artifacts = []string{}
+	}
+	if state.Decisions == nil {
+		state.Decisions = []string{}
+	}
+	return state
+}
+
+func fromState(s StateFrame) core.Frame {
+	f := core.Frame{
+		ID: s.SessionID, Parent: s.ParentSessionID, Status: s.Status, Goal: s.Goal,
+		CreatedAt: s.CreatedAt, UpdatedAt: s.UpdatedAt, Artifacts: s.Artifacts, Decisions: s.Decisions,
+		Summary: s.CompactionSummary, LogPath: s.LogPath, InvalidationReason: s.InvalidationReason,
+		InvalidatedAt: s.InvalidatedAt, PlannedChildren: s.PlannedChildren, Session: s.Session,
+		GoalIsDefault: s.GoalIsDefault, SuccessCriteria: s.SuccessCriteria, Results: s.Results,
+		Confidence: s.Confidence, StartedAt: s.StartedAt, EndedAt: s.EndedAt, ArchivedAt: s.ArchivedAt,
+	}
+	if s.Usage != nil {
+		f.Usage = *s.Usage
+	}
+	return f
+}
+
+// State gives the whole project; the active frame is the caller's current one.
+func (p *Project) State(ctx context.Context, by Caller) (state State, err error) {
+	state = State{Version: StateVersion, Frames: map[string]StateFrame{}, RootFrameIDs: []string{}}
+	err = p.view(ctx, by, func(s *step) error {
+		if state.ActiveFrameID, err = s.nearestOpen(s.session.Current); err != nil {
+			return err
+		}
+		if _, state.UpdatedAt, err = s.Revision(); err != nil {
+			return err
+		}
+		frames, err := s.FindFrames(FrameQuery{Archived: true})
+		if err != nil {
+			return err
+		}
+		for _, f := range frames {
+			state.Frames[f.ID] = toState(f)
+			if f.Parent == "" {
+				state.RootFrameIDs = append(state.RootFrameIDs, f.ID)
+			}
+		}
+		return s.addExtra(state.Frames)
+	})
+	return state, err
+}
+
+// addExtra puts back what came with imported frames.
+func (s *step) addExtra(frames map[string]StateFrame) error {
+	return s.Records(recordImported, func(id string, decode func(any) error) error {
+		f, ok := frames[id]
+		if !ok {
+			return nil
+		}
+		if err := decode(&f.Extra); err != nil {
+			return err
+		}
+		frames[id] = f
+		return nil
+	})
+}

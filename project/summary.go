@@ -1,0 +1,247 @@
+package project
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"flame/core"
+)
+
+// The kinds of records and deadlines that compactions need.
+const (
+	recordPending     = "pending_completion" // by frame: a core.PendingCompletion
+	recordCompaction  = "compaction"         // by frame: what its next compaction is for
+	deadlineCompleted = "pending_completion" // by frame: give up waiting for a summary
+)
+
+// pendingTimeout is how long a popped frame waits for the summary that a
+// compaction is to bring (DESIGN §6).
+const pendingTimeout = 10 * time.Minute
+
+// a compactionMark says what a frame's next compaction is for.
+type compactionMark struct {
+	Type core.CompactionType `json:"type"`
+	Note string              `json:"note,omitempty"`
+}
+
+// noSummary stands for the summary of a frame whose compaction never came.
+const noSummary = "(no summary: the compaction that was to bring it did not come in time)"
+
+// awaitSummary leaves popped.Frame in progress until a summary comes.
+func (s *step) awaitSummary(popped *Popped, args PopArgs) error {
+	frame := popped.Frame
+	pending := core.PendingCompletion{
+		Frame: frame.ID, Status: args.Status, Summary: args.Summary,
+		Results: args.Results, Confidence: args.Confidence,
+		RequestedAt: s.now, Due: s.now + core.Millis(pendingTimeout.Milliseconds()),
+	}
+	popped.Pending = &pending
+	popped.Current = s.session.Current
+	if err := s.SaveRecord(recordPending, frame.ID, pending); err != nil {
+		return err
+	}
+	if err := s.SaveRecord(recordCompaction, frame.ID, compactionMark{Type: core.FrameCompletion}); err != nil {
+		return err
+	}
+	if err := s.SetDeadline(Deadline{Kind: deadlineCompleted, Subject: frame.ID, Due: pending.Due, Set: s.now}); err != nil {
+		return err
+	}
+	return s.emit(core.CompactionRequested, frame.ID, map[string]any{"type": core.FrameCompletion})
+}
+
+// forgetCompaction drops all that waits for a compaction of this frame.
+func (s *step) forgetCompaction(frame string) error {
+	return errors.Join(
+		s.DeleteRecord(recordPending, frame),
+		s.DeleteRecord(recordCompaction, frame),
+		s.ClearDeadline(deadlineCompleted, frame),
+	)
+}
+
+// A Summarizing is what Summarize answers with.
+type Summarizing struct {
+	Frame  core.Frame
+	Stored bool   // a summary was given and is kept
+	Prompt string // otherwise: what a summary should tell
+	Input  core.CompactionInput
+}
+
+// Summarize marks the frame's next compaction as one asked for, or keeps the
+// summary that the caller brings.
+func (p *Project) Summarize(ctx context.Context, by Caller, ref, note, summary string) (done Summarizing, err error) {
+	if note, err = cleanOptional("note", note); err != nil {
+		return done, err
+	}
+	if summary, err = cleanOptional("summary", summary); err != nil {
+		return done, err
+	}
+	err = p.update(ctx, by, func(s *step) error {
+		if done.Frame, err = s.target(ref); err != nil {
+			return err
+		}
+		if summary != "" {
+			done.Stored = true
+			return s.storeSummary(&done.Frame, summary)
+		}
+		if err := s.SaveRecord(recordCompaction, done.Frame.ID, compactionMark{core.ManualSummary, note}); err != nil {
+			return err
+		}
+		if err := s.emit(core.CompactionRequested, done.Frame.ID, map[string]any{"type": core.ManualSummary, "note": note}); err != nil {
+			return err
+		}
+		done.Input, err = s.compactionInput(done.Frame)
+		done.Prompt = core.CompactionPrompt(done.Input)
+		return err
+	})
+	return done, err
+}
+
+// compactionInput gathers what a compaction prompt for frame is made of.
+func (s *step) compactionInput(frame core.Frame) (in core.CompactionInput, err error) {
+	mark := compactionMark{Type: core.Overflow}
+	if _, err = s.Record(recordCompaction, frame.ID, &mark); err != nil {
+		return in, err
+	}
+	in = core.CompactionInput{Type: mark.Type, Note: mark.Note, Frame: frame, Now: s.now}
+	if frame.Parent != "" {
+		parent, err := s.Frame(frame.Parent)
+		if err != nil {
+			return in, err
+		}
+		in.Parent = &parent
+	}
+	in.Siblings, err = s.beside(frame)
+	return in, err
+}
+
+// CompactionPrompt gives the text that a host's compaction of the caller's
+// frame, or of the one ref names, should work by.
+func (p *Project) CompactionPrompt(ctx context.Context, by Caller, ref string) (kind core.CompactionType, prompt string, err error) {
+	err = p.view(ctx, by, func(s *step) error {
+		frame, err := s.resolve(ref)
+		if err != nil {
+			return err
+		}
+		in, err := s.compactionInput(frame)
+		kind, prompt = in.Type, core.CompactionPrompt(in)
+		return err
+	})
+	return kind, prompt, err
+}
+
+// StoreSummary keeps what a host's compaction of the caller's frame, or of the
+// one ref names, came to, and ends the frame if that was waited for. An empty
+// summary ends it with the user's text, where there is one.
+func (p *Project) StoreSummary(ctx context.Context, by Caller, ref, summary string) (frame core.Frame, err error) {
+	if summary, err = cleanOptional("summary", core.StripAnalysis(summary)); err != nil {
+		return frame, err
+	}
+	err = p.update(ctx, by, func(s *step) error {
+		if frame, err = s.resolve(ref); err != nil {
+			return err
+		}
+		return s.storeSummary(&frame, summary)
+	})
+	return frame, err
+}
+
+func (s *step) storeSummary(frame *core.Frame, summary string) error {
+	var pending core.PendingCompletion
+	waiting, err := s.Record(recordPending, frame.ID, &pending)
+	if err != nil {
+		return err
+	}
+	if waiting && (summary != "" || pending.Summary != "") {
+		return s.complete(frame, pending, core.CombineSummaries(pending.Summary, summary))
+	}
+	if summary == "" {
+		return nil
+	}
+	data := map[string]any{}
+	if frame.Summary != "" && frame.Summary != summary {
+		data["replacedSummary"] = frame.Summary
+	}
+	frame.Summary, frame.UpdatedAt = summary, s.now
+	if err := s.SaveFrame(*frame); err != nil {
+		return err
+	}
+	if err := s.forgetCompaction(frame.ID); err != nil {
+		return err
+	}
+	return s.emit(core.SummaryStored, frame.ID, data)
+}
+
+// complete ends a frame that waited for its summary; the caller's current frame
+// moves out of it.
+func (s *step) complete(frame *core.Frame, pending core.PendingCompletion, summary string) error {
+	popped := Popped{Frame: *frame}
+	err := s.finish(&popped, PopArgs{Status: pending.Status, Summary: summary, Results: pending.Results, Confidence: pending.Confidence})
+	*frame = popped.Frame
+	return err
+}
+
+// pendingTimedOut ends a frame whose compaction did not come in time.
+func (s *step) pendingTimedOut(id string) error {
+	var pending core.PendingCompletion
+	waiting, err := s.Record(recordPending, id, &pending)
+	if err != nil || !waiting {
+		return err
+	}
+	frame, err := s.Frame(id)
+	if err != nil {
+		return err
+	}
+	summary := pending.Summary
+	if summary == "" && frame.Summary == "" {
+		summary = noSummary
+	}
+	if !frame.CanMove(pending.Status) {
+		return s.forgetCompaction(id)
+	}
+	return s.complete(&frame, pending, summary)
+}
+
+// CompactionInfo is the state of compactions.
+type CompactionInfo struct {
+	Frame   core.Frame                     // the caller's current one
+	OK      bool                           // there is one
+	Type    core.CompactionType            // of its next compaction; empty when none is asked for
+	Note    string                         // that came with the request
+	Pending *core.PendingCompletion        // it waits for a summary
+	Marks   map[string]core.CompactionType // all frames whose next compaction is asked for
+	Waiting int                            // frames that wait for a summary
+}
+
+// CompactionInfo tells what compactions are asked for and waited for.
+func (p *Project) CompactionInfo(ctx context.Context, by Caller) (info CompactionInfo, err error) {
+	err = p.view(ctx, by, func(s *step) error {
+		if info.Frame, info.OK, err = s.current(); err != nil {
+			return err
+		}
+		info.Marks = map[string]core.CompactionType{}
+		err := s.Records(recordCompaction, func(id string, decode func(any) error) error {
+			var mark compactionMark
+			if err := decode(&mark); err != nil {
+				return err
+			}
+			info.Marks[id] = mark.Type
+			if id == info.Frame.ID {
+				info.Type, info.Note = mark.Type, mark.Note
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		return s.Records(recordPending, func(id string, decode func(any) error) error {
+			info.Waiting++
+			if id != info.Frame.ID {
+				return nil
+			}
+			info.Pending = &core.PendingCompletion{}
+			return decode(info.Pending)
+		})
+	})
+	return info, err
+}

@@ -1,0 +1,156 @@
+package project
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"flame/core"
+)
+
+const deadlineEvents = "events" // drop events that are too old
+
+// maxSwept bounds the deadlines of one sweep, so that each stays short.
+const maxSwept = 100
+
+// clockJump is how far the clock may run ahead of a sweeper's own pace before
+// that counts as a jump: a laptop that slept (DESIGN §4).
+const clockJump = core.Millis(60_000)
+
+// Sweep does what is due: it completes idle subagents, gives up on summaries
+// that did not come, expires suggestions and drops old events. It writes only
+// when something is due, and a deadline that fails does not stop the rest.
+func (p *Project) Sweep(ctx context.Context) error {
+	return p.sweep(ctx, 0)
+}
+
+func (p *Project) sweep(ctx context.Context, jumped core.Millis) error {
+	now := p.Now()
+	var due []Deadline
+	err := p.Store.View(ctx, func(tx Tx) error {
+		next, ok, err := tx.NextDeadline()
+		if err != nil || !ok || next > now {
+			return err
+		}
+		due, err = tx.DueDeadlines(now, maxSwept)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, d := range due {
+		if jumped > 0 && d.Kind == deadlineIdle {
+			err = p.postpone(ctx, d, jumped)
+		} else {
+			err = p.meet(ctx, d)
+		}
+		if err != nil {
+			p.Log.Warn("a deadline could not be met", "kind", d.Kind, "subject", d.Subject, "error", err)
+		}
+	}
+	return nil
+}
+
+// postpone moves a deadline by the time that the machine slept.
+func (p *Project) postpone(ctx context.Context, d Deadline, by core.Millis) error {
+	return p.Store.Update(ctx, func(tx Tx) error {
+		return tx.SetDeadline(Deadline{Kind: d.Kind, Subject: d.Subject, Due: d.Due + by, Set: p.Now()})
+	})
+}
+
+// meet does what is due by d, once: in one transaction with the removal of d,
+// and only if another process has not done it since. A deadline whose rule
+// fails is dropped rather than tried for ever; where the store cannot serve, it
+// stays for the next sweep.
+func (p *Project) meet(ctx context.Context, d Deadline) error {
+	err := p.Store.Update(ctx, func(tx Tx) error {
+		s := &step{Tx: tx, p: p, now: p.Now()}
+		due, err := s.stillDue(d)
+		if err != nil || !due {
+			return err
+		}
+		if err := s.ClearDeadline(d.Kind, d.Subject); err != nil {
+			return err
+		}
+		return s.act(d)
+	})
+	if err == nil || errors.Is(err, core.ErrUnavailable) || ctx.Err() != nil {
+		return err
+	}
+	return errors.Join(err, p.Store.Update(ctx, func(tx Tx) error {
+		return tx.ClearDeadline(d.Kind, d.Subject)
+	}))
+}
+
+func (s *step) stillDue(d Deadline) (bool, error) {
+	due, err := s.DueDeadlines(s.now, maxSwept)
+	for _, have := range due {
+		if have.Kind == d.Kind && have.Subject == d.Subject {
+			return true, err
+		}
+	}
+	return false, err
+}
+
+// act does what a deadline of each kind stands for.
+func (s *step) act(d Deadline) error {
+	switch d.Kind {
+	case deadlineIdle:
+		return s.idleElapsed(d.Subject)
+	case deadlineCompleted:
+		return s.pendingTimedOut(d.Subject)
+	case deadlineSuggestion:
+		return s.suggestionsElapsed(d.Subject)
+	case deadlineEvents:
+		return s.dropOldEvents()
+	}
+	return core.Invalidf("no rule for deadlines of kind %q", d.Kind)
+}
+
+// aDay is how long dropOldEvents waits between its rounds.
+const aDay = core.Millis(24 * 60 * 60 * 1000)
+
+// armRetention sees to it that old events are dropped some day.
+func (s *step) armRetention() error {
+	var armed bool
+	if known, err := s.Record(recordSettings, deadlineEvents, &armed); known || err != nil {
+		return err
+	}
+	if err := s.SaveRecord(recordSettings, deadlineEvents, true); err != nil {
+		return err
+	}
+	return s.SetDeadline(Deadline{Kind: deadlineEvents, Due: s.now + aDay, Set: s.now})
+}
+
+// dropOldEvents removes events beyond their keep and comes back in a day.
+func (s *step) dropOldEvents() error {
+	if s.p.EventDays > 0 {
+		if _, err := s.DeleteEventsBefore(s.now - core.Millis(s.p.EventDays)*aDay); err != nil {
+			return err
+		}
+	}
+	return s.SetDeadline(Deadline{Kind: deadlineEvents, Due: s.now + aDay, Set: s.now})
+}
+
+// KeepSwept sweeps every second until ctx ends. pace gives the time that this
+// process has been awake; where the clock runs ahead of it, the machine slept,
+// and idle deadlines that fell due meanwhile are postponed once.
+func (p *Project) KeepSwept(ctx context.Context, tick <-chan time.Time, pace func() time.Duration) {
+	wall, awake := p.Now(), pace()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick:
+		}
+		now, up := p.Now(), pace()
+		jumped := (now - wall) - core.Millis((up - awake).Milliseconds())
+		wall, awake = now, up
+		if jumped < clockJump {
+			jumped = 0
+		}
+		if err := p.sweep(ctx, jumped); err != nil && ctx.Err() == nil {
+			p.Log.Warn("sweep", "error", err)
+		}
+	}
+}

@@ -1,0 +1,47 @@
+package project
+
+import (
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+
+	"flame/core"
+)
+
+// maxText bounds every text that comes in, in bytes: a thousand times what a
+// context can show, and small enough for one transaction.
+const maxText = 1 << 20
+
+// clean trims a text and refuses what is empty, too long or no text at all.
+func clean(name, text string) (string, error) {
+	text, err := cleanOptional(name, text)
+	if err == nil && text == "" {
+		err = core.Invalidf("%s is empty", name).WithHint("give %s as text", name)
+	}
+	return text, err
+}
+
+// cleanOptional is clean for texts that may be left out.
+func cleanOptional(name, text string) (string, error) {
+	if len(text) > maxText {
+		return "", core.Invalidf("%s has %d bytes, the limit is %d", name, len(text), maxText).
+			WithHint("write it to a file and record the file as an artifact")
+	}
+	if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
+		return "", core.Invalidf("%s is not UTF-8 text", name).WithHint("write it to a file and record the file as an artifact")
+	}
+	return strings.TrimSpace(text), nil
+}
+
+// relative gives an artifact as it is kept: a path inside the worktree relative
+// to it, with forward slashes; anything else as it is.
+func (p *Project) relative(artifact string) string {
+	if p.Dir == "" || !filepath.IsAbs(artifact) {
+		return artifact
+	}
+	rel, err := filepath.Rel(p.Dir, artifact)
+	if err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+		return artifact
+	}
+	return filepath.ToSlash(rel)
+}

@@ -1,0 +1,258 @@
+package project
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"flame/core"
+)
+
+// Imported is what an import did.
+type Imported struct {
+	Added     int      // frames that were not there
+	Unchanged int      // frames that were there just so
+	Kept      []string // ids of frames that are there in another form; ours stay
+	Repaired  []string // what was put right, in words
+}
+
+// importBatch is how many frames one transaction of an import writes; it keeps
+// each below the 50 ms that others may have to wait (DESIGN §4).
+const importBatch = 100
+
+// Import reads a folder of the seeds' format: state.json and frames/*.json.
+// Frames keep their ids; importing the same again changes nothing. It works in
+// batches, each complete in itself, so an interrupted import can be repeated.
+func (p *Project) Import(ctx context.Context, dir string) (done Imported, err error) {
+	state, err := readState(dir)
+	if err != nil {
+		return done, err
+	}
+	frames, repaired, err := orderState(state)
+	if err != nil {
+		return done, err
+	}
+	done.Repaired = repaired
+	for batch := range slices.Chunk(frames, importBatch) {
+		var part Imported
+		err := p.Store.Update(ctx, func(tx Tx) error {
+			part = Imported{}
+			for _, f := range batch {
+				if err := importFrame(tx, f, &part); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return done, err
+		}
+		done.Added += part.Added
+		done.Unchanged += part.Unchanged
+		done.Kept = append(done.Kept, part.Kept...)
+	}
+	return done, nil
+}
+
+func importFrame(tx Tx, f StateFrame, done *Imported) error {
+	have, err := tx.Frame(f.SessionID)
+	if err == nil {
+		if sameState(toState(have), f) {
+			done.Unchanged++
+		} else {
+			done.Kept = append(done.Kept, have.ID)
+		}
+		return nil
+	}
+	if !errors.Is(err, core.ErrNotFound) {
+		return err
+	}
+	done.Added++
+	if len(f.Extra) > 0 {
+		if err := tx.SaveRecord(recordImported, f.SessionID, f.Extra); err != nil {
+			return err
+		}
+	}
+	return tx.SaveFrame(fromState(f))
+}
+
+// sameState compares what flame has fields for.
+func sameState(a, b StateFrame) bool {
+	a.Extra, b.Extra = nil, nil
+	first, errA := json.Marshal(toState(fromState(a)))
+	second, errB := json.Marshal(toState(fromState(b)))
+	return errA == nil && errB == nil && string(first) == string(second)
+}
+
+// readState reads state.json and the frame files beside it; where both have a
+// frame, state.json wins, as in the reference.
+func readState(dir string) (state State, err error) {
+	main := filepath.Join(dir, "state.json")
+	if err := readJSON(main, &state); err != nil {
+		return state, err
+	}
+	if state.Version > StateVersion {
+		return state, core.Invalidf("%s has version %d, this flame reads version %d", main, state.Version, StateVersion).
+			WithHint("use a newer flame")
+	}
+	if state.Frames == nil {
+		state.Frames = map[string]StateFrame{}
+	}
+	files, err := filepath.Glob(filepath.Join(escapeGlob(dir), "frames", "*.json"))
+	if err != nil {
+		return state, err
+	}
+	for _, file := range files {
+		var f StateFrame
+		if err := readJSON(file, &f); err != nil {
+			return state, err
+		}
+		if _, known := state.Frames[f.SessionID]; !known {
+			state.Frames[f.SessionID] = f
+		}
+	}
+	return state, nil
+}
+
+// escapeGlob makes a folder's name stand for itself in a pattern.
+func escapeGlob(dir string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(dir)
+}
+
+func readJSON(file string, v any) error {
+	raw, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return core.NotFoundf("%s does not exist", file).WithHint("name the folder that holds state.json (in the original plugin: .opencode/flame or .opencode/stack)")
+	}
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(raw, v); err != nil {
+		return core.Invalidf("%s cannot be read: %v", file, err).WithHint("repair the file or take it away; nothing of this import after it was written")
+	}
+	return nil
+}
+
+// orderState gives the frames parents first, each with a parent that exists,
+// and says in words what had to be put right for that.
+func orderState(state State) (ordered []StateFrame, repaired []string, err error) {
+	ids := make([]string, 0, len(state.Frames))
+	for id, f := range state.Frames {
+		if f.SessionID == "" {
+			f.SessionID = id
+			state.Frames[id] = f
+		}
+		if err := checkState(id, f); err != nil {
+			return nil, nil, err
+		}
+		ids = append(ids, id)
+	}
+	slices.SortFunc(ids, func(a, b string) int {
+		return cmp.Or(cmp.Compare(state.Frames[a].CreatedAt, state.Frames[b].CreatedAt), cmp.Compare(a, b))
+	})
+	placed := map[string]bool{}
+	var place func(id string, above map[string]bool)
+	place = func(id string, above map[string]bool) {
+		f := state.Frames[id]
+		if placed[id] {
+			return
+		}
+		above[id] = true
+		if parent := f.ParentSessionID; parent != "" {
+			_, known := state.Frames[parent]
+			switch {
+			case !known:
+				repaired = append(repaired, fmt.Sprintf("%s: its parent %s is missing; it is a root now", id, parent))
+				f.ParentSessionID = ""
+			case above[parent]:
+				repaired = append(repaired, fmt.Sprintf("%s: it lies below itself by way of %s; it is a root now", id, parent))
+				f.ParentSessionID = ""
+			default:
+				place(parent, above)
+			}
+		}
+		placed[id] = true
+		ordered = append(ordered, f)
+	}
+	for _, id := range ids {
+		place(id, map[string]bool{})
+	}
+	return ordered, repaired, nil
+}
+
+func checkState(id string, f StateFrame) error {
+	switch {
+	case f.SessionID != id:
+		return core.Invalidf("state.json lists a frame as %q that calls itself %q", id, f.SessionID).WithHint("make the two the same")
+	case strings.TrimSpace(id) == "":
+		return core.Invalidf("state.json has a frame without an id").WithHint("give it a sessionID")
+	case !f.Status.Valid():
+		return core.Invalidf("frame %s has the unknown status %q", id, f.Status).WithHint("use planned, in_progress, completed, failed, blocked or invalidated")
+	}
+	return nil
+}
+
+// Export writes the project as a folder of the seeds' format. Files that exist
+// are replaced whole; the state file comes last, so a reader never finds one
+// that names frames without files.
+func (p *Project) Export(ctx context.Context, by Caller, dir string) (frames int, err error) {
+	state, err := p.State(ctx, by)
+	if err != nil {
+		return 0, err
+	}
+	folder := filepath.Join(dir, "frames")
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return 0, err
+	}
+	for id, f := range state.Frames {
+		if err := writeJSON(filepath.Join(folder, fileName(id)), f); err != nil {
+			return 0, err
+		}
+	}
+	return len(state.Frames), writeJSON(filepath.Join(dir, "state.json"), state)
+}
+
+// fileName gives the name of a frame's file: letters, digits and '-' as they
+// are, every other byte as '_' and two hex digits, so that no two ids share one.
+// Capitals are written so too: some file systems do not tell them apart.
+func fileName(id string) string {
+	var b strings.Builder
+	for _, c := range []byte(id) {
+		switch {
+		case 'a' <= c && c <= 'z', '0' <= c && c <= '9', c == '-':
+			b.WriteByte(c)
+		default:
+			fmt.Fprintf(&b, "_%02x", c)
+		}
+	}
+	name := b.String()
+	if len(name) > 200 {
+		name = fmt.Sprintf("%s_%x", name[:120], sha256.Sum256([]byte(id)))
+	}
+	return name + ".json"
+}
+
+func writeJSON(file string, v any) error {
+	raw, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err
+	}
+	beside, err := os.CreateTemp(filepath.Dir(file), ".flame-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(beside.Name())
+	_, err = beside.Write(append(raw, '\n'))
+	if err := errors.Join(err, beside.Chmod(0o644), beside.Sync(), beside.Close()); err != nil {
+		return err
+	}
+	return os.Rename(beside.Name(), file)
+}

@@ -1,0 +1,120 @@
+package project
+
+import (
+	"context"
+
+	"flame/core"
+)
+
+// pruneAge is how old a root without work must be to be archived (DESIGN §8).
+const pruneAge = 7 * aDay
+
+// Prune archives the roots in which nothing was done for a week, or deletes
+// them: those without children, artifacts, decisions, summary and results. It
+// leaves alone the current frames of live sessions.
+func (p *Project) Prune(ctx context.Context, remove bool) (pruned []core.Frame, err error) {
+	err = p.Store.Update(ctx, func(tx Tx) error {
+		now := p.Now()
+		roots, err := tx.FindFrames(FrameQuery{Roots: true, Archived: remove, Limit: 5000})
+		if err != nil {
+			return err
+		}
+		pruned = nil
+		for _, root := range roots {
+			idle, err := isIdleRoot(tx, root, now)
+			if err != nil {
+				return err
+			}
+			if !idle {
+				continue
+			}
+			if remove {
+				err = tx.DeleteFrame(root.ID)
+			} else {
+				root.ArchivedAt = now
+				err = tx.SaveFrame(root)
+			}
+			if err != nil {
+				return err
+			}
+			pruned = append(pruned, root)
+			if len(pruned) == importBatch {
+				break // short transactions; the next call goes on
+			}
+		}
+		return nil
+	})
+	return pruned, err
+}
+
+func isIdleRoot(tx Tx, root core.Frame, now core.Millis) (bool, error) {
+	worked := len(root.Artifacts)+len(root.Decisions)+len(root.Summary)+len(root.Results) > 0
+	if worked || now-root.UpdatedAt < pruneAge {
+		return false, nil
+	}
+	children, err := tx.CountFrames(FrameQuery{Parent: root.ID, Archived: true})
+	if err != nil || total(children) > 0 {
+		return false, err
+	}
+	at, err := tx.FindSessions(SessionQuery{Current: root.ID})
+	for _, session := range at {
+		if session.State != core.SessionEnded && now-session.LastActivityAt < pruneAge {
+			return false, err
+		}
+	}
+	return err == nil, err
+}
+
+// Stats counts what a project holds.
+type Stats struct {
+	Frames   map[core.Status]int `json:"frames"`
+	Total    int                 `json:"total"`
+	Sessions map[string]int      `json:"sessions"` // by state, of the last thousand
+	Usage    core.Usage          `json:"usage"`
+	Revision int64               `json:"revision"`
+}
+
+// Stats counts what the project holds.
+func (p *Project) Stats(ctx context.Context) (stats Stats, err error) {
+	err = p.Store.View(ctx, func(tx Tx) error {
+		if stats.Frames, err = tx.CountFrames(FrameQuery{Archived: true}); err != nil {
+			return err
+		}
+		stats.Total = total(stats.Frames)
+		if stats.Revision, _, err = tx.Revision(); err != nil {
+			return err
+		}
+		sessions, err := tx.FindSessions(SessionQuery{Limit: 1000})
+		if err != nil {
+			return err
+		}
+		stats.Sessions = map[string]int{}
+		for _, session := range sessions {
+			stats.Sessions[string(session.State)]++
+		}
+		frames, err := tx.FindFrames(FrameQuery{Archived: true})
+		for _, f := range frames {
+			stats.Usage = stats.Usage.Add(f.Usage)
+		}
+		return err
+	})
+	return stats, err
+}
+
+// Events gives entries of the log.
+func (p *Project) Events(ctx context.Context, q EventQuery) (events []core.Event, err error) {
+	err = p.Store.View(ctx, func(tx Tx) error {
+		events, err = tx.FindEvents(q)
+		return err
+	})
+	return events, err
+}
+
+// Revision gives a number that rises with every change of the tree.
+func (p *Project) Revision(ctx context.Context) (revision int64, err error) {
+	err = p.Store.View(ctx, func(tx Tx) error {
+		revision, _, err = tx.Revision()
+		return err
+	})
+	return revision, err
+}

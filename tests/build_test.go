@@ -1,0 +1,50 @@
+package tests
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// built is the program under test, made once for all tests and without the race
+// detector: tests start, kill and time it.
+var built struct {
+	once sync.Once
+	dir  string
+	err  error
+}
+
+// flameBinary gives the path of flame, built from this repository.
+func flameBinary(t testing.TB) string {
+	t.Helper()
+	built.once.Do(func() { built.dir, built.err = build() })
+	require.NoError(t, built.err)
+	return filepath.Join(built.dir, "flame")
+}
+
+func build() (string, error) {
+	dir, err := os.MkdirTemp("", "flame-test-")
+	if err != nil {
+		return "", err
+	}
+	cmd := exec.Command("go", "build", "-o", filepath.Join(dir, "flame"), ".")
+	cmd.Dir = ".."
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return dir, fmt.Errorf("build flame: %w\n%s", err, out)
+	}
+	return dir, nil
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if built.dir != "" {
+		_ = os.RemoveAll(built.dir) // a leftover harms no later run
+	}
+	os.Exit(code)
+}

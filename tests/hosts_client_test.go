@@ -1,0 +1,212 @@
+package tests
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/tests/model"
+)
+
+// A user is one person's machine, sealed off from this one: a home and a
+// project of their own, flame, and on PATH those of the real clients that were
+// asked for. Their model is a scripted one.
+type user struct {
+	t             *testing.T
+	home, project string
+	flame         string
+	bin           string // folder of the clients, the first on the user's PATH
+	path          string
+	env           []string            // more than what everyone has
+	as            *syscall.Credential // who runs the commands; nil: whoever runs the tests
+	model         *model.Server
+}
+
+// The clients, under the names flame has for them.
+const (
+	claudeCode = "claude-code"
+	openCode   = "opencode"
+)
+
+// programs are the clients' binaries below node_modules (pinned in .ci/run),
+// and what they are called on PATH.
+var programs = map[string]struct{ pkg, name string }{
+	claudeCode: {"@anthropic-ai/claude-code-linux-x64/claude", "claude"},
+	openCode:   {"opencode-linux-x64/bin/opencode", "opencode"},
+}
+
+// newUser has the named clients installed. Names of folders need quoting.
+func newUser(t *testing.T, clients ...string) *user {
+	t.Helper()
+	top := t.TempDir()
+	u := &user{t: t, home: filepath.Join(top, "it's home"), project: filepath.Join(top, "my project"), bin: filepath.Join(top, "bin"), flame: flameBinary(t)}
+	for _, dir := range []string{u.home, u.project, u.bin} {
+		require.NoError(t, os.MkdirAll(dir, 0o755))
+	}
+	for _, client := range clients {
+		require.NoError(t, os.Symlink(clientBinary(t, client), filepath.Join(u.bin, programs[client].name)))
+	}
+	u.path = u.bin + ":/usr/local/bin:/usr/bin:/bin"
+	u.model = model.Start(t, nil)
+	u.write("opencode.json", openCodeConfig(t, u.model.URL, nil))
+	git := exec.Command("git", "init", "--quiet")
+	git.Dir = u.project
+	require.NoError(t, git.Run())
+	return u
+}
+
+// clientBinary finds a client in FLAME_TEST_HOSTS_DIR. Without it the test is
+// skipped, or fails where FLAME_TEST_HOSTS says that the clients are required.
+func clientBinary(t *testing.T, client string) string {
+	t.Helper()
+	dir := os.Getenv("FLAME_TEST_HOSTS_DIR")
+	file := filepath.Join(dir, "node_modules", programs[client].pkg)
+	if _, err := os.Stat(file); dir != "" && err == nil {
+		return file
+	}
+	if os.Getenv("FLAME_TEST_HOSTS") == "required" {
+		t.Fatalf("%s is required, but FLAME_TEST_HOSTS_DIR (%q) does not have it", client, dir)
+	}
+	t.Skipf("%s is not in FLAME_TEST_HOSTS_DIR (%q)", client, dir)
+	return ""
+}
+
+// openCodeConfig names the scripted model as the provider, and servers as mcp.
+func openCodeConfig(t *testing.T, url string, servers any) string {
+	t.Helper()
+	config := map[string]any{
+		"model": "scripted/scripted", "small_model": "scripted/scripted",
+		"provider": map[string]any{"scripted": map[string]any{
+			"npm":     "@ai-sdk/openai-compatible",
+			"options": map[string]any{"baseURL": url + "/v1", "apiKey": "dummy"},
+			"models": map[string]any{"scripted": map[string]any{
+				"name": "Scripted", "tool_call": true, "limit": map[string]any{"context": 100_000, "output": 4_000},
+			}},
+		}},
+	}
+	if servers != nil {
+		config["mcp"] = servers
+	}
+	text, err := json.Marshal(config)
+	require.NoError(t, err)
+	return string(text)
+}
+
+// write puts a file into the project.
+func (u *user) write(name, text string) {
+	u.t.Helper()
+	require.NoError(u.t, os.WriteFile(filepath.Join(u.project, name), []byte(text), 0o644))
+}
+
+// run is one command of the user's, in the project. A program without a folder
+// is one of the clients.
+func (u *user) run(program string, args ...string) (stdout, stderr string, err error) {
+	u.t.Helper()
+	ctx, cancel := context.WithTimeout(u.t.Context(), 2*time.Minute)
+	defer cancel()
+	if filepath.Base(program) == program {
+		program = filepath.Join(u.bin, program)
+	}
+	var out, errs strings.Builder
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = u.project, &out, &errs
+	cmd.Env = append([]string{
+		"HOME=" + u.home, "PATH=" + u.path, "TERM=dumb", "LANG=C.UTF-8", "NO_PROXY=127.0.0.1,localhost",
+		"ANTHROPIC_BASE_URL=" + u.model.URL, "ANTHROPIC_API_KEY=dummy", "IS_SANDBOX=1",
+		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1", "DISABLE_TELEMETRY=1", "DISABLE_ERROR_REPORTING=1",
+		"OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_MODELS_FETCH=1", "OPENCODE_DISABLE_SHARE=1", "OPENCODE_DISABLE_LSP_DOWNLOAD=1",
+		"OPENCODE_DISABLE_DEFAULT_PLUGINS=1", "OPENCODE_DISABLE_CLAUDE_CODE=1", "OPENCODE_DISABLE_EXTERNAL_SKILLS=1",
+		// With any plugin OpenCode first installs a package that ours does not
+		// need; without a network that takes 74 s (ran).
+		"npm_config_offline=true",
+	}, u.env...)
+	cmd.SysProcAttr, cmd.WaitDelay = &syscall.SysProcAttr{Credential: u.as}, time.Second
+	err = cmd.Run()
+	return out.String(), errs.String(), err
+}
+
+// unprivileged makes the user an ordinary one, whom permissions bind, where the
+// tests run as root.
+func (u *user) unprivileged() {
+	u.t.Helper()
+	if os.Getuid() != 0 {
+		return
+	}
+	const nobody = 65534
+	u.as = &syscall.Credential{Uid: nobody, Gid: nobody}
+	for _, path := range []string{u.home, u.flame} {
+		for dir := filepath.Dir(path); dir != filepath.Clean(os.TempDir()) && dir != "/"; dir = filepath.Dir(dir) {
+			require.NoError(u.t, os.Chmod(dir, 0o755))
+		}
+	}
+}
+
+// must runs a command that has to work and gives its stdout.
+func (u *user) must(program string, args ...string) string {
+	u.t.Helper()
+	stdout, stderr, err := u.run(program, args...)
+	require.NoError(u.t, err, "%s %s\n%s%s", filepath.Base(program), args, stdout, stderr)
+	return stdout
+}
+
+// ask has the client work on a prompt until its model is done. flame's tools
+// are allowed beforehand, as headless runs cannot ask.
+func (u *user) ask(client, prompt string) string {
+	u.t.Helper()
+	if client == openCode {
+		args := []string{"run", "--format", "json"}
+		if command, line, ok := slashCommand(prompt); ok {
+			return u.must("opencode", append(args, "--command", command, line)...)
+		}
+		return u.must("opencode", append(args, prompt)...)
+	}
+	return u.must("claude", "-p", "--output-format", "json",
+		"--allowedTools", "mcp__plugin_flame_flame,mcp__flame", "--", prompt)
+}
+
+func slashCommand(prompt string) (command, line string, ok bool) {
+	if !strings.HasPrefix(prompt, "/") {
+		return "", "", false
+	}
+	command, line, _ = strings.Cut(prompt[1:], " ")
+	return command, line, true
+}
+
+// state is what `flame call flame_get_state` tells, by the seeds' names.
+type state struct {
+	Frames map[string]stateFrame
+}
+
+type stateFrame struct {
+	SessionID, ParentSessionID, Status, Goal, CompactionSummary, Session string
+}
+
+func (u *user) state() state {
+	u.t.Helper()
+	var s state
+	require.NoError(u.t, json.Unmarshal([]byte(u.must(u.flame, "call", "flame_get_state")), &s))
+	return s
+}
+
+// frame finds the one frame with this goal.
+func (u *user) frame(goal string) stateFrame {
+	u.t.Helper()
+	s := u.state()
+	for _, f := range s.Frames {
+		if f.Goal == goal {
+			return f
+		}
+	}
+	assert.Failf(u.t, "no such frame", "%q is not among %v", goal, s.Frames)
+	u.t.FailNow()
+	return stateFrame{}
+}

@@ -1,0 +1,202 @@
+package tests
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/tests/model"
+)
+
+// pluginFiles are what OpenCode loads flame from, by scope, below home and project.
+var pluginFiles = map[string]string{
+	"user":    ".config/opencode/plugin/flame.js",
+	"project": ".opencode/plugin/flame.js",
+}
+
+// byHand registers flame as README says for people who want no setup.
+func (u *user) byHand(client string) {
+	u.t.Helper()
+	if client == claudeCode {
+		u.must("claude", "mcp", "add", "flame", "--", u.flame, "serve")
+		return
+	}
+	u.write("opencode.json", openCodeConfig(u.t, u.model.URL, map[string]any{
+		"flame": map[string]any{"type": "local", "command": []string{u.flame, "serve"}},
+	}))
+}
+
+// offered gives flame's tools as a client offers them to its model.
+func (u *user) offered(client string) []string {
+	u.t.Helper()
+	u.model.Play(model.Script{{Name: "look", Turns: []model.Turn{{Text: "I see."}}}})
+	before := len(u.model.By("look"))
+	u.ask(client, "What is there?")
+	requests := u.model.By("look")
+	require.Greater(u.t, len(requests), before)
+	var tools []string
+	for _, tool := range requests[before].Tools {
+		if strings.Contains(tool, "flame_push") {
+			tools = append(tools, tool)
+		}
+	}
+	return tools
+}
+
+func TestSetupTwiceThenRemove(t *testing.T) {
+	t.Parallel()
+	for _, scope := range []string{"user", "project"} {
+		t.Run(scope, func(t *testing.T) {
+			t.Parallel()
+			u := newUser(t, claudeCode, openCode)
+			planned := u.must(u.flame, "setup", "--scope", scope, "--dry-run")
+			assert.Contains(t, planned, "flame@flame-setup")
+			assert.Contains(t, planned, filepath.FromSlash(pluginFiles[scope]))
+			assert.NoFileExists(t, filepath.Join(u.home, ".local/bin/flame"))
+			assert.NoFileExists(t, u.pluginFile(scope))
+
+			u.must(u.flame, "setup", "--scope", scope)
+			assert.FileExists(t, filepath.Join(u.home, ".local/bin/flame"))
+			assert.Equal(t, []string{"mcp__plugin_flame_flame__flame_push"}, u.offered(claudeCode))
+			assert.Equal(t, []string{"flame_flame_push"}, u.offered(openCode))
+			u.must("claude", "plugin", "validate", "--strict", filepath.Join(u.home, ".local/share/flame/claude-code"))
+
+			before := u.snapshot()
+			again := u.must(u.flame, "setup", "--scope", scope)
+			assert.Contains(t, again, "already")
+			assert.Equal(t, before, u.snapshot(), "the second time changes nothing")
+
+			u.must(u.flame, "setup", "--remove", "--scope", scope)
+			assert.Empty(t, u.offered(claudeCode))
+			assert.Empty(t, u.offered(openCode))
+			assert.NoFileExists(t, filepath.Join(u.home, ".local/bin/flame"))
+			assert.NoFileExists(t, u.pluginFile(scope))
+			assert.NoDirExists(t, filepath.Join(u.home, ".local/share/flame"))
+			u.must(u.flame, "setup", "--remove", "--scope", scope)
+		})
+	}
+}
+
+func (u *user) pluginFile(scope string) string {
+	base := u.home
+	if scope == "project" {
+		base = u.project
+	}
+	return filepath.Join(base, filepath.FromSlash(pluginFiles[scope]))
+}
+
+// snapshot gives size and time of change of every file that a setup may touch.
+func (u *user) snapshot() map[string]string {
+	u.t.Helper()
+	files := map[string]string{}
+	for _, top := range []string{
+		filepath.Join(u.home, ".local/bin"), filepath.Join(u.home, ".local/share/flame"), filepath.Join(u.home, ".claude/settings.json"),
+		filepath.Join(u.home, ".config/opencode/plugin"), filepath.Join(u.project, ".claude"), filepath.Join(u.project, ".opencode/plugin"),
+	} {
+		err := filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
+			if err != nil {
+				return fs.SkipDir
+			}
+			info, err := d.Info()
+			if err == nil && !d.IsDir() {
+				files[path] = info.ModTime().String()
+			}
+			return err
+		})
+		if err != nil {
+			require.ErrorIs(u.t, err, fs.ErrNotExist)
+		}
+	}
+	return files
+}
+
+func TestTheRepositoryIsAMarketplace(t *testing.T) {
+	t.Parallel()
+	u := newUser(t, claudeCode)
+	repository, err := filepath.Abs("..")
+	require.NoError(t, err)
+	u.must("claude", "plugin", "validate", "--strict", repository)
+	u.must("claude", "plugin", "validate", "--strict", filepath.Join(repository, "hosts/claudecode/plugin"))
+
+	// A clone's plugin expects flame on PATH.
+	u.path = filepath.Dir(u.flame) + ":" + u.path
+	u.must("claude", "plugin", "marketplace", "add", repository)
+	u.must("claude", "plugin", "install", "flame@flame")
+	assert.Equal(t, []string{"mcp__plugin_flame_flame__flame_push"}, u.offered(claudeCode))
+}
+
+func TestSetupOfAMissingHostTellsWhatToDoByHand(t *testing.T) {
+	t.Parallel()
+	u := newUser(t)
+	tests := map[string]struct {
+		args []string
+		want []string
+	}{
+		"Claude Code": {[]string{"setup", claudeCode}, []string{"claude mcp add flame -- flame serve"}},
+		"OpenCode":    {[]string{"setup", openCode}, []string{`"mcp"`, "opencode.json"}},
+		"both":        {[]string{"setup"}, []string{"claude mcp add flame -- flame serve", `"mcp"`, "opencode.json"}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			stdout, stderr, err := u.run(u.flame, tt.args...)
+			require.Error(t, err)
+			for _, want := range tt.want {
+				assert.Contains(t, stdout+stderr, want)
+			}
+		})
+	}
+}
+
+func TestSetupTellsOfADoubleRegistration(t *testing.T) {
+	t.Parallel()
+	undo := map[string]string{claudeCode: "claude mcp remove flame", openCode: "opencode.json"}
+	for _, client := range []string{claudeCode, openCode} {
+		t.Run(client, func(t *testing.T) {
+			t.Parallel()
+			u := newUser(t, client)
+			u.byHand(client)
+			stdout, stderr, err := u.run(u.flame, "setup", client)
+			require.NoError(t, err, stdout+stderr)
+			assert.Contains(t, stdout+stderr, undo[client])
+			stdout, stderr, _ = u.run(u.flame, "doctor")
+			assert.Contains(t, stdout+stderr, undo[client])
+			if client == openCode {
+				assert.Len(t, u.offered(client), 1, "our plugin leaves the user's own entry in charge")
+			}
+		})
+	}
+}
+
+func TestSetupReplacesARunningBinaryAndAnOldPlugin(t *testing.T) {
+	t.Parallel()
+	u := newUser(t, claudeCode, openCode)
+	u.must(u.flame, "setup")
+	installed := filepath.Join(u.home, ".local/bin/flame")
+	require.NoError(t, os.WriteFile(installed, []byte("an older flame"), 0o755))
+	mcp := filepath.Join(u.home, ".local/share/flame/claude-code/plugin/.mcp.json")
+	require.NoError(t, os.WriteFile(mcp, []byte(`{"mcpServers": {}}`), 0o644))
+	require.NoError(t, os.WriteFile(u.pluginFile("user"), []byte("// Flame for OpenCode, older\n"), 0o644))
+	u.must(u.flame, "setup")
+	assert.Equal(t, []string{"mcp__plugin_flame_flame__flame_push"}, u.offered(claudeCode))
+	assert.Equal(t, []string{"flame_flame_push"}, u.offered(openCode))
+}
+
+func TestSetupWithAReadOnlyHome(t *testing.T) {
+	t.Parallel()
+	u := newUser(t, openCode)
+	require.NoError(t, os.Chmod(u.home, 0o555))
+	t.Cleanup(func() { _ = os.Chmod(u.home, 0o755) }) // for t.TempDir to delete it
+	u.unprivileged()
+	stdout, stderr, err := u.run(u.flame, "setup", openCode)
+	require.Error(t, err)
+	assert.Contains(t, stderr, "permission denied", stdout)
+	assert.Contains(t, stderr, filepath.Join(u.home, ".local"), "it says where")
+	entries, err := os.ReadDir(u.home)
+	require.NoError(t, err)
+	assert.Empty(t, entries, "nothing is half-written")
+}

@@ -1,0 +1,103 @@
+package model
+
+import (
+	"net/http"
+	"regexp"
+	"strings"
+)
+
+// A Request is one that a client sent for an answer.
+type Request struct {
+	Actor    string // who answered; empty: none matched
+	Turn     int    // which of the actor's turns, from 0
+	Kind     Kind
+	Model    string
+	Headers  http.Header // without credentials
+	System   string
+	Messages []Message
+	Tools    []string // names offered, in order
+	Stream   bool
+	Bytes    int // size of the body
+
+	session, agent string
+}
+
+// A Message is one of a request's, of either API in one form.
+type Message struct {
+	Role    string // user, assistant, or tool in OpenAI's API
+	Text    string
+	Calls   []Tool   // of an assistant
+	Results []string // texts of tools' results
+}
+
+// LastResult is the newest tool result in the conversation, empty without one.
+func (r Request) LastResult() string {
+	for i := len(r.Messages) - 1; i >= 0; i-- {
+		if results := r.Messages[i].Results; len(results) > 0 {
+			return results[len(results)-1]
+		}
+	}
+	return ""
+}
+
+// FirstUser is the text of the first user message that has one.
+func (r Request) FirstUser() string {
+	for _, m := range r.Messages {
+		if m.isUser() {
+			return m.Text
+		}
+	}
+	return ""
+}
+
+// LastUser is the text of the newest user message that has one.
+func (r Request) LastUser() string {
+	for i := len(r.Messages) - 1; i >= 0; i-- {
+		if r.Messages[i].isUser() {
+			return r.Messages[i].Text
+		}
+	}
+	return ""
+}
+
+// Offered gives the full name of the tool that the client offered as name, or
+// with a prefix before it.
+func (r Request) Offered(name string) (string, bool) {
+	for _, offered := range r.Tools {
+		if offered == name || strings.HasSuffix(offered, "_"+name) {
+			return offered, true
+		}
+	}
+	return "", false
+}
+
+func (m Message) isUser() bool { return m.Role == "user" && m.Text != "" }
+
+func (r Request) part(where Where) string {
+	switch where {
+	case FirstUser:
+		return r.FirstUser()
+	case System:
+		return r.System
+	default:
+		return r.LastUser()
+	}
+}
+
+var (
+	asksTitle   = regexp.MustCompile(`(?i)title generator|generate a (brief|concise|short)[^.]* title|conversation title`)
+	asksSummary = regexp.MustCompile(`(?i)anchored context summar|summarizing conversations|CRITICAL: Respond with TEXT ONLY|detailed summary of the conversation`)
+)
+
+// kind recognises the requests that clients make beside the conversation.
+// Claude Code asks for a summary in a user message, OpenCode in the system's.
+func (r Request) kind() Kind {
+	switch {
+	case asksTitle.MatchString(r.System):
+		return Title
+	case asksSummary.MatchString(r.System), asksSummary.MatchString(r.LastUser()):
+		return Compaction
+	default:
+		return Work
+	}
+}

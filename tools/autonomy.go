@@ -1,0 +1,233 @@
+package tools
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"flame/core"
+	"flame/project"
+)
+
+func autonomyTools(p *project.Project) []Tool {
+	d := autonomyDoor{p}
+	return []Tool{
+		define("flame_autonomy_config", "Show or change how flame suggests pushes and pops. Changes hold for this project.", sets, d.config),
+		define("flame_should_push", "Ask whether a new frame is due. What you leave out is taken from what was recorded.", writes, d.shouldPush),
+		define("flame_should_pop", "Ask whether the current frame should end, and how. What you leave out is taken from what was recorded.", writes, d.shouldPop),
+		define("flame_auto_suggest", "Show pending suggestions, turn them on or off in contexts, or drop them.", sets, d.autoSuggest),
+		define("flame_autonomy_stats", "Count suggestions and what became of them.", sets, d.stats),
+	}
+}
+
+type autonomyDoor struct{ p *project.Project }
+
+type autonomyConfigArgs struct {
+	Level            autonomyLevel `json:"level,omitempty"`
+	PushThreshold    *int          `json:"pushThreshold,omitempty" jsonschema:"0 to 100"`
+	PopThreshold     *int          `json:"popThreshold,omitempty" jsonschema:"0 to 100"`
+	SuggestInContext *bool         `json:"suggestInContext,omitempty"`
+	EnableHeuristic  string        `json:"enableHeuristic,omitempty"`
+	DisableHeuristic string        `json:"disableHeuristic,omitempty"`
+	Reset            bool          `json:"reset,omitempty" jsonschema:"back to the environment's settings"`
+}
+
+// levels say what each level of autonomy means.
+var levels = map[core.AutonomyLevel]string{
+	core.AutonomyManual:  "answers when asked, suggests nothing",
+	core.AutonomySuggest: "puts suggestions into contexts",
+	core.AutonomyAuto:    "pushes and pops what is due, and says so",
+}
+
+// autonomyVariables are the variables behind the settings.
+const autonomyVariables = "FLAME_AUTONOMY_LEVEL, FLAME_PUSH_THRESHOLD, FLAME_POP_THRESHOLD, FLAME_SUGGEST_IN_CONTEXT, FLAME_ENABLED_HEURISTICS"
+
+func (d autonomyDoor) config(ctx context.Context, by project.Caller, in autonomyConfigArgs) (string, error) {
+	if in.Reset {
+		state, err := d.p.ResetAutonomy(ctx, by, true)
+		return "Settings, counters and suggestions of this project are reset.\n" + settingsText(state), err
+	}
+	patch := project.AutonomyPatch{PushThreshold: in.PushThreshold, PopThreshold: in.PopThreshold, SuggestInContext: in.SuggestInContext}
+	if in.Level != "" {
+		level := core.AutonomyLevel(in.Level)
+		patch.Level = &level
+	}
+	state, err := d.p.ConfigureAutonomy(ctx, by, patch, in.EnableHeuristic, in.DisableHeuristic)
+	if err != nil {
+		return "", err
+	}
+	return updatedLine(state.Updated) + settingsText(state) + countsText(state.Stats) + "The environment sets them by " + autonomyVariables + ".", nil
+}
+
+func settingsText(state project.AutonomyState) string {
+	c := state.Config
+	var b strings.Builder
+	b.WriteString(settingLine("level", string(c.Level)+", "+levels[c.Level], state.Changed))
+	b.WriteString(settingLine("pushThreshold", fmt.Sprint(c.PushThreshold), state.Changed))
+	b.WriteString(settingLine("popThreshold", fmt.Sprint(c.PopThreshold), state.Changed))
+	b.WriteString(settingLine("suggestInContext", yesNo(c.SuggestInContext), state.Changed))
+	b.WriteString(field("strategy", string(c.Strategy)))
+	b.WriteString(settingLine("enabledHeuristics", "", state.Changed))
+	for _, h := range core.Heuristics() {
+		fmt.Fprintf(&b, "  %s (%s): %s\n", h.Name, h.Family, onOff(c.Enabled(h.Name)))
+	}
+	return b.String()
+}
+
+func countsText(s core.AutonomyStats) string {
+	text := fmt.Sprintf("Suggestions: %d (%d push, %d pop); acted upon %d, ignored %d",
+		s.TotalSuggestions, s.PushSuggestions, s.PopSuggestions, s.ActedUpon, s.Ignored)
+	if s.TotalSuggestions > 0 {
+		text += fmt.Sprintf(", action rate %.1f %%", s.ActionRate())
+	}
+	return fmt.Sprintf("%s\nAuto actions: %d pushes, %d pops; last reset: %s\n", text, s.AutoPushes, s.AutoPops, orNever(s.LastReset))
+}
+
+type shouldPushArgs struct {
+	PotentialGoal     string    `json:"potentialGoal,omitempty"`
+	RecentMessages    *int      `json:"recentMessages,omitempty"`
+	RecentFileChanges *[]string `json:"recentFileChanges,omitempty"`
+	ErrorCount        *int      `json:"errorCount,omitempty"`
+	TokenCount        *int      `json:"tokenCount,omitempty"`
+}
+
+func (d autonomyDoor) shouldPush(ctx context.Context, by project.Caller, in shouldPushArgs) (string, error) {
+	advice, err := d.p.ShouldPush(ctx, by, project.PushQuestion{
+		PotentialGoal: in.PotentialGoal, Messages: in.RecentMessages, Files: in.RecentFileChanges,
+		Errors: in.ErrorCount, Tokens: in.TokenCount,
+	})
+	if err != nil {
+		return "", err
+	}
+	return adviceText("Push", advice) + field("Goal", advice.Goal) + queuedText(advice), nil
+}
+
+type shouldPopArgs struct {
+	SuccessSignals  []string `json:"successSignals,omitempty"`
+	FailureSignals  []string `json:"failureSignals,omitempty"`
+	NoProgressTurns *int     `json:"noProgressTurns,omitempty"`
+	TokenCount      *int     `json:"tokenCount,omitempty"`
+	ContextLimit    int      `json:"contextLimit,omitempty" jsonschema:"tokens, default 100000"`
+}
+
+func (d autonomyDoor) shouldPop(ctx context.Context, by project.Caller, in shouldPopArgs) (string, error) {
+	advice, err := d.p.ShouldPop(ctx, by, project.PopQuestion{
+		SuccessSignals: in.SuccessSignals, FailureSignals: in.FailureSignals,
+		NoProgressTurns: in.NoProgressTurns, Tokens: in.TokenCount, ContextLimit: in.ContextLimit,
+	})
+	if err != nil {
+		return "", err
+	}
+	text := adviceText("Pop", advice) + field("Suggested status", string(advice.Status)) + queuedText(advice)
+	if advice.Frame.Parent == "" {
+		text += "This frame is a root: it ends only when flame_pop names it by frameID.\n"
+	}
+	return text, nil
+}
+
+func adviceText(what string, a project.Advice) string {
+	answer := "NO"
+	if a.Recommended {
+		answer = "YES"
+	}
+	where := "No current frame."
+	if a.Frame.ID != "" {
+		where = named(a.Frame)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n%s: %s, confidence %d of %d needed (noisy-or %d, mean %d), level %s\n",
+		where, what, answer, a.Confidence, a.Threshold, a.NoisyOr, a.Mean, a.Level)
+	fmt.Fprintf(&b, "Reason: %s\n", a.Reason)
+	for _, s := range a.Scores {
+		fmt.Fprintf(&b, "  %s: %d\n", s.Name, s.Score)
+	}
+	b.WriteString(a.Explanation + "\n")
+	return b.String()
+}
+
+func queuedText(a project.Advice) string {
+	switch {
+	case !a.Queued:
+		return ""
+	case a.Level == core.AutonomyAuto:
+		return "Level auto: it is done by itself when it is due; do it now if you agree.\n"
+	}
+	return "The suggestion stands in your context until you act on it, for 5 minutes.\n"
+}
+
+type autoSuggestArgs struct {
+	Enable       *bool `json:"enable,omitempty"`
+	ClearPending bool  `json:"clearPending,omitempty"`
+	ShowHistory  bool  `json:"showHistory,omitempty"`
+}
+
+// historyShown is how many past suggestions are listed (spec: tools).
+const historyShown = 20
+
+func (d autonomyDoor) autoSuggest(ctx context.Context, by project.Caller, in autoSuggestArgs) (string, error) {
+	var b strings.Builder
+	if in.ClearPending {
+		n, err := d.p.ClearSuggestions(ctx, by)
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(&b, "%d pending suggestions dropped.\n", n)
+	}
+	state, err := d.p.ConfigureAutonomy(ctx, by, project.AutonomyPatch{SuggestInContext: in.Enable}, "", "")
+	if err != nil {
+		return "", err
+	}
+	now := d.p.Now()
+	fmt.Fprintf(&b, "Suggestions in contexts: %s, level %s\n%d pending\n", onOff(state.Config.SuggestInContext), state.Config.Level, len(state.Pending))
+	for _, s := range state.Pending {
+		fmt.Fprintf(&b, "- %s %s, confidence %d: %s, %s\n", s.Type, quote(suggested(s)), s.Confidence, s.Reason, ago(now, s.CreatedAt))
+	}
+	if in.ShowHistory {
+		b.WriteString(historyText(state.History))
+	}
+	if state.Preview == "" {
+		b.WriteString("Nothing of this stands in contexts now.\n")
+	} else {
+		b.WriteString("In your context:\n" + state.Preview + "\n")
+	}
+	return b.String(), nil
+}
+
+// suggested gives the goal of a push or the status of a pop.
+func suggested(s core.Suggestion) string {
+	if s.Type == core.SuggestPop {
+		return string(s.Status)
+	}
+	return s.Text
+}
+
+func historyText(history []core.Suggestion) string {
+	if len(history) == 0 {
+		return "No history.\n"
+	}
+	var b strings.Builder
+	b.WriteString("| time | type | what | confidence | acted |\n|---|---|---|---|---|\n")
+	last := history[max(0, len(history)-historyShown):]
+	for _, s := range slices.Backward(last) {
+		fmt.Fprintf(&b, "| %s | %s | %s | %d | %s |\n", when(s.CreatedAt), s.Type, core.OneLine(suggested(s), titleWidth), s.Confidence, yesNo(s.ActedAt != 0))
+	}
+	return b.String()
+}
+
+type autonomyStatsArgs struct {
+	Reset bool `json:"reset,omitempty"`
+}
+
+func (d autonomyDoor) stats(ctx context.Context, by project.Caller, in autonomyStatsArgs) (string, error) {
+	if in.Reset {
+		_, err := d.p.ResetAutonomy(ctx, by, false)
+		return "Counters, queue and history are empty now.", err
+	}
+	state, err := d.p.AutonomyState(ctx, by)
+	if err != nil {
+		return "", err
+	}
+	return settingsText(state) + countsText(state.Stats) +
+		fmt.Sprintf("Pending here: %d; history: %d\n", len(state.Pending), len(state.History)), nil
+}

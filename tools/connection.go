@@ -1,0 +1,164 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+)
+
+// maxInFlight is how many requests of one connection may be in work at once.
+// Each costs a goroutine and its message; no host comes near it.
+const maxInFlight = 1024
+
+// carrier is what all transports share: the server that answers, which tools
+// change state, and where faults are logged.
+//
+// The transports are flame's own, over mcp-go's HandleMessage. Those of mcp-go
+// 1.2.1 let neighbouring calls overtake each other, send or drop
+// notifications after the result they precede, drop answers at the end of
+// input, and take made-up sessions and any origin.
+type carrier struct {
+	server *server.MCPServer
+	writes func(tool string) bool
+	log    *slog.Logger
+}
+
+// A connection is one client: its session with the server, the order of its
+// writes, its requests in work and what it was asked.
+type connection struct {
+	carrier
+	session session
+	asks    *asks
+	order   turns
+
+	ctx    context.Context // of all its requests, done when it is closed
+	cancel context.CancelFunc
+
+	mu       sync.Mutex // guards closed and the first Add to work
+	closed   bool
+	inFlight int
+	work     sync.WaitGroup
+}
+
+// connect begins a connection whose session has the given id, which is also
+// what tools know the caller by. Requests keep ctx's values, but not its end.
+func (c carrier) connect(ctx context.Context, id string) (*connection, error) {
+	asks := newAsks()
+	base := server.NewInProcessSessionWithHandlers(id, nil, asks, asks)
+	conn := &connection{carrier: c, asks: asks, session: newSession(base)}
+	conn.ctx, conn.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	if err := c.server.RegisterSession(conn.ctx, conn.session); err != nil {
+		conn.cancel()
+		return nil, fmt.Errorf("session %s: %w", id, err)
+	}
+	return conn, nil
+}
+
+// accept takes a message in the order of arrival, without waiting. If answered
+// is true, the answer will go to out as its last letter. A request that cannot
+// be taken gives a refusal to answer it with.
+func (c *connection) accept(m message, out *stream) (answered bool, refusal *mcp.JSONRPCError) {
+	switch {
+	case m.isAnswer():
+		c.asks.resolve(m)
+		return false, nil
+	case m.ID.IsNil():
+		c.answer(c.server.WithContext(c.ctx, c.session), m)
+		return false, nil
+	}
+	if refusal := c.begin(m.ID); refusal != nil {
+		return false, refusal
+	}
+	ctx := context.WithValue(c.ctx, streamKey{}, out)
+	ctx = c.server.WithContext(ctx, c.session.telling(out))
+	end := func() {}
+	if m.tool != "" && c.writes(m.tool) {
+		turn := c.order.take()
+		ctx, end = context.WithValue(ctx, turnKey{}, turn), turn.end
+	}
+	go func() {
+		defer c.done()
+		defer end()
+		out.send(letter{c.answer(ctx, m), true})
+	}()
+	return true, nil
+}
+
+// answer lets the server handle m and encodes what it says; nothing, for a
+// notification. The handlers' panics end here: the client is told, the log has
+// the stack, the connection goes on.
+func (c *connection) answer(ctx context.Context, m message) (text []byte) {
+	defer func() {
+		if p := recover(); p != nil {
+			c.log.Error("panic in a handler", "method", m.Method, "tool", m.tool, "panic", p, "stack", string(debug.Stack()))
+			text = encode(fault(m.ID, mcp.INTERNAL_ERROR, "internal error: flame's log tells more"))
+		}
+	}()
+	response := c.server.HandleMessage(ctx, m.raw)
+	if response == nil {
+		return nil
+	}
+	return encode(response)
+}
+
+// encode panics if m is not JSON: results are made of types that are.
+func encode(m any) []byte {
+	text, err := json.Marshal(m)
+	if err != nil {
+		panic(err)
+	}
+	return text
+}
+
+// begin counts a request in, or says why it cannot be taken.
+func (c *connection) begin(id mcp.RequestId) *mcp.JSONRPCError {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.closed:
+		return fault(id, mcp.INTERNAL_ERROR, "the session has ended")
+	case c.inFlight >= maxInFlight:
+		return fault(id, mcp.INTERNAL_ERROR, fmt.Sprintf("%d requests are in work: wait for answers first", maxInFlight))
+	}
+	c.inFlight++
+	c.work.Add(1)
+	return nil
+}
+
+// refuse answers what is no request, or cannot be taken, on out.
+func (c *connection) refuse(refusal *mcp.JSONRPCError, out *stream) {
+	c.work.Go(func() { out.send(letter{text: encode(refusal)}) })
+}
+
+func (c *connection) done() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.inFlight--
+	c.work.Done()
+}
+
+// close takes no more requests, lets those in work end until patience is done,
+// and cancels what is left.
+func (c *connection) close(patience context.Context) {
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
+	c.asks.close()
+	idle := make(chan struct{})
+	go func() {
+		c.work.Wait()
+		close(idle)
+	}()
+	select {
+	case <-idle:
+	case <-patience.Done():
+	}
+	c.server.UnregisterSession(c.ctx, c.session.SessionID())
+	c.cancel()
+}

@@ -1,0 +1,117 @@
+package tools
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"unicode/utf16"
+
+	"flame/core"
+	"flame/project"
+)
+
+func contextTools(p *project.Project) []Tool {
+	d := contextDoor{p}
+	return []Tool{
+		define("flame_context_info", "Show how the current frame's context is made: budgets, what was chosen and left out, cache.", reads, d.info),
+		define("flame_context_preview", "Show the context of the current frame (or frameID) as agents get it: goals above, summaries beside and below.", reads, d.preview),
+		define("flame_cache_clear", "Drop cached contexts, of one frame or all. Contexts follow every change anyway.", sets, d.clear),
+	}
+}
+
+type contextDoor struct{ p *project.Project }
+
+// budgetVariables are the variables that override budgets, in the order shown.
+var budgetVariables = []string{
+	"FLAME_TOKEN_BUDGET_TOTAL", "FLAME_TOKEN_BUDGET_ANCESTORS", "FLAME_TOKEN_BUDGET_SIBLINGS", "FLAME_TOKEN_BUDGET_CURRENT",
+}
+
+type infoArgs struct {
+	FrameID string `json:"frameID,omitempty"`
+}
+
+func (d contextDoor) info(ctx context.Context, by project.Caller, in infoArgs) (string, error) {
+	made, err := d.p.Context(ctx, by, in.FrameID, 0)
+	if err != nil {
+		return "", err
+	}
+	budget, meta, cache := d.p.Budget, made.Meta, d.p.CacheInfo()
+	var b strings.Builder
+	fmt.Fprintf(&b, "Context of %s\n\n", named(made.Frame))
+	fmt.Fprintf(&b, "Budgets in tokens: total %d, ancestors %d, siblings %d, current %d, overhead %d\n",
+		budget.Total, budget.Ancestors, budget.Siblings, budget.Current, budget.Overhead)
+	fmt.Fprintf(&b, "Used: total %d, ancestors %d, siblings %d, current %d\n",
+		meta.TotalTokens, meta.AncestorTokens, meta.SiblingTokens, meta.CurrentTokens)
+	b.WriteString(selection("Ancestors", meta.AncestorCount, meta.AncestorsTruncated))
+	b.WriteString(selection("Children", meta.ChildCount, meta.ChildrenFiltered))
+	b.WriteString(selection("Siblings", meta.SiblingCount, meta.SiblingsFiltered))
+	b.WriteString(selection("Uncles", meta.UncleCount, meta.UnclesFiltered))
+	fmt.Fprintf(&b, "Truncated: %s\n", yesNo(meta.WasTruncated))
+	b.WriteString(field("Shortened", strings.Join(meta.Cut, ", ")))
+	fmt.Fprintf(&b, "Cache: hit %s, kept %.0f s, %d entries\n", yesNo(made.CacheHit), cache.TTL.Seconds(), cache.Entries)
+	for _, name := range budgetVariables {
+		value := os.Getenv(name)
+		if value == "" {
+			value = "not set"
+		}
+		b.WriteString(field(name, value))
+	}
+	return b.String(), nil
+}
+
+func selection(what string, in, out int) string {
+	return fmt.Sprintf("%s: %d included, %d left out\n", what, in, out)
+}
+
+type previewArgs struct {
+	MaxLength *int   `json:"maxLength,omitempty" jsonschema:"characters shown, default 2000"`
+	FrameID   string `json:"frameID,omitempty"`
+}
+
+// previewLength is how much of a context a preview shows, in characters.
+const previewLength = 2000
+
+func (d contextDoor) preview(ctx context.Context, by project.Caller, in previewArgs) (string, error) {
+	limit := previewLength
+	if in.MaxLength != nil && *in.MaxLength != 0 {
+		limit = *in.MaxLength
+	}
+	if limit < 0 {
+		return "", core.Invalidf("maxLength %d is negative", limit).WithHint("give a number of characters, or leave it out for %d", previewLength)
+	}
+	made, err := d.p.Context(ctx, by, in.FrameID, 0)
+	if err != nil {
+		return "", err
+	}
+	if made.Text == "" {
+		return made.Frame.ID + " has no context to show.", nil
+	}
+	shown, hidden := made.Text, 0
+	if runes := []rune(shown); len(runes) > limit {
+		shown, hidden = string(runes[:limit]), len(runes)-limit
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %d characters, %d tokens\n", made.Frame.ID, len(utf16.Encode([]rune(made.Text))), made.Meta.TotalTokens)
+	b.WriteString(field("Shortened", strings.Join(made.Meta.Cut, ", ")))
+	b.WriteString("```xml\n" + shown + "\n```\n")
+	if hidden > 0 {
+		fmt.Fprintf(&b, "(%d more characters; pass maxLength to see them)\n", hidden)
+	}
+	return b.String(), nil
+}
+
+type clearArgs struct {
+	SessionID string `json:"sessionID,omitempty" jsonschema:"frame, default all"`
+}
+
+func (d contextDoor) clear(ctx context.Context, by project.Caller, in clearArgs) (string, error) {
+	frame, dropped, err := d.p.ClearCache(ctx, by, in.SessionID)
+	if err != nil {
+		return "", err
+	}
+	if frame.ID != "" {
+		return fmt.Sprintf("%s: %d cached contexts dropped", frame.ID, dropped), nil
+	}
+	return fmt.Sprintf("%d cached contexts dropped", dropped), nil
+}

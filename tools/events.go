@@ -1,0 +1,73 @@
+package tools
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// An eventStream writes server-sent events. It is safe for concurrent use.
+type eventStream struct {
+	mu sync.Mutex
+	w  http.ResponseWriter
+}
+
+// startEvents makes the response to a request a stream of events.
+func startEvents(w http.ResponseWriter) *eventStream {
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("Cache-Control", "no-cache, no-transform")
+	w.Header().Set("X-Accel-Buffering", "no")
+	w.WriteHeader(http.StatusOK)
+	return &eventStream{w: w}
+}
+
+// message sends one message of the protocol.
+func (e *eventStream) message(l letter) error {
+	return e.write("event: message\ndata: " + string(l.text) + "\n\n")
+}
+
+func (e *eventStream) write(text string) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return writeNow(e.w, []byte(text))
+}
+
+// writeNow writes and flushes. A client that does not read is given up in
+// time, as others may wait for what is written here; the deadline is taken back
+// because the connection outlives the response.
+func writeNow(w http.ResponseWriter, text []byte) error {
+	control := http.NewResponseController(w)
+	_ = control.SetWriteDeadline(time.Now().Add(transferTime))
+	if _, err := w.Write(text); err != nil {
+		return err
+	}
+	if err := control.Flush(); err != nil {
+		return err
+	}
+	_ = control.SetWriteDeadline(time.Time{})
+	return nil
+}
+
+// carryOn carries out until the client leaves or the session ends, with a
+// comment as a sign of life each interval.
+func (e *eventStream) carryOn(ctx context.Context, session *httpSession, out *stream, interval time.Duration) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer context.AfterFunc(session.ctx, cancel)()
+	var alive sync.WaitGroup
+	alive.Go(func() {
+		ticker := time.NewTicker(interval)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ticker.C:
+				_ = e.write(": alive\n\n") // carry meets the same error and ends
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	_ = out.carry(ctx, false, e.message) // its client is gone: nobody to tell
+	cancel()
+	alive.Wait() // the response may not be written to after its handler
+}

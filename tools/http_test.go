@@ -1,0 +1,376 @@
+package tools
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/mark3labs/mcp-go/client"
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/core"
+)
+
+// ask sends one request; header holds names and values in turn.
+func ask(t *testing.T, method, url, body string, header ...string) *http.Response {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	require.NoError(t, err)
+	request.Header.Set("Content-Type", "application/json")
+	for i := 0; i < len(header); i += 2 {
+		if header[i] == "Host" {
+			request.Host = header[i+1]
+			continue
+		}
+		request.Header.Set(header[i], header[i+1])
+	}
+	response, err := http.DefaultClient.Do(request)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = response.Body.Close() })
+	return response
+}
+
+func TestHTTPGuard(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		header []string
+		status int
+	}{
+		"a program on this machine":    {status: 200},
+		"localhost by name":            {header: []string{"Host", "localhost:7433"}, status: 200},
+		"localhost in capitals":        {header: []string{"Host", "LOCALHOST"}, status: 200},
+		"another loopback address":     {header: []string{"Host", "127.8.8.8:1"}, status: 200},
+		"IPv6":                         {header: []string{"Host", "[::1]:7433"}, status: 200},
+		"IPv6 without a port":          {header: []string{"Host", "[::1]"}, status: 200},
+		"a page of this machine":       {header: []string{"Origin", "http://localhost:3000"}, status: 200},
+		"a rebound name":               {header: []string{"Host", "evil.example.com"}, status: 403},
+		"a name that begins as we do":  {header: []string{"Host", "127.0.0.1.evil.example.com"}, status: 403},
+		"localhost as a subdomain":     {header: []string{"Host", "localhost.evil.example.com"}, status: 403},
+		"an address of the network":    {header: []string{"Host", "192.168.1.7:7433"}, status: 403},
+		"any interface":                {header: []string{"Host", "0.0.0.0:7433"}, status: 403},
+		"a page of the internet":       {header: []string{"Origin", "https://evil.example.com"}, status: 403},
+		"a sandboxed page":             {header: []string{"Origin", "null"}, status: 403},
+		"an empty origin":              {header: []string{"Origin", ""}, status: 403},
+		"an extension of a browser":    {header: []string{"Origin", "chrome-extension://localhost"}, status: 403},
+		"a form":                       {header: []string{"Content-Type", "text/plain"}, status: 415},
+		"no type":                      {header: []string{"Content-Type", ""}, status: 415},
+		"a type that only looks right": {header: []string{"Content-Type", "application/jsonp"}, status: 415},
+		"a type with parameters":       {header: []string{"Content-Type", "application/json; charset=utf-8"}, status: 200},
+		"an old protocol version":      {header: []string{"MCP-Protocol-Version", "2025-03-26"}, status: 200},
+		"an unknown protocol version":  {header: []string{"MCP-Protocol-Version", "1999-01-01"}, status: 400},
+		"a version without sessions":   {header: []string{"MCP-Protocol-Version", "2026-07-28"}, status: 400},
+	}
+	web, _ := startHTTP(t, newRig(), HTTPOptions{})
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			response := ask(t, http.MethodPost, web.URL+"/mcp", initialize, tt.header...)
+			body, err := io.ReadAll(response.Body)
+			require.NoError(t, err)
+			assert.Equal(t, tt.status, response.StatusCode, string(body))
+			assert.NotEmpty(t, body)
+			assert.Empty(t, response.Header.Get("Access-Control-Allow-Origin"))
+		})
+	}
+}
+
+func TestHTTPTokenIsAskedForOnEveryPath(t *testing.T) {
+	t.Parallel()
+	web, _ := startHTTP(t, newRig(), HTTPOptions{Token: "s3cret"})
+	for _, path := range []string{"/mcp", "/sse", "/message", "/elsewhere"} {
+		for authorization, status := range map[string]int{
+			"":               http.StatusUnauthorized,
+			"Bearer":         http.StatusUnauthorized,
+			"Bearer s3cre":   http.StatusUnauthorized,
+			"Bearer s3crets": http.StatusUnauthorized,
+			"Basic s3cret":   http.StatusUnauthorized,
+			"s3cret":         http.StatusUnauthorized,
+			"bearer s3cret":  0,
+			"Bearer s3cret":  0,
+		} {
+			response := ask(t, http.MethodPut, web.URL+path, "", "Authorization", authorization)
+			if status == 0 {
+				assert.NotEqual(t, http.StatusUnauthorized, response.StatusCode, "%s with %q", path, authorization)
+				continue
+			}
+			assert.Equal(t, status, response.StatusCode, "%s with %q", path, authorization)
+			assert.Equal(t, `Bearer realm="flame"`, response.Header.Get("WWW-Authenticate"))
+		}
+	}
+}
+
+func TestHTTPNeedsATokenBeyondLoopback(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		addr, token, problem string
+	}{
+		"loopback":                 {addr: "127.0.0.1:0"},
+		"loopback by name":         {addr: "localhost:0"},
+		"loopback in IPv6":         {addr: "[::1]:0"},
+		"every interface":          {addr: "0.0.0.0:0", problem: "no token is set"},
+		"every interface, in IPv6": {addr: "[::]:0", problem: "no token is set"},
+		"every interface, in Go":   {addr: ":8080", problem: "no token is set"},
+		"a name":                   {addr: "flame.example.com:80", problem: "no token is set"},
+		"with a token":             {addr: "0.0.0.0:0", token: "s3cret"},
+		"no port":                  {addr: "127.0.0.1", problem: "not an address"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := NewHTTPHandler(newRig().srv, HTTPOptions{Addr: tt.addr, Token: tt.token})
+			if tt.problem == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorContains(t, err, tt.problem)
+			var problem *core.Problem
+			require.ErrorAs(t, err, &problem)
+			assert.NotEmpty(t, problem.Hint)
+			if tt.problem == "no token is set" {
+				assert.Contains(t, problem.Hint, "FLAME_HTTP_TOKEN")
+			}
+		})
+	}
+}
+
+func TestHTTPRefusals(t *testing.T) {
+	t.Parallel()
+	web, _ := startHTTP(t, newRig(), HTTPOptions{})
+	session := startStreamable(t, web).session
+	ping := `{"jsonrpc":"2.0","id":1,"method":"ping"}`
+	tests := map[string]struct {
+		method, path, body string
+		header             []string
+		status             int
+		says               string
+	}{
+		"no session":                       {method: "POST", path: "/mcp", body: ping, status: 400, says: "Mcp-Session-Id"},
+		"a made-up session":                {method: "POST", path: "/mcp", body: ping, header: []string{sessionHeader, "mcp-session-7"}, status: 404, says: "initialize"},
+		"a made-up session, listening":     {method: "GET", path: "/mcp", header: []string{sessionHeader, "mcp-session-7"}, status: 404, says: "initialize"},
+		"listening without a session":      {method: "GET", path: "/mcp", status: 400, says: "Mcp-Session-Id"},
+		"ending a made-up session":         {method: "DELETE", path: "/mcp", header: []string{sessionHeader, "x"}, status: 404, says: "initialize"},
+		"posting to no stream of events":   {method: "POST", path: "/message?sessionId=x", body: ping, status: 404, says: "/sse"},
+		"a streamable session on the old":  {method: "POST", path: "/message?sessionId=" + session, body: ping, status: 404, says: "/sse"},
+		"garbage":                          {method: "POST", path: "/mcp", body: "{", header: []string{sessionHeader, session}, status: 400, says: "not JSON"},
+		"a batch":                          {method: "POST", path: "/mcp", body: "[" + ping + "]", header: []string{sessionHeader, session}, status: 400, says: "batches"},
+		"too large":                        {method: "POST", path: "/mcp", body: `{"x":"` + strings.Repeat("x", maxMessage) + `"}`, status: 413, says: strconv.Itoa(maxMessage)},
+		"a method that is not there":       {method: "PUT", path: "/mcp", status: 405},
+		"a preflight":                      {method: "OPTIONS", path: "/mcp", header: []string{"Origin", "http://localhost:1"}, status: 405},
+		"posting to the stream of events":  {method: "POST", path: "/sse", body: ping, status: 405},
+		"another path":                     {method: "GET", path: "/", status: 404, says: "/mcp"},
+		"discovery of sessionless servers": {method: "POST", path: "/mcp", body: `{"jsonrpc":"2.0","id":"p","method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`, header: []string{"MCP-Protocol-Version", "2026-07-28"}, status: 400, says: `"id":"p","error":{"code":-32022`},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			response := ask(t, tt.method, web.URL+tt.path, tt.body, tt.header...)
+			body, err := io.ReadAll(response.Body)
+			require.NoError(t, err)
+			assert.Equal(t, tt.status, response.StatusCode, string(body))
+			assert.Contains(t, string(body), tt.says)
+		})
+	}
+}
+
+func TestHTTPSessions(t *testing.T) {
+	t.Parallel()
+	t.Run("two clients have two", func(t *testing.T) {
+		t.Parallel()
+		web, _ := startHTTP(t, newRig(), HTTPOptions{})
+		assert.NotEqual(t, startStreamable(t, web).session, startStreamable(t, web).session)
+	})
+	t.Run("one that is deleted is gone, and its streams with it", func(t *testing.T) {
+		t.Parallel()
+		web, _ := startHTTP(t, newRig(), HTTPOptions{})
+		p := startStreamable(t, web)
+		stream := ask(t, http.MethodGet, p.url, "", sessionHeader, p.session)
+		require.Equal(t, http.StatusOK, stream.StatusCode)
+		assert.Equal(t, http.StatusNoContent, ask(t, http.MethodDelete, p.url, "", sessionHeader, p.session).StatusCode)
+		_, err := io.ReadAll(stream.Body)
+		require.NoError(t, err, "the stream ends in order")
+		assert.Equal(t, http.StatusNotFound, ask(t, http.MethodPost, p.url, initialized, sessionHeader, p.session).StatusCode)
+	})
+	t.Run("one that nobody uses ends", func(t *testing.T) {
+		t.Parallel()
+		var now atomic.Int64
+		web, _ := startHTTP(t, newRig(), HTTPOptions{IdleTTL: time.Hour, Now: func() time.Time { return time.UnixMilli(now.Load()) }})
+		p := startStreamable(t, web)
+		use := func() int {
+			return ask(t, http.MethodPost, p.url, initialized, sessionHeader, p.session).StatusCode
+		}
+		now.Add(time.Hour.Milliseconds())
+		assert.Equal(t, http.StatusAccepted, use())
+		now.Add(time.Hour.Milliseconds())
+		assert.Equal(t, http.StatusAccepted, use(), "each use counts anew")
+		now.Add(time.Hour.Milliseconds() + 1)
+		assert.Equal(t, http.StatusNotFound, use())
+	})
+	t.Run("one with a stream is in use", func(t *testing.T) {
+		t.Parallel()
+		var now atomic.Int64
+		web, _ := startHTTP(t, newRig(), HTTPOptions{IdleTTL: time.Hour, Now: func() time.Time { return time.UnixMilli(now.Load()) }})
+		p := startStreamable(t, web)
+		stream := ask(t, http.MethodGet, p.url, "", sessionHeader, p.session)
+		require.Equal(t, http.StatusOK, stream.StatusCode)
+		now.Add(24 * time.Hour.Milliseconds())
+		assert.Equal(t, http.StatusAccepted, ask(t, http.MethodPost, p.url, initialized, sessionHeader, p.session).StatusCode)
+	})
+}
+
+func TestHTTPKeepsTheOrderOfWrites(t *testing.T) {
+	t.Parallel()
+	r := newRig()
+	web, handler := startHTTP(t, r, HTTPOptions{})
+	p := startStreamable(t, web)
+	session, ok := handler.open[0].use(p.session)
+	require.True(t, ok)
+	newest := func() <-chan struct{} {
+		session.order.mu.Lock()
+		defer session.order.mu.Unlock()
+		return session.order.last
+	}
+	p.send(t, call(1, "hold_write", ""))
+	<-r.holding
+	var sent []string
+	for i := range 30 {
+		before := newest()
+		sent = append(sent, strconv.Itoa(i))
+		p.send(t, call(2+i, "note", sent[i]))
+		require.Eventually(t, func() bool { return newest() != before }, 10*time.Second, time.Millisecond, "the call arrives")
+	}
+	close(r.release)
+	for range len(sent) + 1 {
+		<-p.got()
+	}
+	assert.Equal(t, sent, r.noted())
+}
+
+func TestHTTPGoesOnWithACallWhoseClientLeaves(t *testing.T) {
+	t.Parallel()
+	r := newRig()
+	web, _ := startHTTP(t, r, HTTPOptions{})
+	p := startStreamable(t, web)
+	leaving, leave := context.WithCancel(t.Context())
+	left := make(chan error, 1)
+	go func() {
+		_, err := p.post(leaving, call(1, "hold_write", ""))
+		left <- err
+	}()
+	<-r.holding
+	leave()
+	require.ErrorIs(t, <-left, context.Canceled)
+	p.send(t, call(2, "note", "behind"))
+	close(r.release)
+	assert.Equal(t, "noted", (<-p.got()).text())
+}
+
+func TestHTTPStreamOfNews(t *testing.T) {
+	t.Parallel()
+	r := newRig()
+	web, _ := startHTTP(t, r, HTTPOptions{KeepAlive: 10 * time.Millisecond})
+	p := startStreamable(t, web)
+	stream := ask(t, http.MethodGet, p.url, "", sessionHeader, p.session)
+	assert.Equal(t, "text/event-stream", stream.Header.Get("Content-Type"))
+	lines := bufio.NewScanner(stream.Body)
+	wait := func(part string) {
+		t.Helper()
+		for lines.Scan() {
+			if strings.Contains(lines.Text(), part) {
+				return
+			}
+		}
+		require.Fail(t, "the stream ended without "+part)
+	}
+	wait(": alive")
+	r.srv.DeleteTools("who")
+	wait("notifications/tools/list_changed")
+
+	// What belongs to a request travels with its answer all the same.
+	p.send(t, call(1, "tell", ""))
+	for i := range 3 {
+		assert.EqualValues(t, i, (<-p.got()).Params["progress"])
+	}
+	assert.Equal(t, "told", (<-p.got()).text())
+}
+
+func TestServeHTTPEndsInOrder(t *testing.T) {
+	t.Parallel()
+	r := newRig()
+	ctx, stop := context.WithCancel(t.Context())
+	listening := make(chan net.Addr, 1)
+	ended := make(chan error, 1)
+	go func() {
+		ended <- ServeHTTP(ctx, r.srv, HTTPOptions{
+			Addr: "127.0.0.1:0", Writes: writing, Logger: slog.New(slog.DiscardHandler),
+			Listening: func(addr net.Addr) { listening <- addr },
+		})
+	}()
+	url := "http://" + (<-listening).String()
+	web := &httptest.Server{URL: url}
+	p, old := startStreamable(t, web), startSSE(t, web)
+	stream := ask(t, http.MethodGet, p.url, "", sessionHeader, p.session)
+	p.send(t, call(1, "hold", ""))
+	old.send(t, call(2, "hold", ""))
+	<-r.holding
+	<-r.holding
+	stop()
+	require.Eventually(t, func() bool {
+		response, err := p.post(t.Context(), initialize)
+		if err != nil {
+			return true
+		}
+		_ = response.Body.Close()
+		return response.StatusCode == http.StatusServiceUnavailable
+	}, 10*time.Second, time.Millisecond, "nothing new is taken")
+	close(r.release)
+	assert.Equal(t, "released", (<-p.got()).text(), "what was in work is answered")
+	assert.Equal(t, "released", (<-old.got()).text())
+	_, err := io.ReadAll(stream.Body)
+	require.NoError(t, err)
+	assert.NoError(t, <-ended)
+}
+
+func TestServeHTTPReportsAnAddressInUse(t *testing.T) {
+	t.Parallel()
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer taken.Close()
+	err = ServeHTTP(t.Context(), newRig().srv, HTTPOptions{Addr: taken.Addr().String()})
+	require.ErrorIs(t, err, core.ErrUnavailable)
+	assert.ErrorContains(t, err, "address already in use")
+}
+
+func TestHTTPServesMCPClients(t *testing.T) {
+	t.Parallel()
+	web, _ := startHTTP(t, newRig(), HTTPOptions{})
+	clients := map[string]func() (*client.Client, error){
+		"streamable HTTP":    func() (*client.Client, error) { return client.NewStreamableHttpClient(web.URL + "/mcp") },
+		"server-sent events": func() (*client.Client, error) { return client.NewSSEMCPClient(web.URL + "/sse") },
+	}
+	for name, dial := range clients {
+		t.Run(name, func(t *testing.T) {
+			c, err := dial()
+			require.NoError(t, err)
+			require.NoError(t, c.Start(t.Context()))
+			defer c.Close()
+			_, err = c.Initialize(t.Context(), mcp.InitializeRequest{Params: mcp.InitializeParams{
+				ProtocolVersion: mcp.LATEST_LEGACY_PROTOCOL_VERSION,
+				ClientInfo:      mcp.Implementation{Name: "test", Version: "1"},
+			}})
+			require.NoError(t, err)
+			result, err := c.CallTool(t.Context(), mcp.CallToolRequest{Params: mcp.CallToolParams{Name: "tell"}})
+			require.NoError(t, err)
+			require.Len(t, result.Content, 1)
+			assert.Equal(t, mcp.NewTextContent("told"), result.Content[0])
+		})
+	}
+}

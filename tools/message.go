@@ -1,0 +1,92 @@
+package tools
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"github.com/mark3labs/mcp-go/mcp"
+)
+
+// maxMessage bounds one message, in bytes. The largest that a model writes is
+// a frame's results, of some 100 KB.
+const maxMessage = 16 << 20
+
+// A message is a JSON-RPC message with those of its parts that decide where it
+// goes. The server reads the rest from raw.
+type message struct {
+	Version string                   `json:"jsonrpc"`
+	ID      mcp.RequestId            `json:"id"` // nil for a notification
+	Method  string                   `json:"method"`
+	Params  json.RawMessage          `json:"params"`
+	Result  json.RawMessage          `json:"result"`
+	Error   *mcp.JSONRPCErrorDetails `json:"error"`
+
+	raw  json.RawMessage
+	tool string // whom a tools/call is for
+}
+
+// parse reads one message. What cannot be one gives the error to answer with.
+func parse(raw []byte) (message, *mcp.JSONRPCError) {
+	m := message{raw: raw}
+	switch {
+	case !json.Valid(raw):
+		return m, fault(m.ID, mcp.PARSE_ERROR, "this is not JSON")
+	case bytes.HasPrefix(bytes.TrimLeft(raw, " \t\r\n"), []byte("[")):
+		return m, fault(m.ID, mcp.INVALID_REQUEST, "batches are not supported: send each message by itself")
+	}
+	if err := json.Unmarshal(raw, &m); err != nil {
+		return m, fault(m.ID, mcp.INVALID_REQUEST, "this is not a JSON-RPC message: "+err.Error())
+	}
+	if m.Version != mcp.JSONRPC_VERSION {
+		return m, fault(m.ID, mcp.INVALID_REQUEST, `a message needs "jsonrpc": "2.0"`)
+	}
+	if m.Method == "" && !m.isAnswer() {
+		return m, fault(m.ID, mcp.INVALID_REQUEST, "a message needs a method, a result or an error")
+	}
+	// Params that have another shape are for the method to judge.
+	var params struct {
+		Name string                     `json:"name"`
+		Meta map[string]json.RawMessage `json:"_meta"`
+	}
+	_ = json.Unmarshal(m.Params, &params)
+	if m.Method == string(mcp.MethodToolsCall) {
+		m.tool = params.Name
+	}
+	var version string
+	_ = json.Unmarshal(params.Meta[mcp.MetaKeyProtocolVersion], &version)
+	return m, checkVersion(m.ID, version)
+}
+
+// isAnswer tells whether the message answers a request of the server's.
+func (m message) isAnswer() bool {
+	return m.Method == "" && (m.Result != nil || m.Error != nil)
+}
+
+// checkVersion refuses a request that states a protocol version without
+// sessions (2026-07-28 and later): flame knows its callers by their sessions.
+// Clients then go on with initialize, as Claude Code 2.1.328 does.
+func checkVersion(id mcp.RequestId, version string) *mcp.JSONRPCError {
+	if !mcp.IsModernProtocol(version) {
+		return nil
+	}
+	return unsupported(id, version)
+}
+
+// unsupported names the protocol versions that a client can have instead.
+func unsupported(id mcp.RequestId, version string) *mcp.JSONRPCError {
+	answer := mcp.UnsupportedProtocolVersionError{Version: version, Supported: mcp.LegacyProtocolVersions()}.JSONRPCError()
+	answer.ID = id
+	return &answer
+}
+
+// fault makes the answer to a message that cannot be served.
+func fault(id mcp.RequestId, code int, text string) *mcp.JSONRPCError {
+	answer := mcp.NewJSONRPCError(id, code, text, nil)
+	return &answer
+}
+
+// tooLarge is the answer to a message that was not read to its end.
+func tooLarge() *mcp.JSONRPCError {
+	return fault(mcp.RequestId{}, mcp.INVALID_REQUEST, fmt.Sprintf("a message may have %d bytes, this has more", maxMessage))
+}

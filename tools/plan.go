@@ -1,0 +1,170 @@
+package tools
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"flame/core"
+	"flame/project"
+)
+
+func planTools(p *project.Project) []Tool {
+	d := planDoor{p}
+	return join(
+		[]Tool{define("flame_plan", "Plan one piece of work for later, below the current frame or parentSessionID.", writes, d.plan)},
+		always(
+			define("flame_plan_children", "Plan several pieces of work at once, in the order to do them. Use it to lay out a larger task, then flame_activate the first.", writes, d.planChildren),
+			define("flame_activate", "Take up a planned frame, reopen a finished or blocked one, or take over one that an ended session left in progress.", writes, d.activate),
+			define("flame_invalidate", "Mark a frame as no longer valid, with all that is planned below it. Use it when its goal or what it rests on has changed.", discards, d.invalidate),
+			define("flame_tree", "Draw the frame tree, or the part below rootID.", reads, d.tree),
+		),
+	)
+}
+
+type planDoor struct{ p *project.Project }
+
+type planArgs struct {
+	Goal            string `json:"goal"`
+	Criteria        string `json:"successCriteria,omitempty" jsonschema:"what done means"`
+	ParentSessionID string `json:"parentSessionID,omitempty" jsonschema:"frame to plan under"`
+}
+
+func (d planDoor) plan(ctx context.Context, by project.Caller, in planArgs) (string, error) {
+	parent, planned, err := d.p.Plan(ctx, by, in.ParentSessionID, []project.PlannedChild{{Goal: in.Goal, SuccessCriteria: in.Criteria}})
+	if err != nil {
+		return "", err
+	}
+	frame := planned[0]
+	return fmt.Sprintf("Planned %s %s.\n%sStart it with flame_activate, sessionID %s.", frame.ID, quote(frame.Goal), parentLine(parent), frame.ID), nil
+}
+
+// A childArg is a goal, or an object with goal and successCriteria.
+type childArg childObject
+
+type childObject struct {
+	Goal            string `json:"goal"`
+	SuccessCriteria string `json:"successCriteria,omitempty"`
+}
+
+// UnmarshalJSON reads either form.
+func (c *childArg) UnmarshalJSON(raw []byte) error {
+	if json.Unmarshal(raw, &c.Goal) == nil {
+		return nil
+	}
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode((*childObject)(c)); err != nil {
+		return core.Invalidf("a child is neither a goal nor {goal, successCriteria}: %s", core.OneLine(string(raw), 80)).
+			WithHint(`give each child as text, or as an object such as {"goal": "…", "successCriteria": "…"}`)
+	}
+	return nil
+}
+
+type planChildrenArgs struct {
+	Children        []childArg `json:"children" jsonschema:"goals in order"`
+	ParentSessionID string     `json:"parentSessionID,omitempty" jsonschema:"frame to plan under"`
+}
+
+func (d planDoor) planChildren(ctx context.Context, by project.Caller, in planChildrenArgs) (string, error) {
+	children := make([]project.PlannedChild, len(in.Children))
+	for i, child := range in.Children {
+		children[i] = project.PlannedChild{Goal: child.Goal, SuccessCriteria: child.SuccessCriteria}
+	}
+	parent, planned, err := d.p.Plan(ctx, by, in.ParentSessionID, children)
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "Planned %d frames:\n", len(planned))
+	for i, f := range planned {
+		fmt.Fprintf(&b, "%d. %s %s\n", i+1, f.ID, quote(f.Goal))
+	}
+	b.WriteString(parentLine(parent))
+	fmt.Fprintf(&b, "Start the first with flame_activate, sessionID %s.", planned[0].ID)
+	return b.String(), nil
+}
+
+type activateArgs struct {
+	SessionID string `json:"sessionID" jsonschema:"id of the frame"`
+	Force     bool   `json:"force,omitempty" jsonschema:"take it from a session that is gone"`
+}
+
+func (d planDoor) activate(ctx context.Context, by project.Caller, in activateArgs) (string, error) {
+	a, err := d.p.Activate(ctx, by, in.SessionID, in.Force)
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s: %s -> %s.\n", a.Frame.ID, quote(a.Frame.Goal), a.From, a.Frame.Status)
+	b.WriteString(field("Taken over from session", a.Taken))
+	b.WriteString(field("Parent", a.Frame.Parent))
+	b.WriteString(field("Done means", a.Frame.SuccessCriteria))
+	b.WriteString(field("Summary so far", a.Frame.Summary))
+	b.WriteString("It is your current frame; end it with flame_pop.")
+	return b.String(), nil
+}
+
+type invalidateArgs struct {
+	Reason    string `json:"reason"`
+	SessionID string `json:"sessionID,omitempty" jsonschema:"frame, default the current one"`
+	FrameID   string `json:"frameID,omitempty" jsonschema:"same as sessionID"`
+}
+
+func (d planDoor) invalidate(ctx context.Context, by project.Caller, in invalidateArgs) (string, error) {
+	ref, err := oneRef(in.SessionID, in.FrameID)
+	if err != nil {
+		return "", err
+	}
+	done, err := d.p.Invalidate(ctx, by, ref, in.Reason)
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s is invalidated: %s\n", done.Target.ID, quote(done.Target.Goal), core.OneLine(in.Reason, maxGoal))
+	b.WriteString(namedList("Invalidated with it:", done.Planned))
+	b.WriteString(namedList("Still in progress below it (pop or invalidate each):", done.InProgress))
+	b.WriteString(currentLine(done.Current))
+	return b.String(), nil
+}
+
+// oneRef takes the frame that a call names under the seeds' name or ours.
+func oneRef(sessionID, frameID string) (string, error) {
+	if sessionID != "" && frameID != "" && sessionID != frameID {
+		return "", core.Invalidf("sessionID and frameID name different frames").WithHint("pass one of them")
+	}
+	if sessionID != "" {
+		return sessionID, nil
+	}
+	return frameID, nil
+}
+
+// treeLimit is how many frames flame_tree draws before it counts the rest;
+// clients cut results beyond 25,000 tokens.
+const treeLimit = 400
+
+type treeArgs struct {
+	RootID      string `json:"rootID,omitempty" jsonschema:"only this frame and below"`
+	ShowFull    *bool  `json:"showFull,omitempty" jsonschema:"archived frames too, default true"`
+	ShowDetails bool   `json:"showDetails,omitempty" jsonschema:"with summaries, reasons, artifacts"`
+}
+
+func (d planDoor) tree(ctx context.Context, by project.Caller, in treeArgs) (string, error) {
+	full := in.ShowFull == nil || *in.ShowFull
+	tree, err := d.p.Tree(ctx, by, project.TreeArgs{Root: in.RootID, Archived: full, Limit: treeLimit})
+	if err != nil {
+		return "", err
+	}
+	return TreeText(tree, in.ShowDetails), nil
+}
+
+// TreeText draws a tree for a model: legend, current frame, the tree, counts.
+func TreeText(tree project.Tree, details bool) string {
+	if len(tree.Nodes) == 0 {
+		return "No frames yet. flame_push starts one; flame_plan_children lays out several."
+	}
+	drawn := core.DrawTree(tree.Nodes, core.DrawOptions{Current: tree.Current, Details: details, More: tree.More})
+	return core.TreeLegend() + "\n" + currentLine(tree.Current) + "\n```\n" + drawn + "```\n" + countLine(tree.Counts)
+}

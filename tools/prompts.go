@@ -1,0 +1,75 @@
+package tools
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/mark3labs/mcp-go/mcp"
+)
+
+// A prompt is a slash command of hosts. It only places its arguments: what must
+// be parsed is parsed by the tool that it leads to, since hosts may fill in the
+// arguments after the server has answered (OpenCode sends "$1").
+type prompt struct {
+	name, description string
+	arguments         []promptArgument
+	text              func(arg func(name string) string) string
+}
+
+type promptArgument struct {
+	name, description string
+	required          bool
+}
+
+// prompts are the slash commands.
+var prompts = []prompt{
+	{
+		name: "push", description: "Start a frame for a piece of work",
+		arguments: []promptArgument{{"goal", "what the work is to achieve", true}},
+		text: func(arg func(string) string) string {
+			return fmt.Sprintf("Call flame_push with the goal %q, then begin that work.", arg("goal"))
+		},
+	},
+	{
+		name: "pop", description: "End the current frame and return to its parent",
+		arguments: []promptArgument{{"status", "completed, failed or blocked", true}, {"summary", "what came of it", false}},
+		text: func(arg func(string) string) string {
+			text := fmt.Sprintf("Call flame_pop with the status %q.", arg("status"))
+			if summary := arg("summary"); summary != "" {
+				return text + fmt.Sprintf(" Base its summary on this: %q", summary)
+			}
+			return text + " Write its summary yourself: outcome, decisions, what others need to know, what is open."
+		},
+	},
+	{
+		name: "status", description: "Show where this session is in the tree of frames",
+		text: func(func(string) string) string {
+			return "Call flame_status and show me its answer as it is."
+		},
+	},
+}
+
+func (s *Server) addPrompts() {
+	for _, p := range prompts {
+		options := []mcp.PromptOption{mcp.WithPromptDescription(p.description)}
+		for _, a := range p.arguments {
+			argument := []mcp.ArgumentOption{mcp.ArgumentDescription(a.description)}
+			if a.required {
+				argument = append(argument, mcp.RequiredArgument())
+			}
+			options = append(options, mcp.WithArgument(a.name, argument...))
+		}
+		s.MCP.AddPrompt(mcp.NewPrompt(p.name, options...), p.answer)
+	}
+}
+
+func (p prompt) answer(_ context.Context, request mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+	for _, a := range p.arguments {
+		if a.required && strings.TrimSpace(request.Params.Arguments[a.name]) == "" {
+			return nil, adviceError(fmt.Sprintf("argument %s is missing: %s", a.name, a.description))
+		}
+	}
+	text := p.text(func(name string) string { return request.Params.Arguments[name] })
+	return mcp.NewGetPromptResult(p.description, []mcp.PromptMessage{mcp.NewPromptMessage(mcp.RoleUser, mcp.NewTextContent(text))}), nil
+}

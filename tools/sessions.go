@@ -1,0 +1,116 @@
+package tools
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"sync"
+	"time"
+)
+
+// sessions are the connections of one HTTP transport by their ids, which are
+// random: who knows one may use it.
+type sessions struct {
+	carrier carrier
+	idleTTL time.Duration
+	now     func() time.Time
+
+	mu     sync.Mutex
+	byID   map[string]*httpSession
+	closed bool
+}
+
+// An httpSession is a connection that several HTTP requests share.
+type httpSession struct {
+	*connection
+	id   string
+	out  *stream   // of server-sent events; nil for streamable HTTP
+	busy int       // requests and streams that use it
+	used time.Time // when the last of them ended
+}
+
+var errClosed = errors.New("the server is shutting down")
+
+func newSessions(c carrier, opts HTTPOptions) *sessions {
+	return &sessions{carrier: c, idleTTL: opts.IdleTTL, now: opts.Now, byID: map[string]*httpSession{}}
+}
+
+// start makes a session, in use until it is released.
+func (s *sessions) start(ctx context.Context) (*httpSession, error) {
+	id := rand.Text()
+	conn, err := s.carrier.connect(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		conn.close(expired())
+		return nil, errClosed
+	}
+	s.dropIdle()
+	session := &httpSession{connection: conn, id: id, out: conn.stream(), busy: 1}
+	s.byID[id] = session
+	return session, nil
+}
+
+// use gives the session with this id, in use until it is released, and whether
+// there is one.
+func (s *sessions) use(id string) (*httpSession, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.dropIdle()
+	session, ok := s.byID[id]
+	if ok {
+		session.busy++
+	}
+	return session, ok
+}
+
+func (s *sessions) release(session *httpSession) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	session.busy--
+	session.used = s.now()
+}
+
+// end takes the session away; its requests in work may end until ctx is done.
+func (s *sessions) end(ctx context.Context, session *httpSession) {
+	s.mu.Lock()
+	delete(s.byID, session.id)
+	s.mu.Unlock()
+	session.close(ctx)
+}
+
+// dropIdle ends the sessions that nobody has used for too long. It runs
+// whenever a session is asked for, so nothing has to wake up for it.
+func (s *sessions) dropIdle() {
+	limit := s.now().Add(-s.idleTTL)
+	for id, session := range s.byID {
+		if session.busy == 0 && session.used.Before(limit) {
+			delete(s.byID, id)
+			go session.close(expired())
+		}
+	}
+}
+
+// close ends all sessions and takes no new ones.
+func (s *sessions) close(ctx context.Context) {
+	s.mu.Lock()
+	s.closed = true
+	all := s.byID
+	s.byID = map[string]*httpSession{}
+	s.mu.Unlock()
+	var ended sync.WaitGroup
+	for _, session := range all {
+		ended.Go(func() { session.close(ctx) })
+	}
+	ended.Wait()
+}
+
+// expired is the patience with what has none left.
+func expired() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}

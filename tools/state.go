@@ -1,0 +1,22 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+
+	"flame/project"
+)
+
+func stateTools(p *project.Project) []Tool {
+	return []Tool{
+		defineResult("flame_get_state", "Get the whole state as JSON, for programs. To read it yourself use flame_tree.", reads,
+			func(ctx context.Context, by project.Caller, _ noArgs) (Result, error) {
+				state, err := p.State(ctx, by)
+				if err != nil {
+					return Result{}, err
+				}
+				raw, err := json.Marshal(state)
+				return Result{Text: string(raw), Structured: state}, err
+			}),
+	}
+}

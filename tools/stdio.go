@@ -1,0 +1,168 @@
+package tools
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/mark3labs/mcp-go/server"
+)
+
+const (
+	// grace is how long requests in work may go on after the end was asked
+	// for: longer than any transaction, shorter than hosts wait before SIGKILL.
+	grace = 2 * time.Second
+
+	// stdioSession is the id of the one session there is on standard input.
+	stdioSession = "stdio"
+)
+
+// ServeStdio serves the one client that writes a JSON-RPC message a line to in
+// and reads the answers from out. Calls of tools for which writes is true take
+// effect in the order of their lines; everything else runs concurrently.
+//
+// It returns nil when in has ended and all is answered, or soon after ctx is
+// done, and the error when in or out fails. After ctx is done one read of in
+// may stay behind, as a read cannot be interrupted.
+func ServeStdio(ctx context.Context, srv *server.MCPServer, writes func(tool string) bool, in io.Reader, out io.Writer) error {
+	conn, err := carrier{srv, writes, slog.Default()}.connect(ctx, stdioSession)
+	if err != nil {
+		return err
+	}
+	answers := conn.stream()
+	written := make(chan error, 1)
+	go func() {
+		err := answers.carry(conn.ctx, false, lineWriter(out))
+		conn.cancel() // nobody listens any more
+		written <- err
+	}()
+
+	readErr := conn.acceptLines(ctx, in, answers)
+	patience, release := withGrace(ctx, conn.ctx)
+	defer release()
+	conn.close(patience)
+	select {
+	case err := <-written:
+		return errors.Join(readErr, err)
+	case <-patience.Done():
+	}
+	select {
+	case err := <-written:
+		return errors.Join(readErr, err)
+	default:
+		return readErr // the client does not read: what is left is not sent
+	}
+}
+
+// acceptLines takes messages until in ends, ctx is done, or the connection is
+// closed from the other side.
+func (c *connection) acceptLines(ctx context.Context, in io.Reader, out *stream) error {
+	lines := readLines(c.ctx, in)
+	for {
+		select {
+		case l := <-lines:
+			switch {
+			case errors.Is(l.err, io.EOF):
+				return nil
+			case l.err != nil:
+				return fmt.Errorf("standard input: %w", l.err)
+			}
+			c.acceptLine(l, out)
+		case <-ctx.Done():
+			return nil
+		case <-c.ctx.Done():
+			return nil
+		}
+	}
+}
+
+func (c *connection) acceptLine(l line, out *stream) {
+	if l.tooLong {
+		c.refuse(tooLarge(), out)
+		return
+	}
+	if len(bytes.TrimSpace(l.text)) == 0 {
+		return
+	}
+	m, refusal := parse(l.text)
+	if refusal == nil {
+		_, refusal = c.accept(m, out)
+	}
+	if refusal != nil {
+		c.refuse(refusal, out)
+	}
+}
+
+// A line is one line of input, without its end, or what came instead.
+type line struct {
+	text    []byte
+	tooLong bool // text was more than maxMessage and is left out
+	err     error
+}
+
+// readLines gives the lines of in, the last one with the error that ended it.
+func readLines(ctx context.Context, in io.Reader) <-chan line {
+	lines := make(chan line)
+	reader := bufio.NewReaderSize(in, 64<<10)
+	go func() {
+		for {
+			l := readLine(reader)
+			select {
+			case lines <- l:
+			case <-ctx.Done():
+				return
+			}
+			if l.err != nil {
+				return
+			}
+		}
+	}()
+	return lines
+}
+
+// readLine reads to the end of a line, keeping at most maxMessage bytes of it.
+// A last line without an end counts.
+func readLine(reader *bufio.Reader) line {
+	var l line
+	for {
+		part, err := reader.ReadSlice('\n')
+		l.tooLong = l.tooLong || len(l.text)+len(part) > maxMessage
+		if l.tooLong {
+			l.text = nil
+		} else {
+			l.text = append(l.text, part...)
+		}
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+			continue
+		case errors.Is(err, io.EOF) && (len(l.text) > 0 || l.tooLong):
+			return l
+		}
+		l.err = err
+		return l
+	}
+}
+
+// lineWriter writes each message on a line of its own.
+func lineWriter(out io.Writer) func(letter) error {
+	return func(l letter) error {
+		if _, err := out.Write(append(l.text, '\n')); err != nil {
+			return fmt.Errorf("standard output: %w", err)
+		}
+		return nil
+	}
+}
+
+// withGrace is done when grace has passed since one of ends was.
+func withGrace(ends ...context.Context) (context.Context, context.CancelFunc) {
+	late, cancel := context.WithCancel(context.Background())
+	for _, end := range ends {
+		context.AfterFunc(end, func() { time.AfterFunc(grace, cancel) })
+	}
+	return late, cancel
+}

@@ -1,0 +1,197 @@
+package tools
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"testing/synctest"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestStdioAnswersWhatIsNoCall(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		line    string
+		code    int    // of the error that comes back; 0: a result
+		answers string // part of the answer
+	}{
+		"ping":                                {line: `{"jsonrpc":"2.0","id":"a","method":"ping"}`, answers: `"id":"a"`},
+		"garbage":                             {line: `hello`, code: mcp.PARSE_ERROR, answers: `"id":null`},
+		"half a message":                      {line: `{"jsonrpc":"2.0","id":1,`, code: mcp.PARSE_ERROR, answers: `"id":null`},
+		"a batch":                             {line: ` [{"jsonrpc":"2.0","id":1,"method":"ping"}]`, code: mcp.INVALID_REQUEST, answers: "batches"},
+		"a number":                            {line: `7`, code: mcp.INVALID_REQUEST},
+		"an id that is none":                  {line: `{"jsonrpc":"2.0","id":{},"method":"ping"}`, code: mcp.INVALID_REQUEST},
+		"another JSON-RPC":                    {line: `{"jsonrpc":"1.0","id":5,"method":"ping"}`, code: mcp.INVALID_REQUEST, answers: `"id":5`},
+		"neither request nor answer":          {line: `{"jsonrpc":"2.0","id":5}`, code: mcp.INVALID_REQUEST, answers: `"id":5`},
+		"an unknown method":                   {line: `{"jsonrpc":"2.0","id":5,"method":"flame/burn"}`, code: mcp.METHOD_NOT_FOUND},
+		"discovery without a version":         {line: `{"jsonrpc":"2.0","id":5,"method":"server/discover"}`, code: mcp.METHOD_NOT_FOUND},
+		"a protocol version without sessions": {line: `{"jsonrpc":"2.0","id":"probe","method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`, code: mcp.UNSUPPORTED_PROTOCOL_VERSION, answers: `"supported":["2025-11-25"`},
+		"more than a message may have":        {line: `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"` + strings.Repeat("x", maxMessage) + `"}}`, code: mcp.INVALID_REQUEST, answers: "16777216 bytes"},
+		"after blank lines":                   {line: "\n  \r\n" + `{"jsonrpc":"2.0","id":6,"method":"ping"}`, answers: `"id":6`},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := startStdio(t.Context(), t, newRig())
+			p.send(t, tt.line)
+			answer := <-p.got()
+			assert.Contains(t, answer.raw, tt.answers)
+			if tt.code == 0 {
+				assert.Nil(t, answer.Error)
+			} else if assert.NotNil(t, answer.Error, answer.raw) {
+				assert.Equal(t, tt.code, answer.Error.Code)
+			}
+			p.send(t, call(1, "note", ""))
+			assert.Equal(t, "noted", (<-p.got()).text(), "the connection must go on")
+		})
+	}
+}
+
+func TestStdioKeepsTheOrderOfWrites(t *testing.T) {
+	t.Parallel()
+	r := newRig()
+	p := startStdio(t.Context(), t, r)
+	var sent []string
+	for i := range 500 {
+		text := fmt.Sprint(i)
+		sent = append(sent, text)
+		p.send(t, call(i+1, "note", text)+"\n"+call(1000+i, "who", ""))
+	}
+	for range 2 * len(sent) {
+		<-p.got()
+	}
+	assert.Equal(t, sent, r.noted())
+}
+
+func TestStdioAnswersAllAfterTheInputEnds(t *testing.T) {
+	t.Parallel()
+	r := newRig()
+	p := startStdio(t.Context(), t, r)
+	p.send(t, call(1, "hold", ""))
+	p.send(t, call(2, "hold_write", ""))
+	p.send(t, call(3, "ask", ""))
+	question := <-p.got()
+	require.Equal(t, "elicitation/create", question.Method)
+	_, err := io.WriteString(p.in, call(4, "note", "a last line without an end")) // waits for 2
+	require.NoError(t, err)
+	<-r.holding
+	<-r.holding
+	require.NoError(t, p.in.Close())
+
+	unanswered := <-p.got()
+	assert.EqualValues(t, 3, unanswered.ID, "nobody is left to ask")
+	assert.Contains(t, unanswered.text(), "the client is gone")
+	close(r.release)
+	var ids []any
+	for answer := range p.got() {
+		ids = append(ids, answer.ID)
+	}
+	assert.ElementsMatch(t, []any{1., 2., 4.}, ids)
+	err = <-p.ended
+	p.ended <- err // for the cleanup
+	assert.NoError(t, err)
+}
+
+func TestStdioEndsSoonAfterTheSignal(t *testing.T) {
+	t.Parallel()
+	t.Run("what ends in time is answered", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, stop := context.WithCancel(t.Context())
+			r := newRig()
+			p := startStdio(ctx, t, r)
+			p.send(t, call(1, "hold", ""))
+			<-r.holding
+			stop()
+			synctest.Wait()
+			close(r.release)
+			assert.Equal(t, "released", (<-p.got()).text())
+			err := <-p.ended
+			p.ended <- err
+			assert.NoError(t, err)
+		})
+	})
+	t.Run("what does not is cancelled", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, stop := context.WithCancel(t.Context())
+			r := newRig()
+			p := startStdio(ctx, t, r)
+			p.send(t, call(1, "hold", ""))
+			<-r.holding
+			begun := time.Now()
+			stop()
+			err := <-p.ended
+			p.ended <- err
+			assert.NoError(t, err)
+			assert.Equal(t, grace, time.Since(begun))
+		})
+	})
+}
+
+func TestStdioReportsAClientThatIsGone(t *testing.T) {
+	t.Parallel()
+	in, toServer := io.Pipe()
+	defer toServer.Close()
+	fromServer, out := io.Pipe()
+	broken := errors.New("broken pipe")
+	require.NoError(t, fromServer.CloseWithError(broken))
+	ended := make(chan error, 1)
+	go func() { ended <- ServeStdio(t.Context(), newRig().srv, writing, in, out) }()
+	_, err := io.WriteString(toServer, initialize+"\n")
+	require.NoError(t, err)
+	assert.ErrorIs(t, <-ended, broken)
+}
+
+func TestStdioReportsInputThatFails(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("i/o error")
+	in := io.MultiReader(strings.NewReader(initialize+"\n"), iotest.ErrReader(broken))
+	var out strings.Builder
+	assert.ErrorIs(t, ServeStdio(t.Context(), newRig().srv, writing, in, &out), broken)
+	assert.Contains(t, out.String(), `"protocolVersion":"2025-11-25"`, "what came before is answered")
+}
+
+func TestStdioBoundsTheRequestsInWork(t *testing.T) {
+	t.Parallel()
+	r := newRig()
+	p := startStdio(t.Context(), t, r)
+	for i := range maxInFlight {
+		p.send(t, call(i, "hold", ""))
+	}
+	p.send(t, call(5000, "note", ""))
+	refusal := <-p.got()
+	assert.EqualValues(t, 5000, refusal.ID)
+	assert.Contains(t, refusal.raw, "wait for answers")
+	close(r.release)
+	for range maxInFlight {
+		assert.Equal(t, "released", (<-p.got()).text())
+	}
+	p.send(t, call(5001, "note", ""))
+	assert.Equal(t, "noted", (<-p.got()).text())
+}
+
+func TestChangesOfResourcesAreToldToSubscribers(t *testing.T) {
+	t.Parallel()
+	r := newRig()
+	p := startStdio(t.Context(), t, r)
+	changed := func(uri string) {
+		r.srv.SendNotificationToAllClients(mcp.MethodNotificationResourceUpdated, map[string]any{"uri": uri})
+	}
+	p.send(t, `{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"flame://tree"}}`)
+	<-p.got()
+	changed("flame://other")
+	changed("flame://tree")
+	assert.Equal(t, "flame://tree", (<-p.got()).Params["uri"])
+	p.send(t, `{"jsonrpc":"2.0","id":2,"method":"resources/unsubscribe","params":{"uri":"flame://tree"}}`)
+	<-p.got()
+	changed("flame://tree")
+	p.send(t, call(3, "note", ""))
+	assert.Equal(t, "noted", (<-p.got()).text(), "no news after unsubscribing")
+}

@@ -1,0 +1,134 @@
+package tools
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+)
+
+// streamable is the streamable HTTP transport of protocol version 2025-11-25,
+// with sessions: initialize begins one, every other request names it. A POST
+// is answered with JSON, or with a stream of events if anything is told before
+// the answer. Streams cannot be resumed; a call whose client goes away goes on.
+type streamable struct {
+	sessions  *sessions
+	keepAlive time.Duration
+}
+
+const sessionHeader = "Mcp-Session-Id"
+
+// post takes one message.
+func (t *streamable) post(w http.ResponseWriter, r *http.Request) {
+	m, ok := readMessage(w, r)
+	if !ok {
+		return
+	}
+	session, ok := t.sessionFor(m, w, r)
+	if !ok {
+		return
+	}
+	defer t.sessions.release(session)
+	out := session.reply()
+	answered, refusal := session.accept(m, out)
+	switch {
+	case refusal != nil:
+		writeJSON(w, http.StatusServiceUnavailable, refusal)
+	case !answered:
+		w.WriteHeader(http.StatusAccepted)
+	default:
+		(&posted{w: w}).carry(r.Context(), session, out)
+	}
+}
+
+// sessionFor is the session that m begins or belongs to, in use.
+func (t *streamable) sessionFor(m message, w http.ResponseWriter, r *http.Request) (*httpSession, bool) {
+	if m.Method != string(mcp.MethodInitialize) || m.ID.IsNil() {
+		return t.named(w, r)
+	}
+	session, err := t.sessions.start(r.Context())
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		return nil, false
+	}
+	w.Header().Set(sessionHeader, session.id)
+	return session, true
+}
+
+// named is the session that r names, in use. Clients begin a new one on 404.
+func (t *streamable) named(w http.ResponseWriter, r *http.Request) (*httpSession, bool) {
+	id := r.Header.Get(sessionHeader)
+	if id == "" {
+		http.Error(w, "the header "+sessionHeader+" is missing: send initialize first, and the id that its answer has", http.StatusBadRequest)
+		return nil, false
+	}
+	session, ok := t.sessions.use(id)
+	if !ok {
+		http.Error(w, "there is no such session: send initialize to begin one", http.StatusNotFound)
+	}
+	return session, ok
+}
+
+// get opens the stream for what belongs to no request.
+func (t *streamable) get(w http.ResponseWriter, r *http.Request) {
+	session, ok := t.named(w, r)
+	if !ok {
+		return
+	}
+	defer t.sessions.release(session)
+	events := startEvents(w)
+	if err := events.write(": hello\n\n"); err != nil {
+		return
+	}
+	events.carryOn(r.Context(), session, session.stream(), t.keepAlive)
+}
+
+// delete ends the session.
+func (t *streamable) delete(w http.ResponseWriter, r *http.Request) {
+	session, ok := t.named(w, r)
+	if !ok {
+		return
+	}
+	defer t.sessions.release(session)
+	patience, cancel := context.WithTimeout(r.Context(), grace)
+	defer cancel()
+	t.sessions.end(patience, session)
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// posted is the response to a POST: JSON if the answer comes first, else
+// events.
+type posted struct {
+	w      http.ResponseWriter
+	events *eventStream // nil until there is one
+	begun  bool
+}
+
+// carry writes what out brings, until it has the answer, the client leaves or
+// the session ends.
+func (p *posted) carry(ctx context.Context, session *httpSession, out *stream) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(session.ctx, cancel)()
+	_ = out.carry(ctx, true, p.write) // its client is gone: nobody to tell
+	if !p.begun {
+		http.Error(p.w, "the session ended before the answer", http.StatusServiceUnavailable)
+	}
+}
+
+func (p *posted) write(l letter) error {
+	p.begun = true
+	switch {
+	case p.events != nil:
+		return p.events.message(l)
+	case l.last:
+		p.w.Header().Set("Content-Type", "application/json")
+		p.w.Header().Set("Content-Length", strconv.Itoa(len(l.text)))
+		return writeNow(p.w, l.text)
+	default:
+		p.events = startEvents(p.w)
+		return p.events.message(l)
+	}
+}

@@ -1,0 +1,214 @@
+package tools
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"flame/core"
+	"flame/project"
+)
+
+func subagentTools(p *project.Project) []Tool {
+	d := subagentDoor{p}
+	return []Tool{
+		define("flame_subagent_config", "Show or change when native subagents get frames of their own. Changes hold for this project.", sets, d.config),
+		define("flame_subagent_stats", "Count the native subagents seen: how many got frames, were skipped, completed.", sets, d.stats),
+		define("flame_subagent_complete", "End the frame of a subagent session that did not end it itself.", sets, d.complete),
+		define("flame_subagent_list", "List the subagent sessions that are tracked.", reads, d.list),
+	}
+}
+
+type subagentDoor struct{ p *project.Project }
+
+type subagentConfigArgs struct {
+	Enabled             *bool  `json:"enabled,omitempty"`
+	MinDuration         *int64 `json:"minDuration,omitempty" jsonschema:"ms"`
+	MinMessageCount     *int   `json:"minMessageCount,omitempty"`
+	AutoCompleteOnIdle  *bool  `json:"autoCompleteOnIdle,omitempty"`
+	IdleCompletionDelay *int64 `json:"idleCompletionDelay,omitempty" jsonschema:"ms"`
+	AddPattern          string `json:"addPattern,omitempty" jsonschema:"regular expression"`
+	RemovePattern       string `json:"removePattern,omitempty"`
+	InjectParentContext *bool  `json:"injectParentContext,omitempty"`
+	PropagateSummaries  *bool  `json:"propagateSummaries,omitempty"`
+}
+
+// subagentVariables are the variables behind the settings, in the order shown.
+var subagentVariables = []struct{ name, setting string }{
+	{"FLAME_SUBAGENT_ENABLED", "enabled"},
+	{"FLAME_SUBAGENT_MIN_DURATION", "minDuration"},
+	{"FLAME_SUBAGENT_MIN_MESSAGES", "minMessageCount"},
+	{"FLAME_SUBAGENT_AUTO_COMPLETE", "autoCompleteOnIdle"},
+	{"FLAME_SUBAGENT_IDLE_DELAY", "idleCompletionDelay"},
+	{"FLAME_SUBAGENT_PATTERNS", "subagentPatterns"},
+}
+
+func (d subagentDoor) config(ctx context.Context, by project.Caller, in subagentConfigArgs) (string, error) {
+	now, err := d.p.ConfigureSubagents(ctx, by, project.SubagentPatch{
+		Enabled: in.Enabled, MinDuration: in.MinDuration, MinMessageCount: in.MinMessageCount,
+		AutoCompleteOnIdle: in.AutoCompleteOnIdle, IdleCompletionDelay: in.IdleCompletionDelay,
+		InjectParentContext: in.InjectParentContext, PropagateSummaries: in.PropagateSummaries,
+	}, in.AddPattern, in.RemovePattern)
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	b.WriteString(updatedLine(now.Updated))
+	for _, row := range [][2]string{
+		{"enabled", yesNo(now.Enabled)},
+		{"minDuration", seconds(now.MinDuration)},
+		{"minMessageCount", fmt.Sprint(now.MinMessageCount)},
+		{"autoCompleteOnIdle", yesNo(now.AutoCompleteOnIdle)},
+		{"idleCompletionDelay", seconds(now.IdleCompletionDelay)},
+		{"injectParentContext", yesNo(now.InjectParentContext)},
+		{"propagateSummaries", yesNo(now.PropagateSummaries)},
+	} {
+		b.WriteString(settingLine(row[0], row[1], now.Changed))
+	}
+	b.WriteString(settingLine("subagentPatterns", "", now.Changed))
+	for i, pattern := range now.SubagentPatterns {
+		fmt.Fprintf(&b, "  %d. %s\n", i+1, pattern)
+	}
+	for _, v := range subagentVariables {
+		fmt.Fprintf(&b, "%s sets %s\n", v.name, v.setting)
+	}
+	return b.String(), nil
+}
+
+func updatedLine(updated bool) string {
+	if updated {
+		return "Settings updated for this project.\n"
+	}
+	return ""
+}
+
+// settingLine shows a setting, and whether a tool of this project set it.
+func settingLine(name, value string, changed []string) string {
+	source := "environment or default"
+	if slices.Contains(changed, name) {
+		source = "this project"
+	}
+	return fmt.Sprintf("%s: %s (%s)\n", name, value, source)
+}
+
+type statsArgs struct {
+	Reset      bool  `json:"reset,omitempty"`
+	ShowActive *bool `json:"showActive,omitempty" jsonschema:"default true"`
+}
+
+func (d subagentDoor) stats(ctx context.Context, by project.Caller, in statsArgs) (string, error) {
+	if in.Reset {
+		return "Subagent counters are zero now; tracked sessions stay.", d.p.ResetSubagentStats(ctx, by)
+	}
+	all, err := d.p.SubagentSessions(ctx, by)
+	if err != nil {
+		return "", err
+	}
+	active := 0
+	for _, s := range all.Sessions {
+		if !s.IsCompleted {
+			active++
+		}
+	}
+	s := all.Stats
+	var b strings.Builder
+	fmt.Fprintf(&b, "Detected %d, frames created %d, skipped %d, auto-completed %d, manually completed %d, active %d\n",
+		s.TotalDetected, s.FramesCreated, s.SkippedByHeuristics, s.AutoCompleted, s.ManuallyCompleted, active)
+	if s.TotalDetected > 0 {
+		fmt.Fprintf(&b, "Rates: frames %.1f %%, skipped %.1f %%, auto-completed %.1f %%\n", s.FrameRate(), s.SkipRate(), s.AutoCompleteRate())
+	}
+	fmt.Fprintf(&b, "Last reset: %s; sessions tracked: %d; integration %s\n", orNever(s.LastReset), len(all.Sessions), onOff(all.Enabled))
+	if in.ShowActive == nil || *in.ShowActive {
+		now := d.p.Now()
+		for _, session := range all.Sessions {
+			if !session.IsCompleted {
+				b.WriteString(activeLine(session, now))
+			}
+		}
+	}
+	return b.String(), nil
+}
+
+func orNever(t core.Millis) string {
+	if t == 0 {
+		return "never"
+	}
+	return when(t)
+}
+
+func activeLine(s core.Session, now core.Millis) string {
+	return fmt.Sprintf("- %s %s: parent %s, matches a pattern %s, frame %s, %d messages, started %s, last active %s, idle %s\n",
+		s.ID, quote(s.Title), s.Parent, yesNo(s.IsSubagent), yesNo(s.HasFrame()), s.MessageCount,
+		ago(now, s.CreatedAt), ago(now, s.LastActivityAt), yesNo(s.Idle()))
+}
+
+type completeArgs struct {
+	SessionID string    `json:"sessionID,omitempty" jsonschema:"default the current one"`
+	Status    endStatus `json:"status,omitempty" jsonschema:"default completed"`
+	Summary   string    `json:"summary,omitempty"`
+}
+
+func (d subagentDoor) complete(ctx context.Context, by project.Caller, in completeArgs) (string, error) {
+	status := core.Completed
+	if in.Status != "" {
+		status = core.Status(in.Status)
+	}
+	done, err := d.p.CompleteSubagent(ctx, by, in.SessionID, status, in.Summary)
+	if err != nil {
+		return "", err
+	}
+	if done.Already {
+		return fmt.Sprintf("Subagent session %s was completed before; nothing changed.", done.Session.ID), nil
+	}
+	return fmt.Sprintf("%s is %s (subagent session %s).\n%sIts parent sees the summary among its completed children.",
+		done.Frame.ID, done.Frame.Status, done.Session.ID, field("Summary", core.OneLine(done.Frame.Summary, maxGoal))), nil
+}
+
+type listArgs struct {
+	Filter subagentFilter `json:"filter,omitempty" jsonschema:"default all"`
+}
+
+// filters say which sessions each value of the filter takes.
+var filters = map[subagentFilter]func(core.Session) bool{
+	"":              func(core.Session) bool { return true },
+	"all":           func(core.Session) bool { return true },
+	"active":        func(s core.Session) bool { return !s.IsCompleted },
+	"completed":     func(s core.Session) bool { return s.IsCompleted },
+	"with-frame":    core.Session.HasFrame,
+	"without-frame": func(s core.Session) bool { return !s.HasFrame() },
+}
+
+// titleWidth is where a listed title is cut (spec: tools, flame_subagent_list).
+const titleWidth = 30
+
+func (d subagentDoor) list(ctx context.Context, by project.Caller, in listArgs) (string, error) {
+	all, err := d.p.SubagentSessions(ctx, by)
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	n, now := 0, d.p.Now()
+	for _, s := range all.Sessions {
+		if !filters[in.Filter](s) {
+			continue
+		}
+		n++
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %d | %s | %s |\n", s.ID, s.Parent, core.OneLine(s.Title, titleWidth),
+			yesNo(s.HasFrame()), s.MessageCount, sessionState(s), core.FormatDuration(int64(now-s.CreatedAt)))
+	}
+	if n == 0 {
+		return "No subagent sessions match.", nil
+	}
+	return fmt.Sprintf("%d subagent sessions\n| session | parent | title | frame | messages | state | age |\n|---|---|---|---|---|---|---|\n%s", n, b.String()), nil
+}
+
+func sessionState(s core.Session) string {
+	switch {
+	case s.IsCompleted:
+		return "done"
+	case s.Idle():
+		return "idle"
+	}
+	return "active"
+}

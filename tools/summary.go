@@ -1,0 +1,97 @@
+package tools
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"flame/core"
+	"flame/project"
+)
+
+func summaryTools(p *project.Project) []Tool {
+	d := summaryDoor{p}
+	return []Tool{
+		define("flame_summarize", "Make a summary of the current frame before its history is lost: call it, write what the reply asks for, and pass that as summary.", writes, d.summarize),
+		define("flame_compaction_info", "Show which frames wait for a compaction, and for what.", reads, d.info),
+		define("flame_get_summary", "Read the summary of the current frame or of another one.", reads, d.get),
+	}
+}
+
+type summaryDoor struct{ p *project.Project }
+
+type summarizeArgs struct {
+	Note    string `json:"note,omitempty" jsonschema:"what the summary should heed"`
+	Summary string `json:"summary,omitempty" jsonschema:"the summary, in a second call"`
+	FrameID string `json:"frameID,omitempty"`
+}
+
+func (d summaryDoor) summarize(ctx context.Context, by project.Caller, in summarizeArgs) (string, error) {
+	done, err := d.p.Summarize(ctx, by, in.FrameID, in.Note, in.Summary)
+	if err != nil {
+		return "", err
+	}
+	f := done.Frame
+	if done.Stored {
+		return fmt.Sprintf("%s (%s) has its summary, %d tokens.", f.ID, f.Status, core.EstimateTokens(f.Summary)), nil
+	}
+	var b strings.Builder
+	b.WriteString(named(f) + "\n" + field("Note", in.Note))
+	ancestors := "no parent"
+	if done.Input.Parent != nil {
+		ancestors = "parent " + done.Input.Parent.ID
+	}
+	fmt.Fprintf(&b, "%s, %d finished siblings, %d decisions\n", ancestors, len(done.Input.Siblings), len(f.Decisions))
+	b.WriteString(bullets("Artifacts:", f.Artifacts))
+	b.WriteString("Write the summary that is asked for below and call flame_summarize again with it as summary. " +
+		"If the conversation is compacted first, that compaction is asked for the same.\n\n" + done.Prompt)
+	return b.String(), nil
+}
+
+func (d summaryDoor) info(ctx context.Context, by project.Caller, _ noArgs) (string, error) {
+	info, err := d.p.CompactionInfo(ctx, by)
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	if info.OK {
+		fmt.Fprintf(&b, "%s\nCompaction asked for: %s\n", named(info.Frame), yesNo(info.Type != ""))
+		b.WriteString(field("Type", string(info.Type)) + field("Note", info.Note))
+	} else {
+		b.WriteString("No current frame.\n")
+	}
+	if pending := info.Pending; pending != nil {
+		fmt.Fprintf(&b, "Waits for a summary since %s, until %s, then %s; your text: %s\n",
+			when(pending.RequestedAt), when(pending.Due), pending.Status, yesNo(pending.Summary != ""))
+	}
+	fmt.Fprintf(&b, "In the project: %d compactions asked for, %d frames wait for a summary\n", len(info.Marks), info.Waiting)
+	for _, id := range slices.Sorted(maps.Keys(info.Marks)) {
+		fmt.Fprintf(&b, "- %s: %s\n", id, info.Marks[id])
+	}
+	return b.String(), nil
+}
+
+type summaryArgs struct {
+	SessionID string `json:"sessionID,omitempty" jsonschema:"frame, default the current one"`
+	FrameID   string `json:"frameID,omitempty" jsonschema:"same as sessionID"`
+}
+
+func (d summaryDoor) get(ctx context.Context, by project.Caller, in summaryArgs) (string, error) {
+	ref, err := oneRef(in.SessionID, in.FrameID)
+	if err != nil {
+		return "", err
+	}
+	details, err := d.p.Details(ctx, by, ref)
+	if err != nil {
+		return "", err
+	}
+	f := details.Frame
+	summary := f.Summary
+	if summary == "" {
+		summary = "none yet; flame_summarize or flame_pop give it one"
+	}
+	return named(f) + "\n" + field("Created", when(f.CreatedAt)) + field("Updated", when(f.UpdatedAt)) +
+		bullets("Artifacts:", f.Artifacts) + bullets("Decisions:", f.Decisions) + "Summary: " + summary, nil
+}

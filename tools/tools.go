@@ -1,0 +1,212 @@
+// Package tools is the MCP door: every flame tool, the resources, prompts and
+// guidance, and the transports that carry them. It holds no rules; a tool turns
+// its arguments into one operation of project and the outcome into a short text
+// for a model, with the ids it needs next.
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"flame/core"
+	"flame/project"
+)
+
+// A Tool is one tool, whatever door it is called through.
+type Tool struct {
+	Name        string
+	Group       string // for FLAME_TOOLS
+	Description string // when to use it
+	Core        bool   // part of the profile "core": always in a client's view
+	Hints       Hints
+	Schema      func() json.RawMessage // of its arguments; made on demand
+
+	run func(ctx context.Context, by project.Caller, raw json.RawMessage) (Result, error)
+}
+
+// Hints tell a client what a call may do. OpenWorld is false for every tool:
+// none reaches beyond the project.
+type Hints struct {
+	ReadOnly    bool // changes nothing
+	Destructive bool // can undo or remove what was there
+	Idempotent  bool // the same call again changes nothing more
+}
+
+// The kinds of tools by their hints.
+var (
+	reads    = Hints{ReadOnly: true, Idempotent: true}
+	writes   = Hints{}
+	sets     = Hints{Idempotent: true}
+	discards = Hints{Destructive: true, Idempotent: true}
+)
+
+// A Result is a tool's answer.
+type Result struct {
+	Text       string
+	Structured any // sent as structuredContent; nil but for flame_get_state
+}
+
+// Groups lists the groups of tools in the order in which they are documented.
+func Groups() []string {
+	return []string{"frames", "plan", "context", "summary", "subagents", "autonomy", "state"}
+}
+
+// All gives every tool of a project.
+func All(p *project.Project) []Tool {
+	return join(
+		group("frames", frameTools(p)),
+		group("plan", planTools(p)),
+		group("context", contextTools(p)),
+		group("summary", summaryTools(p)),
+		group("subagents", subagentTools(p)),
+		group("autonomy", autonomyTools(p)),
+		group("state", stateTools(p)),
+	)
+}
+
+func join(groups ...[]Tool) (all []Tool) {
+	for _, g := range groups {
+		all = append(all, g...)
+	}
+	return all
+}
+
+func group(name string, tools []Tool) []Tool {
+	for i := range tools {
+		tools[i].Group = name
+	}
+	return tools
+}
+
+// Find gives the tool of this name, or an error that names those there are.
+func Find(all []Tool, name string) (Tool, error) {
+	var names []string
+	for _, t := range all {
+		if t.Name == name || t.Name == "flame_"+name {
+			return t, nil
+		}
+		names = append(names, t.Name)
+	}
+	return Tool{}, core.NotFoundf("there is no tool %q", name).WithHint("use one of %s", strings.Join(names, ", "))
+}
+
+// Select gives the tools of a profile: "all", "core", or groups separated by
+// commas. An unknown name is an error.
+func Select(all []Tool, profile string) ([]Tool, error) {
+	wanted := map[string]bool{}
+	for word := range strings.SplitSeq(profile, ",") {
+		word = strings.ToLower(strings.TrimSpace(word))
+		known := word == "" || word == "all" || word == "core"
+		for _, g := range Groups() {
+			known = known || g == word
+		}
+		if !known {
+			return nil, core.Invalidf("FLAME_TOOLS names the unknown group %q", word).
+				WithHint("use all, core, or some of %s", strings.Join(Groups(), ", "))
+		}
+		wanted[word] = true
+	}
+	var chosen []Tool
+	for _, t := range all {
+		if wanted["all"] || wanted[""] || wanted[t.Group] || wanted["core"] && t.Core {
+			chosen = append(chosen, t)
+		}
+	}
+	return chosen, nil
+}
+
+// Call runs the tool on raw, a JSON object of arguments. The reserved arguments
+// session_id and agent_id, which hosts' hooks add, name the caller.
+func (t Tool) Call(ctx context.Context, by project.Caller, raw json.RawMessage) (Result, error) {
+	by, raw, err := stamped(by, raw)
+	if err != nil {
+		return Result{}, err
+	}
+	return t.run(ctx, by, raw)
+}
+
+// stamped takes the reserved arguments out of raw. A subagent is a session of
+// its own, with the session it runs in as parent.
+func stamped(by project.Caller, raw json.RawMessage) (project.Caller, json.RawMessage, error) {
+	var args map[string]json.RawMessage
+	if len(raw) == 0 || string(raw) == "null" {
+		return by, json.RawMessage("{}"), nil
+	}
+	if err := json.Unmarshal(raw, &args); err != nil {
+		return by, nil, core.Invalidf("the arguments are not a JSON object").WithHint("send an object, for example {}")
+	}
+	session, agent, err := stampOf(args)
+	if err != nil || session == "" && agent == "" {
+		return by, raw, err
+	}
+	delete(args, "session_id")
+	delete(args, "agent_id")
+	by.Stamped = true
+	switch {
+	case agent == "":
+		by.Session, by.Parent = session, ""
+	default:
+		by.Session, by.Parent = agent, session
+	}
+	raw, err = json.Marshal(args)
+	return by, raw, err
+}
+
+func stampOf(args map[string]json.RawMessage) (session, agent string, err error) {
+	for name, to := range map[string]*string{"session_id": &session, "agent_id": &agent} {
+		if raw, ok := args[name]; ok {
+			if err := json.Unmarshal(raw, to); err != nil {
+				return "", "", core.Invalidf("%s is not text", name).WithHint("leave it out: flame's hook sets it")
+			}
+		}
+	}
+	return session, agent, nil
+}
+
+// define makes a tool of a function on typed arguments. What no tool should do
+// itself happens here: the schema comes from In, decoding is strict.
+func define[In any](name, description string, hints Hints, run func(ctx context.Context, by project.Caller, in In) (string, error)) Tool {
+	return defineResult(name, description, hints, func(ctx context.Context, by project.Caller, in In) (Result, error) {
+		text, err := run(ctx, by, in)
+		return Result{Text: text}, err
+	})
+}
+
+func defineResult[In any](name, description string, hints Hints, run func(ctx context.Context, by project.Caller, in In) (Result, error)) Tool {
+	return Tool{
+		Name: name, Description: description, Hints: hints,
+		Schema: func() json.RawMessage { return schemaOf[In](name) },
+		run: func(ctx context.Context, by project.Caller, raw json.RawMessage) (Result, error) {
+			var in In
+			if err := decode(raw, &in); err != nil {
+				return Result{}, err
+			}
+			return run(ctx, by, in)
+		},
+	}
+}
+
+// always marks tools as part of the profile "core".
+func always(tools ...Tool) []Tool {
+	for i := range tools {
+		tools[i].Core = true
+	}
+	return tools
+}
+
+// Advice puts an error into words for a model: what was wrong and what to do
+// next. Errors that it could do nothing about read "internal error"; ok is
+// false for those, and they belong into the log.
+func Advice(err error) (text string, ok bool) {
+	var problem *core.Problem
+	if !errors.As(err, &problem) {
+		return "Error: internal error in flame. Its log (.flame/flame.log) says more; `flame doctor` checks the installation.", false
+	}
+	if problem.Hint == "" {
+		return "Error: " + problem.Message, true
+	}
+	return fmt.Sprintf("Error: %s (%s)", problem.Message, problem.Hint), true
+}

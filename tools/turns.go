@@ -1,0 +1,83 @@
+package tools
+
+import (
+	"context"
+	"sync"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+)
+
+// turns is the order in which the state-changing calls of one connection take
+// effect: that of their arrival. Handlers run concurrently, and whatever lies
+// between a call's arrival and its handler may overtake, so each call takes a
+// turn when it arrives and waits for it where its handler begins.
+type turns struct {
+	mu   sync.Mutex
+	last <-chan struct{} // closed when the newest turn and all before it are over
+}
+
+// A turn is one call's place in the order. Whoever takes one ends it on every
+// path, or the calls behind it wait for ever.
+type turn struct {
+	before <-chan struct{}
+	over   chan struct{}
+	end    func()
+}
+
+// take gives the next turn.
+func (t *turns) take() *turn {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.last == nil {
+		none := make(chan struct{})
+		close(none)
+		t.last = none
+	}
+	next := &turn{before: t.last, over: make(chan struct{})}
+	next.end = sync.OnceFunc(next.finish)
+	t.last = next.over
+	return next
+}
+
+// wait returns when every earlier turn is over, or with ctx's error.
+func (t *turn) wait(ctx context.Context) error {
+	select {
+	case <-t.before:
+	case <-ctx.Done():
+	}
+	return ctx.Err()
+}
+
+// finish lets the next turn begin, though not before the earlier ones are over
+// too: a call that gave up waiting must not let those behind it overtake.
+func (t *turn) finish() {
+	select {
+	case <-t.before:
+		close(t.over)
+	default:
+		go func() {
+			<-t.before
+			close(t.over)
+		}()
+	}
+}
+
+type turnKey struct{}
+
+// inTurn is the middleware that makes a tool's handler wait for its call's
+// turn, where the transport gave it one. A call that is cancelled while it
+// waits changes nothing.
+func inTurn(next server.ToolHandlerFunc) server.ToolHandlerFunc {
+	return func(ctx context.Context, request mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		t, ok := ctx.Value(turnKey{}).(*turn)
+		if !ok {
+			return next(ctx, request)
+		}
+		defer t.end()
+		if err := t.wait(ctx); err != nil {
+			return nil, err
+		}
+		return next(ctx, request)
+	}
+}

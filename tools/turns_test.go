@@ -1,0 +1,98 @@
+package tools
+
+import (
+	"context"
+	"testing"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestTurns(t *testing.T) {
+	t.Parallel()
+	givenUp, giveUp := context.WithCancel(t.Context())
+	giveUp()
+
+	t.Run("the first waits for nobody", func(t *testing.T) {
+		t.Parallel()
+		var order turns
+		require.NoError(t, order.take().wait(t.Context()))
+	})
+	t.Run("each waits for all before it, in whatever order they end", func(t *testing.T) {
+		t.Parallel()
+		var order turns
+		first, second, third := order.take(), order.take(), order.take()
+		second.end()
+		assert.ErrorIs(t, third.wait(givenUp), context.Canceled)
+		assertBehind(t, third)
+		first.end()
+		require.NoError(t, third.wait(t.Context()))
+	})
+	t.Run("one that gave up lets nobody overtake", func(t *testing.T) {
+		t.Parallel()
+		var order turns
+		first, second, third := order.take(), order.take(), order.take()
+		require.ErrorIs(t, second.wait(givenUp), context.Canceled)
+		second.end()
+		assertBehind(t, third)
+		first.end()
+		require.NoError(t, third.wait(t.Context()))
+	})
+	t.Run("ending twice is ending once", func(t *testing.T) {
+		t.Parallel()
+		var order turns
+		first, second, third := order.take(), order.take(), order.take()
+		first.end()
+		first.end()
+		require.NoError(t, second.wait(t.Context()))
+		assertBehind(t, third)
+	})
+	t.Run("one whose time has come, but whose call is cancelled, does not begin", func(t *testing.T) {
+		t.Parallel()
+		var order turns
+		assert.ErrorIs(t, order.take().wait(givenUp), context.Canceled)
+	})
+}
+
+// assertBehind checks that the turns before t are not over.
+func assertBehind(t *testing.T, behind *turn) {
+	t.Helper()
+	select {
+	case <-behind.before:
+		assert.Fail(t, "a turn began too early")
+	default:
+	}
+}
+
+func TestInTurnEndsTheTurn(t *testing.T) {
+	t.Parallel()
+	begin := func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return mcp.NewToolResultText("done"), nil
+	}
+	explode := func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) { panic("boom") }
+
+	t.Run("when the handler returns", func(t *testing.T) {
+		t.Parallel()
+		var order turns
+		first, second := order.take(), order.take()
+		_, err := inTurn(begin)(context.WithValue(t.Context(), turnKey{}, first), mcp.CallToolRequest{})
+		require.NoError(t, err)
+		require.NoError(t, second.wait(t.Context()))
+	})
+	t.Run("when the handler panics", func(t *testing.T) {
+		t.Parallel()
+		var order turns
+		first, second := order.take(), order.take()
+		assert.Panics(t, func() {
+			_, _ = inTurn(explode)(context.WithValue(t.Context(), turnKey{}, first), mcp.CallToolRequest{})
+		})
+		require.NoError(t, second.wait(t.Context()))
+	})
+	t.Run("without a turn there is nothing to wait for", func(t *testing.T) {
+		t.Parallel()
+		result, err := inTurn(begin)(t.Context(), mcp.CallToolRequest{})
+		require.NoError(t, err)
+		assert.NotNil(t, result)
+	})
+}
