@@ -64,8 +64,9 @@ type Status struct {
 	ByHand    []Registration // by anyone else
 }
 
-// Double reports whether the host would start flame once for the setup and
-// once more for what was registered by hand.
+// Double reports whether flame is registered by setup and by hand as well.
+// Claude Code starts both, unless their commands are the same; OpenCode's
+// plugin gives way to the other entry.
 func (s Status) Double() bool { return len(s.Installed) > 0 && len(s.ByHand) > 0 }
 
 // An Installation is what setup left in a host.

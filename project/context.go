@@ -40,9 +40,13 @@ func (p *Project) Context(ctx context.Context, by Caller, ref string, maxChars i
 		if err != nil {
 			return err
 		}
-		key := contextKey{fc.Frame.ID, revision, p.Budget, maxChars, core.FormatSuggestions(suggestions)}
+		config, err := s.subagentConfig()
+		if err != nil {
+			return err
+		}
+		key := contextKey{fc.Frame.ID, revision, p.Budget, maxChars, core.FormatSuggestions(suggestions), config.PropagateSummaries}
 		if fc.Context, fc.CacheHit = p.cache.get(key, s.now); !fc.CacheHit {
-			around, err := s.surroundings(fc.Frame, newest)
+			around, err := s.surroundings(fc.Frame, newest, config.PropagateSummaries)
 			if err != nil {
 				return err
 			}
@@ -58,12 +62,12 @@ func (p *Project) Context(ctx context.Context, by Caller, ref string, maxChars i
 }
 
 // surroundings gathers what frame's context may be made of.
-func (s *step) surroundings(frame core.Frame, newest core.Millis) (around core.Surroundings, err error) {
+func (s *step) surroundings(frame core.Frame, newest core.Millis, propagate bool) (around core.Surroundings, err error) {
 	around = core.Surroundings{Current: frame, Now: newest}
 	if around.Ancestors, err = s.Ancestors(frame.ID, maxAncestors); err != nil {
 		return around, err
 	}
-	if around.Children, err = s.finishedChildren(frame.ID); err != nil {
+	if around.Children, err = s.finishedChildren(frame.ID, propagate); err != nil {
 		return around, err
 	}
 	if around.Siblings, err = s.beside(frame); err != nil {
@@ -85,13 +89,9 @@ func (s *step) surroundings(frame core.Frame, newest core.Millis) (around core.S
 
 // finishedChildren gives the finished children of a frame; those of subagents
 // only if their summaries are to propagate.
-func (s *step) finishedChildren(id string) ([]core.Frame, error) {
+func (s *step) finishedChildren(id string, propagate bool) ([]core.Frame, error) {
 	children, err := s.finished(FrameQuery{Parent: id})
-	if err != nil || len(children) == 0 {
-		return nil, err
-	}
-	config, err := s.subagentConfig()
-	if err != nil || config.PropagateSummaries {
+	if err != nil || propagate {
 		return children, err
 	}
 	kept := children[:0]
@@ -141,6 +141,7 @@ type contextKey struct {
 	budget      core.Budget
 	maxChars    int
 	suggestions string
+	propagate   bool // summaries of subagents show
 }
 
 type contextEntry struct {

@@ -3,6 +3,7 @@ package project
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 
 	"flame/core"
@@ -17,34 +18,43 @@ const (
 	settingOff       = "off"
 )
 
-// overlay gives base with the fields on top that the store has for name.
-func overlay[T any](tx Records, name string, base T) (T, error) {
-	var changed map[string]json.RawMessage
-	ok, err := tx.Record(recordSettings, name, &changed)
-	if err != nil || !ok {
-		return base, err
-	}
-	raw, err := json.Marshal(changed)
+// overlay gives base with the fields on top that the store has for name. It
+// shares nothing with base.
+func overlay[T any](tx Records, name string, base T) (result T, err error) {
+	fields, err := fieldsOf(base)
 	if err != nil {
-		return base, err
+		return result, err
 	}
-	err = json.Unmarshal(raw, &base)
-	return base, err
+	if _, err := tx.Record(recordSettings, name, &fields); err != nil {
+		return result, err
+	}
+	raw, err := json.Marshal(fields)
+	if err != nil {
+		return result, err
+	}
+	return result, json.Unmarshal(raw, &result)
+}
+
+// fieldsOf gives the JSON members of v.
+func fieldsOf(v any) (fields map[string]json.RawMessage, err error) {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	return fields, json.Unmarshal(raw, &fields)
 }
 
 // merge adds the fields of patch that are set to what the store has for name.
 func merge(tx Records, name string, patch any) error {
-	raw, err := json.Marshal(patch)
-	if err != nil {
-		return err
-	}
 	changed := map[string]json.RawMessage{}
 	if _, err := tx.Record(recordSettings, name, &changed); err != nil {
 		return err
 	}
-	if err := json.Unmarshal(raw, &changed); err != nil {
+	fields, err := fieldsOf(patch)
+	if err != nil {
 		return err
 	}
+	maps.Copy(changed, fields)
 	return tx.SaveRecord(recordSettings, name, changed)
 }
 

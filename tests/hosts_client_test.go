@@ -48,13 +48,14 @@ var programs = map[string]struct{ pkg, name string }{
 func newUser(t *testing.T, clients ...string) *user {
 	t.Helper()
 	top := t.TempDir()
-	u := &user{t: t, home: filepath.Join(top, "it's home"), project: filepath.Join(top, "my project"), bin: filepath.Join(top, "bin"), flame: flameBinary(t)}
+	u := &user{t: t, home: filepath.Join(top, "it's home"), project: filepath.Join(top, "my project"), bin: filepath.Join(top, "bin")}
 	for _, dir := range []string{u.home, u.project, u.bin} {
 		require.NoError(t, os.MkdirAll(dir, 0o755))
 	}
 	for _, client := range clients {
 		require.NoError(t, os.Symlink(clientBinary(t, client), filepath.Join(u.bin, programs[client].name)))
 	}
+	u.flame = flameBinary(t)
 	u.path = u.bin + ":/usr/local/bin:/usr/bin:/bin"
 	u.model = model.Start(t, nil)
 	u.write("opencode.json", openCodeConfig(t, u.model.URL, nil))

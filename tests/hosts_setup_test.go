@@ -90,7 +90,7 @@ func (u *user) pluginFile(scope string) string {
 	return filepath.Join(base, filepath.FromSlash(pluginFiles[scope]))
 }
 
-// snapshot gives size and time of change of every file that a setup may touch.
+// snapshot gives the time of change of every file that a setup may touch.
 func (u *user) snapshot() map[string]string {
 	u.t.Helper()
 	files := map[string]string{}
@@ -154,20 +154,24 @@ func TestSetupOfAMissingHostTellsWhatToDoByHand(t *testing.T) {
 
 func TestSetupTellsOfADoubleRegistration(t *testing.T) {
 	t.Parallel()
-	undo := map[string]string{claudeCode: "claude mcp remove flame", openCode: "opencode.json"}
-	for _, client := range []string{claudeCode, openCode} {
+	tests := map[string]struct {
+		undo    string
+		started int
+	}{
+		claudeCode: {undo: "claude mcp remove flame", started: 2},
+		openCode:   {undo: "opencode.json", started: 1}, // our plugin gives way to the user's own entry
+	}
+	for client, tt := range tests {
 		t.Run(client, func(t *testing.T) {
 			t.Parallel()
 			u := newUser(t, client)
 			u.byHand(client)
 			stdout, stderr, err := u.run(u.flame, "setup", client)
 			require.NoError(t, err, stdout+stderr)
-			assert.Contains(t, stdout+stderr, undo[client])
+			assert.Contains(t, stdout+stderr, tt.undo)
 			stdout, stderr, _ = u.run(u.flame, "doctor")
-			assert.Contains(t, stdout+stderr, undo[client])
-			if client == openCode {
-				assert.Len(t, u.offered(client), 1, "our plugin leaves the user's own entry in charge")
-			}
+			assert.Contains(t, stdout+stderr, tt.undo)
+			assert.Len(t, u.offered(client), tt.started)
 		})
 	}
 }

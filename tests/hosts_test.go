@@ -22,13 +22,13 @@ var planned = regexp.MustCompile(`plan-[a-z0-9]{8}`)
 // begins plans and activates a frame, pushes and pops another inside it, plans
 // a third, and leaves.
 var begins = []model.Turn{
-	calls("flame_plan", map[string]any{"goal": parserGoal}),
+	calls("flame_plan_children", map[string]any{"children": []string{parserGoal}}),
 	{From: func(r model.Request) model.Turn {
 		return calls("flame_activate", map[string]any{"sessionID": planned.FindString(r.LastResult())})
 	}},
 	calls("flame_push", map[string]any{"goal": tokensGoal}),
 	calls("flame_pop", map[string]any{"status": "completed", "summary": "Tokens come as a stream"}),
-	calls("flame_plan", map[string]any{"goal": printerGoal}),
+	calls("flame_plan_children", map[string]any{"children": []string{printerGoal}}),
 	calls("flame_tree", nil),
 	{Text: "That is all for today."},
 }

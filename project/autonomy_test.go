@@ -1,0 +1,146 @@
+package project_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/core"
+	"flame/project"
+)
+
+// strong is a question whose answer is to push.
+var strong = project.PushQuestion{PotentialGoal: "Set up database migrations", Errors: new(4), Tokens: new(60_000)}
+
+func (f *fixture) autonomy(by project.Caller) project.AutonomyState {
+	f.t.Helper()
+	state, err := f.AutonomyState(f.ctx, by)
+	require.NoError(f.t, err)
+	return state
+}
+
+func TestAStrongSignalIsSuggestedToItsSessionOnly(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.push(host("s"), "Implement user authentication")
+	f.push(host("other"), "Other work")
+	advice, err := f.ShouldPush(f.ctx, host("s"), strong)
+	require.NoError(t, err)
+	assert.True(t, advice.Recommended)
+	assert.True(t, advice.Queued)
+	assert.Less(t, advice.Mean, advice.NoisyOr)
+
+	assert.Contains(t, f.context(host("s"), "").Text, "Set up database migrations")
+	assert.NotContains(t, f.context(host("other"), "").Text, "Set up database migrations")
+}
+
+func TestARepeatedSuggestionIsRefreshed(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.push(host("s"), "Implement user authentication")
+	for range 3 {
+		_, err := f.ShouldPush(f.ctx, host("s"), strong)
+		require.NoError(t, err)
+		f.clock += 200_000
+	}
+	state := f.autonomy(host("s"))
+	require.Len(t, state.Pending, 1, "refreshing keeps it alive beyond 5 minutes")
+	assert.Equal(t, 1, state.Stats.TotalSuggestions)
+	f.clock += 200_000
+	assert.Empty(t, f.autonomy(host("s")).Pending)
+	require.NoError(t, f.Sweep(f.ctx))
+	assert.Equal(t, 1, f.autonomy(host("s")).Stats.Ignored)
+}
+
+func TestAPushActsOnTheSuggestionOfItsSession(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.push(host("s"), "Implement user authentication")
+	_, err := f.ShouldPush(f.ctx, host("s"), strong)
+	require.NoError(t, err)
+	f.push(host("other"), "not asked for")
+	assert.Len(t, f.autonomy(host("s")).Pending, 1)
+
+	frame := f.push(host("s"), "Set up database migrations")
+	state := f.autonomy(host("s"))
+	assert.Empty(t, state.Pending)
+	assert.Equal(t, 1, state.Stats.ActedUpon)
+	require.Len(t, state.History, 1)
+	assert.NotZero(t, state.History[0].ActedAt)
+	assert.Contains(t, f.kinds(frame.ID), core.SuggestionActed)
+	f.clock += 1_000_000
+	require.NoError(t, f.Sweep(f.ctx))
+	assert.Zero(t, f.autonomy(host("s")).Stats.Ignored, "what was acted upon is not ignored")
+}
+
+func TestManualSuggestsNothing(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.push(host("s"), "Implement user authentication")
+	manual := core.AutonomyManual
+	_, err := f.ConfigureAutonomy(f.ctx, host("s"), project.AutonomyPatch{Level: &manual}, "", "")
+	require.NoError(t, err)
+	advice, err := f.ShouldPush(f.ctx, host("s"), strong)
+	require.NoError(t, err)
+	assert.True(t, advice.Recommended, "it answers all the same")
+	assert.False(t, advice.Queued)
+	assert.Empty(t, f.autonomy(host("s")).Pending)
+}
+
+func TestWhatIsNotPassedComesFromWhatWasRecorded(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.push(host("s"), "Implement user authentication")
+	require.NoError(t, f.NoteActivity(f.ctx, host("s"), project.Activity{Messages: 11, Errors: 2, Files: []string{"a", "b"}, Tokens: 40_000}))
+	require.NoError(t, f.NoteActivity(f.ctx, host("s"), project.Activity{Messages: 10, Errors: 1, Files: []string{"b", "c"}, Tokens: 60_000, NoProgressTurns: 4}))
+	advice, err := f.ShouldPush(f.ctx, host("s"), project.PushQuestion{})
+	require.NoError(t, err)
+	assert.Equal(t, []core.HeuristicScore{
+		{Name: "failure_boundary", Score: 45}, {Name: "context_switch", Score: 10}, {Name: "complexity", Score: 55}, {Name: "duration", Score: 70},
+	}, advice.Scores)
+	advice, err = f.ShouldPush(f.ctx, host("s"), project.PushQuestion{Errors: new(0), Tokens: new(0)})
+	require.NoError(t, err)
+	assert.Zero(t, advice.Scores[0].Score, "a passed zero counts")
+
+	pop, err := f.ShouldPop(f.ctx, host("s"), project.PopQuestion{})
+	require.NoError(t, err)
+	assert.Equal(t, 40, pop.Scores[1].Score, "4 turns without progress")
+}
+
+func TestAPopIsNotSuggestedForARoot(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	_, err := f.SetGoal(f.ctx, host("s"), "", "Implement user authentication")
+	require.NoError(t, err)
+	advice, err := f.ShouldPop(f.ctx, host("s"), project.PopQuestion{Tokens: new(95_000)})
+	require.NoError(t, err)
+	assert.True(t, advice.Recommended)
+	assert.False(t, advice.Queued)
+	f.push(host("s"), "below")
+	advice, err = f.ShouldPop(f.ctx, host("s"), project.PopQuestion{Tokens: new(95_000)})
+	require.NoError(t, err)
+	assert.True(t, advice.Queued)
+	f.pop(host("s"), "done")
+	assert.Empty(t, f.autonomy(host("s")).Pending)
+}
+
+func TestAutonomySettingsAreCheckedKeptAndReset(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	odd := core.AutonomyLevel("odd")
+	_, err := f.ConfigureAutonomy(f.ctx, host("s"), project.AutonomyPatch{PushThreshold: new(10), Level: &odd}, "", "")
+	require.ErrorIs(t, err, core.ErrInvalid)
+	_, err = f.ConfigureAutonomy(f.ctx, host("s"), project.AutonomyPatch{PushThreshold: new(10)}, "", "bogus")
+	require.ErrorIs(t, err, core.ErrInvalid)
+	assert.Equal(t, core.DefaultAutonomyConfig(), f.autonomy(host("s")).Config, "all or nothing")
+
+	state, err := f.ConfigureAutonomy(f.ctx, host("s"), project.AutonomyPatch{PushThreshold: new(170)}, "", "duration")
+	require.NoError(t, err)
+	assert.Equal(t, 100, state.Config.PushThreshold)
+	assert.False(t, state.Config.Enabled("duration"))
+	state, err = f.ResetAutonomy(f.ctx, host("s"), true)
+	require.NoError(t, err)
+	assert.Equal(t, core.DefaultAutonomyConfig(), state.Config)
+	assert.Empty(t, state.Changed)
+}

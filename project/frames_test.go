@@ -1,0 +1,216 @@
+package project_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/core"
+	"flame/project"
+)
+
+func TestPopRefusesWhatItMustNotEnd(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		args project.PopArgs
+		says string
+	}{
+		"a root without its id":           {project.PopArgs{Status: core.Completed}, "root"},
+		"a status that ends nothing":      {project.PopArgs{Status: core.Planned}, "cannot end a frame"},
+		"a planned frame":                 {project.PopArgs{Status: core.Completed, Frame: "plan-00000002"}, "is planned"},
+		"a frame that is not there":       {project.PopArgs{Status: core.Completed, Frame: "frame-none"}, "not found"},
+		"a confidence beyond one":         {project.PopArgs{Status: core.Completed, Confidence: new(1.5)}, "out of range"},
+		"a summary that is no text":       {project.PopArgs{Status: core.Completed, Summary: "a\x00b"}, "not UTF-8"},
+		"a summary beyond all reason":     {project.PopArgs{Status: core.Completed, Summary: strings.Repeat("x", 2<<20)}, "limit"},
+		"a frame with children at work":   {project.PopArgs{Status: core.Completed, Frame: "frame-00000001"}, "frame-00000003"},
+		"a frame that has ended that way": {project.PopArgs{Status: core.Completed, Frame: "frame-00000004"}, "is completed"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			f.plan(host("s"), "", "later")    // frame-1 the root, plan-2
+			f.push(host("s"), "child")        // frame-3
+			done := f.push(host("s"), "done") // frame-4
+			f.pop(host("s"), "")              // ends frame-4
+			_, err := f.Activate(f.ctx, host("s"), "frame-00000003", false)
+			require.NoError(t, err)
+			if tt.args.Frame == "" && tt.says == "root" {
+				f.pop(host("s"), "") // leaves the root as the current frame
+			}
+			before := f.get(done.ID)
+
+			_, err = f.Pop(f.ctx, host("s"), tt.args)
+			var problem *core.Problem
+			require.ErrorAs(t, err, &problem)
+			assert.Contains(t, problem.Message, tt.says)
+			assert.NotEmpty(t, problem.Hint)
+			assert.Equal(t, before, f.get(done.ID))
+		})
+	}
+}
+
+func TestPopByIDMovesTheCurrentFrameOnlyOutOfWhatEnded(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	a := f.push(host("s"), "a")
+	b := f.push(host("s"), "b")
+	c := f.push(host("s"), "c")
+
+	popped, err := f.Pop(f.ctx, host("s"), project.PopArgs{Frame: b.ID, Status: core.Failed, Force: true})
+	require.NoError(t, err)
+	assert.Equal(t, a.ID, popped.Current, "the current frame was below the one that ended")
+	assert.Equal(t, []string{c.ID}, ids(popped.Open))
+
+	f.push(host("s"), "d")
+	current := f.current(host("s"))
+	_, err = f.Pop(f.ctx, host("s"), project.PopArgs{Frame: c.ID, Status: core.Blocked})
+	require.NoError(t, err)
+	assert.Equal(t, current, f.current(host("s")), "what lies elsewhere ends without moving it")
+}
+
+func TestPopNamesWhatIsLeftOver(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.push(host("s"), "work")
+	later := f.plan(host("s"), "", "later")
+	assert.Equal(t, ids(later), ids(f.pop(host("s"), "").Planned))
+}
+
+func TestPopOfARootEndsTheTreeAndPushBeginsAnother(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	first := f.push(host("s"), "work")
+	f.pop(host("s"), "")
+	root := first.Parent
+	popped, err := f.Pop(f.ctx, host("s"), project.PopArgs{Frame: root, Status: core.Completed})
+	require.NoError(t, err)
+	assert.Nil(t, popped.Parent)
+	assert.Empty(t, popped.Current)
+	assert.Empty(t, f.current(host("s")))
+
+	_, _, err = f.AddDecision(f.ctx, host("s"), "", "too late")
+	require.ErrorIs(t, err, core.ErrNotFound, "only push begins another tree")
+
+	again := f.push(host("s"), "more")
+	assert.Empty(t, again.Parent)
+	assert.False(t, again.GoalIsDefault)
+}
+
+func TestAFrameThatAnotherSessionEndedIsLeftBehind(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	outer := f.push(host("a"), "outer")
+	inner := f.push(host("a"), "inner")
+	_, err := f.Pop(f.ctx, host("b"), project.PopArgs{Frame: inner.ID, Status: core.Completed})
+	require.NoError(t, err)
+	assert.Equal(t, outer.ID, f.current(host("a")))
+	assert.Equal(t, outer.ID, f.push(host("a"), "next").Parent)
+}
+
+func TestSessionsHaveTheirOwnCurrentFrame(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	a := f.push(host("a"), "of a")
+	b := f.push(host("b"), "of b")
+	assert.Equal(t, a.ID, f.current(host("a")))
+	assert.Equal(t, b.ID, f.current(host("b")))
+	assert.NotEqual(t, a.Parent, b.Parent)
+}
+
+func TestArtifactsAndDecisionsAreKeptOnce(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.Dir = "/home/me/project"
+	frame := f.push(host("s"), "work")
+	for _, artifact := range []string{"/home/me/project/src/a.go", "src/a.go", "/home/me/other/b.go", "https://example.org"} {
+		_, _, err := f.AddArtifact(f.ctx, host("s"), "", artifact)
+		require.NoError(t, err)
+	}
+	assert.Equal(t, []string{"src/a.go", "/home/me/other/b.go", "https://example.org"}, f.get(frame.ID).Artifacts)
+
+	_, added, err := f.AddDecision(f.ctx, host("s"), frame.ID, " use SQLite ")
+	require.NoError(t, err)
+	assert.True(t, added)
+	_, added, err = f.AddDecision(f.ctx, host("s"), frame.ID, "use SQLite")
+	require.NoError(t, err)
+	assert.False(t, added)
+	assert.Equal(t, []string{"use SQLite"}, f.get(frame.ID).Decisions)
+	assert.Equal(t, []string{core.FrameCreated, core.FrameUpdated, core.FrameUpdated, core.FrameUpdated, core.FrameUpdated}, f.kinds(frame.ID),
+		"what changes nothing leaves no event")
+}
+
+func TestSetGoalReplacesADefault(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	frame, err := f.SetGoal(f.ctx, host("s"), "", "A real goal")
+	require.NoError(t, err)
+	assert.Empty(t, frame.Parent, "the first write of a session makes its root")
+	assert.False(t, f.get(frame.ID).GoalIsDefault)
+	_, err = f.SetGoal(f.ctx, host("s"), "", " \n")
+	require.ErrorIs(t, err, core.ErrInvalid)
+}
+
+func TestAnUnstampedWriteInAStampedSessionIsRefused(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	frame := f.push(host("s"), "work")
+	unstamped := project.Caller{Session: "s", Host: "claude-code"}
+	_, err := f.Push(f.ctx, unstamped, "whose?", "")
+	var problem *core.Problem
+	require.ErrorAs(t, err, &problem)
+	assert.Contains(t, problem.Hint, "flame doctor")
+	assert.Equal(t, frame.ID, f.current(unstamped), "reading is free")
+	_, err = f.Push(f.ctx, project.Caller{Session: "s", Host: project.CommandLine}, "by a person", "")
+	require.NoError(t, err)
+}
+
+func TestAPersonAtAShellWorksWhereWorkIsGoingOn(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	first := f.push(shell, "begun by hand")
+	assert.Empty(t, first.Parent, "push in an empty project makes a root")
+	assert.Equal(t, first.ID, f.push(shell, "below").Parent)
+
+	agents := f.push(host("s"), "an agent's")
+	assert.Equal(t, agents.ID, f.current(shell), "the most recently active session's frame")
+	byHand := f.push(shell, "by hand again")
+	assert.Equal(t, agents.ID, byHand.Parent)
+	assert.Equal(t, agents.ID, f.current(host("s")), "the agent's own current frame stays")
+	f.pop(shell, "")
+	assert.Equal(t, agents.ID, f.current(shell))
+}
+
+func TestFramesAreFoundByIDPrefixOrSession(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	frame := f.push(host("ses_1"), "work") // frame-00000002 below frame-00000001
+	for ref, want := range map[string]string{
+		frame.ID:         frame.ID,
+		" " + frame.ID:   frame.ID,
+		"frame-00000002": frame.ID,
+		"00000002":       frame.ID,
+		"ses_1":          frame.Parent,
+	} {
+		assert.Equal(t, want, f.get(ref).ID, ref)
+	}
+	var problem *core.Problem
+	_, err := f.Details(f.ctx, shell, "frame-0000000")
+	require.ErrorAs(t, err, &problem)
+	assert.Contains(t, problem.Message, "ambiguous")
+	assert.Contains(t, problem.Hint, frame.ID)
+	assert.Contains(t, problem.Hint, frame.Parent)
+	_, err = f.Details(f.ctx, shell, "nonsense")
+	require.ErrorAs(t, err, &problem)
+	require.ErrorIs(t, err, core.ErrNotFound)
+	assert.Contains(t, problem.Hint, frame.ID, "the latest are offered")
+}
+
+func ids(frames []core.Frame) (list []string) {
+	for _, f := range frames {
+		list = append(list, f.ID)
+	}
+	return list
+}

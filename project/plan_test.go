@@ -1,0 +1,133 @@
+package project_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/core"
+	"flame/project"
+)
+
+func TestPlanLeavesTheCurrentFrameAlone(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	frame := f.push(host("s"), "work")
+	planned := f.plan(host("s"), "", "first", "second")
+	assert.Equal(t, frame.ID, f.current(host("s")))
+	assert.Equal(t, ids(planned), f.get(frame.ID).PlannedChildren)
+	assert.Empty(t, planned[0].Session)
+
+	activated := f.activate(host("s"), planned[0].ID)
+	assert.Equal(t, planned[0].ID, activated.ID, "an id never changes")
+	assert.Equal(t, core.InProgress, activated.Status)
+	assert.Equal(t, "s", activated.Session)
+	assert.Equal(t, activated.ID, f.current(host("s")))
+	assert.Equal(t, ids(planned), f.get(frame.ID).PlannedChildren, "it stays in the plan")
+	assert.Equal(t, []string{core.FramePlanned, core.FrameActivated}, f.kinds(activated.ID))
+}
+
+func TestPlanIsAllOrNothing(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	frame := f.push(host("s"), "work")
+	_, _, err := f.Plan(f.ctx, host("s"), "", []project.PlannedChild{{Goal: "good"}, {Goal: "  "}})
+	require.ErrorIs(t, err, core.ErrInvalid)
+	assert.Empty(t, f.get(frame.ID).PlannedChildren)
+	_, _, err = f.Plan(f.ctx, host("s"), "", nil)
+	require.ErrorIs(t, err, core.ErrInvalid)
+}
+
+func TestPlanRefusesParentsThatAreOver(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	done := f.push(host("s"), "done")
+	f.pop(host("s"), "")
+	_, _, err := f.Plan(f.ctx, host("s"), done.ID, []project.PlannedChild{{Goal: "more"}})
+	require.ErrorIs(t, err, core.ErrInvalid)
+	planned := f.plan(host("s"), "", "outer")
+	assert.Equal(t, planned[0].ID, f.plan(host("s"), planned[0].ID, "inner")[0].Parent, "plans nest")
+}
+
+func TestAPersonPlansRootsInAnEmptyProject(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	planned := f.plan(shell, "", "one", "two")
+	assert.Empty(t, planned[0].Parent)
+	assert.Equal(t, planned[1].ID, f.activate(shell, planned[1].ID).ID)
+}
+
+func TestActivateReopensWhatHasEnded(t *testing.T) {
+	t.Parallel()
+	for _, status := range []core.Status{core.Completed, core.Failed, core.Blocked} {
+		t.Run(string(status), func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			frame := f.push(host("s"), "work")
+			_, err := f.Pop(f.ctx, host("s"), project.PopArgs{Status: status, Summary: "so far"})
+			require.NoError(t, err)
+			reopened := f.activate(host("s"), frame.ID)
+			assert.Equal(t, core.InProgress, reopened.Status)
+			assert.Zero(t, reopened.EndedAt)
+			assert.Equal(t, "so far", reopened.Summary)
+			event := core.FrameReopened
+			if status == core.Blocked {
+				event = core.FrameActivated
+			}
+			assert.Contains(t, f.kinds(frame.ID), event)
+		})
+	}
+}
+
+func TestActivateTakesOverOnlyFromSessionsThatEnded(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	frame := f.push(host("a"), "work")
+	_, err := f.Activate(f.ctx, host("b"), frame.ID, false)
+	var problem *core.Problem
+	require.ErrorAs(t, err, &problem)
+	assert.Contains(t, problem.Message, "session a")
+
+	require.NoError(t, f.EndSession(f.ctx, host("a")))
+	done, err := f.Activate(f.ctx, host("b"), frame.ID, false)
+	require.NoError(t, err)
+	assert.Equal(t, "a", done.Taken)
+	assert.Equal(t, "b", f.get(frame.ID).Session)
+
+	again, err := f.Activate(f.ctx, host("c"), frame.ID, true)
+	require.NoError(t, err, "force takes it from a live one")
+	assert.Equal(t, "b", again.Taken)
+}
+
+func TestActivateRefusesInvalidatedFrames(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	planned := f.plan(host("s"), "", "gone")
+	_, err := f.Invalidate(f.ctx, host("s"), planned[0].ID, "changed")
+	require.NoError(t, err)
+	_, err = f.Activate(f.ctx, host("s"), planned[0].ID, true)
+	require.ErrorIs(t, err, core.ErrInvalid)
+}
+
+func TestInvalidateCascadesAndMovesTheCurrentFrameUp(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	outer := f.push(host("s"), "outer")
+	inner := f.push(host("s"), "inner")
+	planned := f.plan(host("s"), "", "later")
+
+	done, err := f.Invalidate(f.ctx, host("s"), outer.ID, "the API changed")
+	require.NoError(t, err)
+	assert.Equal(t, ids(planned), ids(done.Planned))
+	assert.Equal(t, []string{inner.ID}, ids(done.InProgress))
+	assert.Equal(t, inner.ID, done.Current, "a warned descendant stays")
+	assert.Contains(t, f.get(planned[0].ID).InvalidationReason, "the API changed")
+
+	done, err = f.Invalidate(f.ctx, host("s"), "", "this too")
+	require.NoError(t, err)
+	assert.Equal(t, inner.ID, done.Target.ID)
+	assert.Equal(t, outer.Parent, done.Current, "the nearest one in progress")
+	_, err = f.Invalidate(f.ctx, host("s"), inner.ID, " ")
+	require.ErrorIs(t, err, core.ErrInvalid)
+}

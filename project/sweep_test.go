@@ -1,0 +1,92 @@
+package project_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/core"
+	"flame/project"
+)
+
+func TestSweepWritesNothingWithoutCause(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.push(host("s"), "work")
+	before, err := f.Revision(f.ctx)
+	require.NoError(t, err)
+	require.NoError(t, f.Sweep(f.ctx))
+	after, err := f.Revision(f.ctx)
+	require.NoError(t, err)
+	assert.Equal(t, before, after)
+}
+
+func TestSweepDropsOldEventsOnceADay(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	frame := f.push(host("s"), "work")
+	f.clock += 91 * 24 * 60 * 60 * 1000
+	require.NoError(t, f.Sweep(f.ctx))
+	assert.Empty(t, f.kinds(frame.ID))
+	assert.Equal(t, "work", f.get(frame.ID).Goal, "frames stay")
+
+	later := f.push(host("s"), "later")
+	f.clock += 2 * 24 * 60 * 60 * 1000
+	require.NoError(t, f.Sweep(f.ctx))
+	assert.NotEmpty(t, f.kinds(later.ID))
+}
+
+func TestADeadlineThatFailsDoesNotStopTheRest(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.push(host("s"), "work")
+	frame := f.startChild("c", "a subagent").Root
+	require.NoError(t, f.Store.Update(f.ctx, func(tx project.Tx) error {
+		return tx.SetDeadline(project.Deadline{Kind: "unheard of", Subject: "x", Due: 1, Set: 1})
+	}))
+	require.NoError(t, f.NoteIdle(f.ctx, child("c")))
+	f.clock += 10_000
+	require.NoError(t, f.Sweep(f.ctx))
+	assert.Equal(t, core.Completed, f.get(frame).Status)
+	require.NoError(t, f.Store.View(f.ctx, func(tx project.Tx) error {
+		due, err := tx.DueDeadlines(f.clock, 10)
+		assert.Empty(t, due, "it is not tried for ever")
+		return err
+	}))
+}
+
+func TestAfterASleepIdleDeadlinesAreLaterByThatMuch(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.push(host("s"), "work")
+	frame := f.startChild("c", "a subagent").Root
+	require.NoError(t, f.NoteIdle(f.ctx, child("c")))
+
+	var clock, awake atomic.Int64 // ms: what the wall shows, and how long the machine was awake
+	clock.Store(int64(f.clock))
+	f.Now = func() core.Millis { return core.Millis(clock.Load()) }
+	ctx, stop := context.WithCancel(f.ctx)
+	tick := make(chan time.Time)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f.KeepSwept(ctx, tick, func() time.Duration { return time.Duration(awake.Load()) * time.Millisecond })
+	}()
+	pass := func(slept, up int64) {
+		clock.Add(slept + up)
+		awake.Add(up)
+		tick <- time.Time{}
+		tick <- time.Time{} // the first has been handled when the second is taken
+	}
+	pass(0, 0)
+	pass(3_600_000, 1_000)
+	assert.Equal(t, core.InProgress, f.get(frame).Status, "the machine slept for an hour")
+	pass(0, 6_000)
+	assert.Equal(t, core.Completed, f.get(frame).Status, "postponed once")
+	stop()
+	<-done
+}

@@ -1,0 +1,165 @@
+package project_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/core"
+	"flame/project"
+)
+
+func TestExportAndImportLoseNothing(t *testing.T) {
+	t.Parallel()
+	from := newFixture(t)
+	from.push(host("s"), "work <&> \"quotes\" – ünï")
+	_, _, err := from.AddDecision(from.ctx, host("s"), "", "a decision")
+	require.NoError(t, err)
+	from.plan(host("s"), "", "one", "two")
+	from.push(host("s"), "inner")
+	_, err = from.Pop(from.ctx, host("s"), project.PopArgs{Status: core.Failed, Summary: "why", Results: "all of it", Confidence: new(0.25)})
+	require.NoError(t, err)
+	gone := from.plan(host("s"), "", "gone")
+	_, err = from.Invalidate(from.ctx, host("s"), gone[0].ID, "changed")
+	require.NoError(t, err)
+
+	first := t.TempDir()
+	n, err := from.Export(from.ctx, host("s"), first)
+	require.NoError(t, err)
+	assert.Equal(t, 6, n)
+
+	to := newFixture(t)
+	done, err := to.Import(to.ctx, first)
+	require.NoError(t, err)
+	assert.Equal(t, project.Imported{Added: 6}, done)
+	done, err = to.Import(to.ctx, first)
+	require.NoError(t, err)
+	assert.Equal(t, project.Imported{Unchanged: 6}, done)
+
+	want, err := from.State(from.ctx, host("nobody"))
+	require.NoError(t, err)
+	got, err := to.State(to.ctx, host("nobody"))
+	require.NoError(t, err)
+	assert.Equal(t, want, got)
+}
+
+func TestImportTakesTheOriginalPluginsState(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, dir, "state.json", `{"version": 1, "frames": {
+		"ses_A": {"sessionID": "ses_A", "status": "in_progress", "title": "Root", "successCriteria": "all", "successCriteriaCompacted": "a", "createdAt": 1, "updatedAt": 5, "artifacts": [], "decisions": [], "plannedChildren": ["ses_B"]},
+		"ses_B": {"sessionID": "ses_B", "parentSessionID": "ses_A", "status": "completed", "title": "Child", "createdAt": 2, "updatedAt": 4, "artifacts": ["x"], "decisions": [], "results": "long", "resultsCompacted": "short"}
+	}, "rootFrameIDs": ["ses_A"], "updatedAt": 9}`)
+	write(t, dir, "frames/ses_B.json", `{"sessionID": "ses_B", "status": "planned", "goal": "stale copy"}`)
+	write(t, dir, "frames/only.json", `{"sessionID": "only", "status": "planned", "goal": "beside", "createdAt": 3, "updatedAt": 3}`)
+	f := newFixture(t)
+	done, err := f.Import(f.ctx, dir)
+	require.NoError(t, err)
+	assert.Equal(t, 3, done.Added)
+	child := f.get("ses_B")
+	assert.Equal(t, "Child", child.Goal)
+	assert.Equal(t, "short", child.Summary)
+	assert.Equal(t, "long", child.Results)
+	assert.Equal(t, "ses_A", child.Parent)
+	assert.Equal(t, "beside", f.get("only").Goal)
+
+	out := t.TempDir()
+	_, err = f.Export(f.ctx, host("s"), out)
+	require.NoError(t, err)
+	var state map[string]map[string]any
+	raw, err := os.ReadFile(filepath.Join(out, "state.json"))
+	require.NoError(t, err)
+	_ = json.Unmarshal(raw, &state) // other members are no objects
+	root := state["frames"]["ses_A"].(map[string]any)
+	assert.Equal(t, "a", root["successCriteriaCompacted"], "members that flame does not know are kept")
+	assert.Equal(t, "Root", root["title"])
+}
+
+func TestImportRepairsOrRefuses(t *testing.T) {
+	t.Parallel()
+	frame := func(id, parent, status string) string {
+		return `"` + id + `": {"sessionID": "` + id + `", "parentSessionID": "` + parent + `", "status": "` + status + `", "goal": "g", "createdAt": 1, "updatedAt": 1, "artifacts": [], "decisions": []}`
+	}
+	tests := map[string]struct {
+		state    string
+		repaired int
+		refused  error
+	}{
+		"a parent that is missing": {`{"version": 1, "frames": {` + frame("a", "nowhere", "planned") + `}}`, 1, nil},
+		"a frame below itself":     {`{"version": 1, "frames": {` + frame("a", "a", "planned") + `}}`, 1, nil},
+		"a cycle of three":         {`{"version": 1, "frames": {` + frame("a", "c", "planned") + "," + frame("b", "a", "planned") + "," + frame("c", "b", "planned") + `}}`, 1, nil},
+		"ids like paths":           {`{"version": 1, "frames": {` + frame("../../x", "", "planned") + "," + frame("a/b", "", "planned") + "," + frame("a_b", "", "planned") + `}}`, 0, nil},
+		"an unknown status":        {`{"version": 1, "frames": {` + frame("a", "", "odd") + `}}`, 0, core.ErrInvalid},
+		"another id than its key":  {`{"version": 1, "frames": {"b": {"sessionID": "a", "status": "planned", "goal": "g"}}}`, 0, core.ErrInvalid},
+		"a state of the future":    {`{"version": 2, "frames": {}}`, 0, core.ErrInvalid},
+		"half a file":              {`{"version": 1, "frames": {"a": {"sess`, 0, core.ErrInvalid},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			write(t, dir, "state.json", tt.state)
+			f := newFixture(t)
+			done, err := f.Import(f.ctx, dir)
+			if tt.refused != nil {
+				require.ErrorIs(t, err, tt.refused)
+				stats, err := f.Stats(f.ctx)
+				require.NoError(t, err)
+				assert.Zero(t, stats.Total)
+				return
+			}
+			require.NoError(t, err)
+			assert.Len(t, done.Repaired, tt.repaired)
+			out := t.TempDir()
+			n, err := f.Export(f.ctx, host("s"), out)
+			require.NoError(t, err)
+			files, err := os.ReadDir(filepath.Join(out, "frames"))
+			require.NoError(t, err)
+			assert.Len(t, files, n, "no two frames share a file")
+			again := newFixture(t)
+			_, err = again.Import(again.ctx, out)
+			require.NoError(t, err)
+		})
+	}
+	f := newFixture(t)
+	_, err := f.Import(f.ctx, t.TempDir())
+	require.ErrorIs(t, err, core.ErrNotFound)
+}
+
+func TestPruneArchivesRootsWithoutWork(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	idle, err := f.SetGoal(f.ctx, host("a"), "", "nothing came of it")
+	require.NoError(t, err)
+	worked := f.push(host("b"), "work").Parent
+	f.clock += 8 * 24 * 60 * 60 * 1000
+	fresh, err := f.SetGoal(f.ctx, host("c"), "", "just begun")
+	require.NoError(t, err)
+
+	pruned, err := f.Prune(f.ctx, false)
+	require.NoError(t, err)
+	assert.Equal(t, []string{idle.ID}, ids(pruned))
+	tree, err := f.Tree(f.ctx, shell, project.TreeArgs{})
+	require.NoError(t, err)
+	shown, _ := walk(tree.Nodes)
+	assert.Contains(t, shown, worked)
+	assert.Contains(t, shown, fresh.ID)
+	assert.NotContains(t, shown, idle.ID)
+
+	pruned, err = f.Prune(f.ctx, true)
+	require.NoError(t, err)
+	assert.Equal(t, []string{idle.ID}, ids(pruned), "archived ones are deleted too")
+	_, err = f.Details(f.ctx, shell, idle.ID)
+	require.ErrorIs(t, err, core.ErrNotFound)
+}
+
+func write(t *testing.T, dir, name, text string) {
+	t.Helper()
+	file := filepath.Join(dir, name)
+	require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o644))
+}
