@@ -32,7 +32,8 @@ type demoStep struct {
 
 // demoSteps are a piece of work as an agent would do it.
 var demoSteps = []demoStep{
-	{"The user asks for a login. The agent lays out the work.", "flame_plan_children", map[string]any{"children": []string{"Store users and password hashes", "Login form and session cookie"}}},
+	{"The user asks for a login. The agent names what this session is for.", "flame_set_goal", map[string]any{"goal": "Add a login"}},
+	{"It lays out the work.", "flame_plan_children", map[string]any{"children": []string{"Store users and password hashes", "Login form and session cookie"}}},
 	{"It takes up the first part.", "flame_activate", map[string]any{"sessionID": "$1"}},
 	{"What it decides and makes is kept, whatever becomes of the conversation.", "flame_add_decision", map[string]any{"decision": "argon2id, not bcrypt: memory-hard, and the library is maintained"}},
 	{"", "flame_add_artifact", map[string]any{"artifact": "internal/users/store.go"}},

@@ -54,7 +54,7 @@ func (p *Project) Context(ctx context.Context, by Caller, ref string, maxChars i
 			fc.Context = core.BuildContext(around, p.Budget, maxChars)
 			p.cache.put(key, fc.Context, s.now)
 		}
-		p.Log.Debug("ContextGenerated", "frame", fc.Frame.ID, "cacheHit", fc.CacheHit, "tokens", fc.Meta.TotalTokens)
+		p.Log.Info("ContextGenerated", "frame", fc.Frame.ID, "cacheHit", fc.CacheHit, "tokens", fc.Meta.TotalTokens)
 		fc.Meta.CacheHit = fc.CacheHit
 		return nil
 	})

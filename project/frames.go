@@ -18,26 +18,38 @@ func (p *Project) Push(ctx context.Context, by Caller, goal, criteria string) (f
 		return frame, err
 	}
 	err = p.update(ctx, by, func(s *step) error {
-		parent, ok, err := s.current()
+		parent, err := s.pushParent()
 		if err != nil {
 			return err
 		}
-		if !ok && !by.anonymous() && !s.session.HasFrame() {
-			if parent, err = s.makeRoot(""); err != nil {
-				return err
-			}
-		}
-		frame, err = s.create(core.Frame{Parent: parent.ID, Goal: goal, SuccessCriteria: criteria, Status: core.InProgress})
+		frame, err = s.create(core.Frame{Parent: parent, Goal: goal, SuccessCriteria: criteria, Status: core.InProgress})
 		if err != nil {
 			return err
 		}
-		if frame.Parent == "" {
+		if parent == "" || !s.session.HasFrame() {
 			s.session.Root = frame.ID
 		}
 		s.session.Current = frame.ID
 		return s.actOn(core.SuggestPush)
 	})
 	return frame, err
+}
+
+// pushParent gives the id of the frame that a push goes below; empty for a new
+// root.
+func (s *step) pushParent() (string, error) {
+	current, ok, err := s.current()
+	if ok || err != nil {
+		return current.ID, err
+	}
+	if above, err := s.parentFrame(); above != "" || err != nil {
+		return above, err
+	}
+	if s.by.anonymous() || s.session.HasFrame() {
+		return "", nil
+	}
+	root, err := s.makeRoot()
+	return root.ID, err
 }
 
 // PopArgs say how a frame ends.
@@ -153,7 +165,10 @@ func (s *step) finish(popped *Popped, args PopArgs) error {
 	if err := s.end(frame, args.Status, args.Summary); err != nil {
 		return err
 	}
-	if inside {
+	switch {
+	case inside && s.session.Parent != "" && frame.ID == s.session.Root:
+		s.session.Current = "" // a subagent that is done does not work in its parent's frame
+	case inside:
 		if s.session.Current, err = s.nearestOpen(frame.Parent); err != nil {
 			return err
 		}

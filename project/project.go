@@ -214,7 +214,7 @@ func (s *step) ensureCurrent() (core.Frame, error) {
 	if s.by.anonymous() || s.session.HasFrame() {
 		return core.Frame{}, noCurrent()
 	}
-	return s.makeRoot("")
+	return s.makeRoot()
 }
 
 // noCurrent tells a caller without a frame how to get one.
@@ -223,19 +223,17 @@ func noCurrent() error {
 		WithHint("flame_push starts one, flame_activate takes up a planned or unfinished one; flame_tree shows what there is (at a shell: flame push GOAL, flame tree)")
 }
 
-// makeRoot begins the session's tree. Without a goal it gets a default one that
-// a later prompt or title replaces.
-func (s *step) makeRoot(goal string) (core.Frame, error) {
-	root := core.Frame{Goal: goal, Status: core.InProgress, GoalIsDefault: goal == ""}
-	if root.GoalIsDefault {
-		root.Goal = s.defaultGoal()
-	}
-	root, err := s.create(root)
+// makeRoot gives the session its first frame: the root of a tree, or for a
+// subagent's session a frame below the one its parent works in. Its goal is a
+// default one that a later prompt or title replaces.
+func (s *step) makeRoot() (core.Frame, error) {
+	parent, err := s.parentFrame()
 	if err != nil {
-		return root, err
+		return core.Frame{}, err
 	}
+	root, err := s.create(core.Frame{Parent: parent, Goal: s.defaultGoal(), GoalIsDefault: true, Status: core.InProgress})
 	s.session.Root, s.session.Current = root.ID, root.ID
-	return root, nil
+	return root, err
 }
 
 // defaultGoal is the session's title, else "Session" and the first 8 characters

@@ -142,6 +142,23 @@ func TestWithIntegrationOffEveryChildGetsAFrameUntracked(t *testing.T) {
 	assert.False(t, session.Tracked)
 }
 
+func TestASubagentNobodyAnnouncedWorksBelowItsParent(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	parent := f.push(host("s"), "work")
+	frame := f.push(child("c"), "a part of it")
+	assert.Equal(t, parent.ID, frame.Parent)
+	assert.Equal(t, parent.ID, f.current(host("s")))
+	decided, _, err := f.AddDecision(f.ctx, child("d"), "", "so be it")
+	require.NoError(t, err)
+	assert.Equal(t, parent.ID, decided.Parent)
+	assert.True(t, decided.GoalIsDefault)
+
+	f.pop(child("c"), "done")
+	assert.Empty(t, f.current(child("c")), "it does not go on in its parent's frame")
+	assert.Equal(t, parent.ID, f.push(child("c"), "one more").Parent)
+}
+
 func TestCompletedSubagentsAreForgottenAfterAnHour(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -77,14 +77,14 @@ func (c *connection) accept(m message, out *stream) (answered bool, refusal *mcp
 	}
 	ctx := context.WithValue(c.ctx, streamKey{}, out)
 	ctx = c.server.WithContext(ctx, c.session.telling(out))
-	end := func() {}
+	turn := c.order.follow()
 	if m.tool != "" && c.writes(m.tool) {
-		turn := c.order.take()
-		ctx, end = context.WithValue(ctx, turnKey{}, turn), turn.end
+		turn = c.order.take()
 	}
+	ctx = context.WithValue(ctx, turnKey{}, turn)
 	go func() {
 		defer c.done()
-		defer end()
+		defer turn.end()
 		out.send(letter{c.answer(ctx, m), true})
 	}()
 	return true, nil

@@ -24,7 +24,8 @@ const (
 
 // ServeStdio serves the one client that writes a JSON-RPC message a line to in
 // and reads the answers from out. Calls of tools for which writes is true take
-// effect in the order of their lines; everything else runs concurrently.
+// effect in the order of their lines, and calls of the others see what those
+// before them did; everything else runs concurrently.
 //
 // It returns nil when in has ended and all is answered, or soon after ctx is
 // done, and the error when in or out fails. After ctx is done one read of in

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -63,10 +64,15 @@ func TestStdioKeepsTheOrderOfWrites(t *testing.T) {
 	for i := range 500 {
 		text := fmt.Sprint(i)
 		sent = append(sent, text)
-		p.send(t, call(i+1, "note", text)+"\n"+call(1000+i, "who", ""))
+		p.send(t, call(i+1, "note", text)+"\n"+call(1000+i, "count", ""))
 	}
 	for range 2 * len(sent) {
-		<-p.got()
+		answer := <-p.got()
+		if id := answer.ID.(float64); id >= 1000 {
+			seen, err := strconv.Atoi(answer.text())
+			require.NoError(t, err)
+			assert.Greater(t, seen, int(id)-1000, "a read sees the writes before it")
+		}
 	}
 	assert.Equal(t, sent, r.noted())
 }

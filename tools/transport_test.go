@@ -38,7 +38,7 @@ func newRig() *rig {
 		server.WithElicitation(),
 		server.WithToolHandlerMiddleware(inTurn))
 	for name, handle := range map[string]func(context.Context, mcp.CallToolRequest) (string, error){
-		"note": r.note, "hold": r.hold, "hold_write": r.hold, "tell": r.tell, "ask": r.ask,
+		"note": r.note, "count": r.count, "hold": r.hold, "hold_write": r.hold, "tell": r.tell, "ask": r.ask,
 		"who":     who,
 		"explode": func(context.Context, mcp.CallToolRequest) (string, error) { panic("boom") },
 	} {
@@ -60,6 +60,11 @@ func (r *rig) note(_ context.Context, request mcp.CallToolRequest) (string, erro
 	defer r.mu.Unlock()
 	r.notes = append(r.notes, request.GetString("text", ""))
 	return "noted", nil
+}
+
+// count reads how many notes there are.
+func (r *rig) count(context.Context, mcp.CallToolRequest) (string, error) {
+	return fmt.Sprint(len(r.noted())), nil
 }
 
 func (r *rig) noted() []string {
@@ -345,16 +350,26 @@ var behaviours = map[string]func(*testing.T, *rig, peer){
 		p.send(t, call(2, "note", "after"))
 		assert.Equal(t, "noted", (<-p.got()).text())
 	},
-	"a call that waits holds up nobody but the writes behind it": func(t *testing.T, r *rig, p peer) {
+	"a write that waits holds up nobody but the calls behind it": func(t *testing.T, r *rig, p peer) {
 		p.send(t, call(1, "hold_write", ""))
 		<-r.holding
 		p.send(t, call(2, "note", "behind"))
-		p.send(t, call(3, "who", ""))
+		p.send(t, `{"jsonrpc":"2.0","id":3,"method":"tools/list"}`)
 		assert.EqualValues(t, 3, (<-p.got()).ID)
 		assert.Empty(t, r.noted())
 		close(r.release)
 		assert.ElementsMatch(t, []any{1., 2.}, []any{(<-p.got()).ID, (<-p.got()).ID})
 		assert.Equal(t, []string{"behind"}, r.noted())
+	},
+	"a read that waits holds up nobody": func(t *testing.T, r *rig, p peer) {
+		p.send(t, call(1, "hold", ""))
+		<-r.holding
+		p.send(t, call(2, "note", "overtakes"))
+		assert.Equal(t, "noted", (<-p.got()).text())
+		p.send(t, call(3, "who", ""))
+		assert.EqualValues(t, 3, (<-p.got()).ID)
+		close(r.release)
+		assert.Equal(t, "released", (<-p.got()).text())
 	},
 	"a cancelled call changes nothing and lets the next go on": func(t *testing.T, r *rig, p peer) {
 		p.send(t, call(1, "hold_write", ""))

@@ -8,10 +8,12 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 )
 
-// turns is the order in which the state-changing calls of one connection take
-// effect: that of their arrival. Handlers run concurrently, and whatever lies
-// between a call's arrival and its handler may overtake, so each call takes a
-// turn when it arrives and waits for it where its handler begins.
+// turns is the order in which the calls of one connection take effect: a call
+// that changes state comes after all such calls that arrived before it, and so
+// does one that reads, which therefore sees what they did. Handlers run
+// concurrently, and whatever lies between a call's arrival and its handler may
+// overtake, so each call gets a turn when it arrives and waits for it where its
+// handler begins.
 type turns struct {
 	mu   sync.Mutex
 	last <-chan struct{} // closed when the newest turn and all before it are over
@@ -21,23 +23,35 @@ type turns struct {
 // path, or the calls behind it wait for ever.
 type turn struct {
 	before <-chan struct{}
-	over   chan struct{}
+	over   chan struct{} // nil for a call that only reads
 	end    func()
 }
 
-// take gives the next turn.
+// take gives the next turn to a call that changes state.
 func (t *turns) take() *turn {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	next := &turn{before: t.newest(), over: make(chan struct{})}
+	next.end = sync.OnceFunc(next.finish)
+	t.last = next.over
+	return next
+}
+
+// follow gives a turn to a call that only reads: it waits like the others and
+// holds up none.
+func (t *turns) follow() *turn {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return &turn{before: t.newest(), end: func() {}}
+}
+
+func (t *turns) newest() <-chan struct{} {
 	if t.last == nil {
 		none := make(chan struct{})
 		close(none)
 		t.last = none
 	}
-	next := &turn{before: t.last, over: make(chan struct{})}
-	next.end = sync.OnceFunc(next.finish)
-	t.last = next.over
-	return next
+	return t.last
 }
 
 // wait returns when every earlier turn is over, or with ctx's error.

@@ -39,6 +39,17 @@ func TestTurns(t *testing.T) {
 		first.end()
 		require.NoError(t, third.wait(t.Context()))
 	})
+	t.Run("a reader waits for what was before it and holds up none", func(t *testing.T) {
+		t.Parallel()
+		var order turns
+		first := order.take()
+		reader, second := order.follow(), order.take()
+		assertBehind(t, reader)
+		first.end()
+		require.NoError(t, reader.wait(t.Context()))
+		require.NoError(t, second.wait(t.Context()))
+		reader.end()
+	})
 	t.Run("ending twice is ending once", func(t *testing.T) {
 		t.Parallel()
 		var order turns
