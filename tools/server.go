@@ -48,8 +48,6 @@ func NewServer(p *project.Project, offered []Tool, version string, caller func(c
 		server.WithCompletions(),
 		server.WithPromptCompletionProvider(s),
 		server.WithResourceCompletionProvider(s),
-		server.WithRecovery(),
-		server.WithResourceRecovery(),
 		server.WithToolHandlerMiddleware(inTurn),
 		server.WithHooks(s.hooks()),
 	)

@@ -82,8 +82,8 @@ func TestStdioAnswersAllAfterTheInputEnds(t *testing.T) {
 	r := newRig()
 	p := startStdio(t.Context(), t, r)
 	p.send(t, call(1, "hold", ""))
-	p.send(t, call(2, "hold_write", ""))
 	p.send(t, call(3, "ask", ""))
+	p.send(t, call(2, "hold_write", ""))
 	question := <-p.got()
 	require.Equal(t, "elicitation/create", question.Method)
 	_, err := io.WriteString(p.in, call(4, "note", "a last line without an end")) // waits for 2
