@@ -52,6 +52,11 @@ func open(settings config.Settings, place project.Place, longLived bool) (*proje
 		Budget: budget(settings), Subagents: subagents(settings), Autonomy: autonomy(settings),
 		EventDays: int(settings.EventsDays),
 	}
+	if !longLived {
+		// Every write is on the disk already; closing would only cost a
+		// command the syncs of SQLite's clean-up.
+		return p, func() error { return nil }, nil
+	}
 	return p, kept.Close, nil
 }
 

@@ -8,7 +8,8 @@ import (
 
 // A Store keeps what a project must not forget. Both methods give f a Tx that
 // is good only until f returns. Calling View or Update inside another is an
-// error: at once with the context of the Tx, at the Store's deadline without.
+// error, which a Store tells by the context of the Tx; with any other context it
+// may wait for itself until its deadline.
 type Store interface {
 	// View runs f on one consistent snapshot. It creates nothing: a project
 	// without data is empty.
@@ -73,7 +74,7 @@ type FrameQuery struct {
 	Under    string        // this frame and all below it
 	Prefix   string        // ids that begin so
 	Statuses []core.Status // any of these
-	Text     string        // words that goal, success criteria, summary, results or decisions hold
+	Text     string        // words that goal, success criteria, summary, results or decisions hold; creation is then the first SaveFrame
 	Archived bool          // archived frames too
 	Order    FrameOrder
 	After    string // only frames after this one, in OldestFirst order (for paging through all)

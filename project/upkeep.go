@@ -2,6 +2,8 @@ package project
 
 import (
 	"context"
+	"errors"
+	"slices"
 
 	"flame/core"
 )
@@ -11,45 +13,74 @@ const pruneAge = 7 * aDay
 
 // Prune archives the roots in which nothing was done for a week, or deletes
 // them: those without children, artifacts, decisions, summary and results. It
-// leaves alone the current frames of live sessions.
+// leaves alone the current frames of live sessions. It works in batches, each
+// complete in itself.
 func (p *Project) Prune(ctx context.Context, remove bool) (pruned []core.Frame, err error) {
-	err = p.Store.Update(ctx, func(tx Tx) error {
-		now := p.Now()
-		roots, err := tx.FindFrames(FrameQuery{Roots: true, Archived: remove, Limit: 5000})
-		if err != nil {
-			return err
-		}
-		pruned = nil
-		for _, root := range roots {
-			idle, err := isIdleRoot(tx, root, now)
-			if err != nil {
-				return err
-			}
-			if !idle {
-				continue
-			}
-			if remove {
-				err = tx.DeleteFrame(root.ID)
-			} else {
-				root.ArchivedAt = now
-				err = tx.SaveFrame(root)
-			}
-			if err != nil {
-				return err
-			}
-			pruned = append(pruned, root)
-			if len(pruned) == importBatch {
-				break // short transactions; the next call goes on
-			}
-		}
-		return nil
+	var roots []core.Frame
+	err = p.Store.View(ctx, func(tx Tx) error {
+		roots, err = tx.FindFrames(FrameQuery{Roots: true, Archived: remove})
+		return err
 	})
-	return pruned, err
+	if err != nil {
+		return nil, err
+	}
+	now := p.Now()
+	roots = slices.DeleteFunc(roots, func(root core.Frame) bool { return !untouched(root, now) })
+	for batch := range slices.Chunk(roots, importBatch) {
+		var part []core.Frame
+		err := p.Store.Update(ctx, func(tx Tx) (err error) {
+			part, err = pruneBatch(tx, batch, now, remove)
+			return err
+		})
+		if err != nil {
+			return pruned, err
+		}
+		pruned = append(pruned, part...)
+	}
+	return pruned, nil
 }
 
-func isIdleRoot(tx Tx, root core.Frame, now core.Millis) (bool, error) {
+// pruneBatch prunes those of the roots that are still idle.
+func pruneBatch(tx Tx, roots []core.Frame, now core.Millis, remove bool) (pruned []core.Frame, err error) {
+	for _, root := range roots {
+		root, err := tx.Frame(root.ID)
+		if errors.Is(err, core.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		idle, err := isIdleRoot(tx, root, now)
+		if err != nil {
+			return nil, err
+		}
+		if !idle {
+			continue
+		}
+		if remove {
+			err = tx.DeleteFrame(root.ID)
+		} else {
+			root.ArchivedAt = now
+			err = tx.SaveFrame(root)
+		}
+		if err != nil {
+			return nil, err
+		}
+		pruned = append(pruned, root)
+	}
+	return pruned, nil
+}
+
+// untouched reports whether nothing came of root for so long that it may go.
+func untouched(root core.Frame, now core.Millis) bool {
 	worked := len(root.Artifacts)+len(root.Decisions)+len(root.Summary)+len(root.Results) > 0
-	if worked || now-root.UpdatedAt < pruneAge {
+	return !worked && now-root.UpdatedAt >= pruneAge
+}
+
+// isIdleRoot reports whether root is untouched, has no children, and no live
+// session works in it.
+func isIdleRoot(tx Tx, root core.Frame, now core.Millis) (bool, error) {
+	if !untouched(root, now) {
 		return false, nil
 	}
 	children, err := tx.CountFrames(FrameQuery{Parent: root.ID, Archived: true})

@@ -1,0 +1,170 @@
+package store_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"flame/core"
+	"flame/project"
+	"flame/store"
+)
+
+// onTrees runs a benchmark on trees of the sizes of DESIGN §10.
+func onTrees(b *testing.B, run func(b *testing.B, dir string)) {
+	for _, n := range []int{100, 10_000, 100_000} {
+		dir := filepath.Join(b.TempDir(), "data")
+		kept := store.Open(dir, store.Options{})
+		grow(b, kept, n)
+		require.NoError(b, kept.Close())
+		b.Run(fmt.Sprintf("%d frames", n), func(b *testing.B) { run(b, dir) })
+	}
+}
+
+// grow saves n frames, eight children to each.
+func grow(b *testing.B, kept project.Store, n int) {
+	b.Helper()
+	const batch = 2000
+	for from := 0; from < n; from += batch {
+		update(b, kept, func(tx project.Tx) {
+			for i := from; i < min(n, from+batch); i++ {
+				f := core.Frame{
+					ID: fmt.Sprintf("frame-%d", i), Status: core.Statuses[i%len(core.Statuses)],
+					Goal: fmt.Sprintf("implement part %d of the parser", i), Summary: "what was done and why",
+					CreatedAt: core.Millis(i), UpdatedAt: core.Millis(i),
+				}
+				if i > 0 {
+					f.Parent = fmt.Sprintf("frame-%d", (i-1)/8)
+				}
+				require.NoError(b, tx.SaveFrame(f))
+			}
+		})
+	}
+}
+
+const benchFrame = "frame-50"
+
+// decide adds a decision to a frame, as `flame decision` does.
+func decide(text string) func(project.Tx) error {
+	return func(tx project.Tx) error {
+		f, err := tx.Frame(benchFrame)
+		if err != nil {
+			return err
+		}
+		f.Decisions = []string{text}
+		if err := tx.SaveFrame(f); err != nil {
+			return err
+		}
+		_, err = tx.AppendEvent(core.Event{Event: core.FrameUpdated, Frame: f.ID, Session: "session"})
+		return err
+	}
+}
+
+func BenchmarkOpenAndRead(b *testing.B) {
+	onTrees(b, func(b *testing.B, dir string) {
+		for b.Loop() {
+			kept := store.Open(dir, store.Options{})
+			view(b, kept, func(tx project.Tx) {
+				_, err := tx.Frame(benchFrame)
+				require.NoError(b, err)
+			})
+			require.NoError(b, kept.Close())
+		}
+	})
+}
+
+func BenchmarkOpenAndWrite(b *testing.B) {
+	onTrees(b, func(b *testing.B, dir string) {
+		for b.Loop() {
+			kept := store.Open(dir, store.Options{})
+			require.NoError(b, kept.Update(context.Background(), decide("open")))
+			require.NoError(b, kept.Close())
+		}
+	})
+}
+
+// BenchmarkUpdate is a durable write in a running server, beside the time of
+// syncing 4 KB to the same disk.
+func BenchmarkUpdate(b *testing.B) {
+	onTrees(b, func(b *testing.B, dir string) {
+		kept := open(b, dir, store.Options{LongLived: true})
+		var times []time.Duration
+		for i := 0; b.Loop(); i++ {
+			begun := time.Now()
+			require.NoError(b, kept.Update(context.Background(), decide(fmt.Sprint("number ", i))))
+			times = append(times, time.Since(begun))
+		}
+		b.ReportMetric(percentile(times, 99), "p99-ms")
+		b.ReportMetric(percentile(syncs(b, dir, 500), 99), "fsync-p99-ms")
+	})
+}
+
+func syncs(b *testing.B, dir string, n int) (times []time.Duration) {
+	file, err := os.Create(filepath.Join(dir, "synced"))
+	require.NoError(b, err)
+	defer file.Close()
+	for range n {
+		begun := time.Now()
+		_, err := file.Write(make([]byte, 4096))
+		require.NoError(b, err)
+		require.NoError(b, file.Sync())
+		times = append(times, time.Since(begun))
+	}
+	return times
+}
+
+// percentile gives the p-th percentile in milliseconds.
+func percentile(times []time.Duration, p int) float64 {
+	slices.Sort(times)
+	return float64(times[(len(times)-1)*p/100].Microseconds()) / 1000
+}
+
+// BenchmarkSurroundings reads what a context is made of.
+func BenchmarkSurroundings(b *testing.B) {
+	done := []core.Status{core.Completed, core.Failed, core.Blocked}
+	onTrees(b, func(b *testing.B, dir string) {
+		kept := open(b, dir, store.Options{LongLived: true})
+		for b.Loop() {
+			view(b, kept, func(tx project.Tx) {
+				f, err := tx.Frame(benchFrame)
+				require.NoError(b, err)
+				_, err = tx.Ancestors(f.ID, 20)
+				require.NoError(b, err)
+				for _, parent := range []string{f.ID, f.Parent} {
+					_, err = tx.FindFrames(project.FrameQuery{Parent: parent, Statuses: done, Order: project.RecentFirst, Limit: 50})
+					require.NoError(b, err)
+				}
+			})
+		}
+	})
+}
+
+func BenchmarkQueries(b *testing.B) {
+	onTrees(b, func(b *testing.B, dir string) {
+		kept := open(b, dir, store.Options{LongLived: true})
+		for name, read := range map[string]func(tx project.Tx) error{
+			"count": func(tx project.Tx) error { _, err := tx.CountFrames(project.FrameQuery{}); return err },
+			"newest roots": func(tx project.Tx) error {
+				_, err := tx.FindFrames(project.FrameQuery{Roots: true, Order: project.NewestFirst, Limit: 20})
+				return err
+			},
+			"search": func(tx project.Tx) error {
+				_, err := tx.FindFrames(project.FrameQuery{Text: "parser", Order: project.NewestFirst, Limit: 20})
+				return err
+			},
+			"revision": func(tx project.Tx) error { _, _, err := tx.Revision(); return err },
+		} {
+			b.Run(name, func(b *testing.B) {
+				for b.Loop() {
+					require.NoError(b, kept.View(context.Background(), read))
+				}
+			})
+		}
+	})
+}

@@ -1,0 +1,194 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"flame/core"
+)
+
+// A Finding is something that Check saw.
+type Finding struct {
+	What   string // in words, without a full stop
+	Hint   string // what to do; empty if there is nothing to do
+	Broken bool   // flame does not work, or not rightly, as it is
+}
+
+// Check looks at the data folder dir for `flame doctor` and changes nothing. It
+// reads the whole database, in about a second for 100,000 frames.
+func Check(ctx context.Context, dir string) []Finding {
+	dir = absolute(dir)
+	if err := checkFilesystem(dir); err != nil {
+		return []Finding{broken(ctx, dir, err)}
+	}
+	if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
+		return []Finding{{What: "there is no data yet; the first write makes " + dir}}
+	}
+	findings := checkAccess(dir)
+	findings = append(findings, checkLock(ctx, filepath.Join(dir, lockName))...)
+	findings = append(findings, checkDatabase(ctx, filepath.Join(dir, fileName))...)
+	return append(findings, checkBackups(dir)...)
+}
+
+// broken gives the finding that an error is.
+func broken(ctx context.Context, path string, err error) Finding {
+	err = problem(ctx, path, err)
+	finding := Finding{What: err.Error(), Broken: true}
+	var told *core.Problem
+	if !errors.As(err, &told) {
+		return finding
+	}
+	finding.Hint = told.Hint
+	if told.Cause != nil {
+		finding.What = fmt.Sprintf("%s: %v", path, told.Cause)
+	}
+	return finding
+}
+
+// What to do about a damaged database, for one who asked already.
+const repair = "keep a copy of the folder; then put a backup in the place of %[1]s, " +
+	"save what can be read with `sqlite3 %[1]s .recover`, or move the folder away to begin anew"
+
+// Bits of access(2).
+const mayWrite, mayEnter = 2, 1
+
+func checkAccess(dir string) []Finding {
+	if err := syscall.Access(dir, mayWrite|mayEnter); err != nil {
+		return []Finding{{What: fmt.Sprintf("%s cannot be written: %v", dir, err), Broken: true,
+			Hint: "make it writable, or name another folder with FLAME_DIR"}}
+	}
+	var findings []Finding
+	for _, path := range []string{fileName, lockName, fileName + "-wal", fileName + "-shm"} {
+		err := syscall.Access(filepath.Join(dir, path), mayWrite)
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			findings = append(findings, Finding{What: fmt.Sprintf("%s cannot be written: %v", filepath.Join(dir, path), err),
+				Hint: "give it to the user who runs flame", Broken: true})
+		}
+	}
+	if info, err := os.Stat(dir); err == nil && info.Mode().Perm()&0o077 != 0 {
+		findings = append(findings, Finding{What: fmt.Sprintf("%s can be read by others (mode %o)", dir, info.Mode().Perm()),
+			Hint: "chmod 700 " + dir})
+	}
+	return findings
+}
+
+// A lock held for so long is not one of a write that runs: those take
+// milliseconds.
+const lockHeldLong = time.Second
+
+func checkLock(ctx context.Context, path string) []Finding {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil // not made yet, or told by checkAccess
+	}
+	wait, cancel := context.WithTimeout(ctx, lockHeldLong)
+	defer cancel()
+	err = flockUntil(wait, file, syscall.LOCK_SH)
+	if err == nil {
+		err = file.Close()
+	}
+	if !errors.Is(err, errBusy) {
+		return nil
+	}
+	return []Finding{{What: fmt.Sprintf("process %d has held %s for over a second", lockHolder(path), path), Broken: true,
+		Hint: "if it is stopped, let it go on (kill -CONT) or end it; the lock ends with the process"}}
+}
+
+func checkDatabase(ctx context.Context, path string) []Finding {
+	h, err := readHeader(path, false)
+	if err != nil {
+		return []Finding{damage(ctx, path, err)}
+	}
+	if h == nil {
+		return []Finding{{What: "there is no data yet; the first write makes " + path}}
+	}
+	f := &file{path: path, header: h, reads: url.Values{"mode": {"ro"}}}
+	finding, err := f.describe(ctx)
+	if err := errors.Join(err, f.close()); err != nil {
+		return []Finding{damage(ctx, path, err)}
+	}
+	return []Finding{finding}
+}
+
+// damage gives the finding that an error in reading the database is.
+func damage(ctx context.Context, path string, err error) Finding {
+	finding := broken(ctx, path, err)
+	if finding.Hint == doctor {
+		finding.Hint = fmt.Sprintf(repair, path)
+	}
+	return finding
+}
+
+// describe reads all of the database and says what is in it.
+func (f *file) describe(ctx context.Context) (Finding, error) {
+	wait, cancel := context.WithTimeout(ctx, DefaultLockTimeout)
+	defer cancel()
+	c, err := f.reader(wait)
+	if err != nil {
+		return Finding{}, err
+	}
+	version, err := newest.of(ctx, c)
+	if errors.Is(err, errOlder) {
+		return Finding{What: fmt.Sprintf("%s is of version %d; the next write brings it to %d and keeps a copy", f.path, version, newest.version)}, nil
+	}
+	if err != nil {
+		return Finding{}, err
+	}
+	if err := integrity(ctx, c); err != nil {
+		return Finding{}, err
+	}
+	var frames, events int
+	if version > 0 {
+		err = c.get(ctx, []any{&frames, &events}, "SELECT (SELECT count(*) FROM frames), (SELECT count(*) FROM events)")
+	}
+	return Finding{What: fmt.Sprintf("%s is sound: version %d, %d frames, %d events, %.1f MB and %.1f MB of log",
+		f.path, version, frames, events, megabytes(f.path), megabytes(f.path+"-wal"))}, err
+}
+
+// integrity gives what SQLite finds wrong in the file, its indexes included.
+func integrity(ctx context.Context, c *conn) error {
+	rows, err := c.query(ctx, "PRAGMA integrity_check(5)")
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	var wrong []string
+	for rows.Next() {
+		var line sql.NullString
+		if err := rows.Scan(&line); err != nil {
+			return err
+		}
+		wrong = append(wrong, line.String)
+	}
+	if err := rows.Err(); err != nil || len(wrong) == 1 && wrong[0] == "ok" {
+		return err
+	}
+	return fmt.Errorf("%w: %s", errDamaged, strings.Join(wrong, "; "))
+}
+
+func checkBackups(dir string) []Finding {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil // told by checkAccess
+	}
+	var findings []Finding
+	for _, entry := range entries {
+		if !strings.HasPrefix(entry.Name(), fileName+backupSuffix) {
+			continue
+		}
+		path := filepath.Join(dir, entry.Name())
+		findings = append(findings, Finding{What: fmt.Sprintf("%s (%.1f MB) is a copy from before a migration", path, megabytes(path)),
+			Hint: "remove it when you no longer need it"})
+	}
+	return findings
+}
+
+func megabytes(path string) float64 { return float64(size(path)) / 1e6 }

@@ -1,0 +1,128 @@
+package store_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/core"
+	"flame/project"
+	"flame/store"
+)
+
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "data")
+	check := func() string { return fmt.Sprintf("%+v", store.Check(context.Background(), dir)) }
+
+	assert.Contains(t, check(), "no data yet")
+	assert.NoDirExists(t, dir, "looking makes nothing")
+
+	kept := open(t, dir, store.Options{LongLived: true})
+	fill(t, kept, 300)
+	assert.Contains(t, check(), "is sound: version 1, 300 frames, 0 events")
+	assert.Empty(t, broken(store.Check(context.Background(), dir)))
+	save(t, kept, core.Frame{ID: "goes on"})
+
+	require.NoError(t, os.Chmod(dir, 0o755))
+	assert.Contains(t, check(), "chmod 700 "+dir)
+
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "flame.db.backup-1"), nil, 0o600))
+	assert.Contains(t, check(), "copy from before a migration")
+
+	require.NoError(t, os.RemoveAll(dir))
+	require.NoError(t, os.WriteFile(dir, nil, 0o600))
+	assert.NotEmpty(t, broken(store.Check(context.Background(), dir)), "a file in the place of the folder")
+}
+
+func TestReadingMakesNothing(t *testing.T) {
+	t.Parallel()
+	parent := t.TempDir()
+	for _, opts := range []store.Options{{}, {LongLived: true}} {
+		kept := store.Open(filepath.Join(parent, "a", "data"), opts)
+		assert.Empty(t, found(t, kept, project.FrameQuery{}))
+		require.NoError(t, kept.Close())
+	}
+	entries, err := os.ReadDir(parent)
+	require.NoError(t, err)
+	assert.Empty(t, entries)
+}
+
+func TestDataFolder(t *testing.T) {
+	t.Parallel()
+	repository := t.TempDir()
+	dir := filepath.Join(repository, "deep", ".flame")
+	kept := open(t, dir, store.Options{})
+	save(t, kept, core.Frame{ID: "f-1"})
+	info, err := os.Stat(dir)
+	require.NoError(t, err)
+	assert.Equal(t, os.FileMode(0o700), info.Mode().Perm())
+
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("needs git to ask what it ignores")
+	}
+	for _, name := range []string{"agents/writer.md", "agents/sub-1/log.jsonl", "flame.log.1"} {
+		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
+	}
+	git := func(args ...string) string {
+		cmd := exec.Command("git", append([]string{"-C", repository}, args...)...)
+		cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1")
+		out, err := cmd.CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		return string(out)
+	}
+	git("init", "--quiet")
+	assert.Equal(t, "?? deep/.flame/.gitignore\n?? deep/.flame/agents/writer.md\n",
+		git("status", "--porcelain", "--untracked-files=all"))
+}
+
+func TestGitignoreOfTheUserStays(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := filepath.Join(dir, ".gitignore")
+	require.NoError(t, os.WriteFile(path, []byte("mine\n"), 0o600))
+	save(t, open(t, dir, store.Options{}), core.Frame{ID: "f-1"})
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	assert.Equal(t, "mine\n", string(text))
+}
+
+func TestAnyNameOfAFolder(t *testing.T) {
+	t.Parallel()
+	parent := t.TempDir()
+	for _, name := range []string{"with space", "100%", "what?", "a#b", "a&b=c", "ünï", `back\slash`, "'q\""} {
+		dir := filepath.Join(parent, name)
+		kept := store.Open(dir, store.Options{})
+		save(t, kept, core.Frame{ID: "f-1"})
+		require.NoError(t, kept.Close())
+		assert.FileExists(t, filepath.Join(dir, "flame.db"))
+		assertSound(t, dir)
+	}
+}
+
+func TestRelativeFolder(t *testing.T) {
+	t.Chdir(t.TempDir())
+	kept := open(t, ".flame", store.Options{})
+	save(t, kept, core.Frame{ID: "f-1"})
+	assert.FileExists(t, ".flame/flame.db")
+	assertSound(t, ".flame")
+}
+
+func TestClosedStore(t *testing.T) {
+	t.Parallel()
+	for _, opts := range []store.Options{{}, {LongLived: true}} {
+		kept := store.Open(filepath.Join(t.TempDir(), "data"), opts)
+		save(t, kept, core.Frame{ID: "f-1"})
+		require.NoError(t, kept.Close())
+		require.NoError(t, kept.Close())
+		assert.Error(t, kept.View(context.Background(), func(project.Tx) error { return nil }))
+		assert.Error(t, kept.Update(context.Background(), func(project.Tx) error { return nil }))
+	}
+}

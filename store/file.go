@@ -1,0 +1,174 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"net/url"
+	"os"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+// fileName is the database; SQLite keeps its log and its shared memory beside
+// it.
+const fileName = "flame.db"
+
+// A file is the database while it is open.
+type file struct {
+	path      string
+	longLived bool
+	reads     url.Values // of the connection string of a reader of its own
+	header    *header
+	log       os.FileInfo // nil until check first sees it
+	write     *conn       // nil until needed
+	read      *conn       // nil until needed; without reads the same as write
+	current   bool        // of this schema version
+	immutable bool        // read as if nothing could change it, see reader
+	keeper    *keeper
+}
+
+// errGone is what use of a file that was removed or replaced ends with.
+var errGone = errors.New("the data folder was removed or replaced while flame was running")
+
+// openFile opens the database at path. If there is none yet, it makes an empty
+// one or gives nil.
+func openFile(path string, longLived, create bool) (*file, error) {
+	// Else any close of a descriptor of this file drops SQLite's locks on it.
+	// Where this is not to be had, header stays open instead.
+	_, _ = sqlite.OFDLocking(true)
+	h, err := readHeader(path, create)
+	if err != nil || h == nil {
+		return nil, err
+	}
+	f := &file{path: path, longLived: longLived, header: h}
+	if longLived {
+		f.reads = url.Values{"_query_only": {"1"}}
+	}
+	return f, nil
+}
+
+// check says whether the paths still are the open files. What is written into a
+// file that is no longer there is lost. SQLite never replaces the log while a
+// connection is open.
+func (f *file) check() error {
+	info, err := os.Stat(f.path)
+	if err != nil || !os.SameFile(info, f.header.info) {
+		return goneUnless(err)
+	}
+	log, err := os.Stat(f.path + "-wal")
+	if f.log == nil {
+		f.log = log
+		return nil
+	}
+	if err != nil || !os.SameFile(log, f.log) {
+		return goneUnless(err)
+	}
+	return nil
+}
+
+// goneUnless gives errGone, unless err says that it is not known.
+func goneUnless(err error) error {
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		return errGone
+	}
+	return err
+}
+
+// close closes what is open; a nil file is closed already.
+func (f *file) close() error {
+	if f == nil {
+		return nil
+	}
+	err := f.keeper.stop()
+	if f.read != f.write {
+		err = errors.Join(err, f.read.close())
+	}
+	return errors.Join(err, f.write.close(), f.header.file.Close())
+}
+
+// writer gives the connection for Update.
+func (f *file) writer(wait context.Context) (c *conn, err error) {
+	if f.immutable {
+		return nil, errReadOnlyFile
+	}
+	if f.write == nil {
+		f.write, err = f.connect(wait, f.dsn(nil))
+	}
+	return f.write, err
+}
+
+// reader gives the connection for View. Where SQLite may not make the files it
+// needs beside the database, and no log holds anything newer, the database is
+// read as it stands.
+func (f *file) reader(wait context.Context) (c *conn, err error) {
+	switch {
+	case f.read != nil:
+		return f.read, nil
+	case f.reads != nil:
+		f.read, err = f.connect(wait, f.dsn(f.reads))
+	default:
+		f.read, err = f.writer(wait)
+	}
+	if err != nil && deniedFiles(err) && size(f.path+"-wal") == 0 {
+		f.immutable = true
+		f.read, err = f.connect(wait, f.dsn(url.Values{"mode": {"ro"}, "immutable": {"1"}}))
+	}
+	return f.read, err
+}
+
+var errReadOnlyFile = errors.New("the data folder is read-only")
+
+// deniedFiles reports whether SQLite could not make or open a file.
+func deniedFiles(err error) bool {
+	switch resultCode(err) {
+	case sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY:
+		return true
+	}
+	return false
+}
+
+// dsn gives the connection string. The pragmas stand in it so that every
+// connection has them. The file is never made by SQLite; waiting for other
+// processes is left to whileBusy, which minds the context; checkpoints are made
+// by tidy and by the keeper.
+func (f *file) dsn(params url.Values) string {
+	query := url.Values{
+		"mode":          {"rw"},
+		"_busy_timeout": {"10"}, // ms
+		"_synchronous":  {"FULL"},
+		"_pragma":       {"temp_store(MEMORY)", "wal_autocheckpoint(0)"},
+	}
+	for key, values := range params {
+		query[key] = values
+	}
+	return (&url.URL{Scheme: "file", Path: f.path, RawQuery: query.Encode()}).String()
+}
+
+// shortLog is the size in bytes of the write-ahead log from which a short
+// process works it into the database and empties it. As long as no process
+// stays, each new one reads all of the log; and because it then counts as not
+// yet worked in, a checkpoint that leaves it full would never end its growth.
+const shortLog = 64 * (4096 + 24)
+
+// tidy keeps the log short after a commit. What was committed is safe, so that
+// trouble is left to the next commit.
+func (f *file) tidy(wait context.Context) {
+	if f.longLived {
+		f.keeper.wake()
+		return
+	}
+	if size(f.path+"-wal") > shortLog {
+		_, _ = f.write.exec(wait, "PRAGMA wal_checkpoint(TRUNCATE)")
+	}
+}
+
+// connect opens a connection, which looks into the file for the first time.
+func (f *file) connect(wait context.Context, dsn string) (c *conn, err error) {
+	err = whileBusy(wait, func() error {
+		c, err = connect(wait, dsn)
+		return err
+	})
+	return c, err
+}

@@ -1,0 +1,45 @@
+package store
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"flame/core"
+)
+
+// unsuited are the file systems without the shared memory and the locks that a
+// write-ahead log needs, by the names that filesystemOf gives.
+var unsuited = []string{"NFS", "SMB", "AFP", "WebDAV", "9p", "FUSE"}
+
+// checkFilesystem refuses a data folder on an unsuited file system.
+func checkFilesystem(dir string) error {
+	name, err := filesystemOf(nearest(dir))
+	if err != nil {
+		return err
+	}
+	return suits(dir, name)
+}
+
+// suits says whether dir may be on the file system of this name.
+func suits(dir, name string) error {
+	if !slices.Contains(unsuited, name) {
+		return nil
+	}
+	return core.Unavailablef(nil, "%s is on %s, where several processes cannot share a database", dir, name).
+		WithHint("name a folder on a local disk with FLAME_DIR")
+}
+
+// nearest gives dir, or the nearest folder above it that exists.
+func nearest(dir string) string {
+	for {
+		_, err := os.Stat(dir)
+		above := filepath.Dir(dir)
+		if !errors.Is(err, fs.ErrNotExist) || above == dir {
+			return dir
+		}
+		dir = above
+	}
+}

@@ -1,0 +1,23 @@
+package store
+
+import "syscall"
+
+// The magic numbers of statfs(2).
+var filesystems = map[uint32]string{
+	0x6969:     "NFS",
+	0x517B:     "SMB",
+	0xFE534D42: "SMB",
+	0xFF534D42: "SMB",
+	0x01021997: "9p",
+	0x65735546: "FUSE",
+}
+
+// filesystemOf names the file system that dir is on; empty for one that needs
+// no name here.
+func filesystemOf(dir string) (string, error) {
+	var st syscall.Statfs_t
+	if err := syscall.Statfs(dir, &st); err != nil {
+		return "", err
+	}
+	return filesystems[uint32(st.Type)], nil
+}

@@ -1,0 +1,82 @@
+package store
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+)
+
+// The log beside the database, and how large it grows before it begins anew;
+// the one before is kept (DESIGN §4).
+const (
+	logName = "flame.log"
+	maxLog  = 10 << 20 // bytes
+)
+
+// A Log is the writer of a project's log file. It opens the file at the first
+// line, and only once the data folder is there: reading leaves no trace. What
+// cannot be logged is dropped; a log must not stop the work it tells of.
+type Log struct {
+	path string
+
+	mu   sync.Mutex
+	file *os.File
+	size int64
+}
+
+// NewLog gives the log of the data folder dir.
+func NewLog(dir string) *Log { return &Log{path: filepath.Join(dir, logName)} }
+
+// Write appends one line.
+func (l *Log) Write(line []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.file == nil && l.open() != nil {
+		return len(line), nil
+	}
+	n, err := l.file.Write(line)
+	if l.size += int64(n); l.size > maxLog {
+		err = errors.Join(err, l.rotate())
+	}
+	if err != nil {
+		l.close()
+	}
+	return len(line), nil
+}
+
+func (l *Log) open() error {
+	file, err := os.OpenFile(l.path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	info, err := file.Stat()
+	if err != nil {
+		return errors.Join(err, file.Close())
+	}
+	l.file, l.size = file, info.Size()
+	return nil
+}
+
+// rotate moves the log aside, unless another process has done so already.
+func (l *Log) rotate() error {
+	ours, err := l.file.Stat()
+	if err != nil {
+		return err
+	}
+	l.close()
+	there, err := os.Stat(l.path)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(ours, there) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return os.Rename(l.path, l.path+".1")
+}
+
+func (l *Log) close() {
+	l.file.Close() // each line was written whole; there is nothing to lose
+	l.file, l.size = nil, 0
+}

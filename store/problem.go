@@ -1,0 +1,118 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"syscall"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"flame/core"
+)
+
+// An advice is what to tell about a kind of trouble with the file.
+type advice struct {
+	errs    []error // any of these, or
+	codes   []int   // any of these results of SQLite
+	message string  // what is wrong with the file
+	hint    string  // what to do
+}
+
+const doctor = "`flame doctor` says what is wrong; the file was left as it is"
+
+// advices are looked through in this order.
+var advices = []advice{{
+	errs:    []error{errGone},
+	message: "%s: " + errGone.Error(),
+	hint:    "put the folder back, or restart this flame (in a host: its MCP server) to begin anew; `flame doctor` shows what is there",
+}, {
+	errs:    []error{errNewer},
+	message: "%s was written by a newer flame",
+	hint:    "install the newest flame; `flame doctor` shows the versions",
+}, {
+	errs:    []error{errForeign},
+	message: "%s is another program's database",
+	hint:    "move it away or name another folder with FLAME_DIR; `flame doctor` looks into it",
+}, {
+	errs:    []error{errDamaged},
+	codes:   []int{sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB},
+	message: "%s is damaged",
+	hint:    doctor,
+}, {
+	errs:    []error{syscall.ENOSPC, syscall.EDQUOT},
+	codes:   []int{sqlite3.SQLITE_FULL},
+	message: "%s cannot grow: the disk is full",
+	hint:    "free some space; `flame doctor` shows the sizes",
+}, {
+	errs:    []error{errReadOnlyFile, fs.ErrPermission, syscall.EROFS},
+	codes:   []int{sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM},
+	message: "%s cannot be opened or written",
+	hint:    "make the folder writable or name another with FLAME_DIR; `flame doctor` shows what is wrong",
+}, {
+	errs:    []error{errBusy, context.DeadlineExceeded},
+	codes:   []int{sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL},
+	message: "%s is locked: " + errBusy.Error(),
+	hint:    "try again; `flame doctor` shows who holds the lock",
+}, {
+	errs:    []error{fs.ErrNotExist, syscall.EISDIR, syscall.ENOTDIR, syscall.EIO},
+	codes:   []int{sqlite3.SQLITE_IOERR},
+	message: "%s cannot be read or written",
+	hint:    doctor,
+}}
+
+// fits reports whether a is about err.
+func (a advice) fits(err error) bool {
+	return slices.Contains(a.codes, resultCode(err)) ||
+		slices.ContainsFunc(a.errs, func(target error) bool { return errors.Is(err, target) })
+}
+
+// A callerError is what the function that View or Update ran returned.
+type callerError struct{ error }
+
+func (e callerError) Unwrap() error { return e.error }
+
+// problem turns trouble with the file at path into advice. What the caller's
+// function returned, and the end of the caller's context, pass as they are; but
+// a deadline that ends a wait is trouble.
+func problem(ctx context.Context, path string, err error) error {
+	var caller callerError
+	ran := errors.As(err, &caller)
+	if ran && resultCode(caller) == 0 {
+		return caller.error
+	}
+	var told *core.Problem
+	if err == nil || errors.As(err, &told) {
+		return err
+	}
+	if end := ctx.Err(); end != nil && (ran || errors.Is(end, context.Canceled)) {
+		return end
+	}
+	for _, a := range advices {
+		if a.fits(err) {
+			return core.Unavailablef(err, a.message, path).WithHint("%s", a.hint+holder(err))
+		}
+	}
+	return fmt.Errorf("%s: %w", path, err)
+}
+
+// holder names the process that holds the lock, if err is about that.
+func holder(err error) string {
+	var held lockHeld
+	if !errors.As(err, &held) || held.pid == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", most likely process %d", held.pid)
+}
+
+// resultCode gives the primary result code of SQLite in err; 0 for none.
+func resultCode(err error) int {
+	var e *sqlite.Error
+	if !errors.As(err, &e) {
+		return 0
+	}
+	return e.Code() & 0xff
+}

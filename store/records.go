@@ -1,0 +1,97 @@
+package store
+
+import (
+	"database/sql"
+	"encoding/json"
+	"fmt"
+
+	"flame/core"
+	"flame/project"
+)
+
+// What is asked most.
+const (
+	dueDeadlines  = `SELECT kind, subject, due, set_at FROM deadlines WHERE due <= ? ORDER BY due, kind, subject` + atMost
+	nextDeadline  = `SELECT due FROM deadlines ORDER BY due LIMIT 1`
+	recordByID    = `SELECT value FROM records WHERE kind = ? AND id = ?`
+	recordsByKind = `SELECT id, value FROM records WHERE kind = ? ORDER BY id`
+)
+
+// DueDeadlines gives those due at or before now, earliest first.
+func (t *tx) DueDeadlines(now core.Millis, limit int) ([]project.Deadline, error) {
+	return collect(t, func(rows *sql.Rows) (d project.Deadline, err error) {
+		return d, rows.Scan(&d.Kind, &d.Subject, &d.Due, &d.Set)
+	}, dueDeadlines, now, limitOf(limit))
+}
+
+// NextDeadline gives the earliest due time; ok is false without any.
+func (t *tx) NextDeadline() (due core.Millis, ok bool, err error) {
+	ok, err = t.get([]any{&due}, nextDeadline)
+	return due, ok, err
+}
+
+var saveDeadline = upsert("deadlines", "kind, subject", "kind", "subject", "due", "set_at")
+
+// SetDeadline adds a deadline, or moves it.
+func (t *tx) SetDeadline(d project.Deadline) error {
+	_, err := t.exec(saveDeadline, clean(d.Kind), clean(d.Subject), d.Due, d.Set)
+	return err
+}
+
+// ClearDeadline removes one; clearing none is no error.
+func (t *tx) ClearDeadline(kind, subject string) error {
+	_, err := t.exec(`DELETE FROM deadlines WHERE kind = ? AND subject = ?`, clean(kind), clean(subject))
+	return err
+}
+
+// Record decodes one into v and reports whether it exists.
+func (t *tx) Record(kind, id string, v any) (bool, error) {
+	var value []byte
+	found, err := t.get([]any{&value}, recordByID, clean(kind), clean(id))
+	if err != nil || !found {
+		return false, err
+	}
+	if err := json.Unmarshal(value, v); err != nil {
+		return true, fmt.Errorf("record %s %s: %w", kind, id, err)
+	}
+	return true, nil
+}
+
+// Records calls f for each of a kind in order of id.
+func (t *tx) Records(kind string, f func(id string, decode func(v any) error) error) error {
+	type record struct {
+		id    string
+		value []byte
+	}
+	// All are read before f runs, so that f may use the transaction.
+	list, err := collect(t, func(rows *sql.Rows) (r record, err error) {
+		return r, rows.Scan(&r.id, &r.value)
+	}, recordsByKind, clean(kind))
+	if err != nil {
+		return err
+	}
+	for _, r := range list {
+		if err := f(r.id, func(v any) error { return json.Unmarshal(r.value, v) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var saveRecord = upsert("records", "kind, id", "kind", "id", "value")
+
+// SaveRecord writes one.
+func (t *tx) SaveRecord(kind, id string, v any) error {
+	value, err := asJSON(v)
+	if err != nil {
+		return fmt.Errorf("record %s %s: %w", kind, id, err)
+	}
+	_, err = t.exec(saveRecord, clean(kind), clean(id), value)
+	return err
+}
+
+// DeleteRecord removes one; removing none is no error.
+func (t *tx) DeleteRecord(kind, id string) error {
+	_, err := t.exec(`DELETE FROM records WHERE kind = ? AND id = ?`, clean(kind), clean(id))
+	return err
+}

@@ -1,0 +1,135 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/core"
+	"flame/project"
+)
+
+// next is a schema one version on, whose last step is as given.
+func next(step string) schema {
+	return schema{version: newest.version + 1, step: func(version int) (string, error) {
+		if version > newest.version {
+			return step, nil
+		}
+		return newest.step(version)
+	}}
+}
+
+func openWith(t *testing.T, dir string, s schema, opts Options) *Store {
+	t.Helper()
+	kept := Open(dir, opts)
+	kept.schema = s
+	t.Cleanup(func() { assert.NoError(t, kept.Close()) })
+	return kept
+}
+
+func saveOne(kept *Store, id string) error {
+	return kept.Update(context.Background(), func(tx project.Tx) error {
+		return tx.SaveFrame(core.Frame{ID: id, Status: core.Planned})
+	})
+}
+
+func hasFrame(kept *Store, id string) error {
+	return kept.View(context.Background(), func(tx project.Tx) error {
+		_, err := tx.Frame(id)
+		return err
+	})
+}
+
+func TestMigration(t *testing.T) {
+	t.Parallel()
+	for name, first := range map[string]func(kept *Store, id string) error{
+		"by the first View": hasFrame, "by the first Update": saveOne,
+	} {
+		for kind, opts := range map[string]Options{"short process": {}, "server": {LongLived: true}} {
+			t.Run(name+", "+kind, func(t *testing.T) {
+				t.Parallel()
+				dir := t.TempDir()
+				old := openWith(t, dir, newest, opts) // goes on running
+				require.NoError(t, saveOne(old, "f-old"))
+
+				upgraded := openWith(t, dir, next("ALTER TABLE frames ADD COLUMN mood TEXT"), opts)
+				require.NoError(t, first(upgraded, "f-old"))
+				require.NoError(t, saveOne(upgraded, "f-new"))
+
+				require.NoError(t, hasFrame(old, "f-new"), "an older binary goes on")
+				require.NoError(t, saveOne(old, "f-older"))
+				require.NoError(t, hasFrame(upgraded, "f-older"))
+
+				backup := openWith(t, t.TempDir(), newest, opts)
+				require.NoError(t, os.Rename(filepath.Join(dir, "flame.db.backup-1"), backup.path()))
+				require.NoError(t, hasFrame(backup, "f-old"), "the file as it was is beside it")
+			})
+		}
+	}
+}
+
+func TestMigrationThatFailsChangesNothing(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	old := openWith(t, dir, newest, Options{})
+	require.NoError(t, saveOne(old, "f-old"))
+	upgraded := openWith(t, dir, next("ALTER TABLE frames ADD COLUMN mood TEXT; UPDATE missing SET x = 1"), Options{})
+	for range 2 {
+		require.Error(t, hasFrame(upgraded, "f-old"))
+	}
+	require.NoError(t, hasFrame(old, "f-old"))
+	fixed := openWith(t, dir, next("ALTER TABLE frames ADD COLUMN mood TEXT"), Options{})
+	require.NoError(t, hasFrame(fixed, "f-old"))
+}
+
+func TestOldestBinary(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	upgraded := openWith(t, dir, next("UPDATE meta SET value = 2 WHERE name = 'oldest'"), Options{})
+	require.NoError(t, saveOne(upgraded, "f-1"))
+	old := openWith(t, dir, newest, Options{})
+	err := hasFrame(old, "f-1")
+	require.ErrorIs(t, err, core.ErrUnavailable)
+	var p *core.Problem
+	require.True(t, errors.As(err, &p))
+	assert.Contains(t, p.Message, "newer flame")
+}
+
+func TestUnsuitedFilesystems(t *testing.T) {
+	t.Parallel()
+	for name, refused := range map[string]bool{"": false, "NFS": true, "SMB": true, "9p": true, "FUSE": true} {
+		err := suits("/some/folder", name)
+		assert.Equal(t, refused, errors.Is(err, core.ErrUnavailable), name)
+		var p *core.Problem
+		if errors.As(err, &p) {
+			assert.Contains(t, p.Hint, "FLAME_DIR")
+		}
+	}
+	require.NoError(t, checkFilesystem(filepath.Join(t.TempDir(), "not", "made", "yet")))
+}
+
+// A server under constant writing works its log in beside the writes, and ends
+// the log's growth.
+func TestKeeperBoundsTheLog(t *testing.T) {
+	t.Parallel()
+	const updates, pages, pageSize = 600, 25, 4096
+	kept := Open(t.TempDir(), Options{LongLived: true})
+	text := strings.Repeat("x", pages*pageSize)
+	for i := range updates {
+		require.NoError(t, kept.Update(context.Background(), func(tx project.Tx) error {
+			return tx.SaveRecord("kind", strconv.Itoa(i%10), text)
+		}))
+	}
+	log := size(kept.path() + "-wal")
+	assert.Positive(t, log)
+	assert.Less(t, log, int64(updates*pages*pageSize/2))
+	require.NoError(t, kept.Close())
+	assert.Zero(t, size(kept.path()+"-wal"), "closing leaves nothing in the log")
+}

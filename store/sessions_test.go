@@ -1,0 +1,179 @@
+package store_test
+
+import (
+	"encoding/json"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/core"
+	"flame/project"
+)
+
+func sessions(t *testing.T, kept project.Store) {
+	full := core.Session{
+		ID: "s-full", Parent: "s-old", Host: "host", Title: "title", State: core.SessionIdle,
+		Root: "frame-r", Current: "frame-c", Stamped: true, Tracked: true, IsSubagent: true, IsCompleted: true,
+		Skipped: true, MessageCount: 3, CreatedAt: 1, LastActivityAt: 2,
+	}
+	update(t, kept, func(tx project.Tx) {
+		require.NoError(t, tx.SaveSession(core.Session{ID: "s-old", State: core.SessionEnded, LastActivityAt: 1}))
+		require.NoError(t, tx.SaveSession(core.Session{ID: "s-full", State: core.SessionActive}))
+		require.NoError(t, tx.SaveSession(full))
+		require.NoError(t, tx.SaveSession(core.Session{ID: "s-new", State: core.SessionActive, Tracked: true, LastActivityAt: 3}))
+		assert.ErrorIs(t, tx.SaveSession(core.Session{}), core.ErrInvalid)
+	})
+	list := func(q project.SessionQuery) (ids []string) {
+		view(t, kept, func(tx project.Tx) {
+			found, err := tx.FindSessions(q)
+			require.NoError(t, err)
+			for _, s := range found {
+				ids = append(ids, s.ID)
+			}
+		})
+		return ids
+	}
+	view(t, kept, func(tx project.Tx) {
+		got, err := tx.Session("s-full")
+		require.NoError(t, err)
+		assert.Equal(t, full, got)
+	})
+	assert.Equal(t, []string{"s-new", "s-full", "s-old"}, list(project.SessionQuery{}))
+	assert.Equal(t, []string{"s-new", "s-full"}, list(project.SessionQuery{Tracked: true}))
+	assert.Equal(t, []string{"s-full"}, list(project.SessionQuery{Current: "frame-c"}))
+	assert.Equal(t, []string{"s-new"}, list(project.SessionQuery{Limit: 1}))
+	update(t, kept, func(tx project.Tx) {
+		require.NoError(t, tx.DeleteSession("s-full"))
+		require.NoError(t, tx.DeleteSession("none"))
+	})
+	assert.Equal(t, []string{"s-new", "s-old"}, list(project.SessionQuery{}))
+}
+
+func events(t *testing.T, kept project.Store) {
+	full := core.Event{
+		V: core.EventVersion, TS: 10, Event: core.FrameCreated, Session: "s", ParentSession: "p", Frame: "f",
+		SubagentID: "a", Depth: 2, Host: "h", Data: json.RawMessage(`{"goal": "x"}`),
+	}
+	update(t, kept, func(tx project.Tx) {
+		for i, e := range []core.Event{full, {Event: "B", TS: 20, Frame: "f"}, {Event: "C", TS: 30, Session: "s"}, {Event: "B", TS: 5, Session: "s", Frame: "f"}} {
+			seq, err := tx.AppendEvent(e)
+			require.NoError(t, err)
+			assert.EqualValues(t, i+1, seq)
+		}
+		_, err := tx.AppendEvent(core.Event{Event: "D", Data: json.RawMessage(`{"half`)})
+		assert.ErrorIs(t, err, core.ErrInvalid)
+	})
+	list := func(q project.EventQuery) (seqs []int64) {
+		view(t, kept, func(tx project.Tx) {
+			found, err := tx.FindEvents(q)
+			require.NoError(t, err)
+			for _, e := range found {
+				seqs = append(seqs, e.Seq)
+			}
+		})
+		return seqs
+	}
+	view(t, kept, func(tx project.Tx) {
+		found, err := tx.FindEvents(project.EventQuery{Limit: 1})
+		require.NoError(t, err)
+		full.Seq = 1
+		assert.Equal(t, []core.Event{full}, found)
+	})
+	for _, tt := range []struct {
+		q    project.EventQuery
+		want []int64
+	}{
+		{project.EventQuery{}, []int64{1, 2, 3, 4}},
+		{project.EventQuery{AfterSeq: 2}, []int64{3, 4}},
+		{project.EventQuery{Limit: 2}, []int64{1, 2}},
+		{project.EventQuery{Limit: 2, Last: true}, []int64{3, 4}},
+		{project.EventQuery{Last: true}, []int64{1, 2, 3, 4}},
+		{project.EventQuery{Frame: "f"}, []int64{1, 2, 4}},
+		{project.EventQuery{Frame: "f", Session: "s"}, []int64{1, 4}},
+		{project.EventQuery{SubagentID: "a"}, []int64{1}},
+		{project.EventQuery{Kinds: []string{"B", "C", "B"}}, []int64{2, 3, 4}},
+		{project.EventQuery{Kinds: []string{"B", "C"}, Limit: 2, Last: true}, []int64{3, 4}},
+		{project.EventQuery{Kinds: []string{"B"}, Session: "s"}, []int64{4}},
+		{project.EventQuery{Session: "none"}, nil},
+	} {
+		assert.Equal(t, tt.want, list(tt.q), "%+v", tt.q)
+	}
+	update(t, kept, func(tx project.Tx) {
+		n, err := tx.DeleteEventsBefore(25)
+		require.NoError(t, err)
+		assert.EqualValues(t, 3, n)
+		_, err = tx.DeleteEventsBefore(1000)
+		require.NoError(t, err)
+		seq, err := tx.AppendEvent(core.Event{Event: "E"})
+		require.NoError(t, err)
+		assert.EqualValues(t, 5, seq, "a number is never given twice")
+	})
+}
+
+func deadlines(t *testing.T, kept project.Store) {
+	update(t, kept, func(tx project.Tx) {
+		require.NoError(t, tx.SetDeadline(project.Deadline{Kind: "idle", Subject: "a", Due: 30, Set: 1}))
+		require.NoError(t, tx.SetDeadline(project.Deadline{Kind: "idle", Subject: "b", Due: 20, Set: 2}))
+		require.NoError(t, tx.SetDeadline(project.Deadline{Kind: "expiry", Subject: "a", Due: 40, Set: 3}))
+		require.NoError(t, tx.SetDeadline(project.Deadline{Kind: "idle", Subject: "a", Due: 10, Set: 4}))
+		require.NoError(t, tx.ClearDeadline("idle", "none"))
+	})
+	view(t, kept, func(tx project.Tx) {
+		due, err := tx.DueDeadlines(20, 0)
+		require.NoError(t, err)
+		assert.Equal(t, []project.Deadline{{Kind: "idle", Subject: "a", Due: 10, Set: 4}, {Kind: "idle", Subject: "b", Due: 20, Set: 2}}, due)
+		due, err = tx.DueDeadlines(100, 1)
+		require.NoError(t, err)
+		assert.Len(t, due, 1)
+		next, ok, err := tx.NextDeadline()
+		require.NoError(t, err)
+		assert.True(t, ok)
+		assert.EqualValues(t, 10, next)
+	})
+	update(t, kept, func(tx project.Tx) {
+		require.NoError(t, tx.ClearDeadline("idle", "a"))
+		next, _, err := tx.NextDeadline()
+		require.NoError(t, err)
+		assert.EqualValues(t, 20, next)
+	})
+}
+
+func records(t *testing.T, kept project.Store) {
+	type setting struct{ Name string }
+	update(t, kept, func(tx project.Tx) {
+		require.NoError(t, tx.SaveRecord("setting", "b", setting{"old"}))
+		require.NoError(t, tx.SaveRecord("setting", "b", setting{"B <&>"}))
+		require.NoError(t, tx.SaveRecord("setting", "a", setting{"A"}))
+		require.NoError(t, tx.SaveRecord("other", "a", 7))
+		assert.Error(t, tx.SaveRecord("setting", "c", func() {}))
+		require.NoError(t, tx.DeleteRecord("setting", "none"))
+	})
+	view(t, kept, func(tx project.Tx) {
+		var one setting
+		there, err := tx.Record("setting", "b", &one)
+		require.NoError(t, err)
+		assert.True(t, there)
+		assert.Equal(t, setting{"B <&>"}, one)
+		_, err = tx.Record("other", "a", &one)
+		assert.Error(t, err)
+		var seen []string
+		require.NoError(t, tx.Records("setting", func(id string, decode func(any) error) error {
+			var each setting
+			require.NoError(t, decode(&each))
+			_, err := tx.Record("other", "a", new(int)) // the transaction can be used meanwhile
+			seen = append(seen, id+each.Name)
+			return err
+		}))
+		assert.Equal(t, []string{"aA", "bB <&>"}, seen)
+		stop := errors.New("stop")
+		assert.ErrorIs(t, tx.Records("setting", func(string, func(any) error) error { return stop }), stop)
+	})
+	update(t, kept, func(tx project.Tx) {
+		require.NoError(t, tx.DeleteRecord("setting", "a"))
+		there, err := tx.Record("setting", "a", nil)
+		require.NoError(t, err)
+		assert.False(t, there)
+	})
+}

@@ -1,0 +1,177 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"time"
+
+	"flame/project"
+)
+
+// DefaultLockTimeout is how long View and Update wait for their turn.
+const DefaultLockTimeout = 10 * time.Second
+
+// Options says how a Store works. The zero value suits a short command.
+type Options struct {
+	// LongLived is for servers: reads have a connection of their own, and the
+	// write-ahead log is worked into the database in the background rather
+	// than by the write that made it long.
+	LongLived bool
+	// LockTimeout bounds the wait for other writers; 0 is DefaultLockTimeout.
+	LockTimeout time.Duration
+	// Logger hears of migrations and of trouble that no caller hears of; nil
+	// discards it.
+	Logger *slog.Logger
+}
+
+// A Store is a project.Store on the file flame.db of one folder, for any number
+// of goroutines. It opens that file at its first use.
+//
+// A process that is about to end need not call Close: each write is on the disk
+// already, and leaving the write-ahead log to the next process spares the syncs
+// with which SQLite closes.
+type Store struct {
+	dir    string
+	opts   Options
+	schema schema
+
+	writing turn // of the Update that runs
+	reading turn // of the View that runs; without LongLived the same as writing
+
+	opening turn  // guards what follows
+	file    *file // nil until the first use that finds or makes it
+	empty   *conn // what a View of a project without data sees
+	closed  bool
+}
+
+var _ project.Store = (*Store)(nil)
+
+// Open gives the Store of the data folder dir. Nothing is read or made before
+// the first View or Update.
+func Open(dir string, opts Options) *Store {
+	if opts.LockTimeout <= 0 {
+		opts.LockTimeout = DefaultLockTimeout
+	}
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	s := &Store{dir: absolute(dir), opts: opts, schema: newest, opening: newTurn(), writing: newTurn()}
+	s.reading = s.writing
+	if opts.LongLived {
+		s.reading = newTurn()
+	}
+	return s
+}
+
+// absolute gives dir from the root, as SQLite wants it in a URI. Where that is
+// not to be had, the error of using it says why.
+func absolute(dir string) string {
+	if whole, err := filepath.Abs(dir); err == nil {
+		return whole
+	}
+	return dir
+}
+
+var (
+	errNested = errors.New("store: View or Update inside a View or Update")
+	errClosed = errors.New("store: closed")
+)
+
+// mark is the key under which a Tx's context names the Store it belongs to, so
+// that a nested call is an error at once and not only at the deadline.
+type mark struct{ *Store }
+
+// View runs f on one consistent snapshot. A project without data is empty, and
+// stays so. Trouble with the file is a core.Problem of kind ErrUnavailable.
+func (s *Store) View(ctx context.Context, f func(project.Tx) error) error {
+	if ctx.Value(mark{s}) != nil {
+		return errNested
+	}
+	wait, cancel := context.WithTimeout(ctx, s.opts.LockTimeout)
+	defer cancel()
+	return problem(ctx, s.path(), s.view(ctx, wait, f))
+}
+
+func (s *Store) view(ctx, wait context.Context, f func(project.Tx) error) error {
+	err := s.viewOnce(ctx, wait, f)
+	if errors.Is(err, errOlder) {
+		if err = s.update(ctx, wait, func(project.Tx) error { return nil }); err == nil {
+			err = s.viewOnce(ctx, wait, f)
+		}
+	}
+	return err
+}
+
+func (s *Store) viewOnce(ctx, wait context.Context, f func(project.Tx) error) error {
+	if err := s.reading.take(wait); err != nil {
+		return err
+	}
+	defer s.reading.give()
+	c, err := s.reader(wait)
+	if err != nil {
+		return err
+	}
+	return c.transact(wait, beginView, s.newTx(ctx, c, false), f)
+}
+
+// Update runs f in one transaction: all that f wrote is on the disk when Update
+// returns nil, and nothing of it is kept otherwise. It makes the data folder at
+// its first use. Trouble with the file is a core.Problem of kind ErrUnavailable.
+func (s *Store) Update(ctx context.Context, f func(project.Tx) error) error {
+	if ctx.Value(mark{s}) != nil {
+		return errNested
+	}
+	wait, cancel := context.WithTimeout(ctx, s.opts.LockTimeout)
+	defer cancel()
+	return problem(ctx, s.path(), s.update(ctx, wait, f))
+}
+
+func (s *Store) update(ctx, wait context.Context, f func(project.Tx) error) error {
+	if err := s.writing.take(wait); err != nil {
+		return err
+	}
+	defer s.writing.give()
+	if err := s.prepareDir(wait); err != nil {
+		return err
+	}
+	lock, err := takeLock(wait, filepath.Join(s.dir, lockName))
+	if err != nil {
+		return err
+	}
+	defer lock.release()
+	opened, err := s.writer(wait)
+	if err != nil {
+		return err
+	}
+	if err := opened.write.transact(wait, beginUpdate, s.newTx(ctx, opened.write, true), f); err != nil {
+		return err
+	}
+	if err := opened.check(); err != nil {
+		return err // the write went into a file that is gone
+	}
+	opened.tidy(wait)
+	return nil
+}
+
+// Close ends the Store after the View and Update that run. Later calls fail.
+func (s *Store) Close() error {
+	for _, t := range s.turns() {
+		if err := t.take(context.Background()); err != nil {
+			return err
+		}
+		defer t.give()
+	}
+	err := errors.Join(s.file.close(), s.empty.close())
+	s.file, s.empty, s.closed = nil, nil, true
+	return err
+}
+
+// turns lists each turn once, in the order in which they may be held together.
+func (s *Store) turns() []turn {
+	if s.opts.LongLived {
+		return []turn{s.writing, s.reading, s.opening}
+	}
+	return []turn{s.writing, s.opening}
+}

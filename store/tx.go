@@ -1,0 +1,175 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"strings"
+)
+
+// A tx is a project.Tx.
+type tx struct {
+	ctx      context.Context
+	c        *conn
+	writable bool
+	keys     map[string]int64 // keys of ids seen in this transaction
+	failed   error            // SQLite's first error; it may have ended the transaction
+}
+
+func (s *Store) newTx(ctx context.Context, c *conn, writable bool) *tx {
+	return &tx{ctx: context.WithValue(ctx, mark{s}, true), c: c, writable: writable, keys: map[string]int64{}}
+}
+
+// Context gives the context of the transaction. A View or Update with it is a
+// nested one, and refused.
+func (t *tx) Context() context.Context { return t.ctx }
+
+var errReadOnlyTx = errors.New("store: write inside a View")
+
+// exec runs a statement that writes and gives the number of rows it changed.
+func (t *tx) exec(query string, args ...any) (int64, error) {
+	result, err := t.run(query, args...)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
+}
+
+// insert runs an INSERT and gives the key of the new row.
+func (t *tx) insert(query string, args ...any) (int64, error) {
+	result, err := t.run(query, args...)
+	if err != nil {
+		return 0, err
+	}
+	return result.LastInsertId()
+}
+
+// run runs a statement that writes. After an error of SQLite none does: where
+// that has undone the transaction, the next write would be one of its own.
+func (t *tx) run(query string, args ...any) (sql.Result, error) {
+	switch {
+	case !t.writable:
+		return nil, errReadOnlyTx
+	case t.failed != nil:
+		return nil, t.failed
+	}
+	result, err := t.c.exec(t.ctx, query, args...)
+	return result, t.note(err)
+}
+
+func (t *tx) note(err error) error {
+	if t.failed == nil && resultCode(err) != 0 {
+		t.failed = err
+	}
+	return err
+}
+
+// get scans the one row of query into dest and reports whether there is one.
+func (t *tx) get(dest []any, query string, args ...any) (bool, error) {
+	err := t.c.get(t.ctx, dest, query, args...)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	}
+	return err == nil, t.note(err)
+}
+
+// each calls scan on every row of query.
+func (t *tx) each(scan func(*sql.Rows) error, query string, args ...any) error {
+	rows, err := t.c.query(t.ctx, query, args...)
+	if err != nil {
+		return t.note(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := scan(rows); err != nil {
+			return err
+		}
+	}
+	return t.note(rows.Err())
+}
+
+// collect gives every row of query as scan reads it.
+func collect[T any](t *tx, scan func(*sql.Rows) (T, error), query string, args ...any) ([]T, error) {
+	var list []T
+	err := t.each(func(rows *sql.Rows) error {
+		v, err := scan(rows)
+		list = append(list, v)
+		return err
+	}, query, args...)
+	return list, err
+}
+
+// key gives the key of an id, and one to an id that has none; NULL for no id.
+func (t *tx) key(id string) (sql.NullInt64, error) {
+	id = clean(id)
+	if id == "" {
+		return sql.NullInt64{}, nil
+	}
+	if key, ok := t.keys[id]; ok {
+		return sql.NullInt64{Int64: key, Valid: true}, nil
+	}
+	var key int64
+	found, err := t.get([]any{&key}, `SELECT key FROM ids WHERE id = ?`, id)
+	if err == nil && !found {
+		key, err = t.insert(`INSERT INTO ids (id) VALUES (?)`, id)
+	}
+	if err != nil {
+		return sql.NullInt64{}, err
+	}
+	t.keys[id] = key
+	return sql.NullInt64{Int64: key, Valid: true}, nil
+}
+
+// keysOf gives the keys of ids, in their order.
+func (t *tx) keysOf(ids ...string) ([]any, error) {
+	keys := make([]any, len(ids))
+	for i, id := range ids {
+		key, err := t.key(id)
+		if err != nil {
+			return nil, err
+		}
+		keys[i] = key
+	}
+	return keys, nil
+}
+
+// idOf is the SQL for the id of a key column.
+func idOf(column string) string {
+	return "coalesce((SELECT id FROM ids WHERE ids.key = " + column + "), '')"
+}
+
+// keyOf is the SQL for the key of an id given as a parameter.
+const keyOf = "(SELECT key FROM ids WHERE id = ?)"
+
+// clean makes text valid UTF-8, as what reads it expects; SQLite would keep any
+// bytes.
+func clean(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
+
+// atMost is SQL's LIMIT. The plus keeps SQLite from planning by the very number,
+// which would be to compile the statement again for each.
+const atMost = " LIMIT +?"
+
+// limitOf gives the number for atMost, where -1 is none, for a query's, where 0 is.
+func limitOf(limit int) int {
+	if limit <= 0 {
+		return -1
+	}
+	return limit
+}
+
+// asJSON gives v as JSON text that words can be found in: < and > stay.
+func asJSON(v any) (string, error) {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return "", err
+	}
+	return strings.TrimSuffix(b.String(), "\n"), nil
+}
+
+// placeholders gives n question marks with commas between.
+func placeholders(n int) string {
+	return strings.TrimSuffix(strings.Repeat("?, ", n), ", ")
+}
