@@ -52,6 +52,8 @@ type Frames interface {
 	// DeleteFrame removes a frame that has no children, or refuses with
 	// core.ErrInvalid.
 	DeleteFrame(id string) error
+	// TotalUsage adds up the usage of all frames.
+	TotalUsage() (core.Usage, error)
 	// Revision gives a number that every Update that wrote a frame raises, and
 	// the newest UpdatedAt of any frame.
 	Revision() (revision int64, newest core.Millis, err error)

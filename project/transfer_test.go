@@ -163,3 +163,18 @@ func write(t *testing.T, dir, name, text string) {
 	require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
 	require.NoError(t, os.WriteFile(file, []byte(text), 0o644))
 }
+
+func TestStatsAddUpUsage(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	for i := range int64(3) {
+		frame := f.push(host("s"), "work")
+		frame.Usage = core.Usage{TokensIn: 10 * i, TokensOut: 1, CacheRead: 2, CacheWritten: 3, CostUSD: 0.25, ToolCalls: 4}
+		require.NoError(t, f.Store.Update(f.ctx, func(tx project.Tx) error { return tx.SaveFrame(frame) }))
+	}
+	stats, err := f.Stats(f.ctx)
+	require.NoError(t, err)
+	assert.Equal(t, core.Usage{TokensIn: 30, TokensOut: 3, CacheRead: 6, CacheWritten: 9, CostUSD: 0.75, ToolCalls: 12}, stats.Usage)
+	assert.Equal(t, 4, stats.Frames[core.InProgress])
+	assert.Equal(t, map[string]int{"active": 1}, stats.Sessions)
+}

@@ -123,10 +123,7 @@ func (p *Project) Stats(ctx context.Context) (stats Stats, err error) {
 		for _, session := range sessions {
 			stats.Sessions[string(session.State)]++
 		}
-		frames, err := tx.FindFrames(FrameQuery{Archived: true})
-		for _, f := range frames {
-			stats.Usage = stats.Usage.Add(f.Usage)
-		}
+		stats.Usage, err = tx.TotalUsage()
 		return err
 	})
 	return stats, err

@@ -195,6 +195,14 @@ const revision = `SELECT value,
 	coalesce((SELECT updated_at FROM frames ORDER BY updated_at DESC LIMIT 1), 0)
 	FROM meta WHERE name = 'revision'`
 
+// TotalUsage adds up the usage of all frames.
+func (t *tx) TotalUsage() (u core.Usage, err error) {
+	_, err = t.get([]any{&u.TokensIn, &u.TokensOut, &u.CacheRead, &u.CacheWritten, &u.CostUSD, &u.ToolCalls},
+		`SELECT coalesce(sum(tokens_in), 0), coalesce(sum(tokens_out), 0), coalesce(sum(cache_read), 0),
+			coalesce(sum(cache_written), 0), coalesce(sum(cost_usd), 0.0), coalesce(sum(tool_calls), 0) FROM frames`)
+	return u, err
+}
+
 // Revision gives a number that every Update that wrote a frame raises, and the
 // newest UpdatedAt of any frame.
 func (t *tx) Revision() (number int64, newest core.Millis, err error) {
