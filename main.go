@@ -20,6 +20,7 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	settings, warnings := config.Load()
 	app := &cli.App{
 		Version: version(), Settings: settings, Warnings: warnings,

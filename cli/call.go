@@ -3,10 +3,14 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"strings"
 
+	"github.com/samber/lo"
 	"github.com/spf13/cobra"
 
+	"flame/core"
 	"flame/project"
 	"flame/tools"
 )
@@ -14,7 +18,7 @@ import (
 func newCall(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use: "call TOOL [JSON]", Short: "Call any tool as an agent would", Example: `  flame call flame_push '{"goal": "Fix the login"}'`,
-		Args: cobra.RangeArgs(1, 2),
+		Args: takes(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.call(cmd.Context(), args) },
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			if len(args) > 0 {
@@ -32,6 +36,12 @@ func toolNames() (names []cobra.Completion) {
 	return names
 }
 
+// A called is what became of a call, as --json prints it.
+type called struct {
+	Text    string `json:"text"`
+	IsError bool   `json:"isError"`
+}
+
 // call runs a tool and prints its answer: the text a model would get, on
 // stdout, with status 1 where it is an error.
 func (a *App) call(ctx context.Context, args []string) error {
@@ -40,20 +50,24 @@ func (a *App) call(ctx context.Context, args []string) error {
 		raw = json.RawMessage(args[1])
 	}
 	return a.with(ctx, func(p *project.Project) error {
-		tool, err := tools.Find(tools.All(p), args[0])
+		all := tools.All(p)
+		tool, err := tools.Find(all, args[0])
 		if err != nil {
-			return err
+			names := lo.Map(all, func(t tools.Tool, _ int) string { return strings.TrimPrefix(t.Name, "flame_") })
+			return core.NotFoundf("there is no tool %q", args[0]).WithHint("use one of %s", strings.Join(names, ", "))
 		}
 		result, err := tool.Call(ctx, a.caller(), raw)
-		if err == nil {
-			_, err = fmt.Fprintln(a.Stdout, result.Text)
+		switch {
+		case err == nil && result.Structured != nil:
+			_, err = fmt.Fprintf(a.Stdout, "%s\n", plainJSON([]byte(result.Text)))
 			return err
+		case err == nil:
+			return a.print(called{Text: result.Text}, result.Text)
 		}
 		text, known := tools.Advice(err)
 		if !known {
 			return err
 		}
-		fmt.Fprintln(a.Stdout, text)
-		return errSilent
+		return errors.Join(errSilent, a.print(called{text, true}, text))
 	})
 }

@@ -4,12 +4,10 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -50,9 +48,6 @@ const (
 	exitUsage = 2
 )
 
-// errUsage marks a command line that cannot be right.
-var errUsage = errors.New("usage")
-
 // errSilent ends with status 1 after a command has printed what is wrong.
 var errSilent = errors.New("silent")
 
@@ -66,6 +61,8 @@ func (a *App) Run(ctx context.Context, args []string) int {
 		return exitOK
 	case errors.Is(err, errSilent):
 		return exitError
+	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
+		err = errors.New("interrupted")
 	}
 	a.complain(err)
 	if errors.Is(err, errUsage) {
@@ -79,30 +76,24 @@ func (a *App) complain(err error) {
 	fmt.Fprintf(a.Stderr, "flame: %s\n", core.OneLine(err.Error(), 2000))
 	var problem *core.Problem
 	if errors.As(err, &problem) && problem.Hint != "" {
-		fmt.Fprintf(a.Stderr, "hint: %s\n", core.OneLine(problem.Hint, 2000))
+		fmt.Fprintf(a.Stderr, "hint: %s\n", core.OneLine(asCommands(problem.Hint), 2000))
 	}
 }
 
-// usage makes err one of wrong usage.
-func usage(err error) error {
-	if err == nil {
-		return nil
-	}
-	return usageError{err}
+// A group is a part of the list of commands that help prints.
+type group struct {
+	title    string
+	commands []*cobra.Command
 }
 
-// A usageError keeps the words of what was wrong with a command line.
-type usageError struct{ error }
-
-func (e usageError) Unwrap() []error { return []error{errUsage, e.error} }
-
-// commands lists every command, in the order of the help.
-func (a *App) commands() []*cobra.Command {
-	return []*cobra.Command{
-		newSetup(a), newDoctor(a), newDemo(a), newServe(a), newCall(a),
-		newTree(a), newStatus(a), newShow(a), newContext(a), newSearch(a), newEvents(a), newStats(a),
-		newPush(a), newPop(a), newPlan(a), newActivate(a), newInvalidate(a), newGoal(a), newArtifact(a), newDecision(a),
-		newImport(a), newExport(a), newOff(a), newOn(a), newPrune(a), newConfig(a),
+// groups lists every command but help.
+func (a *App) groups() []group {
+	return []group{
+		{"Begin:", []*cobra.Command{newSetup(a), newDoctor(a), newDemo(a)}},
+		{"Look:", []*cobra.Command{newTree(a), newStatus(a), newShow(a), newContext(a), newSearch(a), newEvents(a), newStats(a)}},
+		{"Work:", []*cobra.Command{newPush(a), newPop(a), newPlan(a), newActivate(a), newInvalidate(a), newGoal(a), newArtifact(a), newDecision(a)}},
+		{"Look after:", []*cobra.Command{newImport(a), newExport(a), newPrune(a), newOff(a), newOn(a), newConfig(a)}},
+		{"For programs:", []*cobra.Command{newServe(a), newCall(a), newCompletion()}},
 	}
 }
 
@@ -117,9 +108,9 @@ func (a *App) root() *cobra.Command {
 		Version:           a.Version,
 		SilenceErrors:     true,
 		SilenceUsage:      true,
-		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: false},
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 		PersistentPreRun:  func(*cobra.Command, []string) { a.warn() },
-		Args:              cobra.NoArgs,
+		Args:              noSuchCommand,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetIn(a.Stdin)
@@ -128,11 +119,17 @@ func (a *App) root() *cobra.Command {
 	root.SetVersionTemplate("flame {{.Version}}\n")
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "print JSON")
 	root.PersistentFlags().StringVar(&a.session, "session", "", "work for this host session (default: CLAUDE_CODE_SESSION_ID, else where work is going on)")
-	root.AddCommand(a.commands()...)
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err) })
-	for _, cmd := range append(root.Commands(), root) {
-		if check := cmd.Args; check != nil {
-			cmd.Args = func(cmd *cobra.Command, args []string) error { return usage(check(cmd, args)) }
+	root.SetFlagErrorFunc(wrongFlag)
+	root.SetHelpCommand(newHelp())
+	root.SetHelpCommandGroupID("Begin:")
+	for _, group := range a.groups() {
+		root.AddGroup(&cobra.Group{ID: group.title, Title: group.title})
+		for _, cmd := range group.commands {
+			cmd.GroupID = group.title
+			if cmd.ValidArgsFunction == nil && cmd.ValidArgs == nil {
+				cmd.ValidArgsFunction = cobra.NoFileCompletions
+			}
+			root.AddCommand(cmd)
 		}
 	}
 	return root
@@ -141,37 +138,12 @@ func (a *App) root() *cobra.Command {
 // warn tells of settings that are not used.
 func (a *App) warn() {
 	for _, w := range a.Warnings {
-		fmt.Fprintf(a.Stderr, "[flame] %s\n", w)
+		a.say(w)
 	}
 }
 
-// place finds the project that the command works on.
-func (a *App) place() (project.Place, error) {
-	home, _ := os.UserHomeDir()
-	place := project.Place{}
-	switch dir := a.Settings.ProjectDir; {
-	case dir != "":
-		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-			return place, core.NotFoundf("FLAME_PROJECT_DIR is %s, which is not a folder", dir).WithHint("name a folder that exists, or leave it unset")
-		}
-		place = project.At(dir)
-	default:
-		start := os.Getenv("CLAUDE_PROJECT_DIR")
-		if start == "" {
-			var err error
-			if start, err = os.Getwd(); err != nil {
-				return place, err
-			}
-		}
-		var err error
-		if place, err = project.Locate(start, home); err != nil {
-			return place, err
-		}
-	}
-	if a.Settings.Dir != "" {
-		place.Data = a.Settings.Dir
-	}
-	return place, nil
+func (a *App) say(w config.Warning) {
+	fmt.Fprintf(a.Stderr, "[flame] %s\n", core.OneLine(w.String(), 2000))
 }
 
 // caller is on whose behalf commands run.
@@ -198,18 +170,3 @@ func (a *App) with(ctx context.Context, f func(*project.Project) error) error {
 	}
 	return errors.Join(f(p), closeProject())
 }
-
-// print writes v as JSON with --json, else the text.
-func (a *App) print(v any, text string) error {
-	if !a.json {
-		_, err := fmt.Fprintln(a.Stdout, strings.TrimRight(text, "\n"))
-		return err
-	}
-	encoder := json.NewEncoder(a.Stdout)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(v)
-}
-
-// frame is a frame with --json, else its text.
-func (a *App) frame(f core.Frame, text string) error { return a.print(f, text) }

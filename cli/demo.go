@@ -16,7 +16,7 @@ import (
 
 func newDemo(a *App) *cobra.Command {
 	return &cobra.Command{
-		Use: "demo", Short: "Watch an agent's piece of work in frames, in a temporary project", Example: "  flame demo", Args: cobra.NoArgs,
+		Use: "demo", Short: "Watch an agent's piece of work in frames, in a temporary project", Example: "  flame demo", Args: takes(0, 0),
 		Long: "Play a short piece of work through a real MCP client and the real server in a\ntemporary project, and print what the agent called, what it got, and the tree that\ncame of it. Nothing of yours is touched.",
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.demo(cmd.Context()) },
 	}
@@ -68,6 +68,7 @@ func (a *App) demo(ctx context.Context) (err error) {
 	if _, err := c.Initialize(ctx, hello); err != nil {
 		return err
 	}
+	planID := regexp.MustCompile(`plan-[a-z0-9]{8}`)
 	var planned []string
 	for _, step := range demoSteps {
 		answer, err := a.play(ctx, c, step, planned)
@@ -81,8 +82,6 @@ func (a *App) demo(ctx context.Context) (err error) {
 	fmt.Fprintln(a.Stdout, "This was a temporary project. `flame setup` gives the same tools to Claude Code and OpenCode.")
 	return nil
 }
-
-var planID = regexp.MustCompile(`plan-[a-z0-9]{8}`)
 
 // play makes one call and prints it with its answer.
 func (a *App) play(ctx context.Context, c *client.Client, step demoStep, planned []string) (string, error) {

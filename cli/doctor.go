@@ -13,13 +13,16 @@ import (
 
 	"flame/core"
 	"flame/hosts"
+	"flame/project"
 )
 
 func newDoctor(a *App) *cobra.Command {
 	return &cobra.Command{
-		Use: "doctor", Short: "Check store, hosts and every link between them", Example: "  flame doctor", Args: cobra.NoArgs,
+		Use: "doctor", Short: "Check store, hosts and every link between them", Example: "  flame doctor", Args: takes(0, 0),
 		Long: "Check the store, the settings, the hosts and each link between them, and say what to\ndo about each finding. It changes nothing. Status 1 if anything is broken.",
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.doctor(cmd.Context()) },
+		// Settings that are not used are among the findings.
+		PersistentPreRun: func(*cobra.Command, []string) {},
 	}
 }
 
@@ -29,7 +32,11 @@ func (a *App) doctor(ctx context.Context) error {
 		return err
 	}
 	findings := []Finding{{What: fmt.Sprintf("flame %s, project %s, data %s", a.Version, place.Dir, place.Data)}}
-	for _, w := range a.Warnings {
+	warnings := a.Warnings
+	if _, warning := a.offered(&project.Project{}); warning != nil {
+		warnings = append(warnings, *warning)
+	}
+	for _, w := range warnings {
 		findings = append(findings, Finding{What: w.String(), Hint: "correct the variable or unset it", Broken: true})
 	}
 	findings = append(findings, a.Check(ctx, place)...)

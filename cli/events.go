@@ -16,16 +16,17 @@ func newEvents(a *App) *cobra.Command {
 	query := project.EventQuery{Last: true}
 	var follow bool
 	var frame string
+	var after, limit uint
 	cmd := &cobra.Command{
-		Use: "events", Short: "Print the event log: what happened, when, to which frame", Example: "  flame events --follow --frame frame-k3x9", Args: cobra.NoArgs,
+		Use: "events", Short: "Print the event log: what happened, when, to which frame", Example: "  flame events --follow --frame frame-k3x9", Args: takes(0, 0),
 	}
-	cmd.Flags().StringVar(&frame, "frame", "", "only events of this frame")
+	a.frameFlag(cmd, &frame, "only events of this frame")
 	cmd.Flags().StringSliceVar(&query.Kinds, "kind", nil, "only events of these kinds, such as FrameCompleted")
-	cmd.Flags().Int64Var(&query.AfterSeq, "after", 0, "only events after this number")
-	cmd.Flags().IntVar(&query.Limit, "limit", 50, "the last so many (0: all)")
+	cmd.Flags().UintVar(&after, "after", 0, "only events after this number")
+	cmd.Flags().UintVar(&limit, "limit", 50, "the last so many (0: all)")
 	cmd.Flags().BoolVar(&follow, "follow", false, "go on printing events as they come")
-	a.completeFrames(cmd, "frame")
 	return a.reads(cmd, func(ctx context.Context, p *project.Project, _ []string) error {
+		query.AfterSeq, query.Limit = int64(after), int(limit)
 		if frame != "" {
 			details, err := p.Details(ctx, a.caller(), frame)
 			if err != nil {
@@ -85,9 +86,9 @@ func (a *App) printEvent(e core.Event) error {
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(a.Stdout, "%s\n", raw)
+		_, err = fmt.Fprintf(a.Stdout, "%s\n", plainJSON(raw))
 		return err
 	}
-	_, err := fmt.Fprintf(a.Stdout, "%d %s %-16s %s %s\n", e.Seq, e.TS.Time().Local().Format(time.DateTime), e.Event, e.Frame, core.OneLine(string(e.Data), 120))
+	_, err := fmt.Fprintf(a.Stdout, "%d %s %-16s %s %s\n", e.Seq, e.TS.Time().Local().Format(time.DateTime), e.Event, printable(e.Frame), core.OneLine(string(e.Data), 120))
 	return err
 }

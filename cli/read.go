@@ -13,16 +13,6 @@ import (
 	"flame/tools"
 )
 
-// oneLine brings a frame's text to what fits in a line of a terminal.
-func oneLine(text string) string { return core.OneLine(text, 100) }
-
-// line gives a frame in one line.
-func line(f core.Frame) string { return fmt.Sprintf("%s (%s) %s", f.ID, f.Status, oneLine(f.Goal)) }
-
-func lines(frames []core.Frame) string {
-	return strings.Join(lo.Map(frames, func(f core.Frame, _ int) string { return line(f) }), "\n")
-}
-
 // reads makes a command that opens the project, asks it and prints the answer.
 func (a *App) reads(cmd *cobra.Command, run func(ctx context.Context, p *project.Project, args []string) error) *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -42,7 +32,7 @@ type treeNode struct {
 func treeNodes(nodes []core.TreeNode, current string) []treeNode {
 	out := make([]treeNode, len(nodes))
 	for i, n := range nodes {
-		out[i] = treeNode{n.Frame, n.Frame.ID == current, treeNodes(n.Children, current), n.More}
+		out[i] = treeNode{whole(n.Frame), n.Frame.ID == current, treeNodes(n.Children, current), n.More}
 	}
 	return out
 }
@@ -51,7 +41,7 @@ func newTree(a *App) *cobra.Command {
 	var all, details bool
 	cmd := &cobra.Command{
 		Use: "tree [FRAME]", Short: "Draw the frames of this project", Example: "  flame tree --details",
-		Args: cobra.MaximumNArgs(1), ValidArgsFunction: a.frameArgs,
+		Args: takes(0, 1), ValidArgsFunction: a.frameArgs,
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "archived frames too")
 	cmd.Flags().BoolVar(&details, "details", false, "with summaries, reasons and artifacts")
@@ -60,18 +50,20 @@ func newTree(a *App) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if len(tree.Nodes) == 0 {
-			return a.print(treeNodes(tree.Nodes, ""), "No frames yet. `flame push GOAL` starts one, `flame demo` shows how agents do.")
+		text := noFrames
+		if len(tree.Nodes) > 0 {
+			text = core.DrawTree(tree.Nodes, core.DrawOptions{Current: tree.Current, Details: details}) + core.TreeLegend()
 		}
-		drawn := core.DrawTree(tree.Nodes, core.DrawOptions{Current: tree.Current, Details: details})
-		return a.print(treeNodes(tree.Nodes, tree.Current), a.coloured(drawn)+core.TreeLegend())
+		return a.draw(treeNodes(tree.Nodes, tree.Current), text)
 	})
 }
+
+const noFrames = "No frames yet. `flame push GOAL` starts one, `flame demo` shows how agents do."
 
 func newStatus(a *App) *cobra.Command {
 	var short bool
 	cmd := &cobra.Command{
-		Use: "status", Short: "Show the current frame and the tree around it", Example: "  flame status --line", Args: cobra.NoArgs,
+		Use: "status", Short: "Show the current frame and the tree around it", Example: "  flame status --line", Args: takes(0, 0),
 	}
 	cmd.Flags().BoolVar(&short, "line", false, "one line, for a host's status line")
 	return a.reads(cmd, func(ctx context.Context, p *project.Project, _ []string) error {
@@ -82,27 +74,41 @@ func newStatus(a *App) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return a.print(map[string]any{
-			"current": tree.Current, "counts": tree.Counts, "tree": treeNodes(tree.Nodes, tree.Current), "more": tree.More,
-		}, tools.StatusText(tree))
+		text := noFrames
+		if len(tree.Nodes) > 0 {
+			where, rest, _ := strings.Cut(tools.StatusText(tree), "\n")
+			text = asCommands(where) + "\n" + rest
+		}
+		return a.draw(status{tree.Current, tree.Counts, treeNodes(tree.Nodes, tree.Current), tree.More}, text)
 	})
+}
+
+// A status is what `flame status --json` prints.
+type status struct {
+	Current string              `json:"current,omitempty"`
+	Counts  map[core.Status]int `json:"counts"`
+	Tree    []treeNode          `json:"tree"`
+	More    map[core.Status]int `json:"more,omitempty"` // roots left out
 }
 
 // statusLimit is how many frames a status shows before it counts the rest.
 const statusLimit = 60
 
-// statusLine is the current frame in one line; empty when there is none.
+// statusLine is the current frame in one line; without one nothing, or null.
 func (a *App) statusLine(ctx context.Context, p *project.Project) error {
 	frame, ok, err := p.Current(ctx, a.caller())
-	if err != nil || !ok {
+	switch {
+	case err != nil || !ok && !a.json:
 		return err
+	case !ok:
+		return a.print(nil, "")
 	}
 	return a.frame(frame, frame.Status.Icon()+" "+oneLine(frame.Goal))
 }
 
 func newShow(a *App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "show FRAME", Short: "Show all of one frame", Example: "  flame show frame-k3x9", Args: cobra.ExactArgs(1), ValidArgsFunction: a.frameArgs,
+		Use: "show FRAME", Short: "Show all of one frame", Example: "  flame show frame-k3x9", Args: takes(1, 1), ValidArgsFunction: a.frameArgs,
 	}
 	return a.reads(cmd, func(ctx context.Context, p *project.Project, args []string) error {
 		details, err := p.Details(ctx, a.caller(), args[0])
@@ -114,16 +120,19 @@ func newShow(a *App) *cobra.Command {
 }
 
 func newContext(a *App) *cobra.Command {
-	var chars int
+	var chars uint
 	cmd := &cobra.Command{
 		Use: "context [FRAME]", Short: "Show what an agent in a frame is told", Example: "  flame context frame-k3x9",
-		Args: cobra.MaximumNArgs(1), ValidArgsFunction: a.frameArgs,
+		Args: takes(0, 1), ValidArgsFunction: a.frameArgs,
 	}
-	cmd.Flags().IntVar(&chars, "chars", 0, "limit in characters (0: none)")
+	cmd.Flags().UintVar(&chars, "chars", 0, "limit in characters (0: none)")
 	return a.reads(cmd, func(ctx context.Context, p *project.Project, args []string) error {
-		made, err := p.Context(ctx, a.caller(), lo.FirstOrEmpty(args), chars)
+		made, err := p.Context(ctx, a.caller(), lo.FirstOrEmpty(args), int(chars))
 		if err != nil {
 			return err
+		}
+		if made.Text == "" {
+			return core.Invalidf("no context fits in %d characters", chars).WithHint("allow some 500 or more")
 		}
 		return a.print(map[string]any{"frame": made.Frame.ID, "text": made.Text, "meta": made.Meta}, made.Text)
 	})
@@ -131,65 +140,64 @@ func newContext(a *App) *cobra.Command {
 
 func newSearch(a *App) *cobra.Command {
 	var search project.SearchArgs
+	var limit uint
 	cmd := &cobra.Command{
 		Use: "search TEXT", Short: "Find frames by words of goals, summaries, results and decisions", Example: "  flame search login --status completed",
-		Args: cobra.MinimumNArgs(1), ValidArgsFunction: cobra.NoFileCompletions,
+		Args: takes(1, -1), ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	cmd.Flags().StringVar((*string)(&search.Status), "status", "", "only frames of this status")
-	cmd.Flags().IntVar(&search.Limit, "limit", 20, "at most so many")
+	choose(cmd, (*string)(&search.Status), "status", "only frames of this status", statuses()...)
+	cmd.Flags().UintVar(&limit, "limit", 20, "at most so many, up to 100")
 	return a.reads(cmd, func(ctx context.Context, p *project.Project, args []string) error {
-		search.Text = strings.Join(args, " ")
+		search.Text, search.Limit = strings.Join(args, " "), int(limit)
 		found, err := p.Search(ctx, a.caller(), search)
 		if err != nil {
 			return err
 		}
-		return a.print(append([]core.Frame{}, found...), tools.SearchText(search.Text, found))
+		return a.frames(found, foundText(search.Text, found))
 	})
 }
 
+func statuses() []string {
+	return lo.Map(core.Statuses, func(s core.Status, _ int) string { return string(s) })
+}
+
+// foundText lists what a search found, each frame with its summary.
+func foundText(text string, found []core.Frame) string {
+	if len(found) == 0 {
+		return fmt.Sprintf("No frame has all the words of %q.", oneLine(text))
+	}
+	var b strings.Builder
+	for _, f := range found {
+		b.WriteString(line(f) + "\n")
+		if f.Summary != "" {
+			b.WriteString("  " + oneLine(f.Summary) + "\n")
+		}
+	}
+	return b.String()
+}
+
 func newStats(a *App) *cobra.Command {
-	cmd := &cobra.Command{Use: "stats", Short: "Count frames, sessions and what they consumed", Example: "  flame stats --json", Args: cobra.NoArgs}
+	cmd := &cobra.Command{Use: "stats", Short: "Count frames, sessions and what they consumed", Example: "  flame stats --json", Args: takes(0, 0)}
 	return a.reads(cmd, func(ctx context.Context, p *project.Project, _ []string) error {
 		stats, err := p.Stats(ctx)
 		if err != nil {
 			return err
 		}
-		var b strings.Builder
-		fmt.Fprintf(&b, "%d frames", stats.Total)
-		for _, status := range core.Statuses {
-			if n := stats.Frames[status]; n > 0 {
-				fmt.Fprintf(&b, ", %d %s", n, status)
-			}
-		}
-		b.WriteString("\nsessions:")
-		for _, state := range []core.SessionState{core.SessionActive, core.SessionIdle, core.SessionSuspended, core.SessionEnded} {
-			fmt.Fprintf(&b, " %d %s", stats.Sessions[string(state)], state)
-		}
-		fmt.Fprintf(&b, "\nusage: %s", tools.UsageText(stats.Usage))
-		return a.print(stats, b.String())
+		return a.print(stats, statsText(stats))
 	})
 }
 
-// completeFrames offers frame ids for a flag.
-func (a *App) completeFrames(cmd *cobra.Command, flag string) {
-	// The error is for an unknown flag, which the caller has just defined.
-	_ = cmd.RegisterFlagCompletionFunc(flag, a.frameArgs)
-}
-
-// frameArgs offers frame ids to the shell, with their goals.
-func (a *App) frameArgs(cmd *cobra.Command, args []string, prefix string) (offers []cobra.Completion, directive cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	err := a.with(cmd.Context(), func(p *project.Project) error {
-		frames, err := p.Complete(cmd.Context(), prefix, 50)
-		for _, f := range frames {
-			offers = append(offers, cobra.CompletionWithDesc(f.ID, core.OneLine(f.Goal, 40)))
+func statsText(stats project.Stats) string {
+	var b strings.Builder
+	b.WriteString(count(stats.Total, "frame"))
+	for _, status := range core.Statuses {
+		if n := stats.Frames[status]; n > 0 {
+			fmt.Fprintf(&b, ", %d %s", n, status)
 		}
-		return err
-	})
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveError
 	}
-	return offers, cobra.ShellCompDirectiveNoFileComp
+	b.WriteString("\nsessions:")
+	for _, state := range []core.SessionState{core.SessionActive, core.SessionIdle, core.SessionSuspended, core.SessionEnded} {
+		fmt.Fprintf(&b, " %d %s", stats.Sessions[string(state)], state)
+	}
+	return b.String() + "\nusage: " + tools.UsageText(stats.Usage)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 	"github.com/spf13/cobra"
 
+	"flame/config"
 	"flame/project"
 	"flame/tools"
 )
@@ -20,7 +21,7 @@ func newServe(a *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "serve", Short: "Run the MCP server, as hosts do", Example: "  flame serve\n  flame serve --http 127.0.0.1:7070",
 		Long: "Run the MCP server: on stdin and stdout, or with --http as streamable HTTP at /mcp\nand server-sent events at /sse. Beyond loopback it needs FLAME_HTTP_TOKEN.",
-		Args: cobra.NoArgs,
+		Args: takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.serve(cmd.Context(), addr) },
 	}
 	cmd.Flags().StringVar(&addr, "http", "", "listen on this address instead of stdin and stdout")
@@ -41,9 +42,9 @@ func (a *App) serve(ctx context.Context, addr string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, closeProject()) }()
-	offered, err := tools.Select(tools.All(p), a.Settings.Tools)
-	if err != nil {
-		return err
+	offered, warning := a.offered(p)
+	if warning != nil {
+		a.say(*warning)
 	}
 	srv := tools.NewServer(p, offered, a.Version, a.clients(addr != ""))
 	ctx, stop := context.WithCancel(ctx)
@@ -59,6 +60,17 @@ func (a *App) serve(ctx context.Context, addr string) (err error) {
 			fmt.Fprintf(a.Stderr, "[flame] listening on http://%s/mcp\n", at)
 		},
 	})
+}
+
+// offered gives the tools of the profile FLAME_TOOLS; all, with a warning, where
+// it is no profile.
+func (a *App) offered(p *project.Project) ([]tools.Tool, *config.Warning) {
+	all := tools.All(p)
+	chosen, err := tools.Select(all, a.Settings.Tools)
+	if err != nil {
+		return all, &config.Warning{Variable: "FLAME_TOOLS", Value: a.Settings.Tools, Default: "all", Err: err}
+	}
+	return chosen, nil
 }
 
 func keepSwept(ctx context.Context, p *project.Project) {

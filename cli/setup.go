@@ -37,15 +37,21 @@ type setupOptions struct {
 }
 
 func newSetup(a *App) *cobra.Command {
-	var opts setupOptions
+	opts := setupOptions{scope: string(hosts.User)}
 	names := lo.Map(knownHosts(hosts.Machine{}), func(h namedHost, _ int) string { return h.name })
 	cmd := &cobra.Command{
 		Use: "setup [claude-code] [opencode]", Short: "Tie flame to Claude Code and OpenCode", Example: "  flame setup\n  flame setup opencode --scope project\n  flame setup --remove",
 		Long:      "Install flame in the hosts on PATH, or in those named: the program as\n~/.local/bin/flame, in Claude Code our plugin, in OpenCode one JavaScript file.\nNo config file is edited. Running it again brings everything up to date.",
-		ValidArgs: names, Args: cobra.OnlyValidArgs,
+		ValidArgs: names,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if unknown, found := lo.Find(args, func(name string) bool { return !slices.Contains(names, name) }); found {
+				return wrongUsage(cmd, "there is no host %q", unknown)
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, args []string) error { return a.setup(cmd.Context(), args, opts) },
 	}
-	cmd.Flags().StringVar(&opts.scope, "scope", string(hosts.User), "user (all projects) or project (this one)")
+	choose(cmd, &opts.scope, "scope", "for all projects of the user or for this project", string(hosts.User), string(hosts.Project))
 	cmd.Flags().BoolVar(&opts.dryRun, "dry-run", false, "say what would be done, and do nothing")
 	cmd.Flags().BoolVar(&opts.remove, "remove", false, "undo it")
 	return cmd
@@ -53,9 +59,6 @@ func newSetup(a *App) *cobra.Command {
 
 func (a *App) setup(ctx context.Context, names []string, opts setupOptions) error {
 	scope := hosts.Scope(opts.scope)
-	if scope != hosts.User && scope != hosts.Project {
-		return usage(core.Invalidf("there is no scope %q", opts.scope).WithHint("use user or project"))
-	}
 	machine, err := a.machine()
 	if err != nil {
 		return err

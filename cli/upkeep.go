@@ -14,34 +14,47 @@ func newImport(a *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "import PATH", Short: "Take in a folder of state.json and frames/*.json", Example: "  flame import .opencode/flame",
 		Long: "Take in the frames of the original plugin, or of flame export. Frames keep their\nids; importing the same again changes nothing.",
-		Args: cobra.ExactArgs(1),
+		Args: takes(1, 1), ValidArgsFunction: folders,
 	}
 	return a.reads(cmd, func(ctx context.Context, p *project.Project, args []string) error {
 		done, err := p.Import(ctx, args[0])
 		if err != nil {
 			return err
 		}
-		text := fmt.Sprintf("%d frames added, %d were there", done.Added, done.Unchanged)
+		text := fmt.Sprintf("%s added, %d were there", count(done.Added, "frame"), done.Unchanged)
 		if len(done.Kept) > 0 {
 			text += fmt.Sprintf("\n%d differ from ours, which stay: %s", len(done.Kept), strings.Join(done.Kept, ", "))
 		}
 		for _, repair := range done.Repaired {
 			text += "\nrepaired " + repair
 		}
-		return a.print(done, text)
+		return a.print(imported{done.Added, done.Unchanged, append([]string{}, done.Kept...), append([]string{}, done.Repaired...)}, text)
 	})
+}
+
+// An imported is what `flame import --json` prints.
+type imported struct {
+	Added     int      `json:"added"`
+	Unchanged int      `json:"unchanged"`
+	Kept      []string `json:"kept"`     // ids of frames that differ from ours, which stay
+	Repaired  []string `json:"repaired"` // what was put right, in words
+}
+
+// folders completes an argument that names a folder.
+func folders(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return nil, cobra.ShellCompDirectiveFilterDirs
 }
 
 func newExport(a *App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "export PATH", Short: "Write all frames as a folder of state.json and frames/*.json", Example: "  flame export /tmp/frames", Args: cobra.ExactArgs(1),
+		Use: "export PATH", Short: "Write all frames as a folder of state.json and frames/*.json", Example: "  flame export /tmp/frames", Args: takes(1, 1), ValidArgsFunction: folders,
 	}
 	return a.reads(cmd, func(ctx context.Context, p *project.Project, args []string) error {
 		n, err := p.Export(ctx, a.caller(), args[0])
 		if err != nil {
 			return err
 		}
-		return a.print(map[string]any{"frames": n, "path": args[0]}, fmt.Sprintf("%d frames written to %s", n, args[0]))
+		return a.print(map[string]any{"frames": n, "path": args[0]}, count(n, "frame")+" written to "+args[0])
 	})
 }
 
@@ -54,7 +67,7 @@ func newOn(a *App) *cobra.Command {
 }
 
 func (a *App) switches(name, short string, off bool) *cobra.Command {
-	cmd := &cobra.Command{Use: name, Short: short, Example: "  flame " + name, Args: cobra.NoArgs}
+	cmd := &cobra.Command{Use: name, Short: short, Example: "  flame " + name, Args: takes(0, 0)}
 	return a.reads(cmd, func(ctx context.Context, p *project.Project, _ []string) error {
 		if err := p.SetOff(ctx, off); err != nil {
 			return err
@@ -66,7 +79,7 @@ func (a *App) switches(name, short string, off bool) *cobra.Command {
 func newPrune(a *App) *cobra.Command {
 	var remove bool
 	cmd := &cobra.Command{
-		Use: "prune", Short: "Archive roots without work that are older than a week", Example: "  flame prune --delete", Args: cobra.NoArgs,
+		Use: "prune", Short: "Archive roots without work that are older than a week", Example: "  flame prune --delete", Args: takes(0, 0),
 	}
 	cmd.Flags().BoolVar(&remove, "delete", false, "delete them, archived ones too")
 	return a.reads(cmd, func(ctx context.Context, p *project.Project, _ []string) error {
@@ -78,17 +91,13 @@ func newPrune(a *App) *cobra.Command {
 		if remove {
 			what = "deleted"
 		}
-		text := fmt.Sprintf("%d frames %s", len(pruned), what)
-		if len(pruned) > 0 {
-			text += "\n" + lines(pruned)
-		}
-		return a.print(pruned, text)
+		return a.frames(pruned, count(len(pruned), "frame")+" "+what+"\n"+lines(pruned))
 	})
 }
 
 func newConfig(a *App) *cobra.Command {
 	return &cobra.Command{
-		Use: "config", Short: "List every setting with its value and source", Example: "  flame config", Args: cobra.NoArgs,
+		Use: "config", Short: "List every setting with its value and source", Example: "  flame config", Args: takes(0, 0),
 		RunE: func(*cobra.Command, []string) error {
 			var b strings.Builder
 			rows := a.Settings.List()

@@ -36,14 +36,13 @@ func (a *App) writes(w writing) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return a.print(frame, text)
+				return a.frame(frame, text)
 			})
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	if w.frame {
-		cmd.Flags().StringVar(&flags.frame, "frame", "", "the frame (default: the current one)")
-		a.completeFrames(cmd, "frame")
+		a.frameFlag(cmd, &flags.frame, "the frame (default: the current one)")
 	}
 	if w.flags != nil {
 		w.flags(cmd, &flags)
@@ -58,7 +57,7 @@ func criteriaFlag(cmd *cobra.Command, flags *writeFlags) {
 func newPush(a *App) *cobra.Command {
 	return a.writes(writing{
 		use: "push GOAL", short: "Start a frame below the current one", example: `flame push "Fix the login"`,
-		args: cobra.MinimumNArgs(1), flags: criteriaFlag,
+		args: takes(1, -1), flags: criteriaFlag,
 		run: func(ctx context.Context, p *project.Project, by project.Caller, args []string, flags *writeFlags) (core.Frame, string, error) {
 			frame, err := p.Push(ctx, by, strings.Join(args, " "), flags.criteria)
 			return frame, fmt.Sprintf("%s started: %s", frame.ID, oneLine(frame.Goal)), err
@@ -67,9 +66,9 @@ func newPush(a *App) *cobra.Command {
 }
 
 func newPop(a *App) *cobra.Command {
-	return a.writes(writing{
+	cmd := a.writes(writing{
 		use: "pop completed|failed|blocked [SUMMARY]", short: "End the current frame", example: `flame pop completed "Login works; sessions expire after 30 min"`,
-		args: cobra.MinimumNArgs(1), frame: true,
+		args: cobra.MatchAll(takes(1, -1), canEnd), frame: true,
 		flags: func(cmd *cobra.Command, flags *writeFlags) {
 			cmd.Flags().StringVar(&flags.results, "results", "", "the full outcome, read on demand")
 			cmd.Flags().BoolVar(&flags.force, "force", false, "even with children in progress")
@@ -93,6 +92,16 @@ func newPop(a *App) *cobra.Command {
 			return popped.Frame, text, err
 		},
 	})
+	cmd.ValidArgs, cmd.ValidArgsFunction = []cobra.Completion{"completed", "failed", "blocked"}, nil
+	return cmd
+}
+
+// canEnd checks that the first argument is a status that ends a frame.
+func canEnd(cmd *cobra.Command, args []string) error {
+	if !core.Status(args[0]).Ended() {
+		return wrongUsage(cmd, "a frame ends as completed, failed or blocked, not %q", args[0])
+	}
+	return nil
 }
 
 // newPlan differs from the other writing commands in making several frames.
@@ -100,7 +109,7 @@ func newPlan(a *App) *cobra.Command {
 	var frame, criteria string
 	cmd := &cobra.Command{
 		Use: "plan GOAL…", Short: "Plan frames below the current one, in order", Example: `  flame plan "Design the API" "Write it" "Test it"`,
-		Args: cobra.MinimumNArgs(1),
+		Args: takes(1, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			children := make([]project.PlannedChild, len(args))
 			for i, goal := range args {
@@ -111,21 +120,20 @@ func newPlan(a *App) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return a.print(planned, lines(planned))
+				return a.frames(planned, lines(planned))
 			})
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	cmd.Flags().StringVar(&frame, "frame", "", "plan below this frame (default: the current one)")
+	a.frameFlag(cmd, &frame, "plan below this frame (default: the current one)")
 	cmd.Flags().StringVar(&criteria, "criteria", "", "what done means, for each")
-	a.completeFrames(cmd, "frame")
 	return cmd
 }
 
 func newActivate(a *App) *cobra.Command {
 	cmd := a.writes(writing{
 		use: "activate FRAME", short: "Take up a planned, blocked or finished frame", example: "flame activate plan-k3x9",
-		args: cobra.ExactArgs(1),
+		args: takes(1, 1),
 		flags: func(cmd *cobra.Command, flags *writeFlags) {
 			cmd.Flags().BoolVar(&flags.force, "force", false, "take it from a session that is gone")
 		},
@@ -141,7 +149,7 @@ func newActivate(a *App) *cobra.Command {
 func newInvalidate(a *App) *cobra.Command {
 	cmd := a.writes(writing{
 		use: "invalidate FRAME REASON", short: "Mark a frame, and what is planned below it, as no longer valid", example: `flame invalidate frame-k3x9 "The API changed"`,
-		args: cobra.MinimumNArgs(2),
+		args: takes(2, -1),
 		run: func(ctx context.Context, p *project.Project, by project.Caller, args []string, _ *writeFlags) (core.Frame, string, error) {
 			done, err := p.Invalidate(ctx, by, args[0], strings.Join(args[1:], " "))
 			text := done.Target.ID + " is invalidated"
@@ -161,7 +169,7 @@ func newInvalidate(a *App) *cobra.Command {
 func newGoal(a *App) *cobra.Command {
 	return a.writes(writing{
 		use: "goal TEXT", short: "Change what a frame is for", example: `flame goal "Fix login and logout"`,
-		args: cobra.MinimumNArgs(1), frame: true,
+		args: takes(1, -1), frame: true,
 		run: func(ctx context.Context, p *project.Project, by project.Caller, args []string, flags *writeFlags) (core.Frame, string, error) {
 			frame, err := p.SetGoal(ctx, by, flags.frame, strings.Join(args, " "))
 			return frame, line(frame), err
@@ -172,7 +180,7 @@ func newGoal(a *App) *cobra.Command {
 func newArtifact(a *App) *cobra.Command {
 	return a.writes(writing{
 		use: "artifact TEXT", short: "Record what a frame produced", example: "flame artifact src/login.go",
-		args: cobra.MinimumNArgs(1), frame: true,
+		args: takes(1, -1), frame: true,
 		run: func(ctx context.Context, p *project.Project, by project.Caller, args []string, flags *writeFlags) (core.Frame, string, error) {
 			frame, added, err := p.AddArtifact(ctx, by, flags.frame, strings.Join(args, " "))
 			return frame, recorded(frame, "artifact", added), err
@@ -183,7 +191,7 @@ func newArtifact(a *App) *cobra.Command {
 func newDecision(a *App) *cobra.Command {
 	return a.writes(writing{
 		use: "decision TEXT", short: "Record a decision with its reason", example: `flame decision "Cookies, not tokens: the proxy strips headers"`,
-		args: cobra.MinimumNArgs(1), frame: true,
+		args: takes(1, -1), frame: true,
 		run: func(ctx context.Context, p *project.Project, by project.Caller, args []string, flags *writeFlags) (core.Frame, string, error) {
 			frame, added, err := p.AddDecision(ctx, by, flags.frame, strings.Join(args, " "))
 			return frame, recorded(frame, "decision", added), err

@@ -18,7 +18,7 @@ import (
 // Settings are all settings of flame.
 type Settings struct {
 	ProjectDir string `envconfig:"FLAME_PROJECT_DIR" desc:"the project's folder; without it, the nearest one with .flame or .git, from CLAUDE_PROJECT_DIR or the working folder upwards"`
-	Dir        string `envconfig:"FLAME_DIR" desc:"folder for this project's data; without it, .flame in the project"`
+	Dir        string `envconfig:"FLAME_DIR" desc:"folder for this project's data, absolute or below the project; without it, .flame in the project"`
 	Off        bool   `envconfig:"FLAME_OFF" default:"false" desc:"true turns hooks and injection off for this process"`
 
 	LogLevel   LogLevel `envconfig:"FLAME_LOG_LEVEL" default:"info" desc:"what the log file tells: debug, info, warn, error or off"`
@@ -94,13 +94,18 @@ func Load() (Settings, []Warning) {
 	}
 }
 
-// reason strips what the warning says already from an error of strconv.
+// reason puts an error of strconv into words; the warning has the value already.
 func reason(err error) error {
 	var number *strconv.NumError
-	if errors.As(err, &number) {
+	switch {
+	case !errors.As(err, &number):
+		return err
+	case !errors.Is(err, strconv.ErrSyntax):
 		return number.Err
+	case number.Func == "ParseBool":
+		return errors.New("it must be true or false")
 	}
-	return err
+	return errors.New("it is not a number")
 }
 
 func defaultOf(name string) string {

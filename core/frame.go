@@ -97,8 +97,11 @@ type Frame struct {
 // life of a frame does not have with ErrInvalid.
 func (f *Frame) Move(to Status, now Millis) error {
 	if !f.CanMove(to) {
-		return Invalidf("frame %s is %s and cannot become %s", f.ID, f.Status, to).
-			WithHint("%s can become: %s", f.Status, joinStatuses(next[f.Status]))
+		problem := Invalidf("frame %s is %s and cannot become %s", f.ID, f.Status, to)
+		if f.Status == Invalidated {
+			return problem.WithHint("an invalidated frame stays so; plan or push a new one")
+		}
+		return problem.WithHint("%s can become: %s", f.Status, joinStatuses(next[f.Status]))
 	}
 	f.Status, f.UpdatedAt = to, now
 	switch {

@@ -220,7 +220,7 @@ func (s *step) ensureCurrent() (core.Frame, error) {
 // noCurrent tells a caller without a frame how to get one.
 func noCurrent() error {
 	return core.NotFoundf("there is no frame in progress").
-		WithHint("flame_push starts one, flame_activate takes up a planned or unfinished one; flame_tree shows what there is (at a shell: flame push GOAL, flame tree)")
+		WithHint("flame_push starts one, flame_activate takes up a planned or unfinished one; flame_tree shows what there is")
 }
 
 // makeRoot gives the session its first frame: the root of a tree, or for a

@@ -155,8 +155,9 @@ func orderState(state State) (ordered []StateFrame, repaired []string, err error
 		}
 		ids = append(ids, id)
 	}
+	rank := ranks(state)
 	slices.SortFunc(ids, func(a, b string) int {
-		return cmp.Or(cmp.Compare(state.Frames[a].CreatedAt, state.Frames[b].CreatedAt), cmp.Compare(a, b))
+		return cmp.Or(cmp.Compare(state.Frames[a].CreatedAt, state.Frames[b].CreatedAt), cmp.Compare(rank[a], rank[b]), cmp.Compare(a, b))
 	})
 	placed := map[string]bool{}
 	var place func(id string, above map[string]bool)
@@ -186,6 +187,21 @@ func orderState(state State) (ordered []StateFrame, repaired []string, err error
 		place(id, map[string]bool{})
 	}
 	return ordered, repaired, nil
+}
+
+// ranks gives the place of frames among those made in the same millisecond, as
+// the lists of roots and of planned children have it.
+func ranks(state State) map[string]int {
+	rank := map[string]int{}
+	for _, f := range state.Frames {
+		for i, id := range f.PlannedChildren {
+			rank[id] = len(state.RootFrameIDs) + i
+		}
+	}
+	for i, id := range state.RootFrameIDs {
+		rank[id] = i
+	}
+	return rank
 }
 
 func checkState(id string, f StateFrame) error {

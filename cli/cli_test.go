@@ -1,0 +1,139 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/core"
+	"flame/project"
+	"flame/tools"
+)
+
+// A said is what a command line gave.
+type said struct {
+	code        int
+	out, errors string
+}
+
+// run runs a command line that has no business with any store.
+func run(t *testing.T, ctx context.Context, args ...string) said {
+	t.Helper()
+	var out, errs bytes.Buffer
+	app := &App{
+		Version: "1.2.3", Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs,
+		Open: func(project.Place, bool) (*project.Project, func() error, error) {
+			if ctx.Err() == nil {
+				t.Errorf("%v opened the store", args)
+			}
+			return nil, nil, ctx.Err()
+		},
+		Check: func(context.Context, project.Place) []Finding { return nil },
+	}
+	code := app.Run(ctx, args)
+	return said{code, out.String(), errs.String()}
+}
+
+// all gives every command, help included.
+func all() []*cobra.Command {
+	root := (&App{}).root()
+	root.InitDefaultHelpCmd()
+	return append(root.Commands(), root)
+}
+
+func TestEveryCommandExplainsItselfWithAnExample(t *testing.T) {
+	t.Parallel()
+	for _, cmd := range all() {
+		t.Run(cmd.Name(), func(t *testing.T) {
+			t.Parallel()
+			assert.Regexp(t, `^[A-Z].*[^.]$`, cmd.Short)
+			assert.Regexp(t, `(?m)^  .*\bflame\b`, cmd.Example)
+			assert.NotNil(t, cmd.Args, "nothing checks its arguments")
+			name := strings.TrimPrefix(cmd.CommandPath(), "flame")
+			for _, line := range [][]string{append(strings.Fields(name), "--help"), append([]string{"help"}, strings.Fields(name)...)} {
+				got := run(t, t.Context(), line...)
+				assert.Equal(t, exitOK, got.code)
+				assert.Empty(t, got.errors)
+				assert.Contains(t, got.out, cmd.Example)
+			}
+		})
+	}
+}
+
+func TestCommandsThatNeedNoStoreDoNotOpenIt(t *testing.T) {
+	t.Parallel()
+	for _, line := range []string{"", "--version", "help", "help tree", "config", "config --json", "completion bash", "__complete pu", "__complete call flame_p", "nonsense", "tree --nonsense", "show"} {
+		t.Run(line, func(t *testing.T) {
+			t.Parallel()
+			run(t, t.Context(), strings.Fields(line)...)
+		})
+	}
+}
+
+func TestAnInterruptedCommandSaysSo(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	assert.Equal(t, said{exitError, "", "flame: interrupted\n"}, run(t, ctx, "tree"))
+}
+
+func TestHintsNameCommandsThatThereAre(t *testing.T) {
+	t.Parallel()
+	root := (&App{}).root()
+	for _, tool := range tools.All(&project.Project{}) {
+		words := asCommands("use " + tool.Name)
+		named := regexp.MustCompile("^use `flame (.+)`$").FindStringSubmatch(words)
+		if named == nil {
+			assert.Equal(t, "use "+tool.Name, words, "is neither a command nor whole")
+			continue
+		}
+		cmd, rest, err := root.Find(named[1:])
+		require.NoError(t, err)
+		assert.Empty(t, rest)
+		assert.NotEqual(t, root, cmd)
+	}
+}
+
+func TestTextForTerminalsDoesNotSteerThem(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct{ text, want string }{
+		"plain text stays":            {"Größe ✓ 世界\n\ttabs", "Größe ✓ 世界\n\ttabs"},
+		"escape sequences lose ESC":   {"a\x1b[31mb", "a[31mb"},
+		"so do those of 8 bits":       {"a\u009b31mb", "a31mb"},
+		"a carriage return goes":      {"good\rbad", "goodbad"},
+		"directions cannot be turned": {"a\u202eb\u2066c", "abc"},
+		"what is no UTF-8 is shown":   {"a\xffb", "a\ufffdb"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			assert.Equal(t, tt.want, printable(tt.text))
+		})
+	}
+}
+
+func TestJSONForTerminalsMeansTheSame(t *testing.T) {
+	t.Parallel()
+	text := "a\x1b\x7f\u009b\u200e\u202e 世界 \U0001f525"
+	raw, err := json.Marshal(text)
+	require.NoError(t, err)
+	got := plainJSON(raw)
+	assert.False(t, bytes.ContainsFunc(got, steersTerminal), "%q", got)
+	var back string
+	require.NoError(t, json.Unmarshal(got, &back))
+	assert.Equal(t, text, back)
+}
+
+func TestListsAreNeverNull(t *testing.T) {
+	t.Parallel()
+	raw, err := json.Marshal(treeNodes([]core.TreeNode{{Frame: core.Frame{ID: "frame-1"}}}, ""))
+	require.NoError(t, err)
+	assert.NotContains(t, string(raw), "null")
+}

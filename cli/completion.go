@@ -1,0 +1,31 @@
+package cli
+
+import (
+	"io"
+
+	"github.com/spf13/cobra"
+)
+
+func newCompletion() *cobra.Command {
+	return &cobra.Command{
+		Use: "completion bash|zsh|fish", Short: "Print a script that completes commands and frame ids in a shell",
+		Example: "  source <(flame completion bash)\n  flame completion zsh > \"${fpath[1]}/_flame\"\n  flame completion fish > ~/.config/fish/completions/flame.fish",
+		Args:    takes(1, 1), ValidArgs: []cobra.Completion{"bash", "zsh", "fish"},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			write, known := scripts(cmd.Root())[args[0]]
+			if !known {
+				return wrongUsage(cmd, "there is no completion for %q", args[0])
+			}
+			return write(cmd.OutOrStdout())
+		},
+	}
+}
+
+// scripts gives what writes the completion script, by shell.
+func scripts(root *cobra.Command) map[string]func(io.Writer) error {
+	return map[string]func(io.Writer) error{
+		"bash": func(w io.Writer) error { return root.GenBashCompletionV2(w, true) },
+		"zsh":  root.GenZshCompletion,
+		"fish": func(w io.Writer) error { return root.GenFishCompletion(w, true) },
+	}
+}

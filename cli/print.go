@@ -1,0 +1,115 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/samber/lo"
+
+	"flame/core"
+)
+
+// print writes v as JSON with --json, else the text.
+func (a *App) print(v any, text string) error { return a.answer(v, printable(text)) }
+
+// draw is print for a text with the signs of a tree, which a terminal shows in
+// colour.
+func (a *App) draw(v any, text string) error { return a.answer(v, a.coloured(printable(text))) }
+
+func (a *App) answer(v any, text string) error {
+	if !a.json {
+		_, err := fmt.Fprintln(a.Stdout, strings.TrimRight(text, "\n"))
+		return err
+	}
+	var document bytes.Buffer
+	encoder := json.NewEncoder(&document)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(v); err != nil {
+		return err
+	}
+	_, err := a.Stdout.Write(plainJSON(document.Bytes()))
+	return err
+}
+
+// frame prints a frame with --json, else the text.
+func (a *App) frame(f core.Frame, text string) error { return a.print(whole(f), text) }
+
+// frames prints a list of frames with --json, else the text.
+func (a *App) frames(list []core.Frame, text string) error {
+	return a.print(lo.Map(list, func(f core.Frame, _ int) core.Frame { return whole(f) }), text)
+}
+
+// whole gives f with lists that are empty where they would be null in JSON.
+func whole(f core.Frame) core.Frame {
+	f.Artifacts = append([]string{}, f.Artifacts...)
+	f.Decisions = append([]string{}, f.Decisions...)
+	return f
+}
+
+// steersTerminal reports whether a terminal takes r for more than a character:
+// controls, and those that change the direction of writing. Texts of frames come
+// from models, files and imports, and are not to be trusted with it.
+func steersTerminal(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) }
+
+// printable drops from text what steers a terminal, but for line ends and tabs.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r != '\n' && r != '\t' && steersTerminal(r) {
+			return -1
+		}
+		return r
+	}, text)
+}
+
+// plainJSON escapes what steers a terminal in a JSON document, whose meaning
+// stays the same: encoding/json leaves DEL, C1 controls and others as they are.
+func plainJSON(document []byte) []byte {
+	if !bytes.ContainsFunc(document, func(r rune) bool { return r >= 0x7f && steersTerminal(r) }) {
+		return document
+	}
+	var out []byte
+	for _, r := range string(document) {
+		if r >= 0x7f && steersTerminal(r) {
+			out = fmt.Appendf(out, `\u%04x`, r)
+		} else {
+			out = utf8.AppendRune(out, r)
+		}
+	}
+	return out
+}
+
+// oneLine brings a frame's text to what fits in a line of a terminal.
+func oneLine(text string) string { return core.OneLine(text, 100) }
+
+// line gives a frame in one line.
+func line(f core.Frame) string { return fmt.Sprintf("%s (%s) %s", f.ID, f.Status, oneLine(f.Goal)) }
+
+func lines(frames []core.Frame) string {
+	return strings.Join(lo.Map(frames, func(f core.Frame, _ int) string { return line(f) }), "\n")
+}
+
+// count gives a number of things in words: "1 frame", "2 frames".
+func count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
+// commands are the commands that do what tools and their arguments do. Hints
+// are written for models, who know the tools.
+var commands = strings.NewReplacer(
+	"flame_plan_children", "`flame plan`", "flame_plan", "`flame plan`", "flame_push", "`flame push`", "flame_pop", "`flame pop`",
+	"flame_activate", "`flame activate`", "flame_invalidate", "`flame invalidate`", "flame_tree", "`flame tree`",
+	"flame_status", "`flame status`", "flame_frame_details", "`flame show`", "flame_search", "`flame search`",
+	"flame_set_goal", "`flame goal`", "flame_add_artifact", "`flame artifact`", "flame_add_decision", "`flame decision`",
+	"frameID ", "--frame ", "pass force", "pass --force",
+)
+
+// asCommands puts a hint into the words of the shell.
+func asCommands(hint string) string { return commands.Replace(hint) }

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"flame/core"
+	"flame/project"
+	"flame/store"
+)
+
+// A scale says how large the trees are and how often things are repeated.
+type scale struct {
+	trees     []int // frames; the smallest first
+	compared  int   // frames of the tree that contexts in the largest are compared with
+	processes int   // runs of each command
+	starts    int   // of a server
+	pushes    int   // in a running server, for each tree
+	contexts  int   // of different frames, for each tree
+	statuses  int
+	crowd     int // processes that write at once
+	calls     int // of each, where they are servers
+	commands  int // in place of each, where they are commands
+}
+
+var (
+	full = scale{
+		trees: []int{100, 10_000, 100_000}, compared: 1_000,
+		processes: 200, starts: 50, pushes: 1000, contexts: 2000, statuses: 300, crowd: 8, calls: 200, commands: 50,
+	}
+	small = scale{
+		trees: []int{100, 200, 400}, compared: 150,
+		processes: 3, starts: 2, pushes: 5, contexts: 20, statuses: 5, crowd: 8, calls: 4, commands: 2,
+	}
+)
+
+// A bench is one run of the benchmark.
+type bench struct {
+	scale
+	dir                string // all that it writes lies in here
+	flame, hello, peak string // programs
+	trees              map[int]tree
+}
+
+// measurements are the parts of the table. Those that only read come first.
+var measurements = []struct {
+	name string
+	run  func(*bench, context.Context) ([]row, error)
+}{
+	{"package initialisation", (*bench).initialisation},
+	{"commands that read", (*bench).reading},
+	{"start of the server", (*bench).starting},
+	{"contexts", (*bench).contexts},
+	{"status", (*bench).status},
+	{"commands that write", (*bench).writing},
+	{"writes in a running server", (*bench).pushing},
+	{"servers that write at once", (*bench).crowdOfServers},
+	{"commands that write at once", (*bench).crowdOfCommands},
+	{"memory", (*bench).memory},
+}
+
+// measure makes programs and trees in a new folder in dir, measures and removes
+// the folder. What it is at goes to progress.
+func measure(ctx context.Context, size scale, dir string, progress io.Writer) (result report, err error) {
+	dir, err = os.MkdirTemp(dir, "flame-bench-")
+	if err != nil {
+		return result, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	b := &bench{scale: size, dir: dir, trees: map[int]tree{}}
+	begun := time.Now()
+	tell := func(what string) { fmt.Fprintf(progress, "[bench] %3.0f s: %s\n", time.Since(begun).Seconds(), what) }
+
+	tell("building")
+	if err := b.build(ctx); err != nil {
+		return result, err
+	}
+	for _, frames := range slices.Concat(size.trees, []int{size.compared}) {
+		tell(fmt.Sprintf("planting %d frames", frames))
+		if b.trees[frames], err = plant(ctx, dir, frames); err != nil {
+			return result, err
+		}
+	}
+	tell("floors")
+	if result.Floors, err = b.floors(ctx); err != nil {
+		return result, err
+	}
+	for _, m := range measurements {
+		tell(m.name)
+		part, err := m.run(b, ctx)
+		if err != nil {
+			return result, fmt.Errorf("%s: %w", m.name, err)
+		}
+		result.Rows = append(result.Rows, part...)
+	}
+	return result, nil
+}
+
+// build builds the programs as releases are built.
+func (b *bench) build(ctx context.Context) error {
+	for pkg, program := range map[string]*string{
+		"flame": &b.flame, "flame/tests/bench/hello": &b.hello, "flame/tests/bench/peak": &b.peak,
+	} {
+		*program = filepath.Join(b.dir, filepath.Base(pkg))
+		cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", *program, pkg)
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("build %s: %w\n%s", pkg, err, out)
+		}
+	}
+	return nil
+}
+
+// largest gives the tree with the most frames.
+func (b *bench) largest() tree { return b.trees[b.scale.trees[len(b.scale.trees)-1]] }
+
+// middle gives the tree of the middle size.
+func (b *bench) middle() tree { return b.trees[b.scale.trees[len(b.scale.trees)/2]] }
+
+// open opens the project of t in this process, as flame's servers do.
+func (t tree) open() (*project.Project, *store.Store) {
+	place := project.At(t.dir)
+	log := slog.New(slog.NewJSONHandler(store.NewLog(place.Data), nil))
+	kept := store.Open(place.Data, store.Options{LongLived: true, Logger: log})
+	return &project.Project{
+		Store: kept, Dir: t.dir, Now: func() core.Millis { return core.MillisOf(time.Now()) }, NewID: project.NewID, Log: log,
+		Budget: core.DefaultBudget(), Subagents: core.DefaultSubagentConfig(), Autonomy: core.DefaultAutonomyConfig(), EventDays: 90,
+	}, kept
+}
+
+// caller is the session at work in t.
+func (t tree) caller() project.Caller {
+	return project.Caller{Session: t.session, Host: project.CommandLine}
+}
+
+// frame gives the id of a frame; those of numbers near each other lie far apart.
+func (t tree) frame(n int) string { return t.ids[n*7919%len(t.ids)] }

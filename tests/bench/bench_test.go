@@ -1,0 +1,206 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/core"
+	"flame/project"
+)
+
+// lines are the rows that DESIGN §10 asks for, by the beginning of their names,
+// and how many there are of each.
+var lines = map[string]int{
+	"package initialisation":              1,
+	"flame show FRAME, process":           4,
+	"flame decision TEXT, process":        4,
+	"flame_push in a running server, p99": 3,
+	"context of a frame, p50":             2,
+	"context of a frame, p99":             1,
+	"flame_status, p50":                   1,
+	"flame_status, text":                  1,
+	"start to first tools/list":           1,
+	"8 servers writing at once, lost":     1,
+	"8 servers writing at once, worst":    1,
+	"8 commands writing at once, lost":    1,
+	"8 commands writing at once, worst":   1,
+	"flame show FRAME, peak memory":       1,
+	"flame serve at work, peak memory":    1,
+}
+
+func TestQuickRunHasEveryRow(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	var out, progress bytes.Buffer
+	require.NoError(t, run(t.Context(), []string{"-quick", "-json", "-dir", dir}, &out, &progress), progress.String())
+	var found report
+	require.NoError(t, json.Unmarshal(out.Bytes(), &found))
+	assert.Positive(t, found.Floors.Hello)
+	assert.Positive(t, found.Floors.SyncP99)
+	total := 0
+	for name, n := range lines {
+		total += n
+		matching := 0
+		for _, r := range found.Rows {
+			if !strings.HasPrefix(r.What, name) {
+				continue
+			}
+			matching++
+			if r.Unit == unitWrites {
+				assert.Zero(t, r.Figure, "%s", r.What)
+			} else {
+				assert.Positive(t, r.Figure, "%s", r.What)
+			}
+		}
+		assert.Equal(t, n, matching, "rows of %q", name)
+	}
+	assert.Len(t, found.Rows, total, "rows that nobody asked for")
+	left, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	assert.Empty(t, left, "the benchmark leaves nothing behind")
+}
+
+func TestGoals(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		goal          goal
+		figure, floor float64
+		text          string
+		limit         float64
+		met           bool
+	}{
+		"a multiple of the floor, just met":  {goal{times: 4}, 8, 2, "<= 4 x", 8, true},
+		"a multiple of the floor, missed":    {goal{times: 4}, 8.01, 2, "<= 4 x", 8, false},
+		"a multiple of the floor and more":   {goal{times: 4, plus: 0.5}, 8.4, 2, "<= 4 x + 0.5 ms", 8.5, true},
+		"a number, whatever the floor is":    {goal{plus: 15}, 14, 2, "<= 15 ms", 15, true},
+		"none at all, where one has been":    {goal{}, 1, 0, "<= 0 ms", 0, false},
+		"none at all, where there were none": {goal{}, 0, 0, "<= 0 ms", 0, true},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			r := tt.goal.against("it", 100, unitMS, tt.figure, tt.floor)
+			assert.Equal(t, tt.text, r.Goal)
+			assert.InDelta(t, tt.limit, r.Limit, 1e-9)
+			assert.Equal(t, tt.met, r.Met)
+			if tt.floor > 0 {
+				assert.InDelta(t, tt.figure/tt.floor, r.Ratio, 1e-9)
+			}
+		})
+	}
+}
+
+func TestTableTellsWhatIsMissed(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	require.NoError(t, report{Rows: []row{
+		goal{times: 2}.against("slow thing", 100, unitMS, 5, 2),
+		goal{plus: 8192}.against("long thing", 100, unitBytes, 8000, 0),
+	}}.writeTable(&out))
+	assert.Regexp(t, `slow thing +100 +2.00 ms +5.00 ms +2.50 x +<= 2 x +NO`, out.String())
+	assert.Regexp(t, `long thing +100 +- +8000 bytes +- +<= 8192 bytes +yes`, out.String())
+	assert.Contains(t, out.String(), "1 of 2 goals met")
+}
+
+func TestQuantiles(t *testing.T) {
+	t.Parallel()
+	var s sample
+	for i := 100; i > 0; i-- {
+		s = append(s, time.Duration(i)*time.Millisecond)
+	}
+	assert.Equal(t, 50.0, s.p50())
+	assert.Equal(t, 99.0, s.p99())
+	assert.Equal(t, 100.0, s.worst())
+	assert.Equal(t, 7.0, sample{7 * time.Millisecond}.p50())
+}
+
+func TestInitialisationIsAddedUp(t *testing.T) {
+	t.Parallel()
+	took, err := initTime(strings.Join([]string{
+		"init internal/bytealg @0.003 ms, 0.25 ms clock, 0 bytes, 0 allocs",
+		"something else on stderr",
+		"init time @1.5 ms, 0.5 ms clock, 384 bytes, 2 allocs",
+	}, "\n"))
+	require.NoError(t, err)
+	assert.Equal(t, 750*time.Microsecond, took)
+	_, err = initTime("a runtime that does not trace")
+	assert.Error(t, err)
+}
+
+func TestPlantedTree(t *testing.T) {
+	t.Parallel()
+	planted, err := plant(t.Context(), t.TempDir(), 1000)
+	require.NoError(t, err)
+	_, kept := planted.open()
+	defer kept.Close()
+	var frames []core.Frame
+	require.NoError(t, kept.View(t.Context(), func(tx project.Tx) (err error) {
+		if frames, err = tx.FindFrames(project.FrameQuery{}); err != nil {
+			return err
+		}
+		s, err := tx.Session(planted.session)
+		if err == nil {
+			var current core.Frame
+			current, err = tx.Frame(s.Current)
+			assert.Equal(t, core.InProgress, current.Status)
+		}
+		return err
+	}))
+	require.Len(t, frames, 1000)
+	seen, depth, children, summaries := map[core.Status]int{}, map[string]int{}, map[string]int{}, 0
+	for _, f := range frames {
+		seen[f.Status]++
+		depth[f.ID] = depth[f.Parent] + 1
+		children[f.Parent]++
+		if f.Summary != "" {
+			summaries++
+			assert.InDelta(t, 300, len(f.Summary), 10)
+		}
+	}
+	for _, status := range core.Statuses {
+		assert.Positive(t, seen[status], "frames that are %s", status)
+	}
+	assert.Greater(t, children[""], 5, "roots")
+	assert.Equal(t, 1000/wideShare-1, maximum(children, ""), "children of the wide root")
+	assert.Equal(t, maxDepth, maximum(depth, ""), "levels")
+	assert.Greater(t, summaries, 500)
+}
+
+// maximum gives the greatest number of m but for that of except.
+func maximum(m map[string]int, except string) (n int) {
+	for key, value := range m {
+		if key != except {
+			n = max(n, value)
+		}
+	}
+	return n
+}
+
+func TestPeakIsThatOfTheCommand(t *testing.T) {
+	t.Parallel()
+	b := &bench{dir: t.TempDir()}
+	require.NoError(t, b.build(t.Context()))
+	ballast := bytes.Repeat([]byte{1}, 100<<20) // in this process, which must not count
+	small, err := b.peakOf(t.Context(), tree{dir: b.dir}, b.hello)
+	require.NoError(t, err)
+	assert.Less(t, small, 20.0, "MB, beside %s bytes here", strconv.Itoa(len(ballast)))
+	assert.Greater(t, small, 0.5)
+	_, err = b.peakOf(t.Context(), tree{dir: b.dir}, b.flame, "no-such-command")
+	assert.ErrorContains(t, err, "exit status 2")
+}
+
+func TestWrongArguments(t *testing.T) {
+	t.Parallel()
+	var out, complaint bytes.Buffer
+	assert.Error(t, run(t.Context(), []string{"-no-such-flag"}, &out, &complaint))
+	assert.ErrorContains(t, run(t.Context(), []string{"more"}, &out, &complaint), `unexpected argument "more"`)
+	assert.ErrorContains(t, run(t.Context(), []string{"-dir", t.TempDir() + "/missing"}, &out, &complaint), "missing")
+	assert.Empty(t, out.String())
+}

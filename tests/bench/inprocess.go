@@ -1,0 +1,77 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"flame/tools"
+)
+
+var (
+	contextP50Goal  = goal{plus: 0.3}
+	contextP99Goal  = goal{plus: 1}
+	contextFlatGoal = goal{times: 2}
+	statusGoal      = goal{plus: 3}
+	statusTextGoal  = goal{plus: 8 << 10}
+)
+
+// contexts times contexts that no cache has, in the largest tree and in the one
+// to compare it with.
+func (b *bench) contexts(ctx context.Context) (rows []row, err error) {
+	t := b.largest()
+	large, closeLarge := b.contextOf(ctx, t)
+	compared, closeCompared := b.contextOf(ctx, b.trees[b.compared])
+	defer func() { err = errors.Join(err, closeLarge(), closeCompared()) }()
+	samples, err := interleave(ctx, b.scale.contexts, large, compared)
+	if err != nil {
+		return nil, err
+	}
+	return []row{
+		contextP50Goal.against("context of a frame, p50", t.frames, unitMS, samples[0].p50(), 0),
+		contextP99Goal.against("context of a frame, p99", t.frames, unitMS, samples[0].p99(), 0),
+		contextFlatGoal.against(fmt.Sprintf("context of a frame, p50, against that of %d", b.compared), t.frames, unitMS, samples[0].p50(), samples[1].p50()),
+	}, nil
+}
+
+// contextOf gives a step that makes the context of another frame of t each time.
+func (b *bench) contextOf(ctx context.Context, t tree) (step func(run int) error, closing func() error) {
+	p, kept := t.open()
+	step = func(run int) error {
+		if _, _, err := p.ClearCache(ctx, t.caller(), ""); err != nil {
+			return err
+		}
+		id := t.frame(run)
+		made, err := p.Context(ctx, t.caller(), id, 0)
+		if err == nil && (made.CacheHit || made.Text == "") {
+			err = fmt.Errorf("the context of %s is not a new one", id)
+		}
+		return err
+	}
+	return step, kept.Close
+}
+
+// status times flame_status and looks at the length of its text.
+func (b *bench) status(ctx context.Context) (rows []row, err error) {
+	t := b.middle()
+	p, kept := t.open()
+	defer func() { err = errors.Join(err, kept.Close()) }()
+	tool, err := tools.Find(tools.All(p), "flame_status")
+	if err != nil {
+		return nil, err
+	}
+	var text string
+	samples, err := interleave(ctx, b.statuses, func(int) error {
+		result, err := tool.Call(ctx, t.caller(), json.RawMessage(`{}`))
+		text = result.Text
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return []row{
+		statusGoal.against("flame_status, p50", t.frames, unitMS, samples[0].p50(), 0),
+		statusTextGoal.against("flame_status, text", t.frames, unitBytes, float64(len(text)), 0),
+	}, nil
+}

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+var (
+	commandMemoryGoal = goal{plus: 15}
+	serverMemoryGoal  = goal{plus: 30}
+)
+
+// memory tells the most memory that a command and a server had resident.
+func (b *bench) memory(ctx context.Context) ([]row, error) {
+	t := b.largest()
+	hello, err := b.peakOf(ctx, t, b.hello)
+	if err != nil {
+		return nil, err
+	}
+	show, err := b.peakOf(ctx, t, b.flame, "show", t.frame(1))
+	if err != nil {
+		return nil, err
+	}
+	server, err := b.peakOfServer(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	return []row{
+		commandMemoryGoal.against("flame show FRAME, peak memory", t.frames, unitMB, show, hello),
+		serverMemoryGoal.against("flame serve at work, peak memory", t.frames, unitMB, server, hello),
+	}, nil
+}
+
+// peakOf gives the peak of a program in MB.
+func (b *bench) peakOf(ctx context.Context, t tree, program string, args ...string) (float64, error) {
+	file := b.peakFile()
+	if _, err := output(b.program(ctx, t, b.peak, append([]string{file, program}, args...)...)); err != nil {
+		return 0, err
+	}
+	return readPeak(file)
+}
+
+// peakOfServer gives the peak in MB of a server that has done a bit of
+// everything.
+func (b *bench) peakOfServer(ctx context.Context, t tree) (float64, error) {
+	file := b.peakFile()
+	c, err := connect(b.program(ctx, t, b.peak, file, b.flame, "serve"))
+	if err != nil {
+		return 0, err
+	}
+	if err := errors.Join(b.work(c, t), c.close()); err != nil {
+		return 0, err
+	}
+	return readPeak(file)
+}
+
+// work calls the tools that agents call most, again and again.
+func (b *bench) work(c *client, t tree) error {
+	if _, err := c.call("tools/list", nil); err != nil {
+		return err
+	}
+	for run := range b.starts {
+		if _, err := c.push(run); err != nil {
+			return err
+		}
+		for name, args := range map[string]map[string]any{
+			"flame_status":          {},
+			"flame_tree":            {},
+			"flame_search":          {"query": "login cache"},
+			"flame_context_preview": {"frameID": t.frame(run)},
+			"flame_frame_details":   {"frameID": t.frame(run)},
+			"flame_add_decision":    {"decision": fmt.Sprintf("decision %d", run)},
+		} {
+			if _, err := c.tool(name, args); err != nil {
+				return err
+			}
+		}
+		if err := c.pop(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *bench) peakFile() string { return filepath.Join(b.dir, "peak.txt") }
+
+// readPeak reads what peak wrote, in MB.
+func readPeak(file string) (float64, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return 0, err
+	}
+	n, err := strconv.ParseFloat(strings.TrimSpace(string(text)), 64)
+	return n / 1e6, err
+}

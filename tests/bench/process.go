@@ -1,0 +1,123 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+)
+
+// command prepares a run of flame in the project of t, as a host's session there
+// would start it.
+func (b *bench) command(ctx context.Context, t tree, args ...string) *exec.Cmd {
+	return b.program(ctx, t, b.flame, args...)
+}
+
+func (b *bench) program(ctx context.Context, t tree, program string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Dir = t.dir
+	cmd.Env = []string{"HOME=" + b.dir, "PATH=" + os.Getenv("PATH"), "CLAUDE_CODE_SESSION_ID=" + t.session}
+	return cmd
+}
+
+// output runs a command and gives what it printed; its errors tell what it
+// complained of.
+func output(cmd *exec.Cmd) (string, error) {
+	var complaint bytes.Buffer
+	if cmd.Stderr == nil {
+		cmd.Stderr = &complaint
+	}
+	out, err := cmd.Output()
+	if err != nil {
+		err = fmt.Errorf("%s: %w\n%s", strings.Join(cmd.Args, " "), err, complaint.Bytes())
+	}
+	return string(out), err
+}
+
+var (
+	readGoal  = goal{times: 4.5}
+	flatGoal  = goal{times: 1.25} // "flat": what a second look at the same thing may differ by
+	writeGoal = goal{times: 6}
+	initGoal  = goal{plus: 2}
+)
+
+// reading times flame show, which stands for what a hook reads.
+func (b *bench) reading(ctx context.Context) ([]row, error) {
+	return b.everywhere(ctx, "flame show FRAME, process, p50", readGoal, func(t tree, run int) error {
+		id := t.frame(run)
+		out, err := output(b.command(ctx, t, "show", id))
+		if err == nil && !strings.Contains(out, id) {
+			err = fmt.Errorf("flame show %s printed something else: %q", id, out)
+		}
+		return err
+	})
+}
+
+// writing times flame decision, which stands for what a hook writes.
+func (b *bench) writing(ctx context.Context) ([]row, error) {
+	return b.everywhere(ctx, "flame decision TEXT, process, p50", writeGoal, func(t tree, run int) error {
+		_, err := output(b.command(ctx, t, "decision", "--frame", t.frame(run), fmt.Sprintf("decision %d", run)))
+		return err
+	})
+}
+
+// everywhere times a command on every tree, and hello beside it.
+func (b *bench) everywhere(ctx context.Context, what string, g goal, command func(t tree, run int) error) (rows []row, err error) {
+	steps := []func(int) error{func(int) error { return b.greet(ctx) }}
+	for _, frames := range b.scale.trees {
+		steps = append(steps, func(run int) error { return command(b.trees[frames], run) })
+	}
+	samples, err := interleave(ctx, b.processes, steps...)
+	if err != nil {
+		return nil, err
+	}
+	floor, samples := samples[0].p50(), samples[1:]
+	for i, frames := range b.scale.trees {
+		rows = append(rows, g.against(what, frames, unitMS, samples[i].p50(), floor))
+	}
+	first, last := samples[0].p50(), samples[len(samples)-1].p50()
+	return append(rows, flatGoal.against(what+", against the smallest tree", b.largest().frames, unitMS, last, first)), nil
+}
+
+// initialisation adds up what the runtime says that the initialisation of
+// packages took.
+func (b *bench) initialisation(ctx context.Context) ([]row, error) {
+	var sums sample
+	for range b.processes {
+		cmd := b.command(ctx, b.largest(), "--version")
+		cmd.Env = append(cmd.Env, "GODEBUG=inittrace=1")
+		var trace strings.Builder
+		cmd.Stderr = &trace
+		if _, err := output(cmd); err != nil {
+			return nil, errors.Join(err, errors.New(trace.String()))
+		}
+		sum, err := initTime(trace.String())
+		if err != nil {
+			return nil, err
+		}
+		sums = append(sums, sum)
+	}
+	return []row{initGoal.against("package initialisation, p50", 0, unitMS, sums.p50(), 0)}, nil
+}
+
+// initTime adds up lines of the form "init PACKAGE @0.5 ms, 0.02 ms clock, ...",
+// where the second time is what the package took.
+func initTime(trace string) (sum time.Duration, err error) {
+	packages := 0
+	for line := range strings.Lines(trace) {
+		var pkg string
+		var at, took float64
+		if n, _ := fmt.Sscanf(line, "init %s @%f ms, %f ms clock", &pkg, &at, &took); n == 3 {
+			sum += time.Duration(took * float64(time.Millisecond))
+			packages++
+		}
+	}
+	if packages == 0 {
+		return 0, fmt.Errorf("the runtime traced no initialisation: %q", trace)
+	}
+	return sum, nil
+}

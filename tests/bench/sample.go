@@ -1,0 +1,44 @@
+package main
+
+import (
+	"context"
+	"math"
+	"slices"
+	"time"
+)
+
+// A sample is how long each of several runs of one thing took.
+type sample []time.Duration
+
+// quantile gives the time, in ms, that the share q of the runs did not exceed.
+func (s sample) quantile(q float64) float64 {
+	sorted := slices.Sorted(slices.Values(s))
+	at := int(math.Ceil(q*float64(len(sorted)))) - 1
+	return inMillis(sorted[max(at, 0)])
+}
+
+func (s sample) p50() float64   { return s.quantile(0.50) }
+func (s sample) p99() float64   { return s.quantile(0.99) }
+func (s sample) worst() float64 { return s.quantile(1) }
+
+func inMillis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// interleave runs each of steps so many times and times them. They take turns,
+// so that whatever else the machine does meets all of them alike and their
+// ratios hold.
+func interleave(ctx context.Context, runs int, steps ...func(run int) error) ([]sample, error) {
+	samples := make([]sample, len(steps))
+	for run := range runs {
+		for i, step := range steps {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			start := time.Now()
+			if err := step(run); err != nil {
+				return nil, err
+			}
+			samples[i] = append(samples[i], time.Since(start))
+		}
+	}
+	return samples, nil
+}

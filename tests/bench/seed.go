@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+
+	"flame/core"
+	"flame/project"
+	"flame/store"
+)
+
+// A tree is a project with frames, as many sessions left it.
+type tree struct {
+	dir     string   // of the project
+	frames  int      // how many there were at the start
+	ids     []string // of these
+	session string   // one that is at work in it
+}
+
+// plant makes a project of so many frames, 100 at least, in dir. The same number gives the
+// same tree.
+func plant(ctx context.Context, dir string, frames int) (tree, error) {
+	p := planter{
+		tree:   tree{dir: filepath.Join(dir, fmt.Sprintf("project-%d", frames)), frames: frames},
+		random: rand.New(rand.NewPCG(1, uint64(frames))),
+	}
+	if err := os.Mkdir(p.tree.dir, 0o700); err != nil {
+		return p.tree, err
+	}
+	p.store = store.Open(project.At(p.tree.dir).Data, store.Options{LongLived: true})
+	return p.tree, errors.Join(p.plant(ctx), p.store.Close())
+}
+
+// A planter writes the frames of a tree, one session after the other.
+type planter struct {
+	tree   tree
+	grown  int // frames so far
+	store  *store.Store
+	random *rand.Rand
+}
+
+// The shape of a tree: sessions of at most so many frames below one root each,
+// none deeper than maxDepth; the first root has one in wideShare of all frames
+// directly below it.
+const (
+	sessionFrames = 100
+	maxDepth      = 8
+	wideShare     = 20
+	summaryChars  = 300
+)
+
+func (p *planter) plant(ctx context.Context) error {
+	err := p.save(ctx, p.wide(p.tree.frames/wideShare))
+	for err == nil && p.grown < p.tree.frames {
+		err = p.save(ctx, p.walk(min(sessionFrames, p.tree.frames/4, p.tree.frames-p.grown)))
+	}
+	return err
+}
+
+// wide makes a root with all other frames directly below it.
+func (p *planter) wide(n int) []core.Frame {
+	root := p.grow("")
+	frames := []core.Frame{root}
+	for len(frames) < n {
+		frames = append(frames, p.grow(root.ID))
+	}
+	p.finish(frames, map[string]bool{root.ID: true})
+	return frames
+}
+
+// walk makes a root and frames below it as an agent does that pushes and pops:
+// each lies below the one before it, or below one above that, rather a near one.
+func (p *planter) walk(n int) []core.Frame {
+	var frames, way []core.Frame
+	for parent := ""; len(frames) < n; {
+		f := p.grow(parent)
+		frames, way = append(frames, f), append(way, f)
+		levels := min(len(way), maxDepth-1)
+		level := max(p.random.IntN(levels), p.random.IntN(levels))
+		way, parent = way[:level+1], way[level].ID
+	}
+	open := map[string]bool{}
+	for _, f := range way {
+		open[f.ID] = true
+	}
+	p.finish(frames, open)
+	return frames
+}
+
+// outcomes are the statuses of frames that nobody works in, as often as they
+// are likely; the last two are those that a frame with children does not have.
+var outcomes = []core.Status{
+	core.Completed, core.Completed, core.Completed, core.Completed, core.Completed, core.Completed, core.Completed,
+	core.Failed, core.Blocked, core.Invalidated, core.Planned, core.Planned,
+}
+
+// finish gives a status and a summary to the frames that are not open. A frame's
+// first child stands directly after it.
+func (p *planter) finish(frames []core.Frame, open map[string]bool) {
+	for i := range frames {
+		f := &frames[i]
+		if open[f.ID] {
+			continue
+		}
+		choice := outcomes
+		if i+1 < len(frames) && frames[i+1].Parent == f.ID {
+			choice = outcomes[:len(outcomes)-2]
+		}
+		f.Status = choice[p.random.IntN(len(choice))]
+		if f.Status != core.Planned {
+			f.Summary, f.EndedAt = p.prose(summaryChars), f.UpdatedAt
+		}
+	}
+}
+
+// firstMorning is when the first frame of every tree was made.
+const firstMorning = core.Millis(1_750_000_000_000)
+
+// grow makes one frame in progress; each is a second younger than the one before.
+func (p *planter) grow(parent string) core.Frame {
+	p.grown++
+	const spread = 38_196_601 // has no divisor in common with 10^8, so that ids are spread and differ
+	at := firstMorning + core.Millis(p.grown)*1000
+	return core.Frame{
+		ID: fmt.Sprintf("frame-%08d", p.grown*spread%100_000_000), Parent: parent, Status: core.InProgress,
+		Goal: p.prose(60), Artifacts: []string{p.prose(20)}, Decisions: []string{p.prose(80), p.prose(80)},
+		CreatedAt: at, StartedAt: at, UpdatedAt: at,
+	}
+}
+
+// save writes the frames of one session, which goes on in the last of those in
+// progress.
+func (p *planter) save(ctx context.Context, frames []core.Frame) error {
+	last := frames[len(frames)-1]
+	s := core.Session{
+		ID: fmt.Sprintf("session-%d", p.grown), Host: "claude-code", State: core.SessionActive, Root: frames[0].ID,
+		CreatedAt: frames[0].CreatedAt, LastActivityAt: last.UpdatedAt,
+	}
+	p.tree.session = s.ID
+	return p.store.Update(ctx, func(tx project.Tx) error {
+		for _, f := range frames {
+			f.Session = s.ID
+			if f.Status == core.InProgress {
+				s.Current = f.ID
+			}
+			if err := tx.SaveFrame(f); err != nil {
+				return err
+			}
+			p.tree.ids = append(p.tree.ids, f.ID)
+		}
+		return tx.SaveSession(s)
+	})
+}

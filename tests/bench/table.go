@@ -1,0 +1,103 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"text/tabwriter"
+)
+
+// A report is what one run found.
+type report struct {
+	Floors floors `json:"floors"`
+	Rows   []row  `json:"rows"`
+}
+
+// Floors are the least that processes and durable writes cost on this machine,
+// in ms. The rows have their own, measured at the same time as their figures.
+type floors struct {
+	Hello   float64 `json:"hello"`   // a Go hello-world process, p50
+	SyncP50 float64 `json:"syncP50"` // 4 KB written and synced
+	SyncP99 float64 `json:"syncP99"`
+}
+
+// A row is one line of the table: a figure, and what it is held against.
+type row struct {
+	What   string  `json:"what"`
+	Frames int     `json:"frames"` // in the tree
+	Unit   string  `json:"unit"`   // of floor, figure and limit
+	Floor  float64 `json:"floor"`  // the least that could be had on this machine; 0 where there is none
+	Figure float64 `json:"figure"`
+	Ratio  float64 `json:"ratio"` // figure / floor; 0 without a floor
+	Goal   string  `json:"goal"`
+	Limit  float64 `json:"limit"` // the goal as a number
+	Met    bool    `json:"met"`
+}
+
+// Units of figures.
+const (
+	unitMS     = "ms"
+	unitMB     = "MB" // 10^6 bytes
+	unitBytes  = "bytes"
+	unitWrites = "writes"
+)
+
+// A goal bounds a figure: by so many times its floor, and plus so much.
+type goal struct{ times, plus float64 }
+
+// against makes a row of a figure, its floor (0: none) and its goal.
+func (g goal) against(what string, frames int, unit string, figure, floor float64) row {
+	r := row{What: what, Frames: frames, Unit: unit, Floor: floor, Figure: figure, Limit: g.times*floor + g.plus}
+	if floor > 0 {
+		r.Ratio = figure / floor
+	}
+	switch {
+	case g.times == 0:
+		r.Goal = fmt.Sprintf("<= %g %s", g.plus, unit)
+	case g.plus == 0:
+		r.Goal = fmt.Sprintf("<= %g x", g.times)
+	default:
+		r.Goal = fmt.Sprintf("<= %g x + %g %s", g.times, g.plus, unit)
+	}
+	r.Met = figure <= r.Limit
+	return r
+}
+
+func (r report) writeJSON(w io.Writer) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(r)
+}
+
+func (r report) writeTable(w io.Writer) error {
+	fmt.Fprintf(w, "floors: Go hello-world process %.2f ms p50; 4 KB synced %.2f ms p50, %.2f ms p99\n\n",
+		r.Floors.Hello, r.Floors.SyncP50, r.Floors.SyncP99)
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "what\tframes\tfloor\tfigure\tratio\tgoal\tmet")
+	missed := 0
+	for _, line := range r.Rows {
+		floor, ratio, verdict := "-", "-", "yes"
+		if line.Floor > 0 {
+			floor, ratio = amount(line.Floor, line.Unit), fmt.Sprintf("%.2f x", line.Ratio)
+		}
+		if !line.Met {
+			verdict = "NO"
+			missed++
+		}
+		fmt.Fprintf(table, "%s\t%d\t%s\t%s\t%s\t%s\t%s\n", line.What, line.Frames, floor, amount(line.Figure, line.Unit), ratio, line.Goal, verdict)
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "\n%d of %d goals met\n", len(r.Rows)-missed, len(r.Rows))
+	return err
+}
+
+// amount prints a figure; bytes and writes are whole numbers.
+func amount(figure float64, unit string) string {
+	if unit == unitBytes || unit == unitWrites {
+		return fmt.Sprintf("%.0f %s", figure, unit)
+	}
+	return fmt.Sprintf("%.2f %s", figure, unit)
+}

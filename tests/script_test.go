@@ -1,0 +1,320 @@
+package tests
+
+import (
+	"bytes"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	_ "modernc.org/sqlite"
+)
+
+// TestScript runs testdata/script: the whole program as a person at a shell, or
+// a host, meets it. Each script begins in the empty repository $WORK/project,
+// with a home of its own and no hosts on PATH. The commands they have beyond
+// testscript's are below.
+func TestScript(t *testing.T) {
+	t.Parallel()
+	flame := flameBinary(t)
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup:               func(env *testscript.Env) error { return newProject(env, flame) },
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"flame":    runFlame,
+			"exits":    exits,
+			"fails":    fails,
+			"ids":      ids,
+			"json":     jsonHas,
+			"waitfor":  waitFor,
+			"sqlite":   execSQL,
+			"ordinary": ordinary,
+		},
+	})
+}
+
+// newProject makes the folders that scripts begin with, and seals them off from
+// the user's own.
+func newProject(env *testscript.Env, flame string) error {
+	fixtures, err := filepath.Abs("testdata")
+	if err != nil {
+		return err
+	}
+	home, project := filepath.Join(env.WorkDir, "home"), filepath.Join(env.WorkDir, "project")
+	for _, dir := range []string{home, filepath.Join(project, ".git")} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+	}
+	env.Cd = project
+	env.Setenv("HOME", home)
+	env.Setenv("FIXTURES", fixtures)
+	env.Setenv("PATH", filepath.Dir(flame)+":/usr/bin:/bin")
+	env.Setenv("TERM", "xterm")
+	env.Setenv("GIT_CONFIG_NOSYSTEM", "1")
+	return nil
+}
+
+// runFlame is "flame ARG…": a run that works, and says nothing on stderr.
+func runFlame(ts *testscript.TestScript, neg bool, args []string) {
+	if neg {
+		ts.Fatalf("use fails or exits")
+	}
+	if err := ts.Exec("flame", args...); err != nil {
+		ts.Fatalf("flame %s: %v", strings.Join(args, " "), err)
+	}
+	if said := ts.ReadFile("stderr"); said != "" {
+		ts.Fatalf("flame %s: stderr is not empty", strings.Join(args, " "))
+	}
+}
+
+// exits is "exits STATUS PROGRAM ARG…": a run that ends with this status.
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits STATUS PROGRAM ARG…")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	var exit *exec.ExitError
+	switch err := ts.Exec(args[1], args[2:]...); {
+	case errors.As(err, &exit):
+		got = exit.ExitCode()
+	case err != nil:
+		ts.Fatalf("%v", err)
+	}
+	if got != want {
+		ts.Fatalf("status %d, not %d", got, want)
+	}
+}
+
+// complaint is how commands say what is wrong: a line, perhaps one with a hint.
+var complaint = regexp.MustCompile(`^flame: [^\n]+\n(hint: [^\n]+\n)?$`)
+
+// fails is exits for a command that only complains: there is no answer, and
+// stderr has one line, perhaps with a hint.
+func fails(ts *testscript.TestScript, neg bool, args []string) {
+	exits(ts, neg, args)
+	if ts.ReadFile("stdout") != "" {
+		ts.Fatalf("stdout is not empty")
+	}
+	if !complaint.MatchString(ts.ReadFile("stderr")) {
+		ts.Fatalf("stderr is not one line with a hint")
+	}
+}
+
+var frameID = regexp.MustCompile(`(frame|plan)-[a-z0-9]{8}\b`)
+
+// ids is "ids NAME…": puts the frame ids that the last stdout has, in the order
+// in which they first occur there, into variables.
+func ids(ts *testscript.TestScript, neg bool, names []string) {
+	var found []string
+	for _, id := range frameID.FindAllString(ts.ReadFile("stdout"), -1) {
+		if !slices.Contains(found, id) {
+			found = append(found, id)
+		}
+	}
+	if neg || len(found) < len(names) {
+		ts.Fatalf("%d ids, not %d", len(found), len(names))
+	}
+	for i, name := range names {
+		ts.Setenv(name, found[i])
+	}
+}
+
+// jsonHas is "[!] json [-lines] PATH [VALUE]": the last stdout is one JSON
+// document (with -lines: one a line, taken as a list) without any null, and at
+// PATH, names and indexes with dots between them or "." for all, it has VALUE,
+// or anything.
+func jsonHas(ts *testscript.TestScript, neg bool, args []string) {
+	split := len(args) > 0 && args[0] == "-lines"
+	if split {
+		args = args[1:]
+	}
+	if len(args) == 0 || len(args) > 2 {
+		ts.Fatalf("usage: [!] json [-lines] PATH [VALUE]")
+	}
+	document, err := parseJSON(ts.ReadFile("stdout"), split)
+	ts.Check(err)
+	value, found := lookUp(document, args[0])
+	got := ""
+	if found {
+		raw, err := json.Marshal(value)
+		ts.Check(err)
+		got = string(raw)
+		if text, ok := value.(string); ok {
+			got = text
+		}
+	}
+	if matches := found && (len(args) == 1 || got == args[1]); matches == neg {
+		ts.Fatalf("%s is %q", args[0], got)
+	}
+}
+
+func parseJSON(text string, split bool) (document any, err error) {
+	decoder := json.NewDecoder(strings.NewReader(text))
+	decoder.UseNumber()
+	documents := []any{}
+	for {
+		var next any
+		err := decoder.Decode(&next)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		documents = append(documents, next)
+	}
+	if hasNull(documents) {
+		return nil, errors.New("there is a null")
+	}
+	if split && len(documents) != strings.Count(text, "\n") || !split && len(documents) != 1 {
+		return nil, fmt.Errorf("there are %d documents in %d lines", len(documents), strings.Count(text, "\n"))
+	}
+	if split {
+		return documents, nil
+	}
+	return documents[0], nil
+}
+
+func hasNull(value any) bool {
+	switch value := value.(type) {
+	case []any:
+		return slices.ContainsFunc(value, hasNull)
+	case map[string]any:
+		for _, member := range value {
+			if hasNull(member) {
+				return true
+			}
+		}
+	}
+	return value == nil
+}
+
+func lookUp(value any, path string) (found any, ok bool) {
+	if path == "." {
+		return value, true
+	}
+	for name := range strings.SplitSeq(path, ".") {
+		switch at := value.(type) {
+		case []any:
+			i, err := strconv.Atoi(name)
+			if err != nil || i >= len(at) {
+				return nil, false
+			}
+			value = at[i]
+		case map[string]any:
+			if value, ok = at[name]; !ok {
+				return nil, false
+			}
+		default:
+			return nil, false
+		}
+	}
+	return value, true
+}
+
+// patience bounds the wait for a program in the background.
+const patience = 20 * time.Second
+
+// waitFor is "waitfor FILE PATTERN": waits until a program in the background has
+// written that into a file.
+func waitFor(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: waitfor FILE PATTERN")
+	}
+	file, pattern := ts.MkAbs(args[0]), regexp.MustCompile(args[1])
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(patience); ; <-tick.C {
+		text, err := os.ReadFile(file)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			ts.Fatalf("%v", err)
+		}
+		if pattern.Match(text) {
+			return
+		}
+		if time.Now().After(deadline) {
+			ts.Fatalf("%s has no %q after %v:\n%s", args[0], pattern, patience, text)
+		}
+	}
+}
+
+// execSQL is "sqlite FILE SQL": changes a database behind flame's back.
+func execSQL(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: sqlite FILE SQL")
+	}
+	db, err := sql.Open("sqlite", ts.MkAbs(args[0]))
+	ts.Check(err)
+	_, err = db.Exec(args[1])
+	ts.Check(errors.Join(err, db.Close()))
+}
+
+// nobody is a user whom permissions bind.
+const nobody = 65534
+
+// ordinary is "ordinary STATUS PROGRAM ARG…": exits for an ordinary user, whom
+// permissions bind, also where the tests run as root: then all that the script
+// has becomes nobody's.
+func ordinary(ts *testscript.TestScript, neg bool, args []string) {
+	if os.Getuid() != 0 {
+		exits(ts, neg, args)
+		return
+	}
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: ordinary STATUS PROGRAM ARG…")
+	}
+	work := ts.Getenv("WORK")
+	ts.Check(filepath.WalkDir(work, func(path string, _ fs.DirEntry, err error) error {
+		return errors.Join(err, os.Lchown(path, nobody, nobody))
+	}))
+	program, err := exec.LookPath(args[1])
+	if args[1] == "flame" {
+		program, err = filepath.Join(strings.Split(ts.Getenv("PATH"), ":")[0], "flame"), nil
+	}
+	ts.Check(err)
+	for _, path := range []string{work, program} {
+		openUp(ts, path)
+	}
+	cmd := exec.Command(program, args[2:]...)
+	cmd.Dir = ts.MkAbs(".")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	for _, name := range []string{"HOME", "PATH", "TMPDIR"} {
+		cmd.Env = append(cmd.Env, name+"="+ts.Getenv(name))
+	}
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err = cmd.Run()
+	_, _ = ts.Stdout().Write(stdout.Bytes()) // into memory
+	_, _ = ts.Stderr().Write(stderr.Bytes())
+	if status := strconv.Itoa(cmd.ProcessState.ExitCode()); status != args[0] {
+		ts.Fatalf("status %s, not %s: %v", status, args[0], err)
+	}
+}
+
+// openUp lets everyone enter the folders above path, up to the one for temporary
+// files.
+func openUp(ts *testscript.TestScript, path string) {
+	top, err := filepath.EvalSymlinks(os.TempDir())
+	ts.Check(err)
+	for dir := filepath.Dir(path); dir != top && dir != filepath.Clean(os.TempDir()) && dir != "/"; dir = filepath.Dir(dir) {
+		ts.Check(os.Chmod(dir, 0o755))
+	}
+}
