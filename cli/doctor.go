@@ -103,8 +103,8 @@ func checkHost(ctx context.Context, h namedHost, machine hosts.Machine) (finding
 	for _, entry := range status.ByHand {
 		f := Finding{What: fmt.Sprintf("%s: registered by hand as %q in %s", h.name, entry.Name, entry.File)}
 		if status.Double() {
-			f.What += ", and set up as well: it starts flame twice"
-			f.Hint, f.Broken = entry.Undo, true
+			f.What += ", and set up as well: " + doubly(status)
+			f.Hint, f.Broken = entry.Undo, !status.GivesWay
 		}
 		findings = append(findings, f)
 	}
@@ -112,6 +112,14 @@ func checkHost(ctx context.Context, h namedHost, machine hosts.Machine) (finding
 		findings = append(findings, checkServer(ctx, h.name, machine.Binary()))
 	}
 	return findings
+}
+
+// doubly says what a double registration comes to.
+func doubly(status hosts.Status) string {
+	if status.GivesWay {
+		return "the entry by hand is the one in use"
+	}
+	return "it starts flame twice"
 }
 
 // serverPatience is how long an installed server may take to list its tools.

@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"os/signal"
+	"sync"
+	"syscall"
 	"time"
 
 	"github.com/mark3labs/mcp-go/server"
@@ -47,10 +50,15 @@ func (a *App) serve(ctx context.Context, addr string) (err error) {
 		a.say(*warning)
 	}
 	srv := tools.NewServer(p, offered, a.Version, a.clients(addr != ""))
+	// A client that goes away must not end the process before its session's end
+	// is noted.
+	signal.Ignore(syscall.SIGPIPE)
 	ctx, stop := context.WithCancel(ctx)
+	var background sync.WaitGroup
+	background.Go(func() { keepSwept(ctx, p) })
+	background.Go(func() { watch(ctx, srv) })
+	defer background.Wait()
 	defer stop()
-	go keepSwept(ctx, p)
-	go watch(ctx, srv)
 	if addr == "" {
 		return tools.ServeStdio(ctx, srv.MCP, srv.Writes, a.Stdin, a.Stdout)
 	}

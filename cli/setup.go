@@ -82,8 +82,15 @@ func (a *App) machine() (hosts.Machine, error) {
 }
 
 // install sets up the chosen hosts. One that is missing is told; it is an error
-// if it was asked for by name, or if there is none at all.
+// if it was asked for by name, or if there is none at all; then nothing is done.
 func (a *App) install(ctx context.Context, machine hosts.Machine, chosen []namedHost, scope hosts.Scope, named, dryRun bool) error {
+	plans, missing, err := a.planHosts(ctx, chosen, scope)
+	if err != nil {
+		return err
+	}
+	if len(plans) == 0 {
+		return errSilent
+	}
 	program, err := os.Executable()
 	if err != nil {
 		return err
@@ -95,37 +102,48 @@ func (a *App) install(ctx context.Context, machine hosts.Machine, chosen []named
 	if err := a.take(ctx, steps, dryRun); err != nil {
 		return err
 	}
-	done := 0
-	var missing error
-	for _, h := range chosen {
-		steps, err := h.Install(ctx, scope)
-		if errors.Is(err, core.ErrNotFound) {
-			missing = err
-			a.complain(err)
+	for _, plan := range plans {
+		if len(plan.steps) == 0 {
+			fmt.Fprintf(a.Stdout, "%s: already set up\n", plan.host)
 			continue
 		}
-		if err != nil {
-			return err
-		}
-		done++
-		if len(steps) == 0 {
-			fmt.Fprintf(a.Stdout, "%s: already set up\n", h.name)
-			continue
-		}
-		fmt.Fprintf(a.Stdout, "%s:\n", h.name)
-		if err := a.take(ctx, steps, dryRun); err != nil {
+		fmt.Fprintf(a.Stdout, "%s:\n", plan.host)
+		if err := a.take(ctx, plan.steps, dryRun); err != nil {
 			return err
 		}
 	}
 	a.tellDouble(ctx, chosen)
-	if done == 0 || missing != nil && named {
-		return errSilent
-	}
 	if !dryRun {
 		fmt.Fprintln(a.Stdout, "Start a new session in the host and ask it to plan its work in frames; `flame tree` shows them, `flame doctor` checks each link.")
 		a.tellPath(machine)
 	}
+	if missing && named {
+		return errSilent
+	}
 	return nil
+}
+
+// A hostPlan is what setting up one host takes.
+type hostPlan struct {
+	host  string
+	steps []hosts.Step
+}
+
+// planHosts plans each host that is there, and tells of those that are missing.
+func (a *App) planHosts(ctx context.Context, chosen []namedHost, scope hosts.Scope) (plans []hostPlan, missing bool, err error) {
+	for _, h := range chosen {
+		steps, err := h.Install(ctx, scope)
+		switch {
+		case errors.Is(err, core.ErrNotFound):
+			missing = true
+			a.complain(err)
+		case err != nil:
+			return nil, false, err
+		default:
+			plans = append(plans, hostPlan{h.name, steps})
+		}
+	}
+	return plans, missing, nil
 }
 
 // tellPath says how to call flame by its name where PATH does not lead to it.
@@ -137,7 +155,7 @@ func (a *App) tellPath(machine hosts.Machine) {
 	fmt.Fprintf(a.Stdout, "To call flame by its name, add ~/.local/bin to PATH; until then it is %s.\n", machine.Binary())
 }
 
-// tellDouble warns of hosts that would start flame twice.
+// tellDouble warns of hosts in which flame is registered by hand as well.
 func (a *App) tellDouble(ctx context.Context, chosen []namedHost) {
 	for _, h := range chosen {
 		status, err := h.Status(ctx)
@@ -145,7 +163,7 @@ func (a *App) tellDouble(ctx context.Context, chosen []namedHost) {
 			continue
 		}
 		for _, entry := range status.ByHand {
-			fmt.Fprintf(a.Stderr, "flame: %s would start flame twice: %s registers it as %q too\nhint: %s\n", h.name, entry.File, entry.Name, entry.Undo)
+			fmt.Fprintf(a.Stderr, "flame: %s: %s registers flame by hand too, as %q: %s\nhint: %s\n", h.name, entry.File, entry.Name, doubly(status), entry.Undo)
 		}
 	}
 }

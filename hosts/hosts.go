@@ -62,11 +62,11 @@ type Status struct {
 	Version   string         // as the host itself prints it
 	Installed []Installation // by setup
 	ByHand    []Registration // by anyone else
+	GivesWay  bool           // where both are there, the host starts only what was registered by hand
 }
 
-// Double reports whether flame is registered by setup and by hand as well.
-// Claude Code starts both, unless their commands are the same; OpenCode's
-// plugin gives way to the other entry.
+// Double reports whether flame is registered by setup and by hand as well. The
+// host then starts it twice, unless GivesWay.
 func (s Status) Double() bool { return len(s.Installed) > 0 && len(s.ByHand) > 0 }
 
 // An Installation is what setup left in a host.
