@@ -50,6 +50,7 @@ func (p *Project) NoteActivity(ctx context.Context, by Caller, seen Activity) er
 // PushQuestion is what a caller knows of the work; nil is taken from what was
 // recorded.
 type PushQuestion struct {
+	Frame         string // which; empty: the current one
 	PotentialGoal string
 	Messages      *int
 	Files         *[]string
@@ -60,6 +61,7 @@ type PushQuestion struct {
 // PopQuestion is what a caller knows of the work; nil is taken from what was
 // recorded.
 type PopQuestion struct {
+	Frame           string // which; empty: the current one
 	SuccessSignals  []string
 	FailureSignals  []string
 	NoProgressTurns *int
@@ -78,7 +80,7 @@ type Advice struct {
 // ShouldPush weighs whether the caller should start a new frame.
 func (p *Project) ShouldPush(ctx context.Context, by Caller, q PushQuestion) (advice Advice, err error) {
 	err = p.update(ctx, by, func(s *step) error {
-		frame, config, seen, err := s.weigh()
+		frame, config, seen, err := s.weigh(q.Frame)
 		if err != nil {
 			return err
 		}
@@ -96,7 +98,7 @@ func (p *Project) ShouldPush(ctx context.Context, by Caller, q PushQuestion) (ad
 // ShouldPop weighs whether the caller should end its frame.
 func (p *Project) ShouldPop(ctx context.Context, by Caller, q PopQuestion) (advice Advice, err error) {
 	err = p.update(ctx, by, func(s *step) error {
-		frame, config, seen, err := s.weigh()
+		frame, config, seen, err := s.weigh(q.Frame)
 		if err != nil {
 			return err
 		}
@@ -126,13 +128,18 @@ func given[T any](passed *T, recorded T) T {
 	return recorded
 }
 
-// weigh gives what an evaluation is made of; frame is zero when there is none.
-func (s *step) weigh() (frame core.Frame, config core.AutonomyConfig, seen Activity, err error) {
+// weigh gives what an evaluation is made of; frame is zero when the caller named
+// none and has none.
+func (s *step) weigh(ref string) (frame core.Frame, config core.AutonomyConfig, seen Activity, err error) {
 	if config, err = s.autonomyConfig(); err != nil {
 		return frame, config, seen, err
 	}
-	frame, ok, err := s.current()
-	if err != nil || !ok {
+	if ref != "" {
+		frame, err = s.resolve(ref)
+	} else {
+		frame, _, err = s.current()
+	}
+	if err != nil || frame.ID == "" {
 		return frame, config, seen, err
 	}
 	_, err = s.Record(recordActivity, frame.ID, &seen)

@@ -213,10 +213,17 @@ type CompactionInfo struct {
 	Waiting int                            // frames that wait for a summary
 }
 
-// CompactionInfo tells what compactions are asked for and waited for.
-func (p *Project) CompactionInfo(ctx context.Context, by Caller) (info CompactionInfo, err error) {
+// CompactionInfo tells what compactions are asked for and waited for; in detail
+// for the frame that ref names, or for the caller's.
+func (p *Project) CompactionInfo(ctx context.Context, by Caller, ref string) (info CompactionInfo, err error) {
 	err = p.view(ctx, by, func(s *step) error {
-		if info.Frame, info.OK, err = s.current(); err != nil {
+		if ref != "" {
+			info.Frame, err = s.resolve(ref)
+			info.OK = err == nil
+		} else {
+			info.Frame, info.OK, err = s.current()
+		}
+		if err != nil {
 			return err
 		}
 		info.Marks = map[string]core.CompactionType{}

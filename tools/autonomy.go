@@ -90,11 +90,12 @@ type shouldPushArgs struct {
 	RecentFileChanges *[]string `json:"recentFileChanges,omitempty"`
 	ErrorCount        *int      `json:"errorCount,omitempty"`
 	TokenCount        *int      `json:"tokenCount,omitempty"`
+	FrameID           string    `json:"frameID,omitempty"`
 }
 
 func (d autonomyDoor) shouldPush(ctx context.Context, by project.Caller, in shouldPushArgs) (string, error) {
 	advice, err := d.p.ShouldPush(ctx, by, project.PushQuestion{
-		PotentialGoal: in.PotentialGoal, Messages: in.RecentMessages, Files: in.RecentFileChanges,
+		Frame: in.FrameID, PotentialGoal: in.PotentialGoal, Messages: in.RecentMessages, Files: in.RecentFileChanges,
 		Errors: in.ErrorCount, Tokens: in.TokenCount,
 	})
 	if err != nil {
@@ -109,11 +110,12 @@ type shouldPopArgs struct {
 	NoProgressTurns *int     `json:"noProgressTurns,omitempty"`
 	TokenCount      *int     `json:"tokenCount,omitempty"`
 	ContextLimit    int      `json:"contextLimit,omitempty" jsonschema:"tokens, default 100000"`
+	FrameID         string   `json:"frameID,omitempty"`
 }
 
 func (d autonomyDoor) shouldPop(ctx context.Context, by project.Caller, in shouldPopArgs) (string, error) {
 	advice, err := d.p.ShouldPop(ctx, by, project.PopQuestion{
-		SuccessSignals: in.SuccessSignals, FailureSignals: in.FailureSignals,
+		Frame: in.FrameID, SuccessSignals: in.SuccessSignals, FailureSignals: in.FailureSignals,
 		NoProgressTurns: in.NoProgressTurns, Tokens: in.TokenCount, ContextLimit: in.ContextLimit,
 	})
 	if err != nil {

@@ -50,8 +50,8 @@ func (d summaryDoor) summarize(ctx context.Context, by project.Caller, in summar
 	return b.String(), nil
 }
 
-func (d summaryDoor) info(ctx context.Context, by project.Caller, _ noArgs) (string, error) {
-	info, err := d.p.CompactionInfo(ctx, by)
+func (d summaryDoor) info(ctx context.Context, by project.Caller, in infoArgs) (string, error) {
+	info, err := d.p.CompactionInfo(ctx, by, in.FrameID)
 	if err != nil {
 		return "", err
 	}
