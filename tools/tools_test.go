@@ -1,0 +1,378 @@
+package tools_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/core"
+	"flame/project"
+	"flame/store"
+	"flame/tools"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// newProject is a project on a real store, with a clock and ids of its own.
+func newProject(t *testing.T) *project.Project {
+	t.Helper()
+	kept := store.Open(filepath.Join(t.TempDir(), ".flame"), store.Options{LongLived: true})
+	t.Cleanup(func() { assert.NoError(t, kept.Close()) })
+	clock, ids := core.Millis(1_766_600_000_000), 0
+	return &project.Project{
+		Store: kept, Log: slog.New(slog.DiscardHandler), Budget: core.DefaultBudget(),
+		Subagents: core.DefaultSubagentConfig(), Autonomy: core.DefaultAutonomyConfig(),
+		Now:   func() core.Millis { clock += 1000; return clock },
+		NewID: func(kind string) string { ids++; return fmt.Sprintf("%s-%08d", kind, ids) },
+	}
+}
+
+// golden compares text with a file of testdata.
+func golden(t *testing.T, name, text string) {
+	t.Helper()
+	file := filepath.Join("testdata", name)
+	if *update {
+		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o644))
+		return
+	}
+	want, err := os.ReadFile(file)
+	require.NoError(t, err, "go test ./tools -update writes it")
+	assert.Equal(t, string(want), text, "go test ./tools -update takes it over")
+}
+
+// TestEachToolIsAsItWas holds the description and schema of each tool against
+// a file, so that a change of either is seen.
+func TestEachToolIsAsItWas(t *testing.T) {
+	for _, tool := range tools.All(&project.Project{}) {
+		var b bytes.Buffer
+		require.NoError(t, json.Indent(&b, tool.Schema(), "", "  "))
+		golden(t, "tool/"+tool.Name+".txt", fmt.Sprintf("%s (group %s, core %t)\n%+v\n\n%s\n\n%s\n",
+			tool.Name, tool.Group, tool.Core, tool.Hints, tool.Description, b.String()))
+	}
+}
+
+// The seeds' tools with the arguments they must have (spec: tools); those with !
+// are required.
+var seeds = map[string]string{
+	"flame_push": "goal!", "flame_pop": "status! summary generateSummary", "flame_status": "",
+	"flame_set_goal": "goal!", "flame_add_artifact": "artifact!", "flame_add_decision": "decision!",
+	"flame_context_info": "", "flame_context_preview": "maxLength", "flame_cache_clear": "sessionID",
+	"flame_summarize": "note", "flame_compaction_info": "", "flame_get_summary": "sessionID",
+	"flame_subagent_config": "enabled minDuration minMessageCount autoCompleteOnIdle idleCompletionDelay addPattern removePattern injectParentContext propagateSummaries",
+	"flame_subagent_stats":  "reset showActive", "flame_subagent_complete": "sessionID status summary", "flame_subagent_list": "filter",
+	"flame_plan": "goal! parentSessionID", "flame_plan_children": "children! parentSessionID", "flame_activate": "sessionID!",
+	"flame_invalidate": "reason! sessionID", "flame_tree": "rootID showFull showDetails",
+	"flame_autonomy_config": "level pushThreshold popThreshold suggestInContext enableHeuristic disableHeuristic reset",
+	"flame_should_push":     "potentialGoal recentMessages recentFileChanges errorCount tokenCount",
+	"flame_should_pop":      "successSignals failureSignals noProgressTurns tokenCount contextLimit",
+	"flame_auto_suggest":    "enable clearPending showHistory", "flame_autonomy_stats": "reset", "flame_get_state": "",
+	"flame_frame_details": "frameID!", "flame_search": "query! status limit",
+}
+
+// A schema is the part of a JSON schema that the tests look at.
+type schema struct {
+	Type                 string
+	Properties           map[string]schema
+	Required             []string
+	AdditionalProperties json.RawMessage
+	Enum                 []string
+}
+
+func schemaOf(t *testing.T, tool tools.Tool) (s schema) {
+	t.Helper()
+	require.NoError(t, json.Unmarshal(tool.Schema(), &s), tool.Name)
+	return s
+}
+
+func TestToolsHaveTheSeedsArguments(t *testing.T) {
+	t.Parallel()
+	all := tools.All(&project.Project{})
+	assert.Len(t, all, len(seeds))
+	for _, tool := range all {
+		arguments, known := seeds[tool.Name]
+		require.True(t, known, tool.Name)
+		s := schemaOf(t, tool)
+		assert.NotEqual(t, "", string(s.AdditionalProperties), "%s: the schema is closed", tool.Name)
+		var required []string
+		for _, argument := range strings.Fields(arguments) {
+			name, must := strings.CutSuffix(argument, "!")
+			assert.Contains(t, s.Properties, name, tool.Name)
+			if must {
+				required = append(required, name)
+			}
+		}
+		assert.ElementsMatch(t, required, s.Required, tool.Name)
+		for name := range s.Properties {
+			assert.NotContains(t, []string{"session_id", "agent_id"}, name, "reserved arguments are not declared")
+		}
+	}
+	pop, err := tools.Find(all, "flame_pop")
+	require.NoError(t, err)
+	assert.Equal(t, []string{"completed", "failed", "blocked"}, schemaOf(t, pop).Properties["status"].Enum)
+}
+
+// The costs that DESIGN §7 sets, in tokens of 4 characters.
+const (
+	maxAverage = 140
+	maxCore    = 1500
+)
+
+func TestToolsCostFewTokens(t *testing.T) {
+	t.Parallel()
+	total, inCore := 0, 0
+	all := tools.All(&project.Project{})
+	for _, tool := range all {
+		cost := core.EstimateTokens(tool.Name + tool.Description + string(tool.Schema()))
+		total += cost
+		if tool.Core {
+			inCore += cost
+		}
+		sentences := strings.Count(tool.Description+" ", ". ")
+		assert.LessOrEqual(t, sentences, 2, "%s: %s", tool.Name, tool.Description)
+	}
+	t.Logf("%d tokens on average, %d in the core profile", total/len(all), inCore)
+	assert.LessOrEqual(t, total/len(all), maxAverage)
+	assert.LessOrEqual(t, inCore, maxCore)
+}
+
+func TestProfilesChooseTools(t *testing.T) {
+	t.Parallel()
+	all := tools.All(&project.Project{})
+	names := func(profile string) (names []string) {
+		chosen, err := tools.Select(all, profile)
+		require.NoError(t, err)
+		for _, tool := range chosen {
+			names = append(names, tool.Name)
+		}
+		return names
+	}
+	assert.Len(t, names("all"), 29)
+	assert.Len(t, names(""), 29)
+	assert.Contains(t, names("core"), "flame_push")
+	assert.NotContains(t, names("core"), "flame_get_state")
+	assert.Equal(t, []string{"flame_get_state"}, names("state"))
+	assert.Subset(t, names(" Core, state "), append(names("core"), "flame_get_state"))
+	_, err := tools.Select(all, "core,nonsense")
+	require.ErrorIs(t, err, core.ErrInvalid)
+}
+
+// A call is one line of a session: who calls which tool with what.
+type call struct {
+	by, tool, args string
+}
+
+// play makes the calls in order and gives the transcript.
+func play(t *testing.T, p *project.Project, calls []call) string {
+	t.Helper()
+	all := tools.All(p)
+	var b strings.Builder
+	for _, c := range calls {
+		tool, err := tools.Find(all, c.tool)
+		require.NoError(t, err)
+		result, err := tool.Call(context.Background(), project.Caller{Session: c.by, Host: "test"}, json.RawMessage(c.args))
+		text := result.Text
+		if err != nil {
+			var known bool
+			text, known = tools.Advice(err)
+			require.True(t, known, "%s %s: %v", c.tool, c.args, err)
+		}
+		fmt.Fprintf(&b, "> %s: %s %s\n%s\n\n", c.by, c.tool, c.args, strings.TrimRight(text, "\n"))
+	}
+	return b.String()
+}
+
+// sessions are transcripts that together call every tool with every argument.
+var sessions = map[string][]call{
+	"work": {
+		{"s", "flame_status", `{}`},
+		{"s", "flame_tree", `{}`},
+		{"s", "flame_set_goal", `{"goal": "Add a login"}`},
+		{"s", "flame_plan", `{"goal": "Store users", "successCriteria": "create and verify are tested"}`},
+		{"s", "flame_plan_children", `{"children": ["Form", {"goal": "Cookie", "successCriteria": "expires"}], "parentSessionID": "frame-00000001"}`},
+		{"s", "flame_activate", `{"sessionID": "plan-00000002"}`},
+		{"s", "flame_add_decision", `{"decision": "argon2id, not bcrypt"}`},
+		{"s", "flame_add_decision", `{"decision": "argon2id, not bcrypt", "frameID": "plan-00000002"}`},
+		{"s", "flame_add_artifact", `{"artifact": "users.go"}`},
+		{"s", "flame_push", `{"goal": "Why does the migration fail?", "successCriteria": "a cause"}`},
+		{"s", "flame_pop", `{"status": "completed"}`},
+		{"s", "flame_pop", `{"status": "completed", "summary": "Users are stored.", "results": "All of it.", "confidence": 0.9}`},
+		{"s", "flame_activate", `{"sessionID": "plan-00000003"}`},
+		{"s", "flame_frame_details", `{"frameID": "plan-00000002"}`},
+		{"s", "flame_search", `{"query": "users", "status": "completed", "limit": 5}`},
+		{"s", "flame_context_info", `{}`},
+		{"s", "flame_context_preview", `{"maxLength": 5000, "frameID": "plan-00000003"}`},
+		{"s", "flame_context_preview", `{"maxLength": 50}`},
+		{"s", "flame_cache_clear", `{"sessionID": "plan-00000003"}`},
+		{"s", "flame_cache_clear", `{}`},
+		{"s", "flame_invalidate", `{"reason": "tokens instead", "sessionID": "plan-00000004"}`},
+		{"s", "flame_tree", `{"showDetails": true, "showFull": false}`},
+		{"s", "flame_tree", `{"rootID": "plan-00000002"}`},
+		{"s", "flame_status", `{}`},
+		{"s", "flame_pop", `{"status": "blocked", "frameID": "frame-00000001", "force": true}`},
+	},
+	"summaries": {
+		{"s", "flame_push", `{"goal": "Work"}`},
+		{"s", "flame_compaction_info", `{}`},
+		{"s", "flame_summarize", `{"note": "heed the tests"}`},
+		{"s", "flame_compaction_info", `{"frameID": "frame-00000002"}`},
+		{"s", "flame_summarize", `{"summary": "Half is done.", "frameID": "frame-00000002"}`},
+		{"s", "flame_get_summary", `{}`},
+		{"s", "flame_get_summary", `{"sessionID": "frame-00000001"}`},
+		{"s", "flame_pop", `{"status": "failed", "summary": "No luck.", "generateSummary": true}`},
+		{"s", "flame_compaction_info", `{}`},
+		{"s", "flame_pop", `{"status": "failed", "summary": "No luck at all."}`},
+	},
+	"autonomy": {
+		{"s", "flame_push", `{"goal": "Implement user authentication"}`},
+		{"s", "flame_autonomy_config", `{}`},
+		{"s", "flame_autonomy_config", `{"level": "auto", "pushThreshold": 60, "popThreshold": 120, "suggestInContext": true, "enableHeuristic": "duration", "disableHeuristic": "stagnation"}`},
+		{"s", "flame_should_push", `{"potentialGoal": "Set up database migrations", "recentMessages": 30, "recentFileChanges": ["a", "b"], "errorCount": 4, "tokenCount": 60000}`},
+		{"s", "flame_should_pop", `{"successSignals": ["tests pass"], "failureSignals": [], "noProgressTurns": 0, "tokenCount": 50000, "contextLimit": 200000, "frameID": "frame-00000001"}`},
+		{"s", "flame_auto_suggest", `{"enable": true, "showHistory": true}`},
+		{"s", "flame_auto_suggest", `{"clearPending": true}`},
+		{"s", "flame_autonomy_stats", `{}`},
+		{"s", "flame_autonomy_stats", `{"reset": true}`},
+		{"s", "flame_autonomy_config", `{"reset": true}`},
+	},
+	"subagents": {
+		{"s", "flame_subagent_list", `{}`},
+		{"s", "flame_subagent_stats", `{"showActive": true}`},
+		{"s", "flame_subagent_config", `{"enabled": true, "minDuration": 30000, "minMessageCount": 2, "autoCompleteOnIdle": false, "idleCompletionDelay": 1000, "addPattern": "worker", "removePattern": "subagent", "injectParentContext": true, "propagateSummaries": true}`},
+		{"s", "flame_subagent_complete", `{"sessionID": "s", "status": "failed", "summary": "x"}`},
+		{"s", "flame_subagent_list", `{"filter": "active"}`},
+		{"s", "flame_subagent_stats", `{"reset": true}`},
+	},
+	"mistakes": {
+		{"s", "flame_push", `{}`},
+		{"s", "flame_push", `{"goal": ""}`},
+		{"s", "flame_push", `{"goal": 7}`},
+		{"s", "flame_push", `{"goal": "x", "title": "y"}`},
+		{"s", "flame_push", `{"goal": "x"} {"goal": "y"}`},
+		{"s", "flame_push", `["x"]`},
+		{"s", "flame_push", `not JSON`},
+		{"s", "flame_pop", `{"status": "done"}`},
+		{"s", "flame_pop", `{"status": "completed"}`},
+		{"s", "flame_push", `{"goal": "one"}`},
+		{"s", "flame_pop", `{"status": "completed", "confidence": 2}`},
+		{"s", "flame_pop", `{"status": "completed", "frameID": "frame-0000000"}`},
+		{"s", "flame_activate", `{"sessionID": "nothing"}`},
+		{"s", "flame_activate", `{"sessionID": ""}`},
+		{"s", "flame_plan_children", `{"children": []}`},
+		{"s", "flame_plan_children", `{"children": ["a", {"title": "b"}]}`},
+		{"s", "flame_plan_children", `{"children": "a"}`},
+		{"s", "flame_invalidate", `{"reason": " "}`},
+		{"s", "flame_invalidate", `{"reason": "x", "sessionID": "a", "frameID": "b"}`},
+		{"s", "flame_search", `{"query": "x", "limit": 1000}`},
+		{"s", "flame_search", `{"query": "x", "status": "odd"}`},
+		{"s", "flame_context_preview", `{"maxLength": -1}`},
+		{"s", "flame_subagent_config", `{"minDuration": -1, "minMessageCount": 9}`},
+		{"s", "flame_subagent_config", `{"addPattern": "(?=x)"}`},
+		{"s", "flame_autonomy_config", `{"disableHeuristic": "bogus"}`},
+		{"s", "flame_autonomy_config", `{"level": "wild"}`},
+		{"s", "flame_set_goal", `{"goal": "x", "session_id": 7}`},
+	},
+}
+
+func TestToolsAnswerAsTheyDid(t *testing.T) {
+	for name, calls := range sessions {
+		t.Run(name, func(t *testing.T) {
+			golden(t, "session/"+name+".txt", play(t, newProject(t), calls))
+		})
+	}
+}
+
+func TestEveryToolAndArgumentIsPlayed(t *testing.T) {
+	t.Parallel()
+	played := map[string]map[string]bool{"flame_get_state": {}}
+	for _, calls := range sessions {
+		for _, c := range calls {
+			var args map[string]json.RawMessage
+			if json.Unmarshal([]byte(c.args), &args) != nil {
+				continue
+			}
+			if played[c.tool] == nil {
+				played[c.tool] = map[string]bool{}
+			}
+			for name := range args {
+				played[c.tool][name] = true
+			}
+		}
+	}
+	aliases := []string{"frameID", "sessionID", "parentSessionID", "force"} // of frames: TestFramesAreFoundByIDPrefixOrSession
+	for _, tool := range tools.All(&project.Project{}) {
+		require.Contains(t, played, tool.Name)
+		for name := range schemaOf(t, tool).Properties {
+			if !slices.Contains(aliases, name) {
+				assert.True(t, played[tool.Name][name], "%s is never called with %s", tool.Name, name)
+			}
+		}
+	}
+}
+
+func TestEveryToolTakesTheReservedArguments(t *testing.T) {
+	t.Parallel()
+	p := newProject(t)
+	for _, tool := range tools.All(p) {
+		_, err := tool.Call(context.Background(), project.Caller{}, json.RawMessage(`{"session_id": "s", "agent_id": "a"}`))
+		var problem *core.Problem
+		if errors.As(err, &problem) {
+			assert.NotContains(t, problem.Message, "_id", tool.Name)
+		} else {
+			require.NoError(t, err, tool.Name)
+		}
+	}
+}
+
+func TestAStampNamesTheCallerWhateverTheModelSays(t *testing.T) {
+	t.Parallel()
+	p := newProject(t)
+	push, err := tools.Find(tools.All(p), "flame_push")
+	require.NoError(t, err)
+	ctx, by := context.Background(), project.Caller{Session: "server", Host: "test"}
+	_, err = push.Call(ctx, by, json.RawMessage(`{"goal": "in the session", "session_id": "s"}`))
+	require.NoError(t, err)
+	_, err = push.Call(ctx, by, json.RawMessage(`{"goal": "in the subagent", "session_id": "s", "agent_id": "a"}`))
+	require.NoError(t, err)
+	own, _, err := p.Current(ctx, project.Caller{Session: "s"})
+	require.NoError(t, err)
+	assert.Equal(t, "in the session", own.Goal)
+	agents, _, err := p.Current(ctx, project.Caller{Session: "a"})
+	require.NoError(t, err)
+	assert.Equal(t, own.ID, agents.Parent)
+
+	_, err = push.Call(ctx, project.Caller{Session: "s", Host: "test"}, json.RawMessage(`{"goal": "whose?"}`))
+	require.ErrorIs(t, err, core.ErrInvalid, "an unstamped write could be a subagent's")
+}
+
+func TestStatusStaysSmallHoweverLargeTheTree(t *testing.T) {
+	t.Parallel()
+	p := newProject(t)
+	ctx := context.Background()
+	for i := range 60 {
+		by := project.Caller{Session: fmt.Sprint("s", i), Host: "test"}
+		for range 4 {
+			_, err := p.Push(ctx, by, strings.Repeat("a rather long goal ", 20), "")
+			require.NoError(t, err)
+		}
+	}
+	status, err := tools.Find(tools.All(p), "flame_status")
+	require.NoError(t, err)
+	result, err := status.Call(ctx, project.Caller{Session: "s0"}, nil)
+	require.NoError(t, err)
+	assert.LessOrEqual(t, len(result.Text), 8192)
+	assert.Contains(t, result.Text, "300 frames")
+	assert.Contains(t, result.Text, "← current")
+}
