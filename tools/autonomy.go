@@ -37,7 +37,7 @@ type autonomyConfigArgs struct {
 var levels = map[core.AutonomyLevel]string{
 	core.AutonomyManual:  "answers when asked, suggests nothing",
 	core.AutonomySuggest: "puts suggestions into contexts",
-	core.AutonomyAuto:    "pushes and pops what is due, and says so",
+	core.AutonomyAuto:    "as suggest; where hooks report prompts and turns, what is due happens by itself",
 }
 
 // autonomyVariables are the variables behind the settings.
@@ -153,7 +153,7 @@ func queuedText(a project.Advice) string {
 	case !a.Queued:
 		return ""
 	case a.Level == core.AutonomyAuto:
-		return "Level auto: it is done by itself when it is due; do it now if you agree.\n"
+		return "It stands in your context; do it now if you agree. Where hooks report prompts and turns, it happens by itself when it is due.\n"
 	}
 	return "The suggestion stands in your context until you act on it, for 5 minutes.\n"
 }

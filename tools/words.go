@@ -93,8 +93,11 @@ func countLine(counts map[core.Status]int) string {
 			parts = append(parts, fmt.Sprintf("%d %s", n, status))
 		}
 	}
-	if total == 0 {
+	switch total {
+	case 0:
 		return "0 frames"
+	case 1:
+		return "1 frame: " + strings.Join(parts, ", ")
 	}
 	return fmt.Sprintf("%d frames: %s", total, strings.Join(parts, ", "))
 }
