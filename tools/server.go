@@ -170,19 +170,17 @@ func (e adviceError) Error() string { return string(e) }
 // Watch tells the clients, at every tick until ctx ends, of the resources that
 // changed, whichever process changed them.
 func (s *Server) Watch(ctx context.Context, tick <-chan time.Time) {
-	known, err := s.project.Revision(ctx)
+	known, _ := s.project.Revision(ctx) // where it cannot be read yet, the first tick tells of all
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick:
 		}
-		var now int64
-		if now, err = s.project.Revision(ctx); err != nil || now == known {
-			continue
+		if now, err := s.project.Revision(ctx); err == nil && now != known {
+			known = now
+			s.tellOfChanges(ctx)
 		}
-		known = now
-		s.tellOfChanges(ctx)
 	}
 }
 

@@ -21,8 +21,8 @@ type tree struct {
 	session string   // one that is at work in it
 }
 
-// plant makes a project of so many frames, 100 at least, in dir. The same number gives the
-// same tree.
+// plant makes a project of so many frames, 100 at least, in dir. The same number
+// gives the same tree.
 func plant(ctx context.Context, dir string, frames int) (tree, error) {
 	p := planter{
 		tree:   tree{dir: filepath.Join(dir, fmt.Sprintf("project-%d", frames)), frames: frames},
@@ -32,7 +32,8 @@ func plant(ctx context.Context, dir string, frames int) (tree, error) {
 		return p.tree, err
 	}
 	p.store = store.Open(project.At(p.tree.dir).Data, store.Options{LongLived: true})
-	return p.tree, errors.Join(p.plant(ctx), p.store.Close())
+	err := errors.Join(p.plant(ctx), p.store.Close())
+	return p.tree, err
 }
 
 // A planter writes the frames of a tree, one session after the other.
@@ -135,22 +136,23 @@ func (p *planter) grow(parent string) core.Frame {
 // save writes the frames of one session, which goes on in the last of those in
 // progress.
 func (p *planter) save(ctx context.Context, frames []core.Frame) error {
-	last := frames[len(frames)-1]
 	s := core.Session{
 		ID: fmt.Sprintf("session-%d", p.grown), Host: "claude-code", State: core.SessionActive, Root: frames[0].ID,
-		CreatedAt: frames[0].CreatedAt, LastActivityAt: last.UpdatedAt,
+		CreatedAt: frames[0].CreatedAt, LastActivityAt: frames[len(frames)-1].UpdatedAt,
+	}
+	for i := range frames {
+		frames[i].Session = s.ID
+		if frames[i].Status == core.InProgress {
+			s.Current = frames[i].ID
+		}
+		p.tree.ids = append(p.tree.ids, frames[i].ID)
 	}
 	p.tree.session = s.ID
 	return p.store.Update(ctx, func(tx project.Tx) error {
 		for _, f := range frames {
-			f.Session = s.ID
-			if f.Status == core.InProgress {
-				s.Current = f.ID
-			}
 			if err := tx.SaveFrame(f); err != nil {
 				return err
 			}
-			p.tree.ids = append(p.tree.ids, f.ID)
 		}
 		return tx.SaveSession(s)
 	})

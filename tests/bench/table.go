@@ -13,7 +13,7 @@ type report struct {
 	Rows   []row  `json:"rows"`
 }
 
-// Floors are the least that processes and durable writes cost on this machine,
+// floors are the least that processes and durable writes cost on this machine,
 // in ms. The rows have their own, measured at the same time as their figures.
 type floors struct {
 	Hello   float64 `json:"hello"`   // a Go hello-world process, p50
