@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -20,6 +21,7 @@ type fixture struct {
 	t     *testing.T
 	ctx   context.Context
 	clock core.Millis
+	data  string // folder
 }
 
 // start is when the clock of a fixture begins.
@@ -27,9 +29,10 @@ const start = core.Millis(1_766_600_000_000)
 
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	kept := store.Open(t.TempDir()+"/.flame", store.Options{})
+	data := filepath.Join(t.TempDir(), ".flame")
+	kept := store.Open(data, store.Options{})
 	t.Cleanup(func() { assert.NoError(t, kept.Close()) })
-	f := &fixture{t: t, ctx: context.Background(), clock: start}
+	f := &fixture{t: t, ctx: context.Background(), clock: start, data: data}
 	ids := 0
 	f.Project = &project.Project{
 		Store: kept, Log: slog.New(slog.DiscardHandler), Budget: core.DefaultBudget(),
@@ -135,6 +138,8 @@ func TestReadsMakeNothing(t *testing.T) {
 	require.NoError(t, err)
 	assert.Zero(t, stats.Total)
 	assert.Empty(t, stats.Sessions)
+	require.NoError(t, f.EndSession(f.ctx, host("s")))
+	assert.NoDirExists(t, f.data, "not even the data folder")
 }
 
 func TestPopReturnsToTheParent(t *testing.T) {

@@ -168,17 +168,26 @@ func (p *Project) NoteIdle(ctx context.Context, by Caller) error {
 // EndSession notes that the caller's session is over. Its frames stay as they
 // are, so that another session can take them up.
 func (p *Project) EndSession(ctx context.Context, by Caller) error {
-	return p.Store.Update(ctx, func(tx Tx) error {
+	end := func(tx Tx, save func(core.Session) error) error {
 		session, err := tx.Session(by.Session)
-		if errors.Is(err, core.ErrNotFound) {
+		if errors.Is(err, core.ErrNotFound) || err == nil && session.State == core.SessionEnded {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
 		session.State = core.SessionEnded
-		return tx.SaveSession(session)
+		return save(session)
+	}
+	// A session that did nothing leaves nothing behind, not even the data folder.
+	known := false
+	err := p.Store.View(ctx, func(tx Tx) error {
+		return end(tx, func(core.Session) error { known = true; return nil })
 	})
+	if err != nil || !known {
+		return err
+	}
+	return p.Store.Update(ctx, func(tx Tx) error { return end(tx, tx.SaveSession) })
 }
 
 // forgetOldSubagents drops completed child sessions an hour after their end.
