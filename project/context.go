@@ -10,12 +10,14 @@ import (
 	"flame/core"
 )
 
-// How many frames of each kind are weighed for a context: many more than any
-// budget admits, few enough to keep its cost flat however large the tree is.
+// How many frames of each kind are weighed for a context, those that changed
+// last first: more than the usual budgets admit, few enough to keep its cost
+// flat however large the tree is.
 const (
 	maxAncestors  = 200
-	maxCandidates = 50
-	maxUncleTiers = 5
+	maxCandidates = 20 // children, siblings
+	maxUncles     = 5  // siblings of each ancestor
+	maxUncleTiers = 3
 )
 
 // A FrameContext is the context of a frame as its agent sees it.
@@ -70,14 +72,14 @@ func (s *step) surroundings(frame core.Frame, newest core.Millis, propagate bool
 	if around.Children, err = s.finishedChildren(frame.ID, propagate); err != nil {
 		return around, err
 	}
-	if around.Siblings, err = s.beside(frame); err != nil {
+	if around.Siblings, err = s.beside(frame, maxCandidates); err != nil {
 		return around, err
 	}
 	for _, ancestor := range around.Ancestors[:min(len(around.Ancestors), maxUncleTiers)] {
 		if ancestor.Parent == "" {
 			break // other roots are other work, not uncles
 		}
-		uncles, err := s.beside(ancestor)
+		uncles, err := s.beside(ancestor, maxUncles)
 		if err != nil {
 			return around, err
 		}
@@ -90,7 +92,7 @@ func (s *step) surroundings(frame core.Frame, newest core.Millis, propagate bool
 // finishedChildren gives the finished children of a frame; those of subagents
 // only if their summaries are to propagate.
 func (s *step) finishedChildren(id string, propagate bool) ([]core.Frame, error) {
-	children, err := s.finished(FrameQuery{Parent: id})
+	children, err := s.finished(FrameQuery{Parent: id, Limit: maxCandidates})
 	if err != nil || propagate {
 		return children, err
 	}
@@ -107,10 +109,10 @@ func (s *step) finishedChildren(id string, propagate bool) ([]core.Frame, error)
 	return kept, nil
 }
 
-// beside gives the finished frames with the same parent, those that changed
-// last first.
-func (s *step) beside(frame core.Frame) ([]core.Frame, error) {
-	found, err := s.finished(FrameQuery{Parent: frame.Parent, Roots: frame.Parent == ""})
+// beside gives the finished frames with the same parent, at most limit of those
+// that changed last.
+func (s *step) beside(frame core.Frame, limit int) ([]core.Frame, error) {
+	found, err := s.finished(FrameQuery{Parent: frame.Parent, Roots: frame.Parent == "", Limit: limit})
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +127,7 @@ func (s *step) beside(frame core.Frame) ([]core.Frame, error) {
 
 func (s *step) finished(q FrameQuery) ([]core.Frame, error) {
 	q.Statuses = []core.Status{core.Completed, core.Failed, core.Blocked}
-	q.Order, q.Limit = RecentFirst, maxCandidates
+	q.Order = RecentFirst
 	return s.FindFrames(q)
 }
 

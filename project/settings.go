@@ -18,16 +18,18 @@ const (
 	settingOff       = "off"
 )
 
-// overlay gives base with the fields on top that the store has for name. It
-// shares nothing with base.
+// overlay gives base with the fields on top that the store has for name. Lists
+// in it may be base's own: who changes one clones it.
 func overlay[T any](tx Records, name string, base T) (result T, err error) {
+	var changed map[string]json.RawMessage
+	if known, err := tx.Record(recordSettings, name, &changed); !known || err != nil {
+		return base, err
+	}
 	fields, err := fieldsOf(base)
 	if err != nil {
 		return result, err
 	}
-	if _, err := tx.Record(recordSettings, name, &fields); err != nil {
-		return result, err
-	}
+	maps.Copy(fields, changed)
 	raw, err := json.Marshal(fields)
 	if err != nil {
 		return result, err

@@ -111,7 +111,7 @@ func (s *step) compactionInput(frame core.Frame) (in core.CompactionInput, err e
 		}
 		in.Parent = &parent
 	}
-	in.Siblings, err = s.beside(frame)
+	in.Siblings, err = s.beside(frame, maxCandidates)
 	return in, err
 }
 

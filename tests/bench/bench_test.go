@@ -119,6 +119,7 @@ func TestQuantiles(t *testing.T) {
 	assert.Equal(t, 99.0, s.p99())
 	assert.Equal(t, 100.0, s.worst())
 	assert.Equal(t, 7.0, sample{7 * time.Millisecond}.p50())
+	assert.Zero(t, sample{}.worst())
 }
 
 func TestInitialisationIsAddedUp(t *testing.T) {

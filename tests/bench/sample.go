@@ -10,8 +10,12 @@ import (
 // A sample is how long each of several runs of one thing took.
 type sample []time.Duration
 
-// quantile gives the time, in ms, that the share q of the runs did not exceed.
+// quantile gives the time, in ms, that the share q of the runs did not exceed; 0
+// without any.
 func (s sample) quantile(q float64) float64 {
+	if len(s) == 0 {
+		return 0
+	}
 	sorted := slices.Sorted(slices.Values(s))
 	at := int(math.Ceil(q*float64(len(sorted)))) - 1
 	return inMillis(sorted[max(at, 0)])
