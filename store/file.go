@@ -140,6 +140,9 @@ func (f *file) dsn(params url.Values) string {
 		"_synchronous":  {"FULL"},
 		"_pragma":       {"temp_store(MEMORY)", "wal_autocheckpoint(0)"},
 	}
+	if f.longLived { // it has three connections, each with a cache of 2 MB otherwise
+		query.Add("_pragma", "cache_size(-1000)") // KB
+	}
 	for key, values := range params {
 		query[key] = values
 	}
