@@ -116,7 +116,6 @@ func (a *App) root() *cobra.Command {
 	root.SetIn(a.Stdin)
 	root.SetOut(a.Stdout)
 	root.SetErr(a.Stderr)
-	root.SetVersionTemplate("flame {{.Version}}\n")
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "print JSON")
 	root.PersistentFlags().StringVar(&a.session, "session", "", "work for this host session (default: CLAUDE_CODE_SESSION_ID, else where work is going on)")
 	root.SetFlagErrorFunc(wrongFlag)
