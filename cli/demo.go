@@ -57,17 +57,11 @@ func (a *App) demo(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	// Settings of the user's own must not lead the demo to a real project.
 	env := []string{"FLAME_PROJECT_DIR=" + dir, "FLAME_DIR=", "FLAME_TOOLS=", "CLAUDE_CODE_SESSION_ID="}
-	c, err := client.NewStdioMCPClient(program, env, "serve")
+	c, err := startServer(ctx, program, env, "flame demo")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, c.Close()) }()
-	var hello mcp.InitializeRequest
-	hello.Params.ProtocolVersion = mcp.LATEST_PROTOCOL_VERSION
-	hello.Params.ClientInfo = mcp.Implementation{Name: "flame demo", Version: a.Version}
-	if _, err := c.Initialize(ctx, hello); err != nil {
-		return err
-	}
 	planID := regexp.MustCompile(`plan-[a-z0-9]{8}`)
 	var planned []string
 	for _, step := range demoSteps {

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mark3labs/mcp-go/client"
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/spf13/cobra"
 
@@ -143,17 +142,11 @@ func checkServer(ctx context.Context, host, program string) Finding {
 // listTools is what a host does first: start the server, shake hands, ask for
 // the tools.
 func listTools(ctx context.Context, program string) (names []string, err error) {
-	c, err := client.NewStdioMCPClient(program, nil, "serve")
+	c, err := startServer(ctx, program, nil, "flame doctor")
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, c.Close()) }()
-	var hello mcp.InitializeRequest
-	hello.Params.ProtocolVersion = mcp.LATEST_PROTOCOL_VERSION
-	hello.Params.ClientInfo = mcp.Implementation{Name: "flame doctor", Version: "1"}
-	if _, err := c.Initialize(ctx, hello); err != nil {
-		return nil, err
-	}
 	listed, err := c.ListTools(ctx, mcp.ListToolsRequest{})
 	if err != nil {
 		return nil, err

@@ -1,0 +1,26 @@
+package cli
+
+import (
+	"context"
+	"errors"
+
+	"github.com/mark3labs/mcp-go/client"
+	"github.com/mark3labs/mcp-go/mcp"
+)
+
+// startServer starts `program serve` with these variables added to the
+// environment and shakes hands with it as the client called name. Whoever gets
+// the client closes it.
+func startServer(ctx context.Context, program string, env []string, name string) (*client.Client, error) {
+	c, err := client.NewStdioMCPClient(program, env, "serve")
+	if err != nil {
+		return nil, err
+	}
+	var hello mcp.InitializeRequest
+	hello.Params.ProtocolVersion = mcp.LATEST_PROTOCOL_VERSION
+	hello.Params.ClientInfo = mcp.Implementation{Name: name, Version: "1"}
+	if _, err := c.Initialize(ctx, hello); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return c, nil
+}
