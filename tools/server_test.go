@@ -1,0 +1,228 @@
+package tools_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/mark3labs/mcp-go/client"
+	"github.com/mark3labs/mcp-go/client/transport"
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/core"
+	"flame/project"
+	"flame/tools"
+)
+
+// A conversation is a client of a server with every tool, over the stdio
+// transport.
+type conversation struct {
+	*client.Client
+	t       *testing.T
+	ctx     context.Context
+	project *project.Project
+	hello   *mcp.InitializeResult
+	tick    chan time.Time               // makes the server look for changes
+	told    chan mcp.JSONRPCNotification // what the server told
+	leave   func()                       // ends the client, and waits for the server's end
+}
+
+func converse(t *testing.T) *conversation {
+	t.Helper()
+	ctx, stop := context.WithCancel(context.Background())
+	c := &conversation{t: t, ctx: ctx, project: newProject(t), tick: make(chan time.Time), told: make(chan mcp.JSONRPCNotification, 100)}
+	srv := tools.NewServer(c.project, tools.All(c.project), "test", func(context.Context) project.Caller {
+		return project.Caller{Session: "s", Host: "test"}
+	})
+	toServer, fromClient := io.Pipe()
+	toClient, fromServer := io.Pipe()
+	served := make(chan error, 2)
+	go func() { served <- tools.ServeStdio(ctx, srv.MCP, srv.Writes, toServer, fromServer) }()
+	go func() { srv.Watch(ctx, c.tick); served <- nil }()
+	c.Client = client.NewClient(transport.NewIO(toClient, fromClient, io.NopCloser(nil)))
+	c.OnNotification(func(note mcp.JSONRPCNotification) { c.told <- note })
+	require.NoError(t, c.Start(ctx))
+	c.leave = sync.OnceFunc(func() {
+		assert.NoError(t, fromClient.Close())
+		assert.NoError(t, <-served, "the end of input ends the server")
+		stop()
+		<-served
+	})
+	t.Cleanup(c.leave)
+	var request mcp.InitializeRequest
+	request.Params.ProtocolVersion = mcp.LATEST_PROTOCOL_VERSION
+	request.Params.ClientInfo = mcp.Implementation{Name: "test", Version: "1"}
+	hello, err := c.Initialize(ctx, request)
+	require.NoError(t, err)
+	c.hello = hello
+	return c
+}
+
+// call calls a tool and gives its answer and text.
+func (c *conversation) call(tool, args string) (*mcp.CallToolResult, string) {
+	c.t.Helper()
+	var request mcp.CallToolRequest
+	request.Params.Name, request.Params.Arguments = tool, json.RawMessage(args)
+	result, err := c.CallTool(c.ctx, request)
+	require.NoError(c.t, err)
+	require.Len(c.t, result.Content, 1)
+	text, ok := result.Content[0].(mcp.TextContent)
+	require.True(c.t, ok)
+	return result, text.Text
+}
+
+func TestToolsTellClientsWhatTheyDo(t *testing.T) {
+	t.Parallel()
+	c := converse(t)
+	assert.Equal(t, tools.Instructions(), c.hello.Instructions)
+	listed, err := c.ListTools(c.ctx, mcp.ListToolsRequest{})
+	require.NoError(t, err)
+	all := map[string]tools.Tool{}
+	for _, tool := range tools.All(c.project) {
+		all[tool.Name] = tool
+	}
+	require.Len(t, listed.Tools, len(all))
+	for _, tool := range listed.Tools {
+		hints := all[tool.Name].Hints
+		for _, hint := range []struct {
+			told *bool
+			want bool
+		}{
+			{tool.Annotations.ReadOnlyHint, hints.ReadOnly}, {tool.Annotations.DestructiveHint, hints.Destructive},
+			{tool.Annotations.IdempotentHint, hints.Idempotent}, {tool.Annotations.OpenWorldHint, false},
+		} {
+			require.NotNil(t, hint.told, tool.Name)
+			assert.Equal(t, hint.want, *hint.told, tool.Name)
+		}
+		always := tool.Meta != nil && tool.Meta.AdditionalFields["anthropic/alwaysLoad"] == true
+		assert.Equal(t, all[tool.Name].Core, always, tool.Name)
+	}
+}
+
+func TestAnswersAreTextAndFailuresAreResults(t *testing.T) {
+	t.Parallel()
+	c := converse(t)
+	result, text := c.call("flame_push", `{"goal": "work"}`)
+	assert.False(t, result.IsError)
+	assert.Nil(t, result.StructuredContent)
+	assert.Contains(t, text, "frame-")
+	result, text = c.call("flame_push", `{"goal": ""}`)
+	assert.True(t, result.IsError)
+	assert.Contains(t, text, "goal is empty")
+	result, text = c.call("flame_get_state", `{}`)
+	assert.NotNil(t, result.StructuredContent)
+	assert.True(t, json.Valid([]byte(text)))
+}
+
+func TestResourcesShowTheTreeAndItsFrames(t *testing.T) {
+	t.Parallel()
+	c := converse(t)
+	_, _ = c.call("flame_push", `{"goal": "work <here>"}`)
+	read := func(uri string) (string, error) {
+		var request mcp.ReadResourceRequest
+		request.Params.URI = uri
+		result, err := c.ReadResource(c.ctx, request)
+		if err != nil {
+			return "", err
+		}
+		return result.Contents[0].(mcp.TextResourceContents).Text, nil
+	}
+	for uri, want := range map[string]string{
+		"flame://tree":                   "work <here>",
+		"flame://frame/frame-00000002":   "Goal: work <here>",
+		"flame://context/frame-00000002": "<goal>work &lt;here&gt;</goal>",
+	} {
+		text, err := read(uri)
+		require.NoError(t, err, uri)
+		assert.Contains(t, text, want, uri)
+	}
+	_, err := read("flame://frame/nothing")
+	require.ErrorContains(t, err, "not found")
+	assert.ErrorContains(t, err, "frame-00000002", "it offers what there is")
+}
+
+func TestSubscribersHearOfChangesWhoeverMadeThem(t *testing.T) {
+	t.Parallel()
+	c := converse(t)
+	var request mcp.SubscribeRequest
+	request.Params.URI = "flame://tree"
+	require.NoError(t, c.Subscribe(c.ctx, request))
+	c.tick <- time.Time{}
+	_, err := c.project.Push(c.ctx, project.Caller{Session: "another process", Host: "test"}, "work", "")
+	require.NoError(t, err)
+	c.tick <- time.Time{}
+	c.tick <- time.Time{} // nothing changed since
+	_, err = c.project.SetGoal(c.ctx, project.Caller{Session: "another process", Host: "test"}, "", "more")
+	require.NoError(t, err)
+	c.tick <- time.Time{}
+	for range 2 {
+		note := <-c.told
+		assert.Equal(t, mcp.MethodNotificationResourceUpdated, note.Method)
+		assert.Equal(t, "flame://tree", note.Params.AdditionalFields["uri"], "others were not subscribed to")
+	}
+	_, _ = c.call("flame_status", `{}`)
+	assert.Empty(t, c.told)
+}
+
+func TestPromptsPlaceTheirArgumentsAsTheyAre(t *testing.T) {
+	t.Parallel()
+	c := converse(t)
+	get := func(name string, args map[string]string) (string, error) {
+		var request mcp.GetPromptRequest
+		request.Params.Name, request.Params.Arguments = name, args
+		result, err := c.GetPrompt(c.ctx, request)
+		if err != nil {
+			return "", err
+		}
+		return result.Messages[0].Content.(mcp.TextContent).Text, nil
+	}
+	listed, err := c.ListPrompts(c.ctx, mcp.ListPromptsRequest{})
+	require.NoError(t, err)
+	assert.Len(t, listed.Prompts, 3)
+	text, err := get("push", map[string]string{"goal": "$1"})
+	require.NoError(t, err)
+	assert.Contains(t, text, `"$1"`, "OpenCode fills it in afterwards")
+	text, err = get("pop", map[string]string{"status": "completed", "summary": "$2"})
+	require.NoError(t, err)
+	assert.Contains(t, text, `"$2"`)
+	_, err = get("status", nil)
+	require.NoError(t, err)
+	_, err = get("push", nil)
+	require.ErrorContains(t, err, "goal is missing")
+}
+
+func TestCompletionOffersFramesAndStatuses(t *testing.T) {
+	t.Parallel()
+	c := converse(t)
+	_, _ = c.call("flame_plan_children", `{"children": ["one", "two"]}`)
+	offered := func(ref any, argument, value string) []string {
+		var request mcp.CompleteRequest
+		request.Params.Ref, request.Params.Argument = ref, mcp.CompleteArgument{Name: argument, Value: value}
+		result, err := c.Complete(c.ctx, request)
+		require.NoError(t, err)
+		return result.Completion.Values
+	}
+	frames := mcp.ResourceReference{Type: "ref/resource", URI: "flame://frame/{frame}"}
+	assert.Equal(t, []string{"plan-00000003", "plan-00000002"}, offered(frames, "frame", "plan-"))
+	assert.Empty(t, offered(frames, "frame", "nothing"))
+	assert.Equal(t, []string{"completed"}, offered(mcp.PromptReference{Type: "ref/prompt", Name: "pop"}, "status", "com"))
+}
+
+func TestTheEndOfAClientEndsItsSession(t *testing.T) {
+	t.Parallel()
+	c := converse(t)
+	_, text := c.call("flame_push", `{"goal": "left behind"}`)
+	frame := strings.Fields(text)[1]
+	other := project.Caller{Session: "other", Host: "test"}
+	_, err := c.project.Activate(c.ctx, other, frame, false)
+	require.ErrorIs(t, err, core.ErrInvalid, "its session is alive")
+	c.leave()
+	_, err = c.project.Activate(context.Background(), other, frame, false)
+	require.NoError(t, err)
+}
