@@ -217,8 +217,9 @@ func checkState(id string, f StateFrame) error {
 }
 
 // Export writes the project as a folder of the seeds' format. Files that exist
-// are replaced whole; the state file comes last, so a reader never finds one
-// that names frames without files.
+// are replaced whole, and those of an earlier export whose frames are gone are
+// deleted; the state file comes before that and after the frames, so a reader
+// never finds one that names frames without files.
 func (p *Project) Export(ctx context.Context, by Caller, dir string) (frames int, err error) {
 	state, err := p.State(ctx, by)
 	if err != nil {
@@ -233,7 +234,32 @@ func (p *Project) Export(ctx context.Context, by Caller, dir string) (frames int
 			return 0, err
 		}
 	}
-	return len(state.Frames), writeJSON(filepath.Join(dir, "state.json"), state)
+	if err := writeJSON(filepath.Join(dir, "state.json"), state); err != nil {
+		return 0, err
+	}
+	return len(state.Frames), dropStale(folder, state)
+}
+
+// dropStale deletes what an earlier export wrote of frames that are no more: a
+// later import would bring them back. Files that no export named stay.
+func dropStale(folder string, state State) error {
+	files, err := filepath.Glob(filepath.Join(escapeGlob(folder), "*.json"))
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		var f StateFrame
+		if readJSON(file, &f) != nil || filepath.Base(file) != fileName(f.SessionID) {
+			continue
+		}
+		if _, there := state.Frames[f.SessionID]; there {
+			continue
+		}
+		if err := os.Remove(file); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // fileName gives the name of a frame's file: letters, digits and '-' as they

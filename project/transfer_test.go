@@ -130,6 +130,25 @@ func TestImportRepairsOrRefuses(t *testing.T) {
 	require.ErrorIs(t, err, core.ErrNotFound)
 }
 
+func TestAnExportForgetsFramesThatAreGone(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	gone, err := f.SetGoal(f.ctx, host("s"), "", "gone")
+	require.NoError(t, err)
+	out := t.TempDir()
+	write(t, out, "frames/notes.json", `{"sessionID": "mine", "goal": "not of an export"}`)
+	_, err = f.Export(f.ctx, host("s"), out)
+	require.NoError(t, err)
+	require.NoError(t, f.Store.Update(f.ctx, func(tx project.Tx) error { return tx.DeleteFrame(gone.ID) }))
+	n, err := f.Export(f.ctx, host("s"), out)
+	require.NoError(t, err)
+	assert.Zero(t, n)
+	files, err := os.ReadDir(filepath.Join(out, "frames"))
+	require.NoError(t, err)
+	require.Len(t, files, 1)
+	assert.Equal(t, "notes.json", files[0].Name(), "what no export wrote stays")
+}
+
 func TestPruneArchivesRootsWithoutWork(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
