@@ -150,11 +150,15 @@ func TestResourcesShowTheTreeAndItsFrames(t *testing.T) {
 func TestSubscribersHearOfChangesWhoeverMadeThem(t *testing.T) {
 	t.Parallel()
 	c := converse(t)
-	var request mcp.SubscribeRequest
-	request.Params.URI = "flame://tree"
-	require.NoError(t, c.Subscribe(c.ctx, request))
+	// The client's own way to subscribe is for a protocol that flame does not offer.
+	answer, err := c.GetTransport().SendRequest(c.ctx, transport.JSONRPCRequest{
+		JSONRPC: mcp.JSONRPC_VERSION, ID: mcp.NewRequestId("subscribe"), Method: string(mcp.MethodResourcesSubscribe),
+		Params: map[string]any{"uri": "flame://tree"},
+	})
+	require.NoError(t, err)
+	require.Nil(t, answer.Error)
 	c.tick <- time.Time{}
-	_, err := c.project.Push(c.ctx, project.Caller{Session: "another process", Host: "test"}, "work", "")
+	_, err = c.project.Push(c.ctx, project.Caller{Session: "another process", Host: "test"}, "work", "")
 	require.NoError(t, err)
 	c.tick <- time.Time{}
 	c.tick <- time.Time{} // nothing changed since
