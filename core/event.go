@@ -22,6 +22,9 @@ const (
 	SubagentDetected    = "SubagentDetected"
 	SubagentCompleted   = "SubagentCompleted"
 	SubagentError       = "SubagentError"
+	SubagentTimeout     = "SubagentTimeout"
+	SubagentCancelled   = "SubagentCancelled"
+	SubagentOrphaned    = "SubagentOrphaned"
 )
 
 // An Event is one entry of the append-only log: what happened, when, and to

@@ -100,6 +100,15 @@ func SubagentTitle(description, agentType string) string {
 	return strings.TrimSpace(fmt.Sprintf("%s (@%s subagent)", description, agentType))
 }
 
+// SubagentGoal is the goal of a subagent's frame: its title without the type that
+// hosts add. It undoes SubagentTitle.
+func SubagentGoal(title string) string {
+	if i := strings.LastIndex(title, " (@"); i > 0 && strings.HasSuffix(title, " subagent)") {
+		return strings.TrimSpace(title[:i])
+	}
+	return title
+}
+
 // SubagentStats counts what became of child sessions since LastReset. Each
 // session counts once.
 type SubagentStats struct {

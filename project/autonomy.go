@@ -2,6 +2,7 @@ package project
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"flame/core"
@@ -23,28 +24,76 @@ type Activity struct {
 // counts up to 6.
 const maxFiles = 100
 
-// NoteActivity adds what was just seen to the caller's frame. Tokens and
-// NoProgressTurns replace what was known, the rest adds up.
-func (p *Project) NoteActivity(ctx context.Context, by Caller, seen Activity) error {
+// noteActivity changes what was seen of the work in a frame.
+func (s *step) noteActivity(frame string, change func(*Activity)) error {
+	var seen Activity
+	if _, err := s.Record(recordActivity, frame, &seen); err != nil {
+		return err
+	}
+	change(&seen)
+	return s.SaveRecord(recordActivity, frame, seen)
+}
+
+// addFile counts a changed file, once.
+func (a *Activity) addFile(file string) {
+	if !slices.Contains(a.Files, file) && len(a.Files) < maxFiles {
+		a.Files = append(a.Files, file)
+	}
+}
+
+// NoteFailure counts a tool call of the caller's that failed.
+func (p *Project) NoteFailure(ctx context.Context, by Caller) error {
 	return p.update(ctx, by, func(s *step) error {
 		frame, ok, err := s.current()
 		if err != nil || !ok {
 			return err
 		}
-		var known Activity
-		if _, err := s.Record(recordActivity, frame.ID, &known); err != nil {
-			return err
+		return s.noteActivity(frame.ID, func(a *Activity) { a.Errors++ })
+	})
+}
+
+// NoteFiles records files that the caller's tools changed: as artifacts of its
+// frame and as signs of progress. A session without a frame gets its root.
+func (p *Project) NoteFiles(ctx context.Context, by Caller, files []string) error {
+	return p.update(ctx, by, func(s *step) error {
+		if s.awaitsHeuristics() {
+			return nil
 		}
-		known.Messages += seen.Messages
-		known.Errors += seen.Errors
-		known.Tokens, known.NoProgressTurns = seen.Tokens, seen.NoProgressTurns
-		for _, file := range seen.Files {
-			if !slices.Contains(known.Files, file) && len(known.Files) < maxFiles {
-				known.Files = append(known.Files, file)
+		frame, err := s.ensureCurrent()
+		if err != nil {
+			return ignoreMissing(err)
+		}
+		var added []string
+		for _, file := range files {
+			if file = p.relative(file); file != "" && frame.AddArtifact(file, s.now) {
+				added = append(added, file)
 			}
 		}
-		return s.SaveRecord(recordActivity, frame.ID, known)
+		if len(added) > 0 {
+			if err := s.SaveFrame(frame); err != nil {
+				return err
+			}
+			for _, file := range added {
+				if err := s.emit(core.FrameUpdated, frame.ID, map[string]any{"fields": []string{"artifacts"}, "artifacts": file}); err != nil {
+					return err
+				}
+			}
+		}
+		return s.noteActivity(frame.ID, func(a *Activity) {
+			for _, file := range files {
+				a.addFile(p.relative(file))
+			}
+		})
 	})
+}
+
+// ignoreMissing turns core.ErrNotFound into no error, for what events may speak
+// of without it being there.
+func ignoreMissing(err error) error {
+	if errors.Is(err, core.ErrNotFound) {
+		return nil
+	}
+	return err
 }
 
 // PushQuestion is what a caller knows of the work; nil is taken from what was
@@ -84,15 +133,18 @@ func (p *Project) ShouldPush(ctx context.Context, by Caller, q PushQuestion) (ad
 		if err != nil {
 			return err
 		}
-		advice = Advice{Frame: frame, Level: config.Level}
-		advice.Evaluation = core.EvaluatePush(core.PushInput{
-			Goal: frame.Goal, PotentialGoal: q.PotentialGoal,
-			Messages: given(q.Messages, seen.Messages), Files: given(q.Files, seen.Files),
-			Errors: given(q.Errors, seen.Errors), Tokens: given(q.Tokens, seen.Tokens),
-		}, config)
+		advice = pushAdvice(frame, config, seen, q)
 		return s.suggest(&advice)
 	})
 	return advice, err
+}
+
+func pushAdvice(frame core.Frame, config core.AutonomyConfig, seen Activity, q PushQuestion) Advice {
+	return Advice{Frame: frame, Level: config.Level, Evaluation: core.EvaluatePush(core.PushInput{
+		Goal: frame.Goal, PotentialGoal: q.PotentialGoal,
+		Messages: given(q.Messages, seen.Messages), Files: given(q.Files, seen.Files),
+		Errors: given(q.Errors, seen.Errors), Tokens: given(q.Tokens, seen.Tokens),
+	}, config)}
 }
 
 // ShouldPop weighs whether the caller should end its frame.
@@ -105,19 +157,22 @@ func (p *Project) ShouldPop(ctx context.Context, by Caller, q PopQuestion) (advi
 		if frame.ID == "" {
 			return noCurrent()
 		}
-		advice = Advice{Frame: frame, Level: config.Level}
-		advice.Evaluation = core.EvaluatePop(core.PopInput{
-			Goal: frame.Goal, Artifacts: frame.Artifacts,
-			SuccessSignals: q.SuccessSignals, FailureSignals: q.FailureSignals,
-			NoProgressTurns: given(q.NoProgressTurns, seen.NoProgressTurns),
-			Tokens:          given(q.Tokens, seen.Tokens), ContextLimit: q.ContextLimit,
-		}, config)
+		advice = popAdvice(frame, config, seen, q)
 		if frame.Parent == "" {
 			return nil // a root ends only by its id
 		}
 		return s.suggest(&advice)
 	})
 	return advice, err
+}
+
+func popAdvice(frame core.Frame, config core.AutonomyConfig, seen Activity, q PopQuestion) Advice {
+	return Advice{Frame: frame, Level: config.Level, Evaluation: core.EvaluatePop(core.PopInput{
+		Goal: frame.Goal, Artifacts: frame.Artifacts,
+		SuccessSignals: q.SuccessSignals, FailureSignals: q.FailureSignals,
+		NoProgressTurns: given(q.NoProgressTurns, seen.NoProgressTurns),
+		Tokens:          given(q.Tokens, seen.Tokens), ContextLimit: q.ContextLimit,
+	}, config)}
 }
 
 // given prefers what the caller passed to what was recorded.

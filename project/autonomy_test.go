@@ -1,6 +1,7 @@
 package project_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -92,16 +93,27 @@ func TestWhatIsNotPassedComesFromWhatWasRecorded(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	f.push(host("s"), "Implement user authentication")
-	require.NoError(t, f.NoteActivity(f.ctx, host("s"), project.Activity{Messages: 11, Errors: 2, Files: []string{"a", "b"}, Tokens: 40_000}))
-	require.NoError(t, f.NoteActivity(f.ctx, host("s"), project.Activity{Messages: 10, Errors: 1, Files: []string{"b", "c"}, Tokens: 60_000, NoProgressTurns: 4}))
+	for _, file := range []string{"a", "b", "b", "c"} {
+		require.NoError(t, f.NoteFiles(f.ctx, host("s"), []string{file}))
+	}
+	for range 3 {
+		require.NoError(t, f.NoteFailure(f.ctx, host("s")))
+	}
+	for i := range 21 {
+		f.prompt(host("s"), fmt.Sprintf("m%d", i), "Implement user authentication")
+	}
+	for range 5 {
+		require.NoError(t, f.EndTurn(f.ctx, host("s"), project.Turn{}))
+	}
 	advice, err := f.ShouldPush(f.ctx, host("s"), project.PushQuestion{})
 	require.NoError(t, err)
 	assert.Equal(t, []core.HeuristicScore{
-		{Name: "failure_boundary", Score: 45}, {Name: "context_switch", Score: 10}, {Name: "complexity", Score: 55}, {Name: "duration", Score: 70},
+		{Name: "failure_boundary", Score: 45}, {Name: "context_switch", Score: 10}, {Name: "complexity", Score: 55}, {Name: "duration", Score: 0},
 	}, advice.Scores)
-	advice, err = f.ShouldPush(f.ctx, host("s"), project.PushQuestion{Errors: new(0), Tokens: new(0)})
+	advice, err = f.ShouldPush(f.ctx, host("s"), project.PushQuestion{Errors: new(0), Tokens: new(60_000)})
 	require.NoError(t, err)
 	assert.Zero(t, advice.Scores[0].Score, "a passed zero counts")
+	assert.Equal(t, 70, advice.Scores[3].Score, "and so do passed tokens")
 
 	pop, err := f.ShouldPop(f.ctx, host("s"), project.PopQuestion{})
 	require.NoError(t, err)

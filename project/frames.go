@@ -48,7 +48,7 @@ func (s *step) pushParent() (string, error) {
 	if s.by.anonymous() || s.session.HasFrame() {
 		return "", nil
 	}
-	root, err := s.makeRoot()
+	root, err := s.makeRoot("")
 	return root.ID, err
 }
 

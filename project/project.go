@@ -63,6 +63,7 @@ type step struct {
 	by      Caller
 	session core.Session // the caller's, as it will be saved
 	fresh   bool         // the session was not known before
+	rule    string       // by which flame acts of its own; empty while it does what was asked
 	log     []logLine    // written once the transaction is durable
 }
 
@@ -214,7 +215,7 @@ func (s *step) ensureCurrent() (core.Frame, error) {
 	if s.by.anonymous() || s.session.HasFrame() {
 		return core.Frame{}, noCurrent()
 	}
-	return s.makeRoot()
+	return s.makeRoot("")
 }
 
 // noCurrent tells a caller without a frame how to get one.
@@ -224,14 +225,18 @@ func noCurrent() error {
 }
 
 // makeRoot gives the session its first frame: the root of a tree, or for a
-// subagent's session a frame below the one its parent works in. Its goal is a
-// default one that a later prompt or title replaces.
-func (s *step) makeRoot() (core.Frame, error) {
+// subagent's session a frame below the one its parent works in. Without a goal it
+// gets a default one that a later prompt or title replaces.
+func (s *step) makeRoot(goal string) (core.Frame, error) {
 	parent, err := s.parentFrame()
 	if err != nil {
 		return core.Frame{}, err
 	}
-	root, err := s.create(core.Frame{Parent: parent, Goal: s.defaultGoal(), GoalIsDefault: true, Status: core.InProgress})
+	isDefault := goal == ""
+	if isDefault {
+		goal = s.defaultGoal()
+	}
+	root, err := s.create(core.Frame{Parent: parent, Goal: goal, GoalIsDefault: isDefault, Status: core.InProgress})
 	s.session.Root, s.session.Current = root.ID, root.ID
 	return root, err
 }
@@ -278,6 +283,9 @@ func (s *step) emit(event, frame string, data map[string]any) error {
 	e := core.Event{
 		V: core.EventVersion, TS: s.now, Event: event, Frame: frame,
 		Session: s.session.ID, ParentSession: s.session.Parent, Host: s.session.Host,
+	}
+	if s.rule != "" {
+		data["by"] = s.rule
 	}
 	if len(data) > 0 {
 		raw, err := json.Marshal(data)

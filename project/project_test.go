@@ -54,6 +54,14 @@ func host(session string) project.Caller {
 // shell is a person at a shell.
 var shell = project.Caller{Host: project.CommandLine}
 
+// prompt has a person ask for text in a session and gives the briefing beside it.
+func (f *fixture) prompt(by project.Caller, id, text string) string {
+	f.t.Helper()
+	b, err := f.Prompt(f.ctx, by, project.Prompt{ID: id, Text: text, FromUser: true})
+	require.NoError(f.t, err)
+	return b.Text
+}
+
 func (f *fixture) push(by project.Caller, goal string) core.Frame {
 	f.t.Helper()
 	frame, err := f.Push(f.ctx, by, goal, "")

@@ -37,7 +37,7 @@ func TestAMatchingSubagentGetsAFrameAtOnce(t *testing.T) {
 	session := f.startChild("c", "Look around (@explore subagent)")
 	frame := f.get(session.Root)
 	assert.Equal(t, parent.ID, frame.Parent)
-	assert.Equal(t, "Look around (@explore subagent)", frame.Goal)
+	assert.Equal(t, "Look around", frame.Goal)
 	assert.Equal(t, frame.ID, f.current(child("c")))
 	assert.Equal(t, parent.ID, f.current(host("s")), "its parent stays where it is")
 	assert.Equal(t, core.SubagentStats{TotalDetected: 1, FramesCreated: 1}, f.stats())
@@ -53,7 +53,7 @@ func TestAnUnmatchedSubagentWaitsForTheHeuristics(t *testing.T) {
 	parent := f.push(host("s"), "work")
 	assert.False(t, f.startChild("c", "Some work").HasFrame())
 	for _, message := range []string{"m1", "m2", "m2", "m3"} {
-		require.NoError(t, f.NoteMessage(f.ctx, child("c"), message))
+		f.prompt(child("c"), message, "go on")
 	}
 	require.NoError(t, f.NoteIdle(f.ctx, child("c")))
 	require.NoError(t, f.NoteIdle(f.ctx, child("c")))
@@ -80,7 +80,7 @@ func TestAnIdleSubagentIsCompletedAfterTheDelay(t *testing.T) {
 	require.NoError(t, f.Sweep(f.ctx))
 	assert.Equal(t, core.InProgress, f.get(frame).Status)
 
-	require.NoError(t, f.NoteMessage(f.ctx, child("c"), "more"))
+	f.prompt(child("c"), "more", "go on")
 	f.clock += 4_000
 	require.NoError(t, f.Sweep(f.ctx))
 	assert.Equal(t, core.InProgress, f.get(frame).Status, "a message ends the wait")

@@ -176,6 +176,8 @@ func (s *step) storeSummary(frame *core.Frame, summary string) error {
 // moves out of it.
 func (s *step) complete(frame *core.Frame, pending core.PendingCompletion, summary string) error {
 	popped := Popped{Frame: *frame}
+	s.rule = byCompaction
+	defer func() { s.rule = "" }()
 	err := s.finish(&popped, PopArgs{Status: pending.Status, Summary: summary, Results: pending.Results, Confidence: pending.Confidence})
 	*frame = popped.Frame
 	return err

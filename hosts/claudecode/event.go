@@ -1,0 +1,123 @@
+package claudecode
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"flame/project"
+)
+
+// An event is what Claude Code tells a hook, as far as flame reads it.
+type event struct {
+	Name        string          `json:"hook_event_name"`
+	Session     string          `json:"session_id"`
+	Transcript  string          `json:"transcript_path"`
+	PromptID    string          `json:"prompt_id"`
+	Prompt      string          `json:"prompt"`
+	Agent       string          `json:"agent_id"`   // of the subagent that it happened in; empty in the session itself
+	AgentType   string          `json:"agent_type"` // empty in a SubagentStop that is a compaction's
+	AgentLog    string          `json:"agent_transcript_path"`
+	Tool        string          `json:"tool_name"`
+	Call        string          `json:"tool_use_id"`
+	Input       json.RawMessage `json:"tool_input"`
+	Response    json.RawMessage `json:"tool_response"`
+	Server      mcpServer       `json:"mcp_server"`
+	Error       string          `json:"error"`
+	Interrupted bool            `json:"is_interrupt"`
+	LastMessage string          `json:"last_assistant_message"`
+	Background  []struct {
+		ID string `json:"id"`
+	} `json:"background_tasks"` // what still runs
+	Summary string `json:"compact_summary"`
+}
+
+// An mcpServer is the one that a tool belongs to.
+type mcpServer struct {
+	Name string `json:"name"`
+}
+
+// isFlame reports whether the server is called as ours is: by hand, or as a
+// plugin's ("plugin:flame:flame"). A version that does not tell may be ours.
+func (s mcpServer) isFlame() bool {
+	return s.Name == "" || s.Name == "flame" || strings.HasSuffix(s.Name, ":flame")
+}
+
+// decodeEvent reads what it can: a field of an unexpected type stays empty and
+// does not cost the others.
+func decodeEvent(raw []byte) (e event, err error) {
+	err = json.Unmarshal(raw, &e)
+	if wrongType := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrongType) && e.Name != "" {
+		err = nil
+	}
+	return e, err
+}
+
+// session is the caller that the session itself is.
+func (e event) session() project.Caller {
+	return project.Caller{Session: e.Session, Host: Name, Stamped: true}
+}
+
+// caller is who the event happened to: a subagent, or the session.
+func (e event) caller() project.Caller {
+	by := e.session()
+	if e.Agent != "" {
+		by.Session, by.Parent = e.Agent, e.Session
+	}
+	return by
+}
+
+// isNotification reports whether the prompt is the host's word on a child that
+// ran in the background, not a person's.
+func (e event) isNotification() bool {
+	return strings.HasPrefix(strings.TrimSpace(e.Prompt), "<task-notification>")
+}
+
+// running lists the background tasks; the ids of those that are agents are the
+// ids of their sessions.
+func (e event) running() (ids []string) {
+	for _, task := range e.Background {
+		ids = append(ids, task.ID)
+	}
+	return ids
+}
+
+// An agentCall is the input of the tool that starts a subagent.
+type agentCall struct {
+	Description string `json:"description"`
+	AgentType   string `json:"subagent_type"`
+}
+
+// An agentResult is what that tool answers: at once for a child in the
+// background, at its end for others.
+type agentResult struct {
+	Status  string `json:"status"`
+	Agent   string `json:"agentId"`
+	Content []struct {
+		Text string `json:"text"`
+	} `json:"content"`
+}
+
+// text is what the parent reads of the child; note is the host's own part of it.
+func (r agentResult) text() (last, all string) {
+	var words []string
+	for _, part := range r.Content {
+		all += part.Text + "\n"
+		if !strings.HasPrefix(part.Text, "<tools-used-before-summary>") {
+			words = append(words, part.Text)
+		}
+	}
+	return strings.Join(words, "\n"), all
+}
+
+// A fileCall is the input of a tool that writes one file.
+type fileCall struct {
+	File     string `json:"file_path"`
+	Notebook string `json:"notebook_path"`
+}
+
+// A stopCall is the input of the tool that stops a background task.
+type stopCall struct {
+	Task  string `json:"task_id"`
+	Shell string `json:"shell_id"` // the field's name in older versions
+}

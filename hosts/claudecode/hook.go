@@ -1,0 +1,316 @@
+package claudecode
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"flame/core"
+	"flame/project"
+)
+
+// maxInjected bounds an injected text, in characters: Claude Code puts what is
+// over 10,000 into a file, and shows the model its first 2 KB (ran).
+const maxInjected = 9_500
+
+// A row says what one event of Claude Code means to flame.
+type row struct {
+	event string
+	tools string // regular expression that the whole of the tool's name matches; empty: any
+	means func(*exchange) error
+}
+
+// The tools whose calls mean something.
+const (
+	agentTools = "Agent|Task" // Task until version 2.1
+	fileTools  = "Write|Edit|MultiEdit|NotebookEdit"
+	stopTools  = "TaskStop|KillShell"        // KillShell in older versions
+	flameTools = "(.*__)?flame_[a-z][a-z_]*" // whatever the prefix: it names the server
+)
+
+// rows are all events that flame takes part in; of those that fit an event the
+// first one holds. The plugin's hooks.json is made from them.
+var rows = []row{
+	{"SessionStart", "", (*exchange).sessionStarted},
+	{"UserPromptSubmit", "", (*exchange).prompted},
+	{"PreToolUse", flameTools, (*exchange).flameCalled},
+	{"PreToolUse", agentTools, (*exchange).childAsked},
+	{"PostToolUse", agentTools, (*exchange).childAnswered},
+	{"PostToolUse", fileTools, (*exchange).fileWritten},
+	{"PostToolUse", stopTools, (*exchange).childStopped},
+	{"PostToolUseFailure", agentTools, (*exchange).childFailed},
+	{"PostToolUseFailure", "", (*exchange).toolFailed},
+	{"SubagentStart", "", (*exchange).childStarted},
+	{"SubagentStop", "", (*exchange).childEnded},
+	{"Stop", "", (*exchange).turnEnded},
+	{"StopFailure", "", (*exchange).turnFailed},
+	{"PreCompact", "", (*exchange).compacting},
+	{"PostCompact", "", (*exchange).compacted},
+	{"SessionEnd", "", (*exchange).sessionEnded},
+}
+
+// fits reports whether the row is about e.
+func (r row) fits(e event) bool {
+	if r.event != e.Name || r.tools == "" {
+		return r.event == e.Name
+	}
+	whole, err := regexp.MatchString("^(?:"+r.tools+")$", e.Tool)
+	return whole && err == nil
+}
+
+// Hook takes in one event of Claude Code (a hosts.Hook).
+func Hook(ctx context.Context, p *project.Project, raw []byte) ([]byte, error) {
+	e, err := decodeEvent(raw)
+	if err != nil {
+		return nil, fmt.Errorf("event: %w", err)
+	}
+	i := slices.IndexFunc(rows, func(r row) bool { return r.fits(e) })
+	if i < 0 || e.Session == "" {
+		return nil, nil
+	}
+	x := exchange{ctx: ctx, p: p, event: e}
+	if err := x.take(rows[i]); err != nil {
+		return nil, fmt.Errorf("%s: %w", e.Name, err)
+	}
+	return x.answer.encode(e.Name)
+}
+
+// take does what the row says, unless hooks are off for the project. Flame's own
+// tools work all the same then, and are vouched for.
+func (x *exchange) take(r row) error {
+	if r.tools != flameTools {
+		on, err := x.p.Wake(x.ctx)
+		if !on || err != nil {
+			return err
+		}
+	}
+	return r.means(x)
+}
+
+// An exchange is one event on its way to an answer.
+type exchange struct {
+	ctx context.Context
+	p   *project.Project
+	event
+	answer answer
+}
+
+func (x *exchange) sessionStarted() error {
+	return x.tell(x.p.Begin(x.ctx, x.session(), maxInjected))
+}
+
+func (x *exchange) prompted() error {
+	return x.tell(x.p.Prompt(x.ctx, x.session(), project.Prompt{
+		ID: x.PromptID, Text: x.Prompt, FromUser: !x.isNotification(), MaxChars: maxInjected,
+	}))
+}
+
+// tell puts a briefing before the model.
+func (x *exchange) tell(b project.Briefing, err error) error {
+	x.answer.fields.Context = b.Text
+	return err
+}
+
+// flameCalled vouches for the caller of one of flame's own tools, and spares the
+// user the question whether it may run. It needs no store in the session itself.
+func (x *exchange) flameCalled() error {
+	if !x.Server.isFlame() {
+		return nil
+	}
+	stamp := map[string]string{"session_id": x.Session}
+	if x.Agent != "" {
+		stamp["agent_id"] = x.Agent
+		if err := x.bind(); err != nil {
+			return err
+		}
+	}
+	input, err := changed(x.Input, stamp)
+	x.answer.fields.Permission, x.answer.fields.Input = "allow", input
+	x.answer.fields.Reason = "flame's own tools work on its frames alone"
+	return err
+}
+
+// childAsked makes the frame of a subagent and puts its context into the prompt:
+// no later event knows both the caller and the call.
+func (x *exchange) childAsked() error {
+	var call agentCall
+	if err := json.Unmarshal(x.Input, &call); err != nil {
+		return err
+	}
+	if err := x.bind(); err != nil {
+		return err
+	}
+	context, err := x.p.Spawn(x.ctx, x.caller(), project.SpawnCall{ID: x.Call, Description: call.Description, AgentType: call.AgentType})
+	if err != nil || context == "" {
+		return err
+	}
+	var input struct {
+		Prompt string `json:"prompt"`
+	}
+	if err := json.Unmarshal(x.Input, &input); err != nil || strings.Contains(input.Prompt, context) {
+		return err
+	}
+	x.answer.fields.Input, err = changed(x.Input, map[string]string{"prompt": input.Prompt + "\n\n" + context})
+	return err
+}
+
+// childAnswered learns the child's id, and of one that ran in the foreground
+// that it is done.
+func (x *exchange) childAnswered() error {
+	var result agentResult
+	if err := json.Unmarshal(x.Response, &result); err != nil || result.Agent == "" {
+		return err
+	}
+	if result.Status != "completed" {
+		_, err := x.p.Bind(x.ctx, x.caller(), x.Call, result.Agent)
+		return err
+	}
+	last, all := result.text()
+	return x.p.EndChild(x.ctx, x.caller(), project.ChildEnded{
+		Session: result.Agent, Call: x.Call, End: core.ChildCompleted, Last: last, HandedOver: all,
+	})
+}
+
+func (x *exchange) childFailed() error {
+	how := core.ChildFailed
+	if x.Interrupted {
+		how = core.ChildCancelled
+	}
+	return x.p.EndChild(x.ctx, x.caller(), project.ChildEnded{Call: x.Call, End: how, Last: x.Error})
+}
+
+func (x *exchange) childStopped() error {
+	var call stopCall
+	if err := json.Unmarshal(x.Input, &call); err != nil {
+		return err
+	}
+	return x.p.EndChild(x.ctx, x.caller(), project.ChildEnded{Session: call.Task + call.Shell, End: core.ChildCancelled})
+}
+
+// childStarted matters for a child that is known: it goes on.
+func (x *exchange) childStarted() error {
+	context, err := x.p.ContinueChild(x.ctx, x.session(), x.Agent, maxInjected)
+	x.answer.fields.Context = context
+	return err
+}
+
+// childEnded is a compaction's, not a child's, without a type.
+func (x *exchange) childEnded() error {
+	if x.AgentType == "" {
+		return nil
+	}
+	if err := x.bind(); err != nil {
+		return err
+	}
+	return x.p.EndChild(x.ctx, x.session(), project.ChildEnded{
+		Session: x.Agent, End: core.ChildCompleted, Last: x.LastMessage, Transcript: x.AgentLog,
+	})
+}
+
+func (x *exchange) turnEnded() error {
+	return x.p.EndTurn(x.ctx, x.session(), project.Turn{LastMessage: x.LastMessage, Running: x.running(), Transcript: x.Transcript})
+}
+
+// turnFailed is a turn that an error of the model's API ended.
+func (x *exchange) turnFailed() error {
+	if x.Agent == "" {
+		return x.p.NoteFailure(x.ctx, x.session())
+	}
+	if err := x.bind(); err != nil {
+		return err
+	}
+	return x.p.EndChild(x.ctx, x.session(), project.ChildEnded{Session: x.Agent, End: core.ChildFailed, Last: x.failure()})
+}
+
+// failure is what the event tells of an error.
+func (x *exchange) failure() string {
+	if x.LastMessage != "" {
+		return x.LastMessage
+	}
+	return x.Error
+}
+
+func (x *exchange) fileWritten() error {
+	var call fileCall
+	if err := json.Unmarshal(x.Input, &call); err != nil || call.File+call.Notebook == "" {
+		return err
+	}
+	if err := x.bind(); err != nil {
+		return err
+	}
+	return x.p.NoteFiles(x.ctx, x.caller(), []string{call.File + call.Notebook})
+}
+
+func (x *exchange) toolFailed() error {
+	if err := x.bind(); err != nil {
+		return err
+	}
+	return x.p.NoteFailure(x.ctx, x.caller())
+}
+
+// compacting answers in plain text, which Claude Code adds to its own
+// instructions for the summary; JSON it refuses there (ran).
+func (x *exchange) compacting() error {
+	_, prompt, err := x.p.CompactionPrompt(x.ctx, x.caller(), "")
+	if errors.Is(err, core.ErrNotFound) {
+		return nil
+	}
+	x.answer.text = prompt
+	return err
+}
+
+func (x *exchange) compacted() error {
+	_, err := x.p.StoreSummary(x.ctx, x.caller(), "", x.Summary)
+	if errors.Is(err, core.ErrNotFound) {
+		return nil
+	}
+	return err
+}
+
+func (x *exchange) sessionEnded() error {
+	return x.p.EndSession(x.ctx, x.session())
+}
+
+// bind sees to it that the subagent of the event has its session. The client
+// writes the call that asked for it beside its log before its first tool runs
+// (ran); until then, or where there is no such file, it stays unknown.
+func (x *exchange) bind() error {
+	if x.Agent == "" {
+		return nil
+	}
+	bound, err := x.p.Bound(x.ctx, x.Agent)
+	if bound || err != nil {
+		return err
+	}
+	call := x.askedBy()
+	if call == "" {
+		return nil
+	}
+	_, err = x.p.Bind(x.ctx, x.session(), call, x.Agent)
+	return err
+}
+
+// askedBy reads the id of the call that the subagent of the event came from.
+func (x *exchange) askedBy() string {
+	if x.Agent != filepath.Base(x.Agent) {
+		return ""
+	}
+	file := filepath.Join(strings.TrimSuffix(x.Transcript, ".jsonl"), "subagents", "agent-"+x.Agent+".meta.json")
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return ""
+	}
+	var meta struct {
+		Call string `json:"toolUseId"`
+	}
+	if json.Unmarshal(content, &meta) != nil {
+		return ""
+	}
+	return meta.Call
+}

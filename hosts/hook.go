@@ -1,0 +1,12 @@
+package hosts
+
+import (
+	"context"
+
+	"flame/project"
+)
+
+// A Hook takes in one event of a host, a JSON document, and gives the answer that
+// the host wants to it; empty where there is none. Events that it does not know
+// mean nothing. An error is for the log: the host is never to fail for it.
+type Hook func(ctx context.Context, p *project.Project, event []byte) (answer []byte, err error)

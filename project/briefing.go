@@ -1,0 +1,295 @@
+package project
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+
+	"flame/core"
+)
+
+// recordPresence, by session, is what its hooks must remember from one to the
+// next.
+const recordPresence = "presence"
+
+// A presence is how a session stands with its hooks.
+type presence struct {
+	Seen     int64       `json:"seen"`               // the last event that its agent knows of
+	Prompt   string      `json:"prompt,omitempty"`   // the last prompt that was taken in
+	Turn     int64       `json:"turn,omitempty"`     // the last event before its turn began
+	Told     bool        `json:"told,omitempty"`     // a child: its parent's host hands its last message on
+	Fallback string      `json:"fallback,omitempty"` // a child: the last words it was seen to say
+	Ended    *childEnded `json:"ended,omitempty"`    // a child: it is over but for the work below it
+}
+
+func (s *step) presenceOf(session string) (p presence, err error) {
+	_, err = s.Record(recordPresence, session, &p)
+	return p, err
+}
+
+func (s *step) savePresence(session string, p presence) error {
+	return s.SaveRecord(recordPresence, session, p)
+}
+
+// lastSeq gives the sequence number of the newest event, 0 without any.
+func (s *step) lastSeq() (int64, error) {
+	last, err := s.FindEvents(EventQuery{Limit: 1, Last: true})
+	if err != nil || len(last) == 0 {
+		return 0, err
+	}
+	return last[0].Seq, nil
+}
+
+// A Briefing is what belongs before a session's agent now. It is empty where
+// there is nothing to tell.
+type Briefing struct {
+	Text string
+	Full bool // the whole context, not only what changed
+}
+
+// Begin notes that a session starts, or goes on after a pause or a compaction,
+// and gives what its agent should know: the context of its frame, or for a
+// session that has none yet, the unfinished frames of sessions that are over.
+// Where there is nothing to tell, nothing is written.
+func (p *Project) Begin(ctx context.Context, by Caller, maxChars int) (b Briefing, err error) {
+	err = p.view(ctx, by, func(s *step) error {
+		b, err = s.brief(maxChars)
+		return err
+	})
+	if err != nil || b.Text == "" {
+		return Briefing{}, err
+	}
+	err = p.update(ctx, by, func(s *step) error {
+		if b, err = s.brief(maxChars); err != nil || b.Text == "" {
+			return err
+		}
+		return s.briefed(b, func(*presence) {})
+	})
+	return b, err
+}
+
+// brief gives the full context of the session's frame, or what it could take up.
+func (s *step) brief(maxChars int) (Briefing, error) {
+	around, err := s.around()
+	if err != nil {
+		return Briefing{}, err
+	}
+	return Briefing{Text: core.BuildContext(around, s.p.Budget, maxChars).Text, Full: true}, nil
+}
+
+// around gathers what the session's own context is made of, with the suggestions
+// that stand for it.
+func (s *step) around() (around core.Surroundings, err error) {
+	frame, ok, err := s.current()
+	if err != nil {
+		return around, err
+	}
+	if !ok {
+		around.Unfinished, err = s.unfinished()
+		return around, err
+	}
+	_, newest, err := s.Revision()
+	if err != nil {
+		return around, err
+	}
+	config, err := s.subagentConfig()
+	if err != nil {
+		return around, err
+	}
+	if around, err = s.surroundings(frame, newest, config.PropagateSummaries); err != nil {
+		return around, err
+	}
+	around.Suggestions, err = s.injectable()
+	return around, err
+}
+
+// maxOrphans is how many frames in progress are looked at for some that no
+// session works in any more.
+const maxOrphans = 50
+
+// unfinished gives frames in progress whose session is over, those that changed
+// last first. A subagent's session takes up none.
+func (s *step) unfinished() (left []core.Frame, err error) {
+	if s.session.Parent != "" || s.by.Parent != "" {
+		return nil, nil
+	}
+	open, err := s.FindFrames(FrameQuery{Statuses: []core.Status{core.InProgress}, Order: RecentFirst, Limit: maxOrphans})
+	if err != nil {
+		return nil, err
+	}
+	for _, frame := range open {
+		owner, err := s.liveOwner(frame)
+		if err != nil {
+			return nil, err
+		}
+		if owner == "" {
+			left = append(left, frame)
+		}
+	}
+	return left, nil
+}
+
+// briefed keeps that the session's agent was told b, and what else change sets.
+func (s *step) briefed(b Briefing, change func(*presence)) error {
+	if b.Text != "" {
+		kind := "changes"
+		if b.Full {
+			kind = "context"
+		}
+		data := map[string]any{"kind": kind, "tokens": core.EstimateTokens(b.Text)}
+		if err := s.emit(core.ContextInjected, s.session.Current, data); err != nil {
+			return err
+		}
+	}
+	mine, err := s.presenceOf(s.session.ID)
+	if err != nil {
+		return err
+	}
+	if mine.Seen, err = s.lastSeq(); err != nil {
+		return err
+	}
+	change(&mine)
+	return s.savePresence(s.session.ID, mine)
+}
+
+// maxNews bounds the events that are read for one briefing.
+const maxNews = 500
+
+// news gives what changed, for the session's agent, since it was last told:
+// what others did to frames that it sees, and what flame did by itself. Words
+// that stand in known are not told again.
+func (s *step) news(since int64, known string) ([]core.Change, error) {
+	frame, ok, err := s.current()
+	if err != nil || !ok {
+		return nil, err
+	}
+	sight, err := s.sight(frame)
+	if err != nil {
+		return nil, err
+	}
+	events, err := s.FindEvents(EventQuery{AfterSeq: since, Limit: maxNews, Last: true,
+		Kinds: []string{core.FrameCompleted, core.FrameInvalidated, core.FrameUpdated, core.FrameCreated, core.SummaryStored}})
+	if err != nil {
+		return nil, err
+	}
+	changes := map[string]*core.Change{}
+	var order []string
+	for _, e := range events {
+		said := saidIn(e)
+		if e.Session == s.session.ID && said.By == "" || !said.matters(e) {
+			continue
+		}
+		change := changes[e.Frame]
+		if change == nil {
+			if change, err = s.newsOf(e.Frame, sight); err != nil {
+				return nil, err
+			}
+			changes[e.Frame] = change
+			order = append(order, e.Frame)
+		}
+		said.addTo(change, e, e.Session == s.session.ID)
+	}
+	var told []core.Change
+	for _, id := range order {
+		change := changes[id]
+		heard, err := s.heard(change, known)
+		if err != nil {
+			return nil, err
+		}
+		if change.Relation != "" && !heard {
+			told = append(told, *change)
+		}
+	}
+	return told, nil
+}
+
+// A saying is what the data of a frame's event hold for others.
+type saying struct {
+	By       string   `json:"by"`
+	Fields   []string `json:"fields"`
+	Decision string   `json:"decisions"`
+}
+
+func saidIn(e core.Event) (said saying) {
+	_ = json.Unmarshal(e.Data, &said) // what has another form says nothing here
+	return said
+}
+
+// matters reports whether others need to know of the event: ends, decisions and
+// goals, but not each file.
+func (said saying) matters(e core.Event) bool {
+	switch e.Event {
+	case core.FrameCreated:
+		return said.By != ""
+	case core.FrameUpdated:
+		return slices.Contains(said.Fields, "decisions") || slices.Contains(said.Fields, "goal")
+	}
+	return true
+}
+
+// addTo adds the event to the news of its frame. Of what flame did for the agent
+// itself the summary is not told: those are its own words.
+func (said saying) addTo(change *core.Change, e core.Event, own bool) {
+	if said.By != "" {
+		change.By = said.By
+	}
+	if said.Decision != "" {
+		change.Decisions = append(change.Decisions, said.Decision)
+	}
+	change.Ended = change.Ended || !own && (e.Event == core.FrameCompleted || e.Event == core.SummaryStored)
+}
+
+// newsOf begins the news of a frame; without a relation it is none of the
+// agent's business.
+func (s *step) newsOf(id string, sight map[string]core.Relation) (*core.Change, error) {
+	frame, err := s.Frame(id)
+	if errors.Is(err, core.ErrNotFound) {
+		return &core.Change{}, nil
+	}
+	relation := sight[id]
+	if relation == "" {
+		relation = sight[below(frame.Parent)]
+	}
+	return &core.Change{Frame: frame, Relation: relation}, err
+}
+
+// below stands in a sight for all frames with this parent.
+func below(parent string) string { return "below " + parent }
+
+// sight says how frames that an agent in frame sees stand to it (DESIGN §5): by
+// their ids, or by that of their parent.
+func (s *step) sight(frame core.Frame) (map[string]core.Relation, error) {
+	above, err := s.Ancestors(frame.ID, maxAncestors)
+	if err != nil {
+		return nil, err
+	}
+	sight := map[string]core.Relation{}
+	for i, ancestor := range above {
+		if i < maxUncleTiers && ancestor.Parent != "" {
+			sight[below(ancestor.Parent)] = core.RelationUncle
+		}
+		sight[ancestor.ID] = core.RelationAncestor
+	}
+	sight[below(frame.Parent)] = core.RelationSibling
+	sight[below(frame.ID)] = core.RelationChild
+	sight[frame.ID] = core.RelationCurrent
+	return sight, nil
+}
+
+// heard reports whether the agent has the news from its host already.
+func (s *step) heard(change *core.Change, known string) (bool, error) {
+	if !change.Ended {
+		return false, nil
+	}
+	if summary := strings.TrimSpace(change.Frame.Summary); summary != "" && strings.Contains(known, summary) {
+		return true, nil
+	}
+	child, err := s.Session(change.Frame.Session)
+	if err != nil || child.Parent != s.session.ID {
+		return false, ignoreMissing(err)
+	}
+	theirs, err := s.presenceOf(child.ID)
+	return theirs.Told, err
+}

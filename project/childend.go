@@ -1,0 +1,334 @@
+package project
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"flame/core"
+)
+
+// autoCompleted is the summary of a subagent that fell idle without leaving one.
+const autoCompleted = "(completed automatically when the subagent fell idle)"
+
+// A childEnded is how a child's run ended, and what it said last.
+type childEnded struct {
+	End  core.ChildEnd `json:"end"`
+	Last string        `json:"last,omitempty"`
+	Idle bool          `json:"idle,omitempty"` // flame concluded it from its silence
+}
+
+// summary is what the child's frame is told to have come to.
+func (e childEnded) summary() string {
+	switch {
+	case e.Last != "":
+		return e.Last
+	case e.Idle:
+		return autoCompleted
+	}
+	return e.End.Note()
+}
+
+// A ChildEnded tells of a child's end: which, how, and its last words.
+type ChildEnded struct {
+	Session    string // the child's; empty: the one that Call came to be
+	Call       string // the host's id of the call that asked for it; may be empty
+	End        core.ChildEnd
+	Last       string // its last message, or the error
+	HandedOver string // what the host itself gives the parent of it; empty when nothing
+	Transcript string // path of the host's log of the child; empty without one
+}
+
+// EndChild ends the frame of a child session in the way its run ended. Frames of
+// its own below that end with it; while another agent still works below it, its
+// frame waits for that. Telling it again changes nothing, but a child that was
+// taken for lost may still be done. A child that is unknown stays so.
+func (p *Project) EndChild(ctx context.Context, by Caller, ended ChildEnded) error {
+	return p.ifKnown(ctx, by, func(s *step) error {
+		id := ended.Session
+		if ended.Call != "" {
+			var asked spawn
+			if _, err := s.Record(recordSpawn, ended.Call, &asked); err != nil {
+				return err
+			}
+			if id != "" && asked.Child == "" {
+				if _, err := s.bind(ended.Call, id); err != nil {
+					return err
+				}
+			}
+			if id == "" && asked.Child == "" {
+				return s.endSpawn(asked, childEnded{End: ended.End, Last: ended.Last})
+			}
+			if id == "" {
+				id = asked.Child
+			}
+		}
+		if err := s.endChild(id, childEnded{End: ended.End, Last: ended.Last}); err != nil {
+			return err
+		}
+		return s.handedOver(id, ended.HandedOver)
+	})
+}
+
+// handedOver keeps that the parent has the child's summary from its host.
+func (s *step) handedOver(child, text string) error {
+	session, err := s.Session(child)
+	if err != nil || text == "" || !session.HasFrame() {
+		return ignoreMissing(err)
+	}
+	frame, err := s.Frame(session.Root)
+	if err != nil || !strings.Contains(text, strings.TrimSpace(frame.Summary)) {
+		return ignoreMissing(err)
+	}
+	theirs, err := s.presenceOf(child)
+	if err != nil || theirs.Told {
+		return err
+	}
+	theirs.Told = true
+	return s.savePresence(child, theirs)
+}
+
+// endChild is EndChild for a session that is known by its id.
+func (s *step) endChild(id string, how childEnded) error {
+	session, err := s.Session(id)
+	if err != nil || session.Parent == "" || session.IsCompleted && how.End != core.ChildCompleted {
+		return ignoreMissing(err)
+	}
+	how, err = s.lastWords(id, how)
+	if err != nil {
+		return err
+	}
+	waits, err := s.waitsBelow(session)
+	if err != nil {
+		return err
+	}
+	if waits {
+		return s.endLater(id, &how)
+	}
+	if busy, err := s.busyItself(session); how.Idle && busy || err != nil {
+		return err // its silence says nothing while it has pushed frames of its own
+	}
+	if err := s.endLater(id, nil); err != nil {
+		return err
+	}
+	err = s.as(session, func(s *step) error {
+		s.session.IsCompleted, s.session.Current, s.session.State = true, "", core.SessionEnded
+		if err := s.ClearDeadline(deadlineIdle, id); err != nil {
+			return err
+		}
+		return s.endFrames(how)
+	})
+	if err != nil {
+		return err
+	}
+	return s.endParent(session.Parent)
+}
+
+// lastWords adds what the child was seen to say, where its end tells nothing.
+func (s *step) lastWords(id string, how childEnded) (childEnded, error) {
+	if how.Last != "" {
+		return how, nil
+	}
+	theirs, err := s.presenceOf(id)
+	how.Last = theirs.Fallback
+	return how, err
+}
+
+// waitsBelow reports whether another session still works below the child's frame.
+func (s *step) waitsBelow(child core.Session) (bool, error) {
+	open, err := s.openBelow(child)
+	return slices.ContainsFunc(open, func(f core.Frame) bool { return f.Session != child.ID && f.Session != "" }), err
+}
+
+// busyItself reports whether the child has frames of its own in progress below
+// its first one.
+func (s *step) busyItself(child core.Session) (bool, error) {
+	open, err := s.openBelow(child)
+	return slices.ContainsFunc(open, func(f core.Frame) bool { return f.ID != child.Root }), err
+}
+
+// openBelow gives the frames in progress in and below the child's, oldest first.
+func (s *step) openBelow(child core.Session) ([]core.Frame, error) {
+	if !child.HasFrame() {
+		return nil, nil
+	}
+	return s.FindFrames(FrameQuery{Under: child.Root, Statuses: []core.Status{core.InProgress}})
+}
+
+// endFrames ends what the child left in progress, the newest first, and tells of
+// its end. The summary goes to its own frame, where that has none of its own
+// making.
+func (s *step) endFrames(how childEnded) error {
+	child := s.session
+	if !child.HasFrame() {
+		return nil
+	}
+	open, err := s.openBelow(child)
+	if err != nil {
+		return err
+	}
+	for _, frame := range slices.Backward(open) {
+		if frame.ID == child.Root {
+			continue
+		}
+		if err := s.end(&frame, how.End.Status(), ""); err != nil {
+			return err
+		}
+	}
+	frame, err := s.Frame(child.Root)
+	if err != nil || !frame.CanMove(how.End.Status()) || frame.Status == how.End.Status() {
+		return ignoreMissing(err)
+	}
+	summary := how.summary()
+	if how.Last == "" && frame.Summary != "" {
+		summary = ""
+	}
+	if err := s.end(&frame, how.End.Status(), summary); err != nil {
+		return err
+	}
+	return s.emit(how.End.Event(), frame.ID, map[string]any{"status": frame.Status, "childSession": child.ID})
+}
+
+// endLater keeps how a child ended until nothing works below it any more; nil
+// forgets it.
+func (s *step) endLater(id string, how *childEnded) error {
+	theirs, err := s.presenceOf(id)
+	if err != nil || how == nil && theirs.Ended == nil {
+		return err
+	}
+	theirs.Ended = how
+	return s.savePresence(id, theirs)
+}
+
+// endParent ends a child that only waited for those below it.
+func (s *step) endParent(id string) error {
+	theirs, err := s.presenceOf(id)
+	if err != nil || theirs.Ended == nil {
+		return err
+	}
+	return s.endChild(id, *theirs.Ended)
+}
+
+// continued is what the goal of a finished subagent's new frame ends in.
+const continued = " (continued)"
+
+// ContinueChild notes that a child's session runs again. A finished frame stays
+// so: the child goes on in a new one beside it, whose context is given in at
+// most maxChars characters.
+func (p *Project) ContinueChild(ctx context.Context, by Caller, child string, maxChars int) (context string, err error) {
+	err = p.ifKnown(ctx, by, func(s *step) error {
+		session, err := s.Session(child)
+		if err != nil || !session.IsCompleted {
+			return ignoreMissing(err)
+		}
+		err = s.as(session, func(s *step) error { return s.goOn() })
+		if err != nil {
+			return err
+		}
+		if session, err = s.Session(child); err != nil {
+			return err
+		}
+		context, err = s.childContext(session.Root, maxChars)
+		return err
+	})
+	return context, err
+}
+
+// goOn gives the caller's session, a child that had finished, a frame to go on in.
+func (s *step) goOn() error {
+	if !s.session.IsCompleted {
+		return nil
+	}
+	s.session.IsCompleted, s.session.State = false, core.SessionActive
+	if !s.session.HasFrame() {
+		return nil
+	}
+	finished, err := s.Frame(s.session.Root)
+	if err != nil {
+		return ignoreMissing(err)
+	}
+	parent, err := s.nearestOpen(finished.Parent)
+	if err != nil {
+		return err
+	}
+	goal := strings.TrimSuffix(finished.Goal, continued) + continued
+	frame, err := s.create(core.Frame{Parent: parent, Goal: goal, Status: core.InProgress})
+	if err != nil {
+		return err
+	}
+	s.session.Root, s.session.Current = frame.ID, frame.ID
+	theirs, err := s.presenceOf(s.session.ID)
+	if err != nil {
+		return err
+	}
+	theirs.Told, theirs.Fallback, theirs.Ended = false, "", nil
+	return s.savePresence(s.session.ID, theirs)
+}
+
+// NoteWords keeps what a child said last, for an end that its host does not tell.
+func (p *Project) NoteWords(ctx context.Context, by Caller, text string) error {
+	return p.ifKnown(ctx, by, func(s *step) error {
+		mine, err := s.presenceOf(s.session.ID)
+		if err != nil {
+			return err
+		}
+		mine.Fallback = text
+		return s.savePresence(s.session.ID, mine)
+	})
+}
+
+// SubagentDone is what CompleteSubagent did.
+type SubagentDone struct {
+	Session core.Session
+	Frame   core.Frame
+	Already bool // it was completed before; nothing changed
+}
+
+// CompleteSubagent ends the frame of a tracked child session, the caller's own
+// unless ref names another by its id or that of its frame.
+func (p *Project) CompleteSubagent(ctx context.Context, by Caller, ref string, status core.Status, summary string) (done SubagentDone, err error) {
+	args := PopArgs{Status: status, Summary: summary}
+	if err := args.check(); err != nil {
+		return done, err
+	}
+	err = p.update(ctx, by, func(s *step) error {
+		session, err := s.trackedSession(ref)
+		if err != nil {
+			return err
+		}
+		if done.Session, done.Already = session, session.IsCompleted; done.Already {
+			return nil
+		}
+		if !session.HasFrame() {
+			return core.Invalidf("subagent session %s has no frame yet", session.ID).
+				WithHint("it gets one after minDuration and minMessageCount; flame_subagent_config shows and changes them")
+		}
+		if err := s.mayComplete(session); err != nil {
+			return err
+		}
+		how := childEnded{End: core.EndOf(status), Last: args.Summary}
+		if err := s.endChild(session.ID, how); err != nil {
+			return err
+		}
+		if done.Frame, err = s.Frame(session.Root); err != nil {
+			return err
+		}
+		done.Session.IsCompleted = true
+		return s.countSubagents(func(c *core.SubagentStats) { c.ManuallyCompleted++ })
+	})
+	return done, err
+}
+
+// mayComplete refuses to complete a child by hand while others work below it.
+func (s *step) mayComplete(child core.Session) error {
+	waits, err := s.waitsBelow(child)
+	if err != nil || !waits {
+		return err
+	}
+	open, err := s.openBelow(child)
+	if err != nil {
+		return err
+	}
+	return core.Invalidf("other agents work below %s: %s", child.Root, listFrames(open)).
+		WithHint("complete those first")
+}

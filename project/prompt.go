@@ -1,0 +1,155 @@
+package project
+
+import (
+	"context"
+	"strings"
+
+	"flame/core"
+)
+
+// maxRootGoal is the length in characters that a prompt's first line is cut to
+// as the goal of a root (DESIGN §4).
+const maxRootGoal = 80
+
+// A Prompt is what a session's agent is asked to do.
+type Prompt struct {
+	ID       string // the host's; the same again changes nothing
+	Text     string
+	FromUser bool // a person's own words, not the host's
+	MaxChars int  // of the briefing; 0: no limit
+}
+
+// Prompt takes in a prompt: the first one makes and names the session's root, a
+// push that is due happens or is suggested. It gives what the agent should know
+// beside the prompt.
+func (p *Project) Prompt(ctx context.Context, by Caller, prompt Prompt) (b Briefing, err error) {
+	err = p.update(ctx, by, func(s *step) error {
+		mine, err := s.presenceOf(s.session.ID)
+		if err != nil {
+			return err
+		}
+		if prompt.ID != "" && prompt.ID == mine.Prompt {
+			return nil
+		}
+		first := mine.Prompt == ""
+		if err := s.takeIn(prompt); err != nil {
+			return err
+		}
+		if b, err = s.briefFor(prompt, first, mine.Seen); err != nil {
+			return err
+		}
+		return s.briefed(b, func(mine *presence) {
+			mine.Turn = mine.Seen
+			if mine.Prompt = prompt.ID; prompt.ID == "" {
+				mine.Prompt = "unnamed"
+			}
+		})
+	})
+	return b, err
+}
+
+// takeIn does what a person's prompt means for the tree.
+func (s *step) takeIn(prompt Prompt) error {
+	s.session.MessageCount++
+	if err := s.ClearDeadline(deadlineIdle, s.session.ID); err != nil {
+		return err
+	}
+	switch {
+	case !prompt.FromUser:
+		return nil
+	case s.session.Parent != "":
+		return s.goOn()
+	}
+	frame, err := s.nameRoot(prompt.Text)
+	if err != nil || frame == "" {
+		return err
+	}
+	if err := s.noteActivity(frame, func(a *Activity) { a.Messages++ }); err != nil {
+		return err
+	}
+	return s.weighPush(firstLine(prompt.Text))
+}
+
+// nameRoot makes the root of a session that has none, and names one that only
+// has a default goal. It gives the id of the frame the session works in; empty
+// where its root is finished.
+func (s *step) nameRoot(text string) (string, error) {
+	goal := core.OneLine(firstLine(text), maxRootGoal)
+	if strings.HasPrefix(goal, "/") {
+		goal = "" // a command to the host is no goal
+	}
+	if !s.session.HasFrame() {
+		root, err := s.makeRoot(goal)
+		return root.ID, err
+	}
+	if goal != "" {
+		if err := s.renameRoot(goal, false); err != nil {
+			return "", err
+		}
+	}
+	return s.nearestOpen(s.session.Current)
+}
+
+// renameRoot gives the session's root another goal, if it only has a default
+// one.
+func (s *step) renameRoot(goal string, isDefault bool) error {
+	root, err := s.Frame(s.session.Root)
+	if err != nil || !root.GoalIsDefault || root.Goal == goal && isDefault {
+		return ignoreMissing(err)
+	}
+	root.Goal, root.GoalIsDefault, root.UpdatedAt = goal, isDefault, s.now
+	if err := s.SaveFrame(root); err != nil {
+		return err
+	}
+	return s.emit(core.FrameUpdated, root.ID, map[string]any{"fields": []string{"goal"}, "goal": goal})
+}
+
+// firstLine gives the first line of text that is not blank.
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	return strings.TrimSpace(line)
+}
+
+// briefFor gives what belongs beside a prompt: for the first one of a session the
+// context of its frame where that tells anything, then what changed, and the
+// suggestions made since.
+func (s *step) briefFor(prompt Prompt, first bool, seen int64) (b Briefing, err error) {
+	if first {
+		around, err := s.around()
+		if err != nil || !around.Tells() {
+			return b, err
+		}
+		return Briefing{Text: core.BuildContext(around, s.p.Budget, prompt.MaxChars).Text, Full: true}, nil
+	}
+	return s.briefChanges(prompt, seen)
+}
+
+func (s *step) briefChanges(prompt Prompt, seen int64) (b Briefing, err error) {
+	changes, err := s.news(seen, prompt.Text)
+	if err != nil {
+		return b, err
+	}
+	fresh, err := s.freshSuggestions(seen)
+	if err != nil {
+		return b, err
+	}
+	suggestions := ""
+	if len(fresh) > 0 {
+		suggestions = strings.TrimLeft(core.FormatSuggestions(fresh), "\n")
+	}
+	room := prompt.MaxChars
+	if room > 0 {
+		room -= len(suggestions)
+	}
+	b.Text = strings.Trim(core.BuildChanges(s.session.Current, changes, room)+"\n\n"+suggestions, "\n")
+	return b, nil
+}
+
+// freshSuggestions gives those that the session's agent has not been told.
+func (s *step) freshSuggestions(since int64) (fresh []core.Suggestion, err error) {
+	made, err := s.FindEvents(EventQuery{AfterSeq: since, Session: s.session.ID, Kinds: []string{core.SuggestionMade}, Limit: 1})
+	if err != nil || len(made) == 0 {
+		return nil, err
+	}
+	return s.injectable()
+}

@@ -1,0 +1,260 @@
+package project
+
+import (
+	"context"
+	"errors"
+
+	"flame/core"
+)
+
+// recordSpawn, by the host's id of the call, is a child that a session asked for.
+const recordSpawn = "spawn"
+
+// A spawn is a child on its way: its frame is made when it is asked for, its
+// session's id is known later.
+type spawn struct {
+	Parent string `json:"parent"`          // session that asked
+	Host   string `json:"host,omitempty"`  //
+	Title  string `json:"title"`           // of the child's session
+	Frame  string `json:"frame,omitempty"` // made for it; empty until the heuristics pass
+	Child  string `json:"child,omitempty"` // its session, once known
+}
+
+// A SpawnCall is a call by which an agent asks its host for a child.
+type SpawnCall struct {
+	ID          string // the host's, unique
+	Description string // what the child is to do, in a few words
+	AgentType   string
+}
+
+// Spawn notes that the caller asks for a child. The child's frame is made below
+// the caller's current one, where its title is that of a subagent, and its
+// context is given for the child to begin with; empty where there is none to
+// give. The same call again changes nothing.
+func (p *Project) Spawn(ctx context.Context, by Caller, call SpawnCall) (context string, err error) {
+	err = p.update(ctx, by, func(s *step) error {
+		var known spawn
+		there, err := s.Record(recordSpawn, call.ID, &known)
+		if err != nil {
+			return err
+		}
+		if !there {
+			if known, err = s.spawn(call); err != nil {
+				return err
+			}
+		}
+		context, err = s.childContext(known.Frame, 0)
+		return err
+	})
+	return context, err
+}
+
+func (s *step) spawn(call SpawnCall) (made spawn, err error) {
+	parent, err := s.spawnParent()
+	if err != nil {
+		return made, err
+	}
+	made = spawn{
+		Parent: s.session.ID, Host: s.session.Host,
+		Title: core.SubagentTitle(core.OneLine(call.Description, maxTitle), call.AgentType),
+	}
+	config, err := s.subagentConfig()
+	if err != nil {
+		return made, err
+	}
+	patterns, _ := core.CompilePatterns(config.SubagentPatterns)
+	if !config.Enabled || patterns.Match(made.Title) {
+		frame, err := s.create(core.Frame{Parent: parent, Goal: core.SubagentGoal(made.Title), Status: core.InProgress})
+		if err != nil {
+			return made, err
+		}
+		made.Frame = frame.ID
+	}
+	return made, s.SaveRecord(recordSpawn, call.ID, made)
+}
+
+// spawnParent gives the id of the frame that the caller's children go below. A
+// child that is not worth a frame itself has its children beside it.
+func (s *step) spawnParent() (string, error) {
+	if s.awaitsHeuristics() {
+		return s.parentFrame()
+	}
+	parent, err := s.ensureCurrent()
+	return parent.ID, err
+}
+
+// maxTitle is the length in characters that titles of sessions are cut to.
+const maxTitle = 200
+
+// childContext is what a child in frame begins with, if children get any.
+func (s *step) childContext(frame string, maxChars int) (string, error) {
+	config, err := s.subagentConfig()
+	if err != nil || frame == "" || !config.InjectParentContext {
+		return "", err
+	}
+	f, err := s.Frame(frame)
+	if err != nil {
+		return "", ignoreMissing(err)
+	}
+	_, newest, err := s.Revision()
+	if err != nil {
+		return "", err
+	}
+	around, err := s.surroundings(f, newest, config.PropagateSummaries)
+	if err != nil {
+		return "", err
+	}
+	return core.BuildContext(around, s.p.Budget, maxChars).Text, nil
+}
+
+// Bind tells which session the child of a call came to be. It gives whether the
+// call is known; telling it again changes nothing.
+func (p *Project) Bind(ctx context.Context, by Caller, call, child string) (known bool, err error) {
+	err = p.update(ctx, by, func(s *step) error {
+		known, err = s.bind(call, child)
+		return err
+	})
+	return known, err
+}
+
+// Bound reports whether the session of a child is known.
+func (p *Project) Bound(ctx context.Context, child string) (bound bool, err error) {
+	err = p.Store.View(ctx, func(tx Tx) error {
+		session, err := tx.Session(child)
+		bound = err == nil && (session.Tracked || session.HasFrame())
+		return ignoreMissing(err)
+	})
+	return bound, err
+}
+
+func (s *step) bind(call, child string) (bool, error) {
+	var asked spawn
+	there, err := s.Record(recordSpawn, call, &asked)
+	if err != nil || !there || asked.Child != "" || child == "" {
+		return there, err
+	}
+	asked.Child = child
+	if err := s.SaveRecord(recordSpawn, call, asked); err != nil {
+		return true, err
+	}
+	session, err := s.Session(child)
+	if errors.Is(err, core.ErrNotFound) {
+		session, err = core.Session{ID: child, CreatedAt: s.now, State: core.SessionActive}, nil
+	}
+	if err != nil {
+		return true, err
+	}
+	session.Parent, session.Host, session.Title, session.LastActivityAt = asked.Parent, asked.Host, asked.Title, s.now
+	own := session.Root
+	if err := s.adoptFrame(&session, asked); err != nil {
+		return true, err
+	}
+	return true, s.as(session, func(s *step) error {
+		if err := s.register(asked.Frame != ""); err != nil {
+			return err
+		}
+		return s.moveBelow(own, asked.Frame)
+	})
+}
+
+// adoptFrame gives the child's session the frame that was made for it.
+func (s *step) adoptFrame(session *core.Session, asked spawn) error {
+	if asked.Frame == "" {
+		return nil
+	}
+	frame, err := s.Frame(asked.Frame)
+	if err != nil {
+		return ignoreMissing(err)
+	}
+	if session.Current == "" || session.Current == session.Root {
+		session.Current = frame.ID
+	}
+	session.Root, frame.Session = frame.ID, session.ID
+	return s.SaveFrame(frame)
+}
+
+// moveBelow puts the root that a child made for itself, before anyone knew what
+// it was, below the frame that was meant for it.
+func (s *step) moveBelow(own, meant string) error {
+	if own == "" || meant == "" || own == meant {
+		return nil
+	}
+	frame, err := s.Frame(own)
+	if err != nil {
+		return ignoreMissing(err)
+	}
+	frame.Parent, frame.UpdatedAt = meant, s.now
+	return s.SaveFrame(frame)
+}
+
+// as runs f as if session had asked, and keeps the session as f leaves it.
+func (s *step) as(session core.Session, f func(*step) error) error {
+	if session.ID == s.session.ID {
+		return f(s)
+	}
+	child := *s
+	child.session = session
+	if err := f(&child); err != nil {
+		return err
+	}
+	s.log = child.log
+	return s.SaveSession(child.session)
+}
+
+// dropSpawns forgets the calls of these sessions. What was made for a child that
+// its host never started is blocked.
+func (s *step) dropSpawns(parents map[string]bool) error {
+	over := map[string]spawn{}
+	err := s.Records(recordSpawn, func(id string, decode func(any) error) error {
+		var asked spawn
+		if err := decode(&asked); err != nil {
+			return err
+		}
+		if parents[asked.Parent] {
+			over[id] = asked
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for id, asked := range over {
+		if asked.Child == "" {
+			if err := s.endSpawn(asked, childEnded{End: core.ChildOrphaned, Last: neverStarted}); err != nil {
+				return err
+			}
+		} else if running, err := s.stillRuns(asked.Child); running || err != nil {
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		if err := s.DeleteRecord(recordSpawn, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// neverStarted is the summary of a frame whose child was asked for in vain.
+const neverStarted = "(its subagent was never started)"
+
+func (s *step) stillRuns(child string) (bool, error) {
+	session, err := s.Session(child)
+	return err == nil && !session.IsCompleted, ignoreMissing(err)
+}
+
+// endSpawn ends the frame of a child that has no session.
+func (s *step) endSpawn(asked spawn, how childEnded) error {
+	if asked.Frame == "" {
+		return nil
+	}
+	frame, err := s.Frame(asked.Frame)
+	if err != nil || !frame.CanMove(how.End.Status()) {
+		return ignoreMissing(err)
+	}
+	if err := s.end(&frame, how.End.Status(), how.summary()); err != nil {
+		return err
+	}
+	return s.emit(how.End.Event(), frame.ID, map[string]any{"status": frame.Status})
+}

@@ -1,0 +1,155 @@
+package project
+
+import (
+	"context"
+	"slices"
+
+	"flame/core"
+)
+
+// The rules by which flame acts of its own, as events name them.
+const (
+	byAutonomy   = "autonomy"   // the level auto
+	byCompaction = "compaction" // a pop that waited for its summary
+)
+
+// A Turn is what a host tells when an agent stops to wait for input.
+type Turn struct {
+	LastMessage string   // of the agent; becomes the summary of a frame that ends with the turn
+	Running     []string // children that still run, by their sessions' ids
+	Transcript  string   // path of the host's log of the session; empty without one
+}
+
+// EndTurn notes that the caller's turn is over. Children that the host no longer
+// runs are orphaned, a pop that is due happens or is suggested, and what the
+// turn cost is counted later. A session that flame never saw stays unknown.
+func (p *Project) EndTurn(ctx context.Context, by Caller, turn Turn) error {
+	return p.ifKnown(ctx, by, func(s *step) error {
+		if err := s.reconcile(turn.Running); err != nil {
+			return err
+		}
+		if err := s.weighTurn(turn.LastMessage); err != nil {
+			return err
+		}
+		return s.idle()
+	})
+}
+
+// ifKnown is update for sessions that exist; for others it does nothing, so that
+// hosts' events alone never make a project's data.
+func (p *Project) ifKnown(ctx context.Context, by Caller, f func(*step) error) error {
+	known := false
+	err := p.view(ctx, by, func(s *step) error { known = !s.fresh; return nil })
+	if err != nil || !known {
+		return err
+	}
+	return p.update(ctx, by, f)
+}
+
+// weighTurn counts the turn as progress or as none, and weighs a pop.
+func (s *step) weighTurn(lastMessage string) error {
+	frame, ok, err := s.current()
+	if err != nil || !ok {
+		return err
+	}
+	progress, err := s.progressed()
+	if err != nil {
+		return err
+	}
+	err = s.noteActivity(frame.ID, func(a *Activity) {
+		if a.NoProgressTurns++; progress {
+			a.NoProgressTurns = 0
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return s.weighPop(lastMessage)
+}
+
+// progressed reports whether the session changed anything in the tree since its
+// turn began; files count, as they are artifacts.
+func (s *step) progressed() (bool, error) {
+	mine, err := s.presenceOf(s.session.ID)
+	if err != nil {
+		return false, err
+	}
+	made, err := s.FindEvents(EventQuery{AfterSeq: mine.Turn, Session: s.session.ID, Limit: 1, Kinds: []string{
+		core.FrameCreated, core.FramePlanned, core.FrameActivated, core.FrameReopened, core.FrameUpdated, core.FrameCompleted, core.SummaryStored,
+	}})
+	return len(made) > 0, err
+}
+
+// weighPush suggests a frame for what a prompt asks, or at level auto starts it.
+func (s *step) weighPush(goal string) error {
+	frame, config, seen, err := s.weigh("")
+	if err != nil || config.Level == core.AutonomyManual || frame.Goal == core.OneLine(goal, maxRootGoal) {
+		return err
+	}
+	advice := pushAdvice(frame, config, seen, PushQuestion{PotentialGoal: core.OneLine(goal, 200)})
+	if config.Level != core.AutonomyAuto {
+		return s.suggest(&advice)
+	}
+	if !advice.Recommended || goal == "" {
+		return nil
+	}
+	s.rule = byAutonomy
+	child, err := s.create(core.Frame{Parent: frame.ID, Goal: advice.Goal, Status: core.InProgress})
+	if s.rule = ""; err != nil {
+		return err
+	}
+	s.session.Current = child.ID
+	return s.countAutonomy(func(c *core.AutonomyStats) { c.AutoPushes++ })
+}
+
+// weighPop suggests to end the current frame, or at level auto ends it with the
+// agent's last message as its summary. It leaves roots alone, and frames with
+// work below them in progress.
+func (s *step) weighPop(lastMessage string) error {
+	frame, config, seen, err := s.weigh("")
+	if err != nil || config.Level == core.AutonomyManual || frame.Parent == "" || frame.ID == s.session.Root {
+		return err
+	}
+	advice := popAdvice(frame, config, seen, PopQuestion{})
+	if config.Level != core.AutonomyAuto {
+		return s.suggest(&advice)
+	}
+	open, err := s.children(frame.ID, core.InProgress)
+	if err != nil || !advice.Recommended || len(open) > 0 {
+		return err
+	}
+	popped := Popped{Frame: frame}
+	s.rule = byAutonomy
+	err = s.finish(&popped, PopArgs{Status: advice.Status, Summary: lastMessage})
+	if s.rule = ""; err != nil {
+		return err
+	}
+	return s.countAutonomy(func(c *core.AutonomyStats) { c.AutoPops++ })
+}
+
+// reconcile orphans the caller's children, and theirs, that are not among those
+// that its host still runs, and gives up on children that it never started.
+func (s *step) reconcile(running []string) error {
+	tracked, err := s.FindSessions(SessionQuery{Tracked: true})
+	if err != nil {
+		return err
+	}
+	family := map[string]bool{s.session.ID: true}
+	for grown := true; grown; {
+		grown = false
+		for _, child := range tracked {
+			if !family[child.ID] && family[child.Parent] {
+				family[child.ID], grown = true, true
+			}
+		}
+	}
+	for _, child := range tracked {
+		if !family[child.ID] || child.ID == s.session.ID || child.IsCompleted || slices.Contains(running, child.ID) {
+			continue
+		}
+		if err := s.endChild(child.ID, childEnded{End: core.ChildOrphaned}); err != nil {
+			return err
+		}
+	}
+	return s.dropSpawns(family)
+}
