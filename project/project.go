@@ -30,6 +30,10 @@ type Project struct {
 	Autonomy  core.AutonomyConfig      // likewise
 	EventDays int                      // how many days events are kept
 
+	// Transcripts reads the hosts' logs of their sessions. A process without it
+	// leaves the counting of usage to others.
+	Transcripts TranscriptReader
+
 	cache contextCache
 }
 
@@ -97,6 +101,7 @@ func (p *Project) update(ctx context.Context, by Caller, f func(*step) error) er
 			return core.Invalidf("this call does not say which agent of session %s made it", by.Session).
 				WithHint("flame's hook names the caller of every call in this session, but not of this one; run `flame doctor` to see whether the hook still works, or pass frameID from the command line")
 		}
+		before := s.session
 		s.session.Stamped = s.session.Stamped || by.Stamped
 		s.session.State = core.SessionActive
 		s.session.LastActivityAt = s.now
@@ -106,6 +111,9 @@ func (p *Project) update(ctx context.Context, by Caller, f func(*step) error) er
 			}
 		}
 		if err := f(s); err != nil {
+			return err
+		}
+		if err := s.moved(before); err != nil {
 			return err
 		}
 		return s.SaveSession(s.session)

@@ -3,6 +3,7 @@ package project
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"flame/core"
@@ -10,16 +11,21 @@ import (
 
 const deadlineEvents = "events" // drop events that are too old
 
-// maxSwept bounds the deadlines of one sweep, so that each stays short.
-const maxSwept = 100
+// maxSwept and maxCounted bound the deadlines of one sweep, so that each stays
+// short.
+const (
+	maxSwept   = 100
+	maxCounted = 4
+)
 
 // clockJump is how far the clock may run ahead of a sweeper's own pace before
 // that counts as a jump: a laptop that slept (DESIGN §4).
 const clockJump = core.Millis(60_000)
 
 // Sweep does what is due: it completes idle subagents, gives up on summaries
-// that did not come, expires suggestions and drops old events. It writes only
-// when something is due, and a deadline that fails does not stop the rest.
+// that did not come, expires suggestions, counts usage and drops old events. It
+// writes only when something is due, and a deadline that fails does not stop the
+// rest.
 func (p *Project) Sweep(ctx context.Context) error {
 	return p.sweep(ctx, 0)
 }
@@ -32,7 +38,7 @@ func (p *Project) sweep(ctx context.Context, jumped core.Millis) error {
 		if err != nil || !ok || next > now {
 			return err
 		}
-		due, err = tx.DueDeadlines(now, maxSwept)
+		due, err = p.dueNow(tx, now)
 		return err
 	})
 	if err != nil {
@@ -51,6 +57,25 @@ func (p *Project) sweep(ctx context.Context, jumped core.Millis) error {
 	return nil
 }
 
+// dueNow gives what one sweep does: at most maxSwept deadlines, earliest first,
+// and after them at most maxCounted of usage, which take longest and would keep
+// the others waiting. A process that reads no transcripts has none of these.
+func (p *Project) dueNow(tx Tx, now core.Millis) ([]Deadline, error) {
+	all, err := tx.DueDeadlines(now, 0)
+	var usage, others []Deadline
+	for _, d := range all {
+		if d.Kind == deadlineUsage {
+			usage = append(usage, d)
+		} else {
+			others = append(others, d)
+		}
+	}
+	if p.Transcripts == nil {
+		usage = nil
+	}
+	return slices.Concat(others[:min(len(others), maxSwept)], usage[:min(len(usage), maxCounted)]), err
+}
+
 // postpone moves a deadline by the time that the machine slept.
 func (p *Project) postpone(ctx context.Context, d Deadline, by core.Millis) error {
 	return p.Store.Update(ctx, func(tx Tx) error {
@@ -63,17 +88,11 @@ func (p *Project) postpone(ctx context.Context, d Deadline, by core.Millis) erro
 // fails is dropped rather than tried for ever; where the store cannot serve, it
 // stays for the next sweep.
 func (p *Project) meet(ctx context.Context, d Deadline) error {
-	err := p.Store.Update(ctx, func(tx Tx) error {
-		s := &step{Tx: tx, p: p, now: p.Now()}
-		due, err := s.stillDue(d)
-		if err != nil || !due {
-			return err
-		}
-		if err := s.ClearDeadline(d.Kind, d.Subject); err != nil {
-			return err
-		}
-		return s.act(d)
-	})
+	do := p.once
+	if d.Kind == deadlineUsage {
+		do = p.count
+	}
+	err := do(ctx, d)
 	if err == nil || errors.Is(err, core.ErrUnavailable) || ctx.Err() != nil {
 		return err
 	}
@@ -82,14 +101,30 @@ func (p *Project) meet(ctx context.Context, d Deadline) error {
 	}))
 }
 
-func (s *step) stillDue(d Deadline) (bool, error) {
-	due, err := s.DueDeadlines(s.now, maxSwept)
-	for _, have := range due {
-		if have.Kind == d.Kind && have.Subject == d.Subject {
-			return true, err
+// once acts on d and removes it, if it is still due.
+func (p *Project) once(ctx context.Context, d Deadline) error {
+	return p.Store.Update(ctx, func(tx Tx) error {
+		s := &step{Tx: tx, p: p, now: p.Now()}
+		_, due, err := s.deadline(d.Kind, d.Subject)
+		if err != nil || !due {
+			return err
+		}
+		if err := s.ClearDeadline(d.Kind, d.Subject); err != nil {
+			return err
+		}
+		return s.act(d)
+	})
+}
+
+// deadline gives one that is due.
+func (s *step) deadline(kind, subject string) (d Deadline, due bool, err error) {
+	all, err := s.DueDeadlines(s.now, 0)
+	for _, d := range all {
+		if d.Kind == kind && d.Subject == subject {
+			return d, true, err
 		}
 	}
-	return false, err
+	return d, false, err
 }
 
 // act does what a deadline of each kind stands for.

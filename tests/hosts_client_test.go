@@ -3,7 +3,7 @@ package tests
 import (
 	"context"
 	"encoding/json"
-	"os"
+		"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -108,18 +108,34 @@ func (u *user) write(name, text string) {
 	require.NoError(u.t, os.WriteFile(filepath.Join(u.project, name), []byte(text), 0o644))
 }
 
+// read gives a file of the project.
+func (u *user) read(name string) string {
+	u.t.Helper()
+	text, err := os.ReadFile(filepath.Join(u.project, name))
+	require.NoError(u.t, err)
+	return string(text)
+}
+
 // run is one command of the user's, in the project. A program without a folder
 // is one of the clients.
 func (u *user) run(program string, args ...string) (stdout, stderr string, err error) {
 	u.t.Helper()
 	ctx, cancel := context.WithTimeout(u.t.Context(), 2*time.Minute)
 	defer cancel()
+	var out, errs strings.Builder
+	cmd := u.command(ctx, program, args...)
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err = cmd.Run()
+	return out.String(), errs.String(), err
+}
+
+// command is run before it begins.
+func (u *user) command(ctx context.Context, program string, args ...string) *exec.Cmd {
 	if filepath.Base(program) == program {
 		program = filepath.Join(u.bin, program)
 	}
-	var out, errs strings.Builder
 	cmd := exec.CommandContext(ctx, program, args...)
-	cmd.Dir, cmd.Stdout, cmd.Stderr = u.project, &out, &errs
+	cmd.Dir = u.project
 	cmd.Env = append([]string{
 		"HOME=" + u.home, "PATH=" + u.path, "TERM=dumb", "LANG=C.UTF-8", "NO_PROXY=127.0.0.1,localhost",
 		"ANTHROPIC_BASE_URL=" + u.model.URL, "ANTHROPIC_API_KEY=dummy", "IS_SANDBOX=1",
@@ -131,8 +147,7 @@ func (u *user) run(program string, args ...string) (stdout, stderr string, err e
 		"npm_config_offline=true",
 	}, u.env...)
 	cmd.SysProcAttr, cmd.WaitDelay = &syscall.SysProcAttr{Credential: u.as}, time.Second
-	err = cmd.Run()
-	return out.String(), errs.String(), err
+	return cmd
 }
 
 // unprivileged makes the user an ordinary one, whom permissions bind, where the
@@ -189,6 +204,8 @@ type state struct {
 
 type stateFrame struct {
 	SessionID, ParentSessionID, Status, Goal, CompactionSummary, Session string
+
+	Decisions, Artifacts []string
 }
 
 func (u *user) state() state {

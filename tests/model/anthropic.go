@@ -56,10 +56,6 @@ func parseAnthropic(body []byte) (Request, error) {
 	}
 	req := Request{Model: in.Model, System: in.System.text(), Stream: in.Stream}
 	for _, m := range in.Messages {
-		if m.Role == "system" { // so come the instructions of MCP servers
-			req.System += "\n" + m.Content.text()
-			continue
-		}
 		message := Message{Role: m.Role, Text: m.Content.text()}
 		for _, b := range m.Content {
 			switch b.Type {

@@ -24,7 +24,7 @@ type Request struct {
 
 // A Message is one of a request's, of either API in one form.
 type Message struct {
-	Role    string // user, assistant, or tool in OpenAI's API
+	Role    string // user, assistant, tool in OpenAI's API, system for what a client says in between
 	Text    string
 	Calls   []Tool   // of an assistant
 	Results []string // texts of tools' results
@@ -38,6 +38,16 @@ func (r Request) LastResult() string {
 		}
 	}
 	return ""
+}
+
+// Everything is all text of the conversation but the system's, a line for each
+// text and each tool's result.
+func (r Request) Everything() string {
+	var texts []string
+	for _, m := range r.Messages {
+		texts = append(append(texts, m.Text), m.Results...)
+	}
+	return strings.Join(texts, "\n")
 }
 
 // FirstUser is the text of the first user message that has one.

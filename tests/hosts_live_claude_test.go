@@ -1,0 +1,226 @@
+package tests
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/tests/model"
+)
+
+// asked matches requests of the conversation that began with this word.
+func asked(name, word string, turns ...model.Turn) model.Actor {
+	return model.Actor{Name: name, Kind: model.Work, Where: model.FirstUser, Match: regexp.MustCompile(word), Turns: turns}
+}
+
+// agent has Claude Code's model start a subagent.
+func agent(description, prompt string, background bool) model.Tool {
+	return model.Tool{Name: "Agent", Input: map[string]any{
+		"description": description, "prompt": prompt, "subagent_type": "general-purpose", "run_in_background": background,
+	}}
+}
+
+func TestClaudeSubagentsBuildTheTree(t *testing.T) {
+	t.Parallel()
+	u := newUser(t, claudeCode)
+	u.must(u.flame, "setup", claudeCode)
+	u.model.Play(model.Script{
+		asked("leaf", "LEAFWORK", calls("flame_add_decision", map[string]any{"decision": "leaf decides"}), model.Turn{Text: "LEAF-RESULT"}),
+		asked("one", "ONEWORK",
+			calls("flame_add_decision", map[string]any{"decision": "one decides"}),
+			model.Turn{Tools: []model.Tool{agent("look at the leaf", "LEAFWORK go", false)}},
+			model.Turn{Text: "ONE-RESULT"}),
+		asked("two", "TWOWORK", calls("flame_push", map[string]any{"goal": "inside two"}), model.Turn{Text: "TWO-RESULT"}),
+		asked("main", "MAINWORK",
+			model.Turn{Tools: []model.Tool{agent("do one", "ONEWORK go", false), agent("do two", "TWOWORK go", false)}},
+			model.Turn{Text: "MAIN-RESULT"}),
+	})
+	u.must("claude", "-p", "--output-format", "json", "MAINWORK please")
+	t.Log(u.must(u.flame, "tree"), u.must(u.flame, "events"), u.log())
+
+	root := u.frame("MAINWORK please")
+	assert.Equal(t, "in_progress", root.Status)
+	one, two, leaf := u.frame("do one"), u.frame("do two"), u.frame("look at the leaf")
+	assert.Equal(t, root.SessionID, one.ParentSessionID)
+	assert.Equal(t, root.SessionID, two.ParentSessionID)
+	assert.Equal(t, one.SessionID, leaf.ParentSessionID)
+	assert.Equal(t, two.SessionID, u.frame("inside two").ParentSessionID)
+	for _, f := range []stateFrame{one, two, leaf} {
+		assert.Equal(t, "completed", f.Status, f.Goal)
+	}
+	assert.Equal(t, "ONE-RESULT", one.CompactionSummary)
+	assert.Equal(t, "LEAF-RESULT", leaf.CompactionSummary)
+	assert.Equal(t, []string{"one decides"}, one.Decisions)
+	assert.Equal(t, []string{"leaf decides"}, leaf.Decisions)
+
+	for actor, frame := range map[string]stateFrame{"one": one, "two": two, "leaf": leaf} {
+		requests := u.model.By(actor)
+		require.NotEmpty(t, requests, actor)
+		assert.Contains(t, requests[0].FirstUser(), `<current-frame id="`+frame.SessionID+`"`, "a child's first request carries its frame's context")
+	}
+	for _, r := range u.model.By("main") {
+		assert.NotContains(t, r.System, "flame-context")
+		for _, result := range strings.Split(r.LastResult(), "\n") {
+			assert.NotContains(t, result, "flame-changes", "what the host itself hands over is not told again")
+		}
+	}
+}
+
+// log is what flame noted of troubles.
+func (u *user) log() string {
+	u.t.Helper()
+	return u.read(".flame/flame.log")
+}
+
+// talk is a conversation with Claude Code over several prompts in one process,
+// each after the answer to the one before.
+func (u *user) talk(args []string, prompts ...string) {
+	u.t.Helper()
+	ctx, cancel := context.WithTimeout(u.t.Context(), 2*time.Minute)
+	defer cancel()
+	cmd := u.command(ctx, "claude", append([]string{"-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose"}, args...)...)
+	in, err := cmd.StdinPipe()
+	require.NoError(u.t, err)
+	out, err := cmd.StdoutPipe()
+	require.NoError(u.t, err)
+	require.NoError(u.t, cmd.Start())
+	lines := bufio.NewScanner(out)
+	lines.Buffer(nil, 16<<20)
+	for _, prompt := range prompts {
+		line, err := json.Marshal(map[string]any{"type": "user", "message": map[string]any{"role": "user", "content": prompt}})
+		require.NoError(u.t, err)
+		_, err = in.Write(append(line, '\n'))
+		require.NoError(u.t, err)
+		for lines.Scan() && !strings.Contains(lines.Text(), `"type":"result"`) {
+		}
+	}
+	require.NoError(u.t, in.Close())
+	for lines.Scan() { // what comes after the last answer
+	}
+	require.NoError(u.t, cmd.Wait())
+}
+
+const talkID = "11111111-2222-4333-8444-555555555555"
+
+func TestClaudeTellsOnlyWhatChanged(t *testing.T) {
+	t.Parallel()
+	u := newUser(t, claudeCode)
+	u.must(u.flame, "setup", claudeCode)
+	u.model.Play(model.Script{
+		asked("main", "MAINWORK", model.Turn{Text: "first"}, model.Turn{Text: "second"},
+			model.Turn{From: func(model.Request) model.Turn {
+				u.must(u.flame, "decision", "someone else decides", "--frame", u.frame("MAINWORK").SessionID)
+				return model.Turn{Text: "third"}
+			}},
+			model.Turn{Text: "fourth"}, model.Turn{Text: "fifth"}),
+	})
+	u.talk([]string{"--session-id", talkID}, "MAINWORK", "PROMPT-2", "PROMPT-3", "PROMPT-4", "PROMPT-5")
+	requests := u.model.By("main")
+	require.Len(t, requests, 5)
+	for i, r := range requests {
+		text := r.Everything()
+		assert.Equal(t, 0, strings.Count(text, "<flame-context"), "request %d: a new project has nothing to tell", i)
+		assert.Equal(t, min(1, max(0, i-2)), strings.Count(text, "<flame-changes"), "request %d: told once", i)
+		assert.NotContains(t, r.System, "<flame-")
+	}
+	assert.Contains(t, requests[3].Everything(), "someone else decides")
+}
+
+func TestClaudeGetsTheContextBack(t *testing.T) {
+	t.Parallel()
+	u := newUser(t, claudeCode)
+	u.must(u.flame, "setup", claudeCode)
+	u.model.Play(model.Script{
+		{Name: "summary", Kind: model.Compaction, Turns: []model.Turn{{Text: "<analysis>thoughts</analysis>\n<summary>\nWHAT-WAS-DONE\n</summary>"}}},
+		asked("main", "MAINWORK|continued from a previous",
+			calls("flame_push", map[string]any{"goal": parserGoal}),
+			calls("flame_add_decision", map[string]any{"decision": "recursive descent"}),
+			model.Turn{Text: "first"},
+			calls("flame_pop", map[string]any{"status": "completed", "summary": "my words", "generateSummary": true}),
+			model.Turn{Text: "second"},
+			model.Turn{Text: "third"}),
+	})
+	u.must("claude", "-p", "--session-id", talkID, "MAINWORK")
+	frame := u.frame(parserGoal)
+
+	u.must("claude", "-p", "--resume", talkID, "PROMPT-RESUMED")
+	resumed := u.model.By("main")[3]
+	assert.Contains(t, resumed.Everything(), `<current-frame id="`+frame.SessionID+`"`, "the full context after a resume")
+	assert.Equal(t, "in_progress", u.frame(parserGoal).Status, "it waits for its summary")
+
+	u.must("claude", "-p", "--resume", talkID, "/compact")
+	summaries := u.model.By("summary")
+	require.Len(t, summaries, 1)
+	assert.Contains(t, summaries[0].Everything(), "# Summary of a flame frame")
+	assert.Contains(t, summaries[0].Everything(), "Type: frame_completion")
+	done := u.frame(parserGoal)
+	assert.Equal(t, "completed", done.Status, "the summary finishes the pop that waited for it")
+	assert.Equal(t, "my words\n\n---\n\nWHAT-WAS-DONE", done.CompactionSummary)
+
+	u.must("claude", "-p", "--resume", talkID, "PROMPT-AFTER")
+	requests := u.model.By("main")
+	after := requests[len(requests)-1]
+	assert.Contains(t, after.Everything(), `<current-frame id="`+u.frame("MAINWORK").SessionID+`"`)
+	assert.Contains(t, after.Everything(), "WHAT-WAS-DONE")
+}
+
+func TestClaudeHearsOfABackgroundChildOnce(t *testing.T) {
+	t.Parallel()
+	u := newUser(t, claudeCode)
+	u.must(u.flame, "setup", claudeCode)
+	u.model.Play(model.Script{
+		asked("child", "CHILDWORK",
+			calls("flame_pop", map[string]any{"status": "completed", "summary": "SUMMARY-BY-POP"}),
+			model.Turn{Text: "CHILD-LAST"}),
+		asked("main", "MAINWORK",
+			model.Turn{Tools: []model.Tool{agent("a child", "CHILDWORK go", true)}},
+			model.Turn{Text: "waiting"}, model.Turn{Text: "heard"}, model.Turn{Text: "and on"}),
+	})
+	u.talk([]string{"--session-id", talkID}, "MAINWORK")
+	u.must("claude", "-p", "--resume", talkID, "PROMPT-LATER")
+	t.Log(u.must(u.flame, "tree"), u.must(u.flame, "events"))
+	assert.Equal(t, "completed", u.frame("a child").Status)
+	assert.Equal(t, "SUMMARY-BY-POP", u.frame("a child").CompactionSummary)
+	told := 0
+	for _, r := range u.model.By("main") {
+		told = max(told, strings.Count(r.Everything(), "<flame-changes"))
+	}
+	assert.Equal(t, 1, told)
+}
+
+func TestClaudeChildrenThatDoNotFinish(t *testing.T) {
+	t.Parallel()
+	u := newUser(t, claudeCode)
+	u.must(u.flame, "setup", claudeCode)
+	fault := model.Turn{Error: &model.Error{Status: 400, Type: "invalid_request_error", Message: "no such thing"}}
+	agentID := regexp.MustCompile(`agentId: (\w+)`)
+	u.model.Play(model.Script{
+		asked("fails", "FAILWORK", fault, fault, fault, fault, fault, fault, fault, fault),
+		asked("slow", "SLOWWORK", model.Turn{Text: "too late", Delay: time.Minute}),
+		asked("main", "MAINWORK",
+			model.Turn{Tools: []model.Tool{agent("it fails", "FAILWORK go", false)}},
+			model.Turn{Tools: []model.Tool{agent("it is slow", "SLOWWORK go", true)}},
+			model.Turn{Tools: []model.Tool{{Name: "ToolSearch", Input: map[string]any{"query": "select:TaskStop"}}}},
+			model.Turn{From: func(r model.Request) model.Turn {
+				found := agentID.FindStringSubmatch(r.Everything())
+				if found == nil {
+					return model.Turn{Text: "no agent in " + r.Everything()}
+				}
+				return model.Turn{Tools: []model.Tool{{Name: "TaskStop", Input: map[string]any{"task_id": found[1]}}}}
+			}},
+			model.Turn{Text: "MAIN-RESULT"}),
+	})
+	u.must("claude", "-p", "--permission-mode", "bypassPermissions", "MAINWORK")
+	t.Log(u.must(u.flame, "tree"), u.must(u.flame, "events"))
+	assert.Equal(t, "failed", u.frame("it fails").Status)
+	assert.Contains(t, u.frame("it fails").CompactionSummary, "no such thing")
+	assert.Equal(t, "blocked", u.frame("it is slow").Status)
+	assert.Contains(t, u.must(u.flame, "events"), "SubagentCancelled")
+}
