@@ -16,6 +16,7 @@ import (
 	"flame/core"
 	"flame/project"
 	"flame/store"
+	"flame/transcripts"
 )
 
 func main() {
@@ -51,7 +52,8 @@ func open(settings config.Settings, place project.Place, longLived bool) (*proje
 	p := &project.Project{
 		Store: kept, Dir: place.Worktree, Now: now, NewID: project.NewID, Log: log,
 		Budget: budget(settings), Subagents: subagents(settings), Autonomy: autonomy(settings),
-		EventDays: int(settings.EventsDays),
+		EventDays: int(settings.EventsDays), Transcripts: transcripts.Read,
+		Fold: settings.Fold == "on",
 	}
 	if !longLived {
 		// Every write is on the disk already; closing would only cost a

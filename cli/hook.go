@@ -15,6 +15,7 @@ import (
 	"flame/core"
 	"flame/hosts"
 	"flame/hosts/claudecode"
+	"flame/hosts/opencode"
 	"flame/project"
 )
 
@@ -27,6 +28,7 @@ type hookDoor struct {
 // hookDoors are the hosts that have hooks.
 var hookDoors = map[string]hookDoor{
 	claudecode.Name: {claudecode.Hook, 2 * time.Second},
+	opencode.Name:   {opencode.Hook, 280 * time.Millisecond}, // flame.js gives up after 300
 }
 
 // maxEvent bounds an event in bytes: a tool's answer can hold a whole file.
@@ -65,6 +67,7 @@ func (a *App) hook(ctx context.Context, door hookDoor) {
 	if err != nil {
 		return
 	}
+	p.Transcripts = nil // counting is not for those whom a host waits for
 	ctx, stop := context.WithTimeout(ctx, door.patience)
 	defer stop()
 	answers := make(chan []byte, 1)

@@ -39,6 +39,8 @@ type Settings struct {
 	SubagentIdleDelay    Count `envconfig:"FLAME_SUBAGENT_IDLE_DELAY" default:"5000" desc:"ms it must stay idle before that"`
 	SubagentPatterns     List  `envconfig:"FLAME_SUBAGENT_PATTERNS" default:"@.*subagent,subagent,\\[Task\\]" desc:"regular expressions, comma-separated; a session title that one matches is a subagent's"`
 
+	Fold Switch `envconfig:"FLAME_FOLD" default:"on" desc:"on or off: leave what was done in finished frames out of requests to the model (OpenCode)"`
+
 	AutonomyLevel     Level    `envconfig:"FLAME_AUTONOMY_LEVEL" default:"suggest" desc:"manual, suggest or auto"`
 	PushThreshold     Percent  `envconfig:"FLAME_PUSH_THRESHOLD" default:"70" desc:"confidence, 0 to 100, from which a push is recommended"`
 	PopThreshold      Percent  `envconfig:"FLAME_POP_THRESHOLD" default:"80" desc:"confidence, 0 to 100, from which a pop is recommended"`
@@ -211,6 +213,12 @@ type Level string
 
 // Decode parses a level of autonomy, in any case.
 func (l *Level) Decode(value string) error { return oneOf(l, value, "manual", "suggest", "auto") }
+
+// Switch is on or off.
+type Switch string
+
+// Decode parses a switch, in any case.
+func (s *Switch) Decode(value string) error { return oneOf(s, value, "on", "off") }
 
 // Strategy is a way to make one confidence of several scores.
 type Strategy string

@@ -65,7 +65,7 @@ func (p *Project) Begin(ctx context.Context, by Caller, maxChars int) (b Briefin
 		if b, err = s.brief(maxChars); err != nil || b.Text == "" {
 			return err
 		}
-		return s.briefed(b, func(*presence) {})
+		return s.briefed(b)
 	})
 	return b, err
 }
@@ -131,8 +131,21 @@ func (s *step) unfinished() (left []core.Frame, err error) {
 	return left, nil
 }
 
-// briefed keeps that the session's agent was told b, and what else change sets.
-func (s *step) briefed(b Briefing, change func(*presence)) error {
+// briefed keeps that the session's agent was told b.
+func (s *step) briefed(b Briefing) error {
+	mine, err := s.presenceOf(s.session.ID)
+	if err != nil {
+		return err
+	}
+	if mine.Seen, err = s.toldUpTo(b); err != nil {
+		return err
+	}
+	return s.savePresence(s.session.ID, mine)
+}
+
+// toldUpTo logs that the session's agent was told b, and gives the last event
+// that it knows of then.
+func (s *step) toldUpTo(b Briefing) (int64, error) {
 	if b.Text != "" {
 		kind := "changes"
 		if b.Full {
@@ -140,18 +153,10 @@ func (s *step) briefed(b Briefing, change func(*presence)) error {
 		}
 		data := map[string]any{"kind": kind, "tokens": core.EstimateTokens(b.Text)}
 		if err := s.emit(core.ContextInjected, s.session.Current, data); err != nil {
-			return err
+			return 0, err
 		}
 	}
-	mine, err := s.presenceOf(s.session.ID)
-	if err != nil {
-		return err
-	}
-	if mine.Seen, err = s.lastSeq(); err != nil {
-		return err
-	}
-	change(&mine)
-	return s.savePresence(s.session.ID, mine)
+	return s.lastSeq()
 }
 
 // maxNews bounds the events that are read for one briefing.

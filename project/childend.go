@@ -66,8 +66,20 @@ func (p *Project) EndChild(ctx context.Context, by Caller, ended ChildEnded) err
 		if err := s.endChild(id, childEnded{End: ended.End, Last: ended.Last}); err != nil {
 			return err
 		}
+		if err := s.countChildLater(id, ended.Transcript); err != nil {
+			return err
+		}
 		return s.handedOver(id, ended.HandedOver)
 	})
+}
+
+// countChildLater sees to it that the child's own log is counted.
+func (s *step) countChildLater(child, path string) error {
+	session, err := s.Session(child)
+	if err != nil || path == "" {
+		return ignoreMissing(err)
+	}
+	return s.as(session, func(s *step) error { return s.countLater(path) })
 }
 
 // handedOver keeps that the parent has the child's summary from its host.
@@ -263,18 +275,6 @@ func (s *step) goOn() error {
 	}
 	theirs.Told, theirs.Fallback, theirs.Ended = false, "", nil
 	return s.savePresence(s.session.ID, theirs)
-}
-
-// NoteWords keeps what a child said last, for an end that its host does not tell.
-func (p *Project) NoteWords(ctx context.Context, by Caller, text string) error {
-	return p.ifKnown(ctx, by, func(s *step) error {
-		mine, err := s.presenceOf(s.session.ID)
-		if err != nil {
-			return err
-		}
-		mine.Fallback = text
-		return s.savePresence(s.session.ID, mine)
-	})
 }
 
 // SubagentDone is what CompleteSubagent did.

@@ -29,6 +29,7 @@ type Project struct {
 	Subagents core.SubagentConfig      // as the environment has it; what a tool changed is in the store
 	Autonomy  core.AutonomyConfig      // likewise
 	EventDays int                      // how many days events are kept
+	Fold      bool                     // requests to models leave finished frames out
 
 	// Transcripts reads the hosts' logs of their sessions. A process without it
 	// leaves the counting of usage to others.

@@ -23,29 +23,50 @@ type Prompt struct {
 // push that is due happens or is suggested. It gives what the agent should know
 // beside the prompt.
 func (p *Project) Prompt(ctx context.Context, by Caller, prompt Prompt) (b Briefing, err error) {
-	err = p.update(ctx, by, func(s *step) error {
-		mine, err := s.presenceOf(s.session.ID)
-		if err != nil {
-			return err
-		}
-		if prompt.ID != "" && prompt.ID == mine.Prompt {
-			return nil
-		}
-		first := mine.Prompt == ""
-		if err := s.takeIn(prompt); err != nil {
-			return err
-		}
+	err = p.prompted(ctx, by, prompt, func(s *step, mine *presence, first bool) error {
 		if b, err = s.briefFor(prompt, first, mine.Seen); err != nil {
 			return err
 		}
-		return s.briefed(b, func(mine *presence) {
-			mine.Turn = mine.Seen
-			if mine.Prompt = prompt.ID; prompt.ID == "" {
-				mine.Prompt = "unnamed"
-			}
-		})
+		mine.Seen, err = s.toldUpTo(b)
+		return err
 	})
 	return b, err
+}
+
+// TakeIn is Prompt without the briefing, for hosts that ask for that when they
+// send the prompt on (Attend).
+func (p *Project) TakeIn(ctx context.Context, by Caller, prompt Prompt) error {
+	return p.prompted(ctx, by, prompt, func(*step, *presence, bool) error { return nil })
+}
+
+// prompted takes in a prompt that was not taken in before; then finishes with
+// what else the session's presence should keep. first says that the session had
+// none.
+func (p *Project) prompted(ctx context.Context, by Caller, prompt Prompt, then func(s *step, mine *presence, first bool) error) error {
+	return p.update(ctx, by, func(s *step) error {
+		mine, err := s.presenceOf(s.session.ID)
+		if err != nil || prompt.ID != "" && prompt.ID == mine.Prompt {
+			return err
+		}
+		if err := s.takeIn(prompt); err != nil {
+			return err
+		}
+		// Children that took a new frame have another presence now.
+		first := mine.Prompt == ""
+		if mine, err = s.presenceOf(s.session.ID); err != nil {
+			return err
+		}
+		if err := then(s, &mine, first); err != nil {
+			return err
+		}
+		if mine.Prompt = prompt.ID; mine.Prompt == "" {
+			mine.Prompt = "unnamed"
+		}
+		if mine.Turn, err = s.lastSeq(); err != nil {
+			return err
+		}
+		return s.savePresence(s.session.ID, mine)
+	})
 }
 
 // takeIn does what a person's prompt means for the tree.

@@ -69,7 +69,7 @@ func (f *fixture) randomOperation(r *rand.Rand, by project.Caller) (what string,
 	case "store":
 		_, err = f.StoreSummary(f.ctx, by, ref, "a summary")
 	case "idle":
-		err = f.NoteIdle(f.ctx, by)
+		err = f.EndTurn(f.ctx, by, project.Turn{})
 	case "end":
 		err = f.EndSession(f.ctx, by)
 	case "start":

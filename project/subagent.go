@@ -146,12 +146,8 @@ func (s *step) tryHeuristics() error {
 	return s.countSubagents(func(c *core.SubagentStats) { c.SkippedByHeuristics++ })
 }
 
-// NoteIdle notes that the caller's session waits for input. A watched session
-// with a frame completes after the configured delay.
-func (p *Project) NoteIdle(ctx context.Context, by Caller) error {
-	return p.update(ctx, by, (*step).idle)
-}
-
+// idle notes that the caller's session waits for input. A watched session with a
+// frame completes after the configured delay.
 func (s *step) idle() error {
 	if err := s.tryHeuristics(); err != nil {
 		return err

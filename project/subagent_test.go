@@ -55,13 +55,13 @@ func TestAnUnmatchedSubagentWaitsForTheHeuristics(t *testing.T) {
 	for _, message := range []string{"m1", "m2", "m2", "m3"} {
 		f.prompt(child("c"), message, "go on")
 	}
-	require.NoError(t, f.NoteIdle(f.ctx, child("c")))
-	require.NoError(t, f.NoteIdle(f.ctx, child("c")))
+	require.NoError(t, f.EndTurn(f.ctx, child("c"), project.Turn{}))
+	require.NoError(t, f.EndTurn(f.ctx, child("c"), project.Turn{}))
 	assert.Equal(t, 1, f.stats().SkippedByHeuristics, "sessions are counted, not attempts")
 	assert.Empty(t, f.current(child("c")), "no message makes it a root")
 
 	f.clock += 60_000
-	require.NoError(t, f.NoteIdle(f.ctx, child("c")))
+	require.NoError(t, f.EndTurn(f.ctx, child("c"), project.Turn{}))
 	all, err := f.SubagentSessions(f.ctx, host("s"))
 	require.NoError(t, err)
 	require.Len(t, all.Sessions, 1)
@@ -75,7 +75,7 @@ func TestAnIdleSubagentIsCompletedAfterTheDelay(t *testing.T) {
 	f := newFixture(t)
 	f.push(host("s"), "work")
 	frame := f.startChild("c", "a subagent").Root
-	require.NoError(t, f.NoteIdle(f.ctx, child("c")))
+	require.NoError(t, f.EndTurn(f.ctx, child("c"), project.Turn{}))
 	f.clock += 4_000
 	require.NoError(t, f.Sweep(f.ctx))
 	assert.Equal(t, core.InProgress, f.get(frame).Status)
@@ -85,7 +85,7 @@ func TestAnIdleSubagentIsCompletedAfterTheDelay(t *testing.T) {
 	require.NoError(t, f.Sweep(f.ctx))
 	assert.Equal(t, core.InProgress, f.get(frame).Status, "a message ends the wait")
 
-	require.NoError(t, f.NoteIdle(f.ctx, child("c")))
+	require.NoError(t, f.EndTurn(f.ctx, child("c"), project.Turn{}))
 	f.clock += 5_000
 	require.NoError(t, f.Sweep(f.ctx))
 	require.NoError(t, f.Sweep(f.ctx))
@@ -101,7 +101,7 @@ func TestAnIdleSubagentIsNotCompletedOverWorkBelowIt(t *testing.T) {
 	f.push(host("s"), "work")
 	frame := f.startChild("c", "a subagent").Root
 	f.push(child("c"), "deeper")
-	require.NoError(t, f.NoteIdle(f.ctx, child("c")))
+	require.NoError(t, f.EndTurn(f.ctx, child("c"), project.Turn{}))
 	f.clock += 6_000
 	require.NoError(t, f.Sweep(f.ctx))
 	assert.Equal(t, core.InProgress, f.get(frame).Status)
@@ -168,7 +168,7 @@ func TestCompletedSubagentsAreForgottenAfterAnHour(t *testing.T) {
 	require.NoError(t, err)
 	f.startChild("new", "another subagent")
 	f.clock += core.Millis((2 * time.Hour).Milliseconds())
-	require.NoError(t, f.NoteIdle(f.ctx, child("new")))
+	require.NoError(t, f.EndTurn(f.ctx, child("new"), project.Turn{}))
 	all, err := f.SubagentSessions(f.ctx, host("s"))
 	require.NoError(t, err)
 	require.Len(t, all.Sessions, 1)

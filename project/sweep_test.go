@@ -48,7 +48,7 @@ func TestADeadlineThatFailsDoesNotStopTheRest(t *testing.T) {
 	require.NoError(t, f.Store.Update(f.ctx, func(tx project.Tx) error {
 		return tx.SetDeadline(project.Deadline{Kind: "unheard of", Subject: "x", Due: 1, Set: 1})
 	}))
-	require.NoError(t, f.NoteIdle(f.ctx, child("c")))
+	require.NoError(t, f.EndTurn(f.ctx, child("c"), project.Turn{}))
 	f.clock += 10_000
 	require.NoError(t, f.Sweep(f.ctx))
 	assert.Equal(t, core.Completed, f.get(frame).Status)
@@ -64,7 +64,7 @@ func TestAfterASleepIdleDeadlinesAreLaterByThatMuch(t *testing.T) {
 	f := newFixture(t)
 	f.push(host("s"), "work")
 	frame := f.startChild("c", "a subagent").Root
-	require.NoError(t, f.NoteIdle(f.ctx, child("c")))
+	require.NoError(t, f.EndTurn(f.ctx, child("c"), project.Turn{}))
 
 	var clock, awake atomic.Int64 // ms: what the wall shows, and how long the machine was awake
 	clock.Store(int64(f.clock))

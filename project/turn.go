@@ -18,6 +18,8 @@ type Turn struct {
 	LastMessage string   // of the agent; becomes the summary of a frame that ends with the turn
 	Running     []string // children that still run, by their sessions' ids
 	Transcript  string   // path of the host's log of the session; empty without one
+
+	Usage []MessageUsage // of answers that were not told before, where the host tells it
 }
 
 // EndTurn notes that the caller's turn is over. Children that the host no longer
@@ -31,8 +33,30 @@ func (p *Project) EndTurn(ctx context.Context, by Caller, turn Turn) error {
 		if err := s.weighTurn(turn.LastMessage); err != nil {
 			return err
 		}
+		if err := s.keepWords(turn.LastMessage); err != nil {
+			return err
+		}
+		if err := s.noteUsage(turn.Usage); err != nil {
+			return err
+		}
+		if err := s.countLater(turn.Transcript); err != nil {
+			return err
+		}
 		return s.idle()
 	})
+}
+
+// keepWords keeps what a child said last, for an end that its host does not tell.
+func (s *step) keepWords(text string) error {
+	if s.session.Parent == "" || text == "" {
+		return nil
+	}
+	mine, err := s.presenceOf(s.session.ID)
+	if err != nil || mine.Fallback == text {
+		return err
+	}
+	mine.Fallback = text
+	return s.savePresence(s.session.ID, mine)
 }
 
 // ifKnown is update for sessions that exist; for others it does nothing, so that

@@ -212,7 +212,7 @@ func TestProcessesWithoutAReaderLeaveUsageToOthers(t *testing.T) {
 	}
 	f.countLater(host("s"), log)
 	idle := f.startChild("c", "a subagent").Root
-	require.NoError(t, f.NoteIdle(f.ctx, agent("c")))
+	require.NoError(t, f.EndTurn(f.ctx, agent("c"), project.Turn{}))
 	f.Transcripts = nil
 	f.clock += 10_000
 	f.sweep()

@@ -3,7 +3,7 @@ package tests
 import (
 	"context"
 	"encoding/json"
-		"os"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"

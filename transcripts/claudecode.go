@@ -14,20 +14,33 @@ import (
 // error ends the stream; ErrTorn is one that more reading may cure.
 func ClaudeCode(r io.Reader) iter.Seq2[core.Message, error] {
 	return func(yield func(core.Message, error) bool) {
-		counted := map[string]bool{} // answers whose tokens were told
+		for entry, err := range claudeCode(r, core.LogPosition{}) {
+			if !yield(entry.Message, err) {
+				return
+			}
+		}
+	}
+}
+
+// claudeCode reads what r has after position from.
+func claudeCode(r io.Reader, from core.LogPosition) iter.Seq2[core.LogEntry, error] {
+	return func(yield func(core.LogEntry, error) bool) {
+		counted := map[string]bool{from.Last: true} // answers whose tokens were told
+		at := from
 		for _, l := range lines(r) {
 			if l.err != nil {
-				yield(core.Message{}, l.err)
+				yield(core.LogEntry{Next: at}, l.err)
 				return
 			}
 			m := claudeMessage(l.text)
-			if counted[m.ID] {
+			if m.ID != "" && counted[m.ID] {
 				m.Usage = core.Usage{ToolCalls: m.Usage.ToolCalls}
 			}
 			if m.ID != "" {
-				counted[m.ID] = true
+				counted[m.ID], at.Last = true, m.ID
 			}
-			if !yield(m, nil) {
+			at.Offset = from.Offset + l.end
+			if !yield(core.LogEntry{Message: m, Next: at}, nil) {
 				return
 			}
 		}
@@ -45,13 +58,24 @@ type claudeLine struct {
 		ID      string          `json:"id"`
 		Model   string          `json:"model"`
 		Content json.RawMessage `json:"content"`
-		Usage   struct {
-			Input        int64 `json:"input_tokens"`
-			Output       int64 `json:"output_tokens"`
-			CacheRead    int64 `json:"cache_read_input_tokens"`
-			CacheWritten int64 `json:"cache_creation_input_tokens"`
-		} `json:"usage"`
+		Usage   claudeUsage     `json:"usage"`
 	} `json:"message"`
+}
+
+// A claudeUsage is what an answer took; every line of the answer tells all of it.
+type claudeUsage struct {
+	Input        int64 `json:"input_tokens"`
+	Output       int64 `json:"output_tokens"`
+	CacheRead    int64 `json:"cache_read_input_tokens"`
+	CacheWritten int64 `json:"cache_creation_input_tokens"`
+	Cached       struct {
+		Hour int64 `json:"ephemeral_1h_input_tokens"` // of what was written, kept for an hour
+	} `json:"cache_creation"`
+	Server struct {
+		Searches int64 `json:"web_search_requests"`
+	} `json:"server_tool_use"`
+	Speed string `json:"speed"`         // "standard" or "fast"
+	Geo   string `json:"inference_geo"` // where it had to be computed; empty: anywhere
 }
 
 func claudeMessage(text []byte) core.Message {
@@ -71,7 +95,10 @@ func claudeMessage(text []byte) core.Message {
 		m.Time = core.MillisOf(l.Timestamp)
 	}
 	u := l.Message.Usage
-	m.Usage = core.Usage{TokensIn: u.Input, TokensOut: u.Output, CacheRead: u.CacheRead, CacheWritten: u.CacheWritten}
+	m.Usage = core.Usage{
+		TokensIn: u.Input, TokensOut: u.Output, CacheRead: u.CacheRead, CacheWritten: u.CacheWritten,
+		CostUSD: u.cost(l.Message.Model),
+	}
 	for _, part := range parts {
 		if part.Type == core.PartToolCall {
 			m.Usage.ToolCalls++

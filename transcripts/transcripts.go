@@ -28,8 +28,10 @@ const maxLine = 64 << 20
 func lines(r io.Reader) iter.Seq2[int, line] {
 	return func(yield func(int, line) bool) {
 		reader := bufio.NewReaderSize(r, 64<<10)
+		var end int64
 		for number := 1; ; number++ {
 			text, err := readLine(reader)
+			end += int64(len(text))
 			if errors.Is(err, io.EOF) && len(bytes.TrimSpace(text)) == 0 {
 				return
 			}
@@ -37,10 +39,10 @@ func lines(r io.Reader) iter.Seq2[int, line] {
 				err = ErrTorn
 			}
 			if err != nil {
-				yield(number, line{text, fmt.Errorf("line %d: %w", number, err)})
+				yield(number, line{err: fmt.Errorf("line %d: %w", number, err)})
 				return
 			}
-			if text = bytes.TrimSpace(text); len(text) > 0 && !yield(number, line{text: text}) {
+			if text = bytes.TrimSpace(text); len(text) > 0 && !yield(number, line{text: text, end: end}) {
 				return
 			}
 		}
@@ -50,6 +52,7 @@ func lines(r io.Reader) iter.Seq2[int, line] {
 // A line is the text of one line, or why there are no more.
 type line struct {
 	text []byte
+	end  int64 // where the next begins, in bytes
 	err  error
 }
 

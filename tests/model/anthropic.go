@@ -90,7 +90,11 @@ func anthropicMessage(r Request, a answer, blocks []object, stop any) object {
 		"content": blocks, "stop_reason": stop, "stop_sequence": nil,
 		"usage": object{
 			"input_tokens": a.usage.Input, "output_tokens": a.usage.Output,
-			"cache_creation_input_tokens": 0, "cache_read_input_tokens": 0,
+			"cache_read_input_tokens":     a.usage.CacheRead,
+			"cache_creation_input_tokens": a.usage.Cached5m + a.usage.CachedForHour,
+			"cache_creation": object{
+				"ephemeral_5m_input_tokens": a.usage.Cached5m, "ephemeral_1h_input_tokens": a.usage.CachedForHour,
+			},
 		},
 	}
 }

@@ -44,9 +44,14 @@ type Tool struct {
 	Input any // encoded as JSON; nil is {}
 }
 
-// Usage is what a turn is said to have cost, in tokens; a zero field is
-// estimated from the size of request and answer.
-type Usage struct{ Input, Output int }
+// Usage is what a turn is said to have cost, in tokens. Where Input or Output is
+// zero it is estimated from the size of request and answer. Caches are
+// Anthropic's.
+type Usage struct {
+	Input, Output           int
+	CacheRead               int
+	Cached5m, CachedForHour int // put into the cache, for 5 minutes and for an hour
+}
 
 // An Error is a failure of the model's API.
 type Error struct {

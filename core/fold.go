@@ -1,0 +1,258 @@
+package core
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// A FoldMessage is the skeleton of one message of a conversation, as its host is
+// about to send it: what folding must know of it. IDs are unique.
+type FoldMessage struct {
+	ID      string
+	Role    Role
+	Time    Millis     // made
+	Summary bool       // what a compaction came to: never left out
+	Answers bool       // a user's in name only: results of tools that the message before called. With words of the user beside them it is none, and the one before is Open.
+	Open    bool       // must stay: a tool of its has not ended
+	Moves   []FoldMove // its calls of flame that succeeded, in order
+	Text    string     // an assistant's words; their last FoldQuote characters suffice
+}
+
+// FoldQuote is how much of an assistant's words is quoted before a message of
+// the user that answered them, in characters.
+const FoldQuote = 500
+
+// A FoldMove is a call that led into a frame or out of it.
+type FoldMove struct {
+	Kind  FoldKind
+	Frame string // id
+}
+
+// FoldKind says which way a move goes.
+type FoldKind string
+
+// The kinds of moves.
+const (
+	FoldEnter FoldKind = "enter" // push, activate
+	FoldLeave FoldKind = "leave" // pop
+)
+
+// A FoldFrame is what the tree knows of a frame that the conversation names or
+// that its session worked in.
+type FoldFrame struct {
+	ID, Parent    string
+	Goal, Summary string
+	Status        Status
+	EnteredAt     Millis // when the conversation's own session went into it, the last time; 0 if it never did
+	EndedAt       Millis // 0 while open
+}
+
+// over reports whether nobody works in the frame any more. A frame that the tree
+// does not know may be open.
+func (f *FoldFrame) over() bool { return f != nil && (f.Status.Ended() || f.Status == Invalidated) }
+
+// Folded is what folding makes of a history.
+type Folded struct {
+	Drop  []string   // ids of the messages to leave out, in order
+	Notes []FoldNote // in order
+}
+
+// A FoldNote is text of flame's that goes right before a message that stays: it
+// tells of a message of the user's where it was said, or of a frame that no call
+// ended how it did.
+type FoldNote struct {
+	Before string // id of the message
+	Text   string
+}
+
+// Fold leaves out of a history what was done inside frames that are over: the
+// whole assistant messages strictly between the one that entered a frame and the
+// one that left it, with the results of their tools.
+//
+//   - The user's messages, summaries, messages with a tool still at work and all
+//     that was done in an open frame stay.
+//   - Nested frames fold with the outermost; inside an open one each folds alone.
+//   - A frame folds once a message follows the one that left it: the reasoning of
+//     the last round must stay.
+//   - A frame that no call entered, or whose call was compacted away, begins with
+//     the first message after EnteredAt, yet not before the end of what the
+//     compaction kept. One that no call left ends before the first message made
+//     after EndedAt.
+//
+// It is pure. As a history grows at its end, what was left out stays left out.
+func Fold(history []FoldMessage, frames []FoldFrame) Folded {
+	f := newFolding(history, frames)
+	f.sweep()
+	f.claim()
+	return f.result()
+}
+
+// A folding is a history on its way through Fold. Slices run parallel to it.
+type folding struct {
+	history []FoldMessage
+	frames  map[string]*FoldFrame
+	heads   []int   // the message whose fate each shares: its own, or for answers the one they answer
+	bound   []bool  // by head: must stay, whatever it stands in
+	last    int     // head of the last round
+	start   int     // where a compaction's summary, if any, is over
+	kept    int     // where what it kept beside that is over
+	stays   []*stay // in the order of entering
+	latest  map[string]*stay
+	path    []*stay // where the sweep is, outermost first
+	owners  []*stay // the fold that each message stands in; nil outside of any
+}
+
+func newFolding(history []FoldMessage, frames []FoldFrame) *folding {
+	f := &folding{
+		history: history, frames: make(map[string]*FoldFrame, len(frames)), latest: map[string]*stay{},
+		heads: make([]int, len(history)), bound: make([]bool, len(history)), owners: make([]*stay, len(history)),
+	}
+	f.start, f.kept = compacted(history)
+	for i := range frames {
+		f.frames[frames[i].ID] = &frames[i]
+	}
+	for i := range history {
+		f.heads[i] = i
+		if i > 0 && history[i].Answers && history[i].Role == RoleUser {
+			f.heads[i] = f.heads[i-1]
+		}
+		head := f.heads[i]
+		f.bound[head] = f.bound[head] || f.mustStay(i)
+		if f.speaks(i) {
+			f.last = i
+		}
+	}
+	return f
+}
+
+// mustStay reports whether a message stays wherever it stands.
+func (f *folding) mustStay(i int) bool {
+	m := &f.history[i]
+	ofOpen := func(move FoldMove) bool { return !f.frames[move.Frame].over() }
+	return i == 0 || m.Summary || m.Open || f.heads[i] == i && m.Role != RoleAssistant || slices.ContainsFunc(m.Moves, ofOpen)
+}
+
+// speaks reports whether a message is one of the user or the assistant, not
+// results of tools alone.
+func (f *folding) speaks(i int) bool {
+	role := f.history[i].Role
+	return f.heads[i] == i && (role == RoleUser || role == RoleAssistant)
+}
+
+// claim gives each message to the fold that it stands in: inner stays come after
+// outer ones, and an open frame's belongs to none.
+func (f *folding) claim() {
+	for _, s := range f.stays {
+		switch {
+		case !f.frames[s.frame].over():
+			end := len(f.history)
+			if s.left >= 0 {
+				end = s.left
+			}
+			f.give(s.from, end, nil)
+		case s.left >= 0 && s.left < f.last && s.from < s.to && f.owners[s.from] == nil:
+			f.give(s.from, s.to, s)
+		}
+	}
+	for i := range f.history {
+		if f.dropped(i) {
+			f.owners[f.heads[i]].folds = true
+		}
+	}
+}
+
+func (f *folding) give(from, to int, owner *stay) {
+	for i := from; i < to; i++ {
+		f.owners[i] = owner
+	}
+}
+
+// dropped reports whether a message is left out.
+func (f *folding) dropped(i int) bool {
+	head := f.heads[i]
+	return f.owners[head] != nil && !f.bound[head]
+}
+
+// result writes down what was found.
+func (f *folding) result() (folded Folded) {
+	stubs := f.stubs()
+	for i, m := range f.history {
+		if f.dropped(i) {
+			folded.Drop = append(folded.Drop, m.ID)
+			continue
+		}
+		for _, s := range stubs[i] {
+			folded.Notes = append(folded.Notes, FoldNote{m.ID, f.stub(s)})
+		}
+		if s := f.owners[i]; s != nil && s.folds && f.speaks(i) && m.Role == RoleUser && !m.Summary {
+			folded.Notes = append(folded.Notes, FoldNote{m.ID, f.saidIn(s, i)})
+		}
+	}
+	return folded
+}
+
+// stubs gives the folds that no call ended, by the message that follows them.
+func (f *folding) stubs() map[int][]*stay {
+	stubs := map[int][]*stay{}
+	for _, s := range f.stays {
+		if !s.folds || !s.silent {
+			continue
+		}
+		at := s.left + 1
+		for f.dropped(at) || f.heads[at] != at {
+			at++
+		}
+		stubs[at] = append(stubs[at], s)
+	}
+	return stubs
+}
+
+// noteQuota is what the fields of a note share, in UTF-16 code units: a summary
+// may take 700 tokens, and a quotation always fits.
+const noteQuota = 4000
+
+// stub tells how a frame ended.
+func (f *folding) stub(s *stay) string {
+	return f.note("flame-ended", s, []field{{"summary", f.frames[s.frame].Summary, 0.7, cutMark}}, "")
+}
+
+// saidIn tells of the user's message i where it was said.
+func (f *folding) saidIn(s *stay, i int) string {
+	return f.note("flame-said-in", s, []field{{"answered", f.answered(s, i), 1, cutMark}},
+		"  <note>The user wrote the message after this one in that frame, and it was dealt with there.</note>\n")
+}
+
+// answered gives the end of the words that message i was an answer to, if those
+// are left out.
+func (f *folding) answered(s *stay, i int) string {
+	for j := i - 1; j >= s.from; j-- {
+		if m := &f.history[j]; m.Role == RoleAssistant && strings.TrimSpace(m.Text) != "" {
+			if f.dropped(j) {
+				return lastCharacters(m.Text, FoldQuote)
+			}
+			return ""
+		}
+	}
+	return ""
+}
+
+// note is an element about the frame of a stay: facts, all of the frame's text as
+// data.
+func (f *folding) note(tag string, s *stay, fields []field, body string) string {
+	known := f.frames[s.frame]
+	frame := &Frame{ID: known.ID, Status: known.Status, Goal: known.Goal}
+	e := newElement("", tag, frame, append(goalField(frame), fields...))
+	e.body = rendering{text: body, units: units(body)}
+	return e.render(noteQuota, 2*noteQuota).text
+}
+
+// lastCharacters gives the last n characters of s.
+func lastCharacters(s string, n int) string {
+	start := len(s)
+	for ; n > 0 && start > 0; n-- {
+		_, size := utf8.DecodeLastRuneInString(s[:start])
+		start -= size
+	}
+	return s[start:]
+}

@@ -1,0 +1,111 @@
+package opencode
+
+import (
+	"flame/core"
+	"flame/project"
+)
+
+// An event is what flame.js tells: which hook of OpenCode ran, and what flame
+// reads of it.
+type event struct {
+	Name    string  `json:"event"`
+	Session string  `json:"session"`
+	Parent  string  `json:"parent"` // session that started this one
+	Plugin  string  `json:"plugin"` // version of flame.js
+	Usage   []usage `json:"usage"`  // of answers that ended since the last event
+
+	Title    string   `json:"title"`
+	Message  string   `json:"message"`
+	Text     string   `json:"text"`
+	Tool     string   `json:"tool"`
+	Files    []string `json:"files"`
+	Child    string   `json:"child"`
+	Output   string   `json:"output"`
+	Error    string   `json:"error"`
+	Aborted  bool     `json:"aborted"`
+	Running  []string `json:"running"`  // children of the session that still work
+	Sessions []string `json:"sessions"` // that end with the process
+
+	First      bool      `json:"first"`
+	Compacting bool      `json:"compacting"`
+	Messages   []message `json:"messages"`
+}
+
+// caller is the session that the event is of.
+func (e event) caller() project.Caller {
+	return project.Caller{Session: e.Session, Parent: e.Parent, Host: Name, Stamped: true}
+}
+
+// A message is the skeleton of one message of a request.
+type message struct {
+	ID      string      `json:"id"`
+	Role    core.Role   `json:"role"`
+	Time    core.Millis `json:"time"`
+	Summary bool        `json:"summary"`
+	Open    bool        `json:"open"`
+	Tail    string      `json:"tail"`
+	Moves   []struct {
+		Kind  core.FoldKind `json:"kind"`
+		Frame string        `json:"frame"`
+	} `json:"moves"`
+}
+
+// request is the skeleton of a request as flame attends to it.
+func (e event) request() project.Request {
+	r := project.Request{First: e.First, Compacting: e.Compacting, Usage: e.usages()}
+	for _, m := range e.Messages {
+		folded := core.FoldMessage{ID: m.ID, Role: m.Role, Time: m.Time, Summary: m.Summary, Open: m.Open, Text: m.Tail}
+		for _, move := range m.Moves {
+			folded.Moves = append(folded.Moves, core.FoldMove{Kind: move.Kind, Frame: move.Frame})
+		}
+		r.History = append(r.History, folded)
+		switch {
+		case m.Role == core.RoleUser:
+			r.Prompts = append(r.Prompts, m.ID)
+		case m.Summary:
+			r.Summary = m.ID
+		}
+	}
+	return r
+}
+
+// A usage is what one answer of the model took.
+type usage struct {
+	Message    string      `json:"id"`
+	At         core.Millis `json:"at"`
+	In         int64       `json:"in"`
+	Out        int64       `json:"out"`
+	CacheRead  int64       `json:"cacheRead"`
+	CacheWrite int64       `json:"cacheWrite"`
+	Cost       float64     `json:"cost"` // USD
+	Tools      int64       `json:"tools"`
+}
+
+func (e event) usages() (all []project.MessageUsage) {
+	for _, u := range e.Usage {
+		all = append(all, project.MessageUsage{
+			MessageID: u.Message, At: u.At, Context: int(u.In + u.CacheRead + u.CacheWrite),
+			Usage: core.Usage{TokensIn: u.In, TokensOut: u.Out, CacheRead: u.CacheRead, CacheWritten: u.CacheWrite, CostUSD: u.Cost, ToolCalls: u.Tools},
+		})
+	}
+	return all
+}
+
+// An answer is what flame.js does to a hook's output. Its zero value does
+// nothing.
+type answer struct {
+	Context []string `json:"context,omitempty"` // for a compaction: added to the host's prompt
+	Prompt  string   `json:"prompt,omitempty"`  // for a compaction: instead of it
+	Drop    []string `json:"drop,omitempty"`    // messages to leave out
+	Before  []text   `json:"before,omitempty"`  // texts that go right before a message
+	Append  []text   `json:"append,omitempty"`  // texts that go to the end of a message of the user's
+}
+
+type text struct {
+	Message string `json:"message"`
+	Text    string `json:"text"`
+}
+
+func (a answer) empty() bool {
+	return a.Prompt == "" && len(a.Context)+len(a.Drop)+len(a.Before)+len(a.Append) == 0
+}

@@ -1,0 +1,203 @@
+package project
+
+import (
+	"context"
+	"slices"
+
+	"flame/core"
+)
+
+// recordInserted, by session, is what stands in its conversation by flame's doing
+// but not in its host's history.
+const recordInserted = "inserted"
+
+// An Insert is text that belongs to a message of the user's, wherever that is
+// sent to the model.
+type Insert struct {
+	Message string `json:"message"` // the host's id of it
+	Text    string `json:"text"`
+}
+
+// inserted is the record of a session's inserts.
+type inserted struct {
+	Prompt  string   `json:"prompt"`            // message of the user's that was last decided on
+	Summary string   `json:"summary,omitempty"` // compaction that the context was last given after
+	Inserts []Insert `json:"inserts,omitempty"` // oldest first
+}
+
+// A Request is what a host is about to send to a session's model.
+type Request struct {
+	First      bool               // the first of its process: the session begins or goes on after a pause
+	Compacting bool               // it asks for a summary, so nothing new is told
+	History    []core.FoldMessage // oldest first
+	Prompts    []string           // ids of the messages in it that are the user's, or stand for such
+	Summary    string             // id of the newest compaction's summary; empty without one
+	Usage      []MessageUsage     // of answers since the last request
+}
+
+// prompt is the newest message of the user's; empty without one.
+func (r Request) prompt() string {
+	if len(r.Prompts) == 0 {
+		return ""
+	}
+	return r.Prompts[len(r.Prompts)-1]
+}
+
+// An Attention is how flame changes a request.
+type Attention struct {
+	core.Folded
+	Inserts []Insert
+}
+
+// Attend gives what a request to the model leaves out and adds: finished frames
+// are folded, and beside the newest prompt stands what its agent should know. For
+// the same history and tree it is the same, to the byte; each prompt is decided
+// on once.
+func (p *Project) Attend(ctx context.Context, by Caller, r Request) (a Attention, err error) {
+	decided := false
+	err = p.view(ctx, by, func(s *step) error {
+		known, err := s.insertsOf(r)
+		if err != nil {
+			return err
+		}
+		a.Inserts, decided = known.Inserts, len(r.Usage) == 0 && (s.fresh || !s.undecided(known, r))
+		a.Folded, err = s.fold(r.History)
+		return err
+	})
+	if err != nil || decided {
+		return a, err
+	}
+	err = p.update(ctx, by, func(s *step) error {
+		if err := s.noteUsage(r.Usage); err != nil {
+			return err
+		}
+		known, err := s.insertsOf(r)
+		if err != nil || !s.undecided(known, r) {
+			return err
+		}
+		if err := s.decide(&known, r); err != nil {
+			return err
+		}
+		a.Inserts = known.Inserts
+		return s.SaveRecord(recordInserted, s.session.ID, known)
+	})
+	return a, err
+}
+
+// insertsOf gives what was decided for the session, without what belonged to
+// messages that a compaction took away.
+func (s *step) insertsOf(r Request) (known inserted, err error) {
+	_, err = s.Record(recordInserted, s.session.ID, &known)
+	known.Inserts = slices.DeleteFunc(known.Inserts, func(i Insert) bool { return !slices.Contains(r.Prompts, i.Message) })
+	return known, err
+}
+
+// undecided reports whether the request holds a prompt, or follows a compaction,
+// that nothing was decided for yet.
+func (s *step) undecided(known inserted, r Request) bool {
+	return !r.Compacting && r.prompt() != "" && (known.Prompt != r.prompt() || known.Summary != r.Summary)
+}
+
+// decide adds what the agent should know beside the newest prompt: its context
+// where the conversation begins, goes on after a pause or lost its past, else
+// what changed.
+func (s *step) decide(known *inserted, r Request) error {
+	again := known.Prompt != "" && r.First || known.Summary != r.Summary
+	begins := known.Prompt == ""
+	known.Prompt, known.Summary = r.prompt(), r.Summary
+	mine, err := s.presenceOf(s.session.ID)
+	if err != nil {
+		return err
+	}
+	var b Briefing
+	if again || begins {
+		b, err = s.briefBeginning(again)
+	} else {
+		b, err = s.briefChanges(Prompt{}, mine.Seen)
+	}
+	if err != nil {
+		return err
+	}
+	if b.Text != "" {
+		known.Inserts = append(known.Inserts, Insert{Message: r.prompt(), Text: b.Text})
+	}
+	return s.briefed(b)
+}
+
+// briefBeginning is the full context. One that begins is told it only where there
+// is more to it than the prompt itself; a subagent's, where children get any.
+func (s *step) briefBeginning(again bool) (b Briefing, err error) {
+	config, err := s.subagentConfig()
+	if err != nil || s.session.Parent != "" && !config.InjectParentContext {
+		return b, err
+	}
+	around, err := s.around()
+	if err != nil {
+		return b, err
+	}
+	if !again && s.session.Parent == "" {
+		if around.Unfinished, err = s.unfinished(); err != nil || !around.Tells() {
+			return b, err
+		}
+	}
+	return Briefing{Text: core.BuildContext(around, s.p.Budget, 0).Text, Full: true}, nil
+}
+
+// fold leaves finished frames out of a history, unless that is switched off.
+func (s *step) fold(history []core.FoldMessage) (core.Folded, error) {
+	if !s.p.Fold || s.fresh {
+		return core.Folded{}, nil
+	}
+	frames, err := s.foldFrames(history)
+	if err != nil || len(frames) == 0 {
+		return core.Folded{}, err
+	}
+	return core.Fold(history, frames), nil
+}
+
+// maxFolded bounds the frames that are looked up for one history, those it names
+// apart.
+const maxFolded = 200
+
+// foldFrames gives the frames that a history names, and those that flame started
+// in its session by itself.
+func (s *step) foldFrames(history []core.FoldMessage) (frames []core.FoldFrame, err error) {
+	ids := map[string]bool{}
+	var order []string
+	add := func(id string) {
+		if !ids[id] {
+			ids[id], order = true, append(order, id)
+		}
+	}
+	for _, m := range history {
+		for _, move := range m.Moves {
+			add(move.Frame)
+		}
+	}
+	started, err := s.FindEvents(EventQuery{Session: s.session.ID, Kinds: []string{core.FrameCreated}, Limit: maxFolded, Last: true})
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range started {
+		if saidIn(e).By == byAutonomy {
+			add(e.Frame)
+		}
+	}
+	for _, id := range order {
+		frame, err := s.Frame(id)
+		if ignoreMissing(err) != nil {
+			return nil, err
+		}
+		if err == nil {
+			frames = append(frames, foldFrame(frame))
+		}
+	}
+	return frames, nil
+}
+
+func foldFrame(f core.Frame) core.FoldFrame {
+	return core.FoldFrame{
+		ID: f.ID, Parent: f.Parent, Goal: f.Goal, Summary: f.Summary, Status: f.Status,
+		EnteredAt: f.StartedAt, EndedAt: f.EndedAt,
+	}
+}

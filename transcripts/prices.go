@@ -1,0 +1,93 @@
+package transcripts
+
+import "strings"
+
+// A price is what a million tokens of each kind cost, in US dollars.
+type price struct {
+	in, out                float64 // prompt that no cache served, answer
+	written5m, writtenHour float64 // prompt put into a cache for 5 minutes, for an hour
+	read                   float64 // prompt served from a cache
+}
+
+// prices are the list prices by model as Claude Code 2.1.328 computes them: its
+// log tells none, but it prices its sessions by these (costUSD, seen by letting
+// a scripted model tell chosen numbers of tokens).
+var prices = map[string]price{
+	"claude-fable-5-2":  {8, 40, 10, 16, 0.2},
+	"claude-fable-5-1":  {10, 50, 12.5, 20, 0.25},
+	"claude-fable-5":    {10, 50, 12.5, 20, 1},
+	"claude-mythos-5-2": {8, 40, 10, 16, 0.2},
+	"claude-mythos-5-1": {10, 50, 12.5, 20, 0.25},
+	"claude-mythos-5":   {10, 50, 12.5, 20, 1},
+	"claude-opus-5-5":   {4, 20, 5, 8, 0.2},
+	"claude-opus-5":     {5, 25, 6.25, 10, 0.5},
+	"claude-opus-4-8":   {5, 25, 6.25, 10, 0.5},
+	"claude-opus-4-7":   {5, 25, 6.25, 10, 0.5},
+	"claude-opus-4-6":   {5, 25, 6.25, 10, 0.5},
+	"claude-opus-4-5":   {5, 25, 6.25, 10, 0.5},
+	"claude-sonnet-5-5": {2, 10, 2.5, 4, 0.1},
+	"claude-sonnet-5":   {2, 10, 2.5, 4, 0.2},
+	"claude-sonnet-4-6": {3, 15, 3.75, 6, 0.3},
+	"claude-sonnet-4-5": {3, 15, 3.75, 6, 0.3},
+	"claude-sonnet-4-0": {3, 15, 3.75, 6, 0.3},
+	"claude-sonnet-4":   {3, 15, 3.75, 6, 0.3},
+	"claude-3-7-sonnet": {3, 15, 3.75, 6, 0.3},
+	"claude-3-5-sonnet": {3, 15, 3.75, 6, 0.3},
+	"claude-haiku-5-5":  {0.1, 0.5, 0.125, 0.2, 0.01},
+	"claude-haiku-4-5":  {1, 5, 1.25, 2, 0.1},
+	"claude-3-5-haiku":  {0.8, 4, 1, 1.6, 0.08},
+}
+
+// fastTimes is how many times its price a model costs in fast mode; another has
+// none.
+var fastTimes = map[string]float64{
+	"claude-fable-5-2": 2, "claude-mythos-5-2": 2, "claude-opus-5-5": 2, "claude-opus-5": 2,
+	"claude-opus-4-8": 2, "claude-opus-4-7": 6, "claude-opus-4-6": 6,
+}
+
+// longTimes is how many times its price a model costs whose prompt is longer
+// than so many tokens, whatever of them a cache served.
+var longTimes = map[string]struct {
+	above int64
+	times float64
+}{"claude-haiku-5-5": {100_000, 5}}
+
+const (
+	usTimes     = 1.1  // what an answer costs that may be computed in the United States alone
+	searchPrice = 0.01 // of one search of the web, in US dollars
+)
+
+// cost is the list price of an answer in US dollars; 0 where the model's is not
+// known.
+func (u claudeUsage) cost(model string) float64 {
+	model = family(model)
+	p, known := prices[model]
+	if !known {
+		return 0
+	}
+	hour := min(u.Cached.Hour, u.CacheWritten)
+	tokens := float64(u.Input)*p.in + float64(u.Output)*p.out + float64(u.CacheRead)*p.read +
+		float64(hour)*p.writtenHour + float64(u.CacheWritten-hour)*p.written5m
+	if times, ok := fastTimes[model]; ok && u.Speed == "fast" {
+		tokens *= times
+	}
+	if long, ok := longTimes[model]; ok && u.Input+u.CacheRead+u.CacheWritten > long.above {
+		tokens *= long.times
+	}
+	if u.Geo == "us" {
+		tokens *= usTimes
+	}
+	return tokens/1e6 + float64(u.Server.Searches)*searchPrice
+}
+
+// family is the name of a model without what providers put before it and without
+// its date and version.
+func family(model string) string {
+	if i := strings.Index(model, "claude-"); i > 0 {
+		model = model[i:]
+	}
+	for _, mark := range []string{"@", "[", "-20", "-v", "-latest"} {
+		model, _, _ = strings.Cut(model, mark)
+	}
+	return model
+}

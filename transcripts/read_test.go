@@ -1,0 +1,125 @@
+package transcripts_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/core"
+	"flame/transcripts"
+)
+
+const claudeCode = "claude-code"
+
+// readOn gives what Read gives, and where it ended.
+func readOn(t *testing.T, path string, from core.LogPosition) (messages []core.Message, next core.LogPosition) {
+	t.Helper()
+	next = from
+	for entry, err := range transcripts.Read(claudeCode, path, from) {
+		require.NoError(t, err)
+		messages, next = append(messages, entry.Message), entry.Next
+	}
+	return messages, next
+}
+
+func TestALogReadInPiecesTellsTheSame(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"nested.jsonl", "subagent.jsonl", "compact.jsonl"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			text := sample(t, name)
+			whole, err := collect(transcripts.ClaudeCode, text)
+			require.NoError(t, err)
+			path := filepath.Join(t.TempDir(), "log.jsonl")
+			var pieces []core.Message
+			var at core.LogPosition
+			for end := 1; end < len(text)+997; end += 997 { // also within lines
+				require.NoError(t, os.WriteFile(path, []byte(text[:min(end, len(text))]), 0o600))
+				var more []core.Message
+				more, at = readOn(t, path, at)
+				pieces = append(pieces, more...)
+			}
+			assert.Equal(t, whole, pieces)
+			assert.Equal(t, int64(len(text)), at.Offset)
+		})
+	}
+}
+
+func TestALogThatIsShorterThanItWasIsReadFromItsBeginning(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "log.jsonl")
+	require.NoError(t, os.WriteFile(path, []byte(`{"type":"user","message":{"content":"anew"}}`+"\n"), 0o600))
+	messages, next := readOn(t, path, core.LogPosition{Offset: 1000, Last: "m"})
+	require.Len(t, messages, 1)
+	assert.Equal(t, core.LogPosition{Offset: 45}, next)
+}
+
+func TestWhatIsNoLogIsAnError(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	pipe := filepath.Join(dir, "pipe")
+	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
+	file := filepath.Join(dir, "log.jsonl")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	tests := map[string]struct{ host, path, want string }{
+		"a file that is not there":        {claudeCode, filepath.Join(dir, "none"), "no such file"},
+		"a folder":                        {claudeCode, dir, "not a file"},
+		"a pipe, without waiting for it":  {claudeCode, pipe, "not a file"},
+		"the log of a host without files": {"opencode", file, `"opencode" keeps no log`},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			count := 0
+			for _, err := range transcripts.Read(tt.host, tt.path, core.LogPosition{}) {
+				count++
+				assert.ErrorContains(t, err, tt.want)
+			}
+			assert.Equal(t, 1, count)
+		})
+	}
+}
+
+func TestAnswersArePricedAsTheClientDoes(t *testing.T) {
+	t.Parallel()
+	const all = `{"input_tokens":10000,"output_tokens":1000,"cache_read_input_tokens":30000,"cache_creation_input_tokens":20000,
+		"cache_creation":{"ephemeral_1h_input_tokens":5000}`
+	tests := map[string]struct {
+		model, usage string
+		want         float64 // in US dollars
+	}{
+		"a prompt":                         {"claude-opus-5-5", `{"input_tokens":1000000`, 4},
+		"an answer":                        {"claude-opus-5-5", `{"output_tokens":1000000`, 20},
+		"a read of the cache":              {"claude-opus-5-5", `{"cache_read_input_tokens":1000000`, 0.2},
+		"what is cached for 5 minutes":     {"claude-opus-5-5", `{"cache_creation_input_tokens":1000000`, 5},
+		"what is cached for an hour":       {"claude-opus-5-5", `{"cache_creation_input_tokens":1000000,"cache_creation":{"ephemeral_1h_input_tokens":1000000}`, 8},
+		"all of it":                        {"claude-sonnet-5-5", all, 0.02 + 0.01 + 0.003 + 0.0375 + 0.02},
+		"a model with its date":            {"claude-haiku-4-5-20251001", `{"input_tokens":1000000`, 1},
+		"a model of another provider":      {"us.anthropic.claude-sonnet-4-5-20250929-v1:0", `{"output_tokens":1000000`, 15},
+		"fast mode":                        {"claude-opus-4-6", `{"input_tokens":1000000,"speed":"fast"`, 30},
+		"no fast mode":                     {"claude-sonnet-5-5", `{"input_tokens":1000000,"speed":"fast"`, 2},
+		"a prompt that is not yet long":    {"claude-haiku-5-5", `{"input_tokens":100000,"output_tokens":100000`, 0.01 + 0.05},
+		"a long prompt and its answer":     {"claude-haiku-5-5", `{"input_tokens":60000,"cache_read_input_tokens":60000,"output_tokens":100000`, 0.03 + 0.003 + 0.25},
+		"an answer in the United States":   {"claude-opus-5-5", `{"input_tokens":1000000,"inference_geo":"us"`, 4.4},
+		"searches of the web":              {"claude-opus-5-5", `{"input_tokens":0,"server_tool_use":{"web_search_requests":3}`, 0.03},
+		"a model whose price is not known": {"claude-opus-9", all, 0},
+		"no model":                         {"<synthetic>", all, 0},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			line := fmt.Sprintf(`{"type":"assistant","message":{"id":"m","model":%q,"content":[],"usage":%s}}}`, tt.model, tt.usage)
+			require.True(t, json.Valid([]byte(line)), line)
+			messages, err := collect(transcripts.ClaudeCode, strings.ReplaceAll(line, "\n", "")+"\n")
+			require.NoError(t, err)
+			assert.InDelta(t, tt.want, messages[0].Usage.CostUSD, 1e-9)
+		})
+	}
+}
