@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"os/exec"
 	"strings"
 	"time"
 
@@ -43,8 +45,9 @@ func (a *App) doctor(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	links := a.links(ctx, place)
 	for _, h := range knownHosts(machine) {
-		findings = append(findings, checkHost(ctx, h, machine)...)
+		findings = append(findings, checkHost(ctx, h, machine, links)...)
 	}
 	broken := false
 	var b strings.Builder
@@ -79,7 +82,7 @@ func (f Finding) String() string {
 
 // checkHost looks at one host: whether it is there, what it has of flame, and
 // whether the program it starts answers.
-func checkHost(ctx context.Context, h namedHost, machine hosts.Machine) (findings []Finding) {
+func checkHost(ctx context.Context, h namedHost, machine hosts.Machine, links map[string]project.Link) (findings []Finding) {
 	status, err := h.Status(ctx)
 	if err != nil {
 		return []Finding{problemFinding(h.name+": ", err)}
@@ -108,7 +111,8 @@ func checkHost(ctx context.Context, h namedHost, machine hosts.Machine) (finding
 		findings = append(findings, f)
 	}
 	if len(status.Installed) > 0 {
-		findings = append(findings, checkServer(ctx, h.name, machine.Binary()))
+		findings = append(findings, checkServer(ctx, h.name, machine.Binary()), checkHook(ctx, h.name, machine.Binary()))
+		findings = append(findings, checkLink(h.name, links[h.name], status.Offers, time.Now()))
 	}
 	return findings
 }
@@ -137,6 +141,61 @@ func checkServer(ctx context.Context, host, program string) Finding {
 		}
 	}
 	return Finding{What: fmt.Sprintf("%s: %s serve offers %d tools after %s", host, program, len(names), core.FormatDuration(time.Since(started).Milliseconds()))}
+}
+
+// links gives the last sign of life of each host's hooks in the project; none
+// where the store cannot be read, which is a finding of its own.
+func (a *App) links(ctx context.Context, place project.Place) map[string]project.Link {
+	found := map[string]project.Link{}
+	p, closeProject, err := a.Open(place, false)
+	if err != nil {
+		return found
+	}
+	links, err := p.Links(ctx)
+	if errors.Join(err, closeProject()) != nil {
+		return found
+	}
+	for _, link := range links {
+		found[link.Host] = link
+	}
+	return found
+}
+
+// checkLink tells when a hook of the host last reached this project, and whether
+// the host has loaded the plugin that is installed now.
+func checkLink(host string, last project.Link, offers string, now time.Time) Finding {
+	if last.At == 0 {
+		return Finding{
+			What: host + ": no hook of it has reached this project yet",
+			Hint: "say something to " + host + " in this project and run this again; flame.log has what went wrong, if anything did",
+		}
+	}
+	f := Finding{What: fmt.Sprintf("%s: its last hook here was %s, %s ago in session %s, through plugin %s", host, last.Event,
+		core.FormatDuration(now.Sub(last.At.Time()).Milliseconds()), last.Session, cmp.Or(last.Plugin, "of no version"))}
+	if last.Plugin != offers {
+		f.Hint = fmt.Sprintf("the plugin of this flame is %s: restart %s, or run `flame setup %s`", offers, host, host)
+	}
+	return f
+}
+
+// probe is an event that hooks know nothing of.
+const probe = `{"hook_event_name": "flame doctor", "event": "flame doctor", "session_id": "doctor", "session": "doctor"}`
+
+// checkHook starts the program as the host's hooks do.
+func checkHook(ctx context.Context, host, program string) Finding {
+	ctx, cancel := context.WithTimeout(ctx, serverPatience)
+	defer cancel()
+	started := time.Now()
+	cmd := exec.CommandContext(ctx, program, "hook", host)
+	cmd.Stdin = strings.NewReader(probe)
+	out, err := cmd.CombinedOutput()
+	if err != nil || len(out) > 0 {
+		return Finding{
+			What: fmt.Sprintf("%s: the hook it starts, %s hook %s, does not do its work: %v %s", host, program, host, err, core.OneLine(string(out), 200)),
+			Hint: "run `flame setup " + host + "` to install the program again", Broken: true,
+		}
+	}
+	return Finding{What: fmt.Sprintf("%s: %s hook %s ran in %s", host, program, host, core.FormatDuration(time.Since(started).Milliseconds()))}
 }
 
 // listTools is what a host does first: start the server, shake hands, ask for

@@ -87,7 +87,7 @@ func (f *folding) below(frame, above string) bool { return slices.Contains(f.anc
 // ancestors gives the ids of the frames above one, parent first, as far as they
 // are known; a cycle is walked once.
 func (f *folding) ancestors(frame string) (ids []string) {
-	for known := f.frames[frame]; known != nil && known.Parent != "" && true; known = f.frames[known.Parent] {
+	for known := f.frames[frame]; known != nil && known.Parent != "" && !slices.Contains(ids, known.Parent); known = f.frames[known.Parent] {
 		ids = append(ids, known.Parent)
 	}
 	return ids

@@ -62,6 +62,7 @@ type Status struct {
 	Version   string         // as the host itself prints it
 	Installed []Installation // by setup
 	ByHand    []Registration // by anyone else
+	Offers    string         // version of the plugin that setup would install
 	GivesWay  bool           // where both are there, the host starts only what was registered by hand
 }
 

@@ -44,6 +44,8 @@ type Caller struct {
 	Parent  string // id of the session that Session is a subagent of; may be empty
 	Host    string // what the session lives in: claude-code, opencode, cli, ...
 	Stamped bool   // a hook of the host vouches for Session
+	Event   string // the host's event that this is, where a hook calls; empty otherwise
+	Plugin  string // version of the plugin that the hook belongs to; may be empty
 }
 
 // anonymous reports whether the caller works wherever work is going on.
@@ -110,6 +112,9 @@ func (p *Project) update(ctx context.Context, by Caller, f func(*step) error) er
 			if err := s.armRetention(); err != nil {
 				return err
 			}
+		}
+		if err := s.linked(); err != nil {
+			return err
 		}
 		if err := f(s); err != nil {
 			return err

@@ -3,6 +3,7 @@ package project_test
 import (
 	"bytes"
 	"fmt"
+	"iter"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -19,54 +20,6 @@ import (
 	"flame/store"
 	"flame/transcripts"
 )
-
-// newCounter is a fixture that reads transcripts, with the log of one session.
-func newCounter(t *testing.T) (*fixture, hostLog) {
-	t.Helper()
-	f := newFixture(t)
-	f.Transcripts = transcripts.Read
-	return f, newLog(f, "session.jsonl")
-}
-
-// A hostLog is a transcript that Claude Code writes.
-type hostLog struct {
-	f    *fixture
-	path string
-}
-
-func newLog(f *fixture, name string) hostLog {
-	return hostLog{f, filepath.Join(f.t.TempDir(), name)}
-}
-
-// write appends text as it is.
-func (l hostLog) write(text string) {
-	l.f.t.Helper()
-	file, err := os.OpenFile(l.path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-	require.NoError(l.f.t, err)
-	_, err = file.WriteString(text)
-	require.NoError(l.f.t, err)
-	require.NoError(l.f.t, file.Close())
-}
-
-// answer writes an answer of the agent, given now: one dollar, as its model
-// takes 4 USD for a million tokens.
-func (l hostLog) answer(id string) {
-	l.f.t.Helper()
-	l.write(answerAt(l.f.tick(), id))
-}
-
-func answerAt(at core.Millis, id string) string {
-	return fmt.Sprintf(`{"type":"assistant","timestamp":%q,"message":{"id":%q,"model":"claude-opus-5-5","content":[],"usage":{"input_tokens":250000}}}`+"\n",
-		stamp(at), id)
-}
-
-// prompt writes what a user says, now.
-func (l hostLog) prompt(text string) {
-	l.f.t.Helper()
-	l.write(fmt.Sprintf(`{"type":"user","timestamp":%q,"message":{"content":%q}}`+"\n", stamp(l.f.tick()), text))
-}
-
-func stamp(at core.Millis) string { return at.Time().Format(time.RFC3339Nano) }
 
 // tick lets time pass.
 func (f *fixture) tick() core.Millis {
@@ -404,38 +357,33 @@ func TestAGreatLogIsCountedPieceByPiece(t *testing.T) {
 	assert.Empty(t, f.counting())
 }
 
-func TestUsageThatAHostTellsIsCountedOnce(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	by := project.Caller{Session: "s", Host: "opencode", Stamped: true}
-	outer := f.push(by, "outer")
-	first := project.MessageUsage{MessageID: "msg_1", At: f.tick(), Usage: core.Usage{TokensOut: 5, CostUSD: 1}, Context: 700}
-	inner := f.push(by, "inner")
-	second := project.MessageUsage{MessageID: "msg_2", At: f.tick(), Usage: core.Usage{TokensOut: 7, CostUSD: 2}, Context: 900}
-	require.NoError(t, f.NoteUsage(f.ctx, by, []project.MessageUsage{second, first, second}))
-	require.NoError(t, f.NoteUsage(f.ctx, by, []project.MessageUsage{first, second}))
-	assert.Equal(t, first.Usage, f.get(outer.ID).Usage)
-	assert.Equal(t, second.Usage, f.get(inner.ID).Usage)
-	f.readActivity(inner.ID, func(a project.Activity) {
-		assert.Equal(t, project.Activity{Messages: 1, Tokens: 900}, a)
-	})
-}
-
-func TestUsageWithoutAFrameIsLeftToBeToldAgain(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	by := project.Caller{Session: "s", Host: "opencode", Stamped: true}
-	told := []project.MessageUsage{{MessageID: "msg_1", At: f.tick(), Usage: core.Usage{CostUSD: 1}}}
-	require.NoError(t, f.NoteUsage(f.ctx, by, told))
-	frame := f.push(by, "work")
-	require.NoError(t, f.NoteUsage(f.ctx, by, told))
-	assert.InDelta(t, 1, f.spent(frame.Parent), 1e-9)
-}
-
 func TestASessionThatFlameNeverSawIsNotCounted(t *testing.T) {
 	t.Parallel()
 	f, log := newCounter(t)
 	log.answer("m1")
 	f.count(host("s"), log)
 	assert.NoDirExists(t, f.data)
+}
+
+func TestWhatIsAskedForDuringACountIsCountedNext(t *testing.T) {
+	t.Parallel()
+	f, log := newCounter(t)
+	frame := f.push(host("s"), "work")
+	log.answer("m1")
+	asked := false
+	f.Transcripts = func(by, path string, from core.LogPosition) iter.Seq2[core.LogEntry, error] {
+		return func(yield func(core.LogEntry, error) bool) {
+			transcripts.Read(by, path, from)(yield)
+			if !asked {
+				asked = true
+				log.answer("m2")
+				f.countLater(host("s"), log)
+			}
+		}
+	}
+	f.count(host("s"), log)
+	assert.Equal(t, []string{"s"}, f.counting())
+	f.sweep()
+	assert.InDelta(t, 2, f.spent(frame.ID), 1e-9)
+	assert.Empty(t, f.counting())
 }

@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -12,38 +13,66 @@ import (
 
 	"flame/cli"
 	"flame/config"
+	"flame/hosts"
+	"flame/hosts/claudecode"
+	"flame/hosts/opencode"
 	"flame/project"
 	"flame/tools"
 )
 
-var update = flag.Bool("update", false, "write the generated parts of the README")
+var update = flag.Bool("update", false, "write the generated parts of the documents")
 
-// generated are the parts of the README that are made from the code, by the
-// name in their markers.
-var generated = map[string]func() string{
-	"tools":    toolTable,
-	"commands": commandTable,
-	"settings": settingTable,
+// generated are the parts of the documents that are made from the code, by file
+// and by the name in their markers.
+var generated = map[string]map[string]func() string{
+	"README.md": {
+		"tools":    toolTable,
+		"commands": commandTable,
+		"settings": settingTable,
+	},
+	"docs/hosts.md": {
+		"claude-code events": func() string { return eventTable(claudecode.Events()) },
+		"opencode events":    func() string { return eventTable(opencode.Events()) },
+	},
 }
 
-func TestGeneratedPartsOfTheREADMEAreUpToDate(t *testing.T) {
-	const file = "../README.md"
-	raw, err := os.ReadFile(file)
-	require.NoError(t, err)
-	text := string(raw)
-	for name, table := range generated {
-		begin, end := "<!-- generated: "+name+" -->\n", "<!-- end: "+name+" -->"
-		before, rest, ok := strings.Cut(text, begin)
-		require.True(t, ok, "the README has no place for %s", name)
-		_, after, ok := strings.Cut(rest, end)
-		require.True(t, ok, "the README does not end %s", name)
-		text = before + begin + table() + end + after
+func TestGeneratedPartsOfTheDocumentsAreUpToDate(t *testing.T) {
+	for name, parts := range generated {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join("..", filepath.FromSlash(name))
+			raw, err := os.ReadFile(file)
+			require.NoError(t, err)
+			text := string(raw)
+			for part, table := range parts {
+				begin, end := "<!-- generated: "+part+" -->\n", "<!-- end: "+part+" -->"
+				before, rest, ok := strings.Cut(text, begin)
+				require.True(t, ok, "there is no place for %s", part)
+				_, after, ok := strings.Cut(rest, end)
+				require.True(t, ok, "%s has no end", part)
+				text = before + begin + table() + end + after
+			}
+			if *update {
+				require.NoError(t, os.WriteFile(file, []byte(text), 0o644))
+				return
+			}
+			assert.Equal(t, text, string(raw), "go test ./tests -run Documents -update brings it up to date")
+		})
 	}
-	if *update {
-		require.NoError(t, os.WriteFile(file, []byte(text), 0o644))
-		return
+}
+
+// eventTable lists what hooks do with events; several rows of one event follow
+// one another.
+func eventTable(events []hosts.EventDoc) string {
+	var b strings.Builder
+	b.WriteString("| event | flame |\n|---|---|\n")
+	for _, e := range events {
+		name := "`" + e.Event + "`"
+		if e.Tools != "" {
+			name += " of `" + cell(e.Tools) + "`"
+		}
+		fmt.Fprintf(&b, "| %s | %s |\n", name, cell(e.Does))
 	}
-	assert.Equal(t, text, string(raw), "go test ./tests -run README -update brings it up to date")
+	return b.String()
 }
 
 func toolTable() string {

@@ -37,7 +37,7 @@ type autonomyConfigArgs struct {
 var levels = map[core.AutonomyLevel]string{
 	core.AutonomyManual:  "answers when asked, suggests nothing",
 	core.AutonomySuggest: "puts suggestions into contexts",
-	core.AutonomyAuto:    "as suggest; where hooks report prompts and turns, what is due happens by itself",
+	core.AutonomyAuto:    "as suggest, and what is due when the user asks or the turn ends happens by itself",
 }
 
 // autonomyVariables are the variables behind the settings.
@@ -153,7 +153,7 @@ func queuedText(a project.Advice) string {
 	case !a.Queued:
 		return ""
 	case a.Level == core.AutonomyAuto:
-		return "It stands in your context; do it now if you agree. Where hooks report prompts and turns, it happens by itself when it is due.\n"
+		return "It stands in your context; do it now if you agree. What is still due at the next prompt or the end of the turn happens by itself.\n"
 	}
 	return "The suggestion stands in your context until you act on it, for 5 minutes.\n"
 }

@@ -85,7 +85,7 @@ func pendingText(popped project.Popped) string {
 	fmt.Fprintf(&b, "%s waits for a summary and will then be %s.\n", popped.Frame.ID, pending.Status)
 	b.WriteString(parentLine(popped.Parent))
 	b.WriteString(field("Your text, which will stand before the generated one", pending.Summary))
-	fmt.Fprintf(&b, "It ends once the summary is there: pass it to flame_summarize, or let the host compact this conversation where flame's hooks are installed. "+
+	fmt.Fprintf(&b, "It ends once the summary is there: pass it to flame_summarize, or let the host compact this conversation. "+
 		"Without one within %s it ends with your text; flame_pop without generateSummary ends it now.",
 		core.FormatDuration(int64(pending.Due-pending.RequestedAt)))
 	return b.String()

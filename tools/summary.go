@@ -46,7 +46,7 @@ func (d summaryDoor) summarize(ctx context.Context, by project.Caller, in summar
 	fmt.Fprintf(&b, "%s, %d finished siblings, %d decisions\n", ancestors, len(done.Input.Siblings), len(f.Decisions))
 	b.WriteString(bullets("Artifacts:", f.Artifacts))
 	b.WriteString("Write the summary that is asked for below and call flame_summarize again with it as summary. " +
-		"If the host compacts this conversation first and flame's hooks are installed, that compaction is asked for the same.\n\n" + done.Prompt)
+		"If the host compacts this conversation first, that compaction is asked for the same and its summary is kept.\n\n" + done.Prompt)
 	return b.String(), nil
 }
 

@@ -118,6 +118,7 @@ func (s Setup) Status(ctx context.Context) (hosts.Status, error) {
 	if err != nil {
 		return status, err
 	}
+	status.Offers = version
 	written := len(hosts.WriteFolder(s.folder(), files)) == 0
 	for _, p := range plugins {
 		switch {

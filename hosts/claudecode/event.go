@@ -55,7 +55,7 @@ func decodeEvent(raw []byte) (e event, err error) {
 
 // session is the caller that the session itself is.
 func (e event) session() project.Caller {
-	return project.Caller{Session: e.Session, Host: Name, Stamped: true}
+	return project.Caller{Session: e.Session, Host: Name, Stamped: true, Event: e.Name, Plugin: loadedVersion()}
 }
 
 // caller is who the event happened to: a subagent, or the session.

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"flame/core"
+	"flame/hosts"
 	"flame/project"
 )
 
@@ -24,6 +25,7 @@ type row struct {
 	event string
 	tools string // regular expression that the whole of the tool's name matches; empty: any
 	means func(*exchange) error
+	does  string // in a sentence, for those who want to know
 }
 
 // The tools whose calls mean something.
@@ -37,22 +39,30 @@ const (
 // rows are all events that flame takes part in; of those that fit an event the
 // first one holds. The plugin's hooks.json is made from them.
 var rows = []row{
-	{"SessionStart", "", (*exchange).sessionStarted},
-	{"UserPromptSubmit", "", (*exchange).prompted},
-	{"PreToolUse", flameTools, (*exchange).flameCalled},
-	{"PreToolUse", agentTools, (*exchange).childAsked},
-	{"PostToolUse", agentTools, (*exchange).childAnswered},
-	{"PostToolUse", fileTools, (*exchange).fileWritten},
-	{"PostToolUse", stopTools, (*exchange).childStopped},
-	{"PostToolUseFailure", agentTools, (*exchange).childFailed},
-	{"PostToolUseFailure", "", (*exchange).toolFailed},
-	{"SubagentStart", "", (*exchange).childStarted},
-	{"SubagentStop", "", (*exchange).childEnded},
-	{"Stop", "", (*exchange).turnEnded},
-	{"StopFailure", "", (*exchange).turnFailed},
-	{"PreCompact", "", (*exchange).compacting},
-	{"PostCompact", "", (*exchange).compacted},
-	{"SessionEnd", "", (*exchange).sessionEnded},
+	{"SessionStart", "", (*exchange).sessionStarted, "Gives the context of the session's frame back after a resume or a compaction; offers a new session the frames that others left unfinished."},
+	{"UserPromptSubmit", "", (*exchange).prompted, "Names the session's root frame by the first prompt; tells what others changed in the tree since the last one, if anything."},
+	{"PreToolUse", flameTools, (*exchange).flameCalled, "Tells flame's own tools which session or subagent calls, and allows them."},
+	{"PreToolUse", agentTools, (*exchange).childAsked, "Makes the subagent's frame and adds its context to the subagent's prompt."},
+	{"PostToolUse", agentTools, (*exchange).childAnswered, "Learns the subagent's id, or that it is done."},
+	{"PostToolUse", fileTools, (*exchange).fileWritten, "Records the file as an artifact of the frame."},
+	{"PostToolUse", stopTools, (*exchange).childStopped, "Blocks the frame of a subagent that was stopped."},
+	{"PostToolUseFailure", agentTools, (*exchange).childFailed, "Ends the frame of a subagent that failed."},
+	{"PostToolUseFailure", "", (*exchange).toolFailed, "Counts failures, for suggestions."},
+	{"SubagentStart", "", (*exchange).childStarted, "Gives a finished subagent that goes on a new frame."},
+	{"SubagentStop", "", (*exchange).childEnded, "Completes the subagent's frame with its last message as summary."},
+	{"Stop", "", (*exchange).turnEnded, "Notes that the session waits; blocks frames of subagents that no longer run; weighs whether the frame should end."},
+	{"StopFailure", "", (*exchange).turnFailed, "Ends the frame of a subagent that an error of the model's API stopped."},
+	{"PreCompact", "", (*exchange).compacting, "Adds to the instructions for the summary what the frame needs of it."},
+	{"PostCompact", "", (*exchange).compacted, "Keeps the summary on the frame, and ends a frame whose pop waited for it."},
+	{"SessionEnd", "", (*exchange).sessionEnded, "Notes that the session is over; its frames stay as they are."},
+}
+
+// Events says what flame does with each event of Claude Code.
+func Events() (docs []hosts.EventDoc) {
+	for _, r := range rows {
+		docs = append(docs, hosts.EventDoc{Event: r.event, Tools: r.tools, Does: r.does})
+	}
+	return docs
 }
 
 // fits reports whether the row is about e.

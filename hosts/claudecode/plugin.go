@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -71,6 +73,23 @@ func stampVersion(files map[string][]byte) (string, error) {
 	content, err := encode(fields)
 	files[manifest] = content
 	return version, err
+}
+
+// loadedVersion is that of the plugin that Claude Code runs this hook for; empty
+// for a hook that stands in settings.
+func loadedVersion() string {
+	dir := os.Getenv("CLAUDE_PLUGIN_ROOT")
+	if dir == "" {
+		return ""
+	}
+	manifest, err := os.ReadFile(filepath.Join(dir, ".claude-plugin", "plugin.json"))
+	var fields struct {
+		Version string `json:"version"`
+	}
+	if err != nil || json.Unmarshal(manifest, &fields) != nil {
+		return ""
+	}
+	return fields.Version
 }
 
 // withBinary replaces the program "flame" by binary wherever a JSON document

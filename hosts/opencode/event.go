@@ -33,7 +33,7 @@ type event struct {
 
 // caller is the session that the event is of.
 func (e event) caller() project.Caller {
-	return project.Caller{Session: e.Session, Parent: e.Parent, Host: Name, Stamped: true}
+	return project.Caller{Session: e.Session, Parent: e.Parent, Host: Name, Stamped: true, Event: e.Name, Plugin: e.Plugin}
 }
 
 // A message is the skeleton of one message of a request.

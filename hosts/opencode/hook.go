@@ -6,26 +6,43 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"flame/core"
+	"flame/hosts"
 	"flame/project"
 )
 
-// rows say what each event of flame.js means to flame.
-var rows = map[string]func(*exchange) error{
-	"session.created":    (*exchange).sessionStarted,
-	"session.updated":    (*exchange).sessionStarted,
-	"session.idle":       (*exchange).turnEnded,
-	"session.deleted":    (*exchange).sessionEnded,
-	"session.compacting": (*exchange).compacting,
-	"session.compacted":  (*exchange).compacted,
-	"chat.message":       (*exchange).prompted,
-	"text.complete":      (*exchange).summarized,
-	"tool.after":         (*exchange).toolEnded,
-	"tool.failed":        (*exchange).toolFailed,
-	"messages.transform": (*exchange).attended,
-	"dispose":            (*exchange).disposed,
+// A row says what one event of flame.js means to flame.
+type row struct {
+	event string
+	means func(*exchange) error
+	does  string // in a sentence, for those who want to know
+}
+
+// rows are all events that flame.js tells.
+var rows = []row{
+	{"session.created", (*exchange).sessionStarted, "Gives a subagent's session a frame below that of the session that started it."},
+	{"session.updated", (*exchange).sessionStarted, "Names the root frame by the session's title, where no prompt has named it."},
+	{"chat.message", (*exchange).prompted, "Names the session's root frame by the first prompt; weighs whether a new frame is due."},
+	{"messages.transform", (*exchange).attended, "Before each request to the model: leaves out what was done in finished frames, adds the context or what changed beside the newest prompt."},
+	{"tool.after", (*exchange).toolEnded, "Completes the frame of a subagent with its result as summary; records written files as artifacts."},
+	{"tool.failed", (*exchange).toolFailed, "Ends the frame of a subagent that failed or was aborted; counts failures, for suggestions."},
+	{"session.idle", (*exchange).turnEnded, "Notes that the session waits and what its answers cost; weighs whether the frame should end."},
+	{"session.compacting", (*exchange).compacting, "Adds to the instructions for the summary what the frame needs of it."},
+	{"text.complete", (*exchange).summarized, "Keeps the summary on the frame, and ends a frame whose pop waited for it."},
+	{"session.compacted", (*exchange).compacted, "Ends a frame whose pop waited for a summary that did not come."},
+	{"session.deleted", (*exchange).sessionEnded, "Notes that the session is over; its frames stay as they are."},
+	{"dispose", (*exchange).disposed, "Notes that the sessions of this process are over."},
+}
+
+// Events says what flame does with each event of OpenCode.
+func Events() (docs []hosts.EventDoc) {
+	for _, r := range rows {
+		docs = append(docs, hosts.EventDoc{Event: r.event, Does: r.does})
+	}
+	return docs
 }
 
 // Hook takes in one event of OpenCode, as flame.js tells it (a hosts.Hook).
@@ -34,15 +51,15 @@ func Hook(ctx context.Context, p *project.Project, raw []byte) ([]byte, error) {
 	if err := json.Unmarshal(raw, &e); err != nil {
 		return nil, fmt.Errorf("event: %w", err)
 	}
-	means := rows[e.Name]
-	if means == nil || e.Session == "" && len(e.Sessions) == 0 {
+	i := slices.IndexFunc(rows, func(r row) bool { return r.event == e.Name })
+	if i < 0 || e.Session == "" && len(e.Sessions) == 0 {
 		return nil, nil
 	}
 	if on, err := p.Wake(ctx); !on || err != nil {
 		return nil, err
 	}
 	x := exchange{ctx: ctx, p: p, event: e}
-	if err := means(&x); err != nil {
+	if err := rows[i].means(&x); err != nil {
 		return nil, fmt.Errorf("%s: %w", e.Name, err)
 	}
 	if x.answer.empty() {

@@ -6,7 +6,10 @@ package opencode
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	_ "embed"
+	"encoding/hex"
+	"fmt"
 	"os"
 	"path/filepath"
 
@@ -21,7 +24,18 @@ const (
 )
 
 //go:embed flame.js
-var plugin []byte
+var source []byte
+
+// unversioned is what the plugin calls itself in the repository.
+const unversioned = `const version = "dev"`
+
+// plugin gives flame.js as it is installed, and its version: a digest, so that
+// it tells which content OpenCode has loaded.
+func plugin() (content []byte, version string) {
+	digest := sha256.Sum256(source)
+	version = hex.EncodeToString(digest[:6])
+	return bytes.Replace(source, []byte(unversioned), fmt.Appendf(nil, "const version = %q", version), 1), version
+}
 
 // ours begins every flame.js that a setup wrote, of any version.
 var ours = []byte("// Flame for OpenCode")
@@ -46,7 +60,8 @@ func (s Setup) Install(_ context.Context, scope hosts.Scope) ([]hosts.Step, erro
 	if there, err := os.ReadFile(file); err == nil && !bytes.HasPrefix(there, ours) {
 		return nil, core.Invalidf("%s is there and not flame's", file).WithHint("rename it, then run this again")
 	}
-	return hosts.WriteFile(file, plugin, 0o644)
+	content, _ := plugin()
+	return hosts.WriteFile(file, content, 0o644)
 }
 
 // Remove plans to delete the file, if a setup wrote it.
@@ -72,11 +87,13 @@ func (s Setup) Status(ctx context.Context) (hosts.Status, error) {
 	if path, err := s.Machine.LookPath(Program); err == nil {
 		status.Program, status.Version = path, s.Machine.Version(ctx, path)
 	}
+	content, version := plugin()
+	status.Offers = version
 	for _, scope := range []hosts.Scope{hosts.User, hosts.Project} {
 		there, err := os.ReadFile(s.file(scope))
 		if err == nil && bytes.HasPrefix(there, ours) {
 			status.Installed = append(status.Installed, hosts.Installation{
-				Scope: scope, Where: s.file(scope), Current: bytes.Equal(there, plugin),
+				Scope: scope, Where: s.file(scope), Current: bytes.Equal(there, content),
 			})
 		}
 	}

@@ -1,0 +1,41 @@
+package project
+
+import (
+	"context"
+
+	"flame/core"
+)
+
+// recordLink, by host, is the last sign of life of its hooks.
+const recordLink = "link"
+
+// A Link is the last event that a host's hooks brought to the project. Events
+// that only read leave no trace.
+type Link struct {
+	Host    string      `json:"host"`
+	At      core.Millis `json:"at"`
+	Event   string      `json:"event"`
+	Session string      `json:"session"`
+	Plugin  string      `json:"plugin,omitempty"` // version of what it came through; empty where the host does not tell
+}
+
+// linked keeps that a hook brought the caller here.
+func (s *step) linked() error {
+	if s.by.Event == "" {
+		return nil
+	}
+	return s.SaveRecord(recordLink, s.by.Host, Link{Host: s.by.Host, At: s.now, Event: s.by.Event, Session: s.by.Session, Plugin: s.by.Plugin})
+}
+
+// Links gives the links there are, by host.
+func (p *Project) Links(ctx context.Context) (links []Link, err error) {
+	err = p.Store.View(ctx, func(tx Tx) error {
+		return tx.Records(recordLink, func(_ string, decode func(any) error) error {
+			var link Link
+			err := decode(&link)
+			links = append(links, link)
+			return err
+		})
+	})
+	return links, err
+}

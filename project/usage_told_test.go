@@ -1,0 +1,39 @@
+package project_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/core"
+	"flame/project"
+)
+
+func TestUsageThatAHostTellsIsCountedOnce(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	by := project.Caller{Session: "s", Host: "opencode", Stamped: true}
+	outer := f.push(by, "outer")
+	first := project.MessageUsage{MessageID: "msg_1", At: f.tick(), Usage: core.Usage{TokensOut: 5, CostUSD: 1}, Context: 700}
+	inner := f.push(by, "inner")
+	second := project.MessageUsage{MessageID: "msg_2", At: f.tick(), Usage: core.Usage{TokensOut: 7, CostUSD: 2}, Context: 900}
+	require.NoError(t, f.NoteUsage(f.ctx, by, []project.MessageUsage{second, first, second}))
+	require.NoError(t, f.NoteUsage(f.ctx, by, []project.MessageUsage{first, second}))
+	assert.Equal(t, first.Usage, f.get(outer.ID).Usage)
+	assert.Equal(t, second.Usage, f.get(inner.ID).Usage)
+	f.readActivity(inner.ID, func(a project.Activity) {
+		assert.Equal(t, project.Activity{Messages: 1, Tokens: 900}, a)
+	})
+}
+
+func TestUsageWithoutAFrameIsLeftToBeToldAgain(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	by := project.Caller{Session: "s", Host: "opencode", Stamped: true}
+	told := []project.MessageUsage{{MessageID: "msg_1", At: f.tick(), Usage: core.Usage{CostUSD: 1}}}
+	require.NoError(t, f.NoteUsage(f.ctx, by, told))
+	frame := f.push(by, "work")
+	require.NoError(t, f.NoteUsage(f.ctx, by, told))
+	assert.InDelta(t, 1, f.spent(frame.Parent), 1e-9)
+}
