@@ -27,7 +27,7 @@ type hookDoor struct {
 
 // hookDoors are the hosts that have hooks.
 var hookDoors = map[string]hookDoor{
-	claudecode.Name: {claudecode.Hook, 2 * time.Second},
+	claudecode.Name: {claudecode.Hook, time.Second},
 	opencode.Name:   {opencode.Hook, 280 * time.Millisecond}, // flame.js gives up after 300
 }
 

@@ -103,7 +103,20 @@ func (a *App) statusLine(ctx context.Context, p *project.Project) error {
 	case !ok:
 		return a.print(nil, "")
 	}
-	return a.frame(frame, frame.Status.Icon()+" "+oneLine(frame.Goal))
+	return a.frame(frame, frame.Status.Icon()+" "+oneLine(frame.Goal)+shortUsage(frame.Usage))
+}
+
+// shortUsage tells what a frame's work consumed in a few words; nothing without
+// any.
+func shortUsage(u core.Usage) string {
+	tokens := u.TokensIn + u.TokensOut + u.CacheRead + u.CacheWritten
+	if tokens == 0 {
+		return ""
+	}
+	if u.CostUSD == 0 { // the model's price is not known
+		return fmt.Sprintf(" (%d tokens)", tokens)
+	}
+	return fmt.Sprintf(" (%d tokens, $%.2f)", tokens, u.CostUSD)
 }
 
 func newShow(a *App) *cobra.Command {

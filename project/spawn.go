@@ -197,6 +197,9 @@ func (s *step) as(session core.Session, f func(*step) error) error {
 	if err := f(&child); err != nil {
 		return err
 	}
+	if err := child.moved(session); err != nil {
+		return err
+	}
 	s.log = child.log
 	return s.SaveSession(child.session)
 }

@@ -19,6 +19,7 @@ type Tree struct {
 	More    map[core.Status]int // roots left out
 	Current string              // id of the caller's current frame; empty without one
 	Counts  map[core.Status]int // of the project, or of Root and what lies below it
+	Usage   core.Usage          // of the caller's current frame
 }
 
 // Tree gives the frames of the project, or those under one of them. Of a tree
@@ -34,8 +35,12 @@ func (p *Project) Tree(ctx context.Context, by Caller, args TreeArgs) (tree Tree
 			}
 			scope.Under, scope.Archived = root.ID, args.Archived || root.ArchivedAt != 0
 		}
-		if tree.Current, err = s.nearestOpen(s.session.Current); err != nil {
+		current, ok, err := s.current()
+		if err != nil {
 			return err
+		}
+		if ok {
+			tree.Current, tree.Usage = current.ID, current.Usage
 		}
 		if tree.Counts, err = s.CountFrames(scope); err != nil {
 			return err

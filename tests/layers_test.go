@@ -22,7 +22,7 @@ var layers = map[string][]string{
 	"project":          {"core"},
 	"store":            {"core", "project", "agents"},
 	"transcripts":      {"core"},
-	"hosts":            {"core"},
+	"hosts":            {"core", "project"},
 	"hosts/claudecode": {"core", "project", "agents", "hosts"},
 	"hosts/opencode":   {"core", "project", "agents", "hosts"},
 	"tools":            {"core", "project", "agents"},

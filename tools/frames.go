@@ -113,7 +113,7 @@ func StatusText(tree project.Tree) string {
 	if len(tree.Nodes) == 0 {
 		return "No frames yet. flame_push starts one; flame_plan_children lays out several."
 	}
-	text := currentLine(tree.Current) + "\n" + countLine(tree.Counts) + "\n" + core.TreeLegend() + "\n\n" +
+	text := currentLine(tree.Current) + "\n" + usageLine(tree.Usage) + countLine(tree.Counts) + "\n" + core.TreeLegend() + "\n\n" +
 		core.DrawTree(tree.Nodes, core.DrawOptions{Current: tree.Current, MaxLine: 120, More: tree.More})
 	if len(text) <= maxStatus {
 		return text
@@ -209,10 +209,16 @@ func DetailsText(d project.Details) string {
 	}
 	b.WriteString(bullets("Planned children:", f.PlannedChildren) + bullets("Artifacts:", f.Artifacts) + bullets("Decisions:", f.Decisions))
 	b.WriteString(field("Summary", f.Summary) + field("Results", f.Results) + field("Log", f.LogPath))
-	if f.Usage != (core.Usage{}) {
-		b.WriteString("Usage: " + UsageText(f.Usage) + "\n")
-	}
+	b.WriteString(usageLine(f.Usage))
 	return b.String()
+}
+
+// usageLine tells what the work in a frame consumed; nothing without any.
+func usageLine(u core.Usage) string {
+	if u == (core.Usage{}) {
+		return ""
+	}
+	return "Usage: " + UsageText(u) + "\n"
 }
 
 // UsageText tells what work consumed.

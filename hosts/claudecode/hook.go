@@ -1,6 +1,7 @@
 package claudecode
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -183,7 +184,7 @@ func (x *exchange) childAnswered() error {
 	}
 	last, all := result.text()
 	return x.p.EndChild(x.ctx, x.caller(), project.ChildEnded{
-		Session: result.Agent, Call: x.Call, End: core.ChildCompleted, Last: last, HandedOver: all,
+		Session: result.Agent, Call: x.Call, End: core.ChildCompleted, Last: last, HandedOver: all, Transcript: x.agentLog(result.Agent),
 	})
 }
 
@@ -200,7 +201,8 @@ func (x *exchange) childStopped() error {
 	if err := json.Unmarshal(x.Input, &call); err != nil {
 		return err
 	}
-	return x.p.EndChild(x.ctx, x.caller(), project.ChildEnded{Session: call.Task + call.Shell, End: core.ChildCancelled})
+	child := call.Task + call.Shell
+	return x.p.EndChild(x.ctx, x.caller(), project.ChildEnded{Session: child, End: core.ChildCancelled, Transcript: x.agentLog(child)})
 }
 
 // childStarted matters for a child that is known: it goes on.
@@ -219,7 +221,7 @@ func (x *exchange) childEnded() error {
 		return err
 	}
 	return x.p.EndChild(x.ctx, x.session(), project.ChildEnded{
-		Session: x.Agent, End: core.ChildCompleted, Last: x.LastMessage, Transcript: x.AgentLog,
+		Session: x.Agent, End: core.ChildCompleted, Last: x.LastMessage, Transcript: cmp.Or(x.AgentLog, x.agentLog(x.Agent)),
 	})
 }
 
@@ -235,7 +237,7 @@ func (x *exchange) turnFailed() error {
 	if err := x.bind(); err != nil {
 		return err
 	}
-	return x.p.EndChild(x.ctx, x.session(), project.ChildEnded{Session: x.Agent, End: core.ChildFailed, Last: x.failure()})
+	return x.p.EndChild(x.ctx, x.session(), project.ChildEnded{Session: x.Agent, End: core.ChildFailed, Last: x.failure(), Transcript: x.agentLog(x.Agent)})
 }
 
 // failure is what the event tells of an error.
@@ -284,7 +286,7 @@ func (x *exchange) compacted() error {
 }
 
 func (x *exchange) sessionEnded() error {
-	return x.p.EndSession(x.ctx, x.session())
+	return errors.Join(x.p.CountLater(x.ctx, x.session(), x.Transcript), x.p.EndSession(x.ctx, x.session()))
 }
 
 // bind sees to it that the subagent of the event has its session. The client
@@ -306,13 +308,18 @@ func (x *exchange) bind() error {
 	return err
 }
 
-// askedBy reads the id of the call that the subagent of the event came from.
-func (x *exchange) askedBy() string {
-	if x.Agent != filepath.Base(x.Agent) {
+// agentLog gives the path of a subagent's log. Those of all depths lie in one
+// folder (ran). An id that is no name of a file has none.
+func (x *exchange) agentLog(agent string) string {
+	if agent == "" || agent != filepath.Base(agent) || x.Transcript == "" {
 		return ""
 	}
-	file := filepath.Join(strings.TrimSuffix(x.Transcript, ".jsonl"), "subagents", "agent-"+x.Agent+".meta.json")
-	content, err := os.ReadFile(file)
+	return filepath.Join(strings.TrimSuffix(x.Transcript, ".jsonl"), "subagents", "agent-"+agent+".jsonl")
+}
+
+// askedBy reads the id of the call that the subagent of the event came from.
+func (x *exchange) askedBy() string {
+	content, err := os.ReadFile(strings.TrimSuffix(x.agentLog(x.Agent), ".jsonl") + ".meta.json")
 	if err != nil {
 		return ""
 	}
