@@ -91,9 +91,9 @@ func (s *step) takeIn(prompt Prompt) error {
 	return s.weighPush(firstLine(prompt.Text))
 }
 
-// nameRoot makes the root of a session that has none, and names one that only
-// has a default goal. It gives the id of the frame the session works in; empty
-// where its root is finished.
+// nameRoot makes the root of a session that has none, or whose root is finished,
+// and names one that only has a default goal. It gives the id of the frame the
+// session works in; empty where there is none.
 func (s *step) nameRoot(text string) (string, error) {
 	goal := core.OneLine(firstLine(text), maxRootGoal)
 	if strings.HasPrefix(goal, "/") {
@@ -108,7 +108,12 @@ func (s *step) nameRoot(text string) (string, error) {
 			return "", err
 		}
 	}
-	return s.nearestOpen(s.session.Current)
+	open, err := s.nearestOpen(s.session.Current)
+	if open != "" || goal == "" || err != nil {
+		return open, err
+	}
+	root, err := s.makeRoot(goal)
+	return root.ID, err
 }
 
 // renameRoot gives the session's root another goal, if it only has a default

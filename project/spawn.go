@@ -79,8 +79,7 @@ func (s *step) spawnParent() (string, error) {
 	if s.awaitsHeuristics() {
 		return s.parentFrame()
 	}
-	parent, err := s.ensureCurrent()
-	return parent.ID, err
+	return s.pushParent()
 }
 
 // maxTitle is the length in characters that titles of sessions are cut to.

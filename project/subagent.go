@@ -200,12 +200,27 @@ func (s *step) forgetOldSubagents() error {
 	for _, session := range tracked {
 		old := s.now-session.LastActivityAt > core.Millis(trackedFor.Milliseconds())
 		if session.IsCompleted && old && session.ID != s.session.ID {
-			if err := s.DeleteSession(session.ID); err != nil {
+			if err := s.forget(session.ID); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// forget drops a session and what is remembered for its sake.
+func (s *step) forget(session string) error {
+	for _, kind := range []string{recordPresence, recordInserted, recordTranscript, recordCounted, recordWorked, recordSuggestions} {
+		if err := s.DeleteRecord(kind, session); err != nil {
+			return err
+		}
+	}
+	for _, kind := range []string{deadlineIdle, deadlineUsage, deadlineSuggestion} {
+		if err := s.ClearDeadline(kind, session); err != nil {
+			return err
+		}
+	}
+	return s.DeleteSession(session)
 }
 
 // idleElapsed completes the frame of a child session that stayed idle.
