@@ -200,7 +200,7 @@ func (f *folding) stubs() map[int][]*stay {
 			continue
 		}
 		at := s.left + 1
-		for f.dropped(at) || f.heads[at] != at {
+		for f.dropped(at) {
 			at++
 		}
 		stubs[at] = append(stubs[at], s)

@@ -101,19 +101,19 @@ type silentMove struct {
 	depth  int // of its frame in the tree
 }
 
-// silentMoves are the moves that the tree knows of and the history does not, in
-// order; of moves at the same time, those of outer frames come first.
+// silentMoves are the moves that the tree knows of, in order; of those at the same
+// time, outer frames' come first. A frame whose first call enters it was entered
+// by that. Where a call left a frame before, its silent end changes nothing.
 func (f *folding) silentMoves() (list []silentMove) {
-	traces := f.traces()
+	firsts := f.firstCalls()
 	for id, frame := range f.frames {
-		t, depth := traces[id], len(f.ancestors(id))
-		before := f.firstSince(frame.EnteredAt+1, f.start)
-		if frame.EnteredAt > 0 && (t.first == "" || t.first == FoldLeave && before <= t.begin) {
+		first, depth := firsts[id], len(f.ancestors(id))
+		before := f.firstSince(frame.EnteredAt + 1)
+		if frame.EnteredAt > 0 && (first.kind == "" || first.kind == FoldLeave && before <= first.at) {
 			list = append(list, silentMove{FoldMove{FoldEnter, id}, before, frame.EnteredAt, depth})
-			t.end = max(t.end, before)
 		}
-		if t.last != FoldLeave && frame.Status.Ended() && frame.EndedAt > 0 {
-			list = append(list, silentMove{FoldMove{FoldLeave, id}, f.firstSince(frame.EndedAt, t.end), frame.EndedAt, depth})
+		if frame.Status.Ended() {
+			list = append(list, silentMove{FoldMove{FoldLeave, id}, f.firstSince(frame.EndedAt), frame.EndedAt, depth})
 		}
 	}
 	slices.SortFunc(list, func(a, b silentMove) int {
@@ -123,31 +123,28 @@ func (f *folding) silentMoves() (list []silentMove) {
 	return list
 }
 
-// A trace is what the calls in a history tell of one frame.
-type trace struct {
-	first, last FoldKind // empty without any
-	begin, end  int      // the message with the first call, and the one after the last
+// A firstCall is the first in a history that tells of a frame.
+type firstCall struct {
+	kind FoldKind // empty without any
+	at   int      // its message
 }
 
-func (f *folding) traces() map[string]trace {
-	traces := map[string]trace{}
+func (f *folding) firstCalls() map[string]firstCall {
+	calls := map[string]firstCall{}
 	for i := range f.history {
 		for _, move := range f.history[i].Moves {
-			t, known := traces[move.Frame]
-			if !known {
-				t.first, t.begin = move.Kind, i
+			if _, known := calls[move.Frame]; !known {
+				calls[move.Frame] = firstCall{move.Kind, i}
 			}
-			t.last, t.end = move.Kind, i+1
-			traces[move.Frame] = t
 		}
 	}
-	return traces
+	return calls
 }
 
-// firstSince gives the first message from start on that was made at time since or
-// later, the length of the history if there is none.
-func (f *folding) firstSince(since Millis, start int) int {
-	for i := start; i < len(f.history); i++ {
+// firstSince gives the first message that was made at time since or later, a
+// compaction's summary aside; the length of the history if there is none.
+func (f *folding) firstSince(since Millis) int {
+	for i := f.start; i < len(f.history); i++ {
 		if f.speaks(i) && f.history[i].Time >= since {
 			return i
 		}
@@ -165,7 +162,7 @@ func compacted(history []FoldMessage) (start, kept int) {
 		return 0, 0
 	}
 	kept = summary + 1
-	for kept < len(history) && (history[kept].Summary || history[kept].Time < history[summary].Time) {
+	for kept < len(history) && history[kept].Time < history[summary].Time {
 		kept++
 	}
 	return summary + 1, kept

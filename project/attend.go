@@ -189,15 +189,21 @@ func (s *step) foldFrames(history []core.FoldMessage) (frames []core.FoldFrame, 
 			return nil, err
 		}
 		if err == nil {
-			frames = append(frames, foldFrame(frame))
+			frames = append(frames, s.foldFrame(frame))
 		}
 	}
 	return frames, nil
 }
 
-func foldFrame(f core.Frame) core.FoldFrame {
+// foldFrame is the frame as folding sees it. Of one that another session worked
+// in, only calls tell when this one entered it.
+func (s *step) foldFrame(f core.Frame) core.FoldFrame {
+	entered := f.StartedAt
+	if f.Session != s.session.ID {
+		entered = 0
+	}
 	return core.FoldFrame{
 		ID: f.ID, Parent: f.Parent, Goal: f.Goal, Summary: f.Summary, Status: f.Status,
-		EnteredAt: f.StartedAt, EndedAt: f.EndedAt,
+		EnteredAt: entered, EndedAt: f.EndedAt,
 	}
 }

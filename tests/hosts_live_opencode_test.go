@@ -1,0 +1,224 @@
+package tests
+
+import (
+	"encoding/json"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/tests/model"
+)
+
+// task has OpenCode's model start a subagent.
+func task(description, prompt string) model.Tool {
+	return model.Tool{Name: "task", Input: map[string]any{
+		"description": description, "prompt": prompt, "subagent_type": "general",
+	}}
+}
+
+// configure adds settings to the project's opencode.json.
+func (u *user) configure(more map[string]any) {
+	u.t.Helper()
+	var config map[string]any
+	require.NoError(u.t, json.Unmarshal([]byte(openCodeConfig(u.t, u.model.URL, nil)), &config))
+	for name, value := range more {
+		config[name] = value
+	}
+	text, err := json.Marshal(config)
+	require.NoError(u.t, err)
+	u.write("opencode.json", string(text))
+}
+
+// nested lets OpenCode's subagents start subagents.
+var nested = map[string]any{
+	"subagent_depth": 3,
+	"agent":          map[string]any{"general": map[string]any{"permission": map[string]any{"task": "allow"}}},
+}
+
+var openCodeSession = regexp.MustCompile(`"sessionID":"(ses_\w+)"`)
+
+// converse has OpenCode work on prompts one after another in one session, each in
+// a process of its own.
+func (u *user) converse(prompts ...string) (session string) {
+	u.t.Helper()
+	for _, prompt := range prompts {
+		args := []string{"run", "--format", "json"}
+		if session != "" {
+			args = append(args, "--session", session)
+		}
+		found := openCodeSession.FindStringSubmatch(u.must("opencode", append(args, prompt)...))
+		require.NotNil(u.t, found)
+		session = found[1]
+	}
+	return session
+}
+
+func TestOpenCodeSubagentsBuildTheTree(t *testing.T) {
+	t.Parallel()
+	u := newUser(t, openCode)
+	u.must(u.flame, "setup", openCode)
+	u.configure(nested)
+	u.model.Play(model.Script{
+		asked("leaf", "LEAFWORK", calls("flame_add_decision", map[string]any{"decision": "leaf decides"}), model.Turn{Text: "LEAF-RESULT"}),
+		asked("one", "ONEWORK",
+			calls("flame_add_decision", map[string]any{"decision": "one decides"}),
+			model.Turn{Tools: []model.Tool{task("look at the leaf", "LEAFWORK go")}},
+			model.Turn{Text: "ONE-RESULT"}),
+		asked("two", "TWOWORK", calls("flame_push", map[string]any{"goal": "inside two"}), model.Turn{Text: "TWO-RESULT"}),
+		asked("main", "MAINWORK",
+			model.Turn{Tools: []model.Tool{task("do one", "ONEWORK go"), task("do two", "TWOWORK go")}},
+			model.Turn{Text: "MAIN-RESULT"}),
+	})
+	u.converse("MAINWORK please")
+	t.Log(u.must(u.flame, "tree"), u.must(u.flame, "events"), u.log())
+
+	root := u.frame("MAINWORK please")
+	one, two, leaf := u.frame("do one"), u.frame("do two"), u.frame("look at the leaf")
+	assert.Equal(t, root.SessionID, one.ParentSessionID)
+	assert.Equal(t, root.SessionID, two.ParentSessionID)
+	assert.Equal(t, one.SessionID, leaf.ParentSessionID)
+	assert.Equal(t, two.SessionID, u.frame("inside two").ParentSessionID)
+	for _, f := range []stateFrame{one, two, leaf} {
+		assert.Equal(t, "completed", f.Status, f.Goal)
+	}
+	assert.Equal(t, "ONE-RESULT", one.CompactionSummary)
+	assert.Equal(t, "LEAF-RESULT", leaf.CompactionSummary)
+	assert.Equal(t, []string{"one decides"}, one.Decisions)
+	assert.Equal(t, []string{"leaf decides"}, leaf.Decisions)
+	for actor, frame := range map[string]stateFrame{"one": one, "two": two, "leaf": leaf} {
+		requests := u.model.By(actor)
+		require.NotEmpty(t, requests, actor)
+		assert.Contains(t, requests[0].Everything(), `<current-frame id="`+frame.SessionID+`"`, "a child's first request carries its frame's context")
+	}
+	for _, r := range u.model.Requests() {
+		assert.NotContains(t, r.System, "<flame-")
+		if r.Kind == model.Title {
+			assert.NotContains(t, r.Everything(), "<flame-")
+		}
+		assert.NotContains(t, r.Everything(), "<flame-changes", "what the host itself hands over is not told again")
+	}
+}
+
+func TestOpenCodeFoldsWhatIsFinished(t *testing.T) {
+	t.Parallel()
+	bytes := map[string]int{}
+	for _, fold := range []string{"on", "off"} {
+		u := newUser(t, openCode)
+		u.env = append(u.env, "FLAME_FOLD="+fold)
+		u.must(u.flame, "setup", openCode)
+		turns := []model.Turn{calls("flame_push", map[string]any{"goal": parserGoal})}
+		for range 5 {
+			turns = append(turns, model.Turn{Text: "SAID-INSIDE", Tools: []model.Tool{{Name: "bash", Input: map[string]any{
+				"command": "head -c 4000 /dev/zero | tr '\\0' x; echo OUTPUT-INSIDE", "description": "much output",
+			}}}})
+		}
+		turns = append(turns,
+			calls("flame_pop", map[string]any{"status": "completed", "summary": "PARSER-SUMMARY"}),
+			model.Turn{Text: "first"}, model.Turn{Text: "second"})
+		u.model.Play(model.Script{asked("main", "MAINWORK", turns...)})
+		u.converse("MAINWORK", "PROMPT-2")
+		requests := u.model.By("main")
+		last := requests[len(requests)-1]
+		bytes[fold] = last.Bytes
+		text := last.Everything()
+		assert.Contains(t, text, "MAINWORK")
+		assert.Equal(t, fold == "off", strings.Contains(text, "OUTPUT-INSIDE"), fold)
+		assert.Equal(t, fold == "off", strings.Contains(text, "SAID-INSIDE"), fold)
+		for _, r := range requests[:6] {
+			assert.Equal(t, r.Turn > 1, strings.Contains(r.Everything(), "OUTPUT-INSIDE"), "an open frame is whole")
+		}
+	}
+	t.Logf("folded: %d bytes, %d without folding: %.0f %% smaller", bytes["on"], bytes["off"], 100*(1-float64(bytes["on"])/float64(bytes["off"])))
+	assert.Less(t, bytes["on"], bytes["off"]-15_000)
+}
+
+func TestOpenCodeGetsTheContextBack(t *testing.T) {
+	t.Parallel()
+	u := newUser(t, openCode)
+	u.must(u.flame, "setup", openCode)
+	u.model.Play(model.Script{
+		{Name: "summary", Kind: model.Compaction, Turns: []model.Turn{{Text: "<analysis>thoughts</analysis>\nWHAT-WAS-DONE"}}},
+		{Name: "main", Kind: model.Work, Turns: []model.Turn{
+			calls("flame_push", map[string]any{"goal": parserGoal}),
+			calls("flame_add_decision", map[string]any{"decision": "recursive descent"}),
+			{Text: "first"},
+			calls("flame_pop", map[string]any{"status": "completed", "summary": "my words", "generateSummary": true}),
+			calls("flame_summarize", nil),
+			{Text: "second"}, {Text: "third"}, {Text: "fourth"},
+		}},
+	})
+	session := u.converse("MAINWORK")
+	frame := u.frame(parserGoal)
+	u.must("opencode", "run", "--format", "json", "--session", session, "PROMPT-RESUMED")
+	t.Log(u.must(u.flame, "tree"), u.must(u.flame, "events"), u.log())
+	resumed := u.model.By("main")[3]
+	assert.Contains(t, resumed.Everything(), `<current-frame id="`+frame.SessionID+`"`, "the full context after a resume")
+
+	summaries := u.model.By("summary")
+	require.NotEmpty(t, summaries, "flame_summarize has the host make a summary")
+	assert.Contains(t, summaries[0].System+summaries[0].Everything(), "# Summary of a flame frame")
+	done := u.frame(parserGoal)
+	assert.Equal(t, "completed", done.Status, "the summary finishes the pop that waited for it")
+	assert.Equal(t, "my words\n\n---\n\nWHAT-WAS-DONE", done.CompactionSummary)
+
+	u.must("opencode", "run", "--format", "json", "--session", session, "PROMPT-AFTER")
+	requests := u.model.By("main")
+	after := requests[len(requests)-1]
+	assert.Contains(t, after.Everything(), `<current-frame id="`+u.frame("MAINWORK").SessionID+`"`)
+}
+
+func TestOpenCodeTellsOnlyWhatChanged(t *testing.T) {
+	t.Parallel()
+	u := newUser(t, openCode)
+	u.must(u.flame, "setup", openCode)
+	serve := u.serve()
+	u.model.Play(model.Script{
+		asked("main", "MAINWORK", model.Turn{Text: "first"}, model.Turn{Text: "second"},
+			model.Turn{From: func(model.Request) model.Turn {
+				u.must(u.flame, "decision", "someone else decides", "--frame", u.frame("MAINWORK").SessionID)
+				return model.Turn{Text: "third"}
+			}},
+			model.Turn{Text: "fourth"}, model.Turn{Text: "fifth"}),
+	})
+	session := serve.session()
+	for _, prompt := range []string{"MAINWORK", "PROMPT-2", "PROMPT-3", "PROMPT-4", "PROMPT-5"} {
+		serve.message(session, prompt)
+	}
+	requests := u.model.By("main")
+	require.Len(t, requests, 5)
+	for i, r := range requests {
+		text := r.Everything()
+		assert.Equal(t, 0, strings.Count(text, "<flame-context"), "request %d: a new project has nothing to tell", i)
+		assert.Equal(t, min(1, max(0, i-2)), strings.Count(text, "<flame-changes"), "request %d: told once", i)
+		assert.NotContains(t, r.System, "<flame-")
+	}
+	assert.Contains(t, requests[3].Everything(), "someone else decides")
+}
+
+func TestOpenCodeChildrenThatDoNotFinish(t *testing.T) {
+	t.Parallel()
+	u := newUser(t, openCode)
+	u.must(u.flame, "setup", openCode)
+	serve := u.serve()
+	fault := model.Turn{Error: &model.Error{Status: 400, Type: "invalid_request_error", Message: "no such thing"}}
+	u.model.Play(model.Script{
+		asked("fails", "FAILWORK", fault, fault, fault, fault),
+		asked("slow", "SLOWWORK", model.Turn{Text: "too late", Delay: time.Minute}),
+		asked("main", "MAINWORK",
+			model.Turn{Tools: []model.Tool{task("it fails", "FAILWORK go")}},
+			model.Turn{Tools: []model.Tool{task("it is slow", "SLOWWORK go")}},
+			model.Turn{Text: "MAIN-RESULT"}),
+	})
+	session := serve.session()
+	serve.start(session, "MAINWORK")
+	require.Eventually(t, func() bool { return len(u.model.By("slow")) > 0 }, time.Minute, 20*time.Millisecond)
+	serve.abort(session)
+	require.Eventually(t, func() bool { return u.frame("it is slow").Status != "in_progress" }, 20*time.Second, 100*time.Millisecond)
+	t.Log(u.must(u.flame, "tree"), u.must(u.flame, "events"), u.log())
+	assert.Equal(t, "failed", u.frame("it fails").Status)
+	assert.Equal(t, "blocked", u.frame("it is slow").Status)
+}
