@@ -165,49 +165,58 @@ const maxNews = 500
 // news gives what changed, for the session's agent, since it was last told:
 // what others did to frames that it sees, and what flame did by itself. Words
 // that stand in known are not told again.
-func (s *step) news(since int64, known string) ([]core.Change, error) {
+func (s *step) news(since int64, known string) (told []core.Change, err error) {
 	frame, ok, err := s.current()
 	if err != nil || !ok {
 		return nil, err
 	}
-	sight, err := s.sight(frame)
-	if err != nil {
-		return nil, err
-	}
 	events, err := s.FindEvents(EventQuery{AfterSeq: since, Limit: maxNews, Last: true,
 		Kinds: []string{core.FrameCompleted, core.FrameInvalidated, core.FrameUpdated, core.FrameCreated, core.SummaryStored}})
+	if err != nil || len(events) == 0 {
+		return nil, err
+	}
+	changes, err := s.changes(events, frame)
 	if err != nil {
 		return nil, err
 	}
-	changes := map[string]*core.Change{}
-	var order []string
-	for _, e := range events {
-		said := saidIn(e)
-		if e.Session == s.session.ID && said.By == "" || !said.matters(e) {
-			continue
-		}
-		change := changes[e.Frame]
-		if change == nil {
-			if change, err = s.newsOf(e.Frame, sight); err != nil {
-				return nil, err
-			}
-			changes[e.Frame] = change
-			order = append(order, e.Frame)
-		}
-		said.addTo(change, e, e.Session == s.session.ID)
-	}
-	var told []core.Change
-	for _, id := range order {
-		change := changes[id]
+	for _, change := range changes {
 		heard, err := s.heard(change, known)
 		if err != nil {
 			return nil, err
 		}
-		if change.Relation != "" && !heard {
+		if !heard {
 			told = append(told, *change)
 		}
 	}
 	return told, nil
+}
+
+// changes sums up events by frame, in the order in which frames come first, as
+// far as they matter to an agent in frame.
+func (s *step) changes(events []core.Event, frame core.Frame) (list []*core.Change, err error) {
+	sight, err := s.sight(frame)
+	if err != nil {
+		return nil, err
+	}
+	byFrame := map[string]*core.Change{}
+	for _, e := range events {
+		said := saidIn(e)
+		own := e.Session == s.session.ID
+		if own && said.By == "" || !said.matters(e) {
+			continue
+		}
+		change := byFrame[e.Frame]
+		if change == nil {
+			if change, err = s.newsOf(e.Frame, sight); err != nil {
+				return nil, err
+			}
+			if byFrame[e.Frame] = change; change.Relation != "" {
+				list = append(list, change)
+			}
+		}
+		said.addTo(change, e, own)
+	}
+	return list, nil
 }
 
 // A saying is what the data of a frame's event hold for others.
