@@ -27,50 +27,58 @@ func agent(description, prompt string, background bool) model.Tool {
 	}}
 }
 
+// family is the work of two subagents in parallel, the first of which has one of
+// its own; spawn is the host's way to start them.
+func family(spawn func(description, prompt string) model.Tool) model.Script {
+	return model.Script{
+		asked("leaf", "LEAFWORK", calls("flame_add_decision", map[string]any{"decision": "leaf decides"}), model.Turn{Text: "LEAF-RESULT"}),
+		asked("one", "ONEWORK",
+			calls("flame_add_decision", map[string]any{"decision": "one decides"}),
+			model.Turn{Tools: []model.Tool{spawn("look at the leaf", "LEAFWORK go")}},
+			model.Turn{Text: "ONE-RESULT"}),
+		asked("two", "TWOWORK", calls("flame_push", map[string]any{"goal": "inside two"}), model.Turn{Text: "TWO-RESULT"}),
+		asked("main", "MAINWORK",
+			model.Turn{Tools: []model.Tool{spawn("do one", "ONEWORK go"), spawn("do two", "TWOWORK go")}},
+			model.Turn{Text: "MAIN-RESULT"}),
+	}
+}
+
+// isFamily checks what the family's work left in the tree and what its models
+// were told.
+func (u *user) isFamily() {
+	u.t.Helper()
+	u.t.Log(u.must(u.flame, "tree"), u.must(u.flame, "events"), u.log())
+	root, one, two, leaf := u.frame("MAINWORK please"), u.frame("do one"), u.frame("do two"), u.frame("look at the leaf")
+	assert.Equal(u.t, "in_progress", root.Status)
+	assert.Equal(u.t, root.SessionID, one.ParentSessionID)
+	assert.Equal(u.t, root.SessionID, two.ParentSessionID)
+	assert.Equal(u.t, one.SessionID, leaf.ParentSessionID)
+	assert.Equal(u.t, two.SessionID, u.frame("inside two").ParentSessionID)
+	for actor, frame := range map[string]stateFrame{"one": one, "two": two, "leaf": leaf} {
+		assert.Equal(u.t, "completed", frame.Status, frame.Goal)
+		assert.Equal(u.t, strings.ToUpper(actor)+"-RESULT", frame.CompactionSummary)
+		requests := u.model.By(actor)
+		require.NotEmpty(u.t, requests, actor)
+		assert.Contains(u.t, requests[0].Everything(), `<current-frame id="`+frame.SessionID+`"`, "a child's first request carries its frame's context")
+	}
+	assert.Equal(u.t, []string{"one decides"}, one.Decisions)
+	assert.Equal(u.t, []string{"leaf decides"}, leaf.Decisions)
+	for _, r := range u.model.Requests() {
+		assert.NotContains(u.t, r.System, "<flame-")
+		assert.NotContains(u.t, r.Everything(), "<flame-changes", "what the host itself hands over is not told again")
+		if r.Kind == model.Title {
+			assert.NotContains(u.t, r.Everything(), "<flame-")
+		}
+	}
+}
+
 func TestClaudeSubagentsBuildTheTree(t *testing.T) {
 	t.Parallel()
 	u := newUser(t, claudeCode)
 	u.must(u.flame, "setup", claudeCode)
-	u.model.Play(model.Script{
-		asked("leaf", "LEAFWORK", calls("flame_add_decision", map[string]any{"decision": "leaf decides"}), model.Turn{Text: "LEAF-RESULT"}),
-		asked("one", "ONEWORK",
-			calls("flame_add_decision", map[string]any{"decision": "one decides"}),
-			model.Turn{Tools: []model.Tool{agent("look at the leaf", "LEAFWORK go", false)}},
-			model.Turn{Text: "ONE-RESULT"}),
-		asked("two", "TWOWORK", calls("flame_push", map[string]any{"goal": "inside two"}), model.Turn{Text: "TWO-RESULT"}),
-		asked("main", "MAINWORK",
-			model.Turn{Tools: []model.Tool{agent("do one", "ONEWORK go", false), agent("do two", "TWOWORK go", false)}},
-			model.Turn{Text: "MAIN-RESULT"}),
-	})
+	u.model.Play(family(func(description, prompt string) model.Tool { return agent(description, prompt, false) }))
 	u.must("claude", "-p", "--output-format", "json", "MAINWORK please")
-	t.Log(u.must(u.flame, "tree"), u.must(u.flame, "events"), u.log())
-
-	root := u.frame("MAINWORK please")
-	assert.Equal(t, "in_progress", root.Status)
-	one, two, leaf := u.frame("do one"), u.frame("do two"), u.frame("look at the leaf")
-	assert.Equal(t, root.SessionID, one.ParentSessionID)
-	assert.Equal(t, root.SessionID, two.ParentSessionID)
-	assert.Equal(t, one.SessionID, leaf.ParentSessionID)
-	assert.Equal(t, two.SessionID, u.frame("inside two").ParentSessionID)
-	for _, f := range []stateFrame{one, two, leaf} {
-		assert.Equal(t, "completed", f.Status, f.Goal)
-	}
-	assert.Equal(t, "ONE-RESULT", one.CompactionSummary)
-	assert.Equal(t, "LEAF-RESULT", leaf.CompactionSummary)
-	assert.Equal(t, []string{"one decides"}, one.Decisions)
-	assert.Equal(t, []string{"leaf decides"}, leaf.Decisions)
-
-	for actor, frame := range map[string]stateFrame{"one": one, "two": two, "leaf": leaf} {
-		requests := u.model.By(actor)
-		require.NotEmpty(t, requests, actor)
-		assert.Contains(t, requests[0].FirstUser(), `<current-frame id="`+frame.SessionID+`"`, "a child's first request carries its frame's context")
-	}
-	for _, r := range u.model.By("main") {
-		assert.NotContains(t, r.System, "flame-context")
-		for _, result := range strings.Split(r.LastResult(), "\n") {
-			assert.NotContains(t, result, "flame-changes", "what the host itself hands over is not told again")
-		}
-	}
+	u.isFamily()
 }
 
 // log is what flame noted of troubles.

@@ -62,45 +62,9 @@ func TestOpenCodeSubagentsBuildTheTree(t *testing.T) {
 	u := newUser(t, openCode)
 	u.must(u.flame, "setup", openCode)
 	u.configure(nested)
-	u.model.Play(model.Script{
-		asked("leaf", "LEAFWORK", calls("flame_add_decision", map[string]any{"decision": "leaf decides"}), model.Turn{Text: "LEAF-RESULT"}),
-		asked("one", "ONEWORK",
-			calls("flame_add_decision", map[string]any{"decision": "one decides"}),
-			model.Turn{Tools: []model.Tool{task("look at the leaf", "LEAFWORK go")}},
-			model.Turn{Text: "ONE-RESULT"}),
-		asked("two", "TWOWORK", calls("flame_push", map[string]any{"goal": "inside two"}), model.Turn{Text: "TWO-RESULT"}),
-		asked("main", "MAINWORK",
-			model.Turn{Tools: []model.Tool{task("do one", "ONEWORK go"), task("do two", "TWOWORK go")}},
-			model.Turn{Text: "MAIN-RESULT"}),
-	})
+	u.model.Play(family(task))
 	u.converse("MAINWORK please")
-	t.Log(u.must(u.flame, "tree"), u.must(u.flame, "events"), u.log())
-
-	root := u.frame("MAINWORK please")
-	one, two, leaf := u.frame("do one"), u.frame("do two"), u.frame("look at the leaf")
-	assert.Equal(t, root.SessionID, one.ParentSessionID)
-	assert.Equal(t, root.SessionID, two.ParentSessionID)
-	assert.Equal(t, one.SessionID, leaf.ParentSessionID)
-	assert.Equal(t, two.SessionID, u.frame("inside two").ParentSessionID)
-	for _, f := range []stateFrame{one, two, leaf} {
-		assert.Equal(t, "completed", f.Status, f.Goal)
-	}
-	assert.Equal(t, "ONE-RESULT", one.CompactionSummary)
-	assert.Equal(t, "LEAF-RESULT", leaf.CompactionSummary)
-	assert.Equal(t, []string{"one decides"}, one.Decisions)
-	assert.Equal(t, []string{"leaf decides"}, leaf.Decisions)
-	for actor, frame := range map[string]stateFrame{"one": one, "two": two, "leaf": leaf} {
-		requests := u.model.By(actor)
-		require.NotEmpty(t, requests, actor)
-		assert.Contains(t, requests[0].Everything(), `<current-frame id="`+frame.SessionID+`"`, "a child's first request carries its frame's context")
-	}
-	for _, r := range u.model.Requests() {
-		assert.NotContains(t, r.System, "<flame-")
-		if r.Kind == model.Title {
-			assert.NotContains(t, r.Everything(), "<flame-")
-		}
-		assert.NotContains(t, r.Everything(), "<flame-changes", "what the host itself hands over is not told again")
-	}
+	u.isFamily()
 }
 
 func TestOpenCodeFoldsWhatIsFinished(t *testing.T) {
