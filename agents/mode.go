@@ -73,7 +73,10 @@ type ModeQuestion struct {
 // parent has. Bypass needs a grant that a person made outside of any model; with
 // one, the parent's own mode is no cap (spec: agents §3).
 func ChooseMode(q ModeQuestion) ModeChoice {
-	parent := cmp.Or(q.Parent, Default)
+	parent := q.Parent
+	if !slices.Contains(lattice, parent) {
+		parent = Default
+	}
 	choice := ModeChoice{Requested: cmp.Or(q.Call, q.Definition)}
 	choice.Effective = cmp.Or(choice.Requested, modeOfType(q.Type), parent)
 	if choice.Effective.rank() <= parent.rank() && choice.Effective != Bypass {

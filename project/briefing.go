@@ -120,6 +120,9 @@ func (s *step) unfinished() (left []core.Frame, err error) {
 		return nil, err
 	}
 	for _, frame := range open {
+		if frame.Session == s.session.ID {
+			continue
+		}
 		owner, err := s.liveOwner(frame)
 		if err != nil {
 			return nil, err

@@ -95,7 +95,7 @@ func (s *step) takeIn(prompt Prompt) error {
 // and names one that only has a default goal. It gives the id of the frame the
 // session works in; empty where there is none.
 func (s *step) nameRoot(text string) (string, error) {
-	goal := core.OneLine(firstLine(text), maxRootGoal)
+	goal := core.OneLine(unquoted(firstLine(text)), maxRootGoal)
 	if strings.HasPrefix(goal, "/") {
 		goal = "" // a command to the host is no goal
 	}
@@ -134,6 +134,15 @@ func (s *step) renameRoot(goal string, isDefault bool) error {
 func firstLine(text string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	return strings.TrimSpace(line)
+}
+
+// unquoted takes the quotes off that OpenCode's run puts round a prompt of
+// several words.
+func unquoted(line string) string {
+	if inner, ok := strings.CutPrefix(line, `"`); ok && strings.HasSuffix(inner, `"`) {
+		return strings.TrimSuffix(inner, `"`)
+	}
+	return line
 }
 
 // briefFor gives what belongs beside a prompt: for the first one of a session the

@@ -84,10 +84,16 @@ func (p *Project) Summarize(ctx context.Context, by Caller, ref, note, summary s
 			done.Stored = true
 			return s.storeSummary(&done.Frame, summary)
 		}
-		if err := s.SaveRecord(recordCompaction, done.Frame.ID, compactionMark{core.ManualSummary, note}); err != nil {
+		mark := compactionMark{core.ManualSummary, note}
+		if waiting, err := s.Record(recordPending, done.Frame.ID, &core.PendingCompletion{}); err != nil {
+			return err
+		} else if waiting {
+			mark.Type = core.FrameCompletion // the pop that waits for a summary is still to get one
+		}
+		if err := s.SaveRecord(recordCompaction, done.Frame.ID, mark); err != nil {
 			return err
 		}
-		if err := s.emit(core.CompactionRequested, done.Frame.ID, map[string]any{"type": core.ManualSummary, "note": note}); err != nil {
+		if err := s.emit(core.CompactionRequested, done.Frame.ID, map[string]any{"type": mark.Type, "note": note}); err != nil {
 			return err
 		}
 		done.Input, err = s.compactionInput(done.Frame)

@@ -117,22 +117,22 @@ func TestOpenCodeGetsTheContextBack(t *testing.T) {
 	})
 	session := u.converse("MAINWORK")
 	frame := u.frame(parserGoal)
-	u.must("opencode", "run", "--format", "json", "--session", session, "PROMPT-RESUMED")
-	t.Log(u.must(u.flame, "tree"), u.must(u.flame, "events"), u.log())
+	serve := u.serve()
+	serve.message(session, "PROMPT-RESUMED")
 	resumed := u.model.By("main")[3]
 	assert.Contains(t, resumed.Everything(), `<current-frame id="`+frame.SessionID+`"`, "the full context after a resume")
-
+	require.Eventually(t, func() bool { return u.frame(parserGoal).Status == "completed" }, 20*time.Second, 100*time.Millisecond,
+		"flame_summarize has the host make a summary, and that finishes the pop that waited for it")
+	t.Log(u.must(u.flame, "tree"), u.must(u.flame, "events"), u.log())
 	summaries := u.model.By("summary")
-	require.NotEmpty(t, summaries, "flame_summarize has the host make a summary")
-	assert.Contains(t, summaries[0].System+summaries[0].Everything(), "# Summary of a flame frame")
-	done := u.frame(parserGoal)
-	assert.Equal(t, "completed", done.Status, "the summary finishes the pop that waited for it")
-	assert.Equal(t, "my words\n\n---\n\nWHAT-WAS-DONE", done.CompactionSummary)
+	require.NotEmpty(t, summaries)
+	assert.Contains(t, summaries[0].System+summaries[0].Everything(), "Type: frame_completion")
+	assert.Equal(t, "my words\n\n---\n\nWHAT-WAS-DONE", u.frame(parserGoal).CompactionSummary)
 
-	u.must("opencode", "run", "--format", "json", "--session", session, "PROMPT-AFTER")
+	serve.message(session, "PROMPT-AFTER")
 	requests := u.model.By("main")
 	after := requests[len(requests)-1]
-	assert.Contains(t, after.Everything(), `<current-frame id="`+u.frame("MAINWORK").SessionID+`"`)
+	assert.Contains(t, after.Everything(), `<current-frame id="`+u.frame("MAINWORK").SessionID+`"`, "and after a compaction")
 }
 
 func TestOpenCodeTellsOnlyWhatChanged(t *testing.T) {

@@ -60,6 +60,7 @@ var measurements = []struct {
 	{"start of the server", (*bench).starting},
 	{"contexts", (*bench).contexts},
 	{"status", (*bench).status},
+	{"hooks", (*bench).hooks},
 	{"commands that write", (*bench).writing},
 	{"writes in a running server", (*bench).pushing},
 	{"servers that write at once", (*bench).crowdOfServers},

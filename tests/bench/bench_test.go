@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"os"
 	"strconv"
 	"strings"
@@ -19,21 +20,28 @@ import (
 // lines are the rows that DESIGN §10 asks for, by the beginning of their names,
 // and how many there are of each.
 var lines = map[string]int{
-	"package initialisation":              1,
-	"flame show FRAME, process":           4,
-	"flame decision TEXT, process":        4,
-	"flame_push in a running server, p99": 3,
-	"context of a frame, p50":             2,
-	"context of a frame, p99":             1,
-	"flame_status, p50":                   1,
-	"flame_status, text":                  1,
-	"start to first tools/list":           1,
-	"8 servers writing at once, lost":     1,
-	"8 servers writing at once, worst":    1,
-	"8 commands writing at once, lost":    1,
-	"8 commands writing at once, worst":   1,
-	"flame show FRAME, peak memory":       1,
-	"flame serve at work, peak memory":    1,
+	"package initialisation":                      1,
+	"flame show FRAME, process":                   4,
+	"flame decision TEXT, process":                4,
+	"flame hook, SessionStart of a resume, p50":   4,
+	"flame hook, PreToolUse of a flame tool, p50": 4,
+	"flame hook, PreToolUse in a subagent, p50":   4,
+	"flame hook, messages.transform, p50":         4,
+	"flame hook, UserPromptSubmit, p50":           4,
+	"flame hook, PostToolUse of Write, p50":       4,
+	"flame_push in a running server, p99":         3,
+	"context of a frame, p50":                     2,
+	"context of a frame, p99":                     1,
+	"flame_status, p50":                           1,
+	"flame_status, text":                          1,
+	"start to first tools/list":                   1,
+	"8 servers writing at once, lost":             1,
+	"8 servers writing at once, worst":            1,
+	"8 commands writing at once, lost":            1,
+	"8 commands writing at once, worst":           1,
+	"flame hook, peak memory":                     1,
+	"flame show FRAME, peak memory":               1,
+	"flame serve at work, peak memory":            1,
 }
 
 func TestQuickRunHasEveryRow(t *testing.T) {
@@ -142,6 +150,7 @@ func TestPlantedTree(t *testing.T) {
 	_, kept := planted.open()
 	defer kept.Close()
 	var frames []core.Frame
+	sessions := map[string]core.Session{}
 	require.NoError(t, kept.View(t.Context(), func(tx project.Tx) (err error) {
 		if frames, err = tx.FindFrames(project.FrameQuery{}); err != nil {
 			return err
@@ -152,9 +161,17 @@ func TestPlantedTree(t *testing.T) {
 			current, err = tx.Frame(s.Current)
 			assert.Equal(t, core.InProgress, current.Status)
 		}
-		return err
+		all, listErr := tx.FindSessions(project.SessionQuery{})
+		for _, s := range all {
+			sessions[s.ID] = s
+		}
+		return errors.Join(err, listErr)
 	}))
 	require.Len(t, frames, 1000)
+	for _, id := range []string{planted.hooked, planted.child, planted.opencode} {
+		assert.Equal(t, planted.current, sessions[id].Current, "frame of %s", id)
+	}
+	assert.Equal(t, planted.hooked, sessions[planted.child].Parent)
 	seen, depth, children, summaries := map[core.Status]int{}, map[string]int{}, map[string]int{}, 0
 	for _, f := range frames {
 		seen[f.Status]++
@@ -195,6 +212,24 @@ func TestPeakIsThatOfTheCommand(t *testing.T) {
 	assert.Greater(t, small, 0.5)
 	_, err = b.peakOf(t.Context(), tree{dir: b.dir}, b.flame, "no-such-command")
 	assert.ErrorContains(t, err, "exit status 2")
+}
+
+func TestHooksThatDoNothingAreNoticed(t *testing.T) {
+	t.Parallel()
+	b := &bench{dir: t.TempDir(), scale: scale{trees: []int{100}, processes: 1}, trees: map[int]tree{}}
+	require.NoError(t, b.build(t.Context()))
+	planted, err := plant(t.Context(), b.dir, 100)
+	require.NoError(t, err)
+	b.trees[100] = planted
+	for _, e := range hookEvents {
+		_, err := b.timeHook(t.Context(), e)
+		assert.NoError(t, err, "%s", e.what)
+	}
+	b.flame = b.hello
+	for _, e := range hookEvents {
+		_, err := b.timeHook(t.Context(), e)
+		assert.ErrorContains(t, err, e.what, "a program that takes no events")
+	}
 }
 
 func TestWrongArguments(t *testing.T) {

@@ -5,20 +5,25 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 )
 
 var (
-	commandMemoryGoal = goal{plus: 15}
-	serverMemoryGoal  = goal{plus: 30}
+	hookMemoryGoal   = goal{plus: 15}
+	serverMemoryGoal = goal{plus: 30}
 )
 
-// memory tells the most memory that a command and a server had resident.
+// memory tells the most memory that a hook, a command and a server had resident.
 func (b *bench) memory(ctx context.Context) ([]row, error) {
 	t := b.largest()
 	hello, err := b.peakOf(ctx, t, b.hello)
+	if err != nil {
+		return nil, err
+	}
+	hook, err := b.peakOfHooks(ctx, t)
 	if err != nil {
 		return nil, err
 	}
@@ -31,18 +36,39 @@ func (b *bench) memory(ctx context.Context) ([]row, error) {
 		return nil, err
 	}
 	return []row{
-		commandMemoryGoal.against("flame show FRAME, peak memory", t.frames, unitMB, show, hello),
+		hookMemoryGoal.against("flame hook, peak memory of the largest event", t.frames, unitMB, hook, hello),
+		hookMemoryGoal.against("flame show FRAME, peak memory", t.frames, unitMB, show, hello),
 		serverMemoryGoal.against("flame serve at work, peak memory", t.frames, unitMB, server, hello),
 	}, nil
 }
 
 // peakOf gives the peak of a program in MB.
 func (b *bench) peakOf(ctx context.Context, t tree, program string, args ...string) (float64, error) {
-	file := b.peakFile()
-	if _, err := output(b.program(ctx, t, b.peak, append([]string{file, program}, args...)...)); err != nil {
+	return b.peakOfRun(b.program(ctx, t, b.peak, append([]string{b.peakFile(), program}, args...)...))
+}
+
+// peakOfHooks gives the greatest peak in MB that flame hook has with any event.
+func (b *bench) peakOfHooks(ctx context.Context, t tree) (most float64, err error) {
+	for i, e := range hookEvents {
+		cmd, err := b.fed(b.program(ctx, t, b.peak, b.peakFile(), b.flame, "hook", e.host), e, t, b.processes+i)
+		if err != nil {
+			return 0, err
+		}
+		peak, err := b.peakOfRun(cmd)
+		if err != nil {
+			return 0, err
+		}
+		most = max(most, peak)
+	}
+	return most, nil
+}
+
+// peakOfRun runs peak and gives what it found, in MB.
+func (b *bench) peakOfRun(cmd *exec.Cmd) (float64, error) {
+	if _, err := output(cmd); err != nil {
 		return 0, err
 	}
-	return readPeak(file)
+	return readPeak(b.peakFile())
 }
 
 // peakOfServer gives the peak in MB of a server that has done a bit of

@@ -45,7 +45,8 @@ var (
 	initGoal  = goal{plus: 2}
 )
 
-// reading times flame show, which stands for what a hook reads.
+// reading times flame show, a command that reads; it has the goal of a hook that
+// does.
 func (b *bench) reading(ctx context.Context) ([]row, error) {
 	return b.everywhere(ctx, "flame show FRAME, process, p50", readGoal, func(t tree, run int) error {
 		id := t.frame(run)
@@ -57,7 +58,8 @@ func (b *bench) reading(ctx context.Context) ([]row, error) {
 	})
 }
 
-// writing times flame decision, which stands for what a hook writes.
+// writing times flame decision, a command that writes; it has the goal of a hook
+// that does.
 func (b *bench) writing(ctx context.Context) ([]row, error) {
 	return b.everywhere(ctx, "flame decision TEXT, process, p50", writeGoal, func(t tree, run int) error {
 		_, err := output(b.command(ctx, t, "decision", "--frame", t.frame(run), fmt.Sprintf("decision %d", run)))

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 
 	"flame/core"
+	"flame/hosts/claudecode"
+	"flame/hosts/opencode"
 	"flame/project"
 	"flame/store"
 )
@@ -19,6 +21,12 @@ type tree struct {
 	frames  int      // how many there were at the start
 	ids     []string // of these
 	session string   // one that is at work in it
+	current string   // the frame that it works in
+
+	// Others that work in the same frame: of Claude Code and of OpenCode, as their
+	// hooks tell of them, and a subagent of the first. Once hooks speak for a
+	// session, calls of others in its name are refused, so these are apart.
+	hooked, child, opencode string
 }
 
 // plant makes a project of so many frames, 100 at least, in dir. The same number
@@ -59,7 +67,35 @@ func (p *planter) plant(ctx context.Context) error {
 	for err == nil && p.grown < p.tree.frames {
 		err = p.save(ctx, p.walk(min(sessionFrames, p.tree.frames/4, p.tree.frames-p.grown)))
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return p.join(ctx)
+}
+
+// join lets sessions that have hooks take up the frame that is worked in.
+func (p *planter) join(ctx context.Context) error {
+	t := &p.tree
+	t.hooked, t.child, t.opencode = "hooked-session", "a3b4d27ed695c7882", "ses_hooked"
+	return p.store.Update(ctx, func(tx project.Tx) error {
+		last, err := tx.Session(t.session)
+		if err != nil {
+			return err
+		}
+		t.current = last.Current
+		for _, s := range []core.Session{
+			{ID: t.hooked, Host: claudecode.Name},
+			{ID: t.child, Host: claudecode.Name, Parent: t.hooked, Tracked: true},
+			{ID: t.opencode, Host: opencode.Name},
+		} {
+			s.State, s.Stamped, s.Root, s.Current = core.SessionActive, true, last.Root, last.Current
+			s.CreatedAt, s.LastActivityAt = last.CreatedAt, last.LastActivityAt
+			if err := tx.SaveSession(s); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // wide makes a root with all other frames directly below it.
@@ -137,7 +173,7 @@ func (p *planter) grow(parent string) core.Frame {
 // progress.
 func (p *planter) save(ctx context.Context, frames []core.Frame) error {
 	s := core.Session{
-		ID: fmt.Sprintf("session-%d", p.grown), Host: "claude-code", State: core.SessionActive, Root: frames[0].ID,
+		ID: fmt.Sprintf("session-%d", p.grown), Host: claudecode.Name, State: core.SessionActive, Root: frames[0].ID,
 		CreatedAt: frames[0].CreatedAt, LastActivityAt: frames[len(frames)-1].UpdatedAt,
 	}
 	for i := range frames {

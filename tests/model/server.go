@@ -176,7 +176,7 @@ func (s *Server) prepare(req Request, turn Turn) answer {
 		if err != nil {
 			s.t.Errorf("actor %s: input of %s: %v", req.Actor, tool.Name, err)
 		}
-		if tool.Input == nil {
+		if string(input) == "null" {
 			input = []byte("{}")
 		}
 		ans.calls = append(ans.calls, call{id: "toolu_" + rand.Text(), name: name, input: input})

@@ -1,0 +1,27 @@
+package agents
+
+// A Child is what a host must know to run an agent.
+type Child struct {
+	ID       string  // subagent_id
+	Session  string  // its session in the host: chosen for a new one where the host lets us, else the one to go on with
+	Resume   bool    // go on in Session
+	Prompt   string  // the task, with its context
+	System   string  // the definition's instructions; may be empty
+	Title    string  // of its session
+	Mode     Mode    // effective
+	Tools    ToolSet // effective
+	Model    string  // empty: the host's own choice
+	Effort   string  // likewise
+	MaxTurns int     // 0: no limit
+	CostUSD  float64 // 0: no limit
+	Dir      string  // the agent's folder, for files that the host reads
+	Flame    string  // the program to register as MCP server
+}
+
+// A Launch is how a host is started for a child.
+type Launch struct {
+	Command []string
+	Env     []string          // NAME=value, on top of the caller's
+	Stdin   string            // what the host reads
+	Files   map[string][]byte // to be written first, by absolute path
+}

@@ -1,0 +1,154 @@
+package claudecode
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"flame/agents"
+	"flame/hosts"
+)
+
+// sideEffects are the built-in tools that change things; MCP tools are asked for
+// one by one.
+var sideEffects = []string{"Edit", "Write", "MultiEdit", "NotebookEdit", "Bash"}
+
+// A Launcher starts agents in Claude Code.
+type Launcher struct {
+	Machine hosts.Machine
+}
+
+// Launch gives the command for a child: print mode, which asks nobody, its output
+// line by line. The user's settings hold for it as for its parent, so that their
+// denials bind; ours only take away (spec: agents §2).
+func (l Launcher) Launch(c agents.Child) (agents.Launch, error) {
+	program, err := l.Machine.LookPath(Program)
+	if err != nil {
+		return agents.Launch{}, hosts.Missing(Name, Program, Setup(l).ByHand())
+	}
+	launch := agents.Launch{Stdin: c.Prompt, Files: map[string][]byte{}}
+	args := []string{program, "-p", "--output-format", "stream-json", "--verbose"}
+	if c.Resume {
+		args = append(args, "--resume", c.Session)
+	} else {
+		args = append(args, "--session-id", c.Session)
+	}
+	args = append(args, permissions(c)...)
+	if c.Tools.Limited || !l.hasFlame() {
+		file := filepath.Join(c.Dir, "mcp.json")
+		if launch.Files[file], err = mcpConfig(c.Flame); err != nil {
+			return launch, err
+		}
+		args = append(args, "--mcp-config", file)
+	}
+	if c.Tools.Limited && !slices.ContainsFunc(c.Tools.Allowed, isForeign) {
+		args = append(args, "--strict-mcp-config")
+	}
+	for _, option := range []struct{ name, value string }{
+		{"--append-system-prompt", c.System}, {"--model", c.Model}, {"--effort", c.Effort},
+		{"--max-turns", positive(float64(c.MaxTurns))}, {"--max-budget-usd", positive(c.CostUSD)},
+	} {
+		if option.value != "" {
+			args = append(args, option.name, option.value)
+		}
+	}
+	launch.Command = args
+	return launch, nil
+}
+
+// permissions gives the options for mode and tools. Claude Code's own plan mode
+// refuses every tool that writes, flame's among them, and hands shell commands to
+// a check that headless runs fail (ran); so reading only is: what is not allowed
+// is denied, and what changes things is taken away.
+func permissions(c agents.Child) []string {
+	mode, denied, allowed := c.Mode, concrete(c.Tools.Denied), []string{"mcp__flame", "mcp__plugin_flame_flame"}
+	if mode == agents.Plan {
+		mode = agents.DontAsk
+		for _, tool := range sideEffects {
+			if !slices.ContainsFunc(c.Tools.Allowed, func(rule string) bool { return strings.HasPrefix(rule, tool+"(") }) {
+				denied = append(denied, tool)
+			}
+		}
+	}
+	args := []string{"--permission-mode", string(mode)}
+	if c.Tools.Limited {
+		var builtin []string
+		for _, rule := range c.Tools.Allowed {
+			name, _, ruled := strings.Cut(rule, "(")
+			if !strings.HasPrefix(name, "mcp__") {
+				builtin = append(builtin, name)
+			}
+			if ruled || isForeign(rule) {
+				allowed = append(allowed, rule)
+			}
+		}
+		args = append(args, "--tools", strings.Join(builtin, ","))
+	}
+	if len(denied) > 0 {
+		args = append(args, "--disallowedTools", strings.Join(denied, ","))
+	}
+	return append(args, "--allowedTools", strings.Join(allowed, ","))
+}
+
+// concrete gives denials as Claude Code reads them: it knows no pattern before a
+// tool's name.
+func concrete(denied []string) (rules []string) {
+	for _, rule := range denied {
+		tool, pattern := strings.CutPrefix(rule, "*")
+		if !pattern {
+			rules = append(rules, rule)
+			continue
+		}
+		for _, prefix := range []string{"mcp__flame__", "mcp__plugin_flame_flame__"} {
+			rules = append(rules, prefix+tool)
+		}
+	}
+	return rules
+}
+
+// isForeign reports whether a rule is about another MCP server's tools.
+func isForeign(rule string) bool {
+	return strings.HasPrefix(rule, "mcp__") && !strings.HasPrefix(rule, "mcp__flame__") && !strings.HasPrefix(rule, "mcp__plugin_flame_flame__")
+}
+
+// hasFlame reports whether Claude Code starts a flame server by itself: by our
+// plugin, or by an entry of the user's. Two would offer every tool twice.
+func (l Launcher) hasFlame() bool {
+	if found, err := Setup(l).registrations(); err == nil && len(found) > 0 {
+		return true
+	}
+	for _, file := range []string{
+		filepath.Join(l.Machine.Home, ".claude", "settings.json"),
+		filepath.Join(l.Machine.ProjectDir, ".claude", "settings.json"),
+		filepath.Join(l.Machine.ProjectDir, ".claude", "settings.local.json"),
+	} {
+		var settings struct {
+			Plugins map[string]any `json:"enabledPlugins"`
+		}
+		if read(file, &settings) != nil {
+			continue
+		}
+		for name, enabled := range settings.Plugins {
+			if strings.HasPrefix(name, "flame@") && enabled == true {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func mcpConfig(flame string) ([]byte, error) {
+	return json.Marshal(map[string]any{"mcpServers": map[string]any{
+		"flame": map[string]any{"type": "stdio", "command": flame, "args": []string{"serve"}},
+	}})
+}
+
+// positive prints a number that is more than 0.
+func positive(n float64) string {
+	if n <= 0 {
+		return ""
+	}
+	return strconv.FormatFloat(n, 'f', -1, 64)
+}

@@ -1,0 +1,197 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"flame/core"
+	"flame/hosts/claudecode"
+	"flame/hosts/opencode"
+	"flame/project"
+)
+
+// A hookEvent is one event of a host, as the host sends it to flame hook.
+type hookEvent struct {
+	what  string
+	host  string
+	goal  goal
+	event func(t tree, run int) map[string]any
+	// A hook never fails, so what it did is looked at: its answer holds this, or
+	// each run adds one to that.
+	answer func(t tree) string
+	kept   func(tx project.Tx, t tree) (int, error)
+}
+
+// hookEvents are those that hosts send most. Of those that read, a resume also
+// notes durably that the context was given.
+var hookEvents = []hookEvent{
+	{what: "SessionStart of a resume", host: claudecode.Name, goal: readGoal, event: resumed, answer: currentFrame},
+	{what: "PreToolUse of a flame tool", host: claudecode.Name, goal: readGoal, event: flameCalled, answer: hookedID},
+	{what: "PreToolUse in a subagent", host: claudecode.Name, goal: readGoal, event: flameCalledInChild, answer: childID},
+	{what: "messages.transform", host: opencode.Name, goal: readGoal, event: requested, answer: currentFrame},
+	{what: "UserPromptSubmit", host: claudecode.Name, goal: writeGoal, event: prompted, kept: promptsTakenIn},
+	{what: "PostToolUse of Write", host: claudecode.Name, goal: writeGoal, event: fileWritten, kept: filesNoted},
+}
+
+// hooks times each event on every tree.
+func (b *bench) hooks(ctx context.Context) (rows []row, err error) {
+	for _, e := range hookEvents {
+		part, err := b.timeHook(ctx, e)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, part...)
+	}
+	return rows, nil
+}
+
+func (b *bench) timeHook(ctx context.Context, e hookEvent) ([]row, error) {
+	before, err := b.keptBy(ctx, e)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := b.everywhere(ctx, "flame hook, "+e.what+", p50", e.goal, func(t tree, run int) error { return b.hook(ctx, e, t, run) })
+	if err != nil {
+		return nil, err
+	}
+	after, err := b.keptBy(ctx, e)
+	if sent := b.processes * len(b.scale.trees); err == nil && e.kept != nil && after-before != sent {
+		err = fmt.Errorf("of %d events %s flame hook kept %d", sent, e.what, after-before)
+	}
+	return rows, err
+}
+
+// hook sends e and looks at the answer.
+func (b *bench) hook(ctx context.Context, e hookEvent, t tree, run int) error {
+	cmd, err := b.fed(b.command(ctx, t, "hook", e.host), e, t, run)
+	if err != nil {
+		return err
+	}
+	out, err := output(cmd)
+	if err == nil && e.answer != nil && !strings.Contains(out, e.answer(t)) {
+		err = fmt.Errorf("flame hook answered %s without %s: %q", e.what, e.answer(t), out)
+	}
+	return err
+}
+
+// fed gives the event to a command's stdin.
+func (b *bench) fed(cmd *exec.Cmd, e hookEvent, t tree, run int) (*exec.Cmd, error) {
+	event, err := json.Marshal(e.event(t, run))
+	cmd.Stdin = bytes.NewReader(event)
+	return cmd, err
+}
+
+// keptBy adds up what the runs of e left in all trees.
+func (b *bench) keptBy(ctx context.Context, e hookEvent) (sum int, err error) {
+	if e.kept == nil {
+		return 0, nil
+	}
+	for _, frames := range b.scale.trees {
+		t := b.trees[frames]
+		_, kept := t.open()
+		err := kept.View(ctx, func(tx project.Tx) error {
+			n, err := e.kept(tx, t)
+			sum += n
+			return err
+		})
+		if err = errors.Join(err, kept.Close()); err != nil {
+			return 0, err
+		}
+	}
+	return sum, nil
+}
+
+// claudeEvent has what all events of Claude Code have.
+func claudeEvent(t tree, name string, fields map[string]any) map[string]any {
+	event := map[string]any{
+		"session_id": t.hooked, "transcript_path": filepath.Join(t.dir, t.hooked+".jsonl"), "cwd": t.dir,
+		"permission_mode": "default", "hook_event_name": name,
+	}
+	for field, value := range fields {
+		event[field] = value
+	}
+	return event
+}
+
+func resumed(t tree, _ int) map[string]any {
+	return claudeEvent(t, "SessionStart", map[string]any{"source": "resume"})
+}
+
+func flameCalled(t tree, run int) map[string]any {
+	return claudeEvent(t, "PreToolUse", map[string]any{
+		"tool_name": "mcp__plugin_flame_flame__flame_add_decision", "tool_use_id": fmt.Sprintf("toolu_flame%d", run),
+		"tool_input": map[string]any{"decision": fmt.Sprintf("decision %d", run)},
+		"mcp_server": map[string]any{"name": "plugin:flame:flame", "source": "plugin"},
+	})
+}
+
+func flameCalledInChild(t tree, run int) map[string]any {
+	event := flameCalled(t, run)
+	event["agent_id"], event["agent_type"] = t.child, "general-purpose"
+	return event
+}
+
+func prompted(t tree, run int) map[string]any {
+	return claudeEvent(t, "UserPromptSubmit", map[string]any{
+		"prompt_id": fmt.Sprintf("prompt-%d", run), "prompt": fmt.Sprintf("Now split the parser from the session cache, step %d.", run),
+	})
+}
+
+func fileWritten(t tree, run int) map[string]any {
+	file := filepath.Join(t.dir, fmt.Sprintf("part%d.go", run))
+	content := strings.Repeat("// a line of a file\n", 200)
+	return claudeEvent(t, "PostToolUse", map[string]any{
+		"tool_name": "Write", "tool_use_id": fmt.Sprintf("toolu_write%d", run),
+		"tool_input":    map[string]any{"file_path": file, "content": content},
+		"tool_response": map[string]any{"type": "create", "filePath": file, "content": content, "structuredPatch": []any{}},
+	})
+}
+
+// The length of the conversation that a request of OpenCode holds.
+const (
+	frameVisits = 10 // frames that it went into and out of
+	frameWork   = 4  // messages in each
+)
+
+// requested is a request of OpenCode in the middle of a turn. The first run
+// decides what belongs beside the prompt; the others find that decided.
+func requested(t tree, _ int) map[string]any {
+	messages := []map[string]any{{"id": "msg_prompt", "role": core.RoleUser, "time": firstMorning}}
+	for visit := range frameVisits {
+		frame := t.ids[len(t.ids)-1-visit]
+		for step := range frameWork {
+			message := map[string]any{
+				"id": fmt.Sprintf("msg_%d_%d", visit, step), "role": core.RoleAssistant,
+				"time": firstMorning + core.Millis(len(messages))*1000, "tail": strings.Repeat("So it goes on. ", 20),
+			}
+			switch step {
+			case 0:
+				message["moves"] = []map[string]any{{"kind": core.FoldEnter, "frame": frame}}
+			case frameWork - 1:
+				message["moves"] = []map[string]any{{"kind": core.FoldLeave, "frame": frame}}
+			}
+			messages = append(messages, message)
+		}
+	}
+	return map[string]any{"event": "messages.transform", "session": t.opencode, "messages": messages}
+}
+
+func currentFrame(t tree) string { return t.current }
+func hookedID(t tree) string     { return `"session_id":"` + t.hooked + `"` }
+func childID(t tree) string      { return `"agent_id":"` + t.child + `"` }
+
+func promptsTakenIn(tx project.Tx, t tree) (int, error) {
+	s, err := tx.Session(t.hooked)
+	return s.MessageCount, err
+}
+
+func filesNoted(tx project.Tx, t tree) (int, error) {
+	f, err := tx.Frame(t.current)
+	return len(f.Artifacts), err
+}
