@@ -10,6 +10,7 @@ import (
 	_ "embed"
 	"encoding/hex"
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
 
@@ -89,15 +90,24 @@ func (s Setup) Status(ctx context.Context) (hosts.Status, error) {
 	}
 	content, version := plugin()
 	status.Offers = version
-	for _, scope := range []hosts.Scope{hosts.User, hosts.Project} {
-		there, err := os.ReadFile(s.file(scope))
-		if err == nil && bytes.HasPrefix(there, ours) {
-			status.Installed = append(status.Installed, hosts.Installation{
-				Scope: scope, Where: s.file(scope), Current: bytes.Equal(there, content),
-			})
-		}
+	for scope, there := range s.installed() {
+		status.Installed = append(status.Installed, hosts.Installation{
+			Scope: scope, Where: s.file(scope), Current: bytes.Equal(there, content),
+		})
 	}
 	return status, nil
+}
+
+// installed gives what setup wrote, by scope.
+func (s Setup) installed() iter.Seq2[hosts.Scope, []byte] {
+	return func(yield func(hosts.Scope, []byte) bool) {
+		for _, scope := range []hosts.Scope{hosts.User, hosts.Project} {
+			there, err := os.ReadFile(s.file(scope))
+			if err == nil && bytes.HasPrefix(there, ours) && !yield(scope, there) {
+				return
+			}
+		}
+	}
 }
 
 // file is our plugin's. All versions of OpenCode read the folder "plugin", newer

@@ -35,6 +35,7 @@ var hookEvents = []hookEvent{
 	{what: "PreToolUse of a flame tool", host: claudecode.Name, goal: readGoal, event: flameCalled, answer: hookedID},
 	{what: "PreToolUse in a subagent", host: claudecode.Name, goal: readGoal, event: flameCalledInChild, answer: childID},
 	{what: "messages.transform", host: opencode.Name, goal: readGoal, event: requested, answer: currentFrame},
+	{what: "messages.transform of a new prompt", host: opencode.Name, goal: writeGoal, event: requestedAnew, kept: promptsDecidedOn},
 	{what: "UserPromptSubmit", host: claudecode.Name, goal: writeGoal, event: prompted, kept: promptsTakenIn},
 	{what: "PostToolUse of Write", host: claudecode.Name, goal: writeGoal, event: fileWritten, kept: filesNoted},
 }
@@ -161,8 +162,14 @@ const (
 
 // requested is a request of OpenCode in the middle of a turn. The first run
 // decides what belongs beside the prompt; the others find that decided.
-func requested(t tree, _ int) map[string]any {
-	messages := []map[string]any{{"id": "msg_prompt", "role": core.RoleUser, "time": firstMorning}}
+func requested(t tree, _ int) map[string]any { return request(t, 0) }
+
+// requestedAnew is the first request of another turn each time.
+func requestedAnew(t tree, run int) map[string]any { return request(t, run+1) }
+
+// request is a request of OpenCode that answers the prompt of a turn.
+func request(t tree, turn int) map[string]any {
+	messages := []map[string]any{{"id": promptOf(turn), "role": core.RoleUser, "time": firstMorning}}
 	for visit := range frameVisits {
 		frame := t.ids[len(t.ids)-1-visit]
 		for step := range frameWork {
@@ -180,6 +187,21 @@ func requested(t tree, _ int) map[string]any {
 		}
 	}
 	return map[string]any{"event": "messages.transform", "session": t.opencode, "messages": messages}
+}
+
+const promptFormat = "msg_prompt%d"
+
+func promptOf(turn int) string { return fmt.Sprintf(promptFormat, turn) }
+
+// promptsDecidedOn reads the turn off the prompt that was last decided on: turns
+// begin at 0 and are told in order.
+func promptsDecidedOn(tx project.Tx, t tree) (turn int, err error) {
+	var last struct{ Prompt string }
+	if there, err := tx.Record("inserted", t.opencode, &last); !there || err != nil {
+		return 0, err
+	}
+	_, err = fmt.Sscanf(last.Prompt, promptFormat, &turn)
+	return turn, err
 }
 
 func currentFrame(t tree) string { return t.current }

@@ -1,0 +1,126 @@
+package opencode
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+
+	"flame/agents"
+	"flame/hosts"
+)
+
+// agentName is what OpenCode calls the agent that a child is; its definition
+// comes with the process and concerns no other.
+const agentName = "flame-agent"
+
+// A Launcher starts agents in OpenCode.
+type Launcher struct {
+	Machine hosts.Machine
+}
+
+// Launch gives the command for a child: run, which asks nobody and refuses what
+// would be asked. Its configuration adds an agent to the user's own; for tools and
+// permissions that only takes away (spec: agents §2).
+func (l Launcher) Launch(c agents.Child) (agents.Launch, error) {
+	program, err := l.Machine.LookPath(Program)
+	if err != nil {
+		return agents.Launch{}, hosts.Missing(Name, Program, Setup(l).ByHand())
+	}
+	config, err := json.Marshal(l.config(c))
+	if err != nil {
+		return agents.Launch{}, err
+	}
+	args := []string{program, "run", "--format", "json", "--agent", agentName}
+	if c.Model != "" {
+		args = append(args, "--model", c.Model)
+	}
+	if c.Resume {
+		args = append(args, "--session", c.Session)
+	} else if c.Title != "" {
+		args = append(args, "--title", c.Title)
+	}
+	return agents.Launch{
+		Command: args, Stdin: c.Prompt,
+		Env: []string{"OPENCODE_CONFIG_CONTENT=" + string(config)},
+	}, nil
+}
+
+// config is what the child's process adds to the user's configuration.
+func (l Launcher) config(c agents.Child) map[string]any {
+	agent := map[string]any{"mode": "all", "description": "an agent that flame started", "permission": l.permissions(c)}
+	if c.System != "" {
+		agent["prompt"] = c.System
+	}
+	if c.MaxTurns > 0 {
+		agent["steps"] = c.MaxTurns
+	}
+	config := map[string]any{"agent": map[string]any{agentName: agent}}
+	if !l.hasFlame() {
+		config["mcp"] = map[string]any{"flame": map[string]any{"type": "local", "command": []string{c.Flame, "serve"}}}
+	}
+	return config
+}
+
+// permissions gives what the child may do. An agent's map goes before the user's
+// own in OpenCode, so what it allows is copied from there.
+func (l Launcher) permissions(c agents.Child) permissions {
+	var rules permissions
+	if c.Tools.Limited {
+		users := l.usersPermissions()
+		rules = rules.add("*", deny)
+		for _, tool := range append(c.Tools.Allowed, "flame_*") {
+			rules = rules.add(permissionOf(tool), users.effect(permissionOf(tool)))
+		}
+	}
+	if c.Mode == agents.Plan {
+		rules = rules.add("edit", deny)
+		if !c.Tools.Limited || !c.Tools.Permits("bash") {
+			rules = rules.add("bash", deny)
+		}
+	}
+	for _, tool := range c.Tools.Denied {
+		rules = rules.add(permissionOf(tool), deny)
+	}
+	return rules
+}
+
+// usersPermissions are those of the configuration files that OpenCode merges.
+func (l Launcher) usersPermissions() (all permissions) {
+	for _, file := range Setup(l).configFiles() {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			continue
+		}
+		var document struct {
+			Permission permissions `json:"permission"`
+		}
+		if plain := standardize(content); len(plain) > 0 && json.Unmarshal(plain, &document) == nil {
+			all = append(all, document.Permission...)
+		}
+	}
+	return all
+}
+
+// permissionOf is the name that a tool's permission has: all that write files
+// share one.
+func permissionOf(tool string) string {
+	name, _, _ := strings.Cut(tool, "(")
+	switch name = strings.ToLower(name); name {
+	case "write", "multiedit", "patch", "apply_patch", "notebookedit":
+		return "edit"
+	case "agent":
+		return "task"
+	}
+	return name
+}
+
+// hasFlame reports whether OpenCode starts a flame server by itself.
+func (l Launcher) hasFlame() bool {
+	if found, err := Setup(l).registrations(); err == nil && len(found) > 0 {
+		return true
+	}
+	for range Setup(l).installed() {
+		return true
+	}
+	return false
+}

@@ -1,0 +1,87 @@
+package opencode
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"path"
+	"slices"
+)
+
+// permissions are a map of OpenCode's from tools, or patterns of their names, to
+// what may be done. Its order counts: of the entries that fit a tool the last
+// holds.
+type permissions []permission
+
+// A permission is one entry. Its effect is "allow", "ask" or "deny", or an object
+// of such by argument.
+type permission struct {
+	tool   string
+	effect json.RawMessage
+}
+
+var (
+	allow = json.RawMessage(`"allow"`)
+	deny  = json.RawMessage(`"deny"`)
+)
+
+// add puts an entry last; an earlier one of the same name is void then.
+func (p permissions) add(tool string, effect json.RawMessage) permissions {
+	p = slices.DeleteFunc(slices.Clone(p), func(known permission) bool { return known.tool == tool })
+	return append(p, permission{tool, effect})
+}
+
+// effect gives what holds for a tool; OpenCode allows what nothing is said of.
+func (p permissions) effect(tool string) json.RawMessage {
+	for _, known := range slices.Backward(p) {
+		if fits, err := path.Match(known.tool, tool); fits && err == nil {
+			return known.effect
+		}
+	}
+	return allow
+}
+
+// MarshalJSON writes an object with its members in order.
+func (p permissions) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	b.WriteByte('{')
+	for i, entry := range p {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		name, err := json.Marshal(entry.tool)
+		if err != nil {
+			return nil, err
+		}
+		b.Write(name)
+		b.WriteByte(':')
+		b.Write(entry.effect)
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}
+
+// UnmarshalJSON reads an object in its order, or one effect for every tool.
+func (p *permissions) UnmarshalJSON(raw []byte) error {
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	if start, err := decoder.Token(); err != nil || start != json.Delim('{') {
+		*p = permissions{{"*", slices.Clone(raw)}}
+		return err
+	}
+	for decoder.More() {
+		name, err := decoder.Token()
+		if err != nil {
+			return err
+		}
+		tool, ok := name.(string)
+		if !ok {
+			return errors.New("the name of a permission is not text")
+		}
+		var effect json.RawMessage
+		if err := decoder.Decode(&effect); err != nil {
+			return err
+		}
+		*p = p.add(tool, effect)
+	}
+	return nil
+}
