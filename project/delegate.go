@@ -1,0 +1,105 @@
+package project
+
+import (
+	"context"
+
+	"flame/core"
+)
+
+// A Delegation asks for the frame of an agent that flame starts itself.
+type Delegation struct {
+	Under   string // frame that it goes below; empty: the caller's current one
+	Goal    string
+	Session string // of the agent in its host; empty where that is known only later (Join)
+	Host    string
+	Title   string // of that session
+	Bare    bool   // no context is asked for
+}
+
+// Delegate makes the frame of an agent, and its session below the caller's. It
+// gives the context that the agent should begin with.
+func (p *Project) Delegate(ctx context.Context, by Caller, d Delegation) (frame core.Frame, context string, err error) {
+	if d.Goal, err = clean("description", d.Goal); err != nil {
+		return frame, "", err
+	}
+	err = p.update(ctx, by, func(s *step) error {
+		parent, err := s.delegateUnder(d.Under)
+		if err != nil {
+			return err
+		}
+		frame, err = s.create(core.Frame{Parent: parent, Goal: core.OneLine(d.Goal, maxTitle), Status: core.InProgress})
+		if err != nil {
+			return err
+		}
+		if d.Session != "" {
+			if err := s.join(frame, d.Session, d.Host, d.Title); err != nil {
+				return err
+			}
+		}
+		if !d.Bare {
+			context, err = s.delegateContext(frame)
+		}
+		return err
+	})
+	return frame, context, err
+}
+
+// delegateUnder gives the id of the frame that an agent's goes below.
+func (s *step) delegateUnder(ref string) (string, error) {
+	if ref == "" {
+		return s.spawnParent()
+	}
+	parent, err := s.resolve(ref)
+	if err == nil && parent.Status != core.InProgress {
+		err = core.Invalidf("%s is %s, so no agent can work below it", parent.ID, parent.Status).
+			WithHint("name a frame in progress, or flame_activate this one")
+	}
+	return parent.ID, err
+}
+
+// delegateContext is the context of an agent's frame, whatever native subagents
+// get.
+func (s *step) delegateContext(frame core.Frame) (string, error) {
+	_, newest, err := s.Revision()
+	if err != nil {
+		return "", err
+	}
+	config, err := s.subagentConfig()
+	if err != nil {
+		return "", err
+	}
+	around, err := s.surroundings(frame, newest, config.PropagateSummaries)
+	return core.BuildContext(around, s.p.Budget, 0).Text, err
+}
+
+// Join tells which session an agent's frame is worked in.
+func (p *Project) Join(ctx context.Context, by Caller, frame, session, host, title string) error {
+	return p.update(ctx, by, func(s *step) error {
+		f, err := s.Frame(frame)
+		if err != nil {
+			return err
+		}
+		return s.join(f, session, host, title)
+	})
+}
+
+func (s *step) join(frame core.Frame, id, host, title string) error {
+	session, err := s.Session(id)
+	if err = ignoreMissing(err); err != nil || session.Root == frame.ID {
+		return err
+	}
+	if session.ID == "" {
+		session = core.Session{ID: id, CreatedAt: s.now}
+	}
+	own := session.Root
+	session.Parent, session.Host, session.Title = s.session.ID, host, title
+	session.State, session.LastActivityAt = core.SessionActive, s.now
+	if session.Current == "" || session.Current == own {
+		session.Current = frame.ID
+	}
+	session.Root, frame.Session = frame.ID, id
+	if err := s.SaveFrame(frame); err != nil {
+		return err
+	}
+	return s.as(session, func(s *step) error { return s.moveBelow(own, frame.ID) })
+}
