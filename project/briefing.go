@@ -54,12 +54,13 @@ type Briefing struct {
 // session that has none yet, the unfinished frames of sessions that are over.
 // Where there is nothing to tell, nothing is written.
 func (p *Project) Begin(ctx context.Context, by Caller, maxChars int) (b Briefing, err error) {
+	tells := false
 	err = p.view(ctx, by, func(s *step) error {
-		b, err = s.brief(maxChars)
+		tells, err = s.hasNews()
 		return err
 	})
-	if err != nil || b.Text == "" {
-		return Briefing{}, err
+	if err != nil || !tells {
+		return b, err
 	}
 	err = p.update(ctx, by, func(s *step) error {
 		if b, err = s.brief(maxChars); err != nil || b.Text == "" {
@@ -68,6 +69,17 @@ func (p *Project) Begin(ctx context.Context, by Caller, maxChars int) (b Briefin
 		return s.briefed(b)
 	})
 	return b, err
+}
+
+// hasNews reports whether there is anything to begin with: a frame to go on in, or
+// some to take up.
+func (s *step) hasNews() (bool, error) {
+	_, ok, err := s.current()
+	if ok || err != nil {
+		return ok, err
+	}
+	left, err := s.unfinished()
+	return len(left) > 0, err
 }
 
 // brief gives the full context of the session's frame, or what it could take up.

@@ -29,9 +29,9 @@ type hookEvent struct {
 }
 
 // hookEvents are those that hosts send most. Of those that read, a resume also
-// notes durably that the context was given.
+// notes durably that the context was given, so it is one that writes.
 var hookEvents = []hookEvent{
-	{what: "SessionStart of a resume", host: claudecode.Name, goal: readGoal, event: resumed, answer: currentFrame},
+	{what: "SessionStart of a resume", host: claudecode.Name, goal: writeGoal, event: resumed, answer: currentFrame},
 	{what: "PreToolUse of a flame tool", host: claudecode.Name, goal: readGoal, event: flameCalled, answer: hookedID},
 	{what: "PreToolUse in a subagent", host: claudecode.Name, goal: readGoal, event: flameCalledInChild, answer: childID},
 	{what: "messages.transform", host: opencode.Name, goal: readGoal, event: requested, answer: currentFrame},
