@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -348,11 +347,9 @@ func TestAGreatLogIsCountedPieceByPiece(t *testing.T) {
 		log.write(noise)
 		log.answer(fmt.Sprint("m", i))
 	}
-	began := time.Now()
 	f.count(host("s"), log)
 	assert.Equal(t, []string{"s"}, f.counting(), "12 MB are more than one sweep reads")
 	f.sweep()
-	assert.Less(t, time.Since(began), 2*time.Second)
 	assert.InDelta(t, 4, f.spent(frame.ID), 1e-9)
 	assert.Empty(t, f.counting())
 }
