@@ -2,8 +2,8 @@ package opencode_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -12,113 +12,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
-
-// A host is OpenCode as the plugin sees it, played in Node, with a flame that
-// records what it is told.
-type host struct {
-	t             *testing.T
-	home, project string
-	env           []string // more than what every host has
-}
-
-func newHost(t *testing.T) *host {
-	t.Helper()
-	h := &host{t: t, home: filepath.Join(t.TempDir(), "it's home"), project: filepath.Join(t.TempDir(), "my project")}
-	require.NoError(t, os.MkdirAll(filepath.Join(h.home, ".local", "bin"), 0o755))
-	require.NoError(t, os.MkdirAll(h.project, 0o755))
-	h.installs(records)
-	return h
-}
-
-// records is a flame that keeps the event it is told, and answers from a file.
-const records = `#!/bin/sh
-[ "$*" = "hook opencode" ] || exit
-event=$(cat)
-printf '%s\n' "$event" >> "$HOME/events"
-printf '%s|%s\n' "$PWD" "$FLAME_DIR" > "$HOME/place"
-cat "$HOME/answer"
-`
-
-func (h *host) installs(flame string) {
-	h.write(".local/bin/flame", flame)
-	require.NoError(h.t, os.Chmod(filepath.Join(h.home, ".local", "bin", "flame"), 0o755))
-}
-
-// write puts a file into the home.
-func (h *host) write(name, text string) {
-	h.t.Helper()
-	require.NoError(h.t, os.WriteFile(filepath.Join(h.home, name), []byte(text), 0o644))
-}
-
-// read gives a file of the home, empty if there is none.
-func (h *host) read(name string) string {
-	text, _ := os.ReadFile(filepath.Join(h.home, name))
-	return string(text)
-}
-
-// stage is what scenes are played with: event tells the plugin of an event, and
-// the others of what usually comes with one.
-const stage = `
-	const { Flame } = await import(process.argv[1])
-	const asked = [] // of the host itself
-	const client = { session: { summarize: async (request) => asked.push(request) } }
-	const load = () => Flame({ directory: process.argv[2], client })
-	const hooks = await load()
-	const event = (type, properties) => hooks.event({ event: { type, properties } })
-	const session = (type, id, info) => event("session." + type, { sessionID: id, info: { id, title: "Work", ...info } })
-	const status = (sessionID, type) => event("session.status", { sessionID, status: { type } })
-	const said = (sessionID, text, messageID = "m") => hooks["experimental.text.complete"]({ sessionID, messageID }, { text })
-	const text = (text, more) => ({ type: "text", text, ...more })
-	const tool = (tool, status, state, id = "p") => ({ type: "tool", id, tool, callID: "c-" + id, sessionID: "s", messageID: "m", state: { status, input: {}, ...state } })
-	const part = (part) => event("message.part.updated", { sessionID: part.sessionID, part })
-	const prompt = (sessionID, ...parts) => hooks["chat.message"]({ sessionID }, { message: { id: "u", model: { providerID: "a", modelID: "b" } }, parts })
-	const before = async (tool, callID, args) => { await hooks["tool.execute.before"]({ tool, sessionID: "s", callID }, { args }); return args }
-	const after = (tool, callID, args, output) => hooks["tool.execute.after"]({ tool, sessionID: "s", callID, args }, output)
-	const message = (id, role, parts, info) => ({ info: { id, role, sessionID: "s", time: { created: 5 }, ...info }, parts })
-	const answer = (id, info) => event("message.updated", { info: { id, role: "assistant", sessionID: "s", time: { created: 5, completed: 9 },
-		tokens: { input: 1, output: 2, reasoning: 3, cache: { read: 4, write: 5 } }, cost: 0.5, ...info } })
-	const request = async (...messages) => { await hooks["experimental.chat.messages.transform"]({}, { messages }); return messages }
-`
-
-// plays runs a scene, the body of an asynchronous function, until the process is
-// disposed of. It gives what the scene returned, as JSON.
-func (h *host) plays(scene string) string {
-	h.t.Helper()
-	node, err := exec.LookPath("node")
-	if err != nil {
-		h.t.Skip("no Node on PATH to run the plugin in; the tests with the real OpenCode run it as well")
-	}
-	plugin, err := os.ReadFile("flame.js")
-	require.NoError(h.t, err)
-	h.write("flame.mjs", string(plugin))
-	script := stage + "const result = await (async () => {" + scene + "})()\nawait hooks.dispose?.()\nprocess.stdout.write(JSON.stringify(result ?? null))"
-	cmd := exec.CommandContext(h.t.Context(), node, "--input-type=module", "-e", script, filepath.Join(h.home, "flame.mjs"), h.project)
-	cmd.Env = append([]string{"HOME=" + h.home, "PATH=/usr/bin:/bin"}, h.env...)
-	var stderr strings.Builder
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	require.NoError(h.t, err, stderr.String())
-	assert.Empty(h.t, stderr.String(), "the plugin prints nothing")
-	return string(out)
-}
-
-// heard gives the events that flame was told of, but for the last, and checks
-// that this is the end of all sessions and that each names the version.
-func (h *host) heard() (events []map[string]any) {
-	h.t.Helper()
-	for line := range strings.Lines(h.read("events")) {
-		var event map[string]any
-		require.NoError(h.t, json.Unmarshal([]byte(line), &event))
-		assert.Equal(h.t, "dev", event["plugin"])
-		delete(event, "plugin")
-		if event["event"] == "dispose" {
-			assert.NotEmpty(h.t, event["sessions"])
-			continue
-		}
-		events = append(events, event)
-	}
-	return events
-}
 
 func TestPluginTellsFlame(t *testing.T) {
 	t.Parallel()
@@ -167,7 +60,7 @@ func TestPluginTellsFlame(t *testing.T) {
 		},
 		"of a turn's end, what was said last, who still works and what it cost, once": {
 			`part(tool("bash", "running")); part(tool("bash", "completed")); answer("m"); answer("m"); answer("n", { time: { created: 7 } }); answer("n", { role: "user" })
-			 await session("updated", "child", { parentID: "s" }); session("updated", "grandchild", { parentID: "child" }); session("updated", "other")
+			 below("child", "s"); below("grandchild", "child"); below("other")
 			 for (const id of ["s", "child", "grandchild", "other"]) status(id, "busy")
 			 status("child", "idle"); said("s", "first"); said("s", "last"); event("session.idle", { sessionID: "s" }); await prompt("s"); event("session.idle", { sessionID: "s" })`,
 			`[{"event": "session.idle", "session": "s", "text": "last", "running": ["grandchild"],
@@ -175,7 +68,7 @@ func TestPluginTellsFlame(t *testing.T) {
 			  {"event": "session.idle", "session": "s", "text": "", "running": ["grandchild"], "usage": []}]`,
 		},
 		"of a background child as at work until its end is told": {
-			`after("task", "1", {}, { metadata: { sessionId: "child", background: true } }); session("updated", "child", { parentID: "s" })
+			`after("task", "1", {}, { metadata: { sessionId: "child", background: true } }); below("child", "s")
 			 event("session.idle", { sessionID: "s" }); answer("x", { sessionID: "child", error: { name: "MessageAbortedError" } }); event("session.idle", { sessionID: "s" })`,
 			`[{"event": "session.idle", "session": "s", "text": "", "running": ["child"], "usage": []},
 			  {"event": "session.idle", "session": "s", "text": "", "running": [], "usage": []}]`,
@@ -190,8 +83,8 @@ func TestPluginTellsFlame(t *testing.T) {
 			  {"event": "messages.transform", "session": "s", "first": true, "compacting": false, "usage": [], "messages": [{"id": "a", "role": "user", "time": 5, "summary": false, "open": false, "moves": [], "tail": ""}]}]`,
 		},
 		"of a session's deletion, and of nothing that comes after": {
-			`session("created", "other"); session("deleted", "s"); event("session.idle", { sessionID: "s" })`,
-			`[{"event": "session.created", "session": "other", "title": "Work"}, {"event": "session.deleted", "session": "s"}]`,
+			`session("deleted", "s"); event("session.idle", { sessionID: "s" })`,
+			`[{"event": "session.deleted", "session": "s"}]`,
 		},
 		"of no event that it does not know": {
 			`session("created", "s"); event("catalog.updated", {}); event("session.error", { sessionID: "s" }); event("message.updated", {}); event("session.idle")`,
@@ -205,17 +98,240 @@ func TestPluginTellsFlame(t *testing.T) {
 			h.plays(tt.scene)
 			heard, err := json.Marshal(h.heard())
 			require.NoError(t, err)
-			if strings.Contains(tt.scene, `"other"); session("deleted"`) { // sessions do not wait for each other
-				assert.ElementsMatch(t, list(t, tt.heard), list(t, string(heard)))
-				return
-			}
 			assert.JSONEq(t, tt.heard, string(heard))
 		})
 	}
 }
 
-func list(t *testing.T, text string) (items []any) {
-	t.Helper()
-	require.NoError(t, json.Unmarshal([]byte(text), &items))
-	return items
+// history is a conversation with a frame that came and went in it.
+const history = `[
+	message("u1", "user", [text("Go")]),
+	message("a1", "assistant", [text("x".repeat(600) + "I begin."), tool("flame_flame_push", "completed", { input: { goal: "g", session_id: "s", agent_id: "a" }, output: "Started frame-abcdefgh below frame-12345678" })]),
+	message("a2", "assistant", [tool("bash", "running"), tool("flame_flame_push", "error", { error: "not frame-abcdefgh" })]),
+	message("u2", "user", [text("Mind this")]),
+	message("a3", "assistant", [tool("f_flame_pop", "completed", { output: "frame-abcdefgh is done" })], { summary: true }),
+]`
+
+func TestPluginEditsRequestsAsFlameAnswers(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	h.write("answer", `{"drop": ["a2"], "before": [{"message": "u2", "text": "ahead"}, {"message": "a3", "text": "between"}], "append": [{"message": "u1", "text": "behind"}]}`)
+	result := h.plays(`
+		const stored = ` + history + `, kept = structuredClone(stored)
+		const sent = await request(...stored)
+		await request(...structuredClone(stored))
+		return {
+			untouched: JSON.stringify(stored) === JSON.stringify(kept),
+			sent: sent.map(({ info, parts }) => [info.id, info.role, ...parts.map((p) => p.text?.slice(-8) ?? p.state.input)]),
+			added: sent.flatMap(({ parts }) => parts).filter((p) => p.synthetic).map((p) => [p.type, p.sessionID, p.messageID]),
+			ids: sent.flatMap(({ info, parts }) => [info.id, ...parts.map((p) => p.id)]).filter((id) => /flame/.test(id)).map((id) => id.slice(0, 4)),
+		}`)
+	assert.JSONEq(t, `{
+		"untouched": true,
+		"sent": [["u1", "user", "Go", "behind"], ["a1", "assistant", "I begin.", {"goal": "g"}],
+		         ["u2", "user", "ahead", "ind this"], ["msg_flame_a3", "user", "between"], ["a3", "assistant", {}]],
+		"added": [["text", "s", "u1"], ["text", "s", "u2"], ["text", "s", "a3"]],
+		"ids": ["prt_", "prt_", "msg_", "prt_"]}`, result)
+
+	requests := h.heard()
+	require.Len(t, requests, 2)
+	assert.Equal(t, []any{true, false}, []any{requests[0]["first"], requests[1]["first"]})
+	skeleton, err := json.Marshal(requests[0]["messages"])
+	require.NoError(t, err)
+	assert.JSONEq(t, `[
+		{"id": "u1", "role": "user", "time": 5, "summary": false, "open": false, "moves": [], "tail": ""},
+		{"id": "a1", "role": "assistant", "time": 5, "summary": false, "open": false, "moves": [{"kind": "enter", "frame": "frame-abcdefgh"}], "tail": "`+strings.Repeat("x", 492)+`I begin."},
+		{"id": "a2", "role": "assistant", "time": 5, "summary": false, "open": true, "moves": [], "tail": ""},
+		{"id": "u2", "role": "user", "time": 5, "summary": false, "open": false, "moves": [], "tail": ""},
+		{"id": "a3", "role": "assistant", "time": 5, "summary": true, "open": false, "moves": [{"kind": "leave", "frame": "frame-abcdefgh"}], "tail": ""}]`, string(skeleton))
+}
+
+func TestPluginAsksFlameForWhatACompactionNeeds(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct{ answer, output string }{
+		"adds to the host's instructions":    {`{"context": ["heed this"]}`, `{"context": ["theirs", "heed this"]}`},
+		"puts others in their place":         {`{"prompt": "only this"}`, `{"context": ["theirs"], "prompt": "only this"}`},
+		"leaves them where flame says none":  {``, `{"context": ["theirs"]}`},
+		"leaves them where that is nonsense": {`{"context": 7}`, `{"context": ["theirs"]}`},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHost(t)
+			h.write("answer", tt.answer)
+			assert.JSONEq(t, tt.output, h.plays(`const output = { context: ["theirs"] }; await hooks["experimental.session.compacting"]({ sessionID: "s" }, output); return output`))
+		})
+	}
+}
+
+func TestPluginStampsFlamesCalls(t *testing.T) {
+	t.Parallel()
+	const stamped, plain = `{"session_id":"s"}`, `{"session_id":"mine","agent_id":"a"}`
+	tests := map[string]struct{ config, tool, args string }{
+		"a tool of the server it added":      {`{}`, "flame_flame_push", stamped},
+		"a tool that is not called flame":    {`{}`, "flame_spawn_agent", stamped},
+		"a server that the user named":       {`{"mcp": {"my f": {"command": ["/opt/flame"]}}}`, "my_f_spawn_agent", stamped},
+		"a server that is only known by url": {`{"mcp": {"other": {"url": "http://localhost"}}}`, "other_flame_pop", stamped},
+		"the tool of another server":         {`{}`, "other_spawn_agent", plain},
+		"a tool of the host's":               {`{}`, "bash", plain},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			assert.JSONEq(t, tt.args, newHost(t).plays(`await hooks.config(`+tt.config+`); return before("`+tt.tool+`", "1", `+plain+`)`))
+		})
+	}
+}
+
+func TestPluginLetsFlamesCallsTakeTurns(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct{ scene, order string }{
+		"one after the other": {
+			`const all = [1, 2, 3].map((n) => before("flame_flame_push", n, {}).then(() => { order.push("begin " + n); setTimeout(() => { order.push("end " + n); after("flame_flame_push", n, {}, {}) }, 20) })); await Promise.all(all)`,
+			`["begin 1", "end 1", "begin 2", "end 2", "begin 3"]`,
+		},
+		"the next after one that failed": {
+			`const real = globalThis.setTimeout; globalThis.setTimeout = (f) => real(() => f(order.push("gave up")), 1000); before("flame_flame_push", "c-p", {}); const next = before("flame_flame_push", "2", {}).then(() => order.push("next")); await new Promise(setImmediate)
+			 order.push("failed"); part(tool("flame_flame_push", "error", { error: "no" })); await next`,
+			`["failed", "next"]`,
+		},
+		"no other tool has to wait": {
+			`before("flame_flame_push", 1, {}); await before("bash", 2, {}); order.push("bash")`,
+			`["bash"]`,
+		},
+		"one that does not end holds the next for 2 s": {
+			`const real = globalThis.setTimeout; globalThis.setTimeout = (f, ms) => real(f, (order.push(ms), 1)); before("flame_flame_push", 1, {}); await before("flame_flame_push", 2, {})`,
+			`[2000, 2000]`,
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			assert.JSONEq(t, tt.order, newHost(t).plays(`const order = []; `+tt.scene+`; return order.slice()`))
+		})
+	}
+}
+
+func TestPluginHasTheHostSummarize(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct{ args, asked string }{
+		"when the agent asks for a summary":   {`{}`, `[{"path": {"id": "s"}, "body": {"providerID": "a", "modelID": "b", "auto": true}}]`},
+		"not when the agent brings its own":   {`{ summary: "done" }`, `[]`},
+		"not for a frame that is not at hand": {`{ frameID: "frame-abcdefgh" }`, `[]`},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			result := newHost(t).plays(`prompt("s", text("Go"))
+				const begin = performance.now(), order = []
+				const ended = after("flame_flame_summarize", "1", ` + tt.args + `, {}).then(() => order.push("turn goes on"))
+				setTimeout(() => { order.push("compaction is next"); part({ type: "compaction", sessionID: "s" }) }, 20)
+				await ended
+				return { asked, waits: order[0] === "compaction is next", quick: performance.now() - begin < 10_000 }`)
+			assert.JSONEq(t, fmt.Sprintf(`{"asked": %s, "waits": %t, "quick": true}`, tt.asked, tt.asked != "[]"), result)
+		})
+	}
+}
+
+func TestPluginGoesOnWithoutFlame(t *testing.T) {
+	t.Parallel()
+	tests := map[string]string{ // how flame behaves, as a script
+		"that is missing":           "",
+		"that hangs":                "#!/bin/sh\nexec sleep 60",
+		"whose child hangs":         "#!/bin/sh\nsleep 5 &",
+		"that floods":               "#!/bin/sh\nexec yes",
+		"that answers nonsense":     "#!/bin/sh\necho '{\"drop\": [\"a2\"'",
+		"that answers a number":     "#!/bin/sh\necho 7",
+		"that answers other things": "#!/bin/sh\necho '{\"drop\": 7, \"append\": null}'",
+		"that fails":                "#!/bin/sh\necho no >&2; exit 3",
+		"that reads nothing":        "#!/bin/sh\nexec <&-",
+		"that is no program":        "not one",
+	}
+	for name, script := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHost(t)
+			h.installs(script)
+			h.patience = 300 * time.Millisecond
+			if script == "" {
+				require.NoError(t, os.Remove(filepath.Join(h.home, ".local", "bin", "flame")))
+			}
+			assert.JSONEq(t, `["u1", "a1", "a2", "u2", "a3"]`, h.plays(`
+				prompt("s", text("long ".repeat(100_000)))
+				const sent = await request(...`+history+`)
+				return sent.map(({ info }) => info.id)`))
+		})
+	}
+}
+
+func TestPluginLeavesAHangingFlameAlone(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	h.installs("#!/bin/sh\necho called >> \"$HOME/calls\"\nexec sleep 60")
+	h.patience = time.Second
+	result := h.plays(`
+		const { readFileSync } = await import("node:fs")
+		const requests = async (n) => { while (n-- > 0) await request(...` + history + `); return readFileSync(process.env.HOME + "/calls", "utf8").split("\n").length - 1 }
+		const begin = performance.now()
+		const atOnce = await requests(6)
+		const quick = performance.now() - begin < 20_000
+		const now = Date.now
+		Date.now = () => now() + 30_000
+		return { quick, atOnce, later: await requests(3) }`)
+	assert.JSONEq(t, `{"quick": true, "atOnce": 3, "later": 4}`, result, "3 in a row, then one each 30 s")
+}
+
+func TestPluginTellsUsageAgainThatFlameDidNotTake(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	h.installs(strings.Replace(records, "\n", "\n[ -e \"$HOME/woken\" ] || { touch \"$HOME/woken\"; exec sleep 60; }\n", 1))
+	h.patience = 2 * time.Second
+	h.plays(`answer("m"); for (let n = 0; n < 3; n++) await request(message("a", "user", []))`)
+	told := h.heard()
+	require.Len(t, told, 2)
+	assert.Len(t, told[0]["usage"], 1)
+	assert.Empty(t, told[1]["usage"])
+	assert.Equal(t, []any{true, false}, []any{told[0]["first"], told[1]["first"]}, "a request that was not answered does not count")
+}
+
+func TestPluginCallsFlameInTheProject(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	h.env = []string{"FLAME_DIR=else where"}
+	h.plays(`session("created", "s")`)
+	assert.Equal(t, h.project+"|else where\n", h.read("place"))
+}
+
+func TestPluginStaysSilent(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		env    []string
+		scene  string
+		events int
+	}{
+		"as FLAME_OFF says":                         {[]string{"FLAME_OFF=true"}, `return Object.keys(hooks)`, 0},
+		"where the user switched flame off":         {nil, `await hooks.config({ mcp: { flame: { enabled: false } } }); session("created", "s"); return ["config"]`, 0},
+		"where OpenCode has loaded it another time": {nil, `const again = await load(); session("created", "s"); await again.event({ event: { type: "session.idle", properties: { sessionID: "s" } } }); await again.dispose(); return ["config"]`, 1},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHost(t)
+			h.env = tt.env
+			assert.JSONEq(t, `["config"]`, h.plays(tt.scene))
+			assert.Len(t, h.heard(), tt.events)
+		})
+	}
+}
+
+func TestPluginKeepsSessionsApart(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	h.installs(strings.Replace(records, "event=$(cat)\n", "event=$(cat)\ncase $event in *slow*) until grep -q chat.message \"$HOME/events\"; do sleep 0.01; done;; esac\n", 1))
+	h.plays(`session("created", "slow"); prompt("slow", text("Go")); session("created", "s"); prompt("s", text("Go"))`)
+	var order []string
+	for _, event := range h.heard() {
+		order = append(order, event["session"].(string)+" "+event["event"].(string))
+	}
+	assert.Equal(t, []string{"s session.created", "s chat.message", "slow session.created", "slow chat.message"}, order)
 }

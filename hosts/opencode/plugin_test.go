@@ -2,6 +2,7 @@ package opencode_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"os"
 	"os/exec"
@@ -9,77 +10,170 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
-// configured loads the plugin into Node, lets its config hook work on config
-// and gives what became of it. Node is asked for nothing but the file itself.
-func configured(t *testing.T, home, config string) string {
+// A host is OpenCode as the plugin sees it, played in Node, with a flame that
+// records what it is told.
+type host struct {
+	t             *testing.T
+	home, project string
+	env           []string      // more than what every host has
+	patience      time.Duration // with flame; longer than the plugin's own where a busy machine could use that up
+}
+
+func newHost(t *testing.T) *host {
 	t.Helper()
+	h := &host{t: t, home: filepath.Join(t.TempDir(), `it's "home"`), project: filepath.Join(t.TempDir(), "my project"), patience: 20 * time.Second}
+	require.NoError(t, os.MkdirAll(filepath.Join(h.home, ".local", "bin"), 0o755))
+	require.NoError(t, os.MkdirAll(h.project, 0o755))
+	h.installs(records)
+	return h
+}
+
+// records is a flame that keeps the event it is told, and answers from a file.
+const records = `#!/bin/sh
+[ "$*" = "hook opencode" ] || exit
+event=$(cat)
+printf '%s\n' "$event" >> "$HOME/events"
+printf '%s|%s\n' "$PWD" "$FLAME_DIR" > "$HOME/place"
+cat "$HOME/answer"
+`
+
+func (h *host) installs(flame string) {
+	h.write(".local/bin/flame", flame)
+	require.NoError(h.t, os.Chmod(filepath.Join(h.home, ".local", "bin", "flame"), 0o755))
+}
+
+// write puts a file into the home.
+func (h *host) write(name, text string) {
+	h.t.Helper()
+	require.NoError(h.t, os.WriteFile(filepath.Join(h.home, name), []byte(text), 0o644))
+}
+
+// read gives a file of the home, empty if there is none.
+func (h *host) read(name string) string {
+	text, _ := os.ReadFile(filepath.Join(h.home, name))
+	return string(text)
+}
+
+// stage is what scenes are played with: event tells the plugin of an event, and
+// the others of what usually comes with one.
+const stage = `
+	const { Flame } = await import(process.argv[1])
+	const asked = [] // of the host itself
+	const client = { session: { summarize: async (request) => asked.push(request) } }
+	const load = () => Flame({ directory: process.argv[2], client })
+	const hooks = await load()
+	const event = (type, properties) => hooks.event({ event: { type, properties } })
+	const session = (type, id, info) => event("session." + type, { sessionID: id, info: { id, title: "Work", ...info } })
+	const below = (id, parentID) => session("updated", id, { parentID, title: "New session - 2026" })
+	const status = (sessionID, type) => event("session.status", { sessionID, status: { type } })
+	const said = (sessionID, text, messageID = "m") => hooks["experimental.text.complete"]({ sessionID, messageID }, { text })
+	const text = (text, more) => ({ type: "text", text, ...more })
+	const tool = (tool, status, state, id = "p") => ({ type: "tool", id, tool, callID: "c-" + id, sessionID: "s", messageID: "m", state: { status, input: {}, ...state } })
+	const part = (part) => event("message.part.updated", { sessionID: part.sessionID, part })
+	const prompt = (sessionID, ...parts) => hooks["chat.message"]({ sessionID }, { message: { id: "u", model: { providerID: "a", modelID: "b" } }, parts })
+	const before = async (tool, callID, args) => { await hooks["tool.execute.before"]({ tool, sessionID: "s", callID }, { args }); return args }
+	const after = (tool, callID, args, output) => hooks["tool.execute.after"]({ tool, sessionID: "s", callID, args }, output)
+	const message = (id, role, parts, info) => ({ info: { id, role, sessionID: "s", time: { created: 5 }, ...info }, parts })
+	const answer = (id, info) => event("message.updated", { info: { id, role: "assistant", sessionID: "s", time: { created: 5, completed: 9 },
+		tokens: { input: 1, output: 2, reasoning: 3, cache: { read: 4, write: 5 } }, cost: 0.5, ...info } })
+	const request = async (...messages) => { await hooks["experimental.chat.messages.transform"]({}, { messages }); return messages }
+`
+
+// plays runs a scene, the body of an asynchronous function, until the process is
+// disposed of. It gives what the scene returned, as JSON.
+func (h *host) plays(scene string) string {
+	h.t.Helper()
 	node, err := exec.LookPath("node")
 	if err != nil {
-		t.Skip("no Node on PATH to run the plugin in; the tests with the real OpenCode run it as well")
+		h.t.Skip("no Node on PATH to run the plugin in; the tests with the real OpenCode run it as well")
 	}
 	plugin, err := os.ReadFile("flame.js")
-	require.NoError(t, err)
-	module := filepath.Join(t.TempDir(), "flame.mjs")
-	require.NoError(t, os.WriteFile(module, plugin, 0o600))
-	cmd := exec.CommandContext(t.Context(), node, "--input-type=module", "-e", `
-		const { Flame } = await import(process.argv[1])
-		const config = JSON.parse(process.argv[2])
-		await (await Flame()).config(config)
-		process.stdout.write(JSON.stringify(config))`, module, config)
-	cmd.Env = []string{"HOME=" + home, "PATH=/nowhere"}
+	require.NoError(h.t, err)
+	const patience = "answer: 300,"
+	require.Contains(h.t, string(plugin), patience)
+	h.write("flame.mjs", strings.Replace(string(plugin), patience, fmt.Sprintf("answer: %d,", h.patience.Milliseconds()), 1))
+	script := stage + "const result = await (async () => {" + scene + "})()\nawait hooks.dispose?.()\nprocess.stdout.write(JSON.stringify(result ?? null))"
+	cmd := exec.CommandContext(h.t.Context(), node, "--input-type=module", "-e", script, filepath.Join(h.home, "flame.mjs"), h.project)
+	cmd.Env = append([]string{"HOME=" + h.home, "PATH=/usr/bin:/bin"}, h.env...)
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
 	out, err := cmd.Output()
-	require.NoError(t, err)
+	require.NoError(h.t, err, stderr.String())
+	assert.Empty(h.t, stderr.String(), "the plugin prints nothing")
 	return string(out)
+}
+
+// heard gives the events that flame was told of, each with the plugin's version,
+// but for the end of all sessions, which is the last.
+func (h *host) heard() (events []map[string]any) {
+	h.t.Helper()
+	for line := range strings.Lines(h.read("events")) {
+		var event map[string]any
+		require.NoError(h.t, json.Unmarshal([]byte(line), &event))
+		assert.Equal(h.t, "dev", event["plugin"])
+		delete(event, "plugin")
+		events = append(events, event)
+	}
+	last := len(events) - 1
+	if last < 0 || events[last]["event"] != "dispose" {
+		assert.NotContains(h.t, h.read("events"), `"dispose"`)
+		return events
+	}
+	assert.NotEmpty(h.t, events[last]["sessions"])
+	return events[:last]
 }
 
 func TestPluginConfiguresOpenCode(t *testing.T) {
 	t.Parallel()
-	home := filepath.Join(t.TempDir(), `it's "home"`)
-	flame := filepath.Join(home, ".local", "bin", "flame")
-	require.NoError(t, os.MkdirAll(filepath.Dir(flame), 0o755))
-	require.NoError(t, os.WriteFile(flame, nil, 0o755))
 	const ours = `{"flame": {"type": "local", "command": ["FLAME", "serve"]}}`
 	added := []string{"flame:pop", "flame:push", "flame:status"}
 	tests := map[string]struct {
-		home, config string
-		mcp          string // afterwards; empty: none
-		commands     []string
+		config   string
+		without  bool   // a flame to start
+		mcp      string // afterwards; empty: none
+		commands []string
 	}{
 		"adds server and commands": {
-			home: home, config: `{}`, mcp: ours, commands: added,
+			config: `{}`, mcp: ours, commands: added,
 		},
 		"keeps the user's other servers and commands": {
-			home: home, config: `{"mcp": {"other": {"type": "local"}}, "command": {"mine": {}, "flame:push": {}}}`,
+			config:   `{"mcp": {"other": {"type": "local"}}, "command": {"mine": {}, "flame:push": {}}}`,
 			mcp:      `{"other": {"type": "local"}, ` + ours[1:],
 			commands: append([]string{"mine"}, added...),
 		},
 		"leaves a server of the user's own alone": {
-			home: home, config: `{"mcp": {"flame": {"command": ["x"]}}}`, mcp: `{"flame": {"command": ["x"]}}`, commands: added,
+			config: `{"mcp": {"flame": {"command": ["x"]}}}`, mcp: `{"flame": {"command": ["x"]}}`, commands: added,
 		},
 		"knows flame under another name": {
-			home: home, config: `{"mcp": {"f": {"command": ["/opt/flame"]}}}`, mcp: `{"f": {"command": ["/opt/flame"]}}`, commands: added,
+			config: `{"mcp": {"f": {"command": ["/opt/flame"]}}}`, mcp: `{"f": {"command": ["/opt/flame"]}}`, commands: added,
 		},
 		"does nothing where the user switched flame off": {
-			home: home, config: `{"mcp": {"flame": {"enabled": false}}}`, mcp: `{"flame": {"enabled": false}}`,
+			config: `{"mcp": {"flame": {"enabled": false}}}`, mcp: `{"flame": {"enabled": false}}`,
 		},
-		"does nothing without a flame to start": {home: "/nowhere", config: `{}`},
+		"does nothing without a flame to start": {config: `{}`, without: true},
 		"survives a configuration that makes no sense": {
-			home: home, config: `{"mcp": {"a": null, "b": {"command": 7}}}`, mcp: `{"a": null, "b": {"command": 7}, ` + ours[1:], commands: added,
+			config: `{"mcp": {"a": null, "b": {"command": 7}}}`, mcp: `{"a": null, "b": {"command": 7}, ` + ours[1:], commands: added,
 		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			h := newHost(t)
+			flame := filepath.Join(h.home, ".local", "bin", "flame")
+			if tt.without {
+				require.NoError(t, os.Remove(flame))
+			}
 			var after struct {
 				MCP     json.RawMessage
 				Command map[string]any
 			}
-			require.NoError(t, json.Unmarshal([]byte(configured(t, tt.home, tt.config)), &after))
+			require.NoError(t, json.Unmarshal([]byte(h.plays(`const config = `+tt.config+`; await hooks.config(config); return config`)), &after))
 			assert.ElementsMatch(t, tt.commands, slices.Collect(maps.Keys(after.Command)))
 			if tt.mcp == "" {
 				assert.Empty(t, after.MCP)
