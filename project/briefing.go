@@ -22,6 +22,7 @@ type presence struct {
 	Told     bool        `json:"told,omitempty"`     // a child: its parent's host hands its last message on
 	Fallback string      `json:"fallback,omitempty"` // a child: the last words it was seen to say
 	Ended    *childEnded `json:"ended,omitempty"`    // a child: it is over but for the work below it
+	Mode     string      `json:"mode,omitempty"`     // permission mode, where the host tells it
 }
 
 func (s *step) presenceOf(session string) (p presence, err error) {

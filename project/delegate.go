@@ -14,6 +14,10 @@ type Delegation struct {
 	Host    string
 	Title   string // of that session
 	Bare    bool   // no context is asked for
+
+	// Also runs in the same transaction once the frame is there, for what must be
+	// kept with it or may forbid it. May be nil.
+	Also func(tx Tx, frame core.Frame, caller core.Session) error
 }
 
 // Delegate makes the frame of an agent, and its session below the caller's. It
@@ -37,9 +41,14 @@ func (p *Project) Delegate(ctx context.Context, by Caller, d Delegation) (frame 
 			}
 		}
 		if !d.Bare {
-			context, err = s.delegateContext(frame)
+			if context, err = s.delegateContext(frame); err != nil {
+				return err
+			}
 		}
-		return err
+		if d.Also == nil {
+			return nil
+		}
+		return d.Also(s.Tx, frame, s.session)
 	})
 	return frame, context, err
 }
@@ -102,4 +111,41 @@ func (s *step) join(frame core.Frame, id, host, title string) error {
 		return err
 	}
 	return s.as(session, func(s *step) error { return s.moveBelow(own, frame.ID) })
+}
+
+// EndDelegation ends the frame of an agent in the way its run ended: with its
+// session's other frames, where that is known. Telling it again changes nothing.
+func (p *Project) EndDelegation(ctx context.Context, by Caller, frame string, ended ChildEnded) error {
+	return p.update(ctx, by, func(s *step) error {
+		how := childEnded{End: ended.End, Last: ended.Last}
+		session, err := s.Session(ended.Session)
+		if err == nil && session.Root == frame {
+			return s.endChild(session.ID, how)
+		}
+		if err = ignoreMissing(err); err != nil {
+			return err
+		}
+		return s.endSpawn(spawn{Frame: frame}, how)
+	})
+}
+
+// NoteMode keeps the permission mode that the caller's host tells; it bounds what
+// agents of its may do.
+func (p *Project) NoteMode(ctx context.Context, by Caller, mode string) error {
+	return p.update(ctx, by, func(s *step) error {
+		mine, err := s.presenceOf(s.session.ID)
+		if err != nil || mine.Mode == mode {
+			return err
+		}
+		mine.Mode = mode
+		return s.savePresence(s.session.ID, mine)
+	})
+}
+
+// ModeOf gives the permission mode that the host told of a session last; empty
+// where it told none.
+func ModeOf(tx Tx, session string) (string, error) {
+	var p presence
+	_, err := tx.Record(recordPresence, session, &p)
+	return p.Mode, err
 }

@@ -1,0 +1,82 @@
+package agents_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/agents"
+)
+
+func TestBuiltinAgentsHaveToolsInEachHost(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		mode            agents.Mode
+		writes, runs    bool
+		tests, searches bool
+	}{
+		"builder":   {agents.AcceptEdits, true, true, true, false},
+		"tester":    {agents.Plan, false, false, true, false},
+		"analyzer":  {agents.Plan, false, false, false, false},
+		"retriever": {agents.Plan, false, false, false, true},
+	}
+	hosts := map[string]struct{ read, edit, write, shell, search string }{
+		"claude-code": {"Read", "Edit", "Write", "Bash", "WebSearch"},
+		"opencode":    {"read", "edit", "apply_patch", "bash", "websearch"},
+	}
+	catalog := agents.Load(nil)
+	for name, tt := range tests {
+		def, err := catalog.Find(name)
+		require.NoError(t, err)
+		assert.Equal(t, name, def.Type)
+		assert.Equal(t, tt.mode, def.PermissionMode, name)
+		for host, tool := range hosts {
+			inHost := def.For(host)
+			require.NotNil(t, inHost.Tools)
+			has := func(name string) bool { return slices.Contains(*inHost.Tools, name) }
+			assert.True(t, has(tool.read), "%s in %s", name, host)
+			assert.Equal(t, tt.writes, has(tool.edit), "%s in %s", name, host)
+			assert.Equal(t, tt.writes, has(tool.write), "%s in %s", name, host)
+			assert.Equal(t, tt.runs, has(tool.shell), "%s in %s runs any command", name, host)
+			assert.Equal(t, tt.tests, agents.ToolSet{}.Only(inHost.Tools).Permits(tool.shell), "%s in %s runs tests", name, host)
+			assert.Equal(t, tt.searches, has(tool.search), "%s in %s", name, host)
+		}
+	}
+}
+
+func TestToolsHaveTheNamesOfTheHost(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		host        string
+		tools, want []string
+	}{
+		"Claude Code's in OpenCode":   {"opencode", []string{"Read", "LS", "Bash(git *)", "NotebookEdit", "mcp__docs__find"}, []string{"read", "list", "bash(git *)", "edit", "mcp__docs__find"}},
+		"OpenCode's in Claude Code":   {"claude-code", []string{"read", "edit", "apply_patch", "bash(git *)", "task", "log_*"}, []string{"Read", "Edit", "MultiEdit", "NotebookEdit", "Bash(git *)", "Agent", "Task", "log_*"}},
+		"Claude Code's own":           {"claude-code", []string{"Edit", "Bash"}, []string{"Edit", "Bash"}},
+		"OpenCode's own":              {"opencode", []string{"edit", "patch"}, []string{"edit", "apply_patch", "patch"}},
+		"in a host that nobody knows": {"emacs", []string{"Read"}, []string{"Read"}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			def := agents.Definition{Tools: &tt.tools, DisallowedTools: tt.tools}.For(tt.host)
+			assert.Equal(t, tt.want, *def.Tools)
+			assert.Equal(t, tt.want, def.DisallowedTools)
+		})
+	}
+	assert.Nil(t, agents.Definition{}.For("opencode").Tools, "inherited tools stay inherited")
+}
+
+func TestWhatOneGetsOfABuiltinIsOnesOwn(t *testing.T) {
+	t.Parallel()
+	def, err := agents.Load(nil).Find("analyzer")
+	require.NoError(t, err)
+	(*def.Tools)[0] = "Bash"
+	(*def.For("opencode").Tools)[0] = "bash"
+	again, err := agents.Load(nil).Find("analyzer")
+	require.NoError(t, err)
+	assert.Equal(t, []string{"Read", "Grep", "Glob"}, *again.Tools)
+	assert.Equal(t, "read", (*again.For("opencode").Tools)[0])
+}

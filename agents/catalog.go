@@ -1,0 +1,176 @@
+package agents
+
+import (
+	"cmp"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"flame/core"
+)
+
+// A Dir is a folder that may hold definitions.
+type Dir struct {
+	Path   string `json:"path"`
+	Kind   string `json:"kind"`             // User or Project
+	Nested bool   `json:"nested,omitempty"` // subfolders count, and name what is in them, as in OpenCode
+}
+
+// Dirs gives the folders to look in, from the lowest precedence to the highest
+// (spec: agents §1.7), none twice. An empty home or project has none. Hosts' own
+// variables for their folders are followed: CLAUDE_CONFIG_DIR,
+// OPENCODE_CONFIG_DIR, XDG_CONFIG_HOME.
+func Dirs(home, projectDir string, getenv func(string) string) []Dir {
+	var dirs []Dir
+	add := func(kind string, nested bool, base string, path ...string) {
+		if !filepath.IsAbs(base) {
+			return
+		}
+		dir := Dir{filepath.Join(append([]string{base}, path...)...), kind, nested}
+		dirs = slices.DeleteFunc(dirs, func(d Dir) bool { return d.Path == dir.Path })
+		dirs = append(dirs, dir)
+	}
+	under := func(name string) string {
+		if home == "" {
+			return ""
+		}
+		return filepath.Join(home, name)
+	}
+	config := cmp.Or(getenv("XDG_CONFIG_HOME"), under(".config"))
+	openCodes := getenv("OPENCODE_CONFIG_DIR")
+
+	add(User, false, cmp.Or(getenv("CLAUDE_CONFIG_DIR"), under(".claude")), "agents")
+	add(User, false, home, ".wave", "agents")
+	add(User, true, config, "opencode", "agent")
+	add(User, true, config, "opencode", "agents")
+	add(User, true, openCodes, "agent")
+	add(User, true, openCodes, "agents")
+	add(User, false, config, "flame", "agents")
+	add(Project, false, projectDir, ".claude", "agents")
+	add(Project, false, projectDir, ".wave", "agents")
+	add(Project, true, projectDir, ".opencode", "agent")
+	add(Project, true, projectDir, ".opencode", "agents")
+	add(Project, false, projectDir, ".flame", "agents")
+	return dirs
+}
+
+// A Catalog is all definitions that there are at one time.
+type Catalog struct {
+	Definitions []Definition // by name; of the same name, the one that holds first
+	Findings    []Finding    // in the order of the folders and files
+	Dirs        []Dir        // that were searched
+	broken      map[string]Finding
+}
+
+// Load reads the built-in definitions and those of the folders, each higher in
+// precedence than those before it. It reads anew at each call, so that what a
+// user changes holds at once. A bad file is a finding and keeps no other from
+// being loaded; but no other takes its place: see Find.
+func Load(dirs []Dir) Catalog {
+	l := loader{catalog: Catalog{Dirs: dirs, broken: map[string]Finding{}}, holds: map[string]int{}}
+	for _, b := range builtins {
+		l.add(b.definition())
+	}
+	for _, dir := range dirs {
+		l.dir(dir)
+	}
+	return l.finish()
+}
+
+// Available gives the definitions that can be used, by name.
+func (c Catalog) Available() []Definition {
+	var available []Definition
+	for _, def := range c.Definitions {
+		if def.ShadowedBy == "" && !def.Disabled {
+			available = append(available, def)
+		}
+	}
+	return available
+}
+
+// Find gives the definition with exactly this name. There is no second best: a
+// file that is broken or disabled keeps a definition of lower precedence, which
+// may be wider, from being used in its place.
+func (c Catalog) Find(name string) (Definition, error) {
+	if finding, broken := c.broken[name]; broken {
+		return Definition{}, core.Invalidf("the definition of agent %q is broken: %s", name, finding).
+			WithHint("repair or remove that file; no other definition takes its place")
+	}
+	for _, def := range c.Definitions {
+		if def.Name != name || def.ShadowedBy != "" {
+			continue
+		}
+		if def.Disabled {
+			return Definition{}, core.Invalidf("agent %q is disabled by %s", name, def.Source.File).
+				WithHint("remove disable from that file, or use another agent: %s", c.names())
+		}
+		return def, nil
+	}
+	problem := core.NotFoundf("no agent found matching %q; available agents: %s; searched: %s", name, c.names(), c.searched())
+	if near := c.nearest(name); near != "" {
+		return Definition{}, problem.WithHint("did you mean %q? Names must match exactly", near)
+	}
+	return Definition{}, problem.WithHint("use one of the available agents, or write NAME.md into one of these folders")
+}
+
+// listed is how many names an error lists.
+const listed = 60
+
+func (c Catalog) names() string {
+	var names []string
+	for _, def := range c.Available() {
+		if !def.Hidden {
+			names = append(names, def.Name)
+		}
+	}
+	if more := len(names) - listed; more > 0 {
+		names = append(names[:listed], fmt.Sprintf("and %d more", more))
+	}
+	return cmp.Or(strings.Join(names, ", "), "none")
+}
+
+func (c Catalog) searched() string {
+	paths := make([]string, len(c.Dirs))
+	for i, dir := range c.Dirs {
+		paths[i] = dir.Path
+	}
+	return cmp.Or(strings.Join(paths, ", "), "no folder")
+}
+
+// nearest gives the name that differs from name in at most a third of its
+// letters; empty if there is none.
+func (c Catalog) nearest(name string) (near string) {
+	least := max(2, len(name)/3) + 1
+	for _, def := range c.Available() {
+		// A name from a model may be of any length.
+		if len(name) > len(def.Name)+least {
+			continue
+		}
+		if d := distance(strings.ToLower(name), strings.ToLower(def.Name)); d < least {
+			near, least = def.Name, d
+		}
+	}
+	return near
+}
+
+// distance is Levenshtein's: how many letters must be changed, added or taken
+// away to get from a to b.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			diagonal, row[j+1] = row[j+1], min(row[j]+1, row[j+1]+1, diagonal+cost)
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,318 @@
+package agents_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/agents"
+	"flame/core"
+)
+
+// write makes files below a folder, with the folders they need.
+func write(t testing.TB, root string, files map[string]string) {
+	t.Helper()
+	for name, content := range files {
+		path := filepath.Join(root, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(content), 0o644))
+	}
+}
+
+// agent makes a file with a prompt of its own; a name of its own if there is one.
+func agent(name, prompt string) string {
+	if name != "" {
+		name = "name: " + name + "\n"
+	}
+	return "---\n" + name + "description: d\n---\n" + prompt + "\n"
+}
+
+// environment makes a getenv of names and values.
+func environment(values ...string) func(string) string {
+	return func(name string) string {
+		for i := 0; i+1 < len(values); i += 2 {
+			if values[i] == name {
+				return values[i+1]
+			}
+		}
+		return ""
+	}
+}
+
+// loaded gives the definitions of one folder and what is wrong there.
+func loaded(root string, nested bool) (names []string, findings []string, catalog agents.Catalog) {
+	catalog = agents.Load([]agents.Dir{{Path: root, Kind: agents.Project, Nested: nested}})
+	for _, def := range catalog.Available() {
+		if def.Source.Kind != agents.Builtin {
+			names = append(names, def.Name)
+		}
+	}
+	for _, finding := range catalog.Findings {
+		findings = append(findings, strings.ReplaceAll(finding.String(), root, "DIR"))
+	}
+	return names, findings, catalog
+}
+
+func TestFoldersHaveTheirPrecedence(t *testing.T) {
+	t.Parallel()
+	paths := func(dirs []agents.Dir) (lines []string) {
+		for _, dir := range dirs {
+			line := dir.Kind + " " + dir.Path
+			if dir.Nested {
+				line += "/**"
+			}
+			lines = append(lines, line)
+		}
+		return lines
+	}
+	project := []string{
+		"project /p/.claude/agents", "project /p/.wave/agents", "project /p/.opencode/agent/**", "project /p/.opencode/agents/**", "project /p/.flame/agents",
+	}
+	assert.Equal(t, append([]string{
+		"user /h/.claude/agents", "user /h/.wave/agents",
+		"user /h/.config/opencode/agent/**", "user /h/.config/opencode/agents/**", "user /h/.config/flame/agents",
+	}, project...), paths(agents.Dirs("/h", "/p", environment())))
+	assert.Equal(t, append([]string{
+		"user /c/agents", "user /h/.wave/agents",
+		"user /x/opencode/agent/**", "user /x/opencode/agents/**", "user /o/agent/**", "user /o/agents/**", "user /x/flame/agents",
+	}, project...), paths(agents.Dirs("/h", "/p", environment("CLAUDE_CONFIG_DIR", "/c", "OPENCODE_CONFIG_DIR", "/o", "XDG_CONFIG_HOME", "/x"))))
+	assert.Equal(t, project, paths(agents.Dirs("", "/p", environment())), "nobody's home")
+	assert.Contains(t, paths(agents.Dirs("/h", "/h", environment())), "project /h/.claude/agents")
+	assert.NotContains(t, paths(agents.Dirs("/h", "/h", environment())), "user /h/.claude/agents", "a folder counts once")
+}
+
+func TestALaterFolderReplacesTheWholeDefinition(t *testing.T) {
+	t.Parallel()
+	home, project := t.TempDir(), t.TempDir()
+	write(t, home, map[string]string{
+		".claude/agents/helper.md":           front("name: helper", "description: d", "tools: Read"),
+		".config/opencode/agent/helper.md":   agent("", "OpenCode's"),
+		".config/flame/agents/only-here.md":  agent("", "flame's"),
+		".config/opencode/agent/sub/deep.md": agent("", "nested"),
+		".claude/agents/sub/deep.md":         agent("", "not read"),
+	})
+	write(t, project, map[string]string{
+		".flame/agents/helper.md":   agent("helper", "the project's"),
+		".claude/agents/builder.md": agent("builder", "our own builder"),
+	})
+	catalog := agents.Load(agents.Dirs(home, project, environment()))
+	assert.Empty(t, catalog.Findings)
+
+	helper, err := catalog.Find("helper")
+	require.NoError(t, err)
+	assert.Equal(t, "the project's", helper.Prompt)
+	assert.Nil(t, helper.Tools, "nothing comes from what it replaces")
+	assert.Equal(t, agents.Source{Kind: agents.Project, File: filepath.Join(project, ".flame/agents/helper.md")}, helper.Source)
+
+	builder, err := catalog.Find("builder")
+	require.NoError(t, err)
+	assert.Equal(t, "our own builder", builder.Prompt)
+
+	var all, available []string
+	for _, def := range catalog.Definitions {
+		name := def.Name + " " + def.Source.Kind
+		if def.ShadowedBy != "" {
+			name += " under " + strings.NewReplacer(home, "~", project, ".").Replace(def.ShadowedBy)
+		}
+		all = append(all, name)
+	}
+	for _, def := range catalog.Available() {
+		available = append(available, def.Name)
+	}
+	assert.Equal(t, []string{
+		"analyzer builtin", "builder project", "builder builtin under ./.claude/agents/builder.md",
+		"helper project", "helper user under ./.flame/agents/helper.md", "helper user under ./.flame/agents/helper.md",
+		"only-here user", "retriever builtin", "sub/deep user", "tester builtin",
+	}, all)
+	assert.Equal(t, []string{"analyzer", "builder", "helper", "only-here", "retriever", "sub/deep", "tester"}, available)
+}
+
+func TestABadFileBlocksNoOther(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	write(t, root, map[string]string{
+		"a.md":      agent("", "good"),
+		"b.md":      "---\nname: b\ndescription: d\ntools: {\n---\nbad",
+		"c.md":      strings.Repeat("x", 1<<20+1),
+		"d.md":      "",
+		"e.md":      front("description: d", "tools: 7", "name: other"),
+		"f.md":      agent("", "good"),
+		"g.txt":     "not looked at",
+		".#h.md":    "an editor's lock",
+		"README.md": "# Our agents",
+	})
+	require.NoError(t, os.Symlink("nowhere.md", filepath.Join(root, "i.md")))
+	require.NoError(t, os.Symlink("j.md", filepath.Join(root, "j.md")))
+	require.NoError(t, syscall.Mkfifo(filepath.Join(root, "k.md"), 0o644))
+	require.NoError(t, os.Symlink("a.md", filepath.Join(root, "link.md")))
+
+	names, findings, catalog := loaded(root, false)
+	assert.Equal(t, []string{"a", "f", "link"}, names)
+	assert.Equal(t, []string{
+		"DIR/README.md:1: no front matter: the first line must be ---",
+		"DIR/b.md:5: not valid YAML: did not find expected node content",
+		"DIR/c.md: is larger than 1024 KB",
+		"DIR/d.md: the file is empty",
+		"DIR/e.md:3: tools: must be a list of tool names",
+		"DIR/i.md: cannot be read: no such file or directory",
+		"DIR/j.md: cannot be read: too many levels of symbolic links",
+		"DIR/k.md: is not a regular file",
+	}, findings)
+	for _, finding := range catalog.Findings {
+		assert.True(t, finding.Fatal, finding)
+	}
+	_, err := catalog.Find("other")
+	assert.ErrorIs(t, err, core.ErrInvalid, "a broken file is known by the name it gives")
+}
+
+// A narrow definition that breaks must not be replaced by a wide one that it was
+// to shadow.
+func TestABrokenDefinitionIsNotReplacedByTheOneItShadows(t *testing.T) {
+	t.Parallel()
+	home, project := t.TempDir(), t.TempDir()
+	write(t, home, map[string]string{".claude/agents/helper.md": agent("", "wide")})
+	write(t, project, map[string]string{".claude/agents/helper.md": front("description: d", "tools:")})
+	catalog := agents.Load(agents.Dirs(home, project, environment()))
+	_, err := catalog.Find("helper")
+	var problem *core.Problem
+	require.ErrorAs(t, err, &problem)
+	assert.Equal(t, `the definition of agent "helper" is broken: `+project+`/.claude/agents/helper.md:3: tools: has no value; write [] for none, or leave the key out`, problem.Message)
+	assert.NotEmpty(t, problem.Hint)
+
+	write(t, project, map[string]string{".flame/agents/helper.md": agent("", "higher still")})
+	def, err := agents.Load(agents.Dirs(home, project, environment())).Find("helper")
+	require.NoError(t, err, "the broken one is shadowed itself")
+	assert.Equal(t, "higher still", def.Prompt)
+}
+
+func TestADisabledDefinitionSwitchesOffItsName(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	write(t, root, map[string]string{"builder.md": "---\ndisable: true\n---\n"})
+	names, findings, catalog := loaded(root, true)
+	assert.Empty(t, names)
+	assert.Empty(t, findings)
+	_, err := catalog.Find("builder")
+	assert.EqualError(t, err, `agent "builder" is disabled by `+root+`/builder.md`)
+}
+
+func TestOneNameTwiceInAFolderIsAFinding(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	write(t, root, map[string]string{"a.md": agent("same", "first"), "b.md": agent("same", "second")})
+	_, findings, catalog := loaded(root, false)
+	assert.Equal(t, []string{"DIR/b.md: takes the place of DIR/a.md, which gives the same name"}, findings)
+	def, err := catalog.Find("same")
+	require.NoError(t, err)
+	assert.Equal(t, "second", def.Prompt)
+}
+
+func TestNestedFoldersMayNotLoop(t *testing.T) {
+	t.Parallel()
+	root, other := t.TempDir(), t.TempDir()
+	write(t, root, map[string]string{"a.md": agent("", "a"), "team/b.md": agent("", "b"), "team/named.md": agent("own-name", "c")})
+	write(t, other, map[string]string{"far.md": agent("", "far")})
+	require.NoError(t, os.Symlink(root, filepath.Join(root, "team", "up")))
+	require.NoError(t, os.Symlink(other, filepath.Join(root, "linked")))
+	names, findings, _ := loaded(root, true)
+	assert.Equal(t, []string{"a", "linked/far", "own-name", "team/b"}, names)
+	assert.Equal(t, []string{"DIR/team/up: leads back to a folder that was read already"}, findings)
+}
+
+func TestAFolderThatCannotBeReadIsAFinding(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	write(t, root, map[string]string{"file": "x"})
+	require.NoError(t, os.Symlink("loop", filepath.Join(root, "loop")))
+	catalog := agents.Load([]agents.Dir{
+		{Path: filepath.Join(root, "missing"), Kind: agents.User},
+		{Path: filepath.Join(root, "file"), Kind: agents.User},
+		{Path: filepath.Join(root, "file", "agents"), Kind: agents.User},
+		{Path: filepath.Join(root, "loop"), Kind: agents.Project},
+	})
+	var findings []string
+	for _, finding := range catalog.Findings {
+		findings = append(findings, strings.ReplaceAll(finding.String(), root, "DIR"))
+	}
+	assert.Equal(t, []string{
+		"DIR/file: cannot be read: not a directory", "DIR/file/agents: cannot be read: not a directory",
+		"DIR/loop: cannot be read: too many levels of symbolic links",
+	}, findings)
+	assert.Len(t, catalog.Available(), 4, "the built-in ones are there")
+}
+
+func TestAFolderOfThousandsIsNotReadToItsEnd(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	files := map[string]string{}
+	for i := range 5001 {
+		files[fmt.Sprintf("d%d/n%04d.txt", i%3, i)] = ""
+	}
+	write(t, root, files)
+	_, findings, _ := loaded(root, true)
+	assert.Equal(t, []string{"DIR: holds more than 5000 files; the rest was not read"}, findings)
+}
+
+func TestOnlyTheExactNameFindsAnAgent(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	write(t, root, map[string]string{
+		"reviewer.md": agent("", "r"), "helper.md": agent("tools:helper", "h"),
+		"secret.md": front("description: d", "hidden: true"),
+	})
+	_, _, catalog := loaded(root, false)
+	const available = "available agents: analyzer, builder, retriever, reviewer, tester, tools:helper; searched: "
+	tests := map[string]struct{ name, hint string }{
+		"another case":       {"Reviewer", `did you mean "reviewer"? Names must match exactly`},
+		"a letter missing":   {"buidler", `did you mean "builder"? Names must match exactly`},
+		"without the plugin": {"helper", "use one of the available agents, or write NAME.md into one of these folders"},
+		"something else":     {"zzz", "use one of the available agents, or write NAME.md into one of these folders"},
+		"nothing":            {"", "use one of the available agents, or write NAME.md into one of these folders"},
+		"a beginning":        {"review", `did you mean "reviewer"? Names must match exactly`},
+		"a long text":        {strings.Repeat("reviewer ", 10_000), "use one of the available agents, or write NAME.md into one of these folders"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := catalog.Find(tt.name)
+			require.ErrorIs(t, err, core.ErrNotFound)
+			var problem *core.Problem
+			require.ErrorAs(t, err, &problem)
+			assert.Equal(t, fmt.Sprintf("no agent found matching %q; ", tt.name)+available+root, problem.Message)
+			assert.Equal(t, tt.hint, problem.Hint)
+		})
+	}
+	_, err := catalog.Find("tools:helper")
+	require.NoError(t, err)
+	_, err = catalog.Find("secret")
+	require.NoError(t, err, "hidden ones can be used")
+	_, err = agents.Catalog{}.Find("x")
+	assert.EqualError(t, err, `no agent found matching "x"; available agents: none; searched: no folder`)
+}
+
+// The goal for a spawn's whole answer is 500 ms with 200 files; loading is to be
+// the least of it.
+func BenchmarkLoad200(b *testing.B) {
+	home, project := b.TempDir(), b.TempDir()
+	prompt := strings.Repeat("Look at the sources before you conclude anything. ", 80) // 4 KB
+	for i := range 200 {
+		root := home
+		if i%2 == 0 {
+			root = project
+		}
+		write(b, root, map[string]string{fmt.Sprintf(".claude/agents/agent-%03d.md", i): front(
+			fmt.Sprintf("name: agent-%03d", i), "description: Use this agent when: the user asks for it", "tools: Read, Grep, Glob, Bash(git *)", "model: sonnet", "color: blue",
+		) + prompt})
+	}
+	for b.Loop() {
+		if _, err := agents.Load(agents.Dirs(home, project, environment())).Find("agent-123"); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,140 @@
+package agents
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"flame/core"
+)
+
+// The hosts that definitions can name, by the names that flame gives them
+// everywhere.
+const (
+	claudeCode = "claude-code"
+	openCode   = "opencode"
+)
+
+// A Definition says what an agent is for, how it is told, and what it may use at
+// most. What it leaves open comes from the call and from the caller.
+type Definition struct {
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	Prompt      string `json:"prompt"`              // its instructions
+	Model       string `json:"model,omitempty"`     // empty: the host's choice
+	Effort      string `json:"effort,omitempty"`    // empty: the host's choice
+	Type        string `json:"type,omitempty"`      // builder, tester, analyzer or retriever; empty: none of them
+	Host        string `json:"host,omitempty"`      // claude-code or opencode; empty: the caller's
+	Role        string `json:"role,omitempty"`      // OpenCode's "mode": primary, subagent or all; empty: not said
+	Isolation   string `json:"isolation,omitempty"` // worktree, remote or none; empty: not said
+
+	Tools           *[]string `json:"tools,omitempty"` // that it may use; nil: all that its caller may; empty: none; "*" stands for any
+	DisallowedTools []string  `json:"disallowedTools,omitempty"`
+	PermissionMode  Mode      `json:"permissionMode,omitempty"` // empty: by Type and caller
+	DelegateGrants  []string  `json:"delegateGrants,omitempty"` // tools that its children may have though it may not, if a person agrees (spec: agents §3)
+
+	Background   *bool           `json:"background,omitempty"` // nil: as the call says
+	MaxTurns     int             `json:"maxTurns,omitempty"`   // 0: no limit
+	Timeout      time.Duration   `json:"timeoutNs,omitempty"`  // wall time; 0: the setting
+	Retries      *int            `json:"retries,omitempty"`    // after transient errors; nil: the default
+	MaxDepth     *int            `json:"maxDepth,omitempty"`   // of the tree below it; nil: the setting; 0: none
+	MaxChildren  *int            `json:"maxChildren,omitempty"`
+	BudgetTokens int64           `json:"budgetTokens,omitempty"` // 0: the setting
+	BudgetUSD    float64         `json:"budgetUSD,omitempty"`    // 0: the setting
+	Context      string          `json:"context,omitempty"`      // of its frame, in its prompt: none, goal, frame or full; empty: full
+	ResultSchema json.RawMessage `json:"resultSchema,omitempty"` // JSON schema of its answer; nil: free text
+
+	Hidden     bool                       `json:"hidden,omitempty"`   // not offered in lists
+	Disabled   bool                       `json:"disabled,omitempty"` // switched off, along with those it shadows
+	HostKeys   map[string]json.RawMessage `json:"hostKeys,omitempty"` // what only a host understands, to be handed on; objects keep their order
+	Source     Source                     `json:"source"`
+	ShadowedBy string                     `json:"shadowedBy,omitempty"` // file of the definition that holds in its place; empty: this one holds
+}
+
+// A Source is where a definition comes from.
+type Source struct {
+	Kind string `json:"kind"`           // Builtin, User, Project or Call
+	File string `json:"file,omitempty"` // empty for built-in ones and those of a call
+}
+
+// Where definitions come from, from the lowest precedence to the highest.
+const (
+	Builtin = "builtin" // flame itself
+	User    = "user"    // a folder for all projects of this user
+	Project = "project" // a folder of this project
+	Call    = "call"    // written into the call
+)
+
+// A Finding is something that is wrong with a definition's file or a folder.
+type Finding struct {
+	File   string `json:"file"`
+	Line   int    `json:"line,omitempty"`  // from 1; 0 where it is about the whole
+	Agent  string `json:"agent,omitempty"` // name of the definition, as far as it is known
+	Reason string `json:"reason"`
+	Fatal  bool   `json:"fatal"` // the file gives no agent
+}
+
+// String gives file, line and reason as compilers do.
+func (f Finding) String() string {
+	if f.Line == 0 {
+		return fmt.Sprintf("%s: %s", f.File, f.Reason)
+	}
+	return fmt.Sprintf("%s:%d: %s", f.File, f.Line, f.Reason)
+}
+
+// Parse reads a definition: Markdown with YAML front matter, in the dialect of
+// Claude Code, OpenCode, Wave or flame. Where a finding is fatal, the definition
+// may use no tools and is good for its name only.
+//
+// Whatever could widen what the agent may do, if it were passed over, is fatal: a
+// value that cannot be read, a key twice, an unknown key about tools.
+func Parse(file string, content []byte) (Definition, []Finding) {
+	return parse(file, strings.TrimSuffix(filepath.Base(file), ".md"), content)
+}
+
+// parse is Parse with the name that holds where the file gives none.
+func parse(file, name string, content []byte) (Definition, []Finding) {
+	r := reader{file: file, def: Definition{Name: name, Source: Source{File: file}}}
+	front, body, err := split(content)
+	if err != nil {
+		return r.refuse(err)
+	}
+	fields, sloppy, err := frontMatter(front)
+	if err != nil {
+		return r.refuse(err)
+	}
+	if sloppy > 0 {
+		r.warn(sloppy, "description: is not valid YAML and was taken as it stands; quote it")
+	}
+	if body != "" {
+		if prompt := field(fields, "prompt"); prompt != nil {
+			r.warn(prompt.Line, "prompt: is not used, the text below the front matter is")
+		}
+	}
+	r.read(fields)
+	if body != "" {
+		r.def.Prompt = body
+	}
+	return r.finish()
+}
+
+// Inline reads a definition that a call carries: the keys of a file as JSON, the
+// instructions in "prompt". Nobody would see a warning, so all findings are
+// errors.
+func Inline(raw json.RawMessage) (Definition, error) {
+	r := reader{def: Definition{Name: "inline"}}
+	fields, err := jsonFields(raw)
+	if err != nil {
+		return Definition{Tools: &[]string{}}, core.Invalidf("the definition in the call: %v", err)
+	}
+	r.read(fields)
+	def, findings := r.finish()
+	if len(findings) > 0 {
+		return Definition{Tools: &[]string{}}, core.Invalidf("the definition in the call: %s", findings[0].Reason).
+			WithHint("it takes the keys of an agent's file: description and prompt, then tools, model, permissionMode and others, and a map flame")
+	}
+	def.Source = Source{Kind: Call}
+	return def, nil
+}

@@ -1,0 +1,243 @@
+package agents
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// setTools takes Claude Code's list or OpenCode's map of tools.
+func setTools(r *reader, n *yaml.Node) error {
+	if n.Kind == yaml.MappingNode {
+		return r.switches(n)
+	}
+	names, err := toolNames(n)
+	r.listed = &names
+	return err
+}
+
+func setDisallowedTools(r *reader, n *yaml.Node) error {
+	names, err := toolNames(n)
+	r.def.DisallowedTools = append(r.def.DisallowedTools, names...)
+	return err
+}
+
+func setDelegateGrants(r *reader, n *yaml.Node) (err error) {
+	r.def.DelegateGrants, err = toolNames(n)
+	return err
+}
+
+// toolNames reads names with commas between them, or a list of such. Without
+// names the list is empty; no value at all is a mistake.
+func toolNames(n *yaml.Node) ([]string, error) {
+	lines := []*yaml.Node{n}
+	if n.Kind == yaml.SequenceNode {
+		lines = n.Content
+	}
+	names := []string{}
+	for _, line := range lines {
+		switch {
+		case line.Kind == yaml.ScalarNode && line.Tag == "!!null":
+			return nil, errors.New("has no value; write [] for none, or leave the key out")
+		case line.Kind != yaml.ScalarNode || line.Tag != "!!str":
+			return nil, errors.New("must be a list of tool names")
+		}
+		for _, name := range splitNames(line.Value) {
+			if !validTool(name) {
+				return nil, fmt.Errorf("%q is not the name of a tool", name)
+			}
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}
+
+// splitNames cuts at commas that are not part of a rule, as in
+// "Bash(git add, git diff), Read".
+func splitNames(line string) (names []string) {
+	depth, start := 0, 0
+	for i, c := range line + "," {
+		switch {
+		case c == '(':
+			depth++
+		case c == ')':
+			depth--
+		case c == ',' && (depth <= 0 || i == len(line)):
+			if name := strings.TrimSpace(line[start:i]); name != "" {
+				names = append(names, name)
+			}
+			start = i + 1
+		}
+	}
+	return names
+}
+
+// validTool accepts names, patterns of names, and names with a rule for their
+// arguments. A pattern with a rule would allow every tool, since rules are left
+// to hosts.
+func validTool(tool string) bool {
+	name, arguments, ruled := strings.Cut(tool, "(")
+	if name == "" || ruled && (!strings.HasSuffix(arguments, ")") || strings.ContainsAny(name, "*?")) {
+		return false
+	}
+	return !strings.ContainsFunc(name, func(c rune) bool {
+		return !isLetter(c) && !isDigit(c) && !strings.ContainsRune("_-.:/*?", c)
+	})
+}
+
+// A rule is one entry of OpenCode's maps. Of those that match a call the last
+// one holds.
+type rule struct {
+	tool    string
+	pattern string // of its arguments; "*": any
+	allow   bool
+	line    int
+}
+
+// String gives the rule's tool as lists of tools have it.
+func (r rule) String() string { return r.named(r.tool) }
+
+func (r rule) named(tool string) string {
+	if r.pattern == "*" {
+		return tool
+	}
+	return tool + "(" + r.pattern + ")"
+}
+
+// editTools share one permission in OpenCode; the last two are of its older
+// versions.
+var editTools = []string{"edit", "write", "apply_patch", "multiedit", "patch"}
+
+// names gives the tools that the rule is about.
+func (r rule) names() (names []string) {
+	if !slices.Contains(editTools, r.tool) {
+		return []string{r.String()}
+	}
+	for _, tool := range editTools[:3] {
+		names = append(names, r.named(tool))
+	}
+	return names
+}
+
+// switches reads OpenCode's map of tools, true or false.
+func (r *reader) switches(n *yaml.Node) error {
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key := n.Content[i]
+		allow, err := boolean(n.Content[i+1])
+		if err != nil || !validTool(key.Value) {
+			return errors.New("must be a list of tool names, or a map of them to true or false")
+		}
+		r.switched = append(r.switched, rule{key.Value, "*", allow, key.Line})
+	}
+	everything := []string{"*"}
+	r.listed = &everything
+	return nil
+}
+
+// setPermission reads OpenCode's map of permissions, or one action for all tools.
+func setPermission(r *reader, n *yaml.Node) error {
+	if n.Kind == yaml.ScalarNode {
+		return r.permit("*", "*", n)
+	}
+	if n.Kind != yaml.MappingNode {
+		return errors.New("must be allow, ask or deny, or a map of tools to these")
+	}
+	if err := r.keep("permission", n); err != nil {
+		return err
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		tool, value := n.Content[i].Value, n.Content[i+1]
+		if value.Kind != yaml.MappingNode {
+			if err := r.permit(tool, "*", value); err != nil {
+				return err
+			}
+			continue
+		}
+		for j := 0; j+1 < len(value.Content); j += 2 {
+			if err := r.permit(tool, value.Content[j].Value, value.Content[j+1]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// permit notes one permission. What OpenCode would ask about is denied: there is
+// nobody to answer (spec: agents §3).
+func (r *reader) permit(tool, pattern string, action *yaml.Node) error {
+	entry := rule{tool, pattern, action.Value == "allow", action.Line}
+	switch {
+	case action.Kind != yaml.ScalarNode || !slices.Contains([]string{"allow", "ask", "deny"}, action.Value):
+		return fmt.Errorf("%s must be allow, ask or deny", tool)
+	case tool == "external_directory" || tool == "doom_loop":
+		r.warn(action.Line, "permission: %s is about no tool; only OpenCode can apply it", tool)
+		return nil
+	case !validTool(entry.String()):
+		return fmt.Errorf("%q is not the name of a tool", entry)
+	case action.Value == "ask":
+		r.warn(action.Line, "permission: %s would ask, and an agent has nobody to ask: it is denied", entry)
+	}
+	r.rules = append(r.rules, entry)
+	return nil
+}
+
+// limitTools turns lists and maps into what the agent may use.
+func (r *reader) limitTools() {
+	allowed, denied, lost := narrow(append(r.switched, r.rules...)) // permission goes last in OpenCode, wherever it stands
+	for _, entry := range lost {
+		r.warn(entry.line, "%s is an exception from a denial, which cannot be kept: the denial holds; begin with \"*\": deny and allow what is needed", entry)
+	}
+	r.def.DisallowedTools = append(r.def.DisallowedTools, denied...)
+	r.def.Tools = r.listed
+	switch {
+	case allowed == nil:
+	case r.listed == nil || slices.Equal(*r.listed, []string{"*"}):
+		r.def.Tools = allowed
+	default:
+		r.fail(1, "tools is a list and permission denies the rest: say in one of them what is allowed")
+	}
+}
+
+// narrow says by lists what rules say by their order: the tools that alone are
+// allowed (nil: all) and those denied, which hold whatever is allowed. Allowing a
+// part of what was denied cannot be said so; those rules are lost.
+func narrow(rules []rule) (allowed *[]string, denied []string, lost []rule) {
+	for i, entry := range slices.Backward(rules) {
+		if entry.tool == "*" {
+			if !entry.allow {
+				allowed = &[]string{}
+			}
+			rules = rules[i+1:]
+			break
+		}
+	}
+	for _, entry := range rules {
+		switch {
+		case entry.allow && entry.meets(denied):
+			lost = append(lost, entry)
+		case entry.allow && allowed != nil:
+			*allowed = append(*allowed, entry.names()...)
+		case !entry.allow && (allowed == nil || entry.meets(*allowed)):
+			for _, name := range entry.names() {
+				if !slices.Contains(denied, name) {
+					denied = append(denied, name)
+				}
+			}
+		}
+	}
+	return allowed, denied, lost
+}
+
+// meets reports whether the rule may be about one of these tools. Two patterns
+// are taken to have a tool in common.
+func (r rule) meets(tools []string) bool {
+	return slices.ContainsFunc(tools, func(tool string) bool {
+		return slices.ContainsFunc(r.names(), func(name string) bool {
+			return matches(name, tool) || matches(tool, name) ||
+				strings.ContainsAny(base(name), "*?") && strings.ContainsAny(base(tool), "*?")
+		})
+	})
+}

@@ -1,0 +1,228 @@
+package agents
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// A lineError is an error at a line of the file.
+type lineError struct {
+	line   int
+	reason string
+}
+
+func (e lineError) Error() string { return e.reason }
+
+func errorAt(line int, format string, args ...any) error {
+	return lineError{line, fmt.Sprintf(format, args...)}
+}
+
+// split parts a file into its front matter, the opening line included so that
+// lines keep their numbers, and the text below.
+func split(content []byte) (front, body string, err error) {
+	content = bytes.TrimPrefix(content, []byte("\ufeff"))
+	switch {
+	case len(bytes.TrimSpace(content)) == 0:
+		return "", "", errors.New("the file is empty")
+	case !utf8.Valid(content) || bytes.IndexByte(content, 0) >= 0:
+		return "", "", errors.New("the file is not text in UTF-8")
+	}
+	text := strings.ReplaceAll(string(content), "\r\n", "\n")
+	first, rest, _ := strings.Cut(text, "\n")
+	if !isFence(first) {
+		return "", "", errorAt(1, "no front matter: the first line must be ---")
+	}
+	var lines strings.Builder
+	lines.WriteString("---\n")
+	for line := range strings.Lines(rest) {
+		if isFence(strings.TrimSuffix(line, "\n")) {
+			return lines.String(), strings.TrimSpace(rest[lines.Len()-len("---\n")+len(line):]), nil
+		}
+		lines.WriteString(line)
+	}
+	return "", "", errorAt(1, "the front matter has no end: a line --- must follow it")
+}
+
+// isFence reports whether a line opens or closes the front matter.
+func isFence(line string) bool { return strings.TrimRight(line, " \t") == "---" }
+
+// frontMatter gives the fields of a file. Claude Code's own wizard writes
+// descriptions with colons in them and quotes nothing, which it and OpenCode take
+// as text; so do we, and say in which line, else sloppy is 0.
+func frontMatter(front string) (fields *yaml.Node, sloppy int, err error) {
+	fields, err = yamlFields(front)
+	if err == nil {
+		return fields, 0, nil
+	}
+	quoted, line := quoteDescription(front)
+	if line == 0 {
+		return nil, 0, err
+	}
+	again, retryErr := yamlFields(quoted)
+	if retryErr != nil {
+		return nil, 0, err
+	}
+	return again, line, nil
+}
+
+// quoteDescription puts a description that stands bare on one line into quotes,
+// and gives its line; 0 where there is none.
+func quoteDescription(front string) (string, int) {
+	lines := strings.Split(front, "\n")
+	for i, line := range lines {
+		value, found := strings.CutPrefix(line, "description:")
+		if value = strings.TrimSpace(value); !found || value == "" || strings.ContainsAny(value[:1], "\"'|>[{") {
+			continue
+		}
+		lines[i] = "description: '" + strings.ReplaceAll(value, "'", "''") + "'"
+		return strings.Join(lines, "\n"), i + 1
+	}
+	return front, 0
+}
+
+// yamlFields parses one YAML document that is a map.
+func yamlFields(text string) (*yaml.Node, error) {
+	var document yaml.Node
+	if err := yaml.Load([]byte(text), &document); err != nil {
+		var at *yaml.LoadError
+		if errors.As(err, &at) {
+			return nil, errorAt(at.Mark.Line, "not valid YAML: %s", strings.TrimPrefix(at.Message, "yaml: "))
+		}
+		return nil, fmt.Errorf("not valid YAML: %w", err)
+	}
+	if document.Kind != yaml.DocumentNode || len(document.Content) != 1 || document.Content[0].Kind != yaml.MappingNode {
+		return nil, errorAt(1, "the front matter must be a map of keys to values")
+	}
+	return document.Content[0], plain(document.Content[0])
+}
+
+// plain checks that a value means one thing only: no aliases and merges, whose
+// expansion has no bound, and no key twice, of which readers take either one.
+func plain(n *yaml.Node) error {
+	if n.Kind == yaml.AliasNode {
+		return errorAt(n.Line, "aliases (*%s) are not read", n.Value)
+	}
+	seen := map[string]bool{}
+	for i, child := range n.Content {
+		if err := plain(child); err != nil {
+			return err
+		}
+		if n.Kind != yaml.MappingNode || i%2 == 1 {
+			continue
+		}
+		if child.Kind != yaml.ScalarNode || child.Tag == "!!merge" {
+			return errorAt(child.Line, "a key must be a word")
+		}
+		if seen[child.Value] {
+			return errorAt(child.Line, "%s: stands there twice", child.Value)
+		}
+		seen[child.Value] = true
+	}
+	return nil
+}
+
+// jsonFields parses a JSON object into what YAML gives for the same.
+func jsonFields(raw json.RawMessage) (*yaml.Node, error) {
+	if !json.Valid(raw) {
+		return nil, errors.New("it is not valid JSON")
+	}
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.UseNumber()
+	n, err := jsonNode(decoder)
+	if err != nil {
+		return nil, err
+	}
+	if n.Kind != yaml.MappingNode {
+		return nil, errors.New("it must be a JSON object")
+	}
+	return n, plain(n)
+}
+
+// jsonNode reads the next value.
+func jsonNode(decoder *json.Decoder) (*yaml.Node, error) {
+	token, err := decoder.Token()
+	if err != nil {
+		return nil, err
+	}
+	switch v := token.(type) {
+	case json.Delim:
+		n := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
+		if v == '[' {
+			n.Kind, n.Tag = yaml.SequenceNode, "!!seq"
+		}
+		for decoder.More() {
+			child, err := jsonNode(decoder)
+			if err != nil {
+				return nil, err
+			}
+			n.Content = append(n.Content, child)
+		}
+		_, err = decoder.Token()
+		return n, err
+	case string:
+		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: v}, nil
+	case json.Number:
+		tag := "!!int"
+		if strings.ContainsAny(v.String(), ".eE") {
+			tag = "!!float"
+		}
+		return &yaml.Node{Kind: yaml.ScalarNode, Tag: tag, Value: v.String()}, nil
+	case bool:
+		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: fmt.Sprint(v)}, nil
+	}
+	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Value: "null"}, nil
+}
+
+// toJSON writes a value as JSON, objects in the order they have.
+func toJSON(w io.Writer, n *yaml.Node) error {
+	switch n.Kind {
+	case yaml.MappingNode, yaml.SequenceNode:
+		return containerToJSON(w, n)
+	}
+	var value any
+	if err := n.Decode(&value); err != nil {
+		return err
+	}
+	text, err := json.Marshal(value)
+	if err == nil {
+		_, err = w.Write(text)
+	}
+	return err
+}
+
+func containerToJSON(w io.Writer, n *yaml.Node) error {
+	opening, closing := "[", "]"
+	if n.Kind == yaml.MappingNode {
+		opening, closing = "{", "}"
+	}
+	io.WriteString(w, opening)
+	for i, child := range n.Content {
+		switch {
+		case n.Kind == yaml.MappingNode && i%2 == 0:
+			key, err := json.Marshal(child.Value)
+			if err != nil {
+				return err
+			}
+			if i > 0 {
+				io.WriteString(w, ",")
+			}
+			w.Write(key)
+			io.WriteString(w, ":")
+			continue
+		case n.Kind == yaml.SequenceNode && i > 0:
+			io.WriteString(w, ",")
+		}
+		if err := toJSON(w, child); err != nil {
+			return err
+		}
+	}
+	_, err := io.WriteString(w, closing)
+	return err
+}
