@@ -1,6 +1,10 @@
 package cli
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+)
 
 // A CommandDoc is one command as the README lists it.
 type CommandDoc struct {
@@ -13,8 +17,19 @@ func Docs() (docs []CommandDoc) {
 	app := &App{}
 	for _, group := range app.groups() {
 		for _, cmd := range group.commands {
-			docs = append(docs, CommandDoc{strings.TrimSpace("flame " + cmd.Use), cmd.Short})
+			docs = append(docs, docsOf("flame ", cmd)...)
 		}
+	}
+	return docs
+}
+
+// docsOf lists a command, or in its place those below it.
+func docsOf(prefix string, cmd *cobra.Command) (docs []CommandDoc) {
+	for _, sub := range cmd.Commands() {
+		docs = append(docs, docsOf(prefix+cmd.Name()+" ", sub)...)
+	}
+	if docs == nil {
+		docs = []CommandDoc{{strings.TrimSpace(prefix + cmd.Use), cmd.Short}}
 	}
 	return docs
 }

@@ -1,0 +1,153 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"flame/agents"
+	"flame/core"
+)
+
+func newAgents(a *App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "agents", Short: "Look at the agents that can be started", Example: "  flame agents list",
+		Args: noSuchCommand, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newAgentsList(a), newAgentsShow(a), newAgentsDoctor(a))
+	return cmd
+}
+
+// catalog reads the definitions that hold in this project.
+func (a *App) catalog() (agents.Catalog, error) {
+	place, err := a.place()
+	if err != nil {
+		return agents.Catalog{}, err
+	}
+	home, _ := os.UserHomeDir() // without one, there are no definitions of a user's
+	return agents.Load(agents.Dirs(home, place.Worktree, os.Getenv)), nil
+}
+
+// asksCatalog makes a command that reads the definitions and prints an answer.
+func (a *App) asksCatalog(cmd *cobra.Command, run func(c agents.Catalog, args []string) error) *cobra.Command {
+	cmd.RunE = func(_ *cobra.Command, args []string) error {
+		catalog, err := a.catalog()
+		if err != nil {
+			return err
+		}
+		return run(catalog, args)
+	}
+	return cmd
+}
+
+func newAgentsList(a *App) *cobra.Command {
+	var all bool
+	cmd := &cobra.Command{Use: "list", Short: "List the agents that can be started", Example: "  flame agents list --all", Args: takes(0, 0)}
+	cmd.Flags().BoolVar(&all, "all", false, "those that others replace, hidden and disabled ones too")
+	return a.asksCatalog(cmd, func(c agents.Catalog, _ []string) error {
+		shown := []agents.Definition{}
+		var b strings.Builder
+		for _, def := range c.Definitions {
+			if !all && (def.ShadowedBy != "" || def.Disabled || def.Hidden) {
+				continue
+			}
+			shown = append(shown, def)
+			fmt.Fprintf(&b, "%s (%s)%s\n  %s\n", def.Name, sourceOf(def), remarks(def), core.OneLine(def.Description, 200))
+		}
+		if broken := len(c.Findings); broken > 0 {
+			fmt.Fprintf(&b, "%s; `flame agents doctor` shows what is wrong\n", count(broken, "finding"))
+		}
+		return a.print(shown, b.String())
+	})
+}
+
+// sourceOf is where a definition comes from, as people read it.
+func sourceOf(def agents.Definition) string {
+	if def.Source.File == "" {
+		return def.Source.Kind
+	}
+	return def.Source.File
+}
+
+// remarks say why a definition does not hold.
+func remarks(def agents.Definition) (text string) {
+	if def.ShadowedBy != "" {
+		text += ", shadowed by " + def.ShadowedBy
+	}
+	if def.Disabled {
+		text += ", disabled"
+	}
+	if def.Hidden {
+		text += ", hidden"
+	}
+	return text
+}
+
+func newAgentsShow(a *App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "show NAME", Short: "Show the definition of an agent", Example: "  flame agents show tester", Args: takes(1, 1),
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) (names []cobra.Completion, _ cobra.ShellCompDirective) {
+			if catalog, err := a.catalog(); err == nil && len(args) == 0 {
+				for _, def := range catalog.Available() {
+					names = append(names, cobra.CompletionWithDesc(def.Name, core.OneLine(def.Description, 80)))
+				}
+			}
+			return names, cobra.ShellCompDirectiveNoFileComp
+		},
+	}
+	return a.asksCatalog(cmd, func(c agents.Catalog, args []string) error {
+		def, err := c.Find(args[0])
+		if err != nil {
+			return err
+		}
+		return a.print(def, definitionText(def))
+	})
+}
+
+// definitionText is a definition as people read it.
+func definitionText(def agents.Definition) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s (%s)\n%s\n", def.Name, sourceOf(def), def.Description)
+	tools := "those of its caller"
+	if def.Tools != nil {
+		tools = agents.ToolSet{}.Only(def.Tools).String()
+	}
+	for _, line := range []struct{ name, value string }{
+		{"Host", def.Host}, {"Model", def.Model}, {"Mode", string(def.PermissionMode)}, {"Tools", tools},
+		{"Not", strings.Join(def.DisallowedTools, ", ")},
+	} {
+		if line.value != "" {
+			fmt.Fprintf(&b, "%s: %s\n", line.name, line.value)
+		}
+	}
+	return b.String() + "\n" + def.Prompt
+}
+
+func newAgentsDoctor(a *App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "doctor", Short: "Check the definitions of agents", Example: "  flame agents doctor", Args: takes(0, 0),
+		Long: "Check every definition of an agent, and say file, line and reason of what is wrong.\nStatus 1 if a file gives no agent.",
+	}
+	return a.asksCatalog(cmd, func(c agents.Catalog, _ []string) error {
+		text, broken := "", false
+		for _, f := range c.Findings {
+			sign := "note  "
+			if f.Fatal {
+				sign, broken = "BROKEN", true
+			}
+			text += sign + " " + f.String() + "\n"
+		}
+		if text == "" {
+			text = fmt.Sprintf("ok     %s\n", count(len(c.Definitions), "definition"))
+		}
+		if err := a.print(append([]agents.Finding{}, c.Findings...), text); err != nil {
+			return err
+		}
+		if broken {
+			return errSilent
+		}
+		return nil
+	})
+}
