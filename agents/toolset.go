@@ -20,24 +20,53 @@ type ToolSet struct {
 // (spec: agents §2).
 var SpawnTools = []string{"Agent", "Task", "Workflow", "task", "call_omo_agent", "*spawn_agent"}
 
-// Only gives the part of the set that these tools are, all of it where allowed is
-// nil. Nothing is added: what the set lacks stays out.
+// Only gives the part of the set that these tools are; all of it where allowed is
+// nil or names "*". Nothing is added: what the set lacks stays out, and a rule for
+// arguments stays one.
 func (t ToolSet) Only(allowed *[]string) ToolSet {
-	if allowed == nil {
+	if allowed == nil || slices.Contains(*allowed, "*") {
 		return t
 	}
 	narrow := ToolSet{Limited: true, Denied: t.Denied}
-	for _, name := range *allowed {
-		if t.Permits(name) {
-			narrow.Allowed = append(narrow.Allowed, name)
-		}
+	have := t.Allowed
+	if !t.Limited {
+		have = []string{"*"}
 	}
-	for _, name := range t.Allowed {
-		if !slices.Contains(narrow.Allowed, name) && slices.ContainsFunc(*allowed, func(pattern string) bool { return matches(pattern, name) }) {
-			narrow.Allowed = append(narrow.Allowed, name)
+	for _, asked := range *allowed {
+		for _, known := range have {
+			both, ok := meet(known, asked)
+			if ok && t.Permits(both) && !slices.Contains(narrow.Allowed, both) {
+				narrow.Allowed = append(narrow.Allowed, both)
+			}
 		}
 	}
 	return narrow
+}
+
+// meet gives what two entries both allow: the narrower name with the rule that
+// one has. Of two different rules nobody can tell what they share.
+func meet(known, asked string) (string, bool) {
+	knownName, knownRule := ruleOf(known)
+	name, rule := ruleOf(asked)
+	switch {
+	case matches(knownName, name):
+	case matches(name, knownName):
+		name = knownName
+	default:
+		return "", false
+	}
+	if rule == "" {
+		rule = knownRule
+	}
+	return name + rule, knownRule == "" || knownRule == rule
+}
+
+// ruleOf parts an entry into the tool's name and its rule with its brackets.
+func ruleOf(entry string) (name, rule string) {
+	if i := strings.IndexByte(entry, '('); i >= 0 {
+		return strings.TrimSpace(entry[:i]), entry[i:]
+	}
+	return strings.TrimSpace(entry), ""
 }
 
 // Without gives the set without these tools. Denials add up.
@@ -74,8 +103,8 @@ func matches(pattern, tool string) bool {
 
 // base is the name of a tool without its rule for arguments.
 func base(tool string) string {
-	name, _, _ := strings.Cut(tool, "(")
-	return strings.ToLower(strings.TrimSpace(name))
+	name, _ := ruleOf(tool)
+	return strings.ToLower(name)
 }
 
 // String lists the set for people and models.

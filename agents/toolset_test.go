@@ -12,6 +12,7 @@ func TestToolSetsNarrow(t *testing.T) {
 	t.Parallel()
 	all := agents.ToolSet{}
 	list := func(names ...string) *[]string { return &names }
+	git := all.Only(list("Read", "Bash(git *)"))
 	readers := all.Only(list("Read", "Grep", "mcp__docs__*"))
 	tests := map[string]struct {
 		set      agents.ToolSet
@@ -25,6 +26,10 @@ func TestToolSetsNarrow(t *testing.T) {
 		"a list that asks for more":          {readers.Only(list("Read", "Bash")), []string{"Read"}, []string{"Bash", "Grep"}, "Read"},
 		"a pattern over a list":              {readers.Only(list("*")), []string{"Read", "Grep"}, []string{"Bash"}, "Read, Grep, mcp__docs__*"},
 		"a name out of a pattern":            {readers.Only(list("mcp__docs__find")), []string{"mcp__docs__find"}, []string{"mcp__docs__write"}, "mcp__docs__find"},
+		"a bare name under a rule":           {git.Only(list("Bash")), []string{"Bash"}, []string{"Read"}, "Bash(git *)"},
+		"the same rule":                      {git.Only(list("bash(git *)")), nil, []string{"Read"}, "bash(git *)"},
+		"another rule":                       {git.Only(list("Bash(rm *)", "Read")), []string{"Read"}, []string{"Bash"}, "Read"},
+		"a rule under a bare name":           {all.Only(list("Bash")).Only(list("Bash(git *)")), []string{"Bash"}, nil, "Bash(git *)"},
 		"denied":                             {all.Without("Bash"), []string{"Read"}, []string{"bash"}, "all of the host's; not Bash"},
 		"denied stays denied":                {all.Without("Bash").Only(list("Bash", "Read")), []string{"Read"}, []string{"Bash"}, "Read; not Bash"},
 		"a rule for arguments denies a part": {all.Without("Bash(rm *)"), []string{"Bash"}, nil, "all of the host's; not Bash(rm *)"},

@@ -69,7 +69,8 @@ func (l Launcher) permissions(c agents.Child) permissions {
 		users := l.usersPermissions()
 		rules = rules.add("*", deny)
 		for _, tool := range append(c.Tools.Allowed, "flame_*") {
-			rules = rules.add(permissionOf(tool), users.effect(permissionOf(tool)))
+			name := permissionOf(tool)
+			rules = rules.add(name, narrowed(users.effect(name), rulesFor(name, c.Tools.Allowed)))
 		}
 	}
 	if c.Mode == agents.Plan {
@@ -80,6 +81,22 @@ func (l Launcher) permissions(c agents.Child) permissions {
 	}
 	for _, tool := range c.Tools.Denied {
 		rules = rules.add(permissionOf(tool), deny)
+	}
+	return rules
+}
+
+// rulesFor gives the rules for arguments that the allowed tools of one permission
+// have; nil where one of them has none.
+func rulesFor(name string, allowed []string) (rules []string) {
+	for _, tool := range allowed {
+		_, rule, ruled := strings.Cut(tool, "(")
+		if permissionOf(tool) != name {
+			continue
+		}
+		if !ruled {
+			return nil
+		}
+		rules = append(rules, strings.TrimSuffix(rule, ")"))
 	}
 	return rules
 }

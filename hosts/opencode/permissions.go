@@ -41,6 +41,39 @@ func (p permissions) effect(tool string) json.RawMessage {
 	return allow
 }
 
+// narrowed gives an effect for calls with these arguments only, all where rules is
+// nil. Where the user has rules of their own, one allows what both name.
+func narrowed(users json.RawMessage, rules []string) json.RawMessage {
+	if rules == nil {
+		return users
+	}
+	var own permissions
+	_ = json.Unmarshal(users, &own) // an effect for all reads as one entry
+	effects := permissions{{"*", deny}}
+	for _, rule := range rules {
+		effect := own.exactly(rule)
+		if len(own) == 1 && own[0].tool == "*" {
+			effect = own[0].effect
+		}
+		effects = effects.add(rule, effect)
+	}
+	raw, err := json.Marshal(effects)
+	if err != nil {
+		return deny
+	}
+	return raw
+}
+
+// exactly gives the effect of the entry with this name; denied without one.
+func (p permissions) exactly(name string) json.RawMessage {
+	for _, known := range slices.Backward(p) {
+		if known.tool == name {
+			return known.effect
+		}
+	}
+	return deny
+}
+
 // MarshalJSON writes an object with its members in order.
 func (p permissions) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer

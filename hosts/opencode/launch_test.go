@@ -1,0 +1,64 @@
+package opencode_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/agents"
+	"flame/hosts/opencode"
+)
+
+func TestAChildsPermissionsOnlyTakeAway(t *testing.T) {
+	t.Parallel()
+	limited := func(tools ...string) agents.ToolSet { return agents.ToolSet{}.Only(&tools) }
+	tests := map[string]struct {
+		users string // permission in the user's opencode.json; empty: none
+		child agents.Child
+		want  string
+	}{
+		"all that its parent may": {child: agents.Child{}, want: `{}`},
+		"reading only":            {child: agents.Child{Mode: agents.Plan}, want: `{"edit":"deny","bash":"deny"}`},
+		"some tools":              {child: agents.Child{Tools: limited("read", "write")}, want: `{"*":"deny","read":"allow","edit":"allow","flame_*":"allow"}`},
+		"some tools, of which the user denies one": {
+			users: `{"edit": "deny"}`, child: agents.Child{Tools: limited("read", "edit")},
+			want: `{"*":"deny","read":"allow","edit":"deny","flame_*":"allow"}`,
+		},
+		"a shell for some commands": {
+			child: agents.Child{Mode: agents.Plan, Tools: limited("bash(go test *)", "bash(go vet *)")},
+			want:  `{"*":"deny","bash":{"*":"deny","go test *":"allow","go vet *":"allow"},"flame_*":"allow","edit":"deny"}`,
+		},
+		"a shell for some commands, where the user allows others": {
+			users: `{"bash": {"*": "ask", "go test *": "allow"}}`, child: agents.Child{Tools: limited("bash(go test *)", "bash(rm *)")},
+			want: `{"*":"deny","bash":{"*":"deny","go test *":"allow","rm *":"deny"},"flame_*":"allow"}`,
+		},
+		"what the user says of all tools": {
+			users: `"ask"`, child: agents.Child{Tools: limited("read")}, want: `{"*":"deny","read":"ask","flame_*":"ask"}`,
+		},
+		"no tool that starts others": {
+			child: agents.Child{Tools: agents.ToolSet{}.Without("Agent", "*spawn_agent")}, want: `{"task":"deny","*spawn_agent":"deny"}`,
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := setup(t)
+			if tt.users != "" {
+				require.NoError(t, os.WriteFile(filepath.Join(s.Machine.ProjectDir, "opencode.json"), []byte(`{"permission": `+tt.users+`}`), 0o644))
+			}
+			launch, err := opencode.Launcher(s).Launch(tt.child)
+			require.NoError(t, err)
+			var config struct {
+				Agent map[string]struct{ Permission json.RawMessage }
+			}
+			require.Len(t, launch.Env, 1)
+			require.NoError(t, json.Unmarshal([]byte(strings.TrimPrefix(launch.Env[0], "OPENCODE_CONFIG_CONTENT=")), &config))
+			assert.Equal(t, tt.want, string(config.Agent["flame-agent"].Permission), "in this order")
+		})
+	}
+}
