@@ -66,6 +66,7 @@ func TestBadFilesAreReportedWithTheirLine(t *testing.T) {
 		"in another encoding":           {"\xff\xfe-\x00-\x00-\x00", "a.md: the file is not text in UTF-8"},
 		"no front matter":               {"# Notes\n", "a.md:1: no front matter: the first line must be ---"},
 		"front matter without end":      {"---\n" + good + "\nDo it.\n", "a.md:1: the front matter has no end: a line --- must follow it"},
+		"front matter without measure":  {front(good, "x: "+strings.Repeat("x", 64<<10)), "a.md:1: the front matter is larger than 64 KB"},
 		"front matter without keys":     {"---\n---\nDo it.\n", "a.md:1: the front matter must be a map of keys to values"},
 		"front matter that is a list":   {front("- a"), "a.md:1: the front matter must be a map of keys to values"},
 		"a bracket left open":           {front(good, "tools: [Read", "model: m"), "a.md:5: not valid YAML: did not find expected ',' or ']'"},

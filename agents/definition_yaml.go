@@ -12,6 +12,10 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
+// largestFront is the size of a front matter, in bytes, above which it is not
+// parsed; it bounds what a hostile one costs.
+const largestFront = 64 << 10
+
 // A lineError is an error at a line of the file.
 type lineError struct {
 	line   int
@@ -45,7 +49,9 @@ func split(content []byte) (front, body string, err error) {
 		if isFence(strings.TrimSuffix(line, "\n")) {
 			return lines.String(), strings.TrimSpace(rest[lines.Len()-len("---\n")+len(line):]), nil
 		}
-		lines.WriteString(line)
+		if lines.WriteString(line); lines.Len() > largestFront {
+			return "", "", errorAt(1, "the front matter is larger than %d KB", largestFront>>10)
+		}
 	}
 	return "", "", errorAt(1, "the front matter has no end: a line --- must follow it")
 }
