@@ -103,7 +103,7 @@ func (s *step) join(frame core.Frame, id, host, title string) error {
 	own := session.Root
 	session.Parent, session.Host, session.Title = s.session.ID, host, title
 	session.State, session.LastActivityAt = core.SessionActive, s.now
-	if session.Current == "" || session.Current == own {
+	if session.Current == "" {
 		session.Current = frame.ID
 	}
 	session.Root, frame.Session = frame.ID, id

@@ -165,7 +165,7 @@ func (s *step) adoptFrame(session *core.Session, asked spawn) error {
 	if err != nil {
 		return ignoreMissing(err)
 	}
-	if session.Current == "" || session.Current == session.Root {
+	if session.Current == "" {
 		session.Current = frame.ID
 	}
 	session.Root, frame.Session = frame.ID, session.ID

@@ -1,0 +1,123 @@
+package project_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/core"
+	"flame/project"
+)
+
+// attend asks what goes beside the newest of these prompts.
+func (f *fixture) attend(by project.Caller, r project.Request, prompts ...string) (texts []string) {
+	f.t.Helper()
+	r.Prompts = prompts
+	a, err := f.Attend(f.ctx, by, r)
+	require.NoError(f.t, err)
+	for _, insert := range a.Inserts {
+		texts = append(texts, insert.Message+": "+insert.Text)
+	}
+	return texts
+}
+
+func TestEachPromptIsDecidedOnOnce(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	require.NoError(t, f.TakeIn(f.ctx, host("s"), project.Prompt{ID: "m1", Text: "work", FromUser: true}))
+	assert.Empty(t, f.attend(host("s"), project.Request{First: true}, "m1"), "nothing to tell")
+	f.push(host("s"), "deeper")
+	assert.Empty(t, f.attend(host("s"), project.Request{}, "m1"), "its own calls are in its history")
+
+	_, _, err := f.AddDecision(f.ctx, shell, f.current(host("s")), "someone else decides")
+	require.NoError(t, err)
+	assert.Empty(t, f.attend(host("s"), project.Request{}, "m1"), "m1 was decided on")
+	told := f.attend(host("s"), project.Request{}, "m1", "m2")
+	require.Len(t, told, 1)
+	assert.Contains(t, told[0], "m2: <flame-changes")
+	assert.Contains(t, told[0], "someone else decides")
+	assert.Equal(t, told, f.attend(host("s"), project.Request{}, "m1", "m2"), "the same bytes again")
+	assert.Equal(t, told, f.attend(host("s"), project.Request{}, "m1", "m2", "m3"), "and in later requests")
+	assert.Equal(t, told, f.attend(host("s"), project.Request{Compacting: true}, "m1", "m2", "m4"), "a compaction adds nothing")
+}
+
+func TestTheContextComesBack(t *testing.T) {
+	t.Parallel()
+	tests := map[string]project.Request{
+		"in another process": {First: true},
+		"after a compaction": {Summary: "s1"},
+	}
+	for name, r := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			frame := f.push(host("s"), "work")
+			f.attend(host("s"), project.Request{First: true}, "m1")
+			told := f.attend(host("s"), r, "m2")
+			require.Len(t, told, 1, "what belonged to m1 went with it")
+			assert.Contains(t, told[0], `<current-frame id="`+frame.ID+`"`)
+			r.First = false
+			assert.Equal(t, told, f.attend(host("s"), r, "m2"))
+		})
+	}
+}
+
+func TestAChildsFirstRequestCarriesItsContext(t *testing.T) {
+	t.Parallel()
+	for _, inject := range []bool{true, false} {
+		f := newFixture(t)
+		f.Subagents.InjectParentContext = inject
+		f.push(host("s"), "work")
+		frame := f.startChild("c", "a subagent").Root
+		told := f.attend(child("c"), project.Request{First: true}, "m1")
+		if !inject {
+			assert.Empty(t, told)
+			continue
+		}
+		require.Len(t, told, 1)
+		assert.Contains(t, told[0], `<current-frame id="`+frame+`"`)
+	}
+}
+
+func TestFinishedFramesAreFoldedUnlessThatIsOff(t *testing.T) {
+	t.Parallel()
+	for _, fold := range []bool{true, false} {
+		f := newFixture(t)
+		f.Fold = fold
+		f.push(host("s"), "root")
+		frame := f.push(host("s"), "work")
+		f.pop(host("s"), "done")
+		move := func(kind core.FoldKind) []core.FoldMove { return []core.FoldMove{{Kind: kind, Frame: frame.ID}} }
+		a, err := f.Attend(f.ctx, host("s"), project.Request{Prompts: []string{"m1"}, History: []core.FoldMessage{
+			{ID: "m1", Role: core.RoleUser},
+			{ID: "m2", Role: core.RoleAssistant, Moves: move(core.FoldEnter)},
+			{ID: "m3", Role: core.RoleAssistant},
+			{ID: "m4", Role: core.RoleAssistant, Moves: move(core.FoldLeave)},
+			{ID: "m5", Role: core.RoleAssistant},
+		}})
+		require.NoError(t, err)
+		if fold {
+			assert.Equal(t, []string{"m3"}, a.Drop)
+		} else {
+			assert.Empty(t, a.Drop)
+		}
+	}
+}
+
+func TestAnAgentsFrameEndsWithItsRun(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	root := f.push(host("s"), "work")
+	frame, context, err := f.Delegate(f.ctx, host("s"), project.Delegation{Goal: "look around", Session: "agent-session", Host: "claude-code"})
+	require.NoError(t, err)
+	assert.Equal(t, root.ID, frame.Parent)
+	assert.Contains(t, context, frame.ID)
+	deeper := f.push(project.Caller{Session: "agent-session", Parent: "s", Host: "claude-code"}, "deeper")
+	assert.Equal(t, frame.ID, deeper.Parent)
+	require.NoError(t, f.EndTurn(f.ctx, host("s"), project.Turn{}))
+	assert.Equal(t, core.InProgress, f.get(frame.ID).Status, "no host's event ends an agent of flame's")
+	require.NoError(t, f.EndDelegation(f.ctx, host("s"), frame.ID, project.ChildEnded{Session: "agent-session", End: core.ChildCompleted, Last: "all said"}))
+	assert.Equal(t, core.Completed, f.get(deeper.ID).Status)
+	assert.Equal(t, "all said", f.get(frame.ID).Summary)
+}
