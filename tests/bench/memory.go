@@ -23,7 +23,7 @@ func (b *bench) memory(ctx context.Context) ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
-	hook, err := b.peakOfHooks(ctx, t)
+	hooks, err := b.hookMemory(ctx, t, hello)
 	if err != nil {
 		return nil, err
 	}
@@ -35,11 +35,10 @@ func (b *bench) memory(ctx context.Context) ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []row{
-		hookMemoryGoal.against("flame hook, peak memory of the largest event", t.frames, unitMB, hook, hello),
+	return append(hooks,
 		hookMemoryGoal.against("flame show FRAME, peak memory", t.frames, unitMB, show, hello),
 		serverMemoryGoal.against("flame serve at work, peak memory", t.frames, unitMB, server, hello),
-	}, nil
+	), nil
 }
 
 // peakOf gives the peak of a program in MB.
@@ -47,20 +46,20 @@ func (b *bench) peakOf(ctx context.Context, t tree, program string, args ...stri
 	return b.peakOfRun(b.program(ctx, t, b.peak, append([]string{b.peakFile(), program}, args...)...))
 }
 
-// peakOfHooks gives the greatest peak in MB that flame hook has with any event.
-func (b *bench) peakOfHooks(ctx context.Context, t tree) (most float64, err error) {
+// hookMemory tells the peak that flame hook has with each event.
+func (b *bench) hookMemory(ctx context.Context, t tree, hello float64) (rows []row, err error) {
 	for i, e := range hookEvents {
 		cmd, err := b.fed(b.program(ctx, t, b.peak, b.peakFile(), b.flame, "hook", e.host), e, t, b.processes+i)
 		if err != nil {
-			return 0, err
+			return nil, err
 		}
 		peak, err := b.peakOfRun(cmd)
 		if err != nil {
-			return 0, err
+			return nil, err
 		}
-		most = max(most, peak)
+		rows = append(rows, hookMemoryGoal.against("flame hook, "+e.what+", peak memory", t.frames, unitMB, peak, hello))
 	}
-	return most, nil
+	return rows, nil
 }
 
 // peakOfRun runs peak and gives what it found, in MB.
