@@ -114,7 +114,7 @@ func (a *App) install(ctx context.Context, machine hosts.Machine, chosen []named
 	}
 	a.tellDouble(ctx, chosen)
 	if !dryRun {
-		fmt.Fprintln(a.Stdout, "Start a new session in the host and ask it to plan its work in frames; `flame tree` shows them, `flame doctor` checks each link.")
+		fmt.Fprintln(a.Stdout, "Start a new session in the host and work as always; `flame tree` shows the frames that come of it, `flame doctor` checks each link.")
 		a.tellPath(machine)
 	}
 	if missing && named {
