@@ -37,6 +37,7 @@ type ChildEnded struct {
 	Last       string // its last message, or the error
 	HandedOver string // what the host itself gives the parent of it; empty when nothing
 	Transcript string // path of the host's log of the child; empty without one
+	Messages   int    // it exchanged, where the host tells; 0: as was seen
 }
 
 // EndChild ends the frame of a child session in the way its run ended. Frames of
@@ -63,6 +64,9 @@ func (p *Project) EndChild(ctx context.Context, by Caller, ended ChildEnded) err
 				id = asked.Child
 			}
 		}
+		if err := s.frameAtLast(id, ended.Messages); err != nil {
+			return err
+		}
 		if err := s.endChild(id, childEnded{End: ended.End, Last: ended.Last}); err != nil {
 			return err
 		}
@@ -70,6 +74,19 @@ func (p *Project) EndChild(ctx context.Context, by Caller, ended ChildEnded) err
 			return err
 		}
 		return s.handedOver(id, ended.HandedOver)
+	})
+}
+
+// frameAtLast gives a child that waits for one its frame after all, if its whole
+// run was worth it: not every host tells of its children before they end.
+func (s *step) frameAtLast(child string, messages int) error {
+	session, err := s.Session(child)
+	if err != nil || !session.Tracked || session.HasFrame() || session.IsCompleted {
+		return ignoreMissing(err)
+	}
+	return s.as(session, func(s *step) error {
+		s.session.MessageCount = max(s.session.MessageCount, messages)
+		return s.tryHeuristics()
 	})
 }
 

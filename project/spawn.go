@@ -116,14 +116,16 @@ func (p *Project) Bind(ctx context.Context, by Caller, call, child string) (know
 	return known, err
 }
 
-// Bound reports whether the session of a child is known.
-func (p *Project) Bound(ctx context.Context, child string) (bound bool, err error) {
+// Bound reports whether the session of a child is known, and whether it has a
+// frame.
+func (p *Project) Bound(ctx context.Context, child string) (bound, framed bool, err error) {
 	err = p.Store.View(ctx, func(tx Tx) error {
 		session, err := tx.Session(child)
-		bound = err == nil && (session.Tracked || session.HasFrame())
+		framed = session.HasFrame()
+		bound = session.Tracked || framed
 		return ignoreMissing(err)
 	})
-	return bound, err
+	return bound, framed, err
 }
 
 func (s *step) bind(call, child string) (bool, error) {

@@ -163,6 +163,33 @@ func TestOpenCodeTellsOnlyWhatChanged(t *testing.T) {
 	assert.Contains(t, requests[3].Everything(), "someone else decides")
 }
 
+func TestOpenCodeHearsOfABackgroundChildOnce(t *testing.T) {
+	t.Parallel()
+	u := newUser(t, openCode)
+	u.env = append(u.env, "OPENCODE_EXPERIMENTAL_BACKGROUND_SUBAGENTS=true")
+	u.must(u.flame, "setup", openCode)
+	serve := u.serve()
+	inBackground := task("a child", "CHILDWORK go")
+	inBackground.Input.(map[string]any)["background"] = true
+	u.model.Play(model.Script{
+		asked("child", "CHILDWORK",
+			calls("flame_pop", map[string]any{"status": "completed", "summary": "SUMMARY-BY-POP"}),
+			model.Turn{Text: "CHILD-LAST"}),
+		asked("main", "MAINWORK", model.Turn{Tools: []model.Tool{inBackground}},
+			model.Turn{Text: "waiting"}, model.Turn{Text: "heard"}, model.Turn{Text: "and on"}),
+	})
+	session := serve.session()
+	serve.message(session, "MAINWORK")
+	require.Eventually(t, func() bool { return u.frame("a child").Status == "completed" }, 20*time.Second, 100*time.Millisecond)
+	require.Eventually(t, func() bool { return len(u.model.By("main")) >= 3 }, 20*time.Second, 100*time.Millisecond, "the host tells the parent")
+	serve.message(session, "PROMPT-LATER")
+	t.Log(u.must(u.flame, "tree"), u.must(u.flame, "events"))
+	requests := u.model.By("main")
+	last := requests[len(requests)-1].Everything()
+	assert.Equal(t, 1, strings.Count(last, "<flame-changes"), "told once")
+	assert.Contains(t, last, "SUMMARY-BY-POP")
+}
+
 func TestOpenCodeChildrenThatDoNotFinish(t *testing.T) {
 	t.Parallel()
 	u := newUser(t, openCode)

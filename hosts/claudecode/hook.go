@@ -1,11 +1,13 @@
 package claudecode
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -220,10 +222,44 @@ func (x *exchange) childEnded() error {
 	if err := x.bind(); err != nil {
 		return err
 	}
+	log := cmp.Or(x.AgentLog, x.agentLog(x.Agent))
+	messages, err := x.messages(log)
+	if err != nil {
+		return err
+	}
 	return x.p.EndChild(x.ctx, x.session(), project.ChildEnded{
-		Session: x.Agent, End: core.ChildCompleted, Last: x.LastMessage, Transcript: cmp.Or(x.AgentLog, x.agentLog(x.Agent)),
+		Session: x.Agent, End: core.ChildCompleted, Last: x.LastMessage, Transcript: log, Messages: messages,
 	})
 }
+
+// messages counts those in a subagent's log, where it is not yet decided whether
+// that is worth a frame: no event tells of them before.
+func (x *exchange) messages(log string) (count int, err error) {
+	bound, framed, err := x.p.Bound(x.ctx, x.Agent)
+	if !bound || framed || err != nil {
+		return 0, err
+	}
+	file, err := os.Open(log)
+	if err != nil {
+		return 0, nil // without a log it is a short run
+	}
+	defer file.Close()
+	lines := bufio.NewScanner(io.LimitReader(file, maxLog))
+	lines.Buffer(nil, maxLog)
+	for lines.Scan() {
+		var line struct {
+			Type string `json:"type"`
+		}
+		if json.Unmarshal(lines.Bytes(), &line) == nil && (line.Type == "user" || line.Type == "assistant") {
+			count++
+		}
+	}
+	return count, nil
+}
+
+// maxLog bounds in bytes how much of a log a hook reads: more than a subagent
+// needs that is worth a frame.
+const maxLog = 1 << 20
 
 func (x *exchange) turnEnded() error {
 	return x.p.EndTurn(x.ctx, x.session(), project.Turn{LastMessage: x.LastMessage, Running: x.running(), Transcript: x.Transcript})
@@ -296,7 +332,7 @@ func (x *exchange) bind() error {
 	if x.Agent == "" {
 		return nil
 	}
-	bound, err := x.p.Bound(x.ctx, x.Agent)
+	bound, _, err := x.p.Bound(x.ctx, x.Agent)
 	if bound || err != nil {
 		return err
 	}

@@ -338,6 +338,50 @@ func TestASubagentThatWasNeverStartedIsGivenUp(t *testing.T) {
 	assert.Contains(t, s.tree(), "blocked denied")
 }
 
+func TestAnUnmatchedSubagentMustBeWorthAFrame(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		messages int
+		age      core.Millis
+		want     string
+	}{
+		"long enough":  {3, 60_000, "in_progress main work\n  completed first: LAST\n"},
+		"too few":      {2, 60_000, "in_progress main work\n"},
+		"over at once": {3, 1_000, "in_progress main work\n"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSession(t)
+			s.p.Subagents.SubagentPatterns = []string{"never"}
+			s.prompt("main work")
+			assert.Empty(t, s.spawn("t1", "", "first"))
+			s.launched("t1", "", "a1")
+			s.send("PostToolUse", map[string]any{"tool_name": "Write", "agent_id": "a1", "tool_input": map[string]any{"file_path": "x"}})
+			assert.Equal(t, "in_progress main work\n", s.tree(), "its work makes no frame")
+			s.clock += tt.age
+			log := filepath.Join(s.dir, "a1.jsonl")
+			require.NoError(t, os.WriteFile(log, []byte(strings.Repeat(`{"type": "assistant"}`+"\n"+`{"type": "attachment"}`+"\n", tt.messages)), 0o644))
+			s.send("SubagentStop", map[string]any{"agent_id": "a1", "agent_type": "x", "last_assistant_message": "LAST", "agent_transcript_path": log})
+			assert.Equal(t, tt.want, s.tree())
+		})
+	}
+}
+
+func TestSuggestionsStandBeforeTheSessionTheyConcern(t *testing.T) {
+	t.Parallel()
+	s := newSession(t)
+	s.prompt("Implement user authentication")
+	assert.Empty(t, s.prompt("Draw the quarterly revenue charts anew"), "nothing was done yet that would have to be kept apart")
+	for i := range 3 {
+		s.send("PostToolUse", map[string]any{"tool_name": "Write", "tool_input": map[string]any{"file_path": fmt.Sprintf("%s/f%d", s.dir, i)}})
+	}
+	assert.Contains(t, s.prompt("Draw the quarterly revenue charts anew"), "[FLAME SUGGESTION")
+	assert.Empty(t, s.prompt("Paint the office walls in green"), "one is enough while it stands")
+	assert.Equal(t, "Implement user authentication", s.current("main"))
+	assert.NotContains(t, s.send("UserPromptSubmit", map[string]any{"session_id": "other", "prompt": "Hello there", "prompt_id": "o1"}), "SUGGESTION")
+}
+
 func TestOnlyNewsIsTold(t *testing.T) {
 	t.Parallel()
 	s := newSession(t)
