@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	"flame/core"
 )
@@ -122,6 +123,10 @@ func (s *step) around() (around core.Surroundings, err error) {
 // session works in any more.
 const maxOrphans = 50
 
+// quiet is how long a frame must have been left alone to be offered although its
+// session is not known to be over: a host that was killed tells no end.
+const quiet = 12 * time.Hour
+
 // unfinished gives frames in progress whose session is over, those that changed
 // last first. A subagent's session takes up none.
 func (s *step) unfinished() (left []core.Frame, err error) {
@@ -140,7 +145,7 @@ func (s *step) unfinished() (left []core.Frame, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if owner == "" {
+		if owner == "" || s.now-frame.UpdatedAt > core.Millis(quiet.Milliseconds()) {
 			left = append(left, frame)
 		}
 	}

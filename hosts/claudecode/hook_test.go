@@ -439,6 +439,16 @@ func TestAnEndedSessionsWorkIsOffered(t *testing.T) {
 	assert.Contains(t, s.send("SessionStart", map[string]any{"source": "resume"}), "current-frame")
 }
 
+func TestWorkOfAKilledSessionIsOfferedAfterAWhile(t *testing.T) {
+	t.Parallel()
+	s := newSession(t)
+	s.prompt("main work")
+	begin := map[string]any{"session_id": "other", "source": "startup"}
+	assert.Empty(t, s.send("SessionStart", begin), "it may be at work")
+	s.clock += 13 * 60 * 60 * 1000
+	assert.Contains(t, s.send("SessionStart", begin), "main work")
+}
+
 func TestAtLevelAutoWhatIsDueHappens(t *testing.T) {
 	t.Parallel()
 	s := newSession(t)
