@@ -16,7 +16,7 @@ const (
 // A Turn is what a host tells when an agent stops to wait for input.
 type Turn struct {
 	LastMessage string   // of the agent; becomes the summary of a frame that ends with the turn
-	Running     []string // children that still run, by their sessions' ids
+	Running     []string // children that still run, by their sessions' ids; nil: the host does not tell
 	Transcript  string   // path of the host's log of the session; empty without one
 
 	Usage []MessageUsage // of answers that were not told before, where the host tells it
@@ -27,8 +27,10 @@ type Turn struct {
 // turn cost is counted later. A session that flame never saw stays unknown.
 func (p *Project) EndTurn(ctx context.Context, by Caller, turn Turn) error {
 	return p.ifKnown(ctx, by, func(s *step) error {
-		if err := s.reconcile(turn.Running); err != nil {
-			return err
+		if turn.Running != nil {
+			if err := s.reconcile(turn.Running); err != nil {
+				return err
+			}
 		}
 		if err := s.weighTurn(turn.LastMessage); err != nil {
 			return err

@@ -73,9 +73,13 @@ func (e event) isNotification() bool {
 	return strings.HasPrefix(strings.TrimSpace(e.Prompt), "<task-notification>")
 }
 
-// running lists the background tasks; the ids of those that are agents are the
-// ids of their sessions.
-func (e event) running() (ids []string) {
+// running lists the background tasks, nil where the client does not tell; the ids
+// of those that are agents are the ids of their sessions.
+func (e event) running() []string {
+	if e.Background == nil {
+		return nil
+	}
+	ids := []string{}
 	for _, task := range e.Background {
 		ids = append(ids, task.ID)
 	}

@@ -265,6 +265,9 @@ func TestWhatASubagentDidBeforeItWasKnownMovesToItsPlace(t *testing.T) {
 	assert.Equal(t, "early work", s.current("a1"))
 }
 
+// none is a turn's end with nothing left in the background.
+var none = map[string]any{"background_tasks": []any{}}
+
 func TestSubagentsEndInTheirWays(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -289,13 +292,14 @@ func TestSubagentsEndInTheirWays(t *testing.T) {
 		"stopped": {func(s *session) {
 			s.send("PostToolUse", map[string]any{"tool_name": "TaskStop", "tool_input": map[string]any{"task_id": "a1"}})
 		}, "blocked first: (stopped before it was done)"},
-		"gone when its parent's turn ends": {func(s *session) { s.send("Stop", nil) }, "blocked first: (its host no longer runs it)"},
-		"gone with the session":            {func(s *session) { s.send("SessionEnd", nil) }, "blocked first: (its host no longer runs it)"},
+		"unknown to a client that does not tell": {func(s *session) { s.send("Stop", nil) }, "in_progress first"},
+		"gone when its parent's turn ends":       {func(s *session) { s.send("Stop", none) }, "blocked first: (its host no longer runs it)"},
+		"gone with the session":                  {func(s *session) { s.send("SessionEnd", nil) }, "blocked first: (its host no longer runs it)"},
 		"still at work when the turn ends": {func(s *session) {
 			s.send("Stop", map[string]any{"background_tasks": []map[string]any{{"id": "a1"}}})
 		}, "in_progress first"},
 		"taken for lost, and done after all": {func(s *session) {
-			s.send("Stop", nil)
+			s.send("Stop", none)
 			s.stopped("a1", "LAST")
 		}, "completed first: LAST"},
 		"a compaction's end is none": {func(s *session) {
@@ -334,7 +338,7 @@ func TestASubagentThatWasNeverStartedIsGivenUp(t *testing.T) {
 	s := newSession(t)
 	s.prompt("main work")
 	s.spawn("t1", "", "denied")
-	s.send("Stop", nil)
+	s.send("Stop", none)
 	assert.Contains(t, s.tree(), "blocked denied")
 }
 
