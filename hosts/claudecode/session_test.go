@@ -1,0 +1,121 @@
+package claudecode_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/core"
+	"flame/hosts/claudecode"
+	"flame/project"
+	"flame/store"
+)
+
+// A session plays events of Claude Code on a project with a real store.
+type session struct {
+	t     *testing.T
+	p     *project.Project
+	dir   string
+	clock core.Millis
+	calls int
+}
+
+func newSession(t *testing.T) *session {
+	t.Helper()
+	s := &session{t: t, dir: t.TempDir(), clock: 1_766_600_000_000}
+	kept := store.Open(filepath.Join(s.dir, ".flame"), store.Options{})
+	t.Cleanup(func() { assert.NoError(t, kept.Close()) })
+	s.p = &project.Project{
+		Store: kept, Dir: s.dir, Log: slog.New(slog.DiscardHandler), Budget: core.DefaultBudget(), EventDays: 90,
+		Subagents: core.DefaultSubagentConfig(), Autonomy: core.DefaultAutonomyConfig(),
+		Now: func() core.Millis { s.clock++; return s.clock }, NewID: project.NewID,
+	}
+	return s
+}
+
+// raw takes in one event and gives the answer.
+func (s *session) raw(event []byte) string {
+	s.t.Helper()
+	answer, err := claudecode.Hook(context.Background(), s.p, event)
+	require.NoError(s.t, err, string(event[:min(len(event), 300)]))
+	return string(answer)
+}
+
+// send is raw for an event of session "main" unless fields say otherwise.
+func (s *session) send(name string, fields map[string]any) string {
+	s.t.Helper()
+	event := map[string]any{
+		"hook_event_name": name, "session_id": "main",
+		"transcript_path": filepath.Join(s.dir, "logs", "main.jsonl"),
+	}
+	for field, value := range fields {
+		event[field] = value
+	}
+	raw, err := json.Marshal(event)
+	require.NoError(s.t, err)
+	return s.raw(raw)
+}
+
+func (s *session) prompt(text string) string {
+	s.calls++
+	return s.send("UserPromptSubmit", map[string]any{"prompt": text, "prompt_id": fmt.Sprint("p", s.calls)})
+}
+
+// spawn asks for a subagent by a call; agent is who asks, empty for the session.
+func (s *session) spawn(call, agent, description string) string {
+	return s.send("PreToolUse", map[string]any{"tool_name": "Agent", "tool_use_id": call, "agent_id": agent, "tool_input": map[string]any{
+		"description": description, "prompt": "TASK " + description, "subagent_type": "general-purpose",
+	}})
+}
+
+// launched binds the subagent of a call that runs in the background.
+func (s *session) launched(call, agent, child string) {
+	s.send("PostToolUse", map[string]any{"tool_name": "Agent", "tool_use_id": call, "agent_id": agent,
+		"tool_response": map[string]any{"status": "async_launched", "agentId": child}})
+}
+
+func (s *session) stopped(child, last string) {
+	s.send("SubagentStop", map[string]any{"agent_id": child, "agent_type": "general-purpose", "last_assistant_message": last})
+}
+
+// tree draws the frames without ids: status, goal and summary, by depth.
+func (s *session) tree() string {
+	s.t.Helper()
+	tree, err := s.p.Tree(context.Background(), project.Caller{Host: project.CommandLine}, project.TreeArgs{})
+	require.NoError(s.t, err)
+	var b strings.Builder
+	var draw func(nodes []core.TreeNode, indent string)
+	draw = func(nodes []core.TreeNode, indent string) {
+		for _, n := range nodes {
+			b.WriteString(indent + string(n.Frame.Status) + " " + n.Frame.Goal)
+			if n.Frame.Summary != "" {
+				b.WriteString(": " + n.Frame.Summary)
+			}
+			b.WriteString("\n")
+			draw(n.Children, indent+"  ")
+		}
+	}
+	draw(tree.Nodes, "")
+	return b.String()
+}
+
+func (s *session) current(id string) string {
+	s.t.Helper()
+	by := project.Caller{Session: id, Parent: "main", Host: "claude-code", Stamped: true}
+	if id == "main" {
+		by.Parent = ""
+	}
+	frame, ok, err := s.p.Current(context.Background(), by)
+	require.NoError(s.t, err)
+	if !ok {
+		return ""
+	}
+	return frame.Goal
+}
