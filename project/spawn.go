@@ -3,6 +3,7 @@ package project
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"flame/core"
 )
@@ -175,7 +176,8 @@ func (s *step) adoptFrame(session *core.Session, asked spawn) error {
 }
 
 // moveBelow puts the root that a child made for itself, before anyone knew what
-// it was, below the frame that was meant for it.
+// it was, below the frame that was meant for it. One that was planned by others
+// stays in its place.
 func (s *step) moveBelow(own, meant string) error {
 	if own == "" || meant == "" || own == meant {
 		return nil
@@ -183,6 +185,15 @@ func (s *step) moveBelow(own, meant string) error {
 	frame, err := s.Frame(own)
 	if err != nil {
 		return ignoreMissing(err)
+	}
+	if frame.Parent != "" {
+		above, err := s.Frame(frame.Parent)
+		if err != nil || slices.Contains(above.PlannedChildren, own) {
+			return ignoreMissing(err)
+		}
+	}
+	if loop, err := s.isInside(meant, own); loop || err != nil {
+		return err
 	}
 	frame.Parent, frame.UpdatedAt = meant, s.now
 	return s.SaveFrame(frame)
