@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"io"
 	"iter"
+	"strings"
 	"time"
 
 	"flame/core"
@@ -12,54 +13,31 @@ import (
 // ClaudeCode reads a session file of Claude Code, or a subagent's
 // (projects/<slug>/<session>.jsonl, <session>/subagents/agent-<id>.jsonl). An
 // error ends the stream; ErrTorn is one that more reading may cure.
-func ClaudeCode(r io.Reader) iter.Seq2[core.Message, error] {
-	return func(yield func(core.Message, error) bool) {
-		for entry, err := range claudeCode(r, core.LogPosition{}) {
-			if !yield(entry.Message, err) {
-				return
-			}
-		}
-	}
-}
+func ClaudeCode(r io.Reader) iter.Seq2[core.Message, error] { return messages(r, ClaudeSession) }
 
-// claudeCode reads what r has after position from.
-func claudeCode(r io.Reader, from core.LogPosition) iter.Seq2[core.LogEntry, error] {
-	return func(yield func(core.LogEntry, error) bool) {
-		counted := map[string]bool{from.Last: true} // answers whose tokens were told
-		at := from
-		for _, l := range lines(r) {
-			if l.err != nil {
-				yield(core.LogEntry{Next: at}, l.err)
-				return
-			}
-			m := claudeMessage(l.text)
-			if m.ID != "" && counted[m.ID] {
-				m.Usage = core.Usage{ToolCalls: m.Usage.ToolCalls}
-			}
-			if m.ID != "" {
-				counted[m.ID], at.Last = true, m.ID
-			}
-			at.Offset = from.Offset + l.end
-			if !yield(core.LogEntry{Message: m, Next: at}, nil) {
-				return
-			}
-		}
-	}
-}
-
-// A claudeLine is what we read of a line of a session file.
+// A claudeLine is what we read of a line of a session file, or of the client's
+// output, where a few names differ.
 type claudeLine struct {
-	Type             string    `json:"type"`
-	SessionID        string    `json:"sessionId"`
-	AgentID          string    `json:"agentId"`
-	Timestamp        time.Time `json:"timestamp"`
-	IsCompactSummary bool      `json:"isCompactSummary"`
-	Message          struct {
-		ID      string          `json:"id"`
-		Model   string          `json:"model"`
-		Content json.RawMessage `json:"content"`
-		Usage   claudeUsage     `json:"usage"`
-	} `json:"message"`
+	Type             string           `json:"type"`
+	Subtype          string           `json:"subtype"`
+	SessionID        string           `json:"sessionId"`
+	AgentID          string           `json:"agentId"`
+	Timestamp        claudeTime       `json:"timestamp"`
+	IsCompactSummary bool             `json:"isCompactSummary"`
+	IsAPIError       bool             `json:"isApiErrorMessage"`
+	IsMeta           bool             `json:"isMeta"`
+	Message          claudeBody       `json:"message"`
+	ToolUseResult    claudeSpawned    `json:"toolUseResult"`
+	Attachment       claudeAttachment `json:"attachment"`
+}
+
+// A claudeBody is a message as the model's API has it.
+type claudeBody struct {
+	ID         string        `json:"id"`
+	Model      string        `json:"model"`
+	Content    claudeContent `json:"content"`
+	StopReason string        `json:"stop_reason"`
+	Usage      claudeUsage   `json:"usage"`
 }
 
 // A claudeUsage is what an answer took; every line of the answer tells all of it.
@@ -78,33 +56,85 @@ type claudeUsage struct {
 	Geo   string `json:"inference_geo"` // where it had to be computed; empty: anywhere
 }
 
-func claudeMessage(text []byte) core.Message {
-	var l claudeLine
-	if json.Unmarshal(text, &l) != nil || l.Type != "user" && l.Type != "assistant" {
-		return other(text)
-	}
-	parts, ok := claudeParts(l.Message.Content)
-	if !ok {
-		return other(text)
-	}
-	m := core.Message{
-		ID: l.Message.ID, Role: core.Role(l.Type), Session: l.SessionID, Agent: l.AgentID,
-		Model: l.Message.Model, Parts: parts, Summary: l.IsCompactSummary,
-	}
-	if !l.Timestamp.IsZero() {
-		m.Time = core.MillisOf(l.Timestamp)
-	}
-	u := l.Message.Usage
-	m.Usage = core.Usage{
+// usage is u priced as an answer of the model.
+func (u claudeUsage) usage(model string) core.Usage {
+	return core.Usage{
 		TokensIn: u.Input, TokensOut: u.Output, CacheRead: u.CacheRead, CacheWritten: u.CacheWritten,
-		CostUSD: u.cost(l.Message.Model),
+		CostUSD: u.cost(model),
 	}
-	for _, part := range parts {
+}
+
+// claudeTime is a time that is unset, not wrong, where it cannot be read.
+type claudeTime core.Millis
+
+// UnmarshalJSON never fails.
+func (t *claudeTime) UnmarshalJSON(text []byte) error {
+	var at time.Time
+	if json.Unmarshal(text, &at) == nil && !at.IsZero() {
+		*t = claudeTime(core.MillisOf(at))
+	}
+	return nil
+}
+
+func claudeSessionLine(text []byte) core.Message {
+	var l claudeLine
+	if !loose(text, &l) {
+		return other(text)
+	}
+	speaker := l.AgentID
+	if speaker == "" {
+		speaker = l.SessionID
+	}
+	if l.Type != "user" && l.Type != "assistant" || !l.Message.Content.known {
+		return noted(text, l.SessionID, l.Attachment.notes(speaker)...)
+	}
+	m := l.Message.message(l.Type)
+	m.Session, m.Agent, m.Time, m.Summary = l.SessionID, l.AgentID, core.Millis(l.Timestamp), l.IsCompactSummary
+	m.Synthetic = l.IsMeta || byClient(m)
+	if l.IsAPIError {
+		m.Error, m.Final = firstText(m), false
+	}
+	m.Notes = claudeNotes(m, speaker, l.ToolUseResult)
+	return m
+}
+
+// message is the body of a line of this type.
+func (b claudeBody) message(role string) core.Message {
+	m := core.Message{
+		ID: b.ID, Role: core.Role(role), Model: b.Model, Parts: b.Content.parts, Usage: b.Usage.usage(b.Model),
+		Final: role == "assistant" && b.StopReason != "" && b.StopReason != "tool_use" && b.StopReason != "pause_turn",
+	}
+	for _, part := range b.Content.parts {
 		if part.Type == core.PartToolCall {
 			m.Usage.ToolCalls++
 		}
 	}
 	return m
+}
+
+// byClient reports whether the client wrote a user's message: what became of a
+// task, or of a command that is its own.
+func byClient(m core.Message) bool {
+	text := firstText(m)
+	return m.Role == core.RoleUser && (strings.HasPrefix(text, taskNotification) || strings.HasPrefix(text, "<local-command-"))
+}
+
+// firstText is the first text of a message.
+func firstText(m core.Message) string {
+	for _, p := range m.Parts {
+		if p.Type == core.PartText {
+			return p.Text
+		}
+	}
+	return ""
+}
+
+// A claudeContent is a message's content: a text, or a list of blocks. Content of
+// another kind is not known. It is read where it stands, because a line may be
+// long and each copy of it as long again.
+type claudeContent struct {
+	parts []core.Part
+	known bool
 }
 
 // A claudeBlock is a block of a message's content.
@@ -116,48 +146,52 @@ type claudeBlock struct {
 	Name      string          `json:"name"`
 	Input     json.RawMessage `json:"input"`
 	ToolUseID string          `json:"tool_use_id"`
-	Content   json.RawMessage `json:"content"`
+	Content   claudeText      `json:"content"`
 	IsError   bool            `json:"is_error"`
 }
 
-// claudeParts reads a content: a text, or a list of blocks.
-func claudeParts(content json.RawMessage) (parts []core.Part, ok bool) {
-	var text string
-	if json.Unmarshal(content, &text) == nil {
-		return []core.Part{{Type: core.PartText, Text: text}}, true
-	}
+// UnmarshalJSON never fails.
+func (c *claudeContent) UnmarshalJSON(content []byte) error {
 	var blocks []claudeBlock
-	if json.Unmarshal(content, &blocks) != nil {
-		return nil, false
+	switch content[0] {
+	case '"':
+		var text string
+		c.known = json.Unmarshal(content, &text) == nil
+		c.parts = []core.Part{{Type: core.PartText, Text: text}}
+	case '[':
+		c.known = loose(content, &blocks)
 	}
 	for _, b := range blocks {
 		switch b.Type {
 		case "text":
-			parts = append(parts, core.Part{Type: core.PartText, Text: b.Text})
+			c.parts = append(c.parts, core.Part{Type: core.PartText, Text: b.Text})
 		case "thinking":
-			parts = append(parts, core.Part{Type: core.PartReasoning, Text: b.Thinking})
+			c.parts = append(c.parts, core.Part{Type: core.PartReasoning, Text: b.Thinking})
 		case "tool_use":
-			parts = append(parts, core.Part{Type: core.PartToolCall, CallID: b.ID, Tool: b.Name, Input: b.Input})
+			c.parts = append(c.parts, core.Part{Type: core.PartToolCall, CallID: b.ID, Tool: b.Name, Input: b.Input})
 		case "tool_result":
-			parts = append(parts, core.Part{Type: core.PartToolResult, CallID: b.ToolUseID, Text: claudeText(b.Content), Failed: b.IsError})
+			c.parts = append(c.parts, core.Part{Type: core.PartToolResult, CallID: b.ToolUseID, Text: string(b.Content), Failed: b.IsError})
 		}
 	}
-	return parts, true
+	return nil
 }
 
-// claudeText gives the text of a tool's answer; pictures have none.
-func claudeText(content json.RawMessage) (text string) {
-	if json.Unmarshal(content, &text) == nil {
-		return text
+// claudeText is the text of a tool's answer: a text, or a list of blocks; pictures
+// have none.
+type claudeText string
+
+// UnmarshalJSON never fails.
+func (t *claudeText) UnmarshalJSON(content []byte) error {
+	if content[0] == '"' {
+		return json.Unmarshal(content, (*string)(t))
 	}
 	var blocks []struct {
 		Text string `json:"text"`
 	}
-	if json.Unmarshal(content, &blocks) != nil {
-		return ""
+	if loose(content, &blocks) {
+		for _, b := range blocks {
+			*t += claudeText(b.Text)
+		}
 	}
-	for _, b := range blocks {
-		text += b.Text
-	}
-	return text
+	return nil
 }

@@ -2,110 +2,333 @@ package transcripts
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
+	"slices"
+	"strings"
 
 	"flame/core"
 )
 
 // OpenCode reads what `opencode export` prints of a session: one JSON document.
-// A tool's call and its answer are parts of the same message there.
+// A tool's call and its answer are parts of the same message there. A document
+// that breaks off ends in an ErrTorn.
 func OpenCode(r io.Reader) iter.Seq2[core.Message, error] {
 	return func(yield func(core.Message, error) bool) {
-		var export struct {
-			Messages []json.RawMessage `json:"messages"`
+		err := openCodeDocument(json.NewDecoder(r), func(m core.Message) bool { return yield(m, nil) })
+		if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+			err = ErrTorn
 		}
-		if err := json.NewDecoder(r).Decode(&export); err != nil {
+		if err != nil && !errors.Is(err, errEnough) {
 			yield(core.Message{}, fmt.Errorf("export of a session: %w", err))
-			return
-		}
-		for _, raw := range export.Messages {
-			if !yield(openCodeMessage(raw), nil) {
-				return
-			}
 		}
 	}
 }
 
-// An openCodeEntry is what we read of a message with its parts.
-type openCodeEntry struct {
-	Info struct {
-		ID        string          `json:"id"`
-		SessionID string          `json:"sessionID"`
-		Role      string          `json:"role"`
-		ModelID   string          `json:"modelID"`
-		Summary   json.RawMessage `json:"summary"` // true marks a compaction's; users' messages have an object
-		Cost      float64         `json:"cost"`
-		Time      struct {
-			Created core.Millis `json:"created"`
-		} `json:"time"`
-		Tokens struct {
-			Input  int64 `json:"input"`
-			Output int64 `json:"output"`
-			Cache  struct {
-				Read  int64 `json:"read"`
-				Write int64 `json:"write"`
-			} `json:"cache"`
-		} `json:"tokens"`
-	} `json:"info"`
-	Parts []openCodePart `json:"parts"`
+// errEnough ends a document whose reader wants no more.
+var errEnough = errors.New("enough")
+
+// openCodeDocument goes through a document value by value, so that it needs not
+// fit into memory.
+func openCodeDocument(d *json.Decoder, give func(core.Message) bool) error {
+	if err := opens(d, '{'); err != nil {
+		return err
+	}
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			return err
+		}
+		switch key {
+		case "info":
+			err = openCodeValue(d, openCodeInfoMessage, give)
+		case "messages":
+			err = openCodeList(d, give)
+		default:
+			err = openCodeValue(d, other, give)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	_, err := d.Token()
+	return err
 }
 
-type openCodePart struct {
-	Type   string `json:"type"`
-	Text   string `json:"text"`
-	Tool   string `json:"tool"`
-	CallID string `json:"callID"`
-	State  struct {
-		Status string          `json:"status"`
-		Input  json.RawMessage `json:"input"`
-		Output string          `json:"output"`
-		Error  string          `json:"error"`
-	} `json:"state"`
+func openCodeList(d *json.Decoder, give func(core.Message) bool) error {
+	if err := opens(d, '['); err != nil {
+		return err
+	}
+	for d.More() {
+		if err := openCodeValue(d, openCodeMessage, give); err != nil {
+			return err
+		}
+	}
+	_, err := d.Token()
+	return err
 }
 
-func openCodeMessage(raw json.RawMessage) core.Message {
-	var entry openCodeEntry
-	if json.Unmarshal(raw, &entry) != nil || entry.Info.Role != "user" && entry.Info.Role != "assistant" {
+// openCodeValue reads one value as what it means.
+func openCodeValue(d *json.Decoder, parse parser, give func(core.Message) bool) error {
+	var raw json.RawMessage
+	if err := d.Decode(&raw); err != nil {
+		return err
+	}
+	if !give(parse(raw)) {
+		return errEnough
+	}
+	return nil
+}
+
+func opens(d *json.Decoder, with json.Delim) error {
+	token, err := d.Token()
+	if err == nil && token != with {
+		err = fmt.Errorf("%v is where a %v should be", token, with)
+	}
+	return err
+}
+
+// An openCodeSession is what we read of a session.
+type openCodeSession struct {
+	ID       string `json:"id"`
+	ParentID string `json:"parentID"`
+	Title    string `json:"title"`
+	Agent    string `json:"agent"`
+	Model    struct {
+		ID string `json:"id"`
+	} `json:"model"`
+	Permission []struct {
+		Permission string `json:"permission"`
+		Pattern    string `json:"pattern"`
+		Action     string `json:"action"`
+	} `json:"permission"`
+	Time struct {
+		Created core.Millis `json:"created"`
+	} `json:"time"`
+}
+
+// note is what the session tells of itself. Its title is also that of a subagent,
+// with the type at its end.
+func (s openCodeSession) note() core.AgentNote {
+	n := core.AgentNote{
+		ID: s.ID, Spawn: s.ParentID != "", Parent: s.ParentID, Type: s.Agent, Description: core.SubagentGoal(s.Title),
+		Model: s.Model.ID, Started: s.Time.Created,
+	}
+	for _, rule := range s.Permission {
+		if rule.Pattern == "*" && rule.Action == "deny" {
+			n.Denied = append(n.Denied, rule.Permission)
+		}
+	}
+	return n
+}
+
+func openCodeInfoMessage(raw []byte) core.Message {
+	var s openCodeSession
+	if !loose(raw, &s) || s.ID == "" {
 		return other(raw)
 	}
-	info := entry.Info
-	m := core.Message{
-		ID: info.ID, Role: core.Role(info.Role), Session: info.SessionID, Time: info.Time.Created,
-		Model: info.ModelID, Summary: string(info.Summary) == "true",
-		Usage: core.Usage{
-			TokensIn: info.Tokens.Input, TokensOut: info.Tokens.Output,
-			CacheRead: info.Tokens.Cache.Read, CacheWritten: info.Tokens.Cache.Write, CostUSD: info.Cost,
-		},
+	return noted(raw, s.ID, s.note())
+}
+
+// An openCodeInfo is what we read of a message without its parts.
+type openCodeInfo struct {
+	ID        string          `json:"id"`
+	SessionID string          `json:"sessionID"`
+	Role      string          `json:"role"`
+	ModelID   string          `json:"modelID"`
+	Summary   json.RawMessage `json:"summary"` // true marks a compaction's; users' messages have an object
+	Finish    string          `json:"finish"`
+	Error     openCodeError   `json:"error"`
+	Tools     map[string]bool `json:"tools"` // offered or not
+	Cost      float64         `json:"cost"`
+	Tokens    openCodeTokens  `json:"tokens"`
+	Time      struct {
+		Created core.Millis `json:"created"`
+	} `json:"time"`
+}
+
+type openCodeError struct {
+	Name string `json:"name"`
+	Data struct {
+		Message string `json:"message"`
+	} `json:"data"`
+}
+
+// text is empty where there was no error.
+func (e openCodeError) text() string {
+	if e.Data.Message == "" {
+		return e.Name
 	}
-	for _, p := range entry.Parts {
-		m.Parts = append(m.Parts, p.parts()...)
-		if p.Type == "tool" {
-			m.Usage.ToolCalls++
+	return e.Data.Message
+}
+
+// state is what an error makes of a session.
+func (e openCodeError) state() core.AgentState {
+	if e.Name == "MessageAbortedError" {
+		return core.AgentCancelled
+	}
+	return core.AgentError
+}
+
+type openCodeTokens struct {
+	Input     int64 `json:"input"`
+	Output    int64 `json:"output"`
+	Reasoning int64 `json:"reasoning"`
+	Cache     struct {
+		Read  int64 `json:"read"`
+		Write int64 `json:"write"`
+	} `json:"cache"`
+}
+
+// usage counts reasoning as output, as what is paid for.
+func (t openCodeTokens) usage(costUSD float64) core.Usage {
+	return core.Usage{
+		TokensIn: t.Input, TokensOut: t.Output + t.Reasoning, CacheRead: t.Cache.Read, CacheWritten: t.Cache.Write, CostUSD: costUSD,
+	}
+}
+
+func openCodeMessage(raw []byte) core.Message {
+	var entry struct {
+		Info  openCodeInfo   `json:"info"`
+		Parts []openCodePart `json:"parts"`
+	}
+	if !loose(raw, &entry) || !entry.Info.speaks() {
+		return other(raw)
+	}
+	return entry.Info.message(entry.Parts)
+}
+
+func (i openCodeInfo) speaks() bool { return i.Role == "user" || i.Role == "assistant" }
+
+// message is that of the info with its parts.
+func (i openCodeInfo) message(parts []openCodePart) core.Message {
+	m := core.Message{
+		ID: i.ID, Role: core.Role(i.Role), Session: i.SessionID, Time: i.Time.Created, Model: i.ModelID,
+		Summary: string(i.Summary) == "true", Usage: i.Tokens.usage(i.Cost), Error: i.Error.text(),
+		Final: i.Role == "assistant" && finalReason(i.Finish),
+	}
+	for _, p := range parts {
+		p.addTo(&m)
+	}
+	if m.Error != "" {
+		m.Notes = append(m.Notes, core.AgentNote{ID: i.SessionID, State: i.Error.state(), Error: m.Error})
+	}
+	if n := (core.AgentNote{ID: i.SessionID}); len(i.Tools) > 0 {
+		for name, offered := range i.Tools {
+			if offered {
+				n.Tools = append(n.Tools, name)
+			} else {
+				n.Denied = append(n.Denied, name)
+			}
 		}
+		slices.Sort(n.Tools)
+		slices.Sort(n.Denied)
+		m.Notes = append(m.Notes, n)
 	}
 	return m
 }
 
-// parts gives what a part of OpenCode's says; marks of its own say nothing.
-func (p openCodePart) parts() []core.Part {
+// finalReason reports whether a turn is over where an answer ended for this
+// reason.
+func finalReason(reason string) bool { return reason != "" && reason != "tool-calls" }
+
+type openCodePart struct {
+	Type      string `json:"type"`
+	MessageID string `json:"messageID"`
+	Text      string `json:"text"`
+	Synthetic bool   `json:"synthetic"` // nobody wrote it
+	Tool      string `json:"tool"`
+	CallID    string `json:"callID"`
+	State     struct {
+		Status   string          `json:"status"`
+		Input    json.RawMessage `json:"input"`
+		Output   string          `json:"output"`
+		Error    string          `json:"error"`
+		Metadata json.RawMessage `json:"metadata"`
+		Time     struct {
+			Start core.Millis `json:"start"`
+			End   core.Millis `json:"end"`
+		} `json:"time"`
+	} `json:"state"`
+	Reason string         `json:"reason"` // of a step-finish
+	Tokens openCodeTokens `json:"tokens"`
+	Cost   float64        `json:"cost"`
+}
+
+// addTo adds what the part says to its message; marks of OpenCode's own say
+// nothing.
+func (p openCodePart) addTo(m *core.Message) {
 	switch p.Type {
 	case "text":
-		return []core.Part{{Type: core.PartText, Text: p.Text}}
+		m.Synthetic = p.Synthetic && (m.Synthetic || len(m.Parts) == 0)
+		m.Parts = append(m.Parts, core.Part{Type: core.PartText, Text: p.Text})
 	case "reasoning":
-		return []core.Part{{Type: core.PartReasoning, Text: p.Text}}
+		m.Parts = append(m.Parts, core.Part{Type: core.PartReasoning, Text: p.Text})
 	case "tool":
-		call := core.Part{Type: core.PartToolCall, CallID: p.CallID, Tool: p.Tool, Input: p.State.Input}
-		result := core.Part{Type: core.PartToolResult, CallID: p.CallID, Tool: p.Tool, Text: p.State.Output}
-		switch p.State.Status {
-		case "completed":
-			return []core.Part{call, result}
-		case "error":
-			result.Text, result.Failed = p.State.Error, true
-			return []core.Part{call, result}
+		m.Usage.ToolCalls++
+		m.Parts = append(m.Parts, core.Part{Type: core.PartToolCall, CallID: p.CallID, Tool: p.Tool, Input: p.State.Input})
+		if p.State.Status == "completed" {
+			m.Parts = append(m.Parts, core.Part{Type: core.PartToolResult, CallID: p.CallID, Tool: p.Tool, Text: p.State.Output})
 		}
-		return []core.Part{call} // it still runs
+		if p.State.Status == "error" {
+			m.Parts = append(m.Parts, core.Part{Type: core.PartToolResult, CallID: p.CallID, Tool: p.Tool, Text: p.State.Error, Failed: true})
+		}
+		if p.Tool == "task" {
+			m.Notes = append(m.Notes, p.spawn(m.Session))
+		}
 	}
-	return nil
+}
+
+// openCodeStates are what the state of a task tool makes of its agent.
+var openCodeStates = map[string]core.AgentState{
+	"pending": core.AgentInitializing, "running": core.AgentActive,
+	"completed": core.AgentCompleted, "error": core.AgentError,
+}
+
+// spawn is the note of a call of the task tool. A call that was refused started
+// no session.
+func (p openCodePart) spawn(session string) core.AgentNote {
+	var in struct {
+		Type        string `json:"subagent_type"`
+		Prompt      string `json:"prompt"`
+		Description string `json:"description"`
+	}
+	var meta struct {
+		SessionID  string `json:"sessionId"`
+		ParentID   string `json:"parentSessionId"`
+		Background bool   `json:"background"`
+		Model      struct {
+			ID string `json:"modelID"`
+		} `json:"model"`
+	}
+	loose(p.State.Input, &in)
+	loose(p.State.Metadata, &meta)
+	n := core.AgentNote{
+		ID: meta.SessionID, Call: p.CallID, Spawn: true, Parent: meta.ParentID, Type: in.Type, Prompt: in.Prompt,
+		Description: in.Description, Model: meta.Model.ID, State: openCodeStates[p.State.Status], Started: p.State.Time.Start,
+	}
+	if n.Parent == "" {
+		n.Parent = session
+	}
+	switch {
+	case meta.Background && n.State == core.AgentCompleted:
+		n.State = core.AgentActive // the call has ended, not the agent
+	case n.State == core.AgentCompleted:
+		n.Ended, n.Result = p.State.Time.End, taskResult(p.State.Output)
+	case n.State == core.AgentError:
+		n.Ended, n.Error = p.State.Time.End, p.State.Error
+	}
+	return n
+}
+
+// taskResult is what an agent said, without what the task tool puts round it.
+func taskResult(output string) string {
+	_, text, found := strings.Cut(output, "<task_result>")
+	end := strings.LastIndex(text, "</task_result>")
+	if !found || end < 0 {
+		return output
+	}
+	return strings.TrimSpace(text[:end])
 }

@@ -11,10 +11,8 @@ import (
 	"flame/core"
 )
 
-// logReaders read on in the logs that hosts keep as files, by the host's name.
-var logReaders = map[string]func(io.Reader, core.LogPosition) iter.Seq2[core.LogEntry, error]{
-	"claude-code": claudeCode,
-}
+// kept are the formats of the logs that hosts keep as files, by the host's name.
+var kept = map[string]Format{"claude-code": ClaudeSession}
 
 // Read gives what the host has added to its log at path since position from. A
 // log that is shorter than that was written anew: it is given from its
@@ -28,12 +26,12 @@ func Read(host, path string, from core.LogPosition) iter.Seq2[core.LogEntry, err
 			return
 		}
 		defer file.Close()
-		read, known := logReaders[host]
+		format, known := kept[host]
 		if !known {
 			yield(core.LogEntry{Next: from}, fmt.Errorf("the host %q keeps no log that can be read", host))
 			return
 		}
-		for entry, err := range read(file, from) {
+		for entry, err := range entries(file, format, from, false) {
 			if errors.Is(err, ErrTorn) || !yield(entry, err) {
 				return
 			}

@@ -1,75 +1,144 @@
-// Package transcripts reads the logs that hosts keep of their sessions, each
-// format by a reader of its own, into one stream of core messages: order kept,
-// unknown lines kept, the usage of an answer told once. It leaves to others what
-// the messages mean for frames.
+// Package transcripts reads the logs that hosts keep or print of their sessions,
+// each format by a reader of its own, into one stream of core messages: order
+// kept, unknown lines kept, the usage of an answer told once. It leaves to others
+// what the messages mean for frames.
 package transcripts
 
 import (
-	"bufio"
 	"bytes"
+	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"iter"
 
 	"flame/core"
 )
 
-// ErrTorn ends a log whose last line is not complete: the host is still writing
-// it, or was killed while it did. All before it has been given.
-var ErrTorn = errors.New("the last line is not complete")
+// A parser says what one line of a log means. It may remember earlier ones.
+type parser func(line []byte) core.Message
 
-// maxLine bounds one line in bytes; hosts write whole files that a tool has read
-// into one.
-const maxLine = 64 << 20
+// logParsers make the parser of each format that is kept in lines.
+var logParsers = map[Format]func() parser{
+	ClaudeSession: func() parser { return claudeSessionLine },
+	ClaudeStream:  func() parser { return new(claudeStream).line },
+	OpenCodeRun:   func() parser { return openCodeRunLine },
+}
 
-// lines gives the lines of a log with their numbers, from 1. A last line without
-// an end is an ErrTorn.
-func lines(r io.Reader) iter.Seq2[int, line] {
-	return func(yield func(int, line) bool) {
-		reader := bufio.NewReaderSize(r, 64<<10)
-		var end int64
-		for number := 1; ; number++ {
-			text, err := readLine(reader)
-			end += int64(len(text))
-			if errors.Is(err, io.EOF) && len(bytes.TrimSpace(text)) == 0 {
+// Line gives what a single line of a log means, with which a program that reads
+// a host's output itself can go through it: call it for one line after another.
+// It is nil for a format that is not kept in lines.
+func Line(format Format) func(line []byte) core.Message {
+	make, ok := logParsers[format]
+	if !ok {
+		return nil
+	}
+	parse, told := make(), newTold("")
+	return func(line []byte) core.Message { return told.once(parse(bytes.TrimSpace(line))) }
+}
+
+// messages gives the messages of a whole log in lines.
+func messages(r io.Reader, format Format) iter.Seq2[core.Message, error] {
+	return func(yield func(core.Message, error) bool) {
+		for entry, err := range entries(r, format, core.LogPosition{}, true) {
+			if !yield(entry.Message, err) {
 				return
 			}
+		}
+	}
+}
+
+// entries reads what r has after position from. A last line without an end is an
+// ErrTorn; in a log that is whole it is taken all the same where it is JSON.
+func entries(r io.Reader, format Format, from core.LogPosition, whole bool) iter.Seq2[core.LogEntry, error] {
+	return func(yield func(core.LogEntry, error) bool) {
+		parse, told, at := logParsers[format](), newTold(from.Last), from
+		log := newLines(r)
+		for {
+			text, err := log.next()
 			if errors.Is(err, io.EOF) {
-				err = ErrTorn
+				return
+			}
+			if errors.Is(err, ErrTorn) && whole && json.Valid(text) {
+				err = nil
 			}
 			if err != nil {
-				yield(number, line{err: fmt.Errorf("line %d: %w", number, err)})
+				yield(core.LogEntry{Next: at}, err)
 				return
 			}
-			if text = bytes.TrimSpace(text); len(text) > 0 && !yield(number, line{text: text, end: end}) {
+			at.Offset = from.Offset + log.end
+			if len(text) == 0 {
+				continue
+			}
+			m := told.once(parse(text))
+			if m.ID != "" {
+				at.Last = m.ID
+			}
+			if !yield(core.LogEntry{Message: m, Next: at}, nil) {
 				return
 			}
 		}
 	}
 }
 
-// A line is the text of one line, or why there are no more.
-type line struct {
-	text []byte
-	end  int64 // where the next begins, in bytes
-	err  error
+// toldAnswers is how many answers are remembered as told. The lines of one come
+// close together, among those of agents that run beside it.
+const toldAnswers = 512
+
+// told remembers the last answers whose tokens were told: hosts repeat them on
+// each line of an answer.
+type told struct {
+	ids  map[string]bool
+	ring [toldAnswers]string
+	next int
 }
 
-func readLine(r *bufio.Reader) (text []byte, err error) {
-	for {
-		part, err := r.ReadSlice('\n')
-		text = append(text, part...)
-		if len(text) > maxLine {
-			return nil, fmt.Errorf("it is longer than %d MB", maxLine>>20)
-		}
-		if !errors.Is(err, bufio.ErrBufferFull) {
-			return text, err
-		}
+func newTold(last string) *told {
+	t := &told{ids: map[string]bool{}}
+	t.add(last)
+	return t
+}
+
+func (t *told) add(id string) {
+	if id == "" {
+		return
 	}
+	delete(t.ids, t.ring[t.next])
+	t.ring[t.next], t.ids[id] = id, true
+	t.next = (t.next + 1) % toldAnswers
+}
+
+// once gives m without the tokens that an earlier line has told.
+func (t *told) once(m core.Message) core.Message {
+	switch {
+	case m.ID == "" || m.Usage == core.Usage{ToolCalls: m.Usage.ToolCalls}:
+	case t.ids[m.ID]:
+		m.Usage = core.Usage{ToolCalls: m.Usage.ToolCalls}
+	default:
+		t.add(m.ID)
+	}
+	return m
 }
 
 // other keeps a line that is no message.
 func other(text []byte) core.Message {
-	return core.Message{Role: core.RoleOther, Raw: bytes.Clone(text)}
+	m := core.Message{Role: core.RoleOther, Raw: bytes.Clone(text)}
+	if !json.Valid(text) {
+		m.Raw, _ = json.Marshal(string(text)) // a string always has a JSON
+	}
+	return m
+}
+
+// noted is a line that is no message, but tells of agents.
+func noted(text []byte, session string, notes ...core.AgentNote) core.Message {
+	m := other(text)
+	m.Session, m.Notes = session, notes
+	return m
+}
+
+// loose reads what it can of a JSON value: a field of another kind than it was
+// stays unset, as hosts change. It is false where text is no JSON.
+func loose(text []byte, into any) bool {
+	var other *json.UnmarshalTypeError
+	err := json.Unmarshal(text, into)
+	return err == nil || errors.As(err, &other)
 }

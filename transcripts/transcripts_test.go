@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"fmt"
 	"io"
 	"iter"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -30,7 +32,24 @@ var samples = map[string]reader{
 	"subagent.jsonl": transcripts.ClaudeCode,
 	"compact.jsonl":  transcripts.ClaudeCode,
 	"export.json":    transcripts.OpenCode,
+
+	"stream-background.ndjson":                  transcripts.ClaudeCodeStream,
+	"stream-compact-manual.ndjson":              transcripts.ClaudeCodeStream,
+	"stream-error-and-taskstop.ndjson":          transcripts.ClaudeCodeStream,
+	"stream-nested-foreground.ndjson":           transcripts.ClaudeCodeStream,
+	"stream-resume-subagent-sendmessage.ndjson": transcripts.ClaudeCodeStream,
+	"run-auto_compaction.ndjson":                transcripts.OpenCodeOutput,
+	"run-task_depth_error.ndjson":               transcripts.OpenCodeOutput,
+	"family/stream.ndjson":                      transcripts.ClaudeCodeStream,
+	"family/run.ndjson":                         transcripts.OpenCodeOutput,
+	"family/export.json":                        transcripts.OpenCode,
+	claudeFamily + ".jsonl":                     transcripts.ClaudeCode,
 }
+
+// claudeFamily is the session of a main agent with four subagents, one of which
+// has one of its own; family/stream.ndjson is what the client printed of it. The
+// others in family are the same in OpenCode.
+const claudeFamily = "family/claude/144291fb-27bf-4ea0-995d-e20474bcc32d"
 
 func TestRealLogsReadAsTheyDid(t *testing.T) {
 	for name, read := range samples {
@@ -38,17 +57,18 @@ func TestRealLogsReadAsTheyDid(t *testing.T) {
 			messages, err := collect(read, sample(t, name))
 			require.NoError(t, err)
 			var b bytes.Buffer
-			others := 0
+			unknown := 0
 			for _, m := range messages {
-				if m.Role == core.RoleOther {
-					others++
+				if m.Unknown() {
+					unknown++
 					continue
 				}
+				m.Raw = nil
 				raw, err := json.Marshal(m)
 				require.NoError(t, err)
 				b.Write(append(raw, '\n'))
 			}
-			raw, err := json.Marshal(map[string]int{"messages": len(messages) - others, "others": others})
+			raw, err := json.Marshal(map[string]int{"known": len(messages) - unknown, "unknown": unknown})
 			require.NoError(t, err)
 			golden(t, name+".golden", b.String()+string(raw)+"\n")
 		})
@@ -64,7 +84,8 @@ func TestNoLineIsLost(t *testing.T) {
 	messages, err = collect(transcripts.ClaudeCode, "not JSON\n{\"type\":\"new\"}\n\n[]\n")
 	require.NoError(t, err)
 	require.Len(t, messages, 3)
-	assert.Equal(t, "not JSON", string(messages[0].Raw))
+	assert.Equal(t, `"not JSON"`, string(messages[0].Raw), "what is no JSON is kept as a string")
+	assert.Equal(t, `{"type":"new"}`, string(messages[1].Raw))
 }
 
 func TestUsageOfAnAnswerIsToldOnce(t *testing.T) {
@@ -108,10 +129,13 @@ func TestToolCallsMeetTheirResults(t *testing.T) {
 	}
 }
 
-func FuzzClaudeCode(f *testing.F) { fuzz(f, transcripts.ClaudeCode) }
-func FuzzOpenCode(f *testing.F)   { fuzz(f, transcripts.OpenCode) }
+func FuzzClaudeCode(f *testing.F)       { fuzz(f, transcripts.ClaudeCode) }
+func FuzzClaudeCodeStream(f *testing.F) { fuzz(f, transcripts.ClaudeCodeStream) }
+func FuzzOpenCodeOutput(f *testing.F)   { fuzz(f, transcripts.OpenCodeOutput) }
+func FuzzOpenCode(f *testing.F)         { fuzz(f, transcripts.OpenCode) }
 
-// fuzz reads whatever comes: no panic, and what is no message is kept.
+// fuzz reads whatever comes: no panic, what is no message is kept, and all can be
+// written down again.
 func fuzz(f *testing.F, read reader) {
 	for name := range samples {
 		raw, err := os.ReadFile(filepath.Join("testdata", name))
@@ -120,20 +144,95 @@ func fuzz(f *testing.F, read reader) {
 	}
 	f.Fuzz(func(t *testing.T, log []byte) {
 		for m, err := range read(bytes.NewReader(log)) {
-			if err == nil && m.Role == core.RoleOther && len(m.Raw) == 0 {
+			if err != nil {
+				continue
+			}
+			if m.Role == core.RoleOther && len(m.Raw) == 0 {
 				t.Fatal("a line was lost")
+			}
+			if _, err := json.Marshal(m); err != nil {
+				t.Fatal(err)
 			}
 		}
 	})
 }
 
-func BenchmarkClaudeCode(b *testing.B) {
-	raw, err := os.ReadFile(filepath.Join("testdata", "nested.jsonl"))
+// A line of a log may be as long as a file that a tool has read. What reading it
+// takes must stay in proportion.
+func TestALongLineNeedsLittleMoreMemoryThanItself(t *testing.T) {
+	text := bytes.Repeat([]byte("a line of a file\\n"), 60<<20/18)
+	logs := map[string]struct {
+		read reader
+		log  []byte
+	}{
+		"session file": {transcripts.ClaudeCode, fmt.Appendf(nil,
+			`{"type":"user","sessionId":"s","message":{"content":[{"type":"tool_result","tool_use_id":"t","content":"%s"}]},"toolUseResult":{"file":"x"}}`+"\n", text)},
+		"stream": {transcripts.ClaudeCodeStream, fmt.Appendf(nil,
+			`{"type":"user","session_id":"s","message":{"content":[{"type":"tool_result","tool_use_id":"t","content":"%s"}]}}`+"\n", text)},
+		"run": {transcripts.OpenCodeOutput, fmt.Appendf(nil,
+			`{"type":"tool_use","sessionID":"s","part":{"type":"tool","tool":"read","callID":"c","state":{"status":"completed","output":"%s"}}}`+"\n", text)},
+		"export": {transcripts.OpenCode, fmt.Appendf(nil,
+			`{"info":{"id":"ses_1"},"messages":[{"info":{"role":"user"},"parts":[{"type":"text","text":"%s"}]}]}`, text)},
+	}
+	for name, tt := range logs {
+		t.Run(name, func(t *testing.T) {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			said := 0
+			for m, err := range tt.read(bytes.NewReader(tt.log)) {
+				require.NoError(t, err)
+				for _, p := range m.Parts {
+					said += len(p.Text)
+				}
+			}
+			runtime.ReadMemStats(&after)
+			assert.Greater(t, said, 50<<20)
+			assert.Less(t, float64(after.TotalAlloc-before.TotalAlloc)/float64(len(tt.log)), 8.0, "times its length, garbage included")
+		})
+	}
+}
+
+func TestALineBeyondTheLimitIsSkippedAndTheRestRead(t *testing.T) {
+	t.Parallel()
+	long := io.MultiReader(
+		strings.NewReader(`{"type":"user","message":{"content":"`), io.LimitReader(letters{}, 100<<20), strings.NewReader("\"}}\n"),
+		strings.NewReader(`{"type":"user","message":{"content":"after"}}`+"\n"))
+	var messages []core.Message
+	for m, err := range transcripts.ClaudeCode(long) {
+		require.NoError(t, err)
+		messages = append(messages, m)
+	}
+	require.Len(t, messages, 2)
+	assert.True(t, messages[0].Unknown())
+	assert.Regexp(t, `a{100}… \(a line of 104857641 bytes\)"$`, string(messages[0].Raw))
+	assert.Less(t, len(messages[0].Raw), 5<<10)
+	assert.Equal(t, "after", messages[1].Parts[0].Text)
+}
+
+// letters is an endless text.
+type letters struct{}
+
+func (letters) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = 'a'
+	}
+	return len(p), nil
+}
+
+func BenchmarkClaudeCode(b *testing.B)       { benchmark(b, "nested.jsonl", 100) }
+func BenchmarkClaudeCodeStream(b *testing.B) { benchmark(b, "stream-background.ndjson", 100) }
+func BenchmarkOpenCodeOutput(b *testing.B)   { benchmark(b, "run-auto_compaction.ndjson", 1000) }
+func BenchmarkOpenCode(b *testing.B)         { benchmark(b, "export.json", 1) }
+
+// benchmark reads a sample that is repeated so many times.
+func benchmark(b *testing.B, name string, times int) {
+	raw, err := os.ReadFile(filepath.Join("testdata", name))
 	require.NoError(b, err)
-	raw = bytes.Repeat(raw, 100)
+	raw = bytes.Repeat(raw, times)
 	b.SetBytes(int64(len(raw)))
+	b.ReportAllocs()
 	for b.Loop() {
-		for _, err := range transcripts.ClaudeCode(bytes.NewReader(raw)) {
+		for _, err := range samples[name](bytes.NewReader(raw)) {
 			require.NoError(b, err)
 		}
 	}

@@ -1,0 +1,213 @@
+package agents
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"time"
+
+	"flame/core"
+	"flame/transcripts"
+)
+
+// Follow tracks what is at path, a file, a folder or "-" for input, and calls show
+// with what is known: at first, and whenever there is more, at most once every so
+// often. It ends with ctx, with the input, or with an error of show. Logs are read
+// on from where they were left; when one was cut short, replaced, renamed or
+// removed, all are read anew.
+func Follow(ctx context.Context, path string, input io.Reader, every time.Duration, show func(Trail) error) error {
+	if path == "-" {
+		return followInput(ctx, input, every, show)
+	}
+	f := &follower{path: path}
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for first := true; ; first = false {
+		changed, err := f.step(ctx)
+		if err != nil {
+			return err
+		}
+		if changed || first {
+			if err := show(f.tracker.Trail()); err != nil {
+				return err
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+	}
+}
+
+// A follower knows how far it has read the logs at path.
+type follower struct {
+	path    string
+	tracker *Tracker
+	logs    map[string]*followed
+}
+
+// A followed log is one that has been read up to a place.
+type followed struct {
+	at     core.LogPosition
+	file   os.FileInfo
+	beside time.Time // when the file beside, or SQLite's log, was last changed
+}
+
+// step reads what is new.
+func (f *follower) step(ctx context.Context) (changed bool, err error) {
+	logs, err := transcripts.Detect(f.path, nil)
+	if err != nil {
+		return false, err
+	}
+	if f.tracker == nil || f.rewritten(logs) {
+		f.tracker, f.logs, changed = NewTracker(), map[string]*followed{}, true
+	}
+	before := f.tracker.messages
+	f.tracker.torn, f.tracker.unread = nil, nil
+	for _, log := range logs {
+		if err := f.read(ctx, log); err != nil {
+			return false, err
+		}
+	}
+	return changed || f.tracker.messages != before, ctx.Err()
+}
+
+// rewritten reports whether what was read of a log may no longer be what is there.
+func (f *follower) rewritten(logs []transcripts.Log) bool {
+	there := map[string]bool{}
+	for _, log := range logs {
+		there[log.Path] = true
+		known, ok := f.logs[log.Path]
+		if !ok {
+			continue
+		}
+		now, err := os.Stat(log.Path)
+		if err != nil || !os.SameFile(known.file, now) || now.Size() < known.file.Size() {
+			return true
+		}
+		if !log.Grows() && (now.Size() != known.file.Size() || !now.ModTime().Equal(known.file.ModTime()) || !changedAt(log.Beside()).Equal(known.beside)) {
+			return true
+		}
+	}
+	for path := range f.logs {
+		if !there[path] {
+			return true
+		}
+	}
+	return false
+}
+
+// changedAt is when a file was last changed; zero where there is none.
+func changedAt(path string) time.Time {
+	info, err := os.Stat(path)
+	if err != nil {
+		return time.Time{}
+	}
+	return info.ModTime()
+}
+
+// read reads on in a log.
+func (f *follower) read(ctx context.Context, log transcripts.Log) error {
+	known, ok := f.logs[log.Path]
+	now, err := os.Stat(log.Path)
+	if err != nil || ok && !log.Grows() {
+		return ignoreGone(err)
+	}
+	beside := changedAt(log.Beside())
+	if !ok {
+		known = &followed{beside: beside}
+		f.logs[log.Path] = known
+	}
+	if !known.beside.Equal(beside) {
+		known.beside = beside
+		if m, err := log.Meta(); err == nil {
+			f.tracker.Add(log.Host(), m)
+		}
+	}
+	known.file = now
+	for entry, err := range log.Entries(ctx, known.at) {
+		switch {
+		case errors.Is(err, transcripts.ErrTorn):
+			f.tracker.torn = append(f.tracker.torn, log.Path)
+		case err != nil:
+			f.tracker.unread = append(f.tracker.unread, UnreadLog{Path: log.Path, Reason: err.Error()})
+		default:
+			f.tracker.Add(log.Host(), entry.Message)
+			known.at = entry.Next
+		}
+	}
+	return nil
+}
+
+// ignoreGone takes a file that went away since it was found for one that will be
+// missed the next time.
+func ignoreGone(err error) error {
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// A heard message is one of the input's.
+type heard struct {
+	host string
+	core.Message
+}
+
+// followInput shows what input tells while it goes on.
+func followInput(ctx context.Context, input io.Reader, every time.Duration, show func(Trail) error) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	said, ended := make(chan heard), make(chan error, 1)
+	go func() { ended <- listen(ctx, input, said) }()
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	t, shown := NewTracker(), 0
+	for {
+		select {
+		case m := <-said:
+			t.Add(m.host, m.Message)
+		case <-tick.C:
+			if t.messages == shown {
+				continue
+			}
+			shown = t.messages
+			if err := show(t.Trail()); err != nil {
+				return err
+			}
+		case err := <-ended:
+			if errors.Is(err, transcripts.ErrTorn) {
+				t.torn, err = []string{"-"}, nil
+			}
+			if err != nil {
+				return err
+			}
+			return show(t.Trail())
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// listen hands over what input says until it ends.
+func listen(ctx context.Context, input io.Reader, said chan<- heard) error {
+	logs, err := transcripts.Detect("-", input)
+	if err != nil {
+		return err
+	}
+	for _, log := range logs {
+		for m, err := range log.Messages(ctx) {
+			if err != nil {
+				return err
+			}
+			select {
+			case said <- heard{log.Host(), m}:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+	}
+	return nil
+}

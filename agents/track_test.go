@@ -1,0 +1,277 @@
+package agents_test
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/samber/lo"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/agents"
+	"flame/core"
+	"flame/transcripts"
+)
+
+var updateTrails = flag.Bool("update-trails", false, "write the golden files of trails")
+
+// samples are shortened logs of the real hosts. In family are those of one
+// session: a main agent starts four, the first of which has one of its own.
+const (
+	logSamples   = "../transcripts/testdata/"
+	claudeFamily = "family/claude/144291fb-27bf-4ea0-995d-e20474bcc32d"
+)
+
+// track gives what the log at path tells.
+func track(t *testing.T, path string) agents.Trail {
+	t.Helper()
+	logs, err := transcripts.Detect(path, nil)
+	require.NoError(t, err)
+	trail, err := agents.Track(t.Context(), logs...)
+	require.NoError(t, err)
+	return trail
+}
+
+// openCodeDB makes OpenCode's database of the family.
+func openCodeDB(t *testing.T) (path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "opencode.db")
+	script, err := os.ReadFile(logSamples + "family/opencode.sql")
+	require.NoError(t, err)
+	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=journal_mode(wal)")
+	require.NoError(t, err)
+	_, err = db.Exec(string(script))
+	require.NoError(t, err)
+	require.NoError(t, db.Close())
+	return path
+}
+
+// outline draws a trail: each node below its parent.
+func outline(trail agents.Trail) string {
+	var b strings.Builder
+	for _, n := range trail.Nodes {
+		fmt.Fprintf(&b, "%s%s %s %q %s", strings.Repeat("  ", n.Depth), n.Kind, n.Type, lo.CoalesceOrEmpty(n.Description, n.Prompt), n.State)
+		if n.Unparented {
+			b.WriteString(" unparented")
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+func TestALogTellsWhoStartedWhom(t *testing.T) {
+	t.Parallel()
+	const family = `session  "MAINWORK please" completed
+  subagent general-purpose "do one" completed
+    subagent general-purpose "look at the leaf" completed
+  subagent reader "do two" completed
+  subagent general-purpose "go wrong" completed
+  subagent general-purpose "behind" completed
+`
+	tests := map[string]struct{ path, want string }{
+		"Claude Code's session file":      {logSamples + claudeFamily + ".jsonl", family},
+		"a folder of Claude Code":         {logSamples + "family/claude", family},
+		"a session's folder":              {logSamples + claudeFamily, family},
+		"what Claude Code printed":        {logSamples + "family/stream.ndjson", strings.Replace(family, "MAINWORK please", "", 1)},
+		"agents in the background":        {logSamples + "stream-background.ndjson", "session  \"\" completed\n  subagent general-purpose \"sub job A\" completed\n  subagent Explore \"sub job B\" completed\n"},
+		"an agent that fails, one killed": {logSamples + "stream-error-and-taskstop.ndjson", "session  \"\" completed\n  subagent general-purpose \"e\" error\n  subagent general-purpose \"l\" cancelled\n"},
+		"an agent in an agent":            {logSamples + "stream-nested-foreground.ndjson", "session  \"\" completed\n  subagent general-purpose \"sub job\" completed\n    subagent general-purpose \"nested job\" completed\n"},
+		"an agent of before that goes on": {logSamples + "stream-resume-subagent-sendmessage.ndjson", "session  \"\" completed\n  subagent general-purpose \"sub job A\" completed\n"},
+		"what OpenCode printed": {logSamples + "family/run.ndjson", `session  "" completed
+  subagent reader "do two" completed
+  subagent general "do one" completed
+  subagent general "go wrong" error
+`},
+		"OpenCode's export": {logSamples + "family/export.json", `session build "A title" completed
+  subagent general "do one" completed
+  subagent reader "do two" completed
+  subagent general "go wrong" error
+`},
+		"OpenCode's database": {openCodeDB(t), `session build "A title" completed
+  subagent general "do one" completed
+    subagent general "look at the leaf" completed
+  subagent reader "do two" completed
+  subagent general "go wrong" error
+`},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			assert.Equal(t, tt.want, outline(track(t, tt.path)))
+		})
+	}
+}
+
+func TestANodeTellsAllThatIsKnown(t *testing.T) {
+	for name, path := range map[string]string{
+		"claude-files": logSamples + "family/claude", "claude-stream": logSamples + "family/stream.ndjson", "opencode-db": openCodeDB(t),
+	} {
+		raw, err := json.MarshalIndent(track(t, path), "", "  ")
+		require.NoError(t, err)
+		file := filepath.Join("testdata", "trails", name+".json")
+		if *updateTrails {
+			require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
+			require.NoError(t, os.WriteFile(file, append(raw, '\n'), 0o644))
+		}
+		want, err := os.ReadFile(file)
+		require.NoError(t, err, "go test ./agents -update-trails writes it")
+		assert.Equal(t, string(want), string(raw)+"\n", name)
+	}
+}
+
+func TestTokensAreCountedOnce(t *testing.T) {
+	t.Parallel()
+	sum := func(trail agents.Trail) (u core.Usage) {
+		for _, n := range trail.Nodes {
+			u = u.Add(n.Usage)
+		}
+		return u
+	}
+	files := track(t, logSamples+"family/claude")
+	const said = 0.10934 // total_cost_usd of the client's last line
+	assert.InDelta(t, said, sum(files).CostUSD, 1e-9)
+	assert.InDelta(t, said, sum(track(t, logSamples+"family/stream.ndjson")).CostUSD, 1e-9)
+
+	file, err := transcripts.Detect(logSamples+"family/claude", nil)
+	require.NoError(t, err)
+	stream, err := transcripts.Detect(logSamples+"family/stream.ndjson", nil)
+	require.NoError(t, err)
+	both, err := agents.Track(t.Context(), append(stream, file...)...)
+	require.NoError(t, err)
+	assert.Equal(t, outline(files), outline(both))
+	got, want := sum(both), sum(files)
+	assert.InDelta(t, want.CostUSD, got.CostUSD, 1e-9)
+	got.CostUSD, want.CostUSD = 0, 0
+	assert.Equal(t, want, got)
+}
+
+// note is an entry that tells of agents alone.
+func note(session string, notes ...core.AgentNote) core.Message {
+	return core.Message{Role: core.RoleOther, Session: session, Notes: notes}
+}
+
+func TestLinksMayComeInAnyOrder(t *testing.T) {
+	t.Parallel()
+	said := func(agent, text string) core.Message {
+		return core.Message{ID: "m" + agent, Role: core.RoleAssistant, Session: "s", Agent: agent, Final: true, Parts: []core.Part{{Type: core.PartText, Text: text}}}
+	}
+	messages := []core.Message{
+		said("", "root"), said("a", "A"), said("b", "B"),
+		note("s", core.AgentNote{Call: "call-a", Spawn: true, Parent: "s", Description: "the a"}),
+		note("s", core.AgentNote{ID: "a", Call: "call-a", State: core.AgentCompleted}),
+		note("s", core.AgentNote{ID: "b", Spawn: true, Parent: "a", Description: "the b"}),
+	}
+	const want = "session  \"\" completed\n  subagent  \"the a\" completed\n    subagent  \"the b\" completed\n"
+	for i := range 720 {
+		tracker := agents.NewTracker()
+		for _, m := range permutation(messages, i) {
+			tracker.Add("claude-code", m)
+			tracker.Trail() // looking at it changes nothing
+		}
+		require.Equal(t, want, outline(tracker.Trail()), "order %d", i)
+	}
+}
+
+// permutation is the nth order of all.
+func permutation[T any](all []T, n int) (order []T) {
+	rest := append([]T(nil), all...)
+	for len(rest) > 0 {
+		i := n % len(rest)
+		n /= len(rest)
+		order = append(order, rest[i])
+		rest = append(rest[:i], rest[i+1:]...)
+	}
+	return order
+}
+
+func TestAnAgentWithoutAParentWaitsForIt(t *testing.T) {
+	t.Parallel()
+	tracker := agents.NewTracker()
+	tracker.Add("opencode", note("child", core.AgentNote{ID: "child", Spawn: true, Parent: "parent", Description: "late"}))
+	assert.Equal(t, "subagent  \"late\" initializing unparented\n", outline(tracker.Trail()))
+	tracker.Add("opencode", core.Message{Role: core.RoleUser, Session: "parent", Parts: []core.Part{{Type: core.PartText, Text: "go"}}})
+	assert.Equal(t, "session  \"go\" initializing\n  subagent  \"late\" initializing\n", outline(tracker.Trail()))
+}
+
+func TestCirclesAreNotDrawn(t *testing.T) {
+	t.Parallel()
+	tracker := agents.NewTracker()
+	for _, n := range []core.AgentNote{{ID: "a", Parent: "c"}, {ID: "b", Parent: "a"}, {ID: "c", Parent: "b"}, {ID: "d", Parent: "d"}} {
+		n.Spawn, n.Description = true, n.ID
+		tracker.Add("x", note("s", n))
+	}
+	trail := tracker.Trail()
+	assert.Len(t, trail.Nodes, 4)
+	assert.Len(t, lo.Filter(trail.Nodes, func(n agents.TrailNode, _ int) bool { return n.Unparented }), 2)
+}
+
+func TestAShellInTheBackgroundIsNoAgent(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "stream.ndjson")
+	require.NoError(t, os.WriteFile(path, []byte(`{"type":"system","subtype":"init","session_id":"s","tools":["Bash"]}
+{"type":"assistant","session_id":"s","message":{"id":"m","content":[{"type":"tool_use","id":"t","name":"Bash","input":{}}]}}
+{"type":"system","subtype":"task_started","session_id":"s","task_id":"b1","tool_use_id":"t","task_type":"local_bash","description":"sleep"}
+{"type":"system","subtype":"task_updated","session_id":"s","task_id":"b1","patch":{"status":"killed"}}
+{"type":"system","subtype":"task_notification","session_id":"s","task_id":"b1","tool_use_id":"t","status":"stopped"}
+`), 0o644))
+	assert.Equal(t, "session  \"\" active\n", outline(track(t, path)))
+}
+
+func TestAnOldClientsAgentsAreFound(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write := func(name, text string) {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
+	}
+	write("s.jsonl", `{"type":"user","sessionId":"s","message":{"content":"go"}}
+{"type":"assistant","sessionId":"s","message":{"id":"m","stop_reason":"tool_use","content":[{"type":"tool_use","id":"t","name":"Task","input":{"description":"look","prompt":"LOOK","subagent_type":"Explore"}}]}}
+{"type":"user","sessionId":"s","message":{"content":[{"type":"tool_result","tool_use_id":"t","content":"found"}]},"toolUseResult":{"status":"completed","agentId":"1234abc","totalTokens":7}}
+`)
+	write("agent-1234abc.jsonl", `{"type":"user","isSidechain":true,"agentId":"1234abc","sessionId":"s","message":{"content":"LOOK"}}
+{"type":"assistant","isSidechain":true,"agentId":"1234abc","sessionId":"s","message":{"id":"n","model":"claude-opus-5-5","stop_reason":"end_turn","content":[{"type":"text","text":"found"}],"usage":{"input_tokens":5,"output_tokens":2}}}
+`)
+	trail := track(t, filepath.Join(dir, "s.jsonl"))
+	assert.Equal(t, "session  \"go\" active\n  subagent Explore \"look\" completed\n", outline(trail))
+	assert.Equal(t, "1234abc", trail.Nodes[1].ID)
+	assert.Equal(t, int64(5), trail.Nodes[1].Usage.TokensIn)
+}
+
+func TestALogThatCannotBeReadDoesNotHideTheOthers(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	torn := filepath.Join(dir, "a.jsonl")
+	require.NoError(t, os.WriteFile(torn, []byte(`{"type":"user","sessionId":"a","message":{"content":"go"}}`+"\n"+`{"type":"assis`), 0o644))
+	broken := filepath.Join(dir, "b.json")
+	require.NoError(t, os.WriteFile(broken, []byte(`{"info":{"id":"ses_b"},"messages":{}}`), 0o644))
+	trail := track(t, dir)
+	assert.Equal(t, []string{torn}, trail.Torn)
+	require.Len(t, trail.Unread, 1)
+	assert.Equal(t, broken, trail.Unread[0].Path)
+	assert.Contains(t, outline(trail), `"go"`)
+
+	logs, err := transcripts.Detect(broken, nil)
+	require.NoError(t, err)
+	_, err = agents.Track(t.Context(), logs...)
+	require.Error(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = agents.Track(ctx, logs...)
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+func BenchmarkTracking10000AgentsInAChain(b *testing.B) {
+	for b.Loop() {
+		tracker := agents.NewTracker()
+		for i := range 10_000 {
+			tracker.Add("x", note("s", core.AgentNote{ID: fmt.Sprint(i), Spawn: true, Parent: fmt.Sprint(i + 1)}))
+		}
+		require.Len(b, tracker.Trail().Nodes, 10_000)
+	}
+}

@@ -1,0 +1,200 @@
+package transcripts
+
+import (
+	"bytes"
+	"os"
+	"strings"
+
+	"flame/core"
+)
+
+// claudeStates are Claude Code's words for what becomes of a task, in a tool's
+// answer, in a notification, in a line of its output.
+var claudeStates = map[string]core.AgentState{
+	"pending":         core.AgentInitializing,
+	"running":         core.AgentActive,
+	"async_launched":  core.AgentActive,
+	"remote_launched": core.AgentActive,
+	"paused":          core.AgentSuspended,
+	"completed":       core.AgentCompleted,
+	"failed":          core.AgentError,
+	"killed":          core.AgentCancelled,
+	"stopped":         core.AgentCancelled,
+}
+
+// taskNotification begins what a session hears of a task in the background.
+const taskNotification = "<task-notification>"
+
+// claudeNotes are what a message tells of agents: that its speaker started some,
+// and how some have ended.
+func claudeNotes(m core.Message, speaker string, answer claudeSpawned) []core.AgentNote {
+	var notes []core.AgentNote
+	for _, p := range m.Parts {
+		switch {
+		case p.Type == core.PartToolCall && (p.Tool == "Agent" || p.Tool == "Task"):
+			notes = append(notes, claudeSpawn(p, m.Time, speaker))
+		case p.Type == core.PartToolResult && answer.AgentID != "":
+			notes = append(notes, answer.note(p, m.Time))
+		case p.Type == core.PartText && m.Role == core.RoleUser && strings.HasPrefix(p.Text, taskNotification):
+			notes = append(notes, claudeNotification(p.Text, m.Time))
+		}
+	}
+	return notes
+}
+
+// claudeSpawn is the note of a call of the Agent tool, which older clients call
+// Task.
+func claudeSpawn(call core.Part, at core.Millis, speaker string) core.AgentNote {
+	var in struct {
+		Type        string `json:"subagent_type"`
+		Prompt      string `json:"prompt"`
+		Description string `json:"description"`
+	}
+	loose(call.Input, &in)
+	return core.AgentNote{
+		Call: call.CallID, Spawn: true, Parent: speaker, Type: in.Type, Prompt: in.Prompt, Description: in.Description,
+		State: core.AgentInitializing, Started: at,
+	}
+}
+
+// claudeSpawned is what the client keeps beside the answer of the Agent tool.
+// Other tools' answers have no AgentID.
+type claudeSpawned struct {
+	AgentID   string `json:"agentId"`
+	AgentType string `json:"agentType"`
+	Status    string `json:"status"`
+	Model     string `json:"resolvedModel"`
+	Tokens    int64  `json:"totalTokens"`
+	ToolCalls int64  `json:"totalToolUseCount"`
+	Content   []struct {
+		Text string `json:"text"`
+	} `json:"content"` // what it came to; the last is its own words, before it stand the client's
+}
+
+// UnmarshalJSON never fails. The answers of other tools are long, and of any form.
+func (s *claudeSpawned) UnmarshalJSON(text []byte) error {
+	type plain claudeSpawned
+	if text[0] != '{' || !bytes.Contains(text, []byte(`"agentId"`)) {
+		return nil
+	}
+	loose(text, (*plain)(s))
+	return nil
+}
+
+func (s claudeSpawned) note(result core.Part, at core.Millis) core.AgentNote {
+	n := core.AgentNote{
+		ID: s.AgentID, Call: result.CallID, Spawn: true, Type: s.AgentType, Model: s.Model,
+		State: claudeStates[s.Status], Tokens: s.Tokens, ToolCalls: s.ToolCalls,
+	}
+	if n.State.Ended() {
+		n.Ended, n.Result = at, result.Text
+		if last := len(s.Content) - 1; last >= 0 {
+			n.Result = s.Content[last].Text
+		}
+	}
+	return n
+}
+
+// claudeNotification is what a session hears of the end of a task in the
+// background. What the task itself said stands behind what the client says.
+func claudeNotification(text string, at core.Millis) core.AgentNote {
+	n := core.AgentNote{
+		ID: between(text, "<task-id>", "</task-id>"), Call: between(text, "<tool-use-id>", "</tool-use-id>"),
+		State: claudeStates[between(text, "<status>", "</status>")],
+	}
+	if n.State.Ended() {
+		n.Ended, n.Result = at, between(text, "<result>", "</result>\n<usage>")
+	}
+	return n
+}
+
+// between gives what stands between the first open and the next shut in text.
+func between(text, open, shut string) string {
+	_, text, _ = strings.Cut(text, open)
+	text, _, found := strings.Cut(text, shut)
+	if !found {
+		return ""
+	}
+	return text
+}
+
+// A claudeAttachment is what the client adds to a session's history. Two kinds
+// tell which tools the model is offered: at once, or when it looks for them.
+type claudeAttachment struct {
+	tools []string
+}
+
+// UnmarshalJSON never fails: attachments are of many kinds.
+func (a *claudeAttachment) UnmarshalJSON(text []byte) error {
+	var kind struct {
+		Type string `json:"type"`
+	}
+	loose(text, &kind)
+	switch kind.Type {
+	case "prompt_snapshot":
+		var snapshot struct {
+			Tools []struct {
+				Name string `json:"name"`
+			} `json:"tools"`
+		}
+		loose(text, &snapshot)
+		for _, tool := range snapshot.Tools {
+			a.tools = append(a.tools, tool.Name)
+		}
+	case "deferred_tools_delta":
+		var delta struct {
+			Added []string `json:"addedNames"`
+		}
+		loose(text, &delta)
+		a.tools = delta.Added
+	}
+	return nil
+}
+
+func (a claudeAttachment) notes(speaker string) []core.AgentNote {
+	if len(a.tools) == 0 || speaker == "" {
+		return nil
+	}
+	return []core.AgentNote{{ID: speaker, Tools: a.tools}}
+}
+
+// claudeMeta is the file beside a subagent's log that says what it is for
+// (agent-<id>.meta.json).
+type claudeMeta struct {
+	AgentType   string `json:"agentType"`
+	Description string `json:"description"`
+	ToolUseID   string `json:"toolUseId"`
+	ParentAgent string `json:"parentAgentId"`
+	Depth       int    `json:"spawnDepth"`
+	Model       string `json:"model"`
+	Finished    bool   `json:"finished"`
+	Stopped     bool   `json:"stoppedByUser"`
+}
+
+// metaEntry tells what stands beside the log of the session's subagent. The file
+// of one that just began is not there yet; one that cannot be read is kept as it
+// is.
+func metaEntry(path, session, agent string) (core.Message, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return core.Message{}, err
+	}
+	var meta claudeMeta
+	if !loose(text, &meta) {
+		return other(text), nil
+	}
+	n := core.AgentNote{
+		ID: agent, Call: meta.ToolUseID, Spawn: true, Parent: meta.ParentAgent, Type: meta.AgentType,
+		Description: meta.Description, Model: meta.Model,
+	}
+	switch {
+	case meta.Stopped:
+		n.State = core.AgentCancelled
+	case meta.Finished:
+		n.State = core.AgentCompleted
+	}
+	if n.Parent == "" && meta.Depth == 1 {
+		n.Parent = session
+	}
+	return noted(text, session, n), nil
+}

@@ -1,0 +1,159 @@
+package transcripts
+
+import (
+	"io"
+	"iter"
+	"strings"
+
+	"flame/core"
+)
+
+// ClaudeCodeStream reads what `claude -p --output-format stream-json --verbose`
+// prints. An answer's tokens are those at its beginning there, so almost none are
+// of its own words; the note of the turn's end tells them all. Of agents below
+// the first level it has their beginning and end alone.
+func ClaudeCodeStream(r io.Reader) iter.Seq2[core.Message, error] { return messages(r, ClaudeStream) }
+
+// A claudeStream is what must be remembered from line to line.
+type claudeStream struct {
+	compacted bool   // the next line that nobody typed is the summary
+	model     string // of the session's own answers
+}
+
+// A claudeStreamLine is what we read of a line of the client's output.
+type claudeStreamLine struct {
+	Type          string        `json:"type"`
+	Subtype       string        `json:"subtype"`
+	SessionID     string        `json:"session_id"`
+	AgentID       string        `json:"agent_id"`
+	ParentCall    string        `json:"parent_tool_use_id"`
+	AgentType     string        `json:"subagent_type"`
+	Described     string        `json:"task_description"`
+	Timestamp     claudeTime    `json:"timestamp"`
+	IsSynthetic   bool          `json:"isSynthetic"`
+	Message       claudeBody    `json:"message"`
+	ToolUseResult claudeSpawned `json:"tool_use_result"`
+}
+
+// A claudeTask is what the lines of type system tell of a session or a task.
+type claudeTask struct {
+	Model string   `json:"model"` // of init
+	Tools []string `json:"tools"`
+
+	TaskID      string `json:"task_id"` // the agent's id
+	TaskType    string `json:"task_type"`
+	ToolUseID   string `json:"tool_use_id"`
+	ParentTask  string `json:"parent_task_id"`
+	Depth       int    `json:"spawn_depth"`
+	Type        string `json:"subagent_type"`
+	Prompt      string `json:"prompt"`
+	Description string `json:"description"`
+	Status      string `json:"status"`
+	Summary     string `json:"summary"`
+	Usage       struct {
+		Tokens    int64 `json:"total_tokens"`
+		ToolCalls int64 `json:"tool_uses"`
+	} `json:"usage"`
+	Patch struct {
+		Status string      `json:"status"`
+		Ended  core.Millis `json:"end_time"`
+		Error  string      `json:"error"`
+	} `json:"patch"`
+}
+
+// A claudeResult is the end of a turn.
+type claudeResult struct {
+	IsError bool                `json:"is_error"`
+	Result  string              `json:"result"`
+	Errors  []string            `json:"errors"`
+	CostUSD float64             `json:"total_cost_usd"` // of the session so far, with its agents
+	Usage   claudeUsage         `json:"usage"`          // of the turn, without agents
+	Models  map[string]struct{} `json:"modelUsage"`     // that had a part in it
+}
+
+func (s *claudeStream) line(text []byte) core.Message {
+	var l claudeStreamLine
+	if !loose(text, &l) {
+		return other(text)
+	}
+	switch {
+	case l.Type == "system":
+		s.compacted = s.compacted || l.Subtype == "compact_boundary"
+		return noted(text, l.SessionID, claudeSystem(text, l)...)
+	case l.Type == "result":
+		return noted(text, l.SessionID, s.result(text, l)...)
+	case l.Type != "user" && l.Type != "assistant" || !l.Message.Content.known:
+		return other(text)
+	}
+	m := l.Message.message(l.Type)
+	m.Session, m.Agent, m.SpawnCall, m.Time = l.SessionID, l.AgentID, l.ParentCall, core.Millis(l.Timestamp)
+	m.Synthetic = l.IsSynthetic || byClient(m)
+	if s.compacted && l.IsSynthetic {
+		m.Summary, s.compacted = true, false
+	}
+	if m.Role == core.RoleAssistant && m.SpawnCall == "" && m.Agent == "" {
+		s.model = m.Model
+	}
+	m.Notes = claudeNotes(m, m.Speaker(), l.ToolUseResult)
+	if l.AgentType != "" {
+		m.Notes = append(m.Notes, core.AgentNote{ID: l.AgentID, Call: l.ParentCall, Spawn: true, Type: l.AgentType, Description: l.Described})
+	}
+	return m
+}
+
+// claudeSystem gives what a line of type system tells of agents.
+func claudeSystem(text []byte, l claudeStreamLine) []core.AgentNote {
+	if l.Subtype != "init" && !strings.HasPrefix(l.Subtype, "task_") {
+		return nil
+	}
+	var t claudeTask
+	if !loose(text, &t) {
+		return nil
+	}
+	n := core.AgentNote{ID: t.TaskID, Call: t.ToolUseID, Tokens: t.Usage.Tokens, ToolCalls: t.Usage.ToolCalls, State: core.AgentActive}
+	switch l.Subtype {
+	case "init":
+		return []core.AgentNote{{ID: l.SessionID, Model: t.Model, Tools: t.Tools, State: core.AgentActive}}
+	case "task_started":
+		n.Spawn = strings.HasSuffix(t.TaskType, "agent") || t.TaskType == "" && t.Type != ""
+		n.Parent, n.Type, n.Prompt, n.Description = t.ParentTask, t.Type, t.Prompt, t.Description
+		if n.Parent == "" && t.Depth == 1 {
+			n.Parent = l.SessionID
+		}
+	case "task_progress":
+		n.Spawn, n.Type = t.Type != "", t.Type
+	case "task_updated":
+		n.State, n.Ended, n.Error = claudeStates[t.Patch.Status], t.Patch.Ended, t.Patch.Error
+	case "task_notification":
+		n.State = claudeStates[t.Status]
+		if n.State == core.AgentError {
+			n.Error = t.Summary
+		} else if n.State == core.AgentCompleted {
+			n.Result = t.Summary
+		}
+	}
+	return []core.AgentNote{n}
+}
+
+// result gives what the end of a turn tells of the session.
+func (s *claudeStream) result(text []byte, l claudeStreamLine) []core.AgentNote {
+	var r claudeResult
+	if !loose(text, &r) || l.SessionID == "" {
+		return nil
+	}
+	model := s.model
+	for name := range r.Models {
+		if len(r.Models) == 1 {
+			model = name
+		}
+	}
+	n := core.AgentNote{
+		ID: l.SessionID, State: core.AgentCompleted, Result: r.Result, Turn: r.Usage.usage(model), TreeCostUSD: r.CostUSD,
+	}
+	if r.IsError || strings.HasPrefix(l.Subtype, "error") {
+		n.State, n.Result = core.AgentError, ""
+		n.Error = strings.Join(append(r.Errors, r.Result, l.Subtype), "\n")
+		n.Error, _, _ = strings.Cut(strings.TrimSpace(n.Error), "\n")
+	}
+	return []core.AgentNote{n}
+}

@@ -1,0 +1,346 @@
+package transcripts
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"flame/core"
+)
+
+// A Format is one way in which a host tells of its sessions.
+type Format string
+
+// The formats, each of one host.
+const (
+	ClaudeSession  Format = "claude-code session file"   // JSONL, a session's or a subagent's
+	ClaudeStream   Format = "claude-code stream-json"    // what the client prints
+	OpenCodeRun    Format = "opencode run --format json" // what the client prints
+	OpenCodeExport Format = "opencode export"            // one document
+	OpenCodeStore  Format = "opencode database"          // SQLite
+	sqliteMagic           = "SQLite format 3\x00"        // begins each of its files
+	agentPrefix           = "agent-"                     // begins the names of subagents' files
+	metaSuffix            = ".meta.json"                 // ends that of the file beside
+	sniffed               = 1 << 20                      // bytes that tell a format at the latest
+)
+
+// hosts name the host of each format.
+var hosts = map[Format]string{
+	ClaudeSession: "claude-code", ClaudeStream: "claude-code",
+	OpenCodeRun: "opencode", OpenCodeExport: "opencode", OpenCodeStore: "opencode",
+}
+
+// A Log is one log of a host.
+type Log struct {
+	Format  Format
+	Path    string // "-" is standard input
+	Session string // that the subagent of a file belongs to; the session wanted of a database, empty for all
+	Agent   string // the subagent whose file it is, by its name; else empty
+
+	input io.Reader // of "-"
+}
+
+// Host is the name of the host: claude-code, opencode.
+func (l Log) Host() string { return hosts[l.Format] }
+
+// Grows reports whether what is in the log stays as it is, and more is only added.
+func (l Log) Grows() bool { _, ok := logParsers[l.Format]; return ok }
+
+// Beside is the file that belongs to the log: what is said of a subagent, or what
+// SQLite has not yet put into a database.
+func (l Log) Beside() string {
+	if l.Format == OpenCodeStore {
+		return l.Path + "-wal"
+	}
+	return strings.TrimSuffix(l.Path, ".jsonl") + metaSuffix
+}
+
+// Messages gives the whole log, a subagent's after what the file beside says of
+// it. A torn last line ends it with an ErrTorn.
+func (l Log) Messages(ctx context.Context) iter.Seq2[core.Message, error] {
+	return func(yield func(core.Message, error) bool) {
+		for entry, err := range l.Entries(ctx, core.LogPosition{}) {
+			if !yield(entry.Message, err) {
+				return
+			}
+		}
+	}
+}
+
+// Entries gives what the log has after position from, which only a log in lines
+// knows; others are given whole. At the beginning stands what the file beside a
+// subagent's log says of it.
+func (l Log) Entries(ctx context.Context, from core.LogPosition) iter.Seq2[core.LogEntry, error] {
+	return func(yield func(core.LogEntry, error) bool) {
+		if l.Agent != "" && from.Offset == 0 && !l.giveMeta(yield) {
+			return
+		}
+		for entry, err := range l.body(ctx, from) {
+			if ctx.Err() != nil {
+				err = ctx.Err()
+			}
+			if !yield(entry, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+func (l Log) giveMeta(yield func(core.LogEntry, error) bool) bool {
+	m, err := l.Meta()
+	if errors.Is(err, fs.ErrNotExist) {
+		return true
+	}
+	return yield(core.LogEntry{Message: m}, err) && err == nil
+}
+
+// Meta gives what the file beside a subagent's log says of it now;
+// fs.ErrNotExist where there is none.
+func (l Log) Meta() (core.Message, error) { return metaEntry(l.Beside(), l.Session, l.Agent) }
+
+func (l Log) body(ctx context.Context, from core.LogPosition) iter.Seq2[core.LogEntry, error] {
+	if l.Format == OpenCodeStore {
+		return unplaced(OpenCodeDB(ctx, l.Path, l.Session))
+	}
+	return func(yield func(core.LogEntry, error) bool) {
+		r, from, closeLog, err := l.open(from)
+		if err != nil {
+			yield(core.LogEntry{Next: from}, err)
+			return
+		}
+		defer closeLog()
+		if l.Format == OpenCodeExport {
+			unplaced(OpenCode(r))(yield)
+			return
+		}
+		entries(r, l.Format, from, true)(yield)
+	}
+}
+
+func (l Log) open(from core.LogPosition) (io.Reader, core.LogPosition, func() error, error) {
+	if l.input != nil {
+		return l.input, core.LogPosition{}, func() error { return nil }, nil
+	}
+	file, from, err := open(l.Path, from)
+	if err != nil {
+		return nil, from, nil, err
+	}
+	return file, from, file.Close, nil
+}
+
+// unplaced gives messages of a log that has no positions.
+func unplaced(messages iter.Seq2[core.Message, error]) iter.Seq2[core.LogEntry, error] {
+	return func(yield func(core.LogEntry, error) bool) {
+		for m, err := range messages {
+			if !yield(core.LogEntry{Message: m}, err) {
+				return
+			}
+		}
+	}
+}
+
+// Detect finds the logs at path: a file, a folder of them, or "-" for input. With
+// a session's file of Claude Code come those of its subagents, with a folder all
+// logs below it; parents stand before children where names tell. Nothing that can
+// be read is a core.Problem.
+func Detect(path string, input io.Reader) ([]Log, error) {
+	if path == "-" {
+		return detectInput(input)
+	}
+	path, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return nil, err
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	var logs []Log
+	switch {
+	case info.IsDir():
+		logs, err = detectDir(path)
+	case info.Mode().IsRegular():
+		logs, err = detectFile(path)
+	default:
+		err = core.Invalidf("%s is neither a file nor a folder", path).WithHint("give a pipe as the input, with - for its name")
+	}
+	if err == nil && len(logs) == 0 {
+		err = unknownLog(path)
+	}
+	return logs, err
+}
+
+func unknownLog(path string) error {
+	return core.Invalidf("%s is no log that flame can read", path).WithHint(
+		"it reads Claude Code's session files and stream-json, OpenCode's run --format json, export and opencode.db, and folders of these")
+}
+
+func detectInput(input io.Reader) ([]Log, error) {
+	r := bufio.NewReaderSize(input, sniffed)
+	format := sniff(firstLine(r))
+	if format == "" || format == OpenCodeStore {
+		return nil, unknownLog("the input")
+	}
+	return []Log{{Format: format, Path: "-", input: r}}, nil
+}
+
+// firstLine looks at a first line, or at the beginning of a long one, and waits
+// for no more than that. A line of a bracket alone begins a document.
+func firstLine(r *bufio.Reader) []byte {
+	for size := 1; ; size = max(size*2, r.Buffered()) {
+		text, err := r.Peek(min(size, r.Size()))
+		if oneLine(text) || err != nil || size >= r.Size() {
+			return text
+		}
+	}
+}
+
+// head is firstLine of a file. It reads no more than it must: a folder may have
+// thousands.
+func head(file io.Reader) ([]byte, error) {
+	var text []byte
+	for size := 4 << 10; ; size = len(text) {
+		text = slices.Grow(text, size)
+		n, err := io.ReadFull(file, text[len(text):len(text)+size])
+		text = text[:len(text)+n]
+		if oneLine(text) || len(text) >= sniffed || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			return text, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+func oneLine(text []byte) bool {
+	line, _, whole := bytes.Cut(text, []byte("\n"))
+	return whole && len(bytes.TrimSpace(line)) > 1
+}
+
+// detectDir finds the logs below a folder. Folders that cannot be read are an
+// error: what is missing must not look like nothing.
+func detectDir(dir string) (logs []Log, err error) {
+	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		found, err := detectOne(path)
+		if found.Format != "" {
+			logs = append(logs, found)
+		}
+		return err
+	})
+	slices.SortStableFunc(logs, func(a, b Log) int { return cmp.Compare(rank(a), rank(b)) })
+	if len(logs) == 1 && logs[0].Format == ClaudeSession && logs[0].Agent == "" || err != nil {
+		return logs, err
+	}
+	return beside(dir, logs)
+}
+
+// rank puts subagents behind the sessions.
+func rank(l Log) int {
+	if l.Agent != "" {
+		return 1
+	}
+	return 0
+}
+
+// beside adds the session whose own folder dir is: its file lies beside that.
+func beside(dir string, logs []Log) ([]Log, error) {
+	dir = filepath.Clean(dir)
+	if filepath.Base(dir) == "subagents" {
+		dir = filepath.Dir(dir)
+	}
+	root := Log{Format: ClaudeSession, Path: dir + ".jsonl"}
+	if _, err := os.Stat(root.Path); err != nil || !slices.ContainsFunc(logs, func(l Log) bool { return l.Agent != "" }) {
+		return logs, nil
+	}
+	return append([]Log{root}, logs...), nil
+}
+
+// detectFile finds the log in a file, with those of its subagents.
+func detectFile(path string) ([]Log, error) {
+	log, err := detectOne(path)
+	if err != nil || log.Format == "" {
+		return nil, err
+	}
+	logs := []Log{log}
+	if log.Format != ClaudeSession || log.Agent != "" {
+		return logs, nil
+	}
+	session := strings.TrimSuffix(filepath.Base(path), ".jsonl")
+	below, err := detectDir(filepath.Join(filepath.Dir(path), session, "subagents"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	for _, l := range below {
+		if l.Agent != "" {
+			logs = append(logs, l)
+		}
+	}
+	old, err := filepath.Glob(filepath.Join(quoteGlob(filepath.Dir(path)), agentPrefix+"*.jsonl"))
+	if err != nil {
+		return nil, err
+	}
+	for _, path := range old { // those of all sessions lie there
+		if l, err := detectOne(path); err != nil {
+			return nil, err
+		} else if l.Agent != "" && l.Session == session {
+			logs = append(logs, l)
+		}
+	}
+	return logs, nil
+}
+
+// quoteGlob is a folder's name in a pattern.
+func quoteGlob(dir string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(dir)
+}
+
+// detectOne looks into a file. The zero Log is a file of another kind.
+func detectOne(path string) (Log, error) {
+	name := filepath.Base(path)
+	if strings.HasSuffix(name, metaSuffix) || !slices.Contains([]string{".jsonl", ".ndjson", ".json", ".db", ".log", ".txt", ""}, filepath.Ext(name)) {
+		return Log{}, nil
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return Log{}, err
+	}
+	defer file.Close()
+	begin, err := head(file)
+	if err != nil {
+		return Log{}, err
+	}
+	log := Log{Format: sniff(begin), Path: path}
+	if agent, is := strings.CutPrefix(name, agentPrefix); is && log.Format == ClaudeSession {
+		log.Agent = strings.TrimSuffix(agent, ".jsonl")
+		log.Session = sessionOf(path, begin)
+	}
+	return log, nil
+}
+
+// sessionOf is the session of a subagent's file: named by its folder, in the old
+// layout by its lines.
+func sessionOf(path string, head []byte) string {
+	for dir := filepath.Dir(path); dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		if filepath.Base(dir) == "subagents" {
+			return filepath.Base(filepath.Dir(dir))
+		}
+	}
+	for line := range bytes.Lines(head) {
+		if m := claudeSessionLine(line); m.Session != "" {
+			return m.Session
+		}
+	}
+	return ""
+}

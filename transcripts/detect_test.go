@@ -1,0 +1,223 @@
+package transcripts_test
+
+import (
+	"database/sql"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/core"
+	"flame/transcripts"
+)
+
+// database makes OpenCode's database of the family, in a folder of its own. It
+// stays open, as that of a client that runs.
+func database(t *testing.T) (path string, db *sql.DB) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "opencode's #1?.db")
+	db, err := sql.Open("sqlite", "file:"+strings.NewReplacer("#", "%23", "?", "%3f", " ", "%20").Replace(path)+"?_pragma=journal_mode(wal)")
+	require.NoError(t, err)
+	t.Cleanup(func() { db.Close() })
+	_, err = db.Exec(sample(t, "family/opencode.sql"))
+	require.NoError(t, err)
+	return path, db
+}
+
+func TestEachLogIsKnownByWhatIsInIt(t *testing.T) {
+	t.Parallel()
+	db, _ := database(t)
+	in := func(name string) string { return filepath.Join("testdata", name) }
+	tests := map[string]struct {
+		path   string
+		want   transcripts.Format
+		host   string
+		agents int // logs of subagents that come with it
+	}{
+		"a session's file, with its subagents": {in(claudeFamily + ".jsonl"), transcripts.ClaudeSession, "claude-code", 5},
+		"a session's folder":                   {in(claudeFamily), transcripts.ClaudeSession, "claude-code", 5},
+		"its folder of subagents":              {in(claudeFamily + "/subagents"), transcripts.ClaudeSession, "claude-code", 5},
+		"a folder of sessions":                 {in("family/claude"), transcripts.ClaudeSession, "claude-code", 5},
+		"a session's file without subagents":   {in("compact.jsonl"), transcripts.ClaudeSession, "claude-code", 0},
+		"what Claude Code prints":              {in("family/stream.ndjson"), transcripts.ClaudeStream, "claude-code", 0},
+		"what OpenCode prints":                 {in("family/run.ndjson"), transcripts.OpenCodeRun, "opencode", 0},
+		"an export":                            {in("family/export.json"), transcripts.OpenCodeExport, "opencode", 0},
+		"OpenCode's database":                  {db, transcripts.OpenCodeStore, "opencode", 0},
+		"the folder of OpenCode's database":    {filepath.Dir(db), transcripts.OpenCodeStore, "opencode", 0},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			logs, err := transcripts.Detect(tt.path, nil)
+			require.NoError(t, err)
+			require.Len(t, logs, 1+tt.agents)
+			assert.Equal(t, tt.want, logs[0].Format)
+			assert.Equal(t, tt.host, logs[0].Host())
+			assert.Empty(t, logs[0].Agent)
+			for _, log := range logs[1:] {
+				assert.Equal(t, filepath.Base(claudeFamily), log.Session)
+				assert.NotEmpty(t, log.Agent)
+			}
+		})
+	}
+}
+
+func TestInputIsKnownByItsFirstLine(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]transcripts.Format{
+		"family/stream.ndjson": transcripts.ClaudeStream, "family/run.ndjson": transcripts.OpenCodeRun,
+		"nested.jsonl": transcripts.ClaudeSession, "family/export.json": transcripts.OpenCodeExport,
+	} {
+		r, w := io.Pipe()
+		go func() {
+			first, rest, _ := strings.Cut(sample(t, name), "\n")
+			_, _ = io.WriteString(w, first+"\n")
+			_, _ = io.WriteString(w, rest)
+			w.Close()
+		}()
+		logs, err := transcripts.Detect("-", r)
+		require.NoError(t, err, name)
+		require.Len(t, logs, 1)
+		assert.Equal(t, want, logs[0].Format, name)
+		whole, err := collect(samples[name], sample(t, name))
+		require.NoError(t, err)
+		var read []core.Message
+		for m, err := range logs[0].Messages(t.Context()) {
+			require.NoError(t, err)
+			read = append(read, m)
+		}
+		assert.Equal(t, whole, read, "what was looked at is not lost")
+	}
+}
+
+func TestSubagentsOfTheOldLayoutLieBesideTheirSession(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "[a] project")
+	require.NoError(t, os.MkdirAll(dir, 0o755))
+	write := func(name, text string) {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
+	}
+	write("s1.jsonl", `{"type":"user","sessionId":"s1","message":{"content":"go"}}`+"\n")
+	write("s2.jsonl", `{"type":"summary","summary":"x","leafUuid":"u"}`+"\n"+`{"type":"user","sessionId":"s2","message":{"content":"go"}}`+"\n")
+	write("agent-1234abc.jsonl", `{"type":"user","isSidechain":true,"agentId":"1234abc","sessionId":"s1","message":{"content":"go"}}`+"\n")
+	write("agent-5678def.jsonl", `{"type":"user","isSidechain":true,"agentId":"5678def","sessionId":"s2","message":{"content":"go"}}`+"\n")
+	logs, err := transcripts.Detect(filepath.Join(dir, "s2.jsonl"), nil)
+	require.NoError(t, err)
+	require.Len(t, logs, 2)
+	assert.Equal(t, "5678def", logs[1].Agent)
+	logs, err = transcripts.Detect(dir, nil)
+	require.NoError(t, err)
+	assert.Len(t, logs, 4)
+}
+
+func TestWhatIsNoLogIsRefused(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for name, text := range map[string]string{"empty.jsonl": "", "prose.txt": "Dear all,\n", "other.json": `{"info": 3}`, "list.json": "[1]"} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
+		_, err := transcripts.Detect(filepath.Join(dir, name), nil)
+		require.ErrorIs(t, err, core.ErrInvalid, name)
+		_, err = transcripts.Detect("-", strings.NewReader(text))
+		require.ErrorIs(t, err, core.ErrInvalid, name)
+	}
+	_, err := transcripts.Detect(dir, nil)
+	require.ErrorIs(t, err, core.ErrInvalid)
+	_, err = transcripts.Detect(filepath.Join(dir, "none"), nil)
+	require.ErrorIs(t, err, os.ErrNotExist)
+	_, err = transcripts.Detect("/dev/null", nil)
+	require.ErrorIs(t, err, core.ErrInvalid)
+}
+
+func TestOpenCodesDatabaseIsReadWhileItIsWritten(t *testing.T) {
+	t.Parallel()
+	path, db := database(t)
+	tx, err := db.Begin()
+	require.NoError(t, err)
+	defer tx.Rollback()
+	_, err = tx.Exec("INSERT INTO message SELECT 'msg_zzz', session_id, time_created+1000000, time_updated, data FROM message LIMIT 1")
+	require.NoError(t, err)
+	before, err := os.ReadFile(path)
+	require.NoError(t, err)
+
+	sessions, messages := map[string]int{}, 0
+	for m, err := range transcripts.OpenCodeDB(t.Context(), path, "") {
+		require.NoError(t, err)
+		sessions[m.Session]++
+		messages++
+	}
+	assert.Len(t, sessions, 5)
+	assert.Equal(t, 20, messages, "a row of each session, and its messages")
+	after, err := os.ReadFile(path)
+	require.NoError(t, err)
+	assert.Equal(t, before, after, "nothing is written")
+}
+
+func TestOneSessionOfADatabaseComesWithThoseBelowIt(t *testing.T) {
+	t.Parallel()
+	path, _ := database(t)
+	var said []string
+	for m, err := range transcripts.OpenCodeDB(t.Context(), path, "ses_e02cbaefaffeDJauD5BUv5xA8Q") {
+		require.NoError(t, err)
+		for _, p := range m.Parts {
+			if p.Type == core.PartText {
+				said = append(said, p.Text)
+			}
+		}
+	}
+	assert.Equal(t, []string{"ONEWORK go", "I look", "ONE-RESULT", "LEAFWORK go", "LEAF-RESULT"}, said)
+}
+
+func TestADatabaseThatIsNotOpenCodesIsAnError(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "other.db")
+	db, err := sql.Open("sqlite", path)
+	require.NoError(t, err)
+	_, err = db.Exec("CREATE TABLE t (x)")
+	require.NoError(t, err)
+	require.NoError(t, db.Close())
+	for _, path := range []string{path, filepath.Join(t.TempDir(), "none.db")} {
+		_, failed := collectDB(t, path)
+		require.ErrorContains(t, failed, "OpenCode's database")
+		_, err = os.Stat(filepath.Join(filepath.Dir(path), "none.db"))
+		require.ErrorIs(t, err, os.ErrNotExist, "none is made")
+	}
+}
+
+func collectDB(t *testing.T, path string) (messages []core.Message, failed error) {
+	t.Helper()
+	for m, err := range transcripts.OpenCodeDB(t.Context(), path, "") {
+		if err != nil {
+			failed = err
+			continue
+		}
+		messages = append(messages, m)
+	}
+	return messages, failed
+}
+
+func BenchmarkOpenCodeDB(b *testing.B) {
+	path := filepath.Join(b.TempDir(), "opencode.db")
+	db, err := sql.Open("sqlite", path)
+	require.NoError(b, err)
+	script, err := os.ReadFile("testdata/family/opencode.sql")
+	require.NoError(b, err)
+	_, err = db.Exec(string(script) + `
+		WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i < 2000)
+		INSERT INTO message SELECT id || '-' || i, session_id, time_created, time_updated, data FROM message, n;
+		INSERT INTO part SELECT p.id || m.id, m.id, m.session_id, p.time_created, p.time_updated, p.data FROM message m JOIN part p ON m.id LIKE p.message_id || '-%'`)
+	require.NoError(b, err)
+	require.NoError(b, db.Close())
+	info, err := os.Stat(path)
+	require.NoError(b, err)
+	b.SetBytes(info.Size())
+	b.ReportAllocs()
+	for b.Loop() {
+		for _, err := range transcripts.OpenCodeDB(b.Context(), path, "") {
+			require.NoError(b, err)
+		}
+	}
+}

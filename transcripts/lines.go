@@ -1,0 +1,87 @@
+package transcripts
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+)
+
+// ErrTorn ends a log whose last line is not complete: the host is still writing
+// it, or was killed while it did. All before it has been given.
+var ErrTorn = errors.New("the last line is not complete")
+
+const (
+	// maxLine bounds in bytes a line that is read whole; hosts write whole files
+	// that a tool has read into one. Of a longer one only the beginning is kept.
+	maxLine = 64 << 20
+	// keptOfLong is how many bytes that is.
+	keptOfLong = 4 << 10
+	// keptBuffer bounds in bytes the memory that is held for the next line.
+	keptBuffer = 1 << 20
+)
+
+// lines are those of a log.
+type lines struct {
+	r      *bufio.Reader
+	buffer []byte
+	number int
+	end    int64 // where the next line begins, in bytes
+}
+
+func newLines(r io.Reader) *lines { return &lines{r: bufio.NewReaderSize(r, 64<<10)} }
+
+// next gives the next line without the blanks round it; it is good until next is
+// called again. A last line without an end comes with an ErrTorn.
+func (l *lines) next() (text []byte, err error) {
+	l.number++
+	text, size, err := l.read()
+	l.end += size
+	text = bytes.TrimSpace(text)
+	switch {
+	case errors.Is(err, io.EOF) && len(text) == 0:
+		return nil, io.EOF
+	case errors.Is(err, io.EOF):
+		return text, fmt.Errorf("line %d: %w", l.number, ErrTorn)
+	case err != nil:
+		return nil, fmt.Errorf("line %d: %w", l.number, err)
+	case size > maxLine:
+		return fmt.Appendf(nil, "%s… (a line of %d bytes)", text, size), nil
+	}
+	return text, nil
+}
+
+// read gives a line with its end, or the beginning of one that is too long, and
+// its size in bytes.
+func (l *lines) read() (text []byte, size int64, err error) {
+	part, err := l.r.ReadSlice('\n')
+	if !errors.Is(err, bufio.ErrBufferFull) {
+		return part, int64(len(part)), err
+	}
+	if cap(l.buffer) > keptBuffer {
+		l.buffer = nil
+	}
+	l.buffer = l.buffer[:0]
+	for {
+		size += int64(len(part))
+		if size <= maxLine {
+			l.buffer = appendDoubling(l.buffer, part)
+		} else if len(l.buffer) > keptOfLong {
+			l.buffer = slices.Clone(l.buffer[:keptOfLong])
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return l.buffer, size, err
+		}
+		part, err = l.r.ReadSlice('\n')
+	}
+}
+
+// appendDoubling is append for what grows to many megabytes: it copies less.
+func appendDoubling(to, part []byte) []byte {
+	if cap(to)-len(to) < len(part) {
+		to = slices.Grow(to, max(len(to), len(part)))
+	}
+	return append(to, part...)
+}

@@ -1,0 +1,171 @@
+package transcripts
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"iter"
+	"strings"
+
+	"flame/core"
+)
+
+// JSONL writes messages as they are, one JSON document a line.
+func JSONL(w io.Writer, messages iter.Seq[core.Message]) error {
+	out := bufio.NewWriter(w)
+	encoder := json.NewEncoder(out)
+	encoder.SetEscapeHTML(false)
+	for m := range messages {
+		if err := encoder.Encode(m); err != nil {
+			return err
+		}
+	}
+	return out.Flush()
+}
+
+// Markdown writes messages for people to read, under a title. What was said
+// stands in fences that it cannot close, so that no text can pass for a heading,
+// for another's words, or for anything but text. Entries that no reader knows are
+// counted at the end.
+func Markdown(w io.Writer, title string, messages iter.Seq[core.Message]) error {
+	out := &page{w: bufio.NewWriter(w)}
+	out.printf("# %s\n", inline(title))
+	unknown := 0
+	for m := range messages {
+		if m.Role == core.RoleOther {
+			if m.Unknown() {
+				unknown++
+			}
+			continue
+		}
+		out.message(m)
+	}
+	if unknown > 0 {
+		out.printf("\n---\n\n%d other entries of the log are not shown.\n", unknown)
+	}
+	return out.w.Flush()
+}
+
+// A page is what is being written; its writer remembers the first error.
+type page struct {
+	w    *bufio.Writer
+	last string // heading of the message before
+}
+
+func (p *page) printf(format string, args ...any) { fmt.Fprintf(p.w, format, args...) }
+
+// message writes one message. The lines of one answer share a heading.
+func (p *page) message(m core.Message) {
+	if heading := headingOf(m); heading != p.last || m.ID == "" {
+		p.last = heading
+		p.printf("\n## %s\n", heading)
+		if m.Time != 0 {
+			p.printf("\n*%s*\n", m.Time.Time().Format("2006-01-02 15:04:05Z07:00"))
+		}
+	}
+	for _, part := range m.Parts {
+		p.part(part)
+	}
+	if m.Error != "" {
+		p.block("Error", "text", m.Error)
+	}
+}
+
+// headingOf says who speaks: the id tells answers of the same speaker apart.
+func headingOf(m core.Message) string {
+	heading := "User"
+	switch {
+	case m.Summary:
+		heading = "Summary of what was before"
+	case m.Role == core.RoleAssistant:
+		heading = "Assistant"
+	case m.Synthetic:
+		heading = "Host"
+	}
+	for _, of := range []struct{ what, is string }{{"agent", m.Agent}, {"model", m.Model}, {"answer", m.ID}} {
+		if of.is != "" {
+			heading += fmt.Sprintf(" · %s %s", of.what, inline(of.is))
+		}
+	}
+	return heading
+}
+
+func (p *page) part(part core.Part) {
+	switch part.Type {
+	case core.PartText:
+		p.block("", "text", part.Text)
+	case core.PartReasoning:
+		p.block("Reasoning", "text", part.Text)
+	case core.PartToolCall:
+		p.block("Call of "+inline(part.Tool)+" "+inline(part.CallID), "json", indented(part.Input))
+	case core.PartToolResult:
+		label := "Result"
+		if part.Failed {
+			label = "Error"
+		}
+		p.block(label+" of "+inline(part.CallID), "text", part.Text)
+	}
+}
+
+// block writes a text in a fence that is longer than any in it.
+func (p *page) block(label, language, text string) {
+	if label != "" {
+		p.printf("\n**%s**\n", label)
+	}
+	text = strings.ToValidUTF8(printable(text), "\uFFFD")
+	fence := strings.Repeat("`", max(3, longestRun(text, '`')+1))
+	p.printf("\n%s%s\n%s", fence, language, text)
+	if !strings.HasSuffix(text, "\n") {
+		p.printf("\n")
+	}
+	p.printf("%s\n", fence)
+}
+
+// printable leaves out what would steer a terminal.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' && r != '\n' && r != '\t' || r >= 0x7F && r < 0xA0 {
+			return -1
+		}
+		return r
+	}, strings.ReplaceAll(text, "\r\n", "\n"))
+}
+
+// longestRun is the length of the longest run of c in text.
+func longestRun(text string, c rune) (longest int) {
+	run := 0
+	for _, r := range text {
+		if r != c {
+			run = 0
+			continue
+		}
+		run++
+		longest = max(longest, run)
+	}
+	return longest
+}
+
+// inline is a text as it can stand within a line: on one line, and without a
+// meaning in Markdown.
+func inline(text string) string {
+	text = strings.ToValidUTF8(printable(strings.Join(strings.Fields(text), " ")), "\uFFFD")
+	var b strings.Builder
+	for _, r := range text {
+		if strings.ContainsRune("\\`*_[]<>&#|~!", r) {
+			b.WriteByte('\\')
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// indented is JSON for people; what is none stays as it is.
+func indented(raw json.RawMessage) string {
+	var b bytes.Buffer
+	if json.Indent(&b, raw, "", "  ") != nil {
+		return string(raw)
+	}
+	return b.String()
+}

@@ -1,0 +1,47 @@
+package transcripts
+
+import (
+	"io"
+	"iter"
+
+	"flame/core"
+)
+
+// OpenCodeOutput reads what `opencode run --format json` prints: the parts of the
+// answers in the root session, each a message here. What its subagents say is not
+// among them.
+func OpenCodeOutput(r io.Reader) iter.Seq2[core.Message, error] { return messages(r, OpenCodeRun) }
+
+// openCodeRunLine reads one part. Its tokens stand at the end of the step; each
+// step is an answer of its own.
+func openCodeRunLine(text []byte) core.Message {
+	var l struct {
+		Type      string        `json:"type"`
+		Timestamp core.Millis   `json:"timestamp"`
+		SessionID string        `json:"sessionID"`
+		Part      openCodePart  `json:"part"`
+		Error     openCodeError `json:"error"`
+	}
+	if !loose(text, &l) || l.SessionID == "" {
+		return other(text)
+	}
+	m := core.Message{ID: l.Part.MessageID, Role: core.RoleAssistant, Session: l.SessionID, Time: l.Timestamp}
+	switch l.Type {
+	case "text", "reasoning", "tool_use":
+		if l.Part.Synthetic { // the client asks the model to go on
+			m.Role = core.RoleUser
+		}
+		l.Part.addTo(&m)
+	case "step_finish":
+		m.Final = finalReason(l.Part.Reason)
+		m.Usage = l.Part.Tokens.usage(l.Part.Cost)
+	case "error":
+		m.Error = l.Error.text()
+		m.Notes = []core.AgentNote{{ID: l.SessionID, State: l.Error.state(), Error: m.Error}}
+	case "step_start":
+		return noted(text, l.SessionID, core.AgentNote{ID: l.SessionID, State: core.AgentActive})
+	default:
+		return other(text)
+	}
+	return m
+}
