@@ -1,0 +1,95 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"flame/agents"
+	"flame/core"
+	"flame/transcripts"
+)
+
+func newTrack(a *App) *cobra.Command {
+	var format string
+	var follow bool
+	cmd := &cobra.Command{
+		Use: "track FILE|DIR|-", Short: "Show who started whom, from the logs of a host", Example: "  flame track ~/.claude/projects/my-project --format mermaid",
+		Long: "Read logs of Claude Code or OpenCode and show the sessions and agents that they\ntell of, with what each was asked, how it ended and what it took. Session files,\nfolders of them, stream-json and run output, exports and OpenCode's database are\nknown by their content; - reads standard input.",
+		Args: takes(1, 1), ValidArgsFunction: func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			return nil, cobra.ShellCompDirectiveDefault
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if a.json {
+				format = "json"
+			}
+			return a.track(cmd.Context(), args[0], format, follow)
+		},
+	}
+	cmd.Flags().StringVar(&format, "format", "tree", strings.Join(agents.DrawFormats(), ", "))
+	cmd.Flags().BoolVar(&follow, "follow", false, "go on as the logs grow")
+	return cmd
+}
+
+// trackPace is how often a followed log is looked at.
+const trackPace = time.Second
+
+func (a *App) track(ctx context.Context, path, format string, follow bool) error {
+	show := func(t agents.Trail) error {
+		if format == "tree" {
+			var b strings.Builder
+			if err := agents.Draw(&b, t, format); err != nil {
+				return err
+			}
+			return a.print(t, b.String()+remarksOn(t))
+		}
+		return agents.Draw(a.Stdout, t, format)
+	}
+	if err := agents.Draw(&strings.Builder{}, agents.Trail{}, format); err != nil {
+		return err // before anything is read
+	}
+	if follow {
+		err := agents.Follow(ctx, path, a.Stdin, trackPace, show)
+		if ctx.Err() != nil {
+			return nil // the user has seen enough
+		}
+		return err
+	}
+	logs, err := transcripts.Detect(path, a.Stdin)
+	if err != nil {
+		return problemOf(err, path)
+	}
+	trail, err := agents.Track(ctx, logs...)
+	if err != nil {
+		return problemOf(err, path)
+	}
+	return show(trail)
+}
+
+// problemOf says what to do about a log that cannot be read.
+func problemOf(err error, path string) error {
+	var problem *core.Problem
+	if errors.As(err, &problem) {
+		return err
+	}
+	return core.Unavailablef(err, "%v", err).WithHint("%s should be a log of Claude Code or OpenCode, or a folder of such", path)
+}
+
+// remarksOn tells what of the logs is not in the drawing.
+func remarksOn(t agents.Trail) string {
+	text := ""
+	if t.Unknown > 0 {
+		text += fmt.Sprintf("entries of unknown kinds: %d of %d\n", t.Unknown, t.Messages)
+	}
+	for _, path := range t.Torn {
+		text += path + ": its last line is not complete\n"
+	}
+	for _, log := range t.Unread {
+		text += log.Path + ": " + log.Reason + "\n"
+	}
+	return text
+}
