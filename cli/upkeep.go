@@ -3,21 +3,25 @@ package cli
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"flame/agents"
 	"flame/project"
+	"flame/transcripts"
 )
 
 func newImport(a *App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "import PATH", Short: "Take in a folder of state.json and frames/*.json", Example: "  flame import .opencode/flame",
-		Long: "Take in the frames of the original plugin, or of flame export. Frames keep their\nids; importing the same again changes nothing.",
+		Use: "import PATH", Short: "Take in exported frames, or past sessions from a host's logs", Example: "  flame import .opencode/flame\n  flame import ~/.claude/projects/my-project",
+		Long: "Take in a folder of state.json and frames/*.json, as the original plugin or flame\nexport wrote it: frames keep their ids. Or take in logs of Claude Code or OpenCode:\neach past session and each agent in it becomes a finished frame with what it cost.\nImporting the same again changes nothing.",
 		Args: takes(1, 1), ValidArgsFunction: folders,
 	}
 	return a.reads(cmd, func(ctx context.Context, p *project.Project, args []string) error {
-		done, err := p.Import(ctx, args[0])
+		done, err := importPath(ctx, p, args[0])
 		if err != nil {
 			return err
 		}
@@ -30,6 +34,26 @@ func newImport(a *App) *cobra.Command {
 		}
 		return a.print(imported{done.Added, done.Unchanged, append([]string{}, done.Kept...), append([]string{}, done.Repaired...)}, text)
 	})
+}
+
+// importPath takes in a folder that holds state.json, else what hosts logged.
+func importPath(ctx context.Context, p *project.Project, path string) (project.Imported, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return p.Import(ctx, path) // which says that it is not there
+	}
+	if _, err := os.Stat(filepath.Join(path, "state.json")); err == nil && info.IsDir() {
+		return p.Import(ctx, path)
+	}
+	logs, err := transcripts.Detect(path, nil)
+	if err != nil {
+		return project.Imported{}, problemOf(err, path)
+	}
+	trail, err := agents.Track(ctx, logs...)
+	if err != nil {
+		return project.Imported{}, problemOf(err, path)
+	}
+	return p.ImportHistory(ctx, trail.History())
 }
 
 // An imported is what `flame import --json` prints.

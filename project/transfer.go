@@ -36,6 +36,27 @@ func (p *Project) Import(ctx context.Context, dir string) (done Imported, err er
 	if err != nil {
 		return done, err
 	}
+	return p.importState(ctx, state, importFrame)
+}
+
+// ImportHistory takes in frames made from the logs of past sessions. Those of
+// sessions that flame saw itself are there already, under ids of their own, and
+// count as unchanged.
+func (p *Project) ImportHistory(ctx context.Context, state State) (Imported, error) {
+	return p.importState(ctx, state, func(tx Tx, f StateFrame, done *Imported) error {
+		session, err := tx.Session(f.Session)
+		if err == nil && session.HasFrame() {
+			done.Unchanged++
+			return nil
+		}
+		if err = ignoreMissing(err); err != nil {
+			return err
+		}
+		return importFrame(tx, f, done)
+	})
+}
+
+func (p *Project) importState(ctx context.Context, state State, take func(Tx, StateFrame, *Imported) error) (done Imported, err error) {
 	frames, repaired, err := orderState(state)
 	if err != nil {
 		return done, err
@@ -46,7 +67,7 @@ func (p *Project) Import(ctx context.Context, dir string) (done Imported, err er
 		err := p.Store.Update(ctx, func(tx Tx) error {
 			part = Imported{}
 			for _, f := range batch {
-				if err := importFrame(tx, f, &part); err != nil {
+				if err := take(tx, f, &part); err != nil {
 					return err
 				}
 			}

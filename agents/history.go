@@ -1,0 +1,70 @@
+package agents
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/base32"
+	"strings"
+
+	"flame/core"
+	"flame/project"
+)
+
+// maxSummary is the length in characters that an agent's last words are cut to as
+// the summary of its frame; all of them are its results.
+const maxSummary = 2_000
+
+// History gives a frame for each session and agent of a trail, with its usage, in
+// the form that a project imports. What is past is finished: a run that the logs
+// do not show to the end is blocked. The ids follow from those of the host, so the
+// same log gives the same frames.
+func (t Trail) History() project.State {
+	state := project.State{Version: project.StateVersion, Frames: map[string]project.StateFrame{}}
+	known := map[string]bool{}
+	for _, n := range t.Nodes {
+		known[n.ID] = true
+	}
+	for _, n := range t.Nodes {
+		f := n.frame()
+		if known[n.Parent] {
+			f.ParentSessionID = frameOf(n.Parent)
+		} else {
+			state.RootFrameIDs = append(state.RootFrameIDs, f.SessionID)
+		}
+		state.Frames[f.SessionID] = f
+	}
+	return state
+}
+
+// frame is the node as a finished frame.
+func (n TrailNode) frame() project.StateFrame {
+	usage := n.Usage
+	end := max(n.Ended, n.Started)
+	f := project.StateFrame{
+		SessionID: frameOf(n.ID), Session: n.ID, Goal: cmp.Or(core.OneLine(cmp.Or(n.Description, n.Prompt), maxLabel), n.Kind+" "+n.ID),
+		Status: pastStatus(n.State), CreatedAt: n.Started, StartedAt: n.Started, EndedAt: end, UpdatedAt: end,
+		Artifacts: []string{}, Decisions: []string{}, Usage: &usage,
+	}
+	if words := strings.TrimSpace(cmp.Or(n.Result, n.Error)); words != "" {
+		f.CompactionSummary, _ = core.Truncate(words, maxSummary/4, " [truncated]")
+		f.Results = words
+	}
+	return f
+}
+
+// pastStatus is what became of a run, looked at afterwards.
+func pastStatus(state core.AgentState) core.Status {
+	switch state {
+	case core.AgentCompleted:
+		return core.Completed
+	case core.AgentError, core.AgentTimeout:
+		return core.Failed
+	}
+	return core.Blocked
+}
+
+// frameOf gives the id of the frame for a host's session or agent.
+func frameOf(id string) string {
+	sum := sha256.Sum256([]byte(id))
+	return "frame-" + strings.ToLower(base32.StdEncoding.EncodeToString(sum[:5]))
+}

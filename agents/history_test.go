@@ -1,0 +1,37 @@
+package agents_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"flame/agents"
+	"flame/core"
+)
+
+func TestAPastSessionBecomesFinishedFrames(t *testing.T) {
+	t.Parallel()
+	trail := agents.Trail{Nodes: []agents.TrailNode{
+		{ID: "s", Kind: agents.KindSession, State: core.AgentActive, Prompt: "Do it\nwell", Started: 10},
+		{ID: "a", Kind: agents.KindSubagent, Parent: "s", State: core.AgentCompleted, Description: "look", Result: "seen", Started: 20, Ended: 30, Usage: core.Usage{TokensIn: 7, CostUSD: 0.5}},
+		{ID: "b", Kind: agents.KindSubagent, Parent: "gone", Unparented: true, State: core.AgentError, Error: "no luck"},
+	}}
+	state := trail.History()
+	assert.Equal(t, state, trail.History(), "the same log gives the same frames")
+	byID := map[string]string{}
+	for id, f := range state.Frames {
+		assert.Regexp(t, `^frame-[a-z2-7]{8}$`, id)
+		byID[f.Session] = id
+	}
+	session, agent, other := state.Frames[byID["s"]], state.Frames[byID["a"]], state.Frames[byID["b"]]
+	assert.Equal(t, []string{byID["s"], byID["b"]}, state.RootFrameIDs)
+	assert.Equal(t, "Do it well", session.Goal)
+	assert.Equal(t, core.Blocked, session.Status, "it was never seen to end")
+	assert.Equal(t, byID["s"], agent.ParentSessionID)
+	assert.Equal(t, core.Completed, agent.Status)
+	assert.Equal(t, "seen", agent.CompactionSummary)
+	assert.Equal(t, core.Millis(30), agent.EndedAt)
+	assert.Equal(t, core.Usage{TokensIn: 7, CostUSD: 0.5}, *agent.Usage)
+	assert.Equal(t, core.Failed, other.Status)
+	assert.Equal(t, "subagent b", other.Goal)
+}
