@@ -117,10 +117,14 @@ func (u *user) talk(args []string, prompts ...string) {
 
 const talkID = "11111111-2222-4333-8444-555555555555"
 
-func TestClaudeTellsOnlyWhatChanged(t *testing.T) {
-	t.Parallel()
-	u := newUser(t, claudeCode)
-	u.must(u.flame, "setup", claudeCode)
+// fivePrompts are of a session in which someone else decides something while the
+// third is answered.
+var fivePrompts = []string{"MAINWORK", "PROMPT-2", "PROMPT-3", "PROMPT-4", "PROMPT-5"}
+
+// tellsOnlyWhatChanged has ask send fivePrompts in one process, and looks at what
+// stood beside each.
+func (u *user) tellsOnlyWhatChanged(ask func(prompts []string)) {
+	u.t.Helper()
 	u.model.Play(model.Script{
 		asked("main", "MAINWORK", model.Turn{Text: "first"}, model.Turn{Text: "second"},
 			model.Turn{From: func(model.Request) model.Turn {
@@ -129,16 +133,23 @@ func TestClaudeTellsOnlyWhatChanged(t *testing.T) {
 			}},
 			model.Turn{Text: "fourth"}, model.Turn{Text: "fifth"}),
 	})
-	u.talk([]string{"--session-id", talkID}, "MAINWORK", "PROMPT-2", "PROMPT-3", "PROMPT-4", "PROMPT-5")
+	ask(fivePrompts)
 	requests := u.model.By("main")
-	require.Len(t, requests, 5)
+	require.Len(u.t, requests, len(fivePrompts))
 	for i, r := range requests {
 		text := r.Everything()
-		assert.Equal(t, 0, strings.Count(text, "<flame-context"), "request %d: a new project has nothing to tell", i)
-		assert.Equal(t, min(1, max(0, i-2)), strings.Count(text, "<flame-changes"), "request %d: told once", i)
-		assert.NotContains(t, r.System, "<flame-")
+		assert.Equal(u.t, 0, strings.Count(text, "<flame-context"), "request %d: a new project has nothing to tell", i)
+		assert.Equal(u.t, min(1, max(0, i-2)), strings.Count(text, "<flame-changes"), "request %d: told once", i)
+		assert.NotContains(u.t, r.System, "<flame-")
 	}
-	assert.Contains(t, requests[3].Everything(), "someone else decides")
+	assert.Contains(u.t, requests[3].Everything(), "someone else decides")
+}
+
+func TestClaudeTellsOnlyWhatChanged(t *testing.T) {
+	t.Parallel()
+	u := newUser(t, claudeCode)
+	u.must(u.flame, "setup", claudeCode)
+	u.tellsOnlyWhatChanged(func(prompts []string) { u.talk([]string{"--session-id", talkID}, prompts...) })
 }
 
 func TestClaudeGetsTheContextBack(t *testing.T) {

@@ -140,27 +140,12 @@ func TestOpenCodeTellsOnlyWhatChanged(t *testing.T) {
 	u := newUser(t, openCode)
 	u.must(u.flame, "setup", openCode)
 	serve := u.serve()
-	u.model.Play(model.Script{
-		asked("main", "MAINWORK", model.Turn{Text: "first"}, model.Turn{Text: "second"},
-			model.Turn{From: func(model.Request) model.Turn {
-				u.must(u.flame, "decision", "someone else decides", "--frame", u.frame("MAINWORK").SessionID)
-				return model.Turn{Text: "third"}
-			}},
-			model.Turn{Text: "fourth"}, model.Turn{Text: "fifth"}),
-	})
 	session := serve.session()
-	for _, prompt := range []string{"MAINWORK", "PROMPT-2", "PROMPT-3", "PROMPT-4", "PROMPT-5"} {
-		serve.message(session, prompt)
-	}
-	requests := u.model.By("main")
-	require.Len(t, requests, 5)
-	for i, r := range requests {
-		text := r.Everything()
-		assert.Equal(t, 0, strings.Count(text, "<flame-context"), "request %d: a new project has nothing to tell", i)
-		assert.Equal(t, min(1, max(0, i-2)), strings.Count(text, "<flame-changes"), "request %d: told once", i)
-		assert.NotContains(t, r.System, "<flame-")
-	}
-	assert.Contains(t, requests[3].Everything(), "someone else decides")
+	u.tellsOnlyWhatChanged(func(prompts []string) {
+		for _, prompt := range prompts {
+			serve.message(session, prompt)
+		}
+	})
 }
 
 func TestOpenCodeHearsOfABackgroundChildOnce(t *testing.T) {
