@@ -219,10 +219,10 @@ func (s *step) endFrames(how childEnded) error {
 }
 
 // endLater keeps how a child ended until nothing works below it any more; nil
-// forgets it.
+// forgets it. One that ended is not lost when its host no longer runs it.
 func (s *step) endLater(id string, how *childEnded) error {
 	theirs, err := s.presenceOf(id)
-	if err != nil || how == nil && theirs.Ended == nil {
+	if err != nil || how == nil && theirs.Ended == nil || how != nil && theirs.Ended != nil && how.End == core.ChildOrphaned {
 		return err
 	}
 	theirs.Ended = how
@@ -277,6 +277,9 @@ func (s *step) goOn() error {
 		return ignoreMissing(err)
 	}
 	parent, err := s.nearestOpen(finished.Parent)
+	if parent == "" && err == nil {
+		parent, err = s.parentFrame()
+	}
 	if err != nil {
 		return err
 	}

@@ -26,8 +26,8 @@ func (p *Project) Push(ctx context.Context, by Caller, goal, criteria string) (f
 		if err != nil {
 			return err
 		}
-		if parent == "" || !s.session.HasFrame() {
-			s.session.Root = frame.ID
+		if parent == "" || !s.session.HasFrame() || s.session.Current == "" && !s.session.IsCompleted {
+			s.session.Root = frame.ID // a subagent whose frame is finished begins another
 		}
 		s.session.Current = frame.ID
 		return s.actOn(core.SuggestPush)

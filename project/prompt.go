@@ -160,7 +160,11 @@ func (s *step) briefFor(prompt Prompt, first bool, seen int64) (b Briefing, err 
 }
 
 func (s *step) briefChanges(prompt Prompt, seen int64) (b Briefing, err error) {
-	changes, err := s.news(seen, prompt.Text)
+	known := "" // a person's words tell nothing of a child, even where they are the same
+	if !prompt.FromUser {
+		known = prompt.Text
+	}
+	changes, err := s.news(seen, known)
 	if err != nil {
 		return b, err
 	}

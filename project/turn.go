@@ -171,7 +171,8 @@ func (s *step) weighPop(lastMessage string) error {
 }
 
 // reconcile orphans the caller's children, and theirs, that are not among those
-// that its host still runs, and gives up on children that it never started.
+// that its host still runs, and gives up on children that it never started. What
+// those that still run have started is theirs to tell.
 func (s *step) reconcile(running []string) error {
 	tracked, err := s.FindSessions(SessionQuery{Tracked: true})
 	if err != nil {
@@ -181,13 +182,13 @@ func (s *step) reconcile(running []string) error {
 	for grown := true; grown; {
 		grown = false
 		for _, child := range tracked {
-			if !family[child.ID] && family[child.Parent] {
+			if !family[child.ID] && family[child.Parent] && !slices.Contains(running, child.ID) {
 				family[child.ID], grown = true, true
 			}
 		}
 	}
 	for _, child := range tracked {
-		if !family[child.ID] || child.ID == s.session.ID || child.IsCompleted || slices.Contains(running, child.ID) {
+		if !family[child.ID] || child.ID == s.session.ID || child.IsCompleted {
 			continue
 		}
 		if err := s.endChild(child.ID, childEnded{End: core.ChildOrphaned}); err != nil {

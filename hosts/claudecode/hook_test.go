@@ -238,6 +238,31 @@ func TestASubagentThatWasNeverStartedIsGivenUp(t *testing.T) {
 	assert.Contains(t, s.tree(), "blocked denied")
 }
 
+func TestATurnsEndLeavesWhatItsChildrenStillRun(t *testing.T) {
+	t.Parallel()
+	s := newSession(t)
+	s.prompt("main work")
+	s.spawn("t1", "", "first")
+	s.launched("t1", "", "a1")
+	s.spawn("t2", "a1", "nested")
+	s.launched("t2", "a1", "a2")
+	s.send("Stop", map[string]any{"background_tasks": []map[string]any{{"id": "a1"}}})
+	assert.Contains(t, s.tree(), "in_progress nested", "it is the first one's to tell")
+	s.stopped("a1", "FIRST-LAST")
+	s.send("Stop", none)
+	assert.Contains(t, s.tree(), "completed first: FIRST-LAST\n    blocked nested", "one that ended is not lost")
+}
+
+func TestAPersonsWordsHideNoNews(t *testing.T) {
+	t.Parallel()
+	s := newSession(t)
+	s.prompt("main work")
+	s.spawn("t1", "", "first")
+	s.launched("t1", "", "a1")
+	s.stopped("a1", "done")
+	assert.Contains(t, s.prompt("is it done yet?"), "done\\u003c/summary")
+}
+
 func TestAnUnmatchedSubagentMustBeWorthAFrame(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
