@@ -80,6 +80,42 @@ func TestAChildsFirstRequestCarriesItsContext(t *testing.T) {
 	}
 }
 
+func TestInsertsGoWithTheirMessages(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.prompt(host("s"), "m0", "work")
+	frame := f.push(host("s"), "piece")
+	f.attend(host("s"), project.Request{First: true}, "m1")
+	f.decide(shell, frame.ID, "first")
+	f.attend(host("s"), project.Request{}, "m1", "m2")
+	f.decide(shell, frame.ID, "second")
+	both := f.attend(host("s"), project.Request{}, "m1", "m2", "m3")
+	require.Len(t, both, 3)
+	assert.Contains(t, both[2], "m3: <flame-changes")
+	assert.NotContains(t, both[2], "first", "told once")
+	assert.Equal(t, both[:2], f.attend(host("s"), project.Request{}, "m1", "m2"), "a prompt that was taken back")
+	assert.Equal(t, both[:2], f.attend(host("s"), project.Request{}, "m1", "m2", "m4"), "and another in its place")
+}
+
+func TestUsageOfARequestIsCountedOnce(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.prompt(host("s"), "m1", "work")
+	usage := []project.MessageUsage{{MessageID: "a1", At: f.tick(), Usage: core.Usage{CostUSD: 1}}}
+	for range 2 {
+		f.attend(host("s"), project.Request{Usage: usage}, "m1")
+	}
+	require.NoError(t, f.EndTurn(f.ctx, host("s"), project.Turn{Usage: usage}))
+	assert.InDelta(t, 1, f.spent(f.current(host("s"))), 1e-9)
+}
+
+func TestARequestOfASessionThatNobodyKnowsIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	assert.Empty(t, f.attend(host("s"), project.Request{First: true, Summary: "s1"}, "m1"))
+	assert.NoDirExists(t, f.data)
+}
+
 func TestFinishedFramesAreFoldedUnlessThatIsOff(t *testing.T) {
 	t.Parallel()
 	for _, fold := range []bool{true, false} {

@@ -192,6 +192,9 @@ func (s *step) moveBelow(own, meant string) error {
 			return ignoreMissing(err)
 		}
 	}
+	if open, err := s.Frame(meant); err != nil || open.Status != core.InProgress {
+		return ignoreMissing(err) // nothing begins below what is finished
+	}
 	if loop, err := s.isInside(meant, own); loop || err != nil {
 		return err
 	}

@@ -1,0 +1,284 @@
+package opencode_test
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/core"
+	"flame/hosts/opencode"
+	"flame/project"
+	"flame/store"
+)
+
+// A plugin plays flame.js on a project with a real store.
+type plugin struct {
+	t     *testing.T
+	p     *project.Project
+	dir   string
+	clock core.Millis
+}
+
+func newPlugin(t *testing.T) *plugin {
+	t.Helper()
+	l := &plugin{t: t, dir: t.TempDir(), clock: 1_766_600_000_000}
+	kept := store.Open(filepath.Join(l.dir, ".flame"), store.Options{})
+	t.Cleanup(func() { assert.NoError(t, kept.Close()) })
+	l.p = &project.Project{
+		Store: kept, Dir: l.dir, Log: slog.New(slog.DiscardHandler), Budget: core.DefaultBudget(), EventDays: 90, Fold: true,
+		Subagents: core.DefaultSubagentConfig(), Autonomy: core.DefaultAutonomyConfig(),
+		Now: func() core.Millis { l.clock++; return l.clock }, NewID: project.NewID,
+	}
+	return l
+}
+
+// raw takes in one event and gives the answer.
+func (l *plugin) raw(event string) (string, error) {
+	answer, err := opencode.Hook(context.Background(), l.p, []byte(event))
+	return string(answer), err
+}
+
+// tell tells an event of session "s", unless fields say otherwise, twice, and
+// gives the first answer. The second time changes nothing.
+func (l *plugin) tell(name, fields string) string {
+	l.t.Helper()
+	event := map[string]any{"event": name, "session": "s"}
+	require.NoError(l.t, json.Unmarshal([]byte("{"+fields+"}"), &event))
+	text, err := json.Marshal(event)
+	require.NoError(l.t, err)
+	first, err := l.raw(string(text))
+	require.NoError(l.t, err)
+	tree := l.tree()
+	_, err = l.raw(string(text))
+	require.NoError(l.t, err)
+	require.Equal(l.t, tree, l.tree(), "%s again", name)
+	return first
+}
+
+// working has session s work on something.
+func working(t *testing.T) *plugin {
+	t.Helper()
+	l := newPlugin(t)
+	l.tell("chat.message", `"message": "m1", "text": "Main work"`)
+	return l
+}
+
+// tree draws the frames, one line each: status, goal and summary.
+func (l *plugin) tree() string {
+	l.t.Helper()
+	tree, err := l.p.Tree(context.Background(), project.Caller{Host: project.CommandLine}, project.TreeArgs{})
+	require.NoError(l.t, err)
+	var b strings.Builder
+	var draw func(nodes []core.TreeNode, indent string)
+	draw = func(nodes []core.TreeNode, indent string) {
+		for _, n := range nodes {
+			b.WriteString(indent + strings.TrimSuffix(string(n.Frame.Status)+" "+n.Frame.Goal+": "+n.Frame.Summary, ": ") + "\n")
+			draw(n.Children, indent+"  ")
+		}
+	}
+	draw(tree.Nodes, "")
+	return b.String()
+}
+
+func (l *plugin) caller() project.Caller {
+	return project.Caller{Session: "s", Host: opencode.Name, Stamped: true}
+}
+
+func (l *plugin) current() core.Frame {
+	l.t.Helper()
+	frame, _, err := l.p.Current(context.Background(), l.caller())
+	require.NoError(l.t, err)
+	return frame
+}
+
+func (l *plugin) push(goal string) core.Frame {
+	l.t.Helper()
+	frame, err := l.p.Push(context.Background(), l.caller(), goal, "")
+	require.NoError(l.t, err)
+	return frame
+}
+
+func TestNoEventIsTooStrange(t *testing.T) {
+	t.Parallel()
+	l := newPlugin(t)
+	for name, event := range map[string]string{
+		"one that nobody knows": `{"event": "moon.phase", "session": "s"}`,
+		"one of no session":     `{"event": "chat.message", "text": "hello"}`,
+		"one that says nothing": `{"event": "session.created", "session": "s"}`,
+		"the end of no session": `{"event": "session.deleted", "session": "s"}`,
+		"a turn of no session":  `{"event": "session.idle", "session": "s", "text": "hello", "future": {}}`,
+		"a child of no session": `{"event": "tool.after", "session": "s", "child": "c", "output": "done"}`,
+	} {
+		answer, err := l.raw(event)
+		require.NoError(t, err, name)
+		assert.Empty(t, answer, name)
+	}
+	for name, event := range map[string]string{"nothing": "", "no JSON": "\x00\xff{", "a list": "[]", "another type": `{"event": 7}`} {
+		_, err := l.raw(event)
+		require.Error(t, err, name)
+	}
+	assert.NoDirExists(t, filepath.Join(l.dir, ".flame"), "none of it makes data")
+}
+
+func TestPromptsAndTitlesNameTheRoot(t *testing.T) {
+	t.Parallel()
+	l := newPlugin(t)
+	l.tell("chat.message", `"message": "m1", "text": "/init"`)
+	l.tell("session.updated", `"title": "A title by a model"`)
+	assert.Equal(t, "in_progress A title by a model\n", l.tree())
+	l.tell("chat.message", `"message": "m2", "text": "\"Fix the login\""`)
+	l.tell("session.updated", `"title": "Another title"`)
+	assert.Equal(t, "in_progress Fix the login\n", l.tree())
+}
+
+func TestChildrenEndInTheirWays(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct{ event, fields, want string }{
+		"with a result":     {"tool.after", `"tool": "task", "child": "c", "output": "<task id=\"c\">\n<task_result>\nFOUND\n</task_result>"`, "completed Dig: FOUND"},
+		"with words":        {"tool.after", `"tool": "task", "child": "c", "output": " FOUND "`, "completed Dig: FOUND"},
+		"by an error":       {"tool.failed", `"tool": "task", "child": "c", "error": "no"`, "failed Dig: no"},
+		"by its user":       {"tool.failed", `"tool": "task", "child": "c", "error": "Task cancelled", "aborted": true`, "blocked Dig: Task cancelled"},
+		"unseen":            {"session.idle", `"running": []`, "blocked Dig: (its host no longer runs it)"},
+		"with the host":     {"dispose", `"session": "", "sessions": ["s", "c"]`, "blocked Dig: (its host no longer runs it)"},
+		"not by work":       {"tool.after", `"tool": "write", "files": ["a.go"]`, "in_progress Dig"},
+		"not while it runs": {"session.idle", `"running": ["c"]`, "in_progress Dig"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := working(t)
+			l.tell("session.created", `"session": "c", "parent": "s", "title": "Dig (@general subagent)"`)
+			l.tell("chat.message", `"session": "c", "parent": "s", "message": "c1", "text": "Please dig"`)
+			assert.Equal(t, "in_progress Main work\n  in_progress Dig\n", l.tree())
+			l.tell(tt.event, tt.fields)
+			assert.Equal(t, "in_progress Main work\n  "+tt.want+"\n", l.tree())
+		})
+	}
+}
+
+func TestAnIdleChildLeavesItsLastWords(t *testing.T) {
+	t.Parallel()
+	l := working(t)
+	l.tell("session.created", `"session": "c", "parent": "s", "title": "Dig (@general subagent)"`)
+	l.tell("session.idle", `"session": "c", "parent": "s", "text": "FOUND"`)
+	l.clock += 6_000
+	require.NoError(t, l.p.Sweep(context.Background()))
+	assert.Equal(t, "in_progress Main work\n  completed Dig: FOUND\n", l.tree())
+	l.tell("chat.message", `"session": "c", "parent": "s", "message": "c2", "text": "Dig on"`)
+	assert.Equal(t, "in_progress Main work\n  completed Dig: FOUND\n  in_progress Dig (continued)\n", l.tree())
+}
+
+func TestARequestIsFoldedAndToldTheNews(t *testing.T) {
+	t.Parallel()
+	l := working(t)
+	frame := l.push("piece")
+	_, err := l.p.Pop(context.Background(), l.caller(), project.PopArgs{Status: core.Completed, Summary: "done"})
+	require.NoError(t, err)
+	const request = `"first": %first, "messages": [
+		{"id": "m1", "role": "user", "time": 1}, {"id": "a1", "role": "assistant", "time": 2, "moves": [{"kind": "enter", "frame": "%id"}]},
+		{"id": "a2", "role": "assistant", "time": 3}, {"id": "m2", "role": "user", "time": 4}, {"id": "a3", "role": "assistant", "time": 5, "moves": [{"kind": "leave", "frame": "%id"}]},
+		{"id": "a4", "role": "assistant", "time": 6}]`
+	fill := func(first string) string {
+		return strings.NewReplacer("%id", frame.ID, "%first", first).Replace(request)
+	}
+	var answer struct {
+		Drop           []string
+		Before, Append []struct{ Message, Text string }
+	}
+	told := l.tell("messages.transform", fill("true"))
+	require.NoError(t, json.Unmarshal([]byte(told), &answer))
+	assert.Equal(t, []string{"a2"}, answer.Drop)
+	require.Len(t, answer.Before, 1)
+	assert.Equal(t, "m2", answer.Before[0].Message, "what the user said in it stays, and is marked")
+	require.Len(t, answer.Append, 1)
+	assert.Equal(t, "m2", answer.Append[0].Message)
+	assert.Contains(t, answer.Append[0].Text, "<flame-context")
+	assert.Equal(t, told, l.tell("messages.transform", fill("false")), "the same bytes again")
+}
+
+func TestACompactionIsAskedForAndCaught(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		mark    func(l *plugin)
+		replace bool // flame's instructions stand instead of the host's
+		summary string
+		want    string
+	}{
+		"of a full context":    {func(*plugin) {}, false, "<analysis>a</analysis>SUMMARY", "in_progress Main work\n  in_progress piece: SUMMARY\n"},
+		"that says nothing":    {func(*plugin) {}, false, " ", "in_progress Main work\n  in_progress piece\n"},
+		"that was asked for":   {func(l *plugin) { _, _ = l.p.Summarize(context.Background(), l.caller(), "", "", "") }, true, "SUMMARY", "in_progress Main work\n  in_progress piece: SUMMARY\n"},
+		"that a pop waits for": {func(l *plugin) { l.popLater() }, true, "SUMMARY", "in_progress Main work\n  completed piece: mine\n\n---\n\nSUMMARY\n"},
+		"that never came":      {func(l *plugin) { l.popLater() }, true, "", "in_progress Main work\n  completed piece: mine\n"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := working(t)
+			l.push("piece")
+			tt.mark(l)
+			var answer struct {
+				Context []string
+				Prompt  string
+			}
+			require.NoError(t, json.Unmarshal([]byte(l.tell("session.compacting", "")), &answer))
+			assert.Equal(t, tt.replace, answer.Prompt != "")
+			assert.Equal(t, tt.replace, len(answer.Context) == 0)
+			if tt.summary != "" {
+				_, err := l.raw(`{"event": "text.complete", "session": "s", "text": "` + tt.summary + `"}`)
+				require.NoError(t, err)
+			}
+			l.tell("session.compacted", "")
+			assert.Equal(t, tt.want, l.tree())
+		})
+	}
+}
+
+func (l *plugin) popLater() {
+	l.t.Helper()
+	_, err := l.p.Pop(context.Background(), l.caller(), project.PopArgs{Status: core.Completed, Summary: "mine", GenerateSummary: true})
+	require.NoError(l.t, err)
+}
+
+func TestNothingIsAskedOfACompactionThatNobodyKnows(t *testing.T) {
+	t.Parallel()
+	l := newPlugin(t)
+	assert.Empty(t, l.tell("session.compacting", ""))
+	assert.Empty(t, l.tell("text.complete", `"text": "SUMMARY"`))
+	assert.Empty(t, l.tree())
+}
+
+func TestFilesAndCostsAreKeptOnce(t *testing.T) {
+	t.Parallel()
+	l := working(t)
+	l.tell("tool.after", `"tool": "write", "files": ["a.go", "`+filepath.Join(l.dir, "b", "c.go")+`"]`)
+	l.tell("session.idle", `"usage": [{"id": "a1", "at": 1, "in": 2, "out": 3, "cacheRead": 4, "cacheWrite": 5, "cost": 0.5, "tools": 1}]`)
+	frame := l.current()
+	assert.Equal(t, []string{"a.go", "b/c.go"}, frame.Artifacts)
+	assert.Equal(t, core.Usage{TokensIn: 2, TokensOut: 3, CacheRead: 4, CacheWritten: 5, CostUSD: 0.5, ToolCalls: 1}, frame.Usage)
+}
+
+func TestADeletedSessionsWorkStays(t *testing.T) {
+	t.Parallel()
+	l := working(t)
+	l.tell("session.deleted", "")
+	assert.Equal(t, "in_progress Main work\n", l.tree())
+	b, err := l.p.Begin(context.Background(), project.Caller{Session: "other", Host: opencode.Name}, 0)
+	require.NoError(t, err)
+	assert.Contains(t, b.Text, "Main work", "others may take it up")
+}
+
+func TestHooksThatAreOffDoNothing(t *testing.T) {
+	t.Parallel()
+	l := newPlugin(t)
+	require.NoError(t, l.p.SetOff(context.Background(), true))
+	for _, event := range []string{"chat.message", "session.created", "messages.transform", "session.compacting", "session.idle"} {
+		assert.Empty(t, l.tell(event, `"parent": "p", "message": "m1", "text": "Work", "messages": [{"id": "m1", "role": "user"}]`), event)
+	}
+	assert.Empty(t, l.tree())
+}

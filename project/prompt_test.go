@@ -1,0 +1,129 @@
+package project_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/core"
+	"flame/project"
+)
+
+func TestPromptsNameTheRoot(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		prompts []string
+		want    []string
+	}{
+		"by the first line that says anything": {[]string{"\n \n  Fix the login  \nand be quick"}, []string{"in_progress Fix the login"}},
+		"cut to 80 characters":                 {[]string{strings.Repeat("ä", 100)}, []string{"in_progress " + strings.Repeat("ä", 80) + "…"}},
+		"without the quotes of a command line": {[]string{`"Fix the login"`}, []string{"in_progress Fix the login"}},
+		"not by a command to the host":         {[]string{"/clear all"}, []string{"in_progress Session s"}},
+		"not by nothing":                       {[]string{"  "}, []string{"in_progress Session s"}},
+		"later, where the first one said none": {[]string{"/clear", "Fix the login", "Now the logout"}, []string{"in_progress Fix the login"}},
+		"once":                                 {[]string{"Fix the login", "Now the logout"}, []string{"in_progress Fix the login"}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			for i, text := range tt.prompts {
+				f.prompt(host("s"), string(rune('a'+i)), text)
+			}
+			assert.Equal(t, tt.want, f.draw())
+		})
+	}
+}
+
+func TestOnlyADefaultGoalIsReplaced(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.push(host("pushed"), "deeper")
+	f.prompt(host("pushed"), "a", "Fix the login")
+	_, err := f.SetGoal(f.ctx, host("set"), "", "As I said")
+	require.NoError(t, err)
+	f.prompt(host("set"), "a", "Fix the login")
+	assert.Equal(t, []string{"in_progress Fix the login", "  in_progress deeper", "in_progress As I said"}, f.draw())
+}
+
+func TestAPromptAfterTheRootIsDoneBeginsAnother(t *testing.T) {
+	t.Parallel()
+	f := working(t)
+	_, err := f.Pop(f.ctx, host("s"), project.PopArgs{Frame: f.current(host("s")), Status: core.Completed})
+	require.NoError(t, err)
+	f.prompt(host("s"), "second", "/help")
+	assert.Equal(t, []string{"completed work"}, f.draw(), "a command begins nothing")
+	f.prompt(host("s"), "third", "Next work")
+	assert.Equal(t, []string{"completed work", "in_progress Next work"}, f.draw())
+	assert.Equal(t, "Next work", f.get(f.current(host("s"))).Goal)
+}
+
+func TestWhatIsNoPersonsPromptMakesNothing(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	_, err := f.Prompt(f.ctx, host("s"), project.Prompt{ID: "a", Text: "<task-notification>", FromUser: false})
+	require.NoError(t, err)
+	assert.Empty(t, f.draw())
+	f.prompt(host("s"), "b", "work")
+	assert.Equal(t, []string{"in_progress work"}, f.draw())
+}
+
+func TestThePromptOfAChildIsNoRoot(t *testing.T) {
+	t.Parallel()
+	f := working(t)
+	f.prompt(child("unannounced"), "a", "do this")
+	f.subagents(host("s"), "look")
+	f.prompt(agent("look"), "a", "do that")
+	f.endChild(host("s"), completed("look", "LAST"))
+	f.prompt(agent("look"), "b", "once more")
+	f.prompt(agent("look"), "b", "once more")
+	assert.Equal(t, []string{"in_progress work", "  completed look: LAST", "  in_progress look (continued)"}, f.draw())
+}
+
+func TestTheSamePromptTwiceIsOnePrompt(t *testing.T) {
+	t.Parallel()
+	f := working(t)
+	frame := f.current(host("s"))
+	for range 2 {
+		f.prompt(host("s"), "second", "go on with it")
+	}
+	f.readActivity(frame, func(a project.Activity) { assert.Equal(t, 2, a.Messages) })
+	_, _, err := f.AddDecision(f.ctx, shell, frame, "someone decides")
+	require.NoError(t, err)
+	assert.NotEmpty(t, f.prompt(host("s"), "third", "and on"))
+	assert.Empty(t, f.prompt(host("s"), "third", "and on"))
+}
+
+func TestADuePushIsSuggestedOrDone(t *testing.T) {
+	t.Parallel()
+	const other = "Draw the quarterly revenue charts anew"
+	tests := map[string]struct {
+		level   core.AutonomyLevel
+		prompt  string
+		told    string // part of the briefing; empty: no briefing
+		current string
+	}{
+		"suggested":                         {core.AutonomySuggest, other, "[FLAME SUGGESTION", "Implement user authentication"},
+		"done and announced":                {core.AutonomyAuto, other, `by="autonomy"`, other},
+		"neither where all is by hand":      {core.AutonomyManual, other, "", "Implement user authentication"},
+		"not due for what is only a remark": {core.AutonomyAuto, "yes, go", "", "Implement user authentication"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			f.Autonomy.Level = tt.level
+			f.prompt(host("s"), "first", "Implement user authentication")
+			require.NoError(t, f.NoteFiles(f.ctx, host("s"), []string{"a", "b", "c"}))
+			told := f.prompt(host("s"), "second", tt.prompt)
+			if tt.told == "" {
+				assert.Empty(t, told)
+			}
+			assert.Contains(t, told, tt.told)
+			assert.Equal(t, tt.current, f.get(f.current(host("s"))).Goal)
+			assert.Empty(t, f.prompt(host("s"), "third", "yes, go"), "told once")
+		})
+	}
+}
