@@ -1,0 +1,185 @@
+package supervise
+
+import (
+	"encoding/json"
+	"hash/fnv"
+	"strings"
+	"time"
+
+	"flame/core"
+)
+
+// An account is what an agent's lines told so far.
+type account struct {
+	Progress
+	known    bool // a line that a reader knows has come, so the host runs
+	answer   string
+	spoken   string     // id of the answer that Text is of
+	sure     core.Usage // of turns that are over; the rest is what their answers told
+	done     bool       // the host said that the turn is over, or that the model's answer was its last
+	settled  bool       // it said so expressly
+	failed   string     // why there is no answer; empty: there is one, or it is not over
+	sessions int        // turns that are over
+	repeats  repeats
+}
+
+// note takes in what a line means.
+func (a *account) note(m core.Message) {
+	if m.Session != "" && m.Agent == "" && m.SpawnCall == "" {
+		a.Session, a.known = m.Session, true
+	}
+	for _, n := range m.Notes {
+		if n.ID == a.Session {
+			a.hear(n)
+		}
+	}
+	if m.Agent != "" || m.SpawnCall != "" {
+		return // a subagent of the host's own
+	}
+	switch m.Role {
+	case core.RoleAssistant:
+		a.listen(m)
+	case core.RoleUser:
+		a.learn(m)
+	}
+	if m.Error != "" {
+		a.failed, a.done = m.Error, true
+	}
+}
+
+// listen takes in words of the agent.
+func (a *account) listen(m core.Message) {
+	a.known, a.failed, a.settled = true, "", false
+	a.done = m.Final && m.Error == ""
+	a.Usage = a.Usage.Add(m.Usage)
+	a.ToolCalls += m.Usage.ToolCalls
+	if m.ID != a.spoken || m.ID == "" {
+		a.spoken, a.answer = m.ID, ""
+		a.Turns++
+	}
+	for _, part := range m.Parts {
+		switch part.Type {
+		case core.PartText:
+			if m.Error == "" {
+				a.answer = strings.TrimSpace(a.answer + "\n" + part.Text)
+			}
+		case core.PartReasoning:
+			a.Thinking += int64(core.EstimateTokens(part.Text))
+		case core.PartToolCall:
+			a.LastTool = part.Tool
+			a.repeats.call(part)
+		case core.PartToolResult:
+			a.repeats.result(part)
+		}
+	}
+	if a.answer != "" {
+		a.Text = a.answer
+	}
+}
+
+// learn takes in what tools answered.
+func (a *account) learn(m core.Message) {
+	for _, part := range m.Parts {
+		if part.Type == core.PartToolResult {
+			a.repeats.result(part)
+		}
+	}
+}
+
+// hear takes in what the host says of the session itself.
+func (a *account) hear(n core.AgentNote) {
+	if n.Turn != (core.Usage{}) {
+		calls := a.Usage.ToolCalls
+		a.sure = a.sure.Add(n.Turn)
+		a.Usage, a.Usage.ToolCalls = a.sure, calls
+	}
+	a.TreeUSD = max(a.TreeUSD, n.TreeCostUSD)
+	switch n.State {
+	case core.AgentCompleted:
+		a.done, a.settled = true, true
+		if n.Result != "" {
+			a.Text = n.Result
+		}
+	case core.AgentError, core.AgentCancelled, core.AgentTimeout:
+		a.done, a.settled, a.failed = true, true, n.Error
+		if a.failed == "" {
+			a.failed = "the host told no reason"
+		}
+	}
+}
+
+// over says how the limits on what the agent does stand: the reason to stop it,
+// empty while there is none.
+func (a *account) over(l Limits) string {
+	switch {
+	case l.Tokens > 0 && a.Tokens() >= l.Tokens:
+		return "token budget"
+	case l.CostUSD > 0 && a.Cost() >= l.CostUSD:
+		return "cost budget"
+	case l.SameCalls > 0 && a.repeats.same >= l.SameCalls:
+		return "loop: the same tool call again and again"
+	case l.Stale > 0 && a.repeats.stale >= l.Stale:
+		return "loop: tool calls that bring nothing new"
+	}
+	return ""
+}
+
+// repeats finds an agent that goes round in circles.
+type repeats struct {
+	last  uint64
+	same  int // identical calls in a row
+	stale int // calls in a row of which neither question nor answer was new
+	seen  map[uint64]bool
+}
+
+// waiting are tools that are called again and again for good reason.
+func waiting(tool string) bool {
+	return strings.HasSuffix(tool, "flame_agent_wait") || strings.HasSuffix(tool, "flame_agent_status")
+}
+
+func (r *repeats) call(part core.Part) {
+	if waiting(part.Tool) {
+		return
+	}
+	key := digest(part.Tool, canonical(part.Input))
+	if key == r.last {
+		r.same++
+	} else {
+		r.last, r.same = key, 1
+	}
+	r.stale++
+	r.fresh(key)
+}
+
+func (r *repeats) result(part core.Part) { r.fresh(digest("result", part.Text)) }
+
+func (r *repeats) fresh(key uint64) {
+	if r.seen == nil {
+		r.seen = map[uint64]bool{}
+	}
+	if !r.seen[key] {
+		r.seen[key], r.stale = true, 0
+	}
+}
+
+// canonical gives JSON with its members in order; what is none stays as it is.
+func canonical(raw json.RawMessage) string {
+	var v any
+	if json.Unmarshal(raw, &v) != nil {
+		return string(raw)
+	}
+	sorted, err := json.Marshal(v)
+	if err != nil {
+		return string(raw)
+	}
+	return string(sorted)
+}
+
+func digest(kind, text string) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(kind + "\x00" + text)) // a hash takes all
+	return h.Sum64()
+}
+
+// tick notes when the host printed last.
+func (a *account) tick(now time.Time) { a.LastLine = core.MillisOf(now) }

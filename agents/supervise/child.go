@@ -1,0 +1,102 @@
+package supervise
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// A child is one process of the host.
+type child struct {
+	cmd  *exec.Cmd
+	over chan struct{} // closed when it is
+}
+
+// start runs a command of the job. What it prints goes into files, which a
+// supervisor that dies leaves whole.
+func (s *Supervisor) start(command []string, prompt string) (*child, error) {
+	stdout, err := appendTo(filepath.Join(s.Job.Dir, OutputFile))
+	if err != nil {
+		return nil, err
+	}
+	defer stdout.Close()
+	stderr, err := appendTo(filepath.Join(s.Job.Dir, ErrorsFile))
+	if err != nil {
+		return nil, err
+	}
+	defer stderr.Close()
+	cmd := exec.Command(command[0], command[1:]...)
+	cmd.Dir, cmd.Env = s.Job.Cwd, s.environment()
+	cmd.Stdout, cmd.Stderr, cmd.Stdin = stdout, stderr, strings.NewReader(prompt)
+	cmd.SysProcAttr = bound()
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	c := &child{cmd: cmd, over: make(chan struct{})}
+	go func() {
+		_ = cmd.Wait() // ProcessState tells the rest
+		close(c.over)
+	}()
+	return c, nil
+}
+
+func appendTo(path string) (*os.File, error) {
+	return os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+}
+
+// environment is the supervisor's own without what the host must not get, with
+// what it must, and the agent's mark.
+func (s *Supervisor) environment() []string {
+	env := slices.DeleteFunc(os.Environ(), func(variable string) bool {
+		name, _, _ := strings.Cut(variable, "=")
+		return slices.Contains(s.Job.Unset, name)
+	})
+	return append(append(env, s.Job.Env...), Marker+"="+s.Job.ID)
+}
+
+// exit gives the status of a process that is over; -1 for one that a signal ended.
+func (c *child) exit() int {
+	if c.cmd.ProcessState == nil {
+		return -1
+	}
+	return c.cmd.ProcessState.ExitCode()
+}
+
+// maxStderr is how much of the end of stderr an outcome carries, in bytes.
+const maxStderr = 4_000
+
+// lastErrors gives the end of what the host wrote to stderr.
+func lastErrors(dir string) string {
+	file, err := os.Open(filepath.Join(dir, ErrorsFile))
+	if err != nil {
+		return ""
+	}
+	defer file.Close()
+	size, err := file.Seek(0, 2)
+	if err != nil {
+		return ""
+	}
+	end := make([]byte, min(size, maxStderr))
+	if _, err := file.ReadAt(end, size-int64(len(end))); err != nil {
+		return ""
+	}
+	return strings.TrimSpace(strings.ToValidUTF8(string(end), "?"))
+}
+
+// printed is how many bytes the host has written.
+func (s *Supervisor) printed() (total int64) {
+	for _, name := range []string{OutputFile, ErrorsFile} {
+		if info, err := os.Stat(filepath.Join(s.Job.Dir, name)); err == nil {
+			total += info.Size()
+		}
+	}
+	return total
+}
+
+// missing reports whether a command could not be started because it is not there.
+func missing(err error) bool {
+	return errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist)
+}

@@ -1,0 +1,177 @@
+// Package supervise runs one agent of a host as a process of its own kind: a
+// supervisor, which outlives the call and the server that asked for the agent,
+// keeps all that it prints in a file, holds it to its limits, starts it again
+// after what passes, and tells a journal how it ended, once. What the lines of a
+// host mean comes from outside, as core messages (spec: agents §8).
+package supervise
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"flame/core"
+)
+
+// The files in an agent's folder.
+const (
+	JobFile     = "job.json"
+	OutputFile  = "stdout.jsonl" // all that the host printed, over all attempts
+	ErrorsFile  = "stderr.log"
+	LogFile     = "supervisor.log"
+	outcomeFile = "outcome.json" // how it ended, should the journal not be told
+)
+
+// A Job is all that a supervisor needs to know.
+type Job struct {
+	ID       string   `json:"subagent_id"`
+	Dir      string   `json:"dir"` // the agent's folder, absolute
+	Project  string   `json:"project"`
+	Host     string   `json:"host"`
+	Command  []string `json:"command"`
+	Resume   []string `json:"resume,omitempty"` // goes on in the same session, for which Session stands in it; empty where the host cannot
+	Env      []string `json:"env,omitempty"`    // NAME=value, on top of the supervisor's own
+	Unset    []string `json:"unset,omitempty"`  // names of variables that the host must not get
+	Cwd      string   `json:"cwd"`
+	Prompt   string   `json:"prompt"`             // on stdin
+	GoOn     string   `json:"goOn,omitempty"`     // prompt after what passed
+	HandBack string   `json:"handBack,omitempty"` // prompt of the last turn, once a limit is reached
+	Limits   Limits   `json:"limits"`
+}
+
+// Session stands in Job.Resume for the id of the host's session.
+const Session = "{session}"
+
+// Limits are what an agent may take. A zero is no limit.
+type Limits struct {
+	Start     time.Duration `json:"startNs,omitempty"` // to its first line
+	Idle      time.Duration `json:"idleNs,omitempty"`  // without a new line
+	Wall      time.Duration `json:"wallNs,omitempty"`  // in all
+	Tokens    int64         `json:"tokens,omitempty"`  // prompt and answers, cached ones too
+	CostUSD   float64       `json:"costUSD,omitempty"`
+	SameCalls int           `json:"sameCalls,omitempty"` // identical tool calls in a row
+	Stale     int           `json:"stale,omitempty"`     // tool calls in a row that neither asked nor learnt anything new
+	Retries   int           `json:"retries,omitempty"`   // after what passes
+	Output    int64         `json:"output,omitempty"`    // bytes it may print
+}
+
+// Pace is how a supervisor acts in time; tests are faster than people.
+type Pace struct {
+	Look     time.Duration // between two looks at the output
+	Tell     time.Duration // between two words to the journal
+	Grace    time.Duration // from SIGTERM to SIGKILL
+	Linger   time.Duration // a host may stay after it said that it is done
+	HandBack time.Duration // a last turn may take
+	Retry    time.Duration // before the first retry; doubles
+	Patience time.Duration // with a journal that cannot be written
+}
+
+// DefaultPace is that of real agents (spec: agents §8).
+var DefaultPace = Pace{
+	Look: 50 * time.Millisecond, Tell: time.Second, Grace: 10 * time.Second, Linger: 30 * time.Second,
+	HandBack: time.Minute, Retry: 2 * time.Second, Patience: time.Minute,
+}
+
+// Progress is how far an agent is.
+type Progress struct {
+	Session   string      `json:"session,omitempty"` // of the host; empty until it is told
+	Text      string      `json:"text,omitempty"`    // its last words so far
+	LastTool  string      `json:"last_tool,omitempty"`
+	ToolCalls int64       `json:"tool_uses"`
+	Turns     int         `json:"turns"` // answers of the model
+	Usage     core.Usage  `json:"usage"`
+	Thinking  int64       `json:"thinking_tokens,omitempty"` // estimated from what was thought aloud
+	TreeUSD   float64     `json:"treeUSD,omitempty"`         // with the host's own subagents, where the host tells
+	Attempt   int         `json:"attempt,omitempty"`         // retries so far
+	LastLine  core.Millis `json:"lastLine,omitempty"`        // when the host printed last
+}
+
+// Cost is what the agent has cost as far as is known, in US dollars.
+func (p Progress) Cost() float64 { return max(p.Usage.CostUSD, p.TreeUSD) }
+
+// Tokens is what the agent has used, cached tokens too.
+func (p Progress) Tokens() int64 {
+	return p.Usage.TokensIn + p.Usage.TokensOut + p.Usage.CacheRead + p.Usage.CacheWritten
+}
+
+// An Outcome is how an agent ended.
+type Outcome struct {
+	State    core.AgentState `json:"state"`
+	Reason   string          `json:"stop_reason"`      // in a few words
+	Text     string          `json:"text"`             // its answer, or its last words where Partial
+	Partial  bool            `json:"partial"`          // it was not done
+	Error    string          `json:"error,omitempty"`  // what the host said was wrong
+	Stderr   string          `json:"stderr,omitempty"` // the end of what the host wrote there, unless it completed
+	ExitCode int             `json:"exitCode"`         // of the last process; -1: a signal
+	Progress
+	StartedAt core.Millis `json:"startedAt"`
+	EndedAt   core.Millis `json:"endedAt"`
+}
+
+// A Retry is an attempt that follows one that failed.
+type Retry struct {
+	Attempt int           `json:"attempt"` // from 1
+	Reason  string        `json:"reason"`
+	Delay   time.Duration `json:"delayNs"`
+}
+
+// Orders are what the journal knows that the supervisor does not.
+type Orders struct {
+	Stop   core.AgentState // the agent is to end like this; empty: it may go on
+	Reason string
+}
+
+// A Journal is told what happens. Each method may be called again with the same.
+type Journal interface {
+	// Begin is told before anything runs.
+	Begin(ctx context.Context, by Process) error
+	// Active is told when the host printed its first line.
+	Active(ctx context.Context, p Progress) error
+	// Tell is told from time to time, and says whether the agent may go on.
+	Tell(ctx context.Context, p Progress) (Orders, error)
+	// Retry is told before the pause that precedes another attempt.
+	Retry(ctx context.Context, r Retry) error
+	// End is told last.
+	End(ctx context.Context, o Outcome) error
+}
+
+// Save writes the job into its folder, which must exist.
+func (j Job) Save() error { return save(filepath.Join(j.Dir, JobFile), j) }
+
+// LoadJob reads the job in an agent's folder.
+func LoadJob(dir string) (job Job, err error) {
+	raw, err := os.ReadFile(filepath.Join(dir, JobFile))
+	if err != nil {
+		return job, err
+	}
+	return job, json.Unmarshal(raw, &job)
+}
+
+// LoadOutcome reads how the agent of a folder ended, as its supervisor left it;
+// false where it left nothing.
+func LoadOutcome(dir string) (o Outcome, known bool, err error) {
+	raw, err := os.ReadFile(filepath.Join(dir, outcomeFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return o, false, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(raw, &o)
+	}
+	return o, err == nil, err
+}
+
+// save writes a document so that it is there whole or not at all.
+func save(path string, v any) error {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(path+".new", raw, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(path+".new", path)
+}

@@ -1,0 +1,63 @@
+//go:build !linux
+
+package supervise
+
+import (
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// adopt does nothing where the system knows no such thing: what leaves the tree is
+// found by its mark.
+func adopt() error { return nil }
+
+// bound puts a child into a group of its own. Nothing here makes it die with its
+// parent; whoever recovers the agent ends it.
+func bound() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
+
+// listed asks ps; started takes five words there.
+func listed(args ...string) (all []entry) {
+	out, err := exec.Command("ps", append(args, "-o", "pid=,ppid=,stat=,lstart=")...).Output()
+	if err != nil {
+		return nil
+	}
+	for line := range strings.Lines(string(out)) {
+		fields := strings.Fields(line)
+		if len(fields) < 8 {
+			continue
+		}
+		pid, _ := strconv.Atoi(fields[0])
+		parent, _ := strconv.Atoi(fields[1])
+		if pid > 0 {
+			all = append(all, entry{
+				Process: Process{PID: pid, Started: strings.Join(fields[3:8], " ")}, parent: parent,
+				zombie: strings.HasPrefix(fields[2], "Z"),
+			})
+		}
+	}
+	return all
+}
+
+func processes() []entry { return listed("-A") }
+
+func process(pid int) (entry, bool) {
+	for _, p := range listed("-p", strconv.Itoa(pid)) {
+		return p, true
+	}
+	return entry{}, false
+}
+
+// markOf reads the environment that ps shows of the user's own processes.
+func markOf(pid int) string {
+	out, err := exec.Command("ps", "-E", "-ww", "-o", "command=", "-p", strconv.Itoa(pid)).Output()
+	if err != nil {
+		return ""
+	}
+	_, after, found := strings.Cut(string(out), " "+Marker+"=")
+	if fields := strings.Fields(after); found && len(fields) > 0 {
+		return fields[0]
+	}
+	return ""
+}

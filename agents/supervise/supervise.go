@@ -1,0 +1,241 @@
+package supervise
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"time"
+
+	"flame/core"
+)
+
+// A Supervisor runs one job.
+type Supervisor struct {
+	Job     Job
+	Read    func(line []byte) core.Message // what a line of the host's output means
+	Journal Journal
+	Log     *slog.Logger
+	Pace    Pace
+
+	started time.Time
+	began   time.Time // of the time that Limits.Wall is about
+	account account
+	tail    *tail
+}
+
+// A stop is why a process of the host is over.
+type stop struct {
+	state     core.AgentState
+	reason    string
+	failure   string // what the host said was wrong
+	exit      int
+	transient bool // another attempt may help
+	handBack  bool // a last turn may tell what was done
+}
+
+// Run does the job and tells the journal of it. It returns when nothing that the
+// agent started is left. When ctx ends, the agent is cancelled.
+func (s *Supervisor) Run(ctx context.Context) (Outcome, error) {
+	runtime.LockOSThread() // the host dies with the thread that started it
+	defer runtime.UnlockOSThread()
+	if err := adopt(); err != nil {
+		s.Log.Warn("orphans of the agent may get away", "error", err)
+	}
+	s.started = time.Now()
+	s.began = s.started
+	if err := s.lasting(func(ctx context.Context) error { return s.Journal.Begin(ctx, Self()) }); err != nil {
+		return Outcome{}, err
+	}
+	outcome := s.outcome(s.work(ctx))
+	s.killAll()
+	err := save(filepath.Join(s.Job.Dir, outcomeFile), outcome)
+	return outcome, errors.Join(err, s.lasting(func(ctx context.Context) error { return s.Journal.End(ctx, outcome) }))
+}
+
+// lasting tells the journal what it must know, and tries again while it cannot be
+// written: the store may be locked, or the disk full.
+func (s *Supervisor) lasting(tell func(context.Context) error) (err error) {
+	ctx := context.Background() // what happened is told even when the agent is cancelled
+	for pause := s.Pace.Look; ; pause *= 2 {
+		if err = tell(ctx); err == nil || !errors.Is(err, core.ErrUnavailable) || pause > s.Pace.Patience {
+			return err
+		}
+		time.Sleep(pause)
+	}
+}
+
+// work runs the host, as often as that helps.
+func (s *Supervisor) work(ctx context.Context) stop {
+	command, prompt := s.Job.Command, s.Job.Prompt
+	for {
+		end := s.attempt(ctx, command, prompt, s.Job.Limits)
+		switch {
+		case end.transient && s.account.Attempt < s.Job.Limits.Retries:
+			if early := s.pause(ctx, end); early.state != "" {
+				return early
+			}
+			if s.canResume() {
+				command, prompt = s.resume(), s.Job.GoOn
+			}
+		case end.handBack && s.canResume() && s.Job.HandBack != "":
+			s.handBack(ctx)
+			return end
+		default:
+			return end
+		}
+	}
+}
+
+// pause waits before another attempt. It gives the stop that ends the agent
+// meanwhile, if one does.
+func (s *Supervisor) pause(ctx context.Context, after stop) stop {
+	wait := delay(s.Pace.Retry, s.account.Attempt, after.failure, time.Now())
+	if l := s.Job.Limits; l.Wall > 0 && wait > s.left(l) {
+		after.reason = fmt.Sprintf("%s; the next attempt would be in %s, beyond the time there is", after.reason, wait.Round(time.Second))
+		return after
+	}
+	s.account.Attempt++
+	if err := s.Journal.Retry(ctx, Retry{s.account.Attempt, cmp.Or(after.failure, after.reason), wait}); err != nil {
+		s.Log.Warn("journal", "error", err)
+	}
+	timer, tell := time.NewTimer(wait), time.NewTicker(s.Pace.Tell)
+	defer timer.Stop()
+	defer tell.Stop()
+	for {
+		select {
+		case <-timer.C:
+			return stop{}
+		case <-ctx.Done():
+			return cancelled("stopped by a signal")
+		case <-tell.C:
+			if end := s.tell(ctx); end.state != "" {
+				return end
+			}
+		}
+	}
+}
+
+// left is how much of its time the agent has.
+func (s *Supervisor) left(l Limits) time.Duration { return l.Wall - time.Since(s.began) }
+
+func (s *Supervisor) canResume() bool { return s.account.Session != "" && len(s.Job.Resume) > 0 }
+
+func (s *Supervisor) resume() []string {
+	command := slices.Clone(s.Job.Resume)
+	for i, word := range command {
+		if word == Session {
+			command[i] = s.account.Session
+		}
+	}
+	return command
+}
+
+// handBack gives the agent a last turn to say what it has done.
+func (s *Supervisor) handBack(ctx context.Context) {
+	limits := Limits{Start: s.Job.Limits.Start, Output: s.Job.Limits.Output}
+	s.began = time.Now()
+	limits.Wall = s.Pace.HandBack
+	if end := s.attempt(ctx, s.resume(), s.Job.HandBack, limits); end.state != core.AgentCompleted {
+		s.Log.Info("the agent did not hand back", "reason", end.reason)
+	}
+}
+
+// attempt runs one process of the host to its end, within limits.
+func (s *Supervisor) attempt(ctx context.Context, command []string, prompt string, limits Limits) stop {
+	s.account.known, s.account.done, s.account.settled, s.account.failed = false, false, false, ""
+	c, err := s.start(command, prompt)
+	if err != nil {
+		return s.unstarted(err)
+	}
+	if s.tail == nil {
+		if s.tail, err = newTail(filepath.Join(s.Job.Dir, OutputFile)); err != nil {
+			s.killAll()
+			return stop{state: core.AgentError, reason: err.Error()}
+		}
+	}
+	watch := watch{s: s, limits: limits, begun: time.Now(), heard: time.Now()}
+	end := watch.until(ctx, c)
+	if end.state != "" {
+		s.killAll()
+		<-c.over
+		s.readAll(&watch)
+		end.exit = c.exit()
+		return end
+	}
+	s.readAll(&watch)
+	return s.judge(c.exit())
+}
+
+func (s *Supervisor) unstarted(err error) stop {
+	end := stop{state: core.AgentError, reason: "the host could not be started", failure: err.Error(), exit: -1, transient: transientStart(err)}
+	if missing(err) {
+		end.reason = "the host's program or the agent's folder is not there"
+	}
+	return end
+}
+
+// killAll ends whatever the agent has started.
+func (s *Supervisor) killAll() { kill(s.Job.ID, Self().PID, s.Pace.Grace) }
+
+// readAll reads what is left to read.
+func (s *Supervisor) readAll(w *watch) {
+	for more := true; more; {
+		more = w.read()
+	}
+}
+
+// judge says how an agent ended whose host exited by itself.
+func (s *Supervisor) judge(exit int) stop {
+	a := &s.account
+	end := stop{state: core.AgentError, failure: a.failed, exit: exit}
+	switch {
+	case a.failed != "":
+		end.reason = "the host ended with an error"
+	case a.done && (exit == 0 || a.settled):
+		return stop{state: core.AgentCompleted, reason: "done", exit: exit}
+	case exit == 0:
+		end.reason = "the host ended with status 0 and no result"
+	case exit < 0:
+		end.reason = "the host was killed"
+	default:
+		end.reason = fmt.Sprintf("the host ended with status %d", exit)
+	}
+	if end.failure == "" && exit != 0 {
+		end.failure = lastErrors(s.Job.Dir)
+	}
+	end.transient = transient(end.failure)
+	return end
+}
+
+// tell tells the journal how far the agent is, and gives what stops it.
+func (s *Supervisor) tell(ctx context.Context) stop {
+	orders, err := s.Journal.Tell(ctx, s.account.Progress)
+	if err != nil {
+		if ctx.Err() == nil {
+			s.Log.Warn("journal", "error", err)
+		}
+		return stop{}
+	}
+	return stop{state: orders.Stop, reason: orders.Reason, handBack: orders.Stop == core.AgentError}
+}
+
+func cancelled(reason string) stop { return stop{state: core.AgentCancelled, reason: reason} }
+
+// outcome is what an agent came to.
+func (s *Supervisor) outcome(end stop) Outcome {
+	o := Outcome{
+		State: end.state, Reason: end.reason, Text: s.account.Text, Partial: end.state != core.AgentCompleted,
+		Error: end.failure, ExitCode: end.exit, Progress: s.account.Progress,
+		StartedAt: core.MillisOf(s.started), EndedAt: core.MillisOf(time.Now()),
+	}
+	o.Progress.Text = ""
+	if o.Partial {
+		o.Stderr = lastErrors(s.Job.Dir)
+	}
+	return o
+}

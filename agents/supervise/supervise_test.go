@@ -1,0 +1,389 @@
+package supervise_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/agents/supervise"
+	"flame/core"
+	"flame/transcripts"
+)
+
+// fakeHost, set in the environment, makes the test binary behave as a host does
+// that prints Claude Code's stream.
+const fakeHost = "FLAME_FAKE_HOST"
+
+func TestMain(m *testing.M) {
+	if behaviour := os.Getenv(fakeHost); behaviour != "" {
+		behave(behaviour)
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// The lines of a host.
+const (
+	initLine = `{"type":"system","subtype":"init","session_id":"s1","model":"claude-opus-5-5","tools":["Read"]}`
+	workLine = `{"type":"assistant","session_id":"s1","message":{"id":"m1","model":"claude-opus-5-5","stop_reason":null,"usage":{"input_tokens":100,"output_tokens":20},"content":[{"type":"text","text":"half of it is done"}]}}`
+	doneLine = `{"type":"result","subtype":"success","is_error":false,"session_id":"s1","result":"all of it is done","total_cost_usd":0.5,"usage":{"input_tokens":200,"output_tokens":50},"modelUsage":{"claude-opus-5-5":{}}}`
+	failLine = `{"type":"result","subtype":"success","is_error":true,"session_id":"s1","result":"API Error: 529 overloaded","usage":{}}`
+	authLine = `{"type":"result","subtype":"success","is_error":true,"session_id":"s1","result":"API Error: 401 invalid x-api-key","usage":{}}`
+)
+
+func callLine(n int, input string) string {
+	return fmt.Sprintf(`{"type":"assistant","session_id":"s1","message":{"id":"c%d","stop_reason":"tool_use","usage":{"input_tokens":10},"content":[{"type":"tool_use","id":"t%d","name":"Grep","input":%s}]}}`, n, n, input)
+}
+
+// behave is the fake host. It may be started several times for one job: attempts
+// counts them.
+func behave(behaviour string) {
+	prompt, _ := io.ReadAll(os.Stdin)
+	attempt := attempts()
+	handsBack := strings.Contains(string(prompt), "hand back")
+	switch {
+	case handsBack && behaviour != "never hands back":
+		say(initLine, `{"type":"result","subtype":"success","session_id":"s1","result":"handed back: half of it","usage":{}}`)
+		return
+	case handsBack:
+		select {}
+	}
+	switch behaviour {
+	case "does its work":
+		say(initLine, workLine, doneLine)
+	case "dies":
+		say(initLine, workLine)
+		fmt.Fprintln(os.Stderr, "out of luck")
+		os.Exit(3)
+	case "is killed":
+		say(initLine, workLine)
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	case "hangs", "never hands back":
+		say(initLine, workLine)
+		select {}
+	case "says nothing":
+		select {}
+	case "floods":
+		for {
+			say(initLine)
+		}
+	case "prints a line of 40 MB":
+		say(initLine, strings.Repeat("x", 40<<20), workLine, doneLine)
+	case "prints garbage":
+		say(initLine, "\x00\xff{]", "", `{"type":`, `[1,2]`, doneLine)
+	case "prints only garbage":
+		say("\x00\xff{]", "not a line of any host")
+	case "has no result":
+		say(initLine, workLine)
+	case "fails once":
+		if attempt == 1 {
+			say(initLine, failLine)
+			os.Exit(1)
+		}
+		say(initLine, `{"type":"result","subtype":"success","session_id":"s1","result":"went on with: `+string(prompt)+" "+strings.Join(os.Args[1:], " ")+`","usage":{}}`)
+	case "fails always":
+		say(initLine, failLine)
+		os.Exit(1)
+	case "is not let in":
+		say(initLine, authLine)
+		os.Exit(1)
+	case "ignores SIGTERM":
+		signal.Ignore(syscall.SIGTERM)
+		say(initLine, workLine)
+		select {}
+	case "stays after its result":
+		say(initLine, doneLine)
+		select {}
+	case "leaves children", "leaves children and hangs":
+		leave(true)
+		leave(false)
+		say(initLine, workLine)
+		if behaviour == "leaves children" {
+			say(doneLine)
+			return
+		}
+		select {}
+	case "runs in circles":
+		say(initLine, workLine)
+		for n := 0; ; n++ {
+			say(callLine(n, `{"pattern": "x"}`))
+			time.Sleep(time.Millisecond)
+		}
+	case "spends":
+		say(initLine, workLine)
+		select {}
+	case "sleeps":
+		select {}
+	}
+}
+
+func say(lines ...string) {
+	for _, line := range lines {
+		fmt.Println(line)
+	}
+}
+
+// attempts counts how often the host was started, in the folder it works in.
+func attempts() int {
+	file, err := os.OpenFile("attempts", os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return 0
+	}
+	_, _ = file.WriteString("x")
+	info, _ := file.Stat()
+	return int(info.Size())
+}
+
+// leave starts a process in a session of its own, which even forgets the mark
+// where told to, and goes.
+func leave(scrubbed bool) {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), fakeHost+"=sleeps")
+	if scrubbed {
+		cmd.Env = []string{fakeHost + "=sleeps", "LEFT_BY=" + os.Getenv(supervise.Marker)}
+	}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+}
+
+// A journal remembers what it was told.
+type journal struct {
+	mu      sync.Mutex
+	told    []string
+	retries []supervise.Retry
+	ends    []supervise.Outcome
+	orders  supervise.Orders
+	broken  int // so many ends fail first
+}
+
+func (j *journal) note(what string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if len(j.told) == 0 || j.told[len(j.told)-1] != what {
+		j.told = append(j.told, what)
+	}
+}
+
+func (j *journal) Begin(_ context.Context, by supervise.Process) error {
+	j.note("begin")
+	if !by.Alive() {
+		return errors.New("the supervisor does not know itself")
+	}
+	return nil
+}
+
+func (j *journal) Active(context.Context, supervise.Progress) error { j.note("active"); return nil }
+
+func (j *journal) Tell(context.Context, supervise.Progress) (supervise.Orders, error) {
+	j.note("tell")
+	return j.orders, nil
+}
+
+func (j *journal) Retry(_ context.Context, r supervise.Retry) error {
+	j.note("retry")
+	j.retries = append(j.retries, r)
+	return nil
+}
+
+func (j *journal) End(_ context.Context, o supervise.Outcome) error {
+	if j.broken--; j.broken >= 0 {
+		return core.Unavailablef(nil, "the disk is full")
+	}
+	j.note("end")
+	j.ends = append(j.ends, o)
+	return nil
+}
+
+var fast = supervise.Pace{
+	Look: 5 * time.Millisecond, Tell: 20 * time.Millisecond, Grace: 150 * time.Millisecond, Linger: 100 * time.Millisecond,
+	HandBack: 300 * time.Millisecond, Retry: 10 * time.Millisecond, Patience: time.Second,
+}
+
+// supervised runs a fake host under a supervisor and gives what came of it.
+func supervised(t *testing.T, behaviour string, change func(*supervise.Job, *journal)) (supervise.Outcome, *journal) {
+	t.Helper()
+	dir := t.TempDir()
+	j := &journal{}
+	job := supervise.Job{
+		ID: "agent-" + filepath.Base(filepath.Dir(dir)), Dir: dir, Cwd: dir,
+		Command: []string{os.Args[0], "first"}, Resume: []string{os.Args[0], "resumed", supervise.Session},
+		Env: []string{fakeHost + "=" + behaviour}, Prompt: "do it", GoOn: "go on", HandBack: "hand back",
+		Limits: supervise.Limits{Start: 2 * time.Second, Wall: 20 * time.Second, Retries: 2},
+	}
+	if change != nil {
+		change(&job, j)
+	}
+	s := supervise.Supervisor{
+		Job: job, Read: transcripts.Line(transcripts.ClaudeStream), Journal: j, Log: slog.New(slog.DiscardHandler), Pace: fast,
+	}
+	outcome, err := s.Run(t.Context())
+	require.NoError(t, err)
+	require.Len(t, j.ends, 1, "the end is told once")
+	assert.Equal(t, outcome, j.ends[0])
+	assert.Equal(t, "end", j.told[len(j.told)-1])
+	assert.Empty(t, leftovers(t, job.ID), "processes are left")
+	kept, known, err := supervise.LoadOutcome(dir)
+	require.NoError(t, err)
+	assert.True(t, known)
+	assert.Equal(t, outcome, kept)
+	return outcome, j
+}
+
+// leftovers lists the processes that work for an agent, or were left by it.
+func leftovers(t *testing.T, agent string) (left []string) {
+	t.Helper()
+	names, err := filepath.Glob("/proc/[0-9]*")
+	require.NoError(t, err)
+	for _, name := range names {
+		environ, err := os.ReadFile(name + "/environ")
+		if err == nil && (strings.Contains(string(environ), supervise.Marker+"="+agent) || strings.Contains(string(environ), "LEFT_BY="+agent)) {
+			left = append(left, name)
+		}
+	}
+	return left
+}
+
+func TestAnAgentEnds(t *testing.T) {
+	type want struct {
+		state   core.AgentState
+		reason  string // in the stop reason
+		text    string
+		error   string // in the error
+		partial bool
+		told    []string
+	}
+	half := "half of it is done"
+	tests := map[string]struct {
+		change func(*supervise.Job, *journal)
+		want   want
+	}{
+		"does its work":       {want: want{state: core.AgentCompleted, reason: "done", text: "all of it is done"}},
+		"dies":                {want: want{state: core.AgentError, reason: "status 3", text: half, error: "out of luck", partial: true}},
+		"is killed":           {want: want{state: core.AgentError, reason: "killed", text: half, partial: true}},
+		"has no result":       {want: want{state: core.AgentError, reason: "status 0 and no result", text: half, partial: true}},
+		"prints only garbage": {want: want{state: core.AgentError, reason: "status 0 and no result", partial: true}},
+		"prints garbage":      {want: want{state: core.AgentCompleted, reason: "done", text: "all of it is done"}},
+		"is not let in":       {want: want{state: core.AgentError, reason: "ended with an error", error: "401", partial: true}},
+		"fails always":        {want: want{state: core.AgentError, reason: "ended with an error", error: "529", partial: true}},
+		"prints a line of 40 MB": {
+			want: want{state: core.AgentCompleted, reason: "done", text: "all of it is done"},
+		},
+		"stays after its result": {want: want{state: core.AgentCompleted, reason: "did not exit", text: "all of it is done"}},
+		"leaves children":        {want: want{state: core.AgentCompleted, reason: "done", text: "all of it is done"}},
+		"hangs": {
+			change: func(j *supervise.Job, _ *journal) { j.Limits.Idle = 100 * time.Millisecond },
+			want:   want{state: core.AgentTimeout, reason: "nothing came for 100ms", text: "handed back: half of it", partial: true},
+		},
+		"never hands back": {
+			change: func(j *supervise.Job, _ *journal) { j.Limits.Wall = 200 * time.Millisecond },
+			want:   want{state: core.AgentTimeout, reason: "it took over 200ms", text: half, partial: true},
+		},
+		"says nothing": {
+			change: func(j *supervise.Job, _ *journal) { j.Limits.Start = 100 * time.Millisecond },
+			want:   want{state: core.AgentTimeout, reason: "no line came within 100ms", partial: true},
+		},
+		"floods": {
+			change: func(j *supervise.Job, _ *journal) { j.Limits.Output = 8 << 20 },
+			want:   want{state: core.AgentError, reason: "printed more", partial: true},
+		},
+		"ignores SIGTERM": {
+			change: func(j *supervise.Job, _ *journal) { j.Limits.Wall, j.HandBack = 200*time.Millisecond, "" },
+			want:   want{state: core.AgentTimeout, reason: "it took over", text: half, partial: true},
+		},
+		"leaves children and hangs": {
+			change: func(_ *supervise.Job, j *journal) {
+				j.orders = supervise.Orders{Stop: core.AgentCancelled, Reason: "the user said so"}
+			},
+			want: want{state: core.AgentCancelled, reason: "the user said so", partial: true},
+		},
+		"runs in circles": {
+			change: func(j *supervise.Job, _ *journal) { j.Limits.SameCalls = 20 },
+			want:   want{state: core.AgentError, reason: "loop", text: "handed back: half of it", partial: true},
+		},
+		"spends": {
+			change: func(j *supervise.Job, _ *journal) { j.Limits.Tokens = 120 },
+			want:   want{state: core.AgentError, reason: "token budget", text: "handed back: half of it", partial: true},
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, j := supervised(t, name, tt.change)
+			assert.Equal(t, tt.want.state, got.State, got.Reason)
+			assert.Contains(t, got.Reason, tt.want.reason)
+			if tt.want.text != "" {
+				assert.Equal(t, tt.want.text, got.Text)
+			}
+			assert.Contains(t, got.Error, tt.want.error)
+			assert.Equal(t, tt.want.partial, got.Partial)
+			assert.Equal(t, "begin", j.told[0])
+		})
+	}
+}
+
+func TestUsageAndSessionAreKept(t *testing.T) {
+	got, _ := supervised(t, "does its work", nil)
+	assert.Equal(t, "s1", got.Session)
+	assert.Equal(t, int64(200), got.Usage.TokensIn, "the turn's end knows better than its answers")
+	assert.Equal(t, int64(50), got.Usage.TokensOut)
+	assert.InDelta(t, 0.5, got.Cost(), 1e-9)
+}
+
+func TestWhatPassesIsTriedAgainInTheSameSession(t *testing.T) {
+	got, j := supervised(t, "fails once", nil)
+	assert.Equal(t, core.AgentCompleted, got.State)
+	assert.Equal(t, "went on with: go on resumed s1", got.Text)
+	require.Len(t, j.retries, 1)
+	assert.Equal(t, 1, j.retries[0].Attempt)
+	assert.Contains(t, j.retries[0].Reason, "529")
+}
+
+func TestRetriesAreCounted(t *testing.T) {
+	got, j := supervised(t, "fails always", nil)
+	assert.Len(t, j.retries, 2)
+	assert.Equal(t, 2, got.Attempt)
+	_, j = supervised(t, "is not let in", nil)
+	assert.Empty(t, j.retries, "another key is needed, not another attempt")
+}
+
+func TestAnEndIsNotLostWhileTheJournalCannotBeWritten(t *testing.T) {
+	_, j := supervised(t, "does its work", func(_ *supervise.Job, j *journal) { j.broken = 3 })
+	assert.Len(t, j.ends, 1)
+}
+
+func TestAProgramThatIsNotThere(t *testing.T) {
+	got, _ := supervised(t, "", func(j *supervise.Job, _ *journal) { j.Command = []string{"/nowhere/host"} })
+	assert.Equal(t, core.AgentError, got.State)
+	assert.Contains(t, got.Reason, "not there")
+}
+
+func TestACancelledContextEndsTheAgent(t *testing.T) {
+	dir := t.TempDir()
+	j := &journal{}
+	s := supervise.Supervisor{
+		Job: supervise.Job{ID: "agent-cancelled", Dir: dir, Cwd: dir, Command: []string{os.Args[0]}, Env: []string{fakeHost + "=hangs"}},
+		Read: transcripts.Line(transcripts.ClaudeStream), Journal: j, Log: slog.New(slog.DiscardHandler), Pace: fast,
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 150*time.Millisecond)
+	defer cancel()
+	got, err := s.Run(ctx)
+	require.NoError(t, err)
+	assert.Equal(t, core.AgentCancelled, got.State)
+	assert.Equal(t, "half of it is done", got.Text)
+	assert.Empty(t, leftovers(t, "agent-cancelled"))
+}

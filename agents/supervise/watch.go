@@ -1,0 +1,91 @@
+package supervise
+
+import (
+	"context"
+	"time"
+
+	"flame/core"
+)
+
+// A watch keeps an eye on one process of the host.
+type watch struct {
+	s      *Supervisor
+	limits Limits
+	begun  time.Time
+	heard  time.Time // when the last line came
+	active bool      // the journal knows that it runs
+}
+
+// until returns when the process is over, or with what must end it.
+func (w *watch) until(ctx context.Context, c *child) stop {
+	look, tell := time.NewTicker(w.s.Pace.Look), time.NewTicker(w.s.Pace.Tell)
+	defer look.Stop()
+	defer tell.Stop()
+	for {
+		select {
+		case <-c.over:
+			return stop{}
+		case <-ctx.Done():
+			return cancelled("stopped by a signal")
+		case <-look.C:
+			w.read()
+			if end := w.check(); end.state != "" {
+				return end
+			}
+		case <-tell.C:
+			if end := w.s.tell(ctx); end.state != "" {
+				return end
+			}
+		}
+	}
+}
+
+// read takes in new lines and reports whether there are more.
+func (w *watch) read() bool {
+	s := w.s
+	more, err := s.tail.lines(func(line []byte) {
+		w.heard = time.Now()
+		s.account.tick(w.heard)
+		s.account.note(s.Read(line))
+	})
+	if err != nil {
+		s.Log.Warn("output", "error", err)
+		return false
+	}
+	if s.account.known && !w.active {
+		if err := s.Journal.Active(context.Background(), s.account.Progress); err != nil {
+			s.Log.Warn("journal", "error", err)
+		} else {
+			w.active = true
+		}
+	}
+	return more
+}
+
+// check gives what ends a process now: that it is over its limits, or said that it
+// is done and does not go.
+func (w *watch) check() stop {
+	a, l, s := &w.s.account, w.limits, w.s
+	silent := time.Since(w.heard)
+	timeout := func(reason string) stop {
+		return stop{state: core.AgentTimeout, reason: reason, handBack: true}
+	}
+	switch {
+	case a.settled && silent > s.Pace.Linger && a.failed != "":
+		return stop{state: core.AgentError, reason: "the host ended with an error", failure: a.failed, transient: transient(a.failed)}
+	case a.settled && silent > s.Pace.Linger:
+		return stop{state: core.AgentCompleted, reason: "done; the host did not exit by itself"}
+	case !a.known && l.Start > 0 && time.Since(w.begun) > l.Start:
+		return timeout("no line came within " + l.Start.String())
+	case a.known && l.Idle > 0 && silent > l.Idle:
+		return timeout("nothing came for " + l.Idle.String())
+	case l.Wall > 0 && s.left(l) <= 0:
+		return timeout("it took over " + l.Wall.String())
+	case l.Output > 0 && s.printed() > l.Output:
+		return stop{state: core.AgentError, reason: "it printed more than may be kept"}
+	}
+	if reason := a.over(l); reason != "" {
+		return stop{state: core.AgentError, reason: reason, handBack: true}
+	}
+	return stop{}
+}
