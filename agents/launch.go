@@ -1,5 +1,7 @@
 package agents
 
+import "encoding/json"
+
 // A Child is what a host must know to run an agent.
 type Child struct {
 	ID       string  // subagent_id
@@ -16,12 +18,15 @@ type Child struct {
 	CostUSD  float64 // 0: no limit
 	Dir      string  // the agent's folder, for files that the host reads
 	Flame    string  // the program to register as MCP server
+
+	HostKeys map[string]json.RawMessage // of its definition: what only its host understands
 }
 
 // A Launch is how a host is started for a child.
 type Launch struct {
 	Command []string
 	Env     []string          // NAME=value, on top of the caller's
+	Unset   []string          // names of the caller's that do not concern it
 	Stdin   string            // what the host reads
 	Files   map[string][]byte // to be written first, by absolute path
 }

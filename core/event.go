@@ -5,7 +5,7 @@ import "encoding/json"
 // EventVersion is the version of the event format written today.
 const EventVersion = 1
 
-// The events of a frame's life. The agents' events stand with the agents.
+// The events of a frame's life.
 const (
 	FrameCreated        = "FrameCreated"
 	FramePlanned        = "FramePlanned"
@@ -19,12 +19,37 @@ const (
 	SuggestionActed     = "SuggestionActed"
 	CompactionRequested = "CompactionRequested"
 	SummaryStored       = "SummaryStored"
-	SubagentDetected    = "SubagentDetected"
-	SubagentCompleted   = "SubagentCompleted"
-	SubagentError       = "SubagentError"
-	SubagentTimeout     = "SubagentTimeout"
-	SubagentCancelled   = "SubagentCancelled"
-	SubagentOrphaned    = "SubagentOrphaned"
+)
+
+// The events of agents, of hosts' own and of those that flame starts (spec: agents
+// §7).
+const (
+	SubagentDetected   = "SubagentDetected"
+	SubagentSpawned    = "SubagentSpawned" // before anything runs
+	SubagentActive     = "SubagentActive"  // its first line came
+	SubagentProgress   = "SubagentProgress"
+	SubagentRetry      = "SubagentRetry"
+	SubagentStop       = "SubagentStop" // on every end, with the record of the whole run
+	SubagentCompleted  = "SubagentCompleted"
+	SubagentError      = "SubagentError"
+	SubagentTimeout    = "SubagentTimeout"
+	SubagentCancelled  = "SubagentCancelled"
+	SubagentOrphaned   = "SubagentOrphaned"
+	TranscriptEvent    = "TranscriptEvent" // event_type in its data says which
+	PermissionDecision = "PermissionDecision"
+	PermissionGranted  = "PermissionGranted" // by a person
+	BudgetWarning      = "BudgetWarning"
+	BudgetExceeded     = "BudgetExceeded"
+
+	HandoffInitiated = "HandoffInitiated"
+	HandoffComplete  = "HandoffComplete"
+	HandoffResolved  = "HandoffResolved"
+
+	ConvergenceInitiated  = "ConvergenceInitiated"
+	ConvergenceComplete   = "ConvergenceComplete"
+	ManualReviewRequired  = "ManualReviewRequired"
+	ConflictReviewRequest = "ConflictReviewRequest"
+	FileConflictDetected  = "FileConflictDetected"
 )
 
 // An Event is one entry of the append-only log: what happened, when, and to

@@ -11,6 +11,10 @@ const (
 	SessionEnded     SessionState = "ended"
 )
 
+// AgentVariable is the environment variable that names the agent a process works
+// for. All that an agent starts inherits it.
+const AgentVariable = "FLAME_AGENT"
+
 // A Session is one conversation in a host. A native subagent's run is a session
 // too; it has a Parent.
 type Session struct {

@@ -105,6 +105,9 @@ func (s *step) decide(known *inserted, r Request) error {
 	again := known.Prompt != "" && r.First || known.Summary != r.Summary
 	begins := known.Prompt == ""
 	known.Prompt, known.Summary = r.prompt(), r.Summary
+	if given, err := s.wasGiven(); given || err != nil {
+		return err
+	}
 	mine, err := s.presenceOf(s.session.ID)
 	if err != nil {
 		return err

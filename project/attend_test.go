@@ -145,7 +145,7 @@ func TestAnAgentsFrameEndsWithItsRun(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	root := f.push(host("s"), "work")
-	frame, context, err := f.Delegate(f.ctx, host("s"), project.Delegation{Goal: "look around", Session: "agent-session", Host: "claude-code"})
+	frame, context, err := f.Delegate(f.ctx, host("s"), project.Delegation{Agent: "agent-1", Goal: "look around", Session: "agent-session", Host: "claude-code"})
 	require.NoError(t, err)
 	assert.Equal(t, root.ID, frame.Parent)
 	assert.Contains(t, context, frame.ID)
@@ -156,4 +156,41 @@ func TestAnAgentsFrameEndsWithItsRun(t *testing.T) {
 	require.NoError(t, f.EndDelegation(f.ctx, host("s"), frame.ID, project.ChildEnded{Session: "agent-session", End: core.ChildCompleted, Last: "all said"}))
 	assert.Equal(t, core.Completed, f.get(deeper.ID).Status)
 	assert.Equal(t, "all said", f.get(frame.ID).Summary)
+}
+
+func TestTheFirstSessionOfAnAgentsProcessIsTheAgents(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	root := f.push(host("s"), "work")
+	frame, _, err := f.Delegate(f.ctx, host("s"), project.Delegation{Agent: "agent-1", Goal: "look around", Host: "opencode"})
+	require.NoError(t, err)
+	inside := project.Caller{Session: "ses_1", Host: "opencode", Agent: "agent-1"}
+	require.NoError(t, f.TakeIn(f.ctx, inside, project.Prompt{ID: "p", Text: "look around", FromUser: true}))
+	deeper := f.push(inside, "deeper")
+	assert.Equal(t, frame.ID, deeper.Parent)
+	assert.Equal(t, root.ID, f.get(frame.ID).Parent)
+	assert.Equal(t, "ses_1", f.get(frame.ID).Session)
+
+	a, err := f.Attend(f.ctx, inside, project.Request{First: true, Prompts: []string{"m1"}})
+	require.NoError(t, err)
+	assert.Empty(t, a.Inserts, "its context came with its task")
+	require.NoError(t, f.Join(f.ctx, host("s"), "agent-1", "ses_1"), "telling it again changes nothing")
+
+	other := f.push(project.Caller{Session: "ses_2", Host: "opencode", Agent: "agent-1"}, "of another conversation")
+	assert.NotEqual(t, frame.ID, other.Parent, "a second conversation in the same process is not the agent's own")
+}
+
+func TestAnAgentsContextIsGivenOnce(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.push(host("s"), "work")
+	_, context, err := f.Delegate(f.ctx, host("s"), project.Delegation{Agent: "agent-1", Goal: "look around", Session: "a", Host: "claude-code"})
+	require.NoError(t, err)
+	require.NotEmpty(t, context)
+	begun, err := f.Begin(f.ctx, project.Caller{Session: "a", Host: "claude-code"}, 9_500)
+	require.NoError(t, err)
+	assert.Empty(t, begun.Text)
+	again, err := f.Begin(f.ctx, project.Caller{Session: "a", Host: "claude-code"}, 9_500)
+	require.NoError(t, err)
+	assert.NotEmpty(t, again.Text, "after a compaction it is told again")
 }

@@ -23,6 +23,7 @@ type presence struct {
 	Told     bool        `json:"told,omitempty"`     // a child: its parent's host hands its last message on
 	Fallback string      `json:"fallback,omitempty"` // a child: the last words it was seen to say
 	Ended    *childEnded `json:"ended,omitempty"`    // a child: it is over but for the work below it
+	Given    bool        `json:"given,omitempty"`    // an agent's: its first context came with its task
 	Mode     string      `json:"mode,omitempty"`     // permission mode, where the host tells it
 }
 
@@ -65,6 +66,9 @@ func (p *Project) Begin(ctx context.Context, by Caller, maxChars int) (b Briefin
 		return b, err
 	}
 	err = p.update(ctx, by, func(s *step) error {
+		if given, err := s.wasGiven(); given || err != nil {
+			return err
+		}
 		if b, err = s.brief(maxChars); err != nil || b.Text == "" {
 			return err
 		}
@@ -82,6 +86,19 @@ func (s *step) hasNews() (bool, error) {
 	}
 	left, err := s.unfinished()
 	return len(left) > 0, err
+}
+
+// wasGiven reports, once, whether the session began with its context.
+func (s *step) wasGiven() (bool, error) {
+	mine, err := s.presenceOf(s.session.ID)
+	if err != nil || !mine.Given {
+		return false, err
+	}
+	mine.Given = false
+	if mine.Seen, err = s.lastSeq(); err != nil {
+		return false, err
+	}
+	return true, s.savePresence(s.session.ID, mine)
 }
 
 // brief gives the full context of the session's frame, or what it could take up.

@@ -31,6 +31,7 @@ func (e childEnded) summary() string {
 
 // A ChildEnded tells of a child's end: which, how, and its last words.
 type ChildEnded struct {
+	Agent      string // id of the agent that it was; empty for a child of the host's own
 	Session    string // the child's; empty: the one that Call came to be
 	Call       string // the host's id of the call that asked for it; may be empty
 	End        core.ChildEnd

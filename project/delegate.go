@@ -1,19 +1,35 @@
 package project
 
 import (
+	"cmp"
 	"context"
 
 	"flame/core"
 )
 
+// recordDelegated, by an agent's id, is what its session will be told by.
+const recordDelegated = "delegated"
+
+// A delegated is the work of an agent that flame started.
+type delegated struct {
+	Frame   string `json:"frame"`
+	Parent  string `json:"parent"`            // session that asked for it
+	Session string `json:"session,omitempty"` // of the agent; empty until it is known
+	Host    string `json:"host"`
+	Title   string `json:"title"`
+	Given   bool   `json:"given,omitempty"` // its context came with its task
+}
+
 // A Delegation asks for the frame of an agent that flame starts itself.
 type Delegation struct {
-	Under   string // frame that it goes below; empty: the caller's current one
-	Goal    string
-	Session string // of the agent in its host; empty where that is known only later (Join)
-	Host    string
-	Title   string // of that session
-	Bare    bool   // no context is asked for
+	Agent    string // the agent's id
+	Under    string // frame that it goes below; empty: the caller's current one
+	Goal     string
+	Session  string // of the agent in its host; empty where that is known only later (Join)
+	Host     string
+	Title    string // of that session
+	Bare     bool   // no context is asked for
+	MaxChars int    // of the context, in characters; 0: as much as fits the budget
 
 	// Also runs in the same transaction once the frame is there, for what must be
 	// kept with it or may forbid it. May be nil.
@@ -35,13 +51,17 @@ func (p *Project) Delegate(ctx context.Context, by Caller, d Delegation) (frame 
 		if err != nil {
 			return err
 		}
-		if d.Session != "" {
-			if err := s.join(frame, d.Session, d.Host, d.Title); err != nil {
+		if !d.Bare {
+			if context, err = s.delegateContext(frame, d.MaxChars); err != nil {
 				return err
 			}
 		}
-		if !d.Bare {
-			if context, err = s.delegateContext(frame); err != nil {
+		work := delegated{Frame: frame.ID, Parent: s.session.ID, Host: d.Host, Title: d.Title, Given: context != ""}
+		if err := s.SaveRecord(recordDelegated, d.Agent, work); err != nil {
+			return err
+		}
+		if d.Session != "" {
+			if err := s.join(d.Agent, d.Session); err != nil {
 				return err
 			}
 		}
@@ -68,7 +88,7 @@ func (s *step) delegateUnder(ref string) (string, error) {
 
 // delegateContext is the context of an agent's frame, whatever native subagents
 // get.
-func (s *step) delegateContext(frame core.Frame) (string, error) {
+func (s *step) delegateContext(frame core.Frame, maxChars int) (string, error) {
 	_, newest, err := s.Revision()
 	if err != nil {
 		return "", err
@@ -78,45 +98,92 @@ func (s *step) delegateContext(frame core.Frame) (string, error) {
 		return "", err
 	}
 	around, err := s.surroundings(frame, newest, config.PropagateSummaries)
-	return core.BuildContext(around, s.p.Budget, 0).Text, err
+	return core.BuildContext(around, s.p.Budget, maxChars).Text, err
 }
 
-// Join tells which session an agent's frame is worked in.
-func (p *Project) Join(ctx context.Context, by Caller, frame, session, host, title string) error {
-	return p.update(ctx, by, func(s *step) error {
-		f, err := s.Frame(frame)
-		if err != nil {
-			return err
-		}
-		return s.join(f, session, host, title)
-	})
+// Join tells which session an agent works in. The first that is told holds.
+func (p *Project) Join(ctx context.Context, by Caller, agent, session string) error {
+	return p.update(ctx, by, func(s *step) error { return s.join(agent, session) })
 }
 
-func (s *step) join(frame core.Frame, id, host, title string) error {
+// join makes a session that of an agent.
+func (s *step) join(agent, id string) error {
+	var work delegated
+	known, err := s.Record(recordDelegated, agent, &work)
+	if !known || err != nil || work.Session != "" && work.Session != agent || work.Session == id {
+		return err
+	}
+	before, err := s.Session(work.Session)
+	if err = ignoreMissing(err); err != nil {
+		return err
+	}
+	work.Session = id
+	if err := s.SaveRecord(recordDelegated, agent, work); err != nil {
+		return err
+	}
+	frame, err := s.Frame(work.Frame)
+	if err != nil {
+		return ignoreMissing(err)
+	}
 	session, err := s.Session(id)
-	if err = ignoreMissing(err); err != nil || session.Root == frame.ID {
+	if err = ignoreMissing(err); err != nil {
 		return err
 	}
 	if session.ID == "" {
 		session = core.Session{ID: id, CreatedAt: s.now}
 	}
 	own := session.Root
-	session.Parent, session.Host, session.Title = s.session.ID, host, title
+	session.Parent, session.Host, session.Title = work.Parent, work.Host, work.Title
 	session.State, session.LastActivityAt = core.SessionActive, s.now
 	if session.Current == "" {
-		session.Current = frame.ID
+		session.Current = cmp.Or(before.Current, frame.ID)
 	}
 	session.Root, frame.Session = frame.ID, id
+	if before.ID != "" {
+		if err := s.DeleteSession(before.ID); err != nil {
+			return err
+		}
+	}
+	theirs, err := s.presenceOf(id)
+	if err != nil {
+		return err
+	}
+	theirs.Given = work.Given
+	if err := s.savePresence(id, theirs); err != nil {
+		return err
+	}
 	if err := s.SaveFrame(frame); err != nil {
 		return err
 	}
+	if id == s.session.ID {
+		s.session = session
+		return s.moveBelow(own, frame.ID)
+	}
 	return s.as(session, func(s *step) error { return s.moveBelow(own, frame.ID) })
+}
+
+// sessionOfAgent gives the session of an agent; the agent's own id stands for one
+// that is not known yet.
+func (s *step) sessionOfAgent(agent string) (string, error) {
+	var work delegated
+	_, err := s.Record(recordDelegated, agent, &work)
+	return cmp.Or(work.Session, agent), err
+}
+
+// joinOwn joins the caller's session to the work of the agent whose process it
+// lives in, if that has no session yet.
+func (s *step) joinOwn() error {
+	if s.by.Agent == "" || s.by.Parent != "" || s.session.HasFrame() && s.session.Parent != "" {
+		return nil
+	}
+	return s.join(s.by.Agent, s.session.ID)
 }
 
 // EndDelegation ends the frame of an agent in the way its run ended: with its
 // session's other frames, where that is known. Telling it again changes nothing.
 func (p *Project) EndDelegation(ctx context.Context, by Caller, frame string, ended ChildEnded) error {
 	return p.update(ctx, by, func(s *step) error {
+		s.agent = ended.Agent
 		how := childEnded{End: ended.End, Last: ended.Last}
 		session, err := s.Session(ended.Session)
 		if err == nil && session.Root == frame {

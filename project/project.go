@@ -40,16 +40,17 @@ type Project struct {
 
 // A Caller says on whose behalf an operation runs.
 type Caller struct {
-	Session string // id of the host session; empty for a person at a shell who named none
+	Session string // id of the host session; empty for a person at a shell who named none, and for an agent whose host does not tell it
 	Parent  string // id of the session that Session is a subagent of; may be empty
 	Host    string // what the session lives in: claude-code, opencode, cli, ...
+	Agent   string // id of the agent whose process it lives in; empty outside of agents
 	Stamped bool   // a hook of the host vouches for Session
 	Event   string // the host's event that this is, where a hook calls; empty otherwise
 	Plugin  string // version of the plugin that the hook belongs to; may be empty
 }
 
 // anonymous reports whether the caller works wherever work is going on.
-func (c Caller) anonymous() bool { return c.Session == "" }
+func (c Caller) anonymous() bool { return c.Session == "" && c.Agent == "" }
 
 // NewID makes a frame id: kind, a hyphen and 8 random characters of [a-z0-9].
 func NewID(kind string) string {
@@ -70,6 +71,7 @@ type step struct {
 	by      Caller
 	session core.Session // the caller's, as it will be saved
 	fresh   bool         // the session was not known before
+	agent   string       // id of the agent that events are about; empty outside of agents
 	rule    string       // by which flame acts of its own; empty while it does what was asked
 	log     []logLine    // written once the transaction is durable
 }
@@ -95,9 +97,12 @@ func (p *Project) view(ctx context.Context, by Caller, f func(*step) error) erro
 func (p *Project) update(ctx context.Context, by Caller, f func(*step) error) error {
 	var done *step
 	err := p.Store.Update(ctx, func(tx Tx) error {
-		s := &step{Tx: tx, p: p, now: p.Now(), by: by}
+		s := &step{Tx: tx, p: p, now: p.Now(), by: by, agent: by.Agent}
 		done = s
 		if err := s.enter(); err != nil {
+			return err
+		}
+		if err := s.joinOwn(); err != nil {
 			return err
 		}
 		if s.session.Stamped && !by.Stamped && by.Host != CommandLine {
@@ -136,8 +141,14 @@ func (p *Project) update(ctx context.Context, by Caller, f func(*step) error) er
 // continues where work is going on.
 func (s *step) enter() error {
 	id := s.by.Session
-	if s.by.anonymous() {
+	switch {
+	case s.by.anonymous():
 		id = CommandLine
+	case id == "":
+		var err error
+		if id, err = s.sessionOfAgent(s.by.Agent); err != nil {
+			return err
+		}
 	}
 	session, err := s.Session(id)
 	switch {
@@ -296,7 +307,7 @@ func (s *step) create(frame core.Frame) (core.Frame, error) {
 func (s *step) emit(event, frame string, data map[string]any) error {
 	e := core.Event{
 		V: core.EventVersion, TS: s.now, Event: event, Frame: frame,
-		Session: s.session.ID, ParentSession: s.session.Parent, Host: s.session.Host,
+		Session: s.session.ID, ParentSession: s.session.Parent, Host: s.session.Host, SubagentID: s.agent,
 	}
 	if s.rule != "" {
 		data["by"] = s.rule

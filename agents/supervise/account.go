@@ -3,6 +3,7 @@ package supervise
 import (
 	"encoding/json"
 	"hash/fnv"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -108,14 +109,20 @@ func (a *account) hear(n core.AgentNote) {
 	}
 }
 
+// The reasons to stop an agent for what it used.
+const (
+	TokenBudget = "token budget"
+	CostBudget  = "cost budget"
+)
+
 // over says how the limits on what the agent does stand: the reason to stop it,
 // empty while there is none.
 func (a *account) over(l Limits) string {
 	switch {
 	case l.Tokens > 0 && a.Tokens() >= l.Tokens:
-		return "token budget"
+		return TokenBudget
 	case l.CostUSD > 0 && a.Cost() >= l.CostUSD:
-		return "cost budget"
+		return CostBudget
 	case l.SameCalls > 0 && a.repeats.same >= l.SameCalls:
 		return "loop: the same tool call again and again"
 	case l.Stale > 0 && a.repeats.stale >= l.Stale:
@@ -183,3 +190,19 @@ func digest(kind, text string) uint64 {
 
 // tick notes when the host printed last.
 func (a *account) tick(now time.Time) { a.LastLine = core.MillisOf(now) }
+
+// Reread gives how far an agent was, and its last words, by what it printed.
+func Reread(dir string, read func(line []byte) core.Message) (Progress, string) {
+	output, err := newTail(filepath.Join(dir, OutputFile))
+	if err != nil {
+		return Progress{}, ""
+	}
+	defer output.close()
+	var a account
+	for more := true; more && err == nil; {
+		more, err = output.lines(func(line []byte) { a.note(read(line)) })
+	}
+	p := a.Progress
+	p.Text = ""
+	return p, a.Text
+}

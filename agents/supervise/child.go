@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"flame/core"
 )
 
 // A child is one process of the host.
@@ -54,7 +56,7 @@ func (s *Supervisor) environment() []string {
 		name, _, _ := strings.Cut(variable, "=")
 		return slices.Contains(s.Job.Unset, name)
 	})
-	return append(append(env, s.Job.Env...), Marker+"="+s.Job.ID)
+	return append(append(env, s.Job.Env...), core.AgentVariable+"="+s.Job.ID)
 }
 
 // exit gives the status of a process that is over; -1 for one that a signal ended.

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"flame/core"
 )
 
 // Start starts the supervisor of the job in dir: `program supervise DIR`, by way
@@ -30,8 +32,8 @@ func Start(ctx context.Context, program, dir, agent string) (Process, error) {
 
 // marked is this process's environment with an agent's mark.
 func marked(agent string) []string {
-	env := slices.DeleteFunc(os.Environ(), func(variable string) bool { return strings.HasPrefix(variable, Marker+"=") })
-	return append(env, Marker+"="+agent)
+	env := slices.DeleteFunc(os.Environ(), func(variable string) bool { return strings.HasPrefix(variable, core.AgentVariable+"=") })
+	return append(env, core.AgentVariable+"="+agent)
 }
 
 // Detach starts the supervisor in a session of its own, without a terminal, and

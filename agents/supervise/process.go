@@ -8,10 +8,6 @@ import (
 	"time"
 )
 
-// Marker is the environment variable that names the agent a process works for. All
-// that an agent starts inherits it, so that none of it is lost from sight.
-const Marker = "FLAME_AGENT"
-
 // A Process is one that runs or ran. Pids come again, so its start tells it from
 // others.
 type Process struct {

@@ -9,6 +9,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"flame/core"
 )
 
 // adopt makes this process the parent of all orphans below it, so that nothing
@@ -62,7 +64,7 @@ func markOf(pid int) string {
 		return ""
 	}
 	for variable := range bytes.SplitSeq(environ, []byte{0}) {
-		if value, ok := bytes.CutPrefix(variable, []byte(Marker+"=")); ok {
+		if value, ok := bytes.CutPrefix(variable, []byte(core.AgentVariable+"=")); ok {
 			return string(value)
 		}
 	}

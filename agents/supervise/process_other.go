@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"flame/core"
 )
 
 // adopt does nothing where the system knows no such thing: what leaves the tree is
@@ -55,7 +57,7 @@ func markOf(pid int) string {
 	if err != nil {
 		return ""
 	}
-	_, after, found := strings.Cut(string(out), " "+Marker+"=")
+	_, after, found := strings.Cut(string(out), " "+core.AgentVariable+"=")
 	if fields := strings.Fields(after); found && len(fields) > 0 {
 		return fields[0]
 	}

@@ -111,7 +111,7 @@ func (s *Supervisor) pause(ctx context.Context, after stop) stop {
 		case <-timer.C:
 			return stop{}
 		case <-ctx.Done():
-			return cancelled("stopped by a signal")
+			return s.told()
 		case <-tell.C:
 			if end := s.tell(ctx); end.state != "" {
 				return end
@@ -224,7 +224,13 @@ func (s *Supervisor) tell(ctx context.Context) stop {
 	return stop{state: orders.Stop, reason: orders.Reason, handBack: orders.Stop == core.AgentError}
 }
 
-func cancelled(reason string) stop { return stop{state: core.AgentCancelled, reason: reason} }
+// told is the stop of a supervisor that was told to end. The journal may know why.
+func (s *Supervisor) told() stop {
+	if end := s.tell(context.Background()); end.state != "" {
+		return end
+	}
+	return stop{state: core.AgentCancelled, reason: "stopped by a signal"}
+}
 
 // outcome is what an agent came to.
 func (s *Supervisor) outcome(end stop) Outcome {

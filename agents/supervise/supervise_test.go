@@ -154,7 +154,7 @@ func leave(scrubbed bool) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), fakeHost+"=sleeps")
 	if scrubbed {
-		cmd.Env = []string{fakeHost + "=sleeps", "LEFT_BY=" + os.Getenv(supervise.Marker)}
+		cmd.Env = []string{fakeHost + "=sleeps", "LEFT_BY=" + os.Getenv(core.AgentVariable)}
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
@@ -252,7 +252,7 @@ func leftovers(t *testing.T, agent string) (left []string) {
 	require.NoError(t, err)
 	for _, name := range names {
 		environ, err := os.ReadFile(name + "/environ")
-		if err == nil && (strings.Contains(string(environ), supervise.Marker+"="+agent) || strings.Contains(string(environ), "LEFT_BY="+agent)) {
+		if err == nil && (strings.Contains(string(environ), core.AgentVariable+"="+agent) || strings.Contains(string(environ), "LEFT_BY="+agent)) {
 			left = append(left, name)
 		}
 	}
@@ -376,7 +376,7 @@ func TestACancelledContextEndsTheAgent(t *testing.T) {
 	dir := t.TempDir()
 	j := &journal{}
 	s := supervise.Supervisor{
-		Job: supervise.Job{ID: "agent-cancelled", Dir: dir, Cwd: dir, Command: []string{os.Args[0]}, Env: []string{fakeHost + "=hangs"}},
+		Job:  supervise.Job{ID: "agent-cancelled", Dir: dir, Cwd: dir, Command: []string{os.Args[0]}, Env: []string{fakeHost + "=hangs"}},
 		Read: transcripts.Line(transcripts.ClaudeStream), Journal: j, Log: slog.New(slog.DiscardHandler), Pace: fast,
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 150*time.Millisecond)

@@ -26,7 +26,7 @@ func (w *watch) until(ctx context.Context, c *child) stop {
 		case <-c.over:
 			return stop{}
 		case <-ctx.Done():
-			return cancelled("stopped by a signal")
+			return w.s.told()
 		case <-look.C:
 			w.read()
 			if end := w.check(); end.state != "" {

@@ -1,0 +1,159 @@
+package agents
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"flame/agents/supervise"
+	"flame/core"
+	"flame/transcripts"
+)
+
+// A Change is what an agent did to one file with the tools of its host. What it
+// did by other means, a shell command, is not among it unless it worked in a
+// worktree of its own.
+type Change struct {
+	Path    string `json:"path"` // relative to the folder it worked in, where it lies in that
+	Hash    string `json:"hash"` // of all it did to the file, in order; equal for the same doing
+	Excerpt string `json:"excerpt,omitempty"`
+}
+
+// maxExcerpt bounds the excerpt of a change, in characters.
+const maxExcerpt = 2_000
+
+// changes reads from an agent's log what it did to files. A log that cannot be read
+// tells of none.
+func (a *Agents) changes(id string) []Change {
+	job, err := supervise.LoadJob(a.Folder(id))
+	if err != nil {
+		return nil
+	}
+	file, err := os.Open(filepath.Join(job.Dir, supervise.OutputFile))
+	if err != nil {
+		return nil
+	}
+	defer file.Close()
+	return changesIn(file, job.Host, job.Cwd)
+}
+
+// changesIn gives what the messages of a log did to files, by path.
+func changesIn(log io.Reader, host, cwd string) []Change {
+	edits, failed := map[string][]edit{}, map[string]bool{}
+	for m, err := range messagesOf(log, host) {
+		if err != nil {
+			break
+		}
+		for _, part := range m.Parts {
+			if part.Type == core.PartToolResult && part.Failed {
+				failed[part.CallID] = true
+			}
+			for _, e := range editsOf(part) {
+				path := e.path
+				if inside, err := filepath.Rel(cwd, path); err == nil && filepath.IsAbs(path) && filepath.IsLocal(inside) {
+					path = inside
+				}
+				edits[filepath.ToSlash(path)] = append(edits[filepath.ToSlash(path)], e)
+			}
+		}
+	}
+	changes := []Change{}
+	for path, all := range edits {
+		all = slices.DeleteFunc(all, func(e edit) bool { return failed[e.call] })
+		if len(all) > 0 {
+			changes = append(changes, changeOf(path, all))
+		}
+	}
+	slices.SortFunc(changes, func(x, y Change) int { return strings.Compare(x.Path, y.Path) })
+	return changes
+}
+
+// messagesOf reads what a host printed.
+func messagesOf(log io.Reader, host string) func(func(core.Message, error) bool) {
+	if host == openCode {
+		return transcripts.OpenCodeOutput(log)
+	}
+	return transcripts.ClaudeCodeStream(log)
+}
+
+// An edit is one call that changed a file.
+type edit struct {
+	path, call, doing string
+}
+
+// changing are the tools that change a file, lower case.
+var changing = []string{"write", "edit", "multiedit", "notebookedit", "patch", "apply_patch"}
+
+// patched matches the files that a patch is about.
+var patched = regexp.MustCompile(`(?m)^\*\*\* (?:Add|Update|Delete) File: (.+)$`)
+
+// editsOf gives what a call does to files.
+func editsOf(part core.Part) (edits []edit) {
+	if part.Type != core.PartToolCall || !slices.Contains(changing, strings.ToLower(part.Tool)) {
+		return nil
+	}
+	var input map[string]json.RawMessage
+	if json.Unmarshal(part.Input, &input) != nil {
+		return nil
+	}
+	text := func(names ...string) string {
+		for _, name := range names {
+			var value string
+			if json.Unmarshal(input[name], &value) == nil && value != "" {
+				return value
+			}
+		}
+		return ""
+	}
+	if patch := text("patchText", "patch_text", "patch"); patch != "" {
+		for _, found := range patched.FindAllStringSubmatch(patch, -1) {
+			edits = append(edits, edit{strings.TrimSpace(found[1]), part.CallID, patch})
+		}
+		return edits
+	}
+	path := text("file_path", "filePath", "notebook_path", "path")
+	if path == "" {
+		return nil
+	}
+	for _, name := range []string{"file_path", "filePath", "notebook_path", "path"} {
+		delete(input, name)
+	}
+	doing, err := json.Marshal(input) // its members in order
+	if err != nil {
+		return nil
+	}
+	return []edit{{path, part.CallID, string(doing)}}
+}
+
+func changeOf(path string, all []edit) Change {
+	var doing []string
+	for _, e := range all {
+		doing = append(doing, e.doing)
+	}
+	whole := strings.Join(doing, "\n")
+	sum := sha256.Sum256([]byte(whole))
+	return Change{Path: path, Hash: hex.EncodeToString(sum[:]), Excerpt: excerpt(whole)}
+}
+
+// paths gives the files of changes.
+func paths(changes []Change) []string {
+	all := make([]string, len(changes))
+	for i, c := range changes {
+		all[i] = c.Path
+	}
+	return all
+}
+
+// excerpt gives the beginning of a text.
+func excerpt(text string) string {
+	if runes := []rune(text); len(runes) > maxExcerpt {
+		return string(runes[:maxExcerpt]) + "…"
+	}
+	return text
+}

@@ -1,0 +1,172 @@
+package agents
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"syscall"
+	"time"
+
+	"flame/agents/supervise"
+	"flame/core"
+	"flame/project"
+)
+
+// Cancel stops an agent and all that it started. What they did is kept. It gives
+// those that it told to stop; they may take seconds to end.
+func (a *Agents) Cancel(ctx context.Context, by project.Caller, id string) (stopped []Run, err error) {
+	run, err := a.Find(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	who := cmp.Or(by.Session, by.Host, project.CommandLine)
+	if stopped, err = a.cancelBelow(ctx, run.ID, who); err != nil {
+		return stopped, err
+	}
+	own, err := a.cancel(ctx, run.ID, who)
+	if own.ID != "" {
+		stopped = append([]Run{own}, stopped...)
+	}
+	return stopped, err
+}
+
+// cancel asks one agent to stop. It gives none that was over.
+func (a *Agents) cancel(ctx context.Context, id, who string) (Run, error) {
+	asked := false
+	run, err := a.change(ctx, id, func(_ project.Tx, run *Run) error {
+		run.CancelledBy, asked = cmp.Or(run.CancelledBy, who), true
+		return nil
+	})
+	if err != nil || !asked {
+		return Run{}, err
+	}
+	// Its supervisor looks each second; a signal only saves that time.
+	if l, known, err := a.liveOf(ctx, id); err == nil && known && l.Supervisor.PID != 0 {
+		_ = l.Supervisor.Signal(syscall.SIGTERM)
+	}
+	return run, nil
+}
+
+// cancelBelow asks all that an agent started, at any depth, to stop.
+func (a *Agents) cancelBelow(ctx context.Context, id, who string) (stopped []Run, err error) {
+	all, err := a.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, target := range family(all, id)[1:] {
+		run, err := a.cancel(ctx, target, who)
+		if err != nil {
+			return stopped, err
+		}
+		if run.ID != "" {
+			stopped = append(stopped, run)
+		}
+	}
+	return stopped, nil
+}
+
+// family gives an agent's id with those of all below it.
+func family(all []Run, id string) []string {
+	ids := []string{id}
+	for i := 0; i < len(ids); i++ {
+		for _, run := range all {
+			if run.ParentAgent == ids[i] && !slices.Contains(ids, run.ID) {
+				ids = append(ids, run.ID)
+			}
+		}
+	}
+	return ids
+}
+
+func (a *Agents) liveOf(ctx context.Context, id string) (l live, known bool, err error) {
+	err = a.Project.Store.View(ctx, func(tx project.Tx) error {
+		known, err = tx.Record(recordLive, id, &l)
+		return err
+	})
+	return l, known, err
+}
+
+// waitPace is how often a waiting caller looks.
+const waitPace = 100 * time.Millisecond
+
+// Wait gives the record of an agent once it is final, or as it is when ctx ends.
+// It tells progress each time it looks.
+func (a *Agents) Wait(ctx context.Context, id string, progress func(Run)) (Run, error) {
+	tick := time.NewTicker(waitPace)
+	defer tick.Stop()
+	for {
+		run, err := a.Find(context.WithoutCancel(ctx), id)
+		if err != nil || run.State.Ended() {
+			return run, err
+		}
+		progress(run)
+		select {
+		case <-ctx.Done():
+			return run, nil
+		case <-tick.C:
+		}
+	}
+}
+
+// startPatience is how long an agent may be without a supervisor after it was
+// asked for.
+const startPatience = core.Millis(30_000)
+
+// Recover puts right what killed processes left: agents whose supervisor is gone
+// end as it left word, or are orphaned and the rest of their processes ended;
+// frames of final ones are ended. While nothing runs it only reads.
+func (a *Agents) Recover(ctx context.Context) error {
+	all := map[string]live{}
+	err := a.Project.Store.View(ctx, func(tx project.Tx) error {
+		return tx.Records(recordLive, func(id string, decode func(any) error) error {
+			var l live
+			err := decode(&l)
+			all[id] = l
+			return err
+		})
+	})
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for id, l := range all {
+		begun := l.Supervisor.PID != 0
+		if begun && l.Supervisor.Alive() || !begun && a.Project.Now()-l.Since < startPatience {
+			continue
+		}
+		errs = append(errs, a.recover(ctx, id, begun))
+	}
+	return errors.Join(errs...)
+}
+
+// recover ends an agent that nobody watches over.
+func (a *Agents) recover(ctx context.Context, id string, begun bool) error {
+	run, err := a.Find(ctx, id)
+	if err != nil {
+		return err
+	}
+	if run.State.Ended() {
+		return a.finish(ctx, run)
+	}
+	supervise.KillRest(id)
+	outcome, known, err := supervise.LoadOutcome(a.Folder(id))
+	if !known || err != nil {
+		outcome = a.orphaned(run, begun)
+	}
+	return a.end(ctx, id, outcome)
+}
+
+// orphaned is what an agent came to whose supervisor told nothing: what its output
+// tells.
+func (a *Agents) orphaned(run Run, begun bool) supervise.Outcome {
+	o := supervise.Outcome{State: core.AgentOrphaned, Reason: "its supervisor was killed", Partial: true, StartedAt: run.CreatedAt, EndedAt: a.Project.Now(), Progress: run.Progress}
+	if !begun {
+		o.State, o.Reason = core.AgentError, "its supervisor never began"
+	}
+	if told, text := supervise.Reread(a.Folder(run.ID), a.Line(run.Host)); told.Session != "" {
+		o.Progress, o.Text = told, text
+		o.Progress.Attempt = run.Progress.Attempt
+	}
+	return o
+}

@@ -1,0 +1,71 @@
+package agents
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"flame/core"
+	"flame/project"
+)
+
+// MakeGrant keeps a person's permission for children to get more than their parent
+// has. It is for doors behind which a person stands.
+func (a *Agents) MakeGrant(ctx context.Context, g Grant) (Grant, error) {
+	if _, err := ParseMode(string(g.Mode)); err != nil {
+		return g, err
+	}
+	if g.Reason == "" {
+		return g, core.Invalidf("a grant needs its reason").WithHint("say what it is for: it is kept in the log")
+	}
+	g.ID, g.MadeAt = a.Project.NewID("grant"), a.Project.Now()
+	err := a.Project.Store.Update(ctx, func(tx project.Tx) error {
+		if err := tx.SaveRecord(recordGrant, g.ID, g); err != nil {
+			return err
+		}
+		return a.tell(tx, Run{ParentSession: g.Session}, core.PermissionGranted, map[string]any{"grant": g})
+	})
+	return g, err
+}
+
+// RevokeGrant takes a grant back. Agents that run on it go on.
+func (a *Agents) RevokeGrant(ctx context.Context, id string) error {
+	return a.Project.Store.Update(ctx, func(tx project.Tx) error {
+		var g Grant
+		if known, err := tx.Record(recordGrant, id, &g); err != nil || !known {
+			return cmp.Or[error](err, core.NotFoundf("there is no grant %q", id).WithHint("`flame agents grants` shows those there are"))
+		}
+		return tx.DeleteRecord(recordGrant, id)
+	})
+}
+
+// Grants gives those there are, the newest first.
+func (a *Agents) Grants(ctx context.Context) (all []Grant, err error) {
+	err = a.Project.Store.View(ctx, func(tx project.Tx) error {
+		all, err = grants(tx)
+		return err
+	})
+	return all, err
+}
+
+func grants(tx project.Tx) (all []Grant, err error) {
+	err = tx.Records(recordGrant, func(_ string, decode func(any) error) error {
+		var g Grant
+		err := decode(&g)
+		all = append(all, g)
+		return err
+	})
+	slices.SortFunc(all, func(x, y Grant) int { return cmp.Or(cmp.Compare(y.MadeAt, x.MadeAt), cmp.Compare(x.ID, y.ID)) })
+	return all, err
+}
+
+// grantFor gives the widest grant that fits an agent; nil without one.
+func grantFor(tx project.Tx, run Run, agent string, now core.Millis) (widest *Grant, err error) {
+	all, err := grants(tx)
+	for _, g := range all {
+		if g.Fits(agent, run.Tree, run.Depth, now) && (widest == nil || g.Mode.Exceeds(widest.Mode)) {
+			widest = &g
+		}
+	}
+	return widest, err
+}

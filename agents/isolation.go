@@ -1,0 +1,100 @@
+package agents
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"flame/core"
+)
+
+// PatchFile, in an agent's folder, is what it changed in a worktree of its own.
+const PatchFile = "changes.patch"
+
+// git runs git in a folder and gives what it printed.
+func git(ctx context.Context, dir string, args ...string) (string, error) {
+	var stdout, stderr bytes.Buffer
+	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", dir}, args...)...)
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		return "", core.Invalidf("git %s: %s", args[0], core.OneLine(stderr.String()+" "+err.Error(), 300))
+	}
+	return stdout.String(), nil
+}
+
+// baseOf gives the commit that a folder is at; empty outside of git.
+func baseOf(dir string) string {
+	base, err := git(context.Background(), dir, "rev-parse", "--verify", "--quiet", "HEAD")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(base)
+}
+
+// addWorktree makes a worktree for an agent that is to work in dir, and gives the
+// same folder in it. What is not committed is not in it.
+func addWorktree(ctx context.Context, dir, worktree string) (string, error) {
+	prefix, err := git(ctx, dir, "rev-parse", "--show-prefix")
+	if err == nil {
+		_, err = git(ctx, dir, "worktree", "add", "--detach", worktree, "HEAD")
+	}
+	if err != nil {
+		return "", core.Invalidf("the agent cannot have a worktree of its own: %v", err).
+			WithHint("commit something first, or leave isolation out")
+	}
+	return filepath.Join(worktree, strings.TrimSpace(prefix)), nil
+}
+
+// keepWorktree keeps what an agent changed in a worktree of its own as a patch
+// beside it, and adds that to what its tools told. A worktree that is as it was is
+// removed.
+func (a *Agents) keepWorktree(ctx context.Context, run Run, told []Change) []Change {
+	if _, err := os.Stat(run.Worktree); err != nil {
+		return told
+	}
+	// Files that git does not know yet are part of a patch only once it is told.
+	_, err := git(ctx, run.Worktree, "add", "--all", "--intent-to-add")
+	var patch, names string
+	if err == nil {
+		patch, err = git(ctx, run.Worktree, "diff", "--binary", run.Base)
+	}
+	if err == nil {
+		names, err = git(ctx, run.Worktree, "diff", "--name-only", "-z", run.Base)
+	}
+	if err == nil && patch == "" {
+		_, err = git(ctx, run.Worktree, "worktree", "remove", "--force", run.Worktree)
+		told = []Change{}
+	} else if err == nil {
+		if err = os.WriteFile(filepath.Join(a.Folder(run.ID), PatchFile), []byte(patch), 0o600); err == nil {
+			told = inWorktree(ctx, run, strings.Split(strings.TrimSuffix(names, "\x00"), "\x00"))
+		}
+	}
+	if err != nil {
+		a.Project.Log.Warn("an agent's worktree stays as it is", "agent", run.ID, "error", err)
+	}
+	return told
+}
+
+// inWorktree gives the changes to files by what they hold now.
+func inWorktree(ctx context.Context, run Run, names []string) []Change {
+	changes := []Change{}
+	for _, name := range names {
+		diff, err := git(ctx, run.Worktree, "diff", run.Base, "--", name)
+		if err != nil {
+			diff = ""
+		}
+		sum := sha256.Sum256([]byte("gone"))
+		if content, err := os.ReadFile(filepath.Join(run.Worktree, name)); err == nil {
+			sum = sha256.Sum256(content)
+		}
+		changes = append(changes, Change{Path: name, Hash: hex.EncodeToString(sum[:]), Excerpt: excerpt(diff)})
+	}
+	slices.SortFunc(changes, func(x, y Change) int { return strings.Compare(x.Path, y.Path) })
+	return changes
+}

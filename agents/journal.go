@@ -1,0 +1,278 @@
+package agents
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+
+	"flame/agents/supervise"
+	"flame/core"
+	"flame/project"
+)
+
+// Supervise runs the job in an agent's folder to its end. It is what `flame
+// supervise` does.
+func (a *Agents) Supervise(ctx context.Context, job supervise.Job, log *slog.Logger) error {
+	s := supervise.Supervisor{
+		Job: job, Read: a.Line(job.Host), Journal: journal{a, job.ID}, Log: log, Pace: supervise.DefaultPace,
+	}
+	_, err := s.Run(ctx)
+	return err
+}
+
+// A journal is where an agent's supervisor tells what happens: the agent's record
+// and the event log.
+type journal struct {
+	a  *Agents
+	id string
+}
+
+// errOver tells a supervisor that is not to begin.
+var errOver = errors.New("the agent is over")
+
+// Begin keeps who watches over the agent.
+func (j journal) Begin(ctx context.Context, by supervise.Process) error {
+	run, err := j.a.change(ctx, j.id, func(tx project.Tx, run *Run) error {
+		return tx.SaveRecord(recordLive, j.id, live{Supervisor: by, Since: run.CreatedAt})
+	})
+	if err == nil && run.State.Ended() {
+		err = errOver
+	}
+	return err
+}
+
+// Active keeps that the agent runs, and in which session.
+func (j journal) Active(ctx context.Context, p supervise.Progress) error {
+	run, err := j.a.change(ctx, j.id, func(tx project.Tx, run *Run) error {
+		run.State, run.Progress = core.AgentActive, p
+		if p.Session != "" {
+			run.Session = p.Session
+			if err := tx.SaveRecord(recordSession, p.Session, run.ID); err != nil {
+				return err
+			}
+		}
+		return j.a.tell(tx, *run, core.SubagentActive, map[string]any{"initial_state": core.AgentActive})
+	})
+	if err != nil || run.Session == "" {
+		return err
+	}
+	return j.a.Project.Join(ctx, j.a.parentOf(run), run.ID, run.Session)
+}
+
+// parentOf is the caller that an agent's parent is.
+func (a *Agents) parentOf(run Run) project.Caller {
+	return project.Caller{Session: run.ParentSession, Stamped: true, Parent: ""}
+}
+
+// warnAt is the part of a budget whose use is told.
+const warnAt = 0.8
+
+// progressPace is how often an event tells of an agent's progress.
+const progressPace = core.Millis(5_000)
+
+// Tell keeps how far the agent is, and says whether it may go on.
+func (j journal) Tell(ctx context.Context, p supervise.Progress) (orders supervise.Orders, err error) {
+	var news bool
+	err = j.a.Project.Store.View(ctx, func(tx project.Tx) error {
+		run, err := find(tx, j.id)
+		if err != nil {
+			return err
+		}
+		news = run.Progress != p
+		orders, err = j.a.orders(tx, run)
+		return err
+	})
+	if err != nil || !news {
+		return orders, err
+	}
+	_, err = j.a.change(ctx, j.id, func(tx project.Tx, run *Run) error {
+		if err := j.a.spend(tx, *run, p); err != nil {
+			return err
+		}
+		run.Progress = p
+		return j.a.tellProgress(tx, *run)
+	})
+	return orders, err
+}
+
+// orders gives what ends an agent from outside.
+func (a *Agents) orders(tx project.Tx, run Run) (supervise.Orders, error) {
+	cancel := func(format string, args ...any) (supervise.Orders, error) {
+		return supervise.Orders{Stop: core.AgentCancelled, Reason: fmt.Sprintf(format, args...)}, nil
+	}
+	if run.State.Ended() {
+		return cancel("it was %s already", run.State)
+	}
+	if run.CancelledBy != "" {
+		return cancel("cancelled by %s", run.CancelledBy)
+	}
+	if parent, err := tx.Session(run.ParentSession); err == nil && parent.State == core.SessionEnded && !a.Keep {
+		return cancel("the session that asked for it ended; FLAME_AGENT_ON_SESSION_END=keep lets agents go on")
+	}
+	var t tree
+	if _, err := tx.Record(recordTree, run.Tree, &t); err != nil {
+		return supervise.Orders{}, err
+	}
+	b := a.Bounds
+	if b.Tokens > 0 && t.Tokens >= b.Tokens || b.CostUSD > 0 && t.CostUSD >= b.CostUSD {
+		return supervise.Orders{Stop: core.AgentError, Reason: "the budget of all agents below this session is used"}, nil
+	}
+	return supervise.Orders{}, nil
+}
+
+// spend adds what an agent used since it was told last to what its tree used.
+func (a *Agents) spend(tx project.Tx, run Run, p supervise.Progress) error {
+	var t tree
+	if _, err := tx.Record(recordTree, run.Tree, &t); err != nil {
+		return err
+	}
+	t.Tokens += p.Tokens() - run.Progress.Tokens()
+	t.CostUSD += p.Cost() - run.Progress.Cost()
+	return tx.SaveRecord(recordTree, run.Tree, t)
+}
+
+// tellProgress tells of an agent's progress from time to time, and once that its
+// budget is nearly used.
+func (a *Agents) tellProgress(tx project.Tx, run Run) error {
+	var l live
+	if known, err := tx.Record(recordLive, run.ID, &l); !known || err != nil {
+		return err
+	}
+	now, p := a.Project.Now(), run.Progress
+	low := run.Limits.Tokens > 0 && float64(p.Tokens()) >= warnAt*float64(run.Limits.Tokens) ||
+		run.Limits.CostUSD > 0 && p.Cost() >= warnAt*run.Limits.CostUSD
+	if low && !l.Warned {
+		l.Warned = true
+		if err := a.tell(tx, run, core.BudgetWarning, map[string]any{"tokens": p.Tokens(), "costUSD": p.Cost(), "limits": run.Limits}); err != nil {
+			return err
+		}
+	} else if now-l.Told < progressPace {
+		return nil
+	}
+	l.Told = now
+	if err := tx.SaveRecord(recordLive, run.ID, l); err != nil {
+		return err
+	}
+	return a.tell(tx, run, core.SubagentProgress, map[string]any{
+		"last_tool": p.LastTool, "tokens": p.Tokens(), "tool_uses": p.ToolCalls, "duration_ms": now - run.CreatedAt,
+	})
+}
+
+// Retry keeps that the agent waits for another attempt.
+func (j journal) Retry(ctx context.Context, r supervise.Retry) error {
+	_, err := j.a.change(ctx, j.id, func(tx project.Tx, run *Run) error {
+		run.State, run.Progress.Attempt = core.AgentSuspended, r.Attempt
+		return j.a.tell(tx, *run, core.SubagentRetry, map[string]any{"attempt": r.Attempt, "reason": r.Reason, "delay": r.Delay.Milliseconds()})
+	})
+	return err
+}
+
+// End keeps how the agent ended, and ends its frame.
+func (j journal) End(ctx context.Context, o supervise.Outcome) error { return j.a.end(ctx, j.id, o) }
+
+// end writes how an agent ended, once; then its frame, and what is below it. After
+// a kill in between, telling it again does the rest.
+func (a *Agents) end(ctx context.Context, id string, o supervise.Outcome) error {
+	changes := a.changes(id)
+	if run, err := a.Find(ctx, id); err == nil && run.Worktree != "" && !run.State.Ended() {
+		changes = a.keepWorktree(ctx, run, changes)
+	}
+	run, err := a.change(ctx, id, func(tx project.Tx, run *Run) error {
+		if err := a.spend(tx, *run, o.Progress); err != nil {
+			return err
+		}
+		run.State, run.Outcome, run.Progress, run.Changes, run.EndedAt = o.State, &o, o.Progress, changes, a.Project.Now()
+		if o.Session != "" {
+			run.Session = o.Session
+		}
+		if err := a.leave(tx, *run); err != nil {
+			return err
+		}
+		return a.tellEnd(tx, *run)
+	})
+	if err != nil {
+		return err
+	}
+	return a.finish(ctx, run)
+}
+
+// leave takes an agent out of those that run.
+func (a *Agents) leave(tx project.Tx, run Run) error {
+	var t tree
+	if _, err := tx.Record(recordTree, run.Tree, &t); err != nil {
+		return err
+	}
+	t.Live = slices.DeleteFunc(t.Live, func(live string) bool { return live == run.ID })
+	return tx.SaveRecord(recordTree, run.Tree, t)
+}
+
+// tellEnd tells of an agent's end, with the record that its run is (seed 004).
+func (a *Agents) tellEnd(tx project.Tx, run Run) error {
+	frame, err := tx.Frame(run.Frame)
+	if err != nil && !errors.Is(err, core.ErrNotFound) {
+		return err
+	}
+	if over := budgetReasons[run.Outcome.Reason]; over {
+		if err := a.tell(tx, run, core.BudgetExceeded, map[string]any{"reason": run.Outcome.Reason, "tokens": run.Progress.Tokens(), "costUSD": run.Progress.Cost()}); err != nil {
+			return err
+		}
+	}
+	return a.tell(tx, run, core.SubagentStop, map[string]any{
+		"session_id": run.ParentSession, "agent_type": run.Type, "permission_mode": run.Mode.Effective,
+		"task_description": run.Description, "spawn_timestamp": run.CreatedAt, "completion_timestamp": run.EndedAt,
+		"outcome": result(run.State), "state": run.State, "stop_reason": run.Outcome.Reason, "error": run.Outcome.Error, "stderr": run.Outcome.Stderr,
+		"partial": run.Outcome.Partial, "tool_invocation_count": run.Progress.ToolCalls, "retries": run.Progress.Attempt,
+		"artifact_paths": append([]string{}, frame.Artifacts...), "model": run.Model,
+		"tokens": run.Progress.Tokens(), "costUSD": run.Progress.Cost(), "duration_ms": run.EndedAt - run.CreatedAt,
+	})
+}
+
+// budgetReasons are the stop reasons that are about a budget.
+var budgetReasons = map[string]bool{
+	supervise.TokenBudget: true, supervise.CostBudget: true, "the budget of all agents below this session is used": true,
+}
+
+// finish does what follows the end of an agent that is final: its frame ends, and
+// those that it started stop with it.
+func (a *Agents) finish(ctx context.Context, run Run) error {
+	if run.Outcome == nil {
+		return nil
+	}
+	if !a.Keep {
+		if _, err := a.cancelBelow(ctx, run.ID, "its parent "+run.ID+" ended"); err != nil {
+			return err
+		}
+	}
+	err := a.Project.EndDelegation(ctx, a.parentOf(run), run.Frame, project.ChildEnded{
+		Agent: run.ID, Session: run.Session, End: ends[run.State], Last: lastWords(run),
+	})
+	if err != nil && !errors.Is(err, core.ErrNotFound) {
+		return err
+	}
+	return a.Project.Store.Update(ctx, func(tx project.Tx) error { return tx.DeleteRecord(recordLive, run.ID) })
+}
+
+// lastWords are what the frame of an agent is told to have come to.
+func lastWords(run Run) string {
+	o := run.Outcome
+	if run.State == core.AgentCompleted {
+		return o.Text
+	}
+	words := fmt.Sprintf("(%s: %s)", run.State, o.Reason)
+	if o.Error != "" {
+		words += "\n" + core.OneLine(o.Error, 500)
+	}
+	if o.Text != "" {
+		words += "\nSo far: " + o.Text
+	}
+	return words
+}
+
+// unstarted ends an agent whose supervisor did not start.
+func (a *Agents) unstarted(ctx context.Context, id string, why error) error {
+	return a.end(context.WithoutCancel(ctx), id, supervise.Outcome{
+		State: core.AgentError, Reason: "it could not be started", Error: why.Error(), Partial: true, EndedAt: a.Project.Now(),
+	})
+}

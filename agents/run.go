@@ -1,0 +1,197 @@
+package agents
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"flame/agents/supervise"
+	"flame/core"
+	"flame/project"
+)
+
+// The kinds of records that agents are kept in.
+const (
+	recordRun     = "agent"         // by subagent_id: a Run
+	recordLive    = "agent_live"    // by subagent_id: a live; gone once all about its end is done
+	recordTree    = "agent_tree"    // by the session at the root: a tree
+	recordSession = "agent_session" // by an agent's session: its subagent_id
+	recordKey     = "agent_key"     // by parent session and idempotency key: a subagent_id
+	recordGrant   = "agent_grant"   // by id: a Grant
+)
+
+// A Run is the record of one agent, from the moment it was asked for.
+type Run struct {
+	ID            string           `json:"subagent_id"`
+	Tree          string           `json:"tree"`                  // session at the root of all that spawned it
+	ParentSession string           `json:"parent_session_id"`     // session that asked for it
+	ParentAgent   string           `json:"parentAgent,omitempty"` // agent that this session is of; empty for a user's own
+	Session       string           `json:"session,omitempty"`     // its own in the host; empty until known
+	Frame         string           `json:"frame"`
+	Depth         int              `json:"depth"` // 1 for a child of a user's session
+	Host          string           `json:"host"`
+	Type          string           `json:"agent_type"` // name of its definition
+	Description   string           `json:"description"`
+	Prompt        string           `json:"prompt"` // the task as it was asked
+	Mode          ModeChoice       `json:"permission_mode"`
+	Tools         ToolSet          `json:"tools"`
+	Model         string           `json:"model,omitempty"`
+	Limits        supervise.Limits `json:"limits"`
+	MaxDepth      int              `json:"maxDepth"`              // of agents below it, counted from the root
+	MaxChildren   int              `json:"maxChildren,omitempty"` // 0: as many as the tree may have
+	Children      int              `json:"children,omitempty"`    // that it started
+	Key           string           `json:"idempotency_key,omitempty"`
+	Schema        json.RawMessage  `json:"result_schema,omitempty"`
+	Cwd           string           `json:"cwd"`
+	Base          string           `json:"base,omitempty"`     // commit that it began from; empty outside of git
+	Worktree      string           `json:"worktree,omitempty"` // of its own, where it has one
+	Warnings      []string         `json:"warnings,omitempty"`
+
+	State       core.AgentState    `json:"state"`
+	Progress    supervise.Progress `json:"progress,omitzero"`
+	CancelledBy string             `json:"cancelledBy,omitempty"` // who asked it to stop
+	Outcome     *supervise.Outcome `json:"outcome,omitempty"`     // once final
+	Changes     []Change           `json:"changes,omitempty"`     // to files, by its own tools, once final
+	CreatedAt   core.Millis        `json:"createdAt"`
+	EndedAt     core.Millis        `json:"endedAt,omitempty"`
+}
+
+// A live is an agent that something is still to be done about.
+type live struct {
+	Supervisor supervise.Process `json:"supervisor,omitzero"` // zero until it has begun
+	Since      core.Millis       `json:"since"`
+	Told       core.Millis       `json:"told,omitempty"`   // last event about its progress
+	Warned     bool              `json:"warned,omitempty"` // that its budget is nearly used
+}
+
+// A tree is what was spawned below one user's session.
+type tree struct {
+	Total   int      `json:"total"`
+	Live    []string `json:"live,omitempty"` // ids of agents that are not final
+	Tokens  int64    `json:"tokens,omitempty"`
+	CostUSD float64  `json:"costUSD,omitempty"`
+}
+
+// ends says what the state of an agent means for its frame.
+var ends = map[core.AgentState]core.ChildEnd{
+	core.AgentCompleted: core.ChildCompleted,
+	core.AgentTimeout:   core.ChildTimedOut,
+	core.AgentCancelled: core.ChildCancelled,
+	core.AgentOrphaned:  core.ChildOrphaned,
+	core.AgentError:     core.ChildFailed,
+}
+
+// result is the seed's word for how an agent ended.
+func result(state core.AgentState) string {
+	switch state {
+	case core.AgentCompleted:
+		return "success"
+	case core.AgentTimeout:
+		return "timeout"
+	}
+	return "failure"
+}
+
+// Find gives the record of an agent; a prefix of its id will do where only one has
+// it.
+func (a *Agents) Find(ctx context.Context, id string) (run Run, err error) {
+	err = a.Project.Store.View(ctx, func(tx project.Tx) error {
+		run, err = find(tx, id)
+		return err
+	})
+	return run, err
+}
+
+func find(tx project.Tx, id string) (run Run, err error) {
+	id = strings.TrimSpace(id)
+	if known, err := tx.Record(recordRun, id, &run); known || err != nil {
+		return run, err
+	}
+	var like []string
+	err = tx.Records(recordRun, func(known string, _ func(any) error) error {
+		if id != "" && (strings.HasPrefix(known, id) || strings.HasPrefix(known, "agent-"+id)) {
+			like = append(like, known)
+		}
+		return nil
+	})
+	if err != nil {
+		return run, err
+	}
+	switch len(like) {
+	case 1:
+		_, err = tx.Record(recordRun, like[0], &run)
+		return run, err
+	case 0:
+		return run, core.NotFoundf("there is no agent %q", id).WithHint("flame_agent_list shows those there are")
+	}
+	return run, core.Invalidf("%q could be %s", id, strings.Join(like, ", ")).WithHint("give the whole id")
+}
+
+// agentOf gives the agent that a caller is; zero for a user's own session.
+func agentOf(tx project.Tx, by project.Caller, session string) (run Run, err error) {
+	var id string
+	known, err := tx.Record(recordSession, session, &id)
+	if err != nil {
+		return run, err
+	}
+	if !known {
+		id = by.Agent
+	}
+	if id == "" {
+		return run, nil
+	}
+	_, err = tx.Record(recordRun, id, &run)
+	return run, err
+}
+
+// List gives the agents of the project, those started last first.
+func (a *Agents) List(ctx context.Context) (runs []Run, err error) {
+	err = a.Project.Store.View(ctx, func(tx project.Tx) error {
+		runs, err = list(tx)
+		return err
+	})
+	return runs, err
+}
+
+func list(tx project.Tx) (runs []Run, err error) {
+	err = tx.Records(recordRun, func(_ string, decode func(any) error) error {
+		var run Run
+		err := decode(&run)
+		runs = append(runs, run)
+		return err
+	})
+	slices.SortFunc(runs, func(x, y Run) int {
+		return cmp.Or(cmp.Compare(y.CreatedAt, x.CreatedAt), cmp.Compare(x.ID, y.ID))
+	})
+	return runs, err
+}
+
+// change applies f to an agent's record in one transaction. A final record stays
+// as it is: f is not called then.
+func (a *Agents) change(ctx context.Context, id string, f func(tx project.Tx, run *Run) error) (run Run, err error) {
+	err = a.Project.Store.Update(ctx, func(tx project.Tx) error {
+		if run, err = find(tx, id); err != nil || run.State.Ended() {
+			return err
+		}
+		if err := f(tx, &run); err != nil {
+			return err
+		}
+		return tx.SaveRecord(recordRun, run.ID, run)
+	})
+	return run, err
+}
+
+// tell appends an event of an agent.
+func (a *Agents) tell(tx project.Tx, run Run, kind string, data map[string]any) error {
+	raw, err := json.Marshal(data)
+	if err != nil {
+		return err
+	}
+	_, err = tx.AppendEvent(core.Event{
+		V: core.EventVersion, TS: a.Project.Now(), Event: kind, Session: run.Session, ParentSession: run.ParentSession,
+		Frame: run.Frame, SubagentID: run.ID, Depth: run.Depth, Host: run.Host, Data: raw,
+	})
+	return err
+}

@@ -1,0 +1,91 @@
+package agents
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"flame/agents/supervise"
+	"flame/core"
+)
+
+// Folder gives the path of an agent's own folder.
+func (a *Agents) Folder(id string) string { return filepath.Join(a.Data, "agents", id) }
+
+// launch writes what the agent's supervisor needs, and starts that.
+func (a *Agents) launch(ctx context.Context, host Host, def Definition, context string, run *Run) error {
+	if err := os.MkdirAll(a.Folder(run.ID), 0o700); err != nil {
+		return core.Unavailablef(err, "could not make the agent's folder: %v", err)
+	}
+	if run.Worktree != "" {
+		inside, err := addWorktree(ctx, run.Cwd, run.Worktree)
+		if err != nil {
+			return err
+		}
+		run.Cwd = inside
+	}
+	job, err := a.job(host, def, *run, a.child(def, context, *run))
+	if err != nil {
+		return err
+	}
+	if err := job.Save(); err != nil {
+		return core.Unavailablef(err, "could not write what the agent starts from: %v", err)
+	}
+	if _, err := a.Start(ctx, a.Program, job.Dir, run.ID); err != nil {
+		return core.Unavailablef(err, "could not start the agent's supervisor: %v", err)
+	}
+	return nil
+}
+
+// child is what the host must know.
+func (a *Agents) child(def Definition, context string, run Run) Child {
+	return Child{
+		ID: run.ID, Session: run.Session, Prompt: compose(run, context), System: def.Prompt,
+		Title: core.SubagentTitle(run.Description, run.Type), Mode: run.Mode.Effective, Tools: run.Tools,
+		Model: run.Model, Effort: def.Effort, MaxTurns: def.MaxTurns, CostUSD: run.Limits.CostUSD,
+		Dir: a.Folder(run.ID), Flame: a.Program, HostKeys: def.HostKeys,
+	}
+}
+
+// job is what the supervisor does.
+func (a *Agents) job(host Host, def Definition, run Run, child Child) (supervise.Job, error) {
+	launch, err := host.Launch(child)
+	if err != nil {
+		return supervise.Job{}, err
+	}
+	for path, content := range launch.Files {
+		if err := os.WriteFile(path, content, 0o600); err != nil {
+			return supervise.Job{}, core.Unavailablef(err, "could not write what the agent starts from: %v", err)
+		}
+	}
+	child.Session, child.Resume = supervise.Session, true
+	resume, err := host.Launch(child)
+	if err != nil {
+		return supervise.Job{}, err
+	}
+	return supervise.Job{
+		ID: run.ID, Dir: child.Dir, Project: a.Dir, Host: run.Host, Command: launch.Command, Resume: resume.Command,
+		Env: append(launch.Env, "FLAME_DIR="+a.Data), Unset: launch.Unset, Cwd: run.Cwd,
+		Prompt: launch.Stdin, GoOn: goOn, HandBack: handBack, Limits: run.Limits,
+	}, nil
+}
+
+// goOn is the prompt of an agent whose model could not be reached.
+const goOn = "The model could not be reached for a while. Go on with your task where you were."
+
+// handBack is the last prompt of an agent that reached a limit.
+const handBack = "You have reached a limit of this task, so this is your last turn. Call no more tools. " +
+	"Say what is done, what is not, and what whoever goes on must know."
+
+// compose puts the frame's context behind the task, as native subagents get it,
+// and says what becomes of the answer.
+func compose(run Run, context string) string {
+	parts := []string{run.Prompt, context, "Your last message is all that whoever gave you this task will see: put the whole result into it. " +
+		"Where you can tell how sure you are of it, end with a line \"Confidence: N\", N from 0 to 1."}
+	if len(run.Schema) > 0 {
+		parts = append(parts, fmt.Sprintf("That message must be one JSON value that fits this JSON schema: %s", run.Schema))
+	}
+	return strings.TrimSpace(strings.Join(parts, "\n\n"))
+}
