@@ -11,9 +11,14 @@ import (
 	"syscall"
 	"time"
 
+	"flame/agents"
+	"flame/agents/supervise"
 	"flame/cli"
 	"flame/config"
 	"flame/core"
+	"flame/hosts"
+	"flame/hosts/claudecode"
+	"flame/hosts/opencode"
 	"flame/project"
 	"flame/store"
 	"flame/transcripts"
@@ -28,6 +33,9 @@ func main() {
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 		Open: func(place project.Place, longLived bool) (*project.Project, func() error, error) {
 			return open(settings, place, longLived)
+		},
+		Agents: func(p *project.Project, place project.Place) (*agents.Agents, error) {
+			return service(settings, p, place)
 		},
 		Check: check,
 	}
@@ -62,6 +70,30 @@ func open(settings config.Settings, place project.Place, longLived bool) (*proje
 	}
 	return p, kept.Close, nil
 }
+
+// service wires what starts agents.
+func service(s config.Settings, p *project.Project, place project.Place) (*agents.Agents, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	machine, err := hosts.ThisMachine(place.Worktree)
+	if err != nil {
+		return nil, err
+	}
+	bounds := agents.DefaultBounds()
+	bounds.Depth, bounds.Total, bounds.Concurrent = int(s.AgentMaxDepth), int(s.AgentMaxTotal), int(s.AgentMaxConcurrent)
+	bounds.Tokens, bounds.CostUSD = int64(s.AgentBudgetTokens), float64(s.AgentBudgetUSD)
+	bounds.Each.Wall, bounds.Each.Idle, bounds.Each.Start = seconds(s.AgentTimeout), seconds(s.AgentIdle), seconds(s.AgentStart)
+	return &agents.Agents{
+		Project: p, Data: place.Data, Dir: place.Worktree, Program: program, Host: s.AgentHost, Bounds: bounds,
+		Hosts:   []agents.Host{claudecode.Launcher{Machine: machine}, opencode.Launcher{Machine: machine}},
+		Catalog: func() agents.Catalog { return agents.Load(agents.Dirs(machine.Home, place.Worktree, os.Getenv)) },
+		Keep:    s.AgentOnSessionEnd == "keep", Start: supervise.Start,
+	}, nil
+}
+
+func seconds(n config.Count) time.Duration { return time.Duration(n) * time.Second }
 
 func check(ctx context.Context, place project.Place) []cli.Finding {
 	var findings []cli.Finding

@@ -79,6 +79,33 @@ func family(all []Run, id string) []string {
 	return ids
 }
 
+// Below gives the agents that one started, at any depth, the newest first; all of
+// the project's for an empty id.
+func (a *Agents) Below(ctx context.Context, id string) ([]Run, error) {
+	all, err := a.List(ctx)
+	if err != nil || id == "" {
+		return all, err
+	}
+	run, err := a.Find(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	below := family(all, run.ID)[1:]
+	return slices.DeleteFunc(all, func(run Run) bool { return !slices.Contains(below, run.ID) }), nil
+}
+
+// Filter gives those of the agents that run, or that have ended; all for another
+// word.
+func Filter(all []Run, which string) []Run {
+	switch which {
+	case "running":
+		return slices.DeleteFunc(slices.Clone(all), func(run Run) bool { return run.State.Ended() })
+	case "ended":
+		return slices.DeleteFunc(slices.Clone(all), func(run Run) bool { return !run.State.Ended() })
+	}
+	return all
+}
+
 func (a *Agents) liveOf(ctx context.Context, id string) (l live, known bool, err error) {
 	err = a.Project.Store.View(ctx, func(tx project.Tx) error {
 		known, err = tx.Record(recordLive, id, &l)
@@ -164,7 +191,7 @@ func (a *Agents) orphaned(run Run, begun bool) supervise.Outcome {
 	if !begun {
 		o.State, o.Reason = core.AgentError, "its supervisor never began"
 	}
-	if told, text := supervise.Reread(a.Folder(run.ID), a.Line(run.Host)); told.Session != "" {
+	if told, text := supervise.Reread(a.Folder(run.ID), lineOf(run.Host)); told.Session != "" {
 		o.Progress, o.Text = told, text
 		o.Progress.Attempt = run.Progress.Attempt
 	}

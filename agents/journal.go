@@ -16,7 +16,7 @@ import (
 // supervise` does.
 func (a *Agents) Supervise(ctx context.Context, job supervise.Job, log *slog.Logger) error {
 	s := supervise.Supervisor{
-		Job: job, Read: a.Line(job.Host), Journal: journal{a, job.ID}, Log: log, Pace: supervise.DefaultPace,
+		Job: job, Read: lineOf(job.Host), Journal: journal{a, job.ID}, Log: log, Pace: supervise.DefaultPace,
 	}
 	_, err := s.Run(ctx)
 	return err

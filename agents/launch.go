@@ -26,7 +26,6 @@ type Child struct {
 type Launch struct {
 	Command []string
 	Env     []string          // NAME=value, on top of the caller's
-	Unset   []string          // names of the caller's that do not concern it
 	Stdin   string            // what the host reads
 	Files   map[string][]byte // to be written first, by absolute path
 }

@@ -29,15 +29,16 @@ func ParseMode(name string) (Mode, error) {
 	if mode := Mode(name); slices.Contains(lattice, mode) {
 		return mode, nil
 	}
-	return "", core.Invalidf("there is no permission mode %q", name).WithHint("use %s", modeNames())
+	return "", core.Invalidf("there is no permission mode %q", name).WithHint("use %s", strings.Join(ModeNames(), ", "))
 }
 
-func modeNames() string {
+// ModeNames lists the modes, from the narrowest to the widest.
+func ModeNames() []string {
 	names := make([]string, len(lattice))
 	for i, mode := range lattice {
 		names[i] = string(mode)
 	}
-	return strings.Join(names, ", ")
+	return names
 }
 
 // rank is the mode's place in the lattice. One that nobody knows counts as

@@ -9,6 +9,7 @@ import (
 	"flame/agents/supervise"
 	"flame/core"
 	"flame/project"
+	"flame/transcripts"
 )
 
 // Agents starts and follows the agents of one project.
@@ -23,10 +24,8 @@ type Agents struct {
 	Bounds  Bounds
 	Keep    bool // agents go on when the session that asked for them ends
 
-	// Start starts the supervisor of the job in dir.
+	// Start starts the supervisor of the job in dir, as supervise.Start does.
 	Start func(ctx context.Context, program, dir, agent string) (supervise.Process, error)
-	// Line gives the reader of what a host prints.
-	Line func(host string) func(line []byte) core.Message
 }
 
 // A Host runs agents (hosts/claudecode, hosts/opencode).
@@ -78,15 +77,11 @@ func (a *Agents) host(def Definition, callers string) (Host, error) {
 	return nil, core.NotFoundf("no host is installed that an agent could run in").WithHint("install Claude Code or OpenCode, so that `claude` or `opencode` is on PATH")
 }
 
-// hostNamed gives a host by its name.
-func (a *Agents) hostNamed(name string) (Host, error) {
-	for _, host := range a.Hosts {
-		if host.Name() == name {
-			return host, nil
-		}
-	}
-	return nil, core.Invalidf("agents cannot run in %q", name)
-}
+// formats are those of what hosts print.
+var formats = map[string]transcripts.Format{claudeCode: transcripts.ClaudeStream, openCode: transcripts.OpenCodeRun}
+
+// lineOf gives the reader of what a host prints.
+func lineOf(host string) func(line []byte) core.Message { return transcripts.Line(formats[host]) }
 
 // A Request asks for an agent.
 type Request struct {

@@ -13,10 +13,11 @@ import (
 
 func newAgents(a *App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "agents", Short: "Look at the agents that can be started", Example: "  flame agents list",
+		Use: "agents", Short: "Start agents, follow them, and look at those that can be started", Example: "  flame agents spawn tester \"run the tests\"",
 		Args: noSuchCommand, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newAgentsList(a), newAgentsShow(a), newAgentsDoctor(a))
+	cmd.AddCommand(newAgentsSpawn(a), newAgentsRuns(a), newAgentsStatus(a), newAgentsWait(a), newAgentsResult(a), newAgentsCancel(a),
+		newAgentsList(a), newAgentsShow(a), newAgentsDoctor(a), newAgentsGrant(a), newAgentsGrants(a), newAgentsRevoke(a))
 	return cmd
 }
 
@@ -87,7 +88,7 @@ func remarks(def agents.Definition) (text string) {
 
 func newAgentsShow(a *App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "show NAME", Short: "Show the definition of an agent", Example: "  flame agents show tester", Args: takes(1, 1),
+		Use: "show NAME|ID", Short: "Show the definition of an agent, or all that is kept of one that was started", Example: "  flame agents show tester", Args: takes(1, 1),
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) (names []cobra.Completion, _ cobra.ShellCompDirective) {
 			if catalog, err := a.catalog(); err == nil && len(args) == 0 {
 				for _, def := range catalog.Available() {
@@ -97,13 +98,21 @@ func newAgentsShow(a *App) *cobra.Command {
 			return names, cobra.ShellCompDirectiveNoFileComp
 		},
 	}
-	return a.asksCatalog(cmd, func(c agents.Catalog, args []string) error {
-		def, err := c.Find(args[0])
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if strings.HasPrefix(args[0], "agent-") {
+			return a.showRun(cmd.Context(), args[0])
+		}
+		catalog, err := a.catalog()
+		if err != nil {
+			return err
+		}
+		def, err := catalog.Find(args[0])
 		if err != nil {
 			return err
 		}
 		return a.print(def, definitionText(def))
-	})
+	}
+	return cmd
 }
 
 // definitionText is a definition as people read it.

@@ -10,6 +10,7 @@ import (
 	"github.com/samber/lo"
 	"github.com/spf13/cobra"
 
+	"flame/agents"
 	"flame/core"
 	"flame/project"
 	"flame/tools"
@@ -30,7 +31,7 @@ func newCall(a *App) *cobra.Command {
 }
 
 func toolNames() (names []cobra.Completion) {
-	for _, t := range tools.All(&project.Project{}) {
+	for _, t := range tools.All(&project.Project{}, &agents.Agents{}) {
 		names = append(names, cobra.CompletionWithDesc(t.Name, t.Description))
 	}
 	return names
@@ -50,7 +51,11 @@ func (a *App) call(ctx context.Context, args []string) error {
 		raw = json.RawMessage(args[1])
 	}
 	return a.with(ctx, func(p *project.Project) error {
-		all := tools.All(p)
+		service, err := a.agentsOf(p)
+		if err != nil {
+			return err
+		}
+		all := tools.All(p, service)
 		tool, err := tools.Find(all, args[0])
 		if err != nil {
 			names := lo.Map(all, func(t tools.Tool, _ int) string { return strings.TrimPrefix(t.Name, "flame_") })

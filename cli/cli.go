@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"flame/agents"
 	"flame/config"
 	"flame/core"
 	"flame/project"
@@ -27,6 +28,8 @@ type App struct {
 
 	// Open opens the project at a place. A long-lived one serves many calls.
 	Open func(place project.Place, longLived bool) (*project.Project, func() error, error)
+	// Agents gives what starts agents in a project.
+	Agents func(p *project.Project, place project.Place) (*agents.Agents, error)
 	// Check looks at the data of a place without changing it.
 	Check func(ctx context.Context, place project.Place) []Finding
 
@@ -94,7 +97,7 @@ func (a *App) groups() []group {
 		{"Work:", []*cobra.Command{newPush(a), newPop(a), newPlan(a), newActivate(a), newInvalidate(a), newGoal(a), newArtifact(a), newDecision(a)}},
 		{"Agents:", []*cobra.Command{newAgents(a), newTrack(a)}},
 		{"Look after:", []*cobra.Command{newImport(a), newExport(a), newPrune(a), newOff(a), newOn(a), newConfig(a)}},
-		{"For programs:", []*cobra.Command{newServe(a), newHook(a), newCall(a), newCompletion()}},
+		{"For programs:", []*cobra.Command{newServe(a), newHook(a), newCall(a), newSupervise(a), newCompletion()}},
 	}
 }
 
@@ -161,12 +164,30 @@ func (a *App) with(ctx context.Context, f func(*project.Project) error) error {
 	if err != nil {
 		return err
 	}
-	p, closeProject, err := a.Open(place, false)
+	return a.at(place, false, func(p *project.Project) error {
+		if err := p.Sweep(ctx); err != nil && !errors.Is(err, core.ErrUnavailable) {
+			return err
+		}
+		return f(p)
+	})
+}
+
+// at opens the project of a place for f.
+func (a *App) at(place project.Place, longLived bool, f func(*project.Project) error) error {
+	p, closeProject, err := a.Open(place, longLived)
 	if err != nil {
 		return err
 	}
-	if err := p.Sweep(ctx); err != nil && !errors.Is(err, core.ErrUnavailable) {
-		return errors.Join(err, closeProject())
-	}
 	return errors.Join(f(p), closeProject())
+}
+
+// withAgents opens the agents of a place for f.
+func (a *App) withAgents(place project.Place, longLived bool, f func(*agents.Agents) error) error {
+	return a.at(place, longLived, func(p *project.Project) error {
+		s, err := a.Agents(p, place)
+		if err != nil {
+			return err
+		}
+		return f(s)
+	})
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"flame/agents"
 	"flame/core"
 	"flame/project"
 	"flame/tools"
@@ -87,7 +88,7 @@ func TestAnInterruptedCommandSaysSo(t *testing.T) {
 func TestHintsNameCommandsThatThereAre(t *testing.T) {
 	t.Parallel()
 	root := (&App{}).root()
-	for _, tool := range tools.All(&project.Project{}) {
+	for _, tool := range tools.All(&project.Project{}, &agents.Agents{}) {
 		words := asCommands("use " + tool.Name)
 		named := regexp.MustCompile("^use `flame (.+)`$").FindStringSubmatch(words)
 		if named == nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/spf13/cobra"
 
+	"flame/agents"
 	"flame/core"
 	"flame/hosts"
 	"flame/project"
@@ -34,7 +35,7 @@ func (a *App) doctor(ctx context.Context) error {
 	}
 	findings := []Finding{{What: fmt.Sprintf("flame %s, project %s, data %s", a.Version, place.Dir, place.Data)}}
 	warnings := a.Warnings
-	if _, warning := a.offered(&project.Project{}); warning != nil {
+	if _, warning := a.offered(&project.Project{}, &agents.Agents{}); warning != nil {
 		warnings = append(warnings, *warning)
 	}
 	for _, w := range warnings {

@@ -14,7 +14,9 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 	"github.com/spf13/cobra"
 
+	"flame/agents"
 	"flame/config"
+	"flame/core"
 	"flame/project"
 	"flame/tools"
 )
@@ -45,7 +47,11 @@ func (a *App) serve(ctx context.Context, addr string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, closeProject()) }()
-	offered, warning := a.offered(p)
+	service, err := a.Agents(p, place)
+	if err != nil {
+		return err
+	}
+	offered, warning := a.offered(p, service)
 	if warning != nil {
 		a.say(*warning)
 	}
@@ -57,6 +63,7 @@ func (a *App) serve(ctx context.Context, addr string) (err error) {
 	var background sync.WaitGroup
 	background.Go(func() { keepSwept(ctx, p) })
 	background.Go(func() { watch(ctx, srv) })
+	background.Go(func() { keepRecovered(ctx, service) })
 	defer background.Wait()
 	defer stop()
 	if addr == "" {
@@ -72,8 +79,8 @@ func (a *App) serve(ctx context.Context, addr string) (err error) {
 
 // offered gives the tools of the profile FLAME_TOOLS; all, with a warning, where
 // it is no profile.
-func (a *App) offered(p *project.Project) ([]tools.Tool, *config.Warning) {
-	all := tools.All(p)
+func (a *App) offered(p *project.Project, service *agents.Agents) ([]tools.Tool, *config.Warning) {
+	all := tools.All(p, service)
 	chosen, err := tools.Select(all, a.Settings.Tools)
 	if err != nil {
 		return all, &config.Warning{Variable: "FLAME_TOOLS", Value: a.Settings.Tools, Default: "all", Err: err}
@@ -88,6 +95,24 @@ func keepSwept(ctx context.Context, p *project.Project) {
 	p.KeepSwept(ctx, tick.C, func() time.Duration { return time.Since(started) })
 }
 
+// recoverPace is how often a server looks for agents that nobody watches over.
+const recoverPace = 3 * time.Second
+
+func keepRecovered(ctx context.Context, service *agents.Agents) {
+	tick := time.NewTicker(recoverPace)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if err := service.Recover(ctx); err != nil && ctx.Err() == nil {
+			service.Project.Log.Warn("agents could not be recovered", "error", err)
+		}
+	}
+}
+
 func watch(ctx context.Context, srv *tools.Server) {
 	tick := time.NewTicker(sweepPace)
 	defer tick.Stop()
@@ -96,18 +121,19 @@ func watch(ctx context.Context, srv *tools.Server) {
 
 // clients gives who calls where no hook says so: the session of an HTTP client,
 // else the one that Claude Code started the server for, else one for this
-// process (DESIGN §4).
+// process (DESIGN §4). An agent's own is known by the process it lives in.
 func (a *App) clients(http bool) func(context.Context) project.Caller {
 	own := a.session
 	if own == "" {
 		own = os.Getenv("CLAUDE_CODE_SESSION_ID")
 	}
-	if own == "" {
+	agent := os.Getenv(core.AgentVariable)
+	if own == "" && agent == "" {
 		own = project.NewID("server")
 	}
 	return func(ctx context.Context) project.Caller {
 		session := server.ClientSessionFromContext(ctx)
-		by := project.Caller{Session: own, Host: hostOf(session)}
+		by := project.Caller{Session: own, Agent: agent, Host: hostOf(session)}
 		if http && session != nil {
 			by.Session = session.SessionID()
 		}

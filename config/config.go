@@ -24,7 +24,7 @@ type Settings struct {
 	LogLevel   LogLevel `envconfig:"FLAME_LOG_LEVEL" default:"info" desc:"what the log file tells: debug, info, warn, error or off"`
 	EventsDays Count    `envconfig:"FLAME_EVENTS_DAYS" default:"90" desc:"days that events are kept; 0 keeps them for ever"`
 
-	Tools     string `envconfig:"FLAME_TOOLS" default:"all" desc:"tools that the server offers: all, core, or a list of groups: frames, plan, context, summary, subagents, autonomy, state"`
+	Tools     string `envconfig:"FLAME_TOOLS" default:"all" desc:"tools that the server offers: all, core, or a list of groups: frames, plan, context, summary, subagents, agents, autonomy, state"`
 	HTTPToken string `envconfig:"FLAME_HTTP_TOKEN" secret:"true" desc:"bearer token that flame serve --http asks for; needed beyond loopback"`
 
 	BudgetTotal     Count `envconfig:"FLAME_TOKEN_BUDGET_TOTAL" default:"4000" desc:"tokens of a whole context, a hard limit"`
@@ -38,6 +38,17 @@ type Settings struct {
 	SubagentAutoComplete bool  `envconfig:"FLAME_SUBAGENT_AUTO_COMPLETE" default:"true" desc:"whether an idle subagent's frame is completed"`
 	SubagentIdleDelay    Count `envconfig:"FLAME_SUBAGENT_IDLE_DELAY" default:"5000" desc:"ms it must stay idle before that"`
 	SubagentPatterns     List  `envconfig:"FLAME_SUBAGENT_PATTERNS" default:"@.*subagent,subagent,\\[Task\\]" desc:"regular expressions, comma-separated; a session title that one matches is a subagent's"`
+
+	AgentHost          string  `envconfig:"FLAME_AGENT_HOST" desc:"host that agents run in, claude-code or opencode; without it, that of the session which asks for them"`
+	AgentMaxDepth      Count   `envconfig:"FLAME_AGENT_MAX_DEPTH" default:"3" desc:"levels of agents below a session"`
+	AgentMaxTotal      Count   `envconfig:"FLAME_AGENT_MAX_TOTAL" default:"32" desc:"agents that may be started below a session in all"`
+	AgentMaxConcurrent Count   `envconfig:"FLAME_AGENT_MAX_CONCURRENT" default:"4" desc:"agents that may run below a session at one time"`
+	AgentTimeout       Count   `envconfig:"FLAME_AGENT_TIMEOUT" default:"300" desc:"seconds an agent may take; 0: no limit"`
+	AgentIdle          Count   `envconfig:"FLAME_AGENT_IDLE" default:"600" desc:"seconds an agent may print nothing; 0: no limit"`
+	AgentStart         Count   `envconfig:"FLAME_AGENT_START" default:"60" desc:"seconds an agent may take to its first line; 0: no limit"`
+	AgentBudgetTokens  Count   `envconfig:"FLAME_AGENT_BUDGET_TOKENS" default:"0" desc:"tokens that all agents below a session may use, cached ones too; 0: no limit"`
+	AgentBudgetUSD     Dollars `envconfig:"FLAME_AGENT_BUDGET_USD" default:"0" desc:"US dollars that they may cost; 0: no limit"`
+	AgentOnSessionEnd  Fate    `envconfig:"FLAME_AGENT_ON_SESSION_END" default:"cancel" desc:"cancel or keep: what becomes of running agents when the session that asked for them ends"`
 
 	Fold Switch `envconfig:"FLAME_FOLD" default:"on" desc:"on or off: leave what was done in finished frames out of requests to the model (OpenCode)"`
 
@@ -219,6 +230,25 @@ type Switch string
 
 // Decode parses a switch, in any case.
 func (s *Switch) Decode(value string) error { return oneOf(s, value, "on", "off") }
+
+// Dollars is an amount of US dollars, 0 or more.
+type Dollars float64
+
+// Decode parses an amount.
+func (d *Dollars) Decode(value string) error {
+	amount, err := strconv.ParseFloat(value, 64)
+	if err == nil && !(amount >= 0 && amount < 1e9) {
+		err = errors.New("it is no amount of money")
+	}
+	*d = Dollars(amount)
+	return err
+}
+
+// Fate is cancel or keep.
+type Fate string
+
+// Decode parses a fate, in any case.
+func (f *Fate) Decode(value string) error { return oneOf(f, value, "cancel", "keep") }
 
 // Strategy is a way to make one confidence of several scores.
 type Strategy string

@@ -66,7 +66,8 @@ func (p *Project) Begin(ctx context.Context, by Caller, maxChars int) (b Briefin
 		return b, err
 	}
 	err = p.update(ctx, by, func(s *step) error {
-		if given, err := s.wasGiven(); given || err != nil {
+		// What came with an agent's task stands until its prompt is taken in.
+		if mine, err := s.presenceOf(s.session.ID); mine.Given || err != nil {
 			return err
 		}
 		if b, err = s.brief(maxChars); err != nil || b.Text == "" {

@@ -199,9 +199,17 @@ func (p *Project) EndDelegation(ctx context.Context, by Caller, frame string, en
 // NoteMode keeps the permission mode that the caller's host tells; it bounds what
 // agents of its may do.
 func (p *Project) NoteMode(ctx context.Context, by Caller, mode string) error {
+	known := ""
+	err := p.view(ctx, by, func(s *step) (err error) {
+		known, err = ModeOf(s.Tx, s.session.ID)
+		return err
+	})
+	if err != nil || known == mode {
+		return err
+	}
 	return p.update(ctx, by, func(s *step) error {
 		mine, err := s.presenceOf(s.session.ID)
-		if err != nil || mine.Mode == mode {
+		if err != nil {
 			return err
 		}
 		mine.Mode = mode

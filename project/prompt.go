@@ -24,7 +24,9 @@ type Prompt struct {
 // beside the prompt.
 func (p *Project) Prompt(ctx context.Context, by Caller, prompt Prompt) (b Briefing, err error) {
 	err = p.prompted(ctx, by, prompt, func(s *step, mine *presence, first bool) error {
-		if b, err = s.briefFor(prompt, first, mine.Seen); err != nil {
+		if given := mine.Given; given {
+			mine.Given = false
+		} else if b, err = s.briefFor(prompt, first, mine.Seen); err != nil {
 			return err
 		}
 		mine.Seen, err = s.toldUpTo(b)

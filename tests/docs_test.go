@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"flame/agents"
 	"flame/cli"
 	"flame/config"
 	"flame/hosts"
@@ -78,7 +79,7 @@ func eventTable(events []hosts.EventDoc) string {
 func toolTable() string {
 	var b strings.Builder
 	b.WriteString("| tool | group | when |\n|---|---|---|\n")
-	for _, tool := range tools.All(&project.Project{}) {
+	for _, tool := range tools.All(&project.Project{}, &agents.Agents{}) {
 		name := "`" + tool.Name + "`"
 		if tool.Core {
 			name = "**" + name + "**"

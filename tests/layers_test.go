@@ -22,13 +22,16 @@ var layers = map[string][]string{
 	"project":          {"core"},
 	"store":            {"core", "project", "agents"},
 	"transcripts":      {"core"},
-	"agents":           {"core", "project", "transcripts"},
+	"agents":           {"core", "project", "transcripts", "agents/supervise", "agents/converge", "agents/line", "agents/graph"},
+	"agents/supervise": {"core"},
+	"agents/converge":  {"core"},
+	"agents/line":      {"core"},
 	"hosts":            {"core", "project"},
 	"hosts/claudecode": {"core", "project", "agents", "hosts"},
 	"hosts/opencode":   {"core", "project", "agents", "hosts"},
 	"tools":            {"core", "project", "agents"},
-	"cli":              {"core", "config", "project", "transcripts", "agents", "hosts", "hosts/claudecode", "hosts/opencode", "tools"},
-	"":                 {"core", "config", "project", "store", "transcripts", "agents", "hosts", "hosts/claudecode", "hosts/opencode", "tools", "cli"},
+	"cli":              {"core", "config", "project", "transcripts", "agents", "agents/supervise", "hosts", "hosts/claudecode", "hosts/opencode", "tools"},
+	"":                 {"core", "config", "project", "store", "transcripts", "agents", "agents/supervise", "hosts", "hosts/claudecode", "hosts/opencode", "tools", "cli"},
 }
 
 func TestImportsPointInward(t *testing.T) {

@@ -77,7 +77,7 @@ func (s *Server) hooks() *server.Hooks {
 func (s *Server) Writes(tool string) bool {
 	for _, t := range s.tools {
 		if t.Name == tool {
-			return !t.Hints.ReadOnly
+			return !t.Hints.ReadOnly && !t.Waits
 		}
 	}
 	return false
@@ -90,7 +90,7 @@ func (s *Server) tool(t Tool) mcp.Tool {
 		ReadOnlyHint:    mcp.ToBoolPtr(t.Hints.ReadOnly),
 		DestructiveHint: mcp.ToBoolPtr(t.Hints.Destructive),
 		IdempotentHint:  mcp.ToBoolPtr(t.Hints.Idempotent),
-		OpenWorldHint:   mcp.ToBoolPtr(false),
+		OpenWorldHint:   mcp.ToBoolPtr(t.Hints.OpenWorld),
 	}
 	if t.Core {
 		// Claude Code shows such a tool at once; the others it finds by search.
@@ -105,7 +105,7 @@ func (s *Server) handler(t Tool) server.ToolHandlerFunc {
 		if err != nil {
 			return nil, err
 		}
-		result, err := t.Call(ctx, s.caller(ctx), raw)
+		result, err := t.Call(withProgress(ctx, s.MCP, request), s.caller(ctx), raw)
 		if err != nil {
 			text, known := Advice(err)
 			if !known {

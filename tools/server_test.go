@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"flame/agents"
 	"flame/core"
 	"flame/project"
 	"flame/tools"
@@ -37,7 +38,7 @@ func converse(t *testing.T) *conversation {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	c := &conversation{t: t, ctx: ctx, project: newProject(t), tick: make(chan time.Time), told: make(chan mcp.JSONRPCNotification, 100)}
-	srv := tools.NewServer(c.project, tools.All(c.project), "test", func(context.Context) project.Caller {
+	srv := tools.NewServer(c.project, tools.All(c.project, &agents.Agents{Project: c.project}), "test", func(context.Context) project.Caller {
 		return project.Caller{Session: "s", Host: "test"}
 	})
 	toServer, fromClient := io.Pipe()
@@ -84,7 +85,7 @@ func TestToolsTellClientsWhatTheyDo(t *testing.T) {
 	listed, err := c.ListTools(c.ctx, mcp.ListToolsRequest{})
 	require.NoError(t, err)
 	all := map[string]tools.Tool{}
-	for _, tool := range tools.All(c.project) {
+	for _, tool := range tools.All(c.project, &agents.Agents{Project: c.project}) {
 		all[tool.Name] = tool
 	}
 	require.Len(t, listed.Tools, len(all))

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"strings"
 
+	"flame/agents"
 	"flame/core"
 	"flame/project"
 )
@@ -22,17 +23,18 @@ type Tool struct {
 	Description string // when to use it
 	Core        bool   // part of the profile "core": always in a client's view
 	Hints       Hints
+	Waits       bool                   // for something else: it holds up no other call
 	Schema      func() json.RawMessage // of its arguments; made on demand
 
 	run func(ctx context.Context, by project.Caller, raw json.RawMessage) (Result, error)
 }
 
-// Hints tell a client what a call may do. OpenWorld is false for every tool:
-// none reaches beyond the project.
+// Hints tell a client what a call may do.
 type Hints struct {
 	ReadOnly    bool // changes nothing
 	Destructive bool // can undo or remove what was there
 	Idempotent  bool // the same call again changes nothing more
+	OpenWorld   bool // reaches beyond the project
 }
 
 // The kinds of tools by their hints.
@@ -41,6 +43,7 @@ var (
 	writes   = Hints{}
 	sets     = Hints{Idempotent: true}
 	discards = Hints{Destructive: true, Idempotent: true}
+	reaches  = Hints{Destructive: true, OpenWorld: true}
 )
 
 // A Result is a tool's answer.
@@ -51,17 +54,18 @@ type Result struct {
 
 // Groups lists the groups of tools in the order in which they are documented.
 func Groups() []string {
-	return []string{"frames", "plan", "context", "summary", "subagents", "autonomy", "state"}
+	return []string{"frames", "plan", "context", "summary", "subagents", "agents", "autonomy", "state"}
 }
 
-// All gives every tool of a project.
-func All(p *project.Project) []Tool {
+// All gives every tool of a project and its agents.
+func All(p *project.Project, a *agents.Agents) []Tool {
 	return join(
 		group("frames", frameTools(p)),
 		group("plan", planTools(p)),
 		group("context", contextTools(p)),
 		group("summary", summaryTools(p)),
 		group("subagents", subagentTools(p)),
+		group("agents", agentTools(a)),
 		group("autonomy", autonomyTools(p)),
 		group("state", stateTools(p)),
 	)
@@ -193,6 +197,14 @@ func defineResult[In any](name, description string, hints Hints, run func(ctx co
 func always(tools ...Tool) []Tool {
 	for i := range tools {
 		tools[i].Core = true
+	}
+	return tools
+}
+
+// waits marks tools whose calls may take long for reasons of their own.
+func waits(tools ...Tool) []Tool {
+	for i := range tools {
+		tools[i].Waits = true
 	}
 	return tools
 }

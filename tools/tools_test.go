@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"flame/agents"
 	"flame/core"
 	"flame/project"
 	"flame/store"
@@ -56,7 +57,7 @@ func golden(t *testing.T, name, text string) {
 // TestEachToolIsAsItWas holds the description and schema of each tool against
 // a file, so that a change of either is seen.
 func TestEachToolIsAsItWas(t *testing.T) {
-	for _, tool := range tools.All(&project.Project{}) {
+	for _, tool := range tools.All(&project.Project{}, &agents.Agents{}) {
 		var b bytes.Buffer
 		require.NoError(t, json.Indent(&b, tool.Schema(), "", "  "))
 		golden(t, "tool/"+tool.Name+".txt", fmt.Sprintf("%s (group %s, core %t)\n%+v\n\n%s\n\n%s\n",
@@ -99,7 +100,7 @@ func schemaOf(t *testing.T, tool tools.Tool) (s schema) {
 
 func TestToolsHaveTheSeedsArguments(t *testing.T) {
 	t.Parallel()
-	all := tools.All(&project.Project{})
+	all := tools.All(&project.Project{}, &agents.Agents{})
 	assert.Len(t, all, len(seeds))
 	for _, tool := range all {
 		arguments, known := seeds[tool.Name]
@@ -133,7 +134,7 @@ const (
 func TestToolsCostFewTokens(t *testing.T) {
 	t.Parallel()
 	total, inCore := 0, 0
-	all := tools.All(&project.Project{})
+	all := tools.All(&project.Project{}, &agents.Agents{})
 	for _, tool := range all {
 		cost := core.EstimateTokens(tool.Name + tool.Description + string(tool.Schema()))
 		total += cost
@@ -150,7 +151,7 @@ func TestToolsCostFewTokens(t *testing.T) {
 
 func TestProfilesChooseTools(t *testing.T) {
 	t.Parallel()
-	all := tools.All(&project.Project{})
+	all := tools.All(&project.Project{}, &agents.Agents{})
 	names := func(profile string) (names []string) {
 		chosen, err := tools.Select(all, profile)
 		require.NoError(t, err)
@@ -177,7 +178,7 @@ type call struct {
 // play makes the calls in order and gives the transcript.
 func play(t *testing.T, p *project.Project, calls []call) string {
 	t.Helper()
-	all := tools.All(p)
+	all := tools.All(p, &agents.Agents{Project: p})
 	var b strings.Builder
 	for _, c := range calls {
 		tool, err := tools.Find(all, c.tool)
@@ -312,7 +313,7 @@ func TestEveryToolAndArgumentIsPlayed(t *testing.T) {
 		}
 	}
 	aliases := []string{"frameID", "sessionID", "parentSessionID", "force"} // of frames: TestFramesAreFoundByIDPrefixOrSession
-	for _, tool := range tools.All(&project.Project{}) {
+	for _, tool := range tools.All(&project.Project{}, &agents.Agents{}) {
 		require.Contains(t, played, tool.Name)
 		for name := range schemaOf(t, tool).Properties {
 			if !slices.Contains(aliases, name) {
@@ -325,7 +326,7 @@ func TestEveryToolAndArgumentIsPlayed(t *testing.T) {
 func TestEveryToolTakesTheReservedArguments(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
-	for _, tool := range tools.All(p) {
+	for _, tool := range tools.All(p, &agents.Agents{Project: p}) {
 		_, err := tool.Call(context.Background(), project.Caller{}, json.RawMessage(`{"session_id": "s", "agent_id": "a"}`))
 		var problem *core.Problem
 		if errors.As(err, &problem) {
@@ -339,7 +340,7 @@ func TestEveryToolTakesTheReservedArguments(t *testing.T) {
 func TestAStampNamesTheCallerWhateverTheModelSays(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
-	push, err := tools.Find(tools.All(p), "flame_push")
+	push, err := tools.Find(tools.All(p, &agents.Agents{Project: p}), "flame_push")
 	require.NoError(t, err)
 	ctx, by := context.Background(), project.Caller{Session: "server", Host: "test"}
 	_, err = push.Call(ctx, by, json.RawMessage(`{"goal": "in the session", "session_id": "s"}`))
@@ -368,7 +369,7 @@ func TestStatusStaysSmallHoweverLargeTheTree(t *testing.T) {
 			require.NoError(t, err)
 		}
 	}
-	status, err := tools.Find(tools.All(p), "flame_status")
+	status, err := tools.Find(tools.All(p, &agents.Agents{Project: p}), "flame_status")
 	require.NoError(t, err)
 	result, err := status.Call(ctx, project.Caller{Session: "s0"}, nil)
 	require.NoError(t, err)

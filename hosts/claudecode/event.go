@@ -18,6 +18,7 @@ type event struct {
 	Agent       string          `json:"agent_id"`   // of the subagent that it happened in; empty in the session itself
 	AgentType   string          `json:"agent_type"` // empty in a SubagentStop that is a compaction's
 	AgentLog    string          `json:"agent_transcript_path"`
+	Mode        string          `json:"permission_mode"`
 	Tool        string          `json:"tool_name"`
 	Call        string          `json:"tool_use_id"`
 	Input       json.RawMessage `json:"tool_input"`

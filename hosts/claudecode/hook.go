@@ -37,6 +37,7 @@ const (
 	fileTools  = "Write|Edit|MultiEdit|NotebookEdit"
 	stopTools  = "TaskStop|KillShell"        // KillShell in older versions
 	flameTools = "(.*__)?flame_[a-z][a-z_]*" // whatever the prefix: it names the server
+	spawnTool  = "(.*__)?spawn_agent"
 )
 
 // rows are all events that flame takes part in; of those that fit an event the
@@ -45,6 +46,7 @@ var rows = []row{
 	{"SessionStart", "", (*exchange).sessionStarted, "Gives the context of the session's frame back after a resume or a compaction; offers a new session the frames that others left unfinished."},
 	{"UserPromptSubmit", "", (*exchange).prompted, "Names the session's root frame by the first prompt; tells what others changed in the tree since the last one, if anything."},
 	{"PreToolUse", flameTools, (*exchange).flameCalled, "Tells flame's own tools which session or subagent calls, and allows them."},
+	{"PreToolUse", spawnTool, (*exchange).agentAsked, "Tells spawn_agent which session or subagent calls, and in which permission mode. It allows nothing."},
 	{"PreToolUse", agentTools, (*exchange).childAsked, "Makes the subagent's frame and adds its context to the subagent's prompt."},
 	{"PostToolUse", agentTools, (*exchange).childAnswered, "Learns the subagent's id, or that it is done."},
 	{"PostToolUse", fileTools, (*exchange).fileWritten, "Records the file as an artifact of the frame."},
@@ -97,7 +99,7 @@ func Hook(ctx context.Context, p *project.Project, raw []byte) ([]byte, error) {
 // take does what the row says, unless hooks are off for the project. Flame's own
 // tools work all the same then, and are vouched for.
 func (x *exchange) take(r row) error {
-	if r.tools != flameTools {
+	if r.tools != flameTools && r.tools != spawnTool {
 		on, err := x.p.Wake(x.ctx)
 		if !on || err != nil {
 			return err
@@ -136,6 +138,13 @@ func (x *exchange) flameCalled() error {
 	if !x.Server.isFlame() {
 		return nil
 	}
+	x.answer.fields.Permission = "allow"
+	x.answer.fields.Reason = "flame's own tools work on its frames alone"
+	return x.stamp()
+}
+
+// stamp vouches for the caller of a tool.
+func (x *exchange) stamp() (err error) {
 	stamp := map[string]string{"session_id": x.Session}
 	if x.Agent != "" {
 		stamp["agent_id"] = x.Agent
@@ -143,10 +152,17 @@ func (x *exchange) flameCalled() error {
 			return err
 		}
 	}
-	input, err := changed(x.Input, stamp)
-	x.answer.fields.Permission, x.answer.fields.Input = "allow", input
-	x.answer.fields.Reason = "flame's own tools work on its frames alone"
+	x.answer.fields.Input, err = changed(x.Input, stamp)
 	return err
+}
+
+// agentAsked vouches for the caller of spawn_agent, and keeps the mode that bounds
+// what the agent may do. Whether it may be started is for the user's rules to say.
+func (x *exchange) agentAsked() error {
+	if !x.Server.isFlame() {
+		return nil
+	}
+	return errors.Join(x.stamp(), x.p.NoteMode(x.ctx, x.caller(), x.Mode))
 }
 
 // childAsked makes the frame of a subagent and puts its context into the prompt:

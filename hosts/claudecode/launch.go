@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/google/uuid"
+
 	"flame/agents"
 	"flame/hosts"
 )
@@ -19,6 +21,15 @@ var sideEffects = []string{"Edit", "Write", "MultiEdit", "NotebookEdit", "Bash"}
 type Launcher struct {
 	Machine hosts.Machine
 }
+
+// Name is Claude Code's (an agents.Host).
+func (l Launcher) Name() string { return Name }
+
+// Installed reports whether the client is on PATH.
+func (l Launcher) Installed() bool { _, err := l.Machine.LookPath(Program); return err == nil }
+
+// NewSession gives an id as the client makes them.
+func (l Launcher) NewSession() string { return uuid.NewString() }
 
 // Launch gives the command for a child: print mode, which asks nobody, its output
 // line by line. The user's settings hold for it as for its parent, so that their

@@ -1,6 +1,8 @@
 package opencode
 
 import (
+	"os"
+
 	"flame/core"
 	"flame/project"
 )
@@ -33,7 +35,9 @@ type event struct {
 
 // caller is the session that the event is of.
 func (e event) caller() project.Caller {
-	return project.Caller{Session: e.Session, Parent: e.Parent, Host: Name, Stamped: true, Event: e.Name, Plugin: e.Plugin}
+	return project.Caller{
+		Session: e.Session, Parent: e.Parent, Host: Name, Agent: os.Getenv(core.AgentVariable), Stamped: true, Event: e.Name, Plugin: e.Plugin,
+	}
 }
 
 // A message is the skeleton of one message of a request.

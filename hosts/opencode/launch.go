@@ -18,6 +18,15 @@ type Launcher struct {
 	Machine hosts.Machine
 }
 
+// Name is OpenCode's (an agents.Host).
+func (l Launcher) Name() string { return Name }
+
+// Installed reports whether the client is on PATH.
+func (l Launcher) Installed() bool { _, err := l.Machine.LookPath(Program); return err == nil }
+
+// NewSession gives none: the client makes its ids itself.
+func (l Launcher) NewSession() string { return "" }
+
 // Launch gives the command for a child: run, which asks nobody and refuses what
 // would be asked. Its configuration adds an agent to the user's own; for tools and
 // permissions that only takes away (spec: agents §2).

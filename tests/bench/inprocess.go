@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"flame/agents"
 	"flame/tools"
 )
 
@@ -57,7 +58,7 @@ func (b *bench) status(ctx context.Context) (rows []row, err error) {
 	t := b.middle()
 	p, kept := t.open()
 	defer func() { err = errors.Join(err, kept.Close()) }()
-	tool, err := tools.Find(tools.All(p), "flame_status")
+	tool, err := tools.Find(tools.All(p, &agents.Agents{Project: p}), "flame_status")
 	if err != nil {
 		return nil, err
 	}

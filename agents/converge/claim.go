@@ -1,0 +1,194 @@
+package converge
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/samber/lo"
+)
+
+// A Kind says what agents contradict each other about.
+type Kind string
+
+// The kinds of conflicts (spec: agents §6).
+const (
+	KindStatus   Kind = "status"   // one is done, another failed
+	KindStale    Kind = "stale"    // they began from different commits
+	KindScope    Kind = "scope"    // they took over the same planned frame
+	KindAnswer   Kind = "answer"   // their answers, or fields of them, differ
+	KindDecision Kind = "decision" // they decided one thing differently
+	KindArtifact Kind = "artifact" // theirs of one name differ
+	KindFile     Kind = "file"     // they left one file differently
+)
+
+// A part is one of the parts of an output. Its value orders them.
+type part int
+
+const (
+	outcomePart part = iota
+	basePart
+	scopePart
+	answerPart
+	findingPart
+	decisionPart
+	artifactPart
+	filePart
+)
+
+// parts say for each part how a delta names it, what a conflict there is, and
+// its title for people.
+var parts = [...]struct {
+	target string
+	kind   Kind
+	title  string
+}{
+	outcomePart:  {"outcome", KindStatus, "Outcome"},
+	basePart:     {"base", KindStale, "Commit"},
+	scopePart:    {"scope", KindScope, "Frames taken over"},
+	answerPart:   {"answer", KindAnswer, "Answers"},
+	findingPart:  {"finding", KindAnswer, "Findings"},
+	decisionPart: {"decision", KindDecision, "Decisions"},
+	artifactPart: {"artifact", KindArtifact, "Artifacts"},
+	filePart:     {"file", KindFile, "Files"},
+}
+
+// What a delta does to its target.
+const (
+	opAdd     = "add"
+	opReplace = "replace"
+	opRemove  = "remove"
+)
+
+// A claim is one thing that one agent says: of this key, this value.
+type claim struct {
+	part part
+	key  string // claims of one part and key must agree
+	by   *agent
+	same any    // what is compared
+	hash string // names what is compared
+	text string // shows a person what is claimed
+	from string // of a file: the hash of what the agent found
+
+	op    string // what it does to the output,
+	name  string // at which place, "" where the part has one alone
+	value any    // and with what
+}
+
+// claims gives all that a says. With whole its answer is one thing that others'
+// answers are compared with; else each field of it stands for itself, and a text
+// beside the others'.
+func (a *agent) claims(whole bool) []claim {
+	all := []claim{a.outcome()}
+	if a.Base != "" {
+		all = append(all, claim{part: basePart, key: "base", same: a.Base, text: a.Base, op: opReplace, value: a.Base})
+	}
+	if a.Claimed != "" {
+		all = append(all, claim{part: scopePart, key: a.Claimed, same: a.SubagentID, text: "took over " + a.Claimed,
+			op: opReplace, name: a.Claimed, value: a.SubagentID})
+	}
+	if whole {
+		all = append(all, a.wholeAnswer())
+	} else {
+		all = append(all, a.findings()...)
+	}
+	all = append(all, lo.Map(a.Decisions, decision)...)
+	all = append(all, lo.Map(a.Artifacts, artifact)...)
+	all = append(all, lo.FilterMap(a.Files, file)...)
+	return a.signed(all)
+}
+
+// signed gives claims with their agent, and of each key only the last one: what
+// an agent said later holds.
+func (a *agent) signed(all []claim) []claim {
+	slices.Reverse(all)
+	all = lo.UniqBy(all, claim.subject)
+	slices.Reverse(all)
+	for i := range all {
+		all[i].by = a
+		if all[i].hash == "" && all[i].part != filePart {
+			all[i].hash = hash(all[i].same)
+		}
+	}
+	return all
+}
+
+// subject is what a claim is about.
+func (c claim) subject() lo.Tuple2[part, string] { return lo.T2(c.part, c.key) }
+
+func (a *agent) outcome() claim {
+	done := lo.Ternary(a.completed(), "done", "not done")
+	return claim{part: outcomePart, key: "outcome", same: done, text: a.Outcome, op: opReplace, value: a.Outcome}
+}
+
+func (a *agent) wholeAnswer() claim {
+	return claim{part: answerPart, key: "answer", same: a.schema.declared(a.answer.value), text: a.answer.text,
+		op: opReplace, value: a.answer.whole()}
+}
+
+// findings gives the fields of a's answer, and its words where it has any. What
+// the schema does not declare is not compared: every agent's own stays.
+func (a *agent) findings() []claim {
+	var found []claim
+	fields := a.answer.object()
+	for _, key := range lo.Keys(fields) {
+		value := fields[key]
+		finding := claim{part: findingPart, key: key, same: a.schema.Properties[key].declared(value),
+			text: string(canonical(value)), op: opReplace, name: key, value: value}
+		if !a.schema.declares(key) {
+			finding.key, finding.op = key+"\x00"+a.SubagentID, opAdd
+		}
+		found = append(found, finding)
+	}
+	if !a.answer.blank() && (fields == nil || a.answer.prose) {
+		value := a.answer.whole()
+		if a.answer.prose {
+			value = a.answer.text
+		}
+		same := lo.Ternary[any](a.answer.prose, normal(a.answer.text), a.answer.value)
+		found = append(found, claim{part: answerPart, key: hash(same), same: same, text: a.answer.text, op: opAdd, value: value})
+	}
+	return found
+}
+
+// decision reads "key: value" or "key = value"; any other text is key and value.
+func decision(text string, _ int) claim {
+	key, value := text, text
+	colon, equals := strings.Index(text, ": "), strings.Index(text, " = ")
+	switch {
+	case colon > 0 && (equals < 0 || colon < equals):
+		key, value = text[:colon], text[colon+len(": "):]
+	case equals > 0:
+		key, value = text[:equals], text[equals+len(" = "):]
+	}
+	key, value = strings.TrimSpace(key), strings.TrimSpace(value)
+	return claim{part: decisionPart, key: normal(key), same: normal(value), text: text,
+		op: opAdd, name: key, value: value}
+}
+
+func artifact(a Artifact, _ int) claim {
+	key := strings.TrimSpace(a.Key)
+	return claim{part: artifactPart, key: key, same: a.Hash, hash: a.Hash, text: a.Excerpt,
+		op: opAdd, name: key, value: a.Hash}
+}
+
+// A Change is the value of a file in an output.
+type Change struct {
+	Base string `json:"base,omitempty"` // hash of the content that was there; empty if the file is new
+	Hash string `json:"hash,omitempty"` // hash of the content to be there; empty if the file is gone
+}
+
+// file gives the claim on a changed file; false for one that is as it was.
+func file(f File, _ int) (claim, bool) {
+	op, text := opReplace, f.Excerpt
+	switch {
+	case f.Base == "":
+		op = opAdd
+	case f.Hash == "":
+		op, text = opRemove, "(deleted)"
+	}
+	name := path.Clean(f.Path)
+	c := claim{part: filePart, key: name, same: f.Hash, hash: f.Hash, text: text, from: f.Base,
+		op: op, name: name, value: Change{f.Base, f.Hash}}
+	return c, f.Base != f.Hash
+}

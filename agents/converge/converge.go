@@ -1,0 +1,109 @@
+// Package converge makes one result out of those of several agents: it finds
+// where they contradict each other, settles what may be settled, and leaves the
+// rest to a person with every side kept (spec: agents §6). It is pure: the same
+// inputs in any order give the same bytes, so a convergence can be replayed.
+package converge
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/samber/lo"
+
+	"flame/core"
+)
+
+// An Input is what one agent left.
+type Input struct {
+	SubagentID  string      `json:"subagent_id"`
+	Tree        string      `json:"tree,omitempty"` // id of the root of its frame's tree; empty if unknown
+	Outcome     string      `json:"outcome"`        // its state: one of the terminal ones below, or where it stands
+	Answer      string      `json:"answer,omitempty"`
+	Artifacts   []Artifact  `json:"artifacts,omitempty"`
+	Files       []File      `json:"files,omitempty"`
+	Decisions   []string    `json:"decisions,omitempty"`  // "key: value", "key = value", or a text that is both
+	Confidence  *float64    `json:"confidence,omitempty"` // 0..1; nil if it gave none
+	CompletedAt core.Millis `json:"completed_at"`
+	Base        string      `json:"base,omitempty"`    // the git commit it began from; empty outside git
+	Claimed     string      `json:"claimed,omitempty"` // id of the planned frame it took over
+}
+
+// The states in which an agent has ended (spec: agents §4).
+const (
+	Completed = "completed"
+	Failed    = "error"
+	TimedOut  = "timeout"
+	Cancelled = "cancelled"
+	Orphaned  = "orphaned"
+)
+
+var terminal = []string{Completed, Failed, TimedOut, Cancelled, Orphaned}
+
+// An Artifact is a thing an agent made, by the name it gave it. Of two of one
+// name in one input the later holds; so it is with files and decisions.
+type Artifact struct {
+	Key     string `json:"key"`
+	Hash    string `json:"hash,omitempty"` // of its content
+	Excerpt string `json:"excerpt,omitempty"`
+}
+
+// A File is one that an agent changed.
+type File struct {
+	Path    string `json:"path"`
+	Base    string `json:"base,omitempty"` // hash of the content it found; empty if the file is new
+	Hash    string `json:"hash,omitempty"` // hash of the content it left; empty if it deleted the file
+	Excerpt string `json:"excerpt,omitempty"`
+}
+
+// Converge makes one Result of inputs. As long as a conflict is unresolved it
+// has no output. Options or inputs that the rules do not allow are a
+// core.Problem that names the rule and the agents.
+func Converge(inputs []Input, options Options) (Result, error) {
+	options, err := options.withDefaults()
+	if err != nil {
+		return Result{}, err
+	}
+	if err := checkInputs(inputs); err != nil {
+		return Result{}, err
+	}
+	schema, err := parseSchema(options.Schema)
+	if err != nil {
+		return Result{}, err
+	}
+	agents := lo.Map(inputs, func(in Input, _ int) *agent { return newAgent(in, schema) })
+	slices.SortFunc(agents, func(a, b *agent) int { return cmp.Compare(a.SubagentID, b.SubagentID) })
+	draft, err := strategies[options.Strategy](agents, options)
+	if err != nil {
+		return Result{}, err
+	}
+	if err := draft.resolve(options); err != nil {
+		return Result{}, err
+	}
+	return draft.result(agents, options), nil
+}
+
+// An agent is an Input with its answer read.
+type agent struct {
+	Input
+	answer answer
+	schema schema
+}
+
+func newAgent(in Input, s schema) *agent {
+	return &agent{Input: in, answer: readAnswer(in.Answer), schema: s}
+}
+
+func (a *agent) completed() bool { return a.Outcome == Completed }
+
+func (a *agent) ended() bool { return slices.Contains(terminal, a.Outcome) }
+
+// byTime orders agents by their ends, those of one moment by id.
+func byTime(a, b *agent) int {
+	return cmp.Or(cmp.Compare(a.CompletedAt, b.CompletedAt), cmp.Compare(a.SubagentID, b.SubagentID))
+}
+
+// id gives an agent's subagent_id.
+func id(a *agent, _ int) string { return a.SubagentID }
+
+// idAndState names an agent and where it stands.
+func idAndState(a *agent, _ int) string { return a.SubagentID + " (" + a.Outcome + ")" }

@@ -1,0 +1,141 @@
+package converge
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode"
+
+	"github.com/samber/lo"
+
+	"flame/core"
+)
+
+// A page is a Result in Markdown as it grows. What agents wrote stands in code
+// spans and fences only, so that it cannot pose as the page's own words.
+type page struct{ strings.Builder }
+
+func (r Result) markdown() string {
+	var p page
+	fmt.Fprintf(&p, "# Converged by %s: %s\n\n%s.\n", r.Strategy, spans(r.Inputs), r.Rationale)
+	for _, part := range parts {
+		p.items(part.title, r.Output[part.target])
+	}
+	for _, c := range r.Conflicts {
+		p.conflict(c)
+	}
+	if len(r.Ignored) > 0 {
+		p.WriteString("\n## Not used\n\n")
+	}
+	for _, i := range r.Ignored {
+		fmt.Fprintf(&p, "- %s (%s): %s", span(i.SubagentID), span(i.Outcome), i.Reason)
+		p.value(i.Excerpt)
+	}
+	return p.String()
+}
+
+func (p *page) items(title string, items []Item) {
+	if len(items) > 0 {
+		fmt.Fprintf(p, "\n## %s\n\n", title)
+	}
+	for _, item := range items {
+		head := lo.Compact([]string{lo.Ternary(item.Op == opAdd, "", item.Op), span(item.Name)})
+		source := "by " + span(item.Source)
+		if len(item.AgreedBy) > 0 {
+			source += ", as " + spans(item.AgreedBy)
+		}
+		fmt.Fprintf(p, "- %s", strings.Join(append(head, source), " "))
+		p.value(shown(item.Value))
+	}
+}
+
+func (p *page) conflict(c Conflict) {
+	fmt.Fprintf(p, "\n## Conflict %s\n\n", span(c.ID))
+	if c.Resolved() {
+		fmt.Fprintf(p, "Resolved by %s: %s holds. ", c.Resolution, span(c.Winner))
+	} else {
+		p.WriteString("Waits for review. ")
+	}
+	fmt.Fprintf(p, "%s.\n\n", c.Rationale)
+	for _, s := range c.Sides {
+		fmt.Fprintf(p, "- %s, %s", span(s.SubagentID), s.CompletedAt.Time().Format("2006-01-02 15:04:05.000 UTC"))
+		if s.Confidence != nil {
+			fmt.Fprintf(p, ", confidence %v", *s.Confidence)
+		}
+		fmt.Fprintf(p, ", hash %s", lo.CoalesceOrEmpty(span(lo.Substring(s.ValueHash, 0, hashShown)), "none"))
+		p.value(s.Excerpt)
+	}
+}
+
+// hashShown is how many characters of a hash tell it from others well enough.
+const hashShown = 12
+
+// longSpan is the length in bytes from which text stands on lines of its own.
+const longSpan = 100
+
+// value ends the line of a list item with text, or with a fenced block below it
+// where text is long or has several lines.
+func (p *page) value(text string) {
+	text = strings.TrimSpace(strings.Map(printable, text))
+	switch {
+	case text == "":
+		p.WriteString("\n")
+	case len(text) < longSpan && !strings.Contains(text, "\n"):
+		fmt.Fprintf(p, ": %s\n", span(text))
+	default:
+		p.block(text)
+	}
+}
+
+// block writes text into a list item as a fenced block.
+func (p *page) block(text string) {
+	fence := strings.Repeat("`", max(3, longestRun(text)+1))
+	fmt.Fprintf(p, ":\n\n  %s\n", fence)
+	for line := range strings.SplitSeq(text, "\n") {
+		p.WriteString(strings.TrimRight("  "+line, " ") + "\n")
+	}
+	fmt.Fprintf(p, "  %s\n", fence)
+}
+
+// shown gives a value for people: a text as it is, all else as JSON.
+func shown(value json.RawMessage) string {
+	var text string
+	if json.Unmarshal(value, &text) == nil {
+		return text
+	}
+	return string(value)
+}
+
+// span gives text as a code span on one line, nothing for none.
+func span(text string) string {
+	if text = core.OneLine(text, 0); text == "" {
+		return ""
+	}
+	ticks := strings.Repeat("`", longestRun(text)+1)
+	if strings.HasPrefix(text, "`") || strings.HasSuffix(text, "`") {
+		text = " " + text + " "
+	}
+	return ticks + text + ticks
+}
+
+func spans(texts []string) string {
+	return strings.Join(lo.Map(texts, func(text string, _ int) string { return span(text) }), ", ")
+}
+
+// longestRun gives the length of the longest run of backquotes in text.
+func longestRun(text string) (longest int) {
+	run := 0
+	for _, r := range text {
+		run = lo.Ternary(r == '`', run+1, 0)
+		longest = max(longest, run)
+	}
+	return longest
+}
+
+// printable drops what steers a terminal or turns the direction of writing.
+func printable(r rune) rune {
+	if unicode.IsControl(r) && r != '\n' && r != '\t' || unicode.Is(unicode.Bidi_Control, r) {
+		return -1
+	}
+	return r
+}

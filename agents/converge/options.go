@@ -1,0 +1,143 @@
+package converge
+
+import (
+	"encoding/json"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/samber/lo"
+
+	"flame/core"
+)
+
+// A Strategy is a way to make one result of several.
+type Strategy string
+
+// The strategies (seeds, slash commands).
+const (
+	StrategyMerge        Strategy = "merge"         // all that any agent gave; overlap is a conflict
+	StrategyVote         Strategy = "vote"          // what most answer
+	StrategyConsensus    Strategy = "consensus"     // what all agree on, or nothing
+	StrategyFirstSuccess Strategy = "first_success" // what the first to complete gave
+)
+
+// A Resolution is what becomes of conflicts.
+type Resolution string
+
+// The resolutions (seeds, slash commands). Where an automatic one finds several
+// sides equal, the conflict waits for review as with Manual.
+const (
+	Manual                 Resolution = "manual"
+	AutoAcceptLatest       Resolution = "auto_accept_latest"       // the side that completed last
+	PreferHigherConfidence Resolution = "prefer_higher_confidence" // the side most sure of itself; each must say
+)
+
+// How a conflict was settled where Options.Resolution did not settle it.
+const (
+	ByVote   Resolution = "vote"   // the larger class of answers won
+	ByReview Resolution = "review" // a person chose: Options.Choices
+)
+
+// A Format is a way to write a Result.
+type Format string
+
+// The formats (seeds, slash commands).
+const (
+	JSON       Format = "json"
+	Markdown   Format = "markdown"
+	DeltaBatch Format = "delta_batch"
+)
+
+// MinVoters is how many answers a vote needs (seeds, slash commands).
+const MinVoters = 3
+
+// Options say how to converge.
+type Options struct {
+	Strategy   Strategy        // required
+	Resolution Resolution      // Manual if empty
+	Format     Format          // DeltaBatch if empty
+	Tolerance  float64         // how far apart two numbers in JSON answers may be and still count as equal, in their own unit
+	Schema     json.RawMessage // a JSON schema: of JSON answers only the properties it declares are compared
+
+	// Choices are a person's: the subagent_id of the side that wins, by
+	// Conflict.ID. They go before every other way to settle a conflict.
+	Choices map[string]string
+}
+
+func (o Options) withDefaults() (Options, error) {
+	o.Resolution = Resolution(lo.CoalesceOrEmpty(string(o.Resolution), string(Manual)))
+	o.Format = Format(lo.CoalesceOrEmpty(string(o.Format), string(DeltaBatch)))
+	if err := oneOf("strategy", o.Strategy, StrategyMerge, StrategyVote, StrategyConsensus, StrategyFirstSuccess); err != nil {
+		return o, err
+	}
+	if err := oneOf("conflict_resolution", o.Resolution, Manual, AutoAcceptLatest, PreferHigherConfidence); err != nil {
+		return o, err
+	}
+	if err := oneOf("output_format", o.Format, JSON, Markdown, DeltaBatch); err != nil {
+		return o, err
+	}
+	if !(o.Tolerance >= 0) || math.IsInf(o.Tolerance, 0) {
+		return o, core.Invalidf("tolerance %v is not a distance", o.Tolerance).WithHint("give a number from 0 up; 0 asks for equal numbers")
+	}
+	return o, nil
+}
+
+// oneOf refuses a value that is none of those there are.
+func oneOf[T ~string](name string, value T, allowed ...T) error {
+	if slices.Contains(allowed, value) {
+		return nil
+	}
+	there := strings.Join(lo.Map(allowed, func(a T, _ int) string { return string(a) }), ", ")
+	if value == "" {
+		return core.Invalidf("%s is missing", name).WithHint("one of %s", there)
+	}
+	return core.Invalidf("%s %q does not exist", name, value).WithHint("one of %s", there)
+}
+
+// checkInputs applies the rules that hold for every strategy.
+func checkInputs(inputs []Input) error {
+	ids := lo.Map(inputs, func(in Input, _ int) string { return in.SubagentID })
+	slices.Sort(ids)
+	if slices.Contains(ids, "") {
+		return core.Invalidf("an agent has no subagent_id")
+	}
+	if twice := lo.FindDuplicates(ids); len(twice) > 0 {
+		return core.Invalidf("named twice: %s", strings.Join(twice, ", ")).WithHint("name each agent once")
+	}
+	if len(ids) < 2 {
+		return core.Invalidf("converge needs at least 2 agents, not %d", len(ids)).WithHint("name the agents whose results belong together")
+	}
+	if err := checkTrees(inputs); err != nil {
+		return err
+	}
+	return checkConfidence(inputs)
+}
+
+// checkTrees refuses agents whose frames are in different trees.
+func checkTrees(inputs []Input) error {
+	known := lo.Filter(inputs, func(in Input, _ int) bool { return in.Tree != "" })
+	trees := lo.GroupByMap(known, func(in Input) (string, string) { return in.Tree, in.SubagentID })
+	if len(trees) < 2 {
+		return nil
+	}
+	groups := lo.MapToSlice(trees, func(root string, ids []string) string {
+		slices.Sort(ids)
+		return root + ": " + strings.Join(ids, ", ")
+	})
+	slices.Sort(groups)
+	return core.Invalidf("the agents are not in one tree of frames (%s)", strings.Join(groups, "; ")).
+		WithHint("converge the agents of each tree apart")
+}
+
+func checkConfidence(inputs []Input) error {
+	bad := lo.FilterMap(inputs, func(in Input, _ int) (string, bool) {
+		ok := in.Confidence == nil || *in.Confidence >= 0 && *in.Confidence <= 1
+		return in.SubagentID, !ok
+	})
+	if len(bad) == 0 {
+		return nil
+	}
+	slices.Sort(bad)
+	return core.Invalidf("the confidence of %s is no number from 0 to 1", strings.Join(bad, ", "))
+}

@@ -1,0 +1,142 @@
+package converge
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/samber/lo"
+)
+
+// A Result is what a convergence came to (spec: agents §6, ConvergedResult).
+type Result struct {
+	Strategy   Strategy   `json:"strategy"`
+	Resolution Resolution `json:"conflict_resolution"`
+	Format     Format     `json:"output_format"`
+	Inputs     []string   `json:"inputs"`    // subagent_ids, in order
+	Output     Output     `json:"output"`    // nil while conflicts are unresolved
+	Conflicts  []Conflict `json:"conflicts"` // resolved ones too, with every side
+	Unresolved int        `json:"unresolved"`
+	Resolved   int        `json:"resolved"`
+	Rationale  string     `json:"rationale"`
+	Ignored    []Ignored  `json:"ignored"` // agents whose results are not part of the output
+}
+
+// An Output is the unified result: the items of each part that there is. The
+// parts are outcome, base, scope, answer, finding, decision, artifact, file.
+type Output map[string][]Item
+
+// An Item is one thing in an Output.
+type Item struct {
+	Op       string          `json:"op"`             // add, replace or remove
+	Name     string          `json:"name,omitempty"` // file's path, decision's key …; empty where a part has no names
+	Value    json.RawMessage `json:"value"`          // of a file: a Change; of an artifact: its hash; text or JSON else
+	Source   string          `json:"source_subagent_id"`
+	AgreedBy []string        `json:"agreed_by,omitempty"` // subagent_ids of the others that say the same
+}
+
+// An Ignored is an agent whose result is not part of the output, and what it
+// would have answered.
+type Ignored struct {
+	SubagentID string `json:"subagent_id"`
+	Outcome    string `json:"outcome"` // its state; it may still be at work
+	Reason     string `json:"reason"`
+	ValueHash  string `json:"value_hash"` // of its answer
+	Excerpt    string `json:"excerpt"`
+}
+
+// ignore makes what a Result keeps of agents that it does not use.
+func ignore(reason string) func(*agent, int) Ignored {
+	return func(a *agent, _ int) Ignored {
+		answer := a.signed([]claim{a.wholeAnswer()})[0]
+		return Ignored{a.SubagentID, a.Outcome, reason, answer.hash, excerpt(answer.text)}
+	}
+}
+
+// result gives the Result of a draft whose conflicts went through resolve.
+func (d *draft) result(agents []*agent, o Options) Result {
+	disputed := d.disputed()
+	r := Result{
+		Strategy:   o.Strategy,
+		Resolution: o.Resolution,
+		Format:     o.Format,
+		Inputs:     lo.Map(agents, id),
+		Conflicts:  lo.Map(disputed, func(s *subject, _ int) Conflict { return *s.conflict }),
+		Unresolved: lo.CountBy(disputed, (*subject).open),
+	}
+	r.Resolved = len(r.Conflicts) - r.Unresolved
+	r.Rationale = d.tell(r)
+	if r.Unresolved == 0 {
+		d.seat(o)
+		r.Output = output(d.subjects, o.Tolerance)
+	}
+	r.Ignored = slices.Clone(d.ignored)
+	slices.SortFunc(r.Ignored, func(a, b Ignored) int { return cmp.Compare(a.SubagentID, b.SubagentID) })
+	return r
+}
+
+// seat takes the rest of the elected agent's result into the output, and no
+// other voter's.
+func (d *draft) seat(o Options) {
+	if !d.election {
+		return
+	}
+	answer := d.subjects[0]
+	for _, c := range answer.claims {
+		if c.by == answer.winner.by {
+			continue
+		}
+		reason := "voted otherwise"
+		if agree(c.same, answer.winner.same, o.Tolerance) {
+			reason = "voted for the same answer"
+		}
+		d.ignored = append(d.ignored, ignore(reason)(c.by, 0))
+	}
+	rest := lo.Reject(subjects([]*agent{answer.winner.by}, true, o.Tolerance), func(s *subject, _ int) bool {
+		return s.winner.part == answerPart
+	})
+	d.subjects = append(d.subjects, rest...)
+}
+
+// output gives the items of subjects that are all settled.
+func output(subjects []*subject, tolerance float64) Output {
+	out := Output{}
+	for _, s := range subjects {
+		target := parts[s.winner.part].target
+		out[target] = append(out[target], s.item(tolerance))
+	}
+	return out
+}
+
+// item gives what holds of a subject.
+func (s *subject) item(tolerance float64) Item {
+	item := Item{
+		Op:     s.winner.op,
+		Name:   s.winner.name,
+		Value:  canonical(s.winner.value),
+		Source: s.winner.by.SubagentID,
+	}
+	for _, c := range s.claims {
+		if c.by != s.winner.by && agree(c.same, s.winner.same, tolerance) {
+			item.AgreedBy = append(item.AgreedBy, c.by.SubagentID)
+		}
+	}
+	return item
+}
+
+// tell gives the rationale of a Result.
+func (d *draft) tell(r Result) string {
+	text := string(r.Strategy) + ": " + d.rationale
+	if len(r.Conflicts) == 0 {
+		return text + "; no conflicts"
+	}
+	text += fmt.Sprintf("; %d of %d conflicts resolved", r.Resolved, len(r.Conflicts))
+	switch {
+	case r.Unresolved == 0:
+		return text
+	case d.unanimous:
+		return text + "; rejected, since agents disagree"
+	}
+	return text + "; the others wait for review"
+}

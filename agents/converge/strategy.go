@@ -1,0 +1,112 @@
+package converge
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/samber/lo"
+
+	"flame/core"
+)
+
+// A draft is what a strategy makes of agents, before conflicts are settled.
+type draft struct {
+	subjects  []*subject
+	election  bool      // the winner of the only subject gives all of the output
+	unanimous bool      // only a person can stand in for agreement
+	rationale string    // what the strategy did
+	ignored   []Ignored // agents whose results stay out of the output
+}
+
+// strategies say how each drafts a result. Agents come ordered by id.
+var strategies = map[Strategy]func([]*agent, Options) (*draft, error){
+	StrategyMerge:        merge,
+	StrategyVote:         vote,
+	StrategyConsensus:    consensus,
+	StrategyFirstSuccess: firstSuccess,
+}
+
+// merge takes all that any agent says.
+func merge(agents []*agent, o Options) (*draft, error) {
+	if err := needEnded(agents, o.Strategy); err != nil {
+		return nil, err
+	}
+	return &draft{
+		subjects:  subjects(agents, false, o.Tolerance),
+		rationale: "all that any agent gave",
+	}, nil
+}
+
+// consensus takes what all agents say, and asks all for the same answer.
+func consensus(agents []*agent, o Options) (*draft, error) {
+	if err := needEnded(agents, o.Strategy); err != nil {
+		return nil, err
+	}
+	return &draft{
+		subjects:  subjects(agents, true, o.Tolerance),
+		unanimous: true,
+		rationale: fmt.Sprintf("what all agents agree on, numbers within a tolerance of %v", o.Tolerance),
+	}, nil
+}
+
+// vote looks at the answers alone. An agent that did not complete, or did so
+// without an answer, abstains: what it left may be half a thought or an error's
+// text.
+func vote(agents []*agent, o Options) (*draft, error) {
+	if err := needEnded(agents, o.Strategy); err != nil {
+		return nil, err
+	}
+	voters, others := lo.FilterReject(agents, func(a *agent, _ int) bool { return a.completed() && !a.answer.blank() })
+	if len(voters) < MinVoters {
+		err := core.Invalidf("vote needs at least %d agents that completed with an answer, not %d", MinVoters, len(voters))
+		if len(others) > 0 {
+			err.Message += "; without one: " + strings.Join(lo.Map(others, idAndState), ", ")
+		}
+		return nil, err.WithHint("name more agents, or use another strategy")
+	}
+	answers := lo.Map(voters, func(a *agent, _ int) claim { return a.signed([]claim{a.wholeAnswer()})[0] })
+	return &draft{
+		subjects:  []*subject{newSubject(answers, o.Tolerance)},
+		election:  true,
+		rationale: fmt.Sprintf("the answer that most of %d agents give, with the rest of one of their results", len(voters)),
+		ignored:   lo.Map(others, ignore("abstains: completed without an answer, or not at all")),
+	}, nil
+}
+
+// firstSuccess takes the result of the agent that completed first. Others may
+// still be at work; whoever calls cancels them.
+func firstSuccess(agents []*agent, o Options) (*draft, error) {
+	successes := lo.Filter(agents, func(a *agent, _ int) bool { return a.completed() })
+	if len(successes) == 0 {
+		return nil, core.Invalidf("first_success needs an agent that completed: %s", strings.Join(lo.Map(agents, idAndState), ", ")).
+			WithHint("wait for those that still run, or use merge to keep what the others left")
+	}
+	first := slices.MinFunc(successes, byTime)
+	return &draft{
+		subjects:  subjects([]*agent{first}, true, o.Tolerance),
+		rationale: "the result of " + first.SubagentID + ", which completed first",
+		ignored:   lo.Map(lo.Without(agents, first), ignore("not the first to complete")),
+	}, nil
+}
+
+// needEnded refuses agents that are still at work.
+func needEnded(agents []*agent, s Strategy) error {
+	running := lo.Reject(agents, func(a *agent, _ int) bool { return a.ended() })
+	if len(running) == 0 {
+		return nil
+	}
+	return core.Invalidf("%s needs agents that have ended; still at work: %s", s, strings.Join(lo.Map(running, idAndState), ", ")).
+		WithHint("wait for them or cancel them, or use first_success")
+}
+
+// subjects gathers what agents claim about each thing, by part and key.
+func subjects(agents []*agent, whole bool, tolerance float64) []*subject {
+	all := lo.FlatMap(agents, func(a *agent, _ int) []claim { return a.claims(whole) })
+	groups := lo.Values(lo.GroupBy(all, claim.subject))
+	slices.SortFunc(groups, func(a, b []claim) int {
+		return cmp.Or(cmp.Compare(a[0].part, b[0].part), cmp.Compare(a[0].key, b[0].key))
+	})
+	return lo.Map(groups, func(claims []claim, _ int) *subject { return newSubject(claims, tolerance) })
+}

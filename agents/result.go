@@ -1,0 +1,102 @@
+package agents
+
+import (
+	"context"
+	"errors"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"flame/core"
+	"flame/project"
+)
+
+// A Result is all that an agent came to, or has come to so far.
+type Result struct {
+	Run
+	Text       string     `json:"text"`  // its answer; its last words so far where Partial
+	Files      []string   `json:"files"` // that it changed
+	Artifacts  []string   `json:"artifacts"`
+	Decisions  []string   `json:"decisions"`
+	Confidence *float64   `json:"confidence,omitempty"` // 0..1, where it gave one
+	Partial    bool       `json:"partial"`
+	StopReason string     `json:"stop_reason,omitempty"`
+	Thinking   int64      `json:"thinking_tokens"`
+	Usage      core.Usage `json:"usage"`
+	Folder     string     `json:"folder"` // with its output, and whatever else is kept of it
+}
+
+// Result gives what an agent came to.
+func (a *Agents) Result(ctx context.Context, id string) (r Result, err error) {
+	err = a.Project.Store.View(ctx, func(tx project.Tx) error {
+		r, err = a.resultOf(tx, id)
+		return err
+	})
+	return r, err
+}
+
+func (a *Agents) resultOf(tx project.Tx, id string) (Result, error) {
+	run, err := find(tx, id)
+	if err != nil {
+		return Result{}, err
+	}
+	r := Result{
+		Run: run, Text: run.Progress.Text, Files: paths(run.Changes), Partial: true, Thinking: run.Progress.Thinking,
+		Usage: run.Progress.Usage, Folder: a.Folder(run.ID), Artifacts: []string{}, Decisions: []string{},
+	}
+	r.Usage.CostUSD = run.Progress.Cost()
+	if o := run.Outcome; o != nil {
+		r.Text, r.Partial, r.StopReason = o.Text, o.Partial, o.Reason
+	}
+	frames, err := tx.FindFrames(project.FrameQuery{Under: run.Frame, Archived: true})
+	if err != nil && !errors.Is(err, core.ErrNotFound) {
+		return r, err
+	}
+	for _, f := range frames {
+		if f.ID != run.Frame && f.Session != run.Session {
+			continue // of another agent below it
+		}
+		r.Artifacts = join(r.Artifacts, f.Artifacts)
+		r.Decisions = join(r.Decisions, f.Decisions)
+		if f.ID == run.Frame {
+			r.Confidence = f.Confidence
+		}
+	}
+	if r.Confidence == nil {
+		r.Confidence = confidenceIn(r.Text)
+	}
+	return r, nil
+}
+
+// join adds what is not there yet, in order.
+func join(all, more []string) []string {
+	for _, item := range more {
+		if !slices.Contains(all, item) {
+			all = append(all, item)
+		}
+	}
+	return all
+}
+
+// confident matches the line in which an agent says how sure it is.
+var confident = regexp.MustCompile(`(?im)^[\s*_>#-]*confidence[\s*_]*[:=][\s*_]*([01](?:\.\d+)?|\.\d+)[\s*_.]*$`)
+
+// confidenceIn gives the confidence that an answer ends with; nil without one.
+func confidenceIn(answer string) *float64 {
+	found := confident.FindAllStringSubmatch(answer, -1)
+	if len(found) == 0 {
+		return nil
+	}
+	value, err := strconv.ParseFloat(found[len(found)-1][1], 64)
+	if err != nil || value < 0 || value > 1 {
+		return nil
+	}
+	return &value
+}
+
+// withoutConfidence is an answer without the lines that say how sure it is, so that
+// equal answers are equal.
+func withoutConfidence(answer string) string {
+	return strings.TrimSpace(confident.ReplaceAllString(answer, ""))
+}

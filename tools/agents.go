@@ -1,0 +1,220 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"flame/agents"
+	"flame/core"
+	"flame/project"
+)
+
+func agentTools(a *agents.Agents) []Tool {
+	d := agentDoor{a}
+	return append(
+		waits(always(
+			define("spawn_agent", "Start an agent of its own process for a separable task; it works in a frame below yours and outlives this call. Give it all it must know: it does not see this conversation.", reaches, d.spawn),
+			define("flame_agent_wait", "Wait, at most 50 s, until an agent ends. Call it again while it answers that the agent still runs.", reads, d.wait),
+		)...),
+		define("flame_agent_status", "Show how far an agent is.", reads, d.status),
+		define("flame_agent_result", "Read what an agent came to: its answer, files, artifacts, decisions, usage.", reads, d.result),
+		define("flame_agent_list", "List the agents that were started, the newest first.", reads, d.list),
+		define("flame_agent_cancel", "Stop an agent and all that it started. What they did is kept.", discards, d.cancel),
+	)
+}
+
+type agentDoor struct{ a *agents.Agents }
+
+type permissionMode string
+
+func (permissionMode) values() []string { return agents.ModeNames() }
+
+type isolation string
+
+func (isolation) values() []string { return []string{"worktree", "none"} }
+
+type spawnArgs struct {
+	Type           string         `json:"subagent_type,omitempty" jsonschema:"builder, tester, analyzer, retriever or another definition's exact name"`
+	Prompt         string         `json:"prompt,omitempty" jsonschema:"the whole task"`
+	Description    string         `json:"description,omitempty" jsonschema:"it in 3 to 5 words"`
+	Background     *bool          `json:"background,omitempty" jsonschema:"default true; false waits up to 50 s"`
+	InheritContext *bool          `json:"inherit_context,omitempty" jsonschema:"default true"`
+	Mode           permissionMode `json:"permission_mode,omitempty" jsonschema:"never more than yours"`
+	Tools          *[]string      `json:"tools,omitempty" jsonschema:"only these"`
+	Model          string         `json:"model,omitempty"`
+	Timeout        float64        `json:"timeout,omitempty" jsonschema:"seconds"`
+	FrameID        string         `json:"frameID,omitempty" jsonschema:"to work below, default the current frame"`
+	Cwd            string         `json:"cwd,omitempty"`
+	Isolation      isolation      `json:"isolation,omitempty"`
+	Key            string         `json:"idempotency_key,omitempty" jsonschema:"the same again gives the same agent"`
+	BudgetTokens   int64          `json:"budget_tokens,omitempty"`
+	BudgetUSD      float64        `json:"budget_usd,omitempty"`
+	Definition     map[string]any `json:"definition,omitempty" jsonschema:"inline, instead of subagent_type"`
+	Command        string         `json:"command,omitempty" jsonschema:"a /delegate line, instead of all others"`
+}
+
+func (in spawnArgs) request() (r agents.Request, err error) {
+	r = agents.Request{
+		Type: in.Type, Prompt: strings.TrimSpace(in.Prompt), Description: in.Description, Mode: agents.Mode(in.Mode), Tools: in.Tools, Model: in.Model,
+		Timeout: time.Duration(in.Timeout * float64(time.Second)), Frame: in.FrameID, Cwd: in.Cwd, Isolation: string(in.Isolation),
+		Bare: in.InheritContext != nil && !*in.InheritContext, Key: in.Key, BudgetTokens: in.BudgetTokens, BudgetUSD: in.BudgetUSD,
+	}
+	if in.Definition != nil {
+		r.Inline, err = json.Marshal(in.Definition)
+	}
+	return r, err
+}
+
+func (d agentDoor) spawn(ctx context.Context, by project.Caller, in spawnArgs) (string, error) {
+	if err := d.ready(ctx); err != nil {
+		return "", err
+	}
+	r, err := in.request()
+	if err != nil {
+		return "", err
+	}
+	run, err := d.a.Spawn(ctx, by, r)
+	if err != nil {
+		return "", err
+	}
+	if in.Background == nil || *in.Background {
+		return spawnedText(d.a, run), nil
+	}
+	if run, err = d.await(ctx, run.ID, maxWait); err != nil {
+		return "", err
+	}
+	if !run.State.Ended() {
+		return spawnedText(d.a, run), nil
+	}
+	return d.resultText(ctx, run.ID, 0)
+}
+
+// ready puts right what killed processes left, so that no agent counts as running
+// that is gone.
+func (d agentDoor) ready(ctx context.Context) error { return d.a.Recover(ctx) }
+
+// maxWait bounds one call that waits: hosts give up a call after a minute at the
+// earliest (spec: agents §4).
+const maxWait = 50 * time.Second
+
+// progressPace is how often a waiting call shows that it lives (spec: agents §4).
+const progressPace = 10 * time.Second
+
+// await waits for an agent's end, and tells the client how far it is.
+func (d agentDoor) await(ctx context.Context, id string, most time.Duration) (agents.Run, error) {
+	bounded, stop := context.WithTimeout(ctx, most)
+	defer stop()
+	var told time.Time
+	begun := time.Now()
+	return d.a.Wait(bounded, id, func(run agents.Run) {
+		if time.Since(told) >= progressPace {
+			told = time.Now()
+			progress(ctx, time.Since(begun).Seconds(), stateLine(run))
+		}
+	})
+}
+
+type waitArgs struct {
+	ID      string  `json:"subagent_id"`
+	Timeout float64 `json:"timeout,omitempty" jsonschema:"seconds, at most 50"`
+}
+
+func (d agentDoor) wait(ctx context.Context, _ project.Caller, in waitArgs) (string, error) {
+	if err := d.ready(ctx); err != nil {
+		return "", err
+	}
+	most := maxWait
+	if in.Timeout > 0 {
+		most = min(most, time.Duration(in.Timeout*float64(time.Second)))
+	}
+	run, err := d.await(ctx, in.ID, most)
+	if err != nil {
+		return "", err
+	}
+	if !run.State.Ended() {
+		return stateLine(run) + "\nIt still runs; call flame_agent_wait again, or go on with other work.", nil
+	}
+	return d.resultText(ctx, run.ID, 0)
+}
+
+type agentArgs struct {
+	ID string `json:"subagent_id"`
+}
+
+func (d agentDoor) status(ctx context.Context, _ project.Caller, in agentArgs) (string, error) {
+	if err := d.ready(ctx); err != nil {
+		return "", err
+	}
+	run, err := d.a.Find(ctx, in.ID)
+	if err != nil {
+		return "", err
+	}
+	return AgentText(d.a, run), nil
+}
+
+type resultArgs struct {
+	ID     string `json:"subagent_id"`
+	Offset int    `json:"offset,omitempty" jsonschema:"characters of the answer to skip"`
+}
+
+func (d agentDoor) result(ctx context.Context, _ project.Caller, in resultArgs) (string, error) {
+	if in.Offset < 0 {
+		return "", core.Invalidf("offset is negative").WithHint("it counts characters from the beginning of the answer")
+	}
+	if err := d.ready(ctx); err != nil {
+		return "", err
+	}
+	return d.resultText(ctx, in.ID, in.Offset)
+}
+
+func (d agentDoor) resultText(ctx context.Context, id string, offset int) (string, error) {
+	r, err := d.a.Result(ctx, id)
+	if err != nil {
+		return "", err
+	}
+	return ResultText(r, offset, maxAnswer), nil
+}
+
+type agentFilter string
+
+func (agentFilter) values() []string { return []string{"all", "running", "ended"} }
+
+type agentListArgs struct {
+	ID     string      `json:"subagent_id,omitempty" jsonschema:"only those below it"`
+	Filter agentFilter `json:"filter,omitempty" jsonschema:"default all"`
+}
+
+func (d agentDoor) list(ctx context.Context, _ project.Caller, in agentListArgs) (string, error) {
+	if err := d.ready(ctx); err != nil {
+		return "", err
+	}
+	runs, err := d.a.Below(ctx, in.ID)
+	if err != nil {
+		return "", err
+	}
+	return RunsText(agents.Filter(runs, string(in.Filter))), nil
+}
+
+func (d agentDoor) cancel(ctx context.Context, by project.Caller, in agentArgs) (string, error) {
+	if err := d.ready(ctx); err != nil {
+		return "", err
+	}
+	stopped, err := d.a.Cancel(ctx, by, in.ID)
+	if err != nil {
+		return "", err
+	}
+	if len(stopped) == 0 {
+		run, err := d.a.Find(ctx, in.ID)
+		return fmt.Sprintf("%s was over already: %s.", run.ID, run.State), err
+	}
+	var b strings.Builder
+	b.WriteString("Told to stop:\n")
+	for _, run := range stopped {
+		b.WriteString("- " + runLine(run) + "\n")
+	}
+	b.WriteString("What they did is kept; their frames will be blocked. flame_agent_result shows how far they came.")
+	return b.String(), nil
+}

@@ -1,0 +1,30 @@
+package tools
+
+import (
+	"context"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+)
+
+type progressKey struct{}
+
+// withProgress lets a tool tell the client how far its call is, if the client
+// asked for that.
+func withProgress(ctx context.Context, srv *server.MCPServer, request mcp.CallToolRequest) context.Context {
+	if request.Params.Meta == nil || request.Params.Meta.ProgressToken == nil {
+		return ctx
+	}
+	token := request.Params.Meta.ProgressToken
+	return context.WithValue(ctx, progressKey{}, func(ctx context.Context, done float64, says string) {
+		// A client that is gone needs no word.
+		_ = srv.SendNotificationToClient(ctx, "notifications/progress", map[string]any{"progressToken": token, "progress": done, "message": says})
+	})
+}
+
+// progress tells the client of a call how far it is; done only grows.
+func progress(ctx context.Context, done float64, says string) {
+	if tell, ok := ctx.Value(progressKey{}).(func(context.Context, float64, string)); ok {
+		tell(ctx, done, says)
+	}
+}
