@@ -20,8 +20,10 @@ import (
 // did by other means, a shell command, is not among it unless it worked in a
 // worktree of its own.
 type Change struct {
-	Path    string `json:"path"` // relative to the folder it worked in, where it lies in that
-	Hash    string `json:"hash"` // of all it did to the file, in order; equal for the same doing
+	Path    string `json:"path"`              // relative to the folder it worked in, where it lies in that
+	Hash    string `json:"hash"`              // of all it did to the file, in order; equal for the same doing
+	Existed bool   `json:"existed,omitempty"` // there was such a file before, as far as is known
+	Deleted bool   `json:"deleted,omitempty"` // there is none any more
 	Excerpt string `json:"excerpt,omitempty"`
 }
 
@@ -85,13 +87,14 @@ func messagesOf(log io.Reader, host string) func(func(core.Message, error) bool)
 // An edit is one call that changed a file.
 type edit struct {
 	path, call, doing string
+	existed           bool
 }
 
 // changing are the tools that change a file, lower case.
 var changing = []string{"write", "edit", "multiedit", "notebookedit", "patch", "apply_patch"}
 
 // patched matches the files that a patch is about.
-var patched = regexp.MustCompile(`(?m)^\*\*\* (?:Add|Update|Delete) File: (.+)$`)
+var patched = regexp.MustCompile(`(?m)^\*\*\* (Add|Update|Delete) File: (.+)$`)
 
 // editsOf gives what a call does to files.
 func editsOf(part core.Part) (edits []edit) {
@@ -113,7 +116,7 @@ func editsOf(part core.Part) (edits []edit) {
 	}
 	if patch := text("patchText", "patch_text", "patch"); patch != "" {
 		for _, found := range patched.FindAllStringSubmatch(patch, -1) {
-			edits = append(edits, edit{strings.TrimSpace(found[1]), part.CallID, patch})
+			edits = append(edits, edit{strings.TrimSpace(found[2]), part.CallID, patch, found[1] != "Add"})
 		}
 		return edits
 	}
@@ -128,7 +131,7 @@ func editsOf(part core.Part) (edits []edit) {
 	if err != nil {
 		return nil
 	}
-	return []edit{{path, part.CallID, string(doing)}}
+	return []edit{{path, part.CallID, string(doing), !strings.EqualFold(part.Tool, "write")}}
 }
 
 func changeOf(path string, all []edit) Change {
@@ -138,7 +141,7 @@ func changeOf(path string, all []edit) Change {
 	}
 	whole := strings.Join(doing, "\n")
 	sum := sha256.Sum256([]byte(whole))
-	return Change{Path: path, Hash: hex.EncodeToString(sum[:]), Excerpt: excerpt(whole)}
+	return Change{Path: path, Hash: hex.EncodeToString(sum[:]), Existed: all[0].existed, Excerpt: excerpt(whole)}
 }
 
 // paths gives the files of changes.

@@ -114,6 +114,26 @@ func (a *Agents) liveOf(ctx context.Context, id string) (l live, known bool, err
 	return l, known, err
 }
 
+// Running gives the agents that something is still to be done about.
+func (a *Agents) Running(ctx context.Context) (runs []Run, err error) {
+	err = a.Project.Store.View(ctx, func(tx project.Tx) error {
+		var ids []string
+		err := tx.Records(recordLive, func(id string, _ func(any) error) error {
+			ids = append(ids, id)
+			return nil
+		})
+		for _, id := range ids {
+			var run Run
+			if _, err := tx.Record(recordRun, id, &run); err != nil {
+				return err
+			}
+			runs = append(runs, run)
+		}
+		return err
+	})
+	return runs, err
+}
+
 // waitPace is how often a waiting caller looks.
 const waitPace = 100 * time.Millisecond
 

@@ -89,11 +89,14 @@ func inWorktree(ctx context.Context, run Run, names []string) []Change {
 		if err != nil {
 			diff = ""
 		}
-		sum := sha256.Sum256([]byte("gone"))
-		if content, err := os.ReadFile(filepath.Join(run.Worktree, name)); err == nil {
-			sum = sha256.Sum256(content)
+		_, gitErr := git(ctx, run.Worktree, "cat-file", "-e", run.Base+":"+name)
+		change := Change{Path: name, Existed: gitErr == nil, Excerpt: excerpt(diff)}
+		content, err := os.ReadFile(filepath.Join(run.Worktree, name))
+		if change.Deleted = err != nil; !change.Deleted {
+			sum := sha256.Sum256(content)
+			change.Hash = hex.EncodeToString(sum[:])
 		}
-		changes = append(changes, Change{Path: name, Hash: hex.EncodeToString(sum[:]), Excerpt: excerpt(diff)})
+		changes = append(changes, change)
 	}
 	slices.SortFunc(changes, func(x, y Change) int { return strings.Compare(x.Path, y.Path) })
 	return changes

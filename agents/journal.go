@@ -58,12 +58,13 @@ func (j journal) Active(ctx context.Context, p supervise.Progress) error {
 	if err != nil || run.Session == "" {
 		return err
 	}
-	return j.a.Project.Join(ctx, j.a.parentOf(run), run.ID, run.Session)
+	return j.a.Project.Join(ctx, parentOf(run), run.ID, run.Session)
 }
 
-// parentOf is the caller that an agent's parent is.
-func (a *Agents) parentOf(run Run) project.Caller {
-	return project.Caller{Session: run.ParentSession, Stamped: true, Parent: ""}
+// parentOf is flame itself, acting for an agent's parent: as a person at a shell
+// does, it may change frames of a session that handed control over.
+func parentOf(run Run) project.Caller {
+	return project.Caller{Session: run.ParentSession, Host: project.CommandLine, Stamped: true}
 }
 
 // warnAt is the part of a budget whose use is told.
@@ -110,6 +111,9 @@ func (a *Agents) orders(tx project.Tx, run Run) (supervise.Orders, error) {
 	}
 	if parent, err := tx.Session(run.ParentSession); err == nil && parent.State == core.SessionEnded && !a.Keep {
 		return cancel("the session that asked for it ended; FLAME_AGENT_ON_SESSION_END=keep lets agents go on")
+	}
+	if orders, err := a.overdue(tx, run.ID); orders.Stop != "" || err != nil {
+		return orders, err
 	}
 	var t tree
 	if _, err := tx.Record(recordTree, run.Tree, &t); err != nil {
@@ -245,10 +249,13 @@ func (a *Agents) finish(ctx context.Context, run Run) error {
 			return err
 		}
 	}
-	err := a.Project.EndDelegation(ctx, a.parentOf(run), run.Frame, project.ChildEnded{
+	err := a.Project.EndDelegation(ctx, parentOf(run), run.Frame, project.ChildEnded{
 		Agent: run.ID, Session: run.Session, End: ends[run.State], Last: lastWords(run),
 	})
 	if err != nil && !errors.Is(err, core.ErrNotFound) {
+		return err
+	}
+	if err := a.resolve(ctx, run); err != nil {
 		return err
 	}
 	return a.Project.Store.Update(ctx, func(tx project.Tx) error { return tx.DeleteRecord(recordLive, run.ID) })

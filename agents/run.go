@@ -29,6 +29,7 @@ type Run struct {
 	ParentSession string           `json:"parent_session_id"`     // session that asked for it
 	ParentAgent   string           `json:"parentAgent,omitempty"` // agent that this session is of; empty for a user's own
 	Session       string           `json:"session,omitempty"`     // its own in the host; empty until known
+	resumes       bool             // Session is one that it goes on in
 	Frame         string           `json:"frame"`
 	Depth         int              `json:"depth"` // 1 for a child of a user's session
 	Host          string           `json:"host"`
@@ -42,6 +43,7 @@ type Run struct {
 	MaxDepth      int              `json:"maxDepth"`              // of agents below it, counted from the root
 	MaxChildren   int              `json:"maxChildren,omitempty"` // 0: as many as the tree may have
 	Children      int              `json:"children,omitempty"`    // that it started
+	ResumedFrom   string           `json:"resumedFrom,omitempty"` // agent whose work it goes on with
 	Key           string           `json:"idempotency_key,omitempty"`
 	Schema        json.RawMessage  `json:"result_schema,omitempty"`
 	Cwd           string           `json:"cwd"`

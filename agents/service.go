@@ -39,6 +39,11 @@ type Host interface {
 	// Launch gives the command for a child. One that cannot be run with the tools
 	// and mode that it may have is a Problem.
 	Launch(c Child) (Launch, error)
+	// Talk gives the command with which a person goes on in a session.
+	Talk(session string) ([]string, error)
+	// Resumes reports whether a session may be gone on in by its id: that of a
+	// host's own subagent is not one everywhere.
+	Resumes(session string) bool
 }
 
 // Bounds limit what may be spawned below one user's session (spec: agents §4).
@@ -100,6 +105,8 @@ type Request struct {
 	Key          string // the same one again gives the agent that is there
 	BudgetTokens int64
 	BudgetUSD    float64
+
+	session string // of the host, that it goes on in; empty for a new one
 }
 
 // check refuses what cannot be right, whatever the tree is like.

@@ -27,6 +27,11 @@ func (a *Agents) Spawn(ctx context.Context, by project.Caller, r Request) (Run, 
 	if err != nil {
 		return Run{}, err
 	}
+	return a.spawn(ctx, by, def, r)
+}
+
+// spawn is Spawn for a definition that was found.
+func (a *Agents) spawn(ctx context.Context, by project.Caller, def Definition, r Request) (Run, error) {
 	host, err := a.host(def, by.Host)
 	if err != nil {
 		return Run{}, err
@@ -71,10 +76,10 @@ func (a *Agents) draft(def Definition, r Request, host Host) (Run, error) {
 		return Run{}, core.NotFoundf("cwd %s is not a folder", cwd).WithHint("name a folder that exists, or leave cwd out for the project's")
 	}
 	run := Run{
-		ID: a.Project.NewID("agent"), Session: host.NewSession(), Host: host.Name(), Type: def.Name,
+		ID: a.Project.NewID("agent"), Session: cmp.Or(r.session, host.NewSession()), Host: host.Name(), Type: def.Name,
 		Description: core.OneLine(cmp.Or(r.Description, r.Prompt), 60), Prompt: r.Prompt,
 		Limits: limits, Key: r.Key, Schema: def.ResultSchema, Cwd: cwd, Base: baseOf(cwd),
-		State: core.AgentInitializing, CreatedAt: a.Project.Now(),
+		State: core.AgentInitializing, CreatedAt: a.Project.Now(), resumes: r.session != "",
 	}
 	if def.MaxChildren != nil {
 		run.MaxChildren = *def.MaxChildren

@@ -16,8 +16,8 @@ func (a *Agents) Folder(id string) string { return filepath.Join(a.Data, "agents
 
 // launch writes what the agent's supervisor needs, and starts that.
 func (a *Agents) launch(ctx context.Context, host Host, def Definition, context string, run *Run) error {
-	if err := os.MkdirAll(a.Folder(run.ID), 0o700); err != nil {
-		return core.Unavailablef(err, "could not make the agent's folder: %v", err)
+	if err := a.makeFolder(run.ID); err != nil {
+		return err
 	}
 	if run.Worktree != "" {
 		inside, err := addWorktree(ctx, run.Cwd, run.Worktree)
@@ -26,14 +26,29 @@ func (a *Agents) launch(ctx context.Context, host Host, def Definition, context 
 		}
 		run.Cwd = inside
 	}
-	job, err := a.job(host, def, *run, a.child(def, context, *run))
+	job, err := a.job(host, *run, a.child(def, context, *run))
 	if err != nil {
+		return err
+	}
+	return a.startJob(ctx, job)
+}
+
+func (a *Agents) makeFolder(id string) error {
+	if err := os.MkdirAll(a.Folder(id), 0o700); err != nil {
+		return core.Unavailablef(err, "could not make the agent's folder: %v", err)
+	}
+	return nil
+}
+
+// startJob starts the supervisor of a job.
+func (a *Agents) startJob(ctx context.Context, job supervise.Job) error {
+	if err := a.makeFolder(job.ID); err != nil {
 		return err
 	}
 	if err := job.Save(); err != nil {
 		return core.Unavailablef(err, "could not write what the agent starts from: %v", err)
 	}
-	if _, err := a.Start(ctx, a.Program, job.Dir, run.ID); err != nil {
+	if _, err := a.Start(ctx, a.Program, job.Dir, job.ID); err != nil {
 		return core.Unavailablef(err, "could not start the agent's supervisor: %v", err)
 	}
 	return nil
@@ -45,12 +60,12 @@ func (a *Agents) child(def Definition, context string, run Run) Child {
 		ID: run.ID, Session: run.Session, Prompt: compose(run, context), System: def.Prompt,
 		Title: core.SubagentTitle(run.Description, run.Type), Mode: run.Mode.Effective, Tools: run.Tools,
 		Model: run.Model, Effort: def.Effort, MaxTurns: def.MaxTurns, CostUSD: run.Limits.CostUSD,
-		Dir: a.Folder(run.ID), Flame: a.Program, HostKeys: def.HostKeys,
+		Resume: run.resumes, Dir: a.Folder(run.ID), Flame: a.Program, HostKeys: def.HostKeys,
 	}
 }
 
 // job is what the supervisor does.
-func (a *Agents) job(host Host, def Definition, run Run, child Child) (supervise.Job, error) {
+func (a *Agents) job(host Host, run Run, child Child) (supervise.Job, error) {
 	launch, err := host.Launch(child)
 	if err != nil {
 		return supervise.Job{}, err

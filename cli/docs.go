@@ -17,7 +17,9 @@ func Docs() (docs []CommandDoc) {
 	app := &App{}
 	for _, group := range app.groups() {
 		for _, cmd := range group.commands {
-			docs = append(docs, docsOf("flame ", cmd)...)
+			if !cmd.Hidden {
+				docs = append(docs, docsOf("flame ", cmd)...)
+			}
 		}
 	}
 	return docs

@@ -250,11 +250,7 @@ func newAgentsGrant(a *App) *cobra.Command {
 // mustBeAPerson refuses what models must not do for themselves: where there is no
 // terminal, or a host's session around it.
 func (a *App) mustBeAPerson() error {
-	stdin, ok := a.Stdin.(*os.File)
-	if ok {
-		info, err := stdin.Stat()
-		ok = err == nil && info.Mode()&os.ModeCharDevice != 0
-	}
+	ok := a.atTerminal()
 	for _, name := range []string{core.AgentVariable, "CLAUDECODE", "OPENCODE"} {
 		ok = ok && os.Getenv(name) == ""
 	}
@@ -262,6 +258,16 @@ func (a *App) mustBeAPerson() error {
 		return core.Invalidf("a grant is for a person to make").WithHint("run this command yourself, in a terminal of your own")
 	}
 	return nil
+}
+
+// atTerminal reports whether a person may be typing.
+func (a *App) atTerminal() bool {
+	stdin, ok := a.Stdin.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := stdin.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
 func newAgentsGrants(a *App) *cobra.Command {

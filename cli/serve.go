@@ -55,7 +55,7 @@ func (a *App) serve(ctx context.Context, addr string) (err error) {
 	if warning != nil {
 		a.say(*warning)
 	}
-	srv := tools.NewServer(p, offered, a.Version, a.clients(addr != ""))
+	srv := tools.NewServer(p, service, offered, a.Version, a.clients(addr != ""))
 	// A client that goes away must not end the process before its session's end
 	// is noted.
 	signal.Ignore(syscall.SIGPIPE)

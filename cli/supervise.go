@@ -18,7 +18,7 @@ import (
 func newSupervise(a *App) *cobra.Command {
 	var detach bool
 	cmd := &cobra.Command{
-		Use: "supervise DIR", Short: "Run one agent to its end, as flame does for itself", Hidden: true, Args: takes(1, 1),
+		Use: "supervise DIR", Short: "Run one agent to its end, as flame does for itself", Example: "  flame supervise .flame/agents/agent-k3x9a1b2", Hidden: true, Args: takes(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir, err := filepath.Abs(args[0])
 			if err != nil {

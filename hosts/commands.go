@@ -41,5 +41,29 @@ func Commands() []Command {
 			Tool:        "flame_status",
 			Text:        "Call the tool flame_status and show its answer as it is.",
 		},
+		{
+			Name:        "delegate",
+			Description: "Delegate a task to an agent of its own process",
+			Hint:        "TASK --agent-type TYPE [--inherit-context=false] [--permission-mode MODE] [--timeout SECONDS] [--tools A,B]",
+			Tool:        "spawn_agent",
+			Text: "Call the tool spawn_agent with one argument, command: the line below, word for word. " +
+				"Then tell me the id of the agent and go on; do not do its work yourself.\n\n" + Arguments,
+		},
+		{
+			Name:        "handoff",
+			Description: "Hand over to an agent until it ends",
+			Hint:        "SUBAGENT_ID [--transfer-control] [--timeout SECONDS] [--on-failure retry|abort|escalate]",
+			Tool:        "flame_handoff",
+			Text: "Call the tool flame_handoff with one argument, command: the line below, word for word. " +
+				"While its answer says that the agent still runs, call flame_agent_wait. Then tell me what it came to.\n\n" + Arguments,
+		},
+		{
+			Name:        "converge",
+			Description: "Make one result of those of several agents",
+			Hint:        "SUBAGENT_ID SUBAGENT_ID… --strategy merge|vote|consensus|first_success [--conflict-resolution METHOD] [--output-format FORMAT]",
+			Tool:        "flame_converge",
+			Text: "Call the tool flame_converge with one argument, command: the line below, word for word. " +
+				"Then show me its answer, and every conflict in it.\n\n" + Arguments,
+		},
 	}
 }

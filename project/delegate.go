@@ -132,12 +132,17 @@ func (s *step) join(agent, id string) error {
 	if session.ID == "" {
 		session = core.Session{ID: id, CreatedAt: s.now}
 	}
-	own := session.Root
+	own, err := s.inProgress(session.Root)
+	if err != nil {
+		return err
+	}
+	session.IsCompleted = false
 	session.Parent, session.Host, session.Title = work.Parent, work.Host, work.Title
 	session.State, session.LastActivityAt = core.SessionActive, s.now
-	if session.Current == "" {
-		session.Current = cmp.Or(before.Current, frame.ID)
+	if session.Current, err = s.inProgress(session.Current); err != nil {
+		return err
 	}
+	session.Current = cmp.Or(session.Current, before.Current, frame.ID)
 	session.Root, frame.Session = frame.ID, id
 	if before.ID != "" {
 		if err := s.DeleteSession(before.ID); err != nil {
@@ -160,6 +165,18 @@ func (s *step) join(agent, id string) error {
 		return s.moveBelow(own, frame.ID)
 	}
 	return s.as(session, func(s *step) error { return s.moveBelow(own, frame.ID) })
+}
+
+// inProgress gives the id of a frame if it is in progress; else none.
+func (s *step) inProgress(id string) (string, error) {
+	if id == "" {
+		return "", nil
+	}
+	frame, err := s.Frame(id)
+	if err != nil || frame.Status != core.InProgress {
+		return "", ignoreMissing(err)
+	}
+	return id, nil
 }
 
 // sessionOfAgent gives the session of an agent; the agent's own id stands for one

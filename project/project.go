@@ -109,9 +109,14 @@ func (p *Project) update(ctx context.Context, by Caller, f func(*step) error) er
 			return core.Invalidf("this call does not say which agent of session %s made it", by.Session).
 				WithHint("flame's hook names the caller of every call in this session, but not of this one; run `flame doctor` to see whether the hook still works, or pass frameID from the command line")
 		}
+		if err := s.mayChange(); err != nil {
+			return err
+		}
 		before := s.session
 		s.session.Stamped = s.session.Stamped || by.Stamped
-		s.session.State = core.SessionActive
+		if s.session.State != core.SessionSuspended {
+			s.session.State = core.SessionActive
+		}
 		s.session.LastActivityAt = s.now
 		if s.fresh {
 			if err := s.armRetention(); err != nil {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"flame/agents"
+	"flame/agents/converge"
 	"flame/core"
 	"flame/project"
 )
@@ -22,6 +23,8 @@ func agentTools(a *agents.Agents) []Tool {
 		define("flame_agent_status", "Show how far an agent is.", reads, d.status),
 		define("flame_agent_result", "Read what an agent came to: its answer, files, artifacts, decisions, usage.", reads, d.result),
 		define("flame_agent_list", "List the agents that were started, the newest first.", reads, d.list),
+		define("flame_handoff", "Hand over to an agent that runs: watch it, or stop changing frames until it ends. What is to happen if it fails is settled now.", writes, d.handoff),
+		define("flame_converge", "Make one result of those of several agents that have ended, and find where they contradict each other.", writes, d.converge),
 		define("flame_agent_cancel", "Stop an agent and all that it started. What they did is kept.", discards, d.cancel),
 	)
 }
@@ -56,7 +59,11 @@ type spawnArgs struct {
 	Command        string         `json:"command,omitempty" jsonschema:"a /delegate line, instead of all others"`
 }
 
-func (in spawnArgs) request() (r agents.Request, err error) {
+// request is what the arguments ask for, and whether the call is not to wait.
+func (in spawnArgs) request() (r agents.Request, background bool, err error) {
+	if in.Command != "" {
+		return agents.ParseDelegate(in.Command)
+	}
 	r = agents.Request{
 		Type: in.Type, Prompt: strings.TrimSpace(in.Prompt), Description: in.Description, Mode: agents.Mode(in.Mode), Tools: in.Tools, Model: in.Model,
 		Timeout: time.Duration(in.Timeout * float64(time.Second)), Frame: in.FrameID, Cwd: in.Cwd, Isolation: string(in.Isolation),
@@ -65,14 +72,14 @@ func (in spawnArgs) request() (r agents.Request, err error) {
 	if in.Definition != nil {
 		r.Inline, err = json.Marshal(in.Definition)
 	}
-	return r, err
+	return r, in.Background == nil || *in.Background, err
 }
 
 func (d agentDoor) spawn(ctx context.Context, by project.Caller, in spawnArgs) (string, error) {
 	if err := d.ready(ctx); err != nil {
 		return "", err
 	}
-	r, err := in.request()
+	r, background, err := in.request()
 	if err != nil {
 		return "", err
 	}
@@ -80,7 +87,7 @@ func (d agentDoor) spawn(ctx context.Context, by project.Caller, in spawnArgs) (
 	if err != nil {
 		return "", err
 	}
-	if in.Background == nil || *in.Background {
+	if background {
 		return spawnedText(d.a, run), nil
 	}
 	if run, err = d.await(ctx, run.ID, maxWait); err != nil {
@@ -217,4 +224,94 @@ func (d agentDoor) cancel(ctx context.Context, by project.Caller, in agentArgs) 
 	}
 	b.WriteString("What they did is kept; their frames will be blocked. flame_agent_result shows how far they came.")
 	return b.String(), nil
+}
+
+type onFailure string
+
+func (onFailure) values() []string { return []string{"retry", "abort", "escalate"} }
+
+type handoffArgs struct {
+	ID        string    `json:"subagent_id,omitempty"`
+	Transfer  bool      `json:"transfer_control,omitempty" jsonschema:"default false: only watch"`
+	Timeout   float64   `json:"timeout,omitempty" jsonschema:"seconds, default 600"`
+	OnFailure onFailure `json:"on_failure,omitempty" jsonschema:"default escalate"`
+	Command   string    `json:"command,omitempty" jsonschema:"a /handoff line, instead of all others"`
+}
+
+func (d agentDoor) handoff(ctx context.Context, by project.Caller, in handoffArgs) (string, error) {
+	if err := d.ready(ctx); err != nil {
+		return "", err
+	}
+	r := agents.HandoffRequest{
+		ID: in.ID, Transfer: in.Transfer, Timeout: time.Duration(in.Timeout * float64(time.Second)), OnFailure: agents.OnFailure(in.OnFailure),
+	}
+	if in.Command != "" {
+		var err error
+		if r, err = agents.ParseHandoff(in.Command); err != nil {
+			return "", err
+		}
+	}
+	run, err := d.a.Handoff(ctx, by, r)
+	if err != nil {
+		return "", err
+	}
+	if !r.Transfer && !run.State.Ended() {
+		return "Handed over, to watch: " + stateLine(run) + "\nGo on with other work; flame_agent_wait waits for its end.", nil
+	}
+	if run, err = d.await(ctx, run.ID, maxWait); err != nil {
+		return "", err
+	}
+	if !run.State.Ended() {
+		return "Handed over: " + stateLine(run) + "\nUntil it ends this session changes no frames. Call flame_agent_wait, again while it runs.", nil
+	}
+	return d.resultText(ctx, run.ID, 0)
+}
+
+type strategy string
+
+func (strategy) values() []string { return []string{"merge", "vote", "consensus", "first_success"} }
+
+type conflictResolution string
+
+func (conflictResolution) values() []string {
+	return []string{"manual", "auto_accept_latest", "prefer_higher_confidence"}
+}
+
+type outputFormat string
+
+func (outputFormat) values() []string { return []string{"json", "markdown", "delta_batch"} }
+
+type convergeArgs struct {
+	IDs        []string           `json:"subagent_ids,omitempty" jsonschema:"two or more"`
+	Strategy   strategy           `json:"strategy,omitempty"`
+	Resolution conflictResolution `json:"conflict_resolution,omitempty" jsonschema:"default manual"`
+	Format     outputFormat       `json:"output_format,omitempty" jsonschema:"default delta_batch"`
+	Tolerance  float64            `json:"tolerance,omitempty" jsonschema:"between numbers that count as equal"`
+	Schema     map[string]any     `json:"result_schema,omitempty" jsonschema:"only what it declares is compared"`
+	Command    string             `json:"command,omitempty" jsonschema:"a /converge line, instead of all others"`
+}
+
+func (d agentDoor) converge(ctx context.Context, by project.Caller, in convergeArgs) (string, error) {
+	if err := d.ready(ctx); err != nil {
+		return "", err
+	}
+	ids, options := in.IDs, converge.Options{
+		Strategy: converge.Strategy(in.Strategy), Resolution: converge.Resolution(in.Resolution), Format: converge.Format(in.Format), Tolerance: in.Tolerance,
+	}
+	var err error
+	if in.Schema != nil {
+		if options.Schema, err = json.Marshal(in.Schema); err != nil {
+			return "", err
+		}
+	}
+	if in.Command != "" {
+		if ids, options, err = agents.ParseConverge(in.Command); err != nil {
+			return "", err
+		}
+	}
+	c, err := d.a.Converge(ctx, by, ids, options)
+	if err != nil {
+		return "", err
+	}
+	return ConvergedText(c, maxAnswer), nil
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"flame/agents"
+	"flame/agents/converge"
 	"flame/agents/supervise"
 	"flame/core"
 )
@@ -167,6 +168,43 @@ func RunsText(runs []agents.Run) string {
 			b.WriteString(", started by " + run.ParentAgent)
 		}
 		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// ConvergedText says what a convergence came to: its output, at most so many
+// characters of it (0: all), and the conflicts.
+func ConvergedText(c agents.Convergence, most int) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s\n", c.ID, c.Result.Rationale)
+	for _, conflict := range c.Result.Conflicts {
+		b.WriteString(conflictText(conflict))
+	}
+	for _, ignored := range c.Result.Ignored {
+		fmt.Fprintf(&b, "Not used: %s (%s): %s\n", ignored.SubagentID, ignored.Outcome, ignored.Reason)
+	}
+	if c.Result.Unresolved > 0 {
+		fmt.Fprintf(&b, "No output: %d conflicts wait for review. Nothing is lost: every side is kept. A person settles them with `flame agents review %s --choose CONFLICT=ID`, "+
+			"or converge again with conflict_resolution auto_accept_latest or prefer_higher_confidence.\n", c.Result.Unresolved, c.ID)
+		return b.String()
+	}
+	text := []rune(c.Text)
+	if most > 0 && len(text) > most {
+		return b.String() + "\n" + string(text[:most]) + fmt.Sprintf("\n… %d characters more: `flame agents review %s`\n", len(text)-most, c.ID)
+	}
+	return b.String() + "\n" + c.Text + "\n"
+}
+
+// conflictText is a conflict with its sides.
+func conflictText(c converge.Conflict) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Conflict %s", c.ID)
+	if c.Resolved() {
+		fmt.Fprintf(&b, ": %s wins (%s)", c.Winner, c.Resolution)
+	}
+	b.WriteByte('\n')
+	for _, side := range c.Sides {
+		fmt.Fprintf(&b, "- %s: %s\n", side.SubagentID, core.OneLine(side.Excerpt, 200))
 	}
 	return b.String()
 }

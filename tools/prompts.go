@@ -3,6 +3,7 @@ package tools
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -50,8 +51,29 @@ var prompts = []prompt{
 	},
 }
 
+// linePrompts are commands whose line is parsed by the tool that they lead to.
+var linePrompts = []struct{ name, description, tool, line string }{
+	{"delegate", "Delegate a task to an agent of its own process", "spawn_agent", "TASK --agent-type TYPE, and options"},
+	{"handoff", "Hand over to an agent until it ends", "flame_handoff", "SUBAGENT_ID, and options"},
+	{"converge", "Make one result of those of several agents", "flame_converge", "two or more SUBAGENT_IDs, --strategy, and options"},
+}
+
+// allPrompts gives every slash command.
+func allPrompts() []prompt {
+	all := slices.Clone(prompts)
+	for _, p := range linePrompts {
+		all = append(all, prompt{
+			name: p.name, description: p.description, arguments: []promptArgument{{"command", p.line, true}},
+			text: func(arg func(string) string) string {
+				return fmt.Sprintf("Call %s with the argument command, word for word: %s", p.tool, arg("command"))
+			},
+		})
+	}
+	return all
+}
+
 func (s *Server) addPrompts() {
-	for _, p := range prompts {
+	for _, p := range allPrompts() {
 		options := []mcp.PromptOption{mcp.WithPromptDescription(p.description)}
 		for _, a := range p.arguments {
 			argument := []mcp.ArgumentOption{mcp.ArgumentDescription(a.description)}

@@ -11,6 +11,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 
+	"flame/agents"
 	"flame/project"
 )
 
@@ -28,6 +29,7 @@ type Server struct {
 	MCP *server.MCPServer
 
 	project *project.Project
+	agents  *agents.Agents
 	tools   []Tool
 	caller  func(context.Context) project.Caller
 	log     *slog.Logger
@@ -35,8 +37,8 @@ type Server struct {
 
 // NewServer makes the server that offers these tools. caller names who calls
 // where no stamp does; it may look at the context's client session.
-func NewServer(p *project.Project, offered []Tool, version string, caller func(context.Context) project.Caller) *Server {
-	s := &Server{project: p, tools: offered, caller: caller, log: p.Log}
+func NewServer(p *project.Project, a *agents.Agents, offered []Tool, version string, caller func(context.Context) project.Caller) *Server {
+	s := &Server{project: p, agents: a, tools: offered, caller: caller, log: p.Log}
 	s.MCP = server.NewMCPServer("flame", version,
 		server.WithTitle("Flame"),
 		server.WithDescription("A call stack for coding agents: frames with goals, decisions and summaries that outlive the conversation"),
@@ -124,6 +126,7 @@ const (
 	treeURI       = "flame://tree"
 	contextPrefix = "flame://context/"
 	framePrefix   = "flame://frame/"
+	agentPrefix   = "flame://agent/"
 )
 
 func (s *Server) addResources() {
@@ -136,6 +139,13 @@ func (s *Server) addResources() {
 		made, err := s.project.Context(ctx, s.caller(ctx), id, 0)
 		return made.Text, err
 	})
+	s.addResource(agentPrefix+"{subagent_id}", "agent", "How far an agent is, and what it came to", "text/plain", func(ctx context.Context, id string) (string, error) {
+		r, err := s.agents.Result(ctx, id)
+		if err != nil {
+			return "", err
+		}
+		return ResultText(r, 0, 0), nil
+	})
 	s.addFrameResource(framePrefix, "frame", "All of one frame", "text/plain", func(ctx context.Context, id string) (string, error) {
 		details, err := s.project.Details(ctx, s.caller(ctx), id)
 		return DetailsText(details), err
@@ -143,7 +153,12 @@ func (s *Server) addResources() {
 }
 
 func (s *Server) addFrameResource(prefix, name, description, mime string, read func(context.Context, string) (string, error)) {
-	template := mcp.NewResourceTemplate(prefix+"{frame}", name, mcp.WithTemplateDescription(description), mcp.WithTemplateMIMEType(mime))
+	s.addResource(prefix+"{frame}", name, description, mime, read)
+}
+
+func (s *Server) addResource(pattern, name, description, mime string, read func(context.Context, string) (string, error)) {
+	prefix, _, _ := strings.Cut(pattern, "{")
+	template := mcp.NewResourceTemplate(pattern, name, mcp.WithTemplateDescription(description), mcp.WithTemplateMIMEType(mime))
 	s.MCP.AddResourceTemplate(template, func(ctx context.Context, request mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
 		text, err := read(ctx, strings.TrimPrefix(request.Params.URI, prefix))
 		return contents(request.Params.URI, mime, text), readable(err)
@@ -171,6 +186,7 @@ func (e adviceError) Error() string { return string(e) }
 // changed, whichever process changed them.
 func (s *Server) Watch(ctx context.Context, tick <-chan time.Time) {
 	known, _ := s.project.Revision(ctx) // where it cannot be read yet, the first tick tells of all
+	running := map[string]string{}
 	for {
 		select {
 		case <-ctx.Done():
@@ -181,7 +197,36 @@ func (s *Server) Watch(ctx context.Context, tick <-chan time.Time) {
 			known = now
 			s.tellOfChanges(ctx)
 		}
+		running = s.tellOfAgents(ctx, running)
 	}
+}
+
+// tellOfAgents names the agents that are not as they were, and gives how they are
+// now.
+func (s *Server) tellOfAgents(ctx context.Context, were map[string]string) map[string]string {
+	runs, err := s.agents.Running(ctx)
+	if err != nil {
+		return were
+	}
+	are := map[string]string{}
+	for _, run := range runs {
+		are[run.ID] = stateLine(run)
+	}
+	for id, state := range are {
+		if were[id] != state {
+			s.tellOfChange(agentPrefix + id)
+		}
+	}
+	for id := range were {
+		if _, runs := are[id]; !runs {
+			s.tellOfChange(agentPrefix + id)
+		}
+	}
+	return are
+}
+
+func (s *Server) tellOfChange(uri string) {
+	s.MCP.SendNotificationToAllClients(mcp.MethodNotificationResourceUpdated, map[string]any{"uri": uri})
 }
 
 // tellOfChanges names the tree and the frames that changed last; a client hears
@@ -196,7 +241,7 @@ func (s *Server) tellOfChanges(ctx context.Context) {
 		uris = append(uris, framePrefix+f.ID, contextPrefix+f.ID)
 	}
 	for _, uri := range uris {
-		s.MCP.SendNotificationToAllClients(mcp.MethodNotificationResourceUpdated, map[string]any{"uri": uri})
+		s.tellOfChange(uri)
 	}
 }
 

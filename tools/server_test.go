@@ -38,7 +38,7 @@ func converse(t *testing.T) *conversation {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	c := &conversation{t: t, ctx: ctx, project: newProject(t), tick: make(chan time.Time), told: make(chan mcp.JSONRPCNotification, 100)}
-	srv := tools.NewServer(c.project, tools.All(c.project, &agents.Agents{Project: c.project}), "test", func(context.Context) project.Caller {
+	srv := tools.NewServer(c.project, &agents.Agents{Project: c.project}, tools.All(c.project, &agents.Agents{Project: c.project}), "test", func(context.Context) project.Caller {
 		return project.Caller{Session: "s", Host: "test"}
 	})
 	toServer, fromClient := io.Pipe()
@@ -96,7 +96,7 @@ func TestToolsTellClientsWhatTheyDo(t *testing.T) {
 			want bool
 		}{
 			{tool.Annotations.ReadOnlyHint, hints.ReadOnly}, {tool.Annotations.DestructiveHint, hints.Destructive},
-			{tool.Annotations.IdempotentHint, hints.Idempotent}, {tool.Annotations.OpenWorldHint, false},
+			{tool.Annotations.IdempotentHint, hints.Idempotent}, {tool.Annotations.OpenWorldHint, hints.OpenWorld},
 		} {
 			require.NotNil(t, hint.told, tool.Name)
 			assert.Equal(t, hint.want, *hint.told, tool.Name)
@@ -189,8 +189,11 @@ func TestPromptsPlaceTheirArgumentsAsTheyAre(t *testing.T) {
 	}
 	listed, err := c.ListPrompts(c.ctx, mcp.ListPromptsRequest{})
 	require.NoError(t, err)
-	assert.Len(t, listed.Prompts, 3)
-	text, err := get("push", map[string]string{"goal": "$1"})
+	assert.Len(t, listed.Prompts, 6)
+	text, err := get("delegate", map[string]string{"command": "$ARGUMENTS"})
+	require.NoError(t, err)
+	assert.Contains(t, text, "$ARGUMENTS", "the line is the tool's to parse")
+	text, err = get("push", map[string]string{"goal": "$1"})
 	require.NoError(t, err)
 	assert.Contains(t, text, `"$1"`, "OpenCode fills it in afterwards")
 	text, err = get("pop", map[string]string{"status": "completed", "summary": "$2"})

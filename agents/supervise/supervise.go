@@ -125,11 +125,14 @@ func (s *Supervisor) left(l Limits) time.Duration { return l.Wall - time.Since(s
 
 func (s *Supervisor) canResume() bool { return s.account.Session != "" && len(s.Job.Resume) > 0 }
 
-func (s *Supervisor) resume() []string {
-	command := slices.Clone(s.Job.Resume)
+func (s *Supervisor) resume() []string { return InSession(s.Job.Resume, s.account.Session) }
+
+// InSession gives a command that goes on in a session.
+func InSession(resume []string, session string) []string {
+	command := slices.Clone(resume)
 	for i, word := range command {
 		if word == Session {
-			command[i] = s.account.Session
+			command[i] = session
 		}
 	}
 	return command

@@ -31,6 +31,18 @@ func (l Launcher) Installed() bool { _, err := l.Machine.LookPath(Program); retu
 // NewSession gives an id as the client makes them.
 func (l Launcher) NewSession() string { return uuid.NewString() }
 
+// Talk opens the client on a session.
+func (l Launcher) Talk(session string) ([]string, error) {
+	program, err := l.Machine.LookPath(Program)
+	if err != nil {
+		return nil, hosts.Missing(Name, Program, Setup(l).ByHand())
+	}
+	return []string{program, "--resume", session}, nil
+}
+
+// Resumes reports whether session is the id of a session: that of a subagent is none.
+func (l Launcher) Resumes(session string) bool { return uuid.Validate(session) == nil }
+
 // Launch gives the command for a child: print mode, which asks nobody, its output
 // line by line. The user's settings hold for it as for its parent, so that their
 // denials bind; ours only take away (spec: agents §2).

@@ -18,6 +18,7 @@ type event struct {
 
 	Title    string   `json:"title"`
 	Message  string   `json:"message"`
+	Agent    string   `json:"agent"` // that the user's message is for
 	Text     string   `json:"text"`
 	Tool     string   `json:"tool"`
 	Files    []string `json:"files"`

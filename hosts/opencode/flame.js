@@ -37,6 +37,21 @@ const commands = {
     description: "Show the frames of this project",
     template: "Call the tool flame_status and show its answer as it is.",
   },
+  "flame:delegate": {
+    description: "Delegate a task to an agent of its own process",
+    template:
+      "Call the tool spawn_agent with one argument, command: the line below, word for word. Then tell me the id of the agent and go on; do not do its work yourself.\n\n$ARGUMENTS",
+  },
+  "flame:handoff": {
+    description: "Hand over to an agent until it ends",
+    template:
+      "Call the tool flame_handoff with one argument, command: the line below, word for word. While its answer says that the agent still runs, call flame_agent_wait. Then tell me what it came to.\n\n$ARGUMENTS",
+  },
+  "flame:converge": {
+    description: "Make one result of those of several agents",
+    template:
+      "Call the tool flame_converge with one argument, command: the line below, word for word. Then show me its answer, and every conflict in it.\n\n$ARGUMENTS",
+  },
 }
 
 // program is flame where setup puts it, else on PATH; undefined without one.
@@ -192,7 +207,7 @@ const prompted = (plugin, { sessionID }, { message, parts }) => {
     else s.tell("tool.failed", { tool: "task", child, error: text })
   }
   const own = texts.filter((part) => !part.synthetic).map((part) => part.text)
-  if (own.length) s.tell("chat.message", { message: message.id, text: own.join("\n") })
+  if (own.length) s.tell("chat.message", { message: message.id, agent: message.agent, text: own.join("\n") })
 }
 
 // stamp says whose call it is. The calls of one message come at once; each has

@@ -86,7 +86,17 @@ func (x *exchange) sessionStarted() error {
 }
 
 func (x *exchange) prompted() error {
-	return x.p.TakeIn(x.ctx, x.caller(), project.Prompt{ID: x.Message, Text: x.Text, FromUser: true})
+	err := x.p.TakeIn(x.ctx, x.caller(), project.Prompt{ID: x.Message, Text: x.Text, FromUser: true})
+	return errors.Join(err, x.p.NoteMode(x.ctx, x.caller(), x.mode()))
+}
+
+// mode is what the user's agent may do, by the names that flame has for it:
+// OpenCode's agent "plan" reads only. It bounds what agents of its may do.
+func (x *exchange) mode() string {
+	if x.Agent == "plan" {
+		return "plan"
+	}
+	return ""
 }
 
 func (x *exchange) turnEnded() error {

@@ -27,6 +27,18 @@ func (l Launcher) Installed() bool { _, err := l.Machine.LookPath(Program); retu
 // NewSession gives none: the client makes its ids itself.
 func (l Launcher) NewSession() string { return "" }
 
+// Talk opens the client on a session.
+func (l Launcher) Talk(session string) ([]string, error) {
+	program, err := l.Machine.LookPath(Program)
+	if err != nil {
+		return nil, hosts.Missing(Name, Program, Setup(l).ByHand())
+	}
+	return []string{program, "--session", session}, nil
+}
+
+// Resumes reports whether session is the id of a session: subagents have sessions too.
+func (l Launcher) Resumes(session string) bool { return strings.HasPrefix(session, "ses_") }
+
 // Launch gives the command for a child: run, which asks nobody and refuses what
 // would be asked. Its configuration adds an agent to the user's own; for tools and
 // permissions that only takes away (spec: agents §2).

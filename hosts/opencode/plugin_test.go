@@ -132,7 +132,7 @@ func (h *host) heard() (events []map[string]any) {
 func TestPluginConfiguresOpenCode(t *testing.T) {
 	t.Parallel()
 	const ours = `{"flame": {"type": "local", "command": ["FLAME", "serve"]}}`
-	added := []string{"flame:pop", "flame:push", "flame:status"}
+	added := []string{"flame:converge", "flame:delegate", "flame:handoff", "flame:pop", "flame:push", "flame:status"}
 	tests := map[string]struct {
 		config   string
 		without  bool   // a flame to start

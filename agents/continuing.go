@@ -1,0 +1,161 @@
+package agents
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"flame/agents/supervise"
+	"flame/core"
+	"flame/project"
+)
+
+// Continue has an agent that is over go on with another prompt: in its own session,
+// or where that is not known in a new one, with the context of its frame. It is
+// another agent, with a frame of its own beside the first one's.
+func (a *Agents) Continue(ctx context.Context, by project.Caller, id, prompt string) (Run, error) {
+	if strings.TrimSpace(prompt) == "" {
+		return Run{}, core.Invalidf("there is no prompt").WithHint("say what the agent is to do next")
+	}
+	old, err := a.Find(ctx, id)
+	if errors.Is(err, core.ErrNotFound) {
+		return a.continueNative(ctx, by, id, prompt)
+	}
+	if err != nil {
+		return Run{}, err
+	}
+	if !old.State.Ended() {
+		return Run{}, core.Invalidf("%s is %s", old.ID, old.State).WithHint("wait for its end with flame_agent_wait, or cancel it first")
+	}
+	job, err := supervise.LoadJob(a.Folder(old.ID))
+	if err != nil {
+		return Run{}, core.Unavailablef(err, "what %s was started from is gone: %v", old.ID, err).WithHint("start another agent with spawn_agent")
+	}
+	next := old
+	next.ID, next.ResumedFrom, next.Prompt = a.Project.NewID("agent"), old.ID, prompt
+	next.State, next.Outcome, next.Changes, next.CancelledBy, next.Children = core.AgentInitializing, nil, nil, "", 0
+	next.Progress, next.EndedAt, next.CreatedAt, next.Key = supervise.Progress{}, 0, a.Project.Now(), ""
+	if len(job.Resume) == 0 {
+		next.Session = ""
+	}
+	context, err := a.readmit(ctx, by, old, &next)
+	if err != nil {
+		return Run{}, err
+	}
+	if err := a.relaunch(ctx, job, context, next); err != nil {
+		return next, errors.Join(err, a.unstarted(ctx, next.ID, err))
+	}
+	return next, nil
+}
+
+// readmit is admit for an agent that goes on: its mode and tools stay what they
+// were.
+func (a *Agents) readmit(ctx context.Context, by project.Caller, old Run, next *Run) (string, error) {
+	under, err := a.Project.OpenAbove(ctx, old.Frame)
+	if err != nil {
+		return "", err
+	}
+	frame, context, err := a.Project.Delegate(ctx, by, project.Delegation{
+		Agent: next.ID, Under: under, Goal: strings.TrimSuffix(old.Description, continued) + continued, Session: next.Session, Host: next.Host,
+		Title: core.SubagentTitle(old.Description, old.Type), Bare: next.Session != "",
+		Also: func(tx project.Tx, frame core.Frame, caller core.Session) error {
+			next.Frame, next.ParentSession = frame.ID, old.ParentSession
+			if err := a.bound(tx, next, Run{}); err != nil {
+				return err
+			}
+			return a.enrol(tx, *next)
+		},
+	})
+	next.Frame = frame.ID
+	return context, err
+}
+
+// continued is what the goal of an agent's next frame ends in.
+const continued = " (continued)"
+
+// relaunch starts the supervisor of an agent that goes on.
+func (a *Agents) relaunch(ctx context.Context, job supervise.Job, context string, next Run) error {
+	job.ID, job.Dir, job.Prompt, job.Limits = next.ID, a.Folder(next.ID), compose(next, context), next.Limits
+	if next.Session != "" {
+		job.Command = supervise.InSession(job.Resume, next.Session)
+	}
+	return a.startJob(ctx, job)
+}
+
+// Interactive gives the command with which a person goes on in an agent's session,
+// and the folder for it. id may be that of a session too, or of a frame.
+func (a *Agents) Interactive(ctx context.Context, id string) (command []string, dir string, err error) {
+	run, err := a.Find(ctx, id)
+	session, host, dir := run.Session, run.Host, run.Cwd
+	if errors.Is(err, core.ErrNotFound) {
+		var native core.Session
+		if native, err = a.native(ctx, id); err == nil {
+			session, host, dir = native.ID, native.Host, a.Dir
+		}
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	h, err := a.hostNamed(host)
+	if err != nil {
+		return nil, "", err
+	}
+	if !h.Resumes(session) {
+		return nil, "", core.Invalidf("%s has no session of its own that could be opened", id).WithHint("give a prompt: another agent begins with its context then")
+	}
+	command, err = h.Talk(session)
+	return command, dir, err
+}
+
+// native gives the session of a host's own subagent by its id or that of its
+// frame.
+func (a *Agents) native(ctx context.Context, id string) (session core.Session, err error) {
+	err = a.Project.Store.View(ctx, func(tx project.Tx) error {
+		if frame, err := tx.Frame(id); err == nil && frame.Session != "" {
+			id = frame.Session
+		}
+		session, err = tx.Session(id)
+		if errors.Is(err, core.ErrNotFound) {
+			err = core.NotFoundf("there is no agent, frame or session %q", id).WithHint("`flame agents runs` and `flame tree` show those there are")
+		}
+		return err
+	})
+	return session, err
+}
+
+func (a *Agents) hostNamed(name string) (Host, error) {
+	for _, host := range a.Hosts {
+		if host.Name() == name {
+			return host, nil
+		}
+	}
+	return nil, core.Invalidf("the host %q starts no agents", name).WithHint("claude-code and opencode do")
+}
+
+// continueNative has what a host's own subagent did go on as an agent: in its
+// session where the host can do that, else in a new one with the context of its
+// frame.
+func (a *Agents) continueNative(ctx context.Context, by project.Caller, id, prompt string) (Run, error) {
+	session, err := a.native(ctx, id)
+	if err != nil {
+		return Run{}, err
+	}
+	host, err := a.hostNamed(session.Host)
+	if err != nil {
+		return Run{}, err
+	}
+	under, err := a.Project.OpenAbove(ctx, session.Root)
+	if err != nil {
+		return Run{}, err
+	}
+	return a.spawn(ctx, by, Definition{Name: "continued", Host: host.Name(), Source: Source{Kind: Call}}, Request{
+		Prompt: prompt, Description: strings.TrimSuffix(core.OneLine(session.Title, 50), continued) + continued, Frame: under, session: resumable(host, session.ID),
+	})
+}
+
+func resumable(host Host, session string) string {
+	if host.Resumes(session) {
+		return session
+	}
+	return ""
+}

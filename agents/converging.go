@@ -1,0 +1,239 @@
+package agents
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+
+	"flame/agents/converge"
+	"flame/core"
+	"flame/project"
+)
+
+// recordConvergence, by its id, is a Convergence.
+const recordConvergence = "convergence"
+
+// A Convergence is one making of a result from those of several agents, with all
+// that it was made from: the same inputs give the same result again.
+type Convergence struct {
+	ID        string           `json:"id"`
+	Session   string           `json:"session"` // that asked for it
+	Inputs    []converge.Input `json:"inputs"`
+	Options   converge.Options `json:"options"`
+	Result    converge.Result  `json:"result"`
+	Text      string           `json:"text"` // the output in its format
+	CreatedAt core.Millis      `json:"createdAt"`
+	UpdatedAt core.Millis      `json:"updatedAt"`
+}
+
+// Converge makes one result of those of several agents. Agents that first_success
+// leaves running are cancelled.
+func (a *Agents) Converge(ctx context.Context, by project.Caller, ids []string, o converge.Options) (c Convergence, err error) {
+	c = Convergence{ID: a.Project.NewID("converge"), Session: cmp.Or(by.Session, project.CommandLine), Options: o, CreatedAt: a.Project.Now()}
+	err = a.Project.Store.Update(ctx, func(tx project.Tx) error {
+		if c.Inputs, c.Options.Schema, err = a.inputs(tx, ids, o.Schema); err != nil {
+			return err
+		}
+		if err := a.converge(&c); err != nil {
+			return err
+		}
+		return errors.Join(
+			a.tell(tx, c.teller(), core.ConvergenceInitiated, map[string]any{"convergence": c.ID, "subagent_ids": c.Result.Inputs, "strategy": o.Strategy}),
+			a.keep(tx, c))
+	})
+	if err != nil {
+		return c, err
+	}
+	for _, ignored := range c.Result.Ignored {
+		if core.AgentState(ignored.Outcome).Ended() {
+			continue
+		}
+		if _, err := a.Cancel(ctx, project.Caller{Session: c.ID}, ignored.SubagentID); err != nil {
+			return c, err
+		}
+	}
+	return c, nil
+}
+
+// teller is what the events of a convergence say of who it is: nobody's agent.
+func (c Convergence) teller() Run { return Run{ParentSession: c.Session} }
+
+// converge makes the result, whatever there was before.
+func (a *Agents) converge(c *Convergence) (err error) {
+	if c.Result, err = converge.Converge(c.Inputs, c.Options); err != nil {
+		return err
+	}
+	text, err := c.Result.Render("")
+	c.Text, c.UpdatedAt = string(text), a.Project.Now()
+	return err
+}
+
+// inputs gives what agents left, each once, and the schema of their answers where
+// all have the same one and none is asked for.
+func (a *Agents) inputs(tx project.Tx, ids []string, schema json.RawMessage) (inputs []converge.Input, _ json.RawMessage, err error) {
+	var schemas []string
+	for _, id := range ids {
+		r, err := a.resultOf(tx, id)
+		if err != nil {
+			return nil, nil, err
+		}
+		input, err := a.input(tx, r)
+		if err != nil {
+			return nil, nil, err
+		}
+		inputs = append(inputs, input)
+		schemas = append(schemas, string(r.Schema))
+	}
+	if same := slices.Compact(schemas); len(schema) == 0 && len(same) == 1 && same[0] != "" {
+		schema = json.RawMessage(same[0])
+	}
+	return inputs, schema, nil
+}
+
+// input is what one agent left.
+func (a *Agents) input(tx project.Tx, r Result) (in converge.Input, err error) {
+	in = converge.Input{
+		SubagentID: r.ID, Outcome: string(r.State), Answer: withoutConfidence(r.Text), Decisions: r.Decisions,
+		Confidence: r.Confidence, CompletedAt: r.EndedAt, Base: r.Base,
+	}
+	for _, change := range r.Changes {
+		file := converge.File{Path: change.Path, Hash: change.Hash, Excerpt: change.Excerpt}
+		if change.Existed {
+			file.Base = r.Base + ":" + change.Path // as git names what it held
+		}
+		in.Files = append(in.Files, file)
+	}
+	for _, artifact := range r.Artifacts {
+		if !slices.Contains(r.Files, artifact) { // that is told by the file
+			in.Artifacts = append(in.Artifacts, converge.Artifact{Key: artifact})
+		}
+	}
+	above, err := tx.Ancestors(r.Frame, 100)
+	if errors.Is(err, core.ErrNotFound) {
+		err = nil
+	}
+	if len(above) > 0 {
+		in.Tree = above[len(above)-1].ID
+	}
+	if err == nil && r.Session != "" {
+		in.Claimed, err = claimed(tx, r.Session)
+	}
+	return in, err
+}
+
+// claimed gives the planned frame that a session took over first; empty without
+// one.
+func claimed(tx project.Tx, session string) (string, error) {
+	events, err := tx.FindEvents(project.EventQuery{Session: session, Kinds: []string{core.FrameActivated}})
+	for _, e := range events {
+		if strings.HasPrefix(e.Frame, "plan-") {
+			return e.Frame, err
+		}
+	}
+	return "", err
+}
+
+// keep writes a convergence with the events that tell of it.
+func (a *Agents) keep(tx project.Tx, c Convergence) error {
+	if err := tx.SaveRecord(recordConvergence, c.ID, c); err != nil {
+		return err
+	}
+	var waiting []converge.Conflict
+	for _, conflict := range c.Result.Conflicts {
+		kind := "conflict_detected"
+		if conflict.Resolved() {
+			kind = "conflict_resolved"
+		} else {
+			waiting = append(waiting, conflict)
+		}
+		if err := a.tell(tx, c.teller(), core.TranscriptEvent, map[string]any{"event_type": kind, "convergence": c.ID, "conflict": conflict}); err != nil {
+			return err
+		}
+		if conflict.Kind == "file" {
+			if err := a.tell(tx, c.teller(), core.FileConflictDetected, map[string]any{"convergence": c.ID, "path": conflict.Key, "subagent_ids": c.Result.Inputs}); err != nil {
+				return err
+			}
+		}
+	}
+	if len(waiting) > 0 {
+		return errors.Join(
+			a.tell(tx, c.teller(), core.ManualReviewRequired, map[string]any{"convergence": c.ID, "conflicts": waiting}),
+			a.tell(tx, c.teller(), core.ConflictReviewRequest, map[string]any{"convergence": c.ID}))
+	}
+	return a.tell(tx, c.teller(), core.ConvergenceComplete, map[string]any{
+		"convergence": c.ID, "conflict_count": len(c.Result.Conflicts), "resolution_count": c.Result.Resolved, "output_size": len(c.Text),
+	})
+}
+
+// Review settles conflicts of a convergence as a person says: the id of the side
+// that wins, by the conflict's id.
+func (a *Agents) Review(ctx context.Context, id string, choices map[string]string) (c Convergence, err error) {
+	err = a.Project.Store.Update(ctx, func(tx project.Tx) error {
+		if c, err = convergence(tx, id); err != nil {
+			return err
+		}
+		chosen := map[string]string{}
+		for _, more := range []map[string]string{c.Options.Choices, choices} {
+			for conflict, side := range more {
+				chosen[conflict] = side
+			}
+		}
+		c.Options.Choices = chosen
+		if err := a.converge(&c); err != nil {
+			return err
+		}
+		return a.keep(tx, c)
+	})
+	return c, err
+}
+
+// Convergence gives one by its id.
+func (a *Agents) Convergence(ctx context.Context, id string) (c Convergence, err error) {
+	err = a.Project.Store.View(ctx, func(tx project.Tx) error {
+		c, err = convergence(tx, id)
+		return err
+	})
+	return c, err
+}
+
+func convergence(tx project.Tx, id string) (c Convergence, err error) {
+	known, err := tx.Record(recordConvergence, strings.TrimSpace(id), &c)
+	if err == nil && !known {
+		err = core.NotFoundf("there is no convergence %q", id).WithHint("`flame agents review` lists those there are")
+	}
+	return c, err
+}
+
+// Convergences gives all there are, the newest first.
+func (a *Agents) Convergences(ctx context.Context) (all []Convergence, err error) {
+	err = a.Project.Store.View(ctx, func(tx project.Tx) error {
+		return tx.Records(recordConvergence, func(_ string, decode func(any) error) error {
+			var c Convergence
+			err := decode(&c)
+			all = append(all, c)
+			return err
+		})
+	})
+	slices.SortFunc(all, func(x, y Convergence) int {
+		return cmp.Or(cmp.Compare(y.CreatedAt, x.CreatedAt), cmp.Compare(x.ID, y.ID))
+	})
+	return all, err
+}
+
+// Trajectory gives the events of a convergence's agents in one stream, with its
+// conflicts in their places.
+func (a *Agents) Trajectory(ctx context.Context, c Convergence) ([]converge.Entry, error) {
+	events := map[string][]core.Event{}
+	err := a.Project.Store.View(ctx, func(tx project.Tx) (err error) {
+		for _, id := range c.Result.Inputs {
+			if events[id], err = tx.FindEvents(project.EventQuery{SubagentID: id}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return converge.Merge(events, c.Result.Conflicts), err
+}

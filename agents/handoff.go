@@ -1,0 +1,170 @@
+package agents
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"flame/agents/supervise"
+	"flame/core"
+	"flame/project"
+)
+
+// recordHandoff, by subagent_id, is a Handoff.
+const recordHandoff = "handoff"
+
+// OnFailure says what becomes of a parent whose agent does not do its work.
+type OnFailure string
+
+// The ways (seed 004).
+const (
+	Retry    OnFailure = "retry"    // once more, with what is known of the failure
+	Abort    OnFailure = "abort"    // the parent's frame fails
+	Escalate OnFailure = "escalate" // the parent's frame is blocked, for a person or the parent to decide
+)
+
+// handoffTimeout is how long a handoff lasts by default (seed 004).
+const handoffTimeout = 10 * time.Minute
+
+// maxHandoffRetries is how often OnFailure's Retry tries again.
+const maxHandoffRetries = 2
+
+// A HandoffRequest hands over to an agent.
+type HandoffRequest struct {
+	ID        string
+	Transfer  bool          // the parent's session changes no frames until it ends; else it only watches
+	Timeout   time.Duration // 0: ten minutes
+	OnFailure OnFailure     // empty: Escalate
+}
+
+// A Handoff is one that is under way, or was. Whichever process sees the agent end
+// resolves it, so it needs no caller that waits.
+type Handoff struct {
+	Agent     string      `json:"subagent_id"`
+	Session   string      `json:"parent_session_id"`
+	Transfer  bool        `json:"transfer_control"`
+	OnFailure OnFailure   `json:"on_failure"`
+	Due       core.Millis `json:"due"`
+	Retries   int         `json:"retries,omitempty"`
+	Outcome   string      `json:"outcome,omitempty"` // success, failure or timeout; empty while it lasts
+	Next      string      `json:"next,omitempty"`    // agent that tries again
+}
+
+// mode is the seed's word for it.
+func (h Handoff) mode() string {
+	if h.Transfer {
+		return "transfer_control"
+	}
+	return "monitor"
+}
+
+// Handoff hands over to an agent that the caller started. It returns at once; what
+// follows the agent's end happens whether or not anyone waits.
+func (a *Agents) Handoff(ctx context.Context, by project.Caller, r HandoffRequest) (run Run, err error) {
+	h := Handoff{Transfer: r.Transfer, OnFailure: cmp.Or(r.OnFailure, Escalate)}
+	switch h.OnFailure {
+	case Retry, Abort, Escalate:
+	default:
+		return run, core.Invalidf("on_failure is %q", r.OnFailure).WithHint("use retry, abort or escalate")
+	}
+	if r.Timeout < 0 {
+		return run, core.Invalidf("timeout is negative").WithHint("leave it out for ten minutes")
+	}
+	h.Due = a.Project.Now() + core.Millis(cmp.Or(r.Timeout, handoffTimeout).Milliseconds())
+	err = a.Project.Store.Update(ctx, func(tx project.Tx) error {
+		if run, err = find(tx, r.ID); err != nil {
+			return err
+		}
+		h.Agent, h.Session = run.ID, run.ParentSession
+		var known Handoff
+		if there, err := tx.Record(recordHandoff, run.ID, &known); err != nil || there {
+			return err // it is under way, or over: telling it again changes nothing
+		}
+		if err := tx.SaveRecord(recordHandoff, run.ID, h); err != nil {
+			return err
+		}
+		return a.tell(tx, run, core.HandoffInitiated, map[string]any{
+			"parent_session_id": h.Session, "subagent_id": run.ID, "handoff_mode": h.mode(), "on_failure": h.OnFailure, "due": h.Due,
+		})
+	})
+	switch {
+	case err != nil:
+		return run, err
+	case run.State.Ended():
+		return run, a.resolve(ctx, run)
+	case h.Transfer:
+		return run, a.Project.Suspend(ctx, h.Session, run.ID)
+	}
+	return run, nil
+}
+
+// overdue gives what stops an agent whose handoff took too long.
+func (a *Agents) overdue(tx project.Tx, id string) (supervise.Orders, error) {
+	var h Handoff
+	known, err := tx.Record(recordHandoff, id, &h)
+	if err != nil || !known || h.Outcome != "" || a.Project.Now() < h.Due {
+		return supervise.Orders{}, err
+	}
+	return supervise.Orders{Stop: core.AgentTimeout, Reason: "the time of the handoff is over"}, nil
+}
+
+// resolve does what follows the end of an agent that was handed over to, once: the
+// parent goes on, and where the agent did not do its work, what was asked for.
+func (a *Agents) resolve(ctx context.Context, run Run) error {
+	var h Handoff
+	due := false
+	err := a.Project.Store.Update(ctx, func(tx project.Tx) error {
+		known, err := tx.Record(recordHandoff, run.ID, &h)
+		if due = known && h.Outcome == ""; err != nil || !due {
+			return err
+		}
+		h.Outcome = result(run.State)
+		return errors.Join(
+			tx.SaveRecord(recordHandoff, run.ID, h),
+			a.tell(tx, run, core.HandoffComplete, map[string]any{"subagent_id": run.ID, "outcome": h.Outcome}))
+	})
+	if err != nil || !due {
+		return err
+	}
+	action := ""
+	if run.State != core.AgentCompleted {
+		action = string(h.OnFailure)
+		err = a.fail(ctx, run, &h)
+	}
+	if h.Transfer && h.Next == "" {
+		err = errors.Join(err, a.Project.Resume(ctx, h.Session))
+	}
+	r, resultErr := a.Result(ctx, run.ID)
+	return errors.Join(err, resultErr, a.Project.Store.Update(ctx, func(tx project.Tx) error {
+		return errors.Join(
+			tx.SaveRecord(recordHandoff, run.ID, h),
+			a.tell(tx, run, core.HandoffResolved, map[string]any{
+				"subagent_id": run.ID, "outcome": h.Outcome, "artifacts": append(r.Artifacts, r.Files...), "on_failure": action, "next": h.Next,
+			}))
+	}))
+}
+
+// fail does what was asked for should the agent not do its work.
+func (a *Agents) fail(ctx context.Context, run Run, h *Handoff) error {
+	parent := parentOf(run)
+	why := fmt.Sprintf("agent %s: %s (%s)", run.ID, run.Outcome.Reason, run.State)
+	switch h.OnFailure {
+	case Retry:
+		if h.Retries >= maxHandoffRetries || run.State == core.AgentCancelled {
+			return a.Project.EndAbove(ctx, parent, run.Frame, core.Blocked, why)
+		}
+		next, err := a.Continue(ctx, parent, run.ID, "A first attempt at this task ended so: "+why+"\nHow far it came: "+run.Outcome.Text+"\n\nThe task again:\n"+run.Prompt)
+		if err != nil {
+			return errors.Join(a.Project.EndAbove(ctx, parent, run.Frame, core.Blocked, why+"; it could not be tried again: "+err.Error()))
+		}
+		h.Next = next.ID
+		again := Handoff{Agent: next.ID, Session: h.Session, Transfer: h.Transfer, OnFailure: h.OnFailure, Retries: h.Retries + 1,
+			Due: a.Project.Now() + core.Millis(handoffTimeout.Milliseconds())}
+		return a.Project.Store.Update(ctx, func(tx project.Tx) error { return tx.SaveRecord(recordHandoff, next.ID, again) })
+	case Abort:
+		return a.Project.EndAbove(ctx, parent, run.Frame, core.Failed, why)
+	}
+	return a.Project.EndAbove(ctx, parent, run.Frame, core.Blocked, why)
+}

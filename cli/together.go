@@ -1,0 +1,159 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"flame/agents"
+	"flame/agents/converge"
+	"flame/core"
+	"flame/tools"
+)
+
+func newAgentsHandoff(a *App) *cobra.Command {
+	var r agents.HandoffRequest
+	var onFailure string
+	cmd := &cobra.Command{Use: "handoff ID", Short: "Hand over to an agent until it ends", Example: "  flame agents handoff agent-k3x9a1b2 --on-failure retry", Args: takes(1, 1)}
+	cmd.Flags().BoolVar(&r.Transfer, "transfer-control", false, "the session that started it changes no frames until then")
+	cmd.Flags().DurationVar(&r.Timeout, "timeout", 10*time.Minute, "how long it may take")
+	cmd.Flags().StringVar(&onFailure, "on-failure", string(agents.Escalate), "retry, abort or escalate")
+	return a.asksAgents(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
+		r.ID, r.OnFailure = args[0], agents.OnFailure(onFailure)
+		run, err := s.Handoff(ctx, a.caller(), r)
+		if err != nil {
+			return err
+		}
+		return a.awaitResult(ctx, s, run.ID)
+	})
+}
+
+func newAgentsConverge(a *App) *cobra.Command {
+	var strategy, resolution, format, schema string
+	var tolerance float64
+	cmd := &cobra.Command{Use: "converge ID ID...", Short: "Make one result of those of several agents", Example: "  flame agents converge agent-k3x9a1b2 agent-q7w2e4r6 --strategy merge", Args: takes(2, -1)}
+	cmd.Flags().StringVar(&strategy, "strategy", "", "merge, vote, consensus or first_success")
+	cmd.Flags().StringVar(&resolution, "conflict-resolution", "", "manual (default), auto_accept_latest or prefer_higher_confidence")
+	cmd.Flags().StringVar(&format, "output-format", "", "delta_batch (default), json or markdown")
+	cmd.Flags().Float64Var(&tolerance, "tolerance", 0, "how far apart numbers may be that count as equal")
+	cmd.Flags().StringVar(&schema, "result-schema", "", "a JSON schema: only what it declares is compared")
+	return a.asksAgents(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
+		c, err := s.Converge(ctx, a.caller(), args, converge.Options{
+			Strategy: converge.Strategy(strategy), Resolution: converge.Resolution(resolution), Format: converge.Format(format),
+			Tolerance: tolerance, Schema: []byte(schema),
+		})
+		if err != nil {
+			return err
+		}
+		return a.print(c, tools.ConvergedText(c, 0))
+	})
+}
+
+func newAgentsReview(a *App) *cobra.Command {
+	var choose []string
+	var trajectory bool
+	cmd := &cobra.Command{
+		Use: "review [CONVERGENCE]", Short: "Look at convergences, and settle the conflicts that wait for a person", Example: "  flame agents review converge-k3x9a1b2 --choose file:main.go=agent-q7w2e4r6", Args: takes(0, 1),
+	}
+	cmd.Flags().StringArrayVar(&choose, "choose", nil, "CONFLICT=ID: the agent whose side wins (repeatable)")
+	cmd.Flags().BoolVar(&trajectory, "trajectory", false, "print the events of its agents in one stream, with the conflicts in their places")
+	return a.asksAgents(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
+		if len(args) == 0 {
+			return a.listConvergences(ctx, s)
+		}
+		c, err := s.Convergence(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		if trajectory {
+			return a.printTrajectory(ctx, s, c)
+		}
+		choices := map[string]string{}
+		for _, choice := range choose {
+			i := strings.LastIndexByte(choice, '=')
+			if i < 0 {
+				return core.Invalidf("--choose %q has no =", choice).WithHint("write CONFLICT=ID, for example file:main.go=agent-q7w2e4r6")
+			}
+			choices[choice[:i]] = choice[i+1:]
+		}
+		if len(choices) > 0 {
+			if c, err = s.Review(ctx, c.ID, choices); err != nil {
+				return err
+			}
+		}
+		return a.print(c, tools.ConvergedText(c, 0))
+	})
+}
+
+func (a *App) listConvergences(ctx context.Context, s *agents.Agents) error {
+	all, err := s.Convergences(ctx)
+	if err != nil {
+		return err
+	}
+	text := ""
+	for _, c := range all {
+		text += fmt.Sprintf("%s: %s\n", c.ID, c.Result.Rationale)
+	}
+	if text == "" {
+		text = "no convergences\n"
+	}
+	return a.print(append([]agents.Convergence{}, all...), text)
+}
+
+func (a *App) printTrajectory(ctx context.Context, s *agents.Agents, c agents.Convergence) error {
+	entries, err := s.Trajectory(ctx, c)
+	if err != nil {
+		return err
+	}
+	text := ""
+	for _, e := range entries {
+		at := e.TS.Time().Local().Format(time.DateTime)
+		if e.Conflict != nil {
+			text += fmt.Sprintf("%s CONFLICT %s between %s\n", at, e.Conflict.ID, strings.Join(e.Conflict.SubagentIDs, ", "))
+			continue
+		}
+		text += fmt.Sprintf("%s %s %s %s\n", at, e.SubagentID, e.Event.Event, core.OneLine(string(e.Event.Data), 100))
+	}
+	return a.print(append([]converge.Entry{}, entries...), text)
+}
+
+func newAgentsAttach(a *App) *cobra.Command {
+	var wait bool
+	cmd := &cobra.Command{
+		Use: "attach ID [PROMPT...]", Short: "Go on with an agent that is over: talk to it, or give it another prompt", Example: `  flame agents attach agent-k3x9a1b2 "now fix what you found" --wait`, Args: takes(1, -1),
+		Long: "Go on with an agent that is over, in its own session. Without a prompt its host\nis opened on that session, at a terminal; with one it works by itself again.\nID may also be a frame or a session of a subagent that its host started: where\nthe host cannot go on in it, another agent begins with its context.",
+	}
+	cmd.Flags().BoolVar(&wait, "wait", false, "wait until it ends, and print its result")
+	return a.asksAgents(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
+		if len(args) == 1 {
+			return a.attach(ctx, s, args[0])
+		}
+		run, err := s.Continue(ctx, a.caller(), args[0], strings.Join(args[1:], " "))
+		if err != nil {
+			return err
+		}
+		if wait {
+			return a.awaitResult(ctx, s, run.ID)
+		}
+		return a.print(run, tools.AgentText(s, run))
+	})
+}
+
+// attach opens an agent's host on its session, for the person at the terminal.
+func (a *App) attach(ctx context.Context, s *agents.Agents, id string) error {
+	command, dir, err := s.Interactive(ctx, id)
+	if err != nil {
+		return err
+	}
+	if !a.atTerminal() {
+		return core.Invalidf("there is no terminal to talk at").WithHint("give a prompt, or run in a terminal: cd %s && %s", dir, strings.Join(command, " "))
+	}
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = dir, os.Stdin, os.Stdout, os.Stderr
+	return cmd.Run()
+}

@@ -1,0 +1,82 @@
+package project
+
+import (
+	"context"
+	"fmt"
+
+	"flame/core"
+)
+
+// recordSuspended, by session, names the agent that it handed control to.
+const recordSuspended = "suspended"
+
+// Suspend has a session change no frames until Resume: it handed control to an
+// agent (spec: agents §5).
+func (p *Project) Suspend(ctx context.Context, session, agent string) error {
+	return p.setState(ctx, session, core.SessionSuspended, func(tx Tx) error { return tx.SaveRecord(recordSuspended, session, agent) })
+}
+
+// Resume lets a session that was suspended go on.
+func (p *Project) Resume(ctx context.Context, session string) error {
+	return p.setState(ctx, session, core.SessionActive, func(tx Tx) error { return tx.DeleteRecord(recordSuspended, session) })
+}
+
+// setState puts a session that is known and not over into a state.
+func (p *Project) setState(ctx context.Context, id string, state core.SessionState, also func(Tx) error) error {
+	return p.Store.Update(ctx, func(tx Tx) error {
+		session, err := tx.Session(id)
+		if err != nil {
+			return ignoreMissing(err)
+		}
+		if session.State != core.SessionEnded {
+			session.State = state
+			if err := tx.SaveSession(session); err != nil {
+				return err
+			}
+		}
+		return also(tx)
+	})
+}
+
+// mayChange refuses what the agent of a suspended session wants to change. What
+// its host tells, and what a person does at a shell, goes on.
+func (s *step) mayChange() error {
+	if s.session.State != core.SessionSuspended || s.by.Event != "" || s.by.Host == CommandLine {
+		return nil
+	}
+	agent := ""
+	if _, err := s.Record(recordSuspended, s.session.ID, &agent); err != nil {
+		return err
+	}
+	return core.Invalidf("this session handed control to %s, so it changes no frames until that ends", agent).
+		WithHint("flame_agent_wait waits for it, flame_agent_status shows how far it is, flame_agent_cancel stops it")
+}
+
+// EndAbove ends the frame that an agent's was made below, if it is still in
+// progress, because the agent did not do its work.
+func (p *Project) EndAbove(ctx context.Context, by Caller, frame string, status core.Status, why string) error {
+	return p.update(ctx, by, func(s *step) error {
+		f, err := s.Frame(frame)
+		if err != nil || f.Parent == "" {
+			return ignoreMissing(err)
+		}
+		above, err := s.Frame(f.Parent)
+		if err != nil || above.Status != core.InProgress {
+			return ignoreMissing(err)
+		}
+		return s.end(&above, status, fmt.Sprintf("(handed over, and not done) %s", why))
+	})
+}
+
+// OpenAbove gives the nearest frame in progress above another; empty without one.
+func (p *Project) OpenAbove(ctx context.Context, frame string) (open string, err error) {
+	err = p.view(ctx, Caller{}, func(s *step) error {
+		f, err := s.Frame(frame)
+		if err != nil {
+			return ignoreMissing(err)
+		}
+		open, err = s.nearestOpen(f.Parent)
+		return err
+	})
+	return open, err
+}
