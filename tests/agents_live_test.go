@@ -1,8 +1,18 @@
 package tests
 
 import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -68,5 +78,253 @@ func TestAnAgentWorksBelowItsCaller(t *testing.T) {
 				assert.False(t, offered, "an analyzer is offered %s", tool)
 			}
 		})
+	}
+}
+
+// writes has a host's model write a file.
+func writes(client, path, content string) model.Turn {
+	if client == openCode {
+		return calls("write", map[string]any{"filePath": path, "content": content})
+	}
+	return calls("Write", map[string]any{"file_path": path, "content": content})
+}
+
+// agentsIn gives the ids of agents that a request tells of, in order.
+func agentsIn(r model.Request) (ids []string) {
+	for _, id := range agentID.FindAllString(r.Everything(), -1) {
+		if !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// waitsForAll has the model wait for so many agents, one after another.
+func waitsForAll(count int) (turns []model.Turn) {
+	for i := range count {
+		turns = append(turns, model.Turn{From: func(r model.Request) model.Turn {
+			ids := agentsIn(r)
+			if i >= len(ids) {
+				return model.Turn{Text: "no such agent"}
+			}
+			return calls("flame_agent_wait", map[string]any{"subagent_id": ids[i]})
+		}})
+	}
+	return turns
+}
+
+// finds has Claude Code's model look up a tool of flame's that is not in view.
+func finds(client, tool string) []model.Turn {
+	if client == openCode {
+		return nil
+	}
+	return []model.Turn{{Tools: []model.Tool{{Name: "ToolSearch", Input: map[string]any{"query": "select:mcp__plugin_flame_flame__" + tool}}}}}
+}
+
+// works has the client work on a prompt with the right to edit files.
+func (u *user) works(client, prompt string) string {
+	u.t.Helper()
+	if client == openCode {
+		return u.ask(client, prompt)
+	}
+	return u.must("claude", "-p", "--output-format", "json", "--permission-mode", "acceptEdits",
+		"--allowedTools", "mcp__plugin_flame_flame,mcp__flame", "--", prompt)
+}
+
+func TestThreeAgentsAreDelegatedToAndConverged(t *testing.T) {
+	t.Parallel()
+	for _, client := range []string{claudeCode, openCode} {
+		t.Run(client, func(t *testing.T) {
+			t.Parallel()
+			u := newUser(t, client)
+			u.must(u.flame, "setup", client)
+			file := func(name string) string { return filepath.Join(u.project, name) }
+			line := `ONEWORK: write what's "due" --agent-type builder`
+			u.model.Play(model.Script{
+				asked("main", "spawn_agent", append(append([]model.Turn{
+					calls("spawn_agent", map[string]any{"command": line}),
+					{Tools: []model.Tool{spawns("builder", "do two", "TWOWORK go", nil), spawns("builder", "do three", "THREEWORK go", nil)}},
+				}, waitsForAll(3)...), model.Turn{Text: "MAIN-RESULT"})...),
+				asked("one", "ONEWORK", writes(client, file("one.txt"), "one"), writes(client, file("shared.txt"), "of one"), model.Turn{Text: "ONE-RESULT"}),
+				asked("two", "TWOWORK", writes(client, file("two.txt"), "two"), model.Turn{Text: "TWO-RESULT"}),
+				asked("three", "THREEWORK", writes(client, file("shared.txt"), "of three"), model.Turn{Text: "THREE-RESULT"}),
+			})
+			u.works(client, "/flame:delegate "+line)
+			t.Log(u.must(u.flame, "tree"), u.must(u.flame, "agents", "runs"), u.log())
+			main := u.model.By("main")
+			require.Len(t, main, 6)
+			assert.Contains(t, main[0].FirstUser(), line)
+			ids := agentsIn(main[5])
+			require.Len(t, ids, 3)
+			for i, result := range []string{"ONE-RESULT", "TWO-RESULT", "THREE-RESULT"} {
+				assert.Contains(t, u.must(u.flame, "agents", "result", ids[i]), result)
+			}
+			assert.FileExists(t, file("one.txt"))
+			assert.FileExists(t, file("two.txt"))
+
+			line = strings.Join(ids, " ") + " --strategy merge"
+			u.model.Play(model.Script{asked("converger", "flame_converge", append(finds(client, "flame_converge"), calls("flame_converge", map[string]any{"command": line}), model.Turn{Text: "CONVERGED"})...)})
+			u.works(client, "/flame:converge "+line)
+			converger := u.model.By("converger")
+			require.NotEmpty(t, converger)
+			answer := converger[len(converger)-1].LastResult()
+			t.Log(answer)
+			assert.Contains(t, answer, "file:shared.txt")
+			assert.Contains(t, answer, "wait for review")
+			id := regexp.MustCompile(`converge-[a-z0-9]{8}`).FindString(answer)
+			settled := u.must(u.flame, "agents", "review", id, "--choose", "file:shared.txt="+ids[2])
+			assert.Contains(t, settled, ids[2]+" wins")
+			assert.Contains(t, settled, "TWO-RESULT")
+			assert.Contains(t, u.must(u.flame, "agents", "review", id, "--trajectory"), "CONFLICT file:shared.txt")
+			u.leavesNothing()
+		})
+	}
+}
+
+// leavesNothing fails if a process is left that works for an agent of the user's.
+func (u *user) leavesNothing() {
+	u.t.Helper()
+	var left []string
+	assert.Eventually(u.t, func() bool {
+		left = nil
+		names, err := filepath.Glob("/proc/[0-9]*")
+		require.NoError(u.t, err)
+		for _, name := range names {
+			environ, err := os.ReadFile(name + "/environ")
+			if err == nil && strings.Contains(string(environ), "FLAME_AGENT=agent-") && strings.Contains(string(environ), "HOME="+u.home) {
+				command, _ := os.ReadFile(name + "/cmdline")
+				left = append(left, name+" "+strings.ReplaceAll(string(command), "\x00", " "))
+			}
+		}
+		return len(left) == 0
+	}, 15*time.Second, 100*time.Millisecond)
+	assert.Empty(u.t, left, "processes of agents are left")
+}
+
+func TestAgentsBelowAgentsHaveADepth(t *testing.T) {
+	t.Parallel()
+	for depth, settings := range map[int][]string{3: nil, 4: {"FLAME_AGENT_MAX_DEPTH=4"}} {
+		t.Run(fmt.Sprint(depth), func(t *testing.T) {
+			t.Parallel()
+			u := newUser(t, claudeCode)
+			u.env = settings
+			u.must(u.flame, "setup", claudeCode)
+			u.write(".claude/agents/worker.md", "---\ndescription: works\nflame:\n  type: builder\n---\nWork.")
+			var script model.Script
+			for level := 1; level <= depth; level++ {
+				turns := []model.Turn{{Text: fmt.Sprintf("RESULT-%d", level)}}
+				if level < depth {
+					turns = append([]model.Turn{
+						{Tools: []model.Tool{spawns("worker", fmt.Sprintf("level %d", level+1), fmt.Sprintf("LEVEL%d go", level+1), nil)}}, waitsFor(),
+					}, turns...)
+				}
+				script = append(script, asked(fmt.Sprintf("level%d", level), fmt.Sprintf("LEVEL%d go", level), turns...))
+			}
+			u.model.Play(append(script, asked("main", "MAINWORK",
+				model.Turn{Tools: []model.Tool{spawns("worker", "level 1", "LEVEL1 go", nil)}}, waitsFor(), model.Turn{Text: "MAIN-RESULT"})))
+			u.ask(claudeCode, "MAINWORK please")
+			t.Log(u.must(u.flame, "tree"), u.must(u.flame, "agents", "runs"))
+			for level := 1; level <= depth; level++ {
+				requests := u.model.By(fmt.Sprintf("level%d", level))
+				require.NotEmpty(t, requests, "level %d", level)
+				_, offered := requests[0].Offered("spawn_agent")
+				assert.Equal(t, level < depth, offered, "level %d is offered spawn_agent", level)
+				_, native := requests[0].Offered("Agent")
+				assert.Equal(t, level < depth, native, "level %d is offered the host's own Agent", level)
+				if level > 1 {
+					assert.Equal(t, u.frame(fmt.Sprintf("level %d", level-1)).SessionID, u.frame(fmt.Sprintf("level %d", level)).ParentSessionID)
+				}
+			}
+			u.leavesNothing()
+		})
+	}
+}
+
+func TestAnAgentCannotReachMoreThanItsParent(t *testing.T) {
+	t.Parallel()
+	u := newUser(t, claudeCode)
+	u.must(u.flame, "setup", claudeCode)
+	u.write(".claude/settings.json", `{"permissions": {"deny": ["WebFetch"]}}`)
+	u.write(".claude/agents/greedy.md", "---\ndescription: wants all\ntools: Bash, Write, WebFetch\npermissionMode: bypassPermissions\n---\nTake it.")
+	u.model.Play(model.Script{
+		asked("greedy", "GREEDY", writes(claudeCode, filepath.Join(u.project, "stolen.txt"), "x"),
+			calls("Bash", map[string]any{"command": "touch " + filepath.Join(u.project, "touched.txt")}), model.Turn{Text: "TRIED"}),
+		asked("main", "MAINWORK", model.Turn{Tools: []model.Tool{spawns("greedy", "take it", "GREEDY go", map[string]any{"permission_mode": "bypassPermissions"})}}, waitsFor(), model.Turn{Text: "DONE"}),
+	})
+	u.ask(claudeCode, "MAINWORK please") // in the mode "default", which edits nothing unasked
+	main := u.model.By("main")
+	require.Len(t, main, 3)
+	assert.Contains(t, main[1].LastResult(), "Mode: default (bypassPermissions was asked for; the parent allows no more)")
+	greedy := u.model.By("greedy")
+	require.Len(t, greedy, 3)
+	_, offered := greedy[0].Offered("WebFetch")
+	assert.False(t, offered, "the user's denial binds the child")
+	assert.NoFileExists(t, filepath.Join(u.project, "stolen.txt"))
+	assert.NoFileExists(t, filepath.Join(u.project, "touched.txt"))
+	assert.Contains(t, u.must(u.flame, "events", "--kind", "PermissionDecision"), "bypassPermissions")
+}
+
+// startsIn runs a client until its model has been asked by the actor, then gives
+// its process.
+func (u *user) startsIn(actor, program string, args ...string) *exec.Cmd {
+	u.t.Helper()
+	cmd := u.command(context.Background(), program, args...)
+	require.NoError(u.t, cmd.Start())
+	require.Eventually(u.t, func() bool { return len(u.model.By(actor)) > 0 }, 40*time.Second, 50*time.Millisecond, "%s was never asked", actor)
+	return cmd
+}
+
+func TestAgentsOutliveTheirServerAndNotTheirHost(t *testing.T) {
+	t.Parallel()
+	for _, killed := range []string{"server", "host"} {
+		t.Run(killed, func(t *testing.T) {
+			t.Parallel()
+			u := newUser(t, claudeCode)
+			u.must(u.flame, "setup", claudeCode)
+			release := make(chan struct{})
+			u.model.Play(model.Script{
+				asked("child", "CHILDWORK",
+					calls("flame_add_decision", map[string]any{"decision": "half way"}),
+					model.Turn{From: func(model.Request) model.Turn {
+						<-release
+						return model.Turn{Text: "CHILD-RESULT"}
+					}}),
+				asked("main", "MAINWORK", model.Turn{Tools: []model.Tool{spawns("analyzer", "look", "CHILDWORK go", nil)}}, waitsFor(), model.Turn{Text: "MAIN-RESULT"}),
+			})
+			cmd := u.startsIn("child", "claude", "-p", "--output-format", "json", "--allowedTools", "mcp__plugin_flame_flame", "--", "MAINWORK please")
+			require.Eventually(t, func() bool { return len(u.model.By("child")) > 1 }, 20*time.Second, 50*time.Millisecond)
+			id := agentID.FindString(u.must(u.flame, "agents", "runs", "--running"))
+			require.NotEmpty(t, id)
+			if killed == "host" {
+				require.NoError(t, cmd.Process.Kill())
+				_ = cmd.Wait()
+				// Its server sees its end, and with it that of the session.
+				u.must(u.flame, "agents", "wait", id, "--timeout", "30s")
+				assert.Contains(t, u.must(u.flame, "agents", "status", id), "(cancelled)")
+				assert.Equal(t, "blocked", u.frame("look").Status)
+				assert.Equal(t, []string{"half way"}, u.frame("look").Decisions, "what it did is kept")
+				close(release)
+			} else {
+				u.killServer(cmd.Process.Pid)
+				close(release)
+				assert.Contains(t, u.must(u.flame, "agents", "wait", id, "--timeout", "30s"), "CHILD-RESULT")
+				assert.Equal(t, "completed", u.frame("look").Status)
+				_ = cmd.Process.Kill()
+				_ = cmd.Wait()
+			}
+			u.leavesNothing()
+		})
+	}
+}
+
+// killServer kills the MCP server that a client started.
+func (u *user) killServer(client int) {
+	u.t.Helper()
+	out, err := exec.Command("pgrep", "-P", fmt.Sprint(client), "-f", "flame serve").Output()
+	require.NoError(u.t, err, "the client has no server")
+	for pid := range strings.FieldsSeq(string(out)) {
+		n, err := strconv.Atoi(pid)
+		require.NoError(u.t, err)
+		require.NoError(u.t, syscall.Kill(n, syscall.SIGKILL))
 	}
 }

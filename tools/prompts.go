@@ -65,11 +65,21 @@ func allPrompts() []prompt {
 		all = append(all, prompt{
 			name: p.name, description: p.description, arguments: []promptArgument{{"command", p.line, true}},
 			text: func(arg func(string) string) string {
-				return fmt.Sprintf("Call %s with the argument command, word for word: %s", p.tool, arg("command"))
+				return fmt.Sprintf("Call %s with the argument command, word for word: %s", p.tool, whole(arg("command")))
 			},
 		})
 	}
 	return all
+}
+
+// whole gives a line as it was typed. OpenCode asks for the text with a placeholder
+// for the first word and fills it in afterwards, without quotes; its placeholder
+// for the line keeps them (ran).
+func whole(line string) string {
+	if line == "$1" {
+		return "$ARGUMENTS"
+	}
+	return line
 }
 
 func (s *Server) addPrompts() {

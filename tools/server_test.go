@@ -190,7 +190,7 @@ func TestPromptsPlaceTheirArgumentsAsTheyAre(t *testing.T) {
 	listed, err := c.ListPrompts(c.ctx, mcp.ListPromptsRequest{})
 	require.NoError(t, err)
 	assert.Len(t, listed.Prompts, 6)
-	text, err := get("delegate", map[string]string{"command": "$ARGUMENTS"})
+	text, err := get("delegate", map[string]string{"command": "$1"})
 	require.NoError(t, err)
 	assert.Contains(t, text, "$ARGUMENTS", "the line is the tool's to parse")
 	text, err = get("push", map[string]string{"goal": "$1"})

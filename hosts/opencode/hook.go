@@ -86,9 +86,16 @@ func (x *exchange) sessionStarted() error {
 }
 
 func (x *exchange) prompted() error {
-	err := x.p.TakeIn(x.ctx, x.caller(), project.Prompt{ID: x.Message, Text: x.Text, FromUser: true})
+	text := x.Text
+	if ownCommand.MatchString(text) {
+		text = "/flame" // as the user typed it, a command
+	}
+	err := x.p.TakeIn(x.ctx, x.caller(), project.Prompt{ID: x.Message, Text: text, FromUser: true})
 	return errors.Join(err, x.p.NoteMode(x.ctx, x.caller(), x.mode()))
 }
+
+// ownCommand matches the text that one of flame's slash commands becomes.
+var ownCommand = regexp.MustCompile(`^Call (the tool )?(flame_[a-z_]+|spawn_agent) `)
 
 // mode is what the user's agent may do, by the names that flame has for it:
 // OpenCode's agent "plan" reads only. It bounds what agents of its may do.
