@@ -21,8 +21,20 @@ type spoken struct {
 }
 
 func speak(text string, options ...line.Option) (*spoken, error) {
-	l, err := line.Parse(slash.ReplaceAllString(text, ""), options)
+	l, err := line.Parse(unwrap(slash.ReplaceAllString(text, "")), options)
 	return &spoken{Line: l}, err
+}
+
+// wrapped matches a line that stands in one pair of quotes, options and all, as
+// `opencode run --command` passes it on (ran).
+var wrapped = regexp.MustCompile(`^\s*"((?:[^"\\]|\\.)*\s--\w(?:[^"\\]|\\.)*)"\s*$`)
+
+func unwrap(text string) string {
+	found := wrapped.FindStringSubmatch(text)
+	if found == nil {
+		return text
+	}
+	return strings.NewReplacer(`\"`, `"`, `\\`, `\`).Replace(found[1])
 }
 
 func (s *spoken) number(name string) (n float64) {

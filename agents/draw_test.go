@@ -60,3 +60,15 @@ somebody's [late] active (started by an unknown agent)
 	assert.Equal(t, trail, read)
 	assert.ErrorIs(t, agents.Draw(&b, trail, "png"), core.ErrInvalid)
 }
+
+func TestAgentsThatShareAnIDAreAllDrawn(t *testing.T) {
+	t.Parallel()
+	trail := agents.Trail{Nodes: []agents.TrailNode{
+		{ID: "call_1", Kind: agents.KindSubagent, Session: "s1", State: "initializing", Description: "one"},
+		{ID: "call_1", Kind: agents.KindSubagent, Session: "s2", State: "initializing", Description: "two"},
+	}}
+	var b strings.Builder
+	require.NoError(t, agents.Draw(&b, trail, "dot"))
+	assert.Contains(t, b.String(), "one")
+	assert.Contains(t, b.String(), "two")
+}

@@ -93,7 +93,7 @@ type group struct {
 func (a *App) groups() []group {
 	return []group{
 		{"Begin:", []*cobra.Command{newSetup(a), newDoctor(a), newDemo(a)}},
-		{"Look:", []*cobra.Command{newTree(a), newStatus(a), newShow(a), newContext(a), newSearch(a), newEvents(a), newStats(a)}},
+		{"Look:", []*cobra.Command{newTree(a), newStatus(a), newShow(a), newContext(a), newSearch(a), newEvents(a), newLog(a), newStats(a)}},
 		{"Work:", []*cobra.Command{newPush(a), newPop(a), newPlan(a), newActivate(a), newInvalidate(a), newGoal(a), newArtifact(a), newDecision(a)}},
 		{"Agents:", []*cobra.Command{newAgents(a), newTrack(a)}},
 		{"Look after:", []*cobra.Command{newImport(a), newExport(a), newPrune(a), newOff(a), newOn(a), newConfig(a)}},

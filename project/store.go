@@ -115,6 +115,7 @@ type Events interface {
 // An EventQuery says which events to list. Empty fields do not restrict.
 type EventQuery struct {
 	AfterSeq   int64
+	Since      core.Millis // of this time or later
 	Frame      string
 	Session    string
 	SubagentID string

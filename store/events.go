@@ -108,6 +108,9 @@ func eventIndex(q project.EventQuery) string {
 // events adds SELECT, FROM and WHERE for what q describes.
 func (s *selection) events(q project.EventQuery) {
 	s.add("SELECT "+eventColumns+" FROM events e "+eventIndex(q)+" WHERE e.seq > ?", q.AfterSeq)
+	if q.Since != 0 {
+		s.add(" AND e.ts >= ?", q.Since)
+	}
 	for _, of := range []struct{ column, id string }{
 		{"e.frame", q.Frame}, {"e.session", q.Session}, {"e.subagent", q.SubagentID},
 	} {

@@ -97,6 +97,9 @@ func events(t *testing.T, kept project.Store) {
 		{project.EventQuery{Kinds: []string{"B", "C"}, Limit: 2, Last: true}, []int64{3, 4}},
 		{project.EventQuery{Kinds: []string{"B"}, Session: "s"}, []int64{4}},
 		{project.EventQuery{Session: "none"}, nil},
+		{project.EventQuery{Since: 20}, []int64{2, 3}},
+		{project.EventQuery{Since: 10, Kinds: []string{"B", "C"}, Limit: 1, Last: true}, []int64{3}},
+		{project.EventQuery{Since: 10, Session: "s"}, []int64{1, 3}},
 	} {
 		assert.Equal(t, tt.want, list(tt.q), "%+v", tt.q)
 	}

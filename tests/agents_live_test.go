@@ -121,6 +121,18 @@ func finds(client, tool string) []model.Turn {
 	return []model.Turn{{Tools: []model.Tool{{Name: "ToolSearch", Input: map[string]any{"query": "select:mcp__plugin_flame_flame__" + tool}}}}}
 }
 
+// lineIn gives the line that the text of a slash command carries.
+func lineIn(r model.Request) string {
+	text := r.FirstUser()
+	for _, before := range []string{"word for word: ", "yourself.\n\n", "conflict in it.\n\n"} {
+		if _, after, found := strings.Cut(text, before); found {
+			line, _, _ := strings.Cut(after, "\n") // what flame adds comes behind it
+			return line
+		}
+	}
+	return text
+}
+
 // works has the client work on a prompt with the right to edit files.
 func (u *user) works(client, prompt string) string {
 	u.t.Helper()
@@ -142,7 +154,9 @@ func TestThreeAgentsAreDelegatedToAndConverged(t *testing.T) {
 			line := `ONEWORK: write what's "due" --agent-type builder`
 			u.model.Play(model.Script{
 				asked("main", "spawn_agent", append(append([]model.Turn{
-					calls("spawn_agent", map[string]any{"command": line}),
+					{From: func(r model.Request) model.Turn {
+						return calls("spawn_agent", map[string]any{"command": lineIn(r)})
+					}},
 					{Tools: []model.Tool{spawns("builder", "do two", "TWOWORK go", nil), spawns("builder", "do three", "THREEWORK go", nil)}},
 				}, waitsForAll(3)...), model.Turn{Text: "MAIN-RESULT"})...),
 				asked("one", "ONEWORK", writes(client, file("one.txt"), "one"), writes(client, file("shared.txt"), "of one"), model.Turn{Text: "ONE-RESULT"}),
@@ -153,17 +167,19 @@ func TestThreeAgentsAreDelegatedToAndConverged(t *testing.T) {
 			t.Log(u.must(u.flame, "tree"), u.must(u.flame, "agents", "runs"), u.log())
 			main := u.model.By("main")
 			require.Len(t, main, 6)
-			assert.Contains(t, main[0].FirstUser(), line)
 			ids := agentsIn(main[5])
 			require.Len(t, ids, 3)
 			for i, result := range []string{"ONE-RESULT", "TWO-RESULT", "THREE-RESULT"} {
 				assert.Contains(t, u.must(u.flame, "agents", "result", ids[i]), result)
 			}
+			assert.Contains(t, u.must(u.flame, "agents", "show", ids[0]), `Task: ONEWORK: write what's "due"`)
 			assert.FileExists(t, file("one.txt"))
 			assert.FileExists(t, file("two.txt"))
 
 			line = strings.Join(ids, " ") + " --strategy merge"
-			u.model.Play(model.Script{asked("converger", "flame_converge", append(finds(client, "flame_converge"), calls("flame_converge", map[string]any{"command": line}), model.Turn{Text: "CONVERGED"})...)})
+			u.model.Play(model.Script{asked("converger", "flame_converge", append(finds(client, "flame_converge"), model.Turn{From: func(r model.Request) model.Turn {
+				return calls("flame_converge", map[string]any{"command": lineIn(r)})
+			}}, model.Turn{Text: "CONVERGED"})...)})
 			u.works(client, "/flame:converge "+line)
 			converger := u.model.By("converger")
 			require.NotEmpty(t, converger)
@@ -209,6 +225,7 @@ func TestAgentsBelowAgentsHaveADepth(t *testing.T) {
 			u := newUser(t, claudeCode)
 			u.env = settings
 			u.must(u.flame, "setup", claudeCode)
+			require.NoError(t, os.MkdirAll(filepath.Join(u.project, ".claude", "agents"), 0o755))
 			u.write(".claude/agents/worker.md", "---\ndescription: works\nflame:\n  type: builder\n---\nWork.")
 			var script model.Script
 			for level := 1; level <= depth; level++ {
@@ -244,6 +261,7 @@ func TestAnAgentCannotReachMoreThanItsParent(t *testing.T) {
 	t.Parallel()
 	u := newUser(t, claudeCode)
 	u.must(u.flame, "setup", claudeCode)
+	require.NoError(t, os.MkdirAll(filepath.Join(u.project, ".claude", "agents"), 0o755))
 	u.write(".claude/settings.json", `{"permissions": {"deny": ["WebFetch"]}}`)
 	u.write(".claude/agents/greedy.md", "---\ndescription: wants all\ntools: Bash, Write, WebFetch\npermissionMode: bypassPermissions\n---\nTake it.")
 	u.model.Play(model.Script{

@@ -26,6 +26,7 @@ var layers = map[string][]string{
 	"agents/supervise": {"core"},
 	"agents/converge":  {"core"},
 	"agents/line":      {"core"},
+	"agents/graph":     {"core"},
 	"hosts":            {"core", "project"},
 	"hosts/claudecode": {"core", "project", "agents", "hosts"},
 	"hosts/opencode":   {"core", "project", "agents", "hosts"},

@@ -1,0 +1,115 @@
+package graph_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/agents/graph"
+	"flame/core"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// drawn is a graph with every kind of node and edge, whose texts do what they can
+// to break a drawing.
+func drawn(t *testing.T) *graph.Graph {
+	g := &graph.Graph{}
+	for _, n := range []graph.Node{
+		{ID: "late", Kind: graph.KindSubagent, Parent: "s", Label: "came before its parent", Status: "completed", AgentType: "tester", Model: "m"},
+		{ID: "s", Kind: graph.KindSession, Label: "Do it", Status: "active", Started: 1, Usage: core.Usage{TokensIn: 10, TokensOut: 5, CostUSD: 0.25}},
+		{ID: `a"]` + "\n  evil\x1b --> s", Kind: graph.KindSubagent, Parent: "s", Label: "\"]; s -> x\n`</b>`\x1b[31m \\", Status: "error\nforged", AgentType: "x|y"},
+		{ID: "below", Kind: graph.KindFrame, Parent: "late", Label: strings.Repeat("long ", 40), Frame: "frame-1"},
+		{ID: "c", Kind: graph.KindConvergence},
+		{ID: "lost", Kind: graph.KindSubagent, Parent: "nobody", Status: "orphaned"},
+	} {
+		require.NoError(t, g.AddNode(n))
+	}
+	for _, e := range []graph.Edge{
+		edge("late", graph.ConvergedInto, "c"), edge(`a"]`+"\n  evil\x1b --> s", graph.ConvergedInto, "c"),
+		depends("below", "c", graph.Trigger), edge("lost", graph.ResumedFrom, "late"), edge("late", graph.Handoff, "lost"), edge("s", graph.DataFlow, "c"),
+	} {
+		require.NoError(t, g.Link(e))
+	}
+	return g
+}
+
+func TestGraphsAreDrawn(t *testing.T) {
+	t.Parallel()
+	for _, format := range graph.Formats() {
+		t.Run(format, func(t *testing.T) {
+			t.Parallel()
+			var b, again bytes.Buffer
+			require.NoError(t, graph.Draw(&b, drawn(t), format))
+			require.NoError(t, graph.Draw(&again, drawn(t), format))
+			assert.Equal(t, b.String(), again.String())
+			golden := filepath.Join("testdata", "drawn."+format)
+			if *update {
+				require.NoError(t, os.WriteFile(golden, b.Bytes(), 0o644))
+			}
+			want, err := os.ReadFile(golden)
+			require.NoError(t, err)
+			assert.Equal(t, string(want), b.String())
+		})
+	}
+	assert.ErrorIs(t, graph.Draw(&bytes.Buffer{}, drawn(t), "png"), core.ErrInvalid)
+}
+
+func TestALateParentChangesNoDrawing(t *testing.T) {
+	t.Parallel()
+	drawings := map[string]bool{}
+	for _, early := range []bool{true, false} {
+		g := &graph.Graph{}
+		parents := map[string]string{"a": "", "b": "a", "c": "a"}
+		for _, id := range []string{"c", "a", "b"} {
+			n := graph.Node{ID: id, Kind: graph.KindSubagent}
+			if early {
+				n.Parent = parents[id]
+			}
+			add(t, g, n)
+		}
+		for _, id := range []string{"b", "c"} {
+			if !early {
+				require.NoError(t, g.Link(edge("a", graph.Spawned, id)))
+			}
+		}
+		var b strings.Builder
+		for _, format := range []string{"tree", "dot", "mermaid"} {
+			require.NoError(t, graph.Draw(&b, g, format))
+		}
+		drawings[b.String()] = true
+	}
+	assert.Len(t, drawings, 1)
+}
+
+func TestAnEmptyGraphIsDrawn(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	require.NoError(t, graph.Draw(&b, &graph.Graph{}, "json"))
+	assert.JSONEq(t, `{"nodes": [], "edges": []}`, b.String())
+}
+
+func TestADeepTreeIsCutAndCounted(t *testing.T) {
+	t.Parallel()
+	const n = 10_000
+	order := chainOrders["from its end"](n - 1)
+	var b strings.Builder
+	require.NoError(t, graph.Draw(&b, linkChain(t, n, order), "tree"))
+	lines := strings.Split(strings.TrimRight(b.String(), "\n"), "\n")
+	assert.Len(t, lines, 102)
+	assert.Equal(t, fmt.Sprintf("└── … and %d below", n-101), strings.TrimSpace(lines[101]))
+	b.Reset()
+	require.NoError(t, graph.Draw(&b, linkChain(t, n, order), "json"))
+	var all struct{ Nodes, Edges []json.RawMessage }
+	require.NoError(t, json.Unmarshal([]byte(b.String()), &all))
+	assert.Len(t, all.Nodes, n)
+	assert.Len(t, all.Edges, n-1)
+}

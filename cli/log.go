@@ -1,0 +1,152 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"iter"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"flame/core"
+	"flame/hosts/opencode"
+	"flame/project"
+	"flame/transcripts"
+)
+
+// A logFormat is a form in which logs are exported.
+type logFormat struct {
+	extension string
+	write     func(w io.Writer, title string, messages iter.Seq[core.Message]) error
+}
+
+var logFormats = map[string]logFormat{
+	"markdown": {"md", transcripts.Markdown},
+	"jsonl": {"jsonl", func(w io.Writer, _ string, messages iter.Seq[core.Message]) error {
+		return transcripts.JSONL(w, messages)
+	}},
+}
+
+// logOptions are the flags of `flame log`.
+type logOptions struct {
+	format, output, transcript string
+}
+
+func newLog(a *App) *cobra.Command {
+	opts := logOptions{format: "markdown"}
+	cmd := &cobra.Command{
+		Use: "log FRAME", Short: "Export what was said and done in a finished frame", Example: "  flame log frame-k3x9 --format jsonl",
+		Long: "Write the part of the host's transcript in which a finished frame was worked in,\nfrom its start to its end, and print where it is. The frame keeps that path.",
+		Args: takes(1, 1), ValidArgsFunction: a.frameArgs,
+	}
+	choose(cmd, &opts.format, "format", "how it is written", "markdown", "jsonl")
+	cmd.Flags().Var(notBlank{&opts.output, "FILE"}, "output", "write it there (default: logs/FRAME.md or .jsonl in flame's data folder)")
+	cmd.Flags().Var(notBlank{&opts.transcript, "PATH"}, "transcript", "take it from this file or folder (default: where the host keeps it)")
+	return a.reads(cmd, func(ctx context.Context, p *project.Project, args []string) error {
+		log, err := p.FrameLog(ctx, a.caller(), args[0])
+		if err != nil {
+			return err
+		}
+		sources, err := a.transcriptsOf(log, opts.transcript)
+		if err != nil {
+			return err
+		}
+		frame, err := a.saveLog(ctx, p, log, sources, opts)
+		if err != nil {
+			return err
+		}
+		return a.print(map[string]string{"frame": frame.ID, "path": frame.LogPath}, frame.LogPath)
+	})
+}
+
+// transcriptsOf finds what the host logged of the session of a frame: in path,
+// or where it keeps it. Of Claude Code a hook told where that is; OpenCode has
+// one database for all.
+func (a *App) transcriptsOf(log project.FrameLog, path string) ([]transcripts.Log, error) {
+	given := path != ""
+	switch {
+	case given:
+	case log.Host == opencode.Name:
+		machine, err := a.machine()
+		if err != nil {
+			return nil, err
+		}
+		path = filepath.Join(machine.DataHome(), "opencode", "opencode.db")
+	case log.Path != "":
+		path = log.Path
+	default:
+		return nil, core.NotFoundf("it is not known where the transcript of session %s is", log.Frame.Session).
+			WithHint("name it with --transcript")
+	}
+	logs, err := transcripts.Detect(path, nil)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && !given:
+		return nil, core.NotFoundf("the transcript of session %s is gone: there is no %s", log.Frame.Session, path).
+			WithHint("hosts delete old sessions; name a copy with --transcript")
+	case err != nil:
+		return nil, problemOf(err, path)
+	case !given:
+		logs = logs[:1] // its subagents are sessions of their own
+	}
+	for i := range logs {
+		if logs[i].Format == transcripts.OpenCodeStore {
+			logs[i].Session = log.Frame.Session
+		}
+	}
+	return logs, nil
+}
+
+// saveLog writes what the sources have of the log.
+func (a *App) saveLog(ctx context.Context, p *project.Project, log project.FrameLog, sources []transcripts.Log, opts logOptions) (core.Frame, error) {
+	format := logFormats[opts.format]
+	file := opts.output
+	if file == "" {
+		place, err := a.place()
+		if err != nil {
+			return core.Frame{}, err
+		}
+		if file, err = project.LogFile(place.Data, log.Frame.ID, format.extension); err != nil {
+			return core.Frame{}, err
+		}
+	}
+	return p.SaveLog(ctx, a.caller(), log.Frame.ID, file, func(w io.Writer) error {
+		found, failed := 0, error(nil)
+		err := format.write(w, log.Frame.Goal+" ("+log.Frame.ID+")", func(yield func(core.Message) bool) {
+			for m, err := range log.Part(messagesOf(ctx, sources)) {
+				if failed = err; err != nil || !yield(m) {
+					return
+				}
+				if m.Role != core.RoleOther {
+					found++
+				}
+			}
+		})
+		if err := errors.Join(failed, err); err != nil {
+			return err
+		}
+		if found == 0 {
+			return core.NotFoundf("nothing of session %s is there from the time of %s", log.Frame.Session, log.Frame.ID).
+				WithHint("hosts delete old sessions; name a copy of its transcript with --transcript")
+		}
+		return nil
+	})
+}
+
+// messagesOf gives the messages of logs, one after the other. A last line that is
+// not complete is of a host that still writes, later than any finished frame.
+func messagesOf(ctx context.Context, logs []transcripts.Log) iter.Seq2[core.Message, error] {
+	return func(yield func(core.Message, error) bool) {
+		for _, log := range logs {
+			for m, err := range log.Messages(ctx) {
+				if errors.Is(err, transcripts.ErrTorn) {
+					break
+				}
+				if !yield(m, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+}

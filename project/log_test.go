@@ -1,0 +1,205 @@
+package project_test
+
+import (
+	"errors"
+	"io"
+	"iter"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/core"
+	"flame/project"
+)
+
+// log finds the log of a frame.
+func (f *fixture) log(frame string) project.FrameLog {
+	f.t.Helper()
+	log, err := f.FrameLog(f.ctx, shell, frame)
+	require.NoError(f.t, err)
+	return log
+}
+
+// part gives the ids of what of the transcript belongs to the log of a frame.
+func (f *fixture) part(frame string, l hostLog) (ids []string) {
+	f.t.Helper()
+	log := f.log(frame)
+	assert.Equal(f.t, l.path, log.Path)
+	for m, err := range log.Part(l.messages()) {
+		require.NoError(f.t, err)
+		ids = append(ids, m.ID)
+	}
+	return ids
+}
+
+// messages reads the whole transcript.
+func (l hostLog) messages() iter.Seq2[core.Message, error] {
+	return func(yield func(core.Message, error) bool) {
+		for entry, err := range l.f.Transcripts("claude-code", l.path, core.LogPosition{}) {
+			if !yield(entry.Message, err) {
+				return
+			}
+		}
+	}
+}
+
+func TestTheLogOfAFrameIsWhatWasSaidFromItsStartToItsEnd(t *testing.T) {
+	t.Parallel()
+	f, log := newCounter(t)
+	_, err := f.StartSession(f.ctx, host("s"), "")
+	require.NoError(t, err)
+	log.answer("before")
+	outer := f.push(host("s"), "outer")
+	log.answer("m1")
+	inner := f.push(host("s"), "inner")
+	log.answer("m2")
+	log.write("what no reader knows\n")
+	f.pop(host("s"), "done")
+	log.answer("m3")
+	f.pop(host("s"), "done")
+	log.answer("after")
+	_, err = f.Pop(f.ctx, host("s"), project.PopArgs{Frame: outer.Parent, Status: core.Completed})
+	require.NoError(t, err)
+	f.count(host("s"), log)
+
+	assert.Equal(t, []string{"m2", ""}, f.part(inner.ID, log))
+	assert.Equal(t, []string{"m1", "m2", "", "m3"}, f.part(outer.ID, log))
+	assert.Equal(t, []string{"before", "m1", "m2", "", "m3", "after"}, f.part(outer.Parent, log), "the root begins with its session")
+}
+
+func TestASubagentsLogIsItsOwn(t *testing.T) {
+	t.Parallel()
+	f, _ := newCounter(t)
+	f.push(host("s"), "work")
+	frame := f.startChild("c", "a subagent").Root
+	own := newLog(f, "agent-c.jsonl")
+	own.answer("m1")
+	_, err := f.Pop(f.ctx, agent("c"), project.PopArgs{Frame: frame, Status: core.Completed})
+	require.NoError(t, err)
+	f.count(agent("c"), own)
+	assert.Equal(t, []string{"m1"}, f.part(frame, own))
+}
+
+func TestOnlyTheSessionsOwnMessagesAreTheLog(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("broken")
+	log := project.FrameLog{Frame: core.Frame{Session: "s"}, From: 10, Until: 20}
+	messages := []core.Message{
+		{ID: "early", Session: "s", Time: 9}, {ID: "no time, early"}, {ID: "first", Session: "s", Time: 10},
+		{ID: "child's", Session: "other", Time: 11}, {ID: "subagent's", Session: "s", Agent: "a", Time: 30},
+		{ID: "no time", Session: "s"}, {ID: "last", Session: "s", Time: 20}, {ID: "late", Session: "s", Time: 21},
+	}
+	var got []string
+	var failed error
+	for m, err := range log.Part(func(yield func(core.Message, error) bool) {
+		for _, m := range messages {
+			if !yield(m, nil) {
+				return
+			}
+		}
+		yield(core.Message{}, broken)
+	}) {
+		if failed = err; err == nil {
+			got = append(got, m.ID)
+		}
+	}
+	assert.Equal(t, []string{"first", "no time", "last"}, got)
+	assert.ErrorIs(t, failed, broken)
+}
+
+func TestFramesWithoutALogSaySo(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	open := f.push(host("s"), "open")
+	planned := f.plan(host("s"), "", "later")[0]
+	byHand := f.push(shell, "at the shell")
+	f.pop(shell, "done")
+	for name, tt := range map[string]struct{ frame, says, hint string }{
+		"in progress": {open.ID, "is in progress", "flame_pop"},
+		"planned":     {planned.ID, "is planned", "flame_activate"},
+		"by hand":     {byHand.ID, "no host's session worked in", "flame events --frame " + byHand.ID},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := f.FrameLog(f.ctx, shell, tt.frame)
+			require.ErrorIs(t, err, core.ErrInvalid)
+			var problem *core.Problem
+			require.ErrorAs(t, err, &problem)
+			assert.Contains(t, problem.Message, tt.says)
+			assert.Contains(t, problem.Hint, tt.hint)
+		})
+	}
+	_, err := f.FrameLog(f.ctx, shell, "nothing")
+	assert.ErrorIs(t, err, core.ErrNotFound)
+}
+
+func TestASavedLogIsKeptInItsFrame(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	frame := f.push(host("s"), "work")
+	f.pop(host("s"), "done")
+	file, err := project.LogFile(f.data, frame.ID, "md")
+	require.NoError(t, err)
+	assert.Equal(t, filepath.Join(f.data, "logs", frame.ID+".md"), file)
+	ignored, err := os.ReadFile(filepath.Join(f.data, "logs", ".gitignore"))
+	require.NoError(t, err)
+	assert.Equal(t, "*\n", string(ignored))
+
+	write := func(text string) func(io.Writer) error {
+		return func(w io.Writer) error {
+			_, err := io.WriteString(w, text)
+			return err
+		}
+	}
+	for _, text := range []string{"first", "again"} {
+		saved, err := f.SaveLog(f.ctx, shell, frame.ID, file, write(text))
+		require.NoError(t, err)
+		assert.Equal(t, file, saved.LogPath)
+		raw, err := os.ReadFile(file)
+		require.NoError(t, err)
+		assert.Equal(t, text, string(raw))
+	}
+	assert.Equal(t, file, f.get(frame.ID).LogPath)
+	assert.Equal(t, []string{core.FrameCreated, core.FrameCompleted, core.FrameUpdated}, f.kinds(frame.ID), "one event: the path is the same")
+	info, err := os.Stat(file)
+	require.NoError(t, err)
+	assert.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+}
+
+func TestALogThatCannotBeWrittenLeavesAllAsItWas(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	frame := f.push(host("s"), "work")
+	f.pop(host("s"), "done")
+	dir := t.TempDir()
+	file := filepath.Join(dir, "log.md")
+	require.NoError(t, os.WriteFile(file, []byte("old"), 0o600))
+	broken := errors.New("broken")
+	_, err := f.SaveLog(f.ctx, shell, frame.ID, file, func(w io.Writer) error {
+		_, err := io.WriteString(w, "half")
+		return errors.Join(err, broken)
+	})
+	require.ErrorIs(t, err, broken)
+	raw, err := os.ReadFile(file)
+	require.NoError(t, err)
+	assert.Equal(t, "old", string(raw))
+	left, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	assert.Len(t, left, 1)
+	assert.Empty(t, f.get(frame.ID).LogPath)
+
+	_, err = f.SaveLog(f.ctx, shell, frame.ID, filepath.Join(dir, "none", "log.md"), func(io.Writer) error { return nil })
+	assert.ErrorIs(t, err, core.ErrNotFound)
+}
+
+func TestHostileIDsStayInTheFolderOfLogs(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	for _, id := range []string{"../../up", "a/b", ".", "C:\\x", "\x00"} {
+		file, err := project.LogFile(data, id, "jsonl")
+		require.NoError(t, err)
+		assert.Equal(t, filepath.Join(data, "logs"), filepath.Dir(file), id)
+	}
+}
