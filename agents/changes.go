@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"flame/agents/supervise"
 	"flame/core"
@@ -94,7 +95,7 @@ type edit struct {
 var changing = []string{"write", "edit", "multiedit", "notebookedit", "patch", "apply_patch"}
 
 // patched matches the files that a patch is about.
-var patched = regexp.MustCompile(`(?m)^\*\*\* (Add|Update|Delete) File: (.+)$`)
+var patched = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^\*\*\* (Add|Update|Delete) File: (.+)$`) })
 
 // editsOf gives what a call does to files.
 func editsOf(part core.Part) (edits []edit) {
@@ -115,7 +116,7 @@ func editsOf(part core.Part) (edits []edit) {
 		return ""
 	}
 	if patch := text("patchText", "patch_text", "patch"); patch != "" {
-		for _, found := range patched.FindAllStringSubmatch(patch, -1) {
+		for _, found := range patched().FindAllStringSubmatch(patch, -1) {
 			edits = append(edits, edit{strings.TrimSpace(found[2]), part.CallID, patch, found[1] != "Add"})
 		}
 		return edits

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"flame/agents/converge"
@@ -12,7 +13,9 @@ import (
 )
 
 // slash matches the name of a command that a host left in its line.
-var slash = regexp.MustCompile(`^\s*/(?:flame[:_-])?(?:delegate|handoff|converge)\b\s*`)
+var slash = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^\s*/(?:flame[:_-])?(?:delegate|handoff|converge)\b\s*`)
+})
 
 // A spoken is a line after a slash command, with its options read by kind.
 type spoken struct {
@@ -21,16 +24,16 @@ type spoken struct {
 }
 
 func speak(text string, options ...line.Option) (*spoken, error) {
-	l, err := line.Parse(unwrap(slash.ReplaceAllString(text, "")), options)
+	l, err := line.Parse(unwrap(slash().ReplaceAllString(text, "")), options)
 	return &spoken{Line: l}, err
 }
 
 // wrapped matches a line that stands in one pair of quotes, options and all, as
 // `opencode run --command` passes it on (ran).
-var wrapped = regexp.MustCompile(`^\s*"((?:[^"\\]|\\.)*\s--\w(?:[^"\\]|\\.)*)"\s*$`)
+var wrapped = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\s*"((?:[^"\\]|\\.)*\s--\w(?:[^"\\]|\\.)*)"\s*$`) })
 
 func unwrap(text string) string {
-	found := wrapped.FindStringSubmatch(text)
+	found := wrapped().FindStringSubmatch(text)
 	if found == nil {
 		return text
 	}

@@ -63,9 +63,23 @@ func grants(tx project.Tx) (all []Grant, err error) {
 func grantFor(tx project.Tx, run Run, agent string, now core.Millis) (widest *Grant, err error) {
 	all, err := grants(tx)
 	for _, g := range all {
-		if g.Fits(agent, run.Tree, run.Depth, now) && (widest == nil || g.Mode.Exceeds(widest.Mode)) {
+		if !g.Delegates && g.Fits(agent, run.Tree, run.Depth, now) && (widest == nil || g.Mode.Exceeds(widest.Mode)) {
 			widest = &g
 		}
 	}
 	return widest, err
+}
+
+// passes gives the tools that the children of an agent may have though it may not
+// itself: those that its definition names, where a person agreed (spec: agents
+// §3).
+func passes(tx project.Tx, def Definition, now core.Millis) ([]string, error) {
+	if len(def.DelegateGrants) == 0 {
+		return nil, nil
+	}
+	all, err := grants(tx)
+	if slices.ContainsFunc(all, func(g Grant) bool { return g.Delegates && g.Agent == def.Name && g.Fits(def.Name, g.Session, 0, now) }) {
+		return def.DelegateGrants, err
+	}
+	return nil, err
 }

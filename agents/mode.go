@@ -114,6 +114,7 @@ type Grant struct {
 	Agent     string      `json:"agent,omitempty"`     // name of the definition that it is for; empty: any
 	Session   string      `json:"session,omitempty"`   // root session that it is for; empty: any
 	Inherited bool        `json:"inherited,omitempty"` // holds for children of children too
+	Delegates bool        `json:"delegates,omitempty"` // of Agent: its children may have the tools that its delegate_grants name
 	Reason    string      `json:"reason"`
 	MadeAt    core.Millis `json:"madeAt"`
 	ExpiresAt core.Millis `json:"expiresAt,omitempty"` // 0: never

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"flame/core"
 	"flame/project"
@@ -80,11 +81,13 @@ func join(all, more []string) []string {
 }
 
 // confident matches the line in which an agent says how sure it is.
-var confident = regexp.MustCompile(`(?im)^[\s*_>#-]*confidence[\s*_]*[:=][\s*_]*([01](?:\.\d+)?|\.\d+)[\s*_.]*$`)
+var confident = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?im)^[\s*_>#-]*confidence[\s*_]*[:=][\s*_]*([01](?:\.\d+)?|\.\d+)[\s*_.]*$`)
+})
 
 // confidenceIn gives the confidence that an answer ends with; nil without one.
 func confidenceIn(answer string) *float64 {
-	found := confident.FindAllStringSubmatch(answer, -1)
+	found := confident().FindAllStringSubmatch(answer, -1)
 	if len(found) == 0 {
 		return nil
 	}
@@ -98,5 +101,5 @@ func confidenceIn(answer string) *float64 {
 // withoutConfidence is an answer without the lines that say how sure it is, so that
 // equal answers are equal.
 func withoutConfidence(answer string) string {
-	return strings.TrimSpace(confident.ReplaceAllString(answer, ""))
+	return strings.TrimSpace(confident().ReplaceAllString(answer, ""))
 }

@@ -38,6 +38,7 @@ type Run struct {
 	Prompt        string           `json:"prompt"` // the task as it was asked
 	Mode          ModeChoice       `json:"permission_mode"`
 	Tools         ToolSet          `json:"tools"`
+	Passes        []string         `json:"delegate_grants,omitempty"` // tools that its children may have though it may not, as a person agreed
 	Model         string           `json:"model,omitempty"`
 	Limits        supervise.Limits `json:"limits"`
 	MaxDepth      int              `json:"maxDepth"`              // of agents below it, counted from the root

@@ -41,6 +41,8 @@ type Host interface {
 	Launch(c Child) (Launch, error)
 	// Talk gives the command with which a person goes on in a session.
 	Talk(session string) ([]string, error)
+	// Keys lists the keys of definitions that Launch hands on to the host.
+	Keys() []string
 	// Resumes reports whether a session may be gone on in by its id: that of a
 	// host's own subagent is not one everywhere.
 	Resumes(session string) bool

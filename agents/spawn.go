@@ -3,8 +3,10 @@ package agents
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -85,7 +87,8 @@ func (a *Agents) draft(def Definition, r Request, host Host) (Run, error) {
 		run.MaxChildren = *def.MaxChildren
 	}
 	run.Model, run.Warnings = modelFor(host.Name(), cmp.Or(r.Model, def.Model))
-	run.Warnings = append(run.Warnings, unknownTools(host.Name(), def)...)
+	_, unheeded := handedOn(host, def)
+	run.Warnings = slices.Concat(run.Warnings, unknownTools(host.Name(), def), unheeded)
 	if cmp.Or(r.Isolation, def.Isolation) == "worktree" {
 		run.Worktree = filepath.Join(a.Folder(run.ID), "worktree")
 	}
@@ -115,6 +118,28 @@ func unknownTools(host string, def Definition) (warnings []string) {
 		}
 	}
 	return warnings
+}
+
+// running are keys that have a host run commands. Whoever may edit a project's
+// files, or write a definition into a call, may not run commands by that.
+var running = []string{"mcpServers", "hooks"}
+
+// handedOn gives the keys of a definition that its host gets, and warns of the
+// others.
+func handedOn(host Host, def Definition) (keys map[string]json.RawMessage, warnings []string) {
+	keys = map[string]json.RawMessage{}
+	for _, key := range slices.Sorted(maps.Keys(def.HostKeys)) {
+		switch {
+		case key == "color" || key == "tags": // for lists of agents
+		case !slices.Contains(host.Keys(), key):
+			warnings = append(warnings, fmt.Sprintf("%s: is not handed on to %s", key, host.Name()))
+		case slices.Contains(running, key) && def.Source.Kind != User:
+			warnings = append(warnings, fmt.Sprintf("%s: is handed on only from definitions in your home, since it runs commands", key))
+		default:
+			keys[key] = def.HostKeys[key]
+		}
+	}
+	return keys, warnings
 }
 
 // admit makes the agent's frame and record in one transaction, where the tree's
@@ -240,7 +265,10 @@ func (a *Agents) grant(tx project.Tx, by project.Caller, def Definition, r Reque
 		return err
 	}
 	run.Mode = ChooseMode(q)
-	run.Tools = parent.Tools.Only(def.Tools).Only(r.Tools).Without(def.DisallowedTools...)
+	run.Tools = parent.Tools.With(parent.Passes).Only(def.Tools).Only(r.Tools).Without(def.DisallowedTools...)
+	if run.Passes, err = passes(tx, def, a.Project.Now()); err != nil {
+		return err
+	}
 	if def.MaxDepth != nil {
 		run.MaxDepth = min(run.MaxDepth, run.Depth+*def.MaxDepth)
 	}

@@ -26,7 +26,7 @@ func (a *Agents) launch(ctx context.Context, host Host, def Definition, context 
 		}
 		run.Cwd = inside
 	}
-	job, err := a.job(host, *run, a.child(def, context, *run))
+	job, err := a.job(host, *run, a.child(host, def, context, *run))
 	if err != nil {
 		return err
 	}
@@ -55,12 +55,13 @@ func (a *Agents) startJob(ctx context.Context, job supervise.Job) error {
 }
 
 // child is what the host must know.
-func (a *Agents) child(def Definition, context string, run Run) Child {
+func (a *Agents) child(host Host, def Definition, context string, run Run) Child {
+	keys, _ := handedOn(host, def)
 	return Child{
 		ID: run.ID, Session: run.Session, Prompt: compose(run, context), System: def.Prompt,
 		Title: core.SubagentTitle(run.Description, run.Type), Mode: run.Mode.Effective, Tools: run.Tools,
 		Model: run.Model, Effort: def.Effort, MaxTurns: def.MaxTurns, CostUSD: run.Limits.CostUSD,
-		Resume: run.resumes, Dir: a.Folder(run.ID), Flame: a.Program, HostKeys: def.HostKeys,
+		Resume: run.resumes, Dir: a.Folder(run.ID), Flame: a.Program, HostKeys: keys,
 	}
 }
 

@@ -43,6 +43,15 @@ func (t ToolSet) Only(allowed *[]string) ToolSet {
 	return narrow
 }
 
+// With gives the set with these tools too, whatever it allows; what it denies stays
+// so.
+func (t ToolSet) With(more []string) ToolSet {
+	if t.Limited {
+		t.Allowed = join(slices.Clone(t.Allowed), more)
+	}
+	return t
+}
+
 // meet gives what two entries both allow: the narrower name with the rule that
 // one has. Of two different rules nobody can tell what they share.
 func meet(known, asked string) (string, bool) {

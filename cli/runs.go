@@ -229,6 +229,7 @@ func newAgentsGrant(a *App) *cobra.Command {
 	cmd.Flags().StringVar(&g.Agent, "agent", "", "only for this definition")
 	cmd.Flags().StringVar(&g.Session, "in", "", "only below this session")
 	cmd.Flags().BoolVar(&g.Inherited, "inherited", false, "for agents that agents start, too")
+	cmd.Flags().BoolVar(&g.Delegates, "delegates", false, "instead of a wider mode: children of --agent may have the tools that its delegate_grants name")
 	cmd.Flags().StringVar(&g.Reason, "reason", "", "why; it is kept in the log")
 	cmd.Flags().DurationVar(&lasts, "for", 0, "how long (default: until it is revoked)")
 	return a.asksAgents(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {

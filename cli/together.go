@@ -12,6 +12,7 @@ import (
 
 	"flame/agents"
 	"flame/agents/converge"
+	"flame/agents/graph"
 	"flame/core"
 	"flame/tools"
 )
@@ -120,6 +121,22 @@ func (a *App) printTrajectory(ctx context.Context, s *agents.Agents, c agents.Co
 		text += fmt.Sprintf("%s %s %s %s\n", at, e.SubagentID, e.Event.Event, core.OneLine(string(e.Event.Data), 100))
 	}
 	return a.print(append([]converge.Entry{}, entries...), text)
+}
+
+func newAgentsGraph(a *App) *cobra.Command {
+	var format string
+	cmd := &cobra.Command{Use: "graph", Short: "Draw the agents that were started: by whom, and what became of their results", Example: "  flame agents graph --format mermaid", Args: takes(0, 0)}
+	cmd.Flags().StringVar(&format, "format", "tree", strings.Join(graph.Formats(), ", "))
+	return a.asksAgents(cmd, func(ctx context.Context, s *agents.Agents, _ []string) error {
+		g, err := s.Graph(ctx)
+		if err != nil {
+			return err
+		}
+		if a.json {
+			format = "json"
+		}
+		return graph.Draw(a.Stdout, g, format)
+	})
 }
 
 func newAgentsAttach(a *App) *cobra.Command {

@@ -31,7 +31,7 @@ var layers = map[string][]string{
 	"hosts/claudecode": {"core", "project", "agents", "hosts"},
 	"hosts/opencode":   {"core", "project", "agents", "hosts"},
 	"tools":            {"core", "project", "agents", "agents/supervise", "agents/converge"},
-	"cli":              {"core", "config", "project", "transcripts", "agents", "agents/supervise", "agents/converge", "hosts", "hosts/claudecode", "hosts/opencode", "tools"},
+	"cli":              {"core", "config", "project", "transcripts", "agents", "agents/supervise", "agents/converge", "agents/graph", "hosts", "hosts/claudecode", "hosts/opencode", "tools"},
 	"":                 {"core", "config", "project", "store", "transcripts", "agents", "agents/supervise", "hosts", "hosts/claudecode", "hosts/opencode", "tools", "cli"},
 }
 

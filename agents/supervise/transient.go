@@ -6,19 +6,26 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
 
+// lazily compiles an expression when it is needed: most processes of flame's never
+// do.
+func lazily(expression string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
+}
+
 // passing matches errors that pass by themselves: too many requests, a server's
 // trouble, a broken connection (spec: agents §8).
-var passing = regexp.MustCompile(`(?i)\b(429|5\d\d)\b|overloaded|rate.?limit|too many requests|connection (closed|reset|error|refused)|socket hang up|ECONNRESET|ETIMEDOUT|fetch failed|network error|temporarily unavailable|usage limit`)
+var passing = lazily(`(?i)\b(429|5\d\d)\b|overloaded|rate.?limit|too many requests|connection (closed|reset|error|refused)|socket hang up|ECONNRESET|ETIMEDOUT|fetch failed|network error|temporarily unavailable|usage limit`)
 
 // lasting matches errors that no other attempt cures, whatever else they say.
-var lasting = regexp.MustCompile(`(?i)authenticat|unauthori[sz]ed|\b40[0134]\b|invalid.{0,10}key|permission|credit balance|budget|context.{0,20}(length|window|limit|overflow)|prompt is too long|max.?turns`)
+var lasting = lazily(`(?i)authenticat|unauthori[sz]ed|\b40[0134]\b|invalid.{0,10}key|permission|credit balance|budget|context.{0,20}(length|window|limit|overflow)|prompt is too long|max.?turns`)
 
 // transient reports whether another attempt may help after this error.
-func transient(text string) bool { return passing.MatchString(text) && !lasting.MatchString(text) }
+func transient(text string) bool { return passing().MatchString(text) && !lasting().MatchString(text) }
 
 // transientStart reports whether a process that could not be started may be
 // started later.
@@ -27,21 +34,21 @@ func transientStart(err error) bool {
 }
 
 var (
-	resetAt    = regexp.MustCompile(`\|(\d{10})\b`) // "usage limit reached|1790000000"
-	retryAfter = regexp.MustCompile(`(?i)(?:retry.?after|try again in)\D{0,3}(\d{1,5})\s*(ms|m|s)?`)
+	resetAt    = lazily(`\|(\d{10})\b`) // "usage limit reached|1790000000"
+	retryAfter = lazily(`(?i)(?:retry.?after|try again in)\D{0,3}(\d{1,5})\s*(ms|m|s)?`)
 )
 
 // delay is the pause before another attempt, the first being 0: it doubles, with
 // some chance in it so that many do not come at once. A time that the error names
 // is kept.
 func delay(first time.Duration, attempt int, text string, now time.Time) time.Duration {
-	if m := resetAt.FindStringSubmatch(text); m != nil {
+	if m := resetAt().FindStringSubmatch(text); m != nil {
 		if at, err := strconv.ParseInt(m[1], 10, 64); err == nil {
 			return max(time.Unix(at, 0).Sub(now), 0)
 		}
 	}
 	pause := first << attempt
-	if m := retryAfter.FindStringSubmatch(text); m != nil {
+	if m := retryAfter().FindStringSubmatch(text); m != nil {
 		n, err := strconv.Atoi(m[1])
 		unit := map[string]time.Duration{"ms": time.Millisecond, "m": time.Minute}[strings.ToLower(m[2])]
 		if unit == 0 {

@@ -40,6 +40,9 @@ func (l Launcher) Talk(session string) ([]string, error) {
 	return []string{program, "--resume", session}, nil
 }
 
+// Keys are those of a definition that are handed on.
+func (l Launcher) Keys() []string { return []string{"mcpServers", "hooks", "initialPrompt"} }
+
 // Resumes reports whether session is the id of a session: that of a subagent is none.
 func (l Launcher) Resumes(session string) bool { return uuid.Validate(session) == nil }
 
@@ -59,15 +62,25 @@ func (l Launcher) Launch(c agents.Child) (agents.Launch, error) {
 		args = append(args, "--session-id", c.Session)
 	}
 	args = append(args, permissions(c)...)
-	if c.Tools.Limited || !l.hasFlame() {
+	if c.Tools.Limited || !l.hasFlame() || c.HostKeys["mcpServers"] != nil {
 		file := filepath.Join(c.Dir, "mcp.json")
-		if launch.Files[file], err = mcpConfig(c.Flame); err != nil {
+		if launch.Files[file], err = mcpConfig(c); err != nil {
 			return launch, err
 		}
 		args = append(args, "--mcp-config", file)
 	}
 	if c.Tools.Limited && !slices.ContainsFunc(c.Tools.Allowed, isForeign) {
 		args = append(args, "--strict-mcp-config")
+	}
+	if hooks, given := c.HostKeys["hooks"]; given {
+		settings, err := json.Marshal(map[string]any{"hooks": hooks})
+		if err != nil {
+			return launch, err
+		}
+		args = append(args, "--settings", string(settings))
+	}
+	if first := text(c.HostKeys["initialPrompt"]); first != "" && !c.Resume {
+		launch.Stdin = first + "\n\n" + launch.Stdin
 	}
 	for _, option := range []struct{ name, value string }{
 		{"--append-system-prompt", c.System}, {"--model", c.Model}, {"--effort", c.Effort},
@@ -162,10 +175,22 @@ func (l Launcher) hasFlame() bool {
 	return false
 }
 
-func mcpConfig(flame string) ([]byte, error) {
-	return json.Marshal(map[string]any{"mcpServers": map[string]any{
-		"flame": map[string]any{"type": "stdio", "command": flame, "args": []string{"serve"}},
-	}})
+// mcpConfig gives the servers of a child: flame's, and those of its definition.
+func mcpConfig(c agents.Child) ([]byte, error) {
+	servers := map[string]any{}
+	if own, given := c.HostKeys["mcpServers"]; given && json.Unmarshal(own, &servers) != nil {
+		servers = map[string]any{} // a list names servers that the user has, which are there anyway
+	}
+	servers["flame"] = map[string]any{"type": "stdio", "command": c.Flame, "args": []string{"serve"}}
+	return json.Marshal(map[string]any{"mcpServers": servers})
+}
+
+// text gives a JSON string; empty for anything else.
+func text(raw json.RawMessage) (s string) {
+	if json.Unmarshal(raw, &s) != nil {
+		return ""
+	}
+	return s
 }
 
 // positive prints a number that is more than 0.

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"flame/core"
 	"flame/hosts"
@@ -87,7 +88,7 @@ func (x *exchange) sessionStarted() error {
 
 func (x *exchange) prompted() error {
 	text := x.Text
-	if ownCommand.MatchString(text) {
+	if ownCommand().MatchString(text) {
 		text = "/flame" // as the user typed it, a command
 	}
 	err := x.p.TakeIn(x.ctx, x.caller(), project.Prompt{ID: x.Message, Text: text, FromUser: true})
@@ -95,7 +96,7 @@ func (x *exchange) prompted() error {
 }
 
 // ownCommand matches the text that one of flame's slash commands becomes.
-var ownCommand = regexp.MustCompile(`^Call (the tool )?(flame_[a-z_]+|spawn_agent) `)
+var ownCommand = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^Call (the tool )?(flame_[a-z_]+|spawn_agent) `) })
 
 // mode is what the user's agent may do, by the names that flame has for it:
 // OpenCode's agent "plan" reads only. It bounds what agents of its may do.

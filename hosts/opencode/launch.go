@@ -13,6 +13,9 @@ import (
 // comes with the process and concerns no other.
 const agentName = "flame-agent"
 
+// ownKeys are those of a definition that are OpenCode's to understand.
+var ownKeys = []string{"temperature", "top_p", "variant", "options"}
+
 // A Launcher starts agents in OpenCode.
 type Launcher struct {
 	Machine hosts.Machine
@@ -35,6 +38,9 @@ func (l Launcher) Talk(session string) ([]string, error) {
 	}
 	return []string{program, "--session", session}, nil
 }
+
+// Keys are those of a definition that are handed on.
+func (l Launcher) Keys() []string { return ownKeys }
 
 // Resumes reports whether session is the id of a session: subagents have sessions too.
 func (l Launcher) Resumes(session string) bool { return strings.HasPrefix(session, "ses_") }
@@ -74,6 +80,11 @@ func (l Launcher) config(c agents.Child) map[string]any {
 	}
 	if c.MaxTurns > 0 {
 		agent["steps"] = c.MaxTurns
+	}
+	for _, key := range ownKeys {
+		if value, given := c.HostKeys[key]; given {
+			agent[key] = value
+		}
 	}
 	config := map[string]any{"agent": map[string]any{agentName: agent}}
 	if !l.hasFlame() {
