@@ -168,7 +168,7 @@ func (a *Agents) tellProgress(tx project.Tx, run Run) error {
 func (j journal) Retry(ctx context.Context, r supervise.Retry) error {
 	_, err := j.a.change(ctx, j.id, func(tx project.Tx, run *Run) error {
 		run.State, run.Progress.Attempt = core.AgentSuspended, r.Attempt
-		return j.a.tell(tx, *run, core.SubagentRetry, map[string]any{"attempt": r.Attempt, "reason": r.Reason, "delay": r.Delay.Milliseconds()})
+		return j.a.tell(tx, *run, core.SubagentRetry, map[string]any{"agent_type": run.Type, "attempt": r.Attempt, "reason": r.Reason, "delay": r.Delay.Milliseconds()})
 	})
 	return err
 }

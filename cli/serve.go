@@ -25,7 +25,7 @@ func newServe(a *App) *cobra.Command {
 	var addr string
 	cmd := &cobra.Command{
 		Use: "serve", Short: "Run the MCP server, as hosts do", Example: "  flame serve\n  flame serve --http 127.0.0.1:7070",
-		Long: "Run the MCP server: on stdin and stdout, or with --http as streamable HTTP at /mcp\nand server-sent events at /sse. Beyond loopback it needs FLAME_HTTP_TOKEN.",
+		Long: "Run the MCP server: on stdin and stdout, or with --http as streamable HTTP at /mcp\nand server-sent events at /sse, with metrics for Prometheus at /metrics. Beyond loopback it needs FLAME_HTTP_TOKEN.",
 		Args: takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.serve(cmd.Context(), addr) },
 	}
@@ -70,7 +70,7 @@ func (a *App) serve(ctx context.Context, addr string) (err error) {
 		return tools.ServeStdio(ctx, srv.MCP, srv.Writes, a.Stdin, a.Stdout)
 	}
 	return tools.ServeHTTP(ctx, srv.MCP, tools.HTTPOptions{
-		Addr: addr, Token: a.Settings.HTTPToken, Writes: srv.Writes, Logger: p.Log,
+		Addr: addr, Token: a.Settings.HTTPToken, Writes: srv.Writes, Logger: p.Log, Metrics: tools.NewMetrics(p, service),
 		Listening: func(at net.Addr) {
 			fmt.Fprintf(a.Stderr, "[flame] listening on http://%s/mcp\n", at)
 		},

@@ -22,6 +22,7 @@ type HTTPOptions struct {
 	Addr      string                 // host:port to listen on; port 0 takes a free one
 	Token     string                 // bearer token that every request must carry; empty: none, on loopback only
 	Writes    func(tool string) bool // tools whose calls take effect in the order of their arrival
+	Metrics   http.Handler           // at /metrics; nil: none
 	Logger    *slog.Logger           // nil: the default
 	IdleTTL   time.Duration          // a session ends after this long without a request or stream; 0: 8 h
 	KeepAlive time.Duration          // between two signs of life on a stream; 0: 25 s
@@ -61,6 +62,9 @@ func NewHTTPHandler(srv *server.MCPServer, opts HTTPOptions) (*HTTPHandler, erro
 	mux.Handle("/mcp", methods{http.MethodPost: streamable.post, http.MethodGet: streamable.get, http.MethodDelete: streamable.delete})
 	mux.Handle("/sse", methods{http.MethodGet: events.get})
 	mux.Handle("/message", methods{http.MethodPost: events.post})
+	if opts.Metrics != nil {
+		mux.Handle("/metrics", methods{http.MethodGet: opts.Metrics.ServeHTTP})
+	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "nothing is here: MCP clients connect to /mcp (streamable HTTP) or /sse", http.StatusNotFound)
 	})

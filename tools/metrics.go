@@ -1,0 +1,184 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"sync"
+
+	"github.com/VictoriaMetrics/metrics"
+
+	"flame/agents"
+	"flame/core"
+	"flame/project"
+)
+
+// Metrics tells Prometheus of agents and contexts (spec: agents §9). Its counters
+// are those of the event log: they begin with what is kept there, and each process
+// that is asked tells the same.
+type Metrics struct {
+	project *project.Project
+	agents  *agents.Agents
+
+	mu   sync.Mutex
+	set  *metrics.Set
+	last int64 // event that was counted last
+}
+
+// NewMetrics makes the metrics of a project.
+func NewMetrics(p *project.Project, a *agents.Agents) *Metrics {
+	return &Metrics{project: p, agents: a, set: metrics.NewSet()}
+}
+
+// ServeHTTP writes all metrics in Prometheus's text format.
+func (m *Metrics) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.gather(r.Context()); err != nil {
+		http.Error(w, "the metrics could not be read: "+err.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+	m.set.WritePrometheus(w)
+}
+
+// maxCounted bounds the events that are read at once.
+const maxCounted = 2_000
+
+// gather counts what happened since it was asked last, and looks at what is.
+func (m *Metrics) gather(ctx context.Context) error {
+	kinds := make([]string, 0, len(counted))
+	for kind := range counted {
+		kinds = append(kinds, kind)
+	}
+	for {
+		events, err := m.project.Events(ctx, project.EventQuery{AfterSeq: m.last, Kinds: kinds, Limit: maxCounted})
+		if err != nil {
+			return err
+		}
+		for _, e := range events {
+			var d told
+			_ = json.Unmarshal(e.Data, &d) // what has another form counts as nothing
+			counted[e.Event](m.set, e, d)
+			m.last = e.Seq
+		}
+		if len(events) < maxCounted {
+			break
+		}
+	}
+	return m.look(ctx)
+}
+
+// told is what metrics need of the data of events.
+type told struct {
+	Type      string  `json:"agent_type"`
+	Model     string  `json:"model"`
+	Outcome   string  `json:"outcome"`
+	State     string  `json:"state"`
+	Kind      string  `json:"kind"`
+	EventType string  `json:"event_type"`
+	Tokens    float64 `json:"tokens"`
+	CostUSD   float64 `json:"costUSD"`
+	Duration  float64 `json:"duration_ms"`
+	Mode      any     `json:"permission_mode"`
+	Conflict  struct {
+		Kind string `json:"kind"`
+	} `json:"conflict"`
+}
+
+// capped reports whether less was granted than was asked for.
+func (d told) capped() bool {
+	mode, ok := d.Mode.(map[string]any)
+	return ok && mode["cappedBy"] != nil
+}
+
+// counted says what an event of each kind adds to. Labels are bounded: names of
+// definitions, hosts, outcomes, models, levels.
+var counted = map[string]func(set *metrics.Set, e core.Event, d told){
+	core.SubagentSpawned: func(set *metrics.Set, e core.Event, d told) {
+		add(set, 1, "flame_subagent_spawned_total", "agent_type", d.Type, "host", e.Host)
+	},
+	core.SubagentStop: func(set *metrics.Set, e core.Event, d told) {
+		add(set, 1, "flame_subagent_stopped_total", "agent_type", d.Type, "host", e.Host, "outcome", d.Outcome)
+		add(set, 1, "flame_subagent_duration_seconds_count", "agent_type", d.Type)
+		add(set, d.Duration/1000, "flame_subagent_duration_seconds_sum", "agent_type", d.Type)
+		labels := []string{"agent_type", d.Type, "host", e.Host, "model", d.Model, "depth", fmt.Sprint(e.Depth)}
+		add(set, d.Tokens, "flame_subagent_tokens_total", labels...)
+		add(set, d.CostUSD, "flame_subagent_cost_usd_total", labels...)
+		if d.State == string(core.AgentOrphaned) {
+			add(set, 1, "flame_subagent_orphaned_total", "agent_type", d.Type)
+		}
+	},
+	core.SubagentRetry: func(set *metrics.Set, e core.Event, d told) {
+		add(set, 1, "flame_subagent_retries_total", "agent_type", d.Type, "host", e.Host)
+	},
+	core.PermissionDecision: func(set *metrics.Set, _ core.Event, d told) {
+		if d.capped() {
+			add(set, 1, "flame_subagent_permission_escalations_total", "agent_type", d.Type)
+		}
+	},
+	core.BudgetExceeded: func(set *metrics.Set, e core.Event, _ told) {
+		add(set, 1, "flame_subagent_budgets_exceeded_total", "host", e.Host)
+	},
+	core.ConvergenceInitiated: func(set *metrics.Set, _ core.Event, _ told) { add(set, 1, "flame_subagent_convergences_total") },
+	core.TranscriptEvent: func(set *metrics.Set, _ core.Event, d told) {
+		if d.Conflict.Kind != "" {
+			add(set, 1, "flame_subagent_convergence_conflicts_total", "kind", d.Conflict.Kind)
+		}
+	},
+	core.ContextInjected: func(set *metrics.Set, _ core.Event, d told) {
+		add(set, d.Tokens, "flame_context_tokens_injected_total", "kind", d.Kind)
+	},
+	core.SummaryStored: func(set *metrics.Set, _ core.Event, _ told) { add(set, 1, "flame_compactions_total") },
+}
+
+// add adds to a counter with labels, given as names and values.
+func add(set *metrics.Set, n float64, name string, labels ...string) {
+	set.GetOrCreateFloatCounter(series(name, labels)).Add(n)
+}
+
+func series(name string, labels []string) string {
+	text := ""
+	for i := 0; i+1 < len(labels); i += 2 {
+		if text != "" {
+			text += ","
+		}
+		text += fmt.Sprintf("%s=%q", labels[i], labels[i+1])
+	}
+	if text == "" {
+		return name
+	}
+	return name + "{" + text + "}"
+}
+
+// look sets what is counted elsewhere, and what is now.
+func (m *Metrics) look(ctx context.Context) error {
+	set := func(n int, name string, labels ...string) {
+		m.set.GetOrCreateFloatCounter(series(name, labels)).Set(float64(n))
+	}
+	all, err := m.project.SubagentSessions(ctx, project.Caller{})
+	if err != nil {
+		return err
+	}
+	set(all.Stats.TotalDetected, "flame_subagent_native_detected_total")
+	set(all.Stats.FramesCreated, "flame_subagent_native_frames_total")
+	set(all.Stats.SkippedByHeuristics, "flame_subagent_native_skipped_total")
+	set(all.Stats.AutoCompleted, "flame_subagent_native_auto_completed_total")
+	set(all.Stats.ManuallyCompleted, "flame_subagent_native_manually_completed_total")
+	runs, err := m.agents.Running(ctx)
+	if err != nil {
+		return err
+	}
+	running := map[string]int{}
+	for _, host := range m.agents.Hosts {
+		running[host.Name()] = 0
+	}
+	for _, run := range runs {
+		running[run.Host]++
+	}
+	for host, n := range running {
+		set(n, "flame_subagent_running", "host", host)
+	}
+	return nil
+}
