@@ -256,15 +256,9 @@ func (a *Agents) grant(tx project.Tx, by project.Caller, def Definition, r Reque
 	if err != nil {
 		return err
 	}
-	mode, err := parentMode(tx, caller, parent)
-	if err != nil {
+	if run.Mode, err = a.mode(tx, def, r, caller, parent, *run); err != nil {
 		return err
 	}
-	q := ModeQuestion{Call: r.Mode, Definition: def.PermissionMode, Type: def.Type, Parent: mode}
-	if q.Grant, err = grantFor(tx, *run, def.Name, a.Project.Now()); err != nil {
-		return err
-	}
-	run.Mode = ChooseMode(q)
 	run.Tools = parent.Tools.With(parent.Passes).Only(def.Tools).Only(r.Tools).Without(def.DisallowedTools...)
 	if run.Passes, err = passes(tx, def, a.Project.Now()); err != nil {
 		return err
@@ -276,6 +270,50 @@ func (a *Agents) grant(tx project.Tx, by project.Caller, def Definition, r Reque
 		run.Tools = run.Tools.Without(SpawnTools...)
 	}
 	return nil
+}
+
+// mode chooses the mode of an agent.
+func (a *Agents) mode(tx project.Tx, def Definition, r Request, caller core.Session, parent Run, run Run) (ModeChoice, error) {
+	theirs, err := parentMode(tx, caller, parent)
+	if err != nil {
+		return ModeChoice{}, err
+	}
+	q := ModeQuestion{Call: r.Mode, Definition: def.PermissionMode, Type: def.Type, Parent: theirs}
+	q.Grant, err = grantFor(tx, run, def.Name, a.Project.Now())
+	return ChooseMode(q), err
+}
+
+// Foresee gives the mode that an agent would get, and the session at the root of
+// its tree, so that a person can be asked before it is started.
+func (a *Agents) Foresee(ctx context.Context, by project.Caller, r Request) (choice ModeChoice, name, tree string, err error) {
+	if err := r.check(); err != nil {
+		return choice, "", "", err
+	}
+	def, err := a.definition(r)
+	if err != nil {
+		return choice, "", "", err
+	}
+	err = a.Project.Store.View(ctx, func(tx project.Tx) error {
+		caller, err := tx.Session(by.Session)
+		if errors.Is(err, core.ErrNotFound) {
+			caller, err = core.Session{ID: by.Session, Parent: by.Parent}, nil
+		}
+		if err != nil {
+			return err
+		}
+		parent, err := agentOf(tx, by, caller.ID)
+		if err != nil {
+			return err
+		}
+		root, depth, err := above(tx, caller)
+		if err != nil {
+			return err
+		}
+		tree = cmp.Or(parent.Tree, root)
+		choice, err = a.mode(tx, def, r, caller, parent, Run{Tree: tree, Depth: max(depth, parent.Depth) + 1})
+		return err
+	})
+	return choice, def.Name, tree, err
 }
 
 // parentMode is the mode of the session that asks: that of an agent as it was

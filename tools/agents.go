@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"flame/agents"
@@ -14,7 +15,7 @@ import (
 )
 
 func agentTools(a *agents.Agents) []Tool {
-	d := agentDoor{a}
+	d := agentDoor{a, &sync.Map{}}
 	return append(
 		waits(always(
 			define("spawn_agent", "Start an agent of its own process for a separable task; it works in a frame below yours and outlives this call. Give it all it must know: it does not see this conversation.", reaches, d.spawn),
@@ -29,7 +30,10 @@ func agentTools(a *agents.Agents) []Tool {
 	)
 }
 
-type agentDoor struct{ a *agents.Agents }
+type agentDoor struct {
+	a       *agents.Agents
+	refused *sync.Map // what a person said no to: by tree, agent and mode
+}
 
 type permissionMode string
 
@@ -83,6 +87,9 @@ func (d agentDoor) spawn(ctx context.Context, by project.Caller, in spawnArgs) (
 	if err != nil {
 		return "", err
 	}
+	if err := d.seekGrant(ctx, by, r); err != nil {
+		return "", err
+	}
 	run, err := d.a.Spawn(ctx, by, r)
 	if err != nil {
 		return "", err
@@ -98,6 +105,36 @@ func (d agentDoor) spawn(ctx context.Context, by project.Caller, in spawnArgs) (
 	}
 	return d.resultText(ctx, run.ID, 0)
 }
+
+// seekGrant asks the person behind the client for what an agent would not get
+// otherwise, once for each kind of agent and mode. What is granted holds for the
+// spawn that follows.
+func (d agentDoor) seekGrant(ctx context.Context, by project.Caller, r agents.Request) error {
+	mode, name, tree, err := d.a.Foresee(ctx, by, r)
+	if err != nil || mode.CappedBy == "" || mode.Requested == "" {
+		return err
+	}
+	key := strings.Join([]string{tree, name, string(mode.Requested)}, "\x00")
+	if _, asked := d.refused.Load(key); asked {
+		return nil
+	}
+	yes, answered := question(ctx, fmt.Sprintf("The agent %s is to work in the permission mode %s; without your leave it gets %s. Its task: %s",
+		name, mode.Requested, mode.Effective, core.OneLine(r.Prompt, 300)))
+	if !yes {
+		if answered {
+			d.refused.Store(key, true)
+		}
+		return nil
+	}
+	_, err = d.a.MakeGrant(ctx, agents.Grant{
+		Mode: mode.Requested, Agent: name, Session: tree, Reason: "allowed when the client asked: " + core.OneLine(r.Prompt, 200),
+		ExpiresAt: d.a.Project.Now() + onceMillis, Inherited: true,
+	})
+	return err
+}
+
+// onceMillis is how long a grant lasts that is given for one spawn, in ms.
+const onceMillis = 5_000
 
 // ready puts right what killed processes left, so that no agent counts as running
 // that is gone.
