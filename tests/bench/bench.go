@@ -61,11 +61,13 @@ var measurements = []struct {
 	{"contexts", (*bench).contexts},
 	{"status", (*bench).status},
 	{"hooks", (*bench).hooks},
+	{"logs of hosts", (*bench).logs},
 	{"commands that write", (*bench).writing},
 	{"writes in a running server", (*bench).pushing},
 	{"servers that write at once", (*bench).crowdOfServers},
 	{"commands that write at once", (*bench).crowdOfCommands},
 	{"memory", (*bench).memory},
+	{"agents", (*bench).spawning},
 }
 
 // measure makes programs and trees in a new folder in dir, measures and removes

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// What issues and spec ask of agents and of the logs of those that others started.
+var (
+	spawnGoal     = goal{plus: 500}
+	readLogGoal   = goal{plus: 500} // 20 MB a second
+	logMemoryGoal = goal{plus: 40}
+)
+
+// definitions is how many an agent is chosen from.
+const definitions = 200
+
+// fakeHost is a host that is done at once.
+const fakeHost = `#!/bin/sh
+cat >/dev/null
+echo '{"type":"system","subtype":"init","session_id":"s","model":"m"}'
+echo '{"type":"result","subtype":"success","is_error":false,"session_id":"s","result":"done","usage":{}}'
+`
+
+var agentID = regexp.MustCompile(`agent-[a-z0-9]{8}`)
+
+// spawning times spawn_agent in a running server, from the call to the answer: an
+// agent out of many definitions.
+func (b *bench) spawning(ctx context.Context) ([]row, error) {
+	t := b.middle()
+	bin, folder := filepath.Join(b.dir, "hosts"), filepath.Join(t.dir, ".claude", "agents")
+	if err := errors.Join(os.MkdirAll(bin, 0o755), os.MkdirAll(folder, 0o755)); err != nil {
+		return nil, err
+	}
+	files := map[string]string{filepath.Join(bin, "claude"): fakeHost}
+	for n := range definitions {
+		name := fmt.Sprintf("agent%d", n)
+		files[filepath.Join(folder, name+".md")] = "---\nname: " + name + "\ndescription: Does its part.\ntools: Read, Grep\n---\n" + strings.Repeat("Do it well. ", 100)
+	}
+	for file, content := range files {
+		if err := os.WriteFile(file, []byte(content), 0o755); err != nil {
+			return nil, err
+		}
+	}
+	cmd := b.command(ctx, t, "serve")
+	cmd.Env = append(cmd.Env, "PATH="+bin+":"+os.Getenv("PATH"), "FLAME_AGENT_HOST=claude-code", "FLAME_AGENT_MAX_TOTAL=100000", "FLAME_AGENT_MAX_CONCURRENT=1000")
+	c, err := connect(cmd)
+	if err != nil {
+		return nil, err
+	}
+	last := ""
+	samples, err := interleave(ctx, b.starts,
+		func(run int) error {
+			text, err := c.tool("spawn_agent", map[string]any{"subagent_type": fmt.Sprintf("agent%d", run%definitions), "prompt": "do it", "description": "its part", "session_id": t.session})
+			last = agentID.FindString(text)
+			return err
+		},
+		func(int) error {
+			text, err := c.tool("flame_agent_wait", map[string]any{"subagent_id": last})
+			if err == nil && !strings.Contains(text, "(completed)") {
+				err = fmt.Errorf("an agent did not complete: %s", text)
+			}
+			return err
+		})
+	if err = errors.Join(err, c.close()); err != nil {
+		return nil, err
+	}
+	return []row{
+		spawnGoal.against(fmt.Sprintf("spawn_agent, one of %d definitions, call to answer, p50", definitions), t.frames, unitMS, samples[0].p50(), 0),
+		spawnGoal.against("the same, worst", t.frames, unitMS, samples[0].worst(), 0),
+	}, nil
+}
+
+// logLine is a line as Claude Code's logs have them, with a tool's answer in it.
+const logLine = `{"type":"user","sessionId":"s1","timestamp":"2026-01-01T00:00:00.000Z","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_%d","content":"%s"}]}}` + "\n"
+
+// logs times and weighs flame track on a log of 10 MB, and on one four times that
+// size: its memory is to be that of the agents, not of the log.
+func (b *bench) logs(ctx context.Context) (rows []row, err error) {
+	t := b.middle()
+	for _, megabytes := range []int{10, 40} {
+		file := filepath.Join(b.dir, fmt.Sprintf("%d.jsonl", megabytes))
+		if err := writeLog(file, megabytes*1_000_000); err != nil {
+			return nil, err
+		}
+		samples, err := interleave(ctx, 3, func(int) error {
+			_, err := output(b.command(ctx, t, "track", file))
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		peak, err := b.peakOf(ctx, t, b.flame, "track", file)
+		if err != nil {
+			return nil, err
+		}
+		scaled := goal{plus: readLogGoal.plus * float64(megabytes) / 10}
+		rows = append(rows,
+			scaled.against(fmt.Sprintf("flame track on a log of %d MB, p50", megabytes), t.frames, unitMS, samples[0].p50(), 0),
+			logMemoryGoal.against(fmt.Sprintf("flame track on a log of %d MB, peak memory", megabytes), t.frames, unitMB, peak, 0))
+	}
+	return rows, nil
+}
+
+func writeLog(path string, size int) error {
+	file, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	for n := 0; size > 0 && err == nil; n++ {
+		var written int
+		written, err = fmt.Fprintf(file, logLine, n, strings.Repeat("some words of a file ", 100))
+		size -= written
+	}
+	return errors.Join(err, file.Close())
+}
