@@ -49,6 +49,9 @@ var lines = map[string]int{
 	"flame hook, PostToolUse of Write, peak":               1,
 	"flame show FRAME, peak memory":                        1,
 	"flame serve at work, peak memory":                     1,
+	"spawn_agent, one of 200 definitions":                  1,
+	"the same, worst":                                      1,
+	"flame track on a log of":                              4,
 }
 
 func TestQuickRunHasEveryRow(t *testing.T) {
