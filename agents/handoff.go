@@ -50,6 +50,8 @@ type Handoff struct {
 	Retries   int         `json:"retries,omitempty"`
 	Outcome   string      `json:"outcome,omitempty"` // success, failure or timeout; empty while it lasts
 	Next      string      `json:"next,omitempty"`    // agent that tries again
+	Claimed   core.Millis `json:"claimed,omitempty"` // when a process began to resolve it
+	Resolved  bool        `json:"resolved,omitempty"`
 }
 
 // mode is the seed's word for it.
@@ -110,6 +112,10 @@ func (a *Agents) overdue(tx project.Tx, id string) (supervise.Orders, error) {
 	return supervise.Orders{Stop: core.AgentTimeout, Reason: "the time of the handoff is over"}, nil
 }
 
+// claim is how long a process may take to resolve a handoff, before another takes
+// it for dead.
+const claim = core.Millis(60_000)
+
 // resolve does what follows the end of an agent that was handed over to, once: the
 // parent goes on, and where the agent did not do its work, what was asked for.
 func (a *Agents) resolve(ctx context.Context, run Run) error {
@@ -117,10 +123,11 @@ func (a *Agents) resolve(ctx context.Context, run Run) error {
 	due := false
 	err := a.Project.Store.Update(ctx, func(tx project.Tx) error {
 		known, err := tx.Record(recordHandoff, run.ID, &h)
-		if due = known && h.Outcome == ""; err != nil || !due {
+		now := a.Project.Now()
+		if due = known && !h.Resolved && (h.Claimed == 0 || now-h.Claimed > claim); err != nil || !due {
 			return err
 		}
-		h.Outcome = result(run.State)
+		h.Outcome, h.Claimed = result(run.State), now
 		return errors.Join(
 			tx.SaveRecord(recordHandoff, run.ID, h),
 			a.tell(tx, run, core.HandoffComplete, map[string]any{"subagent_id": run.ID, "outcome": h.Outcome}))
@@ -136,6 +143,7 @@ func (a *Agents) resolve(ctx context.Context, run Run) error {
 	if h.Transfer && h.Next == "" {
 		err = errors.Join(err, a.Project.Resume(ctx, h.Session))
 	}
+	h.Resolved = err == nil
 	r, resultErr := a.Result(ctx, run.ID)
 	return errors.Join(err, resultErr, a.Project.Store.Update(ctx, func(tx project.Tx) error {
 		return errors.Join(

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 
 	"flame/agents/supervise"
 	"flame/core"
@@ -45,6 +46,7 @@ func (j journal) Begin(ctx context.Context, by supervise.Process) error {
 
 // Active keeps that the agent runs, and in which session.
 func (j journal) Active(ctx context.Context, p supervise.Progress) error {
+	p.Text = excerpt(p.Text)
 	run, err := j.a.change(ctx, j.id, func(tx project.Tx, run *Run) error {
 		run.State, run.Progress = core.AgentActive, p
 		if p.Session != "" {
@@ -75,6 +77,7 @@ const progressPace = core.Millis(5_000)
 
 // Tell keeps how far the agent is, and says whether it may go on.
 func (j journal) Tell(ctx context.Context, p supervise.Progress) (orders supervise.Orders, err error) {
+	p.Text = excerpt(p.Text)
 	var news bool
 	err = j.a.Project.Store.View(ctx, func(tx project.Tx) error {
 		run, err := find(tx, j.id)
@@ -179,6 +182,9 @@ func (j journal) End(ctx context.Context, o supervise.Outcome) error { return j.
 // end writes how an agent ended, once; then its frame, and what is below it. After
 // a kill in between, telling it again does the rest.
 func (a *Agents) end(ctx context.Context, id string, o supervise.Outcome) error {
+	if len(o.Text) > maxText {
+		o.Text = strings.ToValidUTF8(o.Text[:maxText], "") + "\n… (the rest is in " + supervise.OutputFile + ")"
+	}
 	changes := a.changes(id)
 	if run, err := a.Find(ctx, id); err == nil && run.Worktree != "" && !run.State.Ended() {
 		changes = a.keepWorktree(ctx, run, changes)
@@ -201,6 +207,9 @@ func (a *Agents) end(ctx context.Context, id string, o supervise.Outcome) error 
 	}
 	return a.finish(ctx, run)
 }
+
+// maxText bounds an answer in an agent's record, in bytes.
+const maxText = 1 << 20
 
 // leave takes an agent out of those that run.
 func (a *Agents) leave(tx project.Tx, run Run) error {

@@ -12,6 +12,7 @@ type Child struct {
 	Title    string  // of its session
 	Mode     Mode    // effective
 	Tools    ToolSet // effective
+	Foreign  bool    // whoever asked for it lives in another host, whose mode means something else here
 	Model    string  // empty: the host's own choice
 	Effort   string  // likewise
 	MaxTurns int     // 0: no limit

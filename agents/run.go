@@ -33,7 +33,8 @@ type Run struct {
 	Frame         string           `json:"frame"`
 	Depth         int              `json:"depth"` // 1 for a child of a user's session
 	Host          string           `json:"host"`
-	Type          string           `json:"agent_type"` // name of its definition
+	Foreign       bool             `json:"foreign,omitempty"` // whoever asked for it lives in another host
+	Type          string           `json:"agent_type"`        // name of its definition
 	Description   string           `json:"description"`
 	Prompt        string           `json:"prompt"` // the task as it was asked
 	Mode          ModeChoice       `json:"permission_mode"`

@@ -111,11 +111,16 @@ type Request struct {
 	session string // of the host, that it goes on in; empty for a new one
 }
 
+// maxPrompt bounds a task, in bytes.
+const maxPrompt = 200_000
+
 // check refuses what cannot be right, whatever the tree is like.
 func (r Request) check() error {
 	switch {
 	case r.Prompt == "":
 		return core.Invalidf("prompt is missing").WithHint("say what the agent is to do, and all that it must know: it does not see this conversation")
+	case len(r.Prompt) > maxPrompt:
+		return core.Invalidf("the prompt has %d bytes; at most %d are taken", len(r.Prompt), maxPrompt).WithHint("put what is long into a file and name that")
 	case r.Type == "" && len(r.Inline) == 0:
 		return core.Invalidf("subagent_type is missing").WithHint("name the kind of agent, for example builder, tester, analyzer or retriever; `flame agents list` shows all")
 	case r.Timeout < 0 || r.BudgetTokens < 0 || r.BudgetUSD < 0:

@@ -70,12 +70,9 @@ func (a *Agents) draft(def Definition, r Request, host Host) (Run, error) {
 	if def.Retries != nil {
 		limits.Retries = *def.Retries
 	}
-	cwd := cmp.Or(r.Cwd, a.Dir)
-	if !filepath.IsAbs(cwd) {
-		cwd = filepath.Join(a.Dir, cwd)
-	}
-	if info, err := os.Stat(cwd); err != nil || !info.IsDir() {
-		return Run{}, core.NotFoundf("cwd %s is not a folder", cwd).WithHint("name a folder that exists, or leave cwd out for the project's")
+	cwd, err := a.workIn(r.Cwd)
+	if err != nil {
+		return Run{}, err
 	}
 	run := Run{
 		ID: a.Project.NewID("agent"), Session: cmp.Or(r.session, host.NewSession()), Host: host.Name(), Type: def.Name,
@@ -93,6 +90,29 @@ func (a *Agents) draft(def Definition, r Request, host Host) (Run, error) {
 		run.Worktree = filepath.Join(a.Folder(run.ID), "worktree")
 	}
 	return run, nil
+}
+
+// workIn gives the folder that an agent works in: the project's, or one inside of
+// it. Settings of other folders could allow more than the project's do.
+func (a *Agents) workIn(dir string) (string, error) {
+	if dir == "" {
+		return a.Dir, nil
+	}
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join(a.Dir, dir)
+	}
+	real, err := filepath.EvalSymlinks(dir)
+	if info, statErr := os.Stat(dir); err != nil || statErr != nil || !info.IsDir() {
+		return "", core.NotFoundf("cwd %s is not a folder", dir).WithHint("name a folder that exists, or leave cwd out for the project's")
+	}
+	root, err := filepath.EvalSymlinks(a.Dir)
+	if err != nil {
+		return "", err
+	}
+	if inside, err := filepath.Rel(root, real); err != nil || !filepath.IsLocal(inside) {
+		return "", core.Invalidf("cwd %s is not in the project %s", dir, a.Dir).WithHint("name a folder of the project: the settings of others could allow the agent more")
+	}
+	return dir, nil
 }
 
 // modelFor gives a model as a host takes it. A definition that was written for
@@ -259,7 +279,9 @@ func (a *Agents) grant(tx project.Tx, by project.Caller, def Definition, r Reque
 	if run.Mode, err = a.mode(tx, def, r, caller, parent, *run); err != nil {
 		return err
 	}
-	run.Tools = parent.Tools.With(parent.Passes).Only(def.Tools).Only(r.Tools).Without(def.DisallowedTools...)
+	theirs := cmp.Or(parent.Host, caller.Host)
+	run.Foreign = theirs != run.Host && theirs != project.CommandLine
+	run.Tools = parent.Tools.With(parent.Passes).For(run.Host).Only(def.Tools).Only(r.Tools).Without(def.DisallowedTools...)
 	if run.Passes, err = passes(tx, def, a.Project.Now()); err != nil {
 		return err
 	}
@@ -352,7 +374,7 @@ func (a *Agents) enrol(tx project.Tx, run Run) error {
 	return errors.Join(err,
 		a.tell(tx, run, core.PermissionDecision, map[string]any{"permission_mode": run.Mode, "tools": run.Tools, "agent_type": run.Type}),
 		a.tell(tx, run, core.SubagentSpawned, map[string]any{
-			"agent_type": run.Type, "description": run.Description, "prompt": run.Prompt, "parent_agent": run.ParentAgent,
+			"agent_type": run.Type, "description": run.Description, "prompt": excerpt(run.Prompt), "parent_agent": run.ParentAgent,
 			"permission_mode": run.Mode.Effective, "model": run.Model, "limits": run.Limits,
 		}),
 		a.tell(tx, run, core.TranscriptEvent, map[string]any{"event_type": "subagent_start", "task_description": run.Description}))

@@ -59,7 +59,7 @@ func (a *Agents) child(host Host, def Definition, context string, run Run) Child
 	keys, _ := handedOn(host, def)
 	return Child{
 		ID: run.ID, Session: run.Session, Prompt: compose(run, context), System: def.Prompt,
-		Title: core.SubagentTitle(run.Description, run.Type), Mode: run.Mode.Effective, Tools: run.Tools,
+		Title: core.SubagentTitle(run.Description, run.Type), Mode: run.Mode.Effective, Tools: run.Tools, Foreign: run.Foreign,
 		Model: run.Model, Effort: def.Effort, MaxTurns: def.MaxTurns, CostUSD: run.Limits.CostUSD,
 		Resume: run.resumes, Dir: a.Folder(run.ID), Flame: a.Program, HostKeys: keys,
 	}

@@ -52,6 +52,12 @@ func (t ToolSet) With(more []string) ToolSet {
 	return t
 }
 
+// For gives the set with the names that another host has for its tools.
+func (t ToolSet) For(host string) ToolSet {
+	t.Allowed, t.Denied = translate(t.Allowed, host), translate(t.Denied, host)
+	return t
+}
+
 // meet gives what two entries both allow: the narrower name with the rule that
 // one has. Of two different rules nobody can tell what they share.
 func meet(known, asked string) (string, bool) {

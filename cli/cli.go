@@ -155,7 +155,7 @@ func (a *App) caller() project.Caller {
 	if session == "" {
 		session = os.Getenv("CLAUDE_CODE_SESSION_ID")
 	}
-	return project.Caller{Session: session, Host: project.CommandLine}
+	return project.Caller{Session: session, Agent: os.Getenv(core.AgentVariable), Host: project.CommandLine}
 }
 
 // with opens the project for one command, does what is due, and runs f.

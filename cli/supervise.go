@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"os/signal"
 	"path/filepath"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -59,6 +61,9 @@ func (a *App) supervise(ctx context.Context, dir string) error {
 	// The data are those that the agent was asked for in, wherever this runs.
 	place := project.At(job.Project)
 	place.Data = filepath.Dir(filepath.Dir(dir))
+	// One signal cancels the agent; what must be done then, no other interrupts.
+	ctx, stop := signal.NotifyContext(context.WithoutCancel(ctx), syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+	defer stop()
 	return a.withAgents(place, true, func(s *agents.Agents) error {
 		return s.Supervise(ctx, job, slog.New(slog.NewJSONHandler(a.Stderr, nil)))
 	})

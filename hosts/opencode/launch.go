@@ -105,16 +105,30 @@ func (l Launcher) permissions(c agents.Child) permissions {
 			rules = rules.add(name, narrowed(users.effect(name), rulesFor(name, c.Tools.Allowed)))
 		}
 	}
-	if c.Mode == agents.Plan {
-		rules = rules.add("edit", deny)
-		if !c.Tools.Limited || !c.Tools.Permits("bash") {
-			rules = rules.add("bash", deny)
+	for _, tool := range beyond(c) {
+		if tool == "edit" || !c.Tools.Limited || !c.Tools.Permits(tool) {
+			rules = rules.add(tool, deny)
 		}
 	}
 	for _, tool := range c.Tools.Denied {
 		rules = rules.add(permissionOf(tool), deny)
 	}
 	return rules
+}
+
+// beyond gives the permissions that a child's mode does not reach. OpenCode asks
+// for nothing unless its user wants it to; where another host does, an agent from
+// there may not do unasked what its caller had to ask for.
+func beyond(c agents.Child) []string {
+	switch {
+	case c.Mode == agents.Plan:
+		return []string{"edit", "bash"}
+	case !c.Foreign || c.Mode == agents.Bypass:
+		return nil
+	case c.Mode == agents.AcceptEdits:
+		return []string{"bash", "webfetch", "external_directory"}
+	}
+	return []string{"edit", "bash", "webfetch", "external_directory"}
 }
 
 // rulesFor gives the rules for arguments that the allowed tools of one permission

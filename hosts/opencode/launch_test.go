@@ -24,7 +24,13 @@ func TestAChildsPermissionsOnlyTakeAway(t *testing.T) {
 	}{
 		"all that its parent may": {child: agents.Child{}, want: `{}`},
 		"reading only":            {child: agents.Child{Mode: agents.Plan}, want: `{"edit":"deny","bash":"deny"}`},
-		"some tools":              {child: agents.Child{Tools: limited("read", "write")}, want: `{"*":"deny","read":"allow","edit":"allow","flame_*":"allow"}`},
+		"of a caller in another host that asks before it edits": {
+			child: agents.Child{Mode: agents.Default, Foreign: true}, want: `{"edit":"deny","bash":"deny","webfetch":"deny","external_directory":"deny"}`,
+		},
+		"of one that may edit": {
+			child: agents.Child{Mode: agents.AcceptEdits, Foreign: true}, want: `{"bash":"deny","webfetch":"deny","external_directory":"deny"}`,
+		},
+		"some tools": {child: agents.Child{Tools: limited("read", "write")}, want: `{"*":"deny","read":"allow","edit":"allow","flame_*":"allow"}`},
 		"some tools, of which the user denies one": {
 			users: `{"edit": "deny"}`, child: agents.Child{Tools: limited("read", "edit")},
 			want: `{"*":"deny","read":"allow","edit":"deny","flame_*":"allow"}`,
