@@ -346,3 +346,104 @@ func (u *user) killServer(client int) {
 		require.NoError(u.t, syscall.Kill(n, syscall.SIGKILL))
 	}
 }
+
+func TestTheEndOfAnAgentIsInTheNextContext(t *testing.T) {
+	t.Parallel()
+	u := newUser(t, claudeCode)
+	u.must(u.flame, "setup", claudeCode)
+	u.model.Play(model.Script{
+		asked("child", "CHILDWORK", model.Turn{Text: "CHILD-RESULT"}),
+		asked("main", "MAINWORK",
+			model.Turn{Tools: []model.Tool{spawns("analyzer", "look", "CHILDWORK go", nil)}},
+			model.Turn{From: func(r model.Request) model.Turn {
+				u.must(u.flame, "agents", "wait", agentID.FindString(r.LastResult()))
+				return model.Turn{Text: "started it"}
+			}},
+			model.Turn{Text: "I see"}),
+	})
+	u.talk([]string{"--allowedTools", "mcp__plugin_flame_flame"}, "MAINWORK please", "what now?")
+	main := u.model.By("main")
+	require.Len(t, main, 3)
+	assert.NotContains(t, main[1].Everything(), "CHILD-RESULT")
+	assert.Contains(t, main[2].Everything(), "CHILD-RESULT", "the parent learns of a background child's end")
+}
+
+func TestAnAgentGoesOnInItsSession(t *testing.T) {
+	t.Parallel()
+	for _, client := range []string{claudeCode, openCode} {
+		t.Run(client, func(t *testing.T) {
+			t.Parallel()
+			u := newUser(t, client)
+			u.must(u.flame, "setup", client)
+			u.env = []string{"FLAME_AGENT_HOST=" + client}
+			u.model.Play(model.Script{asked("child", "CHILDWORK", model.Turn{Text: "FIRST-RESULT"}, model.Turn{Text: "SECOND-RESULT"})})
+			first := u.must(u.flame, "agents", "spawn", "analyzer", "CHILDWORK go", "--description", "look", "--wait")
+			id := agentID.FindString(first)
+			assert.Contains(t, first, "FIRST-RESULT")
+			second := u.must(u.flame, "agents", "attach", id, "MOREWORK now", "--wait")
+			assert.Contains(t, second, "SECOND-RESULT", u.must(u.flame, "agents", "show", agentID.FindString(second)))
+			assert.NotEqual(t, id, agentID.FindString(second))
+			requests := u.model.By("child")
+			require.Len(t, requests, 2)
+			assert.Contains(t, requests[1].Everything(), "FIRST-RESULT", "it goes on where it was")
+			assert.Contains(t, requests[1].Everything(), "MOREWORK")
+			t.Log(u.must(u.flame, "tree"), u.must(u.flame, "agents", "graph"))
+			assert.Equal(t, "completed", u.frame("look (continued)").Status)
+			u.leavesNothing()
+		})
+	}
+}
+
+func TestAnAgentWorksInTheOtherHost(t *testing.T) {
+	t.Parallel()
+	u := newUser(t, claudeCode, openCode)
+	u.must(u.flame, "setup")
+	require.NoError(t, os.MkdirAll(filepath.Join(u.project, ".flame", "agents"), 0o755))
+	u.write(".flame/agents/abroad.md", "---\ndescription: works in OpenCode\nflame:\n  host: opencode\n---\nWork.")
+	stolen := filepath.Join(u.project, "stolen.txt")
+	u.model.Play(model.Script{
+		asked("child", "CHILDWORK", calls("flame_add_decision", map[string]any{"decision": "from abroad"}), model.Turn{Text: "CHILD-RESULT"}),
+		asked("main", "MAINWORK", model.Turn{Tools: []model.Tool{spawns("abroad", "look", "CHILDWORK go", nil)}}, waitsFor(), model.Turn{Text: "MAIN-RESULT"}),
+	})
+	u.ask(claudeCode, "MAINWORK please")
+	main := u.model.By("main")
+	require.Len(t, main, 3)
+	assert.Contains(t, main[2].LastResult(), "CHILD-RESULT")
+	child := u.model.By("child")
+	require.NotEmpty(t, child)
+	for _, tool := range []string{"write", "edit", "bash"} {
+		_, offered := child[0].Offered(tool)
+		assert.False(t, offered, "its caller had to ask for %s", tool)
+	}
+	assert.NoFileExists(t, stolen)
+	assert.Equal(t, []string{"from abroad"}, u.frame("look").Decisions)
+	assert.Equal(t, u.frame("MAINWORK please").SessionID, u.frame("look").ParentSessionID)
+}
+
+func TestAHandoffIsResolvedWhoeverWaits(t *testing.T) {
+	t.Parallel()
+	u := newUser(t, claudeCode)
+	u.must(u.flame, "setup", claudeCode)
+	u.env = []string{"FLAME_AGENT_TIMEOUT=4"}
+	release := make(chan struct{})
+	defer close(release)
+	u.model.Play(model.Script{
+		asked("child", "CHILDWORK", model.Turn{From: func(model.Request) model.Turn { <-release; return model.Turn{Text: "late"} }}),
+		asked("main", "MAINWORK",
+			model.Turn{Tools: []model.Tool{spawns("analyzer", "look", "CHILDWORK go", nil)}},
+			model.Turn{From: func(r model.Request) model.Turn {
+				id := agentID.FindString(r.LastResult())
+				// As another call of the same session would, while this one waits.
+				u.must(u.flame, "call", "flame_handoff", `{"command": "`+id+` --transfer-control --on-failure escalate"}`)
+				return calls("flame_push", map[string]any{"goal": "meanwhile"})
+			}},
+			model.Turn{Text: "MAIN-RESULT"}),
+	})
+	u.ask(claudeCode, "MAINWORK please")
+	t.Log(u.must(u.flame, "tree"), u.must(u.flame, "events", "--limit", "0"))
+	assert.Equal(t, "failed", u.frame("look").Status)
+	assert.Equal(t, "blocked", u.frame("MAINWORK please").Status)
+	for _, kind := range []string{"HandoffInitiated", "HandoffComplete", "HandoffResolved", "SubagentTimeout"} {
+		assert.Contains(t, u.must(u.flame, "events", "--limit", "0"), kind)
+	}
+}

@@ -56,7 +56,8 @@ func (s *Supervisor) environment() []string {
 		name, _, _ := strings.Cut(variable, "=")
 		return slices.Contains(s.Job.Unset, name)
 	})
-	return append(append(env, s.Job.Env...), core.AgentVariable+"="+s.Job.ID)
+	// OpenCode takes its folder from PWD (ran).
+	return append(append(env, s.Job.Env...), "PWD="+s.Job.Cwd, core.AgentVariable+"="+s.Job.ID)
 }
 
 // exit gives the status of a process that is over; -1 for one that a signal ended.

@@ -65,6 +65,11 @@ func behave(behaviour string) {
 	switch behaviour {
 	case "does its work":
 		say(initLine, workLine, doneLine)
+	case "tells its folder":
+		buffer := make([]byte, 4096)
+		n, _ := syscall.Getcwd(buffer)
+		dir := strings.TrimRight(string(buffer[:n]), "\x00")
+		say(initLine, `{"type":"result","subtype":"success","session_id":"s1","result":"`+dir+" "+os.Getenv("PWD")+`","usage":{}}`)
 	case "dies":
 		say(initLine, workLine)
 		fmt.Fprintln(os.Stderr, "out of luck")
@@ -342,6 +347,13 @@ func TestUsageAndSessionAreKept(t *testing.T) {
 	assert.Equal(t, int64(200), got.Usage.TokensIn, "the turn's end knows better than its answers")
 	assert.Equal(t, int64(50), got.Usage.TokensOut)
 	assert.InDelta(t, 0.5, got.Cost(), 1e-9)
+}
+
+func TestTheHostFindsItselfInItsFolder(t *testing.T) {
+	got, _ := supervised(t, "tells its folder", nil)
+	here, folder, _ := strings.Cut(got.Text, " ")
+	assert.NotEmpty(t, here)
+	assert.Equal(t, here, folder, "PWD and the working folder agree")
 }
 
 func TestWhatPassesIsTriedAgainInTheSameSession(t *testing.T) {
