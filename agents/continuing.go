@@ -89,7 +89,7 @@ func (a *Agents) Interactive(ctx context.Context, id string) (command []string, 
 	session, host, dir := run.Session, run.Host, run.Cwd
 	if errors.Is(err, core.ErrNotFound) {
 		var native core.Session
-		if native, err = a.native(ctx, id); err == nil {
+		if native, _, err = a.native(ctx, id); err == nil {
 			session, host, dir = native.ID, native.Host, a.Dir
 		}
 	}
@@ -108,19 +108,25 @@ func (a *Agents) Interactive(ctx context.Context, id string) (command []string, 
 }
 
 // native gives the session of a host's own subagent by its id or that of its
-// frame.
-func (a *Agents) native(ctx context.Context, id string) (session core.Session, err error) {
+// frame, and what it was for.
+func (a *Agents) native(ctx context.Context, id string) (session core.Session, goal string, err error) {
 	err = a.Project.Store.View(ctx, func(tx project.Tx) error {
 		if frame, err := tx.Frame(id); err == nil && frame.Session != "" {
 			id = frame.Session
 		}
-		session, err = tx.Session(id)
-		if errors.Is(err, core.ErrNotFound) {
-			err = core.NotFoundf("there is no agent, frame or session %q", id).WithHint("`flame agents runs` and `flame tree` show those there are")
+		if session, err = tx.Session(id); errors.Is(err, core.ErrNotFound) {
+			return core.NotFoundf("there is no agent, frame or session %q", id).WithHint("`flame agents runs` and `flame tree` show those there are")
+		}
+		if err != nil {
+			return err
+		}
+		frame, err := tx.Frame(session.Root)
+		if goal = frame.Goal; errors.Is(err, core.ErrNotFound) {
+			goal, err = session.Title, nil
 		}
 		return err
 	})
-	return session, err
+	return session, goal, err
 }
 
 func (a *Agents) hostNamed(name string) (Host, error) {
@@ -136,7 +142,7 @@ func (a *Agents) hostNamed(name string) (Host, error) {
 // session where the host can do that, else in a new one with the context of its
 // frame.
 func (a *Agents) continueNative(ctx context.Context, by project.Caller, id, prompt string) (Run, error) {
-	session, err := a.native(ctx, id)
+	session, goal, err := a.native(ctx, id)
 	if err != nil {
 		return Run{}, err
 	}
@@ -149,7 +155,7 @@ func (a *Agents) continueNative(ctx context.Context, by project.Caller, id, prom
 		return Run{}, err
 	}
 	return a.spawn(ctx, by, Definition{Name: "continued", Host: host.Name(), Source: Source{Kind: Call}}, Request{
-		Prompt: prompt, Description: strings.TrimSuffix(core.OneLine(session.Title, 50), continued) + continued, Frame: under, session: resumable(host, session.ID),
+		Prompt: prompt, Description: strings.TrimSuffix(core.OneLine(goal, 45), continued) + continued, Frame: under, session: resumable(host, session.ID),
 	})
 }
 

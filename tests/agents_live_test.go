@@ -447,3 +447,21 @@ func TestAHandoffIsResolvedWhoeverWaits(t *testing.T) {
 		assert.Contains(t, u.must(u.flame, "events", "--limit", "0"), kind)
 	}
 }
+
+func TestAHostsOwnSubagentGoesOnAsAnAgent(t *testing.T) {
+	t.Parallel()
+	u := newUser(t, claudeCode)
+	u.must(u.flame, "setup", claudeCode)
+	u.model.Play(model.Script{
+		asked("native", "NATIVEWORK", model.Turn{Text: "NATIVE-RESULT"}),
+		asked("again", "MOREWORK", model.Turn{Text: "AGENT-RESULT"}),
+		asked("main", "MAINWORK", model.Turn{Tools: []model.Tool{agent("look natively", "NATIVEWORK go", false)}}, model.Turn{Text: "MAIN-RESULT"}),
+	})
+	u.ask(claudeCode, "MAINWORK please")
+	child := u.frame("look natively")
+	assert.Contains(t, u.must(u.flame, "agents", "attach", child.SessionID, "MOREWORK now", "--wait"), "AGENT-RESULT")
+	requests := u.model.By("again")
+	require.NotEmpty(t, requests)
+	assert.Contains(t, requests[0].Everything(), "NATIVE-RESULT", "it begins with what the first one came to")
+	assert.Equal(t, child.ParentSessionID, u.frame("look natively (continued)").ParentSessionID)
+}
