@@ -12,7 +12,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"flame/agents"
+	"flame/agents/supervise"
 	"flame/core"
+	"flame/hosts/claudecode"
+	"flame/hosts/opencode"
 	"flame/project"
 	"flame/tools"
 )
@@ -254,6 +257,9 @@ func (a *App) mustBeAPerson() error {
 	ok := a.atTerminal()
 	for _, name := range []string{core.AgentVariable, "CLAUDECODE", "OPENCODE"} {
 		ok = ok && os.Getenv(name) == ""
+	}
+	for _, name := range supervise.Above() {
+		ok = ok && name != claudecode.Program && name != opencode.Program
 	}
 	if !ok {
 		return core.Invalidf("a grant is for a person to make").WithHint("run this command yourself, in a terminal of your own")

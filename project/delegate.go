@@ -106,7 +106,8 @@ func (p *Project) Join(ctx context.Context, by Caller, agent, session string) er
 	return p.update(ctx, by, func(s *step) error { return s.join(agent, session) })
 }
 
-// join makes a session that of an agent.
+// join makes a session that of an agent, unless it has one. The agent's own id
+// stood for it until now, if it worked before.
 func (s *step) join(agent, id string) error {
 	var work delegated
 	known, err := s.Record(recordDelegated, agent, &work)
@@ -125,42 +126,47 @@ func (s *step) join(agent, id string) error {
 	if err != nil {
 		return ignoreMissing(err)
 	}
-	session, err := s.Session(id)
-	if err = ignoreMissing(err); err != nil {
-		return err
-	}
-	if session.ID == "" {
-		session = core.Session{ID: id, CreatedAt: s.now}
-	}
-	own, err := s.inProgress(session.Root)
-	if err != nil {
-		return err
-	}
-	session.IsCompleted = false
-	session.Parent, session.Host, session.Title = work.Parent, work.Host, work.Title
-	session.State, session.LastActivityAt = core.SessionActive, s.now
-	if session.Current, err = s.inProgress(session.Current); err != nil {
-		return err
-	}
-	session.Current = cmp.Or(session.Current, before.Current, frame.ID)
-	session.Root, frame.Session = frame.ID, id
 	if before.ID != "" {
 		if err := s.DeleteSession(before.ID); err != nil {
 			return err
 		}
 	}
-	theirs, err := s.presenceOf(id)
+	return s.begin(work, frame, before.Current)
+}
+
+// begin has the session of work begin in its frame; or in the one below that
+// which it worked in before its name was known.
+func (s *step) begin(work delegated, frame core.Frame, workedIn string) error {
+	session, err := s.Session(work.Session)
+	if err = ignoreMissing(err); err != nil {
+		return err
+	}
+	if session.ID == "" {
+		session = core.Session{ID: work.Session, CreatedAt: s.now}
+	}
+	own, err := s.inProgress(session.Root)
+	if err != nil {
+		return err
+	}
+	if session.Current, err = s.inProgress(session.Current); err != nil {
+		return err
+	}
+	session.Current = cmp.Or(session.Current, workedIn, frame.ID)
+	session.Parent, session.Host, session.Title = work.Parent, work.Host, work.Title
+	session.State, session.LastActivityAt, session.IsCompleted = core.SessionActive, s.now, false
+	session.Root, frame.Session = frame.ID, session.ID
+	if err := s.SaveFrame(frame); err != nil {
+		return err
+	}
+	theirs, err := s.presenceOf(session.ID)
 	if err != nil {
 		return err
 	}
 	theirs.Given = work.Given
-	if err := s.savePresence(id, theirs); err != nil {
+	if err := s.savePresence(session.ID, theirs); err != nil {
 		return err
 	}
-	if err := s.SaveFrame(frame); err != nil {
-		return err
-	}
-	if id == s.session.ID {
+	if session.ID == s.session.ID {
 		s.session = session
 		return s.moveBelow(own, frame.ID)
 	}

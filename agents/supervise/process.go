@@ -46,8 +46,22 @@ func (p Process) Signal(signal syscall.Signal) error {
 // An entry is a process with its place among the others.
 type entry struct {
 	Process
+	name   string
 	parent int
 	zombie bool
+}
+
+// Above gives the names of the processes that this one was started by, at any
+// distance, the nearest first.
+func Above() (names []string) {
+	for pid := os.Getppid(); pid > 1 && len(names) < 100; {
+		p, ok := process(pid)
+		if !ok {
+			break
+		}
+		names, pid = append(names, p.name), p.parent
+	}
+	return names
 }
 
 // family gives what works for an agent: everything below root but root itself, and

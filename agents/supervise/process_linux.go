@@ -45,14 +45,18 @@ func process(pid int) (entry, bool) {
 		return entry{}, false
 	}
 	// The name, in brackets, may hold anything.
-	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+	open, end := bytes.IndexByte(stat, '('), bytes.LastIndexByte(stat, ')')
+	if open < 0 || end < open {
+		return entry{}, false
+	}
+	fields := strings.Fields(string(stat[end+1:]))
 	const state, parent, started = 0, 1, 19
 	if len(fields) <= started {
 		return entry{}, false
 	}
 	above, err := strconv.Atoi(fields[parent])
 	return entry{
-		Process: Process{PID: pid, Started: fields[started]}, parent: above,
+		Process: Process{PID: pid, Started: fields[started]}, parent: above, name: string(stat[open+1 : end]),
 		zombie: fields[state] == "Z" || fields[state] == "X",
 	}, err == nil
 }

@@ -4,6 +4,7 @@ package supervise
 
 import (
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -21,13 +22,13 @@ func bound() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
 // listed asks ps; started takes five words there.
 func listed(args ...string) (all []entry) {
-	out, err := exec.Command("ps", append(args, "-o", "pid=,ppid=,stat=,lstart=")...).Output()
+	out, err := exec.Command("ps", append(args, "-o", "pid=,ppid=,stat=,lstart=,comm=")...).Output()
 	if err != nil {
 		return nil
 	}
 	for line := range strings.Lines(string(out)) {
 		fields := strings.Fields(line)
-		if len(fields) < 8 {
+		if len(fields) < 9 {
 			continue
 		}
 		pid, _ := strconv.Atoi(fields[0])
@@ -35,6 +36,7 @@ func listed(args ...string) (all []entry) {
 		if pid > 0 {
 			all = append(all, entry{
 				Process: Process{PID: pid, Started: strings.Join(fields[3:8], " ")}, parent: parent,
+				name:   filepath.Base(strings.Join(fields[8:], " ")),
 				zombie: strings.HasPrefix(fields[2], "Z"),
 			})
 		}

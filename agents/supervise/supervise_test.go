@@ -18,6 +18,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"flame/agents/supervise"
 	"flame/core"
@@ -66,9 +67,7 @@ func behave(behaviour string) {
 	case "does its work":
 		say(initLine, workLine, doneLine)
 	case "tells its folder":
-		buffer := make([]byte, 4096)
-		n, _ := syscall.Getcwd(buffer)
-		dir := strings.TrimRight(string(buffer[:n]), "\x00")
+		dir, _ := unix.Getwd() // that of os looks at PWD
 		say(initLine, `{"type":"result","subtype":"success","session_id":"s1","result":"`+dir+" "+os.Getenv("PWD")+`","usage":{}}`)
 	case "dies":
 		say(initLine, workLine)

@@ -54,44 +54,69 @@ func (l Launcher) Launch(c agents.Child) (agents.Launch, error) {
 	if err != nil {
 		return agents.Launch{}, hosts.Missing(Name, Program, Setup(l).ByHand())
 	}
-	launch := agents.Launch{Stdin: c.Prompt, Files: map[string][]byte{}}
-	args := []string{program, "-p", "--output-format", "stream-json", "--verbose"}
-	if c.Resume {
-		args = append(args, "--resume", c.Session)
-	} else {
-		args = append(args, "--session-id", c.Session)
+	servers, file, err := l.servers(c)
+	if err != nil {
+		return agents.Launch{}, err
 	}
-	args = append(args, permissions(c)...)
-	if c.Tools.Limited || !l.hasFlame() || c.HostKeys["mcpServers"] != nil {
-		file := filepath.Join(c.Dir, "mcp.json")
-		if launch.Files[file], err = mcpConfig(c); err != nil {
-			return launch, err
-		}
-		args = append(args, "--mcp-config", file)
+	hooks, err := settings(c)
+	if err != nil {
+		return agents.Launch{}, err
 	}
-	if c.Tools.Limited && !slices.ContainsFunc(c.Tools.Allowed, isForeign) {
-		args = append(args, "--strict-mcp-config")
-	}
-	if hooks, given := c.HostKeys["hooks"]; given {
-		settings, err := json.Marshal(map[string]any{"hooks": hooks})
-		if err != nil {
-			return launch, err
-		}
-		args = append(args, "--settings", string(settings))
-	}
-	if first := text(c.HostKeys["initialPrompt"]); first != "" && !c.Resume {
-		launch.Stdin = first + "\n\n" + launch.Stdin
-	}
+	args := append([]string{program, "-p", "--output-format", "stream-json", "--verbose"}, session(c)...)
+	args = append(append(args, permissions(c)...), servers...)
 	for _, option := range []struct{ name, value string }{
-		{"--append-system-prompt", c.System}, {"--model", c.Model}, {"--effort", c.Effort},
+		{"--settings", hooks}, {"--append-system-prompt", c.System}, {"--model", c.Model}, {"--effort", c.Effort},
 		{"--max-turns", positive(float64(c.MaxTurns))}, {"--max-budget-usd", positive(c.CostUSD)},
 	} {
 		if option.value != "" {
 			args = append(args, option.name, option.value)
 		}
 	}
-	launch.Command = args
-	return launch, nil
+	return agents.Launch{Command: args, Stdin: prompt(c), Files: file}, nil
+}
+
+// session gives the option for the child's session.
+func session(c agents.Child) []string {
+	if c.Resume {
+		return []string{"--resume", c.Session}
+	}
+	return []string{"--session-id", c.Session}
+}
+
+// prompt is what the child reads first.
+func prompt(c agents.Child) string {
+	if first := text(c.HostKeys["initialPrompt"]); first != "" && !c.Resume {
+		return first + "\n\n" + c.Prompt
+	}
+	return c.Prompt
+}
+
+// settings gives the hooks of the child's definition, as settings of its own; empty
+// without any.
+func settings(c agents.Child) (string, error) {
+	hooks, given := c.HostKeys["hooks"]
+	if !given {
+		return "", nil
+	}
+	all, err := json.Marshal(map[string]any{"hooks": hooks})
+	return string(all), err
+}
+
+// servers gives the options for the child's MCP servers, and the file that they
+// name.
+func (l Launcher) servers(c agents.Child) (options []string, file map[string][]byte, err error) {
+	if c.Tools.Limited || !l.hasFlame() || c.HostKeys["mcpServers"] != nil {
+		path := filepath.Join(c.Dir, "mcp.json")
+		config, err := mcpConfig(c)
+		if err != nil {
+			return nil, nil, err
+		}
+		options, file = []string{"--mcp-config", path}, map[string][]byte{path: config}
+	}
+	if c.Tools.Limited && !slices.ContainsFunc(c.Tools.Allowed, isForeign) {
+		options = append(options, "--strict-mcp-config")
+	}
+	return options, file, nil
 }
 
 // permissions gives the options for mode and tools. Claude Code's own plan mode

@@ -1,0 +1,99 @@
+package claudecode_test
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/agents"
+	"flame/hosts"
+	"flame/hosts/claudecode"
+)
+
+func TestAChildIsStartedWithNoMoreThanItMayHave(t *testing.T) {
+	t.Parallel()
+	limited := func(tools ...string) agents.ToolSet { return agents.ToolSet{}.Only(&tools) }
+	tests := map[string]struct {
+		child agents.Child
+		has   []string // parts of the command line
+		not   []string
+	}{
+		"a new session": {
+			child: agents.Child{Session: "u-1", Mode: agents.AcceptEdits},
+			has:   []string{"-p --output-format stream-json --verbose --session-id u-1", "--permission-mode acceptEdits", "--mcp-config /agent/mcp.json", "--allowedTools mcp__flame,mcp__plugin_flame_flame"},
+			not:   []string{"--resume", "--tools", "--strict-mcp-config", "--setting-sources"},
+		},
+		"one that goes on": {
+			child: agents.Child{Session: "u-1", Resume: true}, has: []string{"--resume u-1"}, not: []string{"--session-id"},
+		},
+		"some tools": {
+			child: agents.Child{Tools: limited("Read", "Bash(go test *)", "mcp__other__look")},
+			has:   []string{"--tools Read,Bash", "Bash(go test *)", "mcp__other__look"}, not: []string{"--strict-mcp-config"},
+		},
+		"none of other servers": {child: agents.Child{Tools: limited("Read")}, has: []string{"--strict-mcp-config"}},
+		"reading only": {
+			child: agents.Child{Mode: agents.Plan}, has: []string{"--permission-mode dontAsk", "--disallowedTools Edit,Write,MultiEdit,NotebookEdit,Bash"},
+		},
+		"reading only, and some commands": {
+			child: agents.Child{Mode: agents.Plan, Tools: limited("Read", "Bash(go test *)")},
+			has:   []string{"--disallowedTools Edit,Write,MultiEdit,NotebookEdit --allowedTools"},
+		},
+		"none that start others": {
+			child: agents.Child{Tools: agents.ToolSet{}.Without(agents.SpawnTools...)},
+			has:   []string{"Agent,Task,Workflow", "mcp__flame__spawn_agent", "mcp__plugin_flame_flame__spawn_agent"},
+		},
+		"all the rest": {
+			child: agents.Child{System: "Be brief.", Model: "m", Effort: "low", MaxTurns: 3, CostUSD: 1.5, HostKeys: map[string]json.RawMessage{"hooks": json.RawMessage(`{"Stop":[]}`)}},
+			has:   []string{"--append-system-prompt Be brief.", "--model m", "--effort low", "--max-turns 3", "--max-budget-usd 1.5", `--settings {"hooks":{"Stop":[]}}`},
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tt.child.Dir, tt.child.Flame, tt.child.Prompt = "/agent", "/bin/flame", "do it"
+			launch, err := launcher(t).Launch(tt.child)
+			require.NoError(t, err)
+			line := strings.Join(launch.Command, " ")
+			for _, part := range tt.has {
+				assert.Contains(t, line, part)
+			}
+			for _, part := range tt.not {
+				assert.NotContains(t, line, part)
+			}
+			assert.Equal(t, "do it", launch.Stdin)
+			assert.NotContains(t, line, "do it", "a task may be longer than a command line")
+		})
+	}
+}
+
+func TestAChildGetsTheServersOfItsDefinition(t *testing.T) {
+	t.Parallel()
+	launch, err := launcher(t).Launch(agents.Child{Dir: "/agent", Flame: "/bin/flame", Prompt: "do it", HostKeys: map[string]json.RawMessage{
+		"mcpServers": json.RawMessage(`{"docs":{"command":"docs"},"flame":{"command":"evil"}}`), "initialPrompt": json.RawMessage(`"first this"`),
+	}})
+	require.NoError(t, err)
+	assert.JSONEq(t, `{"mcpServers":{"docs":{"command":"docs"},"flame":{"type":"stdio","command":"/bin/flame","args":["serve"]}}}`, string(launch.Files["/agent/mcp.json"]))
+	assert.Equal(t, "first this\n\ndo it", launch.Stdin)
+}
+
+func launcher(t *testing.T) claudecode.Launcher {
+	t.Helper()
+	dir := t.TempDir()
+	return claudecode.Launcher{Machine: hosts.Machine{
+		Home: dir, ProjectDir: dir, Getenv: func(string) string { return "" },
+		LookPath: func(name string) (string, error) { return "/opt/" + name, nil },
+	}}
+}
+
+func TestWithoutTheClientThereIsAdvice(t *testing.T) {
+	t.Parallel()
+	l := launcher(t)
+	l.Machine.LookPath = func(string) (string, error) { return "", os.ErrNotExist }
+	assert.False(t, l.Installed())
+	_, err := l.Launch(agents.Child{})
+	assert.ErrorContains(t, err, "not installed")
+}
