@@ -15,7 +15,7 @@ import (
 )
 
 func agentTools(a *agents.Agents) []Tool {
-	d := agentDoor{a, &sync.Map{}}
+	d := newAgentDoor(a)
 	return append(
 		waits(always(
 			define("spawn_agent", "Start an agent of its own process for a separable task; it works in a frame below yours and outlives this call. Give it all it must know: it does not see this conversation.", reaches, d.spawn),
@@ -34,6 +34,8 @@ type agentDoor struct {
 	a       *agents.Agents
 	refused *sync.Map // what a person said no to: by tree, agent and mode
 }
+
+func newAgentDoor(a *agents.Agents) agentDoor { return agentDoor{a, &sync.Map{}} }
 
 type permissionMode string
 

@@ -1,0 +1,62 @@
+package tools
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/agents"
+	"flame/core"
+	"flame/project"
+	"flame/store"
+)
+
+func TestAPersonIsAskedForWhatAnAgentWouldNotGet(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	p := &project.Project{
+		Store: store.Open(dir, store.Options{}), Dir: dir, Now: func() core.Millis { return 1_000 }, NewID: project.NewID, Log: slog.New(slog.DiscardHandler),
+		Budget: core.DefaultBudget(), Subagents: core.DefaultSubagentConfig(), Autonomy: core.DefaultAutonomyConfig(),
+	}
+	a := &agents.Agents{Project: p, Catalog: func() agents.Catalog { return agents.Load(nil) }}
+	door := newAgentDoor(a)
+	by := project.Caller{Session: "s", Host: "claude-code", Stamped: true}
+	var asked []string
+	answers := func(yes, answered bool) context.Context {
+		return context.WithValue(t.Context(), questionKey{}, func(_ context.Context, question string) (bool, bool) {
+			asked = append(asked, question)
+			return yes, answered
+		})
+	}
+	foresee := func(r agents.Request) agents.Mode {
+		mode, _, _, err := a.Foresee(t.Context(), by, r)
+		require.NoError(t, err)
+		return mode.Effective
+	}
+	build := agents.Request{Type: "builder", Prompt: "change it"}
+	require.NoError(t, door.seekGrant(t.Context(), by, build), "nobody can be asked")
+	assert.Equal(t, agents.Default, foresee(build))
+
+	require.NoError(t, door.seekGrant(answers(false, true), by, build))
+	require.NoError(t, door.seekGrant(answers(true, true), by, build))
+	assert.Len(t, asked, 1, "who said no is not asked again")
+	assert.Contains(t, asked[0], "builder is to work in the permission mode acceptEdits; without your leave it gets default. Its task: change it")
+	assert.Equal(t, agents.Default, foresee(build))
+
+	all := agents.Request{Type: "builder", Prompt: "change it", Mode: agents.Bypass}
+	require.NoError(t, door.seekGrant(answers(true, true), by, all))
+	assert.Equal(t, agents.Bypass, foresee(all))
+	grants, err := a.Grants(t.Context())
+	require.NoError(t, err)
+	require.Len(t, grants, 1)
+	assert.Equal(t, "builder", grants[0].Agent)
+	assert.Equal(t, "s", grants[0].Session)
+	assert.NotZero(t, grants[0].ExpiresAt, "it holds for one spawn")
+
+	asked = nil
+	require.NoError(t, door.seekGrant(answers(true, true), by, agents.Request{Type: "analyzer", Prompt: "look"}))
+	assert.Empty(t, asked, "it gets what it wants anyway")
+}
