@@ -63,6 +63,7 @@ func (a *Agents) readmit(ctx context.Context, by project.Caller, old Run, next *
 			if err := a.bound(tx, next, Run{}); err != nil {
 				return err
 			}
+			next.MaxDepth = min(next.MaxDepth, old.MaxDepth)
 			return a.enrol(tx, *next)
 		},
 	})
@@ -75,6 +76,9 @@ const continued = " (continued)"
 
 // relaunch starts the supervisor of an agent that goes on.
 func (a *Agents) relaunch(ctx context.Context, job supervise.Job, context string, next Run) error {
+	if err := a.restoreWorktree(ctx, next); err != nil {
+		return err
+	}
 	job.ID, job.Dir, job.Prompt, job.Limits = next.ID, a.Folder(next.ID), compose(next, context), next.Limits
 	if next.Session != "" {
 		job.Command = supervise.InSession(job.Resume, next.Session)
@@ -102,6 +106,9 @@ func (a *Agents) Interactive(ctx context.Context, id string) (command []string, 
 	}
 	if !h.Resumes(session) {
 		return nil, "", core.Invalidf("%s has no session of its own that could be opened", id).WithHint("give a prompt: another agent begins with its context then")
+	}
+	if err := a.restoreWorktree(ctx, run); err != nil {
+		return nil, "", err
 	}
 	command, err = h.Talk(session)
 	return command, dir, err

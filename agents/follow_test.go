@@ -23,8 +23,10 @@ func following(t *testing.T, path string) (next func() agents.Trail) {
 	t.Helper()
 	shown := make(chan agents.Trail)
 	ctx, cancel := context.WithCancel(t.Context())
-	t.Cleanup(cancel)
+	over := make(chan struct{})
+	t.Cleanup(func() { cancel(); <-over }) // before the folder that it reads is removed
 	go func() {
+		defer close(over)
 		_ = agents.Follow(ctx, path, nil, time.Millisecond, func(trail agents.Trail) error {
 			select {
 			case shown <- trail:

@@ -137,15 +137,18 @@ func (a *Agents) Running(ctx context.Context) (runs []Run, err error) {
 // waitPace is how often a waiting caller looks.
 const waitPace = 100 * time.Millisecond
 
-// Wait gives the record of an agent once it is final, or as it is when ctx ends.
-// It tells progress each time it looks.
+// Wait gives the record of an agent once it is final and its frame has ended, or as
+// it is when ctx ends. It tells progress each time it looks.
 func (a *Agents) Wait(ctx context.Context, id string, progress func(Run)) (Run, error) {
 	tick := time.NewTicker(waitPace)
 	defer tick.Stop()
 	for {
 		run, err := a.Find(context.WithoutCancel(ctx), id)
-		if err != nil || run.State.Ended() {
+		if err != nil {
 			return run, err
+		}
+		if run.State.Ended() {
+			return run, a.settle(context.WithoutCancel(ctx), run)
 		}
 		progress(run)
 		select {
@@ -154,6 +157,16 @@ func (a *Agents) Wait(ctx context.Context, id string, progress func(Run)) (Run, 
 		case <-tick.C:
 		}
 	}
+}
+
+// settle does what is left to do about an agent that is final: its supervisor may be
+// at it still, or be gone.
+func (a *Agents) settle(ctx context.Context, run Run) error {
+	_, left, err := a.liveOf(ctx, run.ID)
+	if err != nil || !left {
+		return err
+	}
+	return a.finish(ctx, run)
 }
 
 // startPatience is how long an agent may be without a supervisor after it was

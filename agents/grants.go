@@ -59,7 +59,8 @@ func grants(tx project.Tx) (all []Grant, err error) {
 	return all, err
 }
 
-// grantFor gives the widest grant that fits an agent; nil without one.
+// grantFor gives the widest grant that fits an agent of a definition, whose name is
+// empty where no grant can be for it alone; nil without one.
 func grantFor(tx project.Tx, run Run, agent string, now core.Millis) (widest *Grant, err error) {
 	all, err := grants(tx)
 	for _, g := range all {

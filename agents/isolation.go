@@ -51,6 +51,19 @@ func addWorktree(ctx context.Context, dir, worktree string) (string, error) {
 	return filepath.Join(worktree, strings.TrimSpace(prefix)), nil
 }
 
+// restoreWorktree makes the worktree of an agent that goes on once more, where that
+// was removed because nothing had been changed in it.
+func (a *Agents) restoreWorktree(ctx context.Context, run Run) error {
+	if run.Worktree == "" {
+		return nil
+	}
+	if _, err := os.Stat(run.Worktree); err == nil {
+		return nil
+	}
+	_, err := git(ctx, a.Dir, "worktree", "add", "--detach", run.Worktree, run.Base)
+	return err
+}
+
 // keepWorktree keeps what an agent changed in a worktree of its own as a patch
 // beside it, and adds that to what its tools told. A worktree that is as it was is
 // removed.

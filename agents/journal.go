@@ -48,12 +48,16 @@ func (j journal) Begin(ctx context.Context, by supervise.Process) error {
 func (j journal) Active(ctx context.Context, p supervise.Progress) error {
 	p.Text = excerpt(p.Text)
 	run, err := j.a.change(ctx, j.id, func(tx project.Tx, run *Run) error {
-		run.State, run.Progress = core.AgentActive, p
+		before := run.State
+		run.State = core.AgentActive // what it used so far is Tell's and End's to count
 		if p.Session != "" {
 			run.Session = p.Session
 			if err := tx.SaveRecord(recordSession, p.Session, run.ID); err != nil {
 				return err
 			}
+		}
+		if before == core.AgentActive {
+			return nil // a last turn, in another process of the host
 		}
 		return j.a.tell(tx, *run, core.SubagentActive, map[string]any{"initial_state": core.AgentActive})
 	})
@@ -66,7 +70,7 @@ func (j journal) Active(ctx context.Context, p supervise.Progress) error {
 // parentOf is flame itself, acting for an agent's parent: as a person at a shell
 // does, it may change frames of a session that handed control over.
 func parentOf(run Run) project.Caller {
-	return project.Caller{Session: run.ParentSession, Host: project.CommandLine, Stamped: true}
+	return project.Caller{Session: run.ParentSession, Host: project.CommandLine}
 }
 
 // warnAt is the part of a budget whose use is told.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strings"
 	"time"
 
 	"flame/agents/supervise"
@@ -25,7 +26,7 @@ type Agents struct {
 	Keep    bool // agents go on when the session that asked for them ends
 
 	// Start starts the supervisor of the job in dir, as supervise.Start does.
-	Start func(ctx context.Context, program, dir, agent string) (supervise.Process, error)
+	Start func(ctx context.Context, program, dir string) (supervise.Process, error)
 }
 
 // A Host runs agents (hosts/claudecode, hosts/opencode).
@@ -117,7 +118,7 @@ const maxPrompt = 200_000
 // check refuses what cannot be right, whatever the tree is like.
 func (r Request) check() error {
 	switch {
-	case r.Prompt == "":
+	case strings.TrimSpace(r.Prompt) == "":
 		return core.Invalidf("prompt is missing").WithHint("say what the agent is to do, and all that it must know: it does not see this conversation")
 	case len(r.Prompt) > maxPrompt:
 		return core.Invalidf("the prompt has %d bytes; at most %d are taken", len(r.Prompt), maxPrompt).WithHint("put what is long into a file and name that")

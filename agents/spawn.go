@@ -44,7 +44,10 @@ func (a *Agents) spawn(ctx context.Context, by project.Caller, def Definition, r
 		return Run{}, err
 	}
 	context, err := a.admit(ctx, by, def, r, &run)
-	if err != nil {
+	switch {
+	case errors.Is(err, errKnown):
+		return run, nil
+	case err != nil:
 		return Run{}, err
 	}
 	if err := a.launch(ctx, host, def, context, &run); err != nil {
@@ -166,10 +169,14 @@ func handedOn(host Host, def Definition) (keys map[string]json.RawMessage, warni
 // bounds let it in. It gives the context of the frame.
 func (a *Agents) admit(ctx context.Context, by project.Caller, def Definition, r Request, run *Run) (string, error) {
 	bare, most := contextOf(def, r)
-	frame, context, err := a.Project.Delegate(ctx, by, project.Delegation{
+	_, context, err := a.Project.Delegate(ctx, by, project.Delegation{
 		Agent: run.ID, Under: r.Frame, Goal: run.Description, Session: run.Session, Host: run.Host,
 		Title: core.SubagentTitle(run.Description, def.Name), Bare: bare, MaxChars: most,
 		Also: func(tx project.Tx, frame core.Frame, caller core.Session) error {
+			if known, err := keyed(tx, caller.ID, r.Key); err != nil || known.ID != "" {
+				*run = known
+				return cmp.Or(err, errKnown)
+			}
 			run.Frame, run.ParentSession = frame.ID, caller.ID
 			if err := a.place(tx, by, run, caller); err != nil {
 				return err
@@ -180,7 +187,6 @@ func (a *Agents) admit(ctx context.Context, by project.Caller, def Definition, r
 			return a.enrol(tx, *run)
 		},
 	})
-	run.Frame = frame.ID
 	return context, err
 }
 
@@ -204,6 +210,9 @@ func (a *Agents) place(tx project.Tx, by project.Caller, run *Run, caller core.S
 	parent, err := agentOf(tx, by, caller.ID)
 	if err != nil {
 		return err
+	}
+	if parent.CancelledBy != "" && !parent.State.Ended() {
+		return core.Invalidf("%s was told to stop, so it may start no others", parent.ID).WithHint("say what is done and end")
 	}
 	root, depth, err := above(tx, caller)
 	if err != nil {
@@ -288,7 +297,10 @@ func (a *Agents) grant(tx project.Tx, by project.Caller, def Definition, r Reque
 	if def.MaxDepth != nil {
 		run.MaxDepth = min(run.MaxDepth, run.Depth+*def.MaxDepth)
 	}
-	if run.Depth >= run.MaxDepth || def.MaxChildren != nil && *def.MaxChildren == 0 {
+	if def.MaxChildren != nil && *def.MaxChildren == 0 {
+		run.MaxDepth = run.Depth
+	}
+	if run.Depth >= run.MaxDepth {
 		run.Tools = run.Tools.Without(SpawnTools...)
 	}
 	return nil
@@ -301,7 +313,11 @@ func (a *Agents) mode(tx project.Tx, def Definition, r Request, caller core.Sess
 		return ModeChoice{}, err
 	}
 	q := ModeQuestion{Call: r.Mode, Definition: def.PermissionMode, Type: def.Type, Parent: theirs}
-	q.Grant, err = grantFor(tx, run, def.Name, a.Project.Now())
+	name := def.Name
+	if def.Source.Kind == Call {
+		name = "" // a call can give its definition any name, also one that a grant is for
+	}
+	q.Grant, err = grantFor(tx, run, name, a.Project.Now())
 	return ChooseMode(q), err
 }
 
@@ -382,20 +398,32 @@ func (a *Agents) enrol(tx project.Tx, run Run) error {
 
 func keyOf(session, key string) string { return session + "/" + key }
 
-// byKey gives the agent that was started under an idempotency key; zero without
-// one.
+// errKnown ends a spawn whose idempotency key has its agent.
+var errKnown = errors.New("the agent is there")
+
+// byKey gives the agent that a session started under an idempotency key; zero
+// without one. It spares a repeated call what a new agent must pass; what two calls
+// at one time must not both pass is in admit.
 func (a *Agents) byKey(ctx context.Context, session, key string) (run Run, err error) {
 	if key == "" {
 		return run, nil
 	}
 	err = a.Project.Store.View(ctx, func(tx project.Tx) error {
-		var id string
-		if known, err := tx.Record(recordKey, keyOf(cmp.Or(session, project.CommandLine), key), &id); !known || err != nil {
-			return err
-		}
-		_, err := tx.Record(recordRun, id, &run)
+		run, err = keyed(tx, cmp.Or(session, project.CommandLine), key)
 		return err
 	})
+	return run, err
+}
+
+func keyed(tx project.Tx, session, key string) (run Run, err error) {
+	if key == "" {
+		return run, nil
+	}
+	var id string
+	if known, err := tx.Record(recordKey, keyOf(session, key), &id); !known || err != nil {
+		return run, err
+	}
+	_, err = tx.Record(recordRun, id, &run)
 	return run, err
 }
 

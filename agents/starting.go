@@ -9,6 +9,7 @@ import (
 
 	"flame/agents/supervise"
 	"flame/core"
+	"flame/project"
 )
 
 // Folder gives the path of an agent's own folder.
@@ -25,6 +26,9 @@ func (a *Agents) launch(ctx context.Context, host Host, def Definition, context 
 			return err
 		}
 		run.Cwd = inside
+		if _, err := a.change(ctx, run.ID, func(_ project.Tx, kept *Run) error { kept.Cwd = inside; return nil }); err != nil {
+			return err
+		}
 	}
 	job, err := a.job(host, *run, a.child(host, def, context, *run))
 	if err != nil {
@@ -48,7 +52,7 @@ func (a *Agents) startJob(ctx context.Context, job supervise.Job) error {
 	if err := job.Save(); err != nil {
 		return core.Unavailablef(err, "could not write what the agent starts from: %v", err)
 	}
-	if _, err := a.Start(ctx, a.Program, job.Dir, job.ID); err != nil {
+	if _, err := a.Start(ctx, a.Program, job.Dir); err != nil {
 		return core.Unavailablef(err, "could not start the agent's supervisor: %v", err)
 	}
 	return nil

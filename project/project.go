@@ -114,7 +114,7 @@ func (p *Project) update(ctx context.Context, by Caller, f func(*step) error) er
 		}
 		before := s.session
 		s.session.Stamped = s.session.Stamped || by.Stamped
-		if s.session.State != core.SessionSuspended {
+		if s.wakes() {
 			s.session.State = core.SessionActive
 		}
 		s.session.LastActivityAt = s.now
@@ -140,6 +140,18 @@ func (p *Project) update(ctx context.Context, by Caller, f func(*step) error) er
 		}
 	}
 	return err
+}
+
+// wakes reports whether the call shows that the caller's session is at work. What a
+// shell, or the end of an agent, does in the name of one that is over does not.
+func (s *step) wakes() bool {
+	switch s.session.State {
+	case core.SessionSuspended:
+		return false
+	case core.SessionEnded:
+		return s.by.Host != CommandLine
+	}
+	return true
 }
 
 // enter loads the caller's session, or prepares a new one. An anonymous caller

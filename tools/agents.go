@@ -174,7 +174,7 @@ func (d agentDoor) wait(ctx context.Context, _ project.Caller, in waitArgs) (str
 	}
 	most := maxWait
 	if in.Timeout > 0 {
-		most = min(most, time.Duration(in.Timeout*float64(time.Second)))
+		most = time.Duration(min(most.Seconds(), in.Timeout) * float64(time.Second))
 	}
 	run, err := d.await(ctx, in.ID, most)
 	if err != nil {

@@ -36,9 +36,15 @@ type conversation struct {
 
 func converse(t *testing.T) *conversation {
 	t.Helper()
+	return converseWith(t, &agents.Agents{Project: newProject(t)})
+}
+
+// converseWith is converse with a service that can start agents.
+func converseWith(t *testing.T, service *agents.Agents) *conversation {
+	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
-	c := &conversation{t: t, ctx: ctx, project: newProject(t), tick: make(chan time.Time), told: make(chan mcp.JSONRPCNotification, 100)}
-	srv := tools.NewServer(c.project, &agents.Agents{Project: c.project}, tools.All(c.project, &agents.Agents{Project: c.project}), "test", func(context.Context) project.Caller {
+	c := &conversation{t: t, ctx: ctx, project: service.Project, tick: make(chan time.Time), told: make(chan mcp.JSONRPCNotification, 100)}
+	srv := tools.NewServer(c.project, service, tools.All(c.project, service), "test", func(context.Context) project.Caller {
 		return project.Caller{Session: "s", Host: "test"}
 	})
 	toServer, fromClient := io.Pipe()

@@ -1,0 +1,205 @@
+package agents_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/samber/lo"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/agents"
+	"flame/core"
+)
+
+// A fileCall is a tool call as a log has it.
+type fileCall struct {
+	tool, input string
+	failed      bool
+}
+
+// line is the call as one line of each host's output, with its answer.
+func (c fileCall) line(host string, n int) string {
+	if host == "opencode" {
+		state := map[bool]string{true: "error", false: "completed"}[c.failed]
+		return fmt.Sprintf(`{"type":"tool_use","timestamp":%d,"sessionID":"ses_1","part":{"type":"tool","tool":%q,"callID":"c%d","state":{"status":%q,"input":%s,"output":"ok","error":"no"},"id":"prt_%d","sessionID":"ses_1","messageID":"msg_1"}}`,
+			1795168760000+n, strings.ToLower(c.tool), n, state, c.input, n)
+	}
+	return fmt.Sprintf(`{"type":"assistant","session_id":"s1","message":{"id":"a%d","content":[{"type":"tool_use","id":"c%d","name":%q,"input":%s}]}}`, n, n, c.tool, c.input) + "\n" +
+		fmt.Sprintf(`{"type":"user","session_id":"s1","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"c%d","is_error":%t,"content":"ok"}]}}`, n, c.failed)
+}
+
+// lastLine is how a host says that it is done.
+var lastLine = map[string]string{
+	"claude-code": `{"type":"result","subtype":"success","session_id":"s1","result":"ok","usage":{}}`,
+	"opencode": `{"type":"text","timestamp":1795168790000,"sessionID":"ses_1","part":{"id":"prt_t","messageID":"msg_2","sessionID":"ses_1","type":"text","text":"ok","time":{"start":1,"end":2}}}` + "\n" +
+		`{"type":"step_finish","timestamp":1795168790001,"sessionID":"ses_1","part":{"id":"prt_f","reason":"stop","messageID":"msg_2","sessionID":"ses_1","type":"step-finish","tokens":{"total":1,"input":1,"output":0,"reasoning":0,"cache":{"write":0,"read":0}},"cost":0}}`,
+}
+
+// changed gives what an agent of a host changed that makes these calls.
+func changed(t *testing.T, host string, calls ...fileCall) []agents.Change {
+	t.Helper()
+	s := newService(t)
+	s.Host = host
+	lines := lo.Map(calls, func(c fileCall, n int) string {
+		c.input = strings.ReplaceAll(c.input, "DIR", s.Dir)
+		return c.line(host, n)
+	})
+	require.NoError(t, os.WriteFile(filepath.Join(s.Dir, "log"), []byte(strings.Join(append(lines, lastLine[host]), "\n")+"\n"), 0o600))
+	return s.over(s.spawn("cat log").ID, core.AgentCompleted, core.Completed).Changes
+}
+
+func TestWhatAnAgentChangedIsReadFromItsLog(t *testing.T) {
+	t.Parallel()
+	path := map[string]string{"claude-code": "file_path", "opencode": "filePath"}
+	tests := map[string]struct {
+		calls []fileCall
+		want  []string // paths
+	}{
+		"an edit":                      {[]fileCall{{tool: "Edit", input: `{"PATH":"DIR/a.go","old":"x","new":"y"}`}}, []string{"a.go"}},
+		"a file outside of its folder": {[]fileCall{{tool: "Write", input: `{"PATH":"/elsewhere/a.go","content":"x"}`}}, []string{"/elsewhere/a.go"}},
+		"several, in order":            {[]fileCall{{tool: "Write", input: `{"PATH":"DIR/b/c.go"}`}, {tool: "Edit", input: `{"PATH":"a.go"}`}, {tool: "Edit", input: `{"PATH":"DIR/a.go"}`}}, []string{"a.go", "b/c.go"}},
+		"not what failed":              {[]fileCall{{tool: "Edit", input: `{"PATH":"DIR/a.go"}`, failed: true}}, nil},
+		"what was tried again":         {[]fileCall{{tool: "Edit", input: `{"PATH":"DIR/a.go"}`, failed: true}, {tool: "Edit", input: `{"PATH":"DIR/a.go"}`}}, []string{"a.go"}},
+		"not what was read":            {[]fileCall{{tool: "Read", input: `{"PATH":"DIR/a.go"}`}, {tool: "Bash", input: `{"command":"rm a.go"}`}}, nil},
+		"a patch":                      {[]fileCall{{tool: "apply_patch", input: `{"patchText":"*** Begin Patch\n*** Add File: n.go\n+x\n*** Update File: o.go\n@@\n-x\n*** Delete File: p.go\n*** End Patch"}`}}, []string{"n.go", "o.go", "p.go"}},
+		"not a call without a path":    {[]fileCall{{tool: "Edit", input: `{}`}, {tool: "Edit", input: `"odd"`}}, nil},
+	}
+	for name, tt := range tests {
+		for _, host := range []string{"claude-code", "opencode"} {
+			t.Run(name+" in "+host, func(t *testing.T) {
+				t.Parallel()
+				calls := lo.Map(tt.calls, func(c fileCall, _ int) fileCall {
+					c.input = strings.ReplaceAll(c.input, "PATH", path[host])
+					return c
+				})
+				got := changed(t, host, calls...)
+				assert.Equal(t, append([]string{}, tt.want...), lo.Map(got, func(c agents.Change, _ int) string { return c.Path }))
+				for _, c := range got {
+					assert.Len(t, c.Hash, 64)
+				}
+			})
+		}
+	}
+}
+
+func TestTheSameEditsHaveTheSameHash(t *testing.T) {
+	t.Parallel()
+	hash := func(input string) string {
+		got := changed(t, "claude-code", fileCall{tool: "Edit", input: input})
+		require.Len(t, got, 1)
+		return got[0].Hash
+	}
+	first := hash(`{"file_path":"DIR/a.go","old_string":"x","new_string":"y"}`)
+	assert.Equal(t, first, hash(`{"new_string":"y","file_path":"a.go","old_string":"x"}`), "in whatever order, and however the file is named")
+	assert.NotEqual(t, first, hash(`{"file_path":"DIR/a.go","old_string":"x","new_string":"z"}`))
+}
+
+// repository makes the folder that agents work in a git repository with one file
+// in a folder of its own.
+func (s *service) repository() {
+	s.t.Helper()
+	require.NoError(s.t, os.MkdirAll(filepath.Join(s.Dir, "sub"), 0o700))
+	require.NoError(s.t, os.WriteFile(filepath.Join(s.Dir, "sub", "old.txt"), []byte("old\n"), 0o600))
+	require.NoError(s.t, os.WriteFile(filepath.Join(s.Dir, ".gitignore"), []byte(".flame\n"), 0o600))
+	s.git("init", "-q")
+	s.git("add", ".")
+	s.git("-c", "user.name=t", "-c", "user.email=t@localhost", "commit", "-qm", "one")
+}
+
+func (s *service) git(args ...string) string {
+	s.t.Helper()
+	out, err := exec.Command("git", append([]string{"-C", s.Dir}, args...)...).CombinedOutput()
+	require.NoError(s.t, err, string(out))
+	return string(out)
+}
+
+func TestAnAgentWithAWorktreeOfItsOwn(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	s.repository()
+	run := s.request(user, agents.Request{Type: "builder", Prompt: "write new.txt; write old.txt; done", Cwd: "sub", Isolation: "worktree"})
+	assert.NotEmpty(t, run.Base)
+	run = s.over(run.ID, core.AgentCompleted, core.Completed)
+	assert.Equal(t, []string{"sub/new.txt", "sub/old.txt"}, lo.Map(run.Changes, func(c agents.Change, _ int) string { return c.Path }))
+	assert.False(t, run.Changes[0].Existed)
+	assert.True(t, run.Changes[1].Existed)
+	assert.Contains(t, run.Changes[1].Excerpt, "-old\n+written")
+	assert.Equal(t, run.Changes[0].Hash, run.Changes[1].Hash, "they hold the same")
+	patch, err := os.ReadFile(filepath.Join(s.Folder(run.ID), agents.PatchFile))
+	require.NoError(t, err)
+	assert.Contains(t, string(patch), "new.txt")
+	assert.FileExists(t, filepath.Join(run.Worktree, "sub", "new.txt"), "the work is kept")
+	assert.NoFileExists(t, filepath.Join(s.Dir, "sub", "new.txt"))
+	assert.Empty(t, s.git("status", "--porcelain"), "the user's own folder is as it was")
+	_, dir, err := s.Interactive(s.ctx, run.ID)
+	require.NoError(t, err)
+	assert.Equal(t, filepath.Join(run.Worktree, "sub"), dir, "its session goes on where it was")
+	s.git("apply", "--check", filepath.Join(s.Folder(run.ID), agents.PatchFile))
+}
+
+func TestADeletedFileInAWorktreeIsAChange(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	s.repository()
+	run := s.over(s.request(user, agents.Request{Type: "builder", Prompt: "remove sub/old.txt; done", Isolation: "worktree"}).ID, core.AgentCompleted, core.Completed)
+	require.Len(t, run.Changes, 1)
+	assert.True(t, run.Changes[0].Deleted)
+	assert.Empty(t, run.Changes[0].Hash)
+}
+
+func TestAWorktreeWithoutChangesIsRemoved(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	s.repository()
+	definition := json.RawMessage(`{"name":"apart","description":"d","prompt":"p","isolation":"worktree"}`)
+	run := s.over(s.request(user, agents.Request{Inline: definition, Prompt: "say x; done"}).ID, core.AgentCompleted, core.Completed)
+	assert.NotEmpty(t, run.Worktree)
+	assert.NoDirExists(t, run.Worktree)
+	assert.Empty(t, run.Changes)
+	assert.Equal(t, 1, strings.Count(s.git("worktree", "list"), "\n"))
+	none := s.over(s.request(user, agents.Request{Inline: definition, Prompt: "done", Isolation: "none"}).ID, core.AgentCompleted, core.Completed)
+	assert.Empty(t, none.Worktree, "the call decides")
+}
+
+func TestAnAgentGoesOnInAWorktreeThatWasRemoved(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	s.repository()
+	run := s.over(s.request(user, agents.Request{Type: "builder", Prompt: "done", Cwd: "sub", Isolation: "worktree"}).ID, core.AgentCompleted, core.Completed)
+	require.NoDirExists(t, run.Worktree)
+	next, err := s.Continue(s.ctx, user, run.ID, "write new.txt; done")
+	require.NoError(t, err)
+	next = s.over(next.ID, core.AgentCompleted, core.Completed)
+	require.Len(t, next.Changes, 1)
+	assert.Equal(t, "sub/new.txt", next.Changes[0].Path)
+	assert.FileExists(t, filepath.Join(s.Folder(next.ID), agents.PatchFile))
+
+	clean := s.over(s.request(user, agents.Request{Type: "builder", Prompt: "done", Isolation: "worktree"}).ID, core.AgentCompleted, core.Completed)
+	_, dir, err := s.Interactive(s.ctx, clean.ID)
+	require.NoError(t, err)
+	assert.DirExists(t, dir, "a person can go on there too")
+}
+
+func TestAWorktreeNeedsACommit(t *testing.T) {
+	t.Parallel()
+	for name, prepare := range map[string]func(*service){
+		"outside of git":         func(*service) {},
+		"in an empty repository": func(s *service) { s.git("init", "-q") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newService(t)
+			prepare(s)
+			run, err := s.Spawn(s.ctx, user, agents.Request{Type: "builder", Prompt: "done", Isolation: "worktree"})
+			assert.Contains(t, problem(t, err, core.ErrInvalid), "worktree of its own")
+			assert.Contains(t, problem(t, err, core.ErrInvalid), "isolation")
+			s.over(run.ID, core.AgentError, core.Failed)
+		})
+	}
+}

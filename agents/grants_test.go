@@ -1,0 +1,156 @@
+package agents_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/agents"
+	"flame/core"
+	"flame/project"
+)
+
+func TestAnAgentsModeIsNeverAboveItsParents(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		parent string // as the host told it; empty: it did not
+		r      agents.Request
+		want   agents.ModeChoice
+	}{
+		"a builder works in its parent's":         {"acceptEdits", agents.Request{Type: "builder"}, agents.ModeChoice{Requested: agents.AcceptEdits, Effective: agents.AcceptEdits}},
+		"a reader plans":                          {"acceptEdits", agents.Request{Type: "analyzer"}, agents.ModeChoice{Requested: agents.Plan, Effective: agents.Plan}},
+		"less may be asked for":                   {"acceptEdits", agents.Request{Type: "builder", Mode: agents.Plan}, agents.ModeChoice{Requested: agents.Plan, Effective: agents.Plan}},
+		"more is not given":                       {"plan", agents.Request{Type: "builder", Mode: agents.AcceptEdits}, agents.ModeChoice{Requested: agents.AcceptEdits, Effective: agents.Plan, CappedBy: "parent"}},
+		"nor to a definition":                     {"plan", agents.Request{Type: "bold"}, agents.ModeChoice{Requested: agents.Bypass, Effective: agents.Plan, CappedBy: "parent"}},
+		"an unknown one counts as default":        {"", agents.Request{Type: "bold", Mode: agents.AcceptEdits}, agents.ModeChoice{Requested: agents.AcceptEdits, Effective: agents.Default, CappedBy: "parent"}},
+		"a new one of the host counts as default": {"turbo", agents.Request{Type: "bold", Mode: agents.AcceptEdits}, agents.ModeChoice{Requested: agents.AcceptEdits, Effective: agents.Default, CappedBy: "parent"}},
+		"bypass needs a grant, whatever it has":   {"bypassPermissions", agents.Request{Type: "bold"}, agents.ModeChoice{Requested: agents.Bypass, Effective: agents.AcceptEdits, CappedBy: "grant"}},
+		"bypass is not inherited without a grant": {"bypassPermissions", agents.Request{Type: "free"}, agents.ModeChoice{Effective: agents.AcceptEdits, CappedBy: "grant"}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newService(t, "name: bold\ndescription: d\npermissionMode: bypassPermissions", "name: free\ndescription: d")
+			by := project.Caller{Session: "theirs", Host: "claude-code", Stamped: true}
+			_, err := s.Project.Prompt(s.ctx, by, project.Prompt{ID: "p", Text: "Work", FromUser: true})
+			require.NoError(t, err)
+			require.NoError(t, s.Project.NoteMode(s.ctx, by, tt.parent))
+			tt.r.Prompt = "done"
+			run := s.request(by, tt.r)
+			assert.Equal(t, tt.want, run.Mode)
+			told := s.events(run.ID, core.PermissionDecision)
+			require.Len(t, told, 1)
+			assert.Equal(t, string(tt.want.Effective), data(t, told[0])["permission_mode"].(map[string]any)["effective"])
+			assert.Contains(t, s.job(run.ID).Command, string(tt.want.Effective), "the host is told")
+			below := s.request(as(run), agents.Request{Type: "bold", Prompt: "done"})
+			assert.False(t, below.Mode.Effective.Exceeds(run.Mode.Effective), "nor one below it")
+		})
+	}
+}
+
+func TestANativeSubagentsAgentHasItsSessionsMode(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	child := project.Caller{Session: "child", Parent: user.Session, Host: "claude-code", Stamped: true}
+	_, err := s.Project.StartSession(s.ctx, child, "Look (@explorer subagent)")
+	require.NoError(t, err)
+	assert.Equal(t, agents.AcceptEdits, s.request(child, agents.Request{Type: "builder", Prompt: "done"}).Mode.Effective)
+}
+
+func TestWhatAGrantIsFor(t *testing.T) {
+	t.Parallel()
+	bold := agents.Request{Type: "bold", Prompt: "done"}
+	tests := map[string]struct {
+		grant   agents.Grant
+		r       agents.Request
+		later   core.Millis // how long after it the agent is asked for
+		granted bool
+		below   bool // one that the agent asks for is granted it too
+	}{
+		"any agent":                        {grant: agents.Grant{Mode: agents.Bypass}, r: bold, granted: true},
+		"this definition":                  {grant: agents.Grant{Mode: agents.Bypass, Agent: "bold"}, r: bold, granted: true},
+		"another definition":               {grant: agents.Grant{Mode: agents.Bypass, Agent: "builder"}, r: bold},
+		"this session":                     {grant: agents.Grant{Mode: agents.Bypass, Session: "user"}, r: bold, granted: true},
+		"another session":                  {grant: agents.Grant{Mode: agents.Bypass, Session: "elsewhere"}, r: bold},
+		"a while that lasts":               {grant: agents.Grant{Mode: agents.Bypass, ExpiresAt: 1_000_000}, r: bold, later: 900_000, granted: true},
+		"a while that is over":             {grant: agents.Grant{Mode: agents.Bypass, ExpiresAt: 1_000_000}, r: bold, later: 1_000_000},
+		"agents of agents too":             {grant: agents.Grant{Mode: agents.Bypass, Inherited: true}, r: bold, granted: true, below: true},
+		"less than what is asked for":      {grant: agents.Grant{Mode: agents.AcceptEdits}, r: bold},
+		"a name that a call gives its own": {grant: agents.Grant{Mode: agents.Bypass, Agent: "bold"}, r: agents.Request{Prompt: "done", Inline: json.RawMessage(`{"name":"bold","description":"d","prompt":"Do as you please.","permissionMode":"bypassPermissions"}`)}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newService(t, "name: bold\ndescription: d\npermissionMode: bypassPermissions")
+			tt.grant.Reason = "a throw-away container"
+			if tt.grant.ExpiresAt > 0 {
+				tt.grant.ExpiresAt += s.Project.Now()
+			}
+			grant, err := s.MakeGrant(s.ctx, tt.grant)
+			require.NoError(t, err)
+			s.shift.Store(int64(tt.later))
+			run := s.request(user, tt.r)
+			if !tt.granted {
+				assert.Equal(t, agents.AcceptEdits, run.Mode.Effective)
+				assert.Empty(t, run.Mode.Grant)
+				return
+			}
+			assert.Equal(t, agents.Bypass, run.Mode.Effective)
+			assert.Equal(t, grant.ID, run.Mode.Grant)
+			below := s.request(as(run), bold)
+			assert.Equal(t, tt.below, below.Mode.Effective == agents.Bypass, below.Mode)
+			require.NoError(t, s.RevokeGrant(s.ctx, grant.ID))
+			assert.Equal(t, agents.AcceptEdits, s.request(user, bold).Mode.Effective, "it was taken back")
+		})
+	}
+}
+
+func TestGrantsAreKeptAndTold(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	_, err := s.MakeGrant(s.ctx, agents.Grant{Mode: agents.Bypass})
+	assert.Contains(t, problem(t, err, core.ErrInvalid), "reason")
+	_, err = s.MakeGrant(s.ctx, agents.Grant{Mode: "all", Reason: "r"})
+	assert.Contains(t, problem(t, err, core.ErrInvalid), "all")
+	first, err := s.MakeGrant(s.ctx, agents.Grant{Mode: agents.Bypass, Reason: "first"})
+	require.NoError(t, err)
+	s.shift.Add(1000)
+	second, err := s.MakeGrant(s.ctx, agents.Grant{Mode: agents.AcceptEdits, Agent: "builder", Reason: "second"})
+	require.NoError(t, err)
+	all, err := s.Grants(s.ctx)
+	require.NoError(t, err)
+	assert.Equal(t, []agents.Grant{second, first}, all)
+	told := s.events("", core.PermissionGranted)
+	require.Len(t, told, 2)
+	assert.Equal(t, "first", data(t, told[0])["grant"].(map[string]any)["reason"])
+	assert.Contains(t, problem(t, s.RevokeGrant(s.ctx, "grant-nothing0"), core.ErrNotFound), "grant-nothing0")
+	require.NoError(t, s.RevokeGrant(s.ctx, first.ID))
+	all, err = s.Grants(s.ctx)
+	require.NoError(t, err)
+	assert.Equal(t, []agents.Grant{second}, all)
+}
+
+func TestToolsOnlyShrinkFromLevelToLevel(t *testing.T) {
+	t.Parallel()
+	s := newService(t, "name: wide\ndescription: d\ntools: Read, Grep, Bash(git *), Edit, WebFetch, mcp__docs__*, Agent\ndisallowedTools: WebFetch",
+		"name: greedy\ndescription: d\ntools: Read, Bash, Write, WebFetch, Agent, mcp__docs__find", "name: all\ndescription: d\ntools: '*'")
+	permits := func(run agents.Run, want map[string]bool) {
+		t.Helper()
+		for tool, permitted := range want {
+			assert.Equal(t, permitted, run.Tools.Permits(tool), "%s: %s", tool, run.Tools)
+		}
+		assert.Contains(t, s.job(run.ID).Command, run.Tools.String(), "the host is told")
+	}
+	first := s.request(user, agents.Request{Type: "wide", Prompt: "hang"})
+	permits(first, map[string]bool{"Read": true, "Edit": true, "Bash": true, "WebFetch": false, "Write": false, "mcp__docs__read": true, "Agent": true})
+	second := s.request(as(first), agents.Request{Type: "greedy", Prompt: "hang"})
+	permits(second, map[string]bool{"Read": true, "Edit": false, "WebFetch": false, "Write": false, "mcp__docs__find": true, "mcp__docs__read": false, "Agent": true})
+	assert.Contains(t, second.Tools.Allowed, "Bash(git *)", "a rule for arguments stays")
+	only := []string{"Read", "Edit"}
+	third := s.request(as(second), agents.Request{Type: "all", Prompt: "hang", Tools: &only})
+	permits(third, map[string]bool{"Read": true, "Edit": false, "Bash": false, "Agent": false})
+	none := []string{}
+	permits(s.request(user, agents.Request{Type: "wide", Prompt: "hang", Tools: &none}), map[string]bool{"Read": false, "Agent": false})
+}

@@ -1,0 +1,230 @@
+package agents_test
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"flame/agents"
+	"flame/agents/supervise"
+	"flame/core"
+)
+
+// TestMain lets the test binary also be what agents need of others: `supervise` is
+// flame, `host` a host that does what its prompt says.
+func TestMain(m *testing.M) {
+	args := append(os.Args[1:], "", "")
+	switch args[0] {
+	case "supervise":
+		exit(superviseAs(args[1], args[2]))
+	case "recover":
+		exit(recoverIn(args[1]))
+	case "host":
+		act(args[1])
+	case "sleep":
+		time.Sleep(time.Minute)
+	default:
+		// With the race detector each process would stay for a second after its end.
+		exit(os.Setenv("GORACE", "atexit_sleep_ms=0"))
+		os.Exit(m.Run())
+	}
+}
+
+// exit ends the process with status 1 where there is an error.
+func exit(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// A fakeHost runs the test binary, which prints what Claude Code does.
+type fakeHost struct {
+	name    string
+	missing bool
+}
+
+func (h fakeHost) Name() string      { return h.name }
+func (h fakeHost) Installed() bool   { return !h.missing }
+func (fakeHost) Keys() []string      { return nil }
+func (fakeHost) NewSession() string  { return uuid.NewString() }
+func (fakeHost) Resumes(string) bool { return true }
+
+func (fakeHost) Talk(session string) ([]string, error) { return []string{"talk", session}, nil }
+
+// Launch gives the host what it has to work with as arguments, so that tests can
+// read it in the agent's job.
+func (fakeHost) Launch(c agents.Child) (agents.Launch, error) {
+	if strings.Contains(c.Prompt, "unlaunchable") {
+		return agents.Launch{}, core.Invalidf("there is no way to run that")
+	}
+	program, err := os.Executable()
+	return agents.Launch{
+		Command: []string{program, "host", c.Session, string(c.Mode), c.Tools.String(), c.Title, c.System}, Stdin: c.Prompt,
+	}, err
+}
+
+// act does what the steps of the prompt's first paragraph say, one after the
+// other.
+func act(session string) {
+	prompt, _ := io.ReadAll(os.Stdin)
+	first, _, _ := strings.Cut(string(prompt), "\n\n")
+	h := acting{session: session}
+	h.print(map[string]any{"type": "system", "subtype": "init", "model": "m", "tools": []string{"Read"}})
+	switch {
+	case strings.HasPrefix(first, "You have reached a limit"):
+		first = "done handed back"
+	case strings.HasPrefix(first, "The model could not be reached"):
+		first = "done went on"
+	}
+	for step := range strings.SplitSeq(first, "; ") {
+		verb, object, _ := strings.Cut(step, " ")
+		h.do(verb, object)
+	}
+}
+
+// An acting is a session of the fake host.
+type acting struct {
+	session string
+	lines   int
+}
+
+func (h *acting) print(line map[string]any) {
+	line["session_id"] = h.session
+	raw, _ := json.Marshal(line)
+	fmt.Println(string(raw))
+}
+
+// say prints an answer of the model, of so many tokens.
+func (h *acting) say(tokens int, parts ...map[string]any) {
+	h.lines++
+	h.print(map[string]any{"type": "assistant", "message": map[string]any{
+		"id": fmt.Sprintf("m%d", h.lines), "model": "m", "usage": map[string]any{"input_tokens": tokens}, "content": parts,
+	}})
+}
+
+func (h *acting) result(fields map[string]any) {
+	fields["type"], fields["subtype"], fields["usage"] = "result", "success", map[string]any{}
+	h.print(fields)
+}
+
+func (h *acting) do(verb, object string) {
+	switch verb {
+	case "say":
+		h.say(1, map[string]any{"type": "text", "text": object})
+	case "use":
+		tokens, _ := strconv.Atoi(object)
+		h.say(tokens, map[string]any{"type": "text", "text": "used " + object})
+	case "edit", "fail-to-edit":
+		h.edit(object, verb != "edit")
+	case "write":
+		_ = os.WriteFile(object, []byte("written\n"), 0o600)
+	case "cat":
+		raw, _ := os.ReadFile(object)
+		_, _ = os.Stdout.Write(raw)
+	case "remove":
+		_ = os.Remove(object)
+	case "wait":
+		for _, err := os.Stat(object); err != nil; _, err = os.Stat(object) {
+			time.Sleep(5 * time.Millisecond)
+		}
+	case "leave":
+		cmd := exec.Command(os.Args[0], "sleep")
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		_ = cmd.Start()
+	case "stubborn":
+		signal.Ignore(syscall.SIGTERM)
+	case "cost":
+		usd, _ := strconv.ParseFloat(object, 64)
+		h.result(map[string]any{"result": "cost " + object, "total_cost_usd": usd, "modelUsage": map[string]any{"m": map[string]any{}}})
+	case "done":
+		h.result(map[string]any{"result": object})
+	case "fail":
+		h.result(map[string]any{"result": object, "is_error": true})
+		os.Exit(1)
+	case "exit":
+		status, _ := strconv.Atoi(object)
+		os.Exit(status)
+	case "hang":
+		time.Sleep(time.Minute)
+	}
+}
+
+// edit prints the call that changes a file, and how that went.
+func (h *acting) edit(path string, failed bool) {
+	call := fmt.Sprintf("t%d", h.lines)
+	h.say(1, map[string]any{"type": "tool_use", "id": call, "name": "Edit", "input": map[string]any{"file_path": path, "old_string": "a", "new_string": "b"}})
+	h.print(map[string]any{"type": "user", "message": map[string]any{"role": "user", "content": []map[string]any{
+		{"type": "tool_result", "tool_use_id": call, "is_error": failed, "content": cmp.Or(map[bool]string{true: "no such text"}[failed], "ok")},
+	}}})
+}
+
+// kept is what the processes of one test share beside the store.
+type kept struct {
+	Bounds agents.Bounds
+	Keep   bool
+}
+
+const keptFile = "test.json"
+
+// superviseAs is `flame supervise`.
+func superviseAs(first, second string) error {
+	if first == "--detach" {
+		program, err := os.Executable()
+		if err != nil {
+			return err
+		}
+		process, err := supervise.Detach(program, second)
+		if err != nil {
+			return err
+		}
+		return json.NewEncoder(os.Stdout).Encode(process)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	job, err := supervise.LoadJob(first)
+	if err != nil {
+		return err
+	}
+	a, err := another(filepath.Dir(filepath.Dir(first)))
+	if err != nil {
+		return err
+	}
+	return a.Supervise(ctx, job, slog.New(slog.NewJSONHandler(os.Stderr, nil)))
+}
+
+// recoverIn is what each process of flame does from time to time.
+func recoverIn(data string) error {
+	a, err := another(data)
+	if err != nil {
+		return err
+	}
+	return a.Recover(context.Background())
+}
+
+// another is the service as one more process of flame has it.
+func another(data string) (*agents.Agents, error) {
+	var shared kept
+	raw, err := os.ReadFile(filepath.Join(data, keptFile))
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(raw, &shared); err != nil {
+		return nil, err
+	}
+	return newAgents(data, shared)
+}

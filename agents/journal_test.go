@@ -1,0 +1,224 @@
+package agents_test
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/samber/lo"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/agents"
+	"flame/agents/supervise"
+	"flame/core"
+	"flame/project"
+)
+
+func TestHowAnAgentEndsDecidesItsFrameAndWhatIsTold(t *testing.T) {
+	t.Parallel()
+	type want struct {
+		state   core.AgentState
+		frame   core.Status
+		event   string
+		outcome string
+		summary string // in the frame's
+	}
+	tests := map[string]struct {
+		request agents.Request
+		then    func(s *service, id string)
+		want    want
+	}{
+		"it does its work": {
+			request: agents.Request{Prompt: "say half; done all of it"},
+			want:    want{core.AgentCompleted, core.Completed, core.SubagentCompleted, "success", "all of it"},
+		},
+		"it fails": {
+			request: agents.Request{Prompt: "say half; fail API Error: 401"},
+			want:    want{core.AgentError, core.Failed, core.SubagentError, "failure", "API Error: 401"},
+		},
+		"its host dies": {
+			request: agents.Request{Prompt: "say half; exit 3"},
+			want:    want{core.AgentError, core.Failed, core.SubagentError, "failure", "So far: half"},
+		},
+		"it takes too long": {
+			request: agents.Request{Prompt: "say half; hang", Timeout: 200 * time.Millisecond},
+			want:    want{core.AgentTimeout, core.Failed, core.SubagentTimeout, "timeout", "So far: handed back"},
+		},
+		"it is cancelled": {
+			request: agents.Request{Prompt: "say half; hang"},
+			then: func(s *service, id string) {
+				_, err := s.Cancel(s.ctx, user, id)
+				require.NoError(s.t, err)
+			},
+			want: want{core.AgentCancelled, core.Blocked, core.SubagentCancelled, "failure", "So far: half"},
+		},
+		"its supervisor is killed": {
+			request: agents.Request{Prompt: "say half; hang"},
+			then:    func(s *service, id string) { s.killSupervisor(id); require.NoError(s.t, s.Recover(s.ctx)) },
+			want:    want{core.AgentOrphaned, core.Blocked, core.SubagentOrphaned, "failure", "So far: half"},
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newService(t)
+			tt.request.Type, tt.request.Description = "builder", "Do it"
+			run := s.request(user, tt.request)
+			if tt.then != nil {
+				s.until(run.ID, core.AgentActive)
+				tt.then(s, run.ID)
+			}
+			run = s.over(run.ID, tt.want.state, tt.want.frame)
+			assert.Contains(t, s.frame(run.Frame).Summary, tt.want.summary)
+			assert.Equal(t, tt.want.state != core.AgentCompleted, run.Outcome.Partial)
+			assert.True(t, s.session(run.Session).IsCompleted)
+
+			kinds := lo.Map(s.events(run.ID), func(e core.Event, _ int) string { return e.Event })
+			assert.Less(t, lo.IndexOf(kinds, core.SubagentSpawned), lo.IndexOf(kinds, core.SubagentActive))
+			assert.Less(t, lo.IndexOf(kinds, core.SubagentActive), lo.IndexOf(kinds, core.SubagentStop))
+			assert.Len(t, s.events(run.ID, core.SubagentActive), 1)
+			assert.Len(t, s.events(run.ID, tt.want.event), 1)
+
+			stop := s.events(run.ID, core.SubagentStop)[0]
+			assert.Equal(t, user.Session, stop.ParentSession)
+			assert.Equal(t, run.Frame, stop.Frame)
+			told := data(t, stop)
+			for field, value := range map[string]any{
+				"session_id": user.Session, "agent_type": "builder", "permission_mode": "acceptEdits", "task_description": "Do it",
+				"outcome": tt.want.outcome, "spawn_timestamp": float64(run.CreatedAt), "completion_timestamp": float64(run.EndedAt), "artifact_paths": []any{},
+			} {
+				assert.Equal(t, value, told[field], field)
+			}
+			assert.Contains(t, told, "tool_invocation_count")
+		})
+	}
+}
+
+func TestAnAgentIsSpawnedBeforeAnythingRuns(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	s.Start = func(_ context.Context, _, dir string) (supervise.Process, error) {
+		id := filepath.Base(dir)
+		spawned := s.events(id, core.SubagentSpawned)
+		require.Len(t, spawned, 1)
+		told := data(t, spawned[0])
+		assert.Equal(t, "hang", told["prompt"])
+		assert.Equal(t, "builder", told["agent_type"])
+		assert.Equal(t, user.Session, spawned[0].ParentSession)
+		assert.NotEmpty(t, spawned[0].Frame)
+		return supervise.Process{}, nil
+	}
+	s.request(user, hangs)
+}
+
+func TestARetryIsToldAndCounted(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	run := s.over(s.spawn("say half; fail API Error: 529 overloaded").ID, core.AgentCompleted, core.Completed)
+	assert.Equal(t, "went on", run.Outcome.Text)
+	assert.Equal(t, 1, run.Progress.Attempt)
+	assert.Len(t, s.events(run.ID, core.SubagentActive), 2, "it was suspended in between")
+	retries := s.events(run.ID, core.SubagentRetry)
+	require.Len(t, retries, 1)
+	assert.InDelta(t, 1, data(t, retries[0])["attempt"], 0)
+	assert.Contains(t, data(t, retries[0])["reason"], "529")
+}
+
+func TestAgentsEndWithTheOneThatStartedThem(t *testing.T) {
+	t.Parallel()
+	ends := map[string]func(s *service, id string){
+		"when it is cancelled": func(s *service, id string) {
+			stopped, err := s.Cancel(s.ctx, user, id)
+			require.NoError(s.t, err)
+			assert.Len(s.t, stopped, 3)
+		},
+		"when it is done":               func(s *service, _ string) { s.touch("go") },
+		"when its supervisor is killed": func(s *service, id string) { s.killSupervisor(id); require.NoError(s.t, s.Recover(s.ctx)) },
+	}
+	for name, end := range ends {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newService(t, "name: free\ndescription: d")
+			parent := s.request(user, agents.Request{Type: "free", Prompt: "wait go; done"})
+			child := s.request(as(parent), agents.Request{Type: "free", Prompt: "hang"})
+			grandchild := s.request(as(child), hangs)
+			for _, run := range []agents.Run{parent, child, grandchild} {
+				s.until(run.ID, core.AgentActive)
+			}
+			end(s, parent.ID)
+			s.over(grandchild.ID, core.AgentCancelled, core.Blocked)
+			s.over(child.ID, core.AgentCancelled, core.Blocked)
+			s.eventually(func() bool { return s.frame(parent.Frame).Status != core.InProgress }, "its frame does not end")
+		})
+	}
+}
+
+func TestAgentsMayBeKeptWhenTheOneThatStartedThemEnds(t *testing.T) {
+	t.Parallel()
+	s := newServiceWith(t, func(k *kept) { k.Keep = true }, "name: free\ndescription: d")
+	parent := s.request(user, agents.Request{Type: "free", Prompt: "wait go; done it"})
+	child := s.request(as(parent), agents.Request{Type: "free", Prompt: "wait go on; done"})
+	s.until(parent.ID, core.AgentActive)
+	s.until(child.ID, core.AgentActive)
+	s.touch("go")
+	s.ended(parent.ID)
+	assert.Equal(t, core.InProgress, s.frame(parent.Frame).Status, "no frame ends before those below it")
+	s.touch("go on")
+	s.over(child.ID, core.AgentCompleted, core.Completed)
+	s.over(parent.ID, core.AgentCompleted, core.Completed)
+	assert.Equal(t, "it", s.frame(parent.Frame).Summary)
+}
+
+func TestTheEndOfASessionEndsItsAgents(t *testing.T) {
+	t.Parallel()
+	s := newService(t, "name: free\ndescription: d")
+	first, second := s.request(user, agents.Request{Type: "free", Prompt: "hang"}), s.spawn("hang")
+	below := s.request(as(first), hangs)
+	all := []agents.Run{below, first, second} // no frame ends before those below it
+	for _, run := range all {
+		s.until(run.ID, core.AgentActive)
+	}
+	require.NoError(t, s.Project.EndSession(s.ctx, user))
+	for _, run := range all {
+		s.over(run.ID, core.AgentCancelled, core.Blocked)
+	}
+	assert.Equal(t, core.SessionEnded, s.session(user.Session).State, "its agents' ends do not bring it back")
+	assert.Contains(t, s.ended(second.ID).Outcome.Reason, "FLAME_AGENT_ON_SESSION_END=keep")
+}
+
+func TestTheEndOfASessionMayKeepItsAgents(t *testing.T) {
+	t.Parallel()
+	s := newServiceWith(t, func(k *kept) { k.Keep = true })
+	run := s.spawn("say half; wait go; done all of it")
+	s.until(run.ID, core.AgentActive)
+	require.NoError(t, s.Project.EndSession(s.ctx, user))
+	assert.Equal(t, core.InProgress, s.frame(run.Frame).Status)
+	s.touch("go")
+	s.over(run.ID, core.AgentCompleted, core.Completed)
+	assert.Equal(t, core.SessionEnded, s.session(user.Session).State)
+}
+
+func TestAnAgentsEndVouchesForNoSession(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	unhooked := project.Caller{Session: "unhooked", Host: "some-client"}
+	s.over(s.request(unhooked, agents.Request{Type: "builder", Prompt: "done"}).ID, core.AgentCompleted, core.Completed)
+	_, err := s.Project.Push(s.ctx, unhooked, "go on", "")
+	require.NoError(t, err, "a client without hooks would be refused from then on")
+}
+
+func TestWhatAnAgentUsesCountsForItsTreeHoweverFastItIs(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	for range 2 {
+		s.over(s.spawn("use 300; done").ID, core.AgentCompleted, core.Completed)
+	}
+	var tree struct{ Tokens int64 }
+	require.NoError(t, s.Project.Store.View(s.ctx, func(tx project.Tx) error {
+		_, err := tx.Record("agent_tree", user.Session, &tree)
+		return err
+	}))
+	assert.Equal(t, int64(600), tree.Tokens)
+}

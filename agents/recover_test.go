@@ -1,0 +1,170 @@
+package agents_test
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/agents"
+	"flame/agents/supervise"
+	"flame/core"
+	"flame/project"
+)
+
+// supervisor gives the process that watches over an agent, once it has begun.
+func (s *service) supervisor(id string) (pid int) {
+	s.t.Helper()
+	s.eventually(func() bool {
+		require.NoError(s.t, s.Project.Store.View(s.ctx, func(tx project.Tx) error {
+			var live struct{ Supervisor supervise.Process }
+			_, err := tx.Record("agent_live", id, &live)
+			pid = live.Supervisor.PID
+			return err
+		}))
+		return pid != 0
+	}, "%s has no supervisor", id)
+	return pid
+}
+
+// killSupervisor ends an agent's supervisor at once, and waits until the system
+// knows.
+func (s *service) killSupervisor(id string) {
+	s.t.Helper()
+	pid := s.supervisor(id)
+	require.NoError(s.t, syscall.Kill(pid, syscall.SIGKILL))
+	s.eventually(func() bool { return !supervise.Process{PID: pid}.Alive() }, "the supervisor lives")
+}
+
+func TestWhatAKilledSupervisorLeaves(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	run := s.spawn("leave; stubborn; say half of it; hang")
+	s.until(run.ID, core.AgentActive)
+	s.killSupervisor(run.ID)
+	assert.NotEmpty(t, worksFor(t, run.ID), "what the host started is left")
+	require.NoError(t, s.Recover(s.ctx))
+	run = s.over(run.ID, core.AgentOrphaned, core.Blocked)
+	assert.Equal(t, "half of it", run.Outcome.Text)
+	assert.True(t, run.Outcome.Partial)
+	r, err := s.Result(s.ctx, run.ID)
+	require.NoError(t, err)
+	assert.Equal(t, "half of it", r.Text)
+	require.NoError(t, s.Recover(s.ctx), "once more changes nothing")
+	s.over(run.ID, core.AgentOrphaned, core.Blocked)
+}
+
+// leaveOutcome writes how an agent ended into its folder, as its supervisor does
+// before it tells the journal.
+func (s *service) leaveOutcome(id, outcome string) {
+	s.t.Helper()
+	require.NoError(s.t, os.WriteFile(filepath.Join(s.Folder(id), "outcome.json"), []byte(outcome), 0o600))
+}
+
+func TestWhatASupervisorLeftWordOfHolds(t *testing.T) {
+	t.Parallel()
+	word, err := json.Marshal(supervise.Outcome{State: core.AgentCompleted, Reason: "done", Text: "all of it"})
+	require.NoError(t, err)
+	tests := map[string]struct {
+		outcome string
+		state   core.AgentState
+		frame   core.Status
+		text    string
+	}{
+		"whole": {string(word), core.AgentCompleted, core.Completed, "all of it"},
+		"torn":  {string(word[:20]), core.AgentOrphaned, core.Blocked, "half"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newService(t)
+			run := s.spawn("say half; hang")
+			s.until(run.ID, core.AgentActive)
+			s.killSupervisor(run.ID)
+			s.leaveOutcome(run.ID, tt.outcome)
+			require.NoError(t, s.Recover(s.ctx))
+			assert.Equal(t, tt.text, s.over(run.ID, tt.state, tt.frame).Outcome.Text)
+		})
+	}
+}
+
+func TestAnAgentWhoseSupervisorNeverBegan(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	s.Start = noStart
+	run := s.spawn("done")
+	require.NoError(t, s.Recover(s.ctx))
+	found, err := s.Find(s.ctx, run.ID)
+	require.NoError(t, err)
+	assert.Equal(t, core.AgentInitializing, found.State, "it may yet begin")
+	s.shift.Add(30_000)
+	require.NoError(t, s.Recover(s.ctx))
+	run = s.over(run.ID, core.AgentError, core.Failed)
+	assert.Contains(t, run.Outcome.Reason, "never began")
+	job := s.job(run.ID)
+	_, err = supervise.Start(s.ctx, s.Program, job.Dir)
+	require.NoError(t, err)
+	s.eventually(func() bool { return len(worksFor(t, run.ID)) == 0 }, "a late supervisor goes on")
+	assert.NoFileExists(t, filepath.Join(job.Dir, supervise.OutputFile), "one that comes too late starts nothing")
+	s.over(run.ID, core.AgentError, core.Failed)
+}
+
+func TestADeathBetweenRecordAndFrameIsMadeGood(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	s.Start = noStart
+	run := s.spawn("done")
+	require.NoError(t, s.Project.Store.Update(s.ctx, func(tx project.Tx) error {
+		run.State, run.EndedAt = core.AgentCompleted, s.Project.Now()
+		run.Outcome = &supervise.Outcome{State: core.AgentCompleted, Text: "all of it"}
+		return tx.SaveRecord("agent", run.ID, run)
+	}))
+	assert.Equal(t, core.InProgress, s.frame(run.Frame).Status)
+	s.shift.Add(60_000)
+	require.NoError(t, s.Recover(s.ctx))
+	assert.Equal(t, core.Completed, s.frame(run.Frame).Status)
+	live, err := s.Running(s.ctx)
+	require.NoError(t, err)
+	assert.Empty(t, live)
+	ended := s.frame(run.Frame)
+	require.NoError(t, s.Recover(s.ctx))
+	assert.Equal(t, ended, s.frame(run.Frame), "once")
+}
+
+// recoverElsewhere runs Recover in so many processes at once.
+func (s *service) recoverElsewhere(processes int) {
+	s.t.Helper()
+	all := make([]*exec.Cmd, processes)
+	for i := range all {
+		all[i] = exec.Command(s.Program, "recover", s.Data)
+		require.NoError(s.t, all[i].Start())
+	}
+	for i := range all {
+		assert.NoError(s.t, all[i].Wait(), strconv.Itoa(i))
+	}
+}
+
+func TestManyAgentsAreRecoveredByProcessesAtOnce(t *testing.T) {
+	t.Parallel()
+	s := newServiceWith(t, func(k *kept) { k.Bounds.Concurrent = 100 })
+	var runs []agents.Run
+	for range 8 {
+		runs = append(runs, s.spawn("leave; say half; hang"))
+	}
+	for _, run := range runs {
+		s.until(run.ID, core.AgentActive)
+		s.killSupervisor(run.ID)
+	}
+	s.recoverElsewhere(3)
+	for _, run := range runs {
+		run = s.over(run.ID, core.AgentOrphaned, core.Blocked)
+		assert.Equal(t, "half", run.Outcome.Text)
+		assert.Len(t, s.events(run.ID, core.SubagentOrphaned), 1)
+	}
+}

@@ -1,0 +1,247 @@
+package agents_test
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/agents"
+	"flame/agents/supervise"
+	"flame/core"
+	"flame/project"
+	"flame/store"
+)
+
+// A service is one project's, with supervisors and hosts in processes of their
+// own, as in earnest.
+type service struct {
+	*agents.Agents
+	t     *testing.T
+	ctx   context.Context
+	shift atomic.Int64 // ms that this process's clock is ahead
+}
+
+// user is a session of a person, which hooks vouch for.
+var user = project.Caller{Session: "user", Host: "claude-code", Stamped: true}
+
+// newService makes a project in which a person's session works, with these
+// definitions beside the built-in ones.
+func newService(t *testing.T, definitions ...string) *service {
+	t.Helper()
+	return newServiceWith(t, func(*kept) {}, definitions...)
+}
+
+func newServiceWith(t *testing.T, change func(*kept), definitions ...string) *service {
+	t.Helper()
+	data := filepath.Join(t.TempDir(), ".flame")
+	shared := kept{Bounds: agents.DefaultBounds()}
+	change(&shared)
+	require.NoError(t, os.MkdirAll(filepath.Join(data, "agents"), 0o700))
+	raw, err := json.Marshal(shared)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(data, keptFile), raw, 0o600))
+	a, err := newAgents(data, shared)
+	require.NoError(t, err)
+	s := &service{Agents: a, t: t, ctx: context.Background()}
+	a.Project.Now = func() core.Millis { return core.MillisOf(time.Now()) + core.Millis(s.shift.Load()) }
+	for i, definition := range definitions {
+		name := strings.TrimSpace(strings.TrimPrefix(strings.SplitN(definition, "\n", 2)[0], "name:"))
+		require.NoError(t, os.WriteFile(filepath.Join(data, "agents", name+".md"), []byte("---\n"+definition+"\n---\nDo it.\n"), 0o600), i)
+	}
+	t.Cleanup(s.close)
+	_, err = a.Project.Prompt(s.ctx, user, project.Prompt{ID: "p1", Text: "Build a login", FromUser: true})
+	require.NoError(t, err)
+	require.NoError(t, a.Project.NoteMode(s.ctx, user, "acceptEdits"))
+	return s
+}
+
+// newAgents is the service on a data folder, as one process has it.
+func newAgents(data string, shared kept) (*agents.Agents, error) {
+	program, err := os.Executable()
+	dir := filepath.Dir(data)
+	return &agents.Agents{
+		Project: &project.Project{
+			Store: store.Open(data, store.Options{}), Dir: dir, Log: slog.New(slog.DiscardHandler), Budget: core.DefaultBudget(),
+			Subagents: core.DefaultSubagentConfig(), Autonomy: core.DefaultAutonomyConfig(),
+			Now: func() core.Millis { return core.MillisOf(time.Now()) }, NewID: project.NewID,
+		},
+		Data: data, Dir: dir, Program: program, Bounds: shared.Bounds, Keep: shared.Keep, Start: supervise.Start,
+		Hosts: []agents.Host{fakeHost{name: "claude-code"}, fakeHost{name: "opencode", missing: true}},
+		Catalog: func() agents.Catalog {
+			return agents.Load([]agents.Dir{{Path: filepath.Join(data, "agents"), Kind: agents.Project}})
+		},
+	}, err
+}
+
+// close ends what a test has left running.
+func (s *service) close() {
+	runs, err := s.Running(s.ctx)
+	assert.NoError(s.t, err)
+	for _, run := range runs {
+		_, err := s.Cancel(s.ctx, user, run.ID)
+		assert.NoError(s.t, err)
+	}
+	for _, run := range runs {
+		supervise.KillRest(run.ID)
+	}
+	closer, ok := s.Project.Store.(interface{ Close() error })
+	require.True(s.t, ok)
+	assert.NoError(s.t, closer.Close())
+}
+
+// spawn starts a builder for the user's session that does these steps.
+func (s *service) spawn(steps string) agents.Run {
+	s.t.Helper()
+	return s.request(user, agents.Request{Type: "builder", Prompt: steps})
+}
+
+func (s *service) request(by project.Caller, r agents.Request) agents.Run {
+	s.t.Helper()
+	run, err := s.Spawn(s.ctx, by, r)
+	require.NoError(s.t, err)
+	return run
+}
+
+// as is the caller that an agent's own session is.
+func as(run agents.Run) project.Caller {
+	return project.Caller{Session: run.Session, Host: run.Host, Agent: run.ID, Stamped: true}
+}
+
+// patience is how long tests wait for what other processes do.
+const patience = 20 * time.Second
+
+// ended waits for an agent's end.
+func (s *service) ended(id string) agents.Run {
+	s.t.Helper()
+	ctx, stop := context.WithTimeout(s.ctx, patience)
+	defer stop()
+	run, err := s.Wait(ctx, id, func(agents.Run) {})
+	require.NoError(s.t, err)
+	if !assert.True(s.t, run.State.Ended(), "%s is still %s", id, run.State) {
+		log, _ := os.ReadFile(filepath.Join(s.Folder(id), supervise.LogFile))
+		s.t.Log(string(log))
+		s.t.FailNow()
+	}
+	return run
+}
+
+// until waits until an agent is in this state.
+func (s *service) until(id string, state core.AgentState) agents.Run {
+	s.t.Helper()
+	var run agents.Run
+	s.eventually(func() (ok bool) {
+		var err error
+		run, err = s.Find(s.ctx, id)
+		require.NoError(s.t, err)
+		return run.State == state
+	}, "%s does not become %s", id, state)
+	return run
+}
+
+func (s *service) eventually(ok func() bool, words ...any) {
+	s.t.Helper()
+	require.Eventually(s.t, ok, patience, 20*time.Millisecond, words...)
+}
+
+// frame reads a frame.
+func (s *service) frame(id string) core.Frame {
+	s.t.Helper()
+	details, err := s.Project.Details(s.ctx, project.Caller{Host: project.CommandLine}, id)
+	require.NoError(s.t, err)
+	return details.Frame
+}
+
+// events gives those of an agent, oldest first; only those of these kinds, if any.
+func (s *service) events(id string, kinds ...string) []core.Event {
+	s.t.Helper()
+	events, err := s.Project.Events(s.ctx, project.EventQuery{SubagentID: id, Kinds: kinds})
+	require.NoError(s.t, err)
+	return events
+}
+
+// data is what an event tells.
+func data(t *testing.T, e core.Event) (told map[string]any) {
+	t.Helper()
+	require.NoError(t, json.Unmarshal(e.Data, &told))
+	return told
+}
+
+// job is what an agent's supervisor was given.
+func (s *service) job(id string) supervise.Job {
+	s.t.Helper()
+	job, err := supervise.LoadJob(s.Folder(id))
+	require.NoError(s.t, err)
+	return job
+}
+
+// session reads a session; zero for one that is not known.
+func (s *service) session(id string) (session core.Session) {
+	s.t.Helper()
+	require.NoError(s.t, s.Project.Store.View(s.ctx, func(tx project.Tx) (err error) {
+		session, err = tx.Session(id)
+		return err
+	}))
+	return session
+}
+
+// over checks that an agent's end is complete: its frame has ended, nobody has
+// anything left to do, no process is left.
+func (s *service) over(id string, state core.AgentState, frame core.Status) agents.Run {
+	s.t.Helper()
+	run := s.ended(id)
+	require.Equal(s.t, state, run.State, "%+v", run.Outcome)
+	assert.Equal(s.t, frame, s.frame(run.Frame).Status)
+	assert.Len(s.t, s.events(id, core.SubagentSpawned), 1)
+	assert.Len(s.t, s.events(id, core.SubagentStop), 1, "the end is told once")
+	s.eventually(func() bool { return len(worksFor(s.t, id)) == 0 }, "processes of %s are left", id)
+	return run
+}
+
+// worksFor gives the processes that carry an agent's mark.
+func worksFor(t *testing.T, id string) (pids []string) {
+	t.Helper()
+	mark := []byte(core.AgentVariable + "=" + id)
+	names, err := filepath.Glob("/proc/[0-9]*/environ")
+	require.NoError(t, err)
+	for _, name := range names {
+		environ, err := os.ReadFile(name) // empty for zombies
+		if err == nil && slices.ContainsFunc(bytes.Split(environ, []byte{0}), func(v []byte) bool { return bytes.Equal(v, mark) }) {
+			pids = append(pids, filepath.Base(filepath.Dir(name)))
+		}
+	}
+	return pids
+}
+
+// problem checks an error that a user or model can act on, and gives its text with
+// the hint.
+func problem(t *testing.T, err error, kind error) string {
+	t.Helper()
+	require.ErrorIs(t, err, kind)
+	var p *core.Problem
+	require.ErrorAs(t, err, &p)
+	assert.NotEmpty(t, cmp.Or(p.Hint), "no advice: %v", err)
+	return p.Error() + " " + p.Hint
+}
+
+// noStart stands for a supervisor that never begins.
+func noStart(context.Context, string, string) (supervise.Process, error) {
+	return supervise.Process{}, nil
+}
+
+// touch makes an empty file in the folder that agents work in.
+func (s *service) touch(name string) {
+	s.t.Helper()
+	require.NoError(s.t, os.WriteFile(filepath.Join(s.Dir, name), nil, 0o600))
+}

@@ -1,0 +1,325 @@
+package tools_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/agents"
+	"flame/agents/supervise"
+	"flame/core"
+	"flame/project"
+	"flame/store"
+	"flame/tools"
+)
+
+// TestMain lets the test binary also be an agent's supervisor, and the host that it
+// runs in.
+func TestMain(m *testing.M) {
+	switch args := append(os.Args[1:], "", "", ""); {
+	case args[0] == "supervise" && args[1] == "--detach":
+		process, err := supervise.Detach(os.Args[0], args[2])
+		if err == nil {
+			err = json.NewEncoder(os.Stdout).Encode(process)
+		}
+		exit(err)
+	case args[0] == "supervise":
+		exit(superviseIn(args[1]))
+	case args[0] == "host":
+		act(args[1])
+	default:
+		// With the race detector each process would stay for a second after its end.
+		exit(os.Setenv("GORACE", "atexit_sleep_ms=0"))
+		os.Exit(m.Run())
+	}
+}
+
+// exit ends the process with status 1 where there is an error.
+func exit(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func superviseIn(dir string) error {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	job, err := supervise.LoadJob(dir)
+	if err != nil {
+		return err
+	}
+	data := filepath.Dir(filepath.Dir(dir))
+	a := newAgents(data, store.Open(data, store.Options{}))
+	return a.Supervise(ctx, job, slog.New(slog.DiscardHandler))
+}
+
+// act is a host: it says what the first paragraph of its prompt says, and hangs
+// where that tells it to.
+func act(session string) {
+	prompt, _ := io.ReadAll(os.Stdin)
+	task, _, _ := strings.Cut(string(prompt), "\n\n")
+	line := func(format string, args ...any) { fmt.Printf(format+"\n", args...) }
+	line(`{"type":"system","subtype":"init","session_id":%q}`, session)
+	line(`{"type":"assistant","session_id":%q,"message":{"id":"m","usage":{"input_tokens":7},"content":[{"type":"tool_use","id":"t","name":"Edit","input":{"file_path":"login.go"}}]}}`, session)
+	line(`{"type":"assistant","session_id":%q,"message":{"id":"n","content":[{"type":"text","text":"half of it"}]}}`, session)
+	switch {
+	case strings.HasPrefix(task, "hang"):
+		time.Sleep(time.Minute)
+	case strings.HasPrefix(task, "long"):
+		task = strings.Repeat("0123456789", 7_000)
+	}
+	answer, _ := json.Marshal(task)
+	line(`{"type":"result","subtype":"success","session_id":%q,"result":%s,"usage":{"input_tokens":10,"output_tokens":5}}`, session, answer)
+}
+
+// aHost runs the test binary.
+type aHost struct{}
+
+func (aHost) Name() string                          { return "claude-code" }
+func (aHost) Installed() bool                       { return true }
+func (aHost) Keys() []string                        { return nil }
+func (aHost) NewSession() string                    { return project.NewID("session") }
+func (aHost) Resumes(string) bool                   { return true }
+func (aHost) Talk(session string) ([]string, error) { return []string{"talk", session}, nil }
+
+func (aHost) Launch(c agents.Child) (agents.Launch, error) {
+	return agents.Launch{Command: []string{os.Args[0], "host", c.Session}, Stdin: c.Prompt}, nil
+}
+
+func newAgents(data string, kept project.Store) *agents.Agents {
+	return &agents.Agents{
+		Project: &project.Project{
+			Store: kept, Log: slog.New(slog.DiscardHandler), Budget: core.DefaultBudget(), NewID: project.NewID,
+			Subagents: core.DefaultSubagentConfig(), Autonomy: core.DefaultAutonomyConfig(),
+			Now: func() core.Millis { return core.MillisOf(time.Now()) },
+		},
+		Data: data, Dir: filepath.Dir(data), Program: os.Args[0], Hosts: []agents.Host{aHost{}}, Bounds: agents.DefaultBounds(),
+		Catalog: func() agents.Catalog { return agents.Load(nil) }, Start: supervise.Start,
+	}
+}
+
+// A delegator is a client that starts agents.
+type delegator struct {
+	*conversation
+	agents *agents.Agents
+}
+
+func delegate(t *testing.T) delegator {
+	t.Helper()
+	data := filepath.Join(t.TempDir(), ".flame")
+	kept := store.Open(data, store.Options{LongLived: true})
+	t.Cleanup(func() { assert.NoError(t, kept.Close()) })
+	d := delegator{agents: newAgents(data, kept)}
+	t.Cleanup(d.end)
+	d.conversation = converseWith(t, d.agents)
+	return d
+}
+
+// end ends what a test left running.
+func (d delegator) end() {
+	runs, _ := d.agents.Running(context.Background())
+	for _, run := range runs {
+		_, _ = d.agents.Cancel(context.Background(), project.Caller{}, run.ID)
+		supervise.KillRest(run.ID)
+	}
+}
+
+// spawn starts an agent and gives its id with the answer.
+func (d delegator) spawn(prompt, more string) (id, text string) {
+	d.t.Helper()
+	result, text := d.call("spawn_agent", fmt.Sprintf(`{"subagent_type": "builder", "description": "Build the form", "prompt": %q%s}`, prompt, more))
+	require.False(d.t, result.IsError, text)
+	id, _, _ = strings.Cut(text, " ")
+	return id, text
+}
+
+// tell calls a tool on an agent and gives its answer.
+func (d delegator) tell(tool, id, more string) string {
+	d.t.Helper()
+	result, text := d.call(tool, fmt.Sprintf(`{"subagent_id": %q%s}`, id, more))
+	require.False(d.t, result.IsError, text)
+	return text
+}
+
+func TestASpawnSaysWhatWasStarted(t *testing.T) {
+	t.Parallel()
+	d := delegate(t)
+	begun := time.Now()
+	id, text := d.spawn("hang", `, "timeout": 90, "budget_usd": 2, "permission_mode": "bypassPermissions", "tools": ["Read", "Edit"]`)
+	assert.Less(t, time.Since(begun), 10*time.Second)
+	for _, says := range []string{
+		id + ` (initializing) builder: "Build the form"`, "Frame: frame-", "depth 1, in claude-code", "Mode: default (bypassPermissions was asked for; the parent allows no more)",
+		"Tools: Read, Edit", "Limits: 1m30s in all", "2.00 USD", filepath.Join(d.agents.Folder(id), "stdout.jsonl"),
+		"do not do its work", "flame_agent_status", "flame_agent_wait", "flame_agent_result",
+	} {
+		assert.Contains(t, text, says)
+	}
+	assert.NotContains(t, text, "Ended")
+}
+
+func TestASpawnMayWait(t *testing.T) {
+	t.Parallel()
+	d := delegate(t)
+	_, text := d.spawn("all of it\nConfidence: 0.8", `, "background": false`)
+	for _, says := range []string{"(completed)", "Ended: done", "Files changed:\n- login.go", "Confidence: 0.80", "Usage: 10 in, 5 out", "1 tool calls", "\nall of it\n"} {
+		assert.Contains(t, text, says)
+	}
+	assert.NotContains(t, text, "Not complete")
+}
+
+func TestALineOfTheDelegateCommandStartsAnAgent(t *testing.T) {
+	t.Parallel()
+	d := delegate(t)
+	result, text := d.call("spawn_agent", `{"command": "\"do the form\" --agent-type builder"}`)
+	require.False(t, result.IsError, text)
+	assert.Contains(t, text, "builder")
+}
+
+func TestWaitingForAnAgent(t *testing.T) {
+	t.Parallel()
+	d := delegate(t)
+	id, _ := d.spawn("hang", "")
+	begun := time.Now()
+	text := d.tell("flame_agent_wait", id, `, "timeout": 0.3`)
+	assert.Less(t, time.Since(begun), 5*time.Second, "no longer than it was told to")
+	assert.Contains(t, text, "It still runs; call flame_agent_wait again")
+
+	done, _ := d.spawn("all of it", "")
+	text = d.tell("flame_agent_wait", strings.TrimPrefix(done, "agent-")[:6], `, "timeout": 1e12`)
+	assert.Contains(t, text, "(completed)", "the beginning of an id will do")
+	assert.Contains(t, text, "\nall of it\n")
+	result, text := d.call("flame_frame_details", fmt.Sprintf(`{"frameID": %q}`, frameOf(text)))
+	require.False(t, result.IsError, text)
+	assert.Contains(t, text, "completed", "its frame has ended when the wait is over")
+}
+
+// frameOf finds the frame that an answer names.
+func frameOf(text string) string {
+	_, after, _ := strings.Cut(text, "Frame: ")
+	frame, _, _ := strings.Cut(after, "\n")
+	return strings.TrimSuffix(frame, ",")
+}
+
+func TestAWaitShowsItsClientThatItLives(t *testing.T) {
+	t.Parallel()
+	d := delegate(t)
+	id, _ := d.spawn("hang", "")
+	var request mcp.CallToolRequest
+	request.Params.Name, request.Params.Arguments = "flame_agent_wait", json.RawMessage(fmt.Sprintf(`{"subagent_id": %q, "timeout": 0.5}`, id))
+	request.Params.Meta = &mcp.Meta{ProgressToken: "token"}
+	_, err := d.CallTool(d.ctx, request)
+	require.NoError(t, err)
+	for {
+		select {
+		case note := <-d.told:
+			if note.Method != "notifications/progress" {
+				continue
+			}
+			assert.Equal(t, "token", note.Params.AdditionalFields["progressToken"])
+			assert.Contains(t, note.Params.AdditionalFields["message"], id)
+			return
+		case <-time.After(5 * time.Second):
+			require.Fail(t, "no progress was told")
+		}
+	}
+}
+
+func TestTheStateAndResultOfAnAgent(t *testing.T) {
+	t.Parallel()
+	d := delegate(t)
+	id, _ := d.spawn("hang", "")
+	require.Eventually(t, func() bool {
+		return strings.Contains(d.tell("flame_agent_status", id, ""), "1 tool calls, 7 tokens")
+	}, 10*time.Second, 50*time.Millisecond)
+	text := d.tell("flame_agent_status", id, "")
+	for _, says := range []string{"(active)", "last Edit", "Session: session-", "Mode: default", "Limits: 5m0s in all"} {
+		assert.Contains(t, text, says)
+	}
+	text = d.tell("flame_agent_result", id, "")
+	assert.Contains(t, text, "half of it")
+	assert.Contains(t, text, "Not complete. Everything it printed is in "+d.agents.Folder(id))
+
+	text = d.tell("flame_agent_cancel", id, "")
+	assert.Contains(t, text, "Told to stop:\n- "+id)
+	text = d.tell("flame_agent_wait", id, "")
+	for _, says := range []string{"(cancelled)", "Ended: cancelled by s", "half of it", "Files changed:\n- login.go"} {
+		assert.Contains(t, text, says)
+	}
+	assert.Equal(t, id+" was over already: cancelled.", d.tell("flame_agent_cancel", id, ""))
+}
+
+func TestALongAnswerComesInParts(t *testing.T) {
+	t.Parallel()
+	d := delegate(t)
+	id, _ := d.spawn("long", "")
+	text := d.tell("flame_agent_wait", id, "")
+	assert.Contains(t, text, "… 10000 characters more: flame_agent_result with offset 60000")
+	text = d.tell("flame_agent_result", id, `, "offset": 69990`)
+	assert.True(t, strings.HasSuffix(strings.TrimSpace(text), "\n\n0123456789"), text)
+	assert.Contains(t, d.tell("flame_agent_result", id, `, "offset": 80000`), "(the answer ends at 70000)")
+}
+
+func TestTheListOfAgents(t *testing.T) {
+	t.Parallel()
+	d := delegate(t)
+	_, text := d.call("flame_agent_list", `{}`)
+	assert.Equal(t, "No agents. spawn_agent starts one.", text)
+	running, _ := d.spawn("hang", "")
+	ended, _ := d.spawn("all of it", `, "background": false`)
+	child, err := d.agents.Spawn(d.ctx, project.Caller{Host: "claude-code", Agent: running}, agents.Request{Type: "builder", Prompt: "hang"})
+	require.NoError(t, err)
+	listed := func(args string) string {
+		_, text := d.call("flame_agent_list", args)
+		return text
+	}
+	for _, id := range []string{running, ended, child.ID} {
+		assert.Contains(t, listed(`{}`), "- "+id)
+		assert.Equal(t, id == ended, strings.Contains(listed(`{"filter": "ended"}`), id))
+		assert.Equal(t, id != ended, strings.Contains(listed(`{"filter": "running"}`), "- "+id))
+		assert.Equal(t, id == child.ID, strings.Contains(listed(fmt.Sprintf(`{"subagent_id": %q}`, running)), "- "+id))
+	}
+	assert.Contains(t, listed(`{}`), "started by "+running)
+}
+
+func TestWhatAgentToolsRefuse(t *testing.T) {
+	t.Parallel()
+	d := delegate(t)
+	tests := map[string]struct{ tool, args, says string }{
+		"the state of an unknown agent":  {"flame_agent_status", `{"subagent_id": "agent-nothing0"}`, `no agent "agent-nothing0"`},
+		"to wait for an unknown agent":   {"flame_agent_wait", `{"subagent_id": "agent-nothing0"}`, "flame_agent_list"},
+		"the result of an unknown agent": {"flame_agent_result", `{"subagent_id": "agent-nothing0"}`, "flame_agent_list"},
+		"to cancel an unknown agent":     {"flame_agent_cancel", `{"subagent_id": "agent-nothing0"}`, "flame_agent_list"},
+		"to list below an unknown agent": {"flame_agent_list", `{"subagent_id": "agent-nothing0"}`, "flame_agent_list"},
+		"an empty id":                    {"flame_agent_status", `{"subagent_id": " "}`, "flame_agent_list"},
+		"no id":                          {"flame_agent_status", `{}`, "subagent_id"},
+		"a negative offset":              {"flame_agent_result", `{"subagent_id": "x", "offset": -1}`, "offset is negative"},
+		"an unknown filter":              {"flame_agent_list", `{"filter": "odd"}`, "running"},
+		"a spawn without a prompt":       {"spawn_agent", `{"subagent_type": "builder"}`, "prompt is missing"},
+		"a spawn of an unknown type":     {"spawn_agent", `{"subagent_type": "bilder", "prompt": "x"}`, `did you mean "builder"`},
+		"a spawn in an unknown mode":     {"spawn_agent", `{"subagent_type": "builder", "prompt": "x", "permission_mode": "odd"}`, "acceptEdits"},
+		"a handoff to an unknown agent":  {"flame_handoff", `{"subagent_id": "agent-nothing0"}`, "flame_agent_list"},
+		"an unknown argument":            {"spawn_agent", `{"subagent_type": "builder", "prompt": "x", "speed": 9}`, "speed"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			result, text := d.call(tt.tool, tt.args)
+			assert.True(t, result.IsError)
+			assert.Contains(t, text, tt.says)
+		})
+	}
+	assert.Equal(t, "No agents. spawn_agent starts one.", tools.RunsText(nil))
+}
