@@ -82,7 +82,7 @@ func ParseDelegate(text string) (r Request, background bool, err error) {
 		Timeout: s.seconds("timeout"), BudgetTokens: int64(s.number("budget-tokens")), BudgetUSD: s.number("budget-usd"),
 	}
 	if list, given := s.Values["tools"]; given {
-		tools := words(list)
+		tools := splitNames(list)
 		r.Tools = &tools
 	}
 	if r.Type == "" && s.err == nil {

@@ -39,6 +39,7 @@ type Run struct {
 	Prompt        string           `json:"prompt"` // the task as it was asked
 	Mode          ModeChoice       `json:"permission_mode"`
 	Tools         ToolSet          `json:"tools"`
+	Trusted       []string         `json:"trusted,omitempty"`         // entries of Tools that a person wrote: what they name needs no other leave
 	Passes        []string         `json:"delegate_grants,omitempty"` // tools that its children may have though it may not, as a person agreed
 	Model         string           `json:"model,omitempty"`
 	Limits        supervise.Limits `json:"limits"`

@@ -129,6 +129,16 @@ func (r Request) check() error {
 	case r.Isolation != "" && r.Isolation != "worktree" && r.Isolation != "none":
 		return core.Invalidf("isolation is %q", r.Isolation).WithHint("use worktree or none")
 	}
+	if strings.HasPrefix(r.Model, "-") {
+		return core.Invalidf("model %q is none", r.Model).WithHint("name it as the host does")
+	}
+	if r.Tools != nil {
+		for _, tool := range *r.Tools {
+			if !validTool(tool) {
+				return core.Invalidf("%q is no tool", tool).WithHint("give names of tools, such as Read, or with a rule, such as Bash(go test *)")
+			}
+		}
+	}
 	if r.Mode != "" {
 		if _, err := ParseMode(string(r.Mode)); err != nil {
 			return err

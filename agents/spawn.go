@@ -291,6 +291,7 @@ func (a *Agents) grant(tx project.Tx, by project.Caller, def Definition, r Reque
 	theirs := cmp.Or(parent.Host, caller.Host)
 	run.Foreign = theirs != run.Host && theirs != project.CommandLine
 	run.Tools = parent.Tools.With(parent.Passes).For(run.Host).Only(def.Tools).Only(r.Tools).Without(def.DisallowedTools...)
+	run.Trusted = trusted(def, run.Tools)
 	if run.Passes, err = passes(tx, def, a.Project.Now()); err != nil {
 		return err
 	}
@@ -304,6 +305,16 @@ func (a *Agents) grant(tx project.Tx, by project.Caller, def Definition, r Reque
 		run.Tools = run.Tools.Without(SpawnTools...)
 	}
 	return nil
+}
+
+// trusted gives the tools of a definition that came with flame or lies in the
+// user's home, as far as the set has them. Others limit an agent and allow nothing:
+// whoever writes them may be a model.
+func trusted(def Definition, set ToolSet) []string {
+	if def.Tools == nil || def.Source.Kind != Builtin && def.Source.Kind != User {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(*def.Tools), func(tool string) bool { return !slices.Contains(set.Allowed, tool) })
 }
 
 // mode chooses the mode of an agent.

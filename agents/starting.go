@@ -63,7 +63,7 @@ func (a *Agents) child(host Host, def Definition, context string, run Run) Child
 	keys, _ := handedOn(host, def)
 	return Child{
 		ID: run.ID, Session: run.Session, Prompt: compose(run, context), System: def.Prompt,
-		Title: core.SubagentTitle(run.Description, run.Type), Mode: run.Mode.Effective, Tools: run.Tools, Foreign: run.Foreign,
+		Title: core.SubagentTitle(run.Description, run.Type), Mode: run.Mode.Effective, Tools: run.Tools, Trusted: run.Trusted, Foreign: run.Foreign,
 		Model: run.Model, Effort: def.Effort, MaxTurns: def.MaxTurns, CostUSD: run.Limits.CostUSD,
 		Resume: run.resumes, Dir: a.Folder(run.ID), Flame: a.Program, HostKeys: keys,
 	}
@@ -75,11 +75,6 @@ func (a *Agents) job(host Host, run Run, child Child) (supervise.Job, error) {
 	if err != nil {
 		return supervise.Job{}, err
 	}
-	for path, content := range launch.Files {
-		if err := os.WriteFile(path, content, 0o600); err != nil {
-			return supervise.Job{}, core.Unavailablef(err, "could not write what the agent starts from: %v", err)
-		}
-	}
 	child.Session, child.Resume = supervise.Session, true
 	resume, err := host.Launch(child)
 	if err != nil {
@@ -88,7 +83,7 @@ func (a *Agents) job(host Host, run Run, child Child) (supervise.Job, error) {
 	return supervise.Job{
 		ID: run.ID, Dir: child.Dir, Project: a.Dir, Host: run.Host, Command: launch.Command, Resume: resume.Command,
 		Env: append(launch.Env, "FLAME_DIR="+a.Data), Unset: callersOwn, Cwd: run.Cwd,
-		Prompt: launch.Stdin, GoOn: goOn, HandBack: handBack, Limits: run.Limits,
+		Prompt: launch.Stdin, Fatal: launch.Fatal, GoOn: goOn, HandBack: handBack, Limits: run.Limits,
 	}, nil
 }
 

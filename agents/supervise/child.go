@@ -2,11 +2,13 @@ package supervise
 
 import (
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"flame/core"
 )
@@ -34,6 +36,7 @@ func (s *Supervisor) start(command []string, prompt string) (*child, error) {
 	cmd.Dir, cmd.Env = s.Job.Cwd, s.environment()
 	cmd.Stdout, cmd.Stderr, cmd.Stdin = stdout, stderr, strings.NewReader(prompt)
 	cmd.SysProcAttr = bound()
+	cmd.WaitDelay = 5 * time.Second // something else may hold what the host was to read
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
@@ -87,6 +90,21 @@ func lastErrors(dir string) string {
 		return ""
 	}
 	return strings.TrimSpace(strings.ToValidUTF8(string(end), "?"))
+}
+
+// complaints gives what the host wrote to stderr first: it says there, before all
+// else, what it made of its options.
+func (s *Supervisor) complaints() string {
+	file, err := os.Open(filepath.Join(s.Job.Dir, ErrorsFile))
+	if err != nil {
+		return ""
+	}
+	defer file.Close()
+	begin, err := io.ReadAll(io.LimitReader(file, 16*maxStderr))
+	if err != nil {
+		return ""
+	}
+	return string(begin)
 }
 
 // printed is how many bytes the host has written.

@@ -40,6 +40,7 @@ type Job struct {
 	Prompt   string   `json:"prompt"`             // on stdin
 	GoOn     string   `json:"goOn,omitempty"`     // prompt after what passed
 	HandBack string   `json:"handBack,omitempty"` // prompt of the last turn, once a limit is reached
+	Fatal    string   `json:"fatal,omitempty"`    // words on stderr that end the agent at once
 	Limits   Limits   `json:"limits"`
 }
 

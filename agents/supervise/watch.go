@@ -2,6 +2,7 @@ package supervise
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"flame/core"
@@ -81,6 +82,8 @@ func (w *watch) check() stop {
 		return timeout("nothing came for " + l.Idle.String())
 	case l.Wall > 0 && s.left(l) <= 0:
 		return timeout("it took over " + l.Wall.String())
+	case w.s.Job.Fatal != "" && strings.Contains(w.s.complaints(), w.s.Job.Fatal):
+		return stop{state: core.AgentError, reason: "the host does not keep to the agent's limits", failure: w.s.Job.Fatal}
 	case l.Output > 0 && s.printed() > l.Output:
 		return stop{state: core.AgentError, reason: "it printed more than may be kept"}
 	}

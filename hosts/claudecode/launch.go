@@ -54,7 +54,7 @@ func (l Launcher) Launch(c agents.Child) (agents.Launch, error) {
 	if err != nil {
 		return agents.Launch{}, hosts.Missing(Name, Program, Setup(l).ByHand())
 	}
-	servers, file, err := l.servers(c)
+	servers, err := l.servers(c)
 	if err != nil {
 		return agents.Launch{}, err
 	}
@@ -63,24 +63,24 @@ func (l Launcher) Launch(c agents.Child) (agents.Launch, error) {
 		return agents.Launch{}, err
 	}
 	args := append([]string{program, "-p", "--output-format", "stream-json", "--verbose"}, session(c)...)
-	args = append(append(args, permissions(c)...), servers...)
+	args = append(append(args, l.permissions(c)...), servers...)
 	for _, option := range []struct{ name, value string }{
 		{"--settings", hooks}, {"--append-system-prompt", c.System}, {"--model", c.Model}, {"--effort", c.Effort},
 		{"--max-turns", positive(float64(c.MaxTurns))}, {"--max-budget-usd", positive(c.CostUSD)},
 	} {
 		if option.value != "" {
-			args = append(args, option.name, option.value)
+			args = append(args, option.name+"="+option.value) // a value may begin with a hyphen
 		}
 	}
-	return agents.Launch{Command: args, Stdin: prompt(c), Files: file}, nil
+	return agents.Launch{Command: args, Stdin: prompt(c)}, nil
 }
 
 // session gives the option for the child's session.
 func session(c agents.Child) []string {
 	if c.Resume {
-		return []string{"--resume", c.Session}
+		return []string{"--resume=" + c.Session}
 	}
-	return []string{"--session-id", c.Session}
+	return []string{"--session-id=" + c.Session}
 }
 
 // prompt is what the child reads first.
@@ -102,55 +102,83 @@ func settings(c agents.Child) (string, error) {
 	return string(all), err
 }
 
-// servers gives the options for the child's MCP servers, and the file that they
-// name.
-func (l Launcher) servers(c agents.Child) (options []string, file map[string][]byte, err error) {
+// servers gives the options for the child's MCP servers. They stand in the command
+// itself: a file could be changed by the child before it goes on.
+func (l Launcher) servers(c agents.Child) (options []string, err error) {
 	if c.Tools.Limited || !l.hasFlame() || c.HostKeys["mcpServers"] != nil {
-		path := filepath.Join(c.Dir, "mcp.json")
 		config, err := mcpConfig(c)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
-		options, file = []string{"--mcp-config", path}, map[string][]byte{path: config}
+		options = []string{"--mcp-config", string(config)}
 	}
 	if c.Tools.Limited && !slices.ContainsFunc(c.Tools.Allowed, isForeign) {
 		options = append(options, "--strict-mcp-config")
 	}
-	return options, file, nil
+	return options, nil
 }
 
 // permissions gives the options for mode and tools. Claude Code's own plan mode
 // refuses every tool that writes, flame's among them, and hands shell commands to
 // a check that headless runs fail (ran); so reading only is: what is not allowed
-// is denied, and what changes things is taken away.
-func permissions(c agents.Child) []string {
-	mode, denied, allowed := c.Mode, concrete(c.Tools.Denied), []string{"mcp__flame", "mcp__plugin_flame_flame"}
+// is denied, and what changes things is taken away, but for commands that a person
+// has allowed.
+func (l Launcher) permissions(c agents.Child) []string {
+	denied := append(concrete(c.Tools.Denied), l.denials()...)
+	mode, allowed := c.Mode, []string{"mcp__flame", "mcp__plugin_flame_flame"}
+	ruled := func(tool string) bool {
+		return slices.ContainsFunc(c.Trusted, func(rule string) bool { return strings.HasPrefix(rule, tool+"(") })
+	}
 	if mode == agents.Plan {
 		mode = agents.DontAsk
-		for _, tool := range sideEffects {
-			if !slices.ContainsFunc(c.Tools.Allowed, func(rule string) bool { return strings.HasPrefix(rule, tool+"(") }) {
-				denied = append(denied, tool)
-			}
-		}
+		denied = append(denied, slices.DeleteFunc(slices.Clone(sideEffects), ruled)...)
+	}
+	if mode == agents.Bypass && slices.ContainsFunc(c.Tools.Allowed, isRuled) {
+		mode = agents.AcceptEdits // which keeps to the rules
+		allowed = append(allowed, slices.DeleteFunc(slices.Clone(c.Tools.Allowed), func(tool string) bool { return !isRuled(tool) })...)
 	}
 	args := []string{"--permission-mode", string(mode)}
 	if c.Tools.Limited {
-		var builtin []string
-		for _, rule := range c.Tools.Allowed {
-			name, _, ruled := strings.Cut(rule, "(")
-			if !strings.HasPrefix(name, "mcp__") {
-				builtin = append(builtin, name)
-			}
-			if ruled || isForeign(rule) {
-				allowed = append(allowed, rule)
-			}
+		args = append(args, "--tools", strings.Join(builtins(c.Tools.Allowed), ","))
+	}
+	for _, rule := range c.Trusted {
+		if isRuled(rule) || isForeign(rule) {
+			allowed = append(allowed, rule)
 		}
-		args = append(args, "--tools", strings.Join(builtin, ","))
 	}
 	if len(denied) > 0 {
 		args = append(args, "--disallowedTools", strings.Join(denied, ","))
 	}
 	return append(args, "--allowedTools", strings.Join(allowed, ","))
+}
+
+func isRuled(tool string) bool { return strings.Contains(tool, "(") }
+
+// builtins gives the names of Claude Code's own tools among those allowed.
+func builtins(allowed []string) (names []string) {
+	for _, rule := range allowed {
+		name, _, _ := strings.Cut(rule, "(")
+		if !strings.HasPrefix(name, "mcp__") && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// denials gives what the project's settings deny. In a folder below, or in a
+// worktree, Claude Code would not see them.
+func (l Launcher) denials() (denied []string) {
+	for _, name := range []string{"settings.json", "settings.local.json"} {
+		var settings struct {
+			Permissions struct {
+				Deny []string `json:"deny"`
+			} `json:"permissions"`
+		}
+		if read(filepath.Join(l.Machine.ProjectDir, ".claude", name), &settings) == nil {
+			denied = append(denied, settings.Permissions.Deny...)
+		}
+	}
+	return denied
 }
 
 // concrete gives denials as Claude Code reads them: it knows no pattern before a

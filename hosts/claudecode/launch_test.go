@@ -3,6 +3,8 @@ package claudecode_test
 import (
 	"encoding/json"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -24,22 +26,29 @@ func TestAChildIsStartedWithNoMoreThanItMayHave(t *testing.T) {
 	}{
 		"a new session": {
 			child: agents.Child{Session: "u-1", Mode: agents.AcceptEdits},
-			has:   []string{"-p --output-format stream-json --verbose --session-id u-1", "--permission-mode acceptEdits", "--mcp-config /agent/mcp.json", "--allowedTools mcp__flame,mcp__plugin_flame_flame"},
+			has:   []string{"-p --output-format stream-json --verbose --session-id=u-1", "--permission-mode acceptEdits", "--mcp-config {", "--allowedTools mcp__flame,mcp__plugin_flame_flame"},
 			not:   []string{"--resume", "--tools", "--strict-mcp-config", "--setting-sources"},
 		},
 		"one that goes on": {
-			child: agents.Child{Session: "u-1", Resume: true}, has: []string{"--resume u-1"}, not: []string{"--session-id"},
+			child: agents.Child{Session: "u-1", Resume: true}, has: []string{"--resume=u-1"}, not: []string{"--session-id"},
 		},
 		"some tools": {
-			child: agents.Child{Tools: limited("Read", "Bash(go test *)", "mcp__other__look")},
+			child: agents.Child{Tools: limited("Read", "Bash(go test *)", "mcp__other__look"), Trusted: []string{"Read", "Bash(go test *)", "mcp__other__look"}},
 			has:   []string{"--tools Read,Bash", "Bash(go test *)", "mcp__other__look"}, not: []string{"--strict-mcp-config"},
+		},
+		"a rule that a model may have written": {
+			child: agents.Child{Mode: agents.Plan, Tools: limited("Read", "Bash(*)", "mcp__other__look")},
+			has:   []string{"--tools Read,Bash", "--disallowedTools Edit,Write,MultiEdit,NotebookEdit,Bash"}, not: []string{"Bash(*)", "mcp__other__look"},
+		},
+		"everything, but for a rule": {
+			child: agents.Child{Mode: agents.Bypass, Tools: limited("Bash(git *)")}, has: []string{"--permission-mode acceptEdits", "Bash(git *)"}, not: []string{"bypass"},
 		},
 		"none of other servers": {child: agents.Child{Tools: limited("Read")}, has: []string{"--strict-mcp-config"}},
 		"reading only": {
 			child: agents.Child{Mode: agents.Plan}, has: []string{"--permission-mode dontAsk", "--disallowedTools Edit,Write,MultiEdit,NotebookEdit,Bash"},
 		},
 		"reading only, and some commands": {
-			child: agents.Child{Mode: agents.Plan, Tools: limited("Read", "Bash(go test *)")},
+			child: agents.Child{Mode: agents.Plan, Tools: limited("Read", "Bash(go test *)"), Trusted: []string{"Bash(go test *)"}},
 			has:   []string{"--disallowedTools Edit,Write,MultiEdit,NotebookEdit --allowedTools"},
 		},
 		"none that start others": {
@@ -48,7 +57,7 @@ func TestAChildIsStartedWithNoMoreThanItMayHave(t *testing.T) {
 		},
 		"all the rest": {
 			child: agents.Child{System: "Be brief.", Model: "m", Effort: "low", MaxTurns: 3, CostUSD: 1.5, HostKeys: map[string]json.RawMessage{"hooks": json.RawMessage(`{"Stop":[]}`)}},
-			has:   []string{"--append-system-prompt Be brief.", "--model m", "--effort low", "--max-turns 3", "--max-budget-usd 1.5", `--settings {"hooks":{"Stop":[]}}`},
+			has:   []string{"--append-system-prompt=Be brief.", "--model=m", "--effort=low", "--max-turns=3", "--max-budget-usd=1.5", `--settings={"hooks":{"Stop":[]}}`},
 		},
 	}
 	for name, tt := range tests {
@@ -76,8 +85,21 @@ func TestAChildGetsTheServersOfItsDefinition(t *testing.T) {
 		"mcpServers": json.RawMessage(`{"docs":{"command":"docs"},"flame":{"command":"evil"}}`), "initialPrompt": json.RawMessage(`"first this"`),
 	}})
 	require.NoError(t, err)
-	assert.JSONEq(t, `{"mcpServers":{"docs":{"command":"docs"},"flame":{"type":"stdio","command":"/bin/flame","args":["serve"]}}}`, string(launch.Files["/agent/mcp.json"]))
+	assert.JSONEq(t, `{"mcpServers":{"docs":{"command":"docs"},"flame":{"type":"stdio","command":"/bin/flame","args":["serve"]}}}`, after(launch.Command, "--mcp-config"))
 	assert.Equal(t, "first this\n\ndo it", launch.Stdin)
+}
+
+// after gives the word that follows an option.
+func after(command []string, option string) string { return command[slices.Index(command, option)+1] }
+
+func TestWhatTheProjectDeniesIsDeniedEverywhere(t *testing.T) {
+	t.Parallel()
+	l := launcher(t)
+	require.NoError(t, os.MkdirAll(filepath.Join(l.Machine.ProjectDir, ".claude"), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(l.Machine.ProjectDir, ".claude", "settings.json"), []byte(`{"permissions": {"deny": ["WebFetch", "Bash(rm *)"]}}`), 0o644))
+	launch, err := l.Launch(agents.Child{Mode: agents.AcceptEdits})
+	require.NoError(t, err)
+	assert.Equal(t, "WebFetch,Bash(rm *)", after(launch.Command, "--disallowedTools"))
 }
 
 func launcher(t *testing.T) claudecode.Launcher {

@@ -3,6 +3,7 @@ package opencode
 import (
 	"encoding/json"
 	"os"
+	"slices"
 	"strings"
 
 	"flame/agents"
@@ -59,15 +60,15 @@ func (l Launcher) Launch(c agents.Child) (agents.Launch, error) {
 	}
 	args := []string{program, "run", "--format", "json", "--agent", agentName}
 	if c.Model != "" {
-		args = append(args, "--model", c.Model)
+		args = append(args, "--model="+c.Model) // a value may begin with a hyphen
 	}
 	if c.Resume {
-		args = append(args, "--session", c.Session)
+		args = append(args, "--session="+c.Session)
 	} else if c.Title != "" {
-		args = append(args, "--title", c.Title)
+		args = append(args, "--title="+c.Title)
 	}
 	return agents.Launch{
-		Command: args, Stdin: c.Prompt,
+		Command: args, Stdin: c.Prompt, Fatal: "Falling back to default agent",
 		Env: []string{"OPENCODE_CONFIG_CONTENT=" + string(config)},
 	}, nil
 }
@@ -97,38 +98,61 @@ func (l Launcher) config(c agents.Child) map[string]any {
 // own in OpenCode, so what it allows is copied from there.
 func (l Launcher) permissions(c agents.Child) permissions {
 	var rules permissions
-	if c.Tools.Limited {
-		users := l.usersPermissions()
+	users := l.usersPermissions()
+	if allowed, limited := within(c); limited {
 		rules = rules.add("*", deny)
-		for _, tool := range append(c.Tools.Allowed, "flame_*") {
+		for _, tool := range append(allowed, "flame_*") {
 			name := permissionOf(tool)
-			rules = rules.add(name, narrowed(users.effect(name), rulesFor(name, c.Tools.Allowed)))
+			rules = rules.add(name, narrowed(users.effect(name), rulesFor(name, allowed)))
 		}
 	}
 	for _, tool := range beyond(c) {
-		if tool == "edit" || !c.Tools.Limited || !c.Tools.Permits(tool) {
+		if tool == "edit" || rulesFor(tool, c.Trusted) == nil {
 			rules = rules.add(tool, deny)
 		}
 	}
 	for _, tool := range c.Tools.Denied {
 		rules = rules.add(permissionOf(tool), deny)
 	}
+	// In a folder below, or in a worktree, OpenCode may not see what the project
+	// denies.
+	for _, entry := range users {
+		if string(entry.effect) == string(deny) && entry.tool != "*" {
+			rules = rules.add(entry.tool, deny)
+		}
+	}
 	return rules
 }
 
-// beyond gives the permissions that a child's mode does not reach. OpenCode asks
-// for nothing unless its user wants it to; where another host does, an agent from
-// there may not do unasked what its caller had to ask for.
+// reading are the tools of OpenCode that change nothing.
+var reading = []string{"read", "grep", "glob", "list", "lsp", "skill", "todowrite", "todoread"}
+
+// within gives the tools that a child is limited to. One from another host never
+// gets all that OpenCode has: what that host asked its user for, such as tools of
+// MCP servers, nobody asks for here.
+func within(c agents.Child) (allowed []string, limited bool) {
+	if c.Tools.Limited || !strict(c) {
+		return c.Tools.Allowed, c.Tools.Limited
+	}
+	return append(slices.Clone(reading), "edit", "bash", "webfetch", "task"), true
+}
+
+// strict reports whether a child may do unasked only what its mode names.
+func strict(c agents.Child) bool {
+	return c.Mode != agents.Bypass && (c.Foreign || c.Mode == agents.DontAsk)
+}
+
+// beyond gives the permissions that a child's mode does not reach.
 func beyond(c agents.Child) []string {
 	switch {
 	case c.Mode == agents.Plan:
-		return []string{"edit", "bash"}
-	case !c.Foreign || c.Mode == agents.Bypass:
+		return []string{"edit", "bash", "task"}
+	case !strict(c):
 		return nil
 	case c.Mode == agents.AcceptEdits:
-		return []string{"bash", "webfetch", "external_directory"}
+		return []string{"bash", "webfetch", "task", "external_directory"}
 	}
-	return []string{"edit", "bash", "webfetch", "external_directory"}
+	return []string{"edit", "bash", "webfetch", "task", "external_directory"}
 }
 
 // rulesFor gives the rules for arguments that the allowed tools of one permission
@@ -168,6 +192,9 @@ func (l Launcher) usersPermissions() (all permissions) {
 // share one.
 func permissionOf(tool string) string {
 	name, _, _ := strings.Cut(tool, "(")
+	if server, found := strings.CutPrefix(name, "mcp__"); found {
+		return strings.Replace(server, "__", "_", 1) // as OpenCode names the tools of MCP servers
+	}
 	switch name = strings.ToLower(name); name {
 	case "write", "multiedit", "patch", "apply_patch", "notebookedit":
 		return "edit"

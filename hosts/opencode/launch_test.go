@@ -23,21 +23,26 @@ func TestAChildsPermissionsOnlyTakeAway(t *testing.T) {
 		want  string
 	}{
 		"all that its parent may": {child: agents.Child{}, want: `{}`},
-		"reading only":            {child: agents.Child{Mode: agents.Plan}, want: `{"edit":"deny","bash":"deny"}`},
+		"reading only":            {child: agents.Child{Mode: agents.Plan}, want: `{"edit":"deny","bash":"deny","task":"deny"}`},
+		"a builder that is to read only": {
+			child: agents.Child{Mode: agents.Plan, Tools: limited("read", "edit", "bash")},
+			want:  `{"*":"deny","read":"allow","flame_*":"allow","edit":"deny","bash":"deny","task":"deny"}`,
+		},
+		"what the user denies": {users: `{"webfetch": "deny"}`, child: agents.Child{}, want: `{"webfetch":"deny"}`},
 		"of a caller in another host that asks before it edits": {
-			child: agents.Child{Mode: agents.Default, Foreign: true}, want: `{"edit":"deny","bash":"deny","webfetch":"deny","external_directory":"deny"}`,
+			child: agents.Child{Mode: agents.Default, Foreign: true}, want: `{"*":"deny","read":"allow","grep":"allow","glob":"allow","list":"allow","lsp":"allow","skill":"allow","todowrite":"allow","todoread":"allow","flame_*":"allow","edit":"deny","bash":"deny","webfetch":"deny","task":"deny","external_directory":"deny"}`,
 		},
 		"of one that may edit": {
-			child: agents.Child{Mode: agents.AcceptEdits, Foreign: true}, want: `{"bash":"deny","webfetch":"deny","external_directory":"deny"}`,
+			child: agents.Child{Mode: agents.AcceptEdits, Foreign: true}, want: `{"*":"deny","read":"allow","grep":"allow","glob":"allow","list":"allow","lsp":"allow","skill":"allow","todowrite":"allow","todoread":"allow","edit":"allow","flame_*":"allow","bash":"deny","webfetch":"deny","task":"deny","external_directory":"deny"}`,
 		},
 		"some tools": {child: agents.Child{Tools: limited("read", "write")}, want: `{"*":"deny","read":"allow","edit":"allow","flame_*":"allow"}`},
 		"some tools, of which the user denies one": {
 			users: `{"edit": "deny"}`, child: agents.Child{Tools: limited("read", "edit")},
-			want: `{"*":"deny","read":"allow","edit":"deny","flame_*":"allow"}`,
+			want: `{"*":"deny","read":"allow","flame_*":"allow","edit":"deny"}`,
 		},
 		"a shell for some commands": {
-			child: agents.Child{Mode: agents.Plan, Tools: limited("bash(go test *)", "bash(go vet *)")},
-			want:  `{"*":"deny","bash":{"*":"deny","go test *":"allow","go vet *":"allow"},"flame_*":"allow","edit":"deny"}`,
+			child: agents.Child{Mode: agents.Plan, Tools: limited("bash(go test *)", "bash(go vet *)"), Trusted: []string{"bash(go test *)", "bash(go vet *)"}},
+			want:  `{"*":"deny","bash":{"*":"deny","go test *":"allow","go vet *":"allow"},"flame_*":"allow","edit":"deny","task":"deny"}`,
 		},
 		"a shell for some commands, where the user allows others": {
 			users: `{"bash": {"*": "ask", "go test *": "allow"}}`, child: agents.Child{Tools: limited("bash(go test *)", "bash(rm *)")},
