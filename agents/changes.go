@@ -155,9 +155,15 @@ func paths(changes []Change) []string {
 }
 
 // excerpt gives the beginning of a text.
-func excerpt(text string) string {
-	if runes := []rune(text); len(runes) > maxExcerpt {
-		return string(runes[:maxExcerpt]) + "…"
+func excerpt(text string) string { return cut(text, maxExcerpt) }
+
+// cut gives the first so many characters of a text.
+func cut(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	if runes := []rune(text); len(runes) > most {
+		return string(runes[:most]) + "…"
 	}
 	return text
 }

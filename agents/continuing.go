@@ -14,6 +14,11 @@ import (
 // or where that is not known in a new one, with the context of its frame. It is
 // another agent, with a frame of its own beside the first one's.
 func (a *Agents) Continue(ctx context.Context, by project.Caller, id, prompt string) (Run, error) {
+	return a.goOn(ctx, by, id, prompt, func(project.Tx, Run) error { return nil })
+}
+
+// goOn is Continue with what must be kept along with the new agent.
+func (a *Agents) goOn(ctx context.Context, by project.Caller, id, prompt string, also func(project.Tx, Run) error) (Run, error) {
 	if strings.TrimSpace(prompt) == "" {
 		return Run{}, core.Invalidf("there is no prompt").WithHint("say what the agent is to do next")
 	}
@@ -32,13 +37,13 @@ func (a *Agents) Continue(ctx context.Context, by project.Caller, id, prompt str
 		return Run{}, core.Unavailablef(err, "what %s was started from is gone: %v", old.ID, err).WithHint("start another agent with spawn_agent")
 	}
 	next := old
-	next.ID, next.ResumedFrom, next.Prompt = a.Project.NewID("agent"), old.ID, prompt
+	next.ID, next.ResumedFrom, next.Prompt, next.task = a.Project.NewID("agent"), old.ID, cut(prompt, maxKept), prompt
 	next.State, next.Outcome, next.Changes, next.CancelledBy, next.Children = core.AgentInitializing, nil, nil, "", 0
 	next.Progress, next.EndedAt, next.CreatedAt, next.Key = supervise.Progress{}, 0, a.Project.Now(), ""
 	if len(job.Resume) == 0 {
 		next.Session = ""
 	}
-	context, err := a.readmit(ctx, by, old, &next)
+	context, err := a.readmit(ctx, by, old, &next, also)
 	if err != nil {
 		return Run{}, err
 	}
@@ -50,7 +55,7 @@ func (a *Agents) Continue(ctx context.Context, by project.Caller, id, prompt str
 
 // readmit is admit for an agent that goes on: its mode and tools stay what they
 // were.
-func (a *Agents) readmit(ctx context.Context, by project.Caller, old Run, next *Run) (string, error) {
+func (a *Agents) readmit(ctx context.Context, by project.Caller, old Run, next *Run, also func(project.Tx, Run) error) (string, error) {
 	under, err := a.Project.OpenAbove(ctx, old.Frame)
 	if err != nil {
 		return "", err
@@ -59,12 +64,12 @@ func (a *Agents) readmit(ctx context.Context, by project.Caller, old Run, next *
 		Agent: next.ID, Under: under, Goal: strings.TrimSuffix(old.Description, continued) + continued, Session: next.Session, Host: next.Host,
 		Title: core.SubagentTitle(old.Description, old.Type), Bare: next.Session != "",
 		Also: func(tx project.Tx, frame core.Frame, caller core.Session) error {
-			next.Frame, next.ParentSession = frame.ID, old.ParentSession
+			next.Frame, next.ParentSession = frame.ID, caller.ID
 			if err := a.bound(tx, next, Run{}); err != nil {
 				return err
 			}
 			next.MaxDepth = min(next.MaxDepth, old.MaxDepth)
-			return a.enrol(tx, *next)
+			return errors.Join(a.enrol(tx, *next), also(tx, *next))
 		},
 	})
 	next.Frame = frame.ID

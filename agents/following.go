@@ -20,6 +20,9 @@ func (a *Agents) Cancel(ctx context.Context, by project.Caller, id string) (stop
 	if err != nil {
 		return nil, err
 	}
+	if err := a.mayDirect(ctx, by, run); err != nil {
+		return nil, err
+	}
 	who := cmp.Or(by.Session, by.Host, project.CommandLine)
 	if stopped, err = a.cancelBelow(ctx, run.ID, who); err != nil {
 		return stopped, err
@@ -31,15 +34,35 @@ func (a *Agents) Cancel(ctx context.Context, by project.Caller, id string) (stop
 	return stopped, err
 }
 
+// mayDirect refuses what an agent wants of others than those that it started. A
+// user's session may stop any.
+func (a *Agents) mayDirect(ctx context.Context, by project.Caller, run Run) error {
+	return a.Project.Store.View(ctx, func(tx project.Tx) error {
+		caller, err := agentOf(tx, by, by.Session)
+		if err != nil || caller.ID == "" {
+			return err
+		}
+		all, err := list(tx)
+		if err == nil && !slices.Contains(family(all, caller.ID)[1:], run.ID) {
+			err = core.Invalidf("%s was not started by %s", run.ID, caller.ID).WithHint("only whoever started an agent may stop it or hand over to it")
+		}
+		return err
+	})
+}
+
 // cancel asks one agent to stop. It gives none that was over.
 func (a *Agents) cancel(ctx context.Context, id, who string) (Run, error) {
-	asked := false
+	asked, first := false, false
 	run, err := a.change(ctx, id, func(_ project.Tx, run *Run) error {
-		run.CancelledBy, asked = cmp.Or(run.CancelledBy, who), true
+		asked, first = true, run.CancelledBy == ""
+		run.CancelledBy = cmp.Or(run.CancelledBy, who)
 		return nil
 	})
-	if err != nil || !asked {
+	switch {
+	case err != nil || !asked:
 		return Run{}, err
+	case !first:
+		return run, nil
 	}
 	// Its supervisor looks each second; a signal only saves that time.
 	if l, known, err := a.liveOf(ctx, id); err == nil && known && l.Supervisor.PID != 0 {
@@ -197,7 +220,28 @@ func (a *Agents) Recover(ctx context.Context) error {
 		}
 		errs = append(errs, a.recover(ctx, id, begun))
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, a.resume(ctx, all))...)
+}
+
+// resume lets sessions go on that handed control to agents which are over: whoever
+// was to resolve the handoff was killed.
+func (a *Agents) resume(ctx context.Context, running map[string]live) error {
+	suspended, err := a.Project.Suspended(ctx)
+	if err != nil {
+		return err
+	}
+	for session, agent := range suspended {
+		if _, runs := running[agent]; runs {
+			continue
+		}
+		if run, err := a.Find(ctx, agent); err == nil && a.Project.Now()-run.EndedAt < claim {
+			continue // the handoff may be about to be resolved
+		}
+		if err := a.Project.Resume(ctx, session); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // recover ends an agent that nobody watches over.

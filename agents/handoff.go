@@ -75,31 +75,47 @@ func (a *Agents) Handoff(ctx context.Context, by project.Caller, r HandoffReques
 		return run, core.Invalidf("timeout is negative").WithHint("leave it out for ten minutes")
 	}
 	h.Due = a.Project.Now() + core.Millis(cmp.Or(r.Timeout, handoffTimeout).Milliseconds())
-	err = a.Project.Store.Update(ctx, func(tx project.Tx) error {
-		if run, err = find(tx, r.ID); err != nil {
-			return err
-		}
-		h.Agent, h.Session = run.ID, run.ParentSession
-		var known Handoff
-		if there, err := tx.Record(recordHandoff, run.ID, &known); err != nil || there {
-			return err // it is under way, or over: telling it again changes nothing
-		}
-		if err := tx.SaveRecord(recordHandoff, run.ID, h); err != nil {
-			return err
-		}
-		return a.tell(tx, run, core.HandoffInitiated, map[string]any{
-			"parent_session_id": h.Session, "subagent_id": run.ID, "handoff_mode": h.mode(), "on_failure": h.OnFailure, "due": h.Due,
-		})
-	})
-	switch {
-	case err != nil:
+	if run, err = a.Find(ctx, r.ID); err != nil {
 		return run, err
-	case run.State.Ended():
-		return run, a.resolve(ctx, run)
-	case h.Transfer:
-		return run, a.Project.Suspend(ctx, h.Session, run.ID)
 	}
-	return run, nil
+	if err := a.mayDirect(ctx, by, run); err != nil {
+		return run, err
+	}
+	err = a.Project.Store.Update(ctx, func(tx project.Tx) error {
+		if run, err = find(tx, run.ID); err != nil {
+			return err
+		}
+		return a.initiate(tx, run, h)
+	})
+	if err == nil && run.State.Ended() {
+		err = a.resolve(ctx, run)
+	}
+	return run, err
+}
+
+// initiate keeps a handoff. One that is under way may become a transfer; else
+// telling it again changes nothing.
+func (a *Agents) initiate(tx project.Tx, run Run, h Handoff) error {
+	h.Agent, h.Session = run.ID, run.ParentSession
+	var known Handoff
+	there, err := tx.Record(recordHandoff, run.ID, &known)
+	if err != nil || there && (known.Outcome != "" || known.Transfer || !h.Transfer) {
+		return err
+	}
+	if there {
+		known.Transfer = true
+		h = known
+	}
+	if h.Transfer && !run.State.Ended() {
+		if err := project.Suspend(tx, h.Session, run.ID); err != nil {
+			return err
+		}
+	}
+	return errors.Join(
+		tx.SaveRecord(recordHandoff, run.ID, h),
+		a.tell(tx, run, core.HandoffInitiated, map[string]any{
+			"parent_session_id": h.Session, "subagent_id": run.ID, "handoff_mode": h.mode(), "on_failure": h.OnFailure, "due": h.Due,
+		}))
 }
 
 // overdue gives what stops an agent whose handoff took too long.
@@ -163,16 +179,36 @@ func (a *Agents) fail(ctx context.Context, run Run, h *Handoff) error {
 		if h.Retries >= maxHandoffRetries || run.State == core.AgentCancelled {
 			return a.Project.EndAbove(ctx, parent, run.Frame, core.Blocked, why)
 		}
-		next, err := a.Continue(ctx, parent, run.ID, "A first attempt at this task ended so: "+why+"\nHow far it came: "+run.Outcome.Text+"\n\nThe task again:\n"+run.Prompt)
+		again := Handoff{Transfer: h.Transfer, OnFailure: h.OnFailure, Retries: h.Retries + 1, Due: a.Project.Now() + core.Millis(handoffTimeout.Milliseconds())}
+		next, err := a.goOn(ctx, parent, run.ID, "A first attempt at this task ended so: "+why+"\nHow far it came: "+run.Outcome.Text+"\n\nThe task again:\n"+run.Prompt,
+			func(tx project.Tx, next Run) error { return a.initiate(tx, next, again) })
 		if err != nil {
 			return errors.Join(a.Project.EndAbove(ctx, parent, run.Frame, core.Blocked, why+"; it could not be tried again: "+err.Error()))
 		}
 		h.Next = next.ID
-		again := Handoff{Agent: next.ID, Session: h.Session, Transfer: h.Transfer, OnFailure: h.OnFailure, Retries: h.Retries + 1,
-			Due: a.Project.Now() + core.Millis(handoffTimeout.Milliseconds())}
-		return a.Project.Store.Update(ctx, func(tx project.Tx) error { return tx.SaveRecord(recordHandoff, next.ID, again) })
+		return nil
 	case Abort:
+		if err := a.cancelBeside(ctx, run); err != nil {
+			return err
+		}
 		return a.Project.EndAbove(ctx, parent, run.Frame, core.Failed, why)
 	}
 	return a.Project.EndAbove(ctx, parent, run.Frame, core.Blocked, why)
+}
+
+// cancelBeside stops the agents that the same session started.
+func (a *Agents) cancelBeside(ctx context.Context, run Run) error {
+	all, err := a.Running(ctx)
+	if err != nil {
+		return err
+	}
+	for _, other := range all {
+		if other.ParentSession != run.ParentSession || other.ID == run.ID {
+			continue
+		}
+		if _, err := a.Cancel(ctx, project.Caller{Session: run.ParentSession}, other.ID); err != nil {
+			return err
+		}
+	}
+	return nil
 }

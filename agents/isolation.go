@@ -17,6 +17,9 @@ import (
 // PatchFile, in an agent's folder, is what it changed in a worktree of its own.
 const PatchFile = "changes.patch"
 
+// plainDiff is git's diff whatever the user's settings are.
+var plainDiff = slices.Clip([]string{"diff", "--no-ext-diff", "--no-textconv", "--no-color"})
+
 // git runs git in a folder and gives what it printed.
 func git(ctx context.Context, dir string, args ...string) (string, error) {
 	var stdout, stderr bytes.Buffer
@@ -75,12 +78,16 @@ func (a *Agents) keepWorktree(ctx context.Context, run Run, told []Change) []Cha
 	_, err := git(ctx, run.Worktree, "add", "--all", "--intent-to-add")
 	var patch, names string
 	if err == nil {
-		patch, err = git(ctx, run.Worktree, "diff", "--binary", run.Base)
+		patch, err = git(ctx, run.Worktree, append(plainDiff, "--binary", run.Base)...)
 	}
 	if err == nil {
-		names, err = git(ctx, run.Worktree, "diff", "--name-only", "-z", run.Base)
+		names, err = git(ctx, run.Worktree, append(plainDiff, "--name-only", "-z", run.Base)...)
 	}
-	if err == nil && patch == "" {
+	left := ""
+	if err == nil {
+		left, err = git(ctx, run.Worktree, "status", "--porcelain", "--ignored")
+	}
+	if err == nil && patch == "" && left == "" && baseOf(run.Worktree) == run.Base {
 		_, err = git(ctx, run.Worktree, "worktree", "remove", "--force", run.Worktree)
 		told = []Change{}
 	} else if err == nil {
@@ -98,7 +105,7 @@ func (a *Agents) keepWorktree(ctx context.Context, run Run, told []Change) []Cha
 func inWorktree(ctx context.Context, run Run, names []string) []Change {
 	changes := []Change{}
 	for _, name := range names {
-		diff, err := git(ctx, run.Worktree, "diff", run.Base, "--", name)
+		diff, err := git(ctx, run.Worktree, append(plainDiff, run.Base, "--", name)...)
 		if err != nil {
 			diff = ""
 		}

@@ -36,7 +36,8 @@ type Run struct {
 	Foreign       bool             `json:"foreign,omitempty"` // whoever asked for it lives in another host
 	Type          string           `json:"agent_type"`        // name of its definition
 	Description   string           `json:"description"`
-	Prompt        string           `json:"prompt"` // the task as it was asked
+	Prompt        string           `json:"prompt"` // the task as it was asked, at most maxKept characters of it
+	task          string           // all of it
 	Mode          ModeChoice       `json:"permission_mode"`
 	Tools         ToolSet          `json:"tools"`
 	Trusted       []string         `json:"trusted,omitempty"`         // entries of Tools that a person wrote: what they name needs no other leave
@@ -62,6 +63,9 @@ type Run struct {
 	CreatedAt   core.Millis        `json:"createdAt"`
 	EndedAt     core.Millis        `json:"endedAt,omitempty"`
 }
+
+// maxKept bounds a task in the record, in characters. All of it is in the job.
+const maxKept = 20_000
 
 // A live is an agent that something is still to be done about.
 type live struct {
@@ -136,16 +140,11 @@ func find(tx project.Tx, id string) (run Run, err error) {
 
 // agentOf gives the agent that a caller is; zero for a user's own session.
 func agentOf(tx project.Tx, by project.Caller, session string) (run Run, err error) {
-	var id string
-	known, err := tx.Record(recordSession, session, &id)
-	if err != nil {
-		return run, err
-	}
-	if !known {
-		id = by.Agent
-	}
+	id := by.Agent // what the process says goes before the call: a model can write that
 	if id == "" {
-		return run, nil
+		if _, err = tx.Record(recordSession, session, &id); err != nil || id == "" {
+			return run, err
+		}
 	}
 	_, err = tx.Record(recordRun, id, &run)
 	return run, err

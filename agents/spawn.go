@@ -79,9 +79,9 @@ func (a *Agents) draft(def Definition, r Request, host Host) (Run, error) {
 	}
 	run := Run{
 		ID: a.Project.NewID("agent"), Session: cmp.Or(r.session, host.NewSession()), Host: host.Name(), Type: def.Name,
-		Description: core.OneLine(cmp.Or(r.Description, r.Prompt), 60), Prompt: r.Prompt,
+		Description: core.OneLine(cmp.Or(r.Description, r.Prompt), 60), Prompt: cut(r.Prompt, maxKept),
 		Limits: limits, Key: r.Key, Schema: def.ResultSchema, Cwd: cwd, Base: baseOf(cwd),
-		State: core.AgentInitializing, CreatedAt: a.Project.Now(), resumes: r.session != "",
+		State: core.AgentInitializing, CreatedAt: a.Project.Now(), task: r.Prompt, resumes: r.session != "",
 	}
 	if def.MaxChildren != nil {
 		run.MaxChildren = *def.MaxChildren
@@ -112,11 +112,22 @@ func (a *Agents) workIn(dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if inside, err := filepath.Rel(root, real); err != nil || !filepath.IsLocal(inside) {
+	inside, err := filepath.Rel(root, real)
+	if err != nil || !filepath.IsLocal(inside) {
 		return "", core.Invalidf("cwd %s is not in the project %s", dir, a.Dir).WithHint("name a folder of the project: the settings of others could allow the agent more")
+	}
+	for folder := real; folder != root; folder = filepath.Dir(folder) {
+		for _, name := range settingsFiles {
+			if found, err := filepath.Glob(filepath.Join(folder, name)); err == nil && len(found) > 0 {
+				return "", core.Invalidf("cwd %s has settings of its own (%s)", dir, found[0]).WithHint("name another folder of the project: those settings could allow the agent more")
+			}
+		}
 	}
 	return dir, nil
 }
+
+// settingsFiles are by which hosts let folders have settings of their own.
+var settingsFiles = []string{".claude/settings*.json", ".mcp.json", "opencode.json*", ".opencode"}
 
 // modelFor gives a model as a host takes it. A definition that was written for
 // another host names none of this one's.

@@ -104,7 +104,7 @@ const handBack = "You have reached a limit of this task, so this is your last tu
 // compose puts the frame's context behind the task, as native subagents get it,
 // and says what becomes of the answer.
 func compose(run Run, context string) string {
-	parts := []string{run.Prompt, context, "Your last message is all that whoever gave you this task will see: put the whole result into it. " +
+	parts := []string{run.task, context, "Your last message is all that whoever gave you this task will see: put the whole result into it. " +
 		"Where you can tell how sure you are of it, end with a line \"Confidence: N\", N from 0 to 1."}
 	if len(run.Schema) > 0 {
 		parts = append(parts, fmt.Sprintf("That message must be one JSON value that fits this JSON schema: %s", run.Schema))

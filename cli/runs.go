@@ -39,7 +39,7 @@ func (a *App) asksAgents(cmd *cobra.Command, run func(ctx context.Context, s *ag
 				return err
 			}
 			if err := s.Recover(cmd.Context()); err != nil {
-				return err
+				p.Log.Warn("agents could not be recovered", "error", err)
 			}
 			return run(cmd.Context(), s, args)
 		})

@@ -2,6 +2,7 @@ package project
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"flame/core"
@@ -12,30 +13,39 @@ const recordSuspended = "suspended"
 
 // Suspend has a session change no frames until Resume: it handed control to an
 // agent (spec: agents §5).
-func (p *Project) Suspend(ctx context.Context, session, agent string) error {
-	return p.setState(ctx, session, core.SessionSuspended, func(tx Tx) error { return tx.SaveRecord(recordSuspended, session, agent) })
+func Suspend(tx Tx, session, agent string) error {
+	return errors.Join(setState(tx, session, core.SessionSuspended), tx.SaveRecord(recordSuspended, session, agent))
 }
 
 // Resume lets a session that was suspended go on.
 func (p *Project) Resume(ctx context.Context, session string) error {
-	return p.setState(ctx, session, core.SessionActive, func(tx Tx) error { return tx.DeleteRecord(recordSuspended, session) })
+	return p.Store.Update(ctx, func(tx Tx) error {
+		return errors.Join(setState(tx, session, core.SessionActive), tx.DeleteRecord(recordSuspended, session))
+	})
+}
+
+// Suspended gives the agents that sessions handed control to, by session.
+func (p *Project) Suspended(ctx context.Context) (agents map[string]string, err error) {
+	agents = map[string]string{}
+	err = p.Store.View(ctx, func(tx Tx) error {
+		return tx.Records(recordSuspended, func(session string, decode func(any) error) error {
+			agent := ""
+			err := decode(&agent)
+			agents[session] = agent
+			return err
+		})
+	})
+	return agents, err
 }
 
 // setState puts a session that is known and not over into a state.
-func (p *Project) setState(ctx context.Context, id string, state core.SessionState, also func(Tx) error) error {
-	return p.Store.Update(ctx, func(tx Tx) error {
-		session, err := tx.Session(id)
-		if err != nil {
-			return ignoreMissing(err)
-		}
-		if session.State != core.SessionEnded {
-			session.State = state
-			if err := tx.SaveSession(session); err != nil {
-				return err
-			}
-		}
-		return also(tx)
-	})
+func setState(tx Tx, id string, state core.SessionState) error {
+	session, err := tx.Session(id)
+	if err != nil || session.State == core.SessionEnded {
+		return ignoreMissing(err)
+	}
+	session.State = state
+	return tx.SaveSession(session)
 }
 
 // mayChange refuses what the agent of a suspended session wants to change. What

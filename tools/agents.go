@@ -17,10 +17,10 @@ import (
 func agentTools(a *agents.Agents) []Tool {
 	d := newAgentDoor(a)
 	return append(
-		waits(always(
+		always(
 			define("spawn_agent", "Start an agent of its own process for a separable task; it works in a frame below yours and outlives this call. Give it all it must know: it does not see this conversation.", reaches, d.spawn),
 			define("flame_agent_wait", "Wait, at most 50 s, until an agent ends. Call it again while it answers that the agent still runs.", reads, d.wait),
-		)...),
+		),
 		define("flame_agent_status", "Show how far an agent is.", reads, d.status),
 		define("flame_agent_result", "Read what an agent came to: its answer, files, artifacts, decisions, usage.", reads, d.result),
 		define("flame_agent_list", "List the agents that were started, the newest first.", reads, d.list),
@@ -82,9 +82,7 @@ func (in spawnArgs) request() (r agents.Request, background bool, err error) {
 }
 
 func (d agentDoor) spawn(ctx context.Context, by project.Caller, in spawnArgs) (string, error) {
-	if err := d.ready(ctx); err != nil {
-		return "", err
-	}
+	d.ready(ctx)
 	r, background, err := in.request()
 	if err != nil {
 		return "", err
@@ -139,8 +137,12 @@ func (d agentDoor) seekGrant(ctx context.Context, by project.Caller, r agents.Re
 const onceMillis = 5_000
 
 // ready puts right what killed processes left, so that no agent counts as running
-// that is gone.
-func (d agentDoor) ready(ctx context.Context) error { return d.a.Recover(ctx) }
+// that is gone. An agent that cannot be put right keeps none of the others.
+func (d agentDoor) ready(ctx context.Context) {
+	if err := d.a.Recover(ctx); err != nil {
+		d.a.Project.Log.Warn("agents could not be recovered", "error", err)
+	}
+}
 
 // maxWait bounds one call that waits: hosts give up a call after a minute at the
 // earliest (spec: agents §4).
@@ -151,6 +153,7 @@ const progressPace = 10 * time.Second
 
 // await waits for an agent's end, and tells the client how far it is.
 func (d agentDoor) await(ctx context.Context, id string, most time.Duration) (agents.Run, error) {
+	passTurn(ctx)
 	bounded, stop := context.WithTimeout(ctx, most)
 	defer stop()
 	var told time.Time
@@ -169,9 +172,7 @@ type waitArgs struct {
 }
 
 func (d agentDoor) wait(ctx context.Context, _ project.Caller, in waitArgs) (string, error) {
-	if err := d.ready(ctx); err != nil {
-		return "", err
-	}
+	d.ready(ctx)
 	most := maxWait
 	if in.Timeout > 0 {
 		most = time.Duration(min(most.Seconds(), in.Timeout) * float64(time.Second))
@@ -191,9 +192,7 @@ type agentArgs struct {
 }
 
 func (d agentDoor) status(ctx context.Context, _ project.Caller, in agentArgs) (string, error) {
-	if err := d.ready(ctx); err != nil {
-		return "", err
-	}
+	d.ready(ctx)
 	run, err := d.a.Find(ctx, in.ID)
 	if err != nil {
 		return "", err
@@ -210,9 +209,7 @@ func (d agentDoor) result(ctx context.Context, _ project.Caller, in resultArgs) 
 	if in.Offset < 0 {
 		return "", core.Invalidf("offset is negative").WithHint("it counts characters from the beginning of the answer")
 	}
-	if err := d.ready(ctx); err != nil {
-		return "", err
-	}
+	d.ready(ctx)
 	return d.resultText(ctx, in.ID, in.Offset)
 }
 
@@ -234,9 +231,7 @@ type agentListArgs struct {
 }
 
 func (d agentDoor) list(ctx context.Context, _ project.Caller, in agentListArgs) (string, error) {
-	if err := d.ready(ctx); err != nil {
-		return "", err
-	}
+	d.ready(ctx)
 	runs, err := d.a.Below(ctx, in.ID)
 	if err != nil {
 		return "", err
@@ -245,9 +240,7 @@ func (d agentDoor) list(ctx context.Context, _ project.Caller, in agentListArgs)
 }
 
 func (d agentDoor) cancel(ctx context.Context, by project.Caller, in agentArgs) (string, error) {
-	if err := d.ready(ctx); err != nil {
-		return "", err
-	}
+	d.ready(ctx)
 	stopped, err := d.a.Cancel(ctx, by, in.ID)
 	if err != nil {
 		return "", err
@@ -278,9 +271,7 @@ type handoffArgs struct {
 }
 
 func (d agentDoor) handoff(ctx context.Context, by project.Caller, in handoffArgs) (string, error) {
-	if err := d.ready(ctx); err != nil {
-		return "", err
-	}
+	d.ready(ctx)
 	r := agents.HandoffRequest{
 		ID: in.ID, Transfer: in.Transfer, Timeout: time.Duration(in.Timeout * float64(time.Second)), OnFailure: agents.OnFailure(in.OnFailure),
 	}
@@ -331,9 +322,7 @@ type convergeArgs struct {
 }
 
 func (d agentDoor) converge(ctx context.Context, by project.Caller, in convergeArgs) (string, error) {
-	if err := d.ready(ctx); err != nil {
-		return "", err
-	}
+	d.ready(ctx)
 	ids, options := in.IDs, converge.Options{
 		Strategy: converge.Strategy(in.Strategy), Resolution: converge.Resolution(in.Resolution), Format: converge.Format(in.Format), Tolerance: in.Tolerance,
 	}

@@ -79,7 +79,7 @@ func (s *Server) hooks() *server.Hooks {
 func (s *Server) Writes(tool string) bool {
 	for _, t := range s.tools {
 		if t.Name == tool {
-			return !t.Hints.ReadOnly && !t.Waits
+			return !t.Hints.ReadOnly
 		}
 	}
 	return false

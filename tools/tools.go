@@ -23,7 +23,6 @@ type Tool struct {
 	Description string // when to use it
 	Core        bool   // part of the profile "core": always in a client's view
 	Hints       Hints
-	Waits       bool                   // for something else: it holds up no other call
 	Schema      func() json.RawMessage // of its arguments; made on demand
 
 	run func(ctx context.Context, by project.Caller, raw json.RawMessage) (Result, error)
@@ -197,14 +196,6 @@ func defineResult[In any](name, description string, hints Hints, run func(ctx co
 func always(tools ...Tool) []Tool {
 	for i := range tools {
 		tools[i].Core = true
-	}
-	return tools
-}
-
-// waits marks tools whose calls may take long for reasons of their own.
-func waits(tools ...Tool) []Tool {
-	for i := range tools {
-		tools[i].Waits = true
 	}
 	return tools
 }

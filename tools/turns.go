@@ -95,3 +95,11 @@ func inTurn(next server.ToolHandlerFunc) server.ToolHandlerFunc {
 		return next(ctx, request)
 	}
 }
+
+// passTurn lets the calls behind this one begin: what it waits for now is nothing
+// that they could overtake.
+func passTurn(ctx context.Context) {
+	if t, ok := ctx.Value(turnKey{}).(*turn); ok {
+		t.end()
+	}
+}
