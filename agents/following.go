@@ -196,6 +196,10 @@ func (a *Agents) settle(ctx context.Context, run Run) error {
 // asked for.
 const startPatience = core.Millis(30_000)
 
+// elsewherePatience is how long an agent is left alone that another container
+// started: from here nobody sees whether its supervisor lives.
+const elsewherePatience = core.Millis(6 * 3_600_000)
+
 // Recover puts right what killed processes left: agents whose supervisor is gone
 // end as it left word, or are orphaned and the rest of their processes ended;
 // frames of final ones are ended. While nothing runs it only reads.
@@ -215,6 +219,9 @@ func (a *Agents) Recover(ctx context.Context) error {
 	var errs []error
 	for id, l := range all {
 		begun := l.Supervisor.PID != 0
+		if begun && !l.Supervisor.Here() && a.Project.Now()-max(l.Since, l.Told) < elsewherePatience {
+			continue
+		}
 		if begun && l.Supervisor.Alive() || !begun && a.Project.Now()-l.Since < startPatience {
 			continue
 		}
@@ -253,7 +260,7 @@ func (a *Agents) recover(ctx context.Context, id string, begun bool) error {
 	if run.State.Ended() {
 		return a.finish(ctx, run)
 	}
-	supervise.KillRest(id)
+	supervise.KillRest(id, a.Folder(id))
 	outcome, known, err := supervise.LoadOutcome(a.Folder(id))
 	if !known || err != nil {
 		outcome = a.orphaned(run, begun)

@@ -94,7 +94,7 @@ func (s *service) close() {
 		assert.NoError(s.t, err)
 	}
 	for _, run := range runs {
-		supervise.KillRest(run.ID)
+		supervise.KillRest(run.ID, "")
 	}
 	closer, ok := s.Project.Store.(interface{ Close() error })
 	require.True(s.t, ok)

@@ -134,7 +134,7 @@ func (d delegator) end() {
 	runs, _ := d.agents.Running(context.Background())
 	for _, run := range runs {
 		_, _ = d.agents.Cancel(context.Background(), project.Caller{}, run.ID)
-		supervise.KillRest(run.ID)
+		supervise.KillRest(run.ID, "")
 	}
 }
 

@@ -57,11 +57,13 @@ func (a *account) listen(m core.Message) {
 	if m.ID != a.spoken || m.ID == "" {
 		a.spoken, a.answer = m.ID, ""
 		a.Turns++
+		a.repeats.stale++ // until it says or asks something new
 	}
 	for _, part := range m.Parts {
 		switch part.Type {
 		case core.PartText:
 			if m.Error == "" {
+				a.repeats.fresh(digest("text", part.Text))
 				a.answer = strings.TrimSpace(a.answer + "\n" + part.Text)
 			}
 		case core.PartReasoning:
@@ -126,7 +128,7 @@ func (a *account) over(l Limits) string {
 	case l.SameCalls > 0 && a.repeats.same >= l.SameCalls:
 		return "loop: the same tool call again and again"
 	case l.Stale > 0 && a.repeats.stale >= l.Stale:
-		return "loop: tool calls that bring nothing new"
+		return "loop: answers and tool calls that bring nothing new"
 	}
 	return ""
 }
@@ -135,7 +137,7 @@ func (a *account) over(l Limits) string {
 type repeats struct {
 	last  uint64
 	same  int // identical calls in a row
-	stale int // calls in a row of which neither question nor answer was new
+	stale int // answers in a row in which nothing was new
 	seen  map[uint64]bool
 }
 
@@ -154,7 +156,6 @@ func (r *repeats) call(part core.Part) {
 	} else {
 		r.last, r.same = key, 1
 	}
-	r.stale++
 	r.fresh(key)
 }
 

@@ -24,6 +24,7 @@ const (
 	ErrorsFile  = "stderr.log"
 	LogFile     = "supervisor.log"
 	outcomeFile = "outcome.json" // how it ended, should the journal not be told
+	familyFile  = "family.json"  // the processes it had, should its supervisor be killed
 )
 
 // A Job is all that a supervisor needs to know.
@@ -55,7 +56,7 @@ type Limits struct {
 	Tokens    int64         `json:"tokens,omitempty"`  // prompt and answers, cached ones too
 	CostUSD   float64       `json:"costUSD,omitempty"`
 	SameCalls int           `json:"sameCalls,omitempty"` // identical tool calls in a row
-	Stale     int           `json:"stale,omitempty"`     // tool calls in a row that neither asked nor learnt anything new
+	Stale     int           `json:"stale,omitempty"`     // answers in a row that neither said, asked nor learnt anything new
 	Retries   int           `json:"retries,omitempty"`   // after what passes
 	Output    int64         `json:"output,omitempty"`    // bytes it may print
 }

@@ -1,8 +1,10 @@
 package supervise
 
 import (
+	"encoding/json"
 	"errors"
 	"os"
+	"path/filepath"
 	"slices"
 	"syscall"
 	"time"
@@ -25,6 +27,10 @@ func Self() Process {
 	}
 	return Process{PID: pid}
 }
+
+// Here reports whether this process can see the other: one in another namespace of
+// pids it cannot.
+func (p Process) Here() bool { return !elsewhere(p.Started) }
 
 // Alive reports whether the process still runs.
 func (p Process) Alive() bool {
@@ -64,23 +70,43 @@ func Above() (names []string) {
 	return names
 }
 
-// family gives what works for an agent: everything below root but root itself, and
-// everything that carries its mark. What carries another agent's is that one's.
-func family(agent string, root int) []entry {
+// family gives what works for an agent: everything below root but root itself,
+// everything that carries its mark, and what of it was seen before. What carries
+// the mark of another agent that is supervised is that one's.
+func family(agent string, root int, before []Process) []entry {
 	all := processes()
-	within := map[int]bool{root: root != 0}
-	marks := map[int]string{}
-	for _, p := range all {
-		marks[p.PID] = markOf(p.PID)
+	marks := marksOf(all)
+	own := func(p entry) bool {
+		mark := marks[p.PID]
+		return mark == agent || slices.Contains(before, p.Process) && (mark == "" || !supervised(mark, all, marks))
 	}
-	var found []entry
+	return reach(all, root, own, func(p entry) bool {
+		mark := marks[p.PID]
+		return mark == "" || mark == agent || !supervised(mark, all, marks)
+	})
+}
+
+// below gives the processes below root.
+func below(root int) []Process {
+	var found []Process
+	always, never := func(entry) bool { return true }, func(entry) bool { return false }
+	for _, p := range reach(processes(), root, never, always) {
+		found = append(found, p.Process)
+	}
+	return found
+}
+
+// reach gives the processes that are own, and those that descend from root, or from
+// one of them, as far as all between may be taken along.
+func reach(all []entry, root int, own, along func(entry) bool) (found []entry) {
+	within := map[int]bool{root: root != 0}
 	for grown := true; grown; {
 		grown = false
 		for _, p := range all {
 			if within[p.PID] || p.PID == os.Getpid() {
 				continue
 			}
-			if mark := marks[p.PID]; mark == agent || within[p.parent] && mark == "" {
+			if own(p) || within[p.parent] && along(p) {
 				within[p.PID], grown = true, true
 				found = append(found, p)
 			}
@@ -89,13 +115,20 @@ func family(agent string, root int) []entry {
 	return found
 }
 
+// supervised reports whether a supervisor runs for the agent of a mark: anyone can
+// set one.
+func supervised(mark string, all []entry, marks map[int]string) bool {
+	return slices.ContainsFunc(all, func(p entry) bool {
+		return marks[p.PID] == mark && !p.zombie && slices.Contains(commandOf(p.PID), "supervise")
+	})
+}
+
 // kill ends what works for an agent, SIGTERM first and SIGKILL after grace, and
 // returns once nothing of it is left.
-func kill(agent string, root int, grace time.Duration) {
-	const look = 20 * time.Millisecond
+func kill(agent string, root int, before []Process, grace time.Duration) {
 	told := map[int]bool{}
-	for waited := time.Duration(0); ; waited += look {
-		left := living(family(agent, root))
+	for begun := time.Now(); ; time.Sleep(20 * time.Millisecond) {
+		left, waited := living(family(agent, root, before)), time.Since(begun)
 		if len(left) == 0 || waited > grace+5*time.Second {
 			return // what even SIGKILL does not end hangs in the system
 		}
@@ -108,7 +141,6 @@ func kill(agent string, root int, grace time.Duration) {
 				_ = p.Signal(syscall.SIGTERM)
 			}
 		}
-		time.Sleep(look)
 	}
 }
 
@@ -123,5 +155,11 @@ func living(all []entry) []entry {
 	})
 }
 
-// KillRest ends what a supervisor that is gone has left of an agent.
-func KillRest(agent string) { kill(agent, 0, 2*time.Second) }
+// KillRest ends what a supervisor that is gone has left of the agent of a folder.
+func KillRest(agent, dir string) {
+	var before []Process
+	if raw, err := os.ReadFile(filepath.Join(dir, familyFile)); err != nil || json.Unmarshal(raw, &before) != nil {
+		before = nil // its marks must do
+	}
+	kill(agent, 0, before, 2*time.Second)
+}

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -56,9 +57,49 @@ func process(pid int) (entry, bool) {
 	}
 	above, err := strconv.Atoi(fields[parent])
 	return entry{
-		Process: Process{PID: pid, Started: fields[started]}, parent: above, name: string(stat[open+1 : end]),
+		Process: Process{PID: pid, Started: fields[started] + place()}, parent: above, name: string(stat[open+1 : end]),
 		zombie: fields[state] == "Z" || fields[state] == "X",
 	}, err == nil
+}
+
+// place names this boot and this namespace of pids, in which a pid and its start
+// mean one process.
+var place = sync.OnceValue(func() string {
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		boot = nil
+	}
+	space, err := os.Readlink("/proc/self/ns/pid")
+	if err != nil {
+		space = ""
+	}
+	return "/" + strings.TrimSpace(string(boot)) + "/" + space
+})
+
+// elsewhere reports whether a start is one of this boot in another namespace.
+func elsewhere(started string) bool {
+	theirs, ours := strings.Split(started, "/"), strings.Split(place(), "/")
+	return len(theirs) == 3 && theirs[1] == ours[1] && theirs[2] != ours[2]
+}
+
+// marksOf gives the agents that processes work for, by pid.
+func marksOf(all []entry) map[int]string {
+	marks := map[int]string{}
+	for _, p := range all {
+		if mark := markOf(p.PID); mark != "" {
+			marks[p.PID] = mark
+		}
+	}
+	return marks
+}
+
+// commandOf gives the words that a process was started with.
+func commandOf(pid int) []string {
+	line, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
+	if err != nil {
+		return nil
+	}
+	return strings.Split(string(line), "\x00")
 }
 
 // markOf gives the agent that a process works for by its environment.

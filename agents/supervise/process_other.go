@@ -53,15 +53,34 @@ func process(pid int) (entry, bool) {
 	return entry{}, false
 }
 
-// markOf reads the environment that ps shows of the user's own processes.
-func markOf(pid int) string {
-	out, err := exec.Command("ps", "-E", "-ww", "-o", "command=", "-p", strconv.Itoa(pid)).Output()
+// elsewhere is about namespaces, which other systems have none of.
+func elsewhere(string) bool { return false }
+
+// marksOf reads the environments that ps shows of the user's own processes, behind
+// their commands.
+func marksOf([]entry) map[int]string {
+	marks := map[int]string{}
+	out, err := exec.Command("ps", "-A", "-E", "-ww", "-o", "pid=,command=").Output()
 	if err != nil {
-		return ""
+		return marks
 	}
-	_, after, found := strings.Cut(string(out), " "+core.AgentVariable+"=")
-	if fields := strings.Fields(after); found && len(fields) > 0 {
-		return fields[0]
+	for line := range strings.Lines(string(out)) {
+		fields := strings.Fields(line)
+		_, after, found := strings.Cut(line, " "+core.AgentVariable+"=")
+		if mark := strings.Fields(after); found && len(mark) > 0 && len(fields) > 0 {
+			if pid, err := strconv.Atoi(fields[0]); err == nil {
+				marks[pid] = mark[0]
+			}
+		}
 	}
-	return ""
+	return marks
+}
+
+// commandOf gives the words that a process was started with.
+func commandOf(pid int) []string {
+	out, err := exec.Command("ps", "-ww", "-o", "command=", "-p", strconv.Itoa(pid)).Output()
+	if err != nil {
+		return nil
+	}
+	return strings.Fields(string(out))
 }

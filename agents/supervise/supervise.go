@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -25,6 +26,7 @@ type Supervisor struct {
 	started time.Time
 	began   time.Time // of the time that Limits.Wall is about
 	account account
+	family  []Process // below this one, when it looked last
 	tail    *tail
 }
 
@@ -183,7 +185,7 @@ func (s *Supervisor) unstarted(err error) stop {
 }
 
 // killAll ends whatever the agent has started.
-func (s *Supervisor) killAll() { kill(s.Job.ID, Self().PID, s.Pace.Grace) }
+func (s *Supervisor) killAll() { kill(s.Job.ID, os.Getpid(), nil, s.Pace.Grace) }
 
 // readAll reads what is left to read.
 func (s *Supervisor) readAll(w *watch) {
@@ -215,8 +217,22 @@ func (s *Supervisor) judge(exit int) stop {
 	return end
 }
 
+// remember keeps which processes the agent has: one that took off its mark and left
+// the family could not be found once the supervisor is gone.
+func (s *Supervisor) remember() {
+	now := below(os.Getpid())
+	if slices.Equal(now, s.family) {
+		return
+	}
+	s.family = now
+	if err := save(filepath.Join(s.Job.Dir, familyFile), now); err != nil {
+		s.Log.Warn("the agent's processes were not kept", "error", err)
+	}
+}
+
 // tell tells the journal how far the agent is, and gives what stops it.
 func (s *Supervisor) tell(ctx context.Context) stop {
+	s.remember()
 	orders, err := s.Journal.Tell(ctx, s.account.Progress)
 	if err != nil {
 		if ctx.Err() == nil {
