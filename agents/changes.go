@@ -34,7 +34,7 @@ const maxExcerpt = 2_000
 // changes reads from an agent's log what it did to files. A log that cannot be read
 // tells of none.
 func (a *Agents) changes(id string) []Change {
-	job, err := supervise.LoadJob(a.Folder(id))
+	job, _, err := supervise.LoadJob(a.Folder(id))
 	if err != nil {
 		return nil
 	}

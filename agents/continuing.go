@@ -32,9 +32,9 @@ func (a *Agents) goOn(ctx context.Context, by project.Caller, id, prompt string,
 	if !old.State.Ended() {
 		return Run{}, core.Invalidf("%s is %s", old.ID, old.State).WithHint("wait for its end with flame_agent_wait, or cancel it first")
 	}
-	job, err := supervise.LoadJob(a.Folder(old.ID))
+	job, err := a.loadJob(ctx, old.ID)
 	if err != nil {
-		return Run{}, core.Unavailablef(err, "what %s was started from is gone: %v", old.ID, err).WithHint("start another agent with spawn_agent")
+		return Run{}, err
 	}
 	next := old
 	next.ID, next.ResumedFrom, next.Prompt, next.task = a.Project.NewID("agent"), old.ID, cut(prompt, maxKept), prompt
@@ -65,6 +65,9 @@ func (a *Agents) readmit(ctx context.Context, by project.Caller, old Run, next *
 		Title: core.SubagentTitle(old.Description, old.Type), Bare: next.Session != "",
 		Also: func(tx project.Tx, frame core.Frame, caller core.Session) error {
 			next.Frame, next.ParentSession = frame.ID, caller.ID
+			if err := stillGranted(tx, old, a.Project.Now()); err != nil {
+				return err
+			}
 			if err := a.bound(tx, next, Run{}); err != nil {
 				return err
 			}

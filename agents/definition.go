@@ -1,6 +1,8 @@
 package agents
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
@@ -51,6 +53,17 @@ type Definition struct {
 	HostKeys   map[string]json.RawMessage `json:"hostKeys,omitempty"` // what only a host understands, to be handed on; objects keep their order
 	Source     Source                     `json:"source"`
 	ShadowedBy string                     `json:"shadowedBy,omitempty"` // file of the definition that holds in its place; empty: this one holds
+}
+
+// Digest is equal for definitions that say the same, wherever they stand.
+func (d Definition) Digest() string {
+	d.Source, d.ShadowedBy = Source{}, ""
+	raw, err := json.Marshal(d)
+	if err != nil {
+		return "" // which fits none
+	}
+	sum := sha256.Sum256(raw)
+	return hex.EncodeToString(sum[:8])
 }
 
 // A Source is where a definition comes from.

@@ -18,6 +18,13 @@ func (a *Agents) MakeGrant(ctx context.Context, g Grant) (Grant, error) {
 	if g.Reason == "" {
 		return g, core.Invalidf("a grant needs its reason").WithHint("say what it is for: it is kept in the log")
 	}
+	if g.Agent != "" && g.Digest == "" {
+		def, err := a.Catalog().Find(g.Agent)
+		if err != nil {
+			return g, err
+		}
+		g.Digest = def.Digest()
+	}
 	g.ID, g.MadeAt = a.Project.NewID("grant"), a.Project.Now()
 	err := a.Project.Store.Update(ctx, func(tx project.Tx) error {
 		if err := tx.SaveRecord(recordGrant, g.ID, g); err != nil {
@@ -59,16 +66,33 @@ func grants(tx project.Tx) (all []Grant, err error) {
 	return all, err
 }
 
-// grantFor gives the widest grant that fits an agent of a definition, whose name is
-// empty where no grant can be for it alone; nil without one.
-func grantFor(tx project.Tx, run Run, agent string, now core.Millis) (widest *Grant, err error) {
+// grantFor gives the widest grant that fits an agent of a definition, or the one
+// that was made for it alone; nil without one.
+func grantFor(tx project.Tx, run Run, def Definition, alone string, now core.Millis) (widest *Grant, err error) {
 	all, err := grants(tx)
 	for _, g := range all {
-		if !g.Delegates && g.Fits(agent, run.Tree, run.Depth, now) && (widest == nil || g.Mode.Exceeds(widest.Mode)) {
+		switch {
+		case alone != "" && g.ID == alone:
+			return &g, err
+		case !g.Delegates && !g.Once && g.Fits(def, run.Tree, run.Depth, now) && (widest == nil || g.Mode.Exceeds(widest.Mode)):
 			widest = &g
 		}
 	}
 	return widest, err
+}
+
+// stillGranted refuses an agent that goes on by a grant which is gone.
+func stillGranted(tx project.Tx, run Run, now core.Millis) error {
+	if run.Mode.Grant == "" {
+		return nil
+	}
+	var g Grant
+	known, err := tx.Record(recordGrant, run.Mode.Grant, &g)
+	if err == nil && (!known || g.ExpiresAt > 0 && g.ExpiresAt <= now) {
+		err = core.Invalidf("%s worked in the mode %s by %s, which holds no more", run.ID, run.Mode.Effective, run.Mode.Grant).
+			WithHint("grant it again, or start another agent")
+	}
+	return err
 }
 
 // passes gives the tools that the children of an agent may have though it may not
@@ -79,8 +103,17 @@ func passes(tx project.Tx, def Definition, now core.Millis) ([]string, error) {
 		return nil, nil
 	}
 	all, err := grants(tx)
-	if slices.ContainsFunc(all, func(g Grant) bool { return g.Delegates && g.Agent == def.Name && g.Fits(def.Name, g.Session, 0, now) }) {
+	if slices.ContainsFunc(all, func(g Grant) bool { return g.Delegates && g.Agent != "" && g.Fits(def, g.Session, 0, now) }) {
 		return def.DelegateGrants, err
 	}
 	return nil, err
+}
+
+// spent takes away a grant that was for one agent, once that has it.
+func spent(tx project.Tx, id string) error {
+	var g Grant
+	if known, err := tx.Record(recordGrant, id, &g); err != nil || !known || !g.Once {
+		return err
+	}
+	return tx.DeleteRecord(recordGrant, id)
 }

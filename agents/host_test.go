@@ -196,15 +196,11 @@ func superviseAs(first, second string) error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
-	job, err := supervise.LoadJob(first)
-	if err != nil {
-		return err
-	}
 	a, err := another(filepath.Dir(filepath.Dir(first)))
 	if err != nil {
 		return err
 	}
-	return a.Supervise(ctx, job, slog.New(slog.NewJSONHandler(os.Stderr, nil)))
+	return a.Supervise(ctx, first, slog.New(slog.NewJSONHandler(os.Stderr, nil)))
 }
 
 // recoverIn is what each process of flame does from time to time.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -15,12 +16,30 @@ import (
 
 // Supervise runs the job in an agent's folder to its end. It is what `flame
 // supervise` does.
-func (a *Agents) Supervise(ctx context.Context, job supervise.Job, log *slog.Logger) error {
+func (a *Agents) Supervise(ctx context.Context, dir string, log *slog.Logger) error {
+	job, err := a.loadJob(ctx, filepath.Base(dir))
+	if err != nil {
+		return errors.Join(err, a.unstarted(ctx, filepath.Base(dir), err))
+	}
 	s := supervise.Supervisor{
 		Job: job, Read: lineOf(job.Host), Journal: journal{a, job.ID}, Log: log, Pace: supervise.DefaultPace,
 	}
-	_, err := s.Run(ctx)
+	_, err = s.Run(ctx)
 	return err
+}
+
+// loadJob reads what an agent is started from. Others may write to its folder, the
+// agent itself among them; what they made of it is not run.
+func (a *Agents) loadJob(ctx context.Context, id string) (supervise.Job, error) {
+	job, digest, err := supervise.LoadJob(a.Folder(id))
+	if err != nil {
+		return job, core.Unavailablef(err, "what %s was started from is gone: %v", id, err).WithHint("start another agent with spawn_agent")
+	}
+	run, err := a.Find(ctx, id)
+	if err == nil && run.Job != digest {
+		err = core.Invalidf("what %s was started from has been changed", id).WithHint("start another agent with spawn_agent")
+	}
+	return job, err
 }
 
 // A journal is where an agent's supervisor tells what happens: the agent's record

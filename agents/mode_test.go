@@ -42,14 +42,16 @@ func TestAChildsModeNeverExceedsItsParents(t *testing.T) {
 
 func TestGrantsFitWhatTheyWereMadeFor(t *testing.T) {
 	t.Parallel()
-	g := agents.Grant{Mode: agents.Bypass, Agent: "builder", Session: "root", ExpiresAt: 100}
-	assert.True(t, g.Fits("builder", "root", 1, 99))
-	assert.False(t, g.Fits("tester", "root", 1, 99), "another agent")
-	assert.False(t, g.Fits("builder", "other", 1, 99), "another session's tree")
-	assert.False(t, g.Fits("builder", "root", 1, 100), "too late")
-	assert.False(t, g.Fits("builder", "root", 2, 99), "a child of a child")
+	builder := agents.Definition{Name: "builder", Prompt: "Build."}
+	g := agents.Grant{Mode: agents.Bypass, Agent: "builder", Digest: builder.Digest(), Session: "root", ExpiresAt: 100}
+	assert.True(t, g.Fits(builder, "root", 1, 99))
+	assert.False(t, g.Fits(agents.Definition{Name: "tester"}, "root", 1, 99), "another agent")
+	assert.False(t, g.Fits(agents.Definition{Name: "builder", Prompt: "Take all."}, "root", 1, 99), "another one of the same name")
+	assert.False(t, g.Fits(builder, "other", 1, 99), "another session's tree")
+	assert.False(t, g.Fits(builder, "root", 1, 100), "too late")
+	assert.False(t, g.Fits(builder, "root", 2, 99), "a child of a child")
 	g.Inherited = true
-	assert.True(t, g.Fits("builder", "root", 2, 99))
+	assert.True(t, g.Fits(builder, "root", 2, 99))
 }
 
 func TestModesAreKnownByTheClientsNames(t *testing.T) {

@@ -53,6 +53,7 @@ type Run struct {
 	Cwd           string           `json:"cwd"`
 	Base          string           `json:"base,omitempty"`     // commit that it began from; empty outside of git
 	Worktree      string           `json:"worktree,omitempty"` // of its own, where it has one
+	Job           string           `json:"job,omitempty"`      // digest of what it was started from
 	Warnings      []string         `json:"warnings,omitempty"`
 
 	State       core.AgentState    `json:"state"`

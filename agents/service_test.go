@@ -181,7 +181,7 @@ func data(t *testing.T, e core.Event) (told map[string]any) {
 // job is what an agent's supervisor was given.
 func (s *service) job(id string) supervise.Job {
 	s.t.Helper()
-	job, err := supervise.LoadJob(s.Folder(id))
+	job, _, err := supervise.LoadJob(s.Folder(id))
 	require.NoError(s.t, err)
 	return job
 }

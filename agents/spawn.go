@@ -335,23 +335,18 @@ func (a *Agents) mode(tx project.Tx, def Definition, r Request, caller core.Sess
 		return ModeChoice{}, err
 	}
 	q := ModeQuestion{Call: r.Mode, Definition: def.PermissionMode, Type: def.Type, Parent: theirs}
-	name := def.Name
-	if def.Source.Kind == Call {
-		name = "" // a call can give its definition any name, also one that a grant is for
-	}
-	q.Grant, err = grantFor(tx, run, name, a.Project.Now())
+	q.Grant, err = grantFor(tx, run, def, r.Grant, a.Project.Now())
 	return ChooseMode(q), err
 }
 
-// Foresee gives the mode that an agent would get, and the session at the root of
-// its tree, so that a person can be asked before it is started.
-func (a *Agents) Foresee(ctx context.Context, by project.Caller, r Request) (choice ModeChoice, name, tree string, err error) {
+// Foresee gives the mode that an agent would get, what it is, and the session at
+// the root of its tree, so that a person can be asked before it is started.
+func (a *Agents) Foresee(ctx context.Context, by project.Caller, r Request) (choice ModeChoice, def Definition, tree string, err error) {
 	if err := r.check(); err != nil {
-		return choice, "", "", err
+		return choice, def, "", err
 	}
-	def, err := a.definition(r)
-	if err != nil {
-		return choice, "", "", err
+	if def, err = a.definition(r); err != nil {
+		return choice, def, "", err
 	}
 	err = a.Project.Store.View(ctx, func(tx project.Tx) error {
 		caller, err := tx.Session(by.Session)
@@ -373,7 +368,7 @@ func (a *Agents) Foresee(ctx context.Context, by project.Caller, r Request) (cho
 		choice, err = a.mode(tx, def, r, caller, parent, Run{Tree: tree, Depth: max(depth, parent.Depth) + 1})
 		return err
 	})
-	return choice, def.Name, tree, err
+	return choice, def, tree, err
 }
 
 // parentMode is the mode of the session that asks: that of an agent as it was
@@ -395,6 +390,11 @@ func (a *Agents) enrol(tx project.Tx, run Run) error {
 	var t tree
 	if _, err := tx.Record(recordTree, run.Tree, &t); err != nil {
 		return err
+	}
+	if run.Mode.Grant != "" {
+		if err := spent(tx, run.Mode.Grant); err != nil {
+			return err
+		}
 	}
 	t.Total++
 	t.Live = append(t.Live, run.ID)

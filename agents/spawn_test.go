@@ -274,16 +274,19 @@ func TestAnAgentThatIsOverAtOnceWasStarted(t *testing.T) {
 	s.over(run.ID, core.AgentCompleted, core.Completed)
 }
 
-func TestAMissingHostEndsTheAgentThatIsStartedInIt(t *testing.T) {
+func TestWhatOthersMadeOfAJobIsNotRun(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	s.Start = noStart
 	run := s.spawn("done")
 	job := s.job(run.ID)
-	job.Command[0] = "/nowhere/claude"
-	require.NoError(t, job.Save())
-	_, err := supervise.Start(s.ctx, s.Program, job.Dir)
+	job.Command[0] = "/bin/true"
+	_, err := job.Save()
+	require.NoError(t, err)
+	_, err = supervise.Start(s.ctx, s.Program, job.Dir)
 	require.NoError(t, err)
 	run = s.over(run.ID, core.AgentError, core.Failed)
-	assert.Contains(t, run.Outcome.Reason, "not there")
+	assert.Contains(t, run.Outcome.Error, "has been changed")
+	_, err = s.Continue(s.ctx, user, run.ID, "go on")
+	assert.ErrorContains(t, err, "has been changed")
 }

@@ -49,8 +49,15 @@ func (a *Agents) startJob(ctx context.Context, job supervise.Job) error {
 	if err := a.makeFolder(job.ID); err != nil {
 		return err
 	}
-	if err := job.Save(); err != nil {
+	digest, err := job.Save()
+	if err != nil {
 		return core.Unavailablef(err, "could not write what the agent starts from: %v", err)
+	}
+	if _, err := a.change(ctx, job.ID, func(_ project.Tx, run *Run) error {
+		run.Job = digest
+		return nil
+	}); err != nil {
+		return err
 	}
 	if _, err := a.Start(ctx, a.Program, job.Dir); err != nil {
 		return core.Unavailablef(err, "could not start the agent's supervisor: %v", err)

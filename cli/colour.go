@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"github.com/mattn/go-isatty"
 	"os"
 	"strings"
 
@@ -32,6 +33,5 @@ func (a *App) onTerminal() bool {
 	if !ok || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" {
 		return false
 	}
-	info, err := out.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
+	return isatty.IsTerminal(out.Fd())
 }

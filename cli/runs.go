@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mattn/go-isatty"
 	"github.com/spf13/cobra"
 
 	"flame/agents"
@@ -239,6 +242,9 @@ func newAgentsGrant(a *App) *cobra.Command {
 		if err := a.mustBeAPerson(); err != nil {
 			return err
 		}
+		if err := a.confirm(args[0]); err != nil {
+			return err
+		}
 		g.Mode = agents.Mode(args[0])
 		if lasts > 0 {
 			g.ExpiresAt = s.Project.Now() + core.Millis(lasts.Milliseconds())
@@ -270,11 +276,17 @@ func (a *App) mustBeAPerson() error {
 // atTerminal reports whether a person may be typing.
 func (a *App) atTerminal() bool {
 	stdin, ok := a.Stdin.(*os.File)
-	if !ok {
-		return false
+	return ok && isatty.IsTerminal(stdin.Fd())
+}
+
+// confirm has the person at the terminal type a word.
+func (a *App) confirm(word string) error {
+	fmt.Fprintf(a.Stderr, "[flame] type %s to grant it: ", word)
+	typed, err := bufio.NewReader(a.Stdin).ReadString('\n')
+	if strings.TrimSpace(typed) != word {
+		return errors.Join(core.Invalidf("nothing was granted"), err)
 	}
-	info, err := stdin.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
+	return nil
 }
 
 func newAgentsGrants(a *App) *cobra.Command {

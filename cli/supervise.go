@@ -54,7 +54,7 @@ func (a *App) detach(dir string) error {
 }
 
 func (a *App) supervise(ctx context.Context, dir string) error {
-	job, err := supervise.LoadJob(dir)
+	job, _, err := supervise.LoadJob(dir)
 	if err != nil {
 		return err
 	}
@@ -65,6 +65,6 @@ func (a *App) supervise(ctx context.Context, dir string) error {
 	ctx, stop := signal.NotifyContext(context.WithoutCancel(ctx), syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	defer stop()
 	return a.withAgents(place, true, func(s *agents.Agents) error {
-		return s.Supervise(ctx, job, slog.New(slog.NewJSONHandler(a.Stderr, nil)))
+		return s.Supervise(ctx, dir, slog.New(slog.NewJSONHandler(a.Stderr, nil)))
 	})
 }

@@ -87,7 +87,7 @@ func (d agentDoor) spawn(ctx context.Context, by project.Caller, in spawnArgs) (
 	if err != nil {
 		return "", err
 	}
-	if err := d.seekGrant(ctx, by, r); err != nil {
+	if r.Grant, err = d.seekGrant(ctx, by, r); err != nil {
 		return "", err
 	}
 	run, err := d.a.Spawn(ctx, by, r)
@@ -107,34 +107,35 @@ func (d agentDoor) spawn(ctx context.Context, by project.Caller, in spawnArgs) (
 }
 
 // seekGrant asks the person behind the client for what an agent would not get
-// otherwise, once for each kind of agent and mode. What is granted holds for the
-// spawn that follows.
-func (d agentDoor) seekGrant(ctx context.Context, by project.Caller, r agents.Request) error {
-	mode, name, tree, err := d.a.Foresee(ctx, by, r)
+// otherwise; who said no is not asked again for that kind of agent and mode. It
+// gives the id of what was granted.
+func (d agentDoor) seekGrant(ctx context.Context, by project.Caller, r agents.Request) (string, error) {
+	mode, def, tree, err := d.a.Foresee(ctx, by, r)
 	if err != nil || mode.CappedBy == "" || mode.Requested == "" {
-		return err
+		return "", err
 	}
-	key := strings.Join([]string{tree, name, string(mode.Requested)}, "\x00")
+	key := strings.Join([]string{tree, def.Name, string(mode.Requested)}, "\x00")
 	if _, asked := d.refused.Load(key); asked {
-		return nil
+		return "", nil
 	}
-	yes, answered := question(ctx, fmt.Sprintf("The agent %s is to work in the permission mode %s; without your leave it gets %s. Its task: %s",
-		name, mode.Requested, mode.Effective, core.OneLine(r.Prompt, 300)))
+	text := fmt.Sprintf("The agent %s is to work in the permission mode %s; without your leave it gets %s. Its task: %s",
+		def.Name, mode.Requested, mode.Effective, core.OneLine(r.Prompt, 300))
+	if def.Source.Kind == agents.Call {
+		text += "\nIts instructions stand in the call itself: " + core.OneLine(def.Prompt, 300)
+	}
+	yes, answered := question(ctx, text)
 	if !yes {
 		if answered {
 			d.refused.Store(key, true)
 		}
-		return nil
+		return "", nil
 	}
-	_, err = d.a.MakeGrant(ctx, agents.Grant{
-		Mode: mode.Requested, Agent: name, Session: tree, Reason: "allowed when the client asked: " + core.OneLine(r.Prompt, 200),
-		ExpiresAt: d.a.Project.Now() + onceMillis, Inherited: true,
+	grant, err := d.a.MakeGrant(ctx, agents.Grant{
+		Mode: mode.Requested, Agent: def.Name, Digest: def.Digest(), Session: tree, Once: true,
+		Reason: "allowed when the client asked: " + core.OneLine(r.Prompt, 200),
 	})
-	return err
+	return grant.ID, err
 }
-
-// onceMillis is how long a grant lasts that is given for one spawn, in ms.
-const onceMillis = 5_000
 
 // ready puts right what killed processes left, so that no agent counts as running
 // that is gone. An agent that cannot be put right keeps none of the others.

@@ -58,13 +58,9 @@ func exit(err error) {
 func superviseIn(dir string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	job, err := supervise.LoadJob(dir)
-	if err != nil {
-		return err
-	}
 	data := filepath.Dir(filepath.Dir(dir))
 	a := newAgents(data, store.Open(data, store.Options{}))
-	return a.Supervise(ctx, job, slog.New(slog.DiscardHandler))
+	return a.Supervise(ctx, dir, slog.New(slog.DiscardHandler))
 }
 
 // act is a host: it says what the first paragraph of its prompt says, and hangs

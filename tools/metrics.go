@@ -24,11 +24,14 @@ type Metrics struct {
 	mu   sync.Mutex
 	set  *metrics.Set
 	last int64 // event that was counted last
+
+	values map[string]bool // of labels, that were met
+	count  map[string]int  // of them, by label
 }
 
 // NewMetrics makes the metrics of a project.
 func NewMetrics(p *project.Project, a *agents.Agents) *Metrics {
-	return &Metrics{project: p, agents: a, set: metrics.NewSet()}
+	return &Metrics{project: p, agents: a, set: metrics.NewSet(), values: map[string]bool{}, count: map[string]int{}}
 }
 
 // ServeHTTP writes all metrics in Prometheus's text format.
@@ -60,7 +63,7 @@ func (m *Metrics) gather(ctx context.Context) error {
 		for _, e := range events {
 			var d told
 			_ = json.Unmarshal(e.Data, &d) // what has another form counts as nothing
-			counted[e.Event](m.set, e, d)
+			counted[e.Event](m, e, d)
 			m.last = e.Seq
 		}
 		if len(events) < maxCounted {
@@ -95,47 +98,68 @@ func (d told) capped() bool {
 
 // counted says what an event of each kind adds to. Labels are bounded: names of
 // definitions, hosts, outcomes, models, levels.
-var counted = map[string]func(set *metrics.Set, e core.Event, d told){
-	core.SubagentSpawned: func(set *metrics.Set, e core.Event, d told) {
-		add(set, 1, "flame_subagent_spawned_total", "agent_type", d.Type, "host", e.Host)
+var counted = map[string]func(m *Metrics, e core.Event, d told){
+	core.SubagentSpawned: func(m *Metrics, e core.Event, d told) {
+		m.add(1, "flame_subagent_spawned_total", "agent_type", d.Type, "host", e.Host)
 	},
-	core.SubagentStop: func(set *metrics.Set, e core.Event, d told) {
-		add(set, 1, "flame_subagent_stopped_total", "agent_type", d.Type, "host", e.Host, "outcome", d.Outcome)
-		add(set, 1, "flame_subagent_duration_seconds_count", "agent_type", d.Type)
-		add(set, d.Duration/1000, "flame_subagent_duration_seconds_sum", "agent_type", d.Type)
+	core.SubagentStop: func(m *Metrics, e core.Event, d told) {
+		m.add(1, "flame_subagent_stopped_total", "agent_type", d.Type, "host", e.Host, "outcome", d.Outcome)
+		m.add(1, "flame_subagent_duration_seconds_count", "agent_type", d.Type)
+		m.add(d.Duration/1000, "flame_subagent_duration_seconds_sum", "agent_type", d.Type)
 		labels := []string{"agent_type", d.Type, "host", e.Host, "model", d.Model, "depth", fmt.Sprint(e.Depth)}
-		add(set, d.Tokens, "flame_subagent_tokens_total", labels...)
-		add(set, d.CostUSD, "flame_subagent_cost_usd_total", labels...)
+		m.add(d.Tokens, "flame_subagent_tokens_total", labels...)
+		m.add(d.CostUSD, "flame_subagent_cost_usd_total", labels...)
 		if d.State == string(core.AgentOrphaned) {
-			add(set, 1, "flame_subagent_orphaned_total", "agent_type", d.Type)
+			m.add(1, "flame_subagent_orphaned_total", "agent_type", d.Type)
 		}
 	},
-	core.SubagentRetry: func(set *metrics.Set, e core.Event, d told) {
-		add(set, 1, "flame_subagent_retries_total", "agent_type", d.Type, "host", e.Host)
+	core.SubagentRetry: func(m *Metrics, e core.Event, d told) {
+		m.add(1, "flame_subagent_retries_total", "agent_type", d.Type, "host", e.Host)
 	},
-	core.PermissionDecision: func(set *metrics.Set, _ core.Event, d told) {
+	core.PermissionDecision: func(m *Metrics, _ core.Event, d told) {
 		if d.capped() {
-			add(set, 1, "flame_subagent_permission_escalations_total", "agent_type", d.Type)
+			m.add(1, "flame_subagent_permission_escalations_total", "agent_type", d.Type)
 		}
 	},
-	core.BudgetExceeded: func(set *metrics.Set, e core.Event, _ told) {
-		add(set, 1, "flame_subagent_budgets_exceeded_total", "host", e.Host)
+	core.BudgetExceeded: func(m *Metrics, e core.Event, _ told) {
+		m.add(1, "flame_subagent_budgets_exceeded_total", "host", e.Host)
 	},
-	core.ConvergenceInitiated: func(set *metrics.Set, _ core.Event, _ told) { add(set, 1, "flame_subagent_convergences_total") },
-	core.TranscriptEvent: func(set *metrics.Set, _ core.Event, d told) {
+	core.ConvergenceInitiated: func(m *Metrics, _ core.Event, _ told) { m.add(1, "flame_subagent_convergences_total") },
+	core.TranscriptEvent: func(m *Metrics, _ core.Event, d told) {
 		if d.Conflict.Kind != "" {
-			add(set, 1, "flame_subagent_convergence_conflicts_total", "kind", d.Conflict.Kind)
+			m.add(1, "flame_subagent_convergence_conflicts_total", "kind", d.Conflict.Kind)
 		}
 	},
-	core.ContextInjected: func(set *metrics.Set, _ core.Event, d told) {
-		add(set, d.Tokens, "flame_context_tokens_injected_total", "kind", d.Kind)
+	core.ContextInjected: func(m *Metrics, _ core.Event, d told) {
+		m.add(d.Tokens, "flame_context_tokens_injected_total", "kind", d.Kind)
 	},
-	core.SummaryStored: func(set *metrics.Set, _ core.Event, _ told) { add(set, 1, "flame_compactions_total") },
+	core.SummaryStored: func(m *Metrics, _ core.Event, _ told) { m.add(1, "flame_compactions_total") },
 }
 
+// maxValues bounds how many values a label may have: names of definitions and
+// models come from files and calls.
+const maxValues = 100
+
 // add adds to a counter with labels, given as names and values.
-func add(set *metrics.Set, n float64, name string, labels ...string) {
-	set.GetOrCreateFloatCounter(series(name, labels)).Add(n)
+func (m *Metrics) add(n float64, name string, labels ...string) {
+	for i := 1; i < len(labels); i += 2 {
+		labels[i] = m.bounded(labels[i-1], labels[i])
+	}
+	m.set.GetOrCreateFloatCounter(series(name, labels)).Add(n)
+}
+
+// bounded gives a label's value, or "other" where it has too many or a long one.
+func (m *Metrics) bounded(label, value string) string {
+	key := label + "=" + value
+	switch {
+	case m.values[key]:
+		return value
+	case len(value) > 64 || m.count[label] >= maxValues:
+		return "other"
+	}
+	m.values[key] = true
+	m.count[label]++
+	return value
 }
 
 func series(name string, labels []string) string {

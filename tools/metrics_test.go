@@ -2,8 +2,10 @@ package tools_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -50,5 +52,11 @@ func TestMetricsAreThoseOfTheEventLog(t *testing.T) {
 	} {
 		assert.Contains(t, text, line)
 	}
+	for n := range 300 {
+		tell(core.SubagentSpawned, map[string]any{"agent_type": fmt.Sprint("kind", n)})
+	}
+	many := scrape()
+	assert.Less(t, strings.Count(many, "flame_subagent_spawned_total"), 105, "labels are bounded")
+	assert.Contains(t, many, `flame_subagent_spawned_total{agent_type="other",host="claude-code"} `)
 	assert.NotContains(t, text, "\nevil 9", "text of others cannot pose as a metric")
 }

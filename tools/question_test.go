@@ -37,26 +37,33 @@ func TestAPersonIsAskedForWhatAnAgentWouldNotGet(t *testing.T) {
 		return mode.Effective
 	}
 	build := agents.Request{Type: "builder", Prompt: "change it"}
-	require.NoError(t, door.seekGrant(t.Context(), by, build), "nobody can be asked")
+	seek := func(ctx context.Context, r agents.Request) string {
+		grant, err := door.seekGrant(ctx, by, r)
+		require.NoError(t, err)
+		return grant
+	}
+	assert.Empty(t, seek(t.Context(), build), "nobody can be asked")
 	assert.Equal(t, agents.Default, foresee(build))
 
-	require.NoError(t, door.seekGrant(answers(false, true), by, build))
-	require.NoError(t, door.seekGrant(answers(true, true), by, build))
+	assert.Empty(t, seek(answers(false, true), build))
+	assert.Empty(t, seek(answers(true, true), build))
 	assert.Len(t, asked, 1, "who said no is not asked again")
 	assert.Contains(t, asked[0], "builder is to work in the permission mode acceptEdits; without your leave it gets default. Its task: change it")
 	assert.Equal(t, agents.Default, foresee(build))
 
 	all := agents.Request{Type: "builder", Prompt: "change it", Mode: agents.Bypass}
-	require.NoError(t, door.seekGrant(answers(true, true), by, all))
+	granted := seek(answers(true, true), all)
+	assert.Equal(t, agents.Default, foresee(all), "it is for one agent")
+	all.Grant = granted
 	assert.Equal(t, agents.Bypass, foresee(all))
 	grants, err := a.Grants(t.Context())
 	require.NoError(t, err)
 	require.Len(t, grants, 1)
 	assert.Equal(t, "builder", grants[0].Agent)
 	assert.Equal(t, "s", grants[0].Session)
-	assert.NotZero(t, grants[0].ExpiresAt, "it holds for one spawn")
+	assert.True(t, grants[0].Once)
 
 	asked = nil
-	require.NoError(t, door.seekGrant(answers(true, true), by, agents.Request{Type: "analyzer", Prompt: "look"}))
+	assert.Empty(t, seek(answers(true, true), agents.Request{Type: "analyzer", Prompt: "look"}))
 	assert.Empty(t, asked, "it gets what it wants anyway")
 }

@@ -40,7 +40,7 @@ func marked(agent string) []string {
 // gives its process without waiting for it. The supervisor alone carries the
 // agent's mark: one that is done at once would else end who started it.
 func Detach(program, dir string) (Process, error) {
-	job, err := LoadJob(dir)
+	job, _, err := LoadJob(dir)
 	if err != nil {
 		return Process{}, err
 	}

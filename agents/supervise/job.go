@@ -7,6 +7,8 @@ package supervise
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -141,16 +143,25 @@ type Journal interface {
 	End(ctx context.Context, o Outcome) error
 }
 
-// Save writes the job into its folder, which must exist.
-func (j Job) Save() error { return save(filepath.Join(j.Dir, JobFile), j) }
+// Save writes the job into its folder, which must exist. What is there then has the
+// digest: whoever runs it later compares.
+func (j Job) Save() (digest string, err error) {
+	path := filepath.Join(j.Dir, JobFile)
+	if err := save(path, j); err != nil {
+		return "", err
+	}
+	_, digest, err = LoadJob(j.Dir)
+	return digest, err
+}
 
-// LoadJob reads the job in an agent's folder.
-func LoadJob(dir string) (job Job, err error) {
+// LoadJob reads the job in an agent's folder, and gives the digest of what it read.
+func LoadJob(dir string) (job Job, digest string, err error) {
 	raw, err := os.ReadFile(filepath.Join(dir, JobFile))
 	if err != nil {
-		return job, err
+		return job, "", err
 	}
-	return job, json.Unmarshal(raw, &job)
+	sum := sha256.Sum256(raw)
+	return job, hex.EncodeToString(sum[:]), json.Unmarshal(raw, &job)
 }
 
 // LoadOutcome reads how the agent of a folder ended, as its supervisor left it;
