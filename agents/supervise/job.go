@@ -47,7 +47,8 @@ type Job struct {
 	Limits   Limits   `json:"limits"`
 }
 
-// Session stands in Job.Resume for the id of the host's session.
+// Session stands in Job.Resume for the id of the host's session, at the end of a
+// word.
 const Session = "{session}"
 
 // Limits are what an agent may take. A zero is no limit.

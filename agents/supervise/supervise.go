@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"time"
 
 	"flame/core"
@@ -133,8 +134,8 @@ func (s *Supervisor) resume() []string { return InSession(s.Job.Resume, s.accoun
 func InSession(resume []string, session string) []string {
 	command := slices.Clone(resume)
 	for i, word := range command {
-		if word == Session {
-			command[i] = session
+		if option, found := strings.CutSuffix(word, Session); found {
+			command[i] = option + session
 		}
 	}
 	return command

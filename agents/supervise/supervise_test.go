@@ -226,7 +226,7 @@ func supervised(t *testing.T, behaviour string, change func(*supervise.Job, *jou
 	j := &journal{}
 	job := supervise.Job{
 		ID: "agent-" + filepath.Base(filepath.Dir(dir)), Dir: dir, Cwd: dir,
-		Command: []string{os.Args[0], "first"}, Resume: []string{os.Args[0], "resumed", supervise.Session},
+		Command: []string{os.Args[0], "first"}, Resume: []string{os.Args[0], "resumed", "--session=" + supervise.Session},
 		Env: []string{fakeHost + "=" + behaviour}, Prompt: "do it", GoOn: "go on", HandBack: "hand back",
 		Limits: supervise.Limits{Start: 2 * time.Second, Wall: 20 * time.Second, Retries: 2},
 	}
@@ -358,7 +358,7 @@ func TestTheHostFindsItselfInItsFolder(t *testing.T) {
 func TestWhatPassesIsTriedAgainInTheSameSession(t *testing.T) {
 	got, j := supervised(t, "fails once", nil)
 	assert.Equal(t, core.AgentCompleted, got.State)
-	assert.Equal(t, "went on with: go on resumed s1", got.Text)
+	assert.Equal(t, "went on with: go on resumed --session=s1", got.Text)
 	require.Len(t, j.retries, 1)
 	assert.Equal(t, 1, j.retries[0].Attempt)
 	assert.Contains(t, j.retries[0].Reason, "529")
