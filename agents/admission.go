@@ -1,0 +1,173 @@
+package agents
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"strings"
+
+	"flame/core"
+	"flame/project"
+)
+
+func (a *Agents) admit(ctx context.Context, by project.Caller, def Definition, r Request, run *Run) (string, error) {
+	bare, most := contextOf(def, r)
+	_, context, err := a.Project.Delegate(ctx, by, project.Delegation{
+		Agent: run.ID, Under: r.Frame, Goal: run.Description, Session: run.Session, Host: run.Host,
+		Title: core.SubagentTitle(run.Description, def.Name), Bare: bare, MaxChars: most,
+		Also: func(tx project.Tx, frame core.Frame, caller core.Session) error {
+			if known, err := keyed(tx, caller.ID, r.Key); err != nil || known.ID != "" {
+				*run = known
+				return cmp.Or(err, errKnown)
+			}
+			run.Frame, run.ParentSession = frame.ID, caller.ID
+			if err := a.place(tx, by, run, caller); err != nil {
+				return err
+			}
+			if err := a.grant(tx, by, def, r, caller, run); err != nil {
+				return err
+			}
+			return a.enrol(tx, *run)
+		},
+	})
+	return context, err
+}
+
+func contextOf(def Definition, r Request) (bare bool, most int) {
+	switch def.Context {
+	case "none":
+		return true, 0
+	case "goal":
+		most = 1_500
+	case "frame":
+		most = 4_000
+	}
+	return r.Bare, most
+}
+
+func (a *Agents) place(tx project.Tx, by project.Caller, run *Run, caller core.Session) error {
+	parent, err := agentOf(tx, by, caller.ID)
+	if err != nil {
+		return err
+	}
+	if parent.CancelledBy != "" && !parent.State.Ended() {
+		return core.Invalidf("%s was told to stop, so it may start no others", parent.ID).WithHint("say what is done and end")
+	}
+	root, depth, err := above(tx, caller)
+	if err != nil {
+		return err
+	}
+	if by.Session == "" {
+		root = cmp.Or(caller.Current, run.Frame) // who works at a shell has no session that ends
+	}
+	run.Tree, run.ParentAgent = cmp.Or(parent.Tree, root), parent.ID
+	run.Depth = max(depth, parent.Depth) + 1
+	if err := a.bound(tx, run, parent); err != nil || parent.ID == "" {
+		return err
+	}
+	parent.Children++
+	return tx.SaveRecord(recordRun, parent.ID, parent)
+}
+
+func above(tx project.Tx, caller core.Session) (root string, depth int, err error) {
+	root = caller.ID
+	for parent := caller.Parent; parent != "" && depth < 100; depth++ {
+		session, err := tx.Session(parent)
+		if errors.Is(err, core.ErrNotFound) {
+			return parent, depth + 1, nil
+		}
+		if err != nil {
+			return root, depth, err
+		}
+		root, parent = session.ID, session.Parent
+	}
+	return root, depth, nil
+}
+
+func (a *Agents) bound(tx project.Tx, run *Run, parent Run) error {
+	var t tree
+	if _, err := tx.Record(recordTree, run.Tree, &t); err != nil {
+		return err
+	}
+	b := a.Bounds
+	run.MaxDepth = b.Depth
+	if parent.ID != "" {
+		run.MaxDepth = min(parent.MaxDepth, run.MaxDepth)
+	}
+	switch {
+	case run.Depth > run.MaxDepth:
+		return core.Invalidf("an agent at depth %d may start no others", run.Depth-1).
+			WithHint("do the work yourself, or hand it back to your parent; FLAME_AGENT_MAX_DEPTH is %d", b.Depth)
+	case parent.MaxChildren > 0 && parent.Children >= parent.MaxChildren:
+		return core.Invalidf("an agent of type %s may start %d others, and has", parent.Type, parent.MaxChildren).
+			WithHint("do the work yourself, or hand it back to your parent")
+	case t.Total >= b.Total:
+		return core.Invalidf("%d agents were started below this session, which is all there may be", t.Total).
+			WithHint("do the work yourself; FLAME_AGENT_MAX_TOTAL sets the number")
+	case len(t.Live) >= b.Concurrent:
+		return core.Invalidf("%d agents are running below this session, which is as many as may: %s", len(t.Live), strings.Join(t.Live, ", ")).
+			WithHint("wait for one with flame_agent_wait, or cancel one with flame_agent_cancel; FLAME_AGENT_MAX_CONCURRENT sets the number")
+	case b.Tokens > 0 && t.Tokens >= b.Tokens:
+		return core.Invalidf("the agents below this session have used their %d tokens", b.Tokens).WithHint("FLAME_AGENT_BUDGET_TOKENS sets the number")
+	case b.CostUSD > 0 && t.CostUSD >= b.CostUSD:
+		return core.Invalidf("the agents below this session have used their budget of %.2f USD", b.CostUSD).WithHint("FLAME_AGENT_BUDGET_USD sets it")
+	}
+	return nil
+}
+
+func (a *Agents) enrol(tx project.Tx, run Run) error {
+	var t tree
+	if _, err := tx.Record(recordTree, run.Tree, &t); err != nil {
+		return err
+	}
+	if run.Mode.Grant != "" {
+		if err := spent(tx, run.Mode.Grant); err != nil {
+			return err
+		}
+	}
+	t.Total++
+	t.Live = append(t.Live, run.ID)
+	err := errors.Join(
+		tx.SaveRecord(recordTree, run.Tree, t),
+		tx.SaveRecord(recordRun, run.ID, run),
+		tx.SaveRecord(recordLive, run.ID, live{Since: run.CreatedAt}),
+	)
+	if run.Session != "" {
+		err = errors.Join(err, tx.SaveRecord(recordSession, run.Session, run.ID))
+	}
+	if run.Key != "" {
+		err = errors.Join(err, tx.SaveRecord(recordKey, keyOf(run.ParentSession, run.Key), run.ID))
+	}
+	return errors.Join(err,
+		a.tell(tx, run, core.PermissionDecision, map[string]any{"permission_mode": run.Mode, "tools": run.Tools, "agent_type": run.Type}),
+		a.tell(tx, run, core.SubagentSpawned, map[string]any{
+			"agent_type": run.Type, "description": run.Description, "prompt": excerpt(run.Prompt), "parent_agent": run.ParentAgent,
+			"permission_mode": run.Mode.Effective, "model": run.Model, "limits": run.Limits,
+		}),
+		a.tell(tx, run, core.TranscriptEvent, map[string]any{"event_type": "subagent_start", "task_description": run.Description}))
+}
+
+func keyOf(session, key string) string { return session + "/" + key }
+
+func (a *Agents) byKey(ctx context.Context, session, key string) (run Run, err error) {
+	if key == "" {
+		return run, nil
+	}
+	err = a.Project.Store.View(ctx, func(tx project.Tx) error {
+		run, err = keyed(tx, cmp.Or(session, project.CommandLine), key)
+		return err
+	})
+	return run, err
+}
+
+func keyed(tx project.Tx, session, key string) (run Run, err error) {
+	if key == "" {
+		return run, nil
+	}
+	var id string
+	if known, err := tx.Record(recordKey, keyOf(session, key), &id); !known || err != nil {
+		return run, err
+	}
+	_, err = tx.Record(recordRun, id, &run)
+	return run, err
+}

@@ -1,0 +1,106 @@
+package agents
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"flame/core"
+)
+
+func (a *Agents) workIn(dir string) (string, error) {
+	if dir == "" {
+		return a.Dir, nil
+	}
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join(a.Dir, dir)
+	}
+	real, err := filepath.EvalSymlinks(dir)
+	if info, statErr := os.Stat(dir); err != nil || statErr != nil || !info.IsDir() {
+		return "", core.NotFoundf("cwd %s is not a folder", dir).WithHint("name a folder that exists, or leave cwd out for the project's")
+	}
+	root, err := filepath.EvalSymlinks(a.Dir)
+	if err != nil {
+		return "", err
+	}
+	inside, err := filepath.Rel(root, real)
+	if err != nil || !filepath.IsLocal(inside) {
+		return "", core.Invalidf("cwd %s is not in the project %s", dir, a.Dir).WithHint("name a folder of the project: the settings of others could allow the agent more")
+	}
+	for folder := real; folder != root; folder = filepath.Dir(folder) {
+		for _, name := range settingsFiles {
+			if found, err := filepath.Glob(filepath.Join(folder, name)); err == nil && len(found) > 0 {
+				return "", core.Invalidf("cwd %s has settings of its own (%s)", dir, found[0]).WithHint("name another folder of the project: those settings could allow the agent more")
+			}
+		}
+	}
+	return dir, nil
+}
+
+var settingsFiles = []string{".claude/settings*.json", ".mcp.json", "opencode.json*", ".opencode"}
+
+func modelFor(host, model string) (string, []string) {
+	switch {
+	case model == "" || model == "inherit":
+		return "", nil
+	case host == claudeCode && strings.Contains(model, "/"), host == openCode && !strings.Contains(model, "/"):
+		return "", []string{fmt.Sprintf("model %q is not one of %s's, so it chooses itself", model, host)}
+	}
+	return model, nil
+}
+
+func unknownTools(host string, def Definition) (warnings []string) {
+	if def.Tools == nil {
+		return nil
+	}
+	for _, tool := range *def.Tools {
+		if name, _ := ruleOf(tool); !knownTool(host, name) {
+			warnings = append(warnings, fmt.Sprintf("tool %q is not one that %s is known to have", name, host))
+		}
+	}
+	return warnings
+}
+
+var running = []string{"mcpServers", "hooks"}
+
+func handedOn(host Host, def Definition) (keys map[string]json.RawMessage, warnings []string) {
+	keys = map[string]json.RawMessage{}
+	for _, key := range slices.Sorted(maps.Keys(def.HostKeys)) {
+		switch {
+		case key == "color" || key == "tags": // for lists of agents
+		case !slices.Contains(host.Keys(), key):
+			warnings = append(warnings, fmt.Sprintf("%s: is not handed on to %s", key, host.Name()))
+		case slices.Contains(running, key) && def.Source.Kind != User:
+			warnings = append(warnings, fmt.Sprintf("%s: is handed on only from definitions in your home, since it runs commands", key))
+		default:
+			keys[key] = def.HostKeys[key]
+		}
+	}
+	return keys, warnings
+}
+
+func knownTool(host, name string) bool {
+	if strings.ContainsAny(name, "*?") || strings.HasPrefix(name, "mcp__") || strings.Contains(name, "flame") {
+		return true
+	}
+	if host == openCode && strings.Contains(name, "_") {
+		return true // an MCP server's, as OpenCode names them
+	}
+	return slices.ContainsFunc(hostTools[host], func(known string) bool { return strings.EqualFold(known, name) })
+}
+
+var hostTools = map[string][]string{
+	claudeCode: {
+		"Agent", "Task", "Bash", "BashOutput", "KillShell", "Edit", "MultiEdit", "Write", "NotebookEdit", "Read", "Grep", "Glob", "LS",
+		"WebFetch", "WebSearch", "TodoWrite", "Skill", "SlashCommand", "AskUserQuestion", "ExitPlanMode", "EnterPlanMode", "ToolSearch",
+		"TaskCreate", "TaskGet", "TaskUpdate", "TaskList", "TaskOutput", "TaskStop", "SendMessage", "Workflow", "ListMcpResources", "ReadMcpResource",
+	},
+	openCode: {
+		"bash", "read", "write", "edit", "multiedit", "patch", "apply_patch", "grep", "glob", "list", "webfetch", "websearch", "codesearch",
+		"task", "todowrite", "todoread", "skill", "question", "lsp", "invalid",
+	},
+}

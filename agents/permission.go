@@ -1,0 +1,96 @@
+package agents
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+
+	"flame/core"
+	"flame/project"
+)
+
+func (a *Agents) grant(tx project.Tx, by project.Caller, def Definition, r Request, caller core.Session, run *Run) error {
+	parent, err := agentOf(tx, by, caller.ID)
+	if err != nil {
+		return err
+	}
+	if run.Mode, err = a.mode(tx, def, r, caller, parent, *run); err != nil {
+		return err
+	}
+	theirs := cmp.Or(parent.Host, caller.Host)
+	run.Foreign = theirs != run.Host && theirs != project.CommandLine
+	run.Tools = parent.Tools.With(parent.Passes).For(run.Host).Only(def.Tools).Only(r.Tools).Without(def.DisallowedTools...)
+	run.Trusted = trusted(def, run.Tools)
+	if run.Passes, err = passes(tx, def, a.Project.Now()); err != nil {
+		return err
+	}
+	if def.MaxDepth != nil {
+		run.MaxDepth = min(run.MaxDepth, run.Depth+*def.MaxDepth)
+	}
+	if def.MaxChildren != nil && *def.MaxChildren == 0 {
+		run.MaxDepth = run.Depth
+	}
+	if run.Depth >= run.MaxDepth {
+		run.Tools = run.Tools.Without(SpawnTools...)
+	}
+	return nil
+}
+
+func trusted(def Definition, set ToolSet) []string {
+	if def.Tools == nil || def.Source.Kind != Builtin && def.Source.Kind != User {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(*def.Tools), func(tool string) bool { return !slices.Contains(set.Allowed, tool) })
+}
+
+func (a *Agents) mode(tx project.Tx, def Definition, r Request, caller core.Session, parent Run, run Run) (ModeChoice, error) {
+	theirs, err := parentMode(tx, caller, parent)
+	if err != nil {
+		return ModeChoice{}, err
+	}
+	q := ModeQuestion{Call: r.Mode, Definition: def.PermissionMode, Type: def.Type, Parent: theirs}
+	q.Grant, err = grantFor(tx, run, def, r.Grant, a.Project.Now())
+	return ChooseMode(q), err
+}
+
+func (a *Agents) Foresee(ctx context.Context, by project.Caller, r Request) (choice ModeChoice, def Definition, tree string, err error) {
+	if err := r.check(); err != nil {
+		return choice, def, "", err
+	}
+	if def, err = a.definition(r); err != nil {
+		return choice, def, "", err
+	}
+	err = a.Project.Store.View(ctx, func(tx project.Tx) error {
+		caller, err := tx.Session(by.Session)
+		if errors.Is(err, core.ErrNotFound) {
+			caller, err = core.Session{ID: by.Session, Parent: by.Parent}, nil
+		}
+		if err != nil {
+			return err
+		}
+		parent, err := agentOf(tx, by, caller.ID)
+		if err != nil {
+			return err
+		}
+		root, depth, err := above(tx, caller)
+		if err != nil {
+			return err
+		}
+		tree = cmp.Or(parent.Tree, root)
+		choice, err = a.mode(tx, def, r, caller, parent, Run{Tree: tree, Depth: max(depth, parent.Depth) + 1})
+		return err
+	})
+	return choice, def, tree, err
+}
+
+func parentMode(tx project.Tx, caller core.Session, parent Run) (Mode, error) {
+	if parent.ID != "" {
+		return parent.Mode.Effective, nil
+	}
+	mode, err := project.ModeOf(tx, caller.ID)
+	if err == nil && mode == "" && caller.Parent != "" {
+		mode, err = project.ModeOf(tx, caller.Parent)
+	}
+	return Mode(mode), err
+}
