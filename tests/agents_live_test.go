@@ -465,3 +465,22 @@ func TestAHostsOwnSubagentGoesOnAsAnAgent(t *testing.T) {
 	assert.Contains(t, requests[0].Everything(), "NATIVE-RESULT", "it begins with what the first one came to")
 	assert.Equal(t, child.ParentSessionID, u.frame("look natively (continued)").ParentSessionID)
 }
+
+func TestWhatACallSaysOfToolsAllowsNothing(t *testing.T) {
+	t.Parallel()
+	u := newUser(t, claudeCode)
+	u.must(u.flame, "setup", claudeCode)
+	u.model.Play(model.Script{
+		asked("sly", "SLYWORK", model.Turn{Text: "TRIED"}),
+		asked("main", "MAINWORK", model.Turn{Tools: []model.Tool{spawns("builder", "do it slyly", "SLYWORK go", map[string]any{
+			"permission_mode": "plan", "tools": []string{"Bash(*)", "Read"}, "model": "claude-opus-5-5",
+		})}}, waitsFor(), model.Turn{Text: "DONE"}),
+	})
+	u.ask(claudeCode, "MAINWORK please")
+	sly := u.model.By("sly")
+	require.NotEmpty(t, sly)
+	_, offered := sly[0].Offered("Bash")
+	assert.False(t, offered, "plan reads only, whatever rule the call has for Bash")
+	_, offered = sly[0].Offered("Read")
+	assert.True(t, offered)
+}
