@@ -340,7 +340,7 @@ func inTime(nodes string, edges []graph.Edge) (ordered, circle bool) {
 // chainOrders are ways in which the links of a chain may come.
 var chainOrders = map[string]func(n int) []int{
 	"from its beginning": func(n int) []int { return lo.Range(n) },
-	"from its end":       func(n int) []int { return lo.Reverse(lo.Range(n)) },
+	"from its end":       func(n int) []int { return lo.RangeWithSteps(n-1, -1, -1) },
 	"at random":          func(n int) []int { return rand.New(rand.NewPCG(1, 2)).Perm(n) },
 }
 

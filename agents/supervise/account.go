@@ -13,15 +13,14 @@ import (
 // An account is what an agent's lines told so far.
 type account struct {
 	Progress
-	known    bool // a line that a reader knows has come, so the host runs
-	answer   string
-	spoken   string     // id of the answer that Text is of
-	sure     core.Usage // of turns that are over; the rest is what their answers told
-	done     bool       // the host said that the turn is over, or that the model's answer was its last
-	settled  bool       // it said so expressly
-	failed   string     // why there is no answer; empty: there is one, or it is not over
-	sessions int        // turns that are over
-	repeats  repeats
+	known   bool // a line that a reader knows has come, so the host runs
+	answer  string
+	spoken  string     // id of the answer that Text is of
+	sure    core.Usage // of turns that are over; the rest is what their answers told
+	done    bool       // the host said that the turn is over, or that the model's answer was its last
+	settled bool       // it said so expressly
+	failed  string     // why there is no answer; empty: there is one, or it is not over
+	repeats repeats
 }
 
 // note takes in what a line means.

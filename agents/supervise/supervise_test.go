@@ -270,7 +270,6 @@ func TestAnAgentEnds(t *testing.T) {
 		text    string
 		error   string // in the error
 		partial bool
-		told    []string
 	}
 	half := "half of it is done"
 	tests := map[string]struct {
