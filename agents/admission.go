@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strings"
 
+	"flame/agents/supervise"
 	"flame/core"
 	"flame/project"
 )
@@ -65,6 +66,7 @@ func (a *Agents) place(tx project.Tx, by project.Caller, run *Run, caller core.S
 	if err := a.bound(tx, run, parent); err != nil || parent.ID == "" {
 		return err
 	}
+	run.Limits = within(run.Limits, parent)
 	parent.Children++
 	return tx.SaveRecord(recordRun, parent.ID, parent)
 }

@@ -188,3 +188,14 @@ func TestACancelledAgentStartsNoOthers(t *testing.T) {
 	require.NoError(t, err)
 	s.refused(as(run), hangs, fmt.Sprintf("%s was told to stop", run.ID))
 }
+
+func TestAnAgentMayUseWhatItsParentHasLeft(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	parent := s.request(user, agents.Request{Type: "builder", Prompt: hangs.Prompt, BudgetTokens: 5_000, BudgetUSD: 2})
+	child := s.request(as(parent), hangs)
+	assert.Equal(t, int64(5_000), child.Limits.Tokens)
+	assert.InDelta(t, 2, child.Limits.CostUSD, 1e-9)
+	modest := s.request(as(parent), agents.Request{Type: "builder", Prompt: hangs.Prompt, BudgetTokens: 100})
+	assert.Equal(t, int64(100), modest.Limits.Tokens)
+}

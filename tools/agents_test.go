@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -318,4 +319,33 @@ func TestWhatAgentToolsRefuse(t *testing.T) {
 		})
 	}
 	assert.Equal(t, "No agents. spawn_agent starts one.", tools.RunsText(nil))
+}
+
+func TestSubscribersHearOfAnAgentsEnd(t *testing.T) {
+	t.Parallel()
+	d := delegate(t)
+	id, _ := d.spawn("hang", "")
+	uri := "flame://agent/" + id
+	answer, err := d.GetTransport().SendRequest(d.ctx, transport.JSONRPCRequest{
+		JSONRPC: mcp.JSONRPC_VERSION, ID: mcp.NewRequestId("subscribe"), Method: string(mcp.MethodResourcesSubscribe), Params: map[string]any{"uri": uri},
+	})
+	require.NoError(t, err)
+	require.Nil(t, answer.Error)
+	d.tick <- time.Time{} // it runs: that is news
+	d.tell("flame_agent_cancel", id, "")
+	d.tell("flame_agent_wait", id, "")
+	d.tick <- time.Time{}
+	for range 2 {
+		select {
+		case note := <-d.told:
+			assert.Equal(t, uri, note.Params.AdditionalFields["uri"])
+		case <-time.After(5 * time.Second):
+			require.Fail(t, "nothing was told")
+		}
+	}
+	var read mcp.ReadResourceRequest
+	read.Params.URI = uri
+	found, err := d.ReadResource(d.ctx, read)
+	require.NoError(t, err)
+	assert.Contains(t, found.Contents[0].(mcp.TextResourceContents).Text, "(cancelled)")
 }

@@ -49,6 +49,9 @@ type claudeUsage struct {
 	Cached       struct {
 		Hour int64 `json:"ephemeral_1h_input_tokens"` // of what was written, kept for an hour
 	} `json:"cache_creation"`
+	Details struct {
+		Thinking int64 `json:"thinking_tokens"`
+	} `json:"output_tokens_details"`
 	Server struct {
 		Searches int64 `json:"web_search_requests"`
 	} `json:"server_tool_use"`

@@ -149,6 +149,7 @@ func (s *claudeStream) result(text []byte, l claudeStreamLine) []core.AgentNote 
 	}
 	n := core.AgentNote{
 		ID: l.SessionID, State: core.AgentCompleted, Result: r.Result, Turn: r.Usage.usage(model), TreeCostUSD: r.CostUSD,
+		Thinking: r.Usage.Details.Thinking,
 	}
 	if r.IsError || strings.HasPrefix(l.Subtype, "error") {
 		n.State, n.Result = core.AgentError, ""

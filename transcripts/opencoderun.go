@@ -35,6 +35,9 @@ func openCodeRunLine(text []byte) core.Message {
 	case "step_finish":
 		m.Final = finalReason(l.Part.Reason)
 		m.Usage = l.Part.Tokens.usage(l.Part.Cost)
+		if thought := l.Part.Tokens.Reasoning; thought > 0 {
+			m.Notes = []core.AgentNote{{ID: l.SessionID, Thinking: thought}}
+		}
 	case "error":
 		m.Error = l.Error.text()
 		m.Notes = []core.AgentNote{{ID: l.SessionID, State: l.Error.state(), Error: m.Error}}

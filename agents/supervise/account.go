@@ -16,6 +16,7 @@ type account struct {
 	known   bool // a line that a reader knows has come, so the host runs
 	answer  string
 	spoken  string     // id of the answer that Text is of
+	counted int64      // tokens of thought, by the host
 	sure    core.Usage // of turns that are over; the rest is what their answers told
 	done    bool       // the host said that the turn is over, or that the model's answer was its last
 	settled bool       // it said so expressly
@@ -66,7 +67,9 @@ func (a *account) listen(m core.Message) {
 				a.answer = strings.TrimSpace(a.answer + "\n" + part.Text)
 			}
 		case core.PartReasoning:
-			a.Thinking += int64(core.EstimateTokens(part.Text))
+			if a.counted == 0 {
+				a.Thinking += int64(core.EstimateTokens(part.Text))
+			}
 		case core.PartToolCall:
 			a.LastTool = part.Tool
 			a.repeats.call(part)
@@ -94,6 +97,10 @@ func (a *account) hear(n core.AgentNote) {
 		calls := a.Usage.ToolCalls
 		a.sure = a.sure.Add(n.Turn)
 		a.Usage, a.Usage.ToolCalls = a.sure, calls
+	}
+	if n.Thinking > 0 { // the host counts, so nothing need be estimated
+		a.counted += n.Thinking
+		a.Thinking = a.counted
 	}
 	a.TreeUSD = max(a.TreeUSD, n.TreeCostUSD)
 	switch n.State {

@@ -89,7 +89,7 @@ type Progress struct {
 	ToolCalls int64       `json:"tool_uses"`
 	Turns     int         `json:"turns"` // answers of the model
 	Usage     core.Usage  `json:"usage"`
-	Thinking  int64       `json:"thinking_tokens,omitempty"` // estimated from what was thought aloud
+	Thinking  int64       `json:"thinking_tokens,omitempty"` // as the host counts, else estimated from what was thought aloud
 	TreeUSD   float64     `json:"treeUSD,omitempty"`         // with the host's own subagents, where the host tells
 	Attempt   int         `json:"attempt,omitempty"`         // retries so far
 	LastLine  core.Millis `json:"lastLine,omitempty"`        // when the host printed last

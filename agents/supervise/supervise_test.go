@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 const (
 	initLine = `{"type":"system","subtype":"init","session_id":"s1","model":"claude-opus-5-5","tools":["Read"]}`
 	workLine = `{"type":"assistant","session_id":"s1","message":{"id":"m1","model":"claude-opus-5-5","stop_reason":null,"usage":{"input_tokens":100,"output_tokens":20},"content":[{"type":"text","text":"half of it is done"}]}}`
-	doneLine = `{"type":"result","subtype":"success","is_error":false,"session_id":"s1","result":"all of it is done","total_cost_usd":0.5,"usage":{"input_tokens":200,"output_tokens":50},"modelUsage":{"claude-opus-5-5":{}}}`
+	doneLine = `{"type":"result","subtype":"success","is_error":false,"session_id":"s1","result":"all of it is done","total_cost_usd":0.5,"usage":{"input_tokens":200,"output_tokens":50,"output_tokens_details":{"thinking_tokens":30}},"modelUsage":{"claude-opus-5-5":{}}}`
 	failLine = `{"type":"result","subtype":"success","is_error":true,"session_id":"s1","result":"API Error: 529 overloaded","usage":{}}`
 	authLine = `{"type":"result","subtype":"success","is_error":true,"session_id":"s1","result":"API Error: 401 invalid x-api-key","usage":{}}`
 )
@@ -344,6 +344,7 @@ func TestUsageAndSessionAreKept(t *testing.T) {
 	assert.Equal(t, "s1", got.Session)
 	assert.Equal(t, int64(200), got.Usage.TokensIn, "the turn's end knows better than its answers")
 	assert.Equal(t, int64(50), got.Usage.TokensOut)
+	assert.Equal(t, int64(30), got.Thinking)
 	assert.InDelta(t, 0.5, got.Cost(), 1e-9)
 }
 
