@@ -11,6 +11,8 @@ import (
 	"flame/project"
 )
 
+// admit makes the agent's frame and record in one transaction, where the tree's
+// bounds let it in. It gives the context of the frame.
 func (a *Agents) admit(ctx context.Context, by project.Caller, def Definition, r Request, run *Run) (string, error) {
 	bare, most := contextOf(def, r)
 	_, context, err := a.Project.Delegate(ctx, by, project.Delegation{
@@ -34,6 +36,8 @@ func (a *Agents) admit(ctx context.Context, by project.Caller, def Definition, r
 	return context, err
 }
 
+// contextOf says how much of its frame's context an agent is given: whether none,
+// and how many characters at most. Goals come first in a context that is cut.
 func contextOf(def Definition, r Request) (bare bool, most int) {
 	switch def.Context {
 	case "none":
@@ -46,6 +50,8 @@ func contextOf(def Definition, r Request) (bare bool, most int) {
 	return r.Bare, most
 }
 
+// place says where in the tree of agents a new one stands, and refuses one that is
+// beyond the tree's bounds.
 func (a *Agents) place(tx project.Tx, by project.Caller, run *Run, caller core.Session) error {
 	parent, err := agentOf(tx, by, caller.ID)
 	if err != nil {
@@ -71,6 +77,25 @@ func (a *Agents) place(tx project.Tx, by project.Caller, run *Run, caller core.S
 	return tx.SaveRecord(recordRun, parent.ID, parent)
 }
 
+// within bounds what an agent may use by what its parent has left.
+func within(l supervise.Limits, parent Run) supervise.Limits {
+	if most := parent.Limits.Tokens; most > 0 {
+		left := max(most-parent.Progress.Tokens(), 1)
+		if l.Tokens == 0 || l.Tokens > left {
+			l.Tokens = left
+		}
+	}
+	if most := parent.Limits.CostUSD; most > 0 {
+		left := max(most-parent.Progress.Cost(), 0.000_001)
+		if l.CostUSD == 0 || l.CostUSD > left {
+			l.CostUSD = left
+		}
+	}
+	return l
+}
+
+// above gives the session at the root of the caller's, and how many levels of
+// agents, of hosts' own too, lie between.
 func above(tx project.Tx, caller core.Session) (root string, depth int, err error) {
 	root = caller.ID
 	for parent := caller.Parent; parent != "" && depth < 100; depth++ {
@@ -86,6 +111,7 @@ func above(tx project.Tx, caller core.Session) (root string, depth int, err erro
 	return root, depth, nil
 }
 
+// bound refuses an agent beyond the tree's bounds, or beyond its parent's own.
 func (a *Agents) bound(tx project.Tx, run *Run, parent Run) error {
 	var t tree
 	if _, err := tx.Record(recordTree, run.Tree, &t); err != nil {
@@ -117,6 +143,8 @@ func (a *Agents) bound(tx project.Tx, run *Run, parent Run) error {
 	return nil
 }
 
+// enrol writes a new agent's record, and the events that tell of it before
+// anything runs.
 func (a *Agents) enrol(tx project.Tx, run Run) error {
 	var t tree
 	if _, err := tx.Record(recordTree, run.Tree, &t); err != nil {
@@ -151,6 +179,12 @@ func (a *Agents) enrol(tx project.Tx, run Run) error {
 
 func keyOf(session, key string) string { return session + "/" + key }
 
+// errKnown ends a spawn whose idempotency key has its agent.
+var errKnown = errors.New("the agent is there")
+
+// byKey gives the agent that a session started under an idempotency key; zero
+// without one. It spares a repeated call what a new agent must pass; what two calls
+// at one time must not both pass is in admit.
 func (a *Agents) byKey(ctx context.Context, session, key string) (run Run, err error) {
 	if key == "" {
 		return run, nil

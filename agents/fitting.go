@@ -12,6 +12,8 @@ import (
 	"flame/core"
 )
 
+// workIn gives the folder that an agent works in: the project's, or one inside of
+// it. Settings of other folders could allow more than the project's do.
 func (a *Agents) workIn(dir string) (string, error) {
 	if dir == "" {
 		return a.Dir, nil
@@ -41,8 +43,11 @@ func (a *Agents) workIn(dir string) (string, error) {
 	return dir, nil
 }
 
+// settingsFiles are by which hosts let folders have settings of their own.
 var settingsFiles = []string{".claude/settings*.json", ".mcp.json", "opencode.json*", ".opencode"}
 
+// modelFor gives a model as a host takes it. A definition that was written for
+// another host names none of this one's.
 func modelFor(host, model string) (string, []string) {
 	switch {
 	case model == "" || model == "inherit":
@@ -53,6 +58,7 @@ func modelFor(host, model string) (string, []string) {
 	return model, nil
 }
 
+// unknownTools warns of tools that a host is not known to have.
 func unknownTools(host string, def Definition) (warnings []string) {
 	if def.Tools == nil {
 		return nil
@@ -65,8 +71,12 @@ func unknownTools(host string, def Definition) (warnings []string) {
 	return warnings
 }
 
+// running are keys that have a host run commands. Whoever may edit a project's
+// files, or write a definition into a call, may not run commands by that.
 var running = []string{"mcpServers", "hooks"}
 
+// handedOn gives the keys of a definition that its host gets, and warns of the
+// others.
 func handedOn(host Host, def Definition) (keys map[string]json.RawMessage, warnings []string) {
 	keys = map[string]json.RawMessage{}
 	for _, key := range slices.Sorted(maps.Keys(def.HostKeys)) {
@@ -83,6 +93,8 @@ func handedOn(host Host, def Definition) (keys map[string]json.RawMessage, warni
 	return keys, warnings
 }
 
+// knownTool reports whether a host is known to have a tool; patterns and tools of
+// MCP servers are for the host to tell.
 func knownTool(host, name string) bool {
 	if strings.ContainsAny(name, "*?") || strings.HasPrefix(name, "mcp__") || strings.Contains(name, "flame") {
 		return true
@@ -93,6 +105,8 @@ func knownTool(host, name string) bool {
 	return slices.ContainsFunc(hostTools[host], func(known string) bool { return strings.EqualFold(known, name) })
 }
 
+// hostTools are the built-in tools of each host, as they offered them when they
+// were tried.
 var hostTools = map[string][]string{
 	claudeCode: {
 		"Agent", "Task", "Bash", "BashOutput", "KillShell", "Edit", "MultiEdit", "Write", "NotebookEdit", "Read", "Grep", "Glob", "LS",

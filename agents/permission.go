@@ -10,6 +10,7 @@ import (
 	"flame/project"
 )
 
+// grant gives the agent its mode and tools, never more than its parent has.
 func (a *Agents) grant(tx project.Tx, by project.Caller, def Definition, r Request, caller core.Session, run *Run) error {
 	parent, err := agentOf(tx, by, caller.ID)
 	if err != nil {
@@ -37,6 +38,9 @@ func (a *Agents) grant(tx project.Tx, by project.Caller, def Definition, r Reque
 	return nil
 }
 
+// trusted gives the tools of a definition that came with flame or lies in the
+// user's home, as far as the set has them. Others limit an agent and allow nothing:
+// whoever writes them may be a model.
 func trusted(def Definition, set ToolSet) []string {
 	if def.Tools == nil || def.Source.Kind != Builtin && def.Source.Kind != User {
 		return nil
@@ -44,6 +48,7 @@ func trusted(def Definition, set ToolSet) []string {
 	return slices.DeleteFunc(slices.Clone(*def.Tools), func(tool string) bool { return !slices.Contains(set.Allowed, tool) })
 }
 
+// mode chooses the mode of an agent.
 func (a *Agents) mode(tx project.Tx, def Definition, r Request, caller core.Session, parent Run, run Run) (ModeChoice, error) {
 	theirs, err := parentMode(tx, caller, parent)
 	if err != nil {
@@ -54,6 +59,8 @@ func (a *Agents) mode(tx project.Tx, def Definition, r Request, caller core.Sess
 	return ChooseMode(q), err
 }
 
+// Foresee gives the mode that an agent would get, what it is, and the session at
+// the root of its tree, so that a person can be asked before it is started.
 func (a *Agents) Foresee(ctx context.Context, by project.Caller, r Request) (choice ModeChoice, def Definition, tree string, err error) {
 	if err := r.check(); err != nil {
 		return choice, def, "", err
@@ -84,6 +91,8 @@ func (a *Agents) Foresee(ctx context.Context, by project.Caller, r Request) (cho
 	return choice, def, tree, err
 }
 
+// parentMode is the mode of the session that asks: that of an agent as it was
+// given, of a user's as its host's hook told it last.
 func parentMode(tx project.Tx, caller core.Session, parent Run) (Mode, error) {
 	if parent.ID != "" {
 		return parent.Mode.Effective, nil

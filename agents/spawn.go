@@ -12,9 +12,7 @@ import (
 )
 
 // Spawn starts an agent for the caller and gives its record. It returns as soon
-
 // as its supervisor runs; nothing of it runs where there is an error.
-
 func (a *Agents) Spawn(ctx context.Context, by project.Caller, r Request) (Run, error) {
 	if err := r.check(); err != nil {
 		return Run{}, err
@@ -30,7 +28,6 @@ func (a *Agents) Spawn(ctx context.Context, by project.Caller, r Request) (Run, 
 }
 
 // spawn is Spawn for a definition that was found.
-
 func (a *Agents) spawn(ctx context.Context, by project.Caller, def Definition, r Request) (Run, error) {
 	host, err := a.host(def, by.Host)
 	if err != nil {
@@ -55,7 +52,6 @@ func (a *Agents) spawn(ctx context.Context, by project.Caller, def Definition, r
 }
 
 // definition finds what the agent is.
-
 func (a *Agents) definition(r Request) (Definition, error) {
 	if len(r.Inline) > 0 {
 		return Inline(r.Inline)
@@ -64,7 +60,6 @@ func (a *Agents) definition(r Request) (Definition, error) {
 }
 
 // draft is the record before anything is checked against the tree.
-
 func (a *Agents) draft(def Definition, r Request, host Host) (Run, error) {
 	limits := a.Bounds.Each
 	limits.Wall = cmp.Or(r.Timeout, def.Timeout, limits.Wall)
@@ -94,81 +89,3 @@ func (a *Agents) draft(def Definition, r Request, host Host) (Run, error) {
 	}
 	return run, nil
 }
-
-// workIn gives the folder that an agent works in: the project's, or one inside of
-
-// it. Settings of other folders could allow more than the project's do.
-
-// settingsFiles are by which hosts let folders have settings of their own.
-
-// modelFor gives a model as a host takes it. A definition that was written for
-
-// another host names none of this one's.
-
-// unknownTools warns of tools that a host is not known to have.
-
-// running are keys that have a host run commands. Whoever may edit a project's
-
-// files, or write a definition into a call, may not run commands by that.
-
-// handedOn gives the keys of a definition that its host gets, and warns of the
-
-// others.
-
-// admit makes the agent's frame and record in one transaction, where the tree's
-
-// bounds let it in. It gives the context of the frame.
-
-// contextOf says how much of its frame's context an agent is given: whether none,
-
-// and how many characters at most. Goals come first in a context that is cut.
-
-// place says where in the tree of agents a new one stands, and refuses one that is
-
-// beyond the tree's bounds.
-
-// above gives the session at the root of the caller's, and how many levels of
-
-// agents, of hosts' own too, lie between.
-
-// bound refuses an agent beyond the tree's bounds, or beyond its parent's own.
-
-// grant gives the agent its mode and tools, never more than its parent has.
-
-// trusted gives the tools of a definition that came with flame or lies in the
-
-// user's home, as far as the set has them. Others limit an agent and allow nothing:
-
-// whoever writes them may be a model.
-
-// mode chooses the mode of an agent.
-
-// Foresee gives the mode that an agent would get, what it is, and the session at
-
-// the root of its tree, so that a person can be asked before it is started.
-
-// parentMode is the mode of the session that asks: that of an agent as it was
-
-// given, of a user's as its host's hook told it last.
-
-// enrol writes a new agent's record, and the events that tell of it before
-
-// anything runs.
-
-// errKnown ends a spawn whose idempotency key has its agent.
-
-var errKnown = errors.New("the agent is there")
-
-// byKey gives the agent that a session started under an idempotency key; zero
-
-// without one. It spares a repeated call what a new agent must pass; what two calls
-
-// at one time must not both pass is in admit.
-
-// knownTool reports whether a host is known to have a tool; patterns and tools of
-
-// MCP servers are for the host to tell.
-
-// hostTools are the built-in tools of each host, as they offered them when they
-
-// were tried.
