@@ -108,6 +108,8 @@ var commands = strings.NewReplacer(
 	"flame_activate", "`flame activate`", "flame_invalidate", "`flame invalidate`", "flame_tree", "`flame tree`",
 	"flame_status", "`flame status`", "flame_frame_details", "`flame show`", "flame_search", "`flame search`",
 	"flame_set_goal", "`flame goal`", "flame_add_artifact", "`flame artifact`", "flame_add_decision", "`flame decision`",
+	"flame_agent_list", "`flame agents runs`", "flame_agent_wait", "`flame agents wait`", "flame_agent_status", "`flame agents status`",
+	"flame_agent_result", "`flame agents result`", "flame_agent_cancel", "`flame agents cancel`", "spawn_agent", "`flame agents spawn`",
 	"frameID ", "--frame ", "pass force", "pass --force",
 )
 
