@@ -95,7 +95,7 @@ func TestHintsNameCommandsThatThereAre(t *testing.T) {
 			assert.Equal(t, "use "+tool.Name, words, "is neither a command nor whole")
 			continue
 		}
-		cmd, rest, err := root.Find(named[1:])
+		cmd, rest, err := root.Find(strings.Fields(named[1]))
 		require.NoError(t, err)
 		assert.Empty(t, rest)
 		assert.NotEqual(t, root, cmd)

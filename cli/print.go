@@ -110,6 +110,7 @@ var commands = strings.NewReplacer(
 	"flame_set_goal", "`flame goal`", "flame_add_artifact", "`flame artifact`", "flame_add_decision", "`flame decision`",
 	"flame_agent_list", "`flame agents runs`", "flame_agent_wait", "`flame agents wait`", "flame_agent_status", "`flame agents status`",
 	"flame_agent_result", "`flame agents result`", "flame_agent_cancel", "`flame agents cancel`", "spawn_agent", "`flame agents spawn`",
+	"flame_handoff", "`flame agents handoff`", "flame_converge", "`flame agents converge`",
 	"frameID ", "--frame ", "pass force", "pass --force",
 )
 
