@@ -145,7 +145,13 @@ func (h *acting) do(verb, object string) {
 	case "leave":
 		cmd := exec.Command(os.Args[0], "sleep")
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		if object != "" { // it forgets whose it is, and tells its pid in this file
+			cmd.Env = []string{"NOTHING=1"}
+		}
 		_ = cmd.Start()
+		if object != "" {
+			_ = os.WriteFile(object, []byte(strconv.Itoa(cmd.Process.Pid)), 0o600)
+		}
 	case "stubborn":
 		signal.Ignore(syscall.SIGTERM)
 	case "cost":

@@ -2,10 +2,12 @@ package agents_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -58,6 +60,28 @@ func TestWhatAKilledSupervisorLeaves(t *testing.T) {
 	assert.Equal(t, "half of it", r.Text)
 	require.NoError(t, s.Recover(s.ctx), "once more changes nothing")
 	s.over(run.ID, core.AgentOrphaned, core.Blocked)
+}
+
+func TestAProcessThatForgotWhoseItIsIsFound(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	file := filepath.Join(t.TempDir(), "pid")
+	run := s.spawn("leave " + file + "; say half of it; hang")
+	family := filepath.Join(s.Folder(run.ID), "family.json")
+	var pid int
+	s.eventually(func() bool { // until its supervisor has seen it
+		told, err := os.ReadFile(file)
+		if err != nil {
+			return false
+		}
+		pid, _ = strconv.Atoi(string(told))
+		kept, _ := os.ReadFile(family)
+		return strings.Contains(string(kept), fmt.Sprintf(`"pid":%d,`, pid))
+	}, "the process is not known")
+	s.killSupervisor(run.ID)
+	assert.True(t, supervise.Process{PID: pid}.Alive(), "it has got away from its supervisor")
+	require.NoError(t, s.Recover(s.ctx))
+	assert.False(t, supervise.Process{PID: pid}.Alive())
 }
 
 // leaveOutcome writes how an agent ended into its folder, as its supervisor does
