@@ -64,8 +64,10 @@ func (a *Agents) place(tx project.Tx, by project.Caller, run *Run, caller core.S
 	if err != nil {
 		return err
 	}
-	if by.Session == "" {
-		root = cmp.Or(caller.Current, run.Frame) // who works at a shell has no session that ends
+	if by.Session == "" && by.Agent == "" { // a shell has no session of its own
+		if root, err = top(tx, run.Frame); err != nil {
+			return err
+		}
 	}
 	run.Tree, run.ParentAgent = cmp.Or(parent.Tree, root), parent.ID
 	run.Depth = max(depth, parent.Depth) + 1
@@ -75,6 +77,15 @@ func (a *Agents) place(tx project.Tx, by project.Caller, run *Run, caller core.S
 	run.Limits = within(run.Limits, parent)
 	parent.Children++
 	return tx.SaveRecord(recordRun, parent.ID, parent)
+}
+
+// top gives the root of a frame's tree.
+func top(tx project.Tx, frame string) (string, error) {
+	above, err := tx.Ancestors(frame, 0)
+	if err != nil || len(above) == 0 {
+		return frame, err
+	}
+	return above[len(above)-1].ID, nil
 }
 
 // within bounds what an agent may use by what its parent has left.

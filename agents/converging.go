@@ -111,12 +111,8 @@ func (a *Agents) input(tx project.Tx, r Result) (in converge.Input, err error) {
 			in.Artifacts = append(in.Artifacts, converge.Artifact{Key: artifact})
 		}
 	}
-	above, err := tx.Ancestors(r.Frame, 100)
-	if errors.Is(err, core.ErrNotFound) {
+	if in.Tree, err = top(tx, r.Frame); errors.Is(err, core.ErrNotFound) {
 		err = nil
-	}
-	if len(above) > 0 {
-		in.Tree = above[len(above)-1].ID
 	}
 	if err == nil && r.Session != "" {
 		in.Claimed, err = claimed(tx, r.Session)

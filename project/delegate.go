@@ -75,6 +75,9 @@ func (p *Project) Delegate(ctx context.Context, by Caller, d Delegation) (frame 
 
 // delegateUnder gives the id of the frame that an agent's goes below.
 func (s *step) delegateUnder(ref string) (string, error) {
+	if ref == "" && s.by.anonymous() {
+		return s.outsideAgents()
+	}
 	if ref == "" {
 		return s.spawnParent()
 	}
@@ -84,6 +87,24 @@ func (s *step) delegateUnder(ref string) (string, error) {
 			WithHint("name a frame in progress, or flame_activate this one")
 	}
 	return parent.ID, err
+}
+
+// outsideAgents gives the frame that a person at a shell works in: where work goes
+// on, but not within what an agent does.
+func (s *step) outsideAgents() (string, error) {
+	id, err := s.spawnParent()
+	for err == nil && id != "" {
+		frame, err := s.Frame(id)
+		if err != nil {
+			return "", err
+		}
+		session, err := s.Session(frame.Session)
+		if err = ignoreMissing(err); err != nil || session.Parent == "" || frame.Parent == "" {
+			return id, err
+		}
+		id = frame.Parent
+	}
+	return id, err
 }
 
 // delegateContext is the context of an agent's frame, whatever native subagents

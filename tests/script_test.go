@@ -42,6 +42,8 @@ func TestScript(t *testing.T) {
 			"ids":      ids,
 			"json":     jsonHas,
 			"waitfor":  waitFor,
+			"found":    found,
+			"until":    until,
 			"sqlite":   execSQL,
 			"ordinary": ordinary,
 		},
@@ -134,6 +136,36 @@ func ids(ts *testscript.TestScript, neg bool, names []string) {
 	}
 	for i, name := range names {
 		ts.Setenv(name, found[i])
+	}
+}
+
+// found is "found PATTERN NAME": puts what matches first in the last stdout into a
+// variable.
+func found(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: found PATTERN NAME")
+	}
+	text := regexp.MustCompile(args[0]).FindString(ts.ReadFile("stdout"))
+	if text == "" {
+		ts.Fatalf("nothing matches %q", args[0])
+	}
+	ts.Setenv(args[1], text)
+}
+
+// until is "until PATTERN ARG…": runs flame with these arguments until what it
+// prints matches.
+func until(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: until PATTERN ARG…")
+	}
+	pattern := regexp.MustCompile(args[0])
+	for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
+		if err := ts.Exec("flame", args[1:]...); err == nil && pattern.MatchString(ts.ReadFile("stdout")) {
+			return
+		}
+		if time.Now().After(deadline) {
+			ts.Fatalf("nothing matches %q after %v:\n%s", args[0], patience, ts.ReadFile("stdout"))
+		}
 	}
 }
 
