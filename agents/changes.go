@@ -116,10 +116,7 @@ func editsOf(part core.Part) (edits []edit) {
 		return ""
 	}
 	if patch := text("patchText", "patch_text", "patch"); patch != "" {
-		for _, found := range patched().FindAllStringSubmatch(patch, -1) {
-			edits = append(edits, edit{strings.TrimSpace(found[2]), part.CallID, patch, found[1] != "Add"})
-		}
-		return edits
+		return patchedFiles(patch, part.CallID)
 	}
 	path := text("file_path", "filePath", "notebook_path", "path")
 	if path == "" {
@@ -133,6 +130,20 @@ func editsOf(part core.Part) (edits []edit) {
 		return nil
 	}
 	return []edit{{path, part.CallID, string(doing), !strings.EqualFold(part.Tool, "write")}}
+}
+
+// patchedFiles gives what a patch does to each of its files.
+func patchedFiles(patch, call string) (edits []edit) {
+	found := patched().FindAllStringSubmatchIndex(patch, -1)
+	for i, at := range found {
+		end := len(patch)
+		if i+1 < len(found) {
+			end = found[i+1][0]
+		}
+		doing, _, _ := strings.Cut(patch[at[0]:end], "*** End Patch")
+		edits = append(edits, edit{strings.TrimSpace(patch[at[4]:at[5]]), call, strings.TrimSpace(doing), patch[at[2]:at[3]] != "Add"})
+	}
+	return edits
 }
 
 func changeOf(path string, all []edit) Change {

@@ -63,3 +63,15 @@ func TestAConvergeLineIsRead(t *testing.T) {
 	assert.Equal(t, []string{"agent-1", "agent-2", "agent-3"}, ids)
 	assert.Equal(t, converge.Options{Strategy: converge.StrategyVote, Resolution: converge.PreferHigherConfidence, Format: converge.JSON, Tolerance: 0.1}, options)
 }
+
+func TestAPatchTellsWhatItDoesToEachFile(t *testing.T) {
+	t.Parallel()
+	one := patchedFiles("*** Begin Patch\n*** Update File: a.go\n@@\n-x\n+y\n*** Add File: b.go\n+new\n*** End Patch", "c1")
+	other := patchedFiles("*** Begin Patch\n*** Add File: c.go\n+c\n*** Update File: a.go\n@@\n-x\n+y\n*** End Patch", "c2")
+	require.Len(t, one, 2)
+	require.Len(t, other, 2)
+	assert.Equal(t, []string{"a.go", "b.go"}, []string{one[0].path, one[1].path})
+	assert.Equal(t, one[0].doing, other[1].doing, "the same change in another patch is the same")
+	assert.True(t, one[0].existed)
+	assert.False(t, one[1].existed)
+}

@@ -44,10 +44,11 @@ type Run struct {
 	Passes        []string         `json:"delegate_grants,omitempty"` // tools that its children may have though it may not, as a person agreed
 	Model         string           `json:"model,omitempty"`
 	Limits        supervise.Limits `json:"limits"`
-	MaxDepth      int              `json:"maxDepth"`              // of agents below it, counted from the root
-	MaxChildren   int              `json:"maxChildren,omitempty"` // 0: as many as the tree may have
-	Children      int              `json:"children,omitempty"`    // that it started
-	ResumedFrom   string           `json:"resumedFrom,omitempty"` // agent whose work it goes on with
+	MaxDepth      int              `json:"maxDepth"`                 // of agents below it, counted from the root
+	MaxChildren   int              `json:"maxChildren,omitempty"`    // 0: as many as the tree may have
+	Children      int              `json:"children,omitempty"`       // that it started
+	ResumedFrom   string           `json:"resumedFrom,omitempty"`    // agent whose work it goes on with
+	Call          string           `json:"parent_tool_id,omitempty"` // of the parent's host, that asked for it
 	Key           string           `json:"idempotency_key,omitempty"`
 	Schema        json.RawMessage  `json:"result_schema,omitempty"`
 	Cwd           string           `json:"cwd"`

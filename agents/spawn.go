@@ -75,7 +75,7 @@ func (a *Agents) draft(def Definition, r Request, host Host) (Run, error) {
 	run := Run{
 		ID: a.Project.NewID("agent"), Session: cmp.Or(r.session, host.NewSession()), Host: host.Name(), Type: def.Name,
 		Description: core.OneLine(cmp.Or(r.Description, r.Prompt), 60), Prompt: cut(r.Prompt, maxKept),
-		Limits: limits, Key: r.Key, Schema: def.ResultSchema, Cwd: cwd, Base: baseOf(cwd),
+		Limits: limits, Key: r.Key, Call: r.Call, Schema: def.ResultSchema, Cwd: cwd, Base: baseOf(cwd),
 		State: core.AgentInitializing, CreatedAt: a.Project.Now(), task: r.Prompt, resumes: r.session != "",
 	}
 	if def.MaxChildren != nil {

@@ -67,6 +67,9 @@ func TestAnAgentWorksBelowItsCaller(t *testing.T) {
 			assert.Contains(t, main[2].LastResult(), "CHILD-RESULT")
 			assert.Contains(t, main[2].LastResult(), "the child decides")
 			assert.Contains(t, main[2].LastResult(), "Confidence: 0.90")
+			if client == claudeCode {
+				assert.Regexp(t, `"parent_tool_id":"toolu_\w+"`, u.must(u.flame, "events", "--kind", "SubagentSpawned", "--json"))
+			}
 			root, child := u.frame("MAINWORK please"), u.frame("look at it")
 			assert.Equal(t, root.SessionID, child.ParentSessionID)
 			assert.Equal(t, "completed", child.Status)

@@ -87,6 +87,7 @@ func (d agentDoor) spawn(ctx context.Context, by project.Caller, in spawnArgs) (
 	if err != nil {
 		return "", err
 	}
+	r.Call = callID(ctx)
 	if r.Grant, err = d.seekGrant(ctx, by, r); err != nil {
 		return "", err
 	}

@@ -28,3 +28,19 @@ func progress(ctx context.Context, done float64, says string) {
 		tell(ctx, done, says)
 	}
 }
+
+type callKey struct{}
+
+// withCall keeps the id that Claude Code gives the call; other clients tell none.
+func withCall(ctx context.Context, request mcp.CallToolRequest) context.Context {
+	if request.Params.Meta == nil {
+		return ctx
+	}
+	return context.WithValue(ctx, callKey{}, request.Params.Meta.AdditionalFields["claudecode/toolUseId"])
+}
+
+// callID is the host's id of the call; empty where it tells none.
+func callID(ctx context.Context) string {
+	id, _ := ctx.Value(callKey{}).(string)
+	return id
+}

@@ -107,7 +107,7 @@ func (s *Server) handler(t Tool) server.ToolHandlerFunc {
 		if err != nil {
 			return nil, err
 		}
-		result, err := t.Call(withQuestions(withProgress(ctx, s.MCP, request), s.MCP), s.caller(ctx), raw)
+		result, err := t.Call(withCall(withQuestions(withProgress(ctx, s.MCP, request), s.MCP), request), s.caller(ctx), raw)
 		if err != nil {
 			text, known := Advice(err)
 			if !known {
