@@ -206,12 +206,8 @@ func convergence(tx project.Tx, id string) (c Convergence, err error) {
 // Convergences gives all there are, the newest first.
 func (a *Agents) Convergences(ctx context.Context) (all []Convergence, err error) {
 	err = a.Project.Store.View(ctx, func(tx project.Tx) error {
-		return tx.Records(recordConvergence, func(_ string, decode func(any) error) error {
-			var c Convergence
-			err := decode(&c)
-			all = append(all, c)
-			return err
-		})
+		all, err = records[Convergence](tx, recordConvergence)
+		return err
 	})
 	slices.SortFunc(all, func(x, y Convergence) int {
 		return cmp.Or(cmp.Compare(y.CreatedAt, x.CreatedAt), cmp.Compare(x.ID, y.ID))

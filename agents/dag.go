@@ -81,13 +81,7 @@ func (a *Agents) addSessions(tx project.Tx, g *graph.Graph, runs []Run) error {
 
 // addConvergences adds what was made of agents' results.
 func addConvergences(tx project.Tx, g *graph.Graph) error {
-	var all []Convergence
-	err := tx.Records(recordConvergence, func(_ string, decode func(any) error) error {
-		var c Convergence
-		err := decode(&c)
-		all = append(all, c)
-		return err
-	})
+	all, err := records[Convergence](tx, recordConvergence)
 	if err != nil {
 		return err
 	}

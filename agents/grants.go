@@ -55,13 +55,8 @@ func (a *Agents) Grants(ctx context.Context) (all []Grant, err error) {
 	return all, err
 }
 
-func grants(tx project.Tx) (all []Grant, err error) {
-	err = tx.Records(recordGrant, func(_ string, decode func(any) error) error {
-		var g Grant
-		err := decode(&g)
-		all = append(all, g)
-		return err
-	})
+func grants(tx project.Tx) ([]Grant, error) {
+	all, err := records[Grant](tx, recordGrant)
 	slices.SortFunc(all, func(x, y Grant) int { return cmp.Or(cmp.Compare(y.MadeAt, x.MadeAt), cmp.Compare(x.ID, y.ID)) })
 	return all, err
 }

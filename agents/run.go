@@ -161,17 +161,23 @@ func (a *Agents) List(ctx context.Context) (runs []Run, err error) {
 	return runs, err
 }
 
-func list(tx project.Tx) (runs []Run, err error) {
-	err = tx.Records(recordRun, func(_ string, decode func(any) error) error {
-		var run Run
-		err := decode(&run)
-		runs = append(runs, run)
-		return err
-	})
+func list(tx project.Tx) ([]Run, error) {
+	runs, err := records[Run](tx, recordRun)
 	slices.SortFunc(runs, func(x, y Run) int {
 		return cmp.Or(cmp.Compare(y.CreatedAt, x.CreatedAt), cmp.Compare(x.ID, y.ID))
 	})
 	return runs, err
+}
+
+// records gives all records of a kind, by id.
+func records[T any](tx project.Tx, kind string) (all []T, err error) {
+	err = tx.Records(kind, func(_ string, decode func(any) error) error {
+		var record T
+		err := decode(&record)
+		all = append(all, record)
+		return err
+	})
+	return all, err
 }
 
 // change applies f to an agent's record in one transaction. A final record stays
