@@ -43,44 +43,38 @@ func waitsFor() model.Turn {
 
 func TestAnAgentWorksBelowItsCaller(t *testing.T) {
 	t.Parallel()
-	for _, client := range []string{claudeCode, openCode} {
-		t.Run(client, func(t *testing.T) {
-			t.Parallel()
-			u := newUser(t, client)
-			u.must(u.flame, "setup", client)
-			u.model.Play(model.Script{
-				asked("child", "CHILDWORK", calls("flame_add_decision", map[string]any{"decision": "the child decides"}), model.Turn{Text: "CHILD-RESULT\nConfidence: 0.9"}),
-				asked("main", "MAINWORK",
-					model.Turn{Tools: []model.Tool{spawns("analyzer", "look at it", "CHILDWORK go", nil)}},
-					waitsFor(),
-					model.Turn{Text: "MAIN-RESULT"}),
-			})
-			if client == claudeCode {
-				u.must("claude", "-p", "--output-format", "json", "--allowedTools", spawnRule, "--", "MAINWORK please")
-			} else {
-				u.must("opencode", "run", "--format", "json", "MAINWORK please")
-			}
-			t.Log(u.must(u.flame, "tree"), u.must(u.flame, "events"), u.log(), u.must(u.flame, "agents", "runs"))
-			main := u.model.By("main")
-			require.Len(t, main, 3)
-			t.Log(main[1].LastResult(), main[2].LastResult())
-			assert.Contains(t, main[2].LastResult(), "CHILD-RESULT")
-			assert.Contains(t, main[2].LastResult(), "the child decides")
-			assert.Contains(t, main[2].LastResult(), "Confidence: 0.90")
-			if client == claudeCode {
-				assert.Regexp(t, `"parent_tool_id":"toolu_\w+"`, u.must(u.flame, "events", "--kind", "SubagentSpawned", "--json"))
-			}
-			root, child := u.frame("MAINWORK please"), u.frame("look at it")
-			assert.Equal(t, root.SessionID, child.ParentSessionID)
-			assert.Equal(t, "completed", child.Status)
-			assert.Equal(t, []string{"the child decides"}, child.Decisions)
-			request := u.model.By("child")[0]
-			assert.Contains(t, request.Everything(), `<current-frame id="`+child.SessionID+`"`)
-			for _, tool := range []string{"Write", "write", "Edit", "edit", "Bash", "bash"} {
-				_, offered := request.Offered(tool)
-				assert.False(t, offered, "an analyzer is offered %s", tool)
-			}
-		})
+	u := newUser(t, claudeCode)
+	u.must(u.flame, "setup", claudeCode)
+	u.model.Play(model.Script{
+		asked("child", "CHILDWORK", calls("flame_add_decision", map[string]any{"decision": "the child decides"}), model.Turn{Text: "CHILD-RESULT\nConfidence: 0.9"}),
+		asked("main", "MAINWORK",
+			model.Turn{Tools: []model.Tool{spawns("analyzer", "look at it", "CHILDWORK go", nil)}},
+			waitsFor(),
+			model.Turn{Text: "MAIN-RESULT"}),
+	})
+	u.must("claude", "-p", "--output-format", "json", "--allowedTools", spawnRule, "--", "MAINWORK please")
+	t.Log(u.must(u.flame, "tree"), u.must(u.flame, "events"), u.log())
+	main := u.model.By("main")
+	require.Len(t, main, 3)
+	for _, part := range []string{"CHILD-RESULT", "the child decides", "Confidence: 0.90"} {
+		assert.Contains(t, main[2].LastResult(), part)
+	}
+	assert.Regexp(t, `"parent_tool_id":"toolu_\w+"`, u.must(u.flame, "events", "--kind", "SubagentSpawned", "--json"))
+	root, child := u.frame("MAINWORK please"), u.frame("look at it")
+	assert.Equal(t, root.SessionID, child.ParentSessionID)
+	assert.Equal(t, "completed", child.Status)
+	assert.Equal(t, []string{"the child decides"}, child.Decisions)
+	request := u.model.By("child")[0]
+	assert.Contains(t, request.Everything(), `<current-frame id="`+child.SessionID+`"`)
+	isOfferedNoneOf(t, request, "Write", "Edit", "Bash")
+}
+
+// isOfferedNoneOf checks what a client did not offer its model.
+func isOfferedNoneOf(t *testing.T, r model.Request, tools ...string) {
+	t.Helper()
+	for _, tool := range tools {
+		_, offered := r.Offered(tool)
+		assert.False(t, offered, "%s is offered", tool)
 	}
 }
 
@@ -390,6 +384,7 @@ func TestAnAgentGoesOnInItsSession(t *testing.T) {
 			require.Len(t, requests, 2)
 			assert.Contains(t, requests[1].Everything(), "FIRST-RESULT", "it goes on where it was")
 			assert.Contains(t, requests[1].Everything(), "MOREWORK")
+			isOfferedNoneOf(t, requests[1], "Write", "write", "Edit", "edit", "Bash", "bash")
 			t.Log(u.must(u.flame, "tree"), u.must(u.flame, "agents", "graph"))
 			assert.Equal(t, "completed", u.frame("look (continued)").Status)
 			u.leavesNothing()
@@ -414,10 +409,7 @@ func TestAnAgentWorksInTheOtherHost(t *testing.T) {
 	assert.Contains(t, main[2].LastResult(), "CHILD-RESULT")
 	child := u.model.By("child")
 	require.NotEmpty(t, child)
-	for _, tool := range []string{"write", "edit", "bash"} {
-		_, offered := child[0].Offered(tool)
-		assert.False(t, offered, "its caller had to ask for %s", tool)
-	}
+	isOfferedNoneOf(t, child[0], "write", "edit", "bash") // its caller had to ask for them
 	assert.NoFileExists(t, stolen)
 	assert.Equal(t, []string{"from abroad"}, u.frame("look").Decisions)
 	assert.Equal(t, u.frame("MAINWORK please").SessionID, u.frame("look").ParentSessionID)
@@ -486,4 +478,27 @@ func TestWhatACallSaysOfToolsAllowsNothing(t *testing.T) {
 	assert.False(t, offered, "plan reads only, whatever rule the call has for Bash")
 	_, offered = sly[0].Offered("Read")
 	assert.True(t, offered)
+}
+
+func TestAgentsOutliveTheirHostWhereTheyMay(t *testing.T) {
+	t.Parallel()
+	for _, client := range []string{claudeCode, openCode} {
+		t.Run(client, func(t *testing.T) {
+			t.Parallel()
+			u := newUser(t, client)
+			u.must(u.flame, "setup", client)
+			u.env = []string{"FLAME_AGENT_ON_SESSION_END=keep"}
+			release := make(chan struct{})
+			u.model.Play(model.Script{
+				asked("child", "CHILDWORK", model.Turn{From: func(model.Request) model.Turn { <-release; return model.Turn{Text: "CHILD-RESULT"} }}),
+				asked("main", "MAINWORK", model.Turn{Tools: []model.Tool{spawns("analyzer", "look", "CHILDWORK go", nil)}}, model.Turn{Text: "MAIN-RESULT"}),
+			})
+			u.ask(client, "MAINWORK please") // which ends all processes below the host that it finds
+			close(release)
+			id := agentID.FindString(u.must(u.flame, "agents", "runs"))
+			assert.Contains(t, u.must(u.flame, "agents", "wait", id, "--timeout", "60s"), "CHILD-RESULT")
+			assert.Equal(t, "completed", u.frame("look").Status)
+			u.leavesNothing()
+		})
+	}
 }
