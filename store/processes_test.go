@@ -164,8 +164,9 @@ func TestLogStaysShortWhenOnlyShortProcessesWrite(t *testing.T) {
 func TestStoppedHolderOfTheLock(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
+	save(t, open(t, dir, store.Options{}), core.Frame{ID: "f-1"}) // making a database may take longer than kept waits
 	kept := open(t, dir, store.Options{LockTimeout: 300 * time.Millisecond})
-	save(t, kept, core.Frame{ID: "f-1"})
+	assert.Equal(t, "f-1", found(t, kept, project.FrameQuery{}))
 	cmd := holder(t, dir)
 	require.NoError(t, cmd.Process.Signal(syscall.SIGSTOP))
 
