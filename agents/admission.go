@@ -171,7 +171,7 @@ func (a *Agents) enrol(tx project.Tx, run Run) error {
 	err := errors.Join(
 		tx.SaveRecord(recordTree, run.Tree, t),
 		tx.SaveRecord(recordRun, run.ID, run),
-		tx.SaveRecord(recordLive, run.ID, live{Since: run.CreatedAt}),
+		tx.SaveRecord(recordLive, run.ID, live{Starter: supervise.Self(), Since: run.CreatedAt}),
 	)
 	if run.Session != "" {
 		err = errors.Join(err, tx.SaveRecord(recordSession, run.Session, run.ID))

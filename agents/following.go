@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"syscall"
 	"time"
 
@@ -192,9 +193,25 @@ func (a *Agents) settle(ctx context.Context, run Run) error {
 	return a.finish(ctx, run)
 }
 
-// startPatience is how long an agent may be without a supervisor after it was
-// asked for.
-const startPatience = core.Millis(30_000)
+// How long an agent may be without a supervisor after it was asked for, in ms: while
+// whoever asked for it lives, and when that was killed.
+const (
+	startPatience   = core.Millis(30_000)
+	starterPatience = core.Millis(3_000)
+)
+
+// watched reports whether an agent has, or may yet get, a supervisor that lives.
+func (l live) watched(now core.Millis) bool {
+	switch {
+	case !l.Supervisor.Here() || !l.Starter.Here():
+		return now-max(l.Since, l.Told) < elsewherePatience
+	case l.Supervisor.PID != 0:
+		return l.Supervisor.Alive()
+	case l.Starter.Alive():
+		return now-l.Since < startPatience
+	}
+	return now-l.Since < starterPatience
+}
 
 // elsewherePatience is how long an agent is left alone that another container
 // started: from here nobody sees whether its supervisor lives.
@@ -216,18 +233,20 @@ func (a *Agents) Recover(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var errs []error
+	var recovered sync.WaitGroup
+	errs := make(chan error, len(all))
 	for id, l := range all {
-		begun := l.Supervisor.PID != 0
-		if begun && !l.Supervisor.Here() && a.Project.Now()-max(l.Since, l.Told) < elsewherePatience {
-			continue
+		if !l.watched(a.Project.Now()) {
+			// At one time: each may have to wait for processes to end.
+			recovered.Go(func() { errs <- a.recover(ctx, id, l.Supervisor.PID != 0) })
 		}
-		if begun && l.Supervisor.Alive() || !begun && a.Project.Now()-l.Since < startPatience {
-			continue
-		}
-		errs = append(errs, a.recover(ctx, id, begun))
 	}
-	return errors.Join(append(errs, a.resume(ctx, all))...)
+	recovered.Wait()
+	close(errs)
+	for failed := range errs {
+		err = errors.Join(err, failed)
+	}
+	return errors.Join(err, a.resume(ctx, all))
 }
 
 // resume lets sessions go on that handed control to agents which are over: whoever
@@ -272,7 +291,10 @@ func (a *Agents) recover(ctx context.Context, id string, begun bool) error {
 // tells.
 func (a *Agents) orphaned(run Run, begun bool) supervise.Outcome {
 	o := supervise.Outcome{State: core.AgentOrphaned, Reason: "its supervisor was killed", Partial: true, StartedAt: run.CreatedAt, EndedAt: a.Project.Now(), Progress: run.Progress}
-	if !begun {
+	switch {
+	case run.CancelledBy != "":
+		o.State, o.Reason = core.AgentCancelled, "cancelled by "+run.CancelledBy
+	case !begun:
 		o.State, o.Reason = core.AgentError, "its supervisor never began"
 	}
 	if told, text := supervise.Reread(a.Folder(run.ID), lineOf(run.Host)); told.Session != "" {

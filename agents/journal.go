@@ -17,7 +17,8 @@ import (
 // Supervise runs the job in an agent's folder to its end. It is what `flame
 // supervise` does.
 func (a *Agents) Supervise(ctx context.Context, dir string, log *slog.Logger) error {
-	job, err := a.loadJob(ctx, filepath.Base(dir))
+	// One that is cancelled before it began is told so in order, too.
+	job, err := a.loadJob(context.WithoutCancel(ctx), filepath.Base(dir))
 	if err != nil {
 		return errors.Join(err, a.unstarted(ctx, filepath.Base(dir), err))
 	}

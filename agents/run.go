@@ -71,7 +71,8 @@ const maxKept = 20_000
 
 // A live is an agent that something is still to be done about.
 type live struct {
-	Supervisor supervise.Process `json:"supervisor,omitzero"` // zero until it has begun
+	Starter    supervise.Process `json:"starter,omitzero"`    // who asked for it
+	Supervisor supervise.Process `json:"supervisor,omitzero"` // zero until it was started
 	Since      core.Millis       `json:"since"`
 	Told       core.Millis       `json:"told,omitempty"`   // last event about its progress
 	Warned     bool              `json:"warned,omitempty"` // that its budget is nearly used

@@ -59,10 +59,27 @@ func (a *Agents) startJob(ctx context.Context, job supervise.Job) error {
 	}); err != nil {
 		return err
 	}
-	if _, err := a.Start(ctx, a.Program, job.Dir); err != nil {
+	supervisor, err := a.Start(ctx, a.Program, job.Dir)
+	if err != nil {
 		return core.Unavailablef(err, "could not start the agent's supervisor: %v", err)
 	}
+	if err := a.watchedBy(ctx, job.ID, supervisor); err != nil {
+		a.Project.Log.Warn("an agent's supervisor was not noted; it will say so itself", "agent", job.ID, "error", err)
+	}
 	return nil
+}
+
+// watchedBy keeps which process is to supervise an agent, so that it is missed
+// should it die before it says so itself.
+func (a *Agents) watchedBy(ctx context.Context, id string, supervisor supervise.Process) error {
+	return a.Project.Store.Update(context.WithoutCancel(ctx), func(tx project.Tx) error {
+		var l live
+		if known, err := tx.Record(recordLive, id, &l); !known || err != nil || l.Supervisor.PID != 0 {
+			return err
+		}
+		l.Supervisor = supervisor
+		return tx.SaveRecord(recordLive, id, l)
+	})
 }
 
 // child is what the host must know.

@@ -151,7 +151,24 @@ func (s *step) endChild(id string, how childEnded) error {
 	if err != nil {
 		return err
 	}
-	return s.endParent(session.Parent)
+	return s.endAbove(session)
+}
+
+// endAbove ends children that only waited for this one: the one that asked for it,
+// and the one in whose frame its own was made.
+func (s *step) endAbove(child core.Session) error {
+	if err := s.endParent(child.Parent); err != nil || !child.HasFrame() {
+		return err
+	}
+	frame, err := s.Frame(child.Root)
+	if err != nil || frame.Parent == "" {
+		return ignoreMissing(err)
+	}
+	parent, err := s.Frame(frame.Parent)
+	if err != nil || parent.Session == child.Parent {
+		return ignoreMissing(err)
+	}
+	return s.endParent(parent.Session)
 }
 
 // lastWords adds what the child was seen to say, where its end tells nothing.

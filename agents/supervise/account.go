@@ -17,11 +17,18 @@ type account struct {
 	answer  string
 	spoken  string     // id of the answer that Text is of
 	counted int64      // tokens of thought, by the host
-	sure    core.Usage // of turns that are over; the rest is what their answers told
+	sure    core.Usage // of turns and processes that are over; the rest is what answers told
 	done    bool       // the host said that the turn is over, or that the model's answer was its last
 	settled bool       // it said so expressly
 	failed  string     // why there is no answer; empty: there is one, or it is not over
 	repeats repeats
+}
+
+// begin readies the account for another process of the host. What an earlier one
+// used stays used, also in a turn that did not come to its end.
+func (a *account) begin() {
+	a.known, a.done, a.settled, a.failed = false, false, false, ""
+	a.sure = a.Usage
 }
 
 // note takes in what a line means.

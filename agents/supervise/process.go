@@ -19,13 +19,9 @@ type Process struct {
 
 // Self is this process.
 func Self() Process {
-	pid := os.Getpid()
-	for _, p := range processes() {
-		if p.PID == pid {
-			return p.Process
-		}
-	}
-	return Process{PID: pid}
+	self, _ := process(os.Getpid())
+	self.PID = os.Getpid()
+	return self.Process
 }
 
 // Here reports whether this process can see the other: one in another namespace of

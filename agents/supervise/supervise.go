@@ -153,7 +153,7 @@ func (s *Supervisor) handBack(ctx context.Context) {
 
 // attempt runs one process of the host to its end, within limits.
 func (s *Supervisor) attempt(ctx context.Context, command []string, prompt string, limits Limits) stop {
-	s.account.known, s.account.done, s.account.settled, s.account.failed = false, false, false, ""
+	s.account.begin()
 	c, err := s.start(command, prompt)
 	if err != nil {
 		return s.unstarted(err)
