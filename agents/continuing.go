@@ -84,7 +84,7 @@ const continued = " (continued)"
 
 // relaunch starts the supervisor of an agent that goes on.
 func (a *Agents) relaunch(ctx context.Context, job supervise.Job, context string, next Run) error {
-	if err := a.restoreWorktree(ctx, next); err != nil {
+	if err := a.restoreWorktree(ctx, next, next.ResumedFrom); err != nil {
 		return err
 	}
 	job.ID, job.Dir, job.Prompt, job.Limits = next.ID, a.Folder(next.ID), compose(next, context), next.Limits
@@ -115,7 +115,7 @@ func (a *Agents) Interactive(ctx context.Context, id string) (command []string, 
 	if !h.Resumes(session) {
 		return nil, "", core.Invalidf("%s has no session of its own that could be opened", id).WithHint("give a prompt: another agent begins with its context then")
 	}
-	if err := a.restoreWorktree(ctx, run); err != nil {
+	if err := a.restoreWorktree(ctx, run, run.ID); err != nil {
 		return nil, "", err
 	}
 	command, err = h.Talk(session)

@@ -55,15 +55,23 @@ func addWorktree(ctx context.Context, dir, worktree string) (string, error) {
 }
 
 // restoreWorktree makes the worktree of an agent that goes on once more, where that
-// was removed because nothing had been changed in it.
-func (a *Agents) restoreWorktree(ctx context.Context, run Run) error {
+// was removed: because nothing had been changed in it, or by Prune, which leaves the
+// patch of the agent that worked in it last.
+func (a *Agents) restoreWorktree(ctx context.Context, run Run, last string) error {
 	if run.Worktree == "" {
 		return nil
 	}
 	if _, err := os.Stat(run.Worktree); err == nil {
 		return nil
 	}
-	_, err := git(ctx, a.Dir, "worktree", "add", "--detach", run.Worktree, run.Base)
+	if _, err := git(ctx, a.Dir, "worktree", "add", "--detach", run.Worktree, run.Base); err != nil {
+		return err
+	}
+	patch := filepath.Join(a.Folder(last), PatchFile)
+	if info, err := os.Stat(patch); err != nil || info.Size() == 0 {
+		return nil
+	}
+	_, err := git(ctx, run.Worktree, "apply", "--whitespace=nowarn", patch)
 	return err
 }
 

@@ -16,8 +16,12 @@ func newAgents(a *App) *cobra.Command {
 		Use: "agents", Short: "Start agents, follow them, and look at those that can be started", Example: "  flame agents spawn tester \"run the tests\"",
 		Args: noSuchCommand, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newAgentsSpawn(a), newAgentsRuns(a), newAgentsStatus(a), newAgentsWait(a), newAgentsResult(a), newAgentsCancel(a), newAgentsHandoff(a), newAgentsConverge(a), newAgentsReview(a), newAgentsAttach(a), newAgentsGraph(a),
-		newAgentsList(a), newAgentsShow(a), newAgentsDoctor(a), newAgentsGrant(a), newAgentsGrants(a), newAgentsRevoke(a))
+	cmd.AddCommand(
+		newAgentsSpawn(a), newAgentsRuns(a), newAgentsStatus(a), newAgentsWait(a), newAgentsResult(a), newAgentsCancel(a), newAgentsPrune(a),
+		newAgentsHandoff(a), newAgentsConverge(a), newAgentsReview(a), newAgentsAttach(a), newAgentsGraph(a),
+		newAgentsList(a), newAgentsShow(a), newAgentsDoctor(a),
+		newAgentsGrant(a), newAgentsGrants(a), newAgentsRevoke(a),
+	)
 	return cmd
 }
 

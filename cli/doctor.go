@@ -42,6 +42,7 @@ func (a *App) doctor(ctx context.Context) error {
 		findings = append(findings, Finding{What: w.String(), Hint: "correct the variable or unset it", Broken: true})
 	}
 	findings = append(findings, a.Check(ctx, place)...)
+	findings = append(findings, checkRoom(place.Data)...)
 	machine, err := hosts.ThisMachine(place.Worktree)
 	if err != nil {
 		return err
@@ -116,6 +117,19 @@ func checkHost(ctx context.Context, h namedHost, machine hosts.Machine, links ma
 		findings = append(findings, checkLink(h.name, links[h.name], status.Offers, time.Now()))
 	}
 	return findings
+}
+
+// muchRoom is what agents' folders may take before it is told, in bytes.
+const muchRoom = 1 << 30
+
+// checkRoom tells of agents' folders that take much room.
+func checkRoom(data string) []Finding {
+	s := agents.Agents{Data: data}
+	used := s.DiskUse()
+	if used < muchRoom {
+		return nil
+	}
+	return []Finding{{What: "what agents printed takes " + megabytes(used), Hint: "`flame agents prune` deletes the output of those that ended over 30 days ago"}}
 }
 
 // doubly says what a double registration comes to.

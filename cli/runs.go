@@ -1,9 +1,7 @@
 package cli
 
 import (
-	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,14 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mattn/go-isatty"
 	"github.com/spf13/cobra"
 
 	"flame/agents"
-	"flame/agents/supervise"
 	"flame/core"
-	"flame/hosts/claudecode"
-	"flame/hosts/opencode"
 	"flame/project"
 	"flame/tools"
 )
@@ -225,108 +219,30 @@ func filesIn(dir string) []string {
 	return names
 }
 
-func newAgentsGrant(a *App) *cobra.Command {
-	var g agents.Grant
-	var lasts time.Duration
+func newAgentsPrune(a *App) *cobra.Command {
+	var age time.Duration
+	var look bool
 	cmd := &cobra.Command{
-		Use: "grant MODE", Short: "Allow agents a wider permission mode than their parent has", Example: `  flame agents grant bypassPermissions --agent builder --for 1h --reason "throwaway container"`, Args: takes(1, 1),
-		Long: "Allow agents a wider permission mode than their parent has. It is for people:\nat a terminal, and not from within an agent's own session.",
+		Use: "prune", Short: "Delete the output and worktrees of agents that ended long ago", Example: "  flame agents prune --older-than 168h --dry-run", Args: takes(0, 0),
+		Long: "Delete what agents that ended long ago printed, and their worktrees. Records,\nresults, frames and patches stay, and the agents can still be gone on with.",
 	}
-	cmd.Flags().StringVar(&g.Agent, "agent", "", "only for this definition")
-	cmd.Flags().StringVar(&g.Session, "in", "", "only below this session")
-	cmd.Flags().BoolVar(&g.Inherited, "inherited", false, "for agents that agents start, too")
-	cmd.Flags().BoolVar(&g.Delegates, "delegates", false, "instead of a wider mode: children of --agent may have the tools that its delegate_grants name")
-	cmd.Flags().StringVar(&g.Reason, "reason", "", "why; it is kept in the log")
-	cmd.Flags().DurationVar(&lasts, "for", 0, "how long (default: until it is revoked)")
-	return a.asksAgents(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
-		if err := a.mustBeAPerson(); err != nil {
-			return err
-		}
-		if err := a.confirm(args[0]); err != nil {
-			return err
-		}
-		g.Mode = agents.Mode(args[0])
-		if lasts > 0 {
-			g.ExpiresAt = s.Project.Now() + core.Millis(lasts.Milliseconds())
-		}
-		made, err := s.MakeGrant(ctx, g)
-		if err != nil {
-			return err
-		}
-		return a.print(made, fmt.Sprintf("%s: agents may have %s\n", made.ID, made.Mode))
-	})
-}
-
-// mustBeAPerson refuses what models must not do for themselves: where there is no
-// terminal, or a host's session around it.
-func (a *App) mustBeAPerson() error {
-	ok := a.atTerminal()
-	for _, name := range []string{core.AgentVariable, "CLAUDECODE", "OPENCODE"} {
-		ok = ok && os.Getenv(name) == ""
-	}
-	for _, name := range supervise.Above() {
-		ok = ok && name != claudecode.Program && name != opencode.Program
-	}
-	if !ok {
-		return core.Invalidf("a grant is for a person to make").WithHint("run this command yourself, in a terminal of your own")
-	}
-	return nil
-}
-
-// atTerminal reports whether a person may be typing.
-func (a *App) atTerminal() bool {
-	stdin, ok := a.Stdin.(*os.File)
-	return ok && isatty.IsTerminal(stdin.Fd())
-}
-
-// confirm has the person at the terminal type a word.
-func (a *App) confirm(word string) error {
-	fmt.Fprintf(a.Stderr, "[flame] type %s to grant it: ", word)
-	typed, err := bufio.NewReader(a.Stdin).ReadString('\n')
-	if strings.TrimSpace(typed) != word {
-		return errors.Join(core.Invalidf("nothing was granted"), err)
-	}
-	return nil
-}
-
-func newAgentsGrants(a *App) *cobra.Command {
-	cmd := &cobra.Command{Use: "grants", Short: "List the grants", Example: "  flame agents grants", Args: takes(0, 0)}
+	cmd.Flags().DurationVar(&age, "older-than", 30*24*time.Hour, "how long ago they ended")
+	cmd.Flags().BoolVar(&look, "dry-run", false, "only say what would be deleted")
 	return a.asksAgents(cmd, func(ctx context.Context, s *agents.Agents, _ []string) error {
-		all, err := s.Grants(ctx)
+		if age < 0 {
+			return core.Invalidf("--older-than cannot be negative").WithHint("for example --older-than 168h")
+		}
+		pruned, err := s.Prune(ctx, s.Project.Now()-core.Millis(age.Milliseconds()), look)
 		if err != nil {
 			return err
 		}
-		text := "no grants\n"
-		if len(all) > 0 {
-			text = ""
+		done := "deleted"
+		if look {
+			done = "to delete"
 		}
-		for _, g := range all {
-			text += fmt.Sprintf("%s: %s%s: %s\n", g.ID, g.Mode, grantScope(g), core.OneLine(g.Reason, 100))
-		}
-		return a.print(append([]agents.Grant{}, all...), text)
+		return a.print(pruned, fmt.Sprintf("%s of %s %s\n%s", megabytes(pruned.Bytes), count(len(pruned.Agents), "agent"), done, strings.Join(pruned.Agents, "\n")))
 	})
 }
 
-// grantScope says what a grant is for.
-func grantScope(g agents.Grant) (text string) {
-	if g.Agent != "" {
-		text += ", for " + g.Agent
-	}
-	if g.Session != "" {
-		text += ", below " + g.Session
-	}
-	if g.ExpiresAt > 0 {
-		text += ", until " + g.ExpiresAt.Time().Local().Format(time.DateTime)
-	}
-	return text
-}
-
-func newAgentsRevoke(a *App) *cobra.Command {
-	cmd := &cobra.Command{Use: "revoke ID", Short: "Take a grant back", Example: "  flame agents revoke grant-k3x9a1b2", Args: takes(1, 1)}
-	return a.asksAgents(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
-		if err := s.RevokeGrant(ctx, args[0]); err != nil {
-			return err
-		}
-		return a.print(map[string]string{"revoked": args[0]}, args[0]+" is revoked; agents that run go on\n")
-	})
-}
+// megabytes gives a size on disk as people read it.
+func megabytes(bytes int64) string { return fmt.Sprintf("%.1f MB", float64(bytes)/1e6) }
