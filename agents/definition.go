@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -150,4 +151,21 @@ func Inline(raw json.RawMessage) (Definition, error) {
 	}
 	def.Source = Source{Kind: Call}
 	return def, nil
+}
+
+// permitted gives the tools that OpenCode's permissions leave one of its agents.
+// What they ask a person about counts as denied, as an agent has nobody to ask;
+// of permissions that cannot be read nothing is left.
+func permitted(permission string) Definition {
+	var r reader
+	fields, err := jsonFields(json.RawMessage(`{"permission":` + permission + `}`))
+	if err != nil {
+		return Definition{Tools: &[]string{}}
+	}
+	r.read(fields)
+	r.limitTools()
+	if slices.ContainsFunc(r.findings, func(f Finding) bool { return f.Fatal }) {
+		return Definition{Tools: &[]string{}}
+	}
+	return r.def
 }

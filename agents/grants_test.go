@@ -1,6 +1,7 @@
 package agents_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"testing"
 
@@ -36,7 +37,7 @@ func TestAnAgentsModeIsNeverAboveItsParents(t *testing.T) {
 			by := project.Caller{Session: "theirs", Host: "claude-code", Stamped: true}
 			_, err := s.Project.Prompt(s.ctx, by, project.Prompt{ID: "p", Text: "Work", FromUser: true})
 			require.NoError(t, err)
-			require.NoError(t, s.Project.NoteMode(s.ctx, by, tt.parent))
+			require.NoError(t, s.Project.NoteStanding(s.ctx, by, project.Standing{Mode: tt.parent}))
 			tt.r.Prompt = "done"
 			run := s.request(by, tt.r)
 			assert.Equal(t, tt.want, run.Mode)
@@ -57,6 +58,53 @@ func TestANativeSubagentsAgentHasItsSessionsMode(t *testing.T) {
 	_, err := s.Project.StartSession(s.ctx, child, "Look (@explorer subagent)")
 	require.NoError(t, err)
 	assert.Equal(t, agents.AcceptEdits, s.request(child, agents.Request{Type: "builder", Prompt: "done"}).Mode.Effective)
+}
+
+func TestAHostsOwnAgentPassesOnNoMoreThanItMay(t *testing.T) {
+	t.Parallel()
+	const careful = "name: careful\ndescription: d\ntools: [Read, Edit]\ndisallowedTools: [Write]"
+	tests := map[string]struct {
+		host   string
+		told   project.Standing
+		can    []string
+		cannot []string
+		mode   agents.Mode // empty: that of the session
+	}{
+		"the session itself":                 {host: "claude-code", can: []string{"Read", "Edit", "Write", "Bash"}},
+		"one that may do all":                {host: "claude-code", told: project.Standing{Agent: "general-purpose"}, can: []string{"Edit", "Bash"}},
+		"one that reads":                     {host: "claude-code", told: project.Standing{Agent: "Explore"}, can: []string{"Read", "Bash"}, cannot: []string{"Edit", "Write"}},
+		"one that a file defines":            {host: "claude-code", told: project.Standing{Agent: "careful"}, can: []string{"Read", "Edit"}, cannot: []string{"Write", "Bash"}},
+		"one that nobody knows":              {host: "claude-code", told: project.Standing{Agent: "theirs:odd"}, can: []string{"Read"}, mode: agents.Plan},
+		"OpenCode's that reads":              {host: "opencode", told: project.Standing{Agent: "explore"}, can: []string{"read", "bash"}, cannot: []string{"edit", "write", "apply_patch"}},
+		"OpenCode's that is configured":      {host: "opencode", told: project.Standing{Agent: "mine", Rules: `{"edit":"deny","bash":"ask"}`}, can: []string{"read"}, cannot: []string{"edit", "write", "bash"}},
+		"OpenCode's that has all":            {host: "opencode", told: project.Standing{Agent: "mine", Rules: `{}`}, can: []string{"edit", "bash"}},
+		"OpenCode's, whose rules are odd":    {host: "opencode", told: project.Standing{Agent: "mine", Rules: `{"edit":7}`}, cannot: []string{"read", "edit", "bash"}},
+		"OpenCode's, whose rules are broken": {host: "opencode", told: project.Standing{Agent: "mine", Rules: `{`}, cannot: []string{"read", "edit", "bash"}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newService(t, careful)
+			by := project.Caller{Session: "child", Parent: user.Session, Host: tt.host, Stamped: true}
+			_, err := s.Project.StartSession(s.ctx, by, "Look (@x subagent)")
+			require.NoError(t, err)
+			tt.told.Mode = "acceptEdits"
+			require.NoError(t, s.Project.NoteStanding(s.ctx, by, tt.told))
+			run := s.request(by, agents.Request{Type: "builder", Prompt: "done"})
+			assert.Equal(t, cmp.Or(tt.mode, agents.AcceptEdits), run.Mode.Effective)
+			assert.Equal(t, tt.mode == agents.Plan, len(run.Warnings) > 0, run.Warnings)
+			for _, tool := range tt.can {
+				assert.True(t, run.Tools.Permits(tool), "%s: %s", tool, run.Tools)
+			}
+			for _, tool := range tt.cannot {
+				assert.False(t, run.Tools.Permits(tool), "%s: %s", tool, run.Tools)
+			}
+			below := s.request(as(run), agents.Request{Type: "builder", Prompt: "done"})
+			for _, tool := range tt.cannot {
+				assert.False(t, below.Tools.Permits(tool), "one below it: %s: %s", tool, below.Tools)
+			}
+		})
+	}
 }
 
 func TestWhatAGrantIsFor(t *testing.T) {

@@ -21,7 +21,15 @@ func (a *Agents) grant(tx project.Tx, by project.Caller, def Definition, r Reque
 	}
 	theirs := cmp.Or(parent.Host, caller.Host)
 	run.Foreign = theirs != run.Host && theirs != project.CommandLine
-	run.Tools = parent.Tools.With(parent.Passes).For(run.Host).Only(def.Tools).Only(r.Tools).Without(def.DisallowedTools...)
+	role, known, err := a.roleOf(tx, theirs, caller, parent)
+	if err != nil {
+		return err
+	}
+	if !known {
+		run.Warnings = append(run.Warnings, "flame does not know what the agent that asks may do, so this one reads only")
+	}
+	run.Tools = parent.Tools.With(parent.Passes).Only(role.Tools).Without(role.DisallowedTools...).For(run.Host).
+		Only(def.Tools).Only(r.Tools).Without(def.DisallowedTools...)
 	run.Trusted = trusted(def, run.Tools)
 	if run.Passes, err = passes(tx, def, a.Project.Now()); err != nil {
 		return err
@@ -50,7 +58,7 @@ func trusted(def Definition, set ToolSet) []string {
 
 // mode chooses the mode of an agent.
 func (a *Agents) mode(tx project.Tx, def Definition, r Request, caller core.Session, parent Run, run Run) (ModeChoice, error) {
-	theirs, err := parentMode(tx, caller, parent)
+	theirs, err := a.parentMode(tx, caller, parent)
 	if err != nil {
 		return ModeChoice{}, err
 	}
@@ -92,14 +100,59 @@ func (a *Agents) Foresee(ctx context.Context, by project.Caller, r Request) (cho
 }
 
 // parentMode is the mode of the session that asks: that of an agent as it was
-// given, of a user's as its host's hook told it last.
-func parentMode(tx project.Tx, caller core.Session, parent Run) (Mode, error) {
+// given, of a user's as its host's hook told it last. An agent of the host's own that
+// flame does not know reads only.
+func (a *Agents) parentMode(tx project.Tx, caller core.Session, parent Run) (Mode, error) {
+	if _, known, err := a.roleOf(tx, cmp.Or(parent.Host, caller.Host), caller, parent); err != nil || !known {
+		return Plan, err
+	}
 	if parent.ID != "" {
 		return parent.Mode.Effective, nil
 	}
-	mode, err := project.ModeOf(tx, caller.ID)
-	if err == nil && mode == "" && caller.Parent != "" {
-		mode, err = project.ModeOf(tx, caller.Parent)
+	told, err := project.StandingOf(tx, caller.ID)
+	if err == nil && told.Mode == "" && caller.Parent != "" {
+		told, err = project.StandingOf(tx, caller.Parent)
 	}
-	return Mode(mode), err
+	return Mode(told.Mode), err
 }
+
+// roleOf gives what limits the host's own agent that asks: the one that a user chose
+// for the session, or a native subagent. What limits an agent of flame's own is in
+// its record.
+func (a *Agents) roleOf(tx project.Tx, host string, caller core.Session, parent Run) (role Definition, known bool, err error) {
+	if parent.ID != "" && parent.Session == caller.ID {
+		return Definition{}, true, nil
+	}
+	told, err := project.StandingOf(tx, caller.ID)
+	if err != nil {
+		return Definition{}, false, err
+	}
+	denied, builtIn := hostAgents[host][told.Agent]
+	switch {
+	case told.Rules != "":
+		role, known = permitted(told.Rules), true
+	case told.Agent == "" || builtIn:
+		known = true
+	default:
+		found, err := a.Catalog().Find(told.Agent)
+		role, known = found, err == nil
+	}
+	role.DisallowedTools = slices.Concat(role.DisallowedTools, denied)
+	return role, known, nil
+}
+
+// hostAgents are the agents that hosts bring, with the tools that they lack. What
+// OpenCode's plan lacks is in its mode.
+var hostAgents = map[string]map[string][]string{
+	claudeCode: {
+		"general-purpose": nil, "claude": nil,
+		"Explore": readOnly, "Plan": readOnly,
+	},
+	openCode: {
+		"build": nil, "general": nil, "plan": nil,
+		"explore": {"edit", "write", "apply_patch", "multiedit", "patch", "task", "todowrite"},
+	},
+}
+
+// readOnly are the tools that Claude Code's reading agents lack.
+var readOnly = []string{"Agent", "Edit", "Write", "NotebookEdit", "ExitPlanMode"}

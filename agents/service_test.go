@@ -63,7 +63,7 @@ func newServiceWith(t *testing.T, change func(*kept), definitions ...string) *se
 	t.Cleanup(s.close)
 	_, err = a.Project.Prompt(s.ctx, user, project.Prompt{ID: "p1", Text: "Build a login", FromUser: true})
 	require.NoError(t, err)
-	require.NoError(t, a.Project.NoteMode(s.ctx, user, "acceptEdits"))
+	require.NoError(t, a.Project.NoteStanding(s.ctx, user, project.Standing{Mode: "acceptEdits"}))
 	return s
 }
 

@@ -24,7 +24,7 @@ type presence struct {
 	Fallback string      `json:"fallback,omitempty"` // a child: the last words it was seen to say
 	Ended    *childEnded `json:"ended,omitempty"`    // a child: it is over but for the work below it
 	Given    bool        `json:"given,omitempty"`    // an agent's: its first context came with its task
-	Mode     string      `json:"mode,omitempty"`     // permission mode, where the host tells it
+	Standing
 }
 
 func (s *step) presenceOf(session string) (p presence, err error) {

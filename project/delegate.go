@@ -239,32 +239,3 @@ func (p *Project) EndDelegation(ctx context.Context, by Caller, frame string, en
 		return s.endSpawn(spawn{Frame: frame}, how)
 	})
 }
-
-// NoteMode keeps the permission mode that the caller's host tells; it bounds what
-// agents of its may do.
-func (p *Project) NoteMode(ctx context.Context, by Caller, mode string) error {
-	known := ""
-	err := p.view(ctx, by, func(s *step) (err error) {
-		known, err = ModeOf(s.Tx, s.session.ID)
-		return err
-	})
-	if err != nil || known == mode {
-		return err
-	}
-	return p.update(ctx, by, func(s *step) error {
-		mine, err := s.presenceOf(s.session.ID)
-		if err != nil {
-			return err
-		}
-		mine.Mode = mode
-		return s.savePresence(s.session.ID, mine)
-	})
-}
-
-// ModeOf gives the permission mode that the host told of a session last; empty
-// where it told none.
-func ModeOf(tx Tx, session string) (string, error) {
-	var p presence
-	_, err := tx.Record(recordPresence, session, &p)
-	return p.Mode, err
-}

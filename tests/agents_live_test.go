@@ -222,7 +222,6 @@ func TestAgentsBelowAgentsHaveADepth(t *testing.T) {
 			u := newUser(t, claudeCode)
 			u.env = settings
 			u.must(u.flame, "setup", claudeCode)
-			require.NoError(t, os.MkdirAll(filepath.Join(u.project, ".claude", "agents"), 0o755))
 			u.write(".claude/agents/worker.md", "---\ndescription: works\nflame:\n  type: builder\n---\nWork.")
 			var script model.Script
 			for level := 1; level <= depth; level++ {
@@ -258,7 +257,6 @@ func TestAnAgentCannotReachMoreThanItsParent(t *testing.T) {
 	t.Parallel()
 	u := newUser(t, claudeCode)
 	u.must(u.flame, "setup", claudeCode)
-	require.NoError(t, os.MkdirAll(filepath.Join(u.project, ".claude", "agents"), 0o755))
 	u.write(".claude/settings.json", `{"permissions": {"deny": ["WebFetch"]}}`)
 	u.write(".claude/agents/greedy.md", "---\ndescription: wants all\ntools: Bash, Write, WebFetch\npermissionMode: bypassPermissions\n---\nTake it.")
 	u.model.Play(model.Script{
@@ -396,7 +394,6 @@ func TestAnAgentWorksInTheOtherHost(t *testing.T) {
 	t.Parallel()
 	u := newUser(t, claudeCode, openCode)
 	u.must(u.flame, "setup")
-	require.NoError(t, os.MkdirAll(filepath.Join(u.project, ".flame", "agents"), 0o755))
 	u.write(".flame/agents/abroad.md", "---\ndescription: works in OpenCode\nflame:\n  host: opencode\n---\nWork.")
 	stolen := filepath.Join(u.project, "stolen.txt")
 	u.model.Play(model.Script{
@@ -499,6 +496,46 @@ func TestAgentsOutliveTheirHostWhereTheyMay(t *testing.T) {
 			assert.Contains(t, u.must(u.flame, "agents", "wait", id, "--timeout", "60s"), "CHILD-RESULT")
 			assert.Equal(t, "completed", u.frame("look").Status)
 			u.leavesNothing()
+		})
+	}
+}
+
+func TestAHostsOwnAgentPassesOnNoMoreThanItMay(t *testing.T) {
+	t.Parallel()
+	for client, tt := range map[string]struct {
+		file, definition string // of the host's agent that asks
+		has, lacks       string // by what it asks for
+		ask              func(u *user)
+	}{
+		claudeCode: {
+			file: ".claude/agents/careful.md", definition: "name: careful\ndescription: reads\ntools: Read, mcp__plugin_flame_flame__spawn_agent, mcp__plugin_flame_flame__flame_agent_wait",
+			has: "Read", lacks: "Write",
+			ask: func(u *user) { u.works(claudeCode, "MAINWORK please") },
+		},
+		openCode: {
+			file: ".opencode/agent/careful.md", definition: "description: reads\nmode: all\npermission:\n  edit: deny",
+			has: "read", lacks: "write",
+			ask: func(u *user) { u.must("opencode", "run", "--agent", "careful", "ASKWORK please") },
+		},
+	} {
+		t.Run(client, func(t *testing.T) {
+			t.Parallel()
+			u := newUser(t, client)
+			u.must(u.flame, "setup", client)
+			u.write(tt.file, "---\n"+tt.definition+"\n---\nBe careful.")
+			u.model.Play(model.Script{
+				asked("child", "CHILDWORK", model.Turn{Text: "CHILD-RESULT"}),
+				asked("careful", "ASKWORK", model.Turn{Tools: []model.Tool{spawns("builder", "build it", "CHILDWORK go", nil)}}, waitsFor(), model.Turn{Text: "DONE"}),
+				asked("main", "MAINWORK", model.Turn{Tools: []model.Tool{{Name: "Agent", Input: map[string]any{
+					"description": "ask carefully", "prompt": "ASKWORK please", "subagent_type": "careful",
+				}}}}, model.Turn{Text: "MAIN-RESULT"}),
+			})
+			tt.ask(u)
+			child := u.model.By("child")
+			require.NotEmpty(t, child, u.log())
+			isOfferedNoneOf(t, child[0], tt.lacks)
+			_, offered := child[0].Offered(tt.has)
+			assert.True(t, offered)
 		})
 	}
 }

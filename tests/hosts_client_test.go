@@ -105,7 +105,9 @@ func openCodeConfig(t *testing.T, url string, servers any) string {
 // write puts a file into the project.
 func (u *user) write(name, text string) {
 	u.t.Helper()
-	require.NoError(u.t, os.WriteFile(filepath.Join(u.project, name), []byte(text), 0o644))
+	path := filepath.Join(u.project, name)
+	require.NoError(u.t, os.MkdirAll(filepath.Dir(path), 0o755))
+	require.NoError(u.t, os.WriteFile(path, []byte(text), 0o644))
 }
 
 // read gives a file of the project.

@@ -156,13 +156,13 @@ func (x *exchange) stamp() (err error) {
 	return err
 }
 
-// agentAsked vouches for the caller of spawn_agent, and keeps the mode that bounds
-// what the agent may do. Whether it may be started is for the user's rules to say.
+// agentAsked vouches for the caller of spawn_agent, and keeps what bounds what the
+// agent may do. Whether it may be started is for the user's rules to say.
 func (x *exchange) agentAsked() error {
 	if !x.Server.isFlame() {
 		return nil
 	}
-	return errors.Join(x.stamp(), x.p.NoteMode(x.ctx, x.caller(), x.Mode))
+	return errors.Join(x.stamp(), x.p.NoteStanding(x.ctx, x.caller(), project.Standing{Mode: x.Mode, Agent: x.AgentType}))
 }
 
 // childAsked makes the frame of a subagent and puts its context into the prompt:

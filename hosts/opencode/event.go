@@ -1,6 +1,7 @@
 package opencode
 
 import (
+	"encoding/json"
 	"os"
 
 	"flame/core"
@@ -16,18 +17,19 @@ type event struct {
 	Plugin  string  `json:"plugin"` // version of flame.js
 	Usage   []usage `json:"usage"`  // of answers that ended since the last event
 
-	Title    string   `json:"title"`
-	Message  string   `json:"message"`
-	Agent    string   `json:"agent"` // that the user's message is for
-	Text     string   `json:"text"`
-	Tool     string   `json:"tool"`
-	Files    []string `json:"files"`
-	Child    string   `json:"child"`
-	Output   string   `json:"output"`
-	Error    string   `json:"error"`
-	Aborted  bool     `json:"aborted"`
-	Running  []string `json:"running"`  // children of the session that still work
-	Sessions []string `json:"sessions"` // that end with the process
+	Title      string          `json:"title"`
+	Message    string          `json:"message"`
+	Agent      string          `json:"agent"`      // that the user's message is for
+	Permission json.RawMessage `json:"permission"` // of that agent, as the configuration has it
+	Text       string          `json:"text"`
+	Tool       string          `json:"tool"`
+	Files      []string        `json:"files"`
+	Child      string          `json:"child"`
+	Output     string          `json:"output"`
+	Error      string          `json:"error"`
+	Aborted    bool            `json:"aborted"`
+	Running    []string        `json:"running"`  // children of the session that still work
+	Sessions   []string        `json:"sessions"` // that end with the process
 
 	First      bool      `json:"first"`
 	Compacting bool      `json:"compacting"`

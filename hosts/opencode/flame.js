@@ -185,6 +185,7 @@ const configure = (plugin, config) => {
   const servers = Object.entries(config.mcp ?? {})
   const own = servers.find(([name, server]) => name === "flame" || basename(String(server?.command?.[0])) === "flame")
   const flame = program()
+  plugin.config = config
   if (own) plugin.server = own[0]
   plugin.off = own?.[1]?.enabled === false
   if (own ? plugin.off : !flame) return
@@ -194,6 +195,14 @@ const configure = (plugin, config) => {
 
 // A background child's end comes to its parent as a message.
 const childEnded = /^<task id="([^"]+)" state="(completed|error)">/
+
+// agentOf says which of OpenCode's agents a message is for, and what that one may do
+// by the configuration, which holds those of files too. Plugins may have added others
+// to it since it was read.
+const agentOf = (plugin, { agent }) => {
+  const known = plugin.config?.agent?.[agent]
+  return { agent, permission: known && (known.permission ?? {}) }
+}
 
 const prompted = (plugin, { sessionID }, { message, parts }) => {
   const s = plugin.session(sessionID)
@@ -207,7 +216,7 @@ const prompted = (plugin, { sessionID }, { message, parts }) => {
     else s.tell("tool.failed", { tool: "task", child, error: text })
   }
   const own = texts.filter((part) => !part.synthetic).map((part) => part.text)
-  if (own.length) s.tell("chat.message", { message: message.id, agent: message.agent, text: own.join("\n") })
+  if (own.length) s.tell("chat.message", { message: message.id, ...agentOf(plugin, message), text: own.join("\n") })
 }
 
 // stamp says whose call it is. The calls of one message come at once; each has

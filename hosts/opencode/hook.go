@@ -92,7 +92,7 @@ func (x *exchange) prompted() error {
 		text = "/flame" // as the user typed it, a command
 	}
 	err := x.p.TakeIn(x.ctx, x.caller(), project.Prompt{ID: x.Message, Text: text, FromUser: true})
-	return errors.Join(err, x.p.NoteMode(x.ctx, x.caller(), x.mode()))
+	return errors.Join(err, x.p.NoteStanding(x.ctx, x.caller(), project.Standing{Mode: x.mode(), Agent: x.Agent, Rules: string(x.Permission)}))
 }
 
 // ownCommand matches the text that one of flame's slash commands becomes.
