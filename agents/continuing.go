@@ -87,7 +87,7 @@ func (a *Agents) relaunch(ctx context.Context, job supervise.Job, context string
 	if err := a.restoreWorktree(ctx, next, next.ResumedFrom); err != nil {
 		return err
 	}
-	job.ID, job.Dir, job.Prompt, job.Limits = next.ID, a.Folder(next.ID), compose(next, context), next.Limits
+	job.ID, job.Dir, job.Task, job.Prompt, job.Limits = next.ID, a.Folder(next.ID), next.task, compose(next, context), next.Limits
 	if next.Session != "" {
 		job.Command = supervise.InSession(job.Resume, next.Session)
 	}

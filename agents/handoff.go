@@ -46,7 +46,9 @@ type Handoff struct {
 	Session   string      `json:"parent_session_id"`
 	Transfer  bool        `json:"transfer_control"`
 	OnFailure OnFailure   `json:"on_failure"`
+	Timeout   core.Millis `json:"timeout"` // of each attempt
 	Due       core.Millis `json:"due"`
+	First     string      `json:"first,omitempty"` // agent of the first attempt, where this is another
 	Retries   int         `json:"retries,omitempty"`
 	Outcome   string      `json:"outcome,omitempty"` // success, failure or timeout; empty while it lasts
 	Next      string      `json:"next,omitempty"`    // agent that tries again
@@ -74,7 +76,7 @@ func (a *Agents) Handoff(ctx context.Context, by project.Caller, r HandoffReques
 	if r.Timeout < 0 {
 		return run, core.Invalidf("timeout is negative").WithHint("leave it out for ten minutes")
 	}
-	h.Due = a.Project.Now() + core.Millis(cmp.Or(r.Timeout, handoffTimeout).Milliseconds())
+	h.Timeout = core.Millis(cmp.Or(r.Timeout, handoffTimeout).Milliseconds())
 	if run, err = a.Find(ctx, r.ID); err != nil {
 		return run, err
 	}
@@ -96,7 +98,7 @@ func (a *Agents) Handoff(ctx context.Context, by project.Caller, r HandoffReques
 // initiate keeps a handoff. One that is under way may become a transfer; else
 // telling it again changes nothing.
 func (a *Agents) initiate(tx project.Tx, run Run, h Handoff) error {
-	h.Agent, h.Session = run.ID, run.ParentSession
+	h.Agent, h.Session, h.Due = run.ID, run.ParentSession, a.Project.Now()+h.Timeout
 	var known Handoff
 	there, err := tx.Record(recordHandoff, run.ID, &known)
 	if err != nil || there && (known.Outcome != "" || known.Transfer || !h.Transfer) {
@@ -172,28 +174,43 @@ func (a *Agents) resolve(ctx context.Context, run Run) error {
 
 // fail does what was asked for should the agent not do its work.
 func (a *Agents) fail(ctx context.Context, run Run, h *Handoff) error {
-	parent := parentOf(run)
 	why := fmt.Sprintf("agent %s: %s (%s)", run.ID, run.Outcome.Reason, run.State)
+	becomes := core.Blocked
 	switch h.OnFailure {
 	case Retry:
 		if h.Retries >= maxHandoffRetries || run.State == core.AgentCancelled {
-			return a.Project.EndAbove(ctx, parent, run.Frame, core.Blocked, why)
+			break
 		}
-		again := Handoff{Transfer: h.Transfer, OnFailure: h.OnFailure, Retries: h.Retries + 1, Due: a.Project.Now() + core.Millis(handoffTimeout.Milliseconds())}
-		next, err := a.goOn(ctx, parent, run.ID, "A first attempt at this task ended so: "+why+"\nHow far it came: "+run.Outcome.Text+"\n\nThe task again:\n"+run.Prompt,
-			func(tx project.Tx, next Run) error { return a.initiate(tx, next, again) })
-		if err != nil {
-			return errors.Join(a.Project.EndAbove(ctx, parent, run.Frame, core.Blocked, why+"; it could not be tried again: "+err.Error()))
+		err := a.retry(ctx, run, h, why)
+		if err == nil {
+			return nil
 		}
-		h.Next = next.ID
-		return nil
+		why += "; it could not be tried again: " + err.Error()
 	case Abort:
+		becomes = core.Failed
 		if err := a.cancelBeside(ctx, run); err != nil {
 			return err
 		}
-		return a.Project.EndAbove(ctx, parent, run.Frame, core.Failed, why)
 	}
-	return a.Project.EndAbove(ctx, parent, run.Frame, core.Blocked, why)
+	return a.Project.EndAbove(ctx, parentOf(run), run.Frame, becomes, why)
+}
+
+// retry has another agent go on in the session of one that failed, with the task as
+// it was asked at first, and what is known of the failure.
+func (a *Agents) retry(ctx context.Context, run Run, h *Handoff, why string) error {
+	again := Handoff{
+		Transfer: h.Transfer, OnFailure: h.OnFailure, Timeout: h.Timeout, Retries: h.Retries + 1, First: cmp.Or(h.First, run.ID),
+	}
+	job, err := a.loadJob(ctx, again.First)
+	if err != nil {
+		return err
+	}
+	prompt := fmt.Sprintf("Attempt %d at this task ended so: %s\nHow far it came: %s\n\nThe task again:\n%s", again.Retries, why, run.Outcome.Text, job.Task)
+	next, err := a.goOn(ctx, parentOf(run), run.ID, prompt, func(tx project.Tx, next Run) error { return a.initiate(tx, next, again) })
+	if err == nil {
+		h.Next = next.ID
+	}
+	return err
 }
 
 // cancelBeside stops the agents that the same session started.

@@ -107,7 +107,7 @@ func (a *Agents) job(host Host, run Run, child Child) (supervise.Job, error) {
 	return supervise.Job{
 		ID: run.ID, Dir: child.Dir, Project: a.Dir, Host: run.Host, Command: launch.Command, Resume: resume.Command,
 		Env: append(launch.Env, "FLAME_DIR="+a.Data), Unset: callersOwn, Cwd: run.Cwd,
-		Prompt: launch.Stdin, Fatal: launch.Fatal, GoOn: goOn, HandBack: handBack, Limits: run.Limits,
+		Task: run.task, Prompt: launch.Stdin, Fatal: launch.Fatal, GoOn: goOn, HandBack: handBack, Limits: run.Limits,
 	}, nil
 }
 

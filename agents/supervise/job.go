@@ -40,7 +40,8 @@ type Job struct {
 	Env      []string `json:"env,omitempty"`    // NAME=value, on top of the supervisor's own
 	Unset    []string `json:"unset,omitempty"`  // names of variables that the host must not get
 	Cwd      string   `json:"cwd"`
-	Prompt   string   `json:"prompt"`             // on stdin
+	Task     string   `json:"task"`               // as it was asked
+	Prompt   string   `json:"prompt"`             // on stdin: the task, and what the agent is told beside it
 	GoOn     string   `json:"goOn,omitempty"`     // prompt after what passed
 	HandBack string   `json:"handBack,omitempty"` // prompt of the last turn, once a limit is reached
 	Fatal    string   `json:"fatal,omitempty"`    // words on stderr that end the agent at once

@@ -1,0 +1,85 @@
+package agents_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/agents"
+	"flame/core"
+)
+
+// handoff hands over to a builder that does these steps once the user's session has
+// handed over to it.
+func (s *service) handoff(steps string, r agents.HandoffRequest) agents.Run {
+	s.t.Helper()
+	run := s.spawn("wait " + s.Dir + "/go; " + steps)
+	r.ID = run.ID
+	_, err := s.Handoff(s.ctx, user, r)
+	require.NoError(s.t, err)
+	return run
+}
+
+// resolved waits until a handoff's end has been told, and gives what was.
+func (s *service) resolved(id string) map[string]any {
+	s.t.Helper()
+	s.eventually(func() bool { return len(s.events(id, core.HandoffResolved)) > 0 }, "the handoff to %s is never resolved", id)
+	told := s.events(id, core.HandoffResolved)
+	require.Len(s.t, told, 1)
+	return data(s.t, told[0])
+}
+
+func TestWhatFollowsAHandoff(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		steps     string
+		onFailure agents.OnFailure
+		outcome   string
+		parent    core.Status
+	}{
+		"the work is done":          {"done well", agents.Abort, "success", core.InProgress},
+		"a failure fails the frame": {"exit 3", agents.Abort, "failure", core.Failed},
+		"a failure blocks it":       {"exit 3", agents.Escalate, "failure", core.Blocked},
+		"that is what it does":      {"exit 3", "", "failure", core.Blocked},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newService(t)
+			run := s.handoff(tt.steps, agents.HandoffRequest{OnFailure: tt.onFailure, Transfer: true})
+			_, err := s.Project.Push(s.ctx, user, "meanwhile", "")
+			assert.Contains(t, problem(t, err, core.ErrInvalid), run.ID, "who handed over changes no frames")
+			s.touch("go")
+			assert.Equal(t, tt.outcome, s.resolved(run.ID)["outcome"])
+			assert.Equal(t, tt.parent, s.frame(s.frame(run.Frame).Parent).Status)
+			assert.Len(t, s.events(run.ID, core.HandoffInitiated), 1)
+			assert.Len(t, s.events(run.ID, core.HandoffComplete), 1)
+			assert.NotEqual(t, core.SessionSuspended, s.session(user.Session).State, "it goes on")
+		})
+	}
+}
+
+func TestARetryHasTheWholeTaskAndTime(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	const end = "the end of the task"
+	run := s.handoff("exit 3\n\n"+strings.Repeat("word ", 6_000)+end, agents.HandoffRequest{OnFailure: agents.Retry, Timeout: 2 * time.Hour})
+	s.touch("go")
+	for _, attempt := range []string{"Attempt 1", "Attempt 2"} {
+		next, ok := s.resolved(run.ID)["next"].(string)
+		require.True(t, ok && next != "", "it is tried again")
+		prompt := s.job(next).Prompt
+		assert.Contains(t, prompt, attempt)
+		assert.Contains(t, prompt, end)
+		assert.Equal(t, 1, strings.Count(prompt, "Attempt"), "attempts do not pile up")
+		begun := s.events(next, core.HandoffInitiated)
+		require.Len(t, begun, 1)
+		assert.Equal(t, float64(begun[0].TS)+2*3_600_000, data(t, begun[0])["due"], "each attempt has the time that was given")
+		run = s.ended(next)
+	}
+	assert.Empty(t, s.resolved(run.ID)["next"], "twice is enough")
+	assert.Equal(t, core.Blocked, s.frame(s.frame(run.Frame).Parent).Status)
+}
