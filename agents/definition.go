@@ -30,8 +30,7 @@ type Definition struct {
 	Effort      string `json:"effort,omitempty"`    // empty: the host's choice
 	Type        string `json:"type,omitempty"`      // builder, tester, analyzer or retriever; empty: none of them
 	Host        string `json:"host,omitempty"`      // claude-code or opencode; empty: the caller's
-	Role        string `json:"role,omitempty"`      // OpenCode's "mode": primary, subagent or all; empty: not said
-	Isolation   string `json:"isolation,omitempty"` // worktree, remote or none; empty: not said
+	Isolation   string `json:"isolation,omitempty"` // worktree or none; empty: not said
 
 	Tools           *[]string `json:"tools,omitempty"` // that it may use; nil: all that its caller may; empty: none; "*" stands for any
 	DisallowedTools []string  `json:"disallowedTools,omitempty"`

@@ -34,8 +34,8 @@ var keys = map[string]setter{
 	"prompt":          text(func(d *Definition) *string { return &d.Prompt }),
 	"effort":          text(func(d *Definition) *string { return &d.Effort }),
 	"model":           setModel,
-	"mode":            oneOf(func(d *Definition) *string { return &d.Role }, "primary", "subagent", "all"),
-	"isolation":       oneOf(func(d *Definition) *string { return &d.Isolation }, "worktree", "remote", "none"),
+	"mode":            setRole,
+	"isolation":       oneOf(func(d *Definition) *string { return &d.Isolation }, "worktree", "none"), // what asks for more than a worktree must not get less
 	"permissionMode":  setPermissionMode,
 	"tools":           setTools,
 	"disallowedTools": setDisallowedTools,
@@ -54,7 +54,7 @@ var keys = map[string]setter{
 var hostKeys = []string{
 	"mcpServers", "hooks", "autoCompactWindow", "skills", "initialPrompt", "memory", "omitClaudeMd", // Claude Code
 	"temperature", "top_p", "variant", "options", // OpenCode
-	"color", "tags",
+	"color", "tags", // for lists of agents
 }
 
 // flameKeys are those of the map that is flame's own.

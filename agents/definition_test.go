@@ -104,6 +104,7 @@ func TestBadFilesAreReportedWithTheirLine(t *testing.T) {
 		"tools among flame's keys":      {front(good, "flame:", "  tools: Read"), "a.md:5: flame.tools: is not a key, and may be meant to limit the agent: write tools, disallowedTools, permissionMode or permission"},
 		"an unknown mode":               {front(good, "permissionMode: yolo"), "a.md:4: permissionMode: must be one of plan, dontAsk, default, acceptEdits, bypassPermissions"},
 		"a mode of the wrong kind":      {front(good, "mode: plan"), "a.md:4: mode: must be one of primary, subagent, all"},
+		"apart in a way that is not":    {front(good, "isolation: remote"), "a.md:4: isolation: must be one of worktree, none"},
 		"turns in words":                {front(good, "maxTurns: ten"), "a.md:4: maxTurns: must be a whole number from 1"},
 		"no turns":                      {front(good, "steps: 0"), "a.md:4: steps: must be a whole number from 1"},
 		"background in words":           {front(good, "background: maybe"), "a.md:4: background: must be true or false"},

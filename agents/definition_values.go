@@ -74,6 +74,16 @@ func flag(of func(*Definition) *bool) setter {
 	}
 }
 
+// setRole keeps in which of OpenCode's lists the agent is. It limits nothing, so what
+// is meant for a permission mode must not pass for it.
+func setRole(r *reader, n *yaml.Node) error {
+	var role string
+	if err := oneOf(func(*Definition) *string { return &role }, "primary", "subagent", "all")(r, n); err != nil {
+		return err
+	}
+	return r.keep("mode", n)
+}
+
 func setBackground(r *reader, n *yaml.Node) error {
 	background, err := boolean(n)
 	r.def.Background = &background

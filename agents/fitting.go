@@ -75,13 +75,16 @@ func unknownTools(host string, def Definition) (warnings []string) {
 // files, or write a definition into a call, may not run commands by that.
 var running = []string{"mcpServers", "hooks"}
 
+// listing are keys that only matter where agents are listed.
+var listing = []string{"mode", "color", "tags"}
+
 // handedOn gives the keys of a definition that its host gets, and warns of the
 // others.
 func handedOn(host Host, def Definition) (keys map[string]json.RawMessage, warnings []string) {
 	keys = map[string]json.RawMessage{}
 	for _, key := range slices.Sorted(maps.Keys(def.HostKeys)) {
 		switch {
-		case key == "color" || key == "tags": // for lists of agents
+		case slices.Contains(listing, key):
 		case !slices.Contains(host.Keys(), key):
 			warnings = append(warnings, fmt.Sprintf("%s: is not handed on to %s", key, host.Name()))
 		case slices.Contains(running, key) && def.Source.Kind != User:
