@@ -185,7 +185,7 @@ func (a *Agents) enrol(tx project.Tx, run Run) error {
 			"agent_type": run.Type, "description": run.Description, "prompt": excerpt(run.Prompt), "parent_agent": run.ParentAgent, "parent_session_id": run.ParentSession, "parent_tool_id": run.Call, "frame": run.Frame,
 			"permission_mode": run.Mode.Effective, "model": run.Model, "limits": run.Limits,
 		}),
-		a.tell(tx, run, core.TranscriptEvent, map[string]any{"event_type": "subagent_start", "task_description": run.Description}))
+		a.tell(tx, run, core.TranscriptEvent, map[string]any{"event_type": core.EventSubagentStart, "task_description": run.Description}))
 }
 
 func keyOf(session, key string) string { return session + "/" + key }

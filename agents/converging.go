@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/samber/lo"
+
 	"flame/agents/converge"
 	"flame/core"
 	"flame/project"
@@ -42,7 +44,7 @@ func (a *Agents) Converge(ctx context.Context, by project.Caller, ids []string, 
 		}
 		return errors.Join(
 			a.tell(tx, c.teller(), core.ConvergenceInitiated, map[string]any{"convergence": c.ID, "subagent_ids": c.Result.Inputs, "strategy": o.Strategy}),
-			a.keep(tx, c))
+			a.keep(tx, converge.Result{}, c))
 	})
 	if err != nil {
 		return c, err
@@ -132,26 +134,18 @@ func claimed(tx project.Tx, session string) (string, error) {
 	return "", err
 }
 
-// keep writes a convergence with the events that tell of it.
-func (a *Agents) keep(tx project.Tx, c Convergence) error {
+// keep writes a convergence with the events that tell what is new in it.
+func (a *Agents) keep(tx project.Tx, before converge.Result, c Convergence) error {
 	if err := tx.SaveRecord(recordConvergence, c.ID, c); err != nil {
 		return err
 	}
 	var waiting []converge.Conflict
 	for _, conflict := range c.Result.Conflicts {
-		kind := "conflict_detected"
-		if conflict.Resolved() {
-			kind = "conflict_resolved"
-		} else {
+		if !conflict.Resolved() {
 			waiting = append(waiting, conflict)
 		}
-		if err := a.tell(tx, c.teller(), core.TranscriptEvent, map[string]any{"event_type": kind, "convergence": c.ID, "conflict": conflict}); err != nil {
+		if err := a.tellConflict(tx, before, c, conflict); err != nil {
 			return err
-		}
-		if conflict.Kind == "file" {
-			if err := a.tell(tx, c.teller(), core.FileConflictDetected, map[string]any{"convergence": c.ID, "path": conflict.Key, "subagent_ids": c.Result.Inputs}); err != nil {
-				return err
-			}
 		}
 	}
 	if len(waiting) > 0 {
@@ -162,6 +156,25 @@ func (a *Agents) keep(tx project.Tx, c Convergence) error {
 	return a.tell(tx, c.teller(), core.ConvergenceComplete, map[string]any{
 		"convergence": c.ID, "conflict_count": len(c.Result.Conflicts), "resolution_count": c.Result.Resolved, "output_size": len(c.Text),
 	})
+}
+
+// tellConflict tells of a conflict when it is found, and of each way it is resolved.
+func (a *Agents) tellConflict(tx project.Tx, before converge.Result, c Convergence, conflict converge.Conflict) error {
+	was, known := lo.Find(before.Conflicts, func(was converge.Conflict) bool { return was.ID == conflict.ID })
+	tell := func(kind string) error {
+		return a.tell(tx, c.teller(), core.TranscriptEvent, map[string]any{"event_type": kind, "convergence": c.ID, "conflict": conflict})
+	}
+	var err error
+	if !known {
+		err = tell(core.EventConflictDetected)
+	}
+	if !known && conflict.Kind == converge.KindFile {
+		err = errors.Join(err, a.tell(tx, c.teller(), core.FileConflictDetected, map[string]any{"convergence": c.ID, "path": conflict.Key, "subagent_ids": c.Result.Inputs}))
+	}
+	if conflict.Resolved() && conflict.Winner != was.Winner {
+		err = errors.Join(err, tell(core.EventConflictResolved))
+	}
+	return err
 }
 
 // Review settles conflicts of a convergence as a person says: the id of the side
@@ -177,11 +190,12 @@ func (a *Agents) Review(ctx context.Context, id string, choices map[string]strin
 				chosen[conflict] = side
 			}
 		}
+		before := c.Result
 		c.Options.Choices = chosen
 		if err := a.converge(&c); err != nil {
 			return err
 		}
-		return a.keep(tx, c)
+		return a.keep(tx, before, c)
 	})
 	return c, err
 }

@@ -26,20 +26,25 @@ func (a *App) agentsOf(p *project.Project) (*agents.Agents, error) {
 	return a.Agents(p, place)
 }
 
-// asksAgents makes a command that works with agents; what killed processes left is
+// withRecovered opens the agents of this project for f; what killed processes left is
 // put right first.
+func (a *App) withRecovered(ctx context.Context, f func(*agents.Agents) error) error {
+	return a.with(ctx, func(p *project.Project) error {
+		s, err := a.agentsOf(p)
+		if err != nil {
+			return err
+		}
+		if err := s.Recover(ctx); err != nil {
+			p.Log.Warn("agents could not be recovered", "error", err)
+		}
+		return f(s)
+	})
+}
+
+// asksAgents makes a command that works with agents.
 func (a *App) asksAgents(cmd *cobra.Command, run func(ctx context.Context, s *agents.Agents, args []string) error) *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return a.with(cmd.Context(), func(p *project.Project) error {
-			s, err := a.agentsOf(p)
-			if err != nil {
-				return err
-			}
-			if err := s.Recover(cmd.Context()); err != nil {
-				p.Log.Warn("agents could not be recovered", "error", err)
-			}
-			return run(cmd.Context(), s, args)
-		})
+		return a.withRecovered(cmd.Context(), func(s *agents.Agents) error { return run(cmd.Context(), s, args) })
 	}
 	if cmd.ValidArgsFunction == nil {
 		cmd.ValidArgsFunction = cobra.NoFileCompletions
@@ -160,11 +165,11 @@ func newAgentsCancel(a *App) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		text := fmt.Sprintf("%s told to stop\n", count(len(stopped), "agent"))
-		for _, run := range stopped {
-			text += run.ID + "\n"
+		run, err := s.Find(ctx, args[0])
+		if err != nil {
+			return err
 		}
-		return a.print(append([]agents.Run{}, stopped...), text)
+		return a.print(append([]agents.Run{}, stopped...), asCommands(tools.CancelledText(run, stopped)))
 	})
 }
 
@@ -176,11 +181,7 @@ type shownRun struct {
 
 // showRun shows all that is kept of an agent.
 func (a *App) showRun(ctx context.Context, id string) error {
-	return a.with(ctx, func(p *project.Project) error {
-		s, err := a.agentsOf(p)
-		if err != nil {
-			return err
-		}
+	return a.withRecovered(ctx, func(s *agents.Agents) error {
 		r, err := s.Result(ctx, id)
 		if err != nil {
 			return err

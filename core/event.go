@@ -52,6 +52,13 @@ const (
 	FileConflictDetected  = "FileConflictDetected"
 )
 
+// What a TranscriptEvent tells, as event_type in its data.
+const (
+	EventSubagentStart    = "subagent_start"
+	EventConflictDetected = "conflict_detected" // once for each conflict
+	EventConflictResolved = "conflict_resolved" // each time that another side wins
+)
+
 // An Event is one entry of the append-only log: what happened, when, and to
 // which frame, session or agent.
 type Event struct {

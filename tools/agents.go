@@ -247,17 +247,8 @@ func (d agentDoor) cancel(ctx context.Context, by project.Caller, in agentArgs) 
 	if err != nil {
 		return "", err
 	}
-	if len(stopped) == 0 {
-		run, err := d.a.Find(ctx, in.ID)
-		return fmt.Sprintf("%s was over already: %s.", run.ID, run.State), err
-	}
-	var b strings.Builder
-	b.WriteString("Told to stop:\n")
-	for _, run := range stopped {
-		b.WriteString("- " + runLine(run) + "\n")
-	}
-	b.WriteString("What they did is kept; their frames will be blocked. flame_agent_result shows how far they came.")
-	return b.String(), nil
+	run, err := d.a.Find(ctx, in.ID)
+	return CancelledText(run, stopped), err
 }
 
 type onFailure string

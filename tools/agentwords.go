@@ -208,3 +208,18 @@ func conflictText(c converge.Conflict) string {
 	}
 	return b.String()
 }
+
+// CancelledText says which agents were told to stop when run was to be, for models
+// and people.
+func CancelledText(run agents.Run, stopped []agents.Run) string {
+	if len(stopped) == 0 {
+		return fmt.Sprintf("%s was over already: %s.", run.ID, run.State)
+	}
+	var b strings.Builder
+	b.WriteString("Told to stop:\n")
+	for _, run := range stopped {
+		b.WriteString("- " + runLine(run) + "\n")
+	}
+	b.WriteString("What they did is kept; their frames will be blocked. flame_agent_result shows how far they came.")
+	return b.String()
+}

@@ -126,7 +126,7 @@ var counted = map[string]func(m *Metrics, e core.Event, d told){
 	},
 	core.ConvergenceInitiated: func(m *Metrics, _ core.Event, _ told) { m.add(1, "flame_subagent_convergences_total") },
 	core.TranscriptEvent: func(m *Metrics, _ core.Event, d told) {
-		if d.Conflict.Kind != "" {
+		if d.EventType == core.EventConflictDetected {
 			m.add(1, "flame_subagent_convergence_conflicts_total", "kind", d.Conflict.Kind)
 		}
 	},
