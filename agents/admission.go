@@ -76,7 +76,7 @@ func (a *Agents) place(tx project.Tx, by project.Caller, run *Run, caller core.S
 	}
 	run.Limits = within(run.Limits, parent)
 	parent.Children++
-	return tx.SaveRecord(recordRun, parent.ID, parent)
+	return recordRun.Save(tx, parent.ID, parent)
 }
 
 // top gives the root of a frame's tree.
@@ -125,7 +125,7 @@ func above(tx project.Tx, caller core.Session) (root string, depth int, err erro
 // bound refuses an agent beyond the tree's bounds, or beyond its parent's own.
 func (a *Agents) bound(tx project.Tx, run *Run, parent Run) error {
 	var t tree
-	if _, err := tx.Record(recordTree, run.Tree, &t); err != nil {
+	if _, err := recordTree.Load(tx, run.Tree, &t); err != nil {
 		return err
 	}
 	b := a.Bounds
@@ -146,6 +146,13 @@ func (a *Agents) bound(tx project.Tx, run *Run, parent Run) error {
 	case len(t.Live) >= b.Concurrent:
 		return core.Invalidf("%d agents are running below this session, which is as many as may: %s", len(t.Live), strings.Join(t.Live, ", ")).
 			WithHint("wait for one with flame_agent_wait, or cancel one with flame_agent_cancel; FLAME_AGENT_MAX_CONCURRENT sets the number")
+	}
+	return b.usedUp(t)
+}
+
+// usedUp refuses more work to agents that have used the budget of their tree.
+func (b Bounds) usedUp(t tree) error {
+	switch {
 	case b.Tokens > 0 && t.Tokens >= b.Tokens:
 		return core.Invalidf("the agents below this session have used their %d tokens", b.Tokens).WithHint("FLAME_AGENT_BUDGET_TOKENS sets the number")
 	case b.CostUSD > 0 && t.CostUSD >= b.CostUSD:
@@ -158,7 +165,7 @@ func (a *Agents) bound(tx project.Tx, run *Run, parent Run) error {
 // anything runs.
 func (a *Agents) enrol(tx project.Tx, run Run) error {
 	var t tree
-	if _, err := tx.Record(recordTree, run.Tree, &t); err != nil {
+	if _, err := recordTree.Load(tx, run.Tree, &t); err != nil {
 		return err
 	}
 	if run.Mode.Grant != "" {
@@ -169,15 +176,15 @@ func (a *Agents) enrol(tx project.Tx, run Run) error {
 	t.Total++
 	t.Live = append(t.Live, run.ID)
 	err := errors.Join(
-		tx.SaveRecord(recordTree, run.Tree, t),
-		tx.SaveRecord(recordRun, run.ID, run),
-		tx.SaveRecord(recordLive, run.ID, live{Starter: supervise.Self(), Since: run.CreatedAt}),
+		recordTree.Save(tx, run.Tree, t),
+		recordRun.Save(tx, run.ID, run),
+		recordLive.Save(tx, run.ID, live{Starter: supervise.Self(), Since: run.CreatedAt}),
 	)
 	if run.Session != "" {
-		err = errors.Join(err, tx.SaveRecord(recordSession, run.Session, run.ID))
+		err = errors.Join(err, recordSession.Save(tx, run.Session, run.ID))
 	}
 	if run.Key != "" {
-		err = errors.Join(err, tx.SaveRecord(recordKey, keyOf(run.ParentSession, run.Key), run.ID))
+		err = errors.Join(err, recordKey.Save(tx, keyOf(run.ParentSession, run.Key), run.ID))
 	}
 	return errors.Join(err,
 		a.tell(tx, run, core.PermissionDecision, map[string]any{"permission_mode": run.Mode, "tools": run.Tools, "agent_type": run.Type}),
@@ -212,9 +219,9 @@ func keyed(tx project.Tx, session, key string) (run Run, err error) {
 		return run, nil
 	}
 	var id string
-	if known, err := tx.Record(recordKey, keyOf(session, key), &id); !known || err != nil {
+	if known, err := recordKey.Load(tx, keyOf(session, key), &id); !known || err != nil {
 		return run, err
 	}
-	_, err = tx.Record(recordRun, id, &run)
+	_, err = recordRun.Load(tx, id, &run)
 	return run, err
 }

@@ -215,7 +215,7 @@ func TestWhatIsPrunedOfAnAgentCanBeGoneOnWith(t *testing.T) {
 	require.NoError(t, err)
 	assert.Empty(t, again.Agents)
 
-	next, err := s.Continue(s.ctx, user, run.ID, "sleep 600")
+	next, err := s.Continue(s.ctx, user, run.ID, "hang")
 	require.NoError(t, err)
 	assert.FileExists(t, filepath.Join(run.Worktree, "sub", "new.txt"), "its work is there again")
 	busy, err := s.Prune(s.ctx, s.Project.Now()+1, false)

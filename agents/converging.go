@@ -15,8 +15,8 @@ import (
 	"flame/project"
 )
 
-// recordConvergence, by its id, is a Convergence.
-const recordConvergence = "convergence"
+// recordConvergence is by its id.
+const recordConvergence project.Kind[Convergence] = "convergence"
 
 // A Convergence is one making of a result from those of several agents, with all
 // that it was made from: the same inputs give the same result again.
@@ -136,7 +136,7 @@ func claimed(tx project.Tx, session string) (string, error) {
 
 // keep writes a convergence with the events that tell what is new in it.
 func (a *Agents) keep(tx project.Tx, before converge.Result, c Convergence) error {
-	if err := tx.SaveRecord(recordConvergence, c.ID, c); err != nil {
+	if err := recordConvergence.Save(tx, c.ID, c); err != nil {
 		return err
 	}
 	var waiting []converge.Conflict
@@ -210,7 +210,7 @@ func (a *Agents) Convergence(ctx context.Context, id string) (c Convergence, err
 }
 
 func convergence(tx project.Tx, id string) (c Convergence, err error) {
-	known, err := tx.Record(recordConvergence, strings.TrimSpace(id), &c)
+	known, err := recordConvergence.Load(tx, strings.TrimSpace(id), &c)
 	if err == nil && !known {
 		err = core.NotFoundf("there is no convergence %q", id).WithHint("`flame agents review` lists those there are")
 	}
@@ -220,7 +220,7 @@ func convergence(tx project.Tx, id string) (c Convergence, err error) {
 // Convergences gives all there are, the newest first.
 func (a *Agents) Convergences(ctx context.Context) (all []Convergence, err error) {
 	err = a.Project.Store.View(ctx, func(tx project.Tx) error {
-		all, err = records[Convergence](tx, recordConvergence)
+		all, err = recordConvergence.All(tx)
 		return err
 	})
 	slices.SortFunc(all, func(x, y Convergence) int {

@@ -37,7 +37,7 @@ func (a *Agents) Graph(ctx context.Context) (*graph.Graph, error) {
 				}
 			}
 			var h Handoff
-			if known, err := tx.Record(recordHandoff, run.ID, &h); err != nil {
+			if known, err := recordHandoff.Load(tx, run.ID, &h); err != nil {
 				return err
 			} else if known {
 				if err := g.Link(graph.Edge{From: cmp.Or(run.ParentAgent, run.ParentSession), To: run.ID, Kind: graph.Handoff}); err != nil {
@@ -81,7 +81,7 @@ func (a *Agents) addSessions(tx project.Tx, g *graph.Graph, runs []Run) error {
 
 // addConvergences adds what was made of agents' results.
 func addConvergences(tx project.Tx, g *graph.Graph) error {
-	all, err := records[Convergence](tx, recordConvergence)
+	all, err := recordConvergence.All(tx)
 	if err != nil {
 		return err
 	}

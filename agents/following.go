@@ -132,7 +132,7 @@ func Filter(all []Run, which string) []Run {
 
 func (a *Agents) liveOf(ctx context.Context, id string) (l live, known bool, err error) {
 	err = a.Project.Store.View(ctx, func(tx project.Tx) error {
-		known, err = tx.Record(recordLive, id, &l)
+		known, err = recordLive.Load(tx, id, &l)
 		return err
 	})
 	return l, known, err
@@ -141,14 +141,10 @@ func (a *Agents) liveOf(ctx context.Context, id string) (l live, known bool, err
 // Running gives the agents that something is still to be done about.
 func (a *Agents) Running(ctx context.Context) (runs []Run, err error) {
 	err = a.Project.Store.View(ctx, func(tx project.Tx) error {
-		var ids []string
-		err := tx.Records(recordLive, func(id string, _ func(any) error) error {
-			ids = append(ids, id)
-			return nil
-		})
+		ids, err := recordLive.IDs(tx)
 		for _, id := range ids {
 			var run Run
-			if _, err := tx.Record(recordRun, id, &run); err != nil {
+			if _, err := recordRun.Load(tx, id, &run); err != nil {
 				return err
 			}
 			runs = append(runs, run)
@@ -223,11 +219,9 @@ const elsewherePatience = core.Millis(6 * 3_600_000)
 func (a *Agents) Recover(ctx context.Context) error {
 	all := map[string]live{}
 	err := a.Project.Store.View(ctx, func(tx project.Tx) error {
-		return tx.Records(recordLive, func(id string, decode func(any) error) error {
-			var l live
-			err := decode(&l)
+		return recordLive.Each(tx, func(id string, l live) error {
 			all[id] = l
-			return err
+			return nil
 		})
 	})
 	if err != nil {

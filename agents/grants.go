@@ -27,7 +27,7 @@ func (a *Agents) MakeGrant(ctx context.Context, g Grant) (Grant, error) {
 	}
 	g.ID, g.MadeAt = a.Project.NewID("grant"), a.Project.Now()
 	err := a.Project.Store.Update(ctx, func(tx project.Tx) error {
-		if err := tx.SaveRecord(recordGrant, g.ID, g); err != nil {
+		if err := recordGrant.Save(tx, g.ID, g); err != nil {
 			return err
 		}
 		return a.tell(tx, Run{ParentSession: g.Session}, core.PermissionGranted, map[string]any{"grant": g})
@@ -39,10 +39,10 @@ func (a *Agents) MakeGrant(ctx context.Context, g Grant) (Grant, error) {
 func (a *Agents) RevokeGrant(ctx context.Context, id string) error {
 	return a.Project.Store.Update(ctx, func(tx project.Tx) error {
 		var g Grant
-		if known, err := tx.Record(recordGrant, id, &g); err != nil || !known {
+		if known, err := recordGrant.Load(tx, id, &g); err != nil || !known {
 			return cmp.Or[error](err, core.NotFoundf("there is no grant %q", id).WithHint("`flame agents grants` shows those there are"))
 		}
-		return tx.DeleteRecord(recordGrant, id)
+		return recordGrant.Delete(tx, id)
 	})
 }
 
@@ -56,7 +56,7 @@ func (a *Agents) Grants(ctx context.Context) (all []Grant, err error) {
 }
 
 func grants(tx project.Tx) ([]Grant, error) {
-	all, err := records[Grant](tx, recordGrant)
+	all, err := recordGrant.All(tx)
 	slices.SortFunc(all, func(x, y Grant) int { return cmp.Or(cmp.Compare(y.MadeAt, x.MadeAt), cmp.Compare(x.ID, y.ID)) })
 	return all, err
 }
@@ -82,7 +82,7 @@ func stillGranted(tx project.Tx, run Run, now core.Millis) error {
 		return nil
 	}
 	var g Grant
-	known, err := tx.Record(recordGrant, run.Mode.Grant, &g)
+	known, err := recordGrant.Load(tx, run.Mode.Grant, &g)
 	if err == nil && (!known || g.ExpiresAt > 0 && g.ExpiresAt <= now) {
 		err = core.Invalidf("%s worked in the mode %s by %s, which holds no more", run.ID, run.Mode.Effective, run.Mode.Grant).
 			WithHint("grant it again, or start another agent")
@@ -107,8 +107,8 @@ func passes(tx project.Tx, def Definition, now core.Millis) ([]string, error) {
 // spent takes away a grant that was for one agent, once that has it.
 func spent(tx project.Tx, id string) error {
 	var g Grant
-	if known, err := tx.Record(recordGrant, id, &g); err != nil || !known || !g.Once {
+	if known, err := recordGrant.Load(tx, id, &g); err != nil || !known || !g.Once {
 		return err
 	}
-	return tx.DeleteRecord(recordGrant, id)
+	return recordGrant.Delete(tx, id)
 }

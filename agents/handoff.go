@@ -12,8 +12,8 @@ import (
 	"flame/project"
 )
 
-// recordHandoff, by subagent_id, is a Handoff.
-const recordHandoff = "handoff"
+// recordHandoff is by subagent_id.
+const recordHandoff project.Kind[Handoff] = "handoff"
 
 // OnFailure says what becomes of a parent whose agent does not do its work.
 type OnFailure string
@@ -100,7 +100,7 @@ func (a *Agents) Handoff(ctx context.Context, by project.Caller, r HandoffReques
 func (a *Agents) initiate(tx project.Tx, run Run, h Handoff) error {
 	h.Agent, h.Session, h.Due = run.ID, run.ParentSession, a.Project.Now()+h.Timeout
 	var known Handoff
-	there, err := tx.Record(recordHandoff, run.ID, &known)
+	there, err := recordHandoff.Load(tx, run.ID, &known)
 	if err != nil || there && (known.Outcome != "" || known.Transfer || !h.Transfer) {
 		return err
 	}
@@ -114,7 +114,7 @@ func (a *Agents) initiate(tx project.Tx, run Run, h Handoff) error {
 		}
 	}
 	return errors.Join(
-		tx.SaveRecord(recordHandoff, run.ID, h),
+		recordHandoff.Save(tx, run.ID, h),
 		a.tell(tx, run, core.HandoffInitiated, map[string]any{
 			"parent_session_id": h.Session, "subagent_id": run.ID, "handoff_mode": h.mode(), "on_failure": h.OnFailure, "due": h.Due,
 		}))
@@ -123,7 +123,7 @@ func (a *Agents) initiate(tx project.Tx, run Run, h Handoff) error {
 // overdue gives what stops an agent whose handoff took too long.
 func (a *Agents) overdue(tx project.Tx, id string) (supervise.Orders, error) {
 	var h Handoff
-	known, err := tx.Record(recordHandoff, id, &h)
+	known, err := recordHandoff.Load(tx, id, &h)
 	if err != nil || !known || h.Outcome != "" || a.Project.Now() < h.Due {
 		return supervise.Orders{}, err
 	}
@@ -140,14 +140,14 @@ func (a *Agents) resolve(ctx context.Context, run Run) error {
 	var h Handoff
 	due := false
 	err := a.Project.Store.Update(ctx, func(tx project.Tx) error {
-		known, err := tx.Record(recordHandoff, run.ID, &h)
+		known, err := recordHandoff.Load(tx, run.ID, &h)
 		now := a.Project.Now()
 		if due = known && !h.Resolved && (h.Claimed == 0 || now-h.Claimed > claim); err != nil || !due {
 			return err
 		}
 		h.Outcome, h.Claimed = result(run.State), now
 		return errors.Join(
-			tx.SaveRecord(recordHandoff, run.ID, h),
+			recordHandoff.Save(tx, run.ID, h),
 			a.tell(tx, run, core.HandoffComplete, map[string]any{"subagent_id": run.ID, "outcome": h.Outcome}))
 	})
 	if err != nil || !due {
@@ -165,7 +165,7 @@ func (a *Agents) resolve(ctx context.Context, run Run) error {
 	r, resultErr := a.Result(ctx, run.ID)
 	return errors.Join(err, resultErr, a.Project.Store.Update(ctx, func(tx project.Tx) error {
 		return errors.Join(
-			tx.SaveRecord(recordHandoff, run.ID, h),
+			recordHandoff.Save(tx, run.ID, h),
 			a.tell(tx, run, core.HandoffResolved, map[string]any{
 				"subagent_id": run.ID, "outcome": h.Outcome, "artifacts": append(r.Artifacts, r.Files...), "on_failure": action, "next": h.Next,
 			}))

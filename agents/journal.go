@@ -56,7 +56,7 @@ var errOver = errors.New("the agent is over")
 // Begin keeps who watches over the agent.
 func (j journal) Begin(ctx context.Context, by supervise.Process) error {
 	run, err := j.a.change(ctx, j.id, func(tx project.Tx, run *Run) error {
-		return tx.SaveRecord(recordLive, j.id, live{Supervisor: by, Since: run.CreatedAt})
+		return recordLive.Save(tx, j.id, live{Supervisor: by, Since: run.CreatedAt})
 	})
 	if err == nil && run.State.Ended() {
 		err = errOver
@@ -72,7 +72,7 @@ func (j journal) Active(ctx context.Context, p supervise.Progress) error {
 		run.State = core.AgentActive // what it used so far is Tell's and End's to count
 		if p.Session != "" {
 			run.Session = p.Session
-			if err := tx.SaveRecord(recordSession, p.Session, run.ID); err != nil {
+			if err := recordSession.Save(tx, p.Session, run.ID); err != nil {
 				return err
 			}
 		}
@@ -143,12 +143,11 @@ func (a *Agents) orders(tx project.Tx, run Run) (supervise.Orders, error) {
 		return orders, err
 	}
 	var t tree
-	if _, err := tx.Record(recordTree, run.Tree, &t); err != nil {
+	if _, err := recordTree.Load(tx, run.Tree, &t); err != nil {
 		return supervise.Orders{}, err
 	}
-	b := a.Bounds
-	if b.Tokens > 0 && t.Tokens >= b.Tokens || b.CostUSD > 0 && t.CostUSD >= b.CostUSD {
-		return supervise.Orders{Stop: core.AgentError, Reason: "the budget of all agents below this session is used"}, nil
+	if a.Bounds.usedUp(t) != nil {
+		return supervise.Orders{Stop: core.AgentError, Reason: treeBudget}, nil
 	}
 	return supervise.Orders{}, nil
 }
@@ -156,19 +155,19 @@ func (a *Agents) orders(tx project.Tx, run Run) (supervise.Orders, error) {
 // spend adds what an agent used since it was told last to what its tree used.
 func (a *Agents) spend(tx project.Tx, run Run, p supervise.Progress) error {
 	var t tree
-	if _, err := tx.Record(recordTree, run.Tree, &t); err != nil {
+	if _, err := recordTree.Load(tx, run.Tree, &t); err != nil {
 		return err
 	}
 	t.Tokens += p.Tokens() - run.Progress.Tokens()
 	t.CostUSD += p.Cost() - run.Progress.Cost()
-	return tx.SaveRecord(recordTree, run.Tree, t)
+	return recordTree.Save(tx, run.Tree, t)
 }
 
 // tellProgress tells of an agent's progress from time to time, and once that its
 // budget is nearly used.
 func (a *Agents) tellProgress(tx project.Tx, run Run) error {
 	var l live
-	if known, err := tx.Record(recordLive, run.ID, &l); !known || err != nil {
+	if known, err := recordLive.Load(tx, run.ID, &l); !known || err != nil {
 		return err
 	}
 	now, p := a.Project.Now(), run.Progress
@@ -183,7 +182,7 @@ func (a *Agents) tellProgress(tx project.Tx, run Run) error {
 		return nil
 	}
 	l.Told = now
-	if err := tx.SaveRecord(recordLive, run.ID, l); err != nil {
+	if err := recordLive.Save(tx, run.ID, l); err != nil {
 		return err
 	}
 	return a.tell(tx, run, core.SubagentProgress, map[string]any{
@@ -238,11 +237,11 @@ const maxText = 1 << 20
 // leave takes an agent out of those that run.
 func (a *Agents) leave(tx project.Tx, run Run) error {
 	var t tree
-	if _, err := tx.Record(recordTree, run.Tree, &t); err != nil {
+	if _, err := recordTree.Load(tx, run.Tree, &t); err != nil {
 		return err
 	}
 	t.Live = slices.DeleteFunc(t.Live, func(live string) bool { return live == run.ID })
-	return tx.SaveRecord(recordTree, run.Tree, t)
+	return recordTree.Save(tx, run.Tree, t)
 }
 
 // tellEnd tells of an agent's end, with the record that its run is (seed 004).
@@ -266,10 +265,11 @@ func (a *Agents) tellEnd(tx project.Tx, run Run) error {
 	})
 }
 
+// treeBudget is the stop reason of agents whose tree has used its budget.
+const treeBudget = "the budget of all agents below this session is used"
+
 // budgetReasons are the stop reasons that are about a budget.
-var budgetReasons = map[string]bool{
-	supervise.TokenBudget: true, supervise.CostBudget: true, "the budget of all agents below this session is used": true,
-}
+var budgetReasons = map[string]bool{supervise.TokenBudget: true, supervise.CostBudget: true, treeBudget: true}
 
 // finish does what follows the end of an agent that is final: its frame ends, and
 // those that it started stop with it.
@@ -291,7 +291,7 @@ func (a *Agents) finish(ctx context.Context, run Run) error {
 	if err := a.resolve(ctx, run); err != nil {
 		return err
 	}
-	return a.Project.Store.Update(ctx, func(tx project.Tx) error { return tx.DeleteRecord(recordLive, run.ID) })
+	return a.Project.Store.Update(ctx, func(tx project.Tx) error { return recordLive.Delete(tx, run.ID) })
 }
 
 // lastWords are what the frame of an agent is told to have come to.

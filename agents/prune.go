@@ -48,7 +48,7 @@ func (a *Agents) prunable(ctx context.Context, before core.Millis) (old []Run, k
 	err = a.Project.Store.View(ctx, func(tx project.Tx) error {
 		all, err := list(tx)
 		for _, run := range all {
-			busy, err := tx.Record(recordLive, run.ID, new(live))
+			busy, err := recordLive.Load(tx, run.ID, new(live))
 			if err != nil {
 				return err
 			}

@@ -14,12 +14,12 @@ import (
 
 // The kinds of records that agents are kept in.
 const (
-	recordRun     = "agent"         // by subagent_id: a Run
-	recordLive    = "agent_live"    // by subagent_id: a live; gone once all about its end is done
-	recordTree    = "agent_tree"    // by the session at the root: a tree
-	recordSession = "agent_session" // by an agent's session: its subagent_id
-	recordKey     = "agent_key"     // by parent session and idempotency key: a subagent_id
-	recordGrant   = "agent_grant"   // by id: a Grant
+	recordRun     project.Kind[Run]    = "agent"         // by subagent_id
+	recordLive    project.Kind[live]   = "agent_live"    // by subagent_id; gone once all about its end is done
+	recordTree    project.Kind[tree]   = "agent_tree"    // by the session at the root
+	recordSession project.Kind[string] = "agent_session" // a subagent_id, by its session
+	recordKey     project.Kind[string] = "agent_key"     // a subagent_id, by parent session and idempotency key
+	recordGrant   project.Kind[Grant]  = "agent_grant"   // by id
 )
 
 // A Run is the record of one agent, from the moment it was asked for.
@@ -118,22 +118,19 @@ func (a *Agents) Find(ctx context.Context, id string) (run Run, err error) {
 
 func find(tx project.Tx, id string) (run Run, err error) {
 	id = strings.TrimSpace(id)
-	if known, err := tx.Record(recordRun, id, &run); known || err != nil {
+	if known, err := recordRun.Load(tx, id, &run); known || err != nil {
 		return run, err
 	}
-	var like []string
-	err = tx.Records(recordRun, func(known string, _ func(any) error) error {
-		if id != "" && (strings.HasPrefix(known, id) || strings.HasPrefix(known, "agent-"+id)) {
-			like = append(like, known)
-		}
-		return nil
-	})
+	all, err := recordRun.IDs(tx)
 	if err != nil {
 		return run, err
 	}
+	like := slices.DeleteFunc(all, func(known string) bool {
+		return id == "" || !strings.HasPrefix(known, id) && !strings.HasPrefix(known, "agent-"+id)
+	})
 	switch len(like) {
 	case 1:
-		_, err = tx.Record(recordRun, like[0], &run)
+		_, err = recordRun.Load(tx, like[0], &run)
 		return run, err
 	case 0:
 		return run, core.NotFoundf("there is no agent %q", id).WithHint("flame_agent_list shows those there are")
@@ -145,11 +142,11 @@ func find(tx project.Tx, id string) (run Run, err error) {
 func agentOf(tx project.Tx, by project.Caller, session string) (run Run, err error) {
 	id := by.Agent // what the process says goes before the call: a model can write that
 	if id == "" {
-		if _, err = tx.Record(recordSession, session, &id); err != nil || id == "" {
+		if _, err = recordSession.Load(tx, session, &id); err != nil || id == "" {
 			return run, err
 		}
 	}
-	_, err = tx.Record(recordRun, id, &run)
+	_, err = recordRun.Load(tx, id, &run)
 	return run, err
 }
 
@@ -163,22 +160,11 @@ func (a *Agents) List(ctx context.Context) (runs []Run, err error) {
 }
 
 func list(tx project.Tx) ([]Run, error) {
-	runs, err := records[Run](tx, recordRun)
+	runs, err := recordRun.All(tx)
 	slices.SortFunc(runs, func(x, y Run) int {
 		return cmp.Or(cmp.Compare(y.CreatedAt, x.CreatedAt), cmp.Compare(x.ID, y.ID))
 	})
 	return runs, err
-}
-
-// records gives all records of a kind, by id.
-func records[T any](tx project.Tx, kind string) (all []T, err error) {
-	err = tx.Records(kind, func(_ string, decode func(any) error) error {
-		var record T
-		err := decode(&record)
-		all = append(all, record)
-		return err
-	})
-	return all, err
 }
 
 // change applies f to an agent's record in one transaction. A final record stays
@@ -191,7 +177,7 @@ func (a *Agents) change(ctx context.Context, id string, f func(tx project.Tx, ru
 		if err := f(tx, &run); err != nil {
 			return err
 		}
-		return tx.SaveRecord(recordRun, run.ID, run)
+		return recordRun.Save(tx, run.ID, run)
 	})
 	return run, err
 }

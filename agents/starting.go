@@ -74,11 +74,11 @@ func (a *Agents) startJob(ctx context.Context, job supervise.Job) error {
 func (a *Agents) watchedBy(ctx context.Context, id string, supervisor supervise.Process) error {
 	return a.Project.Store.Update(context.WithoutCancel(ctx), func(tx project.Tx) error {
 		var l live
-		if known, err := tx.Record(recordLive, id, &l); !known || err != nil || l.Supervisor.PID != 0 {
+		if known, err := recordLive.Load(tx, id, &l); !known || err != nil || l.Supervisor.PID != 0 {
 			return err
 		}
 		l.Supervisor = supervisor
-		return tx.SaveRecord(recordLive, id, l)
+		return recordLive.Save(tx, id, l)
 	})
 }
 

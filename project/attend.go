@@ -9,7 +9,7 @@ import (
 
 // recordInserted, by session, is what stands in its conversation by flame's doing
 // but not in its host's history.
-const recordInserted = "inserted"
+const recordInserted Kind[inserted] = "inserted"
 
 // An Insert is text that belongs to a message of the user's, wherever that is
 // sent to the model.
@@ -79,7 +79,7 @@ func (p *Project) Attend(ctx context.Context, by Caller, r Request) (a Attention
 			return err
 		}
 		a.Inserts = known.Inserts
-		return s.SaveRecord(recordInserted, s.session.ID, known)
+		return recordInserted.Save(s, s.session.ID, known)
 	})
 	return a, err
 }
@@ -87,7 +87,7 @@ func (p *Project) Attend(ctx context.Context, by Caller, r Request) (a Attention
 // insertsOf gives what was decided for the session, without what belonged to
 // messages that a compaction took away.
 func (s *step) insertsOf(r Request) (known inserted, err error) {
-	_, err = s.Record(recordInserted, s.session.ID, &known)
+	_, err = recordInserted.Load(s, s.session.ID, &known)
 	known.Inserts = slices.DeleteFunc(known.Inserts, func(i Insert) bool { return !slices.Contains(r.Prompts, i.Message) })
 	return known, err
 }

@@ -8,7 +8,7 @@ import (
 	"flame/core"
 )
 
-const recordActivity = "activity" // by frame: what was seen of the work in it
+const recordActivity Kind[Activity] = "activity" // by frame: what was seen of the work in it
 
 // Activity is what was seen of the work in one frame; it feeds the heuristics
 // where the caller passes nothing.
@@ -27,11 +27,11 @@ const maxFiles = 100
 // noteActivity changes what was seen of the work in a frame.
 func (s *step) noteActivity(frame string, change func(*Activity)) error {
 	var seen Activity
-	if _, err := s.Record(recordActivity, frame, &seen); err != nil {
+	if _, err := recordActivity.Load(s, frame, &seen); err != nil {
 		return err
 	}
 	change(&seen)
-	return s.SaveRecord(recordActivity, frame, seen)
+	return recordActivity.Save(s, frame, seen)
 }
 
 // addFile counts a changed file, once.
@@ -197,7 +197,7 @@ func (s *step) weigh(ref string) (frame core.Frame, config core.AutonomyConfig, 
 	if err != nil || frame.ID == "" {
 		return frame, config, seen, err
 	}
-	_, err = s.Record(recordActivity, frame.ID, &seen)
+	_, err = recordActivity.Load(s, frame.ID, &seen)
 	return frame, config, seen, err
 }
 
@@ -207,11 +207,11 @@ func (s *step) autonomyConfig() (core.AutonomyConfig, error) {
 
 func (s *step) countAutonomy(count func(*core.AutonomyStats)) error {
 	var stats core.AutonomyStats
-	if _, err := s.Record(recordStats, statAutonomy, &stats); err != nil {
+	if _, err := recordAutonomyStats.Load(s, statAutonomy, &stats); err != nil {
 		return err
 	}
 	count(&stats)
-	return s.SaveRecord(recordStats, statAutonomy, stats)
+	return recordAutonomyStats.Save(s, statAutonomy, stats)
 }
 
 // AutonomyState is how autonomy stands in the project and the caller's session.
@@ -238,7 +238,7 @@ func (s *step) autonomyState(state *AutonomyState) (err error) {
 	if state.Changed, err = changedFields(s, settingAutonomy); err != nil {
 		return err
 	}
-	if _, err = s.Record(recordStats, statAutonomy, &state.Stats); err != nil {
+	if _, err = recordAutonomyStats.Load(s, statAutonomy, &state.Stats); err != nil {
 		return err
 	}
 	if state.Pending, err = s.liveSuggestions(); err != nil {
@@ -310,30 +310,26 @@ func (p *Project) ConfigureAutonomy(ctx context.Context, by Caller, patch Autono
 func (p *Project) ResetAutonomy(ctx context.Context, by Caller, settings bool) (state AutonomyState, err error) {
 	err = p.update(ctx, by, func(s *step) error {
 		if settings {
-			if err := s.DeleteRecord(recordSettings, settingAutonomy); err != nil {
+			if err := recordSettings.Delete(s, settingAutonomy); err != nil {
 				return err
 			}
 		}
-		if err := s.SaveRecord(recordStats, statAutonomy, core.AutonomyStats{LastReset: s.now}); err != nil {
+		if err := recordAutonomyStats.Save(s, statAutonomy, core.AutonomyStats{LastReset: s.now}); err != nil {
 			return err
 		}
-		var sessions []string
-		err := s.Records(recordSuggestions, func(id string, _ func(any) error) error {
-			sessions = append(sessions, id)
-			return nil
-		})
+		sessions, err := recordSuggestions.IDs(s)
 		if err != nil {
 			return err
 		}
 		for _, id := range sessions {
-			if err := s.DeleteRecord(recordSuggestions, id); err != nil {
+			if err := recordSuggestions.Delete(s, id); err != nil {
 				return err
 			}
 			if err := s.ClearDeadline(deadlineSuggestion, id); err != nil {
 				return err
 			}
 		}
-		if err := s.DeleteRecord(recordHistory, ""); err != nil {
+		if err := recordHistory.Delete(s, ""); err != nil {
 			return err
 		}
 		return s.autonomyState(&state)

@@ -13,7 +13,7 @@ import (
 
 // recordPresence, by session, is what its hooks must remember from one to the
 // next.
-const recordPresence = "presence"
+const recordPresence Kind[presence] = "presence"
 
 // A presence is how a session stands with its hooks.
 type presence struct {
@@ -28,12 +28,12 @@ type presence struct {
 }
 
 func (s *step) presenceOf(session string) (p presence, err error) {
-	_, err = s.Record(recordPresence, session, &p)
+	_, err = recordPresence.Load(s, session, &p)
 	return p, err
 }
 
 func (s *step) savePresence(session string, p presence) error {
-	return s.SaveRecord(recordPresence, session, p)
+	return recordPresence.Save(s, session, p)
 }
 
 // lastSeq gives the sequence number of the newest event, 0 without any.

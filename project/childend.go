@@ -50,7 +50,7 @@ func (p *Project) EndChild(ctx context.Context, by Caller, ended ChildEnded) err
 		id := ended.Session
 		if ended.Call != "" {
 			var asked spawn
-			if _, err := s.Record(recordSpawn, ended.Call, &asked); err != nil {
+			if _, err := recordSpawn.Load(s, ended.Call, &asked); err != nil {
 				return err
 			}
 			if id != "" && asked.Child == "" {

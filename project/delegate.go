@@ -8,7 +8,7 @@ import (
 )
 
 // recordDelegated, by an agent's id, is what its session will be told by.
-const recordDelegated = "delegated"
+const recordDelegated Kind[delegated] = "delegated"
 
 // A delegated is the work of an agent that flame started.
 type delegated struct {
@@ -57,7 +57,7 @@ func (p *Project) Delegate(ctx context.Context, by Caller, d Delegation) (frame 
 			}
 		}
 		work := delegated{Frame: frame.ID, Parent: s.session.ID, Host: d.Host, Title: d.Title, Given: context != ""}
-		if err := s.SaveRecord(recordDelegated, d.Agent, work); err != nil {
+		if err := recordDelegated.Save(s, d.Agent, work); err != nil {
 			return err
 		}
 		if d.Session != "" {
@@ -131,7 +131,7 @@ func (p *Project) Join(ctx context.Context, by Caller, agent, session string) er
 // stood for it until now, if it worked before.
 func (s *step) join(agent, id string) error {
 	var work delegated
-	known, err := s.Record(recordDelegated, agent, &work)
+	known, err := recordDelegated.Load(s, agent, &work)
 	if !known || err != nil || work.Session != "" && work.Session != agent || work.Session == id {
 		return err
 	}
@@ -140,7 +140,7 @@ func (s *step) join(agent, id string) error {
 		return err
 	}
 	work.Session = id
-	if err := s.SaveRecord(recordDelegated, agent, work); err != nil {
+	if err := recordDelegated.Save(s, agent, work); err != nil {
 		return err
 	}
 	frame, err := s.Frame(work.Frame)
@@ -210,7 +210,7 @@ func (s *step) inProgress(id string) (string, error) {
 // that is not known yet.
 func (s *step) sessionOfAgent(agent string) (string, error) {
 	var work delegated
-	_, err := s.Record(recordDelegated, agent, &work)
+	_, err := recordDelegated.Load(s, agent, &work)
 	return cmp.Or(work.Session, agent), err
 }
 

@@ -9,18 +9,18 @@ import (
 )
 
 // recordSuspended, by session, names the agent that it handed control to.
-const recordSuspended = "suspended"
+const recordSuspended Kind[string] = "suspended"
 
 // Suspend has a session change no frames until Resume: it handed control to an
 // agent (spec: agents §5).
 func Suspend(tx Tx, session, agent string) error {
-	return errors.Join(setState(tx, session, core.SessionSuspended), tx.SaveRecord(recordSuspended, session, agent))
+	return errors.Join(setState(tx, session, core.SessionSuspended), recordSuspended.Save(tx, session, agent))
 }
 
 // Resume lets a session that was suspended go on.
 func (p *Project) Resume(ctx context.Context, session string) error {
 	return p.Store.Update(ctx, func(tx Tx) error {
-		return errors.Join(setState(tx, session, core.SessionActive), tx.DeleteRecord(recordSuspended, session))
+		return errors.Join(setState(tx, session, core.SessionActive), recordSuspended.Delete(tx, session))
 	})
 }
 
@@ -28,11 +28,9 @@ func (p *Project) Resume(ctx context.Context, session string) error {
 func (p *Project) Suspended(ctx context.Context) (agents map[string]string, err error) {
 	agents = map[string]string{}
 	err = p.Store.View(ctx, func(tx Tx) error {
-		return tx.Records(recordSuspended, func(session string, decode func(any) error) error {
-			agent := ""
-			err := decode(&agent)
+		return recordSuspended.Each(tx, func(session, agent string) error {
 			agents[session] = agent
-			return err
+			return nil
 		})
 	})
 	return agents, err
@@ -55,7 +53,7 @@ func (s *step) mayChange() error {
 		return nil
 	}
 	agent := ""
-	if _, err := s.Record(recordSuspended, s.session.ID, &agent); err != nil {
+	if _, err := recordSuspended.Load(s, s.session.ID, &agent); err != nil {
 		return err
 	}
 	return core.Invalidf("this session handed control to %s, so it changes no frames until that ends", agent).

@@ -7,7 +7,7 @@ import (
 )
 
 // recordLink, by host, is the last sign of life of its hooks.
-const recordLink = "link"
+const recordLink Kind[Link] = "link"
 
 // A Link is the last event that a host's hooks brought to the project. Events
 // that only read leave no trace.
@@ -24,17 +24,15 @@ func (s *step) linked() error {
 	if s.by.Event == "" {
 		return nil
 	}
-	return s.SaveRecord(recordLink, s.by.Host, Link{Host: s.by.Host, At: s.now, Event: s.by.Event, Session: s.by.Session, Plugin: s.by.Plugin})
+	return recordLink.Save(s, s.by.Host, Link{Host: s.by.Host, At: s.now, Event: s.by.Event, Session: s.by.Session, Plugin: s.by.Plugin})
 }
 
 // Links gives the links there are, by host.
 func (p *Project) Links(ctx context.Context) (links []Link, err error) {
 	err = p.Store.View(ctx, func(tx Tx) error {
-		return tx.Records(recordLink, func(_ string, decode func(any) error) error {
-			var link Link
-			err := decode(&link)
+		return recordLink.Each(tx, func(_ string, link Link) error {
 			links = append(links, link)
-			return err
+			return nil
 		})
 	})
 	return links, err

@@ -70,7 +70,7 @@ func (s *step) findLog(log *FrameLog) error {
 		log.From = min(log.From, session.CreatedAt) // the prompt that the root came of is older
 	}
 	var told transcript
-	_, err = s.Record(recordTranscript, id, &told)
+	_, err = recordTranscript.Load(s, id, &told)
 	log.Path = told.Path
 	return err
 }

@@ -9,20 +9,22 @@ import (
 	"flame/core"
 )
 
-// Settings that tools changed are kept per project as records of this kind.
+// Settings that tools changed are kept per project as records of one kind, by name.
 // They hold only what was changed, so that the environment rules the rest.
 const (
-	recordSettings   = "settings"
+	recordSettings Kind[map[string]json.RawMessage] = "settings" // by field
+	recordSwitches Kind[bool]                       = "settings"
+
 	settingSubagents = "subagents"
 	settingAutonomy  = "autonomy"
-	settingOff       = "off"
+	settingOff       = "off" // a switch
 )
 
 // overlay gives base with the fields on top that the store has for name. Lists
 // in it may be base's own: who changes one clones it.
 func overlay[T any](tx Records, name string, base T) (result T, err error) {
 	var changed map[string]json.RawMessage
-	if known, err := tx.Record(recordSettings, name, &changed); !known || err != nil {
+	if known, err := recordSettings.Load(tx, name, &changed); !known || err != nil {
 		return base, err
 	}
 	fields, err := fieldsOf(base)
@@ -49,7 +51,7 @@ func fieldsOf(v any) (fields map[string]json.RawMessage, err error) {
 // merge adds the fields of patch that are set to what the store has for name.
 func merge(tx Records, name string, patch any) error {
 	changed := map[string]json.RawMessage{}
-	if _, err := tx.Record(recordSettings, name, &changed); err != nil {
+	if _, err := recordSettings.Load(tx, name, &changed); err != nil {
 		return err
 	}
 	fields, err := fieldsOf(patch)
@@ -57,13 +59,13 @@ func merge(tx Records, name string, patch any) error {
 		return err
 	}
 	maps.Copy(changed, fields)
-	return tx.SaveRecord(recordSettings, name, changed)
+	return recordSettings.Save(tx, name, changed)
 }
 
 // changedFields lists the settings of name that the store overrides.
 func changedFields(tx Records, name string) (fields []string, err error) {
 	var changed map[string]json.RawMessage
-	if _, err := tx.Record(recordSettings, name, &changed); err != nil {
+	if _, err := recordSettings.Load(tx, name, &changed); err != nil {
 		return nil, err
 	}
 	for field := range changed {
@@ -157,16 +159,16 @@ func (s *step) subagentConfig() (core.SubagentConfig, error) {
 func (p *Project) SetOff(ctx context.Context, off bool) error {
 	return p.Store.Update(ctx, func(tx Tx) error {
 		if off {
-			return tx.SaveRecord(recordSettings, settingOff, true)
+			return recordSwitches.Save(tx, settingOff, true)
 		}
-		return tx.DeleteRecord(recordSettings, settingOff)
+		return recordSwitches.Delete(tx, settingOff)
 	})
 }
 
 // Off reports whether hooks and injection are off for the project.
 func (p *Project) Off(ctx context.Context) (off bool, err error) {
 	err = p.Store.View(ctx, func(tx Tx) error {
-		_, err := tx.Record(recordSettings, settingOff, &off)
+		_, err := recordSwitches.Load(tx, settingOff, &off)
 		return err
 	})
 	return off, err

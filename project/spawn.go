@@ -9,7 +9,7 @@ import (
 )
 
 // recordSpawn, by the host's id of the call, is a child that a session asked for.
-const recordSpawn = "spawn"
+const recordSpawn Kind[spawn] = "spawn"
 
 // A spawn is a child on its way: its frame is made when it is asked for, its
 // session's id is known later.
@@ -35,7 +35,7 @@ type SpawnCall struct {
 func (p *Project) Spawn(ctx context.Context, by Caller, call SpawnCall) (context string, err error) {
 	err = p.update(ctx, by, func(s *step) error {
 		var known spawn
-		there, err := s.Record(recordSpawn, call.ID, &known)
+		there, err := recordSpawn.Load(s, call.ID, &known)
 		if err != nil {
 			return err
 		}
@@ -71,7 +71,7 @@ func (s *step) spawn(call SpawnCall) (made spawn, err error) {
 		}
 		made.Frame = frame.ID
 	}
-	return made, s.SaveRecord(recordSpawn, call.ID, made)
+	return made, recordSpawn.Save(s, call.ID, made)
 }
 
 // spawnParent gives the id of the frame that the caller's children go below. A
@@ -131,12 +131,12 @@ func (p *Project) Bound(ctx context.Context, child string) (bound, framed bool, 
 
 func (s *step) bind(call, child string) (bool, error) {
 	var asked spawn
-	there, err := s.Record(recordSpawn, call, &asked)
+	there, err := recordSpawn.Load(s, call, &asked)
 	if err != nil || !there || asked.Child != "" || child == "" {
 		return there, err
 	}
 	asked.Child = child
-	if err := s.SaveRecord(recordSpawn, call, asked); err != nil {
+	if err := recordSpawn.Save(s, call, asked); err != nil {
 		return true, err
 	}
 	session, err := s.Session(child)
@@ -223,11 +223,7 @@ func (s *step) as(session core.Session, f func(*step) error) error {
 // its host never started is blocked.
 func (s *step) dropSpawns(parents map[string]bool) error {
 	over := map[string]spawn{}
-	err := s.Records(recordSpawn, func(id string, decode func(any) error) error {
-		var asked spawn
-		if err := decode(&asked); err != nil {
-			return err
-		}
+	err := recordSpawn.Each(s, func(id string, asked spawn) error {
 		if parents[asked.Parent] {
 			over[id] = asked
 		}
@@ -247,7 +243,7 @@ func (s *step) dropSpawns(parents map[string]bool) error {
 			}
 			continue
 		}
-		if err := s.DeleteRecord(recordSpawn, id); err != nil {
+		if err := recordSpawn.Delete(s, id); err != nil {
 			return err
 		}
 	}

@@ -113,7 +113,7 @@ var stateMembers = []string{
 
 // recordImported keeps, by frame, the members of an imported frame that flame
 // has no field for.
-const recordImported = "imported"
+const recordImported Kind[map[string]json.RawMessage] = "imported"
 
 func toState(f core.Frame) StateFrame {
 	state := StateFrame{
@@ -178,15 +178,11 @@ func (p *Project) State(ctx context.Context, by Caller) (state State, err error)
 
 // addExtra puts back what came with imported frames.
 func (s *step) addExtra(frames map[string]StateFrame) error {
-	return s.Records(recordImported, func(id string, decode func(any) error) error {
-		f, ok := frames[id]
-		if !ok {
-			return nil
+	return recordImported.Each(s, func(id string, extra map[string]json.RawMessage) error {
+		if f, ok := frames[id]; ok {
+			f.Extra = extra
+			frames[id] = f
 		}
-		if err := decode(&f.Extra); err != nil {
-			return err
-		}
-		frames[id] = f
 		return nil
 	})
 }

@@ -8,11 +8,16 @@ import (
 	"flame/core"
 )
 
+// Counters, each under the one id that it has.
 const (
-	recordStats   = "stats" // counters: "subagents", "autonomy"
+	recordSubagentStats Kind[core.SubagentStats] = "stats"
+	recordAutonomyStats Kind[core.AutonomyStats] = "stats"
+
 	statSubagents = "subagents"
 	statAutonomy  = "autonomy"
+)
 
+const (
 	deadlineIdle = "subagent_idle" // by session: complete its frame
 )
 
@@ -210,8 +215,11 @@ func (s *step) forgetOldSubagents() error {
 
 // forget drops a session and what is remembered for its sake.
 func (s *step) forget(session string) error {
-	for _, kind := range []string{recordPresence, recordInserted, recordTranscript, recordCounted, recordWorked, recordSuggestions} {
-		if err := s.DeleteRecord(kind, session); err != nil {
+	kinds := []interface {
+		Delete(from Records, id string) error
+	}{recordPresence, recordInserted, recordTranscript, recordCounted, recordWorked, recordSuggestions}
+	for _, kind := range kinds {
+		if err := kind.Delete(s, session); err != nil {
 			return err
 		}
 	}
@@ -275,7 +283,7 @@ func (p *Project) SubagentSessions(ctx context.Context, by Caller) (all Subagent
 			return err
 		}
 		all.Enabled = config.Enabled
-		if _, err := s.Record(recordStats, statSubagents, &all.Stats); err != nil {
+		if _, err := recordSubagentStats.Load(s, statSubagents, &all.Stats); err != nil {
 			return err
 		}
 		all.Sessions, err = s.FindSessions(SessionQuery{Tracked: true})
@@ -287,15 +295,15 @@ func (p *Project) SubagentSessions(ctx context.Context, by Caller) (all Subagent
 // ResetSubagentStats zeroes the counters; tracked sessions stay.
 func (p *Project) ResetSubagentStats(ctx context.Context, by Caller) error {
 	return p.update(ctx, by, func(s *step) error {
-		return s.SaveRecord(recordStats, statSubagents, core.SubagentStats{LastReset: s.now})
+		return recordSubagentStats.Save(s, statSubagents, core.SubagentStats{LastReset: s.now})
 	})
 }
 
 func (s *step) countSubagents(count func(*core.SubagentStats)) error {
 	var stats core.SubagentStats
-	if _, err := s.Record(recordStats, statSubagents, &stats); err != nil {
+	if _, err := recordSubagentStats.Load(s, statSubagents, &stats); err != nil {
 		return err
 	}
 	count(&stats)
-	return s.SaveRecord(recordStats, statSubagents, stats)
+	return recordSubagentStats.Save(s, statSubagents, stats)
 }

@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	recordSuggestions = "suggestions"        // by session: its live ones
-	recordHistory     = "suggestion_history" // of the project, oldest first
+	recordSuggestions Kind[[]core.Suggestion] = "suggestions"        // by session: its live ones
+	recordHistory     Kind[[]core.Suggestion] = "suggestion_history" // of the project, oldest first
 
 	deadlineSuggestion = "suggestion" // by session: its next suggestion expires
 )
@@ -55,7 +55,7 @@ func (s *step) suggest(advice *Advice) error {
 // liveSuggestions gives those of the caller's session that have not expired.
 func (s *step) liveSuggestions() ([]core.Suggestion, error) {
 	var all []core.Suggestion
-	if _, err := s.Record(recordSuggestions, s.session.ID, &all); err != nil {
+	if _, err := recordSuggestions.Load(s, s.session.ID, &all); err != nil {
 		return nil, err
 	}
 	live, _ := core.ExpireSuggestions(all, s.now)
@@ -73,12 +73,12 @@ func (s *step) injectable() ([]core.Suggestion, error) {
 
 func (s *step) saveSuggestions(live []core.Suggestion) error {
 	if len(live) == 0 {
-		if err := s.DeleteRecord(recordSuggestions, s.session.ID); err != nil {
+		if err := recordSuggestions.Delete(s, s.session.ID); err != nil {
 			return err
 		}
 		return s.ClearDeadline(deadlineSuggestion, s.session.ID)
 	}
-	if err := s.SaveRecord(recordSuggestions, s.session.ID, live); err != nil {
+	if err := recordSuggestions.Save(s, s.session.ID, live); err != nil {
 		return err
 	}
 	due := live[0].ExpiresAt
@@ -93,7 +93,7 @@ func (s *step) saveSuggestions(live []core.Suggestion) error {
 func (s *step) suggestionsElapsed(session string) error {
 	s.session.ID = session
 	var all []core.Suggestion
-	if _, err := s.Record(recordSuggestions, session, &all); err != nil {
+	if _, err := recordSuggestions.Load(s, session, &all); err != nil {
 		return err
 	}
 	live, expired := core.ExpireSuggestions(all, s.now)
@@ -136,7 +136,7 @@ func (s *step) remember(suggestion core.Suggestion) error {
 	if len(history) > maxHistory {
 		history = history[len(history)-maxHistory/2:]
 	}
-	return s.SaveRecord(recordHistory, "", history)
+	return recordHistory.Save(s, "", history)
 }
 
 func (s *step) rememberActed(acted core.Suggestion) error {
@@ -150,11 +150,11 @@ func (s *step) rememberActed(acted core.Suggestion) error {
 			break
 		}
 	}
-	return s.SaveRecord(recordHistory, "", history)
+	return recordHistory.Save(s, "", history)
 }
 
 func (s *step) suggestionHistory() (history []core.Suggestion, err error) {
-	_, err = s.Record(recordHistory, "", &history)
+	_, err = recordHistory.Load(s, "", &history)
 	return history, err
 }
 

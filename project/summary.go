@@ -10,9 +10,9 @@ import (
 
 // The kinds of records and deadlines that compactions need.
 const (
-	recordPending     = "pending_completion" // by frame: a core.PendingCompletion
-	recordCompaction  = "compaction"         // by frame: what its next compaction is for
-	deadlineCompleted = "pending_completion" // by frame: give up waiting for a summary
+	recordPending     Kind[core.PendingCompletion] = "pending_completion" // by frame
+	recordCompaction  Kind[compactionMark]         = "compaction"         // by frame: what its next compaction is for
+	deadlineCompleted                              = "pending_completion" // by frame: give up waiting for a summary
 )
 
 // pendingTimeout is how long a popped frame waits for the summary that a
@@ -38,10 +38,10 @@ func (s *step) awaitSummary(popped *Popped, args PopArgs) error {
 	}
 	popped.Pending = &pending
 	popped.Current = s.session.Current
-	if err := s.SaveRecord(recordPending, frame.ID, pending); err != nil {
+	if err := recordPending.Save(s, frame.ID, pending); err != nil {
 		return err
 	}
-	if err := s.SaveRecord(recordCompaction, frame.ID, compactionMark{Type: core.FrameCompletion}); err != nil {
+	if err := recordCompaction.Save(s, frame.ID, compactionMark{Type: core.FrameCompletion}); err != nil {
 		return err
 	}
 	if err := s.SetDeadline(Deadline{Kind: deadlineCompleted, Subject: frame.ID, Due: pending.Due, Set: s.now}); err != nil {
@@ -53,8 +53,8 @@ func (s *step) awaitSummary(popped *Popped, args PopArgs) error {
 // forgetCompaction drops all that waits for a compaction of this frame.
 func (s *step) forgetCompaction(frame string) error {
 	return errors.Join(
-		s.DeleteRecord(recordPending, frame),
-		s.DeleteRecord(recordCompaction, frame),
+		recordPending.Delete(s, frame),
+		recordCompaction.Delete(s, frame),
 		s.ClearDeadline(deadlineCompleted, frame),
 	)
 }
@@ -85,12 +85,12 @@ func (p *Project) Summarize(ctx context.Context, by Caller, ref, note, summary s
 			return s.storeSummary(&done.Frame, summary)
 		}
 		mark := compactionMark{core.ManualSummary, note}
-		if waiting, err := s.Record(recordPending, done.Frame.ID, &core.PendingCompletion{}); err != nil {
+		if waiting, err := recordPending.Load(s, done.Frame.ID, &core.PendingCompletion{}); err != nil {
 			return err
 		} else if waiting {
 			mark.Type = core.FrameCompletion // the pop that waits for a summary is still to get one
 		}
-		if err := s.SaveRecord(recordCompaction, done.Frame.ID, mark); err != nil {
+		if err := recordCompaction.Save(s, done.Frame.ID, mark); err != nil {
 			return err
 		}
 		if err := s.emit(core.CompactionRequested, done.Frame.ID, map[string]any{"type": mark.Type, "note": note}); err != nil {
@@ -106,7 +106,7 @@ func (p *Project) Summarize(ctx context.Context, by Caller, ref, note, summary s
 // compactionInput gathers what a compaction prompt for frame is made of.
 func (s *step) compactionInput(frame core.Frame) (in core.CompactionInput, err error) {
 	mark := compactionMark{Type: core.Overflow}
-	if _, err = s.Record(recordCompaction, frame.ID, &mark); err != nil {
+	if _, err = recordCompaction.Load(s, frame.ID, &mark); err != nil {
 		return in, err
 	}
 	in = core.CompactionInput{Type: mark.Type, Note: mark.Note, Frame: frame, Now: s.now}
@@ -154,7 +154,7 @@ func (p *Project) StoreSummary(ctx context.Context, by Caller, ref, summary stri
 
 func (s *step) storeSummary(frame *core.Frame, summary string) error {
 	var pending core.PendingCompletion
-	waiting, err := s.Record(recordPending, frame.ID, &pending)
+	waiting, err := recordPending.Load(s, frame.ID, &pending)
 	if err != nil {
 		return err
 	}
@@ -192,7 +192,7 @@ func (s *step) complete(frame *core.Frame, pending core.PendingCompletion, summa
 // pendingTimedOut ends a frame whose compaction did not come in time.
 func (s *step) pendingTimedOut(id string) error {
 	var pending core.PendingCompletion
-	waiting, err := s.Record(recordPending, id, &pending)
+	waiting, err := recordPending.Load(s, id, &pending)
 	if err != nil || !waiting {
 		return err
 	}
@@ -235,11 +235,7 @@ func (p *Project) CompactionInfo(ctx context.Context, by Caller, ref string) (in
 			return err
 		}
 		info.Marks = map[string]core.CompactionType{}
-		err := s.Records(recordCompaction, func(id string, decode func(any) error) error {
-			var mark compactionMark
-			if err := decode(&mark); err != nil {
-				return err
-			}
+		err := recordCompaction.Each(s, func(id string, mark compactionMark) error {
 			info.Marks[id] = mark.Type
 			if id == info.Frame.ID {
 				info.Type, info.Note = mark.Type, mark.Note
@@ -249,13 +245,12 @@ func (p *Project) CompactionInfo(ctx context.Context, by Caller, ref string) (in
 		if err != nil {
 			return err
 		}
-		return s.Records(recordPending, func(id string, decode func(any) error) error {
+		return recordPending.Each(s, func(id string, pending core.PendingCompletion) error {
 			info.Waiting++
-			if id != info.Frame.ID {
-				return nil
+			if id == info.Frame.ID {
+				info.Pending = &pending
 			}
-			info.Pending = &core.PendingCompletion{}
-			return decode(info.Pending)
+			return nil
 		})
 	})
 	return info, err

@@ -148,10 +148,10 @@ const aDay = core.Millis(24 * 60 * 60 * 1000)
 // armRetention sees to it that old events are dropped some day.
 func (s *step) armRetention() error {
 	var armed bool
-	if known, err := s.Record(recordSettings, deadlineEvents, &armed); known || err != nil {
+	if known, err := recordSwitches.Load(s, deadlineEvents, &armed); known || err != nil {
 		return err
 	}
-	if err := s.SaveRecord(recordSettings, deadlineEvents, true); err != nil {
+	if err := recordSwitches.Save(s, deadlineEvents, true); err != nil {
 		return err
 	}
 	return s.SetDeadline(Deadline{Kind: deadlineEvents, Due: s.now + aDay, Set: s.now})

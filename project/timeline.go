@@ -7,7 +7,7 @@ import (
 	"flame/core"
 )
 
-const recordWorked = "worked" // by session: when it began to work in which frame
+const recordWorked Kind[timeline] = "worked" // by session: when it began to work in which frame
 
 // A timeline says in which frame a session worked from when on, oldest first.
 type timeline []workedIn
@@ -39,7 +39,7 @@ func (l timeline) index(t core.Millis) int {
 const maxWorked = 100
 
 func (s *step) worked(session string) (l timeline, err error) {
-	_, err = s.Record(recordWorked, session, &l)
+	_, err = recordWorked.Load(s, session, &l)
 	return l, err
 }
 
@@ -60,7 +60,7 @@ func (s *step) moved(before core.Session) error {
 	if l = append(l, workedIn{s.now, frame}); len(l) > maxWorked {
 		l = l[len(l)-maxWorked:]
 	}
-	if err := s.SaveRecord(recordWorked, s.session.ID, l); err != nil {
+	if err := recordWorked.Save(s, s.session.ID, l); err != nil {
 		return err
 	}
 	return s.countLater("")
@@ -71,5 +71,5 @@ func (s *step) forgetBefore(session string, l timeline, t core.Millis) error {
 	if len(l) == 0 || l.index(t) == 0 {
 		return nil
 	}
-	return s.SaveRecord(recordWorked, session, l[l.index(t):])
+	return recordWorked.Save(s, session, l[l.index(t):])
 }

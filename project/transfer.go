@@ -98,7 +98,7 @@ func importFrame(tx Tx, f StateFrame, done *Imported) error {
 	}
 	done.Added++
 	if len(f.Extra) > 0 {
-		if err := tx.SaveRecord(recordImported, f.SessionID, f.Extra); err != nil {
+		if err := recordImported.Save(tx, f.SessionID, f.Extra); err != nil {
 			return err
 		}
 	}

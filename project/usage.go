@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	recordTranscript = "transcript" // by session: its host's log, and how far it is counted
-	recordCounted    = "counted"    // by session: id of the last message whose usage the host told
+	recordTranscript Kind[transcript] = "transcript" // by session: its host's log, and how far it is counted
+	recordCounted    Kind[string]     = "counted"    // by session: id of the last message whose usage the host told
 
 	deadlineUsage = "usage" // by session: count its host's log
 )
@@ -54,12 +54,12 @@ func (p *Project) CountLater(ctx context.Context, by Caller, path string) error 
 // is known.
 func (s *step) countLater(path string) error {
 	var t transcript
-	known, err := s.Record(recordTranscript, s.session.ID, &t)
+	known, err := recordTranscript.Load(s, s.session.ID, &t)
 	if err != nil || path == "" && !known {
 		return err
 	}
 	if path != "" && path != t.Path {
-		if err := s.SaveRecord(recordTranscript, s.session.ID, t.anew(path)); err != nil {
+		if err := recordTranscript.Save(s, s.session.ID, t.anew(path)); err != nil {
 			return err
 		}
 	}
@@ -88,7 +88,7 @@ func (s *step) noteUsage(usages []MessageUsage) error {
 		return err
 	}
 	var last string
-	if _, err := s.Record(recordCounted, s.session.ID, &last); err != nil {
+	if _, err := recordCounted.Load(s, s.session.ID, &last); err != nil {
 		return err
 	}
 	fresh := slices.DeleteFunc(slices.Clone(usages), func(u MessageUsage) bool { return u.MessageID <= last })
@@ -104,7 +104,7 @@ func (s *step) noteUsage(usages []MessageUsage) error {
 	if err := s.spend(s.session, home, spent); err != nil {
 		return err
 	}
-	return s.SaveRecord(recordCounted, s.session.ID, fresh[len(fresh)-1].MessageID)
+	return recordCounted.Save(s, s.session.ID, fresh[len(fresh)-1].MessageID)
 }
 
 // A spending is what some messages of one time took.
@@ -207,7 +207,7 @@ func (s *step) uncounted(id string) (log transcript, session core.Session, home 
 	if session, err = s.Session(id); err != nil {
 		return log, session, "", ignoreMissing(err)
 	}
-	if _, err = s.Record(recordTranscript, id, &log); err != nil {
+	if _, err = recordTranscript.Load(s, id, &log); err != nil {
 		return log, session, "", err
 	}
 	home, err = s.home(session)
@@ -285,7 +285,7 @@ func isPrompt(m core.Message) bool {
 // counted it since, and comes back where there is more or was asked again.
 func (s *step) counted(d Deadline, log transcript, home string, told telling) error {
 	var now transcript
-	if _, err := s.Record(recordTranscript, d.Subject, &now); err != nil {
+	if _, err := recordTranscript.Load(s, d.Subject, &now); err != nil {
 		return err
 	}
 	if now.Path != log.Path || now.At != log.At {
@@ -321,5 +321,5 @@ func (s *step) keep(id, home string, told telling) error {
 			return err
 		}
 	}
-	return s.SaveRecord(recordTranscript, id, told.next)
+	return recordTranscript.Save(s, id, told.next)
 }

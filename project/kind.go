@@ -1,0 +1,49 @@
+package project
+
+// A Kind is a kind of record: its name in the store, and the type of what is kept
+// under it.
+type Kind[T any] string
+
+// Load reads a record and reports whether there is one; else into stays as it is.
+func (k Kind[T]) Load(from Records, id string, into *T) (known bool, err error) {
+	return from.Record(string(k), id, into)
+}
+
+// Save writes a record.
+func (k Kind[T]) Save(to Records, id string, record T) error {
+	return to.SaveRecord(string(k), id, record)
+}
+
+// Delete removes a record; removing none is no error.
+func (k Kind[T]) Delete(from Records, id string) error {
+	return from.DeleteRecord(string(k), id)
+}
+
+// Each calls f for every record, in order of id.
+func (k Kind[T]) Each(from Records, f func(id string, record T) error) error {
+	return from.Records(string(k), func(id string, decode func(any) error) error {
+		var record T
+		if err := decode(&record); err != nil {
+			return err
+		}
+		return f(id, record)
+	})
+}
+
+// All gives every record, in order of id.
+func (k Kind[T]) All(from Records) (all []T, err error) {
+	err = k.Each(from, func(_ string, record T) error {
+		all = append(all, record)
+		return nil
+	})
+	return all, err
+}
+
+// IDs gives the ids of all records, in order, without reading what is in them.
+func (k Kind[T]) IDs(from Records) (ids []string, err error) {
+	err = from.Records(string(k), func(id string, _ func(any) error) error {
+		ids = append(ids, id)
+		return nil
+	})
+	return ids, err
+}
