@@ -29,6 +29,9 @@ func (a *Agents) goOn(ctx context.Context, by project.Caller, id, prompt string,
 	if err != nil {
 		return Run{}, err
 	}
+	if err := a.mayDirect(ctx, by, old); err != nil {
+		return Run{}, err
+	}
 	if !old.State.Ended() {
 		return Run{}, core.Invalidf("%s is %s", old.ID, old.State).WithHint("wait for its end with flame_agent_wait, or cancel it first")
 	}

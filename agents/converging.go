@@ -39,6 +39,9 @@ func (a *Agents) Converge(ctx context.Context, by project.Caller, ids []string, 
 		if c.Inputs, c.Options.Schema, err = a.inputs(tx, ids, o.Schema); err != nil {
 			return err
 		}
+		if err := mayEnd(tx, by, c.Inputs); err != nil {
+			return err
+		}
 		if err := a.converge(&c); err != nil {
 			return err
 		}
@@ -53,7 +56,7 @@ func (a *Agents) Converge(ctx context.Context, by project.Caller, ids []string, 
 		if core.AgentState(ignored.Outcome).Ended() {
 			continue
 		}
-		if _, err := a.Cancel(ctx, project.Caller{Session: c.ID}, ignored.SubagentID); err != nil {
+		if _, err := a.Cancel(ctx, by, ignored.SubagentID); err != nil {
 			return c, err
 		}
 	}
@@ -242,4 +245,18 @@ func (a *Agents) Trajectory(ctx context.Context, c Convergence) ([]converge.Entr
 		return nil
 	})
 	return converge.Merge(events, c.Result.Conflicts), err
+}
+
+// mayEnd refuses a convergence that would stop agents which the caller may not.
+func mayEnd(tx project.Tx, by project.Caller, inputs []converge.Input) error {
+	for _, in := range inputs {
+		run, err := find(tx, in.SubagentID)
+		if err == nil && !run.State.Ended() {
+			err = mayDirect(tx, by, run)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/samber/lo"
+
 	"flame/core"
 )
 
@@ -59,11 +61,8 @@ func modelFor(host, model string) (string, []string) {
 }
 
 // unknownTools warns of tools that a host is not known to have.
-func unknownTools(host string, def Definition) (warnings []string) {
-	if def.Tools == nil {
-		return nil
-	}
-	for _, tool := range *def.Tools {
+func unknownTools(host string, tools *[]string) (warnings []string) {
+	for _, tool := range lo.FromPtr(tools) {
 		if name, _ := ruleOf(tool); !knownTool(host, name) {
 			warnings = append(warnings, fmt.Sprintf("tool %q is not one that %s is known to have", name, host))
 		}

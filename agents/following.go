@@ -38,17 +38,19 @@ func (a *Agents) Cancel(ctx context.Context, by project.Caller, id string) (stop
 // mayDirect refuses what an agent wants of others than those that it started. A
 // user's session may stop any.
 func (a *Agents) mayDirect(ctx context.Context, by project.Caller, run Run) error {
-	return a.Project.Store.View(ctx, func(tx project.Tx) error {
-		caller, err := agentOf(tx, by, by.Session)
-		if err != nil || caller.ID == "" {
-			return err
-		}
-		all, err := list(tx)
-		if err == nil && !slices.Contains(family(all, caller.ID)[1:], run.ID) {
-			err = core.Invalidf("%s was not started by %s", run.ID, caller.ID).WithHint("only whoever started an agent may stop it or hand over to it")
-		}
+	return a.Project.Store.View(ctx, func(tx project.Tx) error { return mayDirect(tx, by, run) })
+}
+
+func mayDirect(tx project.Tx, by project.Caller, run Run) error {
+	caller, err := agentOf(tx, by, by.Session)
+	if err != nil || caller.ID == "" {
 		return err
-	})
+	}
+	all, err := list(tx)
+	if err == nil && !slices.Contains(family(all, caller.ID)[1:], run.ID) {
+		err = core.Invalidf("%s was not started by %s", run.ID, caller.ID).WithHint("only whoever started an agent may stop it or hand over to it")
+	}
+	return err
 }
 
 // cancel asks one agent to stop. It gives none that was over.
@@ -62,8 +64,8 @@ func (a *Agents) cancel(ctx context.Context, id, who string) (Run, error) {
 	switch {
 	case err != nil || !asked:
 		return Run{}, err
-	case !first:
-		return run, nil
+	case !first || run.State == core.AgentInitializing:
+		return run, nil // a supervisor that is about to begin takes a signal for its end
 	}
 	// Its supervisor looks each second; a signal only saves that time.
 	if l, known, err := a.liveOf(ctx, id); err == nil && known && l.Supervisor.PID != 0 {
@@ -162,7 +164,12 @@ const waitPace = 100 * time.Millisecond
 func (a *Agents) Wait(ctx context.Context, id string, progress func(Run)) (Run, error) {
 	tick := time.NewTicker(waitPace)
 	defer tick.Stop()
-	for {
+	for looks := 1; ; looks++ {
+		if looks%20 == 0 { // its supervisor may be killed meanwhile
+			if err := a.Recover(context.WithoutCancel(ctx)); err != nil {
+				a.Project.Log.Warn("agents could not be recovered", "error", err)
+			}
+		}
 		run, err := a.Find(context.WithoutCancel(ctx), id)
 		if err != nil {
 			return run, err

@@ -100,7 +100,7 @@ func (a *Agents) keepWorktree(ctx context.Context, run Run, told []Change) []Cha
 		told = []Change{}
 	} else if err == nil {
 		if err = os.WriteFile(filepath.Join(a.Folder(run.ID), PatchFile), []byte(patch), 0o600); err == nil {
-			told = inWorktree(ctx, run, strings.Split(strings.TrimSuffix(names, "\x00"), "\x00"))
+			told = inWorktree(ctx, run, strings.FieldsFunc(names, func(r rune) bool { return r == 0 }))
 		}
 	}
 	if err != nil {

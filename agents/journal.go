@@ -291,7 +291,13 @@ func (a *Agents) finish(ctx context.Context, run Run) error {
 	if err := a.resolve(ctx, run); err != nil {
 		return err
 	}
-	return a.Project.Store.Update(ctx, func(tx project.Tx) error { return recordLive.Delete(tx, run.ID) })
+	return a.Project.Store.Update(ctx, func(tx project.Tx) error {
+		var h Handoff
+		if known, err := recordHandoff.Load(tx, run.ID, &h); err != nil || known && !h.Resolved {
+			return err // another process is at it; should that die, this is still to be done
+		}
+		return recordLive.Delete(tx, run.ID)
+	})
 }
 
 // lastWords are what the frame of an agent is told to have come to.

@@ -29,7 +29,7 @@ func (a *Agents) grant(tx project.Tx, by project.Caller, def Definition, r Reque
 		run.Warnings = append(run.Warnings, "flame does not know what the agent that asks may do, so this one reads only")
 	}
 	run.Tools = parent.Tools.With(parent.Passes).Only(role.Tools).Without(role.DisallowedTools...).For(run.Host).
-		Only(def.Tools).Only(r.Tools).Without(def.DisallowedTools...)
+		Only(def.Tools).Only(named(r.Tools, run.Host)).Without(def.DisallowedTools...)
 	run.Trusted = trusted(def, run.Tools)
 	if run.Passes, err = passes(tx, def, a.Project.Now()); err != nil {
 		return err
@@ -44,6 +44,15 @@ func (a *Agents) grant(tx project.Tx, by project.Caller, def Definition, r Reque
 		run.Tools = run.Tools.Without(SpawnTools...)
 	}
 	return nil
+}
+
+// named gives tools that a call asks for by the names that a host has for them.
+func named(tools *[]string, host string) *[]string {
+	if tools == nil {
+		return nil
+	}
+	names := translate(*tools, host)
+	return &names
 }
 
 // trusted gives the tools of a definition that came with flame or lies in the

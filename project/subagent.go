@@ -157,7 +157,9 @@ func (s *step) idle() error {
 	if err := s.tryHeuristics(); err != nil {
 		return err
 	}
-	s.session.State = core.SessionIdle
+	if s.session.State != core.SessionSuspended {
+		s.session.State = core.SessionIdle
+	}
 	config, err := s.subagentConfig()
 	if err != nil {
 		return err
