@@ -101,6 +101,22 @@ func TestTheSameEditsHaveTheSameHash(t *testing.T) {
 	assert.NotEqual(t, first, hash(`{"file_path":"DIR/a.go","old_string":"x","new_string":"z"}`))
 }
 
+func TestAPatchTellsWhatItDoesToEachFile(t *testing.T) {
+	t.Parallel()
+	patch := func(text string) []agents.Change {
+		return changed(t, "opencode", fileCall{tool: "apply_patch", input: `{"patchText":"*** Begin Patch\n` + text + `*** End Patch"}`})
+	}
+	update := `*** Update File: a.go\n@@\n-x\n+y\n`
+	one := patch(update + `*** Add File: b.go\n+new\n`)
+	other := patch(`*** Add File: c.go\n+c\n` + update)
+	require.Len(t, one, 2)
+	require.Len(t, other, 2)
+	assert.Equal(t, []string{"a.go", "b.go", "a.go", "c.go"}, []string{one[0].Path, one[1].Path, other[0].Path, other[1].Path})
+	assert.Equal(t, one[0].Hash, other[0].Hash, "the same change in another patch is the same")
+	assert.True(t, one[0].Existed)
+	assert.False(t, one[1].Existed)
+}
+
 // repository makes the folder that agents work in a git repository with one file
 // in a folder of its own.
 func (s *service) repository() {

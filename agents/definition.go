@@ -23,14 +23,14 @@ const (
 // A Definition says what an agent is for, how it is told, and what it may use at
 // most. What it leaves open comes from the call and from the caller.
 type Definition struct {
-	Name        string `json:"name"`
-	Description string `json:"description"`
-	Prompt      string `json:"prompt"`              // its instructions
-	Model       string `json:"model,omitempty"`     // empty: the host's choice
-	Effort      string `json:"effort,omitempty"`    // empty: the host's choice
-	Type        string `json:"type,omitempty"`      // builder, tester, analyzer or retriever; empty: none of them
-	Host        string `json:"host,omitempty"`      // claude-code or opencode; empty: the caller's
-	Isolation   string `json:"isolation,omitempty"` // worktree or none; empty: not said
+	Name        string    `json:"name"`
+	Description string    `json:"description"`
+	Prompt      string    `json:"prompt"`              // its instructions
+	Model       string    `json:"model,omitempty"`     // empty: the host's choice
+	Effort      string    `json:"effort,omitempty"`    // empty: the host's choice
+	Type        string    `json:"type,omitempty"`      // builder, tester, analyzer or retriever; empty: none of them
+	Host        string    `json:"host,omitempty"`      // claude-code or opencode; empty: the caller's
+	Isolation   Isolation `json:"isolation,omitempty"` // empty: not said
 
 	Tools           *[]string `json:"tools,omitempty"` // that it may use; nil: all that its caller may; empty: none; "*" stands for any
 	DisallowedTools []string  `json:"disallowedTools,omitempty"`

@@ -35,7 +35,7 @@ var keys = map[string]setter{
 	"effort":          text(func(d *Definition) *string { return &d.Effort }),
 	"model":           setModel,
 	"mode":            setRole,
-	"isolation":       oneOf(func(d *Definition) *string { return &d.Isolation }, "worktree", "none"), // what asks for more than a worktree must not get less
+	"isolation":       oneOf(func(d *Definition) *string { return (*string)(&d.Isolation) }, Isolation("").Values()...), // what asks for more than a worktree must not get less
 	"permissionMode":  setPermissionMode,
 	"tools":           setTools,
 	"disallowedTools": setDisallowedTools,

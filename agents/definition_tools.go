@@ -45,7 +45,7 @@ func toolNames(n *yaml.Node) ([]string, error) {
 		case line.Kind != yaml.ScalarNode || line.Tag != "!!str":
 			return nil, errors.New("must be a list of tool names")
 		}
-		for _, name := range splitNames(line.Value) {
+		for _, name := range SplitNames(line.Value) {
 			if !validTool(name) {
 				return nil, fmt.Errorf("%q is not the name of a tool", name)
 			}
@@ -55,9 +55,9 @@ func toolNames(n *yaml.Node) ([]string, error) {
 	return names, nil
 }
 
-// splitNames cuts at commas that are not part of a rule, as in
+// SplitNames cuts at commas that are not part of a rule, as in
 // "Bash(git add, git diff), Read".
-func splitNames(line string) (names []string) {
+func SplitNames(line string) (names []string) {
 	depth, start := 0, 0
 	for i, c := range line + "," {
 		switch {

@@ -134,7 +134,7 @@ func setPermissionMode(r *reader, n *yaml.Node) error {
 		return err
 	}
 	if r.def.PermissionMode, err = ParseMode(name); err != nil {
-		return fmt.Errorf("must be one of %s", strings.Join(ModeNames(), ", "))
+		return fmt.Errorf("must be one of %s", strings.Join(Mode("").Values(), ", "))
 	}
 	return nil
 }

@@ -25,6 +25,9 @@ const (
 	Escalate OnFailure = "escalate" // the parent's frame is blocked, for a person or the parent to decide
 )
 
+// Values lists the ways.
+func (OnFailure) Values() []string { return core.Words(Retry, Abort, Escalate) }
+
 // handoffTimeout is how long a handoff lasts by default (seed 004).
 const handoffTimeout = 10 * time.Minute
 
@@ -68,10 +71,8 @@ func (h Handoff) mode() string {
 // follows the agent's end happens whether or not anyone waits.
 func (a *Agents) Handoff(ctx context.Context, by project.Caller, r HandoffRequest) (run Run, err error) {
 	h := Handoff{Transfer: r.Transfer, OnFailure: cmp.Or(r.OnFailure, Escalate)}
-	switch h.OnFailure {
-	case Retry, Abort, Escalate:
-	default:
-		return run, core.Invalidf("on_failure is %q", r.OnFailure).WithHint("use retry, abort or escalate")
+	if err := core.OneOf("on_failure", h.OnFailure); err != nil {
+		return run, err
 	}
 	if r.Timeout < 0 {
 		return run, core.Invalidf("timeout is negative").WithHint("leave it out for ten minutes")

@@ -29,17 +29,11 @@ func ParseMode(name string) (Mode, error) {
 	if mode := Mode(name); slices.Contains(lattice, mode) {
 		return mode, nil
 	}
-	return "", core.Invalidf("there is no permission mode %q", name).WithHint("use %s", strings.Join(ModeNames(), ", "))
+	return "", core.Invalidf("there is no permission mode %q", name).WithHint("use %s", strings.Join(Mode("").Values(), ", "))
 }
 
-// ModeNames lists the modes, from the narrowest to the widest.
-func ModeNames() []string {
-	names := make([]string, len(lattice))
-	for i, mode := range lattice {
-		names[i] = string(mode)
-	}
-	return names
-}
+// Values lists the modes, from the narrowest to the widest.
+func (Mode) Values() []string { return core.Words(lattice...) }
 
 // rank is the mode's place in the lattice. One that nobody knows counts as
 // Default, so that it neither widens nor blocks.

@@ -103,9 +103,9 @@ type Request struct {
 	Timeout      time.Duration
 	Frame        string // that its own goes below; empty: the caller's current one
 	Cwd          string
-	Isolation    string // worktree, none; empty: as the definition says
-	Bare         bool   // without the context of its frame
-	Key          string // the same one again gives the agent that is there
+	Isolation    Isolation // empty: as the definition says
+	Bare         bool      // without the context of its frame
+	Key          string    // the same one again gives the agent that is there
 	BudgetTokens int64
 	BudgetUSD    float64
 	Call         string // the host's id of the tool call that asks; empty where it tells none
@@ -128,8 +128,11 @@ func (r Request) check() error {
 		return core.Invalidf("subagent_type is missing").WithHint("name the kind of agent, for example builder, tester, analyzer or retriever; `flame agents list` shows all")
 	case r.Timeout < 0 || r.BudgetTokens < 0 || r.BudgetUSD < 0:
 		return core.Invalidf("timeout and budgets cannot be negative").WithHint("leave them out for the defaults")
-	case r.Isolation != "" && r.Isolation != "worktree" && r.Isolation != "none":
-		return core.Invalidf("isolation is %q", r.Isolation).WithHint("use worktree or none")
+	}
+	if r.Isolation != "" {
+		if err := core.OneOf("isolation", r.Isolation); err != nil {
+			return err
+		}
 	}
 	if strings.HasPrefix(r.Model, "-") {
 		return core.Invalidf("model %q is none", r.Model).WithHint("name it as the host does")

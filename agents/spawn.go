@@ -84,7 +84,7 @@ func (a *Agents) draft(def Definition, r Request, host Host) (Run, error) {
 	run.Model, run.Warnings = modelFor(host.Name(), cmp.Or(r.Model, def.Model))
 	_, unheeded := handedOn(host, def)
 	run.Warnings = slices.Concat(run.Warnings, unknownTools(host.Name(), def.Tools), unknownTools(host.Name(), r.Tools), unheeded)
-	if cmp.Or(r.Isolation, def.Isolation) == "worktree" {
+	if cmp.Or(r.Isolation, def.Isolation) == Worktree {
 		run.Worktree = filepath.Join(a.Folder(run.ID), "worktree")
 	}
 	return run, nil

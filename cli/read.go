@@ -158,7 +158,7 @@ func newSearch(a *App) *cobra.Command {
 		Use: "search TEXT", Short: "Find frames by words of goals, summaries, results and decisions", Example: "  flame search login --status completed",
 		Args: takes(1, -1), ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	choose(cmd, (*string)(&search.Status), "status", "only frames of this status", statuses()...)
+	choose(cmd, &search.Status, "status", "only frames of this status", core.Words(core.Statuses...)...)
 	cmd.Flags().UintVar(&limit, "limit", 20, "at most so many, up to 100")
 	return a.reads(cmd, func(ctx context.Context, p *project.Project, args []string) error {
 		search.Text, search.Limit = strings.Join(args, " "), int(limit)
@@ -168,10 +168,6 @@ func newSearch(a *App) *cobra.Command {
 		}
 		return a.frames(found, foundText(search.Text, found))
 	})
-}
-
-func statuses() []string {
-	return lo.Map(core.Statuses, func(s core.Status, _ int) string { return string(s) })
 }
 
 // foundText lists what a search found, each frame with its summary.

@@ -54,7 +54,6 @@ func (a *App) asksAgents(cmd *cobra.Command, run func(ctx context.Context, s *ag
 
 func newAgentsSpawn(a *App) *cobra.Command {
 	var r agents.Request
-	var mode string
 	var only []string
 	var wait bool
 	cmd := &cobra.Command{
@@ -63,19 +62,19 @@ func newAgentsSpawn(a *App) *cobra.Command {
 	flags := cmd.Flags()
 	a.frameFlag(cmd, &r.Frame, "the frame that its own goes below (default: the current one)")
 	flags.StringVar(&r.Description, "description", "", "its task in a few words")
-	flags.StringVar(&mode, "permission-mode", "", "plan, dontAsk, default, acceptEdits; more needs a grant")
+	choose(cmd, &r.Mode, "permission-mode", "what it may do; more than its caller may needs a grant", r.Mode.Values()...)
 	flags.StringSliceVar(&only, "tools", nil, "only these tools")
 	flags.StringVar(&r.Model, "model", "", "the model")
 	flags.DurationVar(&r.Timeout, "timeout", 0, "how long it may take (default: FLAME_AGENT_TIMEOUT)")
 	flags.StringVar(&r.Cwd, "cwd", "", "the folder to work in (default: the project's)")
-	flags.StringVar(&r.Isolation, "isolation", "", "worktree: a git worktree of its own")
+	choose(cmd, &r.Isolation, "isolation", "worktree: a git worktree of its own", r.Isolation.Values()...)
 	flags.StringVar(&r.Key, "key", "", "the same key again gives the same agent")
 	flags.Int64Var(&r.BudgetTokens, "budget-tokens", 0, "tokens it may use")
 	flags.Float64Var(&r.BudgetUSD, "budget-usd", 0, "US dollars it may cost")
 	flags.BoolVar(&r.Bare, "no-context", false, "without the context of its frame")
 	flags.BoolVar(&wait, "wait", false, "wait until it ends, and print its result")
 	return a.asksAgents(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
-		r.Type, r.Prompt, r.Mode = args[0], strings.Join(args[1:], " "), agents.Mode(mode)
+		r.Type, r.Prompt = args[0], strings.Join(args[1:], " ")
 		if flags.Changed("tools") {
 			r.Tools = &only
 		}

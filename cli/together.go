@@ -18,14 +18,13 @@ import (
 )
 
 func newAgentsHandoff(a *App) *cobra.Command {
-	var r agents.HandoffRequest
-	var onFailure string
+	r := agents.HandoffRequest{OnFailure: agents.Escalate}
 	cmd := &cobra.Command{Use: "handoff ID", Short: "Hand over to an agent until it ends", Example: "  flame agents handoff agent-k3x9a1b2 --on-failure retry", Args: takes(1, 1)}
 	cmd.Flags().BoolVar(&r.Transfer, "transfer-control", false, "the session that started it changes no frames until then")
 	cmd.Flags().DurationVar(&r.Timeout, "timeout", 10*time.Minute, "how long it may take")
-	cmd.Flags().StringVar(&onFailure, "on-failure", string(agents.Escalate), "retry, abort or escalate")
+	choose(cmd, &r.OnFailure, "on-failure", "what follows if it fails", r.OnFailure.Values()...)
 	return a.asksAgents(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
-		r.ID, r.OnFailure = args[0], agents.OnFailure(onFailure)
+		r.ID = args[0]
 		run, err := s.Handoff(ctx, a.caller(), r)
 		if err != nil {
 			return err
@@ -35,19 +34,17 @@ func newAgentsHandoff(a *App) *cobra.Command {
 }
 
 func newAgentsConverge(a *App) *cobra.Command {
-	var strategy, resolution, format, schema string
-	var tolerance float64
+	var o converge.Options
+	var schema string
 	cmd := &cobra.Command{Use: "converge ID ID...", Short: "Make one result of those of several agents", Example: "  flame agents converge agent-k3x9a1b2 agent-q7w2e4r6 --strategy merge", Args: takes(2, -1)}
-	cmd.Flags().StringVar(&strategy, "strategy", "", "merge, vote, consensus or first_success")
-	cmd.Flags().StringVar(&resolution, "conflict-resolution", "", "manual (default), auto_accept_latest or prefer_higher_confidence")
-	cmd.Flags().StringVar(&format, "output-format", "", "delta_batch (default), json or markdown")
-	cmd.Flags().Float64Var(&tolerance, "tolerance", 0, "how far apart numbers may be that count as equal")
+	choose(cmd, &o.Strategy, "strategy", "how it is made (required)", o.Strategy.Values()...)
+	choose(cmd, &o.Resolution, "conflict-resolution", "what becomes of conflicts (default "+string(converge.Manual)+")", o.Resolution.Values()...)
+	choose(cmd, &o.Format, "output-format", "how it is written (default "+string(converge.DeltaBatch)+")", o.Format.Values()...)
+	cmd.Flags().Float64Var(&o.Tolerance, "tolerance", 0, "how far apart numbers may be that count as equal")
 	cmd.Flags().StringVar(&schema, "result-schema", "", "a JSON schema: only what it declares is compared")
 	return a.asksAgents(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
-		c, err := s.Converge(ctx, a.caller(), args, converge.Options{
-			Strategy: converge.Strategy(strategy), Resolution: converge.Resolution(resolution), Format: converge.Format(format),
-			Tolerance: tolerance, Schema: []byte(schema),
-		})
+		o.Schema = []byte(schema)
+		c, err := s.Converge(ctx, a.caller(), args, o)
 		if err != nil {
 			return err
 		}
@@ -124,9 +121,9 @@ func (a *App) printTrajectory(ctx context.Context, s *agents.Agents, c agents.Co
 }
 
 func newAgentsGraph(a *App) *cobra.Command {
-	var format string
+	format := "tree"
 	cmd := &cobra.Command{Use: "graph", Short: "Draw the agents that were started: by whom, and what became of their results", Example: "  flame agents graph --format mermaid", Args: takes(0, 0)}
-	cmd.Flags().StringVar(&format, "format", "tree", strings.Join(graph.Formats(), ", "))
+	choose(cmd, &format, "format", "how it is drawn", graph.Formats()...)
 	return a.asksAgents(cmd, func(ctx context.Context, s *agents.Agents, _ []string) error {
 		g, err := s.Graph(ctx)
 		if err != nil {

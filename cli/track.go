@@ -15,7 +15,7 @@ import (
 )
 
 func newTrack(a *App) *cobra.Command {
-	var format string
+	format := "tree"
 	var follow bool
 	cmd := &cobra.Command{
 		Use: "track FILE|DIR|-", Short: "Show who started whom, from the logs of a host", Example: "  flame track ~/.claude/projects/my-project --format mermaid",
@@ -30,7 +30,7 @@ func newTrack(a *App) *cobra.Command {
 			return a.track(cmd.Context(), args[0], format, follow)
 		},
 	}
-	cmd.Flags().StringVar(&format, "format", "tree", strings.Join(agents.DrawFormats(), ", "))
+	choose(cmd, &format, "format", "how it is drawn", agents.DrawFormats()...)
 	cmd.Flags().BoolVar(&follow, "follow", false, "go on as the logs grow")
 	return cmd
 }
@@ -48,9 +48,6 @@ func (a *App) track(ctx context.Context, path, format string, follow bool) error
 			return a.print(t, b.String()+remarksOn(t))
 		}
 		return agents.Draw(a.Stdout, t, format)
-	}
-	if err := agents.Draw(&strings.Builder{}, agents.Trail{}, format); err != nil {
-		return err // before anything is read
 	}
 	if follow {
 		err := agents.Follow(ctx, path, a.Stdin, trackPace, show)

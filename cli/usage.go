@@ -66,29 +66,29 @@ func wrongFlag(cmd *cobra.Command, err error) error {
 }
 
 // A choice is the value of a flag that takes one of a few words.
-type choice struct {
-	word *string
+type choice[T ~string] struct {
+	word *T
 	of   []string
 }
 
 // Set takes word if it is one of them.
-func (c choice) Set(word string) error {
+func (c choice[T]) Set(word string) error {
 	if !slices.Contains(c.of, word) {
 		return fmt.Errorf("not one of %s", c.Type())
 	}
-	*c.word = word
+	*c.word = T(word)
 	return nil
 }
 
 // String gives the word.
-func (c choice) String() string { return *c.word }
+func (c choice[T]) String() string { return string(*c.word) }
 
 // Type lists the words.
-func (c choice) Type() string { return strings.Join(c.of, "|") }
+func (c choice[T]) Type() string { return strings.Join(c.of, "|") }
 
 // choose defines a flag that takes one of a few words, and completes them.
-func choose(cmd *cobra.Command, word *string, name, meaning string, of ...string) {
-	cmd.Flags().Var(choice{word, of}, name, meaning)
+func choose[T ~string](cmd *cobra.Command, word *T, name, meaning string, of ...string) {
+	cmd.Flags().Var(choice[T]{word, of}, name, meaning)
 	// The error is for an unknown flag, which this one is not.
 	_ = cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(of, cobra.ShellCompDirectiveNoFileComp))
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/agents"
+	"flame/agents/converge"
 	"flame/cli"
 	"flame/config"
 	"flame/hosts"
@@ -59,6 +61,36 @@ func TestGeneratedPartsOfTheDocumentsAreUpToDate(t *testing.T) {
 			assert.Equal(t, text, string(raw), "go test ./tests -run Documents -update brings it up to date")
 		})
 	}
+}
+
+// written are the words of options, as documents and the hints of slash commands
+// write them.
+var written = regexp.MustCompile(`--([a-z-]+) (\w+(?:\|\w+)+)`)
+
+// TestOptionsInDocumentsHaveTheWordsThatThereAre holds for hosts' commands, too: of
+// what is behind a tool they know the name only.
+func TestOptionsInDocumentsHaveTheWordsThatThereAre(t *testing.T) {
+	words := map[string][]string{
+		"on-failure":          agents.OnFailure("").Values(),
+		"isolation":           agents.Isolation("").Values(),
+		"strategy":            converge.Strategy("").Values(),
+		"conflict-resolution": converge.Resolution("").Values(),
+		"output-format":       converge.Format("").Values(),
+	}
+	raw, err := os.ReadFile(filepath.Join("..", "docs", "agents.md"))
+	require.NoError(t, err)
+	texts := map[string]string{"docs/agents.md": string(raw)}
+	for _, command := range hosts.Commands() {
+		texts["/flame:"+command.Name] = command.Hint
+	}
+	found := map[string]bool{}
+	for name, text := range texts {
+		for _, option := range written.FindAllStringSubmatch(text, -1) {
+			found[option[1]] = true
+			assert.Equal(t, strings.Join(words[option[1]], "|"), option[2], "--%s in %s", option[1], name)
+		}
+	}
+	assert.Len(t, found, len(words), "each is written somewhere")
 }
 
 // eventTable lists what hooks do with events; several rows of one event follow

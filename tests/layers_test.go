@@ -22,7 +22,7 @@ var layers = map[string][]string{
 	"project":          {"core"},
 	"store":            {"core", "project", "agents"},
 	"transcripts":      {"core"},
-	"agents":           {"core", "project", "transcripts", "agents/supervise", "agents/converge", "agents/line", "agents/graph"},
+	"agents":           {"core", "project", "transcripts", "agents/supervise", "agents/converge", "agents/graph"},
 	"agents/supervise": {"core"},
 	"agents/converge":  {"core"},
 	"agents/line":      {"core"},
@@ -30,7 +30,7 @@ var layers = map[string][]string{
 	"hosts":            {"core", "project"},
 	"hosts/claudecode": {"core", "project", "agents", "hosts"},
 	"hosts/opencode":   {"core", "project", "agents", "hosts"},
-	"tools":            {"core", "project", "agents", "agents/supervise", "agents/converge"},
+	"tools":            {"core", "project", "agents", "agents/supervise", "agents/converge", "agents/line"},
 	"cli":              {"core", "config", "project", "transcripts", "agents", "agents/supervise", "agents/converge", "agents/graph", "hosts", "hosts/claudecode", "hosts/opencode", "tools"},
 	"":                 {"core", "config", "project", "store", "transcripts", "agents", "agents/supervise", "hosts", "hosts/claudecode", "hosts/opencode", "tools", "cli"},
 }

@@ -10,6 +10,7 @@ import (
 
 	"flame/agents"
 	"flame/agents/converge"
+	"flame/agents/line"
 	"flame/core"
 	"flame/project"
 )
@@ -37,42 +38,42 @@ type agentDoor struct {
 
 func newAgentDoor(a *agents.Agents) agentDoor { return agentDoor{a, &sync.Map{}} }
 
-type permissionMode string
-
-func (permissionMode) values() []string { return agents.ModeNames() }
-
-type isolation string
-
-func (isolation) values() []string { return []string{"worktree", "none"} }
-
 type spawnArgs struct {
-	Type           string         `json:"subagent_type,omitempty" jsonschema:"builder, tester, analyzer, retriever or another definition's exact name"`
-	Prompt         string         `json:"prompt,omitempty" jsonschema:"the whole task"`
-	Description    string         `json:"description,omitempty" jsonschema:"it in 3 to 5 words"`
-	Background     *bool          `json:"background,omitempty" jsonschema:"default true; false waits up to 50 s"`
-	InheritContext *bool          `json:"inherit_context,omitempty" jsonschema:"default true"`
-	Mode           permissionMode `json:"permission_mode,omitempty" jsonschema:"never more than yours"`
-	Tools          *[]string      `json:"tools,omitempty" jsonschema:"only these"`
-	Model          string         `json:"model,omitempty"`
-	Timeout        float64        `json:"timeout,omitempty" jsonschema:"seconds"`
-	FrameID        string         `json:"frameID,omitempty" jsonschema:"to work below, default the current frame"`
-	Cwd            string         `json:"cwd,omitempty"`
-	Isolation      isolation      `json:"isolation,omitempty"`
-	Key            string         `json:"idempotency_key,omitempty" jsonschema:"the same again gives the same agent"`
-	BudgetTokens   int64          `json:"budget_tokens,omitempty"`
-	BudgetUSD      float64        `json:"budget_usd,omitempty"`
-	Definition     map[string]any `json:"definition,omitempty" jsonschema:"inline, instead of subagent_type"`
-	Command        string         `json:"command,omitempty" jsonschema:"a /delegate line, instead of all others"`
+	Type           string           `json:"subagent_type,omitempty" line:"agent-type" jsonschema:"builder, tester, analyzer, retriever or another definition's exact name"`
+	Prompt         string           `json:"prompt,omitempty" line:"-" jsonschema:"the whole task"`
+	Description    string           `json:"description,omitempty" jsonschema:"it in 3 to 5 words"`
+	Background     *bool            `json:"background,omitempty" jsonschema:"default true; false waits up to 50 s"`
+	InheritContext *bool            `json:"inherit_context,omitempty" jsonschema:"default true"`
+	Mode           agents.Mode      `json:"permission_mode,omitempty" jsonschema:"never more than yours"`
+	Tools          *[]string        `json:"tools,omitempty" jsonschema:"only these"`
+	Model          string           `json:"model,omitempty"`
+	Timeout        float64          `json:"timeout,omitempty" jsonschema:"seconds"`
+	FrameID        string           `json:"frameID,omitempty" jsonschema:"to work below, default the current frame"`
+	Cwd            string           `json:"cwd,omitempty"`
+	Isolation      agents.Isolation `json:"isolation,omitempty"`
+	Key            string           `json:"idempotency_key,omitempty" jsonschema:"the same again gives the same agent"`
+	BudgetTokens   int64            `json:"budget_tokens,omitempty"`
+	BudgetUSD      float64          `json:"budget_usd,omitempty"`
+	Definition     map[string]any   `json:"definition,omitempty" line:"-" jsonschema:"inline, instead of subagent_type"`
+	Command        string           `json:"command,omitempty" line:"-" jsonschema:"a /delegate line, instead of all others"`
+}
+
+func (in *spawnArgs) command() string { return in.Command }
+
+// rest is the task, which may stand in quotes.
+func (in *spawnArgs) rest(l line.Line) error {
+	in.Prompt = unquote(l.Rest)
+	if in.Type == "" {
+		return core.Invalidf("--agent-type is missing").WithHint("add --agent-type builder, tester, analyzer, retriever or another definition's name; `flame agents list` shows all")
+	}
+	return nil
 }
 
 // request is what the arguments ask for, and whether the call is not to wait.
 func (in spawnArgs) request() (r agents.Request, background bool, err error) {
-	if in.Command != "" {
-		return agents.ParseDelegate(in.Command)
-	}
 	r = agents.Request{
-		Type: in.Type, Prompt: strings.TrimSpace(in.Prompt), Description: in.Description, Mode: agents.Mode(in.Mode), Tools: in.Tools, Model: in.Model,
-		Timeout: time.Duration(in.Timeout * float64(time.Second)), Frame: in.FrameID, Cwd: in.Cwd, Isolation: string(in.Isolation),
+		Type: in.Type, Prompt: strings.TrimSpace(in.Prompt), Description: in.Description, Mode: in.Mode, Tools: in.Tools, Model: in.Model,
+		Timeout: time.Duration(in.Timeout * float64(time.Second)), Frame: in.FrameID, Cwd: in.Cwd, Isolation: in.Isolation,
 		Bare: in.InheritContext != nil && !*in.InheritContext, Key: in.Key, BudgetTokens: in.BudgetTokens, BudgetUSD: in.BudgetUSD,
 	}
 	if in.Definition != nil {
@@ -225,7 +226,7 @@ func (d agentDoor) resultText(ctx context.Context, id string, offset int) (strin
 
 type agentFilter string
 
-func (agentFilter) values() []string { return []string{"all", "running", "ended"} }
+func (agentFilter) Values() []string { return []string{"all", "running", "ended"} }
 
 type agentListArgs struct {
 	ID     string      `json:"subagent_id,omitempty" jsonschema:"only those below it"`
@@ -251,28 +252,28 @@ func (d agentDoor) cancel(ctx context.Context, by project.Caller, in agentArgs) 
 	return CancelledText(run, stopped), err
 }
 
-type onFailure string
-
-func (onFailure) values() []string { return []string{"retry", "abort", "escalate"} }
-
 type handoffArgs struct {
-	ID        string    `json:"subagent_id,omitempty"`
-	Transfer  bool      `json:"transfer_control,omitempty" jsonschema:"default false: only watch"`
-	Timeout   float64   `json:"timeout,omitempty" jsonschema:"seconds, default 600"`
-	OnFailure onFailure `json:"on_failure,omitempty" jsonschema:"default escalate"`
-	Command   string    `json:"command,omitempty" jsonschema:"a /handoff line, instead of all others"`
+	ID        string           `json:"subagent_id,omitempty" line:"-"`
+	Transfer  bool             `json:"transfer_control,omitempty" jsonschema:"default false: only watch"`
+	Timeout   float64          `json:"timeout,omitempty" jsonschema:"seconds, default 600"`
+	OnFailure agents.OnFailure `json:"on_failure,omitempty" jsonschema:"default escalate"`
+	Command   string           `json:"command,omitempty" line:"-" jsonschema:"a /handoff line, instead of all others"`
+}
+
+func (in *handoffArgs) command() string { return in.Command }
+
+func (in *handoffArgs) rest(l line.Line) error {
+	if len(l.Words) != 1 {
+		return core.Invalidf("/handoff takes one subagent_id, not %d words", len(l.Words)).WithHint("flame_agent_list shows the agents there are")
+	}
+	in.ID = l.Words[0]
+	return nil
 }
 
 func (d agentDoor) handoff(ctx context.Context, by project.Caller, in handoffArgs) (string, error) {
 	d.ready(ctx)
 	r := agents.HandoffRequest{
-		ID: in.ID, Transfer: in.Transfer, Timeout: time.Duration(in.Timeout * float64(time.Second)), OnFailure: agents.OnFailure(in.OnFailure),
-	}
-	if in.Command != "" {
-		var err error
-		if r, err = agents.ParseHandoff(in.Command); err != nil {
-			return "", err
-		}
+		ID: in.ID, Transfer: in.Transfer, Timeout: time.Duration(in.Timeout * float64(time.Second)), OnFailure: in.OnFailure,
 	}
 	run, err := d.a.Handoff(ctx, by, r)
 	if err != nil {
@@ -290,47 +291,35 @@ func (d agentDoor) handoff(ctx context.Context, by project.Caller, in handoffArg
 	return d.resultText(ctx, run.ID, 0)
 }
 
-type strategy string
-
-func (strategy) values() []string { return []string{"merge", "vote", "consensus", "first_success"} }
-
-type conflictResolution string
-
-func (conflictResolution) values() []string {
-	return []string{"manual", "auto_accept_latest", "prefer_higher_confidence"}
+type convergeArgs struct {
+	IDs        []string            `json:"subagent_ids,omitempty" line:"-" jsonschema:"two or more"`
+	Strategy   converge.Strategy   `json:"strategy,omitempty"`
+	Resolution converge.Resolution `json:"conflict_resolution,omitempty" jsonschema:"default manual"`
+	Format     converge.Format     `json:"output_format,omitempty" jsonschema:"default delta_batch"`
+	Tolerance  float64             `json:"tolerance,omitempty" jsonschema:"between numbers that count as equal"`
+	Schema     map[string]any      `json:"result_schema,omitempty" line:"-" jsonschema:"only what it declares is compared"`
+	Command    string              `json:"command,omitempty" line:"-" jsonschema:"a /converge line, instead of all others"`
 }
 
-type outputFormat string
+func (in *convergeArgs) command() string { return in.Command }
 
-func (outputFormat) values() []string { return []string{"json", "markdown", "delta_batch"} }
-
-type convergeArgs struct {
-	IDs        []string           `json:"subagent_ids,omitempty" jsonschema:"two or more"`
-	Strategy   strategy           `json:"strategy,omitempty"`
-	Resolution conflictResolution `json:"conflict_resolution,omitempty" jsonschema:"default manual"`
-	Format     outputFormat       `json:"output_format,omitempty" jsonschema:"default delta_batch"`
-	Tolerance  float64            `json:"tolerance,omitempty" jsonschema:"between numbers that count as equal"`
-	Schema     map[string]any     `json:"result_schema,omitempty" jsonschema:"only what it declares is compared"`
-	Command    string             `json:"command,omitempty" jsonschema:"a /converge line, instead of all others"`
+// rest is the agents, with blanks or commas between them.
+func (in *convergeArgs) rest(l line.Line) error {
+	in.IDs = strings.Fields(strings.ReplaceAll(strings.Join(l.Words, " "), ",", " "))
+	return core.OneOf("--strategy", in.Strategy)
 }
 
 func (d agentDoor) converge(ctx context.Context, by project.Caller, in convergeArgs) (string, error) {
 	d.ready(ctx)
-	ids, options := in.IDs, converge.Options{
-		Strategy: converge.Strategy(in.Strategy), Resolution: converge.Resolution(in.Resolution), Format: converge.Format(in.Format), Tolerance: in.Tolerance,
-	}
-	var err error
+	options := converge.Options{Strategy: in.Strategy, Resolution: in.Resolution, Format: in.Format, Tolerance: in.Tolerance}
 	if in.Schema != nil {
-		if options.Schema, err = json.Marshal(in.Schema); err != nil {
+		schema, err := json.Marshal(in.Schema)
+		if err != nil {
 			return "", err
 		}
+		options.Schema = schema
 	}
-	if in.Command != "" {
-		if ids, options, err = agents.ParseConverge(in.Command); err != nil {
-			return "", err
-		}
-	}
-	c, err := d.a.Converge(ctx, by, ids, options)
+	c, err := d.a.Converge(ctx, by, in.IDs, options)
 	if err != nil {
 		return "", err
 	}

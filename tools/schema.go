@@ -14,31 +14,25 @@ import (
 	"flame/core"
 )
 
-// An enum is an argument type with a fixed set of values; schema and decoding
-// both take them from here.
-type enum interface{ values() []string }
+// An enum is an argument type with a fixed set of values, most often a core.Word of
+// the operation behind the tool; schema and decoding both take them from it.
+type enum interface{ Values() []string }
 
 type endStatus string
 
-func (endStatus) values() []string { return []string{"completed", "failed", "blocked"} }
+func (endStatus) Values() []string { return []string{"completed", "failed", "blocked"} }
 
 type anyStatus string
 
-func (anyStatus) values() []string {
-	var names []string
-	for _, s := range core.Statuses {
-		names = append(names, string(s))
-	}
-	return names
-}
+func (anyStatus) Values() []string { return core.Words(core.Statuses...) }
 
 type autonomyLevel string
 
-func (autonomyLevel) values() []string { return []string{"manual", "suggest", "auto"} }
+func (autonomyLevel) Values() []string { return []string{"manual", "suggest", "auto"} }
 
 type subagentFilter string
 
-func (subagentFilter) values() []string {
+func (subagentFilter) Values() []string {
 	return []string{"all", "active", "completed", "with-frame", "without-frame"}
 }
 
@@ -103,17 +97,22 @@ func jsonName(field reflect.StructField) string {
 }
 
 func enumOf(t reflect.Type) []string {
-	if t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	if e, ok := reflect.Zero(t).Interface().(enum); ok {
-		return e.values()
+	if e, ok := reflect.Zero(plain(t)).Interface().(enum); ok {
+		return e.Values()
 	}
 	return nil
 }
 
-// decode reads raw into the arguments in, a pointer to a struct. Its errors
-// name the argument and what was expected.
+// plain is the type of an argument, whether or not it may be left out.
+func plain(t reflect.Type) reflect.Type {
+	if t.Kind() == reflect.Pointer {
+		return t.Elem()
+	}
+	return t
+}
+
+// decode reads raw into the arguments in, a pointer to a struct, and then the line
+// that they may be instead. Its errors name the argument and what was expected.
 func decode(raw json.RawMessage, in any) error {
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.DisallowUnknownFields()
@@ -123,7 +122,13 @@ func decode(raw json.RawMessage, in any) error {
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 		return core.Invalidf("there is more than one JSON object").WithHint("send one object with all arguments")
 	}
-	return check(raw, reflect.ValueOf(in).Elem())
+	if err := check(raw, reflect.ValueOf(in).Elem()); err != nil {
+		return err
+	}
+	if typed, ok := in.(slashed); ok && typed.command() != "" {
+		return fromLine(typed)
+	}
+	return nil
 }
 
 // explain says what an error of encoding/json means for the caller.

@@ -251,7 +251,7 @@ func (s *Server) CompletePromptArgument(_ context.Context, _ string, argument mc
 	if argument.Name != "status" {
 		return completion(nil), nil
 	}
-	return completion(withPrefix(endStatus("").values(), argument.Value)), nil
+	return completion(withPrefix(endStatus("").Values(), argument.Value)), nil
 }
 
 // CompleteResourceArgument offers the ids of frames.

@@ -82,7 +82,7 @@ func (c *connection) acceptLines(ctx context.Context, in io.Reader, out *stream)
 	}
 }
 
-func (c *connection) acceptLine(l line, out *stream) {
+func (c *connection) acceptLine(l inputLine, out *stream) {
 	if l.tooLong {
 		c.refuse(tooLarge(), out)
 		return
@@ -99,16 +99,16 @@ func (c *connection) acceptLine(l line, out *stream) {
 	}
 }
 
-// A line is one line of input, without its end, or what came instead.
-type line struct {
+// An inputLine is one line of input, without its end, or what came instead.
+type inputLine struct {
 	text    []byte
 	tooLong bool // text was more than maxMessage and is left out
 	err     error
 }
 
 // readLines gives the lines of in, the last one with the error that ended it.
-func readLines(ctx context.Context, in io.Reader) <-chan line {
-	lines := make(chan line)
+func readLines(ctx context.Context, in io.Reader) <-chan inputLine {
+	lines := make(chan inputLine)
 	reader := bufio.NewReaderSize(in, 64<<10)
 	go func() {
 		for {
@@ -128,8 +128,8 @@ func readLines(ctx context.Context, in io.Reader) <-chan line {
 
 // readLine reads to the end of a line, keeping at most maxMessage bytes of it.
 // A last line without an end counts.
-func readLine(reader *bufio.Reader) line {
-	var l line
+func readLine(reader *bufio.Reader) inputLine {
+	var l inputLine
 	for {
 		part, err := reader.ReadSlice('\n')
 		l.tooLong = l.tooLong || len(l.text)+len(part) > maxMessage

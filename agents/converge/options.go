@@ -22,6 +22,11 @@ const (
 	StrategyFirstSuccess Strategy = "first_success" // what the first to complete gave
 )
 
+// Values lists the strategies.
+func (Strategy) Values() []string {
+	return core.Words(StrategyMerge, StrategyVote, StrategyConsensus, StrategyFirstSuccess)
+}
+
 // A Resolution is what becomes of conflicts.
 type Resolution string
 
@@ -32,6 +37,11 @@ const (
 	AutoAcceptLatest       Resolution = "auto_accept_latest"       // the side that completed last
 	PreferHigherConfidence Resolution = "prefer_higher_confidence" // the side most sure of itself; each must say
 )
+
+// Values lists the resolutions that may be asked for.
+func (Resolution) Values() []string {
+	return core.Words(Manual, AutoAcceptLatest, PreferHigherConfidence)
+}
 
 // How a conflict was settled where Options.Resolution did not settle it.
 const (
@@ -48,6 +58,9 @@ const (
 	Markdown   Format = "markdown"
 	DeltaBatch Format = "delta_batch"
 )
+
+// Values lists the formats.
+func (Format) Values() []string { return core.Words(JSON, Markdown, DeltaBatch) }
 
 // MinVoters is how many answers a vote needs (seeds, slash commands).
 const MinVoters = 3
@@ -68,31 +81,19 @@ type Options struct {
 func (o Options) withDefaults() (Options, error) {
 	o.Resolution = Resolution(lo.CoalesceOrEmpty(string(o.Resolution), string(Manual)))
 	o.Format = Format(lo.CoalesceOrEmpty(string(o.Format), string(DeltaBatch)))
-	if err := oneOf("strategy", o.Strategy, StrategyMerge, StrategyVote, StrategyConsensus, StrategyFirstSuccess); err != nil {
+	if err := core.OneOf("strategy", o.Strategy); err != nil {
 		return o, err
 	}
-	if err := oneOf("conflict_resolution", o.Resolution, Manual, AutoAcceptLatest, PreferHigherConfidence); err != nil {
+	if err := core.OneOf("conflict_resolution", o.Resolution); err != nil {
 		return o, err
 	}
-	if err := oneOf("output_format", o.Format, JSON, Markdown, DeltaBatch); err != nil {
+	if err := core.OneOf("output_format", o.Format); err != nil {
 		return o, err
 	}
 	if !(o.Tolerance >= 0) || math.IsInf(o.Tolerance, 0) {
 		return o, core.Invalidf("tolerance %v is not a distance", o.Tolerance).WithHint("give a number from 0 up; 0 asks for equal numbers")
 	}
 	return o, nil
-}
-
-// oneOf refuses a value that is none of those there are.
-func oneOf[T ~string](name string, value T, allowed ...T) error {
-	if slices.Contains(allowed, value) {
-		return nil
-	}
-	there := strings.Join(lo.Map(allowed, func(a T, _ int) string { return string(a) }), ", ")
-	if value == "" {
-		return core.Invalidf("%s is missing", name).WithHint("one of %s", there)
-	}
-	return core.Invalidf("%s %q does not exist", name, value).WithHint("one of %s", there)
 }
 
 // checkInputs applies the rules that hold for every strategy.

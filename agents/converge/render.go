@@ -1,6 +1,10 @@
 package converge
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"flame/core"
+)
 
 // A Delta is one change that an output asks for.
 type Delta struct {
@@ -25,7 +29,7 @@ func (r Result) Render(format Format) ([]byte, error) {
 	case Markdown:
 		return []byte(r.markdown()), nil
 	}
-	return nil, oneOf("output_format", format, JSON, Markdown, DeltaBatch)
+	return nil, core.OneOf("output_format", format)
 }
 
 // canonicalOf writes anything that JSON can hold in canonical form.

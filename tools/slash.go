@@ -1,0 +1,130 @@
+package tools
+
+import (
+	"math"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/samber/lo"
+
+	"flame/agents"
+	"flame/agents/line"
+	"flame/core"
+)
+
+// Slashed arguments may come as the line that was typed behind a slash command
+// instead: its options are the arguments of the same names, with hyphens. A tag
+// "line" gives an argument another name there, or "-" where it is no option.
+type slashed interface {
+	// command is the line; empty if the arguments came one by one.
+	command() string
+
+	// rest takes what of the line is no option.
+	rest(l line.Line) error
+}
+
+// fromLine reads the line of arguments, a pointer to a struct, into them, instead
+// of all that stood there. Its errors name the option and what was expected.
+func fromLine(in slashed) error {
+	args := reflect.ValueOf(in).Elem()
+	options := optionsOf(args.Type())
+	l, err := line.Parse(unwrap(slash().ReplaceAllString(in.command(), "")), lo.Map(options, option.known))
+	if err != nil {
+		return err
+	}
+	args.SetZero()
+	for _, o := range options {
+		if value, given := l.Values[o.name]; given {
+			if err := o.set(args.FieldByIndex(o.Index), value); err != nil {
+				return err
+			}
+		}
+	}
+	return in.rest(l)
+}
+
+// An option is an argument as a line has it.
+type option struct {
+	reflect.StructField
+	name string // without the hyphens before it
+}
+
+// optionsOf gives the arguments that are options of a line.
+func optionsOf(t reflect.Type) (options []option) {
+	for field := range fieldsOf(t) {
+		name, other := field.Tag.Lookup("line")
+		if !other {
+			name = strings.ReplaceAll(jsonName(field), "_", "-")
+		}
+		if name != "-" {
+			options = append(options, option{field, name})
+		}
+	}
+	return options
+}
+
+// known is what reading a line needs to know of an option.
+func (o option) known(int) line.Option {
+	return line.Option{Name: o.name, Switch: plain(o.Type).Kind() == reflect.Bool}
+}
+
+// set reads value into the argument to, as strictly as JSON is.
+func (o option) set(to reflect.Value, value string) error {
+	if to.Kind() == reflect.Pointer {
+		to.Set(reflect.New(plain(o.Type)))
+		to = to.Elem()
+	}
+	switch to.Kind() {
+	case reflect.Bool:
+		to.SetBool(value == "true") // or "false": the line takes no other
+	case reflect.Slice:
+		to.Set(reflect.ValueOf(append([]string{}, agents.SplitNames(value)...))) // a list of none is not no list
+	case reflect.Int64:
+		n, err := strconv.ParseUint(value, 10, 63)
+		if err != nil {
+			return core.Invalidf("--%s is %q, not a whole number", o.name, value).WithHint("give a whole number from 0 up")
+		}
+		to.SetInt(int64(n))
+	case reflect.Float64:
+		n, err := strconv.ParseFloat(value, 64)
+		if err != nil || !(n >= 0) || math.IsInf(n, 0) {
+			return core.Invalidf("--%s is %q, not a number", o.name, value).WithHint("give a number from 0 up")
+		}
+		to.SetFloat(n)
+	default:
+		if values := enumOf(o.Type); values != nil && !slices.Contains(values, value) {
+			return core.Invalidf("--%s is %q", o.name, value).WithHint("it must be one of %s", strings.Join(values, ", "))
+		}
+		to.SetString(value)
+	}
+	return nil
+}
+
+// slash matches the name of a command that a host left in its line.
+var slash = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^\s*/(?:flame[:_-])?(?:delegate|handoff|converge)\b\s*`)
+})
+
+// wrapped matches a line that stands in one pair of quotes, options and all, as
+// `opencode run --command` passes it on (ran).
+var wrapped = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\s*"((?:[^"\\]|\\.)*\s--\w(?:[^"\\]|\\.)*)"\s*$`) })
+
+func unwrap(text string) string {
+	found := wrapped().FindStringSubmatch(text)
+	if found == nil {
+		return text
+	}
+	return strings.NewReplacer(`\"`, `"`, `\\`, `\`).Replace(found[1])
+}
+
+// unquote takes the quotes off a text that stands in one pair of them.
+func unquote(text string) string {
+	if n := len(text); n > 1 && (text[0] == '"' || text[0] == '\'') && text[n-1] == text[0] && !strings.ContainsRune(text[1:n-1], rune(text[0])) {
+		return text[1 : n-1]
+	}
+	return text
+}

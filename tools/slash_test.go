@@ -1,0 +1,149 @@
+package tools
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/agents"
+	"flame/agents/converge"
+	"flame/core"
+)
+
+// typed gives the arguments of a call with a line as its command, and more.
+func typed[In any](line string, more string) (in In, err error) {
+	err = decode(fmt.Appendf(nil, `{"command": %s%s}`, quoted(line), more), &in)
+	return in, err
+}
+
+func quoted(text string) []byte {
+	raw, _ := json.Marshal(text)
+	return raw
+}
+
+func TestADelegateLineIsRead(t *testing.T) {
+	t.Parallel()
+	tools := []string{"Read", "Bash(git add, git diff)"}
+	tests := map[string]struct {
+		line string
+		want agents.Request
+		wait bool
+	}{
+		"as the seed has it": {
+			line: `fix the login --agent-type builder --permission-mode acceptEdits --timeout 60 --tools "Read, Bash(git add, git diff)"`,
+			want: agents.Request{Type: "builder", Prompt: "fix the login", Mode: agents.AcceptEdits, Timeout: time.Minute, Tools: &tools},
+		},
+		"with the command's name":     {line: "/flame:delegate look --agent-type analyzer", want: agents.Request{Type: "analyzer", Prompt: "look"}},
+		"a task in quotes":            {line: `"fix it, don't --break it" --agent-type builder`, want: agents.Request{Type: "builder", Prompt: "fix it, don't --break it"}},
+		"quotes inside the task":      {line: `say "hello" --agent-type=builder`, want: agents.Request{Type: "builder", Prompt: `say "hello"`}},
+		"all of it in quotes":         {line: `"say \"hello\" --agent-type builder"`, want: agents.Request{Type: "builder", Prompt: `say "hello"`}},
+		"without context, waited for": {line: "look --agent-type analyzer --inherit-context=false --background false", want: agents.Request{Type: "analyzer", Prompt: "look", Bare: true}, wait: true},
+		"with underscores":            {line: "look --agent_type analyzer --inherit_context=false", want: agents.Request{Type: "analyzer", Prompt: "look", Bare: true}},
+		"without any tools":           {line: `think --agent-type builder --tools ""`, want: agents.Request{Type: "builder", Prompt: "think", Tools: &[]string{}}},
+		"what only arguments had": {
+			line: "fix it --agent-type builder --frameID frame-1 --idempotency-key k1 --isolation worktree --budget-tokens 9000 --budget-usd 1.5",
+			want: agents.Request{Type: "builder", Prompt: "fix it", Frame: "frame-1", Key: "k1", Isolation: agents.Worktree, BudgetTokens: 9000, BudgetUSD: 1.5},
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			in, err := typed[spawnArgs](tt.line, "")
+			require.NoError(t, err)
+			got, background, err := in.request()
+			require.NoError(t, err)
+			assert.Equal(t, tt.want, got)
+			assert.Equal(t, !tt.wait, background)
+		})
+	}
+}
+
+func TestAHandoffLineIsRead(t *testing.T) {
+	t.Parallel()
+	got, err := typed[handoffArgs]("agent-1 --transfer-control --timeout 9 --on-failure retry", "")
+	require.NoError(t, err)
+	assert.Equal(t, handoffArgs{ID: "agent-1", Transfer: true, Timeout: 9, OnFailure: agents.Retry}, got)
+}
+
+func TestAConvergeLineIsRead(t *testing.T) {
+	t.Parallel()
+	got, err := typed[convergeArgs](`agent-1, agent-2 "agent-3, agent-4" --strategy vote --conflict-resolution prefer_higher_confidence --output-format json --tolerance 0.1`, "")
+	require.NoError(t, err)
+	assert.Equal(t, convergeArgs{
+		IDs: []string{"agent-1", "agent-2", "agent-3", "agent-4"}, Strategy: converge.StrategyVote, Resolution: converge.PreferHigherConfidence,
+		Format: converge.JSON, Tolerance: 0.1,
+	}, got)
+}
+
+func TestALineComesInsteadOfAllOtherArguments(t *testing.T) {
+	t.Parallel()
+	spawn, err := typed[spawnArgs]("look --agent-type analyzer", `, "prompt": "other", "tools": ["Bash"], "definition": {"name": "x"}`)
+	require.NoError(t, err)
+	assert.Equal(t, spawnArgs{Type: "analyzer", Prompt: "look"}, spawn)
+	merge, err := typed[convergeArgs]("a b --strategy merge", `, "subagent_ids": ["c"], "tolerance": 3, "result_schema": {}`)
+	require.NoError(t, err)
+	assert.Equal(t, convergeArgs{IDs: []string{"a", "b"}, Strategy: converge.StrategyMerge}, merge)
+	_, err = typed[spawnArgs]("", `, "prompt": "look"`)
+	assert.NoError(t, err, "an empty line is none")
+}
+
+func TestWhatALineRefuses(t *testing.T) {
+	t.Parallel()
+	delegate := func(line string) error { _, err := typed[spawnArgs](line, ""); return err }
+	handoff := func(line string) error { _, err := typed[handoffArgs](line, ""); return err }
+	merge := func(line string) error { _, err := typed[convergeArgs](line, ""); return err }
+	tests := map[string]struct {
+		err          error
+		says, advice string
+	}{
+		"a task for nobody":           {delegate("fix it"), "--agent-type is missing", "flame agents list"},
+		"time in words":               {delegate("fix it --agent-type b --timeout soon"), `--timeout is "soon", not a number`, "from 0 up"},
+		"time without end":            {delegate("fix it --agent-type b --timeout Inf"), `--timeout is "Inf", not a number`, "from 0 up"},
+		"time before now":             {delegate("fix it --agent-type b --timeout -5"), `--timeout is "-5", not a number`, "from 0 up"},
+		"part of a token":             {delegate("fix it --agent-type b --budget-tokens 1.5"), `--budget-tokens is "1.5", not a whole number`, "from 0 up"},
+		"an option that is none":      {delegate("fix it --agent-type b --speed 9"), "unknown option --speed", "in quotes"},
+		"the task as an option":       {delegate("--agent-type b --prompt x"), "unknown option --prompt", "in quotes"},
+		"another line in it":          {handoff("agent-1 --command x"), "unknown option --command", "in quotes"},
+		"an unknown mode":             {delegate("fix it --agent-type b --permission_mode odd"), `--permission-mode is "odd"`, "plan, dontAsk, default, acceptEdits"},
+		"an unknown isolation":        {delegate("fix it --agent-type b --isolation remote"), `--isolation is "remote"`, "worktree, none"},
+		"a handoff to nobody":         {handoff(" "), "one subagent_id", "flame_agent_list"},
+		"a handoff to two":            {handoff("agent-1 agent-2"), "not 2 words", "flame_agent_list"},
+		"an unknown end of a handoff": {handoff("agent-1 --on-failure panic"), `--on-failure is "panic"`, "retry, abort, escalate"},
+		"no strategy":                 {merge("a b"), "--strategy is missing", "merge, vote, consensus, first_success"},
+		"an unknown strategy":         {merge("a b --strategy best"), `--strategy is "best"`, "merge, vote, consensus, first_success"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var problem *core.Problem
+			require.ErrorAs(t, tt.err, &problem)
+			require.ErrorIs(t, tt.err, core.ErrInvalid)
+			assert.Contains(t, problem.Message, tt.says)
+			assert.Contains(t, problem.Hint, tt.advice)
+		})
+	}
+}
+
+// TestEveryArgumentHasItsPlaceInALine holds for those to come, too: of whatever kind
+// an argument is, a line can give it, save those few that are no options.
+func TestEveryArgumentHasItsPlaceInALine(t *testing.T) {
+	t.Parallel()
+	for in, apart := range map[slashed]int{&spawnArgs{}: 3, &handoffArgs{}: 2, &convergeArgs{}: 3} {
+		args := reflect.ValueOf(in).Elem()
+		options := optionsOf(args.Type())
+		assert.Len(t, options, args.NumField()-apart)
+		for _, o := range options {
+			value := append(enumOf(o.Type), "1")[0]
+			if o.known(0).Switch {
+				value = "true"
+			}
+			assert.NoError(t, o.set(args.FieldByIndex(o.Index), value), o.name)
+			assert.False(t, args.FieldByIndex(o.Index).IsZero(), "%s was not set", o.name)
+		}
+	}
+}
