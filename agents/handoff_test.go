@@ -10,6 +10,7 @@ import (
 
 	"flame/agents"
 	"flame/core"
+	"flame/project"
 )
 
 // handoff hands over to a builder that does these steps once the user's session has
@@ -50,8 +51,14 @@ func TestWhatFollowsAHandoff(t *testing.T) {
 			t.Parallel()
 			s := newService(t)
 			run := s.handoff(tt.steps, agents.HandoffRequest{OnFailure: tt.onFailure, Transfer: true})
-			_, err := s.Project.Push(s.ctx, user, "meanwhile", "")
-			assert.Contains(t, problem(t, err, core.ErrInvalid), run.ID, "who handed over changes no frames")
+			shell := project.Caller{Session: user.Session, Host: project.CommandLine}
+			for _, by := range []project.Caller{user, shell} {
+				_, err := s.Project.Push(s.ctx, by, "meanwhile", "")
+				assert.Contains(t, problem(t, err, core.ErrInvalid), run.ID, "who handed over changes no frames")
+				stop := user
+				stop.Event = "Stop"
+				require.NoError(t, s.Project.EndTurn(s.ctx, stop, project.Turn{LastMessage: "I wait"}))
+			}
 			s.touch("go")
 			assert.Equal(t, tt.outcome, s.resolved(run.ID)["outcome"])
 			assert.Equal(t, tt.parent, s.frame(s.frame(run.Frame).Parent).Status)

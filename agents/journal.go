@@ -87,10 +87,10 @@ func (j journal) Active(ctx context.Context, p supervise.Progress) error {
 	return j.a.Project.Join(ctx, parentOf(run), run.ID, run.Session)
 }
 
-// parentOf is flame itself, acting for an agent's parent: as a person at a shell
-// does, it may change frames of a session that handed control over.
+// parentOf is flame itself, acting for an agent's parent: it may change frames of a
+// session that handed control over.
 func parentOf(run Run) project.Caller {
-	return project.Caller{Session: run.ParentSession, Host: project.CommandLine}
+	return project.Caller{Session: run.ParentSession, Host: project.CommandLine, Flame: true}
 }
 
 // warnAt is the part of a budget whose use is told.

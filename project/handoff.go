@@ -46,10 +46,10 @@ func setState(tx Tx, id string, state core.SessionState) error {
 	return tx.SaveSession(session)
 }
 
-// mayChange refuses what the agent of a suspended session wants to change. What
-// its host tells, and what a person does at a shell, goes on.
+// mayChange refuses what the agent of a suspended session wants to change, also by a
+// shell in that session. What its host and flame itself tell goes on.
 func (s *step) mayChange() error {
-	if s.session.State != core.SessionSuspended || s.by.Event != "" || s.by.Host == CommandLine {
+	if s.session.State != core.SessionSuspended || s.by.Event != "" || s.by.Flame {
 		return nil
 	}
 	agent := ""

@@ -46,6 +46,7 @@ type Caller struct {
 	Agent   string // id of the agent whose process it lives in; empty outside of agents
 	Stamped bool   // a hook of the host vouches for Session
 	Event   string // the host's event that this is, where a hook calls; empty otherwise
+	Flame   bool   // flame itself acts for Session: what follows from the end of an agent
 	Plugin  string // version of the plugin that the hook belongs to; may be empty
 }
 
