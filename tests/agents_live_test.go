@@ -289,11 +289,23 @@ func (u *user) startsIn(actor, program string, args ...string) *exec.Cmd {
 
 func TestAgentsOutliveTheirServerAndNotTheirHost(t *testing.T) {
 	t.Parallel()
-	for _, killed := range []string{"server", "host"} {
-		t.Run(killed, func(t *testing.T) {
+	starts := map[string][]string{
+		claudeCode: {"claude", "-p", "--output-format", "json", "--allowedTools", "mcp__plugin_flame_flame", "--", "MAINWORK please"},
+		openCode:   {"opencode", "run", "MAINWORK please"},
+	}
+	for name, tt := range map[string]struct {
+		client, killed string
+		signal         syscall.Signal
+	}{
+		"its server is killed":    {client: claudeCode, killed: "server"},
+		"Claude Code is killed":   {claudeCode, "host", syscall.SIGKILL},
+		"OpenCode is killed":      {openCode, "host", syscall.SIGKILL},
+		"OpenCode is told to end": {openCode, "host", syscall.SIGTERM},
+	} {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			u := newUser(t, claudeCode)
-			u.must(u.flame, "setup", claudeCode)
+			u := newUser(t, tt.client)
+			u.must(u.flame, "setup", tt.client)
 			release := make(chan struct{})
 			u.model.Play(model.Script{
 				asked("child", "CHILDWORK",
@@ -304,12 +316,12 @@ func TestAgentsOutliveTheirServerAndNotTheirHost(t *testing.T) {
 					}}),
 				asked("main", "MAINWORK", model.Turn{Tools: []model.Tool{spawns("analyzer", "look", "CHILDWORK go", nil)}}, waitsFor(), model.Turn{Text: "MAIN-RESULT"}),
 			})
-			cmd := u.startsIn("child", "claude", "-p", "--output-format", "json", "--allowedTools", "mcp__plugin_flame_flame", "--", "MAINWORK please")
-			require.Eventually(t, func() bool { return len(u.model.By("child")) > 1 }, 20*time.Second, 50*time.Millisecond)
+			cmd := u.startsIn("child", starts[tt.client][0], starts[tt.client][1:]...)
+			require.Eventually(t, func() bool { return len(u.model.By("child")) > 1 }, 40*time.Second, 50*time.Millisecond)
 			id := agentID.FindString(u.must(u.flame, "agents", "runs", "--running"))
 			require.NotEmpty(t, id)
-			if killed == "host" {
-				require.NoError(t, cmd.Process.Kill())
+			if tt.killed == "host" {
+				require.NoError(t, cmd.Process.Signal(tt.signal))
 				_ = cmd.Wait()
 				// Its server sees its end, and with it that of the session.
 				u.must(u.flame, "agents", "wait", id, "--timeout", "30s")

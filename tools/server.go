@@ -5,7 +5,10 @@ import (
 	_ "embed"
 	"encoding/json"
 	"log/slog"
+	"maps"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -33,12 +36,15 @@ type Server struct {
 	tools   []Tool
 	caller  func(context.Context) project.Caller
 	log     *slog.Logger
+
+	mu     sync.Mutex
+	served map[string]map[string]project.Caller // those whose calls came, by connection and session
 }
 
 // NewServer makes the server that offers these tools. caller names who calls
 // where no stamp does; it may look at the context's client session.
 func NewServer(p *project.Project, a *agents.Agents, offered []Tool, version string, caller func(context.Context) project.Caller) *Server {
-	s := &Server{project: p, agents: a, tools: offered, caller: caller, log: p.Log}
+	s := &Server{project: p, agents: a, tools: offered, caller: caller, log: p.Log, served: map[string]map[string]project.Caller{}}
 	s.MCP = server.NewMCPServer("flame", version,
 		server.WithTitle("Flame"),
 		server.WithDescription("A call stack for coding agents: frames with goals, decisions and summaries that outlive the conversation"),
@@ -61,17 +67,47 @@ func NewServer(p *project.Project, a *agents.Agents, offered []Tool, version str
 	return s
 }
 
-// hooks end a client's session when it goes, so that others may take up what it
-// left in progress.
+// hooks end a client's sessions when it goes, so that others may take up what they
+// left in progress. A host that is killed tells their end in no other way.
 func (s *Server) hooks() *server.Hooks {
 	hooks := &server.Hooks{}
 	hooks.AddOnUnregisterSession(func(ctx context.Context, session server.ClientSession) {
 		ctx = s.MCP.WithContext(context.WithoutCancel(ctx), session)
-		if err := s.project.EndSession(ctx, s.caller(ctx)); err != nil {
-			s.log.Warn("a session's end was not noted", "error", err)
+		for _, by := range s.leave(session.SessionID(), s.caller(ctx)) {
+			if err := s.project.EndSession(ctx, by); err != nil {
+				s.log.Warn("a session's end was not noted", "session", by.Session, "error", err)
+			}
 		}
 	})
 	return hooks
+}
+
+// serve notes whose call came on the context's connection. Subagents end with the
+// session that they run in.
+func (s *Server) serve(ctx context.Context, by project.Caller) {
+	client := server.ClientSessionFromContext(ctx)
+	if client == nil || by.Parent != "" || by.Session == "" {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.served[client.SessionID()] == nil {
+		s.served[client.SessionID()] = map[string]project.Caller{}
+	}
+	s.served[client.SessionID()][by.Session] = by
+}
+
+// leave forgets a connection, and gives those who called on it, own among them: the
+// one that calls are of which say no other.
+func (s *Server) leave(connection string, own project.Caller) []project.Caller {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	served := s.served[connection]
+	delete(s.served, connection)
+	if _, known := served[own.Session]; known {
+		return slices.Collect(maps.Values(served))
+	}
+	return append(slices.Collect(maps.Values(served)), own)
 }
 
 // Writes reports whether calls of a tool change state, so that they must take
@@ -107,7 +143,12 @@ func (s *Server) handler(t Tool) server.ToolHandlerFunc {
 		if err != nil {
 			return nil, err
 		}
-		result, err := t.Call(withCall(withQuestions(withProgress(ctx, s.MCP, request), s.MCP), request), s.caller(ctx), raw)
+		by, raw, err := stamped(s.caller(ctx), raw)
+		var result Result
+		if err == nil {
+			s.serve(ctx, by)
+			result, err = t.run(withCall(withQuestions(withProgress(ctx, s.MCP, request), s.MCP), request), by, raw)
+		}
 		if err != nil {
 			text, known := Advice(err)
 			if !known {

@@ -71,6 +71,24 @@ func converseWith(t *testing.T, service *agents.Agents) *conversation {
 	return c
 }
 
+func TestTheEndOfAConnectionEndsTheSessionsThatCalledOnIt(t *testing.T) {
+	t.Parallel()
+	c := converse(t)
+	for _, session := range []string{"one", "two"} {
+		result, text := c.call("flame_push", `{"goal": "work", "session_id": "`+session+`"}`)
+		require.False(t, result.IsError, text)
+	}
+	c.leave()
+	require.NoError(t, c.project.Store.View(t.Context(), func(tx project.Tx) error {
+		for _, id := range []string{"one", "two"} {
+			session, err := tx.Session(id)
+			require.NoError(t, err)
+			assert.Equal(t, core.SessionEnded, session.State, id)
+		}
+		return nil
+	}))
+}
+
 // call calls a tool and gives its answer and text.
 func (c *conversation) call(tool, args string) (*mcp.CallToolResult, string) {
 	c.t.Helper()
