@@ -10,6 +10,10 @@ import (
 	"flame/project"
 )
 
+// maxLabel is the length in characters that a frame's goal is cut to as the label of
+// its session.
+const maxLabel = 80
+
 // Graph gives the graph of the agents that flame started: the sessions that asked
 // for them, the agents, and what was made of their results (spec: agents §13). Its
 // links are those of who started whom, of handoffs, of work that was gone on with,

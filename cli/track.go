@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"flame/agents"
+	"flame/agents/trail"
 	"flame/core"
 	"flame/transcripts"
 )
@@ -30,7 +30,7 @@ func newTrack(a *App) *cobra.Command {
 			return a.track(cmd.Context(), args[0], format, follow)
 		},
 	}
-	choose(cmd, &format, "format", "how it is drawn", agents.DrawFormats()...)
+	choose(cmd, &format, "format", "how it is drawn", trail.Formats()...)
 	cmd.Flags().BoolVar(&follow, "follow", false, "go on as the logs grow")
 	return cmd
 }
@@ -39,18 +39,18 @@ func newTrack(a *App) *cobra.Command {
 const trackPace = time.Second
 
 func (a *App) track(ctx context.Context, path, format string, follow bool) error {
-	show := func(t agents.Trail) error {
+	show := func(t trail.Trail) error {
 		if format == "tree" {
 			var b strings.Builder
-			if err := agents.Draw(&b, t, format); err != nil {
+			if err := trail.Draw(&b, t, format); err != nil {
 				return err
 			}
 			return a.print(t, b.String()+remarksOn(t))
 		}
-		return agents.Draw(a.Stdout, t, format)
+		return trail.Draw(a.Stdout, t, format)
 	}
 	if follow {
-		err := agents.Follow(ctx, path, a.Stdin, trackPace, show)
+		err := trail.Follow(ctx, path, a.Stdin, trackPace, show)
 		if ctx.Err() != nil {
 			return nil // the user has seen enough
 		}
@@ -60,11 +60,11 @@ func (a *App) track(ctx context.Context, path, format string, follow bool) error
 	if err != nil {
 		return problemOf(err, path)
 	}
-	trail, err := agents.Track(ctx, logs...)
+	told, err := trail.Read(ctx, logs...)
 	if err != nil {
 		return problemOf(err, path)
 	}
-	return show(trail)
+	return show(told)
 }
 
 // problemOf says what to do about a log that cannot be read.
@@ -77,7 +77,7 @@ func problemOf(err error, path string) error {
 }
 
 // remarksOn tells what of the logs is not in the drawing.
-func remarksOn(t agents.Trail) string {
+func remarksOn(t trail.Trail) string {
 	text := ""
 	if t.Unknown > 0 {
 		text += fmt.Sprintf("entries of unknown kinds: %d of %d\n", t.Unknown, t.Messages)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"flame/agents"
+	"flame/agents/trail"
 	"flame/project"
 	"flame/transcripts"
 )
@@ -49,11 +49,11 @@ func importPath(ctx context.Context, p *project.Project, path string) (project.I
 	if err != nil {
 		return project.Imported{}, problemOf(err, path)
 	}
-	trail, err := agents.Track(ctx, logs...)
+	told, err := trail.Read(ctx, logs...)
 	if err != nil {
 		return project.Imported{}, problemOf(err, path)
 	}
-	return p.ImportHistory(ctx, trail.History())
+	return p.ImportHistory(ctx, told.History())
 }
 
 // An imported is what `flame import --json` prints.

@@ -1,4 +1,4 @@
-package agents
+package trail
 
 import (
 	"cmp"
@@ -8,11 +8,8 @@ import (
 	"flame/agents/graph"
 )
 
-// maxLabel is the length in characters that descriptions are cut to as goals.
-const maxLabel = 80
-
-// DrawFormats lists the formats of Draw.
-func DrawFormats() []string { return graph.Formats() }
+// Formats lists the formats of Draw.
+func Formats() []string { return graph.Formats() }
 
 // Draw writes a trail as tree, json, dot (Graphviz) or mermaid. The same trail
 // gives the same bytes; labels are data, whatever they hold. As json it is all
@@ -39,7 +36,7 @@ func (t Trail) Graph() (*graph.Graph, error) {
 			id += "'" // hosts number calls anew in each session, and of some agents nothing else is known
 		}
 		err := g.AddNode(graph.Node{
-			ID: id, Kind: graph.Kind(n.Kind), Parent: n.Parent, Label: cmp.Or(n.Description, n.Prompt), Status: string(n.State),
+			ID: id, Kind: n.Kind, Parent: n.Parent, Label: cmp.Or(n.Description, n.Prompt), Status: string(n.State),
 			AgentType: n.Type, Model: n.Model, Usage: n.Usage, Started: n.Started, Ended: n.Ended,
 		})
 		if err != nil {

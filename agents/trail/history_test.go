@@ -1,23 +1,24 @@
-package agents_test
+package trail_test
 
 import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 
-	"flame/agents"
+	"flame/agents/graph"
+	"flame/agents/trail"
 	"flame/core"
 )
 
 func TestAPastSessionBecomesFinishedFrames(t *testing.T) {
 	t.Parallel()
-	trail := agents.Trail{Nodes: []agents.TrailNode{
-		{ID: "s", Kind: agents.KindSession, State: core.AgentActive, Prompt: "Do it\nwell", Started: 10},
-		{ID: "a", Kind: agents.KindSubagent, Parent: "s", State: core.AgentCompleted, Description: "look", Result: "seen", Started: 20, Ended: 30, Usage: core.Usage{TokensIn: 7, CostUSD: 0.5}},
-		{ID: "b", Kind: agents.KindSubagent, Parent: "gone", Unparented: true, State: core.AgentError, Error: "no luck"},
+	told := trail.Trail{Nodes: []trail.Node{
+		{ID: "s", Kind: graph.KindSession, State: core.AgentActive, Prompt: "Do it\nwell", Started: 10},
+		{ID: "a", Kind: graph.KindSubagent, Parent: "s", State: core.AgentCompleted, Description: "look", Result: "seen", Started: 20, Ended: 30, Usage: core.Usage{TokensIn: 7, CostUSD: 0.5}},
+		{ID: "b", Kind: graph.KindSubagent, Parent: "gone", Unparented: true, State: core.AgentError, Error: "no luck"},
 	}}
-	state := trail.History()
-	assert.Equal(t, state, trail.History(), "the same log gives the same frames")
+	state := told.History()
+	assert.Equal(t, state, told.History(), "the same log gives the same frames")
 	byID := map[string]string{}
 	for id, f := range state.Frames {
 		assert.Regexp(t, `^frame-[a-z2-7]{8}$`, id)

@@ -1,4 +1,4 @@
-package agents_test
+package trail_test
 
 import (
 	"encoding/json"
@@ -8,17 +8,18 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"flame/agents"
+	"flame/agents/graph"
+	"flame/agents/trail"
 	"flame/core"
 )
 
 func TestTrailsAreDrawn(t *testing.T) {
 	t.Parallel()
-	trail := agents.Trail{Nodes: []agents.TrailNode{
-		{ID: "s", Kind: agents.KindSession, State: "active", Prompt: "Do it"},
-		{ID: "a", Kind: agents.KindSubagent, Parent: "s", State: "completed", Type: "Explore", Description: `say "hi"` + "\n\\ --> n0", Usage: core.Usage{TokensIn: 10, TokensOut: 2, CostUSD: 0.5}},
-		{ID: "b", Kind: agents.KindSubagent, Parent: "s", State: "error", Description: "fail"},
-		{ID: "late", Kind: agents.KindSubagent, Unparented: true, State: "active", Description: "somebody's"},
+	told := trail.Trail{Nodes: []trail.Node{
+		{ID: "s", Kind: graph.KindSession, State: "active", Prompt: "Do it"},
+		{ID: "a", Kind: graph.KindSubagent, Parent: "s", State: "completed", Type: "Explore", Description: `say "hi"` + "\n\\ --> n0", Usage: core.Usage{TokensIn: 10, TokensOut: 2, CostUSD: 0.5}},
+		{ID: "b", Kind: graph.KindSubagent, Parent: "s", State: "error", Description: "fail"},
+		{ID: "late", Kind: graph.KindSubagent, Unparented: true, State: "active", Description: "somebody's"},
 	}}
 	tests := map[string]string{
 		"tree": `Do it [s] active
@@ -49,26 +50,26 @@ somebody's [late] active (started by an unknown agent)
 		t.Run(format, func(t *testing.T) {
 			t.Parallel()
 			var b strings.Builder
-			require.NoError(t, agents.Draw(&b, trail, format))
+			require.NoError(t, trail.Draw(&b, told, format))
 			assert.Equal(t, want, b.String())
 		})
 	}
 	var b strings.Builder
-	require.NoError(t, agents.Draw(&b, trail, "json"))
-	var read agents.Trail
+	require.NoError(t, trail.Draw(&b, told, "json"))
+	var read trail.Trail
 	require.NoError(t, json.Unmarshal([]byte(b.String()), &read))
-	assert.Equal(t, trail, read)
-	assert.ErrorIs(t, agents.Draw(&b, trail, "png"), core.ErrInvalid)
+	assert.Equal(t, told, read)
+	assert.ErrorIs(t, trail.Draw(&b, told, "png"), core.ErrInvalid)
 }
 
 func TestAgentsThatShareAnIDAreAllDrawn(t *testing.T) {
 	t.Parallel()
-	trail := agents.Trail{Nodes: []agents.TrailNode{
-		{ID: "call_1", Kind: agents.KindSubagent, Session: "s1", State: "initializing", Description: "one"},
-		{ID: "call_1", Kind: agents.KindSubagent, Session: "s2", State: "initializing", Description: "two"},
+	told := trail.Trail{Nodes: []trail.Node{
+		{ID: "call_1", Kind: graph.KindSubagent, Session: "s1", State: "initializing", Description: "one"},
+		{ID: "call_1", Kind: graph.KindSubagent, Session: "s2", State: "initializing", Description: "two"},
 	}}
 	var b strings.Builder
-	require.NoError(t, agents.Draw(&b, trail, "dot"))
+	require.NoError(t, trail.Draw(&b, told, "dot"))
 	assert.Contains(t, b.String(), "one")
 	assert.Contains(t, b.String(), "two")
 }

@@ -1,4 +1,4 @@
-package agents_test
+package trail_test
 
 import (
 	"context"
@@ -15,28 +15,28 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"flame/agents"
+	"flame/agents/trail"
 	"flame/core"
 	"flame/transcripts"
 )
 
-var updateTrails = flag.Bool("update-trails", false, "write the golden files of trails")
+var update = flag.Bool("update", false, "write the golden files")
 
 // samples are shortened logs of the real hosts. In family are those of one
 // session: a main agent starts four, the first of which has one of its own.
 const (
-	logSamples   = "../transcripts/testdata/"
+	logSamples   = "../../transcripts/testdata/"
 	claudeFamily = "family/claude/144291fb-27bf-4ea0-995d-e20474bcc32d"
 )
 
 // track gives what the log at path tells.
-func track(t *testing.T, path string) agents.Trail {
+func track(t *testing.T, path string) trail.Trail {
 	t.Helper()
 	logs, err := transcripts.Detect(path, nil)
 	require.NoError(t, err)
-	trail, err := agents.Track(t.Context(), logs...)
+	told, err := trail.Read(t.Context(), logs...)
 	require.NoError(t, err)
-	return trail
+	return told
 }
 
 // openCodeDB makes OpenCode's database of the family.
@@ -54,9 +54,9 @@ func openCodeDB(t *testing.T) (path string) {
 }
 
 // outline draws a trail: each node below its parent.
-func outline(trail agents.Trail) string {
+func outline(told trail.Trail) string {
 	var b strings.Builder
-	for _, n := range trail.Nodes {
+	for _, n := range told.Nodes {
 		fmt.Fprintf(&b, "%s%s %s %q %s", strings.Repeat("  ", n.Depth), n.Kind, n.Type, lo.CoalesceOrEmpty(n.Description, n.Prompt), n.State)
 		if n.Unparented {
 			b.WriteString(" unparented")
@@ -115,21 +115,21 @@ func TestANodeTellsAllThatIsKnown(t *testing.T) {
 	} {
 		raw, err := json.MarshalIndent(track(t, path), "", "  ")
 		require.NoError(t, err)
-		file := filepath.Join("testdata", "trails", name+".json")
-		if *updateTrails {
+		file := filepath.Join("testdata", name+".json")
+		if *update {
 			require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
 			require.NoError(t, os.WriteFile(file, append(raw, '\n'), 0o644))
 		}
 		want, err := os.ReadFile(file)
-		require.NoError(t, err, "go test ./agents -update-trails writes it")
+		require.NoError(t, err, "go test ./agents/trail -update writes it")
 		assert.Equal(t, string(want), string(raw)+"\n", name)
 	}
 }
 
 func TestTokensAreCountedOnce(t *testing.T) {
 	t.Parallel()
-	sum := func(trail agents.Trail) (u core.Usage) {
-		for _, n := range trail.Nodes {
+	sum := func(told trail.Trail) (u core.Usage) {
+		for _, n := range told.Nodes {
 			u = u.Add(n.Usage)
 		}
 		return u
@@ -143,7 +143,7 @@ func TestTokensAreCountedOnce(t *testing.T) {
 	require.NoError(t, err)
 	stream, err := transcripts.Detect(logSamples+"family/stream.ndjson", nil)
 	require.NoError(t, err)
-	both, err := agents.Track(t.Context(), append(stream, file...)...)
+	both, err := trail.Read(t.Context(), append(stream, file...)...)
 	require.NoError(t, err)
 	assert.Equal(t, outline(files), outline(both))
 	got, want := sum(both), sum(files)
@@ -170,7 +170,7 @@ func TestLinksMayComeInAnyOrder(t *testing.T) {
 	}
 	const want = "session  \"\" completed\n  subagent  \"the a\" completed\n    subagent  \"the b\" completed\n"
 	for i := range 720 {
-		tracker := agents.NewTracker()
+		tracker := trail.NewTracker()
 		for _, m := range permutation(messages, i) {
 			tracker.Add("claude-code", m)
 			tracker.Trail() // looking at it changes nothing
@@ -193,7 +193,7 @@ func permutation[T any](all []T, n int) (order []T) {
 
 func TestAnAgentWithoutAParentWaitsForIt(t *testing.T) {
 	t.Parallel()
-	tracker := agents.NewTracker()
+	tracker := trail.NewTracker()
 	tracker.Add("opencode", note("child", core.AgentNote{ID: "child", Spawn: true, Parent: "parent", Description: "late"}))
 	assert.Equal(t, "subagent  \"late\" initializing unparented\n", outline(tracker.Trail()))
 	tracker.Add("opencode", core.Message{Role: core.RoleUser, Session: "parent", Parts: []core.Part{{Type: core.PartText, Text: "go"}}})
@@ -202,14 +202,14 @@ func TestAnAgentWithoutAParentWaitsForIt(t *testing.T) {
 
 func TestCirclesAreNotDrawn(t *testing.T) {
 	t.Parallel()
-	tracker := agents.NewTracker()
+	tracker := trail.NewTracker()
 	for _, n := range []core.AgentNote{{ID: "a", Parent: "c"}, {ID: "b", Parent: "a"}, {ID: "c", Parent: "b"}, {ID: "d", Parent: "d"}} {
 		n.Spawn, n.Description = true, n.ID
 		tracker.Add("x", note("s", n))
 	}
-	trail := tracker.Trail()
-	assert.Len(t, trail.Nodes, 4)
-	assert.Len(t, lo.Filter(trail.Nodes, func(n agents.TrailNode, _ int) bool { return n.Unparented }), 2)
+	told := tracker.Trail()
+	assert.Len(t, told.Nodes, 4)
+	assert.Len(t, lo.Filter(told.Nodes, func(n trail.Node, _ int) bool { return n.Unparented }), 2)
 }
 
 func TestAShellInTheBackgroundIsNoAgent(t *testing.T) {
@@ -237,10 +237,10 @@ func TestAnOldClientsAgentsAreFound(t *testing.T) {
 	write("agent-1234abc.jsonl", `{"type":"user","isSidechain":true,"agentId":"1234abc","sessionId":"s","message":{"content":"LOOK"}}
 {"type":"assistant","isSidechain":true,"agentId":"1234abc","sessionId":"s","message":{"id":"n","model":"claude-opus-5-5","stop_reason":"end_turn","content":[{"type":"text","text":"found"}],"usage":{"input_tokens":5,"output_tokens":2}}}
 `)
-	trail := track(t, filepath.Join(dir, "s.jsonl"))
-	assert.Equal(t, "session  \"go\" active\n  subagent Explore \"look\" completed\n", outline(trail))
-	assert.Equal(t, "1234abc", trail.Nodes[1].ID)
-	assert.Equal(t, int64(5), trail.Nodes[1].Usage.TokensIn)
+	told := track(t, filepath.Join(dir, "s.jsonl"))
+	assert.Equal(t, "session  \"go\" active\n  subagent Explore \"look\" completed\n", outline(told))
+	assert.Equal(t, "1234abc", told.Nodes[1].ID)
+	assert.Equal(t, int64(5), told.Nodes[1].Usage.TokensIn)
 }
 
 func TestALogThatCannotBeReadDoesNotHideTheOthers(t *testing.T) {
@@ -250,25 +250,25 @@ func TestALogThatCannotBeReadDoesNotHideTheOthers(t *testing.T) {
 	require.NoError(t, os.WriteFile(torn, []byte(`{"type":"user","sessionId":"a","message":{"content":"go"}}`+"\n"+`{"type":"assis`), 0o644))
 	broken := filepath.Join(dir, "b.json")
 	require.NoError(t, os.WriteFile(broken, []byte(`{"info":{"id":"ses_b"},"messages":{}}`), 0o644))
-	trail := track(t, dir)
-	assert.Equal(t, []string{torn}, trail.Torn)
-	require.Len(t, trail.Unread, 1)
-	assert.Equal(t, broken, trail.Unread[0].Path)
-	assert.Contains(t, outline(trail), `"go"`)
+	told := track(t, dir)
+	assert.Equal(t, []string{torn}, told.Torn)
+	require.Len(t, told.Unread, 1)
+	assert.Equal(t, broken, told.Unread[0].Path)
+	assert.Contains(t, outline(told), `"go"`)
 
 	logs, err := transcripts.Detect(broken, nil)
 	require.NoError(t, err)
-	_, err = agents.Track(t.Context(), logs...)
+	_, err = trail.Read(t.Context(), logs...)
 	require.Error(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err = agents.Track(ctx, logs...)
+	_, err = trail.Read(ctx, logs...)
 	require.ErrorIs(t, err, context.Canceled)
 }
 
 func BenchmarkTracking10000AgentsInAChain(b *testing.B) {
 	for b.Loop() {
-		tracker := agents.NewTracker()
+		tracker := trail.NewTracker()
 		for i := range 10_000 {
 			tracker.Add("x", note("s", core.AgentNote{ID: fmt.Sprint(i), Spawn: true, Parent: fmt.Sprint(i + 1)}))
 		}

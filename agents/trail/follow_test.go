@@ -1,4 +1,4 @@
-package agents_test
+package trail_test
 
 import (
 	"bytes"
@@ -15,39 +15,39 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"flame/agents"
+	"flame/agents/trail"
 )
 
 // following gives what Follow shows of path, one trail at a time.
-func following(t *testing.T, path string) (next func() agents.Trail) {
+func following(t *testing.T, path string) (next func() trail.Trail) {
 	t.Helper()
-	shown := make(chan agents.Trail)
+	shown := make(chan trail.Trail)
 	ctx, cancel := context.WithCancel(t.Context())
 	over := make(chan struct{})
 	t.Cleanup(func() { cancel(); <-over }) // before the folder that it reads is removed
 	go func() {
 		defer close(over)
-		_ = agents.Follow(ctx, path, nil, time.Millisecond, func(trail agents.Trail) error {
+		_ = trail.Follow(ctx, path, nil, time.Millisecond, func(told trail.Trail) error {
 			select {
-			case shown <- trail:
+			case shown <- told:
 			case <-ctx.Done():
 			}
 			return nil
 		})
 	}()
-	return func() agents.Trail {
+	return func() trail.Trail {
 		select {
-		case trail := <-shown:
-			return trail
+		case told := <-shown:
+			return told
 		case <-time.After(20 * time.Second):
 			t.Fatal("nothing is shown")
 		}
-		return agents.Trail{}
+		return trail.Trail{}
 	}
 }
 
 // until asks for trails up to one like that.
-func until(t *testing.T, next func() agents.Trail, want string) {
+func until(t *testing.T, next func() trail.Trail, want string) {
 	t.Helper()
 	for {
 		if outline(next()) == want {
@@ -123,15 +123,15 @@ func TestFollowingInput(t *testing.T) {
 	r, w := io.Pipe()
 	half := len(text) / 2
 	go func() { _, _ = w.Write(text[:half]) }()
-	var last agents.Trail
-	err = agents.Follow(t.Context(), "-", r, time.Millisecond, func(trail agents.Trail) error {
-		if len(last.Nodes) == 0 && len(trail.Nodes) > 0 { // what came is shown before the end
+	var last trail.Trail
+	err = trail.Follow(t.Context(), "-", r, time.Millisecond, func(told trail.Trail) error {
+		if len(last.Nodes) == 0 && len(told.Nodes) > 0 { // what came is shown before the end
 			go func() {
 				_, _ = w.Write(text[half:])
 				w.Close()
 			}()
 		}
-		last = trail
+		last = told
 		return nil
 	})
 	require.NoError(t, err)
@@ -141,8 +141,8 @@ func TestFollowingInput(t *testing.T) {
 func TestFollowingEndsWithAnErrorOfTheReader(t *testing.T) {
 	t.Parallel()
 	stop := errors.New("enough")
-	err := agents.Follow(t.Context(), logSamples+"family/stream.ndjson", nil, time.Hour, func(agents.Trail) error { return stop })
+	err := trail.Follow(t.Context(), logSamples+"family/stream.ndjson", nil, time.Hour, func(trail.Trail) error { return stop })
 	require.ErrorIs(t, err, stop)
-	err = agents.Follow(t.Context(), filepath.Join(t.TempDir(), "none"), nil, time.Hour, func(agents.Trail) error { return nil })
+	err = trail.Follow(t.Context(), filepath.Join(t.TempDir(), "none"), nil, time.Hour, func(trail.Trail) error { return nil })
 	require.ErrorIs(t, err, os.ErrNotExist)
 }

@@ -1,4 +1,4 @@
-package agents
+package trail
 
 import (
 	"cmp"
@@ -9,6 +9,9 @@ import (
 	"flame/core"
 	"flame/project"
 )
+
+// maxGoal is the length in characters that descriptions are cut to as goals.
+const maxGoal = 80
 
 // maxSummary is the length in characters that an agent's last words are cut to as
 // the summary of its frame; all of them are its results.
@@ -37,11 +40,11 @@ func (t Trail) History() project.State {
 }
 
 // frame is the node as a finished frame.
-func (n TrailNode) frame() project.StateFrame {
+func (n Node) frame() project.StateFrame {
 	usage := n.Usage
 	end := max(n.Ended, n.Started)
 	f := project.StateFrame{
-		SessionID: frameOf(n.ID), Session: n.ID, Goal: cmp.Or(core.OneLine(cmp.Or(n.Description, n.Prompt), maxLabel), n.Kind+" "+n.ID),
+		SessionID: frameOf(n.ID), Session: n.ID, Goal: cmp.Or(core.OneLine(cmp.Or(n.Description, n.Prompt), maxGoal), string(n.Kind)+" "+n.ID),
 		Status: pastStatus(n.State), CreatedAt: n.Started, StartedAt: n.Started, EndedAt: end, UpdatedAt: end,
 		Artifacts: []string{}, Decisions: []string{}, Usage: &usage,
 	}

@@ -1,0 +1,96 @@
+package trail
+
+import "slices"
+
+// Trail gives what is known so far. Agents whose parent no log has told yet stand
+// by themselves; they move when it does.
+func (t *Tracker) Trail() Trail {
+	trail := Trail{Torn: slices.Clone(t.torn), Unread: slices.Clone(t.unread), Messages: t.messages, Unknown: t.unknown}
+	above, children := t.parents()
+	for _, s := range t.order {
+		if s.isNode() && above[s] == nil {
+			trail.Nodes = appendTree(trail.Nodes, s, children)
+		}
+	}
+	t.priceTrees(trail.Nodes)
+	return trail
+}
+
+// appendTree appends the nodes of the tree below top, each before its children.
+// Trees of logs may be deep, so it keeps a list of what is to come.
+func appendTree(nodes []Node, top *sighting, children map[*sighting][]*sighting) []Node {
+	type place struct {
+		*sighting
+		parent string
+		depth  int
+	}
+	for todo := []place{{sighting: top}}; len(todo) > 0; {
+		at := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		n := at.node()
+		n.Parent, n.Depth = at.parent, at.depth
+		n.Unparented = n.Parent == "" && at.isChild()
+		nodes = append(nodes, n)
+		for _, child := range slices.Backward(children[at.sighting]) {
+			todo = append(todo, place{child, n.ID, at.depth + 1})
+		}
+	}
+	return nodes
+}
+
+// parents gives for each node that one which started it, and the other way
+// round. What would close a circle is left out, as is a parent that no log knows.
+func (t *Tracker) parents() (above map[*sighting]*sighting, children map[*sighting][]*sighting) {
+	above, children = map[*sighting]*sighting{}, map[*sighting][]*sighting{}
+	tops := map[*sighting]*sighting{} // some node further up
+	for _, s := range t.order {
+		parent := t.parentOf(s)
+		if !s.isNode() || parent == nil || topOf(tops, parent) == s {
+			continue
+		}
+		above[s], tops[s] = parent, parent
+		children[parent] = append(children[parent], s)
+	}
+	return above, children
+}
+
+// topOf is the root above s so far. It shortens the way for the next time.
+func topOf(tops map[*sighting]*sighting, s *sighting) *sighting {
+	top := s
+	for tops[top] != nil {
+		top = tops[top]
+	}
+	for s != top {
+		s, tops[s] = tops[s], top
+	}
+	return top
+}
+
+// parentOf is what started s, if it is known: what a log says outright goes
+// before who made the call.
+func (t *Tracker) parentOf(s *sighting) *sighting {
+	parent := s.caller
+	if first, ok := t.names[callName(s.session, s.call)]; ok && s.call != "" && parent == nil {
+		parent = first.newest().caller
+	}
+	if named, ok := t.names[idName(s.parent)]; ok && s.parent != "" {
+		parent = named
+	}
+	if parent == nil || !parent.newest().isNode() {
+		return nil
+	}
+	return parent.newest()
+}
+
+// priceTrees gives each session that knows what it cost with all below it the
+// part that none of those account for. Nodes stand parents first.
+func (t *Tracker) priceTrees(nodes []Node) {
+	below := map[string]float64{}
+	for i := len(nodes) - 1; i >= 0; i-- {
+		n := &nodes[i]
+		if s, ok := t.names[idName(n.ID)]; ok {
+			n.Usage.CostUSD = max(n.Usage.CostUSD, s.newest().treeCost-below[n.ID])
+		}
+		below[n.Parent] += n.Usage.CostUSD + below[n.ID]
+	}
+}

@@ -1,0 +1,217 @@
+package trail
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"flame/agents/graph"
+	"flame/core"
+)
+
+// A sighting is what is known under one or more names.
+type sighting struct {
+	same    *sighting // it turned out to be that one; nothing here counts
+	host    string
+	session string
+	id      string
+	call    string
+	spawned bool // it is an agent
+	talks   bool // it is a session: messages are its own
+	parent  string
+	caller  *sighting // that made the call
+
+	note     core.AgentNote // all notes together
+	told     core.AgentState
+	seen     core.AgentState // by its own answers
+	prompt   string
+	words    string
+	failure  string
+	first    core.Millis
+	last     core.Millis
+	count    int
+	answers  map[string]core.Usage // by message
+	calls    map[string]bool
+	spent    core.Usage // by answers
+	turns    core.Usage // by the ends of turns
+	treeCost float64
+}
+
+// newest follows what was found to be the same.
+func (s *sighting) newest() *sighting {
+	for s.same != nil {
+		s = s.same
+	}
+	return s
+}
+
+// merge adds to s what is known of other, which is the same.
+func (s *sighting) merge(other *sighting) {
+	other.same = s
+	s.host, s.session = cmp.Or(s.host, other.host), cmp.Or(s.session, other.session)
+	s.id, s.call, s.parent = cmp.Or(s.id, other.id), cmp.Or(s.call, other.call), cmp.Or(s.parent, other.parent)
+	s.spawned, s.talks = s.spawned || other.spawned, s.talks || other.talks
+	if s.caller == nil {
+		s.caller = other.caller
+	}
+	note := other.note
+	note.State, note.Turn = other.told, core.Usage{}
+	s.learn(note)
+	s.turns, s.treeCost = s.turns.Add(other.turns), max(s.treeCost, other.treeCost)
+	s.prompt, s.words, s.failure = cmp.Or(s.prompt, other.prompt), cmp.Or(other.words, s.words), cmp.Or(other.failure, s.failure)
+	if other.seen != "" {
+		s.seen = other.seen
+	}
+	s.at(other.first)
+	s.at(other.last)
+	s.count += other.count
+	for id, usage := range other.answers {
+		s.spend(id, usage)
+	}
+	for call := range other.calls {
+		s.calls[call] = true
+	}
+}
+
+// at takes in a time at which it lived.
+func (s *sighting) at(t core.Millis) {
+	if t == 0 {
+		return
+	}
+	if s.first == 0 || t < s.first {
+		s.first = t
+	}
+	s.last = max(s.last, t)
+}
+
+// learn takes in a note.
+func (s *sighting) learn(n core.AgentNote) {
+	known := &s.note
+	s.spawned = s.spawned || n.Spawn
+	s.parent = cmp.Or(s.parent, n.Parent)
+	known.Type, known.Prompt = cmp.Or(known.Type, n.Type), cmp.Or(known.Prompt, n.Prompt)
+	known.Description, known.Model = cmp.Or(known.Description, n.Description), cmp.Or(n.Model, known.Model)
+	known.Result, known.Error = cmp.Or(n.Result, known.Result), cmp.Or(n.Error, known.Error)
+	known.Tools, known.Denied = union(known.Tools, n.Tools), union(known.Denied, n.Denied)
+	known.Tokens, known.ToolCalls = max(known.Tokens, n.Tokens), max(known.ToolCalls, n.ToolCalls)
+	s.turns, s.treeCost = s.turns.Add(n.Turn), max(s.treeCost, n.TreeCostUSD)
+	s.at(n.Started)
+	s.at(n.Ended)
+	if n.State != "" && (n.State != core.AgentInitializing || s.told == "") {
+		s.told = n.State
+	}
+}
+
+// union gives a and what of b is not in it, sorted.
+func union(a, b []string) []string {
+	if len(b) == 0 {
+		return a
+	}
+	all := append(slices.Clone(a), b...)
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// hear takes in a message of its own.
+func (s *sighting) hear(m core.Message) {
+	s.count++
+	s.at(m.Time)
+	text := ""
+	for _, p := range m.Parts {
+		switch {
+		case p.Type == core.PartText && text == "":
+			text = p.Text
+		case p.Type == core.PartToolCall:
+			s.calls[p.CallID] = true
+		}
+	}
+	if m.Role == core.RoleUser {
+		if !m.Summary && !m.Synthetic {
+			s.prompt = cmp.Or(s.prompt, text)
+		}
+		return
+	}
+	s.note.Model = cmp.Or(m.Model, s.note.Model)
+	s.words = cmp.Or(text, s.words)
+	s.spend(m.ID, m.Usage)
+	switch {
+	case m.Error != "":
+		s.seen, s.failure = core.AgentError, m.Error
+	case m.Final:
+		s.seen = core.AgentCompleted
+	default:
+		s.seen = core.AgentActive
+	}
+}
+
+// spend takes in what an answer took. Two logs may tell the same answer, one of
+// them less of it.
+func (s *sighting) spend(id string, usage core.Usage) {
+	usage.ToolCalls = 0 // they are counted by their ids
+	if usage == (core.Usage{}) {
+		return
+	}
+	before := s.answers[id]
+	if id != "" {
+		usage = fullest(before, usage)
+		s.answers[id] = usage
+	}
+	s.spent = s.spent.Add(core.Usage{
+		TokensIn: usage.TokensIn - before.TokensIn, TokensOut: usage.TokensOut - before.TokensOut,
+		CacheRead: usage.CacheRead - before.CacheRead, CacheWritten: usage.CacheWritten - before.CacheWritten,
+		CostUSD: usage.CostUSD - before.CostUSD,
+	})
+}
+
+// fullest takes the larger of each.
+func fullest(a, b core.Usage) core.Usage {
+	return core.Usage{
+		TokensIn: max(a.TokensIn, b.TokensIn), TokensOut: max(a.TokensOut, b.TokensOut),
+		CacheRead: max(a.CacheRead, b.CacheRead), CacheWritten: max(a.CacheWritten, b.CacheWritten),
+		CostUSD: max(a.CostUSD, b.CostUSD), ToolCalls: max(a.ToolCalls, b.ToolCalls),
+	}
+}
+
+// isNode reports whether it is a session or an agent; notes may be of neither.
+func (s *sighting) isNode() bool { return s.same == nil && (s.spawned || s.talks) }
+
+// isChild reports whether something must have started it.
+func (s *sighting) isChild() bool { return s.spawned || s.parent != "" }
+
+// node is all that is known, but for its place.
+func (s *sighting) node() Node {
+	usage := fullest(s.spent, s.turns)
+	usage.ToolCalls = max(int64(len(s.calls)), s.note.ToolCalls)
+	n := Node{
+		ID: cmp.Or(s.id, s.call), Kind: graph.KindSession, Host: s.host, Session: s.session, Call: s.call,
+		Type: s.note.Type, Description: s.note.Description, Prompt: cmp.Or(s.note.Prompt, s.prompt), Model: s.note.Model,
+		Tools: s.note.Tools, Denied: s.note.Denied, State: s.state(), Result: cmp.Or(s.note.Result, s.words),
+		Usage: usage, ContextTokens: s.note.Tokens, Messages: s.count, Started: s.first,
+	}
+	if s.isChild() {
+		n.Kind = graph.KindSubagent
+	}
+	if n.State.Ended() {
+		n.Ended = s.last
+	}
+	if n.State == core.AgentError {
+		n.Error = cmp.Or(s.note.Error, s.failure)
+	}
+	n.Prompt = strings.TrimSpace(n.Prompt)
+	return n
+}
+
+// state weighs what others told of it against its own last answer.
+func (s *sighting) state() core.AgentState {
+	switch {
+	case s.told.Ended() && s.told != core.AgentCompleted:
+		return s.told
+	case s.seen == core.AgentError:
+		return s.seen
+	case s.told == core.AgentCompleted, s.seen == "" && s.told != "":
+		return s.told
+	case s.seen != "":
+		return s.seen
+	}
+	return core.AgentInitializing
+}
