@@ -121,12 +121,16 @@ func (a *Agents) initiate(tx project.Tx, run Run, h Handoff) error {
 		}))
 }
 
-// overdue gives what stops an agent whose handoff took too long.
-func (a *Agents) overdue(tx project.Tx, id string) (supervise.Orders, error) {
+// due gives an agent that was handed over to the time of the handoff, and stops it
+// when that is over.
+func (a *Agents) due(tx project.Tx, id string) (supervise.Orders, error) {
 	var h Handoff
 	known, err := recordHandoff.Load(tx, id, &h)
-	if err != nil || !known || h.Outcome != "" || a.Project.Now() < h.Due {
+	if err != nil || !known || h.Outcome != "" {
 		return supervise.Orders{}, err
+	}
+	if a.Project.Now() < h.Due {
+		return supervise.Orders{Until: h.Due}, nil
 	}
 	return supervise.Orders{Stop: core.AgentTimeout, Reason: "the time of the handoff is over"}, nil
 }

@@ -139,17 +139,18 @@ func (a *Agents) orders(tx project.Tx, run Run) (supervise.Orders, error) {
 	if parent, err := tx.Session(run.ParentSession); err == nil && parent.State == core.SessionEnded && !a.Keep {
 		return cancel("the session that asked for it ended; FLAME_AGENT_ON_SESSION_END=keep lets agents go on")
 	}
-	if orders, err := a.overdue(tx, run.ID); orders.Stop != "" || err != nil {
+	orders, err := a.due(tx, run.ID)
+	if orders.Stop != "" || err != nil {
 		return orders, err
 	}
 	var t tree
 	if _, err := recordTree.Load(tx, run.Tree, &t); err != nil {
-		return supervise.Orders{}, err
+		return orders, err
 	}
 	if a.Bounds.usedUp(t) != nil {
-		return supervise.Orders{Stop: core.AgentError, Reason: treeBudget}, nil
+		orders = supervise.Orders{Stop: core.AgentError, Reason: treeBudget}
 	}
-	return supervise.Orders{}, nil
+	return orders, nil
 }
 
 // spend adds what an agent used since it was told last to what its tree used.

@@ -21,6 +21,7 @@ type account struct {
 	done    bool       // the host said that the turn is over, or that the model's answer was its last
 	settled bool       // it said so expressly
 	failed  string     // why there is no answer; empty: there is one, or it is not over
+	spent   float64    // that the session had cost before, in US dollars
 	repeats repeats
 }
 
@@ -109,7 +110,8 @@ func (a *account) hear(n core.AgentNote) {
 		a.counted += n.Thinking
 		a.Thinking = a.counted
 	}
-	a.TreeUSD = max(a.TreeUSD, n.TreeCostUSD)
+	a.SessionUSD = max(a.SessionUSD, n.TreeCostUSD)
+	a.TreeUSD = max(a.SessionUSD-a.spent, 0)
 	switch n.State {
 	case core.AgentCompleted:
 		a.done, a.settled = true, true
@@ -212,7 +214,8 @@ func Reread(dir string, read func(line []byte) core.Message) (Progress, string) 
 		return Progress{}, ""
 	}
 	defer output.close()
-	var a account
+	job, _, _ := LoadJob(dir) // one that is gone had no earlier cost to tell
+	a := account{spent: job.SpentUSD}
 	for more := true; more && err == nil; {
 		more, err = output.lines(func(line []byte) { a.note(read(line)) })
 	}

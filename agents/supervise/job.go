@@ -45,6 +45,7 @@ type Job struct {
 	GoOn     string   `json:"goOn,omitempty"`     // prompt after what passed
 	HandBack string   `json:"handBack,omitempty"` // prompt of the last turn, once a limit is reached
 	Fatal    string   `json:"fatal,omitempty"`    // words on stderr that end the agent at once
+	SpentUSD float64  `json:"spentUSD,omitempty"` // that the session had cost before, which hosts count in
 	Limits   Limits   `json:"limits"`
 }
 
@@ -84,16 +85,17 @@ var DefaultPace = Pace{
 
 // Progress is how far an agent is.
 type Progress struct {
-	Session   string      `json:"session,omitempty"` // of the host; empty until it is told
-	Text      string      `json:"text,omitempty"`    // its last words so far
-	LastTool  string      `json:"last_tool,omitempty"`
-	ToolCalls int64       `json:"tool_uses"`
-	Turns     int         `json:"turns"` // answers of the model
-	Usage     core.Usage  `json:"usage"`
-	Thinking  int64       `json:"thinking_tokens,omitempty"` // as the host counts, else estimated from what was thought aloud
-	TreeUSD   float64     `json:"treeUSD,omitempty"`         // with the host's own subagents, where the host tells
-	Attempt   int         `json:"attempt,omitempty"`         // retries so far
-	LastLine  core.Millis `json:"lastLine,omitempty"`        // when the host printed last
+	Session    string      `json:"session,omitempty"` // of the host; empty until it is told
+	Text       string      `json:"text,omitempty"`    // its last words so far
+	LastTool   string      `json:"last_tool,omitempty"`
+	ToolCalls  int64       `json:"tool_uses"`
+	Turns      int         `json:"turns"` // answers of the model
+	Usage      core.Usage  `json:"usage"`
+	Thinking   int64       `json:"thinking_tokens,omitempty"` // as the host counts, else estimated from what was thought aloud
+	TreeUSD    float64     `json:"treeUSD,omitempty"`         // with the host's own subagents, where the host tells
+	SessionUSD float64     `json:"sessionUSD,omitempty"`      // that, with what the session had cost before
+	Attempt    int         `json:"attempt,omitempty"`         // retries so far
+	LastLine   core.Millis `json:"lastLine,omitempty"`        // when the host printed last
 }
 
 // Cost is what the agent has cost as far as is known, in US dollars.
@@ -129,6 +131,7 @@ type Retry struct {
 type Orders struct {
 	Stop   core.AgentState // the agent is to end like this; empty: it may go on
 	Reason string
+	Until  core.Millis // it has at least until then, whatever Limits.Wall says; 0: no more than that
 }
 
 // A Journal is told what happens. Each method may be called again with the same.

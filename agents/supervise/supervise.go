@@ -26,6 +26,8 @@ type Supervisor struct {
 
 	started time.Time
 	began   time.Time // of the time that Limits.Wall is about
+	until   time.Time // that it has at least; zero: as Limits.Wall says
+	last    bool      // this is its last turn
 	account account
 	family  []Process // below this one, when it looked last
 	tail    *tail
@@ -51,6 +53,7 @@ func (s *Supervisor) Run(ctx context.Context) (Outcome, error) {
 	}
 	s.started = time.Now()
 	s.began = s.started
+	s.account.spent = s.Job.SpentUSD
 	if err := s.lasting(func(ctx context.Context) error { return s.Journal.Begin(ctx, Self()) }); err != nil {
 		return Outcome{}, err
 	}
@@ -124,7 +127,9 @@ func (s *Supervisor) pause(ctx context.Context, after stop) stop {
 }
 
 // left is how much of its time the agent has.
-func (s *Supervisor) left(l Limits) time.Duration { return l.Wall - time.Since(s.began) }
+func (s *Supervisor) left(l Limits) time.Duration {
+	return max(l.Wall-time.Since(s.began), time.Until(s.until))
+}
 
 func (s *Supervisor) canResume() bool { return s.account.Session != "" && len(s.Job.Resume) > 0 }
 
@@ -144,7 +149,7 @@ func InSession(resume []string, session string) []string {
 // handBack gives the agent a last turn to say what it has done.
 func (s *Supervisor) handBack(ctx context.Context) {
 	limits := Limits{Start: s.Job.Limits.Start, Output: s.Job.Limits.Output}
-	s.began = time.Now()
+	s.began, s.until, s.last = time.Now(), time.Time{}, true
 	limits.Wall = s.Pace.HandBack
 	if end := s.attempt(ctx, s.resume(), s.Job.HandBack, limits); end.state != core.AgentCompleted {
 		s.Log.Info("the agent did not hand back", "reason", end.reason)
@@ -240,6 +245,9 @@ func (s *Supervisor) tell(ctx context.Context) stop {
 			s.Log.Warn("journal", "error", err)
 		}
 		return stop{}
+	}
+	if orders.Until > 0 && !s.last {
+		s.until = orders.Until.Time()
 	}
 	return stop{state: orders.Stop, reason: orders.Reason, handBack: orders.Stop == core.AgentError}
 }

@@ -348,6 +348,22 @@ func TestUsageAndSessionAreKept(t *testing.T) {
 	assert.InDelta(t, 0.5, got.Cost(), 1e-9)
 }
 
+func TestWhatASessionHadCostBeforeIsNotTheAgents(t *testing.T) {
+	got, _ := supervised(t, "does its work", func(j *supervise.Job, _ *journal) { j.SpentUSD = 0.3 })
+	assert.InDelta(t, 0.2, got.Cost(), 1e-9)
+	assert.InDelta(t, 0.5, got.SessionUSD, 1e-9)
+}
+
+func TestWhoeverHandsOverMayGiveMoreTime(t *testing.T) {
+	const given = 600 * time.Millisecond
+	got, _ := supervised(t, "hangs", func(j *supervise.Job, on *journal) {
+		j.Limits.Wall, j.HandBack = 100*time.Millisecond, ""
+		on.orders = supervise.Orders{Until: core.MillisOf(time.Now().Add(given))}
+	})
+	assert.Equal(t, core.AgentTimeout, got.State)
+	assert.GreaterOrEqual(t, got.EndedAt-got.StartedAt, core.Millis(given.Milliseconds()-150), "the time to start is in it")
+}
+
 func TestTheHostFindsItselfInItsFolder(t *testing.T) {
 	got, _ := supervised(t, "tells its folder", nil)
 	here, folder, _ := strings.Cut(got.Text, " ")
