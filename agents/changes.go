@@ -49,7 +49,7 @@ func (a *Agents) changes(id string) []Change {
 // changesIn gives what the messages of a log did to files, by path.
 func changesIn(log io.Reader, host, cwd string) []Change {
 	edits, failed := map[string][]edit{}, map[string]bool{}
-	for m, err := range messagesOf(log, host) {
+	for m, err := range transcripts.Messages(log, traitsOf(host).prints) {
 		if err != nil {
 			break
 		}
@@ -77,29 +77,18 @@ func changesIn(log io.Reader, host, cwd string) []Change {
 	return changes
 }
 
-// messagesOf reads what a host printed.
-func messagesOf(log io.Reader, host string) func(func(core.Message, error) bool) {
-	if host == openCode {
-		return transcripts.OpenCodeOutput(log)
-	}
-	return transcripts.ClaudeCodeStream(log)
-}
-
 // An edit is one call that changed a file.
 type edit struct {
 	path, call, doing string
 	existed           bool
 }
 
-// changing are the tools that change a file, lower case.
-var changing = []string{"write", "edit", "multiedit", "notebookedit", "patch", "apply_patch"}
-
 // patched matches the files that a patch is about.
 var patched = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^\*\*\* (Add|Update|Delete) File: (.+)$`) })
 
 // editsOf gives what a call does to files.
 func editsOf(part core.Part) (edits []edit) {
-	if part.Type != core.PartToolCall || !slices.Contains(changing, strings.ToLower(part.Tool)) {
+	if part.Type != core.PartToolCall || Does(part.Tool) != Edits {
 		return nil
 	}
 	var input map[string]json.RawMessage

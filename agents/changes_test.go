@@ -69,6 +69,7 @@ func TestWhatAnAgentChangedIsReadFromItsLog(t *testing.T) {
 		"what was tried again":         {[]fileCall{{tool: "Edit", input: `{"PATH":"DIR/a.go"}`, failed: true}, {tool: "Edit", input: `{"PATH":"DIR/a.go"}`}}, []string{"a.go"}},
 		"not what was read":            {[]fileCall{{tool: "Read", input: `{"PATH":"DIR/a.go"}`}, {tool: "Bash", input: `{"command":"rm a.go"}`}}, nil},
 		"a patch":                      {[]fileCall{{tool: "apply_patch", input: `{"patchText":"*** Begin Patch\n*** Add File: n.go\n+x\n*** Update File: o.go\n@@\n-x\n*** Delete File: p.go\n*** End Patch"}`}}, []string{"n.go", "o.go", "p.go"}},
+		"whatever the tool is called":  {[]fileCall{{tool: "MultiEdit", input: `{"PATH":"DIR/a.go"}`}, {tool: "NotebookEdit", input: `{"notebook_path":"DIR/b.ipynb"}`}, {tool: "patch", input: `{"PATH":"DIR/c.go"}`}}, []string{"a.go", "b.ipynb", "c.go"}},
 		"not a call without a path":    {[]fileCall{{tool: "Edit", input: `{}`}, {tool: "Edit", input: `"odd"`}}, nil},
 	}
 	for name, tt := range tests {

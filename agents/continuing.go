@@ -153,7 +153,7 @@ func (a *Agents) hostNamed(name string) (Host, error) {
 			return host, nil
 		}
 	}
-	return nil, core.Invalidf("the host %q starts no agents", name).WithHint("claude-code and opencode do")
+	return nil, core.Invalidf("the host %q starts no agents", name).WithHint("%s do", strings.Join(hostNames(), " and "))
 }
 
 // continueNative has what a host's own subagent did go on as an agent: in its

@@ -13,13 +13,6 @@ import (
 	"flame/core"
 )
 
-// The hosts that definitions can name, by the names that flame gives them
-// everywhere.
-const (
-	claudeCode = "claude-code"
-	openCode   = "opencode"
-)
-
 // A Definition says what an agent is for, how it is told, and what it may use at
 // most. What it leaves open comes from the call and from the caller.
 type Definition struct {

@@ -107,16 +107,13 @@ func (r rule) named(tool string) string {
 	return tool + "(" + r.pattern + ")"
 }
 
-// editTools share one permission in OpenCode; the last two are of its older
-// versions.
-var editTools = []string{"edit", "write", "apply_patch", "multiedit", "patch"}
-
-// names gives the tools that the rule is about.
+// names gives the tools that the rule is about: those that change files share one
+// permission in OpenCode.
 func (r rule) names() (names []string) {
-	if !slices.Contains(editTools, r.tool) {
+	if !slices.Contains(named(openCodeTools, Edits), r.tool) {
 		return []string{r.String()}
 	}
-	for _, tool := range editTools[:3] {
+	for _, tool := range named(current(openCodeTools), Edits) {
 		names = append(names, r.named(tool))
 	}
 	return names

@@ -140,7 +140,7 @@ func setPermissionMode(r *reader, n *yaml.Node) error {
 }
 
 func setHost(r *reader, n *yaml.Node) error {
-	err := oneOf(func(d *Definition) *string { return &d.Host }, claudeCode, openCode, "auto")(r, n)
+	err := oneOf(func(d *Definition) *string { return &d.Host }, append(hostNames(), "auto")...)(r, n)
 	if r.def.Host == "auto" {
 		r.def.Host = ""
 	}

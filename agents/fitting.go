@@ -36,7 +36,7 @@ func (a *Agents) workIn(dir string) (string, error) {
 		return "", core.Invalidf("cwd %s is not in the project %s", dir, a.Dir).WithHint("name a folder of the project: the settings of others could allow the agent more")
 	}
 	for folder := real; folder != root; folder = filepath.Dir(folder) {
-		for _, name := range settingsFiles {
+		for _, name := range ofHosts(func(h traits) []string { return h.settings }) {
 			if found, err := filepath.Glob(filepath.Join(folder, name)); err == nil && len(found) > 0 {
 				return "", core.Invalidf("cwd %s has settings of its own (%s)", dir, found[0]).WithHint("name another folder of the project: those settings could allow the agent more")
 			}
@@ -45,16 +45,13 @@ func (a *Agents) workIn(dir string) (string, error) {
 	return dir, nil
 }
 
-// settingsFiles are by which hosts let folders have settings of their own.
-var settingsFiles = []string{".claude/settings*.json", ".mcp.json", "opencode.json*", ".opencode"}
-
 // modelFor gives a model as a host takes it. A definition that was written for
 // another host names none of this one's.
 func modelFor(host, model string) (string, []string) {
 	switch {
 	case model == "" || model == "inherit":
 		return "", nil
-	case host == claudeCode && strings.Contains(model, "/"), host == openCode && !strings.Contains(model, "/"):
+	case !traitsOf(host).takes(model):
 		return "", []string{fmt.Sprintf("model %q is not one of %s's, so it chooses itself", model, host)}
 	}
 	return model, nil
@@ -98,25 +95,9 @@ func handedOn(host Host, def Definition) (keys map[string]json.RawMessage, warni
 // knownTool reports whether a host is known to have a tool; patterns and tools of
 // MCP servers are for the host to tell.
 func knownTool(host, name string) bool {
-	if strings.ContainsAny(name, "*?") || strings.HasPrefix(name, "mcp__") || strings.Contains(name, "flame") {
+	h := traitsOf(host)
+	if strings.ContainsAny(name, "*?") || strings.Contains(name, h.joint) || strings.Contains(name, "flame") {
 		return true
 	}
-	if host == openCode && strings.Contains(name, "_") {
-		return true // an MCP server's, as OpenCode names them
-	}
-	return slices.ContainsFunc(hostTools[host], func(known string) bool { return strings.EqualFold(known, name) })
-}
-
-// hostTools are the built-in tools of each host, as they offered them when they
-// were tried.
-var hostTools = map[string][]string{
-	claudeCode: {
-		"Agent", "Task", "Bash", "BashOutput", "KillShell", "Edit", "MultiEdit", "Write", "NotebookEdit", "Read", "Grep", "Glob", "LS",
-		"WebFetch", "WebSearch", "TodoWrite", "Skill", "SlashCommand", "AskUserQuestion", "ExitPlanMode", "EnterPlanMode", "ToolSearch",
-		"TaskCreate", "TaskGet", "TaskUpdate", "TaskList", "TaskOutput", "TaskStop", "SendMessage", "Workflow", "ListMcpResources", "ReadMcpResource",
-	},
-	openCode: {
-		"bash", "read", "write", "edit", "multiedit", "patch", "apply_patch", "grep", "glob", "list", "webfetch", "websearch", "codesearch",
-		"task", "todowrite", "todoread", "skill", "question", "lsp", "invalid",
-	},
+	return slices.ContainsFunc(h.tools, func(t tool) bool { return strings.EqualFold(t.name, name) })
 }

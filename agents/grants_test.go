@@ -72,10 +72,10 @@ func TestAHostsOwnAgentPassesOnNoMoreThanItMay(t *testing.T) {
 	}{
 		"the session itself":                 {host: "claude-code", can: []string{"Read", "Edit", "Write", "Bash"}},
 		"one that may do all":                {host: "claude-code", told: project.Standing{Agent: "general-purpose"}, can: []string{"Edit", "Bash"}},
-		"one that reads":                     {host: "claude-code", told: project.Standing{Agent: "Explore"}, can: []string{"Read", "Bash"}, cannot: []string{"Edit", "Write"}},
+		"one that reads":                     {host: "claude-code", told: project.Standing{Agent: "Explore"}, can: []string{"Read", "Bash"}, cannot: []string{"Edit", "Write", "MultiEdit", "NotebookEdit", "Agent", "Task", "Workflow", "ExitPlanMode"}},
 		"one that a file defines":            {host: "claude-code", told: project.Standing{Agent: "careful"}, can: []string{"Read", "Edit"}, cannot: []string{"Write", "Bash"}},
 		"one that nobody knows":              {host: "claude-code", told: project.Standing{Agent: "theirs:odd"}, can: []string{"Read"}, mode: agents.Plan},
-		"OpenCode's that reads":              {host: "opencode", told: project.Standing{Agent: "explore"}, can: []string{"read", "bash"}, cannot: []string{"edit", "write", "apply_patch"}},
+		"OpenCode's that reads":              {host: "opencode", told: project.Standing{Agent: "explore"}, can: []string{"read", "bash"}, cannot: []string{"edit", "write", "apply_patch", "multiedit", "patch", "task", "todowrite"}},
 		"OpenCode's that is configured":      {host: "opencode", told: project.Standing{Agent: "mine", Rules: `{"edit":"deny","bash":"ask"}`}, can: []string{"read"}, cannot: []string{"edit", "write", "bash"}},
 		"OpenCode's that has all":            {host: "opencode", told: project.Standing{Agent: "mine", Rules: `{}`}, can: []string{"edit", "bash"}},
 		"OpenCode's, whose rules are odd":    {host: "opencode", told: project.Standing{Agent: "mine", Rules: `{"edit":7}`}, cannot: []string{"read", "edit", "bash"}},
@@ -105,6 +105,15 @@ func TestAHostsOwnAgentPassesOnNoMoreThanItMay(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestToolsOfACallAreNamedAsTheHostDoes(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	asked := []string{"read", "BASH", "skill", "toolsearch(x)", "mcp__Own__Tool", "Frobnicate"}
+	run := s.request(user, agents.Request{Inline: json.RawMessage(`{"description":"d","prompt":"p"}`), Prompt: "done", Tools: &asked})
+	assert.Equal(t, []string{"Read", "Bash", "Skill", "ToolSearch(x)", "mcp__Own__Tool", "Frobnicate"}, run.Tools.Allowed)
+	assert.Equal(t, []string{`tool "Frobnicate" is not one that claude-code is known to have`}, run.Warnings)
 }
 
 func TestWhatAGrantIsFor(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 
 	"flame/core"
 	"flame/project"
@@ -29,7 +30,7 @@ func (a *Agents) grant(tx project.Tx, by project.Caller, def Definition, r Reque
 		run.Warnings = append(run.Warnings, "flame does not know what the agent that asks may do, so this one reads only")
 	}
 	run.Tools = parent.Tools.With(parent.Passes).Only(role.Tools).Without(role.DisallowedTools...).For(run.Host).
-		Only(def.Tools).Only(named(r.Tools, run.Host)).Without(def.DisallowedTools...)
+		Only(def.Tools).Only(spelled(r.Tools, run.Host)).Without(def.DisallowedTools...)
 	run.Trusted = trusted(def, run.Tools)
 	if run.Passes, err = passes(tx, def, a.Project.Now()); err != nil {
 		return err
@@ -46,12 +47,22 @@ func (a *Agents) grant(tx project.Tx, by project.Caller, def Definition, r Reque
 	return nil
 }
 
-// named gives tools that a call asks for by the names that a host has for them.
-func named(tools *[]string, host string) *[]string {
+// spelled gives tools that a call asks for by the names that a host has for them, in
+// the host's own spelling: Claude Code offers no tool that is asked for in another
+// (ran).
+func spelled(tools *[]string, host string) *[]string {
 	if tools == nil {
 		return nil
 	}
 	names := translate(*tools, host)
+	for i, entry := range names {
+		name, rule := ruleOf(entry)
+		for _, own := range traitsOf(host).tools {
+			if strings.EqualFold(own.name, name) {
+				names[i] = own.name + rule
+			}
+		}
+	}
 	return &names
 }
 
@@ -136,7 +147,7 @@ func (a *Agents) roleOf(tx project.Tx, host string, caller core.Session, parent 
 	if err != nil {
 		return Definition{}, false, err
 	}
-	denied, builtIn := hostAgents[host][told.Agent]
+	denied, builtIn := traitsOf(host).agents[told.Agent]
 	switch {
 	case told.Rules != "":
 		role, known = permitted(told.Rules), true
@@ -149,19 +160,3 @@ func (a *Agents) roleOf(tx project.Tx, host string, caller core.Session, parent 
 	role.DisallowedTools = slices.Concat(role.DisallowedTools, denied)
 	return role, known, nil
 }
-
-// hostAgents are the agents that hosts bring, with the tools that they lack. What
-// OpenCode's plan lacks is in its mode.
-var hostAgents = map[string]map[string][]string{
-	claudeCode: {
-		"general-purpose": nil, "claude": nil,
-		"Explore": readOnly, "Plan": readOnly,
-	},
-	openCode: {
-		"build": nil, "general": nil, "plan": nil,
-		"explore": {"edit", "write", "apply_patch", "multiedit", "patch", "task", "todowrite"},
-	},
-}
-
-// readOnly are the tools that Claude Code's reading agents lack.
-var readOnly = []string{"Agent", "Edit", "Write", "NotebookEdit", "ExitPlanMode"}

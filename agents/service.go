@@ -10,7 +10,6 @@ import (
 	"flame/agents/supervise"
 	"flame/core"
 	"flame/project"
-	"flame/transcripts"
 )
 
 // Agents starts and follows the agents of one project.
@@ -76,20 +75,14 @@ func (a *Agents) host(def Definition, callers string) (Host, error) {
 			}
 		}
 		if name != "" && name != callers {
-			return nil, core.Invalidf("agents cannot run in %q", name).WithHint("set host in the definition, or FLAME_AGENT_HOST, to claude-code or opencode")
+			return nil, core.Invalidf("agents cannot run in %q", name).WithHint("set host in the definition, or FLAME_AGENT_HOST, to %s", strings.Join(hostNames(), " or "))
 		}
 	}
 	if i := slices.IndexFunc(a.Hosts, Host.Installed); i >= 0 {
 		return a.Hosts[i], nil
 	}
-	return nil, core.NotFoundf("no host is installed that an agent could run in").WithHint("install Claude Code or OpenCode, so that `claude` or `opencode` is on PATH")
+	return nil, core.NotFoundf("no host is installed that an agent could run in").WithHint("%s", install())
 }
-
-// formats are those of what hosts print.
-var formats = map[string]transcripts.Format{claudeCode: transcripts.ClaudeStream, openCode: transcripts.OpenCodeRun}
-
-// lineOf gives the reader of what a host prints.
-func lineOf(host string) func(line []byte) core.Message { return transcripts.Line(formats[host]) }
 
 // A Request asks for an agent.
 type Request struct {

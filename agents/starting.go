@@ -106,16 +106,9 @@ func (a *Agents) job(host Host, run Run, child Child) (supervise.Job, error) {
 	}
 	return supervise.Job{
 		ID: run.ID, Dir: child.Dir, Project: a.Dir, Host: run.Host, Command: launch.Command, Resume: resume.Command,
-		Env: append(launch.Env, "FLAME_DIR="+a.Data), Unset: callersOwn, Cwd: run.Cwd,
+		Env: append(launch.Env, "FLAME_DIR="+a.Data), Unset: ofHosts(func(h traits) []string { return h.variables }), Cwd: run.Cwd,
 		Task: run.task, Prompt: launch.Stdin, Fatal: launch.Fatal, GoOn: goOn, HandBack: handBack, Limits: run.Limits,
 	}, nil
-}
-
-// callersOwn are variables that hosts set for what runs inside of them: in an agent
-// they would pass for its own session.
-var callersOwn = []string{
-	"CLAUDECODE", "CLAUDE_CODE_SESSION_ID", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SSE_PORT", "CLAUDE_PROJECT_DIR", "CLAUDE_PLUGIN_ROOT",
-	"CLAUDE_ENV_FILE", "OPENCODE", "OPENCODE_PID", "OPENCODE_CONFIG_CONTENT", "AGENT",
 }
 
 // goOn is the prompt of an agent whose model could not be reached.

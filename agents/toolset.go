@@ -18,7 +18,7 @@ type ToolSet struct {
 // SpawnTools are the tools of hosts and of ours by which an agent starts others.
 // All are withheld at the deepest level: missing one alias lets agents multiply
 // (spec: agents §2).
-var SpawnTools = []string{"Agent", "Task", "Workflow", "task", "call_omo_agent", "*spawn_agent"}
+var SpawnTools = append(named(allTools(), Spawns), "*spawn_agent")
 
 // Only gives the part of the set that these tools are; all of it where allowed is
 // nil or names "*". Nothing is added: what the set lacks stays out, and a rule for

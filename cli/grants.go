@@ -15,8 +15,6 @@ import (
 	"flame/agents"
 	"flame/agents/supervise"
 	"flame/core"
-	"flame/hosts/claudecode"
-	"flame/hosts/opencode"
 )
 
 func newAgentsGrant(a *App) *cobra.Command {
@@ -54,14 +52,7 @@ func newAgentsGrant(a *App) *cobra.Command {
 // mustBeAPerson refuses what models must not do for themselves: where there is no
 // terminal, or a host's session around it.
 func (a *App) mustBeAPerson() error {
-	ok := a.atTerminal()
-	for _, name := range []string{core.AgentVariable, "CLAUDECODE", "OPENCODE"} {
-		ok = ok && os.Getenv(name) == ""
-	}
-	for _, name := range supervise.Above() {
-		ok = ok && name != claudecode.Program && name != opencode.Program
-	}
-	if !ok {
+	if !a.atTerminal() || os.Getenv(core.AgentVariable) != "" || agents.InHost(os.Getenv, supervise.Above()) {
 		return core.Invalidf("a grant is for a person to make").WithHint("run this command yourself, in a terminal of your own")
 	}
 	return nil

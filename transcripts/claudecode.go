@@ -2,18 +2,11 @@ package transcripts
 
 import (
 	"encoding/json"
-	"io"
-	"iter"
 	"strings"
 	"time"
 
 	"flame/core"
 )
-
-// ClaudeCode reads a session file of Claude Code, or a subagent's
-// (projects/<slug>/<session>.jsonl, <session>/subagents/agent-<id>.jsonl). An
-// error ends the stream; ErrTorn is one that more reading may cure.
-func ClaudeCode(r io.Reader) iter.Seq2[core.Message, error] { return messages(r, ClaudeSession) }
 
 // A claudeLine is what we read of a line of a session file, or of the client's
 // output, where a few names differ.
@@ -79,6 +72,8 @@ func (t *claudeTime) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
+// claudeSessionLine reads a line of a session's file, or of a subagent's
+// (projects/<slug>/<session>.jsonl, <session>/subagents/agent-<id>.jsonl).
 func claudeSessionLine(text []byte) core.Message {
 	var l claudeLine
 	if !loose(text, &l) {

@@ -1,20 +1,16 @@
 package transcripts
 
 import (
-	"io"
-	"iter"
 	"strings"
 
 	"flame/core"
 )
 
-// ClaudeCodeStream reads what `claude -p --output-format stream-json --verbose`
-// prints. An answer's tokens are those at its beginning there, so almost none are
-// of its own words; the note of the turn's end tells them all. Of agents below
-// the first level it has their beginning and end alone.
-func ClaudeCodeStream(r io.Reader) iter.Seq2[core.Message, error] { return messages(r, ClaudeStream) }
-
-// A claudeStream is what must be remembered from line to line.
+// A claudeStream is what must be remembered from line to line of what `claude -p
+// --output-format stream-json --verbose` prints. An answer's tokens are those at
+// its beginning there, so almost none are of its own words; the note of the turn's
+// end tells them all. Of agents below the first level it has their beginning and
+// end alone.
 type claudeStream struct {
 	compacted bool   // the next line that nobody typed is the summary
 	model     string // of the session's own answers

@@ -33,12 +33,6 @@ const (
 	sniffed               = 1 << 20                      // bytes that tell a format at the latest
 )
 
-// hosts name the host of each format.
-var hosts = map[Format]string{
-	ClaudeSession: "claude-code", ClaudeStream: "claude-code",
-	OpenCodeRun: "opencode", OpenCodeExport: "opencode", OpenCodeStore: "opencode",
-}
-
 // A Log is one log of a host.
 type Log struct {
 	Format  Format
@@ -50,10 +44,10 @@ type Log struct {
 }
 
 // Host is the name of the host: claude-code, opencode.
-func (l Log) Host() string { return hosts[l.Format] }
+func (l Log) Host() string { return formats[l.Format].host }
 
 // Grows reports whether what is in the log stays as it is, and more is only added.
-func (l Log) Grows() bool { _, ok := logParsers[l.Format]; return ok }
+func (l Log) Grows() bool { return formats[l.Format].parser != nil }
 
 // Beside is the file that belongs to the log: what is said of a subagent, or what
 // SQLite has not yet put into a database.

@@ -1,19 +1,11 @@
 package transcripts
 
-import (
-	"io"
-	"iter"
+import "flame/core"
 
-	"flame/core"
-)
-
-// OpenCodeOutput reads what `opencode run --format json` prints: the parts of the
-// answers in the root session, each a message here. What its subagents say is not
-// among them.
-func OpenCodeOutput(r io.Reader) iter.Seq2[core.Message, error] { return messages(r, OpenCodeRun) }
-
-// openCodeRunLine reads one part. Its tokens stand at the end of the step; each
-// step is an answer of its own.
+// openCodeRunLine reads one line of what `opencode run --format json` prints: a
+// part of an answer in the root session, a message here. What its subagents say is
+// not among them. Tokens stand at the end of the step; each step is an answer of
+// its own.
 func openCodeRunLine(text []byte) core.Message {
 	var l struct {
 		Type      string        `json:"type"`

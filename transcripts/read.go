@@ -11,9 +11,6 @@ import (
 	"flame/core"
 )
 
-// kept are the formats of the logs that hosts keep as files, by the host's name.
-var kept = map[string]Format{"claude-code": ClaudeSession}
-
 // Read gives what the host has added to its log at path since position from. A
 // log that is shorter than that was written anew: it is given from its
 // beginning. A last line that is not complete is left for the next time. An
@@ -26,8 +23,8 @@ func Read(host, path string, from core.LogPosition) iter.Seq2[core.LogEntry, err
 			return
 		}
 		defer file.Close()
-		format, known := kept[host]
-		if !known {
+		format := keptBy(host)
+		if format == "" {
 			yield(core.LogEntry{Next: from}, fmt.Errorf("the host %q keeps no log that can be read", host))
 			return
 		}
@@ -37,6 +34,16 @@ func Read(host, path string, from core.LogPosition) iter.Seq2[core.LogEntry, err
 			}
 		}
 	}
+}
+
+// keptBy gives the format of the logs that a host keeps as files; empty without any.
+func keptBy(host string) Format {
+	for format, kind := range formats {
+		if kind.kept && kind.host == host {
+			return format
+		}
+	}
+	return ""
 }
 
 // open gives the log at path, to be read on after the position that it returns.

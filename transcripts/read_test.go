@@ -35,7 +35,7 @@ func TestALogReadInPiecesTellsTheSame(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			text := sample(t, name)
-			whole, err := collect(transcripts.ClaudeCode, text)
+			whole, err := collect(claudeSession, text)
 			require.NoError(t, err)
 			path := filepath.Join(t.TempDir(), "log.jsonl")
 			var pieces []core.Message
@@ -117,7 +117,7 @@ func TestAnswersArePricedAsTheClientDoes(t *testing.T) {
 			t.Parallel()
 			line := fmt.Sprintf(`{"type":"assistant","message":{"id":"m","model":%q,"content":[],"usage":%s}}}`, tt.model, tt.usage)
 			require.True(t, json.Valid([]byte(line)), line)
-			messages, err := collect(transcripts.ClaudeCode, strings.ReplaceAll(line, "\n", "")+"\n")
+			messages, err := collect(claudeSession, strings.ReplaceAll(line, "\n", "")+"\n")
 			require.NoError(t, err)
 			assert.InDelta(t, tt.want, messages[0].Usage.CostUSD, 1e-9)
 		})

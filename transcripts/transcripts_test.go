@@ -26,24 +26,35 @@ var update = flag.Bool("update", false, "write the golden files")
 // A reader is one of the package's.
 type reader func(io.Reader) iter.Seq2[core.Message, error]
 
+// The readers of logs in lines.
+var (
+	claudeSession = in(transcripts.ClaudeSession)
+	claudeStream  = in(transcripts.ClaudeStream)
+	openCodeRun   = in(transcripts.OpenCodeRun)
+)
+
+func in(format transcripts.Format) reader {
+	return func(r io.Reader) iter.Seq2[core.Message, error] { return transcripts.Messages(r, format) }
+}
+
 // samples are shortened logs of the real hosts with their readers.
 var samples = map[string]reader{
-	"nested.jsonl":   transcripts.ClaudeCode,
-	"subagent.jsonl": transcripts.ClaudeCode,
-	"compact.jsonl":  transcripts.ClaudeCode,
+	"nested.jsonl":   claudeSession,
+	"subagent.jsonl": claudeSession,
+	"compact.jsonl":  claudeSession,
 	"export.json":    transcripts.OpenCode,
 
-	"stream-background.ndjson":                  transcripts.ClaudeCodeStream,
-	"stream-compact-manual.ndjson":              transcripts.ClaudeCodeStream,
-	"stream-error-and-taskstop.ndjson":          transcripts.ClaudeCodeStream,
-	"stream-nested-foreground.ndjson":           transcripts.ClaudeCodeStream,
-	"stream-resume-subagent-sendmessage.ndjson": transcripts.ClaudeCodeStream,
-	"run-auto_compaction.ndjson":                transcripts.OpenCodeOutput,
-	"run-task_depth_error.ndjson":               transcripts.OpenCodeOutput,
-	"family/stream.ndjson":                      transcripts.ClaudeCodeStream,
-	"family/run.ndjson":                         transcripts.OpenCodeOutput,
+	"stream-background.ndjson":                  claudeStream,
+	"stream-compact-manual.ndjson":              claudeStream,
+	"stream-error-and-taskstop.ndjson":          claudeStream,
+	"stream-nested-foreground.ndjson":           claudeStream,
+	"stream-resume-subagent-sendmessage.ndjson": claudeStream,
+	"run-auto_compaction.ndjson":                openCodeRun,
+	"run-task_depth_error.ndjson":               openCodeRun,
+	"family/stream.ndjson":                      claudeStream,
+	"family/run.ndjson":                         openCodeRun,
 	"family/export.json":                        transcripts.OpenCode,
-	claudeFamily + ".jsonl":                     transcripts.ClaudeCode,
+	claudeFamily + ".jsonl":                     claudeSession,
 }
 
 // claudeFamily is the session of a main agent with four subagents, one of which
@@ -78,10 +89,10 @@ func TestRealLogsReadAsTheyDid(t *testing.T) {
 func TestNoLineIsLost(t *testing.T) {
 	t.Parallel()
 	log := sample(t, "nested.jsonl")
-	messages, err := collect(transcripts.ClaudeCode, log)
+	messages, err := collect(claudeSession, log)
 	require.NoError(t, err)
 	assert.Len(t, messages, strings.Count(log, "\n"))
-	messages, err = collect(transcripts.ClaudeCode, "not JSON\n{\"type\":\"new\"}\n\n[]\n")
+	messages, err = collect(claudeSession, "not JSON\n{\"type\":\"new\"}\n\n[]\n")
 	require.NoError(t, err)
 	require.Len(t, messages, 3)
 	assert.Equal(t, `"not JSON"`, string(messages[0].Raw), "what is no JSON is kept as a string")
@@ -91,7 +102,7 @@ func TestNoLineIsLost(t *testing.T) {
 func TestUsageOfAnAnswerIsToldOnce(t *testing.T) {
 	t.Parallel()
 	log := `{"type":"assistant","message":{"id":"m","content":[{"type":"tool_use","id":"t","name":"Bash"}],"usage":{"input_tokens":10,"output_tokens":5,"cache_read_input_tokens":3,"cache_creation_input_tokens":2}}}` + "\n"
-	messages, err := collect(transcripts.ClaudeCode, log+log)
+	messages, err := collect(claudeSession, log+log)
 	require.NoError(t, err)
 	require.Len(t, messages, 2)
 	assert.Equal(t, core.Usage{TokensIn: 10, TokensOut: 5, CacheRead: 3, CacheWritten: 2, ToolCalls: 1}, messages[0].Usage)
@@ -101,9 +112,9 @@ func TestUsageOfAnAnswerIsToldOnce(t *testing.T) {
 func TestATornLastLineIsToldApart(t *testing.T) {
 	t.Parallel()
 	log := sample(t, "nested.jsonl")
-	whole, err := collect(transcripts.ClaudeCode, log)
+	whole, err := collect(claudeSession, log)
 	require.NoError(t, err)
-	messages, err := collect(transcripts.ClaudeCode, log+`{"type":"user","mess`)
+	messages, err := collect(claudeSession, log+`{"type":"user","mess`)
 	require.ErrorIs(t, err, transcripts.ErrTorn)
 	assert.Len(t, messages, len(whole))
 	_, err = collect(transcripts.OpenCode, `{"messages": [`)
@@ -129,9 +140,19 @@ func TestToolCallsMeetTheirResults(t *testing.T) {
 	}
 }
 
-func FuzzClaudeCode(f *testing.F)       { fuzz(f, transcripts.ClaudeCode) }
-func FuzzClaudeCodeStream(f *testing.F) { fuzz(f, transcripts.ClaudeCodeStream) }
-func FuzzOpenCodeOutput(f *testing.F)   { fuzz(f, transcripts.OpenCodeOutput) }
+func TestALogThatHasNoLinesIsNotReadByThem(t *testing.T) {
+	t.Parallel()
+	for _, format := range []transcripts.Format{transcripts.OpenCodeExport, transcripts.OpenCodeStore, ""} {
+		messages, err := collect(in(format), "{}\n")
+		require.ErrorContains(t, err, "is not one of lines")
+		assert.Empty(t, messages)
+		assert.Nil(t, transcripts.Line(format))
+	}
+}
+
+func FuzzClaudeCode(f *testing.F)       { fuzz(f, claudeSession) }
+func FuzzClaudeCodeStream(f *testing.F) { fuzz(f, claudeStream) }
+func FuzzOpenCodeOutput(f *testing.F)   { fuzz(f, openCodeRun) }
 func FuzzOpenCode(f *testing.F)         { fuzz(f, transcripts.OpenCode) }
 
 // fuzz reads whatever comes: no panic, what is no message is kept, and all can be
@@ -165,11 +186,11 @@ func TestALongLineNeedsLittleMoreMemoryThanItself(t *testing.T) {
 		read reader
 		log  []byte
 	}{
-		"session file": {transcripts.ClaudeCode, fmt.Appendf(nil,
+		"session file": {claudeSession, fmt.Appendf(nil,
 			`{"type":"user","sessionId":"s","message":{"content":[{"type":"tool_result","tool_use_id":"t","content":"%s"}]},"toolUseResult":{"file":"x"}}`+"\n", text)},
-		"stream": {transcripts.ClaudeCodeStream, fmt.Appendf(nil,
+		"stream": {claudeStream, fmt.Appendf(nil,
 			`{"type":"user","session_id":"s","message":{"content":[{"type":"tool_result","tool_use_id":"t","content":"%s"}]}}`+"\n", text)},
-		"run": {transcripts.OpenCodeOutput, fmt.Appendf(nil,
+		"run": {openCodeRun, fmt.Appendf(nil,
 			`{"type":"tool_use","sessionID":"s","part":{"type":"tool","tool":"read","callID":"c","state":{"status":"completed","output":"%s"}}}`+"\n", text)},
 		"export": {transcripts.OpenCode, fmt.Appendf(nil,
 			`{"info":{"id":"ses_1"},"messages":[{"info":{"role":"user"},"parts":[{"type":"text","text":"%s"}]}]}`, text)},
@@ -198,7 +219,7 @@ func TestALineBeyondTheLimitIsSkippedAndTheRestRead(t *testing.T) {
 		strings.NewReader(`{"type":"user","message":{"content":"`), io.LimitReader(letters{}, 100<<20), strings.NewReader("\"}}\n"),
 		strings.NewReader(`{"type":"user","message":{"content":"after"}}`+"\n"))
 	var messages []core.Message
-	for m, err := range transcripts.ClaudeCode(long) {
+	for m, err := range claudeSession(long) {
 		require.NoError(t, err)
 		messages = append(messages, m)
 	}

@@ -13,10 +13,6 @@ import (
 	"flame/hosts"
 )
 
-// sideEffects are the built-in tools that change things; MCP tools are asked for
-// one by one.
-var sideEffects = []string{"Edit", "Write", "MultiEdit", "NotebookEdit", "Bash"}
-
 // A Launcher starts agents in Claude Code.
 type Launcher struct {
 	Machine hosts.Machine
@@ -28,14 +24,23 @@ func (l Launcher) Name() string { return Name }
 // Installed reports whether the client is on PATH.
 func (l Launcher) Installed() bool { _, err := l.Machine.LookPath(Program); return err == nil }
 
+// program gives the client's path; without it there is advice.
+func (l Launcher) program() (string, error) {
+	program, err := l.Machine.LookPath(Program)
+	if err != nil {
+		return "", hosts.Missing(Name, Program, Setup(l).ByHand())
+	}
+	return program, nil
+}
+
 // NewSession gives an id as the client makes them.
 func (l Launcher) NewSession() string { return uuid.NewString() }
 
 // Talk opens the client on a session.
 func (l Launcher) Talk(session string) ([]string, error) {
-	program, err := l.Machine.LookPath(Program)
+	program, err := l.program()
 	if err != nil {
-		return nil, hosts.Missing(Name, Program, Setup(l).ByHand())
+		return nil, err
 	}
 	return []string{program, "--resume", session}, nil
 }
@@ -50,9 +55,9 @@ func (l Launcher) Resumes(session string) bool { return uuid.Validate(session) =
 // line by line. The user's settings hold for it as for its parent, so that their
 // denials bind; ours only take away (spec: agents §2).
 func (l Launcher) Launch(c agents.Child) (agents.Launch, error) {
-	program, err := l.Machine.LookPath(Program)
+	program, err := l.program()
 	if err != nil {
-		return agents.Launch{}, hosts.Missing(Name, Program, Setup(l).ByHand())
+		return agents.Launch{}, err
 	}
 	servers, err := l.servers(c)
 	if err != nil {
@@ -122,7 +127,7 @@ func (l Launcher) servers(c agents.Child) (options []string, err error) {
 // refuses every tool that writes, flame's among them, and hands shell commands to
 // a check that headless runs fail (ran); so reading only is: what is not allowed
 // is denied, and what changes things is taken away, but for commands that a person
-// has allowed.
+// has allowed. MCP tools are asked for one by one.
 func (l Launcher) permissions(c agents.Child) []string {
 	denied := append(concrete(c.Tools.Denied), l.denials()...)
 	mode, allowed := c.Mode, []string{"mcp__flame", "mcp__plugin_flame_flame"}
@@ -131,7 +136,7 @@ func (l Launcher) permissions(c agents.Child) []string {
 	}
 	if mode == agents.Plan {
 		mode = agents.DontAsk
-		denied = append(denied, slices.DeleteFunc(slices.Clone(sideEffects), ruled)...)
+		denied = append(denied, slices.DeleteFunc(agents.Tools(Name, agents.Edits, agents.Runs), ruled)...)
 	}
 	if mode == agents.Bypass && slices.ContainsFunc(c.Tools.Allowed, isRuled) {
 		mode = agents.AcceptEdits // which keeps to the rules

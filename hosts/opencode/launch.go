@@ -3,7 +3,6 @@ package opencode
 import (
 	"encoding/json"
 	"os"
-	"slices"
 	"strings"
 
 	"flame/agents"
@@ -28,14 +27,23 @@ func (l Launcher) Name() string { return Name }
 // Installed reports whether the client is on PATH.
 func (l Launcher) Installed() bool { _, err := l.Machine.LookPath(Program); return err == nil }
 
+// program gives the client's path; without it there is advice.
+func (l Launcher) program() (string, error) {
+	program, err := l.Machine.LookPath(Program)
+	if err != nil {
+		return "", hosts.Missing(Name, Program, Setup(l).ByHand())
+	}
+	return program, nil
+}
+
 // NewSession gives none: the client makes its ids itself.
 func (l Launcher) NewSession() string { return "" }
 
 // Talk opens the client on a session.
 func (l Launcher) Talk(session string) ([]string, error) {
-	program, err := l.Machine.LookPath(Program)
+	program, err := l.program()
 	if err != nil {
-		return nil, hosts.Missing(Name, Program, Setup(l).ByHand())
+		return nil, err
 	}
 	return []string{program, "--session", session}, nil
 }
@@ -50,9 +58,9 @@ func (l Launcher) Resumes(session string) bool { return strings.HasPrefix(sessio
 // would be asked. Its configuration adds an agent to the user's own; for tools and
 // permissions that only takes away (spec: agents §2).
 func (l Launcher) Launch(c agents.Child) (agents.Launch, error) {
-	program, err := l.Machine.LookPath(Program)
+	program, err := l.program()
 	if err != nil {
-		return agents.Launch{}, hosts.Missing(Name, Program, Setup(l).ByHand())
+		return agents.Launch{}, err
 	}
 	config, err := json.Marshal(l.config(c))
 	if err != nil {
@@ -124,9 +132,6 @@ func (l Launcher) permissions(c agents.Child) permissions {
 	return rules
 }
 
-// reading are the tools of OpenCode that change nothing.
-var reading = []string{"read", "grep", "glob", "list", "lsp", "skill", "todowrite", "todoread"}
-
 // within gives the tools that a child is limited to. One from another host never
 // gets all that OpenCode has: what that host asked its user for, such as tools of
 // MCP servers, nobody asks for here.
@@ -134,7 +139,7 @@ func within(c agents.Child) (allowed []string, limited bool) {
 	if c.Tools.Limited || !strict(c) {
 		return c.Tools.Allowed, c.Tools.Limited
 	}
-	return append(slices.Clone(reading), "edit", "bash", "webfetch", "task"), true
+	return append(agents.Tools(Name, agents.Reads, agents.Notes), "edit", "bash", "webfetch", "task"), true
 }
 
 // strict reports whether a child may do unasked only what its mode names.
@@ -195,10 +200,10 @@ func permissionOf(tool string) string {
 	if server, found := strings.CutPrefix(name, "mcp__"); found {
 		return strings.Replace(server, "__", "_", 1) // as OpenCode names the tools of MCP servers
 	}
-	switch name = strings.ToLower(name); name {
-	case "write", "multiedit", "patch", "apply_patch", "notebookedit":
+	switch name = strings.ToLower(name); {
+	case agents.Does(name) == agents.Edits:
 		return "edit"
-	case "agent":
+	case name == "agent":
 		return "task"
 	}
 	return name
