@@ -3,12 +3,16 @@ package project
 import (
 	"cmp"
 	"context"
+	"errors"
 
 	"flame/core"
 )
 
 // recordDelegated, by an agent's id, is what its session will be told by.
 const recordDelegated Kind[delegated] = "delegated"
+
+// recordAgentFrame is by frame: the agent that it was made for.
+const recordAgentFrame Kind[string] = "agent_frame"
 
 // A delegated is the work of an agent that flame started.
 type delegated struct {
@@ -57,7 +61,7 @@ func (p *Project) Delegate(ctx context.Context, by Caller, d Delegation) (frame 
 			}
 		}
 		work := delegated{Frame: frame.ID, Parent: s.session.ID, Host: d.Host, Title: d.Title, Given: context != ""}
-		if err := recordDelegated.Save(s, d.Agent, work); err != nil {
+		if err := errors.Join(recordDelegated.Save(s, d.Agent, work), recordAgentFrame.Save(s, frame.ID, d.Agent)); err != nil {
 			return err
 		}
 		if d.Session != "" {
@@ -90,7 +94,8 @@ func (s *step) delegateUnder(ref string) (string, error) {
 }
 
 // outsideAgents gives the frame that a person at a shell works in: where work goes
-// on, but not within what an agent does.
+// on, but not within what an agent does. Where there is none it makes one, so that
+// agents started one after the other are in one tree.
 func (s *step) outsideAgents() (string, error) {
 	id, err := s.spawnParent()
 	for err == nil && id != "" {
@@ -98,13 +103,26 @@ func (s *step) outsideAgents() (string, error) {
 		if err != nil {
 			return "", err
 		}
-		session, err := s.Session(frame.Session)
-		if err = ignoreMissing(err); err != nil || session.Parent == "" || frame.Parent == "" {
+		if theirs, err := s.isAgents(frame); err != nil || !theirs {
 			return id, err
 		}
 		id = frame.Parent
 	}
-	return id, err
+	if err != nil {
+		return "", err
+	}
+	root, err := s.makeRoot("Agents started at a shell")
+	return root.ID, err
+}
+
+// isAgents reports whether an agent, or a subagent of a host's own, works in a frame.
+func (s *step) isAgents(frame core.Frame) (bool, error) {
+	agent := ""
+	if known, err := recordAgentFrame.Load(s, frame.ID, &agent); known || err != nil {
+		return known, err
+	}
+	session, err := s.Session(frame.Session)
+	return session.Parent != "", ignoreMissing(err)
 }
 
 // delegateContext is the context of an agent's frame, whatever native subagents
