@@ -43,6 +43,7 @@ func (a *Agents) goOn(ctx context.Context, by project.Caller, id, prompt string,
 	next.ID, next.ResumedFrom, next.Prompt, next.task = a.Project.NewID("agent"), old.ID, cut(prompt, maxKept), prompt
 	next.State, next.Outcome, next.Changes, next.CancelledBy, next.Children = core.AgentInitializing, nil, nil, "", 0
 	next.Progress, next.EndedAt, next.CreatedAt, next.Key = supervise.Progress{}, 0, a.Project.Now(), ""
+	next.resumes = len(job.Resume) > 0 && old.Progress.Session != ""
 	if len(job.Resume) == 0 {
 		next.Session = ""
 	}
@@ -50,14 +51,14 @@ func (a *Agents) goOn(ctx context.Context, by project.Caller, id, prompt string,
 	if err != nil {
 		return Run{}, err
 	}
-	if err := a.relaunch(ctx, job, context, next); err != nil {
+	if err := a.relaunch(ctx, job, context, next, old.Progress.SessionUSD); err != nil {
 		return next, errors.Join(err, a.unstarted(ctx, next.ID, err))
 	}
 	return next, nil
 }
 
 // readmit is admit for an agent that goes on: its mode and tools stay what they
-// were.
+// were, where whoever asks could still give it that mode.
 func (a *Agents) readmit(ctx context.Context, by project.Caller, old Run, next *Run, also func(project.Tx, Run) error) (string, error) {
 	under, err := a.Project.OpenAbove(ctx, old.Frame)
 	if err != nil {
@@ -65,10 +66,10 @@ func (a *Agents) readmit(ctx context.Context, by project.Caller, old Run, next *
 	}
 	frame, context, err := a.Project.Delegate(ctx, by, project.Delegation{
 		Agent: next.ID, Under: under, Goal: strings.TrimSuffix(old.Description, continued) + continued, Session: next.Session, Host: next.Host,
-		Title: core.SubagentTitle(old.Description, old.Type), Bare: next.Session != "",
+		Title: core.SubagentTitle(old.Description, old.Type), Bare: next.resumes,
 		Also: func(tx project.Tx, frame core.Frame, caller core.Session) error {
 			next.Frame, next.ParentSession = frame.ID, caller.ID
-			if err := stillGranted(tx, old, a.Project.Now()); err != nil {
+			if err := a.stillAllowed(tx, by, old, caller); err != nil {
 				return err
 			}
 			if err := a.bound(tx, next, Run{}); err != nil {
@@ -85,16 +86,36 @@ func (a *Agents) readmit(ctx context.Context, by project.Caller, old Run, next *
 // continued is what the goal of an agent's next frame ends in.
 const continued = " (continued)"
 
-// relaunch starts the supervisor of an agent that goes on.
-func (a *Agents) relaunch(ctx context.Context, job supervise.Job, context string, next Run) error {
+// relaunch starts the supervisor of an agent that goes on, in a session that has cost
+// so much.
+func (a *Agents) relaunch(ctx context.Context, job supervise.Job, context string, next Run, spent float64) error {
 	if err := a.restoreWorktree(ctx, next, next.ResumedFrom); err != nil {
 		return err
 	}
 	job.ID, job.Dir, job.Task, job.Prompt, job.Limits = next.ID, a.Folder(next.ID), next.task, compose(next, context), next.Limits
-	if next.Session != "" {
-		job.Command = supervise.InSession(job.Resume, next.Session)
+	job.SpentUSD = 0
+	if next.resumes {
+		job.Command, job.SpentUSD = supervise.InSession(job.Resume, next.Session), spent
 	}
 	return a.startJob(ctx, job)
+}
+
+// stillAllowed refuses to go on with an agent in a mode that its grant, or the one who
+// asks, would not give it now. A person at a shell goes on with what there is.
+func (a *Agents) stillAllowed(tx project.Tx, by project.Caller, old Run, caller core.Session) error {
+	if err := stillGranted(tx, old, a.Project.Now()); err != nil || old.Mode.Grant != "" || by.Session == "" && by.Agent == "" {
+		return err
+	}
+	parent, err := agentOf(tx, by, caller.ID)
+	if err != nil {
+		return err
+	}
+	theirs, err := a.parentMode(tx, caller, parent)
+	if err == nil && old.Mode.Effective.Exceeds(theirs) {
+		err = core.Invalidf("%s worked in the mode %s, which is more than this session has now", old.ID, old.Mode.Effective).
+			WithHint("start another agent with spawn_agent, or let the user change the mode")
+	}
+	return err
 }
 
 // Interactive gives the command with which a person goes on in an agent's session,

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/agents"
+	"flame/agents/converge"
 	"flame/agents/supervise"
 	"flame/core"
 	"flame/project"
@@ -221,4 +222,45 @@ func TestWhatAnAgentUsesCountsForItsTreeHoweverFastItIs(t *testing.T) {
 		return err
 	}))
 	assert.Equal(t, int64(600), tree.Tokens)
+}
+
+func TestWhatGoesOnHasNoMoreThanWhoeverAsksHasNow(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	run := s.over(s.spawn("done").ID, core.AgentCompleted, core.Completed)
+	require.Equal(t, agents.AcceptEdits, run.Mode.Effective)
+	_, err := s.Project.Prompt(s.ctx, user, project.Prompt{ID: "p2", Text: "Plan it", FromUser: true, Standing: project.Standing{Mode: "plan"}})
+	require.NoError(t, err)
+	_, err = s.Continue(s.ctx, user, run.ID, "more")
+	assert.Contains(t, problem(t, err, core.ErrInvalid), "acceptEdits")
+	person := project.Caller{Host: project.CommandLine}
+	next, err := s.Continue(s.ctx, person, run.ID, "done")
+	require.NoError(t, err, "a person may")
+	s.over(next.ID, core.AgentCompleted, core.Completed)
+}
+
+func TestAnAgentGoesOnWithNoneThatItDidNotStart(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	other := s.over(s.spawn("done").ID, core.AgentCompleted, core.Completed)
+	reader := s.request(user, agents.Request{Type: "analyzer", Prompt: "hang"})
+	_, err := s.Continue(s.ctx, as(reader), other.ID, "write for me")
+	assert.Contains(t, problem(t, err, core.ErrInvalid), "was not started by "+reader.ID)
+	busy := s.spawn("hang")
+	_, err = s.Converge(s.ctx, as(reader), []string{other.ID, busy.ID}, converge.Options{Strategy: converge.StrategyFirstSuccess})
+	assert.Contains(t, problem(t, err, core.ErrInvalid), "was not started by "+reader.ID, "it would be stopped")
+}
+
+func TestASessionThatNeverBeganIsBegunAnew(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	s.Start = noStart
+	run := s.spawn("done")
+	s.shift.Store(60_000)
+	require.NoError(t, s.Recover(s.ctx))
+	run = s.over(run.ID, core.AgentError, core.Failed)
+	next, err := s.Continue(s.ctx, user, run.ID, "done")
+	require.NoError(t, err)
+	assert.Equal(t, s.job(run.ID).Command, s.job(next.ID).Command, "there is no session to go on in")
+	assert.Contains(t, s.job(next.ID).Prompt, "<flame-context", "nothing of its context is known there")
 }

@@ -25,7 +25,8 @@ type Result struct {
 	StopReason string     `json:"stop_reason,omitempty"`
 	Thinking   int64      `json:"thinking_tokens"`
 	Usage      core.Usage `json:"usage"`
-	Folder     string     `json:"folder"` // with its output, and whatever else is kept of it
+	Folder     string     `json:"folder"`         // with its output, and whatever else is kept of it
+	Next       string     `json:"next,omitempty"` // agent that tries again what it did not do
 }
 
 // Result gives what an agent came to.
@@ -50,6 +51,11 @@ func (a *Agents) resultOf(tx project.Tx, id string) (Result, error) {
 	if o := run.Outcome; o != nil {
 		r.Text, r.Partial, r.StopReason = o.Text, o.Partial, o.Reason
 	}
+	var h Handoff
+	if _, err := recordHandoff.Load(tx, run.ID, &h); err != nil {
+		return r, err
+	}
+	r.Next = h.Next
 	frames, err := tx.FindFrames(project.FrameQuery{Under: run.Frame, Archived: true})
 	if err != nil && !errors.Is(err, core.ErrNotFound) {
 		return r, err

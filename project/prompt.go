@@ -15,8 +15,9 @@ const maxRootGoal = 80
 type Prompt struct {
 	ID       string // the host's; the same again changes nothing
 	Text     string
-	FromUser bool // a person's own words, not the host's
-	MaxChars int  // of the briefing; 0: no limit
+	FromUser bool     // a person's own words, not the host's
+	MaxChars int      // of the briefing; 0: no limit
+	Standing Standing // what the host tells of the session with it; zero: nothing
 }
 
 // Prompt takes in a prompt: the first one makes and names the session's root, a
@@ -60,6 +61,9 @@ func (p *Project) prompted(ctx context.Context, by Caller, prompt Prompt, then f
 		}
 		if err := then(s, &mine, first); err != nil {
 			return err
+		}
+		if prompt.Standing != (Standing{}) {
+			mine.Standing = prompt.Standing
 		}
 		if mine.Prompt = prompt.ID; mine.Prompt == "" {
 			mine.Prompt = "unnamed"

@@ -122,7 +122,7 @@ func (x *exchange) sessionStarted() error {
 
 func (x *exchange) prompted() error {
 	return x.tell(x.p.Prompt(x.ctx, x.session(), project.Prompt{
-		ID: x.PromptID, Text: x.Prompt, FromUser: !x.isNotification(), MaxChars: maxInjected,
+		ID: x.PromptID, Text: x.Prompt, FromUser: !x.isNotification(), MaxChars: maxInjected, Standing: x.standing(),
 	}))
 }
 
@@ -162,7 +162,12 @@ func (x *exchange) agentAsked() error {
 	if !x.Server.isFlame() {
 		return nil
 	}
-	return errors.Join(x.stamp(), x.p.NoteStanding(x.ctx, x.caller(), project.Standing{Mode: x.Mode, Agent: x.AgentType}))
+	return errors.Join(x.stamp(), x.p.NoteStanding(x.ctx, x.caller(), x.standing()))
+}
+
+// standing is what bounds the agents that are asked for.
+func (x *exchange) standing() project.Standing {
+	return project.Standing{Mode: x.Mode, Agent: x.AgentType}
 }
 
 // childAsked makes the frame of a subagent and puts its context into the prompt:

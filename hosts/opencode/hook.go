@@ -91,8 +91,10 @@ func (x *exchange) prompted() error {
 	if ownCommand().MatchString(text) {
 		text = "/flame" // as the user typed it, a command
 	}
-	err := x.p.TakeIn(x.ctx, x.caller(), project.Prompt{ID: x.Message, Text: text, FromUser: true})
-	return errors.Join(err, x.p.NoteStanding(x.ctx, x.caller(), project.Standing{Mode: x.mode(), Agent: x.Agent, Rules: string(x.Permission)}))
+	return x.p.TakeIn(x.ctx, x.caller(), project.Prompt{
+		ID: x.Message, Text: text, FromUser: true,
+		Standing: project.Standing{Mode: x.mode(), Agent: x.Agent, Rules: string(x.Permission)},
+	})
 }
 
 // ownCommand matches the text that one of flame's slash commands becomes.
