@@ -101,10 +101,7 @@ func (s *step) takeIn(prompt Prompt) error {
 // and names one that only has a default goal. It gives the id of the frame the
 // session works in; empty where there is none.
 func (s *step) nameRoot(text string) (string, error) {
-	goal := core.OneLine(unquoted(firstLine(text)), maxRootGoal)
-	if strings.HasPrefix(goal, "/") {
-		goal = "" // a command to the host is no goal
-	}
+	goal := core.OneLine(workIn(unquoted(firstLine(text))), maxRootGoal)
 	if !s.session.HasFrame() {
 		root, err := s.makeRoot(goal)
 		return root.ID, err
@@ -120,6 +117,21 @@ func (s *step) nameRoot(text string) (string, error) {
 	}
 	root, err := s.makeRoot(goal)
 	return root.ID, err
+}
+
+// workIn gives what a line asks for. A command to the host asks for nothing, but for
+// those of flame's own that name work.
+func workIn(line string) string {
+	if !strings.HasPrefix(line, "/") {
+		return line
+	}
+	for _, command := range []string{"/flame:push ", "/flame:delegate "} {
+		if work, ok := strings.CutPrefix(line, command); ok {
+			work, _, _ = strings.Cut(unquoted(work)+" ", " --")
+			return unquoted(strings.TrimSpace(work))
+		}
+	}
+	return ""
 }
 
 // renameRoot gives the session's root another goal, if it only has a default

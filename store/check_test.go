@@ -79,7 +79,7 @@ func TestDataFolder(t *testing.T) {
 		return string(out)
 	}
 	git("init", "--quiet")
-	assert.Equal(t, "?? deep/.flame/.gitignore\n?? deep/.flame/agents/writer.md\n",
+	assert.Equal(t, "?? deep/.flame/agents/writer.md\n",
 		git("status", "--porcelain", "--untracked-files=all"))
 }
 

@@ -151,7 +151,9 @@ func makeDir(dir string) error {
 	return syncDir(filepath.Dir(dir))
 }
 
-const ignored = "flame.db*\nflame.lock\nflame.log*\nagents/*/\n"
+// ignored leaves out definitions of agents, which may be committed. It ignores itself,
+// or git would tell of it; where it is missing, it is made anew.
+const ignored = ".gitignore\nflame.db*\nflame.lock\nflame.log*\nagents/*/\n"
 
 // syncDir makes the entries of a folder durable.
 func syncDir(dir string) error {

@@ -8,10 +8,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/samber/lo"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"flame/core"
+	"flame/hosts"
 	"flame/hosts/opencode"
 	"flame/project"
 	"flame/store"
@@ -135,6 +137,17 @@ func TestPromptsAndTitlesNameTheRoot(t *testing.T) {
 	l.tell("chat.message", `"message": "m2", "text": "\"Fix the login\""`)
 	l.tell("session.updated", `"title": "Another title"`)
 	assert.Equal(t, "in_progress Fix the login\n", l.tree())
+}
+
+func TestADelegationNamesTheRoot(t *testing.T) {
+	t.Parallel()
+	delegate, found := lo.Find(hosts.Commands(), func(c hosts.Command) bool { return c.Name == "delegate" })
+	require.True(t, found)
+	text, err := json.Marshal(strings.ReplaceAll(delegate.Text, hosts.Arguments, `"write the parser --agent-type builder"`))
+	require.NoError(t, err)
+	l := newPlugin(t)
+	l.tell("chat.message", `"message": "m1", "text": `+string(text))
+	assert.Equal(t, "in_progress write the parser\n", l.tree())
 }
 
 func TestChildrenEndInTheirWays(t *testing.T) {
