@@ -1,10 +1,13 @@
 package agents
 
 import (
+	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -143,6 +146,53 @@ func changeOf(path string, all []edit) Change {
 	whole := strings.Join(doing, "\n")
 	sum := sha256.Sum256([]byte(whole))
 	return Change{Path: path, Hash: hex.EncodeToString(sum[:]), Existed: all[0].existed, Excerpt: excerpt(whole)}
+}
+
+// made gives the hashes of an agent's artifacts that are files, whatever made them.
+func (a *Agents) made(ctx context.Context, id string) (hashes map[string]string, err error) {
+	r, err := a.Result(ctx, id)
+	if err != nil || r.State.Ended() {
+		return nil, err
+	}
+	hashes = map[string]string{}
+	for _, artifact := range r.Artifacts {
+		if !filepath.IsLocal(artifact) {
+			continue
+		}
+		if hash := hashOf(filepath.Join(cmp.Or(r.Worktree, a.Dir), artifact)); hash != "" {
+			hashes[artifact] = hash
+		}
+	}
+	return hashes, nil
+}
+
+// hashOf gives the hash of what a file holds, or of where a link leads; empty where
+// there is neither.
+func hashOf(path string) string {
+	sum := sha256.New()
+	info, err := os.Lstat(path)
+	switch {
+	case err != nil:
+		return ""
+	case info.Mode()&fs.ModeSymlink != 0:
+		target, err := os.Readlink(path)
+		if err != nil {
+			return ""
+		}
+		sum.Write([]byte(target)) // a hash takes all
+	case info.Mode().IsRegular():
+		file, err := os.Open(path)
+		if err != nil {
+			return ""
+		}
+		defer file.Close()
+		if _, err := io.Copy(sum, file); err != nil {
+			return ""
+		}
+	default:
+		return ""
+	}
+	return hex.EncodeToString(sum.Sum(nil))
 }
 
 // paths gives the files of changes.

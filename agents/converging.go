@@ -53,7 +53,7 @@ func (a *Agents) Converge(ctx context.Context, by project.Caller, ids []string, 
 		return c, err
 	}
 	for _, ignored := range c.Result.Ignored {
-		if core.AgentState(ignored.Outcome).Ended() {
+		if ignored.Outcome.Ended() {
 			continue
 		}
 		if _, err := a.Cancel(ctx, by, ignored.SubagentID); err != nil {
@@ -101,7 +101,7 @@ func (a *Agents) inputs(tx project.Tx, ids []string, schema json.RawMessage) (in
 // input is what one agent left.
 func (a *Agents) input(tx project.Tx, r Result) (in converge.Input, err error) {
 	in = converge.Input{
-		SubagentID: r.ID, Outcome: string(r.State), Answer: withoutConfidence(r.Text), Decisions: r.Decisions,
+		SubagentID: r.ID, Outcome: r.State, Answer: withoutConfidence(r.Text), Decisions: r.Decisions,
 		Confidence: r.Confidence, CompletedAt: r.EndedAt, Base: r.Base,
 	}
 	for _, change := range r.Changes {
@@ -113,7 +113,7 @@ func (a *Agents) input(tx project.Tx, r Result) (in converge.Input, err error) {
 	}
 	for _, artifact := range r.Artifacts {
 		if !slices.Contains(r.Files, artifact) { // that is told by the file
-			in.Artifacts = append(in.Artifacts, converge.Artifact{Key: artifact})
+			in.Artifacts = append(in.Artifacts, converge.Artifact{Key: artifact, Hash: r.Made[artifact]})
 		}
 	}
 	if in.Tree, err = top(tx, r.Frame); errors.Is(err, core.ErrNotFound) {
@@ -125,16 +125,15 @@ func (a *Agents) input(tx project.Tx, r Result) (in converge.Input, err error) {
 	return in, err
 }
 
-// claimed gives the planned frame that a session took over first; empty without
-// one.
-func claimed(tx project.Tx, session string) (string, error) {
+// claimed gives the planned frames that a session took over.
+func claimed(tx project.Tx, session string) (frames []string, err error) {
 	events, err := tx.FindEvents(project.EventQuery{Session: session, Kinds: []string{core.FrameActivated}})
 	for _, e := range events {
-		if strings.HasPrefix(e.Frame, "plan-") {
-			return e.Frame, err
+		if strings.HasPrefix(e.Frame, "plan-") && !slices.Contains(frames, e.Frame) {
+			frames = append(frames, e.Frame)
 		}
 	}
-	return "", err
+	return frames, err
 }
 
 // keep writes a convergence with the events that tell what is new in it.
@@ -172,7 +171,9 @@ func (a *Agents) tellConflict(tx project.Tx, before converge.Result, c Convergen
 		err = tell(core.EventConflictDetected)
 	}
 	if !known && conflict.Kind == converge.KindFile {
-		err = errors.Join(err, a.tell(tx, c.teller(), core.FileConflictDetected, map[string]any{"convergence": c.ID, "path": conflict.Key, "subagent_ids": c.Result.Inputs}))
+		err = errors.Join(err, a.tell(tx, c.teller(), core.FileConflictDetected, map[string]any{
+			"convergence": c.ID, "path": conflict.Key, "subagent_ids": lo.Map(conflict.Sides, func(side converge.Side, _ int) string { return side.SubagentID }),
+		}))
 	}
 	if conflict.Resolved() && conflict.Winner != was.Winner {
 		err = errors.Join(err, tell(core.EventConflictResolved))

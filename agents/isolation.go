@@ -3,13 +3,12 @@ package agents
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"flame/core"
 )
@@ -30,10 +29,16 @@ func (Isolation) Values() []string { return core.Words(Worktree, NoIsolation) }
 const PatchFile = "changes.patch"
 
 // plainDiff is git's diff whatever the user's settings are.
-var plainDiff = slices.Clip([]string{"diff", "--no-ext-diff", "--no-textconv", "--no-color"})
+var plainDiff = slices.Clip([]string{"diff", "--no-ext-diff", "--no-textconv", "--no-color", "--no-renames"})
+
+// gitPatience bounds one call of git: a folder that hangs must not keep an agent from
+// its end.
+const gitPatience = 2 * time.Minute
 
 // git runs git in a folder and gives what it printed.
 func git(ctx context.Context, dir string, args ...string) (string, error) {
+	ctx, stop := context.WithTimeout(ctx, gitPatience)
+	defer stop()
 	var stdout, stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", dir}, args...)...)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
@@ -44,8 +49,8 @@ func git(ctx context.Context, dir string, args ...string) (string, error) {
 }
 
 // baseOf gives the commit that a folder is at; empty outside of git.
-func baseOf(dir string) string {
-	base, err := git(context.Background(), dir, "rev-parse", "--verify", "--quiet", "HEAD")
+func baseOf(ctx context.Context, dir string) string {
+	base, err := git(ctx, dir, "rev-parse", "--verify", "--quiet", "HEAD")
 	if err != nil {
 		return ""
 	}
@@ -101,18 +106,18 @@ func (a *Agents) keepWorktree(ctx context.Context, run Run, told []Change) []Cha
 		patch, err = git(ctx, run.Worktree, append(plainDiff, "--binary", run.Base)...)
 	}
 	if err == nil {
-		names, err = git(ctx, run.Worktree, append(plainDiff, "--name-only", "-z", run.Base)...)
+		names, err = git(ctx, run.Worktree, append(plainDiff, "--name-status", "-z", run.Base)...)
 	}
 	left := ""
 	if err == nil {
 		left, err = git(ctx, run.Worktree, "status", "--porcelain", "--ignored")
 	}
-	if err == nil && patch == "" && left == "" && baseOf(run.Worktree) == run.Base {
+	if err == nil && patch == "" && left == "" && baseOf(ctx, run.Worktree) == run.Base {
 		_, err = git(ctx, run.Worktree, "worktree", "remove", "--force", run.Worktree)
 		told = []Change{}
 	} else if err == nil {
 		if err = os.WriteFile(filepath.Join(a.Folder(run.ID), PatchFile), []byte(patch), 0o600); err == nil {
-			told = inWorktree(ctx, run, strings.FieldsFunc(names, func(r rune) bool { return r == 0 }))
+			told = inWorktree(run, names, patch)
 		}
 	}
 	if err != nil {
@@ -121,20 +126,16 @@ func (a *Agents) keepWorktree(ctx context.Context, run Run, told []Change) []Cha
 	return told
 }
 
-// inWorktree gives the changes to files by what they hold now.
-func inWorktree(ctx context.Context, run Run, names []string) []Change {
+// inWorktree gives the changes to files by what they hold now. told is how git lists
+// them, by status and name, and patch what it says of each, in the same order.
+func inWorktree(run Run, told, patch string) []Change {
 	changes := []Change{}
-	for _, name := range names {
-		diff, err := git(ctx, run.Worktree, append(plainDiff, run.Base, "--", name)...)
-		if err != nil {
-			diff = ""
-		}
-		_, gitErr := git(ctx, run.Worktree, "cat-file", "-e", run.Base+":"+name)
-		change := Change{Path: name, Existed: gitErr == nil, Excerpt: excerpt(diff)}
-		content, err := os.ReadFile(filepath.Join(run.Worktree, name))
-		if change.Deleted = err != nil; !change.Deleted {
-			sum := sha256.Sum256(content)
-			change.Hash = hex.EncodeToString(sum[:])
+	parts := strings.Split("\n"+patch, "\ndiff --git ")[1:]
+	for i, entry := range slices.Collect(slices.Chunk(strings.FieldsFunc(told, func(r rune) bool { return r == 0 }), 2)) {
+		status, name := entry[0], entry[len(entry)-1]
+		change := Change{Path: name, Existed: status != "A", Deleted: status == "D", Hash: hashOf(filepath.Join(run.Worktree, name))}
+		if i < len(parts) {
+			change.Excerpt = excerpt(parts[i])
 		}
 		changes = append(changes, change)
 	}

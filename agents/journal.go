@@ -213,11 +213,15 @@ func (a *Agents) end(ctx context.Context, id string, o supervise.Outcome) error 
 	if run, err := a.Find(ctx, id); err == nil && run.Worktree != "" && !run.State.Ended() {
 		changes = a.keepWorktree(ctx, run, changes)
 	}
+	made, err := a.made(ctx, id)
+	if err != nil {
+		return err
+	}
 	run, err := a.change(ctx, id, func(tx project.Tx, run *Run) error {
 		if err := a.spend(tx, *run, o.Progress); err != nil {
 			return err
 		}
-		run.State, run.Outcome, run.Progress, run.Changes, run.EndedAt = o.State, &o, o.Progress, changes, a.Project.Now()
+		run.State, run.Outcome, run.Progress, run.Changes, run.Made, run.EndedAt = o.State, &o, o.Progress, changes, made, a.Project.Now()
 		if o.Session != "" {
 			run.Session = o.Session
 		}

@@ -59,9 +59,10 @@ type Run struct {
 
 	State       core.AgentState    `json:"state"`
 	Progress    supervise.Progress `json:"progress,omitzero"`
-	CancelledBy string             `json:"cancelledBy,omitempty"` // who asked it to stop
-	Outcome     *supervise.Outcome `json:"outcome,omitempty"`     // once final
-	Changes     []Change           `json:"changes,omitempty"`     // to files, by its own tools, once final
+	CancelledBy string             `json:"cancelledBy,omitempty"`     // who asked it to stop
+	Outcome     *supervise.Outcome `json:"outcome,omitempty"`         // once final
+	Changes     []Change           `json:"changes,omitempty"`         // to files, by its own tools, once final
+	Made        map[string]string  `json:"artifact_hashes,omitempty"` // of artifacts that are files, as it left them
 	CreatedAt   core.Millis        `json:"createdAt"`
 	EndedAt     core.Millis        `json:"endedAt,omitempty"`
 }

@@ -34,7 +34,7 @@ func (a *Agents) spawn(ctx context.Context, by project.Caller, def Definition, r
 		return Run{}, err
 	}
 	def = def.For(host.Name())
-	run, err := a.draft(def, r, host)
+	run, err := a.draft(ctx, def, r, host)
 	if err != nil {
 		return Run{}, err
 	}
@@ -60,7 +60,7 @@ func (a *Agents) definition(r Request) (Definition, error) {
 }
 
 // draft is the record before anything is checked against the tree.
-func (a *Agents) draft(def Definition, r Request, host Host) (Run, error) {
+func (a *Agents) draft(ctx context.Context, def Definition, r Request, host Host) (Run, error) {
 	limits := a.Bounds.Each
 	limits.Wall = cmp.Or(r.Timeout, def.Timeout, limits.Wall)
 	limits.Tokens = cmp.Or(r.BudgetTokens, def.BudgetTokens, limits.Tokens)
@@ -75,7 +75,7 @@ func (a *Agents) draft(def Definition, r Request, host Host) (Run, error) {
 	run := Run{
 		ID: a.Project.NewID("agent"), Session: cmp.Or(r.session, host.NewSession()), Host: host.Name(), Type: def.Name,
 		Description: core.OneLine(cmp.Or(r.Description, r.Prompt), 60), Prompt: cut(r.Prompt, maxKept),
-		Limits: limits, Key: r.Key, Call: r.Call, Schema: def.ResultSchema, Cwd: cwd, Base: baseOf(cwd),
+		Limits: limits, Key: r.Key, Call: r.Call, Schema: def.ResultSchema, Cwd: cwd, Base: baseOf(ctx, cwd),
 		State: core.AgentInitializing, CreatedAt: a.Project.Now(), task: r.Prompt, resumes: r.session != "",
 	}
 	if def.MaxChildren != nil {

@@ -83,9 +83,9 @@ func (a *agent) claims(whole bool) []claim {
 	if a.Base != "" {
 		all = append(all, claim{part: basePart, key: "base", same: a.Base, text: a.Base, op: opReplace, value: a.Base})
 	}
-	if a.Claimed != "" {
-		all = append(all, claim{part: scopePart, key: a.Claimed, same: a.SubagentID, text: "took over " + a.Claimed,
-			op: opReplace, name: a.Claimed, value: a.SubagentID})
+	for _, frame := range a.Claimed {
+		all = append(all, claim{part: scopePart, key: frame, same: a.SubagentID, text: "took over " + frame,
+			op: opReplace, name: frame, value: a.SubagentID})
 	}
 	if whole {
 		all = append(all, a.wholeAnswer())
@@ -118,7 +118,7 @@ func (c claim) subject() lo.Tuple2[part, string] { return lo.T2(c.part, c.key) }
 
 func (a *agent) outcome() claim {
 	done := lo.Ternary(a.completed(), "done", "not done")
-	return claim{part: outcomePart, key: "outcome", same: done, text: a.Outcome, op: opReplace, value: a.Outcome}
+	return claim{part: outcomePart, key: "outcome", same: done, text: string(a.Outcome), op: opReplace, value: a.Outcome}
 }
 
 func (a *agent) wholeAnswer() claim {

@@ -15,29 +15,18 @@ import (
 
 // An Input is what one agent left.
 type Input struct {
-	SubagentID  string      `json:"subagent_id"`
-	Tree        string      `json:"tree,omitempty"` // id of the root of its frame's tree; empty if unknown
-	Outcome     string      `json:"outcome"`        // its state: one of the terminal ones below, or where it stands
-	Answer      string      `json:"answer,omitempty"`
-	Artifacts   []Artifact  `json:"artifacts,omitempty"`
-	Files       []File      `json:"files,omitempty"`
-	Decisions   []string    `json:"decisions,omitempty"`  // "key: value", "key = value", or a text that is both
-	Confidence  *float64    `json:"confidence,omitempty"` // 0..1; nil if it gave none
-	CompletedAt core.Millis `json:"completed_at"`
-	Base        string      `json:"base,omitempty"`    // the git commit it began from; empty outside git
-	Claimed     string      `json:"claimed,omitempty"` // id of the planned frame it took over
+	SubagentID  string          `json:"subagent_id"`
+	Tree        string          `json:"tree,omitempty"` // id of the root of its frame's tree; empty if unknown
+	Outcome     core.AgentState `json:"outcome"`        // how it ended, or where it stands
+	Answer      string          `json:"answer,omitempty"`
+	Artifacts   []Artifact      `json:"artifacts,omitempty"`
+	Files       []File          `json:"files,omitempty"`
+	Decisions   []string        `json:"decisions,omitempty"`  // "key: value", "key = value", or a text that is both
+	Confidence  *float64        `json:"confidence,omitempty"` // 0..1; nil if it gave none
+	CompletedAt core.Millis     `json:"completed_at"`
+	Base        string          `json:"base,omitempty"`    // the git commit it began from; empty outside git
+	Claimed     []string        `json:"claimed,omitempty"` // ids of the planned frames it took over
 }
-
-// The states in which an agent has ended (spec: agents §4).
-const (
-	Completed = "completed"
-	Failed    = "error"
-	TimedOut  = "timeout"
-	Cancelled = "cancelled"
-	Orphaned  = "orphaned"
-)
-
-var terminal = []string{Completed, Failed, TimedOut, Cancelled, Orphaned}
 
 // An Artifact is a thing an agent made, by the name it gave it. Of two of one
 // name in one input the later holds; so it is with files and decisions.
@@ -93,9 +82,9 @@ func newAgent(in Input, s schema) *agent {
 	return &agent{Input: in, answer: readAnswer(in.Answer), schema: s}
 }
 
-func (a *agent) completed() bool { return a.Outcome == Completed }
+func (a *agent) completed() bool { return a.Outcome == core.AgentCompleted }
 
-func (a *agent) ended() bool { return slices.Contains(terminal, a.Outcome) }
+func (a *agent) ended() bool { return a.Outcome.Ended() }
 
 // byTime orders agents by their ends, those of one moment by id.
 func byTime(a, b *agent) int {
@@ -106,4 +95,4 @@ func byTime(a, b *agent) int {
 func id(a *agent, _ int) string { return a.SubagentID }
 
 // idAndState names an agent and where it stands.
-func idAndState(a *agent, _ int) string { return a.SubagentID + " (" + a.Outcome + ")" }
+func idAndState(a *agent, _ int) string { return a.SubagentID + " (" + string(a.Outcome) + ")" }

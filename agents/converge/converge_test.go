@@ -21,7 +21,7 @@ func answering(answers ...string) []converge.Input {
 	return lo.Map(answers, func(answer string, i int) converge.Input {
 		return converge.Input{
 			SubagentID:  fmt.Sprintf("a%d", i+1),
-			Outcome:     converge.Completed,
+			Outcome:     core.AgentCompleted,
 			Answer:      answer,
 			CompletedAt: core.Millis(1_000 * (i + 1)),
 		}
@@ -68,7 +68,7 @@ func TestMergeFindsConflicts(t *testing.T) {
 	decisions := func(texts ...string) func(*converge.Input) {
 		return func(in *converge.Input) { in.Decisions = texts }
 	}
-	outcome := func(state string) func(*converge.Input) {
+	outcome := func(state core.AgentState) func(*converge.Input) {
 		return func(in *converge.Input) { in.Outcome = state }
 	}
 	answer := func(text string) func(*converge.Input) {
@@ -92,9 +92,9 @@ func TestMergeFindsConflicts(t *testing.T) {
 		"decisions alike but for case do not conflict":  {decisions("DB:  SQLite"), decisions("db = sqlite "), nil},
 		"the last decision of an agent holds":           {decisions("db: sqlite", "db: postgres"), decisions("db: postgres"), nil},
 		"a colon without a blank is no key":             {decisions("see http://a"), decisions("see http://b"), nil},
-		"an end and a failure conflict":                 {outcome(converge.Completed), outcome(converge.TimedOut), []string{"status:outcome"}},
-		"two failures do not conflict":                  {outcome(converge.Failed), outcome(converge.Orphaned), nil},
-		"one planned frame taken twice conflicts":       {func(in *converge.Input) { in.Claimed = "plan-1" }, func(in *converge.Input) { in.Claimed = "plan-1" }, []string{"scope:plan-1"}},
+		"an end and a failure conflict":                 {outcome(core.AgentCompleted), outcome(core.AgentTimeout), []string{"status:outcome"}},
+		"two failures do not conflict":                  {outcome(core.AgentError), outcome(core.AgentOrphaned), nil},
+		"one planned frame taken twice conflicts":       {func(in *converge.Input) { in.Claimed = []string{"plan-1"} }, func(in *converge.Input) { in.Claimed = []string{"plan-1"} }, []string{"scope:plan-1"}},
 		"two bases conflict":                            {func(in *converge.Input) { in.Base = "c1" }, func(in *converge.Input) { in.Base = "c2" }, []string{"stale:base"}},
 		"an agent outside git has no base":              {func(in *converge.Input) { in.Base = "c1" }, func(in *converge.Input) {}, nil},
 		"texts stand beside each other":                 {answer("done"), answer("fine"), nil},
@@ -182,7 +182,7 @@ func TestVote(t *testing.T) {
 func TestVoteLeavesOutWhoDidNotComplete(t *testing.T) {
 	t.Parallel()
 	inputs := answering("no", "no", "yes", "yes", "yes", " ")
-	inputs[0].Outcome, inputs[1].Outcome = converge.Failed, converge.Cancelled
+	inputs[0].Outcome, inputs[1].Outcome = core.AgentError, core.AgentCancelled
 	result := converged(t, inputs, converge.Options{Strategy: converge.StrategyVote})
 	assert.Equal(t, `"yes"`, string(result.Output["answer"][0].Value))
 	assert.Empty(t, result.Conflicts, "who abstains contradicts nobody")
@@ -229,12 +229,12 @@ func TestConsensus(t *testing.T) {
 func TestFirstSuccess(t *testing.T) {
 	t.Parallel()
 	inputs := answering("failed", "late", "first", "still at it")
-	inputs[0].Outcome, inputs[3].Outcome = converge.Failed, "active"
+	inputs[0].Outcome, inputs[3].Outcome = core.AgentError, "active"
 	inputs[1].CompletedAt = 9_000
 	result := converged(t, inputs, converge.Options{Strategy: converge.StrategyFirstSuccess})
 	assert.Equal(t, []string{`a3 replace outcome "completed"`, `a3 replace answer "first"`}, deltas(result))
 	assert.Equal(t, []string{"error", "completed", "active"},
-		lo.Map(result.Ignored, func(i converge.Ignored, _ int) string { return i.Outcome }))
+		lo.Map(result.Ignored, func(i converge.Ignored, _ int) string { return string(i.Outcome) }))
 	assert.Equal(t, "late", result.Ignored[1].Excerpt)
 }
 
@@ -355,7 +355,7 @@ func TestConvergeRefuses(t *testing.T) {
 			"merge needs agents that have ended; still at work: a2 (suspended)"},
 		"a vote of two": {answering("a", "b"), converge.Options{Strategy: converge.StrategyVote},
 			"vote needs at least 3 agents that completed with an answer, not 2"},
-		"a vote of two and a failure": {three(func(in []converge.Input) { in[1].Outcome = converge.Failed }), converge.Options{Strategy: converge.StrategyVote},
+		"a vote of two and a failure": {three(func(in []converge.Input) { in[1].Outcome = core.AgentError }), converge.Options{Strategy: converge.StrategyVote},
 			"vote needs at least 3 agents that completed with an answer, not 2; without one: a2 (error)"},
 		"first_success without success": {three(func(in []converge.Input) { in[0].Outcome, in[1].Outcome, in[2].Outcome = "error", "active", "timeout" }),
 			converge.Options{Strategy: converge.StrategyFirstSuccess},

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/agents/converge"
+	"flame/core"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected results in testdata")
@@ -24,7 +25,7 @@ var (
 func team() []converge.Input {
 	return []converge.Input{
 		{
-			SubagentID: "agent-api", Tree: "frame-root", Outcome: converge.Completed, CompletedAt: 3_000, Confidence: sure(0.7), Base: "c0ffee1", Claimed: "plan-cache",
+			SubagentID: "agent-api", Tree: "frame-root", Outcome: core.AgentCompleted, CompletedAt: 3_000, Confidence: sure(0.7), Base: "c0ffee1", Claimed: []string{"plan-cache"},
 			Answer:    "Done:\n\n```json\n{\"verdict\": \"ship\", \"tests\": 12, \"api\": [\"get\", \"put\"]}\n```\n",
 			Artifacts: []converge.Artifact{{Key: "design", Hash: "aa", Excerpt: "# Design"}, {Key: "api.yaml", Hash: "ab", Excerpt: "openapi: 3.1"}},
 			Files: []converge.File{
@@ -35,7 +36,7 @@ func team() []converge.Input {
 			Decisions: []string{"Database: SQLite", "keep it small"},
 		},
 		{
-			SubagentID: "agent-cache", Tree: "frame-root", Outcome: converge.Completed, CompletedAt: 5_000, Confidence: sure(0.9), Base: "c0ffee2", Claimed: "plan-cache",
+			SubagentID: "agent-cache", Tree: "frame-root", Outcome: core.AgentCompleted, CompletedAt: 5_000, Confidence: sure(0.9), Base: "c0ffee2", Claimed: []string{"plan-cache"},
 			Answer:    `{"verdict": "wait", "tests": 12.0, "cache": {"ttl": 30}}`,
 			Artifacts: []converge.Artifact{{Key: "design", Hash: "ac", Excerpt: "# Another ``` design"}},
 			Files: []converge.File{
@@ -45,12 +46,12 @@ func team() []converge.Input {
 			Decisions: []string{"database = PostgreSQL", "Keep  it small"},
 		},
 		{
-			SubagentID: "agent-docs", Outcome: converge.Completed, CompletedAt: 4_000, Confidence: sure(0.9),
+			SubagentID: "agent-docs", Outcome: core.AgentCompleted, CompletedAt: 4_000, Confidence: sure(0.9),
 			Answer:    `{"verdict":"ship","tests":12,"api":["get","put"]}`,
 			Decisions: []string{"language: English"},
 		},
 		{
-			SubagentID: "agent-lint", Outcome: converge.Failed, CompletedAt: 2_000, Confidence: sure(0),
+			SubagentID: "agent-lint", Outcome: core.AgentError, CompletedAt: 2_000, Confidence: sure(0),
 			Answer: "API Error: overloaded\n# not a heading of this page",
 		},
 	}

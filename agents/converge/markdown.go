@@ -28,7 +28,7 @@ func (r Result) markdown() string {
 		p.WriteString("\n## Not used\n\n")
 	}
 	for _, i := range r.Ignored {
-		fmt.Fprintf(&p, "- %s (%s): %s", span(i.SubagentID), span(i.Outcome), i.Reason)
+		fmt.Fprintf(&p, "- %s (%s): %s", span(i.SubagentID), span(string(i.Outcome)), i.Reason)
 		p.value(i.Excerpt)
 	}
 	return p.String()

@@ -89,12 +89,12 @@ func randomTeam(random *rand.Rand) []converge.Input {
 	return lo.Times(2+random.IntN(4), func(i int) converge.Input {
 		return converge.Input{
 			SubagentID:  fmt.Sprintf("a%d", i),
-			Outcome:     pick(random, converge.Completed, converge.Completed, converge.Completed, converge.Failed),
+			Outcome:     pick(random, core.AgentCompleted, core.AgentCompleted, core.AgentCompleted, core.AgentError),
 			Answer:      pick(random, "", "yes", "Yes ", "no", "1", "1.5", `{"v":1,"w":"x"}`, `{"w":"y","v":2.0}`, "so:\n```\n{\"v\":1}\n```"),
 			CompletedAt: core.Millis(random.IntN(3)),
 			Confidence:  pick(random, sure(0.5), sure(0.7), sure(0.7), sure(1)),
 			Base:        pick(random, "", "c1", "c1", "c2"),
-			Claimed:     pick(random, "", "", "plan-1"),
+			Claimed:     pick(random, nil, nil, []string{"plan-1"}, []string{"plan-1", "plan-2"}),
 			Decisions:   []string{pick(random, "db: a", "DB = a", "db: b", "other")},
 			Artifacts:   []converge.Artifact{{Key: pick(random, "p", "q"), Hash: pick(random, "", "1", "2")}},
 			Files:       []converge.File{{Path: pick(random, "a", "b"), Base: pick(random, "", "0"), Hash: pick(random, "", "1", "2")}},

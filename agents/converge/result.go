@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"github.com/samber/lo"
+
+	"flame/core"
 )
 
 // A Result is what a convergence came to (spec: agents §6, ConvergedResult).
@@ -39,11 +41,11 @@ type Item struct {
 // An Ignored is an agent whose result is not part of the output, and what it
 // would have answered.
 type Ignored struct {
-	SubagentID string `json:"subagent_id"`
-	Outcome    string `json:"outcome"` // its state; it may still be at work
-	Reason     string `json:"reason"`
-	ValueHash  string `json:"value_hash"` // of its answer
-	Excerpt    string `json:"excerpt"`
+	SubagentID string          `json:"subagent_id"`
+	Outcome    core.AgentState `json:"outcome"` // its state; it may still be at work
+	Reason     string          `json:"reason"`
+	ValueHash  string          `json:"value_hash"` // of its answer
+	Excerpt    string          `json:"excerpt"`
 }
 
 // ignore makes what a Result keeps of agents that it does not use.
