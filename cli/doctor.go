@@ -16,6 +16,7 @@ import (
 	"flame/core"
 	"flame/hosts"
 	"flame/project"
+	"flame/tools"
 )
 
 func newDoctor(a *App) *cobra.Command {
@@ -155,7 +156,7 @@ func checkServer(ctx context.Context, host, program string) Finding {
 			Hint: "run `flame setup " + host + "` to install the program again", Broken: true,
 		}
 	}
-	return Finding{What: fmt.Sprintf("%s: %s serve offers %d tools after %s", host, program, len(names), core.FormatDuration(time.Since(started).Milliseconds()))}
+	return Finding{What: fmt.Sprintf("%s: %s serve offers %s after %s", host, program, tools.Count(len(names), "tool"), core.FormatDuration(time.Since(started).Milliseconds()))}
 }
 
 // links gives the last sign of life of each host's hooks in the project; none

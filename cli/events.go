@@ -5,10 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/samber/lo"
 	"github.com/spf13/cobra"
 
 	"flame/core"
@@ -25,7 +26,7 @@ func newEvents(a *App) *cobra.Command {
 		Use: "events", Short: "Print the event log: what happened, when, to which frame", Example: "  flame events --follow --frame frame-k3x9\n  flame events --since 2h --kind FrameCompleted --json", Args: takes(0, 0),
 	}
 	a.frameFlag(cmd, &frame, "only events of this frame")
-	cmd.Flags().Var(notBlank{&query.SubagentID, "AGENT"}, "agent", "only events of this agent: its subagent_id")
+	cmd.Flags().Var(notBlank{&query.SubagentID, "AGENT"}, "agent", "only events of this agent: its subagent_id, or its beginning")
 	cmd.Flags().Var(notBlank{&query.Session, "SESSION"}, "session", "only events of this host session")
 	cmd.Flags().StringSliceVar(&query.Kinds, "kind", nil, "only events of these kinds, such as FrameCompleted; may be given again")
 	cmd.Flags().Var(&since, "since", "only events of this time or later, all of them unless --limit is given")
@@ -44,6 +45,9 @@ func newEvents(a *App) *cobra.Command {
 			}
 			query.Frame = details.Frame.ID
 		}
+		if err := errors.Join(knownKinds(query.Kinds), a.findAgent(ctx, p, &query.SubagentID)); err != nil {
+			return err
+		}
 		last, err := a.printEvents(ctx, p, query)
 		if !follow || err != nil {
 			return err
@@ -51,6 +55,55 @@ func newEvents(a *App) *cobra.Command {
 		query.AfterSeq = max(last, query.AfterSeq)
 		return a.follow(ctx, p, query)
 	})
+}
+
+// eventKinds are the kinds of events that there are.
+var eventKinds = []string{
+	core.FrameCreated, core.FramePlanned, core.FrameActivated, core.FrameUpdated, core.FrameCompleted, core.FrameReopened, core.FrameInvalidated,
+	core.ContextInjected, core.SuggestionMade, core.SuggestionActed, core.CompactionRequested, core.SummaryStored,
+	core.SubagentDetected, core.SubagentSpawned, core.SubagentActive, core.SubagentProgress, core.SubagentRetry, core.SubagentStop,
+	core.SubagentCompleted, core.SubagentError, core.SubagentTimeout, core.SubagentCancelled, core.SubagentOrphaned, core.TranscriptEvent,
+	core.PermissionDecision, core.PermissionGranted, core.BudgetWarning, core.BudgetExceeded,
+	core.HandoffInitiated, core.HandoffComplete, core.HandoffResolved,
+	core.ConvergenceInitiated, core.ConvergenceComplete, core.ManualReviewRequired, core.ConflictReviewRequest, core.FileConflictDetected,
+}
+
+// knownKinds refuses a kind of which there never is an event.
+func knownKinds(kinds []string) error {
+	for _, kind := range kinds {
+		if slices.Contains(eventKinds, kind) {
+			continue
+		}
+		like := lo.Filter(eventKinds, func(known string, _ int) bool {
+			return strings.Contains(strings.ToLower(known), strings.ToLower(strings.TrimSpace(kind)))
+		})
+		if len(like) == 0 {
+			like = eventKinds
+		}
+		return usageError{core.Invalidf("there are no events of kind %q", kind).WithHint("kinds are %s", strings.Join(like, ", "))}
+	}
+	return nil
+}
+
+// findAgent puts the whole id of an agent in place of what was given. The host's own
+// agents are known by their events alone.
+func (a *App) findAgent(ctx context.Context, p *project.Project, id *string) error {
+	if *id == "" {
+		return nil
+	}
+	s, err := a.agentsOf(p)
+	if err != nil {
+		return err
+	}
+	run, err := s.Find(ctx, *id)
+	if err == nil {
+		*id = run.ID
+		return nil
+	}
+	if events, failed := p.Events(ctx, project.EventQuery{SubagentID: *id, Limit: 1}); failed != nil || len(events) > 0 {
+		return failed
+	}
+	return err
 }
 
 // notBlank is the value of a flag that names something. A blank one, as of a
@@ -88,12 +141,7 @@ var moments = []string{time.RFC3339, time.DateTime, "2006-01-02T15:04", "2006-01
 // Set takes a duration, of which 7d is one too, or a time.
 func (m *moment) Set(text string) error {
 	*m = moment{text: text}
-	hours := text
-	if days, is := strings.CutSuffix(text, "d"); is {
-		n, _ := strconv.ParseUint(days, 10, 16) // 0 is refused below
-		hours = strconv.FormatUint(24*n, 10) + "h"
-	}
-	if ago, err := time.ParseDuration(hours); err == nil {
+	if ago, err := parseDuration(text); err == nil {
 		if m.ago = ago; ago <= 0 {
 			return errors.New("it is not in the past")
 		}

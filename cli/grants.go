@@ -19,7 +19,7 @@ import (
 
 func newAgentsGrant(a *App) *cobra.Command {
 	var g agents.Grant
-	var lasts time.Duration
+	var life time.Duration
 	cmd := &cobra.Command{
 		Use: "grant MODE", Short: "Allow agents a wider permission mode than their parent has", Example: `  flame agents grant bypassPermissions --agent builder --for 1h --reason "throwaway container"`, Args: takes(1, 1),
 		Long: "Allow agents a wider permission mode than their parent has. It is for people:\nat a terminal, and not from within an agent's own session.",
@@ -29,7 +29,7 @@ func newAgentsGrant(a *App) *cobra.Command {
 	cmd.Flags().BoolVar(&g.Inherited, "inherited", false, "for agents that agents start, too")
 	cmd.Flags().BoolVar(&g.Delegates, "delegates", false, "instead of a wider mode: children of --agent may have the tools that its delegate_grants name")
 	cmd.Flags().StringVar(&g.Reason, "reason", "", "why; it is kept in the log")
-	cmd.Flags().DurationVar(&lasts, "for", 0, "how long (default: until it is revoked)")
+	lasts(cmd, &life, "for", 0, "how long (default: until it is revoked)")
 	return a.asksAgents(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
 		if err := a.mustBeAPerson(); err != nil {
 			return err
@@ -38,8 +38,8 @@ func newAgentsGrant(a *App) *cobra.Command {
 			return err
 		}
 		g.Mode = agents.Mode(args[0])
-		if lasts > 0 {
-			g.ExpiresAt = s.Project.Now() + core.Millis(lasts.Milliseconds())
+		if life > 0 {
+			g.ExpiresAt = s.Project.Now() + core.Millis(life.Milliseconds())
 		}
 		made, err := s.MakeGrant(ctx, g)
 		if err != nil {
@@ -81,7 +81,7 @@ func newAgentsGrants(a *App) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		text := "no grants\n"
+		text := "No grants; `flame agents grant` makes one.\n"
 		if len(all) > 0 {
 			text = ""
 		}

@@ -93,14 +93,6 @@ func lines(frames []core.Frame) string {
 	return strings.Join(lo.Map(frames, func(f core.Frame, _ int) string { return line(f) }), "\n")
 }
 
-// count gives a number of things in words: "1 frame", "2 frames".
-func count(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
-}
-
 // commands are the commands that do what tools and their arguments do. Hints
 // are written for models, who know the tools.
 var commands = strings.NewReplacer(
@@ -111,7 +103,7 @@ var commands = strings.NewReplacer(
 	"flame_agent_list", "`flame agents runs`", "flame_agent_wait", "`flame agents wait`", "flame_agent_status", "`flame agents status`",
 	"flame_agent_result", "`flame agents result`", "flame_agent_cancel", "`flame agents cancel`", "spawn_agent", "`flame agents spawn`",
 	"flame_handoff", "`flame agents handoff`", "flame_converge", "`flame agents converge`",
-	"frameID ", "--frame ", "pass force", "pass --force",
+	"frameID ", "--frame ", "pass force", "pass --force", "conflict_resolution ", "--conflict-resolution ",
 )
 
 // asCommands puts a hint into the words of the shell.

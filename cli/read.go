@@ -113,10 +113,11 @@ func shortUsage(u core.Usage) string {
 	if tokens == 0 {
 		return ""
 	}
+	used := tools.Count(tokens, "token")
 	if u.CostUSD == 0 { // the model's price is not known
-		return fmt.Sprintf(" (%d tokens)", tokens)
+		return fmt.Sprintf(" (%s)", used)
 	}
-	return fmt.Sprintf(" (%d tokens, $%.2f)", tokens, u.CostUSD)
+	return fmt.Sprintf(" (%s, %s)", used, tools.Money(u.CostUSD))
 }
 
 func newShow(a *App) *cobra.Command {
@@ -198,7 +199,7 @@ func newStats(a *App) *cobra.Command {
 
 func statsText(stats project.Stats) string {
 	var b strings.Builder
-	b.WriteString(count(stats.Total, "frame"))
+	b.WriteString(tools.Count(stats.Total, "frame"))
 	for _, status := range core.Statuses {
 		if n := stats.Frames[status]; n > 0 {
 			fmt.Fprintf(&b, ", %d %s", n, status)

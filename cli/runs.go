@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -65,7 +66,7 @@ func newAgentsSpawn(a *App) *cobra.Command {
 	choose(cmd, &r.Mode, "permission-mode", "what it may do; more than its caller may needs a grant", r.Mode.Values()...)
 	flags.StringSliceVar(&only, "tools", nil, "only these tools")
 	flags.StringVar(&r.Model, "model", "", "the model")
-	flags.DurationVar(&r.Timeout, "timeout", 0, "how long it may take (default: FLAME_AGENT_TIMEOUT)")
+	lasts(cmd, &r.Timeout, "timeout", 0, "how long it may take (default: FLAME_AGENT_TIMEOUT)")
 	flags.StringVar(&r.Cwd, "cwd", "", "the folder to work in (default: the project's)")
 	choose(cmd, &r.Isolation, "isolation", "worktree: a git worktree of its own", r.Isolation.Values()...)
 	flags.StringVar(&r.Key, "key", "", "the same key again gives the same agent")
@@ -106,7 +107,7 @@ func (a *App) printResult(ctx context.Context, s *agents.Agents, id string) erro
 	if err != nil {
 		return err
 	}
-	return a.print(r, tools.ResultText(r, 0, 0))
+	return a.print(r, tools.ResultText(r, s.Project.Now(), 0, 0))
 }
 
 func newAgentsRuns(a *App) *cobra.Command {
@@ -118,11 +119,37 @@ func newAgentsRuns(a *App) *cobra.Command {
 		if err != nil {
 			return err
 		}
+		which := "all"
 		if running {
-			runs = agents.Filter(runs, "running")
+			which = "running"
 		}
-		return a.print(append([]agents.Run{}, runs...), tools.RunsText(runs))
+		shown := agents.Filter(runs, which)
+		if len(shown) == 0 {
+			return a.print([]agents.Run{}, asCommands(tools.NoAgentsText(runs, which)))
+		}
+		return a.print(shown, runsTable(shown, s.Project.Now()))
 	})
+}
+
+// runsTable gives agents one a line, as they are at a time.
+func runsTable(runs []agents.Run, now core.Millis) string {
+	var b strings.Builder
+	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "ID\tSTATE\tTYPE\tSTARTED\tTIME\tCOST\tTASK")
+	for _, run := range runs {
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", run.ID, tools.StateWord(run), core.OneLine(run.Type, 30),
+			run.CreatedAt.Time().Local().Format("Jan _2 15:04"), tools.Took(run, now), costOf(run), oneLine(run.Description))
+	}
+	_ = table.Flush() // a strings.Builder takes everything
+	return b.String()
+}
+
+// costOf gives what an agent has cost; a dash where nothing is known of it.
+func costOf(run agents.Run) string {
+	if run.Progress.Cost() == 0 {
+		return "-"
+	}
+	return tools.Money(run.Progress.Cost())
 }
 
 func newAgentsStatus(a *App) *cobra.Command {
@@ -146,7 +173,7 @@ func newAgentsResult(a *App) *cobra.Command {
 func newAgentsWait(a *App) *cobra.Command {
 	var timeout time.Duration
 	cmd := &cobra.Command{Use: "wait ID", Short: "Wait until an agent ends, and print what it came to", Example: "  flame agents wait agent-k3x9a1b2 --timeout 5m", Args: takes(1, 1)}
-	cmd.Flags().DurationVar(&timeout, "timeout", 0, "wait no longer (default: as long as it takes)")
+	lasts(cmd, &timeout, "timeout", 0, "wait no longer (default: as long as it takes)")
 	return a.asksAgents(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
 		if timeout > 0 {
 			var stop context.CancelFunc
@@ -193,7 +220,7 @@ func (a *App) showRun(ctx context.Context, id string) error {
 		if o := r.Outcome; o != nil && o.Stderr != "" {
 			text += "The end of what it wrote to stderr:\n" + o.Stderr + "\n"
 		}
-		return a.print(shown, text+"\n"+tools.ResultText(r, 0, 0))
+		return a.print(shown, text+"\n"+tools.WorkText(r, 0, 0))
 	})
 }
 
@@ -213,7 +240,7 @@ func filesIn(dir string) []string {
 			names = append(names, filepath.Join(e.Name(), "…"))
 			continue
 		}
-		names = append(names, fmt.Sprintf("%s (%d bytes)", e.Name(), info.Size()))
+		names = append(names, fmt.Sprintf("%s (%s)", e.Name(), tools.Count(info.Size(), "byte")))
 	}
 	slices.Sort(names)
 	return names
@@ -223,15 +250,12 @@ func newAgentsPrune(a *App) *cobra.Command {
 	var age time.Duration
 	var look bool
 	cmd := &cobra.Command{
-		Use: "prune", Short: "Delete the output and worktrees of agents that ended long ago", Example: "  flame agents prune --older-than 168h --dry-run", Args: takes(0, 0),
+		Use: "prune", Short: "Delete the output and worktrees of agents that ended long ago", Example: "  flame agents prune --older-than 7d --dry-run", Args: takes(0, 0),
 		Long: "Delete what agents that ended long ago printed, and their worktrees. Records,\nresults, frames and patches stay, and the agents can still be gone on with.",
 	}
-	cmd.Flags().DurationVar(&age, "older-than", 30*24*time.Hour, "how long ago they ended")
+	lasts(cmd, &age, "older-than", 30*24*time.Hour, "how long ago they ended")
 	cmd.Flags().BoolVar(&look, "dry-run", false, "only say what would be deleted")
 	return a.asksAgents(cmd, func(ctx context.Context, s *agents.Agents, _ []string) error {
-		if age < 0 {
-			return core.Invalidf("--older-than cannot be negative").WithHint("for example --older-than 168h")
-		}
 		pruned, err := s.Prune(ctx, s.Project.Now()-core.Millis(age.Milliseconds()), look)
 		if err != nil {
 			return err
@@ -240,7 +264,7 @@ func newAgentsPrune(a *App) *cobra.Command {
 		if look {
 			done = "to delete"
 		}
-		return a.print(pruned, fmt.Sprintf("%s of %s %s\n%s", megabytes(pruned.Bytes), count(len(pruned.Agents), "agent"), done, strings.Join(pruned.Agents, "\n")))
+		return a.print(pruned, fmt.Sprintf("%s of %s %s\n%s", megabytes(pruned.Bytes), tools.Count(len(pruned.Agents), "agent"), done, strings.Join(pruned.Agents, "\n")))
 	})
 }
 

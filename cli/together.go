@@ -21,7 +21,7 @@ func newAgentsHandoff(a *App) *cobra.Command {
 	r := agents.HandoffRequest{OnFailure: agents.Escalate}
 	cmd := &cobra.Command{Use: "handoff ID", Short: "Hand over to an agent until it ends", Example: "  flame agents handoff agent-k3x9a1b2 --on-failure retry", Args: takes(1, 1)}
 	cmd.Flags().BoolVar(&r.Transfer, "transfer-control", false, "the session that started it changes no frames until then")
-	cmd.Flags().DurationVar(&r.Timeout, "timeout", 10*time.Minute, "how long it may take")
+	lasts(cmd, &r.Timeout, "timeout", 10*time.Minute, "how long it may take")
 	choose(cmd, &r.OnFailure, "on-failure", "what follows if it fails", r.OnFailure.Values()...)
 	return a.asksAgents(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
 		r.ID = args[0]
@@ -39,27 +39,32 @@ func newAgentsConverge(a *App) *cobra.Command {
 	cmd := &cobra.Command{Use: "converge ID ID...", Short: "Make one result of those of several agents", Example: "  flame agents converge agent-k3x9a1b2 agent-q7w2e4r6 --strategy merge", Args: takes(2, -1)}
 	choose(cmd, &o.Strategy, "strategy", "how it is made (required)", o.Strategy.Values()...)
 	choose(cmd, &o.Resolution, "conflict-resolution", "what becomes of conflicts (default "+string(converge.Manual)+")", o.Resolution.Values()...)
-	choose(cmd, &o.Format, "output-format", "how it is written (default "+string(converge.DeltaBatch)+")", o.Format.Values()...)
+	choose(cmd, &o.Format, "output-format", "how it is written (default "+string(converge.Markdown)+"; with --json "+string(converge.DeltaBatch)+")", o.Format.Values()...)
 	cmd.Flags().Float64Var(&o.Tolerance, "tolerance", 0, "how far apart numbers may be that count as equal")
 	cmd.Flags().StringVar(&schema, "result-schema", "", "a JSON schema: only what it declares is compared")
 	return a.asksAgents(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
 		o.Schema = []byte(schema)
+		if o.Format == "" && !a.json {
+			o.Format = converge.Markdown
+		}
 		c, err := s.Converge(ctx, a.caller(), args, o)
 		if err != nil {
 			return err
 		}
-		return a.print(c, tools.ConvergedText(c, 0))
+		return a.printConvergence(ctx, s, c)
 	})
 }
 
 func newAgentsReview(a *App) *cobra.Command {
-	var choose []string
+	var choices []string
 	var trajectory bool
+	var format converge.Format
 	cmd := &cobra.Command{
 		Use: "review [CONVERGENCE]", Short: "Look at convergences, and settle the conflicts that wait for a person", Example: "  flame agents review converge-k3x9a1b2 --choose file:main.go=agent-q7w2e4r6", Args: takes(0, 1),
 	}
-	cmd.Flags().StringArrayVar(&choose, "choose", nil, "CONFLICT=ID: the agent whose side wins (repeatable)")
+	cmd.Flags().StringArrayVar(&choices, "choose", nil, "CONFLICT=ID: the agent whose side wins (repeatable)")
 	cmd.Flags().BoolVar(&trajectory, "trajectory", false, "print the events of its agents in one stream, with the conflicts in their places")
+	choose(cmd, &format, "output-format", "how the result is written (default "+string(converge.Markdown)+"; with --json as it was made)", format.Values()...)
 	return a.asksAgents(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
 		if len(args) == 0 {
 			return a.listConvergences(ctx, s)
@@ -71,21 +76,56 @@ func newAgentsReview(a *App) *cobra.Command {
 		if trajectory {
 			return a.printTrajectory(ctx, s, c)
 		}
-		choices := map[string]string{}
-		for _, choice := range choose {
-			i := strings.LastIndexByte(choice, '=')
-			if i < 0 {
-				return core.Invalidf("--choose %q has no =", choice).WithHint("write CONFLICT=ID, for example file:main.go=agent-q7w2e4r6")
-			}
-			choices[choice[:i]] = choice[i+1:]
+		chosen, err := sides(choices)
+		if err != nil {
+			return err
 		}
-		if len(choices) > 0 {
-			if c, err = s.Review(ctx, c.ID, choices); err != nil {
+		if len(chosen) > 0 {
+			if c, err = s.Review(ctx, c.ID, chosen); err != nil {
 				return err
 			}
 		}
-		return a.print(c, tools.ConvergedText(c, 0))
+		if format == "" && !a.json {
+			format = converge.Markdown
+		}
+		if c, err = written(c, format); err != nil {
+			return err
+		}
+		return a.printConvergence(ctx, s, c)
 	})
+}
+
+// sides reads the choices of --choose: the agent whose side wins, by conflict.
+func sides(choices []string) (map[string]string, error) {
+	chosen := map[string]string{}
+	for _, choice := range choices {
+		i := strings.LastIndexByte(choice, '=')
+		if i < 0 {
+			return nil, core.Invalidf("--choose %q has no =", choice).WithHint("write CONFLICT=ID, for example file:main.go=agent-q7w2e4r6")
+		}
+		chosen[choice[:i]] = choice[i+1:]
+	}
+	return chosen, nil
+}
+
+// written gives a convergence with its output in a format; as it is for none.
+func written(c agents.Convergence, format converge.Format) (agents.Convergence, error) {
+	if format == "" {
+		return c, nil
+	}
+	text, err := c.Result.Render(format)
+	c.Text, c.Result.Format = string(text), format
+	return c, err
+}
+
+// printConvergence prints a convergence; what to do next in the words of the shell,
+// what agents wrote as it is.
+func (a *App) printConvergence(ctx context.Context, s *agents.Agents, c agents.Convergence) error {
+	text, next, err := tools.ConvergedText(ctx, s, c, 0)
+	if err != nil {
+		return err
+	}
+	return a.print(c, text+asCommands(next))
 }
 
 func (a *App) listConvergences(ctx context.Context, s *agents.Agents) error {
@@ -98,7 +138,7 @@ func (a *App) listConvergences(ctx context.Context, s *agents.Agents) error {
 		text += fmt.Sprintf("%s: %s\n", c.ID, c.Result.Rationale)
 	}
 	if text == "" {
-		text = "no convergences\n"
+		text = "No convergences; `flame agents converge` makes one.\n"
 	}
 	return a.print(append([]agents.Convergence{}, all...), text)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 	"time"
 
@@ -54,7 +55,7 @@ func (a *App) track(ctx context.Context, path, format string, follow bool) error
 		if ctx.Err() != nil {
 			return nil // the user has seen enough
 		}
-		return err
+		return problemOf(err, path)
 	}
 	logs, err := transcripts.Detect(path, a.Stdin)
 	if err != nil {
@@ -70,10 +71,17 @@ func (a *App) track(ctx context.Context, path, format string, follow bool) error
 // problemOf says what to do about a log that cannot be read.
 func problemOf(err error, path string) error {
 	var problem *core.Problem
-	if errors.As(err, &problem) {
+	var of *fs.PathError
+	hint := "%s should be a log of Claude Code or OpenCode, or a folder of such"
+	switch {
+	case err == nil || errors.As(err, &problem):
 		return err
+	case errors.Is(err, fs.ErrNotExist):
+		return core.NotFoundf("there is no file or folder %s", path).WithHint(hint, path)
+	case errors.As(err, &of): // people know the file and the reason, not the call
+		return core.Unavailablef(err, "%s: %v", of.Path, of.Err).WithHint(hint, path)
 	}
-	return core.Unavailablef(err, "%v", err).WithHint("%s should be a log of Claude Code or OpenCode, or a folder of such", path)
+	return core.Unavailablef(err, "%v", err).WithHint(hint, path)
 }
 
 // remarksOn tells what of the logs is not in the drawing.

@@ -11,6 +11,7 @@ import (
 
 	"flame/agents/trail"
 	"flame/project"
+	"flame/tools"
 	"flame/transcripts"
 )
 
@@ -25,7 +26,7 @@ func newImport(a *App) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		text := fmt.Sprintf("%s added, %d were there", count(done.Added, "frame"), done.Unchanged)
+		text := fmt.Sprintf("%s added, %d were there", tools.Count(done.Added, "frame"), done.Unchanged)
 		if len(done.Kept) > 0 {
 			text += fmt.Sprintf("\n%d differ from ours, which stay: %s", len(done.Kept), strings.Join(done.Kept, ", "))
 		}
@@ -78,7 +79,7 @@ func newExport(a *App) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return a.print(map[string]any{"frames": n, "path": args[0]}, count(n, "frame")+" written to "+args[0])
+		return a.print(map[string]any{"frames": n, "path": args[0]}, tools.Count(n, "frame")+" written to "+args[0])
 	})
 }
 
@@ -115,7 +116,7 @@ func newPrune(a *App) *cobra.Command {
 		if remove {
 			what = "deleted"
 		}
-		return a.frames(pruned, count(len(pruned), "frame")+" "+what+"\n"+lines(pruned))
+		return a.frames(pruned, tools.Count(len(pruned), "frame")+" "+what+"\n"+lines(pruned))
 	})
 }
 

@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -23,9 +25,13 @@ func (e usageError) Unwrap() []error { return []error{errUsage, e.error} }
 
 // wrongUsage says what is wrong with the line of cmd, and how it should be.
 func wrongUsage(cmd *cobra.Command, format string, args ...any) error {
-	topic := strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name())
 	return usageError{core.Invalidf(format, args...).
-		WithHint("usage: %s; `flame help%s` tells more", cmd.UseLine(), topic)}
+		WithHint("usage: %s; `flame help%s` tells more", cmd.UseLine(), topic(cmd))}
+}
+
+// topic is what stands behind flame on the line of a command, and behind help.
+func topic(cmd *cobra.Command) string {
+	return strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name())
 }
 
 // takes checks that a command gets at least needed arguments that are not
@@ -49,7 +55,9 @@ func takes(needed, most int) cobra.PositionalArgs {
 }
 
 // flagTypes says what flags take, by the names of their types.
-var flagTypes = map[string]string{"bool": "true or false", "uint": "a number from 0"}
+var flagTypes = map[string]string{
+	"bool": "true or false", "uint": "a number from 0", "seconds|duration": "seconds or a duration such as 90s, 5m or 2h",
+}
 
 // wrongFlag puts an error about a flag into words.
 func wrongFlag(cmd *cobra.Command, err error) error {
@@ -93,15 +101,65 @@ func choose[T ~string](cmd *cobra.Command, word *T, name, meaning string, of ...
 	_ = cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(of, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// noSuchCommand is the check of flame's own arguments: there are none, so that
-// any is meant as a command.
-func noSuchCommand(root *cobra.Command, args []string) error {
+// A span is the value of a flag that takes how long something lasts.
+type span time.Duration
+
+// Set takes seconds, or a duration. It is never below zero.
+func (s *span) Set(text string) error {
+	if _, err := strconv.ParseFloat(text, 64); err == nil {
+		text += "s"
+	}
+	d, err := parseDuration(text)
+	if err == nil && d < 0 {
+		err = errors.New("it is negative")
+	}
+	*s = span(d)
+	return err
+}
+
+// String gives it as a duration, nothing for none.
+func (s *span) String() string {
+	const day = 24 * time.Hour
+	switch d := time.Duration(*s); {
+	case d == 0:
+		return ""
+	case d%day == 0:
+		return fmt.Sprintf("%dd", d/day)
+	default:
+		return d.String()
+	}
+}
+
+// Type is what help shows.
+func (s *span) Type() string { return "seconds|duration" }
+
+// lasts defines a flag that takes how long something lasts.
+func lasts(cmd *cobra.Command, d *time.Duration, name string, otherwise time.Duration, meaning string) {
+	*d = otherwise
+	cmd.Flags().Var((*span)(d), name, meaning)
+}
+
+// parseDuration reads a duration, of which 7d is one too.
+func parseDuration(text string) (time.Duration, error) {
+	if days, is := strings.CutSuffix(text, "d"); is {
+		n, err := strconv.ParseUint(days, 10, 16)
+		return time.Duration(n) * 24 * time.Hour, err
+	}
+	return time.ParseDuration(text)
+}
+
+// noSuchCommand is the check of the arguments of a command that has others below
+// it: it takes none, so that any is meant as one of those.
+func noSuchCommand(parent *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	hint := "`flame help` lists the commands"
-	root.SuggestionsMinimumDistance = 2
-	if near := root.SuggestionsFor(args[0]); len(near) > 0 {
+	hint := "`flame help" + topic(parent) + "` lists the commands"
+	if !parent.HasSubCommands() {
+		hint = "`flame help" + topic(parent) + "` tells all there is"
+	}
+	parent.SuggestionsMinimumDistance = 2
+	if near := parent.SuggestionsFor(args[0]); len(near) > 0 {
 		hint = "did you mean " + strings.Join(near, " or ") + "? " + hint
 	}
 	return usageError{core.Invalidf("there is no command %q", args[0]).WithHint("%s", hint)}
@@ -109,18 +167,22 @@ func noSuchCommand(root *cobra.Command, args []string) error {
 
 func newHelp() *cobra.Command {
 	return &cobra.Command{
-		Use: "help [COMMAND]", Short: "Explain a command", Example: "  flame help push", Args: takes(0, 1),
+		Use: "help [COMMAND...]", Short: "Explain a command", Example: "  flame help push\n  flame help agents spawn", Args: takes(0, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			topic, rest, err := cmd.Root().Find(args)
+			found, rest, err := cmd.Root().Find(args)
 			if err != nil || len(rest) > 0 {
-				return noSuchCommand(cmd.Root(), args)
+				return noSuchCommand(found, rest)
 			}
-			topic.InitDefaultHelpFlag()
-			return topic.Help()
+			found.InitDefaultHelpFlag()
+			return found.Help()
 		},
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, prefix string) (names []cobra.Completion, _ cobra.ShellCompDirective) {
-			for _, c := range cmd.Root().Commands() {
-				if len(args) == 0 && !c.Hidden && strings.HasPrefix(c.Name(), prefix) {
+			above, rest, err := cmd.Root().Find(args)
+			if err != nil || len(rest) > 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			for _, c := range above.Commands() {
+				if !c.Hidden && strings.HasPrefix(c.Name(), prefix) {
 					names = append(names, cobra.CompletionWithDesc(c.Name(), c.Short))
 				}
 			}

@@ -15,7 +15,8 @@ type Command struct {
 	Text        string // what the model reads
 }
 
-// Commands are all there are (DESIGN §7, prompts).
+// Commands are all there are (DESIGN §7, prompts). The server's prompts of the same
+// names say the same: in some hosts those take their place.
 func Commands() []Command {
 	return []Command{
 		{

@@ -164,10 +164,13 @@ func (d agentDoor) await(ctx context.Context, id string, most time.Duration) (ag
 	return d.a.Wait(bounded, id, func(run agents.Run) {
 		if time.Since(told) >= progressPace {
 			told = time.Now()
-			progress(ctx, time.Since(begun).Seconds(), stateLine(run))
+			progress(ctx, time.Since(begun).Seconds(), d.stateLine(run))
 		}
 	})
 }
+
+// stateLine says how far an agent is now.
+func (d agentDoor) stateLine(run agents.Run) string { return stateLine(run, d.a.Project.Now()) }
 
 type waitArgs struct {
 	ID      string  `json:"subagent_id"`
@@ -185,7 +188,7 @@ func (d agentDoor) wait(ctx context.Context, _ project.Caller, in waitArgs) (str
 		return "", err
 	}
 	if !run.State.Ended() {
-		return stateLine(run) + "\nIt still runs; call flame_agent_wait again, or go on with other work.", nil
+		return d.stateLine(run) + "\nIt still runs; call flame_agent_wait again, or go on with other work.", nil
 	}
 	return d.resultText(ctx, run.ID, 0)
 }
@@ -221,7 +224,7 @@ func (d agentDoor) resultText(ctx context.Context, id string, offset int) (strin
 	if err != nil {
 		return "", err
 	}
-	return ResultText(r, offset, maxAnswer), nil
+	return ResultText(r, d.a.Project.Now(), offset, maxAnswer), nil
 }
 
 type agentFilter string
@@ -239,7 +242,7 @@ func (d agentDoor) list(ctx context.Context, _ project.Caller, in agentListArgs)
 	if err != nil {
 		return "", err
 	}
-	return RunsText(agents.Filter(runs, string(in.Filter))), nil
+	return RunsText(runs, string(in.Filter), d.a.Project.Now()), nil
 }
 
 func (d agentDoor) cancel(ctx context.Context, by project.Caller, in agentArgs) (string, error) {
@@ -280,13 +283,13 @@ func (d agentDoor) handoff(ctx context.Context, by project.Caller, in handoffArg
 		return "", err
 	}
 	if !r.Transfer && !run.State.Ended() {
-		return "Handed over, to watch: " + stateLine(run) + "\nGo on with other work; flame_agent_wait waits for its end.", nil
+		return "Handed over, to watch: " + d.stateLine(run) + "\nGo on with other work; flame_agent_wait waits for its end.", nil
 	}
 	if run, err = d.await(ctx, run.ID, maxWait); err != nil {
 		return "", err
 	}
 	if !run.State.Ended() {
-		return "Handed over: " + stateLine(run) + "\nUntil it ends this session changes no frames. Call flame_agent_wait, again while it runs.", nil
+		return "Handed over: " + d.stateLine(run) + "\nUntil it ends this session changes no frames. Call flame_agent_wait, again while it runs.", nil
 	}
 	return d.resultText(ctx, run.ID, 0)
 }
@@ -323,5 +326,6 @@ func (d agentDoor) converge(ctx context.Context, by project.Caller, in convergeA
 	if err != nil {
 		return "", err
 	}
-	return ConvergedText(c, maxAnswer), nil
+	text, next, err := ConvergedText(ctx, d.a, c, maxAnswer)
+	return text + next, err
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"strings"
@@ -20,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/agents"
+	"flame/agents/converge"
 	"flame/agents/supervise"
 	"flame/core"
 	"flame/project"
@@ -64,18 +66,20 @@ func superviseIn(dir string) error {
 	return a.Supervise(ctx, dir, slog.New(slog.DiscardHandler))
 }
 
-// act is a host: it says what the first paragraph of its prompt says, and hangs
-// where that tells it to.
+// act is a host: it says what the first paragraph of its prompt says, and hangs or
+// writes that into a file where it tells it to.
 func act(session string) {
 	prompt, _ := io.ReadAll(os.Stdin)
 	task, _, _ := strings.Cut(string(prompt), "\n\n")
 	line := func(format string, args ...any) { fmt.Printf(format+"\n", args...) }
 	line(`{"type":"system","subtype":"init","session_id":%q}`, session)
-	line(`{"type":"assistant","session_id":%q,"message":{"id":"m","usage":{"input_tokens":7},"content":[{"type":"tool_use","id":"t","name":"Edit","input":{"file_path":"login.go"}}]}}`, session)
+	line(`{"type":"assistant","session_id":%q,"message":{"id":"m","usage":{"input_tokens":7},"content":[{"type":"tool_use","id":"t","name":"Edit","input":{"file_path":"login.go","new_string":%q}}]}}`, session, task)
 	line(`{"type":"assistant","session_id":%q,"message":{"id":"n","content":[{"type":"text","text":"half of it"}]}}`, session)
 	switch {
 	case strings.HasPrefix(task, "hang"):
 		time.Sleep(time.Minute)
+	case strings.HasPrefix(task, "write"):
+		exit(os.WriteFile("login.go", []byte(task), 0o600))
 	case strings.HasPrefix(task, "long"):
 		task = strings.Repeat("0123456789", 7_000)
 	}
@@ -160,7 +164,7 @@ func TestASpawnSaysWhatWasStarted(t *testing.T) {
 	assert.Less(t, time.Since(begun), 10*time.Second)
 	for _, says := range []string{
 		id + ` (initializing) builder: "Build the form"`, "Frame: frame-", "depth 1, in claude-code", "Mode: default (bypassPermissions was asked for; the parent allows no more)",
-		"Tools: Read, Edit", "Limits: 1m30s in all", "2.00 USD", filepath.Join(d.agents.Folder(id), "stdout.jsonl"),
+		"Tools: Read, Edit", "Limits: 1m30s in all", "$2.0000", filepath.Join(d.agents.Folder(id), "stdout.jsonl"),
 		"do not do its work", "flame_agent_status", "flame_agent_wait", "flame_agent_result",
 	} {
 		assert.Contains(t, text, says)
@@ -172,7 +176,7 @@ func TestASpawnMayWait(t *testing.T) {
 	t.Parallel()
 	d := delegate(t)
 	_, text := d.spawn("all of it\nConfidence: 0.8", `, "background": false`)
-	for _, says := range []string{"(completed)", "Ended: done", "Files changed:\n- login.go", "Confidence: 0.80", "Usage: 10 in, 5 out", "1 tool calls", "\nall of it\n"} {
+	for _, says := range []string{"(completed)", "Ended: done", "Files changed:\n- login.go", "Confidence: 0.80", "Usage: 10 in, 5 out", "1 tool call, 0 retries", "\nall of it\n"} {
 		assert.Contains(t, text, says)
 	}
 	assert.NotContains(t, text, "Not complete")
@@ -240,7 +244,7 @@ func TestTheStateAndResultOfAnAgent(t *testing.T) {
 	d := delegate(t)
 	id, _ := d.spawn("hang", "")
 	require.Eventually(t, func() bool {
-		return strings.Contains(d.tell("flame_agent_status", id, ""), "1 tool calls, 7 tokens")
+		return strings.Contains(d.tell("flame_agent_status", id, ""), "1 tool call, 7 tokens")
 	}, 10*time.Second, 50*time.Millisecond)
 	text := d.tell("flame_agent_status", id, "")
 	for _, says := range []string{"(active)", "last Edit", "Session: session-", "Mode: default", "Limits: 5m0s in all"} {
@@ -259,6 +263,64 @@ func TestTheStateAndResultOfAnAgent(t *testing.T) {
 	assert.Equal(t, id+" was over already: cancelled.", d.tell("flame_agent_cancel", id, ""))
 }
 
+func TestASpawnSaysThatTheAgentEndsWithItsSession(t *testing.T) {
+	t.Parallel()
+	d := delegate(t)
+	_, text := d.spawn("hang", "")
+	assert.Contains(t, text, "It ends with your session; in a one-shot run wait for it.")
+	d.agents.Keep = true
+	_, text = d.spawn("hang", "")
+	assert.NotContains(t, text, "It ends with your session")
+}
+
+// TestASettledConflictSaysWhereTheFileIs is about what a user took for done: the
+// winner of a conflict was named, and the other's file lay on the disk.
+func TestASettledConflictSaysWhereTheFileIs(t *testing.T) {
+	t.Parallel()
+	d := delegate(t)
+	for _, args := range [][]string{{"init", "-q"}, {"-c", "user.name=t", "-c", "user.email=t@t", "commit", "-q", "--allow-empty", "-m", "one"}} {
+		out, err := exec.Command("git", append([]string{"-C", d.agents.Dir}, args...)...).CombinedOutput()
+		require.NoError(t, err, "%s", out)
+	}
+	apart, _ := d.spawn("write apart", `, "background": false, "isolation": "worktree"`)
+	first, _ := d.spawn("write first", `, "background": false`)
+	second, _ := d.spawn("write second", `, "background": false`)
+	merged := func(with string, more string) string {
+		result, text := d.call("flame_converge", fmt.Sprintf(`{"subagent_ids": [%q, %q], "strategy": "merge"%s}`, first, with, more))
+		require.False(t, result.IsError, text)
+		return text
+	}
+	open := merged(second, "")
+	assert.Contains(t, open, "to review. Nothing is lost")
+	assert.NotContains(t, open, "Flame writes no file", "nothing is settled")
+
+	latest := `, "conflict_resolution": "auto_accept_latest"`
+	run, err := d.agents.Find(d.ctx, second)
+	require.NoError(t, err)
+	says := fmt.Sprintf("Flame writes no file: login.go on the disk is as %s left it, which came last. What %[1]s did: it is in its log, `flame log %s` and `flame agents result %[1]s`.\n", second, run.Frame)
+	assert.Contains(t, merged(second, latest), says)
+	assert.Contains(t, merged(second, latest+`, "output_format": "markdown"`), says)
+
+	text := merged(apart, latest)
+	assert.Contains(t, text, "Flame writes no file: login.go on the disk is as "+first+" left it. What "+first+" did: it is in its log")
+	_, text = d.call("flame_converge", fmt.Sprintf(`{"subagent_ids": [%q, %q], "strategy": "merge", "conflict_resolution": "prefer_higher_confidence"}`, first, apart))
+	assert.Contains(t, text, "needs a confidence")
+	c, err := d.agents.Converge(d.ctx, project.Caller{Session: "s"}, []string{first, apart}, converge.Options{Strategy: converge.StrategyMerge})
+	require.NoError(t, err)
+	choices := map[string]string{}
+	for _, conflict := range c.Result.Conflicts {
+		choices[conflict.ID] = apart
+	}
+	c, err = d.agents.Review(d.ctx, c.ID, choices)
+	require.NoError(t, err)
+	text, next, err := tools.ConvergedText(d.ctx, d.agents, c, 0)
+	require.NoError(t, err)
+	assert.Empty(t, next)
+	patch := filepath.Join(d.agents.Folder(apart), agents.PatchFile)
+	assert.FileExists(t, patch)
+	assert.Contains(t, text, "on the disk is as "+first+" left it. What "+apart+" did: `git apply "+patch+"`.\n")
+}
+
 func TestALongAnswerComesInParts(t *testing.T) {
 	t.Parallel()
 	d := delegate(t)
@@ -274,7 +336,7 @@ func TestTheListOfAgents(t *testing.T) {
 	t.Parallel()
 	d := delegate(t)
 	_, text := d.call("flame_agent_list", `{}`)
-	assert.Equal(t, "No agents. spawn_agent starts one.", text)
+	assert.Equal(t, "No agents; spawn_agent starts one.", text)
 	running, _ := d.spawn("hang", "")
 	ended, _ := d.spawn("all of it", `, "background": false`)
 	child, err := d.agents.Spawn(d.ctx, project.Caller{Host: "claude-code", Agent: running}, agents.Request{Type: "builder", Prompt: "hang"})
@@ -318,7 +380,6 @@ func TestWhatAgentToolsRefuse(t *testing.T) {
 			assert.Contains(t, text, tt.says)
 		})
 	}
-	assert.Equal(t, "No agents. spawn_agent starts one.", tools.RunsText(nil))
 }
 
 func TestSubscribersHearOfAnAgentsEnd(t *testing.T) {

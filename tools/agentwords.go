@@ -7,33 +7,59 @@ import (
 	"time"
 
 	"flame/agents"
-	"flame/agents/converge"
 	"flame/agents/supervise"
 	"flame/core"
 )
 
 // runLine gives an agent in one line.
 func runLine(run agents.Run) string {
-	return fmt.Sprintf("%s (%s) %s: %s", run.ID, run.State, run.Type, quote(run.Description))
+	return fmt.Sprintf("%s (%s) %s: %s", run.ID, StateWord(run), run.Type, quote(run.Description))
 }
 
-// stateLine says how far an agent is.
-func stateLine(run agents.Run) string {
-	p := run.Progress
-	line := fmt.Sprintf("%s: %d tool calls, %d tokens, %s", runLine(run), p.ToolCalls, p.Tokens(), duration(run))
-	if p.Cost() > 0 {
-		line += fmt.Sprintf(", %.4f USD", p.Cost())
+// StateWord is the state of an agent in a word: one that was told to stop and has
+// not ended yet is stopping.
+func StateWord(run agents.Run) string {
+	if run.CancelledBy != "" && !run.State.Ended() {
+		return "stopping"
 	}
-	if p.LastTool != "" && !run.State.Ended() {
+	return string(run.State)
+}
+
+// maxSilence is how long an agent may print nothing before its state says so: hosts
+// tell of each step, and most steps take less.
+const maxSilence = core.Millis(10_000)
+
+// stateLine says how far an agent is at a time.
+func stateLine(run agents.Run, now core.Millis) string {
+	p := run.Progress
+	line := fmt.Sprintf("%s: %s, %s, %s", runLine(run), Count(p.ToolCalls, "tool call"), Count(p.Tokens(), "token"), Took(run, now))
+	if p.Cost() > 0 {
+		line += ", " + Money(p.Cost())
+	}
+	if run.State.Ended() {
+		return line
+	}
+	if p.LastTool != "" {
 		line += ", last " + p.LastTool
+	}
+	if silent := now - p.LastLine; p.LastLine > 0 && silent > maxSilence {
+		line += ", silent for " + span(silent, time.Second)
 	}
 	return line
 }
 
-// duration is how long an agent took, or has taken by its last sign.
-func duration(run agents.Run) string {
-	end := max(run.EndedAt, run.Progress.LastLine, run.CreatedAt)
-	return (time.Duration(end-run.CreatedAt) * time.Millisecond).Round(100 * time.Millisecond).String()
+// Took tells how long an agent took, or one that runs has taken at a time.
+func Took(run agents.Run, now core.Millis) string {
+	end := run.EndedAt
+	if !run.State.Ended() {
+		end = now
+	}
+	return span(max(end, run.Progress.LastLine, run.CreatedAt)-run.CreatedAt, 100*time.Millisecond)
+}
+
+// span gives a time as people read it, as exactly as they care for.
+func span(ms core.Millis, exact time.Duration) string {
+	return (time.Duration(ms) * time.Millisecond).Round(exact).String()
 }
 
 // spawnedText answers a spawn.
@@ -41,15 +67,19 @@ func spawnedText(a *agents.Agents, run agents.Run) string {
 	if run.State.Ended() {
 		return AgentText(a, run)
 	}
-	return AgentText(a, run) +
+	text := AgentText(a, run) +
 		"It works by itself now: do not do its work, go on with yours. When it ends, that is in your next context. " +
 		"flame_agent_status shows how far it is, flame_agent_wait waits, flame_agent_result gives all it came to."
+	if !a.Keep {
+		text += " It ends with your session; in a one-shot run wait for it."
+	}
+	return text
 }
 
 // AgentText says what an agent is, what it may do, and how far it is.
 func AgentText(a *agents.Agents, run agents.Run) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\nFrame: %s, depth %d, in %s\n", stateLine(run), run.Frame, run.Depth, run.Host)
+	fmt.Fprintf(&b, "%s\nFrame: %s, depth %d, in %s\n", stateLine(run, a.Project.Now()), run.Frame, run.Depth, run.Host)
 	b.WriteString(field("Session", run.Session))
 	fmt.Fprintf(&b, "Mode: %s\nTools: %s\n", modeText(run.Mode), run.Tools)
 	b.WriteString(field("Model", run.Model))
@@ -87,10 +117,10 @@ func limitsText(l supervise.Limits) string {
 		}
 	}
 	if l.Tokens > 0 {
-		parts = append(parts, fmt.Sprintf("%d tokens", l.Tokens))
+		parts = append(parts, Count(l.Tokens, "token"))
 	}
 	if l.CostUSD > 0 {
-		parts = append(parts, fmt.Sprintf("%.2f USD", l.CostUSD))
+		parts = append(parts, Money(l.CostUSD))
 	}
 	if len(parts) == 0 {
 		return "none"
@@ -102,11 +132,11 @@ func limitsText(l supervise.Limits) string {
 // Claude Code cuts what is over 25,000 tokens.
 const maxAnswer = 60_000
 
-// ResultText gives all that an agent came to; of its answer, most characters after
-// offset (0: all).
-func ResultText(r agents.Result, offset, most int) string {
+// ResultText gives all that an agent came to by a time; of its answer, most
+// characters after offset (0: all).
+func ResultText(r agents.Result, now core.Millis, offset, most int) string {
 	var b strings.Builder
-	b.WriteString(stateLine(r.Run) + "\n")
+	b.WriteString(stateLine(r.Run, now) + "\n")
 	fmt.Fprintf(&b, "Frame: %s\n", r.Frame)
 	if r.StopReason != "" {
 		fmt.Fprintf(&b, "Ended: %s\n", r.StopReason)
@@ -117,6 +147,12 @@ func ResultText(r agents.Result, offset, most int) string {
 			b.WriteString(field("Stderr", core.OneLine(o.Stderr, 1_000)))
 		}
 	}
+	return b.String() + WorkText(r, offset, most)
+}
+
+// WorkText is what an agent made and used, without how it ended.
+func WorkText(r agents.Result, offset, most int) string {
+	var b strings.Builder
 	b.WriteString(bullets("Files changed:", r.Files) + bullets("Artifacts:", r.Artifacts) + bullets("Decisions:", r.Decisions))
 	if r.Confidence != nil {
 		fmt.Fprintf(&b, "Confidence: %.2f\n", *r.Confidence)
@@ -126,7 +162,7 @@ func ResultText(r agents.Result, offset, most int) string {
 	if r.Thinking > 0 {
 		fmt.Fprintf(&b, ", about %d for thinking", r.Thinking)
 	}
-	fmt.Fprintf(&b, "; %d tool calls, %d retries\n", u.ToolCalls, r.Progress.Attempt)
+	fmt.Fprintf(&b, "; %s, %s\n", Count(u.ToolCalls, "tool call"), Count(r.Progress.Attempt, "retry"))
 	if r.Partial && r.State != core.AgentCompleted {
 		fmt.Fprintf(&b, "Not complete. Everything it printed is in %s\n", r.Folder)
 	}
@@ -149,13 +185,27 @@ func answerText(r agents.Result, offset, most int) string {
 	if most == 0 || len(text) <= most {
 		return string(text) + "\n"
 	}
-	return string(text[:most]) + fmt.Sprintf("\n… %d characters more: flame_agent_result with offset %d\n", len(text)-most, offset+most)
+	return string(text[:most]) + fmt.Sprintf("\n… %s more: flame_agent_result with offset %d\n", Count(len(text)-most, "character"), offset+most)
 }
 
-// RunsText lists agents, those below others indented.
-func RunsText(runs []agents.Run) string {
+// NoAgentsText stands in place of a list of agents that is empty: none of all, or
+// none that a filter lets through.
+func NoAgentsText(all []agents.Run, which string) string {
+	switch {
+	case len(all) > 0 && which == "running":
+		return "No agent runs; flame_agent_list lists those that ended."
+	case len(all) > 0:
+		return "No agent has ended; flame_agent_list lists those that run."
+	}
+	return "No agents; spawn_agent starts one."
+}
+
+// RunsText lists those of the agents that a filter lets through, as they are at a
+// time.
+func RunsText(all []agents.Run, which string, now core.Millis) string {
+	runs := agents.Filter(all, which)
 	if len(runs) == 0 {
-		return "No agents. spawn_agent starts one."
+		return NoAgentsText(all, which)
 	}
 	var b strings.Builder
 	for i, run := range runs {
@@ -163,48 +213,11 @@ func RunsText(runs []agents.Run) string {
 			fmt.Fprintf(&b, "and %d more\n", len(runs)-maxListed)
 			break
 		}
-		b.WriteString("- " + stateLine(run))
+		b.WriteString("- " + stateLine(run, now))
 		if run.ParentAgent != "" {
 			b.WriteString(", started by " + run.ParentAgent)
 		}
 		b.WriteByte('\n')
-	}
-	return b.String()
-}
-
-// ConvergedText says what a convergence came to: its output, at most so many
-// characters of it (0: all), and the conflicts.
-func ConvergedText(c agents.Convergence, most int) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s\n", c.ID, c.Result.Rationale)
-	for _, conflict := range c.Result.Conflicts {
-		b.WriteString(conflictText(conflict))
-	}
-	for _, ignored := range c.Result.Ignored {
-		fmt.Fprintf(&b, "Not used: %s (%s): %s\n", ignored.SubagentID, ignored.Outcome, ignored.Reason)
-	}
-	if c.Result.Unresolved > 0 {
-		fmt.Fprintf(&b, "No output: %d conflicts wait for review. Nothing is lost: every side is kept. A person settles them with `flame agents review %s --choose CONFLICT=ID`, "+
-			"or converge again with conflict_resolution auto_accept_latest or prefer_higher_confidence.\n", c.Result.Unresolved, c.ID)
-		return b.String()
-	}
-	text := []rune(c.Text)
-	if most > 0 && len(text) > most {
-		return b.String() + "\n" + string(text[:most]) + fmt.Sprintf("\n… %d characters more: `flame agents review %s`\n", len(text)-most, c.ID)
-	}
-	return b.String() + "\n" + c.Text + "\n"
-}
-
-// conflictText is a conflict with its sides.
-func conflictText(c converge.Conflict) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "Conflict %s", c.ID)
-	if c.Resolved() {
-		fmt.Fprintf(&b, ": %s wins (%s)", c.Winner, c.Resolution)
-	}
-	b.WriteByte('\n')
-	for _, side := range c.Sides {
-		fmt.Fprintf(&b, "- %s: %s\n", side.SubagentID, core.OneLine(side.Excerpt, 200))
 	}
 	return b.String()
 }

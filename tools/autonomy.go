@@ -174,7 +174,7 @@ func (d autonomyDoor) autoSuggest(ctx context.Context, by project.Caller, in aut
 		if err != nil {
 			return "", err
 		}
-		fmt.Fprintf(&b, "%d pending suggestions dropped.\n", n)
+		fmt.Fprintf(&b, "%s dropped.\n", Count(n, "pending suggestion"))
 	}
 	state, err := d.p.ConfigureAutonomy(ctx, by, project.AutonomyPatch{SuggestInContext: in.Enable}, "", "")
 	if err != nil {

@@ -49,7 +49,7 @@ func (d contextDoor) info(ctx context.Context, by project.Caller, in infoArgs) (
 	b.WriteString(selection("Uncles", meta.UncleCount, meta.UnclesFiltered))
 	fmt.Fprintf(&b, "Truncated: %s\n", yesNo(meta.WasTruncated))
 	b.WriteString(field("Shortened", strings.Join(meta.Cut, ", ")))
-	fmt.Fprintf(&b, "Cache: hit %s, kept %.0f s, %d entries\n", yesNo(made.CacheHit), cache.TTL.Seconds(), cache.Entries)
+	fmt.Fprintf(&b, "Cache: hit %s, kept %.0f s, %s\n", yesNo(made.CacheHit), cache.TTL.Seconds(), Count(cache.Entries, "entry"))
 	for _, name := range budgetVariables {
 		value := os.Getenv(name)
 		if value == "" {
@@ -92,11 +92,11 @@ func (d contextDoor) preview(ctx context.Context, by project.Caller, in previewA
 		shown, hidden = string(runes[:limit]), len(runes)-limit
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %d characters, %d tokens\n", made.Frame.ID, len(utf16.Encode([]rune(made.Text))), made.Meta.TotalTokens)
+	fmt.Fprintf(&b, "%s: %s, %s\n", made.Frame.ID, Count(len(utf16.Encode([]rune(made.Text))), "character"), Count(made.Meta.TotalTokens, "token"))
 	b.WriteString(field("Shortened", strings.Join(made.Meta.Cut, ", ")))
 	b.WriteString("```xml\n" + shown + "\n```\n")
 	if hidden > 0 {
-		fmt.Fprintf(&b, "(%d more characters; pass maxLength to see them)\n", hidden)
+		fmt.Fprintf(&b, "(%s; pass maxLength to see them)\n", Count(hidden, "more character"))
 	}
 	return b.String(), nil
 }
@@ -111,7 +111,7 @@ func (d contextDoor) clear(ctx context.Context, by project.Caller, in clearArgs)
 		return "", err
 	}
 	if frame.ID != "" {
-		return fmt.Sprintf("%s: %d cached contexts dropped", frame.ID, dropped), nil
+		return fmt.Sprintf("%s: %s dropped", frame.ID, Count(dropped, "cached context")), nil
 	}
-	return fmt.Sprintf("%d cached contexts dropped", dropped), nil
+	return Count(dropped, "cached context") + " dropped", nil
 }

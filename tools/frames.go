@@ -223,8 +223,8 @@ func usageLine(u core.Usage) string {
 
 // UsageText tells what work consumed.
 func UsageText(u core.Usage) string {
-	return fmt.Sprintf("%d tokens in, %d out, %d cache read, %d cache written, %d tool calls, $%.4f",
-		u.TokensIn, u.TokensOut, u.CacheRead, u.CacheWritten, u.ToolCalls, u.CostUSD)
+	return fmt.Sprintf("%s in, %d out, %d cache read, %d cache written, %s, %s",
+		Count(u.TokensIn, "token"), u.TokensOut, u.CacheRead, u.CacheWritten, Count(u.ToolCalls, "tool call"), Money(u.CostUSD))
 }
 
 type searchArgs struct {

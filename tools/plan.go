@@ -78,7 +78,7 @@ func (d planDoor) planChildren(ctx context.Context, by project.Caller, in planCh
 		return "", err
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "Planned %d frames:\n", len(planned))
+	fmt.Fprintf(&b, "Planned %s:\n", Count(len(planned), "frame"))
 	for i, f := range planned {
 		fmt.Fprintf(&b, "%d. %s %s\n", i+1, f.ID, quote(f.Goal))
 	}

@@ -3,19 +3,22 @@ package tools
 import (
 	"context"
 	"fmt"
-	"slices"
+	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
 // A prompt is a slash command of hosts. It only places its arguments: what must
 // be parsed is parsed by the tool that it leads to, since hosts may fill in the
-// arguments after the server has answered (OpenCode sends "$1").
+// arguments after the server has answered (OpenCode sends "$1"). Where setup has
+// put a command of the same name into a host, it says the same (hosts.Commands):
+// which of the two a user gets is up to the host.
 type prompt struct {
 	name, description string
-	arguments         []promptArgument
-	text              func(arg func(name string) string) string
+	arguments         []promptArgument // in the order of the line that they make; without any there is none
+	text              string           // stands before that line
 }
 
 type promptArgument struct {
@@ -28,62 +31,62 @@ var prompts = []prompt{
 	{
 		name: "push", description: "Start a frame for a piece of work",
 		arguments: []promptArgument{{"goal", "what the work is to achieve", true}},
-		text: func(arg func(string) string) string {
-			return fmt.Sprintf("Call flame_push with the goal %q, then begin that work.", arg("goal"))
-		},
+		text: "Call the tool flame_push with the line below as its goal, word for word. " +
+			"If there is none, name the next piece of work yourself. Then do that work in the new frame.",
 	},
 	{
-		name: "pop", description: "End the current frame and return to its parent",
+		name: "pop", description: "End the current frame with a summary",
 		arguments: []promptArgument{{"status", "completed, failed or blocked", true}, {"summary", "what came of it", false}},
-		text: func(arg func(string) string) string {
-			text := fmt.Sprintf("Call flame_pop with the status %q.", arg("status"))
-			if summary := arg("summary"); summary != "" {
-				return text + fmt.Sprintf(" Base its summary on this: %q", summary)
-			}
-			return text + " Write its summary yourself: outcome, decisions, what others need to know, what is open."
-		},
+		text: "Call the tool flame_pop for the current frame. The line below may begin with its status " +
+			"(completed, failed or blocked; completed if none is given); the rest is the summary. " +
+			"If there is no summary, write it: what was done, what was decided, what is left open.",
 	},
 	{
-		name: "status", description: "Show where this session is in the tree of frames",
-		text: func(func(string) string) string {
-			return "Call flame_status and show me its answer as it is."
-		},
+		name: "status", description: "Show the frames of this project",
+		text: "Call the tool flame_status and show its answer as it is.",
+	},
+	{
+		name: "delegate", description: "Delegate a task to an agent of its own process",
+		arguments: []promptArgument{{"command", "TASK --agent-type TYPE, and options", true}},
+		text: "Call the tool spawn_agent with one argument, command: the line below, word for word. " +
+			"Then tell me the id of the agent and go on; do not do its work yourself.",
+	},
+	{
+		name: "handoff", description: "Hand over to an agent until it ends",
+		arguments: []promptArgument{{"command", "SUBAGENT_ID, and options", true}},
+		text: "Call the tool flame_handoff with one argument, command: the line below, word for word. " +
+			"While its answer says that the agent still runs, call flame_agent_wait. Then tell me what it came to.",
+	},
+	{
+		name: "converge", description: "Make one result of those of several agents",
+		arguments: []promptArgument{{"command", "two or more SUBAGENT_IDs, --strategy, and options", true}},
+		text: "Call the tool flame_converge with one argument, command: the line below, word for word. " +
+			"Then show me its answer, and every conflict in it.",
 	},
 }
 
-// linePrompts are commands whose line is parsed by the tool that they lead to.
-var linePrompts = []struct{ name, description, tool, line string }{
-	{"delegate", "Delegate a task to an agent of its own process", "spawn_agent", "TASK --agent-type TYPE, and options"},
-	{"handoff", "Hand over to an agent until it ends", "flame_handoff", "SUBAGENT_ID, and options"},
-	{"converge", "Make one result of those of several agents", "flame_converge", "two or more SUBAGENT_IDs, --strategy, and options"},
-}
+// placeholders matches a line of nothing but OpenCode's placeholders for its words.
+var placeholders = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\$1( \$\d+)*$`) })
 
-// allPrompts gives every slash command.
-func allPrompts() []prompt {
-	all := slices.Clone(prompts)
-	for _, p := range linePrompts {
-		all = append(all, prompt{
-			name: p.name, description: p.description, arguments: []promptArgument{{"command", p.line, true}},
-			text: func(arg func(string) string) string {
-				return fmt.Sprintf("Call %s with the argument command, word for word: %s", p.tool, whole(arg("command")))
-			},
-		})
+// line is what the user typed, as far as it came. OpenCode asks for the text with
+// placeholders for the words and fills those in afterwards, without quotes; its
+// placeholder for the line keeps them (ran).
+func (p prompt) line(typed map[string]string) string {
+	var words []string
+	for _, a := range p.arguments {
+		if word := typed[a.name]; word != "" {
+			words = append(words, word)
+		}
 	}
-	return all
-}
-
-// whole gives a line as it was typed. OpenCode asks for the text with a placeholder
-// for the first word and fills it in afterwards, without quotes; its placeholder
-// for the line keeps them (ran).
-func whole(line string) string {
-	if line == "$1" {
+	line := strings.Join(words, " ")
+	if placeholders().MatchString(line) {
 		return "$ARGUMENTS"
 	}
 	return line
 }
 
 func (s *Server) addPrompts() {
-	for _, p := range allPrompts() {
+	for _, p := range prompts {
 		options := []mcp.PromptOption{mcp.WithPromptDescription(p.description)}
 		for _, a := range p.arguments {
 			argument := []mcp.ArgumentOption{mcp.ArgumentDescription(a.description)}
@@ -102,6 +105,9 @@ func (p prompt) answer(_ context.Context, request mcp.GetPromptRequest) (*mcp.Ge
 			return nil, adviceError(fmt.Sprintf("argument %s is missing: %s", a.name, a.description))
 		}
 	}
-	text := p.text(func(name string) string { return request.Params.Arguments[name] })
+	text := p.text
+	if len(p.arguments) > 0 {
+		text += "\n\n" + p.line(request.Params.Arguments)
+	}
 	return mcp.NewGetPromptResult(p.description, []mcp.PromptMessage{mcp.NewPromptMessage(mcp.RoleUser, mcp.NewTextContent(text))}), nil
 }

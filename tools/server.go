@@ -185,7 +185,7 @@ func (s *Server) addResources() {
 		if err != nil {
 			return "", err
 		}
-		return ResultText(r, 0, 0), nil
+		return ResultText(r, s.project.Now(), 0, 0), nil
 	})
 	s.addFrameResource(framePrefix, "frame", "All of one frame", "text/plain", func(ctx context.Context, id string) (string, error) {
 		details, err := s.project.Details(ctx, s.caller(ctx), id)
@@ -251,7 +251,7 @@ func (s *Server) tellOfAgents(ctx context.Context, were map[string]string) map[s
 	}
 	are := map[string]string{}
 	for _, run := range runs {
-		are[run.ID] = stateLine(run)
+		are[run.ID] = stateLine(run, run.Progress.LastLine) // that time goes by is no news
 	}
 	for id, state := range are {
 		if were[id] != state {

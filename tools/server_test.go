@@ -3,7 +3,9 @@ package tools_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -17,6 +19,7 @@ import (
 
 	"flame/agents"
 	"flame/core"
+	"flame/hosts"
 	"flame/project"
 	"flame/tools"
 )
@@ -213,18 +216,26 @@ func TestPromptsPlaceTheirArgumentsAsTheyAre(t *testing.T) {
 	}
 	listed, err := c.ListPrompts(c.ctx, mcp.ListPromptsRequest{})
 	require.NoError(t, err)
-	assert.Len(t, listed.Prompts, 6)
-	text, err := get("delegate", map[string]string{"command": "$1"})
+	installed := hosts.Commands()
+	require.Len(t, listed.Prompts, len(installed))
+	for _, command := range installed {
+		i := slices.IndexFunc(listed.Prompts, func(p mcp.Prompt) bool { return p.Name == command.Name })
+		require.GreaterOrEqual(t, i, 0, command.Name)
+		assert.Equal(t, command.Description, listed.Prompts[i].Description)
+		args := map[string]string{}
+		for n, a := range listed.Prompts[i].Arguments {
+			args[a.Name] = fmt.Sprintf("$%d", n+1)
+		}
+		text, err := get(command.Name, args)
+		require.NoError(t, err)
+		assert.Equal(t, command.Text, text, "OpenCode takes either, and fills in the line afterwards")
+	}
+	text, err := get("delegate", map[string]string{"command": `"say $1" --agent-type builder`})
 	require.NoError(t, err)
-	assert.Contains(t, text, "$ARGUMENTS", "the line is the tool's to parse")
-	text, err = get("push", map[string]string{"goal": "$1"})
+	assert.True(t, strings.HasSuffix(text, "\n\n\"say $1\" --agent-type builder"), "the line is the tool's to parse: %s", text)
+	text, err = get("pop", map[string]string{"status": "failed", "summary": "it broke"})
 	require.NoError(t, err)
-	assert.Contains(t, text, `"$1"`, "OpenCode fills it in afterwards")
-	text, err = get("pop", map[string]string{"status": "completed", "summary": "$2"})
-	require.NoError(t, err)
-	assert.Contains(t, text, `"$2"`)
-	_, err = get("status", nil)
-	require.NoError(t, err)
+	assert.True(t, strings.HasSuffix(text, "\n\nfailed it broke"), text)
 	_, err = get("push", nil)
 	require.ErrorContains(t, err, "goal is missing")
 }

@@ -138,8 +138,8 @@ func orNever(t core.Millis) string {
 }
 
 func activeLine(s core.Session, now core.Millis) string {
-	return fmt.Sprintf("- %s %s: parent %s, matches a pattern %s, frame %s, %d messages, started %s, last active %s, idle %s\n",
-		s.ID, quote(s.Title), s.Parent, yesNo(s.IsSubagent), yesNo(s.HasFrame()), s.MessageCount,
+	return fmt.Sprintf("- %s %s: parent %s, matches a pattern %s, frame %s, %s, started %s, last active %s, idle %s\n",
+		s.ID, quote(s.Title), s.Parent, yesNo(s.IsSubagent), yesNo(s.HasFrame()), Count(s.MessageCount, "message"),
 		ago(now, s.CreatedAt), ago(now, s.LastActivityAt), yesNo(s.Idle()))
 }
 
@@ -200,7 +200,7 @@ func (d subagentDoor) list(ctx context.Context, by project.Caller, in listArgs) 
 	if n == 0 {
 		return "No subagent sessions match.", nil
 	}
-	return fmt.Sprintf("%d subagent sessions\n| session | parent | title | frame | messages | state | age |\n|---|---|---|---|---|---|---|\n%s", n, b.String()), nil
+	return fmt.Sprintf("%s\n| session | parent | title | frame | messages | state | age |\n|---|---|---|---|---|---|---|\n%s", Count(n, "subagent session"), b.String()), nil
 }
 
 func sessionState(s core.Session) string {

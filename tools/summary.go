@@ -35,7 +35,7 @@ func (d summaryDoor) summarize(ctx context.Context, by project.Caller, in summar
 	}
 	f := done.Frame
 	if done.Stored {
-		return fmt.Sprintf("%s (%s) has its summary, %d tokens.", f.ID, f.Status, core.EstimateTokens(f.Summary)), nil
+		return fmt.Sprintf("%s (%s) has its summary, %s.", f.ID, f.Status, Count(core.EstimateTokens(f.Summary), "token")), nil
 	}
 	var b strings.Builder
 	b.WriteString(named(f) + "\n" + field("Note", in.Note))
@@ -43,7 +43,7 @@ func (d summaryDoor) summarize(ctx context.Context, by project.Caller, in summar
 	if done.Input.Parent != nil {
 		ancestors = "parent " + done.Input.Parent.ID
 	}
-	fmt.Fprintf(&b, "%s, %d finished siblings, %d decisions\n", ancestors, len(done.Input.Siblings), len(f.Decisions))
+	fmt.Fprintf(&b, "%s, %s, %s\n", ancestors, Count(len(done.Input.Siblings), "finished sibling"), Count(len(f.Decisions), "decision"))
 	b.WriteString(bullets("Artifacts:", f.Artifacts))
 	b.WriteString("Write the summary that is asked for below and call flame_summarize again with it as summary. " +
 		"If the host compacts this conversation first, that compaction is asked for the same and its summary is kept.\n\n" + done.Prompt)

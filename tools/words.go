@@ -83,6 +83,20 @@ func ago(now, then core.Millis) string { return core.FormatDuration(int64(max(0,
 // seconds gives ms with the same in seconds behind it.
 func seconds(ms int64) string { return fmt.Sprintf("%d ms (%.1f s)", ms, float64(ms)/1000) }
 
+// Count gives a number of things in words: "1 frame", "2 frames", "3 retries".
+func Count[N int | int64](n N, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	if stem, is := strings.CutSuffix(thing, "ry"); is {
+		return fmt.Sprintf("%d %sries", n, stem)
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
+// Money gives an amount of US dollars as people read it.
+func Money(usd float64) string { return fmt.Sprintf("$%.4f", usd) }
+
 // countLine tells how many frames there are of each status.
 func countLine(counts map[core.Status]int) string {
 	total := 0
@@ -93,13 +107,10 @@ func countLine(counts map[core.Status]int) string {
 			parts = append(parts, fmt.Sprintf("%d %s", n, status))
 		}
 	}
-	switch total {
-	case 0:
+	if total == 0 {
 		return "0 frames"
-	case 1:
-		return "1 frame: " + strings.Join(parts, ", ")
 	}
-	return fmt.Sprintf("%d frames: %s", total, strings.Join(parts, ", "))
+	return Count(total, "frame") + ": " + strings.Join(parts, ", ")
 }
 
 func onOff(on bool) string {

@@ -1,0 +1,125 @@
+package tools
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"flame/agents"
+	"flame/agents/converge"
+	"flame/core"
+)
+
+// ConvergedText says what a convergence came to: its conflicts and its output, at
+// most so many characters of it (0: all). Where conflicts leave it without an output,
+// next says how to go on. Its errors are those of finding its agents.
+func ConvergedText(ctx context.Context, a *agents.Agents, c agents.Convergence, most int) (text, next string, err error) {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s\n", c.ID, c.Result.Rationale)
+	open := c.Result.Unresolved > 0
+	whole := open || c.Result.Format != converge.Markdown // which tells of conflicts itself
+	for _, conflict := range c.Result.Conflicts {
+		if whole {
+			b.WriteString(conflictText(conflict))
+		}
+		settled, err := settledFile(ctx, a, conflict)
+		if err != nil {
+			return "", "", err
+		}
+		b.WriteString(settled)
+	}
+	for _, ignored := range c.Result.Ignored {
+		if whole {
+			fmt.Fprintf(&b, "Not used: %s (%s): %s\n", ignored.SubagentID, ignored.Outcome, ignored.Reason)
+		}
+	}
+	if open {
+		return b.String(), toReview(c), nil
+	}
+	output := []rune(c.Text)
+	if most > 0 && len(output) > most {
+		return b.String() + "\n" + string(output[:most]) + fmt.Sprintf("\n… %s more: `flame agents review %s`\n", Count(len(output)-most, "character"), c.ID), "", nil
+	}
+	return b.String() + "\n" + c.Text + "\n", "", nil
+}
+
+// toReview says how to go on where conflicts are left.
+func toReview(c agents.Convergence) string {
+	return fmt.Sprintf("No output: %s to review. Nothing is lost: every side is kept. A person settles them with `flame agents review %s --choose CONFLICT=ID`, "+
+		"or converge again with conflict_resolution auto_accept_latest or prefer_higher_confidence.\n", Count(c.Result.Unresolved, "conflict"), c.ID)
+}
+
+// conflictText is a conflict with its sides.
+func conflictText(c converge.Conflict) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Conflict %s", c.ID)
+	if c.Resolved() {
+		fmt.Fprintf(&b, ": %s wins (%s)", c.Winner, c.Resolution)
+	}
+	b.WriteByte('\n')
+	for _, side := range c.Sides {
+		fmt.Fprintf(&b, "- %s: %s\n", side.SubagentID, core.OneLine(side.Excerpt, 200))
+	}
+	return b.String()
+}
+
+// settledFile says, where a conflict about a file is settled, what that means for
+// the file: nothing, since flame writes none. Empty for other conflicts.
+func settledFile(ctx context.Context, a *agents.Agents, c converge.Conflict) (string, error) {
+	if c.Kind != converge.KindFile || !c.Resolved() {
+		return "", nil
+	}
+	var winner agents.Run
+	var inPlace []agents.Run // those that had no worktree of their own
+	for _, side := range c.Sides {
+		run, err := a.Find(ctx, side.SubagentID)
+		if err != nil {
+			return "", err
+		}
+		if run.Worktree == "" {
+			inPlace = append(inPlace, run)
+		}
+		if run.ID == c.Winner {
+			winner = run
+		}
+	}
+	return fmt.Sprintf("Flame writes no file: %s. What %s did: %s.\n", onDisk(core.OneLine(c.Key, maxGoal), inPlace), winner.ID, whereIs(a, winner)), nil
+}
+
+// onDisk says whose version of a file lies on the disk, as far as it can be told of
+// the agents that changed it in place.
+func onDisk(path string, by []agents.Run) string {
+	if len(by) == 0 {
+		return "each agent changed " + path + " in a worktree of its own"
+	}
+	last := slices.MaxFunc(by, func(x, y agents.Run) int { return int(x.EndedAt - y.EndedAt) })
+	atOnce := false
+	for _, run := range by {
+		if run.Cwd != last.Cwd {
+			return "which agent's " + path + " lies on the disk is not known"
+		}
+		atOnce = atOnce || run.ID != last.ID && run.EndedAt > last.CreatedAt
+	}
+	switch {
+	case len(by) == 1:
+		return path + " on the disk is as " + last.ID + " left it"
+	case atOnce:
+		return path + " on the disk is probably as " + last.ID + " left it, which ended last"
+	}
+	return path + " on the disk is as " + last.ID + " left it, which came last"
+}
+
+// whereIs says where to find what an agent did to files.
+func whereIs(a *agents.Agents, run agents.Run) string {
+	patch := filepath.Join(a.Folder(run.ID), agents.PatchFile)
+	if _, err := os.Stat(patch); err == nil {
+		return "`git apply " + patch + "`"
+	}
+	if run.Worktree != "" {
+		return "it is in " + run.Worktree
+	}
+	return fmt.Sprintf("it is in its log, `flame log %s` and `flame agents result %s`", run.Frame, run.ID)
+}

@@ -1,0 +1,84 @@
+package tools
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"flame/agents"
+	"flame/agents/supervise"
+	"flame/core"
+)
+
+func TestCountsAreInWords(t *testing.T) {
+	t.Parallel()
+	assert.Equal(t, "1 tool call", Count(1, "tool call"))
+	assert.Equal(t, "0 retries", Count(0, "retry"))
+	assert.Equal(t, "2 entries", Count(int64(2), "entry"))
+	assert.Equal(t, "$0.0413", Money(0.0413))
+}
+
+func TestTheStateOfAnAgentIsThatOfNow(t *testing.T) {
+	t.Parallel()
+	second := core.Millis(time.Second.Milliseconds())
+	active := agents.Run{
+		ID: "agent-1", Type: "builder", Description: "build", State: core.AgentActive, CreatedAt: 100 * second,
+		Progress: supervise.Progress{ToolCalls: 1, LastTool: "Bash", LastLine: 110 * second, TreeUSD: 0.5},
+	}
+	stopping, ended, quiet := active, active, active
+	stopping.CancelledBy = "s"
+	ended.State, ended.EndedAt, ended.CancelledBy = core.AgentCancelled, 112*second, "s"
+	quiet.Progress.LastLine, quiet.Progress.LastTool = 0, ""
+	tests := map[string]struct {
+		run  agents.Run
+		now  core.Millis
+		want string
+	}{
+		"time goes on between two lines":     {active, 119 * second, `agent-1 (active) builder: "build": 1 tool call, 0 tokens, 19s, $0.5000, last Bash`},
+		"a long silence is told":             {active, 130 * second, `agent-1 (active) builder: "build": 1 tool call, 0 tokens, 30s, $0.5000, last Bash, silent for 20s`},
+		"nothing printed yet is no silence":  {quiet, 130 * second, `agent-1 (active) builder: "build": 1 tool call, 0 tokens, 30s, $0.5000`},
+		"told to stop, it is stopping":       {stopping, 111 * second, `agent-1 (stopping) builder: "build": 1 tool call, 0 tokens, 11s, $0.5000, last Bash`},
+		"one that ended took what it took":   {ended, 900 * second, `agent-1 (cancelled) builder: "build": 1 tool call, 0 tokens, 12s, $0.5000`},
+		"a clock behind the host's is no -5": {active, 95 * second, `agent-1 (active) builder: "build": 1 tool call, 0 tokens, 10s, $0.5000, last Bash`},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			assert.Equal(t, tt.want, stateLine(tt.run, tt.now))
+		})
+	}
+}
+
+func TestAnEmptyListOfAgentsSaysWhatToDo(t *testing.T) {
+	t.Parallel()
+	running, ended := []agents.Run{{State: core.AgentActive}}, []agents.Run{{State: core.AgentCompleted}}
+	assert.Equal(t, "No agents; spawn_agent starts one.", RunsText(nil, "running", 0))
+	assert.Equal(t, "No agent runs; flame_agent_list lists those that ended.", RunsText(ended, "running", 0))
+	assert.Equal(t, "No agent has ended; flame_agent_list lists those that run.", RunsText(running, "ended", 0))
+}
+
+func TestWhoseVersionOfAFileLiesOnTheDisk(t *testing.T) {
+	t.Parallel()
+	first := agents.Run{ID: "agent-1", Cwd: "/p", CreatedAt: 1, EndedAt: 5}
+	second := agents.Run{ID: "agent-2", Cwd: "/p", CreatedAt: 6, EndedAt: 9}
+	beside := agents.Run{ID: "agent-3", Cwd: "/p", CreatedAt: 4, EndedAt: 7}
+	elsewhere := agents.Run{ID: "agent-4", Cwd: "/p/sub", CreatedAt: 1, EndedAt: 9}
+	tests := map[string]struct {
+		by   []agents.Run
+		want string
+	}{
+		"all in worktrees":        {nil, "each agent changed f in a worktree of its own"},
+		"one in place":            {[]agents.Run{first}, "f on the disk is as agent-1 left it"},
+		"one after the other":     {[]agents.Run{second, first}, "f on the disk is as agent-2 left it, which came last"},
+		"at one time":             {[]agents.Run{first, beside}, "f on the disk is probably as agent-3 left it, which ended last"},
+		"in different folders":    {[]agents.Run{first, elsewhere}, "which agent's f lies on the disk is not known"},
+		"one of three beside two": {[]agents.Run{first, second, beside}, "f on the disk is probably as agent-2 left it, which ended last"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			assert.Equal(t, tt.want, onDisk("f", tt.by))
+		})
+	}
+}
