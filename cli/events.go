@@ -27,13 +27,14 @@ func newEvents(a *App) *cobra.Command {
 	}
 	a.frameFlag(cmd, &frame, "only events of this frame")
 	cmd.Flags().Var(notBlank{&query.SubagentID, "AGENT"}, "agent", "only events of this agent: its subagent_id, or its beginning")
-	cmd.Flags().Var(notBlank{&query.Session, "SESSION"}, "session", "only events of this host session")
+	cmd.Flags().Var(notBlank{&query.Session, "SESSION"}, "session", "only events of this host session, and of agents that it started")
 	cmd.Flags().StringSliceVar(&query.Kinds, "kind", nil, "only events of these kinds, such as FrameCompleted; may be given again")
 	cmd.Flags().Var(&since, "since", "only events of this time or later, all of them unless --limit is given")
 	cmd.Flags().UintVar(&after, "after", 0, "only events after this number")
 	cmd.Flags().UintVar(&limit, "limit", 50, "the last so many (0: all)")
 	cmd.Flags().BoolVar(&follow, "follow", false, "go on printing events as they come")
 	return a.reads(cmd, func(ctx context.Context, p *project.Project, _ []string) error {
+		query.Below = query.Session
 		query.AfterSeq, query.Limit, query.Since = int64(after), int(limit), since.before(p.Now())
 		if query.Since != 0 && !cmd.Flags().Changed("limit") {
 			query.Limit = 0

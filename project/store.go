@@ -118,6 +118,7 @@ type EventQuery struct {
 	Since      core.Millis // of this time or later
 	Frame      string
 	Session    string
+	Below      string // of the agents and subagents that this session started; with Session, of either
 	SubagentID string
 	Kinds      []string
 	Limit      int  // at most so many; 0: all

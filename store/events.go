@@ -72,9 +72,15 @@ func listEvents(q project.EventQuery) *selection {
 	return list
 }
 
-// eventParts splits a query for several kinds and nothing else into one for each:
-// every part then comes in order from an index, and SQLite merges them.
+// eventParts splits a query for a session and what is below it, and one for several
+// kinds and nothing else, into one for each: every part then comes in order from an
+// index, and SQLite merges them.
 func eventParts(q project.EventQuery) []project.EventQuery {
+	if q.Session != "" && q.Below != "" {
+		own, below := q, q
+		own.Below, below.Session = "", ""
+		return []project.EventQuery{own, below}
+	}
 	if len(q.Kinds) < 2 || eventIndex(q) != eventsByKind {
 		return []project.EventQuery{q}
 	}
@@ -99,6 +105,8 @@ func eventIndex(q project.EventQuery) string {
 		return "INDEXED BY events_subagent"
 	case q.Session != "":
 		return "INDEXED BY events_session"
+	case q.Below != "":
+		return "INDEXED BY events_parent"
 	case len(q.Kinds) > 0:
 		return eventsByKind
 	}
@@ -112,7 +120,7 @@ func (s *selection) events(q project.EventQuery) {
 		s.add(" AND e.ts >= ?", q.Since)
 	}
 	for _, of := range []struct{ column, id string }{
-		{"e.frame", q.Frame}, {"e.session", q.Session}, {"e.subagent", q.SubagentID},
+		{"e.frame", q.Frame}, {"e.session", q.Session}, {"e.parent_session", q.Below}, {"e.subagent", q.SubagentID},
 	} {
 		if of.id != "" {
 			s.add(" AND "+of.column+" = "+keyOf, clean(of.id))

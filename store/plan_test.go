@@ -62,6 +62,7 @@ func hotQueries() map[string]*selection {
 		"last events":             {Last: true, Limit: 10},
 		"events of frame":         {Frame: "f1"},
 		"last events of session":  {Session: "s1", Last: true, Limit: 10},
+		"events below a session":  {Session: "s1", Below: "s1", Last: true, Limit: 10},
 		"events of agent":         {SubagentID: "a1", Kinds: []string{"A", "B"}},
 		"last events of a kind":   {Kinds: []string{"A"}, Last: true, Limit: 10},
 		"last events of of kinds": {Kinds: []string{"A", "B"}, Last: true, Limit: 10},

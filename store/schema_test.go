@@ -68,10 +68,31 @@ func TestMigration(t *testing.T) {
 				require.NoError(t, hasFrame(upgraded, "f-older"))
 
 				backup := openWith(t, t.TempDir(), newest, opts)
-				require.NoError(t, os.Rename(filepath.Join(dir, "flame.db.backup-1"), backup.path()))
+				require.NoError(t, os.Rename(filepath.Join(dir, "flame.db.backup-"+strconv.Itoa(newest.version)), backup.path()))
 				require.NoError(t, hasFrame(backup, "f-old"), "the file as it was is beside it")
 			})
 		}
+	}
+}
+
+// TestEveryVersionIsBroughtUpToDate guards what users have: a file of each version
+// that ever was, with something in it.
+func TestEveryVersionIsBroughtUpToDate(t *testing.T) {
+	t.Parallel()
+	for version := 1; version < newest.version; version++ {
+		t.Run(strconv.Itoa(version), func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			old := openWith(t, dir, schema{version: version, step: newest.step}, Options{})
+			require.NoError(t, saveOne(old, "f-old"))
+			now := openWith(t, dir, newest, Options{})
+			require.NoError(t, hasFrame(now, "f-old"))
+			require.NoError(t, now.View(context.Background(), func(tx project.Tx) error {
+				_, err := tx.FindEvents(project.EventQuery{Below: "s"})
+				return err
+			}))
+			require.NoError(t, saveOne(old, "f-older"), "an older binary goes on")
+		})
 	}
 }
 
