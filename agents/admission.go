@@ -187,10 +187,10 @@ func (a *Agents) enrol(tx project.Tx, run Run) error {
 		err = errors.Join(err, recordKey.Save(tx, keyOf(run.ParentSession, run.Key), run.ID))
 	}
 	return errors.Join(err,
-		a.tell(tx, run, core.PermissionDecision, map[string]any{"permission_mode": run.Mode, "tools": run.Tools, "agent_type": run.Type}),
+		a.tell(tx, run, core.PermissionDecision, map[string]any{"permission_mode": run.Mode, "tools": run.Tools, "agent_type": run.Type, "warnings": append([]string{}, run.Warnings...)}),
 		a.tell(tx, run, core.SubagentSpawned, map[string]any{
 			"agent_type": run.Type, "description": run.Description, "prompt": excerpt(run.Prompt), "parent_agent": run.ParentAgent, "parent_session_id": run.ParentSession, "parent_tool_id": run.Call, "frame": run.Frame,
-			"permission_mode": run.Mode.Effective, "model": run.Model, "limits": run.Limits,
+			"permission_mode": run.Mode.Effective, "model": run.Model, "limits": run.Limits, "machine": machine(),
 		}),
 		a.tell(tx, run, core.TranscriptEvent, map[string]any{"event_type": core.EventSubagentStart, "task_description": run.Description}))
 }

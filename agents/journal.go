@@ -1,10 +1,12 @@
 package agents
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -249,25 +251,41 @@ func (a *Agents) leave(tx project.Tx, run Run) error {
 	return recordTree.Save(tx, run.Tree, t)
 }
 
-// tellEnd tells of an agent's end, with the record that its run is (seed 004).
+// tellEnd tells of an agent's end: what kind of end it was, and the record that its run
+// is (seed 004).
 func (a *Agents) tellEnd(tx project.Tx, run Run) error {
 	frame, err := tx.Frame(run.Frame)
 	if err != nil && !errors.Is(err, core.ErrNotFound) {
 		return err
 	}
-	if over := budgetReasons[run.Outcome.Reason]; over {
-		if err := a.tell(tx, run, core.BudgetExceeded, map[string]any{"reason": run.Outcome.Reason, "tokens": run.Progress.Tokens(), "costUSD": run.Progress.Cost()}); err != nil {
-			return err
-		}
+	o, model := run.Outcome, cmp.Or(run.Progress.Model, run.Model)
+	if over := budgetReasons[o.Reason]; over {
+		err = a.tell(tx, run, core.BudgetExceeded, map[string]any{"reason": o.Reason, "tokens": run.Progress.Tokens(), "costUSD": run.Progress.Cost()})
 	}
-	return a.tell(tx, run, core.SubagentStop, map[string]any{
-		"session_id": run.ParentSession, "agent_type": run.Type, "permission_mode": run.Mode.Effective,
-		"task_description": run.Description, "spawn_timestamp": run.CreatedAt, "completion_timestamp": run.EndedAt,
-		"outcome": result(run.State), "state": run.State, "stop_reason": run.Outcome.Reason, "error": run.Outcome.Error, "stderr": run.Outcome.Stderr,
-		"partial": run.Outcome.Partial, "tool_invocation_count": run.Progress.ToolCalls, "retries": run.Progress.Attempt,
-		"artifact_paths": append([]string{}, frame.Artifacts...), "model": run.Model,
-		"tokens": run.Progress.Tokens(), "costUSD": run.Progress.Cost(), "duration_ms": run.EndedAt - run.CreatedAt,
-	})
+	if err == nil && len(o.Refused) > 0 {
+		err = a.tell(tx, run, core.SubagentError, map[string]any{"reason": "permission", "refused": o.Refused, "agent_type": run.Type, "permission_mode": run.Mode.Effective})
+	}
+	return errors.Join(err,
+		a.tell(tx, run, ends[run.State].Event(), map[string]any{
+			"agent_type": run.Type, "reason": o.Reason, "error": o.Error, "stderr": o.Stderr, "context": run.Description,
+		}),
+		a.tell(tx, run, core.SubagentStop, map[string]any{
+			"session_id": run.ParentSession, "agent_type": run.Type, "permission_mode": run.Mode.Effective,
+			"task_description": run.Description, "spawn_timestamp": run.CreatedAt, "completion_timestamp": run.EndedAt,
+			"outcome": result(run.State), "state": run.State, "stop_reason": o.Reason, "error": o.Error, "stderr": o.Stderr,
+			"partial": o.Partial, "tool_invocation_count": run.Progress.ToolCalls, "retries": run.Progress.Attempt,
+			"artifact_paths": append([]string{}, frame.Artifacts...), "model": model, "machine": machine(),
+			"tokens": run.Progress.Tokens(), "costUSD": run.Progress.Cost(), "duration_ms": run.EndedAt - run.CreatedAt,
+		}))
+}
+
+// machine names the one that an agent runs on, for logs of several put together.
+func machine() string {
+	name, err := os.Hostname()
+	if err != nil {
+		return "" // an event may do without
+	}
+	return name
 }
 
 // treeBudget is the stop reason of agents whose tree has used its budget.

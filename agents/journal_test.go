@@ -3,6 +3,7 @@ package agents_test
 import (
 	"context"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -47,6 +48,17 @@ func TestHowAnAgentEndsDecidesItsFrameAndWhatIsTold(t *testing.T) {
 			request: agents.Request{Prompt: "say half; hang", Timeout: 200 * time.Millisecond},
 			want:    want{core.AgentTimeout, core.Failed, core.SubagentTimeout, "timeout", "So far: handed back"},
 		},
+		"it ended its frame itself": {
+			request: agents.Request{Prompt: "say half; wait GO; done all of it"},
+			then: func(s *service, id string) {
+				run, err := s.Find(s.ctx, id)
+				require.NoError(s.t, err)
+				_, err = s.Project.Pop(s.ctx, as(run), project.PopArgs{Frame: run.Frame, Status: core.Completed, Summary: "my own words"})
+				require.NoError(s.t, err)
+				s.touch("go")
+			},
+			want: want{core.AgentCompleted, core.Completed, core.SubagentCompleted, "success", "my own words"},
+		},
 		"it is cancelled": {
 			request: agents.Request{Prompt: "say half; hang"},
 			then: func(s *service, id string) {
@@ -66,6 +78,7 @@ func TestHowAnAgentEndsDecidesItsFrameAndWhatIsTold(t *testing.T) {
 			t.Parallel()
 			s := newService(t)
 			tt.request.Type, tt.request.Description = "builder", "Do it"
+			tt.request.Prompt = strings.ReplaceAll(tt.request.Prompt, "GO", filepath.Join(s.Dir, "go"))
 			run := s.request(user, tt.request)
 			if tt.then != nil {
 				s.until(run.ID, core.AgentActive)

@@ -110,6 +110,7 @@ type AgentNote struct {
 	Ended       Millis     `json:"ended,omitempty"`       //
 	Turn        Usage      `json:"turn,omitzero"`         // of a whole turn, more exact than what its messages tell; turns add up
 	Thinking    int64      `json:"thinking,omitempty"`    // tokens of thought in the turn, part of what the model wrote; turns add up
+	Refused     []string   `json:"refused,omitempty"`     // tools that it called and was not let use
 	TreeCostUSD float64    `json:"treeCostUSD,omitempty"` // of it and all below it so far, in US dollars
 	Tokens      int64      `json:"tokens,omitempty"`      // its context and last answer, where the host tells no more of it
 	ToolCalls   int64      `json:"toolCalls,omitempty"`   // so far

@@ -13,9 +13,22 @@ const autoCompleted = "(completed automatically when the subagent fell idle)"
 
 // A childEnded is how a child's run ended, and what it said last.
 type childEnded struct {
-	End  core.ChildEnd `json:"end"`
-	Last string        `json:"last,omitempty"`
-	Idle bool          `json:"idle,omitempty"` // flame concluded it from its silence
+	End   core.ChildEnd `json:"end"`
+	Last  string        `json:"last,omitempty"`
+	Idle  bool          `json:"idle,omitempty"`  // flame concluded it from its silence
+	Agent bool          `json:"agent,omitempty"` // it is an agent of flame's own, whose end is told with its run
+}
+
+// tellEnd tells how a child ended.
+func (s *step) tellEnd(how childEnded, frame core.Frame, child string) error {
+	if how.Agent {
+		return nil
+	}
+	told := map[string]any{"status": frame.Status}
+	if child != "" {
+		told["childSession"] = child
+	}
+	return s.emit(how.End.Event(), frame.ID, told)
 }
 
 // summary is what the child's frame is told to have come to.
@@ -233,7 +246,7 @@ func (s *step) endFrames(how childEnded) error {
 	if err := s.end(&frame, how.End.Status(), summary); err != nil {
 		return err
 	}
-	return s.emit(how.End.Event(), frame.ID, map[string]any{"status": frame.Status, "childSession": child.ID})
+	return s.tellEnd(how, frame, child.ID)
 }
 
 // endLater keeps how a child ended until nothing works below it any more; nil

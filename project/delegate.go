@@ -246,7 +246,7 @@ func (s *step) joinOwn() error {
 func (p *Project) EndDelegation(ctx context.Context, by Caller, frame string, ended ChildEnded) error {
 	return p.update(ctx, by, func(s *step) error {
 		s.agent = ended.Agent
-		how := childEnded{End: ended.End, Last: ended.Last}
+		how := childEnded{End: ended.End, Last: ended.Last, Agent: true}
 		session, err := s.Session(ended.Session)
 		if err == nil && session.Root == frame {
 			return s.endChild(session.ID, how)

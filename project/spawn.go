@@ -270,5 +270,5 @@ func (s *step) endSpawn(asked spawn, how childEnded) error {
 	if err := s.end(&frame, how.End.Status(), how.summary()); err != nil {
 		return err
 	}
-	return s.emit(how.End.Event(), frame.ID, map[string]any{"status": frame.Status})
+	return s.tellEnd(how, frame, "")
 }

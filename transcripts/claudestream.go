@@ -1,6 +1,7 @@
 package transcripts
 
 import (
+	"strconv"
 	"strings"
 
 	"flame/core"
@@ -65,6 +66,9 @@ type claudeResult struct {
 	CostUSD float64             `json:"total_cost_usd"` // of the session so far, with its agents
 	Usage   claudeUsage         `json:"usage"`          // of the turn, without agents
 	Models  map[string]struct{} `json:"modelUsage"`     // that had a part in it
+	Refused []struct {
+		Tool string `json:"tool_name"`
+	} `json:"permission_denials"`
 }
 
 func (s *claudeStream) line(text []byte) core.Message {
@@ -147,10 +151,21 @@ func (s *claudeStream) result(text []byte, l claudeStreamLine) []core.AgentNote 
 		ID: l.SessionID, State: core.AgentCompleted, Result: r.Result, Turn: r.Usage.usage(model), TreeCostUSD: r.CostUSD,
 		Thinking: r.Usage.Details.Thinking,
 	}
-	if r.IsError || strings.HasPrefix(l.Subtype, "error") {
+	for _, call := range r.Refused {
+		n.Refused = append(n.Refused, call.Tool)
+	}
+	if r.IsError || strings.HasPrefix(l.Subtype, "error") || isAPIError(r.Result) {
 		n.State, n.Result = core.AgentError, ""
 		n.Error = strings.Join(append(r.Errors, r.Result, l.Subtype), "\n")
 		n.Error, _, _ = strings.Cut(strings.TrimSpace(n.Error), "\n")
 	}
 	return []core.AgentNote{n}
+}
+
+// isAPIError reports whether an answer is what Claude Code writes in the model's place
+// when it gets none, whatever else it says of how that went.
+func isAPIError(answer string) bool {
+	rest, found := strings.CutPrefix(answer, "API Error: ")
+	_, err := strconv.Atoi(rest[:min(3, len(rest))])
+	return found && (err == nil || strings.HasPrefix(rest, "Connection error"))
 }

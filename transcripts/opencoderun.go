@@ -1,6 +1,10 @@
 package transcripts
 
-import "flame/core"
+import (
+	"strings"
+
+	"flame/core"
+)
 
 // openCodeRunLine reads one line of what `opencode run --format json` prints: a
 // part of an answer in the root session, a message here. What its subagents say is
@@ -24,6 +28,9 @@ func openCodeRunLine(text []byte) core.Message {
 			m.Role = core.RoleUser
 		}
 		l.Part.addTo(&m)
+		if refused(l.Part.State.Error) {
+			m.Notes = []core.AgentNote{{ID: l.SessionID, Refused: []string{l.Part.Tool}}}
+		}
 	case "step_finish":
 		m.Final = finalReason(l.Part.Reason)
 		m.Usage = l.Part.Tokens.usage(l.Part.Cost)
@@ -39,4 +46,10 @@ func openCodeRunLine(text []byte) core.Message {
 		return other(text)
 	}
 	return m
+}
+
+// refused reports whether a tool's error says that the agent was not let use it, by a
+// rule or by a person.
+func refused(err string) bool {
+	return strings.HasPrefix(err, "The user rejected permission to use") || strings.HasPrefix(err, "The user has specified a rule which prevents")
 }

@@ -1,9 +1,11 @@
 package supervise
 
 import (
+	"cmp"
 	"encoding/json"
 	"hash/fnv"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,6 +23,7 @@ type account struct {
 	done    bool       // the host said that the turn is over, or that the model's answer was its last
 	settled bool       // it said so expressly
 	failed  string     // why there is no answer; empty: there is one, or it is not over
+	refused []string   // tools that it was not let use, each once
 	spent   float64    // that the session had cost before, in US dollars
 	repeats repeats
 }
@@ -61,6 +64,7 @@ func (a *account) listen(m core.Message) {
 	a.known, a.failed, a.settled = true, "", false
 	a.done = m.Final && m.Error == ""
 	a.Usage = a.Usage.Add(m.Usage)
+	a.Model = cmp.Or(m.Model, a.Model)
 	a.ToolCalls += m.Usage.ToolCalls
 	if m.ID != a.spoken || m.ID == "" {
 		a.spoken, a.answer = m.ID, ""
@@ -110,6 +114,7 @@ func (a *account) hear(n core.AgentNote) {
 		a.counted += n.Thinking
 		a.Thinking = a.counted
 	}
+	a.refuse(n.Refused)
 	a.SessionUSD = max(a.SessionUSD, n.TreeCostUSD)
 	a.TreeUSD = max(a.SessionUSD-a.spent, 0)
 	switch n.State {
@@ -122,6 +127,15 @@ func (a *account) hear(n core.AgentNote) {
 		a.done, a.settled, a.failed = true, true, n.Error
 		if a.failed == "" {
 			a.failed = "the host told no reason"
+		}
+	}
+}
+
+// refuse notes tools that the agent was not let use.
+func (a *account) refuse(tools []string) {
+	for _, tool := range tools {
+		if !slices.Contains(a.refused, tool) {
+			a.refused = append(a.refused, tool)
 		}
 	}
 }

@@ -88,6 +88,7 @@ type Progress struct {
 	Session    string      `json:"session,omitempty"` // of the host; empty until it is told
 	Text       string      `json:"text,omitempty"`    // its last words so far
 	LastTool   string      `json:"last_tool,omitempty"`
+	Model      string      `json:"model,omitempty"` // that answered last, as the host names it
 	ToolCalls  int64       `json:"tool_uses"`
 	Turns      int         `json:"turns"` // answers of the model
 	Usage      core.Usage  `json:"usage"`
@@ -109,12 +110,13 @@ func (p Progress) Tokens() int64 {
 // An Outcome is how an agent ended.
 type Outcome struct {
 	State    core.AgentState `json:"state"`
-	Reason   string          `json:"stop_reason"`      // in a few words
-	Text     string          `json:"text"`             // its answer, or its last words where Partial
-	Partial  bool            `json:"partial"`          // it was not done
-	Error    string          `json:"error,omitempty"`  // what the host said was wrong
-	Stderr   string          `json:"stderr,omitempty"` // the end of what the host wrote there, unless it completed
-	ExitCode int             `json:"exitCode"`         // of the last process; -1: a signal
+	Reason   string          `json:"stop_reason"`       // in a few words
+	Text     string          `json:"text"`              // its answer, or its last words where Partial
+	Partial  bool            `json:"partial"`           // it was not done
+	Error    string          `json:"error,omitempty"`   // what the host said was wrong
+	Refused  []string        `json:"refused,omitempty"` // tools that it called and was not let use, as far as the host tells
+	Stderr   string          `json:"stderr,omitempty"`  // the end of what the host wrote there, unless it completed
+	ExitCode int             `json:"exitCode"`          // of the last process; -1: a signal
 	Progress
 	StartedAt core.Millis `json:"startedAt"`
 	EndedAt   core.Millis `json:"endedAt"`

@@ -264,7 +264,7 @@ func (s *Supervisor) told() stop {
 func (s *Supervisor) outcome(end stop) Outcome {
 	o := Outcome{
 		State: end.state, Reason: end.reason, Text: s.account.Text, Partial: end.state != core.AgentCompleted,
-		Error: end.failure, ExitCode: end.exit, Progress: s.account.Progress,
+		Refused: s.account.refused, Error: end.failure, ExitCode: end.exit, Progress: s.account.Progress,
 		StartedAt: core.MillisOf(s.started), EndedAt: core.MillisOf(time.Now()),
 	}
 	o.Progress.Text = ""

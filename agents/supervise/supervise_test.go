@@ -69,6 +69,10 @@ func behave(behaviour string) {
 	case "tells its folder":
 		dir, _ := unix.Getwd() // that of os looks at PWD
 		say(initLine, `{"type":"result","subtype":"success","session_id":"s1","result":"`+dir+" "+os.Getenv("PWD")+`","usage":{}}`)
+	case "is refused tools":
+		say(initLine, workLine, `{"type":"result","subtype":"success","is_error":false,"session_id":"s1","result":"tried","usage":{},"permission_denials":[{"tool_name":"Bash","tool_use_id":"t1"},{"tool_name":"Write","tool_use_id":"t2"},{"tool_name":"Bash","tool_use_id":"t3"}]}`)
+	case "passes an error for an answer":
+		say(initLine, workLine, `{"type":"result","subtype":"success","is_error":false,"session_id":"s1","result":"API Error: 401 no","usage":{}}`)
 	case "dies":
 		say(initLine, workLine)
 		fmt.Fprintln(os.Stderr, "out of luck")
@@ -297,6 +301,9 @@ func TestAnAgentEnds(t *testing.T) {
 			change: func(j *supervise.Job, _ *journal) { j.Limits.Wall = 200 * time.Millisecond },
 			want:   want{state: core.AgentTimeout, reason: "it took over 200ms", text: half, partial: true},
 		},
+		"passes an error for an answer": {
+			want: want{state: core.AgentError, reason: "ended with an error", error: "401", partial: true},
+		},
 		"says nothing": {
 			change: func(j *supervise.Job, _ *journal) { j.Limits.Start = 100 * time.Millisecond },
 			want:   want{state: core.AgentTimeout, reason: "no line came within 100ms", partial: true},
@@ -362,6 +369,12 @@ func TestWhoeverHandsOverMayGiveMoreTime(t *testing.T) {
 	})
 	assert.Equal(t, core.AgentTimeout, got.State)
 	assert.GreaterOrEqual(t, got.EndedAt-got.StartedAt, core.Millis(given.Milliseconds()-150), "the time to start is in it")
+}
+
+func TestToolsThatWereRefusedAreTold(t *testing.T) {
+	got, _ := supervised(t, "is refused tools", nil)
+	assert.Equal(t, core.AgentCompleted, got.State)
+	assert.Equal(t, []string{"Bash", "Write"}, got.Refused)
 }
 
 func TestTheHostFindsItselfInItsFolder(t *testing.T) {
