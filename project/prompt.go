@@ -158,7 +158,7 @@ func firstLine(text string) string {
 // several words.
 func unquoted(line string) string {
 	if inner, ok := strings.CutPrefix(line, `"`); ok && strings.HasSuffix(inner, `"`) {
-		return strings.TrimSuffix(inner, `"`)
+		return strings.NewReplacer(`\"`, `"`, `\\`, `\`).Replace(strings.TrimSuffix(inner, `"`))
 	}
 	return line
 }

@@ -156,9 +156,10 @@ func TestThreeAgentsAreDelegatedToAndConverged(t *testing.T) {
 					}},
 					{Tools: []model.Tool{spawns("builder", "do two", "TWOWORK go", nil), spawns("builder", "do three", "THREEWORK go", nil)}},
 				}, waitsForAll(3)...), model.Turn{Text: "MAIN-RESULT"})...),
-				asked("one", "ONEWORK", writes(client, file("one.txt"), "one"), writes(client, file("shared.txt"), "of one"), model.Turn{Text: "ONE-RESULT"}),
 				asked("two", "TWOWORK", writes(client, file("two.txt"), "two"), model.Turn{Text: "TWO-RESULT"}),
 				asked("three", "THREEWORK", writes(client, file("shared.txt"), "of three"), model.Turn{Text: "THREE-RESULT"}),
+				// The last, since the session is named by its task, which the others see.
+				asked("one", "ONEWORK", writes(client, file("one.txt"), "one"), writes(client, file("shared.txt"), "of one"), model.Turn{Text: "ONE-RESULT"}),
 			})
 			u.works(client, "/flame:delegate "+line)
 			t.Log(u.must(u.flame, "tree"), u.must(u.flame, "agents", "runs"), u.log())
@@ -186,7 +187,7 @@ func TestThreeAgentsAreDelegatedToAndConverged(t *testing.T) {
 			assert.Contains(t, answer, "wait for review")
 			id := regexp.MustCompile(`converge-[a-z0-9]{8}`).FindString(answer)
 			settled := u.must(u.flame, "agents", "review", id, "--choose", "file:shared.txt="+ids[2])
-			assert.Contains(t, settled, ids[2]+" wins")
+			assert.Contains(t, settled, "Resolved by review: `"+ids[2]+"` holds")
 			assert.Contains(t, settled, "TWO-RESULT")
 			assert.Contains(t, u.must(u.flame, "agents", "review", id, "--trajectory"), "CONFLICT file:shared.txt")
 			u.leavesNothing()

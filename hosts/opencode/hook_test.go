@@ -143,11 +143,11 @@ func TestADelegationNamesTheRoot(t *testing.T) {
 	t.Parallel()
 	delegate, found := lo.Find(hosts.Commands(), func(c hosts.Command) bool { return c.Name == "delegate" })
 	require.True(t, found)
-	text, err := json.Marshal(strings.ReplaceAll(delegate.Text, hosts.Arguments, `"write the parser --agent-type builder"`))
+	text, err := json.Marshal(strings.ReplaceAll(delegate.Text, hosts.Arguments, `"write the \"parser\" --agent-type builder"`))
 	require.NoError(t, err)
 	l := newPlugin(t)
 	l.tell("chat.message", `"message": "m1", "text": `+string(text))
-	assert.Equal(t, "in_progress write the parser\n", l.tree())
+	assert.Equal(t, "in_progress write the \"parser\"\n", l.tree())
 }
 
 func TestChildrenEndInTheirWays(t *testing.T) {
