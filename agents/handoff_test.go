@@ -78,6 +78,9 @@ func TestARetryHasTheWholeTaskAndTime(t *testing.T) {
 	for _, attempt := range []string{"Attempt 1", "Attempt 2"} {
 		next, ok := s.resolved(run.ID)["next"].(string)
 		require.True(t, ok && next != "", "it is tried again")
+		result, err := s.Result(s.ctx, run.ID)
+		require.NoError(t, err)
+		assert.Equal(t, next, result.Next)
 		prompt := s.job(next).Prompt
 		assert.Contains(t, prompt, attempt)
 		assert.Contains(t, prompt, end)

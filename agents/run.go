@@ -51,6 +51,7 @@ type Run struct {
 	Call          string           `json:"parent_tool_id,omitempty"` // of the parent's host, that asked for it
 	Key           string           `json:"idempotency_key,omitempty"`
 	Schema        json.RawMessage  `json:"result_schema,omitempty"`
+	Background    bool             `json:"background"` // who asks does not wait for its end, unless the call says so
 	Cwd           string           `json:"cwd"`
 	Base          string           `json:"base,omitempty"`     // commit that it began from; empty outside of git
 	Worktree      string           `json:"worktree,omitempty"` // of its own, where it has one

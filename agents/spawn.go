@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/samber/lo"
+
 	"flame/core"
 	"flame/project"
 )
@@ -78,6 +80,7 @@ func (a *Agents) draft(ctx context.Context, def Definition, r Request, host Host
 		Limits: limits, Key: r.Key, Call: r.Call, Schema: def.ResultSchema, Cwd: cwd, Base: baseOf(ctx, cwd),
 		State: core.AgentInitializing, CreatedAt: a.Project.Now(), task: r.Prompt, resumes: r.session != "",
 	}
+	run.Background = lo.FromPtrOr(def.Background, true)
 	if def.MaxChildren != nil {
 		run.MaxChildren = *def.MaxChildren
 	}

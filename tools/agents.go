@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/samber/lo"
+
 	"flame/agents"
 	"flame/agents/converge"
 	"flame/agents/line"
@@ -69,8 +71,8 @@ func (in *spawnArgs) rest(l line.Line) error {
 	return nil
 }
 
-// request is what the arguments ask for, and whether the call is not to wait.
-func (in spawnArgs) request() (r agents.Request, background bool, err error) {
+// request is what the arguments ask for.
+func (in spawnArgs) request() (r agents.Request, err error) {
 	r = agents.Request{
 		Type: in.Type, Prompt: strings.TrimSpace(in.Prompt), Description: in.Description, Mode: in.Mode, Tools: in.Tools, Model: in.Model,
 		Timeout: time.Duration(in.Timeout * float64(time.Second)), Frame: in.FrameID, Cwd: in.Cwd, Isolation: in.Isolation,
@@ -79,12 +81,12 @@ func (in spawnArgs) request() (r agents.Request, background bool, err error) {
 	if in.Definition != nil {
 		r.Inline, err = json.Marshal(in.Definition)
 	}
-	return r, in.Background == nil || *in.Background, err
+	return r, err
 }
 
 func (d agentDoor) spawn(ctx context.Context, by project.Caller, in spawnArgs) (string, error) {
 	d.ready(ctx)
-	r, background, err := in.request()
+	r, err := in.request()
 	if err != nil {
 		return "", err
 	}
@@ -96,7 +98,7 @@ func (d agentDoor) spawn(ctx context.Context, by project.Caller, in spawnArgs) (
 	if err != nil {
 		return "", err
 	}
-	if background {
+	if lo.FromPtrOr(in.Background, run.Background) {
 		return spawnedText(d.a, run), nil
 	}
 	if run, err = d.await(ctx, run.ID, maxWait); err != nil {

@@ -180,6 +180,10 @@ func TestASpawnMayWait(t *testing.T) {
 		assert.Contains(t, text, says)
 	}
 	assert.NotContains(t, text, "Not complete")
+
+	result, text := d.call("spawn_agent", `{"prompt": "all of it", "definition": {"description": "d", "prompt": "p", "background": false}}`)
+	require.False(t, result.IsError, text)
+	assert.Contains(t, text, "(completed)", "as its definition says")
 }
 
 func TestALineOfTheDelegateCommandStartsAnAgent(t *testing.T) {

@@ -141,7 +141,9 @@ func ResultText(r agents.Result, now core.Millis, offset, most int) string {
 	if r.StopReason != "" {
 		fmt.Fprintf(&b, "Ended: %s\n", r.StopReason)
 	}
+	b.WriteString(field("Tried again by", r.Next))
 	if o := r.Outcome; o != nil {
+		b.WriteString(field("Was not let use", strings.Join(o.Refused, ", ")))
 		b.WriteString(field("Error", core.OneLine(o.Error, 1_000)))
 		if r.State != core.AgentCompleted {
 			b.WriteString(field("Stderr", core.OneLine(o.Stderr, 1_000)))

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/samber/lo"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -55,10 +56,10 @@ func TestADelegateLineIsRead(t *testing.T) {
 			t.Parallel()
 			in, err := typed[spawnArgs](tt.line, "")
 			require.NoError(t, err)
-			got, background, err := in.request()
+			got, err := in.request()
 			require.NoError(t, err)
 			assert.Equal(t, tt.want, got)
-			assert.Equal(t, !tt.wait, background)
+			assert.Equal(t, !tt.wait, lo.FromPtrOr(in.Background, true))
 		})
 	}
 }
