@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"strings"
 
 	"flame/agents/supervise"
 	"flame/core"
@@ -88,23 +87,6 @@ func top(tx project.Tx, frame string) (string, error) {
 	return above[len(above)-1].ID, nil
 }
 
-// within bounds what an agent may use by what its parent has left.
-func within(l supervise.Limits, parent Run) supervise.Limits {
-	if most := parent.Limits.Tokens; most > 0 {
-		left := max(most-parent.Progress.Tokens(), 1)
-		if l.Tokens == 0 || l.Tokens > left {
-			l.Tokens = left
-		}
-	}
-	if most := parent.Limits.CostUSD; most > 0 {
-		left := max(most-parent.Progress.Cost(), 0.000_001)
-		if l.CostUSD == 0 || l.CostUSD > left {
-			l.CostUSD = left
-		}
-	}
-	return l
-}
-
 // above gives the session at the root of the caller's, and how many levels of
 // agents, of hosts' own too, lie between.
 func above(tx project.Tx, caller core.Session) (root string, depth int, err error) {
@@ -120,45 +102,6 @@ func above(tx project.Tx, caller core.Session) (root string, depth int, err erro
 		root, parent = session.ID, session.Parent
 	}
 	return root, depth, nil
-}
-
-// bound refuses an agent beyond the tree's bounds, or beyond its parent's own.
-func (a *Agents) bound(tx project.Tx, run *Run, parent Run) error {
-	var t tree
-	if _, err := recordTree.Load(tx, run.Tree, &t); err != nil {
-		return err
-	}
-	b := a.Bounds
-	run.MaxDepth = b.Depth
-	if parent.ID != "" {
-		run.MaxDepth = min(parent.MaxDepth, run.MaxDepth)
-	}
-	switch {
-	case run.Depth > run.MaxDepth:
-		return core.Invalidf("an agent at depth %d may start no others", run.Depth-1).
-			WithHint("do the work yourself, or hand it back to your parent; FLAME_AGENT_MAX_DEPTH is %d", b.Depth)
-	case parent.MaxChildren > 0 && parent.Children >= parent.MaxChildren:
-		return core.Invalidf("an agent of type %s may start %d others, and has", parent.Type, parent.MaxChildren).
-			WithHint("do the work yourself, or hand it back to your parent")
-	case t.Total >= b.Total:
-		return core.Invalidf("%d agents were started below this session, which is all there may be", t.Total).
-			WithHint("do the work yourself; FLAME_AGENT_MAX_TOTAL sets the number")
-	case len(t.Live) >= b.Concurrent:
-		return core.Invalidf("%d agents are running below this session, which is as many as may: %s", len(t.Live), strings.Join(t.Live, ", ")).
-			WithHint("wait for one with flame_agent_wait, or cancel one with flame_agent_cancel; FLAME_AGENT_MAX_CONCURRENT sets the number")
-	}
-	return b.usedUp(t)
-}
-
-// usedUp refuses more work to agents that have used the budget of their tree.
-func (b Bounds) usedUp(t tree) error {
-	switch {
-	case b.Tokens > 0 && t.Tokens >= b.Tokens:
-		return core.Invalidf("the agents below this session have used their %d tokens", b.Tokens).WithHint("FLAME_AGENT_BUDGET_TOKENS sets the number")
-	case b.CostUSD > 0 && t.CostUSD >= b.CostUSD:
-		return core.Invalidf("the agents below this session have used their budget of %.2f USD", b.CostUSD).WithHint("FLAME_AGENT_BUDGET_USD sets it")
-	}
-	return nil
 }
 
 // enrol writes a new agent's record, and the events that tell of it before
@@ -189,7 +132,7 @@ func (a *Agents) enrol(tx project.Tx, run Run) error {
 	return errors.Join(err,
 		a.tell(tx, run, core.PermissionDecision, map[string]any{"permission_mode": run.Mode, "tools": run.Tools, "agent_type": run.Type, "warnings": append([]string{}, run.Warnings...)}),
 		a.tell(tx, run, core.SubagentSpawned, map[string]any{
-			"agent_type": run.Type, "description": run.Description, "prompt": excerpt(run.Prompt), "parent_agent": run.ParentAgent, "parent_session_id": run.ParentSession, "parent_tool_id": run.Call, "frame": run.Frame,
+			"agent_type": run.Type, "description": run.Description, "prompt": core.Cut(run.Prompt, maxExcerpt), "parent_agent": run.ParentAgent, "parent_session_id": run.ParentSession, "parent_tool_id": run.Call, "frame": run.Frame,
 			"permission_mode": run.Mode.Effective, "model": run.Model, "limits": run.Limits, "machine": machine(),
 		}),
 		a.tell(tx, run, core.TranscriptEvent, map[string]any{"event_type": core.EventSubagentStart, "task_description": run.Description}))

@@ -4,3 +4,26 @@
 // package; what becomes of several agents' results is in converge, who started
 // whom in graph, and what hosts' logs tell of that in trail.
 package agents
+
+import (
+	"context"
+
+	"flame/agents/supervise"
+	"flame/project"
+)
+
+// Agents starts and follows the agents of one project.
+type Agents struct {
+	Project *project.Project
+	Data    string // the project's data folder; an agent's own is agents/<subagent_id> in it
+	Dir     string // where agents work that name no folder
+	Program string // flame itself: it supervises, and is the MCP server of its agents
+	Hosts   []Host // in order of preference, for callers that live in none of them
+	Host    string // that agents run in, whatever the caller's; empty: the caller's
+	Catalog func() Catalog
+	Bounds  Bounds
+	Keep    bool // agents go on when the session that asked for them ends
+
+	// Start starts the supervisor of the job in dir, as supervise.Start does.
+	Start func(ctx context.Context, program, dir string) (supervise.Process, error)
+}

@@ -145,7 +145,7 @@ func changeOf(path string, all []edit) Change {
 	}
 	whole := strings.Join(doing, "\n")
 	sum := sha256.Sum256([]byte(whole))
-	return Change{Path: path, Hash: hex.EncodeToString(sum[:]), Existed: all[0].existed, Excerpt: excerpt(whole)}
+	return Change{Path: path, Hash: hex.EncodeToString(sum[:]), Existed: all[0].existed, Excerpt: core.Cut(whole, maxExcerpt)}
 }
 
 // made gives the hashes of an agent's artifacts that are files, whatever made them.
@@ -202,18 +202,4 @@ func paths(changes []Change) []string {
 		all[i] = c.Path
 	}
 	return all
-}
-
-// excerpt gives the beginning of a text.
-func excerpt(text string) string { return cut(text, maxExcerpt) }
-
-// cut gives the first so many characters of a text.
-func cut(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	if runes := []rune(text); len(runes) > most {
-		return string(runes[:most]) + "…"
-	}
-	return text
 }

@@ -40,7 +40,7 @@ func (a *Agents) goOn(ctx context.Context, by project.Caller, id, prompt string,
 		return Run{}, err
 	}
 	next := old
-	next.ID, next.ResumedFrom, next.Prompt, next.task = a.Project.NewID("agent"), old.ID, cut(prompt, maxKept), prompt
+	next.ID, next.ResumedFrom, next.Prompt, next.task = a.Project.NewID("agent"), old.ID, core.Cut(prompt, maxKept), prompt
 	next.State, next.Outcome, next.Changes, next.CancelledBy, next.Children = core.AgentInitializing, nil, nil, "", 0
 	next.Progress, next.EndedAt, next.CreatedAt, next.Key = supervise.Progress{}, 0, a.Project.Now(), ""
 	next.resumes = len(job.Resume) > 0 && old.Progress.Session != ""
@@ -166,15 +166,6 @@ func (a *Agents) native(ctx context.Context, id string) (session core.Session, g
 		return err
 	})
 	return session, goal, err
-}
-
-func (a *Agents) hostNamed(name string) (Host, error) {
-	for _, host := range a.Hosts {
-		if host.Name() == name {
-			return host, nil
-		}
-	}
-	return nil, core.Invalidf("the host %q starts no agents", name).WithHint("%s do", strings.Join(hostNames(), " and "))
 }
 
 // continueNative has what a host's own subagent did go on as an agent: in its

@@ -135,7 +135,7 @@ func inWorktree(run Run, told, patch string) []Change {
 		status, name := entry[0], entry[len(entry)-1]
 		change := Change{Path: name, Existed: status != "A", Deleted: status == "D", Hash: hashOf(filepath.Join(run.Worktree, name))}
 		if i < len(parts) {
-			change.Excerpt = excerpt(parts[i])
+			change.Excerpt = core.Cut(parts[i], maxExcerpt)
 		}
 		changes = append(changes, change)
 	}

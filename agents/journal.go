@@ -68,7 +68,7 @@ func (j journal) Begin(ctx context.Context, by supervise.Process) error {
 
 // Active keeps that the agent runs, and in which session.
 func (j journal) Active(ctx context.Context, p supervise.Progress) error {
-	p.Text = excerpt(p.Text)
+	p.Text = core.Cut(p.Text, maxExcerpt)
 	run, err := j.a.change(ctx, j.id, func(tx project.Tx, run *Run) error {
 		before := run.State
 		run.State = core.AgentActive // what it used so far is Tell's and End's to count
@@ -103,7 +103,7 @@ const progressPace = core.Millis(5_000)
 
 // Tell keeps how far the agent is, and says whether it may go on.
 func (j journal) Tell(ctx context.Context, p supervise.Progress) (orders supervise.Orders, err error) {
-	p.Text = excerpt(p.Text)
+	p.Text = core.Cut(p.Text, maxExcerpt)
 	var news bool
 	err = j.a.Project.Store.View(ctx, func(tx project.Tx) error {
 		run, err := find(tx, j.id)

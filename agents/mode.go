@@ -99,26 +99,3 @@ func modeOfType(kind string) Mode {
 	}
 	return ""
 }
-
-// A Grant is a person's permission for children to get more than their parent
-// has.
-type Grant struct {
-	ID        string      `json:"id"`
-	Mode      Mode        `json:"mode"`                // at most
-	Agent     string      `json:"agent,omitempty"`     // name of the definition that it is for; empty: any
-	Digest    string      `json:"digest,omitempty"`    // of that definition as it was then; another of the same name has none of it
-	Session   string      `json:"session,omitempty"`   // root session that it is for; empty: any
-	Once      bool        `json:"once,omitempty"`      // for the one agent that it was asked for
-	Inherited bool        `json:"inherited,omitempty"` // holds for children of children too
-	Delegates bool        `json:"delegates,omitempty"` // of Agent: its children may have the tools that its delegate_grants name
-	Reason    string      `json:"reason"`
-	MadeAt    core.Millis `json:"madeAt"`
-	ExpiresAt core.Millis `json:"expiresAt,omitempty"` // 0: never
-}
-
-// Fits reports whether the grant is for a child of this definition, in the tree of
-// this root session, at this depth and time.
-func (g Grant) Fits(def Definition, session string, depth int, now core.Millis) bool {
-	return (g.Agent == "" || g.Agent == def.Name && g.Digest == def.Digest()) && (g.Session == "" || g.Session == session) &&
-		(depth <= 1 || g.Inherited) && (g.ExpiresAt == 0 || now < g.ExpiresAt)
-}

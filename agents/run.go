@@ -1,7 +1,6 @@
 package agents
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -150,23 +149,6 @@ func agentOf(tx project.Tx, by project.Caller, session string) (run Run, err err
 	}
 	_, err = recordRun.Load(tx, id, &run)
 	return run, err
-}
-
-// List gives the agents of the project, those started last first.
-func (a *Agents) List(ctx context.Context) (runs []Run, err error) {
-	err = a.Project.Store.View(ctx, func(tx project.Tx) error {
-		runs, err = list(tx)
-		return err
-	})
-	return runs, err
-}
-
-func list(tx project.Tx) ([]Run, error) {
-	runs, err := recordRun.All(tx)
-	slices.SortFunc(runs, func(x, y Run) int {
-		return cmp.Or(cmp.Compare(y.CreatedAt, x.CreatedAt), cmp.Compare(x.ID, y.ID))
-	})
-	return runs, err
 }
 
 // change applies f to an agent's record in one transaction. A final record stays

@@ -76,7 +76,7 @@ func (a *Agents) draft(ctx context.Context, def Definition, r Request, host Host
 	}
 	run := Run{
 		ID: a.Project.NewID("agent"), Session: cmp.Or(r.session, host.NewSession()), Host: host.Name(), Type: def.Name,
-		Description: core.OneLine(cmp.Or(r.Description, r.Prompt), 60), Prompt: cut(r.Prompt, maxKept),
+		Description: core.OneLine(cmp.Or(r.Description, r.Prompt), 60), Prompt: core.Cut(r.Prompt, maxKept),
 		Limits: limits, Key: r.Key, Call: r.Call, Schema: def.ResultSchema, Cwd: cwd, Base: baseOf(ctx, cwd),
 		State: core.AgentInitializing, CreatedAt: a.Project.Now(), task: r.Prompt, resumes: r.session != "",
 	}

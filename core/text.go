@@ -213,6 +213,21 @@ func oneDecimal(n, unit int64) string {
 	return strconv.FormatFloat(x, 'f', 1, 64)
 }
 
+// Cut gives at most max characters of s, the last of them an ellipsis where more is
+// left out.
+func Cut(s string, max int) string {
+	if len(s) <= max || utf8.RuneCountInString(s) <= max {
+		return s
+	}
+	kept := 0
+	for i := range s {
+		if kept++; kept == max {
+			return s[:i] + "…"
+		}
+	}
+	return ""
+}
+
 // OneLine makes s a single line of at most max characters (0: any number), an
 // ellipsis added where it was cut. Each run of white space becomes one space;
 // other control characters go, so that no text can steer a terminal, and so do

@@ -118,3 +118,11 @@ func TestOneLine(t *testing.T) {
 		})
 	}
 }
+
+func TestCutKeepsWholeCharacters(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{"": "", "abc": "abc", "abcd": "ab…", "äöü": "äöü", "äöüß": "äö…", "\xff\xfe\xfd\xfc": "\xff\xfe…"} {
+		assert.Equal(t, want, core.Cut(text, 3), text)
+	}
+	assert.Equal(t, "…", core.Cut("abc", 1))
+}

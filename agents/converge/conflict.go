@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/samber/lo"
 
@@ -71,19 +70,10 @@ func side(c claim, _ int) Side {
 	return Side{
 		SubagentID:  c.by.SubagentID,
 		ValueHash:   c.hash,
-		Excerpt:     excerpt(c.text),
+		Excerpt:     core.Cut(c.text, MaxExcerpt),
 		Confidence:  c.by.Confidence,
 		CompletedAt: c.by.CompletedAt,
 	}
-}
-
-// excerpt gives at most MaxExcerpt characters of text, the last of them an
-// ellipsis where it was cut.
-func excerpt(text string) string {
-	if utf8.RuneCountInString(text) <= MaxExcerpt {
-		return text
-	}
-	return lo.Substring(text, 0, MaxExcerpt-1) + "…"
 }
 
 // classesOf groups claims that agree with the first of their group.

@@ -52,7 +52,7 @@ type Ignored struct {
 func ignore(reason string) func(*agent, int) Ignored {
 	return func(a *agent, _ int) Ignored {
 		answer := a.signed([]claim{a.wholeAnswer()})[0]
-		return Ignored{a.SubagentID, a.Outcome, reason, answer.hash, excerpt(answer.text)}
+		return Ignored{a.SubagentID, a.Outcome, reason, answer.hash, core.Cut(answer.text, MaxExcerpt)}
 	}
 }
 

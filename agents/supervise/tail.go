@@ -16,10 +16,9 @@ const maxBite = 4 << 20
 
 // A tail gives the lines that a file grows by.
 type tail struct {
-	file    *os.File
-	rest    []byte // of a line without an end yet
-	skips   bool   // the line is too long: what is left of it is passed over
-	skipped int
+	file  *os.File
+	rest  []byte // of a line without an end yet
+	skips bool   // the line is too long: what is left of it is passed over
 }
 
 func newTail(path string) (*tail, error) {
@@ -56,7 +55,6 @@ func (t *tail) keep(part []byte) {
 	case t.skips:
 	case len(t.rest)+len(part) > maxLine:
 		t.rest, t.skips = nil, true
-		t.skipped++
 	default:
 		t.rest = append(t.rest, part...)
 	}

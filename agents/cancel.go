@@ -1,0 +1,89 @@
+package agents
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"syscall"
+
+	"flame/core"
+	"flame/project"
+)
+
+// Cancel stops an agent and all that it started. What they did is kept. It gives
+// those that it told to stop; they may take seconds to end.
+func (a *Agents) Cancel(ctx context.Context, by project.Caller, id string) (stopped []Run, err error) {
+	run, err := a.Find(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.mayDirect(ctx, by, run); err != nil {
+		return nil, err
+	}
+	who := cmp.Or(by.Session, by.Host, project.CommandLine)
+	if stopped, err = a.cancelBelow(ctx, run.ID, who); err != nil {
+		return stopped, err
+	}
+	own, err := a.cancel(ctx, run.ID, who)
+	if own.ID != "" {
+		stopped = append([]Run{own}, stopped...)
+	}
+	return stopped, err
+}
+
+// mayDirect refuses what an agent wants of others than those that it started. A
+// user's session may stop any.
+func (a *Agents) mayDirect(ctx context.Context, by project.Caller, run Run) error {
+	return a.Project.Store.View(ctx, func(tx project.Tx) error { return mayDirect(tx, by, run) })
+}
+
+func mayDirect(tx project.Tx, by project.Caller, run Run) error {
+	caller, err := agentOf(tx, by, by.Session)
+	if err != nil || caller.ID == "" {
+		return err
+	}
+	all, err := list(tx)
+	if err == nil && !slices.Contains(family(all, caller.ID)[1:], run.ID) {
+		err = core.Invalidf("%s was not started by %s", run.ID, caller.ID).WithHint("only whoever started an agent may stop it or hand over to it")
+	}
+	return err
+}
+
+// cancel asks one agent to stop. It gives none that was over.
+func (a *Agents) cancel(ctx context.Context, id, who string) (Run, error) {
+	asked, first := false, false
+	run, err := a.change(ctx, id, func(_ project.Tx, run *Run) error {
+		asked, first = true, run.CancelledBy == ""
+		run.CancelledBy = cmp.Or(run.CancelledBy, who)
+		return nil
+	})
+	switch {
+	case err != nil || !asked:
+		return Run{}, err
+	case !first || run.State == core.AgentInitializing:
+		return run, nil // a supervisor that is about to begin takes a signal for its end
+	}
+	// Its supervisor looks each second; a signal only saves that time.
+	if l, known, err := a.liveOf(ctx, id); err == nil && known && l.Supervisor.PID != 0 {
+		_ = l.Supervisor.Signal(syscall.SIGTERM)
+	}
+	return run, nil
+}
+
+// cancelBelow asks all that an agent started, at any depth, to stop.
+func (a *Agents) cancelBelow(ctx context.Context, id, who string) (stopped []Run, err error) {
+	all, err := a.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, target := range family(all, id)[1:] {
+		run, err := a.cancel(ctx, target, who)
+		if err != nil {
+			return stopped, err
+		}
+		if run.ID != "" {
+			stopped = append(stopped, run)
+		}
+	}
+	return stopped, nil
+}

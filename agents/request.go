@@ -1,0 +1,70 @@
+package agents
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+
+	"flame/core"
+)
+
+// A Request asks for an agent.
+type Request struct {
+	Type         string          // name of a definition
+	Inline       json.RawMessage // a definition in the call itself, instead
+	Prompt       string          // the task
+	Description  string          // it in a few words
+	Mode         Mode            // empty: as definition and parent say
+	Tools        *[]string
+	Model        string
+	Timeout      time.Duration
+	Frame        string // that its own goes below; empty: the caller's current one
+	Cwd          string
+	Isolation    Isolation // empty: as the definition says
+	Bare         bool      // without the context of its frame
+	Key          string    // the same one again gives the agent that is there
+	BudgetTokens int64
+	BudgetUSD    float64
+	Call         string // the host's id of the tool call that asks; empty where it tells none
+	Grant        string // id of one that a person made for this agent alone
+
+	session string // of the host, that it goes on in; empty for a new one
+}
+
+// maxPrompt bounds a task, in bytes.
+const maxPrompt = 200_000
+
+// check refuses what cannot be right, whatever the tree is like.
+func (r Request) check() error {
+	switch {
+	case strings.TrimSpace(r.Prompt) == "":
+		return core.Invalidf("prompt is missing").WithHint("say what the agent is to do, and all that it must know: it does not see this conversation")
+	case len(r.Prompt) > maxPrompt:
+		return core.Invalidf("the prompt has %d bytes; at most %d are taken", len(r.Prompt), maxPrompt).WithHint("put what is long into a file and name that")
+	case r.Type == "" && len(r.Inline) == 0:
+		return core.Invalidf("subagent_type is missing").WithHint("name the kind of agent, for example builder, tester, analyzer or retriever; `flame agents list` shows all")
+	case r.Timeout < 0 || r.BudgetTokens < 0 || r.BudgetUSD < 0:
+		return core.Invalidf("timeout and budgets cannot be negative").WithHint("leave them out for the defaults")
+	}
+	if r.Isolation != "" {
+		if err := core.OneOf("isolation", r.Isolation); err != nil {
+			return err
+		}
+	}
+	if strings.HasPrefix(r.Model, "-") {
+		return core.Invalidf("model %q is none", r.Model).WithHint("name it as the host does")
+	}
+	if r.Tools != nil {
+		for _, tool := range *r.Tools {
+			if !validTool(tool) {
+				return core.Invalidf("%q is no tool", tool).WithHint("give names of tools, such as Read, or with a rule, such as Bash(go test *)")
+			}
+		}
+	}
+	if r.Mode != "" {
+		if _, err := ParseMode(string(r.Mode)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
