@@ -233,21 +233,6 @@ func (a *Agents) Convergences(ctx context.Context) (all []Convergence, err error
 	return all, err
 }
 
-// Trajectory gives the events of a convergence's agents in one stream, with its
-// conflicts in their places.
-func (a *Agents) Trajectory(ctx context.Context, c Convergence) ([]converge.Entry, error) {
-	events := map[string][]core.Event{}
-	err := a.Project.Store.View(ctx, func(tx project.Tx) (err error) {
-		for _, id := range c.Result.Inputs {
-			if events[id], err = tx.FindEvents(project.EventQuery{SubagentID: id}); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	return converge.Merge(events, c.Result.Conflicts), err
-}
-
 // mayEnd refuses a convergence that would stop agents which the caller may not.
 func mayEnd(tx project.Tx, by project.Caller, inputs []converge.Input) error {
 	for _, in := range inputs {

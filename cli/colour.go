@@ -1,9 +1,10 @@
 package cli
 
 import (
-	"github.com/mattn/go-isatty"
 	"os"
 	"strings"
+
+	"github.com/mattn/go-isatty"
 
 	"flame/core"
 )

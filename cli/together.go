@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -63,7 +65,7 @@ func newAgentsReview(a *App) *cobra.Command {
 		Use: "review [CONVERGENCE]", Short: "Look at convergences, and settle the conflicts that wait for a person", Example: "  flame agents review converge-k3x9a1b2 --choose file:main.go=agent-q7w2e4r6", Args: takes(0, 1),
 	}
 	cmd.Flags().StringArrayVar(&choices, "choose", nil, "CONFLICT=ID: the agent whose side wins (repeatable)")
-	cmd.Flags().BoolVar(&trajectory, "trajectory", false, "print the events of its agents in one stream, with the conflicts in their places")
+	cmd.Flags().BoolVar(&trajectory, "trajectory", false, "print what its agents said and called in one stream, with the conflicts in their places")
 	choose(cmd, &format, "output-format", "how the result is written (default "+string(converge.Markdown)+"; with --json as it was made)", format.Values()...)
 	return a.asksAgents(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
 		if len(args) == 0 {
@@ -155,9 +157,63 @@ func (a *App) printTrajectory(ctx context.Context, s *agents.Agents, c agents.Co
 			text += fmt.Sprintf("%s CONFLICT %s between %s\n", at, e.Conflict.ID, strings.Join(e.Conflict.SubagentIDs, ", "))
 			continue
 		}
-		text += fmt.Sprintf("%s %s %s %s\n", at, e.SubagentID, e.Event.Event, core.OneLine(string(e.Event.Data), 100))
+		text += fmt.Sprintf("%s %s %s\n", at, e.SubagentID, core.OneLine(entryText(e), maxEntry))
 	}
 	return a.print(append([]converge.Entry{}, entries...), text)
+}
+
+// maxEntry is the length in characters that an entry of a trajectory is cut to.
+const maxEntry = 160
+
+// entryText is what an agent said, called or went through.
+func entryText(e converge.Entry) string {
+	switch {
+	case e.Event != nil:
+		return eventText(*e.Event)
+	case e.Said.Type == core.PartToolCall:
+		return e.Said.Tool + " " + subject(e.Said.Input)
+	}
+	return "says: " + e.Said.Text
+}
+
+// A telling is a field of an event's data with the words before it.
+type telling struct{ words, field string }
+
+// tellings say in words what events of a trajectory tell. A field that is empty or
+// missing has none.
+var tellings = map[string][]telling{
+	core.SubagentSpawned: {{"started as ", "agent_type"}, {": ", "description"}},
+	core.SubagentRetry:   {{"tried again: ", "reason"}},
+	core.FrameUpdated:    {{"goal: ", "goal"}, {"artifact: ", "artifacts"}, {"decision: ", "decisions"}},
+	core.SubagentStop:    {{"ended ", "state"}, {": ", "stop_reason"}, {": ", "error"}},
+}
+
+func eventText(e core.Event) string {
+	var data map[string]any
+	_ = json.Unmarshal(e.Data, &data) // what is no object has no fields
+	text := ""
+	for _, t := range tellings[e.Event] {
+		if value, ok := data[t.field].(string); ok && value != "" {
+			text += t.words + value
+		}
+	}
+	return cmp.Or(text, e.Event)
+}
+
+// subjects are the names under which tools take what they are about, the most
+// telling first.
+var subjects = []string{"file_path", "filePath", "notebook_path", "command", "pattern", "path", "url", "query", "description", "prompt"}
+
+// subject is what a call is about: a file, a command; else its input as it is.
+func subject(input json.RawMessage) string {
+	var values map[string]any
+	_ = json.Unmarshal(input, &values) // as in eventText
+	for _, name := range subjects {
+		if value, ok := values[name].(string); ok && value != "" {
+			return value
+		}
+	}
+	return string(input)
 }
 
 func newAgentsGraph(a *App) *cobra.Command {

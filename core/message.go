@@ -26,6 +26,7 @@ type Message struct {
 	Usage     Usage           `json:"usage,omitzero"`      // of the answer; on the first line that has its ID
 	Final     bool            `json:"final,omitempty"`     // the answer ends the turn: it calls no tool
 	Synthetic bool            `json:"synthetic,omitempty"` // a user's message that the host wrote
+	Aside     bool            `json:"aside,omitempty"`     // of RoleOther: of a kind that is known to tell of no agent
 	Error     string          `json:"error,omitempty"`     // why there is no answer
 	Summary   bool            `json:"summary,omitempty"`   // what a compaction came to
 	Notes     []AgentNote     `json:"notes,omitempty"`     // what the line tells of sessions and agents
@@ -33,7 +34,7 @@ type Message struct {
 }
 
 // Unknown reports whether no reader knows what the entry means.
-func (m Message) Unknown() bool { return m.Role == RoleOther && len(m.Notes) == 0 }
+func (m Message) Unknown() bool { return m.Role == RoleOther && len(m.Notes) == 0 && !m.Aside }
 
 // Speaker is the id of the agent or session whose entry it is; empty where the
 // log does not tell, or tells a SpawnCall alone.

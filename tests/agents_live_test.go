@@ -173,6 +173,8 @@ func TestThreeAgentsAreDelegatedToAndConverged(t *testing.T) {
 			assert.Contains(t, u.must(u.flame, "agents", "show", ids[0]), `Task: ONEWORK: write what's "due"`)
 			assert.FileExists(t, file("one.txt"))
 			assert.FileExists(t, file("two.txt"))
+			logged := u.tracked(client)
+			assert.Regexp(t, `^\S.*\n├── ONEWORK: write what's "due" \(@builder\) .* completed .*\n├── do two \(@builder\) .* completed .*\n└── do three \(@builder\) .* completed .*\n$`, logged)
 
 			line = strings.Join(ids, " ") + " --strategy merge"
 			u.model.Play(model.Script{asked("converger", "flame_converge", append(finds(client, "flame_converge"), model.Turn{From: func(r model.Request) model.Turn {
@@ -189,10 +191,23 @@ func TestThreeAgentsAreDelegatedToAndConverged(t *testing.T) {
 			settled := u.must(u.flame, "agents", "review", id, "--choose", "file:shared.txt="+ids[2])
 			assert.Contains(t, settled, "Resolved by review: `"+ids[2]+"` holds")
 			assert.Contains(t, settled, "TWO-RESULT")
-			assert.Contains(t, u.must(u.flame, "agents", "review", id, "--trajectory"), "CONFLICT file:shared.txt")
+			stream := u.must(u.flame, "agents", "review", id, "--trajectory")
+			t.Log(stream)
+			for _, part := range []string{ids[1] + " started as builder: do two", file("two.txt") + "\n", ids[1] + " artifact: two.txt", ids[1] + " says: TWO-RESULT", ids[1] + " ended completed", "CONFLICT file:shared.txt"} {
+				assert.Contains(t, stream, part)
+			}
 			u.leavesNothing()
 		})
 	}
+}
+
+// tracked draws what a client logged of its sessions.
+func (u *user) tracked(client string) string {
+	log := filepath.Join(u.home, ".claude", "projects")
+	if client == openCode {
+		log = filepath.Join(u.home, ".local", "share", "opencode", "opencode.db")
+	}
+	return u.must(u.flame, "track", log)
 }
 
 // leavesNothing fails if a process is left that works for an agent of the user's.

@@ -72,6 +72,16 @@ func (t *claudeTime) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
+// sessionAsides are the kinds of lines, beside messages, that Claude Code writes
+// into session files: what it sent to the model and what it is to remember.
+// Attachments and lines of the kind system are of many kinds of their own.
+var sessionAsides = map[string]bool{
+	"agent-color": true, "agent-name": true, "agent-setting": true, "ai-title": true, "api-request": true, "api-request-blob": true,
+	"api-request-shape": true, "atis-latch": true, "attachment": true, "content-replacement": true, "cost-state": true, "custom-title": true,
+	"file-history-delta": true, "file-history-snapshot": true, "last-prompt": true, "mode": true, "permission-mode": true, "pr-link": true,
+	"queue-operation": true, "summary": true, "system": true, "tag": true, "tools-used": true, "worktree-state": true,
+}
+
 // claudeSessionLine reads a line of a session's file, or of a subagent's
 // (projects/<slug>/<session>.jsonl, <session>/subagents/agent-<id>.jsonl).
 func claudeSessionLine(text []byte) core.Message {
@@ -84,7 +94,7 @@ func claudeSessionLine(text []byte) core.Message {
 		speaker = l.SessionID
 	}
 	if l.Type != "user" && l.Type != "assistant" || !l.Message.Content.known {
-		return noted(text, l.SessionID, l.Attachment.notes(speaker)...)
+		return aside(noted(text, l.SessionID, l.Attachment.notes(speaker)...), sessionAsides[l.Type])
 	}
 	m := l.Message.message(l.Type)
 	m.Session, m.Agent, m.Time, m.Summary = l.SessionID, l.AgentID, core.Millis(l.Timestamp), l.IsCompactSummary

@@ -71,6 +71,18 @@ type claudeResult struct {
 	} `json:"permission_denials"`
 }
 
+// streamAsides are the kinds of lines that Claude Code prints beside messages, and
+// systemAsides those of its lines of type system, that tell nothing of agents.
+var (
+	streamAsides = map[string]bool{
+		"auth_status": true, "prompt_suggestion": true, "rate_limit_event": true, "stream_event": true, "tool_progress": true, "tool_use_summary": true,
+	}
+	systemAsides = map[string]bool{
+		"api_retry": true, "background_tasks_changed": true, "compact_boundary": true, "hook_progress": true, "hook_response": true,
+		"hook_started": true, "post_turn_summary": true, "session_state_changed": true, "status": true,
+	}
+)
+
 func (s *claudeStream) line(text []byte) core.Message {
 	var l claudeStreamLine
 	if !loose(text, &l) {
@@ -79,11 +91,11 @@ func (s *claudeStream) line(text []byte) core.Message {
 	switch {
 	case l.Type == "system":
 		s.compacted = s.compacted || l.Subtype == "compact_boundary"
-		return noted(text, l.SessionID, claudeSystem(text, l)...)
+		return aside(noted(text, l.SessionID, claudeSystem(text, l)...), systemAsides[l.Subtype])
 	case l.Type == "result":
 		return noted(text, l.SessionID, s.result(text, l)...)
 	case l.Type != "user" && l.Type != "assistant" || !l.Message.Content.known:
-		return other(text)
+		return aside(other(text), streamAsides[l.Type])
 	}
 	m := l.Message.message(l.Type)
 	m.Session, m.Agent, m.SpawnCall, m.Time = l.SessionID, l.AgentID, l.ParentCall, core.Millis(l.Timestamp)

@@ -109,12 +109,19 @@ type openCodeSession struct {
 	} `json:"time"`
 }
 
+// flameAgent is what OpenCode calls each agent that flame starts in it; which of
+// flame's it is, the title of its session tells.
+const flameAgent = "flame-agent"
+
 // note is what the session tells of itself. Its title is also that of a subagent,
 // with the type at its end.
 func (s openCodeSession) note() core.AgentNote {
 	n := core.AgentNote{
 		ID: s.ID, Spawn: s.ParentID != "", Parent: s.ParentID, Type: s.Agent, Description: core.SubagentGoal(s.Title),
 		Model: s.Model.ID, Started: s.Time.Created,
+	}
+	if s.Agent == flameAgent {
+		n.Type = between(s.Title[len(n.Description):], "(@", " subagent)")
 	}
 	for _, rule := range s.Permission {
 		if rule.Pattern == "*" && rule.Action == "deny" {

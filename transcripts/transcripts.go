@@ -151,6 +151,13 @@ func noted(text []byte, session string, notes ...core.AgentNote) core.Message {
 	return m
 }
 
+// aside is m, which tells of no agent, as an entry of a kind that is known or not.
+// What an entry of it tells all the same stays told.
+func aside(m core.Message, known bool) core.Message {
+	m.Aside = known && len(m.Notes) == 0
+	return m
+}
+
 // loose reads what it can of a JSON value: a field of another kind than it was
 // stays unset, as hosts change. It is false where text is no JSON.
 func loose(text []byte, into any) bool {

@@ -55,12 +55,19 @@ var samples = map[string]reader{
 	"family/run.ndjson":                         openCodeRun,
 	"family/export.json":                        transcripts.OpenCode,
 	claudeFamily + ".jsonl":                     claudeSession,
+	delegated:                                   claudeSession,
 }
 
 // claudeFamily is the session of a main agent with four subagents, one of which
 // has one of its own; family/stream.ndjson is what the client printed of it. The
 // others in family are the same in OpenCode.
-const claudeFamily = "family/claude/144291fb-27bf-4ea0-995d-e20474bcc32d"
+//
+// delegated is that of one which had flame start two; beside it lie those of the
+// two and of one below them, and the same of OpenCode.
+const (
+	claudeFamily = "family/claude/144291fb-27bf-4ea0-995d-e20474bcc32d"
+	delegated    = "delegated/claude/-project/7b3fb223-dd55-4e29-be00-6ab28f0ae27b.jsonl"
+)
 
 func TestRealLogsReadAsTheyDid(t *testing.T) {
 	for name, read := range samples {
@@ -68,8 +75,12 @@ func TestRealLogsReadAsTheyDid(t *testing.T) {
 			messages, err := collect(read, sample(t, name))
 			require.NoError(t, err)
 			var b bytes.Buffer
-			unknown := 0
+			aside, unknown := 0, 0
 			for _, m := range messages {
+				if m.Aside {
+					aside++
+					continue
+				}
 				if m.Unknown() {
 					unknown++
 					continue
@@ -79,7 +90,7 @@ func TestRealLogsReadAsTheyDid(t *testing.T) {
 				require.NoError(t, err)
 				b.Write(append(raw, '\n'))
 			}
-			raw, err := json.Marshal(map[string]int{"known": len(messages) - unknown, "unknown": unknown})
+			raw, err := json.Marshal(map[string]int{"known": len(messages) - aside - unknown, "aside": aside, "unknown": unknown})
 			require.NoError(t, err)
 			golden(t, name+".golden", b.String()+string(raw)+"\n")
 		})

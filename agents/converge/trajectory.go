@@ -3,6 +3,7 @@ package converge
 import (
 	"bytes"
 	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/samber/lo"
@@ -10,12 +11,13 @@ import (
 	"flame/core"
 )
 
-// An Entry is one line of merged trajectories: an event, or the mark of a
-// conflict.
+// An Entry is one line of merged trajectories: an event, what an agent said, or
+// the mark of a conflict.
 type Entry struct {
 	TS         core.Millis `json:"ts"`
-	SubagentID string      `json:"subagent_id,omitempty"` // whose event it is; empty for a mark
+	SubagentID string      `json:"subagent_id,omitempty"` // whose event or words it is; empty for a mark
 	Event      *core.Event `json:"event,omitempty"`
+	Said       *core.Part  `json:"said,omitempty"` // its words, or its call of a tool
 	Conflict   *Mark       `json:"conflict,omitempty"`
 }
 
@@ -29,19 +31,20 @@ type Mark struct {
 	Winner      string     `json:"winner,omitempty"`
 }
 
-// Merge makes one stream of the events of agents, by subagent_id: ordered by
-// time, each tagged with its agent, and a mark for each conflict behind the last
-// event of any of its sides. The order of events within the lists is nothing to
-// it; equal input gives an equal stream.
-func Merge(events map[string][]core.Event, conflicts []Conflict) []Entry {
+// Merge makes one stream of what is told of agents, by subagent_id: ordered by
+// time, each entry tagged with its agent, and a mark for each conflict behind the
+// last entry of any of its sides. What an agent said at one time keeps its order;
+// that of its events is nothing to it. Equal input gives an equal stream.
+func Merge(told map[string][]Entry, conflicts []Conflict) []Entry {
 	var stream []Entry
-	for subagentID, list := range events {
-		for _, event := range list {
-			stream = append(stream, Entry{TS: event.TS, SubagentID: subagentID, Event: &event})
+	for _, subagentID := range slices.Sorted(maps.Keys(told)) {
+		for _, entry := range told[subagentID] {
+			entry.SubagentID = subagentID
+			stream = append(stream, entry)
 		}
 	}
-	slices.SortFunc(stream, inTime)
-	marks := map[int][]Entry{} // by how many events stand before them
+	slices.SortStableFunc(stream, inTime)
+	marks := map[int][]Entry{} // by how many entries stand before them
 	for _, c := range conflicts {
 		at := lastOf(stream, c)
 		marks[at] = append(marks[at], mark(stream[:at], c))
@@ -53,19 +56,29 @@ func Merge(events map[string][]core.Event, conflicts []Conflict) []Entry {
 	return merged
 }
 
-// inTime orders events: by time, those of one millisecond as they were written
-// to the log, those of different logs by agent.
+// inTime orders entries: by time, those of one millisecond with events first, as
+// they were written to the log, then those of different agents by agent.
 func inTime(a, b Entry) int {
+	x, y := lo.FromPtr(a.Event), lo.FromPtr(b.Event)
 	return cmp.Or(
 		cmp.Compare(a.TS, b.TS),
-		cmp.Compare(a.Event.Seq, b.Event.Seq),
+		rank(a)-rank(b),
+		cmp.Compare(x.Seq, y.Seq),
 		cmp.Compare(a.SubagentID, b.SubagentID),
-		cmp.Compare(a.Event.Event, b.Event.Event),
-		bytes.Compare(a.Event.Data, b.Event.Data),
+		cmp.Compare(x.Event, y.Event),
+		bytes.Compare(x.Data, y.Data),
 	)
 }
 
-// lastOf gives how many events of a stream stand before the mark of c; all of
+// rank puts events before words.
+func rank(e Entry) int {
+	if e.Event == nil {
+		return 1
+	}
+	return 0
+}
+
+// lastOf gives how many entries of a stream stand before the mark of c; all of
 // them if none is of its sides.
 func lastOf(stream []Entry, c Conflict) int {
 	_, at, ok := lo.FindLastIndexOf(stream, func(e Entry) bool {
@@ -77,7 +90,7 @@ func lastOf(stream []Entry, c Conflict) int {
 	return at + 1
 }
 
-// mark gives the mark of c behind the events before it, at the time of the last.
+// mark gives the mark of c behind the entries before it, at the time of the last.
 func mark(before []Entry, c Conflict) Entry {
 	return Entry{
 		TS: lo.LastOrEmpty(before).TS,

@@ -25,7 +25,9 @@ var passing = lazily(`(?i)\b(429|5\d\d)\b|overloaded|rate.?limit|too many reques
 var permanent = lazily(`(?i)authenticat|unauthori[sz]ed|\b40[0134]\b|invalid.{0,10}key|permission|credit balance|budget|context.{0,20}(length|window|limit|overflow)|prompt is too long|max.?turns`)
 
 // transient reports whether another attempt may help after this error.
-func transient(text string) bool { return passing().MatchString(text) && !permanent().MatchString(text) }
+func transient(text string) bool {
+	return passing().MatchString(text) && !permanent().MatchString(text)
+}
 
 // transientStart reports whether a process that could not be started may be
 // started later.

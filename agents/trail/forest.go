@@ -5,7 +5,7 @@ import "slices"
 // Trail gives what is known so far. Agents whose parent no log has told yet stand
 // by themselves; they move when it does.
 func (t *Tracker) Trail() Trail {
-	trail := Trail{Torn: slices.Clone(t.torn), Unread: slices.Clone(t.unread), Messages: t.messages, Unknown: t.unknown}
+	trail := Trail{Torn: slices.Clone(t.torn), Unread: slices.Clone(t.unread), Messages: t.messages, Aside: t.aside, Unknown: t.unknown}
 	above, children := t.parents()
 	for _, s := range t.order {
 		if s.isNode() && above[s] == nil {
@@ -83,7 +83,8 @@ func (t *Tracker) parentOf(s *sighting) *sighting {
 }
 
 // priceTrees gives each session that knows what it cost with all below it the
-// part that none of those account for. Nodes stand parents first.
+// part that none of those account for. Agents of flame's are no part of what their
+// caller's host counts. Nodes stand parents first.
 func (t *Tracker) priceTrees(nodes []Node) {
 	below := map[string]float64{}
 	for i := len(nodes) - 1; i >= 0; i-- {
@@ -91,6 +92,8 @@ func (t *Tracker) priceTrees(nodes []Node) {
 		if s, ok := t.names[idName(n.ID)]; ok {
 			n.Usage.CostUSD = max(n.Usage.CostUSD, s.newest().treeCost-below[n.ID])
 		}
-		below[n.Parent] += n.Usage.CostUSD + below[n.ID]
+		if n.Agent == "" {
+			below[n.Parent] += n.Usage.CostUSD + below[n.ID]
+		}
 	}
 }

@@ -3,7 +3,6 @@ package trail
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"flame/agents/graph"
 	"flame/core"
@@ -16,8 +15,11 @@ type sighting struct {
 	session string
 	id      string
 	call    string
-	spawned bool // it is an agent
-	talks   bool // it is a session: messages are its own
+	spawned bool   // it is an agent
+	talks   bool   // it is a session: messages are its own
+	flames  bool   // flame started it, or was to
+	agent   string // what flame calls it
+	frame   string // of flame, in which it works
 	parent  string
 	caller  *sighting // that made the call
 
@@ -50,7 +52,8 @@ func (s *sighting) merge(other *sighting) {
 	other.same = s
 	s.host, s.session = cmp.Or(s.host, other.host), cmp.Or(s.session, other.session)
 	s.id, s.call, s.parent = cmp.Or(s.id, other.id), cmp.Or(s.call, other.call), cmp.Or(s.parent, other.parent)
-	s.spawned, s.talks = s.spawned || other.spawned, s.talks || other.talks
+	s.spawned, s.talks, s.flames = s.spawned || other.spawned, s.talks || other.talks, s.flames || other.flames
+	s.agent, s.frame = cmp.Or(s.agent, other.agent), cmp.Or(s.frame, other.frame)
 	if s.caller == nil {
 		s.caller = other.caller
 	}
@@ -183,7 +186,7 @@ func (s *sighting) node() Node {
 	usage := fullest(s.spent, s.turns)
 	usage.ToolCalls = max(int64(len(s.calls)), s.note.ToolCalls)
 	n := Node{
-		ID: cmp.Or(s.id, s.call), Kind: graph.KindSession, Host: s.host, Session: s.session, Call: s.call,
+		ID: cmp.Or(s.id, s.agent, s.call), Kind: graph.KindSession, Agent: s.agent, Frame: s.frame, Host: s.host, Session: s.session, Call: s.call,
 		Type: s.note.Type, Description: s.note.Description, Prompt: cmp.Or(s.note.Prompt, s.prompt), Model: s.note.Model,
 		Tools: s.note.Tools, Denied: s.note.Denied, State: s.state(), Result: cmp.Or(s.note.Result, s.words),
 		Usage: usage, ContextTokens: s.note.Tokens, Messages: s.count, Started: s.first,
@@ -191,13 +194,16 @@ func (s *sighting) node() Node {
 	if s.isChild() {
 		n.Kind = graph.KindSubagent
 	}
+	if s.flames { // it has a session of its own, whose log has its prompt to the letter
+		n.Session, n.Prompt = s.id, cmp.Or(s.prompt, s.note.Prompt)
+	}
 	if n.State.Ended() {
 		n.Ended = s.last
 	}
 	if n.State == core.AgentError {
 		n.Error = cmp.Or(s.note.Error, s.failure)
 	}
-	n.Prompt = strings.TrimSpace(n.Prompt)
+	n.Prompt = request(n.Prompt)
 	return n
 }
 

@@ -13,22 +13,28 @@ import (
 // order they come: an agent may be met by its id before the call that started it,
 // and by that before its parent.
 type Tracker struct {
-	names    map[string]*sighting // by idName, callName
+	names    map[string]*sighting // by idName, callName, frameName
+	asked    map[string]bool      // calls of flame's tools, by callName: whether they start an agent
 	order    []*sighting          // as they were met
 	torn     []string
 	unread   []UnreadLog
 	messages int
 	unknown  int
+	aside    int
 }
 
 // NewTracker gives one that has seen nothing.
-func NewTracker() *Tracker { return &Tracker{names: map[string]*sighting{}} }
+func NewTracker() *Tracker { return &Tracker{names: map[string]*sighting{}, asked: map[string]bool{}} }
 
 // Add takes in a message of one of the host's logs.
 func (t *Tracker) Add(host string, m core.Message) {
 	t.messages++
-	if m.Unknown() {
+	switch {
+	case m.Unknown():
 		t.unknown++
+		return
+	case m.Aside:
+		t.aside++
 		return
 	}
 	for _, n := range m.Notes {
@@ -45,9 +51,14 @@ func (t *Tracker) Add(host string, m core.Message) {
 		return
 	}
 	s.host = host
+	first := s.prompt == ""
 	s.hear(m)
+	if first && s.talks {
+		s = t.frame(s)
+	}
 	for _, p := range m.Parts {
-		t.call(m.Session, s, p)
+		t.flame(m, s.newest(), p)
+		t.call(m.Session, s.newest(), p)
 	}
 }
 
@@ -97,14 +108,16 @@ func (t *Tracker) call(session string, speaker *sighting, p core.Part) {
 	}
 }
 
-// meet finds or makes the sighting of these names, one of which may be empty; nil
-// where both are.
+// meet finds or makes the sighting of these names, of which some may be empty; nil
+// where all are.
 func (t *Tracker) meet(session, id, call string) *sighting {
+	return t.meetIn(session, id, call, "")
+}
+
+// meetIn is meet of an agent whose frame is known.
+func (t *Tracker) meetIn(session, id, call, frame string) *sighting {
 	var found *sighting
-	for _, name := range []string{idName(id), callName(session, call)} {
-		if name == idName("") || name == callName(session, "") {
-			continue
-		}
+	for _, name := range namesOf(session, id, call, frame) {
 		known, ok := t.names[name]
 		switch {
 		case !ok && found == nil:
@@ -125,11 +138,28 @@ func (t *Tracker) meet(session, id, call string) *sighting {
 	if found == nil {
 		return nil
 	}
-	found.session, found.call = cmp.Or(found.session, session), cmp.Or(found.call, call)
+	found.session, found.call, found.frame = cmp.Or(found.session, session), cmp.Or(found.call, call), cmp.Or(found.frame, frame)
 	return found
 }
 
+// namesOf are those of an agent whose id, call and frame are these, or empty.
+func namesOf(session, id, call, frame string) []string {
+	names := make([]string, 0, 3)
+	if id != "" {
+		names = append(names, idName(id))
+	}
+	if call != "" {
+		names = append(names, callName(session, call))
+	}
+	if frame != "" {
+		names = append(names, frameName(frame))
+	}
+	return names
+}
+
 func idName(id string) string { return "id " + id }
+
+func frameName(frame string) string { return "frame " + frame }
 
 // callName is a call's name. Hosts number calls anew in each session.
 func callName(session, call string) string { return "call " + session + " " + call }

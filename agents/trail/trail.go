@@ -21,16 +21,19 @@ type Trail struct {
 	Torn     []string    `json:"torn,omitempty"`   // logs whose last line is not complete
 	Unread   []UnreadLog `json:"unread,omitempty"` // logs that could not be read to their end
 	Messages int         `json:"messages"`         // entries read, of any kind
+	Aside    int         `json:"aside"`            // those of a kind that is known to tell of none
 	Unknown  int         `json:"unknown"`          // those of a kind that no reader knows
 }
 
 // A Node is a session or an agent.
 type Node struct {
-	ID            string          `json:"id"`                   // of the agent in its host, of the session, else of the call that was to start it
+	ID            string          `json:"id"`                   // of the agent in its host, of the session, of an agent of flame's whose session is not known, else of the call that was to start it
 	Kind          graph.Kind      `json:"kind"`                 // KindSession or KindSubagent
 	Parent        string          `json:"parent,omitempty"`     // empty for a root
 	Unparented    bool            `json:"unparented,omitempty"` // the logs do not say, or not yet, who started it
 	Depth         int             `json:"depth"`                // 0 for a root
+	Agent         string          `json:"agent,omitempty"`      // of an agent that flame started: its id there
+	Frame         string          `json:"frame,omitempty"`      // of flame, in which it worked
 	Host          string          `json:"host,omitempty"`
 	Session       string          `json:"session,omitempty"` // of the host, in which it ran
 	Call          string          `json:"call,omitempty"`    // id of the tool call that started it

@@ -42,8 +42,14 @@ func track(t *testing.T, path string) trail.Trail {
 // openCodeDB makes OpenCode's database of the family.
 func openCodeDB(t *testing.T) (path string) {
 	t.Helper()
+	return databaseOf(t, "family/opencode.sql")
+}
+
+// databaseOf makes a database of OpenCode's from a script.
+func databaseOf(t *testing.T, file string) (path string) {
+	t.Helper()
 	path = filepath.Join(t.TempDir(), "opencode.db")
-	script, err := os.ReadFile(logSamples + "family/opencode.sql")
+	script, err := os.ReadFile(logSamples + file)
 	require.NoError(t, err)
 	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=journal_mode(wal)")
 	require.NoError(t, err)
@@ -112,6 +118,7 @@ func TestALogTellsWhoStartedWhom(t *testing.T) {
 func TestANodeTellsAllThatIsKnown(t *testing.T) {
 	for name, path := range map[string]string{
 		"claude-files": logSamples + "family/claude", "claude-stream": logSamples + "family/stream.ndjson", "opencode-db": openCodeDB(t),
+		"delegated-claude": logSamples + "delegated/claude", "delegated-opencode": databaseOf(t, "delegated/opencode.sql"),
 	} {
 		raw, err := json.MarshalIndent(track(t, path), "", "  ")
 		require.NoError(t, err)
@@ -264,6 +271,23 @@ func TestALogThatCannotBeReadDoesNotHideTheOthers(t *testing.T) {
 	cancel()
 	_, err = trail.Read(ctx, logs...)
 	require.ErrorIs(t, err, context.Canceled)
+}
+
+func TestOnlyWhatNoReaderKnowsCountsAsUnknown(t *testing.T) {
+	t.Parallel()
+	whole := track(t, logSamples+delegatedClaude)
+	assert.Zero(t, whole.Unknown)
+	assert.Positive(t, whole.Aside)
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "s.jsonl"), []byte(`{"type":"user","sessionId":"s","message":{"content":"go"}}
+{"type":"last-prompt","sessionId":"s"}
+{"type":"attachment","sessionId":"s","attachment":{"type":"deferred_tools_delta","addedNames":["Read"]}}
+{"type":"of-tomorrow","sessionId":"s"}
+no JSON
+`), 0o644))
+	told := track(t, dir)
+	assert.Equal(t, []int{5, 1, 2}, []int{told.Messages, told.Aside, told.Unknown})
+	assert.Equal(t, []string{"Read"}, told.Nodes[0].Tools)
 }
 
 func BenchmarkTracking10000AgentsInAChain(b *testing.B) {

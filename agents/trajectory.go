@@ -1,0 +1,84 @@
+package agents
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+
+	"github.com/samber/lo"
+
+	"flame/agents/converge"
+	"flame/agents/supervise"
+	"flame/core"
+	"flame/project"
+	"flame/transcripts"
+)
+
+// milestones are the events that a trajectory has of an agent. How it got from one
+// to the next, it says itself.
+var milestones = []string{core.SubagentSpawned, core.SubagentRetry, core.FrameUpdated, core.SubagentStop}
+
+// Trajectory gives what the agents of a convergence said and called, and what
+// became of them, in one stream with its conflicts in their places. Of an agent
+// whose output was deleted it has the events alone.
+func (a *Agents) Trajectory(ctx context.Context, c Convergence) ([]converge.Entry, error) {
+	runs, told := map[string]Run{}, map[string][]converge.Entry{}
+	err := a.Project.Store.View(ctx, func(tx project.Tx) error {
+		for _, id := range c.Result.Inputs {
+			run, err := find(tx, id)
+			if err != nil {
+				return err
+			}
+			events, err := eventsOf(tx, run)
+			if err != nil {
+				return err
+			}
+			runs[id] = run
+			told[id] = lo.Map(events, func(e core.Event, _ int) converge.Entry { return converge.Entry{TS: e.TS, Event: &e} })
+		}
+		return nil
+	})
+	for id, run := range runs {
+		told[id] = append(told[id], a.said(run)...)
+	}
+	return converge.Merge(told, c.Result.Conflicts), err
+}
+
+// eventsOf gives the milestones of an agent. What its host's hooks tell names its
+// session alone, in which another may have gone on.
+func eventsOf(tx project.Tx, run Run) ([]core.Event, error) {
+	events, err := tx.FindEvents(project.EventQuery{SubagentID: run.ID, Kinds: milestones})
+	if err != nil || run.Session == "" {
+		return events, err
+	}
+	hooked, err := tx.FindEvents(project.EventQuery{Session: run.Session, Kinds: milestones, Since: run.CreatedAt})
+	for _, e := range hooked {
+		if e.SubagentID == "" && (run.EndedAt == 0 || e.TS <= run.EndedAt) {
+			events = append(events, e)
+		}
+	}
+	return events, err
+}
+
+// said gives the words and calls of an agent by its log. What that tells no time
+// of was said when the one before it was.
+func (a *Agents) said(run Run) (entries []converge.Entry) {
+	log, err := os.Open(filepath.Join(a.Folder(run.ID), supervise.OutputFile))
+	if err != nil {
+		return nil
+	}
+	defer log.Close()
+	at := run.CreatedAt
+	for m, err := range transcripts.Messages(log, traitsOf(run.Host).prints) {
+		if err != nil {
+			break
+		}
+		at = max(at, m.Time)
+		for _, part := range m.Parts {
+			if m.Role == core.RoleAssistant && (part.Type == core.PartText || part.Type == core.PartToolCall) {
+				entries = append(entries, converge.Entry{TS: at, Said: &part})
+			}
+		}
+	}
+	return entries
+}
