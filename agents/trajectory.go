@@ -29,7 +29,7 @@ func (a *Agents) Trajectory(ctx context.Context, c Convergence) ([]converge.Entr
 			if err != nil {
 				return err
 			}
-			events, err := eventsOf(tx, run)
+			events, err := tx.FindEvents(project.EventQuery{SubagentID: id, Kinds: milestones})
 			if err != nil {
 				return err
 			}
@@ -42,22 +42,6 @@ func (a *Agents) Trajectory(ctx context.Context, c Convergence) ([]converge.Entr
 		told[id] = append(told[id], a.said(run)...)
 	}
 	return converge.Merge(told, c.Result.Conflicts), err
-}
-
-// eventsOf gives the milestones of an agent. What its host's hooks tell names its
-// session alone, in which another may have gone on.
-func eventsOf(tx project.Tx, run Run) ([]core.Event, error) {
-	events, err := tx.FindEvents(project.EventQuery{SubagentID: run.ID, Kinds: milestones})
-	if err != nil || run.Session == "" {
-		return events, err
-	}
-	hooked, err := tx.FindEvents(project.EventQuery{Session: run.Session, Kinds: milestones, Since: run.CreatedAt})
-	for _, e := range hooked {
-		if e.SubagentID == "" && (run.EndedAt == 0 || e.TS <= run.EndedAt) {
-			events = append(events, e)
-		}
-	}
-	return events, err
 }
 
 // said gives the words and calls of an agent by its log. What that tells no time

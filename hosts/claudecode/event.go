@@ -3,8 +3,10 @@ package claudecode
 import (
 	"encoding/json"
 	"errors"
+	"os"
 	"strings"
 
+	"flame/core"
 	"flame/project"
 )
 
@@ -56,7 +58,9 @@ func decodeEvent(raw []byte) (e event, err error) {
 
 // session is the caller that the session itself is.
 func (e event) session() project.Caller {
-	return project.Caller{Session: e.Session, Host: Name, Stamped: true, Event: e.Name, Plugin: loadedVersion()}
+	return project.Caller{
+		Session: e.Session, Host: Name, Agent: os.Getenv(core.AgentVariable), Stamped: true, Event: e.Name, Plugin: loadedVersion(),
+	}
 }
 
 // caller is who the event happened to: a subagent, or the session.
