@@ -113,7 +113,7 @@ func TestMigrationThatFailsChangesNothing(t *testing.T) {
 func TestOldestBinary(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	upgraded := openWith(t, dir, next("UPDATE meta SET value = 2 WHERE name = 'oldest'"), Options{})
+	upgraded := openWith(t, dir, next("UPDATE meta SET value = "+strconv.Itoa(newest.version+1)+" WHERE name = 'oldest'"), Options{})
 	require.NoError(t, saveOne(upgraded, "f-1"))
 	old := openWith(t, dir, newest, Options{})
 	err := hasFrame(old, "f-1")
