@@ -133,6 +133,11 @@ func (h *acting) do(verb, object string) {
 		h.edit(object, verb != "edit")
 	case "write":
 		_ = os.WriteFile(object, []byte("written\n"), 0o600)
+	case "append":
+		file, err := os.OpenFile(object, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+		exit(err)
+		_, err = file.WriteString("more\n")
+		exit(err)
 	case "cat":
 		raw, _ := os.ReadFile(object)
 		_, _ = os.Stdout.Write(raw)

@@ -1,0 +1,156 @@
+package agents_test
+
+import (
+	"testing"
+
+	"github.com/samber/lo"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/agents"
+	"flame/agents/converge"
+	"flame/core"
+	"flame/project"
+)
+
+// done gives the ids of builders that each have done their steps.
+func (s *service) done(steps ...string) []string {
+	s.t.Helper()
+	return lo.Map(steps, func(steps string, _ int) string {
+		return s.over(s.spawn(steps).ID, core.AgentCompleted, core.Completed).ID
+	})
+}
+
+// converged makes one result of agents.
+func (s *service) converged(ids []string, o converge.Options) agents.Convergence {
+	s.t.Helper()
+	c, err := s.Converge(s.ctx, user, ids, o)
+	require.NoError(s.t, err)
+	return c
+}
+
+// told gives what the events of a kind told, of no agent in particular.
+func (s *service) told(kind string) (all []map[string]any) {
+	s.t.Helper()
+	events, err := s.Project.Events(s.ctx, project.EventQuery{Kinds: []string{kind}})
+	require.NoError(s.t, err)
+	for _, e := range events {
+		all = append(all, data(s.t, e))
+	}
+	return all
+}
+
+func TestAFileConflictIsOfThoseWhoChangedTheFile(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	ids := s.done("edit a.go; done", "done nothing to do", "edit b.go; edit a.go; edit a.go; done")
+	c := s.converged(ids, converge.Options{Strategy: converge.StrategyMerge})
+	conflict, found := lo.Find(c.Result.Conflicts, func(c converge.Conflict) bool { return c.Kind == converge.KindFile })
+	require.True(t, found, c.Text)
+	assert.Equal(t, "a.go", conflict.Key)
+	files := s.told(core.FileConflictDetected)
+	require.Len(t, files, 1)
+	assert.ElementsMatch(t, []any{ids[0], ids[2]}, files[0]["subagent_ids"])
+	assert.Len(t, s.told(core.ManualReviewRequired), 1)
+
+	choices := map[string]string{}
+	for _, waits := range c.Result.Conflicts {
+		choices[waits.ID] = ids[2]
+	}
+	c, err := s.Review(s.ctx, c.ID, choices)
+	require.NoError(t, err)
+	assert.Contains(t, c.Text, `"file:b.go"`)
+	assert.Len(t, s.told(core.FileConflictDetected), 1, "it was found once")
+	complete := s.told(core.ConvergenceComplete)
+	require.Len(t, complete, 1)
+	assert.EqualValues(t, len(c.Result.Conflicts), complete[0]["resolution_count"])
+}
+
+func TestWhatDecidesBetweenAgents(t *testing.T) {
+	t.Parallel()
+	const (
+		sure   = `done {"verdict": "yes"}` + "\nConfidence: 0.9"
+		unsure = `done {"verdict": "no"}` + "\nConfidence: 0.2"
+	)
+	tests := map[string]struct {
+		first, second string
+		resolution    converge.Resolution
+		winner        int
+		refused       string
+	}{
+		"the newest":               {first: sure, second: unsure, resolution: converge.AutoAcceptLatest, winner: 1},
+		"the surest":               {first: sure, second: unsure, resolution: converge.PreferHigherConfidence, winner: 0},
+		"nobody who says not":      {first: sure, second: `done {"verdict": "no"}`, resolution: converge.PreferHigherConfidence, refused: "confidence"},
+		"nobody: a person decides": {first: sure, second: unsure, winner: -1},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newService(t)
+			ids := s.done(tt.first)
+			s.shift.Add(5_000)
+			ids = append(ids, s.done(tt.second)...)
+			c, err := s.Converge(s.ctx, user, ids, converge.Options{Strategy: converge.StrategyMerge, Resolution: tt.resolution})
+			if tt.refused != "" {
+				assert.Contains(t, problem(t, err, core.ErrInvalid), tt.refused)
+				return
+			}
+			require.NoError(t, err)
+			require.NotEmpty(t, c.Result.Conflicts)
+			if tt.winner < 0 {
+				assert.False(t, c.Result.Conflicts[0].Resolved())
+				return
+			}
+			assert.Equal(t, ids[tt.winner], c.Result.Conflicts[0].Winner)
+		})
+	}
+}
+
+func TestTheFirstSuccessStopsTheOthers(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	ids := s.done("done first")
+	late := s.until(s.spawn("say half; hang").ID, core.AgentActive)
+	c := s.converged(append(ids, late.ID), converge.Options{Strategy: converge.StrategyFirstSuccess})
+	assert.Contains(t, c.Text, "first")
+	assert.Contains(t, s.over(late.ID, core.AgentCancelled, core.Blocked).Outcome.Text, "half", "what it did is kept")
+}
+
+func TestAgentsOfOtherTreesDoNotConverge(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	mine := s.done("done mine")
+	other := project.Caller{Session: "other", Host: "claude-code", Stamped: true}
+	theirs := s.over(s.request(other, agents.Request{Type: "analyzer", Prompt: "done theirs"}).ID, core.AgentCompleted, core.Completed)
+	_, err := s.Converge(s.ctx, user, append(mine, theirs.ID), converge.Options{Strategy: converge.StrategyMerge})
+	assert.Contains(t, problem(t, err, core.ErrInvalid), "one tree")
+}
+
+func TestArtifactsThatNoToolMadeConflictByWhatTheyHold(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		steps     string // of the second one, before it ends
+		conflicts int
+	}{
+		"the same":         {"write out.bin", 0},
+		"nothing any more": {"remove out.bin", 1},
+		"other bytes":      {"append out.bin", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newService(t)
+			record := func(name, steps string) string {
+				run := s.spawn("say half; wait " + s.Dir + "/" + name + "; " + steps + "; done")
+				s.until(run.ID, core.AgentActive)
+				_, _, err := s.Project.AddArtifact(s.ctx, as(run), run.Frame, "out.bin")
+				require.NoError(t, err)
+				s.touch(name)
+				return s.over(run.ID, core.AgentCompleted, core.Completed).ID
+			}
+			ids := []string{record("one", "write out.bin"), record("two", tt.steps)}
+			c := s.converged(ids, converge.Options{Strategy: converge.StrategyMerge})
+			kinds := lo.Filter(c.Result.Conflicts, func(c converge.Conflict, _ int) bool { return c.Kind == converge.KindArtifact })
+			assert.Len(t, kinds, tt.conflicts, c.Text)
+		})
+	}
+}
