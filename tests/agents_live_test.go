@@ -444,27 +444,40 @@ func TestAHandoffIsResolvedWhoeverWaits(t *testing.T) {
 	t.Parallel()
 	u := newUser(t, claudeCode)
 	u.must(u.flame, "setup", claudeCode)
-	u.env = []string{"FLAME_AGENT_TIMEOUT=4"}
 	release := make(chan struct{})
 	defer close(release)
+	handedOver := make(chan error, 1)
 	u.model.Play(model.Script{
 		asked("child", "CHILDWORK", model.Turn{From: func(model.Request) model.Turn { <-release; return model.Turn{Text: "late"} }}),
 		asked("main", "MAINWORK",
 			model.Turn{Tools: []model.Tool{spawns("analyzer", "look", "CHILDWORK go", nil)}},
 			model.Turn{From: func(r model.Request) model.Turn {
 				id := agentID.FindString(r.LastResult())
-				// As another call of the same session would, while this one waits.
-				u.must(u.flame, "call", "flame_handoff", `{"command": "`+id+` --transfer-control --on-failure escalate"}`)
+				// As another call of the same session would, while this one goes on.
+				go func() {
+					_, _, err := u.run(u.flame, "call", "flame_handoff", `{"command": "`+id+` --transfer-control --on-failure escalate --timeout 6"}`)
+					handedOver <- err
+				}()
+				assert.Eventually(t, func() bool {
+					return strings.Contains(u.must(u.flame, "events", "--limit", "0"), "HandoffInitiated")
+				}, 5*time.Second, 50*time.Millisecond)
 				return calls("flame_push", map[string]any{"goal": "meanwhile"})
 			}},
+			waitsFor(),
 			model.Turn{Text: "MAIN-RESULT"}),
 	})
 	u.ask(claudeCode, "MAINWORK please")
-	t.Log(u.must(u.flame, "tree"), u.must(u.flame, "events", "--limit", "0"))
+	require.NoError(t, <-handedOver)
+	events := u.must(u.flame, "events", "--limit", "0")
+	t.Log(u.must(u.flame, "tree"), events)
+	main := u.model.By("main")
+	require.Len(t, main, 4)
+	assert.Contains(t, main[2].LastResult(), "changes no frames")
+	assert.Contains(t, main[3].LastResult(), "the time of the handoff is over")
 	assert.Equal(t, "failed", u.frame("look").Status)
 	assert.Equal(t, "blocked", u.frame("MAINWORK please").Status)
 	for _, kind := range []string{"HandoffInitiated", "HandoffComplete", "HandoffResolved", "SubagentTimeout"} {
-		assert.Contains(t, u.must(u.flame, "events", "--limit", "0"), kind)
+		assert.Contains(t, events, kind)
 	}
 }
 
