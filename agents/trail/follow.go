@@ -55,9 +55,13 @@ type followed struct {
 	beside time.Time // when the file beside, or SQLite's log, was last changed
 }
 
-// step reads what is new.
+// step reads what is new. Logs that were there once may be gone for a moment, or
+// empty, while a host writes them anew; they are looked for again.
 func (f *follower) step(ctx context.Context) (changed bool, err error) {
 	logs, err := transcripts.Detect(f.path, nil)
+	if err != nil && f.tracker != nil {
+		return false, ctx.Err()
+	}
 	if err != nil {
 		return false, err
 	}
