@@ -2,6 +2,7 @@ package project
 
 import (
 	"context"
+	"time"
 
 	"flame/core"
 )
@@ -18,6 +19,14 @@ type Store interface {
 	// Update runs f in one transaction: all that f wrote is kept, durably, or
 	// nothing is. f may run again after a conflict, so it acts on tx alone.
 	Update(ctx context.Context, f func(Tx) error) error
+}
+
+// A Waiter is a Store that tells how long its Updates have waited for other writers,
+// all together, as far as this process made them.
+type Waiter interface {
+	Store
+
+	Waited() time.Duration
 }
 
 // A Tx is one transaction on everything a project keeps.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"flame/project"
@@ -40,13 +41,15 @@ type Store struct {
 	writing turn // of the Update that runs
 	reading turn // of the View that runs; without LongLived the same as writing
 
+	waited atomic.Int64 // ns that Updates took to get their turn and the lock
+
 	opening turn  // guards what follows
 	file    *file // nil until the first use that finds or makes it
 	empty   *conn // what a View of a project without data sees
 	closed  bool
 }
 
-var _ project.Store = (*Store)(nil)
+var _ project.Waiter = (*Store)(nil)
 
 // Open gives the Store of the data folder dir. Nothing is read or made before
 // the first View or Update.
@@ -129,6 +132,7 @@ func (s *Store) Update(ctx context.Context, f func(project.Tx) error) error {
 }
 
 func (s *Store) update(ctx, wait context.Context, f func(project.Tx) error) error {
+	began := time.Now()
 	if err := s.writing.take(wait); err != nil {
 		return err
 	}
@@ -141,6 +145,7 @@ func (s *Store) update(ctx, wait context.Context, f func(project.Tx) error) erro
 		return err
 	}
 	defer lock.release()
+	s.waited.Add(int64(time.Since(began)))
 	opened, err := s.writer(wait)
 	if err != nil {
 		return err
@@ -154,6 +159,9 @@ func (s *Store) update(ctx, wait context.Context, f func(project.Tx) error) erro
 	opened.tidy(wait)
 	return nil
 }
+
+// Waited gives how long this process's Updates have waited to begin, all together.
+func (s *Store) Waited() time.Duration { return time.Duration(s.waited.Load()) }
 
 // Close ends the Store after the View and Update that run. Later calls fail.
 func (s *Store) Close() error {

@@ -204,5 +204,8 @@ func (m *Metrics) look(ctx context.Context) error {
 	for host, n := range running {
 		set(n, "flame_subagent_running", "host", host)
 	}
+	if store, ok := m.project.Store.(project.Waiter); ok {
+		m.set.GetOrCreateFloatCounter("flame_store_lock_wait_seconds_total").Set(store.Waited().Seconds())
+	}
 	return nil
 }

@@ -52,6 +52,7 @@ func TestMetricsAreThoseOfTheEventLog(t *testing.T) {
 	} {
 		assert.Contains(t, text, line)
 	}
+	assert.Regexp(t, `flame_store_lock_wait_seconds_total \S*[1-9]`, text)
 	for n := range 300 {
 		tell(core.SubagentSpawned, map[string]any{"agent_type": fmt.Sprint("kind", n)})
 	}
