@@ -19,7 +19,7 @@ func (r Result) markdown() string {
 	var p page
 	fmt.Fprintf(&p, "# Converged by %s: %s\n\n%s.\n", r.Strategy, spans(r.Inputs), r.Rationale)
 	for _, part := range parts {
-		p.items(part.title, r.Output[part.target])
+		p.items(part.title, r.Output[part.target], part.kind)
 	}
 	for _, c := range r.Conflicts {
 		p.conflict(c)
@@ -34,7 +34,7 @@ func (r Result) markdown() string {
 	return p.String()
 }
 
-func (p *page) items(title string, items []Item) {
+func (p *page) items(title string, items []Item, kind Kind) {
 	if len(items) > 0 {
 		fmt.Fprintf(p, "\n## %s\n\n", title)
 	}
@@ -45,7 +45,7 @@ func (p *page) items(title string, items []Item) {
 			source += ", as " + spans(item.AgreedBy)
 		}
 		fmt.Fprintf(p, "- %s", strings.Join(append(head, source), " "))
-		p.value(shown(item.Value))
+		p.value(shown(item.Value, kind))
 	}
 }
 
@@ -97,11 +97,16 @@ func (p *page) block(text string) {
 	fmt.Fprintf(p, "  %s\n", fence)
 }
 
-// shown gives a value for people: a text as it is, all else as JSON.
-func shown(value json.RawMessage) string {
+// shown gives a value for people: a text as it is, of a file what tells its content
+// from others, all else as JSON.
+func shown(value json.RawMessage, kind Kind) string {
 	var text string
 	if json.Unmarshal(value, &text) == nil {
 		return text
+	}
+	var change Change
+	if kind == KindFile && json.Unmarshal(value, &change) == nil {
+		return lo.CoalesceOrEmpty(lo.Substring(change.Hash, 0, hashShown), "deleted")
 	}
 	return string(value)
 }
