@@ -14,7 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/agents"
-	"flame/agents/supervise"
 	"flame/core"
 )
 
@@ -202,45 +201,6 @@ func TestAnAgentGoesOnInAWorktreeThatWasRemoved(t *testing.T) {
 	_, dir, err := s.Interactive(s.ctx, clean.ID)
 	require.NoError(t, err)
 	assert.DirExists(t, dir, "a person can go on there too")
-}
-
-func TestWhatIsPrunedOfAnAgentCanBeGoneOnWith(t *testing.T) {
-	t.Parallel()
-	s := newService(t)
-	s.repository()
-	run := s.over(s.request(user, agents.Request{Type: "builder", Prompt: "write new.txt; done", Cwd: "sub", Isolation: "worktree"}).ID, core.AgentCompleted, core.Completed)
-	before, err := s.Result(s.ctx, run.ID)
-	require.NoError(t, err)
-
-	none, err := s.Prune(s.ctx, run.EndedAt, false)
-	require.NoError(t, err)
-	assert.Empty(t, none.Agents, "it ended only then")
-	would, err := s.Prune(s.ctx, run.EndedAt+1, true)
-	require.NoError(t, err)
-	assert.Equal(t, []string{run.ID}, would.Agents)
-	assert.DirExists(t, run.Worktree, "it was only asked for")
-	pruned, err := s.Prune(s.ctx, run.EndedAt+1, false)
-	require.NoError(t, err)
-	assert.Equal(t, would, pruned)
-	assert.NoDirExists(t, run.Worktree)
-	assert.NoFileExists(t, filepath.Join(s.Folder(run.ID), supervise.OutputFile))
-	assert.FileExists(t, filepath.Join(s.Folder(run.ID), agents.PatchFile))
-	after, err := s.Result(s.ctx, run.ID)
-	require.NoError(t, err)
-	assert.Equal(t, before, after)
-	again, err := s.Prune(s.ctx, run.EndedAt+1, false)
-	require.NoError(t, err)
-	assert.Empty(t, again.Agents)
-
-	next, err := s.Continue(s.ctx, user, run.ID, "hang")
-	require.NoError(t, err)
-	assert.FileExists(t, filepath.Join(run.Worktree, "sub", "new.txt"), "its work is there again")
-	busy, err := s.Prune(s.ctx, s.Project.Now()+1, false)
-	require.NoError(t, err)
-	assert.Empty(t, busy.Agents, "another works there")
-	_, err = s.Cancel(s.ctx, user, next.ID)
-	require.NoError(t, err)
-	s.over(next.ID, core.AgentCancelled, core.Blocked)
 }
 
 func TestAWorktreeNeedsACommit(t *testing.T) {

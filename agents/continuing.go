@@ -103,7 +103,7 @@ func (a *Agents) relaunch(ctx context.Context, job supervise.Job, context string
 // stillAllowed refuses to go on with an agent in a mode that its grant, or the one who
 // asks, would not give it now. A person at a shell goes on with what there is.
 func (a *Agents) stillAllowed(tx project.Tx, by project.Caller, old Run, caller core.Session) error {
-	if err := stillGranted(tx, old, a.Project.Now()); err != nil || old.Mode.Grant != "" || by.Session == "" && by.Agent == "" {
+	if err := stillGranted(tx, old, a.Project.Now()); err != nil || old.Mode.Grant != "" || by.Session == "" && by.Agent == "" && !by.InHost {
 		return err
 	}
 	parent, err := agentOf(tx, by, caller.ID)

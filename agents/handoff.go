@@ -88,12 +88,27 @@ func (a *Agents) Handoff(ctx context.Context, by project.Caller, r HandoffReques
 		if run, err = find(tx, run.ID); err != nil {
 			return err
 		}
+		if err := mayTransfer(tx, run, h); err != nil {
+			return err
+		}
 		return a.initiate(tx, run, h)
 	})
 	if err == nil && run.State.Ended() {
 		err = a.resolve(ctx, run)
 	}
 	return run, err
+}
+
+// mayTransfer refuses to hand control over twice.
+func mayTransfer(tx project.Tx, run Run, h Handoff) error {
+	if !h.Transfer || run.State.Ended() {
+		return nil
+	}
+	other, err := project.SuspendedBy(tx, run.ParentSession)
+	if err == nil && other != "" && other != run.ID {
+		err = core.Invalidf("the session handed control to %s", other).WithHint("wait for its end, or leave transfer_control out to watch %s", run.ID)
+	}
+	return err
 }
 
 // initiate keeps a handoff. One that is under way may become a transfer; else
@@ -159,7 +174,7 @@ func (a *Agents) resolve(ctx context.Context, run Run) error {
 		return err
 	}
 	action := ""
-	if run.State != core.AgentCompleted {
+	if run.State != core.AgentCompleted && h.Next == "" {
 		action = string(h.OnFailure)
 		err = a.fail(ctx, run, &h)
 	}
@@ -211,9 +226,16 @@ func (a *Agents) retry(ctx context.Context, run Run, h *Handoff, why string) err
 		return err
 	}
 	prompt := fmt.Sprintf("Attempt %d at this task ended so: %s\nHow far it came: %s\n\nThe task again:\n%s", again.Retries, why, run.Outcome.Text, job.Task)
-	next, err := a.goOn(ctx, parentOf(run), run.ID, prompt, func(tx project.Tx, next Run) error { return a.initiate(tx, next, again) })
-	if err == nil {
-		h.Next = next.ID
+	_, err = a.goOn(ctx, parentOf(run), run.ID, prompt, func(tx project.Tx, next Run) error {
+		h.Next = next.ID // kept with it: whoever resolves this anew must not try once more
+		return errors.Join(recordHandoff.Save(tx, run.ID, *h), a.initiate(tx, next, again))
+	})
+	if err != nil && h.Next != "" {
+		_, lost := a.Find(ctx, h.Next)
+		if lost == nil {
+			return nil // what becomes of one that did not begin, its own handoff tells
+		}
+		h.Next = ""
 	}
 	return err
 }

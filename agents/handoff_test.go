@@ -69,6 +69,19 @@ func TestWhatFollowsAHandoff(t *testing.T) {
 	}
 }
 
+func TestControlIsHandedToOneAgent(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	first, second := s.spawn("hang"), s.spawn("hang")
+	_, err := s.Handoff(s.ctx, user, agents.HandoffRequest{ID: first.ID, Transfer: true})
+	require.NoError(t, err)
+	_, err = s.Handoff(s.ctx, user, agents.HandoffRequest{ID: second.ID, Transfer: true})
+	assert.Contains(t, problem(t, err, core.ErrInvalid), first.ID)
+	_, err = s.Handoff(s.ctx, user, agents.HandoffRequest{ID: second.ID})
+	require.NoError(t, err, "it may be watched")
+	assert.Equal(t, core.SessionSuspended, s.session(user.Session).State)
+}
+
 func TestARetryHasTheWholeTaskAndTime(t *testing.T) {
 	t.Parallel()
 	s := newService(t)

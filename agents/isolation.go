@@ -99,12 +99,8 @@ func (a *Agents) keepWorktree(ctx context.Context, run Run, told []Change) []Cha
 	if _, err := os.Stat(run.Worktree); err != nil {
 		return told
 	}
-	// Files that git does not know yet are part of a patch only once it is told.
-	_, err := git(ctx, run.Worktree, "add", "--all", "--intent-to-add")
-	var patch, names string
-	if err == nil {
-		patch, err = git(ctx, run.Worktree, append(plainDiff, "--binary", run.Base)...)
-	}
+	patch, err := patchOf(ctx, run)
+	var names string
 	if err == nil {
 		names, err = git(ctx, run.Worktree, append(plainDiff, "--name-status", "-z", run.Base)...)
 	}
@@ -124,6 +120,26 @@ func (a *Agents) keepWorktree(ctx context.Context, run Run, told []Change) []Cha
 		a.Project.Log.Warn("an agent's worktree stays as it is", "agent", run.ID, "error", err)
 	}
 	return told
+}
+
+// patchOf gives what a worktree holds that its base does not.
+func patchOf(ctx context.Context, run Run) (string, error) {
+	// Files that git does not know yet are part of a patch only once it is told.
+	if _, err := git(ctx, run.Worktree, "add", "--all", "--intent-to-add"); err != nil {
+		return "", err
+	}
+	return git(ctx, run.Worktree, append(plainDiff, "--binary", run.Base)...)
+}
+
+// isKept reports whether an agent's patch has all that its worktree holds now: another
+// may have gone on there, or a person.
+func (a *Agents) isKept(ctx context.Context, run Run) bool {
+	kept, err := os.ReadFile(filepath.Join(a.Folder(run.ID), PatchFile))
+	if err != nil {
+		return false
+	}
+	now, err := patchOf(ctx, run)
+	return err == nil && now == string(kept)
 }
 
 // inWorktree gives the changes to files by what they hold now. told is how git lists

@@ -258,6 +258,7 @@ func (a *Agents) tellEnd(tx project.Tx, run Run) error {
 	if err != nil && !errors.Is(err, core.ErrNotFound) {
 		return err
 	}
+	err = nil // a frame that is gone had no artifacts
 	o, model := run.Outcome, cmp.Or(run.Progress.Model, run.Model)
 	if over := budgetReasons[o.Reason]; over {
 		err = a.tell(tx, run, core.BudgetExceeded, map[string]any{"reason": o.Reason, "tokens": run.Progress.Tokens(), "costUSD": run.Progress.Cost()})

@@ -247,6 +247,10 @@ func TestWhatGoesOnHasNoMoreThanWhoeverAsksHasNow(t *testing.T) {
 	_, err = s.Continue(s.ctx, user, run.ID, "more")
 	assert.Contains(t, problem(t, err, core.ErrInvalid), "acceptEdits")
 	person := project.Caller{Host: project.CommandLine}
+	shell := person
+	shell.InHost = true
+	_, err = s.Continue(s.ctx, shell, run.ID, "more")
+	assert.Contains(t, problem(t, err, core.ErrInvalid), "acceptEdits", "a model may be behind it")
 	next, err := s.Continue(s.ctx, person, run.ID, "done")
 	require.NoError(t, err, "a person may")
 	s.over(next.ID, core.AgentCompleted, core.Completed)

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"flame/agents/supervise"
 	"flame/core"
@@ -27,7 +28,7 @@ func (a *Agents) Prune(ctx context.Context, before core.Millis, look bool) (prun
 		return pruned, err
 	}
 	for _, run := range all {
-		paths, size := a.bulk(run, kept)
+		paths, size := a.bulk(ctx, run, kept)
 		if size == 0 {
 			continue
 		}
@@ -64,9 +65,9 @@ func (a *Agents) prunable(ctx context.Context, before core.Millis) (old []Run, k
 }
 
 // bulk gives what there is of an agent that takes much room, and how much.
-func (a *Agents) bulk(run Run, kept map[string]bool) (paths []string, size int64) {
+func (a *Agents) bulk(ctx context.Context, run Run, kept map[string]bool) (paths []string, size int64) {
 	all := []string{filepath.Join(a.Folder(run.ID), supervise.OutputFile), filepath.Join(a.Folder(run.ID), supervise.ErrorsFile)}
-	if run.Worktree != "" && !kept[run.Worktree] {
+	if run.Worktree != "" && !kept[run.Worktree] && a.isKept(ctx, run) {
 		all = append(all, run.Worktree)
 	}
 	for _, path := range all {
@@ -83,14 +84,23 @@ func (a *Agents) discard(ctx context.Context, run Run, paths []string) error {
 		var err error
 		if path != run.Worktree {
 			err = os.Remove(path)
-		} else if _, err = os.Stat(filepath.Join(a.Folder(run.ID), PatchFile)); err == nil {
+		} else if used, lookErr := a.inUse(ctx, path); !used && lookErr == nil {
 			_, err = git(ctx, a.Dir, "worktree", "remove", "--force", path)
+		} else {
+			err = lookErr
 		}
 		if err != nil && !os.IsNotExist(err) {
 			return core.Unavailablef(err, "could not delete %s: %v", path, err)
 		}
 	}
 	return nil
+}
+
+// inUse reports whether an agent works in a worktree: one may have begun to go on
+// there since it was looked at.
+func (a *Agents) inUse(ctx context.Context, worktree string) (bool, error) {
+	all, err := a.List(ctx)
+	return slices.ContainsFunc(all, func(run Run) bool { return run.Worktree == worktree && !run.State.Ended() }), err
 }
 
 // DiskUse gives the bytes that the folders of all agents take.

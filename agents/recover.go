@@ -51,7 +51,7 @@ func (a *Agents) resume(ctx context.Context, running map[string]live) error {
 		if _, runs := running[agent]; runs {
 			continue
 		}
-		if run, err := a.Find(ctx, agent); err == nil && a.Project.Now()-run.EndedAt < claim {
+		if run, err := a.Find(ctx, agent); err == nil && (!run.State.Ended() || a.Project.Now()-run.EndedAt < claim) {
 			continue // the handoff may be about to be resolved
 		}
 		if err := a.Project.Resume(ctx, session); err != nil {

@@ -67,6 +67,7 @@ func (a *App) serve(ctx context.Context, addr string) (err error) {
 	defer background.Wait()
 	defer stop()
 	if addr == "" {
+		defer srv.EndServed(ctx)
 		return tools.ServeStdio(ctx, srv.MCP, srv.Writes, a.Stdin, a.Stdout)
 	}
 	return tools.ServeHTTP(ctx, srv.MCP, tools.HTTPOptions{

@@ -15,6 +15,7 @@ import (
 	"flame/agents"
 	"flame/agents/converge"
 	"flame/agents/graph"
+	"flame/agents/supervise"
 	"flame/core"
 	"flame/tools"
 )
@@ -243,7 +244,9 @@ func newAgentsAttach(a *App) *cobra.Command {
 		if len(args) == 1 {
 			return a.attach(ctx, s, args[0])
 		}
-		run, err := s.Continue(ctx, a.caller(), args[0], strings.Join(args[1:], " "))
+		by := a.caller()
+		by.InHost = agents.InHost(os.Getenv, supervise.Above())
+		run, err := s.Continue(ctx, by, args[0], strings.Join(args[1:], " "))
 		if err != nil {
 			return err
 		}

@@ -17,6 +17,12 @@ func Suspend(tx Tx, session, agent string) error {
 	return errors.Join(setState(tx, session, core.SessionSuspended), recordSuspended.Save(tx, session, agent))
 }
 
+// SuspendedBy gives the agent that a session handed control to; empty without one.
+func SuspendedBy(tx Tx, session string) (agent string, err error) {
+	_, err = recordSuspended.Load(tx, session, &agent)
+	return agent, err
+}
+
 // Resume lets a session that was suspended go on.
 func (p *Project) Resume(ctx context.Context, session string) error {
 	return p.Store.Update(ctx, func(tx Tx) error {

@@ -47,6 +47,7 @@ type Caller struct {
 	Stamped bool   // a hook of the host vouches for Session
 	Event   string // the host's event that this is, where a hook calls; empty otherwise
 	Flame   bool   // flame itself acts for Session: what follows from the end of an agent
+	InHost  bool   // it lives in a host, as a model's shell does, though it may name no session
 	Plugin  string // version of the plugin that the hook belongs to; may be empty
 }
 

@@ -106,7 +106,7 @@ func eventIndex(q project.EventQuery) string {
 	case q.Session != "":
 		return "INDEXED BY events_session"
 	case q.Below != "":
-		return "INDEXED BY events_parent"
+		return "" // events_parent, where the file has it
 	case len(q.Kinds) > 0:
 		return eventsByKind
 	}

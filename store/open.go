@@ -70,6 +70,9 @@ func (s *Store) reader(wait context.Context) (*conn, error) {
 		return c, s.failed(err)
 	}
 	version, err := s.schema.of(wait, c)
+	if errors.Is(err, errOlder) && s.file.immutable {
+		return c, nil // it can only be read: steps add indexes, which reading does without
+	}
 	if err != nil {
 		return nil, s.failed(err)
 	}

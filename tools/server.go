@@ -5,8 +5,6 @@ import (
 	_ "embed"
 	"encoding/json"
 	"log/slog"
-	"maps"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -38,13 +36,13 @@ type Server struct {
 	log     *slog.Logger
 
 	mu     sync.Mutex
-	served map[string]map[string]project.Caller // those whose calls came, by connection and session
+	served map[string]project.Caller // those whose calls came, by session
 }
 
 // NewServer makes the server that offers these tools. caller names who calls
 // where no stamp does; it may look at the context's client session.
 func NewServer(p *project.Project, a *agents.Agents, offered []Tool, version string, caller func(context.Context) project.Caller) *Server {
-	s := &Server{project: p, agents: a, tools: offered, caller: caller, log: p.Log, served: map[string]map[string]project.Caller{}}
+	s := &Server{project: p, agents: a, tools: offered, caller: caller, log: p.Log, served: map[string]project.Caller{}}
 	s.MCP = server.NewMCPServer("flame", version,
 		server.WithTitle("Flame"),
 		server.WithDescription("A call stack for coding agents: frames with goals, decisions and summaries that outlive the conversation"),
@@ -67,47 +65,43 @@ func NewServer(p *project.Project, a *agents.Agents, offered []Tool, version str
 	return s
 }
 
-// hooks end a client's sessions when it goes, so that others may take up what they
-// left in progress. A host that is killed tells their end in no other way.
+// hooks end a client's session when it goes, so that others may take up what it
+// left in progress.
 func (s *Server) hooks() *server.Hooks {
 	hooks := &server.Hooks{}
 	hooks.AddOnUnregisterSession(func(ctx context.Context, session server.ClientSession) {
 		ctx = s.MCP.WithContext(context.WithoutCancel(ctx), session)
-		for _, by := range s.leave(session.SessionID(), s.caller(ctx)) {
-			if err := s.project.EndSession(ctx, by); err != nil {
-				s.log.Warn("a session's end was not noted", "session", by.Session, "error", err)
-			}
-		}
+		s.end(ctx, s.caller(ctx))
 	})
 	return hooks
 }
 
-// serve notes whose call came on the context's connection. Subagents end with the
-// session that they run in.
-func (s *Server) serve(ctx context.Context, by project.Caller) {
-	client := server.ClientSessionFromContext(ctx)
-	if client == nil || by.Parent != "" || by.Session == "" {
+// noteServed notes whose call was answered. Subagents end with the session that they
+// run in.
+func (s *Server) noteServed(by project.Caller) {
+	if by.Session == "" || by.Parent != "" {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.served[client.SessionID()] == nil {
-		s.served[client.SessionID()] = map[string]project.Caller{}
-	}
-	s.served[client.SessionID()][by.Session] = by
+	s.served[by.Session] = by
 }
 
-// leave forgets a connection, and gives those who called on it, own among them: the
-// one that calls are of which say no other.
-func (s *Server) leave(connection string, own project.Caller) []project.Caller {
+// EndServed ends every session that called. It is for a server that has one client,
+// the host that started it, once that is gone: a host that is killed tells the end of
+// its sessions in no other way.
+func (s *Server) EndServed(ctx context.Context) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	served := s.served[connection]
-	delete(s.served, connection)
-	if _, known := served[own.Session]; known {
-		return slices.Collect(maps.Values(served))
+	for _, by := range s.served {
+		s.end(context.WithoutCancel(ctx), by)
 	}
-	return append(slices.Collect(maps.Values(served)), own)
+}
+
+func (s *Server) end(ctx context.Context, by project.Caller) {
+	if err := s.project.EndSession(ctx, by); err != nil {
+		s.log.Warn("a session's end was not noted", "session", by.Session, "error", err)
+	}
 }
 
 // Writes reports whether calls of a tool change state, so that they must take
@@ -146,8 +140,10 @@ func (s *Server) handler(t Tool) server.ToolHandlerFunc {
 		by, raw, err := stamped(s.caller(ctx), raw)
 		var result Result
 		if err == nil {
-			s.serve(ctx, by)
 			result, err = t.run(withCall(withQuestions(withProgress(ctx, s.MCP, request), s.MCP), request), by, raw)
+		}
+		if err == nil {
+			s.noteServed(by)
 		}
 		if err != nil {
 			text, known := Advice(err)

@@ -53,7 +53,11 @@ func converseWith(t *testing.T, service *agents.Agents) *conversation {
 	toServer, fromClient := io.Pipe()
 	toClient, fromServer := io.Pipe()
 	served := make(chan error, 2)
-	go func() { served <- tools.ServeStdio(ctx, srv.MCP, srv.Writes, toServer, fromServer) }()
+	go func() {
+		err := tools.ServeStdio(ctx, srv.MCP, srv.Writes, toServer, fromServer)
+		srv.EndServed(ctx)
+		served <- err
+	}()
 	go func() { srv.Watch(ctx, c.tick); served <- nil }()
 	c.Client = client.NewClient(transport.NewIO(toClient, fromClient, io.NopCloser(nil)))
 	c.OnNotification(func(note mcp.JSONRPCNotification) { c.told <- note })
@@ -74,7 +78,7 @@ func converseWith(t *testing.T, service *agents.Agents) *conversation {
 	return c
 }
 
-func TestTheEndOfAConnectionEndsTheSessionsThatCalledOnIt(t *testing.T) {
+func TestTheEndOfTheHostEndsTheSessionsThatCalled(t *testing.T) {
 	t.Parallel()
 	c := converse(t)
 	for _, session := range []string{"one", "two"} {

@@ -1,0 +1,102 @@
+package agents_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/agents"
+	"flame/agents/supervise"
+	"flame/core"
+)
+
+// apart gives an agent that wrote new.txt in a worktree of its own.
+func (s *service) apart() agents.Run {
+	s.t.Helper()
+	s.repository()
+	return s.over(s.request(user, agents.Request{Type: "builder", Prompt: "write new.txt; done", Isolation: agents.Worktree}).ID, core.AgentCompleted, core.Completed)
+}
+
+func TestPruneKeepsWhatNoPatchHas(t *testing.T) {
+	t.Parallel()
+	for name, more := range map[string]func(s *service, run agents.Run) (file string){
+		"what a person did there": func(s *service, run agents.Run) string {
+			_, dir, err := s.Interactive(s.ctx, run.ID)
+			require.NoError(s.t, err)
+			file := filepath.Join(dir, "by-hand.txt")
+			require.NoError(s.t, os.WriteFile(file, []byte("days of work\n"), 0o600))
+			return file
+		},
+		"what another did whose patch failed": func(s *service, run agents.Run) string {
+			next, err := s.Continue(s.ctx, user, run.ID, "write more.txt; wait "+s.Dir+"/go; done")
+			require.NoError(s.t, err)
+			s.until(next.ID, core.AgentActive)
+			lock := filepath.Join(strings.TrimSpace(s.git("-C", run.Worktree, "rev-parse", "--git-dir")), "index.lock")
+			require.NoError(s.t, os.WriteFile(lock, nil, 0o600)) // of a git that was killed
+			s.touch("go")
+			next = s.over(next.ID, core.AgentCompleted, core.Completed)
+			require.NoFileExists(s.t, filepath.Join(s.Folder(next.ID), agents.PatchFile))
+			return filepath.Join(run.Worktree, "more.txt")
+		},
+		"what there is no patch of": func(s *service, run agents.Run) string {
+			require.NoError(s.t, os.Remove(filepath.Join(s.Folder(run.ID), agents.PatchFile)))
+			return filepath.Join(run.Worktree, "new.txt")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newService(t)
+			run := s.apart()
+			file := more(s, run)
+			_, err := s.Prune(s.ctx, s.Project.Now()+1, false)
+			require.NoError(t, err)
+			assert.FileExists(t, file)
+			again, err := s.Prune(s.ctx, s.Project.Now()+1, false)
+			require.NoError(t, err)
+			assert.Empty(t, again.Agents, "what stays is not told as deleted")
+		})
+	}
+}
+
+func TestWhatIsPrunedOfAnAgentCanBeGoneOnWith(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	s.repository()
+	run := s.over(s.request(user, agents.Request{Type: "builder", Prompt: "write new.txt; done", Cwd: "sub", Isolation: "worktree"}).ID, core.AgentCompleted, core.Completed)
+	before, err := s.Result(s.ctx, run.ID)
+	require.NoError(t, err)
+
+	none, err := s.Prune(s.ctx, run.EndedAt, false)
+	require.NoError(t, err)
+	assert.Empty(t, none.Agents, "it ended only then")
+	would, err := s.Prune(s.ctx, run.EndedAt+1, true)
+	require.NoError(t, err)
+	assert.Equal(t, []string{run.ID}, would.Agents)
+	assert.DirExists(t, run.Worktree, "it was only asked for")
+	pruned, err := s.Prune(s.ctx, run.EndedAt+1, false)
+	require.NoError(t, err)
+	assert.Equal(t, would, pruned)
+	assert.NoDirExists(t, run.Worktree)
+	assert.NoFileExists(t, filepath.Join(s.Folder(run.ID), supervise.OutputFile))
+	assert.FileExists(t, filepath.Join(s.Folder(run.ID), agents.PatchFile))
+	after, err := s.Result(s.ctx, run.ID)
+	require.NoError(t, err)
+	assert.Equal(t, before, after)
+	again, err := s.Prune(s.ctx, run.EndedAt+1, false)
+	require.NoError(t, err)
+	assert.Empty(t, again.Agents)
+
+	next, err := s.Continue(s.ctx, user, run.ID, "hang")
+	require.NoError(t, err)
+	assert.FileExists(t, filepath.Join(run.Worktree, "sub", "new.txt"), "its work is there again")
+	busy, err := s.Prune(s.ctx, s.Project.Now()+1, false)
+	require.NoError(t, err)
+	assert.Empty(t, busy.Agents, "another works there")
+	_, err = s.Cancel(s.ctx, user, next.ID)
+	require.NoError(t, err)
+	s.over(next.ID, core.AgentCancelled, core.Blocked)
+}
