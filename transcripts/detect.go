@@ -220,10 +220,16 @@ func oneLine(text []byte) bool {
 	return whole && len(bytes.TrimSpace(line)) > 1
 }
 
-// detectDir finds the logs below a folder. Folders that cannot be read are an
-// error: what is missing must not look like nothing.
+// ours is flame's data folder. What it holds of agents stands in their hosts' logs.
+const ours = ".flame"
+
+// detectDir finds the logs below a folder, but not in flame's own. Folders that cannot
+// be read are an error: what is missing must not look like nothing.
 func detectDir(dir string) (logs []Log, err error) {
 	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && d.Name() == ours && path != dir {
+			return filepath.SkipDir
+		}
 		if err != nil || !d.Type().IsRegular() {
 			return err
 		}

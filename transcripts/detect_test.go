@@ -114,6 +114,22 @@ func TestSubagentsOfTheOldLayoutLieBesideTheirSession(t *testing.T) {
 	assert.Len(t, logs, 4)
 }
 
+func TestFlamesOwnFolderIsPassedOver(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	line := []byte(`{"type":"user","sessionId":"s","message":{"content":"hello"}}` + "\n")
+	inside := filepath.Join(dir, ".flame", "agents", "agent-1")
+	require.NoError(t, os.MkdirAll(inside, 0o755))
+	for _, path := range []string{filepath.Join(dir, "s.jsonl"), filepath.Join(inside, "stdout.jsonl"), filepath.Join(dir, ".flame", "other.jsonl")} {
+		require.NoError(t, os.WriteFile(path, line, 0o644))
+	}
+	for path, want := range map[string]int{dir: 1, inside: 1, filepath.Join(dir, ".flame"): 2} {
+		logs, err := transcripts.Detect(path, nil)
+		require.NoError(t, err)
+		assert.Len(t, logs, want, path)
+	}
+}
+
 func TestWhatIsNoLogIsRefused(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
