@@ -41,7 +41,7 @@ func (a *Agents) goOn(ctx context.Context, by project.Caller, id, prompt string,
 	}
 	next := old
 	next.ID, next.ResumedFrom, next.Prompt, next.task = a.Project.NewID("agent"), old.ID, core.Cut(prompt, maxKept), prompt
-	next.State, next.Outcome, next.Changes, next.CancelledBy, next.Children = core.AgentInitializing, nil, nil, "", 0
+	next.State, next.Outcome, next.Changes, next.Made, next.CancelledBy, next.Children = core.AgentInitializing, nil, nil, nil, "", 0
 	next.Progress, next.EndedAt, next.CreatedAt, next.Key = supervise.Progress{}, 0, a.Project.Now(), ""
 	next.resumes = len(job.Resume) > 0 && old.Progress.Session != ""
 	if len(job.Resume) == 0 {
@@ -106,12 +106,8 @@ func (a *Agents) stillAllowed(tx project.Tx, by project.Caller, old Run, caller 
 	if err := stillGranted(tx, old, a.Project.Now()); err != nil || old.Mode.Grant != "" || by.Session == "" && by.Agent == "" && !by.InHost {
 		return err
 	}
-	parent, err := agentOf(tx, by, caller.ID)
-	if err != nil {
-		return err
-	}
-	theirs, err := a.parentMode(tx, caller, parent)
-	if err == nil && old.Mode.Effective.Exceeds(theirs) {
+	asks, err := a.askerOf(tx, by, caller)
+	if err == nil && old.Mode.Effective.Exceeds(asks.mode) {
 		err = core.Invalidf("%s worked in the mode %s, which is more than this session has now", old.ID, old.Mode.Effective).
 			WithHint("start another agent with spawn_agent, or let the user change the mode")
 	}

@@ -13,23 +13,18 @@ import (
 
 // grant gives the agent its mode and tools, never more than its parent has.
 func (a *Agents) grant(tx project.Tx, by project.Caller, def Definition, r Request, caller core.Session, run *Run) error {
-	parent, err := agentOf(tx, by, caller.ID)
+	asks, err := a.askerOf(tx, by, caller)
 	if err != nil {
 		return err
 	}
-	if run.Mode, err = a.mode(tx, def, r, caller, parent, *run); err != nil {
+	if run.Mode, err = a.mode(tx, def, r, asks, *run); err != nil {
 		return err
 	}
-	theirs := cmp.Or(parent.Host, caller.Host)
-	run.Foreign = theirs != run.Host && theirs != project.CommandLine
-	role, known, err := a.roleOf(tx, theirs, caller, parent)
-	if err != nil {
-		return err
-	}
-	if !known {
+	run.Foreign = asks.host != run.Host && asks.host != project.CommandLine
+	if !asks.known {
 		run.Warnings = append(run.Warnings, "flame does not know what the agent that asks may do, so this one reads only")
 	}
-	run.Tools = parent.Tools.With(parent.Passes).Only(role.Tools).Without(role.DisallowedTools...).For(run.Host).
+	run.Tools = asks.agent.Tools.With(asks.agent.Passes).Only(asks.role.Tools).Without(asks.role.DisallowedTools...).For(run.Host).
 		Only(def.Tools).Only(spelled(r.Tools, run.Host)).Without(def.DisallowedTools...)
 	run.Trusted = trusted(def, run.Tools)
 	if run.Passes, err = passes(tx, def, a.Project.Now()); err != nil {
@@ -77,12 +72,9 @@ func trusted(def Definition, set ToolSet) []string {
 }
 
 // mode chooses the mode of an agent.
-func (a *Agents) mode(tx project.Tx, def Definition, r Request, caller core.Session, parent Run, run Run) (ModeChoice, error) {
-	theirs, err := a.parentMode(tx, caller, parent)
-	if err != nil {
-		return ModeChoice{}, err
-	}
-	q := ModeQuestion{Call: r.Mode, Definition: def.PermissionMode, Type: def.Type, Parent: theirs}
+func (a *Agents) mode(tx project.Tx, def Definition, r Request, asks asker, run Run) (ModeChoice, error) {
+	q := ModeQuestion{Call: r.Mode, Definition: def.PermissionMode, Type: def.Type, Parent: asks.mode}
+	var err error
 	q.Grant, err = grantFor(tx, run, def, r.Grant, a.Project.Now())
 	return ChooseMode(q), err
 }
@@ -104,7 +96,7 @@ func (a *Agents) Foresee(ctx context.Context, by project.Caller, r Request) (cho
 		if err != nil {
 			return err
 		}
-		parent, err := agentOf(tx, by, caller.ID)
+		asks, err := a.askerOf(tx, by, caller)
 		if err != nil {
 			return err
 		}
@@ -112,41 +104,52 @@ func (a *Agents) Foresee(ctx context.Context, by project.Caller, r Request) (cho
 		if err != nil {
 			return err
 		}
-		tree = cmp.Or(parent.Tree, root)
-		choice, err = a.mode(tx, def, r, caller, parent, Run{Tree: tree, Depth: max(depth, parent.Depth) + 1})
+		tree = cmp.Or(asks.agent.Tree, root)
+		choice, err = a.mode(tx, def, r, asks, Run{Tree: tree, Depth: max(depth, asks.agent.Depth) + 1})
 		return err
 	})
 	return choice, def, tree, err
 }
 
-// parentMode is the mode of the session that asks: that of an agent as it was
-// given, of a user's as its host's hook told it last. An agent of the host's own that
-// flame does not know reads only.
-func (a *Agents) parentMode(tx project.Tx, caller core.Session, parent Run) (Mode, error) {
-	if _, known, err := a.roleOf(tx, cmp.Or(parent.Host, caller.Host), caller, parent); err != nil || !known {
-		return Plan, err
-	}
-	if parent.ID != "" {
-		return parent.Mode.Effective, nil
-	}
-	told, err := project.StandingOf(tx, caller.ID)
-	if err == nil && told.Mode == "" && caller.Parent != "" {
-		told, err = project.StandingOf(tx, caller.Parent)
-	}
-	return Mode(told.Mode), err
+// An asker is what bounds an agent on the side of whoever asks for it.
+type asker struct {
+	agent Run        // that it is; zero for a user's own session
+	host  string     // that it lives in
+	role  Definition // what limits the host's own agent that it is: one that a user chose for the session, or a native subagent
+	known bool       // role says all; else nobody can tell what it may do
+	mode  Mode       // that it works in; empty where nobody told
 }
 
-// roleOf gives what limits the host's own agent that asks: the one that a user chose
-// for the session, or a native subagent. What limits an agent of flame's own is in
-// its record.
-func (a *Agents) roleOf(tx project.Tx, host string, caller core.Session, parent Run) (role Definition, known bool, err error) {
-	if parent.ID != "" && parent.Session == caller.ID {
-		return Definition{}, true, nil
+// askerOf gives what bounds the agents of a session. One that works as an agent of the
+// host's own that flame does not know reads only.
+func (a *Agents) askerOf(tx project.Tx, by project.Caller, caller core.Session) (asks asker, err error) {
+	if asks.agent, err = agentOf(tx, by, caller.ID); err != nil {
+		return asks, err
+	}
+	asks.host, asks.mode, asks.known = cmp.Or(asks.agent.Host, caller.Host), asks.agent.Mode.Effective, true
+	if asks.agent.ID != "" && asks.agent.Session == caller.ID {
+		return asks, nil // what limits it is in its record
 	}
 	told, err := project.StandingOf(tx, caller.ID)
 	if err != nil {
-		return Definition{}, false, err
+		return asks, err
 	}
+	if asks.role, asks.known = a.roleOf(asks.host, told); !asks.known {
+		asks.mode = Plan
+		return asks, nil
+	}
+	if asks.agent.ID != "" {
+		return asks, nil
+	}
+	if told.Mode == "" && caller.Parent != "" {
+		told, err = project.StandingOf(tx, caller.Parent)
+	}
+	asks.mode = Mode(told.Mode)
+	return asks, err
+}
+
+// roleOf gives what limits an agent of a host's own, and whether that is known.
+func (a *Agents) roleOf(host string, told project.Standing) (role Definition, known bool) {
 	denied, builtIn := traitsOf(host).agents[told.Agent]
 	switch {
 	case told.Rules != "":
@@ -158,5 +161,5 @@ func (a *Agents) roleOf(tx project.Tx, host string, caller core.Session, parent 
 		role, known = found, err == nil
 	}
 	role.DisallowedTools = slices.Concat(role.DisallowedTools, denied)
-	return role, known, nil
+	return role, known
 }
