@@ -123,7 +123,7 @@ func (s *service) repository() {
 	s.t.Helper()
 	require.NoError(s.t, os.MkdirAll(filepath.Join(s.Dir, "sub"), 0o700))
 	require.NoError(s.t, os.WriteFile(filepath.Join(s.Dir, "sub", "old.txt"), []byte("old\n"), 0o600))
-	require.NoError(s.t, os.WriteFile(filepath.Join(s.Dir, ".gitignore"), []byte(".flame\n"), 0o600))
+	require.NoError(s.t, os.WriteFile(filepath.Join(s.Dir, ".gitignore"), []byte(".data\n"), 0o600))
 	s.git("init", "-q")
 	s.git("add", ".")
 	s.git("-c", "user.name=t", "-c", "user.email=t@localhost", "commit", "-qm", "one")

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"flame/core"
+	"flame/project"
 )
 
 // Isolation says whether an agent gets a git worktree of its own.
@@ -55,6 +56,26 @@ func baseOf(ctx context.Context, dir string) string {
 		return ""
 	}
 	return strings.TrimSpace(base)
+}
+
+// isolate makes the worktree that an agent is to have, if any, and has it work
+// there.
+func (a *Agents) isolate(ctx context.Context, run *Run) error {
+	if run.Worktree == "" {
+		return nil
+	}
+	if err := os.MkdirAll(a.Folder(run.ID), 0o700); err != nil {
+		return core.Unavailablef(err, "could not make the agent's folder: %v", err)
+	}
+	inside, err := addWorktree(ctx, run.Cwd, run.Worktree)
+	if err != nil {
+		return err
+	}
+	*run, err = a.change(ctx, run.ID, func(_ project.Tx, kept *Run) error {
+		kept.Cwd = inside
+		return nil
+	})
+	return err
 }
 
 // addWorktree makes a worktree for an agent that is to work in dir, and gives the

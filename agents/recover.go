@@ -88,7 +88,7 @@ func (a *Agents) orphaned(run Run, begun bool) supervise.Outcome {
 	case !begun:
 		o.State, o.Reason = core.AgentError, "its supervisor never began"
 	}
-	if told, text := supervise.Reread(a.Folder(run.ID), lineOf(run.Host)); told.Session != "" {
+	if told, text := supervise.Reread(a.Folder(run.ID), run.SpentUSD, lineOf(run.Host)); told.Session != "" {
 		o.Progress, o.Text = told, text
 		o.Progress.Attempt = run.Progress.Attempt
 	}

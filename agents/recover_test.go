@@ -131,11 +131,10 @@ func TestAnAgentWhoseSupervisorNeverBegan(t *testing.T) {
 	require.NoError(t, s.Recover(s.ctx))
 	run = s.over(run.ID, core.AgentError, core.Failed)
 	assert.Contains(t, run.Outcome.Reason, "never began")
-	job := s.job(run.ID)
-	_, err = supervise.Start(s.ctx, s.Program, job.Dir)
+	_, err = supervise.Start(s.ctx, s.Seat(run.ID, s.Dir))
 	require.NoError(t, err)
 	s.eventually(func() bool { return len(worksFor(t, run.ID)) == 0 }, "a late supervisor goes on")
-	assert.NoFileExists(t, filepath.Join(job.Dir, supervise.OutputFile), "one that comes too late starts nothing")
+	assert.NoFileExists(t, filepath.Join(s.Folder(run.ID), supervise.OutputFile), "one that comes too late starts nothing")
 	s.over(run.ID, core.AgentError, core.Failed)
 }
 

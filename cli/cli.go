@@ -15,6 +15,7 @@ import (
 	"flame/config"
 	"flame/core"
 	"flame/project"
+	"flame/project/place"
 )
 
 // An App is what commands work with. main fills it.
@@ -27,11 +28,13 @@ type App struct {
 	Stderr   io.Writer
 
 	// Open opens the project at a place. A long-lived one serves many calls.
-	Open func(place project.Place, longLived bool) (*project.Project, func() error, error)
+	Open func(at place.Place, longLived bool) (*project.Project, func() error, error)
 	// Agents gives what starts agents in a project.
-	Agents func(p *project.Project, place project.Place) (*agents.Agents, error)
+	Agents func(p *project.Project, at place.Place) (*agents.Agents, error)
+	// FirstCommit asks git for the first commit of a repository.
+	FirstCommit place.Git
 	// Check looks at the data of a place without changing it.
-	Check func(ctx context.Context, place project.Place) []Finding
+	Check func(ctx context.Context, at place.Place) []Finding
 
 	session string // flag --session
 	json    bool   // flag --json
@@ -96,7 +99,7 @@ func (a *App) groups() []group {
 		{"Look:", []*cobra.Command{newTree(a), newStatus(a), newShow(a), newContext(a), newSearch(a), newEvents(a), newLog(a), newStats(a)}},
 		{"Work:", []*cobra.Command{newPush(a), newPop(a), newPlan(a), newActivate(a), newInvalidate(a), newGoal(a), newArtifact(a), newDecision(a)}},
 		{"Agents:", []*cobra.Command{newAgents(a), newTrack(a)}},
-		{"Look after:", []*cobra.Command{newImport(a), newExport(a), newPrune(a), newOff(a), newOn(a), newConfig(a)}},
+		{"Look after:", []*cobra.Command{newWhere(a), newProjects(a), newImport(a), newExport(a), newPrune(a), newOff(a), newOn(a), newConfig(a)}},
 		{"For programs:", []*cobra.Command{newServe(a), newHook(a), newCall(a), newSupervise(a), newCompletion()}},
 	}
 }
@@ -145,9 +148,10 @@ func (a *App) warn() {
 	}
 }
 
-func (a *App) say(w config.Warning) {
-	fmt.Fprintf(a.Stderr, "[flame] %s\n", core.OneLine(w.String(), 2000))
-}
+func (a *App) say(w config.Warning) { a.note(w.String()) }
+
+// note tells a person something beside the answer.
+func (a *App) note(text string) { fmt.Fprintf(a.Stderr, "[flame] %s\n", core.OneLine(text, 2000)) }
 
 // caller is on whose behalf commands run.
 func (a *App) caller() project.Caller {
@@ -160,11 +164,11 @@ func (a *App) caller() project.Caller {
 
 // with opens the project for one command, does what is due, and runs f.
 func (a *App) with(ctx context.Context, f func(*project.Project) error) error {
-	place, err := a.place()
+	at, err := a.place()
 	if err != nil {
 		return err
 	}
-	return a.at(place, false, func(p *project.Project) error {
+	return a.at(at, false, func(p *project.Project) error {
 		if err := p.Sweep(ctx); err != nil && !errors.Is(err, core.ErrUnavailable) {
 			return err
 		}
@@ -173,18 +177,22 @@ func (a *App) with(ctx context.Context, f func(*project.Project) error) error {
 }
 
 // at opens the project of a place for f.
-func (a *App) at(place project.Place, longLived bool, f func(*project.Project) error) error {
-	p, closeProject, err := a.Open(place, longLived)
+func (a *App) at(at place.Place, longLived bool, f func(*project.Project) error) error {
+	p, closeProject, err := a.Open(at, longLived)
 	if err != nil {
 		return err
 	}
-	return errors.Join(f(p), closeProject())
+	err = errors.Join(f(p), closeProject())
+	if notice := at.Data.Notice(); notice != "" {
+		a.note(notice)
+	}
+	return err
 }
 
 // withAgents opens the agents of a place for f.
-func (a *App) withAgents(place project.Place, longLived bool, f func(*agents.Agents) error) error {
-	return a.at(place, longLived, func(p *project.Project) error {
-		s, err := a.Agents(p, place)
+func (a *App) withAgents(at place.Place, longLived bool, f func(*agents.Agents) error) error {
+	return a.at(at, longLived, func(p *project.Project) error {
+		s, err := a.Agents(p, at)
 		if err != nil {
 			return err
 		}

@@ -15,6 +15,7 @@ import (
 	"flame/agents"
 	"flame/core"
 	"flame/project"
+	"flame/project/place"
 	"flame/tools"
 )
 
@@ -30,13 +31,13 @@ func run(t *testing.T, ctx context.Context, args ...string) said {
 	var out, errs bytes.Buffer
 	app := &App{
 		Version: "1.2.3", Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs,
-		Open: func(project.Place, bool) (*project.Project, func() error, error) {
+		Open: func(place.Place, bool) (*project.Project, func() error, error) {
 			if ctx.Err() == nil {
 				t.Errorf("%v opened the store", args)
 			}
 			return nil, nil, ctx.Err()
 		},
-		Check: func(context.Context, project.Place) []Finding { return nil },
+		Check: func(context.Context, place.Place) []Finding { return nil },
 	}
 	code := app.Run(ctx, args)
 	return said{code, out.String(), errs.String()}

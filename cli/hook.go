@@ -38,7 +38,7 @@ func newHook(a *App) *cobra.Command {
 	names := slices.Sorted(maps.Keys(hookDoors))
 	return &cobra.Command{
 		Use: "hook HOST", Short: "Take in one event of a host, as its hooks do", Example: "  flame hook claude-code < event.json",
-		Long: "Take in one event of a host from stdin and print the answer that the host wants.\nIt never fails its host: on any trouble it ends with status 0 and no answer, and\nthe log (.flame/flame.log) says why.",
+		Long: "Take in one event of a host from stdin and print the answer that the host wants.\nIt never fails its host: on any trouble it ends with status 0 and no answer, and\nthe log (`flame where` says in which folder) has why.",
 		Args: takes(1, 1), ValidArgs: names,
 		// Nothing but the answer may be printed.
 		PersistentPreRun: func(*cobra.Command, []string) {},
@@ -59,11 +59,12 @@ func (a *App) hook(ctx context.Context, door hookDoor) {
 	if a.Settings.Off {
 		return
 	}
-	place, err := a.place()
+	at, err := a.place()
 	if err != nil {
 		return
 	}
-	p, closeProject, err := a.Open(place, false)
+	at.Data.Hurried = true
+	p, closeProject, err := a.Open(at, false)
 	if err != nil {
 		return
 	}

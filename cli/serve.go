@@ -38,16 +38,16 @@ func newServe(a *App) *cobra.Command {
 const sweepPace = time.Second
 
 func (a *App) serve(ctx context.Context, addr string) (err error) {
-	place, err := a.place()
+	at, err := a.place()
 	if err != nil {
 		return err
 	}
-	p, closeProject, err := a.Open(place, true)
+	p, closeProject, err := a.Open(at, true)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, closeProject()) }()
-	service, err := a.Agents(p, place)
+	service, err := a.Agents(p, at)
 	if err != nil {
 		return err
 	}

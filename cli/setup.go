@@ -74,11 +74,11 @@ func (a *App) setup(ctx context.Context, names []string, opts setupOptions) erro
 
 // machine is this one, seen from the project.
 func (a *App) machine() (hosts.Machine, error) {
-	place, err := a.place()
+	at, err := a.place()
 	if err != nil {
 		return hosts.Machine{}, err
 	}
-	return hosts.ThisMachine(place.Worktree)
+	return hosts.ThisMachine(at.Worktree)
 }
 
 // install sets up the chosen hosts. One that is missing is told; it is an error

@@ -17,8 +17,8 @@ import (
 
 // Settings are all settings of flame.
 type Settings struct {
-	ProjectDir string `envconfig:"FLAME_PROJECT_DIR" desc:"the project's folder; without it, the nearest one with .flame or .git, from CLAUDE_PROJECT_DIR or the working folder upwards"`
-	Dir        string `envconfig:"FLAME_DIR" desc:"folder for this project's data, absolute or below the project; without it, .flame in the project"`
+	ProjectDir string `envconfig:"FLAME_PROJECT_DIR" desc:"the project's folder; without it, the nearest one of yours with .flame or .git, from CLAUDE_PROJECT_DIR or the working folder upwards"`
+	Dir        string `envconfig:"FLAME_DIR" desc:"folder for the data of all projects, an absolute path outside of any checkout; without it, flame in XDG_DATA_HOME or ~/.local/share"`
 	Off        bool   `envconfig:"FLAME_OFF" default:"false" desc:"true turns hooks and injection off for this process"`
 
 	LogLevel   LogLevel `envconfig:"FLAME_LOG_LEVEL" default:"info" desc:"what the log file tells: debug, info, warn, error or off"`

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 )
 
 // The log beside the database, and how large it grows before it begins anew;
@@ -19,15 +20,22 @@ const (
 // line, and only once the data folder is there: reading leaves no trace. What
 // cannot be logged is dropped; a log must not stop the work it tells of.
 type Log struct {
-	path string
+	path    string
+	isThere func() bool
 
 	mu   sync.Mutex
 	file *os.File
 	size int64
 }
 
-// NewLog gives the log of the data folder dir.
-func NewLog(dir string) *Log { return &Log{path: filepath.Join(dir, logName)} }
+// NewLog returns the log of the data folder dir, which is opened once isThere
+// reports that the folder is there to be used; nil: whenever it exists.
+func NewLog(dir string, isThere func() bool) *Log {
+	if isThere == nil {
+		isThere = func() bool { return true }
+	}
+	return &Log{path: filepath.Join(dir, logName), isThere: isThere}
+}
 
 // Write appends one line.
 func (l *Log) Write(line []byte) (int, error) {
@@ -47,7 +55,10 @@ func (l *Log) Write(line []byte) (int, error) {
 }
 
 func (l *Log) open() error {
-	file, err := os.OpenFile(l.path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if !l.isThere() {
+		return fs.ErrNotExist
+	}
+	file, err := os.OpenFile(l.path, os.O_CREATE|os.O_APPEND|os.O_WRONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
 	if err != nil {
 		return err
 	}

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 )
@@ -20,10 +19,23 @@ func (s *Store) prepareDir(wait context.Context) error {
 	if s.file != nil {
 		return s.file.check()
 	}
+	_, err := s.ready(wait, true)
+	return err
+}
+
+// ready reports whether the data folder is there to be used, and makes it if it is
+// to be written to.
+func (s *Store) ready(wait context.Context, write bool) (there bool, err error) {
 	if err := checkFilesystem(s.dir); err != nil {
-		return err
+		return false, err
 	}
-	return makeDir(s.dir)
+	if s.opts.Ready != nil {
+		return s.opts.Ready(wait, write)
+	}
+	if write {
+		err = os.MkdirAll(s.dir, 0o700)
+	}
+	return err == nil, err
 }
 
 // writer gives the open file with its connection for Update, made and migrated
@@ -33,7 +45,7 @@ func (s *Store) writer(wait context.Context) (*file, error) {
 		return nil, err
 	}
 	defer s.opening.give()
-	if err := s.open(true); err != nil {
+	if err := s.open(wait, true); err != nil {
 		return nil, err
 	}
 	f := s.file
@@ -62,7 +74,7 @@ func (s *Store) reader(wait context.Context) (*conn, error) {
 			return nil, err
 		}
 	}
-	if err := s.open(false); err != nil || s.file == nil {
+	if err := s.open(wait, false); err != nil || s.file == nil {
 		return s.nothing(wait, err)
 	}
 	c, err := s.file.reader(wait)
@@ -85,14 +97,15 @@ func (s *Store) reader(wait context.Context) (*conn, error) {
 
 // open sees to it that s.file is the file that is there; nil for none, unless it
 // is to be made.
-func (s *Store) open(create bool) (err error) {
+func (s *Store) open(wait context.Context, create bool) error {
 	if s.closed {
 		return errClosed
 	}
 	if s.file != nil {
 		return s.file.check()
 	}
-	if err := checkFilesystem(s.dir); err != nil {
+	there, err := s.ready(wait, create)
+	if !there || err != nil {
 		return err
 	}
 	s.file, err = openFile(s.path(), s.opts.LongLived, create)
@@ -129,42 +142,6 @@ func (s *Store) nothing(wait context.Context, err error) (*conn, error) {
 	}
 	s.empty = c
 	return c, nil
-}
-
-// makeDir makes the data folder unless there is one. Its .gitignore names what
-// flame keeps there, so that the definitions agents/*.md can be committed.
-func makeDir(dir string) error {
-	err := os.Mkdir(dir, 0o700)
-	if errors.Is(err, fs.ErrNotExist) {
-		err = os.MkdirAll(dir, 0o700)
-	}
-	if errors.Is(err, fs.ErrExist) {
-		err = nil
-	}
-	if err != nil {
-		return err
-	}
-	ignore := filepath.Join(dir, ".gitignore")
-	if _, err := os.Lstat(ignore); err == nil {
-		return nil
-	}
-	if err := os.WriteFile(ignore, []byte(ignored), 0o600); err != nil {
-		return err
-	}
-	return syncDir(filepath.Dir(dir))
-}
-
-// ignored leaves out definitions of agents, which may be committed. It ignores itself,
-// or git would tell of it; where it is missing, it is made anew.
-const ignored = ".gitignore\nflame.db*\nflame.lock\nflame.log*\nagents/*/\n"
-
-// syncDir makes the entries of a folder durable.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }
 
 // size gives the size of the file at path in bytes; 0 if there is none.

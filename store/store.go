@@ -20,6 +20,9 @@ type Options struct {
 	// write-ahead log is worked into the database in the background rather
 	// than by the write that made it long.
 	LongLived bool
+	// Ready reports whether the data folder is there to be used, and makes it if
+	// it is to be written to; nil makes a missing one.
+	Ready func(ctx context.Context, write bool) (there bool, err error)
 	// LockTimeout bounds the wait for other writers; 0 is DefaultLockTimeout.
 	LockTimeout time.Duration
 	// Logger hears of migrations and of trouble that no caller hears of; nil

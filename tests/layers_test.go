@@ -20,6 +20,7 @@ var layers = map[string][]string{
 	"core":             {},
 	"config":           {},
 	"project":          {"core"},
+	"project/place":    {"core"},
 	"store":            {"core", "project"},
 	"transcripts":      {"core"},
 	"agents":           {"core", "project", "transcripts", "agents/supervise", "agents/converge", "agents/graph"},
@@ -32,8 +33,8 @@ var layers = map[string][]string{
 	"hosts/claudecode": {"core", "project", "agents", "hosts"},
 	"hosts/opencode":   {"core", "project", "agents", "hosts"},
 	"tools":            {"core", "project", "agents", "agents/supervise", "agents/converge", "agents/line"},
-	"cli":              {"core", "config", "project", "transcripts", "agents", "agents/supervise", "agents/converge", "agents/graph", "agents/trail", "hosts", "hosts/claudecode", "hosts/opencode", "tools"},
-	"":                 {"core", "config", "project", "store", "transcripts", "agents", "agents/supervise", "hosts", "hosts/claudecode", "hosts/opencode", "tools", "cli"},
+	"cli":              {"core", "config", "project", "project/place", "transcripts", "agents", "agents/supervise", "agents/converge", "agents/graph", "agents/trail", "hosts", "hosts/claudecode", "hosts/opencode", "tools"},
+	"":                 {"core", "config", "project", "project/place", "store", "transcripts", "agents", "agents/supervise", "hosts", "hosts/claudecode", "hosts/opencode", "tools", "cli"},
 }
 
 func TestImportsPointInward(t *testing.T) {

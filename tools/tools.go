@@ -206,7 +206,7 @@ func always(tools ...Tool) []Tool {
 func Advice(err error) (text string, ok bool) {
 	var problem *core.Problem
 	if !errors.As(err, &problem) {
-		return "Error: internal error in flame. Its log (.flame/flame.log) says more; `flame doctor` checks the installation.", false
+		return "Error: internal error in flame. Its log says more (`flame where` prints the folder with flame.log); `flame doctor` checks the installation.", false
 	}
 	if problem.Hint == "" {
 		return "Error: " + problem.Message, true

@@ -15,13 +15,23 @@ import (
 	"flame/core"
 )
 
-// Start starts the supervisor of the job in dir: `program supervise DIR`, by way
-// of a process that ends at once, so that nothing above it can end it: OpenCode
-// kills all descendants of its MCP servers when it exits (ran).
-func Start(ctx context.Context, program, dir string) (Process, error) {
+// A Seat is what the supervisor of an agent is started with: `program supervise
+// AGENT`, with Env on top of this process's environment.
+type Seat struct {
+	Program string
+	Agent   string   // subagent_id
+	Dir     string   // the agent's folder
+	Cwd     string   // where the supervisor works
+	Env     []string // NAME=value
+}
+
+// Start starts a supervisor by way of a process that ends at once, so that nothing
+// above it can end it: OpenCode kills all descendants of its MCP servers when it
+// exits (ran).
+func Start(ctx context.Context, seat Seat) (Process, error) {
 	var stdout, stderr bytes.Buffer
-	cmd := exec.CommandContext(ctx, program, "supervise", "--detach", dir)
-	cmd.Dir = dir
+	cmd := exec.CommandContext(ctx, seat.Program, "supervise", "--detach", seat.Agent)
+	cmd.Dir, cmd.Env = seat.Cwd, append(os.Environ(), seat.Env...)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {
 		return Process{}, fmt.Errorf("%w: %s", err, strings.TrimSpace(stderr.String()))
@@ -37,20 +47,16 @@ func marked(agent string) []string {
 }
 
 // Detach starts the supervisor in a session of its own, without a terminal, and
-// gives its process without waiting for it. The supervisor alone carries the
+// returns its process without waiting for it. The supervisor alone carries the
 // agent's mark: one that is done at once would else end who started it.
-func Detach(program, dir string) (Process, error) {
-	job, _, err := LoadJob(dir)
-	if err != nil {
-		return Process{}, err
-	}
-	log, err := appendTo(filepath.Join(dir, LogFile))
+func Detach(seat Seat) (Process, error) {
+	log, err := appendTo(filepath.Join(seat.Dir, LogFile))
 	if err != nil {
 		return Process{}, err
 	}
 	defer log.Close()
-	cmd := exec.Command(program, "supervise", dir)
-	cmd.Dir, cmd.Env = dir, marked(job.ID)
+	cmd := exec.Command(seat.Program, "supervise", seat.Agent)
+	cmd.Dir, cmd.Env = seat.Cwd, append(marked(seat.Agent), seat.Env...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
