@@ -46,13 +46,31 @@ func FolderOf(p Place, s Surroundings, git Git) *Folder {
 		return f
 	}
 	// Who works in a home as such, or above it, has all data below.
-	if real, err := realPath(nearest(f.base)); err == nil && within(real, root) && !within(s.Home, root) {
+	if leadsInto(f.base, root) && !within(s.Home, root) {
 		f.failed = core.Invalidf("the data of %s would lie in it, in %s", root, f.base).
 			WithHint("set FLAME_DIR to a folder outside of any project")
 		return f
 	}
 	f.Root, f.Path = root, filepath.Join(f.base, folderName(root))
 	return f
+}
+
+// leadsInto reports whether path lies in root, by whatever links.
+func leadsInto(path, root string) bool {
+	real, err := filepath.EvalSymlinks(nearest(path))
+	if err != nil {
+		return false // what cannot be reached cannot be used either
+	}
+	in, err := os.Stat(root)
+	if err != nil {
+		return false
+	}
+	for dir := range upwards(real, "") {
+		if info, err := os.Stat(dir); err == nil && os.SameFile(info, in) {
+			return true
+		}
+	}
+	return false
 }
 
 // nearest returns path, or the nearest folder above it that exists.
