@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -192,7 +193,24 @@ func (a *App) unset(ctx context.Context, machine hosts.Machine, chosen []namedHo
 	if err != nil || used {
 		return err
 	}
-	return a.take(ctx, machine.RemoveBinary(), dryRun)
+	if err := a.take(ctx, machine.RemoveBinary(), dryRun); err != nil {
+		return err
+	}
+	return a.tellKept()
+}
+
+// tellKept says where the frames stay when flame goes.
+func (a *App) tellKept() error {
+	at, err := a.place()
+	if err != nil {
+		return err
+	}
+	kept, err := at.Data.List()
+	if err != nil || len(kept) == 0 {
+		return nil // there is nothing that could be told
+	}
+	_, err = fmt.Fprintf(a.Stdout, "Your frames stay in %s: delete that folder if you do not want them any more.\n", filepath.Dir(at.Data.Path))
+	return err
 }
 
 // stillUsed reports whether some host starts the installed program.
