@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"sync"
 	"syscall"
 	"time"
@@ -22,14 +23,21 @@ import (
 )
 
 func newServe(a *App) *cobra.Command {
-	var addr string
+	var opts tools.HTTPOptions // without an address: stdin and stdout
 	cmd := &cobra.Command{
 		Use: "serve", Short: "Run the MCP server, as hosts do", Example: "  flame serve\n  flame serve --http 127.0.0.1:7070",
-		Long: "Run the MCP server: on stdin and stdout, or with --http as streamable HTTP at /mcp\nand server-sent events at /sse, with metrics for Prometheus at /metrics. Beyond loopback it needs FLAME_HTTP_TOKEN.",
+		Long: "Run the MCP server: on stdin and stdout, or with --http as streamable HTTP at /mcp\nand server-sent events at /sse, with metrics for Prometheus at /metrics. Clients\n" +
+			"over HTTP send a bearer token: FLAME_HTTP_TOKEN, else one that flame makes and\nkeeps in the project's data folder, as http-token.",
 		Args: takes(0, 0),
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.serve(cmd.Context(), addr) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if opts.NoToken && opts.Addr == "" {
+				return wrongUsage(cmd, "--no-token is for --http")
+			}
+			return a.serve(cmd.Context(), opts)
+		},
 	}
-	cmd.Flags().StringVar(&addr, "http", "", "listen on this address instead of stdin and stdout")
+	cmd.Flags().StringVar(&opts.Addr, "http", "", "listen on this address instead of stdin and stdout")
+	cmd.Flags().BoolVar(&opts.NoToken, "no-token", false, "ask for no token, on loopback only: other users of the machine can connect then")
 	return cmd
 }
 
@@ -37,7 +45,7 @@ func newServe(a *App) *cobra.Command {
 // others made (DESIGN §4).
 const sweepPace = time.Second
 
-func (a *App) serve(ctx context.Context, addr string) (err error) {
+func (a *App) serve(ctx context.Context, opts tools.HTTPOptions) (err error) {
 	place, err := a.place()
 	if err != nil {
 		return err
@@ -55,7 +63,7 @@ func (a *App) serve(ctx context.Context, addr string) (err error) {
 	if warning != nil {
 		a.say(*warning)
 	}
-	srv := tools.NewServer(p, service, offered, a.Version, a.clients(addr != ""))
+	srv := tools.NewServer(p, service, offered, a.Version, a.clients(opts.Addr != ""))
 	// A client that goes away must not end the process before its session's end
 	// is noted.
 	signal.Ignore(syscall.SIGPIPE)
@@ -66,16 +74,32 @@ func (a *App) serve(ctx context.Context, addr string) (err error) {
 	background.Go(func() { keepRecovered(ctx, service) })
 	defer background.Wait()
 	defer stop()
-	if addr == "" {
+	if opts.Addr == "" {
 		defer srv.EndServed(ctx)
 		return tools.ServeStdio(ctx, srv.MCP, srv.Writes, a.Stdin, a.Stdout)
 	}
-	return tools.ServeHTTP(ctx, srv.MCP, tools.HTTPOptions{
-		Addr: addr, Token: a.Settings.HTTPToken, Writes: srv.Writes, Logger: p.Log, Metrics: tools.NewMetrics(p, service),
-		Listening: func(at net.Addr) {
-			fmt.Fprintf(a.Stderr, "[flame] listening on http://%s/mcp\n", at)
-		},
-	})
+	opts.Writes, opts.Logger, opts.Metrics = srv.Writes, p.Log, tools.NewMetrics(p, service)
+	return a.serveHTTP(ctx, srv, p.Store, opts, filepath.Join(place.Data, "http-token"))
+}
+
+// serveHTTP serves with a token, which may be kept in tokenFile in the store's folder.
+func (a *App) serveHTTP(ctx context.Context, srv *tools.Server, store project.Store, opts tools.HTTPOptions, tokenFile string) (err error) {
+	said := "no token is asked for: other users of this machine can connect"
+	switch {
+	case opts.NoToken:
+	case a.Settings.HTTPToken != "":
+		opts.Token, said = a.Settings.HTTPToken, "the token is that of FLAME_HTTP_TOKEN"
+	default:
+		makeFolder := func() error { return store.Update(ctx, func(project.Tx) error { return nil }) }
+		if opts.Token, err = tools.KeptToken(tokenFile, makeFolder); err != nil {
+			return err
+		}
+		said = "the token is in " + tokenFile
+	}
+	opts.Listening = func(at net.Addr) {
+		fmt.Fprintf(a.Stderr, "[flame] %s\n[flame] listening on http://%s/mcp\n", core.OneLine(said, 2000), at)
+	}
+	return tools.ServeHTTP(ctx, srv.MCP, opts)
 }
 
 // offered gives the tools of the profile FLAME_TOOLS; all, with a warning, where
