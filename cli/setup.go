@@ -15,6 +15,7 @@ import (
 	"flame/hosts"
 	"flame/hosts/claudecode"
 	"flame/hosts/opencode"
+	"flame/tools"
 )
 
 // A namedHost is a host that flame can be set up in.
@@ -27,7 +28,7 @@ type namedHost struct {
 func knownHosts(m hosts.Machine) []namedHost {
 	return []namedHost{
 		{claudecode.Name, claudecode.Setup{Machine: m}},
-		{opencode.Name, opencode.Setup{Machine: m}},
+		{opencode.Name, opencode.Setup{Machine: m, Tools: tools.Names}},
 	}
 }
 
