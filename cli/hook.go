@@ -17,6 +17,7 @@ import (
 	"flame/hosts/claudecode"
 	"flame/hosts/opencode"
 	"flame/project"
+	"flame/tools"
 )
 
 // A hookDoor is how a host's events come in.
@@ -99,5 +100,6 @@ func (a *App) takeEvent(ctx context.Context, p *project.Project, hook hosts.Hook
 	if err != nil {
 		return nil, err
 	}
-	return hook(ctx, p, event)
+	ownTool := func(name string) bool { return slices.Contains(tools.Names(), name) }
+	return hook(ctx, hosts.Flame{Project: p, OwnTool: ownTool}, event)
 }

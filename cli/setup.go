@@ -16,6 +16,7 @@ import (
 	"flame/hosts"
 	"flame/hosts/claudecode"
 	"flame/hosts/opencode"
+	"flame/tools"
 )
 
 // A namedHost is a host that flame can be set up in.
@@ -28,7 +29,7 @@ type namedHost struct {
 func knownHosts(m hosts.Machine) []namedHost {
 	return []namedHost{
 		{claudecode.Name, claudecode.Setup{Machine: m}},
-		{opencode.Name, opencode.Setup{Machine: m}},
+		{opencode.Name, opencode.Setup{Machine: m, Tools: tools.Names}},
 	}
 }
 

@@ -25,7 +25,7 @@ type Settings struct {
 	EventsDays Count    `envconfig:"FLAME_EVENTS_DAYS" default:"90" desc:"days that events are kept; 0 keeps them for ever"`
 
 	Tools     string `envconfig:"FLAME_TOOLS" default:"all" desc:"tools that the server offers: all, core, or a list of groups: frames, plan, context, summary, subagents, agents, autonomy, state"`
-	HTTPToken string `envconfig:"FLAME_HTTP_TOKEN" secret:"true" desc:"bearer token that flame serve --http asks for; needed beyond loopback"`
+	HTTPToken string `envconfig:"FLAME_HTTP_TOKEN" secret:"true" desc:"bearer token that flame serve --http asks for, of 16 characters at least; without it, one that flame makes and keeps in the project's data folder, as http-token"`
 
 	BudgetTotal     Count `envconfig:"FLAME_TOKEN_BUDGET_TOTAL" default:"4000" desc:"tokens of a whole context, a hard limit"`
 	BudgetAncestors Count `envconfig:"FLAME_TOKEN_BUDGET_ANCESTORS" default:"1500" desc:"tokens for the frames above"`

@@ -65,10 +65,16 @@ func NewServer(p *project.Project, a *agents.Agents, offered []Tool, version str
 	return s
 }
 
-// hooks end a client's session when it goes, so that others may take up what it
-// left in progress.
+// hooks let a client subscribe to what there is, and end its session when it goes, so
+// that others may take up what it left in progress.
 func (s *Server) hooks() *server.Hooks {
 	hooks := &server.Hooks{}
+	hooks.AddOnRegisterSession(func(ctx context.Context, client server.ClientSession) {
+		if own, ok := client.(session); ok {
+			ctx = s.MCP.WithContext(ctx, client)
+			own.find = func(uri string) (string, error) { return s.subscribable(ctx, uri) }
+		}
+	})
 	hooks.AddOnUnregisterSession(func(ctx context.Context, session server.ClientSession) {
 		ctx = s.MCP.WithContext(context.WithoutCancel(ctx), session)
 		s.end(ctx, s.caller(ctx))

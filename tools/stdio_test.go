@@ -201,3 +201,22 @@ func TestChangesOfResourcesAreToldToSubscribers(t *testing.T) {
 	p.send(t, call(3, "note", ""))
 	assert.Equal(t, "noted", (<-p.got()).text(), "no news after unsubscribing")
 }
+
+func TestTheSubscriptionsOfASessionAreBounded(t *testing.T) {
+	t.Parallel()
+	p := startStdio(t.Context(), t, newRig())
+	ask := func(method string, n int) *mcp.JSONRPCErrorDetails {
+		p.send(t, fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"resources/%s","params":{"uri":"flame://frame/%d"}}`, method, n))
+		return (<-p.got()).Error
+	}
+	for n := range 1000 {
+		require.Nil(t, ask("subscribe", n))
+	}
+	assert.Nil(t, ask("subscribe", 0), "one that it has is not one more")
+	refusal := ask("subscribe", 1000)
+	require.NotNil(t, refusal)
+	assert.Contains(t, refusal.Message, "1000 resources already (unsubscribe from some first")
+	assert.Nil(t, ask("unsubscribe", 0))
+	assert.Nil(t, ask("subscribe", 1000))
+	assert.NotNil(t, ask("subscribe", 0))
+}

@@ -84,6 +84,14 @@ func group(name string, tools []Tool) []Tool {
 	return tools
 }
 
+// Names lists flame's tools.
+func Names() (names []string) {
+	for _, t := range All(&project.Project{}, &agents.Agents{}) {
+		names = append(names, t.Name)
+	}
+	return names
+}
+
 // Find gives the tool of this name, or an error that names those there are.
 func Find(all []Tool, name string) (Tool, error) {
 	var names []string
