@@ -18,7 +18,7 @@ import (
 )
 
 func newSupervise(a *App) *cobra.Command {
-	var detach bool
+	var detach, keep bool
 	cmd := &cobra.Command{
 		Use: "supervise DIR", Short: "Run one agent to its end, as flame does for itself", Example: "  flame supervise .flame/agents/agent-k3x9a1b2", Hidden: true, Args: takes(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -26,14 +26,26 @@ func newSupervise(a *App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if detach {
+			switch {
+			case detach:
 				return a.detach(dir)
+			case keep:
+				return keepSupervisor(dir)
 			}
 			return a.supervise(cmd.Context(), dir)
 		},
 	}
 	cmd.Flags().BoolVar(&detach, "detach", false, "start it in a session of its own and print its process")
+	cmd.Flags().BoolVar(&keep, "keep", false, "start it and end what it leaves")
 	return cmd
+}
+
+func keepSupervisor(dir string) error {
+	program, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	return supervise.Keep(program, dir)
 }
 
 func (a *App) detach(dir string) error {

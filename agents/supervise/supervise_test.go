@@ -10,6 +10,8 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -30,6 +32,7 @@ import (
 const fakeHost = "FLAME_FAKE_HOST"
 
 func TestMain(m *testing.M) {
+	runtime.LockOSThread() // the first thread, which a behaviour ends
 	if behaviour := os.Getenv(fakeHost); behaviour != "" {
 		behave(behaviour)
 		return
@@ -136,6 +139,26 @@ func behave(behaviour string) {
 		select {}
 	case "sleeps":
 		select {}
+	case "leaves a child without its first thread":
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = []string{fakeHost + "=ends its first thread"}
+		_ = cmd.Start()
+		for _, err := os.Stat("child"); err != nil; _, err = os.Stat("child") {
+			time.Sleep(time.Millisecond)
+		}
+		say(initLine, doneLine)
+	case "ends its first thread":
+		go func() {
+			for stat := ""; !strings.Contains(stat, ") Z "); {
+				raw, _ := os.ReadFile("/proc/self/stat")
+				stat = string(raw)
+			}
+			_ = os.WriteFile("child.new", []byte(strconv.Itoa(os.Getpid())), 0o600)
+			_ = os.Rename("child.new", "child")
+			time.Sleep(time.Minute)
+			os.Exit(0)
+		}()
+		_, _, _ = syscall.Syscall(syscall.SYS_EXIT, 0, 0, 0)
 	}
 }
 
@@ -190,7 +213,7 @@ func (j *journal) note(what string) {
 
 func (j *journal) Begin(_ context.Context, by supervise.Process) error {
 	j.note("begin")
-	if !by.Alive() {
+	if by != supervise.Self() {
 		return errors.New("the supervisor does not know itself")
 	}
 	return nil
