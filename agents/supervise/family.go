@@ -54,24 +54,23 @@ func (f family) end(grace time.Duration) {
 func (f family) living() []entry {
 	all := processes()
 	marks := marksOf(all)
-	others := f.supervised(all, marks)
-	free := func(p entry) bool { return !others[marks[p.PID]] }
-	own := func(p entry) bool { return marks[p.PID] == f.agent || f.notes(p) && free(p) }
+	free := f.free(all, marks)
+	own := func(p entry) bool { return f.agent != "" && marks[p.PID] == f.agent || f.notes(p) && free(p) }
 	return slices.DeleteFunc(f.reap(reach(all, f.root, own, free)), func(p entry) bool { return f.spares != nil && f.spares(p) })
 }
 
-// supervised returns the marks of other agents that have a supervisor or keeper:
-// anyone can set one.
-func (f family) supervised(all []entry, marks map[int]string) map[string]bool {
-	found := map[string]bool{}
+// free tells which processes bear no mark of another agent that has a supervisor or
+// keeper: anyone can set one.
+func (f family) free(all []entry, marks map[int]string) func(entry) bool {
+	taken := map[string]bool{}
 	marked := slices.DeleteFunc(slices.Clone(all), func(p entry) bool { return p.zombie || marks[p.PID] == "" || marks[p.PID] == f.agent })
 	commands := commandsOf(marked)
 	for _, p := range marked {
 		if mark := marks[p.PID]; supervises(commands[p.PID], mark) {
-			found[mark] = true
+			taken[mark] = true
 		}
 	}
-	return found
+	return func(p entry) bool { return !taken[marks[p.PID]] }
 }
 
 // notes reports whether a process was noted as one of the family and still is what
@@ -82,13 +81,11 @@ func (f family) notes(p entry) bool {
 	})
 }
 
-// below returns what of the family is below root, as it is to be noted.
-func (f family) below() []member {
-	never := func(entry) bool { return false }
-	all := reach(processes(), f.root, never, func(entry) bool { return true })
-	marks := marksOf(all)
-	others := f.supervised(all, marks)
-	living := f.reap(reach(all, f.root, never, func(p entry) bool { return !others[marks[p.PID]] }))
+// members returns what of the family is below root or was noted, as it is to be noted.
+func (f family) members() []member {
+	all := reach(processes(), f.root, f.notes, func(entry) bool { return true })
+	free := f.free(all, marksOf(all))
+	living := f.reap(reach(all, f.root, func(p entry) bool { return f.notes(p) && free(p) }, free))
 	living = living[:min(len(living), maxNoted)]
 	commands, found := commandsOf(living), make([]member, len(living))
 	for i, p := range living {
@@ -132,7 +129,7 @@ func reach(all []entry, root int, own, along func(entry) bool) (found []entry) {
 			}
 		}
 	}
-	if root > 1 {
+	if root != 0 {
 		takeChildren(root)
 	}
 	for i := 0; i < len(found); i++ { // it grows meanwhile

@@ -5,7 +5,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"syscall"
@@ -35,8 +34,7 @@ func Keep(program, dir string) error {
 	if err := cmd.Start(); err != nil {
 		return errors.Join(unbound, err, save(filepath.Join(dir, outcomeFile), unsupervised(err)))
 	}
-	debug.FreeOSMemory() // it is to be small while it waits
-	_ = cmd.Wait()       // however it ended
+	_ = cmd.Wait() // however it ended
 	family{agent: agent, root: os.Getpid(), noted: loadFamily(dir)}.end(killGrace)
 	return unbound
 }

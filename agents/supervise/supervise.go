@@ -29,7 +29,7 @@ type Supervisor struct {
 	until   time.Time // that it has at least; zero: as Limits.Wall says
 	last    bool      // this is its last turn
 	account account
-	seen    []member // below this one, when it looked last
+	seen    []member // of the agent's family, when it looked last
 	host    int      // pid of the host's process that was started last
 	tail    *tail
 }
@@ -199,7 +199,7 @@ func (s *Supervisor) killAll() { s.family().end(s.Pace.Grace) }
 // too, and is not to end.
 func (s *Supervisor) family() family {
 	keeper := os.Getppid()
-	return family{agent: s.Job.ID, root: os.Getpid(), waits: s.host, spares: func(p entry) bool { return p.PID == keeper }}
+	return family{agent: s.Job.ID, root: os.Getpid(), noted: s.seen, waits: s.host, spares: func(p entry) bool { return p.PID == keeper }}
 }
 
 // readAll reads what is left to read.
@@ -235,7 +235,7 @@ func (s *Supervisor) judge(exit int) stop {
 // remember keeps which processes the agent has: one that took off its mark and left
 // the family could not be found once the supervisor is gone.
 func (s *Supervisor) remember() {
-	now := s.family().below()
+	now := s.family().members()
 	if slices.Equal(now, s.seen) {
 		return
 	}

@@ -2,6 +2,7 @@ package supervise_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -433,6 +434,28 @@ func TestAProgramThatIsNotThere(t *testing.T) {
 	got, _ := supervised(t, "", func(j *supervise.Job, _ *journal) { j.Command = []string{"/nowhere/host"} })
 	assert.Equal(t, core.AgentError, got.State)
 	assert.Contains(t, got.Reason, "not there")
+}
+
+func TestWhatAYoungAgentStartsIsNotedAtOnce(t *testing.T) {
+	dir, pace := t.TempDir(), fast
+	pace.Tell = time.Hour
+	s := supervise.Supervisor{
+		Job: supervise.Job{
+			ID: "agent-young", Dir: dir, Cwd: dir, Command: []string{os.Args[0]}, Env: []string{fakeHost + "=leaves children and hangs"},
+			Limits: supervise.Limits{Idle: 300 * time.Millisecond},
+		},
+		Read: transcripts.Line(transcripts.ClaudeStream), Journal: &journal{}, Log: slog.New(slog.DiscardHandler), Pace: pace,
+	}
+	_, err := s.Run(t.Context())
+	require.NoError(t, err)
+	raw, err := os.ReadFile(filepath.Join(dir, "family.json"))
+	require.NoError(t, err)
+	var noted []struct{ Command string }
+	require.NoError(t, json.Unmarshal(raw, &noted))
+	require.Len(t, noted, 3, "the host and what it left")
+	for _, p := range noted {
+		assert.Equal(t, os.Args[0], p.Command)
+	}
 }
 
 func TestACancelledContextEndsTheAgent(t *testing.T) {
