@@ -22,6 +22,7 @@ import (
 	"flame/agents"
 	"flame/agents/supervise"
 	"flame/core"
+	"flame/project"
 )
 
 // TestMain lets the test binary also be what agents need of others: `supervise` is
@@ -169,6 +170,10 @@ func (h *acting) do(verb, object string) {
 		if object != "" {
 			_ = os.WriteFile(object, []byte(strconv.Itoa(cmd.Process.Pid)), 0o600)
 		}
+	case "escape": // a process that leaves session, parents and environment behind, and sleeps so long
+		exit(exec.Command("setsid", "-f", "env", "-i", "sleep", object).Run())
+	case "delegate":
+		exit(delegate(h.session, strings.ReplaceAll(object, " | ", "; ")))
 	case "stubborn":
 		signal.Ignore(syscall.SIGTERM)
 	case "cost":
@@ -185,6 +190,17 @@ func (h *acting) do(verb, object string) {
 	case "hang":
 		time.Sleep(time.Minute)
 	}
+}
+
+// delegate starts an agent below the one that this process works for.
+func delegate(session, steps string) error {
+	a, err := another(filepath.Join(os.Getenv("FLAME_PROJECT_DIR"), dataFolder))
+	if err != nil {
+		return err
+	}
+	by := project.Caller{Session: session, Host: "claude-code", Agent: os.Getenv(core.AgentVariable), Stamped: true}
+	_, err = a.Spawn(context.Background(), by, agents.Request{Type: "builder", Prompt: steps})
+	return err
 }
 
 // edit prints the call that changes a file, and how that went.
@@ -219,6 +235,9 @@ func superviseAs(first, second string) error {
 			return err
 		}
 		return json.NewEncoder(os.Stdout).Encode(process)
+	}
+	if first == "--keep" {
+		return supervise.Keep(a.Seat(second, a.Dir))
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()

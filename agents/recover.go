@@ -109,7 +109,7 @@ func (l live) watched(now core.Millis) bool {
 		return now-max(l.Since, l.Told) < elsewherePatience
 	case l.Supervisor.PID != 0:
 		return l.Supervisor.Alive()
-	case l.Starter.Alive():
+	case l.Starter == supervise.Self() || l.Starter.Alive():
 		return now-l.Since < startPatience
 	}
 	return now-l.Since < starterPatience

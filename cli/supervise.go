@@ -15,7 +15,7 @@ import (
 )
 
 func newSupervise(a *App) *cobra.Command {
-	var detach bool
+	var detach, keep bool
 	cmd := &cobra.Command{
 		Use: "supervise AGENT", Short: "Run one agent to its end, as flame does for itself", Example: "  flame supervise agent-k3x9a1b2", Hidden: true, Args: takes(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -23,22 +23,26 @@ func newSupervise(a *App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.withAgents(at, !detach, func(s *agents.Agents) error {
-				if detach {
-					return a.detach(s, args[0])
+			return a.withAgents(at, !detach && !keep, func(s *agents.Agents) error {
+				switch seat := s.Seat(args[0], s.Dir); {
+				case detach:
+					return a.detach(seat)
+				case keep:
+					return supervise.Keep(seat)
 				}
 				return supervised(cmd.Context(), s, args[0], slog.New(slog.NewJSONHandler(a.Stderr, nil)))
 			})
 		},
 	}
 	cmd.Flags().BoolVar(&detach, "detach", false, "start it in a session of its own and print its process")
+	cmd.Flags().BoolVar(&keep, "keep", false, "start it, and end what it leaves")
 	return cmd
 }
 
 // detach starts the supervisor of an agent, which looks for itself whether there is
 // such an agent.
-func (a *App) detach(s *agents.Agents, id string) error {
-	process, err := supervise.Detach(s.Seat(id, s.Dir))
+func (a *App) detach(seat supervise.Seat) error {
+	process, err := supervise.Detach(seat)
 	if err != nil {
 		return err
 	}

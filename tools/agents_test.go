@@ -39,6 +39,8 @@ func TestMain(m *testing.M) {
 			err = json.NewEncoder(os.Stdout).Encode(process)
 		}
 		exit(err)
+	case args[0] == "supervise" && args[1] == "--keep":
+		exit(supervise.Keep(newAgents(sharedData(), nil).Seat(args[2], ".")))
 	case args[0] == "supervise":
 		exit(superviseAgent(args[1]))
 	case args[0] == "host":

@@ -9,9 +9,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"flame/core"
@@ -148,24 +149,38 @@ type Journal interface {
 // LoadOutcome reads how the agent of a folder ended, as its supervisor left it;
 // false where it left nothing.
 func LoadOutcome(dir string) (o Outcome, known bool, err error) {
-	raw, err := os.ReadFile(filepath.Join(dir, outcomeFile))
+	raw, err := readFile(filepath.Join(dir, outcomeFile), maxOutcome)
 	if errors.Is(err, fs.ErrNotExist) {
 		return o, false, nil
 	}
 	if err == nil {
 		err = json.Unmarshal(raw, &o)
 	}
-	return o, err == nil, err
+	if err == nil && !o.possible() {
+		err = fmt.Errorf("%s does not say how an agent ended", outcomeFile)
+	}
+	if err != nil {
+		return Outcome{}, false, err
+	}
+	return o, true, nil
 }
 
-// save writes a document so that it is there whole or not at all.
-func save(path string, v any) error {
-	raw, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(path+".new", raw, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(path+".new", path)
+// maxOutcome bounds how an agent ended in its folder, in bytes; maxWritten bounds the
+// texts in it. JSON writes a byte as up to six.
+const (
+	maxOutcome = 16 << 20
+	maxWritten = 1 << 20
+)
+
+// possible reports whether an agent can have ended like this: the agent can write to
+// its folder, too.
+func (o Outcome) possible() bool {
+	final := []core.AgentState{core.AgentCompleted, core.AgentError, core.AgentTimeout, core.AgentCancelled, core.AgentOrphaned}
+	u := o.Usage
+	counts := []int64{u.TokensIn, u.TokensOut, u.CacheRead, u.CacheWritten, u.ToolCalls, o.ToolCalls, o.Thinking}
+	const most = 1e12 // of whatever is counted, and in US dollars
+	costs := []float64{u.CostUSD, o.TreeUSD, o.SessionUSD}
+	return slices.Contains(final, o.State) &&
+		!slices.ContainsFunc(counts, func(n int64) bool { return n < 0 || n > most }) &&
+		!slices.ContainsFunc(costs, func(usd float64) bool { return usd < 0 || usd > most })
 }
