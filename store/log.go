@@ -12,6 +12,7 @@ import (
 // the one before is kept (DESIGN §4).
 const (
 	logName = "flame.log"
+	oldLog  = ".1"     // follows the name
 	maxLog  = 10 << 20 // bytes
 )
 
@@ -47,7 +48,10 @@ func (l *Log) Write(line []byte) (int, error) {
 }
 
 func (l *Log) open() error {
-	file, err := os.OpenFile(l.path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if _, err := examine(filepath.Dir(l.path)); err != nil {
+		return err
+	}
+	file, err := openOwn(l.path, os.O_CREATE|os.O_APPEND|os.O_WRONLY)
 	if err != nil {
 		return err
 	}
@@ -66,14 +70,14 @@ func (l *Log) rotate() error {
 		return err
 	}
 	l.close()
-	there, err := os.Stat(l.path)
+	there, err := os.Lstat(l.path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(ours, there) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	return os.Rename(l.path, l.path+".1")
+	return os.Rename(l.path, l.path+oldLog)
 }
 
 func (l *Log) close() {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 	"slices"
 	"syscall"
 
@@ -43,12 +44,16 @@ var advices = []advice{{
 	message: "%s is damaged",
 	hint:    doctor,
 }, {
+	errs:    []error{errNoInodes},
+	message: "%s cannot be written: " + errNoInodes.Error(),
+	hint:    "delete files on that disk; `flame doctor` shows the sizes",
+}, {
 	errs:    []error{syscall.ENOSPC, syscall.EDQUOT},
 	codes:   []int{sqlite3.SQLITE_FULL},
 	message: "%s cannot grow: the disk is full",
 	hint:    "free some space; `flame doctor` shows the sizes",
 }, {
-	errs:    []error{errReadOnlyFile, fs.ErrPermission, syscall.EROFS},
+	errs:    []error{fs.ErrPermission, syscall.EROFS},
 	codes:   []int{sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM},
 	message: "%s cannot be opened or written",
 	hint:    "make the folder writable or name another with FLAME_DIR; `flame doctor` shows what is wrong",
@@ -91,12 +96,29 @@ func problem(ctx context.Context, path string, err error) error {
 	if end := ctx.Err(); end != nil && (ran || errors.Is(end, context.Canceled)) {
 		return end
 	}
+	err = withInodes(path, err)
 	for _, a := range advices {
 		if a.fits(err) {
 			return core.Unavailablef(err, a.message, path).WithHint("%s", a.hint+holder(err))
 		}
 	}
 	return fmt.Errorf("%s: %w", path, err)
+}
+
+var errNoInodes = errors.New("the disk has no inodes left")
+
+// withInodes adds errNoInodes to an error behind which it is: the system says that
+// the disk is full then, and SQLite that it cannot open a file.
+func withInodes(path string, err error) error {
+	full, code := errors.Is(err, syscall.ENOSPC), resultCode(err)
+	if !full && code != sqlite3.SQLITE_CANTOPEN && code != sqlite3.SQLITE_IOERR {
+		return err
+	}
+	blocks, inodes := usedUp(nearest(filepath.Dir(path)))
+	if !inodes || full && blocks {
+		return err
+	}
+	return errors.Join(errNoInodes, err)
 }
 
 // holder names the process that holds the lock, if err is about that.
@@ -106,6 +128,12 @@ func holder(err error) string {
 		return ""
 	}
 	return fmt.Sprintf(", most likely process %d", held.pid)
+}
+
+// isCode reports whether err is of the extended result code of SQLite.
+func isCode(err error, code int) bool {
+	var e *sqlite.Error
+	return errors.As(err, &e) && e.Code() == code
 }
 
 // resultCode gives the primary result code of SQLite in err; 0 for none.

@@ -26,7 +26,7 @@ func next(step string) schema {
 	}}
 }
 
-func openWith(t *testing.T, dir string, s schema, opts Options) *Store {
+func openWith(t testing.TB, dir string, s schema, opts Options) *Store {
 	t.Helper()
 	kept := Open(dir, opts)
 	kept.schema = s

@@ -6,7 +6,9 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"strconv"
@@ -31,6 +33,8 @@ var roles = map[string]func(ctx context.Context, kept *store.Store, args []strin
 	"write": write,
 	"read":  read,
 	"hold":  hold,
+	"echo":  echo,
+	"burst": burst,
 }
 
 // write saves frames <prefix>-0, <prefix>-1, … up to a number, each with an
@@ -60,6 +64,60 @@ func read(ctx context.Context, kept *store.Store, _ []string) error {
 		fmt.Println(len(frames))
 		return err
 	})
+}
+
+// echo saves a frame of the name of each line of its input, and answers with the
+// line or an error.
+func echo(ctx context.Context, kept *store.Store, _ []string) error {
+	lines := bufio.NewScanner(os.Stdin)
+	for lines.Scan() {
+		soon, cancel := context.WithTimeout(ctx, 2*time.Second)
+		err := kept.Update(soon, func(tx project.Tx) error {
+			return tx.SaveFrame(core.Frame{ID: lines.Text(), Status: core.Planned})
+		})
+		cancel()
+		if err != nil {
+			fmt.Println("error:", err)
+			continue
+		}
+		fmt.Println(lines.Text())
+	}
+	return lines.Err()
+}
+
+// watch looks into the folder again and again, each time like a process of its
+// own, until a frame is there.
+func watch(ctx context.Context, dir string) error {
+	for i, there := 0, 0; there == 0; i++ {
+		if i%4 == 0 {
+			for _, f := range store.Check(ctx, dir) {
+				if f.Broken {
+					return fmt.Errorf("check: %s", f.What)
+				}
+			}
+		}
+		kept := store.Open(dir, store.Options{LongLived: i%2 == 1})
+		err := kept.View(ctx, func(tx project.Tx) error {
+			frames, err := tx.FindFrames(project.FrameQuery{Limit: 1})
+			there = len(frames)
+			return err
+		})
+		if err := errors.Join(err, kept.Close()); err != nil {
+			return fmt.Errorf("view: %w", err)
+		}
+	}
+	return nil
+}
+
+// burst begins as soon as its input ends: to watch or, with a number, to write.
+func burst(ctx context.Context, kept *store.Store, args []string) error {
+	if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
+		return err
+	}
+	if len(args) == 1 {
+		return errors.Join(watch(ctx, os.Args[1]), write(ctx, kept, []string{args[0], "1"}))
+	}
+	return write(ctx, kept, args)
 }
 
 // hold stays inside an Update until its input ends.
