@@ -139,7 +139,7 @@ func (f *file) describe(ctx context.Context) (Finding, error) {
 	wait, cancel := context.WithTimeout(ctx, DefaultLockTimeout)
 	defer cancel()
 	c, err := f.reader(wait)
-	if isCode(err, sqlite3.SQLITE_READONLY_ROLLBACK) {
+	if extendedCode(err) == sqlite3.SQLITE_READONLY_ROLLBACK {
 		return Finding{What: f.path + " was left in the middle of a write; the next use undoes that"}, nil
 	}
 	if err != nil {

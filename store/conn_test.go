@@ -70,3 +70,28 @@ func TestAFailedBeginLeavesNoTransaction(t *testing.T) {
 		require.NoError(t, saveOne(kept, "f-2"))
 	}
 }
+
+// A migration takes longer than other transactions, and may be called off at any
+// moment of it.
+func TestAMigrationThatIsCalledOffChangesNothing(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	old := openWith(t, dir, newest, Options{LockTimeout: 2 * time.Second})
+	require.NoError(t, saveOne(old, "f-old"))
+	numbers := "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000) INSERT INTO mood SELECT i FROM n"
+	s := next("CREATE TABLE mood (x); " + numbers + "; CREATE INDEX moods ON mood (x)")
+	ran := 0
+	for limit := time.Millisecond; ; limit += limit / 4 {
+		ctx, cancel := context.WithTimeout(context.Background(), limit)
+		upgraded := openWith(t, dir, s, Options{LongLived: ran%2 == 0})
+		err := upgraded.View(ctx, func(project.Tx) error { return nil })
+		cancel()
+		require.NoError(t, saveOne(old, "f-older"))
+		if err == nil {
+			require.NoError(t, hasFrame(upgraded, "f-older"))
+			break
+		}
+		ran++
+	}
+	assert.NotZero(t, ran, "some were called off")
+}

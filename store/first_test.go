@@ -66,7 +66,7 @@ func atOnce(t *testing.T, cmds []*exec.Cmd) {
 
 func TestKilledWhileMakingTheDatabase(t *testing.T) {
 	t.Parallel()
-	const kills = 40
+	const kills = 25
 	for k := range kills {
 		dir := filepath.Join(t.TempDir(), "data")
 		cmd := child(t, dir, "write", "killed", "1")

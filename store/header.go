@@ -81,6 +81,9 @@ func (h *header) read() (empty bool, err error) {
 	if h.pageSize = int64(binary.BigEndian.Uint16(b[16:])); h.pageSize == 1 {
 		h.pageSize = 65536
 	}
+	if h.pageSize < 512 || h.pageSize&(h.pageSize-1) != 0 {
+		return false, fmt.Errorf("%w: it has pages of %d bytes", errDamaged, h.pageSize)
+	}
 	h.pages = int64(binary.BigEndian.Uint32(b[28:]))
 	if string(b[24:28]) != string(b[92:96]) { // the number is that of an older state
 		h.pages = 0
@@ -99,8 +102,8 @@ func (h *header) examine(path string) (err error) {
 	if h.info, err = h.file.Stat(); err != nil {
 		return err
 	}
-	if h.missing() == 0 {
-		return checkLogHeader(path)
+	if err := checkLogHeader(path); err != nil || h.missing() == 0 {
+		return err
 	}
 	logged, err := pagesInLog(path, h.pageSize)
 	if err != nil {
@@ -117,9 +120,9 @@ func (h *header) examine(path string) (err error) {
 	return nil
 }
 
-// missing gives the number of the first page that is not in the file; 0 for none.
+// missing returns the number of the first page that is not in the file; 0 for none.
 func (h *header) missing() int64 {
-	if there := h.info.Size() / max(h.pageSize, 1); there < h.pages {
+	if there := h.info.Size() / h.pageSize; there < h.pages {
 		return there + 1
 	}
 	return 0

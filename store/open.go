@@ -75,7 +75,7 @@ func (s *Store) openOrCreate(wait context.Context) error {
 	return err
 }
 
-// open sees to it that s.file is the file that is there; nil for none.
+// open sees to it that s.file is the file that is there, or nil if there is none.
 func (s *Store) open() (err error) {
 	if s.file == nil {
 		s.file, err = openFile(s.path(), s.opts.LongLived)
@@ -184,25 +184,38 @@ const ignored = ".gitignore\nflame.db*\nflame.lock\nflame.log*\nagents/*/\n"
 // place puts what fill makes at path: all of it and on the disk, or nothing.
 func place(path string, fill func(unfinished string) error) error {
 	unfinished := path + ".unfinished"
-	for _, suffix := range []string{"", "-journal", "-wal", "-shm"} { // of one that was killed
-		if err := os.RemoveAll(unfinished + suffix); err != nil {
-			return err
-		}
-	}
-	file, err := openOwn(unfinished, os.O_RDWR|os.O_CREATE|os.O_EXCL)
-	if err != nil {
+	if err := removeDatabase(unfinished); err != nil { // of one that was killed
 		return err
 	}
-	if err = fill(unfinished); err == nil {
-		err = file.Sync()
-	}
-	if err := errors.Join(err, file.Close()); err != nil {
-		return err
+	if err := filled(unfinished, fill); err != nil {
+		return errors.Join(err, removeDatabase(unfinished))
 	}
 	if err := os.Rename(unfinished, path); err != nil {
 		return err
 	}
 	return syncDir(filepath.Dir(path))
+}
+
+// filled makes the file at path, which is not there, and fills it.
+func filled(path string, fill func(path string) error) error {
+	file, err := openOwn(path, os.O_RDWR|os.O_CREATE|os.O_EXCL)
+	if err != nil {
+		return err
+	}
+	if err = fill(path); err == nil {
+		err = file.Sync()
+	}
+	return errors.Join(err, file.Close())
+}
+
+// removeDatabase removes a database with all that SQLite keeps beside it.
+func removeDatabase(path string) error {
+	for _, suffix := range []string{"", "-journal", "-wal", "-shm"} {
+		if err := os.RemoveAll(path + suffix); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // syncDir makes the entries of a folder durable.

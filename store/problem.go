@@ -63,7 +63,7 @@ var advices = []advice{{
 	message: "%s is locked: " + errBusy.Error(),
 	hint:    "try again; `flame doctor` shows who holds the lock",
 }, {
-	errs:    []error{fs.ErrNotExist, syscall.EISDIR, syscall.ENOTDIR, syscall.EIO},
+	errs:    []error{fs.ErrNotExist, syscall.EISDIR, syscall.ENOTDIR, syscall.ELOOP, syscall.EIO},
 	codes:   []int{sqlite3.SQLITE_IOERR},
 	message: "%s cannot be read or written",
 	hint:    doctor,
@@ -130,17 +130,14 @@ func holder(err error) string {
 	return fmt.Sprintf(", most likely process %d", held.pid)
 }
 
-// isCode reports whether err is of the extended result code of SQLite.
-func isCode(err error, code int) bool {
-	var e *sqlite.Error
-	return errors.As(err, &e) && e.Code() == code
-}
-
 // resultCode gives the primary result code of SQLite in err; 0 for none.
-func resultCode(err error) int {
+func resultCode(err error) int { return extendedCode(err) & 0xff }
+
+// extendedCode returns the extended result code of SQLite in err; 0 for none.
+func extendedCode(err error) int {
 	var e *sqlite.Error
 	if !errors.As(err, &e) {
 		return 0
 	}
-	return e.Code() & 0xff
+	return e.Code()
 }

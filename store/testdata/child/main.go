@@ -32,6 +32,7 @@ func main() {
 var roles = map[string]func(ctx context.Context, kept *store.Store, args []string) error{
 	"write": write,
 	"read":  read,
+	"check": check,
 	"hold":  hold,
 	"echo":  echo,
 	"burst": burst,
@@ -85,18 +86,26 @@ func echo(ctx context.Context, kept *store.Store, _ []string) error {
 	return lines.Err()
 }
 
+// check ends with the first thing that is broken.
+func check(ctx context.Context, _ *store.Store, _ []string) error {
+	for _, f := range store.Check(ctx, os.Args[1]) {
+		if f.Broken {
+			return errors.New(f.What)
+		}
+	}
+	return nil
+}
+
 // watch looks into the folder again and again, each time like a process of its
 // own, until a frame is there.
-func watch(ctx context.Context, dir string) error {
+func watch(ctx context.Context) error {
 	for i, there := 0, 0; there == 0; i++ {
 		if i%4 == 0 {
-			for _, f := range store.Check(ctx, dir) {
-				if f.Broken {
-					return fmt.Errorf("check: %s", f.What)
-				}
+			if err := check(ctx, nil, nil); err != nil {
+				return fmt.Errorf("check: %w", err)
 			}
 		}
-		kept := store.Open(dir, store.Options{LongLived: i%2 == 1})
+		kept := store.Open(os.Args[1], store.Options{LongLived: i%2 == 1})
 		err := kept.View(ctx, func(tx project.Tx) error {
 			frames, err := tx.FindFrames(project.FrameQuery{Limit: 1})
 			there = len(frames)
@@ -115,7 +124,7 @@ func burst(ctx context.Context, kept *store.Store, args []string) error {
 		return err
 	}
 	if len(args) == 1 {
-		return errors.Join(watch(ctx, os.Args[1]), write(ctx, kept, []string{args[0], "1"}))
+		return errors.Join(watch(ctx), write(ctx, kept, []string{args[0], "1"}))
 	}
 	return write(ctx, kept, args)
 }
