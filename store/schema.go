@@ -77,7 +77,7 @@ func (s schema) judge(c *conn) (version int, err error) {
 // create puts a new database into the data folder, whole, so that nobody meets one
 // that is being made. The caller holds the lock.
 func (s *Store) create(wait context.Context) error {
-	// SQLite would apply what an earlier, empty file has left behind to the new one.
+	// By the journal that an empty file has left behind SQLite would undo the new one.
 	if err := os.RemoveAll(s.path() + "-journal"); err != nil {
 		return err
 	}
