@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"time"
 
+	sqlite3 "modernc.org/sqlite/lib"
+
 	"flame/core"
 )
 
@@ -26,10 +28,11 @@ type Finding struct {
 // reads the whole database, in about a second for 100,000 frames.
 func Check(ctx context.Context, dir string) []Finding {
 	dir = absolute(dir)
-	if err := checkFilesystem(dir); err != nil {
+	there, err := examine(dir)
+	if err != nil {
 		return []Finding{broken(ctx, dir, err)}
 	}
-	if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
+	if !there {
 		return []Finding{{What: "there is no data yet; the first write makes " + dir}}
 	}
 	findings := checkAccess(dir)
@@ -73,6 +76,10 @@ func checkAccess(dir string) []Finding {
 				Hint: "give it to the user who runs flame", Broken: true})
 		}
 	}
+	if _, inodes := usedUp(dir); inodes {
+		findings = append(findings, Finding{What: fmt.Sprintf("%s cannot be written: %v", dir, errNoInodes), Broken: true,
+			Hint: "delete files on that disk"})
+	}
 	if info, err := os.Stat(dir); err == nil && info.Mode().Perm()&0o077 != 0 {
 		findings = append(findings, Finding{What: fmt.Sprintf("%s can be read by others (mode %o)", dir, info.Mode().Perm()),
 			Hint: "chmod 700 " + dir})
@@ -85,7 +92,7 @@ func checkAccess(dir string) []Finding {
 const lockHeldLong = time.Second
 
 func checkLock(ctx context.Context, path string) []Finding {
-	file, err := os.Open(path)
+	file, err := openOwn(path, os.O_RDONLY)
 	if err != nil {
 		return nil // not made yet, or told by checkAccess
 	}
@@ -103,7 +110,7 @@ func checkLock(ctx context.Context, path string) []Finding {
 }
 
 func checkDatabase(ctx context.Context, path string) []Finding {
-	h, err := readHeader(path, false)
+	h, err := readHeader(path)
 	if err != nil {
 		return []Finding{damage(ctx, path, err)}
 	}
@@ -132,6 +139,9 @@ func (f *file) describe(ctx context.Context) (Finding, error) {
 	wait, cancel := context.WithTimeout(ctx, DefaultLockTimeout)
 	defer cancel()
 	c, err := f.reader(wait)
+	if extendedCode(err) == sqlite3.SQLITE_READONLY_ROLLBACK {
+		return Finding{What: f.path + " was left in the middle of a write; the next use undoes that"}, nil
+	}
 	if err != nil {
 		return Finding{}, err
 	}

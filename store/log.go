@@ -6,13 +6,13 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"syscall"
 )
 
 // The log beside the database, and how large it grows before it begins anew;
 // the one before is kept (DESIGN §4).
 const (
 	logName = "flame.log"
+	oldLog  = ".1"     // follows the name
 	maxLog  = 10 << 20 // bytes
 )
 
@@ -58,7 +58,10 @@ func (l *Log) open() error {
 	if !l.isThere() {
 		return fs.ErrNotExist
 	}
-	file, err := os.OpenFile(l.path, os.O_CREATE|os.O_APPEND|os.O_WRONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
+	if _, err := examine(filepath.Dir(l.path)); err != nil {
+		return err
+	}
+	file, err := openOwn(l.path, os.O_CREATE|os.O_APPEND|os.O_WRONLY)
 	if err != nil {
 		return err
 	}
@@ -77,14 +80,14 @@ func (l *Log) rotate() error {
 		return err
 	}
 	l.close()
-	there, err := os.Stat(l.path)
+	there, err := os.Lstat(l.path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(ours, there) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	return os.Rename(l.path, l.path+".1")
+	return os.Rename(l.path, l.path+oldLog)
 }
 
 func (l *Log) close() {

@@ -119,7 +119,7 @@ func (s *Store) viewOnce(ctx, wait context.Context, f func(project.Tx) error) er
 	if err != nil {
 		return err
 	}
-	return c.transact(wait, beginView, s.newTx(ctx, c, false), f)
+	return c.transact(wait, beginView, func() error { return s.newTx(ctx, c, false).call(f) })
 }
 
 // Update runs f in one transaction: all that f wrote is on the disk when Update
@@ -153,13 +153,14 @@ func (s *Store) update(ctx, wait context.Context, f func(project.Tx) error) erro
 	if err != nil {
 		return err
 	}
-	if err := opened.write.transact(wait, beginUpdate, s.newTx(ctx, opened.write, true), f); err != nil {
+	c := opened.write
+	if err := c.transact(wait, beginUpdate, func() error { return s.newTx(ctx, c, true).call(f) }); err != nil {
 		return err
 	}
-	if err := opened.check(); err != nil {
+	if err := opened.check(c); err != nil {
 		return err // the write went into a file that is gone
 	}
-	opened.tidy(wait)
+	opened.tidy()
 	return nil
 }
 
