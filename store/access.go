@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"flame/core"
+	"flame/project/place"
 )
 
 // known are the files that flame and SQLite open in the data folder by their
@@ -20,12 +20,12 @@ var known = []string{fileName, fileName + "-wal", fileName + "-shm", fileName + 
 func examine(dir string) (there bool, err error) {
 	info, err := os.Lstat(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return false, checkFilesystem(dir)
+		return false, place.Suited(dir)
 	}
 	if err != nil {
 		return false, err
 	}
-	if err := refuse(dir, info, fs.ModeDir); err != nil {
+	if err := place.Trusted(dir, info, fs.ModeDir); err != nil {
 		return false, err
 	}
 	for _, name := range known {
@@ -35,48 +35,13 @@ func examine(dir string) (there bool, err error) {
 			continue
 		}
 		if err == nil {
-			err = refuse(path, info, 0)
+			err = place.Trusted(path, info, 0)
 		}
 		if err != nil {
 			return false, err
 		}
 	}
-	return true, checkFilesystem(dir)
-}
-
-// kinds name the types of files.
-var kinds = map[fs.FileMode]string{
-	0:                                 "a file",
-	fs.ModeDir:                        "a folder",
-	fs.ModeNamedPipe:                  "a pipe",
-	fs.ModeSocket:                     "a socket",
-	fs.ModeDevice:                     "a device",
-	fs.ModeDevice | fs.ModeCharDevice: "a device",
-}
-
-// mayOthersWrite are the bits of a mode that let group or others write.
-const mayOthersWrite = 0o022
-
-// refuse returns what speaks against the use of path, which should be of the type
-// want.
-func refuse(path string, info fs.FileInfo, want fs.FileMode) error {
-	owner := int(info.Sys().(*syscall.Stat_t).Uid)
-	kind := info.Mode().Type()
-	switch {
-	case kind == fs.ModeSymlink:
-		return core.Unavailablef(nil, "%s is a symbolic link; flame follows none in its data folder", path).
-			WithHint("remove the link, or name another folder with FLAME_DIR; `flame doctor` looks again")
-	case kind != want:
-		return core.Unavailablef(nil, "%s is %s; flame wants %s there", path, kinds[kind], kinds[want]).
-			WithHint("move it away, or name another folder with FLAME_DIR; `flame doctor` looks again")
-	case owner != os.Geteuid():
-		return core.Unavailablef(nil, "%s belongs to another user (uid %d)", path, owner).
-			WithHint("name a folder of your own with FLAME_DIR; `flame doctor` looks again")
-	case info.Mode().Perm()&mayOthersWrite != 0:
-		return core.Unavailablef(nil, "others may write %s (mode %o)", path, info.Mode().Perm()).
-			WithHint("make sure that what is in it is yours, then chmod go-w %s; `flame doctor` looks again", path)
-	}
-	return nil
+	return true, place.Suited(dir)
 }
 
 // openOwn opens a file of the data folder, which is made 0600 with O_CREATE. What

@@ -166,8 +166,8 @@ func (s *Store) nothing(err error) (*conn, error) {
 	return c, nil
 }
 
-// place puts what fill makes at path: all of it and on the disk, or nothing.
-func place(path string, fill func(unfinished string) error) error {
+// putWhole puts what fill makes at path: all of it and on the disk, or nothing.
+func putWhole(path string, fill func(unfinished string) error) error {
 	unfinished := path + ".unfinished"
 	if err := removeDatabase(unfinished); err != nil { // of one that was killed
 		return err

@@ -13,6 +13,7 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"flame/core"
+	"flame/project/place"
 )
 
 // An advice is what to tell about a kind of trouble with the file.
@@ -114,7 +115,7 @@ func withInodes(path string, err error) error {
 	if !full && code != sqlite3.SQLITE_CANTOPEN && code != sqlite3.SQLITE_IOERR {
 		return err
 	}
-	blocks, inodes := usedUp(nearest(filepath.Dir(path)))
+	blocks, inodes := usedUp(place.Nearest(filepath.Dir(path)))
 	if !inodes || full && blocks {
 		return err
 	}

@@ -81,7 +81,7 @@ func (s *Store) create(wait context.Context) error {
 	if err := os.RemoveAll(s.path() + "-journal"); err != nil {
 		return err
 	}
-	return place(s.path(), func(unfinished string) error {
+	return putWhole(s.path(), func(unfinished string) error {
 		f := &file{path: unfinished}
 		c, err := f.connect(wait, f.dsn(url.Values{"_synchronous": {"OFF"}})) // place syncs it
 		if err != nil {
@@ -151,7 +151,7 @@ const backupSuffix = ".backup-"
 
 // backup copies the database to path.
 func backup(ctx context.Context, c *conn, path string) error {
-	return place(path, func(unfinished string) error {
+	return putWhole(path, func(unfinished string) error {
 		if _, err := c.raw.ExecContext(ctx, "VACUUM INTO ?", unfinished); err != nil {
 			return fmt.Errorf("backup to %s: %w", path, err)
 		}

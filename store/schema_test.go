@@ -124,19 +124,6 @@ func TestOldestBinary(t *testing.T) {
 	assert.Contains(t, p.Message, "newer flame")
 }
 
-func TestUnsuitedFilesystems(t *testing.T) {
-	t.Parallel()
-	for name, refused := range map[string]bool{"": false, "NFS": true, "SMB": true, "9p": true, "FUSE": true} {
-		err := suits("/some/folder", name)
-		assert.Equal(t, refused, errors.Is(err, core.ErrUnavailable), name)
-		var p *core.Problem
-		if errors.As(err, &p) {
-			assert.Contains(t, p.Hint, "FLAME_DIR")
-		}
-	}
-	require.NoError(t, checkFilesystem(filepath.Join(t.TempDir(), "not", "made", "yet")))
-}
-
 // A server under constant writing works its log in beside the writes, and ends
 // the log's growth.
 func TestKeeperBoundsTheLog(t *testing.T) {

@@ -21,7 +21,7 @@ var layers = map[string][]string{
 	"config":           {},
 	"project":          {"core"},
 	"project/place":    {"core"},
-	"store":            {"core", "project"},
+	"store":            {"core", "project", "project/place"},
 	"transcripts":      {"core"},
 	"agents":           {"core", "project", "transcripts", "agents/supervise", "agents/converge", "agents/graph"},
 	"agents/supervise": {"core"},

@@ -7,6 +7,8 @@ import (
 	"os"
 	"strings"
 	"syscall"
+
+	"flame/core"
 )
 
 // smallFile bounds in bytes what is read of a file that should hold a few lines.
@@ -46,19 +48,36 @@ func isOwn(info fs.FileInfo) bool {
 	return ok && int(stat.Uid) == os.Geteuid()
 }
 
-// othersMayWrite are the permissions that let others change a file.
-const othersMayWrite fs.FileMode = 0o022
+// kinds name the types of files.
+var kinds = map[fs.FileMode]string{
+	0:                                 "a file",
+	fs.ModeDir:                        "a folder",
+	fs.ModeNamedPipe:                  "a pipe",
+	fs.ModeSocket:                     "a socket",
+	fs.ModeDevice:                     "a device",
+	fs.ModeDevice | fs.ModeCharDevice: "a device",
+}
 
-// guarded returns why a file or folder of flame's cannot be trusted; nil where it
-// can: it is this user's, no link, and nobody else may write it.
-func guarded(path string, info fs.FileInfo) error {
+// mayOthersWrite are the bits of a mode that let group or others write.
+const mayOthersWrite = 0o022
+
+// Trusted returns what speaks against the use of a file or folder of flame's, which
+// should be of the type want: it is a link, another thing, or not this user's alone.
+func Trusted(path string, info fs.FileInfo, want fs.FileMode) error {
+	kind := info.Mode().Type()
 	switch {
-	case info.Mode()&fs.ModeSymlink != 0:
-		return fmt.Errorf("%s is a symbolic link, and flame follows none there", path)
+	case kind == fs.ModeSymlink:
+		return core.Unavailablef(nil, "%s is a symbolic link; flame follows none there", path).
+			WithHint("remove the link, or name another folder with FLAME_DIR; `flame doctor` looks again")
+	case kind != want:
+		return core.Unavailablef(nil, "%s is %s; flame wants %s there", path, kinds[kind], kinds[want]).
+			WithHint("move it away, or name another folder with FLAME_DIR; `flame doctor` looks again")
 	case !isOwn(info):
-		return fmt.Errorf("%s belongs to another user", path)
-	case info.Mode()&othersMayWrite != 0:
-		return fmt.Errorf("%s may be written by others (mode %o)", path, info.Mode().Perm())
+		return core.Unavailablef(nil, "%s belongs to another user", path).
+			WithHint("name a folder of your own with FLAME_DIR; `flame doctor` looks again")
+	case info.Mode().Perm()&mayOthersWrite != 0:
+		return core.Unavailablef(nil, "others may write %s (mode %o)", path, info.Mode().Perm()).
+			WithHint("make sure that what is in it is yours, then chmod go-w %s; `flame doctor` looks again", path)
 	}
 	return nil
 }

@@ -57,7 +57,7 @@ func FolderOf(p Place, s Surroundings, git Git) *Folder {
 
 // leadsInto reports whether path lies in root, by whatever links.
 func leadsInto(path, root string) bool {
-	real, err := filepath.EvalSymlinks(nearest(path))
+	real, err := filepath.EvalSymlinks(Nearest(path))
 	if err != nil {
 		return false // what cannot be reached cannot be used either
 	}
@@ -73,8 +73,8 @@ func leadsInto(path, root string) bool {
 	return false
 }
 
-// nearest returns path, or the nearest folder above it that exists.
-func nearest(path string) string {
+// Nearest returns path, or the nearest folder above it that exists.
+func Nearest(path string) string {
 	for {
 		_, err := os.Stat(path)
 		if above := filepath.Dir(path); isMissing(err) && above != path {
@@ -88,7 +88,7 @@ func nearest(path string) string {
 // Ready reports whether the folder is there to be used, and makes it if it is to be
 // written to. Data of another root that stood at the same path is not there for
 // readers; a writer sets it aside. It returns a Problem for a folder that cannot be
-// trusted, see guarded.
+// trusted, see Trusted.
 func (f *Folder) Ready(ctx context.Context, write bool) (bool, error) {
 	if f.failed != nil {
 		return false, f.failed
@@ -150,10 +150,10 @@ func (f *Folder) firstCommit(ctx context.Context) (string, error) { return f.git
 // note reads whose data the folder holds, if it can be trusted; fs.ErrNotExist
 // where there is none.
 func (f *Folder) note() (Root, error) {
-	if info, err := os.Stat(f.base); err != nil || !info.IsDir() {
-		return Root{}, cmpMissing(err, f.base)
-	} else if err := guarded(f.base, info); err != nil {
-		return Root{}, unusable(err, "%v", err)
+	if info, err := os.Stat(f.base); err != nil {
+		return Root{}, unlessMissing(err, f.base)
+	} else if err := Trusted(f.base, info, fs.ModeDir); err != nil {
+		return Root{}, err
 	}
 	return noteOf(f.Path)
 }
@@ -162,21 +162,18 @@ func (f *Folder) note() (Root, error) {
 func noteOf(folder string) (Root, error) {
 	info, err := os.Lstat(folder)
 	if err != nil {
-		return Root{}, cmpMissing(err, folder)
+		return Root{}, unlessMissing(err, folder)
 	}
-	if err := guarded(folder, info); err != nil {
-		return Root{}, unusable(err, "%v", err)
+	if err := Trusted(folder, info, fs.ModeDir); err != nil {
+		return Root{}, err
 	}
 	return readNote(folder)
 }
 
-// cmpMissing leaves fs.ErrNotExist as it is, and makes a Problem of anything else
+// unlessMissing leaves fs.ErrNotExist as it is, and makes a Problem of anything else
 // that keeps a folder from being used.
-func cmpMissing(err error, folder string) error {
-	switch {
-	case err == nil:
-		return unusable(nil, "%s is no folder", folder)
-	case isMissing(err):
+func unlessMissing(err error, folder string) error {
+	if isMissing(err) {
 		return err
 	}
 	return unusable(err, "%s cannot be used: %v", folder, reason(err))
@@ -185,6 +182,9 @@ func cmpMissing(err error, folder string) error {
 // make makes the folder, and sets another root's aside that is in its place. Of
 // several processes one does it.
 func (f *Folder) make(ctx context.Context, now Root) error {
+	if err := Suited(f.base); err != nil {
+		return err
+	}
 	unlock, err := f.lock(ctx)
 	if err != nil {
 		return err

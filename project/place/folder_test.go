@@ -142,9 +142,9 @@ func TestDataThatCannotBeTrustedIsRefused(t *testing.T) {
 		root  bool // only root can do that
 	}{
 		"the folder is a link":               {func(s site, data string) { s.move(data, s.path("other")); s.relink(data, s.path("other")) }, "symbolic link", false},
-		"the folder is a file":               {func(s site, data string) { s.move(data, s.path("other")); s.put(data, "x") }, "not a directory", false},
-		"others may write the folder":        {func(s site, data string) { require.NoError(s.t, os.Chmod(data, 0o770)) }, "may be written by others", false},
-		"others may write the folder of all": {func(s site, data string) { require.NoError(s.t, os.Chmod(filepath.Dir(data), 0o777)) }, "may be written by others", false},
+		"the folder is a file":               {func(s site, data string) { s.move(data, s.path("other")); s.put(data, "x") }, "flame wants a folder there", false},
+		"others may write the folder":        {func(s site, data string) { require.NoError(s.t, os.Chmod(data, 0o770)) }, "others may write", false},
+		"others may write the folder of all": {func(s site, data string) { require.NoError(s.t, os.Chmod(filepath.Dir(data), 0o777)) }, "others may write", false},
 		"the folder is another's":            {func(s site, data string) { require.NoError(s.t, os.Chown(data, 12345, 12345)) }, "belongs to another user", true},
 		"the folder of all is another's": {func(s site, data string) {
 			require.NoError(s.t, os.Chown(filepath.Dir(data), 12345, 12345))
@@ -153,7 +153,7 @@ func TestDataThatCannotBeTrustedIsRefused(t *testing.T) {
 			s.move(data+"/project.json", s.path("other"))
 			s.relink(data+"/project.json", s.path("other"))
 		}, "project.json", false},
-		"others may write the note": {func(s site, data string) { require.NoError(s.t, os.Chmod(data+"/project.json", 0o666)) }, "may be written by others", false},
+		"others may write the note": {func(s site, data string) { require.NoError(s.t, os.Chmod(data+"/project.json", 0o666)) }, "others may write", false},
 		"the note is a pipe": {func(s site, data string) {
 			require.NoError(s.t, os.Remove(data+"/project.json"))
 			require.NoError(s.t, syscall.Mkfifo(data+"/project.json", 0o600))

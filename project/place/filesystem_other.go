@@ -1,6 +1,6 @@
 //go:build !linux && !darwin
 
-package store
+package place
 
 // filesystemOf knows no names on this system.
 func filesystemOf(string) (string, error) { return "", nil }
