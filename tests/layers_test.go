@@ -19,6 +19,7 @@ import (
 var layers = map[string][]string{
 	"core":             {},
 	"config":           {},
+	"git":              {"core"},
 	"project":          {"core"},
 	"store":            {"core", "project"},
 	"transcripts":      {"core"},
