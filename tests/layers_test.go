@@ -23,7 +23,7 @@ var layers = map[string][]string{
 	"project":          {"core"},
 	"store":            {"core", "project"},
 	"transcripts":      {"core"},
-	"agents":           {"core", "project", "transcripts", "agents/supervise", "agents/converge", "agents/graph"},
+	"agents":           {"core", "git", "project", "transcripts", "agents/supervise", "agents/converge", "agents/graph"},
 	"agents/supervise": {"core"},
 	"agents/converge":  {"core"},
 	"agents/line":      {"core"},
