@@ -6,10 +6,8 @@ import (
 	"context"
 	"log/slog"
 	"os"
-	"os/exec"
 	"os/signal"
 	"runtime/debug"
-	"strings"
 	"syscall"
 	"time"
 
@@ -18,6 +16,7 @@ import (
 	"flame/cli"
 	"flame/config"
 	"flame/core"
+	"flame/git"
 	"flame/hosts"
 	"flame/hosts/claudecode"
 	"flame/hosts/opencode"
@@ -40,7 +39,7 @@ func main() {
 		Agents: func(p *project.Project, at place.Place) (*agents.Agents, error) {
 			return service(settings, p, at)
 		},
-		Check: check, FirstCommit: firstCommit,
+		Check: check, FirstCommit: git.FirstCommit,
 	}
 	code := app.Run(ctx, os.Args[1:])
 	stop()
@@ -96,15 +95,6 @@ func service(s config.Settings, p *project.Project, at place.Place) (*agents.Age
 }
 
 func seconds(n config.Count) time.Duration { return time.Duration(n) * time.Second }
-
-// firstCommit asks git.
-func firstCommit(ctx context.Context, dir string) (string, error) {
-	out, err := exec.CommandContext(ctx, "git", "-C", dir, "rev-list", "--max-parents=0", "HEAD").Output()
-	if err != nil {
-		return "", nil
-	}
-	return strings.TrimSpace(string(out)), nil
-}
 
 func check(ctx context.Context, at place.Place) []cli.Finding {
 	var findings []cli.Finding
