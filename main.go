@@ -37,7 +37,7 @@ func main() {
 		Agents: func(p *project.Project, place project.Place) (*agents.Agents, error) {
 			return service(settings, p, place)
 		},
-		Check: check,
+		Check: check, Exit: os.Exit,
 	}
 	code := app.Run(ctx, os.Args[1:])
 	stop()

@@ -61,7 +61,9 @@ func (a *App) supervise(ctx context.Context, dir string) error {
 	// The data are those that the agent was asked for in, wherever this runs.
 	place := project.At(job.Project)
 	place.Data = filepath.Dir(filepath.Dir(dir))
-	// One signal cancels the agent; what must be done then, no other interrupts.
+	// One signal cancels the agent; what must be done then, no other interrupts, and no
+	// lack of time.
+	a.takeTime()
 	ctx, stop := signal.NotifyContext(context.WithoutCancel(ctx), syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	defer stop()
 	return a.withAgents(place, true, func(s *agents.Agents) error {
