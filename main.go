@@ -39,7 +39,7 @@ func main() {
 		Agents: func(p *project.Project, at place.Place) (*agents.Agents, error) {
 			return service(settings, p, at)
 		},
-		Check: check, FirstCommit: git.FirstCommit,
+		Check: check, FirstCommit: git.FirstCommit, Exit: os.Exit,
 	}
 	code := app.Run(ctx, os.Args[1:])
 	stop()

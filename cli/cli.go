@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -35,6 +36,10 @@ type App struct {
 	FirstCommit place.Git
 	// Check looks at the data of a place without changing it.
 	Check func(ctx context.Context, at place.Place) []Finding
+	// Exit ends the process at once, whatever blocks in it.
+	Exit func(code int)
+
+	takeTime func() bool // lets a command end as late as it must after a signal
 
 	session string // flag --session
 	json    bool   // flag --json
@@ -57,8 +62,17 @@ const (
 // errSilent ends with status 1 after a command has printed what is wrong.
 var errSilent = errors.New("silent")
 
-// Run runs one command line and gives the exit code.
+// endTime is how long a command may take to end once it has to: longer than a server's
+// requests are waited for. What blocks may know no context, as a pipe that nobody reads.
+const endTime = 3 * time.Second
+
+// endSoon ends the process when endTime is over, if it is still there.
+func (a *App) endSoon() { time.AfterFunc(endTime, func() { a.Exit(exitError) }) }
+
+// Run runs one command line and gives the exit code. The end of ctx is that of the
+// process, soon after.
 func (a *App) Run(ctx context.Context, args []string) int {
+	a.takeTime = context.AfterFunc(ctx, a.endSoon)
 	root := a.root()
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)

@@ -78,8 +78,10 @@ func (a *App) serve(ctx context.Context, opts tools.HTTPOptions) (err error) {
 	defer background.Wait()
 	defer stop()
 	if opts.Addr == "" {
-		defer srv.EndServed(ctx)
-		return tools.ServeStdio(ctx, srv.MCP, srv.Writes, a.Stdin, a.Stdout)
+		err := tools.ServeStdio(ctx, srv.MCP, srv.Writes, a.Stdin, a.Stdout)
+		a.endSoon()
+		srv.EndServed(ctx)
+		return err
 	}
 	opts.Writes, opts.Logger, opts.Metrics = srv.Writes, p.Log, tools.NewMetrics(p, service)
 	return a.serveHTTP(ctx, srv, at.Data, opts)

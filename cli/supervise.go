@@ -30,7 +30,7 @@ func newSupervise(a *App) *cobra.Command {
 				case keep:
 					return supervise.Keep(seat)
 				}
-				return supervised(cmd.Context(), s, args[0], slog.New(slog.NewJSONHandler(a.Stderr, nil)))
+				return a.supervised(cmd.Context(), s, args[0], slog.New(slog.NewJSONHandler(a.Stderr, nil)))
 			})
 		},
 	}
@@ -54,8 +54,10 @@ func (a *App) detach(seat supervise.Seat) error {
 	return err
 }
 
-func supervised(ctx context.Context, s *agents.Agents, id string, log *slog.Logger) error {
-	// One signal cancels the agent; what must be done then, no other interrupts.
+func (a *App) supervised(ctx context.Context, s *agents.Agents, id string, log *slog.Logger) error {
+	// One signal cancels the agent; what must be done then, no other interrupts, and no
+	// lack of time.
+	a.takeTime()
 	ctx, stop := signal.NotifyContext(context.WithoutCancel(ctx), syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	defer stop()
 	return s.Supervise(ctx, id, log)

@@ -76,7 +76,7 @@ func (s *Server) hooks() *server.Hooks {
 		}
 	})
 	hooks.AddOnUnregisterSession(func(ctx context.Context, session server.ClientSession) {
-		ctx = s.MCP.WithContext(context.WithoutCancel(ctx), session)
+		ctx = s.MCP.WithContext(ctx, session)
 		s.end(ctx, s.caller(ctx))
 	})
 	return hooks
@@ -97,10 +97,12 @@ func (s *Server) noteServed(by project.Caller) {
 // the host that started it, once that is gone: a host that is killed tells the end of
 // its sessions in no other way.
 func (s *Server) EndServed(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), noteTime)
+	defer cancel()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, by := range s.served {
-		s.end(context.WithoutCancel(ctx), by)
+		s.end(ctx, by)
 	}
 }
 

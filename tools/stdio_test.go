@@ -141,6 +141,92 @@ func TestStdioEndsSoonAfterTheSignal(t *testing.T) {
 	})
 }
 
+func TestStdioEndsSoonAfterTheInput(t *testing.T) {
+	t.Parallel()
+	// ended closes the input and tells how long the server goes on.
+	ended := func(t *testing.T, p *stdioPeer) time.Duration {
+		begun := time.Now()
+		require.NoError(t, p.in.Close())
+		err := <-p.ended
+		p.ended <- err
+		assert.NoError(t, err)
+		return time.Since(begun)
+	}
+	t.Run("at once when all is answered", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			p := startStdio(t.Context(), t, newRig())
+			assert.Zero(t, ended(t, p))
+		})
+	})
+	t.Run("in time though a call takes longer", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig()
+			p := startStdio(t.Context(), t, r)
+			p.send(t, call(1, "hold", ""))
+			<-r.holding
+			assert.Equal(t, grace, ended(t, p))
+		})
+	})
+	t.Run("in time though calls tell how far they are", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig()
+			p := startStdio(t.Context(), t, r)
+			p.send(t, call(1, "hold", ""))
+			<-r.holding
+			go func() {
+				for range 3 {
+					r.srv.SendNotificationToAllClients("notifications/message", map[string]any{"data": "still at it"})
+					time.Sleep(grace / 4)
+				}
+			}()
+			assert.Equal(t, grace, ended(t, p))
+			for range 3 {
+				assert.Equal(t, "still at it", (<-p.got()).Params["data"])
+			}
+		})
+	})
+	t.Run("later while answers come", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig()
+			p := startStdio(t.Context(), t, r)
+			for id := range 3 {
+				p.send(t, call(id, "hold", ""))
+				<-r.holding
+			}
+			go func() {
+				for range 2 {
+					time.Sleep(grace - time.Millisecond)
+					r.release <- struct{}{}
+				}
+			}()
+			assert.Equal(t, 3*grace-2*time.Millisecond, ended(t, p))
+			for range 2 {
+				assert.Equal(t, "released", (<-p.got()).text())
+			}
+		})
+	})
+	t.Run("in time though nobody reads the answers", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			in, toServer := io.Pipe()
+			fromServer, out := io.Pipe()
+			r := newRig()
+			served := make(chan error, 1)
+			go func() { served <- ServeStdio(t.Context(), r.srv, writing, in, out) }()
+			for _, line := range []string{initialize, call(1, "note", "one"), call(2, "note", "two")} {
+				_, err := io.WriteString(toServer, line+"\n")
+				require.NoError(t, err)
+			}
+			synctest.Wait()
+			begun := time.Now()
+			require.NoError(t, toServer.Close())
+			assert.NoError(t, <-served)
+			assert.Equal(t, grace, time.Since(begun))
+			assert.Equal(t, []string{"one", "two"}, r.noted())
+			require.NoError(t, fromServer.Close()) // lets the writer go that stayed behind
+		})
+	})
+}
+
 func TestStdioReportsAClientThatIsGone(t *testing.T) {
 	t.Parallel()
 	in, toServer := io.Pipe()
