@@ -73,10 +73,11 @@ func soon(t *testing.T, f func()) {
 func TestWhatAProjectShipsIsReadWithoutLeavingIt(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
-		lay  func(p place)
-		name string
-		want string // what is read; empty: nothing is
-		err  error
+		links string // NAME -> TARGET, one after the other; PROJECT stands for its path
+		pipe  string // one of this name
+		name  string
+		want  string // what is read; empty: nothing is
+		err   error
 	}{
 		"a file":                             {name: "in/a.md", want: "A"},
 		"a file that is not there":           {name: "in/b.md", err: fs.ErrNotExist},
@@ -84,40 +85,39 @@ func TestWhatAProjectShipsIsReadWithoutLeavingIt(t *testing.T) {
 		"a file in a file":                   {name: "in/a.md/b", err: syscall.ENOTDIR},
 		"a name that leads out":              {name: "../outside/key", err: confine.Outside},
 		"a name that leads out and back":     {name: "../project/in/a.md", want: "A"},
-		"a link to a file beside it":         {lay: func(p place) { p.link("a.md", "in/b.md") }, name: "in/b.md", want: "A"},
-		"a link to a folder inside":          {lay: func(p place) { p.link("in", "b") }, name: "b/a.md", want: "A"},
-		"an absolute link inside":            {lay: func(p place) { p.link(filepath.Join(p.project, "in"), "b") }, name: "b/a.md", want: "A"},
-		"a link out and back":                {lay: func(p place) { p.link("../project/in", "b") }, name: "b/a.md", want: "A"},
-		"an absolute link out":               {lay: func(p place) { p.link(filepath.Join(p.outside, "key"), "b") }, name: "b", err: confine.Outside},
-		"a link out":                         {lay: func(p place) { p.link("../outside/key", "b") }, name: "b", err: confine.Outside},
-		"a link out to what is not there":    {lay: func(p place) { p.link("../outside/none", "b") }, name: "b", err: confine.Outside},
-		"a link to the folder above":         {lay: func(p place) { p.link("..", "b") }, name: "b/outside/key", err: confine.Outside},
-		"a link to a folder outside":         {lay: func(p place) { p.link("../outside", "b") }, name: "b/key", err: confine.Outside},
-		"a link to the root of the disk":     {lay: func(p place) { p.link("/", "b") }, name: "b/etc/passwd", err: confine.Outside},
-		"a link to a link out":               {lay: func(p place) { p.link("c", "b"); p.link("../outside", "c") }, name: "b/key", err: confine.Outside},
-		"an absolute link to a link out":     {lay: func(p place) { p.link(filepath.Join(p.project, "c"), "b"); p.link("../outside", "c") }, name: "b/key", err: confine.Outside},
-		"a link out by way of a file inside": {lay: func(p place) { p.link("in/a.md/../../../outside/key", "b") }, name: "b", err: confine.Outside},
-		"a link to a neighbour's like name":  {lay: func(p place) { p.write("project-b/x", secret); p.link("../project-b/x", "b") }, name: "b", err: confine.Outside},
-		"a link to itself":                   {lay: func(p place) { p.link("b", "b") }, name: "b", err: syscall.ELOOP},
-		"two links to each other":            {lay: func(p place) { p.link("c", "b"); p.link("b", "c") }, name: "b", err: syscall.ELOOP},
-		"a link to nothing inside":           {lay: func(p place) { p.link("none", "b") }, name: "b", err: fs.ErrNotExist},
-		"a device":                           {lay: func(p place) { p.link("/dev/zero", "b") }, name: "b", err: confine.Outside},
-		"a file of the process's own":        {lay: func(p place) { p.link("/proc/self/environ", "b") }, name: "b", err: confine.Outside},
-		"a pipe": {
-			lay:  func(p place) { require.NoError(p.t, syscall.Mkfifo(filepath.Join(p.project, "b"), 0o644)) },
-			name: "b", err: confine.Irregular,
-		},
-		"a pipe as a folder": {
-			lay:  func(p place) { require.NoError(p.t, syscall.Mkfifo(filepath.Join(p.project, "b"), 0o644)) },
-			name: "b/c", err: syscall.ENOTDIR,
-		},
+		"a link to a file beside it":         {links: "in/b.md -> a.md", name: "in/b.md", want: "A"},
+		"a link to a folder inside":          {links: "b -> in", name: "b/a.md", want: "A"},
+		"an absolute link inside":            {links: "b -> PROJECT/in", name: "b/a.md", want: "A"},
+		"a link out and back":                {links: "b -> ../project/in", name: "b/a.md", want: "A"},
+		"an absolute link out":               {links: "b -> PROJECT/../outside/key", name: "b", err: confine.Outside},
+		"a link out":                         {links: "b -> ../outside/key", name: "b", err: confine.Outside},
+		"a link out to what is not there":    {links: "b -> ../outside/none", name: "b", err: confine.Outside},
+		"a link to the folder above":         {links: "b -> ..", name: "b/outside/key", err: confine.Outside},
+		"a link to a folder outside":         {links: "b -> ../outside", name: "b/key", err: confine.Outside},
+		"a link to the root of the disk":     {links: "b -> /", name: "b/etc/passwd", err: confine.Outside},
+		"a link to a link out":               {links: "b -> c, c -> ../outside", name: "b/key", err: confine.Outside},
+		"an absolute link to a link out":     {links: "b -> PROJECT/c, c -> ../outside", name: "b/key", err: confine.Outside},
+		"a link out by way of a file inside": {links: "b -> in/a.md/../../../outside/key", name: "b", err: confine.Outside},
+		"a link to a folder of a like name":  {links: "b -> ../project-b/key", name: "b", err: confine.Outside},
+		"a link to itself":                   {links: "b -> b", name: "b", err: syscall.ELOOP},
+		"two links to each other":            {links: "b -> c, c -> b", name: "b", err: syscall.ELOOP},
+		"a link to nothing inside":           {links: "b -> none", name: "b", err: fs.ErrNotExist},
+		"a device":                           {links: "b -> /dev/zero", name: "b", err: confine.Outside},
+		"a file of the process's own":        {links: "b -> /proc/self/environ", name: "b", err: confine.Outside},
+		"a pipe":                             {pipe: "b", name: "b", err: confine.Irregular},
+		"a pipe as a folder":                 {pipe: "b", name: "b/c", err: syscall.ENOTDIR},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := newPlace(t)
-			if tt.lay != nil {
-				tt.lay(p)
+			p.write("project-b/key", secret)
+			for _, link := range strings.FieldsFunc(tt.links, func(c rune) bool { return c == ',' }) {
+				name, target, _ := strings.Cut(strings.TrimSpace(link), " -> ")
+				p.link(strings.Replace(target, "PROJECT", p.project, 1), name)
+			}
+			if tt.pipe != "" {
+				require.NoError(t, syscall.Mkfifo(filepath.Join(p.project, tt.pipe), 0o644))
 			}
 			root := p.root()
 			soon(t, func() {
