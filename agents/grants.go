@@ -14,7 +14,7 @@ import (
 type Grant struct {
 	ID        string      `json:"id"`
 	Mode      Mode        `json:"mode"`                // at most
-	Agent     string      `json:"agent,omitempty"`     // name of the definition that it is for; empty: any
+	Agent     string      `json:"agent,omitempty"`     // name of the definition that it is for; empty: any but those of the repository
 	Digest    string      `json:"digest,omitempty"`    // of that definition as it was then; another of the same name has none of it
 	Session   string      `json:"session,omitempty"`   // root session that it is for; empty: any
 	Once      bool        `json:"once,omitempty"`      // for the one agent that it was asked for
@@ -28,8 +28,17 @@ type Grant struct {
 // Fits reports whether the grant is for a child of this definition, in the tree of
 // this root session, at this depth and time.
 func (g Grant) Fits(def Definition, session string, depth int, now core.Millis) bool {
-	return (g.Agent == "" || g.Agent == def.Name && g.Digest == def.Digest()) && (g.Session == "" || g.Session == session) &&
+	return g.isFor(def) && (g.Session == "" || g.Session == session) &&
 		(depth <= 1 || g.Inherited) && (g.ExpiresAt == 0 || now < g.ExpiresAt)
+}
+
+// isFor reports whether the grant is for agents of a definition. For one that comes
+// with the repository it must have been made for exactly that one.
+func (g Grant) isFor(def Definition) bool {
+	if g.Agent == "" {
+		return !def.shipped()
+	}
+	return g.Agent == def.Name && g.Digest != "" && g.Digest == def.Digest()
 }
 
 // MakeGrant keeps a person's permission for children to get more than their parent
@@ -90,7 +99,7 @@ func grantFor(tx project.Tx, run Run, def Definition, alone string, now core.Mil
 	all, err := grants(tx)
 	for _, g := range all {
 		switch {
-		case alone != "" && g.ID == alone:
+		case alone != "" && g.ID == alone && g.isFor(def):
 			return &g, err
 		case !g.Delegates && !g.Once && g.Fits(def, run.Tree, run.Depth, now) && (widest == nil || g.Mode.Exceeds(widest.Mode)):
 			widest = &g

@@ -34,6 +34,15 @@ func newAgentsGrant(a *App) *cobra.Command {
 		if err := a.mustBeAPerson(); err != nil {
 			return err
 		}
+		if g.Agent != "" {
+			def, err := s.Catalog().Find(g.Agent)
+			if err != nil {
+				return err
+			}
+			if g.Digest = def.Digest(); def.Origin(s.Dir) != "" {
+				fmt.Fprintf(a.Stderr, "[flame] %s\n", def.Origin(s.Dir))
+			}
+		}
 		if err := a.confirm(args[0]); err != nil {
 			return err
 		}

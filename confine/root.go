@@ -41,20 +41,23 @@ func (r *Root) open(name string, flags int) (*os.File, error) {
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		return file, err
 	}
-	inside, insideErr := r.inside(name)
+	inside, insideErr := r.Inside(name)
 	if insideErr != nil {
 		return nil, insideErr
 	}
 	return r.in.OpenFile(inside, flags, 0)
 }
 
+// Readlink returns where a link leads, as it says; an error where the name is none.
+func (r *Root) Readlink(name string) (string, error) { return r.in.Readlink(filepath.Clean(name)) }
+
 // maxLinks is how many links one name may lead through, as for Linux itself.
 const maxLinks = 40
 
-// inside returns the name, seen from the folder, that a name leads to when every link
+// Inside returns the name, seen from the folder, that a name leads to when every link
 // in it is followed; parts that are not there yet stand for themselves. Links are
 // followed by their text: nothing outside is looked at, not even whether it exists.
-func (r *Root) inside(name string) (string, error) {
+func (r *Root) Inside(name string) (string, error) {
 	root, err := filepath.EvalSymlinks(r.in.Name())
 	if err != nil {
 		return "", err
@@ -103,7 +106,7 @@ func (r *Root) known(target, root string) string {
 // or the new one, a program that runs from the old one keeps it. The folders above it
 // are made; a link in its place is replaced, not followed.
 func (r *Root) Replace(name string, content []byte, mode fs.FileMode) error {
-	dir, err := r.inside(path.Dir(name))
+	dir, err := r.Inside(path.Dir(name))
 	if err != nil {
 		return err
 	}
@@ -127,7 +130,7 @@ func (r *Root) Replace(name string, content []byte, mode fs.FileMode) error {
 // Remove deletes a file, and the folders above it that are empty then. A link among
 // those stays.
 func (r *Root) Remove(name string) error {
-	dir, err := r.inside(path.Dir(name))
+	dir, err := r.Inside(path.Dir(name))
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,4 @@
+package agents
+
+// LoadUntil is Load that ends at some time.
+var LoadUntil = loadUntil
