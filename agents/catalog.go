@@ -22,7 +22,8 @@ type Dir struct {
 // Dirs gives the folders to look in, from the lowest precedence to the highest
 // (spec: agents §1.7), none twice. An empty home or project has none. Hosts' own
 // variables for their folders are followed: CLAUDE_CONFIG_DIR,
-// OPENCODE_CONFIG_DIR, XDG_CONFIG_HOME.
+// OPENCODE_CONFIG_DIR, XDG_CONFIG_HOME. A project that holds the home folder is the
+// user's own.
 func Dirs(home, projectDir string, getenv func(string) string) []Dir {
 	var dirs []Dir
 	add := func(kind string, nested bool, base string, path ...string) {
@@ -30,8 +31,10 @@ func Dirs(home, projectDir string, getenv func(string) string) []Dir {
 			return
 		}
 		dir := Dir{Path: filepath.Join(append([]string{base}, path...)...), Kind: kind, Nested: nested}
-		if kind == Project {
+		if kind == Project && !holds(projectDir, home) {
 			dir.Within = projectDir
+		} else {
+			dir.Kind = User
 		}
 		dirs = slices.DeleteFunc(dirs, func(d Dir) bool { return d.Path == dir.Path })
 		dirs = append(dirs, dir)
@@ -58,6 +61,12 @@ func Dirs(home, projectDir string, getenv func(string) string) []Dir {
 	add(Project, true, projectDir, ".opencode", "agents")
 	add(Project, false, projectDir, ".flame", "agents")
 	return dirs
+}
+
+// holds reports whether a folder is dir or lies in it.
+func holds(dir, folder string) bool {
+	inside, err := filepath.Rel(dir, folder)
+	return err == nil && filepath.IsLocal(inside)
 }
 
 // A Catalog is all definitions that there are at one time.
