@@ -88,7 +88,7 @@ type Catalog struct {
 // that nothing a repository holds keeps them from being read.
 func Load(dirs []Dir) Catalog { return loadUntil(time.Now().Add(patience), dirs) }
 
-// loadUntil is Load that ends at some time.
+// loadUntil is Load that reads no more after a time.
 func loadUntil(end time.Time, dirs []Dir) Catalog {
 	l := loader{
 		catalog: Catalog{Dirs: dirs, broken: map[string]Finding{}, doubtful: map[string]bool{}},
@@ -139,7 +139,7 @@ func (c Catalog) Find(name string) (Definition, error) {
 	return Definition{}, problem.WithHint("use one of the available agents, or write NAME.md into one of these folders")
 }
 
-// role gives the tools that a host's own agent of this name is left, and whether that
+// role returns the tools that a host's own agent of this name is left, and whether that
 // can be told. Flame looks into more folders than any one host, so the definition that
 // holds here need not be the one that the host took: none of that name may be
 // exceeded, and none may be unreadable.

@@ -68,7 +68,7 @@ func (d Definition) Digest() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// set gives the tools that the definition leaves an agent.
+// set returns the tools that the definition leaves an agent.
 func (d Definition) set() ToolSet { return ToolSet{}.Only(d.Tools).Without(d.DisallowedTools...) }
 
 // A Source is where a definition comes from.

@@ -1,4 +1,4 @@
 package agents
 
-// LoadUntil is Load that ends at some time.
+// LoadUntil is Load that reads no more after a time.
 var LoadUntil = loadUntil

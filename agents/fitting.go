@@ -18,7 +18,7 @@ import (
 	"flame/core"
 )
 
-// workIn gives the folder that an agent works in: the project's, or one inside of
+// workIn returns the folder that an agent works in: the project's, or one inside of
 // it. Settings of other folders could allow more than the project's do.
 func (a *Agents) workIn(dir string) (string, error) {
 	if dir == "" {
@@ -87,7 +87,7 @@ func unknownTools(host string, tools *[]string) (warnings []string) {
 	return warnings
 }
 
-// unheardOf gives the tools that a definition names and no host is known to have, or
+// unheardOf returns the tools that a definition names and no host is known to have, or
 // not the one that it is for.
 func unheardOf(def Definition) (tools []string) {
 	names := hostNames()

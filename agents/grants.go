@@ -5,6 +5,8 @@ import (
 	"context"
 	"slices"
 
+	"github.com/samber/lo"
+
 	"flame/core"
 	"flame/project"
 )
@@ -23,6 +25,7 @@ type Grant struct {
 	Reason    string      `json:"reason"`
 	MadeAt    core.Millis `json:"madeAt"`
 	ExpiresAt core.Millis `json:"expiresAt,omitempty"` // 0: never
+	During    []string    `json:"during,omitempty"`    // agents that ran when it was made: one with a shell could have made it
 }
 
 // Fits reports whether the grant is for a child of this definition, in the tree of
@@ -42,7 +45,9 @@ func (g Grant) isFor(def Definition) bool {
 }
 
 // MakeGrant keeps a person's permission for children to get more than their parent
-// has. It is for doors behind which a person stands.
+// has. It is for doors behind which a person stands; as nothing can keep an agent with
+// a shell from such a door, one that is made while agents run is told to the session
+// that started them.
 func (a *Agents) MakeGrant(ctx context.Context, g Grant) (Grant, error) {
 	if _, err := ParseMode(string(g.Mode)); err != nil {
 		return g, err
@@ -59,8 +64,18 @@ func (a *Agents) MakeGrant(ctx context.Context, g Grant) (Grant, error) {
 	}
 	g.ID, g.MadeAt = a.Project.NewID("grant"), a.Project.Now()
 	err := a.Project.Store.Update(ctx, func(tx project.Tx) error {
+		ran, err := atWork(tx)
+		if err != nil {
+			return err
+		}
+		g.During = lo.Map(ran, func(run Run, _ int) string { return run.ID })
 		if err := recordGrant.Save(tx, g.ID, g); err != nil {
 			return err
+		}
+		for tree, theirs := range lo.GroupBy(ran, func(run Run) string { return run.Tree }) {
+			if err := notify(tx, tree, g, theirs); err != nil {
+				return err
+			}
 		}
 		return a.tell(tx, Run{ParentSession: g.Session}, core.PermissionGranted, map[string]any{"grant": g})
 	})

@@ -148,7 +148,7 @@ func (a *Agents) askerOf(tx project.Tx, by project.Caller, caller core.Session) 
 	return asks, err
 }
 
-// roleOf gives the tools that an agent of a host's own is left, and whether that is
+// roleOf returns the tools that an agent of a host's own is left, and whether that is
 // known.
 func (a *Agents) roleOf(host string, told project.Standing) (role ToolSet, known bool) {
 	denied, builtIn := traitsOf(host).agents[told.Agent]

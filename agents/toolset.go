@@ -52,7 +52,7 @@ func (t ToolSet) With(more []string) ToolSet {
 	return t
 }
 
-// Within gives the part of the set that another has too.
+// Within returns the part of the set that another has too.
 func (t ToolSet) Within(other ToolSet) ToolSet {
 	if other.Limited {
 		t = t.Only(&other.Allowed)

@@ -48,6 +48,8 @@ func (a *App) doctor(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	findings = append(findings, a.checkDefinitions()...)
+	findings = append(findings, a.checkGrants(ctx, place)...)
 	links := a.links(ctx, place)
 	for _, h := range knownHosts(machine) {
 		findings = append(findings, checkHost(ctx, h, machine, links)...)

@@ -112,6 +112,9 @@ func grantScope(g agents.Grant) (text string) {
 	if g.ExpiresAt > 0 {
 		text += ", until " + g.ExpiresAt.Time().Local().Format(time.DateTime)
 	}
+	if len(g.During) > 0 {
+		text += ", made while agents ran"
+	}
 	return text
 }
 
