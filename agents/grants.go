@@ -68,7 +68,10 @@ func (a *Agents) MakeGrant(ctx context.Context, g Grant) (Grant, error) {
 		if err != nil {
 			return err
 		}
-		g.During = lo.Map(ran, func(run Run, _ int) string { return run.ID })
+		g.During = nil // f may run again
+		for _, run := range ran {
+			g.During = append(g.During, run.ID)
+		}
 		if err := recordGrant.Save(tx, g.ID, g); err != nil {
 			return err
 		}
