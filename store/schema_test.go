@@ -147,7 +147,7 @@ func TestKeeperBoundsTheLog(t *testing.T) {
 // then the tables. Those who read meanwhile take it for nothing or for whole.
 func TestADatabaseThatIsMadeInItsPlace(t *testing.T) {
 	t.Parallel()
-	const rounds, readers = 15, 4
+	const rounds, readers = 6, 4
 	for range rounds {
 		dir := t.TempDir()
 		maker := openWith(t, dir, newest, Options{})

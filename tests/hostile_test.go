@@ -291,7 +291,9 @@ func TestAHostileRepositoryDoesNothing(t *testing.T) {
 			assert.Empty(t, linesWith(said, "SECRET-OUTSIDE"), "a file outside was told")
 			assert.NotEmpty(t, linesWith(said, "My own work"), "flame works there all the same")
 			calls, err := os.ReadFile(v.calls)
-			require.NoError(t, err)
+			if !os.IsNotExist(err) { // where settings cannot be read, no agent is started
+				require.NoError(t, err)
+			}
 			assert.NotContains(t, string(calls), "bypassPermissions")
 			assert.NotContains(t, string(calls), v.marker)
 			assert.NoError(t, syscall.Kill(v.pid, 0), "a process was ended that is nobody's business")
