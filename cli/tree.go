@@ -1,0 +1,210 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"strings"
+
+	"flame/core"
+	"flame/project"
+)
+
+// streamText prints a tree of any size as it is read.
+func (a *App) streamText(ctx context.Context, tree *project.Outline, details bool) error {
+	out := untilDone{ctx, a.Stdout}
+	d := core.NewTreeDrawer(core.DrawOptions{Current: tree.Current, Details: details})
+	for lines, err := range tree.Pages(ctx) {
+		if err != nil {
+			return err
+		}
+		var page strings.Builder
+		for _, line := range lines {
+			page.WriteString(d.Draw(line))
+		}
+		if _, err := io.WriteString(out, a.coloured(printable(page.String()))); err != nil {
+			return err
+		}
+	}
+	_, err := io.WriteString(out, a.coloured(core.TreeLegend())+"\n")
+	return err
+}
+
+// streamJSON prints a tree of any size as one JSON document, as it is read.
+func (a *App) streamJSON(ctx context.Context, tree *project.Outline) error {
+	out := untilDone{ctx, a.Stdout}
+	d := newJSONTree(tree.Current)
+	for lines, err := range tree.Pages(ctx) {
+		for _, line := range lines {
+			if err == nil {
+				err = d.add(line)
+			}
+		}
+		if err != nil {
+			return err
+		}
+		if _, err := out.Write(plainJSON(d.take())); err != nil {
+			return err
+		}
+	}
+	d.end()
+	_, err := out.Write(append(d.take(), '\n'))
+	return err
+}
+
+// untilDone writes until a context is done. A reader that has stopped reading
+// without going away holds a writer for ever otherwise.
+type untilDone struct {
+	ctx context.Context
+	to  io.Writer
+}
+
+// Write returns the context's error where that ends first. What is written must not
+// be changed afterwards.
+func (w untilDone) Write(text []byte) (int, error) {
+	written := make(chan error, 1)
+	go func() {
+		_, err := w.to.Write(text)
+		written <- err
+	}()
+	select {
+	case err := <-written:
+		return len(text), err
+	case <-w.ctx.Done():
+		return 0, w.ctx.Err()
+	}
+}
+
+// A treeNode is a frame of a tree in JSON, without what is below it.
+type treeNode struct {
+	core.Frame
+	Current bool   `json:"current,omitempty"`
+	Fault   string `json:"fault,omitempty"` // why it stands at the top
+}
+
+// Bounds of a tree in JSON: programs that read it refuse what is nested deeper than
+// some thousands, each frame being two levels; and with an indent for every level a
+// chain of frames would take space that grows with the square of its length.
+const (
+	jsonLevels  = 500 // what lies deeper is counted
+	jsonIndents = 40
+)
+
+// A jsonTree writes a tree as a JSON list of nested objects, line by line.
+type jsonTree struct {
+	current string
+	buffer  bytes.Buffer
+	nodes   *json.Encoder
+	open    []openNode // the way to the node that was written last
+	begun   bool       // the first node of the list was written
+}
+
+// An openNode is one whose object goes on.
+type openNode struct {
+	begun bool                // its list of children was begun
+	more  map[core.Status]int // frames below it that are left out
+}
+
+func newJSONTree(current string) *jsonTree {
+	t := &jsonTree{current: current}
+	t.nodes = json.NewEncoder(&t.buffer)
+	t.nodes.SetEscapeHTML(false)
+	t.buffer.WriteByte('[')
+	return t
+}
+
+// treeJSON returns lines as a JSON list, and what was left out at the top.
+func treeJSON(lines []core.TreeLine, current string) (list json.RawMessage, more map[core.Status]int, err error) {
+	t := newJSONTree(current)
+	for _, line := range lines {
+		if line.More != nil && line.Depth == 0 {
+			more = line.More
+		} else if err := t.add(line); err != nil {
+			return nil, nil, err
+		}
+	}
+	t.end()
+	return t.take(), more, nil
+}
+
+// take returns what was written since the last time.
+func (t *jsonTree) take() []byte {
+	text := bytes.Clone(t.buffer.Bytes())
+	t.buffer.Reset()
+	return text
+}
+
+// indent begins a new line in the node at a depth.
+func (t *jsonTree) indent(depth int, extra string) string {
+	return "\n" + strings.Repeat("    ", min(depth, jsonIndents)) + extra
+}
+
+// add writes a line: a node whose object stays open, or a count in the one above.
+func (t *jsonTree) add(line core.TreeLine) error {
+	depth := min(int(line.Depth), len(t.open))
+	if depth > 0 && (line.More != nil || depth >= jsonLevels) {
+		t.count(&t.open[depth-1], line)
+		return nil
+	}
+	t.close(depth)
+	begun := &t.begun
+	if depth > 0 {
+		begun = &t.open[depth-1].begun
+	}
+	switch {
+	case *begun:
+		t.buffer.WriteByte(',')
+	case depth > 0:
+		t.buffer.WriteString("," + t.indent(depth, `"children": [`))
+	}
+	*begun = true
+	t.open = append(t.open, openNode{})
+	brace := t.indent(depth, "  ")
+	t.buffer.WriteString(brace)
+	t.nodes.SetIndent(brace[1:], "  ")
+	err := t.nodes.Encode(treeNode{whole(line.Frame), line.Frame.ID == t.current && t.current != "", line.Fault.String()})
+	t.buffer.Truncate(t.buffer.Len() - len(brace+"}\n"))
+	return err
+}
+
+// count adds the frames of a line to those left out below a node.
+func (t *jsonTree) count(n *openNode, line core.TreeLine) {
+	if n.more == nil {
+		n.more = map[core.Status]int{}
+	}
+	if line.More == nil {
+		n.more[line.Frame.Status]++
+	}
+	for status, count := range line.More {
+		n.more[status] += count
+	}
+}
+
+// close ends the objects of all nodes at this depth and deeper.
+func (t *jsonTree) close(depth int) {
+	for len(t.open) > depth {
+		last := len(t.open) - 1
+		n := t.open[last]
+		t.open = t.open[:last]
+		if n.begun {
+			t.buffer.WriteString(t.indent(last, "    ]"))
+		}
+		if n.more != nil {
+			t.buffer.WriteString("," + t.indent(last, `    "more": `))
+			t.nodes.SetIndent(t.indent(last, "    ")[1:], "  ")
+			_ = t.nodes.Encode(n.more) // counts can always be encoded
+			t.buffer.Truncate(t.buffer.Len() - len("\n"))
+		}
+		t.buffer.WriteString(t.indent(last, "  }"))
+	}
+}
+
+// end ends the list.
+func (t *jsonTree) end() {
+	t.close(0)
+	if t.begun {
+		t.buffer.WriteByte('\n')
+	}
+	t.buffer.WriteByte(']')
+}
