@@ -37,7 +37,7 @@ func main() {
 		Agents: func(p *project.Project, place project.Place) (*agents.Agents, error) {
 			return service(settings, p, place)
 		},
-		Check: check,
+		Check: check, Repair: repair,
 	}
 	code := app.Run(ctx, os.Args[1:])
 	stop()
@@ -98,9 +98,14 @@ func seconds(n config.Count) time.Duration { return time.Duration(n) * time.Seco
 func check(ctx context.Context, place project.Place) []cli.Finding {
 	var findings []cli.Finding
 	for _, f := range store.Check(ctx, place.Data) {
-		findings = append(findings, cli.Finding{What: f.What, Hint: f.Hint, Broken: f.Broken})
+		findings = append(findings, cli.Finding(f))
 	}
 	return findings
+}
+
+func repair(ctx context.Context, place project.Place) (cli.Repaired, error) {
+	done, err := store.Repairer{Now: now, NewID: project.NewID}.Repair(ctx, place.Data)
+	return cli.Repaired(done), err
 }
 
 func logger(settings config.Settings, place project.Place) *slog.Logger {

@@ -118,6 +118,9 @@ var errFramesLost = errors.New("its index lists frames that are not there")
 // outside returns the fault of a frame whose parent is not among those shown: none
 // if that is only left out.
 func (s *step) outside(parent string) (core.Fault, error) {
+	if parent == "" {
+		return core.NoParent, nil
+	}
 	_, err := s.Frame(parent)
 	if errors.Is(err, core.ErrNotFound) {
 		return core.NoParent, nil

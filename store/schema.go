@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 
 	sqlite3 "modernc.org/sqlite/lib"
@@ -131,5 +132,11 @@ func backup(ctx context.Context, c *conn, path string) error {
 	if _, err := c.raw.ExecContext(ctx, "VACUUM INTO ?", unfinished); err != nil {
 		return fmt.Errorf("backup to %s: %w", path, err)
 	}
-	return os.Rename(unfinished, path)
+	if err := os.Chmod(unfinished, 0o600); err != nil {
+		return err
+	}
+	if err := os.Rename(unfinished, path); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(path))
 }
