@@ -23,8 +23,12 @@ import (
 func newDoctor(a *App) *cobra.Command {
 	var repair, yes bool
 	cmd := &cobra.Command{
-		Use: "doctor", Short: "Check store, hosts and every link between them", Example: "  flame doctor\n  flame doctor --repair", Args: takes(0, 0),
-		Long: "Check the store, the settings, the hosts and each link between them, and say what to\ndo about each finding. It changes nothing, unless --repair is given: that says what of\nthe store can be mended, asks, keeps a copy of the database beside it and mends it.\nStatus 1 if anything is broken.",
+		Use: "doctor", Short: "Check store, hosts and every link between them", Args: takes(0, 0),
+		Example: "  flame doctor\n  flame doctor --repair",
+		Long: "Check the store, the settings, the hosts and each link between them, and say what to\n" +
+			"do about each finding. It changes nothing, unless --repair is given: that says what of\n" +
+			"the store can be mended, asks, keeps a copy of the database beside it and mends it.\n" +
+			"Status 1 if anything is broken.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
 			case repair:

@@ -20,7 +20,8 @@ func TestAnyStateIsOrderedParentsFirst(t *testing.T) {
 		state := State{Frames: map[string]StateFrame{}}
 		for i := range n {
 			id := fmt.Sprint("f", i)
-			state.Frames[id] = StateFrame{SessionID: id, ParentSessionID: []string{"", fmt.Sprint("f", r.IntN(n+2))}[r.IntN(2)], Status: core.Planned, CreatedAt: core.Millis(r.IntN(5))}
+			parent := []string{"", fmt.Sprint("f", r.IntN(n+2))}[r.IntN(2)]
+			state.Frames[id] = StateFrame{SessionID: id, ParentSessionID: parent, Status: core.Planned, CreatedAt: core.Millis(r.IntN(5))}
 		}
 		ordered, repaired, err := orderState(state)
 		require.NoError(t, err)

@@ -34,7 +34,9 @@ func (f *fixture) save(frames ...core.Frame) {
 func (f *fixture) work(session, frame string) {
 	f.t.Helper()
 	require.NoError(f.t, f.Store.Update(f.ctx, func(tx project.Tx) error {
-		return tx.SaveSession(core.Session{ID: session, Host: "claude-code", Stamped: true, State: core.SessionActive, Root: frame, Current: frame})
+		return tx.SaveSession(core.Session{
+			ID: session, Host: "claude-code", Stamped: true, State: core.SessionActive, Root: frame, Current: frame,
+		})
 	}))
 }
 
@@ -48,7 +50,9 @@ func TestChildrenStandInTheOrderInWhichTheyWerePlannedOrMade(t *testing.T) {
 	f.plan(host("s"), f.get(planned[0].ID).Parent, "five")
 	_, err := f.Invalidate(f.ctx, host("s"), planned[0].ID, "not needed")
 	require.NoError(t, err)
-	assert.Equal(t, []string{"in_progress work", "  invalidated one", "  completed two", "  planned three", "  in_progress four", "  planned five"}, f.draw())
+	assert.Equal(t, []string{
+		"in_progress work", "  invalidated one", "  completed two", "  planned three", "  in_progress four", "  planned five",
+	}, f.draw())
 }
 
 // randomForest saves n frames whose parents are random: often missing, themselves or
@@ -73,7 +77,7 @@ func (f *fixture) randomForest(r *rand.Rand, n int) (ids []string) {
 	return ids
 }
 
-// idsOf gives the ids of lines in order, and fails where the shape is none of a tree.
+// idsOf returns the ids of lines in order, and fails where the shape is none of a tree.
 func idsOf(t *testing.T, lines []core.TreeLine) (ids []string) {
 	t.Helper()
 	depth := int32(-1)
@@ -124,7 +128,7 @@ func TestAnyForestIsShownWholeAndInPart(t *testing.T) {
 	}
 }
 
-// outline gives the lines of a tree as they are streamed.
+// outline returns the lines of a tree as they are streamed.
 func (f *fixture) outline(args project.TreeArgs) (lines []core.TreeLine) {
 	f.t.Helper()
 	tree, err := f.Outline(f.ctx, host("s"), args)
@@ -198,7 +202,9 @@ func TestAnExportIsTheStateInManyFiles(t *testing.T) {
 	f := newFixture(t)
 	frames := make([]core.Frame, 640)
 	for i := range frames {
-		frames[i] = core.Frame{ID: fmt.Sprintf("F <%d>", i*7919%640), Status: core.Planned, Goal: "a & b", CreatedAt: core.Millis(i / 3), UpdatedAt: core.Millis(i)}
+		frames[i] = core.Frame{
+			ID: fmt.Sprintf("F <%d>", i*7919%640), Status: core.Planned, Goal: "a & b", CreatedAt: core.Millis(i / 3), UpdatedAt: core.Millis(i),
+		}
 		if i%5 == 0 {
 			frames[i].Status = core.InProgress
 		} else {

@@ -161,28 +161,17 @@ func readJSON(file string, v any) error {
 	return nil
 }
 
-// orderState gives the frames parents first, each with a parent that exists,
+// orderState returns the frames parents first, each with a parent that exists,
 // and says in words what had to be put right for that.
 func orderState(state State) (ordered []StateFrame, repaired []string, err error) {
-	ids := make([]string, 0, len(state.Frames))
-	for id, f := range state.Frames {
-		if f.SessionID == "" {
-			f.SessionID = id
-			state.Frames[id] = f
-		}
-		if err := checkState(id, f); err != nil {
-			return nil, nil, err
-		}
-		ids = append(ids, id)
+	ids, err := idsByAge(state)
+	if err != nil {
+		return nil, nil, err
 	}
-	rank := ranks(state)
-	slices.SortFunc(ids, func(a, b string) int {
-		return cmp.Or(cmp.Compare(state.Frames[a].CreatedAt, state.Frames[b].CreatedAt), cmp.Compare(rank[a], rank[b]), cmp.Compare(a, b))
-	})
 	placed := make(map[string]bool, len(ids))
 	for _, id := range ids {
 		var way []StateFrame // from the frame up to what is placed, or to a root
-		for onWay := map[string]bool{}; !placed[id]; {
+		for onWay := map[string]bool{}; id != "" && !placed[id]; {
 			onWay[id] = true
 			f := state.Frames[id]
 			if wrong := wrongParent(state, onWay, f); wrong != "" {
@@ -190,9 +179,7 @@ func orderState(state State) (ordered []StateFrame, repaired []string, err error
 				f.ParentSessionID = ""
 			}
 			way = append(way, f)
-			if id = f.ParentSessionID; id == "" {
-				break
-			}
+			id = f.ParentSessionID
 		}
 		for _, f := range slices.Backward(way) {
 			placed[f.SessionID] = true
@@ -200,6 +187,27 @@ func orderState(state State) (ordered []StateFrame, repaired []string, err error
 		}
 	}
 	return ordered, repaired, nil
+}
+
+// idsByAge returns the ids of all frames, the oldest first, once each has a
+// SessionID.
+func idsByAge(state State) ([]string, error) {
+	ids := make([]string, 0, len(state.Frames))
+	for id, f := range state.Frames {
+		if f.SessionID == "" {
+			f.SessionID = id
+			state.Frames[id] = f
+		}
+		if err := checkState(id, f); err != nil {
+			return nil, err
+		}
+		ids = append(ids, id)
+	}
+	rank := ranks(state)
+	slices.SortFunc(ids, func(a, b string) int {
+		return cmp.Or(cmp.Compare(state.Frames[a].CreatedAt, state.Frames[b].CreatedAt), cmp.Compare(rank[a], rank[b]), cmp.Compare(a, b))
+	})
+	return ids, nil
 }
 
 // wrongParent says in words why a frame cannot stay below its parent, if so; below

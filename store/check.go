@@ -147,7 +147,8 @@ func (f *file) describe(ctx context.Context, patience time.Duration) ([]Finding,
 	}
 	version, err := newest.of(ctx, c)
 	if errors.Is(err, errOlder) {
-		return []Finding{{What: fmt.Sprintf("%s is of version %d; the next write brings it to %d and keeps a copy", f.path, version, newest.version)}}, nil
+		return []Finding{{What: fmt.Sprintf("%s is of version %d; the next write brings it to %d and keeps a copy",
+			f.path, version, newest.version)}}, nil
 	}
 	if err != nil {
 		return nil, err
@@ -220,8 +221,8 @@ func checkBackups(dir string) []Finding {
 		for suffix, before := range map[string]string{backupSuffix: "migration", repairSuffix: "repair"} {
 			if strings.HasPrefix(entry.Name(), fileName+suffix) {
 				path := filepath.Join(dir, entry.Name())
-				findings = append(findings, Finding{What: fmt.Sprintf("%s (%.1f MB) is a copy from before a %s", path, megabytes(path), before),
-					Hint: "remove it when you no longer need it"})
+				what := fmt.Sprintf("%s (%.1f MB) is a copy from before a %s", path, megabytes(path), before)
+				findings = append(findings, Finding{What: what, Hint: "remove it when you no longer need it"})
 			}
 		}
 	}

@@ -45,9 +45,11 @@ func (r linkRow) compare(other linkRow) int {
 func listLinks(q project.FrameQuery) *selection {
 	list := &selection{}
 	if q.Under != "" {
-		list.add("SELECT f.key, f.parent, 0, f.created_at FROM ("+under+") d CROSS JOIN frames f ON f.key = d.key WHERE true", clean(q.Under))
+		list.add("SELECT f.key, f.parent, 0, f.created_at FROM ("+under+") d CROSS JOIN frames f ON f.key = d.key WHERE true",
+			clean(q.Under))
 	} else {
-		list.add("SELECT f.key, f.parent, ifnull(f.parent, ?), f.created_at FROM frames f INDEXED BY frames_parent WHERE true", int64(math.MinInt64))
+		list.add("SELECT f.key, f.parent, ifnull(f.parent, ?), f.created_at FROM frames f INDEXED BY frames_parent WHERE true",
+			int64(math.MinInt64))
 	}
 	if q.Roots {
 		list.add(" AND f.parent IS NULL")

@@ -17,7 +17,7 @@ import (
 	"flame/store"
 )
 
-// outlined gives the ids of the frames that a query links, in the order of a tree,
+// outlined returns the ids of the frames that a query links, in the order of a tree,
 // each after a dot for every level.
 func outlined(t *testing.T, kept project.Store, q project.FrameQuery) string {
 	t.Helper()

@@ -174,7 +174,8 @@ func (m *mender) name(key int64) (bool, error) {
 			break
 		}
 	}
-	changed, err := m.exec("INSERT INTO ids (key, id) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET id = excluded.id WHERE id = ''", key, id)
+	changed, err := m.exec(`INSERT INTO ids (key, id) VALUES (?, ?)
+		ON CONFLICT (key) DO UPDATE SET id = excluded.id WHERE id = ''`, key, id)
 	return changed > 0, err
 }
 

@@ -55,8 +55,12 @@ func repair(t *testing.T, dir string) store.Repaired {
 	return done
 }
 
+const unreadableTwo = "1 frame with a value that cannot be read: two"
+
 func TestRowsThatCannotBeAreFoundAndMended(t *testing.T) {
 	t.Parallel()
+	const whole = "root .one .two ..leaf"
+	set := func(id, change string) string { return "UPDATE frames SET " + change + " WHERE key = " + key(id) }
 	tests := map[string]struct {
 		harm  string // SQL
 		found string // what the finding begins with
@@ -64,21 +68,36 @@ func TestRowsThatCannotBeAreFoundAndMended(t *testing.T) {
 		event string // of which frame, and the field: what the event of the repair is about
 		shape string // of the tree after the repair
 	}{
-		"an empty id":              {"UPDATE ids SET id = '' WHERE id = 'two'", "1 frame without an id: row ", false, "frame-new00001 id", "root .one .frame-new00001 ..leaf"},
-		"no id at all":             {"DELETE FROM ids WHERE id = 'two'", "1 frame without an id: row ", false, "frame-new00001 id", "root .one .frame-new00001 ..leaf"},
-		"its own parent":           {"UPDATE frames SET parent = key WHERE key = " + key("two"), "1 frame with itself as parent: two", false, "two parent", "two .leaf root .one"},
-		"a cycle":                  {"UPDATE frames SET parent = " + key("leaf") + " WHERE key = " + key("two"), "2 frames in a cycle of parents: ", false, "two parent", "leaf two root .one"},
-		"a missing parent":         {"UPDATE frames SET parent = 4711 WHERE key = " + key("two"), "1 frame with a missing parent: two", false, "two parent", "two .leaf root .one"},
-		"an unknown status":        {"UPDATE frames SET status = 'odd' WHERE key = " + key("two"), "1 frame of an unknown status: two", false, "two status", "root .one .two ..leaf"},
-		"a missing root":           {"UPDATE sessions SET root = 4711", "1 session with a missing root frame: s", true, "", "root .one .two ..leaf"},
-		"a missing current frame":  {"UPDATE sessions SET current = 4711", "1 session with a missing current frame: s", true, "", "root .one .two ..leaf"},
-		"missing planned children": {`UPDATE frames SET planned_children = '["gone", "one", "?"]' WHERE key = ` + key("root"), "1 frame with missing planned children: root", true, "root plannedChildren", "root .one .two ..leaf"},
-		"a list that is none":      {"UPDATE frames SET decisions = 'decided, badly' WHERE key = " + key("two"), "1 frame with a value that cannot be read: two", false, "two values", "root .one .two ..leaf"},
-		"a list of other things":   {"UPDATE frames SET artifacts = '[1]' WHERE key = " + key("two"), "1 frame with a value that cannot be read: two", false, "two values", "root .one .two ..leaf"},
-		"a time that is none":      {"UPDATE frames SET started_at = 'noon' WHERE key = " + key("two"), "1 frame with a value that cannot be read: two", false, "two values", "root .one .two ..leaf"},
-		"a parent that is no key":  {"UPDATE frames SET parent = 'two' WHERE key = " + key("leaf"), "1 frame with a value that cannot be read: leaf", false, "leaf values", "leaf root .one .two"},
-		"words that are lost":      {"DELETE FROM frames_text WHERE rowid = " + key("two"), "1 frame missing from the index of words: two", false, "", "root .one .two ..leaf"},
-		"words of nothing":         {"INSERT INTO frames_text (rowid, goal) VALUES (4711, 'word')", "1 frame only in the index of words: row 4711", false, "", "root .one .two ..leaf"},
+		"an empty id": {
+			"UPDATE ids SET id = '' WHERE id = 'two'", "1 frame without an id: row ", false, "frame-new00001 id", "root .one .frame-new00001 ..leaf",
+		},
+		"no id at all": {
+			"DELETE FROM ids WHERE id = 'two'", "1 frame without an id: row ", false, "frame-new00001 id", "root .one .frame-new00001 ..leaf",
+		},
+		"its own parent":    {set("two", "parent = key"), "1 frame with itself as parent: two", false, "two parent", "two .leaf root .one"},
+		"a cycle":           {set("two", "parent = "+key("leaf")), "2 frames in a cycle of parents: ", false, "two parent", "leaf two root .one"},
+		"a missing parent":  {set("two", "parent = 4711"), "1 frame with a missing parent: two", false, "two parent", "two .leaf root .one"},
+		"an unknown status": {set("two", "status = 'odd'"), "1 frame of an unknown status: two", false, "two status", whole},
+		"a missing root":    {"UPDATE sessions SET root = 4711", "1 session with a missing root frame: s", true, "", whole},
+		"a missing current frame": {
+			"UPDATE sessions SET current = 4711", "1 session with a missing current frame: s", true, "", whole,
+		},
+		"missing planned children": {
+			set("root", `planned_children = '["gone", "one", "?"]'`), "1 frame with missing planned children: root", true,
+			"root plannedChildren", whole,
+		},
+		"a list that is none":    {set("two", "decisions = 'decided, badly'"), unreadableTwo, false, "two values", whole},
+		"a list of other things": {set("two", "artifacts = '[1]'"), unreadableTwo, false, "two values", whole},
+		"a time that is none":    {set("two", "started_at = 'noon'"), unreadableTwo, false, "two values", whole},
+		"a parent that is no key": {
+			set("leaf", "parent = 'two'"), "1 frame with a value that cannot be read: leaf", false, "leaf values", "leaf root .one .two",
+		},
+		"words that are lost": {
+			"DELETE FROM frames_text WHERE rowid = " + key("two"), "1 frame missing from the index of words: two", false, "", whole,
+		},
+		"words of nothing": {
+			"INSERT INTO frames_text (rowid, goal) VALUES (4711, 'word')", "1 frame only in the index of words: row 4711", false, "", whole,
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -108,7 +127,7 @@ func TestRowsThatCannotBeAreFoundAndMended(t *testing.T) {
 	}
 }
 
-// findingOf gives the finding that begins so.
+// findingOf returns the finding that begins so.
 func findingOf(t *testing.T, all []store.Finding, begins string) store.Finding {
 	t.Helper()
 	for _, f := range all {
@@ -230,10 +249,13 @@ func swapPages(t *testing.T, db string, a, b int64) {
 // TestAnyRowsCanBeMended writes nonsense into random rows, and mends it.
 func TestAnyRowsCanBeMended(t *testing.T) {
 	t.Parallel()
-	values := []string{"NULL", "''", "'x'", "-1", "0", "1", "3.5", "x'00ff'", "9223372036854775807", "'[1]'", "'{'", "'[\"a\"]'", "key", "key + 1", "key - 1", "4711"}
+	ids := []string{"root", "one", "two", "leaf"}
+	values := []string{
+		"NULL", "''", "'x'", "-1", "0", "1", "3.5", "x'00ff'", "9223372036854775807", "'[1]'", "'{'", "'[\"a\"]'", "key", "key + 1", "key - 1", "4711",
+	}
 	columns := []string{
-		"parent", "session", "status", "created_at", "started_at", "ended_at", "updated_at", "archived_at", "invalidated_at", "goal_is_default", "confidence",
-		"tokens_in", "cost_usd", "tool_calls", "planned_children", "artifacts", "decisions", "goal", "summary", "key",
+		"parent", "session", "status", "created_at", "started_at", "ended_at", "updated_at", "archived_at", "invalidated_at", "goal_is_default",
+		"confidence", "tokens_in", "cost_usd", "tool_calls", "planned_children", "artifacts", "decisions", "goal", "summary", "key",
 	}
 	for seed := range uint64(12) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -243,9 +265,11 @@ func TestAnyRowsCanBeMended(t *testing.T) {
 			db, err := sql.Open("sqlite", path)
 			require.NoError(t, err)
 			for range 12 {
-				change := fmt.Sprintf("UPDATE OR IGNORE frames SET %s = %s WHERE key = %s", columns[r.IntN(len(columns))], values[r.IntN(len(values))], key([]string{"root", "one", "two", "leaf"}[r.IntN(4)]))
+				id := ids[r.IntN(len(ids))]
+				change := fmt.Sprintf("UPDATE OR IGNORE frames SET %s = %s WHERE key = %s",
+					columns[r.IntN(len(columns))], values[r.IntN(len(values))], key(id))
 				if r.IntN(6) == 0 {
-					change = fmt.Sprintf("UPDATE OR IGNORE ids SET id = '' WHERE id = '%s'", []string{"root", "one", "two", "leaf"}[r.IntN(4)])
+					change = "UPDATE OR IGNORE ids SET id = '' WHERE id = '" + id + "'"
 				}
 				_, _ = db.Exec(change) // some are refused
 			}

@@ -72,7 +72,8 @@ func referenceRules() []rule {
 	const missing = `NOT EXISTS (SELECT 1 FROM ids i JOIN frames c ON c.key = i.key WHERE i.id = j.value)`
 	list := []rule{{
 		thing: "frame", flaw: "with missing planned children", note: true,
-		find: findSQL(`SELECT DISTINCT f.key FROM frames f NOT INDEXED, json_each(iif(json_valid(f.planned_children), f.planned_children, '[]')) j
+		find: findSQL(`SELECT DISTINCT f.key FROM frames f NOT INDEXED,
+				json_each(iif(json_valid(f.planned_children), f.planned_children, '[]')) j
 			WHERE f.planned_children <> '[]' AND ` + missing + ` ORDER BY f.key`),
 		todo: "take them off its list", field: "plannedChildren",
 		mend: mendSQL(`UPDATE frames SET updated_at = ?2, planned_children =
@@ -143,7 +144,8 @@ func (in *inspection) faulty(fault core.Fault) ([]int64, error) {
 
 // look counts the rows and finds what breaks the rules.
 func (in *inspection) look() error {
-	if _, err := in.get([]any{&in.frames, &in.events}, "SELECT (SELECT count(*) FROM frames NOT INDEXED), (SELECT count(*) FROM events)"); err != nil {
+	const count = "SELECT (SELECT count(*) FROM frames NOT INDEXED), (SELECT count(*) FROM events)"
+	if _, err := in.get([]any{&in.frames, &in.events}, count); err != nil {
 		return err
 	}
 	for _, r := range rules() {

@@ -25,7 +25,8 @@ func isNoList(column string) string {
 // unreadable is SQL for: a frame's row has a value that Go cannot read.
 func unreadable() string {
 	tests := []string{
-		"goal_is_default NOT IN (0, 1)", "typeof(cost_usd) NOT IN ('real', 'integer')", "typeof(confidence) NOT IN ('real', 'integer', 'null')",
+		"goal_is_default NOT IN (0, 1)", "typeof(cost_usd) NOT IN ('real', 'integer')",
+		"typeof(confidence) NOT IN ('real', 'integer', 'null')",
 	}
 	for _, column := range wholeColumns {
 		tests = append(tests, "typeof("+column+") <> 'integer'")
@@ -53,7 +54,8 @@ func readable() string {
 		sets = append(sets, fmt.Sprintf("%[1]s = CASE typeof(%[1]s) WHEN 'integer' THEN %[1]s END", column))
 	}
 	for _, column := range listColumns {
-		sets = append(sets, fmt.Sprintf("%[1]s = CASE WHEN %[2]s THEN json_array(CAST(%[1]s AS TEXT)) ELSE %[1]s END", column, isNoList(column)))
+		sets = append(sets, fmt.Sprintf("%[1]s = CASE WHEN %[2]s THEN json_array(CAST(%[1]s AS TEXT)) ELSE %[1]s END",
+			column, isNoList(column)))
 	}
 	return strings.Join(sets, ", ")
 }

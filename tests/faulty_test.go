@@ -43,7 +43,9 @@ func (b *bounded) save(frames []core.Frame) {
 			}
 		}
 		last := frames[len(frames)-1].ID
-		return tx.SaveSession(core.Session{ID: "session", Host: "claude-code", State: core.SessionActive, Root: last, Current: last, LastActivityAt: 1})
+		return tx.SaveSession(core.Session{
+			ID: "session", Host: "claude-code", State: core.SessionActive, Root: last, Current: last, LastActivityAt: 1,
+		})
 	}))
 	require.NoError(b.t, kept.Close())
 }
@@ -55,7 +57,8 @@ func bushy(n int) []core.Frame {
 	for i := range frames {
 		frames[i] = core.Frame{
 			ID: fmt.Sprintf("f-%05d", i), Parent: fmt.Sprintf("f-%05d", (i-1)/10), Status: core.InProgress,
-			Goal: fmt.Sprintf("word goal %d", i), Summary: strings.Repeat("summary ", 20), CreatedAt: core.Millis(i + 1), UpdatedAt: core.Millis(i + 1),
+			Goal: fmt.Sprintf("word goal %d", i), Summary: strings.Repeat("summary ", 20),
+			CreatedAt: core.Millis(i + 1), UpdatedAt: core.Millis(i + 1),
 		}
 		if i >= n-60 {
 			frames[i].Parent = fmt.Sprintf("f-%05d", i-1)
@@ -67,8 +70,9 @@ func bushy(n int) []core.Frame {
 
 // reads are the commands that look at a project; $ID is the frame that is worked in.
 var reads = []string{
-	"tree", "tree --all --details", "tree --json", "tree $ID", "tree $ID --json", "status", "status --json", "show $ID", "context $ID", "search word", "stats", "doctor",
-	"call flame_tree", "call flame_status", "call flame_get_state", `call flame_frame_details {"frameID":"$ID"}`, `call flame_context_preview {"frameID":"$ID"}`, `call flame_tree {"rootID":"$ID"}`,
+	"tree", "tree --all --details", "tree --json", "tree $ID", "tree $ID --json", "status", "status --json",
+	"show $ID", "context $ID", "search word", "stats", "doctor", "call flame_tree", `call flame_tree {"rootID":"$ID"}`, "call flame_status",
+	"call flame_get_state", `call flame_frame_details {"frameID":"$ID"}`, `call flame_context_preview {"frameID":"$ID"}`,
 }
 
 // readAll runs every command that reads, and export.
@@ -89,7 +93,7 @@ func TestRowsThatCannotBeAreShownCheckedAndMended(t *testing.T) {
 		"its own parent, far up":        "UPDATE frames SET parent = key WHERE key = " + key("f-00450"),
 		"a cycle of two":                "UPDATE frames SET parent = " + key(current) + " WHERE key = " + key("f-00498"),
 		"a cycle of 60":                 "UPDATE frames SET parent = " + key(current) + " WHERE key = " + key("f-00440"),
-		"a cycle of all":                "UPDATE frames SET parent = CASE key WHEN " + key("f-00000") + " THEN " + key(current) + " ELSE key - 1 END",
+		"a cycle of all":                "UPDATE frames SET parent = iif(key = " + key("f-00000") + ", " + key(current) + ", key - 1)",
 		"all their own parents":         "UPDATE frames SET parent = key",
 		"a missing parent":              "UPDATE frames SET parent = 4711 WHERE key = " + key("f-00450"),
 		"all parents missing":           "UPDATE frames SET parent = key + 1000000",
@@ -98,8 +102,9 @@ func TestRowsThatCannotBeAreShownCheckedAndMended(t *testing.T) {
 		"no ids but one":                "DELETE FROM ids WHERE id LIKE 'f-%' AND id <> '" + current + "'",
 		"an unknown status":             "UPDATE frames SET status = 'odd' WHERE key % 2 = 0",
 		"unknown statuses alone":        "UPDATE frames SET status = 'odd' || key",
-		"a bit of all": "UPDATE frames SET parent = key WHERE key % 7 = 1; UPDATE frames SET parent = key + 3 WHERE key % 7 = 2; UPDATE frames SET parent = 4711 WHERE key % 7 = 3;" +
-			"UPDATE frames SET status = '' WHERE key % 7 = 4; DELETE FROM ids WHERE key % 7 = 5 AND id LIKE 'f-0%'; UPDATE sessions SET root = 4711, current = 4711",
+		"a bit of all": "UPDATE frames SET parent = key WHERE key % 7 = 1; UPDATE frames SET parent = key + 3 WHERE key % 7 = 2;" +
+			"UPDATE frames SET parent = 4711 WHERE key % 7 = 3; UPDATE frames SET status = '' WHERE key % 7 = 4;" +
+			"DELETE FROM ids WHERE key % 7 = 5 AND id LIKE 'f-0%'; UPDATE sessions SET root = 4711, current = 4711",
 	}
 	for name, harm := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -127,7 +132,7 @@ func TestRowsThatCannotBeAreShownCheckedAndMended(t *testing.T) {
 	}
 }
 
-// shown gives the lines of a tree but its legend.
+// shown returns the lines of a tree but its legend.
 func (b *bounded) shown(args ...string) []string {
 	b.t.Helper()
 	lines := strings.Split(strings.TrimSuffix(b.must(args...), "\n"), "\n")
@@ -142,7 +147,7 @@ type jsonNode struct {
 	More     map[string]int
 }
 
-// countNodes gives the number of frames in a tree, those that are only counted too.
+// countNodes returns the number of frames in a tree, those that are only counted too.
 func countNodes(t *testing.T, document string) (n int) {
 	t.Helper()
 	var nodes []jsonNode
@@ -158,7 +163,7 @@ func countNodes(t *testing.T, document string) (n int) {
 	return n
 }
 
-// treePages gives the numbers of the pages of a database that belong to a tree of
+// treePages returns the numbers of the pages of a database that belong to a tree of
 // SQLite's, by the first byte that its format gives those.
 func treePages(t *testing.T, raw []byte) (pages []int) {
 	t.Helper()

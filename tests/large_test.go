@@ -30,9 +30,9 @@ func (b *bounded) seed(n int, parent string) {
 		"DELETE FROM ids", "DELETE FROM frames", "DELETE FROM frames_text", "DELETE FROM sessions",
 		fmt.Sprintf(`INSERT INTO ids (key, id) WITH RECURSIVE n (key) AS (SELECT 1 UNION ALL SELECT key + 1 FROM n WHERE key < %d)
 			SELECT key, printf('f-%%08d', key) FROM n`, n),
-		`INSERT INTO frames SELECT key, ` + parent + `, NULL, CASE key % 3 WHEN 0 THEN 'planned' WHEN 1 THEN 'in_progress' ELSE 'completed' END,
-			key, key, 0, key, 0, 0, '', 0, NULL, 0, 0, 0, 0, 0.0, 0, '', '[]', 'word goal ' || key, '', '["a/file.go"]', '["a decision"]',
-			'a summary of some length, as a frame has it when its work is over', '' FROM ids`,
+		`INSERT INTO frames SELECT key, ` + parent + `, NULL,
+			CASE key % 3 WHEN 0 THEN 'planned' WHEN 1 THEN 'in_progress' ELSE 'completed' END,
+			key, key, 0, key, 0, 0, '', 0, NULL, 0, 0, 0, 0, 0.0, 0, '', '[]', 'word goal ' || key, '', '[]', '[]', '', '' FROM ids`,
 		"COMMIT", "PRAGMA journal_mode = WAL",
 	} {
 		_, err := db.Exec(statement)
