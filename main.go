@@ -16,10 +16,12 @@ import (
 	"flame/cli"
 	"flame/config"
 	"flame/core"
+	"flame/git"
 	"flame/hosts"
 	"flame/hosts/claudecode"
 	"flame/hosts/opencode"
 	"flame/project"
+	"flame/project/place"
 	"flame/store"
 	"flame/transcripts"
 )
@@ -31,13 +33,13 @@ func main() {
 	app := &cli.App{
 		Version: version(), Settings: settings, Warnings: warnings,
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
-		Open: func(place project.Place, longLived bool) (*project.Project, func() error, error) {
-			return open(settings, place, longLived)
+		Open: func(at place.Place, longLived bool) (*project.Project, func() error, error) {
+			return open(settings, at, longLived)
 		},
-		Agents: func(p *project.Project, place project.Place) (*agents.Agents, error) {
-			return service(settings, p, place)
+		Agents: func(p *project.Project, at place.Place) (*agents.Agents, error) {
+			return service(settings, p, at)
 		},
-		Check: check, Repair: repair,
+		Check: check, Repair: repair, FirstCommit: git.FirstCommit, Exit: os.Exit,
 	}
 	code := app.Run(ctx, os.Args[1:])
 	stop()
@@ -54,11 +56,11 @@ func version() string {
 }
 
 // open wires a project to its store and log.
-func open(settings config.Settings, place project.Place, longLived bool) (*project.Project, func() error, error) {
-	log := logger(settings, place)
-	kept := store.Open(place.Data, store.Options{LongLived: longLived, Logger: log})
+func open(settings config.Settings, at place.Place, longLived bool) (*project.Project, func() error, error) {
+	log := logger(settings, at)
+	kept := store.Open(at.Data.Path, store.Options{LongLived: longLived, Logger: log, Ready: at.Data.Ready})
 	p := &project.Project{
-		Store: kept, Dir: place.Worktree, Now: now, NewID: project.NewID, Log: log,
+		Store: kept, Dir: at.Worktree, Now: now, NewID: project.NewID, Log: log,
 		Budget: budget(settings), Subagents: subagents(settings), Autonomy: autonomy(settings),
 		EventDays: int(settings.EventsDays), Transcripts: transcripts.Read,
 		Fold: settings.Fold == "on",
@@ -72,43 +74,42 @@ func open(settings config.Settings, place project.Place, longLived bool) (*proje
 }
 
 // service wires what starts agents.
-func service(s config.Settings, p *project.Project, place project.Place) (*agents.Agents, error) {
+func service(s config.Settings, p *project.Project, at place.Place) (*agents.Agents, error) {
 	program, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	machine, err := hosts.ThisMachine(place.Worktree)
-	if err != nil {
-		return nil, err
-	}
+	machine, _ := hosts.ThisMachine(at.Worktree) // one without a home has no definitions of the user's
 	bounds := agents.DefaultBounds()
 	bounds.Depth, bounds.Total, bounds.Concurrent = int(s.AgentMaxDepth), int(s.AgentMaxTotal), int(s.AgentMaxConcurrent)
 	bounds.Tokens, bounds.CostUSD = int64(s.AgentBudgetTokens), float64(s.AgentBudgetUSD)
 	bounds.Each.Wall, bounds.Each.Idle, bounds.Each.Start = seconds(s.AgentTimeout), seconds(s.AgentIdle), seconds(s.AgentStart)
 	return &agents.Agents{
-		Project: p, Data: place.Data, Dir: place.Worktree, Program: program, Host: s.AgentHost, Bounds: bounds,
-		Hosts:   []agents.Host{claudecode.Launcher{Machine: machine}, opencode.Launcher{Machine: machine}},
-		Catalog: func() agents.Catalog { return agents.Load(agents.Dirs(machine.Home, place.Worktree, os.Getenv)) },
-		Keep:    s.AgentOnSessionEnd == "keep", Start: supervise.Start,
+		Project: p, Data: at.Data.Path, Root: at.Dir, Dir: at.Worktree, Program: program, Host: s.AgentHost, Bounds: bounds,
+		Hosts: []agents.Host{claudecode.Launcher{Machine: machine}, opencode.Launcher{Machine: machine}},
+		Catalog: func(checkout string) agents.Catalog {
+			return agents.Load(agents.Dirs(machine.Home, checkout, os.Getenv))
+		},
+		Keep: s.AgentOnSessionEnd == "keep", Start: supervise.Start,
 	}, nil
 }
 
 func seconds(n config.Count) time.Duration { return time.Duration(n) * time.Second }
 
-func check(ctx context.Context, place project.Place) []cli.Finding {
+func check(ctx context.Context, at place.Place) []cli.Finding {
 	var findings []cli.Finding
-	for _, f := range store.Check(ctx, place.Data) {
+	for _, f := range store.Check(ctx, at.Data.Path) {
 		findings = append(findings, cli.Finding(f))
 	}
 	return findings
 }
 
-func repair(ctx context.Context, place project.Place) (cli.Repaired, error) {
-	done, err := store.Repairer{Now: now, NewID: project.NewID}.Repair(ctx, place.Data)
+func repair(ctx context.Context, at place.Place) (cli.Repaired, error) {
+	done, err := store.Repairer{Ready: at.Data.Ready, Now: now, NewID: project.NewID}.Repair(ctx, at.Data.Path)
 	return cli.Repaired(done), err
 }
 
-func logger(settings config.Settings, place project.Place) *slog.Logger {
+func logger(settings config.Settings, at place.Place) *slog.Logger {
 	if settings.LogLevel == "off" {
 		return slog.New(slog.DiscardHandler)
 	}
@@ -116,7 +117,11 @@ func logger(settings config.Settings, place project.Place) *slog.Logger {
 	if err := level.UnmarshalText([]byte(settings.LogLevel)); err != nil {
 		level = slog.LevelInfo // config lets only levels through
 	}
-	return slog.New(slog.NewJSONHandler(store.NewLog(place.Data), &slog.HandlerOptions{Level: level}))
+	isThere := func() bool {
+		there, err := at.Data.Ready(context.Background(), false)
+		return there && err == nil
+	}
+	return slog.New(slog.NewJSONHandler(store.NewLog(at.Data.Path, isThere), &slog.HandlerOptions{Level: level}))
 }
 
 func budget(s config.Settings) core.Budget {

@@ -11,13 +11,13 @@ import (
 )
 
 // admit makes the agent's frame and record in one transaction, where the tree's
-// bounds let it in. It gives the context of the frame.
-func (a *Agents) admit(ctx context.Context, by project.Caller, def Definition, r Request, run *Run) (string, error) {
+// bounds let it in, and keeps with it what it is to be told.
+func (a *Agents) admit(ctx context.Context, by project.Caller, def Definition, r Request, run *Run) error {
 	bare, most := contextOf(def, r)
-	_, context, err := a.Project.Delegate(ctx, by, project.Delegation{
+	_, _, err := a.Project.Delegate(ctx, by, project.Delegation{
 		Agent: run.ID, Under: r.Frame, Goal: run.Description, Session: run.Session, Host: run.Host,
 		Title: core.SubagentTitle(run.Description, def.Name), Bare: bare, MaxChars: most,
-		Also: func(tx project.Tx, frame core.Frame, caller core.Session) error {
+		Also: func(tx project.Tx, frame core.Frame, caller core.Session, context string) error {
 			if known, err := keyed(tx, caller.ID, r.Key); err != nil || known.ID != "" {
 				*run = known
 				return cmp.Or(err, errKnown)
@@ -29,10 +29,10 @@ func (a *Agents) admit(ctx context.Context, by project.Caller, def Definition, r
 			if err := a.grant(tx, by, def, r, caller, run); err != nil {
 				return err
 			}
-			return a.enrol(tx, *run)
+			return errors.Join(a.enrol(tx, *run), recordAssignment.Save(tx, run.ID, assignment{Task: r.Prompt, Context: context, Inline: r.Inline}))
 		},
 	})
-	return context, err
+	return err
 }
 
 // contextOf says how much of its frame's context an agent is given: whether none,

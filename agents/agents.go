@@ -15,15 +15,16 @@ import (
 // Agents starts and follows the agents of one project.
 type Agents struct {
 	Project *project.Project
-	Data    string // the project's data folder; an agent's own is agents/<subagent_id> in it
-	Dir     string // where agents work that name no folder
-	Program string // flame itself: it supervises, and is the MCP server of its agents
-	Hosts   []Host // in order of preference, for callers that live in none of them
-	Host    string // that agents run in, whatever the caller's; empty: the caller's
-	Catalog func() Catalog
+	Data    string                        // the project's data folder; an agent's own is agents/<subagent_id> in it
+	Root    string                        // the project's folder, by which processes of flame find it that work for an agent
+	Dir     string                        // where agents work that name no folder
+	Program string                        // flame itself: it supervises, and is the MCP server of its agents
+	Hosts   []Host                        // in order of preference, for callers that live in none of them
+	Host    string                        // that agents run in, whatever the caller's; empty: the caller's
+	Catalog func(checkout string) Catalog // the definitions there are now, for work in a checkout of the project
 	Bounds  Bounds
 	Keep    bool // agents go on when the session that asked for them ends
 
-	// Start starts the supervisor of the job in dir, as supervise.Start does.
-	Start func(ctx context.Context, program, dir string) (supervise.Process, error)
+	// Start starts the supervisor of an agent, as supervise.Start does.
+	Start func(ctx context.Context, seat supervise.Seat) (supervise.Process, error)
 }

@@ -176,7 +176,7 @@ func TestAnInlineDefinitionHasItsLimits(t *testing.T) {
 	assert.Equal(t, int64(9000), run.Limits.Tokens)
 	assert.True(t, run.Tools.Permits("Read"))
 	assert.False(t, run.Tools.Permits("Bash"))
-	assert.Contains(t, s.job(run.ID).Command, "Be brief.")
+	assert.Contains(t, s.launched(run.ID).Command, "Be brief.")
 }
 
 func TestACancelledAgentStartsNoOthers(t *testing.T) {

@@ -65,7 +65,7 @@ func (a *Agents) cancel(ctx context.Context, id, who string) (Run, error) {
 	}
 	// Its supervisor looks each second; a signal only saves that time.
 	if l, known, err := a.liveOf(ctx, id); err == nil && known && l.Supervisor.PID != 0 {
-		_ = l.Supervisor.Signal(syscall.SIGTERM)
+		_ = l.Supervisor.Signal(run.ID, syscall.SIGTERM)
 	}
 	return run, nil
 }

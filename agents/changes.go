@@ -36,17 +36,13 @@ const maxExcerpt = 2_000
 
 // changes reads from an agent's log what it did to files. A log that cannot be read
 // tells of none.
-func (a *Agents) changes(id string) []Change {
-	job, _, err := supervise.LoadJob(a.Folder(id))
-	if err != nil {
-		return nil
-	}
-	file, err := os.Open(filepath.Join(job.Dir, supervise.OutputFile))
+func (a *Agents) changes(run Run) []Change {
+	file, err := os.Open(filepath.Join(a.Folder(run.ID), supervise.OutputFile))
 	if err != nil {
 		return nil
 	}
 	defer file.Close()
-	return changesIn(file, job.Host, job.Cwd)
+	return changesIn(file, run.Host, run.Cwd)
 }
 
 // changesIn gives what the messages of a log did to files, by path.

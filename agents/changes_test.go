@@ -123,10 +123,16 @@ func (s *service) repository() {
 	s.t.Helper()
 	require.NoError(s.t, os.MkdirAll(filepath.Join(s.Dir, "sub"), 0o700))
 	require.NoError(s.t, os.WriteFile(filepath.Join(s.Dir, "sub", "old.txt"), []byte("old\n"), 0o600))
-	require.NoError(s.t, os.WriteFile(filepath.Join(s.Dir, ".gitignore"), []byte(".flame\n"), 0o600))
+	require.NoError(s.t, os.WriteFile(filepath.Join(s.Dir, ".gitignore"), []byte(".data\n"), 0o600))
 	s.git("init", "-q")
 	s.git("add", ".")
-	s.git("-c", "user.name=t", "-c", "user.email=t@localhost", "commit", "-qm", "one")
+	s.commit("one")
+}
+
+// commit commits what the index holds.
+func (s *service) commit(message string) {
+	s.t.Helper()
+	s.git("-c", "user.name=t", "-c", "user.email=t@localhost", "commit", "-qm", message)
 }
 
 func (s *service) git(args ...string) string {
@@ -182,6 +188,50 @@ func TestAWorktreeWithoutChangesIsRemoved(t *testing.T) {
 	assert.Equal(t, 1, strings.Count(s.git("worktree", "list"), "\n"))
 	none := s.over(s.request(user, agents.Request{Inline: definition, Prompt: "done", Isolation: "none"}).ID, core.AgentCompleted, core.Completed)
 	assert.Empty(t, none.Worktree, "the call decides")
+}
+
+func TestAWorktreeWithWorkInASubmoduleIsKept(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	s.repository()
+	s.git("update-index", "--add", "--cacheinfo", "160000,"+strings.TrimSpace(s.git("rev-parse", "HEAD"))+",sub/mod")
+	s.commit("a submodule")
+	asked := agents.Request{Type: "builder", Prompt: "write sub/mod/new.txt; done", Isolation: agents.Worktree}
+	run := s.over(s.request(user, asked).ID, core.AgentCompleted, core.Completed)
+	assert.FileExists(t, filepath.Join(run.Worktree, "sub", "mod", "new.txt"), "git does not tell of it")
+}
+
+// A repository that came with its .git folder has git run what it likes.
+func TestAnAgentsWorktreeRunsNothingOfTheRepository(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	s.repository()
+	mark, trap := filepath.Join(t.TempDir(), "sprung"), filepath.Join(t.TempDir(), "trap")
+	require.NoError(t, os.WriteFile(trap, []byte("#!/bin/sh\necho \"$*\" >>"+mark+"\ncat\n"), 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(s.Dir, ".git", "info", "attributes"), []byte("*.txt filter=x diff=x\n"), 0o600))
+	require.NoError(t, os.MkdirAll(filepath.Join(s.Dir, ".git", "hooks"), 0o700))
+	require.NoError(t, os.Symlink(trap, filepath.Join(s.Dir, ".git", "hooks", "post-checkout")))
+	for _, key := range []string{"core.fsmonitor", "filter.x.clean", "filter.x.smudge", "diff.x.command", "diff.x.textconv"} {
+		s.git("config", key, trap)
+	}
+	s.git("worktree", "add", "--quiet", "--detach", filepath.Join(t.TempDir(), "control"))
+	require.FileExists(t, mark, "the trap is broken")
+	require.NoError(t, os.Remove(mark))
+
+	asked := agents.Request{Type: "builder", Prompt: "write sub/old.txt; write new.txt; done", Isolation: agents.Worktree}
+	run := s.over(s.request(user, asked).ID, core.AgentCompleted, core.Completed)
+	require.Len(t, run.Changes, 2)
+	pruned, err := s.Prune(s.ctx, s.Project.Now()+1, false)
+	require.NoError(t, err)
+	require.Equal(t, []string{run.ID}, pruned.Agents)
+	next, err := s.Continue(s.ctx, user, run.ID, "done")
+	require.NoError(t, err)
+	next = s.over(next.ID, core.AgentCompleted, core.Completed)
+	require.Len(t, next.Changes, 2)
+	asked.Prompt = "done"
+	none := s.over(s.request(user, asked).ID, core.AgentCompleted, core.Completed)
+	require.NoDirExists(t, none.Worktree)
+	assert.NoFileExists(t, mark)
 }
 
 func TestAnAgentGoesOnInAWorktreeThatWasRemoved(t *testing.T) {

@@ -35,39 +35,57 @@ func (a *Agents) goOn(ctx context.Context, by project.Caller, id, prompt string,
 	if !old.State.Ended() {
 		return Run{}, core.Invalidf("%s is %s", old.ID, old.State).WithHint("wait for its end with flame_agent_wait, or cancel it first")
 	}
-	job, err := a.loadJob(ctx, old.ID)
+	next, err := a.successor(ctx, old, prompt)
+	if err != nil {
+		return Run{}, err
+	}
+	if err := a.readmit(ctx, by, old, &next, prompt, also); err != nil {
+		return Run{}, err
+	}
+	if err = a.restoreWorktree(ctx, next, old.ID); err == nil {
+		err = a.launch(ctx, next)
+	}
+	if err != nil {
+		return next, errors.Join(err, a.unstarted(ctx, next.ID, err))
+	}
+	return next, nil
+}
+
+// successor is the record of an agent that goes on with what another did.
+func (a *Agents) successor(ctx context.Context, old Run, prompt string) (Run, error) {
+	told, err := a.assignmentOf(ctx, old.ID)
+	if err != nil {
+		return Run{}, err
+	}
+	if _, err := a.definitionOf(old, told); err != nil {
+		return Run{}, err
+	}
+	host, err := a.hostNamed(old.Host)
 	if err != nil {
 		return Run{}, err
 	}
 	next := old
-	next.ID, next.ResumedFrom, next.Prompt, next.task = a.Project.NewID("agent"), old.ID, core.Cut(prompt, maxKept), prompt
+	next.ID, next.ResumedFrom, next.Prompt = a.Project.NewID("agent"), old.ID, core.Cut(prompt, maxKept)
 	next.State, next.Outcome, next.Changes, next.Made, next.CancelledBy, next.Children = core.AgentInitializing, nil, nil, nil, "", 0
 	next.Progress, next.EndedAt, next.CreatedAt, next.Key = supervise.Progress{}, 0, a.Project.Now(), ""
-	next.resumes = len(job.Resume) > 0 && old.Progress.Session != ""
-	if len(job.Resume) == 0 {
-		next.Session = ""
-	}
-	context, err := a.readmit(ctx, by, old, &next, also)
-	if err != nil {
-		return Run{}, err
-	}
-	if err := a.relaunch(ctx, job, context, next, old.Progress.SessionUSD); err != nil {
-		return next, errors.Join(err, a.unstarted(ctx, next.ID, err))
+	next.Resumes, next.SpentUSD = old.Progress.Session != "", old.Progress.SessionUSD
+	if !next.Resumes {
+		next.Session, next.SpentUSD = host.NewSession(), 0
 	}
 	return next, nil
 }
 
 // readmit is admit for an agent that goes on: its mode and tools stay what they
 // were, where whoever asks could still give it that mode.
-func (a *Agents) readmit(ctx context.Context, by project.Caller, old Run, next *Run, also func(project.Tx, Run) error) (string, error) {
+func (a *Agents) readmit(ctx context.Context, by project.Caller, old Run, next *Run, prompt string, also func(project.Tx, Run) error) error {
 	under, err := a.Project.OpenAbove(ctx, old.Frame)
 	if err != nil {
-		return "", err
+		return err
 	}
-	frame, context, err := a.Project.Delegate(ctx, by, project.Delegation{
+	_, _, err = a.Project.Delegate(ctx, by, project.Delegation{
 		Agent: next.ID, Under: under, Goal: strings.TrimSuffix(old.Description, continued) + continued, Session: next.Session, Host: next.Host,
-		Title: core.SubagentTitle(old.Description, old.Type), Bare: next.resumes,
-		Also: func(tx project.Tx, frame core.Frame, caller core.Session) error {
+		Title: core.SubagentTitle(old.Description, old.Type), Bare: next.Resumes,
+		Also: func(tx project.Tx, frame core.Frame, caller core.Session, context string) error {
 			next.Frame, next.ParentSession = frame.ID, caller.ID
 			if err := a.stillAllowed(tx, by, old, caller); err != nil {
 				return err
@@ -76,29 +94,19 @@ func (a *Agents) readmit(ctx context.Context, by project.Caller, old Run, next *
 				return err
 			}
 			next.MaxDepth = min(next.MaxDepth, old.MaxDepth)
-			return errors.Join(a.enrol(tx, *next), also(tx, *next))
+			var told assignment
+			if _, err := recordAssignment.Load(tx, old.ID, &told); err != nil {
+				return err
+			}
+			told.Task, told.Context = prompt, context
+			return errors.Join(a.enrol(tx, *next), recordAssignment.Save(tx, next.ID, told), also(tx, *next))
 		},
 	})
-	next.Frame = frame.ID
-	return context, err
+	return err
 }
 
 // continued is what the goal of an agent's next frame ends in.
 const continued = " (continued)"
-
-// relaunch starts the supervisor of an agent that goes on, in a session that has cost
-// so much.
-func (a *Agents) relaunch(ctx context.Context, job supervise.Job, context string, next Run, spent float64) error {
-	if err := a.restoreWorktree(ctx, next, next.ResumedFrom); err != nil {
-		return err
-	}
-	job.ID, job.Dir, job.Task, job.Prompt, job.Limits = next.ID, a.Folder(next.ID), next.task, compose(next, context), next.Limits
-	job.SpentUSD = 0
-	if next.resumes {
-		job.Command, job.SpentUSD = supervise.InSession(job.Resume, next.Session), spent
-	}
-	return a.startJob(ctx, job)
-}
 
 // stillAllowed refuses to go on with an agent in a mode that its grant, or the one who
 // asks, would not give it now. A person at a shell goes on with what there is.

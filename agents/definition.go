@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -64,6 +65,9 @@ type Source struct {
 	Kind string `json:"kind"`           // Builtin, User, Project or Call
 	File string `json:"file,omitempty"` // empty for built-in ones and those of a call
 }
+
+// String names the source for people.
+func (s Source) String() string { return cmp.Or(s.File, s.Kind) }
 
 // Where definitions come from, from the lowest precedence to the highest.
 const (

@@ -42,7 +42,7 @@ func (a *Agents) MakeGrant(ctx context.Context, g Grant) (Grant, error) {
 		return g, core.Invalidf("a grant needs its reason").WithHint("say what it is for: it is kept in the log")
 	}
 	if g.Agent != "" && g.Digest == "" {
-		def, err := a.Catalog().Find(g.Agent)
+		def, err := a.Catalog(a.Dir).Find(g.Agent)
 		if err != nil {
 			return g, err
 		}

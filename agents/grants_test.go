@@ -44,7 +44,7 @@ func TestAnAgentsModeIsNeverAboveItsParents(t *testing.T) {
 			told := s.events(run.ID, core.PermissionDecision)
 			require.Len(t, told, 1)
 			assert.Equal(t, string(tt.want.Effective), data(t, told[0])["permission_mode"].(map[string]any)["effective"])
-			assert.Contains(t, s.job(run.ID).Command, string(tt.want.Effective), "the host is told")
+			assert.Contains(t, s.launched(run.ID).Command, string(tt.want.Effective), "the host is told")
 			below := s.request(as(run), agents.Request{Type: "bold", Prompt: "done"})
 			assert.False(t, below.Mode.Effective.Exceeds(run.Mode.Effective), "nor one below it")
 		})
@@ -198,7 +198,7 @@ func TestToolsOnlyShrinkFromLevelToLevel(t *testing.T) {
 		for tool, permitted := range want {
 			assert.Equal(t, permitted, run.Tools.Permits(tool), "%s: %s", tool, run.Tools)
 		}
-		assert.Contains(t, s.job(run.ID).Command, run.Tools.String(), "the host is told")
+		assert.Contains(t, s.launched(run.ID).Command, run.Tools.Only(&run.Tools.Allowed).String(), "the host is told")
 	}
 	first := s.request(user, agents.Request{Type: "wide", Prompt: "hang"})
 	permits(first, map[string]bool{"Read": true, "Edit": true, "Bash": true, "WebFetch": false, "Write": false, "mcp__docs__read": true, "Agent": true})

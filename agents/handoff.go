@@ -221,11 +221,11 @@ func (a *Agents) retry(ctx context.Context, run Run, h *Handoff, why string) err
 	again := Handoff{
 		Transfer: h.Transfer, OnFailure: h.OnFailure, Timeout: h.Timeout, Retries: h.Retries + 1, First: cmp.Or(h.First, run.ID),
 	}
-	job, err := a.loadJob(ctx, again.First)
+	told, err := a.assignmentOf(ctx, again.First)
 	if err != nil {
 		return err
 	}
-	prompt := fmt.Sprintf("Attempt %d at this task ended so: %s\nHow far it came: %s\n\nThe task again:\n%s", again.Retries, why, run.Outcome.Text, job.Task)
+	prompt := fmt.Sprintf("Attempt %d at this task ended so: %s\nHow far it came: %s\n\nThe task again:\n%s", again.Retries, why, run.Outcome.Text, told.Task)
 	_, err = a.goOn(ctx, parentOf(run), run.ID, prompt, func(tx project.Tx, next Run) error {
 		h.Next = next.ID // kept with it: whoever resolves this anew must not try once more
 		return errors.Join(recordHandoff.Save(tx, run.ID, *h), a.initiate(tx, next, again))

@@ -94,7 +94,7 @@ func TestARetryHasTheWholeTaskAndTime(t *testing.T) {
 		result, err := s.Result(s.ctx, run.ID)
 		require.NoError(t, err)
 		assert.Equal(t, next, result.Next)
-		prompt := s.job(next).Prompt
+		prompt := s.launched(next).Stdin
 		assert.Contains(t, prompt, attempt)
 		assert.Contains(t, prompt, end)
 		assert.Equal(t, 1, strings.Count(prompt, "Attempt"), "attempts do not pile up")

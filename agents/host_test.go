@@ -22,6 +22,7 @@ import (
 	"flame/agents"
 	"flame/agents/supervise"
 	"flame/core"
+	"flame/project"
 )
 
 // TestMain lets the test binary also be what agents need of others: `supervise` is
@@ -66,16 +67,28 @@ func (fakeHost) Resumes(string) bool { return true }
 
 func (fakeHost) Talk(session string) ([]string, error) { return []string{"talk", session}, nil }
 
-// Launch gives the host what it has to work with as arguments, so that tests can
-// read it in the agent's job.
+// launchFile, in an agent's folder, is how its host was to be started last.
+const launchFile = "launch.json"
+
+// Launch gives the host what it has to work with as arguments, and leaves them for
+// tests to read.
 func (fakeHost) Launch(c agents.Child) (agents.Launch, error) {
 	if strings.Contains(c.Prompt, "unlaunchable") {
 		return agents.Launch{}, core.Invalidf("there is no way to run that")
 	}
 	program, err := os.Executable()
-	return agents.Launch{
-		Command: []string{program, "host", c.Session, string(c.Mode), c.Tools.String(), c.Title, c.System}, Stdin: c.Prompt,
-	}, err
+	if err != nil {
+		return agents.Launch{}, err
+	}
+	launch := agents.Launch{Command: []string{program, "host", c.Session, string(c.Mode), c.Tools.String(), c.Title, c.System}, Stdin: c.Prompt}
+	if c.Session == supervise.Session {
+		return launch, nil // how it would go on
+	}
+	raw, err := json.Marshal(launch)
+	if err != nil {
+		return launch, err
+	}
+	return launch, os.WriteFile(filepath.Join(c.Dir, launchFile), raw, 0o600)
 }
 
 // act does what the steps of the prompt's first paragraph say, one after the
@@ -157,6 +170,10 @@ func (h *acting) do(verb, object string) {
 		if object != "" {
 			_ = os.WriteFile(object, []byte(strconv.Itoa(cmd.Process.Pid)), 0o600)
 		}
+	case "escape": // a process that leaves session, parents and environment behind, and sleeps so long
+		exit(exec.Command("setsid", "-f", "env", "-i", "sleep", object).Run())
+	case "delegate":
+		exit(delegate(h.session, strings.ReplaceAll(object, " | ", "; ")))
 	case "stubborn":
 		signal.Ignore(syscall.SIGTERM)
 	case "cost":
@@ -175,6 +192,17 @@ func (h *acting) do(verb, object string) {
 	}
 }
 
+// delegate starts an agent below the one that this process works for.
+func delegate(session, steps string) error {
+	a, err := another(filepath.Join(os.Getenv("FLAME_PROJECT_DIR"), dataFolder))
+	if err != nil {
+		return err
+	}
+	by := project.Caller{Session: session, Host: "claude-code", Agent: os.Getenv(core.AgentVariable), Stamped: true}
+	_, err = a.Spawn(context.Background(), by, agents.Request{Type: "builder", Prompt: steps})
+	return err
+}
+
 // edit prints the call that changes a file, and how that went.
 func (h *acting) edit(path string, failed bool) {
 	call := fmt.Sprintf("t%d", h.lines)
@@ -190,27 +218,29 @@ type kept struct {
 	Keep   bool
 }
 
-const keptFile = "test.json"
+const (
+	keptFile   = "test.json"
+	dataFolder = ".data" // in the project, where these tests keep it
+)
 
 // superviseAs is `flame supervise`.
 func superviseAs(first, second string) error {
+	a, err := another(filepath.Join(os.Getenv("FLAME_PROJECT_DIR"), dataFolder))
+	if err != nil {
+		return err
+	}
 	if first == "--detach" {
-		program, err := os.Executable()
-		if err != nil {
-			return err
-		}
-		process, err := supervise.Detach(program, second)
+		process, err := supervise.Detach(a.Seat(second, a.Dir))
 		if err != nil {
 			return err
 		}
 		return json.NewEncoder(os.Stdout).Encode(process)
 	}
+	if first == "--keep" {
+		return supervise.Keep(a.Seat(second, a.Dir))
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
-	a, err := another(filepath.Dir(filepath.Dir(first)))
-	if err != nil {
-		return err
-	}
 	return a.Supervise(ctx, first, slog.New(slog.NewJSONHandler(os.Stderr, nil)))
 }
 

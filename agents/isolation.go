@@ -1,16 +1,15 @@
 package agents
 
 import (
-	"bytes"
 	"context"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"flame/core"
+	"flame/git"
+	"flame/project"
 )
 
 // Isolation says whether an agent gets a git worktree of its own.
@@ -29,46 +28,55 @@ func (Isolation) Values() []string { return core.Words(Worktree, NoIsolation) }
 const PatchFile = "changes.patch"
 
 // plainDiff is git's diff whatever the user's settings are.
-var plainDiff = slices.Clip([]string{"diff", "--no-ext-diff", "--no-textconv", "--no-color", "--no-renames"})
+var plainDiff = []string{"diff", "--no-color", "--no-renames", "--src-prefix=a/", "--dst-prefix=b/"}
 
-// gitPatience bounds one call of git: a folder that hangs must not keep an agent from
-// its end.
-const gitPatience = 2 * time.Minute
-
-// git runs git in a folder and gives what it printed.
-func git(ctx context.Context, dir string, args ...string) (string, error) {
-	ctx, stop := context.WithTimeout(ctx, gitPatience)
-	defer stop()
-	var stdout, stderr bytes.Buffer
-	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", dir}, args...)...)
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Run(); err != nil {
-		return "", core.Invalidf("git %s: %s", args[0], core.OneLine(stderr.String()+" "+err.Error(), 300))
-	}
-	return stdout.String(), nil
+// diff returns what a worktree holds that its base does not, as git tells it with an
+// option.
+func diff(ctx context.Context, run Run, option ...string) (string, error) {
+	return git.Run(ctx, run.Worktree, slices.Concat(plainDiff, option, []string{"--end-of-options", run.Base, "--"})...)
 }
 
-// baseOf gives the commit that a folder is at; empty outside of git.
+// baseOf returns the commit that a folder is at; empty outside of git.
 func baseOf(ctx context.Context, dir string) string {
-	base, err := git(ctx, dir, "rev-parse", "--verify", "--quiet", "HEAD")
+	base, err := git.Run(ctx, dir, "rev-parse", "--verify", "--quiet", "HEAD")
 	if err != nil {
 		return ""
 	}
 	return strings.TrimSpace(base)
 }
 
+// isolate makes the worktree that an agent is to have, if any, and has it work
+// there.
+func (a *Agents) isolate(ctx context.Context, run *Run) error {
+	if run.Worktree == "" {
+		return nil
+	}
+	if err := os.MkdirAll(a.Folder(run.ID), 0o700); err != nil {
+		return core.Unavailablef(err, "could not make the agent's folder: %v", err)
+	}
+	inside, err := addWorktree(ctx, run.Cwd, run.Worktree)
+	if err != nil {
+		return err
+	}
+	*run, err = a.change(ctx, run.ID, func(_ project.Tx, kept *Run) error {
+		kept.Cwd = inside
+		return nil
+	})
+	return err
+}
+
 // addWorktree makes a worktree for an agent that is to work in dir, and gives the
 // same folder in it. What is not committed is not in it.
 func addWorktree(ctx context.Context, dir, worktree string) (string, error) {
-	prefix, err := git(ctx, dir, "rev-parse", "--show-prefix")
+	prefix, err := git.Run(ctx, dir, "rev-parse", "--show-prefix")
 	if err == nil {
-		_, err = git(ctx, dir, "worktree", "add", "--detach", worktree, "HEAD")
+		err = git.AddWorktree(ctx, dir, worktree, "HEAD")
 	}
 	if err != nil {
 		return "", core.Invalidf("the agent cannot have a worktree of its own: %v", err).
 			WithHint("commit something first, or leave isolation out")
 	}
-	return filepath.Join(worktree, strings.TrimSpace(prefix)), nil
+	return filepath.Join(worktree, strings.TrimSuffix(prefix, "\n")), nil
 }
 
 // restoreWorktree makes the worktree of an agent that goes on once more, where that
@@ -81,14 +89,14 @@ func (a *Agents) restoreWorktree(ctx context.Context, run Run, last string) erro
 	if _, err := os.Stat(run.Worktree); err == nil {
 		return nil
 	}
-	if _, err := git(ctx, a.Dir, "worktree", "add", "--detach", run.Worktree, run.Base); err != nil {
+	if err := git.AddWorktree(ctx, a.Dir, run.Worktree, run.Base); err != nil {
 		return err
 	}
 	patch := filepath.Join(a.Folder(last), PatchFile)
 	if info, err := os.Stat(patch); err != nil || info.Size() == 0 {
 		return nil
 	}
-	_, err := git(ctx, run.Worktree, "apply", "--whitespace=nowarn", patch)
+	_, err := git.Run(ctx, run.Worktree, "apply", "--whitespace=nowarn", "--", patch)
 	return err
 }
 
@@ -100,16 +108,15 @@ func (a *Agents) keepWorktree(ctx context.Context, run Run, told []Change) []Cha
 		return told
 	}
 	patch, err := patchOf(ctx, run)
-	var names string
+	names, same := "", false
 	if err == nil {
-		names, err = git(ctx, run.Worktree, append(plainDiff, "--name-status", "-z", run.Base)...)
+		names, err = diff(ctx, run, "--name-status", "-z")
 	}
-	left := ""
 	if err == nil {
-		left, err = git(ctx, run.Worktree, "status", "--porcelain", "--ignored")
+		same, err = isUntouched(ctx, run, patch)
 	}
-	if err == nil && patch == "" && left == "" && baseOf(ctx, run.Worktree) == run.Base {
-		_, err = git(ctx, run.Worktree, "worktree", "remove", "--force", run.Worktree)
+	if err == nil && same {
+		_, err = git.Run(ctx, run.Worktree, "worktree", "remove", "--force", "--", run.Worktree)
 		told = []Change{}
 	} else if err == nil {
 		if err = os.WriteFile(filepath.Join(a.Folder(run.ID), PatchFile), []byte(patch), 0o600); err == nil {
@@ -122,13 +129,37 @@ func (a *Agents) keepWorktree(ctx context.Context, run Run, told []Change) []Cha
 	return told
 }
 
-// patchOf gives what a worktree holds that its base does not.
+// isUntouched reports whether a worktree that differs from its base by patch holds
+// just what it did at first, ignored files and submodules included.
+func isUntouched(ctx context.Context, run Run, patch string) (bool, error) {
+	if patch != "" || baseOf(ctx, run.Worktree) != run.Base {
+		return false, nil
+	}
+	left, err := git.Run(ctx, run.Worktree, "status", "--porcelain", "--ignored", "--untracked-files=normal")
+	if err != nil || left != "" {
+		return false, err
+	}
+	more, err := inSubmodules(ctx, run)
+	return !more, err
+}
+
+// inSubmodules reports whether a worktree holds anything in the folders of submodules.
+// They are empty at first, and git is not asked what is in them.
+func inSubmodules(ctx context.Context, run Run) (bool, error) {
+	all, err := git.Submodules(ctx, run.Worktree)
+	return slices.ContainsFunc(all, func(path string) bool {
+		entries, err := os.ReadDir(filepath.Join(run.Worktree, path))
+		return len(entries) > 0 || err != nil && !os.IsNotExist(err)
+	}), err
+}
+
+// patchOf returns what a worktree holds that its base does not.
 func patchOf(ctx context.Context, run Run) (string, error) {
 	// Files that git does not know yet are part of a patch only once it is told.
-	if _, err := git(ctx, run.Worktree, "add", "--all", "--intent-to-add"); err != nil {
+	if err := git.AddIntent(ctx, run.Worktree); err != nil {
 		return "", err
 	}
-	return git(ctx, run.Worktree, append(plainDiff, "--binary", run.Base)...)
+	return diff(ctx, run, "--binary")
 }
 
 // isKept reports whether an agent's patch has all that its worktree holds now: another
@@ -139,7 +170,11 @@ func (a *Agents) isKept(ctx context.Context, run Run) bool {
 		return false
 	}
 	now, err := patchOf(ctx, run)
-	return err == nil && now == string(kept)
+	if err != nil || now != string(kept) {
+		return false
+	}
+	more, err := inSubmodules(ctx, run)
+	return err == nil && !more
 }
 
 // inWorktree gives the changes to files by what they hold now. told is how git lists

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -16,33 +15,23 @@ import (
 	"flame/project"
 )
 
-// Supervise runs the job in an agent's folder to its end. It is what `flame
-// supervise` does.
-func (a *Agents) Supervise(ctx context.Context, dir string, log *slog.Logger) error {
+// Supervise runs an agent to its end. It is what `flame supervise` does.
+func (a *Agents) Supervise(ctx context.Context, id string, log *slog.Logger) error {
 	// One that is cancelled before it began is told so in order, too.
-	job, err := a.loadJob(context.WithoutCancel(ctx), filepath.Base(dir))
+	lasting := context.WithoutCancel(ctx)
+	run, err := a.Find(lasting, id)
 	if err != nil {
-		return errors.Join(err, a.unstarted(ctx, filepath.Base(dir), err))
+		return err
+	}
+	job, err := a.job(lasting, run)
+	if err != nil {
+		return errors.Join(err, a.unstarted(ctx, run.ID, err))
 	}
 	s := supervise.Supervisor{
-		Job: job, Read: lineOf(job.Host), Journal: journal{a, job.ID}, Log: log, Pace: supervise.DefaultPace,
+		Job: job, Read: lineOf(run.Host), Journal: journal{a, job.ID}, Log: log, Pace: supervise.DefaultPace,
 	}
 	_, err = s.Run(ctx)
 	return err
-}
-
-// loadJob reads what an agent is started from. Others may write to its folder, the
-// agent itself among them; what they made of it is not run.
-func (a *Agents) loadJob(ctx context.Context, id string) (supervise.Job, error) {
-	job, digest, err := supervise.LoadJob(a.Folder(id))
-	if err != nil {
-		return job, core.Unavailablef(err, "what %s was started from is gone: %v", id, err).WithHint("start another agent with spawn_agent")
-	}
-	run, err := a.Find(ctx, id)
-	if err == nil && run.Job != digest {
-		err = core.Invalidf("what %s was started from has been changed", id).WithHint("start another agent with spawn_agent")
-	}
-	return job, err
 }
 
 // A journal is where an agent's supervisor tells what happens: the agent's record
@@ -211,9 +200,13 @@ func (a *Agents) end(ctx context.Context, id string, o supervise.Outcome) error 
 	if len(o.Text) > maxText {
 		o.Text = strings.ToValidUTF8(o.Text[:maxText], "") + "\n… (the rest is in " + supervise.OutputFile + ")"
 	}
-	changes := a.changes(id)
-	if run, err := a.Find(ctx, id); err == nil && run.Worktree != "" && !run.State.Ended() {
-		changes = a.keepWorktree(ctx, run, changes)
+	told, err := a.Find(ctx, id)
+	if err != nil {
+		return err
+	}
+	changes := a.changes(told)
+	if told.Worktree != "" && !told.State.Ended() {
+		changes = a.keepWorktree(ctx, told, changes)
 	}
 	made, err := a.made(ctx, id)
 	if err != nil {

@@ -113,9 +113,8 @@ func TestHowAnAgentEndsDecidesItsFrameAndWhatIsTold(t *testing.T) {
 func TestAnAgentIsSpawnedBeforeAnythingRuns(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
-	s.Start = func(_ context.Context, _, dir string) (supervise.Process, error) {
-		id := filepath.Base(dir)
-		spawned := s.events(id, core.SubagentSpawned)
+	s.Start = func(_ context.Context, seat supervise.Seat) (supervise.Process, error) {
+		spawned := s.events(seat.Agent, core.SubagentSpawned)
 		require.Len(t, spawned, 1)
 		told := data(t, spawned[0])
 		assert.Equal(t, "hang", told["prompt"])
@@ -278,6 +277,7 @@ func TestASessionThatNeverBeganIsBegunAnew(t *testing.T) {
 	run = s.over(run.ID, core.AgentError, core.Failed)
 	next, err := s.Continue(s.ctx, user, run.ID, "done")
 	require.NoError(t, err)
-	assert.Equal(t, s.job(run.ID).Command, s.job(next.ID).Command, "there is no session to go on in")
-	assert.Contains(t, s.job(next.ID).Prompt, "<flame-context", "nothing of its context is known there")
+	assert.NotEqual(t, run.Session, next.Session, "a session of which nobody knows whether it began is not begun again")
+	assert.Contains(t, s.launched(next.ID).Command, next.Session)
+	assert.Contains(t, s.launched(next.ID).Stdin, "<flame-context", "nothing of its context is known there")
 }

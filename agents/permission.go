@@ -157,7 +157,7 @@ func (a *Agents) roleOf(host string, told project.Standing) (role Definition, kn
 	case told.Agent == "" || builtIn:
 		known = true
 	default:
-		found, err := a.Catalog().Find(told.Agent)
+		found, err := a.Catalog(a.Dir).Find(told.Agent)
 		role, known = found, err == nil
 	}
 	role.DisallowedTools = slices.Concat(role.DisallowedTools, denied)

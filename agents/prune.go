@@ -9,6 +9,7 @@ import (
 
 	"flame/agents/supervise"
 	"flame/core"
+	"flame/git"
 	"flame/project"
 )
 
@@ -85,7 +86,7 @@ func (a *Agents) discard(ctx context.Context, run Run, paths []string) error {
 		if path != run.Worktree {
 			err = os.Remove(path)
 		} else if used, lookErr := a.inUse(ctx, path); !used && lookErr == nil {
-			_, err = git(ctx, a.Dir, "worktree", "remove", "--force", path)
+			_, err = git.Run(ctx, a.Dir, "worktree", "remove", "--force", "--", path)
 		} else {
 			err = lookErr
 		}

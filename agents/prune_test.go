@@ -18,6 +18,8 @@ import (
 func (s *service) apart() agents.Run {
 	s.t.Helper()
 	s.repository()
+	s.git("update-index", "--add", "--cacheinfo", "160000,"+strings.TrimSpace(s.git("rev-parse", "HEAD"))+",mod")
+	s.commit("a submodule")
 	return s.over(s.request(user, agents.Request{Type: "builder", Prompt: "write new.txt; done", Isolation: agents.Worktree}).ID, core.AgentCompleted, core.Completed)
 }
 
@@ -45,6 +47,11 @@ func TestPruneKeepsWhatNoPatchHas(t *testing.T) {
 		"what there is no patch of": func(s *service, run agents.Run) string {
 			require.NoError(s.t, os.Remove(filepath.Join(s.Folder(run.ID), agents.PatchFile)))
 			return filepath.Join(run.Worktree, "new.txt")
+		},
+		"what a person did in a submodule": func(s *service, run agents.Run) string {
+			file := filepath.Join(run.Worktree, "mod", "by-hand.txt")
+			require.NoError(s.t, os.WriteFile(file, []byte("days of work\n"), 0o600))
+			return file
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -88,7 +88,7 @@ func (a *Agents) orphaned(run Run, begun bool) supervise.Outcome {
 	case !begun:
 		o.State, o.Reason = core.AgentError, "its supervisor never began"
 	}
-	if told, text := supervise.Reread(a.Folder(run.ID), lineOf(run.Host)); told.Session != "" {
+	if told, text := supervise.Reread(a.Folder(run.ID), run.SpentUSD, lineOf(run.Host)); told.Session != "" {
 		o.Progress, o.Text = told, text
 		o.Progress.Attempt = run.Progress.Attempt
 	}
@@ -109,7 +109,7 @@ func (l live) watched(now core.Millis) bool {
 		return now-max(l.Since, l.Told) < elsewherePatience
 	case l.Supervisor.PID != 0:
 		return l.Supervisor.Alive()
-	case l.Starter.Alive():
+	case l.Starter == supervise.Self() || l.Starter.Alive():
 		return now-l.Since < startPatience
 	}
 	return now-l.Since < starterPatience

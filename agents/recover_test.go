@@ -1,11 +1,13 @@
 package agents_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -35,13 +37,49 @@ func (s *service) supervisor(id string) (pid int) {
 	return pid
 }
 
-// killSupervisor ends an agent's supervisor at once, and waits until the system
-// knows.
+// keeper returns the process that cleans up after an agent's supervisor.
+func (s *service) keeper(id string) (pid int) {
+	s.t.Helper()
+	return s.marked(id, func(command string) bool { return strings.Contains(command, " supervise --keep ") })
+}
+
+// marked returns the process that bears an agent's mark and has such a command line; 0
+// where none has.
+func (s *service) marked(id string, such func(command string) bool) (pid int) {
+	s.t.Helper()
+	for _, p := range worksFor(s.t, id) {
+		command, _ := os.ReadFile(filepath.Join("/proc", p, "cmdline")) // it may have ended
+		if such(string(bytes.ReplaceAll(command, []byte{0}, []byte(" ")))) {
+			pid, _ = strconv.Atoi(p)
+		}
+	}
+	return pid
+}
+
+// killAtOnce ends a process, and waits until the system knows.
+func (s *service) killAtOnce(pid int) {
+	s.t.Helper()
+	require.Greater(s.t, pid, 1)
+	require.NoError(s.t, syscall.Kill(pid, syscall.SIGKILL))
+	s.eventually(func() bool { return !runs(pid) }, "%d lives", pid)
+}
+
+// killSupervisor ends an agent's supervisor at once, and its keeper before that: what
+// they leave is for others to recover.
 func (s *service) killSupervisor(id string) {
 	s.t.Helper()
 	pid := s.supervisor(id)
-	require.NoError(s.t, syscall.Kill(pid, syscall.SIGKILL))
-	s.eventually(func() bool { return !supervise.Process{PID: pid}.Alive() }, "the supervisor lives")
+	s.killAtOnce(s.keeper(id))
+	s.killAtOnce(pid)
+}
+
+// runs reports whether a process is there and not over.
+func runs(pid int) bool {
+	stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
+	_, after, _ := strings.Cut(string(stat), ") ")
+	fields := strings.Fields(after)
+	// The first thread of one that was killed is over before the others are.
+	return err == nil && len(fields) > 17 && (fields[0] != "Z" || fields[17] != "0" && fields[17] != "1")
 }
 
 func TestWhatAKilledSupervisorLeaves(t *testing.T) {
@@ -76,12 +114,12 @@ func TestAProcessThatForgotWhoseItIsIsFound(t *testing.T) {
 		}
 		pid, _ = strconv.Atoi(string(told))
 		kept, _ := os.ReadFile(family)
-		return strings.Contains(string(kept), fmt.Sprintf(`"pid":%d,`, pid))
+		return regexp.MustCompile(fmt.Sprintf(`"pid":%d,[^}]*"command":"[^"]* sleep"`, pid)).Match(kept)
 	}, "the process is not known")
 	s.killSupervisor(run.ID)
-	assert.True(t, supervise.Process{PID: pid}.Alive(), "it has got away from its supervisor")
+	assert.True(t, runs(pid), "it has got away from its supervisor")
 	require.NoError(t, s.Recover(s.ctx))
-	assert.False(t, supervise.Process{PID: pid}.Alive())
+	assert.False(t, runs(pid))
 }
 
 // leaveOutcome writes how an agent ended into its folder, as its supervisor does
@@ -131,11 +169,10 @@ func TestAnAgentWhoseSupervisorNeverBegan(t *testing.T) {
 	require.NoError(t, s.Recover(s.ctx))
 	run = s.over(run.ID, core.AgentError, core.Failed)
 	assert.Contains(t, run.Outcome.Reason, "never began")
-	job := s.job(run.ID)
-	_, err = supervise.Start(s.ctx, s.Program, job.Dir)
+	_, err = supervise.Start(s.ctx, s.Seat(run.ID, s.Dir))
 	require.NoError(t, err)
 	s.eventually(func() bool { return len(worksFor(t, run.ID)) == 0 }, "a late supervisor goes on")
-	assert.NoFileExists(t, filepath.Join(job.Dir, supervise.OutputFile), "one that comes too late starts nothing")
+	assert.NoFileExists(t, filepath.Join(s.Folder(run.ID), supervise.OutputFile), "one that comes too late starts nothing")
 	s.over(run.ID, core.AgentError, core.Failed)
 }
 

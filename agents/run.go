@@ -19,6 +19,8 @@ const (
 	recordSession project.Kind[string] = "agent_session" // a subagent_id, by its session
 	recordKey     project.Kind[string] = "agent_key"     // a subagent_id, by parent session and idempotency key
 	recordGrant   project.Kind[Grant]  = "agent_grant"   // by id
+
+	recordAssignment project.Kind[assignment] = "agent_assignment" // by subagent_id
 )
 
 // A Run is the record of one agent, from the moment it was asked for.
@@ -28,15 +30,16 @@ type Run struct {
 	ParentSession string           `json:"parent_session_id"`     // session that asked for it
 	ParentAgent   string           `json:"parentAgent,omitempty"` // agent that this session is of; empty for a user's own
 	Session       string           `json:"session,omitempty"`     // its own in the host; empty until known
-	resumes       bool             // Session is one that it goes on in
+	Resumes       bool             `json:"resumes,omitempty"`     // Session is one that it goes on in
 	Frame         string           `json:"frame"`
 	Depth         int              `json:"depth"` // 1 for a child of a user's session
 	Host          string           `json:"host"`
 	Foreign       bool             `json:"foreign,omitempty"` // whoever asked for it lives in another host
 	Type          string           `json:"agent_type"`        // name of its definition
+	Source        Source           `json:"definition"`        // where that stands
+	Digest        string           `json:"definition_digest"` // of that, as it was when the agent was asked for
 	Description   string           `json:"description"`
 	Prompt        string           `json:"prompt"` // the task as it was asked, at most maxKept characters of it
-	task          string           // all of it
 	Mode          ModeChoice       `json:"permission_mode"`
 	Tools         ToolSet          `json:"tools"`
 	Trusted       []string         `json:"trusted,omitempty"`         // entries of Tools that a person wrote: what they name needs no other leave
@@ -51,10 +54,11 @@ type Run struct {
 	Key           string           `json:"idempotency_key,omitempty"`
 	Schema        json.RawMessage  `json:"result_schema,omitempty"`
 	Background    bool             `json:"background"` // who asks does not wait for its end, unless the call says so
+	Checkout      string           `json:"checkout"`   // of the project, that it was asked for in
 	Cwd           string           `json:"cwd"`
 	Base          string           `json:"base,omitempty"`     // commit that it began from; empty outside of git
 	Worktree      string           `json:"worktree,omitempty"` // of its own, where it has one
-	Job           string           `json:"job,omitempty"`      // digest of what it was started from
+	SpentUSD      float64          `json:"spentUSD,omitempty"` // that Session had cost before, which hosts count in
 	Warnings      []string         `json:"warnings,omitempty"`
 
 	State       core.AgentState    `json:"state"`
@@ -67,7 +71,8 @@ type Run struct {
 	EndedAt     core.Millis        `json:"endedAt,omitempty"`
 }
 
-// maxKept bounds a task in the record, in characters. All of it is in the job.
+// maxKept bounds a task in the record, in characters. All of it is in the
+// assignment.
 const maxKept = 20_000
 
 // A live is an agent that something is still to be done about.

@@ -45,7 +45,7 @@ func newService(t *testing.T, definitions ...string) *service {
 
 func newServiceWith(t *testing.T, change func(*kept), definitions ...string) *service {
 	t.Helper()
-	data := filepath.Join(t.TempDir(), ".flame")
+	data := filepath.Join(t.TempDir(), dataFolder)
 	shared := kept{Bounds: agents.DefaultBounds()}
 	change(&shared)
 	require.NoError(t, os.MkdirAll(filepath.Join(data, "agents"), 0o700))
@@ -77,9 +77,9 @@ func newAgents(data string, shared kept) (*agents.Agents, error) {
 			Subagents: core.DefaultSubagentConfig(), Autonomy: core.DefaultAutonomyConfig(),
 			Now: func() core.Millis { return core.MillisOf(time.Now()) }, NewID: project.NewID,
 		},
-		Data: data, Dir: dir, Program: program, Bounds: shared.Bounds, Keep: shared.Keep, Start: supervise.Start,
+		Data: data, Root: dir, Dir: dir, Program: program, Bounds: shared.Bounds, Keep: shared.Keep, Start: supervise.Start,
 		Hosts: []agents.Host{fakeHost{name: "claude-code"}, fakeHost{name: "opencode", missing: true}},
-		Catalog: func() agents.Catalog {
+		Catalog: func(string) agents.Catalog {
 			return agents.Load([]agents.Dir{{Path: filepath.Join(data, "agents"), Kind: agents.Project}})
 		},
 	}, err
@@ -178,12 +178,13 @@ func data(t *testing.T, e core.Event) (told map[string]any) {
 	return told
 }
 
-// job is what an agent's supervisor was given.
-func (s *service) job(id string) supervise.Job {
+// launched is how the host of an agent was to be started last.
+func (s *service) launched(id string) (launch agents.Launch) {
 	s.t.Helper()
-	job, _, err := supervise.LoadJob(s.Folder(id))
+	raw, err := os.ReadFile(filepath.Join(s.Folder(id), launchFile))
 	require.NoError(s.t, err)
-	return job
+	require.NoError(s.t, json.Unmarshal(raw, &launch))
+	return launch
 }
 
 // session reads a session; zero for one that is not known.
@@ -236,7 +237,7 @@ func problem(t *testing.T, err error, kind error) string {
 }
 
 // noStart stands for a supervisor that never begins.
-func noStart(context.Context, string, string) (supervise.Process, error) {
+func noStart(context.Context, supervise.Seat) (supervise.Process, error) {
 	return supervise.Process{}, nil
 }
 

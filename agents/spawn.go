@@ -35,19 +35,23 @@ func (a *Agents) spawn(ctx context.Context, by project.Caller, def Definition, r
 	if err != nil {
 		return Run{}, err
 	}
+	digest := def.Digest() // as its file has it
 	def = def.For(host.Name())
-	run, err := a.draft(ctx, def, r, host)
+	run, err := a.draft(ctx, def, digest, r, host)
 	if err != nil {
 		return Run{}, err
 	}
-	context, err := a.admit(ctx, by, def, r, &run)
+	err = a.admit(ctx, by, def, r, &run)
 	switch {
 	case errors.Is(err, errKnown):
 		return run, nil
 	case err != nil:
 		return Run{}, err
 	}
-	if err := a.launch(ctx, host, def, context, &run); err != nil {
+	if err = a.isolate(ctx, &run); err == nil {
+		err = a.launch(ctx, run)
+	}
+	if err != nil {
 		return run, errors.Join(err, a.unstarted(ctx, run.ID, err))
 	}
 	return run, nil
@@ -58,11 +62,11 @@ func (a *Agents) definition(r Request) (Definition, error) {
 	if len(r.Inline) > 0 {
 		return Inline(r.Inline)
 	}
-	return a.Catalog().Find(r.Type)
+	return a.Catalog(a.Dir).Find(r.Type)
 }
 
 // draft is the record before anything is checked against the tree.
-func (a *Agents) draft(ctx context.Context, def Definition, r Request, host Host) (Run, error) {
+func (a *Agents) draft(ctx context.Context, def Definition, digest string, r Request, host Host) (Run, error) {
 	limits := a.Bounds.Each
 	limits.Wall = cmp.Or(r.Timeout, def.Timeout, limits.Wall)
 	limits.Tokens = cmp.Or(r.BudgetTokens, def.BudgetTokens, limits.Tokens)
@@ -78,7 +82,8 @@ func (a *Agents) draft(ctx context.Context, def Definition, r Request, host Host
 		ID: a.Project.NewID("agent"), Session: cmp.Or(r.session, host.NewSession()), Host: host.Name(), Type: def.Name,
 		Description: core.OneLine(cmp.Or(r.Description, r.Prompt), 60), Prompt: core.Cut(r.Prompt, maxKept),
 		Limits: limits, Key: r.Key, Call: r.Call, Schema: def.ResultSchema, Cwd: cwd, Base: baseOf(ctx, cwd),
-		State: core.AgentInitializing, CreatedAt: a.Project.Now(), task: r.Prompt, resumes: r.session != "",
+		State: core.AgentInitializing, CreatedAt: a.Project.Now(), Resumes: r.session != "",
+		Source: def.Source, Digest: digest, Checkout: a.Dir,
 	}
 	run.Background = lo.FromPtrOr(def.Background, true)
 	if def.MaxChildren != nil {

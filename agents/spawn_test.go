@@ -14,7 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/agents"
-	"flame/agents/supervise"
 	"flame/core"
 	"flame/project"
 )
@@ -61,7 +60,7 @@ func TestWhatAnAgentIsGivenToRead(t *testing.T) {
 		r.Prompt = "done with it"
 		run := s.request(user, r)
 		s.ended(run.ID)
-		return s.job(run.ID).Prompt
+		return s.launched(run.ID).Stdin
 	}
 	full := prompt(agents.Request{Type: "builder"})
 	assert.True(t, strings.HasPrefix(full, "done with it\n\n"), "the task comes first")
@@ -221,7 +220,7 @@ func TestTasksAreDataWhateverTheyHold(t *testing.T) {
 			run := s.over(s.spawn(task).ID, core.AgentCompleted, core.Completed)
 			assert.LessOrEqual(t, len([]rune(run.Description)), 61)
 			assert.NotContains(t, run.Description, "\n")
-			got := s.job(run.ID).Prompt
+			got := s.launched(run.ID).Stdin
 			assert.True(t, strings.HasPrefix(got, strings.ToValidUTF8(task, "\ufffd")) || strings.HasPrefix(got, task), "the task is handed on as it is")
 		})
 	}
@@ -245,9 +244,9 @@ func TestAnAgentThatCannotBeStartedIsOver(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newService(t)
-			definition, err := s.Catalog().Find("builder")
+			definition, err := s.Catalog("").Find("builder")
 			require.NoError(t, err)
-			s.Catalog = func() agents.Catalog { return agents.Catalog{Definitions: []agents.Definition{definition}} }
+			s.Catalog = func(string) agents.Catalog { return agents.Catalog{Definitions: []agents.Definition{definition}} }
 			tt.broken(s)
 			run, err := s.Spawn(s.ctx, user, agents.Request{Type: "builder", Prompt: tt.prompt})
 			require.ErrorContains(t, err, tt.says)
@@ -272,21 +271,4 @@ func TestAnAgentThatIsOverAtOnceWasStarted(t *testing.T) {
 	run, err := s.Spawn(s.ctx, user, agents.Request{Type: "builder", Prompt: "done"})
 	require.NoError(t, err)
 	s.over(run.ID, core.AgentCompleted, core.Completed)
-}
-
-func TestWhatOthersMadeOfAJobIsNotRun(t *testing.T) {
-	t.Parallel()
-	s := newService(t)
-	s.Start = noStart
-	run := s.spawn("done")
-	job := s.job(run.ID)
-	job.Command[0] = "/bin/true"
-	_, err := job.Save()
-	require.NoError(t, err)
-	_, err = supervise.Start(s.ctx, s.Program, job.Dir)
-	require.NoError(t, err)
-	run = s.over(run.ID, core.AgentError, core.Failed)
-	assert.Contains(t, run.Outcome.Error, "has been changed")
-	_, err = s.Continue(s.ctx, user, run.ID, "go on")
-	assert.ErrorContains(t, err, "has been changed")
 }

@@ -28,12 +28,12 @@ func newAgents(a *App) *cobra.Command {
 
 // catalog reads the definitions that hold in this project.
 func (a *App) catalog() (agents.Catalog, error) {
-	place, err := a.place()
+	at, err := a.place()
 	if err != nil {
 		return agents.Catalog{}, err
 	}
 	home, _ := os.UserHomeDir() // without one, there are no definitions of a user's
-	return agents.Load(agents.Dirs(home, place.Worktree, os.Getenv)), nil
+	return agents.Load(agents.Dirs(home, at.Worktree, os.Getenv)), nil
 }
 
 // asksCatalog makes a command that reads the definitions and prints an answer.

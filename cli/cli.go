@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -15,6 +16,7 @@ import (
 	"flame/config"
 	"flame/core"
 	"flame/project"
+	"flame/project/place"
 )
 
 // An App is what commands work with. main fills it.
@@ -27,13 +29,19 @@ type App struct {
 	Stderr   io.Writer
 
 	// Open opens the project at a place. A long-lived one serves many calls.
-	Open func(place project.Place, longLived bool) (*project.Project, func() error, error)
+	Open func(at place.Place, longLived bool) (*project.Project, func() error, error)
 	// Agents gives what starts agents in a project.
-	Agents func(p *project.Project, place project.Place) (*agents.Agents, error)
+	Agents func(p *project.Project, at place.Place) (*agents.Agents, error)
+	// FirstCommit asks git for the first commit of a repository.
+	FirstCommit place.Git
 	// Check looks at the data of a place without changing it.
-	Check func(ctx context.Context, place project.Place) []Finding
+	Check func(ctx context.Context, at place.Place) []Finding
 	// Repair mends what of it can be mended, and keeps a copy of it as it was.
-	Repair func(ctx context.Context, place project.Place) (Repaired, error)
+	Repair func(ctx context.Context, at place.Place) (Repaired, error)
+	// Exit ends the process at once, whatever blocks in it.
+	Exit func(code int)
+
+	takeTime func() bool // lets a command end as late as it must after a signal
 
 	session string // flag --session
 	json    bool   // flag --json
@@ -63,8 +71,17 @@ const (
 // errSilent ends with status 1 after a command has printed what is wrong.
 var errSilent = errors.New("silent")
 
-// Run runs one command line and gives the exit code.
+// endTime is how long a command may take to end once it has to: longer than a server's
+// requests are waited for. What blocks may know no context, as a pipe that nobody reads.
+const endTime = 3 * time.Second
+
+// endSoon ends the process when endTime is over, if it is still there.
+func (a *App) endSoon() { time.AfterFunc(endTime, func() { a.Exit(exitError) }) }
+
+// Run runs one command line and gives the exit code. The end of ctx is that of the
+// process, soon after.
 func (a *App) Run(ctx context.Context, args []string) int {
+	a.takeTime = context.AfterFunc(ctx, a.endSoon)
 	root := a.root()
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
@@ -105,7 +122,7 @@ func (a *App) groups() []group {
 		{"Look:", []*cobra.Command{newTree(a), newStatus(a), newShow(a), newContext(a), newSearch(a), newEvents(a), newLog(a), newStats(a)}},
 		{"Work:", []*cobra.Command{newPush(a), newPop(a), newPlan(a), newActivate(a), newInvalidate(a), newGoal(a), newArtifact(a), newDecision(a)}},
 		{"Agents:", []*cobra.Command{newAgents(a), newTrack(a)}},
-		{"Look after:", []*cobra.Command{newImport(a), newExport(a), newPrune(a), newOff(a), newOn(a), newConfig(a)}},
+		{"Look after:", []*cobra.Command{newWhere(a), newProjects(a), newImport(a), newExport(a), newPrune(a), newOff(a), newOn(a), newConfig(a)}},
 		{"For programs:", []*cobra.Command{newServe(a), newHook(a), newCall(a), newSupervise(a), newCompletion()}},
 	}
 }
@@ -154,9 +171,10 @@ func (a *App) warn() {
 	}
 }
 
-func (a *App) say(w config.Warning) {
-	fmt.Fprintf(a.Stderr, "[flame] %s\n", core.OneLine(w.String(), 2000))
-}
+func (a *App) say(w config.Warning) { a.note(w.String()) }
+
+// note tells a person something beside the answer.
+func (a *App) note(text string) { fmt.Fprintf(a.Stderr, "[flame] %s\n", core.OneLine(text, 2000)) }
 
 // caller is on whose behalf commands run.
 func (a *App) caller() project.Caller {
@@ -169,11 +187,11 @@ func (a *App) caller() project.Caller {
 
 // with opens the project for one command, does what is due, and runs f.
 func (a *App) with(ctx context.Context, f func(*project.Project) error) error {
-	place, err := a.place()
+	at, err := a.place()
 	if err != nil {
 		return err
 	}
-	return a.at(place, false, func(p *project.Project) error {
+	return a.at(at, false, func(p *project.Project) error {
 		if err := p.Sweep(ctx); err != nil && !errors.Is(err, core.ErrUnavailable) {
 			return err
 		}
@@ -182,18 +200,22 @@ func (a *App) with(ctx context.Context, f func(*project.Project) error) error {
 }
 
 // at opens the project of a place for f.
-func (a *App) at(place project.Place, longLived bool, f func(*project.Project) error) error {
-	p, closeProject, err := a.Open(place, longLived)
+func (a *App) at(at place.Place, longLived bool, f func(*project.Project) error) error {
+	p, closeProject, err := a.Open(at, longLived)
 	if err != nil {
 		return err
 	}
-	return errors.Join(f(p), closeProject())
+	err = errors.Join(f(p), closeProject())
+	if notice := at.Data.Notice(); notice != "" {
+		a.note(notice)
+	}
+	return err
 }
 
 // withAgents opens the agents of a place for f.
-func (a *App) withAgents(place project.Place, longLived bool, f func(*agents.Agents) error) error {
-	return a.at(place, longLived, func(p *project.Project) error {
-		s, err := a.Agents(p, place)
+func (a *App) withAgents(at place.Place, longLived bool, f func(*agents.Agents) error) error {
+	return a.at(at, longLived, func(p *project.Project) error {
+		s, err := a.Agents(p, at)
 		if err != nil {
 			return err
 		}

@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"io"
 	"regexp"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/assert"
@@ -15,6 +18,7 @@ import (
 	"flame/agents"
 	"flame/core"
 	"flame/project"
+	"flame/project/place"
 	"flame/tools"
 )
 
@@ -30,16 +34,35 @@ func run(t *testing.T, ctx context.Context, args ...string) said {
 	var out, errs bytes.Buffer
 	app := &App{
 		Version: "1.2.3", Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs,
-		Open: func(project.Place, bool) (*project.Project, func() error, error) {
+		Open: func(place.Place, bool) (*project.Project, func() error, error) {
 			if ctx.Err() == nil {
 				t.Errorf("%v opened the store", args)
 			}
 			return nil, nil, ctx.Err()
 		},
-		Check: func(context.Context, project.Place) []Finding { return nil },
+		Check: func(context.Context, place.Place) []Finding { return nil },
+		Exit:  func(int) {},
 	}
 	code := app.Run(ctx, args)
 	return said{code, out.String(), errs.String()}
+}
+
+func TestACommandThatHeedsNoSignalIsEnded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		exited := make(chan int, 1)
+		reader, stdout := io.Pipe()
+		app := &App{Stdin: strings.NewReader(""), Stdout: stdout, Stderr: io.Discard, Exit: func(code int) { exited <- code }}
+		ctx, stop := context.WithCancel(t.Context())
+		go app.Run(ctx, []string{"config"})
+		time.Sleep(time.Hour)
+		assert.Empty(t, exited, "without a signal it may block")
+		signalled := time.Now()
+		stop()
+		assert.Equal(t, exitError, <-exited)
+		assert.Equal(t, endTime, time.Since(signalled))
+		require.NoError(t, reader.Close())
+	})
 }
 
 // all gives every command, help included.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 
@@ -55,8 +56,12 @@ func (a *App) demo(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	work, data := filepath.Join(dir, "project"), filepath.Join(dir, "data")
+	if err := os.Mkdir(work, 0o700); err != nil {
+		return err
+	}
 	// Settings of the user's own must not lead the demo to a real project.
-	env := []string{"FLAME_PROJECT_DIR=" + dir, "FLAME_DIR=", "FLAME_TOOLS=", "CLAUDE_CODE_SESSION_ID="}
+	env := []string{"FLAME_PROJECT_DIR=" + work, "FLAME_DIR=" + data, "FLAME_TOOLS=", "CLAUDE_CODE_SESSION_ID="}
 	c, err := startServer(ctx, program, env, "flame demo")
 	if err != nil {
 		return err

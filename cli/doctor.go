@@ -17,6 +17,7 @@ import (
 	"flame/core"
 	"flame/hosts"
 	"flame/project"
+	"flame/project/place"
 	"flame/tools"
 )
 
@@ -47,11 +48,11 @@ func newDoctor(a *App) *cobra.Command {
 }
 
 func (a *App) doctor(ctx context.Context) error {
-	place, err := a.place()
+	at, err := a.place()
 	if err != nil {
 		return err
 	}
-	findings := []Finding{{What: fmt.Sprintf("flame %s, project %s, data %s", a.Version, place.Dir, place.Data)}}
+	findings := []Finding{{What: fmt.Sprintf("flame %s, project %s", a.Version, at.Dir)}}
 	warnings := a.Warnings
 	if _, warning := a.offered(&project.Project{}, &agents.Agents{}); warning != nil {
 		warnings = append(warnings, *warning)
@@ -59,13 +60,13 @@ func (a *App) doctor(ctx context.Context) error {
 	for _, w := range warnings {
 		findings = append(findings, Finding{What: w.String(), Hint: "correct the variable or unset it", Broken: true})
 	}
-	findings = append(findings, a.Check(ctx, place)...)
-	findings = append(findings, checkRoom(place.Data)...)
-	machine, err := hosts.ThisMachine(place.Worktree)
+	findings = append(findings, a.checkData(ctx, at)...)
+	findings = append(findings, checkShipped(at)...)
+	machine, err := hosts.ThisMachine(at.Worktree)
 	if err != nil {
-		return err
+		findings = append(findings, problemFinding("", err))
 	}
-	links := a.links(ctx, place)
+	links := a.links(ctx, at)
 	for _, h := range knownHosts(machine) {
 		findings = append(findings, checkHost(ctx, h, machine, links)...)
 	}
@@ -185,9 +186,9 @@ func checkServer(ctx context.Context, host, program string) Finding {
 
 // links gives the last sign of life of each host's hooks in the project; none
 // where the store cannot be read, which is a finding of its own.
-func (a *App) links(ctx context.Context, place project.Place) map[string]project.Link {
+func (a *App) links(ctx context.Context, at place.Place) map[string]project.Link {
 	found := map[string]project.Link{}
-	p, closeProject, err := a.Open(place, false)
+	p, closeProject, err := a.Open(at, false)
 	if err != nil {
 		return found
 	}

@@ -34,7 +34,7 @@ func newAgentsGrant(a *App) *cobra.Command {
 		if err := a.mustBeAPerson(); err != nil {
 			return err
 		}
-		if err := a.confirm(args[0]); err != nil {
+		if err := a.confirm(args[0], "grant it"); err != nil {
 			return err
 		}
 		g.Mode = agents.Mode(args[0])
@@ -65,11 +65,11 @@ func (a *App) atTerminal() bool {
 }
 
 // confirm has the person at the terminal type a word.
-func (a *App) confirm(word string) error {
-	fmt.Fprintf(a.Stderr, "[flame] type %s to grant it: ", word)
+func (a *App) confirm(word, to string) error {
+	fmt.Fprintf(a.Stderr, "[flame] type %s to %s: ", word, to)
 	typed, err := bufio.NewReader(a.Stdin).ReadString('\n')
 	if strings.TrimSpace(typed) != word {
-		return errors.Join(core.Invalidf("nothing was granted"), err)
+		return errors.Join(core.Invalidf("nothing was done"), err)
 	}
 	return nil
 }

@@ -17,6 +17,7 @@ import (
 	"flame/hosts/claudecode"
 	"flame/hosts/opencode"
 	"flame/project"
+	"flame/tools"
 )
 
 // A hookDoor is how a host's events come in.
@@ -38,7 +39,7 @@ func newHook(a *App) *cobra.Command {
 	names := slices.Sorted(maps.Keys(hookDoors))
 	return &cobra.Command{
 		Use: "hook HOST", Short: "Take in one event of a host, as its hooks do", Example: "  flame hook claude-code < event.json",
-		Long: "Take in one event of a host from stdin and print the answer that the host wants.\nIt never fails its host: on any trouble it ends with status 0 and no answer, and\nthe log (.flame/flame.log) says why.",
+		Long: "Take in one event of a host from stdin and print the answer that the host wants.\nIt never fails its host: on any trouble it ends with status 0 and no answer, and\nthe log (`flame where` says in which folder) has why.",
 		Args: takes(1, 1), ValidArgs: names,
 		// Nothing but the answer may be printed.
 		PersistentPreRun: func(*cobra.Command, []string) {},
@@ -59,11 +60,12 @@ func (a *App) hook(ctx context.Context, door hookDoor) {
 	if a.Settings.Off {
 		return
 	}
-	place, err := a.place()
+	at, err := a.place()
 	if err != nil {
 		return
 	}
-	p, closeProject, err := a.Open(place, false)
+	at.Data.Hurried = true
+	p, closeProject, err := a.Open(at, false)
 	if err != nil {
 		return
 	}
@@ -98,5 +100,6 @@ func (a *App) takeEvent(ctx context.Context, p *project.Project, hook hosts.Hook
 	if err != nil {
 		return nil, err
 	}
-	return hook(ctx, p, event)
+	ownTool := func(name string) bool { return slices.Contains(tools.Names(), name) }
+	return hook(ctx, hosts.Flame{Project: p, OwnTool: ownTool}, event)
 }

@@ -103,11 +103,11 @@ func (a *App) saveLog(ctx context.Context, p *project.Project, log project.Frame
 	format := logFormats[opts.format]
 	file := opts.output
 	if file == "" {
-		place, err := a.place()
+		at, err := a.place()
 		if err != nil {
 			return core.Frame{}, err
 		}
-		if file, err = project.LogFile(place.Data, log.Frame.ID, format.extension); err != nil {
+		if file, err = project.LogFile(at.Data.Path, log.Frame.ID, format.extension); err != nil {
 			return core.Frame{}, err
 		}
 	}

@@ -36,7 +36,7 @@ func newTree(a *App) *cobra.Command {
 		case err != nil:
 			return err
 		case tree.Empty():
-			return a.print([]core.Frame{}, noFrames)
+			return a.print([]core.Frame{}, a.noFrames(ctx, 0))
 		case a.json:
 			return a.streamJSON(ctx, tree)
 		}
@@ -44,7 +44,19 @@ func newTree(a *App) *cobra.Command {
 	})
 }
 
-const noFrames = "No frames yet. `flame push GOAL` starts one, `flame demo` shows how agents do."
+// noFrames says so where none are shown, and names data that may be the project's
+// from before it was moved; empty where there are some.
+func (a *App) noFrames(ctx context.Context, shown int) string {
+	at, err := a.place()
+	if err != nil || shown > 0 {
+		return ""
+	}
+	text := "No frames yet in " + at.Dir + ". `flame push GOAL` starts one, `flame demo` shows how agents do."
+	for _, kept := range a.candidates(ctx, at) {
+		text += "\n" + mayBeOurs(kept) + "; `flame where --adopt " + kept.Name + "` takes it over"
+	}
+	return text
+}
 
 func newStatus(a *App) *cobra.Command {
 	var short bool
@@ -60,8 +72,8 @@ func newStatus(a *App) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		text := noFrames
-		if len(tree.Lines) > 0 {
+		text := a.noFrames(ctx, len(tree.Lines))
+		if text == "" {
 			where, rest, _ := strings.Cut(tools.StatusText(tree), "\n")
 			text = asCommands(where) + "\n" + rest
 		}

@@ -20,11 +20,11 @@ import (
 
 // agentsOf gives the agents of a project that is open.
 func (a *App) agentsOf(p *project.Project) (*agents.Agents, error) {
-	place, err := a.place()
+	at, err := a.place()
 	if err != nil {
 		return nil, err
 	}
-	return a.Agents(p, place)
+	return a.Agents(p, at)
 }
 
 // withRecovered opens the agents of this project for f; what killed processes left is

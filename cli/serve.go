@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"sync"
 	"syscall"
 	"time"
@@ -18,18 +20,26 @@ import (
 	"flame/config"
 	"flame/core"
 	"flame/project"
+	"flame/project/place"
 	"flame/tools"
 )
 
 func newServe(a *App) *cobra.Command {
-	var addr string
+	var opts tools.HTTPOptions // without an address: stdin and stdout
 	cmd := &cobra.Command{
 		Use: "serve", Short: "Run the MCP server, as hosts do", Example: "  flame serve\n  flame serve --http 127.0.0.1:7070",
-		Long: "Run the MCP server: on stdin and stdout, or with --http as streamable HTTP at /mcp\nand server-sent events at /sse, with metrics for Prometheus at /metrics. Beyond loopback it needs FLAME_HTTP_TOKEN.",
+		Long: "Run the MCP server: on stdin and stdout, or with --http as streamable HTTP at /mcp\nand server-sent events at /sse, with metrics for Prometheus at /metrics. Clients\n" +
+			"over HTTP send a bearer token: FLAME_HTTP_TOKEN, else one that flame makes and\nkeeps in the project's data folder, as http-token.",
 		Args: takes(0, 0),
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.serve(cmd.Context(), addr) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if opts.NoToken && opts.Addr == "" {
+				return wrongUsage(cmd, "--no-token is for --http")
+			}
+			return a.serve(cmd.Context(), opts)
+		},
 	}
-	cmd.Flags().StringVar(&addr, "http", "", "listen on this address instead of stdin and stdout")
+	cmd.Flags().StringVar(&opts.Addr, "http", "", "listen on this address instead of stdin and stdout")
+	cmd.Flags().BoolVar(&opts.NoToken, "no-token", false, "ask for no token, on loopback only: other users of the machine can connect then")
 	return cmd
 }
 
@@ -37,17 +47,17 @@ func newServe(a *App) *cobra.Command {
 // others made (DESIGN §4).
 const sweepPace = time.Second
 
-func (a *App) serve(ctx context.Context, addr string) (err error) {
-	place, err := a.place()
+func (a *App) serve(ctx context.Context, opts tools.HTTPOptions) (err error) {
+	at, err := a.place()
 	if err != nil {
 		return err
 	}
-	p, closeProject, err := a.Open(place, true)
+	p, closeProject, err := a.Open(at, true)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, closeProject()) }()
-	service, err := a.Agents(p, place)
+	service, err := a.Agents(p, at)
 	if err != nil {
 		return err
 	}
@@ -55,7 +65,7 @@ func (a *App) serve(ctx context.Context, addr string) (err error) {
 	if warning != nil {
 		a.say(*warning)
 	}
-	srv := tools.NewServer(p, service, offered, a.Version, a.clients(addr != ""))
+	srv := tools.NewServer(p, service, offered, a.Version, a.clients(opts.Addr != ""))
 	// A client that goes away must not end the process before its session's end
 	// is noted.
 	signal.Ignore(syscall.SIGPIPE)
@@ -64,18 +74,40 @@ func (a *App) serve(ctx context.Context, addr string) (err error) {
 	background.Go(func() { keepSwept(ctx, p) })
 	background.Go(func() { watch(ctx, srv) })
 	background.Go(func() { keepRecovered(ctx, service) })
+	background.Go(func() { keepKnown(ctx, at.Data, p.Log) })
 	defer background.Wait()
 	defer stop()
-	if addr == "" {
-		defer srv.EndServed(ctx)
-		return tools.ServeStdio(ctx, srv.MCP, srv.Writes, a.Stdin, a.Stdout)
+	if opts.Addr == "" {
+		err := tools.ServeStdio(ctx, srv.MCP, srv.Writes, a.Stdin, a.Stdout)
+		a.endSoon()
+		srv.EndServed(ctx)
+		return err
 	}
-	return tools.ServeHTTP(ctx, srv.MCP, tools.HTTPOptions{
-		Addr: addr, Token: a.Settings.HTTPToken, Writes: srv.Writes, Logger: p.Log, Metrics: tools.NewMetrics(p, service),
-		Listening: func(at net.Addr) {
-			fmt.Fprintf(a.Stderr, "[flame] listening on http://%s/mcp\n", at)
-		},
-	})
+	opts.Writes, opts.Logger, opts.Metrics = srv.Writes, p.Log, tools.NewMetrics(p, service)
+	return a.serveHTTP(ctx, srv, at.Data, opts)
+}
+
+// serveHTTP serves with a token, unless that is turned off.
+func (a *App) serveHTTP(ctx context.Context, srv *tools.Server, data *place.Folder, opts tools.HTTPOptions) (err error) {
+	said := "no token is asked for: other users of this machine can connect"
+	switch {
+	case opts.NoToken:
+	case a.Settings.HTTPToken != "":
+		opts.Token, said = a.Settings.HTTPToken, "the token is that of FLAME_HTTP_TOKEN"
+	default:
+		if _, err := data.Ready(ctx, true); err != nil {
+			return err
+		}
+		file := filepath.Join(data.Path, "http-token")
+		if opts.Token, err = tools.KeptToken(file); err != nil {
+			return err
+		}
+		said = "the token is in " + file
+	}
+	opts.Listening = func(at net.Addr) {
+		fmt.Fprintf(a.Stderr, "[flame] %s\n[flame] listening on http://%s/mcp\n", core.OneLine(said, 2000), at)
+	}
+	return tools.ServeHTTP(ctx, srv.MCP, opts)
 }
 
 // offered gives the tools of the profile FLAME_TOOLS; all, with a warning, where
@@ -110,6 +142,26 @@ func keepRecovered(ctx context.Context, service *agents.Agents) {
 		}
 		if err := service.Recover(ctx); err != nil && ctx.Err() == nil {
 			service.Project.Log.Warn("agents could not be recovered", "error", err)
+		}
+	}
+}
+
+// When a server looks whether the repository has got a first commit since its data
+// was made: not while its host waits for it, and seldom.
+const (
+	knownFirst = 10 * time.Second
+	knownPace  = 10 * time.Minute
+)
+
+func keepKnown(ctx context.Context, data *place.Folder, log *slog.Logger) {
+	for pause := time.After(knownFirst); ; pause = time.After(knownPace) {
+		select {
+		case <-ctx.Done():
+			return
+		case <-pause:
+		}
+		if err := data.NoteFirstCommit(ctx); err != nil && ctx.Err() == nil {
+			log.Warn("the repository's first commit was not noted", "error", err)
 		}
 	}
 }

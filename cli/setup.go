@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -15,6 +16,7 @@ import (
 	"flame/hosts"
 	"flame/hosts/claudecode"
 	"flame/hosts/opencode"
+	"flame/tools"
 )
 
 // A namedHost is a host that flame can be set up in.
@@ -27,7 +29,7 @@ type namedHost struct {
 func knownHosts(m hosts.Machine) []namedHost {
 	return []namedHost{
 		{claudecode.Name, claudecode.Setup{Machine: m}},
-		{opencode.Name, opencode.Setup{Machine: m}},
+		{opencode.Name, opencode.Setup{Machine: m, Tools: tools.Names}},
 	}
 }
 
@@ -74,11 +76,11 @@ func (a *App) setup(ctx context.Context, names []string, opts setupOptions) erro
 
 // machine is this one, seen from the project.
 func (a *App) machine() (hosts.Machine, error) {
-	place, err := a.place()
+	at, err := a.place()
 	if err != nil {
 		return hosts.Machine{}, err
 	}
-	return hosts.ThisMachine(place.Worktree)
+	return hosts.ThisMachine(at.Worktree)
 }
 
 // install sets up the chosen hosts. One that is missing is told; it is an error
@@ -192,7 +194,24 @@ func (a *App) unset(ctx context.Context, machine hosts.Machine, chosen []namedHo
 	if err != nil || used {
 		return err
 	}
-	return a.take(ctx, machine.RemoveBinary(), dryRun)
+	if err := a.take(ctx, machine.RemoveBinary(), dryRun); err != nil {
+		return err
+	}
+	return a.tellKept()
+}
+
+// tellKept says where the frames stay when flame goes.
+func (a *App) tellKept() error {
+	at, err := a.place()
+	if err != nil {
+		return err
+	}
+	kept, err := at.Data.List()
+	if err != nil || len(kept) == 0 {
+		return nil // there is nothing that could be told
+	}
+	_, err = fmt.Fprintf(a.Stdout, "Your frames stay in %s: delete that folder if you do not want them any more.\n", filepath.Dir(at.Data.Path))
+	return err
 }
 
 // stillUsed reports whether some host starts the installed program.

@@ -5,43 +5,44 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"os"
 	"os/signal"
-	"path/filepath"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"flame/agents"
 	"flame/agents/supervise"
-	"flame/project"
 )
 
 func newSupervise(a *App) *cobra.Command {
-	var detach bool
+	var detach, keep bool
 	cmd := &cobra.Command{
-		Use: "supervise DIR", Short: "Run one agent to its end, as flame does for itself", Example: "  flame supervise .flame/agents/agent-k3x9a1b2", Hidden: true, Args: takes(1, 1),
+		Use: "supervise AGENT", Short: "Run one agent to its end, as flame does for itself", Example: "  flame supervise agent-k3x9a1b2", Hidden: true, Args: takes(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			dir, err := filepath.Abs(args[0])
+			at, err := a.place()
 			if err != nil {
 				return err
 			}
-			if detach {
-				return a.detach(dir)
-			}
-			return a.supervise(cmd.Context(), dir)
+			return a.withAgents(at, !detach && !keep, func(s *agents.Agents) error {
+				switch seat := s.Seat(args[0], s.Dir); {
+				case detach:
+					return a.detach(seat)
+				case keep:
+					return supervise.Keep(seat)
+				}
+				return a.supervised(cmd.Context(), s, args[0], slog.New(slog.NewJSONHandler(a.Stderr, nil)))
+			})
 		},
 	}
 	cmd.Flags().BoolVar(&detach, "detach", false, "start it in a session of its own and print its process")
+	cmd.Flags().BoolVar(&keep, "keep", false, "start it, and end what it leaves")
 	return cmd
 }
 
-func (a *App) detach(dir string) error {
-	program, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	process, err := supervise.Detach(program, dir)
+// detach starts the supervisor of an agent, which looks for itself whether there is
+// such an agent.
+func (a *App) detach(seat supervise.Seat) error {
+	process, err := supervise.Detach(seat)
 	if err != nil {
 		return err
 	}
@@ -53,18 +54,11 @@ func (a *App) detach(dir string) error {
 	return err
 }
 
-func (a *App) supervise(ctx context.Context, dir string) error {
-	job, _, err := supervise.LoadJob(dir)
-	if err != nil {
-		return err
-	}
-	// The data are those that the agent was asked for in, wherever this runs.
-	place := project.At(job.Project)
-	place.Data = filepath.Dir(filepath.Dir(dir))
-	// One signal cancels the agent; what must be done then, no other interrupts.
+func (a *App) supervised(ctx context.Context, s *agents.Agents, id string, log *slog.Logger) error {
+	// One signal cancels the agent; what must be done then, no other interrupts, and no
+	// lack of time.
+	a.takeTime()
 	ctx, stop := signal.NotifyContext(context.WithoutCancel(ctx), syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	defer stop()
-	return a.withAgents(place, true, func(s *agents.Agents) error {
-		return s.Supervise(ctx, dir, slog.New(slog.NewJSONHandler(a.Stderr, nil)))
-	})
+	return s.Supervise(ctx, id, log)
 }

@@ -13,7 +13,6 @@ import (
 
 // streamText prints a tree of any size as it is read.
 func (a *App) streamText(ctx context.Context, tree *project.Outline, details bool) error {
-	out := untilDone{ctx, a.Stdout}
 	d := core.NewTreeDrawer(core.DrawOptions{Current: tree.Current, Details: details})
 	for lines, err := range tree.Pages(ctx) {
 		if err != nil {
@@ -23,57 +22,31 @@ func (a *App) streamText(ctx context.Context, tree *project.Outline, details boo
 		for _, line := range lines {
 			page.WriteString(d.Draw(line))
 		}
-		if _, err := io.WriteString(out, a.coloured(printable(page.String()))); err != nil {
+		if _, err := io.WriteString(a.Stdout, a.coloured(printable(page.String()))); err != nil {
 			return err
 		}
 	}
-	_, err := io.WriteString(out, a.coloured(core.TreeLegend())+"\n")
+	_, err := io.WriteString(a.Stdout, a.coloured(core.TreeLegend())+"\n")
 	return err
 }
 
 // streamJSON prints a tree of any size as one JSON document, as it is read.
 func (a *App) streamJSON(ctx context.Context, tree *project.Outline) error {
-	out := untilDone{ctx, a.Stdout}
 	d := newJSONTree(tree.Current)
 	for lines, err := range tree.Pages(ctx) {
-		for _, line := range lines {
-			if err == nil {
-				err = d.add(line)
-			}
+		if err == nil {
+			err = d.add(lines)
 		}
 		if err != nil {
 			return err
 		}
-		if _, err := out.Write(plainJSON(d.take())); err != nil {
+		if _, err := a.Stdout.Write(plainJSON(d.take())); err != nil {
 			return err
 		}
 	}
 	d.end()
-	_, err := out.Write(append(d.take(), '\n'))
+	_, err := a.Stdout.Write(append(d.take(), '\n'))
 	return err
-}
-
-// untilDone writes until a context is done. A reader that has stopped reading
-// without going away holds a writer for ever otherwise.
-type untilDone struct {
-	ctx context.Context
-	to  io.Writer
-}
-
-// Write returns the context's error where that ends first. What is written must not
-// be changed afterwards.
-func (w untilDone) Write(text []byte) (int, error) {
-	written := make(chan error, 1)
-	go func() {
-		_, err := w.to.Write(text)
-		written <- err
-	}()
-	select {
-	case err := <-written:
-		return len(text), err
-	case <-w.ctx.Done():
-		return 0, w.ctx.Err()
-	}
 }
 
 // A treeNode is a frame of a tree in JSON, without what is below it.
@@ -116,16 +89,23 @@ func newJSONTree(current string) *jsonTree {
 
 // treeJSON returns lines as a JSON list, and what was left out at the top.
 func treeJSON(lines []core.TreeLine, current string) (list json.RawMessage, more map[core.Status]int, err error) {
+	if last := len(lines) - 1; last >= 0 && lines[last].Depth == 0 {
+		more = lines[last].More
+	}
 	t := newJSONTree(current)
+	err = t.add(lines)
+	t.end()
+	return t.take(), more, err
+}
+
+// add writes lines.
+func (t *jsonTree) add(lines []core.TreeLine) error {
 	for _, line := range lines {
-		if line.More != nil && line.Depth == 0 {
-			more = line.More
-		} else if err := t.add(line); err != nil {
-			return nil, nil, err
+		if err := t.line(line); err != nil {
+			return err
 		}
 	}
-	t.end()
-	return t.take(), more, nil
+	return nil
 }
 
 // take returns what was written since the last time.
@@ -140,11 +120,12 @@ func (t *jsonTree) indent(depth int, extra string) string {
 	return "\n" + strings.Repeat("    ", min(depth, jsonIndents)) + extra
 }
 
-// add writes a line: a node whose object stays open, or a count in the one above.
-func (t *jsonTree) add(line core.TreeLine) error {
+// line writes a node whose object stays open, or adds to the count in the one above;
+// what was left out at the top is no part of the list.
+func (t *jsonTree) line(line core.TreeLine) error {
 	depth := min(int(line.Depth), len(t.open))
-	if depth > 0 && (line.More != nil || depth >= jsonLevels) {
-		t.count(&t.open[depth-1], line)
+	if line.More != nil || depth >= jsonLevels {
+		t.count(depth-1, line)
 		return nil
 	}
 	t.close(depth)
@@ -168,8 +149,12 @@ func (t *jsonTree) add(line core.TreeLine) error {
 	return err
 }
 
-// count adds the frames of a line to those left out below a node.
-func (t *jsonTree) count(n *openNode, line core.TreeLine) {
+// count adds the frames of a line to those left out below the open node at a depth.
+func (t *jsonTree) count(depth int, line core.TreeLine) {
+	if depth < 0 {
+		return
+	}
+	n := &t.open[depth]
 	if n.more == nil {
 		n.more = map[core.Status]int{}
 	}

@@ -2,12 +2,9 @@ package cli
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"math/rand/v2"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -114,17 +111,4 @@ func TestALineWhoseParentIsGoneStaysInTheTree(t *testing.T) {
 	var nodes []nested
 	require.NoError(t, json.Unmarshal(raw, &nodes))
 	assert.Equal(t, "below one that was deleted", nodes[0].Children[0].ID)
-}
-
-func TestWritingEndsWithItsContext(t *testing.T) {
-	t.Parallel()
-	ctx, cancel := context.WithCancel(t.Context())
-	unread, blocked := io.Pipe() // a Write waits for a Read
-	defer unread.Close()
-	go func() {
-		_, _ = unread.Read(make([]byte, 1))
-		cancel()
-	}()
-	_, err := untilDone{ctx, blocked}.Write([]byte(strings.Repeat("x", 100)))
-	require.ErrorIs(t, err, context.Canceled)
 }

@@ -17,15 +17,15 @@ import (
 
 // Settings are all settings of flame.
 type Settings struct {
-	ProjectDir string `envconfig:"FLAME_PROJECT_DIR" desc:"the project's folder; without it, the nearest one with .flame or .git, from CLAUDE_PROJECT_DIR or the working folder upwards"`
-	Dir        string `envconfig:"FLAME_DIR" desc:"folder for this project's data, absolute or below the project; without it, .flame in the project"`
+	ProjectDir string `envconfig:"FLAME_PROJECT_DIR" desc:"the project's folder; without it, the nearest one of yours with .flame or .git, from CLAUDE_PROJECT_DIR or the working folder upwards"`
+	Dir        string `envconfig:"FLAME_DIR" desc:"folder for the data of all projects, an absolute path outside of any checkout; without it, flame in XDG_DATA_HOME or ~/.local/share"`
 	Off        bool   `envconfig:"FLAME_OFF" default:"false" desc:"true turns hooks and injection off for this process"`
 
 	LogLevel   LogLevel `envconfig:"FLAME_LOG_LEVEL" default:"info" desc:"what the log file tells: debug, info, warn, error or off"`
 	EventsDays Count    `envconfig:"FLAME_EVENTS_DAYS" default:"90" desc:"days that events are kept; 0 keeps them for ever"`
 
 	Tools     string `envconfig:"FLAME_TOOLS" default:"all" desc:"tools that the server offers: all, core, or a list of groups: frames, plan, context, summary, subagents, agents, autonomy, state"`
-	HTTPToken string `envconfig:"FLAME_HTTP_TOKEN" secret:"true" desc:"bearer token that flame serve --http asks for; needed beyond loopback"`
+	HTTPToken string `envconfig:"FLAME_HTTP_TOKEN" secret:"true" desc:"bearer token that flame serve --http asks for, of 16 characters at least; without it, one that flame makes and keeps in the project's data folder, as http-token"`
 
 	BudgetTotal     Count `envconfig:"FLAME_TOKEN_BUDGET_TOTAL" default:"4000" desc:"tokens of a whole context, a hard limit"`
 	BudgetAncestors Count `envconfig:"FLAME_TOKEN_BUDGET_ANCESTORS" default:"1500" desc:"tokens for the frames above"`

@@ -95,13 +95,19 @@ type Machine struct {
 	Run func(ctx context.Context, dir, program string, args ...string) (string, error)
 }
 
-// ThisMachine is the one flame runs on, seen from projectDir.
+// nowhere stands for the home of a user who has none; nothing is there.
+const nowhere = "/nonexistent"
+
+// ThisMachine is the one flame runs on, seen from projectDir. Without a home folder
+// there is a Problem; what does not touch the home can go on with the machine then.
 func ThisMachine(projectDir string) (Machine, error) {
+	m := Machine{Home: nowhere, ProjectDir: projectDir, Getenv: os.Getenv, LookPath: exec.LookPath, Run: run}
 	home, err := os.UserHomeDir()
-	if err != nil {
-		return Machine{}, core.Unavailablef(err, "%v", err).WithHint("set HOME to your home folder")
+	if err != nil || !filepath.IsAbs(home) {
+		return m, core.Unavailablef(err, "HOME is %q, which is no home folder", home).WithHint("set HOME to your home folder, by an absolute path")
 	}
-	return Machine{Home: home, ProjectDir: projectDir, Getenv: os.Getenv, LookPath: exec.LookPath, Run: run}, nil
+	m.Home = home
+	return m, nil
 }
 
 // ConfigHome is the folder for configuration of the XDG base directories.

@@ -36,8 +36,8 @@ type Delegation struct {
 	MaxChars int    // of the context, in characters; 0: as much as fits the budget
 
 	// Also runs in the same transaction once the frame is there, for what must be
-	// kept with it or may forbid it. May be nil.
-	Also func(tx Tx, frame core.Frame, caller core.Session) error
+	// kept with it, its context included, or may forbid it. May be nil.
+	Also func(tx Tx, frame core.Frame, caller core.Session, context string) error
 }
 
 // Delegate makes the frame of an agent, and its session below the caller's. It
@@ -72,7 +72,7 @@ func (p *Project) Delegate(ctx context.Context, by Caller, d Delegation) (frame 
 		if d.Also == nil {
 			return nil
 		}
-		return d.Also(s.Tx, frame, s.session)
+		return d.Also(s.Tx, frame, s.session, context)
 	})
 	return frame, context, err
 }

@@ -120,14 +120,11 @@ func (p *Project) SaveLog(ctx context.Context, by Caller, frame, file string, wr
 	return saved, err
 }
 
-// LogFile gives the file in the data folder that the log of a frame goes to. It
-// makes the folder, which git leaves alone.
+// LogFile returns the file in the data folder that the log of a frame goes to, and
+// makes the folder for it.
 func LogFile(data, frame, extension string) (string, error) {
 	dir := filepath.Join(data, "logs")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", err
-	}
-	if err := os.WriteFile(filepath.Join(dir, ".gitignore"), []byte("*\n"), 0o600); err != nil {
 		return "", err
 	}
 	return filepath.Join(dir, strings.TrimSuffix(fileName(frame), ".json")+"."+extension), nil

@@ -143,9 +143,6 @@ func TestASavedLogIsKeptInItsFrame(t *testing.T) {
 	file, err := project.LogFile(f.data, frame.ID, "md")
 	require.NoError(t, err)
 	assert.Equal(t, filepath.Join(f.data, "logs", frame.ID+".md"), file)
-	ignored, err := os.ReadFile(filepath.Join(f.data, "logs", ".gitignore"))
-	require.NoError(t, err)
-	assert.Equal(t, "*\n", string(ignored))
 
 	write := func(text string) func(io.Writer) error {
 		return func(w io.Writer) error {

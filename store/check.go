@@ -12,8 +12,9 @@ import (
 	"syscall"
 	"time"
 
+	sqlite3 "modernc.org/sqlite/lib"
+
 	"flame/core"
-	"flame/project"
 )
 
 // A Finding is something that Check saw.
@@ -28,10 +29,11 @@ type Finding struct {
 // reads the whole database, in about a second for 100,000 frames.
 func Check(ctx context.Context, dir string) []Finding {
 	dir = absolute(dir)
-	if err := checkFilesystem(dir); err != nil {
+	there, err := examine(dir)
+	if err != nil {
 		return []Finding{broken(ctx, dir, err)}
 	}
-	if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
+	if !there {
 		return []Finding{{What: "there is no data yet; the first write makes " + dir}}
 	}
 	findings := checkAccess(dir)
@@ -75,6 +77,10 @@ func checkAccess(dir string) []Finding {
 				Hint: "give it to the user who runs flame", Broken: true})
 		}
 	}
+	if _, inodes := usedUp(dir); inodes {
+		findings = append(findings, Finding{What: fmt.Sprintf("%s cannot be written: %v", dir, errNoInodes), Broken: true,
+			Hint: "delete files on that disk"})
+	}
 	if info, err := os.Stat(dir); err == nil && info.Mode().Perm()&0o077 != 0 {
 		findings = append(findings, Finding{What: fmt.Sprintf("%s can be read by others (mode %o)", dir, info.Mode().Perm()),
 			Hint: "chmod 700 " + dir})
@@ -87,7 +93,7 @@ func checkAccess(dir string) []Finding {
 const lockHeldLong = time.Second
 
 func checkLock(ctx context.Context, path string) []Finding {
-	file, err := os.Open(path)
+	file, err := openOwn(path, os.O_RDONLY)
 	if err != nil {
 		return nil // not made yet, or told by checkAccess
 	}
@@ -105,7 +111,7 @@ func checkLock(ctx context.Context, path string) []Finding {
 }
 
 func checkDatabase(ctx context.Context, path string) []Finding {
-	h, err := readHeader(path, false)
+	h, err := readHeader(path)
 	if err != nil {
 		return []Finding{damage(ctx, path, err)}
 	}
@@ -142,6 +148,9 @@ func (f *file) describe(ctx context.Context, patience time.Duration) ([]Finding,
 	wait, cancel := context.WithTimeout(ctx, DefaultLockTimeout)
 	defer cancel()
 	c, err := f.reader(wait)
+	if extendedCode(err) == sqlite3.SQLITE_READONLY_ROLLBACK {
+		return []Finding{{What: f.path + " was left in the middle of a write; the next use undoes that"}}, nil
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -175,7 +184,7 @@ func (f *file) inspect(ctx context.Context, c *conn, version int) (findings []Fi
 	}
 	in := &inspection{tx: &tx{ctx: ctx, c: c, keys: map[string]int64{}}}
 	if version > 0 {
-		err = c.transact(ctx, beginView, in.tx, func(project.Tx) error { return in.look() })
+		err = c.transact(ctx, beginView, in.look)
 	}
 	state := "is sound"
 	if findings = append(findings, in.found...); len(findings) > 0 {

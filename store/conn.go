@@ -1,42 +1,53 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"errors"
+	"os"
+	"strings"
 	"time"
 
 	sqlite3 "modernc.org/sqlite/lib"
-
-	"flame/project"
 )
 
 // A conn is one connection to SQLite with the statements it has prepared.
+//
+// The driver calls a statement off from another goroutine when its context ends,
+// and then returns the context's error even if the statement was done. So begin,
+// commit and undo, whose outcome must be known, run without a context that ends;
+// SQLite's own waiting bounds them (see file.dsn).
 type conn struct {
-	db    *sql.DB
-	raw   *sql.Conn
-	stmts map[string]*sql.Stmt
+	db     *sql.DB
+	raw    *sql.Conn
+	stmts  map[string]*sql.Stmt
+	log    os.FileInfo // of the write-ahead log, which stays while this is open; nil for none
+	closed bool
 }
 
-// connect opens the one connection of dsn. It outlives ctx.
-func connect(ctx context.Context, dsn string) (*conn, error) {
+// connect opens the one connection of dsn.
+func connect(dsn string) (*conn, error) {
 	db, err := sql.Open("sqlite", dsn)
 	if err != nil {
 		return nil, err
 	}
-	raw, err := db.Conn(ctx)
+	raw, err := db.Conn(context.Background())
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	return &conn{db: db, raw: raw, stmts: map[string]*sql.Stmt{}}, nil
 }
 
-// close closes the connection; a nil one is closed already.
+// usable reports whether c is open. Where it is not, its owner opens another.
+func (c *conn) usable() bool { return c != nil && !c.closed }
+
+// close closes the connection, which ends its transaction. One that is nil or
+// closed stays so.
 func (c *conn) close() error {
-	if c == nil {
+	if !c.usable() {
 		return nil
 	}
+	c.closed = true
 	for _, stmt := range c.stmts {
 		stmt.Close()
 	}
@@ -81,58 +92,61 @@ func (c *conn) get(ctx context.Context, dest []any, query string, args ...any) e
 	return stmt.QueryRowContext(ctx, args...).Scan(dest...)
 }
 
-// transact runs f between begin and COMMIT, or undoes what f did. A transaction
-// that has begun to commit is not called off.
-func (c *conn) transact(wait context.Context, begin string, t *tx, f func(project.Tx) error) error {
-	if err := c.begin(wait, begin); err != nil {
-		return err
-	}
-	ended := context.WithoutCancel(wait)
-	committed := false
-	defer func() {
-		if !committed { // f or COMMIT failed, or f panicked
-			// Fails only where SQLite has undone the transaction already.
-			_, _ = c.exec(ended, "ROLLBACK")
-		}
-	}()
-	err := f(t)
-	if err == nil {
-		err = cmp.Or(t.failed, t.ctx.Err())
-	}
-	if err != nil {
-		return callerError{err}
-	}
-	_, err = c.exec(ended, "COMMIT")
-	committed = err == nil
-	return err
-}
-
-// begin starts a transaction with begin. A reader takes its snapshot here rather
-// than at its first query, so that waiting for it ends here too.
-func (c *conn) begin(wait context.Context, begin string) error {
-	return whileBusy(wait, func() error {
-		if _, err := c.exec(wait, begin); err != nil || begin != beginView {
-			return err
-		}
-		var revision int64
-		err := c.get(wait, []any{&revision}, "SELECT value FROM meta WHERE name = 'revision'")
-		if err != nil {
-			_, undo := c.exec(context.WithoutCancel(wait), "ROLLBACK")
-			err = errors.Join(err, undo)
-		}
-		return err
-	})
-}
-
 // How transactions begin.
 const (
 	beginView   = "BEGIN"
 	beginUpdate = "BEGIN IMMEDIATE"
 )
 
+// transact runs f between begin and COMMIT, or undoes what f did. No transaction
+// is left when it returns or panics.
+func (c *conn) transact(wait context.Context, begin string, f func() error) error {
+	if err := whileBusy(wait, func() error { return c.begin(begin) }); err != nil {
+		return err
+	}
+	committed := false
+	defer func() {
+		if !committed { // f or COMMIT failed, or f panicked
+			c.undo()
+		}
+	}()
+	if err := f(); err != nil {
+		return err
+	}
+	_, err := c.exec(context.Background(), "COMMIT")
+	committed = err == nil
+	return err
+}
+
+// begin starts a transaction with begin, or leaves none. The snapshot is taken
+// here rather than by the first query, so that waiting for it ends here too.
+func (c *conn) begin(begin string) error {
+	_, err := c.exec(context.Background(), begin)
+	if err == nil {
+		var version int
+		err = c.get(context.Background(), []any{&version}, "PRAGMA user_version")
+	}
+	if err != nil {
+		c.undo()
+	}
+	return err
+}
+
+// undo leaves c without a transaction, whether it is in one or not. Only SQLite
+// knows which; where it does not tell, the connection is closed.
+func (c *conn) undo() {
+	_, err := c.exec(context.Background(), "ROLLBACK")
+	if err != nil && !strings.Contains(err.Error(), "no transaction is active") {
+		_ = c.close() // the connection is given up, whatever it says
+	}
+}
+
 // whileBusy calls f again while SQLite says that it is busy, until wait is done:
 // SQLite's own waiting knows no context.
 func whileBusy(wait context.Context, f func() error) error {
+	if err := wait.Err(); err != nil {
+		return err
+	}
 	for {
 		err := f()
 		if err == nil || resultCode(err) != sqlite3.SQLITE_BUSY {

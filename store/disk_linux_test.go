@@ -2,6 +2,8 @@ package store_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,13 +18,20 @@ import (
 	"flame/store"
 )
 
-func TestFullDisk(t *testing.T) {
-	t.Parallel()
-	disk := t.TempDir()
-	if err := syscall.Mount("flame", disk, "tmpfs", 0, "size=2m"); err != nil {
+// disk mounts a file system for the test.
+func disk(t *testing.T, options string) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	if err := syscall.Mount("flame", dir, "tmpfs", 0, options); err != nil {
 		t.Skipf("needs the right to mount a small disk: %v", err)
 	}
-	t.Cleanup(func() { assert.NoError(t, syscall.Unmount(disk, 0)) })
+	t.Cleanup(func() { assert.NoError(t, syscall.Unmount(dir, 0)) })
+	return dir
+}
+
+func TestFullDisk(t *testing.T) {
+	t.Parallel()
+	disk := disk(t, "size=2m")
 	dir := filepath.Join(disk, "data")
 	kept := store.Open(dir, store.Options{LongLived: true})
 	save(t, kept, core.Frame{ID: "f-1"})
@@ -52,11 +61,7 @@ func TestFullDisk(t *testing.T) {
 
 func TestFullDiskAtTheStart(t *testing.T) {
 	t.Parallel()
-	disk := t.TempDir()
-	if err := syscall.Mount("flame", disk, "tmpfs", 0, "size=64k"); err != nil {
-		t.Skipf("needs the right to mount a small disk: %v", err)
-	}
-	t.Cleanup(func() { assert.NoError(t, syscall.Unmount(disk, 0)) })
+	disk := disk(t, "size=64k")
 	kept := store.Open(filepath.Join(disk, "data"), store.Options{})
 	p := unavailable(t, kept.Update(context.Background(), func(tx project.Tx) error {
 		return tx.SaveFrame(core.Frame{ID: "f-1", Status: core.Planned})
@@ -64,4 +69,67 @@ func TestFullDiskAtTheStart(t *testing.T) {
 	assert.Contains(t, p.Message, "full")
 	assert.Empty(t, found(t, kept, project.FrameQuery{}))
 	require.NoError(t, kept.Close())
+}
+
+// useUpInodes makes empty files until no more can be made, and gives a way to
+// delete them.
+func useUpInodes(t *testing.T, disk string) (free func()) {
+	t.Helper()
+	var made []string
+	for {
+		path := filepath.Join(disk, fmt.Sprintf("empty-%d", len(made)))
+		err := os.WriteFile(path, nil, 0o600)
+		if errors.Is(err, syscall.ENOSPC) {
+			break
+		}
+		require.NoError(t, err)
+		made = append(made, path)
+	}
+	return func() {
+		for _, path := range made {
+			require.NoError(t, os.Remove(path))
+		}
+	}
+}
+
+func assertNoInodes(t *testing.T, err error) {
+	t.Helper()
+	p := unavailable(t, err)
+	assert.Contains(t, p.Message, "the disk has no inodes left")
+	assert.Contains(t, p.Hint, "delete files")
+}
+
+func TestUsedUpInodes(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	nothing := func(project.Tx) error { return nil }
+	for kind, opts := range map[string]store.Options{"short process": {}, "server": {LongLived: true}} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			disk := disk(t, "size=4m,nr_inodes=40")
+			free := useUpInodes(t, disk)
+			dir := filepath.Join(disk, "data")
+			assertNoInodes(t, open(t, dir, opts).Update(ctx, nothing))
+			free()
+
+			kept := store.Open(dir, opts)
+			save(t, kept, core.Frame{ID: "f-1"})
+			require.NoError(t, kept.Close()) // which takes the log away
+			free = useUpInodes(t, disk)
+			kept = open(t, dir, opts)
+			for range 2 {
+				assertNoInodes(t, kept.Update(ctx, nothing))
+				assert.Equal(t, "f-1", found(t, kept, project.FrameQuery{}), "reading goes on")
+			}
+			findings := broken(store.Check(ctx, dir))
+			require.Len(t, findings, 1)
+			assert.Contains(t, findings[0].What, "no inodes left")
+
+			free()
+			save(t, kept, core.Frame{ID: "f-2"})
+			assert.Equal(t, "f-1 f-2", found(t, kept, project.FrameQuery{}))
+			require.NoError(t, kept.Close())
+			assertSound(t, dir)
+		})
+	}
 }

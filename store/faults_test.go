@@ -3,7 +3,9 @@ package store_test
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -99,7 +101,18 @@ func TestDamageIsAnErrorAndStays(t *testing.T) {
 		"a folder in its place": {func(t *testing.T, db string) {
 			require.NoError(t, os.Remove(db))
 			require.NoError(t, os.Mkdir(db, 0o700))
-		}, "cannot be"},
+		}, "is a folder"},
+		"another program's database with the version of this flame": {func(t *testing.T, db string) {
+			require.NoError(t, os.Remove(db))
+			execute(t, db, "CREATE TABLE theirs (x); PRAGMA user_version = 2")
+		}, "another program"},
+		"another program's database with a table of the same name": {func(t *testing.T, db string) {
+			require.NoError(t, os.Remove(db))
+			execute(t, db, "CREATE TABLE meta (name, value); PRAGMA user_version = 2")
+		}, "another program"},
+		"a log that is none": {func(t *testing.T, db string) {
+			require.NoError(t, os.WriteFile(db+"-wal", []byte(strings.Repeat("garbage ", 5000)), 0o600))
+		}, "damaged"},
 	}
 	for name, tt := range tests {
 		for kind, opts := range map[string]store.Options{"short process": {}, "server": {LongLived: true}} {
@@ -267,9 +280,9 @@ func TestNewStoreAfterRemoval(t *testing.T) {
 	assert.Equal(t, "f-1", found(t, kept, project.FrameQuery{}))
 }
 
-// readable makes a copy of a data folder that every user may read, and its owner
-// alone may write; it gives a way to run a child as another user.
-func readable(t *testing.T, dir string) (copied string, asOther func(*exec.Cmd) *exec.Cmd) {
+// readable makes a copy of a data folder that its owner may read and not write; it
+// gives a way to run a child as that owner, whom permissions must bind.
+func readable(t *testing.T, dir string) (copied string, asOwner func(*exec.Cmd) *exec.Cmd) {
 	t.Helper()
 	parent, err := os.MkdirTemp("", "flame-readonly-")
 	require.NoError(t, err)
@@ -279,6 +292,7 @@ func readable(t *testing.T, dir string) (copied string, asOther func(*exec.Cmd) 
 		assert.NoError(t, os.RemoveAll(parent))
 	})
 	require.NoError(t, os.CopyFS(copied, os.DirFS(dir)))
+	asOwner = owned(t, copied)
 	entries, err := os.ReadDir(copied)
 	require.NoError(t, err)
 	for _, entry := range entries {
@@ -286,11 +300,22 @@ func readable(t *testing.T, dir string) (copied string, asOther func(*exec.Cmd) 
 	}
 	require.NoError(t, os.Chmod(copied, 0o555))
 	require.NoError(t, os.Chmod(parent, 0o755))
-	return copied, func(cmd *exec.Cmd) *exec.Cmd {
-		if os.Getuid() == 0 { // whom permissions do not bind
-			const nobody = 65534
-			cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
-		}
+	return copied, asOwner
+}
+
+// owned gives dir and what is in it to a user whom permissions bind, and a way to
+// run a child as that one.
+func owned(t *testing.T, dir string) (asOwner func(*exec.Cmd) *exec.Cmd) {
+	t.Helper()
+	if os.Getuid() != 0 {
+		return func(cmd *exec.Cmd) *exec.Cmd { return cmd }
+	}
+	const nobody = 65534
+	require.NoError(t, filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		return errors.Join(err, os.Lchown(path, nobody, nobody))
+	}))
+	return func(cmd *exec.Cmd) *exec.Cmd {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 		return cmd
 	}
 }
@@ -307,11 +332,11 @@ func TestReadOnly(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			dir, asOther := readable(t, prepare(t))
-			out, err := asOther(child(t, dir, "read")).CombinedOutput()
+			dir, asOwner := readable(t, prepare(t))
+			out, err := asOwner(child(t, dir, "read")).CombinedOutput()
 			assert.NoError(t, err)
 			assert.Equal(t, "300\n", string(out), "reading works")
-			out, err = asOther(child(t, dir, "write", "x", "1")).CombinedOutput()
+			out, err = asOwner(child(t, dir, "write", "x", "1")).CombinedOutput()
 			assert.Error(t, err)
 			assert.Contains(t, string(out), "cannot be opened or written")
 			assert.Contains(t, string(out), filepath.Join(dir, "flame.db"))

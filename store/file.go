@@ -21,24 +21,22 @@ type file struct {
 	longLived bool
 	reads     url.Values // of the connection string of a reader of its own
 	header    *header
-	log       os.FileInfo // nil until check first sees it
-	write     *conn       // nil until needed
-	read      *conn       // nil until needed; without reads the same as write
-	current   bool        // of this schema version
-	immutable bool        // read as if nothing could change it, see reader
+	write     *conn // nil until needed
+	read      *conn // nil until needed; without reads the same as write
+	current   bool  // of this schema version
+	immutable bool  // read as if nothing could change it, see reader
 	keeper    *keeper
 }
 
 // errGone is what use of a file that was removed or replaced ends with.
 var errGone = errors.New("the data folder was removed or replaced while flame was running")
 
-// openFile opens the database at path. If there is none yet, it makes an empty
-// one or gives nil.
-func openFile(path string, longLived, create bool) (*file, error) {
+// openFile opens the database at path; nil for none.
+func openFile(path string, longLived bool) (*file, error) {
 	// Else any close of a descriptor of this file drops SQLite's locks on it.
 	// Where this is not to be had, header stays open instead.
 	_, _ = sqlite.OFDLocking(true)
-	h, err := readHeader(path, create)
+	h, err := readHeader(path)
 	if err != nil || h == nil {
 		return nil, err
 	}
@@ -49,20 +47,22 @@ func openFile(path string, longLived, create bool) (*file, error) {
 	return f, nil
 }
 
-// check says whether the paths still are the open files. What is written into a
-// file that is no longer there is lost. SQLite never replaces the log while a
-// connection is open.
-func (f *file) check() error {
-	info, err := os.Stat(f.path)
+// check says whether the path still is the open file, and the log's the one that
+// c has open. What is written into a file that is no longer there is lost.
+func (f *file) check(c *conn) error {
+	info, err := os.Lstat(f.path)
 	if err != nil || !os.SameFile(info, f.header.info) {
 		return goneUnless(err)
 	}
-	log, err := os.Stat(f.path + "-wal")
-	if f.log == nil {
-		f.log = log
+	if !c.usable() {
 		return nil
 	}
-	if err != nil || !os.SameFile(log, f.log) {
+	log, err := os.Lstat(f.path + "-wal")
+	if c.log == nil { // there was none when c was opened
+		c.log = log
+		return nil
+	}
+	if err != nil || !os.SameFile(log, c.log) {
 		return goneUnless(err)
 	}
 	return nil
@@ -90,35 +90,42 @@ func (f *file) close() error {
 
 // writer gives the connection for Update.
 func (f *file) writer(wait context.Context) (c *conn, err error) {
-	if f.immutable {
-		return nil, errReadOnlyFile
+	if err := f.check(f.write); err != nil {
+		return nil, err
 	}
-	if f.write == nil {
+	if !f.write.usable() {
 		f.write, err = f.connect(wait, f.dsn(nil))
 	}
 	return f.write, err
 }
 
 // reader gives the connection for View. Where SQLite may not make the files it
-// needs beside the database, and no log holds anything newer, the database is
-// read as it stands.
+// needs beside the database, and no log or journal is to be minded, the database
+// is read as it stands.
 func (f *file) reader(wait context.Context) (c *conn, err error) {
+	if f.immutable { // what is not watched may have changed
+		if err := f.read.close(); err != nil {
+			return nil, err
+		}
+		f.immutable = false
+	}
+	if err := f.check(f.read); err != nil {
+		return nil, err
+	}
 	switch {
-	case f.read != nil:
+	case f.read.usable():
 		return f.read, nil
 	case f.reads != nil:
 		f.read, err = f.connect(wait, f.dsn(f.reads))
 	default:
 		f.read, err = f.writer(wait)
 	}
-	if err != nil && deniedFiles(err) && size(f.path+"-wal") == 0 {
+	if err != nil && deniedFiles(err) && size(f.path+"-wal")+size(f.path+"-journal") == 0 {
 		f.immutable = true
 		f.read, err = f.connect(wait, f.dsn(url.Values{"mode": {"ro"}, "immutable": {"1"}}))
 	}
 	return f.read, err
 }
-
-var errReadOnlyFile = errors.New("the data folder is read-only")
 
 // deniedFiles reports whether SQLite could not make or open a file.
 func deniedFiles(err error) bool {
@@ -157,21 +164,24 @@ const shortLog = 64 * (4096 + 24)
 
 // tidy keeps the log short after a commit. What was committed is safe, so that
 // trouble is left to the next commit.
-func (f *file) tidy(wait context.Context) {
+func (f *file) tidy() {
 	if f.longLived {
 		f.keeper.wake()
 		return
 	}
 	if size(f.path+"-wal") > shortLog {
-		_, _ = f.write.exec(wait, "PRAGMA wal_checkpoint(TRUNCATE)")
+		_, _ = f.write.exec(context.Background(), "PRAGMA wal_checkpoint(TRUNCATE)")
 	}
 }
 
 // connect opens a connection, which looks into the file for the first time.
 func (f *file) connect(wait context.Context, dsn string) (c *conn, err error) {
 	err = whileBusy(wait, func() error {
-		c, err = connect(wait, dsn)
+		c, err = connect(dsn)
 		return err
 	})
+	if err == nil { // SQLite does not replace the log from now on
+		c.log, _ = os.Lstat(f.path + "-wal")
+	}
 	return c, err
 }

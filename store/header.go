@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 )
 
@@ -30,90 +31,101 @@ const (
 	headerMagic = "SQLite format 3\x00"
 )
 
-// readHeader opens the database at path. A missing file is made, or gives nil.
-func readHeader(path string, create bool) (*header, error) {
-	flags := os.O_RDONLY
-	if create {
-		flags = os.O_RDWR | os.O_CREATE
+// readHeader opens the database at path; nil for none. An empty file is none: it
+// is new. What has left its log behind is not.
+func readHeader(path string) (*header, error) {
+	h, err := openHeader(path)
+	if h != nil || err != nil || size(path+"-wal") == 0 {
+		return h, err
 	}
-	file, err := os.OpenFile(path, flags, 0o600)
+	// It may have been made between the two looks, before its log.
+	if h, err = openHeader(path); h == nil && err == nil {
+		err = fmt.Errorf("%w: it is missing or empty, but its log is not", errDamaged)
+	}
+	return h, err
+}
+
+func openHeader(path string) (*header, error) {
+	file, err := openOwn(path, os.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, newFile(path)
+		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
 	h := &header{file: file}
-	if err := h.examine(path); err != nil {
+	empty, err := h.read()
+	if err == nil && !empty {
+		err = h.examine(path + "-wal")
+	}
+	if err != nil || empty {
 		return nil, errors.Join(err, file.Close())
 	}
 	return h, nil
 }
 
-// newFile refuses to take for new what has left its log behind.
-func newFile(path string) error {
-	if size(path+"-wal") > 0 {
-		return fmt.Errorf("%w: it is missing or empty, but its log is not", errDamaged)
-	}
-	return nil
-}
-
-// examine reads the header and compares it with the file. A checkpoint, running
-// or killed, may have told of pages that are still in the log alone, and a log
-// that ends under our eyes has put them into the file; hence the second look.
-func (h *header) examine(path string) (err error) {
-	for range 2 {
-		if err := h.read(); err != nil {
-			return err
-		}
-		if h.info.Size() == 0 {
-			return newFile(path)
-		}
-		if err = h.missing(path + "-wal"); !errors.Is(err, errDamaged) {
-			return err
-		}
-	}
-	return err
-}
-
-func (h *header) read() (err error) {
-	if h.info, err = h.file.Stat(); err != nil || h.info.Size() == 0 {
-		return err
-	}
+// read reports whether the file is empty, and reads its header if not.
+func (h *header) read() (empty bool, err error) {
 	b := make([]byte, headerSize)
-	if _, err := h.file.ReadAt(b, 0); err != nil && !errors.Is(err, io.EOF) {
-		return err
-	}
-	if !strings.HasPrefix(string(b), headerMagic) {
-		return fmt.Errorf("%w: it is not an SQLite database", errDamaged)
+	n, err := h.file.ReadAt(b, 0)
+	switch {
+	case n == 0 && errors.Is(err, io.EOF):
+		return true, nil
+	case ignoreEOF(err) != nil:
+		return false, err
+	case !strings.HasPrefix(string(b), headerMagic):
+		return false, fmt.Errorf("%w: it is not an SQLite database", errDamaged)
+	case n < headerSize:
+		return false, fmt.Errorf("%w: it ends within its header", errDamaged)
 	}
 	if h.pageSize = int64(binary.BigEndian.Uint16(b[16:])); h.pageSize == 1 {
 		h.pageSize = 65536
+	}
+	if h.pageSize < 512 || h.pageSize&(h.pageSize-1) != 0 {
+		return false, fmt.Errorf("%w: it has pages of %d bytes", errDamaged, h.pageSize)
 	}
 	h.pages = int64(binary.BigEndian.Uint32(b[28:]))
 	if string(b[24:28]) != string(b[92:96]) { // the number is that of an older state
 		h.pages = 0
 	}
-	return nil
+	return false, nil
 }
 
-// missing says whether pages are neither in the file nor in the log at path.
-// SQLite would take them for zeros if the log has anything in it.
-func (h *header) missing(path string) error {
-	there := h.info.Size() / max(h.pageSize, 1)
-	if there >= h.pages {
-		return nil
+// examine compares the header, read before, with the file and with its log at
+// path. SQLite would take pages that are in neither for zeros if the log has
+// anything in it, and begin a log anew that is none of its own.
+//
+// A checkpoint, running or killed, may have told of pages that are still in the
+// log alone. A log that begins anew under our eyes has put them into the file;
+// hence the second look at that.
+func (h *header) examine(path string) (err error) {
+	if h.info, err = h.file.Stat(); err != nil {
+		return err
+	}
+	if err := checkLogHeader(path); err != nil || h.missing() == 0 {
+		return err
 	}
 	logged, err := pagesInLog(path, h.pageSize)
 	if err != nil {
 		return err
 	}
-	for page := there + 1; page <= h.pages; page++ {
+	if h.info, err = h.file.Stat(); err != nil {
+		return err
+	}
+	for page := h.missing(); page > 0 && page <= h.pages; page++ {
 		if !logged[page] {
 			return fmt.Errorf("%w: it has lost its pages from %d on, of %d", errDamaged, page, h.pages)
 		}
 	}
 	return nil
+}
+
+// missing returns the number of the first page that is not in the file; 0 for none.
+func (h *header) missing() int64 {
+	if there := h.info.Size() / h.pageSize; there < h.pages {
+		return there + 1
+	}
+	return 0
 }
 
 // Sizes in bytes of SQLite's write-ahead log.
@@ -122,16 +134,44 @@ const (
 	frameHeaderSize = 24
 )
 
+// openLog opens the log at path; nil for none.
+func openLog(path string) (*os.File, error) {
+	log, err := openOwn(path, os.O_RDONLY)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return log, err
+}
+
+// The log begins with one of two numbers, by the order of bytes in its checksums;
+// after a loss of power perhaps with zeros, and nothing is in it then.
+var logMagics = []uint32{0x377f0682, 0x377f0683, 0}
+
+// checkLogHeader refuses a log that SQLite did not write.
+func checkLogHeader(path string) error {
+	log, err := openLog(path)
+	if log == nil {
+		return err
+	}
+	defer log.Close()
+	magic := make([]byte, 4)
+	n, err := log.ReadAt(magic, 0)
+	if err := ignoreEOF(err); err != nil {
+		return err
+	}
+	if n > 0 && (n < len(magic) || !slices.Contains(logMagics, binary.BigEndian.Uint32(magic))) {
+		return fmt.Errorf("%w: %s is no log of SQLite", errDamaged, path)
+	}
+	return nil
+}
+
 // pagesInLog gives the numbers of the pages in the log at path: those with the
 // salt of its header, up to the first without.
 func pagesInLog(path string, pageSize int64) (map[int64]bool, error) {
 	pages := map[int64]bool{}
-	log, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return pages, nil
-	}
-	if err != nil {
-		return nil, err
+	log, err := openLog(path)
+	if log == nil {
+		return pages, err
 	}
 	defer log.Close()
 	head := make([]byte, logHeaderSize)

@@ -45,7 +45,7 @@ type fileLock struct{ file *os.File }
 
 // takeLock waits for the lock on path until wait is done, which is a lockHeld.
 func takeLock(wait context.Context, path string) (*fileLock, error) {
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	file, err := openOwn(path, os.O_RDWR|os.O_CREATE)
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 // the one before is kept (DESIGN §4).
 const (
 	logName = "flame.log"
+	oldLog  = ".1"     // follows the name
 	maxLog  = 10 << 20 // bytes
 )
 
@@ -19,15 +20,22 @@ const (
 // line, and only once the data folder is there: reading leaves no trace. What
 // cannot be logged is dropped; a log must not stop the work it tells of.
 type Log struct {
-	path string
+	path    string
+	isThere func() bool
 
 	mu   sync.Mutex
 	file *os.File
 	size int64
 }
 
-// NewLog gives the log of the data folder dir.
-func NewLog(dir string) *Log { return &Log{path: filepath.Join(dir, logName)} }
+// NewLog returns the log of the data folder dir, which is opened once isThere
+// reports that the folder is there to be used; nil: whenever it exists.
+func NewLog(dir string, isThere func() bool) *Log {
+	if isThere == nil {
+		isThere = func() bool { return true }
+	}
+	return &Log{path: filepath.Join(dir, logName), isThere: isThere}
+}
 
 // Write appends one line.
 func (l *Log) Write(line []byte) (int, error) {
@@ -47,7 +55,13 @@ func (l *Log) Write(line []byte) (int, error) {
 }
 
 func (l *Log) open() error {
-	file, err := os.OpenFile(l.path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if !l.isThere() {
+		return fs.ErrNotExist
+	}
+	if _, err := examine(filepath.Dir(l.path)); err != nil {
+		return err
+	}
+	file, err := openOwn(l.path, os.O_CREATE|os.O_APPEND|os.O_WRONLY)
 	if err != nil {
 		return err
 	}
@@ -66,14 +80,14 @@ func (l *Log) rotate() error {
 		return err
 	}
 	l.close()
-	there, err := os.Stat(l.path)
+	there, err := os.Lstat(l.path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(ours, there) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	return os.Rename(l.path, l.path+".1")
+	return os.Rename(l.path, l.path+oldLog)
 }
 
 func (l *Log) close() {

@@ -3,37 +3,59 @@ package store
 import (
 	"context"
 	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 )
 
 func (s *Store) path() string { return filepath.Join(s.dir, fileName) }
 
+// enter takes the turn for opening.
+func (s *Store) enter(wait context.Context) error {
+	err := s.opening.take(wait)
+	if err == nil && s.closed {
+		s.opening.give()
+		err = errClosed
+	}
+	return err
+}
+
 // prepareDir makes the data folder, unless the database was opened in it before:
 // then it must still be there.
 func (s *Store) prepareDir(wait context.Context) error {
-	if err := s.opening.take(wait); err != nil {
+	if err := s.enter(wait); err != nil {
 		return err
 	}
 	defer s.opening.give()
 	if s.file != nil {
-		return s.file.check()
+		return s.file.check(s.file.write)
 	}
-	if err := checkFilesystem(s.dir); err != nil {
-		return err
+	_, err := s.ready(wait, true)
+	return err
+}
+
+// ready reports whether the data folder is there to be used, and makes it if it is
+// to be written to.
+func (s *Store) ready(wait context.Context, write bool) (there bool, err error) {
+	if s.opts.Ready != nil {
+		if there, err := s.opts.Ready(wait, write); !there || err != nil {
+			return false, err
+		}
 	}
-	return makeDir(s.dir)
+	if there, err = examine(s.dir); there || err != nil || !write {
+		return there, err
+	}
+	err = os.MkdirAll(s.dir, 0o700)
+	return err == nil, err
 }
 
 // writer gives the open file with its connection for Update, made and migrated
 // as need be. The caller holds the lock.
 func (s *Store) writer(wait context.Context) (*file, error) {
-	if err := s.opening.take(wait); err != nil {
+	if err := s.enter(wait); err != nil {
 		return nil, err
 	}
 	defer s.opening.give()
-	if err := s.open(true); err != nil {
+	if err := s.openOrCreate(wait); err != nil {
 		return nil, err
 	}
 	f := s.file
@@ -50,20 +72,38 @@ func (s *Store) writer(wait context.Context) (*file, error) {
 	return f, nil
 }
 
+// openOrCreate sees to it that s.file is the file that is there.
+func (s *Store) openOrCreate(wait context.Context) error {
+	if err := s.open(); err != nil || s.file != nil {
+		return err
+	}
+	if err := s.create(wait); err != nil {
+		return err
+	}
+	err := s.open()
+	if err == nil && s.file == nil {
+		err = errGone
+	}
+	return err
+}
+
+// open sees to it that s.file is the file that is there, or nil if there is none.
+func (s *Store) open() (err error) {
+	if s.file == nil {
+		s.file, err = openFile(s.path(), s.opts.LongLived)
+	}
+	return err
+}
+
 // reader gives the connection for View, or errOlder if the file must be migrated
 // first. The caller holds the turn for reading.
 func (s *Store) reader(wait context.Context) (*conn, error) {
-	if err := s.opening.take(wait); err != nil {
+	if err := s.enter(wait); err != nil {
 		return nil, err
 	}
 	defer s.opening.give()
-	if s.file != nil && s.file.immutable { // what is not watched may have changed
-		if err := s.drop(); err != nil {
-			return nil, err
-		}
-	}
-	if err := s.open(false); err != nil || s.file == nil {
-		return s.nothing(wait, err)
+	if err := s.look(wait); err != nil || s.file == nil {
+		return s.nothing(err)
 	}
 	c, err := s.file.reader(wait)
 	if err != nil || s.file.current {
@@ -76,27 +116,22 @@ func (s *Store) reader(wait context.Context) (*conn, error) {
 	if err != nil {
 		return nil, s.failed(err)
 	}
-	if version == 0 { // it is being made, or that was killed
-		return s.nothing(wait, s.drop())
+	if version == 0 { // another program is making it, or was killed
+		return s.nothing(s.drop())
 	}
 	s.file.current = true
 	return c, nil
 }
 
-// open sees to it that s.file is the file that is there; nil for none, unless it
-// is to be made.
-func (s *Store) open(create bool) (err error) {
-	if s.closed {
-		return errClosed
-	}
+// look opens the file if there is one in the data folder, if there is that.
+func (s *Store) look(wait context.Context) error {
 	if s.file != nil {
-		return s.file.check()
+		return nil
 	}
-	if err := checkFilesystem(s.dir); err != nil {
+	if there, err := s.ready(wait, false); err != nil || !there {
 		return err
 	}
-	s.file, err = openFile(s.path(), s.opts.LongLived, create)
-	return err
+	return s.open()
 }
 
 // failed drops a file with which nothing has been done yet, so that the next use
@@ -116,47 +151,57 @@ func (s *Store) drop() error {
 
 // nothing gives the connection to a project without data, unless err tells of
 // something else.
-func (s *Store) nothing(wait context.Context, err error) (*conn, error) {
-	if err != nil || s.empty != nil {
+func (s *Store) nothing(err error) (*conn, error) {
+	if err != nil || s.empty.usable() {
 		return s.empty, err
 	}
-	c, err := connect(wait, ":memory:")
+	c, err := connect(":memory:")
 	if err != nil {
 		return nil, err
 	}
-	if err := s.schema.apply(wait, c, 0); err != nil {
+	if err := s.schema.apply(context.Background(), c, 0); err != nil {
 		return nil, errors.Join(err, c.close())
 	}
 	s.empty = c
 	return c, nil
 }
 
-// makeDir makes the data folder unless there is one. Its .gitignore names what
-// flame keeps there, so that the definitions agents/*.md can be committed.
-func makeDir(dir string) error {
-	err := os.Mkdir(dir, 0o700)
-	if errors.Is(err, fs.ErrNotExist) {
-		err = os.MkdirAll(dir, 0o700)
+// putWhole puts what fill makes at path: all of it and on the disk, or nothing.
+func putWhole(path string, fill func(unfinished string) error) error {
+	unfinished := path + ".unfinished"
+	if err := removeDatabase(unfinished); err != nil { // of one that was killed
+		return err
 	}
-	if errors.Is(err, fs.ErrExist) {
-		err = nil
+	if err := filled(unfinished, fill); err != nil {
+		return errors.Join(err, removeDatabase(unfinished))
 	}
+	if err := os.Rename(unfinished, path); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+// filled makes the file at path, which is not there, and fills it.
+func filled(path string, fill func(path string) error) error {
+	file, err := openOwn(path, os.O_RDWR|os.O_CREATE|os.O_EXCL)
 	if err != nil {
 		return err
 	}
-	ignore := filepath.Join(dir, ".gitignore")
-	if _, err := os.Lstat(ignore); err == nil {
-		return nil
+	if err = fill(path); err == nil {
+		err = file.Sync()
 	}
-	if err := os.WriteFile(ignore, []byte(ignored), 0o600); err != nil {
-		return err
-	}
-	return syncDir(filepath.Dir(dir))
+	return errors.Join(err, file.Close())
 }
 
-// ignored leaves out definitions of agents, which may be committed. It ignores itself,
-// or git would tell of it; where it is missing, it is made anew.
-const ignored = ".gitignore\nflame.db*\nflame.lock\nflame.log*\nagents/*/\n"
+// removeDatabase removes a database with all that SQLite keeps beside it.
+func removeDatabase(path string) error {
+	for _, suffix := range []string{"", "-journal", "-wal", "-shm"} {
+		if err := os.RemoveAll(path + suffix); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // syncDir makes the entries of a folder durable.
 func syncDir(dir string) error {

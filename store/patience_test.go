@@ -17,7 +17,7 @@ func TestACheckThatDoesNotEndSaysSo(t *testing.T) {
 	kept := Open(t.TempDir(), Options{})
 	require.NoError(t, kept.Update(context.Background(), func(tx project.Tx) error { return plantTree(tx, 100) }))
 	require.NoError(t, kept.Close())
-	h, err := readHeader(kept.path(), false)
+	h, err := readHeader(kept.path())
 	require.NoError(t, err)
 	f := &file{path: kept.path(), header: h, reads: url.Values{"mode": {"ro"}}}
 	t.Cleanup(func() { assert.NoError(t, f.close()) })

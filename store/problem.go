@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 	"slices"
 	"syscall"
 
@@ -12,6 +13,7 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"flame/core"
+	"flame/project/place"
 )
 
 // An advice is what to tell about a kind of trouble with the file.
@@ -43,12 +45,16 @@ var advices = []advice{{
 	message: "%s is damaged",
 	hint:    doctor,
 }, {
+	errs:    []error{errNoInodes},
+	message: "%s cannot be written: " + errNoInodes.Error(),
+	hint:    "delete files on that disk; `flame doctor` shows the sizes",
+}, {
 	errs:    []error{syscall.ENOSPC, syscall.EDQUOT},
 	codes:   []int{sqlite3.SQLITE_FULL},
 	message: "%s cannot grow: the disk is full",
 	hint:    "free some space; `flame doctor` shows the sizes",
 }, {
-	errs:    []error{errReadOnlyFile, fs.ErrPermission, syscall.EROFS},
+	errs:    []error{fs.ErrPermission, syscall.EROFS},
 	codes:   []int{sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM},
 	message: "%s cannot be opened or written",
 	hint:    "make the folder writable or name another with FLAME_DIR; `flame doctor` shows what is wrong",
@@ -58,7 +64,7 @@ var advices = []advice{{
 	message: "%s is locked: " + errBusy.Error(),
 	hint:    "try again; `flame doctor` shows who holds the lock",
 }, {
-	errs:    []error{fs.ErrNotExist, syscall.EISDIR, syscall.ENOTDIR, syscall.EIO},
+	errs:    []error{fs.ErrNotExist, syscall.EISDIR, syscall.ENOTDIR, syscall.ELOOP, syscall.EIO},
 	codes:   []int{sqlite3.SQLITE_IOERR},
 	message: "%s cannot be read or written",
 	hint:    doctor,
@@ -91,12 +97,29 @@ func problem(ctx context.Context, path string, err error) error {
 	if end := ctx.Err(); end != nil && (ran || errors.Is(end, context.Canceled)) {
 		return end
 	}
+	err = withInodes(path, err)
 	for _, a := range advices {
 		if a.fits(err) {
 			return core.Unavailablef(err, a.message, path).WithHint("%s", a.hint+holder(err))
 		}
 	}
 	return fmt.Errorf("%s: %w", path, err)
+}
+
+var errNoInodes = errors.New("the disk has no inodes left")
+
+// withInodes adds errNoInodes to an error behind which it is: the system says that
+// the disk is full then, and SQLite that it cannot open a file.
+func withInodes(path string, err error) error {
+	full, code := errors.Is(err, syscall.ENOSPC), resultCode(err)
+	if !full && code != sqlite3.SQLITE_CANTOPEN && code != sqlite3.SQLITE_IOERR {
+		return err
+	}
+	blocks, inodes := usedUp(place.Nearest(filepath.Dir(path)))
+	if !inodes || full && blocks {
+		return err
+	}
+	return errors.Join(errNoInodes, err)
 }
 
 // holder names the process that holds the lock, if err is about that.
@@ -109,10 +132,13 @@ func holder(err error) string {
 }
 
 // resultCode gives the primary result code of SQLite in err; 0 for none.
-func resultCode(err error) int {
+func resultCode(err error) int { return extendedCode(err) & 0xff }
+
+// extendedCode returns the extended result code of SQLite in err; 0 for none.
+func extendedCode(err error) int {
 	var e *sqlite.Error
 	if !errors.As(err, &e) {
 		return 0
 	}
-	return e.Code() & 0xff
+	return e.Code()
 }

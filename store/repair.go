@@ -14,6 +14,7 @@ import (
 
 // A Repairer mends the rows and indexes of a database that can be read.
 type Repairer struct {
+	Ready func(ctx context.Context, write bool) (there bool, err error) // as in Options
 	Now   func() core.Millis
 	NewID func(kind string) string // a new id: kind, a hyphen and random characters
 }
@@ -37,10 +38,15 @@ const repairBatch = 100
 // or cannot be copied stays as it is. What was mended stays so if a later step fails;
 // repairing again goes on.
 func (r Repairer) Repair(ctx context.Context, dir string) (done Repaired, err error) {
+	if r.Ready != nil {
+		if there, err := r.Ready(ctx, false); !there || err != nil {
+			return done, err
+		}
+	}
 	if !slices.ContainsFunc(Check(ctx, dir), func(f Finding) bool { return f.Mend != "" }) {
 		return done, nil
 	}
-	s := Open(dir, Options{})
+	s := Open(dir, Options{Ready: r.Ready})
 	defer func() { err = errors.Join(err, s.Close()) }()
 	if done.Copy, err = s.copyAside(ctx, r.Now()); err != nil {
 		return done, err
@@ -62,7 +68,7 @@ func (r Repairer) Repair(ctx context.Context, dir string) (done Repaired, err er
 // copyAside copies the database to a file beside it, whose name has the time.
 func (s *Store) copyAside(ctx context.Context, now core.Millis) (path string, err error) {
 	path = s.path() + repairSuffix + now.Time().Format("20060102T150405.000")
-	h, err := readHeader(s.path(), false)
+	h, err := readHeader(s.path())
 	if err == nil && h == nil {
 		err = errGone
 	}

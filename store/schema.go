@@ -2,16 +2,15 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"embed"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
-	"path/filepath"
 	"strconv"
 
 	sqlite3 "modernc.org/sqlite/lib"
-
-	"flame/project"
 )
 
 //go:embed schema/*.sql
@@ -39,10 +38,19 @@ var (
 )
 
 // of gives the version of a file, 0 if nothing is in it, or says why it cannot be
-// used as it is.
-func (s schema) of(ctx context.Context, c *conn) (version int, err error) {
-	if err := c.get(ctx, []any{&version}, "PRAGMA user_version"); err != nil || version == s.version {
-		return version, err
+// used as it is. It judges by one snapshot: another process may be making the file.
+func (s schema) of(wait context.Context, c *conn) (version int, err error) {
+	err = c.transact(wait, beginView, func() error {
+		version, err = s.judge(c)
+		return err
+	})
+	return version, err
+}
+
+func (s schema) judge(c *conn) (version int, err error) {
+	ctx := context.Background()
+	if err := c.get(ctx, []any{&version}, "PRAGMA user_version"); err != nil {
+		return 0, err
 	}
 	var objects, oldest int
 	if version == 0 {
@@ -53,13 +61,11 @@ func (s schema) of(ctx context.Context, c *conn) (version int, err error) {
 		return 0, err
 	}
 	err = c.get(ctx, []any{&oldest}, "SELECT value FROM meta WHERE name = 'oldest'")
-	if resultCode(err) == sqlite3.SQLITE_ERROR { // there is no such table
-		err = errForeign
-	}
-	if err != nil {
-		return 0, err
-	}
 	switch {
+	case resultCode(err) == sqlite3.SQLITE_ERROR, errors.Is(err, sql.ErrNoRows): // no such table, or row
+		return 0, errForeign
+	case err != nil:
+		return 0, err
 	case oldest > s.version:
 		return version, fmt.Errorf("%w: it is of version %d, this flame knows %d", errNewer, version, s.version)
 	case version < s.version:
@@ -68,18 +74,38 @@ func (s schema) of(ctx context.Context, c *conn) (version int, err error) {
 	return version, nil
 }
 
-// bringUpToDate makes the schema of a new file and migrates an older one, which
-// is copied to a file beside it first. The caller holds the lock.
-func (s *Store) bringUpToDate(ctx context.Context, f *file, c *conn) error {
-	version, err := s.schema.of(ctx, c)
+// create puts a new database into the data folder, whole, so that nobody meets one
+// that is being made. The caller holds the lock.
+func (s *Store) create(wait context.Context) error {
+	// By the journal that an empty file has left behind SQLite would undo the new one.
+	if err := os.RemoveAll(s.path() + "-journal"); err != nil {
+		return err
+	}
+	return putWhole(s.path(), func(unfinished string) error {
+		f := &file{path: unfinished}
+		c, err := f.connect(wait, f.dsn(url.Values{"_synchronous": {"OFF"}})) // place syncs it
+		if err != nil {
+			return err
+		}
+		if err = s.migrate(wait, c, 0); err == nil {
+			err = useLog(wait, c)
+		}
+		return errors.Join(err, c.close())
+	})
+}
+
+// bringUpToDate makes the schema of a file with nothing in it and migrates an
+// older one, which is copied to a file beside it first. The caller holds the lock.
+func (s *Store) bringUpToDate(wait context.Context, f *file, c *conn) error {
+	version, err := s.schema.of(wait, c)
 	switch {
 	case errors.Is(err, errOlder):
-		if err = backup(ctx, c, s.path()+backupSuffix+strconv.Itoa(version)); err == nil {
-			err = s.migrate(ctx, c, version)
+		if err = backup(wait, c, s.path()+backupSuffix+strconv.Itoa(version)); err == nil {
+			err = s.migrate(wait, c, version)
 		}
 	case err == nil && version == 0:
-		if err = useLog(ctx, c); err == nil {
-			err = s.migrate(ctx, c, version)
+		if err = useLog(wait, c); err == nil {
+			err = s.migrate(wait, c, version)
 		}
 	}
 	f.current = err == nil
@@ -87,10 +113,12 @@ func (s *Store) bringUpToDate(ctx context.Context, f *file, c *conn) error {
 }
 
 // useLog sets the file to a write-ahead log, for good. It cannot be part of a
-// transaction.
-func useLog(ctx context.Context, c *conn) error {
+// transaction, and needs the file for itself.
+func useLog(wait context.Context, c *conn) error {
 	var mode string
-	err := c.get(ctx, []any{&mode}, "PRAGMA journal_mode = WAL")
+	err := whileBusy(wait, func() error {
+		return c.get(context.Background(), []any{&mode}, "PRAGMA journal_mode = WAL")
+	})
 	if err == nil && mode != "wal" {
 		err = fmt.Errorf("the database has the journal mode %q instead of wal", mode)
 	}
@@ -100,9 +128,7 @@ func useLog(ctx context.Context, c *conn) error {
 // migrate brings the file from version to the newest, in one transaction.
 func (s *Store) migrate(ctx context.Context, c *conn, version int) error {
 	s.opts.Logger.Info("making the database", "file", s.path(), "from", version, "to", s.schema.version)
-	return c.transact(ctx, beginUpdate, s.newTx(ctx, c, true), func(project.Tx) error {
-		return s.schema.apply(ctx, c, version)
-	})
+	return c.transact(ctx, beginUpdate, func() error { return s.schema.apply(ctx, c, version) })
 }
 
 // apply runs the steps that lead on from version.
@@ -123,20 +149,12 @@ func (s schema) apply(ctx context.Context, c *conn, version int) error {
 // backupSuffix and the version follow the name of the database.
 const backupSuffix = ".backup-"
 
-// backup copies the database to path, all of it or nothing.
+// backup copies the database to path.
 func backup(ctx context.Context, c *conn, path string) error {
-	unfinished := path + ".unfinished"
-	if err := os.RemoveAll(unfinished); err != nil {
-		return err
-	}
-	if _, err := c.raw.ExecContext(ctx, "VACUUM INTO ?", unfinished); err != nil {
-		return fmt.Errorf("backup to %s: %w", path, err)
-	}
-	if err := os.Chmod(unfinished, 0o600); err != nil {
-		return err
-	}
-	if err := os.Rename(unfinished, path); err != nil {
-		return err
-	}
-	return syncDir(filepath.Dir(path))
+	return putWhole(path, func(unfinished string) error {
+		if _, err := c.raw.ExecContext(ctx, "VACUUM INTO ?", unfinished); err != nil {
+			return fmt.Errorf("backup to %s: %w", path, err)
+		}
+		return nil
+	})
 }

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -26,7 +27,7 @@ func next(step string) schema {
 	}}
 }
 
-func openWith(t *testing.T, dir string, s schema, opts Options) *Store {
+func openWith(t testing.TB, dir string, s schema, opts Options) *Store {
 	t.Helper()
 	kept := Open(dir, opts)
 	kept.schema = s
@@ -123,19 +124,6 @@ func TestOldestBinary(t *testing.T) {
 	assert.Contains(t, p.Message, "newer flame")
 }
 
-func TestUnsuitedFilesystems(t *testing.T) {
-	t.Parallel()
-	for name, refused := range map[string]bool{"": false, "NFS": true, "SMB": true, "9p": true, "FUSE": true} {
-		err := suits("/some/folder", name)
-		assert.Equal(t, refused, errors.Is(err, core.ErrUnavailable), name)
-		var p *core.Problem
-		if errors.As(err, &p) {
-			assert.Contains(t, p.Hint, "FLAME_DIR")
-		}
-	}
-	require.NoError(t, checkFilesystem(filepath.Join(t.TempDir(), "not", "made", "yet")))
-}
-
 // A server under constant writing works its log in beside the writes, and ends
 // the log's growth.
 func TestKeeperBoundsTheLog(t *testing.T) {
@@ -153,4 +141,48 @@ func TestKeeperBoundsTheLog(t *testing.T) {
 	assert.Less(t, log, int64(updates*pages*pageSize/2))
 	require.NoError(t, kept.Close())
 	assert.Zero(t, size(kept.path()+"-wal"), "closing leaves nothing in the log")
+}
+
+// Earlier flames make the database in its place: first the header, then a log,
+// then the tables. Those who read meanwhile take it for nothing or for whole.
+func TestADatabaseThatIsMadeInItsPlace(t *testing.T) {
+	t.Parallel()
+	const rounds, readers = 15, 4
+	for range rounds {
+		dir := t.TempDir()
+		maker := openWith(t, dir, newest, Options{})
+		require.NoError(t, os.WriteFile(maker.path(), nil, 0o600))
+		done := make(chan struct{})
+		var wg sync.WaitGroup
+		for range readers {
+			wg.Go(func() {
+				for made := false; !made; {
+					select {
+					case <-done:
+						made = true
+					default:
+					}
+					kept := Open(dir, Options{})
+					assert.ErrorIs(t, hasFrame(kept, "f-1"), core.ErrNotFound)
+					assert.NoError(t, kept.Close())
+				}
+			})
+		}
+		assert.NoError(t, makeInPlace(maker))
+		close(done)
+		wg.Wait()
+	}
+}
+
+func makeInPlace(s *Store) error {
+	ctx := context.Background()
+	f := &file{path: s.path()}
+	c, err := f.connect(ctx, f.dsn(nil))
+	if err != nil {
+		return err
+	}
+	if err = useLog(ctx, c); err == nil {
+		err = s.migrate(ctx, c, 0)
+	}
+	return errors.Join(err, c.close())
 }

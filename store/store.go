@@ -20,6 +20,9 @@ type Options struct {
 	// write-ahead log is worked into the database in the background rather
 	// than by the write that made it long.
 	LongLived bool
+	// Ready reports whether the data folder is there to be used, and makes it if
+	// it is to be written to; nil makes a missing one.
+	Ready func(ctx context.Context, write bool) (there bool, err error)
 	// LockTimeout bounds the wait for other writers; 0 is DefaultLockTimeout.
 	LockTimeout time.Duration
 	// Logger hears of migrations and of trouble that no caller hears of; nil
@@ -116,7 +119,7 @@ func (s *Store) viewOnce(ctx, wait context.Context, f func(project.Tx) error) er
 	if err != nil {
 		return err
 	}
-	return c.transact(wait, beginView, s.newTx(ctx, c, false), f)
+	return c.transact(wait, beginView, func() error { return s.newTx(ctx, c, false).call(f) })
 }
 
 // Update runs f in one transaction: all that f wrote is on the disk when Update
@@ -150,13 +153,14 @@ func (s *Store) update(ctx, wait context.Context, f func(project.Tx) error) erro
 	if err != nil {
 		return err
 	}
-	if err := opened.write.transact(wait, beginUpdate, s.newTx(ctx, opened.write, true), f); err != nil {
+	c := opened.write
+	if err := c.transact(wait, beginUpdate, func() error { return s.newTx(ctx, c, true).call(f) }); err != nil {
 		return err
 	}
-	if err := opened.check(); err != nil {
+	if err := opened.check(c); err != nil {
 		return err // the write went into a file that is gone
 	}
-	opened.tidy(wait)
+	opened.tidy()
 	return nil
 }
 

@@ -1,11 +1,14 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
 	"errors"
 	"strings"
+
+	"flame/project"
 )
 
 // A tx is a project.Tx.
@@ -14,7 +17,7 @@ type tx struct {
 	c        *conn
 	writable bool
 	keys     map[string]int64 // keys of ids seen in this transaction
-	failed   error            // SQLite's first error; it may have ended the transaction
+	failed   error            // the first error of a statement; it may have ended the transaction
 }
 
 func (s *Store) newTx(ctx context.Context, c *conn, writable bool) *tx {
@@ -26,6 +29,18 @@ func (s *Store) newTx(ctx context.Context, c *conn, writable bool) *tx {
 func (t *tx) Context() context.Context { return t.ctx }
 
 var errReadOnlyTx = errors.New("store: write inside a View")
+
+// call runs f and returns what speaks against a commit of what f did.
+func (t *tx) call(f func(project.Tx) error) error {
+	err := f(t)
+	if err == nil {
+		err = cmp.Or(t.failed, t.ctx.Err())
+	}
+	if err != nil {
+		return callerError{err}
+	}
+	return nil
+}
 
 // exec runs a statement that writes and gives the number of rows it changed.
 func (t *tx) exec(query string, args ...any) (int64, error) {
@@ -45,8 +60,9 @@ func (t *tx) insert(query string, args ...any) (int64, error) {
 	return result.LastInsertId()
 }
 
-// run runs a statement that writes. After an error of SQLite none does: where
-// that has undone the transaction, the next write would be one of its own.
+// run runs a statement that writes. After an error of SQLite, or a statement that
+// was called off, none does: where that has undone the transaction, the next
+// write would be one of its own.
 func (t *tx) run(query string, args ...any) (sql.Result, error) {
 	switch {
 	case !t.writable:
@@ -59,7 +75,7 @@ func (t *tx) run(query string, args ...any) (sql.Result, error) {
 }
 
 func (t *tx) note(err error) error {
-	if t.failed == nil && resultCode(err) != 0 {
+	if t.failed == nil && err != nil && (resultCode(err) != 0 || t.ctx.Err() != nil) {
 		t.failed = err
 	}
 	return err

@@ -17,6 +17,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"flame/project/place"
 )
 
 // A bounded runs flame on data of its own, and fails its test where a run takes too
@@ -24,7 +26,8 @@ import (
 type bounded struct {
 	t             *testing.T
 	flame         string
-	project, data string
+	home, project string
+	data          *place.Folder
 }
 
 // What a run may take: time on a busy machine, and resident memory in bytes. The
@@ -39,8 +42,10 @@ const (
 func newBounded(t *testing.T) *bounded {
 	t.Helper()
 	top := t.TempDir()
-	b := &bounded{t: t, flame: flameBinary(t), project: filepath.Join(top, "project"), data: filepath.Join(top, "data")}
+	b := &bounded{t: t, flame: flameBinary(t), home: filepath.Join(top, "home"), project: filepath.Join(top, "project")}
+	require.NoError(t, os.Mkdir(b.home, 0o700))
 	require.NoError(t, os.MkdirAll(filepath.Join(b.project, ".git"), 0o755))
+	b.data = place.FolderOf(place.At(b.project), place.Surroundings{Home: b.home}, nil)
 	return b
 }
 
@@ -48,7 +53,7 @@ func newBounded(t *testing.T) *bounded {
 func (b *bounded) command(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, b.flame, args...)
 	cmd.Dir = b.project
-	cmd.Env = []string{"HOME=" + b.project, "PATH=/usr/bin:/bin", "FLAME_DIR=" + b.data}
+	cmd.Env = []string{"HOME=" + b.home, "PATH=/usr/bin:/bin"}
 	return cmd
 }
 
@@ -99,6 +104,9 @@ func (b *bounded) bind(cmd *exec.Cmd) (peak func() int64) {
 		return bytes
 	}
 }
+
+// file is the database.
+func (b *bounded) file() string { return filepath.Join(b.data.Path, "flame.db") }
 
 // run returns what a command printed and whether it worked.
 func (b *bounded) run(args ...string) (out string, ok bool) {

@@ -25,7 +25,7 @@ import (
 // execute runs SQL on the database.
 func (b *bounded) execute(statements string) {
 	b.t.Helper()
-	db, err := sql.Open("sqlite", filepath.Join(b.data, "flame.db"))
+	db, err := sql.Open("sqlite", b.file())
 	require.NoError(b.t, err)
 	_, err = db.Exec(statements)
 	require.NoError(b.t, errors.Join(err, db.Close()))
@@ -35,7 +35,7 @@ func (b *bounded) execute(statements string) {
 // last of them.
 func (b *bounded) save(frames []core.Frame) {
 	b.t.Helper()
-	kept := store.Open(b.data, store.Options{})
+	kept := store.Open(b.data.Path, store.Options{Ready: b.data.Ready})
 	require.NoError(b.t, kept.Update(context.Background(), func(tx project.Tx) error {
 		for _, f := range frames {
 			if err := tx.SaveFrame(f); err != nil {
@@ -182,7 +182,7 @@ func TestSwappedPagesAreFoundAndHoldNobodyUp(t *testing.T) {
 	t.Parallel()
 	sound := newBounded(t)
 	sound.save(bushy(3000))
-	raw, err := os.ReadFile(filepath.Join(sound.data, "flame.db"))
+	raw, err := os.ReadFile(sound.file())
 	require.NoError(t, err)
 	pages := treePages(t, raw)
 	for seed := range uint64(12) {
@@ -198,9 +198,8 @@ func TestSwappedPagesAreFoundAndHoldNobodyUp(t *testing.T) {
 			copy(swapped[(other-1)*pageSize:other*pageSize], raw[(one-1)*pageSize:one*pageSize])
 
 			b := newBounded(t)
-			require.NoError(t, os.Mkdir(b.data, 0o700))
-			file := filepath.Join(b.data, "flame.db")
-			require.NoError(t, os.WriteFile(file, swapped, 0o600))
+			b.save(bushy(1)) // which makes the folder
+			require.NoError(t, os.WriteFile(b.file(), swapped, 0o600))
 			b.readAll("f-02999")
 			if drawn, ok := b.run("tree"); ok {
 				assert.Equal(t, 3001, strings.Count(drawn, "\n"), "what can be drawn is all of it")
@@ -213,7 +212,7 @@ func TestSwappedPagesAreFoundAndHoldNobodyUp(t *testing.T) {
 				assert.Len(t, b.shown("tree"), 3000)
 				return
 			}
-			left, err := os.ReadFile(file)
+			left, err := os.ReadFile(b.file())
 			require.NoError(t, err)
 			assert.Equal(t, swapped, left, "what cannot be mended stays as it is")
 		})

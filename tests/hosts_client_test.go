@@ -118,6 +118,12 @@ func (u *user) read(name string) string {
 	return string(text)
 }
 
+// data is the folder that flame keeps the project's data in.
+func (u *user) data() string {
+	u.t.Helper()
+	return strings.TrimSpace(u.must(u.flame, "where"))
+}
+
 // run is one command of the user's, in the project. A program without a folder
 // is one of the clients.
 func (u *user) run(program string, args ...string) (stdout, stderr string, err error) {

@@ -58,7 +58,7 @@ func TestAHostGoesOnWhateverFlameDoes(t *testing.T) {
 // hangs would.
 func (u *user) lockStore(for_ time.Duration) {
 	u.t.Helper()
-	files, err := filepath.Glob(filepath.Join(u.project, ".flame", "*lock*"))
+	files, err := filepath.Glob(filepath.Join(u.data(), "*lock*"))
 	require.NoError(u.t, err)
 	require.Len(u.t, files, 1, "the lock's file")
 	file, err := os.OpenFile(files[0], os.O_RDWR, 0)

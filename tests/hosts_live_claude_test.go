@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -84,7 +86,9 @@ func TestClaudeSubagentsBuildTheTree(t *testing.T) {
 // log is what flame noted of troubles.
 func (u *user) log() string {
 	u.t.Helper()
-	return u.read(".flame/flame.log")
+	text, err := os.ReadFile(filepath.Join(u.data(), "flame.log"))
+	require.NoError(u.t, err)
+	return string(text)
 }
 
 // talk is a conversation with Claude Code over several prompts in one process,

@@ -76,7 +76,7 @@ func TestSetupTwiceThenRemove(t *testing.T) {
 			assert.Empty(t, u.offered(openCode))
 			assert.NoFileExists(t, filepath.Join(u.home, ".local/bin/flame"))
 			assert.NoFileExists(t, u.pluginFile(scope))
-			assert.NoDirExists(t, filepath.Join(u.home, ".local/share/flame"))
+			assert.NoDirExists(t, filepath.Join(u.home, ".local/share/flame/claude-code"))
 			u.must(u.flame, "setup", "--remove", "--scope", scope)
 		})
 	}

@@ -1,6 +1,7 @@
 package tests
 
 import (
+	"path/filepath"
 	"regexp"
 	"testing"
 
@@ -145,7 +146,8 @@ func TestClientsPassSettingsOn(t *testing.T) {
 			u.must(u.flame, "setup", client)
 			u.model.Play(model.Script{{Name: "main", Turns: []model.Turn{calls("flame_push", map[string]any{"goal": parserGoal})}}})
 			u.ask(client, "Begin the work.")
-			assert.FileExists(t, data+"/flame.db")
+			assert.Equal(t, data, filepath.Dir(u.data()))
+			assert.FileExists(t, filepath.Join(u.data(), "flame.db"))
 			assert.NoDirExists(t, u.project+"/.flame")
 		})
 	}

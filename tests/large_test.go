@@ -5,7 +5,6 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -22,7 +21,7 @@ import (
 func (b *bounded) seed(n int, parent string) {
 	b.t.Helper()
 	b.save([]core.Frame{{ID: "seed", Status: core.Completed}})
-	db, err := sql.Open("sqlite", filepath.Join(b.data, "flame.db"))
+	db, err := sql.Open("sqlite", b.file())
 	require.NoError(b.t, err)
 	db.SetMaxOpenConns(1)
 	for _, statement := range []string{

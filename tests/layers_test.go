@@ -19,10 +19,12 @@ import (
 var layers = map[string][]string{
 	"core":             {},
 	"config":           {},
+	"git":              {"core"},
 	"project":          {"core"},
-	"store":            {"core", "project"},
+	"project/place":    {"core"},
+	"store":            {"core", "project", "project/place"},
 	"transcripts":      {"core"},
-	"agents":           {"core", "project", "transcripts", "agents/supervise", "agents/converge", "agents/graph"},
+	"agents":           {"core", "git", "project", "transcripts", "agents/supervise", "agents/converge", "agents/graph"},
 	"agents/supervise": {"core"},
 	"agents/converge":  {"core"},
 	"agents/line":      {"core"},
@@ -32,8 +34,8 @@ var layers = map[string][]string{
 	"hosts/claudecode": {"core", "project", "agents", "hosts"},
 	"hosts/opencode":   {"core", "project", "agents", "hosts"},
 	"tools":            {"core", "project", "agents", "agents/supervise", "agents/converge", "agents/line"},
-	"cli":              {"core", "config", "project", "transcripts", "agents", "agents/supervise", "agents/converge", "agents/graph", "agents/trail", "hosts", "hosts/claudecode", "hosts/opencode", "tools"},
-	"":                 {"core", "config", "project", "store", "transcripts", "agents", "agents/supervise", "hosts", "hosts/claudecode", "hosts/opencode", "tools", "cli"},
+	"cli":              {"core", "config", "project", "project/place", "transcripts", "agents", "agents/supervise", "agents/converge", "agents/graph", "agents/trail", "hosts", "hosts/claudecode", "hosts/opencode", "tools"},
+	"":                 {"core", "config", "git", "project", "project/place", "store", "transcripts", "agents", "agents/supervise", "hosts", "hosts/claudecode", "hosts/opencode", "tools", "cli"},
 }
 
 func TestImportsPointInward(t *testing.T) {

@@ -21,6 +21,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 	_ "modernc.org/sqlite"
+
+	"flame/project/place"
 )
 
 // TestScript runs testdata/script: the whole program as a person at a shell, or
@@ -46,6 +48,7 @@ func TestScript(t *testing.T) {
 			"until":    until,
 			"sqlite":   execSQL,
 			"ordinary": ordinary,
+			"where":    where,
 		},
 	})
 }
@@ -65,6 +68,7 @@ func newProject(env *testscript.Env, flame string) error {
 	}
 	env.Cd = project
 	env.Setenv("HOME", home)
+	env.Setenv("DATA", place.FolderOf(place.At(project), place.Surroundings{Home: home}, nil).Path)
 	env.Setenv("FIXTURES", fixtures)
 	env.Setenv("PATH", filepath.Dir(flame)+":/usr/bin:/bin")
 	env.Setenv("TERM", "xterm")
@@ -83,6 +87,16 @@ func runFlame(ts *testscript.TestScript, neg bool, args []string) {
 	if said := ts.ReadFile("stderr"); said != "" {
 		ts.Fatalf("flame %s: stderr is not empty", strings.Join(args, " "))
 	}
+}
+
+// where is "where NAME": it sets the variable NAME to the data folder of the project
+// around.
+func where(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: where NAME")
+	}
+	ts.Check(ts.Exec("flame", "where"))
+	ts.Setenv(args[0], strings.TrimSpace(ts.ReadFile("stdout")))
 }
 
 // exits is "exits STATUS PROGRAM ARG…": a run that ends with this status.

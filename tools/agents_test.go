@@ -34,13 +34,15 @@ import (
 func TestMain(m *testing.M) {
 	switch args := append(os.Args[1:], "", "", ""); {
 	case args[0] == "supervise" && args[1] == "--detach":
-		process, err := supervise.Detach(os.Args[0], args[2])
+		process, err := supervise.Detach(newAgents(sharedData(), nil).Seat(args[2], "."))
 		if err == nil {
 			err = json.NewEncoder(os.Stdout).Encode(process)
 		}
 		exit(err)
+	case args[0] == "supervise" && args[1] == "--keep":
+		exit(supervise.Keep(newAgents(sharedData(), nil).Seat(args[2], ".")))
 	case args[0] == "supervise":
-		exit(superviseIn(args[1]))
+		exit(superviseAgent(args[1]))
 	case args[0] == "host":
 		act(args[1])
 	default:
@@ -58,13 +60,15 @@ func exit(err error) {
 	}
 }
 
-func superviseIn(dir string) error {
+func superviseAgent(id string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	data := filepath.Dir(filepath.Dir(dir))
-	a := newAgents(data, store.Open(data, store.Options{}))
-	return a.Supervise(ctx, dir, slog.New(slog.DiscardHandler))
+	a := newAgents(sharedData(), store.Open(sharedData(), store.Options{}))
+	return a.Supervise(ctx, id, slog.New(slog.DiscardHandler))
 }
+
+// sharedData is the data folder of the project that a supervisor works for.
+func sharedData() string { return filepath.Join(os.Getenv("FLAME_PROJECT_DIR"), ".data") }
 
 // act is a host: it says what the first paragraph of its prompt says, and hangs or
 // writes that into a file where it tells it to.
@@ -108,8 +112,8 @@ func newAgents(data string, kept project.Store) *agents.Agents {
 			Subagents: core.DefaultSubagentConfig(), Autonomy: core.DefaultAutonomyConfig(),
 			Now: func() core.Millis { return core.MillisOf(time.Now()) },
 		},
-		Data: data, Dir: filepath.Dir(data), Program: os.Args[0], Hosts: []agents.Host{aHost{}}, Bounds: agents.DefaultBounds(),
-		Catalog: func() agents.Catalog { return agents.Load(nil) }, Start: supervise.Start,
+		Data: data, Root: filepath.Dir(data), Dir: filepath.Dir(data), Program: os.Args[0], Hosts: []agents.Host{aHost{}}, Bounds: agents.DefaultBounds(),
+		Catalog: func(string) agents.Catalog { return agents.Load(nil) }, Start: supervise.Start,
 	}
 }
 
@@ -121,7 +125,7 @@ type delegator struct {
 
 func delegate(t *testing.T) delegator {
 	t.Helper()
-	data := filepath.Join(t.TempDir(), ".flame")
+	data := filepath.Join(t.TempDir(), ".data")
 	kept := store.Open(data, store.Options{LongLived: true})
 	t.Cleanup(func() { assert.NoError(t, kept.Close()) })
 	d := delegator{agents: newAgents(data, kept)}

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"sync"
+	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
@@ -143,9 +144,19 @@ func (c *connection) done() {
 	c.work.Done()
 }
 
-// close takes no more requests, lets those in work end until patience is done,
-// and cancels what is left.
+// obedience is how long what is cancelled may take to see that.
+const obedience = 200 * time.Millisecond
+
+// close ends the connection and its session; requests in work may end until
+// patience is done.
 func (c *connection) close(patience context.Context) {
+	c.stop(patience)
+	c.server.UnregisterSession(context.WithoutCancel(c.ctx), c.session.SessionID())
+}
+
+// stop takes no more requests, lets those in work end until patience is done, and
+// cancels what is left.
+func (c *connection) stop(patience context.Context) {
 	c.mu.Lock()
 	c.closed = true
 	c.mu.Unlock()
@@ -159,6 +170,9 @@ func (c *connection) close(patience context.Context) {
 	case <-idle:
 	case <-patience.Done():
 	}
-	c.server.UnregisterSession(c.ctx, c.session.SessionID())
 	c.cancel()
+	select { // what is cancelled may still write, which the session's end must not overtake
+	case <-idle:
+	case <-time.After(obedience):
+	}
 }

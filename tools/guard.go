@@ -6,47 +6,59 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"net/url"
+	"slices"
 	"strings"
 
 	"flame/core"
 )
 
-// A guard keeps away what must not reach a server on a person's own machine:
-// pages in their browser, under their own origin or by a name that was pointed
-// at loopback (DNS rebinding), and, beyond loopback, everyone without the token.
+// A guard keeps away what must not reach a server of a person's own: pages in
+// their browser, under their own origin or by a name that was pointed at loopback
+// (DNS rebinding), and everyone without the token. Other users of the machine can
+// connect to loopback, too.
 type guard struct {
 	loopback bool   // the server listens on loopback
 	token    string // empty: none is asked for
 }
 
-// newGuard fits the guard to the address that the server will listen on. Beyond
-// loopback there must be a token.
-func newGuard(addr, token string) (guard, error) {
-	host, _, err := net.SplitHostPort(addr)
+// newGuard fits the guard to the address that the server will listen on. Only on
+// loopback can there be no token.
+func newGuard(opts HTTPOptions) (guard, error) {
+	host, _, err := net.SplitHostPort(opts.Addr)
 	if err != nil {
-		return guard{}, core.Invalidf("%q is not an address to listen on", addr).
+		return guard{}, core.Invalidf("%q is not an address to listen on", opts.Addr).
 			WithHint("give host and port, as in 127.0.0.1:7433; port 0 takes a free one")
 	}
-	g := guard{loopback: isLoopback(host), token: token}
-	if !g.loopback && token == "" {
-		return guard{}, core.Invalidf("%s can be reached by other machines, and no token is set", addr).
-			WithHint("set FLAME_HTTP_TOKEN to a long random text that clients send as a bearer token, or listen on 127.0.0.1")
+	loopback := isLoopback(host)
+	if opts.NoToken {
+		if !loopback {
+			return guard{}, core.Invalidf("%s can be reached by other machines, so a token must be asked for", opts.Addr).
+				WithHint("leave --no-token out, or listen on 127.0.0.1")
+		}
+		return guard{loopback: true}, nil
 	}
-	return g, nil
+	if flaw := flawOf(opts.Token); flaw != "" {
+		return guard{}, core.Invalidf("the token of FLAME_HTTP_TOKEN %s", flaw).
+			WithHint("set it to a random text of %d characters or more, or unset it: flame makes one itself then", minToken)
+	}
+	return guard{loopback: loopback, token: opts.Token}, nil
 }
 
 // protect lets only allowed requests through to next.
 func (g guard) protect(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
+		case strings.Contains(r.URL.Path, "/.well-known/"):
+			// A client that was refused looks there for a way to sign in (OAuth), and
+			// begins one unless it hears that there is none.
+			http.NotFound(w, r)
 		case g.loopback && !isLoopback(hostname(r.Host)):
 			http.Error(w, "this server is for its own machine: the Host header must name localhost, 127.0.0.1 or [::1]", http.StatusForbidden)
-		case !allowedOrigin(r.Header.Values("Origin")):
+		case !g.isFromHere(r):
 			http.Error(w, "pages of other origins may not use this server", http.StatusForbidden)
 		case !g.knows(r.Header.Get("Authorization")):
 			w.Header().Set("WWW-Authenticate", `Bearer realm="flame"`)
-			http.Error(w, "send the token of FLAME_HTTP_TOKEN as: Authorization: Bearer TOKEN", http.StatusUnauthorized)
+			http.Error(w, "send the server's token as: Authorization: Bearer TOKEN; flame serve said at its start where that is", http.StatusUnauthorized)
 		default:
 			next.ServeHTTP(w, r)
 		}
@@ -63,17 +75,32 @@ func (g guard) knows(authorization string) bool {
 	return strings.EqualFold(scheme, "Bearer") && subtle.ConstantTimeCompare(given[:], wanted[:]) == 1
 }
 
-// allowedOrigin is for none, which is what programs send, and for pages that
-// were loaded from this machine. "null" is any sandboxed page.
-func allowedOrigin(origins []string) bool {
+// isFromHere reports whether r comes from a program, which sends no Origin, or from
+// a page of this server's own origin. "null" is any sandboxed page.
+func (g guard) isFromHere(r *http.Request) bool {
+	origins := r.Header.Values("Origin")
 	if len(origins) == 0 {
 		return true
 	}
-	if len(origins) > 1 {
-		return false
+	return len(origins) == 1 && slices.ContainsFunc(g.names(r), func(host string) bool {
+		return strings.ToLower(origins[0]) == "http://"+strings.ToLower(host)
+	})
+}
+
+// names lists what a browser may call this server: as the Host header does, and on
+// loopback, where a page may have been loaded by another name, also localhost and
+// the address that r came to. The port is the same; browsers leave out that of http.
+func (g guard) names(r *http.Request) []string {
+	names := []string{r.Host}
+	local, known := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
+	if !g.loopback || !known {
+		return names
 	}
-	origin, err := url.Parse(origins[0])
-	return err == nil && (origin.Scheme == "http" || origin.Scheme == "https") && isLoopback(origin.Hostname())
+	_, port, _ := net.SplitHostPort(r.Host) // an error: there is none
+	for _, host := range []string{"localhost", local.IP.String()} {
+		names = append(names, strings.TrimSuffix(net.JoinHostPort(host, port), ":"))
+	}
+	return names
 }
 
 // hostname is the host of a Host header, which may lack the port.

@@ -20,7 +20,8 @@ import (
 // HTTPOptions say how to serve over HTTP.
 type HTTPOptions struct {
 	Addr      string                 // host:port to listen on; port 0 takes a free one
-	Token     string                 // bearer token that every request must carry; empty: none, on loopback only
+	Token     string                 // bearer token that every request must carry, of 16 characters at least
+	NoToken   bool                   // none is asked for; on loopback only
 	Writes    func(tool string) bool // tools whose calls take effect in the order of their arrival
 	Metrics   http.Handler           // at /metrics; nil: none
 	Logger    *slog.Logger           // nil: the default
@@ -47,10 +48,10 @@ type HTTPHandler struct {
 }
 
 // NewHTTPHandler makes the handler for srv. It is an error of kind
-// core.ErrInvalid if the address can be reached from outside and there is no
-// token.
+// core.ErrInvalid if the token is none, or if the address can be reached from
+// outside and none is to be asked for.
 func NewHTTPHandler(srv *server.MCPServer, opts HTTPOptions) (*HTTPHandler, error) {
-	guard, err := newGuard(opts.Addr, opts.Token)
+	guard, err := newGuard(opts)
 	if err != nil {
 		return nil, err
 	}

@@ -21,7 +21,7 @@ func TestAPersonIsAskedForWhatAnAgentWouldNotGet(t *testing.T) {
 		Store: store.Open(dir, store.Options{}), Dir: dir, Now: func() core.Millis { return 1_000 }, NewID: project.NewID, Log: slog.New(slog.DiscardHandler),
 		Budget: core.DefaultBudget(), Subagents: core.DefaultSubagentConfig(), Autonomy: core.DefaultAutonomyConfig(),
 	}
-	a := &agents.Agents{Project: p, Catalog: func() agents.Catalog { return agents.Load(nil) }}
+	a := &agents.Agents{Project: p, Catalog: func(string) agents.Catalog { return agents.Load(nil) }}
 	door := newAgentDoor(a)
 	by := project.Caller{Session: "s", Host: "claude-code", Stamped: true}
 	var asked []string

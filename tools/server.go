@@ -65,12 +65,18 @@ func NewServer(p *project.Project, a *agents.Agents, offered []Tool, version str
 	return s
 }
 
-// hooks end a client's session when it goes, so that others may take up what it
-// left in progress.
+// hooks let a client subscribe to what there is, and end its session when it goes, so
+// that others may take up what it left in progress.
 func (s *Server) hooks() *server.Hooks {
 	hooks := &server.Hooks{}
+	hooks.AddOnRegisterSession(func(ctx context.Context, client server.ClientSession) {
+		if own, ok := client.(session); ok {
+			ctx = s.MCP.WithContext(ctx, client)
+			own.find = func(uri string) (string, error) { return s.subscribable(ctx, uri) }
+		}
+	})
 	hooks.AddOnUnregisterSession(func(ctx context.Context, session server.ClientSession) {
-		ctx = s.MCP.WithContext(context.WithoutCancel(ctx), session)
+		ctx = s.MCP.WithContext(ctx, session)
 		s.end(ctx, s.caller(ctx))
 	})
 	return hooks
@@ -91,10 +97,12 @@ func (s *Server) noteServed(by project.Caller) {
 // the host that started it, once that is gone: a host that is killed tells the end of
 // its sessions in no other way.
 func (s *Server) EndServed(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), noteTime)
+	defer cancel()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, by := range s.served {
-		s.end(context.WithoutCancel(ctx), by)
+		s.end(ctx, by)
 	}
 }
 

@@ -96,6 +96,37 @@ func TestTheEndOfTheHostEndsTheSessionsThatCalled(t *testing.T) {
 	}))
 }
 
+// A lockedStore is a store that another process holds the lock of from a time on.
+type lockedStore struct {
+	project.Store
+	locked chan struct{}
+}
+
+func (s lockedStore) Update(ctx context.Context, f func(project.Tx) error) error {
+	select {
+	case <-s.locked:
+		<-ctx.Done()
+		return ctx.Err()
+	default:
+		return s.Store.Update(ctx, f)
+	}
+}
+
+func TestALockedStoreDoesNotKeepAServerWhoseHostIsGone(t *testing.T) {
+	t.Parallel()
+	p, locked := newProject(t), make(chan struct{})
+	p.Store = lockedStore{p.Store, locked}
+	c := converseWith(t, &agents.Agents{Project: p})
+	for _, session := range []string{"s", "another"} {
+		result, text := c.call("flame_push", `{"goal": "work", "session_id": "`+session+`"}`)
+		require.False(t, result.IsError, text)
+	}
+	close(locked)
+	left := time.Now()
+	c.leave()
+	assert.Less(t, time.Since(left), 5*time.Second)
+}
+
 // call calls a tool and gives its answer and text.
 func (c *conversation) call(tool, args string) (*mcp.CallToolResult, string) {
 	c.t.Helper()

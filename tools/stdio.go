@@ -18,6 +18,10 @@ const (
 	// for: longer than any transaction, shorter than hosts wait before SIGKILL.
 	grace = 2 * time.Second
 
+	// noteTime is how long a process that is to end tries to note the end of its
+	// sessions: the store may be locked for longer than it has.
+	noteTime = 750 * time.Millisecond
+
 	// stdioSession is the id of the one session there is on standard input.
 	stdioSession = "stdio"
 )
@@ -27,26 +31,29 @@ const (
 // effect in the order of their lines, and calls of the others see what those
 // before them did; everything else runs concurrently.
 //
-// It returns nil when in has ended and all is answered, or soon after ctx is
-// done, and the error when in or out fails. After ctx is done one read of in
-// may stay behind, as a read cannot be interrupted.
+// It returns nil when in has ended and all is answered, or no answer has got away
+// for a while; or soon after ctx is done; and the error when in or out fails. Then
+// one read of in and one write to out may stay behind, as neither can be interrupted.
 func ServeStdio(ctx context.Context, srv *server.MCPServer, writes func(tool string) bool, in io.Reader, out io.Writer) error {
 	conn, err := carrier{srv, writes, slog.Default()}.connect(ctx, stdioSession)
 	if err != nil {
 		return err
 	}
+	patience, release := withGrace(ctx, conn.ctx)
+	defer release()
+	stall := newStall(release)
 	answers := conn.stream()
 	written := make(chan error, 1)
 	go func() {
-		err := answers.carry(conn.ctx, false, lineWriter(out))
+		err := answers.carry(conn.ctx, false, stall.watch(lineWriter(out)))
 		conn.cancel() // nobody listens any more
 		written <- err
 	}()
 
 	readErr := conn.acceptLines(ctx, in, answers)
-	patience, release := withGrace(ctx, conn.ctx)
-	defer release()
-	conn.close(patience)
+	stall.begin()
+	conn.stop(patience)
+	defer conn.endInTime(ctx)
 	select {
 	case err := <-written:
 		return errors.Join(readErr, err)
@@ -57,6 +64,37 @@ func ServeStdio(ctx context.Context, srv *server.MCPServer, writes func(tool str
 		return errors.Join(readErr, err)
 	default:
 		return readErr // the client does not read: what is left is not sent
+	}
+}
+
+// endInTime ends the session of a process that is about to end.
+func (c *connection) endInTime(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), noteTime)
+	defer cancel()
+	c.server.UnregisterSession(ctx, c.session.SessionID())
+}
+
+// A stall is noticed when no answer has got away for grace: the client does not read,
+// or what it asked for takes longer than it is there to hear of it.
+type stall struct{ timer *time.Timer }
+
+// newStall calls noticed at the stall; none counts before begin.
+func newStall(noticed func()) stall {
+	s := stall{time.AfterFunc(grace, noticed)}
+	s.timer.Stop()
+	return s
+}
+
+func (s stall) begin() { s.timer.Reset(grace) }
+
+// watch takes note of the answers that write gets away.
+func (s stall) watch(write func(letter) error) func(letter) error {
+	return func(l letter) error {
+		err := write(l)
+		if l.last && s.timer.Stop() { // false before begin
+			s.begin()
+		}
+		return err
 	}
 }
 

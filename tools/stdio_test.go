@@ -141,6 +141,92 @@ func TestStdioEndsSoonAfterTheSignal(t *testing.T) {
 	})
 }
 
+func TestStdioEndsSoonAfterTheInput(t *testing.T) {
+	t.Parallel()
+	// ended closes the input and tells how long the server goes on.
+	ended := func(t *testing.T, p *stdioPeer) time.Duration {
+		begun := time.Now()
+		require.NoError(t, p.in.Close())
+		err := <-p.ended
+		p.ended <- err
+		assert.NoError(t, err)
+		return time.Since(begun)
+	}
+	t.Run("at once when all is answered", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			p := startStdio(t.Context(), t, newRig())
+			assert.Zero(t, ended(t, p))
+		})
+	})
+	t.Run("in time though a call takes longer", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig()
+			p := startStdio(t.Context(), t, r)
+			p.send(t, call(1, "hold", ""))
+			<-r.holding
+			assert.Equal(t, grace, ended(t, p))
+		})
+	})
+	t.Run("in time though calls tell how far they are", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig()
+			p := startStdio(t.Context(), t, r)
+			p.send(t, call(1, "hold", ""))
+			<-r.holding
+			go func() {
+				for range 3 {
+					r.srv.SendNotificationToAllClients("notifications/message", map[string]any{"data": "still at it"})
+					time.Sleep(grace / 4)
+				}
+			}()
+			assert.Equal(t, grace, ended(t, p))
+			for range 3 {
+				assert.Equal(t, "still at it", (<-p.got()).Params["data"])
+			}
+		})
+	})
+	t.Run("later while answers come", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig()
+			p := startStdio(t.Context(), t, r)
+			for id := range 3 {
+				p.send(t, call(id, "hold", ""))
+				<-r.holding
+			}
+			go func() {
+				for range 2 {
+					time.Sleep(grace - time.Millisecond)
+					r.release <- struct{}{}
+				}
+			}()
+			assert.Equal(t, 3*grace-2*time.Millisecond, ended(t, p))
+			for range 2 {
+				assert.Equal(t, "released", (<-p.got()).text())
+			}
+		})
+	})
+	t.Run("in time though nobody reads the answers", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			in, toServer := io.Pipe()
+			fromServer, out := io.Pipe()
+			r := newRig()
+			served := make(chan error, 1)
+			go func() { served <- ServeStdio(t.Context(), r.srv, writing, in, out) }()
+			for _, line := range []string{initialize, call(1, "note", "one"), call(2, "note", "two")} {
+				_, err := io.WriteString(toServer, line+"\n")
+				require.NoError(t, err)
+			}
+			synctest.Wait()
+			begun := time.Now()
+			require.NoError(t, toServer.Close())
+			assert.NoError(t, <-served)
+			assert.Equal(t, grace, time.Since(begun))
+			assert.Equal(t, []string{"one", "two"}, r.noted())
+			require.NoError(t, fromServer.Close()) // lets the writer go that stayed behind
+		})
+	})
+}
+
 func TestStdioReportsAClientThatIsGone(t *testing.T) {
 	t.Parallel()
 	in, toServer := io.Pipe()
@@ -200,4 +286,23 @@ func TestChangesOfResourcesAreToldToSubscribers(t *testing.T) {
 	changed("flame://tree")
 	p.send(t, call(3, "note", ""))
 	assert.Equal(t, "noted", (<-p.got()).text(), "no news after unsubscribing")
+}
+
+func TestTheSubscriptionsOfASessionAreBounded(t *testing.T) {
+	t.Parallel()
+	p := startStdio(t.Context(), t, newRig())
+	ask := func(method string, n int) *mcp.JSONRPCErrorDetails {
+		p.send(t, fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"resources/%s","params":{"uri":"flame://frame/%d"}}`, method, n))
+		return (<-p.got()).Error
+	}
+	for n := range 1000 {
+		require.Nil(t, ask("subscribe", n))
+	}
+	assert.Nil(t, ask("subscribe", 0), "one that it has is not one more")
+	refusal := ask("subscribe", 1000)
+	require.NotNil(t, refusal)
+	assert.Contains(t, refusal.Message, "1000 resources already (unsubscribe from some first")
+	assert.Nil(t, ask("unsubscribe", 0))
+	assert.Nil(t, ask("subscribe", 1000))
+	assert.NotNil(t, ask("subscribe", 0))
 }

@@ -19,7 +19,8 @@ type stream struct {
 	wants func(mcp.JSONRPCNotification) bool // what is not wanted is left out
 	own   chan mcp.JSONRPCNotification       // notes, if they are those of one request
 	mail  chan letter
-	over  chan struct{} // closed when nobody carries it any more
+	over  chan struct{}   // closed when nobody carries it any more
+	ended <-chan struct{} // closed when the connection is: it may still be carried then, by a writer that is stuck
 }
 
 // A letter is an encoded answer or request to the client, empty where nothing
@@ -36,6 +37,7 @@ func (c *connection) stream() *stream {
 		wants: c.session.wants,
 		mail:  make(chan letter),
 		over:  make(chan struct{}),
+		ended: c.ctx.Done(),
 	}
 }
 
@@ -53,6 +55,8 @@ func (s *stream) send(l letter) bool {
 	case s.mail <- l:
 		return true
 	case <-s.over:
+		return false
+	case <-s.ended:
 		return false
 	}
 }

@@ -84,6 +84,14 @@ func group(name string, tools []Tool) []Tool {
 	return tools
 }
 
+// Names lists flame's tools.
+func Names() (names []string) {
+	for _, t := range All(&project.Project{}, &agents.Agents{}) {
+		names = append(names, t.Name)
+	}
+	return names
+}
+
 // Find gives the tool of this name, or an error that names those there are.
 func Find(all []Tool, name string) (Tool, error) {
 	var names []string
@@ -206,7 +214,7 @@ func always(tools ...Tool) []Tool {
 func Advice(err error) (text string, ok bool) {
 	var problem *core.Problem
 	if !errors.As(err, &problem) {
-		return "Error: internal error in flame. Its log (.flame/flame.log) says more; `flame doctor` checks the installation.", false
+		return "Error: internal error in flame. Its log says more (`flame where` prints the folder with flame.log); `flame doctor` checks the installation.", false
 	}
 	if problem.Hint == "" {
 		return "Error: " + problem.Message, true

@@ -2,6 +2,7 @@ package tools
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -143,6 +144,9 @@ func call(id int, tool, text string) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":%q,"arguments":{"text":%q}}}`, id, tool, text)
 }
 
+// token is what servers of these tests ask for, and their clients send.
+const token, authorization = "0123456789abcdef", "Bearer " + token
+
 const (
 	initialize  = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{}},"clientInfo":{"name":"peer","version":"1"}}}`
 	initialized = `{"jsonrpc":"2.0","method":"notifications/initialized"}`
@@ -221,6 +225,7 @@ func (p *httpPeer) post(ctx context.Context, message string) (*http.Response, er
 		return nil, err
 	}
 	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Authorization", authorization)
 	if p.session != "" {
 		request.Header.Set(sessionHeader, p.session)
 	}
@@ -257,7 +262,7 @@ func eachEvent(stream io.Reader, f func(name, data string)) {
 
 func startHTTP(t *testing.T, r *rig, opts HTTPOptions) (*httptest.Server, *HTTPHandler) {
 	t.Helper()
-	opts.Addr, opts.Writes = "127.0.0.1:0", writing
+	opts.Addr, opts.Token, opts.Writes = cmp.Or(opts.Addr, "127.0.0.1:0"), token, writing
 	handler, err := NewHTTPHandler(r.srv, opts)
 	require.NoError(t, err)
 	web := httptest.NewServer(handler)
@@ -284,6 +289,7 @@ func startSSE(t *testing.T, web *httptest.Server) *httpPeer {
 	p := &httpPeer{messages: make(chan received, 100)}
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, web.URL+"/sse", nil)
 	require.NoError(t, err)
+	request.Header.Set("Authorization", authorization)
 	response, err := http.DefaultClient.Do(request)
 	require.NoError(t, err)
 	require.Equal(t, http.StatusOK, response.StatusCode)

@@ -221,15 +221,15 @@ func digest(kind, text string) uint64 {
 // tick notes when the host printed last.
 func (a *account) tick(now time.Time) { a.LastLine = core.MillisOf(now) }
 
-// Reread gives how far an agent was, and its last words, by what it printed.
-func Reread(dir string, read func(line []byte) core.Message) (Progress, string) {
+// Reread returns how far an agent was, and its last words, by what it printed in a
+// session that had cost spent USD before.
+func Reread(dir string, spent float64, read func(line []byte) core.Message) (Progress, string) {
 	output, err := newTail(filepath.Join(dir, OutputFile))
 	if err != nil {
 		return Progress{}, ""
 	}
 	defer output.close()
-	job, _, _ := LoadJob(dir) // one that is gone had no earlier cost to tell
-	a := account{spent: job.SpentUSD}
+	a := account{spent: spent}
 	for more := true; more && err == nil; {
 		more, err = output.lines(func(line []byte) { a.note(read(line)) })
 	}

@@ -76,7 +76,7 @@ const maxStderr = 4_000
 
 // lastErrors gives the end of what the host wrote to stderr.
 func lastErrors(dir string) string {
-	file, err := os.Open(filepath.Join(dir, ErrorsFile))
+	file, err := openFile(filepath.Join(dir, ErrorsFile))
 	if err != nil {
 		return ""
 	}
@@ -95,7 +95,7 @@ func lastErrors(dir string) string {
 // complaints gives what the host wrote to stderr first: it says there, before all
 // else, what it made of its options.
 func (s *Supervisor) complaints() string {
-	file, err := os.Open(filepath.Join(s.Job.Dir, ErrorsFile))
+	file, err := openFile(filepath.Join(s.Job.Dir, ErrorsFile))
 	if err != nil {
 		return ""
 	}

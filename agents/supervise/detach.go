@@ -15,13 +15,24 @@ import (
 	"flame/core"
 )
 
-// Start starts the supervisor of the job in dir: `program supervise DIR`, by way
-// of a process that ends at once, so that nothing above it can end it: OpenCode
-// kills all descendants of its MCP servers when it exits (ran).
-func Start(ctx context.Context, program, dir string) (Process, error) {
+// A Seat is what the supervisor of an agent is started with: `program supervise
+// AGENT`, with Env on top of this process's environment.
+type Seat struct {
+	Program string
+	Agent   string   // subagent_id
+	Dir     string   // the agent's folder
+	Cwd     string   // where the supervisor works
+	Env     []string // NAME=value
+}
+
+// Start starts a supervisor by way of a process that ends at once, so that nothing
+// above it can end it: OpenCode kills all descendants of its MCP servers when it
+// exits (ran). Process is that of the supervisor's keeper, which lives at least as
+// long; the supervisor tells its own when it begins.
+func Start(ctx context.Context, seat Seat) (Process, error) {
 	var stdout, stderr bytes.Buffer
-	cmd := exec.CommandContext(ctx, program, "supervise", "--detach", dir)
-	cmd.Dir = dir
+	cmd := exec.CommandContext(ctx, seat.Program, "supervise", "--detach", seat.Agent)
+	cmd.Dir, cmd.Env = seat.Cwd, append(os.Environ(), seat.Env...)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {
 		return Process{}, fmt.Errorf("%w: %s", err, strings.TrimSpace(stderr.String()))
@@ -30,33 +41,36 @@ func Start(ctx context.Context, program, dir string) (Process, error) {
 	return p, json.Unmarshal(stdout.Bytes(), &p)
 }
 
-// marked is this process's environment with an agent's mark.
+// marked returns this process's environment with an agent's mark.
 func marked(agent string) []string {
 	env := slices.DeleteFunc(os.Environ(), func(variable string) bool { return strings.HasPrefix(variable, core.AgentVariable+"=") })
 	return append(env, core.AgentVariable+"="+agent)
 }
 
-// Detach starts the supervisor in a session of its own, without a terminal, and
-// gives its process without waiting for it. The supervisor alone carries the
-// agent's mark: one that is done at once would else end who started it.
-func Detach(program, dir string) (Process, error) {
-	job, _, err := LoadJob(dir)
-	if err != nil {
-		return Process{}, err
-	}
-	log, err := appendTo(filepath.Join(dir, LogFile))
+// Detach starts the keeper of a supervisor (Keep) and returns its process without
+// waiting for it, or for the supervisor. This process itself does not bear the agent's
+// mark: one that is done at once would else end who started it.
+func Detach(seat Seat) (Process, error) {
+	log, err := appendTo(filepath.Join(seat.Dir, LogFile))
 	if err != nil {
 		return Process{}, err
 	}
 	defer log.Close()
-	cmd := exec.Command(program, "supervise", dir)
-	cmd.Dir, cmd.Env = dir, marked(job.ID)
+	cmd := seat.command(keepOption)
 	cmd.Stdout, cmd.Stderr = log, log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
 		return Process{}, err
 	}
 	p, _ := process(cmd.Process.Pid)
 	p.PID = cmd.Process.Pid
 	return p.Process, cmd.Process.Release()
+}
+
+// command is `program supervise OPTION… AGENT` in a session of its own, without a
+// terminal, with the agent's mark.
+func (s Seat) command(options ...string) *exec.Cmd {
+	cmd := exec.Command(s.Program, append(append([]string{"supervise"}, options...), s.Agent)...)
+	cmd.Dir, cmd.Env = s.Cwd, append(marked(s.Agent), s.Env...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	return cmd
 }

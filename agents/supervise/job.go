@@ -7,13 +7,12 @@ package supervise
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"flame/core"
@@ -21,7 +20,6 @@ import (
 
 // The files in an agent's folder.
 const (
-	JobFile     = "job.json"
 	OutputFile  = "stdout.jsonl" // all that the host printed, over all attempts
 	ErrorsFile  = "stderr.log"
 	LogFile     = "supervisor.log"
@@ -29,24 +27,22 @@ const (
 	familyFile  = "family.json"  // the processes it had, should its supervisor be killed
 )
 
-// A Job is all that a supervisor needs to know.
+// A Job is all that a supervisor needs to know. It is made for the one process that
+// does it, and kept nowhere.
 type Job struct {
-	ID       string   `json:"subagent_id"`
-	Dir      string   `json:"dir"` // the agent's folder, absolute
-	Project  string   `json:"project"`
-	Host     string   `json:"host"`
-	Command  []string `json:"command"`
-	Resume   []string `json:"resume,omitempty"` // goes on in the same session, for which Session stands in it; empty where the host cannot
-	Env      []string `json:"env,omitempty"`    // NAME=value, on top of the supervisor's own
-	Unset    []string `json:"unset,omitempty"`  // names of variables that the host must not get
-	Cwd      string   `json:"cwd"`
-	Task     string   `json:"task"`               // as it was asked
-	Prompt   string   `json:"prompt"`             // on stdin: the task, and what the agent is told beside it
-	GoOn     string   `json:"goOn,omitempty"`     // prompt after what passed
-	HandBack string   `json:"handBack,omitempty"` // prompt of the last turn, once a limit is reached
-	Fatal    string   `json:"fatal,omitempty"`    // words on stderr that end the agent at once
-	SpentUSD float64  `json:"spentUSD,omitempty"` // that the session had cost before, which hosts count in
-	Limits   Limits   `json:"limits"`
+	ID       string // subagent_id
+	Dir      string // the agent's folder, absolute
+	Command  []string
+	Resume   []string // goes on in the same session, for which Session stands in it; empty where the host cannot
+	Env      []string // NAME=value, on top of the supervisor's own
+	Unset    []string // names of variables that the host must not get
+	Cwd      string
+	Prompt   string  // on stdin: the task, and what the agent is told beside it
+	GoOn     string  // prompt after what passed
+	HandBack string  // prompt of the last turn, once a limit is reached
+	Fatal    string  // words on stderr that end the agent at once
+	SpentUSD float64 // that the session had cost before, which hosts count in
+	Limits   Limits
 }
 
 // Session stands in Job.Resume for the id of the host's session, at the end of a
@@ -150,48 +146,41 @@ type Journal interface {
 	End(ctx context.Context, o Outcome) error
 }
 
-// Save writes the job into its folder, which must exist. What is there then has the
-// digest: whoever runs it later compares.
-func (j Job) Save() (digest string, err error) {
-	path := filepath.Join(j.Dir, JobFile)
-	if err := save(path, j); err != nil {
-		return "", err
-	}
-	_, digest, err = LoadJob(j.Dir)
-	return digest, err
-}
-
-// LoadJob reads the job in an agent's folder, and gives the digest of what it read.
-func LoadJob(dir string) (job Job, digest string, err error) {
-	raw, err := os.ReadFile(filepath.Join(dir, JobFile))
-	if err != nil {
-		return job, "", err
-	}
-	sum := sha256.Sum256(raw)
-	return job, hex.EncodeToString(sum[:]), json.Unmarshal(raw, &job)
-}
-
 // LoadOutcome reads how the agent of a folder ended, as its supervisor left it;
 // false where it left nothing.
 func LoadOutcome(dir string) (o Outcome, known bool, err error) {
-	raw, err := os.ReadFile(filepath.Join(dir, outcomeFile))
+	raw, err := readFile(filepath.Join(dir, outcomeFile), maxOutcome)
 	if errors.Is(err, fs.ErrNotExist) {
 		return o, false, nil
 	}
 	if err == nil {
 		err = json.Unmarshal(raw, &o)
 	}
-	return o, err == nil, err
+	if err == nil && !o.possible() {
+		err = fmt.Errorf("%s does not say how an agent ended", outcomeFile)
+	}
+	if err != nil {
+		return Outcome{}, false, err
+	}
+	return o, true, nil
 }
 
-// save writes a document so that it is there whole or not at all.
-func save(path string, v any) error {
-	raw, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(path+".new", raw, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(path+".new", path)
+// maxOutcome bounds how an agent ended in its folder, in bytes; maxWritten bounds the
+// texts in it. JSON writes a byte as up to six.
+const (
+	maxOutcome = 16 << 20
+	maxWritten = 1 << 20
+)
+
+// possible reports whether an agent can have ended like this: the agent can write to
+// its folder, too.
+func (o Outcome) possible() bool {
+	final := []core.AgentState{core.AgentCompleted, core.AgentError, core.AgentTimeout, core.AgentCancelled, core.AgentOrphaned}
+	u := o.Usage
+	counts := []int64{u.TokensIn, u.TokensOut, u.CacheRead, u.CacheWritten, u.ToolCalls, o.ToolCalls, o.Thinking}
+	const most = 1e12 // of whatever is counted, and in US dollars
+	costs := []float64{u.CostUSD, o.TreeUSD, o.SessionUSD}
+	return slices.Contains(final, o.State) &&
+		!slices.ContainsFunc(counts, func(n int64) bool { return n < 0 || n > most }) &&
+		!slices.ContainsFunc(costs, func(usd float64) bool { return usd < 0 || usd > most })
 }

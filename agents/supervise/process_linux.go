@@ -1,7 +1,9 @@
 package supervise
 
 import (
+	"bufio"
 	"bytes"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -23,14 +25,46 @@ func bound() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// processes lists those of the system.
-func processes() (all []entry) {
-	names, err := filepath.Glob("/proc/[0-9]*")
+// How much is read of what the system tells of a process, in bytes. A process can
+// make its command line and environment as long as its memory is (prctl(2),
+// PR_SET_MM_MAP), so they need bounds.
+const (
+	maxStat    = 4 << 10
+	maxCommand = 16 << 10
+	maxEnviron = 2 << 20   // what execve(2) takes with the usual stack of 8 MB
+	maxVar     = 256 << 10 // it takes no variable of over 128 KB
+)
+
+// open opens a file of a process in /proc.
+func open(pid int, name string) (*os.File, error) {
+	return os.Open(filepath.Join("/proc", strconv.Itoa(pid), name))
+}
+
+// read reads the beginning of a file of a process; nothing where the process is gone
+// or another user's.
+func read(pid int, name string, most int64) []byte {
+	file, err := open(pid, name)
 	if err != nil {
 		return nil
 	}
+	defer file.Close()
+	content, err := io.ReadAll(io.LimitReader(file, most))
+	if err != nil {
+		return nil // it has ended meanwhile
+	}
+	return content
+}
+
+// processes lists those of the system.
+func processes() (all []entry) {
+	folder, err := os.Open("/proc")
+	if err != nil {
+		return nil
+	}
+	defer folder.Close()
+	names, _ := folder.Readdirnames(-1) // of those that it could read
 	for _, name := range names {
-		if pid, err := strconv.Atoi(filepath.Base(name)); err == nil {
+		if pid, err := strconv.Atoi(name); err == nil {
 			if p, ok := process(pid); ok {
 				all = append(all, p)
 			}
@@ -41,24 +75,23 @@ func processes() (all []entry) {
 
 // process reads what the system tells of one (proc_pid_stat(5)).
 func process(pid int) (entry, bool) {
-	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	if err != nil {
-		return entry{}, false
-	}
-	// The name, in brackets, may hold anything.
+	stat := read(pid, "stat", maxStat)
+	// The name, in brackets, may hold anything, brackets and newlines too.
 	open, end := bytes.IndexByte(stat, '('), bytes.LastIndexByte(stat, ')')
 	if open < 0 || end < open {
 		return entry{}, false
 	}
 	fields := strings.Fields(string(stat[end+1:]))
-	const state, parent, started = 0, 1, 19
+	const state, parent, threads, started = 0, 1, 17, 19
 	if len(fields) <= started {
 		return entry{}, false
 	}
 	above, err := strconv.Atoi(fields[parent])
+	others, _ := strconv.Atoi(fields[threads]) // 1 or 0 once all are over
 	return entry{
 		Process: Process{PID: pid, Started: fields[started] + place()}, parent: above, name: string(stat[open+1 : end]),
-		zombie: fields[state] == "Z" || fields[state] == "X",
+		// One whose first thread is over is told as a zombie, but the others run.
+		zombie: fields[state] == "X" || fields[state] == "Z" && others <= 1,
 	}, err == nil
 }
 
@@ -82,7 +115,7 @@ func elsewhere(started string) bool {
 	return len(theirs) == 3 && theirs[1] == ours[1] && theirs[2] != ours[2]
 }
 
-// marksOf gives the agents that processes work for, by pid.
+// marksOf returns the agents that processes work for, by pid.
 func marksOf(all []entry) map[int]string {
 	marks := map[int]string{}
 	for _, p := range all {
@@ -93,25 +126,41 @@ func marksOf(all []entry) map[int]string {
 	return marks
 }
 
-// commandOf gives the words that a process was started with.
-func commandOf(pid int) []string {
-	line, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
-	if err != nil {
-		return nil
-	}
-	return strings.Split(string(line), "\x00")
-}
-
-// markOf gives the agent that a process works for by its environment.
+// markOf returns the agent that a process works for by its environment.
 func markOf(pid int) string {
-	environ, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
+	file, err := open(pid, "environ")
 	if err != nil {
-		return ""
+		return "" // gone, or another user's
 	}
-	for variable := range bytes.SplitSeq(environ, []byte{0}) {
-		if value, ok := bytes.CutPrefix(variable, []byte(core.AgentVariable+"=")); ok {
+	defer file.Close()
+	variables := bufio.NewScanner(io.LimitReader(file, maxEnviron))
+	variables.Buffer(nil, maxVar)
+	variables.Split(untilNUL)
+	for variables.Scan() {
+		if value, ok := bytes.CutPrefix(variables.Bytes(), []byte(core.AgentVariable+"=")); ok {
 			return string(value)
 		}
 	}
 	return ""
+}
+
+// untilNUL splits what is separated by NUL bytes.
+func untilNUL(data []byte, atEnd bool) (advance int, token []byte, err error) {
+	if end := bytes.IndexByte(data, 0); end >= 0 {
+		return end + 1, data[:end], nil
+	}
+	if atEnd && len(data) > 0 {
+		return len(data), data, nil
+	}
+	return 0, nil, nil
+}
+
+// commandsOf returns the words that processes were started with, by pid.
+func commandsOf(all []entry) map[int]string {
+	commands := map[int]string{}
+	for _, p := range all {
+		line := bytes.TrimRight(read(p.PID, "cmdline", maxCommand), "\x00")
+		commands[p.PID] = string(bytes.ReplaceAll(line, []byte{0}, []byte(" ")))
+	}
+	return commands
 }

@@ -3,6 +3,7 @@
 package supervise
 
 import (
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -13,20 +14,27 @@ import (
 )
 
 // adopt does nothing where the system knows no such thing: what leaves the tree is
-// found by its mark.
+// found by its mark, or as it was noted.
 func adopt() error { return nil }
 
 // bound puts a child into a group of its own. Nothing here makes it die with its
-// parent; whoever recovers the agent ends it.
+// parent; the keeper, or whoever recovers the agent, ends it.
 func bound() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
-// listed asks ps; started takes five words there.
-func listed(args ...string) (all []entry) {
-	out, err := exec.Command("ps", append(args, "-o", "pid=,ppid=,stat=,lstart=,comm=")...).Output()
+// ps runs ps so that it tells times alike whoever asks.
+func ps(args ...string) string {
+	cmd := exec.Command("ps", args...)
+	cmd.Env = append(os.Environ(), "LC_ALL=C", "TZ=UTC")
+	out, err := cmd.Output()
 	if err != nil {
-		return nil
+		return "" // it knows none
 	}
-	for line := range strings.Lines(string(out)) {
+	return string(out)
+}
+
+// listed asks ps; a start takes five words there.
+func listed(args ...string) (all []entry) {
+	for line := range strings.Lines(ps(append(args, "-o", "pid=,ppid=,stat=,lstart=,comm=")...)) {
 		fields := strings.Fields(line)
 		if len(fields) < 9 {
 			continue
@@ -58,29 +66,36 @@ func elsewhere(string) bool { return false }
 
 // marksOf reads the environments that ps shows of the user's own processes, behind
 // their commands.
-func marksOf([]entry) map[int]string {
-	marks := map[int]string{}
-	out, err := exec.Command("ps", "-A", "-E", "-ww", "-o", "pid=,command=").Output()
-	if err != nil {
-		return marks
-	}
-	for line := range strings.Lines(string(out)) {
-		fields := strings.Fields(line)
-		_, after, found := strings.Cut(line, " "+core.AgentVariable+"=")
-		if mark := strings.Fields(after); found && len(mark) > 0 && len(fields) > 0 {
-			if pid, err := strconv.Atoi(fields[0]); err == nil {
-				marks[pid] = mark[0]
-			}
+func marksOf(all []entry) map[int]string {
+	marks, commands := map[int]string{}, commandsOf(all)
+	for pid, shown := range texts(all, "-E") {
+		environment, _ := strings.CutPrefix(shown, commands[pid]) // words of a command are no mark
+		_, after, found := strings.Cut(environment, " "+core.AgentVariable+"=")
+		if mark := strings.Fields(after); found && len(mark) > 0 {
+			marks[pid] = mark[0]
 		}
 	}
 	return marks
 }
 
-// commandOf gives the words that a process was started with.
-func commandOf(pid int) []string {
-	out, err := exec.Command("ps", "-ww", "-o", "command=", "-p", strconv.Itoa(pid)).Output()
-	if err != nil {
-		return nil
+// commandsOf returns the words that processes were started with, by pid.
+func commandsOf(all []entry) map[int]string { return texts(all) }
+
+// texts returns what ps shows as the commands of processes, by pid.
+func texts(all []entry, args ...string) map[int]string {
+	found := map[int]string{}
+	if len(all) == 0 {
+		return found
 	}
-	return strings.Fields(string(out))
+	pids := make([]string, len(all))
+	for i, p := range all {
+		pids[i] = strconv.Itoa(p.PID)
+	}
+	for line := range strings.Lines(ps(append(args, "-ww", "-o", "pid=,command=", "-p", strings.Join(pids, ","))...)) {
+		number, text, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if pid, err := strconv.Atoi(number); err == nil {
+			found[pid] = strings.TrimSpace(text)
+		}
+	}
+	return found
 }

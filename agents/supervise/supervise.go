@@ -29,7 +29,9 @@ type Supervisor struct {
 	until   time.Time // that it has at least; zero: as Limits.Wall says
 	last    bool      // this is its last turn
 	account account
-	family  []Process // below this one, when it looked last
+	seen    []member // of the agent's family, when it looked last
+	changed bool     // it was another then than before
+	host    int      // pid of the host's process that was started last
 	tail    *tail
 }
 
@@ -163,6 +165,7 @@ func (s *Supervisor) attempt(ctx context.Context, command []string, prompt strin
 	if err != nil {
 		return s.unstarted(err)
 	}
+	s.host = c.cmd.Process.Pid
 	if s.tail == nil {
 		if s.tail, err = newTail(filepath.Join(s.Job.Dir, OutputFile)); err != nil {
 			s.killAll()
@@ -191,7 +194,14 @@ func (s *Supervisor) unstarted(err error) stop {
 }
 
 // killAll ends whatever the agent has started.
-func (s *Supervisor) killAll() { kill(s.Job.ID, os.Getpid(), nil, s.Pace.Grace) }
+func (s *Supervisor) killAll() { s.family().end(s.Pace.Grace) }
+
+// family is what works for the agent. The keeper, this process's parent, bears the mark,
+// too, and is not to end.
+func (s *Supervisor) family() family {
+	keeper := os.Getppid()
+	return family{agent: s.Job.ID, root: os.Getpid(), noted: s.seen, waits: s.host, spares: func(p entry) bool { return p.PID == keeper }}
+}
 
 // readAll reads what is left to read.
 func (s *Supervisor) readAll(w *watch) {
@@ -226,11 +236,11 @@ func (s *Supervisor) judge(exit int) stop {
 // remember keeps which processes the agent has: one that took off its mark and left
 // the family could not be found once the supervisor is gone.
 func (s *Supervisor) remember() {
-	now := below(os.Getpid())
-	if slices.Equal(now, s.family) {
+	now := s.family().members()
+	if s.changed = !slices.Equal(now, s.seen); !s.changed {
 		return
 	}
-	s.family = now
+	s.seen = now
 	if err := save(filepath.Join(s.Job.Dir, familyFile), now); err != nil {
 		s.Log.Warn("the agent's processes were not kept", "error", err)
 	}
@@ -263,8 +273,8 @@ func (s *Supervisor) told() stop {
 // outcome is what an agent came to.
 func (s *Supervisor) outcome(end stop) Outcome {
 	o := Outcome{
-		State: end.state, Reason: end.reason, Text: s.account.Text, Partial: end.state != core.AgentCompleted,
-		Refused: s.account.refused, Error: end.failure, ExitCode: end.exit, Progress: s.account.Progress,
+		State: end.state, Reason: end.reason, Text: core.Cut(s.account.Text, maxWritten), Partial: end.state != core.AgentCompleted,
+		Refused: s.account.refused, Error: core.Cut(end.failure, maxWritten/2), ExitCode: end.exit, Progress: s.account.Progress,
 		StartedAt: core.MillisOf(s.started), EndedAt: core.MillisOf(time.Now()),
 	}
 	o.Progress.Text = ""

@@ -2,6 +2,7 @@ package supervise_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +11,8 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -30,6 +33,7 @@ import (
 const fakeHost = "FLAME_FAKE_HOST"
 
 func TestMain(m *testing.M) {
+	runtime.LockOSThread() // the first thread, which a behaviour ends
 	if behaviour := os.Getenv(fakeHost); behaviour != "" {
 		behave(behaviour)
 		return
@@ -136,6 +140,26 @@ func behave(behaviour string) {
 		select {}
 	case "sleeps":
 		select {}
+	case "leaves a child without its first thread":
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = []string{fakeHost + "=ends its first thread"}
+		_ = cmd.Start()
+		for _, err := os.Stat("child"); err != nil; _, err = os.Stat("child") {
+			time.Sleep(time.Millisecond)
+		}
+		say(initLine, doneLine)
+	case "ends its first thread":
+		go func() {
+			for stat := ""; !strings.Contains(stat, ") Z "); {
+				raw, _ := os.ReadFile("/proc/self/stat")
+				stat = string(raw)
+			}
+			_ = os.WriteFile("child.new", []byte(strconv.Itoa(os.Getpid())), 0o600)
+			_ = os.Rename("child.new", "child")
+			time.Sleep(time.Minute)
+			os.Exit(0)
+		}()
+		_, _, _ = syscall.Syscall(syscall.SYS_EXIT, 0, 0, 0)
 	}
 }
 
@@ -190,7 +214,7 @@ func (j *journal) note(what string) {
 
 func (j *journal) Begin(_ context.Context, by supervise.Process) error {
 	j.note("begin")
-	if !by.Alive() {
+	if by != supervise.Self() {
 		return errors.New("the supervisor does not know itself")
 	}
 	return nil
@@ -410,6 +434,28 @@ func TestAProgramThatIsNotThere(t *testing.T) {
 	got, _ := supervised(t, "", func(j *supervise.Job, _ *journal) { j.Command = []string{"/nowhere/host"} })
 	assert.Equal(t, core.AgentError, got.State)
 	assert.Contains(t, got.Reason, "not there")
+}
+
+func TestWhatAYoungAgentStartsIsNotedAtOnce(t *testing.T) {
+	dir, pace := t.TempDir(), fast
+	pace.Tell = time.Hour
+	s := supervise.Supervisor{
+		Job: supervise.Job{
+			ID: "agent-young", Dir: dir, Cwd: dir, Command: []string{os.Args[0]}, Env: []string{fakeHost + "=leaves children and hangs"},
+			Limits: supervise.Limits{Idle: 300 * time.Millisecond},
+		},
+		Read: transcripts.Line(transcripts.ClaudeStream), Journal: &journal{}, Log: slog.New(slog.DiscardHandler), Pace: pace,
+	}
+	_, err := s.Run(t.Context())
+	require.NoError(t, err)
+	raw, err := os.ReadFile(filepath.Join(dir, "family.json"))
+	require.NoError(t, err)
+	var noted []struct{ Command string }
+	require.NoError(t, json.Unmarshal(raw, &noted))
+	require.Len(t, noted, 3, "the host and what it left")
+	for _, p := range noted {
+		assert.Equal(t, os.Args[0], p.Command)
+	}
 }
 
 func TestACancelledContextEndsTheAgent(t *testing.T) {

@@ -22,7 +22,7 @@ type tail struct {
 }
 
 func newTail(path string) (*tail, error) {
-	file, err := os.Open(path)
+	file, err := openFile(path)
 	return &tail{file: file}, err
 }
 

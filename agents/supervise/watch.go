@@ -15,6 +15,7 @@ type watch struct {
 	begun  time.Time
 	heard  time.Time // when the last line came
 	active bool      // the journal knows that it runs
+	looks  int       // at the output, so far
 }
 
 // until returns when the process is over, or with what must end it.
@@ -29,6 +30,11 @@ func (w *watch) until(ctx context.Context, c *child) stop {
 		case <-ctx.Done():
 			return w.s.told()
 		case <-look.C:
+			// At 1, 2, 4, …: a young family changes fast. One that changed just now
+			// may be between fork and exec, and is not yet what it will be.
+			if w.looks++; w.looks&(w.looks-1) == 0 || w.s.changed {
+				w.s.remember()
+			}
 			w.read()
 			if end := w.check(); end.state != "" {
 				return end

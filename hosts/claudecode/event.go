@@ -40,10 +40,24 @@ type mcpServer struct {
 	Name string `json:"name"`
 }
 
-// isFlame reports whether the server is called as ours is: by hand, or as a
-// plugin's ("plugin:flame:flame"). A version that does not tell may be ours.
-func (s mcpServer) isFlame() bool {
-	return s.Name == "" || s.Name == "flame" || strings.HasSuffix(s.Name, ":flame")
+// servers are flame's own, by the names that Claude Code has for them, with what the
+// names of their tools begin with: registered by hand, and the plugin's.
+var servers = []struct{ name, prefix string }{
+	{"flame", "mcp__flame__"},
+	{"plugin:flame:flame", "mcp__plugin_flame_flame__"},
+}
+
+// toolOfFlame returns the name that the tool has in a server of flame's; empty if it
+// is another server's. A version that does not name the server has it in the tool's
+// name only; other servers' names may become the same there.
+func (e event) toolOfFlame() string {
+	for _, server := range servers {
+		name, ok := strings.CutPrefix(e.Tool, server.prefix)
+		if ok && (e.Server.Name == "" || e.Server.Name == server.name) {
+			return name
+		}
+	}
+	return ""
 }
 
 // decodeEvent reads what it can: a field of an unexpected type stays empty and

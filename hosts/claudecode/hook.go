@@ -36,8 +36,9 @@ const (
 	agentTools = "Agent|Task" // Task until version 2.1
 	fileTools  = "Write|Edit|MultiEdit|NotebookEdit"
 	stopTools  = "TaskStop|KillShell"        // KillShell in older versions
-	flameTools = "(.*__)?flame_[a-z][a-z_]*" // whatever the prefix: it names the server
-	spawnTool  = "(.*__)?spawn_agent"
+	flameTools = "(.*__)?flame_[a-z][a-z_]*" // of any server: which are flame's own is found out then
+	spawnTools = "(.*__)?" + spawnTool
+	spawnTool  = "spawn_agent"
 )
 
 // rows are all events that flame takes part in; of those that fit an event the
@@ -46,7 +47,7 @@ var rows = []row{
 	{"SessionStart", "", (*exchange).sessionStarted, "Gives the context of the session's frame back after a resume or a compaction; offers a new session the frames that others left unfinished."},
 	{"UserPromptSubmit", "", (*exchange).prompted, "Names the session's root frame by the first prompt; tells what others changed in the tree since the last one, if anything."},
 	{"PreToolUse", flameTools, (*exchange).flameCalled, "Tells flame's own tools which session or subagent calls, and allows them."},
-	{"PreToolUse", spawnTool, (*exchange).agentAsked, "Tells spawn_agent which session or subagent calls, and in which permission mode. It allows nothing."},
+	{"PreToolUse", spawnTools, (*exchange).agentAsked, "Tells spawn_agent which session or subagent calls, and in which permission mode. It allows nothing."},
 	{"PreToolUse", agentTools, (*exchange).childAsked, "Makes the subagent's frame and adds its context to the subagent's prompt."},
 	{"PostToolUse", agentTools, (*exchange).childAnswered, "Learns the subagent's id, or that it is done."},
 	{"PostToolUse", fileTools, (*exchange).fileWritten, "Records the file as an artifact of the frame."},
@@ -80,7 +81,7 @@ func (r row) fits(e event) bool {
 }
 
 // Hook takes in one event of Claude Code (a hosts.Hook).
-func Hook(ctx context.Context, p *project.Project, raw []byte) ([]byte, error) {
+func Hook(ctx context.Context, flame hosts.Flame, raw []byte) ([]byte, error) {
 	e, err := decodeEvent(raw)
 	if err != nil {
 		return nil, fmt.Errorf("event: %w", err)
@@ -89,7 +90,7 @@ func Hook(ctx context.Context, p *project.Project, raw []byte) ([]byte, error) {
 	if i < 0 || e.Session == "" {
 		return nil, nil
 	}
-	x := exchange{ctx: ctx, p: p, event: e}
+	x := exchange{ctx: ctx, p: flame.Project, ownTool: flame.OwnTool, event: e}
 	if err := x.take(rows[i]); err != nil {
 		return nil, fmt.Errorf("%s: %w", e.Name, err)
 	}
@@ -99,7 +100,7 @@ func Hook(ctx context.Context, p *project.Project, raw []byte) ([]byte, error) {
 // take does what the row says, unless hooks are off for the project. Flame's own
 // tools work all the same then, and are vouched for.
 func (x *exchange) take(r row) error {
-	if r.tools != flameTools && r.tools != spawnTool {
+	if r.tools != flameTools && r.tools != spawnTools {
 		on, err := x.p.Wake(x.ctx)
 		if !on || err != nil {
 			return err
@@ -110,8 +111,9 @@ func (x *exchange) take(r row) error {
 
 // An exchange is one event on its way to an answer.
 type exchange struct {
-	ctx context.Context
-	p   *project.Project
+	ctx     context.Context
+	p       *project.Project
+	ownTool func(name string) bool
 	event
 	answer answer
 }
@@ -135,7 +137,7 @@ func (x *exchange) tell(b project.Briefing, err error) error {
 // flameCalled vouches for the caller of one of flame's own tools, and spares the
 // user the question whether it may run. It needs no store in the session itself.
 func (x *exchange) flameCalled() error {
-	if !x.Server.isFlame() {
+	if name := x.toolOfFlame(); name == spawnTool || !x.ownTool(name) {
 		return nil
 	}
 	x.answer.fields.Permission = "allow"
@@ -159,7 +161,7 @@ func (x *exchange) stamp() (err error) {
 // agentAsked vouches for the caller of spawn_agent, and keeps what bounds what the
 // agent may do. Whether it may be started is for the user's rules to say.
 func (x *exchange) agentAsked() error {
-	if !x.Server.isFlame() {
+	if x.toolOfFlame() != spawnTool {
 		return nil
 	}
 	return errors.Join(x.stamp(), x.p.NoteStanding(x.ctx, x.caller(), x.standing()))

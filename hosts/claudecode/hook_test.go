@@ -57,7 +57,7 @@ func TestForeignInputIsNoTrouble(t *testing.T) {
 		assert.Empty(t, s.raw([]byte(event)), name)
 	}
 	for name, event := range map[string]string{"nothing": "", "no JSON": "\x00\xff{", "a list": "[]"} {
-		_, err := claudecode.Hook(context.Background(), s.p, []byte(event))
+		_, err := claudecode.Hook(context.Background(), s.flame(), []byte(event))
 		assert.Error(t, err, name)
 	}
 	assert.NoDirExists(t, filepath.Join(s.dir, ".flame"), "none of it makes data")
@@ -73,47 +73,6 @@ func TestTheFirstPromptNamesTheRoot(t *testing.T) {
 	s.prompt("Now the logout")
 	s.prompt("<task-notification>\n<task-id>x</task-id>\n</task-notification>")
 	assert.Equal(t, "in_progress Fix the login\n", s.tree(), "only a default goal is replaced")
-}
-
-func TestOurToolsAreStampedAndAllowed(t *testing.T) {
-	t.Parallel()
-	call := func(tool, server, agent string) map[string]any {
-		return map[string]any{"tool_name": tool, "tool_use_id": "t", "agent_id": agent,
-			"tool_input": map[string]any{"goal": "x", "session_id": "the model's own"}, "mcp_server": map[string]any{"name": server}}
-	}
-	tests := map[string]struct {
-		event map[string]any
-		want  string // updatedInput; empty: no answer
-	}{
-		"in the session":           {call("mcp__flame__flame_push", "flame", ""), `{"goal":"x","session_id":"main"}`},
-		"as a plugin's":            {call("mcp__plugin_flame_flame__flame_push", "plugin:flame:flame", ""), `{"goal":"x","session_id":"main"}`},
-		"in a subagent":            {call("mcp__flame__flame_push", "flame", "a1"), `{"goal":"x","session_id":"main","agent_id":"a1"}`},
-		"of an older client":       {call("mcp__flame__flame_push", "", ""), `{"goal":"x","session_id":"main"}`},
-		"another server's":         {call("mcp__evil__flame_push", "evil", ""), ""},
-		"a tool that is not ours":  {call("mcp__flame__echo", "flame", ""), ""},
-		"a name that ends like it": {call("mcp__x__inflame_push", "flame", ""), ""},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := newSession(t)
-			require.NoError(t, s.p.SetOff(context.Background(), true), "also where hooks are off")
-			answer := s.send("PreToolUse", tt.event)
-			if tt.want == "" {
-				assert.Empty(t, answer)
-				return
-			}
-			var out struct {
-				Output struct {
-					PermissionDecision string
-					UpdatedInput       json.RawMessage
-				} `json:"hookSpecificOutput"`
-			}
-			require.NoError(t, json.Unmarshal([]byte(answer), &out))
-			assert.Equal(t, "allow", out.Output.PermissionDecision)
-			assert.JSONEq(t, tt.want, string(out.Output.UpdatedInput))
-		})
-	}
 }
 
 func TestSubagentsTakeTheirPlaces(t *testing.T) {

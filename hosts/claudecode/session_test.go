@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,9 +14,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/core"
+	"flame/hosts"
 	"flame/hosts/claudecode"
 	"flame/project"
 	"flame/store"
+	"flame/tools"
 )
 
 // A session plays events of Claude Code on a project with a real store.
@@ -40,10 +43,15 @@ func newSession(t *testing.T) *session {
 	return s
 }
 
+// flame is what the hook works with: the real tools.
+func (s *session) flame() hosts.Flame {
+	return hosts.Flame{Project: s.p, OwnTool: func(name string) bool { return slices.Contains(tools.Names(), name) }}
+}
+
 // raw takes in one event and gives the answer.
 func (s *session) raw(event []byte) string {
 	s.t.Helper()
-	answer, err := claudecode.Hook(context.Background(), s.p, event)
+	answer, err := claudecode.Hook(context.Background(), s.flame(), event)
 	require.NoError(s.t, err, string(event[:min(len(event), 300)]))
 	return string(answer)
 }

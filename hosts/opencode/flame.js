@@ -11,6 +11,9 @@ import { promisify } from "node:util"
 // Setup writes a digest in place of it, which tells what OpenCode has loaded.
 const version = "dev"
 
+// The names of flame's tools, which setup writes in place of none.
+const ownTools = []
+
 // How long OpenCode is kept waiting, in ms, and when flame is not asked at all.
 const limits = {
   answer: 300, // for one answer, or for what a hook needs of flame in all
@@ -172,9 +175,11 @@ class Plugin {
     return [...this.sessions.values()].filter((s) => (s.busy || s.background) && below(s)).map((s) => s.id)
   }
 
-  // isOurs knows flame's tools by their names in OpenCode, server_tool.
+  // isOurs knows flame's tools by their names in OpenCode, server_tool: all of it must
+  // fit, as another server's name may begin as flame's does.
   isOurs(tool) {
-    return tool.startsWith(`${this.server.replace(/[^\w-]/g, "_")}_`) || /(^|_)flame_[a-z_]+$/.test(tool)
+    const prefix = `${this.server.replace(/[^\w-]/g, "_")}_`
+    return tool.startsWith(prefix) && ownTools.includes(tool.slice(prefix.length))
   }
 }
 
@@ -245,7 +250,7 @@ const toolEnded = async (plugin, { tool, sessionID, callID, args }, output) => {
   const metadata = output?.metadata ?? {}
   if (tool === "task" && metadata.background) plugin.session(metadata.sessionId).background = true
   else if (results[tool] && output) s.tell("tool.after", { tool, ...results[tool](args, metadata, output) })
-  if (/(^|_)flame_summarize$/.test(tool) && !args.summary && !args.frameID) await summarize(plugin, s)
+  if (plugin.isOurs(tool) && tool.endsWith("_flame_summarize") && !args.summary && !args.frameID) await summarize(plugin, s)
 }
 
 // summarize has OpenCode compact the conversation before the turn goes on. When
@@ -344,7 +349,7 @@ const attend = async (plugin, input, { messages }) => {
   messages.splice(0, messages.length, ...messages.map((message) => unstamped(plugin, message)))
   const s = plugin.session(messages[0].info.sessionID)
   s.compaction = s.compaction === "due" ? "writing" : undefined
-  const request = { first: !s.begun && !s.compaction, compacting: Boolean(s.compaction), messages: messages.map(skeleton) }
+  const request = { first: !s.begun && !s.compaction, compacting: Boolean(s.compaction), messages: messages.map((message) => skeleton(plugin, message)) }
   const answer = await s.withUsage((usage) => s.consult("messages.transform", { ...request, usage }))
   if (!answer) return
   s.begun ||= !request.compacting
@@ -363,20 +368,20 @@ const unstamped = (plugin, { info, parts }) => {
 }
 
 // skeleton is what flame must know of a message to decide whether it is sent.
-const skeleton = ({ info, parts }) => {
+const skeleton = (plugin, { info, parts }) => {
   const tools = parts.filter((part) => part.type === "tool")
   const texts = parts.filter((part) => part.type === "text" && info.role === "assistant")
   return {
     id: info.id, role: info.role, time: info.time.created, summary: info.summary === true,
     open: tools.some(({ state }) => state.status !== "completed" && state.status !== "error"),
-    moves: tools.filter(({ state }) => state.status === "completed").flatMap(moves),
+    moves: tools.filter(({ tool, state }) => state.status === "completed" && plugin.isOurs(tool)).flatMap(moves),
     tail: texts.map((part) => part.text).join("\n").slice(-500).replace(/^[\udc00-\udfff]/, ""),
   }
 }
 
-// moves gives the way that a call led, and the frame: the first that its result names.
+// moves gives the way that a call of flame's led, and the frame: the first that its result names.
 const moves = ({ tool, state: { output } }) => {
-  const [, , way] = /(^|_)flame_(push|activate|pop)$/.exec(tool) ?? []
+  const [, way] = /_flame_(push|activate|pop)$/.exec(tool) ?? []
   const [frame] = /\b(frame|plan)-[a-z0-9]{8}\b/.exec(output) ?? []
   return way && frame ? [{ kind: way === "pop" ? "leave" : "enter", frame }] : []
 }

@@ -47,7 +47,8 @@ func Events() (docs []hosts.EventDoc) {
 }
 
 // Hook takes in one event of OpenCode, as flame.js tells it (a hosts.Hook).
-func Hook(ctx context.Context, p *project.Project, raw []byte) ([]byte, error) {
+func Hook(ctx context.Context, flame hosts.Flame, raw []byte) ([]byte, error) {
+	p := flame.Project
 	var e event
 	if err := json.Unmarshal(raw, &e); err != nil {
 		return nil, fmt.Errorf("event: %w", err)

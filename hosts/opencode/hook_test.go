@@ -42,7 +42,7 @@ func newPlugin(t *testing.T) *plugin {
 
 // raw takes in one event and gives the answer.
 func (l *plugin) raw(event string) (string, error) {
-	answer, err := opencode.Hook(context.Background(), l.p, []byte(event))
+	answer, err := opencode.Hook(context.Background(), hosts.Flame{Project: l.p}, []byte(event))
 	return string(answer), err
 }
 

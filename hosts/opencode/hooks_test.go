@@ -107,9 +107,9 @@ func TestPluginTellsFlame(t *testing.T) {
 const history = `[
 	message("u1", "user", [text("Go")]),
 	message("a1", "assistant", [text("x".repeat(600) + "I begin."), tool("flame_flame_push", "completed", { input: { goal: "g", session_id: "s", agent_id: "a" }, output: "Started frame-abcdefgh below frame-12345678" })]),
-	message("a2", "assistant", [tool("bash", "running"), tool("flame_flame_push", "error", { error: "not frame-abcdefgh" })]),
+	message("a2", "assistant", [tool("bash", "running"), tool("flame_flame_push", "error", { error: "not frame-abcdefgh" }), tool("flame_x_flame_pop", "completed", { output: "frame-abcdefgh" })]),
 	message("u2", "user", [text("Mind this")]),
-	message("a3", "assistant", [tool("f_flame_pop", "completed", { output: "frame-abcdefgh is done" })], { summary: true }),
+	message("a3", "assistant", [tool("flame_flame_pop", "completed", { output: "frame-abcdefgh is done" })], { summary: true }),
 ]`
 
 func TestPluginEditsRequestsAsFlameAnswers(t *testing.T) {
@@ -168,12 +168,24 @@ func TestPluginStampsFlamesCalls(t *testing.T) {
 	t.Parallel()
 	const stamped, plain = `{"session_id":"s"}`, `{"session_id":"mine","agent_id":"a"}`
 	tests := map[string]struct{ config, tool, args string }{
-		"a tool of the server it added":      {`{}`, "flame_flame_push", stamped},
-		"a tool that is not called flame":    {`{}`, "flame_spawn_agent", stamped},
-		"a server that the user named":       {`{"mcp": {"my f": {"command": ["/opt/flame"]}}}`, "my_f_spawn_agent", stamped},
-		"a server that is only known by url": {`{"mcp": {"other": {"url": "http://localhost"}}}`, "other_flame_pop", stamped},
-		"the tool of another server":         {`{}`, "other_spawn_agent", plain},
-		"a tool of the host's":               {`{}`, "bash", plain},
+		"a tool of the server it added":        {`{}`, "flame_flame_push", stamped},
+		"a tool that is not called flame":      {`{}`, "flame_spawn_agent", stamped},
+		"a server that the user named":         {`{"mcp": {"my f": {"command": ["/opt/flame"]}}}`, "my_f_spawn_agent", stamped},
+		"a server of the user's at an address": {`{"mcp": {"flame": {"url": "http://localhost"}}}`, "flame_flame_pop", stamped},
+		"a server by another name":             {`{"mcp": {"other": {"url": "http://localhost"}}}`, "other_flame_pop", plain},
+		"the tool of another server":           {`{}`, "other_spawn_agent", plain},
+		"a server that begins as ours":         {`{}`, "flame_x_flame_push", plain},
+		"one that begins as ours does twice":   {`{}`, "flame_flame_x_flame_push", plain},
+		"one whose tool is called as ours":     {`{}`, "flame_flame_x", plain},
+		"one that ends as ours":                {`{}`, "x_flame_flame_push", plain},
+		"our name of another server's":         {`{"mcp": {"my f": {"command": ["/opt/flame"]}}}`, "flame_flame_push", plain},
+		"a tool that there is none of":         {`{}`, "flame_flame_rm", plain},
+		"a tool with a tail":                   {`{}`, "flame_flame_push_x", plain},
+		"a tool in capitals":                   {`{}`, "flame_FLAME_PUSH", plain},
+		"a letter that looks the same":         {`{}`, "flame_flame_\u0440ush", plain},
+		"no server":                            {`{}`, "flame_push", plain},
+		"nothing":                              {`{}`, "", plain},
+		"a tool of the host's":                 {`{}`, "bash", plain},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -21,6 +21,9 @@ type Launcher struct {
 	Machine hosts.Machine
 }
 
+// setup knows what there is of flame in OpenCode; it installs nothing here.
+func (l Launcher) setup() Setup { return Setup{Machine: l.Machine} }
+
 // Name is OpenCode's (an agents.Host).
 func (l Launcher) Name() string { return Name }
 
@@ -31,7 +34,7 @@ func (l Launcher) Installed() bool { _, err := l.Machine.LookPath(Program); retu
 func (l Launcher) program() (string, error) {
 	program, err := l.Machine.LookPath(Program)
 	if err != nil {
-		return "", hosts.Missing(Name, Program, Setup(l).ByHand())
+		return "", hosts.Missing(Name, Program, l.setup().ByHand())
 	}
 	return program, nil
 }
@@ -178,7 +181,7 @@ func rulesFor(name string, allowed []string) (rules []string) {
 
 // usersPermissions are those of the configuration files that OpenCode merges.
 func (l Launcher) usersPermissions() (all permissions) {
-	for _, file := range Setup(l).configFiles() {
+	for _, file := range l.setup().configFiles() {
 		content, err := os.ReadFile(file)
 		if err != nil {
 			continue
@@ -211,10 +214,10 @@ func permissionOf(tool string) string {
 
 // hasFlame reports whether OpenCode starts a flame server by itself.
 func (l Launcher) hasFlame() bool {
-	if found, err := Setup(l).registrations(); err == nil && len(found) > 0 {
+	if found, err := l.setup().registrations(); err == nil && len(found) > 0 {
 		return true
 	}
-	for range Setup(l).installed() {
+	for range l.setup().installed() {
 		return true
 	}
 	return false

@@ -9,6 +9,7 @@ import (
 	"crypto/sha256"
 	_ "embed"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"iter"
 	"os"
@@ -27,15 +28,24 @@ const (
 //go:embed flame.js
 var source []byte
 
-// unversioned is what the plugin calls itself in the repository.
-const unversioned = `const version = "dev"`
+// What the plugin has in the repository in place of its version and of the names of
+// flame's tools.
+const (
+	unversioned = `const version = "dev"`
+	withoutOwn  = `const ownTools = []`
+)
 
 // plugin gives flame.js as it is installed, and its version: a digest, so that
 // it tells which content OpenCode has loaded.
-func plugin() (content []byte, version string) {
-	digest := sha256.Sum256(source)
+func (s Setup) plugin() (content []byte, version string) {
+	names, err := json.Marshal(s.Tools())
+	if err != nil {
+		panic(err) // strings are JSON
+	}
+	content = bytes.Replace(source, []byte(withoutOwn), fmt.Appendf(nil, "const ownTools = %s", names), 1)
+	digest := sha256.Sum256(content)
 	version = hex.EncodeToString(digest[:6])
-	return bytes.Replace(source, []byte(unversioned), fmt.Appendf(nil, "const version = %q", version), 1), version
+	return bytes.Replace(content, []byte(unversioned), fmt.Appendf(nil, "const version = %q", version), 1), version
 }
 
 // ours begins every flame.js that a setup wrote, of any version.
@@ -44,6 +54,7 @@ var ours = []byte("// Flame for OpenCode")
 // A Setup is a hosts.Host for OpenCode.
 type Setup struct {
 	Machine hosts.Machine
+	Tools   func() []string // lists the names of flame's tools
 }
 
 // ByHand gives the entry of opencode.json that registers the server.
@@ -61,7 +72,7 @@ func (s Setup) Install(_ context.Context, scope hosts.Scope) ([]hosts.Step, erro
 	if there, err := os.ReadFile(file); err == nil && !bytes.HasPrefix(there, ours) {
 		return nil, core.Invalidf("%s is there and not flame's", file).WithHint("rename it, then run this again")
 	}
-	content, _ := plugin()
+	content, _ := s.plugin()
 	return hosts.WriteFile(file, content, 0o644)
 }
 
@@ -88,7 +99,7 @@ func (s Setup) Status(ctx context.Context) (hosts.Status, error) {
 	if path, err := s.Machine.LookPath(Program); err == nil {
 		status.Program, status.Version = path, s.Machine.Version(ctx, path)
 	}
-	content, version := plugin()
+	content, version := s.plugin()
 	status.Offers = version
 	for scope, there := range s.installed() {
 		status.Installed = append(status.Installed, hosts.Installation{

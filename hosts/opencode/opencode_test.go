@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -27,7 +28,7 @@ func setup(t *testing.T) opencode.Setup {
 		Getenv:   func(string) string { return "" },
 		LookPath: func(name string) (string, error) { return "/usr/bin/" + name, nil },
 		Run:      func(context.Context, string, string, ...string) (string, error) { return "1.18.33\n", nil },
-	}}
+	}, Tools: func() []string { return []string{"flame_push", "spawn_agent"} }}
 }
 
 func apply(t *testing.T, steps []hosts.Step, err error) int {
@@ -58,6 +59,14 @@ func TestInstallAndRemove(t *testing.T) {
 			require.NoError(t, err)
 			assert.Equal(t, []hosts.Installation{{Scope: scope, Where: file, Current: true}}, found.Installed)
 			assert.Equal(t, "1.18.33", found.Version)
+			written, err := os.ReadFile(file)
+			require.NoError(t, err)
+			assert.Contains(t, string(written), "\nconst ownTools = [\"flame_push\",\"spawn_agent\"]\n")
+			assert.Contains(t, string(written), fmt.Sprintf("\nconst version = %q\n", found.Offers))
+			s.Tools = func() []string { return []string{"flame_push"} }
+			changed, err := s.Status(t.Context())
+			require.NoError(t, err)
+			assert.NotEqual(t, found.Offers, changed.Offers, "other tools are another version")
 
 			older := "// Flame for OpenCode, of an older release\n"
 			require.NoError(t, os.WriteFile(file, []byte(older), 0o644))

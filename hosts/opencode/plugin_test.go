@@ -14,6 +14,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"flame/tools"
 )
 
 // A host is OpenCode as the plugin sees it, played in Node, with a flame that
@@ -95,9 +97,14 @@ func (h *host) plays(scene string) string {
 	}
 	plugin, err := os.ReadFile("flame.js")
 	require.NoError(h.t, err)
-	const patience = "answer: 300,"
+	const patience, without = "answer: 300,", "const ownTools = []"
 	require.Contains(h.t, string(plugin), patience)
-	h.write("flame.mjs", strings.Replace(string(plugin), patience, fmt.Sprintf("answer: %d,", h.patience.Milliseconds()), 1))
+	require.Contains(h.t, string(plugin), without)
+	own, err := json.Marshal(tools.Names())
+	require.NoError(h.t, err)
+	h.write("flame.mjs", strings.NewReplacer(
+		patience, fmt.Sprintf("answer: %d,", h.patience.Milliseconds()), without, "const ownTools = "+string(own),
+	).Replace(string(plugin)))
 	script := stage + "const result = await (async () => {" + scene + "})()\nawait hooks.dispose?.()\nprocess.stdout.write(JSON.stringify(result ?? null))"
 	cmd := exec.CommandContext(h.t.Context(), node, "--input-type=module", "-e", script, filepath.Join(h.home, "flame.mjs"), h.project)
 	cmd.Env = append([]string{"HOME=" + h.home, "PATH=/usr/bin:/bin"}, h.env...)

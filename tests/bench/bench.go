@@ -14,6 +14,7 @@ import (
 
 	"flame/core"
 	"flame/project"
+	"flame/project/place"
 	"flame/store"
 )
 
@@ -130,13 +131,19 @@ func (b *bench) middle() tree { return b.trees[b.scale.trees[len(b.scale.trees)/
 
 // open opens the project of t in this process, as flame's servers do.
 func (t tree) open() (*project.Project, *store.Store) {
-	place := project.At(t.dir)
-	log := slog.New(slog.NewJSONHandler(store.NewLog(place.Data), nil))
-	kept := store.Open(place.Data, store.Options{LongLived: true, Logger: log})
+	data := t.data()
+	log := slog.New(slog.NewJSONHandler(store.NewLog(data.Path, nil), nil))
+	kept := store.Open(data.Path, store.Options{LongLived: true, Logger: log, Ready: data.Ready})
 	return &project.Project{
 		Store: kept, Dir: t.dir, Now: func() core.Millis { return core.MillisOf(time.Now()) }, NewID: project.NewID, Log: log,
 		Budget: core.DefaultBudget(), Subagents: core.DefaultSubagentConfig(), Autonomy: core.DefaultAutonomyConfig(), EventDays: 90,
 	}, kept
+}
+
+// data is the folder that flame keeps t in, where the folder above t is home.
+func (t tree) data() *place.Folder {
+	noGit := func(context.Context, string) (string, error) { return "", nil }
+	return place.FolderOf(place.At(t.dir), place.Surroundings{Home: filepath.Dir(t.dir)}, noGit)
 }
 
 // caller is the session at work in t.

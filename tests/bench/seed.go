@@ -39,7 +39,8 @@ func plant(ctx context.Context, dir string, frames int) (tree, error) {
 	if err := os.Mkdir(p.tree.dir, 0o700); err != nil {
 		return p.tree, err
 	}
-	p.store = store.Open(project.At(p.tree.dir).Data, store.Options{LongLived: true})
+	data := p.tree.data()
+	p.store = store.Open(data.Path, store.Options{LongLived: true, Ready: data.Ready})
 	err := errors.Join(p.plant(ctx), p.store.Close())
 	return p.tree, err
 }

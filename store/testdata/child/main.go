@@ -6,7 +6,9 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"strconv"
@@ -30,7 +32,10 @@ func main() {
 var roles = map[string]func(ctx context.Context, kept *store.Store, args []string) error{
 	"write": write,
 	"read":  read,
+	"check": check,
 	"hold":  hold,
+	"echo":  echo,
+	"burst": burst,
 }
 
 // write saves frames <prefix>-0, <prefix>-1, … up to a number, each with an
@@ -60,6 +65,68 @@ func read(ctx context.Context, kept *store.Store, _ []string) error {
 		fmt.Println(len(frames))
 		return err
 	})
+}
+
+// echo saves a frame of the name of each line of its input, and answers with the
+// line or an error.
+func echo(ctx context.Context, kept *store.Store, _ []string) error {
+	lines := bufio.NewScanner(os.Stdin)
+	for lines.Scan() {
+		soon, cancel := context.WithTimeout(ctx, 2*time.Second)
+		err := kept.Update(soon, func(tx project.Tx) error {
+			return tx.SaveFrame(core.Frame{ID: lines.Text(), Status: core.Planned})
+		})
+		cancel()
+		if err != nil {
+			fmt.Println("error:", err)
+			continue
+		}
+		fmt.Println(lines.Text())
+	}
+	return lines.Err()
+}
+
+// check ends with the first thing that is broken.
+func check(ctx context.Context, _ *store.Store, _ []string) error {
+	for _, f := range store.Check(ctx, os.Args[1]) {
+		if f.Broken {
+			return errors.New(f.What)
+		}
+	}
+	return nil
+}
+
+// watch looks into the folder again and again, each time like a process of its
+// own, until a frame is there.
+func watch(ctx context.Context) error {
+	for i, there := 0, 0; there == 0; i++ {
+		if i%4 == 0 {
+			if err := check(ctx, nil, nil); err != nil {
+				return fmt.Errorf("check: %w", err)
+			}
+		}
+		kept := store.Open(os.Args[1], store.Options{LongLived: i%2 == 1})
+		err := kept.View(ctx, func(tx project.Tx) error {
+			frames, err := tx.FindFrames(project.FrameQuery{Limit: 1})
+			there = len(frames)
+			return err
+		})
+		if err := errors.Join(err, kept.Close()); err != nil {
+			return fmt.Errorf("view: %w", err)
+		}
+	}
+	return nil
+}
+
+// burst begins as soon as its input ends: to watch or, with a number, to write.
+func burst(ctx context.Context, kept *store.Store, args []string) error {
+	if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
+		return err
+	}
+	if len(args) == 1 {
+		return errors.Join(watch(ctx), write(ctx, kept, []string{args[0], "1"}))
+	}
+	return write(ctx, kept, args)
 }
 
 // hold stays inside an Update until its input ends.

@@ -1,6 +1,9 @@
 //go:build !linux && !darwin
 
-package store
+package place
 
 // filesystemOf knows no names on this system.
 func filesystemOf(string) (string, error) { return "", nil }
+
+// usedUp knows of nothing on this system.
+func usedUp(string) (blocks, inodes bool) { return false, false }

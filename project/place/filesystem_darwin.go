@@ -1,4 +1,4 @@
-package store
+package place
 
 import "syscall"
 

@@ -1,10 +1,6 @@
-package store
+package place
 
 import (
-	"errors"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 
 	"flame/core"
@@ -14,9 +10,9 @@ import (
 // write-ahead log needs, by the names that filesystemOf gives.
 var unsuited = []string{"NFS", "SMB", "AFP", "WebDAV", "9p", "FUSE"}
 
-// checkFilesystem refuses a data folder on an unsuited file system.
-func checkFilesystem(dir string) error {
-	name, err := filesystemOf(nearest(dir))
+// Suited refuses a data folder on a file system that is not suited.
+func Suited(dir string) error {
+	name, err := filesystemOf(Nearest(dir))
 	if err != nil {
 		return err
 	}
@@ -30,16 +26,4 @@ func suits(dir, name string) error {
 	}
 	return core.Unavailablef(nil, "%s is on %s, where several processes cannot share a database", dir, name).
 		WithHint("name a folder on a local disk with FLAME_DIR")
-}
-
-// nearest gives dir, or the nearest folder above it that exists.
-func nearest(dir string) string {
-	for {
-		_, err := os.Stat(dir)
-		above := filepath.Dir(dir)
-		if !errors.Is(err, fs.ErrNotExist) || above == dir {
-			return dir
-		}
-		dir = above
-	}
 }

@@ -1,0 +1,57 @@
+package agents
+
+import (
+	"context"
+	"encoding/json"
+
+	"flame/core"
+	"flame/project"
+)
+
+// An assignment is what an agent is told, beside what its definition says. It may
+// be long, so it is kept apart from the agent's record.
+type assignment struct {
+	Task    string          `json:"task"`              // as it was asked
+	Context string          `json:"context,omitempty"` // of its frame, when it was asked
+	Inline  json.RawMessage `json:"inline,omitempty"`  // its definition, where the call brought that along
+}
+
+// assignmentOf returns what an agent was told.
+func (a *Agents) assignmentOf(ctx context.Context, id string) (told assignment, err error) {
+	err = a.Project.Store.View(ctx, func(tx project.Tx) error {
+		known, err := recordAssignment.Load(tx, id, &told)
+		if err == nil && !known {
+			err = core.NotFoundf("what %s was told is not known any more", id).WithHint("start another agent with spawn_agent")
+		}
+		return err
+	})
+	return told, err
+}
+
+// definitionOf returns the definition of an agent as it stands now, for the agent's
+// host. Another that has taken its name is not it; nor is what it has become since,
+// where a person granted the agent its mode.
+func (a *Agents) definitionOf(run Run, told assignment) (Definition, error) {
+	if run.Source.Kind == Call {
+		def := Definition{Name: run.Type, Source: run.Source}
+		if len(told.Inline) > 0 {
+			var err error
+			if def, err = Inline(told.Inline); err != nil {
+				return def, err
+			}
+		}
+		return def.For(run.Host), nil
+	}
+	def, err := a.Catalog(run.Checkout).Find(run.Type)
+	switch {
+	case err != nil:
+		return def, err
+	case def.Source != run.Source:
+		return def, core.Invalidf("%s began as %s, whose place %s has taken", run.ID, run.Source, def.Source).
+			WithHint("start another agent with spawn_agent")
+	case run.Mode.Grant != "" && def.Digest() != run.Digest:
+		return def, core.Invalidf("the definition %s of %s has changed since it was granted the mode %s", def.Source, run.ID, run.Mode.Effective).
+			WithHint("grant it again, and start another agent")
+	}
+	return def.For(run.Host), nil
+}

@@ -1,0 +1,106 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/samber/lo"
+
+	"flame/project/place"
+)
+
+// checkData looks at the data folder, and at what is in it.
+func (a *App) checkData(ctx context.Context, at place.Place) []Finding {
+	there, err := at.Data.Ready(ctx, false)
+	if err != nil {
+		return []Finding{problemFinding("", err)}
+	}
+	var findings []Finding
+	if there {
+		findings = append(a.Check(ctx, at), checkRoom(at.Data.Path)...)
+	} else {
+		findings = append(findings, Finding{What: "there is no data yet; the first write makes " + at.Data.Path})
+	}
+	if notice := at.Data.Notice(); notice != "" {
+		findings = append(findings, Finding{What: notice, Hint: "`flame projects` lists all data there is"})
+	}
+	for _, kept := range a.candidates(ctx, at) {
+		findings = append(findings, Finding{What: mayBeOurs(kept), Hint: "`flame where --adopt " + kept.Name + "` takes it over"})
+	}
+	return findings
+}
+
+// candidates returns data that may be this project's from before it was moved, as
+// far as it can be told.
+func (a *App) candidates(ctx context.Context, at place.Place) []place.Kept {
+	found, err := at.Data.Candidates(ctx)
+	if err != nil {
+		return nil // told by checkData, or of no weight
+	}
+	return found
+}
+
+func mayBeOurs(kept place.Kept) string {
+	return fmt.Sprintf("the data of %s, which is gone, may be this project's from before it was moved", kept.Root)
+}
+
+// maxShipped is how many names a finding lists.
+const maxShipped = 5
+
+// checkShipped tells of what a repository holds in .flame that flame does not read:
+// only definitions of agents count there.
+func checkShipped(at place.Place) (findings []Finding) {
+	for _, dir := range lo.Uniq([]string{at.Dir, at.Worktree}) {
+		names := shippedIn(filepath.Join(dir, ".flame"))
+		if len(names) == 0 {
+			continue
+		}
+		if more := len(names) - maxShipped; more > 0 {
+			names = append(names[:maxShipped], fmt.Sprintf("and %d more", more))
+		}
+		findings = append(findings, Finding{
+			What: fmt.Sprintf("%s holds what flame neither reads nor writes: %s", filepath.Join(dir, ".flame"), strings.Join(names, ", ")),
+			Hint: "only definitions, agents/*.md, count there; data is in the folder that `flame where` prints. If you did not put it there, somebody else did",
+		})
+	}
+	return findings
+}
+
+// shippedIn lists what is in a folder .flame but definitions. Nothing of it is
+// opened, and no link is followed.
+func shippedIn(dir string) (names []string) {
+	info, err := os.Lstat(dir)
+	if err == nil && !info.IsDir() {
+		return []string{"it is no folder (" + info.Mode().Type().String() + ")"}
+	}
+	for _, entry := range entriesOf(dir) {
+		if entry.Name() != "agents" || !entry.IsDir() {
+			names = append(names, entry.Name())
+		}
+	}
+	for _, entry := range entriesOf(filepath.Join(dir, "agents")) {
+		if !strings.HasSuffix(entry.Name(), ".md") {
+			names = append(names, filepath.Join("agents", entry.Name()))
+		}
+	}
+	return names
+}
+
+// maxEntries bounds how much of a folder is looked at.
+const maxEntries = 1_000
+
+func entriesOf(dir string) []fs.DirEntry {
+	folder, err := os.Open(dir)
+	if err != nil {
+		return nil // it need not be there
+	}
+	defer folder.Close()
+	entries, _ := folder.ReadDir(maxEntries) // what could be read counts
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	return entries
+}

@@ -1,0 +1,143 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"flame/core"
+	"flame/project/place"
+)
+
+func newWhere(a *App) *cobra.Command {
+	var old string
+	cmd := &cobra.Command{
+		Use: "where", Short: "Print the folder that this project's data is in", Example: "  flame where\n  flame where --adopt ~/code/old-name", Args: takes(0, 0),
+		Long: "Print the folder that this project's data is in. It never lies in the project.\nData of a project that was moved or renamed stays under the old name: --adopt takes\nit over. What this project has of its own is set aside then, not lost.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			at, err := a.place()
+			if err != nil {
+				return err
+			}
+			if old != "" {
+				return a.adopt(cmd.Context(), at, old)
+			}
+			return a.where(cmd.Context(), at)
+		},
+	}
+	cmd.Flags().StringVar(&old, "adopt", "", "take over the data of a project that is no longer where it was: its path, or its name in `flame projects`")
+	return cmd
+}
+
+// A whereabouts is what `flame where --json` prints.
+type whereabouts struct {
+	Project    string       `json:"project"`
+	Worktree   string       `json:"worktree"`
+	Data       string       `json:"data"`
+	Exists     bool         `json:"exists"`
+	Candidates []place.Kept `json:"candidates"` // data that may be this project's from before it was moved
+}
+
+func (a *App) where(ctx context.Context, at place.Place) error {
+	there, err := at.Data.Ready(ctx, false)
+	if err != nil {
+		return err
+	}
+	candidates := a.candidates(ctx, at)
+	if err := a.print(whereabouts{at.Dir, at.Worktree, at.Data.Path, there, append([]place.Kept{}, candidates...)}, at.Data.Path); err != nil {
+		return err
+	}
+	if notice := at.Data.Notice(); notice != "" {
+		a.note(notice)
+	}
+	for _, kept := range candidates {
+		a.note(mayBeOurs(kept) + "; `flame where --adopt " + kept.Name + "` takes it over")
+	}
+	return nil
+}
+
+func (a *App) adopt(ctx context.Context, at place.Place, old string) error {
+	kept, err := at.Data.Find(old)
+	if err != nil {
+		return err
+	}
+	if err := at.Data.Adopt(ctx, kept); err != nil {
+		return err
+	}
+	if notice := at.Data.Notice(); notice != "" {
+		a.note(notice)
+	}
+	return a.print(map[string]string{"adopted": kept.Root, "data": at.Data.Path}, fmt.Sprintf("The data of %s is this project's now, in %s.", kept.Root, at.Data.Path))
+}
+
+func newProjects(a *App) *cobra.Command {
+	var name string
+	var yes bool
+	cmd := &cobra.Command{
+		Use: "projects", Short: "List all projects that have data", Example: "  flame projects\n  flame projects --delete old-name-1f2e3d4c5b", Args: takes(0, 0),
+		Long: "List all projects that have data, with its size, its last use, and whether the\nproject's folder is still there. --delete deletes the data of one for good.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			at, err := a.place()
+			if err != nil {
+				return err
+			}
+			if name != "" {
+				return a.deleteProject(cmd.Context(), at, name, yes)
+			}
+			return a.projects(cmd.Context(), at)
+		},
+	}
+	cmd.Flags().StringVar(&name, "delete", "", "delete the data of this project, by its name in the list or its path")
+	cmd.Flags().BoolVar(&yes, "yes", false, "delete without asking")
+	return cmd
+}
+
+// A listedProject is one project as `flame projects --json` prints it.
+type listedProject struct {
+	place.Kept
+	Bytes    int64       `json:"bytes"`
+	LastUsed core.Millis `json:"lastUsed"`
+}
+
+func (a *App) projects(ctx context.Context, at place.Place) error {
+	all, err := at.Data.List()
+	if err != nil {
+		return err
+	}
+	listed := make([]listedProject, len(all))
+	var b strings.Builder
+	for i, kept := range all {
+		bytes, last, err := kept.Size(ctx)
+		if err != nil {
+			return err
+		}
+		listed[i] = listedProject{kept, bytes, core.MillisOf(last)}
+		fmt.Fprintf(&b, "%s\n  %s (%s), %s, used %s\n", kept.Name, kept.Root, kept.State, megabytes(bytes), last.Local().Format(time.DateTime))
+	}
+	if len(all) == 0 {
+		b.WriteString("No project has data yet.")
+	}
+	return a.print(listed, b.String())
+}
+
+func (a *App) deleteProject(ctx context.Context, at place.Place, name string, yes bool) error {
+	kept, err := at.Data.Find(name)
+	if err != nil {
+		return err
+	}
+	if !yes {
+		if !a.atTerminal() {
+			return core.Invalidf("this deletes all frames of %s for good", kept.Root).WithHint("run it in a terminal, or with --yes; `flame export` there saves them first")
+		}
+		if err := a.confirm(kept.Name, "delete all frames of "+kept.Root); err != nil {
+			return err
+		}
+	}
+	if err := at.Data.Delete(ctx, kept); err != nil {
+		return err
+	}
+	return a.print(map[string]string{"deleted": kept.Name, "root": kept.Root}, "The data of "+kept.Root+" is deleted.")
+}

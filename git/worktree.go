@@ -1,0 +1,57 @@
+package git
+
+import (
+	"context"
+	"strings"
+)
+
+// AddWorktree makes a worktree of the repository of dir at path, which is absolute,
+// with the files of a commit and no branch.
+func AddWorktree(ctx context.Context, dir, path, commit string) error {
+	if _, err := Run(ctx, dir, "worktree", "add", "--detach", "--", path, commit); err != nil {
+		return err
+	}
+	// What the configuration names can be another there, by includeIf: so the files
+	// come with a call of their own, in the worktree.
+	_, err := Run(ctx, path, "reset", "--hard", "--quiet")
+	if err != nil {
+		_, _ = Run(context.WithoutCancel(ctx), path, "worktree", "remove", "--force", "--", path) // err says what matters
+	}
+	return err
+}
+
+// AddIntent has the index of dir name all files that are there now and none that are
+// not, new ones without their content, as `git add --all --intent-to-add` does; but
+// submodules stay as the index has them, since git would run git in each to see
+// whether it has changed.
+func AddIntent(ctx context.Context, dir string) error {
+	submodules, err := Submodules(ctx, dir)
+	if err != nil {
+		return err
+	}
+	paths := []string{"."}
+	for _, path := range submodules {
+		paths = append(paths, ":(exclude,literal)"+path)
+	}
+	_, err = call{
+		dir: dir, stdin: strings.Join(paths, "\x00"),
+		args: []string{"add", "--all", "--intent-to-add", "--pathspec-from-file=-", "--pathspec-file-nul"},
+	}.run(ctx)
+	return err
+}
+
+// Submodules returns the paths, relative to dir, at which the index names a
+// repository, checked out or not. Nothing in this package looks into one.
+func Submodules(ctx context.Context, dir string) (paths []string, err error) {
+	list, err := Run(ctx, dir, "ls-files", "--stage", "-z")
+	if err != nil {
+		return nil, err
+	}
+	for entry := range strings.SplitSeq(list, "\x00") {
+		if rest, found := strings.CutPrefix(entry, "160000 "); found { // the mode of one
+			_, path, _ := strings.Cut(rest, "\t")
+			paths = append(paths, path)
+		}
+	}
+	return paths, nil
+}

@@ -1,0 +1,83 @@
+package place
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"syscall"
+
+	"flame/core"
+)
+
+// smallFile bounds in bytes what is read of a file that should hold a few lines.
+const smallFile = 16 << 10
+
+// readSmall reads a regular file of at most smallFile bytes. It waits for none: a
+// file may have been replaced by a pipe.
+func readSmall(path string, flags int) (content []byte, info fs.FileInfo, err error) {
+	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|flags, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer file.Close()
+	if info, err = file.Stat(); err != nil {
+		return nil, nil, err
+	}
+	if !info.Mode().IsRegular() || info.Size() > smallFile {
+		return nil, nil, fmt.Errorf("%s is no file of a few lines", path)
+	}
+	content, err = io.ReadAll(io.LimitReader(file, smallFile))
+	return content, info, err
+}
+
+// firstLine returns the first line of a small file; empty where there is none.
+func firstLine(path string) string {
+	content, _, err := readSmall(path, 0)
+	if err != nil {
+		return ""
+	}
+	line, _, _ := strings.Cut(string(content), "\n")
+	return strings.TrimSpace(line)
+}
+
+// isOwn reports whether a file belongs to the user of this process.
+func isOwn(info fs.FileInfo) bool {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(stat.Uid) == os.Geteuid()
+}
+
+// kinds name the types of files.
+var kinds = map[fs.FileMode]string{
+	0:                                 "a file",
+	fs.ModeDir:                        "a folder",
+	fs.ModeNamedPipe:                  "a pipe",
+	fs.ModeSocket:                     "a socket",
+	fs.ModeDevice:                     "a device",
+	fs.ModeDevice | fs.ModeCharDevice: "a device",
+}
+
+// mayOthersWrite are the bits of a mode that let group or others write.
+const mayOthersWrite = 0o022
+
+// Trusted returns what speaks against the use of a file or folder of flame's, which
+// should be of the type want: it is a link, another thing, or not this user's alone.
+func Trusted(path string, info fs.FileInfo, want fs.FileMode) error {
+	kind := info.Mode().Type()
+	switch {
+	case kind == fs.ModeSymlink:
+		return core.Unavailablef(nil, "%s is a symbolic link; flame follows none there", path).
+			WithHint("remove the link, or name another folder with FLAME_DIR; `flame doctor` looks again")
+	case kind != want:
+		return core.Unavailablef(nil, "%s is %s; flame wants %s there", path, kinds[kind], kinds[want]).
+			WithHint("move it away, or name another folder with FLAME_DIR; `flame doctor` looks again")
+	case !isOwn(info):
+		return core.Unavailablef(nil, "%s belongs to another user", path).
+			WithHint("name a folder of your own with FLAME_DIR; `flame doctor` looks again")
+	case info.Mode().Perm()&mayOthersWrite != 0:
+		return core.Unavailablef(nil, "others may write %s (mode %o)", path, info.Mode().Perm()).
+			WithHint("make sure that what is in it is yours, then chmod go-w %s; `flame doctor` looks again", path)
+	}
+	return nil
+}

@@ -1,0 +1,195 @@
+package place
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"flame/core"
+)
+
+// A State says what became of the folder that data is of.
+type State string
+
+// The states of a project's folder.
+const (
+	Present  State = "present"  // it is where it was
+	Gone     State = "gone"     // nothing is there
+	Replaced State = "replaced" // another one is there
+)
+
+// Kept is the data of one project.
+type Kept struct {
+	Name  string `json:"name"` // of the folder, in that of all data
+	Root  string `json:"root"` // real path of the project's folder
+	State State  `json:"state"`
+	Data  string `json:"data"` // path of the folder
+
+	note Root
+}
+
+// List returns the data of all projects that lies beside this one's, by name.
+// Folders without a note are none of flame's, or cannot be used; they are left out.
+func (f *Folder) List() ([]Kept, error) {
+	if f.base == "" {
+		return nil, f.failed
+	}
+	entries, err := os.ReadDir(f.base)
+	if err != nil && !isMissing(err) {
+		return nil, unusable(err, "%s cannot be read: %v", f.base, reason(err))
+	}
+	var all []Kept
+	for _, entry := range entries {
+		if strings.HasPrefix(entry.Name(), ".") {
+			continue
+		}
+		path := filepath.Join(f.base, entry.Name())
+		if note, err := noteOf(path); err == nil {
+			all = append(all, Kept{Name: entry.Name(), Root: note.Path, State: note.state(path), Data: path, note: note})
+		}
+	}
+	return all, nil
+}
+
+// state tells what became of the folder of a note that lies in a data folder.
+func (r Root) state(folder string) State {
+	now, err := rootOf(r.Path)
+	switch {
+	case err != nil:
+		return Gone
+	case filepath.Base(folder) != folderName(r.Path) || !r.sameFolder(now) && r.FirstCommit == "":
+		return Replaced
+	}
+	return Present
+}
+
+// Find returns the data that a user names: by its name in the list, by its path, or
+// by the project's path.
+func (f *Folder) Find(named string) (Kept, error) {
+	all, err := f.List()
+	if err != nil {
+		return Kept{}, err
+	}
+	path, err := filepath.Abs(named)
+	if err != nil {
+		return Kept{}, err
+	}
+	for _, same := range []func(Kept) bool{
+		func(k Kept) bool { return k.Name == named || k.Data == path },
+		func(k Kept) bool { return k.Root == path },
+	} {
+		if i := slices.IndexFunc(all, same); i >= 0 {
+			return all[i], nil
+		}
+	}
+	return Kept{}, core.NotFoundf("there is no data of a project %q in %s", named, f.base).
+		WithHint("`flame projects` lists what there is; name one by its name or by the project's path")
+}
+
+// Candidates returns data that may be this project's from before it was moved: its
+// root is gone, and was the same folder or had the same first commit.
+func (f *Folder) Candidates(ctx context.Context) ([]Kept, error) {
+	all, err := f.List()
+	gone := slices.DeleteFunc(all, func(k Kept) bool { return k.State != Gone })
+	if err != nil || len(gone) == 0 {
+		return nil, err
+	}
+	now, err := rootOf(f.Root)
+	if err != nil {
+		return nil, err
+	}
+	if now.FirstCommit, err = f.firstCommit(ctx); err != nil {
+		now.FirstCommit = "" // then only the folder itself tells
+	}
+	return slices.DeleteFunc(gone, func(k Kept) bool {
+		return !k.note.sameFolder(now) && (now.FirstCommit == "" || k.note.FirstCommit != now.FirstCommit)
+	}), nil
+}
+
+// Adopt takes over the data of a project that is no longer where it was. What this
+// project has of its own is set aside, see Notice.
+func (f *Folder) Adopt(ctx context.Context, old Kept) error {
+	if old.State == Present && old.Data != f.Path {
+		return core.Invalidf("%s is the data of %s, which is still there", old.Name, old.Root).
+			WithHint("move or remove that folder first, or take its frames over with `flame export` there and `flame import` here")
+	}
+	now, err := rootOf(f.Root)
+	if err != nil {
+		return err
+	}
+	if now.FirstCommit, err = f.firstCommit(ctx); err != nil {
+		return err
+	}
+	unlock, err := f.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if old.Data != f.Path {
+		if err := f.setAside(); err != nil {
+			return err
+		}
+		if err := os.Rename(old.Data, f.Path); err != nil {
+			return unusable(err, "%s cannot be moved to %s: %v", old.Data, f.Path, reason(err))
+		}
+	}
+	return cmp.Or(writeNote(f.Path, now), syncFolder(f.base))
+}
+
+// Delete deletes the data of a project.
+func (f *Folder) Delete(ctx context.Context, old Kept) error {
+	unlock, err := f.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	// At one moment it is there, at the next it is not: who uses it notices.
+	doomed, err := os.MkdirTemp(f.base, ".deleted-")
+	if err != nil {
+		return err
+	}
+	return errors.Join(os.Rename(old.Data, filepath.Join(doomed, "data")), os.RemoveAll(doomed))
+}
+
+// NoteFirstCommit notes the first commit of a repository that has got one since its
+// data was made. It is not for hooks: git reads the whole history for it.
+func (f *Folder) NoteFirstCommit(ctx context.Context) error {
+	if there, err := f.Ready(ctx, false); !there || err != nil {
+		return err
+	}
+	note, err := noteOf(f.Path)
+	if err != nil || note.FirstCommit != "" {
+		return err
+	}
+	if note.FirstCommit, err = f.firstCommit(ctx); err != nil || note.FirstCommit == "" {
+		return err
+	}
+	return writeNote(f.Path, note)
+}
+
+// Size returns the bytes of all that data takes, and when any of it last changed.
+func (k Kept) Size(ctx context.Context) (bytes int64, last time.Time, err error) {
+	err = filepath.WalkDir(k.Data, func(_ string, entry fs.DirEntry, err error) error {
+		if err != nil || ctx.Err() != nil {
+			return cmp.Or(ctx.Err(), ignored(err))
+		}
+		info, err := entry.Info()
+		if err != nil || !info.Mode().IsRegular() {
+			return ignored(err)
+		}
+		if bytes += info.Size(); info.ModTime().After(last) {
+			last = info.ModTime()
+		}
+		return nil
+	})
+	return bytes, last, err
+}
+
+// ignored drops an error about one file of many, which may be deleted meanwhile.
+func ignored(error) error { return nil }

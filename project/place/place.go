@@ -1,0 +1,145 @@
+// Package place tells where a project is, and where its data lies. It trusts
+// nothing that a repository holds: a repository can make itself a project, never
+// another's, and it cannot say where data is or bring any along (DESIGN §4).
+package place
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"flame/core"
+)
+
+// A Place is where a project lives.
+type Place struct {
+	Dir      string // the project's folder: of a worktree, its main checkout or bare repository
+	Worktree string // the checkout at hand, that artifacts are relative to
+
+	Data *Folder // what is kept of the project; nil until it is known where, see FolderOf
+}
+
+// At returns the place of a project whose folder is known.
+func At(dir string) Place { return Place{Dir: dir, Worktree: dir} }
+
+// Locate finds the project that start lies in: the nearest folder upwards with a
+// .flame or .git of this user's own, but never home or above; else start itself.
+// A git worktree belongs to its main checkout or, where the main repository is
+// bare, to that.
+func Locate(start, home string) (Place, error) {
+	start, err := filepath.Abs(start)
+	if err != nil {
+		return Place{}, err
+	}
+	info, err := os.Stat(start)
+	if err != nil || !info.IsDir() {
+		return Place{}, core.NotFoundf("the folder %s does not exist", start).
+			WithHint("FLAME_PROJECT_DIR, CLAUDE_PROJECT_DIR or the working folder names it")
+	}
+	for dir := range upwards(start, home) {
+		if place, found := placeAt(dir); found {
+			return place, nil
+		}
+	}
+	return At(start), nil
+}
+
+// Given returns the place of the project in dir, which the user named, as seen
+// from start: where that is another worktree of the same project, it is the one
+// at hand.
+func Given(dir, start, home string) (Place, error) {
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return Place{}, core.NotFoundf("FLAME_PROJECT_DIR is %s, which is not a folder", dir).
+			WithHint("name a folder that exists, or leave it unset")
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return Place{}, err
+	}
+	around, err := Locate(start, home)
+	if err == nil && same(around.Dir, dir) {
+		return Place{Dir: dir, Worktree: around.Worktree}, nil
+	}
+	return At(dir), nil
+}
+
+// upwards yields dir and the folders above it, up to the top but neither home nor
+// what is above that.
+func upwards(dir, home string) func(yield func(string) bool) {
+	return func(yield func(string) bool) {
+		for ; !within(home, dir) && yield(dir); dir = filepath.Dir(dir) {
+			if dir == filepath.Dir(dir) {
+				return
+			}
+		}
+	}
+}
+
+// within reports whether path is dir or lies below it.
+func within(path, dir string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return path != "" && err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+}
+
+// placeAt tells whether dir is a project.
+func placeAt(dir string) (place Place, found bool) {
+	git := filepath.Join(dir, ".git")
+	if info, err := os.Stat(git); err == nil && isOwn(info) {
+		if info.IsDir() {
+			return At(dir), true
+		}
+		return placeOfGitFile(dir, git), true
+	}
+	info, err := os.Lstat(filepath.Join(dir, ".flame"))
+	if err == nil && info.IsDir() && isOwn(info) {
+		return At(dir), true
+	}
+	return Place{}, false
+}
+
+// placeOfGitFile follows a .git file to the main checkout, if it is that of a
+// worktree. That of a submodule is not, nor one that the folder it names knows
+// nothing of: anyone can write such a file, to pass for a worktree of another's.
+func placeOfGitFile(dir, file string) Place {
+	target, ok := strings.CutPrefix(firstLine(file), "gitdir:")
+	if !ok {
+		return At(dir)
+	}
+	gitDir := inside(dir, strings.TrimSpace(target))
+	back, common := firstLine(filepath.Join(gitDir, "gitdir")), firstLine(filepath.Join(gitDir, "commondir"))
+	if back == "" || common == "" || !same(inside(gitDir, back), file) {
+		return At(dir)
+	}
+	common = inside(gitDir, common)
+	if info, err := os.Stat(common); err != nil || !info.IsDir() || !isOwn(info) {
+		return At(dir)
+	}
+	if filepath.Base(common) == ".git" {
+		common = filepath.Dir(common)
+	}
+	return Place{Dir: common, Worktree: dir}
+}
+
+// inside returns path as seen from dir.
+func inside(dir, path string) string {
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(dir, path)
+}
+
+// same reports whether two paths lead to one file.
+func same(a, b string) bool {
+	ia, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	ib, err := os.Stat(b)
+	return err == nil && os.SameFile(ia, ib)
+}
+
+// isMissing reports whether err is about something that is not there, a folder on
+// the way to it included.
+func isMissing(err error) bool { return errors.Is(err, fs.ErrNotExist) }

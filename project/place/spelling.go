@@ -1,0 +1,90 @@
+package place
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// realPath returns the one name of a folder: absolute, without links, and spelled
+// as the file system has it. Where a volume does not tell case apart, every
+// spelling leads to the same folder, and must lead to the same data.
+func realPath(dir string) (string, error) {
+	path, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return "", err
+	}
+	if path, err = filepath.Abs(path); err != nil {
+		return "", err
+	}
+	return disk.respell(path), nil
+}
+
+// A volume is a file system as far as spelling needs it.
+type volume struct {
+	same func(a, b string) bool             // both paths lead to one entry
+	list func(dir string) ([]string, error) // names of the entries of a folder
+}
+
+// disk is the volume that there is.
+var disk = volume{same: sameEntry, list: func(dir string) (names []string, err error) {
+	entries, err := os.ReadDir(dir)
+	for _, entry := range entries {
+		names = append(names, entry.Name())
+	}
+	return names, err
+}}
+
+// respell corrects the spelling of each part of a path that has another. Folders
+// are listed only on volumes where case does not count.
+func (v volume) respell(path string) string {
+	parent := filepath.Dir(path)
+	if parent == path {
+		return path
+	}
+	spelled, name := v.respell(parent), filepath.Base(path)
+	if v.ignoresCase(path, name) {
+		name = v.spellingOf(path, name)
+	}
+	return filepath.Join(spelled, name)
+}
+
+// ignoresCase reports whether the folder of path takes its name in another case
+// for the same.
+func (v volume) ignoresCase(path, name string) bool {
+	other := strings.Map(swapCase, name)
+	return other != name && v.same(path, filepath.Join(filepath.Dir(path), other))
+}
+
+func swapCase(r rune) rune {
+	if unicode.IsUpper(r) {
+		return unicode.ToLower(r)
+	}
+	return unicode.ToUpper(r)
+}
+
+// spellingOf returns the name under which the folder of path lists it.
+func (v volume) spellingOf(path, name string) string {
+	names, err := v.list(filepath.Dir(path))
+	if err != nil || slices.Contains(names, name) {
+		return name
+	}
+	for _, listed := range names {
+		if v.same(path, filepath.Join(filepath.Dir(path), listed)) {
+			return listed
+		}
+	}
+	return name
+}
+
+// sameEntry is same without following a link at the end of either path.
+func sameEntry(a, b string) bool {
+	ia, err := os.Lstat(a)
+	if err != nil {
+		return false
+	}
+	ib, err := os.Lstat(b)
+	return err == nil && os.SameFile(ia, ib)
+}

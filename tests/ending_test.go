@@ -1,0 +1,126 @@
+package tests
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// soon is when what is to end in about 3 s must have ended on a busy machine.
+const soon = 8 * time.Second
+
+// endsSoon waits for the end of a program.
+func endsSoon(t *testing.T, cmd *exec.Cmd) error {
+	t.Helper()
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	select {
+	case err := <-ended:
+		return err
+	case <-time.After(soon):
+		assert.NoError(t, cmd.Process.Kill())
+		<-ended
+		require.Failf(t, "it did not end", "%v after %v", cmd.Args, soon)
+		return nil
+	}
+}
+
+// sealed is flame with a home and a project of its own.
+func sealed(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.Command(flameBinary(t), args...)
+	cmd.Dir = t.TempDir()
+	cmd.Env = []string{"HOME=" + t.TempDir(), "FLAME_PROJECT_DIR=" + cmd.Dir, "PATH=" + os.Getenv("PATH")}
+	return cmd
+}
+
+func TestAServerWhoseAnswersNobodyReadsEndsSoon(t *testing.T) {
+	t.Parallel()
+	tests := map[string]func(server *exec.Cmd, in io.Closer) error{
+		"after the end of its input": func(_ *exec.Cmd, in io.Closer) error { return in.Close() },
+		"after SIGTERM":              func(server *exec.Cmd, _ io.Closer) error { return server.Process.Signal(syscall.SIGTERM) },
+		"after SIGINT":               func(server *exec.Cmd, _ io.Closer) error { return server.Process.Signal(os.Interrupt) },
+	}
+	for name, end := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := sealed(t, "serve")
+			in, err := server.StdinPipe()
+			require.NoError(t, err)
+			out, err := server.StdoutPipe()
+			require.NoError(t, err)
+			require.NoError(t, server.Start())
+			send := func(message string) {
+				_, err := io.WriteString(in, message+"\n")
+				require.NoError(t, err)
+			}
+			send(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"deaf","version":"1"}}}`)
+			send(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"flame_push","arguments":{"goal":"left behind"}}}`)
+			answers := bufio.NewScanner(out)
+			require.True(t, answers.Scan() && answers.Scan())
+			frame := regexp.MustCompile(`Started (frame-\w{8})`).FindStringSubmatch(answers.Text())
+			require.NotNil(t, frame, answers.Text())
+			for id := range 500 {
+				send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/list"}`, id+10)) // some 20 KB each
+			}
+			require.NoError(t, end(server, in))
+			assert.NoError(t, endsSoon(t, server), "that is a good end")
+
+			taken := exec.Command(server.Path, "activate", frame[1], "--session", "another")
+			taken.Env = server.Env
+			said, err := taken.CombinedOutput()
+			assert.NoError(t, err, "its session has ended, so that others may take its frame: %s", said)
+		})
+	}
+}
+
+// full gives the end of a pipe that nobody reads, and that takes nothing more.
+func full(t *testing.T) *os.File {
+	t.Helper()
+	nobody, end, err := os.Pipe()
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = nobody.Close(); _ = end.Close() })
+	for err == nil {
+		require.NoError(t, end.SetWriteDeadline(time.Now().Add(100*time.Millisecond)))
+		_, err = end.Write([]byte{'x'})
+	}
+	require.True(t, errors.Is(err, os.ErrDeadlineExceeded), err)
+	return end
+}
+
+func TestASignalEndsACommandThatIsStuck(t *testing.T) {
+	t.Parallel()
+	for _, signal := range []os.Signal{syscall.SIGTERM, os.Interrupt} {
+		for _, command := range []string{"config", "tree", "events --json", "call flame_get_state"} {
+			t.Run(fmt.Sprintf("%s, %v", command, signal), func(t *testing.T) {
+				t.Parallel()
+				cmd := sealed(t, strings.Fields(command)...)
+				push := exec.Command(cmd.Path, "push", "Something to show")
+				push.Env = cmd.Env
+				require.NoError(t, push.Run())
+				// What it warns of comes before what it prints.
+				cmd.Env = append(cmd.Env, "FLAME_TOKEN_BUDGET_TOTAL=many")
+				stderr, err := cmd.StderrPipe()
+				require.NoError(t, err)
+				cmd.Stdout = full(t)
+				require.NoError(t, cmd.Start())
+				require.True(t, bufio.NewScanner(stderr).Scan())
+				require.NoError(t, cmd.Process.Signal(signal))
+				var exit *exec.ExitError
+				require.ErrorAs(t, endsSoon(t, cmd), &exit)
+				assert.Equal(t, 1, exit.ExitCode())
+			})
+		}
+	}
+}

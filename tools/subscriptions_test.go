@@ -1,0 +1,84 @@
+package tools_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mark3labs/mcp-go/client/transport"
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/project"
+)
+
+// subscribe asks for news of a resource, and gives the words of a refusal. The client's
+// own way is for a protocol that flame does not offer.
+func (c *conversation) subscribe(method mcp.MCPMethod, uri string) (refusal string) {
+	c.t.Helper()
+	answer, err := c.GetTransport().SendRequest(c.ctx, transport.JSONRPCRequest{
+		JSONRPC: mcp.JSONRPC_VERSION, ID: mcp.NewRequestId(project.NewID("subscribe")), Method: string(method), Params: map[string]any{"uri": uri},
+	})
+	require.NoError(c.t, err)
+	if answer.Error == nil {
+		return ""
+	}
+	return answer.Error.Message
+}
+
+func TestOnlyWhatThereIsCanBeSubscribedTo(t *testing.T) {
+	t.Parallel()
+	c := delegate(t)
+	_, text := c.call("flame_push", `{"goal": "work"}`)
+	frame := strings.Fields(text)[1]
+	agent, _ := c.spawn("all of it", `, "background": false`)
+	tests := map[string]struct{ uri, refusal string }{
+		"the tree":                         {"flame://tree", ""},
+		"a frame":                          {"flame://frame/" + frame, ""},
+		"a frame's context":                {"flame://context/" + frame, ""},
+		"a frame by what its id begins":    {"flame://frame/" + frame[:len(frame)-1], ""},
+		"a frame by its session":           {"flame://context/s", ""},
+		"an agent":                         {"flame://agent/" + agent, ""},
+		"no frame":                         {"flame://frame/nothing", `frame "nothing" not found (the latest are `},
+		"no frame's context":               {"flame://context/nothing", `frame "nothing" not found`},
+		"no agent":                         {"flame://agent/nothing", `there is no agent "nothing"`},
+		"a frame as an agent":              {"flame://agent/" + frame, "there is no agent"},
+		"a frame without its id":           {"flame://frame/", "there is no resource"},
+		"a frame with a blank id":          {"flame://frame/ ", "there is no resource"},
+		"what is below a frame":            {"flame://frame/" + frame + "/log", "there is no resource"},
+		"all frames":                       {"flame://frame", "there is no resource"},
+		"a kind that there is none of":     {"flame://secret/" + frame, "flame://tree, or to flame://frame/ID"},
+		"a tree in other letters":          {"FLAME://tree", "there is no resource"},
+		"a tree with a question":           {"flame://tree?x", "there is no resource"},
+		"a file":                           {"file:///etc/passwd", "there is no resource"},
+		"what steers a terminal":           {"\x1b]0;x\x07", "there is no resource"},
+		"a very long id":                   {"flame://frame/" + strings.Repeat("x", 300), "more than 256 bytes"},
+		"a frame with a very long address": {"flame://frame/" + frame + strings.Repeat(" ", 300), "more than 256 bytes"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			refusal := c.subscribe(mcp.MethodResourcesSubscribe, tt.uri)
+			if tt.refusal == "" {
+				assert.Empty(t, refusal)
+				return
+			}
+			assert.Contains(t, refusal, tt.refusal)
+			assert.NotContains(t, refusal, "\x1b")
+			assert.Less(t, len(refusal), 1000)
+		})
+	}
+}
+
+func TestSubscribersByAPartOfAnIDHearOfIt(t *testing.T) {
+	t.Parallel()
+	c := converse(t)
+	_, text := c.call("flame_push", `{"goal": "work"}`)
+	frame := strings.Fields(text)[1]
+	c.tick <- time.Time{}
+	require.Empty(t, c.subscribe(mcp.MethodResourcesSubscribe, "flame://frame/"+strings.TrimPrefix(frame, "frame-")))
+	_, err := c.project.SetGoal(c.ctx, project.Caller{Session: "s", Host: "test"}, frame, "more")
+	require.NoError(t, err)
+	c.tick <- time.Time{}
+	assert.Equal(t, "flame://frame/"+frame, (<-c.told).Params.AdditionalFields["uri"])
+}

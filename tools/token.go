@@ -1,0 +1,131 @@
+package tools
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"unicode"
+	"unicode/utf8"
+
+	"flame/core"
+)
+
+const (
+	minToken  = 16      // characters: fewer could be guessed
+	maxToken  = 1 << 10 // bytes of the file; what flame makes has 43
+	tokenSize = 32      // random bytes of one that flame makes
+)
+
+// flawOf says what is wrong with a token; empty if nothing is.
+func flawOf(token string) string {
+	switch {
+	case token == "":
+		return "is empty"
+	case strings.ContainsFunc(token, func(c rune) bool { return c == ' ' || !unicode.IsPrint(c) }):
+		return "has blanks or control characters"
+	case utf8.RuneCountInString(token) < minToken:
+		return fmt.Sprintf("has fewer than %d characters", minToken)
+	}
+	return ""
+}
+
+// KeptToken returns the token that is kept in the file at path, in a folder that is
+// there. It makes one where there is none; servers that start at once end with one
+// token. A file that others could have written or read is refused.
+func KeptToken(path string) (string, error) {
+	token, err := readToken(path)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return token, err
+	}
+	if err := makeToken(path); err != nil && !errors.Is(err, fs.ErrExist) {
+		return "", core.Unavailablef(err, "a token cannot be kept in %s: %v", path, err).
+			WithHint("make the folder writable, or set FLAME_HTTP_TOKEN")
+	}
+	return readToken(path)
+}
+
+// makeToken writes a new token beside path and links it there: a link, unlike a
+// rename, replaces nothing, so that the first of several servers wins, and nobody
+// reads half a token.
+func makeToken(path string) error {
+	beside, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*") // made anew, 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(beside.Name())
+	token := make([]byte, tokenSize)
+	_, _ = rand.Read(token) // never fails (crypto/rand)
+	_, err = beside.WriteString(base64.RawURLEncoding.EncodeToString(token))
+	if err := errors.Join(err, beside.Sync(), beside.Close()); err != nil {
+		return err
+	}
+	return os.Link(beside.Name(), path)
+}
+
+// readToken reads the file at path. Where there is none, the error is fs.ErrNotExist.
+func readToken(path string) (string, error) {
+	// A named pipe in its place is not waited for.
+	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return "", unreadable(path, err)
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return "", unreadable(path, err)
+	}
+	if why := distrust(info); why != "" {
+		return "", distrusted(path, why)
+	}
+	content, err := io.ReadAll(io.LimitReader(file, maxToken)) // it may have grown since
+	if err != nil {
+		return "", unreadable(path, err)
+	}
+	token := strings.TrimSpace(string(content)) // a person may have written it
+	if flaw := flawOf(token); flaw != "" {
+		return "", distrusted(path, flaw)
+	}
+	return token, nil
+}
+
+// unreadable turns trouble with the file at path, if it is there, into advice.
+func unreadable(path string, err error) error {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return err
+	case errors.Is(err, syscall.ELOOP):
+		return distrusted(path, "is a symbolic link")
+	}
+	return core.Unavailablef(err, "the token cannot be read: %v", err).
+		WithHint("make the file readable for yourself alone, or set FLAME_HTTP_TOKEN")
+}
+
+// distrust says why a file cannot be relied on to hold a secret of this user's;
+// empty if it can.
+func distrust(info fs.FileInfo) string {
+	owner, known := info.Sys().(*syscall.Stat_t)
+	switch {
+	case !info.Mode().IsRegular():
+		return "is not a regular file"
+	case !known || int(owner.Uid) != os.Geteuid():
+		return "belongs to another user"
+	case info.Mode().Perm()&0o077 != 0:
+		return "can be read or written by others"
+	case info.Size() > maxToken:
+		return fmt.Sprintf("is longer than %d bytes", maxToken)
+	}
+	return ""
+}
+
+// distrusted is the Problem of a file that must not be taken for the token.
+func distrusted(path, why string) error {
+	return core.Invalidf("the token is not taken from %s, which %s", path, why).
+		WithHint("delete it, and flame makes another; or set FLAME_HTTP_TOKEN")
+}
