@@ -80,6 +80,7 @@ func (b builtin) definition() Definition {
 // For gives the definition with tools by the names that a host has for them; what
 // has no other name there stays as it is.
 func (d Definition) For(host string) Definition {
+	d.digest = d.Digest()
 	if h := traitsOf(host); d.Source.Kind == Builtin && len(h.tools) > 0 {
 		for _, b := range builtins {
 			if b.name == d.Name {

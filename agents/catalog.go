@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"flame/core"
 )
@@ -15,19 +16,26 @@ type Dir struct {
 	Path   string `json:"path"`
 	Kind   string `json:"kind"`             // User or Project
 	Nested bool   `json:"nested,omitempty"` // subfolders count, and name what is in them, as in OpenCode
+	Within string `json:"within,omitempty"` // of a project's: the folder that no link in it leads out of; empty: Path
 }
 
 // Dirs gives the folders to look in, from the lowest precedence to the highest
 // (spec: agents §1.7), none twice. An empty home or project has none. Hosts' own
 // variables for their folders are followed: CLAUDE_CONFIG_DIR,
-// OPENCODE_CONFIG_DIR, XDG_CONFIG_HOME.
+// OPENCODE_CONFIG_DIR, XDG_CONFIG_HOME. A project that holds the home folder is the
+// user's own.
 func Dirs(home, projectDir string, getenv func(string) string) []Dir {
 	var dirs []Dir
 	add := func(kind string, nested bool, base string, path ...string) {
 		if !filepath.IsAbs(base) {
 			return
 		}
-		dir := Dir{filepath.Join(append([]string{base}, path...)...), kind, nested}
+		dir := Dir{Path: filepath.Join(append([]string{base}, path...)...), Kind: kind, Nested: nested}
+		if kind == Project && !holds(projectDir, home) {
+			dir.Within = projectDir
+		} else {
+			dir.Kind = User
+		}
 		dirs = slices.DeleteFunc(dirs, func(d Dir) bool { return d.Path == dir.Path })
 		dirs = append(dirs, dir)
 	}
@@ -55,20 +63,37 @@ func Dirs(home, projectDir string, getenv func(string) string) []Dir {
 	return dirs
 }
 
+// holds reports whether a folder is dir or lies in it.
+func holds(dir, folder string) bool {
+	inside, err := filepath.Rel(dir, folder)
+	return err == nil && filepath.IsLocal(inside)
+}
+
 // A Catalog is all definitions that there are at one time.
 type Catalog struct {
 	Definitions []Definition // by name; of the same name, the one that holds first
 	Findings    []Finding    // in the order of the folders and files
 	Dirs        []Dir        // that were searched
 	broken      map[string]Finding
+	doubtful    map[string]bool // names for which some file is broken, whichever holds
 }
 
 // Load reads the built-in definitions and those of the folders, each higher in
 // precedence than those before it. It reads anew at each call, so that what a
 // user changes holds at once. A bad file is a finding and keeps no other from
 // being loaded; but no other takes its place: see Find.
-func Load(dirs []Dir) Catalog {
-	l := loader{catalog: Catalog{Dirs: dirs, broken: map[string]Finding{}}, holds: map[string]int{}}
+//
+// A project's folders come with the repository, so no link is followed out of it, and
+// all folders together are bounded in size and time. The user's own come first, so
+// that nothing a repository holds keeps them from being read.
+func Load(dirs []Dir) Catalog { return loadUntil(time.Now().Add(patience), dirs) }
+
+// loadUntil is Load that reads no more after a time.
+func loadUntil(end time.Time, dirs []Dir) Catalog {
+	l := loader{
+		catalog: Catalog{Dirs: dirs, broken: map[string]Finding{}, doubtful: map[string]bool{}},
+		holds:   map[string]int{}, end: end, room: allowed,
+	}
 	for _, b := range builtins {
 		l.add(b.definition())
 	}
@@ -112,6 +137,22 @@ func (c Catalog) Find(name string) (Definition, error) {
 		return Definition{}, problem.WithHint("did you mean %q? Names must match exactly", near)
 	}
 	return Definition{}, problem.WithHint("use one of the available agents, or write NAME.md into one of these folders")
+}
+
+// role returns the tools that a host's own agent of this name is left, and whether that
+// can be told. Flame looks into more folders than any one host, so the definition that
+// holds here need not be the one that the host took: none of that name may be
+// exceeded, and none may be unreadable.
+func (c Catalog) role(name string) (role ToolSet, known bool) {
+	if _, err := c.Find(name); err != nil || c.doubtful[name] {
+		return role, false
+	}
+	for _, def := range c.Definitions {
+		if def.Name == name && def.Source.Kind != Builtin && !def.Disabled {
+			role, known = role.Within(def.set()), true
+		}
+	}
+	return role, known
 }
 
 // listed is how many names an error lists.

@@ -4,27 +4,33 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
+
+	"flame/confine"
 )
 
+// What is read of definitions at most: they stand on the way of each spawn, and a
+// repository may hold anything.
 const (
-	// largest is the size of a file, in bytes, above which it is not read;
-	// instructions are a few KB.
-	largest = 1 << 20
-	// most is how many entries one folder, with those below it, may have: a link
-	// may lead anywhere, to the root of the disk too.
-	most = 5000
+	largest  = 1 << 20         // bytes of one file; instructions are a few KB
+	allowed  = 16 << 20        // bytes of all files together
+	most     = 5000            // entries of one folder, with those below it: a link may lead anywhere, to the root of the disk too
+	deepest  = 10              // folders in folders
+	patience = 2 * time.Second // for all of them; a few hundred take some milliseconds
 )
 
 // A loader collects a catalog.
 type loader struct {
 	catalog Catalog
 	holds   map[string]int // index of the definition that holds, by name
+	end     time.Time      // when to read no more
+	room    int            // bytes that may still be read
 }
 
 // add takes a definition over those of its name that came before.
@@ -43,15 +49,23 @@ func (l *loader) note(path, agent, reason string, fatal bool) {
 	l.catalog.Findings = append(l.catalog.Findings, Finding{File: path, Agent: agent, Reason: reason, Fatal: fatal})
 }
 
-// finish marks what is shadowed and sorts by name.
+// finish marks what is shadowed, and whose place a project's definition takes, and
+// sorts by name.
 func (l *loader) finish() Catalog {
 	c := l.catalog
+	trusted := map[string]Source{} // of those so far that are not the project's, by name
 	for i := range c.Definitions {
 		def := &c.Definitions[i]
 		if finding, broken := c.broken[def.Name]; broken {
 			def.ShadowedBy = finding.File
 		} else if holder := l.holds[def.Name]; holder != i {
 			def.ShadowedBy = c.Definitions[holder].Source.File
+		}
+		switch source, known := trusted[def.Name]; {
+		case !def.shipped():
+			trusted[def.Name] = def.Source
+		case known && def.ShadowedBy == "":
+			def.Replaces = &source
 		}
 	}
 	slices.Reverse(c.Definitions) // what came last comes first among equals
@@ -61,117 +75,155 @@ func (l *loader) finish() Catalog {
 
 // dir reads one of the folders to search; it need not exist.
 func (l *loader) dir(dir Dir) {
-	switch _, err := os.Stat(dir.Path); {
-	case errors.Is(err, fs.ErrNotExist):
-	case err != nil:
-		l.note(dir.Path, "", "cannot be read: "+reason(err), true)
-	default:
-		w := walk{loader: l, dir: dir, seen: map[string]bool{}, left: most}
-		w.folder(dir.Path, "")
+	w := walk{loader: l, dir: dir, base: dir.Path, in: confine.Follow(dir.Path), left: most}
+	start := "."
+	if dir.Kind == Project {
+		w.base = cmp.Or(dir.Within, dir.Path)
+		root, err := confine.Open(w.base)
+		if err != nil {
+			w.unread(dir.Path, err)
+			return
+		}
+		defer root.Close()
+		if start, err = filepath.Rel(w.base, dir.Path); err != nil {
+			w.unread(dir.Path, err)
+			return
+		}
+		w.in = root.Folder
 	}
+	w.folder(start, "", 0)
 }
 
 // A walk goes through one folder.
 type walk struct {
 	*loader
 	dir  Dir
-	seen map[string]bool // real paths of the folders that were read
-	left int             // entries that may still be looked at
+	base string         // path of the folder that names are seen from
+	in   confine.Folder // that folder
+	seen []fs.FileInfo  // of the folders that were read
+	left int            // entries that may still be looked at
+	over bool           // no more is read
+}
+
+func (w *walk) path(name string) string { return filepath.Join(w.base, name) }
+
+// unread notes a folder that cannot be read, unless there is none.
+func (w *walk) unread(path string, err error) {
+	if path != w.dir.Path || !errors.Is(err, fs.ErrNotExist) {
+		w.note(path, "", words(err), true)
+	}
+}
+
+// stop notes why the rest of the folder is not read.
+func (w *walk) stop(reason string) {
+	w.over = true
+	w.note(w.dir.Path, "", reason+"; the rest was not read", true)
 }
 
 // folder reads what a folder holds; prefix begins the names of agents in it.
-func (w *walk) folder(path, prefix string) {
-	real, err := filepath.EvalSymlinks(path)
+func (w *walk) folder(name, prefix string, depth int) {
+	info, err := w.in.Stat(name)
 	if err != nil {
-		w.note(path, "", "cannot be read: "+reason(err), true)
+		w.unread(w.path(name), err)
 		return
 	}
-	if w.seen[real] {
-		w.note(path, "", "leads back to a folder that was read already", false)
+	if slices.ContainsFunc(w.seen, func(known fs.FileInfo) bool { return os.SameFile(known, info) }) {
+		w.note(w.path(name), "", "leads back to a folder that was read already", false)
 		return
 	}
-	w.seen[real] = true
-	entries, err := os.ReadDir(path)
+	w.seen = append(w.seen, info)
+	entries, more, err := w.in.ReadDir(name, w.left)
 	if err != nil {
-		w.note(path, "", "cannot be read: "+reason(err), true)
+		w.unread(w.path(name), err)
 	}
+	w.left -= len(entries)
 	for _, entry := range entries {
-		if w.left--; w.left < 0 {
-			if w.left == -1 {
-				w.note(w.dir.Path, "", fmt.Sprintf("holds more than %d files; the rest was not read", most), true)
-			}
+		if w.over {
 			return
 		}
 		if !strings.HasPrefix(entry.Name(), ".") {
-			w.entry(filepath.Join(path, entry.Name()), prefix)
+			w.entry(path.Join(name, entry.Name()), prefix, entry.Type(), depth)
 		}
+	}
+	if more && !w.over {
+		w.stop(fmt.Sprintf("holds more than %d files", most))
 	}
 }
 
-// entry reads a file or, where folders nest, a folder. Links are followed.
-func (w *walk) entry(path, prefix string) {
-	stem, markdown := strings.CutSuffix(filepath.Base(path), ".md")
+// entry reads a file or, where folders nest, a folder. Links are followed, as far as
+// the folder lets them lead.
+func (w *walk) entry(name, prefix string, kind fs.FileMode, depth int) {
+	stem, markdown := strings.CutSuffix(path.Base(name), ".md")
 	if !markdown && !w.dir.Nested {
 		return
 	}
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
-		w.broken(path, prefix+stem, errors.New("cannot be read: "+reason(err)))
-	case info.IsDir():
-		if w.dir.Nested {
-			w.folder(path, prefix+filepath.Base(path)+"/")
+	if kind&fs.ModeSymlink != 0 {
+		info, err := w.in.Stat(name)
+		if err != nil {
+			w.broken(name, prefix+stem, err)
+			return
 		}
-	case !markdown:
-	case !info.Mode().IsRegular():
-		w.broken(path, prefix+stem, errors.New("is not a regular file"))
-	case info.Size() > largest:
-		w.broken(path, prefix+stem, fmt.Errorf("is larger than %d KB", largest>>10))
+		kind = info.Mode()
+	}
+	switch {
+	case time.Now().After(w.end):
+		w.stop(fmt.Sprintf("takes more than %s", patience))
+	case kind.IsDir() && w.dir.Nested && depth >= deepest:
+		w.note(w.path(name), "", fmt.Sprintf("lies deeper than %d folders and was not read", deepest), true)
+	case kind.IsDir() && w.dir.Nested:
+		w.folder(name, prefix+path.Base(name)+"/", depth+1)
+	case kind.IsDir() || !markdown:
 	default:
-		w.file(path, prefix+stem)
+		w.file(name, prefix+stem)
 	}
 }
 
 // file reads a definition.
-func (w *walk) file(path, name string) {
-	content, err := readFile(path)
+func (w *walk) file(name, agent string) {
+	if w.room <= 0 {
+		w.broken(name, agent, confine.Refusal(fmt.Sprintf("was not read: all definitions together are larger than %d MB", allowed>>20)))
+		return
+	}
+	content, err := w.in.ReadFile(name, largest)
 	if err != nil {
-		w.broken(path, name, errors.New("cannot be read: "+reason(err)))
+		w.broken(name, agent, err)
 		return
 	}
-	def, findings := parse(path, name, content)
+	w.room -= len(content)
+	def, findings := parse(w.path(name), agent, content)
 	w.catalog.Findings = append(w.catalog.Findings, findings...)
-	if i := slices.IndexFunc(findings, func(f Finding) bool { return f.Fatal }); i >= 0 {
-		w.catalog.broken[def.Name] = findings[i]
+	if i := slices.IndexFunc(findings, isFatal); i >= 0 {
+		w.inTheWay(def.Name, findings[i])
 		return
 	}
-	def.Source = Source{Kind: w.dir.Kind, File: path}
+	for _, tool := range unheardOf(def) {
+		w.note(w.path(name), def.Name, fmt.Sprintf("tool %q is not one that any host is known to have", tool), false)
+	}
+	def.Source = Source{Kind: w.dir.Kind, File: w.path(name)}
 	w.add(def)
 }
 
 // broken notes a file that gives no definition, and that it stands in the way of
 // those of the same name.
-func (w *walk) broken(path, agent string, err error) {
-	w.note(path, agent, err.Error(), true)
-	w.catalog.broken[agent] = w.catalog.Findings[len(w.catalog.Findings)-1]
+func (w *walk) broken(name, agent string, err error) {
+	w.note(w.path(name), agent, words(err), true)
+	w.inTheWay(agent, w.catalog.Findings[len(w.catalog.Findings)-1])
 }
 
-// readFile reads no more than a definition may have, however large the file has
-// become.
-func readFile(path string) ([]byte, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
+// inTheWay keeps what came before from being used by this name.
+func (l *loader) inTheWay(agent string, why Finding) {
+	l.catalog.broken[agent], l.catalog.doubtful[agent] = why, true
+}
+
+// words say why something was not read, without its path, which stands beside them.
+func words(err error) string {
+	var refused confine.Refusal
+	if errors.As(err, &refused) {
+		return refused.Error()
 	}
-	defer file.Close()
-	return io.ReadAll(io.LimitReader(file, largest+1))
-}
-
-// reason is what the system says, without the path, which stands beside it.
-func reason(err error) string {
 	var at *fs.PathError
 	if errors.As(err, &at) {
-		return at.Err.Error()
+		err = at.Err
 	}
-	return err.Error()
+	return "cannot be read: " + err.Error()
 }

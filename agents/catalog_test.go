@@ -45,9 +45,9 @@ func environment(values ...string) func(string) string {
 	}
 }
 
-// loaded gives the definitions of one folder and what is wrong there.
+// loaded gives the definitions of one folder of a user's and what is wrong there.
 func loaded(root string, nested bool) (names []string, findings []string, catalog agents.Catalog) {
-	catalog = agents.Load([]agents.Dir{{Path: root, Kind: agents.Project, Nested: nested}})
+	catalog = agents.Load([]agents.Dir{{Path: root, Kind: agents.User, Nested: nested}})
 	for _, def := range catalog.Available() {
 		if def.Source.Kind != agents.Builtin {
 			names = append(names, def.Name)
@@ -83,8 +83,10 @@ func TestFoldersHaveTheirPrecedence(t *testing.T) {
 		"user /x/opencode/agent/**", "user /x/opencode/agents/**", "user /o/agent/**", "user /o/agents/**", "user /x/flame/agents",
 	}, project...), paths(agents.Dirs("/h", "/p", environment("CLAUDE_CONFIG_DIR", "/c", "OPENCODE_CONFIG_DIR", "/o", "XDG_CONFIG_HOME", "/x"))))
 	assert.Equal(t, project, paths(agents.Dirs("", "/p", environment())), "nobody's home")
-	assert.Contains(t, paths(agents.Dirs("/h", "/h", environment())), "project /h/.claude/agents")
-	assert.NotContains(t, paths(agents.Dirs("/h", "/h", environment())), "user /h/.claude/agents", "a folder counts once")
+	assert.Equal(t, []string{
+		"user /h/.config/opencode/agent/**", "user /h/.config/opencode/agents/**", "user /h/.config/flame/agents",
+		"user /h/.claude/agents", "user /h/.wave/agents", "user /h/.opencode/agent/**", "user /h/.opencode/agents/**", "user /h/.flame/agents",
+	}, paths(agents.Dirs("/h", "/h", environment())), "a folder counts once, and what lies in the home folder is the user's")
 }
 
 func TestALaterFolderReplacesTheWholeDefinition(t *testing.T) {

@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -16,6 +15,7 @@ import (
 	"sync"
 
 	"flame/agents/supervise"
+	"flame/confine"
 	"flame/core"
 	"flame/transcripts"
 )
@@ -155,37 +155,36 @@ func (a *Agents) made(ctx context.Context, id string) (hashes map[string]string,
 		if !filepath.IsLocal(artifact) {
 			continue
 		}
-		if hash := hashOf(filepath.Join(cmp.Or(r.Worktree, a.Dir), artifact)); hash != "" {
+		if hash := hashOf(cmp.Or(r.Worktree, a.Dir), artifact); hash != "" {
 			hashes[artifact] = hash
 		}
 	}
 	return hashes, nil
 }
 
-// hashOf gives the hash of what a file holds, or of where a link leads; empty where
-// there is neither.
-func hashOf(path string) string {
-	sum := sha256.New()
-	info, err := os.Lstat(path)
-	switch {
-	case err != nil:
+// largestHashed bounds the files that are compared by what they hold, in bytes.
+const largestHashed = 256 << 20
+
+// hashOf gives the hash of what a file in a folder holds, or of where a link leads;
+// empty where there is neither, where the way leads out of the folder, and of a file
+// beyond all measure.
+func hashOf(dir, name string) string {
+	root, err := confine.Open(dir)
+	if err != nil {
 		return ""
-	case info.Mode()&fs.ModeSymlink != 0:
-		target, err := os.Readlink(path)
-		if err != nil {
-			return ""
-		}
+	}
+	defer root.Close()
+	sum := sha256.New()
+	if target, err := root.Readlink(name); err == nil {
 		sum.Write([]byte(target)) // a hash takes all
-	case info.Mode().IsRegular():
-		file, err := os.Open(path)
-		if err != nil {
-			return ""
-		}
-		defer file.Close()
-		if _, err := io.Copy(sum, file); err != nil {
-			return ""
-		}
-	default:
+		return hex.EncodeToString(sum.Sum(nil))
+	}
+	file, err := root.Open(name)
+	if err != nil {
+		return ""
+	}
+	defer file.Close()
+	if n, err := io.Copy(sum, io.LimitReader(file, largestHashed+1)); err != nil || n > largestHashed {
 		return ""
 	}
 	return hex.EncodeToString(sum.Sum(nil))

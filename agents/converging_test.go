@@ -1,6 +1,9 @@
 package agents_test
 
 import (
+	"crypto/sha256"
+	"fmt"
+	"path/filepath"
 	"testing"
 
 	"github.com/samber/lo"
@@ -153,4 +156,24 @@ func TestArtifactsThatNoToolMadeConflictByWhatTheyHold(t *testing.T) {
 			assert.Len(t, kinds, tt.conflicts, c.Text)
 		})
 	}
+}
+
+func TestArtifactsAreHashedWithoutLeavingTheProject(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	outside := t.TempDir()
+	write(t, outside, map[string]string{"key": "outside"})
+	write(t, s.Dir, map[string]string{"own": "own"})
+	r := repository{t, s.Dir}
+	r.link("away -> "+outside, "lone -> "+filepath.Join(outside, "key"))
+	r.pipe("pipe")
+	run := s.spawn("wait go; done")
+	for _, artifact := range []string{"own", "away/key", "lone", "pipe", "none"} {
+		_, _, err := s.Project.AddArtifact(s.ctx, user, run.Frame, artifact)
+		require.NoError(t, err)
+	}
+	s.touch("go")
+	run = s.over(run.ID, core.AgentCompleted, core.Completed)
+	hash := func(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text))) }
+	assert.Equal(t, map[string]string{"own": hash("own"), "lone": hash(filepath.Join(outside, "key"))}, run.Made)
 }

@@ -47,18 +47,30 @@ type Definition struct {
 	HostKeys   map[string]json.RawMessage `json:"hostKeys,omitempty"` // what only a host understands, to be handed on; objects keep their order
 	Source     Source                     `json:"source"`
 	ShadowedBy string                     `json:"shadowedBy,omitempty"` // file of the definition that holds in its place; empty: this one holds
+	Replaces   *Source                    `json:"replaces,omitempty"`   // a project's: the built-in one or the user's own whose place it takes
+
+	digest string // of what was written, where tools have a host's names since
 }
 
-// Digest is equal for definitions that say the same, wherever they stand.
+// Digest is equal for definitions that say the same, wherever they stand and whatever
+// host they were translated For.
 func (d Definition) Digest() string {
-	d.Source, d.ShadowedBy = Source{}, ""
+	if d.digest != "" {
+		return d.digest
+	}
+	d.Source, d.ShadowedBy, d.Replaces = Source{}, "", nil
 	raw, err := json.Marshal(d)
 	if err != nil {
 		return "" // which fits none
 	}
+	// All of the sum: of half of it somebody could make two definitions that have the
+	// same, and ask for leave with the tame one.
 	sum := sha256.Sum256(raw)
-	return hex.EncodeToString(sum[:8])
+	return hex.EncodeToString(sum[:])
 }
+
+// set returns the tools that the definition leaves an agent.
+func (d Definition) set() ToolSet { return ToolSet{}.Only(d.Tools).Without(d.DisallowedTools...) }
 
 // A Source is where a definition comes from.
 type Source struct {
@@ -86,12 +98,16 @@ type Finding struct {
 	Fatal  bool   `json:"fatal"` // the file gives no agent
 }
 
-// String gives file, line and reason as compilers do.
+// maxPath bounds a path in a sentence, in characters.
+const maxPath = 300
+
+// String returns file, line and reason as compilers do, in one line.
 func (f Finding) String() string {
+	file := core.OneLine(f.File, maxPath)
 	if f.Line == 0 {
-		return fmt.Sprintf("%s: %s", f.File, f.Reason)
+		return fmt.Sprintf("%s: %s", file, f.Reason)
 	}
-	return fmt.Sprintf("%s:%d: %s", f.File, f.Line, f.Reason)
+	return fmt.Sprintf("%s:%d: %s", file, f.Line, f.Reason)
 }
 
 // Parse reads a definition: Markdown with YAML front matter, in the dialect of
@@ -135,6 +151,10 @@ func parse(file, name string, content []byte) (Definition, []Finding) {
 // errors.
 func Inline(raw json.RawMessage) (Definition, error) {
 	r := reader{def: Definition{Name: "inline"}}
+	if len(raw) > largest {
+		return Definition{Tools: &[]string{}}, core.Invalidf("the definition in the call is larger than %d KB", largest>>10).
+			WithHint("put what is long into a file and name that in the prompt")
+	}
 	fields, err := jsonFields(raw)
 	if err != nil {
 		return Definition{Tools: &[]string{}}, core.Invalidf("the definition in the call: %v", err)
@@ -160,7 +180,7 @@ func permitted(permission string) Definition {
 	}
 	r.read(fields)
 	r.limitTools()
-	if slices.ContainsFunc(r.findings, func(f Finding) bool { return f.Fatal }) {
+	if slices.ContainsFunc(r.findings, isFatal) {
 		return Definition{Tools: &[]string{}}
 	}
 	return r.def

@@ -5,9 +5,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
+	"unicode/utf8"
 
+	"github.com/samber/lo"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -18,9 +22,12 @@ import (
 func sound(t *testing.T, def agents.Definition, findings []agents.Finding) {
 	t.Helper()
 	fatal := slices.ContainsFunc(findings, func(f agents.Finding) bool { return f.Fatal })
+	assert.LessOrEqual(t, len(findings), 25, "who reads more")
 	for _, finding := range findings {
 		assert.NotEmpty(t, finding.Reason)
 		assert.GreaterOrEqual(t, finding.Line, 0)
+		assert.LessOrEqual(t, utf8.RuneCountInString(finding.Reason), 301)
+		assert.LessOrEqual(t, utf8.RuneCountInString(finding.Agent), 201)
 	}
 	if fatal {
 		require.NotNil(t, def.Tools)
@@ -31,6 +38,13 @@ func sound(t *testing.T, def agents.Definition, findings []agents.Finding) {
 	assert.True(t, def.Disabled || def.Prompt != "" && def.Description != "")
 	_, err := json.Marshal(def)
 	assert.NoError(t, err)
+	assert.LessOrEqual(t, len(def.Name), 200)
+	assert.LessOrEqual(t, len(lo.FromPtr(def.Tools)), 1_000)
+	assert.LessOrEqual(t, len(def.DisallowedTools), 2_000)
+	for _, tool := range slices.Concat(lo.FromPtr(def.Tools), def.DisallowedTools) {
+		assert.False(t, strings.HasPrefix(tool, "-"), tool)
+		assert.Equal(t, strings.Count(tool, "("), strings.Count(tool, ")"), tool)
+	}
 	def.For("claude-code")
 	def.For("opencode")
 }
@@ -44,9 +58,115 @@ func FuzzParse(f *testing.F) {
 		f.Add(content)
 	}
 	f.Add([]byte("---\ndescription: d: e\nx: &a [*a]\n---\n"))
+	for _, bomb := range bombs() {
+		f.Add([]byte("---\n" + good + "\n" + bomb + "\n---\nDo it.\n"))
+	}
 	f.Fuzz(func(t *testing.T, content []byte) {
 		def, findings := agents.Parse("a.md", content)
 		sound(t, def, findings)
+	})
+}
+
+// bombs are front matters that cost a reader more than they look like, by name.
+func bombs() map[string]string {
+	const n = 60 << 10
+	repeat := strings.Repeat
+	many := func(line string) string {
+		var b strings.Builder
+		for i := 0; b.Len() < n; i++ {
+			b.WriteString(strings.ReplaceAll(line, "#", strconv.Itoa(i)))
+		}
+		return b.String()
+	}
+	return map[string]string{
+		"lists in lists":          "x: " + repeat("[", n/2) + repeat("]", n/2),
+		"as many as are read":     "options: " + repeat("[", 9_000) + repeat("]", 9_000),
+		"maps in maps":            "x: " + repeat("{a: ", n/8) + repeat("}", n/8),
+		"blocks in blocks":        "x:\n " + repeat("- ", n/2),
+		"keys that are maps":      repeat("? ", n/2),
+		"keys":                    many("k#: 1\n"),
+		"keys for the host":       "options:\n" + many("  k#: 1\n"),
+		"keys that may limit":     many("tool#: 1\n"),
+		"keys twice":              many("k: 1\n"),
+		"tools":                   "tools: [" + many("a#,") + "]",
+		"tools in a line":         "tools: " + many("a#,"),
+		"denials":                 "disallowedTools: [" + many("a#,") + "]",
+		"rules":                   "permission:\n" + many("  a#*: deny\n"),
+		"rules of one tool":       "permission:\n  bash:\n" + many("    'x#*': deny\n"),
+		"tools for others":        "flame:\n  delegate_grants: [" + many("a#,") + "]",
+		"aliases":                 "a: &a [x]\n" + many("b#: *a\n"),
+		"aliases of aliases":      "a: &a [x]\nb: &b [*a, *a]\nc: &c [*b, *b]\nd: [*c, *c]",
+		"anchors":                 many("k#: &a# x\n"),
+		"merges":                  many("<<: {k#: 1}\n"),
+		"a number":                "options: " + repeat("9", n),
+		"a number of turns":       "maxTurns: " + repeat("9", n),
+		"a number with exponent":  "options: 1e" + repeat("9", n),
+		"a number in hexadecimal": "options: 0x" + repeat("f", n),
+		"an amount":               "flame: {budget_usd: " + repeat("9", n) + "}",
+		"a time":                  "flame: {timeout: " + repeat("9", n) + "h}",
+		"no number":               "options: .nan",
+		"without end":             "options: -.inf",
+		"binary":                  "options: !!binary " + repeat("QUJD", n/4),
+		"binary that is none":     "options: !!binary '*'",
+		"binary tools":            "tools: !!binary UmVhZA==",
+		"a set of tools":          "tools: !!set {Read}",
+		"a tag for each":          many("k#: !!binary QUJD\n"),
+		"tags of nobody":          many("k#: !<tag:x#> 1\n"),
+		"a directive":             "%TAG ! tag:x,2000:\n---\nx: 1",
+		"a date":                  "options: !!timestamp 2001-01-01",
+		"a line":                  "x: " + repeat("a", n),
+		"a key":                   repeat("k", n) + ": 1",
+		"escapes":                 "x: \"" + repeat(`\u0041`, n/6) + "\"",
+		"an escaped terminal":     `"\e[2J\x07\0": 1`,
+		"half a character":        `name: "\ud800"`,
+		"folded lines":            "x: >\n" + repeat("  b\n\n", n/5),
+		"blanks":                  "x: " + repeat(" ", n),
+		"comments":                repeat("#\n", n/2),
+		"commas":                  "tools: " + repeat(",", n),
+		"brackets":                "tools: " + repeat("(", n),
+		"brackets that close":     "tools: a" + repeat("(", n/2) + repeat(")", n/2),
+		"an unquoted description": "description: a: b: c\nx: " + repeat("[", 9_000) + repeat("]", 9_000),
+		"a schema":                "flame:\n  result_schema: {a: " + repeat("[", 9_000) + repeat("]", 9_000) + "}",
+		"a name":                  "name: " + repeat("a/", n/2) + "a",
+		"marks of byte order":     "x: \ufeff" + repeat("\ufeff", n/3),
+		"other line ends":         "x: " + repeat("\u2028", n/3) + "\u0085",
+		"zero":                    "x: \x00",
+		"no characters":           "x: \xff\xfe",
+	}
+}
+
+func TestNoFrontMatterTakesLongOrSaysMuch(t *testing.T) {
+	t.Parallel()
+	for name, bomb := range bombs() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			lines := strings.Replace("---\n"+good+"\n"+bomb+"\n---\nDo it.\n", "description: d\ndescription:", "description:", 1)
+			lines = strings.Replace(lines, "name: a\ndescription: d\nname:", "description: d\nname:", 1)
+			begun := time.Now()
+			def, findings := agents.Parse("a.md", []byte(lines))
+			sound(t, def, findings)
+			agents.ToolSet{}.Only(def.Tools).Without(def.DisallowedTools...).For("opencode").For("claude-code")
+			assert.Less(t, time.Since(begun), 5*time.Second)
+		})
+	}
+}
+
+// A call's definition is JSON; whatever that is, it is an agent or an error.
+func FuzzInline(f *testing.F) {
+	f.Add([]byte(`{"description":"d","prompt":"p","tools":["Read"],"flame":{"timeout":5}}`))
+	f.Add([]byte(`{"description":"d","prompt":"p","tools":["Read"],"tools":null}`))
+	f.Add([]byte(`{"description":"d","prompt":"p","options":` + strings.Repeat("[", 9_000) + strings.Repeat("]", 9_000) + `}`))
+	f.Add([]byte(`{"description":"d","prompt":"p","maxTurns":1e400,"tools":{"*":false}}`))
+	f.Add([]byte(`{"name":"\ud800","description":"\u0000","prompt":"p"}`))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		def, err := agents.Inline(raw)
+		if err != nil {
+			require.NotNil(t, def.Tools)
+			assert.Empty(t, *def.Tools)
+			return
+		}
+		sound(t, def, nil)
+		assert.Equal(t, agents.Call, def.Source.Kind)
 	})
 }
 

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v4"
+
+	"flame/core"
 )
 
 // A reader makes a definition out of fields and notes what is wrong.
@@ -21,6 +23,7 @@ type reader struct {
 	switched []rule    // its map
 	rules    []rule    // permission
 	findings []Finding
+	more     int // findings that are not told one by one
 }
 
 // A setter puts the value of one key into the definition.
@@ -109,10 +112,11 @@ func (r *reader) fields(n *yaml.Node, known map[string]setter, path string) erro
 func (r *reader) unknown(key *yaml.Node, path string) {
 	name := strings.ToLower(key.Value)
 	if (strings.Contains(name, "tool") || strings.Contains(name, "permission")) && !r.limited {
-		r.fail(key.Line, "%s%s: is not a key, and may be meant to limit the agent: write tools, disallowedTools, permissionMode or permission", path, key.Value)
+		r.fail(key.Line, "%s%s: is not a key, and may be meant to limit the agent: write tools, disallowedTools, permissionMode or permission",
+			path, brief(key.Value))
 		return
 	}
-	r.warn(key.Line, "%s%s: is not a known key", path, key.Value)
+	r.warn(key.Line, "%s%s: is not a known key", path, brief(key.Value))
 }
 
 // keep stores what is to be handed on to a host.
@@ -133,7 +137,7 @@ func (r *reader) keep(key string, n *yaml.Node) error {
 func (r *reader) finish() (Definition, []Finding) {
 	r.limitTools()
 	if !validName(r.def.Name) {
-		r.fail(1, "the name %q must begin with a letter and go on with letters, digits and hyphens; plugin:name is one too", r.def.Name)
+		r.fail(1, "the name %q must begin with a letter and go on with letters, digits and hyphens; plugin:name is one too", brief(r.def.Name))
 	}
 	if !r.def.Disabled {
 		if r.def.Description == "" {
@@ -156,26 +160,55 @@ func (r *reader) refuse(err error) (Definition, []Finding) {
 
 func (r *reader) result() (Definition, []Finding) {
 	slices.SortStableFunc(r.findings, func(a, b Finding) int { return cmp.Compare(a.Line, b.Line) })
-	for i := range r.findings {
-		r.findings[i].Agent = r.def.Name
+	if r.more > 0 {
+		r.findings = append(r.findings, Finding{File: r.file, Reason: fmt.Sprintf("and %d findings more", r.more)})
 	}
-	if slices.ContainsFunc(r.findings, func(f Finding) bool { return f.Fatal }) {
+	for i := range r.findings {
+		r.findings[i].Agent = core.OneLine(r.def.Name, maxName)
+	}
+	if slices.ContainsFunc(r.findings, isFatal) {
 		return Definition{Name: r.def.Name, Tools: &[]string{}, Source: r.def.Source}, r.findings
 	}
 	return r.def, r.findings
 }
 
+// What is said of one file: a hostile one may hold thousands of mistakes, and texts of
+// any length in each.
+const (
+	mostFindings = 20
+	maxReason    = 300 // characters
+	maxName      = 200 // characters of an agent's name
+)
+
 func (r *reader) fail(line int, format string, args ...any) {
-	r.findings = append(r.findings, Finding{File: r.file, Line: line, Reason: fmt.Sprintf(format, args...), Fatal: true})
+	r.find(Finding{File: r.file, Line: line, Reason: fmt.Sprintf(format, args...), Fatal: true})
 }
 
 func (r *reader) warn(line int, format string, args ...any) {
-	r.findings = append(r.findings, Finding{File: r.file, Line: line, Reason: fmt.Sprintf(format, args...)})
+	r.find(Finding{File: r.file, Line: line, Reason: fmt.Sprintf(format, args...)})
 }
+
+// find notes a finding. Of too many the first ones stay, and the first that is fatal.
+func (r *reader) find(f Finding) {
+	f.Reason = core.OneLine(f.Reason, maxReason)
+	if len(r.findings) < mostFindings || f.Fatal && !slices.ContainsFunc(r.findings, isFatal) {
+		r.findings = append(r.findings, f)
+	} else {
+		r.more++
+	}
+}
+
+// brief is as much of a name as is told of one that is wrong.
+func brief(name string) string { return core.Cut(name, 60) }
+
+func isFatal(f Finding) bool { return f.Fatal }
 
 // validName follows Wave's rule. A plugin's agents are plugin:name, those in
 // subfolders of OpenCode's are folder/name.
 func validName(name string) bool {
+	if len(name) > maxName {
+		return false
+	}
 	for _, part := range strings.Split(strings.ReplaceAll(name, ":", "/"), "/") {
 		if part == "" || !isLetter(rune(part[0])) || strings.ContainsFunc(part, func(c rune) bool {
 			return !isLetter(c) && !isDigit(c) && c != '-'

@@ -30,6 +30,12 @@ func setDelegateGrants(r *reader, n *yaml.Node) (err error) {
 	return err
 }
 
+// mostTools bounds the names in one list and the rules in one map: each is compared
+// with each, of the definition and of whoever asks for the agent.
+const mostTools = 500
+
+var errTooMany = fmt.Errorf("has more than %d entries", mostTools)
+
 // toolNames reads names with commas between them, or a list of such. Without
 // names the list is empty; no value at all is a mistake.
 func toolNames(n *yaml.Node) ([]string, error) {
@@ -46,10 +52,12 @@ func toolNames(n *yaml.Node) ([]string, error) {
 			return nil, errors.New("must be a list of tool names")
 		}
 		for _, name := range SplitNames(line.Value) {
-			if !validTool(name) {
-				return nil, fmt.Errorf("%q is not the name of a tool", name)
+			if !ValidTool(name) {
+				return nil, fmt.Errorf("%q is not the name of a tool", brief(name))
 			}
-			names = append(names, name)
+			if names = append(names, name); len(names) > mostTools {
+				return nil, errTooMany
+			}
 		}
 	}
 	return names, nil
@@ -75,17 +83,35 @@ func SplitNames(line string) (names []string) {
 	return names
 }
 
-// validTool accepts names, patterns of names, and names with a rule for their
+// ValidTool accepts names, patterns of names, and names with a rule for their
 // arguments. A pattern with a rule would allow every tool, since rules are left
-// to hosts.
-func validTool(tool string) bool {
-	name, arguments, ruled := strings.Cut(tool, "(")
-	if name == "" || ruled && (!strings.HasSuffix(arguments, ")") || strings.ContainsAny(name, "*?")) {
+// to hosts. A host reads the names from its command line, all in one word with commas
+// between them: so none looks like an option, and no rule leaves a bracket open that
+// would take in what comes after it.
+func ValidTool(tool string) bool {
+	name, _, ruled := strings.Cut(tool, "(")
+	if name == "" || name[0] == '-' || ruled && (!closed(tool) || strings.ContainsAny(name, "*?")) {
 		return false
 	}
 	return !strings.ContainsFunc(name, func(c rune) bool {
 		return !isLetter(c) && !isDigit(c) && !strings.ContainsRune("_-.:/*?", c)
 	})
+}
+
+// closed reports whether each bracket is closed again, the first one at the end.
+func closed(tool string) bool {
+	depth := 0
+	for i, c := range tool {
+		switch c {
+		case '(':
+			depth++
+		case ')':
+			if depth--; depth < 0 || depth == 0 && i < len(tool)-1 {
+				return false
+			}
+		}
+	}
+	return depth == 0
 }
 
 // A rule is one entry of OpenCode's maps. Of those that match a call the last
@@ -124,10 +150,12 @@ func (r *reader) switches(n *yaml.Node) error {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key := n.Content[i]
 		allow, err := boolean(n.Content[i+1])
-		if err != nil || !validTool(key.Value) {
+		if err != nil || !ValidTool(key.Value) {
 			return errors.New("must be a list of tool names, or a map of them to true or false")
 		}
-		r.switched = append(r.switched, rule{key.Value, "*", allow, key.Line})
+		if r.switched = append(r.switched, rule{key.Value, "*", allow, key.Line}); len(r.switched) > mostTools {
+			return errTooMany
+		}
 	}
 	everything := []string{"*"}
 	r.listed = &everything
@@ -168,16 +196,18 @@ func (r *reader) permit(tool, pattern string, action *yaml.Node) error {
 	entry := rule{tool, pattern, action.Value == "allow", action.Line}
 	switch {
 	case action.Kind != yaml.ScalarNode || !slices.Contains([]string{"allow", "ask", "deny"}, action.Value):
-		return fmt.Errorf("%s must be allow, ask or deny", tool)
+		return fmt.Errorf("%s must be allow, ask or deny", brief(tool))
 	case tool == "external_directory" || tool == "doom_loop":
 		r.warn(action.Line, "permission: %s is about no tool; only OpenCode can apply it", tool)
 		return nil
-	case !validTool(entry.String()):
-		return fmt.Errorf("%q is not the name of a tool", entry)
+	case !ValidTool(entry.String()):
+		return fmt.Errorf("%q is not the name of a tool", brief(entry.String()))
 	case action.Value == "ask":
-		r.warn(action.Line, "permission: %s would ask, and an agent has nobody to ask: it is denied", entry)
+		r.warn(action.Line, "permission: %s would ask, and an agent has nobody to ask: it is denied", brief(entry.String()))
 	}
-	r.rules = append(r.rules, entry)
+	if r.rules = append(r.rules, entry); len(r.rules) > mostTools {
+		return errTooMany
+	}
 	return nil
 }
 
@@ -185,7 +215,8 @@ func (r *reader) permit(tool, pattern string, action *yaml.Node) error {
 func (r *reader) limitTools() {
 	allowed, denied, lost := narrow(append(r.switched, r.rules...)) // permission goes last in OpenCode, wherever it stands
 	for _, entry := range lost {
-		r.warn(entry.line, "%s is an exception from a denial, which cannot be kept: the denial holds; begin with \"*\": deny and allow what is needed", entry)
+		r.warn(entry.line, "%s is an exception from a denial, which cannot be kept: the denial holds; begin with \"*\": deny and allow what is needed",
+			brief(entry.String()))
 	}
 	r.def.DisallowedTools = append(r.def.DisallowedTools, denied...)
 	r.def.Tools = r.listed

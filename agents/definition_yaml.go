@@ -113,7 +113,7 @@ func yamlFields(text string) (*yaml.Node, error) {
 // expansion has no bound, and no key twice, of which readers take either one.
 func plain(n *yaml.Node) error {
 	if n.Kind == yaml.AliasNode {
-		return errorAt(n.Line, "aliases (*%s) are not read", n.Value)
+		return errorAt(n.Line, "aliases (*%s) are not read", brief(n.Value))
 	}
 	seen := map[string]bool{}
 	for i, child := range n.Content {
@@ -127,7 +127,7 @@ func plain(n *yaml.Node) error {
 			return errorAt(child.Line, "a key must be a word")
 		}
 		if seen[child.Value] {
-			return errorAt(child.Line, "%s: stands there twice", child.Value)
+			return errorAt(child.Line, "%s: stands there twice", brief(child.Value))
 		}
 		seen[child.Value] = true
 	}

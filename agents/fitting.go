@@ -2,19 +2,23 @@ package agents
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
-	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/samber/lo"
 
+	"flame/confine"
 	"flame/core"
 )
 
-// workIn gives the folder that an agent works in: the project's, or one inside of
+// workIn returns the folder that an agent works in: the project's, or one inside of
 // it. Settings of other folders could allow more than the project's do.
 func (a *Agents) workIn(dir string) (string, error) {
 	if dir == "" {
@@ -23,26 +27,42 @@ func (a *Agents) workIn(dir string) (string, error) {
 	if !filepath.IsAbs(dir) {
 		dir = filepath.Join(a.Dir, dir)
 	}
-	real, err := filepath.EvalSymlinks(dir)
-	if info, statErr := os.Stat(dir); err != nil || statErr != nil || !info.IsDir() {
-		return "", core.NotFoundf("cwd %s is not a folder", dir).WithHint("name a folder that exists, or leave cwd out for the project's")
-	}
-	root, err := filepath.EvalSymlinks(a.Dir)
+	root, err := confine.Open(a.Dir)
 	if err != nil {
 		return "", err
 	}
-	inside, err := filepath.Rel(root, real)
-	if err != nil || !filepath.IsLocal(inside) {
-		return "", core.Invalidf("cwd %s is not in the project %s", dir, a.Dir).WithHint("name a folder of the project: the settings of others could allow the agent more")
+	defer root.Close()
+	name, err := filepath.Rel(a.Dir, dir)
+	if err != nil {
+		return "", err
 	}
-	for folder := real; folder != root; folder = filepath.Dir(folder) {
-		for _, name := range ofHosts(func(h traits) []string { return h.settings }) {
-			if found, err := filepath.Glob(filepath.Join(folder, name)); err == nil && len(found) > 0 {
-				return "", core.Invalidf("cwd %s has settings of its own (%s)", dir, found[0]).WithHint("name another folder of the project: those settings could allow the agent more")
-			}
+	inside, err := root.Inside(name)
+	if errors.Is(err, confine.Outside) {
+		return "", core.Invalidf("cwd %s is not in the project %s", dir, a.Dir).
+			WithHint("name a folder of the project: the settings of others could allow the agent more")
+	}
+	if info, statErr := root.Stat(inside); err != nil || statErr != nil || !info.IsDir() {
+		return "", core.NotFoundf("cwd %s is not a folder", dir).WithHint("name a folder that exists, or leave cwd out for the project's")
+	}
+	for folder := inside; folder != "."; folder = path.Dir(folder) {
+		if found := settingsIn(root, folder); found != "" {
+			return "", core.Invalidf("cwd %s has settings of its own (%s)", dir, found).
+				WithHint("name another folder of the project: those settings could allow the agent more")
 		}
 	}
 	return dir, nil
+}
+
+// settingsIn returns a host's settings that a folder has; empty without any. What
+// flame may not look at counts: a host may.
+func settingsIn(root *confine.Root, folder string) string {
+	for _, name := range ofHosts(func(h traits) []string { return h.settings }) {
+		_, err := root.Stat(path.Join(folder, name))
+		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
+			return path.Join(folder, name)
+		}
+	}
+	return ""
 }
 
 // modelFor gives a model as a host takes it. A definition that was written for
@@ -67,9 +87,27 @@ func unknownTools(host string, tools *[]string) (warnings []string) {
 	return warnings
 }
 
-// running are keys that have a host run commands. Whoever may edit a project's
-// files, or write a definition into a call, may not run commands by that.
-var running = []string{"mcpServers", "hooks"}
+// unheardOf returns the tools that a definition names and no host is known to have, or
+// not the one that it is for.
+func unheardOf(def Definition) (tools []string) {
+	names := hostNames()
+	if def.Host != "" {
+		names = []string{def.Host}
+	}
+	for _, tool := range slices.Concat(lo.FromPtr(def.Tools), def.DisallowedTools) {
+		name, _ := ruleOf(tool)
+		known := slices.ContainsFunc(names, func(host string) bool { return knownTool(host, name) || len(namesIn(host, name)) > 0 })
+		if !known && !slices.Contains(tools, tool) {
+			tools = append(tools, tool)
+		}
+	}
+	return tools
+}
+
+// running are keys that have a host run commands; the first prompt may be a command
+// of the host's own. Whoever may edit a project's files, or write a definition into a
+// call, may not run commands by that.
+var running = []string{"mcpServers", "hooks", "initialPrompt"}
 
 // listing are keys that only matter where agents are listed.
 var listing = []string{"mode", "color", "tags"}
@@ -84,7 +122,7 @@ func handedOn(host Host, def Definition) (keys map[string]json.RawMessage, warni
 		case !slices.Contains(host.Keys(), key):
 			warnings = append(warnings, fmt.Sprintf("%s: is not handed on to %s", key, host.Name()))
 		case slices.Contains(running, key) && def.Source.Kind != User:
-			warnings = append(warnings, fmt.Sprintf("%s: is handed on only from definitions in your home, since it runs commands", key))
+			warnings = append(warnings, fmt.Sprintf("%s: is handed on only from definitions in your home, since it can run commands", key))
 		default:
 			keys[key] = def.HostKeys[key]
 		}

@@ -5,6 +5,8 @@ import (
 	"context"
 	"slices"
 
+	"github.com/samber/lo"
+
 	"flame/core"
 	"flame/project"
 )
@@ -14,7 +16,7 @@ import (
 type Grant struct {
 	ID        string      `json:"id"`
 	Mode      Mode        `json:"mode"`                // at most
-	Agent     string      `json:"agent,omitempty"`     // name of the definition that it is for; empty: any
+	Agent     string      `json:"agent,omitempty"`     // name of the definition that it is for; empty: any but those of the repository
 	Digest    string      `json:"digest,omitempty"`    // of that definition as it was then; another of the same name has none of it
 	Session   string      `json:"session,omitempty"`   // root session that it is for; empty: any
 	Once      bool        `json:"once,omitempty"`      // for the one agent that it was asked for
@@ -23,17 +25,29 @@ type Grant struct {
 	Reason    string      `json:"reason"`
 	MadeAt    core.Millis `json:"madeAt"`
 	ExpiresAt core.Millis `json:"expiresAt,omitempty"` // 0: never
+	During    []string    `json:"during,omitempty"`    // agents that ran when it was made: one with a shell could have made it
 }
 
 // Fits reports whether the grant is for a child of this definition, in the tree of
 // this root session, at this depth and time.
 func (g Grant) Fits(def Definition, session string, depth int, now core.Millis) bool {
-	return (g.Agent == "" || g.Agent == def.Name && g.Digest == def.Digest()) && (g.Session == "" || g.Session == session) &&
+	return g.isFor(def) && (g.Session == "" || g.Session == session) &&
 		(depth <= 1 || g.Inherited) && (g.ExpiresAt == 0 || now < g.ExpiresAt)
 }
 
+// isFor reports whether the grant is for agents of a definition. For one that comes
+// with the repository it must have been made for exactly that one.
+func (g Grant) isFor(def Definition) bool {
+	if g.Agent == "" {
+		return !def.shipped()
+	}
+	return g.Agent == def.Name && g.Digest != "" && g.Digest == def.Digest()
+}
+
 // MakeGrant keeps a person's permission for children to get more than their parent
-// has. It is for doors behind which a person stands.
+// has. It is for doors behind which a person stands; as nothing can keep an agent with
+// a shell from such a door, one that is made while agents run is told to the session
+// that started them.
 func (a *Agents) MakeGrant(ctx context.Context, g Grant) (Grant, error) {
 	if _, err := ParseMode(string(g.Mode)); err != nil {
 		return g, err
@@ -50,8 +64,21 @@ func (a *Agents) MakeGrant(ctx context.Context, g Grant) (Grant, error) {
 	}
 	g.ID, g.MadeAt = a.Project.NewID("grant"), a.Project.Now()
 	err := a.Project.Store.Update(ctx, func(tx project.Tx) error {
+		ran, err := atWork(tx)
+		if err != nil {
+			return err
+		}
+		g.During = nil // f may run again
+		for _, run := range ran {
+			g.During = append(g.During, run.ID)
+		}
 		if err := recordGrant.Save(tx, g.ID, g); err != nil {
 			return err
+		}
+		for tree, theirs := range lo.GroupBy(ran, func(run Run) string { return run.Tree }) {
+			if err := notify(tx, tree, g, theirs); err != nil {
+				return err
+			}
 		}
 		return a.tell(tx, Run{ParentSession: g.Session}, core.PermissionGranted, map[string]any{"grant": g})
 	})
@@ -90,7 +117,7 @@ func grantFor(tx project.Tx, run Run, def Definition, alone string, now core.Mil
 	all, err := grants(tx)
 	for _, g := range all {
 		switch {
-		case alone != "" && g.ID == alone:
+		case alone != "" && g.ID == alone && g.isFor(def):
 			return &g, err
 		case !g.Delegates && !g.Once && g.Fits(def, run.Tree, run.Depth, now) && (widest == nil || g.Mode.Exceeds(widest.Mode)):
 			widest = &g

@@ -118,7 +118,7 @@ func TestToolsOfACallAreNamedAsTheHostDoes(t *testing.T) {
 
 func TestWhatAGrantIsFor(t *testing.T) {
 	t.Parallel()
-	bold := agents.Request{Type: "bold", Prompt: "done"}
+	bold, theirs := agents.Request{Type: "bold", Prompt: "done"}, agents.Request{Type: "theirs", Prompt: "done"}
 	tests := map[string]struct {
 		grant   agents.Grant
 		r       agents.Request
@@ -134,6 +134,9 @@ func TestWhatAGrantIsFor(t *testing.T) {
 		"a while that lasts":               {grant: agents.Grant{Mode: agents.Bypass, ExpiresAt: 1_000_000}, r: bold, later: 900_000, granted: true},
 		"a while that is over":             {grant: agents.Grant{Mode: agents.Bypass, ExpiresAt: 1_000_000}, r: bold, later: 1_000_000},
 		"agents of agents too":             {grant: agents.Grant{Mode: agents.Bypass, Inherited: true}, r: bold, granted: true, below: true},
+		"any agent, but the repository's":  {grant: agents.Grant{Mode: agents.Bypass}, r: theirs},
+		"one session, likewise":            {grant: agents.Grant{Mode: agents.Bypass, Session: "user", Inherited: true}, r: theirs},
+		"exactly the repository's one":     {grant: agents.Grant{Mode: agents.Bypass, Agent: "theirs"}, r: theirs, granted: true},
 		"less than what is asked for":      {grant: agents.Grant{Mode: agents.AcceptEdits}, r: bold},
 		"a name that a call gives its own": {grant: agents.Grant{Mode: agents.Bypass, Agent: "bold"}, r: agents.Request{Prompt: "done", Inline: json.RawMessage(`{"name":"bold","description":"d","prompt":"Do as you please.","permissionMode":"bypassPermissions"}`)}},
 	}
@@ -141,6 +144,7 @@ func TestWhatAGrantIsFor(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newService(t, "name: bold\ndescription: d\npermissionMode: bypassPermissions")
+			s.ship("name: theirs\ndescription: d\npermissionMode: bypassPermissions")
 			tt.grant.Reason = "a throw-away container"
 			if tt.grant.ExpiresAt > 0 {
 				tt.grant.ExpiresAt += s.Project.Now()
@@ -159,7 +163,7 @@ func TestWhatAGrantIsFor(t *testing.T) {
 			below := s.request(as(run), bold)
 			assert.Equal(t, tt.below, below.Mode.Effective == agents.Bypass, below.Mode)
 			require.NoError(t, s.RevokeGrant(s.ctx, grant.ID))
-			assert.Equal(t, agents.AcceptEdits, s.request(user, bold).Mode.Effective, "it was taken back")
+			assert.Equal(t, agents.AcceptEdits, s.request(user, tt.r).Mode.Effective, "it was taken back")
 		})
 	}
 }

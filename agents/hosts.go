@@ -18,7 +18,7 @@ type traits struct {
 	program   string // that must be on PATH
 	prints    transcripts.Format
 	variables []string // that it sets for what runs inside of it, where in an agent they would pass for its own session; the first one always
-	settings  []string // patterns of files by which a folder has settings of its own
+	settings  []string // files and folders by which a folder has settings of its own
 	takes     func(model string) bool
 	joint     string              // stands in the names that it gives to tools of MCP servers
 	tools     []tool              // its own, as it offered them when it was tried
@@ -58,7 +58,7 @@ var hosts = []traits{
 	{
 		name: claudeCode, title: "Claude Code", program: "claude", prints: transcripts.ClaudeStream,
 		variables: []string{"CLAUDECODE", "CLAUDE_CODE_SESSION_ID", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SSE_PORT", "CLAUDE_PROJECT_DIR", "CLAUDE_PLUGIN_ROOT", "CLAUDE_ENV_FILE"},
-		settings:  []string{".claude/settings*.json", ".mcp.json"},
+		settings:  []string{".claude/settings.json", ".claude/settings.local.json", ".mcp.json"},
 		takes:     func(model string) bool { return !strings.Contains(model, "/") },
 		joint:     "mcp__",
 		tools:     claudeTools,
@@ -70,7 +70,7 @@ var hosts = []traits{
 	{
 		name: openCode, title: "OpenCode", program: "opencode", prints: transcripts.OpenCodeRun,
 		variables: []string{"OPENCODE", "OPENCODE_PID", "OPENCODE_CONFIG_CONTENT", "AGENT"},
-		settings:  []string{"opencode.json*", ".opencode"},
+		settings:  []string{"opencode.json", "opencode.jsonc", ".opencode"},
 		takes:     func(model string) bool { return strings.Contains(model, "/") },
 		joint:     "_",
 		tools:     openCodeTools,

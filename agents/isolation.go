@@ -184,7 +184,7 @@ func inWorktree(run Run, told, patch string) []Change {
 	parts := strings.Split("\n"+patch, "\ndiff --git ")[1:]
 	for i, entry := range slices.Collect(slices.Chunk(strings.FieldsFunc(told, func(r rune) bool { return r == 0 }), 2)) {
 		status, name := entry[0], entry[len(entry)-1]
-		change := Change{Path: name, Existed: status != "A", Deleted: status == "D", Hash: hashOf(filepath.Join(run.Worktree, name))}
+		change := Change{Path: name, Existed: status != "A", Deleted: status == "D", Hash: hashOf(run.Worktree, name)}
 		if i < len(parts) {
 			change.Excerpt = core.Cut(parts[i], maxExcerpt)
 		}

@@ -66,7 +66,7 @@ type Launch struct {
 
 // host gives the one that an agent of this definition runs in.
 func (a *Agents) host(def Definition, callers string) (Host, error) {
-	for _, name := range []string{def.Host, a.Host, callers} {
+	for _, name := range a.hostOrder(def, callers) {
 		for _, host := range a.Hosts {
 			if host.Name() == name {
 				return host, nil

@@ -20,11 +20,11 @@ func (a *Agents) grant(tx project.Tx, by project.Caller, def Definition, r Reque
 	if run.Mode, err = a.mode(tx, def, r, asks, *run); err != nil {
 		return err
 	}
-	run.Foreign = asks.host != run.Host && asks.host != project.CommandLine
+	run.Foreign = a.isForeign(def, run.Host, asks.host)
 	if !asks.known {
 		run.Warnings = append(run.Warnings, "flame does not know what the agent that asks may do, so this one reads only")
 	}
-	run.Tools = asks.agent.Tools.With(asks.agent.Passes).Only(asks.role.Tools).Without(asks.role.DisallowedTools...).For(run.Host).
+	run.Tools = asks.agent.Tools.With(asks.agent.Passes).Within(asks.role).For(run.Host).
 		Only(def.Tools).Only(spelled(r.Tools, run.Host)).Without(def.DisallowedTools...)
 	run.Trusted = trusted(def, run.Tools)
 	if run.Passes, err = passes(tx, def, a.Project.Now()); err != nil {
@@ -113,11 +113,11 @@ func (a *Agents) Foresee(ctx context.Context, by project.Caller, r Request) (cho
 
 // An asker is what bounds an agent on the side of whoever asks for it.
 type asker struct {
-	agent Run        // that it is; zero for a user's own session
-	host  string     // that it lives in
-	role  Definition // what limits the host's own agent that it is: one that a user chose for the session, or a native subagent
-	known bool       // role says all; else nobody can tell what it may do
-	mode  Mode       // that it works in; empty where nobody told
+	agent Run     // that it is; zero for a user's own session
+	host  string  // that it lives in
+	role  ToolSet // of the host's own agent that it is: one that a user chose for the session, or a native subagent
+	known bool    // role says all; else nobody can tell what it may do
+	mode  Mode    // that it works in; empty where nobody told
 }
 
 // askerOf gives what bounds the agents of a session. One that works as an agent of the
@@ -148,18 +148,17 @@ func (a *Agents) askerOf(tx project.Tx, by project.Caller, caller core.Session) 
 	return asks, err
 }
 
-// roleOf gives what limits an agent of a host's own, and whether that is known.
-func (a *Agents) roleOf(host string, told project.Standing) (role Definition, known bool) {
+// roleOf returns the tools that an agent of a host's own is left, and whether that is
+// known.
+func (a *Agents) roleOf(host string, told project.Standing) (role ToolSet, known bool) {
 	denied, builtIn := traitsOf(host).agents[told.Agent]
 	switch {
 	case told.Rules != "":
-		role, known = permitted(told.Rules), true
+		role, known = permitted(told.Rules).set(), true
 	case told.Agent == "" || builtIn:
 		known = true
 	default:
-		found, err := a.Catalog(a.Dir).Find(told.Agent)
-		role, known = found, err == nil
+		role, known = a.Catalog(a.Dir).role(told.Agent)
 	}
-	role.DisallowedTools = slices.Concat(role.DisallowedTools, denied)
-	return role, known
+	return role.Without(denied...), known
 }

@@ -55,8 +55,12 @@ func (r Request) check() error {
 		return core.Invalidf("model %q is none", r.Model).WithHint("name it as the host does")
 	}
 	if r.Tools != nil {
+		if len(*r.Tools) > mostTools {
+			return core.Invalidf("%d tools are named; at most %d are taken", len(*r.Tools), mostTools).
+				WithHint("name those that the task needs, or leave tools out")
+		}
 		for _, tool := range *r.Tools {
-			if !validTool(tool) {
+			if !ValidTool(tool) {
 				return core.Invalidf("%q is no tool", tool).WithHint("give names of tools, such as Read, or with a rule, such as Bash(go test *)")
 			}
 		}

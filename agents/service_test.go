@@ -37,7 +37,7 @@ type service struct {
 var user = project.Caller{Session: "user", Host: "claude-code", Stamped: true}
 
 // newService makes a project in which a person's session works, with these
-// definitions beside the built-in ones.
+// definitions of the person's own beside the built-in ones.
 func newService(t *testing.T, definitions ...string) *service {
 	t.Helper()
 	return newServiceWith(t, func(*kept) {}, definitions...)
@@ -67,6 +67,15 @@ func newServiceWith(t *testing.T, change func(*kept), definitions ...string) *se
 	return s
 }
 
+// ship makes definitions that come with the repository.
+func (s *service) ship(definitions ...string) {
+	s.t.Helper()
+	for _, definition := range definitions {
+		name := strings.TrimSpace(strings.TrimPrefix(strings.SplitN(definition, "\n", 2)[0], "name:"))
+		write(s.t, s.Dir, map[string]string{"shipped/" + name + ".md": "---\n" + definition + "\n---\nDo it.\n"})
+	}
+}
+
 // newAgents is the service on a data folder, as one process has it.
 func newAgents(data string, shared kept) (*agents.Agents, error) {
 	program, err := os.Executable()
@@ -80,7 +89,10 @@ func newAgents(data string, shared kept) (*agents.Agents, error) {
 		Data: data, Root: dir, Dir: dir, Program: program, Bounds: shared.Bounds, Keep: shared.Keep, Start: supervise.Start,
 		Hosts: []agents.Host{fakeHost{name: "claude-code"}, fakeHost{name: "opencode", missing: true}},
 		Catalog: func(string) agents.Catalog {
-			return agents.Load([]agents.Dir{{Path: filepath.Join(data, "agents"), Kind: agents.Project}})
+			return agents.Load([]agents.Dir{
+				{Path: filepath.Join(data, "agents"), Kind: agents.User},
+				{Path: filepath.Join(dir, "shipped"), Kind: agents.Project, Within: dir},
+			})
 		},
 	}, err
 }

@@ -67,6 +67,7 @@ func (a *Agents) definition(r Request) (Definition, error) {
 
 // draft is the record before anything is checked against the tree.
 func (a *Agents) draft(ctx context.Context, def Definition, digest string, r Request, host Host) (Run, error) {
+	def, told := a.lessened(def)
 	limits := a.Bounds.Each
 	limits.Wall = cmp.Or(r.Timeout, def.Timeout, limits.Wall)
 	limits.Tokens = cmp.Or(r.BudgetTokens, def.BudgetTokens, limits.Tokens)
@@ -91,7 +92,7 @@ func (a *Agents) draft(ctx context.Context, def Definition, digest string, r Req
 	}
 	run.Model, run.Warnings = modelFor(host.Name(), cmp.Or(r.Model, def.Model))
 	_, unheeded := handedOn(host, def)
-	run.Warnings = slices.Concat(run.Warnings, unknownTools(host.Name(), def.Tools), unknownTools(host.Name(), r.Tools), unheeded)
+	run.Warnings = slices.Concat(told, run.Warnings, unknownTools(host.Name(), def.Tools), unknownTools(host.Name(), r.Tools), unheeded)
 	if cmp.Or(r.Isolation, def.Isolation) == Worktree {
 		run.Worktree = filepath.Join(a.Folder(run.ID), "worktree")
 	}

@@ -52,6 +52,14 @@ func (t ToolSet) With(more []string) ToolSet {
 	return t
 }
 
+// Within returns the part of the set that another has too.
+func (t ToolSet) Within(other ToolSet) ToolSet {
+	if other.Limited {
+		t = t.Only(&other.Allowed)
+	}
+	return t.Without(other.Denied...)
+}
+
 // For gives the set with the names that another host has for its tools.
 func (t ToolSet) For(host string) ToolSet {
 	t.Allowed, t.Denied = translate(t.Allowed, host), translate(t.Denied, host)

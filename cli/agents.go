@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"strings"
@@ -56,7 +57,8 @@ func newAgentsList(a *App) *cobra.Command {
 		shown := []agents.Definition{}
 		var b strings.Builder
 		for _, def := range c.Definitions {
-			if !all && (def.ShadowedBy != "" || def.Disabled || def.Hidden) {
+			// One of the repository's may not hide that it takes another's place.
+			if !all && (def.ShadowedBy != "" || (def.Disabled || def.Hidden) && def.Replaces == nil) {
 				continue
 			}
 			shown = append(shown, def)
@@ -77,8 +79,11 @@ func sourceOf(def agents.Definition) string {
 	return def.Source.File
 }
 
-// remarks say why a definition does not hold.
+// remarks say whose place a definition takes, and why it does not hold.
 func remarks(def agents.Definition) (text string) {
+	if def.Replaces != nil {
+		text += ", in place of " + cmp.Or(def.Replaces.File, "the built-in one")
+	}
 	if def.ShadowedBy != "" {
 		text += ", shadowed by " + def.ShadowedBy
 	}
@@ -123,7 +128,7 @@ func newAgentsShow(a *App) *cobra.Command {
 // definitionText is a definition as people read it.
 func definitionText(def agents.Definition) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s (%s)\n%s\n", def.Name, sourceOf(def), def.Description)
+	fmt.Fprintf(&b, "%s (%s)%s\n%s\n", def.Name, sourceOf(def), remarks(def), def.Description)
 	tools := "those of its caller"
 	if def.Tools != nil {
 		tools = agents.ToolSet{}.Only(def.Tools).String()

@@ -66,6 +66,8 @@ func (a *App) doctor(ctx context.Context) error {
 	if err != nil {
 		findings = append(findings, problemFinding("", err))
 	}
+	findings = append(findings, a.checkDefinitions()...)
+	findings = append(findings, a.checkGrants(ctx, at)...)
 	links := a.links(ctx, at)
 	for _, h := range knownHosts(machine) {
 		findings = append(findings, checkHost(ctx, h, machine, links)...)

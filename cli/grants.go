@@ -34,6 +34,15 @@ func newAgentsGrant(a *App) *cobra.Command {
 		if err := a.mustBeAPerson(); err != nil {
 			return err
 		}
+		if g.Agent != "" {
+			def, err := s.Catalog(s.Dir).Find(g.Agent)
+			if err != nil {
+				return err
+			}
+			if g.Digest = def.Digest(); def.Origin(s.Dir) != "" {
+				a.note(def.Origin(s.Dir))
+			}
+		}
 		if err := a.confirm(args[0], "grant it"); err != nil {
 			return err
 		}
@@ -102,6 +111,9 @@ func grantScope(g agents.Grant) (text string) {
 	}
 	if g.ExpiresAt > 0 {
 		text += ", until " + g.ExpiresAt.Time().Local().Format(time.DateTime)
+	}
+	if len(g.During) > 0 {
+		text += ", made while agents ran"
 	}
 	return text
 }

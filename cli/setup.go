@@ -170,8 +170,10 @@ func (a *App) tellDouble(ctx context.Context, chosen []namedHost) {
 	}
 }
 
-// unset undoes the setup. The program goes with the last host that uses it.
+// unset undoes the setup, all of it or nothing. The program goes with the last host
+// that uses it.
 func (a *App) unset(ctx context.Context, machine hosts.Machine, chosen []namedHost, scope hosts.Scope, dryRun bool) error {
+	var plans []hostPlan
 	for _, h := range chosen {
 		steps, err := h.Remove(ctx, scope)
 		if errors.Is(err, core.ErrNotFound) {
@@ -181,12 +183,15 @@ func (a *App) unset(ctx context.Context, machine hosts.Machine, chosen []namedHo
 		if err != nil {
 			return err
 		}
-		if len(steps) == 0 {
-			fmt.Fprintf(a.Stdout, "%s: nothing to remove\n", h.name)
+		plans = append(plans, hostPlan{h.name, steps})
+	}
+	for _, plan := range plans {
+		if len(plan.steps) == 0 {
+			fmt.Fprintf(a.Stdout, "%s: nothing to remove\n", plan.host)
 			continue
 		}
-		fmt.Fprintf(a.Stdout, "%s:\n", h.name)
-		if err := a.take(ctx, steps, dryRun); err != nil {
+		fmt.Fprintf(a.Stdout, "%s:\n", plan.host)
+		if err := a.take(ctx, plan.steps, dryRun); err != nil {
 			return err
 		}
 	}

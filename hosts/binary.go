@@ -22,10 +22,10 @@ func (m Machine) InstallBinary(source string) ([]Step, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read this program: %w", err)
 	}
-	return WriteFile(m.Binary(), program, 0o755)
+	return m.Files(User).Write(m.Binary(), program, 0o755)
 }
 
 // RemoveBinary plans to delete it; for when no host is left that starts it.
 func (m Machine) RemoveBinary() []Step {
-	return RemoveFile(m.Binary(), filepath.Dir(m.Binary()))
+	return m.Files(User).Remove(m.Binary(), filepath.Dir(m.Binary()))
 }

@@ -108,7 +108,7 @@ func TestRemoveFileTakesEmptyFoldersAlong(t *testing.T) {
 	require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
 	require.NoError(t, os.WriteFile(file, nil, 0o644))
 	require.NoError(t, os.WriteFile(filepath.Join(top, "host", "theirs"), nil, 0o644))
-	apply(t, hosts.RemoveFile(file, top))
+	apply(t, hosts.Files{}.Remove(file, top))
 	assert.Equal(t, []string{"theirs"}, names(t, filepath.Join(top, "host")))
 }
 

@@ -112,12 +112,12 @@ func (s *step) decide(known *inserted, r Request) error {
 	if err != nil {
 		return err
 	}
-	var b Briefing
-	if again || begins {
-		b, err = s.briefBeginning(again)
-	} else {
-		b, err = s.briefChanges(Prompt{}, mine.Seen)
-	}
+	b, err := s.withNotices(0, func(int) (Briefing, error) {
+		if again || begins {
+			return s.briefBeginning(again)
+		}
+		return s.briefChanges(Prompt{}, mine.Seen)
+	})
 	if err != nil {
 		return err
 	}

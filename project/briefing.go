@@ -70,7 +70,7 @@ func (p *Project) Begin(ctx context.Context, by Caller, maxChars int) (b Briefin
 		if mine, err := s.presenceOf(s.session.ID); mine.Given || err != nil {
 			return err
 		}
-		if b, err = s.brief(maxChars); err != nil || b.Text == "" {
+		if b, err = s.withNotices(maxChars, s.brief); err != nil || b.Text == "" {
 			return err
 		}
 		return s.briefed(b)
@@ -78,12 +78,15 @@ func (p *Project) Begin(ctx context.Context, by Caller, maxChars int) (b Briefin
 	return b, err
 }
 
-// hasNews reports whether there is anything to begin with: a frame to go on in, or
-// some to take up.
+// hasNews reports whether there is anything to begin with: a frame to go on in, some
+// to take up, or a notice.
 func (s *step) hasNews() (bool, error) {
 	_, ok, err := s.current()
 	if ok || err != nil {
 		return ok, err
+	}
+	if noted, err := s.isNotified(); noted || err != nil {
+		return noted, err
 	}
 	left, err := s.unfinished()
 	return len(left) > 0, err

@@ -25,11 +25,17 @@ type Prompt struct {
 // beside the prompt.
 func (p *Project) Prompt(ctx context.Context, by Caller, prompt Prompt) (b Briefing, err error) {
 	err = p.prompted(ctx, by, prompt, func(s *step, mine *presence, first bool) error {
-		if given := mine.Given; given {
-			mine.Given = false
-		} else if b, err = s.briefFor(prompt, first, mine.Seen); err != nil {
+		b, err = s.withNotices(prompt.MaxChars, func(maxChars int) (Briefing, error) {
+			if mine.Given {
+				return Briefing{}, nil
+			}
+			prompt.MaxChars = maxChars
+			return s.briefFor(prompt, first, mine.Seen)
+		})
+		if err != nil {
 			return err
 		}
+		mine.Given = false
 		mine.Seen, err = s.toldUpTo(b)
 		return err
 	})

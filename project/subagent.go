@@ -219,7 +219,7 @@ func (s *step) forgetOldSubagents() error {
 func (s *step) forget(session string) error {
 	kinds := []interface {
 		Delete(from Records, id string) error
-	}{recordPresence, recordInserted, recordTranscript, recordCounted, recordWorked, recordSuggestions}
+	}{recordPresence, recordInserted, recordTranscript, recordCounted, recordWorked, recordSuggestions, recordNotice}
 	for _, kind := range kinds {
 		if err := kind.Delete(s, session); err != nil {
 			return err

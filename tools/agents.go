@@ -124,8 +124,11 @@ func (d agentDoor) seekGrant(ctx context.Context, by project.Caller, r agents.Re
 	}
 	text := fmt.Sprintf("The agent %s is to work in the permission mode %s; without your leave it gets %s. Its task: %s",
 		def.Name, mode.Requested, mode.Effective, core.OneLine(r.Prompt, 300))
-	if def.Source.Kind == agents.Call {
+	switch def.Source.Kind {
+	case agents.Call:
 		text += "\nIts instructions stand in the call itself: " + core.OneLine(def.Prompt, 300)
+	case agents.Project:
+		text += "\n" + def.Origin(d.a.Dir) + ". Its instructions: " + core.OneLine(def.Prompt, 300)
 	}
 	yes, answered := question(ctx, text)
 	if !yes {

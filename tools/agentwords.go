@@ -138,6 +138,7 @@ func ResultText(r agents.Result, now core.Millis, offset, most int) string {
 	var b strings.Builder
 	b.WriteString(stateLine(r.Run, now) + "\n")
 	fmt.Fprintf(&b, "Frame: %s\n", r.Frame)
+	b.WriteString(bullets("Warnings:", r.Warnings))
 	if r.StopReason != "" {
 		fmt.Fprintf(&b, "Ended: %s\n", r.StopReason)
 	}

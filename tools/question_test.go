@@ -3,6 +3,8 @@ package tools
 import (
 	"context"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -21,7 +23,8 @@ func TestAPersonIsAskedForWhatAnAgentWouldNotGet(t *testing.T) {
 		Store: store.Open(dir, store.Options{}), Dir: dir, Now: func() core.Millis { return 1_000 }, NewID: project.NewID, Log: slog.New(slog.DiscardHandler),
 		Budget: core.DefaultBudget(), Subagents: core.DefaultSubagentConfig(), Autonomy: core.DefaultAutonomyConfig(),
 	}
-	a := &agents.Agents{Project: p, Catalog: func(string) agents.Catalog { return agents.Load(nil) }}
+	none := func(string) string { return "" }
+	a := &agents.Agents{Project: p, Dir: dir, Catalog: func(string) agents.Catalog { return agents.Load(agents.Dirs("", dir, none)) }}
 	door := newAgentDoor(a)
 	by := project.Caller{Session: "s", Host: "claude-code", Stamped: true}
 	var asked []string
@@ -66,4 +69,11 @@ func TestAPersonIsAskedForWhatAnAgentWouldNotGet(t *testing.T) {
 	asked = nil
 	assert.Empty(t, seek(answers(true, true), agents.Request{Type: "analyzer", Prompt: "look"}))
 	assert.Empty(t, asked, "it gets what it wants anyway")
+
+	theirs := filepath.Join(dir, ".claude", "agents", "tester.md")
+	require.NoError(t, os.MkdirAll(filepath.Dir(theirs), 0o755))
+	require.NoError(t, os.WriteFile(theirs, []byte("---\ndescription: d\npermissionMode: bypassPermissions\n---\nTake\nall.\n"), 0o644))
+	require.NotEmpty(t, seek(answers(true, true), agents.Request{Type: "tester", Prompt: "test"}))
+	require.Len(t, asked, 1)
+	assert.Contains(t, asked[0], "\ntester is this project's .claude/agents/tester.md, not the built-in one. Its instructions: Take all.")
 }

@@ -4,9 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -30,7 +28,8 @@ func (s Setup) registrations() ([]hosts.Registration, error) {
 	}
 	var project serverList
 	userFile, projectFile := s.userFile(), filepath.Join(s.Machine.ProjectDir, ".mcp.json")
-	if err := errors.Join(read(userFile, &user), read(projectFile, &project)); err != nil {
+	err := errors.Join(s.read(hosts.User, userFile, &user), s.read(hosts.Project, projectFile, &project))
+	if err != nil {
 		return nil, err
 	}
 	found := user.registrations(userFile, "user")
@@ -60,17 +59,20 @@ func (l serverList) registrations(file, scope string) []hosts.Registration {
 	return found
 }
 
-// read fills into from file; a file that is not there leaves it empty.
-func read(file string, into any) error {
-	content, err := os.ReadFile(file)
-	if errors.Is(err, fs.ErrNotExist) || (err == nil && len(content) == 0) {
+// errNoJSON is a file of settings that Claude Code cannot read either.
+var errNoJSON = errors.New("not what Claude Code writes")
+
+// read fills into from a file of a scope; a file that is not there leaves it empty.
+func (s Setup) read(scope hosts.Scope, file string, into any) error {
+	content, err := s.Machine.Files(scope).Read(file)
+	if hosts.IsMissing(err) || err == nil && len(content) == 0 {
 		return nil
 	}
-	if err == nil {
-		err = json.Unmarshal(content, into)
-	}
 	if err != nil {
-		return fmt.Errorf("look for flame in %s: %w", file, err)
+		return err
+	}
+	if err := json.Unmarshal(content, into); err != nil {
+		return fmt.Errorf("look for flame in %s: %w: %w", file, errNoJSON, err)
 	}
 	return nil
 }

@@ -44,6 +44,9 @@ func (s Setup) Install(ctx context.Context, scope hosts.Scope) ([]hosts.Step, er
 	if err != nil {
 		return nil, err
 	}
+	if err := s.mayWrite(scope); err != nil {
+		return nil, err
+	}
 	files, version, err := marketplace(s.Machine.Binary())
 	if err != nil {
 		return nil, err
@@ -76,6 +79,9 @@ func (s Setup) Install(ctx context.Context, scope hosts.Scope) ([]hosts.Step, er
 func (s Setup) Remove(ctx context.Context, scope hosts.Scope) ([]hosts.Step, error) {
 	var steps []hosts.Step
 	if claude, err := s.client(); err == nil {
+		if err := s.mayWrite(scope); err != nil {
+			return nil, err
+		}
 		plugins, err := claude.plugins(ctx)
 		if err != nil {
 			return nil, err
@@ -94,7 +100,7 @@ func (s Setup) Remove(ctx context.Context, scope hosts.Scope) ([]hosts.Step, err
 			steps = append(steps, claude.step("plugin", "marketplace", "remove", marketplaceName))
 		}
 	}
-	return append(steps, hosts.RemoveFile(s.folder(), s.Machine.DataHome())...), nil
+	return append(steps, s.Machine.Files(hosts.User).Remove(s.folder(), s.Machine.DataHome())...), nil
 }
 
 // Status asks Claude Code for its plugins and reads its files for servers that
@@ -133,6 +139,15 @@ func (s Setup) Status(ctx context.Context) (hosts.Status, error) {
 		}
 	}
 	return status, nil
+}
+
+// mayWrite refuses a scope whose settings Claude Code would write to somewhere else
+// than the project.
+func (s Setup) mayWrite(scope hosts.Scope) error {
+	if scope != hosts.Project {
+		return nil
+	}
+	return s.Machine.Files(scope).Check(filepath.Join(s.Machine.ProjectDir, ".claude", "settings.json"))
 }
 
 // folder is the marketplace's; it must outlast this process and any checkout.

@@ -8,12 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 
+	"flame/confine"
 	"flame/core"
 	"flame/hosts"
 	"flame/project"
@@ -262,7 +262,7 @@ func (x *exchange) messages(log string) (count int, err error) {
 	if !bound || framed || err != nil {
 		return 0, err
 	}
-	file, err := os.Open(log)
+	file, err := confine.Follow("").Open(log)
 	if err != nil {
 		return 0, nil // without a log it is a short run
 	}
@@ -378,7 +378,7 @@ func (x *exchange) agentLog(agent string) string {
 
 // askedBy reads the id of the call that the subagent of the event came from.
 func (x *exchange) askedBy() string {
-	content, err := os.ReadFile(strings.TrimSuffix(x.agentLog(x.Agent), ".jsonl") + ".meta.json")
+	content, err := confine.ReadFile(strings.TrimSuffix(x.agentLog(x.Agent), ".jsonl")+".meta.json", maxLog)
 	if err != nil {
 		return ""
 	}

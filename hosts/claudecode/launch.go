@@ -2,6 +2,7 @@ package claudecode
 
 import (
 	"encoding/json"
+	"errors"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -67,8 +68,12 @@ func (l Launcher) Launch(c agents.Child) (agents.Launch, error) {
 	if err != nil {
 		return agents.Launch{}, err
 	}
+	permissions, err := l.permissions(c)
+	if err != nil {
+		return agents.Launch{}, err
+	}
 	args := append([]string{program, "-p", "--output-format", "stream-json", "--verbose"}, session(c)...)
-	args = append(append(args, l.permissions(c)...), servers...)
+	args = append(append(args, permissions...), servers...)
 	for _, option := range []struct{ name, value string }{
 		{"--settings", hooks}, {"--append-system-prompt", c.System}, {"--model", c.Model}, {"--effort", c.Effort},
 		{"--max-turns", positive(float64(c.MaxTurns))}, {"--max-budget-usd", positive(c.CostUSD)},
@@ -128,8 +133,12 @@ func (l Launcher) servers(c agents.Child) (options []string, err error) {
 // a check that headless runs fail (ran); so reading only is: what is not allowed
 // is denied, and what changes things is taken away, but for commands that a person
 // has allowed. MCP tools are asked for one by one.
-func (l Launcher) permissions(c agents.Child) []string {
-	denied := append(concrete(c.Tools.Denied), l.denials()...)
+func (l Launcher) permissions(c agents.Child) ([]string, error) {
+	projects, err := l.denials()
+	if err != nil {
+		return nil, err
+	}
+	denied := concrete(c.Tools.Denied)
 	mode, allowed := c.Mode, []string{"mcp__flame", "mcp__plugin_flame_flame"}
 	ruled := func(tool string) bool {
 		return slices.ContainsFunc(c.Trusted, func(rule string) bool { return strings.HasPrefix(rule, tool+"(") })
@@ -151,10 +160,10 @@ func (l Launcher) permissions(c agents.Child) []string {
 			allowed = append(allowed, rule)
 		}
 	}
-	if len(denied) > 0 {
+	if denied = append(denied, projects...); len(denied) > 0 {
 		args = append(args, "--disallowedTools", strings.Join(denied, ","))
 	}
-	return append(args, "--allowedTools", strings.Join(allowed, ","))
+	return append(args, "--allowedTools", strings.Join(allowed, ",")), nil
 }
 
 func isRuled(tool string) bool { return strings.Contains(tool, "(") }
@@ -171,19 +180,28 @@ func builtins(allowed []string) (names []string) {
 }
 
 // denials gives what the project's settings deny. In a folder below, or in a
-// worktree, Claude Code would not see them.
-func (l Launcher) denials() (denied []string) {
-	for _, name := range []string{"settings.json", "settings.local.json"} {
+// worktree, Claude Code would not see them. An agent is not started where they cannot
+// be read: Claude Code may follow a link that flame does not. What is no rule is left
+// out, as it could take in those beside it.
+func (l Launcher) denials() (denied []string, err error) {
+	for _, file := range l.projectSettings() {
 		var settings struct {
 			Permissions struct {
 				Deny []string `json:"deny"`
 			} `json:"permissions"`
 		}
-		if read(filepath.Join(l.Machine.ProjectDir, ".claude", name), &settings) == nil {
-			denied = append(denied, settings.Permissions.Deny...)
+		if err := Setup(l).read(hosts.Project, file, &settings); err != nil && !errors.Is(err, errNoJSON) {
+			return nil, err
 		}
+		denied = append(denied, slices.DeleteFunc(settings.Permissions.Deny, func(rule string) bool { return !agents.ValidTool(rule) })...)
 	}
-	return denied
+	return denied, nil
+}
+
+// projectSettings are Claude Code's files of settings in the project.
+func (l Launcher) projectSettings() []string {
+	dir := filepath.Join(l.Machine.ProjectDir, ".claude")
+	return []string{filepath.Join(dir, "settings.json"), filepath.Join(dir, "settings.local.json")}
 }
 
 // concrete gives denials as Claude Code reads them: it knows no pattern before a
@@ -213,21 +231,21 @@ func (l Launcher) hasFlame() bool {
 	if found, err := Setup(l).registrations(); err == nil && len(found) > 0 {
 		return true
 	}
-	for _, file := range []string{
-		filepath.Join(l.Machine.Home, ".claude", "settings.json"),
-		filepath.Join(l.Machine.ProjectDir, ".claude", "settings.json"),
-		filepath.Join(l.Machine.ProjectDir, ".claude", "settings.local.json"),
-	} {
-		var settings struct {
-			Plugins map[string]any `json:"enabledPlugins"`
-		}
-		if read(file, &settings) != nil {
-			continue
-		}
-		for name, enabled := range settings.Plugins {
-			if strings.HasPrefix(name, "flame@") && enabled == true {
-				return true
-			}
+	return l.enables(hosts.User, filepath.Join(l.Machine.Home, ".claude", "settings.json")) ||
+		slices.ContainsFunc(l.projectSettings(), func(file string) bool { return l.enables(hosts.Project, file) })
+}
+
+// enables reports whether a file of settings switches our plugin on.
+func (l Launcher) enables(scope hosts.Scope, file string) bool {
+	var settings struct {
+		Plugins map[string]any `json:"enabledPlugins"`
+	}
+	if Setup(l).read(scope, file, &settings) != nil {
+		return false
+	}
+	for name, enabled := range settings.Plugins {
+		if strings.HasPrefix(name, "flame@") && enabled == true {
+			return true
 		}
 	}
 	return false

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"flame/confine"
 	"flame/hosts"
 )
 
@@ -82,7 +83,7 @@ func loadedVersion() string {
 	if dir == "" {
 		return ""
 	}
-	manifest, err := os.ReadFile(filepath.Join(dir, ".claude-plugin", "plugin.json"))
+	manifest, err := confine.ReadFile(filepath.Join(dir, ".claude-plugin", "plugin.json"), 1<<20)
 	var fields struct {
 		Version string `json:"version"`
 	}

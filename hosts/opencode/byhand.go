@@ -2,11 +2,8 @@ package opencode
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -16,38 +13,58 @@ import (
 // registrations finds flame among the servers in the configuration files of
 // user and project, which are only read.
 func (s Setup) registrations() ([]hosts.Registration, error) {
+	configs, err := s.configs()
+	if err != nil {
+		return nil, err
+	}
 	var found []hosts.Registration
-	for _, file := range s.configFiles() {
-		content, err := os.ReadFile(file)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		var names []string
-		if err == nil {
-			names, err = flameServers(content)
-		}
+	for _, config := range configs {
+		names, err := flameServers(config.content)
 		if err != nil {
-			return nil, fmt.Errorf("look for flame in %s: %w", file, err)
+			return nil, fmt.Errorf("look for flame in %s: %w", config.file, err)
 		}
 		for _, name := range names {
 			found = append(found, hosts.Registration{
-				Name: name, File: file, Undo: fmt.Sprintf("delete %q from \"mcp\" in %s", name, file),
+				Name: name, File: config.file, Undo: fmt.Sprintf("delete %q from \"mcp\" in %s", name, config.file),
 			})
 		}
 	}
 	return found, nil
 }
 
-// configFiles are those OpenCode merges for a session in the project's folder.
-func (s Setup) configFiles() []string {
-	var files []string
-	for _, dir := range []string{s.userFolder(), s.Machine.ProjectDir, filepath.Join(s.Machine.ProjectDir, ".opencode")} {
-		files = append(files, filepath.Join(dir, "opencode.json"), filepath.Join(dir, "opencode.jsonc"))
+// A config is one of OpenCode's configuration files.
+type config struct {
+	file    string
+	content []byte
+}
+
+// configs returns what there is of the files that OpenCode merges for a session in the
+// project's folder, in its order. One that cannot be read is an error: OpenCode itself
+// may go by it.
+func (s Setup) configs() (all []config, err error) {
+	own, projects := s.Machine.Files(hosts.User), s.Machine.Files(hosts.Project)
+	read := func(files hosts.Files, file string) {
+		if err != nil {
+			return
+		}
+		var content []byte
+		if content, err = files.Read(file); err == nil {
+			all = append(all, config{file, content})
+		} else if hosts.IsMissing(err) {
+			err = nil
+		}
+	}
+	for _, name := range []string{"opencode.json", "opencode.jsonc"} {
+		read(own, filepath.Join(s.userFolder(), name))
+	}
+	for _, dir := range []string{s.Machine.ProjectDir, filepath.Join(s.Machine.ProjectDir, ".opencode")} {
+		read(projects, filepath.Join(dir, "opencode.json"))
+		read(projects, filepath.Join(dir, "opencode.jsonc"))
 	}
 	if extra := s.Machine.Getenv("OPENCODE_CONFIG"); extra != "" {
-		files = append(files, extra)
+		read(own, extra)
 	}
-	return files
+	return all, err
 }
 
 // flameServers gives the names under which a configuration has flame's server.

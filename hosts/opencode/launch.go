@@ -2,7 +2,7 @@ package opencode
 
 import (
 	"encoding/json"
-	"os"
+	"slices"
 	"strings"
 
 	"flame/agents"
@@ -65,7 +65,11 @@ func (l Launcher) Launch(c agents.Child) (agents.Launch, error) {
 	if err != nil {
 		return agents.Launch{}, err
 	}
-	config, err := json.Marshal(l.config(c))
+	permission, err := l.permissions(c)
+	if err != nil {
+		return agents.Launch{}, err
+	}
+	config, err := json.Marshal(l.config(c, permission))
 	if err != nil {
 		return agents.Launch{}, err
 	}
@@ -85,8 +89,8 @@ func (l Launcher) Launch(c agents.Child) (agents.Launch, error) {
 }
 
 // config is what the child's process adds to the user's configuration.
-func (l Launcher) config(c agents.Child) map[string]any {
-	agent := map[string]any{"mode": "all", "description": "an agent that flame started", "permission": l.permissions(c)}
+func (l Launcher) config(c agents.Child, permission permissions) map[string]any {
+	agent := map[string]any{"mode": "all", "description": "an agent that flame started", "permission": permission}
 	if c.System != "" {
 		agent["prompt"] = c.System
 	}
@@ -107,9 +111,11 @@ func (l Launcher) config(c agents.Child) map[string]any {
 
 // permissions gives what the child may do. An agent's map goes before the user's
 // own in OpenCode, so what it allows is copied from there.
-func (l Launcher) permissions(c agents.Child) permissions {
-	var rules permissions
-	users := l.usersPermissions()
+func (l Launcher) permissions(c agents.Child) (rules permissions, err error) {
+	users, err := l.usersPermissions()
+	if err != nil {
+		return nil, err
+	}
 	if allowed, limited := within(c); limited {
 		rules = rules.add("*", deny)
 		for _, tool := range append(allowed, "flame_*") {
@@ -132,7 +138,7 @@ func (l Launcher) permissions(c agents.Child) permissions {
 			rules = rules.add(entry.tool, deny)
 		}
 	}
-	return rules
+	return rules.settled(), nil
 }
 
 // within gives the tools that a child is limited to. One from another host never
@@ -179,21 +185,20 @@ func rulesFor(name string, allowed []string) (rules []string) {
 	return rules
 }
 
-// usersPermissions are those of the configuration files that OpenCode merges.
-func (l Launcher) usersPermissions() (all permissions) {
-	for _, file := range l.setup().configFiles() {
-		content, err := os.ReadFile(file)
-		if err != nil {
-			continue
-		}
+// usersPermissions are those of the configuration files that OpenCode merges, after
+// those that it has without any.
+func (l Launcher) usersPermissions() (permissions, error) {
+	configs, err := l.setup().configs()
+	all := slices.Clone(byDefault)
+	for _, config := range configs {
 		var document struct {
 			Permission permissions `json:"permission"`
 		}
-		if plain := standardize(content); len(plain) > 0 && json.Unmarshal(plain, &document) == nil {
+		if plain := standardize(config.content); len(plain) > 0 && json.Unmarshal(plain, &document) == nil {
 			all = append(all, document.Permission...)
 		}
 	}
-	return all
+	return all, err
 }
 
 // permissionOf is the name that a tool's permission has: all that write files

@@ -12,7 +12,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
-	"os"
 	"path/filepath"
 
 	"flame/core"
@@ -68,24 +67,28 @@ func (s Setup) Install(_ context.Context, scope hosts.Scope) ([]hosts.Step, erro
 	if _, err := s.Machine.LookPath(Program); err != nil {
 		return nil, hosts.Missing(Name, Program, s.ByHand())
 	}
-	file := s.file(scope)
-	if there, err := os.ReadFile(file); err == nil && !bytes.HasPrefix(there, ours) {
+	file, files := s.file(scope), s.Machine.Files(scope)
+	if there, err := files.Read(file); err == nil && !bytes.HasPrefix(there, ours) {
 		return nil, core.Invalidf("%s is there and not flame's", file).WithHint("rename it, then run this again")
 	}
 	content, _ := s.plugin()
-	return hosts.WriteFile(file, content, 0o644)
+	return files.Write(file, content, 0o644)
 }
 
 // Remove plans to delete the file, if a setup wrote it.
 func (s Setup) Remove(_ context.Context, scope hosts.Scope) ([]hosts.Step, error) {
-	file, stop := s.file(scope), s.Machine.ConfigHome()
+	file, files, stop := s.file(scope), s.Machine.Files(scope), s.Machine.ConfigHome()
 	if scope == hosts.Project {
 		stop = s.Machine.ProjectDir
 	}
-	if there, err := os.ReadFile(file); err != nil || !bytes.HasPrefix(there, ours) {
+	there, err := files.Read(file)
+	switch {
+	case hosts.IsMissing(err) || err == nil && !bytes.HasPrefix(there, ours):
 		return nil, nil
+	case err != nil:
+		return nil, err
 	}
-	return hosts.RemoveFile(file, stop), nil
+	return files.Remove(file, stop), nil
 }
 
 // Status looks for our file in both scopes and for flame in the configurations
@@ -113,7 +116,7 @@ func (s Setup) Status(ctx context.Context) (hosts.Status, error) {
 func (s Setup) installed() iter.Seq2[hosts.Scope, []byte] {
 	return func(yield func(hosts.Scope, []byte) bool) {
 		for _, scope := range []hosts.Scope{hosts.User, hosts.Project} {
-			there, err := os.ReadFile(s.file(scope))
+			there, err := s.Machine.Files(scope).Read(s.file(scope))
 			if err == nil && bytes.HasPrefix(there, ours) && !yield(scope, there) {
 				return
 			}

@@ -25,10 +25,29 @@ var (
 	deny  = json.RawMessage(`"deny"`)
 )
 
-// add puts an entry last; an earlier one of the same name is void then.
+// byDefault are the permissions of OpenCode's that it does not allow where nothing is
+// said of them.
+var byDefault = permissions{
+	{"external_directory", json.RawMessage(`"ask"`)}, {"doom_loop", json.RawMessage(`"ask"`)},
+}
+
+// add puts an entry last; an earlier one of the same name is void once the map is
+// settled.
 func (p permissions) add(tool string, effect json.RawMessage) permissions {
-	p = slices.DeleteFunc(slices.Clone(p), func(known permission) bool { return known.tool == tool })
 	return append(p, permission{tool, effect})
+}
+
+// settled gives the entries that hold: of each name the last one, in its place.
+func (p permissions) settled() (held permissions) {
+	seen := map[string]bool{}
+	for _, entry := range slices.Backward(p) {
+		if !seen[entry.tool] {
+			seen[entry.tool] = true
+			held = append(held, entry)
+		}
+	}
+	slices.Reverse(held)
+	return held
 }
 
 // effect gives what holds for a tool; OpenCode allows what nothing is said of.
@@ -57,7 +76,7 @@ func narrowed(users json.RawMessage, rules []string) json.RawMessage {
 		}
 		effects = effects.add(rule, effect)
 	}
-	raw, err := json.Marshal(effects)
+	raw, err := json.Marshal(effects.settled())
 	if err != nil {
 		return deny
 	}
@@ -116,5 +135,6 @@ func (p *permissions) UnmarshalJSON(raw []byte) error {
 		}
 		*p = p.add(tool, effect)
 	}
+	*p = p.settled()
 	return nil
 }

@@ -1,0 +1,4 @@
+package agents
+
+// LoadUntil is Load that reads no more after a time.
+var LoadUntil = loadUntil

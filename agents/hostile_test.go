@@ -1,0 +1,360 @@
+package agents_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/agents"
+	"flame/core"
+)
+
+// secret stands in all that lies outside of a repository.
+const secret = "S3CRET"
+
+// A repository is one that somebody else wrote, with files of the user's beside it.
+type repository struct {
+	t   *testing.T
+	dir string
+}
+
+func newRepository(t *testing.T) repository {
+	t.Helper()
+	top := t.TempDir()
+	write(t, top, map[string]string{
+		"repository/README":         "theirs",
+		"outside/agents/builder.md": agent("builder", secret),
+		"outside/agents/x.md":       agent("x", secret),
+		"outside/agents/sub/y.md":   agent("y", secret),
+		"outside/key":               secret,
+		"outside/odd.md":            "---\n" + secret + ": [" + secret + "\n---\n",
+		"outside/odder.md":          front("description: d", "tools: ("+secret),
+		"agents/x.md":               agent("x", secret),
+	})
+	return repository{t, filepath.Join(top, "repository")}
+}
+
+// link lays links, "NAME -> TARGET" each.
+func (r repository) link(links ...string) {
+	r.t.Helper()
+	for _, link := range links {
+		name, target, _ := strings.Cut(link, " -> ")
+		path := filepath.Join(r.dir, name)
+		require.NoError(r.t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(r.t, os.Symlink(strings.Replace(target, "REPOSITORY", r.dir, 1), path))
+	}
+}
+
+// pipe lays a pipe that nobody writes to.
+func (r repository) pipe(name string) {
+	r.t.Helper()
+	path := filepath.Join(r.dir, name)
+	require.NoError(r.t, os.MkdirAll(filepath.Dir(path), 0o755))
+	require.NoError(r.t, syscall.Mkfifo(path, 0o644))
+}
+
+// files lays n files of the same content below a folder.
+func (r repository) files(n int, folder, content string) {
+	r.t.Helper()
+	files := map[string]string{}
+	for i := range n {
+		files[fmt.Sprintf("%s/f%04d.md", folder, i)] = content
+	}
+	write(r.t, r.dir, files)
+}
+
+// load reads the repository's definitions, and fails the test where that takes too
+// long.
+func (r repository) load() (catalog agents.Catalog) {
+	r.t.Helper()
+	done := make(chan agents.Catalog, 1)
+	go func() { done <- agents.Load(agents.Dirs("", r.dir, environment())) }()
+	select {
+	case catalog = <-done:
+	case <-time.After(20 * time.Second):
+		require.FailNow(r.t, "loading hangs")
+	}
+	return catalog
+}
+
+// said is all that a catalog tells of files: definitions, findings, errors.
+func said(t *testing.T, catalog agents.Catalog) string {
+	t.Helper()
+	definitions, err := json.Marshal(catalog)
+	require.NoError(t, err)
+	text := string(definitions)
+	names := []string{"builder", "x", "y", "sub/y", "odd", "odder", "key"}
+	for _, finding := range catalog.Findings {
+		text += finding.String()
+		names = append(names, finding.Agent)
+	}
+	for _, name := range names {
+		if _, err := catalog.Find(name); err != nil {
+			text += err.Error()
+		}
+	}
+	return text
+}
+
+func TestDefinitionsOfARepositoryAreReadWithoutLeavingIt(t *testing.T) {
+	t.Parallel()
+	const out = ": leads out of the project"
+	deep := strings.Repeat("a/", 11)
+	inside := map[string]string{"a/agents/builder.md": agent("", "theirs")}
+	tests := map[string]struct {
+		links   []string // "NAME -> TARGET" each; REPOSITORY stands for its path
+		pipe    string
+		files   map[string]string
+		finding string // with the path seen from the repository; empty: none
+		builder string // whose it is; empty: a file stands in its way
+	}{
+		"flame's folder is the one above": {
+			links: []string{".flame -> .."}, finding: ".flame/agents" + out, builder: agents.Builtin,
+		},
+		"Claude Code's folder lies outside": {
+			links: []string{".claude -> ../outside"}, finding: ".claude/agents" + out, builder: agents.Builtin,
+		},
+		"OpenCode's folder lies outside": {
+			links: []string{".opencode/agent -> ../../outside/agents"}, finding: ".opencode/agent" + out, builder: agents.Builtin,
+		},
+		"a folder is the root of the disk": {
+			links: []string{".opencode/agent -> /"}, finding: ".opencode/agent" + out, builder: agents.Builtin,
+		},
+		"a folder in a folder is": {
+			links: []string{".opencode/agents/all -> /"}, finding: ".opencode/agents/all" + out, builder: agents.Builtin,
+		},
+		"a folder is not there, outside": {
+			links: []string{".claude -> ../nowhere"}, finding: ".claude/agents" + out, builder: agents.Builtin,
+		},
+		"a folder is not there, inside": {links: []string{".claude -> nowhere"}, builder: agents.Builtin},
+		"a folder is a pipe": {
+			pipe: ".claude/agents", finding: ".claude/agents: cannot be read: not a directory", builder: agents.Builtin,
+		},
+		"the folder above is a pipe": {
+			pipe: ".claude", finding: ".claude/agents: cannot be read: not a directory", builder: agents.Builtin,
+		},
+		"a file is a definition outside": {
+			links: []string{".claude/agents/x.md -> ../../../outside/agents/x.md"}, finding: ".claude/agents/x.md" + out, builder: agents.Builtin,
+		},
+		"a file is a built-in one's, outside": {
+			links: []string{".claude/agents/builder.md -> ../../../outside/agents/builder.md"}, finding: ".claude/agents/builder.md" + out,
+		},
+		"a file is a key": {
+			links: []string{".claude/agents/builder.md -> ../../../outside/key"}, finding: ".claude/agents/builder.md" + out,
+		},
+		"a file is one whose mistakes would be told": {
+			links: []string{".claude/agents/odd.md -> ../../../outside/odd.md"}, finding: ".claude/agents/odd.md" + out, builder: agents.Builtin,
+		},
+		"a file is another such": {
+			links: []string{".wave/agents/odder.md -> ../../../outside/odder.md"}, finding: ".wave/agents/odder.md" + out, builder: agents.Builtin,
+		},
+		"a file is the process's environment": {
+			links: []string{".claude/agents/x.md -> /proc/self/environ"}, finding: ".claude/agents/x.md" + out, builder: agents.Builtin,
+		},
+		"a file never ends": {
+			links: []string{".claude/agents/x.md -> /dev/zero"}, finding: ".claude/agents/x.md" + out, builder: agents.Builtin,
+		},
+		"a file is a pipe": {pipe: ".claude/agents/builder.md", finding: ".claude/agents/builder.md: is not a regular file"},
+		"a link leads to a link out": {
+			links: []string{".claude/agents -> ../a", "a -> ../outside/agents"}, finding: ".claude/agents" + out, builder: agents.Builtin,
+		},
+		"a link leads round": {
+			links:   []string{".claude/agents -> ../a", "a -> .claude/agents"},
+			finding: ".claude/agents: cannot be read: too many levels of symbolic links", builder: agents.Builtin,
+		},
+		"a link stays inside, which is fine": {links: []string{".claude -> a"}, files: inside, builder: agents.Project},
+		"an absolute one does, which is too": {links: []string{".claude -> REPOSITORY/a"}, files: inside, builder: agents.Project},
+		"folders are deeper than anybody wants": {
+			files:   map[string]string{".opencode/agent/" + deep + "x.md": agent("", "p")},
+			finding: ".opencode/agent/" + strings.TrimSuffix(deep, "/") + ": lies deeper than 10 folders and was not read", builder: agents.Builtin,
+		},
+		"a name steers the terminal": {
+			files:   map[string]string{".claude/agents/\x1b[2J\nx.md": "no"},
+			finding: ".claude/agents/[2J x.md:1: no front matter: the first line must be ---", builder: agents.Builtin,
+		},
+	}
+	for name, tt := range tests {
+		t.Run("where "+name, func(t *testing.T) {
+			t.Parallel()
+			r := newRepository(t)
+			r.link(tt.links...)
+			write(t, r.dir, tt.files)
+			if tt.pipe != "" {
+				r.pipe(tt.pipe)
+			}
+			catalog := r.load()
+			assert.NotContains(t, said(t, catalog), secret)
+			finding := ""
+			for _, found := range catalog.Findings {
+				finding += strings.TrimPrefix(found.String(), r.dir+"/")
+				assert.True(t, found.Fatal)
+			}
+			assert.Equal(t, tt.finding, finding)
+			builder, err := catalog.Find("builder")
+			if tt.builder == "" {
+				assert.Contains(t, problem(t, err, core.ErrInvalid), "no other definition takes its place")
+				return
+			}
+			require.NoError(t, err)
+			assert.Equal(t, tt.builder, builder.Source.Kind)
+		})
+	}
+}
+
+func TestARepositoryOfAnySizeIsReadInTimeAndRoom(t *testing.T) {
+	t.Parallel()
+	keys := func(format string) string {
+		var b strings.Builder
+		for i := 0; b.Len() < 60<<10; i++ {
+			fmt.Fprintf(&b, format, i)
+		}
+		return b.String()
+	}
+	const begin = "---\ndescription: d\n"
+	nested := strings.Repeat("[", 9000) + strings.Repeat("]", 9000)
+	tests := map[string]struct {
+		files   int // so many
+		content string
+		found   string // in one of the findings
+		some    bool   // of its definitions are read
+	}{
+		"files of a megabyte":      {18, agent("", strings.Repeat("x", 1<<20-100)), "all definitions together are larger than 16 MB", true},
+		"thousands of keys":        {9, begin + keys("k%d: 1\n") + "---\np\n", "findings more", true},
+		"deep nesting":             {9, begin + "x: " + nested + "\n---\np\n", "x: is not a known key", true},
+		"nesting without end":      {9, begin + "x:\n " + strings.Repeat("- ", 30<<10) + "\n---\np\n", "exceeded max depth", false},
+		"thousands of tools":       {9, begin + "tools: [" + keys("a%d,") + "]\n---\np\n", "tools: has more than 500 entries", false},
+		"thousands of rules":       {9, begin + "permission:\n" + keys("  a%d*: deny\n") + "---\np\n", "has more than 500 entries", false},
+		"thousands of switches":    {9, begin + "tools:\n" + keys("  a%d: true\n") + "---\np\n", "tools: has more than 500 entries", false},
+		"a name of 60 KB":          {9, begin + "name: " + strings.Repeat("a/", 30<<10) + "a\n---\np\n", "must begin with a letter", false},
+		"a tool's name of 60 KB":   {9, begin + "tools: " + strings.Repeat("(", 60<<10) + "\n---\np\n", "is not the name of a tool", false},
+		"a key of 60 KB":           {9, begin + strings.Repeat("k", 60<<10) + ": 1\n---\np\n", "is not a known key", true},
+		"front matter of 65 KB":    {9, begin + strings.Repeat("#\n", 33<<10) + "---\np\n", "the front matter is larger than 64 KB", false},
+		"front matter without end": {9, begin + strings.Repeat("# ", 400<<10), "the front matter is larger than 64 KB", false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRepository(t)
+			r.files(tt.files, ".claude/agents", tt.content)
+			catalog := r.load()
+			assert.True(t, strings.Contains(said(t, catalog), tt.found), "%d findings", len(catalog.Findings))
+			assert.Equal(t, tt.some, len(catalog.Available()) > 4, "%d definitions", len(catalog.Available()))
+			_, err := catalog.Find("tester")
+			assert.NoError(t, err, "the built-in ones can be used")
+			size, most := 0, 0
+			for _, def := range catalog.Definitions {
+				size += len(def.Prompt)
+			}
+			perFile := map[string]int{}
+			for _, finding := range catalog.Findings {
+				assert.Less(t, len(finding.String()), 1000)
+				perFile[finding.File]++
+				most = max(most, perFile[finding.File])
+			}
+			assert.LessOrEqual(t, size, 17<<20)
+			assert.LessOrEqual(t, most, 30)
+		})
+	}
+}
+
+func TestNothingIsReadOnceItTookTooLong(t *testing.T) {
+	t.Parallel()
+	r := newRepository(t)
+	r.files(3, ".claude/agents", agent("", "p"))
+	catalog := agents.LoadUntil(time.Now().Add(-time.Second), agents.Dirs("", r.dir, environment()))
+	require.Len(t, catalog.Findings, 1)
+	assert.Equal(t, filepath.Join(r.dir, ".claude/agents")+": takes more than 2s; the rest was not read", catalog.Findings[0].String())
+	assert.Len(t, catalog.Available(), 4)
+}
+
+func TestLinksOfTheUsersOwnAreFollowed(t *testing.T) {
+	t.Parallel()
+	home, dotfiles := t.TempDir(), t.TempDir()
+	write(t, dotfiles, map[string]string{"agents/mine.md": agent("", "mine"), "one.md": agent("one", "one")})
+	write(t, home, map[string]string{".config/flame/agents/other.md": agent("", "other")})
+	require.NoError(t, os.Symlink(dotfiles, filepath.Join(home, ".claude")))
+	require.NoError(t, os.Symlink(filepath.Join(dotfiles, "one.md"), filepath.Join(home, ".config/flame/agents/one.md")))
+	require.NoError(t, os.Symlink("/dev/zero", filepath.Join(home, ".config/flame/agents/zero.md")))
+	require.NoError(t, syscall.Mkfifo(filepath.Join(home, ".config/flame/agents/pipe.md"), 0o644))
+	catalog := agents.Load(agents.Dirs(home, "", environment()))
+	for _, name := range []string{"mine", "one", "other"} {
+		_, err := catalog.Find(name)
+		assert.NoError(t, err)
+	}
+	for _, name := range []string{"zero", "pipe"} {
+		_, err := catalog.Find(name)
+		assert.ErrorContains(t, err, name+".md: is not a regular file")
+	}
+}
+
+func TestToolsThatNobodyKnowsAreFound(t *testing.T) {
+	t.Parallel()
+	_, findings, _ := loadedFrom(t, map[string]string{
+		"a.md": front("description: d", "tools: Read, bash, apply_patch, Telescope, mcp__x__y, MultiEdit(src/*)",
+			"disallowedTools: Bsh, Telescope, flame_push"),
+		"b.md": front("description: d", "tools: read", "flame: {host: claude-code}"),
+	})
+	assert.Equal(t, []string{
+		`DIR/a.md: tool "Telescope" is not one that any host is known to have`,
+		`DIR/a.md: tool "Bsh" is not one that any host is known to have`,
+	}, findings)
+}
+
+// loadedFrom is loaded for a folder of these files.
+func loadedFrom(t *testing.T, files map[string]string) (names, findings []string, catalog agents.Catalog) {
+	t.Helper()
+	root := t.TempDir()
+	write(t, root, files)
+	return loaded(root, false)
+}
+
+func TestAnAgentWorksInNoFolderButTheProjectsOwn(t *testing.T) {
+	t.Parallel()
+	s := newServiceWith(t, func(k *kept) { k.Bounds.Concurrent = 100 })
+	s.Start = noStart
+	r := repository{t, s.Dir}
+	write(t, s.Dir, map[string]string{
+		"plain/a/x": "", "claude/.claude/settings.local.json": "{}", "servers/.mcp.json": "{}", "open/opencode.jsonc": "{}", "file/.claude": "",
+	})
+	outside := t.TempDir()
+	r.link("out -> "+outside, "up -> ..", "plain/in -> a", "linked/.claude -> "+outside, "linked/b/c -> ../../plain", "piped/x -> y")
+	r.pipe("piped/.mcp.json")
+	tests := map[string]struct{ cwd, says string }{
+		"a folder":                          {cwd: "plain/a"},
+		"the project's own":                 {cwd: "."},
+		"by its whole path":                 {cwd: filepath.Join(s.Dir, "plain")},
+		"by a link inside":                  {cwd: "plain/in"},
+		"where a file has a host's name":    {cwd: "file"},
+		"one that is not there":             {"none", "is not a folder"},
+		"a file":                            {"plain/a/x", "is not a folder"},
+		"one outside":                       {outside, "is not in the project"},
+		"one outside by a link":             {"out", "is not in the project"},
+		"the one above by a link":           {"up", "is not in the project"},
+		"the one above":                     {"..", "is not in the project"},
+		"one with a host's settings":        {"claude", "has settings of its own (claude/.claude/settings.local.json)"},
+		"one with the other's":              {"open", "has settings of its own (open/opencode.jsonc)"},
+		"one with servers":                  {"servers", "has settings of its own (servers/.mcp.json)"},
+		"one whose settings are a pipe":     {"piped", "has settings of its own (piped/.mcp.json)"},
+		"one whose settings lie outside":    {"linked", "has settings of its own (linked/.claude/settings.json)"},
+		"one below that, which leads aside": {cwd: "linked/b/c"},
+		"one below that":                    {"linked/b", "has settings of its own (linked/.claude/settings.json)"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, err := s.Spawn(s.ctx, user, agents.Request{Inline: json.RawMessage(`{"description":"d","prompt":"p"}`), Prompt: "done", Cwd: tt.cwd})
+			if tt.says == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorContains(t, err, tt.says)
+		})
+	}
+}

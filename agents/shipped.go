@@ -1,0 +1,105 @@
+package agents
+
+import (
+	"cmp"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"flame/core"
+	"flame/project"
+)
+
+// What a repository ships is written by whoever can write the repository, so its
+// definitions only take away from what the caller and the settings give. That is said
+// where it is decided: here, and for the mode by ChooseMode and Grant, for rules by
+// trusted, for what a host would run by handedOn.
+
+// shipped reports whether the definition comes with the repository.
+func (d Definition) shipped() bool { return d.Source.Kind == Project }
+
+// Origin says which file of the project's folder a shipped definition is, and whose
+// place it takes; empty for others.
+func (d Definition) Origin(project string) string {
+	if !d.shipped() {
+		return ""
+	}
+	text := fmt.Sprintf("%s is this project's %s", d.Name, d.file(project))
+	switch {
+	case d.Replaces == nil:
+		return text
+	case d.Replaces.Kind == Builtin:
+		return text + ", not the built-in one"
+	}
+	return text + ", not your own " + core.OneLine(d.Replaces.File, maxPath)
+}
+
+// file is where the definition stands, as seen from a folder.
+func (d Definition) file(from string) string {
+	file, err := filepath.Rel(from, d.Source.File)
+	if err != nil || !filepath.IsLocal(file) {
+		file = d.Source.File
+	}
+	return core.OneLine(file, maxPath)
+}
+
+// lessened returns the definition as it may limit an agent: a shipped one lowers the
+// settings' limits and raises none. It tells what whoever asks for the agent should
+// know of that, and of whose place it takes.
+func (a *Agents) lessened(def Definition) (less Definition, told []string) {
+	if !def.shipped() {
+		return def, nil
+	}
+	if def.Replaces != nil {
+		told = append(told, def.Origin(a.Dir))
+	}
+	var above []string
+	note := func(key string, lowered bool) {
+		if lowered {
+			above = append(above, key)
+		}
+	}
+	each := a.Bounds.Each
+	note("timeout", lower(&def.Timeout, each.Wall))
+	note("budget_tokens", lower(&def.BudgetTokens, each.Tokens))
+	note("budget_usd", lower(&def.BudgetUSD, each.CostUSD))
+	if def.Retries != nil && *def.Retries > each.Retries {
+		def.Retries = &each.Retries
+		note("retries", true)
+	}
+	if len(above) > 0 {
+		told = append(told, fmt.Sprintf("%s: this project's %s asks for more than the settings give, and gets what they do",
+			strings.Join(above, ", "), def.file(a.Dir)))
+	}
+	return def, told
+}
+
+// lower brings a limit down to a setting, and reports whether it was above; 0 is no
+// limit.
+func lower[T cmp.Ordered](limit *T, setting T) bool {
+	var none T
+	if setting == none || *limit <= setting {
+		return false
+	}
+	*limit = setting
+	return true
+}
+
+// hostOrder returns the hosts that an agent may run in, the first that is named first.
+// Of a shipped definition FLAME_AGENT_HOST goes before what the definition says.
+func (a *Agents) hostOrder(def Definition, callers string) []string {
+	if def.shipped() {
+		return []string{a.Host, def.Host, callers}
+	}
+	return []string{def.Host, a.Host, callers}
+}
+
+// isForeign reports whether an agent runs in another host than the one whose modes
+// bound it: that of its caller. For a shell, which lives in none, it is a host that a
+// shipped definition chose.
+func (a *Agents) isForeign(def Definition, host, callers string) bool {
+	if callers == project.CommandLine {
+		return def.shipped() && def.Host == host && a.Host != host
+	}
+	return callers != host
+}

@@ -1,0 +1,95 @@
+package cli
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/agents"
+	"flame/agents/supervise"
+	"flame/config"
+	"flame/core"
+	"flame/project"
+	"flame/project/place"
+	"flame/store"
+)
+
+// quiet is a host whose agents never start.
+type quiet struct{}
+
+func (quiet) Name() string                  { return "claude-code" }
+func (quiet) Installed() bool               { return true }
+func (quiet) Keys() []string                { return nil }
+func (quiet) NewSession() string            { return project.NewID("session") }
+func (quiet) Resumes(string) bool           { return true }
+func (quiet) Talk(string) ([]string, error) { return nil, nil }
+func (quiet) Launch(agents.Child) (agents.Launch, error) {
+	return agents.Launch{Command: []string{"true"}}, nil
+}
+
+func TestTheDoctorTellsOfGrantsThatWereMadeWhileAgentsRan(t *testing.T) {
+	t.Parallel()
+	dir, data := t.TempDir(), t.TempDir()
+	p := &project.Project{
+		Store: store.Open(data, store.Options{}), Dir: dir, NewID: project.NewID, Log: slog.New(slog.DiscardHandler),
+		Budget: core.DefaultBudget(), Subagents: core.DefaultSubagentConfig(), Autonomy: core.DefaultAutonomyConfig(),
+		Now: func() core.Millis { return core.MillisOf(time.Now()) },
+	}
+	s := &agents.Agents{
+		Project: p, Data: data, Dir: dir, Program: "flame", Hosts: []agents.Host{quiet{}}, Bounds: agents.DefaultBounds(),
+		Catalog: func(string) agents.Catalog { return agents.Load(nil) },
+		Start:   func(context.Context, supervise.Seat) (supervise.Process, error) { return supervise.Process{}, nil },
+	}
+	app := &App{
+		Open: func(place.Place, bool) (*project.Project, func() error, error) {
+			return p, func() error { return nil }, nil
+		},
+		Agents: func(*project.Project, place.Place) (*agents.Agents, error) { return s, nil },
+	}
+	grant := func(g agents.Grant) agents.Grant {
+		g.Reason = "r"
+		made, err := s.MakeGrant(t.Context(), g)
+		require.NoError(t, err)
+		return made
+	}
+	assert.Empty(t, app.checkGrants(t.Context(), place.At(dir)))
+	grant(agents.Grant{Mode: agents.Bypass})
+	run, err := s.Spawn(t.Context(), project.Caller{Session: "s", Host: "claude-code"}, agents.Request{Type: "builder", Prompt: "work"})
+	require.NoError(t, err)
+	assert.Empty(t, app.checkGrants(t.Context(), place.At(dir)), "it was made before")
+	grant(agents.Grant{Mode: agents.Bypass, ExpiresAt: 1})
+	made := grant(agents.Grant{Mode: agents.Bypass, Agent: "builder"})
+	findings := app.checkGrants(t.Context(), place.At(dir))
+	require.Len(t, findings, 1, "one that is over lets nobody do anything")
+	at := made.MadeAt.Time().Local().Format(time.DateTime)
+	assert.Equal(t, "note   agents: "+made.ID+", which lets agents of type builder work in the mode bypassPermissions, was made at "+at+
+		" while "+run.ID+" ran\n       -> if you did not make it: `flame agents revoke "+made.ID+"`\n", findings[0].String())
+	require.NoError(t, s.RevokeGrant(t.Context(), made.ID))
+	assert.Empty(t, app.checkGrants(t.Context(), place.At(dir)))
+}
+
+func TestTheDoctorListsSomeOfManyFindings(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	folder := filepath.Join(dir, ".claude", "agents")
+	require.NoError(t, os.MkdirAll(folder, 0o755))
+	for i := range 13 {
+		require.NoError(t, os.Symlink("/etc/passwd", filepath.Join(folder, string(rune('a'+i))+".md")))
+	}
+	app := &App{Settings: config.Settings{ProjectDir: dir}}
+	var theirs []Finding
+	for _, f := range app.checkDefinitions() {
+		assert.False(t, f.Broken)
+		if assert.NotEmpty(t, f.Hint) {
+			theirs = append(theirs, f)
+		}
+	}
+	require.GreaterOrEqual(t, len(theirs), 11)
+	assert.Regexp(t, `^agents: \d+ findings more$`, theirs[len(theirs)-1].What)
+}
