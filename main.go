@@ -39,7 +39,7 @@ func main() {
 		Agents: func(p *project.Project, at place.Place) (*agents.Agents, error) {
 			return service(settings, p, at)
 		},
-		Check: check, FirstCommit: git.FirstCommit, Exit: os.Exit,
+		Check: check, Repair: repair, FirstCommit: git.FirstCommit, Exit: os.Exit,
 	}
 	code := app.Run(ctx, os.Args[1:])
 	stop()
@@ -99,9 +99,14 @@ func seconds(n config.Count) time.Duration { return time.Duration(n) * time.Seco
 func check(ctx context.Context, at place.Place) []cli.Finding {
 	var findings []cli.Finding
 	for _, f := range store.Check(ctx, at.Data.Path) {
-		findings = append(findings, cli.Finding{What: f.What, Hint: f.Hint, Broken: f.Broken})
+		findings = append(findings, cli.Finding(f))
 	}
 	return findings
+}
+
+func repair(ctx context.Context, at place.Place) (cli.Repaired, error) {
+	done, err := store.Repairer{Ready: at.Data.Ready, Now: now, NewID: project.NewID}.Repair(ctx, at.Data.Path)
+	return cli.Repaired(done), err
 }
 
 func logger(settings config.Settings, at place.Place) *slog.Logger {

@@ -36,17 +36,26 @@ func (a *Agents) Below(ctx context.Context, id string) ([]Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	below := family(all, run.ID)[1:]
-	return slices.DeleteFunc(all, func(run Run) bool { return !slices.Contains(below, run.ID) }), nil
+	below := map[string]bool{}
+	for _, id := range family(all, run.ID)[1:] {
+		below[id] = true
+	}
+	return slices.DeleteFunc(all, func(run Run) bool { return !below[run.ID] }), nil
 }
 
-// family gives an agent's id with those of all below it.
+// family returns an agent's id with those of all below it, each once, whatever the
+// records say of who started whom.
 func family(all []Run, id string) []string {
-	ids := []string{id}
+	started := map[string][]string{}
+	for _, run := range all {
+		started[run.ParentAgent] = append(started[run.ParentAgent], run.ID)
+	}
+	ids, seen := []string{id}, map[string]bool{id: true}
 	for i := 0; i < len(ids); i++ {
-		for _, run := range all {
-			if run.ParentAgent == ids[i] && !slices.Contains(ids, run.ID) {
-				ids = append(ids, run.ID)
+		for _, child := range started[ids[i]] {
+			if !seen[child] {
+				seen[child] = true
+				ids = append(ids, child)
 			}
 		}
 	}

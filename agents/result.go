@@ -2,7 +2,6 @@ package agents
 
 import (
 	"context"
-	"errors"
 	"regexp"
 	"slices"
 	"strconv"
@@ -56,19 +55,19 @@ func (a *Agents) resultOf(tx project.Tx, id string) (Result, error) {
 		return r, err
 	}
 	r.Next = h.Next
-	frames, err := tx.FindFrames(project.FrameQuery{Under: run.Frame, Archived: true})
-	if err != nil && !errors.Is(err, core.ErrNotFound) {
-		return r, err
-	}
-	for _, f := range frames {
+	err = project.EachUnder(tx, run.Frame, func(f core.Frame) error {
 		if f.ID != run.Frame && f.Session != run.Session {
-			continue // of another agent below it
+			return nil // of another agent below it
 		}
 		r.Artifacts = join(r.Artifacts, f.Artifacts)
 		r.Decisions = join(r.Decisions, f.Decisions)
 		if f.ID == run.Frame {
 			r.Confidence = f.Confidence
 		}
+		return nil
+	})
+	if err != nil {
+		return r, err
 	}
 	if r.Confidence == nil {
 		r.Confidence = confidenceIn(r.Text)

@@ -157,7 +157,7 @@ func TestJSONForTerminalsMeansTheSame(t *testing.T) {
 
 func TestListsAreNeverNull(t *testing.T) {
 	t.Parallel()
-	raw, err := json.Marshal(treeNodes([]core.TreeNode{{Frame: core.Frame{ID: "frame-1"}}}, ""))
+	raw, _, err := treeJSON([]core.TreeLine{{Frame: core.Frame{ID: "frame-1"}}}, "")
 	require.NoError(t, err)
 	assert.NotContains(t, string(raw), "null")
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,13 +22,29 @@ import (
 )
 
 func newDoctor(a *App) *cobra.Command {
-	return &cobra.Command{
-		Use: "doctor", Short: "Check store, hosts and every link between them", Example: "  flame doctor", Args: takes(0, 0),
-		Long: "Check the store, the settings, the hosts and each link between them, and say what to\ndo about each finding. It changes nothing. Status 1 if anything is broken.",
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.doctor(cmd.Context()) },
+	var repair, yes bool
+	cmd := &cobra.Command{
+		Use: "doctor", Short: "Check store, hosts and every link between them", Args: takes(0, 0),
+		Example: "  flame doctor\n  flame doctor --repair",
+		Long: "Check the store, the settings, the hosts and each link between them, and say what to\n" +
+			"do about each finding. It changes nothing, unless --repair is given: that says what of\n" +
+			"the store can be mended, asks, keeps a copy of the database beside it and mends it.\n" +
+			"Status 1 if anything is broken.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			switch {
+			case repair:
+				return a.repair(cmd, yes)
+			case yes:
+				return wrongUsage(cmd, "--yes is for --repair")
+			}
+			return a.doctor(cmd.Context())
+		},
 		// Settings that are not used are among the findings.
 		PersistentPreRun: func(*cobra.Command, []string) {},
 	}
+	cmd.Flags().BoolVar(&repair, "repair", false, "mend what can be mended of the store")
+	cmd.Flags().BoolVar(&yes, "yes", false, "with --repair: do not ask")
+	return cmd
 }
 
 func (a *App) doctor(ctx context.Context) error {
@@ -55,16 +72,23 @@ func (a *App) doctor(ctx context.Context) error {
 	for _, h := range knownHosts(machine) {
 		findings = append(findings, checkHost(ctx, h, machine, links)...)
 	}
-	broken := false
-	var b strings.Builder
-	for _, f := range findings {
-		broken = broken || f.Broken
-		b.WriteString(f.String())
-	}
-	if err := a.print(findings, b.String()); err != nil {
+	if err := a.print(findings, listFindings(findings)); err != nil {
 		return err
 	}
-	if broken {
+	return brokenOf(findings)
+}
+
+func listFindings(findings []Finding) string {
+	var b strings.Builder
+	for _, f := range findings {
+		b.WriteString(f.String())
+	}
+	return b.String()
+}
+
+// brokenOf returns what a command that found these ends with.
+func brokenOf(findings []Finding) error {
+	if slices.ContainsFunc(findings, func(f Finding) bool { return f.Broken }) {
 		return errSilent
 	}
 	return nil

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -21,22 +22,6 @@ func (a *App) reads(cmd *cobra.Command, run func(ctx context.Context, p *project
 	return cmd
 }
 
-// A node of the tree as `flame tree --json` prints it.
-type treeNode struct {
-	core.Frame
-	Current  bool                `json:"current,omitempty"`
-	Children []treeNode          `json:"children,omitempty"`
-	More     map[core.Status]int `json:"more,omitempty"` // children left out
-}
-
-func treeNodes(nodes []core.TreeNode, current string) []treeNode {
-	out := make([]treeNode, len(nodes))
-	for i, n := range nodes {
-		out[i] = treeNode{whole(n.Frame), n.Frame.ID == current, treeNodes(n.Children, current), n.More}
-	}
-	return out
-}
-
 func newTree(a *App) *cobra.Command {
 	var all, details bool
 	cmd := &cobra.Command{
@@ -46,15 +31,16 @@ func newTree(a *App) *cobra.Command {
 	cmd.Flags().BoolVar(&all, "all", false, "archived frames too")
 	cmd.Flags().BoolVar(&details, "details", false, "with summaries, reasons and artifacts")
 	return a.reads(cmd, func(ctx context.Context, p *project.Project, args []string) error {
-		tree, err := p.Tree(ctx, a.caller(), project.TreeArgs{Root: lo.FirstOrEmpty(args), Archived: all})
-		if err != nil {
+		tree, err := p.Outline(ctx, a.caller(), project.TreeArgs{Root: lo.FirstOrEmpty(args), Archived: all})
+		switch {
+		case err != nil:
 			return err
+		case tree.Empty():
+			return a.print([]core.Frame{}, a.noFrames(ctx, 0))
+		case a.json:
+			return a.streamJSON(ctx, tree)
 		}
-		text := a.noFrames(ctx, len(tree.Nodes))
-		if text == "" {
-			text = core.DrawTree(tree.Nodes, core.DrawOptions{Current: tree.Current, Details: details}) + core.TreeLegend()
-		}
-		return a.draw(treeNodes(tree.Nodes, tree.Current), text)
+		return a.streamText(ctx, tree, details)
 	})
 }
 
@@ -86,12 +72,16 @@ func newStatus(a *App) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		text := a.noFrames(ctx, len(tree.Nodes))
+		text := a.noFrames(ctx, len(tree.Lines))
 		if text == "" {
 			where, rest, _ := strings.Cut(tools.StatusText(tree), "\n")
 			text = asCommands(where) + "\n" + rest
 		}
-		return a.draw(status{tree.Current, tree.Counts, treeNodes(tree.Nodes, tree.Current), tree.More}, text)
+		nodes, more, err := treeJSON(tree.Lines, tree.Current)
+		if err != nil {
+			return err
+		}
+		return a.draw(status{tree.Current, tree.Counts, nodes, more}, text)
 	})
 }
 
@@ -99,7 +89,7 @@ func newStatus(a *App) *cobra.Command {
 type status struct {
 	Current string              `json:"current,omitempty"`
 	Counts  map[core.Status]int `json:"counts"`
-	Tree    []treeNode          `json:"tree"`
+	Tree    json.RawMessage     `json:"tree"`
 	More    map[core.Status]int `json:"more,omitempty"` // roots left out
 }
 

@@ -75,11 +75,17 @@ func newExport(a *App) *cobra.Command {
 		Use: "export PATH", Short: "Write all frames as a folder of state.json and frames/*.json", Example: "  flame export /tmp/frames", Args: takes(1, 1), ValidArgsFunction: folders,
 	}
 	return a.reads(cmd, func(ctx context.Context, p *project.Project, args []string) error {
-		n, err := p.Export(ctx, a.caller(), args[0])
+		done, err := p.Export(ctx, a.caller(), args[0])
 		if err != nil {
 			return err
 		}
-		return a.print(map[string]any{"frames": n, "path": args[0]}, tools.Count(n, "frame")+" written to "+args[0])
+		answer := map[string]any{"frames": done.Frames, "path": args[0]}
+		text := tools.Count(done.Frames, "frame") + " written to " + args[0]
+		if done.Nameless > 0 {
+			answer["nameless"] = done.Nameless
+			text += fmt.Sprintf("\n%d left out, which have no id; `flame doctor --repair` gives them one", done.Nameless)
+		}
+		return a.print(answer, text)
 	})
 }
 

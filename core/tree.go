@@ -3,25 +3,32 @@ package core
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 	"unicode/utf8"
 )
 
-// A TreeNode is a frame of a drawable tree with those below it.
-type TreeNode struct {
-	Frame    Frame
-	Children []TreeNode
-	More     map[Status]int // children left out, counted
+// A TreeLine is one line of a drawn tree: a frame, or the number of those that are
+// left out in its place. A tree is its lines, each frame before those below it.
+type TreeLine struct {
+	Branch
+	Frame Frame
+	More  map[Status]int // frames left out, by status; nil on the line of a frame
 }
 
-// DrawOptions say how a tree is drawn.
-type DrawOptions struct {
-	Current string            // id of the frame to mark as current; empty for none
-	Details bool              // add reason, summary and artifacts below each frame
-	Marks   map[string]string // what to say behind a frame, by id
-	MaxLine int               // characters in a line: goals and details are cut to it, ids never; 0: no limit
-	More    map[Status]int    // roots left out, counted
+// SetBranches sets Last and Leaf of lines that know their Depth. No line may be
+// more than one deeper than the line before it.
+func SetBranches(lines []TreeLine) {
+	open := []bool{false} // by depth: whether a line of the same parent follows
+	below := int32(0)     // depth of the line that follows
+	for i := len(lines) - 1; i >= 0; i-- {
+		b := &lines[i].Branch
+		for int(b.Depth)+1 >= len(open) {
+			open = append(open, false)
+		}
+		b.Last, b.Leaf = !open[b.Depth], below <= b.Depth
+		open[b.Depth], open[b.Depth+1] = true, false
+		below = b.Depth
+	}
 }
 
 // statusIcons are the signs of the seeds' tree (spec: tools, flame_tree).
@@ -29,7 +36,7 @@ var statusIcons = map[Status]string{
 	Completed: "✓", InProgress: "→", Planned: "○", Invalidated: "✗", Blocked: "!", Failed: "⚠",
 }
 
-// Icon gives the sign that stands for the status in a tree.
+// Icon returns the sign that stands for the status in a tree.
 func (s Status) Icon() string { return cmp.Or(statusIcons[s], "?") }
 
 // TreeLegend explains the signs of a tree in one line.
@@ -50,99 +57,127 @@ const (
 	minTreeText   = 10
 )
 
-// DrawTree draws the trees below nodes, one line a frame: roots newest first,
-// children by status and then by creation. Texts of frames are brought to one
-// line without control characters. Every line ends with a newline.
-func DrawTree(nodes []TreeNode, opt DrawOptions) string {
-	d := drawing{DrawOptions: opt}
-	roots := slices.Clone(nodes)
-	slices.SortStableFunc(roots, func(a, b TreeNode) int { return cmp.Compare(b.Frame.CreatedAt, a.Frame.CreatedAt) })
-	for _, root := range roots {
-		d.frame("", root.Frame)
-		d.below("", root)
+// How deep a tree is drawn with branches, which take branchWidth characters a
+// level. Deeper lines begin with their depth as a number, or a chain of frames
+// would take space that grows with the square of its length.
+const (
+	branchLevels = 40
+	branchWidth  = 4
+)
+
+// DrawOptions say how a tree is drawn.
+type DrawOptions struct {
+	Current string // id of the frame to mark as current; empty for none
+	Details bool   // add reason, summary and artifacts below each frame
+	MaxLine int    // characters in a line: goals and details are cut to it, ids never; 0: no limit
+}
+
+// DrawTree draws lines that belong together.
+func DrawTree(lines []TreeLine, opt DrawOptions) string {
+	d := NewTreeDrawer(opt)
+	var b strings.Builder
+	for _, line := range lines {
+		b.WriteString(d.Draw(line))
 	}
-	d.more("", opt.More)
-	return d.String()
+	return b.String()
 }
 
-type drawing struct {
-	strings.Builder
-	DrawOptions
+// A TreeDrawer draws a tree line by line, so that one of any size needs no more
+// memory than a small one.
+type TreeDrawer struct {
+	opt    DrawOptions
+	indent []string // by depth, as far as branches are drawn: what stands before those of that depth
 }
 
-// below draws the children of node; indent is what stands before their
-// branches.
-func (d *drawing) below(indent string, node TreeNode) {
-	children := slices.Clone(node.Children)
-	slices.SortStableFunc(children, func(a, b TreeNode) int {
-		return cmp.Or(
-			cmp.Compare(slices.Index(Statuses, a.Frame.Status), slices.Index(Statuses, b.Frame.Status)),
-			cmp.Compare(a.Frame.CreatedAt, b.Frame.CreatedAt),
-		)
-	})
-	if d.Details {
-		stem := "    "
-		if len(children) > 0 || len(node.More) > 0 {
-			stem = "│   "
+// NewTreeDrawer returns a drawer for one tree.
+func NewTreeDrawer(opt DrawOptions) *TreeDrawer {
+	levels := branchLevels
+	if opt.MaxLine > 0 {
+		levels = min(levels, opt.MaxLine/2/branchWidth)
+	}
+	return &TreeDrawer{opt: opt, indent: make([]string, levels+2)}
+}
+
+// Draw returns the next line of the tree, with those of its details. Texts of
+// frames are brought to one line without control characters. Each line ends with a
+// newline.
+func (d *TreeDrawer) Draw(line TreeLine) string {
+	head, below := d.branch(line.Branch)
+	if line.More != nil {
+		return head + moreText(line.More) + "\n"
+	}
+	var b strings.Builder
+	b.WriteString(d.frame(head, line) + "\n")
+	if d.opt.Details {
+		if line.Leaf {
+			below += "    "
+		} else {
+			below += "│   "
 		}
-		d.details(indent+stem, node.Frame)
+		d.details(&b, below, line.Frame)
 	}
-	for i, child := range children {
-		branch, stem := "├── ", "│   "
-		if i == len(children)-1 && len(node.More) == 0 {
-			branch, stem = "└── ", "    "
-		}
-		d.frame(indent+branch, child.Frame)
-		d.below(d.deep(indent+stem), child)
-	}
-	d.more(indent+"└── ", node.More)
+	return b.String()
 }
 
-// deep shortens an indent that would take more than half of a line, so that
-// even a very deep tree can be read.
-func (d *drawing) deep(indent string) string {
-	over := utf8.RuneCountInString(indent) - d.MaxLine/2
-	if d.MaxLine == 0 || over <= 0 {
-		return indent
+// branch returns what a line begins with, and what stands before the branches of
+// the lines below it.
+func (d *TreeDrawer) branch(at Branch) (head, below string) {
+	depth := int(at.Depth)
+	switch {
+	case depth == 0:
+		return "", ""
+	case depth >= len(d.indent)-1:
+		return fmt.Sprintf("depth %d: ", depth), ""
 	}
-	return "…" + string([]rune(indent)[over+1:])
+	branch, stem := "├── ", "│   "
+	if at.Last {
+		branch, stem = "└── ", "    "
+	}
+	indent := d.indent[depth]
+	d.indent[depth+1] = indent + stem
+	return indent + branch, indent + stem
 }
 
-// frame draws the line of a frame.
-func (d *drawing) frame(indent string, f Frame) {
-	head, tail := indent+f.Status.Icon()+" ", " ["+OneLine(f.ID, 0)+"]"
-	if mark := d.Marks[f.ID]; mark != "" {
-		tail += " " + OneLine(mark, 0)
+// frame returns the line of a frame.
+func (d *TreeDrawer) frame(head string, line TreeLine) string {
+	f := line.Frame
+	head += f.Status.Icon() + " "
+	tail := " [" + OneLine(f.ID, 0) + "]"
+	if f.ID == "" {
+		tail = " (it has no id)"
 	}
-	if f.ID == d.Current {
+	if line.Fault != NoFault {
+		tail += " (" + line.Fault.String() + ")"
+	}
+	if f.ID == d.opt.Current && f.ID != "" {
 		tail += " ← current"
 	}
-	d.WriteString(head + OneLine(f.Goal, d.fit(treeGoal, head+tail)) + tail + "\n")
+	return head + OneLine(f.Goal, d.fit(treeGoal, head+tail)) + tail
 }
 
 // details draws what else there is to say about a frame.
-func (d *drawing) details(indent string, f Frame) {
+func (d *TreeDrawer) details(b *strings.Builder, indent string, f Frame) {
 	if f.InvalidationReason != "" {
-		d.detail(indent+"reason: ", f.InvalidationReason, treeReason)
+		d.detail(b, indent+"reason: ", f.InvalidationReason, treeReason)
 	}
 	if f.Summary != "" {
-		d.detail(indent+"summary: ", f.Summary, treeSummary)
+		d.detail(b, indent+"summary: ", f.Summary, treeSummary)
 	}
 	for i, artifact := range f.Artifacts {
 		if i == treeArtifacts {
-			d.WriteString(fmt.Sprintf("%sand %d more artifacts\n", indent, len(f.Artifacts)-i))
+			fmt.Fprintf(b, "%sand %d more artifacts\n", indent, len(f.Artifacts)-i)
 			break
 		}
-		d.detail(indent+"artifact: ", artifact, treeSummary)
+		d.detail(b, indent+"artifact: ", artifact, treeSummary)
 	}
 }
 
-func (d *drawing) detail(head, text string, limit int) {
-	d.WriteString(head + OneLine(text, d.fit(limit, head)) + "\n")
+func (d *TreeDrawer) detail(b *strings.Builder, head, text string, limit int) {
+	b.WriteString(head + OneLine(text, d.fit(limit, head)) + "\n")
 }
 
-// more draws the line that counts frames left out.
-func (d *drawing) more(indent string, counts map[Status]int) {
+// moreText tells how many frames were left out.
+func moreText(counts map[Status]int) string {
 	total := 0
 	var parts []string
 	for _, s := range Statuses {
@@ -151,17 +186,15 @@ func (d *drawing) more(indent string, counts map[Status]int) {
 			parts = append(parts, fmt.Sprintf("%d %s", n, s))
 		}
 	}
-	if total > 0 {
-		d.WriteString(fmt.Sprintf("%s… %d more: %s\n", indent, total, strings.Join(parts, ", ")))
-	}
+	return fmt.Sprintf("… %d more: %s", total, strings.Join(parts, ", "))
 }
 
-// fit gives the length of a text of at most limit characters on a line whose other
-// parts are given.
-func (d *drawing) fit(limit int, others string) int {
-	if d.MaxLine == 0 {
+// fit returns the length of a text of at most limit characters on a line whose
+// other parts are given.
+func (d *TreeDrawer) fit(limit int, others string) int {
+	if d.opt.MaxLine == 0 {
 		return limit
 	}
-	room := d.MaxLine - utf8.RuneCountInString(others) - 1 // for the ellipsis
+	room := d.opt.MaxLine - utf8.RuneCountInString(others) - 1 // for the ellipsis
 	return min(limit, max(minTreeText, room))
 }

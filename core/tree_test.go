@@ -1,6 +1,7 @@
 package core_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -11,41 +12,53 @@ import (
 )
 
 // forest has a frame of every status and texts of every kind.
-func forest() []core.TreeNode {
-	node := func(id string, s core.Status, goal string, created core.Millis, children ...core.TreeNode) core.TreeNode {
-		return core.TreeNode{Frame: core.Frame{ID: id, Status: s, Goal: goal, CreatedAt: created}, Children: children}
+func forest() []core.TreeLine {
+	line := func(depth int32, id string, s core.Status, goal string) core.TreeLine {
+		return core.TreeLine{Branch: core.Branch{Depth: depth}, Frame: core.Frame{ID: id, Status: s, Goal: goal}}
 	}
-	old := node("frame-old00001", core.Completed, "An older tree", 1)
+	old := line(0, "frame-old00001", core.Completed, "An older tree")
 	old.Frame.Summary = "It stands.\nAll of it, with tests and a description that goes on for more than one line can hold."
 	old.Frame.Artifacts = []string{"a.go", "b.go", "c.go", "d.go", "e.go"}
-	gone := node("plan-gone0001", core.Invalidated, "Given up", 6)
+	gone := line(1, "plan-gone0001", core.Invalidated, "Given up")
 	gone.Frame.InvalidationReason = "the requirement went away when the customer found out that nobody used it"
-	login := node("frame-login001", core.InProgress, "Login", 3, node("frame-form0001", core.InProgress, "Form", 4))
-	login.More = map[core.Status]int{core.Completed: 12, core.Failed: 1}
-	return []core.TreeNode{old, node("frame-shop0001", core.InProgress, "Ship the shop that sells more things than this line has room for", 2,
+	lines := []core.TreeLine{
+		line(0, "frame-shop0001", core.InProgress, "Ship the shop that sells more things than this line has room for"),
+		line(1, "frame-login001", core.InProgress, "Login"),
+		line(2, "frame-form0001", core.InProgress, "Form"),
+		{Branch: core.Branch{Depth: 2}, More: map[core.Status]int{core.Completed: 12, core.Failed: 1}},
+		line(1, "plan-pay00001", core.Planned, "Payment"),
 		gone,
-		node("frame-fail0001", core.Failed, "Opaque tokens", 7),
-		node("frame-block001", core.Blocked, "Mail \x1b[31mred\x1b[0m\nlink", 8),
-		node("frame-done0002", core.Completed, "Second", 10),
-		node("frame-done0001", core.Completed, "First", 9),
-		node("plan-pay00001", core.Planned, "Payment", 5),
-		login,
-	)}
+		line(1, "frame-fail0001", core.Failed, "Opaque tokens"),
+		line(1, "frame-block001", core.Blocked, "Mail \x1b[31mred\x1b[0m\nlink"),
+		line(1, "frame-done0001", core.Completed, "Done"),
+		old,
+	}
+	core.SetBranches(lines)
+	return lines
 }
 
 func TestDrawTree(t *testing.T) {
 	t.Parallel()
-	tests := map[string]core.DrawOptions{
-		"plain":    {},
-		"current":  {Current: "frame-form0001", Marks: map[string]string{"frame-login001": "another session"}},
-		"details":  {Details: true},
-		"narrow":   {MaxLine: 40, Details: true},
-		"leftover": {More: map[core.Status]int{core.InProgress: 1, core.Planned: 2}},
+	leftOut := core.TreeLine{More: map[core.Status]int{core.InProgress: 1, core.Planned: 2}}
+	faulty := []core.TreeLine{{Frame: core.Frame{Status: "odd", Goal: "no id"}}}
+	for fault := core.NoParent; fault <= core.TooDeep; fault++ {
+		faulty = append(faulty, core.TreeLine{Branch: core.Branch{Fault: fault}, Frame: core.Frame{ID: "frame-1", Goal: "goal"}})
 	}
-	for name, opt := range tests {
+	tests := map[string]struct {
+		lines []core.TreeLine
+		opt   core.DrawOptions
+	}{
+		"plain":    {forest(), core.DrawOptions{}},
+		"current":  {forest(), core.DrawOptions{Current: "frame-form0001"}},
+		"details":  {forest(), core.DrawOptions{Details: true}},
+		"narrow":   {forest(), core.DrawOptions{MaxLine: 40, Details: true}},
+		"leftover": {append(forest(), leftOut), core.DrawOptions{}},
+		"faulty":   {faulty, core.DrawOptions{}},
+	}
+	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			checkText(t, "tree/"+name+".txt", core.DrawTree(forest(), opt))
+			checkText(t, "tree/"+name+".txt", core.DrawTree(tt.lines, tt.opt))
 		})
 	}
 	assert.Empty(t, core.DrawTree(nil, core.DrawOptions{}))
@@ -53,25 +66,85 @@ func TestDrawTree(t *testing.T) {
 
 func TestDrawnTreesAreTextForATerminal(t *testing.T) {
 	t.Parallel()
-	nodes := forest()
-	nodes[1].Frame.ID, nodes[1].Frame.Goal = "id\n\x1b[2J", "line\nline\x9b\u202E"
-	drawn := core.DrawTree(nodes, core.DrawOptions{Details: true})
+	lines := forest()
+	lines[0].Frame.ID, lines[0].Frame.Goal = "id\n\x1b[2J", "line\nline\x9b\u202E"
+	drawn := core.DrawTree(lines, core.DrawOptions{Details: true})
 	assert.NotContains(t, drawn, "\x1b")
 	assert.NotContains(t, drawn, "\u202E")
 	assert.Equal(t, 1, strings.Count(drawn, "line line"))
 }
 
+// chain is a tree in which each frame has one child.
+func chain(n int) []core.TreeLine {
+	lines := make([]core.TreeLine, n)
+	for i := range lines {
+		lines[i] = core.TreeLine{Branch: core.Branch{Depth: int32(i)}, Frame: core.Frame{
+			ID: fmt.Sprintf("frame-%08d", i), Status: core.InProgress, Goal: strings.Repeat("goal ", 30), Summary: "summary",
+		}}
+	}
+	core.SetBranches(lines)
+	return lines
+}
+
 func TestDeepTreesStayReadable(t *testing.T) {
 	t.Parallel()
-	node := core.TreeNode{Frame: core.Frame{ID: "frame-leaf0001", Status: core.InProgress, Goal: strings.Repeat("deep ", 30)}}
-	for range 300 {
-		node = core.TreeNode{Frame: core.Frame{ID: "frame-node0001", Status: core.InProgress, Goal: strings.Repeat("goal ", 30)}, Children: []core.TreeNode{node}}
-	}
-	drawn := core.DrawTree([]core.TreeNode{node}, core.DrawOptions{MaxLine: 100})
+	drawn := core.DrawTree(chain(300), core.DrawOptions{MaxLine: 100, Details: true})
 	for line := range strings.Lines(drawn) {
 		assert.LessOrEqual(t, utf8.RuneCountInString(strings.TrimSuffix(line, "\n")), 100)
 	}
-	assert.Contains(t, drawn, "[frame-leaf0001]")
+	assert.Contains(t, drawn, "\ndepth 299: → goal")
+	assert.Contains(t, drawn, "[frame-00000299]")
+}
+
+func TestTheTextOfADeepTreeGrowsWithItsFramesAlone(t *testing.T) {
+	t.Parallel()
+	for _, details := range []bool{false, true} {
+		opt := core.DrawOptions{Details: details}
+		less, more := len(core.DrawTree(chain(10_000), opt)), len(core.DrawTree(chain(20_000), opt))
+		assert.Less(t, float64(more)/float64(less), 2.1)
+		assert.Less(t, more/20_000, 300, "characters a frame")
+	}
+}
+
+func TestBranchesFollowFromDepths(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		depths []int32
+		last   string // 1 for each line that has no later sibling
+		leaf   string // 1 for each line with nothing below
+	}{
+		"nothing":              {nil, "", ""},
+		"one root":             {[]int32{0}, "1", "1"},
+		"two roots":            {[]int32{0, 0}, "01", "11"},
+		"a chain":              {[]int32{0, 1, 2}, "111", "001"},
+		"a star":               {[]int32{0, 1, 1, 1}, "1001", "0111"},
+		"a branch that ends":   {[]int32{0, 1, 2, 1, 0}, "00111", "00111"},
+		"cousins are not kin":  {[]int32{0, 1, 2, 2, 1, 2}, "100111", "001101"},
+		"deep and then a root": {[]int32{0, 1, 2, 3, 0, 1}, "011111", "000101"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			lines := make([]core.TreeLine, len(tt.depths))
+			for i, depth := range tt.depths {
+				lines[i].Depth = depth
+			}
+			core.SetBranches(lines)
+			last, leaf := "", ""
+			for _, line := range lines {
+				last, leaf = last+bit(line.Last), leaf+bit(line.Leaf)
+			}
+			assert.Equal(t, tt.last, last)
+			assert.Equal(t, tt.leaf, leaf)
+		})
+	}
+}
+
+func bit(is bool) string {
+	if is {
+		return "1"
+	}
+	return "0"
 }
 
 func TestTreeLegendNamesEveryStatus(t *testing.T) {

@@ -112,44 +112,54 @@ func TestTreeBeyondItsLimitShowsTheWayAndCountsTheRest(t *testing.T) {
 	tree, err := f.Tree(f.ctx, host("s"), project.TreeArgs{Limit: 20})
 	require.NoError(t, err)
 	assert.Equal(t, deep.ID, tree.Current)
-	shown, counted := walk(tree.Nodes)
+	shown, counted := walk(tree)
 	assert.Contains(t, shown, top.Parent)
 	assert.Contains(t, shown, top.ID)
 	assert.Contains(t, shown, deep.ID)
 	assert.Less(t, len(shown), 60)
 	// Of what lies below a frame that is itself left out, nothing is said.
 	roots := 0
-	for _, n := range tree.More {
-		roots += n
+	for _, line := range tree.Lines {
+		if line.Depth == 0 && line.More == nil {
+			roots++
+		} else if line.Depth == 0 {
+			roots += sum(line.More)
+		}
 	}
-	assert.Equal(t, 31, roots+len(tree.Nodes))
+	assert.Equal(t, 31, roots)
 	assert.GreaterOrEqual(t, len(shown)+counted, 101)
 	assert.Equal(t, 31+31+100+1, tree.Counts[core.InProgress]+tree.Counts[core.Planned])
 
 	whole, err := f.Tree(f.ctx, host("s"), project.TreeArgs{})
 	require.NoError(t, err)
-	all, left := walk(whole.Nodes)
+	all, left := walk(whole)
 	assert.Len(t, all, 163)
 	assert.Zero(t, left)
 
 	part, err := f.Tree(f.ctx, host("s"), project.TreeArgs{Root: top.ID})
 	require.NoError(t, err)
-	below, _ := walk(part.Nodes)
+	below, _ := walk(part)
 	assert.Len(t, below, 102)
-	assert.Equal(t, top.Parent, part.Nodes[0].Frame.Parent, "a frame is shown as it is")
+	assert.Equal(t, top.Parent, part.Lines[0].Frame.Parent, "a frame is shown as it is")
+	assert.Zero(t, part.Lines[0].Fault)
 }
 
 // walk gives the ids of a tree and the number of frames counted as left out.
-func walk(nodes []core.TreeNode) (shown []string, left int) {
-	for _, n := range nodes {
-		shown = append(shown, n.Frame.ID)
-		below, more := walk(n.Children)
-		shown, left = append(shown, below...), left+more
-		for _, count := range n.More {
-			left += count
+func walk(tree project.Tree) (shown []string, left int) {
+	for _, line := range tree.Lines {
+		if line.More == nil {
+			shown = append(shown, line.Frame.ID)
 		}
+		left += sum(line.More)
 	}
 	return shown, left
+}
+
+func sum(counts map[core.Status]int) (n int) {
+	for _, count := range counts {
+		n += count
+	}
+	return n
 }
 
 func manyGoals(n int) (goals []string) {

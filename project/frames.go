@@ -204,11 +204,13 @@ func (s *step) isInside(id, ancestor string) (bool, error) {
 	if id == "" || id == ancestor {
 		return id == ancestor && id != "", nil
 	}
-	above, err := s.Ancestors(id, 0)
-	if err != nil {
-		return false, err
+	for above, err := range s.above(id) {
+		inside := slices.ContainsFunc(above, func(f core.Frame) bool { return f.ID == ancestor })
+		if err != nil || inside {
+			return inside, err
+		}
 	}
-	return slices.ContainsFunc(above, func(f core.Frame) bool { return f.ID == ancestor }), nil
+	return false, nil
 }
 
 // SetGoal gives a frame another goal.

@@ -231,11 +231,12 @@ func (s *step) nearestOpen(id string) (string, error) {
 	if frame.Status == core.InProgress {
 		return id, nil
 	}
-	above, err := s.Ancestors(id, 0)
-	if err != nil {
-		return "", err
+	for above, err := range s.above(id) {
+		if open := core.NearestOpen(frame, above); err != nil || open != "" {
+			return open, err
+		}
 	}
-	return core.NearestOpen(frame, above), nil
+	return "", nil
 }
 
 // current gives the frame the caller works in; ok is false when there is none.

@@ -145,7 +145,7 @@ func (f *fixture) checkTree(before map[string]core.Frame, what string) map[strin
 	f.checkSessions(now, what)
 	tree, err := f.Tree(f.ctx, shell, project.TreeArgs{})
 	require.NoError(f.t, err, what)
-	shown, _ := walk(tree.Nodes)
+	shown, _ := walk(tree)
 	assert.Len(f.t, shown, len(now), "%s: every frame shows once", what)
 	return now
 }

@@ -1,6 +1,7 @@
 package project_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -45,25 +46,25 @@ func working(t *testing.T) *fixture {
 	return f
 }
 
-// draw gives the tree without ids, one line a frame: status, goal, summary.
+// draw gives the trees without ids, the oldest first, one line a frame: status,
+// goal, summary.
 func (f *fixture) draw() []string {
 	f.t.Helper()
 	tree, err := f.Tree(f.ctx, shell, project.TreeArgs{})
 	require.NoError(f.t, err)
-	var lines []string
-	var draw func(nodes []core.TreeNode, depth int)
-	draw = func(nodes []core.TreeNode, depth int) {
-		for _, n := range nodes {
-			line := strings.Repeat("  ", depth) + string(n.Frame.Status) + " " + n.Frame.Goal
-			if n.Frame.Summary != "" {
-				line += ": " + n.Frame.Summary
-			}
-			lines = append(lines, line)
-			draw(n.Children, depth+1)
+	var trees [][]string
+	for _, l := range tree.Lines {
+		line := strings.Repeat("  ", int(l.Depth)) + string(l.Frame.Status) + " " + l.Frame.Goal
+		if l.Frame.Summary != "" {
+			line += ": " + l.Frame.Summary
 		}
+		if l.Depth == 0 {
+			trees = append(trees, nil)
+		}
+		trees[len(trees)-1] = append(trees[len(trees)-1], line)
 	}
-	draw(tree.Nodes, 0)
-	return lines
+	slices.Reverse(trees)
+	return slices.Concat(trees...)
 }
 
 func TestACallMakesItsChildsFrameOnce(t *testing.T) {

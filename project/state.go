@@ -151,38 +151,51 @@ func fromState(s StateFrame) core.Frame {
 	return f
 }
 
-// State gives the whole project; the active frame is the caller's current one.
+// State returns the whole project; the active frame is the caller's current one. It
+// refuses more than maxWhole frames. Frames without an id, which the format has no
+// place for, are left out.
 func (p *Project) State(ctx context.Context, by Caller) (state State, err error) {
-	state = State{Version: StateVersion, Frames: map[string]StateFrame{}, RootFrameIDs: []string{}}
 	err = p.view(ctx, by, func(s *step) error {
-		if state.ActiveFrameID, err = s.nearestOpen(s.session.Current); err != nil {
+		if state, err = s.emptyState(); err != nil {
 			return err
 		}
-		if _, state.UpdatedAt, err = s.Revision(); err != nil {
-			return err
-		}
-		frames, err := s.FindFrames(FrameQuery{Archived: true})
+		frames, err := s.FindFrames(FrameQuery{Archived: true, Limit: maxWhole + 1})
 		if err != nil {
 			return err
 		}
+		if len(frames) > maxWhole {
+			return core.Invalidf("the project has more than %d frames, too many for one answer", maxWhole).
+				WithHint("`flame export FOLDER` writes them all; flame_tree shows a part, flame_search finds some")
+		}
 		for _, f := range frames {
-			state.Frames[f.ID] = toState(f)
+			if f.ID == "" {
+				continue
+			}
+			if state.Frames[f.ID], err = s.stateOf(f); err != nil {
+				return err
+			}
 			if f.Parent == "" {
 				state.RootFrameIDs = append(state.RootFrameIDs, f.ID)
 			}
 		}
-		return s.addExtra(state.Frames)
+		return nil
 	})
 	return state, err
 }
 
-// addExtra puts back what came with imported frames.
-func (s *step) addExtra(frames map[string]StateFrame) error {
-	return recordImported.Each(s, func(id string, extra map[string]json.RawMessage) error {
-		if f, ok := frames[id]; ok {
-			f.Extra = extra
-			frames[id] = f
-		}
-		return nil
-	})
+// emptyState returns all of the state but its frames.
+func (s *step) emptyState() (state State, err error) {
+	state = State{Version: StateVersion, Frames: map[string]StateFrame{}, RootFrameIDs: []string{}}
+	if state.ActiveFrameID, err = s.nearestOpen(s.session.Current); err != nil {
+		return state, err
+	}
+	_, state.UpdatedAt, err = s.Revision()
+	return state, err
+}
+
+// stateOf returns a frame with what came with it when it was imported.
+func (s *step) stateOf(f core.Frame) (StateFrame, error) {
+	state := toState(f)
+	_, err := recordImported.Load(s, f.ID, &state.Extra)
+	return state, err
 }

@@ -35,6 +35,7 @@ type Tx interface {
 	Context() context.Context
 
 	Frames
+	Shape
 	Sessions
 	Events
 	Deadlines
@@ -53,8 +54,8 @@ type Frames interface {
 	// CountChildren counts the children of each of these frames by status;
 	// archived ones do not count. Frames without children are absent.
 	CountChildren(parents []string) (map[string]map[core.Status]int, error)
-	// Ancestors gives the frames above id, parent first, at most limit of them
-	// (0: all). It ends at a missing parent and never loops.
+	// Ancestors returns the frames above id, parent first, at most limit of them
+	// (0: MaxLevels). It ends at a missing parent and never loops.
 	Ancestors(id string, limit int) ([]core.Frame, error)
 	// SaveFrame writes a new frame, or all fields of one that exists.
 	SaveFrame(f core.Frame) error
@@ -68,6 +69,21 @@ type Frames interface {
 	Revision() (revision int64, newest core.Millis, err error)
 }
 
+// MaxLevels is how many frames above one are read at most.
+const MaxLevels = 10_000
+
+// Shape is the tree without what is in its frames, which go by numbers here: keys
+// that mean nothing outside of the store.
+type Shape interface {
+	// Links returns the links of the frames that q describes; those with the same
+	// parent stand in the order in which they were made. Of q, Under, Roots,
+	// Archived and Limit count.
+	Links(q FrameQuery) ([]core.Link, error)
+	// FramesAt returns the frames that have these keys; those that are gone are
+	// absent.
+	FramesAt(keys []int64) (map[int64]core.Frame, error)
+}
+
 // FrameOrder is the order of a list of frames.
 type FrameOrder int
 
@@ -76,6 +92,7 @@ const (
 	OldestFirst FrameOrder = iota // by creation
 	NewestFirst                   // by creation, newest first
 	RecentFirst                   // by last change, newest first
+	ByID                          // by id; frames without one are absent
 )
 
 // A FrameQuery says which frames to list. Empty fields do not restrict.
@@ -88,7 +105,7 @@ type FrameQuery struct {
 	Text     string        // words that goal, success criteria, summary, results or decisions hold; creation is then the first SaveFrame
 	Archived bool          // archived frames too
 	Order    FrameOrder
-	After    string // only frames after this one, in OldestFirst order (for paging through all)
+	After    string // only frames after this one, in OldestFirst order, or with greater ids, in that ByID (for paging through all)
 	Limit    int    // at most so many; 0: all
 }
 

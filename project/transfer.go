@@ -3,7 +3,6 @@ package project
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -162,9 +161,37 @@ func readJSON(file string, v any) error {
 	return nil
 }
 
-// orderState gives the frames parents first, each with a parent that exists,
+// orderState returns the frames parents first, each with a parent that exists,
 // and says in words what had to be put right for that.
 func orderState(state State) (ordered []StateFrame, repaired []string, err error) {
+	ids, err := idsByAge(state)
+	if err != nil {
+		return nil, nil, err
+	}
+	placed := make(map[string]bool, len(ids))
+	for _, id := range ids {
+		var way []StateFrame // from the frame up to what is placed, or to a root
+		for onWay := map[string]bool{}; id != "" && !placed[id]; {
+			onWay[id] = true
+			f := state.Frames[id]
+			if wrong := wrongParent(state, onWay, f); wrong != "" {
+				repaired = append(repaired, fmt.Sprintf("%s: %s; it is a root now", id, wrong))
+				f.ParentSessionID = ""
+			}
+			way = append(way, f)
+			id = f.ParentSessionID
+		}
+		for _, f := range slices.Backward(way) {
+			placed[f.SessionID] = true
+			ordered = append(ordered, f)
+		}
+	}
+	return ordered, repaired, nil
+}
+
+// idsByAge returns the ids of all frames, the oldest first, once each has a
+// SessionID.
+func idsByAge(state State) ([]string, error) {
 	ids := make([]string, 0, len(state.Frames))
 	for id, f := range state.Frames {
 		if f.SessionID == "" {
@@ -172,7 +199,7 @@ func orderState(state State) (ordered []StateFrame, repaired []string, err error
 			state.Frames[id] = f
 		}
 		if err := checkState(id, f); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		ids = append(ids, id)
 	}
@@ -180,34 +207,23 @@ func orderState(state State) (ordered []StateFrame, repaired []string, err error
 	slices.SortFunc(ids, func(a, b string) int {
 		return cmp.Or(cmp.Compare(state.Frames[a].CreatedAt, state.Frames[b].CreatedAt), cmp.Compare(rank[a], rank[b]), cmp.Compare(a, b))
 	})
-	placed := map[string]bool{}
-	var place func(id string, above map[string]bool)
-	place = func(id string, above map[string]bool) {
-		f := state.Frames[id]
-		if placed[id] {
-			return
-		}
-		above[id] = true
-		if parent := f.ParentSessionID; parent != "" {
-			_, known := state.Frames[parent]
-			switch {
-			case !known:
-				repaired = append(repaired, fmt.Sprintf("%s: its parent %s is missing; it is a root now", id, parent))
-				f.ParentSessionID = ""
-			case above[parent]:
-				repaired = append(repaired, fmt.Sprintf("%s: it lies below itself by way of %s; it is a root now", id, parent))
-				f.ParentSessionID = ""
-			default:
-				place(parent, above)
-			}
-		}
-		placed[id] = true
-		ordered = append(ordered, f)
+	return ids, nil
+}
+
+// wrongParent says in words why a frame cannot stay below its parent, if so; below
+// are the frames that lie below it, and itself.
+func wrongParent(state State, below map[string]bool, f StateFrame) string {
+	parent := f.ParentSessionID
+	_, known := state.Frames[parent]
+	switch {
+	case parent == "":
+		return ""
+	case !known:
+		return fmt.Sprintf("its parent %s is missing", parent)
+	case below[parent]:
+		return "it lies below itself by way of " + parent
 	}
-	for _, id := range ids {
-		place(id, map[string]bool{})
-	}
-	return ordered, repaired, nil
+	return ""
 }
 
 // ranks gives the place of frames among those made in the same millisecond, as
@@ -235,87 +251,4 @@ func checkState(id string, f StateFrame) error {
 		return core.Invalidf("frame %s has the unknown status %q", id, f.Status).WithHint("use planned, in_progress, completed, failed, blocked or invalidated")
 	}
 	return nil
-}
-
-// Export writes the project as a folder of the seeds' format. Files that exist
-// are replaced whole, and those of an earlier export whose frames are gone are
-// deleted; the state file comes before that and after the frames, so a reader
-// never finds one that names frames without files.
-func (p *Project) Export(ctx context.Context, by Caller, dir string) (frames int, err error) {
-	state, err := p.State(ctx, by)
-	if err != nil {
-		return 0, err
-	}
-	folder := filepath.Join(dir, "frames")
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return 0, err
-	}
-	for id, f := range state.Frames {
-		if err := writeJSON(filepath.Join(folder, fileName(id)), f); err != nil {
-			return 0, err
-		}
-	}
-	if err := writeJSON(filepath.Join(dir, "state.json"), state); err != nil {
-		return 0, err
-	}
-	return len(state.Frames), dropStale(folder, state)
-}
-
-// dropStale deletes what an earlier export wrote of frames that are no more: a
-// later import would bring them back. Files that no export named stay.
-func dropStale(folder string, state State) error {
-	files, err := filepath.Glob(filepath.Join(escapeGlob(folder), "*.json"))
-	if err != nil {
-		return err
-	}
-	for _, file := range files {
-		var f StateFrame
-		if readJSON(file, &f) != nil || filepath.Base(file) != fileName(f.SessionID) {
-			continue
-		}
-		if _, there := state.Frames[f.SessionID]; there {
-			continue
-		}
-		if err := os.Remove(file); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// fileName gives the name of a frame's file: letters, digits and '-' as they
-// are, every other byte as '_' and two hex digits, so that no two ids share one.
-// Capitals are written so too: some file systems do not tell them apart.
-func fileName(id string) string {
-	var b strings.Builder
-	for _, c := range []byte(id) {
-		switch {
-		case 'a' <= c && c <= 'z', '0' <= c && c <= '9', c == '-':
-			b.WriteByte(c)
-		default:
-			fmt.Fprintf(&b, "_%02x", c)
-		}
-	}
-	name := b.String()
-	if len(name) > 200 {
-		name = fmt.Sprintf("%s_%x", name[:120], sha256.Sum256([]byte(id)))
-	}
-	return name + ".json"
-}
-
-func writeJSON(file string, v any) error {
-	raw, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return err
-	}
-	beside, err := os.CreateTemp(filepath.Dir(file), ".flame-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(beside.Name())
-	_, err = beside.Write(append(raw, '\n'))
-	if err := errors.Join(err, beside.Chmod(0o644), beside.Sync(), beside.Close()); err != nil {
-		return err
-	}
-	return os.Rename(beside.Name(), file)
 }

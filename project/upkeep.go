@@ -16,16 +16,15 @@ const pruneAge = 7 * aDay
 // leaves alone the current frames of live sessions. It works in batches, each
 // complete in itself.
 func (p *Project) Prune(ctx context.Context, remove bool) (pruned []core.Frame, err error) {
-	var roots []core.Frame
+	var roots []string
+	now := p.Now()
 	err = p.Store.View(ctx, func(tx Tx) error {
-		roots, err = tx.FindFrames(FrameQuery{Roots: true, Archived: remove})
+		roots, err = untouchedRoots(tx, FrameQuery{Roots: true, Archived: remove}, now)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	now := p.Now()
-	roots = slices.DeleteFunc(roots, func(root core.Frame) bool { return !untouched(root, now) })
 	for batch := range slices.Chunk(roots, importBatch) {
 		var part []core.Frame
 		err := p.Store.Update(ctx, func(tx Tx) (err error) {
@@ -40,10 +39,24 @@ func (p *Project) Prune(ctx context.Context, remove bool) (pruned []core.Frame, 
 	return pruned, nil
 }
 
+// untouchedRoots returns the ids of roots that may go.
+func untouchedRoots(tx Tx, q FrameQuery, now core.Millis) (ids []string, err error) {
+	links, err := tx.Links(q)
+	if err != nil {
+		return nil, err
+	}
+	return ids, eachFrame(tx, links, func(root core.Frame) error {
+		if untouched(root, now) {
+			ids = append(ids, root.ID)
+		}
+		return nil
+	})
+}
+
 // pruneBatch prunes those of the roots that are still idle.
-func pruneBatch(tx Tx, roots []core.Frame, now core.Millis, remove bool) (pruned []core.Frame, err error) {
-	for _, root := range roots {
-		root, err := tx.Frame(root.ID)
+func pruneBatch(tx Tx, roots []string, now core.Millis, remove bool) (pruned []core.Frame, err error) {
+	for _, id := range roots {
+		root, err := tx.Frame(id)
 		if errors.Is(err, core.ErrNotFound) {
 			continue
 		}

@@ -22,6 +22,7 @@ type Finding struct {
 	What   string // in words, without a full stop
 	Hint   string // what to do; empty if there is nothing to do
 	Broken bool   // flame does not work, or not rightly, as it is
+	Mend   string // what Repair does about it; empty where it can do nothing
 }
 
 // Check looks at the data folder dir for `flame doctor` and changes nothing. It
@@ -118,11 +119,11 @@ func checkDatabase(ctx context.Context, path string) []Finding {
 		return []Finding{{What: "there is no data yet; the first write makes " + path}}
 	}
 	f := &file{path: path, header: h, reads: url.Values{"mode": {"ro"}}}
-	finding, err := f.describe(ctx)
+	findings, err := f.describe(ctx, checkPatience+time.Duration(megabytes(path)/1e3*float64(checkPatienceGB)))
 	if err := errors.Join(err, f.close()); err != nil {
 		return []Finding{damage(ctx, path, err)}
 	}
-	return []Finding{finding}
+	return findings
 }
 
 // damage gives the finding that an error in reading the database is.
@@ -134,54 +135,89 @@ func damage(ctx context.Context, path string, err error) Finding {
 	return finding
 }
 
-// describe reads all of the database and says what is in it.
-func (f *file) describe(ctx context.Context) (Finding, error) {
+// How long a check may take: the whole of a large file is read, some 50 MB a second
+// on a slow machine. A damaged file may lead round in circles.
+const (
+	checkPatience   = time.Minute
+	checkPatienceGB = time.Minute // for each 10^9 bytes more
+)
+
+// describe reads all of the database, as far as patience lasts, and says what is in
+// it.
+func (f *file) describe(ctx context.Context, patience time.Duration) ([]Finding, error) {
 	wait, cancel := context.WithTimeout(ctx, DefaultLockTimeout)
 	defer cancel()
 	c, err := f.reader(wait)
 	if extendedCode(err) == sqlite3.SQLITE_READONLY_ROLLBACK {
-		return Finding{What: f.path + " was left in the middle of a write; the next use undoes that"}, nil
+		return []Finding{{What: f.path + " was left in the middle of a write; the next use undoes that"}}, nil
 	}
 	if err != nil {
-		return Finding{}, err
+		return nil, err
 	}
 	version, err := newest.of(ctx, c)
 	if errors.Is(err, errOlder) {
-		return Finding{What: fmt.Sprintf("%s is of version %d; the next write brings it to %d and keeps a copy", f.path, version, newest.version)}, nil
+		return []Finding{{What: fmt.Sprintf("%s is of version %d; the next write brings it to %d and keeps a copy",
+			f.path, version, newest.version)}}, nil
 	}
 	if err != nil {
-		return Finding{}, err
+		return nil, err
 	}
-	if err := integrity(ctx, c); err != nil {
-		return Finding{}, err
+	limited, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	findings, err := f.inspect(limited, c, version)
+	if limited.Err() != nil && ctx.Err() == nil {
+		return []Finding{{What: fmt.Sprintf("%s could not be read to its end within %v", f.path, patience), Broken: true,
+			Hint: "where the disk is not just slow, the file is damaged: " + fmt.Sprintf(repair, f.path)}}, nil
 	}
-	var frames, events int
-	if version > 0 {
-		err = c.get(ctx, []any{&frames, &events}, "SELECT (SELECT count(*) FROM frames), (SELECT count(*) FROM events)")
-	}
-	return Finding{What: fmt.Sprintf("%s is sound: version %d, %d frames, %d events, %.1f MB and %.1f MB of log",
-		f.path, version, frames, events, megabytes(f.path), megabytes(f.path+"-wal"))}, err
+	return findings, err
 }
 
-// integrity gives what SQLite finds wrong in the file, its indexes included.
-func integrity(ctx context.Context, c *conn) error {
+// inspect looks at the file, then at the rows in it.
+func (f *file) inspect(ctx context.Context, c *conn, version int) (findings []Finding, err error) {
+	wrong, err := integrity(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	if len(wrong) > 0 {
+		findings = append(findings, Finding{What: "the indexes do not fit the tables: " + strings.Join(wrong, "; "),
+			Hint: mendHint, Broken: true, Mend: "build all indexes anew"})
+	}
+	in := &inspection{tx: &tx{ctx: ctx, c: c, keys: map[string]int64{}}}
+	if version > 0 {
+		err = c.transact(ctx, beginView, in.look)
+	}
+	state := "is sound"
+	if findings = append(findings, in.found...); len(findings) > 0 {
+		state = "can be read"
+	}
+	all := Finding{What: fmt.Sprintf("%s %s: version %d, %d frames, %d events, %.1f MB and %.1f MB of log",
+		f.path, state, version, in.frames, in.events, megabytes(f.path), megabytes(f.path+"-wal"))}
+	return append([]Finding{all}, findings...), err
+}
+
+// integrity returns what SQLite finds wrong in the indexes, those of words included,
+// which can be made anew. Anything else is an error.
+func integrity(ctx context.Context, c *conn) (wrong []string, err error) {
 	rows, err := c.query(ctx, "PRAGMA integrity_check(5)")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer rows.Close()
-	var wrong []string
+	indexes := true
 	for rows.Next() {
 		var line sql.NullString
 		if err := rows.Scan(&line); err != nil {
-			return err
+			return nil, err
 		}
-		wrong = append(wrong, line.String)
+		if line.String != "ok" {
+			wrong = append(wrong, line.String)
+			indexes = indexes && strings.Contains(line.String, " index ")
+		}
 	}
-	if err := rows.Err(); err != nil || len(wrong) == 1 && wrong[0] == "ok" {
-		return err
+	if err := rows.Err(); err != nil || indexes {
+		return wrong, err
 	}
-	return fmt.Errorf("%w: %s", errDamaged, strings.Join(wrong, "; "))
+	return nil, fmt.Errorf("%w: %s", errDamaged, strings.Join(wrong, "; "))
 }
 
 func checkBackups(dir string) []Finding {
@@ -191,12 +227,13 @@ func checkBackups(dir string) []Finding {
 	}
 	var findings []Finding
 	for _, entry := range entries {
-		if !strings.HasPrefix(entry.Name(), fileName+backupSuffix) {
-			continue
+		for suffix, before := range map[string]string{backupSuffix: "migration", repairSuffix: "repair"} {
+			if strings.HasPrefix(entry.Name(), fileName+suffix) {
+				path := filepath.Join(dir, entry.Name())
+				what := fmt.Sprintf("%s (%.1f MB) is a copy from before a %s", path, megabytes(path), before)
+				findings = append(findings, Finding{What: what, Hint: "remove it when you no longer need it"})
+			}
 		}
-		path := filepath.Join(dir, entry.Name())
-		findings = append(findings, Finding{What: fmt.Sprintf("%s (%.1f MB) is a copy from before a migration", path, megabytes(path)),
-			Hint: "remove it when you no longer need it"})
 	}
 	return findings
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"flame/core"
+	"flame/project"
 )
 
 // frameColumns are what scanFrame reads, of the frame f. Those that lists are
@@ -21,11 +22,15 @@ var frameColumns = strings.Join([]string{
 }, ", ")
 
 func scanFrame(rows *sql.Rows) (core.Frame, error) {
-	var f core.Frame
-	var key int64 // orders lists, and means nothing outside
+	_, f, err := scanKeyed(rows)
+	return f, err
+}
+
+// scanKeyed reads a frame and its key.
+func scanKeyed(rows *sql.Rows) (key int64, f core.Frame, err error) {
 	var planned, artifacts, decisions []byte
 	u := &f.Usage
-	err := rows.Scan(
+	err = rows.Scan(
 		&key, &f.ID, &f.Parent, &f.Session, &f.Status,
 		&f.CreatedAt, &f.StartedAt, &f.EndedAt, &f.UpdatedAt, &f.ArchivedAt,
 		&f.InvalidatedAt, &f.InvalidationReason, &f.GoalIsDefault, &f.Confidence,
@@ -33,7 +38,7 @@ func scanFrame(rows *sql.Rows) (core.Frame, error) {
 		&f.LogPath, &planned, &f.Goal, &f.SuccessCriteria,
 		&artifacts, &decisions, &f.Summary, &f.Results)
 	if err != nil {
-		return f, err
+		return key, f, err
 	}
 	for _, list := range []struct {
 		text []byte
@@ -43,10 +48,10 @@ func scanFrame(rows *sql.Rows) (core.Frame, error) {
 			continue
 		}
 		if err := json.Unmarshal(list.text, list.into); err != nil {
-			return f, fmt.Errorf("frame %s: %w", f.ID, err)
+			return key, f, fmt.Errorf("frame %s: %w", f.ID, err)
 		}
 	}
-	return f, nil
+	return key, f, nil
 }
 
 // saveFrame writes one frame; its columns stand in the order of SaveFrame's
@@ -166,6 +171,15 @@ func jsonLists(lists ...[]string) ([]string, error) {
 	return texts, nil
 }
 
+// What goes with a frame that is deleted, by its id: first what the session that
+// has it as root, and those that work in it, say of it.
+var deletions = []string{
+	`UPDATE sessions SET root = NULL WHERE root = ` + keyOf1 + ` AND key = (SELECT session FROM frames WHERE key = ` + keyOf1 + `)`,
+	`UPDATE sessions SET current = NULL WHERE current = ` + keyOf1,
+	`DELETE FROM frames WHERE key = ` + keyOf1,
+	`DELETE FROM frames_text WHERE rowid = ` + keyOf1,
+}
+
 // DeleteFrame removes a frame that has no children, or refuses with
 // core.ErrInvalid.
 func (t *tx) DeleteFrame(id string) error {
@@ -176,12 +190,10 @@ func (t *tx) DeleteFrame(id string) error {
 	if children > 0 {
 		return core.Invalidf("frame %s has %d children", id, children)
 	}
-	n, err := t.exec(`DELETE FROM frames WHERE key = `+keyOf, clean(id))
-	if err != nil || n == 0 {
-		return err
-	}
-	if _, err := t.exec(`DELETE FROM frames_text WHERE rowid = `+keyOf, clean(id)); err != nil {
-		return err
+	for _, deletion := range deletions {
+		if _, err := t.exec(deletion, clean(id)); err != nil {
+			return err
+		}
 	}
 	return t.raiseRevision()
 }
@@ -218,8 +230,11 @@ var ancestors = `WITH RECURSIVE up (key) AS (
 	SELECT f.parent FROM up CROSS JOIN frames f ON f.key = up.key WHERE f.parent IS NOT NULL
 ) SELECT ` + frameColumns + ` FROM up CROSS JOIN frames f ON f.key = up.key` + atMost + ` OFFSET 1`
 
-// Ancestors gives the frames above id, parent first, at most limit of them (0:
-// all). It ends at a missing parent and never loops.
+// Ancestors returns the frames above id, parent first, at most limit of them (0:
+// project.MaxLevels). It ends at a missing parent and never loops.
 func (t *tx) Ancestors(id string, limit int) ([]core.Frame, error) {
-	return collect(t, scanFrame, ancestors, clean(id), limitOf(limit))
+	if limit <= 0 || limit > project.MaxLevels {
+		limit = project.MaxLevels
+	}
+	return collect(t, scanFrame, ancestors, clean(id), limit)
 }

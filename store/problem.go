@@ -83,11 +83,11 @@ func (e callerError) Unwrap() error { return e.error }
 
 // problem turns trouble with the file at path into advice. What the caller's
 // function returned, and the end of the caller's context, pass as they are; but
-// a deadline that ends a wait is trouble.
+// a deadline that ends a wait is trouble, and so is damage that f came upon.
 func problem(ctx context.Context, path string, err error) error {
 	var caller callerError
 	ran := errors.As(err, &caller)
-	if ran && resultCode(caller) == 0 {
+	if ran && resultCode(caller) == 0 && !errors.Is(caller, errDamaged) {
 		return caller.error
 	}
 	var told *core.Problem

@@ -14,7 +14,7 @@ import (
 // core.ErrNotFound.
 func (t *tx) FindFrames(q project.FrameQuery) ([]core.Frame, error) {
 	var after core.Frame
-	if q.After != "" {
+	if q.After != "" && q.Order != project.ByID {
 		var err error
 		if after, err = t.Frame(q.After); err != nil {
 			return nil, err
@@ -33,13 +33,13 @@ func listFrames(q project.FrameQuery, after core.Frame) *selection {
 		}
 		list.add("SELECT " + frameColumns)
 		list.frames(part)
-		if q.After != "" {
+		if q.After != "" && q.Order != project.ByID {
 			list.add(" AND (f.created_at, f.key) > (?, "+keyOf+")", after.CreatedAt, after.ID)
 		}
 	}
 	order := orders[q.Order]
-	if q.Text != "" && q.Order != project.RecentFirst {
-		order = textOrders[q.Order]
+	if inOrder, is := textOrders[q.Order]; is && q.Text != "" {
+		order = inOrder
 	}
 	list.add(" ORDER BY "+order+atMost, limitOf(q.Limit))
 	return list
@@ -65,6 +65,7 @@ var orders = map[project.FrameOrder]string{
 	project.OldestFirst: "created_at, key",
 	project.NewestFirst: "created_at DESC, key DESC",
 	project.RecentFirst: "updated_at DESC, key DESC",
+	project.ByID:        "d.id",
 }
 
 // textOrders are those of a search: the index of words gives its matches by key,
@@ -104,6 +105,9 @@ func countFrames(q project.FrameQuery) *selection {
 func (t *tx) CountChildren(parents []string) (map[string]map[core.Status]int, error) {
 	counts := map[string]map[core.Status]int{}
 	for _, parent := range parents {
+		if parent == "" {
+			continue // no frame is below it; as a query it would not restrict
+		}
 		byStatus, err := t.CountFrames(project.FrameQuery{Parent: parent})
 		if err != nil {
 			return nil, err
@@ -180,8 +184,11 @@ func index(q project.FrameQuery) string {
 	}
 }
 
-// keySets gives the sets that q's text, subtree and prefix stand for.
+// keySets gives the sets that q's order by id, text, subtree and prefix stand for.
 func keySets(q project.FrameQuery) (sets []keySet) {
+	if q.Order == project.ByID {
+		sets = append(sets, keySet{"SELECT key, id FROM ids WHERE id > ?", []any{clean(q.After)}})
+	}
 	if q.Text != "" {
 		sets = append(sets, textSet(q.Text))
 	}

@@ -41,6 +41,8 @@ func testStore(t *testing.T, open openStore) {
 		"queries narrow each other":                        narrowing,
 		"paging goes through all frames once":              paging,
 		"ancestors come parent first and never loop":       ancestors,
+		"links have the shape of the tree":                 links,
+		"paging by id goes through all frames once":        byID,
 		"a subtree ends where it began to loop":            subtree,
 		"counts go by status":                              counts,
 		"a search finds every word and no syntax":          search,

@@ -155,8 +155,12 @@ func idOf(column string) string {
 	return "coalesce((SELECT id FROM ids WHERE ids.key = " + column + "), '')"
 }
 
-// keyOf is the SQL for the key of an id given as a parameter.
-const keyOf = "(SELECT key FROM ids WHERE id = ?)"
+// keyOf is the SQL for the key of an id given as a parameter; keyOf1 for that of
+// the first parameter, which may be named again.
+const (
+	keyOf  = "(SELECT key FROM ids WHERE id = ?)"
+	keyOf1 = "(SELECT key FROM ids WHERE id = ?1)"
+)
 
 // clean makes text valid UTF-8, as what reads it expects; SQLite would keep any
 // bytes.

@@ -110,11 +110,11 @@ const maxStatus = 8 << 10
 
 // StatusText tells where the caller is and what lies around it, in at most 8 KB.
 func StatusText(tree project.Tree) string {
-	if len(tree.Nodes) == 0 {
+	if len(tree.Lines) == 0 {
 		return "No frames yet. flame_push starts one; flame_plan_children lays out several."
 	}
 	text := currentLine(tree.Current) + "\n" + usageLine(tree.Usage) + countLine(tree.Counts) + "\n" + core.TreeLegend() + "\n\n" +
-		core.DrawTree(tree.Nodes, core.DrawOptions{Current: tree.Current, MaxLine: 120, More: tree.More})
+		core.DrawTree(tree.Lines, core.DrawOptions{Current: tree.Current, MaxLine: 120})
 	if len(text) <= maxStatus {
 		return text
 	}

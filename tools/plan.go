@@ -162,9 +162,9 @@ func (d planDoor) tree(ctx context.Context, by project.Caller, in treeArgs) (str
 
 // TreeText draws a tree for a model: legend, current frame, the tree, counts.
 func TreeText(tree project.Tree, details bool) string {
-	if len(tree.Nodes) == 0 {
+	if len(tree.Lines) == 0 {
 		return "No frames yet. flame_push starts one; flame_plan_children lays out several."
 	}
-	drawn := core.DrawTree(tree.Nodes, core.DrawOptions{Current: tree.Current, Details: details, More: tree.More})
+	drawn := core.DrawTree(tree.Lines, core.DrawOptions{Current: tree.Current, Details: details})
 	return core.TreeLegend() + "\n" + currentLine(tree.Current) + "\n```\n" + drawn + "```\n" + countLine(tree.Counts)
 }

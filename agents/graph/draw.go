@@ -54,7 +54,7 @@ const maxDepth = 100
 // drawTree indents nodes below those that started them; the other edges follow.
 func drawTree(g *Graph) (string, error) {
 	var b strings.Builder
-	nodes := g.Nodes()
+	nodes, below := g.Nodes(), g.below()
 	todo := branches(g.roots(), "", "", "")
 	for len(todo) > 0 {
 		at := todo[len(todo)-1]
@@ -62,7 +62,7 @@ func drawTree(g *Graph) (string, error) {
 		n, children := nodes[at.place], g.children(at.place)
 		b.WriteString(at.sign + n.line() + "\n")
 		if n.Depth >= maxDepth && len(children) > 0 {
-			fmt.Fprintf(&b, "%s└── … and %d below\n", at.indent, len(g.Descendants(n.ID, Spawned)))
+			fmt.Fprintf(&b, "%s└── … and %d below\n", at.indent, below[at.place])
 			continue
 		}
 		todo = append(todo, branches(children, at.indent, "├── ", "└── ")...)
@@ -73,6 +73,17 @@ func drawTree(g *Graph) (string, error) {
 		}
 	}
 	return b.String(), nil
+}
+
+// below counts for each node what was started below it.
+func (g *Graph) below() []int {
+	counts := make([]int, len(g.nodes))
+	for _, place := range slices.Backward(g.order()) {
+		if above, is := g.parent(place); is {
+			counts[above] += 1 + counts[place]
+		}
+	}
+	return counts
 }
 
 // A branch is a node that is to be drawn.

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -112,4 +113,26 @@ func TestADeepTreeIsCutAndCounted(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(b.String()), &all))
 	assert.Len(t, all.Nodes, n)
 	assert.Len(t, all.Edges, n-1)
+}
+
+func TestManyNodesBelowTheCutAreCountedAtOnce(t *testing.T) {
+	t.Parallel()
+	const depth, wide = 100, 10_000
+	g := &graph.Graph{}
+	add := func(id, parent string) {
+		require.NoError(t, g.AddNode(graph.Node{ID: id, Kind: graph.KindSubagent, Parent: parent}))
+	}
+	add("0", "")
+	for level := range depth - 1 {
+		add(fmt.Sprint(level+1), fmt.Sprint(level))
+	}
+	for i := range wide {
+		add(fmt.Sprint("leaf-", i), fmt.Sprint(depth-1))
+		add(fmt.Sprint("below-", i), fmt.Sprint("leaf-", i))
+	}
+	began := time.Now()
+	var b strings.Builder
+	require.NoError(t, graph.Draw(&b, g, "tree"))
+	assert.Less(t, time.Since(began), 10*time.Second)
+	assert.Equal(t, wide, strings.Count(b.String(), "… and 1 below"))
 }

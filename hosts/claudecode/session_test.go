@@ -99,18 +99,13 @@ func (s *session) tree() string {
 	tree, err := s.p.Tree(context.Background(), project.Caller{Host: project.CommandLine}, project.TreeArgs{})
 	require.NoError(s.t, err)
 	var b strings.Builder
-	var draw func(nodes []core.TreeNode, indent string)
-	draw = func(nodes []core.TreeNode, indent string) {
-		for _, n := range nodes {
-			b.WriteString(indent + string(n.Frame.Status) + " " + n.Frame.Goal)
-			if n.Frame.Summary != "" {
-				b.WriteString(": " + n.Frame.Summary)
-			}
-			b.WriteString("\n")
-			draw(n.Children, indent+"  ")
+	for _, line := range tree.Lines {
+		b.WriteString(strings.Repeat("  ", int(line.Depth)) + string(line.Frame.Status) + " " + line.Frame.Goal)
+		if line.Frame.Summary != "" {
+			b.WriteString(": " + line.Frame.Summary)
 		}
+		b.WriteString("\n")
 	}
-	draw(tree.Nodes, "")
 	return b.String()
 }
 

@@ -77,14 +77,10 @@ func (l *plugin) tree() string {
 	tree, err := l.p.Tree(context.Background(), project.Caller{Host: project.CommandLine}, project.TreeArgs{})
 	require.NoError(l.t, err)
 	var b strings.Builder
-	var draw func(nodes []core.TreeNode, indent string)
-	draw = func(nodes []core.TreeNode, indent string) {
-		for _, n := range nodes {
-			b.WriteString(indent + strings.TrimSuffix(string(n.Frame.Status)+" "+n.Frame.Goal+": "+n.Frame.Summary, ": ") + "\n")
-			draw(n.Children, indent+"  ")
-		}
+	for _, line := range tree.Lines {
+		f := line.Frame
+		b.WriteString(strings.Repeat("  ", int(line.Depth)) + strings.TrimSuffix(string(f.Status)+" "+f.Goal+": "+f.Summary, ": ") + "\n")
 	}
-	draw(tree.Nodes, "")
 	return b.String()
 }
 

@@ -1,0 +1,88 @@
+package cli
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/mattn/go-isatty"
+	"github.com/spf13/cobra"
+
+	"flame/core"
+)
+
+// repair says what of the store can be mended, mends it where that is agreed to, and
+// looks at it again.
+func (a *App) repair(cmd *cobra.Command, agreed bool) error {
+	place, err := a.place()
+	if err != nil {
+		return err
+	}
+	found := a.Check(cmd.Context(), place)
+	plan := planOf(found)
+	if plan == "" {
+		return a.repaired(Repaired{}, "there is nothing to mend\n", found)
+	}
+	if !agreed {
+		if agreed, err = a.agrees(cmd, plan); err != nil || !agreed {
+			return err
+		}
+	}
+	done, err := a.Repair(cmd.Context(), place)
+	if err != nil {
+		return err
+	}
+	text := "copied " + done.Copy + "\n"
+	for _, what := range done.Mended {
+		text += "mended " + what + "\n"
+	}
+	return a.repaired(done, text, a.Check(cmd.Context(), place))
+}
+
+// planOf says what a repair would do about findings; nothing where it can do nothing.
+func planOf(found []Finding) string {
+	var b strings.Builder
+	for _, f := range found {
+		if f.Mend != "" {
+			fmt.Fprintf(&b, "%s\n       -> %s\n", core.OneLine(f.What, 0), f.Mend)
+		}
+	}
+	if b.Len() == 0 {
+		return ""
+	}
+	return b.String() + "A copy of the database is kept beside it; its indexes are built anew.\n"
+}
+
+// repaired prints what a repair did and what is left.
+func (a *App) repaired(done Repaired, text string, left []Finding) error {
+	answer := map[string]any{"copy": done.Copy, "mended": append([]string{}, done.Mended...), "findings": left}
+	if err := a.print(answer, text+listFindings(left)); err != nil {
+		return err
+	}
+	return brokenOf(left)
+}
+
+// agrees prints a plan and asks whether to follow it.
+func (a *App) agrees(cmd *cobra.Command, plan string) (bool, error) {
+	if err := a.print(map[string]string{"plan": plan}, plan); err != nil {
+		return false, err
+	}
+	in, ok := a.Stdin.(*os.File)
+	if !ok || !isatty.IsTerminal(in.Fd()) {
+		return false, wrongUsage(cmd, "there is no terminal to ask at; --yes does this without asking")
+	}
+	fmt.Fprint(a.Stderr, "Do this? [y/N] ")
+	answer, err := bufio.NewReader(in).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return false, err
+	}
+	agreed := slices.Contains([]string{"y", "yes"}, strings.ToLower(strings.TrimSpace(answer)))
+	if !agreed {
+		fmt.Fprintln(a.Stderr, "nothing was changed")
+	}
+	return agreed, nil
+}

@@ -1,0 +1,195 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"strings"
+
+	"flame/core"
+	"flame/project"
+)
+
+// streamText prints a tree of any size as it is read.
+func (a *App) streamText(ctx context.Context, tree *project.Outline, details bool) error {
+	d := core.NewTreeDrawer(core.DrawOptions{Current: tree.Current, Details: details})
+	for lines, err := range tree.Pages(ctx) {
+		if err != nil {
+			return err
+		}
+		var page strings.Builder
+		for _, line := range lines {
+			page.WriteString(d.Draw(line))
+		}
+		if _, err := io.WriteString(a.Stdout, a.coloured(printable(page.String()))); err != nil {
+			return err
+		}
+	}
+	_, err := io.WriteString(a.Stdout, a.coloured(core.TreeLegend())+"\n")
+	return err
+}
+
+// streamJSON prints a tree of any size as one JSON document, as it is read.
+func (a *App) streamJSON(ctx context.Context, tree *project.Outline) error {
+	d := newJSONTree(tree.Current)
+	for lines, err := range tree.Pages(ctx) {
+		if err == nil {
+			err = d.add(lines)
+		}
+		if err != nil {
+			return err
+		}
+		if _, err := a.Stdout.Write(plainJSON(d.take())); err != nil {
+			return err
+		}
+	}
+	d.end()
+	_, err := a.Stdout.Write(append(d.take(), '\n'))
+	return err
+}
+
+// A treeNode is a frame of a tree in JSON, without what is below it.
+type treeNode struct {
+	core.Frame
+	Current bool   `json:"current,omitempty"`
+	Fault   string `json:"fault,omitempty"` // why it stands at the top
+}
+
+// Bounds of a tree in JSON: programs that read it refuse what is nested deeper than
+// some thousands, each frame being two levels; and with an indent for every level a
+// chain of frames would take space that grows with the square of its length.
+const (
+	jsonLevels  = 500 // what lies deeper is counted
+	jsonIndents = 40
+)
+
+// A jsonTree writes a tree as a JSON list of nested objects, line by line.
+type jsonTree struct {
+	current string
+	buffer  bytes.Buffer
+	nodes   *json.Encoder
+	open    []openNode // the way to the node that was written last
+	begun   bool       // the first node of the list was written
+}
+
+// An openNode is one whose object goes on.
+type openNode struct {
+	begun bool                // its list of children was begun
+	more  map[core.Status]int // frames below it that are left out
+}
+
+func newJSONTree(current string) *jsonTree {
+	t := &jsonTree{current: current}
+	t.nodes = json.NewEncoder(&t.buffer)
+	t.nodes.SetEscapeHTML(false)
+	t.buffer.WriteByte('[')
+	return t
+}
+
+// treeJSON returns lines as a JSON list, and what was left out at the top.
+func treeJSON(lines []core.TreeLine, current string) (list json.RawMessage, more map[core.Status]int, err error) {
+	if last := len(lines) - 1; last >= 0 && lines[last].Depth == 0 {
+		more = lines[last].More
+	}
+	t := newJSONTree(current)
+	err = t.add(lines)
+	t.end()
+	return t.take(), more, err
+}
+
+// add writes lines.
+func (t *jsonTree) add(lines []core.TreeLine) error {
+	for _, line := range lines {
+		if err := t.line(line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// take returns what was written since the last time.
+func (t *jsonTree) take() []byte {
+	text := bytes.Clone(t.buffer.Bytes())
+	t.buffer.Reset()
+	return text
+}
+
+// indent begins a new line in the node at a depth.
+func (t *jsonTree) indent(depth int, extra string) string {
+	return "\n" + strings.Repeat("    ", min(depth, jsonIndents)) + extra
+}
+
+// line writes a node whose object stays open, or adds to the count in the one above;
+// what was left out at the top is no part of the list.
+func (t *jsonTree) line(line core.TreeLine) error {
+	depth := min(int(line.Depth), len(t.open))
+	if line.More != nil || depth >= jsonLevels {
+		t.count(depth-1, line)
+		return nil
+	}
+	t.close(depth)
+	begun := &t.begun
+	if depth > 0 {
+		begun = &t.open[depth-1].begun
+	}
+	switch {
+	case *begun:
+		t.buffer.WriteByte(',')
+	case depth > 0:
+		t.buffer.WriteString("," + t.indent(depth, `"children": [`))
+	}
+	*begun = true
+	t.open = append(t.open, openNode{})
+	brace := t.indent(depth, "  ")
+	t.buffer.WriteString(brace)
+	t.nodes.SetIndent(brace[1:], "  ")
+	err := t.nodes.Encode(treeNode{whole(line.Frame), line.Frame.ID == t.current && t.current != "", line.Fault.String()})
+	t.buffer.Truncate(t.buffer.Len() - len(brace+"}\n"))
+	return err
+}
+
+// count adds the frames of a line to those left out below the open node at a depth.
+func (t *jsonTree) count(depth int, line core.TreeLine) {
+	if depth < 0 {
+		return
+	}
+	n := &t.open[depth]
+	if n.more == nil {
+		n.more = map[core.Status]int{}
+	}
+	if line.More == nil {
+		n.more[line.Frame.Status]++
+	}
+	for status, count := range line.More {
+		n.more[status] += count
+	}
+}
+
+// close ends the objects of all nodes at this depth and deeper.
+func (t *jsonTree) close(depth int) {
+	for len(t.open) > depth {
+		last := len(t.open) - 1
+		n := t.open[last]
+		t.open = t.open[:last]
+		if n.begun {
+			t.buffer.WriteString(t.indent(last, "    ]"))
+		}
+		if n.more != nil {
+			t.buffer.WriteString("," + t.indent(last, `    "more": `))
+			t.nodes.SetIndent(t.indent(last, "    ")[1:], "  ")
+			_ = t.nodes.Encode(n.more) // counts can always be encoded
+			t.buffer.Truncate(t.buffer.Len() - len("\n"))
+		}
+		t.buffer.WriteString(t.indent(last, "  }"))
+	}
+}
+
+// end ends the list.
+func (t *jsonTree) end() {
+	t.close(0)
+	if t.begun {
+		t.buffer.WriteByte('\n')
+	}
+	t.buffer.WriteByte(']')
+}

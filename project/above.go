@@ -1,0 +1,25 @@
+package project
+
+import (
+	"iter"
+
+	"flame/core"
+)
+
+// climb is how many frames above one are read at once: more than most trees have
+// levels.
+const climb = 50
+
+// above returns the frames above id, parent first, in pages that are read as they
+// are asked for: MaxLevels frames at most.
+func (s *step) above(id string) iter.Seq2[[]core.Frame, error] {
+	return func(yield func([]core.Frame, error) bool) {
+		for range MaxLevels / climb {
+			page, err := s.Ancestors(id, climb)
+			if !yield(page, err) || err != nil || len(page) < climb {
+				return
+			}
+			id = page[climb-1].ID
+		}
+	}
+}

@@ -1,0 +1,262 @@
+package project
+
+import (
+	"bufio"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"flame/core"
+)
+
+// Exported is what an export did.
+type Exported struct {
+	Frames   int // that were written
+	Nameless int // left out: they have no id, for which the format has no place
+}
+
+// An export is one under way. It holds no more than a page of frames, each page
+// read in a View of its own.
+type export struct {
+	p       *Project
+	dir     string // where it goes
+	folder  string // of the frames' files in it
+	written int
+}
+
+// Export writes the project as a folder of the seeds' format. Files that exist
+// are replaced whole, and those of an earlier export whose frames are gone are
+// deleted; the state file comes before that and after the frames, so a reader
+// never finds one that names frames without files.
+func (p *Project) Export(ctx context.Context, by Caller, dir string) (done Exported, err error) {
+	e := &export{p: p, dir: dir, folder: filepath.Join(dir, "frames")}
+	if err := os.MkdirAll(e.folder, 0o755); err != nil {
+		return done, err
+	}
+	var state State
+	var all, roots []core.Link
+	err = p.view(ctx, by, func(s *step) (err error) {
+		if state, err = s.emptyState(); err != nil {
+			return err
+		}
+		if all, err = s.Links(FrameQuery{Archived: true}); err != nil {
+			return err
+		}
+		roots, err = s.Links(FrameQuery{Archived: true, Roots: true})
+		return err
+	})
+	if err != nil {
+		return done, err
+	}
+	err = writeFile(filepath.Join(dir, "state.json"), func(to io.Writer) error { return e.writeState(ctx, to, state, roots) })
+	if err == nil {
+		err = e.dropStale(ctx)
+	}
+	return Exported{Frames: e.written, Nameless: max(0, len(all)-e.written)}, err
+}
+
+// writeState writes the state as encoding/json would with an indent of two spaces,
+// and a file for each frame on the way.
+func (e *export) writeState(ctx context.Context, to io.Writer, state State, roots []core.Link) error {
+	raw, err := json.MarshalIndent(state, "", "  ")
+	if err != nil {
+		return err
+	}
+	// Quotes in texts are escaped, so that these occur once.
+	head, rest, _ := strings.Cut(string(raw), `"frames": {}`)
+	middle, tail, _ := strings.Cut(rest, `"rootFrameIDs": []`)
+	frames := &members{to: to, begin: head + `"frames": {`, end: "}" + middle}
+	err = e.eachFrame(ctx, func(f StateFrame) error {
+		name, err := json.Marshal(f.SessionID)
+		if err != nil {
+			return err
+		}
+		if err := frames.write(string(name)+": ", f); err != nil {
+			return err
+		}
+		return writeJSON(filepath.Join(e.folder, fileName(f.SessionID)), f)
+	})
+	if err = errors.Join(err, frames.close()); err != nil {
+		return err
+	}
+	ids := &members{to: to, begin: `"rootFrameIDs": [`, end: "]" + tail + "\n"}
+	err = e.p.Store.View(ctx, func(tx Tx) error {
+		return eachFrame(tx, roots, func(f core.Frame) error {
+			if f.ID == "" {
+				return nil
+			}
+			return ids.write("", f.ID)
+		})
+	})
+	return errors.Join(err, ids.close())
+}
+
+// eachFrame calls f for every frame that has an id, in the order of ids.
+func (e *export) eachFrame(ctx context.Context, f func(StateFrame) error) error {
+	for last := ""; ; {
+		var page []StateFrame
+		err := e.p.Store.View(ctx, func(tx Tx) error {
+			s := &step{Tx: tx, p: e.p}
+			frames, err := s.FindFrames(FrameQuery{Archived: true, Order: ByID, After: last, Limit: pageSize})
+			if err != nil {
+				return err
+			}
+			page = page[:0]
+			for _, frame := range frames {
+				state, err := s.stateOf(frame)
+				if err != nil {
+					return err
+				}
+				page = append(page, state)
+			}
+			return nil
+		})
+		if err != nil || len(page) == 0 {
+			return err
+		}
+		for _, frame := range page {
+			if err := f(frame); err != nil {
+				return err
+			}
+		}
+		e.written += len(page)
+		last = page[len(page)-1].SessionID
+	}
+}
+
+// members writes the members of a JSON object or list one by one, indented as
+// values of an outermost object.
+type members struct {
+	to         io.Writer
+	begin, end string // what stands before and behind them
+	begun      bool
+}
+
+func (m *members) write(name string, value any) error {
+	raw, err := json.MarshalIndent(value, "    ", "  ")
+	if err != nil {
+		return err
+	}
+	before := ","
+	if !m.begun {
+		m.begun, before = true, m.begin
+	}
+	_, err = fmt.Fprintf(m.to, "%s\n    %s%s", before, name, raw)
+	return err
+}
+
+func (m *members) close() error {
+	before := "\n  "
+	if !m.begun {
+		before = m.begin
+	}
+	_, err := io.WriteString(m.to, before+m.end)
+	return err
+}
+
+// dropStale deletes what an earlier export wrote of frames that are no more: a
+// later import would bring them back. Files that no export named stay.
+func (e *export) dropStale(ctx context.Context) error {
+	folder, err := os.Open(e.folder)
+	if err != nil {
+		return err
+	}
+	defer folder.Close()
+	for {
+		entries, err := folder.ReadDir(pageSize)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err == nil {
+			err = e.dropStaleOf(ctx, entries)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// dropStaleOf deletes those of some files whose frames are gone.
+func (e *export) dropStaleOf(ctx context.Context, entries []fs.DirEntry) error {
+	var stale []string
+	err := e.p.Store.View(ctx, func(tx Tx) error {
+		stale = stale[:0]
+		for _, entry := range entries {
+			var f StateFrame
+			file := filepath.Join(e.folder, entry.Name())
+			if filepath.Ext(file) != ".json" || readJSON(file, &f) != nil || f.SessionID == "" || entry.Name() != fileName(f.SessionID) {
+				continue
+			}
+			_, err := tx.Frame(f.SessionID)
+			if errors.Is(err, core.ErrNotFound) {
+				stale, err = append(stale, file), nil
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, file := range stale {
+		if err := os.Remove(file); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fileName gives the name of a frame's file: letters, digits and '-' as they
+// are, every other byte as '_' and two hex digits, so that no two ids share one.
+// Capitals are written so too: some file systems do not tell them apart.
+func fileName(id string) string {
+	var b strings.Builder
+	for _, c := range []byte(id) {
+		switch {
+		case 'a' <= c && c <= 'z', '0' <= c && c <= '9', c == '-':
+			b.WriteByte(c)
+		default:
+			fmt.Fprintf(&b, "_%02x", c)
+		}
+	}
+	name := b.String()
+	if len(name) > 200 {
+		name = fmt.Sprintf("%s_%x", name[:120], sha256.Sum256([]byte(id)))
+	}
+	return name + ".json"
+}
+
+func writeJSON(file string, v any) error {
+	return writeFile(file, func(to io.Writer) error {
+		raw, err := json.MarshalIndent(v, "", "  ")
+		if err != nil {
+			return err
+		}
+		_, err = to.Write(append(raw, '\n'))
+		return err
+	})
+}
+
+// writeFile replaces a file by what write writes, all of it or nothing.
+func writeFile(file string, write func(to io.Writer) error) error {
+	beside, err := os.CreateTemp(filepath.Dir(file), ".flame-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(beside.Name())
+	to := bufio.NewWriter(beside)
+	err = errors.Join(write(to), to.Flush(), beside.Chmod(0o644), beside.Sync(), beside.Close())
+	if err != nil {
+		return err
+	}
+	return os.Rename(beside.Name(), file)
+}

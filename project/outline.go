@@ -1,0 +1,167 @@
+package project
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"slices"
+
+	"flame/core"
+)
+
+// An Outline is a tree of any size. It holds the places of all frames, 16 bytes
+// each; the frames themselves are read when they are asked for.
+type Outline struct {
+	Current string // id of the caller's current frame; empty without one
+
+	p        *Project
+	places   []core.Place
+	revision int64 // of the tree when the places were read
+}
+
+// pageSize is how many frames a page has: 500 take some 10 ms to read.
+const pageSize = 500
+
+// Outline returns the tree of the project, or the part under one of its frames.
+// The limit of args plays no part.
+func (p *Project) Outline(ctx context.Context, by Caller, args TreeArgs) (*Outline, error) {
+	o := &Outline{p: p}
+	var links []core.Link
+	err := p.view(ctx, by, func(s *step) error {
+		scope, err := s.scope(args)
+		if err != nil {
+			return err
+		}
+		current, ok, err := s.current()
+		if err != nil {
+			return err
+		}
+		if ok {
+			o.Current = current.ID
+		}
+		if o.revision, _, err = s.Revision(); err != nil {
+			return err
+		}
+		links, err = s.Links(scope)
+		return err
+	})
+	o.places = core.Outline(links)
+	return o, err
+}
+
+// Empty reports whether there are no frames.
+func (o *Outline) Empty() bool { return len(o.places) == 0 }
+
+// Pages returns the lines of the tree, page by page. Each page is read in a View
+// of its own that has ended when the page is given, so that a slow reader holds up
+// nobody. Frames that were deleted meanwhile are left out.
+func (o *Outline) Pages(ctx context.Context) iter.Seq2[[]core.TreeLine, error] {
+	return func(yield func([]core.TreeLine, error) bool) {
+		for places := range slices.Chunk(o.places, pageSize) {
+			var lines []core.TreeLine
+			err := o.p.Store.View(ctx, func(tx Tx) (err error) {
+				s := &step{Tx: tx, p: o.p}
+				lines, err = s.lines(places, o.revision)
+				return err
+			})
+			if !yield(lines, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// lines reads the frames at places that were read at a revision. Where some are
+// missing although nothing was written since, the data is damaged.
+func (s *step) lines(places []core.Place, revision int64) ([]core.TreeLine, error) {
+	keys := make([]int64, len(places))
+	for i, place := range places {
+		keys[i] = place.Key
+	}
+	frames, err := s.FramesAt(keys)
+	if err != nil {
+		return nil, err
+	}
+	if len(frames) < len(keys) {
+		if err := s.mayBeGone(revision); err != nil {
+			return nil, err
+		}
+	}
+	lines := make([]core.TreeLine, 0, len(places))
+	for _, place := range places {
+		frame, there := frames[place.Key]
+		if !there {
+			continue
+		}
+		line := core.TreeLine{Branch: place.Branch, Frame: frame}
+		if line.Fault == core.NoParent {
+			if line.Fault, err = s.outside(frame.Parent); err != nil {
+				return nil, err
+			}
+		}
+		lines = append(lines, line)
+	}
+	return lines, nil
+}
+
+// mayBeGone returns an error unless frames may have been deleted since a revision.
+func (s *step) mayBeGone(revision int64) error {
+	if now, _, err := s.Revision(); err != nil || now != revision {
+		return err
+	}
+	return core.Unavailablef(errFramesLost, "the data is damaged: %v", errFramesLost).
+		WithHint("`flame doctor` says what is wrong; the file was left as it is")
+}
+
+var errFramesLost = errors.New("its index lists frames that are not there")
+
+// outside returns the fault of a frame whose parent is not among those shown: none
+// if that is only left out.
+func (s *step) outside(parent string) (core.Fault, error) {
+	if parent == "" {
+		return core.NoParent, nil
+	}
+	_, err := s.Frame(parent)
+	if errors.Is(err, core.ErrNotFound) {
+		return core.NoParent, nil
+	}
+	return core.NoFault, err
+}
+
+// eachFrame calls f for the frames of these links, in their order, without holding
+// more than a page of them.
+func eachFrame(tx Tx, links []core.Link, f func(core.Frame) error) error {
+	for page := range slices.Chunk(links, pageSize) {
+		keys := make([]int64, len(page))
+		for i, link := range page {
+			keys[i] = link.Key
+		}
+		frames, err := tx.FramesAt(keys)
+		if err != nil {
+			return err
+		}
+		for _, key := range keys {
+			frame, there := frames[key]
+			if !there {
+				continue
+			}
+			if err := f(frame); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// EachUnder calls f for a frame and all below it that are there, archived ones too.
+// It holds no more than a page of them.
+func EachUnder(tx Tx, id string, f func(core.Frame) error) error {
+	if id == "" {
+		return nil
+	}
+	links, err := tx.Links(FrameQuery{Under: id, Archived: true})
+	if err != nil {
+		return err
+	}
+	return eachFrame(tx, links, f)
+}

@@ -1,0 +1,238 @@
+package project_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/core"
+	"flame/project"
+)
+
+// save writes frames as they are, whatever the rules say.
+func (f *fixture) save(frames ...core.Frame) {
+	f.t.Helper()
+	require.NoError(f.t, f.Store.Update(f.ctx, func(tx project.Tx) error {
+		for _, frame := range frames {
+			if err := tx.SaveFrame(frame); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+}
+
+// work lets a session work in a frame.
+func (f *fixture) work(session, frame string) {
+	f.t.Helper()
+	require.NoError(f.t, f.Store.Update(f.ctx, func(tx project.Tx) error {
+		return tx.SaveSession(core.Session{
+			ID: session, Host: "claude-code", Stamped: true, State: core.SessionActive, Root: frame, Current: frame,
+		})
+	}))
+}
+
+func TestChildrenStandInTheOrderInWhichTheyWerePlannedOrMade(t *testing.T) {
+	t.Parallel()
+	f := working(t)
+	planned := f.plan(host("s"), "", "one", "two", "three")
+	f.activate(host("s"), planned[1].ID)
+	f.pop(host("s"), "")
+	f.push(host("s"), "four")
+	f.plan(host("s"), f.get(planned[0].ID).Parent, "five")
+	_, err := f.Invalidate(f.ctx, host("s"), planned[0].ID, "not needed")
+	require.NoError(t, err)
+	assert.Equal(t, []string{
+		"in_progress work", "  invalidated one", "  completed two", "  planned three", "  in_progress four", "  planned five",
+	}, f.draw())
+}
+
+// randomForest saves n frames whose parents are random: often missing, themselves or
+// below them. Some are archived.
+func (f *fixture) randomForest(r *rand.Rand, n int) (ids []string) {
+	f.t.Helper()
+	var frames []core.Frame
+	for i := range n {
+		frame := core.Frame{
+			ID: fmt.Sprintf("f-%03d", i), Goal: "goal", Status: core.Statuses[r.IntN(len(core.Statuses))],
+			CreatedAt: core.Millis(r.IntN(n)), UpdatedAt: core.Millis(i),
+		}
+		if r.IntN(8) > 0 {
+			frame.Parent = fmt.Sprintf("f-%03d", r.IntN(n+3))
+		}
+		if r.IntN(8) == 0 {
+			frame.ArchivedAt = 1
+		}
+		frames, ids = append(frames, frame), append(ids, frame.ID)
+	}
+	f.save(frames...)
+	return ids
+}
+
+// idsOf returns the ids of lines in order, and fails where the shape is none of a tree.
+func idsOf(t *testing.T, lines []core.TreeLine) (ids []string) {
+	t.Helper()
+	depth := int32(-1)
+	for _, line := range lines {
+		require.LessOrEqual(t, line.Depth, depth+1)
+		if depth = line.Depth; line.More != nil {
+			depth-- // nothing lies below those left out
+			continue
+		}
+		ids = append(ids, line.Frame.ID)
+	}
+	return ids
+}
+
+func TestAnyForestIsShownWholeAndInPart(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(40) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			r := rand.New(rand.NewPCG(seed, 5))
+			f := newFixture(t)
+			all := f.randomForest(r, 1+r.IntN(60))
+			f.work("s", all[r.IntN(len(all))])
+
+			whole, err := f.Tree(f.ctx, host("s"), project.TreeArgs{Archived: true})
+			require.NoError(t, err)
+			shown := idsOf(t, whole.Lines)
+			assert.ElementsMatch(t, all, shown, "each frame once")
+			assert.Equal(t, whole.Lines, f.outline(project.TreeArgs{Archived: true}), "streamed or not, it is the same")
+
+			part, err := f.Tree(f.ctx, host("s"), project.TreeArgs{Archived: true, Limit: 1})
+			require.NoError(t, err)
+			some := idsOf(t, part.Lines)
+			assert.Len(t, slices.Compact(slices.Sorted(slices.Values(some))), len(some), "each frame once at most")
+			if part.Current != "" {
+				assert.Contains(t, some, part.Current)
+			}
+			for _, id := range all {
+				below, err := f.Tree(f.ctx, host("s"), project.TreeArgs{Root: id})
+				require.NoError(t, err)
+				assert.Equal(t, below.Lines, f.outline(project.TreeArgs{Root: id}))
+				part, err := f.Tree(f.ctx, host("s"), project.TreeArgs{Root: id, Limit: 1})
+				require.NoError(t, err)
+				assert.Equal(t, id, part.Lines[0].Frame.ID)
+				f.context(host("s"), id)
+			}
+		})
+	}
+}
+
+// outline returns the lines of a tree as they are streamed.
+func (f *fixture) outline(args project.TreeArgs) (lines []core.TreeLine) {
+	f.t.Helper()
+	tree, err := f.Outline(f.ctx, host("s"), args)
+	require.NoError(f.t, err)
+	for page, err := range tree.Pages(f.ctx) {
+		require.NoError(f.t, err)
+		lines = append(lines, page...)
+	}
+	return lines
+}
+
+func TestFramesBelowAnArchivedOneAreNoFault(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.save(core.Frame{ID: "old", Status: core.Completed, ArchivedAt: 1}, core.Frame{ID: "new", Parent: "old", Status: core.Planned},
+		core.Frame{ID: "lost", Parent: "gone", Status: core.Planned})
+	faults := map[string]core.Fault{}
+	for _, line := range f.outline(project.TreeArgs{}) {
+		assert.Zero(t, line.Depth)
+		faults[line.Frame.ID] = line.Fault
+	}
+	assert.Equal(t, map[string]core.Fault{"new": core.NoFault, "lost": core.NoParent}, faults)
+	assert.Zero(t, f.outline(project.TreeArgs{Root: "new"})[0].Fault, "what lies above is out of sight, not missing")
+}
+
+func TestWhatIsDeletedWhileATreeStreamsIsLeftOut(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	var frames []core.Frame
+	var want []string
+	for i := range 1200 {
+		frames = append(frames, core.Frame{ID: fmt.Sprintf("f-%04d", i), Status: core.Completed, CreatedAt: core.Millis(-i)})
+		if i != 1100 {
+			want = append(want, frames[i].ID)
+		}
+	}
+	f.save(frames...)
+	tree, err := f.Outline(f.ctx, shell, project.TreeArgs{})
+	require.NoError(t, err)
+	var got []string
+	for page, err := range tree.Pages(f.ctx) {
+		require.NoError(t, err)
+		if got == nil {
+			require.NoError(t, f.Store.Update(f.ctx, func(tx project.Tx) error { return tx.DeleteFrame("f-1100") }))
+		}
+		got = append(got, idsOf(t, page)...)
+	}
+	assert.Equal(t, want, got)
+}
+
+func TestTheWayUpIsFoundHoweverLong(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	root := f.push(host("s"), "the only one that is open")
+	const levels = 333
+	frames := make([]core.Frame, levels)
+	for i := range frames {
+		frames[i] = core.Frame{ID: fmt.Sprintf("f-%03d", i), Parent: fmt.Sprintf("f-%03d", i-1), Goal: "done", Status: core.Completed}
+	}
+	frames[0].Parent = root.ID
+	f.save(frames...)
+	f.work("s", frames[levels-1].ID)
+	assert.Equal(t, root.ID, f.current(host("s")))
+	popped, err := f.Pop(f.ctx, host("s"), project.PopArgs{Frame: root.ID, Status: core.Completed})
+	require.NoError(t, err)
+	assert.Equal(t, root.Parent, popped.Current, "its session worked inside of it")
+}
+
+func TestAnExportIsTheStateInManyFiles(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	frames := make([]core.Frame, 640)
+	for i := range frames {
+		frames[i] = core.Frame{
+			ID: fmt.Sprintf("F <%d>", i*7919%640), Status: core.Planned, Goal: "a & b", CreatedAt: core.Millis(i / 3), UpdatedAt: core.Millis(i),
+		}
+		if i%5 == 0 {
+			frames[i].Status = core.InProgress
+		} else {
+			frames[i].Parent = frames[i-1].ID
+		}
+	}
+	f.save(frames...)
+	f.work("s", frames[5].ID)
+	out := t.TempDir()
+	done, err := f.Export(f.ctx, host("s"), out)
+	require.NoError(t, err)
+	assert.Equal(t, project.Exported{Frames: len(frames)}, done)
+	state, err := f.State(f.ctx, host("s"))
+	require.NoError(t, err)
+	want, err := json.MarshalIndent(state, "", "  ")
+	require.NoError(t, err)
+	got, err := os.ReadFile(filepath.Join(out, "state.json"))
+	require.NoError(t, err)
+	assert.Equal(t, string(want)+"\n", string(got))
+	files, err := os.ReadDir(filepath.Join(out, "frames"))
+	require.NoError(t, err)
+	assert.Len(t, files, len(frames))
+
+	empty := newFixture(t)
+	out = t.TempDir()
+	_, err = empty.Export(empty.ctx, shell, out)
+	require.NoError(t, err)
+	got, err = os.ReadFile(filepath.Join(out, "state.json"))
+	require.NoError(t, err)
+	assert.Equal(t, `{ "version": 1, "frames": {}, "rootFrameIDs": [], "updatedAt": 0 }`, strings.Join(strings.Fields(string(got)), " "))
+}

@@ -1,0 +1,88 @@
+package store
+
+import (
+	"cmp"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"math"
+
+	"flame/core"
+	"flame/project"
+)
+
+// Links returns the links of the frames that q describes, in the order in which
+// they were made, or in that of each parent's children. A file whose index has them
+// in another order, or one twice, is damaged: reading on might never end.
+func (t *tx) Links(q project.FrameQuery) (links []core.Link, err error) {
+	list := listLinks(q)
+	last := linkRow{group: math.MinInt64, created: math.MinInt64, key: math.MinInt64}
+	err = t.each(func(rows *sql.Rows) error {
+		var row linkRow
+		var parent sql.NullInt64
+		if err := rows.Scan(&row.key, &parent, &row.group, &row.created); err != nil {
+			return err
+		}
+		if last.compare(row) >= 0 {
+			return fmt.Errorf("%w: its index of frames is out of order", errDamaged)
+		}
+		last = row
+		links = append(links, core.Link{Key: row.key, Parent: parent.Int64})
+		return nil
+	}, list.query(), list.args...)
+	return links, err
+}
+
+// A linkRow is where a row of Links stands.
+type linkRow struct{ group, created, key int64 }
+
+func (r linkRow) compare(other linkRow) int {
+	return cmp.Or(cmp.Compare(r.group, other.group), cmp.Compare(r.created, other.created), cmp.Compare(r.key, other.key))
+}
+
+// listLinks is the SQL of Links. Without a subtree an index alone has all it needs;
+// roots come first in it.
+func listLinks(q project.FrameQuery) *selection {
+	list := &selection{}
+	if q.Under != "" {
+		list.add("SELECT f.key, f.parent, 0, f.created_at FROM ("+under+") d CROSS JOIN frames f ON f.key = d.key WHERE true",
+			clean(q.Under))
+	} else {
+		list.add("SELECT f.key, f.parent, ifnull(f.parent, ?), f.created_at FROM frames f INDEXED BY frames_parent WHERE true",
+			int64(math.MinInt64))
+	}
+	if q.Roots {
+		list.add(" AND f.parent IS NULL")
+	}
+	switch {
+	case q.Archived:
+	case q.Under != "":
+		list.add(" AND f.archived_at = 0")
+	default:
+		list.add(" AND f.key NOT IN (SELECT a.key FROM frames a INDEXED BY frames_status WHERE a.status IN ("+
+			placeholders(len(core.Statuses))+") AND a.archived_at > 0)", anyOf(core.Statuses)...)
+	}
+	order := "f.parent, f.created_at, f.key"
+	if q.Under != "" {
+		order = "f.created_at, f.key"
+	}
+	list.add(" ORDER BY "+order+atMost, limitOf(q.Limit))
+	return list
+}
+
+// framesAt is the SQL of FramesAt: its keys are a JSON list.
+var framesAt = "SELECT " + frameColumns + " FROM json_each(?) k CROSS JOIN frames f ON f.key = k.value"
+
+// FramesAt returns the frames that have these keys; those that are gone are absent.
+func (t *tx) FramesAt(keys []int64) (map[int64]core.Frame, error) {
+	list, err := json.Marshal(keys)
+	if err != nil {
+		return nil, err
+	}
+	frames := make(map[int64]core.Frame, len(keys))
+	return frames, t.each(func(rows *sql.Rows) error {
+		key, frame, err := scanKeyed(rows)
+		frames[key] = frame
+		return err
+	}, framesAt, string(list))
+}

@@ -1,0 +1,30 @@
+package store
+
+import (
+	"context"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/project"
+)
+
+func TestACheckThatDoesNotEndSaysSo(t *testing.T) {
+	t.Parallel()
+	kept := Open(t.TempDir(), Options{})
+	require.NoError(t, kept.Update(context.Background(), func(tx project.Tx) error { return plantTree(tx, 100) }))
+	require.NoError(t, kept.Close())
+	h, err := readHeader(kept.path())
+	require.NoError(t, err)
+	f := &file{path: kept.path(), header: h, reads: url.Values{"mode": {"ro"}}}
+	t.Cleanup(func() { assert.NoError(t, f.close()) })
+	findings, err := f.describe(context.Background(), time.Nanosecond)
+	require.NoError(t, err)
+	require.Len(t, findings, 1)
+	assert.True(t, findings[0].Broken)
+	assert.Contains(t, findings[0].What, "could not be read to its end within 1ns")
+	assert.Contains(t, findings[0].Hint, "keep a copy")
+}

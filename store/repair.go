@@ -1,0 +1,223 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/url"
+	"slices"
+	"strings"
+
+	"flame/core"
+	"flame/project"
+)
+
+// A Repairer mends the rows and indexes of a database that can be read.
+type Repairer struct {
+	Ready func(ctx context.Context, write bool) (there bool, err error) // as in Options
+	Now   func() core.Millis
+	NewID func(kind string) string // a new id: kind, a hyphen and random characters
+}
+
+// Repaired is what a Repairer did.
+type Repaired struct {
+	Copy   string   // path of the copy of the database as it was; empty if there was nothing to do
+	Mended []string // what was mended, in words
+}
+
+// repairSuffix and the time follow the name of the database.
+const repairSuffix = ".before-repair-"
+
+// repairBatch is how many rows one transaction mends, which keeps it below the 50 ms
+// that others may have to wait (DESIGN §4).
+const repairBatch = 100
+
+// Repair mends what Check finds to be mendable in the data folder dir: first it
+// copies the database, then it builds the indexes anew, and then it brings each row
+// under the rules, a frame with an event that says why. A database that is damaged
+// or cannot be copied stays as it is. What was mended stays so if a later step fails;
+// repairing again goes on.
+func (r Repairer) Repair(ctx context.Context, dir string) (done Repaired, err error) {
+	if r.Ready != nil {
+		if there, err := r.Ready(ctx, false); !there || err != nil {
+			return done, err
+		}
+	}
+	if !slices.ContainsFunc(Check(ctx, dir), func(f Finding) bool { return f.Mend != "" }) {
+		return done, nil
+	}
+	s := Open(dir, Options{Ready: r.Ready})
+	defer func() { err = errors.Join(err, s.Close()) }()
+	if done.Copy, err = s.copyAside(ctx, r.Now()); err != nil {
+		return done, err
+	}
+	if err := s.reindex(ctx); err != nil {
+		return done, err
+	}
+	for _, rule := range rules() {
+		mended, err := s.keep(ctx, r, rule)
+		done.Mended = append(done.Mended, mended...)
+		if err != nil {
+			return done, err
+		}
+	}
+	done.Mended = append(done.Mended, "the indexes, that of words too")
+	return done, s.relearn(ctx)
+}
+
+// copyAside copies the database to a file beside it, whose name has the time.
+func (s *Store) copyAside(ctx context.Context, now core.Millis) (path string, err error) {
+	path = s.path() + repairSuffix + now.Time().Format("20060102T150405.000")
+	h, err := readHeader(s.path())
+	if err == nil && h == nil {
+		err = errGone
+	}
+	if err != nil {
+		return "", problem(ctx, s.path(), err)
+	}
+	f := &file{path: s.path(), header: h, reads: url.Values{"mode": {"ro"}}}
+	defer func() { err = errors.Join(err, f.close()) }()
+	c, err := f.reader(ctx)
+	if err == nil {
+		err = backup(ctx, c, path)
+	}
+	if err != nil {
+		return "", problem(ctx, s.path(), err)
+	}
+	return path, nil
+}
+
+// reindex builds all indexes but that of words anew.
+func (s *Store) reindex(ctx context.Context) error {
+	return s.Update(ctx, func(t project.Tx) error {
+		_, err := t.(*tx).exec("REINDEX")
+		return err
+	})
+}
+
+// keep mends what breaks a rule, and says what.
+func (s *Store) keep(ctx context.Context, by Repairer, r rule) (mended []string, err error) {
+	if r.mend == nil {
+		return nil, nil
+	}
+	var keys []int64
+	err = s.View(ctx, func(t project.Tx) (err error) {
+		keys, err = r.find(&inspection{tx: t.(*tx)})
+		return err
+	})
+	if err != nil || len(keys) == 0 {
+		return nil, err
+	}
+	for batch := range slices.Chunk(keys, repairBatch) {
+		err := s.Update(ctx, func(t project.Tx) error {
+			m := &mender{tx: t.(*tx), by: by, now: by.Now()}
+			for _, key := range batch {
+				if err := m.keep(r, key); err != nil {
+					return err
+				}
+			}
+			return m.raiseRevision()
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	var what string
+	err = s.View(ctx, func(t project.Tx) (err error) {
+		what, err = t.(*tx).describe(r, keys)
+		return err
+	})
+	return []string{what}, err
+}
+
+// A mender mends rows in one transaction.
+type mender struct {
+	*tx
+	by  Repairer
+	now core.Millis
+}
+
+// keep mends one row, unless it was changed since it was found.
+func (m *mender) keep(r rule, key int64) error {
+	changed, err := r.mend(m, key)
+	if err != nil || !changed || r.field == "" {
+		return err
+	}
+	var id string
+	if _, err := m.get([]any{&id}, "SELECT id FROM ids WHERE key = ?", key); err != nil {
+		return err
+	}
+	data, err := json.Marshal(map[string]any{"fields": []string{r.field}, "reason": "repaired: frame " + r.flaw})
+	if err != nil {
+		return err
+	}
+	_, err = m.AppendEvent(core.Event{
+		V: core.EventVersion, TS: m.now, Event: core.FrameUpdated, Frame: id, Host: project.CommandLine, Data: data,
+	})
+	return err
+}
+
+// mendSQL mends a row by one statement; ?1 is its key and ?2 the time.
+func mendSQL(query string) func(*mender, int64) (bool, error) {
+	return func(m *mender, key int64) (bool, error) {
+		args := []any{key}
+		if strings.Contains(query, "?2") {
+			args = append(args, m.now)
+		}
+		changed, err := m.exec(query, args...)
+		return changed > 0, err
+	}
+}
+
+// name gives an id to a frame that has none.
+func (m *mender) name(key int64) (bool, error) {
+	id := m.by.NewID("frame")
+	for taken := 0; ; id = m.by.NewID("frame") {
+		if _, err := m.get([]any{&taken}, "SELECT count(*) FROM ids WHERE id = ?", id); err != nil {
+			return false, err
+		}
+		if taken == 0 {
+			break
+		}
+	}
+	changed, err := m.exec(`INSERT INTO ids (key, id) VALUES (?, ?)
+		ON CONFLICT (key) DO UPDATE SET id = excluded.id WHERE id = ''`, key, id)
+	return changed > 0, err
+}
+
+// relearn builds the index of words anew, batch by batch.
+func (s *Store) relearn(ctx context.Context) error {
+	var links []core.Link
+	err := s.Update(ctx, func(t project.Tx) (err error) {
+		if links, err = t.Links(project.FrameQuery{Archived: true}); err != nil {
+			return err
+		}
+		_, err = t.(*tx).exec("INSERT INTO frames_text (frames_text) VALUES ('delete-all')")
+		return err
+	})
+	for batch := range slices.Chunk(links, repairBatch) {
+		if err != nil {
+			break
+		}
+		err = s.Update(ctx, func(t project.Tx) error {
+			for _, link := range batch {
+				if err := t.(*tx).relearn(link.Key); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	return err
+}
+
+// relearn brings the index of words to what a frame's row holds.
+func (t *tx) relearn(key int64) error {
+	if _, err := t.exec(forgetWords, key); err != nil {
+		return err
+	}
+	_, err := t.exec(`INSERT INTO frames_text (goal, success_criteria, summary, results, decisions, rowid)
+		SELECT goal, success_criteria, summary, results, (SELECT group_concat(value, ' ') FROM json_each(decisions)), key
+		FROM frames WHERE key = ?`, key)
+	return err
+}

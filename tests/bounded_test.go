@@ -1,0 +1,178 @@
+package tests
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/project/place"
+)
+
+// A bounded runs flame on data of its own, and fails its test where a run takes too
+// long, too much memory, or dies.
+type bounded struct {
+	t             *testing.T
+	flame         string
+	home, project string
+	data          *place.Folder
+}
+
+// What a run may take: time on a busy machine, and resident memory in bytes. The
+// limit on what it may ask for, in bytes, keeps the machine alive where that fails;
+// Go reserves some 1.3 GB of addresses.
+const (
+	boundedTime   = 30 * time.Second
+	boundedMemory = 200 << 20
+	askedMemory   = 3 << 30
+)
+
+func newBounded(t *testing.T) *bounded {
+	t.Helper()
+	top := t.TempDir()
+	b := &bounded{t: t, flame: flameBinary(t), home: filepath.Join(top, "home"), project: filepath.Join(top, "project")}
+	require.NoError(t, os.Mkdir(b.home, 0o700))
+	require.NoError(t, os.MkdirAll(filepath.Join(b.project, ".git"), 0o755))
+	b.data = place.FolderOf(place.At(b.project), place.Surroundings{Home: b.home}, nil)
+	return b
+}
+
+// command is flame in the project, within no bounds.
+func (b *bounded) command(ctx context.Context, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, b.flame, args...)
+	cmd.Dir = b.project
+	cmd.Env = []string{"HOME=" + b.home, "PATH=/usr/bin:/bin"}
+	return cmd
+}
+
+// boundedFile is the variable that makes of the test binary a program which runs
+// another within bounds. Its value is the file that it writes the peak of that
+// program's memory into, in bytes. It is a process of its own because a child's peak
+// begins with the size of the process that starts it.
+const boundedFile = "FLAME_TEST_BOUNDED"
+
+// beBounded runs a program within bounds, and returns its exit status.
+func beBounded(file string, args []string) int {
+	limit := syscall.Rlimit{Cur: askedMemory, Max: askedMemory}
+	if err := syscall.Setrlimit(syscall.RLIMIT_AS, &limit); err != nil && runtime.GOOS == "linux" { // elsewhere it may not be had
+		fmt.Fprintln(os.Stderr, err)
+		return 3
+	}
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	_ = cmd.Run() // its status tells
+	if cmd.ProcessState == nil {
+		return 3
+	}
+	peak := int64(cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss)
+	if runtime.GOOS == "linux" { // there it counts in KB (getrusage(2))
+		peak <<= 10
+	}
+	if err := os.WriteFile(file, strconv.AppendInt(nil, peak, 10), 0o600); err != nil {
+		return 3
+	}
+	return cmd.ProcessState.ExitCode()
+}
+
+// bind puts a command within bounds; peak gives the most memory that it had resident,
+// in bytes, once it has ended.
+func (b *bounded) bind(cmd *exec.Cmd) (peak func() int64) {
+	b.t.Helper()
+	own, err := os.Executable()
+	require.NoError(b.t, err)
+	file := filepath.Join(b.t.TempDir(), "peak")
+	cmd.Args = append([]string{own, cmd.Path}, cmd.Args[1:]...)
+	cmd.Path = own
+	cmd.Env = append(cmd.Env, boundedFile+"="+file)
+	return func() int64 {
+		text, err := os.ReadFile(file)
+		require.NoError(b.t, err)
+		bytes, err := strconv.ParseInt(string(text), 10, 64)
+		require.NoError(b.t, err)
+		return bytes
+	}
+}
+
+// file is the database.
+func (b *bounded) file() string { return filepath.Join(b.data.Path, "flame.db") }
+
+// run returns what a command printed and whether it worked.
+func (b *bounded) run(args ...string) (out string, ok bool) {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), boundedTime)
+	defer cancel()
+	cmd := b.command(ctx, args...)
+	peak := b.bind(cmd)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	what := strings.Join(args, " ")
+	require.NoError(b.t, ctx.Err(), "%s takes for ever", what)
+	var exit *exec.ExitError
+	if err != nil {
+		require.ErrorAs(b.t, err, &exit)
+		require.Equal(b.t, 1, exit.ExitCode(), "%s: %s", what, stderr.String())
+	}
+	require.NotContains(b.t, stderr.String(), "goroutine ", what)
+	assert.Less(b.t, peak(), int64(boundedMemory), "%s: bytes of memory", what)
+	return stdout.String(), err == nil
+}
+
+// must is run for a command that has to work.
+func (b *bounded) must(args ...string) string {
+	b.t.Helper()
+	out, ok := b.run(args...)
+	require.True(b.t, ok, "%v: %s", args, out)
+	return out
+}
+
+// A stream is a command that has written its first line.
+type stream struct {
+	*exec.Cmd
+	t     *testing.T
+	out   *os.File
+	began time.Time
+}
+
+// stream starts a command and reads its first line.
+func (b *bounded) stream(cmd *exec.Cmd) stream {
+	b.t.Helper()
+	s := stream{Cmd: cmd, t: b.t, began: time.Now()}
+	out, err := cmd.StdoutPipe()
+	require.NoError(b.t, err)
+	s.out = out.(*os.File)
+	require.NoError(b.t, cmd.Start())
+	for char := []byte{0}; char[0] != '\n'; {
+		_, err := out.Read(char)
+		require.NoError(b.t, err)
+	}
+	return s
+}
+
+// ends waits for the end of a stream that is to come at once.
+func (s stream) ends() syscall.WaitStatus {
+	s.t.Helper()
+	ended := make(chan error, 1)
+	go func() { ended <- s.Wait() }()
+	select {
+	case err := <-ended:
+		var exit *exec.ExitError
+		require.True(s.t, err == nil || errors.As(err, &exit), "%v", err)
+	case <-time.After(10 * time.Second):
+		_ = s.Process.Kill()
+		s.t.Fatal("it goes on")
+	}
+	return s.ProcessState.Sys().(syscall.WaitStatus)
+}

@@ -1,0 +1,220 @@
+package tests
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/core"
+	"flame/project"
+	"flame/store"
+)
+
+// execute runs SQL on the database.
+func (b *bounded) execute(statements string) {
+	b.t.Helper()
+	db, err := sql.Open("sqlite", b.file())
+	require.NoError(b.t, err)
+	_, err = db.Exec(statements)
+	require.NoError(b.t, errors.Join(err, db.Close()))
+}
+
+// save writes frames into the data as flame does, and a session that works in the
+// last of them.
+func (b *bounded) save(frames []core.Frame) {
+	b.t.Helper()
+	kept := store.Open(b.data.Path, store.Options{Ready: b.data.Ready})
+	require.NoError(b.t, kept.Update(context.Background(), func(tx project.Tx) error {
+		for _, f := range frames {
+			if err := tx.SaveFrame(f); err != nil {
+				return err
+			}
+		}
+		last := frames[len(frames)-1].ID
+		return tx.SaveSession(core.Session{
+			ID: "session", Host: "claude-code", State: core.SessionActive, Root: last, Current: last, LastActivityAt: 1,
+		})
+	}))
+	require.NoError(b.t, kept.Close())
+}
+
+// bushy is a tree of n frames: each of the first has ten children, and from the last
+// one a chain of 60 hangs, so that neither a tool's tree nor a status can show it all.
+func bushy(n int) []core.Frame {
+	frames := make([]core.Frame, n)
+	for i := range frames {
+		frames[i] = core.Frame{
+			ID: fmt.Sprintf("f-%05d", i), Parent: fmt.Sprintf("f-%05d", (i-1)/10), Status: core.InProgress,
+			Goal: fmt.Sprintf("word goal %d", i), Summary: strings.Repeat("summary ", 20),
+			CreatedAt: core.Millis(i + 1), UpdatedAt: core.Millis(i + 1),
+		}
+		if i >= n-60 {
+			frames[i].Parent = fmt.Sprintf("f-%05d", i-1)
+		}
+	}
+	frames[0].Parent = ""
+	return frames
+}
+
+// reads are the commands that look at a project; $ID is the frame that is worked in.
+var reads = []string{
+	"tree", "tree --all --details", "tree --json", "tree $ID", "tree $ID --json", "status", "status --json",
+	"show $ID", "context $ID", "search word", "stats", "doctor", "call flame_tree", `call flame_tree {"rootID":"$ID"}`, "call flame_status",
+	"call flame_get_state", `call flame_frame_details {"frameID":"$ID"}`, `call flame_context_preview {"frameID":"$ID"}`,
+}
+
+// readAll runs every command that reads, and export.
+func (b *bounded) readAll(id string) {
+	b.t.Helper()
+	for _, line := range reads {
+		b.run(strings.Fields(strings.ReplaceAll(line, "$ID", id))...)
+	}
+	b.run("export", filepath.Join(b.t.TempDir(), "out"))
+}
+
+func TestRowsThatCannotBeAreShownCheckedAndMended(t *testing.T) {
+	t.Parallel()
+	const n, current = 500, "f-00499"
+	key := func(id string) string { return "(SELECT key FROM ids WHERE id = '" + id + "')" }
+	tests := map[string]string{
+		"its own parent":                "UPDATE frames SET parent = key WHERE key = " + key(current),
+		"its own parent, far up":        "UPDATE frames SET parent = key WHERE key = " + key("f-00450"),
+		"a cycle of two":                "UPDATE frames SET parent = " + key(current) + " WHERE key = " + key("f-00498"),
+		"a cycle of 60":                 "UPDATE frames SET parent = " + key(current) + " WHERE key = " + key("f-00440"),
+		"a cycle of all":                "UPDATE frames SET parent = iif(key = " + key("f-00000") + ", " + key(current) + ", key - 1)",
+		"all their own parents":         "UPDATE frames SET parent = key",
+		"a missing parent":              "UPDATE frames SET parent = 4711 WHERE key = " + key("f-00450"),
+		"all parents missing":           "UPDATE frames SET parent = key + 1000000",
+		"an empty id above the current": "UPDATE ids SET id = '' WHERE id = 'f-00498'",
+		"an empty id of a root":         "UPDATE ids SET id = '' WHERE id = 'f-00000'",
+		"no ids but one":                "DELETE FROM ids WHERE id LIKE 'f-%' AND id <> '" + current + "'",
+		"an unknown status":             "UPDATE frames SET status = 'odd' WHERE key % 2 = 0",
+		"unknown statuses alone":        "UPDATE frames SET status = 'odd' || key",
+		"a bit of all": "UPDATE frames SET parent = key WHERE key % 7 = 1; UPDATE frames SET parent = key + 3 WHERE key % 7 = 2;" +
+			"UPDATE frames SET parent = 4711 WHERE key % 7 = 3; UPDATE frames SET status = '' WHERE key % 7 = 4;" +
+			"DELETE FROM ids WHERE key % 7 = 5 AND id LIKE 'f-0%'; UPDATE sessions SET root = 4711, current = 4711",
+	}
+	for name, harm := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBounded(t)
+			b.save(bushy(n))
+			b.execute(harm)
+			b.readAll(current)
+			assert.Len(t, b.shown("tree"), n, "each frame has a line")
+			assert.Equal(t, n, countNodes(t, b.must("tree", "--json")))
+
+			out, ok := b.run("doctor")
+			assert.False(t, ok)
+			assert.Contains(t, out, "BROKEN ")
+			assert.NotContains(t, out, "is sound")
+			b.must("doctor", "--repair", "--yes")
+			assert.Contains(t, b.must("doctor"), "is sound")
+			lines := b.shown("tree")
+			assert.Len(t, lines, n)
+			assert.NotContains(t, strings.Join(lines, ""), " (it", "none has a fault")
+			assert.Equal(t, n, countNodes(t, b.must("tree", "--json")))
+			out = b.must("export", filepath.Join(t.TempDir(), "out"))
+			assert.Contains(t, out, fmt.Sprintf("%d frames written", n))
+		})
+	}
+}
+
+// shown returns the lines of a tree but its legend.
+func (b *bounded) shown(args ...string) []string {
+	b.t.Helper()
+	lines := strings.Split(strings.TrimSuffix(b.must(args...), "\n"), "\n")
+	require.Contains(b.t, lines[len(lines)-1], core.TreeLegend())
+	return lines[:len(lines)-1]
+}
+
+// A jsonNode is a frame of `flame tree --json`.
+type jsonNode struct {
+	ID       string
+	Children []jsonNode
+	More     map[string]int
+}
+
+// countNodes returns the number of frames in a tree, those that are only counted too.
+func countNodes(t *testing.T, document string) (n int) {
+	t.Helper()
+	var nodes []jsonNode
+	require.NoError(t, json.Unmarshal([]byte(document), &nodes))
+	for len(nodes) > 0 {
+		at := nodes[len(nodes)-1]
+		nodes = append(nodes[:len(nodes)-1], at.Children...)
+		n++
+		for _, count := range at.More {
+			n += count
+		}
+	}
+	return n
+}
+
+// treePages returns the numbers of the pages of a database that belong to a tree of
+// SQLite's, by the first byte that its format gives those.
+func treePages(t *testing.T, raw []byte) (pages []int) {
+	t.Helper()
+	for page := 2; page <= len(raw)/pageSize; page++ {
+		if slices.Contains([]byte{2, 5, 10, 13}, raw[(page-1)*pageSize]) {
+			pages = append(pages, page)
+		}
+	}
+	require.NotEmpty(t, pages)
+	return pages
+}
+
+const pageSize = 4096 // bytes
+
+func TestSwappedPagesAreFoundAndHoldNobodyUp(t *testing.T) {
+	t.Parallel()
+	sound := newBounded(t)
+	sound.save(bushy(3000))
+	raw, err := os.ReadFile(sound.file())
+	require.NoError(t, err)
+	pages := treePages(t, raw)
+	for seed := range uint64(12) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			r := rand.New(rand.NewPCG(seed, 4))
+			swapped := bytes.Clone(raw)
+			one, other := pages[r.IntN(len(pages))], pages[r.IntN(len(pages))]
+			if one == other {
+				t.Skip("a page stays where it is")
+			}
+			copy(swapped[(one-1)*pageSize:one*pageSize], raw[(other-1)*pageSize:other*pageSize])
+			copy(swapped[(other-1)*pageSize:other*pageSize], raw[(one-1)*pageSize:one*pageSize])
+
+			b := newBounded(t)
+			b.save(bushy(1)) // which makes the folder
+			require.NoError(t, os.WriteFile(b.file(), swapped, 0o600))
+			b.readAll("f-02999")
+			if drawn, ok := b.run("tree"); ok {
+				assert.Equal(t, 3001, strings.Count(drawn, "\n"), "what can be drawn is all of it")
+			}
+			out, ok := b.run("doctor")
+			assert.False(t, ok, "pages %d and %d", one, other)
+			assert.Contains(t, out, "BROKEN ")
+			if out, ok := b.run("doctor", "--repair", "--yes"); ok {
+				assert.Contains(t, out, "is sound")
+				assert.Len(t, b.shown("tree"), 3000)
+				return
+			}
+			left, err := os.ReadFile(b.file())
+			require.NoError(t, err)
+			assert.Equal(t, swapped, left, "what cannot be mended stays as it is")
+		})
+	}
+}

@@ -1,0 +1,96 @@
+package tests
+
+import (
+	"bufio"
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/core"
+)
+
+// seed writes n frames into the data, f-00000001 and on, by SQL alone: saving a
+// million takes minutes. parent is SQL for the parent of the frame key, NULL for none.
+func (b *bounded) seed(n int, parent string) {
+	b.t.Helper()
+	b.save([]core.Frame{{ID: "seed", Status: core.Completed}})
+	db, err := sql.Open("sqlite", b.file())
+	require.NoError(b.t, err)
+	db.SetMaxOpenConns(1)
+	for _, statement := range []string{
+		"PRAGMA journal_mode = MEMORY", "PRAGMA synchronous = OFF", "PRAGMA cache_size = -200000", "BEGIN",
+		"DELETE FROM ids", "DELETE FROM frames", "DELETE FROM frames_text", "DELETE FROM sessions",
+		fmt.Sprintf(`INSERT INTO ids (key, id) WITH RECURSIVE n (key) AS (SELECT 1 UNION ALL SELECT key + 1 FROM n WHERE key < %d)
+			SELECT key, printf('f-%%08d', key) FROM n`, n),
+		`INSERT INTO frames SELECT key, ` + parent + `, NULL,
+			CASE key % 3 WHEN 0 THEN 'planned' WHEN 1 THEN 'in_progress' ELSE 'completed' END,
+			key, key, 0, key, 0, 0, '', 0, NULL, 0, 0, 0, 0, 0.0, 0, '', '[]', 'word goal ' || key, '', '[]', '[]', '', '' FROM ids`,
+		"COMMIT", "PRAGMA journal_mode = WAL",
+	} {
+		_, err := db.Exec(statement)
+		require.NoError(b.t, err, statement)
+	}
+	require.NoError(b.t, db.Close())
+}
+
+func TestAChainOfAHundredThousandFramesIsATreeLikeAnother(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
+	const n = 100_000
+	b := newBounded(t)
+	b.seed(n, "iif(key = 1, NULL, key - 1)")
+	for _, line := range reads {
+		out, _ := b.run(strings.Fields(strings.ReplaceAll(line, "$ID", fmt.Sprintf("f-%08d", n)))...)
+		assert.Less(t, len(out), 600*n, "%s: characters", line)
+	}
+	drawn := b.shown("tree")
+	assert.Len(t, drawn, n)
+	assert.Equal(t, fmt.Sprintf("depth %d: → word goal %d [f-%08d] ← current", n-1, n, n), drawn[n-1])
+	assert.Equal(t, n, countNodes(t, b.must("tree", "--json")))
+	out, ok := b.run("call", "flame_get_state")
+	assert.False(t, ok)
+	assert.Contains(t, out, "flame export")
+}
+
+func TestAMillionFramesStreamPastAtOnceAndTakeLittleMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes some 20 seconds")
+	}
+	const n = 1_000_000
+	b := newBounded(t)
+	b.seed(n, "CASE WHEN key % 100 = 1 THEN NULL ELSE key - 1 - key * 7919 % min(7, (key - 1) % 100) END")
+
+	cmd := b.command(context.Background(), "tree")
+	peak := b.bind(cmd)
+	s := b.stream(cmd)
+	first := time.Since(s.began)
+	lines := 1
+	for scanner := bufio.NewScanner(s.out); scanner.Scan(); {
+		lines++
+	}
+	require.NoError(t, s.Wait())
+	took := time.Since(s.began)
+	assert.Equal(t, n+1, lines)
+	assert.Less(t, first, took/2, "the first line comes long before the last")
+	assert.Less(t, peak(), int64(150<<20))
+	t.Logf("first line after %v, all after %v, %d MB", first, took, peak()>>20)
+
+	for _, args := range [][]string{{"tree"}, {"tree", "--json"}} {
+		s := b.stream(b.command(context.Background(), args...))
+		require.NoError(t, s.out.Close())
+		assert.Equal(t, syscall.SIGPIPE, s.ends().Signal(), "%v ends with whoever read it", args)
+
+		s = b.stream(b.command(context.Background(), args...))
+		require.NoError(t, s.Process.Signal(syscall.SIGTERM))
+		assert.Equal(t, 1, s.ends().ExitStatus(), "%v can be ended while nobody reads", args)
+	}
+}
