@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"flame/git"
 	"flame/project/place"
 )
 
@@ -45,7 +46,7 @@ func newBounded(t *testing.T) *bounded {
 	b := &bounded{t: t, flame: flameBinary(t), home: filepath.Join(top, "home"), project: filepath.Join(top, "project")}
 	require.NoError(t, os.Mkdir(b.home, 0o700))
 	require.NoError(t, os.MkdirAll(filepath.Join(b.project, ".git"), 0o755))
-	b.data = place.FolderOf(place.At(b.project), place.Surroundings{Home: b.home}, nil)
+	b.data = place.FolderOf(place.At(b.project), place.Surroundings{Home: b.home}, git.FirstCommit)
 	return b
 }
 
