@@ -333,9 +333,13 @@ func lastWords(run Run) string {
 	return words
 }
 
-// unstarted ends an agent whose supervisor did not start.
+// unstarted ends an agent whose supervisor did not start. One that was told to stop
+// meanwhile may not have started for that.
 func (a *Agents) unstarted(ctx context.Context, id string, why error) error {
-	return a.end(context.WithoutCancel(ctx), id, supervise.Outcome{
-		State: core.AgentError, Reason: "it could not be started", Error: why.Error(), Partial: true, EndedAt: a.Project.Now(),
-	})
+	ctx = context.WithoutCancel(ctx)
+	o := supervise.Outcome{State: core.AgentError, Reason: "it could not be started", Error: why.Error(), Partial: true, EndedAt: a.Project.Now()}
+	if run, err := a.Find(ctx, id); err == nil && run.CancelledBy != "" {
+		o.State, o.Reason, o.Error = core.AgentCancelled, "cancelled by "+run.CancelledBy, ""
+	}
+	return a.end(ctx, id, o)
 }

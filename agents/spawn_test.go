@@ -1,7 +1,9 @@
 package agents_test
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/agents"
+	"flame/agents/supervise"
 	"flame/core"
 	"flame/project"
 )
@@ -271,4 +274,18 @@ func TestAnAgentThatIsOverAtOnceWasStarted(t *testing.T) {
 	run, err := s.Spawn(s.ctx, user, agents.Request{Type: "builder", Prompt: "done"})
 	require.NoError(t, err)
 	s.over(run.ID, core.AgentCompleted, core.Completed)
+}
+
+func TestAnAgentThatIsCancelledWhileItStartsIsCancelled(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	s.Start = func(ctx context.Context, seat supervise.Seat) (supervise.Process, error) {
+		_, err := s.Cancel(ctx, user, seat.Agent)
+		require.NoError(t, err)
+		return supervise.Process{}, errors.New("signal: killed")
+	}
+	run, err := s.Spawn(s.ctx, user, agents.Request{Type: "builder", Prompt: "done"})
+	require.ErrorContains(t, err, "killed")
+	run = s.over(run.ID, core.AgentCancelled, core.Blocked)
+	assert.Empty(t, run.Outcome.Error)
 }

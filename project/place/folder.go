@@ -144,8 +144,13 @@ func (f *Folder) find(ctx context.Context, now Root) (kept Root, ours bool, err 
 	return kept, ours, err
 }
 
-// firstCommit asks git for that of the project.
-func (f *Folder) firstCommit(ctx context.Context) (string, error) { return f.git(ctx, f.checkout) }
+// firstCommit asks git, if there is one, for that of the project.
+func (f *Folder) firstCommit(ctx context.Context) (string, error) {
+	if f.git == nil {
+		return "", nil
+	}
+	return f.git(ctx, f.checkout)
+}
 
 // note reads whose data the folder holds, if it can be trusted; fs.ErrNotExist
 // where there is none.
