@@ -119,8 +119,8 @@ func TestInvalidateCascadesAndMovesTheCurrentFrameUp(t *testing.T) {
 
 	done, err := f.Invalidate(f.ctx, host("s"), outer.ID, "the API changed")
 	require.NoError(t, err)
-	assert.Equal(t, ids(planned), ids(done.Planned))
-	assert.Equal(t, []string{inner.ID}, ids(done.InProgress))
+	assert.Equal(t, ids(planned), ids(done.Planned.First))
+	assert.Equal(t, []string{inner.ID}, ids(done.InProgress.First))
 	assert.Equal(t, inner.ID, done.Current, "a warned descendant stays")
 	assert.Contains(t, f.get(planned[0].ID).InvalidationReason, "the API changed")
 

@@ -17,6 +17,7 @@ type conn struct {
 	db    *sql.DB
 	raw   *sql.Conn
 	stmts map[string]*sql.Stmt
+	older bool // the file lacks what newer schemas have, and can only be read
 }
 
 // connect opens the one connection of dsn. It outlives ctx.
@@ -84,7 +85,7 @@ func (c *conn) get(ctx context.Context, dest []any, query string, args ...any) e
 // transact runs f between begin and COMMIT, or undoes what f did. A transaction
 // that has begun to commit is not called off.
 func (c *conn) transact(wait context.Context, begin string, t *tx, f func(project.Tx) error) error {
-	if err := c.begin(wait, begin); err != nil {
+	if err := c.begin(wait, begin, t); err != nil {
 		return err
 	}
 	ended := context.WithoutCancel(wait)
@@ -109,13 +110,12 @@ func (c *conn) transact(wait context.Context, begin string, t *tx, f func(projec
 
 // begin starts a transaction with begin. A reader takes its snapshot here rather
 // than at its first query, so that waiting for it ends here too.
-func (c *conn) begin(wait context.Context, begin string) error {
+func (c *conn) begin(wait context.Context, begin string, t *tx) error {
 	return whileBusy(wait, func() error {
 		if _, err := c.exec(wait, begin); err != nil || begin != beginView {
 			return err
 		}
-		var revision int64
-		err := c.get(wait, []any{&revision}, "SELECT value FROM meta WHERE name = 'revision'")
+		err := c.get(wait, []any{&t.cascading}, t.snapshot())
 		if err != nil {
 			_, undo := c.exec(context.WithoutCancel(wait), "ROLLBACK")
 			err = errors.Join(err, undo)

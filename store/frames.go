@@ -9,16 +9,25 @@ import (
 	"flame/core"
 )
 
-// frameColumns are what scanFrame reads, of the frame f. Those that lists are
-// ordered by have names, which the parts of a UNION are ordered by too.
-var frameColumns = strings.Join([]string{
-	"f.key AS key", idOf("f.key"), idOf("f.parent"), idOf("f.session"), "f.status",
-	"f.created_at AS created_at", "f.started_at", "f.ended_at", "f.updated_at AS updated_at", "f.archived_at",
-	"f.invalidated_at", "f.invalidation_reason", "f.goal_is_default", "f.confidence",
-	"f.tokens_in", "f.tokens_out", "f.cache_read", "f.cache_written", "f.cost_usd", "f.tool_calls",
-	"f.log_path", "f.planned_children", "f.goal", "f.success_criteria",
-	"f.artifacts", "f.decisions", "f.summary", "f.results",
-}, ", ")
+// What scanFrame reads of the frame f: as it is stored, and with parameters for what
+// the cascade that voids it changes (see cascade.changes).
+var (
+	frameColumns  = columnsOf("f.status", "f.ended_at", "f.updated_at", "f.invalidated_at", "f.invalidation_reason")
+	voidedColumns = columnsOf("?", "?", "?", "?", "?")
+)
+
+// columnsOf lists the columns of scanFrame, some of them as given. Those that lists
+// are ordered by have names, which the parts of a UNION are ordered by too.
+func columnsOf(status, ended, updated, invalidated, reason string) string {
+	return strings.Join([]string{
+		"f.key AS key", idOf("f.key"), idOf("f.parent"), idOf("f.session"), status,
+		"f.created_at AS created_at", "f.started_at", ended, updated + " AS updated_at", "f.archived_at",
+		invalidated, reason, "f.goal_is_default", "f.confidence",
+		"f.tokens_in", "f.tokens_out", "f.cache_read", "f.cache_written", "f.cost_usd", "f.tool_calls",
+		"f.log_path", "f.planned_children", "f.goal", "f.success_criteria",
+		"f.artifacts", "f.decisions", "f.summary", "f.results",
+	}, ", ")
+}
 
 func scanFrame(rows *sql.Rows) (core.Frame, error) {
 	var f core.Frame
@@ -75,7 +84,7 @@ var frameByID = "SELECT " + frameColumns + " FROM frames f WHERE f.key = " + key
 
 // Frame gives one frame, or core.ErrNotFound.
 func (t *tx) Frame(id string) (core.Frame, error) {
-	list, err := collect(t, scanFrame, frameByID, clean(id))
+	list, err := t.readFrames(frameByID, clean(id))
 	switch {
 	case err != nil:
 		return core.Frame{}, err
@@ -92,6 +101,10 @@ func (t *tx) SaveFrame(f core.Frame) error {
 	}
 	if !f.Status.Valid() { // counts would miss it
 		return core.Invalidf("frame %s has the unknown status %q", f.ID, f.Status)
+	}
+	f, err := t.unvoided(f)
+	if err != nil {
+		return err
 	}
 	keys, err := t.keysOf(f.ID, f.Parent, f.Session)
 	if err != nil {
@@ -183,6 +196,9 @@ func (t *tx) DeleteFrame(id string) error {
 	if _, err := t.exec(`DELETE FROM frames_text WHERE rowid = `+keyOf, clean(id)); err != nil {
 		return err
 	}
+	if err := t.EndCascade(id); err != nil {
+		return err
+	}
 	return t.raiseRevision()
 }
 
@@ -221,5 +237,5 @@ var ancestors = `WITH RECURSIVE up (key) AS (
 // Ancestors gives the frames above id, parent first, at most limit of them (0:
 // all). It ends at a missing parent and never loops.
 func (t *tx) Ancestors(id string, limit int) ([]core.Frame, error) {
-	return collect(t, scanFrame, ancestors, clean(id), limitOf(limit))
+	return t.readFrames(ancestors, clean(id), limitOf(limit))
 }
