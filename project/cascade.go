@@ -2,7 +2,6 @@ package project
 
 import (
 	"context"
-	"errors"
 	"iter"
 	"slices"
 	"time"
@@ -15,10 +14,6 @@ import (
 // by which it reads as if it were stored already. Batches follow, one transaction each:
 // by the process that began it, and by any other if that falls silent.
 
-// batchTime is how long a part of a longer work goes on within one transaction. With
-// its commit it stays below the 50 ms for which others may have to wait (DESIGN §4).
-const batchTime = core.Millis(25)
-
 const (
 	settledAtOnce = 25                // frames; the time is looked at in between
 	silence       = core.Millis(2000) // of who began a cascade, until others go on with it
@@ -30,6 +25,9 @@ type Invalidated struct {
 	Planned    Tally  // frames below it that were planned, now invalidated
 	InProgress Tally  // frames below it in progress: untouched, their workers should be warned
 	Current    string // id of the caller's current frame now; empty without one
+
+	inPart bool // not all that lies below was looked at
+	begun  bool // a cascade is to go on with the rest
 }
 
 // A Tally counts frames and names the first of them.
@@ -55,45 +53,51 @@ func (p *Project) Invalidate(ctx context.Context, by Caller, ref, reason string)
 	if reason, err = clean("reason", reason); err != nil {
 		return done, err
 	}
-	whole := false
 	err = p.update(ctx, by, func(s *step) error {
 		frame, err := s.resolve(ref)
 		if err != nil {
 			return err
 		}
-		if done, whole, err = s.invalidate(frame, reason); err != nil {
+		if done, err = s.invalidate(frame, reason); err != nil {
 			return err
 		}
 		done.Current, err = s.nearestOpen(s.session.Current)
 		s.session.Current = done.Current
 		return err
 	})
-	if err != nil || whole {
+	if err != nil {
 		return done, err
 	}
-	if err := errors.Join(p.settleAll(ctx, &done), p.openBelow(ctx, &done)); err != nil {
+	if done.begun {
+		err = p.settleAll(ctx, &done)
+	}
+	if done.inPart && err == nil {
+		err = p.openBelow(ctx, &done)
+	}
+	if err != nil {
 		p.Log.Warn("the rest of an invalidation is left to sweeps", "frame", done.Target.ID, "error", err)
 	}
 	return done, nil
 }
 
 // invalidate marks target as no longer valid and begins with what lies below it. What
-// there is no time for is left to a cascade; whole is true if that was nothing.
-func (s *step) invalidate(target core.Frame, reason string) (done Invalidated, whole bool, err error) {
+// there is no time for is left to a cascade.
+func (s *step) invalidate(target core.Frame, reason string) (done Invalidated, err error) {
 	if err := target.Invalidate(reason, s.now); err != nil {
-		return done, false, err
+		return done, err
 	}
 	done.Target = target
 	if err := s.saveInvalidated(target); err != nil {
-		return done, false, err
+		return done, err
 	}
 	cascade := core.CascadeOf(target)
 	for f, err := range core.Below(target.ID, s.childrenOf) {
 		if err != nil {
-			return done, false, err
+			return done, err
 		}
-		if s.p.Now()-s.now > batchTime {
-			return done, false, s.leave(Cascade{Cascade: cascade, Frame: target.ID, Settled: done.Planned.Count})
+		if done.inPart = s.late(); done.inPart {
+			done.begun, err = s.leave(Cascade{Cascade: cascade, Frame: target.ID, Settled: done.Planned.Count})
+			return done, err
 		}
 		if f.Status == core.InProgress {
 			done.InProgress.add(f)
@@ -102,11 +106,11 @@ func (s *step) invalidate(target core.Frame, reason string) (done Invalidated, w
 			continue
 		}
 		if err := s.saveInvalidated(f); err != nil {
-			return done, false, err
+			return done, err
 		}
 		done.Planned.add(f)
 	}
-	return done, true, nil
+	return done, nil
 }
 
 func (s *step) saveInvalidated(f core.Frame) error {
@@ -145,18 +149,18 @@ func (s *step) childrenOf(id string) iter.Seq2[core.Frame, error] {
 
 // leave begins a cascade, unless one is under way for the same frame or one above it:
 // then nothing is planned below.
-func (s *step) leave(c Cascade) error {
+func (s *step) leave(c Cascade) (begun bool, err error) {
 	all, err := s.Cascades()
 	if err != nil {
-		return err
+		return false, err
 	}
 	for _, other := range all {
 		if inside, err := s.isInside(c.Frame, other.Frame); inside || err != nil {
-			return err
+			return false, err
 		}
 	}
 	c.Session, c.Agent, c.Due = s.session.ID, s.agent, s.now+silence
-	return s.BeginCascade(c)
+	return true, s.BeginCascade(c)
 }
 
 // settleAll goes on with the cascade of done's target until nothing is left of it.
@@ -261,7 +265,7 @@ func (s *step) settle(c *Cascade, alone core.Millis) (settled []string, err erro
 			return nil, err
 		}
 		settled = append(settled, ids...)
-		if more && s.p.Now()-s.now > batchTime {
+		if more && s.late() {
 			c.Settled, c.Due = c.Settled+len(settled), s.now+alone
 			return settled, s.PutOffCascade(c.Frame, c.Due)
 		}

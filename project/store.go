@@ -152,8 +152,9 @@ type Events interface {
 	AppendEvent(e core.Event) (seq int64, err error)
 	// FindEvents gives the events that q describes, oldest first.
 	FindEvents(q EventQuery) ([]core.Event, error)
-	// DeleteEventsBefore removes what is older than t and gives the number.
-	DeleteEventsBefore(t core.Millis) (int64, error)
+	// DeleteEventsBefore removes at most limit of those older than t, the oldest
+	// first, and gives their number.
+	DeleteEventsBefore(t core.Millis, limit int) (int, error)
 }
 
 // An EventQuery says which events to list. Empty fields do not restrict.

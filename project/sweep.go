@@ -178,14 +178,22 @@ func (s *step) armRetention() error {
 	return s.SetDeadline(Deadline{Kind: deadlineEvents, Due: s.now + aDay, Set: s.now})
 }
 
-// dropOldEvents removes events beyond their keep and comes back in a day.
+// dropOldEvents removes events beyond their keep and comes back in a day, or at once
+// for those that it had no time for.
 func (s *step) dropOldEvents() error {
-	if s.p.EventDays > 0 {
-		if _, err := s.DeleteEventsBefore(s.now - core.Millis(s.p.EventDays)*aDay); err != nil {
+	const some = 100
+	again := Deadline{Kind: deadlineEvents, Due: s.now + aDay, Set: s.now}
+	for left := s.p.EventDays > 0; left; {
+		n, err := s.DeleteEventsBefore(s.now-core.Millis(s.p.EventDays)*aDay, some)
+		if err != nil {
 			return err
 		}
+		left = n == some
+		if left && s.late() {
+			again.Due, left = s.now, false
+		}
 	}
-	return s.SetDeadline(Deadline{Kind: deadlineEvents, Due: s.now + aDay, Set: s.now})
+	return s.SetDeadline(again)
 }
 
 // KeepSwept sweeps every second until ctx ends. pace gives the time that this

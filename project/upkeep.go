@@ -2,8 +2,6 @@ package project
 
 import (
 	"context"
-	"errors"
-	"slices"
 
 	"flame/core"
 )
@@ -16,59 +14,61 @@ const pruneAge = 7 * aDay
 // leaves alone the current frames of live sessions. It works in batches, each
 // complete in itself.
 func (p *Project) Prune(ctx context.Context, remove bool) (pruned []core.Frame, err error) {
-	var roots []core.Frame
-	err = p.Store.View(ctx, func(tx Tx) error {
-		roots, err = tx.FindFrames(FrameQuery{Roots: true, Archived: remove})
-		return err
-	})
+	now := p.Now()
+	roots, err := p.untouchedRoots(ctx, now, remove)
 	if err != nil {
 		return nil, err
 	}
-	now := p.Now()
-	roots = slices.DeleteFunc(roots, func(root core.Frame) bool { return !untouched(root, now) })
-	for batch := range slices.Chunk(roots, importBatch) {
-		var part []core.Frame
-		err := p.Store.Update(ctx, func(tx Tx) (err error) {
-			part, err = pruneBatch(tx, batch, now, remove)
+	err = inBatches(ctx, p, roots, func(tx Tx, id string) (*core.Frame, error) {
+		return pruneRoot(tx, id, now, remove)
+	}, func(root *core.Frame) {
+		if root != nil {
+			pruned = append(pruned, *root)
+		}
+	})
+	return pruned, err
+}
+
+// untouchedRoots gives the ids of roots of which nothing came; it reads them a page at
+// a time.
+func (p *Project) untouchedRoots(ctx context.Context, now core.Millis, archived bool) (ids []string, err error) {
+	page := FrameQuery{Roots: true, Archived: archived, Limit: 500}
+	for {
+		var roots []core.Frame
+		err := p.Store.View(ctx, func(tx Tx) (err error) {
+			roots, err = tx.FindFrames(page)
 			return err
 		})
 		if err != nil {
-			return pruned, err
+			return nil, err
 		}
-		pruned = append(pruned, part...)
+		for _, root := range roots {
+			if untouched(root, now) {
+				ids = append(ids, root.ID)
+			}
+		}
+		if len(roots) < page.Limit {
+			return ids, nil
+		}
+		page.After = roots[len(roots)-1].ID
 	}
-	return pruned, nil
 }
 
-// pruneBatch prunes those of the roots that are still idle.
-func pruneBatch(tx Tx, roots []core.Frame, now core.Millis, remove bool) (pruned []core.Frame, err error) {
-	for _, root := range roots {
-		root, err := tx.Frame(root.ID)
-		if errors.Is(err, core.ErrNotFound) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		idle, err := isIdleRoot(tx, root, now)
-		if err != nil {
-			return nil, err
-		}
-		if !idle {
-			continue
-		}
-		if remove {
-			err = tx.DeleteFrame(root.ID)
-		} else {
-			root.ArchivedAt = now
-			err = tx.SaveFrame(root)
-		}
-		if err != nil {
-			return nil, err
-		}
-		pruned = append(pruned, root)
+// pruneRoot prunes a root if it is still idle, else it gives none.
+func pruneRoot(tx Tx, id string, now core.Millis, remove bool) (*core.Frame, error) {
+	root, err := tx.Frame(id)
+	if err != nil {
+		return nil, ignoreMissing(err)
 	}
-	return pruned, nil
+	idle, err := isIdleRoot(tx, root, now)
+	if err != nil || !idle {
+		return nil, err
+	}
+	if remove {
+		return &root, tx.DeleteFrame(id)
+	}
+	root.ArchivedAt = now
+	return &root, tx.SaveFrame(root)
 }
 
 // untouched reports whether nothing came of root for so long that it may go.

@@ -155,9 +155,11 @@ func (s *selection) events(q project.EventQuery) {
 	}
 }
 
-const deleteEvents = `DELETE FROM events WHERE ts < ?`
+const deleteEvents = `DELETE FROM events WHERE seq IN (SELECT seq FROM events WHERE ts < ? ORDER BY ts` + atMost + `)`
 
-// DeleteEventsBefore removes what is older than before and gives the number.
-func (t *tx) DeleteEventsBefore(before core.Millis) (int64, error) {
-	return t.exec(deleteEvents, before)
+// DeleteEventsBefore removes at most limit of those older than before, the oldest
+// first, and gives their number.
+func (t *tx) DeleteEventsBefore(before core.Millis, limit int) (int, error) {
+	n, err := t.exec(deleteEvents, before, limit)
+	return int(n), err
 }

@@ -39,7 +39,7 @@ func hotQueries() map[string]*selection {
 		"in progress":        byID(nextInProgress, 1, 1, 1, 10),
 		"settle":             byID(settle, "invalidated", 1, 1, 1, "", "[1]"),
 		"cascade's progress": byID(progress, 1, 1, 1),
-		"events to delete":   byID(deleteEvents, 1),
+		"events to delete":   byID(deleteEvents, 1, 10),
 		"count all":          countFrames(project.FrameQuery{}),
 		"count archived":     countFrames(project.FrameQuery{Archived: true}),
 		"count children":     countFrames(project.FrameQuery{Parent: "f1"}),
