@@ -165,7 +165,7 @@ func newInvalidate(a *App) *cobra.Command {
 	return cmd
 }
 
-// tallied gives the frames of a tally one a line, and the number of the others.
+// tallied returns the frames of a tally one a line, and the number of the others.
 func tallied(what string, t project.Tally) (text string) {
 	for _, f := range t.First {
 		text += "\n" + what + ": " + line(f)

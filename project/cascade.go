@@ -163,6 +163,9 @@ func (s *step) leave(c Cascade) (begun bool, err error) {
 	return true, s.BeginCascade(c)
 }
 
+// turn bounds the time that others have between two batches.
+const turn = 50 * time.Millisecond
+
 // settleAll goes on with the cascade of done's target until nothing is left of it.
 // Between batches others have as much time as each of them took.
 func (p *Project) settleAll(ctx context.Context, done *Invalidated) error {
@@ -182,7 +185,7 @@ func (p *Project) settleAll(ctx context.Context, done *Invalidated) error {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(min(time.Since(began), time.Duration(batchTime)*time.Millisecond)):
+		case <-time.After(min(time.Since(began), turn)):
 		}
 	}
 }
@@ -206,7 +209,7 @@ func (p *Project) openBelow(ctx context.Context, done *Invalidated) error {
 	return nil
 }
 
-// name adds frames to a tally.
+// name adds frames to a tally, the first of them by name.
 func (p *Project) name(ctx context.Context, t *Tally, ids []string) error {
 	named := min(len(ids), tallied-len(t.First))
 	t.Count += len(ids) - named
@@ -225,9 +228,9 @@ func (p *Project) name(ctx context.Context, t *Tally, ids []string) error {
 	})
 }
 
-// settleBatch goes on with the cascade of a frame for batchTime and leaves it to itself
-// for as long as given. It gives the cascade as it is then, without Due when it is at
-// its end.
+// settleBatch goes on with the cascade of a frame for batchTime and puts off by alone
+// when others may do so. It returns what it settled, and the cascade as it is then,
+// without Due when it is at its end.
 func (p *Project) settleBatch(ctx context.Context, frame string, alone core.Millis) (ids []string, c Cascade, err error) {
 	err = p.Store.Update(ctx, func(tx Tx) error {
 		ids, c = nil, Cascade{}

@@ -78,7 +78,7 @@ func (f *fixture) plant(r *rand.Rand, n int) {
 
 func (f *fixture) planted(i int) string { return fmt.Sprintf("plan-p%07d", i) }
 
-// byID gives all frames as they read.
+// byID returns all frames as they read.
 func (f *fixture) byID() map[string]core.Frame {
 	f.t.Helper()
 	frames := map[string]core.Frame{}
@@ -118,7 +118,7 @@ func invalidated(before map[string]core.Frame, target, reason string, now core.M
 	return after, planned, inProgress
 }
 
-// cascades gives those under way.
+// cascades returns those under way.
 func (f *fixture) cascades() (list []project.Cascade) {
 	f.t.Helper()
 	require.NoError(f.t, f.Store.View(f.ctx, func(tx project.Tx) (err error) {

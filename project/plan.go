@@ -102,7 +102,7 @@ func (s *step) planParent(ref string) (*core.Frame, error) {
 	return &parent, nil
 }
 
-// invalidatedIn gives the first of these frames that is invalidated; nil without one.
+// invalidatedIn returns the first of these frames that is invalidated; nil without one.
 func invalidatedIn(frames []core.Frame) *core.Frame {
 	at := slices.IndexFunc(frames, func(f core.Frame) bool { return f.Status == core.Invalidated })
 	if at < 0 {
@@ -155,7 +155,7 @@ func (p *Project) Activate(ctx context.Context, by Caller, ref string, force boo
 	return a, err
 }
 
-// standing gives the status of the parent of a frame that is to be taken up, where
+// standing returns the status of the parent of a frame that is to be taken up, where
 // the parent is over. It refuses a planned frame below one that is invalidated, at any
 // depth: an older flame could leave some there.
 func (s *step) standing(frame core.Frame) (parent core.Status, err error) {

@@ -153,7 +153,7 @@ type Events interface {
 	// FindEvents gives the events that q describes, oldest first.
 	FindEvents(q EventQuery) ([]core.Event, error)
 	// DeleteEventsBefore removes at most limit of those older than t, the oldest
-	// first, and gives their number.
+	// first, and returns their number.
 	DeleteEventsBefore(t core.Millis, limit int) (int, error)
 }
 

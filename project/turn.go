@@ -192,7 +192,7 @@ func (p *Project) orphan(ctx context.Context, by Caller, running []string) error
 	return p.eachFor(ctx, by, calls, (*step).dropSpawn)
 }
 
-// lost gives the children to be orphaned, by their sessions, and the calls of the
+// lost returns the children to be orphaned, by their sessions, and the calls of the
 // caller and of those that may be forgotten.
 func (s *step) lost(running []string) (children, calls []string, err error) {
 	tracked, err := s.FindSessions(SessionQuery{Tracked: true})

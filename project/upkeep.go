@@ -29,7 +29,7 @@ func (p *Project) Prune(ctx context.Context, remove bool) (pruned []core.Frame, 
 	return pruned, err
 }
 
-// untouchedRoots gives the ids of roots of which nothing came; it reads them a page at
+// untouchedRoots returns the ids of roots of which nothing came; it reads them a page at
 // a time.
 func (p *Project) untouchedRoots(ctx context.Context, now core.Millis, archived bool) (ids []string, err error) {
 	page := FrameQuery{Roots: true, Archived: archived, Limit: 500}
@@ -54,7 +54,7 @@ func (p *Project) untouchedRoots(ctx context.Context, now core.Millis, archived 
 	}
 }
 
-// pruneRoot prunes a root if it is still idle, else it gives none.
+// pruneRoot prunes a root if it is still idle, else it returns none.
 func pruneRoot(tx Tx, id string, now core.Millis, remove bool) (*core.Frame, error) {
 	root, err := tx.Frame(id)
 	if err != nil {

@@ -26,7 +26,7 @@ func scanCascade(rows *sql.Rows) (c cascade, err error) {
 	return c, err
 }
 
-// Cascades gives those under way, the first begun first.
+// Cascades returns those under way, the first begun first.
 func (t *tx) Cascades() (list []project.Cascade, err error) {
 	v, err := t.voiding()
 	if v == nil || err != nil {
@@ -81,7 +81,7 @@ const (
 	progress = `UPDATE cascades SET settled = settled + ?, reached = ? WHERE frame = ?`
 )
 
-// changes gives what the cascade makes of a planned frame, as columnsOf and settle
+// changes returns what the cascade makes of a planned frame, as columnsOf and settle
 // have it.
 func (c *cascade) changes() []any {
 	f := core.Frame{Status: core.Planned}
@@ -90,7 +90,7 @@ func (c *cascade) changes() []any {
 }
 
 // Settle stores up to limit of the frames that read as invalidated by the cascade of
-// frame as they read, appends e about each, and gives their ids. When more is false,
+// frame as they read, appends e about each, and returns their ids. When more is false,
 // none was left.
 func (t *tx) Settle(frame string, e core.Event, limit int) (ids []string, more bool, err error) {
 	v, err := t.voiding()
@@ -122,9 +122,9 @@ func (t *tx) Settle(frame string, e core.Event, limit int) (ids []string, more b
 	return ids, more, err
 }
 
-// nextVoided gives the keys of at most limit frames that c voids, and moves on what it
+// nextVoided returns the keys of at most limit frames that c voids, and moves on what it
 // has reached. It looks at a limited number of others too, so there may be more
-// although it gives none.
+// although it returns none.
 func (t *tx) nextVoided(v *voiding, c *cascade, limit int) (keys []int64, more bool, err error) {
 	parents, err := collect(t, scanKey, plannedParents, c.reached, limit)
 	if err == nil {
@@ -148,7 +148,7 @@ func (t *tx) nextVoided(v *voiding, c *cascade, limit int) (keys []int64, more b
 	return keys, len(parents) == limit, nil
 }
 
-// unvoided gives a frame that is about to be saved as it is to be stored while there
+// unvoided returns a frame that is about to be saved as it is to be stored while there
 // are cascades: what it only reads as is left for its cascade to settle. What comes to
 // lie below the frame of a cascade is voided too.
 func (t *tx) unvoided(f core.Frame) (core.Frame, error) {
@@ -182,7 +182,7 @@ func (t *tx) unvoided(f core.Frame) (core.Frame, error) {
 	return f, err
 }
 
-// cascadeOver gives the first cascade that voids what is planned directly below a
+// cascadeOver returns the first cascade that voids what is planned directly below a
 // frame; nil without one.
 func (t *tx) cascadeOver(v *voiding, parent string) (*cascade, error) {
 	key, err := t.known(clean(parent))
@@ -199,7 +199,7 @@ const nextInProgress = `SELECT f.key, coalesce(f.parent, 0), f.archived_at, f.up
 	WHERE f.status = 'in_progress' AND (f.archived_at, f.updated_at, f.key) < (?, ?, ?)
 	ORDER BY f.archived_at DESC, f.updated_at DESC, f.key DESC` + atMost
 
-// OpenBelow looks at some frames in progress, the latest change first, and gives the
+// OpenBelow looks at some frames in progress, the latest change first, and returns the
 // ids of those below top. It begins at from and says where to go on.
 func (t *tx) OpenBelow(top, from string) (ids []string, next string, err error) {
 	at := [3]int64{math.MaxInt64, math.MaxInt64, math.MaxInt64} // archived, updated, key
@@ -239,7 +239,7 @@ func (t *tx) OpenBelow(top, from string) (ids []string, next string, err error) 
 	return ids, next, err
 }
 
-// ids gives the ids of keys, in their order.
+// ids returns the ids of keys, in their order.
 func (t *tx) ids(keys []int64) ([]string, error) {
 	return collect(t, func(rows *sql.Rows) (id string, err error) { return id, rows.Scan(&id) },
 		`SELECT ids.id FROM json_each(?) v CROSS JOIN ids ON ids.key = v.value`, jsonOf(keys))

@@ -102,7 +102,7 @@ func (m *model) leaves(f core.Frame) bool {
 	return !slices.ContainsFunc(m.cascades, func(c project.Cascade) bool { return m.isUnder(f.ID, c.Frame) })
 }
 
-// high gives a frame some levels above.
+// high returns a frame some levels above.
 func (m *model) high(id string) string {
 	for range m.random.IntN(4) {
 		if above := m.frames[id].Parent; above != "" {

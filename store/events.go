@@ -51,7 +51,7 @@ func (t *tx) appendEvents(e core.Event, frames []int64) error {
 	return err
 }
 
-// eventValues are the columns of an event beside its frame; the method gives what
+// eventValues are the columns of an event beside its frame; the method returns what
 // goes into them.
 const eventValues = "v, ts, event, session, parent_session, subagent, depth, host, data"
 
@@ -158,7 +158,7 @@ func (s *selection) events(q project.EventQuery) {
 const deleteEvents = `DELETE FROM events WHERE seq IN (SELECT seq FROM events WHERE ts < ? ORDER BY ts` + atMost + `)`
 
 // DeleteEventsBefore removes at most limit of those older than before, the oldest
-// first, and gives their number.
+// first, and returns their number.
 func (t *tx) DeleteEventsBefore(before core.Millis, limit int) (int, error) {
 	n, err := t.exec(deleteEvents, before, limit)
 	return int(n), err

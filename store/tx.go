@@ -123,7 +123,7 @@ func (t *tx) key(id string) (sql.NullInt64, error) {
 	return sql.NullInt64{Int64: key, Valid: err == nil}, err
 }
 
-// known gives the key of an id, 0 for one that has none.
+// known returns the key of an id, 0 for one that has none.
 func (t *tx) known(id string) (key int64, err error) {
 	if key, ok := t.keys[id]; ok {
 		return key, nil

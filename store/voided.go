@@ -50,7 +50,7 @@ func (t *tx) snapshot() string {
 	return "SELECT EXISTS (SELECT 1 FROM cascades) FROM meta WHERE name = 'revision'"
 }
 
-// readFrames gives the frames of a query as they read.
+// readFrames returns the frames of a query as they read.
 func (t *tx) readFrames(query string, args ...any) ([]core.Frame, error) {
 	frames, err := collect(t, scanFrame, query, args...)
 	if err != nil || !slices.ContainsFunc(frames, mayBeVoided) {
@@ -167,7 +167,7 @@ func (v *voiding) learn(key int64, met map[int64]climbed) {
 // onTheWay stands for what learn does not know yet.
 var onTheWay = &cascade{}
 
-// first gives the one of two cascades that was begun first; nil is none.
+// first returns the one of two cascades that was begun first; nil is none.
 func first(a, b *cascade) *cascade {
 	if a == nil || b != nil && b.seq < a.seq {
 		return b
@@ -175,7 +175,7 @@ func first(a, b *cascade) *cascade {
 	return a
 }
 
-// of gives the cascade of a frame, nil without one.
+// of returns the cascade of a frame, nil without one.
 func (v *voiding) of(key int64) *cascade {
 	return v.find(func(c cascade) bool { return c.key == key })
 }
@@ -197,7 +197,7 @@ type voidedSet struct {
 	parents []int64 // keys of those others
 }
 
-// voidedFor gives those that matter to which frames q finds, or in which order, and
+// voidedFor returns those that matter to which frames q finds, or in which order, and
 // not only to how each of them reads.
 func (t *tx) voidedFor(q project.FrameQuery) ([]voidedSet, error) {
 	planned := wants(q, core.Planned)
@@ -212,7 +212,7 @@ func wants(q project.FrameQuery, s core.Status) bool {
 	return len(q.Statuses) == 0 || slices.Contains(q.Statuses, s)
 }
 
-// voidedIn gives the sets of voided frames among which are all that q describes.
+// voidedIn returns the sets of voided frames among which are all that q describes.
 func (t *tx) voidedIn(q project.FrameQuery) (sets []voidedSet, err error) {
 	v, err := t.voiding()
 	if v == nil || err != nil || q.Roots {
@@ -236,7 +236,7 @@ func (t *tx) voidedIn(q project.FrameQuery) (sets []voidedSet, err error) {
 	return sets, err
 }
 
-// plannedParents gives the keys of frames with planned children from one key on. It
+// plannedParents returns the keys of frames with planned children from one key on. It
 // leaps from each to the next, however many children there are.
 const plannedParents = `WITH RECURSIVE parents (key) AS (
 	SELECT min(parent) FROM frames INDEXED BY frames_planned WHERE status = 'planned' AND parent > ?
@@ -247,7 +247,7 @@ const plannedParents = `WITH RECURSIVE parents (key) AS (
 
 func scanKey(rows *sql.Rows) (key int64, err error) { return key, rows.Scan(&key) }
 
-// parentsFor gives the keys of the frames whose planned children q may describe.
+// parentsFor returns the keys of the frames whose planned children q may describe.
 func (t *tx) parentsFor(v *voiding, q project.FrameQuery) (keys []int64, err error) {
 	if q.Parent != "" {
 		key, err := t.known(clean(q.Parent))
@@ -304,7 +304,7 @@ func move(counts map[core.Status]int, q project.FrameQuery, s core.Status, n int
 	}
 }
 
-// jsonOf gives keys as a JSON array.
+// jsonOf returns keys as a JSON array.
 func jsonOf(keys []int64) string {
 	text, _ := json.Marshal(keys) // numbers always can be
 	return string(text)

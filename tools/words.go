@@ -39,7 +39,7 @@ func namedList(heading string, frames []core.Frame) string {
 	return tally(heading, project.Tally{First: frames[:min(len(frames), maxListed)], Count: len(frames)})
 }
 
-// tally gives the frames that t names one a line, under a heading, and the number of
+// tally returns the frames that t names one a line, under a heading, and the number of
 // the others; nothing without any.
 func tally(heading string, t project.Tally) string {
 	if t.Count == 0 {
