@@ -9,6 +9,7 @@ import (
 
 	"flame/core"
 	"flame/project"
+	"flame/tools"
 )
 
 // A writing command changes one frame.
@@ -139,7 +140,11 @@ func newActivate(a *App) *cobra.Command {
 		},
 		run: func(ctx context.Context, p *project.Project, by project.Caller, args []string, flags *writeFlags) (core.Frame, string, error) {
 			done, err := p.Activate(ctx, by, args[0], flags.force)
-			return done.Frame, fmt.Sprintf("%s: %s -> %s", done.Frame.ID, done.From, done.Frame.Status), err
+			text := fmt.Sprintf("%s: %s -> %s", done.Frame.ID, done.From, done.Frame.Status)
+			if done.Under != "" {
+				text += "\n" + tools.UnderEnded(done)
+			}
+			return done.Frame, text, err
 		},
 	})
 	cmd.ValidArgsFunction = a.frameArgs
@@ -152,18 +157,23 @@ func newInvalidate(a *App) *cobra.Command {
 		args: takes(2, -1),
 		run: func(ctx context.Context, p *project.Project, by project.Caller, args []string, _ *writeFlags) (core.Frame, string, error) {
 			done, err := p.Invalidate(ctx, by, args[0], strings.Join(args[1:], " "))
-			text := done.Target.ID + " is invalidated"
-			for _, f := range done.Planned {
-				text += "\ninvalidated with it: " + line(f)
-			}
-			for _, f := range done.InProgress {
-				text += "\nstill in progress: " + line(f)
-			}
+			text := done.Target.ID + " is invalidated" + tallied("invalidated with it", done.Planned) + tallied("still in progress", done.InProgress)
 			return done.Target, text, err
 		},
 	})
 	cmd.ValidArgsFunction = a.frameArgs
 	return cmd
+}
+
+// tallied returns the frames of a tally one a line, and the number of the others.
+func tallied(what string, t project.Tally) (text string) {
+	for _, f := range t.First {
+		text += "\n" + what + ": " + line(f)
+	}
+	if more := t.Count - len(t.First); more > 0 {
+		text += fmt.Sprintf("\n%s: and %d more", what, more)
+	}
+	return text
 }
 
 func newGoal(a *App) *cobra.Command {

@@ -1,65 +1,60 @@
 package core
 
+import (
+	"iter"
+	"slices"
+)
+
 // cascadeReason begins the reason of a frame that was invalidated because one
 // above it was.
 const cascadeReason = "parent invalidated: "
 
-// A Cascade is what the invalidation of a frame comes to.
+// A Cascade is what the invalidation of a frame means for all frames below it.
 type Cascade struct {
-	Target     Frame   // now invalidated
-	Planned    []Frame // frames below it that were planned, now invalidated
-	InProgress []Frame // frames below it in progress: untouched, their workers should be warned
+	Reason string // of the frames that are invalidated with it, the same at every depth
+	At     Millis // when it takes effect
 }
 
-// InvalidationCascade invalidates target and all that is planned below it, at
-// any depth and under frames of any status. Frames in progress are only listed;
-// ended ones stay as they are. Children come before grandchildren, then subtree
-// by subtree (spec: frames §5). A cycle in the tree is walked once. The error is
-// that of children.
-func InvalidationCascade(target Frame, reason string, now Millis, children func(id string) ([]Frame, error)) (Cascade, error) {
-	c := Cascade{Target: target}
-	if err := c.Target.Invalidate(reason, now); err != nil {
-		return Cascade{}, err
-	}
-	below, err := descendants(target.ID, children, map[string]bool{target.ID: true})
-	if err != nil {
-		return Cascade{}, err
-	}
-	for _, f := range below {
-		switch f.Status {
-		case Planned:
-			if err := f.Invalidate(cascadeReason+reason, now); err != nil {
-				return Cascade{}, err
+// CascadeOf returns the cascade of a frame that was invalidated just now.
+func CascadeOf(target Frame) Cascade {
+	return Cascade{Reason: cascadeReason + target.InvalidationReason, At: target.InvalidatedAt}
+}
+
+// Void invalidates f, a frame below the target at any depth, if it is planned, and
+// reports whether it was. Frames in progress go on, though their workers should be
+// warned, and ended ones stay as they are (spec: frames §5).
+func (c Cascade) Void(f *Frame) bool {
+	return f.Status == Planned && f.Invalidate(c.Reason, c.At) == nil
+}
+
+// Below yields every frame below top once, through frames of every status: the
+// children first, then all below the first of them, then all below the second, and
+// so on (spec: frames §5). A cycle in the tree is walked once. It ends with the
+// first error of children.
+func Below(top string, children func(id string) iter.Seq2[Frame, error]) iter.Seq2[Frame, error] {
+	return func(yield func(Frame, error) bool) {
+		met := map[string]bool{top: true}
+		for todo := []string{top}; len(todo) > 0; {
+			last := len(todo) - 1
+			parent := todo[last]
+			todo = todo[:last]
+			for f, err := range children(parent) {
+				if err != nil {
+					yield(Frame{}, err)
+					return
+				}
+				if met[f.ID] {
+					continue
+				}
+				met[f.ID] = true
+				todo = append(todo, f.ID)
+				if !yield(f, nil) {
+					return
+				}
 			}
-			c.Planned = append(c.Planned, f)
-		case InProgress:
-			c.InProgress = append(c.InProgress, f)
+			slices.Reverse(todo[last:]) // the last one is taken first
 		}
 	}
-	return c, nil
-}
-
-// descendants gives the children of id, then what lies below each of them.
-func descendants(id string, children func(string) ([]Frame, error), visited map[string]bool) ([]Frame, error) {
-	found, err := children(id)
-	if err != nil {
-		return nil, err
-	}
-	var list []Frame
-	for _, f := range found {
-		if !visited[f.ID] {
-			visited[f.ID] = true
-			list = append(list, f)
-		}
-	}
-	for _, f := range list[:len(list):len(list)] {
-		below, err := descendants(f.ID, children, visited)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, below...)
-	}
-	return list, nil
 }
 
 // NearestOpen gives the id of the frame that work goes on in: current if that is

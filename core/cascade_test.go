@@ -2,6 +2,8 @@ package core_test
 
 import (
 	"errors"
+	"iter"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -10,38 +12,89 @@ import (
 	"flame/core"
 )
 
-// below gives the children of each frame as a store would.
-func below(children map[string][]core.Frame) func(string) ([]core.Frame, error) {
-	return func(id string) ([]core.Frame, error) { return children[id], nil }
-}
-
-func TestInvalidationCascade(t *testing.T) {
-	t.Parallel()
-	frame := func(id string, s core.Status) core.Frame { return core.Frame{ID: id, Status: s} }
-	x11 := with(frame("x11", core.Planned), func(f *core.Frame) { f.InvalidationReason = "old" })
-	c, err := core.InvalidationCascade(frame("t", core.Completed), "why", now, below(map[string][]core.Frame{
-		"t":  {frame("x", core.Failed), frame("y", core.Planned)},
-		"x":  {frame("x1", core.Planned), frame("x2", core.InProgress), frame("x3", core.Invalidated)},
-		"x1": {x11},
-		"y":  {frame("y1", core.Planned), frame("t", core.InProgress)}, // a cycle
-	}))
-	require.NoError(t, err)
-	assert.Equal(t, []string{"y", "x1", "x11", "y1"}, idsOf(c.Planned))
-	assert.Equal(t, []string{"x2"}, idsOf(c.InProgress))
-	assert.Equal(t, "why", c.Target.InvalidationReason)
-	assert.Equal(t, now, c.Target.InvalidatedAt)
-	for _, f := range c.Planned {
-		assert.Equal(t, core.Invalidated, f.Status)
-		assert.Equal(t, "parent invalidated: why", f.InvalidationReason, "the same at every depth")
-		assert.Equal(t, now, f.UpdatedAt)
+// childrenIn yields the children of each frame as a store would.
+func childrenIn(tree map[string][]core.Frame) func(string) iter.Seq2[core.Frame, error] {
+	return func(id string) iter.Seq2[core.Frame, error] {
+		return func(yield func(core.Frame, error) bool) {
+			for _, f := range tree[id] {
+				if !yield(f, nil) {
+					return
+				}
+			}
+		}
 	}
 }
 
-func TestInvalidationCascadeGivesTheErrorOfTheStore(t *testing.T) {
+// idsBelow lists what Below yields.
+func idsBelow(t *testing.T, top string, children func(string) iter.Seq2[core.Frame, error]) (ids []string) {
+	t.Helper()
+	for f, err := range core.Below(top, children) {
+		require.NoError(t, err)
+		ids = append(ids, f.ID)
+	}
+	return ids
+}
+
+func TestBelowListsChildrenFirstThenSubtreeBySubtree(t *testing.T) {
+	t.Parallel()
+	frame := func(id string) core.Frame { return core.Frame{ID: id} }
+	tree := map[string][]core.Frame{
+		"t":  {frame("x"), frame("y"), frame("z")},
+		"x":  {frame("x1"), frame("x2")},
+		"x1": {frame("x11")},
+		"y":  {frame("y1"), frame("t"), frame("x")}, // cycles
+		"u":  {frame("u1")},
+	}
+	assert.Equal(t, []string{"x", "y", "z", "x1", "x2", "x11", "y1"}, idsBelow(t, "t", childrenIn(tree)))
+	assert.Empty(t, idsBelow(t, "z", childrenIn(tree)))
+}
+
+func TestBelowWalksAChainOfAMillion(t *testing.T) {
+	t.Parallel()
+	const depth = 1_000_000
+	at, last := 0, ""
+	for f, err := range core.Below("top", func(string) iter.Seq2[core.Frame, error] {
+		return func(yield func(core.Frame, error) bool) {
+			if at++; at <= depth {
+				yield(core.Frame{ID: strconv.Itoa(at)}, nil)
+			}
+		}
+	}) {
+		require.NoError(t, err)
+		last = f.ID
+	}
+	assert.Equal(t, strconv.Itoa(depth), last)
+}
+
+func TestBelowEndsWithTheErrorOfTheStore(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("broken")
-	_, err := core.InvalidationCascade(core.Frame{ID: "t", Status: core.Planned}, "why", now, func(string) ([]core.Frame, error) { return nil, broken })
-	require.ErrorIs(t, err, broken)
+	var errs []error
+	for _, err := range core.Below("t", func(string) iter.Seq2[core.Frame, error] {
+		return func(yield func(core.Frame, error) bool) { yield(core.Frame{}, broken) }
+	}) {
+		errs = append(errs, err)
+	}
+	assert.Equal(t, []error{broken}, errs)
+}
+
+func TestACascadeVoidsWhatIsPlanned(t *testing.T) {
+	t.Parallel()
+	target := core.Frame{ID: "t", Status: core.Completed}
+	require.NoError(t, target.Invalidate("why", now))
+	cascade := core.CascadeOf(target)
+	for _, status := range core.Statuses {
+		before := core.Frame{ID: "f", Status: status, UpdatedAt: 1}
+		f := before
+		if !cascade.Void(&f) {
+			assert.NotEqual(t, core.Planned, status)
+			assert.Equal(t, before, f)
+			continue
+		}
+		want := core.Frame{ID: "f", Status: core.Invalidated, UpdatedAt: now, EndedAt: now, InvalidatedAt: now, InvalidationReason: "parent invalidated: why"}
+		assert.Equal(t, want, f)
+		assert.Equal(t, core.Planned, status)
+	}
 }
 
 func TestNearestOpen(t *testing.T) {

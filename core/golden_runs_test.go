@@ -114,25 +114,27 @@ func goldenInvalidation(now core.Millis, in goldenTree, expected map[string]any)
 	if at < 0 {
 		return describeTree(in, frames, map[string]any{"found": false})
 	}
-	cascade, err := core.InvalidationCascade(frames[at], in.Reason, now, func(id string) (children []core.Frame, _ error) {
-		for _, f := range frames {
-			if f.Parent == id {
-				children = append(children, f)
-			}
-		}
-		return children, nil
-	})
-	if err != nil {
+	target := &frames[at]
+	if err := target.Invalidate(in.Reason, now); err != nil {
 		return map[string]any{"error": err.Error()}
 	}
-	ends := true
-	for _, changed := range append([]core.Frame{cascade.Target}, cascade.Planned...) {
-		frames[slices.IndexFunc(frames, func(f core.Frame) bool { return f.ID == changed.ID })] = changed
-		ends = ends && strings.HasSuffix(changed.InvalidationReason, in.Reason)
+	cascade, ends := core.CascadeOf(*target), strings.HasSuffix(target.InvalidationReason, in.Reason)
+	tree, planned, inProgress := map[string][]core.Frame{}, []string{}, []string{}
+	for _, f := range frames {
+		tree[f.Parent] = append(tree[f.Parent], f)
+	}
+	for f := range core.Below(in.Target, childrenIn(tree)) {
+		if f.Status == core.InProgress {
+			inProgress = append(inProgress, f.ID)
+		}
+		if cascade.Void(&f) {
+			planned, ends = append(planned, f.ID), ends && strings.HasSuffix(f.InvalidationReason, in.Reason)
+			frames[slices.IndexFunc(frames, func(old core.Frame) bool { return old.ID == f.ID })] = f
+		}
 	}
 	got := describeTree(in, frames, map[string]any{
-		"found": true, "cascadedPlanned": idsOf(cascade.Planned), "warningInProgress": idsOf(cascade.InProgress),
-		"targetReason": cascade.Target.InvalidationReason, "cascadedReasonEndsWithReason": ends,
+		"found": true, "cascadedPlanned": planned, "warningInProgress": inProgress,
+		"targetReason": target.InvalidationReason, "cascadedReasonEndsWithReason": ends,
 	})
 	// The reference leaves the active frame where it is, or moves it to the
 	// target's parent, whatever its status. Flame's is in progress, or there is

@@ -2,6 +2,7 @@ package project
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"flame/core"
@@ -90,7 +91,24 @@ func (s *step) planParent(ref string) (*core.Frame, error) {
 		return nil, core.Invalidf("%s is %s, so nothing can be planned under it", parent.ID, parent.Status).
 			WithHint("plan under a frame that is planned, in progress or blocked; flame_activate reopens a finished one")
 	}
+	above, err := s.Ancestors(parent.ID, 0)
+	if err != nil {
+		return nil, err
+	}
+	if void := invalidatedIn(above); void != nil {
+		return nil, core.Invalidf("%s lies below %s, which is invalidated, so nothing can be planned under it", parent.ID, void.ID).
+			WithHint("plan under a frame outside of %s; flame_tree shows them", void.ID)
+	}
 	return &parent, nil
+}
+
+// invalidatedIn returns the first of these frames that is invalidated; nil without one.
+func invalidatedIn(frames []core.Frame) *core.Frame {
+	at := slices.IndexFunc(frames, func(f core.Frame) bool { return f.Status == core.Invalidated })
+	if at < 0 {
+		return nil
+	}
+	return &frames[at]
 }
 
 // Activated is a frame that was taken up.
@@ -98,11 +116,14 @@ type Activated struct {
 	Frame core.Frame
 	From  core.Status // what it was before
 	Taken string      // session it was taken over from; empty otherwise
+	Under core.Status // of its parent, where that is over and stays so; empty otherwise
 }
 
 // Activate takes up a frame: planned, blocked, completed or failed, or one in
 // progress whose sessions have all ended, or any with force. It becomes the
-// caller's current frame.
+// caller's current frame. That its parent has ended is no hindrance: what a finished
+// frame left over is work all the same. What is planned below an invalidated frame
+// is void.
 func (p *Project) Activate(ctx context.Context, by Caller, ref string, force bool) (a Activated, err error) {
 	if ref = strings.TrimSpace(ref); ref == "" {
 		return a, core.Invalidf("sessionID is empty").WithHint("give the id of the frame to take up; flame_tree shows them")
@@ -113,6 +134,9 @@ func (p *Project) Activate(ctx context.Context, by Caller, ref string, force boo
 			return err
 		}
 		a = Activated{From: frame.Status}
+		if a.Under, err = s.standing(frame); err != nil {
+			return err
+		}
 		if frame.Status == core.InProgress {
 			err = s.takeOver(&frame, force, &a)
 		} else {
@@ -129,6 +153,24 @@ func (p *Project) Activate(ctx context.Context, by Caller, ref string, force boo
 		return nil
 	})
 	return a, err
+}
+
+// standing returns the status of the parent of a frame that is to be taken up, where
+// the parent is over. It refuses a planned frame below one that is invalidated, at any
+// depth: an older flame could leave some there.
+func (s *step) standing(frame core.Frame) (parent core.Status, err error) {
+	above, err := s.Ancestors(frame.ID, 0)
+	if err != nil || len(above) == 0 {
+		return "", err
+	}
+	if void := invalidatedIn(above); void != nil && frame.Status == core.Planned {
+		return "", core.Invalidf("%s lies below %s, which is invalidated: %s", frame.ID, void.ID, core.OneLine(void.InvalidationReason, maxTitle)).
+			WithHint("if the work still makes sense, push or plan it anew outside of %s; else flame_invalidate %s", void.ID, frame.ID)
+	}
+	if parent = above[0].Status; parent.Ended() || parent == core.Invalidated {
+		return parent, nil
+	}
+	return "", nil
 }
 
 // start puts a frame into progress for the caller's session.
@@ -187,43 +229,4 @@ func (s *step) liveOwner(frame core.Frame) (string, error) {
 		}
 	}
 	return "", nil
-}
-
-// Invalidated is what an invalidation did.
-type Invalidated struct {
-	core.Cascade
-	Current string // id of the caller's current frame now; empty without one
-}
-
-// Invalidate marks a frame, the caller's own unless ref names one, and all that
-// is planned below it as no longer valid.
-func (p *Project) Invalidate(ctx context.Context, by Caller, ref, reason string) (done Invalidated, err error) {
-	if reason, err = clean("reason", reason); err != nil {
-		return done, err
-	}
-	err = p.update(ctx, by, func(s *step) error {
-		frame, err := s.resolve(ref)
-		if err != nil {
-			return err
-		}
-		done.Cascade, err = core.InvalidationCascade(frame, reason, s.now, func(id string) ([]core.Frame, error) {
-			return s.FindFrames(FrameQuery{Parent: id, Archived: true})
-		})
-		if err != nil {
-			return err
-		}
-		changed := append([]core.Frame{done.Target}, done.Planned...)
-		for _, f := range changed {
-			if err := s.SaveFrame(f); err != nil {
-				return err
-			}
-			if err := s.emit(core.FrameInvalidated, f.ID, map[string]any{"reason": f.InvalidationReason}); err != nil {
-				return err
-			}
-		}
-		done.Current, err = s.nearestOpen(s.session.Current)
-		s.session.Current = done.Current
-		return err
-	})
-	return done, err
 }

@@ -1,6 +1,7 @@
 package project_test
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -119,8 +120,8 @@ func TestInvalidateCascadesAndMovesTheCurrentFrameUp(t *testing.T) {
 
 	done, err := f.Invalidate(f.ctx, host("s"), outer.ID, "the API changed")
 	require.NoError(t, err)
-	assert.Equal(t, ids(planned), ids(done.Planned))
-	assert.Equal(t, []string{inner.ID}, ids(done.InProgress))
+	assert.Equal(t, ids(planned), ids(done.Planned.First))
+	assert.Equal(t, []string{inner.ID}, ids(done.InProgress.First))
 	assert.Equal(t, inner.ID, done.Current, "a warned descendant stays")
 	assert.Contains(t, f.get(planned[0].ID).InvalidationReason, "the API changed")
 
@@ -130,4 +131,55 @@ func TestInvalidateCascadesAndMovesTheCurrentFrameUp(t *testing.T) {
 	assert.Equal(t, outer.Parent, done.Current, "the nearest one in progress")
 	_, err = f.Invalidate(f.ctx, host("s"), inner.ID, " ")
 	require.ErrorIs(t, err, core.ErrInvalid)
+}
+
+func TestWhatAnEndedFrameLeftOverCanBeTakenUp(t *testing.T) {
+	t.Parallel()
+	for _, status := range []core.Status{core.Completed, core.Failed, core.Blocked, core.InProgress} {
+		t.Run(string(status), func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			outer := f.push(host("s"), "outer")
+			left := f.plan(host("s"), "", "left over")[0]
+			want := core.Status("")
+			if status != core.InProgress {
+				_, err := f.Pop(f.ctx, host("s"), project.PopArgs{Status: status})
+				require.NoError(t, err)
+				want = status
+			}
+			for range 2 { // also when it is taken up again
+				done, err := f.Activate(f.ctx, host("s"), left.ID, false)
+				require.NoError(t, err)
+				assert.Equal(t, want, done.Under)
+				assert.Equal(t, status, f.get(outer.ID).Status)
+				f.pop(host("s"), "done")
+			}
+		})
+	}
+}
+
+// An older flame left planned frames below invalidated ones.
+func TestWhatIsPlannedBelowAnInvalidatedFrameCannotBeTakenUp(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	void := core.Frame{ID: "frame-v", Status: core.InProgress}
+	between := core.Frame{ID: "frame-b", Parent: "frame-v", Status: core.Blocked}
+	planned := core.Frame{ID: "plan-p", Parent: "frame-b", Status: core.Planned}
+	require.NoError(t, void.Invalidate("of no use", 1))
+	require.NoError(t, f.Store.Update(f.ctx, func(tx project.Tx) error {
+		return errors.Join(tx.SaveFrame(void), tx.SaveFrame(between), tx.SaveFrame(planned))
+	}))
+	_, err := f.Activate(f.ctx, host("s"), "plan-p", true)
+	var problem *core.Problem
+	require.ErrorAs(t, err, &problem)
+	assert.Equal(t, "plan-p lies below frame-v, which is invalidated: of no use", problem.Message)
+	assert.Contains(t, problem.Hint, "outside of frame-v")
+	assert.Equal(t, core.Planned, f.get("plan-p").Status)
+	_, _, err = f.Plan(f.ctx, host("s"), "frame-b", []project.PlannedChild{{Goal: "more"}})
+	require.ErrorAs(t, err, &problem)
+	assert.Contains(t, problem.Message, "frame-v, which is invalidated")
+
+	done, err := f.Activate(f.ctx, host("s"), "frame-b", false)
+	require.NoError(t, err, "what was begun goes on")
+	assert.Equal(t, core.Invalidated, done.Under)
 }

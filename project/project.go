@@ -325,6 +325,17 @@ func (s *step) create(frame core.Frame) (core.Frame, error) {
 
 // emit appends an event of the caller's session about frame.
 func (s *step) emit(event, frame string, data map[string]any) error {
+	e, err := s.event(event, frame, data)
+	if err != nil {
+		return err
+	}
+	s.log = append(s.log, logLine{event, []any{"frame", frame, "session", e.Session, "data", e.Data}})
+	_, err = s.AppendEvent(e)
+	return err
+}
+
+// event makes an event of the caller's session about frame.
+func (s *step) event(event, frame string, data map[string]any) (core.Event, error) {
 	e := core.Event{
 		V: core.EventVersion, TS: s.now, Event: event, Frame: frame,
 		Session: s.session.ID, ParentSession: s.session.Parent, Host: s.session.Host, SubagentID: s.agent,
@@ -332,14 +343,10 @@ func (s *step) emit(event, frame string, data map[string]any) error {
 	if s.rule != "" {
 		data["by"] = s.rule
 	}
-	if len(data) > 0 {
-		raw, err := json.Marshal(data)
-		if err != nil {
-			return err
-		}
-		e.Data = raw
+	if len(data) == 0 {
+		return e, nil
 	}
-	s.log = append(s.log, logLine{event, []any{"frame", frame, "session", e.Session, "data", e.Data}})
-	_, err := s.AppendEvent(e)
-	return err
+	raw, err := json.Marshal(data)
+	e.Data = raw
+	return e, err
 }

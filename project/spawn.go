@@ -219,35 +219,23 @@ func (s *step) as(session core.Session, f func(*step) error) error {
 	return s.SaveSession(child.session)
 }
 
-// dropSpawns forgets the calls of these sessions. What was made for a child that
+// dropSpawn forgets a call, unless its child still runs. What was made for a child that
 // its host never started is blocked.
-func (s *step) dropSpawns(parents map[string]bool) error {
-	over := map[string]spawn{}
-	err := recordSpawn.Each(s, func(id string, asked spawn) error {
-		if parents[asked.Parent] {
-			over[id] = asked
-		}
-		return nil
-	})
+func (s *step) dropSpawn(call string) error {
+	var asked spawn
+	there, err := recordSpawn.Load(s, call, &asked)
+	if err != nil || !there {
+		return err
+	}
+	if asked.Child == "" {
+		err = s.endSpawn(asked, childEnded{End: core.ChildOrphaned, Last: neverStarted})
+	} else if running, unknown := s.stillRuns(asked.Child); running || unknown != nil {
+		return unknown
+	}
 	if err != nil {
 		return err
 	}
-	for id, asked := range over {
-		if asked.Child == "" {
-			if err := s.endSpawn(asked, childEnded{End: core.ChildOrphaned, Last: neverStarted}); err != nil {
-				return err
-			}
-		} else if running, err := s.stillRuns(asked.Child); running || err != nil {
-			if err != nil {
-				return err
-			}
-			continue
-		}
-		if err := recordSpawn.Delete(s, id); err != nil {
-			return err
-		}
-	}
-	return nil
+	return recordSpawn.Delete(s, call)
 }
 
 // neverStarted is the summary of a frame whose child was asked for in vain.

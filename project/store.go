@@ -36,6 +36,7 @@ type Tx interface {
 
 	Frames
 	Shape
+	Cascades
 	Sessions
 	Events
 	Deadlines
@@ -57,7 +58,8 @@ type Frames interface {
 	// Ancestors returns the frames above id, parent first, at most limit of them
 	// (0: MaxLevels). It ends at a missing parent and never loops.
 	Ancestors(id string, limit int) ([]core.Frame, error)
-	// SaveFrame writes a new frame, or all fields of one that exists.
+	// SaveFrame writes a new frame, or all fields of one that exists. One that
+	// only reads as invalidated, by a cascade, is left for that to settle.
 	SaveFrame(f core.Frame) error
 	// DeleteFrame removes a frame that has no children, or refuses with
 	// core.ErrInvalid.
@@ -84,6 +86,39 @@ type Shape interface {
 	FramesAt(keys []int64) (map[int64]core.Frame, error)
 }
 
+// Cascades are the invalidations under way. From BeginCascade to EndCascade every
+// frame that is planned below a cascade's frame reads as invalidated by it, in every
+// transaction of every process, however much of that is stored yet. Where several
+// apply, the first begun does.
+type Cascades interface {
+	// Cascades returns those under way, the first begun first.
+	Cascades() ([]Cascade, error)
+	// BeginCascade begins one, unless one of the same frame is under way.
+	BeginCascade(c Cascade) error
+	// PutOffCascade sets when others may go on with the cascade of frame.
+	PutOffCascade(frame string, due core.Millis) error
+	// Settle stores up to limit of the frames that read as invalidated by the
+	// cascade of frame as they read, appends e about each, and returns their ids.
+	// When more is false, none was left.
+	Settle(frame string, e core.Event, limit int) (ids []string, more bool, err error)
+	// EndCascade forgets the cascade of frame.
+	EndCascade(frame string) error
+	// OpenBelow looks at some frames in progress, the latest change first, and
+	// returns the ids of those below top. It begins at from, which is empty at
+	// first, and says where to go on; at the end that is empty.
+	OpenBelow(top, from string) (ids []string, next string, err error)
+}
+
+// A Cascade is an invalidation under way below one frame.
+type Cascade struct {
+	core.Cascade
+	Frame   string      // which
+	Session string      // that asked for it, for its events
+	Agent   string      // likewise
+	Due     core.Millis // when others may go on with it; whoever does it puts that off each time
+	Settled int         // frames stored as invalidated so far
+}
+
 // FrameOrder is the order of a list of frames.
 type FrameOrder int
 
@@ -92,7 +127,7 @@ const (
 	OldestFirst FrameOrder = iota // by creation
 	NewestFirst                   // by creation, newest first
 	RecentFirst                   // by last change, newest first
-	ByID                          // by id; frames without one are absent
+	ByID                          // by id, whatever their status; frames without one are absent
 )
 
 // A FrameQuery says which frames to list. Empty fields do not restrict.
@@ -134,8 +169,9 @@ type Events interface {
 	AppendEvent(e core.Event) (seq int64, err error)
 	// FindEvents gives the events that q describes, oldest first.
 	FindEvents(q EventQuery) ([]core.Event, error)
-	// DeleteEventsBefore removes what is older than t and gives the number.
-	DeleteEventsBefore(t core.Millis) (int64, error)
+	// DeleteEventsBefore removes at most limit of those older than t, the oldest
+	// first, and returns their number.
+	DeleteEventsBefore(t core.Millis, limit int) (int, error)
 }
 
 // An EventQuery says which events to list. Empty fields do not restrict.

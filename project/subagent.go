@@ -185,15 +185,15 @@ func (p *Project) EndSession(ctx context.Context, by Caller) error {
 	if err != nil || over {
 		return err // a session that did nothing leaves nothing behind, not even the data folder
 	}
+	if err := p.orphan(ctx, by, nil); err != nil {
+		return err
+	}
 	return p.Store.Update(ctx, func(tx Tx) error {
 		s := &step{Tx: tx, p: p, now: p.Now(), by: by}
 		if err := s.enter(); err != nil {
 			return err
 		}
 		s.session.State = core.SessionEnded
-		if err := s.reconcile(nil); err != nil {
-			return err
-		}
 		return s.SaveSession(s.session)
 	})
 }
@@ -205,6 +205,9 @@ func (s *step) forgetOldSubagents() error {
 		return err
 	}
 	for _, session := range tracked {
+		if s.late() {
+			return nil // the next one that falls idle goes on
+		}
 		old := s.now-session.LastActivityAt > core.Millis(trackedFor.Milliseconds())
 		if session.IsCompleted && old && session.ID != s.session.ID {
 			if err := s.forget(session.ID); err != nil {

@@ -23,9 +23,9 @@ const (
 const clockJump = core.Millis(60_000)
 
 // Sweep does what is due: it completes idle subagents, gives up on summaries
-// that did not come, expires suggestions, counts usage and drops old events. It
-// writes only when something is due, and a deadline that fails does not stop the
-// rest.
+// that did not come, expires suggestions, counts usage, drops old events and goes
+// on with invalidations that their processes left. It writes only when something is
+// due, and a deadline that fails does not stop the rest.
 func (p *Project) Sweep(ctx context.Context) error {
 	return p.sweep(ctx, 0)
 }
@@ -33,7 +33,11 @@ func (p *Project) Sweep(ctx context.Context) error {
 func (p *Project) sweep(ctx context.Context, jumped core.Millis) error {
 	now := p.Now()
 	var due []Deadline
-	err := p.Store.View(ctx, func(tx Tx) error {
+	var cascades []Cascade
+	err := p.Store.View(ctx, func(tx Tx) (err error) {
+		if cascades, err = tx.Cascades(); err != nil {
+			return err
+		}
 		next, ok, err := tx.NextDeadline()
 		if err != nil || !ok || next > now {
 			return err
@@ -44,6 +48,7 @@ func (p *Project) sweep(ctx context.Context, jumped core.Millis) error {
 	if err != nil {
 		return err
 	}
+	p.settleLeft(ctx, cascades, now)
 	for _, d := range due {
 		if jumped > 0 && d.Kind == deadlineIdle {
 			err = p.postpone(ctx, d, jumped)
@@ -55,6 +60,20 @@ func (p *Project) sweep(ctx context.Context, jumped core.Millis) error {
 		}
 	}
 	return nil
+}
+
+// settleLeft does a batch of each cascade that nobody goes on with. One that fails is
+// tried again in a minute.
+func (p *Project) settleLeft(ctx context.Context, cascades []Cascade, now core.Millis) {
+	for _, c := range cascades {
+		if c.Due > now {
+			continue
+		}
+		if _, _, err := p.settleBatch(ctx, c.Frame, 0); err != nil {
+			later := p.Store.Update(ctx, func(tx Tx) error { return tx.PutOffCascade(c.Frame, now+aMinute) })
+			p.Log.Warn("an invalidation could not go on", "frame", c.Frame, "error", errors.Join(err, later))
+		}
+	}
 }
 
 // dueNow gives what one sweep does: at most maxSwept deadlines, earliest first,
@@ -142,6 +161,8 @@ func (s *step) act(d Deadline) error {
 	return core.Invalidf("no rule for deadlines of kind %q", d.Kind)
 }
 
+const aMinute = core.Millis(60_000)
+
 // aDay is how long dropOldEvents waits between its rounds.
 const aDay = core.Millis(24 * 60 * 60 * 1000)
 
@@ -157,14 +178,22 @@ func (s *step) armRetention() error {
 	return s.SetDeadline(Deadline{Kind: deadlineEvents, Due: s.now + aDay, Set: s.now})
 }
 
-// dropOldEvents removes events beyond their keep and comes back in a day.
+// dropOldEvents removes events beyond their keep and comes back in a day, or at once
+// for those that it had no time for.
 func (s *step) dropOldEvents() error {
-	if s.p.EventDays > 0 {
-		if _, err := s.DeleteEventsBefore(s.now - core.Millis(s.p.EventDays)*aDay); err != nil {
+	const some = 100
+	again := Deadline{Kind: deadlineEvents, Due: s.now + aDay, Set: s.now}
+	for left := s.p.EventDays > 0; left; {
+		n, err := s.DeleteEventsBefore(s.now-core.Millis(s.p.EventDays)*aDay, some)
+		if err != nil {
 			return err
 		}
+		left = n == some
+		if left && s.late() {
+			again.Due, left = s.now, false
+		}
 	}
-	return s.SetDeadline(Deadline{Kind: deadlineEvents, Due: s.now + aDay, Set: s.now})
+	return s.SetDeadline(again)
 }
 
 // KeepSwept sweeps every second until ctx ends. pace gives the time that this

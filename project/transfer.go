@@ -23,10 +23,6 @@ type Imported struct {
 	Repaired  []string // what was put right, in words
 }
 
-// importBatch is how many frames one transaction of an import writes; it keeps
-// each below the 50 ms that others may have to wait (DESIGN §4).
-const importBatch = 100
-
 // Import reads a folder of the seeds' format: state.json and frames/*.json.
 // Frames keep their ids; importing the same again changes nothing. It works in
 // batches, each complete in itself, so an interrupted import can be repeated.
@@ -61,25 +57,14 @@ func (p *Project) importState(ctx context.Context, state State, take func(Tx, St
 		return done, err
 	}
 	done.Repaired = repaired
-	for batch := range slices.Chunk(frames, importBatch) {
-		var part Imported
-		err := p.Store.Update(ctx, func(tx Tx) error {
-			part = Imported{}
-			for _, f := range batch {
-				if err := take(tx, f, &part); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-		if err != nil {
-			return done, err
-		}
+	err = inBatches(ctx, p, frames, func(tx Tx, f StateFrame) (part Imported, err error) {
+		return part, take(tx, f, &part)
+	}, func(part Imported) {
 		done.Added += part.Added
 		done.Unchanged += part.Unchanged
 		done.Kept = append(done.Kept, part.Kept...)
-	}
-	return done, nil
+	})
+	return done, err
 }
 
 func importFrame(tx Tx, f StateFrame, done *Imported) error {

@@ -26,12 +26,12 @@ type Turn struct {
 // runs are orphaned, a pop that is due happens or is suggested, and what the
 // turn cost is counted later. A session that flame never saw stays unknown.
 func (p *Project) EndTurn(ctx context.Context, by Caller, turn Turn) error {
-	return p.ifKnown(ctx, by, func(s *step) error {
-		if turn.Running != nil {
-			if err := s.reconcile(turn.Running); err != nil {
-				return err
-			}
+	if turn.Running != nil {
+		if err := p.orphan(ctx, by, turn.Running); err != nil {
+			return err
 		}
+	}
+	return p.ifKnown(ctx, by, func(s *step) error {
 		if err := s.weighTurn(turn.LastMessage); err != nil {
 			return err
 		}
@@ -170,13 +170,34 @@ func (s *step) weighPop(lastMessage string) error {
 	return s.countAutonomy(func(c *core.AutonomyStats) { c.AutoPops++ })
 }
 
-// reconcile orphans the caller's children, and theirs, that are not among those
-// that its host still runs, and gives up on children that it never started. What
-// those that still run have started is theirs to tell.
-func (s *step) reconcile(running []string) error {
-	tracked, err := s.FindSessions(SessionQuery{Tracked: true})
+// orphan ends the caller's children, and theirs, that are not among those that its
+// host still runs, and gives up on children that it never started. What those that
+// still run have started is theirs to tell. It works in batches, each complete in
+// itself.
+func (p *Project) orphan(ctx context.Context, by Caller, running []string) error {
+	var children, calls []string
+	err := p.view(ctx, by, func(s *step) (err error) {
+		children, calls, err = s.lost(running)
+		return err
+	})
 	if err != nil {
 		return err
+	}
+	err = p.eachFor(ctx, by, children, func(s *step, child string) error {
+		return s.endChild(child, childEnded{End: core.ChildOrphaned})
+	})
+	if err != nil {
+		return err
+	}
+	return p.eachFor(ctx, by, calls, (*step).dropSpawn)
+}
+
+// lost returns the children to be orphaned, by their sessions, and the calls of the
+// caller and of those that may be forgotten.
+func (s *step) lost(running []string) (children, calls []string, err error) {
+	tracked, err := s.FindSessions(SessionQuery{Tracked: true})
+	if err != nil {
+		return nil, nil, err
 	}
 	family := map[string]bool{s.session.ID: true}
 	for grown := true; grown; {
@@ -188,12 +209,15 @@ func (s *step) reconcile(running []string) error {
 		}
 	}
 	for _, child := range tracked {
-		if !family[child.ID] || child.ID == s.session.ID || child.IsCompleted {
-			continue
-		}
-		if err := s.endChild(child.ID, childEnded{End: core.ChildOrphaned}); err != nil {
-			return err
+		if family[child.ID] && child.ID != s.session.ID && !child.IsCompleted {
+			children = append(children, child.ID)
 		}
 	}
-	return s.dropSpawns(family)
+	err = recordSpawn.Each(s, func(id string, asked spawn) error {
+		if family[asked.Parent] {
+			calls = append(calls, id)
+		}
+		return nil
+	})
+	return children, calls, err
 }

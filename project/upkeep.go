@@ -2,8 +2,6 @@ package project
 
 import (
 	"context"
-	"errors"
-	"slices"
 
 	"flame/core"
 )
@@ -16,8 +14,8 @@ const pruneAge = 7 * aDay
 // leaves alone the current frames of live sessions. It works in batches, each
 // complete in itself.
 func (p *Project) Prune(ctx context.Context, remove bool) (pruned []core.Frame, err error) {
-	var roots []string
 	now := p.Now()
+	var roots []string
 	err = p.Store.View(ctx, func(tx Tx) error {
 		roots, err = untouchedRoots(tx, FrameQuery{Roots: true, Archived: remove}, now)
 		return err
@@ -25,18 +23,14 @@ func (p *Project) Prune(ctx context.Context, remove bool) (pruned []core.Frame, 
 	if err != nil {
 		return nil, err
 	}
-	for batch := range slices.Chunk(roots, importBatch) {
-		var part []core.Frame
-		err := p.Store.Update(ctx, func(tx Tx) (err error) {
-			part, err = pruneBatch(tx, batch, now, remove)
-			return err
-		})
-		if err != nil {
-			return pruned, err
+	err = inBatches(ctx, p, roots, func(tx Tx, id string) (*core.Frame, error) {
+		return pruneRoot(tx, id, now, remove)
+	}, func(root *core.Frame) {
+		if root != nil {
+			pruned = append(pruned, *root)
 		}
-		pruned = append(pruned, part...)
-	}
-	return pruned, nil
+	})
+	return pruned, err
 }
 
 // untouchedRoots returns the ids of roots that may go.
@@ -53,35 +47,21 @@ func untouchedRoots(tx Tx, q FrameQuery, now core.Millis) (ids []string, err err
 	})
 }
 
-// pruneBatch prunes those of the roots that are still idle.
-func pruneBatch(tx Tx, roots []string, now core.Millis, remove bool) (pruned []core.Frame, err error) {
-	for _, id := range roots {
-		root, err := tx.Frame(id)
-		if errors.Is(err, core.ErrNotFound) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		idle, err := isIdleRoot(tx, root, now)
-		if err != nil {
-			return nil, err
-		}
-		if !idle {
-			continue
-		}
-		if remove {
-			err = tx.DeleteFrame(root.ID)
-		} else {
-			root.ArchivedAt = now
-			err = tx.SaveFrame(root)
-		}
-		if err != nil {
-			return nil, err
-		}
-		pruned = append(pruned, root)
+// pruneRoot prunes a root if it is still idle, else it returns none.
+func pruneRoot(tx Tx, id string, now core.Millis, remove bool) (*core.Frame, error) {
+	root, err := tx.Frame(id)
+	if err != nil {
+		return nil, ignoreMissing(err)
 	}
-	return pruned, nil
+	idle, err := isIdleRoot(tx, root, now)
+	if err != nil || !idle {
+		return nil, err
+	}
+	if remove {
+		return &root, tx.DeleteFrame(id)
+	}
+	root.ArchivedAt = now
+	return &root, tx.SaveFrame(root)
 }
 
 // untouched reports whether nothing came of root for so long that it may go.

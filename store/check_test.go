@@ -25,7 +25,7 @@ func TestCheck(t *testing.T) {
 
 	kept := open(t, dir, store.Options{LongLived: true})
 	fill(t, kept, 300)
-	assert.Contains(t, check(), "is sound: version 2, 300 frames, 0 events")
+	assert.Contains(t, check(), "is sound: version 3, 300 frames, 0 events")
 	assert.Empty(t, broken(store.Check(context.Background(), dir)))
 	save(t, kept, core.Frame{ID: "goes on"})
 

@@ -23,6 +23,7 @@ type conn struct {
 	stmts  map[string]*sql.Stmt
 	log    os.FileInfo // of the write-ahead log, which stays while this is open; nil for none
 	closed bool
+	older  bool // the file lacks what newer schemas have, and can only be read
 }
 
 // connect opens the one connection of dsn.

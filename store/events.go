@@ -29,18 +29,42 @@ func scanEvent(rows *sql.Rows) (core.Event, error) {
 
 // AppendEvent writes e with the next Seq and gives that.
 func (t *tx) AppendEvent(e core.Event) (seq int64, err error) {
-	if len(e.Data) > 0 && !json.Valid(e.Data) {
-		return 0, core.Invalidf("the data of event %s is not JSON", e.Event)
-	}
-	keys, err := t.keysOf(e.Session, e.ParentSession, e.Frame, e.SubagentID)
+	frame, err := t.key(e.Frame)
 	if err != nil {
 		return 0, err
 	}
+	values, err := t.eventValues(e)
+	if err != nil {
+		return 0, err
+	}
+	return t.insert(`INSERT INTO events (`+eventValues+`, frame) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, append(values, frame)...)
+}
+
+// appendEvents writes e about each of these frames, in their order.
+func (t *tx) appendEvents(e core.Event, frames []int64) error {
+	values, err := t.eventValues(e)
+	if err != nil {
+		return err
+	}
+	_, err = t.exec(`INSERT INTO events (`+eventValues+`, frame) SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, v.value FROM json_each(?) v`,
+		append(values, jsonOf(frames))...)
+	return err
+}
+
+// eventValues are the columns of an event beside its frame; the method returns what
+// goes into them.
+const eventValues = "v, ts, event, session, parent_session, subagent, depth, host, data"
+
+func (t *tx) eventValues(e core.Event) ([]any, error) {
+	if len(e.Data) > 0 && !json.Valid(e.Data) {
+		return nil, core.Invalidf("the data of event %s is not JSON", e.Event)
+	}
+	keys, err := t.keysOf(e.Session, e.ParentSession, e.SubagentID)
+	if err != nil {
+		return nil, err
+	}
 	data := sql.NullString{String: clean(string(e.Data)), Valid: len(e.Data) > 0}
-	args := append([]any{e.V, e.TS, clean(e.Event)}, append(keys, e.Depth, clean(e.Host), data)...)
-	return t.insert(`INSERT INTO events
-		(v, ts, event, session, parent_session, frame, subagent, depth, host, data)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, args...)
+	return append([]any{e.V, e.TS, clean(e.Event)}, append(keys, e.Depth, clean(e.Host), data)...), nil
 }
 
 // FindEvents gives the events that q describes, oldest first.
@@ -131,9 +155,11 @@ func (s *selection) events(q project.EventQuery) {
 	}
 }
 
-const deleteEvents = `DELETE FROM events WHERE ts < ?`
+const deleteEvents = `DELETE FROM events WHERE seq IN (SELECT seq FROM events WHERE ts < ? ORDER BY ts` + atMost + `)`
 
-// DeleteEventsBefore removes what is older than before and gives the number.
-func (t *tx) DeleteEventsBefore(before core.Millis) (int64, error) {
-	return t.exec(deleteEvents, before)
+// DeleteEventsBefore removes at most limit of those older than before, the oldest
+// first, and returns their number.
+func (t *tx) DeleteEventsBefore(before core.Millis, limit int) (int, error) {
+	n, err := t.exec(deleteEvents, before, limit)
+	return int(n), err
 }

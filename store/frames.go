@@ -10,16 +10,25 @@ import (
 	"flame/project"
 )
 
-// frameColumns are what scanFrame reads, of the frame f. Those that lists are
-// ordered by have names, which the parts of a UNION are ordered by too.
-var frameColumns = strings.Join([]string{
-	"f.key AS key", idOf("f.key"), idOf("f.parent"), idOf("f.session"), "f.status",
-	"f.created_at AS created_at", "f.started_at", "f.ended_at", "f.updated_at AS updated_at", "f.archived_at",
-	"f.invalidated_at", "f.invalidation_reason", "f.goal_is_default", "f.confidence",
-	"f.tokens_in", "f.tokens_out", "f.cache_read", "f.cache_written", "f.cost_usd", "f.tool_calls",
-	"f.log_path", "f.planned_children", "f.goal", "f.success_criteria",
-	"f.artifacts", "f.decisions", "f.summary", "f.results",
-}, ", ")
+// What scanFrame reads of the frame f: as it is stored, and with parameters for what
+// the cascade that voids it changes (see cascade.changes).
+var (
+	frameColumns  = columnsOf("f.status", "f.ended_at", "f.updated_at", "f.invalidated_at", "f.invalidation_reason")
+	voidedColumns = columnsOf("?", "?", "?", "?", "?")
+)
+
+// columnsOf lists the columns of scanFrame, some of them as given. Those that lists
+// are ordered by have names, which the parts of a UNION are ordered by too.
+func columnsOf(status, ended, updated, invalidated, reason string) string {
+	return strings.Join([]string{
+		"f.key AS key", idOf("f.key"), idOf("f.parent"), idOf("f.session"), status,
+		"f.created_at AS created_at", "f.started_at", ended, updated + " AS updated_at", "f.archived_at",
+		invalidated, reason, "f.goal_is_default", "f.confidence",
+		"f.tokens_in", "f.tokens_out", "f.cache_read", "f.cache_written", "f.cost_usd", "f.tool_calls",
+		"f.log_path", "f.planned_children", "f.goal", "f.success_criteria",
+		"f.artifacts", "f.decisions", "f.summary", "f.results",
+	}, ", ")
+}
 
 func scanFrame(rows *sql.Rows) (core.Frame, error) {
 	_, f, err := scanKeyed(rows)
@@ -80,7 +89,7 @@ var frameByID = "SELECT " + frameColumns + " FROM frames f WHERE f.key = " + key
 
 // Frame gives one frame, or core.ErrNotFound.
 func (t *tx) Frame(id string) (core.Frame, error) {
-	list, err := collect(t, scanFrame, frameByID, clean(id))
+	list, err := t.readFrames(frameByID, clean(id))
 	switch {
 	case err != nil:
 		return core.Frame{}, err
@@ -97,6 +106,10 @@ func (t *tx) SaveFrame(f core.Frame) error {
 	}
 	if !f.Status.Valid() { // counts would miss it
 		return core.Invalidf("frame %s has the unknown status %q", f.ID, f.Status)
+	}
+	f, err := t.unvoided(f)
+	if err != nil {
+		return err
 	}
 	keys, err := t.keysOf(f.ID, f.Parent, f.Session)
 	if err != nil {
@@ -195,6 +208,9 @@ func (t *tx) DeleteFrame(id string) error {
 			return err
 		}
 	}
+	if err := t.EndCascade(id); err != nil {
+		return err
+	}
 	return t.raiseRevision()
 }
 
@@ -236,5 +252,5 @@ func (t *tx) Ancestors(id string, limit int) ([]core.Frame, error) {
 	if limit <= 0 || limit > project.MaxLevels {
 		limit = project.MaxLevels
 	}
-	return collect(t, scanFrame, ancestors, clean(id), limit)
+	return t.readFrames(ancestors, clean(id), limit)
 }

@@ -3,7 +3,6 @@ package store
 import (
 	"cmp"
 	"database/sql"
-	"encoding/json"
 	"fmt"
 	"math"
 
@@ -75,14 +74,18 @@ var framesAt = "SELECT " + frameColumns + " FROM json_each(?) k CROSS JOIN frame
 
 // FramesAt returns the frames that have these keys; those that are gone are absent.
 func (t *tx) FramesAt(keys []int64) (map[int64]core.Frame, error) {
-	list, err := json.Marshal(keys)
-	if err != nil {
-		return nil, err
-	}
-	frames := make(map[int64]core.Frame, len(keys))
-	return frames, t.each(func(rows *sql.Rows) error {
+	var found []int64
+	list, err := collect(t, func(rows *sql.Rows) (core.Frame, error) {
 		key, frame, err := scanKeyed(rows)
-		frames[key] = frame
-		return err
-	}, framesAt, string(list))
+		found = append(found, key)
+		return frame, err
+	}, framesAt, jsonOf(keys))
+	if err == nil {
+		err = t.void(list)
+	}
+	frames := make(map[int64]core.Frame, len(list))
+	for i, key := range found {
+		frames[key] = list[i]
+	}
+	return frames, err
 }

@@ -18,14 +18,23 @@ import (
 // A model is what a Store should hold, kept in the simplest way.
 type model struct {
 	frames map[string]core.Frame
+	keys   map[string]int // the order in which ids were first told
 	random *rand.Rand
+
+	cascades  []project.Cascade
+	unsettled map[string]bool // frames that only read as invalidated
+	moves     bool            // frames change their parents
+}
+
+func newModel(seed uint64) *model {
+	return &model{frames: map[string]core.Frame{}, keys: map[string]int{}, unsettled: map[string]bool{}, random: rand.New(rand.NewPCG(seed, seed))}
 }
 
 // randomOperations runs random writes against a Store and a model, and compares
 // random queries.
 func randomOperations(t *testing.T, kept project.Store) {
 	const seed = 20261121
-	m := &model{frames: map[string]core.Frame{}, random: rand.New(rand.NewPCG(seed, seed))}
+	m := newModel(seed)
 	for range 60 {
 		update(t, kept, func(tx project.Tx) {
 			for range m.random.IntN(5) + 1 {
@@ -48,14 +57,32 @@ func (m *model) write(t *testing.T, tx project.Tx) {
 		m.remove(t, tx, m.id())
 		return
 	}
-	f := core.Frame{
-		ID: m.id(), Parent: pick(m, "", m.id(), m.id(), m.id()), Status: pick(m, core.Statuses...),
+	m.save(t, tx, m.frame(m.id()))
+}
+
+// frame makes up a frame.
+func (m *model) frame(id string) core.Frame {
+	return core.Frame{
+		ID: id, Parent: pick(m, "", m.id(), m.id(), m.id()), Status: pick(m, core.Statuses...),
 		Goal:       strings.Join([]string{pick(m, "red", "green"), pick(m, "door", "window")}, " "),
 		ArchivedAt: pick(m, core.Millis(0), 0, 0, 1),
 		// Distinct times, so that order does not hang on how ties are broken.
 		CreatedAt: core.Millis(m.random.Int64N(1 << 40)), UpdatedAt: core.Millis(m.random.Int64N(1 << 40)),
 	}
+}
+
+// save saves a frame, which a cascade may void at once.
+func (m *model) save(t *testing.T, tx project.Tx, f core.Frame) {
+	for _, id := range []string{f.ID, f.Parent} {
+		if _, known := m.keys[id]; !known && id != "" {
+			m.keys[id] = len(m.keys)
+		}
+	}
+	if old := m.frames[f.ID]; f.Status != old.Status || f.InvalidatedAt != old.InvalidatedAt || f.InvalidationReason != old.InvalidationReason {
+		delete(m.unsettled, f.ID)
+	}
 	m.frames[f.ID] = f
+	m.void()
 	require.NoError(t, tx.SaveFrame(f))
 }
 
@@ -69,6 +96,8 @@ func (m *model) remove(t *testing.T, tx project.Tx, id string) {
 	}
 	require.NoError(t, err)
 	delete(m.frames, id)
+	delete(m.unsettled, id)
+	m.cascades = slices.DeleteFunc(m.cascades, func(c project.Cascade) bool { return c.Frame == id })
 }
 
 func (m *model) query() project.FrameQuery {
@@ -106,8 +135,8 @@ func (m *model) find(q project.FrameQuery) string {
 		switch q.Order {
 		case project.NewestFirst:
 			return cmp.Compare(b.CreatedAt, a.CreatedAt)
-		case project.RecentFirst:
-			return cmp.Compare(b.UpdatedAt, a.UpdatedAt)
+		case project.RecentFirst: // what one cascade voids changes at one time
+			return cmp.Or(cmp.Compare(b.UpdatedAt, a.UpdatedAt), cmp.Compare(m.keys[b.ID], m.keys[a.ID]))
 		}
 		return cmp.Compare(a.CreatedAt, b.CreatedAt)
 	})

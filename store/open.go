@@ -111,7 +111,8 @@ func (s *Store) reader(wait context.Context) (*conn, error) {
 	}
 	version, err := s.schema.of(wait, c)
 	if errors.Is(err, errOlder) && s.file.immutable {
-		return c, nil // it can only be read: steps add indexes, which reading does without
+		c.older = true
+		return c, nil // it can only be read: reading does without what the steps add
 	}
 	if err != nil {
 		return nil, s.failed(err)

@@ -20,12 +20,17 @@ func (t *tx) FindFrames(q project.FrameQuery) ([]core.Frame, error) {
 			return nil, err
 		}
 	}
-	list := listFrames(q, after)
-	return collect(t, scanFrame, list.query(), list.args...)
+	voided, err := t.voidedFor(q)
+	if err != nil {
+		return nil, err
+	}
+	list := listFrames(q, after, voided)
+	return t.readFrames(list.query(), list.args...)
 }
 
-// listFrames is the SQL of FindFrames.
-func listFrames(q project.FrameQuery, after core.Frame) *selection {
+// listFrames is the SQL of FindFrames: frames as they are stored, and then those of
+// the voided ones that q describes as they read.
+func listFrames(q project.FrameQuery, after core.Frame, voided []voidedSet) *selection {
 	list := &selection{}
 	for i, part := range parts(q) {
 		if i > 0 {
@@ -33,16 +38,29 @@ func listFrames(q project.FrameQuery, after core.Frame) *selection {
 		}
 		list.add("SELECT " + frameColumns)
 		list.frames(part)
-		if q.After != "" && q.Order != project.ByID {
-			list.add(" AND (f.created_at, f.key) > (?, "+keyOf+")", after.CreatedAt, after.ID)
+		list.without(voided)
+		list.after(q, after)
+	}
+	for _, set := range voided {
+		if wants(q, core.Invalidated) {
+			list.add(" UNION ALL SELECT "+voidedColumns, set.cascade.changes()...)
+			list.frames(set.within(q))
+			list.after(q, after)
 		}
 	}
 	order := orders[q.Order]
-	if inOrder, is := textOrders[q.Order]; is && q.Text != "" {
+	if inOrder, is := textOrders[q.Order]; is && q.Text != "" && len(voided) == 0 {
 		order = inOrder
 	}
 	list.add(" ORDER BY "+order+atMost, limitOf(q.Limit))
 	return list
+}
+
+// after adds q's After, which is the frame given.
+func (s *selection) after(q project.FrameQuery, frame core.Frame) {
+	if q.After != "" && q.Order != project.ByID {
+		s.add(" AND (f.created_at, f.key) > (?, "+keyOf+")", frame.CreatedAt, frame.ID)
+	}
 }
 
 // parts splits a query for several statuses by last change into one for each:
@@ -86,7 +104,10 @@ func (t *tx) CountFrames(q project.FrameQuery) (map[core.Status]int, error) {
 		counts[status] = n
 		return err
 	}, sel.query(), sel.args...)
-	return counts, err
+	if err != nil {
+		return nil, err
+	}
+	return counts, t.moveVoided(q, counts)
 }
 
 // countFrames is the SQL of CountFrames.
@@ -138,11 +159,11 @@ type keySet struct {
 	args []any
 }
 
-// frames adds FROM and WHERE for what q describes, all but order, limit and
-// After. What narrows most leads, by a CROSS JOIN, which SQLite does not turn
-// round.
-func (s *selection) frames(q project.FrameQuery) {
-	sets := keySets(q)
+// frames adds FROM and WHERE for what q describes, within the sets given, all but
+// order, limit and After. What narrows most leads, by a CROSS JOIN, which SQLite does
+// not turn round.
+func (s *selection) frames(q project.FrameQuery, within ...keySet) {
+	sets := append(within, keySets(q)...)
 	if len(sets) == 0 {
 		s.add(" FROM frames f INDEXED BY " + index(q) + " WHERE true")
 	} else {

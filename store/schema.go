@@ -25,7 +25,7 @@ type schema struct {
 }
 
 // newest is the schema of this binary.
-var newest = schema{version: 2, step: func(version int) (string, error) {
+var newest = schema{version: 3, step: func(version int) (string, error) {
 	sql, err := schemaFiles.ReadFile(fmt.Sprintf("schema/%d.sql", version))
 	return string(sql), err
 }}

@@ -107,10 +107,12 @@ func events(t *testing.T, kept project.Store) {
 		assert.Equal(t, tt.want, list(tt.q), "%+v", tt.q)
 	}
 	update(t, kept, func(tx project.Tx) {
-		n, err := tx.DeleteEventsBefore(25)
-		require.NoError(t, err)
-		assert.EqualValues(t, 3, n)
-		_, err = tx.DeleteEventsBefore(1000)
+		for _, want := range []int{2, 1, 0} {
+			n, err := tx.DeleteEventsBefore(25, 2)
+			require.NoError(t, err)
+			assert.Equal(t, want, n)
+		}
+		_, err := tx.DeleteEventsBefore(1000, 100)
 		require.NoError(t, err)
 		seq, err := tx.AppendEvent(core.Event{Event: "E"})
 		require.NoError(t, err)

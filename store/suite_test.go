@@ -61,6 +61,11 @@ func testStore(t *testing.T, open openStore) {
 		"the end of a context ends the transaction":        canceled,
 		"many goroutines lose nothing":                     goroutines,
 		"random operations leave what a model of them has": randomOperations,
+		"a cascade reads as done from its beginning":       randomCascades,
+		"a cascade reaches what moves below its frame":     movedBelow,
+		"a cascade reaches all of a cycle":                 cascadeInCycle,
+		"a cascade goes with its frame":                    cascadeOfDeleted,
+		"frames in progress below one are found by parts":  openBelow,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -18,10 +18,16 @@ type tx struct {
 	writable bool
 	keys     map[string]int64 // keys of ids seen in this transaction
 	failed   error            // the first error of a statement; it may have ended the transaction
+
+	older bool     // the file has no table of cascades
+	voids *voiding // what is known of cascades; nil until asked for
 }
 
 func (s *Store) newTx(ctx context.Context, c *conn, writable bool) *tx {
-	return &tx{ctx: context.WithValue(ctx, mark{s}, true), c: c, writable: writable, keys: map[string]int64{}}
+	return &tx{
+		ctx: context.WithValue(ctx, mark{s}, true), c: c, writable: writable, keys: map[string]int64{},
+		older: c.older || s.schema.version < withCascades,
+	}
 }
 
 // Context gives the context of the transaction. A View or Update with it is a
@@ -122,19 +128,26 @@ func (t *tx) key(id string) (sql.NullInt64, error) {
 	if id == "" {
 		return sql.NullInt64{}, nil
 	}
-	if key, ok := t.keys[id]; ok {
-		return sql.NullInt64{Int64: key, Valid: true}, nil
-	}
-	var key int64
-	found, err := t.get([]any{&key}, `SELECT key FROM ids WHERE id = ?`, id)
-	if err == nil && !found {
+	key, err := t.known(id)
+	if err == nil && key == 0 {
 		key, err = t.insert(`INSERT INTO ids (id) VALUES (?)`, id)
+		if err == nil {
+			t.keys[id] = key
+		}
 	}
-	if err != nil {
-		return sql.NullInt64{}, err
+	return sql.NullInt64{Int64: key, Valid: err == nil}, err
+}
+
+// known returns the key of an id, 0 for one that has none.
+func (t *tx) known(id string) (key int64, err error) {
+	if key, ok := t.keys[id]; ok {
+		return key, nil
 	}
-	t.keys[id] = key
-	return sql.NullInt64{Int64: key, Valid: true}, nil
+	found, err := t.get([]any{&key}, `SELECT key FROM ids WHERE id = ?`, id)
+	if found {
+		t.keys[id] = key
+	}
+	return key, err
 }
 
 // keysOf gives the keys of ids, in their order.

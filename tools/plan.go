@@ -101,10 +101,18 @@ func (d planDoor) activate(ctx context.Context, by project.Caller, in activateAr
 	fmt.Fprintf(&b, "%s %s: %s -> %s.\n", a.Frame.ID, quote(a.Frame.Goal), a.From, a.Frame.Status)
 	b.WriteString(field("Taken over from session", a.Taken))
 	b.WriteString(field("Parent", a.Frame.Parent))
+	if a.Under != "" {
+		b.WriteString(UnderEnded(a) + "\n")
+	}
 	b.WriteString(field("Done means", a.Frame.SuccessCriteria))
 	b.WriteString(field("Summary so far", a.Frame.Summary))
 	b.WriteString("It is your current frame; end it with flame_pop.")
 	return b.String(), nil
+}
+
+// UnderEnded tells of a frame that was taken up that its parent is over.
+func UnderEnded(a project.Activated) string {
+	return fmt.Sprintf("Its parent %s is %s and stays so.", a.Frame.Parent, a.Under)
 }
 
 type invalidateArgs struct {
@@ -124,8 +132,8 @@ func (d planDoor) invalidate(ctx context.Context, by project.Caller, in invalida
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s is invalidated: %s\n", done.Target.ID, quote(done.Target.Goal), core.OneLine(in.Reason, maxGoal))
-	b.WriteString(namedList("Invalidated with it:", done.Planned))
-	b.WriteString(namedList("Still in progress below it (pop or invalidate each):", done.InProgress))
+	b.WriteString(tally("Invalidated with it:", done.Planned))
+	b.WriteString(tally("Still in progress below it (pop or invalidate each):", done.InProgress))
 	b.WriteString(currentLine(done.Current))
 	return b.String(), nil
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"flame/core"
+	"flame/project"
 )
 
 // maxGoal is how much of a goal a reply repeats, in characters.
@@ -35,17 +36,22 @@ func currentLine(id string) string {
 
 // namedList gives frames one a line, under a heading; nothing without any.
 func namedList(heading string, frames []core.Frame) string {
-	if len(frames) == 0 {
+	return tally(heading, project.Tally{First: frames[:min(len(frames), maxListed)], Count: len(frames)})
+}
+
+// tally returns the frames that t names one a line, under a heading, and the number of
+// the others; nothing without any.
+func tally(heading string, t project.Tally) string {
+	if t.Count == 0 {
 		return ""
 	}
 	var b strings.Builder
 	b.WriteString(heading + "\n")
-	for i, f := range frames {
-		if i == maxListed {
-			fmt.Fprintf(&b, "- and %d more\n", len(frames)-maxListed)
-			break
-		}
+	for _, f := range t.First {
 		b.WriteString("- " + named(f) + "\n")
+	}
+	if more := t.Count - len(t.First); more > 0 {
+		fmt.Fprintf(&b, "- and %d more\n", more)
 	}
 	return b.String()
 }

@@ -30,16 +30,17 @@ type scale struct {
 	crowd     int // processes that write at once
 	calls     int // of each, where they are servers
 	commands  int // in place of each, where they are commands
+	voided    int // frames that are invalidated beside them
 }
 
 var (
 	full = scale{
 		trees: []int{100, 10_000, 100_000}, compared: 1_000,
-		processes: 200, starts: 50, pushes: 1000, contexts: 2000, statuses: 300, crowd: 8, calls: 200, commands: 50,
+		processes: 200, starts: 50, pushes: 1000, contexts: 2000, statuses: 300, crowd: 8, calls: 200, commands: 50, voided: 100_000,
 	}
 	small = scale{
 		trees: []int{100, 200, 400}, compared: 150,
-		processes: 3, starts: 2, pushes: 5, contexts: 20, statuses: 5, crowd: 8, calls: 4, commands: 2,
+		processes: 3, starts: 2, pushes: 5, contexts: 20, statuses: 5, crowd: 8, calls: 4, commands: 2, voided: 500,
 	}
 )
 
@@ -66,6 +67,7 @@ var measurements = []struct {
 	{"commands that write", (*bench).writing},
 	{"writes in a running server", (*bench).pushing},
 	{"servers that write at once", (*bench).crowdOfServers},
+	{"servers that write beside an invalidation", (*bench).besideInvalidation},
 	{"commands that write at once", (*bench).crowdOfCommands},
 	{"memory", (*bench).memory},
 	{"agents", (*bench).spawning},

@@ -38,6 +38,7 @@ var lines = map[string]int{
 	"start to first tools/list":                            1,
 	"8 servers writing at once, lost":                      1,
 	"8 servers writing at once, worst":                     1,
+	"8 servers writing beside the invalidation of":         2,
 	"8 commands writing at once, lost":                     1,
 	"8 commands writing at once, worst":                    1,
 	"flame hook, SessionStart of a resume, peak":           1,

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"flame/core"
 	"flame/project"
 )
 
@@ -21,6 +22,44 @@ type note struct{ frame, text string }
 
 // crowdOfServers has servers write as fast as they can.
 func (b *bench) crowdOfServers(ctx context.Context) (rows []row, err error) {
+	return b.servers(ctx, "servers writing at once")
+}
+
+// besideInvalidation has them do so while a command invalidates many frames.
+func (b *bench) besideInvalidation(ctx context.Context) (rows []row, err error) {
+	root, err := b.middle().planMany(ctx, b.voided)
+	if err != nil {
+		return nil, err
+	}
+	invalidated := make(chan error, 1)
+	go func() {
+		_, err := output(b.command(ctx, b.middle(), "invalidate", root, "no use"))
+		invalidated <- err
+	}()
+	rows, err = b.servers(ctx, fmt.Sprintf("servers writing beside the invalidation of %d frames", b.voided))
+	return rows, errors.Join(err, <-invalidated)
+}
+
+// planMany plans n frames below a new one, whose id it returns.
+func (t tree) planMany(ctx context.Context, n int) (root string, err error) {
+	_, kept := t.open()
+	defer func() { err = errors.Join(err, kept.Close()) }()
+	root = "plan-root"
+	const batch = 1000
+	for from := 0; from < n && err == nil; from += batch {
+		err = kept.Update(ctx, func(tx project.Tx) error {
+			err := tx.SaveFrame(core.Frame{ID: root, Goal: "a large plan", Status: core.Planned})
+			for i := from; i < min(n, from+batch) && err == nil; i++ {
+				err = tx.SaveFrame(core.Frame{ID: fmt.Sprintf("plan-%d", i), Parent: root, Goal: "a part of it", Status: core.Planned, CreatedAt: core.Millis(i)})
+			}
+			return err
+		})
+	}
+	return root, err
+}
+
+// servers has as many servers write at once as a crowd has; what says so.
+func (b *bench) servers(ctx context.Context, what string) (rows []row, err error) {
 	var clients []*client
 	defer func() {
 		for _, c := range clients {
@@ -39,7 +78,7 @@ func (b *bench) crowdOfServers(ctx context.Context) (rows []row, err error) {
 			return err
 		})
 	}
-	return b.crowded(ctx, "servers", b.calls, nil, writers)
+	return b.crowded(ctx, what, b.calls, nil, writers)
 }
 
 // crowdOfCommands has as many commands run at once as there were servers, and
@@ -54,14 +93,14 @@ func (b *bench) crowdOfCommands(ctx context.Context) ([]row, error) {
 		_, err := output(b.command(ctx, b.middle(), "decision", "--frame", n.frame, n.text))
 		return err
 	}
-	return b.crowded(ctx, "commands", b.commands, floor, slices.Repeat([]func(note) error{write}, b.crowd))
+	return b.crowded(ctx, "commands writing at once", b.commands, floor, slices.Repeat([]func(note) error{write}, b.crowd))
 }
 
 // crowded lets all writers write at once, each so many notes of its own, and
 // counts those that are not there afterwards.
-func (b *bench) crowded(ctx context.Context, who string, each int, floor sample, writers []func(note) error) ([]row, error) {
+func (b *bench) crowded(ctx context.Context, doing string, each int, floor sample, writers []func(note) error) ([]row, error) {
 	t := b.middle()
-	notes := notesFor(t, who, len(writers)*each)
+	notes := notesFor(t, doing, len(writers)*each)
 	steps := make([]func(int) error, len(writers))
 	for i, write := range writers {
 		steps[i] = func(run int) error { return write(notes[i*each+run]) }
@@ -74,7 +113,7 @@ func (b *bench) crowded(ctx context.Context, who string, each int, floor sample,
 	if err != nil {
 		return nil, err
 	}
-	what := fmt.Sprintf("%d %s writing at once, ", len(writers), who)
+	what := fmt.Sprintf("%d %s, ", len(writers), doing)
 	return []row{
 		lostGoal.against(what+"lost", t.frames, unitWrites, float64(lost), 0),
 		worstGoal.against(fmt.Sprintf("%sworst of %d", what, len(took)), t.frames, unitMS, took.worst(), floor.worst()),

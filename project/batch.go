@@ -1,0 +1,58 @@
+package project
+
+import (
+	"context"
+
+	"flame/core"
+)
+
+// batchTime is how long a part of a longer work goes on within one transaction. With
+// its commit it stays below the 50 ms for which others may have to wait (DESIGN §4).
+const batchTime = core.Millis(15)
+
+// late reports whether what is left to do belongs into another transaction.
+func (s *step) late() bool { return s.p.Now()-s.now > batchTime }
+
+// inBatches works on items in short transactions, each complete in itself, and passes
+// on what came of each item once that is durable.
+func inBatches[T, R any](ctx context.Context, p *Project, items []T, work func(Tx, T) (R, error), done func(R)) error {
+	for len(items) > 0 {
+		var results []R
+		err := p.Store.Update(ctx, func(tx Tx) error {
+			results = nil
+			began := p.Now()
+			for len(results) < len(items) && (len(results) == 0 || p.Now()-began <= batchTime) {
+				result, err := work(tx, items[len(results)])
+				if err != nil {
+					return err
+				}
+				results = append(results, result)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		for _, result := range results {
+			done(result)
+		}
+		items = items[len(results):]
+	}
+	return nil
+}
+
+// eachFor works on ids in batches on behalf of a caller, whose session is saved where
+// that changes it.
+func (p *Project) eachFor(ctx context.Context, by Caller, ids []string, work func(s *step, id string) error) error {
+	return inBatches(ctx, p, ids, func(tx Tx, id string) (none struct{}, err error) {
+		s := &step{Tx: tx, p: p, now: p.Now(), by: by}
+		if err := s.enter(); err != nil {
+			return none, err
+		}
+		before := s.session
+		if err := work(s, id); err != nil || s.session == before {
+			return none, err
+		}
+		return none, s.SaveSession(s.session)
+	}, func(struct{}) {})
+}

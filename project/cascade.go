@@ -1,0 +1,278 @@
+package project
+
+import (
+	"context"
+	"iter"
+	"slices"
+	"time"
+
+	"flame/core"
+)
+
+// An invalidation takes effect in one short transaction, for whatever lies below its
+// frame (DESIGN §4). What that transaction has no time to store it leaves to a Cascade,
+// by which it reads as if it were stored already. Batches follow, one transaction each:
+// by the process that began it, and by any other if that falls silent.
+
+const (
+	settledAtOnce = 25                // frames; the time is looked at in between
+	silence       = core.Millis(2000) // of who began a cascade, until others go on with it
+)
+
+// Invalidated is what an invalidation did.
+type Invalidated struct {
+	Target     core.Frame
+	Planned    Tally  // frames below it that were planned, now invalidated
+	InProgress Tally  // frames below it in progress: untouched, their workers should be warned
+	Current    string // id of the caller's current frame now; empty without one
+
+	inPart bool // not all that lies below was looked at
+	begun  bool // a cascade is to go on with the rest
+}
+
+// A Tally counts frames and names the first of them.
+type Tally struct {
+	First []core.Frame // at most 20
+	Count int
+}
+
+// tallied is how many frames a Tally names.
+const tallied = 20
+
+func (t *Tally) add(f core.Frame) {
+	if len(t.First) < tallied {
+		t.First = append(t.First, f)
+	}
+	t.Count++
+}
+
+// Invalidate marks a frame, the caller's own unless ref names one, and all that is
+// planned below it as no longer valid. It takes effect at once, for all of them, and
+// returns when all are stored; should that fail, the rest is left to sweeps.
+func (p *Project) Invalidate(ctx context.Context, by Caller, ref, reason string) (done Invalidated, err error) {
+	if reason, err = clean("reason", reason); err != nil {
+		return done, err
+	}
+	err = p.update(ctx, by, func(s *step) error {
+		frame, err := s.resolve(ref)
+		if err != nil {
+			return err
+		}
+		if done, err = s.invalidate(frame, reason); err != nil {
+			return err
+		}
+		done.Current, err = s.nearestOpen(s.session.Current)
+		s.session.Current = done.Current
+		return err
+	})
+	if err != nil {
+		return done, err
+	}
+	if done.begun {
+		err = p.settleAll(ctx, &done)
+	}
+	if done.inPart && err == nil {
+		err = p.openBelow(ctx, &done)
+	}
+	if err != nil {
+		p.Log.Warn("the rest of an invalidation is left to sweeps", "frame", done.Target.ID, "error", err)
+	}
+	return done, nil
+}
+
+// invalidate marks target as no longer valid and begins with what lies below it. What
+// there is no time for is left to a cascade.
+func (s *step) invalidate(target core.Frame, reason string) (done Invalidated, err error) {
+	if err := target.Invalidate(reason, s.now); err != nil {
+		return done, err
+	}
+	done.Target = target
+	if err := s.saveInvalidated(target); err != nil {
+		return done, err
+	}
+	cascade := core.CascadeOf(target)
+	for f, err := range core.Below(target.ID, s.childrenOf) {
+		if err != nil {
+			return done, err
+		}
+		if done.inPart = s.late(); done.inPart {
+			done.begun, err = s.leave(Cascade{Cascade: cascade, Frame: target.ID, Settled: done.Planned.Count})
+			return done, err
+		}
+		if f.Status == core.InProgress {
+			done.InProgress.add(f)
+		}
+		if !cascade.Void(&f) {
+			continue
+		}
+		if err := s.saveInvalidated(f); err != nil {
+			return done, err
+		}
+		done.Planned.add(f)
+	}
+	return done, nil
+}
+
+func (s *step) saveInvalidated(f core.Frame) error {
+	if err := s.SaveFrame(f); err != nil {
+		return err
+	}
+	return s.emit(core.FrameInvalidated, f.ID, invalidatedBy(f.InvalidationReason))
+}
+
+// invalidatedBy is what the event of an invalidation tells.
+func invalidatedBy(reason string) map[string]any { return map[string]any{"reason": reason} }
+
+// childrenOf yields the children of a frame, oldest first, a page at a time.
+func (s *step) childrenOf(id string) iter.Seq2[core.Frame, error] {
+	const page = 100
+	return func(yield func(core.Frame, error) bool) {
+		query := FrameQuery{Parent: id, Archived: true, Limit: page}
+		for {
+			children, err := s.FindFrames(query)
+			if err != nil {
+				yield(core.Frame{}, err)
+				return
+			}
+			for _, f := range children {
+				if !yield(f, nil) {
+					return
+				}
+			}
+			if len(children) < page {
+				return
+			}
+			query.After = children[page-1].ID
+		}
+	}
+}
+
+// leave begins a cascade, unless one is under way for the same frame or one above it:
+// then nothing is planned below.
+func (s *step) leave(c Cascade) (begun bool, err error) {
+	all, err := s.Cascades()
+	if err != nil {
+		return false, err
+	}
+	for _, other := range all {
+		if inside, err := s.isInside(c.Frame, other.Frame); inside || err != nil {
+			return false, err
+		}
+	}
+	c.Session, c.Agent, c.Due = s.session.ID, s.agent, s.now+silence
+	return true, s.BeginCascade(c)
+}
+
+// turn bounds the time that others have between two batches.
+const turn = 50 * time.Millisecond
+
+// settleAll goes on with the cascade of done's target until nothing is left of it.
+// Between batches others have as much time as each of them took.
+func (p *Project) settleAll(ctx context.Context, done *Invalidated) error {
+	for {
+		began := time.Now()
+		ids, c, err := p.settleBatch(ctx, done.Target.ID, silence)
+		if err != nil {
+			return err
+		}
+		if err := p.name(ctx, &done.Planned, ids); err != nil {
+			return err
+		}
+		done.Planned.Count = max(done.Planned.Count, c.Settled)
+		if c.Due == 0 {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(min(time.Since(began), turn)):
+		}
+	}
+}
+
+// openBelow counts what is in progress below done's target, the latest change first.
+func (p *Project) openBelow(ctx context.Context, done *Invalidated) error {
+	done.InProgress = Tally{}
+	for from, more := "", true; more; more = from != "" {
+		var ids []string
+		err := p.Store.View(ctx, func(tx Tx) (err error) {
+			ids, from, err = tx.OpenBelow(done.Target.ID, from)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if err := p.name(ctx, &done.InProgress, ids); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// name adds frames to a tally, the first of them by name.
+func (p *Project) name(ctx context.Context, t *Tally, ids []string) error {
+	named := min(len(ids), tallied-len(t.First))
+	t.Count += len(ids) - named
+	if named == 0 {
+		return nil
+	}
+	return p.Store.View(ctx, func(tx Tx) error {
+		for _, id := range ids[:named] {
+			f, err := tx.Frame(id)
+			if err != nil {
+				return err
+			}
+			t.add(f)
+		}
+		return nil
+	})
+}
+
+// settleBatch goes on with the cascade of a frame for batchTime and puts off by alone
+// when others may do so. It returns what it settled, and the cascade as it is then,
+// without Due when it is at its end.
+func (p *Project) settleBatch(ctx context.Context, frame string, alone core.Millis) (ids []string, c Cascade, err error) {
+	err = p.Store.Update(ctx, func(tx Tx) error {
+		ids, c = nil, Cascade{}
+		all, err := tx.Cascades()
+		if err != nil {
+			return err
+		}
+		at := slices.IndexFunc(all, func(c Cascade) bool { return c.Frame == frame })
+		if at < 0 {
+			return nil // another process has brought it to its end
+		}
+		c = all[at]
+		s := &step{Tx: tx, p: p, now: p.Now(), by: Caller{Session: c.Session, Agent: c.Agent}, agent: c.Agent}
+		if err := s.enter(); err != nil {
+			return err
+		}
+		ids, err = s.settle(&c, alone)
+		return err
+	})
+	if len(ids) > 0 && err == nil {
+		p.Log.Info(core.FrameInvalidated, "below", frame, "frames", len(ids), "session", c.Session)
+	}
+	return ids, c, err
+}
+
+// settle is settleBatch inside a step.
+func (s *step) settle(c *Cascade, alone core.Millis) (settled []string, err error) {
+	event, err := s.event(core.FrameInvalidated, "", invalidatedBy(c.Reason))
+	if err != nil {
+		return nil, err
+	}
+	for more := true; more; {
+		var ids []string
+		if ids, more, err = s.Settle(c.Frame, event, settledAtOnce); err != nil {
+			return nil, err
+		}
+		settled = append(settled, ids...)
+		if more && s.late() {
+			c.Settled, c.Due = c.Settled+len(settled), s.now+alone
+			return settled, s.PutOffCascade(c.Frame, c.Due)
+		}
+	}
+	c.Settled, c.Due = c.Settled+len(settled), 0
+	return settled, s.EndCascade(c.Frame)
+}

@@ -1,0 +1,407 @@
+package project_test
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/core"
+	"flame/project"
+	"flame/store"
+)
+
+// between is a Store that lets something happen after each Update.
+type between struct {
+	project.Store
+	after func()
+}
+
+func (b *between) Update(ctx context.Context, f func(project.Tx) error) error {
+	err := b.Store.Update(ctx, f)
+	if err == nil && b.after != nil {
+		b.after()
+	}
+	return err
+}
+
+// slow lets no transaction do more than it must, and calls after in between.
+func (f *fixture) slow(after func()) {
+	f.Now = func() core.Millis { f.clock += 100; return f.clock }
+	f.Store = &between{f.Store, after}
+}
+
+// another is the same project as another process has it, at the same time.
+func (f *fixture) another() *fixture {
+	f.t.Helper()
+	kept := store.Open(f.data, store.Options{})
+	f.t.Cleanup(func() { assert.NoError(f.t, kept.Close()) })
+	other := *f
+	other.Project = &project.Project{
+		Store: kept, Log: f.Log, Budget: f.Budget, Subagents: f.Subagents, Autonomy: f.Autonomy, EventDays: f.EventDays,
+		Now: func() core.Millis { f.clock++; return f.clock }, NewID: project.NewID,
+	}
+	return &other
+}
+
+// plant saves so many frames below each other at random, the first as their root.
+// None is planned below one that is invalidated.
+func (f *fixture) plant(r *rand.Rand, n int) {
+	f.t.Helper()
+	require.NoError(f.t, f.Store.Update(f.ctx, func(tx project.Tx) error {
+		void := map[string]bool{}
+		for i := range n {
+			frame := core.Frame{ID: f.planted(i), Goal: fmt.Sprint("part ", i), Status: core.InProgress, CreatedAt: core.Millis(i), UpdatedAt: core.Millis(i)}
+			if i > 0 {
+				frame.Parent = f.planted(r.IntN(i))
+				frame.Status = append(core.Statuses, core.Planned, core.Planned, core.Planned, core.Planned)[r.IntN(10)]
+			}
+			if frame.Status == core.Planned && void[frame.Parent] {
+				frame.Status = core.Blocked
+			}
+			if frame.Status == core.Invalidated {
+				frame.InvalidatedAt, frame.EndedAt = 1, 1
+			}
+			void[frame.ID] = void[frame.Parent] || frame.Status == core.Invalidated
+			if err := tx.SaveFrame(frame); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+}
+
+func (f *fixture) planted(i int) string { return fmt.Sprintf("plan-p%07d", i) }
+
+// byID returns all frames as they read.
+func (f *fixture) byID() map[string]core.Frame {
+	f.t.Helper()
+	frames := map[string]core.Frame{}
+	for _, frame := range f.all() {
+		frames[frame.ID] = frame
+	}
+	return frames
+}
+
+// invalidated is the rule: what becomes of all frames when target is invalidated.
+func invalidated(before map[string]core.Frame, target, reason string, now core.Millis) (after map[string]core.Frame, planned, inProgress int) {
+	after = map[string]core.Frame{}
+	children := map[string][]core.Frame{}
+	for id, f := range before {
+		after[id], children[f.Parent] = f, append(children[f.Parent], f)
+	}
+	f := before[target]
+	_ = f.Invalidate(reason, now) // every status can
+	after[target] = f
+	for below := range core.Below(target, func(id string) iter.Seq2[core.Frame, error] {
+		return func(yield func(core.Frame, error) bool) {
+			for _, f := range children[id] {
+				if !yield(f, nil) {
+					return
+				}
+			}
+		}
+	}) {
+		if below.Status == core.InProgress {
+			inProgress++
+		}
+		if core.CascadeOf(f).Void(&below) {
+			after[below.ID] = below
+			planned++
+		}
+	}
+	return after, planned, inProgress
+}
+
+// cascades returns those under way.
+func (f *fixture) cascades() (list []project.Cascade) {
+	f.t.Helper()
+	require.NoError(f.t, f.Store.View(f.ctx, func(tx project.Tx) (err error) {
+		list, err = tx.Cascades()
+		return err
+	}))
+	return list
+}
+
+// toldOnce asserts that each frame that differs from before was told of once as
+// invalidated.
+func (f *fixture) toldOnce(before map[string]core.Frame) {
+	f.t.Helper()
+	told := map[string]int{}
+	events, err := f.Events(f.ctx, project.EventQuery{Kinds: []string{core.FrameInvalidated}})
+	require.NoError(f.t, err)
+	for _, e := range events {
+		told[e.Frame]++
+		assert.Equal(f.t, "s", e.Session)
+	}
+	for id, frame := range f.byID() {
+		want := 0
+		if frame.Status != before[id].Status {
+			want = 1
+		}
+		assert.Equal(f.t, want, told[id], "%s is %s and was %s", id, frame.Status, before[id].Status)
+	}
+}
+
+func TestALargeInvalidationReadsAsDoneFromItsFirstTransaction(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(4) {
+		f := newFixture(t)
+		f.plant(rand.New(rand.NewPCG(seed, 1)), 300)
+		f.push(host("s"), "elsewhere")
+		before, target := f.byID(), f.planted(int(seed%2))
+		other := f.another()
+
+		transactions, underWay := 0, 0
+		var after map[string]core.Frame
+		var planned, inProgress int
+		f.slow(func() {
+			if transactions++; transactions == 1 {
+				after, planned, inProgress = invalidated(before, target, "gone", other.byID()[target].InvalidatedAt)
+			}
+			underWay += len(other.cascades())
+			assert.Equal(t, after, other.byID())
+			stats, err := other.Stats(other.ctx)
+			require.NoError(t, err)
+			assert.Equal(t, countOf(after), stats.Frames)
+		})
+		done, err := f.Invalidate(f.ctx, host("s"), target, "gone")
+		require.NoError(t, err)
+
+		assert.Greater(t, underWay, 1, "it took several transactions")
+		assert.Equal(t, planned, done.Planned.Count)
+		assert.Equal(t, inProgress, done.InProgress.Count)
+		assert.Len(t, done.Planned.First, min(planned, 20))
+		assert.Len(t, done.InProgress.First, min(inProgress, 20))
+		for _, frame := range slices.Concat(done.Planned.First, done.InProgress.First) {
+			assert.Equal(t, after[frame.ID], frame)
+		}
+		assert.Empty(t, other.cascades())
+		assert.Equal(t, after, other.byID(), "nothing changes when all is stored")
+		f.toldOnce(before)
+	}
+}
+
+func countOf(frames map[string]core.Frame) map[core.Status]int {
+	counts := map[core.Status]int{}
+	for _, f := range frames {
+		counts[f.Status]++
+	}
+	return counts
+}
+
+func TestASmallInvalidationIsOneTransactionInTheOrderOfTheTree(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	top := f.push(host("s"), "top")
+	x, y := f.plan(host("s"), "", "x")[0], f.plan(host("s"), "", "y")[0]
+	x1, y1 := f.plan(host("s"), x.ID, "x1")[0], f.plan(host("s"), y.ID, "y1")[0]
+	x2 := f.plan(host("s"), x.ID, "x2")[0]
+	updates := 0
+	f.Store = &between{f.Store, func() { updates++ }}
+	done, err := f.Invalidate(f.ctx, host("s"), top.ID, "gone")
+	require.NoError(t, err)
+	assert.Equal(t, []string{x.ID, y.ID, x1.ID, x2.ID, y1.ID}, ids(done.Planned.First))
+	assert.Equal(t, 5, done.Planned.Count)
+	assert.Equal(t, 1, updates)
+}
+
+// What a process leaves is gone on with by the others, once it has been silent for
+// two seconds.
+func TestSweepsFinishAnInvalidationThatWasLeft(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.plant(rand.New(rand.NewPCG(1, 1)), 300)
+	f.push(host("s"), "elsewhere")
+	before := f.byID()
+	ctx, cancel := context.WithCancel(f.ctx)
+	other := f.another()
+	f.slow(cancel)
+	_, err := f.Invalidate(ctx, host("s"), f.planted(0), "gone")
+	require.NoError(t, err, "it holds, whatever becomes of the caller")
+	left := other.cascades()
+	require.Len(t, left, 1)
+	after, _, _ := invalidated(before, f.planted(0), "gone", left[0].At)
+
+	require.NoError(t, other.Sweep(other.ctx))
+	assert.Equal(t, left, other.cascades(), "it may still be going on")
+	f.clock += 2000
+	third := f.another()
+	rounds := 0
+	for ; len(other.cascades()) > 0; rounds++ {
+		require.Less(t, rounds, 100)
+		sweeper := []*fixture{other, third}[rounds%2]
+		sweeper.slow(func() { assert.Equal(t, after, third.byID()) })
+		require.NoError(t, sweeper.Sweep(other.ctx))
+	}
+	assert.Greater(t, rounds, 3)
+	assert.Equal(t, after, other.byID())
+	f.toldOnce(before)
+}
+
+func TestWhatIsDoneBelowAnInvalidationUnderWay(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	top := f.push(host("s"), "top")
+	var plans []core.Frame
+	for range 4 {
+		plans = append(plans, f.plan(host("s"), "", slices.Repeat([]string{"part"}, 50)...)...)
+	}
+	taken := f.activate(host("s"), plans[0].ID)
+	last := plans[len(plans)-1].ID
+	inner := f.plan(host("s"), last, "inner")[0]
+	other := f.another()
+	once := true
+	f.slow(func() {
+		if !once {
+			return
+		}
+		once = false
+		require.NotEmpty(t, other.cascades())
+		for _, id := range []string{last, inner.ID} {
+			_, err := other.Activate(f.ctx, host("o"), id, true)
+			assert.ErrorIs(t, err, core.ErrInvalid)
+			_, _, err = other.Plan(f.ctx, host("o"), id, []project.PlannedChild{{Goal: "more"}})
+			assert.ErrorIs(t, err, core.ErrInvalid)
+		}
+		_, _, err := other.Plan(f.ctx, host("o"), taken.ID, []project.PlannedChild{{Goal: "more"}})
+		assert.ErrorIs(t, err, core.ErrInvalid, "nothing is planned below what is invalidated, at any depth")
+
+		_, _, err = other.AddDecision(f.ctx, host("o"), last, "kept")
+		require.NoError(t, err)
+		_, err = other.Push(f.ctx, host("s"), "work goes on", "")
+		require.NoError(t, err, "what is in progress goes on")
+		done, err := other.Invalidate(f.ctx, host("o"), inner.ID, "for another reason")
+		require.NoError(t, err)
+		assert.Equal(t, "for another reason", done.Target.InvalidationReason)
+		_, err = other.Invalidate(f.ctx, host("o"), top.ID, "again")
+		require.NoError(t, err)
+		assert.Len(t, other.cascades(), 1, "nothing is left to invalidate")
+	})
+	done, err := f.Invalidate(f.ctx, host("s"), top.ID, "gone")
+	require.NoError(t, err)
+	assert.Equal(t, len(plans)-1, done.Planned.Count, "the first was taken up before, one was invalidated by itself meanwhile")
+	assert.Empty(t, f.cascades())
+
+	frames := f.byID()
+	assert.Equal(t, core.InProgress, frames[taken.ID].Status)
+	assert.Equal(t, []string{"kept"}, frames[last].Decisions)
+	assert.Equal(t, "again", frames[top.ID].InvalidationReason)
+	assert.Equal(t, "for another reason", frames[inner.ID].InvalidationReason)
+	for _, p := range plans[1:] {
+		assert.Equal(t, "parent invalidated: gone", frames[p.ID].InvalidationReason)
+		assert.Equal(t, []string{core.FrameInvalidated}, slices.DeleteFunc(f.kinds(p.ID), func(kind string) bool { return kind != core.FrameInvalidated }))
+	}
+}
+
+func TestAnImportBelowAnInvalidationUnderWayIsInvalidatedToo(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.plant(rand.New(rand.NewPCG(2, 1)), 200)
+	other := f.another()
+	at := 0
+	f.slow(func() {
+		if at++; at == 2 {
+			require.NoError(t, other.Store.Update(f.ctx, func(tx project.Tx) error {
+				return tx.SaveFrame(core.Frame{ID: "plan-late", Parent: f.planted(0), Status: core.Planned})
+			}))
+			assert.Equal(t, core.Invalidated, other.byID()["plan-late"].Status)
+		}
+	})
+	_, err := f.Invalidate(f.ctx, host("s"), f.planted(0), "gone")
+	require.NoError(t, err)
+	assert.Greater(t, at, 3)
+	assert.Equal(t, core.Invalidated, f.byID()["plan-late"].Status)
+	assert.Equal(t, []string{core.FrameInvalidated}, f.kinds("plan-late"))
+}
+
+// TestInvalidationsAmongOtherOperations plays random operations between the
+// transactions of invalidations, some of them invalidations themselves.
+func TestInvalidationsAmongOtherOperations(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(4) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			r := rand.New(rand.NewPCG(seed, 2))
+			f := newFixture(t)
+			f.plant(r, 250)
+			f.NewID = project.NewID
+			other := f.another()
+			state := f.byID()
+			play := 30
+			f.slow(func() {
+				check(t, other, "after a transaction of an invalidation", &state)
+				for range min(2, play) {
+					play--
+					target := f.planted(r.IntN(250))
+					what := []string{"plan", "activate", "decide", "invalidate", "pop", "sweep"}[r.IntN(6)]
+					by := host(fmt.Sprint("o", r.IntN(3)))
+					switch what {
+					case "plan":
+						_, _, _ = other.Plan(f.ctx, by, target, []project.PlannedChild{{Goal: "more"}})
+					case "activate":
+						_, _ = other.Activate(f.ctx, by, target, true)
+					case "decide":
+						_, _, _ = other.AddDecision(f.ctx, by, target, what)
+					case "invalidate":
+						want, _, _ := invalidated(state, target, "this too", 0)
+						_, err := other.Invalidate(f.ctx, by, target, "this too")
+						require.NoError(t, err)
+						assert.Equal(t, statuses(want), statuses(other.byID()))
+					case "pop":
+						_, _ = other.Pop(f.ctx, by, project.PopArgs{Frame: target, Status: core.Completed, Force: true})
+					case "sweep":
+						f.clock += 3000
+						require.NoError(t, other.Sweep(f.ctx))
+					}
+					check(t, other, what+" "+target, &state)
+				}
+			})
+			for range 3 {
+				target := f.planted(r.IntN(40))
+				_, err := f.Invalidate(f.ctx, host("s"), target, "gone")
+				require.NoError(t, err)
+			}
+			for rounds := 0; len(other.cascades()) > 0; rounds++ {
+				require.Less(t, rounds, 100)
+				f.clock += 3000
+				require.NoError(t, other.Sweep(f.ctx))
+				check(t, other, "sweep", &state)
+			}
+			for id, frame := range state {
+				if frame.Status == core.Invalidated && frame.InvalidatedAt > 1 {
+					assert.Contains(t, f.kinds(id), core.FrameInvalidated, id)
+				}
+			}
+		})
+	}
+}
+
+func statuses(frames map[string]core.Frame) map[string]core.Status {
+	all := map[string]core.Status{}
+	for id, f := range frames {
+		all[id] = f.Status
+	}
+	return all
+}
+
+// check asserts what holds after every transaction: nothing is planned below what is
+// invalidated, and what was invalidated stays so.
+func check(t *testing.T, f *fixture, what string, before *map[string]core.Frame) {
+	t.Helper()
+	now := f.byID()
+	for id, frame := range now {
+		if old, known := (*before)[id]; known && old.Status != frame.Status {
+			assert.True(t, old.CanMove(frame.Status), "%s: %s from %s to %s", what, id, old.Status, frame.Status)
+		}
+		for above := frame.Parent; frame.Status == core.Planned && above != ""; above = now[above].Parent {
+			require.NotEqual(t, core.Invalidated, now[above].Status, "%s: %s is planned below %s", what, id, above)
+		}
+	}
+	*before = now
+}

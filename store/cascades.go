@@ -1,0 +1,246 @@
+package store
+
+import (
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"math"
+
+	"flame/core"
+	"flame/project"
+)
+
+// A cascade is a project.Cascade with what only the store needs of it.
+type cascade struct {
+	project.Cascade
+	seq     int64 // the first begun has the lowest
+	key     int64 // of its frame
+	reached int64 // nothing is left to settle among the children of frames with keys up to this
+}
+
+var cascadesUnderWay = `SELECT seq, frame, ` + idOf("frame") + `, at, reason, ` + idOf("session") + `, ` + idOf("subagent") +
+	`, due, settled, reached FROM cascades ORDER BY seq, frame`
+
+func scanCascade(rows *sql.Rows) (c cascade, err error) {
+	err = rows.Scan(&c.seq, &c.key, &c.Frame, &c.At, &c.Reason, &c.Session, &c.Agent, &c.Due, &c.Settled, &c.reached)
+	return c, err
+}
+
+// Cascades returns those under way, the first begun first.
+func (t *tx) Cascades() (list []project.Cascade, err error) {
+	v, err := t.voiding()
+	if v == nil || err != nil {
+		return nil, err
+	}
+	for _, c := range v.cascades {
+		list = append(list, c.Cascade)
+	}
+	return list, nil
+}
+
+// BeginCascade begins one, unless one of the same frame is under way.
+func (t *tx) BeginCascade(c project.Cascade) error {
+	keys, err := t.keysOf(c.Frame, c.Session, c.Agent)
+	if err != nil {
+		return err
+	}
+	t.voids = nil
+	_, err = t.exec(`INSERT INTO cascades (frame, session, subagent, at, reason, due, settled, seq, reached)
+		VALUES (?, ?, ?, ?, ?, ?, ?, (SELECT coalesce(max(seq), 0) + 1 FROM cascades), 0) ON CONFLICT (frame) DO NOTHING`,
+		append(keys, c.At, clean(c.Reason), c.Due, c.Settled)...)
+	if err != nil {
+		return err
+	}
+	return t.raiseRevision()
+}
+
+// PutOffCascade sets when others may go on with the cascade of a frame.
+func (t *tx) PutOffCascade(frame string, due core.Millis) error {
+	t.voids = nil
+	_, err := t.exec(`UPDATE cascades SET due = ? WHERE frame = `+keyOf, due, clean(frame))
+	return err
+}
+
+// EndCascade forgets the cascade of a frame.
+func (t *tx) EndCascade(frame string) error {
+	v, err := t.voiding()
+	if v == nil || err != nil {
+		return err
+	}
+	t.voids = nil
+	_, err = t.exec(`DELETE FROM cascades WHERE frame = `+keyOf, clean(frame))
+	return err
+}
+
+// How the next frames are settled, whose keys are a JSON array. The plus keeps
+// SQLite from going through all planned frames for them.
+const (
+	plannedChildren = `SELECT key FROM frames INDEXED BY frames_planned WHERE status = 'planned' AND parent = ?` + atMost
+	settle          = `UPDATE frames SET status = ?, ended_at = ?, updated_at = ?, invalidated_at = ?, invalidation_reason = ?
+		WHERE key IN (SELECT value FROM json_each(?)) AND +status = 'planned'`
+	progress = `UPDATE cascades SET settled = settled + ?, reached = ? WHERE frame = ?`
+)
+
+// changes returns what the cascade makes of a planned frame, as columnsOf and settle
+// have it.
+func (c *cascade) changes() []any {
+	f := core.Frame{Status: core.Planned}
+	c.Void(&f)
+	return []any{string(f.Status), f.EndedAt, f.UpdatedAt, f.InvalidatedAt, clean(f.InvalidationReason)}
+}
+
+// Settle stores up to limit of the frames that read as invalidated by the cascade of
+// frame as they read, appends e about each, and returns their ids. When more is false,
+// none was left.
+func (t *tx) Settle(frame string, e core.Event, limit int) (ids []string, more bool, err error) {
+	v, err := t.voiding()
+	if v == nil || err != nil {
+		return nil, false, err
+	}
+	c := v.find(func(c cascade) bool { return c.Frame == frame })
+	if c == nil {
+		return nil, false, nil
+	}
+	keys, more, err := t.nextVoided(v, c, limit)
+	if err != nil {
+		return nil, false, err
+	}
+	if _, err := t.exec(progress, len(keys), c.reached, c.key); err != nil || len(keys) == 0 {
+		return nil, more, err
+	}
+	c.Settled += len(keys)
+	if _, err := t.exec(settle, append(c.changes(), jsonOf(keys))...); err != nil {
+		return nil, false, err
+	}
+	if err := t.appendEvents(e, keys); err != nil {
+		return nil, false, err
+	}
+	if err := t.raiseRevision(); err != nil {
+		return nil, false, err
+	}
+	ids, err = t.ids(keys)
+	return ids, more, err
+}
+
+// nextVoided returns the keys of at most limit frames that c voids, and moves on what it
+// has reached. It looks at a limited number of others too, so there may be more
+// although it returns none.
+func (t *tx) nextVoided(v *voiding, c *cascade, limit int) (keys []int64, more bool, err error) {
+	parents, err := collect(t, scanKey, plannedParents, c.reached, limit)
+	if err == nil {
+		err = t.climb(v, climbing, parents...)
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	for _, parent := range parents {
+		if v.over[parent] == c {
+			found, err := collect(t, scanKey, plannedChildren, parent, limit-len(keys))
+			if err != nil {
+				return nil, false, err
+			}
+			if keys = append(keys, found...); len(keys) == limit {
+				return keys, true, nil
+			}
+		}
+		c.reached = parent
+	}
+	return keys, len(parents) == limit, nil
+}
+
+// unvoided returns a frame that is about to be saved as it is to be stored while there
+// are cascades: what it only reads as is left for its cascade to settle. What comes to
+// lie below the frame of a cascade is voided too.
+func (t *tx) unvoided(f core.Frame) (core.Frame, error) {
+	v, err := t.voiding()
+	if v == nil || err != nil {
+		return f, err
+	}
+	c, err := t.cascadeOver(v, f.Parent)
+	if err != nil {
+		return f, err
+	}
+	t.voids = nil // where frames lie may change
+	if c == nil {
+		return f, nil
+	}
+	stored, err := collect(t, scanFrame, frameByID, clean(f.ID))
+	if err != nil {
+		return f, err
+	}
+	before := core.Frame{Parent: f.Parent}
+	if len(stored) > 0 {
+		before = stored[0]
+	}
+	read := before
+	if c.Void(&read) && f.Status == read.Status && f.InvalidatedAt == read.InvalidatedAt && f.InvalidationReason == read.InvalidationReason {
+		f.Status, f.EndedAt, f.InvalidatedAt, f.InvalidationReason = before.Status, before.EndedAt, before.InvalidatedAt, before.InvalidationReason
+	}
+	if before.Parent != f.Parent || f.Status == core.Planned && before.Status != core.Planned {
+		_, err = t.exec(`UPDATE cascades SET reached = 0 WHERE frame = ?`, c.key)
+	}
+	return f, err
+}
+
+// cascadeOver returns the first cascade that voids what is planned directly below a
+// frame; nil without one.
+func (t *tx) cascadeOver(v *voiding, parent string) (*cascade, error) {
+	key, err := t.known(clean(parent))
+	if err == nil {
+		err = t.climb(v, climbing, key)
+	}
+	return v.over[key], err
+}
+
+// lookedAt is how many frames OpenBelow looks at.
+const lookedAt = 250
+
+const nextInProgress = `SELECT f.key, coalesce(f.parent, 0), f.archived_at, f.updated_at FROM frames f INDEXED BY frames_status
+	WHERE f.status = 'in_progress' AND (f.archived_at, f.updated_at, f.key) < (?, ?, ?)
+	ORDER BY f.archived_at DESC, f.updated_at DESC, f.key DESC` + atMost
+
+// OpenBelow looks at some frames in progress, the latest change first, and returns the
+// ids of those below top. It begins at from and says where to go on.
+func (t *tx) OpenBelow(top, from string) (ids []string, next string, err error) {
+	at := [3]int64{math.MaxInt64, math.MaxInt64, math.MaxInt64} // archived, updated, key
+	if from != "" {
+		if err := json.Unmarshal([]byte(from), &at); err != nil {
+			return nil, "", err
+		}
+	}
+	key, err := t.known(clean(top))
+	if err != nil {
+		return nil, "", err
+	}
+	var keys, parents []int64
+	err = t.each(func(rows *sql.Rows) error {
+		var parent int64
+		err := rows.Scan(&at[2], &parent, &at[0], &at[1])
+		keys, parents = append(keys, at[2]), append(parents, parent)
+		return err
+	}, nextInProgress, at[0], at[1], at[2], lookedAt)
+	if err != nil {
+		return nil, "", err
+	}
+	all := &voiding{over: map[int64]*cascade{}, cascades: []cascade{{key: key}}}
+	if err := t.climb(all, climbingAll, parents...); err != nil {
+		return nil, "", err
+	}
+	var below []int64
+	for i, key := range keys {
+		if all.over[parents[i]] != nil {
+			below = append(below, key)
+		}
+	}
+	if len(keys) == lookedAt {
+		next = fmt.Sprintf("[%d,%d,%d]", at[0], at[1], at[2])
+	}
+	ids, err = t.ids(below)
+	return ids, next, err
+}
+
+// ids returns the ids of keys, in their order.
+func (t *tx) ids(keys []int64) ([]string, error) {
+	return collect(t, func(rows *sql.Rows) (id string, err error) { return id, rows.Scan(&id) },
+		`SELECT ids.id FROM json_each(?) v CROSS JOIN ids ON ids.key = v.value`, jsonOf(keys))
+}
