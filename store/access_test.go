@@ -246,7 +246,7 @@ func TestModesOfWhatIsMade(t *testing.T) {
 	}
 	_, err = store.NewLog(dir, nil).Write([]byte("a line\n"))
 	require.NoError(t, err)
-	execute(t, filepath.Join(dir, "flame.db"), "PRAGMA user_version = 1; DROP INDEX events_parent")
+	execute(t, filepath.Join(dir, "flame.db"), "PRAGMA user_version = 1; DROP INDEX events_parent; DROP INDEX frames_planned; DROP TABLE cascades")
 	save(t, open(t, dir, store.Options{}), core.Frame{ID: "f-1"})
 	assert.FileExists(t, filepath.Join(dir, "flame.db.backup-1"))
 	assertModes(t, dir)

@@ -23,18 +23,30 @@ type voiding struct {
 // voiding returns what is known of the cascades under way, without any nil.
 func (t *tx) voiding() (*voiding, error) {
 	if t.voids == nil {
-		t.voids = &voiding{over: map[int64]*cascade{}}
-		if !t.older {
-			var err error
-			if t.voids.cascades, err = collect(t, scanCascade, cascadesUnderWay); err != nil {
-				return nil, err
-			}
+		cascades, err := t.underWay()
+		if err != nil {
+			return nil, err
 		}
+		t.voids = &voiding{cascades: cascades, over: map[int64]*cascade{}}
 	}
 	if len(t.voids.cascades) == 0 {
 		return nil, nil
 	}
 	return t.voids, nil
+}
+
+// underWay returns the cascades, the first begun first. It asks first whether there
+// are any: that is the shorter statement, which each process has to compile.
+func (t *tx) underWay() ([]cascade, error) {
+	if t.older {
+		return nil, nil
+	}
+	var one int
+	some, err := t.get([]any{&one}, "SELECT 1 FROM cascades LIMIT 1")
+	if err != nil || !some {
+		return nil, err
+	}
+	return collect(t, scanCascade, cascadesUnderWay)
 }
 
 // withCascades is the first version of the schema that has them.

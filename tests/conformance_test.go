@@ -69,7 +69,7 @@ func installed(t *testing.T, file string) string {
 	return ""
 }
 
-// withToken gives the URL of a proxy that adds the token to each request, and else
+// withToken returns the URL of a proxy that adds the token to each request, and else
 // changes nothing: the suite cannot send one.
 func withToken(t *testing.T, s httpServer) string {
 	t.Helper()

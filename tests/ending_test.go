@@ -68,7 +68,9 @@ func TestAServerWhoseAnswersNobodyReadsEndsSoon(t *testing.T) {
 			send(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"deaf","version":"1"}}}`)
 			send(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"flame_push","arguments":{"goal":"left behind"}}}`)
 			answers := bufio.NewScanner(out)
-			require.True(t, answers.Scan() && answers.Scan())
+			for range 2 {
+				require.True(t, answers.Scan())
+			}
 			frame := regexp.MustCompile(`Started (frame-\w{8})`).FindStringSubmatch(answers.Text())
 			require.NotNil(t, frame, answers.Text())
 			for id := range 500 {
@@ -85,7 +87,7 @@ func TestAServerWhoseAnswersNobodyReadsEndsSoon(t *testing.T) {
 	}
 }
 
-// full gives the end of a pipe that nobody reads, and that takes nothing more.
+// full returns the end of a pipe that nobody reads, and that takes nothing more.
 func full(t *testing.T) *os.File {
 	t.Helper()
 	nobody, end, err := os.Pipe()

@@ -57,7 +57,7 @@ func serveProject(t *testing.T, home, project string, env ...string) (s httpServ
 
 var tokenAt = regexp.MustCompile(`(?m)^\[flame\] the token is in (/.*)$`)
 
-// tokenFile gives the file that the server says its token to be in.
+// tokenFile returns the file that the server says its token to be in.
 func (s httpServer) tokenFile(t *testing.T) string {
 	t.Helper()
 	found := tokenAt.FindStringSubmatch(strings.Join(s.said, "\n"))
@@ -73,7 +73,7 @@ func (s httpServer) token(t *testing.T) string {
 	return string(token)
 }
 
-// status gives the status of the answer at a path of the server.
+// status returns the status of the answer at a path of the server.
 func (s httpServer) status(t *testing.T, path, token string) int {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, strings.TrimSuffix(s.url, "/mcp")+path, nil)

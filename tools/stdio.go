@@ -74,30 +74,6 @@ func (c *connection) endInTime(ctx context.Context) {
 	c.server.UnregisterSession(ctx, c.session.SessionID())
 }
 
-// A stall is noticed when no answer has got away for grace: the client does not read,
-// or what it asked for takes longer than it is there to hear of it.
-type stall struct{ timer *time.Timer }
-
-// newStall calls noticed at the stall; none counts before begin.
-func newStall(noticed func()) stall {
-	s := stall{time.AfterFunc(grace, noticed)}
-	s.timer.Stop()
-	return s
-}
-
-func (s stall) begin() { s.timer.Reset(grace) }
-
-// watch takes note of the answers that write gets away.
-func (s stall) watch(write func(letter) error) func(letter) error {
-	return func(l letter) error {
-		err := write(l)
-		if l.last && s.timer.Stop() { // false before begin
-			s.begin()
-		}
-		return err
-	}
-}
-
 // acceptLines takes messages until in ends, ctx is done, or the connection is
 // closed from the other side.
 func (c *connection) acceptLines(ctx context.Context, in io.Reader, out *stream) error {

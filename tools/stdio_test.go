@@ -141,8 +141,8 @@ func TestStdioEndsSoonAfterTheSignal(t *testing.T) {
 	})
 }
 
+// It runs alone, as what others compute at the same time would count as its own.
 func TestStdioEndsSoonAfterTheInput(t *testing.T) {
-	t.Parallel()
 	// ended closes the input and tells how long the server goes on.
 	ended := func(t *testing.T, p *stdioPeer) time.Duration {
 		begun := time.Now()
@@ -225,6 +225,14 @@ func TestStdioEndsSoonAfterTheInput(t *testing.T) {
 			require.NoError(t, fromServer.Close()) // lets the writer go that stayed behind
 		})
 	})
+}
+
+func TestStdioWaitsForAnAnswerThatIsWorkedAt(t *testing.T) {
+	t.Parallel()
+	p := startStdio(t.Context(), t, newRig())
+	p.send(t, call(1, "compute", (grace+time.Second).String()))
+	require.NoError(t, p.in.Close())
+	assert.Equal(t, "computed", (<-p.got()).text())
 }
 
 func TestStdioReportsAClientThatIsGone(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	"flame/project"
 )
 
-// subscribe asks for news of a resource, and gives the words of a refusal. The client's
+// subscribe asks for news of a resource, and returns the words of a refusal. The client's
 // own way is for a protocol that flame does not offer.
 func (c *conversation) subscribe(method mcp.MCPMethod, uri string) (refusal string) {
 	c.t.Helper()

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
@@ -40,6 +41,7 @@ func newRig() *rig {
 		server.WithToolHandlerMiddleware(inTurn))
 	for name, handle := range map[string]func(context.Context, mcp.CallToolRequest) (string, error){
 		"note": r.note, "count": r.count, "hold": r.hold, "hold_write": r.hold, "tell": r.tell, "ask": r.ask,
+		"compute": compute,
 		"who":     who,
 		"explode": func(context.Context, mcp.CallToolRequest) (string, error) { panic("boom") },
 	} {
@@ -82,6 +84,14 @@ func (r *rig) hold(ctx context.Context, request mcp.CallToolRequest) (string, er
 	case <-ctx.Done():
 		return "", ctx.Err()
 	}
+}
+
+// compute is busy for a time, whatever happens.
+func compute(_ context.Context, request mcp.CallToolRequest) (string, error) {
+	busy, err := time.ParseDuration(request.GetString("text", ""))
+	for begun := time.Now(); time.Since(begun) < busy; {
+	}
+	return "computed", err
 }
 
 // tell reports progress three times and answers at once.

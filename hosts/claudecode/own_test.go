@@ -28,11 +28,12 @@ type vouching struct {
 	UpdatedInput       json.RawMessage
 }
 
-// vouched gives the answer to a call of a tool with the arguments of a model that poses
+// vouched returns the answer to a call of a tool with the arguments of a model that poses
 // as another session.
 func (s *session) vouched(tool, server, agent string) (v vouching) {
 	s.t.Helper()
-	fields := map[string]any{"tool_name": tool, "tool_use_id": "t", "agent_id": agent, "tool_input": map[string]any{"goal": "x", "session_id": "the model's own"}}
+	input := map[string]any{"goal": "x", "session_id": "the model's own"}
+	fields := map[string]any{"tool_name": tool, "tool_use_id": "t", "agent_id": agent, "tool_input": input}
 	if server != unnamed {
 		fields["mcp_server"] = map[string]any{"name": server, "source": "dynamic"}
 	}

@@ -107,7 +107,8 @@ func TestPluginTellsFlame(t *testing.T) {
 const history = `[
 	message("u1", "user", [text("Go")]),
 	message("a1", "assistant", [text("x".repeat(600) + "I begin."), tool("flame_flame_push", "completed", { input: { goal: "g", session_id: "s", agent_id: "a" }, output: "Started frame-abcdefgh below frame-12345678" })]),
-	message("a2", "assistant", [tool("bash", "running"), tool("flame_flame_push", "error", { error: "not frame-abcdefgh" }), tool("flame_x_flame_pop", "completed", { output: "frame-abcdefgh" })]),
+	message("a2", "assistant", [tool("bash", "running"), tool("flame_flame_push", "error", { error: "not frame-abcdefgh" }),
+		tool("flame_x_flame_pop", "completed", { output: "frame-abcdefgh" })]),
 	message("u2", "user", [text("Mind this")]),
 	message("a3", "assistant", [tool("flame_flame_pop", "completed", { output: "frame-abcdefgh is done" })], { summary: true }),
 ]`
