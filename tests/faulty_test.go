@@ -185,7 +185,7 @@ func TestSwappedPagesAreFoundAndHoldNobodyUp(t *testing.T) {
 	raw, err := os.ReadFile(sound.file())
 	require.NoError(t, err)
 	pages := treePages(t, raw)
-	for seed := range uint64(12) {
+	for seed := range uint64(5) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			r := rand.New(rand.NewPCG(seed, 4))
