@@ -115,10 +115,7 @@ func (t *tx) Settle(frame string, e core.Event, limit int) (ids []string, more b
 	if err := t.appendEvents(e, keys); err != nil {
 		return nil, false, err
 	}
-	if err := t.raiseRevision(); err != nil {
-		return nil, false, err
-	}
-	ids, err = t.ids(keys)
+	ids, err = t.ids(keys) // the revision stays, as nothing reads otherwise than before
 	return ids, more, err
 }
 

@@ -20,11 +20,25 @@ func (t *tx) FindFrames(q project.FrameQuery) ([]core.Frame, error) {
 			return nil, err
 		}
 	}
-	voided, err := t.voidedFor(q)
+	v, err := t.voidingOf(q)
 	if err != nil {
 		return nil, err
 	}
-	list := listFrames(q, after, voided)
+	list := listFrames(q, after, nil)
+	if v == nil {
+		return t.readFrames(list.query(), list.args...)
+	}
+	if q.Order == project.RecentFirst && q.Limit > 0 {
+		frames, err := t.readFrames(list.query(), list.args...)
+		if err != nil || len(frames) == q.Limit && v.before(frames) {
+			return frames, err
+		}
+	}
+	voided, err := t.voidedIn(v, q)
+	if err != nil {
+		return nil, err
+	}
+	list = listFrames(q, after, voided)
 	return t.readFrames(list.query(), list.args...)
 }
 

@@ -13,4 +13,4 @@ CREATE TABLE cascades (
 );
 
 -- Leads from any frame to what is planned directly below it, and to all that have such.
-CREATE INDEX frames_planned ON frames (parent) WHERE status = 'planned';
+CREATE INDEX frames_planned ON frames (parent, archived_at) WHERE status = 'planned';

@@ -67,9 +67,9 @@ var measurements = []struct {
 	{"commands that write", (*bench).writing},
 	{"writes in a running server", (*bench).pushing},
 	{"servers that write at once", (*bench).crowdOfServers},
-	{"servers that write beside an invalidation", (*bench).besideInvalidation},
 	{"commands that write at once", (*bench).crowdOfCommands},
 	{"memory", (*bench).memory},
+	{"servers that write beside an invalidation", (*bench).besideInvalidation},
 	{"agents", (*bench).spawning},
 }
 

@@ -1,0 +1,171 @@
+package store
+
+import (
+	"database/sql"
+	"encoding/json"
+	"slices"
+
+	"flame/core"
+	"flame/project"
+)
+
+// How queries that ask for statuses, or for the latest changes, take voided frames for
+// what they read as: they leave them out and add them again.
+
+// A voidedSet is all frames that one cascade voids directly below some others.
+type voidedSet struct {
+	cascade *cascade
+	parents []int64 // keys of those others
+}
+
+// voidingOf returns what is known of cascades if there are any that matter to which
+// frames q finds, or in which order, and not only to how each of them reads.
+func (t *tx) voidingOf(q project.FrameQuery) (*voiding, error) {
+	planned := wants(q, core.Planned)
+	if q.Roots || planned == wants(q, core.Invalidated) && !(planned && q.Order == project.RecentFirst) {
+		return nil, nil
+	}
+	return t.voiding()
+}
+
+// before reports whether all cascades were begun before the last change of any of
+// these frames: then none of them, and none of those before, is voided.
+func (v *voiding) before(frames []core.Frame) bool {
+	for _, f := range frames {
+		if slices.ContainsFunc(v.cascades, func(c cascade) bool { return c.At >= f.UpdatedAt }) {
+			return false
+		}
+	}
+	return true
+}
+
+// wants reports whether q asks for frames of a status.
+func wants(q project.FrameQuery, s core.Status) bool {
+	return len(q.Statuses) == 0 || slices.Contains(q.Statuses, s)
+}
+
+// voidedIn returns the sets of voided frames among which are all that q describes.
+func (t *tx) voidedIn(v *voiding, q project.FrameQuery) (sets []voidedSet, err error) {
+	parents, err := t.parentsFor(v, q)
+	if err == nil {
+		err = t.climb(v, climbing, parents...)
+	}
+	for i := range v.cascades {
+		set := voidedSet{cascade: &v.cascades[i]}
+		for _, key := range parents {
+			if v.over[key] == set.cascade {
+				set.parents = append(set.parents, key)
+			}
+		}
+		if len(set.parents) > 0 {
+			sets = append(sets, set)
+		}
+	}
+	return sets, err
+}
+
+// plannedParents returns the keys of frames with planned children from one key on. It
+// leaps from each to the next, however many children there are.
+const plannedParents = `WITH RECURSIVE parents (key) AS (
+	SELECT min(parent) FROM frames INDEXED BY frames_planned WHERE status = 'planned' AND parent > ?
+	UNION ALL
+	SELECT (SELECT min(parent) FROM frames INDEXED BY frames_planned WHERE status = 'planned' AND parent > parents.key)
+	FROM parents WHERE parents.key IS NOT NULL
+) SELECT key FROM parents WHERE key IS NOT NULL` + atMost
+
+func scanKey(rows *sql.Rows) (key int64, err error) { return key, rows.Scan(&key) }
+
+// parentsFor returns the keys of the frames whose planned children q may describe.
+func (t *tx) parentsFor(v *voiding, q project.FrameQuery) (keys []int64, err error) {
+	if q.Parent != "" {
+		key, err := t.known(clean(q.Parent))
+		return []int64{key}, err
+	}
+	if v.parents == nil {
+		v.parents, err = collect(t, scanKey, plannedParents, 0, limitOf(0))
+	}
+	return v.parents, err
+}
+
+// keySet is the frames of the set that q may describe; the last ones only, where q
+// asks for as many of the latest: all of a set changed at the same time.
+func (set voidedSet) keySet(q project.FrameQuery) keySet {
+	keys := keySet{`SELECT f.key FROM json_each(?) v CROSS JOIN frames f INDEXED BY frames_planned
+		ON f.parent = v.value AND f.status = 'planned'`, []any{jsonOf(set.parents)}}
+	if !q.Archived {
+		keys.sql += " AND f.archived_at = 0"
+	}
+	if q.Order == project.RecentFirst && q.Limit > 0 && q.After == "" && len(keySets(q)) == 0 {
+		keys.sql += " ORDER BY f.key DESC" + atMost
+		keys.args = append(keys.args, q.Limit)
+	}
+	return keys
+}
+
+// within is q for the frames of the set: all of them read as invalidated.
+func (set voidedSet) within(q project.FrameQuery) (project.FrameQuery, keySet) {
+	keys := set.keySet(q)
+	q.Statuses = nil
+	return q, keys
+}
+
+// without leaves the frames of these sets out.
+func (s *selection) without(sets []voidedSet) {
+	for _, set := range sets {
+		s.add(" AND NOT (f.status = 'planned' AND coalesce(f.parent, 0) IN (SELECT value FROM json_each(?)))", jsonOf(set.parents))
+	}
+}
+
+// moveVoided brings counts of the frames that q describes from what is stored to
+// what they read as.
+func (t *tx) moveVoided(q project.FrameQuery, counts map[core.Status]int) error {
+	if q.Roots || !wants(q, core.Planned) && !wants(q, core.Invalidated) {
+		return nil
+	}
+	v, err := t.voiding()
+	if v == nil || err != nil {
+		return err
+	}
+	q.Limit = 0
+	sets, err := t.voidedIn(v, q)
+	for _, set := range sets {
+		count := countVoided(q, set)
+		var n int
+		if _, err := t.get([]any{&n}, count.query(), count.args...); err != nil {
+			return err
+		}
+		move(counts, q, core.Planned, -n)
+		move(counts, q, core.Invalidated, n)
+	}
+	return err
+}
+
+// countVoided is the SQL that counts the frames of a set that q describes. An index
+// alone serves unless q looks at more than where they lie.
+func countVoided(q project.FrameQuery, set voidedSet) *selection {
+	count := &selection{}
+	if len(keySets(q)) == 0 {
+		keys := set.keySet(q)
+		count.add("SELECT count(*) FROM ("+keys.sql+")", keys.args...)
+		return count
+	}
+	count.add("SELECT count(*)")
+	count.frames(set.within(q))
+	return count
+}
+
+// move adds n to the count of a status that q asks for. Counts of 0 are absent.
+func move(counts map[core.Status]int, q project.FrameQuery, s core.Status, n int) {
+	if !wants(q, s) {
+		return
+	}
+	if counts[s] += n; counts[s] == 0 {
+		delete(counts, s)
+	}
+}
+
+// jsonOf returns keys as a JSON array.
+func jsonOf(keys []int64) string {
+	text, _ := json.Marshal(keys) // numbers always can be
+	return string(text)
+}
