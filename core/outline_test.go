@@ -174,7 +174,9 @@ func TestOutlineOfAMillionFramesIsQuickAndSmall(t *testing.T) {
 			places := core.Outline(links)
 			took := time.Since(began)
 			runtime.ReadMemStats(&after)
-			assert.Less(t, took, 5*time.Second)
+			// Alone it takes a second. The race detector and other work slow it ten times;
+			// steps that grow with the square of n would take hours.
+			assert.Less(t, took, 30*time.Second)
 			assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(150<<20), "bytes, of which the most is given back")
 
 			keys := make([]int64, len(places))
