@@ -171,7 +171,8 @@ func (t *tx) unvoided(f core.Frame) (core.Frame, error) {
 	}
 	read := before
 	if c.Void(&read) && f.Status == read.Status && f.InvalidatedAt == read.InvalidatedAt && f.InvalidationReason == read.InvalidationReason {
-		f.Status, f.EndedAt, f.InvalidatedAt, f.InvalidationReason = before.Status, before.EndedAt, before.InvalidatedAt, before.InvalidationReason
+		f.Status, f.EndedAt = before.Status, before.EndedAt
+		f.InvalidatedAt, f.InvalidationReason = before.InvalidatedAt, before.InvalidationReason
 	}
 	if before.Parent != f.Parent || f.Status == core.Planned && before.Status != core.Planned {
 		_, err = t.exec(`UPDATE cascades SET reached = 0 WHERE frame = ?`, c.key)
