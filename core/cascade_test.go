@@ -91,7 +91,10 @@ func TestACascadeVoidsWhatIsPlanned(t *testing.T) {
 			assert.Equal(t, before, f)
 			continue
 		}
-		want := core.Frame{ID: "f", Status: core.Invalidated, UpdatedAt: now, EndedAt: now, InvalidatedAt: now, InvalidationReason: "parent invalidated: why"}
+		want := core.Frame{
+			ID: "f", Status: core.Invalidated, UpdatedAt: now, EndedAt: now,
+			InvalidatedAt: now, InvalidationReason: "parent invalidated: why",
+		}
 		assert.Equal(t, want, f)
 		assert.Equal(t, core.Planned, status)
 	}

@@ -45,7 +45,7 @@ func inBatches[T, R any](ctx context.Context, p *Project, items []T, work func(T
 // that changes it.
 func (p *Project) eachFor(ctx context.Context, by Caller, ids []string, work func(s *step, id string) error) error {
 	return inBatches(ctx, p, ids, func(tx Tx, id string) (none struct{}, err error) {
-		s := &step{Tx: tx, p: p, now: p.Now(), by: by}
+		s := &step{Tx: tx, p: p, now: p.Now(), by: by, agent: by.Agent}
 		if err := s.enter(); err != nil {
 			return none, err
 		}

@@ -164,7 +164,8 @@ func (s *step) standing(frame core.Frame) (parent core.Status, err error) {
 		return "", err
 	}
 	if void := invalidatedIn(above); void != nil && frame.Status == core.Planned {
-		return "", core.Invalidf("%s lies below %s, which is invalidated: %s", frame.ID, void.ID, core.OneLine(void.InvalidationReason, maxTitle)).
+		why := core.OneLine(void.InvalidationReason, maxTitle)
+		return "", core.Invalidf("%s lies below %s, which is invalidated: %s", frame.ID, void.ID, why).
 			WithHint("if the work still makes sense, push or plan it anew outside of %s; else flame_invalidate %s", void.ID, frame.ID)
 	}
 	if parent = above[0].Status; parent.Ended() || parent == core.Invalidated {

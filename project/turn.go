@@ -177,7 +177,9 @@ func (s *step) weighPop(lastMessage string) error {
 func (p *Project) orphan(ctx context.Context, by Caller, running []string) error {
 	var children, calls []string
 	err := p.view(ctx, by, func(s *step) (err error) {
-		children, calls, err = s.lost(running)
+		if !s.fresh {
+			children, calls, err = s.lost(running)
+		}
 		return err
 	})
 	if err != nil {

@@ -171,7 +171,8 @@ func (t *tx) unvoided(f core.Frame) (core.Frame, error) {
 	}
 	read := before
 	if c.Void(&read) && f.Status == read.Status && f.InvalidatedAt == read.InvalidatedAt && f.InvalidationReason == read.InvalidationReason {
-		f.Status, f.EndedAt, f.InvalidatedAt, f.InvalidationReason = before.Status, before.EndedAt, before.InvalidatedAt, before.InvalidationReason
+		f.Status, f.EndedAt = before.Status, before.EndedAt
+		f.InvalidatedAt, f.InvalidationReason = before.InvalidatedAt, before.InvalidationReason
 	}
 	if before.Parent != f.Parent || f.Status == core.Planned && before.Status != core.Planned {
 		_, err = t.exec(`UPDATE cascades SET reached = 0 WHERE frame = ?`, c.key)
@@ -205,10 +206,6 @@ func (t *tx) OpenBelow(top, from string) (ids []string, next string, err error) 
 			return nil, "", err
 		}
 	}
-	key, err := t.known(clean(top))
-	if err != nil {
-		return nil, "", err
-	}
 	var keys, parents []int64
 	err = t.each(func(rows *sql.Rows) error {
 		var parent int64
@@ -219,9 +216,23 @@ func (t *tx) OpenBelow(top, from string) (ids []string, next string, err error) 
 	if err != nil {
 		return nil, "", err
 	}
+	if len(keys) == lookedAt {
+		next = fmt.Sprintf("[%d,%d,%d]", at[0], at[1], at[2])
+	}
+	ids, err = t.below(top, keys, parents)
+	return ids, next, err
+}
+
+// below returns the ids of those of the frames, given by their keys and those of their
+// parents, that lie below top.
+func (t *tx) below(top string, keys, parents []int64) ([]string, error) {
+	key, err := t.known(clean(top))
+	if err != nil {
+		return nil, err
+	}
 	all := &voiding{over: map[int64]*cascade{}, cascades: []cascade{{key: key}}}
 	if err := t.climb(all, climbingAll, parents...); err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	var below []int64
 	for i, key := range keys {
@@ -229,11 +240,7 @@ func (t *tx) OpenBelow(top, from string) (ids []string, next string, err error) 
 			below = append(below, key)
 		}
 	}
-	if len(keys) == lookedAt {
-		next = fmt.Sprintf("[%d,%d,%d]", at[0], at[1], at[2])
-	}
-	ids, err = t.ids(below)
-	return ids, next, err
+	return t.ids(below)
 }
 
 // ids returns the ids of keys, in their order.

@@ -224,7 +224,8 @@ func voided(t *testing.T, kept project.Store) string {
 
 func movedBelow(t *testing.T, kept project.Store) {
 	save(t, kept, core.Frame{ID: "mover"}, core.Frame{ID: "p-1", Parent: "mover", Status: core.Planned},
-		core.Frame{ID: "top"}, core.Frame{ID: "p-2", Parent: "top", Status: core.Planned}, core.Frame{ID: "p-3", Parent: "top", Status: core.Planned})
+		core.Frame{ID: "top"}, core.Frame{ID: "p-2", Parent: "top", Status: core.Planned},
+		core.Frame{ID: "p-3", Parent: "top", Status: core.Planned})
 	update(t, kept, func(tx project.Tx) { require.NoError(t, tx.BeginCascade(gone)) })
 	ids, more := settleOnce(t, kept, "top", 1)
 	assert.Empty(t, ids, "the mover is looked at, and passed")
@@ -282,7 +283,8 @@ func openBelow(t *testing.T, kept project.Store) {
 			require.NoError(t, tx.SaveFrame(core.Frame{ID: root, Status: core.Invalidated}))
 		}
 		for i := range frames {
-			f := core.Frame{ID: fmt.Sprintf("f-%03d", i), Parent: "f-a", Status: core.InProgress, UpdatedAt: core.Millis(i / 3), ArchivedAt: core.Millis(i % 2)}
+			f := core.Frame{ID: fmt.Sprintf("f-%03d", i), Parent: "f-a", Status: core.InProgress}
+			f.UpdatedAt, f.ArchivedAt = core.Millis(i/3), core.Millis(i%2)
 			switch {
 			case i%5 == 0:
 				f.Parent = "f-b"

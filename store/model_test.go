@@ -27,7 +27,10 @@ type model struct {
 }
 
 func newModel(seed uint64) *model {
-	return &model{frames: map[string]core.Frame{}, keys: map[string]int{}, unsettled: map[string]bool{}, random: rand.New(rand.NewPCG(seed, seed))}
+	return &model{
+		frames: map[string]core.Frame{}, keys: map[string]int{}, unsettled: map[string]bool{},
+		random: rand.New(rand.NewPCG(seed, seed)),
+	}
 }
 
 // randomOperations runs random writes against a Store and a model, and compares
@@ -78,7 +81,8 @@ func (m *model) save(t *testing.T, tx project.Tx, f core.Frame) {
 			m.keys[id] = len(m.keys)
 		}
 	}
-	if old := m.frames[f.ID]; f.Status != old.Status || f.InvalidatedAt != old.InvalidatedAt || f.InvalidationReason != old.InvalidationReason {
+	old := m.frames[f.ID]
+	if f.Status != old.Status || f.InvalidatedAt != old.InvalidatedAt || f.InvalidationReason != old.InvalidationReason {
 		delete(m.unsettled, f.ID)
 	}
 	m.frames[f.ID] = f

@@ -91,8 +91,8 @@ func (t *tx) void(frames []core.Frame) error {
 func mayBeVoided(f core.Frame) bool { return f.Status == core.Planned && f.Parent != "" }
 
 // Walks up from frames, whose keys are a JSON array: each frame that is met, its
-// parent or 0, and the cascade that settled it or 0. UNION drops what was met, which
-// ends a cycle and keeps the walk as long as the tree is large.
+// parent or 0, and the cascade that settled it or 0. UNION drops what was met before,
+// so that each frame is visited once, also in a cycle.
 const (
 	climbingAll = `WITH RECURSIVE up (key) AS (
 		SELECT value FROM json_each(?)
@@ -115,7 +115,7 @@ const (
 // A climbed is a frame that a walk up met.
 type climbed struct{ key, parent, settledBy int64 }
 
-// climb sees to it that v knows what is over these frames; 0 is none of them.
+// climb lets v learn what is over these frames, by keys of which 0 is none.
 func (t *tx) climb(v *voiding, walk string, keys ...int64) error {
 	unknown := slices.DeleteFunc(slices.Clone(keys), func(key int64) bool {
 		_, known := v.over[key]

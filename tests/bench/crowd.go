@@ -50,7 +50,8 @@ func (t tree) planMany(ctx context.Context, n int) (root string, err error) {
 		err = kept.Update(ctx, func(tx project.Tx) error {
 			err := tx.SaveFrame(core.Frame{ID: root, Goal: "a large plan", Status: core.Planned})
 			for i := from; i < min(n, from+batch) && err == nil; i++ {
-				err = tx.SaveFrame(core.Frame{ID: fmt.Sprintf("plan-%d", i), Parent: root, Goal: "a part of it", Status: core.Planned, CreatedAt: core.Millis(i)})
+				part := core.Frame{ID: fmt.Sprintf("plan-%d", i), Parent: root, Goal: "a part of it", Status: core.Planned}
+				err = tx.SaveFrame(part)
 			}
 			return err
 		})
