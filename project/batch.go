@@ -8,7 +8,7 @@ import (
 
 // batchTime is how long a part of a longer work goes on within one transaction. With
 // its commit it stays below the 50 ms for which others may have to wait (DESIGN §4).
-const batchTime = core.Millis(15)
+const batchTime = core.Millis(10)
 
 // late reports whether what is left to do belongs into another transaction.
 func (s *step) late() bool { return s.p.Now()-s.now > batchTime }

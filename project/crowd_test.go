@@ -171,14 +171,13 @@ func TestMain(m *testing.M) {
 }
 
 func TestOthersHardlyWaitForALargeInvalidation(t *testing.T) {
-	// In one transaction either would take more than a second.
-	const writers, most = 8, 400 * time.Millisecond
+	const writers, rounds = 8, 3
 	for name, tt := range map[string]struct {
 		frames int
-		parent string
+		parent string // of frame i of n, by its number
 	}{
-		"below one frame": {20_000, "CASE WHEN i > 0 THEN 0 END"},
-		"ten below each":  {20_000, "CASE WHEN i > 0 THEN (i - 1) / 10 END"},
+		"below one frame": {10_000, "0"},
+		"ten below each":  {10_000, "(i %% %[1]d - 1) / 10"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := tt.frames
@@ -186,41 +185,54 @@ func TestOthersHardlyWaitForALargeInvalidation(t *testing.T) {
 				n /= 10
 			}
 			dir := t.TempDir()
-			plantByRule(t, dir, n, tt.parent)
+			plantByRule(t, dir, rounds*n, fmt.Sprintf("CASE WHEN i %% %[1]d > 0 THEN i - i %% %[1]d + "+tt.parent+" END", n))
 			var all []*project.Project
 			for range writers {
 				all = append(all, openProject(t, dir))
 			}
-			stop := make(chan struct{})
-			time.AfterFunc(1500*time.Millisecond, func() { close(stop) })
-			alone := crowd(t, all, stop)
-
-			stop = make(chan struct{})
-			began := time.Now()
-			go func() {
-				defer close(stop)
-				done, err := openProject(t, dir).Invalidate(context.Background(), shell, plantedByRule(0), "gone")
-				assert.NoError(t, err)
-				assert.Equal(t, n-1, done.Planned.Count)
-			}()
-			beside := crowd(t, all, stop)
-
-			noise, worst := alone[len(alone)-1], beside[len(beside)-1]
-			t.Logf("%d frames in %s; %d pushes alone: median %s, worst %s; %d beside: median %s, worst %s", n, time.Since(began),
-				len(alone), alone[len(alone)/2], noise, len(beside), beside[len(beside)/2], worst)
-			assert.LessOrEqual(t, worst, max(most, 4*noise), "the same load alone takes up to %s on this machine", noise)
-
+			pushes, within := 0, false
+			round := 0
+			for ; round < rounds && !within; round++ { // what else the machine does can make one worse
+				var more int
+				more, within = waits(t, all, openProject(t, dir), plantedByRule(round*n), n)
+				pushes += more
+			}
+			assert.True(t, within, "in none of %d rounds", rounds)
 			stats, err := openProject(t, dir).Stats(context.Background())
 			require.NoError(t, err)
-			assert.Equal(t, n, stats.Frames[core.Invalidated])
-			assert.Equal(t, len(alone)+len(beside)+writers, stats.Frames[core.InProgress], "each push, and a root for each session")
+			assert.Equal(t, round*n, stats.Frames[core.Invalidated])
+			assert.Equal(t, pushes+writers, stats.Frames[core.InProgress], "each push, and a root for each session")
 		})
 	}
 }
 
+// waits has all push, alone and then beside the invalidation of n frames, and reports
+// how often they did and whether the longest push is within 150 ms, or four times what
+// the longest takes on this machine anyway.
+func waits(t *testing.T, all []*project.Project, p *project.Project, root string, n int) (pushes int, within bool) {
+	stop := make(chan struct{})
+	time.AfterFunc(time.Second, func() { close(stop) })
+	alone := crowd(t, all, stop)
+
+	stop = make(chan struct{})
+	began := time.Now()
+	go func() {
+		defer close(stop)
+		done, err := p.Invalidate(context.Background(), shell, root, "gone")
+		assert.NoError(t, err)
+		assert.Equal(t, n-1, done.Planned.Count)
+	}()
+	beside := crowd(t, all, stop)
+
+	noise, worst := alone[len(alone)-1], beside[len(beside)-1]
+	t.Logf("%d frames in %s; %d pushes alone: median %s, worst %s; %d beside: median %s, worst %s", n, time.Since(began),
+		len(alone), alone[len(alone)/2], noise, len(beside), beside[len(beside)/2], worst)
+	return len(alone) + len(beside), worst <= max(150*time.Millisecond, 4*noise)
+}
+
 func TestAnInvalidationSurvivesTheEndOfItsProcess(t *testing.T) {
 	t.Parallel()
-	const kills, each = 30, 2500
+	const kills, each = 20, 1500
 	dir := t.TempDir()
 	plantByRule(t, dir, kills*each, fmt.Sprintf("CASE WHEN i %% %[1]d > 0 THEN i - i %% %[1]d + (i %% %[1]d - 1) / 7 END", each))
 	p, other := openProject(t, dir), openProject(t, dir)
