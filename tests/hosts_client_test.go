@@ -110,14 +110,6 @@ func (u *user) write(name, text string) {
 	require.NoError(u.t, os.WriteFile(path, []byte(text), 0o644))
 }
 
-// read gives a file of the project.
-func (u *user) read(name string) string {
-	u.t.Helper()
-	text, err := os.ReadFile(filepath.Join(u.project, name))
-	require.NoError(u.t, err)
-	return string(text)
-}
-
 // data is the folder that flame keeps the project's data in.
 func (u *user) data() string {
 	u.t.Helper()
