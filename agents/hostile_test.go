@@ -79,7 +79,7 @@ func (r repository) load() (catalog agents.Catalog) {
 	go func() { done <- agents.Load(agents.Dirs("", r.dir, environment())) }()
 	select {
 	case catalog = <-done:
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		require.FailNow(r.t, "loading hangs")
 	}
 	return catalog

@@ -21,6 +21,7 @@ import (
 	"flame/core"
 	"flame/project"
 	"flame/store"
+	"flame/tests/race"
 )
 
 // What large invalidations are to other processes, and what becomes of them when
@@ -134,7 +135,7 @@ func TestReadersSeeAnInvalidationWholeOrNotAtAll(t *testing.T) {
 			require.NoError(t, err)
 			look(t, p, n, 1)
 			t.Logf("%d looks, %d of them while it was under way", looks, during)
-			if share == 1 { // else one look takes as long as all of it
+			if race.Share == 1 { // else one look takes as long as all of it
 				assert.Positive(t, during)
 			}
 			return
@@ -182,7 +183,7 @@ func TestOthersHardlyWaitForALargeInvalidation(t *testing.T) {
 		"ten below each":  {10_000, "(i %% %[1]d - 1) / 10"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			n := tt.frames / share
+			n := tt.frames / race.Share
 			if testing.Short() {
 				n /= 10
 			}
@@ -235,7 +236,7 @@ func waits(t *testing.T, all []*project.Project, p *project.Project, root string
 func TestAnInvalidationSurvivesTheEndOfItsProcess(t *testing.T) {
 	t.Parallel()
 	const each = 1500
-	kills := max(20/share, 5)
+	kills := max(20/race.Share, 5)
 	dir := t.TempDir()
 	plantByRule(t, dir, kills*each, fmt.Sprintf("CASE WHEN i %% %[1]d > 0 THEN i - i %% %[1]d + (i %% %[1]d - 1) / 7 END", each))
 	p, other := openProject(t, dir), openProject(t, dir)

@@ -96,7 +96,7 @@ func (b *bounded) bind(cmd *exec.Cmd) (peak func() int64) {
 	file := filepath.Join(b.t.TempDir(), "peak")
 	cmd.Args = append([]string{own, cmd.Path}, cmd.Args[1:]...)
 	cmd.Path = own
-	cmd.Env = append(cmd.Env, boundedFile+"="+file)
+	cmd.Env = append(cmd.Env, boundedFile+"="+file, "GORACE=atexit_sleep_ms=0")
 	return func() int64 {
 		text, err := os.ReadFile(file)
 		require.NoError(b.t, err)
@@ -171,7 +171,7 @@ func (s stream) ends() syscall.WaitStatus {
 	case err := <-ended:
 		var exit *exec.ExitError
 		require.True(s.t, err == nil || errors.As(err, &exit), "%v", err)
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		_ = s.Process.Kill()
 		s.t.Fatal("it goes on")
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/core"
+	"flame/tests/race"
 )
 
 // seed writes n frames into the data, f-00000001 and on, by SQL alone: saving a
@@ -45,7 +46,7 @@ func TestAChainOfAHundredThousandFramesIsATreeLikeAnother(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")
 	}
-	const n = 100_000
+	const n = 100_000 / race.Share
 	b := newBounded(t)
 	b.seed(n, "iif(key = 1, NULL, key - 1)")
 	for _, line := range reads {
@@ -62,7 +63,7 @@ func TestAChainOfAHundredThousandFramesIsATreeLikeAnother(t *testing.T) {
 }
 
 func TestManyFramesStreamPastAtOnceAndTakeLittleMemory(t *testing.T) {
-	const n = 200_000
+	const n = 200_000 / race.Share
 	b := newBounded(t)
 	b.seed(n, "CASE WHEN key % 100 = 1 THEN NULL ELSE key - 1 - key * 7919 % min(7, (key - 1) % 100) END")
 

@@ -39,7 +39,7 @@ func following(t *testing.T, path string) (next func() trail.Trail) {
 		select {
 		case told := <-shown:
 			return told
-		case <-time.After(20 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatal("nothing is shown")
 		}
 		return trail.Trail{}
