@@ -1,0 +1,7 @@
+//go:build race
+
+package race
+
+// Share is the divisor of large trees: the race detector makes the database some
+// twenty times slower.
+const Share = 20
