@@ -78,7 +78,7 @@ func (a *Agents) place(tx project.Tx, by project.Caller, run *Run, caller core.S
 	return recordRun.Save(tx, parent.ID, parent)
 }
 
-// top gives the root of a frame's tree.
+// top returns the root of a frame's tree.
 func top(tx project.Tx, frame string) (string, error) {
 	above, err := tx.Ancestors(frame, 0)
 	if err != nil || len(above) == 0 {
@@ -87,7 +87,7 @@ func top(tx project.Tx, frame string) (string, error) {
 	return above[len(above)-1].ID, nil
 }
 
-// above gives the session at the root of the caller's, and how many levels of
+// above returns the session at the root of the caller's, and how many levels of
 // agents, of hosts' own too, lie between.
 func above(tx project.Tx, caller core.Session) (root string, depth int, err error) {
 	root = caller.ID
@@ -143,7 +143,7 @@ func keyOf(session, key string) string { return session + "/" + key }
 // errKnown ends a spawn whose idempotency key has its agent.
 var errKnown = errors.New("the agent is there")
 
-// byKey gives the agent that a session started under an idempotency key; zero
+// byKey returns the agent that a session started under an idempotency key; zero
 // without one. It spares a repeated call what a new agent must pass; what two calls
 // at one time must not both pass is in admit.
 func (a *Agents) byKey(ctx context.Context, session, key string) (run Run, err error) {

@@ -56,7 +56,7 @@ var testCommands = []string{
 	"cargo test", "make test", "make check", "ctest", "mvn test", "gradle test", "./gradlew test", "dotnet test", "bundle exec rspec",
 }
 
-// tools gives what it may use by the names of a host, with rules for the host's
+// tools returns what it may use by the names of a host, with rules for the host's
 // shell that allow its commands with any arguments.
 func (b builtin) tools(host traits) *[]string {
 	tools := named(current(host.tools), b.does...)
@@ -68,7 +68,7 @@ func (b builtin) tools(host traits) *[]string {
 	return &tools
 }
 
-// definition gives the agent with its tools in Claude Code's names; For changes
+// definition returns the agent with its tools in Claude Code's names; For changes
 // those.
 func (b builtin) definition() Definition {
 	return Definition{
@@ -77,7 +77,7 @@ func (b builtin) definition() Definition {
 	}
 }
 
-// For gives the definition with tools by the names that a host has for them; what
+// For returns the definition with tools by the names that a host has for them; what
 // has no other name there stays as it is.
 func (d Definition) For(host string) Definition {
 	d.digest = d.Digest()

@@ -49,7 +49,7 @@ func mayDirect(tx project.Tx, by project.Caller, run Run) error {
 	return err
 }
 
-// cancel asks one agent to stop. It gives none that was over.
+// cancel asks one agent to stop. It returns none that was over.
 func (a *Agents) cancel(ctx context.Context, id, who string) (Run, error) {
 	asked, first := false, false
 	run, err := a.change(ctx, id, func(_ project.Tx, run *Run) error {

@@ -19,7 +19,7 @@ type Dir struct {
 	Within string `json:"within,omitempty"` // of a project's: the folder that no link in it leads out of; empty: Path
 }
 
-// Dirs gives the folders to look in, from the lowest precedence to the highest
+// Dirs returns the folders to look in, from the lowest precedence to the highest
 // (spec: agents §1.7), none twice. An empty home or project has none. Hosts' own
 // variables for their folders are followed: CLAUDE_CONFIG_DIR,
 // OPENCODE_CONFIG_DIR, XDG_CONFIG_HOME. A project that holds the home folder is the
@@ -103,7 +103,7 @@ func loadUntil(end time.Time, dirs []Dir) Catalog {
 	return l.finish()
 }
 
-// Available gives the definitions that can be used, by name.
+// Available returns the definitions that can be used, by name.
 func (c Catalog) Available() []Definition {
 	var available []Definition
 	for _, def := range c.Definitions {
@@ -114,7 +114,7 @@ func (c Catalog) Available() []Definition {
 	return available
 }
 
-// Find gives the definition with exactly this name. There is no second best: a
+// Find returns the definition with exactly this name. There is no second best: a
 // file that is broken or disabled keeps a definition of lower precedence, which
 // may be wider, from being used in its place.
 func (c Catalog) Find(name string) (Definition, error) {
@@ -179,7 +179,7 @@ func (c Catalog) searched() string {
 	return cmp.Or(strings.Join(paths, ", "), "no folder")
 }
 
-// nearest gives the name that differs from name in at most a third of its
+// nearest returns the name that differs from name in at most a third of its
 // letters; empty if there is none.
 func (c Catalog) nearest(name string) (near string) {
 	least := max(2, len(name)/3) + 1

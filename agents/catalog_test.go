@@ -45,7 +45,7 @@ func environment(values ...string) func(string) string {
 	}
 }
 
-// loaded gives the definitions of one folder of a user's and what is wrong there.
+// loaded returns the definitions of one folder of a user's and what is wrong there.
 func loaded(root string, nested bool) (names []string, findings []string, catalog agents.Catalog) {
 	catalog = agents.Load([]agents.Dir{{Path: root, Kind: agents.User, Nested: nested}})
 	for _, def := range catalog.Available() {

@@ -45,7 +45,7 @@ func (a *Agents) changes(run Run) []Change {
 	return changesIn(file, run.Host, run.Cwd)
 }
 
-// changesIn gives what the messages of a log did to files, by path.
+// changesIn returns what the messages of a log did to files, by path.
 func changesIn(log io.Reader, host, cwd string) []Change {
 	edits, failed := map[string][]edit{}, map[string]bool{}
 	for m, err := range transcripts.Messages(log, traitsOf(host).prints) {
@@ -85,7 +85,7 @@ type edit struct {
 // patched matches the files that a patch is about.
 var patched = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^\*\*\* (Add|Update|Delete) File: (.+)$`) })
 
-// editsOf gives what a call does to files.
+// editsOf returns what a call does to files.
 func editsOf(part core.Part) (edits []edit) {
 	if part.Type != core.PartToolCall || Does(part.Tool) != Edits {
 		return nil
@@ -120,7 +120,7 @@ func editsOf(part core.Part) (edits []edit) {
 	return []edit{{path, part.CallID, string(doing), !strings.EqualFold(part.Tool, "write")}}
 }
 
-// patchedFiles gives what a patch does to each of its files.
+// patchedFiles returns what a patch does to each of its files.
 func patchedFiles(patch, call string) (edits []edit) {
 	found := patched().FindAllStringSubmatchIndex(patch, -1)
 	for i, at := range found {
@@ -144,7 +144,7 @@ func changeOf(path string, all []edit) Change {
 	return Change{Path: path, Hash: hex.EncodeToString(sum[:]), Existed: all[0].existed, Excerpt: core.Cut(whole, maxExcerpt)}
 }
 
-// made gives the hashes of an agent's artifacts that are files, whatever made them.
+// made returns the hashes of an agent's artifacts that are files, whatever made them.
 func (a *Agents) made(ctx context.Context, id string) (hashes map[string]string, err error) {
 	r, err := a.Result(ctx, id)
 	if err != nil || r.State.Ended() {
@@ -165,7 +165,7 @@ func (a *Agents) made(ctx context.Context, id string) (hashes map[string]string,
 // largestHashed bounds the files that are compared by what they hold, in bytes.
 const largestHashed = 256 << 20
 
-// hashOf gives the hash of what a file in a folder holds, or of where a link leads;
+// hashOf returns the hash of what a file in a folder holds, or of where a link leads;
 // empty where there is neither, where the way leads out of the folder, and of a file
 // beyond all measure.
 func hashOf(dir, name string) string {
@@ -190,7 +190,7 @@ func hashOf(dir, name string) string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// paths gives the files of changes.
+// paths returns the files of changes.
 func paths(changes []Change) []string {
 	all := make([]string, len(changes))
 	for i, c := range changes {

@@ -41,7 +41,7 @@ var lastLine = map[string]string{
 		`{"type":"step_finish","timestamp":1795168790001,"sessionID":"ses_1","part":{"id":"prt_f","reason":"stop","messageID":"msg_2","sessionID":"ses_1","type":"step-finish","tokens":{"total":1,"input":1,"output":0,"reasoning":0,"cache":{"write":0,"read":0}},"cost":0}}`,
 }
 
-// changed gives what an agent of a host changed that makes these calls.
+// changed returns what an agent of a host changed that makes these calls.
 func changed(t *testing.T, host string, calls ...fileCall) []agents.Change {
 	t.Helper()
 	s := newService(t)

@@ -122,7 +122,7 @@ func (a *Agents) stillAllowed(tx project.Tx, by project.Caller, old Run, caller 
 	return err
 }
 
-// Interactive gives the command with which a person goes on in an agent's session,
+// Interactive returns the command with which a person goes on in an agent's session,
 // and the folder for it. id may be that of a session too, or of a frame.
 func (a *Agents) Interactive(ctx context.Context, id string) (command []string, dir string, err error) {
 	run, err := a.Find(ctx, id)
@@ -150,7 +150,7 @@ func (a *Agents) Interactive(ctx context.Context, id string) (command []string, 
 	return command, dir, err
 }
 
-// native gives the session of a host's own subagent by its id or that of its
+// native returns the session of a host's own subagent by its id or that of its
 // frame, and what it was for.
 func (a *Agents) native(ctx context.Context, id string) (session core.Session, goal string, err error) {
 	err = a.Project.Store.View(ctx, func(tx project.Tx) error {

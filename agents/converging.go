@@ -76,7 +76,7 @@ func (a *Agents) converge(c *Convergence) (err error) {
 	return err
 }
 
-// inputs gives what agents left, each once, and the schema of their answers where
+// inputs returns what agents left, each once, and the schema of their answers where
 // all have the same one and none is asked for.
 func (a *Agents) inputs(tx project.Tx, ids []string, schema json.RawMessage) (inputs []converge.Input, _ json.RawMessage, err error) {
 	var schemas []string
@@ -125,7 +125,7 @@ func (a *Agents) input(tx project.Tx, r Result) (in converge.Input, err error) {
 	return in, err
 }
 
-// claimed gives the planned frames that a session took over.
+// claimed returns the planned frames that a session took over.
 func claimed(tx project.Tx, session string) (frames []string, err error) {
 	events, err := tx.FindEvents(project.EventQuery{Session: session, Kinds: []string{core.FrameActivated}})
 	for _, e := range events {
@@ -204,7 +204,7 @@ func (a *Agents) Review(ctx context.Context, id string, choices map[string]strin
 	return c, err
 }
 
-// Convergence gives one by its id.
+// Convergence returns one by its id.
 func (a *Agents) Convergence(ctx context.Context, id string) (c Convergence, err error) {
 	err = a.Project.Store.View(ctx, func(tx project.Tx) error {
 		c, err = convergence(tx, id)
@@ -221,7 +221,7 @@ func convergence(tx project.Tx, id string) (c Convergence, err error) {
 	return c, err
 }
 
-// Convergences gives all there are, the newest first.
+// Convergences returns all there are, the newest first.
 func (a *Agents) Convergences(ctx context.Context) (all []Convergence, err error) {
 	err = a.Project.Store.View(ctx, func(tx project.Tx) error {
 		all, err = recordConvergence.All(tx)

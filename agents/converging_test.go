@@ -16,7 +16,7 @@ import (
 	"flame/project"
 )
 
-// done gives the ids of builders that each have done their steps.
+// done returns the ids of builders that each have done their steps.
 func (s *service) done(steps ...string) []string {
 	s.t.Helper()
 	return lo.Map(steps, func(steps string, _ int) string {
@@ -32,7 +32,7 @@ func (s *service) converged(ids []string, o converge.Options) agents.Convergence
 	return c
 }
 
-// told gives what the events of a kind told, of no agent in particular.
+// told returns what the events of a kind told, of no agent in particular.
 func (s *service) told(kind string) (all []map[string]any) {
 	s.t.Helper()
 	events, err := s.Project.Events(s.ctx, project.EventQuery{Kinds: []string{kind}})

@@ -14,7 +14,7 @@ import (
 // its session.
 const maxLabel = 80
 
-// Graph gives the graph of the agents that flame started: the sessions that asked
+// Graph returns the graph of the agents that flame started: the sessions that asked
 // for them, the agents, and what was made of their results (spec: agents §13). Its
 // links are those of who started whom, of handoffs, of work that was gone on with,
 // and of results that went into others.

@@ -169,7 +169,7 @@ func Inline(raw json.RawMessage) (Definition, error) {
 	return def, nil
 }
 
-// permitted gives the tools that OpenCode's permissions leave one of its agents.
+// permitted returns the tools that OpenCode's permissions leave one of its agents.
 // What they ask a person about counts as denied, as an agent has nobody to ask;
 // of permissions that cannot be read nothing is left.
 func permitted(permission string) Definition {

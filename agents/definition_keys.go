@@ -132,7 +132,7 @@ func (r *reader) keep(key string, n *yaml.Node) error {
 	return nil
 }
 
-// finish checks the whole and gives the definition, one that may do nothing if
+// finish checks the whole and returns the definition, one that may do nothing if
 // anything is fatal.
 func (r *reader) finish() (Definition, []Finding) {
 	r.limitTools()
@@ -150,7 +150,7 @@ func (r *reader) finish() (Definition, []Finding) {
 	return r.result()
 }
 
-// refuse gives up with one fatal finding.
+// refuse returns up with one fatal finding.
 func (r *reader) refuse(err error) (Definition, []Finding) {
 	var at lineError
 	errors.As(err, &at)

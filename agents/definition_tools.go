@@ -123,7 +123,7 @@ type rule struct {
 	line    int
 }
 
-// String gives the rule's tool as lists of tools have it.
+// String returns the rule's tool as lists of tools have it.
 func (r rule) String() string { return r.named(r.tool) }
 
 func (r rule) named(tool string) string {
@@ -133,7 +133,7 @@ func (r rule) named(tool string) string {
 	return tool + "(" + r.pattern + ")"
 }
 
-// names gives the tools that the rule is about: those that change files share one
+// names returns the tools that the rule is about: those that change files share one
 // permission in OpenCode.
 func (r rule) names() (names []string) {
 	if !slices.Contains(named(openCodeTools, Edits), r.tool) {

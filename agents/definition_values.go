@@ -13,7 +13,7 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// field gives the value of a key; nil without it.
+// field returns the value of a key; nil without it.
 func field(n *yaml.Node, key string) *yaml.Node {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		if n.Content[i].Value == key {
@@ -23,7 +23,7 @@ func field(n *yaml.Node, key string) *yaml.Node {
 	return nil
 }
 
-// word gives the text of a single value; a key without a value has none.
+// word returns the text of a single value; a key without a value has none.
 func word(n *yaml.Node) (string, error) {
 	switch {
 	case n.Kind != yaml.ScalarNode:

@@ -59,7 +59,7 @@ func split(content []byte) (front, body string, err error) {
 // isFence reports whether a line opens or closes the front matter.
 func isFence(line string) bool { return strings.TrimRight(line, " \t") == "---" }
 
-// frontMatter gives the fields of a file. Claude Code's own wizard writes
+// frontMatter returns the fields of a file. Claude Code's own wizard writes
 // descriptions with colons in them and quotes nothing, which it and OpenCode take
 // as text; so do we, and say in which line, else sloppy is 0.
 func frontMatter(front string) (fields *yaml.Node, sloppy int, err error) {
@@ -79,7 +79,7 @@ func frontMatter(front string) (fields *yaml.Node, sloppy int, err error) {
 }
 
 // quoteDescription puts a description that stands bare on one line into quotes,
-// and gives its line; 0 where there is none.
+// and returns its line; 0 where there is none.
 func quoteDescription(front string) (string, int) {
 	lines := strings.Split(front, "\n")
 	for i, line := range lines {

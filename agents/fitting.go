@@ -65,7 +65,7 @@ func settingsIn(root *confine.Root, folder string) string {
 	return ""
 }
 
-// modelFor gives a model as a host takes it. A definition that was written for
+// modelFor returns a model as a host takes it. A definition that was written for
 // another host names none of this one's.
 func modelFor(host, model string) (string, []string) {
 	switch {
@@ -112,7 +112,7 @@ var running = []string{"mcpServers", "hooks", "initialPrompt"}
 // listing are keys that only matter where agents are listed.
 var listing = []string{"mode", "color", "tags"}
 
-// handedOn gives the keys of a definition that its host gets, and warns of the
+// handedOn returns the keys of a definition that its host gets, and warns of the
 // others.
 func handedOn(host Host, def Definition) (keys map[string]json.RawMessage, warnings []string) {
 	keys = map[string]json.RawMessage{}

@@ -15,7 +15,7 @@ import (
 	"flame/project"
 )
 
-// next gives what stands in a session's next context.
+// next returns what stands in a session's next context.
 func (s *service) next(session string) string {
 	s.t.Helper()
 	b, err := s.Project.Begin(s.ctx, project.Caller{Session: session, Host: "claude-code", Stamped: true}, 9_500)

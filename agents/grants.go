@@ -96,7 +96,7 @@ func (a *Agents) RevokeGrant(ctx context.Context, id string) error {
 	})
 }
 
-// Grants gives those there are, the newest first.
+// Grants returns those there are, the newest first.
 func (a *Agents) Grants(ctx context.Context) (all []Grant, err error) {
 	err = a.Project.Store.View(ctx, func(tx project.Tx) error {
 		all, err = grants(tx)
@@ -111,7 +111,7 @@ func grants(tx project.Tx) ([]Grant, error) {
 	return all, err
 }
 
-// grantFor gives the widest grant that fits an agent of a definition, or the one
+// grantFor returns the widest grant that fits an agent of a definition, or the one
 // that was made for it alone; nil without one.
 func grantFor(tx project.Tx, run Run, def Definition, alone string, now core.Millis) (widest *Grant, err error) {
 	all, err := grants(tx)
@@ -140,7 +140,7 @@ func stillGranted(tx project.Tx, run Run, now core.Millis) error {
 	return err
 }
 
-// passes gives the tools that the children of an agent may have though it may not
+// passes returns the tools that the children of an agent may have though it may not
 // itself: those that its definition names, where a person agreed (spec: agents
 // §3).
 func passes(tx project.Tx, def Definition, now core.Millis) ([]string, error) {

@@ -136,7 +136,7 @@ func (a *Agents) initiate(tx project.Tx, run Run, h Handoff) error {
 		}))
 }
 
-// due gives an agent that was handed over to the time of the handoff, and stops it
+// due returns an agent that was handed over to the time of the handoff, and stops it
 // when that is over.
 func (a *Agents) due(tx project.Tx, id string) (supervise.Orders, error) {
 	var h Handoff

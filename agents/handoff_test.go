@@ -24,7 +24,7 @@ func (s *service) handoff(steps string, r agents.HandoffRequest) agents.Run {
 	return run
 }
 
-// resolved waits until a handoff's end has been told, and gives what was.
+// resolved waits until a handoff's end has been told, and returns what was.
 func (s *service) resolved(id string) map[string]any {
 	s.t.Helper()
 	s.eventually(func() bool { return len(s.events(id, core.HandoffResolved)) > 0 }, "the handoff to %s is never resolved", id)

@@ -70,7 +70,7 @@ func (fakeHost) Talk(session string) ([]string, error) { return []string{"talk",
 // launchFile, in an agent's folder, is how its host was to be started last.
 const launchFile = "launch.json"
 
-// Launch gives the host what it has to work with as arguments, and leaves them for
+// Launch returns the host what it has to work with as arguments, and leaves them for
 // tests to read.
 func (fakeHost) Launch(c agents.Child) (agents.Launch, error) {
 	if strings.Contains(c.Prompt, "unlaunchable") {

@@ -111,7 +111,7 @@ var openCodeTools = []tool{
 	{name: "question"}, {name: "invalid"},
 }
 
-// traitsOf gives those of a host. One that is not known has no tools, takes any
+// traitsOf returns those of a host. One that is not known has no tools, takes any
 // model, and is taken to know every tool.
 func traitsOf(host string) traits {
 	for _, h := range hosts {
@@ -122,14 +122,14 @@ func traitsOf(host string) traits {
 	return traits{name: host, takes: func(string) bool { return true }}
 }
 
-// ofHosts gives what all hosts have of something, in their order.
+// ofHosts returns what all hosts have of something, in their order.
 func ofHosts[T any](of func(traits) []T) []T {
 	return lo.FlatMap(hosts, func(h traits, _ int) []T { return of(h) })
 }
 
 func hostNames() []string { return lo.Map(hosts, func(h traits, _ int) string { return h.name }) }
 
-// allTools gives the tools of all hosts.
+// allTools returns the tools of all hosts.
 func allTools() []tool { return ofHosts(func(h traits) []tool { return h.tools }) }
 
 // install is the advice for one who has none of the hosts.
@@ -139,16 +139,16 @@ func install() string {
 	return "install " + strings.Join(titles, " or ") + ", so that " + strings.Join(programs, " or ") + " is on PATH"
 }
 
-// Tools gives the names that a host has for its own tools of some effects, those
+// Tools returns the names that a host has for its own tools of some effects, those
 // of older versions too; none of a host that is not known.
 func Tools(host string, does ...Effect) []string { return named(traitsOf(host).tools, does...) }
 
-// lineOf gives the reader of what a host prints.
+// lineOf returns the reader of what a host prints.
 func lineOf(host string) func(line []byte) core.Message {
 	return transcripts.Line(traitsOf(host).prints)
 }
 
-// Does gives what a tool does that any of the hosts calls so, in whatever case; the
+// Does returns what a tool does that any of the hosts calls so, in whatever case; the
 // zero value where none has it.
 func Does(name string) Effect {
 	for _, t := range allTools() {
@@ -168,7 +168,7 @@ func named(tools []tool, does ...Effect) (names []string) {
 	return names
 }
 
-// current gives the tools that newer versions have too.
+// current returns the tools that newer versions have too.
 func current(tools []tool) []tool {
 	return slices.DeleteFunc(slices.Clone(tools), func(t tool) bool { return t.old })
 }
@@ -181,7 +181,7 @@ func InHost(getenv func(string) string, above []string) bool {
 	})
 }
 
-// namesIn gives the names that a tool has in a host, by way of Claude Code's; none
+// namesIn returns the names that a tool has in a host, by way of Claude Code's; none
 // where the host has none for it, or no other. A name of Claude Code's own stays
 // alone: its Edit is not all that OpenCode calls edit.
 func namesIn(host, name string) (names []string) {
@@ -201,7 +201,7 @@ func namesIn(host, name string) (names []string) {
 	return names
 }
 
-// claudeNames gives the names that Claude Code has for a tool of any host.
+// claudeNames returns the names that Claude Code has for a tool of any host.
 func claudeNames(name string) (names []string) {
 	if slices.ContainsFunc(claudeTools, func(t tool) bool { return t.name == name }) {
 		return []string{name}

@@ -12,7 +12,7 @@ import (
 	"flame/project"
 )
 
-// Isolation says whether an agent gets a git worktree of its own.
+// Isolation reports whether an agent gets a git worktree of its own.
 type Isolation string
 
 // The ways.
@@ -65,7 +65,7 @@ func (a *Agents) isolate(ctx context.Context, run *Run) error {
 	return err
 }
 
-// addWorktree makes a worktree for an agent that is to work in dir, and gives the
+// addWorktree makes a worktree for an agent that is to work in dir, and returns the
 // same folder in it. What is not committed is not in it.
 func addWorktree(ctx context.Context, dir, worktree string) (string, error) {
 	prefix, err := git.Run(ctx, dir, "rev-parse", "--show-prefix")
@@ -177,7 +177,7 @@ func (a *Agents) isKept(ctx context.Context, run Run) bool {
 	return err == nil && !more
 }
 
-// inWorktree gives the changes to files by what they hold now. told is how git lists
+// inWorktree returns the changes to files by what they hold now. told is how git lists
 // them, by status and name, and patch what it says of each, in the same order.
 func inWorktree(run Run, told, patch string) []Change {
 	changes := []Change{}

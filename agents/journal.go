@@ -116,7 +116,7 @@ func (j journal) Tell(ctx context.Context, p supervise.Progress) (orders supervi
 	return orders, err
 }
 
-// orders gives what ends an agent from outside.
+// orders returns what ends an agent from outside.
 func (a *Agents) orders(tx project.Tx, run Run) (supervise.Orders, error) {
 	cancel := func(format string, args ...any) (supervise.Orders, error) {
 		return supervise.Orders{Stop: core.AgentCancelled, Reason: fmt.Sprintf(format, args...)}, nil

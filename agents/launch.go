@@ -20,12 +20,12 @@ type Host interface {
 	Name() string
 	// Installed reports whether it can be found.
 	Installed() bool
-	// NewSession gives the id for a new session; empty where the host makes it.
+	// NewSession returns the id for a new session; empty where the host makes it.
 	NewSession() string
-	// Launch gives the command for a child. One that cannot be run with the tools
+	// Launch returns the command for a child. One that cannot be run with the tools
 	// and mode that it may have is a Problem.
 	Launch(c Child) (Launch, error)
-	// Talk gives the command with which a person goes on in a session.
+	// Talk returns the command with which a person goes on in a session.
 	Talk(session string) ([]string, error)
 	// Keys lists the keys of definitions that Launch hands on to the host.
 	Keys() []string
@@ -64,7 +64,7 @@ type Launch struct {
 	Fatal   string   // words on stderr by which the host tells that it does not keep to this
 }
 
-// host gives the one that an agent of this definition runs in.
+// host returns the one that an agent of this definition runs in.
 func (a *Agents) host(def Definition, callers string) (Host, error) {
 	for _, name := range a.hostOrder(def, callers) {
 		for _, host := range a.Hosts {
@@ -91,7 +91,7 @@ func (a *Agents) hostNamed(name string) (Host, error) {
 	return nil, core.Invalidf("the host %q starts no agents", name).WithHint("%s do", strings.Join(hostNames(), " and "))
 }
 
-// Folder gives the path of an agent's own folder.
+// Folder returns the path of an agent's own folder.
 func (a *Agents) Folder(id string) string { return filepath.Join(a.Data, "agents", id) }
 
 // launch starts the supervisor of an agent, which makes the agent's command itself.

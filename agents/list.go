@@ -8,7 +8,7 @@ import (
 	"flame/project"
 )
 
-// List gives the agents of the project, those started last first.
+// List returns the agents of the project, those started last first.
 func (a *Agents) List(ctx context.Context) (runs []Run, err error) {
 	err = a.Project.Store.View(ctx, func(tx project.Tx) error {
 		runs, err = list(tx)
@@ -25,7 +25,7 @@ func list(tx project.Tx) ([]Run, error) {
 	return runs, err
 }
 
-// Below gives the agents that one started, at any depth, the newest first; all of
+// Below returns the agents that one started, at any depth, the newest first; all of
 // the project's for an empty id.
 func (a *Agents) Below(ctx context.Context, id string) ([]Run, error) {
 	all, err := a.List(ctx)
@@ -62,7 +62,7 @@ func family(all []Run, id string) []string {
 	return ids
 }
 
-// Filter gives those of the agents that run, or that have ended; all for another
+// Filter returns those of the agents that run, or that have ended; all for another
 // word.
 func Filter(all []Run, which string) []Run {
 	switch which {
@@ -74,7 +74,7 @@ func Filter(all []Run, which string) []Run {
 	return all
 }
 
-// Running gives the agents that something is still to be done about.
+// Running returns the agents that something is still to be done about.
 func (a *Agents) Running(ctx context.Context) (runs []Run, err error) {
 	err = a.Project.Store.View(ctx, func(tx project.Tx) error {
 		ids, err := recordLive.IDs(tx)

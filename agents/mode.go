@@ -64,7 +64,7 @@ type ModeQuestion struct {
 	Grant      *Grant // that fits the child; nil: none
 }
 
-// ChooseMode gives a child its mode: what is asked for, never more than the
+// ChooseMode returns a child its mode: what is asked for, never more than the
 // parent has. Bypass needs a grant that a person made outside of any model; with
 // one, the parent's own mode is no cap (spec: agents §3).
 func ChooseMode(q ModeQuestion) ModeChoice {

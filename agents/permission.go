@@ -11,7 +11,7 @@ import (
 	"flame/project"
 )
 
-// grant gives the agent its mode and tools, never more than its parent has.
+// grant returns the agent its mode and tools, never more than its parent has.
 func (a *Agents) grant(tx project.Tx, by project.Caller, def Definition, r Request, caller core.Session, run *Run) error {
 	asks, err := a.askerOf(tx, by, caller)
 	if err != nil {
@@ -42,7 +42,7 @@ func (a *Agents) grant(tx project.Tx, by project.Caller, def Definition, r Reque
 	return nil
 }
 
-// spelled gives tools that a call asks for by the names that a host has for them, in
+// spelled returns tools that a call asks for by the names that a host has for them, in
 // the host's own spelling: Claude Code offers no tool that is asked for in another
 // (ran).
 func spelled(tools *[]string, host string) *[]string {
@@ -61,7 +61,7 @@ func spelled(tools *[]string, host string) *[]string {
 	return &names
 }
 
-// trusted gives the tools of a definition that came with flame or lies in the
+// trusted returns the tools of a definition that came with flame or lies in the
 // user's home, as far as the set has them. Others limit an agent and allow nothing:
 // whoever writes them may be a model.
 func trusted(def Definition, set ToolSet) []string {
@@ -79,7 +79,7 @@ func (a *Agents) mode(tx project.Tx, def Definition, r Request, asks asker, run 
 	return ChooseMode(q), err
 }
 
-// Foresee gives the mode that an agent would get, what it is, and the session at
+// Foresee returns the mode that an agent would get, what it is, and the session at
 // the root of its tree, so that a person can be asked before it is started.
 func (a *Agents) Foresee(ctx context.Context, by project.Caller, r Request) (choice ModeChoice, def Definition, tree string, err error) {
 	if err := r.check(); err != nil {
@@ -120,7 +120,7 @@ type asker struct {
 	mode  Mode    // that it works in; empty where nobody told
 }
 
-// askerOf gives what bounds the agents of a session. One that works as an agent of the
+// askerOf returns what bounds the agents of a session. One that works as an agent of the
 // host's own that flame does not know reads only.
 func (a *Agents) askerOf(tx project.Tx, by project.Caller, caller core.Session) (asks asker, err error) {
 	if asks.agent, err = agentOf(tx, by, caller.ID); err != nil {

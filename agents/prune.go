@@ -43,7 +43,7 @@ func (a *Agents) Prune(ctx context.Context, before core.Millis, look bool) (prun
 	return pruned, nil
 }
 
-// prunable gives the agents that ended before a time and that nothing is left to be
+// prunable returns the agents that ended before a time and that nothing is left to be
 // done about, and the worktrees that others still have.
 func (a *Agents) prunable(ctx context.Context, before core.Millis) (old []Run, kept map[string]bool, err error) {
 	kept = map[string]bool{}
@@ -65,7 +65,7 @@ func (a *Agents) prunable(ctx context.Context, before core.Millis) (old []Run, k
 	return old, kept, err
 }
 
-// bulk gives what there is of an agent that takes much room, and how much.
+// bulk returns what there is of an agent that takes much room, and how much.
 func (a *Agents) bulk(ctx context.Context, run Run, kept map[string]bool) (paths []string, size int64) {
 	all := []string{filepath.Join(a.Folder(run.ID), supervise.OutputFile), filepath.Join(a.Folder(run.ID), supervise.ErrorsFile)}
 	if run.Worktree != "" && !kept[run.Worktree] && a.isKept(ctx, run) {
@@ -104,10 +104,10 @@ func (a *Agents) inUse(ctx context.Context, worktree string) (bool, error) {
 	return slices.ContainsFunc(all, func(run Run) bool { return run.Worktree == worktree && !run.State.Ended() }), err
 }
 
-// DiskUse gives the bytes that the folders of all agents take.
+// DiskUse returns the bytes that the folders of all agents take.
 func (a *Agents) DiskUse() int64 { return sizeOf(filepath.Join(a.Data, "agents")) }
 
-// sizeOf gives the bytes of a file, or of all files in a folder.
+// sizeOf returns the bytes of a file, or of all files in a folder.
 func sizeOf(path string) (size int64) {
 	_ = filepath.WalkDir(path, func(_ string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {

@@ -14,7 +14,7 @@ import (
 	"flame/core"
 )
 
-// apart gives an agent that wrote new.txt in a worktree of its own.
+// apart returns an agent that wrote new.txt in a worktree of its own.
 func (s *service) apart() agents.Run {
 	s.t.Helper()
 	s.repository()

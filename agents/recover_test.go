@@ -22,7 +22,7 @@ import (
 	"flame/project"
 )
 
-// supervisor gives the process that watches over an agent, once it has begun.
+// supervisor returns the process that watches over an agent, once it has begun.
 func (s *service) supervisor(id string) (pid int) {
 	s.t.Helper()
 	s.eventually(func() bool {

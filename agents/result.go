@@ -28,7 +28,7 @@ type Result struct {
 	Next       string     `json:"next,omitempty"` // agent that tries again what it did not do
 }
 
-// Result gives what an agent came to.
+// Result returns what an agent came to.
 func (a *Agents) Result(ctx context.Context, id string) (r Result, err error) {
 	err = a.Project.Store.View(ctx, func(tx project.Tx) error {
 		r, err = a.resultOf(tx, id)
@@ -90,7 +90,7 @@ var confident = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?im)^[\s*_>#-]*confidence[\s*_]*[:=][\s*_]*([01](?:\.\d+)?|\.\d+)[\s*_.]*$`)
 })
 
-// confidenceIn gives the confidence that an answer ends with; nil without one.
+// confidenceIn returns the confidence that an answer ends with; nil without one.
 func confidenceIn(answer string) *float64 {
 	found := confident().FindAllStringSubmatch(answer, -1)
 	if len(found) == 0 {

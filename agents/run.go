@@ -112,7 +112,7 @@ func result(state core.AgentState) string {
 	return "failure"
 }
 
-// Find gives the record of an agent; a prefix of its id will do where only one has
+// Find returns the record of an agent; a prefix of its id will do where only one has
 // it.
 func (a *Agents) Find(ctx context.Context, id string) (run Run, err error) {
 	err = a.Project.Store.View(ctx, func(tx project.Tx) error {
@@ -144,7 +144,7 @@ func find(tx project.Tx, id string) (run Run, err error) {
 	return run, core.Invalidf("%q could be %s", id, strings.Join(like, ", ")).WithHint("give the whole id")
 }
 
-// agentOf gives the agent that a caller is; zero for a user's own session.
+// agentOf returns the agent that a caller is; zero for a user's own session.
 func agentOf(tx project.Tx, by project.Caller, session string) (run Run, err error) {
 	id := by.Agent // what the process says goes before the call: a model can write that
 	if id == "" {

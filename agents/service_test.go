@@ -175,7 +175,7 @@ func (s *service) frame(id string) core.Frame {
 	return details.Frame
 }
 
-// events gives those of an agent, oldest first; only those of these kinds, if any.
+// events returns those of an agent, oldest first; only those of these kinds, if any.
 func (s *service) events(id string, kinds ...string) []core.Event {
 	s.t.Helper()
 	events, err := s.Project.Events(s.ctx, project.EventQuery{SubagentID: id, Kinds: kinds})
@@ -222,7 +222,7 @@ func (s *service) over(id string, state core.AgentState, frame core.Status) agen
 	return run
 }
 
-// worksFor gives the processes that carry an agent's mark.
+// worksFor returns the processes that carry an agent's mark.
 func worksFor(t *testing.T, id string) (pids []string) {
 	t.Helper()
 	mark := []byte(core.AgentVariable + "=" + id)
@@ -237,7 +237,7 @@ func worksFor(t *testing.T, id string) (pids []string) {
 	return pids
 }
 
-// problem checks an error that a user or model can act on, and gives its text with
+// problem checks an error that a user or model can act on, and returns its text with
 // the hint.
 func problem(t *testing.T, err error, kind error) string {
 	t.Helper()

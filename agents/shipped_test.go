@@ -35,7 +35,7 @@ func (w *witness) Launch(c agents.Child) (agents.Launch, error) {
 	return launch, err
 }
 
-// lines gives all that a host was started with since it was last asked, without what
+// lines returns all that a host was started with since it was last asked, without what
 // differs from run to run.
 func (w *witness) lines() string {
 	w.mu.Lock()

@@ -13,7 +13,7 @@ import (
 	"flame/project"
 )
 
-// Spawn starts an agent for the caller and gives its record. It returns as soon
+// Spawn starts an agent for the caller and returns its record. It returns as soon
 // as its supervisor runs; nothing of it runs where there is an error.
 func (a *Agents) Spawn(ctx context.Context, by project.Caller, r Request) (Run, error) {
 	if err := r.check(); err != nil {

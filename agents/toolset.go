@@ -20,7 +20,7 @@ type ToolSet struct {
 // (spec: agents §2).
 var SpawnTools = append(named(allTools(), Spawns), "*spawn_agent")
 
-// Only gives the part of the set that these tools are; all of it where allowed is
+// Only returns the part of the set that these tools are; all of it where allowed is
 // nil or names "*". Nothing is added: what the set lacks stays out, and a rule for
 // arguments stays one.
 func (t ToolSet) Only(allowed *[]string) ToolSet {
@@ -43,7 +43,7 @@ func (t ToolSet) Only(allowed *[]string) ToolSet {
 	return narrow
 }
 
-// With gives the set with these tools too, whatever it allows; what it denies stays
+// With returns the set with these tools too, whatever it allows; what it denies stays
 // so.
 func (t ToolSet) With(more []string) ToolSet {
 	if t.Limited {
@@ -60,13 +60,13 @@ func (t ToolSet) Within(other ToolSet) ToolSet {
 	return t.Without(other.Denied...)
 }
 
-// For gives the set with the names that another host has for its tools.
+// For returns the set with the names that another host has for its tools.
 func (t ToolSet) For(host string) ToolSet {
 	t.Allowed, t.Denied = translate(t.Allowed, host), translate(t.Denied, host)
 	return t
 }
 
-// meet gives what two entries both allow: the narrower name with the rule that
+// meet returns what two entries both allow: the narrower name with the rule that
 // one has. Of two different rules nobody can tell what they share.
 func meet(known, asked string) (string, bool) {
 	knownName, knownRule := ruleOf(known)
@@ -92,7 +92,7 @@ func ruleOf(entry string) (name, rule string) {
 	return strings.TrimSpace(entry), ""
 }
 
-// Without gives the set without these tools. Denials add up.
+// Without returns the set without these tools. Denials add up.
 func (t ToolSet) Without(denied ...string) ToolSet {
 	t.Denied = slices.Clone(t.Denied)
 	for _, name := range denied {

@@ -18,7 +18,7 @@ import (
 // to the next, it says itself.
 var milestones = []string{core.SubagentSpawned, core.SubagentRetry, core.FrameUpdated, core.SubagentStop}
 
-// Trajectory gives what the agents of a convergence said and called, and what
+// Trajectory returns what the agents of a convergence said and called, and what
 // became of them, in one stream with its conflicts in their places. Of an agent
 // whose output was deleted it has the events alone.
 func (a *Agents) Trajectory(ctx context.Context, c Convergence) ([]converge.Entry, error) {
@@ -44,7 +44,7 @@ func (a *Agents) Trajectory(ctx context.Context, c Convergence) ([]converge.Entr
 	return converge.Merge(told, c.Result.Conflicts), err
 }
 
-// said gives the words and calls of an agent by its log. What that tells no time
+// said returns the words and calls of an agent by its log. What that tells no time
 // of was said when the one before it was.
 func (a *Agents) said(run Run) (entries []converge.Entry) {
 	log, err := os.Open(filepath.Join(a.Folder(run.ID), supervise.OutputFile))

@@ -8,7 +8,7 @@ import (
 // waitPace is how often a waiting caller looks.
 const waitPace = 100 * time.Millisecond
 
-// Wait gives the record of an agent once it is final and its frame has ended, or as
+// Wait returns the record of an agent once it is final and its frame has ended, or as
 // it is when ctx ends. It tells progress each time it looks.
 func (a *Agents) Wait(ctx context.Context, id string, progress func(Run)) (Run, error) {
 	tick := time.NewTicker(waitPace)

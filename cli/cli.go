@@ -30,7 +30,7 @@ type App struct {
 
 	// Open opens the project at a place. A long-lived one serves many calls.
 	Open func(at place.Place, longLived bool) (*project.Project, func() error, error)
-	// Agents gives what starts agents in a project.
+	// Agents returns what starts agents in a project.
 	Agents func(p *project.Project, at place.Place) (*agents.Agents, error)
 	// FirstCommit asks git for the first commit of a repository.
 	FirstCommit place.Git
@@ -78,7 +78,7 @@ const endTime = 3 * time.Second
 // endSoon ends the process when endTime is over, if it is still there.
 func (a *App) endSoon() { time.AfterFunc(endTime, func() { a.Exit(exitError) }) }
 
-// Run runs one command line and gives the exit code. The end of ctx is that of the
+// Run runs one command line and returns the exit code. The end of ctx is that of the
 // process, soon after.
 func (a *App) Run(ctx context.Context, args []string) int {
 	a.takeTime = context.AfterFunc(ctx, a.endSoon)

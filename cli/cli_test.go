@@ -65,7 +65,7 @@ func TestACommandThatHeedsNoSignalIsEnded(t *testing.T) {
 	})
 }
 
-// all gives every command, help included.
+// all returns every command, help included.
 func all() []*cobra.Command {
 	root := (&App{}).root()
 	root.InitDefaultHelpCmd()

@@ -21,7 +21,7 @@ func newCompletion() *cobra.Command {
 	}
 }
 
-// scripts gives what writes the completion script, by shell.
+// scripts returns what writes the completion script, by shell.
 func scripts(root *cobra.Command) map[string]func(io.Writer) error {
 	return map[string]func(io.Writer) error{
 		"bash": func(w io.Writer) error { return root.GenBashCompletionV2(w, true) },

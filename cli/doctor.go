@@ -94,7 +94,7 @@ func brokenOf(findings []Finding) error {
 	return nil
 }
 
-// String gives the finding as people read it.
+// String returns the finding as people read it.
 func (f Finding) String() string {
 	sign := "ok    "
 	switch {
@@ -186,7 +186,7 @@ func checkServer(ctx context.Context, host, program string) Finding {
 	return Finding{What: fmt.Sprintf("%s: %s serve offers %s after %s", host, program, tools.Count(len(names), "tool"), core.FormatDuration(time.Since(started).Milliseconds()))}
 }
 
-// links gives the last sign of life of each host's hooks in the project; none
+// links returns the last sign of life of each host's hooks in the project; none
 // where the store cannot be read, which is a finding of its own.
 func (a *App) links(ctx context.Context, at place.Place) map[string]project.Link {
 	found := map[string]project.Link{}

@@ -123,7 +123,7 @@ func (n notBlank) Set(name string) error {
 	return nil
 }
 
-// String gives the name.
+// String returns the name.
 func (n notBlank) String() string { return *n.name }
 
 // Type is what help shows.
@@ -157,13 +157,13 @@ func (m *moment) Set(text string) error {
 	return errors.New("no time")
 }
 
-// String gives what was set.
+// String returns what was set.
 func (m *moment) String() string { return m.text }
 
 // Type shows the forms that there are.
 func (m *moment) Type() string { return "90m|7d|2026-05-31|2026-05-31T10:00:00Z" }
 
-// before gives the moment as seen at time now; 0 where none was set.
+// before returns the moment as seen at time now; 0 where none was set.
 func (m *moment) before(now core.Millis) core.Millis {
 	switch {
 	case m.ago > 0:
@@ -195,7 +195,7 @@ func (a *App) follow(ctx context.Context, p *project.Project, query project.Even
 	}
 }
 
-// printEvents prints the events of a query, one a line, and gives the number of
+// printEvents prints the events of a query, one a line, and returns the number of
 // the last.
 func (a *App) printEvents(ctx context.Context, p *project.Project, query project.EventQuery) (last int64, err error) {
 	events, err := p.Events(ctx, query)

@@ -32,7 +32,7 @@ func (f *frameID) Set(id string) error {
 	return nil
 }
 
-// String gives the id.
+// String returns the id.
 func (f *frameID) String() string { return string(*f) }
 
 // Type is what help shows.

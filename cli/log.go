@@ -134,7 +134,7 @@ func (a *App) saveLog(ctx context.Context, p *project.Project, log project.Frame
 	})
 }
 
-// messagesOf gives the messages of logs, one after the other. A last line that is
+// messagesOf returns the messages of logs, one after the other. A last line that is
 // not complete is of a host that still writes, later than any finished frame.
 func messagesOf(ctx context.Context, logs []transcripts.Log) iter.Seq2[core.Message, error] {
 	return func(yield func(core.Message, error) bool) {

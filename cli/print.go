@@ -44,7 +44,7 @@ func (a *App) frames(list []core.Frame, text string) error {
 	return a.print(lo.Map(list, func(f core.Frame, _ int) core.Frame { return whole(f) }), text)
 }
 
-// whole gives f with lists that are empty where they would be null in JSON.
+// whole returns f with lists that are empty where they would be null in JSON.
 func whole(f core.Frame) core.Frame {
 	f.Artifacts = append([]string{}, f.Artifacts...)
 	f.Decisions = append([]string{}, f.Decisions...)
@@ -86,7 +86,7 @@ func plainJSON(document []byte) []byte {
 // oneLine brings a frame's text to what fits in a line of a terminal.
 func oneLine(text string) string { return core.OneLine(text, 100) }
 
-// line gives a frame in one line.
+// line returns a frame in one line.
 func line(f core.Frame) string { return fmt.Sprintf("%s (%s) %s", f.ID, f.Status, oneLine(f.Goal)) }
 
 func lines(frames []core.Frame) string {

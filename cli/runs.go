@@ -18,7 +18,7 @@ import (
 	"flame/tools"
 )
 
-// agentsOf gives the agents of a project that is open.
+// agentsOf returns the agents of a project that is open.
 func (a *App) agentsOf(p *project.Project) (*agents.Agents, error) {
 	at, err := a.place()
 	if err != nil {
@@ -131,7 +131,7 @@ func newAgentsRuns(a *App) *cobra.Command {
 	})
 }
 
-// runsTable gives agents one a line, as they are at a time.
+// runsTable returns agents one a line, as they are at a time.
 func runsTable(runs []agents.Run, now core.Millis) string {
 	var b strings.Builder
 	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
@@ -144,7 +144,7 @@ func runsTable(runs []agents.Run, now core.Millis) string {
 	return b.String()
 }
 
-// costOf gives what an agent has cost; a dash where nothing is known of it.
+// costOf returns what an agent has cost; a dash where nothing is known of it.
 func costOf(run agents.Run) string {
 	if run.Progress.Cost() == 0 {
 		return "-"
@@ -268,5 +268,5 @@ func newAgentsPrune(a *App) *cobra.Command {
 	})
 }
 
-// megabytes gives a size on disk as people read it.
+// megabytes returns a size on disk as people read it.
 func megabytes(bytes int64) string { return fmt.Sprintf("%.1f MB", float64(bytes)/1e6) }

@@ -110,7 +110,7 @@ func (a *App) serveHTTP(ctx context.Context, srv *tools.Server, data *place.Fold
 	return tools.ServeHTTP(ctx, srv.MCP, opts)
 }
 
-// offered gives the tools of the profile FLAME_TOOLS; all, with a warning, where
+// offered returns the tools of the profile FLAME_TOOLS; all, with a warning, where
 // it is no profile.
 func (a *App) offered(p *project.Project, service *agents.Agents) ([]tools.Tool, *config.Warning) {
 	all := tools.All(p, service)
@@ -172,7 +172,7 @@ func watch(ctx context.Context, srv *tools.Server) {
 	srv.Watch(ctx, tick.C)
 }
 
-// clients gives who calls where no hook says so: the session of an HTTP client,
+// clients returns who calls where no hook says so: the session of an HTTP client,
 // else the one that Claude Code started the server for, else one for this
 // process (DESIGN §4). An agent's own is known by the process it lives in.
 func (a *App) clients(http bool) func(context.Context) project.Caller {
@@ -194,7 +194,7 @@ func (a *App) clients(http bool) func(context.Context) project.Caller {
 	}
 }
 
-// hostOf gives the name that a client calls itself; Claude Code and OpenCode use
+// hostOf returns the name that a client calls itself; Claude Code and OpenCode use
 // those that flame has for them.
 func hostOf(session server.ClientSession) string {
 	if known, ok := session.(server.SessionWithClientInfo); ok {

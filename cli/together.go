@@ -111,7 +111,7 @@ func sides(choices []string) (map[string]string, error) {
 	return chosen, nil
 }
 
-// written gives a convergence with its output in a format; as it is for none.
+// written returns a convergence with its output in a format; as it is for none.
 func written(c agents.Convergence, format converge.Format) (agents.Convergence, error) {
 	if format == "" {
 		return c, nil

@@ -88,7 +88,7 @@ func (c choice[T]) Set(word string) error {
 	return nil
 }
 
-// String gives the word.
+// String returns the word.
 func (c choice[T]) String() string { return string(*c.word) }
 
 // Type lists the words.
@@ -117,7 +117,7 @@ func (s *span) Set(text string) error {
 	return err
 }
 
-// String gives it as a duration, nothing for none.
+// String returns it as a duration, nothing for none.
 func (s *span) String() string {
 	const day = 24 * time.Hour
 	switch d := time.Duration(*s); {

@@ -22,7 +22,7 @@ type Settings struct {
 	Off        bool   `envconfig:"FLAME_OFF" default:"false" desc:"true turns hooks and injection off for this process"`
 
 	LogLevel   LogLevel `envconfig:"FLAME_LOG_LEVEL" default:"info" desc:"what the log file tells: debug, info, warn, error or off"`
-	EventsDays Count    `envconfig:"FLAME_EVENTS_DAYS" default:"90" desc:"days that events are kept; 0 keeps them for ever"`
+	EventsDays Count    `envconfig:"FLAME_EVENTS_DAYS" default:"90" desc:"days that events are kept; 0 keeps them forever"`
 
 	Tools     string `envconfig:"FLAME_TOOLS" default:"all" desc:"tools that the server offers: all, core, or a list of groups: frames, plan, context, summary, subagents, agents, autonomy, state"`
 	HTTPToken string `envconfig:"FLAME_HTTP_TOKEN" secret:"true" desc:"bearer token that flame serve --http asks for, of 16 characters at least; without it, one that flame makes and keeps in the project's data folder, as http-token"`
@@ -139,7 +139,7 @@ type Setting struct {
 	Meaning string `json:"meaning"`
 }
 
-// List gives every setting with its value and where that comes from. Secrets
+// List returns every setting with its value and where that comes from. Secrets
 // are not shown.
 func (s Settings) List() []Setting { return list(s) }
 
@@ -208,7 +208,7 @@ func (l *List) Decode(value string) error {
 	return nil
 }
 
-// String gives the list as it is written in the environment.
+// String returns the list as it is written in the environment.
 func (l List) String() string { return strings.Join(l, ",") }
 
 // LogLevel is debug, info, warn, error or off.
@@ -278,7 +278,7 @@ func (n *Names) Decode(value string) error {
 	return nil
 }
 
-// String gives the list as it is written in the environment.
+// String returns the list as it is written in the environment.
 func (n Names) String() string { return strings.Join(n, ",") }
 
 func oneOf[T ~string](to *T, value string, allowed ...string) error {

@@ -273,7 +273,7 @@ func TestASizeIsNotBelieved(t *testing.T) {
 	assert.EqualError(t, err, "is larger than 0 KB")
 }
 
-// tree gives what a folder holds: files with their content, links with their target.
+// tree returns what a folder holds: files with their content, links with their target.
 func tree(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	found := map[string]string{}

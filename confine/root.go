@@ -30,7 +30,7 @@ func Open(dir string) (*Root, error) {
 	return r, nil
 }
 
-// Close gives up the folder.
+// Close returns up the folder.
 func (r *Root) Close() error { return r.in.Close() }
 
 // open opens what a name leads to. os.Root follows links that stay inside, but no
@@ -102,7 +102,7 @@ func (r *Root) known(target, root string) string {
 	return target
 }
 
-// Replace gives a file this content and mode in one move: a reader finds the old file
+// Replace returns a file this content and mode in one move: a reader finds the old file
 // or the new one, a program that runs from the old one keeps it. The folders above it
 // are made; a link in its place is replaced, not followed.
 func (r *Root) Replace(name string, content []byte, mode fs.FileMode) error {

@@ -36,7 +36,7 @@ type AutonomyConfig struct {
 	Strategy          Strategy      `json:"strategy"`
 }
 
-// DefaultAutonomyConfig gives the defaults: the seeds' with the strategy
+// DefaultAutonomyConfig returns the defaults: the seeds' with the strategy
 // noisy-or. Each call gives lists of its own.
 func DefaultAutonomyConfig() AutonomyConfig {
 	c := AutonomyConfig{
@@ -90,7 +90,7 @@ func Heuristics() (list []Heuristic) {
 	return list
 }
 
-// CheckHeuristic tells whether there is a heuristic of this name.
+// CheckHeuristic reports whether there is a heuristic of this name.
 func CheckHeuristic(name string) error {
 	var names []string
 	for _, h := range Heuristics() {

@@ -57,7 +57,7 @@ func Below(top string, children func(id string) iter.Seq2[Frame, error]) iter.Se
 	}
 }
 
-// NearestOpen gives the id of the frame that work goes on in: current if that is
+// NearestOpen returns the id of the frame that work goes on in: current if that is
 // in progress, else the nearest of its ancestors that is, else none.
 func NearestOpen(current Frame, ancestorsParentFirst []Frame) (id string) {
 	if current.Status == InProgress {

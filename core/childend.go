@@ -35,7 +35,7 @@ func (e ChildEnd) Event() string { return childEnds[e].event }
 // Note stands for the summary where the child left no words.
 func (e ChildEnd) Note() string { return childEnds[e].note }
 
-// EndOf gives the end that a frame's status stands for.
+// EndOf returns the end that a frame's status stands for.
 func EndOf(status Status) ChildEnd {
 	switch status {
 	case Failed:

@@ -76,7 +76,7 @@ var purposes = map[CompactionType]string{
 	Overflow:        "The conversation outgrew its room and goes on from your summary. The work must continue without a break.",
 }
 
-// CompactionPrompt gives the instructions for a summary of the frame's history,
+// CompactionPrompt returns the instructions for a summary of the frame's history,
 // with the facts of the tree it should agree with.
 func CompactionPrompt(in CompactionInput) string {
 	var b strings.Builder

@@ -16,7 +16,7 @@ type Budget struct {
 	Overhead  int `json:"overhead"` // kept for what stands around the parts
 }
 
-// DefaultBudget gives the budget of the seeds' phase 1.2.
+// DefaultBudget returns the budget of the seeds' phase 1.2.
 func DefaultBudget() Budget {
 	return Budget{Total: 4000, Ancestors: 1500, Siblings: 1500, Current: 800, Overhead: 200}
 }
@@ -134,10 +134,10 @@ func (c *composer) compose() {
 	c.ancestors.grow(above, rest, c.ancestorSection)
 }
 
-// unitsFor gives the code units of a part's tokens.
+// unitsFor returns the code units of a part's tokens.
 func unitsFor(tokens int) int { return unitsPerToken * max(0, tokens) }
 
-// parentNeed gives the room that the parent takes with its goal alone: at most
+// parentNeed returns the room that the parent takes with its goal alone: at most
 // half of what there is, unless its id takes more.
 func (c *composer) parentNeed(rest int) int {
 	if len(c.Ancestors) == 0 {
@@ -158,7 +158,7 @@ func (c *composer) text() string {
 	return strings.Join(append(texts, "</flame-context>", c.suggestions.text), "")
 }
 
-// metadata gives the beginning of the text.
+// metadata returns the beginning of the text.
 func (c *composer) metadata(truncation string) string {
 	return fmt.Sprintf(`<flame-context session="%s">
   <metadata>

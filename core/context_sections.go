@@ -16,7 +16,7 @@ type section struct {
 }
 
 // grow makes the section anew with free room on top, if that would show more,
-// and gives the part of it that it took. limit is what it was made with.
+// and returns the part of it that it took. limit is what it was made with.
 func (s *section) grow(limit, free int, make func(limit int) section) (taken int) {
 	before := s.units
 	if s.left+len(s.cut) > 0 && before+free > limit {
@@ -42,7 +42,7 @@ const (
 	maxUnfinished = 5
 )
 
-// print renders the candidate as e, if what is left admits that, and gives its
+// print renders the candidate as e, if what is left admits that, and returns its
 // price.
 func (c *candidate) print(e element, quota, left int) int {
 	if size := e.size(quota); size > left {
@@ -52,7 +52,7 @@ func (c *candidate) print(e element, quota, left int) int {
 	return c.shown.units
 }
 
-// quota gives the room that each of n frames may count on.
+// quota returns the room that each of n frames may count on.
 func quota(limit, n int) int { return max(0, limit) / max(1, min(n, crowd)) }
 
 // listing prints the frames taken as one list; it is empty without any. omission
@@ -148,7 +148,7 @@ func (c *composer) workedIn() map[string]bool {
 	return ids
 }
 
-// finished gives the frames that have ended and are not archived, each once, in
+// finished returns the frames that have ended and are not archived, each once, in
 // an order that does not depend on the given one.
 func finished(frames []Frame, seen map[string]bool) (list []*Frame) {
 	for i := range frames {
@@ -211,7 +211,7 @@ func (c *composer) plannedSection(limit int) section {
 	return listing("    ", "planned-children", "omitted", taken, len(planned)-len(taken))
 }
 
-// suggestionSection gives as many suggestions as limit admits, with the empty
+// suggestionSection returns as many suggestions as limit admits, with the empty
 // line between the context and them.
 func (c *composer) suggestionSection(limit int) section {
 	for n := len(c.Suggestions); n > 0; n-- {

@@ -236,7 +236,7 @@ func checkContext(t *testing.T, s core.Surroundings, b core.Budget, maxChars int
 	}
 }
 
-// elementIDs parses text as XML and gives the ids in it.
+// elementIDs parses text as XML and returns the ids in it.
 func elementIDs(t *testing.T, text string) (ids []string) {
 	t.Helper()
 	decoder := xml.NewDecoder(strings.NewReader(text))

@@ -119,7 +119,7 @@ func (e element) render(quota, limit int) rendering {
 	return rendering{text: b.String(), units: used, cut: cut}
 }
 
-// size gives what render takes without a limit, or a little more where words keep
+// size returns what render takes without a limit, or a little more where words keep
 // a cut from using all of its room.
 func (e element) size(quota int) int {
 	size := 2*len(e.indent+e.tag) + len("<>\n</>\n") + units(e.attrs) + e.body.units
@@ -131,7 +131,7 @@ func (e element) size(quota int) int {
 	return size
 }
 
-// divide gives each field its part of the room: the goal what it needs, then the
+// divide returns each field its part of the room: the goal what it needs, then the
 // others by max-min fairness, so that short fields stay whole and long ones
 // share what those leave.
 func (e element) divide(quota, room int) []int {
@@ -160,19 +160,19 @@ func (e element) divide(quota, room int) []int {
 	return allowed
 }
 
-// need gives what the field's line takes if its text may take share: the whole
+// need returns what the field's line takes if its text may take share: the whole
 // text, where that is no longer than the cut one would be.
 func (f field) need(indent string, share int) int {
 	share += len(truncatedAttr)
 	return f.tagUnits(indent) + min(xmlUnits(f.text, share), share)
 }
 
-// tagUnits gives what the tags around the field's text take on their line.
+// tagUnits returns what the tags around the field's text take on their line.
 func (f field) tagUnits(indent string) int {
 	return len(indent) + len("<></>\n") + 2*len(f.tag)
 }
 
-// print writes the field's line within limit and gives its size in UTF-16 code
+// print writes the field's line within limit and returns its size in UTF-16 code
 // units; whole is false if it was cut or left out.
 func (f field) print(b *strings.Builder, indent string, limit int) (size int, whole bool) {
 	text, attrs, mark := f.text, "", ""
@@ -201,7 +201,7 @@ func quoteData(s string) string {
 	return EscapeXML(strings.ReplaceAll(s, suggestionMark, "("+suggestionMark[1:]))
 }
 
-// attr gives an attribute for a count, nothing for none.
+// attr returns an attribute for a count, nothing for none.
 func attr(name string, n int) string {
 	if n == 0 {
 		return ""

@@ -140,7 +140,7 @@ func (f *folding) speaks(i int) bool {
 	return f.heads[i] == i && (role == RoleUser || role == RoleAssistant)
 }
 
-// claim gives each message to the fold that it stands in: inner stays come after
+// claim returns each message to the fold that it stands in: inner stays come after
 // outer ones, and an open frame's belongs to none.
 func (f *folding) claim() {
 	for _, s := range f.stays {
@@ -192,7 +192,7 @@ func (f *folding) result() (folded Folded) {
 	return folded
 }
 
-// stubs gives the folds that no call ended, by the message that follows them.
+// stubs returns the folds that no call ended, by the message that follows them.
 func (f *folding) stubs() map[int][]*stay {
 	stubs := map[int][]*stay{}
 	for _, s := range f.stays {
@@ -223,7 +223,7 @@ func (f *folding) saidIn(s *stay, i int) string {
 		"  <note>The user wrote the message after this one in that frame, and it was dealt with there.</note>\n")
 }
 
-// answered gives the end of the words that message i was an answer to, if those
+// answered returns the end of the words that message i was an answer to, if those
 // are left out.
 func (f *folding) answered(s *stay, i int) string {
 	for j := i - 1; j >= s.from; j-- {
@@ -247,7 +247,7 @@ func (f *folding) note(tag string, s *stay, fields []field, body string) string 
 	return e.render(noteQuota, 2*noteQuota).text
 }
 
-// lastCharacters gives the last n characters of s.
+// lastCharacters returns the last n characters of s.
 func lastCharacters(s string, n int) string {
 	start := len(s)
 	for ; n > 0 && start > 0; n-- {

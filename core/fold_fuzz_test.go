@@ -11,7 +11,7 @@ import (
 	"flame/core"
 )
 
-// dice gives numbers made of bytes, 0 once those are used up.
+// dice returns numbers made of bytes, 0 once those are used up.
 type dice []byte
 
 func (d *dice) roll(sides int) int {
@@ -114,7 +114,7 @@ func remaining(history []core.FoldMessage, folded core.Folded) []core.FoldMessag
 	return slices.DeleteFunc(slices.Clone(history), func(m core.FoldMessage) bool { return slices.Contains(folded.Drop, m.ID) })
 }
 
-// shuffled gives the frames in another order, the last of those with one id only,
+// shuffled returns the frames in another order, the last of those with one id only,
 // which is the one that counts.
 func shuffled(frames []core.FoldFrame) []core.FoldFrame {
 	var list []core.FoldFrame
@@ -234,7 +234,7 @@ func (c *conversation) within(id, above string) bool {
 	return false
 }
 
-// compact gives the history as a host sends it after a compaction at message cut
+// compact returns the history as a host sends it after a compaction at message cut
 // that kept those from tail on.
 func (c *conversation) compact(tail, cut int) []core.FoldMessage {
 	at := c.history[cut].Time - 1

@@ -84,7 +84,7 @@ func (f *folding) ascend(depth, end int) {
 // below reports whether a frame is known to lie under another one.
 func (f *folding) below(frame, above string) bool { return slices.Contains(f.ancestors(frame), above) }
 
-// ancestors gives the ids of the frames above one, parent first, as far as they
+// ancestors returns the ids of the frames above one, parent first, as far as they
 // are known; a cycle is walked once.
 func (f *folding) ancestors(frame string) (ids []string) {
 	for known := f.frames[frame]; known != nil && known.Parent != "" && !slices.Contains(ids, known.Parent); known = f.frames[known.Parent] {
@@ -141,7 +141,7 @@ func (f *folding) firstCalls() map[string]firstCall {
 	return calls
 }
 
-// firstSince gives the first message that was made at time since or later, a
+// firstSince returns the first message that was made at time since or later, a
 // compaction's summary aside; the length of the history if there is none.
 func (f *folding) firstSince(since Millis) int {
 	for i := f.start; i < len(f.history); i++ {
@@ -154,7 +154,7 @@ func (f *folding) firstSince(since Millis) int {
 
 // compacted finds what a compaction left at the beginning of a history: its
 // summary, where nothing of an assistant's stands before it, and the older
-// messages that hosts keep word for word, which follow it. It gives the first
+// messages that hosts keep word for word, which follow it. It returns the first
 // message after each. A summary further on stands in a history that is whole.
 func compacted(history []FoldMessage) (start, kept int) {
 	summary := slices.IndexFunc(history, func(m FoldMessage) bool { return m.Summary || m.Role == RoleAssistant })

@@ -9,10 +9,10 @@ import (
 // Millis is a point in time in milliseconds since the Unix epoch; 0 is unset.
 type Millis int64
 
-// MillisOf gives t as Millis.
+// MillisOf returns t as Millis.
 func MillisOf(t time.Time) Millis { return Millis(t.UnixMilli()) }
 
-// Time gives m as a time.Time in UTC.
+// Time returns m as a time.Time in UTC.
 func (m Millis) Time() time.Time { return time.UnixMilli(int64(m)).UTC() }
 
 // Status says where a frame stands in its life.
@@ -58,7 +58,7 @@ type Usage struct {
 	ToolCalls    int64   `json:"toolCalls"`    // number of tool calls
 }
 
-// Add gives the sum of u and v.
+// Add returns the sum of u and v.
 func (u Usage) Add(v Usage) Usage {
 	return Usage{
 		TokensIn: u.TokensIn + v.TokensIn, TokensOut: u.TokensOut + v.TokensOut,

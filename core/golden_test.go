@@ -152,7 +152,7 @@ func idsOf(frames []core.Frame) []string {
 	return ids
 }
 
-// orNil gives nil for an empty text, as the reference has undefined.
+// orNil returns nil for an empty text, as the reference has undefined.
 func orNil(s string) any {
 	if s == "" {
 		return nil

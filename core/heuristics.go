@@ -73,7 +73,7 @@ var (
 	fillSteps       = []step[float64]{{0.9, 90}, {0.8, 70}, {0.7, 50}, {0.5, 20}}
 )
 
-// stepped gives the points of the first step that n is above.
+// stepped returns the points of the first step that n is above.
 func stepped[N int | float64](n N, steps []step[N]) int {
 	for _, s := range steps {
 		if n > s.above {
@@ -127,7 +127,7 @@ func contextOverflow(in PopInput) int {
 	return stepped(float64(in.Tokens)/float64(limit), fillSteps)
 }
 
-// portion gives the part of words, 0..1, that match; none of no words.
+// portion returns the part of words, 0..1, that match; none of no words.
 func portion(words []string, match func(string) bool) float64 {
 	if len(words) == 0 {
 		return 0

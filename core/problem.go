@@ -25,10 +25,10 @@ type Problem struct {
 	Cause   error  // what lies below, for the log; may be nil
 }
 
-// Error gives the message alone.
+// Error returns the message alone.
 func (p *Problem) Error() string { return p.Message }
 
-// Unwrap gives kind and cause, so that errors.Is finds either.
+// Unwrap returns kind and cause, so that errors.Is finds either.
 func (p *Problem) Unwrap() []error {
 	if p.Cause == nil {
 		return []error{p.Kind}

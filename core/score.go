@@ -45,7 +45,7 @@ var (
 	siblingStatusPoints  = map[Status]float64{Completed: 20, Failed: 15}
 )
 
-// hoursSince gives the hours from t to now, none for a time in the future.
+// hoursSince returns the hours from t to now, none for a time in the future.
 func hoursSince(t, now Millis) float64 { return float64(max(0, now-t)) / 3_600_000 }
 
 // ScoreSibling weighs a finished frame by what it has to say to one with this
@@ -123,7 +123,7 @@ type candidate struct {
 	shown rendering // as a context prints it
 }
 
-// rankAncestors gives the ancestors in the order in which they are tried: the
+// rankAncestors returns the ancestors in the order in which they are tried: the
 // parent, then the best, the nearer one before its equal.
 func rankAncestors(parentFirst []Frame, now Millis) []*candidate {
 	ranked := make([]*candidate, len(parentFirst))
@@ -136,7 +136,7 @@ func rankAncestors(parentFirst []Frame, now Millis) []*candidate {
 	return ranked
 }
 
-// rankSiblings gives the frames of at least minRelevance, the best first and
+// rankSiblings returns the frames of at least minRelevance, the best first and
 // equals in their given order.
 func rankSiblings(frames []*Frame, keywords []string, minRelevance float64, now Millis) []*candidate {
 	ranked := make([]*candidate, 0, len(frames))
@@ -181,7 +181,7 @@ func recentFirst(list []*candidate) {
 	slices.SortStableFunc(list, func(a, b *candidate) int { return cmp.Compare(b.frame.UpdatedAt, a.frame.UpdatedAt) })
 }
 
-// estimateFrame gives the tokens of goal, summary and artifacts in full.
+// estimateFrame returns the tokens of goal, summary and artifacts in full.
 func estimateFrame(f *Frame) int {
 	n := units(f.Goal)
 	if f.Summary != "" {

@@ -19,7 +19,7 @@ type SubagentConfig struct {
 	PropagateSummaries  bool     `json:"propagateSummaries"`  // a child's summary shows in its parent's completed-children
 }
 
-// DefaultSubagentConfig gives the defaults of the seeds.
+// DefaultSubagentConfig returns the defaults of the seeds.
 func DefaultSubagentConfig() SubagentConfig {
 	return SubagentConfig{
 		Enabled:             true,
@@ -45,7 +45,7 @@ type PatternError struct {
 // Error names the pattern and what is wrong with it.
 func (e PatternError) Error() string { return fmt.Sprintf("pattern %q: %v", e.Pattern, e.Err) }
 
-// Unwrap gives what regexp says.
+// Unwrap returns what regexp says.
 func (e PatternError) Unwrap() error { return e.Err }
 
 // CompilePatterns compiles patterns once for many titles. Those that Go's RE2
@@ -65,7 +65,7 @@ func CompilePatterns(patterns []string) (Patterns, []PatternError) {
 	return compiled, bad
 }
 
-// CheckPattern tells whether a user may set pattern. A blank one is refused: it
+// CheckPattern reports whether a user may set pattern. A blank one is refused: it
 // would take every session for a subagent.
 func CheckPattern(pattern string) error {
 	if strings.TrimSpace(pattern) == "" {
@@ -130,7 +130,7 @@ func (s SubagentStats) SkipRate() float64 { return percent(s.SkippedByHeuristics
 // AutoCompleteRate is the share of frames that ended by idleness, in percent.
 func (s SubagentStats) AutoCompleteRate() float64 { return percent(s.AutoCompleted, s.FramesCreated) }
 
-// percent gives part of whole in percent, 0 of nothing.
+// percent returns part of whole in percent, 0 of nothing.
 func percent(part, whole int) float64 {
 	if whole == 0 {
 		return 0

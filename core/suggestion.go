@@ -60,7 +60,7 @@ func (s Suggestion) same(other Suggestion) bool {
 	return s.Type == other.Type && s.Text == other.Text && s.Status == other.Status
 }
 
-// AddSuggestion gives a session's list with s, made at time now. A live one that
+// AddSuggestion returns a session's list with s, made at time now. A live one that
 // asks the same is refreshed in its place. Beyond MaxSuggestions the weakest
 // goes, of equals the oldest. added is false for a refreshed one.
 func AddSuggestion(list []Suggestion, s Suggestion, now Millis) (kept []Suggestion, added bool) {
@@ -119,7 +119,7 @@ const (
 // suggestionHeader begins the suggestions behind a context (seeds).
 const suggestionHeader = "<!-- Flame Autonomy Suggestions -->"
 
-// FormatSuggestions gives the suggestions as a context carries them: a header
+// FormatSuggestions returns the suggestions as a context carries them: a header
 // and one line each, in the seeds' bracket format. It is empty without any. What
 // comes from frames can neither end its line nor the quotes around it.
 func FormatSuggestions(list []Suggestion) string {

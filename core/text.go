@@ -16,10 +16,10 @@ const unitsPerToken = 4
 // divided by four, rounded up.
 func EstimateTokens(s string) int { return tokensOf(units(s)) }
 
-// tokensOf gives the tokens that n UTF-16 code units count as.
+// tokensOf returns the tokens that n UTF-16 code units count as.
 func tokensOf(n int) int { return (n + unitsPerToken - 1) / unitsPerToken }
 
-// units gives the length of s in UTF-16 code units.
+// units returns the length of s in UTF-16 code units.
 func units(s string) (n int) {
 	for _, r := range s {
 		n += runeUnits(r)
@@ -49,7 +49,7 @@ func Truncate(s string, maxTokens float64, indicator string) (string, bool) {
 	return wholeWords(head(s, int(limit), runeUnits), limit, runeUnits) + indicator, true
 }
 
-// head gives the longest beginning of s that is at most limit wide.
+// head returns the longest beginning of s that is at most limit wide.
 func head(s string, limit int, width func(rune) int) string {
 	for i, r := range s {
 		if limit -= width(r); limit < 0 {
@@ -89,7 +89,7 @@ var stopWords = func() map[string]bool {
 // minKeyword is the length in characters of the shortest keyword.
 const minKeyword = 3
 
-// Keywords gives the words of s that carry meaning, in lower case, each once, in
+// Keywords returns the words of s that carry meaning, in lower case, each once, in
 // the order in which they come first. A word is a run of letters and digits of
 // any script.
 func Keywords(s string) []string {
@@ -137,7 +137,7 @@ var xmlEntities = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"
 // characters become entities, and those that XML cannot hold are dropped.
 func EscapeXML(s string) string { return xmlEntities.Replace(strings.Map(legalXML, s)) }
 
-// legalXML gives r, or -1 if XML 1.0 cannot hold it (its production Char).
+// legalXML returns r, or -1 if XML 1.0 cannot hold it (its production Char).
 func legalXML(r rune) rune {
 	switch {
 	case r == '\t', r == '\n', r == '\r':
@@ -148,7 +148,7 @@ func legalXML(r rune) rune {
 	return r
 }
 
-// xmlWidth gives the UTF-16 code units that r takes after EscapeXML.
+// xmlWidth returns the UTF-16 code units that r takes after EscapeXML.
 func xmlWidth(r rune) int {
 	switch r {
 	case '<', '>':
@@ -172,7 +172,7 @@ var asciiWidths = func() (widths [utf8.RuneSelf]uint8) {
 	return widths
 }()
 
-// xmlUnits gives the UTF-16 code units of s after EscapeXML, counting no further
+// xmlUnits returns the UTF-16 code units of s after EscapeXML, counting no further
 // than just beyond limit.
 func xmlUnits(s string, limit int) (n int) {
 	for i := 0; i < len(s) && n <= limit; {
@@ -203,7 +203,7 @@ func FormatDuration(ms int64) string {
 	return oneDecimal(ms, hour) + "h"
 }
 
-// oneDecimal gives n/unit with one decimal, exact halves rounded up. Of these
+// oneDecimal returns n/unit with one decimal, exact halves rounded up. Of these
 // floats hold only quarters, and strconv rounds just the first down, to even.
 func oneDecimal(n, unit int64) string {
 	x := float64(n) / float64(unit)
@@ -213,7 +213,7 @@ func oneDecimal(n, unit int64) string {
 	return strconv.FormatFloat(x, 'f', 1, 64)
 }
 
-// Cut gives at most max characters of s, the last of them an ellipsis where more is
+// Cut returns at most max characters of s, the last of them an ellipsis where more is
 // left out.
 func Cut(s string, max int) string {
 	if len(s) <= max || utf8.RuneCountInString(s) <= max {

@@ -12,7 +12,7 @@ type Word interface {
 	Values() []string
 }
 
-// Words gives texts of a type, such as a Word's constants, as plain ones.
+// Words returns texts of a type, such as a Word's constants, as plain ones.
 func Words[T ~string](all ...T) []string {
 	words := make([]string, len(all))
 	for i, word := range all {

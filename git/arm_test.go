@@ -132,7 +132,7 @@ func (r *repo) mod() *repo {
 	return &repo{t: r.t, dir: filepath.Join(r.dir, "mod")}
 }
 
-// ahead gives the submodule a commit that the repository does not know.
+// ahead returns the submodule a commit that the repository does not know.
 func ahead(r *repo) {
 	r.mod().write("file", "three\n")
 	r.mod().commit("second")

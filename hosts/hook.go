@@ -14,7 +14,7 @@ type Flame struct {
 	OwnTool func(name string) bool
 }
 
-// A Hook takes in one event of a host, a JSON document, and gives the answer that
+// A Hook takes in one event of a host, a JSON document, and returns the answer that
 // the host wants to it; empty where there is none. Events that it does not know
 // mean nothing. An error is for the log: the host is never to fail for it.
 type Hook func(ctx context.Context, flame Flame, event []byte) (answer []byte, err error)

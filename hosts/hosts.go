@@ -24,7 +24,7 @@ type Host interface {
 	Remove(ctx context.Context, scope Scope) ([]Step, error)
 	// Status says what there is now. It starts nothing of flame.
 	Status(ctx context.Context) (Status, error)
-	// ByHand gives the lines that register flame's server without a setup.
+	// ByHand returns the lines that register flame's server without a setup.
 	ByHand() string
 }
 
@@ -90,7 +90,7 @@ type Machine struct {
 	ProjectDir string // absolute; where Project scope applies
 	Getenv     func(string) string
 	LookPath   func(string) (string, error)
-	// Run runs a program in dir with flame's own environment and gives what it
+	// Run runs a program in dir with flame's own environment and returns what it
 	// wrote to stdout. An error includes what it wrote to stderr.
 	Run func(ctx context.Context, dir, program string, args ...string) (string, error)
 }

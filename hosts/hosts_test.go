@@ -14,7 +14,7 @@ import (
 	"flame/hosts"
 )
 
-// apply takes all steps and gives what they said.
+// apply takes all steps and returns what they said.
 func apply(t *testing.T, steps []hosts.Step) []string {
 	t.Helper()
 	var said []string

@@ -49,7 +49,7 @@ type Attention struct {
 	Inserts []Insert
 }
 
-// Attend gives what a request to the model leaves out and adds: finished frames
+// Attend returns what a request to the model leaves out and adds: finished frames
 // are folded, and beside the newest prompt stands what its agent should know. For
 // the same history and tree it is the same, to the byte; each prompt is decided
 // on once.
@@ -84,7 +84,7 @@ func (p *Project) Attend(ctx context.Context, by Caller, r Request) (a Attention
 	return a, err
 }
 
-// insertsOf gives what was decided for the session, without what belonged to
+// insertsOf returns what was decided for the session, without what belonged to
 // messages that a compaction took away.
 func (s *step) insertsOf(r Request) (known inserted, err error) {
 	_, err = recordInserted.Load(s, s.session.ID, &known)
@@ -162,7 +162,7 @@ func (s *step) fold(history []core.FoldMessage) (core.Folded, error) {
 // apart.
 const maxFolded = 200
 
-// foldFrames gives the frames that a history names, and those that flame started
+// foldFrames returns the frames that a history names, and those that flame started
 // in its session by itself.
 func (s *step) foldFrames(history []core.FoldMessage) (frames []core.FoldFrame, err error) {
 	ids := map[string]bool{}

@@ -183,7 +183,7 @@ func given[T any](passed *T, recorded T) T {
 	return recorded
 }
 
-// weigh gives what an evaluation is made of; frame is zero when the caller named
+// weigh returns what an evaluation is made of; frame is zero when the caller named
 // none and has none.
 func (s *step) weigh(ref string) (frame core.Frame, config core.AutonomyConfig, seen Activity, err error) {
 	if config, err = s.autonomyConfig(); err != nil {

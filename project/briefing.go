@@ -36,7 +36,7 @@ func (s *step) savePresence(session string, p presence) error {
 	return recordPresence.Save(s, session, p)
 }
 
-// lastSeq gives the sequence number of the newest event, 0 without any.
+// lastSeq returns the sequence number of the newest event, 0 without any.
 func (s *step) lastSeq() (int64, error) {
 	last, err := s.FindEvents(EventQuery{Limit: 1, Last: true})
 	if err != nil || len(last) == 0 {
@@ -53,7 +53,7 @@ type Briefing struct {
 }
 
 // Begin notes that a session starts, or goes on after a pause or a compaction,
-// and gives what its agent should know: the context of its frame, or for a
+// and returns what its agent should know: the context of its frame, or for a
 // session that has none yet, the unfinished frames of sessions that are over.
 // Where there is nothing to tell, nothing is written.
 func (p *Project) Begin(ctx context.Context, by Caller, maxChars int) (b Briefing, err error) {
@@ -105,7 +105,7 @@ func (s *step) wasGiven() (bool, error) {
 	return true, s.savePresence(s.session.ID, mine)
 }
 
-// brief gives the full context of the session's frame, or what it could take up.
+// brief returns the full context of the session's frame, or what it could take up.
 func (s *step) brief(maxChars int) (Briefing, error) {
 	around, err := s.around()
 	if err != nil {
@@ -148,7 +148,7 @@ const maxOrphans = 50
 // session is not known to be over: a host that was killed tells no end.
 const quiet = 12 * time.Hour
 
-// unfinished gives frames in progress whose session is over, those that changed
+// unfinished returns frames in progress whose session is over, those that changed
 // last first. A subagent's session takes up none.
 func (s *step) unfinished() (left []core.Frame, err error) {
 	if s.session.Parent != "" || s.by.Parent != "" {
@@ -185,7 +185,7 @@ func (s *step) briefed(b Briefing) error {
 	return s.savePresence(s.session.ID, mine)
 }
 
-// toldUpTo logs that the session's agent was told b, and gives the last event
+// toldUpTo logs that the session's agent was told b, and returns the last event
 // that it knows of then.
 func (s *step) toldUpTo(b Briefing) (int64, error) {
 	if b.Text != "" {
@@ -204,7 +204,7 @@ func (s *step) toldUpTo(b Briefing) (int64, error) {
 // maxNews bounds the events that are read for one briefing.
 const maxNews = 500
 
-// news gives what changed, for the session's agent, since it was last told:
+// news returns what changed, for the session's agent, since it was last told:
 // what others did to frames that it sees, and what flame did by itself. Words
 // that stand in known are not told again.
 func (s *step) news(since int64, known string) (told []core.Change, err error) {

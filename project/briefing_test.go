@@ -13,7 +13,7 @@ import (
 	"flame/project"
 )
 
-// begin gives what a session is told when it starts, or goes on.
+// begin returns what a session is told when it starts, or goes on.
 func (f *fixture) begin(by project.Caller) project.Briefing {
 	f.t.Helper()
 	b, err := f.Begin(f.ctx, by, 9_500)

@@ -91,7 +91,7 @@ func (p *Project) EndChild(ctx context.Context, by Caller, ended ChildEnded) err
 	})
 }
 
-// frameAtLast gives a child that waits for one its frame after all, if its whole
+// frameAtLast returns a child that waits for one its frame after all, if its whole
 // run was worth it: not every host tells of its children before they end.
 func (s *step) frameAtLast(child string, messages int) error {
 	session, err := s.Session(child)
@@ -207,7 +207,7 @@ func (s *step) busyItself(child core.Session) (bool, error) {
 	return slices.ContainsFunc(open, func(f core.Frame) bool { return f.ID != child.Root }), err
 }
 
-// openBelow gives the frames in progress in and below the child's, oldest first.
+// openBelow returns the frames in progress in and below the child's, oldest first.
 func (s *step) openBelow(child core.Session) ([]core.Frame, error) {
 	if !child.HasFrame() {
 		return nil, nil
@@ -294,7 +294,7 @@ func (p *Project) ContinueChild(ctx context.Context, by Caller, child string, ma
 	return context, err
 }
 
-// goOn gives the caller's session, a child that had finished, a frame to go on in.
+// goOn returns the caller's session, a child that had finished, a frame to go on in.
 func (s *step) goOn() error {
 	if !s.session.IsCompleted {
 		return nil

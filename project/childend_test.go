@@ -241,7 +241,7 @@ func TestAnySequenceOfHostEventsKeepsTheTreeTrue(t *testing.T) {
 	}
 }
 
-// randomEvent gives an event of a host: of one of two sessions, or of one of
+// randomEvent returns an event of a host: of one of two sessions, or of one of
 // their children. The third is that of the first.
 func randomEvent(f *fixture, r *rand.Rand, i int) (what string, play func() error) {
 	session := []string{"s", "other"}[r.IntN(2)]

@@ -89,7 +89,7 @@ func (s *step) surroundings(frame core.Frame, newest core.Millis, propagate bool
 	return around, err
 }
 
-// finishedChildren gives the finished children of a frame; those of subagents
+// finishedChildren returns the finished children of a frame; those of subagents
 // only if their summaries are to propagate.
 func (s *step) finishedChildren(id string, propagate bool) ([]core.Frame, error) {
 	children, err := s.finished(FrameQuery{Parent: id, Limit: maxCandidates})
@@ -109,7 +109,7 @@ func (s *step) finishedChildren(id string, propagate bool) ([]core.Frame, error)
 	return kept, nil
 }
 
-// beside gives the finished frames with the same parent, at most limit of those
+// beside returns the finished frames with the same parent, at most limit of those
 // that changed last.
 func (s *step) beside(frame core.Frame, limit int) ([]core.Frame, error) {
 	found, err := s.finished(FrameQuery{Parent: frame.Parent, Roots: frame.Parent == "", Limit: limit})
@@ -199,7 +199,7 @@ func (c *contextCache) remove(element *list.Element) {
 	delete(c.entries, element.Value.(*contextEntry).key)
 }
 
-// clear drops the entries of one frame, or all of them, and gives the number.
+// clear drops the entries of one frame, or all of them, and returns the number.
 func (c *contextCache) clear(frame string) (dropped int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -227,7 +227,7 @@ func (p *Project) CacheInfo() CacheInfo {
 }
 
 // ClearCache drops the cached contexts of the frame that ref names, or all of
-// them, and gives the number.
+// them, and returns the number.
 func (p *Project) ClearCache(ctx context.Context, by Caller, ref string) (frame core.Frame, dropped int, err error) {
 	if ref == "" {
 		return frame, p.cache.clear(""), nil

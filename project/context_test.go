@@ -144,7 +144,7 @@ func TestTreeBeyondItsLimitShowsTheWayAndCountsTheRest(t *testing.T) {
 	assert.Zero(t, part.Lines[0].Fault)
 }
 
-// walk gives the ids of a tree and the number of frames counted as left out.
+// walk returns the ids of a tree and the number of frames counted as left out.
 func walk(tree project.Tree) (shown []string, left int) {
 	for _, line := range tree.Lines {
 		if line.More == nil {

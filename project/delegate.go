@@ -77,7 +77,7 @@ func (p *Project) Delegate(ctx context.Context, by Caller, d Delegation) (frame 
 	return frame, context, err
 }
 
-// delegateUnder gives the id of the frame that an agent's goes below.
+// delegateUnder returns the id of the frame that an agent's goes below.
 func (s *step) delegateUnder(ref string) (string, error) {
 	if ref == "" && s.by.anonymous() {
 		return s.outsideAgents()
@@ -93,7 +93,7 @@ func (s *step) delegateUnder(ref string) (string, error) {
 	return parent.ID, err
 }
 
-// outsideAgents gives the frame that a person at a shell works in: where work goes
+// outsideAgents returns the frame that a person at a shell works in: where work goes
 // on, but not within what an agent does. Where there is none it makes one, so that
 // agents started one after the other are in one tree.
 func (s *step) outsideAgents() (string, error) {
@@ -212,7 +212,7 @@ func (s *step) begin(work delegated, frame core.Frame, workedIn string) error {
 	return s.as(session, func(s *step) error { return s.moveBelow(own, frame.ID) })
 }
 
-// inProgress gives the id of a frame if it is in progress; else none.
+// inProgress returns the id of a frame if it is in progress; else none.
 func (s *step) inProgress(id string) (string, error) {
 	if id == "" {
 		return "", nil
@@ -224,7 +224,7 @@ func (s *step) inProgress(id string) (string, error) {
 	return id, nil
 }
 
-// sessionOfAgent gives the session of an agent; the agent's own id stands for one
+// sessionOfAgent returns the session of an agent; the agent's own id stands for one
 // that is not known yet.
 func (s *step) sessionOfAgent(agent string) (string, error) {
 	var work delegated

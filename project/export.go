@@ -215,7 +215,7 @@ func (e *export) dropStaleOf(ctx context.Context, entries []fs.DirEntry) error {
 	return nil
 }
 
-// fileName gives the name of a frame's file: letters, digits and '-' as they
+// fileName returns the name of a frame's file: letters, digits and '-' as they
 // are, every other byte as '_' and two hex digits, so that no two ids share one.
 // Capitals are written so too: some file systems do not tell them apart.
 func fileName(id string) string {

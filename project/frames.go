@@ -35,7 +35,7 @@ func (p *Project) Push(ctx context.Context, by Caller, goal, criteria string) (f
 	return frame, err
 }
 
-// pushParent gives the id of the frame that a push goes below; empty for a new
+// pushParent returns the id of the frame that a push goes below; empty for a new
 // root.
 func (s *step) pushParent() (string, error) {
 	current, ok, err := s.current()
@@ -144,7 +144,7 @@ func (s *step) poppable(frame core.Frame, args PopArgs) (popped Popped, err erro
 	return popped, nil
 }
 
-// children gives the children of a frame that have this status, oldest first.
+// children returns the children of a frame that have this status, oldest first.
 func (s *step) children(id string, status core.Status) ([]core.Frame, error) {
 	return s.FindFrames(FrameQuery{Parent: id, Statuses: []core.Status{status}})
 }
@@ -213,7 +213,7 @@ func (s *step) isInside(id, ancestor string) (bool, error) {
 	return false, nil
 }
 
-// SetGoal gives a frame another goal.
+// SetGoal returns a frame another goal.
 func (p *Project) SetGoal(ctx context.Context, by Caller, ref, goal string) (core.Frame, error) {
 	goal, err := clean("goal", goal)
 	if err != nil {

@@ -17,7 +17,7 @@ func Suspend(tx Tx, session, agent string) error {
 	return errors.Join(setState(tx, session, core.SessionSuspended), recordSuspended.Save(tx, session, agent))
 }
 
-// SuspendedBy gives the agent that a session handed control to; empty without one.
+// SuspendedBy returns the agent that a session handed control to; empty without one.
 func SuspendedBy(tx Tx, session string) (agent string, err error) {
 	_, err = recordSuspended.Load(tx, session, &agent)
 	return agent, err
@@ -30,7 +30,7 @@ func (p *Project) Resume(ctx context.Context, session string) error {
 	})
 }
 
-// Suspended gives the agents that sessions handed control to, by session.
+// Suspended returns the agents that sessions handed control to, by session.
 func (p *Project) Suspended(ctx context.Context) (agents map[string]string, err error) {
 	agents = map[string]string{}
 	err = p.Store.View(ctx, func(tx Tx) error {
@@ -82,7 +82,7 @@ func (p *Project) EndAbove(ctx context.Context, by Caller, frame string, status 
 	})
 }
 
-// OpenAbove gives the nearest frame in progress above another; empty without one.
+// OpenAbove returns the nearest frame in progress above another; empty without one.
 func (p *Project) OpenAbove(ctx context.Context, frame string) (open string, err error) {
 	err = p.view(ctx, Caller{}, func(s *step) error {
 		f, err := s.Frame(frame)

@@ -30,7 +30,7 @@ func (k Kind[T]) Each(from Records, f func(id string, record T) error) error {
 	})
 }
 
-// All gives every record, in order of id.
+// All returns every record, in order of id.
 func (k Kind[T]) All(from Records) (all []T, err error) {
 	err = k.Each(from, func(_ string, record T) error {
 		all = append(all, record)
@@ -39,7 +39,7 @@ func (k Kind[T]) All(from Records) (all []T, err error) {
 	return all, err
 }
 
-// IDs gives the ids of all records, in order, without reading what is in them.
+// IDs returns the ids of all records, in order, without reading what is in them.
 func (k Kind[T]) IDs(from Records) (ids []string, err error) {
 	err = from.Records(string(k), func(id string, _ func(any) error) error {
 		ids = append(ids, id)

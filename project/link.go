@@ -27,7 +27,7 @@ func (s *step) linked() error {
 	return recordLink.Save(s, s.by.Host, Link{Host: s.by.Host, At: s.now, Event: s.by.Event, Session: s.by.Session, Plugin: s.by.Plugin})
 }
 
-// Links gives the links there are, by host.
+// Links returns the links there are, by host.
 func (p *Project) Links(ctx context.Context) (links []Link, err error) {
 	err = p.Store.View(ctx, func(tx Tx) error {
 		return recordLink.Each(tx, func(_ string, link Link) error {

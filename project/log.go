@@ -75,7 +75,7 @@ func (s *step) findLog(log *FrameLog) error {
 	return err
 }
 
-// Part gives those of a transcript's messages that belong to the log, in their
+// Part returns those of a transcript's messages that belong to the log, in their
 // order. One without a time is as old as the one before it, one that does not
 // tell whose it is is taken for the session's. An error ends it.
 func (l FrameLog) Part(messages iter.Seq2[core.Message, error]) iter.Seq2[core.Message, error] {

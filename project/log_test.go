@@ -23,7 +23,7 @@ func (f *fixture) log(frame string) project.FrameLog {
 	return log
 }
 
-// part gives the ids of what of the transcript belongs to the log of a frame.
+// part returns the ids of what of the transcript belongs to the log of a frame.
 func (f *fixture) part(frame string, l hostLog) (ids []string) {
 	f.t.Helper()
 	log := f.log(frame)

@@ -30,7 +30,7 @@ func (s *step) isNotified() (bool, error) {
 	return recordNotice.Load(s, s.session.ID, &waiting)
 }
 
-// withNotices gives a briefing with the notices that wait for the session, which are
+// withNotices returns a briefing with the notices that wait for the session, which are
 // told by it. brief makes the rest within the characters that they leave; 0 is no
 // limit.
 func (s *step) withNotices(maxChars int, brief func(maxChars int) (Briefing, error)) (b Briefing, err error) {

@@ -191,7 +191,7 @@ func (s *step) start(frame *core.Frame) error {
 	return s.emit(event, frame.ID, map[string]any{"from": from})
 }
 
-// takeOver gives the caller a frame in progress that no live session works in.
+// takeOver returns the caller a frame in progress that no live session works in.
 func (s *step) takeOver(frame *core.Frame, force bool, a *Activated) error {
 	owner, err := s.liveOwner(*frame)
 	if err != nil {
@@ -212,7 +212,7 @@ func (s *step) takeOver(frame *core.Frame, force bool, a *Activated) error {
 	return s.emit(core.FrameActivated, frame.ID, map[string]any{"from": core.InProgress, "takenFrom": a.Taken})
 }
 
-// liveOwner gives a session other than the caller's that still works in frame.
+// liveOwner returns a session other than the caller's that still works in frame.
 func (s *step) liveOwner(frame core.Frame) (string, error) {
 	at, err := s.FindSessions(SessionQuery{Current: frame.ID})
 	if err != nil {

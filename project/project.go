@@ -215,7 +215,7 @@ func (s *step) adopt() error {
 	return nil
 }
 
-// nearestOpen gives the id of frame id if it is in progress, else that of the
+// nearestOpen returns the id of frame id if it is in progress, else that of the
 // nearest frame above it that is; empty without one.
 func (s *step) nearestOpen(id string) (string, error) {
 	if id == "" {
@@ -239,7 +239,7 @@ func (s *step) nearestOpen(id string) (string, error) {
 	return "", nil
 }
 
-// current gives the frame the caller works in; ok is false when there is none.
+// current returns the frame the caller works in; ok is false when there is none.
 // Others may have ended it since: then it is the nearest one above in progress.
 func (s *step) current() (frame core.Frame, ok bool, err error) {
 	id, err := s.nearestOpen(s.session.Current)
@@ -250,7 +250,7 @@ func (s *step) current() (frame core.Frame, ok bool, err error) {
 	return frame, err == nil, err
 }
 
-// ensureCurrent gives the caller's frame; a session that never had one gets its
+// ensureCurrent returns the caller's frame; a session that never had one gets its
 // root.
 func (s *step) ensureCurrent() (core.Frame, error) {
 	frame, ok, err := s.current()
@@ -269,7 +269,7 @@ func noCurrent() error {
 		WithHint("flame_push starts one, flame_activate takes up a planned or unfinished one; flame_tree shows what there is")
 }
 
-// makeRoot gives the session its first frame: the root of a tree, or for a
+// makeRoot returns the session its first frame: the root of a tree, or for a
 // subagent's session a frame below the one its parent works in. Without a goal it
 // gets a default one that a later prompt or title replaces.
 func (s *step) makeRoot(goal string) (core.Frame, error) {
@@ -296,7 +296,7 @@ func (s *step) defaultGoal() string {
 	return "Session " + string(id[:min(8, len(id))])
 }
 
-// create gives frame an id and its times and writes it with its event.
+// create returns frame an id and its times and writes it with its event.
 func (s *step) create(frame core.Frame) (core.Frame, error) {
 	kind, event := "frame", core.FrameCreated
 	if frame.Status == core.Planned {

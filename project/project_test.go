@@ -54,7 +54,7 @@ func host(session string) project.Caller {
 // shell is a person at a shell.
 var shell = project.Caller{Host: project.CommandLine}
 
-// prompt has a person ask for text in a session and gives the briefing beside it.
+// prompt has a person ask for text in a session and returns the briefing beside it.
 func (f *fixture) prompt(by project.Caller, id, text string) string {
 	f.t.Helper()
 	b, err := f.Prompt(f.ctx, by, project.Prompt{ID: id, Text: text, FromUser: true})
@@ -102,7 +102,7 @@ func (f *fixture) get(id string) core.Frame {
 	return details.Frame
 }
 
-// current gives the id of the frame a caller works in; empty without one.
+// current returns the id of the frame a caller works in; empty without one.
 func (f *fixture) current(by project.Caller) string {
 	f.t.Helper()
 	frame, _, err := f.Current(f.ctx, by)

@@ -21,7 +21,7 @@ type Prompt struct {
 }
 
 // Prompt takes in a prompt: the first one makes and names the session's root, a
-// push that is due happens or is suggested. It gives what the agent should know
+// push that is due happens or is suggested. It returns what the agent should know
 // beside the prompt.
 func (p *Project) Prompt(ctx context.Context, by Caller, prompt Prompt) (b Briefing, err error) {
 	err = p.prompted(ctx, by, prompt, func(s *step, mine *presence, first bool) error {
@@ -104,7 +104,7 @@ func (s *step) takeIn(prompt Prompt) error {
 }
 
 // nameRoot makes the root of a session that has none, or whose root is finished,
-// and names one that only has a default goal. It gives the id of the frame the
+// and names one that only has a default goal. It returns the id of the frame the
 // session works in; empty where there is none.
 func (s *step) nameRoot(text string) (string, error) {
 	goal := core.OneLine(workIn(unquoted(firstLine(text))), maxRootGoal)
@@ -125,7 +125,7 @@ func (s *step) nameRoot(text string) (string, error) {
 	return root.ID, err
 }
 
-// workIn gives what a line asks for. A command to the host asks for nothing, but for
+// workIn returns what a line asks for. A command to the host asks for nothing, but for
 // those of flame's own that name work.
 func workIn(line string) string {
 	if !strings.HasPrefix(line, "/") {
@@ -140,7 +140,7 @@ func workIn(line string) string {
 	return ""
 }
 
-// renameRoot gives the session's root another goal, if it only has a default
+// renameRoot returns the session's root another goal, if it only has a default
 // one.
 func (s *step) renameRoot(goal string, isDefault bool) error {
 	root, err := s.Frame(s.session.Root)
@@ -154,7 +154,7 @@ func (s *step) renameRoot(goal string, isDefault bool) error {
 	return s.emit(core.FrameUpdated, root.ID, map[string]any{"fields": []string{"goal"}, "goal": goal})
 }
 
-// firstLine gives the first line of text that is not blank.
+// firstLine returns the first line of text that is not blank.
 func firstLine(text string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	return strings.TrimSpace(line)
@@ -169,7 +169,7 @@ func unquoted(line string) string {
 	return line
 }
 
-// briefFor gives what belongs beside a prompt: for the first one of a session the
+// briefFor returns what belongs beside a prompt: for the first one of a session the
 // context of its frame where that tells anything, then what changed, and the
 // suggestions made since.
 func (s *step) briefFor(prompt Prompt, first bool, seen int64) (b Briefing, err error) {
@@ -208,7 +208,7 @@ func (s *step) briefChanges(prompt Prompt, seen int64) (b Briefing, err error) {
 	return b, nil
 }
 
-// freshSuggestions gives those that the session's agent has not been told.
+// freshSuggestions returns those that the session's agent has not been told.
 func (s *step) freshSuggestions(since int64) (fresh []core.Suggestion, err error) {
 	made, err := s.FindEvents(EventQuery{AfterSeq: since, Session: s.session.ID, Kinds: []string{core.SuggestionMade}, Limit: 1})
 	if err != nil || len(made) == 0 {

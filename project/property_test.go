@@ -100,7 +100,7 @@ func randomCall(r *rand.Rand) string { return fmt.Sprint("call-", r.IntN(3)) }
 
 func randomChild(r *rand.Rand) string { return []string{"c", "d", "e"}[r.IntN(3)] }
 
-// randomFrame gives the id of some frame, often none at all.
+// randomFrame returns the id of some frame, often none at all.
 func (f *fixture) randomFrame(r *rand.Rand) string {
 	frames := f.all()
 	if len(frames) == 0 || r.IntN(3) == 0 {

@@ -20,7 +20,7 @@ const (
 	settingOff       = "off" // a switch
 )
 
-// overlay gives base with the fields on top that the store has for name. Lists
+// overlay returns base with the fields on top that the store has for name. Lists
 // in it may be base's own: who changes one clones it.
 func overlay[T any](tx Records, name string, base T) (result T, err error) {
 	var changed map[string]json.RawMessage
@@ -39,7 +39,7 @@ func overlay[T any](tx Records, name string, base T) (result T, err error) {
 	return result, json.Unmarshal(raw, &result)
 }
 
-// fieldsOf gives the JSON members of v.
+// fieldsOf returns the JSON members of v.
 func fieldsOf(v any) (fields map[string]json.RawMessage, err error) {
 	raw, err := json.Marshal(v)
 	if err != nil {

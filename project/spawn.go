@@ -74,7 +74,7 @@ func (s *step) spawn(call SpawnCall) (made spawn, err error) {
 	return made, recordSpawn.Save(s, call.ID, made)
 }
 
-// spawnParent gives the id of the frame that the caller's children go below. A
+// spawnParent returns the id of the frame that the caller's children go below. A
 // child that is not worth a frame itself has its children beside it.
 func (s *step) spawnParent() (string, error) {
 	if s.awaitsHeuristics() {
@@ -159,7 +159,7 @@ func (s *step) bind(call, child string) (bool, error) {
 	})
 }
 
-// adoptFrame gives the child's session the frame that was made for it.
+// adoptFrame returns the child's session the frame that was made for it.
 func (s *step) adoptFrame(session *core.Session, asked spawn) error {
 	if asked.Frame == "" {
 		return nil

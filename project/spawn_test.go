@@ -12,7 +12,7 @@ import (
 	"flame/project"
 )
 
-// spawn asks for a child by a call and gives the context that it begins with.
+// spawn asks for a child by a call and returns the context that it begins with.
 func (f *fixture) spawn(by project.Caller, call, description string) string {
 	f.t.Helper()
 	context, err := f.Spawn(f.ctx, by, project.SpawnCall{ID: call, Description: description, AgentType: "general-purpose"})
@@ -46,7 +46,7 @@ func working(t *testing.T) *fixture {
 	return f
 }
 
-// draw gives the trees without ids, the oldest first, one line a frame: status,
+// draw returns the trees without ids, the oldest first, one line a frame: status,
 // goal, summary.
 func (f *fixture) draw() []string {
 	f.t.Helper()

@@ -30,7 +30,7 @@ func (p *Project) NoteStanding(ctx context.Context, by Caller, told Standing) er
 	})
 }
 
-// StandingOf gives what the host told of a session last; zero where it told nothing.
+// StandingOf returns what the host told of a session last; zero where it told nothing.
 func StandingOf(tx Tx, session string) (Standing, error) {
 	var p presence
 	_, err := recordPresence.Load(tx, session, &p)

@@ -45,9 +45,9 @@ type Tx interface {
 
 // Frames is the tree.
 type Frames interface {
-	// Frame gives one frame, or core.ErrNotFound.
+	// Frame returns one frame, or core.ErrNotFound.
 	Frame(id string) (core.Frame, error)
-	// FindFrames gives the frames that q describes.
+	// FindFrames returns the frames that q describes.
 	FindFrames(q FrameQuery) ([]core.Frame, error)
 	// CountFrames counts the frames that q describes, by status; q's order and
 	// limit play no part.
@@ -66,7 +66,7 @@ type Frames interface {
 	DeleteFrame(id string) error
 	// TotalUsage adds up the usage of all frames.
 	TotalUsage() (core.Usage, error)
-	// Revision gives a number that every Update that wrote a frame raises, and
+	// Revision returns a number that every Update that wrote a frame raises, and
 	// the newest UpdatedAt of any frame.
 	Revision() (revision int64, newest core.Millis, err error)
 }
@@ -146,9 +146,9 @@ type FrameQuery struct {
 
 // Sessions are the conversations that work in the tree.
 type Sessions interface {
-	// Session gives one session, or core.ErrNotFound.
+	// Session returns one session, or core.ErrNotFound.
 	Session(id string) (core.Session, error)
-	// FindSessions gives the sessions that q describes, latest activity first.
+	// FindSessions returns the sessions that q describes, latest activity first.
 	FindSessions(q SessionQuery) ([]core.Session, error)
 	// SaveSession writes a new session, or all fields of one that exists.
 	SaveSession(s core.Session) error
@@ -165,9 +165,9 @@ type SessionQuery struct {
 
 // Events is the append-only log.
 type Events interface {
-	// AppendEvent writes e with the next Seq and gives that.
+	// AppendEvent writes e with the next Seq and returns that.
 	AppendEvent(e core.Event) (seq int64, err error)
-	// FindEvents gives the events that q describes, oldest first.
+	// FindEvents returns the events that q describes, oldest first.
 	FindEvents(q EventQuery) ([]core.Event, error)
 	// DeleteEventsBefore removes at most limit of those older than t, the oldest
 	// first, and returns their number.
@@ -197,9 +197,9 @@ type Deadline struct {
 
 // Deadlines is the work that waits for its time.
 type Deadlines interface {
-	// DueDeadlines gives those due at or before now, earliest first.
+	// DueDeadlines returns those due at or before now, earliest first.
 	DueDeadlines(now core.Millis, limit int) ([]Deadline, error)
-	// NextDeadline gives the earliest due time; ok is false without any.
+	// NextDeadline returns the earliest due time; ok is false without any.
 	NextDeadline() (due core.Millis, ok bool, err error)
 	// SetDeadline adds a deadline, or moves it.
 	SetDeadline(d Deadline) error

@@ -50,7 +50,7 @@ func (p *Project) StartSession(ctx context.Context, by Caller, title string) (se
 	return session, err
 }
 
-// parentFrame gives the id of the frame that the parent session works in;
+// parentFrame returns the id of the frame that the parent session works in;
 // empty for a session without parent, or whose parent has no frame.
 func (s *step) parentFrame() (string, error) {
 	if s.session.Parent == "" {
@@ -119,14 +119,14 @@ func (s *step) makeTrackedFrame(parent string) error {
 	return s.countSubagents(func(c *core.SubagentStats) { c.FramesCreated++ })
 }
 
-// makeChild gives the caller's session a frame of its own below parent.
+// makeChild returns the caller's session a frame of its own below parent.
 func (s *step) makeChild(parent string) error {
 	frame, err := s.create(core.Frame{Parent: parent, Goal: core.SubagentGoal(s.session.Title), Status: core.InProgress})
 	s.session.Root, s.session.Current = frame.ID, frame.ID
 	return err
 }
 
-// tryHeuristics gives a watched session a frame if it has lived long enough and
+// tryHeuristics returns a watched session a frame if it has lived long enough and
 // said enough; if not, it counts as skipped, once.
 func (s *step) tryHeuristics() error {
 	if !s.session.Tracked || s.session.HasFrame() || s.session.IsCompleted {
@@ -280,7 +280,7 @@ type Subagents struct {
 	Enabled  bool
 }
 
-// SubagentSessions gives the tracked child sessions.
+// SubagentSessions returns the tracked child sessions.
 func (p *Project) SubagentSessions(ctx context.Context, by Caller) (all Subagents, err error) {
 	err = p.view(ctx, by, func(s *step) error {
 		config, err := s.subagentConfig()

@@ -52,7 +52,7 @@ func (s *step) suggest(advice *Advice) error {
 	})
 }
 
-// liveSuggestions gives those of the caller's session that have not expired.
+// liveSuggestions returns those of the caller's session that have not expired.
 func (s *step) liveSuggestions() ([]core.Suggestion, error) {
 	var all []core.Suggestion
 	if _, err := recordSuggestions.Load(s, s.session.ID, &all); err != nil {
@@ -62,7 +62,7 @@ func (s *step) liveSuggestions() ([]core.Suggestion, error) {
 	return live, nil
 }
 
-// injectable gives the suggestions that belong into the caller's context.
+// injectable returns the suggestions that belong into the caller's context.
 func (s *step) injectable() ([]core.Suggestion, error) {
 	config, err := s.autonomyConfig()
 	if err != nil || !config.SuggestInContext || config.Level == core.AutonomyManual {
@@ -158,7 +158,7 @@ func (s *step) suggestionHistory() (history []core.Suggestion, err error) {
 	return history, err
 }
 
-// ClearSuggestions empties the queue of the caller's session and gives the
+// ClearSuggestions empties the queue of the caller's session and returns the
 // number that were in it.
 func (p *Project) ClearSuggestions(ctx context.Context, by Caller) (cleared int, err error) {
 	err = p.update(ctx, by, func(s *step) error {

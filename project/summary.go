@@ -121,7 +121,7 @@ func (s *step) compactionInput(frame core.Frame) (in core.CompactionInput, err e
 	return in, err
 }
 
-// CompactionPrompt gives the text that a host's compaction of the caller's
+// CompactionPrompt returns the text that a host's compaction of the caller's
 // frame, or of the one ref names, should work by.
 func (p *Project) CompactionPrompt(ctx context.Context, by Caller, ref string) (kind core.CompactionType, prompt string, err error) {
 	err = p.view(ctx, by, func(s *step) error {

@@ -76,7 +76,7 @@ func (p *Project) settleLeft(ctx context.Context, cascades []Cascade, now core.M
 	}
 }
 
-// dueNow gives what one sweep does: at most maxSwept deadlines, earliest first,
+// dueNow returns what one sweep does: at most maxSwept deadlines, earliest first,
 // and after them at most maxCounted of usage, which take longest and would keep
 // the others waiting. A process that reads no transcripts has none of these.
 func (p *Project) dueNow(tx Tx, now core.Millis) ([]Deadline, error) {
@@ -104,7 +104,7 @@ func (p *Project) postpone(ctx context.Context, d Deadline, by core.Millis) erro
 
 // meet does what is due by d, once: in one transaction with the removal of d,
 // and only if another process has not done it since. A deadline whose rule
-// fails is dropped rather than tried for ever; where the store cannot serve, it
+// fails is dropped rather than tried forever; where the store cannot serve, it
 // stays for the next sweep.
 func (p *Project) meet(ctx context.Context, d Deadline) error {
 	do := p.once
@@ -135,7 +135,7 @@ func (p *Project) once(ctx context.Context, d Deadline) error {
 	})
 }
 
-// deadline gives one that is due.
+// deadline returns one that is due.
 func (s *step) deadline(kind, subject string) (d Deadline, due bool, err error) {
 	all, err := s.DueDeadlines(s.now, 0)
 	for _, d := range all {

@@ -33,7 +33,7 @@ func cleanOptional(name, text string) (string, error) {
 	return strings.TrimSpace(text), nil
 }
 
-// relative gives an artifact as it is kept: a path inside the worktree relative
+// relative returns an artifact as it is kept: a path inside the worktree relative
 // to it, with forward slashes; anything else as it is.
 func (p *Project) relative(artifact string) string {
 	if p.Dir == "" || !filepath.IsAbs(artifact) {

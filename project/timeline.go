@@ -17,7 +17,7 @@ type workedIn struct {
 	Frame string      `json:"frame"`
 }
 
-// at gives the frame that was worked in at time t; home where nothing is known.
+// at returns the frame that was worked in at time t; home where nothing is known.
 func (l timeline) at(t core.Millis, home string) string {
 	if len(l) == 0 {
 		return home
@@ -25,7 +25,7 @@ func (l timeline) at(t core.Millis, home string) string {
 	return l[l.index(t)].Frame
 }
 
-// index gives the entry for time t: the last that is not later, else the first.
+// index returns the entry for time t: the last that is not later, else the first.
 func (l timeline) index(t core.Millis) int {
 	later := slices.IndexFunc(l, func(w workedIn) bool { return w.At > t })
 	if later < 0 {

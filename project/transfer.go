@@ -211,7 +211,7 @@ func wrongParent(state State, below map[string]bool, f StateFrame) string {
 	return ""
 }
 
-// ranks gives the place of frames among those made in the same millisecond, as
+// ranks returns the place of frames among those made in the same millisecond, as
 // the lists of roots and of planned children have it.
 func ranks(state State) map[string]int {
 	rank := map[string]int{}

@@ -12,7 +12,7 @@ import (
 	"flame/project"
 )
 
-// turns has a session take some turns, each to the same words, and gives what it
+// turns has a session take some turns, each to the same words, and returns what it
 // is told meanwhile.
 func (f *fixture) turns(by project.Caller, n int, last string) (told string) {
 	f.t.Helper()

@@ -122,7 +122,7 @@ func (p *Project) Stats(ctx context.Context) (stats Stats, err error) {
 	return stats, err
 }
 
-// Events gives entries of the log.
+// Events returns entries of the log.
 func (p *Project) Events(ctx context.Context, q EventQuery) (events []core.Event, err error) {
 	err = p.Store.View(ctx, func(tx Tx) error {
 		events, err = tx.FindEvents(q)
@@ -131,7 +131,7 @@ func (p *Project) Events(ctx context.Context, q EventQuery) (events []core.Event
 	return events, err
 }
 
-// Revision gives a number that rises with every change of the tree.
+// Revision returns a number that rises with every change of the tree.
 func (p *Project) Revision(ctx context.Context) (revision int64, err error) {
 	err = p.Store.View(ctx, func(tx Tx) error {
 		revision, _, err = tx.Revision()

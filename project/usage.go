@@ -115,7 +115,7 @@ type spending struct {
 	messages int
 }
 
-// home gives the id of the frame that work of session counts for where nothing
+// home returns the id of the frame that work of session counts for where nothing
 // tells of another: its root, or for a child without a frame of its own the one
 // that its parent works in. It is empty where there is none.
 func (s *step) home(session core.Session) (string, error) {
@@ -201,7 +201,7 @@ func (p *Project) count(ctx context.Context, d Deadline) error {
 	})
 }
 
-// uncounted gives what is to be counted of a session, and its home: empty where
+// uncounted returns what is to be counted of a session, and its home: empty where
 // there is nothing that it could count for.
 func (s *step) uncounted(id string) (log transcript, session core.Session, home string, err error) {
 	if session, err = s.Session(id); err != nil {
@@ -230,7 +230,7 @@ type telling struct {
 	more     bool // there is more than maxRead
 }
 
-// read gives what the session's log tells beyond what was counted, at most
+// read returns what the session's log tells beyond what was counted, at most
 // maxRead of it.
 func (p *Project) read(session core.Session, log transcript) (told telling) {
 	told.next = log

@@ -49,13 +49,13 @@ func (f *fixture) sweep() {
 	require.NoError(f.t, f.Sweep(f.ctx))
 }
 
-// spent gives what the work in a frame cost, in dollars: one for each answer.
+// spent returns what the work in a frame cost, in dollars: one for each answer.
 func (f *fixture) spent(frame string) float64 {
 	f.t.Helper()
 	return f.get(frame).Usage.CostUSD
 }
 
-// counting gives the sessions whose logs wait to be counted.
+// counting returns the sessions whose logs wait to be counted.
 func (f *fixture) counting() (sessions []string) {
 	f.t.Helper()
 	require.NoError(f.t, f.Store.View(f.ctx, func(tx project.Tx) error {
@@ -317,7 +317,7 @@ func TestALogThatIsGoneIsToldOnce(t *testing.T) {
 	f.count(host("s"), log)
 	f.sweep()
 	assert.Equal(t, 1, strings.Count(told.String(), "cannot be read"))
-	assert.Empty(t, f.counting(), "it is not tried for ever")
+	assert.Empty(t, f.counting(), "it is not tried forever")
 	require.NoError(t, os.Rename(log.path+".away", log.path))
 	log.answer("m2")
 	f.count(host("s"), log)

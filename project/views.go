@@ -14,7 +14,7 @@ type Details struct {
 	Current   bool // the caller works in it
 }
 
-// Details gives the caller's frame, or the one ref names.
+// Details returns the caller's frame, or the one ref names.
 func (p *Project) Details(ctx context.Context, by Caller, ref string) (d Details, err error) {
 	err = p.view(ctx, by, func(s *step) error {
 		if d.Frame, err = s.resolve(ref); err != nil {
@@ -33,7 +33,7 @@ func (p *Project) Details(ctx context.Context, by Caller, ref string) (d Details
 	return d, err
 }
 
-// Current gives the caller's current frame; ok is false without one.
+// Current returns the caller's current frame; ok is false without one.
 func (p *Project) Current(ctx context.Context, by Caller) (frame core.Frame, ok bool, err error) {
 	err = p.view(ctx, by, func(s *step) error {
 		frame, ok, err = s.current()
@@ -78,7 +78,7 @@ func (p *Project) Search(ctx context.Context, by Caller, args SearchArgs) (found
 	return found, err
 }
 
-// Recent gives the frames that changed last, newest first.
+// Recent returns the frames that changed last, newest first.
 func (p *Project) Recent(ctx context.Context, limit int) (frames []core.Frame, err error) {
 	err = p.Store.View(ctx, func(tx Tx) error {
 		frames, err = tx.FindFrames(FrameQuery{Order: RecentFirst, Limit: limit})
@@ -87,7 +87,7 @@ func (p *Project) Recent(ctx context.Context, limit int) (frames []core.Frame, e
 	return frames, err
 }
 
-// Complete gives frames whose id begins with prefix, newest first.
+// Complete returns frames whose id begins with prefix, newest first.
 func (p *Project) Complete(ctx context.Context, prefix string, limit int) (frames []core.Frame, err error) {
 	err = p.Store.View(ctx, func(tx Tx) error {
 		frames, err = tx.FindFrames(FrameQuery{Prefix: prefix, Order: NewestFirst, Limit: limit})

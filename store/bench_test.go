@@ -119,7 +119,7 @@ func syncs(b *testing.B, dir string, n int) (times []time.Duration) {
 	return times
 }
 
-// percentile gives the p-th percentile in milliseconds.
+// percentile returns the p-th percentile in milliseconds.
 func percentile(times []time.Duration, p int) float64 {
 	slices.Sort(times)
 	return float64(times[(len(times)-1)*p/100].Microseconds()) / 1000

@@ -15,7 +15,7 @@ import (
 
 // randomCascades begins, goes on with and ends cascades between random writes. What
 // is read must always be as if each had been done when it was begun. Either several
-// overlap, or frames move into one and in circles.
+// overlap, or frames move into one and in cycles.
 func randomCascades(t *testing.T, kept project.Store) {
 	for seed := range uint64(4) {
 		m := newModel(seed)
@@ -205,7 +205,7 @@ func (m *model) count(q project.FrameQuery) map[core.Status]int {
 
 var gone = project.Cascade{Frame: "top", Cascade: core.Cascade{Reason: "gone", At: 7}}
 
-// settleOnce goes on with the cascade of a frame and gives the ids, with a space
+// settleOnce goes on with the cascade of a frame and returns the ids, with a space
 // between, and whether there may be more.
 func settleOnce(t *testing.T, kept project.Store, frame string, limit int) (ids string, more bool) {
 	t.Helper()

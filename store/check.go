@@ -42,7 +42,7 @@ func Check(ctx context.Context, dir string) []Finding {
 	return append(findings, checkBackups(dir)...)
 }
 
-// broken gives the finding that an error is.
+// broken returns the finding that an error is.
 func broken(ctx context.Context, path string, err error) Finding {
 	err = problem(ctx, path, err)
 	finding := Finding{What: err.Error(), Broken: true}
@@ -126,7 +126,7 @@ func checkDatabase(ctx context.Context, path string) []Finding {
 	return findings
 }
 
-// damage gives the finding that an error in reading the database is.
+// damage returns the finding that an error in reading the database is.
 func damage(ctx context.Context, path string, err error) Finding {
 	finding := broken(ctx, path, err)
 	if finding.Hint == doctor {

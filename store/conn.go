@@ -55,7 +55,7 @@ func (c *conn) close() error {
 	return errors.Join(c.raw.Close(), c.db.Close())
 }
 
-// prepare gives query's statement, which later calls find again. The queries
+// prepare returns query's statement, which later calls find again. The queries
 // are made of a fixed set of parts, so their number is bounded.
 func (c *conn) prepare(ctx context.Context, query string) (*sql.Stmt, error) {
 	if stmt, ok := c.stmts[query]; ok {

@@ -71,7 +71,7 @@ func TestFullDiskAtTheStart(t *testing.T) {
 	require.NoError(t, kept.Close())
 }
 
-// useUpInodes makes empty files until no more can be made, and gives a way to
+// useUpInodes makes empty files until no more can be made, and returns a way to
 // delete them.
 func useUpInodes(t *testing.T, disk string) (free func()) {
 	t.Helper()

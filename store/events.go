@@ -27,7 +27,7 @@ func scanEvent(rows *sql.Rows) (core.Event, error) {
 	return e, err
 }
 
-// AppendEvent writes e with the next Seq and gives that.
+// AppendEvent writes e with the next Seq and returns that.
 func (t *tx) AppendEvent(e core.Event) (seq int64, err error) {
 	frame, err := t.key(e.Frame)
 	if err != nil {
@@ -67,7 +67,7 @@ func (t *tx) eventValues(e core.Event) ([]any, error) {
 	return append([]any{e.V, e.TS, clean(e.Event)}, append(keys, e.Depth, clean(e.Host), data)...), nil
 }
 
-// FindEvents gives the events that q describes, oldest first.
+// FindEvents returns the events that q describes, oldest first.
 func (t *tx) FindEvents(q project.EventQuery) ([]core.Event, error) {
 	list := listEvents(q)
 	events, err := collect(t, scanEvent, list.query(), list.args...)

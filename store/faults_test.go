@@ -21,7 +21,7 @@ import (
 	"flame/store"
 )
 
-// filled makes a project with a few hundred frames, closed, and gives its folder.
+// filled makes a project with a few hundred frames, closed, and returns its folder.
 func filled(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "data")
@@ -53,7 +53,7 @@ func execute(t *testing.T, path, statements string) {
 	require.NoError(t, db.Close())
 }
 
-// copied gives a copy of a data folder as a crash at this moment would leave it.
+// copied returns a copy of a data folder as a crash at this moment would leave it.
 func copied(t *testing.T, dir string) string {
 	t.Helper()
 	to := filepath.Join(t.TempDir(), "copy")
@@ -144,7 +144,7 @@ func TestDamageIsAnErrorAndStays(t *testing.T) {
 	}
 }
 
-// contents gives the database and its log, if there are any.
+// contents returns the database and its log, if there are any.
 func contents(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	texts := map[string]string{}
@@ -303,7 +303,7 @@ func readable(t *testing.T, dir string) (copied string, asOwner func(*exec.Cmd) 
 	return copied, asOwner
 }
 
-// owned gives dir and what is in it to a user whom permissions bind, and a way to
+// owned returns dir and what is in it to a user whom permissions bind, and a way to
 // run a child as that one.
 func owned(t *testing.T, dir string) (asOwner func(*exec.Cmd) *exec.Cmd) {
 	t.Helper()

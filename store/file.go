@@ -47,7 +47,7 @@ func openFile(path string, longLived bool) (*file, error) {
 	return f, nil
 }
 
-// check says whether the path still is the open file, and the log's the one that
+// check reports whether the path still is the open file, and the log's the one that
 // c has open. What is written into a file that is no longer there is lost.
 func (f *file) check(c *conn) error {
 	info, err := os.Lstat(f.path)
@@ -68,7 +68,7 @@ func (f *file) check(c *conn) error {
 	return nil
 }
 
-// goneUnless gives errGone, unless err says that it is not known.
+// goneUnless returns errGone, unless err says that it is not known.
 func goneUnless(err error) error {
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		return errGone
@@ -88,7 +88,7 @@ func (f *file) close() error {
 	return errors.Join(err, f.write.close(), f.header.file.Close())
 }
 
-// writer gives the connection for Update.
+// writer returns the connection for Update.
 func (f *file) writer(wait context.Context) (c *conn, err error) {
 	if err := f.check(f.write); err != nil {
 		return nil, err
@@ -99,7 +99,7 @@ func (f *file) writer(wait context.Context) (c *conn, err error) {
 	return f.write, err
 }
 
-// reader gives the connection for View. Where SQLite may not make the files it
+// reader returns the connection for View. Where SQLite may not make the files it
 // needs beside the database, and no log or journal is to be minded, the database
 // is read as it stands.
 func (f *file) reader(wait context.Context) (c *conn, err error) {
@@ -136,7 +136,7 @@ func deniedFiles(err error) bool {
 	return false
 }
 
-// dsn gives the connection string. The pragmas stand in it so that every
+// dsn returns the connection string. The pragmas stand in it so that every
 // connection has them. The file is never made by SQLite; waiting for other
 // processes is left to whileBusy, which minds the context; checkpoints are made
 // by tidy and by the keeper.

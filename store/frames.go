@@ -87,7 +87,7 @@ func upsert(table, key string, columns ...string) string {
 
 var frameByID = "SELECT " + frameColumns + " FROM frames f WHERE f.key = " + keyOf
 
-// Frame gives one frame, or core.ErrNotFound.
+// Frame returns one frame, or core.ErrNotFound.
 func (t *tx) Frame(id string) (core.Frame, error) {
 	list, err := t.readFrames(frameByID, clean(id))
 	switch {
@@ -167,7 +167,7 @@ func (t *tx) indexWords(key any, words []any) error {
 	return err
 }
 
-// jsonLists gives each list as JSON text; none is an empty one.
+// jsonLists returns each list as JSON text; none is an empty one.
 func jsonLists(lists ...[]string) ([]string, error) {
 	texts := make([]string, len(lists))
 	for i, list := range lists {
@@ -231,7 +231,7 @@ func (t *tx) TotalUsage() (u core.Usage, err error) {
 	return u, err
 }
 
-// Revision gives a number that every Update that wrote a frame raises, and the
+// Revision returns a number that every Update that wrote a frame raises, and the
 // newest UpdatedAt of any frame.
 func (t *tx) Revision() (number int64, newest core.Millis, err error) {
 	_, err = t.get([]any{&number, &newest}, revision)

@@ -165,7 +165,7 @@ func checkLogHeader(path string) error {
 	return nil
 }
 
-// pagesInLog gives the numbers of the pages in the log at path: those with the
+// pagesInLog returns the numbers of the pages in the log at path: those with the
 // salt of its header, up to the first without.
 func pagesInLog(path string, pageSize int64) (map[int64]bool, error) {
 	pages := map[int64]bool{}

@@ -87,7 +87,7 @@ func (k *keeper) checkpoint() error {
 	return err
 }
 
-// pragma runs PRAGMA wal_checkpoint and gives the pages in the log, and those of
+// pragma runs PRAGMA wal_checkpoint and returns the pages in the log, and those of
 // them that are not worked in.
 func (k *keeper) pragma(mode string) (pages, pending int, err error) {
 	var busy, done int

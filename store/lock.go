@@ -58,7 +58,7 @@ func takeLock(wait context.Context, path string) (*fileLock, error) {
 	return &fileLock{file}, nil
 }
 
-// flockUntil locks file, or closes it and gives an error: a lockHeld when wait is
+// flockUntil locks file, or closes it and returns an error: a lockHeld when wait is
 // done.
 func flockUntil(wait context.Context, file *os.File, how int) error {
 	err := flock(file, how|syscall.LOCK_NB)
@@ -95,10 +95,10 @@ func flock(file *os.File, how int) error {
 	}
 }
 
-// release gives the lock up: closing the file does.
+// release returns the lock up: closing the file does.
 func (l *fileLock) release() { l.file.Close() }
 
-// lockHolder gives the id of the process that took the lock last; 0: unknown.
+// lockHolder returns the id of the process that took the lock last; 0: unknown.
 func lockHolder(path string) int {
 	text, err := os.ReadFile(path)
 	if err != nil {

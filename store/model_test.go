@@ -127,7 +127,7 @@ func (m *model) query() project.FrameQuery {
 	return q
 }
 
-// find gives the ids that q finds, with a space between.
+// find returns the ids that q finds, with a space between.
 func (m *model) find(q project.FrameQuery) string {
 	var list []core.Frame
 	for f := range maps.Values(m.frames) {

@@ -48,7 +48,7 @@ func (s *Store) ready(wait context.Context, write bool) (there bool, err error) 
 	return err == nil, err
 }
 
-// writer gives the open file with its connection for Update, made and migrated
+// writer returns the open file with its connection for Update, made and migrated
 // as need be. The caller holds the lock.
 func (s *Store) writer(wait context.Context) (*file, error) {
 	if err := s.enter(wait); err != nil {
@@ -95,7 +95,7 @@ func (s *Store) open() (err error) {
 	return err
 }
 
-// reader gives the connection for View, or errOlder if the file must be migrated
+// reader returns the connection for View, or errOlder if the file must be migrated
 // first. The caller holds the turn for reading.
 func (s *Store) reader(wait context.Context) (*conn, error) {
 	if err := s.enter(wait); err != nil {
@@ -150,7 +150,7 @@ func (s *Store) drop() error {
 	return f.close()
 }
 
-// nothing gives the connection to a project without data, unless err tells of
+// nothing returns the connection to a project without data, unless err tells of
 // something else.
 func (s *Store) nothing(err error) (*conn, error) {
 	if err != nil || s.empty.usable() {
@@ -213,7 +213,7 @@ func syncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// size gives the size of the file at path in bytes; 0 if there is none.
+// size returns the size of the file at path in bytes; 0 if there is none.
 func size(path string) int64 {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -131,7 +131,7 @@ func holder(err error) string {
 	return fmt.Sprintf(", most likely process %d", held.pid)
 }
 
-// resultCode gives the primary result code of SQLite in err; 0 for none.
+// resultCode returns the primary result code of SQLite in err; 0 for none.
 func resultCode(err error) int { return extendedCode(err) & 0xff }
 
 // extendedCode returns the extended result code of SQLite in err; 0 for none.

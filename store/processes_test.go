@@ -60,7 +60,7 @@ func child(t *testing.T, dir string, args ...string) *exec.Cmd {
 	return exec.Command(path, append([]string{dir}, args...)...)
 }
 
-// start starts a child and gives what it prints.
+// start starts a child and returns what it prints.
 func start(t *testing.T, cmd *exec.Cmd) *bufio.Scanner {
 	t.Helper()
 	out, err := cmd.StdoutPipe()
@@ -199,7 +199,7 @@ func open(t testing.TB, dir string, opts store.Options) *store.Store {
 	return kept
 }
 
-// unavailable gives the Problem of kind ErrUnavailable that err must be.
+// unavailable returns the Problem of kind ErrUnavailable that err must be.
 func unavailable(t *testing.T, err error) *core.Problem {
 	t.Helper()
 	require.ErrorIs(t, err, core.ErrUnavailable)

@@ -10,7 +10,7 @@ import (
 	"flame/project"
 )
 
-// FindFrames gives the frames that q describes. An After that does not exist is
+// FindFrames returns the frames that q describes. An After that does not exist is
 // core.ErrNotFound.
 func (t *tx) FindFrames(q project.FrameQuery) ([]core.Frame, error) {
 	var after core.Frame
@@ -219,7 +219,7 @@ func index(q project.FrameQuery) string {
 	}
 }
 
-// keySets gives the sets that q's order by id, text, subtree and prefix stand for.
+// keySets returns the sets that q's order by id, text, subtree and prefix stand for.
 func keySets(q project.FrameQuery) (sets []keySet) {
 	if q.Order == project.ByID {
 		sets = append(sets, keySet{"SELECT key, id FROM ids WHERE id > ?", []any{clean(q.After)}})
@@ -245,7 +245,7 @@ const under = `WITH RECURSIVE down (key) AS (
 	SELECT f.key FROM down CROSS JOIN frames f ON f.parent = down.key
 ) SELECT key FROM down`
 
-// textSet gives the frames that hold every word of a user's text. Each word is
+// textSet returns the frames that hold every word of a user's text. Each word is
 // quoted, which leaves nothing of FTS5's syntax; no words are in no frame.
 func textSet(text string) keySet {
 	var words []string
@@ -266,12 +266,12 @@ const maxWords = 100
 
 func isLetterOrNumber(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }
 
-// unique gives a list without repeats, which a UNION ALL would repeat.
+// unique returns a list without repeats, which a UNION ALL would repeat.
 func unique[S ~string](list []S) []S {
 	return slices.Compact(slices.Sorted(slices.Values(list)))
 }
 
-// anyOf gives a list of strings as arguments.
+// anyOf returns a list of strings as arguments.
 func anyOf[S ~string](list []S) []any {
 	args := make([]any, len(list))
 	for i, s := range list {

@@ -17,14 +17,14 @@ const (
 	recordsByKind = `SELECT id, value FROM records WHERE kind = ? ORDER BY id`
 )
 
-// DueDeadlines gives those due at or before now, earliest first.
+// DueDeadlines returns those due at or before now, earliest first.
 func (t *tx) DueDeadlines(now core.Millis, limit int) ([]project.Deadline, error) {
 	return collect(t, func(rows *sql.Rows) (d project.Deadline, err error) {
 		return d, rows.Scan(&d.Kind, &d.Subject, &d.Due, &d.Set)
 	}, dueDeadlines, now, limitOf(limit))
 }
 
-// NextDeadline gives the earliest due time; ok is false without any.
+// NextDeadline returns the earliest due time; ok is false without any.
 func (t *tx) NextDeadline() (due core.Millis, ok bool, err error) {
 	ok, err = t.get([]any{&due}, nextDeadline)
 	return due, ok, err

@@ -169,7 +169,7 @@ func mendSQL(query string) func(*mender, int64) (bool, error) {
 	}
 }
 
-// name gives an id to a frame that has none.
+// name returns an id to a frame that has none.
 func (m *mender) name(key int64) (bool, error) {
 	id := m.by.NewID("frame")
 	for taken := 0; ; id = m.by.NewID("frame") {

@@ -20,7 +20,7 @@ import (
 	"flame/store"
 )
 
-// planted makes a project with a small tree and a session, closed, and gives its
+// planted makes a project with a small tree and a session, closed, and returns its
 // folder and database.
 func planted(t *testing.T) (dir, db string) {
 	t.Helper()

@@ -37,7 +37,7 @@ var (
 	errForeign = errors.New("the file is another program's database")
 )
 
-// of gives the version of a file, 0 if nothing is in it, or says why it cannot be
+// of returns the version of a file, 0 if nothing is in it, or says why it cannot be
 // used as it is. It judges by one snapshot: another process may be making the file.
 func (s schema) of(wait context.Context, c *conn) (version int, err error) {
 	err = c.transact(wait, beginView, func() error {

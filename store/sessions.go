@@ -31,7 +31,7 @@ var saveSession = upsert("sessions", "key", "key", "parent", "root", "current",
 
 var sessionByID = "SELECT " + sessionColumns + " FROM sessions s WHERE s.key = " + keyOf
 
-// Session gives one session, or core.ErrNotFound.
+// Session returns one session, or core.ErrNotFound.
 func (t *tx) Session(id string) (core.Session, error) {
 	list, err := collect(t, scanSession, sessionByID, clean(id))
 	switch {
@@ -43,7 +43,7 @@ func (t *tx) Session(id string) (core.Session, error) {
 	return list[0], nil
 }
 
-// FindSessions gives the sessions that q describes, latest activity first.
+// FindSessions returns the sessions that q describes, latest activity first.
 func (t *tx) FindSessions(q project.SessionQuery) ([]core.Session, error) {
 	list := listSessions(q)
 	return collect(t, scanSession, list.query(), list.args...)

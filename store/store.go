@@ -54,7 +54,7 @@ type Store struct {
 
 var _ project.Waiter = (*Store)(nil)
 
-// Open gives the Store of the data folder dir. Nothing is read or made before
+// Open returns the Store of the data folder dir. Nothing is read or made before
 // the first View or Update.
 func Open(dir string, opts Options) *Store {
 	if opts.LockTimeout <= 0 {
@@ -71,7 +71,7 @@ func Open(dir string, opts Options) *Store {
 	return s
 }
 
-// absolute gives dir from the root, as SQLite wants it in a URI. Where that is
+// absolute returns dir from the root, as SQLite wants it in a URI. Where that is
 // not to be had, the error of using it says why.
 func absolute(dir string) string {
 	if whole, err := filepath.Abs(dir); err == nil {
@@ -164,7 +164,7 @@ func (s *Store) update(ctx, wait context.Context, f func(project.Tx) error) erro
 	return nil
 }
 
-// Waited gives how long this process's Updates have waited to begin, all together.
+// Waited returns how long this process's Updates have waited to begin, all together.
 func (s *Store) Waited() time.Duration { return time.Duration(s.waited.Load()) }
 
 // Close ends the Store after the View and Update that run. Later calls fail.

@@ -103,7 +103,7 @@ func started(f core.Frame) core.Frame {
 	return f
 }
 
-// found gives the ids that a query finds, with a space between.
+// found returns the ids that a query finds, with a space between.
 func found(t testing.TB, kept project.Store, q project.FrameQuery) (ids string) {
 	t.Helper()
 	view(t, kept, func(tx project.Tx) {

@@ -30,7 +30,7 @@ func (s *Store) newTx(ctx context.Context, c *conn, writable bool) *tx {
 	}
 }
 
-// Context gives the context of the transaction. A View or Update with it is a
+// Context returns the context of the transaction. A View or Update with it is a
 // nested one, and refused.
 func (t *tx) Context() context.Context { return t.ctx }
 
@@ -48,7 +48,7 @@ func (t *tx) call(f func(project.Tx) error) error {
 	return nil
 }
 
-// exec runs a statement that writes and gives the number of rows it changed.
+// exec runs a statement that writes and returns the number of rows it changed.
 func (t *tx) exec(query string, args ...any) (int64, error) {
 	result, err := t.run(query, args...)
 	if err != nil {
@@ -57,7 +57,7 @@ func (t *tx) exec(query string, args ...any) (int64, error) {
 	return result.RowsAffected()
 }
 
-// insert runs an INSERT and gives the key of the new row.
+// insert runs an INSERT and returns the key of the new row.
 func (t *tx) insert(query string, args ...any) (int64, error) {
 	result, err := t.run(query, args...)
 	if err != nil {
@@ -111,7 +111,7 @@ func (t *tx) each(scan func(*sql.Rows) error, query string, args ...any) error {
 	return t.note(rows.Err())
 }
 
-// collect gives every row of query as scan reads it.
+// collect returns every row of query as scan reads it.
 func collect[T any](t *tx, scan func(*sql.Rows) (T, error), query string, args ...any) ([]T, error) {
 	var list []T
 	err := t.each(func(rows *sql.Rows) error {
@@ -122,7 +122,7 @@ func collect[T any](t *tx, scan func(*sql.Rows) (T, error), query string, args .
 	return list, err
 }
 
-// key gives the key of an id, and one to an id that has none; NULL for no id.
+// key returns the key of an id, and one to an id that has none; NULL for no id.
 func (t *tx) key(id string) (sql.NullInt64, error) {
 	id = clean(id)
 	if id == "" {
@@ -150,7 +150,7 @@ func (t *tx) known(id string) (key int64, err error) {
 	return key, err
 }
 
-// keysOf gives the keys of ids, in their order.
+// keysOf returns the keys of ids, in their order.
 func (t *tx) keysOf(ids ...string) ([]any, error) {
 	keys := make([]any, len(ids))
 	for i, id := range ids {
@@ -183,7 +183,7 @@ func clean(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 // which would be to compile the statement again for each.
 const atMost = " LIMIT +?"
 
-// limitOf gives the number for atMost, where -1 is none, for a query's, where 0 is.
+// limitOf returns the number for atMost, where -1 is none, for a query's, where 0 is.
 func limitOf(limit int) int {
 	if limit <= 0 {
 		return -1
@@ -191,7 +191,7 @@ func limitOf(limit int) int {
 	return limit
 }
 
-// asJSON gives v as JSON text that words can be found in: < and > stay.
+// asJSON returns v as JSON text that words can be found in: < and > stay.
 func asJSON(v any) (string, error) {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)
@@ -202,7 +202,7 @@ func asJSON(v any) (string, error) {
 	return strings.TrimSuffix(b.String(), "\n"), nil
 }
 
-// placeholders gives n question marks with commas between.
+// placeholders returns n question marks with commas between.
 func placeholders(n int) string {
 	return strings.TrimSuffix(strings.Repeat("?, ", n), ", ")
 }

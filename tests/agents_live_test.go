@@ -86,7 +86,7 @@ func writes(client, path, content string) model.Turn {
 	return calls("Write", map[string]any{"file_path": path, "content": content})
 }
 
-// agentsIn gives the ids of agents that a request tells of, in order.
+// agentsIn returns the ids of agents that a request tells of, in order.
 func agentsIn(r model.Request) (ids []string) {
 	for _, id := range agentID.FindAllString(r.Everything(), -1) {
 		if !slices.Contains(ids, id) {
@@ -118,7 +118,7 @@ func finds(client, tool string) []model.Turn {
 	return []model.Turn{{Tools: []model.Tool{{Name: "ToolSearch", Input: map[string]any{"query": "select:mcp__plugin_flame_flame__" + tool}}}}}
 }
 
-// lineIn gives the line that the text of a slash command carries.
+// lineIn returns the line that the text of a slash command carries.
 func lineIn(r model.Request) string {
 	text := r.FirstUser()
 	for _, before := range []string{"word for word: ", "yourself.\n\n", "conflict in it.\n\n"} {

@@ -120,7 +120,7 @@ func (b *bounded) run(args ...string) (out string, ok bool) {
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err := cmd.Run()
 	what := strings.Join(args, " ")
-	require.NoError(b.t, ctx.Err(), "%s takes for ever", what)
+	require.NoError(b.t, ctx.Err(), "%s takes forever", what)
 	var exit *exec.ExitError
 	if err != nil {
 		require.ErrorAs(b.t, err, &exit)

@@ -19,7 +19,7 @@ var built struct {
 	err  error
 }
 
-// flameBinary gives the path of flame, built from this repository.
+// flameBinary returns the path of flame, built from this repository.
 func flameBinary(t testing.TB) string {
 	t.Helper()
 	built.once.Do(func() { built.dir, built.err = build() })

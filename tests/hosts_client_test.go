@@ -166,7 +166,7 @@ func (u *user) unprivileged() {
 	}
 }
 
-// must runs a command that has to work and gives its stdout.
+// must runs a command that has to work and returns its stdout.
 func (u *user) must(program string, args ...string) string {
 	u.t.Helper()
 	stdout, stderr, err := u.run(program, args...)

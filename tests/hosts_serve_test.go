@@ -55,7 +55,7 @@ func (s served) post(path string, body any) map[string]any {
 	return answer
 }
 
-// session begins a conversation and gives its id.
+// session begins a conversation and returns its id.
 func (s served) session() string {
 	s.t.Helper()
 	return s.post("/session", map[string]any{})["id"].(string)

@@ -31,7 +31,7 @@ func (u *user) byHand(client string) {
 	}))
 }
 
-// offered gives flame's tools as a client offers them to its model.
+// offered returns flame's tools as a client offers them to its model.
 func (u *user) offered(client string) []string {
 	u.t.Helper()
 	u.model.Play(model.Script{{Name: "look", Turns: []model.Turn{{Text: "I see."}}}})
@@ -90,7 +90,7 @@ func (u *user) pluginFile(scope string) string {
 	return filepath.Join(base, filepath.FromSlash(pluginFiles[scope]))
 }
 
-// snapshot gives the time of change of every file that a setup may touch.
+// snapshot returns the time of change of every file that a setup may touch.
 func (u *user) snapshot() map[string]string {
 	u.t.Helper()
 	files := map[string]string{}

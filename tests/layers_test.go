@@ -58,7 +58,7 @@ func TestImportsPointInward(t *testing.T) {
 	}
 }
 
-// imports gives each package of the repository, by folder, with those of flame
+// imports returns each package of the repository, by folder, with those of flame
 // that its non-test files import.
 func imports(t *testing.T) map[string][]string {
 	t.Helper()

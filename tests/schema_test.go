@@ -106,7 +106,7 @@ func acceptAnything(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, 
 	return mcp.NewToolResultText("accepted"), nil
 }
 
-// callFrame calls the tool "frame" and gives the result's isError and text.
+// callFrame calls the tool "frame" and returns the result's isError and text.
 func callFrame(t *testing.T, srv *server.MCPServer, arguments string) (bool, string) {
 	t.Helper()
 	message := `{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "frame", "arguments": ` + arguments + `}}`

@@ -143,7 +143,7 @@ func (d delegator) end() {
 	}
 }
 
-// spawn starts an agent and gives its id with the answer.
+// spawn starts an agent and returns its id with the answer.
 func (d delegator) spawn(prompt, more string) (id, text string) {
 	d.t.Helper()
 	result, text := d.call("spawn_agent", fmt.Sprintf(`{"subagent_type": "builder", "description": "Build the form", "prompt": %q%s}`, prompt, more))
@@ -152,7 +152,7 @@ func (d delegator) spawn(prompt, more string) (id, text string) {
 	return id, text
 }
 
-// tell calls a tool on an agent and gives its answer.
+// tell calls a tool on an agent and returns its answer.
 func (d delegator) tell(tool, id, more string) string {
 	d.t.Helper()
 	result, text := d.call(tool, fmt.Sprintf(`{"subagent_id": %q%s}`, id, more))

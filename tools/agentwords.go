@@ -11,7 +11,7 @@ import (
 	"flame/core"
 )
 
-// runLine gives an agent in one line.
+// runLine returns an agent in one line.
 func runLine(run agents.Run) string {
 	return fmt.Sprintf("%s (%s) %s: %s", run.ID, StateWord(run), run.Type, quote(run.Description))
 }
@@ -57,7 +57,7 @@ func Took(run agents.Run, now core.Millis) string {
 	return span(max(end, run.Progress.LastLine, run.CreatedAt)-run.CreatedAt, 100*time.Millisecond)
 }
 
-// span gives a time as people read it, as exactly as they care for.
+// span returns a time as people read it, as exactly as they care for.
 func span(ms core.Millis, exact time.Duration) string {
 	return (time.Duration(ms) * time.Millisecond).Round(exact).String()
 }
@@ -132,7 +132,7 @@ func limitsText(l supervise.Limits) string {
 // Claude Code cuts what is over 25,000 tokens.
 const maxAnswer = 60_000
 
-// ResultText gives all that an agent came to by a time; of its answer, most
+// ResultText returns all that an agent came to by a time; of its answer, most
 // characters after offset (0: all).
 func ResultText(r agents.Result, now core.Millis, offset, most int) string {
 	var b strings.Builder

@@ -72,7 +72,7 @@ func (a *asks) ask(ctx context.Context, method mcp.MCPMethod, params, result any
 	}
 }
 
-// open gives an id for a new request and where its answer will come.
+// open returns an id for a new request and where its answer will come.
 func (a *asks) open() (int64, chan message) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -91,7 +91,7 @@ func (a *asks) forget(id int64) {
 	delete(a.waiting, id)
 }
 
-// resolve gives the client's answer to the one who waits for it. Answers that
+// resolve returns the client's answer to the one who waits for it. Answers that
 // nobody waits for, such as late ones, are normal.
 func (a *asks) resolve(m message) {
 	id, ok := m.ID.Value().(int64)

@@ -196,7 +196,7 @@ func (d autonomyDoor) autoSuggest(ctx context.Context, by project.Caller, in aut
 	return b.String(), nil
 }
 
-// suggested gives the goal of a push or the status of a pop.
+// suggested returns the goal of a push or the status of a pop.
 func suggested(s core.Suggestion) string {
 	if s.Type == core.SuggestPop {
 		return string(s.Status)

@@ -111,7 +111,7 @@ func hostname(host string) string {
 	return strings.Trim(host, "[]")
 }
 
-// isLoopback tells whether host is this machine by its name or address. Other
+// isLoopback reports whether host is this machine by its name or address. Other
 // names are not looked up: an answer could change after the check.
 func isLoopback(host string) bool {
 	if strings.EqualFold(host, "localhost") {

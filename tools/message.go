@@ -58,7 +58,7 @@ func parse(raw []byte) (message, *mcp.JSONRPCError) {
 	return m, checkVersion(m.ID, version)
 }
 
-// isAnswer tells whether the message answers a request of the server's.
+// isAnswer reports whether the message answers a request of the server's.
 func (m message) isAnswer() bool {
 	return m.Method == "" && (m.Result != nil || m.Error != nil)
 }

@@ -148,7 +148,7 @@ func (m *Metrics) add(n float64, name string, labels ...string) {
 	m.set.GetOrCreateFloatCounter(series(name, labels)).Add(n)
 }
 
-// bounded gives a label's value, or "other" where it has too many or a long one.
+// bounded returns a label's value, or "other" where it has too many or a long one.
 func (m *Metrics) bounded(label, value string) string {
 	key := label + "=" + value
 	switch {

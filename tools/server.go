@@ -22,7 +22,7 @@ import (
 //go:embed instructions.md
 var instructions string
 
-// Instructions gives the guidance on working with frames.
+// Instructions returns the guidance on working with frames.
 func Instructions() string { return strings.TrimSpace(instructions) }
 
 // A Server is the MCP door of one project.

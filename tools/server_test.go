@@ -127,7 +127,7 @@ func TestALockedStoreDoesNotKeepAServerWhoseHostIsGone(t *testing.T) {
 	assert.Less(t, time.Since(left), 5*time.Second)
 }
 
-// call calls a tool and gives its answer and text.
+// call calls a tool and returns its answer and text.
 func (c *conversation) call(tool, args string) (*mcp.CallToolResult, string) {
 	c.t.Helper()
 	var request mcp.CallToolRequest

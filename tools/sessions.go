@@ -54,7 +54,7 @@ func (s *sessions) start(ctx context.Context) (*httpSession, error) {
 	return session, nil
 }
 
-// use gives the session with this id, in use until it is released, and whether
+// use returns the session with this id, in use until it is released, and whether
 // there is one.
 func (s *sessions) use(id string) (*httpSession, bool) {
 	s.mu.Lock()

@@ -53,7 +53,7 @@ type option struct {
 	name string // without the hyphens before it
 }
 
-// optionsOf gives the arguments that are options of a line.
+// optionsOf returns the arguments that are options of a line.
 func optionsOf(t reflect.Type) (options []option) {
 	for field := range fieldsOf(t) {
 		name, other := field.Tag.Lookup("line")

@@ -16,7 +16,7 @@ import (
 	"flame/core"
 )
 
-// typed gives the arguments of a call with a line as its command, and more.
+// typed returns the arguments of a call with a line as its command, and more.
 func typed[In any](line string, more string) (in In, err error) {
 	err = decode(fmt.Appendf(nil, `{"command": %s%s}`, quoted(line), more), &in)
 	return in, err

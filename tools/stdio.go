@@ -120,7 +120,7 @@ type inputLine struct {
 	err     error
 }
 
-// readLines gives the lines of in, the last one with the error that ended it.
+// readLines returns the lines of in, the last one with the error that ended it.
 func readLines(ctx context.Context, in io.Reader) <-chan inputLine {
 	lines := make(chan inputLine)
 	reader := bufio.NewReaderSize(in, 64<<10)

@@ -76,7 +76,7 @@ func (s *subscriptions) IsSubscribedToResource(uri string) bool {
 	return subscribed
 }
 
-// wants tells whether a notification may be sent: the server tells every
+// wants reports whether a notification may be sent: the server tells every
 // client of every changed resource, the protocol only those who subscribed.
 func (s *subscriptions) wants(note mcp.JSONRPCNotification) bool {
 	if note.Method != mcp.MethodNotificationResourceUpdated {

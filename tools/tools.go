@@ -56,7 +56,7 @@ func Groups() []string {
 	return []string{"frames", "plan", "context", "summary", "subagents", "agents", "autonomy", "state"}
 }
 
-// All gives every tool of a project and its agents.
+// All returns every tool of a project and its agents.
 func All(p *project.Project, a *agents.Agents) []Tool {
 	return join(
 		group("frames", frameTools(p)),
@@ -92,7 +92,7 @@ func Names() (names []string) {
 	return names
 }
 
-// Find gives the tool of this name, or an error that names those there are.
+// Find returns the tool of this name, or an error that names those there are.
 func Find(all []Tool, name string) (Tool, error) {
 	var names []string
 	for _, t := range all {
@@ -104,7 +104,7 @@ func Find(all []Tool, name string) (Tool, error) {
 	return Tool{}, core.NotFoundf("there is no tool %q", name).WithHint("use one of %s", strings.Join(names, ", "))
 }
 
-// Select gives the tools of a profile: "all", "core", or groups separated by
+// Select returns the tools of a profile: "all", "core", or groups separated by
 // commas. An unknown name is an error.
 func Select(all []Tool, profile string) ([]Tool, error) {
 	wanted := map[string]bool{}

@@ -203,7 +203,7 @@ type call struct {
 	by, tool, args string
 }
 
-// play makes the calls in order and gives the transcript.
+// play makes the calls in order and returns the transcript.
 func play(t *testing.T, p *project.Project, calls []call) string {
 	t.Helper()
 	all := tools.All(p, &agents.Agents{Project: p})

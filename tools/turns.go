@@ -20,14 +20,14 @@ type turns struct {
 }
 
 // A turn is one call's place in the order. Whoever takes one ends it on every
-// path, or the calls behind it wait for ever.
+// path, or the calls behind it wait forever.
 type turn struct {
 	before <-chan struct{}
 	over   chan struct{} // nil for a call that only reads
 	end    func()
 }
 
-// take gives the next turn to a call that changes state.
+// take returns the next turn to a call that changes state.
 func (t *turns) take() *turn {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -37,7 +37,7 @@ func (t *turns) take() *turn {
 	return next
 }
 
-// follow gives a turn to a call that only reads: it waits like the others and
+// follow returns a turn to a call that only reads: it waits like the others and
 // holds up none.
 func (t *turns) follow() *turn {
 	t.mu.Lock()

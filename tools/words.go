@@ -12,10 +12,10 @@ import (
 // maxGoal is how much of a goal a reply repeats, in characters.
 const maxGoal = 200
 
-// quote gives a goal as replies show it.
+// quote returns a goal as replies show it.
 func quote(goal string) string { return `"` + core.OneLine(goal, maxGoal) + `"` }
 
-// named gives a frame in one line: id, status, goal.
+// named returns a frame in one line: id, status, goal.
 func named(f core.Frame) string { return fmt.Sprintf("%s (%s) %s", f.ID, f.Status, quote(f.Goal)) }
 
 // parentLine tells a frame's parent.
@@ -34,7 +34,7 @@ func currentLine(id string) string {
 	return "Current frame: " + id
 }
 
-// namedList gives frames one a line, under a heading; nothing without any.
+// namedList returns frames one a line, under a heading; nothing without any.
 func namedList(heading string, frames []core.Frame) string {
 	return tally(heading, project.Tally{First: frames[:min(len(frames), maxListed)], Count: len(frames)})
 }
@@ -59,7 +59,7 @@ func tally(heading string, t project.Tally) string {
 // maxListed is how many frames a list in a reply names.
 const maxListed = 20
 
-// bullets gives texts one a line, under a heading; nothing without any.
+// bullets returns texts one a line, under a heading; nothing without any.
 func bullets(heading string, items []string) string {
 	if len(items) == 0 {
 		return ""
@@ -67,7 +67,7 @@ func bullets(heading string, items []string) string {
 	return heading + "\n- " + strings.Join(items, "\n- ") + "\n"
 }
 
-// field gives "name: value" and a newline; nothing for an empty value.
+// field returns "name: value" and a newline; nothing for an empty value.
 func field(name, value string) string {
 	if value == "" {
 		return ""
@@ -75,7 +75,7 @@ func field(name, value string) string {
 	return name + ": " + value + "\n"
 }
 
-// when gives a time for people.
+// when returns a time for people.
 func when(t core.Millis) string {
 	if t == 0 {
 		return ""
@@ -83,13 +83,13 @@ func when(t core.Millis) string {
 	return t.Time().Format(time.RFC3339)
 }
 
-// ago gives the time between two points.
+// ago returns the time between two points.
 func ago(now, then core.Millis) string { return core.FormatDuration(int64(max(0, now-then))) + " ago" }
 
-// seconds gives ms with the same in seconds behind it.
+// seconds returns ms with the same in seconds behind it.
 func seconds(ms int64) string { return fmt.Sprintf("%d ms (%.1f s)", ms, float64(ms)/1000) }
 
-// Count gives a number of things in words: "1 frame", "2 frames", "3 retries".
+// Count returns a number of things in words: "1 frame", "2 frames", "3 retries".
 func Count[N int | int64](n N, thing string) string {
 	if n == 1 {
 		return "1 " + thing
@@ -100,7 +100,7 @@ func Count[N int | int64](n N, thing string) string {
 	return fmt.Sprintf("%d %ss", n, thing)
 }
 
-// Money gives an amount of US dollars as people read it.
+// Money returns an amount of US dollars as people read it.
 func Money(usd float64) string { return fmt.Sprintf("$%.4f", usd) }
 
 // countLine tells how many frames there are of each status.

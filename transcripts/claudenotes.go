@@ -108,7 +108,7 @@ func claudeNotification(text string, at core.Millis) core.AgentNote {
 	return n
 }
 
-// between gives what stands between the first open and the next shut in text.
+// between returns what stands between the first open and the next shut in text.
 func between(text, open, shut string) string {
 	_, text, _ = strings.Cut(text, open)
 	text, _, found := strings.Cut(text, shut)

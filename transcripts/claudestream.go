@@ -113,7 +113,7 @@ func (s *claudeStream) line(text []byte) core.Message {
 	return m
 }
 
-// claudeSystem gives what a line of type system tells of agents.
+// claudeSystem returns what a line of type system tells of agents.
 func claudeSystem(text []byte, l claudeStreamLine) []core.AgentNote {
 	if l.Subtype != "init" && !strings.HasPrefix(l.Subtype, "task_") {
 		return nil
@@ -147,7 +147,7 @@ func claudeSystem(text []byte, l claudeStreamLine) []core.AgentNote {
 	return []core.AgentNote{n}
 }
 
-// result gives what the end of a turn tells of the session.
+// result returns what the end of a turn tells of the session.
 func (s *claudeStream) result(text []byte, l claudeStreamLine) []core.AgentNote {
 	var r claudeResult
 	if !loose(text, &r) || l.SessionID == "" {

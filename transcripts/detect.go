@@ -58,7 +58,7 @@ func (l Log) Beside() string {
 	return strings.TrimSuffix(l.Path, ".jsonl") + metaSuffix
 }
 
-// Messages gives the whole log, a subagent's after what the file beside says of
+// Messages returns the whole log, a subagent's after what the file beside says of
 // it. A torn last line ends it with an ErrTorn.
 func (l Log) Messages(ctx context.Context) iter.Seq2[core.Message, error] {
 	return func(yield func(core.Message, error) bool) {
@@ -70,7 +70,7 @@ func (l Log) Messages(ctx context.Context) iter.Seq2[core.Message, error] {
 	}
 }
 
-// Entries gives what the log has after position from, which only a log in lines
+// Entries returns what the log has after position from, which only a log in lines
 // knows; others are given whole. At the beginning stands what the file beside a
 // subagent's log says of it.
 func (l Log) Entries(ctx context.Context, from core.LogPosition) iter.Seq2[core.LogEntry, error] {
@@ -97,7 +97,7 @@ func (l Log) giveMeta(yield func(core.LogEntry, error) bool) bool {
 	return yield(core.LogEntry{Message: m}, err) && err == nil
 }
 
-// Meta gives what the file beside a subagent's log says of it now;
+// Meta returns what the file beside a subagent's log says of it now;
 // fs.ErrNotExist where there is none.
 func (l Log) Meta() (core.Message, error) { return metaEntry(l.Beside(), l.Session, l.Agent) }
 
@@ -131,7 +131,7 @@ func (l Log) open(from core.LogPosition) (io.Reader, core.LogPosition, func() er
 	return file, from, file.Close, nil
 }
 
-// unplaced gives messages of a log that has no positions.
+// unplaced returns messages of a log that has no positions.
 func unplaced(messages iter.Seq2[core.Message, error]) iter.Seq2[core.LogEntry, error] {
 	return func(yield func(core.LogEntry, error) bool) {
 		for m, err := range messages {

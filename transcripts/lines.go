@@ -33,7 +33,7 @@ type lines struct {
 
 func newLines(r io.Reader) *lines { return &lines{r: bufio.NewReaderSize(r, 64<<10)} }
 
-// next gives the next line without the blanks round it; it is good until next is
+// next returns the next line without the blanks round it; it is good until next is
 // called again. A last line without an end comes with an ErrTorn.
 func (l *lines) next() (text []byte, err error) {
 	l.number++
@@ -53,7 +53,7 @@ func (l *lines) next() (text []byte, err error) {
 	return text, nil
 }
 
-// read gives a line with its end, or the beginning of one that is too long, and
+// read returns a line with its end, or the beginning of one that is too long, and
 // its size in bytes.
 func (l *lines) read() (text []byte, size int64, err error) {
 	part, err := l.r.ReadSlice('\n')

@@ -32,7 +32,7 @@ func TestALogReadsWell(t *testing.T) {
 	}
 }
 
-// said gives each line that Markdown takes for more than the text in a fence.
+// said returns each line that Markdown takes for more than the text in a fence.
 func outsideFences(t *testing.T, text string) (lines []string) {
 	t.Helper()
 	fence := ""

@@ -59,7 +59,7 @@ func readOpenCodeDB(ctx context.Context, path, session string, give func(core.Me
 	return nil
 }
 
-// openCodeSessions gives what each session tells of itself, oldest first. Columns
+// openCodeSessions returns what each session tells of itself, oldest first. Columns
 // are found by name, because each version has others.
 func openCodeSessions(ctx context.Context, tx *sql.Tx, session string) (found []core.Message, err error) {
 	rows, err := tx.QueryContext(ctx, `
@@ -104,7 +104,7 @@ func openCodeRow(row map[string]string) core.Message {
 	return noted(raw, s.ID, s.note())
 }
 
-// openCodeMessages gives a session's messages in the order they were made. A
+// openCodeMessages returns a session's messages in the order they were made. A
 // message has a row for each of its parts.
 func openCodeMessages(ctx context.Context, tx *sql.Tx, session string, give func(core.Message) bool) (more bool, err error) {
 	rows, err := tx.QueryContext(ctx, `
@@ -149,7 +149,7 @@ func (s *openCodeStored) add(part []byte) {
 	}
 }
 
-// give gives the message, if there is one.
+// give returns the message, if there is one.
 func (s *openCodeStored) give(session string, give func(core.Message) bool) bool {
 	if s.id == "" {
 		return true

@@ -11,7 +11,7 @@ import (
 	"flame/core"
 )
 
-// Read gives what the host has added to its log at path since position from. A
+// Read returns what the host has added to its log at path since position from. A
 // log that is shorter than that was written anew: it is given from its
 // beginning. A last line that is not complete is left for the next time. An
 // error, fs.ErrNotExist where there is no such file, ends the stream.
@@ -36,7 +36,7 @@ func Read(host, path string, from core.LogPosition) iter.Seq2[core.LogEntry, err
 	}
 }
 
-// keptBy gives the format of the logs that a host keeps as files; empty without any.
+// keptBy returns the format of the logs that a host keeps as files; empty without any.
 func keptBy(host string) Format {
 	for format, kind := range formats {
 		if kind.kept && kind.host == host {
@@ -46,7 +46,7 @@ func keptBy(host string) Format {
 	return ""
 }
 
-// open gives the log at path, to be read on after the position that it returns.
+// open returns the log at path, to be read on after the position that it returns.
 func open(path string, from core.LogPosition) (*os.File, core.LogPosition, error) {
 	info, err := os.Stat(path)
 	if err != nil {

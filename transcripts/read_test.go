@@ -18,7 +18,7 @@ import (
 
 const claudeCode = "claude-code"
 
-// readOn gives what Read gives, and where it ended.
+// readOn returns what Read gives, and where it ended.
 func readOn(t *testing.T, path string, from core.LogPosition) (messages []core.Message, next core.LogPosition) {
 	t.Helper()
 	next = from

@@ -34,7 +34,7 @@ var formats = map[Format]formatKind{
 	OpenCodeStore:  {host: "opencode"},
 }
 
-// Line gives what a single line of a log means, with which a program that reads
+// Line returns what a single line of a log means, with which a program that reads
 // a host's output itself can go through it: call it for one line after another.
 // It is nil for a format that is not kept in lines.
 func Line(format Format) func(line []byte) core.Message {
@@ -46,7 +46,7 @@ func Line(format Format) func(line []byte) core.Message {
 	return func(line []byte) core.Message { return told.once(parse(bytes.TrimSpace(line))) }
 }
 
-// Messages gives the messages of a whole log in lines. An error ends the stream;
+// Messages returns the messages of a whole log in lines. An error ends the stream;
 // ErrTorn is one that more reading may cure. A format that is not kept in lines is
 // an error.
 func Messages(r io.Reader, format Format) iter.Seq2[core.Message, error] {
@@ -123,7 +123,7 @@ func (t *told) add(id string) {
 	t.next = (t.next + 1) % toldAnswers
 }
 
-// once gives m without the tokens that an earlier line has told.
+// once returns m without the tokens that an earlier line has told.
 func (t *told) once(m core.Message) core.Message {
 	switch {
 	case m.ID == "" || m.Usage == core.Usage{ToolCalls: m.Usage.ToolCalls}:

@@ -43,13 +43,13 @@ func structured(value any) bool {
 // blank reports whether nothing was answered.
 func (a answer) blank() bool { return a.value == nil || !a.json && a.value == "" }
 
-// object gives the answer's fields, nil where it is no JSON object.
+// object returns the answer's fields, nil where it is no JSON object.
 func (a answer) object() map[string]any {
 	fields, _ := a.value.(map[string]any)
 	return fields
 }
 
-// whole gives the answer as one value.
+// whole returns the answer as one value.
 func (a answer) whole() any {
 	if a.json {
 		return a.value
@@ -57,7 +57,7 @@ func (a answer) whole() any {
 	return a.text
 }
 
-// onlyFence gives the inside of the only fenced block in Markdown text, and what
+// onlyFence returns the inside of the only fenced block in Markdown text, and what
 // stands around it; false if there is none or more than one. A block that is not
 // closed goes to the end, as in CommonMark.
 func onlyFence(text string) (inside, around string, ok bool) {
@@ -79,7 +79,7 @@ func onlyFence(text string) (inside, around string, ok bool) {
 	return in.String(), out.String(), blocks == 1
 }
 
-// fenceMark gives the run of three or more backquotes or tildes that a line
+// fenceMark returns the run of three or more backquotes or tildes that a line
 // begins with.
 func fenceMark(line string) string {
 	line = strings.TrimLeft(line, " ")

@@ -75,7 +75,7 @@ type claim struct {
 	value any    // and with what
 }
 
-// claims gives all that a says. With whole its answer is one thing that others'
+// claims returns all that a says. With whole its answer is one thing that others'
 // answers are compared with; else each field of it stands for itself, and a text
 // beside the others'.
 func (a *agent) claims(whole bool) []claim {
@@ -98,7 +98,7 @@ func (a *agent) claims(whole bool) []claim {
 	return a.signed(all)
 }
 
-// signed gives claims with their agent, and of each key only the last one: what
+// signed returns claims with their agent, and of each key only the last one: what
 // an agent said later holds.
 func (a *agent) signed(all []claim) []claim {
 	slices.Reverse(all)
@@ -126,7 +126,7 @@ func (a *agent) wholeAnswer() claim {
 		op: opReplace, value: a.answer.whole()}
 }
 
-// findings gives the fields of a's answer, and its words where it has any. What
+// findings returns the fields of a's answer, and its words where it has any. What
 // the schema does not declare is not compared: every agent's own stays.
 func (a *agent) findings() []claim {
 	var found []claim
@@ -178,7 +178,7 @@ type Change struct {
 	Hash string `json:"hash,omitempty"` // hash of the content to be there; empty if the file is gone
 }
 
-// file gives the claim on a changed file; false for one that is as it was.
+// file returns the claim on a changed file; false for one that is as it was.
 func file(f File, _ int) (claim, bool) {
 	op, text := opReplace, f.Excerpt
 	switch {

@@ -102,7 +102,7 @@ func allAgree(claims []claim, tolerance float64) bool {
 	return true
 }
 
-// earliest gives the claim of the agent that completed first.
+// earliest returns the claim of the agent that completed first.
 func earliest(claims []claim) claim {
 	return slices.MinFunc(claims, func(a, b claim) int { return byTime(a.by, b.by) })
 }

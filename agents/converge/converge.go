@@ -91,7 +91,7 @@ func byTime(a, b *agent) int {
 	return cmp.Or(cmp.Compare(a.CompletedAt, b.CompletedAt), cmp.Compare(a.SubagentID, b.SubagentID))
 }
 
-// id gives an agent's subagent_id.
+// id returns an agent's subagent_id.
 func id(a *agent, _ int) string { return a.SubagentID }
 
 // idAndState names an agent and where it stands.

@@ -15,7 +15,7 @@ import (
 	"flame/core"
 )
 
-// answering gives agents a1, a2 … that completed one after the other with these
+// answering returns agents a1, a2 … that completed one after the other with these
 // answers.
 func answering(answers ...string) []converge.Input {
 	return lo.Map(answers, func(answer string, i int) converge.Input {
@@ -28,7 +28,7 @@ func answering(answers ...string) []converge.Input {
 	})
 }
 
-// with gives inputs, each changed by its own function.
+// with returns inputs, each changed by its own function.
 func with(inputs []converge.Input, change ...func(*converge.Input)) []converge.Input {
 	for i, f := range change {
 		f(&inputs[i])
@@ -43,12 +43,12 @@ func converged(t *testing.T, inputs []converge.Input, options converge.Options) 
 	return result
 }
 
-// conflictIDs gives what agents contradict each other about.
+// conflictIDs returns what agents contradict each other about.
 func conflictIDs(r converge.Result) []string {
 	return lo.Map(r.Conflicts, func(c converge.Conflict, _ int) string { return c.ID })
 }
 
-// deltas gives the output on one line a delta.
+// deltas returns the output on one line a delta.
 func deltas(r converge.Result) []string {
 	return lo.Map(r.Deltas(), func(d converge.Delta, _ int) string {
 		return fmt.Sprintf("%s %s %s %s", d.Source, d.Op, d.Target, d.Value)

@@ -97,7 +97,7 @@ func (p *page) block(text string) {
 	fmt.Fprintf(p, "  %s\n", fence)
 }
 
-// shown gives a value for people: a text as it is, of a file what tells its content
+// shown returns a value for people: a text as it is, of a file what tells its content
 // from others, all else as JSON.
 func shown(value json.RawMessage, kind Kind) string {
 	var text string
@@ -111,7 +111,7 @@ func shown(value json.RawMessage, kind Kind) string {
 	return string(value)
 }
 
-// span gives text as a code span on one line, nothing for none.
+// span returns text as a code span on one line, nothing for none.
 func span(text string) string {
 	if text = core.OneLine(text, 0); text == "" {
 		return ""
@@ -127,7 +127,7 @@ func spans(texts []string) string {
 	return strings.Join(lo.Map(texts, func(text string, _ int) string { return span(text) }), ", ")
 }
 
-// longestRun gives the length of the longest run of backquotes in text.
+// longestRun returns the length of the longest run of backquotes in text.
 func longestRun(text string) (longest int) {
 	run := 0
 	for _, r := range text {

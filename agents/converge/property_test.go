@@ -35,7 +35,7 @@ func TestAnyOrderGivesTheSameBytes(t *testing.T) {
 	}
 }
 
-// written gives a result in all formats, as it is and read back from JSON.
+// written returns a result in all formats, as it is and read back from JSON.
 func written(t *testing.T, r converge.Result) string {
 	t.Helper()
 	raw, err := r.Render(converge.JSON)
@@ -84,7 +84,7 @@ func checkReview(t *testing.T, inputs []converge.Input, options converge.Options
 
 func pick[T any](random *rand.Rand, from ...T) T { return from[random.IntN(len(from))] }
 
-// randomTeam gives agents that say much of the same and some of it differently.
+// randomTeam returns agents that say much of the same and some of it differently.
 func randomTeam(random *rand.Rand) []converge.Input {
 	return lo.Times(2+random.IntN(4), func(i int) converge.Input {
 		return converge.Input{

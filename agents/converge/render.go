@@ -42,7 +42,7 @@ func canonicalOf(value any) ([]byte, error) {
 	return canonical(plain), nil
 }
 
-// Deltas gives the output as a list of changes, part after part; none while
+// Deltas returns the output as a list of changes, part after part; none while
 // conflicts wait.
 func (r Result) Deltas() []Delta {
 	deltas := []Delta{}

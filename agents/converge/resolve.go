@@ -37,7 +37,7 @@ func (d *draft) resolve(o Options) error {
 
 func isOpen(s *subject, _ int) bool { return s.open() }
 
-// disputed gives the subjects that agents contradict each other about.
+// disputed returns the subjects that agents contradict each other about.
 func (d *draft) disputed() []*subject {
 	return lo.Filter(d.subjects, func(s *subject, _ int) bool { return s.conflict != nil })
 }

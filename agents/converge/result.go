@@ -56,7 +56,7 @@ func ignore(reason string) func(*agent, int) Ignored {
 	}
 }
 
-// result gives the Result of a draft whose conflicts went through resolve.
+// result returns the Result of a draft whose conflicts went through resolve.
 func (d *draft) result(agents []*agent, o Options) Result {
 	disputed := d.disputed()
 	r := Result{
@@ -101,7 +101,7 @@ func (d *draft) seat(o Options) {
 	d.subjects = append(d.subjects, rest...)
 }
 
-// output gives the items of subjects that are all settled.
+// output returns the items of subjects that are all settled.
 func output(subjects []*subject, tolerance float64) Output {
 	out := Output{}
 	for _, s := range subjects {
@@ -111,7 +111,7 @@ func output(subjects []*subject, tolerance float64) Output {
 	return out
 }
 
-// item gives what holds of a subject.
+// item returns what holds of a subject.
 func (s *subject) item(tolerance float64) Item {
 	item := Item{
 		Op:     s.winner.op,
@@ -127,7 +127,7 @@ func (s *subject) item(tolerance float64) Item {
 	return item
 }
 
-// tell gives the rationale of a Result.
+// tell returns the rationale of a Result.
 func (d *draft) tell(r Result) string {
 	text := string(r.Strategy) + ": " + d.rationale
 	if len(r.Conflicts) == 0 {

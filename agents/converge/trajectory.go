@@ -78,7 +78,7 @@ func rank(e Entry) int {
 	return 0
 }
 
-// lastOf gives how many entries of a stream stand before the mark of c; all of
+// lastOf returns how many entries of a stream stand before the mark of c; all of
 // them if none is of its sides.
 func lastOf(stream []Entry, c Conflict) int {
 	_, at, ok := lo.FindLastIndexOf(stream, func(e Entry) bool {
@@ -90,7 +90,7 @@ func lastOf(stream []Entry, c Conflict) int {
 	return at + 1
 }
 
-// mark gives the mark of c behind the entries before it, at the time of the last.
+// mark returns the mark of c behind the entries before it, at the time of the last.
 func mark(before []Entry, c Conflict) Entry {
 	return Entry{
 		TS: lo.LastOrEmpty(before).TS,

@@ -11,7 +11,7 @@ import (
 	"flame/core"
 )
 
-// told gives merged trajectories, one entry a word.
+// told returns merged trajectories, one entry a word.
 func told(entries []converge.Entry) (all []string) {
 	for _, e := range entries {
 		if e.Conflict != nil {

@@ -15,13 +15,13 @@ import (
 	"flame/core"
 )
 
-// normal gives text as it is compared: blanks collapsed, case folded (spec:
+// normal returns text as it is compared: blanks collapsed, case folded (spec:
 // agents §6).
 func normal(text string) string {
 	return strings.Map(fold, strings.Join(strings.Fields(text), " "))
 }
 
-// fold gives one rune for all that differ in case alone, the Kelvin sign and the
+// fold returns one rune for all that differ in case alone, the Kelvin sign and the
 // final sigma among them.
 func fold(r rune) rune {
 	least := r
@@ -56,7 +56,7 @@ func canonical(value any) []byte {
 	return bytes.TrimRight(b.Bytes(), "\n")
 }
 
-// shortNumbers gives value with each json.Number in its shortest form.
+// shortNumbers returns value with each json.Number in its shortest form.
 func shortNumbers(value any) any {
 	switch v := value.(type) {
 	case json.Number:
@@ -97,7 +97,7 @@ func shortest(n json.Number) json.Number {
 	return json.Number(strconv.FormatFloat(f, 'g', -1, 64))
 }
 
-// hash gives the value_hash of a value: SHA-256 of its canonical form in hex.
+// hash returns the value_hash of a value: SHA-256 of its canonical form in hex.
 func hash(value any) string {
 	sum := sha256.Sum256(canonical(value))
 	return hex.EncodeToString(sum[:])
@@ -169,7 +169,7 @@ func parseSchema(raw json.RawMessage) (s schema, err error) {
 	return s, nil
 }
 
-// declared gives the part of value that s declares.
+// declared returns the part of value that s declares.
 func (s schema) declared(value any) any {
 	switch v := value.(type) {
 	case []any:

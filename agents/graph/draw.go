@@ -92,7 +92,7 @@ type branch struct {
 	sign, indent string // what its line begins with, and the lines below it
 }
 
-// branches gives nodes with the same parent, last first: what is drawn next
+// branches returns nodes with the same parent, last first: what is drawn next
 // stands at the end of the list.
 func branches(places []int, indent, sign, lastSign string) (list []branch) {
 	for i, place := range slices.Backward(places) {
@@ -109,7 +109,7 @@ func branches(places []int, indent, sign, lastSign string) (list []branch) {
 	return list
 }
 
-// roots gives the places of the nodes that nothing known started.
+// roots returns the places of the nodes that nothing known started.
 func (g *Graph) roots() (places []int) {
 	for place := range g.nodes {
 		if _, is := g.parent(place); !is {
@@ -119,7 +119,7 @@ func (g *Graph) roots() (places []int) {
 	return places
 }
 
-// children gives the places of what a node started, in the order in which they
+// children returns the places of what a node started, in the order in which they
 // came.
 func (g *Graph) children(place int) (places []int) {
 	for _, e := range g.after[place] {
@@ -214,7 +214,7 @@ func dotQuoted(text string) string {
 	return `"` + b.String() + `"`
 }
 
-// inOrder gives the edges such that those of Spawned stand first, in the order of
+// inOrder returns the edges such that those of Spawned stand first, in the order of
 // the nodes that were started: a late parent changes nothing.
 func (g *Graph) inOrder() []link {
 	edges := slices.Clone(g.edges)

@@ -1,5 +1,5 @@
 // Package graph holds the rules of the graph of agents: sessions, agents, frames
-// and convergences, and what runs between them. It has no circles, and who
+// and convergences, and what runs between them. It has no cycles, and who
 // started whom forms a forest. Where its nodes come from, and what is done about
 // them, it leaves to others.
 package graph
@@ -72,7 +72,7 @@ type Edge struct {
 	Class Class    `json:"class,omitempty"` // of DependsOn alone; empty there stands for Hard
 }
 
-// A Graph is a directed graph without circles. The zero value is empty; it is
+// A Graph is a directed graph without cycles. The zero value is empty; it is
 // not for use by several goroutines.
 type Graph struct {
 	nodes  []Node           // in the order in which they came
@@ -93,7 +93,7 @@ type link struct {
 
 // AddNode adds a node, below its Parent where it names one. One whose parent is
 // not known waits as unparented until that comes; where the two would then form
-// a circle, it stays so. An id that is blank or taken is refused.
+// a cycle, it stays so. An id that is blank or taken is refused.
 func (g *Graph) AddNode(n Node) error {
 	if err := g.check(n); err != nil {
 		return err
@@ -148,7 +148,7 @@ func (g *Graph) adopt(place int) {
 
 // Link adds an edge. It refuses one from a node to itself, to or from a node that
 // is not there, one that is there already (in another class too), a second
-// parent, and what would close a circle. All kinds count for that together, each
+// parent, and what would close a cycle. All kinds count for that together, each
 // in the order of time: no node can wait for one that begins after it. That takes
 // no exception for a run that is handed over and resumed, as both edges then
 // point the same way in time.
@@ -210,7 +210,7 @@ func (g *Graph) add(l link) {
 	g.edges = append(g.edges, l)
 }
 
-// Node gives one node.
+// Node returns one node.
 func (g *Graph) Node(id string) (n Node, ok bool) {
 	place, ok := g.places[id]
 	if !ok {
@@ -224,7 +224,7 @@ func (g *Graph) Node(id string) (n Node, ok bool) {
 	return n, true
 }
 
-// Nodes gives all nodes in the order in which they came.
+// Nodes returns all nodes in the order in which they came.
 func (g *Graph) Nodes() []Node {
 	nodes := slices.Clone(g.nodes)
 	for _, place := range g.order() {
@@ -250,7 +250,7 @@ func (g *Graph) parent(place int) (above int, is bool) {
 	return 0, false
 }
 
-// Edges gives all edges in the order in which they came; those to late parents
+// Edges returns all edges in the order in which they came; those to late parents
 // came when they were adopted.
 func (g *Graph) Edges() []Edge {
 	edges := make([]Edge, len(g.edges))

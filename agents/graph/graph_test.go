@@ -271,7 +271,7 @@ func TestTotalsAreThoseOfTheTreeBelow(t *testing.T) {
 	}, g.Totals())
 }
 
-// Whatever is linked, there is no circle; and what is refused as one would have
+// Whatever is linked, there is no cycle; and what is refused as one would have
 // been one.
 func TestRandomLinksNeverGiveACircle(t *testing.T) {
 	t.Parallel()
@@ -310,7 +310,7 @@ func hasParent(edges []graph.Edge, id string) bool {
 }
 
 // inTime reports whether nodes stand in the order of these edges, and whether the
-// edges form a circle: by taking away, again and again, what nothing is before.
+// edges form a cycle: by taking away, again and again, what nothing is before.
 func inTime(nodes string, edges []graph.Edge) (ordered, circle bool) {
 	place := map[string]int{}
 	for i, id := range nodes {

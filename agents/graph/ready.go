@@ -47,7 +47,7 @@ var needs = map[need]stage{
 	{DependsOn, Hard}: completed, {DependsOn, Soft}: ended, {DependsOn, Optional}: waiting, {DependsOn, Trigger}: completed,
 }
 
-// Ready gives the nodes that have not begun and need not wait any longer, in the
+// Ready returns the nodes that have not begun and need not wait any longer, in the
 // order in which they came. One that nothing can start any more, as what it needs
 // has failed, never is.
 func (g *Graph) Ready() []Node {

@@ -26,7 +26,7 @@ func (g *Graph) backward(from int) *search {
 	return &search{g.before, func(l link) int { return l.first }, map[int]int{from: from}, []int{from}}
 }
 
-// step goes on by one node and gives the nodes that it met there for the first
+// step goes on by one node and returns the nodes that it met there for the first
 // time; it is over when nothing is left to look at.
 func (s *search) step(g *Graph, follow func(link) bool) (met []int, over bool) {
 	if len(s.queue) == 0 {
@@ -73,7 +73,7 @@ func (g *Graph) reaches(a, b int) bool {
 
 func (s *search) met(place int) bool { _, is := s.from[place]; return is }
 
-// maxWay is how many nodes of a circle an error names.
+// maxWay is how many nodes of a cycle an error names.
 const maxWay = 8
 
 // way names the nodes from a to b, which comes after it.
@@ -94,7 +94,7 @@ func (g *Graph) way(a, b int) string {
 	return strings.Join(names, " before ")
 }
 
-// order gives the places of all nodes such that each stands after all that come
+// order returns the places of all nodes such that each stands after all that come
 // before it: by the length of the longest way to it, and then as they came.
 func (g *Graph) order() []int {
 	levels, waits := make([]int, len(g.nodes)), make([]int, len(g.nodes))
@@ -117,7 +117,7 @@ func (g *Graph) order() []int {
 	return order
 }
 
-// Order gives the nodes such that each stands after all that come before it,
+// Order returns the nodes such that each stands after all that come before it,
 // otherwise as they came. The order of the edges plays no part.
 func (g *Graph) Order() []Node { return pick(g.Nodes(), g.order()) }
 
@@ -129,13 +129,13 @@ func pick(nodes []Node, places []int) []Node {
 	return picked
 }
 
-// Ancestors gives the nodes that come before one, nearest first, by edges of
+// Ancestors returns the nodes that come before one, nearest first, by edges of
 // these kinds; without any, by all. Those of Spawned are what it hangs below.
 func (g *Graph) Ancestors(id string, kinds ...EdgeKind) []Node {
 	return g.around(id, g.backward, kinds)
 }
 
-// Descendants gives the nodes that come after one, nearest first, by edges of
+// Descendants returns the nodes that come after one, nearest first, by edges of
 // these kinds; without any, by all. Those of Spawned are the tree below it.
 func (g *Graph) Descendants(id string, kinds ...EdgeKind) []Node {
 	return g.around(id, g.forward, kinds)
@@ -156,7 +156,7 @@ func (g *Graph) around(id string, begin func(int) *search, kinds []EdgeKind) []N
 	}
 }
 
-// Totals gives for each node, by id, what it and all that was started below it
+// Totals returns for each node, by id, what it and all that was started below it
 // took.
 func (g *Graph) Totals() map[string]core.Usage {
 	sums := make([]core.Usage, len(g.nodes))
@@ -172,7 +172,7 @@ func (g *Graph) Totals() map[string]core.Usage {
 	return totals
 }
 
-// CriticalPath gives the chain of nodes, each right before the next, that took
+// CriticalPath returns the chain of nodes, each right before the next, that took
 // longest, and how long. Of a node that still ran when the next began, the time
 // until then counts; one that has not ended counts until the one after it began.
 func (g *Graph) CriticalPath() (path []Node, took time.Duration) {

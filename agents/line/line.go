@@ -74,7 +74,7 @@ func (p *parser) run() error {
 	}
 }
 
-// next gives the word after the blanks where p stands; false at the end.
+// next returns the word after the blanks where p stands; false at the end.
 func (p *parser) next() (word, bool) {
 	for p.at < len(p.text) {
 		width := blank(p.text[p.at:])
@@ -110,7 +110,7 @@ func (p *parser) option(w word) error {
 	return nil
 }
 
-// value gives what option is set to: behind the "=" of its own word, or by the
+// value returns what option is set to: behind the "=" of its own word, or by the
 // next one.
 func (p *parser) value(option Option, w word, assigned bool) (string, error) {
 	switch {
@@ -130,7 +130,7 @@ func (p *parser) value(option Option, w word, assigned bool) (string, error) {
 	return next.text, nil
 }
 
-// switched gives the value of a switch without "=". People also write
+// switched returns the value of a switch without "=". People also write
 // "--inherit-context false", and would not notice that the word became text.
 func (p *parser) switched() string {
 	from := p.at
@@ -171,7 +171,7 @@ func onOff(option Option, value string) (string, error) {
 	return strconv.FormatBool(on), nil
 }
 
-// afterEquals gives the part of an option's word behind its first "=". Up to
+// afterEquals returns the part of an option's word behind its first "=". Up to
 // there the word has neither quotes nor backslashes, or it would be unknown.
 func afterEquals(w word) string {
 	_, value, _ := strings.Cut(w.text, "=")
@@ -188,7 +188,7 @@ func optional(raw string) bool {
 	return ok && (name == "" || unicode.IsLetter(firstRune(name)))
 }
 
-// spelling gives the name of an option as typed in the one spelling it is kept by.
+// spelling returns the name of an option as typed in the one spelling it is kept by.
 func spelling(raw string) string {
 	return strings.ReplaceAll(strings.TrimPrefix(raw, "--"), "_", "-")
 }

@@ -12,7 +12,7 @@ type word struct {
 	text string // with quotes and backslashes resolved
 }
 
-// scan gives the word at the beginning of s.
+// scan returns the word at the beginning of s.
 func scan(s string) word {
 	var text strings.Builder
 	at := 0
@@ -24,7 +24,7 @@ func scan(s string) word {
 	return word{raw: s[:at], text: text.String()}
 }
 
-// piece gives what the quoted part, the escaped or the plain character at s[at:]
+// piece returns what the quoted part, the escaped or the plain character at s[at:]
 // stands for, and its width as typed.
 func piece(s string, at int) (content string, width int) {
 	switch s[at] {
@@ -54,7 +54,7 @@ func piece(s string, at int) (content string, width int) {
 // escapes are what a backslash does between double quotes in a POSIX shell.
 var escapes = strings.NewReplacer(`\\`, `\`, `\"`, `"`, `\$`, `$`, "\\`", "`", "\\\n", "")
 
-// closing gives the place of the double quote that ends the one at s[at], 0 if
+// closing returns the place of the double quote that ends the one at s[at], 0 if
 // there is none.
 func closing(s string, at int) int {
 	for i := at + 1; i < len(s); i++ {
@@ -68,7 +68,7 @@ func closing(s string, at int) int {
 	return 0
 }
 
-// closingApostrophe gives the place of the single quote that ends the one at
+// closingApostrophe returns the place of the single quote that ends the one at
 // s[at]; 0 if that is an apostrophe or has no fellow. One behind a letter opens
 // nothing (don't, users'), one before a letter closes nothing.
 func closingApostrophe(s string, at int) int {
@@ -92,7 +92,7 @@ func firstRune(s string) rune {
 	return r
 }
 
-// blank gives the width of the blank at the beginning of s, 0 if there is none.
+// blank returns the width of the blank at the beginning of s, 0 if there is none.
 // The end of a line behind a backslash is one: so long lines are broken.
 func blank(s string) int {
 	if strings.HasPrefix(s, "\\\n") {

@@ -199,7 +199,7 @@ func (r *repeats) fresh(key uint64) {
 	}
 }
 
-// canonical gives JSON with its members in order; what is none stays as it is.
+// canonical returns JSON with its members in order; what is none stays as it is.
 func canonical(raw json.RawMessage) string {
 	var v any
 	if json.Unmarshal(raw, &v) != nil {

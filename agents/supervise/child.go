@@ -63,7 +63,7 @@ func (s *Supervisor) environment() []string {
 	return append(append(env, s.Job.Env...), "PWD="+s.Job.Cwd, core.AgentVariable+"="+s.Job.ID)
 }
 
-// exit gives the status of a process that is over; -1 for one that a signal ended.
+// exit returns the status of a process that is over; -1 for one that a signal ended.
 func (c *child) exit() int {
 	if c.cmd.ProcessState == nil {
 		return -1
@@ -74,7 +74,7 @@ func (c *child) exit() int {
 // maxStderr is how much of the end of stderr an outcome carries, in bytes.
 const maxStderr = 4_000
 
-// lastErrors gives the end of what the host wrote to stderr.
+// lastErrors returns the end of what the host wrote to stderr.
 func lastErrors(dir string) string {
 	file, err := openFile(filepath.Join(dir, ErrorsFile))
 	if err != nil {
@@ -92,7 +92,7 @@ func lastErrors(dir string) string {
 	return strings.TrimSpace(strings.ToValidUTF8(string(end), "?"))
 }
 
-// complaints gives what the host wrote to stderr first: it says there, before all
+// complaints returns what the host wrote to stderr first: it says there, before all
 // else, what it made of its options.
 func (s *Supervisor) complaints() string {
 	file, err := openFile(filepath.Join(s.Job.Dir, ErrorsFile))

@@ -99,7 +99,7 @@ func (s *Supervisor) work(ctx context.Context) stop {
 	}
 }
 
-// pause waits before another attempt. It gives the stop that ends the agent
+// pause waits before another attempt. It returns the stop that ends the agent
 // meanwhile, if one does.
 func (s *Supervisor) pause(ctx context.Context, after stop) stop {
 	wait := delay(s.Pace.Retry, s.account.Attempt, after.failure, time.Now())
@@ -137,7 +137,7 @@ func (s *Supervisor) canResume() bool { return s.account.Session != "" && len(s.
 
 func (s *Supervisor) resume() []string { return InSession(s.Job.Resume, s.account.Session) }
 
-// InSession gives a command that goes on in a session.
+// InSession returns a command that goes on in a session.
 func InSession(resume []string, session string) []string {
 	command := slices.Clone(resume)
 	for i, word := range command {
@@ -148,7 +148,7 @@ func InSession(resume []string, session string) []string {
 	return command
 }
 
-// handBack gives the agent a last turn to say what it has done.
+// handBack returns the agent a last turn to say what it has done.
 func (s *Supervisor) handBack(ctx context.Context) {
 	limits := Limits{Start: s.Job.Limits.Start, Output: s.Job.Limits.Output}
 	s.began, s.until, s.last = time.Now(), time.Time{}, true
@@ -246,7 +246,7 @@ func (s *Supervisor) remember() {
 	}
 }
 
-// tell tells the journal how far the agent is, and gives what stops it.
+// tell tells the journal how far the agent is, and returns what stops it.
 func (s *Supervisor) tell(ctx context.Context) stop {
 	s.remember()
 	orders, err := s.Journal.Tell(ctx, s.account.Progress)

@@ -247,7 +247,7 @@ var fast = supervise.Pace{
 	HandBack: 300 * time.Millisecond, Retry: 10 * time.Millisecond, Patience: time.Second,
 }
 
-// supervised runs a fake host under a supervisor and gives what came of it.
+// supervised runs a fake host under a supervisor and returns what came of it.
 func supervised(t *testing.T, behaviour string, change func(*supervise.Job, *journal)) (supervise.Outcome, *journal) {
 	t.Helper()
 	dir := t.TempDir()

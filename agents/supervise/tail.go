@@ -28,7 +28,7 @@ func newTail(path string) (*tail, error) {
 
 func (t *tail) close() { _ = t.file.Close() } // it was only read
 
-// lines gives the whole lines that came since, at most about maxBite bytes of
+// lines returns the whole lines that came since, at most about maxBite bytes of
 // them, and whether there is more.
 func (t *tail) lines(give func(line []byte)) (more bool, err error) {
 	bite, err := io.ReadAll(io.LimitReader(t.file, maxBite))

@@ -69,7 +69,7 @@ func (w *watch) read() bool {
 	return more
 }
 
-// check gives what ends a process now: that it is over its limits, or said that it
+// check returns what ends a process now: that it is over its limits, or said that it
 // is done and does not go.
 func (w *watch) check() stop {
 	a, l, s := &w.s.account, w.limits, w.s

@@ -27,7 +27,7 @@ func Draw(w io.Writer, t Trail, format string) error {
 	return graph.Draw(w, g, format)
 }
 
-// Graph gives the graph of who started whom.
+// Graph returns the graph of who started whom.
 func (t Trail) Graph() (*graph.Graph, error) {
 	g := &graph.Graph{}
 	for _, n := range t.Nodes {

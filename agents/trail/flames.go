@@ -130,7 +130,7 @@ const contextStart = "<flame-context"
 // framed matches the frame of an agent in its prompt.
 var framed = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^<flame-context session="([a-z]+-[a-z0-9]+)">`) })
 
-// frame gives a session which has now been asked something for the first time, by
+// frame returns a session which has now been asked something for the first time, by
 // its frame as well: it may turn out to be an agent that is known so already.
 func (t *Tracker) frame(s *sighting) *sighting {
 	if frame := frameIn(s.prompt); frame != "" {

@@ -18,7 +18,7 @@ import (
 	"flame/agents/trail"
 )
 
-// following gives what Follow shows of path, one trail at a time.
+// following returns what Follow shows of path, one trail at a time.
 func following(t *testing.T, path string) (next func() trail.Trail) {
 	t.Helper()
 	shown := make(chan trail.Trail)

@@ -2,7 +2,7 @@ package trail
 
 import "slices"
 
-// Trail gives what is known so far. Agents whose parent no log has told yet stand
+// Trail returns what is known so far. Agents whose parent no log has told yet stand
 // by themselves; they move when it does.
 func (t *Tracker) Trail() Trail {
 	trail := Trail{Torn: slices.Clone(t.torn), Unread: slices.Clone(t.unread), Messages: t.messages, Aside: t.aside, Unknown: t.unknown}
@@ -38,8 +38,8 @@ func appendTree(nodes []Node, top *sighting, children map[*sighting][]*sighting)
 	return nodes
 }
 
-// parents gives for each node that one which started it, and the other way
-// round. What would close a circle is left out, as is a parent that no log knows.
+// parents returns for each node that one which started it, and the other way
+// round. What would close a cycle is left out, as is a parent that no log knows.
 func (t *Tracker) parents() (above map[*sighting]*sighting, children map[*sighting][]*sighting) {
 	above, children = map[*sighting]*sighting{}, map[*sighting][]*sighting{}
 	tops := map[*sighting]*sighting{} // some node further up
@@ -82,7 +82,7 @@ func (t *Tracker) parentOf(s *sighting) *sighting {
 	return parent.newest()
 }
 
-// priceTrees gives each session that knows what it cost with all below it the
+// priceTrees returns each session that knows what it cost with all below it the
 // part that none of those account for. Agents of flame's are no part of what their
 // caller's host counts. Nodes stand parents first.
 func (t *Tracker) priceTrees(nodes []Node) {

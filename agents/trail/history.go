@@ -17,7 +17,7 @@ const maxGoal = 80
 // the summary of its frame; all of them are its results.
 const maxSummary = 2_000
 
-// History gives a frame for each session and agent of a trail, with its usage, in
+// History returns a frame for each session and agent of a trail, with its usage, in
 // the form that a project imports. What is past is finished: a run that the logs
 // do not show to the end is blocked. The ids follow from those of the host, so the
 // same log gives the same frames.
@@ -66,7 +66,7 @@ func pastStatus(state core.AgentState) core.Status {
 	return core.Blocked
 }
 
-// frameOf gives the id of the frame for a host's session or agent.
+// frameOf returns the id of the frame for a host's session or agent.
 func frameOf(id string) string {
 	sum := sha256.Sum256([]byte(id))
 	return "frame-" + strings.ToLower(base32.StdEncoding.EncodeToString(sum[:5]))

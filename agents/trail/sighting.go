@@ -105,7 +105,7 @@ func (s *sighting) learn(n core.AgentNote) {
 	}
 }
 
-// union gives a and what of b is not in it, sorted.
+// union returns a and what of b is not in it, sorted.
 func union(a, b []string) []string {
 	if len(b) == 0 {
 		return a

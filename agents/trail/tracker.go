@@ -23,7 +23,7 @@ type Tracker struct {
 	aside    int
 }
 
-// NewTracker gives one that has seen nothing.
+// NewTracker returns one that has seen nothing.
 func NewTracker() *Tracker { return &Tracker{names: map[string]*sighting{}, asked: map[string]bool{}} }
 
 // Add takes in a message of one of the host's logs.

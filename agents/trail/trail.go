@@ -59,7 +59,7 @@ type UnreadLog struct {
 	Reason string `json:"reason"`
 }
 
-// Read reads logs and gives what they tell together. A log that cannot be read
+// Read reads logs and returns what they tell together. A log that cannot be read
 // is named in the result; it is an error only if none can.
 func Read(ctx context.Context, logs ...transcripts.Log) (Trail, error) {
 	t := NewTracker()

@@ -29,7 +29,7 @@ const (
 	claudeFamily = "family/claude/144291fb-27bf-4ea0-995d-e20474bcc32d"
 )
 
-// track gives what the log at path tells.
+// track returns what the log at path tells.
 func track(t *testing.T, path string) trail.Trail {
 	t.Helper()
 	logs, err := transcripts.Detect(path, nil)

@@ -17,7 +17,7 @@ type output struct {
 	Input      map[string]json.RawMessage `json:"updatedInput,omitempty"`
 }
 
-// encode gives the bytes for stdout; nothing where there is nothing to say.
+// encode returns the bytes for stdout; nothing where there is nothing to say.
 func (a answer) encode(event string) ([]byte, error) {
 	out := a.fields
 	switch {
@@ -30,7 +30,7 @@ func (a answer) encode(event string) ([]byte, error) {
 	return json.Marshal(map[string]output{"hookSpecificOutput": out})
 }
 
-// changed gives a tool's input with one argument set.
+// changed returns a tool's input with one argument set.
 func changed(input json.RawMessage, set map[string]string) (map[string]json.RawMessage, error) {
 	fields := map[string]json.RawMessage{}
 	if len(input) > 0 {

@@ -32,7 +32,7 @@ type Setup struct {
 	Machine hosts.Machine
 }
 
-// ByHand gives the command that registers the server in Claude Code.
+// ByHand returns the command that registers the server in Claude Code.
 func (s Setup) ByHand() string {
 	return "claude mcp add flame -- flame serve"
 }
@@ -169,7 +169,7 @@ func (s Setup) installed(plugins []listedPlugin, scope hosts.Scope) (listedPlugi
 }
 
 // usedBeside reports whether our plugin is anywhere but in scope. Projects that
-// are gone do not count: Claude Code lists them for ever.
+// are gone do not count: Claude Code lists them forever.
 func (s Setup) usedBeside(plugins []listedPlugin, scope hosts.Scope) bool {
 	return slices.ContainsFunc(plugins, func(p listedPlugin) bool {
 		_, err := os.Stat(p.where())

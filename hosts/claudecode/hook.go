@@ -367,7 +367,7 @@ func (x *exchange) bind() error {
 	return err
 }
 
-// agentLog gives the path of a subagent's log. Those of all depths lie in one
+// agentLog returns the path of a subagent's log. Those of all depths lie in one
 // folder (ran). An id that is no name of a file has none.
 func (x *exchange) agentLog(agent string) string {
 	if agent == "" || agent != filepath.Base(agent) || x.Transcript == "" {

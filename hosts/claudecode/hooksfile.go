@@ -24,7 +24,7 @@ type hookMatcher struct {
 	Hooks   []hookCommand `json:"hooks"`
 }
 
-// hooksFile gives the plugin's hooks.json: one entry an event, for the tools of
+// hooksFile returns the plugin's hooks.json: one entry an event, for the tools of
 // all its rows.
 func hooksFile() ([]byte, error) {
 	entries := map[string][]hookMatcher{}

@@ -25,7 +25,7 @@ func (l Launcher) Name() string { return Name }
 // Installed reports whether the client is on PATH.
 func (l Launcher) Installed() bool { _, err := l.Machine.LookPath(Program); return err == nil }
 
-// program gives the client's path; without it there is advice.
+// program returns the client's path; without it there is advice.
 func (l Launcher) program() (string, error) {
 	program, err := l.Machine.LookPath(Program)
 	if err != nil {
@@ -34,7 +34,7 @@ func (l Launcher) program() (string, error) {
 	return program, nil
 }
 
-// NewSession gives an id as the client makes them.
+// NewSession returns an id as the client makes them.
 func (l Launcher) NewSession() string { return uuid.NewString() }
 
 // Talk opens the client on a session.
@@ -52,7 +52,7 @@ func (l Launcher) Keys() []string { return []string{"mcpServers", "hooks", "init
 // Resumes reports whether session is the id of a session: that of a subagent is none.
 func (l Launcher) Resumes(session string) bool { return uuid.Validate(session) == nil }
 
-// Launch gives the command for a child: print mode, which asks nobody, its output
+// Launch returns the command for a child: print mode, which asks nobody, its output
 // line by line. The user's settings hold for it as for its parent, so that their
 // denials bind; ours only take away (spec: agents §2).
 func (l Launcher) Launch(c agents.Child) (agents.Launch, error) {
@@ -85,7 +85,7 @@ func (l Launcher) Launch(c agents.Child) (agents.Launch, error) {
 	return agents.Launch{Command: args, Stdin: prompt(c)}, nil
 }
 
-// session gives the option for the child's session.
+// session returns the option for the child's session.
 func session(c agents.Child) []string {
 	if c.Resume {
 		return []string{"--resume=" + c.Session}
@@ -101,7 +101,7 @@ func prompt(c agents.Child) string {
 	return c.Prompt
 }
 
-// settings gives the hooks of the child's definition, as settings of its own; empty
+// settings returns the hooks of the child's definition, as settings of its own; empty
 // without any.
 func settings(c agents.Child) (string, error) {
 	hooks, given := c.HostKeys["hooks"]
@@ -112,7 +112,7 @@ func settings(c agents.Child) (string, error) {
 	return string(all), err
 }
 
-// servers gives the options for the child's MCP servers. They stand in the command
+// servers returns the options for the child's MCP servers. They stand in the command
 // itself: a file could be changed by the child before it goes on.
 func (l Launcher) servers(c agents.Child) (options []string, err error) {
 	if c.Tools.Limited || !l.hasFlame() || c.HostKeys["mcpServers"] != nil {
@@ -128,7 +128,7 @@ func (l Launcher) servers(c agents.Child) (options []string, err error) {
 	return options, nil
 }
 
-// permissions gives the options for mode and tools. Claude Code's own plan mode
+// permissions returns the options for mode and tools. Claude Code's own plan mode
 // refuses every tool that writes, flame's among them, and hands shell commands to
 // a check that headless runs fail (ran); so reading only is: what is not allowed
 // is denied, and what changes things is taken away, but for commands that a person
@@ -168,7 +168,7 @@ func (l Launcher) permissions(c agents.Child) ([]string, error) {
 
 func isRuled(tool string) bool { return strings.Contains(tool, "(") }
 
-// builtins gives the names of Claude Code's own tools among those allowed.
+// builtins returns the names of Claude Code's own tools among those allowed.
 func builtins(allowed []string) (names []string) {
 	for _, rule := range allowed {
 		name, _, _ := strings.Cut(rule, "(")
@@ -179,7 +179,7 @@ func builtins(allowed []string) (names []string) {
 	return names
 }
 
-// denials gives what the project's settings deny. In a folder below, or in a
+// denials returns what the project's settings deny. In a folder below, or in a
 // worktree, Claude Code would not see them. An agent is not started where they cannot
 // be read: Claude Code may follow a link that flame does not. What is no rule is left
 // out, as it could take in those beside it.
@@ -204,7 +204,7 @@ func (l Launcher) projectSettings() []string {
 	return []string{filepath.Join(dir, "settings.json"), filepath.Join(dir, "settings.local.json")}
 }
 
-// concrete gives denials as Claude Code reads them: it knows no pattern before a
+// concrete returns denials as Claude Code reads them: it knows no pattern before a
 // tool's name.
 func concrete(denied []string) (rules []string) {
 	for _, rule := range denied {
@@ -251,7 +251,7 @@ func (l Launcher) enables(scope hosts.Scope, file string) bool {
 	return false
 }
 
-// mcpConfig gives the servers of a child: flame's, and those of its definition.
+// mcpConfig returns the servers of a child: flame's, and those of its definition.
 func mcpConfig(c agents.Child) ([]byte, error) {
 	servers := map[string]any{}
 	if own, given := c.HostKeys["mcpServers"]; given && json.Unmarshal(own, &servers) != nil {
@@ -261,7 +261,7 @@ func mcpConfig(c agents.Child) ([]byte, error) {
 	return json.Marshal(map[string]any{"mcpServers": servers})
 }
 
-// text gives a JSON string; empty for anything else.
+// text returns a JSON string; empty for anything else.
 func text(raw json.RawMessage) (s string) {
 	if json.Unmarshal(raw, &s) != nil {
 		return ""

@@ -89,7 +89,7 @@ func TestAChildGetsTheServersOfItsDefinition(t *testing.T) {
 	assert.Equal(t, "first this\n\ndo it", launch.Stdin)
 }
 
-// after gives the word that follows an option.
+// after returns the word that follows an option.
 func after(command []string, option string) string { return command[slices.Index(command, option)+1] }
 
 func TestWhatTheProjectDeniesIsDeniedEverywhere(t *testing.T) {

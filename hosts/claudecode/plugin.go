@@ -27,7 +27,7 @@ var plugin embed.FS
 // whether its copy is out of date.
 const pluginVersion = "version"
 
-// marketplace gives the files of a marketplace with our plugin alone, whose
+// marketplace returns the files of a marketplace with our plugin alone, whose
 // servers and hooks run the flame at binary, and the plugin's version. The
 // version ends in a digest of the content: when that changes, so does it.
 func marketplace(binary string) (files map[string][]byte, version string, err error) {

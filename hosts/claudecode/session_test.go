@@ -48,7 +48,7 @@ func (s *session) flame() hosts.Flame {
 	return hosts.Flame{Project: s.p, OwnTool: func(name string) bool { return slices.Contains(tools.Names(), name) }}
 }
 
-// raw takes in one event and gives the answer.
+// raw takes in one event and returns the answer.
 func (s *session) raw(event []byte) string {
 	s.t.Helper()
 	answer, err := claudecode.Hook(context.Background(), s.flame(), event)

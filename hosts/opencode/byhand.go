@@ -67,7 +67,7 @@ func (s Setup) configs() (all []config, err error) {
 	return all, err
 }
 
-// flameServers gives the names under which a configuration has flame's server.
+// flameServers returns the names under which a configuration has flame's server.
 // An entry that is switched off starts nothing, so it is not one.
 func flameServers(config []byte) ([]string, error) {
 	var document struct {

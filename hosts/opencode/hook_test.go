@@ -40,7 +40,7 @@ func newPlugin(t *testing.T) *plugin {
 	return l
 }
 
-// raw takes in one event and gives the answer.
+// raw takes in one event and returns the answer.
 func (l *plugin) raw(event string) (string, error) {
 	answer, err := opencode.Hook(context.Background(), hosts.Flame{Project: l.p}, []byte(event))
 	return string(answer), err

@@ -30,7 +30,7 @@ func (l Launcher) Name() string { return Name }
 // Installed reports whether the client is on PATH.
 func (l Launcher) Installed() bool { _, err := l.Machine.LookPath(Program); return err == nil }
 
-// program gives the client's path; without it there is advice.
+// program returns the client's path; without it there is advice.
 func (l Launcher) program() (string, error) {
 	program, err := l.Machine.LookPath(Program)
 	if err != nil {
@@ -39,7 +39,7 @@ func (l Launcher) program() (string, error) {
 	return program, nil
 }
 
-// NewSession gives none: the client makes its ids itself.
+// NewSession returns none: the client makes its ids itself.
 func (l Launcher) NewSession() string { return "" }
 
 // Talk opens the client on a session.
@@ -57,7 +57,7 @@ func (l Launcher) Keys() []string { return ownKeys }
 // Resumes reports whether session is the id of a session: subagents have sessions too.
 func (l Launcher) Resumes(session string) bool { return strings.HasPrefix(session, "ses_") }
 
-// Launch gives the command for a child: run, which asks nobody and refuses what
+// Launch returns the command for a child: run, which asks nobody and refuses what
 // would be asked. Its configuration adds an agent to the user's own; for tools and
 // permissions that only takes away (spec: agents §2).
 func (l Launcher) Launch(c agents.Child) (agents.Launch, error) {
@@ -109,7 +109,7 @@ func (l Launcher) config(c agents.Child, permission permissions) map[string]any 
 	return config
 }
 
-// permissions gives what the child may do. An agent's map goes before the user's
+// permissions returns what the child may do. An agent's map goes before the user's
 // own in OpenCode, so what it allows is copied from there.
 func (l Launcher) permissions(c agents.Child) (rules permissions, err error) {
 	users, err := l.usersPermissions()
@@ -141,7 +141,7 @@ func (l Launcher) permissions(c agents.Child) (rules permissions, err error) {
 	return rules.settled(), nil
 }
 
-// within gives the tools that a child is limited to. One from another host never
+// within returns the tools that a child is limited to. One from another host never
 // gets all that OpenCode has: what that host asked its user for, such as tools of
 // MCP servers, nobody asks for here.
 func within(c agents.Child) (allowed []string, limited bool) {
@@ -156,7 +156,7 @@ func strict(c agents.Child) bool {
 	return c.Mode != agents.Bypass && (c.Foreign || c.Mode == agents.DontAsk)
 }
 
-// beyond gives the permissions that a child's mode does not reach.
+// beyond returns the permissions that a child's mode does not reach.
 func beyond(c agents.Child) []string {
 	switch {
 	case c.Mode == agents.Plan:
@@ -169,7 +169,7 @@ func beyond(c agents.Child) []string {
 	return []string{"edit", "bash", "webfetch", "task", "external_directory"}
 }
 
-// rulesFor gives the rules for arguments that the allowed tools of one permission
+// rulesFor returns the rules for arguments that the allowed tools of one permission
 // have; nil where one of them has none.
 func rulesFor(name string, allowed []string) (rules []string) {
 	for _, tool := range allowed {

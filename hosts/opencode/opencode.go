@@ -34,7 +34,7 @@ const (
 	withoutOwn  = `const ownTools = []`
 )
 
-// plugin gives flame.js as it is installed, and its version: a digest, so that
+// plugin returns flame.js as it is installed, and its version: a digest, so that
 // it tells which content OpenCode has loaded.
 func (s Setup) plugin() (content []byte, version string) {
 	names, err := json.Marshal(s.Tools())
@@ -56,7 +56,7 @@ type Setup struct {
 	Tools   func() []string // lists the names of flame's tools
 }
 
-// ByHand gives the entry of opencode.json that registers the server.
+// ByHand returns the entry of opencode.json that registers the server.
 func (s Setup) ByHand() string {
 	return `"mcp": {"flame": {"type": "local", "command": ["flame", "serve"]}}   in opencode.json`
 }
@@ -112,7 +112,7 @@ func (s Setup) Status(ctx context.Context) (hosts.Status, error) {
 	return status, nil
 }
 
-// installed gives what setup wrote, by scope.
+// installed returns what setup wrote, by scope.
 func (s Setup) installed() iter.Seq2[hosts.Scope, []byte] {
 	return func(yield func(hosts.Scope, []byte) bool) {
 		for _, scope := range []hosts.Scope{hosts.User, hosts.Project} {

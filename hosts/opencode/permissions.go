@@ -37,7 +37,7 @@ func (p permissions) add(tool string, effect json.RawMessage) permissions {
 	return append(p, permission{tool, effect})
 }
 
-// settled gives the entries that hold: of each name the last one, in its place.
+// settled returns the entries that hold: of each name the last one, in its place.
 func (p permissions) settled() (held permissions) {
 	seen := map[string]bool{}
 	for _, entry := range slices.Backward(p) {
@@ -50,7 +50,7 @@ func (p permissions) settled() (held permissions) {
 	return held
 }
 
-// effect gives what holds for a tool; OpenCode allows what nothing is said of.
+// effect returns what holds for a tool; OpenCode allows what nothing is said of.
 func (p permissions) effect(tool string) json.RawMessage {
 	for _, known := range slices.Backward(p) {
 		if fits, err := path.Match(known.tool, tool); fits && err == nil {
@@ -60,7 +60,7 @@ func (p permissions) effect(tool string) json.RawMessage {
 	return allow
 }
 
-// narrowed gives an effect for calls with these arguments only, all where rules is
+// narrowed returns an effect for calls with these arguments only, all where rules is
 // nil. Where the user has rules of their own, one allows what both name.
 func narrowed(users json.RawMessage, rules []string) json.RawMessage {
 	if rules == nil {
@@ -83,7 +83,7 @@ func narrowed(users json.RawMessage, rules []string) json.RawMessage {
 	return raw
 }
 
-// exactly gives the effect of the entry with this name; denied without one.
+// exactly returns the effect of the entry with this name; denied without one.
 func (p permissions) exactly(name string) json.RawMessage {
 	for _, known := range slices.Backward(p) {
 		if known.tool == name {

@@ -56,7 +56,7 @@ func (h *host) write(name, text string) {
 	require.NoError(h.t, os.WriteFile(filepath.Join(h.home, name), []byte(text), 0o644))
 }
 
-// read gives a file of the home, empty if there is none.
+// read returns a file of the home, empty if there is none.
 func (h *host) read(name string) string {
 	text, _ := os.ReadFile(filepath.Join(h.home, name))
 	return string(text)
@@ -88,7 +88,7 @@ const stage = `
 `
 
 // plays runs a scene, the body of an asynchronous function, until the process is
-// disposed of. It gives what the scene returned, as JSON.
+// disposed of. It returns what the scene returned, as JSON.
 func (h *host) plays(scene string) string {
 	h.t.Helper()
 	node, err := exec.LookPath("node")
@@ -116,7 +116,7 @@ func (h *host) plays(scene string) string {
 	return string(out)
 }
 
-// heard gives the events that flame was told of, each with the plugin's version,
+// heard returns the events that flame was told of, each with the plugin's version,
 // but for the end of all sessions, which is the last.
 func (h *host) heard() (events []map[string]any) {
 	h.t.Helper()

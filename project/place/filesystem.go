@@ -19,7 +19,7 @@ func Suited(dir string) error {
 	return suits(dir, name)
 }
 
-// suits says whether dir may be on the file system of this name.
+// suits reports whether dir may be on the file system of this name.
 func suits(dir, name string) error {
 	if !slices.Contains(unsuited, name) {
 		return nil

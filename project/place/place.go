@@ -83,7 +83,7 @@ func within(path, dir string) bool {
 	return path != "" && err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 
-// placeAt tells whether dir is a project.
+// placeAt reports whether dir is a project.
 func placeAt(dir string) (place Place, found bool) {
 	git := filepath.Join(dir, ".git")
 	if info, err := os.Stat(git); err == nil && isOwn(info) {

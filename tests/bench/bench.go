@@ -125,10 +125,10 @@ func (b *bench) build(ctx context.Context) error {
 	return nil
 }
 
-// largest gives the tree with the most frames.
+// largest returns the tree with the most frames.
 func (b *bench) largest() tree { return b.trees[b.scale.trees[len(b.scale.trees)-1]] }
 
-// middle gives the tree of the middle size.
+// middle returns the tree of the middle size.
 func (b *bench) middle() tree { return b.trees[b.scale.trees[len(b.scale.trees)/2]] }
 
 // open opens the project of t in this process, as flame's servers do.
@@ -153,5 +153,5 @@ func (t tree) caller() project.Caller {
 	return project.Caller{Session: t.session, Host: project.CommandLine}
 }
 
-// frame gives the id of a frame; those of numbers near each other lie far apart.
+// frame returns the id of a frame; those of numbers near each other lie far apart.
 func (t tree) frame(n int) string { return t.ids[n*7919%len(t.ids)] }

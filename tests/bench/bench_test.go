@@ -202,7 +202,7 @@ func TestPlantedTree(t *testing.T) {
 	assert.Greater(t, summaries, 500)
 }
 
-// maximum gives the greatest number of m but for that of except.
+// maximum returns the greatest number of m but for that of except.
 func maximum(m map[string]int, except string) (n int) {
 	for key, value := range m {
 		if key != except {

@@ -52,7 +52,7 @@ func (c *client) send(message map[string]any) error {
 	return json.NewEncoder(c.in).Encode(message)
 }
 
-// call sends a request and gives its result. What the server says in between
+// call sends a request and returns its result. What the server says in between
 // is passed over.
 func (c *client) call(method string, params any) (json.RawMessage, error) {
 	c.id++
@@ -81,7 +81,7 @@ func (c *client) call(method string, params any) (json.RawMessage, error) {
 	}
 }
 
-// tool calls a tool and gives its text.
+// tool calls a tool and returns its text.
 func (c *client) tool(name string, args map[string]any) (string, error) {
 	raw, err := c.call("tools/call", map[string]any{"name": name, "arguments": args})
 	if err != nil {

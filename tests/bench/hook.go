@@ -81,7 +81,7 @@ func (b *bench) hook(ctx context.Context, e hookEvent, t tree, run int) error {
 	return err
 }
 
-// fed gives the event to a command's stdin.
+// fed returns the event to a command's stdin.
 func (b *bench) fed(cmd *exec.Cmd, e hookEvent, t tree, run int) (*exec.Cmd, error) {
 	event, err := json.Marshal(e.event(t, run))
 	cmd.Stdin = bytes.NewReader(event)

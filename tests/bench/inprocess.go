@@ -36,7 +36,7 @@ func (b *bench) contexts(ctx context.Context) (rows []row, err error) {
 	}, nil
 }
 
-// contextOf gives a step that makes the context of another frame of t each time.
+// contextOf returns a step that makes the context of another frame of t each time.
 func (b *bench) contextOf(ctx context.Context, t tree) (step func(run int) error, closing func() error) {
 	p, kept := t.open()
 	step = func(run int) error {

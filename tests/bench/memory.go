@@ -41,7 +41,7 @@ func (b *bench) memory(ctx context.Context) ([]row, error) {
 	), nil
 }
 
-// peakOf gives the peak of a program in MB.
+// peakOf returns the peak of a program in MB.
 func (b *bench) peakOf(ctx context.Context, t tree, program string, args ...string) (float64, error) {
 	return b.peakOfRun(b.program(ctx, t, b.peak, append([]string{b.peakFile(), program}, args...)...))
 }
@@ -62,7 +62,7 @@ func (b *bench) hookMemory(ctx context.Context, t tree, hello float64) (rows []r
 	return rows, nil
 }
 
-// peakOfRun runs peak and gives what it found, in MB.
+// peakOfRun runs peak and returns what it found, in MB.
 func (b *bench) peakOfRun(cmd *exec.Cmd) (float64, error) {
 	if _, err := output(cmd); err != nil {
 		return 0, err
@@ -70,7 +70,7 @@ func (b *bench) peakOfRun(cmd *exec.Cmd) (float64, error) {
 	return readPeak(b.peakFile())
 }
 
-// peakOfServer gives the peak in MB of a server that has done a bit of
+// peakOfServer returns the peak in MB of a server that has done a bit of
 // everything.
 func (b *bench) peakOfServer(ctx context.Context, t tree) (float64, error) {
 	file := b.peakFile()

@@ -24,7 +24,7 @@ func (b *bench) program(ctx context.Context, t tree, program string, args ...str
 	return cmd
 }
 
-// output runs a command and gives what it printed; its errors tell what it
+// output runs a command and returns what it printed; its errors tell what it
 // complained of.
 func output(cmd *exec.Cmd) (string, error) {
 	var complaint bytes.Buffer

@@ -10,7 +10,7 @@ import (
 // A sample is how long each of several runs of one thing took.
 type sample []time.Duration
 
-// quantile gives the time, in ms, that the share q of the runs did not exceed; 0
+// quantile returns the time, in ms, that the share q of the runs did not exceed; 0
 // without any.
 func (s sample) quantile(q float64) float64 {
 	if len(s) == 0 {

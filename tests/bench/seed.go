@@ -136,7 +136,7 @@ var outcomes = []core.Status{
 	core.Failed, core.Blocked, core.Invalidated, core.Planned, core.Planned,
 }
 
-// finish gives a status and a summary to the frames that are not open. A frame's
+// finish returns a status and a summary to the frames that are not open. A frame's
 // first child stands directly after it.
 func (p *planter) finish(frames []core.Frame, open map[string]bool) {
 	for i := range frames {

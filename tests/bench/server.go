@@ -70,7 +70,7 @@ func (b *bench) push(ctx context.Context, t tree) (floor, push sample, err error
 
 var frameID = regexp.MustCompile(`frame-[a-z0-9]{8}`)
 
-// push starts a frame and gives its id.
+// push starts a frame and returns its id.
 func (c *client) push(run int) (id string, err error) {
 	goal := fmt.Sprintf("Piece of work %d", run)
 	text, err := c.tool("flame_push", map[string]any{"goal": goal})

@@ -15,7 +15,7 @@ import (
 	"flame/tests/model"
 )
 
-// post sends body as a client does, with headers in pairs, and gives what came.
+// post sends body as a client does, with headers in pairs, and returns what came.
 func post(t *testing.T, url, body string, headers ...string) (int, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))

@@ -70,7 +70,7 @@ func (r Request) LastUser() string {
 	return ""
 }
 
-// Offered gives the full name of the tool that the client offered as name, or
+// Offered returns the full name of the tool that the client offered as name, or
 // with a prefix before it.
 func (r Request) Offered(name string) (string, bool) {
 	for _, offered := range r.Tools {

@@ -53,14 +53,14 @@ func (s *Server) Play(script Script) {
 	s.script, s.steps = script, map[step]int{}
 }
 
-// Requests gives what was recorded so far, in the order of arrival.
+// Requests returns what was recorded so far, in the order of arrival.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.requests)
 }
 
-// By gives the recorded requests that the actor answered.
+// By returns the recorded requests that the actor answered.
 func (s *Server) By(actor string) []Request {
 	return slices.DeleteFunc(s.Requests(), func(r Request) bool { return r.Actor != actor })
 }
@@ -163,7 +163,7 @@ func byDefault(k Kind) Turn {
 	}
 }
 
-// prepare gives tools their full names and ids, and usage its missing figures.
+// prepare returns tools their full names and ids, and usage its missing figures.
 func (s *Server) prepare(req Request, turn Turn) answer {
 	ans := answer{id: rand.Text(), text: turn.Text, usage: turn.Usage}
 	for _, tool := range turn.Tools {
