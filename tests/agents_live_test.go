@@ -299,7 +299,7 @@ func (u *user) startsIn(actor, program string, args ...string) *exec.Cmd {
 	u.t.Helper()
 	cmd := u.command(context.Background(), program, args...)
 	require.NoError(u.t, cmd.Start())
-	require.Eventually(u.t, func() bool { return len(u.model.By(actor)) > 0 }, 40*time.Second, 50*time.Millisecond, "%s was never asked", actor)
+	require.Eventually(u.t, func() bool { return len(u.model.By(actor)) > 0 }, time.Minute, 50*time.Millisecond, "%s was never asked", actor)
 	return cmd
 }
 
@@ -333,7 +333,7 @@ func TestAgentsOutliveTheirServerAndNotTheirHost(t *testing.T) {
 				asked("main", "MAINWORK", model.Turn{Tools: []model.Tool{spawns("analyzer", "look", "CHILDWORK go", nil)}}, waitsFor(), model.Turn{Text: "MAIN-RESULT"}),
 			})
 			cmd := u.startsIn("child", starts[tt.client][0], starts[tt.client][1:]...)
-			require.Eventually(t, func() bool { return len(u.model.By("child")) > 1 }, 40*time.Second, 50*time.Millisecond)
+			require.Eventually(t, func() bool { return len(u.model.By("child")) > 1 }, time.Minute, 50*time.Millisecond)
 			id := agentID.FindString(u.must(u.flame, "agents", "runs", "--running"))
 			require.NotEmpty(t, id)
 			if tt.killed == "host" {
