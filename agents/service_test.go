@@ -132,7 +132,7 @@ func as(run agents.Run) project.Caller {
 }
 
 // patience is how long tests wait for what other processes do.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // ended waits for an agent's end.
 func (s *service) ended(id string) agents.Run {

@@ -460,7 +460,7 @@ func TestAHandoffIsResolvedWhoeverWaits(t *testing.T) {
 				}()
 				assert.Eventually(t, func() bool {
 					return strings.Contains(u.must(u.flame, "events", "--limit", "0"), "HandoffInitiated")
-				}, 5*time.Second, 50*time.Millisecond)
+				}, time.Minute, 50*time.Millisecond)
 				return calls("flame_push", map[string]any{"goal": "meanwhile"})
 			}},
 			waitsFor(),

@@ -253,7 +253,7 @@ func TestTheStateAndResultOfAnAgent(t *testing.T) {
 	id, _ := d.spawn("hang", "")
 	require.Eventually(t, func() bool {
 		return strings.Contains(d.tell("flame_agent_status", id, ""), "1 tool call, 7 tokens")
-	}, 10*time.Second, 50*time.Millisecond)
+	}, time.Minute, 50*time.Millisecond)
 	text := d.tell("flame_agent_status", id, "")
 	for _, says := range []string{"(active)", "last Edit", "Session: session-", "Mode: default", "Limits: 5m0s in all"} {
 		assert.Contains(t, text, says)

@@ -231,7 +231,7 @@ func TestServeHTTPEndsInOrder(t *testing.T) {
 		}
 		_ = response.Body.Close()
 		return response.StatusCode == http.StatusServiceUnavailable
-	}, 10*time.Second, time.Millisecond, "nothing new is taken")
+	}, time.Minute, time.Millisecond, "nothing new is taken")
 	close(r.release)
 	assert.Equal(t, "released", (<-p.got()).text(), "what was in work is answered")
 	assert.Equal(t, "released", (<-old.got()).text())
