@@ -11,17 +11,18 @@ import (
 
 	"flame/core"
 	"flame/project"
+	"flame/tests/race"
 )
 
 // randomCascades begins, goes on with and ends cascades between random writes. What
 // is read must always be as if each had been done when it was begun. Either several
 // overlap, or frames move into one and in cycles.
 func randomCascades(t *testing.T, kept project.Store) {
-	for seed := range uint64(4) {
+	for seed := range uint64(max(4/race.Share, 2)) {
 		m := newModel(seed)
 		m.moves = seed%2 == 0
 		m.clear(t, kept)
-		for round := range 50 {
+		for round := range max(50/race.Share, 12) {
 			update(t, kept, func(tx project.Tx) {
 				for range m.random.IntN(8) + 1 {
 					m.cascadeOrWrite(t, tx)
