@@ -10,7 +10,7 @@ import (
 
 	"flame/agents"
 	"flame/core"
-	"flame/tools"
+	"flame/render"
 )
 
 func newAgents(a *App) *cobra.Command {
@@ -65,7 +65,7 @@ func newAgentsList(a *App) *cobra.Command {
 			fmt.Fprintf(&b, "%s (%s)%s\n  %s\n", def.Name, sourceOf(def), remarks(def), core.OneLine(def.Description, 200))
 		}
 		if broken := len(c.Findings); broken > 0 {
-			fmt.Fprintf(&b, "%s; `flame agents doctor` shows what is wrong\n", tools.Count(broken, "finding"))
+			fmt.Fprintf(&b, "%s; `flame agents doctor` shows what is wrong\n", render.Count(broken, "finding"))
 		}
 		return a.print(shown, b.String())
 	})
@@ -159,7 +159,7 @@ func newAgentsDoctor(a *App) *cobra.Command {
 			text += sign + " " + f.String() + "\n"
 		}
 		if text == "" {
-			text = fmt.Sprintf("ok     %s\n", tools.Count(len(c.Definitions), "definition"))
+			text = fmt.Sprintf("ok     %s\n", render.Count(len(c.Definitions), "definition"))
 		}
 		if err := a.print(append([]agents.Finding{}, c.Findings...), text); err != nil {
 			return err

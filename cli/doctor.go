@@ -18,7 +18,7 @@ import (
 	"flame/hosts"
 	"flame/project"
 	"flame/project/place"
-	"flame/tools"
+	"flame/render"
 )
 
 func newDoctor(a *App) *cobra.Command {
@@ -183,7 +183,7 @@ func checkServer(ctx context.Context, host, program string) Finding {
 			Hint: "run `flame setup " + host + "` to install the program again", Broken: true,
 		}
 	}
-	return Finding{What: fmt.Sprintf("%s: %s serve offers %s after %s", host, program, tools.Count(len(names), "tool"), core.FormatDuration(time.Since(started).Milliseconds()))}
+	return Finding{What: fmt.Sprintf("%s: %s serve offers %s after %s", host, program, render.Count(len(names), "tool"), core.FormatDuration(time.Since(started).Milliseconds()))}
 }
 
 // links returns the last sign of life of each host's hooks in the project; none

@@ -11,7 +11,7 @@ import (
 
 	"flame/core"
 	"flame/project"
-	"flame/tools"
+	"flame/render"
 )
 
 // reads makes a command that opens the project, asks it and prints the answer.
@@ -74,7 +74,7 @@ func newStatus(a *App) *cobra.Command {
 		}
 		text := a.noFrames(ctx, len(tree.Lines))
 		if text == "" {
-			where, rest, _ := strings.Cut(tools.StatusText(tree), "\n")
+			where, rest, _ := strings.Cut(render.Status(tree), "\n")
 			text = asCommands(where) + "\n" + rest
 		}
 		nodes, more, err := treeJSON(tree.Lines, tree.Current)
@@ -115,11 +115,11 @@ func shortUsage(u core.Usage) string {
 	if tokens == 0 {
 		return ""
 	}
-	used := tools.Count(tokens, "token")
+	used := render.Count(tokens, "token")
 	if u.CostUSD == 0 { // the model's price is not known
 		return fmt.Sprintf(" (%s)", used)
 	}
-	return fmt.Sprintf(" (%s, %s)", used, tools.Money(u.CostUSD))
+	return fmt.Sprintf(" (%s, %s)", used, render.Money(u.CostUSD))
 }
 
 func newShow(a *App) *cobra.Command {
@@ -131,7 +131,7 @@ func newShow(a *App) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return a.frame(details.Frame, tools.DetailsText(details))
+		return a.frame(details.Frame, render.Details(details))
 	})
 }
 
@@ -201,7 +201,7 @@ func newStats(a *App) *cobra.Command {
 
 func statsText(stats project.Stats) string {
 	var b strings.Builder
-	b.WriteString(tools.Count(stats.Total, "frame"))
+	b.WriteString(render.Count(stats.Total, "frame"))
 	for _, status := range core.Statuses {
 		if n := stats.Frames[status]; n > 0 {
 			fmt.Fprintf(&b, ", %d %s", n, status)
@@ -211,5 +211,5 @@ func statsText(stats project.Stats) string {
 	for _, state := range []core.SessionState{core.SessionActive, core.SessionIdle, core.SessionSuspended, core.SessionEnded} {
 		fmt.Fprintf(&b, " %d %s", stats.Sessions[string(state)], state)
 	}
-	return b.String() + "\nusage: " + tools.UsageText(stats.Usage)
+	return b.String() + "\nusage: " + render.Usage(stats.Usage)
 }

@@ -15,7 +15,7 @@ import (
 	"flame/agents"
 	"flame/core"
 	"flame/project"
-	"flame/tools"
+	"flame/render"
 )
 
 // agentsOf returns the agents of a project that is open.
@@ -86,7 +86,7 @@ func newAgentsSpawn(a *App) *cobra.Command {
 		if wait {
 			return a.awaitResult(ctx, s, run.ID)
 		}
-		return a.print(run, tools.AgentText(s, run))
+		return a.print(run, render.Agent(s, run))
 	})
 }
 
@@ -94,7 +94,7 @@ func newAgentsSpawn(a *App) *cobra.Command {
 func (a *App) awaitResult(ctx context.Context, s *agents.Agents, id string) error {
 	run, err := s.Wait(ctx, id, func(agents.Run) {})
 	if err == nil && !run.State.Ended() {
-		return a.print(run, tools.AgentText(s, run))
+		return a.print(run, render.Agent(s, run))
 	}
 	if err != nil {
 		return err
@@ -107,7 +107,7 @@ func (a *App) printResult(ctx context.Context, s *agents.Agents, id string) erro
 	if err != nil {
 		return err
 	}
-	return a.print(r, tools.ResultText(r, s.Project.Now(), 0, 0))
+	return a.print(r, render.Result(r, s.Project.Now(), 0, 0))
 }
 
 func newAgentsRuns(a *App) *cobra.Command {
@@ -125,7 +125,7 @@ func newAgentsRuns(a *App) *cobra.Command {
 		}
 		shown := agents.Filter(runs, which)
 		if len(shown) == 0 {
-			return a.print([]agents.Run{}, asCommands(tools.NoAgentsText(runs, which)))
+			return a.print([]agents.Run{}, asCommands(render.NoAgents(runs, which)))
 		}
 		return a.print(shown, runsTable(shown, s.Project.Now()))
 	})
@@ -137,8 +137,8 @@ func runsTable(runs []agents.Run, now core.Millis) string {
 	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "ID\tSTATE\tTYPE\tSTARTED\tTIME\tCOST\tTASK")
 	for _, run := range runs {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", run.ID, tools.StateWord(run), core.OneLine(run.Type, 30),
-			run.CreatedAt.Time().Local().Format("Jan _2 15:04"), tools.Took(run, now), costOf(run), oneLine(run.Description))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", run.ID, render.StateWord(run), core.OneLine(run.Type, 30),
+			run.CreatedAt.Time().Local().Format("Jan _2 15:04"), render.Took(run, now), costOf(run), oneLine(run.Description))
 	}
 	_ = table.Flush() // a strings.Builder takes everything
 	return b.String()
@@ -149,7 +149,7 @@ func costOf(run agents.Run) string {
 	if run.Progress.Cost() == 0 {
 		return "-"
 	}
-	return tools.Money(run.Progress.Cost())
+	return render.Money(run.Progress.Cost())
 }
 
 func newAgentsStatus(a *App) *cobra.Command {
@@ -159,7 +159,7 @@ func newAgentsStatus(a *App) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return a.print(run, tools.AgentText(s, run))
+		return a.print(run, render.Agent(s, run))
 	})
 }
 
@@ -195,7 +195,7 @@ func newAgentsCancel(a *App) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return a.print(append([]agents.Run{}, stopped...), asCommands(tools.CancelledText(run, stopped)))
+		return a.print(append([]agents.Run{}, stopped...), asCommands(render.Cancelled(run, stopped)))
 	})
 }
 
@@ -213,14 +213,14 @@ func (a *App) showRun(ctx context.Context, id string) error {
 			return err
 		}
 		shown := shownRun{r, filesIn(r.Folder)}
-		text := tools.AgentText(s, r.Run) + "Task: " + r.Prompt + "\n"
+		text := render.Agent(s, r.Run) + "Task: " + r.Prompt + "\n"
 		if len(shown.Kept) > 0 {
 			text += "Kept in " + r.Folder + ":\n  " + strings.Join(shown.Kept, "\n  ") + "\n"
 		}
 		if o := r.Outcome; o != nil && o.Stderr != "" {
 			text += "The end of what it wrote to stderr:\n" + o.Stderr + "\n"
 		}
-		return a.print(shown, text+"\n"+tools.WorkText(r, 0, 0))
+		return a.print(shown, text+"\n"+render.Work(r, 0, 0))
 	})
 }
 
@@ -240,7 +240,7 @@ func filesIn(dir string) []string {
 			names = append(names, filepath.Join(e.Name(), "…"))
 			continue
 		}
-		names = append(names, fmt.Sprintf("%s (%s)", e.Name(), tools.Count(info.Size(), "byte")))
+		names = append(names, fmt.Sprintf("%s (%s)", e.Name(), render.Count(info.Size(), "byte")))
 	}
 	slices.Sort(names)
 	return names
@@ -264,7 +264,7 @@ func newAgentsPrune(a *App) *cobra.Command {
 		if look {
 			done = "to delete"
 		}
-		return a.print(pruned, fmt.Sprintf("%s of %s %s\n%s", megabytes(pruned.Bytes), tools.Count(len(pruned.Agents), "agent"), done, strings.Join(pruned.Agents, "\n")))
+		return a.print(pruned, fmt.Sprintf("%s of %s %s\n%s", megabytes(pruned.Bytes), render.Count(len(pruned.Agents), "agent"), done, strings.Join(pruned.Agents, "\n")))
 	})
 }
 

@@ -17,7 +17,7 @@ import (
 	"flame/agents/graph"
 	"flame/agents/supervise"
 	"flame/core"
-	"flame/tools"
+	"flame/render"
 )
 
 func newAgentsHandoff(a *App) *cobra.Command {
@@ -124,7 +124,7 @@ func written(c agents.Convergence, format converge.Format) (agents.Convergence, 
 // printConvergence prints a convergence; what to do next in the words of the shell,
 // what agents wrote as it is.
 func (a *App) printConvergence(ctx context.Context, s *agents.Agents, c agents.Convergence) error {
-	text, next, err := tools.ConvergedText(ctx, s, c, 0)
+	text, next, err := render.Converged(ctx, s, c, 0)
 	if err != nil {
 		return err
 	}
@@ -253,7 +253,7 @@ func newAgentsAttach(a *App) *cobra.Command {
 		if wait {
 			return a.awaitResult(ctx, s, run.ID)
 		}
-		return a.print(run, tools.AgentText(s, run))
+		return a.print(run, render.Agent(s, run))
 	})
 }
 

@@ -11,7 +11,7 @@ import (
 
 	"flame/agents/trail"
 	"flame/project"
-	"flame/tools"
+	"flame/render"
 	"flame/transcripts"
 )
 
@@ -26,7 +26,7 @@ func newImport(a *App) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		text := fmt.Sprintf("%s added, %d were there", tools.Count(done.Added, "frame"), done.Unchanged)
+		text := fmt.Sprintf("%s added, %d were there", render.Count(done.Added, "frame"), done.Unchanged)
 		if len(done.Kept) > 0 {
 			text += fmt.Sprintf("\n%d differ from ours, which stay: %s", len(done.Kept), strings.Join(done.Kept, ", "))
 		}
@@ -80,7 +80,7 @@ func newExport(a *App) *cobra.Command {
 			return err
 		}
 		answer := map[string]any{"frames": done.Frames, "path": args[0]}
-		text := tools.Count(done.Frames, "frame") + " written to " + args[0]
+		text := render.Count(done.Frames, "frame") + " written to " + args[0]
 		if done.Nameless > 0 {
 			answer["nameless"] = done.Nameless
 			text += fmt.Sprintf("\n%d left out, which have no id; `flame doctor --repair` gives them one", done.Nameless)
@@ -122,7 +122,7 @@ func newPrune(a *App) *cobra.Command {
 		if remove {
 			what = "deleted"
 		}
-		return a.frames(pruned, tools.Count(len(pruned), "frame")+" "+what+"\n"+lines(pruned))
+		return a.frames(pruned, render.Count(len(pruned), "frame")+" "+what+"\n"+lines(pruned))
 	})
 }
 

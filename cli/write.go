@@ -9,7 +9,7 @@ import (
 
 	"flame/core"
 	"flame/project"
-	"flame/tools"
+	"flame/render"
 )
 
 // A writing command changes one frame.
@@ -142,7 +142,7 @@ func newActivate(a *App) *cobra.Command {
 			done, err := p.Activate(ctx, by, args[0], flags.force)
 			text := fmt.Sprintf("%s: %s -> %s", done.Frame.ID, done.From, done.Frame.Status)
 			if done.Under != "" {
-				text += "\n" + tools.UnderEnded(done)
+				text += "\n" + render.UnderEnded(done)
 			}
 			return done.Frame, text, err
 		},

@@ -34,8 +34,9 @@ var layers = map[string][]string{
 	"hosts":            {"core", "confine", "project"},
 	"hosts/claudecode": {"core", "confine", "project", "agents", "hosts"},
 	"hosts/opencode":   {"core", "confine", "project", "agents", "hosts"},
-	"tools":            {"core", "project", "agents", "agents/supervise", "agents/converge", "agents/line"},
-	"cli":              {"core", "config", "project", "project/place", "transcripts", "agents", "agents/supervise", "agents/converge", "agents/graph", "agents/trail", "hosts", "hosts/claudecode", "hosts/opencode", "tools"},
+	"render":           {"core", "project", "agents", "agents/supervise", "agents/converge"},
+	"tools":            {"core", "project", "agents", "render", "agents/supervise", "agents/converge", "agents/line"},
+	"cli":              {"core", "config", "project", "project/place", "transcripts", "agents", "agents/supervise", "agents/converge", "agents/graph", "agents/trail", "hosts", "hosts/claudecode", "hosts/opencode", "render", "tools"},
 	"":                 {"core", "config", "git", "project", "project/place", "store", "transcripts", "agents", "agents/supervise", "hosts", "hosts/claudecode", "hosts/opencode", "tools", "cli"},
 }
 

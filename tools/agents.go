@@ -15,6 +15,7 @@ import (
 	"flame/agents/line"
 	"flame/core"
 	"flame/project"
+	"flame/render"
 )
 
 func agentTools(a *agents.Agents) []Tool {
@@ -99,13 +100,13 @@ func (d agentDoor) spawn(ctx context.Context, by project.Caller, in spawnArgs) (
 		return "", err
 	}
 	if lo.FromPtrOr(in.Background, run.Background) {
-		return spawnedText(d.a, run), nil
+		return render.Spawned(d.a, run), nil
 	}
 	if run, err = d.await(ctx, run.ID, maxWait); err != nil {
 		return "", err
 	}
 	if !run.State.Ended() {
-		return spawnedText(d.a, run), nil
+		return render.Spawned(d.a, run), nil
 	}
 	return d.resultText(ctx, run.ID, 0)
 }
@@ -175,7 +176,7 @@ func (d agentDoor) await(ctx context.Context, id string, most time.Duration) (ag
 }
 
 // stateLine says how far an agent is now.
-func (d agentDoor) stateLine(run agents.Run) string { return stateLine(run, d.a.Project.Now()) }
+func (d agentDoor) stateLine(run agents.Run) string { return render.AgentLine(run, d.a.Project.Now()) }
 
 type waitArgs struct {
 	ID      string  `json:"subagent_id"`
@@ -208,7 +209,7 @@ func (d agentDoor) status(ctx context.Context, _ project.Caller, in agentArgs) (
 	if err != nil {
 		return "", err
 	}
-	return AgentText(d.a, run), nil
+	return render.Agent(d.a, run), nil
 }
 
 type resultArgs struct {
@@ -224,12 +225,16 @@ func (d agentDoor) result(ctx context.Context, _ project.Caller, in resultArgs) 
 	return d.resultText(ctx, in.ID, in.Offset)
 }
 
+// maxAnswer bounds how much of an agent's answer one reply gives, in characters:
+// Claude Code cuts what is over 25,000 tokens.
+const maxAnswer = 60_000
+
 func (d agentDoor) resultText(ctx context.Context, id string, offset int) (string, error) {
 	r, err := d.a.Result(ctx, id)
 	if err != nil {
 		return "", err
 	}
-	return ResultText(r, d.a.Project.Now(), offset, maxAnswer), nil
+	return render.Result(r, d.a.Project.Now(), offset, maxAnswer), nil
 }
 
 type agentFilter string
@@ -247,7 +252,7 @@ func (d agentDoor) list(ctx context.Context, _ project.Caller, in agentListArgs)
 	if err != nil {
 		return "", err
 	}
-	return RunsText(runs, string(in.Filter), d.a.Project.Now()), nil
+	return render.Agents(runs, string(in.Filter), d.a.Project.Now()), nil
 }
 
 func (d agentDoor) cancel(ctx context.Context, by project.Caller, in agentArgs) (string, error) {
@@ -257,7 +262,7 @@ func (d agentDoor) cancel(ctx context.Context, by project.Caller, in agentArgs) 
 		return "", err
 	}
 	run, err := d.a.Find(ctx, in.ID)
-	return CancelledText(run, stopped), err
+	return render.Cancelled(run, stopped), err
 }
 
 type handoffArgs struct {
@@ -331,6 +336,6 @@ func (d agentDoor) converge(ctx context.Context, by project.Caller, in convergeA
 	if err != nil {
 		return "", err
 	}
-	text, next, err := ConvergedText(ctx, d.a, c, maxAnswer)
+	text, next, err := render.Converged(ctx, d.a, c, maxAnswer)
 	return text + next, err
 }

@@ -25,8 +25,8 @@ import (
 	"flame/agents/supervise"
 	"flame/core"
 	"flame/project"
+	"flame/render"
 	"flame/store"
-	"flame/tools"
 )
 
 // TestMain lets the test binary also be an agent's supervisor, and the host that it
@@ -321,7 +321,7 @@ func TestASettledConflictSaysWhereTheFileIs(t *testing.T) {
 	}
 	c, err = d.agents.Review(d.ctx, c.ID, choices)
 	require.NoError(t, err)
-	text, next, err := tools.ConvergedText(d.ctx, d.agents, c, 0)
+	text, next, err := render.Converged(d.ctx, d.agents, c, 0)
 	require.NoError(t, err)
 	assert.Empty(t, next)
 	patch := filepath.Join(d.agents.Folder(apart), agents.PatchFile)

@@ -8,6 +8,7 @@ import (
 
 	"flame/core"
 	"flame/project"
+	"flame/render"
 )
 
 func autonomyTools(p *project.Project) []Tool {
@@ -67,7 +68,7 @@ func settingsText(state project.AutonomyState) string {
 	b.WriteString(settingLine("pushThreshold", fmt.Sprint(c.PushThreshold), state.Changed))
 	b.WriteString(settingLine("popThreshold", fmt.Sprint(c.PopThreshold), state.Changed))
 	b.WriteString(settingLine("suggestInContext", yesNo(c.SuggestInContext), state.Changed))
-	b.WriteString(field("strategy", string(c.Strategy)))
+	b.WriteString(render.Field("strategy", string(c.Strategy)))
 	b.WriteString(settingLine("enabledHeuristics", "", state.Changed))
 	for _, h := range core.Heuristics() {
 		fmt.Fprintf(&b, "  %s (%s): %s\n", h.Name, h.Family, onOff(c.Enabled(h.Name)))
@@ -101,7 +102,7 @@ func (d autonomyDoor) shouldPush(ctx context.Context, by project.Caller, in shou
 	if err != nil {
 		return "", err
 	}
-	return adviceText("Push", advice) + field("Goal", advice.Goal) + queuedText(advice), nil
+	return adviceText("Push", advice) + render.Field("Goal", advice.Goal) + queuedText(advice), nil
 }
 
 type shouldPopArgs struct {
@@ -121,7 +122,7 @@ func (d autonomyDoor) shouldPop(ctx context.Context, by project.Caller, in shoul
 	if err != nil {
 		return "", err
 	}
-	text := adviceText("Pop", advice) + field("Suggested status", string(advice.Status)) + queuedText(advice)
+	text := adviceText("Pop", advice) + render.Field("Suggested status", string(advice.Status)) + queuedText(advice)
 	if advice.Frame.Parent == "" {
 		text += "This frame is a root: it ends only when flame_pop names it by frameID.\n"
 	}
@@ -135,7 +136,7 @@ func adviceText(what string, a project.Advice) string {
 	}
 	where := "No current frame."
 	if a.Frame.ID != "" {
-		where = named(a.Frame)
+		where = render.Frame(a.Frame)
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n%s: %s, confidence %d of %d needed (noisy-or %d, mean %d), level %s\n",
@@ -174,7 +175,7 @@ func (d autonomyDoor) autoSuggest(ctx context.Context, by project.Caller, in aut
 		if err != nil {
 			return "", err
 		}
-		fmt.Fprintf(&b, "%s dropped.\n", Count(n, "pending suggestion"))
+		fmt.Fprintf(&b, "%s dropped.\n", render.Count(n, "pending suggestion"))
 	}
 	state, err := d.p.ConfigureAutonomy(ctx, by, project.AutonomyPatch{SuggestInContext: in.Enable}, "", "")
 	if err != nil {
@@ -183,7 +184,7 @@ func (d autonomyDoor) autoSuggest(ctx context.Context, by project.Caller, in aut
 	now := d.p.Now()
 	fmt.Fprintf(&b, "Suggestions in contexts: %s, level %s\n%d pending\n", onOff(state.Config.SuggestInContext), state.Config.Level, len(state.Pending))
 	for _, s := range state.Pending {
-		fmt.Fprintf(&b, "- %s %s, confidence %d: %s, %s\n", s.Type, quote(suggested(s)), s.Confidence, s.Reason, ago(now, s.CreatedAt))
+		fmt.Fprintf(&b, "- %s %s, confidence %d: %s, %s\n", s.Type, render.Quote(suggested(s)), s.Confidence, s.Reason, ago(now, s.CreatedAt))
 	}
 	if in.ShowHistory {
 		b.WriteString(historyText(state.History))
@@ -212,7 +213,7 @@ func historyText(history []core.Suggestion) string {
 	b.WriteString("| time | type | what | confidence | acted |\n|---|---|---|---|---|\n")
 	last := history[max(0, len(history)-historyShown):]
 	for _, s := range slices.Backward(last) {
-		fmt.Fprintf(&b, "| %s | %s | %s | %d | %s |\n", when(s.CreatedAt), s.Type, core.OneLine(suggested(s), titleWidth), s.Confidence, yesNo(s.ActedAt != 0))
+		fmt.Fprintf(&b, "| %s | %s | %s | %d | %s |\n", render.When(s.CreatedAt), s.Type, core.OneLine(suggested(s), titleWidth), s.Confidence, yesNo(s.ActedAt != 0))
 	}
 	return b.String()
 }

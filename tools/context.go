@@ -9,6 +9,7 @@ import (
 
 	"flame/core"
 	"flame/project"
+	"flame/render"
 )
 
 func contextTools(p *project.Project) []Tool {
@@ -38,7 +39,7 @@ func (d contextDoor) info(ctx context.Context, by project.Caller, in infoArgs) (
 	}
 	budget, meta, cache := d.p.Budget, made.Meta, d.p.CacheInfo()
 	var b strings.Builder
-	fmt.Fprintf(&b, "Context of %s\n\n", named(made.Frame))
+	fmt.Fprintf(&b, "Context of %s\n\n", render.Frame(made.Frame))
 	fmt.Fprintf(&b, "Budgets in tokens: total %d, ancestors %d, siblings %d, current %d, overhead %d\n",
 		budget.Total, budget.Ancestors, budget.Siblings, budget.Current, budget.Overhead)
 	fmt.Fprintf(&b, "Used: total %d, ancestors %d, siblings %d, current %d\n",
@@ -48,14 +49,14 @@ func (d contextDoor) info(ctx context.Context, by project.Caller, in infoArgs) (
 	b.WriteString(selection("Siblings", meta.SiblingCount, meta.SiblingsFiltered))
 	b.WriteString(selection("Uncles", meta.UncleCount, meta.UnclesFiltered))
 	fmt.Fprintf(&b, "Truncated: %s\n", yesNo(meta.WasTruncated))
-	b.WriteString(field("Shortened", strings.Join(meta.Cut, ", ")))
-	fmt.Fprintf(&b, "Cache: hit %s, kept %.0f s, %s\n", yesNo(made.CacheHit), cache.TTL.Seconds(), Count(cache.Entries, "entry"))
+	b.WriteString(render.Field("Shortened", strings.Join(meta.Cut, ", ")))
+	fmt.Fprintf(&b, "Cache: hit %s, kept %.0f s, %s\n", yesNo(made.CacheHit), cache.TTL.Seconds(), render.Count(cache.Entries, "entry"))
 	for _, name := range budgetVariables {
 		value := os.Getenv(name)
 		if value == "" {
 			value = "not set"
 		}
-		b.WriteString(field(name, value))
+		b.WriteString(render.Field(name, value))
 	}
 	return b.String(), nil
 }
@@ -92,11 +93,11 @@ func (d contextDoor) preview(ctx context.Context, by project.Caller, in previewA
 		shown, hidden = string(runes[:limit]), len(runes)-limit
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s, %s\n", made.Frame.ID, Count(len(utf16.Encode([]rune(made.Text))), "character"), Count(made.Meta.TotalTokens, "token"))
-	b.WriteString(field("Shortened", strings.Join(made.Meta.Cut, ", ")))
+	fmt.Fprintf(&b, "%s: %s, %s\n", made.Frame.ID, render.Count(len(utf16.Encode([]rune(made.Text))), "character"), render.Count(made.Meta.TotalTokens, "token"))
+	b.WriteString(render.Field("Shortened", strings.Join(made.Meta.Cut, ", ")))
 	b.WriteString("```xml\n" + shown + "\n```\n")
 	if hidden > 0 {
-		fmt.Fprintf(&b, "(%s; pass maxLength to see them)\n", Count(hidden, "more character"))
+		fmt.Fprintf(&b, "(%s; pass maxLength to see them)\n", render.Count(hidden, "more character"))
 	}
 	return b.String(), nil
 }
@@ -111,7 +112,7 @@ func (d contextDoor) clear(ctx context.Context, by project.Caller, in clearArgs)
 		return "", err
 	}
 	if frame.ID != "" {
-		return fmt.Sprintf("%s: %s dropped", frame.ID, Count(dropped, "cached context")), nil
+		return fmt.Sprintf("%s: %s dropped", frame.ID, render.Count(dropped, "cached context")), nil
 	}
-	return Count(dropped, "cached context") + " dropped", nil
+	return render.Count(dropped, "cached context") + " dropped", nil
 }

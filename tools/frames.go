@@ -7,6 +7,7 @@ import (
 
 	"flame/core"
 	"flame/project"
+	"flame/render"
 )
 
 func frameTools(p *project.Project) []Tool {
@@ -43,7 +44,7 @@ func (d frameDoor) push(ctx context.Context, by project.Caller, in pushArgs) (st
 	if frame.Parent != "" {
 		parent = "Parent: " + frame.Parent + "."
 	}
-	return fmt.Sprintf("Started %s %s. %s\nIt is your current frame; end it with flame_pop.", frame.ID, quote(frame.Goal), parent), nil
+	return fmt.Sprintf("Started %s %s. %s\nIt is your current frame; end it with flame_pop.", frame.ID, render.Quote(frame.Goal), parent), nil
 }
 
 type popArgs struct {
@@ -72,10 +73,10 @@ func (d frameDoor) pop(ctx context.Context, by project.Caller, in popArgs) (stri
 	if popped.Frame.Summary == "" {
 		b.WriteString("It has no summary, so other frames learn nothing of it: next time pass summary, or generateSummary.\n")
 	}
-	b.WriteString(parentLine(popped.Parent))
-	b.WriteString(namedList("Still planned below it (activate or invalidate them):", popped.Planned))
-	b.WriteString(namedList("Still in progress below it:", popped.Open))
-	b.WriteString(currentLine(popped.Current))
+	b.WriteString(render.Parent(popped.Parent))
+	b.WriteString(render.Frames("Still planned below it (activate or invalidate them):", popped.Planned))
+	b.WriteString(render.Frames("Still in progress below it:", popped.Open))
+	b.WriteString(render.Current(popped.Current))
 	return b.String(), nil
 }
 
@@ -83,8 +84,8 @@ func pendingText(popped project.Popped) string {
 	pending := popped.Pending
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s waits for a summary and will then be %s.\n", popped.Frame.ID, pending.Status)
-	b.WriteString(parentLine(popped.Parent))
-	b.WriteString(field("Your text, which will stand before the generated one", pending.Summary))
+	b.WriteString(render.Parent(popped.Parent))
+	b.WriteString(render.Field("Your text, which will stand before the generated one", pending.Summary))
 	fmt.Fprintf(&b, "It ends once the summary is there: pass it to flame_summarize, or let the host compact this conversation. "+
 		"Without one within %s it ends with your text; flame_pop without generateSummary ends it now.",
 		core.FormatDuration(int64(pending.Due-pending.RequestedAt)))
@@ -102,24 +103,7 @@ func (d frameDoor) status(ctx context.Context, by project.Caller, _ noArgs) (str
 	if err != nil {
 		return "", err
 	}
-	return StatusText(tree), nil
-}
-
-// maxStatus bounds the text of a status, in bytes (DESIGN §10).
-const maxStatus = 8 << 10
-
-// StatusText tells where the caller is and what lies around it, in at most 8 KB.
-func StatusText(tree project.Tree) string {
-	if len(tree.Lines) == 0 {
-		return "No frames yet. flame_push starts one; flame_plan_children lays out several."
-	}
-	text := currentLine(tree.Current) + "\n" + usageLine(tree.Usage) + countLine(tree.Counts) + "\n" + core.TreeLegend() + "\n\n" +
-		core.DrawTree(tree.Lines, core.DrawOptions{Current: tree.Current, MaxLine: 120})
-	if len(text) <= maxStatus {
-		return text
-	}
-	cut := strings.LastIndexByte(text[:maxStatus-80], '\n')
-	return text[:cut+1] + "(cut; flame_tree with rootID shows a part in full)\n"
+	return render.Status(tree), nil
 }
 
 type goalArgs struct {
@@ -132,7 +116,7 @@ func (d frameDoor) setGoal(ctx context.Context, by project.Caller, in goalArgs) 
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("%s is now for %s.", frame.ID, quote(frame.Goal)), nil
+	return fmt.Sprintf("%s is now for %s.", frame.ID, render.Quote(frame.Goal)), nil
 }
 
 type artifactArgs struct {
@@ -163,9 +147,9 @@ func (d frameDoor) addDecision(ctx context.Context, by project.Caller, in decisi
 
 func recorded(frame core.Frame, what, text string, added bool, n int) string {
 	if !added {
-		return fmt.Sprintf("%s has this %s already: %s", frame.ID, what, quote(text))
+		return fmt.Sprintf("%s has this %s already: %s", frame.ID, what, render.Quote(text))
 	}
-	return fmt.Sprintf("%s: %s %d recorded: %s", frame.ID, what, n, quote(text))
+	return fmt.Sprintf("%s: %s %d recorded: %s", frame.ID, what, n, render.Quote(text))
 }
 
 type detailsArgs struct {
@@ -177,54 +161,7 @@ func (d frameDoor) details(ctx context.Context, by project.Caller, in detailsArg
 	if err != nil {
 		return "", err
 	}
-	return DetailsText(details), nil
-}
-
-// DetailsText tells all of a frame.
-func DetailsText(d project.Details) string {
-	f := d.Frame
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s (%s)", f.ID, f.Status)
-	if d.Current {
-		b.WriteString(", your current frame")
-	}
-	b.WriteString("\n" + field("Goal", f.Goal) + field("Success criteria", f.SuccessCriteria))
-	if len(d.Ancestors) == 0 {
-		b.WriteString("Parent: none (a root)\n")
-	}
-	for i, a := range d.Ancestors {
-		if i == 0 {
-			b.WriteString("Parent: " + named(a) + "\n")
-		} else {
-			b.WriteString("  above: " + named(a) + "\n")
-		}
-	}
-	b.WriteString("Children: " + countLine(d.Children) + "\n")
-	b.WriteString(field("Session", f.Session))
-	b.WriteString(field("Created", when(f.CreatedAt)) + field("Started", when(f.StartedAt)) + field("Ended", when(f.EndedAt)) + field("Updated", when(f.UpdatedAt)))
-	b.WriteString(field("Archived", when(f.ArchivedAt)))
-	b.WriteString(field("Invalidated", strings.TrimSpace(when(f.InvalidatedAt)+" "+f.InvalidationReason)))
-	if f.Confidence != nil {
-		fmt.Fprintf(&b, "Confidence: %g\n", *f.Confidence)
-	}
-	b.WriteString(bullets("Planned children:", f.PlannedChildren) + bullets("Artifacts:", f.Artifacts) + bullets("Decisions:", f.Decisions))
-	b.WriteString(field("Summary", f.Summary) + field("Results", f.Results) + field("Log", f.LogPath))
-	b.WriteString(usageLine(f.Usage))
-	return b.String()
-}
-
-// usageLine tells what the work in a frame consumed; nothing without any.
-func usageLine(u core.Usage) string {
-	if u == (core.Usage{}) {
-		return ""
-	}
-	return "Usage: " + UsageText(u) + "\n"
-}
-
-// UsageText tells what work consumed.
-func UsageText(u core.Usage) string {
-	return fmt.Sprintf("%s in, %d out, %d cache read, %d cache written, %s, %s",
-		Count(u.TokensIn, "token"), u.TokensOut, u.CacheRead, u.CacheWritten, Count(u.ToolCalls, "tool call"), Money(u.CostUSD))
+	return render.Details(details), nil
 }
 
 type searchArgs struct {
@@ -238,21 +175,5 @@ func (d frameDoor) search(ctx context.Context, by project.Caller, in searchArgs)
 	if err != nil {
 		return "", err
 	}
-	return SearchText(in.Query, found), nil
-}
-
-// SearchText tells what a search found.
-func SearchText(query string, found []core.Frame) string {
-	if len(found) == 0 {
-		return fmt.Sprintf("No frame has all the words of %s. Try fewer words, or flame_tree.", quote(query))
-	}
-	var b strings.Builder
-	for _, f := range found {
-		b.WriteString(named(f) + "\n")
-		if f.Summary != "" {
-			b.WriteString("  " + core.OneLine(f.Summary, maxGoal) + "\n")
-		}
-	}
-	fmt.Fprintf(&b, "%d found, newest first; flame_frame_details shows one in full.", len(found))
-	return b.String()
+	return render.Found(in.Query, found), nil
 }

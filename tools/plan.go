@@ -9,6 +9,7 @@ import (
 
 	"flame/core"
 	"flame/project"
+	"flame/render"
 )
 
 func planTools(p *project.Project) []Tool {
@@ -38,7 +39,7 @@ func (d planDoor) plan(ctx context.Context, by project.Caller, in planArgs) (str
 		return "", err
 	}
 	frame := planned[0]
-	return fmt.Sprintf("Planned %s %s.\n%sStart it with flame_activate, sessionID %s.", frame.ID, quote(frame.Goal), parentLine(parent), frame.ID), nil
+	return fmt.Sprintf("Planned %s %s.\n%sStart it with flame_activate, sessionID %s.", frame.ID, render.Quote(frame.Goal), render.Parent(parent), frame.ID), nil
 }
 
 // A childArg is a goal, or an object with goal and successCriteria.
@@ -78,11 +79,11 @@ func (d planDoor) planChildren(ctx context.Context, by project.Caller, in planCh
 		return "", err
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "Planned %s:\n", Count(len(planned), "frame"))
+	fmt.Fprintf(&b, "Planned %s:\n", render.Count(len(planned), "frame"))
 	for i, f := range planned {
-		fmt.Fprintf(&b, "%d. %s %s\n", i+1, f.ID, quote(f.Goal))
+		fmt.Fprintf(&b, "%d. %s %s\n", i+1, f.ID, render.Quote(f.Goal))
 	}
-	b.WriteString(parentLine(parent))
+	b.WriteString(render.Parent(parent))
 	fmt.Fprintf(&b, "Start the first with flame_activate, sessionID %s.", planned[0].ID)
 	return b.String(), nil
 }
@@ -98,21 +99,16 @@ func (d planDoor) activate(ctx context.Context, by project.Caller, in activateAr
 		return "", err
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s: %s -> %s.\n", a.Frame.ID, quote(a.Frame.Goal), a.From, a.Frame.Status)
-	b.WriteString(field("Taken over from session", a.Taken))
-	b.WriteString(field("Parent", a.Frame.Parent))
+	fmt.Fprintf(&b, "%s %s: %s -> %s.\n", a.Frame.ID, render.Quote(a.Frame.Goal), a.From, a.Frame.Status)
+	b.WriteString(render.Field("Taken over from session", a.Taken))
+	b.WriteString(render.Field("Parent", a.Frame.Parent))
 	if a.Under != "" {
-		b.WriteString(UnderEnded(a) + "\n")
+		b.WriteString(render.UnderEnded(a) + "\n")
 	}
-	b.WriteString(field("Done means", a.Frame.SuccessCriteria))
-	b.WriteString(field("Summary so far", a.Frame.Summary))
+	b.WriteString(render.Field("Done means", a.Frame.SuccessCriteria))
+	b.WriteString(render.Field("Summary so far", a.Frame.Summary))
 	b.WriteString("It is your current frame; end it with flame_pop.")
 	return b.String(), nil
-}
-
-// UnderEnded tells of a frame that was taken up that its parent is over.
-func UnderEnded(a project.Activated) string {
-	return fmt.Sprintf("Its parent %s is %s and stays so.", a.Frame.Parent, a.Under)
 }
 
 type invalidateArgs struct {
@@ -131,10 +127,10 @@ func (d planDoor) invalidate(ctx context.Context, by project.Caller, in invalida
 		return "", err
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s is invalidated: %s\n", done.Target.ID, quote(done.Target.Goal), core.OneLine(in.Reason, maxGoal))
-	b.WriteString(tally("Invalidated with it:", done.Planned))
-	b.WriteString(tally("Still in progress below it (pop or invalidate each):", done.InProgress))
-	b.WriteString(currentLine(done.Current))
+	fmt.Fprintf(&b, "%s %s is invalidated: %s\n", done.Target.ID, render.Quote(done.Target.Goal), core.OneLine(in.Reason, render.MaxGoal))
+	b.WriteString(render.Tally("Invalidated with it:", done.Planned))
+	b.WriteString(render.Tally("Still in progress below it (pop or invalidate each):", done.InProgress))
+	b.WriteString(render.Current(done.Current))
 	return b.String(), nil
 }
 
@@ -165,14 +161,5 @@ func (d planDoor) tree(ctx context.Context, by project.Caller, in treeArgs) (str
 	if err != nil {
 		return "", err
 	}
-	return TreeText(tree, in.ShowDetails), nil
-}
-
-// TreeText draws a tree for a model: legend, current frame, the tree, counts.
-func TreeText(tree project.Tree, details bool) string {
-	if len(tree.Lines) == 0 {
-		return "No frames yet. flame_push starts one; flame_plan_children lays out several."
-	}
-	drawn := core.DrawTree(tree.Lines, core.DrawOptions{Current: tree.Current, Details: details})
-	return core.TreeLegend() + "\n" + currentLine(tree.Current) + "\n```\n" + drawn + "```\n" + countLine(tree.Counts)
+	return render.Tree(tree, in.ShowDetails), nil
 }

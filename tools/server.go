@@ -14,6 +14,7 @@ import (
 
 	"flame/agents"
 	"flame/project"
+	"flame/render"
 )
 
 // instructions is the static guidance that every client gets once, as the
@@ -178,7 +179,7 @@ func (s *Server) addResources() {
 	s.MCP.AddResource(mcp.NewResource(treeURI, "tree", mcp.WithResourceDescription("The tree of frames"), mcp.WithMIMEType("text/plain")),
 		func(ctx context.Context, _ mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
 			tree, err := s.project.Tree(ctx, s.caller(ctx), project.TreeArgs{Limit: treeLimit})
-			return contents(treeURI, "text/plain", TreeText(tree, false)), readable(err)
+			return contents(treeURI, "text/plain", render.Tree(tree, false)), readable(err)
 		})
 	s.addFrameResource(contextPrefix, "context", "What an agent in the frame is shown", "application/xml", func(ctx context.Context, id string) (string, error) {
 		made, err := s.project.Context(ctx, s.caller(ctx), id, 0)
@@ -189,11 +190,11 @@ func (s *Server) addResources() {
 		if err != nil {
 			return "", err
 		}
-		return ResultText(r, s.project.Now(), 0, 0), nil
+		return render.Result(r, s.project.Now(), 0, 0), nil
 	})
 	s.addFrameResource(framePrefix, "frame", "All of one frame", "text/plain", func(ctx context.Context, id string) (string, error) {
 		details, err := s.project.Details(ctx, s.caller(ctx), id)
-		return DetailsText(details), err
+		return render.Details(details), err
 	})
 }
 
@@ -255,7 +256,7 @@ func (s *Server) tellOfAgents(ctx context.Context, were map[string]string) map[s
 	}
 	are := map[string]string{}
 	for _, run := range runs {
-		are[run.ID] = stateLine(run, run.Progress.LastLine) // that time goes by is no news
+		are[run.ID] = render.AgentLine(run, run.Progress.LastLine) // that time goes by is no news
 	}
 	for id, state := range are {
 		if were[id] != state {

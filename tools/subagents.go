@@ -8,6 +8,7 @@ import (
 
 	"flame/core"
 	"flame/project"
+	"flame/render"
 )
 
 func subagentTools(p *project.Project) []Tool {
@@ -134,12 +135,12 @@ func orNever(t core.Millis) string {
 	if t == 0 {
 		return "never"
 	}
-	return when(t)
+	return render.When(t)
 }
 
 func activeLine(s core.Session, now core.Millis) string {
 	return fmt.Sprintf("- %s %s: parent %s, matches a pattern %s, frame %s, %s, started %s, last active %s, idle %s\n",
-		s.ID, quote(s.Title), s.Parent, yesNo(s.IsSubagent), yesNo(s.HasFrame()), Count(s.MessageCount, "message"),
+		s.ID, render.Quote(s.Title), s.Parent, yesNo(s.IsSubagent), yesNo(s.HasFrame()), render.Count(s.MessageCount, "message"),
 		ago(now, s.CreatedAt), ago(now, s.LastActivityAt), yesNo(s.Idle()))
 }
 
@@ -162,7 +163,7 @@ func (d subagentDoor) complete(ctx context.Context, by project.Caller, in comple
 		return fmt.Sprintf("Subagent session %s was completed before; nothing changed.", done.Session.ID), nil
 	}
 	return fmt.Sprintf("%s is %s (subagent session %s).\n%sIts parent sees the summary among its completed children.",
-		done.Frame.ID, done.Frame.Status, done.Session.ID, field("Summary", core.OneLine(done.Frame.Summary, maxGoal))), nil
+		done.Frame.ID, done.Frame.Status, done.Session.ID, render.Field("Summary", core.OneLine(done.Frame.Summary, render.MaxGoal))), nil
 }
 
 type listArgs struct {
@@ -200,7 +201,7 @@ func (d subagentDoor) list(ctx context.Context, by project.Caller, in listArgs) 
 	if n == 0 {
 		return "No subagent sessions match.", nil
 	}
-	return fmt.Sprintf("%s\n| session | parent | title | frame | messages | state | age |\n|---|---|---|---|---|---|---|\n%s", Count(n, "subagent session"), b.String()), nil
+	return fmt.Sprintf("%s\n| session | parent | title | frame | messages | state | age |\n|---|---|---|---|---|---|---|\n%s", render.Count(n, "subagent session"), b.String()), nil
 }
 
 func sessionState(s core.Session) string {

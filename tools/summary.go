@@ -9,6 +9,7 @@ import (
 
 	"flame/core"
 	"flame/project"
+	"flame/render"
 )
 
 func summaryTools(p *project.Project) []Tool {
@@ -35,16 +36,16 @@ func (d summaryDoor) summarize(ctx context.Context, by project.Caller, in summar
 	}
 	f := done.Frame
 	if done.Stored {
-		return fmt.Sprintf("%s (%s) has its summary, %s.", f.ID, f.Status, Count(core.EstimateTokens(f.Summary), "token")), nil
+		return fmt.Sprintf("%s (%s) has its summary, %s.", f.ID, f.Status, render.Count(core.EstimateTokens(f.Summary), "token")), nil
 	}
 	var b strings.Builder
-	b.WriteString(named(f) + "\n" + field("Note", in.Note))
+	b.WriteString(render.Frame(f) + "\n" + render.Field("Note", in.Note))
 	ancestors := "no parent"
 	if done.Input.Parent != nil {
 		ancestors = "parent " + done.Input.Parent.ID
 	}
-	fmt.Fprintf(&b, "%s, %s, %s\n", ancestors, Count(len(done.Input.Siblings), "finished sibling"), Count(len(f.Decisions), "decision"))
-	b.WriteString(bullets("Artifacts:", f.Artifacts))
+	fmt.Fprintf(&b, "%s, %s, %s\n", ancestors, render.Count(len(done.Input.Siblings), "finished sibling"), render.Count(len(f.Decisions), "decision"))
+	b.WriteString(render.Bullets("Artifacts:", f.Artifacts))
 	b.WriteString("Write the summary that is asked for below and call flame_summarize again with it as summary. " +
 		"If the host compacts this conversation first, that compaction is asked for the same and its summary is kept.\n\n" + done.Prompt)
 	return b.String(), nil
@@ -57,14 +58,14 @@ func (d summaryDoor) info(ctx context.Context, by project.Caller, in infoArgs) (
 	}
 	var b strings.Builder
 	if info.OK {
-		fmt.Fprintf(&b, "%s\nCompaction asked for: %s\n", named(info.Frame), yesNo(info.Type != ""))
-		b.WriteString(field("Type", string(info.Type)) + field("Note", info.Note))
+		fmt.Fprintf(&b, "%s\nCompaction asked for: %s\n", render.Frame(info.Frame), yesNo(info.Type != ""))
+		b.WriteString(render.Field("Type", string(info.Type)) + render.Field("Note", info.Note))
 	} else {
 		b.WriteString("No current frame.\n")
 	}
 	if pending := info.Pending; pending != nil {
 		fmt.Fprintf(&b, "Waits for a summary since %s, until %s, then %s; your text: %s\n",
-			when(pending.RequestedAt), when(pending.Due), pending.Status, yesNo(pending.Summary != ""))
+			render.When(pending.RequestedAt), render.When(pending.Due), pending.Status, yesNo(pending.Summary != ""))
 	}
 	fmt.Fprintf(&b, "In the project: %d compactions asked for, %d frames wait for a summary\n", len(info.Marks), info.Waiting)
 	for _, id := range slices.Sorted(maps.Keys(info.Marks)) {
@@ -92,6 +93,6 @@ func (d summaryDoor) get(ctx context.Context, by project.Caller, in summaryArgs)
 	if summary == "" {
 		summary = "none yet; flame_summarize or flame_pop give it one"
 	}
-	return named(f) + "\n" + field("Created", when(f.CreatedAt)) + field("Updated", when(f.UpdatedAt)) +
-		bullets("Artifacts:", f.Artifacts) + bullets("Decisions:", f.Decisions) + "Summary: " + summary, nil
+	return render.Frame(f) + "\n" + render.Field("Created", render.When(f.CreatedAt)) + render.Field("Updated", render.When(f.UpdatedAt)) +
+		render.Bullets("Artifacts:", f.Artifacts) + render.Bullets("Decisions:", f.Decisions) + "Summary: " + summary, nil
 }

@@ -1,4 +1,4 @@
-package tools
+package render
 
 import (
 	"testing"
@@ -45,7 +45,7 @@ func TestTheStateOfAnAgentIsThatOfNow(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			assert.Equal(t, tt.want, stateLine(tt.run, tt.now))
+			assert.Equal(t, tt.want, AgentLine(tt.run, tt.now))
 		})
 	}
 }
@@ -53,9 +53,9 @@ func TestTheStateOfAnAgentIsThatOfNow(t *testing.T) {
 func TestAnEmptyListOfAgentsSaysWhatToDo(t *testing.T) {
 	t.Parallel()
 	running, ended := []agents.Run{{State: core.AgentActive}}, []agents.Run{{State: core.AgentCompleted}}
-	assert.Equal(t, "No agents; spawn_agent starts one.", RunsText(nil, "running", 0))
-	assert.Equal(t, "No agent runs; flame_agent_list lists those that ended.", RunsText(ended, "running", 0))
-	assert.Equal(t, "No agent has ended; flame_agent_list lists those that run.", RunsText(running, "ended", 0))
+	assert.Equal(t, "No agents; spawn_agent starts one.", Agents(nil, "running", 0))
+	assert.Equal(t, "No agent runs; flame_agent_list lists those that ended.", Agents(ended, "running", 0))
+	assert.Equal(t, "No agent has ended; flame_agent_list lists those that run.", Agents(running, "ended", 0))
 }
 
 func TestWhoseVersionOfAFileLiesOnTheDisk(t *testing.T) {

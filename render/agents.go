@@ -1,4 +1,4 @@
-package tools
+package render
 
 import (
 	"fmt"
@@ -13,7 +13,7 @@ import (
 
 // runLine returns an agent in one line.
 func runLine(run agents.Run) string {
-	return fmt.Sprintf("%s (%s) %s: %s", run.ID, StateWord(run), run.Type, quote(run.Description))
+	return fmt.Sprintf("%s (%s) %s: %s", run.ID, StateWord(run), run.Type, Quote(run.Description))
 }
 
 // StateWord is the state of an agent in a word: one that was told to stop and has
@@ -29,8 +29,8 @@ func StateWord(run agents.Run) string {
 // tell of each step, and most steps take less.
 const maxSilence = core.Millis(10_000)
 
-// stateLine says how far an agent is at a time.
-func stateLine(run agents.Run, now core.Millis) string {
+// AgentLine says how far an agent is at a time.
+func AgentLine(run agents.Run, now core.Millis) string {
 	p := run.Progress
 	line := fmt.Sprintf("%s: %s, %s, %s", runLine(run), Count(p.ToolCalls, "tool call"), Count(p.Tokens(), "token"), Took(run, now))
 	if p.Cost() > 0 {
@@ -62,12 +62,12 @@ func span(ms core.Millis, exact time.Duration) string {
 	return (time.Duration(ms) * time.Millisecond).Round(exact).String()
 }
 
-// spawnedText answers a spawn.
-func spawnedText(a *agents.Agents, run agents.Run) string {
+// Spawned answers a spawn.
+func Spawned(a *agents.Agents, run agents.Run) string {
 	if run.State.Ended() {
-		return AgentText(a, run)
+		return Agent(a, run)
 	}
-	text := AgentText(a, run) +
+	text := Agent(a, run) +
 		"It works by itself now: do not do its work, go on with yours. When it ends, that is in your next context. " +
 		"flame_agent_status shows how far it is, flame_agent_wait waits, flame_agent_result gives all it came to."
 	if !a.Keep {
@@ -76,20 +76,20 @@ func spawnedText(a *agents.Agents, run agents.Run) string {
 	return text
 }
 
-// AgentText says what an agent is, what it may do, and how far it is.
-func AgentText(a *agents.Agents, run agents.Run) string {
+// Agent says what an agent is, what it may do, and how far it is.
+func Agent(a *agents.Agents, run agents.Run) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\nFrame: %s, depth %d, in %s\n", stateLine(run, a.Project.Now()), run.Frame, run.Depth, run.Host)
-	b.WriteString(field("Session", run.Session))
+	fmt.Fprintf(&b, "%s\nFrame: %s, depth %d, in %s\n", AgentLine(run, a.Project.Now()), run.Frame, run.Depth, run.Host)
+	b.WriteString(Field("Session", run.Session))
 	fmt.Fprintf(&b, "Mode: %s\nTools: %s\n", modeText(run.Mode), run.Tools)
-	b.WriteString(field("Model", run.Model))
+	b.WriteString(Field("Model", run.Model))
 	fmt.Fprintf(&b, "Limits: %s\n", limitsText(run.Limits))
 	fmt.Fprintf(&b, "Output: %s\n", filepath.Join(a.Folder(run.ID), supervise.OutputFile))
-	b.WriteString(field("Worktree", run.Worktree))
-	b.WriteString(bullets("Warnings:", run.Warnings))
+	b.WriteString(Field("Worktree", run.Worktree))
+	b.WriteString(Bullets("Warnings:", run.Warnings))
 	if o := run.Outcome; o != nil {
 		fmt.Fprintf(&b, "Ended: %s\n", o.Reason)
-		b.WriteString(field("Error", core.OneLine(o.Error, 500)))
+		b.WriteString(Field("Error", core.OneLine(o.Error, 500)))
 	}
 	return b.String()
 }
@@ -128,35 +128,31 @@ func limitsText(l supervise.Limits) string {
 	return strings.Join(parts, ", ")
 }
 
-// maxAnswer bounds how much of an agent's answer one reply gives, in characters:
-// Claude Code cuts what is over 25,000 tokens.
-const maxAnswer = 60_000
-
-// ResultText returns all that an agent came to by a time; of its answer, most
+// Result returns all that an agent came to by a time; of its answer, most
 // characters after offset (0: all).
-func ResultText(r agents.Result, now core.Millis, offset, most int) string {
+func Result(r agents.Result, now core.Millis, offset, most int) string {
 	var b strings.Builder
-	b.WriteString(stateLine(r.Run, now) + "\n")
+	b.WriteString(AgentLine(r.Run, now) + "\n")
 	fmt.Fprintf(&b, "Frame: %s\n", r.Frame)
-	b.WriteString(bullets("Warnings:", r.Warnings))
+	b.WriteString(Bullets("Warnings:", r.Warnings))
 	if r.StopReason != "" {
 		fmt.Fprintf(&b, "Ended: %s\n", r.StopReason)
 	}
-	b.WriteString(field("Tried again by", r.Next))
+	b.WriteString(Field("Tried again by", r.Next))
 	if o := r.Outcome; o != nil {
-		b.WriteString(field("Was not let use", strings.Join(o.Refused, ", ")))
-		b.WriteString(field("Error", core.OneLine(o.Error, 1_000)))
+		b.WriteString(Field("Was not let use", strings.Join(o.Refused, ", ")))
+		b.WriteString(Field("Error", core.OneLine(o.Error, 1_000)))
 		if r.State != core.AgentCompleted {
-			b.WriteString(field("Stderr", core.OneLine(o.Stderr, 1_000)))
+			b.WriteString(Field("Stderr", core.OneLine(o.Stderr, 1_000)))
 		}
 	}
-	return b.String() + WorkText(r, offset, most)
+	return b.String() + Work(r, offset, most)
 }
 
-// WorkText is what an agent made and used, without how it ended.
-func WorkText(r agents.Result, offset, most int) string {
+// Work is what an agent made and used, without how it ended.
+func Work(r agents.Result, offset, most int) string {
 	var b strings.Builder
-	b.WriteString(bullets("Files changed:", r.Files) + bullets("Artifacts:", r.Artifacts) + bullets("Decisions:", r.Decisions))
+	b.WriteString(Bullets("Files changed:", r.Files) + Bullets("Artifacts:", r.Artifacts) + Bullets("Decisions:", r.Decisions))
 	if r.Confidence != nil {
 		fmt.Fprintf(&b, "Confidence: %.2f\n", *r.Confidence)
 	}
@@ -191,9 +187,9 @@ func answerText(r agents.Result, offset, most int) string {
 	return string(text[:most]) + fmt.Sprintf("\n… %s more: flame_agent_result with offset %d\n", Count(len(text)-most, "character"), offset+most)
 }
 
-// NoAgentsText stands in place of a list of agents that is empty: none of all, or
+// NoAgents stands in place of a list of agents that is empty: none of all, or
 // none that a filter lets through.
-func NoAgentsText(all []agents.Run, which string) string {
+func NoAgents(all []agents.Run, which string) string {
 	switch {
 	case len(all) > 0 && which == "running":
 		return "No agent runs; flame_agent_list lists those that ended."
@@ -203,12 +199,12 @@ func NoAgentsText(all []agents.Run, which string) string {
 	return "No agents; spawn_agent starts one."
 }
 
-// RunsText lists those of the agents that a filter lets through, as they are at a
+// Agents lists those of the agents that a filter lets through, as they are at a
 // time.
-func RunsText(all []agents.Run, which string, now core.Millis) string {
+func Agents(all []agents.Run, which string, now core.Millis) string {
 	runs := agents.Filter(all, which)
 	if len(runs) == 0 {
-		return NoAgentsText(all, which)
+		return NoAgents(all, which)
 	}
 	var b strings.Builder
 	for i, run := range runs {
@@ -216,7 +212,7 @@ func RunsText(all []agents.Run, which string, now core.Millis) string {
 			fmt.Fprintf(&b, "and %d more\n", len(runs)-maxListed)
 			break
 		}
-		b.WriteString("- " + stateLine(run, now))
+		b.WriteString("- " + AgentLine(run, now))
 		if run.ParentAgent != "" {
 			b.WriteString(", started by " + run.ParentAgent)
 		}
@@ -225,9 +221,9 @@ func RunsText(all []agents.Run, which string, now core.Millis) string {
 	return b.String()
 }
 
-// CancelledText says which agents were told to stop when run was to be, for models
+// Cancelled says which agents were told to stop when run was to be, for models
 // and people.
-func CancelledText(run agents.Run, stopped []agents.Run) string {
+func Cancelled(run agents.Run, stopped []agents.Run) string {
 	if len(stopped) == 0 {
 		return fmt.Sprintf("%s was over already: %s.", run.ID, run.State)
 	}

@@ -1,4 +1,4 @@
-package tools
+package render
 
 import (
 	"context"
@@ -13,10 +13,10 @@ import (
 	"flame/core"
 )
 
-// ConvergedText says what a convergence came to: its conflicts and its output, at
+// Converged says what a convergence came to: its conflicts and its output, at
 // most so many characters of it (0: all). Where conflicts leave it without an output,
 // next says how to go on. Its errors are those of finding its agents.
-func ConvergedText(ctx context.Context, a *agents.Agents, c agents.Convergence, most int) (text, next string, err error) {
+func Converged(ctx context.Context, a *agents.Agents, c agents.Convergence, most int) (text, next string, err error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s\n", c.ID, c.Result.Rationale)
 	open := c.Result.Unresolved > 0
@@ -86,7 +86,7 @@ func settledFile(ctx context.Context, a *agents.Agents, c converge.Conflict) (st
 			winner = run
 		}
 	}
-	return fmt.Sprintf("Flame writes no file: %s. What %s did: %s.\n", onDisk(core.OneLine(c.Key, maxGoal), inPlace), winner.ID, whereIs(a, winner)), nil
+	return fmt.Sprintf("Flame writes no file: %s. What %s did: %s.\n", onDisk(core.OneLine(c.Key, MaxGoal), inPlace), winner.ID, whereIs(a, winner)), nil
 }
 
 // onDisk says whose version of a file lies on the disk, as far as it can be told of

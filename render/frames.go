@@ -1,0 +1,163 @@
+package render
+
+import (
+	"fmt"
+	"strings"
+
+	"flame/core"
+	"flame/project"
+)
+
+// Frame returns a frame in one line: id, status, goal.
+func Frame(f core.Frame) string { return fmt.Sprintf("%s (%s) %s", f.ID, f.Status, Quote(f.Goal)) }
+
+// Parent tells a frame's parent.
+func Parent(parent *core.Frame) string {
+	if parent == nil {
+		return "Parent: none (a root)\n"
+	}
+	return "Parent: " + Frame(*parent) + "\n"
+}
+
+// Current tells where the caller works now.
+func Current(id string) string {
+	if id == "" {
+		return "Current frame: none; flame_push starts one"
+	}
+	return "Current frame: " + id
+}
+
+// Frames returns frames one a line, under a heading; nothing without any.
+func Frames(heading string, frames []core.Frame) string {
+	return Tally(heading, project.Tally{First: frames[:min(len(frames), maxListed)], Count: len(frames)})
+}
+
+// Tally returns the frames that t names one a line, under a heading, and the number of
+// the others; nothing without any.
+func Tally(heading string, t project.Tally) string {
+	if t.Count == 0 {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString(heading + "\n")
+	for _, f := range t.First {
+		b.WriteString("- " + Frame(f) + "\n")
+	}
+	if more := t.Count - len(t.First); more > 0 {
+		fmt.Fprintf(&b, "- and %d more\n", more)
+	}
+	return b.String()
+}
+
+// maxListed is how many frames a list in a reply names.
+const maxListed = 20
+
+// Counts tells how many frames there are of each status.
+func Counts(counts map[core.Status]int) string {
+	total := 0
+	var parts []string
+	for _, status := range core.Statuses {
+		if n := counts[status]; n > 0 {
+			total += n
+			parts = append(parts, fmt.Sprintf("%d %s", n, status))
+		}
+	}
+	if total == 0 {
+		return "0 frames"
+	}
+	return Count(total, "frame") + ": " + strings.Join(parts, ", ")
+}
+
+// maxStatus bounds the text of a status, in bytes (DESIGN §10).
+const maxStatus = 8 << 10
+
+// Status tells where the caller is and what lies around it, in at most 8 KB.
+func Status(tree project.Tree) string {
+	if len(tree.Lines) == 0 {
+		return "No frames yet. flame_push starts one; flame_plan_children lays out several."
+	}
+	text := Current(tree.Current) + "\n" + usageLine(tree.Usage) + Counts(tree.Counts) + "\n" + core.TreeLegend() + "\n\n" +
+		core.DrawTree(tree.Lines, core.DrawOptions{Current: tree.Current, MaxLine: 120})
+	if len(text) <= maxStatus {
+		return text
+	}
+	cut := strings.LastIndexByte(text[:maxStatus-80], '\n')
+	return text[:cut+1] + "(cut; flame_tree with rootID shows a part in full)\n"
+}
+
+// Details tells all of a frame.
+func Details(d project.Details) string {
+	f := d.Frame
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s (%s)", f.ID, f.Status)
+	if d.Current {
+		b.WriteString(", your current frame")
+	}
+	b.WriteString("\n" + Field("Goal", f.Goal) + Field("Success criteria", f.SuccessCriteria))
+	if len(d.Ancestors) == 0 {
+		b.WriteString("Parent: none (a root)\n")
+	}
+	for i, a := range d.Ancestors {
+		if i == 0 {
+			b.WriteString("Parent: " + Frame(a) + "\n")
+		} else {
+			b.WriteString("  above: " + Frame(a) + "\n")
+		}
+	}
+	b.WriteString("Children: " + Counts(d.Children) + "\n")
+	b.WriteString(Field("Session", f.Session))
+	b.WriteString(Field("Created", When(f.CreatedAt)) + Field("Started", When(f.StartedAt)) + Field("Ended", When(f.EndedAt)) + Field("Updated", When(f.UpdatedAt)))
+	b.WriteString(Field("Archived", When(f.ArchivedAt)))
+	b.WriteString(Field("Invalidated", strings.TrimSpace(When(f.InvalidatedAt)+" "+f.InvalidationReason)))
+	if f.Confidence != nil {
+		fmt.Fprintf(&b, "Confidence: %g\n", *f.Confidence)
+	}
+	b.WriteString(Bullets("Planned children:", f.PlannedChildren) + Bullets("Artifacts:", f.Artifacts) + Bullets("Decisions:", f.Decisions))
+	b.WriteString(Field("Summary", f.Summary) + Field("Results", f.Results) + Field("Log", f.LogPath))
+	b.WriteString(usageLine(f.Usage))
+	return b.String()
+}
+
+// usageLine tells what the work in a frame consumed; nothing without any.
+func usageLine(u core.Usage) string {
+	if u == (core.Usage{}) {
+		return ""
+	}
+	return "Usage: " + Usage(u) + "\n"
+}
+
+// Usage tells what work consumed.
+func Usage(u core.Usage) string {
+	return fmt.Sprintf("%s in, %d out, %d cache read, %d cache written, %s, %s",
+		Count(u.TokensIn, "token"), u.TokensOut, u.CacheRead, u.CacheWritten, Count(u.ToolCalls, "tool call"), Money(u.CostUSD))
+}
+
+// Found tells what a search found.
+func Found(query string, found []core.Frame) string {
+	if len(found) == 0 {
+		return fmt.Sprintf("No frame has all the words of %s. Try fewer words, or flame_tree.", Quote(query))
+	}
+	var b strings.Builder
+	for _, f := range found {
+		b.WriteString(Frame(f) + "\n")
+		if f.Summary != "" {
+			b.WriteString("  " + core.OneLine(f.Summary, MaxGoal) + "\n")
+		}
+	}
+	fmt.Fprintf(&b, "%d found, newest first; flame_frame_details shows one in full.", len(found))
+	return b.String()
+}
+
+// UnderEnded tells of a frame that was taken up that its parent is over.
+func UnderEnded(a project.Activated) string {
+	return fmt.Sprintf("Its parent %s is %s and stays so.", a.Frame.Parent, a.Under)
+}
+
+// Tree draws a tree for a model: legend, current frame, the tree, counts.
+func Tree(tree project.Tree, details bool) string {
+	if len(tree.Lines) == 0 {
+		return "No frames yet. flame_push starts one; flame_plan_children lays out several."
+	}
+	drawn := core.DrawTree(tree.Lines, core.DrawOptions{Current: tree.Current, Details: details})
+	return core.TreeLegend() + "\n" + Current(tree.Current) + "\n```\n" + drawn + "```\n" + Counts(tree.Counts)
+}

@@ -1,0 +1,55 @@
+// Package render writes the texts that several doors show: what a model reads from a
+// tool, a person prints in a shell. It decides nothing and asks nothing.
+package render
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"flame/core"
+)
+
+// MaxGoal is how much of a goal a reply repeats, in characters.
+const MaxGoal = 200
+
+// Quote returns a goal as replies show it.
+func Quote(goal string) string { return `"` + core.OneLine(goal, MaxGoal) + `"` }
+
+// Bullets returns texts one a line, under a heading; nothing without any.
+func Bullets(heading string, items []string) string {
+	if len(items) == 0 {
+		return ""
+	}
+	return heading + "\n- " + strings.Join(items, "\n- ") + "\n"
+}
+
+// Field returns "name: value" and a newline; nothing for an empty value.
+func Field(name, value string) string {
+	if value == "" {
+		return ""
+	}
+	return name + ": " + value + "\n"
+}
+
+// When returns a time for people.
+func When(t core.Millis) string {
+	if t == 0 {
+		return ""
+	}
+	return t.Time().Format(time.RFC3339)
+}
+
+// Count returns a number of things in words: "1 frame", "2 frames", "3 retries".
+func Count[N int | int64](n N, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	if stem, is := strings.CutSuffix(thing, "ry"); is {
+		return fmt.Sprintf("%d %sries", n, stem)
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
+// Money returns an amount of US dollars as people read it.
+func Money(usd float64) string { return fmt.Sprintf("$%.4f", usd) }
