@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// A CommandDoc is one command as the README lists it.
+// A CommandDoc is one command as docs/reference.md lists it.
 type CommandDoc struct {
 	Use   string // its name and arguments
 	Short string // what it does

@@ -1,5 +1,5 @@
 // Package config reads every setting, once. Each is one field: its environment
-// variable, default and meaning stand in the field's tags, and the README's
+// variable, default and meaning stand in the field's tags, and docs/reference.md's
 // table and `flame config` are made from them.
 package config
 

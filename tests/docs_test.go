@@ -28,7 +28,7 @@ var update = flag.Bool("update", false, "write the generated parts of the docume
 // generated are the parts of the documents that are made from the code, by file
 // and by the name in their markers.
 var generated = map[string]map[string]func() string{
-	"README.md": {
+	"docs/reference.md": {
 		"tools":    toolTable,
 		"commands": commandTable,
 		"settings": settingTable,
