@@ -69,7 +69,7 @@ func drawTree(g *Graph) (string, error) {
 	}
 	for _, l := range g.edges {
 		if l.Kind != Spawned {
-			fmt.Fprintf(&b, "[%s] -> [%s] %s\n", core.OneLine(l.From, 0), core.OneLine(l.To, 0), l.meaning())
+			fmt.Fprintf(&b, "[%s] -> [%s] %s\n", core.OneLine(l.From, 0), core.OneLine(l.To, 0), l.Kind)
 		}
 	}
 	return b.String(), nil
@@ -131,15 +131,7 @@ func (g *Graph) children(place int) (places []int) {
 	return places
 }
 
-// meaning is what an edge says, in words of ours.
-func (e Edge) meaning() string {
-	if e.Class != "" {
-		return string(e.Kind) + ", " + string(e.Class)
-	}
-	return string(e.Kind)
-}
-
-// line is a node in one line.
+// line returns a node in one line.
 func (n Node) line() string {
 	parts := []string{n.title(), "[" + core.OneLine(n.ID, 0) + "]"}
 	if n.Status != "" {
@@ -171,7 +163,7 @@ func (n Node) title() string {
 
 func (n Node) status() string { return core.OneLine(n.Status, maxLabel) }
 
-// caption is a node with its status, apart from each other.
+// caption returns a node with its status, apart from each other.
 func (n Node) caption(apart string) string {
 	if n.Status == "" {
 		return n.title()
@@ -188,7 +180,7 @@ func drawDot(g *Graph) (string, error) {
 	for _, l := range g.inOrder() {
 		fmt.Fprintf(&b, "  %s -> %s", dotQuoted(l.From), dotQuoted(l.To))
 		if l.Kind != Spawned {
-			fmt.Fprintf(&b, " [label=%s style=dashed]", dotQuoted(l.meaning()))
+			fmt.Fprintf(&b, " [label=%s style=dashed]", dotQuoted(string(l.Kind)))
 		}
 		b.WriteByte('\n')
 	}
@@ -241,7 +233,7 @@ func drawMermaid(g *Graph) (string, error) {
 	for _, l := range g.inOrder() {
 		arrow := "-->"
 		if l.Kind != Spawned {
-			arrow = fmt.Sprintf("-.->|%q|", l.meaning())
+			arrow = fmt.Sprintf("-.->|%q|", l.Kind)
 		}
 		fmt.Fprintf(&b, "  n%d %s n%d\n", g.places[l.From], arrow, g.places[l.To])
 	}

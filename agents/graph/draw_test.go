@@ -28,7 +28,7 @@ func drawn(t *testing.T) *graph.Graph {
 		{ID: "late", Kind: graph.KindSubagent, Parent: "s", Label: "came before its parent", Status: "completed", AgentType: "tester", Model: "m"},
 		{ID: "s", Kind: graph.KindSession, Label: "Do it", Status: "active", Started: 1, Usage: core.Usage{TokensIn: 10, TokensOut: 5, CostUSD: 0.25}},
 		{ID: `a"]` + "\n  evil\x1b --> s", Kind: graph.KindSubagent, Parent: "s", Label: "\"]; s -> x\n`</b>`\x1b[31m \\", Status: "error\nforged", AgentType: "x|y"},
-		{ID: "below", Kind: graph.KindFrame, Parent: "late", Label: strings.Repeat("long ", 40), Frame: "frame-1"},
+		{ID: "below", Kind: graph.KindSession, Parent: "late", Label: strings.Repeat("long ", 40), Frame: "frame-1"},
 		{ID: "c", Kind: graph.KindConvergence},
 		{ID: "lost", Kind: graph.KindSubagent, Parent: "nobody", Status: "orphaned"},
 	} {
@@ -36,7 +36,7 @@ func drawn(t *testing.T) *graph.Graph {
 	}
 	for _, e := range []graph.Edge{
 		edge("late", graph.ConvergedInto, "c"), edge(`a"]`+"\n  evil\x1b --> s", graph.ConvergedInto, "c"),
-		depends("below", "c", graph.Trigger), edge("lost", graph.ResumedFrom, "late"), edge("late", graph.Handoff, "lost"), edge("s", graph.DataFlow, "c"),
+		edge("lost", graph.ResumedFrom, "late"), edge("late", graph.Handoff, "lost"), edge("s", graph.ConvergedInto, "c"),
 	} {
 		require.NoError(t, g.Link(e))
 	}

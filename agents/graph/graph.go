@@ -1,5 +1,5 @@
-// Package graph holds the rules of the graph of agents: sessions, agents, frames
-// and convergences, and what runs between them. It has no cycles, and who
+// Package graph holds the rules of the graph of agents: sessions, agents and
+// convergences, and what runs between them. It has no cycles, and who
 // started whom forms a forest. Where its nodes come from, and what is done about
 // them, it leaves to others.
 package graph
@@ -19,7 +19,6 @@ type Kind string
 const (
 	KindSession     Kind = "session"
 	KindSubagent    Kind = "subagent"
-	KindFrame       Kind = "frame"
 	KindConvergence Kind = "convergence"
 )
 
@@ -28,7 +27,7 @@ type Node struct {
 	ID         string      `json:"id"`
 	Kind       Kind        `json:"kind"`
 	Label      string      `json:"label,omitempty"`      // what it is to do, for people: data, whatever it holds
-	Status     string      `json:"status,omitempty"`     // of a session, an agent, a frame or a convergence, as its kind has it
+	Status     string      `json:"status,omitempty"`     // of a session, an agent or a convergence, as its kind has it
 	AgentType  string      `json:"agentType,omitempty"`  // name of its definition
 	Model      string      `json:"model,omitempty"`      // as the host calls it
 	Frame      string      `json:"frame,omitempty"`      // id of its frame
@@ -48,28 +47,17 @@ const (
 	Spawned       EdgeKind = "spawned"        // From started To, which nothing else did
 	Handoff       EdgeKind = "handoff"        // From gave its work to To
 	ConvergedInto EdgeKind = "converged_into" // what came of From went into To
-	DependsOn     EdgeKind = "depends_on"     // From waits for To, as the Class says
 	ResumedFrom   EdgeKind = "resumed_from"   // From goes on where To stopped
-	DataFlow      EdgeKind = "data_flow"      // To uses what From made
 )
 
-// A Class says how much a node waits for one that it depends on.
-type Class string
-
-// The classes of DependsOn; no other kind has one.
-const (
-	Hard     Class = "hard"     // until it has completed
-	Soft     Class = "soft"     // until it has ended, however it did
-	Optional Class = "optional" // not at all: only the order is fixed
-	Trigger  Class = "trigger"  // until it, or another trigger, has completed
-)
+// edgeKinds are all there are.
+var edgeKinds = []EdgeKind{Spawned, Handoff, ConvergedInto, ResumedFrom}
 
 // An Edge runs from one node to another.
 type Edge struct {
-	From  string   `json:"from"`
-	To    string   `json:"to"`
-	Kind  EdgeKind `json:"kind"`
-	Class Class    `json:"class,omitempty"` // of DependsOn alone; empty there stands for Hard
+	From string   `json:"from"`
+	To   string   `json:"to"`
+	Kind EdgeKind `json:"kind"`
 }
 
 // A Graph is a directed graph without cycles. The zero value is empty; it is
@@ -79,13 +67,13 @@ type Graph struct {
 	places map[string]int   // in nodes, by id
 	parked map[string][]int // places of nodes, by the id of the parent that they wait for
 	edges  []link
-	known  map[Edge]bool // without their classes
-	before [][]int       // by node: the edges from what comes right before it
-	after  [][]int       // by node: the edges to what comes right after it
+	known  map[Edge]bool
+	before [][]int // by node: the edges from what comes right before it
+	after  [][]int // by node: the edges to what comes right after it
 }
 
 // A link is an edge in the order of time: first is over, or has at least begun,
-// when second begins. DependsOn and ResumedFrom point back in time.
+// when second begins. ResumedFrom points back in time.
 type link struct {
 	Edge
 	first, second int // places of the nodes
@@ -126,8 +114,8 @@ func (g *Graph) check(n Node) error {
 		return core.Invalidf("there is a node %q already", n.ID).WithHint("give each node an id of its own")
 	case n.ID == n.Parent:
 		return core.Invalidf("%q cannot have started itself", n.ID).WithHint("leave its parent empty")
-	case !slices.Contains([]Kind{KindSession, KindSubagent, KindFrame, KindConvergence}, n.Kind):
-		return core.Invalidf("%q is of the unknown kind %q", n.ID, n.Kind).WithHint("use session, subagent, frame or convergence")
+	case !slices.Contains([]Kind{KindSession, KindSubagent, KindConvergence}, n.Kind):
+		return core.Invalidf("%q is of the unknown kind %q", n.ID, n.Kind).WithHint("use session, subagent or convergence")
 	}
 	return nil
 }
@@ -147,30 +135,27 @@ func (g *Graph) adopt(place int) {
 }
 
 // Link adds an edge. It refuses one from a node to itself, to or from a node that
-// is not there, one that is there already (in another class too), a second
-// parent, and what would close a cycle. All kinds count for that together, each
+// is not there, one that is there already, a second parent, and what would close a
+// cycle. All kinds count for that together, each
 // in the order of time: no node can wait for one that begins after it. That takes
 // no exception for a run that is handed over and resumed, as both edges then
 // point the same way in time.
 func (g *Graph) Link(e Edge) error {
-	if e.Kind == DependsOn && e.Class == "" {
-		e.Class = Hard
-	}
 	if err := g.checkEnds(e); err != nil {
 		return err
 	}
 	l := link{e, g.places[e.From], g.places[e.To]}
 	parent := &g.nodes[l.second].Parent
 	switch {
-	case g.known[e.bare()]:
+	case g.known[e]:
 		return core.Invalidf("%s is there already", e).WithHint("link two nodes once in each way")
 	case e.Kind == Spawned && *parent != "":
 		return core.Invalidf("%q was started by %q and cannot have been by %q", e.To, *parent, e.From).WithHint("a node has one parent")
-	case e.Kind == DependsOn || e.Kind == ResumedFrom:
+	case e.Kind == ResumedFrom:
 		l.first, l.second = l.second, l.first
 	}
 	if g.reaches(l.second, l.first) {
-		return core.Invalidf("%s would close a circle: %s", e, g.way(l.second, l.first)).
+		return core.Invalidf("%s would close a cycle: %s", e, g.way(l.second, l.first)).
 			WithHint("no node can wait for one that comes after it")
 	}
 	if e.Kind == Spawned {
@@ -182,9 +167,8 @@ func (g *Graph) Link(e Edge) error {
 
 // checkEnds checks what an edge says by itself, and that its nodes are there.
 func (g *Graph) checkEnds(e Edge) error {
-	if _, valid := needs[need{e.Kind, e.Class}]; !valid {
-		return core.Invalidf("there are no edges of kind %q and class %q", e.Kind, e.Class).
-			WithHint("use spawned, handoff, converged_into, resumed_from, data_flow, or depends_on with hard, soft, optional or trigger")
+	if !slices.Contains(edgeKinds, e.Kind) {
+		return core.Invalidf("there are no edges of kind %q", e.Kind).WithHint("use spawned, handoff, converged_into or resumed_from")
 	}
 	for _, id := range []string{e.From, e.To} {
 		if _, known := g.places[id]; !known {
@@ -197,14 +181,11 @@ func (g *Graph) checkEnds(e Edge) error {
 	return nil
 }
 
-// String is an edge as errors name it.
+// String returns an edge as errors name it.
 func (e Edge) String() string { return fmt.Sprintf("%q -> %q (%s)", e.From, e.To, e.Kind) }
 
-// bare is the edge by what makes it another.
-func (e Edge) bare() Edge { return Edge{From: e.From, To: e.To, Kind: e.Kind} }
-
 func (g *Graph) add(l link) {
-	g.known[l.bare()] = true
+	g.known[l.Edge] = true
 	g.before[l.second] = append(g.before[l.second], len(g.edges))
 	g.after[l.first] = append(g.after[l.first], len(g.edges))
 	g.edges = append(g.edges, l)
