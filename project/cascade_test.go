@@ -14,6 +14,7 @@ import (
 	"flame/core"
 	"flame/project"
 	"flame/store"
+	"flame/store/storetest"
 )
 
 // between is a Store that lets something happen after each Update.
@@ -53,28 +54,25 @@ func (f *fixture) another() *fixture {
 // None is planned below one that is invalidated.
 func (f *fixture) plant(r *rand.Rand, n int) {
 	f.t.Helper()
-	require.NoError(f.t, f.Store.Update(f.ctx, func(tx project.Tx) error {
-		void := map[string]bool{}
-		for i := range n {
-			at := core.Millis(i)
-			frame := core.Frame{ID: f.planted(i), Goal: fmt.Sprint("part ", i), Status: core.InProgress, CreatedAt: at, UpdatedAt: at}
-			if i > 0 {
-				frame.Parent = f.planted(r.IntN(i))
-				frame.Status = append(core.Statuses, core.Planned, core.Planned, core.Planned, core.Planned)[r.IntN(10)]
-			}
-			if frame.Status == core.Planned && void[frame.Parent] {
-				frame.Status = core.Blocked
-			}
-			if frame.Status == core.Invalidated {
-				frame.InvalidatedAt, frame.EndedAt = 1, 1
-			}
-			void[frame.ID] = void[frame.Parent] || frame.Status == core.Invalidated
-			if err := tx.SaveFrame(frame); err != nil {
-				return err
-			}
+	void := map[string]bool{}
+	planted := make([]core.Frame, n)
+	for i := range planted {
+		at := core.Millis(i)
+		frame := core.Frame{ID: f.planted(i), Goal: fmt.Sprint("part ", i), Status: core.InProgress, CreatedAt: at, UpdatedAt: at}
+		if i > 0 {
+			frame.Parent = f.planted(r.IntN(i))
+			frame.Status = append(core.Statuses, core.Planned, core.Planned, core.Planned, core.Planned)[r.IntN(10)]
 		}
-		return nil
-	}))
+		if frame.Status == core.Planned && void[frame.Parent] {
+			frame.Status = core.Blocked
+		}
+		if frame.Status == core.Invalidated {
+			frame.InvalidatedAt, frame.EndedAt = 1, 1
+		}
+		void[frame.ID] = void[frame.Parent] || frame.Status == core.Invalidated
+		planted[i] = frame
+	}
+	storetest.Save(f.t, f.Store, planted...)
 }
 
 func (f *fixture) planted(i int) string { return fmt.Sprintf("plan-p%07d", i) }

@@ -13,6 +13,7 @@ import (
 	"flame/core"
 	"flame/project"
 	"flame/store"
+	"flame/store/storetest"
 )
 
 // A fixture is a project on a real store, with a clock and ids of its own.
@@ -34,8 +35,9 @@ func newFixture(t *testing.T) *fixture {
 	t.Cleanup(func() { assert.NoError(t, kept.Close()) })
 	f := &fixture{t: t, ctx: context.Background(), clock: start, data: data}
 	ids := 0
+	again := func() func() { before := ids; return func() { ids = before } }
 	f.Project = &project.Project{
-		Store: kept, Log: slog.New(slog.DiscardHandler), Budget: core.DefaultBudget(),
+		Store: storetest.Twice{Store: kept, Begin: again}, Log: slog.New(slog.DiscardHandler), Budget: core.DefaultBudget(),
 		Subagents: core.DefaultSubagentConfig(), Autonomy: core.DefaultAutonomyConfig(), EventDays: 90,
 		Now: func() core.Millis { f.clock++; return f.clock },
 		NewID: func(kind string) string {

@@ -18,6 +18,7 @@ import (
 	"flame/core"
 	"flame/project"
 	"flame/store"
+	"flame/store/storetest"
 )
 
 // things are what may stand where a file or folder is expected: how each is made,
@@ -130,7 +131,7 @@ func small(t *testing.T) (dir string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "data")
 	kept := store.Open(dir, store.Options{})
-	save(t, kept, core.Frame{ID: "f-1"})
+	storetest.Save(t, kept, core.Frame{ID: "f-1"})
 	require.NoError(t, kept.Close())
 	return dir
 }
@@ -247,7 +248,7 @@ func TestModesOfWhatIsMade(t *testing.T) {
 	_, err = store.NewLog(dir, nil).Write([]byte("a line\n"))
 	require.NoError(t, err)
 	execute(t, filepath.Join(dir, "flame.db"), "PRAGMA user_version = 1; DROP INDEX events_parent; DROP INDEX frames_planned; DROP TABLE cascades")
-	save(t, open(t, dir, store.Options{}), core.Frame{ID: "f-1"})
+	storetest.Save(t, open(t, dir, store.Options{}), core.Frame{ID: "f-1"})
 	assert.FileExists(t, filepath.Join(dir, "flame.db.backup-1"))
 	assertModes(t, dir)
 }
@@ -331,5 +332,5 @@ func TestHalfCopiedDatabase(t *testing.T) {
 		require.EqualValues(t, size, after.Size(), "it stays as it is")
 	}
 	require.NoError(t, os.WriteFile(path, whole, 0o600))
-	assert.Equal(t, "f-1", found(t, open(t, dir, store.Options{}), project.FrameQuery{}))
+	assert.Equal(t, "f-1", storetest.Found(t, open(t, dir, store.Options{}), project.FrameQuery{}))
 }

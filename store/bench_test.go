@@ -14,6 +14,7 @@ import (
 	"flame/core"
 	"flame/project"
 	"flame/store"
+	"flame/store/storetest"
 )
 
 // onTrees runs a benchmark on trees of the sizes of DESIGN §10.
@@ -32,7 +33,7 @@ func grow(b *testing.B, kept project.Store, n int) {
 	b.Helper()
 	const batch = 2000
 	for from := 0; from < n; from += batch {
-		update(b, kept, func(tx project.Tx) {
+		storetest.Update(b, kept, func(tx project.Tx) {
 			for i := from; i < min(n, from+batch); i++ {
 				f := core.Frame{
 					ID: fmt.Sprintf("frame-%d", i), Status: core.Statuses[i%len(core.Statuses)],
@@ -70,7 +71,7 @@ func BenchmarkOpenAndRead(b *testing.B) {
 	onTrees(b, func(b *testing.B, dir string) {
 		for b.Loop() {
 			kept := store.Open(dir, store.Options{})
-			view(b, kept, func(tx project.Tx) {
+			storetest.View(b, kept, func(tx project.Tx) {
 				_, err := tx.Frame(benchFrame)
 				require.NoError(b, err)
 			})
@@ -131,7 +132,7 @@ func BenchmarkSurroundings(b *testing.B) {
 	onTrees(b, func(b *testing.B, dir string) {
 		kept := open(b, dir, store.Options{LongLived: true})
 		for b.Loop() {
-			view(b, kept, func(tx project.Tx) {
+			storetest.View(b, kept, func(tx project.Tx) {
 				f, err := tx.Frame(benchFrame)
 				require.NoError(b, err)
 				_, err = tx.Ancestors(f.ID, 20)

@@ -13,6 +13,7 @@ import (
 	"flame/core"
 	"flame/project"
 	"flame/store"
+	"flame/store/storetest"
 )
 
 func TestCheck(t *testing.T) {
@@ -27,7 +28,7 @@ func TestCheck(t *testing.T) {
 	fill(t, kept, 300)
 	assert.Contains(t, check(), "is sound: version 3, 300 frames, 0 events")
 	assert.Empty(t, broken(store.Check(context.Background(), dir)))
-	save(t, kept, core.Frame{ID: "goes on"})
+	storetest.Save(t, kept, core.Frame{ID: "goes on"})
 
 	require.NoError(t, os.Chmod(dir, 0o755))
 	assert.Contains(t, check(), "chmod 700 "+dir)
@@ -45,7 +46,7 @@ func TestReadingMakesNothing(t *testing.T) {
 	parent := t.TempDir()
 	for _, opts := range []store.Options{{}, {LongLived: true}} {
 		kept := store.Open(filepath.Join(parent, "a", "data"), opts)
-		assert.Empty(t, found(t, kept, project.FrameQuery{}))
+		assert.Empty(t, storetest.Found(t, kept, project.FrameQuery{}))
 		require.NoError(t, kept.Close())
 	}
 	entries, err := os.ReadDir(parent)
@@ -57,7 +58,7 @@ func TestDataFolder(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "deep", "data")
 	kept := open(t, dir, store.Options{})
-	save(t, kept, core.Frame{ID: "f-1"})
+	storetest.Save(t, kept, core.Frame{ID: "f-1"})
 	info, err := os.Stat(dir)
 	require.NoError(t, err)
 	assert.Equal(t, os.FileMode(0o700), info.Mode().Perm())
@@ -76,7 +77,7 @@ func TestAnyNameOfAFolder(t *testing.T) {
 	for _, name := range []string{"with space", "100%", "what?", "a#b", "a&b=c", "ünï", `back\slash`, "'q\""} {
 		dir := filepath.Join(parent, name)
 		kept := store.Open(dir, store.Options{})
-		save(t, kept, core.Frame{ID: "f-1"})
+		storetest.Save(t, kept, core.Frame{ID: "f-1"})
 		require.NoError(t, kept.Close())
 		assert.FileExists(t, filepath.Join(dir, "flame.db"))
 		assertSound(t, dir)
@@ -86,7 +87,7 @@ func TestAnyNameOfAFolder(t *testing.T) {
 func TestRelativeFolder(t *testing.T) {
 	t.Chdir(t.TempDir())
 	kept := open(t, ".flame", store.Options{})
-	save(t, kept, core.Frame{ID: "f-1"})
+	storetest.Save(t, kept, core.Frame{ID: "f-1"})
 	assert.FileExists(t, ".flame/flame.db")
 	assertSound(t, ".flame")
 }
@@ -95,7 +96,7 @@ func TestClosedStore(t *testing.T) {
 	t.Parallel()
 	for _, opts := range []store.Options{{}, {LongLived: true}} {
 		kept := store.Open(filepath.Join(t.TempDir(), "data"), opts)
-		save(t, kept, core.Frame{ID: "f-1"})
+		storetest.Save(t, kept, core.Frame{ID: "f-1"})
 		require.NoError(t, kept.Close())
 		require.NoError(t, kept.Close())
 		assert.Error(t, kept.View(context.Background(), func(project.Tx) error { return nil }))

@@ -19,6 +19,7 @@ import (
 	"flame/core"
 	"flame/project"
 	"flame/store"
+	"flame/store/storetest"
 )
 
 // A neighbour is another process that writes into the same folder when asked to.
@@ -67,7 +68,7 @@ func both(id string) func(project.Tx) error {
 // frame in progress has its event.
 func assertWhole(t *testing.T, kept *store.Store, acknowledged []string) {
 	t.Helper()
-	view(t, kept, func(tx project.Tx) {
+	storetest.View(t, kept, func(tx project.Tx) {
 		for _, id := range acknowledged {
 			_, err := tx.Frame(id)
 			assert.NoError(t, err, "what was acknowledged is there")
@@ -110,7 +111,7 @@ func TestNoTransactionIsLeftBehindByAContextThatEnds(t *testing.T) {
 				t.Parallel()
 				dir := filepath.Join(t.TempDir(), "data")
 				kept := open(t, dir, opts)
-				save(t, kept, core.Frame{ID: "f-1", Status: core.Planned})
+				storetest.Save(t, kept, core.Frame{ID: "f-1", Status: core.Planned})
 				other := newNeighbour(t, dir)
 				var acknowledged []string
 				for i := range rounds {
@@ -155,7 +156,7 @@ func TestAnUpdateThatIsCalledOffLeavesNothing(t *testing.T) {
 		ended(t, err)
 		cancel()
 		other.write(t)
-		assert.NotContains(t, found(t, kept, project.FrameQuery{}), "f-")
+		assert.NotContains(t, storetest.Found(t, kept, project.FrameQuery{}), "f-")
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"flame/core"
 	"flame/project"
 	"flame/store"
+	"flame/store/storetest"
 )
 
 // disk mounts a file system for the test.
@@ -34,7 +35,7 @@ func TestFullDisk(t *testing.T) {
 	disk := disk(t, "size=2m")
 	dir := filepath.Join(disk, "data")
 	kept := store.Open(dir, store.Options{LongLived: true})
-	save(t, kept, core.Frame{ID: "f-1"})
+	storetest.Save(t, kept, core.Frame{ID: "f-1"})
 	require.NoError(t, os.WriteFile(filepath.Join(disk, "ballast"), make([]byte, 600<<10), 0o600))
 
 	huge := func(tx project.Tx) error {
@@ -50,11 +51,11 @@ func TestFullDisk(t *testing.T) {
 		assert.Error(t, tx.SaveRecord("kind", "id", "after the error"), "nothing is written outside the transaction")
 		return nil
 	}))
-	assert.Equal(t, "f-1", found(t, kept, project.FrameQuery{}), "what was there is there")
+	assert.Equal(t, "f-1", storetest.Found(t, kept, project.FrameQuery{}), "what was there is there")
 
 	require.NoError(t, os.Remove(filepath.Join(disk, "ballast")))
-	save(t, kept, core.Frame{ID: "f-2"})
-	assert.Equal(t, "f-1 f-2", found(t, kept, project.FrameQuery{}))
+	storetest.Save(t, kept, core.Frame{ID: "f-2"})
+	assert.Equal(t, "f-1 f-2", storetest.Found(t, kept, project.FrameQuery{}))
 	require.NoError(t, kept.Close())
 	assertSound(t, dir)
 }
@@ -67,7 +68,7 @@ func TestFullDiskAtTheStart(t *testing.T) {
 		return tx.SaveFrame(core.Frame{ID: "f-1", Status: core.Planned})
 	}))
 	assert.Contains(t, p.Message, "full")
-	assert.Empty(t, found(t, kept, project.FrameQuery{}))
+	assert.Empty(t, storetest.Found(t, kept, project.FrameQuery{}))
 	require.NoError(t, kept.Close())
 }
 
@@ -113,21 +114,21 @@ func TestUsedUpInodes(t *testing.T) {
 			free()
 
 			kept := store.Open(dir, opts)
-			save(t, kept, core.Frame{ID: "f-1"})
+			storetest.Save(t, kept, core.Frame{ID: "f-1"})
 			require.NoError(t, kept.Close()) // which takes the log away
 			free = useUpInodes(t, disk)
 			kept = open(t, dir, opts)
 			for range 2 {
 				assertNoInodes(t, kept.Update(ctx, nothing))
-				assert.Equal(t, "f-1", found(t, kept, project.FrameQuery{}), "reading goes on")
+				assert.Equal(t, "f-1", storetest.Found(t, kept, project.FrameQuery{}), "reading goes on")
 			}
 			findings := broken(store.Check(ctx, dir))
 			require.Len(t, findings, 1)
 			assert.Contains(t, findings[0].What, "no inodes left")
 
 			free()
-			save(t, kept, core.Frame{ID: "f-2"})
-			assert.Equal(t, "f-1 f-2", found(t, kept, project.FrameQuery{}))
+			storetest.Save(t, kept, core.Frame{ID: "f-2"})
+			assert.Equal(t, "f-1 f-2", storetest.Found(t, kept, project.FrameQuery{}))
 			require.NoError(t, kept.Close())
 			assertSound(t, dir)
 		})

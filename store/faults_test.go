@@ -19,6 +19,7 @@ import (
 	"flame/core"
 	"flame/project"
 	"flame/store"
+	"flame/store/storetest"
 )
 
 // filled makes a project with a few hundred frames, closed, and returns its folder.
@@ -33,7 +34,7 @@ func filled(t *testing.T) string {
 
 func fill(t testing.TB, kept project.Store, n int) {
 	t.Helper()
-	update(t, kept, func(tx project.Tx) {
+	storetest.Update(t, kept, func(tx project.Tx) {
 		for i := range n {
 			require.NoError(t, tx.SaveFrame(core.Frame{
 				ID: fmt.Sprintf("f-%d", i), Status: core.Completed, Goal: fmt.Sprintf("goal number %d", i),
@@ -173,7 +174,7 @@ func TestTruncatedFileWithALog(t *testing.T) {
 	t.Parallel()
 	dir := filled(t)
 	kept := open(t, dir, store.Options{LongLived: true})
-	save(t, kept, core.Frame{ID: "in-the-log"})
+	storetest.Save(t, kept, core.Frame{ID: "in-the-log"})
 	crashed := copied(t, dir)
 	require.NoError(t, os.Truncate(filepath.Join(crashed, "flame.db"), 100*4096))
 	assert.Contains(t, unavailable(t, open(t, crashed, store.Options{}).View(context.Background(),
@@ -201,12 +202,12 @@ func TestCheckpointKilledHalfway(t *testing.T) {
 	require.NoError(t, half.Close())
 
 	again := open(t, crashed, store.Options{})
-	view(t, again, func(tx project.Tx) {
+	storetest.View(t, again, func(tx project.Tx) {
 		counts, err := tx.CountFrames(project.FrameQuery{})
 		require.NoError(t, err)
 		assert.Equal(t, 1200, counts[core.Completed])
 	})
-	save(t, again, core.Frame{ID: "goes on"})
+	storetest.Save(t, again, core.Frame{ID: "goes on"})
 	assertSound(t, crashed)
 }
 
@@ -216,9 +217,9 @@ func TestEmptyFileIsNew(t *testing.T) {
 	require.NoError(t, os.Mkdir(dir, 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "flame.db"), nil, 0o600))
 	kept := open(t, dir, store.Options{})
-	assert.Empty(t, found(t, kept, project.FrameQuery{}))
-	save(t, kept, core.Frame{ID: "f-1"})
-	assert.Equal(t, "f-1", found(t, kept, project.FrameQuery{}))
+	assert.Empty(t, storetest.Found(t, kept, project.FrameQuery{}))
+	storetest.Save(t, kept, core.Frame{ID: "f-1"})
+	assert.Equal(t, "f-1", storetest.Found(t, kept, project.FrameQuery{}))
 }
 
 func TestNewerSchemaThatOlderBinariesMayUse(t *testing.T) {
@@ -226,8 +227,8 @@ func TestNewerSchemaThatOlderBinariesMayUse(t *testing.T) {
 	dir := filled(t)
 	execute(t, filepath.Join(dir, "flame.db"), "PRAGMA user_version = 99; ALTER TABLE frames ADD COLUMN later TEXT")
 	kept := open(t, dir, store.Options{})
-	save(t, kept, core.Frame{ID: "f-0", Goal: "changed"})
-	assert.Equal(t, "f-0", found(t, kept, project.FrameQuery{Text: "changed"}))
+	storetest.Save(t, kept, core.Frame{ID: "f-0", Goal: "changed"})
+	assert.Equal(t, "f-0", storetest.Found(t, kept, project.FrameQuery{Text: "changed"}))
 }
 
 func TestRemovedUnderARunningProcess(t *testing.T) {
@@ -248,8 +249,8 @@ func TestRemovedUnderARunningProcess(t *testing.T) {
 				t.Parallel()
 				dir := filled(t)
 				kept := open(t, dir, opts)
-				save(t, kept, core.Frame{ID: "f-new"})
-				found(t, kept, project.FrameQuery{})
+				storetest.Save(t, kept, core.Frame{ID: "f-new"})
+				storetest.Found(t, kept, project.FrameQuery{})
 				require.NoError(t, remove(dir))
 				_, before := os.Stat(dir)
 				for range 2 {
@@ -276,8 +277,8 @@ func TestNewStoreAfterRemoval(t *testing.T) {
 	dir := filled(t)
 	require.NoError(t, os.RemoveAll(dir))
 	kept := open(t, dir, store.Options{})
-	save(t, kept, core.Frame{ID: "f-1"})
-	assert.Equal(t, "f-1", found(t, kept, project.FrameQuery{}))
+	storetest.Save(t, kept, core.Frame{ID: "f-1"})
+	assert.Equal(t, "f-1", storetest.Found(t, kept, project.FrameQuery{}))
 }
 
 // readable makes a copy of a data folder that its owner may read and not write; it
@@ -357,10 +358,10 @@ func TestFileThatCannotGrow(t *testing.T) {
 	kept := open(t, dir, store.Options{})
 	assertSound(t, dir)
 	for _, id := range lines[:len(lines)-1] {
-		view(t, kept, func(tx project.Tx) {
+		storetest.View(t, kept, func(tx project.Tx) {
 			_, err := tx.Frame(id)
 			assert.NoError(t, err, "what was acknowledged is there")
 		})
 	}
-	save(t, kept, core.Frame{ID: "goes on"})
+	storetest.Save(t, kept, core.Frame{ID: "goes on"})
 }

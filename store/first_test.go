@@ -19,6 +19,7 @@ import (
 	"flame/core"
 	"flame/project"
 	"flame/store"
+	"flame/store/storetest"
 )
 
 // The moment at which many processes find no data yet: hooks of a host that
@@ -38,7 +39,7 @@ func TestFirstUseByManyProcessesAtOnce(t *testing.T) {
 		atOnce(t, cmds)
 		kept := open(t, dir, store.Options{})
 		assertWhole(t, kept, nil)
-		view(t, kept, func(tx project.Tx) {
+		storetest.View(t, kept, func(tx project.Tx) {
 			counts, err := tx.CountFrames(project.FrameQuery{})
 			require.NoError(t, err)
 			assert.Equal(t, watchers+writers*writes, counts[core.InProgress])
@@ -78,9 +79,9 @@ func TestKilledWhileMakingTheDatabase(t *testing.T) {
 		for _, opts := range []store.Options{{}, {LongLived: true}} {
 			assert.Empty(t, broken(store.Check(context.Background(), dir)))
 			kept := open(t, dir, opts)
-			found(t, kept, project.FrameQuery{})
-			save(t, kept, core.Frame{ID: "f-1"})
-			assert.Contains(t, found(t, kept, project.FrameQuery{}), "f-1")
+			storetest.Found(t, kept, project.FrameQuery{})
+			storetest.Save(t, kept, core.Frame{ID: "f-1"})
+			assert.Contains(t, storetest.Found(t, kept, project.FrameQuery{}), "f-1")
 		}
 		assertSound(t, dir)
 	}
@@ -133,12 +134,12 @@ func TestEveryStateOfANewDatabase(t *testing.T) {
 					assert.Empty(t, broken(store.Check(context.Background(), dir)))
 					kept := open(t, dir, opts)
 					if looks {
-						assert.Empty(t, found(t, kept, project.FrameQuery{}))
+						assert.Empty(t, storetest.Found(t, kept, project.FrameQuery{}))
 					}
-					save(t, kept, core.Frame{ID: "f-1"})
-					assert.Equal(t, "f-1", found(t, kept, project.FrameQuery{}))
+					storetest.Save(t, kept, core.Frame{ID: "f-1"})
+					assert.Equal(t, "f-1", storetest.Found(t, kept, project.FrameQuery{}))
 					require.NoError(t, kept.Close())
-					assert.Equal(t, "f-1", found(t, open(t, dir, opts), project.FrameQuery{}))
+					assert.Equal(t, "f-1", storetest.Found(t, open(t, dir, opts), project.FrameQuery{}))
 					assertSound(t, dir)
 				})
 			}

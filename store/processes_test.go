@@ -22,6 +22,7 @@ import (
 	"flame/core"
 	"flame/project"
 	"flame/store"
+	"flame/store/storetest"
 )
 
 // binaries holds the child program, built at its first use: without -race, since
@@ -101,7 +102,7 @@ func TestManyProcessesLoseNothing(t *testing.T) {
 	}
 	wg.Wait()
 	kept := open(t, dir, store.Options{})
-	view(t, kept, func(tx project.Tx) {
+	storetest.View(t, kept, func(tx project.Tx) {
 		counts, err := tx.CountFrames(project.FrameQuery{})
 		require.NoError(t, err)
 		assert.Equal(t, processes*writes, counts[core.InProgress])
@@ -135,7 +136,7 @@ func TestKillsLoseNoAcknowledgedWrite(t *testing.T) {
 	}
 	require.GreaterOrEqual(t, len(acknowledged), 2*kills)
 	kept := open(t, dir, store.Options{})
-	view(t, kept, func(tx project.Tx) {
+	storetest.View(t, kept, func(tx project.Tx) {
 		for _, id := range acknowledged {
 			_, err := tx.Frame(id)
 			assert.NoError(t, err)
@@ -164,9 +165,9 @@ func TestLogStaysShortWhenOnlyShortProcessesWrite(t *testing.T) {
 func TestStoppedHolderOfTheLock(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
-	save(t, open(t, dir, store.Options{}), core.Frame{ID: "f-1"}) // making a database may take longer than kept waits
+	storetest.Save(t, open(t, dir, store.Options{}), core.Frame{ID: "f-1"}) // making a database may take longer than kept waits
 	kept := open(t, dir, store.Options{LockTimeout: 300 * time.Millisecond})
-	assert.Equal(t, "f-1", found(t, kept, project.FrameQuery{}))
+	assert.Equal(t, "f-1", storetest.Found(t, kept, project.FrameQuery{}))
 	cmd := holder(t, dir)
 	require.NoError(t, cmd.Process.Signal(syscall.SIGSTOP))
 
@@ -182,7 +183,7 @@ func TestStoppedHolderOfTheLock(t *testing.T) {
 	defer cancel()
 	unavailable(t, kept.Update(ctx, func(project.Tx) error { return nil }))
 
-	assert.Equal(t, "f-1", found(t, kept, project.FrameQuery{}), "reading goes on")
+	assert.Equal(t, "f-1", storetest.Found(t, kept, project.FrameQuery{}), "reading goes on")
 
 	findings := broken(store.Check(context.Background(), dir))
 	require.Len(t, findings, 1)

@@ -18,6 +18,7 @@ import (
 	"flame/core"
 	"flame/project"
 	"flame/store"
+	"flame/store/storetest"
 )
 
 // planted makes a project with a small tree and a session, closed, and returns its
@@ -26,12 +27,12 @@ func planted(t *testing.T) (dir, db string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "data")
 	kept := store.Open(dir, store.Options{})
-	save(t, kept,
+	storetest.Save(t, kept,
 		core.Frame{ID: "root", Session: "s", Goal: "word root", PlannedChildren: []string{"one", "two"}, CreatedAt: 1, UpdatedAt: 1},
 		core.Frame{ID: "one", Parent: "root", Goal: "word one", Status: core.Planned, CreatedAt: 2, UpdatedAt: 2},
 		core.Frame{ID: "two", Parent: "root", Goal: "word two", CreatedAt: 3, UpdatedAt: 3, Decisions: []string{"decided"}},
 		core.Frame{ID: "leaf", Parent: "two", Goal: "word leaf", CreatedAt: 4, UpdatedAt: 4})
-	update(t, kept, func(tx project.Tx) {
+	storetest.Update(t, kept, func(tx project.Tx) {
 		require.NoError(t, tx.SaveSession(core.Session{ID: "s", Root: "root", Current: "leaf"}))
 	})
 	require.NoError(t, kept.Close())
@@ -120,8 +121,8 @@ func TestRowsThatCannotBeAreFoundAndMended(t *testing.T) {
 			assert.Empty(t, repair(t, dir), "there is nothing more to do")
 
 			kept := open(t, dir, store.Options{})
-			assert.Equal(t, tt.shape, outlined(t, kept, project.FrameQuery{Archived: true}))
-			assert.Len(t, strings.Fields(found(t, kept, project.FrameQuery{Text: "word"})), 4, "all are found by their words")
+			assert.Equal(t, tt.shape, storetest.Outlined(t, kept, project.FrameQuery{Archived: true}))
+			assert.Len(t, strings.Fields(storetest.Found(t, kept, project.FrameQuery{Text: "word"})), 4, "all are found by their words")
 			checkMendEvent(t, kept, tt.event)
 		})
 	}
@@ -156,7 +157,7 @@ func copyOf(t *testing.T, path string) (dir string) {
 
 func checkMendEvent(t *testing.T, kept project.Store, want string) {
 	t.Helper()
-	view(t, kept, func(tx project.Tx) {
+	storetest.View(t, kept, func(tx project.Tx) {
 		events, err := tx.FindEvents(project.EventQuery{Kinds: []string{core.FrameUpdated}})
 		require.NoError(t, err)
 		if want == "" {
@@ -190,7 +191,7 @@ func TestIndexesThatDoNotFitAreBuiltAnew(t *testing.T) {
 	assert.True(t, findingOf(t, harmed, "the indexes do not fit the tables: ").Broken)
 	assert.NotEmpty(t, repair(t, dir).Copy)
 	assert.Contains(t, store.Check(context.Background(), dir)[0].What, "is sound")
-	assert.Equal(t, "root .two ..leaf .one", outlined(t, open(t, dir, store.Options{}), project.FrameQuery{}))
+	assert.Equal(t, "root .two ..leaf .one", storetest.Outlined(t, open(t, dir, store.Options{}), project.FrameQuery{}))
 }
 
 func TestWhatCannotBeMendedStaysAsItIs(t *testing.T) {
@@ -277,12 +278,12 @@ func TestAnyRowsCanBeMended(t *testing.T) {
 			repair(t, dir)
 			assert.Contains(t, store.Check(context.Background(), dir)[0].What, "is sound: version 3, 4 frames")
 			kept := open(t, dir, store.Options{})
-			view(t, kept, func(tx project.Tx) {
+			storetest.View(t, kept, func(tx project.Tx) {
 				frames, err := tx.FindFrames(project.FrameQuery{Archived: true})
 				require.NoError(t, err)
 				assert.Len(t, frames, 4)
 			})
-			assert.Len(t, strings.Fields(outlined(t, kept, project.FrameQuery{Archived: true})), 4)
+			assert.Len(t, strings.Fields(storetest.Outlined(t, kept, project.FrameQuery{Archived: true})), 4)
 		})
 	}
 }

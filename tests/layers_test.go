@@ -24,6 +24,7 @@ var layers = map[string][]string{
 	"project":          {"core"},
 	"project/place":    {"core"},
 	"store":            {"core", "project", "project/place"},
+	"store/storetest":  {"core", "project", "tests/race"},
 	"transcripts":      {"core"},
 	"agents":           {"core", "confine", "git", "project", "transcripts", "agents/supervise", "agents/converge", "agents/graph"},
 	"agents/supervise": {"core"},

@@ -1,4 +1,4 @@
-package store_test
+package storetest
 
 import (
 	"fmt"
@@ -23,15 +23,15 @@ func randomCascades(t *testing.T, kept project.Store) {
 		m.moves = seed%2 == 0
 		m.clear(t, kept)
 		for round := range max(50/race.Share, 12) {
-			update(t, kept, func(tx project.Tx) {
+			Update(t, kept, func(tx project.Tx) {
 				for range m.random.IntN(8) + 1 {
 					m.cascadeOrWrite(t, tx)
 				}
 				m.check(t, tx, fmt.Sprintf("seed %d, round %d, inside", seed, round))
 			})
-			view(t, kept, func(tx project.Tx) { m.check(t, tx, fmt.Sprintf("seed %d, round %d", seed, round)) })
+			View(t, kept, func(tx project.Tx) { m.check(t, tx, fmt.Sprintf("seed %d, round %d", seed, round)) })
 		}
-		update(t, kept, func(tx project.Tx) {
+		Update(t, kept, func(tx project.Tx) {
 			for len(m.cascades) > 0 {
 				m.settle(t, tx)
 			}
@@ -43,7 +43,7 @@ func randomCascades(t *testing.T, kept project.Store) {
 
 // clear leaves nothing of the model before.
 func (m *model) clear(t *testing.T, kept project.Store) {
-	update(t, kept, func(tx project.Tx) {
+	Update(t, kept, func(tx project.Tx) {
 		cascades, err := tx.Cascades()
 		require.NoError(t, err)
 		assert.Empty(t, cascades)
@@ -60,7 +60,7 @@ func (m *model) clear(t *testing.T, kept project.Store) {
 	for i := range 40 {
 		m.keys[fmt.Sprintf("f-%02d", i)] = i
 	}
-	update(t, kept, func(tx project.Tx) {
+	Update(t, kept, func(tx project.Tx) {
 		for i := range 40 {
 			id := fmt.Sprintf("f-%02d", i)
 			require.NoError(t, tx.SaveFrame(core.Frame{ID: id, Status: core.Planned}))
@@ -210,7 +210,7 @@ var gone = project.Cascade{Frame: "top", Cascade: core.Cascade{Reason: "gone", A
 // between, and whether there may be more.
 func settleOnce(t *testing.T, kept project.Store, frame string, limit int) (ids string, more bool) {
 	t.Helper()
-	update(t, kept, func(tx project.Tx) {
+	Update(t, kept, func(tx project.Tx) {
 		settled, left, err := tx.Settle(frame, core.Event{Event: core.FrameInvalidated}, limit)
 		require.NoError(t, err)
 		ids, more = strings.Join(settled, " "), left
@@ -220,14 +220,14 @@ func settleOnce(t *testing.T, kept project.Store, frame string, limit int) (ids 
 
 func voided(t *testing.T, kept project.Store) string {
 	t.Helper()
-	return found(t, kept, project.FrameQuery{Statuses: []core.Status{core.Invalidated}})
+	return Found(t, kept, project.FrameQuery{Statuses: []core.Status{core.Invalidated}})
 }
 
 func movedBelow(t *testing.T, kept project.Store) {
-	save(t, kept, core.Frame{ID: "mover"}, core.Frame{ID: "p-1", Parent: "mover", Status: core.Planned},
+	Save(t, kept, core.Frame{ID: "mover"}, core.Frame{ID: "p-1", Parent: "mover", Status: core.Planned},
 		core.Frame{ID: "top"}, core.Frame{ID: "p-2", Parent: "top", Status: core.Planned},
 		core.Frame{ID: "p-3", Parent: "top", Status: core.Planned})
-	update(t, kept, func(tx project.Tx) { require.NoError(t, tx.BeginCascade(gone)) })
+	Update(t, kept, func(tx project.Tx) { require.NoError(t, tx.BeginCascade(gone)) })
 	ids, more := settleOnce(t, kept, "top", 1)
 	assert.Empty(t, ids, "the mover is looked at, and passed")
 	assert.True(t, more)
@@ -235,22 +235,22 @@ func movedBelow(t *testing.T, kept project.Store) {
 	assert.Equal(t, "p-2", ids)
 	assert.True(t, more)
 	assert.Equal(t, "p-2 p-3", voided(t, kept))
-	save(t, kept, core.Frame{ID: "mover", Parent: "top"})
+	Save(t, kept, core.Frame{ID: "mover", Parent: "top"})
 	assert.Equal(t, "p-1 p-2 p-3", voided(t, kept))
 	for more {
 		_, more = settleOnce(t, kept, "top", 1)
 	}
-	update(t, kept, func(tx project.Tx) { require.NoError(t, tx.EndCascade("top")) })
+	Update(t, kept, func(tx project.Tx) { require.NoError(t, tx.EndCascade("top")) })
 	assert.Equal(t, "p-1 p-2 p-3", voided(t, kept))
 }
 
 func cascadeInCycle(t *testing.T, kept project.Store) {
-	save(t, kept, core.Frame{ID: "a", Parent: "b"}, core.Frame{ID: "b", Parent: "top"}, core.Frame{ID: "top", Parent: "a"},
+	Save(t, kept, core.Frame{ID: "a", Parent: "b"}, core.Frame{ID: "b", Parent: "top"}, core.Frame{ID: "top", Parent: "a"},
 		core.Frame{ID: "p-a", Parent: "a", Status: core.Planned}, core.Frame{ID: "p-b", Parent: "b", Status: core.Planned},
 		core.Frame{ID: "p-t", Parent: "top", Status: core.Planned})
-	update(t, kept, func(tx project.Tx) { require.NoError(t, tx.BeginCascade(gone)) })
+	Update(t, kept, func(tx project.Tx) { require.NoError(t, tx.BeginCascade(gone)) })
 	for _, ids := range [][]string{{"p-a", "p-b", "p-t"}, {"p-t", "p-b", "p-a"}} {
-		view(t, kept, func(tx project.Tx) {
+		View(t, kept, func(tx project.Tx) {
 			for _, id := range ids {
 				f, err := tx.Frame(id)
 				require.NoError(t, err)
@@ -265,12 +265,12 @@ func cascadeInCycle(t *testing.T, kept project.Store) {
 }
 
 func cascadeOfDeleted(t *testing.T, kept project.Store) {
-	save(t, kept, core.Frame{ID: "top"})
-	update(t, kept, func(tx project.Tx) {
+	Save(t, kept, core.Frame{ID: "top"})
+	Update(t, kept, func(tx project.Tx) {
 		require.NoError(t, tx.BeginCascade(gone))
 		require.NoError(t, tx.DeleteFrame("top"))
 	})
-	save(t, kept, core.Frame{ID: "top"}, core.Frame{ID: "p-1", Parent: "top", Status: core.Planned})
+	Save(t, kept, core.Frame{ID: "top"}, core.Frame{ID: "p-1", Parent: "top", Status: core.Planned})
 	assert.Empty(t, voided(t, kept))
 	_, more := settleOnce(t, kept, "top", 1)
 	assert.False(t, more)
@@ -279,7 +279,7 @@ func cascadeOfDeleted(t *testing.T, kept project.Store) {
 func openBelow(t *testing.T, kept project.Store) {
 	const frames = 700
 	var want []string
-	update(t, kept, func(tx project.Tx) {
+	Update(t, kept, func(tx project.Tx) {
 		for _, root := range []string{"f-a", "f-b"} {
 			require.NoError(t, tx.SaveFrame(core.Frame{ID: root, Status: core.Invalidated}))
 		}
@@ -303,7 +303,7 @@ func openBelow(t *testing.T, kept project.Store) {
 	var got []string
 	pages := 0
 	for from, more := "", true; more; more = from != "" {
-		view(t, kept, func(tx project.Tx) {
+		View(t, kept, func(tx project.Tx) {
 			ids, next, err := tx.OpenBelow("f-a", from)
 			require.NoError(t, err)
 			got, from = append(got, ids...), next

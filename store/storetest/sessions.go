@@ -1,4 +1,4 @@
-package store_test
+package storetest
 
 import (
 	"encoding/json"
@@ -18,7 +18,7 @@ func sessions(t *testing.T, kept project.Store) {
 		Root: "frame-r", Current: "frame-c", Stamped: true, Tracked: true, IsSubagent: true, IsCompleted: true,
 		Skipped: true, MessageCount: 3, CreatedAt: 1, LastActivityAt: 2,
 	}
-	update(t, kept, func(tx project.Tx) {
+	Update(t, kept, func(tx project.Tx) {
 		require.NoError(t, tx.SaveSession(core.Session{ID: "s-old", State: core.SessionEnded, LastActivityAt: 1}))
 		require.NoError(t, tx.SaveSession(core.Session{ID: "s-full", State: core.SessionActive}))
 		require.NoError(t, tx.SaveSession(full))
@@ -26,7 +26,7 @@ func sessions(t *testing.T, kept project.Store) {
 		assert.ErrorIs(t, tx.SaveSession(core.Session{}), core.ErrInvalid)
 	})
 	list := func(q project.SessionQuery) (ids []string) {
-		view(t, kept, func(tx project.Tx) {
+		View(t, kept, func(tx project.Tx) {
 			found, err := tx.FindSessions(q)
 			require.NoError(t, err)
 			for _, s := range found {
@@ -35,7 +35,7 @@ func sessions(t *testing.T, kept project.Store) {
 		})
 		return ids
 	}
-	view(t, kept, func(tx project.Tx) {
+	View(t, kept, func(tx project.Tx) {
 		got, err := tx.Session("s-full")
 		require.NoError(t, err)
 		assert.Equal(t, full, got)
@@ -44,7 +44,7 @@ func sessions(t *testing.T, kept project.Store) {
 	assert.Equal(t, []string{"s-new", "s-full"}, list(project.SessionQuery{Tracked: true}))
 	assert.Equal(t, []string{"s-full"}, list(project.SessionQuery{Current: "frame-c"}))
 	assert.Equal(t, []string{"s-new"}, list(project.SessionQuery{Limit: 1}))
-	update(t, kept, func(tx project.Tx) {
+	Update(t, kept, func(tx project.Tx) {
 		require.NoError(t, tx.DeleteSession("s-full"))
 		require.NoError(t, tx.DeleteSession("none"))
 	})
@@ -56,7 +56,7 @@ func events(t *testing.T, kept project.Store) {
 		V: core.EventVersion, TS: 10, Event: core.FrameCreated, Session: "s", ParentSession: "p", Frame: "f",
 		SubagentID: "a", Depth: 2, Host: "h", Data: json.RawMessage(`{"goal": "x"}`),
 	}
-	update(t, kept, func(tx project.Tx) {
+	Update(t, kept, func(tx project.Tx) {
 		for i, e := range []core.Event{full, {Event: "B", TS: 20, Frame: "f"}, {Event: "C", TS: 30, Session: "s"}, {Event: "B", TS: 5, Session: "s", Frame: "f"}} {
 			seq, err := tx.AppendEvent(e)
 			require.NoError(t, err)
@@ -66,7 +66,7 @@ func events(t *testing.T, kept project.Store) {
 		assert.ErrorIs(t, err, core.ErrInvalid)
 	})
 	list := func(q project.EventQuery) (seqs []int64) {
-		view(t, kept, func(tx project.Tx) {
+		View(t, kept, func(tx project.Tx) {
 			found, err := tx.FindEvents(q)
 			require.NoError(t, err)
 			for _, e := range found {
@@ -75,7 +75,7 @@ func events(t *testing.T, kept project.Store) {
 		})
 		return seqs
 	}
-	view(t, kept, func(tx project.Tx) {
+	View(t, kept, func(tx project.Tx) {
 		found, err := tx.FindEvents(project.EventQuery{Limit: 1})
 		require.NoError(t, err)
 		full.Seq = 1
@@ -106,7 +106,7 @@ func events(t *testing.T, kept project.Store) {
 	} {
 		assert.Equal(t, tt.want, list(tt.q), "%+v", tt.q)
 	}
-	update(t, kept, func(tx project.Tx) {
+	Update(t, kept, func(tx project.Tx) {
 		for _, want := range []int{2, 1, 0} {
 			n, err := tx.DeleteEventsBefore(25, 2)
 			require.NoError(t, err)
@@ -121,14 +121,14 @@ func events(t *testing.T, kept project.Store) {
 }
 
 func deadlines(t *testing.T, kept project.Store) {
-	update(t, kept, func(tx project.Tx) {
+	Update(t, kept, func(tx project.Tx) {
 		require.NoError(t, tx.SetDeadline(project.Deadline{Kind: "idle", Subject: "a", Due: 30, Set: 1}))
 		require.NoError(t, tx.SetDeadline(project.Deadline{Kind: "idle", Subject: "b", Due: 20, Set: 2}))
 		require.NoError(t, tx.SetDeadline(project.Deadline{Kind: "expiry", Subject: "a", Due: 40, Set: 3}))
 		require.NoError(t, tx.SetDeadline(project.Deadline{Kind: "idle", Subject: "a", Due: 10, Set: 4}))
 		require.NoError(t, tx.ClearDeadline("idle", "none"))
 	})
-	view(t, kept, func(tx project.Tx) {
+	View(t, kept, func(tx project.Tx) {
 		due, err := tx.DueDeadlines(20, 0)
 		require.NoError(t, err)
 		assert.Equal(t, []project.Deadline{{Kind: "idle", Subject: "a", Due: 10, Set: 4}, {Kind: "idle", Subject: "b", Due: 20, Set: 2}}, due)
@@ -140,7 +140,7 @@ func deadlines(t *testing.T, kept project.Store) {
 		assert.True(t, ok)
 		assert.EqualValues(t, 10, next)
 	})
-	update(t, kept, func(tx project.Tx) {
+	Update(t, kept, func(tx project.Tx) {
 		require.NoError(t, tx.ClearDeadline("idle", "a"))
 		next, _, err := tx.NextDeadline()
 		require.NoError(t, err)
@@ -150,7 +150,7 @@ func deadlines(t *testing.T, kept project.Store) {
 
 func records(t *testing.T, kept project.Store) {
 	type setting struct{ Name string }
-	update(t, kept, func(tx project.Tx) {
+	Update(t, kept, func(tx project.Tx) {
 		require.NoError(t, tx.SaveRecord("setting", "b", setting{"old"}))
 		require.NoError(t, tx.SaveRecord("setting", "b", setting{"B <&>"}))
 		require.NoError(t, tx.SaveRecord("setting", "a", setting{"A"}))
@@ -158,7 +158,7 @@ func records(t *testing.T, kept project.Store) {
 		assert.Error(t, tx.SaveRecord("setting", "c", func() {}))
 		require.NoError(t, tx.DeleteRecord("setting", "none"))
 	})
-	view(t, kept, func(tx project.Tx) {
+	View(t, kept, func(tx project.Tx) {
 		var one setting
 		there, err := tx.Record("setting", "b", &one)
 		require.NoError(t, err)
@@ -178,7 +178,7 @@ func records(t *testing.T, kept project.Store) {
 		stop := errors.New("stop")
 		assert.ErrorIs(t, tx.Records("setting", func(string, func(any) error) error { return stop }), stop)
 	})
-	update(t, kept, func(tx project.Tx) {
+	Update(t, kept, func(tx project.Tx) {
 		require.NoError(t, tx.DeleteRecord("setting", "a"))
 		there, err := tx.Record("setting", "a", nil)
 		require.NoError(t, err)

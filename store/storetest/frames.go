@@ -1,4 +1,4 @@
-package store_test
+package storetest
 
 import (
 	"context"
@@ -26,8 +26,8 @@ func frameRoundTrip(t *testing.T, kept project.Store) {
 	bare := core.Frame{ID: "frame-bare", Status: core.Planned}
 	changed := core.Frame{ID: full.ID, Status: core.Completed, Goal: "other"}
 	for _, f := range []core.Frame{full, bare, changed} {
-		save(t, kept, f)
-		view(t, kept, func(tx project.Tx) {
+		Save(t, kept, f)
+		View(t, kept, func(tx project.Tx) {
 			got, err := tx.Frame(f.ID)
 			require.NoError(t, err)
 			assert.Equal(t, f, got)
@@ -42,8 +42,8 @@ func anyText(t *testing.T, kept project.Store) {
 		"日本語 🔥 é":            "日本語 🔥 é",
 		"'; DROP TABLE x;--": "'; DROP TABLE x;--",
 	} {
-		save(t, kept, core.Frame{ID: "frame-x", Goal: text, Summary: text, Decisions: []string{text}})
-		view(t, kept, func(tx project.Tx) {
+		Save(t, kept, core.Frame{ID: "frame-x", Goal: text, Summary: text, Decisions: []string{text}})
+		View(t, kept, func(tx project.Tx) {
 			f, err := tx.Frame("frame-x")
 			require.NoError(t, err)
 			assert.Equal(t, want, f.Goal)
@@ -55,13 +55,13 @@ func anyText(t *testing.T, kept project.Store) {
 
 func hugeText(t *testing.T, kept project.Store) {
 	huge := strings.Repeat("many words of text ", 10<<20/19) + "needle"
-	save(t, kept, core.Frame{ID: "frame-huge", Results: huge})
-	view(t, kept, func(tx project.Tx) {
+	Save(t, kept, core.Frame{ID: "frame-huge", Results: huge})
+	View(t, kept, func(tx project.Tx) {
 		f, err := tx.Frame("frame-huge")
 		require.NoError(t, err)
 		assert.True(t, f.Results == huge)
 	})
-	assert.Equal(t, "frame-huge", found(t, kept, project.FrameQuery{Text: "needle"}))
+	assert.Equal(t, "frame-huge", Found(t, kept, project.FrameQuery{Text: "needle"}))
 }
 
 func refusedFrames(t *testing.T, kept project.Store) {
@@ -73,7 +73,7 @@ func refusedFrames(t *testing.T, kept project.Store) {
 
 // A small tree: r(a(c, d), b) and a root q, which is archived.
 func smallTree(t *testing.T, kept project.Store) {
-	save(t, kept,
+	Save(t, kept,
 		core.Frame{ID: "f-r", CreatedAt: 1, UpdatedAt: 50, Goal: "red root"},
 		core.Frame{ID: "f-b", CreatedAt: 3, UpdatedAt: 40, Parent: "f-r", Status: core.Completed, Goal: "red bird"},
 		core.Frame{ID: "f-a", CreatedAt: 2, UpdatedAt: 10, Parent: "f-r", Status: core.Failed, Goal: "red apple"},
@@ -85,11 +85,11 @@ func smallTree(t *testing.T, kept project.Store) {
 
 func frameOrders(t *testing.T, kept project.Store) {
 	smallTree(t, kept)
-	assert.Equal(t, "f-r f-a f-b f-d f-c", found(t, kept, project.FrameQuery{}))
-	assert.Equal(t, "f-c f-d f-b f-a f-r", found(t, kept, project.FrameQuery{Order: project.NewestFirst}))
-	assert.Equal(t, "f-r f-b f-c f-d f-a", found(t, kept, project.FrameQuery{Order: project.RecentFirst}))
-	assert.Equal(t, "f-r f-a", found(t, kept, project.FrameQuery{Limit: 2}))
-	assert.Equal(t, "g-q f-r", found(t, kept, project.FrameQuery{Archived: true, Order: project.RecentFirst, Limit: 2}))
+	assert.Equal(t, "f-r f-a f-b f-d f-c", Found(t, kept, project.FrameQuery{}))
+	assert.Equal(t, "f-c f-d f-b f-a f-r", Found(t, kept, project.FrameQuery{Order: project.NewestFirst}))
+	assert.Equal(t, "f-r f-b f-c f-d f-a", Found(t, kept, project.FrameQuery{Order: project.RecentFirst}))
+	assert.Equal(t, "f-r f-a", Found(t, kept, project.FrameQuery{Limit: 2}))
+	assert.Equal(t, "g-q f-r", Found(t, kept, project.FrameQuery{Archived: true, Order: project.RecentFirst, Limit: 2}))
 }
 
 func narrowing(t *testing.T, kept project.Store) {
@@ -111,16 +111,16 @@ func narrowing(t *testing.T, kept project.Store) {
 		"":            {Parent: "f-r", Roots: true},
 		"f-d f-c":     {After: "f-b", Limit: 5},
 	} {
-		assert.Equal(t, want, found(t, kept, q), "%+v", q)
+		assert.Equal(t, want, Found(t, kept, q), "%+v", q)
 	}
 	for _, q := range []project.FrameQuery{{Parent: "none"}, {Under: "none"}, {Prefix: "none"}, {Prefix: "f-%"}, {Text: "none"}} {
-		assert.Empty(t, found(t, kept, q), "%+v", q)
+		assert.Empty(t, Found(t, kept, q), "%+v", q)
 	}
 }
 
 func paging(t *testing.T, kept project.Store) {
 	var want []string
-	update(t, kept, func(tx project.Tx) {
+	Update(t, kept, func(tx project.Tx) {
 		for i := range 25 {
 			id := fmt.Sprintf("f-%02d", i)
 			want = append(want, id)
@@ -129,14 +129,14 @@ func paging(t *testing.T, kept project.Store) {
 	})
 	var got []string
 	for after := ""; ; after = got[len(got)-1] {
-		page := found(t, kept, project.FrameQuery{After: after, Limit: 4})
+		page := Found(t, kept, project.FrameQuery{After: after, Limit: 4})
 		if page == "" {
 			break
 		}
 		got = append(got, strings.Fields(page)...)
 	}
 	assert.Equal(t, want, got)
-	view(t, kept, func(tx project.Tx) {
+	View(t, kept, func(tx project.Tx) {
 		_, err := tx.FindFrames(project.FrameQuery{After: "none"})
 		assert.ErrorIs(t, err, core.ErrNotFound)
 	})
@@ -144,10 +144,10 @@ func paging(t *testing.T, kept project.Store) {
 
 func ancestors(t *testing.T, kept project.Store) {
 	smallTree(t, kept)
-	save(t, kept,
+	Save(t, kept,
 		core.Frame{ID: "l-1", Parent: "l-3"}, core.Frame{ID: "l-2", Parent: "l-1"}, core.Frame{ID: "l-3", Parent: "l-2"},
 		core.Frame{ID: "self", Parent: "self"}, core.Frame{ID: "orphan", Parent: "gone"})
-	view(t, kept, func(tx project.Tx) {
+	View(t, kept, func(tx project.Tx) {
 		for _, tt := range []struct {
 			id    string
 			limit int
@@ -164,13 +164,13 @@ func ancestors(t *testing.T, kept project.Store) {
 }
 
 func subtree(t *testing.T, kept project.Store) {
-	save(t, kept, core.Frame{ID: "l-1", Parent: "l-2"}, core.Frame{ID: "l-2", Parent: "l-1"}, core.Frame{ID: "l-3", Parent: "l-2"})
-	assert.Equal(t, "l-1 l-2 l-3", found(t, kept, project.FrameQuery{Under: "l-2"}))
+	Save(t, kept, core.Frame{ID: "l-1", Parent: "l-2"}, core.Frame{ID: "l-2", Parent: "l-1"}, core.Frame{ID: "l-3", Parent: "l-2"})
+	assert.Equal(t, "l-1 l-2 l-3", Found(t, kept, project.FrameQuery{Under: "l-2"}))
 }
 
 func counts(t *testing.T, kept project.Store) {
 	smallTree(t, kept)
-	view(t, kept, func(tx project.Tx) {
+	View(t, kept, func(tx project.Tx) {
 		for _, tt := range []struct {
 			q    project.FrameQuery
 			want map[core.Status]int
@@ -196,13 +196,13 @@ func counts(t *testing.T, kept project.Store) {
 }
 
 func search(t *testing.T, kept project.Store) {
-	save(t, kept,
+	Save(t, kept,
 		core.Frame{ID: "f-1", Goal: "Parse the config-file", CreatedAt: 9},
 		core.Frame{ID: "f-2", SuccessCriteria: "the parser is quick", Summary: "Café über naïve"},
 		core.Frame{ID: "f-3", Results: `she said "stop" AND left`},
 		core.Frame{ID: "f-4", Decisions: []string{"first\nsecond", "x < y"}, LogPath: "unsearched"})
 	newest := func(text string) string {
-		return found(t, kept, project.FrameQuery{Text: text, Order: project.NewestFirst})
+		return Found(t, kept, project.FrameQuery{Text: text, Order: project.NewestFirst})
 	}
 	for text, want := range map[string]string{
 		"the":              "f-2 f-1",
@@ -236,47 +236,47 @@ func search(t *testing.T, kept project.Store) {
 
 func searchFollows(t *testing.T, kept project.Store) {
 	f := core.Frame{ID: "f-1", Goal: "old goal"}
-	save(t, kept, f, core.Frame{ID: "f-2", Goal: "old goal"})
+	Save(t, kept, f, core.Frame{ID: "f-2", Goal: "old goal"})
 	f.Goal = "new goal"
-	save(t, kept, f)
-	assert.Equal(t, "f-2", found(t, kept, project.FrameQuery{Text: "old"}))
-	assert.Equal(t, "f-1", found(t, kept, project.FrameQuery{Text: "new"}))
-	update(t, kept, func(tx project.Tx) { require.NoError(t, tx.DeleteFrame("f-1")) })
-	assert.Empty(t, found(t, kept, project.FrameQuery{Text: "new"}))
+	Save(t, kept, f)
+	assert.Equal(t, "f-2", Found(t, kept, project.FrameQuery{Text: "old"}))
+	assert.Equal(t, "f-1", Found(t, kept, project.FrameQuery{Text: "new"}))
+	Update(t, kept, func(tx project.Tx) { require.NoError(t, tx.DeleteFrame("f-1")) })
+	assert.Empty(t, Found(t, kept, project.FrameQuery{Text: "new"}))
 }
 
 func deletion(t *testing.T, kept project.Store) {
 	smallTree(t, kept)
 	err := kept.Update(context.Background(), func(tx project.Tx) error { return tx.DeleteFrame("f-a") })
 	assert.ErrorIs(t, err, core.ErrInvalid)
-	update(t, kept, func(tx project.Tx) {
+	Update(t, kept, func(tx project.Tx) {
 		for _, id := range []string{"f-c", "f-d", "f-a", "none"} {
 			require.NoError(t, tx.DeleteFrame(id))
 		}
 	})
-	assert.Equal(t, "f-r f-b", found(t, kept, project.FrameQuery{}))
+	assert.Equal(t, "f-r f-b", Found(t, kept, project.FrameQuery{}))
 }
 
 func revision(t *testing.T, kept project.Store) {
 	read := func() (number int64, newest core.Millis) {
-		view(t, kept, func(tx project.Tx) {
+		View(t, kept, func(tx project.Tx) {
 			var err error
 			number, newest, err = tx.Revision()
 			require.NoError(t, err)
 		})
 		return number, newest
 	}
-	save(t, kept, core.Frame{ID: "f-1", UpdatedAt: 5}, core.Frame{ID: "f-2", UpdatedAt: 9})
+	Save(t, kept, core.Frame{ID: "f-1", UpdatedAt: 5}, core.Frame{ID: "f-2", UpdatedAt: 9})
 	first, newest := read()
 	assert.EqualValues(t, 9, newest)
-	update(t, kept, func(tx project.Tx) { require.NoError(t, tx.SaveRecord("k", "i", 1)) })
+	Update(t, kept, func(tx project.Tx) { require.NoError(t, tx.SaveRecord("k", "i", 1)) })
 	same, _ := read()
 	assert.Equal(t, first, same)
-	save(t, kept, core.Frame{ID: "f-2", UpdatedAt: 3})
+	Save(t, kept, core.Frame{ID: "f-2", UpdatedAt: 3})
 	second, newest := read()
 	assert.Greater(t, second, first)
 	assert.EqualValues(t, 5, newest)
-	update(t, kept, func(tx project.Tx) { require.NoError(t, tx.DeleteFrame("f-1")) })
+	Update(t, kept, func(tx project.Tx) { require.NoError(t, tx.DeleteFrame("f-1")) })
 	third, newest := read()
 	assert.Greater(t, third, second)
 	assert.EqualValues(t, 3, newest)

@@ -1,4 +1,4 @@
-package store_test
+package storetest
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 )
 
 func rollback(t *testing.T, kept project.Store) {
-	save(t, kept, core.Frame{ID: "f-1", Goal: "kept"})
+	Save(t, kept, core.Frame{ID: "f-1", Goal: "kept"})
 	stop := errors.New("stop")
 	err := kept.Update(context.Background(), func(tx project.Tx) error {
 		require.NoError(t, tx.SaveFrame(core.Frame{ID: "f-1", Status: core.Failed, Goal: "lost"}))
@@ -24,8 +24,8 @@ func rollback(t *testing.T, kept project.Store) {
 		return stop
 	})
 	assert.Equal(t, stop, err, "the caller's error comes back as it is")
-	assert.Equal(t, "f-1", found(t, kept, project.FrameQuery{Text: "kept"}))
-	assert.Equal(t, "f-1", found(t, kept, project.FrameQuery{}))
+	assert.Equal(t, "f-1", Found(t, kept, project.FrameQuery{Text: "kept"}))
+	assert.Equal(t, "f-1", Found(t, kept, project.FrameQuery{}))
 }
 
 func panics(t *testing.T, kept project.Store) {
@@ -35,12 +35,12 @@ func panics(t *testing.T, kept project.Store) {
 			panic("a bug")
 		})
 	})
-	save(t, kept, core.Frame{ID: "f-2"})
-	assert.Equal(t, "f-2", found(t, kept, project.FrameQuery{}))
+	Save(t, kept, core.Frame{ID: "f-2"})
+	assert.Equal(t, "f-2", Found(t, kept, project.FrameQuery{}))
 }
 
 func viewWrites(t *testing.T, kept project.Store) {
-	save(t, kept, core.Frame{ID: "f-1"})
+	Save(t, kept, core.Frame{ID: "f-1"})
 	for name, write := range map[string]func(project.Tx) error{
 		"frame":    func(tx project.Tx) error { return tx.SaveFrame(core.Frame{ID: "f-1", Status: core.Failed}) },
 		"event":    func(tx project.Tx) error { _, err := tx.AppendEvent(core.Event{Event: "E"}); return err },
@@ -67,9 +67,9 @@ func nesting(t *testing.T, kept project.Store) {
 }
 
 func snapshot(t *testing.T, kept project.Store) {
-	save(t, kept, core.Frame{ID: "f-1", UpdatedAt: 1})
+	Save(t, kept, core.Frame{ID: "f-1", UpdatedAt: 1})
 	written := make(chan error, 1)
-	view(t, kept, func(tx project.Tx) {
+	View(t, kept, func(tx project.Tx) {
 		go func() {
 			written <- kept.Update(context.Background(), func(tx project.Tx) error {
 				return tx.SaveFrame(core.Frame{ID: "f-2", Status: core.Planned, UpdatedAt: 2})
@@ -89,7 +89,7 @@ func snapshot(t *testing.T, kept project.Store) {
 		assert.EqualValues(t, 1, newest)
 	})
 	require.NoError(t, <-written)
-	assert.Equal(t, "f-1 f-2", found(t, kept, project.FrameQuery{}))
+	assert.Equal(t, "f-1 f-2", Found(t, kept, project.FrameQuery{}))
 }
 
 func canceled(t *testing.T, kept project.Store) {
@@ -101,7 +101,7 @@ func canceled(t *testing.T, kept project.Store) {
 	})
 	assert.ErrorIs(t, err, context.Canceled)
 	assert.ErrorIs(t, kept.View(ctx, func(project.Tx) error { return nil }), context.Canceled)
-	assert.Empty(t, found(t, kept, project.FrameQuery{}))
+	assert.Empty(t, Found(t, kept, project.FrameQuery{}))
 }
 
 func goroutines(t *testing.T, kept project.Store) {
@@ -129,7 +129,7 @@ func goroutines(t *testing.T, kept project.Store) {
 		})
 	}
 	wg.Wait()
-	view(t, kept, func(tx project.Tx) {
+	View(t, kept, func(tx project.Tx) {
 		var n int
 		_, err := tx.Record("counter", "n", &n)
 		require.NoError(t, err)

@@ -1,10 +1,8 @@
-package store_test
+package storetest
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -14,15 +12,14 @@ import (
 
 	"flame/core"
 	"flame/project"
-	"flame/store"
 )
 
-// outlined returns the ids of the frames that a query links, in the order of a tree,
+// Outlined returns the ids of the frames that a query links, in the order of a tree,
 // each after a dot for every level.
-func outlined(t *testing.T, kept project.Store, q project.FrameQuery) string {
+func Outlined(t *testing.T, kept project.Store, q project.FrameQuery) string {
 	t.Helper()
 	var drawn []string
-	view(t, kept, func(tx project.Tx) {
+	View(t, kept, func(tx project.Tx) {
 		links, err := tx.Links(q)
 		require.NoError(t, err)
 		for _, place := range core.Outline(links) {
@@ -37,7 +34,7 @@ func outlined(t *testing.T, kept project.Store, q project.FrameQuery) string {
 
 func links(t *testing.T, kept project.Store) {
 	smallTree(t, kept)
-	save(t, kept,
+	Save(t, kept,
 		core.Frame{ID: "gone-1", Parent: "f-r", ArchivedAt: 1, CreatedAt: 100},
 		core.Frame{ID: "h-1", Parent: "gone-1", CreatedAt: 101}, core.Frame{ID: "z-2", Parent: "h-1", CreatedAt: 102},
 		core.Frame{ID: "y-1", Parent: "h-1", CreatedAt: 102}) // in the same millisecond as the one before
@@ -55,9 +52,9 @@ func links(t *testing.T, kept project.Store) {
 		{project.FrameQuery{Under: "none"}, ""},
 		{project.FrameQuery{Limit: 1}, "f-r"},
 	} {
-		assert.Equal(t, tt.want, outlined(t, kept, tt.q), "%+v", tt.q)
+		assert.Equal(t, tt.want, Outlined(t, kept, tt.q), "%+v", tt.q)
 	}
-	view(t, kept, func(tx project.Tx) {
+	View(t, kept, func(tx project.Tx) {
 		frames, err := tx.FramesAt([]int64{-1, 1 << 40})
 		require.NoError(t, err)
 		assert.Empty(t, frames)
@@ -72,41 +69,17 @@ func byID(t *testing.T, kept project.Store) {
 	var want []string
 	for _, i := range r.Perm(50) {
 		want = append(want, fmt.Sprintf("f-%02d", i))
-		save(t, kept, core.Frame{ID: want[len(want)-1], CreatedAt: core.Millis(r.IntN(5))})
+		Save(t, kept, core.Frame{ID: want[len(want)-1], CreatedAt: core.Millis(r.IntN(5))})
 	}
 	slices.Sort(want)
 	var got []string
 	for after := ""; ; after = got[len(got)-1] {
-		page := found(t, kept, project.FrameQuery{Order: project.ByID, After: after, Limit: 7})
+		page := Found(t, kept, project.FrameQuery{Order: project.ByID, After: after, Limit: 7})
 		if page == "" {
 			break
 		}
 		got = append(got, strings.Fields(page)...)
 	}
 	assert.Equal(t, want, got)
-	assert.Equal(t, "f-21 f-22", found(t, kept, project.FrameQuery{Order: project.ByID, After: "f-205", Limit: 2}), "the id need not be there")
-}
-
-func TestADeletedFrameIsNotNamedBySessions(t *testing.T) {
-	t.Parallel()
-	dir := filepath.Join(t.TempDir(), "data")
-	kept := open(t, dir, store.Options{})
-	update(t, kept, func(tx project.Tx) {
-		require.NoError(t, tx.SaveFrame(core.Frame{ID: "f-1", Status: core.Completed, Session: "s-1"}))
-		require.NoError(t, tx.SaveFrame(core.Frame{ID: "f-2", Status: core.Completed, Session: "s-2"}))
-		for i, session := range []string{"s-1", "s-2", "s-3"} {
-			root := []string{"f-1", "f-2", "f-2"}[i]
-			require.NoError(t, tx.SaveSession(core.Session{ID: session, Root: root, Current: "f-1"}))
-		}
-		require.NoError(t, tx.DeleteFrame("f-1"))
-	})
-	view(t, kept, func(tx project.Tx) {
-		for session, root := range map[string]string{"s-1": "", "s-2": "f-2", "s-3": "f-2"} {
-			got, err := tx.Session(session)
-			require.NoError(t, err)
-			assert.Equal(t, root, got.Root, session)
-			assert.Empty(t, got.Current, session)
-		}
-	})
-	assert.Contains(t, store.Check(context.Background(), dir)[0].What, "is sound")
+	assert.Equal(t, "f-21 f-22", Found(t, kept, project.FrameQuery{Order: project.ByID, After: "f-205", Limit: 2}), "the id need not be there")
 }

@@ -1,4 +1,4 @@
-package store_test
+package storetest
 
 import (
 	"cmp"
@@ -39,14 +39,14 @@ func randomOperations(t *testing.T, kept project.Store) {
 	const seed = 20261121
 	m := newModel(seed)
 	for range 60 {
-		update(t, kept, func(tx project.Tx) {
+		Update(t, kept, func(tx project.Tx) {
 			for range m.random.IntN(5) + 1 {
 				m.write(t, tx)
 			}
 		})
 		for range 10 {
 			q := m.query()
-			require.Equal(t, m.find(q), found(t, kept, q), "%+v", q)
+			require.Equal(t, m.find(q), Found(t, kept, q), "%+v", q)
 		}
 	}
 }

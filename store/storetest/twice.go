@@ -1,0 +1,35 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+
+	"flame/project"
+)
+
+// Twice is a Store that runs the function of every Update twice, as after a conflict:
+// what its first run wrote is undone. A function that changes anything but through its
+// Tx shows here.
+type Twice struct {
+	project.Store
+
+	// Begin runs before the first of the two, and what it returns between them; nil
+	// does nothing. So ids that are counted can be the same in both.
+	Begin func() (between func())
+}
+
+var errUndone = errors.New("storetest: the first of two runs")
+
+// Update runs f, undoes what it wrote, and runs it again for good.
+func (s Twice) Update(ctx context.Context, f func(project.Tx) error) error {
+	between := func() {}
+	if s.Begin != nil {
+		between = s.Begin()
+	}
+	err := s.Store.Update(ctx, func(tx project.Tx) error { return errors.Join(errUndone, f(tx)) })
+	if !errors.Is(err, errUndone) {
+		return err // f did not run
+	}
+	between()
+	return s.Store.Update(ctx, f)
+}
