@@ -140,11 +140,11 @@ func subagents(s config.Settings) core.SubagentConfig {
 }
 
 func autonomy(s config.Settings) core.AutonomyConfig {
-	return core.AutonomyConfig{
-		Level: core.AutonomyLevel(s.AutonomyLevel), Strategy: core.Strategy(s.AutonomyStrategy),
-		PushThreshold: int(s.PushThreshold), PopThreshold: int(s.PopThreshold),
-		SuggestInContext: s.SuggestInContext, EnabledHeuristics: s.EnabledHeuristics,
-	}
+	c := core.DefaultAutonomyConfig()
+	c.Level, c.Strategy = core.AutonomyLevel(s.AutonomyLevel), core.Strategy(s.AutonomyStrategy)
+	c.PushThreshold, c.PopThreshold = int(s.PushThreshold), int(s.PopThreshold)
+	c.SuggestInContext, c.EnabledHeuristics = s.SuggestInContext, s.EnabledHeuristics
+	return c
 }
 
 func now() core.Millis { return core.MillisOf(time.Now()) }

@@ -21,11 +21,6 @@ func DefaultBudget() Budget {
 	return Budget{Total: 4000, Ancestors: 1500, Siblings: 1500, Current: 800, Overhead: 200}
 }
 
-// MinContext is the least Total, in tokens, that a context can be made of with
-// ids of up to 64 characters and an Overhead of up to 200; four times that is
-// the least limit in characters. Below, the text may be empty.
-const MinContext = 300
-
 // Surroundings is what the context of a frame is made from. Lists may be longer
 // than what will fit. BuildContext picks the finished frames and leaves out
 // invalidated and archived ones, but for the parent.

@@ -10,17 +10,8 @@ import (
 // place in another's context (seeds, phase 1.2).
 const DefaultMinRelevance = 30.0
 
-// A Selection is the frames that a budget admits.
-type Selection struct {
-	Frames []Frame
-	Left   int // how many were left out
-	Tokens int // estimate of those selected
-}
-
-// ScoreAncestor weighs a frame above another: depth 0 is the immediate parent
+// scoreAncestor weighs a frame above another: depth 0 is the immediate parent
 // (spec: context §4). A time in the future counts as now.
-func ScoreAncestor(f Frame, depth int, now Millis) float64 { return scoreAncestor(&f, depth, now) }
-
 func scoreAncestor(f *Frame, depth int, now Millis) float64 {
 	score := max(0, 100-20*float64(depth))
 	switch depth {
@@ -48,12 +39,8 @@ var (
 // hoursSince returns the hours from t to now, none for a time in the future.
 func hoursSince(t, now Millis) float64 { return float64(max(0, now-t)) / 3_600_000 }
 
-// ScoreSibling weighs a finished frame by what it has to say to one with this
-// goal (spec: context §5). A time in the future counts as now.
-func ScoreSibling(f Frame, goal string, now Millis) float64 {
-	return scoreSibling(&f, Keywords(goal), now)
-}
-
+// scoreSibling weighs a finished frame by what it has to say to one whose goal has
+// these keywords (spec: context §5). A time in the future counts as now.
 func scoreSibling(f *Frame, keywords []string, now Millis) float64 {
 	score := max(0, 100-10*hoursSince(f.UpdatedAt, now)) + siblingStatusPoints[f.Status]
 	if f.Summary != "" {
@@ -79,40 +66,6 @@ func scoreSibling(f *Frame, keywords []string, now Millis) float64 {
 		}
 	}
 	return score
-}
-
-// SelectAncestors picks the ancestors that a budget of tokens admits, and gives
-// them root first. The immediate parent is always among them; if it does not
-// fit it takes the whole budget, to be cut when it is printed.
-func SelectAncestors(parentFirst []Frame, budget int, now Millis) Selection {
-	budget = max(0, budget)
-	taken, used := take(rankAncestors(parentFirst, now), budget, func(c *candidate, _ int) int {
-		price := estimateFrame(c.frame)
-		if c.rank == 0 {
-			price = min(price, budget)
-		}
-		return price
-	})
-	rootFirst(taken)
-	return selection(taken, len(parentFirst), used)
-}
-
-// SelectSiblings picks the frames of at least minRelevance that a budget of
-// tokens admits, the best for this goal before others, and gives those that
-// changed last first.
-func SelectSiblings(siblings []Frame, budget int, goal string, minRelevance float64, now Millis) Selection {
-	ranked := rankSiblings(pointers(siblings), Keywords(goal), minRelevance, now)
-	taken, used := take(ranked, budget, func(c *candidate, _ int) int { return estimateFrame(c.frame) })
-	recentFirst(taken)
-	return selection(taken, len(siblings), used)
-}
-
-func selection(taken []*candidate, of, tokens int) Selection {
-	s := Selection{Frames: make([]Frame, len(taken)), Left: of - len(taken), Tokens: tokens}
-	for i, c := range taken {
-		s.Frames[i] = *c.frame
-	}
-	return s
 }
 
 // a candidate is a frame that may enter a context.
@@ -149,14 +102,6 @@ func rankSiblings(frames []*Frame, keywords []string, minRelevance float64, now 
 	return ranked
 }
 
-func pointers(frames []Frame) []*Frame {
-	list := make([]*Frame, len(frames))
-	for i := range frames {
-		list[i] = &frames[i]
-	}
-	return list
-}
-
 // take walks the ranked frames and takes each whose price the room left admits;
 // after one that does not fit, a cheaper one may.
 func take(ranked []*candidate, room int, price func(c *candidate, left int) int) (taken []*candidate, used int) {
@@ -179,19 +124,4 @@ func rootFirst(list []*candidate) {
 
 func recentFirst(list []*candidate) {
 	slices.SortStableFunc(list, func(a, b *candidate) int { return cmp.Compare(b.frame.UpdatedAt, a.frame.UpdatedAt) })
-}
-
-// estimateFrame returns the tokens of goal, summary and artifacts in full.
-func estimateFrame(f *Frame) int {
-	n := units(f.Goal)
-	if f.Summary != "" {
-		n += len(" ") + units(f.Summary)
-	}
-	for _, artifact := range f.Artifacts {
-		n += units(artifact)
-	}
-	if k := len(f.Artifacts); k > 0 {
-		n += len(" ") + (k-1)*len(", ")
-	}
-	return tokensOf(n)
 }

@@ -12,7 +12,6 @@ import (
 // output, where a few names differ.
 type claudeLine struct {
 	Type             string           `json:"type"`
-	Subtype          string           `json:"subtype"`
 	SessionID        string           `json:"sessionId"`
 	AgentID          string           `json:"agentId"`
 	Timestamp        claudeTime       `json:"timestamp"`
