@@ -19,35 +19,43 @@ import (
 	"flame/agents"
 	"flame/config"
 	"flame/core"
+	"flame/guard"
 	"flame/project"
 	"flame/project/place"
 	"flame/tools"
+	"flame/tools/transport"
 )
 
 func newServe(a *App) *cobra.Command {
-	var opts tools.HTTPOptions // without an address: stdin and stdout
+	var at listenAt
 	cmd := &cobra.Command{
 		Use: "serve", Short: "Run the MCP server, as hosts do", Example: "  flame serve\n  flame serve --http 127.0.0.1:7070",
 		Long: "Run the MCP server: on stdin and stdout, or with --http as streamable HTTP at /mcp\nand server-sent events at /sse, with metrics for Prometheus at /metrics. Clients\n" +
 			"over HTTP send a bearer token: FLAME_HTTP_TOKEN, else one that flame makes and\nkeeps in the project's data folder, as http-token.",
 		Args: takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if opts.NoToken && opts.Addr == "" {
+			if at.noToken && at.addr == "" {
 				return wrongUsage(cmd, "--no-token is for --http")
 			}
-			return a.serve(cmd.Context(), opts)
+			return a.serve(cmd.Context(), at)
 		},
 	}
-	cmd.Flags().StringVar(&opts.Addr, "http", "", "listen on this address instead of stdin and stdout")
-	cmd.Flags().BoolVar(&opts.NoToken, "no-token", false, "ask for no token, on loopback only: other users of the machine can connect then")
+	cmd.Flags().StringVar(&at.addr, "http", "", "listen on this address instead of stdin and stdout")
+	cmd.Flags().BoolVar(&at.noToken, "no-token", false, "ask for no token, on loopback only: other users of the machine can connect then")
 	return cmd
+}
+
+// listenAt says where to serve.
+type listenAt struct {
+	addr    string // empty: on stdin and stdout
+	noToken bool
 }
 
 // sweepPace is how often a server does what is due and looks for changes that
 // others made (DESIGN §4).
 const sweepPace = time.Second
 
-func (a *App) serve(ctx context.Context, opts tools.HTTPOptions) (err error) {
+func (a *App) serve(ctx context.Context, listen listenAt) (err error) {
 	at, err := a.place()
 	if err != nil {
 		return err
@@ -65,7 +73,7 @@ func (a *App) serve(ctx context.Context, opts tools.HTTPOptions) (err error) {
 	if warning != nil {
 		a.say(*warning)
 	}
-	srv := tools.NewServer(p, service, offered, a.Version, a.clients(opts.Addr != ""))
+	srv := tools.NewServer(p, service, offered, a.Version, a.clients(listen.addr != ""))
 	// A client that goes away must not end the process before its session's end
 	// is noted.
 	signal.Ignore(syscall.SIGPIPE)
@@ -77,37 +85,61 @@ func (a *App) serve(ctx context.Context, opts tools.HTTPOptions) (err error) {
 	background.Go(func() { keepKnown(ctx, at.Data, p.Log) })
 	defer background.Wait()
 	defer stop()
-	if opts.Addr == "" {
-		err := tools.ServeStdio(ctx, srv.MCP, srv.Writes, a.Stdin, a.Stdout)
+	if listen.addr == "" {
+		err := transport.ServeStdio(ctx, srv.MCP, srv.Writes, a.Stdin, a.Stdout)
 		a.endSoon()
 		srv.EndServed(ctx)
 		return err
 	}
-	opts.Writes, opts.Logger, opts.Metrics = srv.Writes, p.Log, tools.NewMetrics(p, service)
-	return a.serveHTTP(ctx, srv, at.Data, opts)
+	opts := transport.HTTPOptions{Writes: srv.Writes, Logger: p.Log, Metrics: tools.NewMetrics(p, service)}
+	return a.serveHTTP(ctx, srv, at.Data, listen, opts)
 }
 
-// serveHTTP serves with a token, unless that is turned off.
-func (a *App) serveHTTP(ctx context.Context, srv *tools.Server, data *place.Folder, opts tools.HTTPOptions) (err error) {
-	said := "no token is asked for: other users of this machine can connect"
-	switch {
-	case opts.NoToken:
-	case a.Settings.HTTPToken != "":
-		opts.Token, said = a.Settings.HTTPToken, "the token is that of FLAME_HTTP_TOKEN"
-	default:
-		if _, err := data.Ready(ctx, true); err != nil {
-			return err
-		}
-		file := filepath.Join(data.Path, "http-token")
-		if opts.Token, err = tools.KeptToken(file); err != nil {
-			return err
-		}
-		said = "the token is in " + file
+func (a *App) serveHTTP(ctx context.Context, srv *tools.Server, data *place.Folder, listen listenAt, opts transport.HTTPOptions) error {
+	guarding, said, err := a.guard(ctx, data, listen)
+	if err != nil {
+		return asProblem(err)
 	}
+	opts.Guard = guarding
 	opts.Listening = func(at net.Addr) {
 		fmt.Fprintf(a.Stderr, "[flame] %s\n[flame] listening on http://%s/mcp\n", core.OneLine(said, 2000), at)
 	}
-	return tools.ServeHTTP(ctx, srv.MCP, opts)
+	return transport.ServeHTTP(ctx, srv.MCP, opts)
+}
+
+// guard returns the guard of a server, which asks for a token unless that is turned
+// off, and what to say about it.
+func (a *App) guard(ctx context.Context, data *place.Folder, listen listenAt) (g *guard.Guard, said string, err error) {
+	switch {
+	case listen.noToken:
+		g, err = guard.WithoutToken(listen.addr)
+		return g, "no token is asked for: other users of this machine can connect", err
+	case a.Settings.HTTPToken != "":
+		g, err = guard.New(listen.addr, a.Settings.HTTPToken)
+		return g, "the token is that of FLAME_HTTP_TOKEN", err
+	}
+	if _, err := data.Ready(ctx, true); err != nil {
+		return nil, "", err
+	}
+	file := filepath.Join(data.Path, "http-token")
+	token, err := guard.KeptToken(file)
+	if err != nil {
+		return nil, "", err
+	}
+	g, err = guard.New(listen.addr, token)
+	return g, "the token is in " + file, err
+}
+
+// asProblem returns an error of guard's as one that is told with its hint.
+func asProblem(err error) error {
+	var problem *guard.Problem
+	switch {
+	case !errors.As(err, &problem):
+		return err
+	case problem.Cause != nil:
+		return core.Unavailablef(problem.Cause, "%s", problem.Message).WithHint("%s", problem.Hint)
+	}
+	return core.Invalidf("%s", problem.Message).WithHint("%s", problem.Hint)
 }
 
 // offered returns the tools of the profile FLAME_TOOLS; all, with a warning, where

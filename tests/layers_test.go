@@ -36,8 +36,10 @@ var layers = map[string][]string{
 	"hosts/claudecode": {"core", "confine", "project", "agents", "hosts"},
 	"hosts/opencode":   {"core", "confine", "project", "agents", "hosts"},
 	"render":           {"core", "project", "agents", "agents/supervise", "agents/converge"},
-	"tools":            {"core", "project", "agents", "render", "agents/supervise", "agents/converge", "agents/line"},
-	"cli":              {"core", "config", "project", "project/place", "transcripts", "agents", "agents/supervise", "agents/converge", "agents/graph", "agents/trail", "hosts", "hosts/claudecode", "hosts/opencode", "render", "tools"},
+	"tools":            {"core", "project", "agents", "render", "tools/transport", "agents/supervise", "agents/converge", "agents/line"},
+	"cli":              {"core", "config", "project", "project/place", "transcripts", "agents", "agents/supervise", "agents/converge", "agents/graph", "agents/trail", "hosts", "hosts/claudecode", "hosts/opencode", "render", "tools", "tools/transport", "guard"},
+	"guard":            {},
+	"tools/transport":  {"core", "guard"},
 	"":                 {"core", "config", "git", "project", "project/place", "store", "transcripts", "agents", "agents/supervise", "hosts", "hosts/claudecode", "hosts/opencode", "tools", "cli"},
 }
 

@@ -16,6 +16,7 @@ import (
 	"flame/core"
 	"flame/project"
 	"flame/render"
+	"flame/tools/transport"
 )
 
 func agentTools(a *agents.Agents) []Tool {
@@ -162,7 +163,7 @@ const progressPace = 10 * time.Second
 
 // await waits for an agent's end, and tells the client how far it is.
 func (d agentDoor) await(ctx context.Context, id string, most time.Duration) (agents.Run, error) {
-	passTurn(ctx)
+	transport.LeaveOrder(ctx)
 	bounded, stop := context.WithTimeout(ctx, most)
 	defer stop()
 	var told time.Time

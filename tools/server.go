@@ -15,6 +15,7 @@ import (
 	"flame/agents"
 	"flame/project"
 	"flame/render"
+	"flame/tools/transport"
 )
 
 // instructions is the static guidance that every client gets once, as the
@@ -55,7 +56,7 @@ func NewServer(p *project.Project, a *agents.Agents, offered []Tool, version str
 		server.WithCompletions(),
 		server.WithPromptCompletionProvider(s),
 		server.WithResourceCompletionProvider(s),
-		server.WithToolHandlerMiddleware(inTurn),
+		server.WithToolHandlerMiddleware(transport.InOrder),
 		server.WithHooks(s.hooks()),
 	)
 	for _, t := range offered {
@@ -71,10 +72,11 @@ func NewServer(p *project.Project, a *agents.Agents, offered []Tool, version str
 func (s *Server) hooks() *server.Hooks {
 	hooks := &server.Hooks{}
 	hooks.AddOnRegisterSession(func(ctx context.Context, client server.ClientSession) {
-		if own, ok := client.(session); ok {
-			ctx = s.MCP.WithContext(ctx, client)
-			own.find = func(uri string) (string, error) { return s.subscribable(ctx, uri) }
-		}
+		ctx = s.MCP.WithContext(ctx, client)
+		transport.FindResources(client, func(uri string) (string, error) {
+			told, err := s.subscribable(ctx, uri)
+			return told, readable(err)
+		})
 	})
 	hooks.AddOnUnregisterSession(func(ctx context.Context, session server.ClientSession) {
 		ctx = s.MCP.WithContext(ctx, session)
@@ -98,7 +100,7 @@ func (s *Server) noteServed(by project.Caller) {
 // the host that started it, once that is gone: a host that is killed tells the end of
 // its sessions in no other way.
 func (s *Server) EndServed(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), noteTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), transport.NoteTime)
 	defer cancel()
 	s.mu.Lock()
 	defer s.mu.Unlock()

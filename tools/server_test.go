@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/mark3labs/mcp-go/client"
-	"github.com/mark3labs/mcp-go/client/transport"
+	clientside "github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -22,6 +22,7 @@ import (
 	"flame/hosts"
 	"flame/project"
 	"flame/tools"
+	"flame/tools/transport"
 )
 
 // A conversation is a client of a server with every tool, over the stdio
@@ -54,12 +55,12 @@ func converseWith(t *testing.T, service *agents.Agents) *conversation {
 	toClient, fromServer := io.Pipe()
 	served := make(chan error, 2)
 	go func() {
-		err := tools.ServeStdio(ctx, srv.MCP, srv.Writes, toServer, fromServer)
+		err := transport.ServeStdio(ctx, srv.MCP, srv.Writes, toServer, fromServer)
 		srv.EndServed(ctx)
 		served <- err
 	}()
 	go func() { srv.Watch(ctx, c.tick); served <- nil }()
-	c.Client = client.NewClient(transport.NewIO(toClient, fromClient, io.NopCloser(nil)))
+	c.Client = client.NewClient(clientside.NewIO(toClient, fromClient, io.NopCloser(nil)))
 	c.OnNotification(func(note mcp.JSONRPCNotification) { c.told <- note })
 	require.NoError(t, c.Start(ctx))
 	c.leave = sync.OnceFunc(func() {
@@ -214,7 +215,7 @@ func TestSubscribersHearOfChangesWhoeverMadeThem(t *testing.T) {
 	t.Parallel()
 	c := converse(t)
 	// The client's own way to subscribe is for a protocol that flame does not offer.
-	answer, err := c.GetTransport().SendRequest(c.ctx, transport.JSONRPCRequest{
+	answer, err := c.GetTransport().SendRequest(c.ctx, clientside.JSONRPCRequest{
 		JSONRPC: mcp.JSONRPC_VERSION, ID: mcp.NewRequestId("subscribe"), Method: string(mcp.MethodResourcesSubscribe),
 		Params: map[string]any{"uri": "flame://tree"},
 	})

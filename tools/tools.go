@@ -1,7 +1,7 @@
 // Package tools is the MCP door: every flame tool, the resources, prompts and
-// guidance, and the transports that carry them. It holds no rules; a tool turns
-// its arguments into one operation of project and the outcome into a short text
-// for a model, with the ids it needs next.
+// guidance. It holds no rules; a tool turns its arguments into one operation of
+// project and the outcome into a short text for a model, with the ids it needs next.
+// Package transport carries the messages.
 package tools
 
 import (

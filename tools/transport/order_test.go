@@ -1,4 +1,4 @@
-package tools
+package transport
 
 import (
 	"context"
@@ -76,7 +76,7 @@ func assertBehind(t *testing.T, behind *turn) {
 	}
 }
 
-func TestInTurnEndsTheTurn(t *testing.T) {
+func TestInOrderEndsTheTurn(t *testing.T) {
 	t.Parallel()
 	begin := func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return mcp.NewToolResultText("done"), nil
@@ -87,7 +87,7 @@ func TestInTurnEndsTheTurn(t *testing.T) {
 		t.Parallel()
 		var order turns
 		first, second := order.take(), order.take()
-		_, err := inTurn(begin)(context.WithValue(t.Context(), turnKey{}, first), mcp.CallToolRequest{})
+		_, err := InOrder(begin)(context.WithValue(t.Context(), turnKey{}, first), mcp.CallToolRequest{})
 		require.NoError(t, err)
 		require.NoError(t, second.wait(t.Context()))
 	})
@@ -96,13 +96,13 @@ func TestInTurnEndsTheTurn(t *testing.T) {
 		var order turns
 		first, second := order.take(), order.take()
 		assert.Panics(t, func() {
-			_, _ = inTurn(explode)(context.WithValue(t.Context(), turnKey{}, first), mcp.CallToolRequest{})
+			_, _ = InOrder(explode)(context.WithValue(t.Context(), turnKey{}, first), mcp.CallToolRequest{})
 		})
 		require.NoError(t, second.wait(t.Context()))
 	})
 	t.Run("without a turn there is nothing to wait for", func(t *testing.T) {
 		t.Parallel()
-		result, err := inTurn(begin)(t.Context(), mcp.CallToolRequest{})
+		result, err := InOrder(begin)(t.Context(), mcp.CallToolRequest{})
 		require.NoError(t, err)
 		assert.NotNil(t, result)
 	})

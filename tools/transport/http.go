@@ -1,4 +1,4 @@
-package tools
+package transport
 
 import (
 	"context"
@@ -11,17 +11,16 @@ import (
 	"net/http"
 	"time"
 
-	"flame/core"
-
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
+
+	"flame/core"
+	"flame/guard"
 )
 
 // HTTPOptions say how to serve over HTTP.
 type HTTPOptions struct {
-	Addr      string                 // host:port to listen on; port 0 takes a free one
-	Token     string                 // bearer token that every request must carry, of 16 characters at least
-	NoToken   bool                   // none is asked for; on loopback only
+	Guard     *guard.Guard           // who may speak, and the address to listen on; required
 	Writes    func(tool string) bool // tools whose calls take effect in the order of their arrival
 	Metrics   http.Handler           // at /metrics; nil: none
 	Logger    *slog.Logger           // nil: the default
@@ -47,14 +46,8 @@ type HTTPHandler struct {
 	open    []*sessions
 }
 
-// NewHTTPHandler makes the handler for srv. It is an error of kind
-// core.ErrInvalid if the token is none, or if the address can be reached from
-// outside and none is to be asked for.
-func NewHTTPHandler(srv *server.MCPServer, opts HTTPOptions) (*HTTPHandler, error) {
-	guard, err := newGuard(opts)
-	if err != nil {
-		return nil, err
-	}
+// NewHTTPHandler returns the handler for srv.
+func NewHTTPHandler(srv *server.MCPServer, opts HTTPOptions) *HTTPHandler {
 	opts = opts.withDefaults()
 	carrier := carrier{srv, opts.Writes, opts.Logger}
 	streamable := &streamable{sessions: newSessions(carrier, opts), keepAlive: opts.KeepAlive}
@@ -69,7 +62,7 @@ func NewHTTPHandler(srv *server.MCPServer, opts HTTPOptions) (*HTTPHandler, erro
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "nothing is here: MCP clients connect to /mcp (streamable HTTP) or /sse", http.StatusNotFound)
 	})
-	return &HTTPHandler{guarded: guard.protect(mux), open: []*sessions{streamable.sessions, events.sessions}}, nil
+	return &HTTPHandler{guarded: opts.Guard.Protect(mux), open: []*sessions{streamable.sessions, events.sessions}}
 }
 
 func (o HTTPOptions) withDefaults() HTTPOptions {
@@ -107,15 +100,12 @@ func (h *HTTPHandler) Close(ctx context.Context) {
 	}
 }
 
-// ServeHTTP listens on the address of opts and serves srv there until ctx is
+// ServeHTTP listens on the address of the guard and serves srv there until ctx is
 // done; requests in work are given 2 s then. It returns nil after such an end.
 func ServeHTTP(ctx context.Context, srv *server.MCPServer, opts HTTPOptions) error {
 	opts = opts.withDefaults()
-	handler, err := NewHTTPHandler(srv, opts)
-	if err != nil {
-		return err
-	}
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", opts.Addr)
+	handler := NewHTTPHandler(srv, opts)
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", opts.Guard.Addr())
 	if err != nil {
 		return core.Unavailablef(err, "cannot listen: %v", err).WithHint("give another address; port 0 takes a free one")
 	}

@@ -1,4 +1,4 @@
-package tools
+package transport
 
 import (
 	"bufio"
@@ -18,9 +18,9 @@ const (
 	// for: longer than any transaction, shorter than hosts wait before SIGKILL.
 	grace = 2 * time.Second
 
-	// noteTime is how long a process that is to end tries to note the end of its
+	// NoteTime is how long a process that is to end tries to note the end of its
 	// sessions: the store may be locked for longer than it has.
-	noteTime = 750 * time.Millisecond
+	NoteTime = 750 * time.Millisecond
 
 	// stdioSession is the id of the one session there is on standard input.
 	stdioSession = "stdio"
@@ -69,7 +69,7 @@ func ServeStdio(ctx context.Context, srv *server.MCPServer, writes func(tool str
 
 // endInTime ends the session of a process that is about to end.
 func (c *connection) endInTime(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), noteTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), NoteTime)
 	defer cancel()
 	c.server.UnregisterSession(ctx, c.session.SessionID())
 }

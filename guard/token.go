@@ -1,4 +1,4 @@
-package tools
+package guard
 
 import (
 	"crypto/rand"
@@ -13,8 +13,6 @@ import (
 	"syscall"
 	"unicode"
 	"unicode/utf8"
-
-	"flame/core"
 )
 
 const (
@@ -23,7 +21,7 @@ const (
 	tokenSize = 32      // random bytes of one that flame makes
 )
 
-// flawOf says what is wrong with a token; empty if nothing is.
+// flawOf returns what is wrong with a token; empty if nothing is.
 func flawOf(token string) string {
 	switch {
 	case token == "":
@@ -45,8 +43,8 @@ func KeptToken(path string) (string, error) {
 		return token, err
 	}
 	if err := makeToken(path); err != nil && !errors.Is(err, fs.ErrExist) {
-		return "", core.Unavailablef(err, "a token cannot be kept in %s: %v", path, err).
-			WithHint("make the folder writable, or set FLAME_HTTP_TOKEN")
+		return "", problemf("a token cannot be kept in %s: %v", path, err).because(err).
+			withHint("make the folder writable, or set FLAME_HTTP_TOKEN")
 	}
 	return readToken(path)
 }
@@ -69,7 +67,7 @@ func makeToken(path string) error {
 	return os.Link(beside.Name(), path)
 }
 
-// readToken reads the file at path. Where there is none, the error is fs.ErrNotExist.
+// readToken returns the token in the file at path. Where there is none, the error is fs.ErrNotExist.
 func readToken(path string) (string, error) {
 	// A named pipe in its place is not waited for.
 	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
@@ -103,11 +101,11 @@ func unreadable(path string, err error) error {
 	case errors.Is(err, syscall.ELOOP):
 		return distrusted(path, "is a symbolic link")
 	}
-	return core.Unavailablef(err, "the token cannot be read: %v", err).
-		WithHint("make the file readable for yourself alone, or set FLAME_HTTP_TOKEN")
+	return problemf("the token cannot be read: %v", err).because(err).
+		withHint("make the file readable for yourself alone, or set FLAME_HTTP_TOKEN")
 }
 
-// distrust says why a file cannot be relied on to hold a secret of this user's;
+// distrust returns why a file cannot be relied on to hold a secret of this user's;
 // empty if it can.
 func distrust(info fs.FileInfo) string {
 	owner, known := info.Sys().(*syscall.Stat_t)
@@ -124,8 +122,8 @@ func distrust(info fs.FileInfo) string {
 	return ""
 }
 
-// distrusted is the Problem of a file that must not be taken for the token.
+// distrusted returns the Problem of a file that must not be taken for the token.
 func distrusted(path, why string) error {
-	return core.Invalidf("the token is not taken from %s, which %s", path, why).
-		WithHint("delete it, and flame makes another; or set FLAME_HTTP_TOKEN")
+	return problemf("the token is not taken from %s, which %s", path, why).
+		withHint("delete it, and flame makes another; or set FLAME_HTTP_TOKEN")
 }

@@ -1,4 +1,6 @@
-package tools
+// Package guard decides who may speak to a server that listens: by the Host and
+// Origin of a request, and by a token. It also keeps that token.
+package guard
 
 import (
 	"crypto/sha256"
@@ -8,44 +10,51 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
-
-	"flame/core"
 )
 
-// A guard keeps away what must not reach a server of a person's own: pages in
+// A Guard keeps away what must not reach a server of a person's own: pages in
 // their browser, under their own origin or by a name that was pointed at loopback
 // (DNS rebinding), and everyone without the token. Other users of the machine can
 // connect to loopback, too.
-type guard struct {
+type Guard struct {
+	addr     string // the server's
 	loopback bool   // the server listens on loopback
 	token    string // empty: none is asked for
 }
 
-// newGuard fits the guard to the address that the server will listen on. Only on
-// loopback can there be no token.
-func newGuard(opts HTTPOptions) (guard, error) {
-	host, _, err := net.SplitHostPort(opts.Addr)
+// New returns the guard of a server that listens on addr, for whom every request must
+// carry token.
+func New(addr, token string) (*Guard, error) {
+	loopback, err := onLoopback(addr)
 	if err != nil {
-		return guard{}, core.Invalidf("%q is not an address to listen on", opts.Addr).
-			WithHint("give host and port, as in 127.0.0.1:7433; port 0 takes a free one")
+		return nil, err
 	}
-	loopback := isLoopback(host)
-	if opts.NoToken {
-		if !loopback {
-			return guard{}, core.Invalidf("%s can be reached by other machines, so a token must be asked for", opts.Addr).
-				WithHint("leave --no-token out, or listen on 127.0.0.1")
-		}
-		return guard{loopback: true}, nil
+	if flaw := flawOf(token); flaw != "" {
+		return nil, problemf("the token of FLAME_HTTP_TOKEN %s", flaw).
+			withHint("set it to a random text of %d characters or more, or unset it: flame makes one itself then", minToken)
 	}
-	if flaw := flawOf(opts.Token); flaw != "" {
-		return guard{}, core.Invalidf("the token of FLAME_HTTP_TOKEN %s", flaw).
-			WithHint("set it to a random text of %d characters or more, or unset it: flame makes one itself then", minToken)
-	}
-	return guard{loopback: loopback, token: opts.Token}, nil
+	return &Guard{addr: addr, loopback: loopback, token: token}, nil
 }
 
-// protect lets only allowed requests through to next.
-func (g guard) protect(next http.Handler) http.Handler {
+// WithoutToken returns the guard of a server that listens on addr, which must be one of
+// loopback, and asks for no token.
+func WithoutToken(addr string) (*Guard, error) {
+	loopback, err := onLoopback(addr)
+	if err != nil {
+		return nil, err
+	}
+	if !loopback {
+		return nil, problemf("%s can be reached by other machines, so a token must be asked for", addr).
+			withHint("leave --no-token out, or listen on 127.0.0.1")
+	}
+	return &Guard{addr: addr, loopback: true}, nil
+}
+
+// Addr returns the address that the server is to listen on: the guard is fitted to it.
+func (g *Guard) Addr() string { return g.addr }
+
+// Protect returns a handler that lets only allowed requests through to next.
+func (g *Guard) Protect(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case strings.Contains(r.URL.Path, "/.well-known/"):
@@ -65,8 +74,9 @@ func (g guard) protect(next http.Handler) http.Handler {
 	})
 }
 
-// knows compares in constant time: hashes have one length.
-func (g guard) knows(authorization string) bool {
+// knows reports whether the token is the server's. It compares in constant time: hashes
+// have one length.
+func (g *Guard) knows(authorization string) bool {
 	if g.token == "" {
 		return true
 	}
@@ -77,7 +87,7 @@ func (g guard) knows(authorization string) bool {
 
 // isFromHere reports whether r comes from a program, which sends no Origin, or from
 // a page of this server's own origin. "null" is any sandboxed page.
-func (g guard) isFromHere(r *http.Request) bool {
+func (g *Guard) isFromHere(r *http.Request) bool {
 	origins := r.Header.Values("Origin")
 	if len(origins) == 0 {
 		return true
@@ -87,10 +97,10 @@ func (g guard) isFromHere(r *http.Request) bool {
 	})
 }
 
-// names lists what a browser may call this server: as the Host header does, and on
+// names returns what a browser may call this server: as the Host header does, and on
 // loopback, where a page may have been loaded by another name, also localhost and
 // the address that r came to. The port is the same; browsers leave out that of http.
-func (g guard) names(r *http.Request) []string {
+func (g *Guard) names(r *http.Request) []string {
 	names := []string{r.Host}
 	local, known := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
 	if !g.loopback || !known {
@@ -103,7 +113,7 @@ func (g guard) names(r *http.Request) []string {
 	return names
 }
 
-// hostname is the host of a Host header, which may lack the port.
+// hostname returns the host of a Host header, which may lack the port.
 func hostname(host string) string {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		return name
@@ -119,4 +129,14 @@ func isLoopback(host string) bool {
 	}
 	addr, err := netip.ParseAddr(host)
 	return err == nil && addr.IsLoopback()
+}
+
+// onLoopback reports whether addr, as host:port, is one of this machine's alone.
+func onLoopback(addr string) (bool, error) {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return false, problemf("%q is not an address to listen on", addr).
+			withHint("give host and port, as in 127.0.0.1:7433; port 0 takes a free one")
+	}
+	return isLoopback(host), nil
 }

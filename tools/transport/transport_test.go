@@ -1,4 +1,4 @@
-package tools
+package transport
 
 import (
 	"bufio"
@@ -20,6 +20,8 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"flame/guard"
 )
 
 // A rig is a server with tools that show what a transport does to calls.
@@ -38,7 +40,7 @@ func newRig() *rig {
 		server.WithToolCapabilities(true),
 		server.WithResourceCapabilities(true, true),
 		server.WithElicitation(),
-		server.WithToolHandlerMiddleware(inTurn))
+		server.WithToolHandlerMiddleware(InOrder))
 	for name, handle := range map[string]func(context.Context, mcp.CallToolRequest) (string, error){
 		"note": r.note, "count": r.count, "hold": r.hold, "hold_write": r.hold, "tell": r.tell, "ask": r.ask,
 		"compute": compute,
@@ -270,11 +272,18 @@ func eachEvent(stream io.Reader, f func(name, data string)) {
 	}
 }
 
+// guarding returns the guard of a server on addr.
+func guarding(t *testing.T, addr string) *guard.Guard {
+	t.Helper()
+	g, err := guard.New(addr, token)
+	require.NoError(t, err)
+	return g
+}
+
 func startHTTP(t *testing.T, r *rig, opts HTTPOptions) (*httptest.Server, *HTTPHandler) {
 	t.Helper()
-	opts.Addr, opts.Token, opts.Writes = cmp.Or(opts.Addr, "127.0.0.1:0"), token, writing
-	handler, err := NewHTTPHandler(r.srv, opts)
-	require.NoError(t, err)
+	opts.Guard, opts.Writes = cmp.Or(opts.Guard, guarding(t, "127.0.0.1:0")), writing
+	handler := NewHTTPHandler(r.srv, opts)
 	web := httptest.NewServer(handler)
 	t.Cleanup(web.Close)
 	t.Cleanup(func() { handler.Close(expired()) })

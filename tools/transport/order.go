@@ -1,4 +1,4 @@
-package tools
+package transport
 
 import (
 	"context"
@@ -79,10 +79,10 @@ func (t *turn) finish() {
 
 type turnKey struct{}
 
-// inTurn is the middleware that makes a tool's handler wait for its call's
+// InOrder is the middleware that makes a tool's handler wait for its call's
 // turn, where the transport gave it one. A call that is cancelled while it
 // waits changes nothing.
-func inTurn(next server.ToolHandlerFunc) server.ToolHandlerFunc {
+func InOrder(next server.ToolHandlerFunc) server.ToolHandlerFunc {
 	return func(ctx context.Context, request mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		t, ok := ctx.Value(turnKey{}).(*turn)
 		if !ok {
@@ -96,9 +96,9 @@ func inTurn(next server.ToolHandlerFunc) server.ToolHandlerFunc {
 	}
 }
 
-// passTurn lets the calls behind this one begin: what it waits for now is nothing
+// LeaveOrder lets the calls behind this one begin: what it waits for now is nothing
 // that they could overtake.
-func passTurn(ctx context.Context) {
+func LeaveOrder(ctx context.Context) {
 	if t, ok := ctx.Value(turnKey{}).(*turn); ok {
 		t.end()
 	}

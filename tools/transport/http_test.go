@@ -1,4 +1,4 @@
-package tools
+package transport
 
 import (
 	"bufio"
@@ -79,6 +79,83 @@ func TestHTTPRefusals(t *testing.T) {
 			assert.Equal(t, tt.status, response.StatusCode, string(body))
 			assert.Contains(t, string(body), tt.says)
 		})
+	}
+}
+
+// assertNoCORS checks that a response lets no page of another origin read it.
+func assertNoCORS(t *testing.T, response *http.Response) {
+	t.Helper()
+	for name := range response.Header {
+		assert.NotContains(t, name, "Access-Control")
+	}
+}
+
+func TestHTTPTakesMessagesOfItsOwnTypeAndVersions(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		header []string
+		status int
+	}{
+		"a program on this machine":    {status: 200},
+		"a rebound name":               {header: []string{"Host", "evil.example.com"}, status: 403},
+		"a page of another origin":     {header: []string{"Origin", "https://evil.example.com"}, status: 403},
+		"a form":                       {header: []string{"Content-Type", "text/plain"}, status: 415},
+		"no type":                      {header: []string{"Content-Type", ""}, status: 415},
+		"a type that only looks right": {header: []string{"Content-Type", "application/jsonp"}, status: 415},
+		"a type with parameters":       {header: []string{"Content-Type", "application/json; charset=utf-8"}, status: 200},
+		"an old protocol version":      {header: []string{"MCP-Protocol-Version", "2025-03-26"}, status: 200},
+		"an unknown protocol version":  {header: []string{"MCP-Protocol-Version", "1999-01-01"}, status: 400},
+		"a version without sessions":   {header: []string{"MCP-Protocol-Version", "2026-07-28"}, status: 400},
+	}
+	web, _ := startHTTP(t, newRig(), HTTPOptions{})
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			response := ask(t, http.MethodPost, web.URL+"/mcp", initialize, tt.header...)
+			body, err := io.ReadAll(response.Body)
+			require.NoError(t, err)
+			assert.Equal(t, tt.status, response.StatusCode, string(body))
+			assert.NotEmpty(t, body)
+			assertNoCORS(t, response)
+			events := ask(t, http.MethodGet, web.URL+"/sse", "", tt.header...)
+			assertNoCORS(t, events)
+			if tt.status == http.StatusForbidden {
+				assert.Equal(t, tt.status, events.StatusCode)
+			}
+		})
+	}
+}
+
+func TestHTTPTokenIsAskedForOnEveryPath(t *testing.T) {
+	t.Parallel()
+	for _, addr := range []string{"127.0.0.1:0", "0.0.0.0:0"} {
+		metrics := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })
+		web, _ := startHTTP(t, newRig(), HTTPOptions{Guard: guarding(t, addr), Metrics: metrics})
+		for _, path := range []string{"/mcp", "/sse", "/message", "/metrics", "/elsewhere", "/register"} {
+			for authorization, known := range map[string]bool{
+				"":                          false,
+				"Bearer":                    false,
+				"Bearer ":                   false,
+				"Bearer 0123456789abcde":    false,
+				"Bearer 0123456789abcdefg":  false,
+				"Bearer 0123456789abcdeF":   false,
+				"Bearer 0123456789abcdef x": false,
+				"Basic 0123456789abcdef":    false,
+				"0123456789abcdef":          false,
+				"bearer 0123456789abcdef":   true,
+				"Bearer 0123456789abcdef":   true,
+			} {
+				for _, method := range []string{http.MethodPut, http.MethodOptions} {
+					response := ask(t, method, web.URL+path, "", "Authorization", authorization)
+					assertNoCORS(t, response)
+					if known {
+						assert.NotEqual(t, http.StatusUnauthorized, response.StatusCode, "%s with %q", path, authorization)
+						continue
+					}
+					assert.Equal(t, http.StatusUnauthorized, response.StatusCode, "%s with %q", path, authorization)
+					assert.Equal(t, `Bearer realm="flame"`, response.Header.Get("WWW-Authenticate"), "and no word of OAuth")
+				}
+			}
+		}
 	}
 }
 
@@ -211,7 +288,7 @@ func TestServeHTTPEndsInOrder(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() {
 		ended <- ServeHTTP(ctx, r.srv, HTTPOptions{
-			Addr: "127.0.0.1:0", Token: token, Writes: writing, Logger: slog.New(slog.DiscardHandler),
+			Guard: guarding(t, "127.0.0.1:0"), Writes: writing, Logger: slog.New(slog.DiscardHandler),
 			Listening: func(addr net.Addr) { listening <- addr },
 		})
 	}()
@@ -245,7 +322,7 @@ func TestServeHTTPReportsAnAddressInUse(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer taken.Close()
-	err = ServeHTTP(t.Context(), newRig().srv, HTTPOptions{Addr: taken.Addr().String(), Token: token})
+	err = ServeHTTP(t.Context(), newRig().srv, HTTPOptions{Guard: guarding(t, taken.Addr().String())})
 	require.ErrorIs(t, err, core.ErrUnavailable)
 	assert.ErrorContains(t, err, "address already in use")
 }

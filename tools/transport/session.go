@@ -1,4 +1,4 @@
-package tools
+package transport
 
 import (
 	"github.com/mark3labs/mcp-go/mcp"
@@ -11,6 +11,15 @@ type session struct {
 	*server.InProcessSession
 	*subscriptions
 	notes chan mcp.JSONRPCNotification // nil: those that belong to no request
+}
+
+// FindResources lets find name the resource that a client subscribes to: it returns
+// the URI by which changes of that one are told, or an error if there is none. It is
+// called when a session begins.
+func FindResources(client server.ClientSession, find func(uri string) (told string, err error)) {
+	if own, ok := client.(session); ok {
+		own.find = find
+	}
 }
 
 var _ server.SessionWithResourceSubscriptionsErr = session{}

@@ -1,4 +1,4 @@
-package tools_test
+package guard_test
 
 import (
 	"errors"
@@ -12,25 +12,24 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"flame/core"
-	"flame/tools"
+	"flame/guard"
 )
 
 func TestATokenIsMadeOnceAndKeptForItsOwnerAlone(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "http-token")
-	token, err := tools.KeptToken(path)
+	token, err := guard.KeptToken(path)
 	require.NoError(t, err)
 	assert.Regexp(t, `^[A-Za-z0-9_-]{43}$`, token, "32 bytes")
-	again, err := tools.KeptToken(path)
+	again, err := guard.KeptToken(path)
 	require.NoError(t, err)
 	assert.Equal(t, token, again)
 	info, err := os.Lstat(path)
 	require.NoError(t, err)
 	assert.Equal(t, os.FileMode(0o600), info.Mode())
 	assert.Equal(t, []string{"http-token"}, names(t, dir))
-	other, err := tools.KeptToken(filepath.Join(dir, "other"))
+	other, err := guard.KeptToken(filepath.Join(dir, "other"))
 	require.NoError(t, err)
 	assert.NotEqual(t, token, other)
 }
@@ -56,7 +55,7 @@ func TestServersThatStartAtOnceEndWithOneToken(t *testing.T) {
 			servers.Go(func() {
 				<-begin
 				var err error
-				tokens[i], err = tools.KeptToken(filepath.Join(dir, "http-token"))
+				tokens[i], err = guard.KeptToken(filepath.Join(dir, "http-token"))
 				assert.NoError(t, err)
 			})
 		}
@@ -74,7 +73,7 @@ func TestATokenThatAPersonWroteIsTaken(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "http-token")
 	require.NoError(t, os.WriteFile(path, []byte("  a-token-of-my-own\n"), 0o600))
-	token, err := tools.KeptToken(path)
+	token, err := guard.KeptToken(path)
 	require.NoError(t, err)
 	assert.Equal(t, "a-token-of-my-own", token)
 }
@@ -123,10 +122,9 @@ func TestATokenThatOthersCouldKnowIsRefused(t *testing.T) {
 			require.NoError(t, tt.put(path))
 			before, err := os.Lstat(path)
 			require.NoError(t, err)
-			_, err = tools.KeptToken(path)
-			require.ErrorIs(t, err, core.ErrInvalid)
+			_, err = guard.KeptToken(path)
 			assert.ErrorContains(t, err, path+", which "+tt.says)
-			var problem *core.Problem
+			var problem *guard.Problem
 			require.ErrorAs(t, err, &problem)
 			assert.NotEmpty(t, problem.Hint)
 			assert.NotContains(t, problem.Message+problem.Hint, "hunter2")
@@ -141,6 +139,9 @@ func TestATokenThatOthersCouldKnowIsRefused(t *testing.T) {
 func TestATokenThatCannotBeKeptIsAProblem(t *testing.T) {
 	t.Parallel()
 	missing := filepath.Join(t.TempDir(), "missing", "http-token")
-	_, err := tools.KeptToken(missing)
-	require.ErrorIs(t, err, core.ErrUnavailable)
+	_, err := guard.KeptToken(missing)
+	var problem *guard.Problem
+	require.ErrorAs(t, err, &problem)
+	assert.NotEmpty(t, problem.Hint)
+	assert.ErrorIs(t, err, os.ErrNotExist)
 }

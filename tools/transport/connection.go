@@ -1,4 +1,7 @@
-package tools
+// Package transport carries MCP's messages between clients and the server: on
+// standard input and output, over streamable HTTP and as server-sent events. It keeps
+// the order of calls that change state, and the sessions of clients.
+package transport
 
 import (
 	"context"

@@ -1,0 +1,31 @@
+package guard
+
+import "fmt"
+
+// A Problem is an error for the person who starts a server: what is wrong, and what
+// to do next.
+type Problem struct {
+	Message string // in lower case, without a full stop
+	Hint    string // what to do next
+	Cause   error  // of the system; nil if the settings or the file cannot be right
+}
+
+// Error returns the message alone.
+func (p *Problem) Error() string { return p.Message }
+
+// Unwrap returns the cause.
+func (p *Problem) Unwrap() error { return p.Cause }
+
+func problemf(format string, args ...any) *Problem {
+	return &Problem{Message: fmt.Sprintf(format, args...)}
+}
+
+func (p *Problem) withHint(format string, args ...any) *Problem {
+	p.Hint = fmt.Sprintf(format, args...)
+	return p
+}
+
+func (p *Problem) because(cause error) *Problem {
+	p.Cause = cause
+	return p
+}
