@@ -1,0 +1,199 @@
+package tests
+
+import (
+	"go/ast"
+	"go/types"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// generators make documents and files of the plugins from the code: tests run
+// them, and what they make is in the repository.
+var generators = []string{
+	"cli.Docs", "hosts/claudecode.Events", "hosts/claudecode.commandFile", "hosts/claudecode.hooksFile", "hosts/opencode.Events",
+}
+
+// onlyTests are the names that only tests use, and have yet to go.
+var onlyTests = []string{
+	"agents.Parse",
+	"hosts.Arguments",
+	"hosts.Commands",
+	"project.Project.NoteUsage",
+}
+
+// TestShapeOfWhatNothingUses finds what stands at the top of a package and the
+// methods that the program does not use: nothing does, or tests alone.
+func TestShapeOfWhatNothingUses(t *testing.T) {
+	code := productCode(t)
+	uses := map[types.Object][]types.Object{} // what stands in its declaration
+	var roots, all []types.Object
+	for _, pkg := range code {
+		for _, name := range pkg.types.Scope().Names() {
+			all = append(all, pkg.types.Scope().Lookup(name))
+		}
+		for _, file := range pkg.files {
+			for _, decl := range file.Decls {
+				for _, part := range parts(decl) {
+					by, used := owners(pkg, part), usedIn(pkg, part)
+					if len(by) == 0 {
+						roots = append(roots, used...) // var _ = …
+					}
+					for _, owner := range by {
+						uses[owner] = append(uses[owner], used...)
+					}
+				}
+			}
+		}
+	}
+	for _, object := range all {
+		if name := nameOf(object); name == "flame.main" || slices.Contains(generators, name) {
+			roots = append(roots, object)
+		}
+	}
+	live := reached(roots, uses)
+	dead := unusedMethods(code)
+	for _, object := range all {
+		if !live[object] {
+			dead = append(dead, nameOf(object))
+		}
+	}
+	assert.ElementsMatch(t, onlyTests, dead, "B is used by nothing, or by tests alone; what only A has leaves onlyTests")
+}
+
+func nameOf(object types.Object) string {
+	return strings.TrimPrefix(object.Pkg().Path(), "flame/") + "." + object.Name()
+}
+
+// reached returns the roots and all that is used from there.
+func reached(roots []types.Object, uses map[types.Object][]types.Object) map[types.Object]bool {
+	live := map[types.Object]bool{}
+	for len(roots) > 0 {
+		object := roots[0]
+		roots = roots[1:]
+		if !live[object] {
+			live[object] = true
+			roots = append(roots, uses[object]...)
+		}
+	}
+	return live
+}
+
+// unusedMethods returns the methods that no code names, and no interface: others
+// may be called through it.
+func unusedMethods(code []*codePackage) (dead []string) {
+	asked, seen := map[string]bool{"Unwrap": true}, map[*types.Package]bool{} // errors asks for it without a name
+	named := map[types.Object]bool{}
+	for _, pkg := range code {
+		interfaceMethods(pkg.types, asked, seen)
+		for _, used := range pkg.info.Uses {
+			if f, ok := used.(*types.Func); ok {
+				named[f.Origin()] = true
+			}
+		}
+	}
+	for _, pkg := range code {
+		for name, object := range pkg.info.Defs {
+			f, ok := object.(*types.Func)
+			if !ok || f.Signature().Recv() == nil || types.IsInterface(f.Signature().Recv().Type()) {
+				continue
+			}
+			if !named[f] && !asked[f.Name()] {
+				dead = append(dead, nameOf(owners(pkg, &ast.FuncDecl{Recv: &ast.FieldList{}, Name: name})[0])+"."+f.Name())
+			}
+		}
+	}
+	return dead
+}
+
+// interfaceMethods adds the names of methods that the interfaces of a package,
+// and of those it imports, ask for.
+func interfaceMethods(pkg *types.Package, asked map[string]bool, seen map[*types.Package]bool) {
+	if seen[pkg] {
+		return
+	}
+	seen[pkg] = true
+	for _, name := range pkg.Scope().Names() {
+		if t, ok := pkg.Scope().Lookup(name).Type().Underlying().(*types.Interface); ok {
+			for f := range t.Methods() {
+				asked[f.Name()] = true
+			}
+		}
+	}
+	for _, imported := range pkg.Imports() {
+		interfaceMethods(imported, asked, seen)
+	}
+}
+
+// parts are the pieces of a declaration that are used apart from each other. The
+// constants of one block are one: what a list enumerates is whole.
+func parts(decl ast.Decl) (nodes []ast.Node) {
+	d, ok := decl.(*ast.GenDecl)
+	if !ok || d.Tok.String() == "const" {
+		return []ast.Node{decl}
+	}
+	for _, spec := range d.Specs {
+		nodes = append(nodes, spec)
+	}
+	return nodes
+}
+
+// owners are the objects that a piece declares; for a method, the type that has it.
+func owners(pkg *codePackage, node ast.Node) (found []types.Object) {
+	names := func(list ...*ast.Ident) {
+		for _, name := range list {
+			if object := pkg.info.Defs[name]; object != nil && name.Name != "_" {
+				found = append(found, object)
+			}
+		}
+	}
+	switch n := node.(type) {
+	case *ast.FuncDecl:
+		if n.Recv == nil {
+			names(n.Name)
+			break
+		}
+		f, ok := pkg.info.Defs[n.Name].(*types.Func)
+		if !ok {
+			break
+		}
+		t := f.Signature().Recv().Type()
+		if p, ok := t.(*types.Pointer); ok {
+			t = p.Elem()
+		}
+		if named, ok := t.(*types.Named); ok {
+			found = append(found, named.Obj())
+		}
+	case *ast.TypeSpec:
+		names(n.Name)
+	case *ast.ValueSpec:
+		names(n.Names...)
+	case *ast.GenDecl:
+		for _, spec := range n.Specs {
+			if v, ok := spec.(*ast.ValueSpec); ok {
+				names(v.Names...)
+			}
+		}
+	}
+	return found
+}
+
+// usedIn returns what a piece uses of flame; in a block of constants, the others.
+func usedIn(pkg *codePackage, node ast.Node) (found []types.Object) {
+	ast.Inspect(node, func(n ast.Node) bool {
+		name, ok := n.(*ast.Ident)
+		if !ok {
+			return true
+		}
+		if used := pkg.info.Uses[name]; used != nil && used.Pkg() != nil && used.Parent() == used.Pkg().Scope() {
+			found = append(found, used)
+		}
+		return true
+	})
+	if d, ok := node.(*ast.GenDecl); ok {
+		found = append(found, owners(pkg, d)...)
+	}
+	return found
+}
