@@ -86,7 +86,7 @@ func service(s config.Settings, p *project.Project, at place.Place) (*agents.Age
 	bounds.Each.Wall, bounds.Each.Idle, bounds.Each.Start = seconds(s.AgentTimeout), seconds(s.AgentIdle), seconds(s.AgentStart)
 	return &agents.Agents{
 		Project: p, Data: at.Data.Path, Root: at.Dir, Dir: at.Worktree, Program: program, Host: s.AgentHost, Bounds: bounds,
-		Hosts: []agents.Host{claudecode.Launcher{Machine: machine}, opencode.Launcher{Machine: machine}},
+		Hosts: []hosts.Launcher{claudecode.Launcher{Machine: machine}, opencode.Launcher{Machine: machine}},
 		Catalog: func(checkout string) agents.Catalog {
 			return agents.Load(agents.Dirs(machine.Home, checkout, os.Getenv))
 		},

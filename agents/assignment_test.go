@@ -12,6 +12,7 @@ import (
 	"flame/agents"
 	"flame/agents/supervise"
 	"flame/core"
+	"flame/hosts"
 	"flame/project"
 )
 
@@ -142,10 +143,10 @@ func (s *service) define(file, definition string) {
 func TestADefinitionThatChangedLosesWhatItWasGranted(t *testing.T) {
 	t.Parallel()
 	s := newService(t, "name: helper\ndescription: Helps.\npermissionMode: bypassPermissions")
-	_, err := s.MakeGrant(s.ctx, agents.Grant{Mode: agents.Bypass, Agent: "helper", Reason: "a test"})
+	_, err := s.MakeGrant(s.ctx, agents.Grant{Mode: hosts.Bypass, Agent: "helper", Reason: "a test"})
 	require.NoError(t, err)
 	run := s.over(s.request(user, agents.Request{Type: "helper", Prompt: "done"}).ID, core.AgentCompleted, core.Completed)
-	require.Equal(t, agents.Bypass, run.Mode.Effective)
+	require.Equal(t, hosts.Bypass, run.Mode.Effective)
 	s.define(run.Source.File, "name: helper\ndescription: Helps.\npermissionMode: bypassPermissions\nmodel: other")
 	_, err = s.Continue(s.ctx, user, run.ID, "done")
 	assert.Contains(t, problem(t, err, core.ErrInvalid), "has changed since it was granted")

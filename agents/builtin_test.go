@@ -8,21 +8,22 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/agents"
+	"flame/hosts"
 )
 
 func TestBuiltinAgentsHaveToolsInEachHost(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
-		mode            agents.Mode
+		mode            hosts.Mode
 		writes, runs    bool
 		tests, searches bool
 	}{
-		"builder":   {agents.AcceptEdits, true, true, true, false},
-		"tester":    {agents.Plan, false, false, true, false},
-		"analyzer":  {agents.Plan, false, false, false, false},
-		"retriever": {agents.Plan, false, false, false, true},
+		"builder":   {hosts.AcceptEdits, true, true, true, false},
+		"tester":    {hosts.Plan, false, false, true, false},
+		"analyzer":  {hosts.Plan, false, false, false, false},
+		"retriever": {hosts.Plan, false, false, false, true},
 	}
-	hosts := map[string]struct{ read, edit, write, shell, search string }{
+	inHosts := map[string]struct{ read, edit, write, shell, search string }{
 		"claude-code": {"Read", "Edit", "Write", "Bash", "WebSearch"},
 		"opencode":    {"read", "edit", "apply_patch", "bash", "websearch"},
 	}
@@ -32,7 +33,7 @@ func TestBuiltinAgentsHaveToolsInEachHost(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, name, def.Type)
 		assert.Equal(t, tt.mode, def.PermissionMode, name)
-		for host, tool := range hosts {
+		for host, tool := range inHosts {
 			inHost := def.For(host)
 			require.NotNil(t, inHost.Tools)
 			has := func(name string) bool { return slices.Contains(*inHost.Tools, name) }
@@ -40,7 +41,7 @@ func TestBuiltinAgentsHaveToolsInEachHost(t *testing.T) {
 			assert.Equal(t, tt.writes, has(tool.edit), "%s in %s", name, host)
 			assert.Equal(t, tt.writes, has(tool.write), "%s in %s", name, host)
 			assert.Equal(t, tt.runs, has(tool.shell), "%s in %s runs any command", name, host)
-			assert.Equal(t, tt.tests, agents.ToolSet{}.Only(inHost.Tools).Permits(tool.shell), "%s in %s runs tests", name, host)
+			assert.Equal(t, tt.tests, hosts.ToolSet{}.Only(inHost.Tools).Permits(tool.shell), "%s in %s runs tests", name, host)
 			assert.Equal(t, tt.searches, has(tool.search), "%s in %s", name, host)
 		}
 	}

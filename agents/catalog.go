@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"flame/core"
+	"flame/hosts"
 )
 
 // A Dir is a folder that may hold definitions.
@@ -143,7 +144,7 @@ func (c Catalog) Find(name string) (Definition, error) {
 // can be told. Flame looks into more folders than any one host, so the definition that
 // holds here need not be the one that the host took: none of that name may be
 // exceeded, and none may be unreadable.
-func (c Catalog) role(name string) (role ToolSet, known bool) {
+func (c Catalog) role(name string) (role hosts.ToolSet, known bool) {
 	if _, err := c.Find(name); err != nil || c.doubtful[name] {
 		return role, false
 	}

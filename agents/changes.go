@@ -17,6 +17,7 @@ import (
 	"flame/agents/supervise"
 	"flame/confine"
 	"flame/core"
+	"flame/hosts"
 	"flame/transcripts"
 )
 
@@ -48,7 +49,7 @@ func (a *Agents) changes(run Run) []Change {
 // changesIn returns what the messages of a log did to files, by path.
 func changesIn(log io.Reader, host, cwd string) []Change {
 	edits, failed := map[string][]edit{}, map[string]bool{}
-	for m, err := range transcripts.Messages(log, traitsOf(host).prints) {
+	for m, err := range transcripts.Messages(log, hosts.Known().Of(host).Prints) {
 		if err != nil {
 			break
 		}
@@ -87,7 +88,7 @@ var patched = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`
 
 // editsOf returns what a call does to files.
 func editsOf(part core.Part) (edits []edit) {
-	if part.Type != core.PartToolCall || Does(part.Tool) != Edits {
+	if part.Type != core.PartToolCall || hosts.Known().Tools().Effect(part.Tool) != hosts.Edits {
 		return nil
 	}
 	var input map[string]json.RawMessage

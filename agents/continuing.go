@@ -7,6 +7,7 @@ import (
 
 	"flame/agents/supervise"
 	"flame/core"
+	"flame/hosts"
 	"flame/project"
 )
 
@@ -193,7 +194,7 @@ func (a *Agents) continueNative(ctx context.Context, by project.Caller, id, prom
 	})
 }
 
-func resumable(host Host, session string) string {
+func resumable(host hosts.Launcher, session string) string {
 	if host.Resumes(session) {
 		return session
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"flame/core"
+	"flame/hosts"
 )
 
 // A Definition says what an agent is for, how it is told, and what it may use at
@@ -26,10 +27,10 @@ type Definition struct {
 	Host        string    `json:"host,omitempty"`      // claude-code or opencode; empty: the caller's
 	Isolation   Isolation `json:"isolation,omitempty"` // empty: not said
 
-	Tools           *[]string `json:"tools,omitempty"` // that it may use; nil: all that its caller may; empty: none; "*" stands for any
-	DisallowedTools []string  `json:"disallowedTools,omitempty"`
-	PermissionMode  Mode      `json:"permissionMode,omitempty"` // empty: by Type and caller
-	DelegateGrants  []string  `json:"delegateGrants,omitempty"` // tools that its children may have though it may not, if a person agrees (spec: agents §3)
+	Tools           *[]string  `json:"tools,omitempty"` // that it may use; nil: all that its caller may; empty: none; "*" stands for any
+	DisallowedTools []string   `json:"disallowedTools,omitempty"`
+	PermissionMode  hosts.Mode `json:"permissionMode,omitempty"` // empty: by Type and caller
+	DelegateGrants  []string   `json:"delegateGrants,omitempty"` // tools that its children may have though it may not, if a person agrees (spec: agents §3)
 
 	Background   *bool           `json:"background,omitempty"` // nil: as the call says
 	MaxTurns     int             `json:"maxTurns,omitempty"`   // 0: no limit
@@ -70,7 +71,9 @@ func (d Definition) Digest() string {
 }
 
 // set returns the tools that the definition leaves an agent.
-func (d Definition) set() ToolSet { return ToolSet{}.Only(d.Tools).Without(d.DisallowedTools...) }
+func (d Definition) set() hosts.ToolSet {
+	return hosts.ToolSet{}.Only(d.Tools).Without(d.DisallowedTools...)
+}
 
 // A Source is where a definition comes from.
 type Source struct {

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/agents"
+	"flame/hosts"
 )
 
 // sound checks what holds for whatever was read.
@@ -145,7 +146,7 @@ func TestNoFrontMatterTakesLongOrSaysMuch(t *testing.T) {
 			begun := time.Now()
 			def, findings := agents.Parse("a.md", []byte(lines))
 			sound(t, def, findings)
-			agents.ToolSet{}.Only(def.Tools).Without(def.DisallowedTools...).For("opencode").For("claude-code")
+			hosts.ToolSet{}.Only(def.Tools).Without(def.DisallowedTools...).For(hosts.Known(), "opencode").For(hosts.Known(), "claude-code")
 			assert.Less(t, time.Since(begun), 5*time.Second)
 		})
 	}
@@ -216,7 +217,7 @@ func FuzzPermissionsNeverWiden(f *testing.F) {
 		}
 		def, findings := agents.Parse("a.md", []byte(front(good, "permission:", strings.Join(lines, "\n"))))
 		sound(t, def, findings)
-		set := agents.ToolSet{}.Only(def.Tools).Without(def.DisallowedTools...)
+		set := hosts.ToolSet{}.Only(def.Tools).Without(def.DisallowedTools...)
 		for _, tool := range []string{"read", "bash", "x_one", "x_two", "y_one", "edit", "other"} {
 			allowed := true
 			for _, rule := range rules {

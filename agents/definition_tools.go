@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v4"
+
+	"flame/hosts"
 )
 
 // setTools takes Claude Code's list or OpenCode's map of tools.
@@ -52,7 +54,7 @@ func toolNames(n *yaml.Node) ([]string, error) {
 			return nil, errors.New("must be a list of tool names")
 		}
 		for _, name := range SplitNames(line.Value) {
-			if !ValidTool(name) {
+			if !hosts.ValidTool(name) {
 				return nil, fmt.Errorf("%q is not the name of a tool", brief(name))
 			}
 			if names = append(names, name); len(names) > mostTools {
@@ -83,37 +85,6 @@ func SplitNames(line string) (names []string) {
 	return names
 }
 
-// ValidTool accepts names, patterns of names, and names with a rule for their
-// arguments. A pattern with a rule would allow every tool, since rules are left
-// to hosts. A host reads the names from its command line, all in one word with commas
-// between them: so none looks like an option, and no rule leaves a bracket open that
-// would take in what comes after it.
-func ValidTool(tool string) bool {
-	name, _, ruled := strings.Cut(tool, "(")
-	if name == "" || name[0] == '-' || ruled && (!closed(tool) || strings.ContainsAny(name, "*?")) {
-		return false
-	}
-	return !strings.ContainsFunc(name, func(c rune) bool {
-		return !isLetter(c) && !isDigit(c) && !strings.ContainsRune("_-.:/*?", c)
-	})
-}
-
-// closed reports whether each bracket is closed again, the first one at the end.
-func closed(tool string) bool {
-	depth := 0
-	for i, c := range tool {
-		switch c {
-		case '(':
-			depth++
-		case ')':
-			if depth--; depth < 0 || depth == 0 && i < len(tool)-1 {
-				return false
-			}
-		}
-	}
-	return depth == 0
-}
-
 // A rule is one entry of OpenCode's maps. Of those that match a call the last
 // one holds.
 type rule struct {
@@ -136,10 +107,10 @@ func (r rule) named(tool string) string {
 // names returns the tools that the rule is about: those that change files share one
 // permission in OpenCode.
 func (r rule) names() (names []string) {
-	if !slices.Contains(named(openCodeTools, Edits), r.tool) {
+	if !slices.Contains(hosts.Known().Of("opencode").Tools.Names(hosts.Edits), r.tool) {
 		return []string{r.String()}
 	}
-	for _, tool := range named(current(openCodeTools), Edits) {
+	for _, tool := range hosts.Known().Of("opencode").Tools.Current().Names(hosts.Edits) {
 		names = append(names, r.named(tool))
 	}
 	return names
@@ -150,7 +121,7 @@ func (r *reader) switches(n *yaml.Node) error {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key := n.Content[i]
 		allow, err := boolean(n.Content[i+1])
-		if err != nil || !ValidTool(key.Value) {
+		if err != nil || !hosts.ValidTool(key.Value) {
 			return errors.New("must be a list of tool names, or a map of them to true or false")
 		}
 		if r.switched = append(r.switched, rule{key.Value, "*", allow, key.Line}); len(r.switched) > mostTools {
@@ -200,7 +171,7 @@ func (r *reader) permit(tool, pattern string, action *yaml.Node) error {
 	case tool == "external_directory" || tool == "doom_loop":
 		r.warn(action.Line, "permission: %s is about no tool; only OpenCode can apply it", tool)
 		return nil
-	case !ValidTool(entry.String()):
+	case !hosts.ValidTool(entry.String()):
 		return fmt.Errorf("%q is not the name of a tool", brief(entry.String()))
 	case action.Value == "ask":
 		r.warn(action.Line, "permission: %s would ask, and an agent has nobody to ask: it is denied", brief(entry.String()))
@@ -259,13 +230,9 @@ func narrow(rules []rule) (allowed *[]string, denied []string, lost []rule) {
 	return allowed, denied, lost
 }
 
-// meets reports whether the rule may be about one of these tools. Two patterns
-// are taken to have a tool in common.
+// meets reports whether the rule may be about one of these tools.
 func (r rule) meets(tools []string) bool {
 	return slices.ContainsFunc(tools, func(tool string) bool {
-		return slices.ContainsFunc(r.names(), func(name string) bool {
-			return matches(name, tool) || matches(tool, name) ||
-				strings.ContainsAny(base(name), "*?") && strings.ContainsAny(base(tool), "*?")
-		})
+		return slices.ContainsFunc(r.names(), func(name string) bool { return hosts.Overlap(name, tool) })
 	})
 }

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v4"
+
+	"flame/hosts"
 )
 
 // field returns the value of a key; nil without it.
@@ -133,14 +135,14 @@ func setPermissionMode(r *reader, n *yaml.Node) error {
 	if err != nil {
 		return err
 	}
-	if r.def.PermissionMode, err = ParseMode(name); err != nil {
-		return fmt.Errorf("must be one of %s", strings.Join(Mode("").Values(), ", "))
+	if r.def.PermissionMode, err = hosts.ParseMode(name); err != nil {
+		return fmt.Errorf("must be one of %s", strings.Join(hosts.Mode("").Values(), ", "))
 	}
 	return nil
 }
 
 func setHost(r *reader, n *yaml.Node) error {
-	err := oneOf(func(d *Definition) *string { return &d.Host }, append(hostNames(), "auto")...)(r, n)
+	err := oneOf(func(d *Definition) *string { return &d.Host }, append(hosts.Known().Names(), "auto")...)(r, n)
 	if r.def.Host == "auto" {
 		r.def.Host = ""
 	}

@@ -9,13 +9,13 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"strings"
 	"syscall"
 
 	"github.com/samber/lo"
 
 	"flame/confine"
 	"flame/core"
+	"flame/hosts"
 )
 
 // workIn returns the folder that an agent works in: the project's, or one inside of
@@ -56,7 +56,7 @@ func (a *Agents) workIn(dir string) (string, error) {
 // settingsIn returns a host's settings that a folder has; empty without any. What
 // flame may not look at counts: a host may.
 func settingsIn(root *confine.Root, folder string) string {
-	for _, name := range ofHosts(func(h traits) []string { return h.settings }) {
+	for _, name := range hosts.Known().Settings() {
 		_, err := root.Stat(path.Join(folder, name))
 		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
 			return path.Join(folder, name)
@@ -71,7 +71,7 @@ func modelFor(host, model string) (string, []string) {
 	switch {
 	case model == "" || model == "inherit":
 		return "", nil
-	case !traitsOf(host).takes(model):
+	case !hosts.Known().Of(host).Takes(model):
 		return "", []string{fmt.Sprintf("model %q is not one of %s's, so it chooses itself", model, host)}
 	}
 	return model, nil
@@ -80,7 +80,7 @@ func modelFor(host, model string) (string, []string) {
 // unknownTools warns of tools that a host is not known to have.
 func unknownTools(host string, tools *[]string) (warnings []string) {
 	for _, tool := range lo.FromPtr(tools) {
-		if name, _ := ruleOf(tool); !knownTool(host, name) {
+		if name, _ := hosts.SplitRule(tool); !hosts.Known().Of(host).Knows(name) {
 			warnings = append(warnings, fmt.Sprintf("tool %q is not one that %s is known to have", name, host))
 		}
 	}
@@ -90,13 +90,15 @@ func unknownTools(host string, tools *[]string) (warnings []string) {
 // unheardOf returns the tools that a definition names and no host is known to have, or
 // not the one that it is for.
 func unheardOf(def Definition) (tools []string) {
-	names := hostNames()
+	names := hosts.Known().Names()
 	if def.Host != "" {
 		names = []string{def.Host}
 	}
 	for _, tool := range slices.Concat(lo.FromPtr(def.Tools), def.DisallowedTools) {
-		name, _ := ruleOf(tool)
-		known := slices.ContainsFunc(names, func(host string) bool { return knownTool(host, name) || len(namesIn(host, name)) > 0 })
+		name, _ := hosts.SplitRule(tool)
+		known := slices.ContainsFunc(names, func(host string) bool {
+			return hosts.Known().Of(host).Knows(name) || len(hosts.Known().NamesIn(host, name)) > 0
+		})
 		if !known && !slices.Contains(tools, tool) {
 			tools = append(tools, tool)
 		}
@@ -114,7 +116,7 @@ var listing = []string{"mode", "color", "tags"}
 
 // handedOn returns the keys of a definition that its host gets, and warns of the
 // others.
-func handedOn(host Host, def Definition) (keys map[string]json.RawMessage, warnings []string) {
+func handedOn(host hosts.Launcher, def Definition) (keys map[string]json.RawMessage, warnings []string) {
 	keys = map[string]json.RawMessage{}
 	for _, key := range slices.Sorted(maps.Keys(def.HostKeys)) {
 		switch {
@@ -128,14 +130,4 @@ func handedOn(host Host, def Definition) (keys map[string]json.RawMessage, warni
 		}
 	}
 	return keys, warnings
-}
-
-// knownTool reports whether a host is known to have a tool; patterns and tools of
-// MCP servers are for the host to tell.
-func knownTool(host, name string) bool {
-	h := traitsOf(host)
-	if strings.ContainsAny(name, "*?") || strings.Contains(name, h.joint) || strings.Contains(name, "flame") {
-		return true
-	}
-	return slices.ContainsFunc(h.tools, func(t tool) bool { return strings.EqualFold(t.name, name) })
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/samber/lo"
 
 	"flame/core"
+	"flame/hosts"
 	"flame/project"
 )
 
@@ -15,7 +16,7 @@ import (
 // has.
 type Grant struct {
 	ID        string      `json:"id"`
-	Mode      Mode        `json:"mode"`                // at most
+	Mode      hosts.Mode  `json:"mode"`                // at most
 	Agent     string      `json:"agent,omitempty"`     // name of the definition that it is for; empty: any but those of the repository
 	Digest    string      `json:"digest,omitempty"`    // of that definition as it was then; another of the same name has none of it
 	Session   string      `json:"session,omitempty"`   // root session that it is for; empty: any
@@ -49,7 +50,7 @@ func (g Grant) isFor(def Definition) bool {
 // a shell from such a door, one that is made while agents run is told to the session
 // that started them.
 func (a *Agents) MakeGrant(ctx context.Context, g Grant) (Grant, error) {
-	if _, err := ParseMode(string(g.Mode)); err != nil {
+	if _, err := hosts.ParseMode(string(g.Mode)); err != nil {
 		return g, err
 	}
 	if g.Reason == "" {

@@ -10,6 +10,7 @@ import (
 
 	"flame/agents"
 	"flame/core"
+	"flame/hosts"
 	"flame/project"
 )
 
@@ -20,15 +21,15 @@ func TestAnAgentsModeIsNeverAboveItsParents(t *testing.T) {
 		r      agents.Request
 		want   agents.ModeChoice
 	}{
-		"a builder works in its parent's":         {"acceptEdits", agents.Request{Type: "builder"}, agents.ModeChoice{Requested: agents.AcceptEdits, Effective: agents.AcceptEdits}},
-		"a reader plans":                          {"acceptEdits", agents.Request{Type: "analyzer"}, agents.ModeChoice{Requested: agents.Plan, Effective: agents.Plan}},
-		"less may be asked for":                   {"acceptEdits", agents.Request{Type: "builder", Mode: agents.Plan}, agents.ModeChoice{Requested: agents.Plan, Effective: agents.Plan}},
-		"more is not given":                       {"plan", agents.Request{Type: "builder", Mode: agents.AcceptEdits}, agents.ModeChoice{Requested: agents.AcceptEdits, Effective: agents.Plan, CappedBy: "parent"}},
-		"nor to a definition":                     {"plan", agents.Request{Type: "bold"}, agents.ModeChoice{Requested: agents.Bypass, Effective: agents.Plan, CappedBy: "parent"}},
-		"an unknown one counts as default":        {"", agents.Request{Type: "bold", Mode: agents.AcceptEdits}, agents.ModeChoice{Requested: agents.AcceptEdits, Effective: agents.Default, CappedBy: "parent"}},
-		"a new one of the host counts as default": {"turbo", agents.Request{Type: "bold", Mode: agents.AcceptEdits}, agents.ModeChoice{Requested: agents.AcceptEdits, Effective: agents.Default, CappedBy: "parent"}},
-		"bypass needs a grant, whatever it has":   {"bypassPermissions", agents.Request{Type: "bold"}, agents.ModeChoice{Requested: agents.Bypass, Effective: agents.AcceptEdits, CappedBy: "grant"}},
-		"bypass is not inherited without a grant": {"bypassPermissions", agents.Request{Type: "free"}, agents.ModeChoice{Effective: agents.AcceptEdits, CappedBy: "grant"}},
+		"a builder works in its parent's":         {"acceptEdits", agents.Request{Type: "builder"}, agents.ModeChoice{Requested: hosts.AcceptEdits, Effective: hosts.AcceptEdits}},
+		"a reader plans":                          {"acceptEdits", agents.Request{Type: "analyzer"}, agents.ModeChoice{Requested: hosts.Plan, Effective: hosts.Plan}},
+		"less may be asked for":                   {"acceptEdits", agents.Request{Type: "builder", Mode: hosts.Plan}, agents.ModeChoice{Requested: hosts.Plan, Effective: hosts.Plan}},
+		"more is not given":                       {"plan", agents.Request{Type: "builder", Mode: hosts.AcceptEdits}, agents.ModeChoice{Requested: hosts.AcceptEdits, Effective: hosts.Plan, CappedBy: "parent"}},
+		"nor to a definition":                     {"plan", agents.Request{Type: "bold"}, agents.ModeChoice{Requested: hosts.Bypass, Effective: hosts.Plan, CappedBy: "parent"}},
+		"an unknown one counts as default":        {"", agents.Request{Type: "bold", Mode: hosts.AcceptEdits}, agents.ModeChoice{Requested: hosts.AcceptEdits, Effective: hosts.Default, CappedBy: "parent"}},
+		"a new one of the host counts as default": {"turbo", agents.Request{Type: "bold", Mode: hosts.AcceptEdits}, agents.ModeChoice{Requested: hosts.AcceptEdits, Effective: hosts.Default, CappedBy: "parent"}},
+		"bypass needs a grant, whatever it has":   {"bypassPermissions", agents.Request{Type: "bold"}, agents.ModeChoice{Requested: hosts.Bypass, Effective: hosts.AcceptEdits, CappedBy: "grant"}},
+		"bypass is not inherited without a grant": {"bypassPermissions", agents.Request{Type: "free"}, agents.ModeChoice{Effective: hosts.AcceptEdits, CappedBy: "grant"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -57,7 +58,7 @@ func TestANativeSubagentsAgentHasItsSessionsMode(t *testing.T) {
 	child := project.Caller{Session: "child", Parent: user.Session, Host: "claude-code", Stamped: true}
 	_, err := s.Project.StartSession(s.ctx, child, "Look (@explorer subagent)")
 	require.NoError(t, err)
-	assert.Equal(t, agents.AcceptEdits, s.request(child, agents.Request{Type: "builder", Prompt: "done"}).Mode.Effective)
+	assert.Equal(t, hosts.AcceptEdits, s.request(child, agents.Request{Type: "builder", Prompt: "done"}).Mode.Effective)
 }
 
 func TestAHostsOwnAgentPassesOnNoMoreThanItMay(t *testing.T) {
@@ -68,13 +69,13 @@ func TestAHostsOwnAgentPassesOnNoMoreThanItMay(t *testing.T) {
 		told   project.Standing
 		can    []string
 		cannot []string
-		mode   agents.Mode // empty: that of the session
+		mode   hosts.Mode // empty: that of the session
 	}{
 		"the session itself":                 {host: "claude-code", can: []string{"Read", "Edit", "Write", "Bash"}},
 		"one that may do all":                {host: "claude-code", told: project.Standing{Agent: "general-purpose"}, can: []string{"Edit", "Bash"}},
 		"one that reads":                     {host: "claude-code", told: project.Standing{Agent: "Explore"}, can: []string{"Read", "Bash"}, cannot: []string{"Edit", "Write", "MultiEdit", "NotebookEdit", "Agent", "Task", "Workflow", "ExitPlanMode"}},
 		"one that a file defines":            {host: "claude-code", told: project.Standing{Agent: "careful"}, can: []string{"Read", "Edit"}, cannot: []string{"Write", "Bash"}},
-		"one that nobody knows":              {host: "claude-code", told: project.Standing{Agent: "theirs:odd"}, can: []string{"Read"}, mode: agents.Plan},
+		"one that nobody knows":              {host: "claude-code", told: project.Standing{Agent: "theirs:odd"}, can: []string{"Read"}, mode: hosts.Plan},
 		"OpenCode's that reads":              {host: "opencode", told: project.Standing{Agent: "explore"}, can: []string{"read", "bash"}, cannot: []string{"edit", "write", "apply_patch", "multiedit", "patch", "task", "todowrite"}},
 		"OpenCode's that is configured":      {host: "opencode", told: project.Standing{Agent: "mine", Rules: `{"edit":"deny","bash":"ask"}`}, can: []string{"read"}, cannot: []string{"edit", "write", "bash"}},
 		"OpenCode's that has all":            {host: "opencode", told: project.Standing{Agent: "mine", Rules: `{}`}, can: []string{"edit", "bash"}},
@@ -91,8 +92,8 @@ func TestAHostsOwnAgentPassesOnNoMoreThanItMay(t *testing.T) {
 			tt.told.Mode = "acceptEdits"
 			require.NoError(t, s.Project.NoteStanding(s.ctx, by, tt.told))
 			run := s.request(by, agents.Request{Type: "builder", Prompt: "done"})
-			assert.Equal(t, cmp.Or(tt.mode, agents.AcceptEdits), run.Mode.Effective)
-			assert.Equal(t, tt.mode == agents.Plan, len(run.Warnings) > 0, run.Warnings)
+			assert.Equal(t, cmp.Or(tt.mode, hosts.AcceptEdits), run.Mode.Effective)
+			assert.Equal(t, tt.mode == hosts.Plan, len(run.Warnings) > 0, run.Warnings)
 			for _, tool := range tt.can {
 				assert.True(t, run.Tools.Permits(tool), "%s: %s", tool, run.Tools)
 			}
@@ -126,19 +127,19 @@ func TestWhatAGrantIsFor(t *testing.T) {
 		granted bool
 		below   bool // one that the agent asks for is granted it too
 	}{
-		"any agent":                        {grant: agents.Grant{Mode: agents.Bypass}, r: bold, granted: true},
-		"this definition":                  {grant: agents.Grant{Mode: agents.Bypass, Agent: "bold"}, r: bold, granted: true},
-		"another definition":               {grant: agents.Grant{Mode: agents.Bypass, Agent: "builder"}, r: bold},
-		"this session":                     {grant: agents.Grant{Mode: agents.Bypass, Session: "user"}, r: bold, granted: true},
-		"another session":                  {grant: agents.Grant{Mode: agents.Bypass, Session: "elsewhere"}, r: bold},
-		"a while that lasts":               {grant: agents.Grant{Mode: agents.Bypass, ExpiresAt: 1_000_000}, r: bold, later: 900_000, granted: true},
-		"a while that is over":             {grant: agents.Grant{Mode: agents.Bypass, ExpiresAt: 1_000_000}, r: bold, later: 1_000_000},
-		"agents of agents too":             {grant: agents.Grant{Mode: agents.Bypass, Inherited: true}, r: bold, granted: true, below: true},
-		"any agent, but the repository's":  {grant: agents.Grant{Mode: agents.Bypass}, r: theirs},
-		"one session, likewise":            {grant: agents.Grant{Mode: agents.Bypass, Session: "user", Inherited: true}, r: theirs},
-		"exactly the repository's one":     {grant: agents.Grant{Mode: agents.Bypass, Agent: "theirs"}, r: theirs, granted: true},
-		"less than what is asked for":      {grant: agents.Grant{Mode: agents.AcceptEdits}, r: bold},
-		"a name that a call gives its own": {grant: agents.Grant{Mode: agents.Bypass, Agent: "bold"}, r: agents.Request{Prompt: "done", Inline: json.RawMessage(`{"name":"bold","description":"d","prompt":"Do as you please.","permissionMode":"bypassPermissions"}`)}},
+		"any agent":                        {grant: agents.Grant{Mode: hosts.Bypass}, r: bold, granted: true},
+		"this definition":                  {grant: agents.Grant{Mode: hosts.Bypass, Agent: "bold"}, r: bold, granted: true},
+		"another definition":               {grant: agents.Grant{Mode: hosts.Bypass, Agent: "builder"}, r: bold},
+		"this session":                     {grant: agents.Grant{Mode: hosts.Bypass, Session: "user"}, r: bold, granted: true},
+		"another session":                  {grant: agents.Grant{Mode: hosts.Bypass, Session: "elsewhere"}, r: bold},
+		"a while that lasts":               {grant: agents.Grant{Mode: hosts.Bypass, ExpiresAt: 1_000_000}, r: bold, later: 900_000, granted: true},
+		"a while that is over":             {grant: agents.Grant{Mode: hosts.Bypass, ExpiresAt: 1_000_000}, r: bold, later: 1_000_000},
+		"agents of agents too":             {grant: agents.Grant{Mode: hosts.Bypass, Inherited: true}, r: bold, granted: true, below: true},
+		"any agent, but the repository's":  {grant: agents.Grant{Mode: hosts.Bypass}, r: theirs},
+		"one session, likewise":            {grant: agents.Grant{Mode: hosts.Bypass, Session: "user", Inherited: true}, r: theirs},
+		"exactly the repository's one":     {grant: agents.Grant{Mode: hosts.Bypass, Agent: "theirs"}, r: theirs, granted: true},
+		"less than what is asked for":      {grant: agents.Grant{Mode: hosts.AcceptEdits}, r: bold},
+		"a name that a call gives its own": {grant: agents.Grant{Mode: hosts.Bypass, Agent: "bold"}, r: agents.Request{Prompt: "done", Inline: json.RawMessage(`{"name":"bold","description":"d","prompt":"Do as you please.","permissionMode":"bypassPermissions"}`)}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -154,16 +155,16 @@ func TestWhatAGrantIsFor(t *testing.T) {
 			s.shift.Store(int64(tt.later))
 			run := s.request(user, tt.r)
 			if !tt.granted {
-				assert.Equal(t, agents.AcceptEdits, run.Mode.Effective)
+				assert.Equal(t, hosts.AcceptEdits, run.Mode.Effective)
 				assert.Empty(t, run.Mode.Grant)
 				return
 			}
-			assert.Equal(t, agents.Bypass, run.Mode.Effective)
+			assert.Equal(t, hosts.Bypass, run.Mode.Effective)
 			assert.Equal(t, grant.ID, run.Mode.Grant)
 			below := s.request(as(run), bold)
-			assert.Equal(t, tt.below, below.Mode.Effective == agents.Bypass, below.Mode)
+			assert.Equal(t, tt.below, below.Mode.Effective == hosts.Bypass, below.Mode)
 			require.NoError(t, s.RevokeGrant(s.ctx, grant.ID))
-			assert.Equal(t, agents.AcceptEdits, s.request(user, tt.r).Mode.Effective, "it was taken back")
+			assert.Equal(t, hosts.AcceptEdits, s.request(user, tt.r).Mode.Effective, "it was taken back")
 		})
 	}
 }
@@ -171,14 +172,14 @@ func TestWhatAGrantIsFor(t *testing.T) {
 func TestGrantsAreKeptAndTold(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
-	_, err := s.MakeGrant(s.ctx, agents.Grant{Mode: agents.Bypass})
+	_, err := s.MakeGrant(s.ctx, agents.Grant{Mode: hosts.Bypass})
 	assert.Contains(t, problem(t, err, core.ErrInvalid), "reason")
 	_, err = s.MakeGrant(s.ctx, agents.Grant{Mode: "all", Reason: "r"})
 	assert.Contains(t, problem(t, err, core.ErrInvalid), "all")
-	first, err := s.MakeGrant(s.ctx, agents.Grant{Mode: agents.Bypass, Reason: "first"})
+	first, err := s.MakeGrant(s.ctx, agents.Grant{Mode: hosts.Bypass, Reason: "first"})
 	require.NoError(t, err)
 	s.shift.Add(1000)
-	second, err := s.MakeGrant(s.ctx, agents.Grant{Mode: agents.AcceptEdits, Agent: "builder", Reason: "second"})
+	second, err := s.MakeGrant(s.ctx, agents.Grant{Mode: hosts.AcceptEdits, Agent: "builder", Reason: "second"})
 	require.NoError(t, err)
 	all, err := s.Grants(s.ctx)
 	require.NoError(t, err)

@@ -22,6 +22,7 @@ import (
 	"flame/agents"
 	"flame/agents/supervise"
 	"flame/core"
+	"flame/hosts"
 	"flame/project"
 )
 
@@ -72,15 +73,15 @@ const launchFile = "launch.json"
 
 // Launch returns the host what it has to work with as arguments, and leaves them for
 // tests to read.
-func (fakeHost) Launch(c agents.Child) (agents.Launch, error) {
+func (fakeHost) Launch(c hosts.Child) (hosts.Launch, error) {
 	if strings.Contains(c.Prompt, "unlaunchable") {
-		return agents.Launch{}, core.Invalidf("there is no way to run that")
+		return hosts.Launch{}, core.Invalidf("there is no way to run that")
 	}
 	program, err := os.Executable()
 	if err != nil {
-		return agents.Launch{}, err
+		return hosts.Launch{}, err
 	}
-	launch := agents.Launch{Command: []string{program, "host", c.Session, string(c.Mode), c.Tools.String(), c.Title, c.System}, Stdin: c.Prompt}
+	launch := hosts.Launch{Command: []string{program, "host", c.Session, string(c.Mode), c.Tools.String(), c.Title, c.System}, Stdin: c.Prompt}
 	if c.Session == supervise.Session {
 		return launch, nil // how it would go on
 	}

@@ -22,18 +22,18 @@ var changers = map[string][]string{
 }
 
 // launchers are the hosts, on a machine that has no settings.
-func launchers(t *testing.T) []agents.Host {
+func launchers(t *testing.T) []hosts.Launcher {
 	t.Helper()
 	dir := t.TempDir()
 	machine := hosts.Machine{
 		Home: dir, ProjectDir: dir, Getenv: func(string) string { return "" },
 		LookPath: func(name string) (string, error) { return "/opt/" + name, nil },
 	}
-	return []agents.Host{claudecode.Launcher{Machine: machine}, opencode.Launcher{Machine: machine}}
+	return []hosts.Launcher{claudecode.Launcher{Machine: machine}, opencode.Launcher{Machine: machine}}
 }
 
 // withheld reports whether a host is told to keep a whole tool from a child.
-func withheld(t *testing.T, host agents.Host, c agents.Child, tool string) bool {
+func withheld(t *testing.T, host hosts.Launcher, c hosts.Child, tool string) bool {
 	t.Helper()
 	launch, err := host.Launch(c)
 	require.NoError(t, err)
@@ -56,9 +56,9 @@ func TestOneThatOnlyReadsHasNoToolThatChangesThings(t *testing.T) {
 	t.Parallel()
 	for _, host := range launchers(t) {
 		for _, tool := range changers[host.Name()] {
-			child := agents.Child{Mode: agents.Plan}
+			child := hosts.Child{Mode: hosts.Plan}
 			assert.True(t, withheld(t, host, child, tool), "%s in %s", tool, host.Name())
-			child.Tools = agents.ToolSet{}.Only(&[]string{tool})
+			child.Tools = hosts.ToolSet{}.Only(&[]string{tool})
 			assert.True(t, withheld(t, host, child, tool), "%s in %s, though it is on its list", tool, host.Name())
 		}
 	}
@@ -67,8 +67,8 @@ func TestOneThatOnlyReadsHasNoToolThatChangesThings(t *testing.T) {
 func TestADeniedToolIsDeniedByTheNamesThatAHostHasForIt(t *testing.T) {
 	t.Parallel()
 	claude, open := launchers(t)[0], launchers(t)[1]
-	denied := func(tool string, host agents.Host) agents.Child {
-		return agents.Child{Tools: agents.ToolSet{}.Without(tool).For(host.Name())}
+	denied := func(tool string, host hosts.Launcher) hosts.Child {
+		return hosts.Child{Tools: hosts.ToolSet{}.Without(tool).For(hosts.Known(), host.Name())}
 	}
 	for tool, names := range map[string][]string{"edit": {"Edit", "MultiEdit", "NotebookEdit"}, "write": {"Write"}, "apply_patch": {"Edit"}, "bash": {"Bash"}} {
 		for _, name := range names {
@@ -89,7 +89,7 @@ func TestAPermissionOfOpenCodesIsAboutAllThatChangesFiles(t *testing.T) {
 		def, findings := agents.Parse("a.md", []byte("---\ndescription: d\npermission:\n  "+tool+": deny\n---\nDo.\n"))
 		require.Empty(t, findings)
 		for host, names := range map[string][]string{opencode.Name: {"edit", "write", "apply_patch"}, claudecode.Name: {"Edit", "Write", "MultiEdit", "NotebookEdit"}} {
-			left := agents.ToolSet{}.Without(def.For(host).DisallowedTools...)
+			left := hosts.ToolSet{}.Without(def.For(host).DisallowedTools...)
 			for _, name := range names {
 				assert.False(t, left.Permits(name), "%s in %s, by the permission %s", name, host, tool)
 			}
@@ -101,18 +101,18 @@ func TestAPermissionOfOpenCodesIsAboutAllThatChangesFiles(t *testing.T) {
 func TestEachHostIsKnown(t *testing.T) {
 	t.Parallel()
 	none := func(string) string { return "" }
-	assert.False(t, agents.InHost(none, []string{"bash", "flame"}))
+	assert.False(t, hosts.Known().Inside(none, []string{"bash", "flame"}))
 	programs := map[string]string{claudecode.Name: claudecode.Program, opencode.Name: opencode.Program}
 	for _, host := range launchers(t) {
 		name := host.Name()
-		assert.NotEmpty(t, agents.Tools(name, agents.Edits), name)
-		assert.True(t, agents.InHost(none, []string{"bash", programs[name]}), name)
+		assert.NotEmpty(t, hosts.Known().Of(name).Tools.Names(hosts.Edits), name)
+		assert.True(t, hosts.Known().Inside(none, []string{"bash", programs[name]}), name)
 		def, err := agents.Inline(json.RawMessage(`{"description":"d","prompt":"p","flame":{"host":"` + name + `"}}`))
 		require.NoError(t, err)
 		assert.Equal(t, name, def.Host)
 	}
 	for _, variable := range []string{"CLAUDECODE", "OPENCODE"} {
-		assert.True(t, agents.InHost(func(asked string) string { return map[string]string{variable: "1"}[asked] }, nil), variable)
+		assert.True(t, hosts.Known().Inside(func(asked string) string { return map[string]string{variable: "1"}[asked] }, nil), variable)
 	}
 	_, err := agents.Inline(json.RawMessage(`{"description":"d","prompt":"p","flame":{"host":"emacs"}}`))
 	assert.ErrorContains(t, err, "must be one of claude-code, opencode, auto")

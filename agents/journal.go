@@ -12,7 +12,9 @@ import (
 
 	"flame/agents/supervise"
 	"flame/core"
+	"flame/hosts"
 	"flame/project"
+	"flame/transcripts"
 )
 
 // Supervise runs an agent to its end. It is what `flame supervise` does.
@@ -28,7 +30,7 @@ func (a *Agents) Supervise(ctx context.Context, id string, log *slog.Logger) err
 		return errors.Join(err, a.unstarted(ctx, run.ID, err))
 	}
 	s := supervise.Supervisor{
-		Job: job, Read: lineOf(run.Host), Journal: journal{a, job.ID}, Log: log, Pace: supervise.DefaultPace,
+		Job: job, Read: transcripts.Line(hosts.Known().Of(run.Host).Prints), Journal: journal{a, job.ID}, Log: log, Pace: supervise.DefaultPace,
 	}
 	_, err = s.Run(ctx)
 	return err

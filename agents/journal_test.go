@@ -15,6 +15,7 @@ import (
 	"flame/agents/converge"
 	"flame/agents/supervise"
 	"flame/core"
+	"flame/hosts"
 	"flame/project"
 )
 
@@ -240,7 +241,7 @@ func TestWhatGoesOnHasNoMoreThanWhoeverAsksHasNow(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	run := s.over(s.spawn("done").ID, core.AgentCompleted, core.Completed)
-	require.Equal(t, agents.AcceptEdits, run.Mode.Effective)
+	require.Equal(t, hosts.AcceptEdits, run.Mode.Effective)
 	_, err := s.Project.Prompt(s.ctx, user, project.Prompt{ID: "p2", Text: "Plan it", FromUser: true, Standing: project.Standing{Mode: "plan"}})
 	require.NoError(t, err)
 	_, err = s.Continue(s.ctx, user, run.ID, "more")

@@ -2,7 +2,6 @@ package agents
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,61 +10,12 @@ import (
 
 	"flame/agents/supervise"
 	"flame/core"
+	"flame/hosts"
 	"flame/project"
 )
 
-// A Host runs agents (hosts/claudecode, hosts/opencode).
-type Host interface {
-	// Name is what flame calls it.
-	Name() string
-	// Installed reports whether it can be found.
-	Installed() bool
-	// NewSession returns the id for a new session; empty where the host makes it.
-	NewSession() string
-	// Launch returns the command for a child. One that cannot be run with the tools
-	// and mode that it may have is a Problem.
-	Launch(c Child) (Launch, error)
-	// Talk returns the command with which a person goes on in a session.
-	Talk(session string) ([]string, error)
-	// Keys lists the keys of definitions that Launch hands on to the host.
-	Keys() []string
-	// Resumes reports whether a session may be gone on in by its id: that of a
-	// host's own subagent is not one everywhere.
-	Resumes(session string) bool
-}
-
-// A Child is what a host must know to run an agent.
-type Child struct {
-	ID       string   // subagent_id
-	Session  string   // its session in the host: chosen for a new one where the host lets us, else the one to go on with
-	Resume   bool     // go on in Session
-	Prompt   string   // the task, with its context
-	System   string   // the definition's instructions; may be empty
-	Title    string   // of its session
-	Mode     Mode     // effective
-	Tools    ToolSet  // effective
-	Trusted  []string // entries of Tools that allow what they name, beside limiting the set
-	Foreign  bool     // whoever asked for it lives in another host, whose mode means something else here
-	Model    string   // empty: the host's own choice
-	Effort   string   // likewise
-	MaxTurns int      // 0: no limit
-	CostUSD  float64  // 0: no limit
-	Dir      string   // the agent's folder, for files that the host reads
-	Flame    string   // the program to register as MCP server
-
-	HostKeys map[string]json.RawMessage // of its definition: what only its host understands
-}
-
-// A Launch is how a host is started for a child.
-type Launch struct {
-	Command []string
-	Env     []string // NAME=value, on top of the caller's
-	Stdin   string   // what the host reads
-	Fatal   string   // words on stderr by which the host tells that it does not keep to this
-}
-
 // host returns the one that an agent of this definition runs in.
-func (a *Agents) host(def Definition, callers string) (Host, error) {
+func (a *Agents) host(def Definition, callers string) (hosts.Launcher, error) {
 	for _, name := range a.hostOrder(def, callers) {
 		for _, host := range a.Hosts {
 			if host.Name() == name {
@@ -73,22 +23,22 @@ func (a *Agents) host(def Definition, callers string) (Host, error) {
 			}
 		}
 		if name != "" && name != callers {
-			return nil, core.Invalidf("agents cannot run in %q", name).WithHint("set host in the definition, or FLAME_AGENT_HOST, to %s", strings.Join(hostNames(), " or "))
+			return nil, core.Invalidf("agents cannot run in %q", name).WithHint("set host in the definition, or FLAME_AGENT_HOST, to %s", strings.Join(hosts.Known().Names(), " or "))
 		}
 	}
-	if i := slices.IndexFunc(a.Hosts, Host.Installed); i >= 0 {
+	if i := slices.IndexFunc(a.Hosts, hosts.Launcher.Installed); i >= 0 {
 		return a.Hosts[i], nil
 	}
-	return nil, core.NotFoundf("no host is installed that an agent could run in").WithHint("%s", install())
+	return nil, core.NotFoundf("no host is installed that an agent could run in").WithHint("%s", hosts.Known().HowToInstall())
 }
 
-func (a *Agents) hostNamed(name string) (Host, error) {
+func (a *Agents) hostNamed(name string) (hosts.Launcher, error) {
 	for _, host := range a.Hosts {
 		if host.Name() == name {
 			return host, nil
 		}
 	}
-	return nil, core.Invalidf("the host %q starts no agents", name).WithHint("%s do", strings.Join(hostNames(), " and "))
+	return nil, core.Invalidf("the host %q starts no agents", name).WithHint("%s do", strings.Join(hosts.Known().Names(), " and "))
 }
 
 // Folder returns the path of an agent's own folder.
@@ -164,16 +114,16 @@ func (a *Agents) job(ctx context.Context, run Run) (supervise.Job, error) {
 	}
 	return supervise.Job{
 		ID: run.ID, Dir: child.Dir, Command: launch.Command, Resume: resume.Command,
-		Env: append(launch.Env, a.ofProject()), Unset: ofHosts(func(h traits) []string { return h.variables }), Cwd: run.Cwd,
+		Env: append(launch.Env, a.ofProject()), Unset: hosts.Known().Variables(), Cwd: run.Cwd,
 		Prompt: launch.Stdin, Fatal: launch.Fatal, GoOn: goOn, HandBack: handBack, Limits: run.Limits, SpentUSD: run.SpentUSD,
 	}, nil
 }
 
 // child is what the host must know.
-func (a *Agents) child(host Host, def Definition, told assignment, run Run) Child {
+func (a *Agents) child(host hosts.Launcher, def Definition, told assignment, run Run) hosts.Child {
 	keys, _ := handedOn(host, def)
 	tools := run.Tools.Only(def.Tools).Without(def.DisallowedTools...)
-	return Child{
+	return hosts.Child{
 		ID: run.ID, Session: run.Session, Prompt: compose(run, told), System: def.Prompt,
 		Title: core.SubagentTitle(run.Description, run.Type), Mode: run.Mode.Effective, Tools: tools, Trusted: trusted(def, tools), Foreign: run.Foreign,
 		Model: run.Model, Effort: def.Effort, MaxTurns: def.MaxTurns, CostUSD: run.Limits.CostUSD,

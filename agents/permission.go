@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"flame/core"
+	"flame/hosts"
 	"flame/project"
 )
 
@@ -24,7 +25,7 @@ func (a *Agents) grant(tx project.Tx, by project.Caller, def Definition, r Reque
 	if !asks.known {
 		run.Warnings = append(run.Warnings, "flame does not know what the agent that asks may do, so this one reads only")
 	}
-	run.Tools = asks.agent.Tools.With(asks.agent.Passes).Within(asks.role).For(run.Host).
+	run.Tools = asks.agent.Tools.With(asks.agent.Passes).Within(asks.role).For(hosts.Known(), run.Host).
 		Only(def.Tools).Only(spelled(r.Tools, run.Host)).Without(def.DisallowedTools...)
 	run.Trusted = trusted(def, run.Tools)
 	if run.Passes, err = passes(tx, def, a.Project.Now()); err != nil {
@@ -37,7 +38,7 @@ func (a *Agents) grant(tx project.Tx, by project.Caller, def Definition, r Reque
 		run.MaxDepth = run.Depth
 	}
 	if run.Depth >= run.MaxDepth {
-		run.Tools = run.Tools.Without(SpawnTools...)
+		run.Tools = run.Tools.Without(hosts.Known().SpawnTools()...)
 	}
 	return nil
 }
@@ -49,12 +50,12 @@ func spelled(tools *[]string, host string) *[]string {
 	if tools == nil {
 		return nil
 	}
-	names := translate(*tools, host)
+	names := hosts.Known().Translate(*tools, host)
 	for i, entry := range names {
-		name, rule := ruleOf(entry)
-		for _, own := range traitsOf(host).tools {
-			if strings.EqualFold(own.name, name) {
-				names[i] = own.name + rule
+		name, rule := hosts.SplitRule(entry)
+		for _, own := range hosts.Known().Of(host).Tools {
+			if strings.EqualFold(own.Name, name) {
+				names[i] = own.Name + rule
 			}
 		}
 	}
@@ -64,7 +65,7 @@ func spelled(tools *[]string, host string) *[]string {
 // trusted returns the tools of a definition that came with flame or lies in the
 // user's home, as far as the set has them. Others limit an agent and allow nothing:
 // whoever writes them may be a model.
-func trusted(def Definition, set ToolSet) []string {
+func trusted(def Definition, set hosts.ToolSet) []string {
 	if def.Tools == nil || def.Source.Kind != Builtin && def.Source.Kind != User {
 		return nil
 	}
@@ -113,11 +114,11 @@ func (a *Agents) Foresee(ctx context.Context, by project.Caller, r Request) (cho
 
 // An asker is what bounds an agent on the side of whoever asks for it.
 type asker struct {
-	agent Run     // that it is; zero for a user's own session
-	host  string  // that it lives in
-	role  ToolSet // of the host's own agent that it is: one that a user chose for the session, or a native subagent
-	known bool    // role says all; else nobody can tell what it may do
-	mode  Mode    // that it works in; empty where nobody told
+	agent Run           // that it is; zero for a user's own session
+	host  string        // that it lives in
+	role  hosts.ToolSet // of the host's own agent that it is: one that a user chose for the session, or a native subagent
+	known bool          // role says all; else nobody can tell what it may do
+	mode  hosts.Mode    // that it works in; empty where nobody told
 }
 
 // askerOf returns what bounds the agents of a session. One that works as an agent of the
@@ -135,7 +136,7 @@ func (a *Agents) askerOf(tx project.Tx, by project.Caller, caller core.Session) 
 		return asks, err
 	}
 	if asks.role, asks.known = a.roleOf(asks.host, told); !asks.known {
-		asks.mode = Plan
+		asks.mode = hosts.Plan
 		return asks, nil
 	}
 	if asks.agent.ID != "" {
@@ -144,14 +145,14 @@ func (a *Agents) askerOf(tx project.Tx, by project.Caller, caller core.Session) 
 	if told.Mode == "" && caller.Parent != "" {
 		told, err = project.StandingOf(tx, caller.Parent)
 	}
-	asks.mode = Mode(told.Mode)
+	asks.mode = hosts.Mode(told.Mode)
 	return asks, err
 }
 
 // roleOf returns the tools that an agent of a host's own is left, and whether that is
 // known.
-func (a *Agents) roleOf(host string, told project.Standing) (role ToolSet, known bool) {
-	denied, builtIn := traitsOf(host).agents[told.Agent]
+func (a *Agents) roleOf(host string, told project.Standing) (role hosts.ToolSet, known bool) {
+	denied, builtIn := hosts.Known().Of(host).Agents[told.Agent]
 	switch {
 	case told.Rules != "":
 		role, known = permitted(told.Rules).set(), true

@@ -7,7 +7,9 @@ import (
 
 	"flame/agents/supervise"
 	"flame/core"
+	"flame/hosts"
 	"flame/project"
+	"flame/transcripts"
 )
 
 // Recover puts right what killed processes left: agents whose supervisor is gone
@@ -88,7 +90,7 @@ func (a *Agents) orphaned(run Run, begun bool) supervise.Outcome {
 	case !begun:
 		o.State, o.Reason = core.AgentError, "its supervisor never began"
 	}
-	if told, text := supervise.Reread(a.Folder(run.ID), run.SpentUSD, lineOf(run.Host)); told.Session != "" {
+	if told, text := supervise.Reread(a.Folder(run.ID), run.SpentUSD, transcripts.Line(hosts.Known().Of(run.Host).Prints)); told.Session != "" {
 		o.Progress, o.Text = told, text
 		o.Progress.Attempt = run.Progress.Attempt
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"flame/core"
+	"flame/hosts"
 )
 
 // A Request asks for an agent.
@@ -14,7 +15,7 @@ type Request struct {
 	Inline       json.RawMessage // a definition in the call itself, instead
 	Prompt       string          // the task
 	Description  string          // it in a few words
-	Mode         Mode            // empty: as definition and parent say
+	Mode         hosts.Mode      // empty: as definition and parent say
 	Tools        *[]string
 	Model        string
 	Timeout      time.Duration
@@ -60,13 +61,13 @@ func (r Request) check() error {
 				WithHint("name those that the task needs, or leave tools out")
 		}
 		for _, tool := range *r.Tools {
-			if !ValidTool(tool) {
+			if !hosts.ValidTool(tool) {
 				return core.Invalidf("%q is no tool", tool).WithHint("give names of tools, such as Read, or with a rule, such as Bash(go test *)")
 			}
 		}
 	}
 	if r.Mode != "" {
-		if _, err := ParseMode(string(r.Mode)); err != nil {
+		if _, err := hosts.ParseMode(string(r.Mode)); err != nil {
 			return err
 		}
 	}

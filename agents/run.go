@@ -8,6 +8,7 @@ import (
 
 	"flame/agents/supervise"
 	"flame/core"
+	"flame/hosts"
 	"flame/project"
 )
 
@@ -41,7 +42,7 @@ type Run struct {
 	Description   string           `json:"description"`
 	Prompt        string           `json:"prompt"` // the task as it was asked, at most maxKept characters of it
 	Mode          ModeChoice       `json:"permission_mode"`
-	Tools         ToolSet          `json:"tools"`
+	Tools         hosts.ToolSet    `json:"tools"`
 	Trusted       []string         `json:"trusted,omitempty"`         // entries of Tools that a person wrote: what they name needs no other leave
 	Passes        []string         `json:"delegate_grants,omitempty"` // tools that its children may have though it may not, as a person agreed
 	Model         string           `json:"model,omitempty"`

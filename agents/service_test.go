@@ -20,6 +20,7 @@ import (
 	"flame/agents"
 	"flame/agents/supervise"
 	"flame/core"
+	"flame/hosts"
 	"flame/project"
 	"flame/store"
 )
@@ -87,7 +88,7 @@ func newAgents(data string, shared kept) (*agents.Agents, error) {
 			Now: func() core.Millis { return core.MillisOf(time.Now()) }, NewID: project.NewID,
 		},
 		Data: data, Root: dir, Dir: dir, Program: program, Bounds: shared.Bounds, Keep: shared.Keep, Start: supervise.Start,
-		Hosts: []agents.Host{fakeHost{name: "claude-code"}, fakeHost{name: "opencode", missing: true}},
+		Hosts: []hosts.Launcher{fakeHost{name: "claude-code"}, fakeHost{name: "opencode", missing: true}},
 		Catalog: func(string) agents.Catalog {
 			return agents.Load([]agents.Dir{
 				{Path: filepath.Join(data, "agents"), Kind: agents.User},
@@ -191,7 +192,7 @@ func data(t *testing.T, e core.Event) (told map[string]any) {
 }
 
 // launched is how the host of an agent was to be started last.
-func (s *service) launched(id string) (launch agents.Launch) {
+func (s *service) launched(id string) (launch hosts.Launch) {
 	s.t.Helper()
 	raw, err := os.ReadFile(filepath.Join(s.Folder(id), launchFile))
 	require.NoError(s.t, err)

@@ -22,13 +22,13 @@ import (
 
 // A witness is a real host's launcher that keeps what it was asked for and gave.
 type witness struct {
-	agents.Host
+	hosts.Launcher
 	mu       sync.Mutex
-	launches []agents.Launch
+	launches []hosts.Launch
 }
 
-func (w *witness) Launch(c agents.Child) (agents.Launch, error) {
-	launch, err := w.Host.Launch(c)
+func (w *witness) Launch(c hosts.Child) (hosts.Launch, error) {
+	launch, err := w.Launcher.Launch(c)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.launches = append(w.launches, launch)
@@ -59,10 +59,10 @@ func witnessed(t *testing.T) (*service, map[string]*witness) {
 		LookPath: func(name string) (string, error) { return "/opt/" + name, nil },
 	}
 	all := map[string]*witness{
-		"claude-code": {Host: claudecode.Launcher{Machine: machine}},
-		"opencode":    {Host: opencode.Launcher{Machine: machine}},
+		"claude-code": {Launcher: claudecode.Launcher{Machine: machine}},
+		"opencode":    {Launcher: opencode.Launcher{Machine: machine}},
 	}
-	s.Hosts = []agents.Host{all["claude-code"], all["opencode"]}
+	s.Hosts = []hosts.Launcher{all["claude-code"], all["opencode"]}
 	s.Bounds.Each.Tokens, s.Bounds.Each.CostUSD, s.Bounds.Total, s.Bounds.Concurrent = 1_000, 0.5, 100, 100
 	return s, all
 }
@@ -106,7 +106,7 @@ func TestNothingInARepositorysDefinitionWidensWhatItsAgentGets(t *testing.T) {
 			_, err := s.Project.Prompt(s.ctx, by, project.Prompt{ID: "p", Text: "Work", FromUser: true})
 			require.NoError(t, err)
 			require.NoError(t, s.Project.NoteStanding(s.ctx, by, project.Standing{Mode: "default"}))
-			_, err = s.MakeGrant(s.ctx, agents.Grant{Mode: agents.Bypass, Reason: "for mine", Inherited: true})
+			_, err = s.MakeGrant(s.ctx, agents.Grant{Mode: hosts.Bypass, Reason: "for mine", Inherited: true})
 			require.NoError(t, err)
 			s.ship("name: plain\ndescription: d")
 			request := agents.Request{Type: "plain", Prompt: "work", Description: "work", Bare: true}
@@ -224,12 +224,12 @@ func TestARepositoryCannotSayWhatTheUsersOwnAgentMay(t *testing.T) {
 	tests := map[string]struct {
 		own, shipped string
 		can, cannot  []string
-		mode         agents.Mode
+		mode         hosts.Mode
 	}{
-		"wider than it is":         {"tools: Read", "tools: '*'", []string{"Read"}, []string{"Edit", "Bash"}, agents.AcceptEdits},
-		"with what it is denied":   {"disallowedTools: Edit", "model: m", []string{"Read", "Bash"}, []string{"Edit"}, agents.AcceptEdits},
-		"narrower":                 {"model: m", "tools: Read", []string{"Read"}, []string{"Edit", "Bash"}, agents.AcceptEdits},
-		"where the own is unclear": {"tools: 7", "tools: '*'", []string{"Read"}, nil, agents.Plan},
+		"wider than it is":         {"tools: Read", "tools: '*'", []string{"Read"}, []string{"Edit", "Bash"}, hosts.AcceptEdits},
+		"with what it is denied":   {"disallowedTools: Edit", "model: m", []string{"Read", "Bash"}, []string{"Edit"}, hosts.AcceptEdits},
+		"narrower":                 {"model: m", "tools: Read", []string{"Read"}, []string{"Edit", "Bash"}, hosts.AcceptEdits},
+		"where the own is unclear": {"tools: 7", "tools: '*'", []string{"Read"}, nil, hosts.Plan},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -262,14 +262,14 @@ func TestAGrantForOneAgentIsForTheDefinitionThatWasShown(t *testing.T) {
 	_, def, tree, err := s.Foresee(s.ctx, user, request)
 	require.NoError(t, err)
 	grant, err := s.MakeGrant(s.ctx, agents.Grant{
-		Mode: agents.Bypass, Agent: def.Name, Digest: def.Digest(), Session: tree, Once: true, Reason: "asked",
+		Mode: hosts.Bypass, Agent: def.Name, Digest: def.Digest(), Session: tree, Once: true, Reason: "asked",
 	})
 	require.NoError(t, err)
 	request.Grant = grant.ID
 	s.ship("name: theirs\ndescription: wild\npermissionMode: bypassPermissions")
-	assert.Equal(t, agents.AcceptEdits, s.request(user, request).Mode.Effective)
+	assert.Equal(t, hosts.AcceptEdits, s.request(user, request).Mode.Effective)
 	s.ship("name: theirs\ndescription: tame\npermissionMode: bypassPermissions")
-	assert.Equal(t, agents.Bypass, s.request(user, request).Mode.Effective)
+	assert.Equal(t, hosts.Bypass, s.request(user, request).Mode.Effective)
 }
 
 // The tools of a definition get the names that its host has for them; it is the same
@@ -279,12 +279,12 @@ func TestAGrantForADefinitionHoldsInEitherHost(t *testing.T) {
 	s, _ := witnessed(t)
 	s.ship("name: theirs\ndescription: d\ntools: Read, Edit, Bash\npermissionMode: bypassPermissions")
 	for _, name := range []string{"theirs", "builder"} {
-		_, err := s.MakeGrant(s.ctx, agents.Grant{Mode: agents.Bypass, Agent: name, Reason: "r"})
+		_, err := s.MakeGrant(s.ctx, agents.Grant{Mode: hosts.Bypass, Agent: name, Reason: "r"})
 		require.NoError(t, err)
 		for _, host := range []string{"claude-code", "opencode"} {
 			s.Host = host
-			run := s.request(user, agents.Request{Type: name, Prompt: "work", Mode: agents.Bypass})
-			assert.Equal(t, agents.Bypass, run.Mode.Effective, "%s in %s", name, host)
+			run := s.request(user, agents.Request{Type: name, Prompt: "work", Mode: hosts.Bypass})
+			assert.Equal(t, hosts.Bypass, run.Mode.Effective, "%s in %s", name, host)
 		}
 	}
 }
@@ -297,7 +297,7 @@ func TestNoToolIsAnOptionNorTakesInWhatFollows(t *testing.T) {
 		"-p": false, "--dangerously-skip-permissions": false, "(x)": false,
 		"Bash(x(y)": false, "Bash(x)y)": false, "Bash(x)(y)": false, "Bash(": false, "Bash)": false,
 	} {
-		assert.Equal(t, valid, agents.ValidTool(tool), tool)
+		assert.Equal(t, valid, hosts.ValidTool(tool), tool)
 		for _, key := range []string{"tools", "disallowedTools"} {
 			raw, err := json.Marshal(map[string]any{"description": "d", "prompt": "p", key: []string{tool}})
 			require.NoError(t, err)

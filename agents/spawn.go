@@ -10,6 +10,7 @@ import (
 	"github.com/samber/lo"
 
 	"flame/core"
+	"flame/hosts"
 	"flame/project"
 )
 
@@ -66,7 +67,7 @@ func (a *Agents) definition(r Request) (Definition, error) {
 }
 
 // draft is the record before anything is checked against the tree.
-func (a *Agents) draft(ctx context.Context, def Definition, digest string, r Request, host Host) (Run, error) {
+func (a *Agents) draft(ctx context.Context, def Definition, digest string, r Request, host hosts.Launcher) (Run, error) {
 	def, told := a.lessened(def)
 	limits := a.Bounds.Each
 	limits.Wall = cmp.Or(r.Timeout, def.Timeout, limits.Wall)

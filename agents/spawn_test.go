@@ -18,6 +18,7 @@ import (
 	"flame/agents"
 	"flame/agents/supervise"
 	"flame/core"
+	"flame/hosts"
 	"flame/project"
 )
 
@@ -30,7 +31,7 @@ func TestASpawnAnswersAtOnceAndTheAgentWorksInAFrameBelowItsCallers(t *testing.T
 	run := s.request(user, agents.Request{Type: "builder", Prompt: "say half of it; done all of it", Description: "Build the form", Timeout: time.Minute})
 	assert.Equal(t, core.AgentInitializing, run.State)
 	assert.Regexp(t, `^agent-[a-z0-9]{8}$`, run.ID)
-	assert.Equal(t, agents.AcceptEdits, run.Mode.Effective)
+	assert.Equal(t, hosts.AcceptEdits, run.Mode.Effective)
 	assert.Equal(t, time.Minute, run.Limits.Wall)
 	assert.Equal(t, 1, run.Depth)
 	assert.Equal(t, user.Session, run.ParentSession)
@@ -189,7 +190,7 @@ func TestTheHostThatAgentsRunIn(t *testing.T) {
 		})
 	}
 	s := newService(t)
-	s.Hosts = []agents.Host{fakeHost{name: "claude-code", missing: true}}
+	s.Hosts = []hosts.Launcher{fakeHost{name: "claude-code", missing: true}}
 	_, err := s.Spawn(s.ctx, project.Caller{Session: "their own", Host: "vim"}, inline("auto"))
 	assert.Contains(t, problem(t, err, core.ErrNotFound), "install")
 }

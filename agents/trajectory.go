@@ -10,6 +10,7 @@ import (
 	"flame/agents/converge"
 	"flame/agents/supervise"
 	"flame/core"
+	"flame/hosts"
 	"flame/project"
 	"flame/transcripts"
 )
@@ -53,7 +54,7 @@ func (a *Agents) said(run Run) (entries []converge.Entry) {
 	}
 	defer log.Close()
 	at := run.CreatedAt
-	for m, err := range transcripts.Messages(log, traitsOf(run.Host).prints) {
+	for m, err := range transcripts.Messages(log, hosts.Known().Of(run.Host).Prints) {
 		if err != nil {
 			break
 		}

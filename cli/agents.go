@@ -10,6 +10,7 @@ import (
 
 	"flame/agents"
 	"flame/core"
+	"flame/hosts"
 	"flame/render"
 )
 
@@ -131,7 +132,7 @@ func definitionText(def agents.Definition) string {
 	fmt.Fprintf(&b, "%s (%s)%s\n%s\n", def.Name, sourceOf(def), remarks(def), def.Description)
 	tools := "those of its caller"
 	if def.Tools != nil {
-		tools = agents.ToolSet{}.Only(def.Tools).String()
+		tools = hosts.ToolSet{}.Only(def.Tools).String()
 	}
 	for _, line := range []struct{ name, value string }{
 		{"Host", def.Host}, {"Model", def.Model}, {"Mode", string(def.PermissionMode)}, {"Tools", tools},

@@ -15,6 +15,7 @@ import (
 	"flame/agents/supervise"
 	"flame/config"
 	"flame/core"
+	"flame/hosts"
 	"flame/project"
 	"flame/project/place"
 	"flame/store"
@@ -29,8 +30,8 @@ func (quiet) Keys() []string                { return nil }
 func (quiet) NewSession() string            { return project.NewID("session") }
 func (quiet) Resumes(string) bool           { return true }
 func (quiet) Talk(string) ([]string, error) { return nil, nil }
-func (quiet) Launch(agents.Child) (agents.Launch, error) {
-	return agents.Launch{Command: []string{"true"}}, nil
+func (quiet) Launch(hosts.Child) (hosts.Launch, error) {
+	return hosts.Launch{Command: []string{"true"}}, nil
 }
 
 func TestTheDoctorTellsOfGrantsThatWereMadeWhileAgentsRan(t *testing.T) {
@@ -42,7 +43,7 @@ func TestTheDoctorTellsOfGrantsThatWereMadeWhileAgentsRan(t *testing.T) {
 		Now: func() core.Millis { return core.MillisOf(time.Now()) },
 	}
 	s := &agents.Agents{
-		Project: p, Data: data, Dir: dir, Program: "flame", Hosts: []agents.Host{quiet{}}, Bounds: agents.DefaultBounds(),
+		Project: p, Data: data, Dir: dir, Program: "flame", Hosts: []hosts.Launcher{quiet{}}, Bounds: agents.DefaultBounds(),
 		Catalog: func(string) agents.Catalog { return agents.Load(nil) },
 		Start:   func(context.Context, supervise.Seat) (supervise.Process, error) { return supervise.Process{}, nil },
 	}
@@ -59,12 +60,12 @@ func TestTheDoctorTellsOfGrantsThatWereMadeWhileAgentsRan(t *testing.T) {
 		return made
 	}
 	assert.Empty(t, app.checkGrants(t.Context(), place.At(dir)))
-	grant(agents.Grant{Mode: agents.Bypass})
+	grant(agents.Grant{Mode: hosts.Bypass})
 	run, err := s.Spawn(t.Context(), project.Caller{Session: "s", Host: "claude-code"}, agents.Request{Type: "builder", Prompt: "work"})
 	require.NoError(t, err)
 	assert.Empty(t, app.checkGrants(t.Context(), place.At(dir)), "it was made before")
-	grant(agents.Grant{Mode: agents.Bypass, ExpiresAt: 1})
-	made := grant(agents.Grant{Mode: agents.Bypass, Agent: "builder"})
+	grant(agents.Grant{Mode: hosts.Bypass, ExpiresAt: 1})
+	made := grant(agents.Grant{Mode: hosts.Bypass, Agent: "builder"})
 	findings := app.checkGrants(t.Context(), place.At(dir))
 	require.Len(t, findings, 1, "one that is over lets nobody do anything")
 	at := made.MadeAt.Time().Local().Format(time.DateTime)

@@ -15,6 +15,7 @@ import (
 	"flame/agents"
 	"flame/agents/supervise"
 	"flame/core"
+	"flame/hosts"
 )
 
 func newAgentsGrant(a *App) *cobra.Command {
@@ -46,7 +47,7 @@ func newAgentsGrant(a *App) *cobra.Command {
 		if err := a.confirm(args[0], "grant it"); err != nil {
 			return err
 		}
-		g.Mode = agents.Mode(args[0])
+		g.Mode = hosts.Mode(args[0])
 		if life > 0 {
 			g.ExpiresAt = s.Project.Now() + core.Millis(life.Milliseconds())
 		}
@@ -61,7 +62,7 @@ func newAgentsGrant(a *App) *cobra.Command {
 // mustBeAPerson refuses what models must not do for themselves: where there is no
 // terminal, or a host's session around it.
 func (a *App) mustBeAPerson() error {
-	if !a.atTerminal() || os.Getenv(core.AgentVariable) != "" || agents.InHost(os.Getenv, supervise.Above()) {
+	if !a.atTerminal() || os.Getenv(core.AgentVariable) != "" || hosts.Known().Inside(os.Getenv, supervise.Above()) {
 		return core.Invalidf("a grant is for a person to make").WithHint("run this command yourself, in a terminal of your own")
 	}
 	return nil

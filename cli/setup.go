@@ -22,7 +22,7 @@ import (
 // A namedHost is a host that flame can be set up in.
 type namedHost struct {
 	name string
-	hosts.Host
+	hosts.Setup
 }
 
 // knownHosts lists the hosts, on this machine.

@@ -14,9 +14,9 @@ import (
 	"flame/core"
 )
 
-// A Host can be set up for flame. Install and Remove only plan; Apply acts.
+// A Setup ties flame to a host. Install and Remove only plan; Apply acts.
 // The plan of what is done already is empty.
-type Host interface {
+type Setup interface {
 	// Install plans what is missing for flame to work in the host. Without the
 	// host on PATH it is a Problem of kind core.ErrNotFound, with ByHand as hint.
 	Install(ctx context.Context, scope Scope) ([]Step, error)

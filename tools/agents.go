@@ -14,6 +14,7 @@ import (
 	"flame/agents/converge"
 	"flame/agents/line"
 	"flame/core"
+	"flame/hosts"
 	"flame/project"
 	"flame/render"
 	"flame/tools/transport"
@@ -48,7 +49,7 @@ type spawnArgs struct {
 	Description    string           `json:"description,omitempty" jsonschema:"it in 3 to 5 words"`
 	Background     *bool            `json:"background,omitempty" jsonschema:"default true; false waits up to 50 s"`
 	InheritContext *bool            `json:"inherit_context,omitempty" jsonschema:"default true"`
-	Mode           agents.Mode      `json:"permission_mode,omitempty" jsonschema:"never more than yours"`
+	Mode           hosts.Mode       `json:"permission_mode,omitempty" jsonschema:"never more than yours"`
 	Tools          *[]string        `json:"tools,omitempty" jsonschema:"only these"`
 	Model          string           `json:"model,omitempty"`
 	Timeout        float64          `json:"timeout,omitempty" jsonschema:"seconds"`

@@ -24,6 +24,7 @@ import (
 	"flame/agents/converge"
 	"flame/agents/supervise"
 	"flame/core"
+	"flame/hosts"
 	"flame/project"
 	"flame/render"
 	"flame/store"
@@ -101,8 +102,8 @@ func (aHost) NewSession() string                    { return project.NewID("sess
 func (aHost) Resumes(string) bool                   { return true }
 func (aHost) Talk(session string) ([]string, error) { return []string{"talk", session}, nil }
 
-func (aHost) Launch(c agents.Child) (agents.Launch, error) {
-	return agents.Launch{Command: []string{os.Args[0], "host", c.Session}, Stdin: c.Prompt}, nil
+func (aHost) Launch(c hosts.Child) (hosts.Launch, error) {
+	return hosts.Launch{Command: []string{os.Args[0], "host", c.Session}, Stdin: c.Prompt}, nil
 }
 
 func newAgents(data string, kept project.Store) *agents.Agents {
@@ -112,7 +113,7 @@ func newAgents(data string, kept project.Store) *agents.Agents {
 			Subagents: core.DefaultSubagentConfig(), Autonomy: core.DefaultAutonomyConfig(),
 			Now: func() core.Millis { return core.MillisOf(time.Now()) },
 		},
-		Data: data, Root: filepath.Dir(data), Dir: filepath.Dir(data), Program: os.Args[0], Hosts: []agents.Host{aHost{}}, Bounds: agents.DefaultBounds(),
+		Data: data, Root: filepath.Dir(data), Dir: filepath.Dir(data), Program: os.Args[0], Hosts: []hosts.Launcher{aHost{}}, Bounds: agents.DefaultBounds(),
 		Catalog: func(string) agents.Catalog { return agents.Load(nil) }, Start: supervise.Start,
 	}
 }

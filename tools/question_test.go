@@ -12,6 +12,7 @@ import (
 
 	"flame/agents"
 	"flame/core"
+	"flame/hosts"
 	"flame/project"
 	"flame/store"
 )
@@ -34,7 +35,7 @@ func TestAPersonIsAskedForWhatAnAgentWouldNotGet(t *testing.T) {
 			return yes, answered
 		})
 	}
-	foresee := func(r agents.Request) agents.Mode {
+	foresee := func(r agents.Request) hosts.Mode {
 		mode, _, _, err := a.Foresee(t.Context(), by, r)
 		require.NoError(t, err)
 		return mode.Effective
@@ -46,19 +47,19 @@ func TestAPersonIsAskedForWhatAnAgentWouldNotGet(t *testing.T) {
 		return grant
 	}
 	assert.Empty(t, seek(t.Context(), build), "nobody can be asked")
-	assert.Equal(t, agents.Default, foresee(build))
+	assert.Equal(t, hosts.Default, foresee(build))
 
 	assert.Empty(t, seek(answers(false, true), build))
 	assert.Empty(t, seek(answers(true, true), build))
 	assert.Len(t, asked, 1, "who said no is not asked again")
 	assert.Contains(t, asked[0], "builder is to work in the permission mode acceptEdits; without your leave it gets default. Its task: change it")
-	assert.Equal(t, agents.Default, foresee(build))
+	assert.Equal(t, hosts.Default, foresee(build))
 
-	all := agents.Request{Type: "builder", Prompt: "change it", Mode: agents.Bypass}
+	all := agents.Request{Type: "builder", Prompt: "change it", Mode: hosts.Bypass}
 	granted := seek(answers(true, true), all)
-	assert.Equal(t, agents.Default, foresee(all), "it is for one agent")
+	assert.Equal(t, hosts.Default, foresee(all), "it is for one agent")
 	all.Grant = granted
-	assert.Equal(t, agents.Bypass, foresee(all))
+	assert.Equal(t, hosts.Bypass, foresee(all))
 	grants, err := a.Grants(t.Context())
 	require.NoError(t, err)
 	require.Len(t, grants, 1)

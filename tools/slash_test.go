@@ -14,6 +14,7 @@ import (
 	"flame/agents"
 	"flame/agents/converge"
 	"flame/core"
+	"flame/hosts"
 )
 
 // typed returns the arguments of a call with a line as its command, and more.
@@ -37,7 +38,7 @@ func TestADelegateLineIsRead(t *testing.T) {
 	}{
 		"as the seed has it": {
 			line: `fix the login --agent-type builder --permission-mode acceptEdits --timeout 60 --tools "Read, Bash(git add, git diff)"`,
-			want: agents.Request{Type: "builder", Prompt: "fix the login", Mode: agents.AcceptEdits, Timeout: time.Minute, Tools: &tools},
+			want: agents.Request{Type: "builder", Prompt: "fix the login", Mode: hosts.AcceptEdits, Timeout: time.Minute, Tools: &tools},
 		},
 		"with the command's name":     {line: "/flame:delegate look --agent-type analyzer", want: agents.Request{Type: "analyzer", Prompt: "look"}},
 		"a task in quotes":            {line: `"fix it, don't --break it" --agent-type builder`, want: agents.Request{Type: "builder", Prompt: "fix it, don't --break it"}},

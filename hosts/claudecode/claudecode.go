@@ -27,7 +27,7 @@ const (
 	pluginName      = "flame@" + marketplaceName
 )
 
-// A Setup is a hosts.Host for Claude Code.
+// A Setup is a hosts.Setup for Claude Code.
 type Setup struct {
 	Machine hosts.Machine
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"flame/agents"
 	"flame/core"
 	"flame/hosts"
 	"flame/hosts/claudecode"
@@ -101,7 +100,7 @@ func TestNoAgentStartsPastDenialsThatCannotBeRead(t *testing.T) {
 				l := claudecode.Launcher{Machine: machine(t, &fakeClaude{})}
 				tr.lay(t, l.Machine)
 				soon(t, func() {
-					launch, err := l.Launch(agents.Child{Mode: agents.Plan})
+					launch, err := l.Launch(hosts.Child{Mode: hosts.Plan})
 					advises(t, err)
 					assert.Empty(t, launch)
 				})
@@ -118,7 +117,7 @@ func TestServersOutsideOfTheProjectAreNoneOfIt(t *testing.T) {
 			m := machine(t, &fakeClaude{})
 			tr.lay(t, m)
 			soon(t, func() {
-				launch, err := claudecode.Launcher{Machine: m}.Launch(agents.Child{Mode: agents.Plan})
+				launch, err := claudecode.Launcher{Machine: m}.Launch(hosts.Child{Mode: hosts.Plan})
 				assert.NoError(t, err, "flame's own server comes with the agent")
 				assert.NotContains(t, strings.Join(launch.Command, " "), secret)
 				assert.Contains(t, launch.Command, "--mcp-config")
@@ -169,7 +168,7 @@ func TestDenialsOfAProjectTakeInNoOthers(t *testing.T) {
 	require.NoError(t, os.MkdirAll(filepath.Join(l.Machine.ProjectDir, ".claude"), 0o755))
 	require.NoError(t, os.WriteFile(filepath.Join(l.Machine.ProjectDir, ".claude", "settings.json"), []byte(
 		`{"permissions": {"deny": ["X(", "-p", "--dangerously-skip-permissions", "WebFetch", "Bash(a(b)", "Read(./.env)", ""]}}`), 0o644))
-	launch, err := l.Launch(agents.Child{Mode: agents.Plan, Tools: agents.ToolSet{}.Without("Agent")})
+	launch, err := l.Launch(hosts.Child{Mode: hosts.Plan, Tools: hosts.ToolSet{}.Without("Agent")})
 	require.NoError(t, err)
 	assert.Equal(t, "Agent,Edit,Write,MultiEdit,NotebookEdit,Bash,WebFetch,Read(./.env)", after(launch.Command, "--disallowedTools"))
 }

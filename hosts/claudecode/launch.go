@@ -10,7 +10,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"flame/agents"
 	"flame/hosts"
 )
 
@@ -19,7 +18,7 @@ type Launcher struct {
 	Machine hosts.Machine
 }
 
-// Name is Claude Code's (an agents.Host).
+// Name is Claude Code's (an hosts.Launcher).
 func (l Launcher) Name() string { return Name }
 
 // Installed reports whether the client is on PATH.
@@ -55,22 +54,22 @@ func (l Launcher) Resumes(session string) bool { return uuid.Validate(session) =
 // Launch returns the command for a child: print mode, which asks nobody, its output
 // line by line. The user's settings hold for it as for its parent, so that their
 // denials bind; ours only take away (spec: agents §2).
-func (l Launcher) Launch(c agents.Child) (agents.Launch, error) {
+func (l Launcher) Launch(c hosts.Child) (hosts.Launch, error) {
 	program, err := l.program()
 	if err != nil {
-		return agents.Launch{}, err
+		return hosts.Launch{}, err
 	}
 	servers, err := l.servers(c)
 	if err != nil {
-		return agents.Launch{}, err
+		return hosts.Launch{}, err
 	}
 	hooks, err := settings(c)
 	if err != nil {
-		return agents.Launch{}, err
+		return hosts.Launch{}, err
 	}
 	permissions, err := l.permissions(c)
 	if err != nil {
-		return agents.Launch{}, err
+		return hosts.Launch{}, err
 	}
 	args := append([]string{program, "-p", "--output-format", "stream-json", "--verbose"}, session(c)...)
 	args = append(append(args, permissions...), servers...)
@@ -82,11 +81,11 @@ func (l Launcher) Launch(c agents.Child) (agents.Launch, error) {
 			args = append(args, option.name+"="+option.value) // a value may begin with a hyphen
 		}
 	}
-	return agents.Launch{Command: args, Stdin: prompt(c)}, nil
+	return hosts.Launch{Command: args, Stdin: prompt(c)}, nil
 }
 
 // session returns the option for the child's session.
-func session(c agents.Child) []string {
+func session(c hosts.Child) []string {
 	if c.Resume {
 		return []string{"--resume=" + c.Session}
 	}
@@ -94,7 +93,7 @@ func session(c agents.Child) []string {
 }
 
 // prompt is what the child reads first.
-func prompt(c agents.Child) string {
+func prompt(c hosts.Child) string {
 	if first := text(c.HostKeys["initialPrompt"]); first != "" && !c.Resume {
 		return first + "\n\n" + c.Prompt
 	}
@@ -103,7 +102,7 @@ func prompt(c agents.Child) string {
 
 // settings returns the hooks of the child's definition, as settings of its own; empty
 // without any.
-func settings(c agents.Child) (string, error) {
+func settings(c hosts.Child) (string, error) {
 	hooks, given := c.HostKeys["hooks"]
 	if !given {
 		return "", nil
@@ -114,7 +113,7 @@ func settings(c agents.Child) (string, error) {
 
 // servers returns the options for the child's MCP servers. They stand in the command
 // itself: a file could be changed by the child before it goes on.
-func (l Launcher) servers(c agents.Child) (options []string, err error) {
+func (l Launcher) servers(c hosts.Child) (options []string, err error) {
 	if c.Tools.Limited || !l.hasFlame() || c.HostKeys["mcpServers"] != nil {
 		config, err := mcpConfig(c)
 		if err != nil {
@@ -133,7 +132,7 @@ func (l Launcher) servers(c agents.Child) (options []string, err error) {
 // a check that headless runs fail (ran); so reading only is: what is not allowed
 // is denied, and what changes things is taken away, but for commands that a person
 // has allowed. MCP tools are asked for one by one.
-func (l Launcher) permissions(c agents.Child) ([]string, error) {
+func (l Launcher) permissions(c hosts.Child) ([]string, error) {
 	projects, err := l.denials()
 	if err != nil {
 		return nil, err
@@ -143,12 +142,12 @@ func (l Launcher) permissions(c agents.Child) ([]string, error) {
 	ruled := func(tool string) bool {
 		return slices.ContainsFunc(c.Trusted, func(rule string) bool { return strings.HasPrefix(rule, tool+"(") })
 	}
-	if mode == agents.Plan {
-		mode = agents.DontAsk
-		denied = append(denied, slices.DeleteFunc(agents.Tools(Name, agents.Edits, agents.Runs), ruled)...)
+	if mode == hosts.Plan {
+		mode = hosts.DontAsk
+		denied = append(denied, slices.DeleteFunc(hosts.Known().Of(Name).Tools.Names(hosts.Edits, hosts.Runs), ruled)...)
 	}
-	if mode == agents.Bypass && slices.ContainsFunc(c.Tools.Allowed, isRuled) {
-		mode = agents.AcceptEdits // which keeps to the rules
+	if mode == hosts.Bypass && slices.ContainsFunc(c.Tools.Allowed, isRuled) {
+		mode = hosts.AcceptEdits // which keeps to the rules
 		allowed = append(allowed, slices.DeleteFunc(slices.Clone(c.Tools.Allowed), func(tool string) bool { return !isRuled(tool) })...)
 	}
 	args := []string{"--permission-mode", string(mode)}
@@ -193,7 +192,7 @@ func (l Launcher) denials() (denied []string, err error) {
 		if err := Setup(l).read(hosts.Project, file, &settings); err != nil && !errors.Is(err, errNoJSON) {
 			return nil, err
 		}
-		denied = append(denied, slices.DeleteFunc(settings.Permissions.Deny, func(rule string) bool { return !agents.ValidTool(rule) })...)
+		denied = append(denied, slices.DeleteFunc(settings.Permissions.Deny, func(rule string) bool { return !hosts.ValidTool(rule) })...)
 	}
 	return denied, nil
 }
@@ -252,7 +251,7 @@ func (l Launcher) enables(scope hosts.Scope, file string) bool {
 }
 
 // mcpConfig returns the servers of a child: flame's, and those of its definition.
-func mcpConfig(c agents.Child) ([]byte, error) {
+func mcpConfig(c hosts.Child) ([]byte, error) {
 	servers := map[string]any{}
 	if own, given := c.HostKeys["mcpServers"]; given && json.Unmarshal(own, &servers) != nil {
 		servers = map[string]any{} // a list names servers that the user has, which are there anyway

@@ -11,52 +11,51 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"flame/agents"
 	"flame/hosts"
 	"flame/hosts/claudecode"
 )
 
 func TestAChildIsStartedWithNoMoreThanItMayHave(t *testing.T) {
 	t.Parallel()
-	limited := func(tools ...string) agents.ToolSet { return agents.ToolSet{}.Only(&tools) }
+	limited := func(tools ...string) hosts.ToolSet { return hosts.ToolSet{}.Only(&tools) }
 	tests := map[string]struct {
-		child agents.Child
+		child hosts.Child
 		has   []string // parts of the command line
 		not   []string
 	}{
 		"a new session": {
-			child: agents.Child{Session: "u-1", Mode: agents.AcceptEdits},
+			child: hosts.Child{Session: "u-1", Mode: hosts.AcceptEdits},
 			has:   []string{"-p --output-format stream-json --verbose --session-id=u-1", "--permission-mode acceptEdits", "--mcp-config {", "--allowedTools mcp__flame,mcp__plugin_flame_flame"},
 			not:   []string{"--resume", "--tools", "--strict-mcp-config", "--setting-sources"},
 		},
 		"one that goes on": {
-			child: agents.Child{Session: "u-1", Resume: true}, has: []string{"--resume=u-1"}, not: []string{"--session-id"},
+			child: hosts.Child{Session: "u-1", Resume: true}, has: []string{"--resume=u-1"}, not: []string{"--session-id"},
 		},
 		"some tools": {
-			child: agents.Child{Tools: limited("Read", "Bash(go test *)", "mcp__other__look"), Trusted: []string{"Read", "Bash(go test *)", "mcp__other__look"}},
+			child: hosts.Child{Tools: limited("Read", "Bash(go test *)", "mcp__other__look"), Trusted: []string{"Read", "Bash(go test *)", "mcp__other__look"}},
 			has:   []string{"--tools Read,Bash", "Bash(go test *)", "mcp__other__look"}, not: []string{"--strict-mcp-config"},
 		},
 		"a rule that a model may have written": {
-			child: agents.Child{Mode: agents.Plan, Tools: limited("Read", "Bash(*)", "mcp__other__look")},
+			child: hosts.Child{Mode: hosts.Plan, Tools: limited("Read", "Bash(*)", "mcp__other__look")},
 			has:   []string{"--tools Read,Bash", "--disallowedTools Edit,Write,MultiEdit,NotebookEdit,Bash"}, not: []string{"Bash(*)", "mcp__other__look"},
 		},
 		"everything, but for a rule": {
-			child: agents.Child{Mode: agents.Bypass, Tools: limited("Bash(git *)")}, has: []string{"--permission-mode acceptEdits", "Bash(git *)"}, not: []string{"bypass"},
+			child: hosts.Child{Mode: hosts.Bypass, Tools: limited("Bash(git *)")}, has: []string{"--permission-mode acceptEdits", "Bash(git *)"}, not: []string{"bypass"},
 		},
-		"none of other servers": {child: agents.Child{Tools: limited("Read")}, has: []string{"--strict-mcp-config"}},
+		"none of other servers": {child: hosts.Child{Tools: limited("Read")}, has: []string{"--strict-mcp-config"}},
 		"reading only": {
-			child: agents.Child{Mode: agents.Plan}, has: []string{"--permission-mode dontAsk", "--disallowedTools Edit,Write,MultiEdit,NotebookEdit,Bash"},
+			child: hosts.Child{Mode: hosts.Plan}, has: []string{"--permission-mode dontAsk", "--disallowedTools Edit,Write,MultiEdit,NotebookEdit,Bash"},
 		},
 		"reading only, and some commands": {
-			child: agents.Child{Mode: agents.Plan, Tools: limited("Read", "Bash(go test *)"), Trusted: []string{"Bash(go test *)"}},
+			child: hosts.Child{Mode: hosts.Plan, Tools: limited("Read", "Bash(go test *)"), Trusted: []string{"Bash(go test *)"}},
 			has:   []string{"--disallowedTools Edit,Write,MultiEdit,NotebookEdit --allowedTools"},
 		},
 		"none that start others": {
-			child: agents.Child{Tools: agents.ToolSet{}.Without(agents.SpawnTools...)},
+			child: hosts.Child{Tools: hosts.ToolSet{}.Without(hosts.Known().SpawnTools()...)},
 			has:   []string{"Agent,Task,Workflow", "mcp__flame__spawn_agent", "mcp__plugin_flame_flame__spawn_agent"},
 		},
 		"all the rest": {
-			child: agents.Child{System: "Be brief.", Model: "m", Effort: "low", MaxTurns: 3, CostUSD: 1.5, HostKeys: map[string]json.RawMessage{"hooks": json.RawMessage(`{"Stop":[]}`)}},
+			child: hosts.Child{System: "Be brief.", Model: "m", Effort: "low", MaxTurns: 3, CostUSD: 1.5, HostKeys: map[string]json.RawMessage{"hooks": json.RawMessage(`{"Stop":[]}`)}},
 			has:   []string{"--append-system-prompt=Be brief.", "--model=m", "--effort=low", "--max-turns=3", "--max-budget-usd=1.5", `--settings={"hooks":{"Stop":[]}}`},
 		},
 	}
@@ -81,7 +80,7 @@ func TestAChildIsStartedWithNoMoreThanItMayHave(t *testing.T) {
 
 func TestAChildGetsTheServersOfItsDefinition(t *testing.T) {
 	t.Parallel()
-	launch, err := launcher(t).Launch(agents.Child{Dir: "/agent", Flame: "/bin/flame", Prompt: "do it", HostKeys: map[string]json.RawMessage{
+	launch, err := launcher(t).Launch(hosts.Child{Dir: "/agent", Flame: "/bin/flame", Prompt: "do it", HostKeys: map[string]json.RawMessage{
 		"mcpServers": json.RawMessage(`{"docs":{"command":"docs"},"flame":{"command":"evil"}}`), "initialPrompt": json.RawMessage(`"first this"`),
 	}})
 	require.NoError(t, err)
@@ -97,7 +96,7 @@ func TestWhatTheProjectDeniesIsDeniedEverywhere(t *testing.T) {
 	l := launcher(t)
 	require.NoError(t, os.MkdirAll(filepath.Join(l.Machine.ProjectDir, ".claude"), 0o755))
 	require.NoError(t, os.WriteFile(filepath.Join(l.Machine.ProjectDir, ".claude", "settings.json"), []byte(`{"permissions": {"deny": ["WebFetch", "Bash(rm *)"]}}`), 0o644))
-	launch, err := l.Launch(agents.Child{Mode: agents.AcceptEdits})
+	launch, err := l.Launch(hosts.Child{Mode: hosts.AcceptEdits})
 	require.NoError(t, err)
 	assert.Equal(t, "WebFetch,Bash(rm *)", after(launch.Command, "--disallowedTools"))
 }
@@ -116,6 +115,6 @@ func TestWithoutTheClientThereIsAdvice(t *testing.T) {
 	l := launcher(t)
 	l.Machine.LookPath = func(string) (string, error) { return "", os.ErrNotExist }
 	assert.False(t, l.Installed())
-	_, err := l.Launch(agents.Child{})
+	_, err := l.Launch(hosts.Child{})
 	assert.ErrorContains(t, err, "not installed")
 }

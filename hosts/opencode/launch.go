@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"flame/agents"
 	"flame/hosts"
 )
 
@@ -24,7 +23,7 @@ type Launcher struct {
 // setup knows what there is of flame in OpenCode; it installs nothing here.
 func (l Launcher) setup() Setup { return Setup{Machine: l.Machine} }
 
-// Name is OpenCode's (an agents.Host).
+// Name is OpenCode's (an hosts.Launcher).
 func (l Launcher) Name() string { return Name }
 
 // Installed reports whether the client is on PATH.
@@ -60,18 +59,18 @@ func (l Launcher) Resumes(session string) bool { return strings.HasPrefix(sessio
 // Launch returns the command for a child: run, which asks nobody and refuses what
 // would be asked. Its configuration adds an agent to the user's own; for tools and
 // permissions that only takes away (spec: agents §2).
-func (l Launcher) Launch(c agents.Child) (agents.Launch, error) {
+func (l Launcher) Launch(c hosts.Child) (hosts.Launch, error) {
 	program, err := l.program()
 	if err != nil {
-		return agents.Launch{}, err
+		return hosts.Launch{}, err
 	}
 	permission, err := l.permissions(c)
 	if err != nil {
-		return agents.Launch{}, err
+		return hosts.Launch{}, err
 	}
 	config, err := json.Marshal(l.config(c, permission))
 	if err != nil {
-		return agents.Launch{}, err
+		return hosts.Launch{}, err
 	}
 	args := []string{program, "run", "--format", "json", "--agent", agentName}
 	if c.Model != "" {
@@ -82,14 +81,14 @@ func (l Launcher) Launch(c agents.Child) (agents.Launch, error) {
 	} else if c.Title != "" {
 		args = append(args, "--title="+c.Title)
 	}
-	return agents.Launch{
+	return hosts.Launch{
 		Command: args, Stdin: c.Prompt, Fatal: "Falling back to default agent",
 		Env: []string{"OPENCODE_CONFIG_CONTENT=" + string(config)},
 	}, nil
 }
 
 // config is what the child's process adds to the user's configuration.
-func (l Launcher) config(c agents.Child, permission permissions) map[string]any {
+func (l Launcher) config(c hosts.Child, permission permissions) map[string]any {
 	agent := map[string]any{"mode": "all", "description": "an agent that flame started", "permission": permission}
 	if c.System != "" {
 		agent["prompt"] = c.System
@@ -111,7 +110,7 @@ func (l Launcher) config(c agents.Child, permission permissions) map[string]any 
 
 // permissions returns what the child may do. An agent's map goes before the user's
 // own in OpenCode, so what it allows is copied from there.
-func (l Launcher) permissions(c agents.Child) (rules permissions, err error) {
+func (l Launcher) permissions(c hosts.Child) (rules permissions, err error) {
 	users, err := l.usersPermissions()
 	if err != nil {
 		return nil, err
@@ -144,26 +143,26 @@ func (l Launcher) permissions(c agents.Child) (rules permissions, err error) {
 // within returns the tools that a child is limited to. One from another host never
 // gets all that OpenCode has: what that host asked its user for, such as tools of
 // MCP servers, nobody asks for here.
-func within(c agents.Child) (allowed []string, limited bool) {
+func within(c hosts.Child) (allowed []string, limited bool) {
 	if c.Tools.Limited || !strict(c) {
 		return c.Tools.Allowed, c.Tools.Limited
 	}
-	return append(agents.Tools(Name, agents.Reads, agents.Notes), "edit", "bash", "webfetch", "task"), true
+	return append(hosts.Known().Of(Name).Tools.Names(hosts.Reads, hosts.Notes), "edit", "bash", "webfetch", "task"), true
 }
 
 // strict reports whether a child may do unasked only what its mode names.
-func strict(c agents.Child) bool {
-	return c.Mode != agents.Bypass && (c.Foreign || c.Mode == agents.DontAsk)
+func strict(c hosts.Child) bool {
+	return c.Mode != hosts.Bypass && (c.Foreign || c.Mode == hosts.DontAsk)
 }
 
 // beyond returns the permissions that a child's mode does not reach.
-func beyond(c agents.Child) []string {
+func beyond(c hosts.Child) []string {
 	switch {
-	case c.Mode == agents.Plan:
+	case c.Mode == hosts.Plan:
 		return []string{"edit", "bash", "task"}
 	case !strict(c):
 		return nil
-	case c.Mode == agents.AcceptEdits:
+	case c.Mode == hosts.AcceptEdits:
 		return []string{"bash", "webfetch", "task", "external_directory"}
 	}
 	return []string{"edit", "bash", "webfetch", "task", "external_directory"}
@@ -209,7 +208,7 @@ func permissionOf(tool string) string {
 		return strings.Replace(server, "__", "_", 1) // as OpenCode names the tools of MCP servers
 	}
 	switch name = strings.ToLower(name); {
-	case agents.Does(name) == agents.Edits:
+	case hosts.Known().Tools().Effect(name) == hosts.Edits:
 		return "edit"
 	case name == "agent":
 		return "task"

@@ -10,49 +10,49 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"flame/agents"
+	"flame/hosts"
 	"flame/hosts/opencode"
 )
 
 func TestAChildsPermissionsOnlyTakeAway(t *testing.T) {
 	t.Parallel()
-	limited := func(tools ...string) agents.ToolSet { return agents.ToolSet{}.Only(&tools) }
+	limited := func(tools ...string) hosts.ToolSet { return hosts.ToolSet{}.Only(&tools) }
 	tests := map[string]struct {
 		users string // permission in the user's opencode.json; empty: none
-		child agents.Child
+		child hosts.Child
 		want  string
 	}{
-		"all that its parent may": {child: agents.Child{}, want: `{}`},
-		"reading only":            {child: agents.Child{Mode: agents.Plan}, want: `{"edit":"deny","bash":"deny","task":"deny"}`},
+		"all that its parent may": {child: hosts.Child{}, want: `{}`},
+		"reading only":            {child: hosts.Child{Mode: hosts.Plan}, want: `{"edit":"deny","bash":"deny","task":"deny"}`},
 		"a builder that is to read only": {
-			child: agents.Child{Mode: agents.Plan, Tools: limited("read", "edit", "bash")},
+			child: hosts.Child{Mode: hosts.Plan, Tools: limited("read", "edit", "bash")},
 			want:  `{"*":"deny","read":"allow","flame_*":"allow","edit":"deny","bash":"deny","task":"deny"}`,
 		},
-		"what the user denies": {users: `{"webfetch": "deny"}`, child: agents.Child{}, want: `{"webfetch":"deny"}`},
+		"what the user denies": {users: `{"webfetch": "deny"}`, child: hosts.Child{}, want: `{"webfetch":"deny"}`},
 		"of a caller in another host that asks before it edits": {
-			child: agents.Child{Mode: agents.Default, Foreign: true}, want: `{"*":"deny","read":"allow","grep":"allow","glob":"allow","list":"allow","lsp":"allow","skill":"allow","todowrite":"allow","todoread":"allow","flame_*":"allow","edit":"deny","bash":"deny","webfetch":"deny","task":"deny","external_directory":"deny"}`,
+			child: hosts.Child{Mode: hosts.Default, Foreign: true}, want: `{"*":"deny","read":"allow","grep":"allow","glob":"allow","list":"allow","lsp":"allow","skill":"allow","todowrite":"allow","todoread":"allow","flame_*":"allow","edit":"deny","bash":"deny","webfetch":"deny","task":"deny","external_directory":"deny"}`,
 		},
 		"of one that may edit": {
-			child: agents.Child{Mode: agents.AcceptEdits, Foreign: true}, want: `{"*":"deny","read":"allow","grep":"allow","glob":"allow","list":"allow","lsp":"allow","skill":"allow","todowrite":"allow","todoread":"allow","edit":"allow","flame_*":"allow","bash":"deny","webfetch":"deny","task":"deny","external_directory":"deny"}`,
+			child: hosts.Child{Mode: hosts.AcceptEdits, Foreign: true}, want: `{"*":"deny","read":"allow","grep":"allow","glob":"allow","list":"allow","lsp":"allow","skill":"allow","todowrite":"allow","todoread":"allow","edit":"allow","flame_*":"allow","bash":"deny","webfetch":"deny","task":"deny","external_directory":"deny"}`,
 		},
-		"some tools": {child: agents.Child{Tools: limited("read", "write")}, want: `{"*":"deny","read":"allow","edit":"allow","flame_*":"allow"}`},
+		"some tools": {child: hosts.Child{Tools: limited("read", "write")}, want: `{"*":"deny","read":"allow","edit":"allow","flame_*":"allow"}`},
 		"some tools, of which the user denies one": {
-			users: `{"edit": "deny"}`, child: agents.Child{Tools: limited("read", "edit")},
+			users: `{"edit": "deny"}`, child: hosts.Child{Tools: limited("read", "edit")},
 			want: `{"*":"deny","read":"allow","flame_*":"allow","edit":"deny"}`,
 		},
 		"a shell for some commands": {
-			child: agents.Child{Mode: agents.Plan, Tools: limited("bash(go test *)", "bash(go vet *)"), Trusted: []string{"bash(go test *)", "bash(go vet *)"}},
+			child: hosts.Child{Mode: hosts.Plan, Tools: limited("bash(go test *)", "bash(go vet *)"), Trusted: []string{"bash(go test *)", "bash(go vet *)"}},
 			want:  `{"*":"deny","bash":{"*":"deny","go test *":"allow","go vet *":"allow"},"flame_*":"allow","edit":"deny","task":"deny"}`,
 		},
 		"a shell for some commands, where the user allows others": {
-			users: `{"bash": {"*": "ask", "go test *": "allow"}}`, child: agents.Child{Tools: limited("bash(go test *)", "bash(rm *)")},
+			users: `{"bash": {"*": "ask", "go test *": "allow"}}`, child: hosts.Child{Tools: limited("bash(go test *)", "bash(rm *)")},
 			want: `{"*":"deny","bash":{"*":"deny","go test *":"allow","rm *":"deny"},"flame_*":"allow"}`,
 		},
 		"what the user says of all tools": {
-			users: `"ask"`, child: agents.Child{Tools: limited("read")}, want: `{"*":"deny","read":"ask","flame_*":"ask"}`,
+			users: `"ask"`, child: hosts.Child{Tools: limited("read")}, want: `{"*":"deny","read":"ask","flame_*":"ask"}`,
 		},
 		"no tool that starts others": {
-			child: agents.Child{Tools: agents.ToolSet{}.Without("Agent", "*spawn_agent")}, want: `{"task":"deny","*spawn_agent":"deny"}`,
+			child: hosts.Child{Tools: hosts.ToolSet{}.Without("Agent", "*spawn_agent")}, want: `{"task":"deny","*spawn_agent":"deny"}`,
 		},
 	}
 	for name, tt := range tests {

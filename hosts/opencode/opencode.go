@@ -50,7 +50,7 @@ func (s Setup) plugin() (content []byte, version string) {
 // ours begins every flame.js that a setup wrote, of any version.
 var ours = []byte("// Flame for OpenCode")
 
-// A Setup is a hosts.Host for OpenCode.
+// A Setup is a hosts.Setup for OpenCode.
 type Setup struct {
 	Machine hosts.Machine
 	Tools   func() []string // lists the names of flame's tools

@@ -1,21 +1,21 @@
-package agents_test
+package hosts_test
 
 import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 
-	"flame/agents"
+	"flame/hosts"
 )
 
 func TestToolSetsNarrow(t *testing.T) {
 	t.Parallel()
-	all := agents.ToolSet{}
+	all := hosts.ToolSet{}
 	list := func(names ...string) *[]string { return &names }
 	git := all.Only(list("Read", "Bash(git *)"))
 	readers := all.Only(list("Read", "Grep", "mcp__docs__*"))
 	tests := map[string]struct {
-		set      agents.ToolSet
+		set      hosts.ToolSet
 		permits  []string
 		refuses  []string
 		asString string
@@ -35,7 +35,7 @@ func TestToolSetsNarrow(t *testing.T) {
 		"a rule for arguments denies a part": {all.Without("Bash(rm *)"), []string{"Bash"}, nil, "all of the host's; not Bash(rm *)"},
 		"a rule for arguments allows a tool": {all.Only(list("Bash(go test *)")), []string{"Bash"}, []string{"Read"}, "Bash(go test *)"},
 		"at the deepest level": {
-			all.Without(agents.SpawnTools...), []string{"Read"},
+			all.Without(hosts.Known().SpawnTools()...), []string{"Read"},
 			[]string{"Agent", "Task", "mcp__plugin_flame_flame__spawn_agent", "flame_spawn_agent"},
 			"all of the host's; not Agent, Task, Workflow, task, call_omo_agent, *spawn_agent",
 		},

@@ -1,9 +1,11 @@
-package agents
+package hosts
 
 import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/samber/lo"
 )
 
 // A ToolSet says which tools an agent may use, by the names its host gives them.
@@ -14,11 +16,6 @@ type ToolSet struct {
 	Allowed []string `json:"allowed,omitempty"`
 	Denied  []string `json:"denied,omitempty"` // whatever is allowed
 }
-
-// SpawnTools are the tools of hosts and of ours by which an agent starts others.
-// All are withheld at the deepest level: missing one alias lets agents multiply
-// (spec: agents §2).
-var SpawnTools = append(named(allTools(), Spawns), "*spawn_agent")
 
 // Only returns the part of the set that these tools are; all of it where allowed is
 // nil or names "*". Nothing is added: what the set lacks stays out, and a rule for
@@ -47,7 +44,7 @@ func (t ToolSet) Only(allowed *[]string) ToolSet {
 // so.
 func (t ToolSet) With(more []string) ToolSet {
 	if t.Limited {
-		t.Allowed = join(slices.Clone(t.Allowed), more)
+		t.Allowed = lo.Union(t.Allowed, more)
 	}
 	return t
 }
@@ -61,16 +58,16 @@ func (t ToolSet) Within(other ToolSet) ToolSet {
 }
 
 // For returns the set with the names that another host has for its tools.
-func (t ToolSet) For(host string) ToolSet {
-	t.Allowed, t.Denied = translate(t.Allowed, host), translate(t.Denied, host)
+func (t ToolSet) For(known Registry, host string) ToolSet {
+	t.Allowed, t.Denied = known.Translate(t.Allowed, host), known.Translate(t.Denied, host)
 	return t
 }
 
 // meet returns what two entries both allow: the narrower name with the rule that
 // one has. Of two different rules nobody can tell what they share.
 func meet(known, asked string) (string, bool) {
-	knownName, knownRule := ruleOf(known)
-	name, rule := ruleOf(asked)
+	knownName, knownRule := SplitRule(known)
+	name, rule := SplitRule(asked)
 	switch {
 	case matches(knownName, name):
 	case matches(name, knownName):
@@ -84,8 +81,8 @@ func meet(known, asked string) (string, bool) {
 	return name + rule, knownRule == "" || knownRule == rule
 }
 
-// ruleOf parts an entry into the tool's name and its rule with its brackets.
-func ruleOf(entry string) (name, rule string) {
+// SplitRule parts an entry into the tool's name and its rule with its brackets.
+func SplitRule(entry string) (name, rule string) {
 	if i := strings.IndexByte(entry, '('); i >= 0 {
 		return strings.TrimSpace(entry[:i]), entry[i:]
 	}
@@ -126,7 +123,7 @@ func matches(pattern, tool string) bool {
 
 // base is the name of a tool without its rule for arguments.
 func base(tool string) string {
-	name, _ := ruleOf(tool)
+	name, _ := SplitRule(tool)
 	return strings.ToLower(name)
 }
 
@@ -143,4 +140,41 @@ func (t ToolSet) String() string {
 		text += "; not " + strings.Join(t.Denied, ", ")
 	}
 	return text
+}
+
+// Overlap reports whether two entries may be about one tool. Two patterns are taken
+// to have a tool in common.
+func Overlap(a, b string) bool {
+	return matches(a, b) || matches(b, a) || strings.ContainsAny(base(a), "*?") && strings.ContainsAny(base(b), "*?")
+}
+
+// ValidTool accepts names, patterns of names, and names with a rule for their
+// arguments. A pattern with a rule would allow every tool, since rules are left
+// to hosts. A host reads the names from its command line, all in one word with commas
+// between them: so none looks like an option, and no rule leaves a bracket open that
+// would take in what comes after it.
+func ValidTool(tool string) bool {
+	name, _, ruled := strings.Cut(tool, "(")
+	if name == "" || name[0] == '-' || ruled && (!closed(tool) || strings.ContainsAny(name, "*?")) {
+		return false
+	}
+	return !strings.ContainsFunc(name, func(c rune) bool {
+		return !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9') && !strings.ContainsRune("_-.:/*?", c)
+	})
+}
+
+// closed reports whether each bracket is closed again, the first one at the end.
+func closed(tool string) bool {
+	depth := 0
+	for i, c := range tool {
+		switch c {
+		case '(':
+			depth++
+		case ')':
+			if depth--; depth < 0 || depth == 0 && i < len(tool)-1 {
+				return false
+			}
+		}
+	}
+	return depth == 0
 }

@@ -1,0 +1,50 @@
+package hosts
+
+import (
+	"slices"
+	"strings"
+
+	"flame/core"
+)
+
+// A Mode says what an agent may do without being asked for each thing. The names
+// are Claude Code's.
+type Mode string
+
+// The modes, from the narrowest to the widest (spec: agents §3).
+const (
+	Plan        Mode = "plan"              // reads only
+	DontAsk     Mode = "dontAsk"           // does what is allowed by rules, nothing else
+	Default     Mode = "default"           // asks; without a person to ask, as DontAsk
+	AcceptEdits Mode = "acceptEdits"       // changes files
+	Bypass      Mode = "bypassPermissions" // everything
+)
+
+// lattice is the order of the modes.
+var lattice = []Mode{Plan, DontAsk, Default, AcceptEdits, Bypass}
+
+// ParseMode reads the name of a mode.
+func ParseMode(name string) (Mode, error) {
+	if mode := Mode(name); slices.Contains(lattice, mode) {
+		return mode, nil
+	}
+	return "", core.Invalidf("there is no permission mode %q", name).WithHint("use %s", strings.Join(Mode("").Values(), ", "))
+}
+
+// Values lists the modes, from the narrowest to the widest.
+func (Mode) Values() []string { return core.Words(lattice...) }
+
+// Known reports whether flame knows the mode.
+func (m Mode) Known() bool { return slices.Contains(lattice, m) }
+
+// rank is the mode's place in the lattice. One that nobody knows counts as
+// Default, so that it neither widens nor blocks.
+func (m Mode) rank() int {
+	if i := slices.Index(lattice, m); i >= 0 {
+		return i
+	}
+	return slices.Index(lattice, Default)
+}
+
+// Exceeds reports whether m allows more than other.
+func (m Mode) Exceeds(other Mode) bool { return m.rank() > other.rank() }
