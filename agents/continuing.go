@@ -34,7 +34,7 @@ func (a *Agents) goOn(ctx context.Context, by project.Caller, id, prompt string,
 		return Run{}, err
 	}
 	if !old.State.Ended() {
-		return Run{}, core.Invalidf("%s is %s", old.ID, old.State).WithHint("wait for its end with flame_agent_wait, or cancel it first")
+		return Run{}, core.Invalidf("%s is %s", old.ID, old.State).WithHint("wait for its end with %s, or cancel it first", core.OpAgentWait)
 	}
 	next, err := a.successor(ctx, old, prompt)
 	if err != nil {
@@ -118,7 +118,7 @@ func (a *Agents) stillAllowed(tx project.Tx, by project.Caller, old Run, caller 
 	asks, err := a.askerOf(tx, by, caller)
 	if err == nil && old.Mode.Effective.Exceeds(asks.mode) {
 		err = core.Invalidf("%s worked in the mode %s, which is more than this session has now", old.ID, old.Mode.Effective).
-			WithHint("start another agent with spawn_agent, or let the user change the mode")
+			WithHint("start another agent with %s, or let the user change the mode", core.OpSpawn)
 	}
 	return err
 }

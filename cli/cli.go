@@ -17,6 +17,7 @@ import (
 	"flame/core"
 	"flame/project"
 	"flame/project/place"
+	"flame/render"
 )
 
 // An App is what commands work with. main fills it.
@@ -105,7 +106,7 @@ func (a *App) complain(err error) {
 	fmt.Fprintf(a.Stderr, "flame: %s\n", core.OneLine(err.Error(), 2000))
 	var problem *core.Problem
 	if errors.As(err, &problem) && problem.Hint != "" {
-		fmt.Fprintf(a.Stderr, "hint: %s\n", core.OneLine(asCommands(problem.Hint), 2000))
+		fmt.Fprintf(a.Stderr, "hint: %s\n", core.OneLine(render.ForShell(problem.Hint), 2000))
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	"flame/core"
 	"flame/project"
 	"flame/project/place"
+	"flame/render"
 	"flame/tools"
 )
 
@@ -112,7 +113,7 @@ func TestHintsNameCommandsThatThereAre(t *testing.T) {
 	t.Parallel()
 	root := (&App{}).root()
 	for _, tool := range tools.All(&project.Project{}, &agents.Agents{}) {
-		words := asCommands("use " + tool.Name)
+		words := render.ForShell("use " + core.Name(tool.Name).String())
 		named := regexp.MustCompile("^use `flame (.+)`$").FindStringSubmatch(words)
 		if named == nil {
 			assert.Equal(t, "use "+tool.Name, words, "is neither a command nor whole")

@@ -13,6 +13,8 @@ import (
 	"github.com/mark3labs/mcp-go/client"
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/spf13/cobra"
+
+	"flame/core"
 )
 
 func newDemo(a *App) *cobra.Command {
@@ -27,23 +29,23 @@ func newDemo(a *App) *cobra.Command {
 // first frame that the plan made, "$2" the second.
 type demoStep struct {
 	says string
-	tool string
+	tool core.Name
 	args map[string]any
 }
 
 // demoSteps are a piece of work as an agent would do it.
 var demoSteps = []demoStep{
-	{"The user asks for a login. The agent names what this session is for.", "flame_set_goal", map[string]any{"goal": "Add a login"}},
-	{"It lays out the work.", "flame_plan_children", map[string]any{"children": []string{"Store users and password hashes", "Login form and session cookie"}}},
-	{"It takes up the first part.", "flame_activate", map[string]any{"sessionID": "$1"}},
-	{"What it decides and makes is kept, whatever becomes of the conversation.", "flame_add_decision", map[string]any{"decision": "argon2id, not bcrypt: memory-hard, and the library is maintained"}},
-	{"", "flame_add_artifact", map[string]any{"artifact": "internal/users/store.go"}},
-	{"The migration fails: a side track gets a frame of its own.", "flame_push", map[string]any{"goal": "Find out why the migration fails"}},
-	{"", "flame_pop", map[string]any{"status": "completed", "summary": "The users table existed from an old prototype; migration 0003 drops it first."}},
-	{"Back in the first part, which is done.", "flame_pop", map[string]any{"status": "completed", "summary": "Users are stored with argon2id hashes in internal/users; Create and Verify are tested."}},
-	{"The second part begins. Its agent sees the summary beside it, not the way there.", "flame_activate", map[string]any{"sessionID": "$2"}},
-	{"", "flame_context_preview", map[string]any{"maxLength": 4000}},
-	{"The tree that came of it:", "flame_tree", map[string]any{"showDetails": true}},
+	{"The user asks for a login. The agent names what this session is for.", core.OpSetGoal, map[string]any{"goal": "Add a login"}},
+	{"It lays out the work.", core.OpPlanChildren, map[string]any{"children": []string{"Store users and password hashes", "Login form and session cookie"}}},
+	{"It takes up the first part.", core.OpActivate, map[string]any{"sessionID": "$1"}},
+	{"What it decides and makes is kept, whatever becomes of the conversation.", core.OpAddDecision, map[string]any{"decision": "argon2id, not bcrypt: memory-hard, and the library is maintained"}},
+	{"", core.OpAddArtifact, map[string]any{"artifact": "internal/users/store.go"}},
+	{"The migration fails: a side track gets a frame of its own.", core.OpPush, map[string]any{"goal": "Find out why the migration fails"}},
+	{"", core.OpPop, map[string]any{"status": "completed", "summary": "The users table existed from an old prototype; migration 0003 drops it first."}},
+	{"Back in the first part, which is done.", core.OpPop, map[string]any{"status": "completed", "summary": "Users are stored with argon2id hashes in internal/users; Create and Verify are tested."}},
+	{"The second part begins. Its agent sees the summary beside it, not the way there.", core.OpActivate, map[string]any{"sessionID": "$2"}},
+	{"", core.OpPreview, map[string]any{"maxLength": 4000}},
+	{"The tree that came of it:", core.OpTree, map[string]any{"showDetails": true}},
 }
 
 func (a *App) demo(ctx context.Context) (err error) {
@@ -74,7 +76,7 @@ func (a *App) demo(ctx context.Context) (err error) {
 		if err != nil {
 			return err
 		}
-		if step.tool == "flame_plan_children" {
+		if step.tool == core.OpPlanChildren {
 			planned = planID.FindAllString(answer, -1)
 		}
 	}
@@ -93,7 +95,7 @@ func (a *App) play(ctx context.Context, c *client.Client, step demoStep, planned
 		line = strings.ReplaceAll(line, fmt.Sprintf("$%d", i+1), id)
 	}
 	var request mcp.CallToolRequest
-	request.Params.Name = step.tool
+	request.Params.Name = string(step.tool)
 	request.Params.Arguments = json.RawMessage(line)
 	result, err := c.CallTool(ctx, request)
 	if err != nil {
@@ -106,12 +108,12 @@ func (a *App) play(ctx context.Context, c *client.Client, step demoStep, planned
 		}
 	}
 	if result.IsError {
-		return "", fmt.Errorf("%s: %s", step.tool, answer.String())
+		return "", fmt.Errorf("%s: %s", string(step.tool), answer.String())
 	}
 	if step.says != "" {
 		fmt.Fprintf(a.Stdout, "# %s\n", step.says)
 	}
-	fmt.Fprintf(a.Stdout, "> %s %s\n%s\n\n", step.tool, line, indent(answer.String()))
+	fmt.Fprintf(a.Stdout, "> %s %s\n%s\n\n", string(step.tool), line, indent(answer.String()))
 	return answer.String(), nil
 }
 

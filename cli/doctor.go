@@ -264,7 +264,7 @@ func problemFinding(what string, err error) Finding {
 	f := Finding{What: what + err.Error(), Broken: true}
 	var problem *core.Problem
 	if errors.As(err, &problem) {
-		f.Hint = problem.Hint
+		f.Hint = render.ForShell(problem.Hint)
 	}
 	return f
 }

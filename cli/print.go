@@ -11,14 +11,17 @@ import (
 	"github.com/samber/lo"
 
 	"flame/core"
+	"flame/render"
 )
 
 // print writes v as JSON with --json, else the text.
-func (a *App) print(v any, text string) error { return a.answer(v, printable(text)) }
+func (a *App) print(v any, text string) error { return a.answer(v, printable(render.ForShell(text))) }
 
 // draw is print for a text with the signs of a tree, which a terminal shows in
 // colour.
-func (a *App) draw(v any, text string) error { return a.answer(v, a.coloured(printable(text))) }
+func (a *App) draw(v any, text string) error {
+	return a.answer(v, a.coloured(printable(render.ForShell(text))))
+}
 
 func (a *App) answer(v any, text string) error {
 	if !a.json {
@@ -92,19 +95,3 @@ func line(f core.Frame) string { return fmt.Sprintf("%s (%s) %s", f.ID, f.Status
 func lines(frames []core.Frame) string {
 	return strings.Join(lo.Map(frames, func(f core.Frame, _ int) string { return line(f) }), "\n")
 }
-
-// commands are the commands that do what tools and their arguments do. Hints
-// are written for models, who know the tools.
-var commands = strings.NewReplacer(
-	"flame_plan_children", "`flame plan`", "flame_plan", "`flame plan`", "flame_push", "`flame push`", "flame_pop", "`flame pop`",
-	"flame_activate", "`flame activate`", "flame_invalidate", "`flame invalidate`", "flame_tree", "`flame tree`",
-	"flame_status", "`flame status`", "flame_frame_details", "`flame show`", "flame_search", "`flame search`",
-	"flame_set_goal", "`flame goal`", "flame_add_artifact", "`flame artifact`", "flame_add_decision", "`flame decision`",
-	"flame_agent_list", "`flame agents runs`", "flame_agent_wait", "`flame agents wait`", "flame_agent_status", "`flame agents status`",
-	"flame_agent_result", "`flame agents result`", "flame_agent_cancel", "`flame agents cancel`", "spawn_agent", "`flame agents spawn`",
-	"flame_handoff", "`flame agents handoff`", "flame_converge", "`flame agents converge`",
-	"frameID ", "--frame ", "pass force", "pass --force", "conflict_resolution ", "--conflict-resolution ",
-)
-
-// asCommands puts a hint into the words of the shell.
-func asCommands(hint string) string { return commands.Replace(hint) }

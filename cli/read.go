@@ -74,8 +74,7 @@ func newStatus(a *App) *cobra.Command {
 		}
 		text := a.noFrames(ctx, len(tree.Lines))
 		if text == "" {
-			where, rest, _ := strings.Cut(render.Status(tree), "\n")
-			text = asCommands(where) + "\n" + rest
+			text = render.Status(tree)
 		}
 		nodes, more, err := treeJSON(tree.Lines, tree.Current)
 		if err != nil {

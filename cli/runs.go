@@ -58,7 +58,7 @@ func newAgentsSpawn(a *App) *cobra.Command {
 	var only []string
 	var wait bool
 	cmd := &cobra.Command{
-		Use: "spawn TYPE PROMPT...", Short: "Start an agent, as spawn_agent does", Example: `  flame agents spawn tester "run the tests of the store" --wait`, Args: takes(2, -1),
+		Use: "spawn TYPE PROMPT...", Short: "Start an agent, as " + string(core.OpSpawn) + " does", Example: `  flame agents spawn tester "run the tests of the store" --wait`, Args: takes(2, -1),
 	}
 	flags := cmd.Flags()
 	a.frameFlag(cmd, &r.Frame, "the frame that its own goes below (default: the current one)")
@@ -125,7 +125,7 @@ func newAgentsRuns(a *App) *cobra.Command {
 		}
 		shown := agents.Filter(runs, which)
 		if len(shown) == 0 {
-			return a.print([]agents.Run{}, asCommands(render.NoAgents(runs, which)))
+			return a.print([]agents.Run{}, render.NoAgents(runs, which))
 		}
 		return a.print(shown, runsTable(shown, s.Project.Now()))
 	})
@@ -195,7 +195,7 @@ func newAgentsCancel(a *App) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return a.print(append([]agents.Run{}, stopped...), asCommands(render.Cancelled(run, stopped)))
+		return a.print(append([]agents.Run{}, stopped...), render.Cancelled(run, stopped))
 	})
 }
 

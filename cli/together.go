@@ -129,7 +129,7 @@ func (a *App) printConvergence(ctx context.Context, s *agents.Agents, c agents.C
 	if err != nil {
 		return err
 	}
-	return a.print(c, text+asCommands(next))
+	return a.print(c, text+next)
 }
 
 func (a *App) listConvergences(ctx context.Context, s *agents.Agents) error {

@@ -352,7 +352,7 @@ func (p *Project) CompleteSubagent(ctx context.Context, by Caller, ref string, s
 		}
 		if !session.HasFrame() {
 			return core.Invalidf("subagent session %s has no frame yet", session.ID).
-				WithHint("it gets one after minDuration and minMessageCount; flame_subagent_config shows and changes them")
+				WithHint("it gets one after minDuration and minMessageCount; %s shows and changes them", core.OpSubagentConfig)
 		}
 		if err := s.mayComplete(session); err != nil {
 			return err

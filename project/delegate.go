@@ -88,7 +88,7 @@ func (s *step) delegateUnder(ref string) (string, error) {
 	parent, err := s.resolve(ref)
 	if err == nil && parent.Status != core.InProgress {
 		err = core.Invalidf("%s is %s, so no agent can work below it", parent.ID, parent.Status).
-			WithHint("name a frame in progress, or flame_activate this one")
+			WithHint("name a frame in progress, or %s this one", core.OpActivate)
 	}
 	return parent.ID, err
 }

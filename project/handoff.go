@@ -63,7 +63,7 @@ func (s *step) mayChange() error {
 		return err
 	}
 	return core.Invalidf("this session handed control to %s, so it changes no frames until that ends", agent).
-		WithHint("flame_agent_wait waits for it, flame_agent_status shows how far it is, flame_agent_cancel stops it")
+		WithHint("%s waits for it, %s shows how far it is, %s stops it", core.OpAgentWait, core.OpAgentStatus, core.OpAgentCancel)
 }
 
 // EndAbove ends the frame that an agent's was made below, if it is still in

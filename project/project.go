@@ -109,7 +109,7 @@ func (p *Project) update(ctx context.Context, by Caller, f func(*step) error) er
 		}
 		if s.session.Stamped && !by.Stamped && by.Host != CommandLine {
 			return core.Invalidf("this call does not say which agent of session %s made it", by.Session).
-				WithHint("flame's hook names the caller of every call in this session, but not of this one; run `flame doctor` to see whether the hook still works, or pass frameID from the command line")
+				WithHint("flame's hook names the caller of every call in this session, but not of this one; run `flame doctor` to see whether the hook still works, or pass %s from the command line", core.ArgFrame)
 		}
 		if err := s.mayChange(); err != nil {
 			return err
@@ -266,7 +266,7 @@ func (s *step) ensureCurrent() (core.Frame, error) {
 // noCurrent tells a caller without a frame how to get one.
 func noCurrent() error {
 	return core.NotFoundf("there is no frame in progress").
-		WithHint("flame_push starts one, flame_activate takes up a planned or unfinished one; flame_tree shows what there is")
+		WithHint("%s starts one, %s takes up a planned or unfinished one; %s shows what there is", core.OpPush, core.OpActivate, core.OpTree)
 }
 
 // makeRoot returns the session its first frame: the root of a tree, or for a

@@ -56,10 +56,10 @@ func (s *step) resolvePrefix(ref string) (core.Frame, error) {
 		return core.Frame{}, err
 	}
 	if len(recent) == 0 {
-		return core.Frame{}, core.NotFoundf("frame %q not found", ref).WithHint("this project has no frames yet; flame_push starts one")
+		return core.Frame{}, core.NotFoundf("frame %q not found", ref).WithHint("this project has no frames yet; %s starts one", core.OpPush)
 	}
 	return core.Frame{}, core.NotFoundf("frame %q not found", ref).
-		WithHint("the latest are %s; flame_tree shows all", listFrames(recent))
+		WithHint("the latest are %s; %s shows all", listFrames(recent), core.OpTree)
 }
 
 // listFrames names frames for an error: id, status and goal.

@@ -165,7 +165,7 @@ func (p *Project) State(ctx context.Context, by Caller) (state State, err error)
 		}
 		if len(frames) > maxWhole {
 			return core.Invalidf("the project has more than %d frames, too many for one answer", maxWhole).
-				WithHint("`flame export FOLDER` writes them all; flame_tree shows a part, flame_search finds some")
+				WithHint("`flame export FOLDER` writes them all; %s shows a part, %s finds some", core.OpTree, core.OpSearch)
 		}
 		for _, f := range frames {
 			if f.ID == "" {

@@ -268,7 +268,7 @@ func (s *step) trackedSession(ref string) (core.Session, error) {
 		return session, err
 	}
 	if err != nil || !session.Tracked {
-		return session, core.NotFoundf("%q is not a tracked subagent session", id).WithHint("flame_subagent_list shows those that are")
+		return session, core.NotFoundf("%q is not a tracked subagent session", id).WithHint("%s shows those that are", core.OpSubagentList)
 	}
 	return session, nil
 }

@@ -67,9 +67,8 @@ func Spawned(a *agents.Agents, run agents.Run) string {
 	if run.State.Ended() {
 		return Agent(a, run)
 	}
-	text := Agent(a, run) +
-		"It works by itself now: do not do its work, go on with yours. When it ends, that is in your next context. " +
-		"flame_agent_status shows how far it is, flame_agent_wait waits, flame_agent_result gives all it came to."
+	text := Agent(a, run) + fmt.Sprintf("It works by itself now: do not do its work, go on with yours. When it ends, that is in your next context. "+
+		"%s shows how far it is, %s waits, %s gives all it came to.", core.OpAgentStatus, core.OpAgentWait, core.OpAgentResult)
 	if !a.Keep {
 		text += " It ends with your session; in a one-shot run wait for it."
 	}
@@ -184,7 +183,7 @@ func answerText(r agents.Result, offset, most int) string {
 	if most == 0 || len(text) <= most {
 		return string(text) + "\n"
 	}
-	return string(text[:most]) + fmt.Sprintf("\n… %s more: flame_agent_result with offset %d\n", Count(len(text)-most, "character"), offset+most)
+	return string(text[:most]) + fmt.Sprintf("\n… %s more: %s with offset %d\n", Count(len(text)-most, "character"), core.OpAgentResult, offset+most)
 }
 
 // NoAgents stands in place of a list of agents that is empty: none of all, or
@@ -192,11 +191,11 @@ func answerText(r agents.Result, offset, most int) string {
 func NoAgents(all []agents.Run, which string) string {
 	switch {
 	case len(all) > 0 && which == "running":
-		return "No agent runs; flame_agent_list lists those that ended."
+		return fmt.Sprintf("No agent runs; %s lists those that ended.", core.OpAgentList)
 	case len(all) > 0:
-		return "No agent has ended; flame_agent_list lists those that run."
+		return fmt.Sprintf("No agent has ended; %s lists those that run.", core.OpAgentList)
 	}
-	return "No agents; spawn_agent starts one."
+	return fmt.Sprintf("No agents; %s starts one.", core.OpSpawn)
 }
 
 // Agents lists those of the agents that a filter lets through, as they are at a
@@ -232,6 +231,6 @@ func Cancelled(run agents.Run, stopped []agents.Run) string {
 	for _, run := range stopped {
 		b.WriteString("- " + runLine(run) + "\n")
 	}
-	b.WriteString("What they did is kept; their frames will be blocked. flame_agent_result shows how far they came.")
+	fmt.Fprintf(&b, "What they did is kept; their frames will be blocked. %s shows how far they came.", core.OpAgentResult)
 	return b.String()
 }

@@ -22,7 +22,7 @@ func Parent(parent *core.Frame) string {
 // Current tells where the caller works now.
 func Current(id string) string {
 	if id == "" {
-		return "Current frame: none; flame_push starts one"
+		return fmt.Sprintf("Current frame: none; %s starts one", core.OpPush)
 	}
 	return "Current frame: " + id
 }
@@ -74,7 +74,7 @@ const maxStatus = 8 << 10
 // Status tells where the caller is and what lies around it, in at most 8 KB.
 func Status(tree project.Tree) string {
 	if len(tree.Lines) == 0 {
-		return "No frames yet. flame_push starts one; flame_plan_children lays out several."
+		return fmt.Sprintf("No frames yet. %s starts one; %s lays out several.", core.OpPush, core.OpPlanChildren)
 	}
 	text := Current(tree.Current) + "\n" + usageLine(tree.Usage) + Counts(tree.Counts) + "\n" + core.TreeLegend() + "\n\n" +
 		core.DrawTree(tree.Lines, core.DrawOptions{Current: tree.Current, MaxLine: 120})
@@ -82,7 +82,7 @@ func Status(tree project.Tree) string {
 		return text
 	}
 	cut := strings.LastIndexByte(text[:maxStatus-80], '\n')
-	return text[:cut+1] + "(cut; flame_tree with rootID shows a part in full)\n"
+	return text[:cut+1] + fmt.Sprintf("(cut; %s with rootID shows a part in full)\n", core.OpTree)
 }
 
 // Details tells all of a frame.
@@ -135,7 +135,7 @@ func Usage(u core.Usage) string {
 // Found tells what a search found.
 func Found(query string, found []core.Frame) string {
 	if len(found) == 0 {
-		return fmt.Sprintf("No frame has all the words of %s. Try fewer words, or flame_tree.", Quote(query))
+		return fmt.Sprintf("No frame has all the words of %s. Try fewer words, or %s.", Quote(query), core.OpTree)
 	}
 	var b strings.Builder
 	for _, f := range found {
@@ -144,7 +144,7 @@ func Found(query string, found []core.Frame) string {
 			b.WriteString("  " + core.OneLine(f.Summary, MaxGoal) + "\n")
 		}
 	}
-	fmt.Fprintf(&b, "%d found, newest first; flame_frame_details shows one in full.", len(found))
+	fmt.Fprintf(&b, "%d found, newest first; %s shows one in full.", len(found), core.OpDetails)
 	return b.String()
 }
 
@@ -156,7 +156,7 @@ func UnderEnded(a project.Activated) string {
 // Tree draws a tree for a model: legend, current frame, the tree, counts.
 func Tree(tree project.Tree, details bool) string {
 	if len(tree.Lines) == 0 {
-		return "No frames yet. flame_push starts one; flame_plan_children lays out several."
+		return fmt.Sprintf("No frames yet. %s starts one; %s lays out several.", core.OpPush, core.OpPlanChildren)
 	}
 	drawn := core.DrawTree(tree.Lines, core.DrawOptions{Current: tree.Current, Details: details})
 	return core.TreeLegend() + "\n" + Current(tree.Current) + "\n```\n" + drawn + "```\n" + Counts(tree.Counts)

@@ -53,9 +53,9 @@ func TestTheStateOfAnAgentIsThatOfNow(t *testing.T) {
 func TestAnEmptyListOfAgentsSaysWhatToDo(t *testing.T) {
 	t.Parallel()
 	running, ended := []agents.Run{{State: core.AgentActive}}, []agents.Run{{State: core.AgentCompleted}}
-	assert.Equal(t, "No agents; spawn_agent starts one.", Agents(nil, "running", 0))
-	assert.Equal(t, "No agent runs; flame_agent_list lists those that ended.", Agents(ended, "running", 0))
-	assert.Equal(t, "No agent has ended; flame_agent_list lists those that run.", Agents(running, "ended", 0))
+	assert.Equal(t, "No agents; spawn_agent starts one.", ForTools(Agents(nil, "running", 0)))
+	assert.Equal(t, "No agent runs; flame_agent_list lists those that ended.", ForTools(Agents(ended, "running", 0)))
+	assert.Equal(t, "No agent has ended; flame_agent_list lists those that run.", ForTools(Agents(running, "ended", 0)))
 }
 
 func TestWhoseVersionOfAFileLiesOnTheDisk(t *testing.T) {

@@ -24,15 +24,15 @@ func agentTools(a *agents.Agents) []Tool {
 	d := newAgentDoor(a)
 	return append(
 		always(
-			define("spawn_agent", "Start an agent of its own process for a separable task; it works in a frame below yours and outlives this call. Give it all it must know: it does not see this conversation.", reaches, d.spawn),
-			define("flame_agent_wait", "Wait, at most 50 s, until an agent ends. Call it again while it answers that the agent still runs.", reads, d.wait),
+			define(core.OpSpawn, "Start an agent of its own process for a separable task; it works in a frame below yours and outlives this call. Give it all it must know: it does not see this conversation.", reaches, d.spawn),
+			define(core.OpAgentWait, "Wait, at most 50 s, until an agent ends. Call it again while it answers that the agent still runs.", reads, d.wait),
 		),
-		define("flame_agent_status", "Show how far an agent is.", reads, d.status),
-		define("flame_agent_result", "Read what an agent came to: its answer, files, artifacts, decisions, usage.", reads, d.result),
-		define("flame_agent_list", "List the agents that were started, the newest first.", reads, d.list),
-		define("flame_handoff", "Hand over to an agent that runs: watch it, or stop changing frames until it ends. What is to happen if it fails is settled now.", writes, d.handoff),
-		define("flame_converge", "Make one result of those of several agents that have ended, and find where they contradict each other.", writes, d.converge),
-		define("flame_agent_cancel", "Stop an agent and all that it started. What they did is kept.", discards, d.cancel),
+		define(core.OpAgentStatus, "Show how far an agent is.", reads, d.status),
+		define(core.OpAgentResult, "Read what an agent came to: its answer, files, artifacts, decisions, usage.", reads, d.result),
+		define(core.OpAgentList, "List the agents that were started, the newest first.", reads, d.list),
+		define(core.OpHandoff, "Hand over to an agent that runs: watch it, or stop changing frames until it ends. What is to happen if it fails is settled now.", writes, d.handoff),
+		define(core.OpConverge, "Make one result of those of several agents that have ended, and find where they contradict each other.", writes, d.converge),
+		define(core.OpAgentCancel, "Stop an agent and all that it started. What they did is kept.", discards, d.cancel),
 	)
 }
 
@@ -196,7 +196,7 @@ func (d agentDoor) wait(ctx context.Context, _ project.Caller, in waitArgs) (str
 		return "", err
 	}
 	if !run.State.Ended() {
-		return d.stateLine(run) + "\nIt still runs; call flame_agent_wait again, or go on with other work.", nil
+		return fmt.Sprintf("%s\nIt still runs; call %s again, or go on with other work.", d.stateLine(run), core.OpAgentWait), nil
 	}
 	return d.resultText(ctx, run.ID, 0)
 }
@@ -279,7 +279,7 @@ func (in *handoffArgs) command() string { return in.Command }
 
 func (in *handoffArgs) rest(l line.Line) error {
 	if len(l.Words) != 1 {
-		return core.Invalidf("/handoff takes one subagent_id, not %d words", len(l.Words)).WithHint("flame_agent_list shows the agents there are")
+		return core.Invalidf("/handoff takes one subagent_id, not %d words", len(l.Words)).WithHint("%s shows the agents there are", core.OpAgentList)
 	}
 	in.ID = l.Words[0]
 	return nil
@@ -295,13 +295,13 @@ func (d agentDoor) handoff(ctx context.Context, by project.Caller, in handoffArg
 		return "", err
 	}
 	if !r.Transfer && !run.State.Ended() {
-		return "Handed over, to watch: " + d.stateLine(run) + "\nGo on with other work; flame_agent_wait waits for its end.", nil
+		return fmt.Sprintf("Handed over, to watch: %s\nGo on with other work; %s waits for its end.", d.stateLine(run), core.OpAgentWait), nil
 	}
 	if run, err = d.await(ctx, run.ID, maxWait); err != nil {
 		return "", err
 	}
 	if !run.State.Ended() {
-		return "Handed over: " + d.stateLine(run) + "\nUntil it ends this session changes no frames. Call flame_agent_wait, again while it runs.", nil
+		return fmt.Sprintf("Handed over: %s\nUntil it ends this session changes no frames. Call %s, again while it runs.", d.stateLine(run), core.OpAgentWait), nil
 	}
 	return d.resultText(ctx, run.ID, 0)
 }

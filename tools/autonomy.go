@@ -124,7 +124,7 @@ func (d autonomyDoor) shouldPop(ctx context.Context, by project.Caller, in shoul
 	}
 	text := adviceText("Pop", advice) + render.Field("Suggested status", string(advice.Status)) + queuedText(advice)
 	if advice.Frame.Parent == "" {
-		text += "This frame is a root: it ends only when flame_pop names it by frameID.\n"
+		text += fmt.Sprintf("This frame is a root: it ends only when %s names it by %s.\n", core.OpPop, core.ArgFrame)
 	}
 	return text, nil
 }

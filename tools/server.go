@@ -181,7 +181,7 @@ func (s *Server) addResources() {
 	s.MCP.AddResource(mcp.NewResource(treeURI, "tree", mcp.WithResourceDescription("The tree of frames"), mcp.WithMIMEType("text/plain")),
 		func(ctx context.Context, _ mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
 			tree, err := s.project.Tree(ctx, s.caller(ctx), project.TreeArgs{Limit: treeLimit})
-			return contents(treeURI, "text/plain", render.Tree(tree, false)), readable(err)
+			return contents(treeURI, "text/plain", render.ForTools(render.Tree(tree, false))), readable(err)
 		})
 	s.addFrameResource(contextPrefix, "context", "What an agent in the frame is shown", "application/xml", func(ctx context.Context, id string) (string, error) {
 		made, err := s.project.Context(ctx, s.caller(ctx), id, 0)
@@ -209,7 +209,7 @@ func (s *Server) addResource(pattern, name, description, mime string, read func(
 	template := mcp.NewResourceTemplate(pattern, name, mcp.WithTemplateDescription(description), mcp.WithTemplateMIMEType(mime))
 	s.MCP.AddResourceTemplate(template, func(ctx context.Context, request mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
 		text, err := read(ctx, strings.TrimPrefix(request.Params.URI, prefix))
-		return contents(request.Params.URI, mime, text), readable(err)
+		return contents(request.Params.URI, mime, render.ForTools(text)), readable(err)
 	})
 }
 

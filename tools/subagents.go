@@ -14,10 +14,10 @@ import (
 func subagentTools(p *project.Project) []Tool {
 	d := subagentDoor{p}
 	return []Tool{
-		define("flame_subagent_config", "Show or change when native subagents get frames of their own. Changes hold for this project.", sets, d.config),
+		define(core.OpSubagentConfig, "Show or change when native subagents get frames of their own. Changes hold for this project.", sets, d.config),
 		define("flame_subagent_stats", "Count the native subagents seen: how many got frames, were skipped, completed.", sets, d.stats),
 		define("flame_subagent_complete", "End the frame of a subagent session that did not end it itself.", sets, d.complete),
-		define("flame_subagent_list", "List the subagent sessions that are tracked.", reads, d.list),
+		define(core.OpSubagentList, "List the subagent sessions that are tracked.", reads, d.list),
 	}
 }
 

@@ -15,7 +15,7 @@ const maxURI = 256
 // has its id in full, by which its changes are told.
 func (s *Server) subscribable(ctx context.Context, uri string) (told string, err error) {
 	if len(uri) > maxURI {
-		return "", core.Invalidf("the URI has more than %d bytes", maxURI).WithHint("give an id of flame_tree or flame_agent_list")
+		return "", core.Invalidf("the URI has more than %d bytes", maxURI).WithHint("give an id of %s or %s", core.OpTree, core.OpAgentList)
 	}
 	afterSlash := strings.LastIndexByte(uri, '/') + 1
 	prefix, id := uri[:afterSlash], strings.TrimSpace(uri[afterSlash:])

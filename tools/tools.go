@@ -14,6 +14,7 @@ import (
 	"flame/agents"
 	"flame/core"
 	"flame/project"
+	"flame/render"
 )
 
 // A Tool is one tool, whatever door it is called through.
@@ -179,17 +180,17 @@ func stampOf(args map[string]json.RawMessage) (session, agent string, err error)
 
 // define makes a tool of a function on typed arguments. What no tool should do
 // itself happens here: the schema comes from In, decoding is strict.
-func define[In any](name, description string, hints Hints, run func(ctx context.Context, by project.Caller, in In) (string, error)) Tool {
+func define[In any](name core.Name, description string, hints Hints, run func(ctx context.Context, by project.Caller, in In) (string, error)) Tool {
 	return defineResult(name, description, hints, func(ctx context.Context, by project.Caller, in In) (Result, error) {
 		text, err := run(ctx, by, in)
-		return Result{Text: text}, err
+		return Result{Text: render.ForTools(text)}, err
 	})
 }
 
-func defineResult[In any](name, description string, hints Hints, run func(ctx context.Context, by project.Caller, in In) (Result, error)) Tool {
+func defineResult[In any](name core.Name, description string, hints Hints, run func(ctx context.Context, by project.Caller, in In) (Result, error)) Tool {
 	return Tool{
-		Name: name, Description: description, Hints: hints,
-		Schema: func() json.RawMessage { return schemaOf[In](name) },
+		Name: string(name), Description: description, Hints: hints,
+		Schema: func() json.RawMessage { return schemaOf[In](string(name)) },
 		run: func(ctx context.Context, by project.Caller, raw json.RawMessage) (Result, error) {
 			var in In
 			if err := decode(raw, &in); err != nil {
@@ -219,5 +220,5 @@ func Advice(err error) (text string, ok bool) {
 	if problem.Hint == "" {
 		return "Error: " + problem.Message, true
 	}
-	return fmt.Sprintf("Error: %s (%s)", problem.Message, problem.Hint), true
+	return fmt.Sprintf("Error: %s (%s)", problem.Message, render.ForTools(problem.Hint)), true
 }

@@ -100,5 +100,5 @@ func needConfidence(disputed []*subject, how Resolution) error {
 	}
 	slices.Sort(without)
 	return core.Invalidf("prefer_higher_confidence needs a confidence from every side; none from %s", strings.Join(slices.Compact(without), ", ")).
-		WithHint("agents give one with flame_pop; or use manual or auto_accept_latest")
+		WithHint("agents give one with %s; or use manual or auto_accept_latest", core.OpPop)
 }

@@ -172,7 +172,7 @@ type repeats struct {
 
 // waiting are tools that are called again and again for good reason.
 func waiting(tool string) bool {
-	return strings.HasSuffix(tool, "flame_agent_wait") || strings.HasSuffix(tool, "flame_agent_status")
+	return strings.HasSuffix(tool, string(core.OpAgentWait)) || strings.HasSuffix(tool, string(core.OpAgentStatus))
 }
 
 func (r *repeats) call(part core.Part) {

@@ -17,8 +17,8 @@ import (
 
 // flameTools end the names of flame's tools that tell of one agent, and say
 // whether they start it: before them hosts put names of their own.
-var flameTools = map[string]bool{
-	"spawn_agent": true, "flame_agent_wait": false, "flame_agent_status": false, "flame_agent_result": false,
+var flameTools = map[core.Name]bool{
+	core.OpSpawn: true, core.OpAgentWait: false, core.OpAgentStatus: false, core.OpAgentResult: false,
 }
 
 // flame takes in what the speaker and flame's tools said to each other.
@@ -46,7 +46,7 @@ func (t *Tracker) flame(m core.Message, speaker *sighting, p core.Part) {
 // flameTool looks up a tool in flameTools.
 func flameTool(tool string) (starts, ok bool) {
 	for name, starts := range flameTools {
-		if strings.HasSuffix(tool, name) {
+		if strings.HasSuffix(tool, string(name)) {
 			return starts, true
 		}
 	}

@@ -1,0 +1,24 @@
+package core
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+func TestNamesInATextAreFilledIn(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct{ text, want string }{
+		"each as the door calls it": {OpPush.String() + " starts one, " + OpPop.String() + " ends it", "FLAME_PUSH starts one, FLAME_POP ends it"},
+		"words that look like one":  {"flame_push and %s", "flame_push and %s"},
+		"half a placeholder":        {"a" + nameStart + "b", "ab"},
+		"nothing":                   {"", ""},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			assert.Equal(t, tt.want, FillIn(tt.text, func(n Name) string { return strings.ToUpper(string(n)) }))
+		})
+	}
+}
