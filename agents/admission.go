@@ -14,24 +14,33 @@ import (
 // bounds let it in, and keeps with it what it is to be told.
 func (a *Agents) admit(ctx context.Context, by project.Caller, def Definition, r Request, run *Run) error {
 	bare, most := contextOf(def, r)
-	_, _, err := a.Project.Delegate(ctx, by, project.Delegation{
-		Agent: run.ID, Under: r.Frame, Goal: run.Description, Session: run.Session, Host: run.Host,
-		Title: core.SubagentTitle(run.Description, def.Name), Bare: bare, MaxChars: most,
-		Also: func(tx project.Tx, frame core.Frame, caller core.Session, context string) error {
-			if known, err := keyed(tx, caller.ID, r.Key); err != nil || known.ID != "" {
-				*run = known
-				return cmp.Or(err, errKnown)
-			}
-			run.Frame, run.ParentSession = frame.ID, caller.ID
-			if err := a.place(tx, by, run, caller); err != nil {
-				return err
-			}
-			if err := a.grant(tx, by, def, r, caller, run); err != nil {
-				return err
-			}
-			return errors.Join(a.enrol(tx, *run), recordAssignment.Save(tx, run.ID, assignment{Task: r.Prompt, Context: context, Inline: r.Inline}))
-		},
+	drafted := *run
+	var made project.Delegated
+	err := a.Project.Store.Update(ctx, func(tx project.Tx) (err error) {
+		*run = drafted // f may run again
+		made, err = a.Project.Delegate(tx, by, project.Delegation{
+			Agent: run.ID, Under: r.Frame, Goal: run.Description, Session: run.Session, Host: run.Host,
+			Title: core.SubagentTitle(run.Description, def.Name), Bare: bare, MaxChars: most,
+		})
+		if err != nil {
+			return err
+		}
+		if known, err := keyed(tx, made.Caller.ID, r.Key); err != nil || known.ID != "" {
+			*run = known
+			return cmp.Or(err, errKnown)
+		}
+		run.Frame, run.ParentSession = made.Frame.ID, made.Caller.ID
+		if err := a.place(tx, by, run, made.Caller); err != nil {
+			return err
+		}
+		if err := a.grant(tx, by, def, r, made.Caller, run); err != nil {
+			return err
+		}
+		return errors.Join(a.enrol(tx, *run), recordAssignment.Save(tx, run.ID, assignment{Task: r.Prompt, Context: made.Context, Inline: r.Inline}))
 	})
+	if err == nil {
+		made.Log()
+	}
 	return err
 }
 

@@ -83,26 +83,35 @@ func (a *Agents) readmit(ctx context.Context, by project.Caller, old Run, next *
 	if err != nil {
 		return err
 	}
-	_, _, err = a.Project.Delegate(ctx, by, project.Delegation{
-		Agent: next.ID, Under: under, Goal: strings.TrimSuffix(old.Description, continued) + continued, Session: next.Session, Host: next.Host,
-		Title: core.SubagentTitle(old.Description, old.Type), Bare: next.Resumes,
-		Also: func(tx project.Tx, frame core.Frame, caller core.Session, context string) error {
-			next.Frame, next.ParentSession = frame.ID, caller.ID
-			if err := a.stillAllowed(tx, by, old, caller); err != nil {
-				return err
-			}
-			if err := a.bound(tx, next, Run{}); err != nil {
-				return err
-			}
-			next.MaxDepth = min(next.MaxDepth, old.MaxDepth)
-			var told assignment
-			if _, err := recordAssignment.Load(tx, old.ID, &told); err != nil {
-				return err
-			}
-			told.Task, told.Context = prompt, context
-			return errors.Join(a.enrol(tx, *next), recordAssignment.Save(tx, next.ID, told), also(tx, *next))
-		},
+	drafted := *next
+	var made project.Delegated
+	err = a.Project.Store.Update(ctx, func(tx project.Tx) (err error) {
+		*next = drafted // f may run again
+		made, err = a.Project.Delegate(tx, by, project.Delegation{
+			Agent: next.ID, Under: under, Goal: strings.TrimSuffix(old.Description, continued) + continued, Session: next.Session, Host: next.Host,
+			Title: core.SubagentTitle(old.Description, old.Type), Bare: next.Resumes,
+		})
+		if err != nil {
+			return err
+		}
+		next.Frame, next.ParentSession = made.Frame.ID, made.Caller.ID
+		if err := a.stillAllowed(tx, by, old, made.Caller); err != nil {
+			return err
+		}
+		if err := a.bound(tx, next, Run{}); err != nil {
+			return err
+		}
+		next.MaxDepth = min(next.MaxDepth, old.MaxDepth)
+		var told assignment
+		if _, err := recordAssignment.Load(tx, old.ID, &told); err != nil {
+			return err
+		}
+		told.Task, told.Context = prompt, made.Context
+		return errors.Join(a.enrol(tx, *next), recordAssignment.Save(tx, next.ID, told), also(tx, *next))
 	})
+	if err == nil {
+		made.Log()
+	}
 	return err
 }
 

@@ -34,55 +34,53 @@ type Delegation struct {
 	Title    string // of that session
 	Bare     bool   // no context is asked for
 	MaxChars int    // of the context, in characters; 0: as much as fits the budget
-
-	// Also runs in the same transaction once the frame is there, for what must be
-	// kept with it, its context included, or may forbid it. May be nil.
-	Also func(tx Tx, frame core.Frame, caller core.Session, context string) error
 }
 
-// Delegate makes the frame of an agent, and its session below the caller's. It
-// gives the context that the agent should begin with.
-func (p *Project) Delegate(ctx context.Context, by Caller, d Delegation) (frame core.Frame, context string, err error) {
-	if d.Goal, err = clean("description", d.Goal); err != nil {
-		return frame, "", err
+// A Delegated is what a Delegation came to.
+type Delegated struct {
+	Frame   core.Frame
+	Caller  core.Session // that asked for it
+	Context string       // that the agent should begin with
+	log     []func()
+}
+
+// Log tells the log of the frame, once the transaction is durable that made it.
+func (d Delegated) Log() {
+	for _, tell := range d.log {
+		tell()
 	}
-	err = p.update(ctx, by, func(s *step) error {
+}
+
+// Delegate makes the frame of an agent, and its session below the caller's, in a
+// transaction of whoever keeps the agent.
+func (p *Project) Delegate(tx Tx, by Caller, d Delegation) (made Delegated, err error) {
+	if d.Goal, err = clean("description", d.Goal); err != nil {
+		return made, err
+	}
+	s, err := within(tx, p, by, func(s *step) error {
 		parent, err := s.delegateUnder(d.Under)
+		if err == nil {
+			made.Frame, err = s.create(core.Frame{Parent: parent, Goal: core.OneLine(d.Goal, maxTitle), Status: core.InProgress})
+		}
+		if err == nil && !d.Bare {
+			made.Context, err = s.delegateContext(made.Frame, d.MaxChars)
+		}
 		if err != nil {
 			return err
 		}
-		frame, err = s.create(core.Frame{Parent: parent, Goal: core.OneLine(d.Goal, maxTitle), Status: core.InProgress})
-		if err != nil {
-			return err
-		}
-		if !d.Bare {
-			if context, err = s.delegateContext(frame, d.MaxChars); err != nil {
-				return err
-			}
-		}
-		work := delegated{Frame: frame.ID, Parent: s.session.ID, Host: d.Host, Title: d.Title, Given: context != ""}
-		if err := errors.Join(recordDelegated.Save(s, d.Agent, work), recordAgentFrame.Save(s, frame.ID, d.Agent)); err != nil {
-			return err
-		}
-		if d.Session != "" {
-			if err := s.join(d.Agent, d.Session); err != nil {
-				return err
-			}
-		}
-		if d.Also == nil {
-			return nil
-		}
-		return d.Also(s.Tx, frame, s.session, context)
+		work := delegated{Frame: made.Frame.ID, Parent: s.session.ID, Host: d.Host, Title: d.Title, Given: made.Context != ""}
+		return errors.Join(recordDelegated.Save(s, d.Agent, work), recordAgentFrame.Save(s, made.Frame.ID, d.Agent), s.join(d.Agent, d.Session))
 	})
-	return frame, context, err
+	made.Caller, made.log = s.session, s.log
+	return made, err
 }
 
 // delegateUnder returns the id of the frame that an agent's goes below.
 func (s *step) delegateUnder(ref string) (string, error) {
-	if ref == "" && s.by.anonymous() {
+	switch {
+	case ref == "" && s.by.anonymous():
 		return s.outsideAgents()
-	}
-	if ref == "" {
+	case ref == "":
 		return s.spawnParent()
 	}
 	parent, err := s.resolve(ref)
@@ -145,12 +143,12 @@ func (p *Project) Join(ctx context.Context, by Caller, agent, session string) er
 	return p.update(ctx, by, func(s *step) error { return s.join(agent, session) })
 }
 
-// join makes a session that of an agent, unless it has one. The agent's own id
-// stood for it until now, if it worked before.
+// join makes a session that of an agent, unless it has one or id is empty. The
+// agent's own id stood for it until now, if it worked before.
 func (s *step) join(agent, id string) error {
 	var work delegated
 	known, err := recordDelegated.Load(s, agent, &work)
-	if !known || err != nil || work.Session != "" && work.Session != agent || work.Session == id {
+	if id == "" || !known || err != nil || work.Session != "" && work.Session != agent || work.Session == id {
 		return err
 	}
 	before, err := s.Session(work.Session)

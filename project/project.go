@@ -75,12 +75,7 @@ type step struct {
 	fresh   bool         // the session was not known before
 	agent   string       // id of the agent that events are about; empty outside of agents
 	rule    string       // by which flame acts of its own; empty while it does what was asked
-	log     []logLine    // written once the transaction is durable
-}
-
-type logLine struct {
-	event string
-	attrs []any
+	log     []func()     // what the log is told once the transaction is durable
 }
 
 // view runs f on a snapshot. The caller's session may be unknown; reads make
@@ -98,50 +93,55 @@ func (p *Project) view(ctx context.Context, by Caller, f func(*step) error) erro
 // update runs f in a transaction that also notes the caller's activity.
 func (p *Project) update(ctx context.Context, by Caller, f func(*step) error) error {
 	var done *step
-	err := p.Store.Update(ctx, func(tx Tx) error {
-		s := &step{Tx: tx, p: p, now: p.Now(), by: by, agent: by.Agent}
-		done = s
-		if err := s.enter(); err != nil {
-			return err
-		}
-		if err := s.joinOwn(); err != nil {
-			return err
-		}
-		if s.session.Stamped && !by.Stamped && by.Host != CommandLine {
-			return core.Invalidf("this call does not say which agent of session %s made it", by.Session).
-				WithHint("flame's hook names the caller of every call in this session, but not of this one; run `flame doctor` to see whether the hook still works, or pass %s from the command line", core.ArgFrame)
-		}
-		if err := s.mayChange(); err != nil {
-			return err
-		}
-		before := s.session
-		s.session.Stamped = s.session.Stamped || by.Stamped
-		if s.wakes() {
-			s.session.State = core.SessionActive
-		}
-		s.session.LastActivityAt = s.now
-		if s.fresh {
-			if err := s.armRetention(); err != nil {
-				return err
-			}
-		}
-		if err := s.linked(); err != nil {
-			return err
-		}
-		if err := f(s); err != nil {
-			return err
-		}
-		if err := s.moved(before); err != nil {
-			return err
-		}
-		return s.SaveSession(s.session)
+	err := p.Store.Update(ctx, func(tx Tx) (err error) {
+		done, err = within(tx, p, by, f)
+		return err
 	})
 	if err == nil {
-		for _, line := range done.log {
-			p.Log.Info(line.event, line.attrs...)
+		for _, tell := range done.log {
+			tell()
 		}
 	}
 	return err
+}
+
+// within runs f as a call of by, as a part of a transaction.
+func within(tx Tx, p *Project, by Caller, f func(*step) error) (*step, error) {
+	s := &step{Tx: tx, p: p, now: p.Now(), by: by, agent: by.Agent}
+	if err := s.enter(); err != nil {
+		return s, err
+	}
+	if err := s.joinOwn(); err != nil {
+		return s, err
+	}
+	if s.session.Stamped && !by.Stamped && by.Host != CommandLine {
+		return s, core.Invalidf("this call does not say which agent of session %s made it", by.Session).
+			WithHint("flame's hook names the caller of every call in this session, but not of this one; run `flame doctor` to see whether the hook still works, or pass %s from the command line", core.ArgFrame)
+	}
+	if err := s.mayChange(); err != nil {
+		return s, err
+	}
+	before := s.session
+	s.session.Stamped = s.session.Stamped || by.Stamped
+	if s.wakes() {
+		s.session.State = core.SessionActive
+	}
+	s.session.LastActivityAt = s.now
+	if s.fresh {
+		if err := s.armRetention(); err != nil {
+			return s, err
+		}
+	}
+	if err := s.linked(); err != nil {
+		return s, err
+	}
+	if err := f(s); err != nil {
+		return s, err
+	}
+	if err := s.moved(before); err != nil {
+		return s, err
+	}
+	return s, s.SaveSession(s.session)
 }
 
 // wakes reports whether the call shows that the caller's session is at work. What a
@@ -329,7 +329,7 @@ func (s *step) emit(event, frame string, data map[string]any) error {
 	if err != nil {
 		return err
 	}
-	s.log = append(s.log, logLine{event, []any{"frame", frame, "session", e.Session, "data", e.Data}})
+	s.log = append(s.log, func() { s.p.Log.Info(event, "frame", frame, "session", e.Session, "data", e.Data) })
 	_, err = s.AppendEvent(e)
 	return err
 }

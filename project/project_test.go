@@ -25,6 +25,15 @@ type fixture struct {
 	data  string // folder
 }
 
+// delegate makes the frame of an agent.
+func (f *fixture) delegate(by project.Caller, d project.Delegation) (made project.Delegated, err error) {
+	err = f.Store.Update(f.ctx, func(tx project.Tx) error {
+		made, err = f.Delegate(tx, by, d)
+		return err
+	})
+	return made, err
+}
+
 // start is when the clock of a fixture begins.
 const start = core.Millis(1_766_600_000_000)
 

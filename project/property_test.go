@@ -86,7 +86,7 @@ func (f *fixture) randomOperation(r *rand.Rand, by project.Caller) (what string,
 	case "child goes on":
 		_, err = f.ContinueChild(f.ctx, by, randomChild(r), 0)
 	case "delegate":
-		_, _, err = f.Delegate(f.ctx, by, project.Delegation{Under: ref, Goal: "an agent's", Session: randomChild(r)})
+		_, err = f.delegate(by, project.Delegation{Under: ref, Goal: "an agent's", Session: randomChild(r)})
 	case "lost":
 		err = f.EndTurn(f.ctx, by, project.Turn{Running: []string{randomChild(r)}})
 	case "sweep":
