@@ -3,7 +3,6 @@ package tools
 import (
 	"context"
 	_ "embed"
-	"encoding/json"
 	"log/slog"
 	"strings"
 	"sync"
@@ -144,18 +143,7 @@ func (s *Server) tool(t Tool) mcp.Tool {
 
 func (s *Server) handler(t Tool) server.ToolHandlerFunc {
 	return func(ctx context.Context, request mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		raw, err := json.Marshal(request.GetRawArguments())
-		if err != nil {
-			return nil, err
-		}
-		by, raw, err := stamped(s.caller(ctx), raw)
-		var result Result
-		if err == nil {
-			result, err = t.run(withCall(withQuestions(withProgress(ctx, s.MCP, request), s.MCP), request), by, raw)
-		}
-		if err == nil {
-			s.noteServed(by)
-		}
+		result, err := s.call(ctx, t, request)
 		if err != nil {
 			text, known := Advice(err)
 			if !known {
@@ -167,6 +155,20 @@ func (s *Server) handler(t Tool) server.ToolHandlerFunc {
 		answer.StructuredContent = result.Structured
 		return answer, nil
 	}
+}
+
+// call runs the tool for the client, and notes who that was.
+func (s *Server) call(ctx context.Context, t Tool, request mcp.CallToolRequest) (Result, error) {
+	c, err := t.parse(request.Params.RawArguments)
+	if err != nil {
+		return Result{}, err
+	}
+	by := c.stamp.caller(s.caller(ctx))
+	result, err := c.run(withCall(withQuestions(withProgress(ctx, s.MCP, request), s.MCP), request), by)
+	if err == nil {
+		s.noteServed(by)
+	}
+	return result, err
 }
 
 // The addresses of the resources.

@@ -49,19 +49,19 @@ func fromLine(in slashed) error {
 
 // An option is an argument as a line has it.
 type option struct {
-	reflect.StructField
+	argument
 	name string // without the hyphens before it
 }
 
 // optionsOf returns the arguments that are options of a line.
 func optionsOf(t reflect.Type) (options []option) {
-	for field := range fieldsOf(t) {
-		name, other := field.Tag.Lookup("line")
+	for _, a := range argumentsOf(t) {
+		name, other := a.Tag.Lookup("line")
 		if !other {
-			name = strings.ReplaceAll(jsonName(field), "_", "-")
+			name = strings.ReplaceAll(a.name, "_", "-")
 		}
 		if name != "-" {
-			options = append(options, option{field, name})
+			options = append(options, option{a, name})
 		}
 	}
 	return options
@@ -96,8 +96,8 @@ func (o option) set(to reflect.Value, value string) error {
 		}
 		to.SetFloat(n)
 	default:
-		if values := enumOf(o.Type); values != nil && !slices.Contains(values, value) {
-			return core.Invalidf("--%s is %q", o.name, value).WithHint("it must be one of %s", strings.Join(values, ", "))
+		if o.values != nil && !slices.Contains(o.values, value) {
+			return core.Invalidf("--%s is %q", o.name, value).WithHint("it must be one of %s", strings.Join(o.values, ", "))
 		}
 		to.SetString(value)
 	}

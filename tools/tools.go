@@ -9,7 +9,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
+	"sync"
 
 	"flame/agents"
 	"flame/core"
@@ -26,7 +28,13 @@ type Tool struct {
 	Hints       Hints
 	Schema      func() json.RawMessage // of its arguments; made on demand
 
-	run func(ctx context.Context, by project.Caller, raw json.RawMessage) (Result, error)
+	parse func(raw json.RawMessage) (call, error)
+}
+
+// A call is a tool with the arguments of one call.
+type call struct {
+	stamp stamp
+	run   func(ctx context.Context, by project.Caller) (Result, error)
 }
 
 // Hints tell a client what a call may do.
@@ -133,49 +141,11 @@ func Select(all []Tool, profile string) ([]Tool, error) {
 // Call runs the tool on raw, a JSON object of arguments. The reserved arguments
 // session_id and agent_id, which hosts' hooks add, name the caller.
 func (t Tool) Call(ctx context.Context, by project.Caller, raw json.RawMessage) (Result, error) {
-	by, raw, err := stamped(by, raw)
+	c, err := t.parse(raw)
 	if err != nil {
 		return Result{}, err
 	}
-	return t.run(ctx, by, raw)
-}
-
-// stamped takes the reserved arguments out of raw. A subagent is a session of
-// its own, with the session it runs in as parent.
-func stamped(by project.Caller, raw json.RawMessage) (project.Caller, json.RawMessage, error) {
-	var args map[string]json.RawMessage
-	if len(raw) == 0 || string(raw) == "null" {
-		return by, json.RawMessage("{}"), nil
-	}
-	if err := json.Unmarshal(raw, &args); err != nil {
-		return by, nil, core.Invalidf("the arguments are not a JSON object").WithHint("send an object, for example {}")
-	}
-	session, agent, err := stampOf(args)
-	if err != nil || session == "" && agent == "" {
-		return by, raw, err
-	}
-	delete(args, "session_id")
-	delete(args, "agent_id")
-	by.Stamped = true
-	switch {
-	case agent == "":
-		by.Session, by.Parent = session, ""
-	default:
-		by.Session, by.Parent = agent, session
-	}
-	raw, err = json.Marshal(args)
-	return by, raw, err
-}
-
-func stampOf(args map[string]json.RawMessage) (session, agent string, err error) {
-	for name, to := range map[string]*string{"session_id": &session, "agent_id": &agent} {
-		if raw, ok := args[name]; ok {
-			if err := json.Unmarshal(raw, to); err != nil {
-				return "", "", core.Invalidf("%s is not text", name).WithHint("leave it out: flame's hook sets it")
-			}
-		}
-	}
-	return session, agent, nil
+	return c.run(ctx, c.stamp.caller(by))
 }
 
 // define makes a tool of a function on typed arguments. What no tool should do
@@ -188,15 +158,14 @@ func define[In any](name core.Name, description string, hints Hints, run func(ct
 }
 
 func defineResult[In any](name core.Name, description string, hints Hints, run func(ctx context.Context, by project.Caller, in In) (Result, error)) Tool {
+	arguments := sync.OnceValue(func() []argument { return argumentsOf(reflect.TypeFor[In]()) })
 	return Tool{
 		Name: string(name), Description: description, Hints: hints,
 		Schema: func() json.RawMessage { return schemaOf[In](string(name)) },
-		run: func(ctx context.Context, by project.Caller, raw json.RawMessage) (Result, error) {
+		parse: func(raw json.RawMessage) (call, error) {
 			var in In
-			if err := decode(raw, &in); err != nil {
-				return Result{}, err
-			}
-			return run(ctx, by, in)
+			stamp, err := decode(raw, &in, arguments())
+			return call{stamp, func(ctx context.Context, by project.Caller) (Result, error) { return run(ctx, by, in) }}, err
 		},
 	}
 }

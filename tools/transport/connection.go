@@ -82,7 +82,7 @@ func (c *connection) accept(m message, out *stream) (answered bool, refusal *mcp
 	ctx := context.WithValue(c.ctx, streamKey{}, out)
 	ctx = c.server.WithContext(ctx, c.session.telling(out))
 	turn := c.order.follow()
-	if m.tool != "" && c.writes(m.tool) {
+	if tool := m.tool(); tool != "" && c.writes(tool) {
 		turn = c.order.take()
 	}
 	ctx = context.WithValue(ctx, turnKey{}, turn)
@@ -100,7 +100,7 @@ func (c *connection) accept(m message, out *stream) (answered bool, refusal *mcp
 func (c *connection) answer(ctx context.Context, m message) (text []byte) {
 	defer func() {
 		if p := recover(); p != nil {
-			c.log.Error("panic in a handler", "method", m.Method, "tool", m.tool, "panic", p, "stack", string(debug.Stack()))
+			c.log.Error("panic in a handler", "method", m.Method, "tool", m.tool(), "panic", p, "stack", string(debug.Stack()))
 			text = encode(fault(m.ID, mcp.INTERNAL_ERROR, "internal error: flame's log tells more"))
 		}
 	}()

@@ -3,7 +3,9 @@ package transport
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
 )
@@ -18,24 +20,34 @@ type message struct {
 	Version string                   `json:"jsonrpc"`
 	ID      mcp.RequestId            `json:"id"` // nil for a notification
 	Method  string                   `json:"method"`
-	Params  json.RawMessage          `json:"params"`
+	Params  params                   `json:"params"`
 	Result  json.RawMessage          `json:"result"`
 	Error   *mcp.JSONRPCErrorDetails `json:"error"`
 
-	raw  json.RawMessage
-	tool string // whom a tools/call is for
+	raw json.RawMessage
+}
+
+// params are those of a message that decide where it goes.
+type params struct {
+	Name string `json:"name"`
+	Meta struct {
+		Version string `json:"io.modelcontextprotocol/protocolVersion"`
+	} `json:"_meta"`
 }
 
 // parse reads one message. What cannot be one gives the error to answer with.
 func parse(raw []byte) (message, *mcp.JSONRPCError) {
 	m := message{raw: raw}
+	err := json.Unmarshal(raw, &m)
+	_, garbage := errors.AsType[*json.SyntaxError](err)
+	wrong, _ := errors.AsType[*json.UnmarshalTypeError](err)
 	switch {
-	case !json.Valid(raw):
+	case garbage:
 		return m, fault(m.ID, mcp.PARSE_ERROR, "this is not JSON")
 	case bytes.HasPrefix(bytes.TrimLeft(raw, " \t\r\n"), []byte("[")):
 		return m, fault(m.ID, mcp.INVALID_REQUEST, "batches are not supported: send each message by itself")
-	}
-	if err := json.Unmarshal(raw, &m); err != nil {
+	case wrong != nil && strings.HasPrefix(wrong.Field, "params"): // is for the method to judge
+	case err != nil:
 		return m, fault(m.ID, mcp.INVALID_REQUEST, "this is not a JSON-RPC message: "+err.Error())
 	}
 	if m.Version != mcp.JSONRPC_VERSION {
@@ -44,18 +56,15 @@ func parse(raw []byte) (message, *mcp.JSONRPCError) {
 	if m.Method == "" && !m.isAnswer() {
 		return m, fault(m.ID, mcp.INVALID_REQUEST, "a message needs a method, a result or an error")
 	}
-	// Params that have another shape are for the method to judge.
-	var params struct {
-		Name string                     `json:"name"`
-		Meta map[string]json.RawMessage `json:"_meta"`
-	}
-	_ = json.Unmarshal(m.Params, &params)
+	return m, checkVersion(m.ID, m.Params.Meta.Version)
+}
+
+// tool returns the name of the tool that is called; empty for any other message.
+func (m message) tool() string {
 	if m.Method == string(mcp.MethodToolsCall) {
-		m.tool = params.Name
+		return m.Params.Name
 	}
-	var version string
-	_ = json.Unmarshal(params.Meta[mcp.MetaKeyProtocolVersion], &version)
-	return m, checkVersion(m.ID, version)
+	return ""
 }
 
 // isAnswer reports whether the message answers a request of the server's.

@@ -1,0 +1,91 @@
+package tools
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/core"
+	"flame/project"
+)
+
+func TestArgumentsAreReadStrictly(t *testing.T) {
+	t.Parallel()
+	type nested struct {
+		Depth int `json:"depth,omitempty"`
+	}
+	type args struct {
+		Goal   string    `json:"goal"`
+		Status endStatus `json:"status,omitempty"`
+		Share  *float64  `json:"share,omitempty"`
+		Names  []string  `json:"names,omitempty"`
+		Limits *nested   `json:"limits,omitempty"`
+	}
+	const takes = " (it takes goal (required), status, share, names, limits)"
+	tests := map[string]struct{ raw, says string }{
+		"all":                           {raw: `{"goal": "g", "status": "failed", "share": 0.5, "names": ["a"], "limits": {"depth": 2}}`},
+		"the required alone":            {raw: ` {"goal": "g"} `},
+		"null is none":                  {raw: `{"goal": "g", "status": null, "share": null, "names": null}`},
+		"nothing":                       {raw: ``, says: "argument goal is missing" + takes},
+		"null":                          {raw: `null`, says: "argument goal is missing" + takes},
+		"none":                          {raw: `{}`, says: "argument goal is missing" + takes},
+		"a required one that is null":   {raw: `{"goal": null}`, says: "argument goal is missing" + takes},
+		"one that there is not":         {raw: `{"goal": "g", "gaol": 1}`, says: `there is no argument "gaol"` + takes},
+		"one in other letters":          {raw: `{"Goal": "g"}`, says: `there is no argument "Goal"` + takes},
+		"one that there is not, nested": {raw: `{"goal": "g", "limits": {"width": 1}}`, says: `there is no argument "width"` + takes},
+		"a wrong type":                  {raw: `{"goal": 7}`, says: "argument goal is a number (it must be text)"},
+		"a wrong type in a list":        {raw: `{"goal": "g", "names": ["a", true]}`, says: "argument names is a bool (it must be text)"},
+		"a wrong type, nested":          {raw: `{"goal": "g", "limits": {"depth": "x"}}`, says: "argument limits.depth is a string (it must be a whole number)"},
+		"a number that is none":         {raw: `{"goal": "g", "share": 1e999}`, says: "argument share is a number 1e999 (it must be a number)"},
+		"a value out of the enum":       {raw: `{"goal": "g", "status": "done"}`, says: `argument status is "done" (it must be one of completed, failed, blocked)`},
+		"an empty one out of the enum":  {raw: `{"goal": "g", "status": ""}`, says: `argument status is "" (it must be one of completed, failed, blocked)`},
+		"a stamp that is not text":      {raw: `{"goal": "g", "session_id": 7}`, says: "session_id is not text (leave it out: flame's hook sets it)"},
+		"a list":                        {raw: `["goal"]`, says: "the arguments are not a JSON object (send an object, for example {})"},
+		"text":                          {raw: `"goal"`, says: "the arguments are not a JSON object (send an object, for example {})"},
+		"half an object":                {raw: `{"goal": "g"`, says: "the arguments are not a JSON object (send an object, for example {})"},
+		"half a value":                  {raw: `{"goal": "g`, says: "the arguments are not a JSON object (send an object, for example {})"},
+		"two objects":                   {raw: `{"goal": "g"} {}`, says: "the arguments are not a JSON object (send an object, for example {})"},
+		"what is no JSON":               {raw: `goal`, says: "the arguments are not a JSON object (send an object, for example {})"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var in args
+			_, err := decode([]byte(tt.raw), &in, argumentsOf(reflect.TypeFor[args]()))
+			if tt.says == "" {
+				require.NoError(t, err)
+				assert.Equal(t, "g", in.Goal)
+				return
+			}
+			require.ErrorIs(t, err, core.ErrInvalid)
+			text, known := Advice(err)
+			assert.True(t, known)
+			assert.Equal(t, "Error: "+tt.says, text)
+		})
+	}
+}
+
+func TestAStampNamesTheCaller(t *testing.T) {
+	t.Parallel()
+	by := project.Caller{Session: "client", Parent: "its", Host: "h"}
+	tests := map[string]struct {
+		raw  string
+		want project.Caller
+	}{
+		"none":            {`{}`, by},
+		"an empty one":    {`{"session_id": "", "agent_id": null}`, by},
+		"of a session":    {`{"session_id": "s"}`, project.Caller{Session: "s", Host: "h", Stamped: true}},
+		"of a subagent":   {`{"session_id": "s", "agent_id": "a"}`, project.Caller{Session: "a", Parent: "s", Host: "h", Stamped: true}},
+		"beside any call": {`{"agent_id": "a", "session_id": "s"}`, project.Caller{Session: "a", Parent: "s", Host: "h", Stamped: true}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			stamp, err := decode([]byte(tt.raw), &noArgs{}, nil)
+			require.NoError(t, err)
+			assert.Equal(t, tt.want, stamp.caller(by))
+		})
+	}
+}
