@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -93,33 +92,25 @@ func checkAccess(dir string) []Finding {
 const lockHeldLong = time.Second
 
 func checkLock(ctx context.Context, path string) []Finding {
-	file, err := openOwn(path, os.O_RDONLY)
-	if err != nil {
-		return nil // not made yet, or told by checkAccess
-	}
 	wait, cancel := context.WithTimeout(ctx, lockHeldLong)
 	defer cancel()
-	err = flockUntil(wait, file, syscall.LOCK_SH)
-	if err == nil {
-		err = file.Close()
+	pid, held := holderOf(wait, path)
+	if !held {
+		return nil // or not made yet, or told by checkAccess
 	}
-	if !errors.Is(err, errBusy) {
-		return nil
-	}
-	return []Finding{{What: fmt.Sprintf("process %d has held %s for over a second", lockHolder(path), path), Broken: true,
+	return []Finding{{What: fmt.Sprintf("process %d has held %s for over a second", pid, path), Broken: true,
 		Hint: "if it is stopped, let it go on (kill -CONT) or end it; the lock ends with the process"}}
 }
 
 func checkDatabase(ctx context.Context, path string) []Finding {
-	h, err := readHeader(path)
+	f, err := openReadOnly(path)
 	if err != nil {
 		return []Finding{damage(ctx, path, err)}
 	}
-	if h == nil {
+	if f == nil {
 		return []Finding{{What: "there is no data yet; the first write makes " + path}}
 	}
-	f := &file{path: path, header: h, reads: url.Values{"mode": {"ro"}}}
-	findings, err := f.describe(ctx, checkPatience+time.Duration(megabytes(path)/1e3*float64(checkPatienceGB)))
+	findings, err := describe(ctx, f, checkPatience+time.Duration(megabytes(path)/1e3*float64(checkPatienceGB)))
 	if err := errors.Join(err, f.close()); err != nil {
 		return []Finding{damage(ctx, path, err)}
 	}
@@ -144,7 +135,7 @@ const (
 
 // describe reads all of the database, as far as patience lasts, and says what is in
 // it.
-func (f *file) describe(ctx context.Context, patience time.Duration) ([]Finding, error) {
+func describe(ctx context.Context, f *file, patience time.Duration) ([]Finding, error) {
 	wait, cancel := context.WithTimeout(ctx, DefaultLockTimeout)
 	defer cancel()
 	c, err := f.reader(wait)
@@ -164,7 +155,7 @@ func (f *file) describe(ctx context.Context, patience time.Duration) ([]Finding,
 	}
 	limited, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	findings, err := f.inspect(limited, c, version)
+	findings, err := inspect(limited, f.path, c, version)
 	if limited.Err() != nil && ctx.Err() == nil {
 		return []Finding{{What: fmt.Sprintf("%s could not be read to its end within %v", f.path, patience), Broken: true,
 			Hint: "where the disk is not just slow, the file is damaged: " + fmt.Sprintf(repair, f.path)}}, nil
@@ -173,7 +164,7 @@ func (f *file) describe(ctx context.Context, patience time.Duration) ([]Finding,
 }
 
 // inspect looks at the file, then at the rows in it.
-func (f *file) inspect(ctx context.Context, c *conn, version int) (findings []Finding, err error) {
+func inspect(ctx context.Context, path string, c *conn, version int) (findings []Finding, err error) {
 	wrong, err := integrity(ctx, c)
 	if err != nil {
 		return nil, err
@@ -191,7 +182,7 @@ func (f *file) inspect(ctx context.Context, c *conn, version int) (findings []Fi
 		state = "can be read"
 	}
 	all := Finding{What: fmt.Sprintf("%s %s: version %d, %d frames, %d events, %.1f MB and %.1f MB of log",
-		f.path, state, version, in.frames, in.events, megabytes(f.path), megabytes(f.path+"-wal"))}
+		path, state, version, in.frames, in.events, megabytes(path), megabytes(path+"-wal"))}
 	return append([]Finding{all}, findings...), err
 }
 

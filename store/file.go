@@ -47,9 +47,24 @@ func openFile(path string, longLived bool) (*file, error) {
 	return f, nil
 }
 
+// openReadOnly opens the database at path to be read only; nil for none.
+func openReadOnly(path string) (*file, error) {
+	h, err := readHeader(path)
+	if err != nil || h == nil {
+		return nil, err
+	}
+	return &file{path: path, header: h, reads: url.Values{"mode": {"ro"}}}, nil
+}
+
+// newFile returns the file that is to be made at path.
+func newFile(path string) *file { return &file{path: path} }
+
 // check reports whether the path still is the open file, and the log's the one that
-// c has open. What is written into a file that is no longer there is lost.
-func (f *file) check(c *conn) error {
+// writes go into. What is written into a file that is no longer there is lost.
+func (f *file) check() error { return f.checkFor(f.write) }
+
+// checkFor reports the same of the log that c has open.
+func (f *file) checkFor(c *conn) error {
 	info, err := os.Lstat(f.path)
 	if err != nil || !os.SameFile(info, f.header.info) {
 		return goneUnless(err)
@@ -90,11 +105,11 @@ func (f *file) close() error {
 
 // writer returns the connection for Update.
 func (f *file) writer(wait context.Context) (c *conn, err error) {
-	if err := f.check(f.write); err != nil {
+	if err := f.check(); err != nil {
 		return nil, err
 	}
 	if !f.write.usable() {
-		f.write, err = f.connect(wait, f.dsn(nil))
+		f.write, err = f.connect(wait, nil)
 	}
 	return f.write, err
 }
@@ -109,20 +124,20 @@ func (f *file) reader(wait context.Context) (c *conn, err error) {
 		}
 		f.immutable = false
 	}
-	if err := f.check(f.read); err != nil {
+	if err := f.checkFor(f.read); err != nil {
 		return nil, err
 	}
 	switch {
 	case f.read.usable():
 		return f.read, nil
 	case f.reads != nil:
-		f.read, err = f.connect(wait, f.dsn(f.reads))
+		f.read, err = f.connect(wait, f.reads)
 	default:
 		f.read, err = f.writer(wait)
 	}
 	if err != nil && deniedFiles(err) && size(f.path+"-wal")+size(f.path+"-journal") == 0 {
 		f.immutable = true
-		f.read, err = f.connect(wait, f.dsn(url.Values{"mode": {"ro"}, "immutable": {"1"}}))
+		f.read, err = f.connect(wait, url.Values{"mode": {"ro"}, "immutable": {"1"}})
 	}
 	return f.read, err
 }
@@ -174,10 +189,11 @@ func (f *file) tidy() {
 	}
 }
 
-// connect opens a connection, which looks into the file for the first time.
-func (f *file) connect(wait context.Context, dsn string) (c *conn, err error) {
+// connect opens a connection with these parameters, which looks into the file for
+// the first time.
+func (f *file) connect(wait context.Context, params url.Values) (c *conn, err error) {
 	err = whileBusy(wait, func() error {
-		c, err = connect(dsn)
+		c, err = connect(f.dsn(params))
 		return err
 	})
 	if err == nil { // SQLite does not replace the log from now on

@@ -29,7 +29,7 @@ func (f *file) startKeeper(wait context.Context, logger *slog.Logger) error {
 	if !f.longLived || f.keeper != nil {
 		return nil
 	}
-	c, err := f.connect(wait, f.dsn(f.reads))
+	c, err := f.connect(wait, f.reads)
 	if err != nil {
 		return err
 	}

@@ -95,8 +95,21 @@ func flock(file *os.File, how int) error {
 	}
 }
 
-// release returns the lock up: closing the file does.
+// release gives the lock up: closing the file does.
 func (l *fileLock) release() { l.file.Close() }
+
+// holderOf waits for the lock on path until wait is done, and reports whether it was
+// held for so long, and by which process. A lock that it gets it gives back at once.
+func holderOf(wait context.Context, path string) (pid int, held bool) {
+	file, err := openOwn(path, os.O_RDONLY)
+	if err != nil {
+		return 0, false
+	}
+	if err = flockUntil(wait, file, syscall.LOCK_SH); err == nil {
+		err = file.Close()
+	}
+	return lockHolder(path), errors.Is(err, errBusy)
+}
 
 // lockHolder returns the id of the process that took the lock last; 0: unknown.
 func lockHolder(path string) int {

@@ -27,7 +27,7 @@ func (s *Store) prepareDir(wait context.Context) error {
 	}
 	defer s.opening.give()
 	if s.file != nil {
-		return s.file.check(s.file.write)
+		return s.file.check()
 	}
 	_, err := s.ready(wait, true)
 	return err
@@ -48,15 +48,15 @@ func (s *Store) ready(wait context.Context, write bool) (there bool, err error) 
 	return err == nil, err
 }
 
-// writer returns the open file with its connection for Update, made and migrated
+// writer returns the open file and its connection for Update, made and migrated
 // as need be. The caller holds the lock.
-func (s *Store) writer(wait context.Context) (*file, error) {
+func (s *Store) writer(wait context.Context) (*file, *conn, error) {
 	if err := s.enter(wait); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer s.opening.give()
 	if err := s.openOrCreate(wait); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	f := s.file
 	c, err := f.writer(wait)
@@ -67,9 +67,9 @@ func (s *Store) writer(wait context.Context) (*file, error) {
 		err = f.startKeeper(wait, s.opts.Logger)
 	}
 	if err != nil {
-		return nil, s.failed(err)
+		return nil, nil, s.failed(err)
 	}
-	return f, nil
+	return f, c, nil
 }
 
 // openOrCreate sees to it that s.file is the file that is there.
@@ -165,59 +165,4 @@ func (s *Store) nothing(err error) (*conn, error) {
 	}
 	s.empty = c
 	return c, nil
-}
-
-// putWhole puts what fill makes at path: all of it and on the disk, or nothing.
-func putWhole(path string, fill func(unfinished string) error) error {
-	unfinished := path + ".unfinished"
-	if err := removeDatabase(unfinished); err != nil { // of one that was killed
-		return err
-	}
-	if err := filled(unfinished, fill); err != nil {
-		return errors.Join(err, removeDatabase(unfinished))
-	}
-	if err := os.Rename(unfinished, path); err != nil {
-		return err
-	}
-	return syncDir(filepath.Dir(path))
-}
-
-// filled makes the file at path, which is not there, and fills it.
-func filled(path string, fill func(path string) error) error {
-	file, err := openOwn(path, os.O_RDWR|os.O_CREATE|os.O_EXCL)
-	if err != nil {
-		return err
-	}
-	if err = fill(path); err == nil {
-		err = file.Sync()
-	}
-	return errors.Join(err, file.Close())
-}
-
-// removeDatabase removes a database with all that SQLite keeps beside it.
-func removeDatabase(path string) error {
-	for _, suffix := range []string{"", "-journal", "-wal", "-shm"} {
-		if err := os.RemoveAll(path + suffix); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// syncDir makes the entries of a folder durable.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
-}
-
-// size returns the size of the file at path in bytes; 0 if there is none.
-func size(path string) int64 {
-	info, err := os.Stat(path)
-	if err != nil {
-		return 0
-	}
-	return info.Size()
 }

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"net/url"
 	"testing"
 	"time"
 
@@ -17,11 +16,10 @@ func TestACheckThatDoesNotEndSaysSo(t *testing.T) {
 	kept := Open(t.TempDir(), Options{})
 	require.NoError(t, kept.Update(context.Background(), func(tx project.Tx) error { return plantTree(tx, 100) }))
 	require.NoError(t, kept.Close())
-	h, err := readHeader(kept.path())
+	f, err := openReadOnly(kept.path())
 	require.NoError(t, err)
-	f := &file{path: kept.path(), header: h, reads: url.Values{"mode": {"ro"}}}
 	t.Cleanup(func() { assert.NoError(t, f.close()) })
-	findings, err := f.describe(context.Background(), time.Nanosecond)
+	findings, err := describe(context.Background(), f, time.Nanosecond)
 	require.NoError(t, err)
 	require.Len(t, findings, 1)
 	assert.True(t, findings[0].Broken)

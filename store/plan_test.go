@@ -126,7 +126,9 @@ func TestPlansOfHotQueries(t *testing.T) {
 			}
 			return nil
 		}))
-		_, err := kept.file.write.raw.ExecContext(ctx, "ANALYZE")
+		c, err := kept.file.writer(ctx)
+		require.NoError(t, err)
+		_, err = c.raw.ExecContext(ctx, "ANALYZE")
 		require.NoError(t, err)
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"syscall"
 
-	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"flame/core"
@@ -129,16 +128,4 @@ func holder(err error) string {
 		return ""
 	}
 	return fmt.Sprintf(", most likely process %d", held.pid)
-}
-
-// resultCode returns the primary result code of SQLite in err; 0 for none.
-func resultCode(err error) int { return extendedCode(err) & 0xff }
-
-// extendedCode returns the extended result code of SQLite in err; 0 for none.
-func extendedCode(err error) int {
-	var e *sqlite.Error
-	if !errors.As(err, &e) {
-		return 0
-	}
-	return e.Code()
 }

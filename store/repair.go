@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -68,14 +67,13 @@ func (r Repairer) Repair(ctx context.Context, dir string) (done Repaired, err er
 // copyAside copies the database to a file beside it, whose name has the time.
 func (s *Store) copyAside(ctx context.Context, now core.Millis) (path string, err error) {
 	path = s.path() + repairSuffix + now.Time().Format("20060102T150405.000")
-	h, err := readHeader(s.path())
-	if err == nil && h == nil {
+	f, err := openReadOnly(s.path())
+	if err == nil && f == nil {
 		err = errGone
 	}
 	if err != nil {
 		return "", problem(ctx, s.path(), err)
 	}
-	f := &file{path: s.path(), header: h, reads: url.Values{"mode": {"ro"}}}
 	defer func() { err = errors.Join(err, f.close()) }()
 	c, err := f.reader(ctx)
 	if err == nil {

@@ -82,8 +82,7 @@ func (s *Store) create(wait context.Context) error {
 		return err
 	}
 	return putWhole(s.path(), func(unfinished string) error {
-		f := &file{path: unfinished}
-		c, err := f.connect(wait, f.dsn(url.Values{"_synchronous": {"OFF"}})) // place syncs it
+		c, err := newFile(unfinished).connect(wait, url.Values{"_synchronous": {"OFF"}}) // putWhole syncs it
 		if err != nil {
 			return err
 		}

@@ -176,8 +176,7 @@ func TestADatabaseThatIsMadeInItsPlace(t *testing.T) {
 
 func makeInPlace(s *Store) error {
 	ctx := context.Background()
-	f := &file{path: s.path()}
-	c, err := f.connect(ctx, f.dsn(nil))
+	c, err := newFile(s.path()).connect(ctx, nil)
 	if err != nil {
 		return err
 	}

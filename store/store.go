@@ -149,15 +149,14 @@ func (s *Store) update(ctx, wait context.Context, f func(project.Tx) error) erro
 	}
 	defer lock.release()
 	s.waited.Add(int64(time.Since(began)))
-	opened, err := s.writer(wait)
+	opened, c, err := s.writer(wait)
 	if err != nil {
 		return err
 	}
-	c := opened.write
 	if err := c.transact(wait, beginUpdate, func() error { return s.newTx(ctx, c, true).call(f) }); err != nil {
 		return err
 	}
-	if err := opened.check(c); err != nil {
+	if err := opened.check(); err != nil {
 		return err // the write went into a file that is gone
 	}
 	opened.tidy()
