@@ -23,6 +23,7 @@ import (
 	"flame/project"
 	"flame/project/place"
 	"flame/store"
+	"flame/store/disk"
 	"flame/transcripts"
 )
 
@@ -121,7 +122,7 @@ func logger(settings config.Settings, at place.Place) *slog.Logger {
 		there, err := at.Data.Ready(context.Background(), false)
 		return there && err == nil
 	}
-	return slog.New(slog.NewJSONHandler(store.NewLog(at.Data.Path, isThere), &slog.HandlerOptions{Level: level}))
+	return slog.New(slog.NewJSONHandler(disk.NewLog(at.Data.Path, isThere), &slog.HandlerOptions{Level: level}))
 }
 
 func budget(s config.Settings) core.Budget {

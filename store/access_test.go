@@ -18,6 +18,7 @@ import (
 	"flame/core"
 	"flame/project"
 	"flame/store"
+	"flame/store/disk"
 	"flame/store/storetest"
 )
 
@@ -84,7 +85,7 @@ func answers(t *testing.T, dir string) map[string]error {
 			}
 			return nil
 		},
-		"Log": func() error { _, err := store.NewLog(dir, nil).Write([]byte("a line\n")); return err },
+		"Log": func() error { _, err := disk.NewLog(dir, nil).Write([]byte("a line\n")); return err },
 	}
 	var stores []*store.Store
 	for kind, opts := range map[string]store.Options{"a short process": {}, "a server": {LongLived: true}} {
@@ -245,7 +246,7 @@ func TestModesOfWhatIsMade(t *testing.T) {
 	for _, name := range names {
 		assert.Regexp(t, `/flame\.(db|db-wal|db-shm|lock)$`, name, "nothing else is left")
 	}
-	_, err = store.NewLog(dir, nil).Write([]byte("a line\n"))
+	_, err = disk.NewLog(dir, nil).Write([]byte("a line\n"))
 	require.NoError(t, err)
 	execute(t, filepath.Join(dir, "flame.db"), "PRAGMA user_version = 1; DROP INDEX events_parent; DROP INDEX frames_planned; DROP TABLE cascades")
 	storetest.Save(t, open(t, dir, store.Options{}), core.Frame{ID: "f-1"})

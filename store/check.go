@@ -14,6 +14,7 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"flame/core"
+	"flame/store/disk"
 )
 
 // A Finding is something that Check saw.
@@ -28,7 +29,7 @@ type Finding struct {
 // reads the whole database, in about a second for 100,000 frames.
 func Check(ctx context.Context, dir string) []Finding {
 	dir = absolute(dir)
-	there, err := examine(dir)
+	there, err := disk.Examine(dir)
 	if err != nil {
 		return []Finding{broken(ctx, dir, err)}
 	}
@@ -36,8 +37,8 @@ func Check(ctx context.Context, dir string) []Finding {
 		return []Finding{{What: "there is no data yet; the first write makes " + dir}}
 	}
 	findings := checkAccess(dir)
-	findings = append(findings, checkLock(ctx, filepath.Join(dir, lockName))...)
-	findings = append(findings, checkDatabase(ctx, filepath.Join(dir, fileName))...)
+	findings = append(findings, checkLock(ctx, filepath.Join(dir, disk.LockName))...)
+	findings = append(findings, checkDatabase(ctx, filepath.Join(dir, disk.Name))...)
 	return append(findings, checkBackups(dir)...)
 }
 
@@ -69,14 +70,14 @@ func checkAccess(dir string) []Finding {
 			Hint: "make it writable, or name another folder with FLAME_DIR"}}
 	}
 	var findings []Finding
-	for _, path := range []string{fileName, lockName, fileName + "-wal", fileName + "-shm"} {
+	for _, path := range []string{disk.Name, disk.LockName, disk.Name + "-wal", disk.Name + "-shm"} {
 		err := syscall.Access(filepath.Join(dir, path), mayWrite)
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
 			findings = append(findings, Finding{What: fmt.Sprintf("%s cannot be written: %v", filepath.Join(dir, path), err),
 				Hint: "give it to the user who runs flame", Broken: true})
 		}
 	}
-	if _, inodes := usedUp(dir); inodes {
+	if _, inodes := disk.UsedUp(dir); inodes {
 		findings = append(findings, Finding{What: fmt.Sprintf("%s cannot be written: %v", dir, errNoInodes), Broken: true,
 			Hint: "delete files on that disk"})
 	}
@@ -94,7 +95,7 @@ const lockHeldLong = time.Second
 func checkLock(ctx context.Context, path string) []Finding {
 	wait, cancel := context.WithTimeout(ctx, lockHeldLong)
 	defer cancel()
-	pid, held := holderOf(wait, path)
+	pid, held := disk.HolderOf(wait, path)
 	if !held {
 		return nil // or not made yet, or told by checkAccess
 	}
@@ -103,7 +104,7 @@ func checkLock(ctx context.Context, path string) []Finding {
 }
 
 func checkDatabase(ctx context.Context, path string) []Finding {
-	f, err := openReadOnly(path)
+	f, err := disk.OpenReadOnly(path)
 	if err != nil {
 		return []Finding{damage(ctx, path, err)}
 	}
@@ -111,7 +112,7 @@ func checkDatabase(ctx context.Context, path string) []Finding {
 		return []Finding{{What: "there is no data yet; the first write makes " + path}}
 	}
 	findings, err := describe(ctx, f, checkPatience+time.Duration(megabytes(path)/1e3*float64(checkPatienceGB)))
-	if err := errors.Join(err, f.close()); err != nil {
+	if err := errors.Join(err, f.Close()); err != nil {
 		return []Finding{damage(ctx, path, err)}
 	}
 	return findings
@@ -135,12 +136,12 @@ const (
 
 // describe reads all of the database, as far as patience lasts, and says what is in
 // it.
-func describe(ctx context.Context, f *file, patience time.Duration) ([]Finding, error) {
+func describe(ctx context.Context, f *disk.File, patience time.Duration) ([]Finding, error) {
 	wait, cancel := context.WithTimeout(ctx, DefaultLockTimeout)
 	defer cancel()
-	c, err := f.reader(wait)
-	if extendedCode(err) == sqlite3.SQLITE_READONLY_ROLLBACK {
-		return []Finding{{What: f.path + " was left in the middle of a write; the next use undoes that"}}, nil
+	c, err := f.Reader(wait)
+	if disk.ExtendedCode(err) == sqlite3.SQLITE_READONLY_ROLLBACK {
+		return []Finding{{What: f.Path + " was left in the middle of a write; the next use undoes that"}}, nil
 	}
 	if err != nil {
 		return nil, err
@@ -148,23 +149,23 @@ func describe(ctx context.Context, f *file, patience time.Duration) ([]Finding, 
 	version, err := newest.of(ctx, c)
 	if errors.Is(err, errOlder) {
 		return []Finding{{What: fmt.Sprintf("%s is of version %d; the next write brings it to %d and keeps a copy",
-			f.path, version, newest.version)}}, nil
+			f.Path, version, newest.version)}}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
 	limited, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	findings, err := inspect(limited, f.path, c, version)
+	findings, err := inspect(limited, f.Path, c, version)
 	if limited.Err() != nil && ctx.Err() == nil {
-		return []Finding{{What: fmt.Sprintf("%s could not be read to its end within %v", f.path, patience), Broken: true,
-			Hint: "where the disk is not just slow, the file is damaged: " + fmt.Sprintf(repair, f.path)}}, nil
+		return []Finding{{What: fmt.Sprintf("%s could not be read to its end within %v", f.Path, patience), Broken: true,
+			Hint: "where the disk is not just slow, the file is damaged: " + fmt.Sprintf(repair, f.Path)}}, nil
 	}
 	return findings, err
 }
 
 // inspect looks at the file, then at the rows in it.
-func inspect(ctx context.Context, path string, c *conn, version int) (findings []Finding, err error) {
+func inspect(ctx context.Context, path string, c *disk.Conn, version int) (findings []Finding, err error) {
 	wrong, err := integrity(ctx, c)
 	if err != nil {
 		return nil, err
@@ -175,7 +176,7 @@ func inspect(ctx context.Context, path string, c *conn, version int) (findings [
 	}
 	in := &inspection{tx: &tx{ctx: ctx, c: c, keys: map[string]int64{}}}
 	if version > 0 {
-		err = c.transact(ctx, beginView, in.look)
+		err = c.Transact(ctx, disk.BeginView, in.look)
 	}
 	state := "is sound"
 	if findings = append(findings, in.found...); len(findings) > 0 {
@@ -188,8 +189,8 @@ func inspect(ctx context.Context, path string, c *conn, version int) (findings [
 
 // integrity returns what SQLite finds wrong in the indexes, those of words included,
 // which can be made anew. Anything else is an error.
-func integrity(ctx context.Context, c *conn) (wrong []string, err error) {
-	rows, err := c.query(ctx, "PRAGMA integrity_check(5)")
+func integrity(ctx context.Context, c *disk.Conn) (wrong []string, err error) {
+	rows, err := c.Query(ctx, "PRAGMA integrity_check(5)")
 	if err != nil {
 		return nil, err
 	}
@@ -208,7 +209,7 @@ func integrity(ctx context.Context, c *conn) (wrong []string, err error) {
 	if err := rows.Err(); err != nil || indexes {
 		return wrong, err
 	}
-	return nil, fmt.Errorf("%w: %s", errDamaged, strings.Join(wrong, "; "))
+	return nil, fmt.Errorf("%w: %s", disk.ErrDamaged, strings.Join(wrong, "; "))
 }
 
 func checkBackups(dir string) []Finding {
@@ -219,7 +220,7 @@ func checkBackups(dir string) []Finding {
 	var findings []Finding
 	for _, entry := range entries {
 		for suffix, before := range map[string]string{backupSuffix: "migration", repairSuffix: "repair"} {
-			if strings.HasPrefix(entry.Name(), fileName+suffix) {
+			if strings.HasPrefix(entry.Name(), disk.Name+suffix) {
 				path := filepath.Join(dir, entry.Name())
 				what := fmt.Sprintf("%s (%.1f MB) is a copy from before a %s", path, megabytes(path), before)
 				findings = append(findings, Finding{What: what, Hint: "remove it when you no longer need it"})
@@ -229,4 +230,4 @@ func checkBackups(dir string) []Finding {
 	return findings
 }
 
-func megabytes(path string) float64 { return float64(size(path)) / 1e6 }
+func megabytes(path string) float64 { return float64(disk.Size(path)) / 1e6 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/project"
+	"flame/store/disk"
 )
 
 // Whatever becomes of a transaction: another Store can write at once, and so can
@@ -16,20 +17,20 @@ import (
 func TestAConnectionIsFreeAfterEveryFailure(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	raw := func(t *testing.T, c *conn, statement string) {
-		_, err := c.exec(ctx, statement)
+	raw := func(t *testing.T, c *disk.Conn, statement string) {
+		_, err := c.Exec(ctx, statement)
 		require.NoError(t, err)
 	}
-	tests := map[string]func(t *testing.T, c *conn){
-		"ended already":           func(t *testing.T, c *conn) { raw(t, c, "ROLLBACK") },
-		"committed already":       func(t *testing.T, c *conn) { raw(t, c, "COMMIT") },
-		"another one begun":       func(t *testing.T, c *conn) { raw(t, c, "COMMIT"); raw(t, c, "BEGIN"); panic("a bug") },
-		"nothing can be executed": func(t *testing.T, c *conn) { require.NoError(t, c.raw.Close()) },
-		"a panic where nothing can be executed": func(t *testing.T, c *conn) {
-			require.NoError(t, c.raw.Close())
+	tests := map[string]func(t *testing.T, c *disk.Conn){
+		"ended already":           func(t *testing.T, c *disk.Conn) { raw(t, c, "ROLLBACK") },
+		"committed already":       func(t *testing.T, c *disk.Conn) { raw(t, c, "COMMIT") },
+		"another one begun":       func(t *testing.T, c *disk.Conn) { raw(t, c, "COMMIT"); raw(t, c, "BEGIN"); panic("a bug") },
+		"nothing can be executed": func(t *testing.T, c *disk.Conn) { require.NoError(t, c.Raw.Close()) },
+		"a panic where nothing can be executed": func(t *testing.T, c *disk.Conn) {
+			require.NoError(t, c.Raw.Close())
 			panic("a bug")
 		},
-		"the connection is closed": func(t *testing.T, c *conn) { require.NoError(t, c.close()) },
+		"the connection is closed": func(t *testing.T, c *disk.Conn) { require.NoError(t, c.Close()) },
 	}
 	for name, harm := range tests {
 		for kind, opts := range map[string]Options{"short process": {}, "server": {LongLived: true}} {
@@ -63,9 +64,9 @@ func TestAFailedBeginLeavesNoTransaction(t *testing.T) {
 		kept := openWith(t, dir, newest, opts)
 		other := openWith(t, dir, newest, Options{LockTimeout: 2 * time.Second})
 		require.NoError(t, saveOne(kept, "f-1"))
-		c, err := kept.file.writer(context.Background())
+		c, err := kept.file.Writer(context.Background())
 		require.NoError(t, err)
-		_, err = c.exec(context.Background(), beginUpdate)
+		_, err = c.Exec(context.Background(), disk.BeginUpdate)
 		require.NoError(t, err)
 		require.Error(t, saveOne(kept, "f-2"), "a transaction within a transaction")
 		require.NoError(t, saveOne(other, "f-3"))

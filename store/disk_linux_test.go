@@ -19,8 +19,8 @@ import (
 	"flame/store/storetest"
 )
 
-// disk mounts a file system for the test.
-func disk(t *testing.T, options string) (dir string) {
+// smallDisk mounts a file system for the test.
+func smallDisk(t *testing.T, options string) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
 	if err := syscall.Mount("flame", dir, "tmpfs", 0, options); err != nil {
@@ -32,7 +32,7 @@ func disk(t *testing.T, options string) (dir string) {
 
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
-	disk := disk(t, "size=2m")
+	disk := smallDisk(t, "size=2m")
 	dir := filepath.Join(disk, "data")
 	kept := store.Open(dir, store.Options{LongLived: true})
 	storetest.Save(t, kept, core.Frame{ID: "f-1"})
@@ -62,7 +62,7 @@ func TestFullDisk(t *testing.T) {
 
 func TestFullDiskAtTheStart(t *testing.T) {
 	t.Parallel()
-	disk := disk(t, "size=64k")
+	disk := smallDisk(t, "size=64k")
 	kept := store.Open(filepath.Join(disk, "data"), store.Options{})
 	p := unavailable(t, kept.Update(context.Background(), func(tx project.Tx) error {
 		return tx.SaveFrame(core.Frame{ID: "f-1", Status: core.Planned})
@@ -107,7 +107,7 @@ func TestUsedUpInodes(t *testing.T) {
 	for kind, opts := range map[string]store.Options{"short process": {}, "server": {LongLived: true}} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			disk := disk(t, "size=4m,nr_inodes=40")
+			disk := smallDisk(t, "size=4m,nr_inodes=40")
 			free := useUpInodes(t, disk)
 			dir := filepath.Join(disk, "data")
 			assertNoInodes(t, open(t, dir, opts).Update(ctx, nothing))

@@ -8,6 +8,7 @@ import (
 
 	"flame/core"
 	"flame/project"
+	"flame/store/disk"
 )
 
 // Links returns the links of the frames that q describes, in the order in which
@@ -23,7 +24,7 @@ func (t *tx) Links(q project.FrameQuery) (links []core.Link, err error) {
 			return err
 		}
 		if last.compare(row) >= 0 {
-			return fmt.Errorf("%w: its index of frames is out of order", errDamaged)
+			return fmt.Errorf("%w: its index of frames is out of order", disk.ErrDamaged)
 		}
 		last = row
 		links = append(links, core.Link{Key: row.key, Parent: parent.Int64})

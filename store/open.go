@@ -5,15 +5,17 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+
+	"flame/store/disk"
 )
 
-func (s *Store) path() string { return filepath.Join(s.dir, fileName) }
+func (s *Store) path() string { return filepath.Join(s.dir, disk.Name) }
 
 // enter takes the turn for opening.
 func (s *Store) enter(wait context.Context) error {
-	err := s.opening.take(wait)
+	err := s.opening.Take(wait)
 	if err == nil && s.closed {
-		s.opening.give()
+		s.opening.Give()
 		err = errClosed
 	}
 	return err
@@ -25,9 +27,9 @@ func (s *Store) prepareDir(wait context.Context) error {
 	if err := s.enter(wait); err != nil {
 		return err
 	}
-	defer s.opening.give()
+	defer s.opening.Give()
 	if s.file != nil {
-		return s.file.check()
+		return s.file.Check()
 	}
 	_, err := s.ready(wait, true)
 	return err
@@ -41,7 +43,7 @@ func (s *Store) ready(wait context.Context, write bool) (there bool, err error) 
 			return false, err
 		}
 	}
-	if there, err = examine(s.dir); there || err != nil || !write {
+	if there, err = disk.Examine(s.dir); there || err != nil || !write {
 		return there, err
 	}
 	err = os.MkdirAll(s.dir, 0o700)
@@ -50,21 +52,21 @@ func (s *Store) ready(wait context.Context, write bool) (there bool, err error) 
 
 // writer returns the open file and its connection for Update, made and migrated
 // as need be. The caller holds the lock.
-func (s *Store) writer(wait context.Context) (*file, *conn, error) {
+func (s *Store) writer(wait context.Context) (*disk.File, *disk.Conn, error) {
 	if err := s.enter(wait); err != nil {
 		return nil, nil, err
 	}
-	defer s.opening.give()
+	defer s.opening.Give()
 	if err := s.openOrCreate(wait); err != nil {
 		return nil, nil, err
 	}
 	f := s.file
-	c, err := f.writer(wait)
-	if err == nil && !f.current {
+	c, err := f.Writer(wait)
+	if err == nil && !f.Current {
 		err = s.bringUpToDate(wait, f, c)
 	}
 	if err == nil {
-		err = f.startKeeper(wait, s.opts.Logger)
+		err = f.StartKeeper(wait, s.opts.Logger)
 	}
 	if err != nil {
 		return nil, nil, s.failed(err)
@@ -82,7 +84,7 @@ func (s *Store) openOrCreate(wait context.Context) error {
 	}
 	err := s.open()
 	if err == nil && s.file == nil {
-		err = errGone
+		err = disk.ErrGone
 	}
 	return err
 }
@@ -90,28 +92,28 @@ func (s *Store) openOrCreate(wait context.Context) error {
 // open sees to it that s.file is the file that is there, or nil if there is none.
 func (s *Store) open() (err error) {
 	if s.file == nil {
-		s.file, err = openFile(s.path(), s.opts.LongLived)
+		s.file, err = disk.Open(s.path(), s.opts.LongLived)
 	}
 	return err
 }
 
 // reader returns the connection for View, or errOlder if the file must be migrated
 // first. The caller holds the turn for reading.
-func (s *Store) reader(wait context.Context) (*conn, error) {
+func (s *Store) reader(wait context.Context) (*disk.Conn, error) {
 	if err := s.enter(wait); err != nil {
 		return nil, err
 	}
-	defer s.opening.give()
+	defer s.opening.Give()
 	if err := s.look(wait); err != nil || s.file == nil {
 		return s.nothing(err)
 	}
-	c, err := s.file.reader(wait)
-	if err != nil || s.file.current {
+	c, err := s.file.Reader(wait)
+	if err != nil || s.file.Current {
 		return c, s.failed(err)
 	}
 	version, err := s.schema.of(wait, c)
-	if errors.Is(err, errOlder) && s.file.immutable {
-		c.older = true
+	if errors.Is(err, errOlder) && s.file.Immutable {
+		c.Older = true
 		return c, nil // it can only be read: reading does without what the steps add
 	}
 	if err != nil {
@@ -120,7 +122,7 @@ func (s *Store) reader(wait context.Context) (*conn, error) {
 	if version == 0 { // another program is making it, or was killed
 		return s.nothing(s.drop())
 	}
-	s.file.current = true
+	s.file.Current = true
 	return c, nil
 }
 
@@ -138,7 +140,7 @@ func (s *Store) look(wait context.Context) error {
 // failed drops a file with which nothing has been done yet, so that the next use
 // begins anew, and gives err.
 func (s *Store) failed(err error) error {
-	if err == nil || s.file.current {
+	if err == nil || s.file.Current {
 		return err
 	}
 	return errors.Join(err, s.drop())
@@ -147,21 +149,21 @@ func (s *Store) failed(err error) error {
 func (s *Store) drop() error {
 	f := s.file
 	s.file = nil
-	return f.close()
+	return f.Close()
 }
 
 // nothing returns the connection to a project without data, unless err tells of
 // something else.
-func (s *Store) nothing(err error) (*conn, error) {
-	if err != nil || s.empty.usable() {
+func (s *Store) nothing(err error) (*disk.Conn, error) {
+	if err != nil || s.empty.Usable() {
 		return s.empty, err
 	}
-	c, err := connect(":memory:")
+	c, err := disk.Connect(":memory:")
 	if err != nil {
 		return nil, err
 	}
 	if err := s.schema.apply(context.Background(), c, 0); err != nil {
-		return nil, errors.Join(err, c.close())
+		return nil, errors.Join(err, c.Close())
 	}
 	s.empty = c
 	return c, nil

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/project"
+	"flame/store/disk"
 )
 
 func TestACheckThatDoesNotEndSaysSo(t *testing.T) {
@@ -16,9 +17,9 @@ func TestACheckThatDoesNotEndSaysSo(t *testing.T) {
 	kept := Open(t.TempDir(), Options{})
 	require.NoError(t, kept.Update(context.Background(), func(tx project.Tx) error { return plantTree(tx, 100) }))
 	require.NoError(t, kept.Close())
-	f, err := openReadOnly(kept.path())
+	f, err := disk.OpenReadOnly(kept.path())
 	require.NoError(t, err)
-	t.Cleanup(func() { assert.NoError(t, f.close()) })
+	t.Cleanup(func() { assert.NoError(t, f.Close()) })
 	findings, err := describe(context.Background(), f, time.Nanosecond)
 	require.NoError(t, err)
 	require.Len(t, findings, 1)

@@ -126,9 +126,9 @@ func TestPlansOfHotQueries(t *testing.T) {
 			}
 			return nil
 		}))
-		c, err := kept.file.writer(ctx)
+		c, err := kept.file.Writer(ctx)
 		require.NoError(t, err)
-		_, err = c.raw.ExecContext(ctx, "ANALYZE")
+		_, err = c.Raw.ExecContext(ctx, "ANALYZE")
 		require.NoError(t, err)
 	}
 }
@@ -156,7 +156,7 @@ func isScan(step, query string) bool {
 
 func explain(t *testing.T, x *tx, query *selection) string {
 	t.Helper()
-	rows, err := x.c.raw.QueryContext(x.ctx, "EXPLAIN QUERY PLAN "+query.query(), query.args...)
+	rows, err := x.c.Raw.QueryContext(x.ctx, "EXPLAIN QUERY PLAN "+query.query(), query.args...)
 	require.NoError(t, err, query.query())
 	defer rows.Close()
 	var steps []string

@@ -13,6 +13,7 @@ import (
 
 	"flame/core"
 	"flame/project/place"
+	"flame/store/disk"
 )
 
 // An advice is what to tell about a kind of trouble with the file.
@@ -27,8 +28,8 @@ const doctor = "`flame doctor` says what is wrong; the file was left as it is"
 
 // advices are looked through in this order.
 var advices = []advice{{
-	errs:    []error{errGone},
-	message: "%s: " + errGone.Error(),
+	errs:    []error{disk.ErrGone},
+	message: "%s: " + disk.ErrGone.Error(),
 	hint:    "put the folder back, or restart this flame (in a host: its MCP server) to begin anew; `flame doctor` shows what is there",
 }, {
 	errs:    []error{errNewer},
@@ -39,7 +40,7 @@ var advices = []advice{{
 	message: "%s is another program's database",
 	hint:    "move it away or name another folder with FLAME_DIR; `flame doctor` looks into it",
 }, {
-	errs:    []error{errDamaged},
+	errs:    []error{disk.ErrDamaged},
 	codes:   []int{sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB},
 	message: "%s is damaged",
 	hint:    doctor,
@@ -58,9 +59,9 @@ var advices = []advice{{
 	message: "%s cannot be opened or written",
 	hint:    "make the folder writable or name another with FLAME_DIR; `flame doctor` shows what is wrong",
 }, {
-	errs:    []error{errBusy, context.DeadlineExceeded},
+	errs:    []error{disk.ErrBusy, context.DeadlineExceeded},
 	codes:   []int{sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL},
-	message: "%s is locked: " + errBusy.Error(),
+	message: "%s is locked: " + disk.ErrBusy.Error(),
 	hint:    "try again; `flame doctor` shows who holds the lock",
 }, {
 	errs:    []error{fs.ErrNotExist, syscall.EISDIR, syscall.ENOTDIR, syscall.ELOOP, syscall.EIO},
@@ -71,7 +72,7 @@ var advices = []advice{{
 
 // fits reports whether a is about err.
 func (a advice) fits(err error) bool {
-	return slices.Contains(a.codes, resultCode(err)) ||
+	return slices.Contains(a.codes, disk.Code(err)) ||
 		slices.ContainsFunc(a.errs, func(target error) bool { return errors.Is(err, target) })
 }
 
@@ -86,7 +87,7 @@ func (e callerError) Unwrap() error { return e.error }
 func problem(ctx context.Context, path string, err error) error {
 	var caller callerError
 	ran := errors.As(err, &caller)
-	if ran && resultCode(caller) == 0 && !errors.Is(caller, errDamaged) {
+	if ran && disk.Code(caller) == 0 && !errors.Is(caller, disk.ErrDamaged) {
 		return caller.error
 	}
 	var told *core.Problem
@@ -110,11 +111,11 @@ var errNoInodes = errors.New("the disk has no inodes left")
 // withInodes adds errNoInodes to an error behind which it is: the system says that
 // the disk is full then, and SQLite that it cannot open a file.
 func withInodes(path string, err error) error {
-	full, code := errors.Is(err, syscall.ENOSPC), resultCode(err)
+	full, code := errors.Is(err, syscall.ENOSPC), disk.Code(err)
 	if !full && code != sqlite3.SQLITE_CANTOPEN && code != sqlite3.SQLITE_IOERR {
 		return err
 	}
-	blocks, inodes := usedUp(place.Nearest(filepath.Dir(path)))
+	blocks, inodes := disk.UsedUp(place.Nearest(filepath.Dir(path)))
 	if !inodes || full && blocks {
 		return err
 	}
@@ -123,9 +124,9 @@ func withInodes(path string, err error) error {
 
 // holder names the process that holds the lock, if err is about that.
 func holder(err error) string {
-	var held lockHeld
-	if !errors.As(err, &held) || held.pid == 0 {
+	var held disk.LockHeld
+	if !errors.As(err, &held) || held.PID == 0 {
 		return ""
 	}
-	return fmt.Sprintf(", most likely process %d", held.pid)
+	return fmt.Sprintf(", most likely process %d", held.PID)
 }

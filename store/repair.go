@@ -9,6 +9,7 @@ import (
 
 	"flame/core"
 	"flame/project"
+	"flame/store/disk"
 )
 
 // A Repairer mends the rows and indexes of a database that can be read.
@@ -67,15 +68,15 @@ func (r Repairer) Repair(ctx context.Context, dir string) (done Repaired, err er
 // copyAside copies the database to a file beside it, whose name has the time.
 func (s *Store) copyAside(ctx context.Context, now core.Millis) (path string, err error) {
 	path = s.path() + repairSuffix + now.Time().Format("20060102T150405.000")
-	f, err := openReadOnly(s.path())
+	f, err := disk.OpenReadOnly(s.path())
 	if err == nil && f == nil {
-		err = errGone
+		err = disk.ErrGone
 	}
 	if err != nil {
 		return "", problem(ctx, s.path(), err)
 	}
-	defer func() { err = errors.Join(err, f.close()) }()
-	c, err := f.reader(ctx)
+	defer func() { err = errors.Join(err, f.Close()) }()
+	c, err := f.Reader(ctx)
 	if err == nil {
 		err = backup(ctx, c, path)
 	}

@@ -11,6 +11,8 @@ import (
 	"strconv"
 
 	sqlite3 "modernc.org/sqlite/lib"
+
+	"flame/store/disk"
 )
 
 //go:embed schema/*.sql
@@ -39,30 +41,30 @@ var (
 
 // of returns the version of a file, 0 if nothing is in it, or says why it cannot be
 // used as it is. It judges by one snapshot: another process may be making the file.
-func (s schema) of(wait context.Context, c *conn) (version int, err error) {
-	err = c.transact(wait, beginView, func() error {
+func (s schema) of(wait context.Context, c *disk.Conn) (version int, err error) {
+	err = c.Transact(wait, disk.BeginView, func() error {
 		version, err = s.judge(c)
 		return err
 	})
 	return version, err
 }
 
-func (s schema) judge(c *conn) (version int, err error) {
+func (s schema) judge(c *disk.Conn) (version int, err error) {
 	ctx := context.Background()
-	if err := c.get(ctx, []any{&version}, "PRAGMA user_version"); err != nil {
+	if err := c.Get(ctx, []any{&version}, "PRAGMA user_version"); err != nil {
 		return 0, err
 	}
 	var objects, oldest int
 	if version == 0 {
-		err = c.get(ctx, []any{&objects}, "SELECT count(*) FROM sqlite_schema")
+		err = c.Get(ctx, []any{&objects}, "SELECT count(*) FROM sqlite_schema")
 		if err == nil && objects > 0 {
 			err = errForeign
 		}
 		return 0, err
 	}
-	err = c.get(ctx, []any{&oldest}, "SELECT value FROM meta WHERE name = 'oldest'")
+	err = c.Get(ctx, []any{&oldest}, "SELECT value FROM meta WHERE name = 'oldest'")
 	switch {
-	case resultCode(err) == sqlite3.SQLITE_ERROR, errors.Is(err, sql.ErrNoRows): // no such table, or row
+	case disk.Code(err) == sqlite3.SQLITE_ERROR, errors.Is(err, sql.ErrNoRows): // no such table, or row
 		return 0, errForeign
 	case err != nil:
 		return 0, err
@@ -81,21 +83,21 @@ func (s *Store) create(wait context.Context) error {
 	if err := os.RemoveAll(s.path() + "-journal"); err != nil {
 		return err
 	}
-	return putWhole(s.path(), func(unfinished string) error {
-		c, err := newFile(unfinished).connect(wait, url.Values{"_synchronous": {"OFF"}}) // putWhole syncs it
+	return disk.PutWhole(s.path(), func(unfinished string) error {
+		c, err := disk.New(unfinished).Connect(wait, url.Values{"_synchronous": {"OFF"}}) // PutWhole syncs it
 		if err != nil {
 			return err
 		}
 		if err = s.migrate(wait, c, 0); err == nil {
 			err = useLog(wait, c)
 		}
-		return errors.Join(err, c.close())
+		return errors.Join(err, c.Close())
 	})
 }
 
 // bringUpToDate makes the schema of a file with nothing in it and migrates an
 // older one, which is copied to a file beside it first. The caller holds the lock.
-func (s *Store) bringUpToDate(wait context.Context, f *file, c *conn) error {
+func (s *Store) bringUpToDate(wait context.Context, f *disk.File, c *disk.Conn) error {
 	version, err := s.schema.of(wait, c)
 	switch {
 	case errors.Is(err, errOlder):
@@ -107,16 +109,16 @@ func (s *Store) bringUpToDate(wait context.Context, f *file, c *conn) error {
 			err = s.migrate(wait, c, version)
 		}
 	}
-	f.current = err == nil
+	f.Current = err == nil
 	return err
 }
 
 // useLog sets the file to a write-ahead log, for good. It cannot be part of a
 // transaction, and needs the file for itself.
-func useLog(wait context.Context, c *conn) error {
+func useLog(wait context.Context, c *disk.Conn) error {
 	var mode string
-	err := whileBusy(wait, func() error {
-		return c.get(context.Background(), []any{&mode}, "PRAGMA journal_mode = WAL")
+	err := disk.WhileBusy(wait, func() error {
+		return c.Get(context.Background(), []any{&mode}, "PRAGMA journal_mode = WAL")
 	})
 	if err == nil && mode != "wal" {
 		err = fmt.Errorf("the database has the journal mode %q instead of wal", mode)
@@ -125,23 +127,23 @@ func useLog(wait context.Context, c *conn) error {
 }
 
 // migrate brings the file from version to the newest, in one transaction.
-func (s *Store) migrate(ctx context.Context, c *conn, version int) error {
+func (s *Store) migrate(ctx context.Context, c *disk.Conn, version int) error {
 	s.opts.Logger.Info("making the database", "file", s.path(), "from", version, "to", s.schema.version)
-	return c.transact(ctx, beginUpdate, func() error { return s.schema.apply(ctx, c, version) })
+	return c.Transact(ctx, disk.BeginUpdate, func() error { return s.schema.apply(ctx, c, version) })
 }
 
 // apply runs the steps that lead on from version.
-func (s schema) apply(ctx context.Context, c *conn, version int) error {
+func (s schema) apply(ctx context.Context, c *disk.Conn, version int) error {
 	for v := version + 1; v <= s.version; v++ {
 		step, err := s.step(v)
 		if err != nil {
 			return err
 		}
-		if _, err := c.raw.ExecContext(ctx, step); err != nil {
+		if _, err := c.Raw.ExecContext(ctx, step); err != nil {
 			return fmt.Errorf("schema %d: %w", v, err)
 		}
 	}
-	_, err := c.raw.ExecContext(ctx, fmt.Sprintf("PRAGMA user_version = %d", s.version))
+	_, err := c.Raw.ExecContext(ctx, fmt.Sprintf("PRAGMA user_version = %d", s.version))
 	return err
 }
 
@@ -149,9 +151,9 @@ func (s schema) apply(ctx context.Context, c *conn, version int) error {
 const backupSuffix = ".backup-"
 
 // backup copies the database to path.
-func backup(ctx context.Context, c *conn, path string) error {
-	return putWhole(path, func(unfinished string) error {
-		if _, err := c.raw.ExecContext(ctx, "VACUUM INTO ?", unfinished); err != nil {
+func backup(ctx context.Context, c *disk.Conn, path string) error {
+	return disk.PutWhole(path, func(unfinished string) error {
+		if _, err := c.Raw.ExecContext(ctx, "VACUUM INTO ?", unfinished); err != nil {
 			return fmt.Errorf("backup to %s: %w", path, err)
 		}
 		return nil

@@ -15,6 +15,7 @@ import (
 
 	"flame/core"
 	"flame/project"
+	"flame/store/disk"
 )
 
 // next is a schema one version on, whose last step is as given.
@@ -136,11 +137,11 @@ func TestKeeperBoundsTheLog(t *testing.T) {
 			return tx.SaveRecord("kind", strconv.Itoa(i%10), text)
 		}))
 	}
-	log := size(kept.path() + "-wal")
+	log := disk.Size(kept.path() + "-wal")
 	assert.Positive(t, log)
 	assert.Less(t, log, int64(updates*pages*pageSize/2))
 	require.NoError(t, kept.Close())
-	assert.Zero(t, size(kept.path()+"-wal"), "closing leaves nothing in the log")
+	assert.Zero(t, disk.Size(kept.path()+"-wal"), "closing leaves nothing in the log")
 }
 
 // Earlier flames make the database in its place: first the header, then a log,
@@ -176,12 +177,12 @@ func TestADatabaseThatIsMadeInItsPlace(t *testing.T) {
 
 func makeInPlace(s *Store) error {
 	ctx := context.Background()
-	c, err := newFile(s.path()).connect(ctx, nil)
+	c, err := disk.New(s.path()).Connect(ctx, nil)
 	if err != nil {
 		return err
 	}
 	if err = useLog(ctx, c); err == nil {
 		err = s.migrate(ctx, c, 0)
 	}
-	return errors.Join(err, c.close())
+	return errors.Join(err, c.Close())
 }

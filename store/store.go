@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"flame/project"
+	"flame/store/disk"
 )
 
 // DefaultLockTimeout is how long View and Update wait for their turn.
@@ -41,14 +42,14 @@ type Store struct {
 	opts   Options
 	schema schema
 
-	writing turn // of the Update that runs
-	reading turn // of the View that runs; without LongLived the same as writing
+	writing disk.Turn // of the Update that runs
+	reading disk.Turn // of the View that runs; without LongLived the same as writing
 
 	waited atomic.Int64 // ns that Updates took to get their turn and the lock
 
-	opening turn  // guards what follows
-	file    *file // nil until the first use that finds or makes it
-	empty   *conn // what a View of a project without data sees
+	opening disk.Turn  // guards what follows
+	file    *disk.File // nil until the first use that finds or makes it
+	empty   *disk.Conn // what a View of a project without data sees
 	closed  bool
 }
 
@@ -63,10 +64,10 @@ func Open(dir string, opts Options) *Store {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
-	s := &Store{dir: absolute(dir), opts: opts, schema: newest, opening: newTurn(), writing: newTurn()}
+	s := &Store{dir: absolute(dir), opts: opts, schema: newest, opening: disk.NewTurn(), writing: disk.NewTurn()}
 	s.reading = s.writing
 	if opts.LongLived {
-		s.reading = newTurn()
+		s.reading = disk.NewTurn()
 	}
 	return s
 }
@@ -111,15 +112,15 @@ func (s *Store) view(ctx, wait context.Context, f func(project.Tx) error) error 
 }
 
 func (s *Store) viewOnce(ctx, wait context.Context, f func(project.Tx) error) error {
-	if err := s.reading.take(wait); err != nil {
+	if err := s.reading.Take(wait); err != nil {
 		return err
 	}
-	defer s.reading.give()
+	defer s.reading.Give()
 	c, err := s.reader(wait)
 	if err != nil {
 		return err
 	}
-	return c.transact(wait, beginView, func() error { return s.newTx(ctx, c, false).call(f) })
+	return c.Transact(wait, disk.BeginView, func() error { return s.newTx(ctx, c, false).call(f) })
 }
 
 // Update runs f in one transaction: all that f wrote is on the disk when Update
@@ -136,30 +137,30 @@ func (s *Store) Update(ctx context.Context, f func(project.Tx) error) error {
 
 func (s *Store) update(ctx, wait context.Context, f func(project.Tx) error) error {
 	began := time.Now()
-	if err := s.writing.take(wait); err != nil {
+	if err := s.writing.Take(wait); err != nil {
 		return err
 	}
-	defer s.writing.give()
+	defer s.writing.Give()
 	if err := s.prepareDir(wait); err != nil {
 		return err
 	}
-	lock, err := takeLock(wait, filepath.Join(s.dir, lockName))
+	lock, err := disk.TakeLock(wait, filepath.Join(s.dir, disk.LockName))
 	if err != nil {
 		return err
 	}
-	defer lock.release()
+	defer lock.Release()
 	s.waited.Add(int64(time.Since(began)))
 	opened, c, err := s.writer(wait)
 	if err != nil {
 		return err
 	}
-	if err := c.transact(wait, beginUpdate, func() error { return s.newTx(ctx, c, true).call(f) }); err != nil {
+	if err := c.Transact(wait, disk.BeginUpdate, func() error { return s.newTx(ctx, c, true).call(f) }); err != nil {
 		return err
 	}
-	if err := opened.check(); err != nil {
+	if err := opened.Check(); err != nil {
 		return err // the write went into a file that is gone
 	}
-	opened.tidy()
+	opened.Tidy()
 	return nil
 }
 
@@ -169,20 +170,20 @@ func (s *Store) Waited() time.Duration { return time.Duration(s.waited.Load()) }
 // Close ends the Store after the View and Update that run. Later calls fail.
 func (s *Store) Close() error {
 	for _, t := range s.turns() {
-		if err := t.take(context.Background()); err != nil {
+		if err := t.Take(context.Background()); err != nil {
 			return err
 		}
-		defer t.give()
+		defer t.Give()
 	}
-	err := errors.Join(s.file.close(), s.empty.close())
+	err := errors.Join(s.file.Close(), s.empty.Close())
 	s.file, s.empty, s.closed = nil, nil, true
 	return err
 }
 
 // turns lists each turn once, in the order in which they may be held together.
-func (s *Store) turns() []turn {
+func (s *Store) turns() []disk.Turn {
 	if s.opts.LongLived {
-		return []turn{s.writing, s.reading, s.opening}
+		return []disk.Turn{s.writing, s.reading, s.opening}
 	}
-	return []turn{s.writing, s.opening}
+	return []disk.Turn{s.writing, s.opening}
 }

@@ -9,12 +9,13 @@ import (
 	"strings"
 
 	"flame/project"
+	"flame/store/disk"
 )
 
 // A tx is a project.Tx.
 type tx struct {
 	ctx      context.Context
-	c        *conn
+	c        *disk.Conn
 	writable bool
 	keys     map[string]int64 // keys of ids seen in this transaction
 	failed   error            // the first error of a statement; it may have ended the transaction
@@ -23,10 +24,10 @@ type tx struct {
 	voids *voiding // what is known of cascades; nil until asked for
 }
 
-func (s *Store) newTx(ctx context.Context, c *conn, writable bool) *tx {
+func (s *Store) newTx(ctx context.Context, c *disk.Conn, writable bool) *tx {
 	return &tx{
 		ctx: context.WithValue(ctx, mark{s}, true), c: c, writable: writable, keys: map[string]int64{},
-		older: c.older || s.schema.version < withCascades,
+		older: c.Older || s.schema.version < withCascades,
 	}
 }
 
@@ -76,12 +77,12 @@ func (t *tx) run(query string, args ...any) (sql.Result, error) {
 	case t.failed != nil:
 		return nil, t.failed
 	}
-	result, err := t.c.exec(t.ctx, query, args...)
+	result, err := t.c.Exec(t.ctx, query, args...)
 	return result, t.note(err)
 }
 
 func (t *tx) note(err error) error {
-	if t.failed == nil && err != nil && (resultCode(err) != 0 || t.ctx.Err() != nil) {
+	if t.failed == nil && err != nil && (disk.Code(err) != 0 || t.ctx.Err() != nil) {
 		t.failed = err
 	}
 	return err
@@ -89,7 +90,7 @@ func (t *tx) note(err error) error {
 
 // get scans the one row of query into dest and reports whether there is one.
 func (t *tx) get(dest []any, query string, args ...any) (bool, error) {
-	err := t.c.get(t.ctx, dest, query, args...)
+	err := t.c.Get(t.ctx, dest, query, args...)
 	if errors.Is(err, sql.ErrNoRows) {
 		return false, nil
 	}
@@ -98,7 +99,7 @@ func (t *tx) get(dest []any, query string, args ...any) (bool, error) {
 
 // each calls scan on every row of query.
 func (t *tx) each(scan func(*sql.Rows) error, query string, args ...any) error {
-	rows, err := t.c.query(t.ctx, query, args...)
+	rows, err := t.c.Query(t.ctx, query, args...)
 	if err != nil {
 		return t.note(err)
 	}

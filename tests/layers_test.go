@@ -23,7 +23,8 @@ var layers = map[string][]string{
 	"git":              {"core"},
 	"project":          {"core"},
 	"project/place":    {"core"},
-	"store":            {"core", "project", "project/place"},
+	"store":            {"core", "project", "project/place", "store/disk"},
+	"store/disk":       {"project/place"},
 	"store/storetest":  {"core", "project", "tests/race"},
 	"transcripts":      {"core"},
 	"agents":           {"core", "confine", "git", "project", "transcripts", "hosts", "agents/supervise", "agents/converge", "agents/graph"},
@@ -40,7 +41,7 @@ var layers = map[string][]string{
 	"cli":              {"core", "config", "project", "project/place", "transcripts", "agents", "agents/supervise", "agents/converge", "agents/graph", "agents/trail", "hosts", "hosts/claudecode", "hosts/opencode", "render", "tools", "tools/transport", "guard"},
 	"guard":            {},
 	"tools/transport":  {"core", "guard"},
-	"":                 {"core", "config", "git", "project", "project/place", "store", "transcripts", "agents", "agents/supervise", "hosts", "hosts/claudecode", "hosts/opencode", "tools", "cli"},
+	"":                 {"core", "config", "git", "project", "project/place", "store", "store/disk", "transcripts", "agents", "agents/supervise", "hosts", "hosts/claudecode", "hosts/opencode", "tools", "cli"},
 }
 
 func TestImportsPointInward(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 	"flame/project"
 	"flame/project/place"
 	"flame/store"
+	"flame/store/disk"
 )
 
 // A scale says how large the trees are and how often things are repeated.
@@ -134,7 +135,7 @@ func (b *bench) middle() tree { return b.trees[b.scale.trees[len(b.scale.trees)/
 // open opens the project of t in this process, as flame's servers do.
 func (t tree) open() (*project.Project, *store.Store) {
 	data := t.data()
-	log := slog.New(slog.NewJSONHandler(store.NewLog(data.Path, nil), nil))
+	log := slog.New(slog.NewJSONHandler(disk.NewLog(data.Path, nil), nil))
 	kept := store.Open(data.Path, store.Options{LongLived: true, Logger: log, Ready: data.Ready})
 	return &project.Project{
 		Store: kept, Dir: t.dir, Now: func() core.Millis { return core.MillisOf(time.Now()) }, NewID: project.NewID, Log: log,

@@ -1,12 +1,12 @@
 //go:build linux || darwin
 
-package store
+package disk
 
 import "syscall"
 
-// usedUp reports what the file system of dir has none left of. One that counts no
+// UsedUp reports what the file system of dir has none left of. One that counts no
 // inodes always has another.
-func usedUp(dir string) (blocks, inodes bool) {
+func UsedUp(dir string) (blocks, inodes bool) {
 	var st syscall.Statfs_t
 	if syscall.Statfs(dir, &st) != nil {
 		return false, false

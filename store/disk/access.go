@@ -1,4 +1,4 @@
-package store
+package disk
 
 import (
 	"errors"
@@ -10,14 +10,26 @@ import (
 	"flame/project/place"
 )
 
+// What lies in the data folder.
+const (
+	// Name is the database; SQLite keeps its log and its shared memory beside it.
+	Name = "flame.db"
+	// LockName is the file whose lock orders the writers of all processes. SQLite's
+	// own waiting sleeps and polls, which makes the unlucky wait ten times longer.
+	LockName = "flame.lock"
+
+	logName = "flame.log" // the log beside the database
+	oldLog  = ".1"        // follows the name of the log before
+)
+
 // known are the files that flame and SQLite open in the data folder by their
 // names.
-var known = []string{fileName, fileName + "-wal", fileName + "-shm", fileName + "-journal", lockName, logName, logName + oldLog}
+var known = []string{Name, Name + "-wal", Name + "-shm", Name + "-journal", LockName, logName, logName + oldLog}
 
-// examine reports whether the data folder dir is there, and refuses one that is
+// Examine reports whether the data folder dir is there, and refuses one that is
 // not the user's alone: what lies in it could be another's, or lead elsewhere. It
 // opens nothing, so that nothing in the folder can make it wait.
-func examine(dir string) (there bool, err error) {
+func Examine(dir string) (there bool, err error) {
 	info, err := os.Lstat(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, place.Suited(dir)
@@ -44,8 +56,8 @@ func examine(dir string) (there bool, err error) {
 	return true, place.Suited(dir)
 }
 
-// openOwn opens a file of the data folder, which is made 0600 with O_CREATE. What
-// has come into its place since examine saw it is not followed or waited for.
-func openOwn(path string, flags int) (*os.File, error) {
+// OpenOwn opens a file of the data folder, which is made 0600 with O_CREATE. What
+// has come into its place since Examine saw it is not followed or waited for.
+func OpenOwn(path string, flags int) (*os.File, error) {
 	return os.OpenFile(path, flags|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
 }

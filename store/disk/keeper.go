@@ -1,4 +1,4 @@
-package store
+package disk
 
 import (
 	"context"
@@ -17,25 +17,18 @@ const (
 // A keeper works the write-ahead log of a long-lived process into the database,
 // on a connection of its own, so that no write waits for it.
 type keeper struct {
-	file   *file
+	path   string
 	logger *slog.Logger
 	work   chan struct{} // holds a token after a commit; closed to stop
 	done   chan struct{}
-	conn   *conn
+	conn   *Conn
 }
 
-// startKeeper starts the keeper of a long-lived process, unless it runs.
-func (f *file) startKeeper(wait context.Context, logger *slog.Logger) error {
-	if !f.longLived || f.keeper != nil {
-		return nil
-	}
-	c, err := f.connect(wait, f.reads)
-	if err != nil {
-		return err
-	}
-	f.keeper = &keeper{file: f, logger: logger, work: make(chan struct{}, 1), done: make(chan struct{}), conn: c}
-	go f.keeper.run()
-	return nil
+// startKeeper starts the keeper of the database at path, which c is open on.
+func startKeeper(path string, c *Conn, logger *slog.Logger) *keeper {
+	k := &keeper{path: path, logger: logger, work: make(chan struct{}, 1), done: make(chan struct{}), conn: c}
+	go k.run()
+	return k
 }
 
 // wake tells the keeper of a commit.
@@ -53,14 +46,14 @@ func (k *keeper) stop() error {
 	}
 	close(k.work)
 	<-k.done
-	return k.conn.close()
+	return k.conn.Close()
 }
 
 func (k *keeper) run() {
 	defer close(k.done)
 	for range k.work {
 		if err := k.checkpoint(); err != nil {
-			k.logger.Warn("checkpoint", "file", k.file.path, "error", err)
+			k.logger.Warn("checkpoint", "file", k.path, "error", err)
 		}
 	}
 }
@@ -78,11 +71,11 @@ func (k *keeper) checkpoint() error {
 	}
 	wait, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	lock, err := takeLock(wait, filepath.Join(filepath.Dir(k.file.path), lockName))
+	lock, err := TakeLock(wait, filepath.Join(filepath.Dir(k.path), LockName))
 	if err != nil {
 		return err
 	}
-	defer lock.release()
+	defer lock.Release()
 	_, _, err = k.pragma("PASSIVE")
 	return err
 }
@@ -91,6 +84,6 @@ func (k *keeper) checkpoint() error {
 // them that are not worked in.
 func (k *keeper) pragma(mode string) (pages, pending int, err error) {
 	var busy, done int
-	err = k.conn.get(context.Background(), []any{&busy, &pages, &done}, "PRAGMA wal_checkpoint("+mode+")")
+	err = k.conn.Get(context.Background(), []any{&busy, &pages, &done}, "PRAGMA wal_checkpoint("+mode+")")
 	return pages, pages - done, err
 }

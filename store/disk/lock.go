@@ -1,4 +1,4 @@
-package store
+package disk
 
 import (
 	"bytes"
@@ -10,20 +10,17 @@ import (
 	"syscall"
 )
 
-// lockName is the file whose lock orders the writers of all processes. SQLite's
-// own waiting sleeps and polls, which makes the unlucky wait ten times longer.
-const lockName = "flame.lock"
+// ErrBusy is what a wait for a turn or a lock ends with at its deadline.
+var ErrBusy = errors.New("another write is still running")
 
-// errBusy is what a wait for a turn or a lock ends with at its deadline.
-var errBusy = errors.New("another write is still running")
+// A Turn lets one goroutine through at a time, like a mutex one can give up on.
+type Turn chan struct{}
 
-// A turn lets one goroutine through at a time, like a mutex one can give up on.
-type turn chan struct{}
+// NewTurn returns a turn that is free.
+func NewTurn() Turn { return make(Turn, 1) }
 
-func newTurn() turn { return make(turn, 1) }
-
-// take waits for the turn until wait is done, which is errBusy.
-func (t turn) take(wait context.Context) error {
+// Take waits for the turn until wait is done, which is ErrBusy.
+func (t Turn) Take(wait context.Context) error {
 	select {
 	case t <- struct{}{}:
 		return nil
@@ -33,19 +30,20 @@ func (t turn) take(wait context.Context) error {
 	case t <- struct{}{}:
 		return nil
 	case <-wait.Done():
-		return errBusy
+		return ErrBusy
 	}
 }
 
-func (t turn) give() { <-t }
+// Give lets the next one through.
+func (t Turn) Give() { <-t }
 
-// A fileLock is an exclusive flock that this process holds. Its file tells the
+// A Lock is an exclusive flock that this process holds. Its file tells the
 // holder's process id.
-type fileLock struct{ file *os.File }
+type Lock struct{ file *os.File }
 
-// takeLock waits for the lock on path until wait is done, which is a lockHeld.
-func takeLock(wait context.Context, path string) (*fileLock, error) {
-	file, err := openOwn(path, os.O_RDWR|os.O_CREATE)
+// TakeLock waits for the lock on path until wait is done, which is a LockHeld.
+func TakeLock(wait context.Context, path string) (*Lock, error) {
+	file, err := OpenOwn(path, os.O_RDWR|os.O_CREATE)
 	if err != nil {
 		return nil, err
 	}
@@ -55,10 +53,10 @@ func takeLock(wait context.Context, path string) (*fileLock, error) {
 	// For the advice that others then give; that it fails is no reason not to
 	// write.
 	_, _ = file.WriteAt(fmt.Appendf(nil, "%-10d\n", os.Getpid()), 0)
-	return &fileLock{file}, nil
+	return &Lock{file}, nil
 }
 
-// flockUntil locks file, or closes it and returns an error: a lockHeld when wait is
+// flockUntil locks file, or closes it and returns an error: a LockHeld when wait is
 // done.
 func flockUntil(wait context.Context, file *os.File, how int) error {
 	err := flock(file, how|syscall.LOCK_NB)
@@ -75,7 +73,7 @@ func flockUntil(wait context.Context, file *os.File, how int) error {
 			<-granted
 			file.Close()
 		}()
-		return lockHeld{pid: lockHolder(file.Name())}
+		return LockHeld{PID: lockHolder(file.Name())}
 	}
 }
 
@@ -95,20 +93,20 @@ func flock(file *os.File, how int) error {
 	}
 }
 
-// release gives the lock up: closing the file does.
-func (l *fileLock) release() { l.file.Close() }
+// Release gives the lock up: closing the file does.
+func (l *Lock) Release() { l.file.Close() }
 
-// holderOf waits for the lock on path until wait is done, and reports whether it was
+// HolderOf waits for the lock on path until wait is done, and reports whether it was
 // held for so long, and by which process. A lock that it gets it gives back at once.
-func holderOf(wait context.Context, path string) (pid int, held bool) {
-	file, err := openOwn(path, os.O_RDONLY)
+func HolderOf(wait context.Context, path string) (pid int, held bool) {
+	file, err := OpenOwn(path, os.O_RDONLY)
 	if err != nil {
 		return 0, false
 	}
 	if err = flockUntil(wait, file, syscall.LOCK_SH); err == nil {
 		err = file.Close()
 	}
-	return lockHolder(path), errors.Is(err, errBusy)
+	return lockHolder(path), errors.Is(err, ErrBusy)
 }
 
 // lockHolder returns the id of the process that took the lock last; 0: unknown.
@@ -124,8 +122,11 @@ func lockHolder(path string) int {
 	return pid
 }
 
-// A lockHeld is an errBusy because of another process; 0: which one is unknown.
-type lockHeld struct{ pid int }
+// A LockHeld is an ErrBusy because of another process; 0: which one is unknown.
+type LockHeld struct{ PID int }
 
-func (e lockHeld) Error() string { return errBusy.Error() }
-func (e lockHeld) Unwrap() error { return errBusy }
+// Error says that another write is still running.
+func (e LockHeld) Error() string { return ErrBusy.Error() }
+
+// Unwrap returns ErrBusy.
+func (e LockHeld) Unwrap() error { return ErrBusy }

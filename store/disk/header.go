@@ -1,4 +1,4 @@
-package store
+package disk
 
 import (
 	"encoding/binary"
@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// errDamaged is what a file that is no sound database ends with.
-var errDamaged = errors.New("damaged")
+// ErrDamaged is what a file that is no sound database ends with.
+var ErrDamaged = errors.New("damaged")
 
 // A header is what the first 100 bytes of the database say, by SQLite's file
 // format.
@@ -35,18 +35,18 @@ const (
 // is new. What has left its log behind is not.
 func readHeader(path string) (*header, error) {
 	h, err := openHeader(path)
-	if h != nil || err != nil || size(path+"-wal") == 0 {
+	if h != nil || err != nil || Size(path+"-wal") == 0 {
 		return h, err
 	}
 	// It may have been made between the two looks, before its log.
 	if h, err = openHeader(path); h == nil && err == nil {
-		err = fmt.Errorf("%w: it is missing or empty, but its log is not", errDamaged)
+		err = fmt.Errorf("%w: it is missing or empty, but its log is not", ErrDamaged)
 	}
 	return h, err
 }
 
 func openHeader(path string) (*header, error) {
-	file, err := openOwn(path, os.O_RDONLY)
+	file, err := OpenOwn(path, os.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -74,15 +74,15 @@ func (h *header) read() (empty bool, err error) {
 	case ignoreEOF(err) != nil:
 		return false, err
 	case !strings.HasPrefix(string(b), headerMagic):
-		return false, fmt.Errorf("%w: it is not an SQLite database", errDamaged)
+		return false, fmt.Errorf("%w: it is not an SQLite database", ErrDamaged)
 	case n < headerSize:
-		return false, fmt.Errorf("%w: it ends within its header", errDamaged)
+		return false, fmt.Errorf("%w: it ends within its header", ErrDamaged)
 	}
 	if h.pageSize = int64(binary.BigEndian.Uint16(b[16:])); h.pageSize == 1 {
 		h.pageSize = 65536
 	}
 	if h.pageSize < 512 || h.pageSize&(h.pageSize-1) != 0 {
-		return false, fmt.Errorf("%w: it has pages of %d bytes", errDamaged, h.pageSize)
+		return false, fmt.Errorf("%w: it has pages of %d bytes", ErrDamaged, h.pageSize)
 	}
 	h.pages = int64(binary.BigEndian.Uint32(b[28:]))
 	if string(b[24:28]) != string(b[92:96]) { // the number is that of an older state
@@ -114,7 +114,7 @@ func (h *header) examine(path string) (err error) {
 	}
 	for page := h.missing(); page > 0 && page <= h.pages; page++ {
 		if !logged[page] {
-			return fmt.Errorf("%w: it has lost its pages from %d on, of %d", errDamaged, page, h.pages)
+			return fmt.Errorf("%w: it has lost its pages from %d on, of %d", ErrDamaged, page, h.pages)
 		}
 	}
 	return nil
@@ -136,7 +136,7 @@ const (
 
 // openLog opens the log at path; nil for none.
 func openLog(path string) (*os.File, error) {
-	log, err := openOwn(path, os.O_RDONLY)
+	log, err := OpenOwn(path, os.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -160,7 +160,7 @@ func checkLogHeader(path string) error {
 		return err
 	}
 	if n > 0 && (n < len(magic) || !slices.Contains(logMagics, binary.BigEndian.Uint32(magic))) {
-		return fmt.Errorf("%w: %s is no log of SQLite", errDamaged, path)
+		return fmt.Errorf("%w: %s is no log of SQLite", ErrDamaged, path)
 	}
 	return nil
 }

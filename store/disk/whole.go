@@ -1,4 +1,4 @@
-package store
+package disk
 
 import (
 	"errors"
@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 )
 
-// putWhole puts what fill makes at path: all of it and on the disk, or nothing.
-func putWhole(path string, fill func(unfinished string) error) error {
+// PutWhole puts what fill makes at path: all of it and on the disk, or nothing.
+func PutWhole(path string, fill func(unfinished string) error) error {
 	unfinished := path + ".unfinished"
 	if err := removeDatabase(unfinished); err != nil { // of one that was killed
 		return err
@@ -23,7 +23,7 @@ func putWhole(path string, fill func(unfinished string) error) error {
 
 // filled makes the file at path, which is not there, and fills it.
 func filled(path string, fill func(path string) error) error {
-	file, err := openOwn(path, os.O_RDWR|os.O_CREATE|os.O_EXCL)
+	file, err := OpenOwn(path, os.O_RDWR|os.O_CREATE|os.O_EXCL)
 	if err != nil {
 		return err
 	}
@@ -52,8 +52,8 @@ func syncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// size returns the size of the file at path in bytes; 0 if there is none.
-func size(path string) int64 {
+// Size returns the size of the file at path in bytes; 0 if there is none.
+func Size(path string) int64 {
 	info, err := os.Stat(path)
 	if err != nil {
 		return 0

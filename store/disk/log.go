@@ -1,4 +1,4 @@
-package store
+package disk
 
 import (
 	"errors"
@@ -8,13 +8,9 @@ import (
 	"sync"
 )
 
-// The log beside the database, and how large it grows before it begins anew;
-// the one before is kept (DESIGN §4).
-const (
-	logName = "flame.log"
-	oldLog  = ".1"     // follows the name
-	maxLog  = 10 << 20 // bytes
-)
+// maxLog is how large the log grows, in bytes, before it begins anew; the one
+// before is kept (DESIGN §4).
+const maxLog = 10 << 20
 
 // A Log is the writer of a project's log file. It opens the file at the first
 // line, and only once the data folder is there: reading leaves no trace. What
@@ -58,10 +54,10 @@ func (l *Log) open() error {
 	if !l.isThere() {
 		return fs.ErrNotExist
 	}
-	if _, err := examine(filepath.Dir(l.path)); err != nil {
+	if _, err := Examine(filepath.Dir(l.path)); err != nil {
 		return err
 	}
-	file, err := openOwn(l.path, os.O_CREATE|os.O_APPEND|os.O_WRONLY)
+	file, err := OpenOwn(l.path, os.O_CREATE|os.O_APPEND|os.O_WRONLY)
 	if err != nil {
 		return err
 	}

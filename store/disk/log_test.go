@@ -1,4 +1,4 @@
-package store_test
+package disk_test
 
 import (
 	"bytes"
@@ -13,13 +13,13 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"flame/store"
+	"flame/store/disk"
 )
 
 func TestLogLeavesNoTraceWithoutADataFolder(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), ".flame")
-	log := store.NewLog(dir, nil)
+	log := disk.NewLog(dir, nil)
 	n, err := log.Write([]byte("line\n"))
 	require.NoError(t, err)
 	assert.Equal(t, 5, n)
@@ -34,7 +34,7 @@ func TestLogBeginsAnewAtTenMegabytes(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	// Two processes write to one file: each has a Log of its own.
-	logs := []*store.Log{store.NewLog(dir, nil), store.NewLog(dir, nil)}
+	logs := []*disk.Log{disk.NewLog(dir, nil), disk.NewLog(dir, nil)}
 	line := append(bytes.Repeat([]byte("x"), 1<<20-1), '\n')
 	for i := range 24 {
 		_, err := logs[i%2].Write(line)
@@ -55,7 +55,7 @@ func TestLogKeepsLinesOfManyWritersWhole(t *testing.T) {
 	dir := t.TempDir()
 	var group sync.WaitGroup
 	for i := range 8 {
-		logger := slog.New(slog.NewJSONHandler(store.NewLog(dir, nil), nil))
+		logger := slog.New(slog.NewJSONHandler(disk.NewLog(dir, nil), nil))
 		group.Go(func() {
 			for j := range 100 {
 				logger.Info("line", "writer", i, "n", j)

@@ -1,4 +1,4 @@
-package store
+package disk
 
 import (
 	"context"
@@ -11,23 +11,24 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// A conn is one connection to SQLite with the statements it has prepared.
+// A Conn is one connection to SQLite with the statements it has prepared.
 //
 // The driver calls a statement off from another goroutine when its context ends,
 // and then returns the context's error even if the statement was done. So begin,
 // commit and undo, whose outcome must be known, run without a context that ends;
-// SQLite's own waiting bounds them (see file.dsn).
-type conn struct {
+// SQLite's own waiting bounds them (see File.dsn).
+type Conn struct {
+	Raw   *sql.Conn // for what is not to be prepared
+	Older bool      // the file lacks what newer schemas have, and can only be read; its owner says so
+
 	db     *sql.DB
-	raw    *sql.Conn
 	stmts  map[string]*sql.Stmt
 	log    os.FileInfo // of the write-ahead log, which stays while this is open; nil for none
 	closed bool
-	older  bool // the file lacks what newer schemas have, and can only be read
 }
 
-// connect opens the one connection of dsn.
-func connect(dsn string) (*conn, error) {
+// Connect opens the one connection of dsn.
+func Connect(dsn string) (*Conn, error) {
 	db, err := sql.Open("sqlite", dsn)
 	if err != nil {
 		return nil, err
@@ -36,39 +37,40 @@ func connect(dsn string) (*conn, error) {
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	return &conn{db: db, raw: raw, stmts: map[string]*sql.Stmt{}}, nil
+	return &Conn{db: db, Raw: raw, stmts: map[string]*sql.Stmt{}}, nil
 }
 
-// usable reports whether c is open. Where it is not, its owner opens another.
-func (c *conn) usable() bool { return c != nil && !c.closed }
+// Usable reports whether c is open. Where it is not, its owner opens another.
+func (c *Conn) Usable() bool { return c != nil && !c.closed }
 
-// close closes the connection, which ends its transaction. One that is nil or
+// Close closes the connection, which ends its transaction. One that is nil or
 // closed stays so.
-func (c *conn) close() error {
-	if !c.usable() {
+func (c *Conn) Close() error {
+	if !c.Usable() {
 		return nil
 	}
 	c.closed = true
 	for _, stmt := range c.stmts {
 		stmt.Close()
 	}
-	return errors.Join(c.raw.Close(), c.db.Close())
+	return errors.Join(c.Raw.Close(), c.db.Close())
 }
 
 // prepare returns query's statement, which later calls find again. The queries
 // are made of a fixed set of parts, so their number is bounded.
-func (c *conn) prepare(ctx context.Context, query string) (*sql.Stmt, error) {
+func (c *Conn) prepare(ctx context.Context, query string) (*sql.Stmt, error) {
 	if stmt, ok := c.stmts[query]; ok {
 		return stmt, nil
 	}
-	stmt, err := c.raw.PrepareContext(ctx, query)
+	stmt, err := c.Raw.PrepareContext(ctx, query)
 	if err == nil {
 		c.stmts[query] = stmt
 	}
 	return stmt, err
 }
 
-func (c *conn) exec(ctx context.Context, query string, args ...any) (sql.Result, error) {
+// Exec runs a query that returns no rows.
+func (c *Conn) Exec(ctx context.Context, query string, args ...any) (sql.Result, error) {
 	stmt, err := c.prepare(ctx, query)
 	if err != nil {
 		return nil, err
@@ -76,7 +78,8 @@ func (c *conn) exec(ctx context.Context, query string, args ...any) (sql.Result,
 	return stmt.ExecContext(ctx, args...)
 }
 
-func (c *conn) query(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+// Query runs a query and returns its rows.
+func (c *Conn) Query(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
 	stmt, err := c.prepare(ctx, query)
 	if err != nil {
 		return nil, err
@@ -84,8 +87,8 @@ func (c *conn) query(ctx context.Context, query string, args ...any) (*sql.Rows,
 	return stmt.QueryContext(ctx, args...)
 }
 
-// get scans the one row of query into dest.
-func (c *conn) get(ctx context.Context, dest []any, query string, args ...any) error {
+// Get scans the one row of query into dest.
+func (c *Conn) Get(ctx context.Context, dest []any, query string, args ...any) error {
 	stmt, err := c.prepare(ctx, query)
 	if err != nil {
 		return err
@@ -95,14 +98,14 @@ func (c *conn) get(ctx context.Context, dest []any, query string, args ...any) e
 
 // How transactions begin.
 const (
-	beginView   = "BEGIN"
-	beginUpdate = "BEGIN IMMEDIATE"
+	BeginView   = "BEGIN"
+	BeginUpdate = "BEGIN IMMEDIATE"
 )
 
-// transact runs f between begin and COMMIT, or undoes what f did. No transaction
+// Transact runs f between begin and COMMIT, or undoes what f did. No transaction
 // is left when it returns or panics.
-func (c *conn) transact(wait context.Context, begin string, f func() error) error {
-	if err := whileBusy(wait, func() error { return c.begin(begin) }); err != nil {
+func (c *Conn) Transact(wait context.Context, begin string, f func() error) error {
+	if err := WhileBusy(wait, func() error { return c.begin(begin) }); err != nil {
 		return err
 	}
 	committed := false
@@ -114,18 +117,18 @@ func (c *conn) transact(wait context.Context, begin string, f func() error) erro
 	if err := f(); err != nil {
 		return err
 	}
-	_, err := c.exec(context.Background(), "COMMIT")
+	_, err := c.Exec(context.Background(), "COMMIT")
 	committed = err == nil
 	return err
 }
 
 // begin starts a transaction with begin, or leaves none. The snapshot is taken
 // here rather than by the first query, so that waiting for it ends here too.
-func (c *conn) begin(begin string) error {
-	_, err := c.exec(context.Background(), begin)
+func (c *Conn) begin(begin string) error {
+	_, err := c.Exec(context.Background(), begin)
 	if err == nil {
 		var version int
-		err = c.get(context.Background(), []any{&version}, "PRAGMA user_version")
+		err = c.Get(context.Background(), []any{&version}, "PRAGMA user_version")
 	}
 	if err != nil {
 		c.undo()
@@ -135,27 +138,27 @@ func (c *conn) begin(begin string) error {
 
 // undo leaves c without a transaction, whether it is in one or not. Only SQLite
 // knows which; where it does not tell, the connection is closed.
-func (c *conn) undo() {
-	_, err := c.exec(context.Background(), "ROLLBACK")
+func (c *Conn) undo() {
+	_, err := c.Exec(context.Background(), "ROLLBACK")
 	if err != nil && !strings.Contains(err.Error(), "no transaction is active") {
-		_ = c.close() // the connection is given up, whatever it says
+		_ = c.Close() // the connection is given up, whatever it says
 	}
 }
 
-// whileBusy calls f again while SQLite says that it is busy, until wait is done:
+// WhileBusy calls f again while SQLite says that it is busy, until wait is done:
 // SQLite's own waiting knows no context.
-func whileBusy(wait context.Context, f func() error) error {
+func WhileBusy(wait context.Context, f func() error) error {
 	if err := wait.Err(); err != nil {
 		return err
 	}
 	for {
 		err := f()
-		if err == nil || resultCode(err) != sqlite3.SQLITE_BUSY {
+		if err == nil || Code(err) != sqlite3.SQLITE_BUSY {
 			return err
 		}
 		select {
 		case <-wait.Done():
-			return errors.Join(errBusy, err)
+			return errors.Join(ErrBusy, err)
 		case <-time.After(2 * time.Millisecond):
 		}
 	}
