@@ -58,7 +58,9 @@ func (r Registry) Tools() Tools { return lo.FlatMap(r, func(h Host, _ int) []Too
 // SpawnTools returns the tools of hosts and of ours by which an agent starts others.
 // All are withheld at the deepest level: missing one alias lets agents multiply
 // (spec: agents §2).
-func (r Registry) SpawnTools() []string { return append(r.Tools().Names(Spawns), "*"+string(core.OpSpawn)) }
+func (r Registry) SpawnTools() []string {
+	return append(r.Tools().Names(Spawns), "*"+string(core.OpSpawn))
+}
 
 // Inside reports whether a process runs in a session of a host, by its variables
 // and the names of the programs above it.

@@ -131,8 +131,8 @@ func workIn(line string) string {
 	if !strings.HasPrefix(line, "/") {
 		return line
 	}
-	for _, command := range []string{"/flame:push ", "/flame:delegate "} {
-		if work, ok := strings.CutPrefix(line, command); ok {
+	for _, c := range core.Commands() {
+		if work, ok := strings.CutPrefix(line, c.Slash()+" "); ok && c.Work {
 			work, _, _ = strings.Cut(unquoted(work)+" ", " --")
 			return unquoted(strings.TrimSpace(work))
 		}

@@ -16,6 +16,7 @@ import (
 	"flame/agents/converge"
 	"flame/cli"
 	"flame/config"
+	"flame/core"
 	"flame/hosts"
 	"flame/hosts/claudecode"
 	"flame/hosts/opencode"
@@ -80,8 +81,8 @@ func TestOptionsInDocumentsHaveTheWordsThatThereAre(t *testing.T) {
 	raw, err := os.ReadFile(filepath.Join("..", "docs", "agents.md"))
 	require.NoError(t, err)
 	texts := map[string]string{"docs/agents.md": string(raw)}
-	for _, command := range hosts.Commands() {
-		texts["/flame:"+command.Name] = command.Hint
+	for _, command := range core.Commands() {
+		texts[command.Slash()] = command.Hint
 	}
 	found := map[string]bool{}
 	for name, text := range texts {

@@ -279,7 +279,7 @@ func (in *handoffArgs) command() string { return in.Command }
 
 func (in *handoffArgs) rest(l line.Line) error {
 	if len(l.Words) != 1 {
-		return core.Invalidf("/handoff takes one subagent_id, not %d words", len(l.Words)).WithHint("%s shows the agents there are", core.OpAgentList)
+		return core.Invalidf("a handoff takes one subagent_id, not %d words", len(l.Words)).WithHint("%s shows the agents there are", core.OpAgentList)
 	}
 	in.ID = l.Words[0]
 	return nil

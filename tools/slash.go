@@ -106,7 +106,8 @@ func (o option) set(to reflect.Value, value string) error {
 
 // slash matches the name of a command that a host left in its line.
 var slash = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^\s*/(?:flame[:_-])?(?:delegate|handoff|converge)\b\s*`)
+	names := lo.FilterMap(core.Commands(), func(c core.Command, _ int) (string, bool) { return c.Name, c.OneArgument })
+	return regexp.MustCompile(`^\s*/(?:flame[:_-])?(?:` + strings.Join(names, "|") + `)\b\s*`)
 })
 
 // wrapped matches a line that stands in one pair of quotes, options and all, as

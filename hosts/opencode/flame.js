@@ -23,39 +23,10 @@ const limits = {
   bytes: 4 << 20, // of one answer
 }
 
-// The server offers prompts of the same names; where it answers, its text is
-// taken instead, so there is one command of each name either way.
-const commands = {
-  "flame:push": {
-    description: "Start a frame for a piece of work",
-    template:
-      "Call the tool flame_push with the line below as its goal, word for word. If there is none, name the next piece of work yourself. Then do that work in the new frame.\n\n$ARGUMENTS",
-  },
-  "flame:pop": {
-    description: "End the current frame with a summary",
-    template:
-      "Call the tool flame_pop for the current frame. The line below may begin with its status (completed, failed or blocked; completed if none is given); the rest is the summary. If there is no summary, write it: what was done, what was decided, what is left open.\n\n$ARGUMENTS",
-  },
-  "flame:status": {
-    description: "Show the frames of this project",
-    template: "Call the tool flame_status and show its answer as it is.",
-  },
-  "flame:delegate": {
-    description: "Delegate a task to an agent of its own process",
-    template:
-      "Call the tool spawn_agent with one argument, command: the line below, word for word. Then tell me the id of the agent and go on; do not do its work yourself.\n\n$ARGUMENTS",
-  },
-  "flame:handoff": {
-    description: "Hand over to an agent until it ends",
-    template:
-      "Call the tool flame_handoff with one argument, command: the line below, word for word. While its answer says that the agent still runs, call flame_agent_wait. Then tell me what it came to.\n\n$ARGUMENTS",
-  },
-  "flame:converge": {
-    description: "Make one result of those of several agents",
-    template:
-      "Call the tool flame_converge with one argument, command: the line below, word for word. Then show me its answer, and every conflict in it.\n\n$ARGUMENTS",
-  },
-}
+// The slash commands, which setup writes in place of none. The server offers prompts
+// of the same names; where it answers, its text is taken instead, so there is one
+// command of each name either way.
+const commands = {}
 
 // program is flame where setup puts it, else on PATH; undefined without one.
 const program = () =>

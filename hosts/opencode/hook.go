@@ -8,7 +8,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"flame/core"
 	"flame/hosts"
@@ -89,21 +88,14 @@ func (x *exchange) sessionStarted() error {
 
 func (x *exchange) prompted() error {
 	text := x.Text
-	if found := ownCommand().FindStringSubmatch(text); found != nil {
-		_, line, _ := strings.Cut(text, "\n\n")
-		text = "/flame:" + commandOf[found[1]] + " " + strings.TrimSpace(line) // as the user typed it
+	if command, line, ok := core.CommandOf(text); ok {
+		text = command.Slash() + " " + line // as the user typed it
 	}
 	return x.p.TakeIn(x.ctx, x.caller(), project.Prompt{
 		ID: x.Message, Text: text, FromUser: true,
 		Standing: project.Standing{Mode: x.mode(), Agent: x.Agent, Rules: string(x.Permission)},
 	})
 }
-
-// ownCommand matches the text that one of flame's slash commands becomes.
-var ownCommand = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^Call (?:the tool )?(flame_[a-z_]+|spawn_agent) `) })
-
-// commandOf names the slash commands that say what is to be done, by their tools.
-var commandOf = map[string]string{"flame_push": "push", "spawn_agent": "delegate"}
 
 // mode is what the user's agent may do, by the names that flame has for it:
 // OpenCode's agent "plan" reads only. It bounds what agents of its may do.

@@ -137,9 +137,9 @@ func TestPromptsAndTitlesNameTheRoot(t *testing.T) {
 
 func TestADelegationNamesTheRoot(t *testing.T) {
 	t.Parallel()
-	delegate, found := lo.Find(hosts.Commands(), func(c hosts.Command) bool { return c.Name == "delegate" })
+	delegate, found := lo.Find(core.Commands(), func(c core.Command) bool { return c.Name == "delegate" })
 	require.True(t, found)
-	text, err := json.Marshal(strings.ReplaceAll(delegate.Text, hosts.Arguments, `"write the \"parser\" --agent-type builder"`))
+	text, err := json.Marshal(delegate.Prompt(`"write the \"parser\" --agent-type builder"`))
 	require.NoError(t, err)
 	l := newPlugin(t)
 	l.tell("chat.message", `"message": "m1", "text": `+string(text))

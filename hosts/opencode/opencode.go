@@ -10,6 +10,7 @@ import (
 	_ "embed"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"path/filepath"
@@ -27,21 +28,39 @@ const (
 //go:embed flame.js
 var source []byte
 
-// What the plugin has in the repository in place of its version and of the names of
-// flame's tools.
+// What the plugin has in the repository in place of its version, of the names of
+// flame's tools and of the slash commands.
 const (
-	unversioned = `const version = "dev"`
-	withoutOwn  = `const ownTools = []`
+	unversioned     = `const version = "dev"`
+	withoutOwn      = `const ownTools = []`
+	withoutCommands = `const commands = {}`
 )
+
+// A slashCommand is a slash command as OpenCode's configuration has it.
+type slashCommand struct {
+	Description string `json:"description"`
+	Template    string `json:"template"`
+}
+
+// slashCommands returns flame's slash commands by their names in OpenCode.
+func slashCommands() map[string]slashCommand {
+	commands := map[string]slashCommand{}
+	for _, c := range core.Commands() {
+		commands["flame:"+c.Name] = slashCommand{c.Description, c.Prompt(core.CommandLine)}
+	}
+	return commands
+}
 
 // plugin returns flame.js as it is installed, and its version: a digest, so that
 // it tells which content OpenCode has loaded.
 func (s Setup) plugin() (content []byte, version string) {
 	names, err := json.Marshal(s.Tools())
-	if err != nil {
+	commands, failed := json.Marshal(slashCommands())
+	if err := errors.Join(err, failed); err != nil {
 		panic(err) // strings are JSON
 	}
 	content = bytes.Replace(source, []byte(withoutOwn), fmt.Appendf(nil, "const ownTools = %s", names), 1)
+	content = bytes.Replace(content, []byte(withoutCommands), fmt.Appendf(nil, "const commands = %s", commands), 1)
 	digest := sha256.Sum256(content)
 	version = hex.EncodeToString(digest[:6])
 	return bytes.Replace(content, []byte(unversioned), fmt.Appendf(nil, "const version = %q", version), 1), version

@@ -153,15 +153,26 @@ func TestAnUnreadableFileIsNamed(t *testing.T) {
 	assert.ErrorContains(t, err, file)
 }
 
+// installed returns flame.js as setup writes it, with these names of flame's tools.
+func installed(t *testing.T, names func() []string) string {
+	t.Helper()
+	s := setup(t)
+	s.Tools = names
+	steps, err := s.Install(t.Context(), hosts.User)
+	apply(t, steps, err)
+	plugin, err := os.ReadFile(filepath.Join(s.Machine.ConfigHome(), "opencode", "plugin", "flame.js"))
+	require.NoError(t, err)
+	return string(plugin)
+}
+
 func TestPluginHasTheCommandsOfTheTable(t *testing.T) {
 	t.Parallel()
-	plugin, err := os.ReadFile("flame.js")
-	require.NoError(t, err)
-	for _, c := range hosts.Commands() {
-		for _, text := range []string{"flame:" + c.Name, c.Description, c.Text} {
+	plugin := installed(t, func() []string { return nil })
+	for _, c := range core.Commands() {
+		for _, text := range []string{"flame:" + c.Name, c.Description, c.Prompt(core.CommandLine)} {
 			quoted, err := json.Marshal(text)
 			require.NoError(t, err)
-			assert.Contains(t, string(plugin), string(quoted))
+			assert.Contains(t, plugin, string(quoted))
 		}
 	}
 }

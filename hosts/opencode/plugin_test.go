@@ -95,16 +95,10 @@ func (h *host) plays(scene string) string {
 	if err != nil {
 		h.t.Skip("no Node on PATH to run the plugin in; the tests with the real OpenCode run it as well")
 	}
-	plugin, err := os.ReadFile("flame.js")
-	require.NoError(h.t, err)
-	const patience, without = "answer: 300,", "const ownTools = []"
-	require.Contains(h.t, string(plugin), patience)
-	require.Contains(h.t, string(plugin), without)
-	own, err := json.Marshal(tools.Names())
-	require.NoError(h.t, err)
-	h.write("flame.mjs", strings.NewReplacer(
-		patience, fmt.Sprintf("answer: %d,", h.patience.Milliseconds()), without, "const ownTools = "+string(own),
-	).Replace(string(plugin)))
+	const patience = "answer: 300,"
+	plugin := installed(h.t, tools.Names)
+	require.Contains(h.t, plugin, patience)
+	h.write("flame.mjs", strings.Replace(plugin, patience, fmt.Sprintf("answer: %d,", h.patience.Milliseconds()), 1))
 	script := stage + "const result = await (async () => {" + scene + "})()\nawait hooks.dispose?.()\nprocess.stdout.write(JSON.stringify(result ?? null))"
 	cmd := exec.CommandContext(h.t.Context(), node, "--input-type=module", "-e", script, filepath.Join(h.home, "flame.mjs"), h.project)
 	cmd.Env = append([]string{"HOME=" + h.home, "PATH=/usr/bin:/bin"}, h.env...)

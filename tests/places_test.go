@@ -1,0 +1,103 @@
+package tests
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/core"
+	"flame/tools"
+)
+
+// A literal is a text in the product's Go, with the place where it stands.
+type literal struct{ text, at string }
+
+// literals returns the texts of all Go files of the product but the tags of fields.
+func literals(t *testing.T) (all []literal) {
+	t.Helper()
+	root, err := filepath.Abs("..")
+	require.NoError(t, err)
+	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name := d.Name()
+		if d.IsDir() && path != root && (strings.HasPrefix(name, ".") || name == "testdata" || name == "third_party" || name == "tests") {
+			return filepath.SkipDir
+		}
+		if d.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
+			return nil
+		}
+		files := token.NewFileSet()
+		file, err := parser.ParseFile(files, path, nil, 0)
+		if err != nil {
+			return err
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			if field, is := n.(*ast.Field); is {
+				field.Tag = nil
+			}
+			if lit, is := n.(*ast.BasicLit); is && lit.Kind == token.STRING {
+				text, err := strconv.Unquote(lit.Value)
+				require.NoError(t, err)
+				at, err := filepath.Rel(root, path)
+				require.NoError(t, err)
+				all = append(all, literal{text, filepath.ToSlash(at) + ":" + strconv.Itoa(files.Position(lit.Pos()).Line)})
+			}
+			return true
+		})
+		return nil
+	})
+	require.NoError(t, err)
+	return all
+}
+
+// A tool's name stands where the tool is defined, or in core where texts and hosts need
+// it; texts name tools by core.Name, for each door to fill in.
+func TestAToolIsNamedInOnePlace(t *testing.T) {
+	t.Parallel()
+	found, all := map[string][]string{}, literals(t)
+	for _, name := range tools.Names() {
+		word := regexp.MustCompile(`(^|\W)` + name + `(\W|$)`)
+		for _, l := range all {
+			if word.MatchString(l.text) {
+				found[name] = append(found[name], l.at)
+			}
+		}
+	}
+	for name, places := range found {
+		if !assert.Len(t, places, 1, name) {
+			continue
+		}
+		if !strings.HasPrefix(places[0], "tools/") {
+			assert.Contains(t, places[0], "core/name.go", name)
+		}
+	}
+}
+
+// A slash command stands in the table alone: hosts' files, the plugin and the server's
+// prompts are made from it.
+func TestASlashCommandStandsInOnePlace(t *testing.T) {
+	t.Parallel()
+	all := literals(t)
+	for _, c := range core.Commands() {
+		typed := regexp.MustCompile(`(^|\s)/(flame:)?` + c.Name + `(\s|$)`)
+		for _, l := range all {
+			told := strings.HasPrefix(l.text, "Call the tool ") && !strings.HasPrefix(l.at, "core/command.go")
+			assert.False(t, told || typed.MatchString(l.text), "%s: %s", l.at, l.text)
+		}
+	}
+	plugin, err := os.ReadFile(filepath.Join("..", "hosts", "opencode", "flame.js"))
+	require.NoError(t, err)
+	assert.NotContains(t, string(plugin), core.CommandLine)
+}
