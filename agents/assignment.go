@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"flame/core"
+	"flame/core/op"
 	"flame/project"
 )
 
@@ -21,7 +22,7 @@ func (a *Agents) assignmentOf(ctx context.Context, id string) (told assignment, 
 	err = a.Project.Store.View(ctx, func(tx project.Tx) error {
 		known, err := recordAssignment.Load(tx, id, &told)
 		if err == nil && !known {
-			err = core.NotFoundf("what %s was told is not known any more", id).WithHint("start another agent with %s", core.OpSpawn)
+			err = core.NotFoundf("what %s was told is not known any more", id).WithHint("start another agent with %s", op.Spawn)
 		}
 		return err
 	})
@@ -48,7 +49,7 @@ func (a *Agents) definitionOf(run Run, told assignment) (Definition, error) {
 		return def, err
 	case def.Source != run.Source:
 		return def, core.Invalidf("%s began as %s, whose place %s has taken", run.ID, run.Source, def.Source).
-			WithHint("start another agent with %s", core.OpSpawn)
+			WithHint("start another agent with %s", op.Spawn)
 	case run.Mode.Grant != "" && def.Digest() != run.Digest:
 		return def, core.Invalidf("the definition %s of %s has changed since it was granted the mode %s", def.Source, run.ID, run.Mode.Effective).
 			WithHint("grant it again, and start another agent")

@@ -6,6 +6,7 @@ import (
 
 	"flame/agents/supervise"
 	"flame/core"
+	"flame/core/op"
 	"flame/project"
 )
 
@@ -50,7 +51,7 @@ func (a *Agents) bound(tx project.Tx, run *Run, parent Run) error {
 			WithHint("do the work yourself; FLAME_AGENT_MAX_TOTAL sets the number")
 	case len(t.Live) >= b.Concurrent:
 		return core.Invalidf("%d agents are running below this session, which is as many as may: %s", len(t.Live), strings.Join(t.Live, ", ")).
-			WithHint("wait for one with %s, or cancel one with %s; FLAME_AGENT_MAX_CONCURRENT sets the number", core.OpAgentWait, core.OpAgentCancel)
+			WithHint("wait for one with %s, or cancel one with %s; FLAME_AGENT_MAX_CONCURRENT sets the number", op.AgentWait, op.AgentCancel)
 	}
 	return b.usedUp(t)
 }

@@ -7,6 +7,7 @@ import (
 
 	"flame/agents/supervise"
 	"flame/core"
+	"flame/core/op"
 	"flame/hosts"
 	"flame/project"
 )
@@ -34,7 +35,7 @@ func (a *Agents) goOn(ctx context.Context, by project.Caller, id, prompt string,
 		return Run{}, err
 	}
 	if !old.State.Ended() {
-		return Run{}, core.Invalidf("%s is %s", old.ID, old.State).WithHint("wait for its end with %s, or cancel it first", core.OpAgentWait)
+		return Run{}, core.Invalidf("%s is %s", old.ID, old.State).WithHint("wait for its end with %s, or cancel it first", op.AgentWait)
 	}
 	next, err := a.successor(ctx, old, prompt)
 	if err != nil {
@@ -127,7 +128,7 @@ func (a *Agents) stillAllowed(tx project.Tx, by project.Caller, old Run, caller 
 	asks, err := a.askerOf(tx, by, caller)
 	if err == nil && old.Mode.Effective.Exceeds(asks.mode) {
 		err = core.Invalidf("%s worked in the mode %s, which is more than this session has now", old.ID, old.Mode.Effective).
-			WithHint("start another agent with %s, or let the user change the mode", core.OpSpawn)
+			WithHint("start another agent with %s, or let the user change the mode", op.Spawn)
 	}
 	return err
 }

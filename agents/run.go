@@ -8,6 +8,7 @@ import (
 
 	"flame/agents/supervise"
 	"flame/core"
+	"flame/core/op"
 	"flame/hosts"
 	"flame/project"
 )
@@ -140,7 +141,7 @@ func find(tx project.Tx, id string) (run Run, err error) {
 		_, err = recordRun.Load(tx, like[0], &run)
 		return run, err
 	case 0:
-		return run, core.NotFoundf("there is no agent %q", id).WithHint("%s shows those there are", core.OpAgentList)
+		return run, core.NotFoundf("there is no agent %q", id).WithHint("%s shows those there are", op.AgentList)
 	}
 	return run, core.Invalidf("%q could be %s", id, strings.Join(like, ", ")).WithHint("give the whole id")
 }

@@ -12,13 +12,14 @@ import (
 
 	"flame/agents"
 	"flame/core"
+	"flame/core/op"
 	"flame/project"
 	"flame/tools"
 )
 
 func newCall(a *App) *cobra.Command {
 	return &cobra.Command{
-		Use: "call TOOL [JSON]", Short: "Call any tool as an agent would", Example: `  flame call ` + string(core.OpPush) + ` '{"goal": "Fix the login"}'`,
+		Use: "call TOOL [JSON]", Short: "Call any tool as an agent would", Example: `  flame call ` + string(op.Push) + ` '{"goal": "Fix the login"}'`,
 		Args: takes(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.call(cmd.Context(), args) },
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {

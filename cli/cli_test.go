@@ -17,6 +17,7 @@ import (
 
 	"flame/agents"
 	"flame/core"
+	"flame/core/op"
 	"flame/project"
 	"flame/project/place"
 	"flame/render"
@@ -113,7 +114,7 @@ func TestHintsNameCommandsThatThereAre(t *testing.T) {
 	t.Parallel()
 	root := (&App{}).root()
 	for _, tool := range tools.All(&project.Project{}, &agents.Agents{}) {
-		words := render.ForShell("use " + core.Name(tool.Name).String())
+		words := render.ForShell("use " + op.Name(tool.Name).String())
 		named := regexp.MustCompile("^use `flame (.+)`$").FindStringSubmatch(words)
 		if named == nil {
 			assert.Equal(t, "use "+tool.Name, words, "is neither a command nor whole")

@@ -14,7 +14,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/spf13/cobra"
 
-	"flame/core"
+	"flame/core/op"
 )
 
 func newDemo(a *App) *cobra.Command {
@@ -29,23 +29,23 @@ func newDemo(a *App) *cobra.Command {
 // first frame that the plan made, "$2" the second.
 type demoStep struct {
 	says string
-	tool core.Name
+	tool op.Name
 	args map[string]any
 }
 
 // demoSteps are a piece of work as an agent would do it.
 var demoSteps = []demoStep{
-	{"The user asks for a login. The agent names what this session is for.", core.OpSetGoal, map[string]any{"goal": "Add a login"}},
-	{"It lays out the work.", core.OpPlanChildren, map[string]any{"children": []string{"Store users and password hashes", "Login form and session cookie"}}},
-	{"It takes up the first part.", core.OpActivate, map[string]any{"sessionID": "$1"}},
-	{"What it decides and makes is kept, whatever becomes of the conversation.", core.OpAddDecision, map[string]any{"decision": "argon2id, not bcrypt: memory-hard, and the library is maintained"}},
-	{"", core.OpAddArtifact, map[string]any{"artifact": "internal/users/store.go"}},
-	{"The migration fails: a side track gets a frame of its own.", core.OpPush, map[string]any{"goal": "Find out why the migration fails"}},
-	{"", core.OpPop, map[string]any{"status": "completed", "summary": "The users table existed from an old prototype; migration 0003 drops it first."}},
-	{"Back in the first part, which is done.", core.OpPop, map[string]any{"status": "completed", "summary": "Users are stored with argon2id hashes in internal/users; Create and Verify are tested."}},
-	{"The second part begins. Its agent sees the summary beside it, not the way there.", core.OpActivate, map[string]any{"sessionID": "$2"}},
-	{"", core.OpPreview, map[string]any{"maxLength": 4000}},
-	{"The tree that came of it:", core.OpTree, map[string]any{"showDetails": true}},
+	{"The user asks for a login. The agent names what this session is for.", op.SetGoal, map[string]any{"goal": "Add a login"}},
+	{"It lays out the work.", op.PlanChildren, map[string]any{"children": []string{"Store users and password hashes", "Login form and session cookie"}}},
+	{"It takes up the first part.", op.Activate, map[string]any{"sessionID": "$1"}},
+	{"What it decides and makes is kept, whatever becomes of the conversation.", op.AddDecision, map[string]any{"decision": "argon2id, not bcrypt: memory-hard, and the library is maintained"}},
+	{"", op.AddArtifact, map[string]any{"artifact": "internal/users/store.go"}},
+	{"The migration fails: a side track gets a frame of its own.", op.Push, map[string]any{"goal": "Find out why the migration fails"}},
+	{"", op.Pop, map[string]any{"status": "completed", "summary": "The users table existed from an old prototype; migration 0003 drops it first."}},
+	{"Back in the first part, which is done.", op.Pop, map[string]any{"status": "completed", "summary": "Users are stored with argon2id hashes in internal/users; Create and Verify are tested."}},
+	{"The second part begins. Its agent sees the summary beside it, not the way there.", op.Activate, map[string]any{"sessionID": "$2"}},
+	{"", op.Preview, map[string]any{"maxLength": 4000}},
+	{"The tree that came of it:", op.Tree, map[string]any{"showDetails": true}},
 }
 
 func (a *App) demo(ctx context.Context) (err error) {
@@ -76,7 +76,7 @@ func (a *App) demo(ctx context.Context) (err error) {
 		if err != nil {
 			return err
 		}
-		if step.tool == core.OpPlanChildren {
+		if step.tool == op.PlanChildren {
 			planned = planID.FindAllString(answer, -1)
 		}
 	}

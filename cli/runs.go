@@ -14,6 +14,7 @@ import (
 
 	"flame/agents"
 	"flame/core"
+	"flame/core/op"
 	"flame/project"
 	"flame/render"
 )
@@ -58,7 +59,7 @@ func newAgentsSpawn(a *App) *cobra.Command {
 	var only []string
 	var wait bool
 	cmd := &cobra.Command{
-		Use: "spawn TYPE PROMPT...", Short: "Start an agent, as " + string(core.OpSpawn) + " does", Example: `  flame agents spawn tester "run the tests of the store" --wait`, Args: takes(2, -1),
+		Use: "spawn TYPE PROMPT...", Short: "Start an agent, as " + string(op.Spawn) + " does", Example: `  flame agents spawn tester "run the tests of the store" --wait`, Args: takes(2, -1),
 	}
 	flags := cmd.Flags()
 	a.frameFlag(cmd, &r.Frame, "the frame that its own goes below (default: the current one)")

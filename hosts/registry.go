@@ -6,7 +6,7 @@ import (
 
 	"github.com/samber/lo"
 
-	"flame/core"
+	"flame/core/op"
 	"flame/transcripts"
 )
 
@@ -59,7 +59,7 @@ func (r Registry) Tools() Tools { return lo.FlatMap(r, func(h Host, _ int) []Too
 // All are withheld at the deepest level: missing one alias lets agents multiply
 // (spec: agents §2).
 func (r Registry) SpawnTools() []string {
-	return append(r.Tools().Names(Spawns), "*"+string(core.OpSpawn))
+	return append(r.Tools().Names(Spawns), "*"+string(op.Spawn))
 }
 
 // Inside reports whether a process runs in a session of a host, by its variables

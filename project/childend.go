@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"flame/core"
+	"flame/core/op"
 )
 
 // autoCompleted is the summary of a subagent that fell idle without leaving one.
@@ -352,7 +353,7 @@ func (p *Project) CompleteSubagent(ctx context.Context, by Caller, ref string, s
 		}
 		if !session.HasFrame() {
 			return core.Invalidf("subagent session %s has no frame yet", session.ID).
-				WithHint("it gets one after minDuration and minMessageCount; %s shows and changes them", core.OpSubagentConfig)
+				WithHint("it gets one after minDuration and minMessageCount; %s shows and changes them", op.SubagentConfig)
 		}
 		if err := s.mayComplete(session); err != nil {
 			return err

@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"flame/core"
+	"flame/core/op"
 )
 
 // recordDelegated, by an agent's id, is what its session will be told by.
@@ -86,7 +87,7 @@ func (s *step) delegateUnder(ref string) (string, error) {
 	parent, err := s.resolve(ref)
 	if err == nil && parent.Status != core.InProgress {
 		err = core.Invalidf("%s is %s, so no agent can work below it", parent.ID, parent.Status).
-			WithHint("name a frame in progress, or %s this one", core.OpActivate)
+			WithHint("name a frame in progress, or %s this one", op.Activate)
 	}
 	return parent.ID, err
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"flame/core"
+	"flame/core/op"
 )
 
 // Push starts a frame below the caller's current one and makes it current. In a
@@ -119,7 +120,7 @@ func (s *step) poppable(frame core.Frame, args PopArgs) (popped Popped, err erro
 	popped.Frame = frame
 	if frame.Parent == "" && args.Frame == "" {
 		return popped, core.Invalidf("%s is the root of this session's tree", frame.ID).
-			WithHint("to end the whole tree pass %s %q; %s starts a piece of work below it", core.ArgFrame, frame.ID, core.OpPush)
+			WithHint("to end the whole tree pass %s %q; %s starts a piece of work below it", op.ArgFrame, frame.ID, op.Push)
 	}
 	if trial := frame; !frame.CanMove(args.Status) {
 		return popped, trial.Move(args.Status, s.now)
@@ -129,7 +130,7 @@ func (s *step) poppable(frame core.Frame, args PopArgs) (popped Popped, err erro
 	}
 	if len(popped.Open) > 0 && !args.Force {
 		return popped, core.Invalidf("%s has children in progress: %s", frame.ID, listFrames(popped.Open)).
-			WithHint("pop them first, or pass %s to end it over them", core.ArgForce)
+			WithHint("pop them first, or pass %s to end it over them", op.ArgForce)
 	}
 	if popped.Planned, err = s.children(frame.ID, core.Planned); err != nil {
 		return popped, err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"flame/core"
+	"flame/core/op"
 )
 
 // recordSuspended, by session, names the agent that it handed control to.
@@ -63,7 +64,7 @@ func (s *step) mayChange() error {
 		return err
 	}
 	return core.Invalidf("this session handed control to %s, so it changes no frames until that ends", agent).
-		WithHint("%s waits for it, %s shows how far it is, %s stops it", core.OpAgentWait, core.OpAgentStatus, core.OpAgentCancel)
+		WithHint("%s waits for it, %s shows how far it is, %s stops it", op.AgentWait, op.AgentStatus, op.AgentCancel)
 }
 
 // EndAbove ends the frame that an agent's was made below, if it is still in

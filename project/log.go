@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"flame/core"
+	"flame/core/op"
 )
 
 // A FrameLog says which part of which transcript is the log of a finished frame:
@@ -48,9 +49,9 @@ func (p *Project) FrameLog(ctx context.Context, by Caller, ref string) (log Fram
 func hasLog(f core.Frame) error {
 	switch {
 	case f.Status == core.InProgress:
-		return core.Invalidf("%s is in progress, its log is not complete", f.ID).WithHint("%s ends it", core.OpPop)
+		return core.Invalidf("%s is in progress, its log is not complete", f.ID).WithHint("%s ends it", op.Pop)
 	case f.Status == core.Planned:
-		return core.Invalidf("%s is planned, nothing was done in it yet", f.ID).WithHint("%s takes it up", core.OpActivate)
+		return core.Invalidf("%s is planned, nothing was done in it yet", f.ID).WithHint("%s takes it up", op.Activate)
 	case f.Session == "" || f.Session == CommandLine:
 		return core.Invalidf("no host's session worked in %s: there is no log", f.ID).
 			WithHint("what is done at a shell leaves no transcript; `flame events --frame %s` shows what happened", f.ID)

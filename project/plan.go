@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"flame/core"
+	"flame/core/op"
 )
 
 // A PlannedChild is one piece of work to be done later.
@@ -89,7 +90,7 @@ func (s *step) planParent(ref string) (*core.Frame, error) {
 	}
 	if parent.Status == core.Completed || parent.Status == core.Failed || parent.Status == core.Invalidated {
 		return nil, core.Invalidf("%s is %s, so nothing can be planned under it", parent.ID, parent.Status).
-			WithHint("plan under a frame that is planned, in progress or blocked; %s reopens a finished one", core.OpActivate)
+			WithHint("plan under a frame that is planned, in progress or blocked; %s reopens a finished one", op.Activate)
 	}
 	above, err := s.Ancestors(parent.ID, 0)
 	if err != nil {
@@ -97,7 +98,7 @@ func (s *step) planParent(ref string) (*core.Frame, error) {
 	}
 	if void := invalidatedIn(above); void != nil {
 		return nil, core.Invalidf("%s lies below %s, which is invalidated, so nothing can be planned under it", parent.ID, void.ID).
-			WithHint("plan under a frame outside of %s; %s shows them", void.ID, core.OpTree)
+			WithHint("plan under a frame outside of %s; %s shows them", void.ID, op.Tree)
 	}
 	return &parent, nil
 }
@@ -126,7 +127,7 @@ type Activated struct {
 // is void.
 func (p *Project) Activate(ctx context.Context, by Caller, ref string, force bool) (a Activated, err error) {
 	if ref = strings.TrimSpace(ref); ref == "" {
-		return a, core.Invalidf("sessionID is empty").WithHint("give the id of the frame to take up; %s shows them", core.OpTree)
+		return a, core.Invalidf("sessionID is empty").WithHint("give the id of the frame to take up; %s shows them", op.Tree)
 	}
 	err = p.update(ctx, by, func(s *step) error {
 		frame, err := s.resolve(ref)
@@ -166,7 +167,7 @@ func (s *step) standing(frame core.Frame) (parent core.Status, err error) {
 	if void := invalidatedIn(above); void != nil && frame.Status == core.Planned {
 		why := core.OneLine(void.InvalidationReason, maxTitle)
 		return "", core.Invalidf("%s lies below %s, which is invalidated: %s", frame.ID, void.ID, why).
-			WithHint("if the work still makes sense, push or plan it anew outside of %s; else %s %s", void.ID, core.OpInvalidate, frame.ID)
+			WithHint("if the work still makes sense, push or plan it anew outside of %s; else %s %s", void.ID, op.Invalidate, frame.ID)
 	}
 	if parent = above[0].Status; parent.Ended() || parent == core.Invalidated {
 		return parent, nil
@@ -199,7 +200,7 @@ func (s *step) takeOver(frame *core.Frame, force bool, a *Activated) error {
 	}
 	if owner != "" && !force {
 		return core.Invalidf("%s is in progress in session %s", frame.ID, owner).
-			WithHint("let that session finish it, or pass %s if that session is gone", core.ArgForce)
+			WithHint("let that session finish it, or pass %s if that session is gone", op.ArgForce)
 	}
 	if frame.Session == s.session.ID {
 		return nil

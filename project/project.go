@@ -12,6 +12,7 @@ import (
 	"log/slog"
 
 	"flame/core"
+	"flame/core/op"
 )
 
 // CommandLine is the host of callers that are people at a shell.
@@ -116,7 +117,7 @@ func within(tx Tx, p *Project, by Caller, f func(*step) error) (*step, error) {
 	}
 	if s.session.Stamped && !by.Stamped && by.Host != CommandLine {
 		return s, core.Invalidf("this call does not say which agent of session %s made it", by.Session).
-			WithHint("flame's hook names the caller of every call in this session, but not of this one; run `flame doctor` to see whether the hook still works, or pass %s from the command line", core.ArgFrame)
+			WithHint("flame's hook names the caller of every call in this session, but not of this one; run `flame doctor` to see whether the hook still works, or pass %s from the command line", op.ArgFrame)
 	}
 	if err := s.mayChange(); err != nil {
 		return s, err
@@ -266,7 +267,7 @@ func (s *step) ensureCurrent() (core.Frame, error) {
 // noCurrent tells a caller without a frame how to get one.
 func noCurrent() error {
 	return core.NotFoundf("there is no frame in progress").
-		WithHint("%s starts one, %s takes up a planned or unfinished one; %s shows what there is", core.OpPush, core.OpActivate, core.OpTree)
+		WithHint("%s starts one, %s takes up a planned or unfinished one; %s shows what there is", op.Push, op.Activate, op.Tree)
 }
 
 // makeRoot returns the session its first frame: the root of a tree, or for a

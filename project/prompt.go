@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"flame/core"
+	"flame/core/op"
 )
 
 // maxRootGoal is the length in characters that a prompt's first line is cut to
@@ -131,7 +132,7 @@ func workIn(line string) string {
 	if !strings.HasPrefix(line, "/") {
 		return line
 	}
-	for _, c := range core.Commands() {
+	for _, c := range op.Commands {
 		if work, ok := strings.CutPrefix(line, c.Slash()+" "); ok && c.Work {
 			work, _, _ = strings.Cut(unquoted(work)+" ", " --")
 			return unquoted(strings.TrimSpace(work))

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"flame/core"
+	"flame/core/op"
 )
 
 // resolve finds the frame that ref names: its id, a prefix of one that fits no
@@ -56,10 +57,10 @@ func (s *step) resolvePrefix(ref string) (core.Frame, error) {
 		return core.Frame{}, err
 	}
 	if len(recent) == 0 {
-		return core.Frame{}, core.NotFoundf("frame %q not found", ref).WithHint("this project has no frames yet; %s starts one", core.OpPush)
+		return core.Frame{}, core.NotFoundf("frame %q not found", ref).WithHint("this project has no frames yet; %s starts one", op.Push)
 	}
 	return core.Frame{}, core.NotFoundf("frame %q not found", ref).
-		WithHint("the latest are %s; %s shows all", listFrames(recent), core.OpTree)
+		WithHint("the latest are %s; %s shows all", listFrames(recent), op.Tree)
 }
 
 // listFrames names frames for an error: id, status and goal.

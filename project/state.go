@@ -6,6 +6,7 @@ import (
 	"maps"
 
 	"flame/core"
+	"flame/core/op"
 )
 
 // StateVersion is the version of the seeds' state format.
@@ -165,7 +166,7 @@ func (p *Project) State(ctx context.Context, by Caller) (state State, err error)
 		}
 		if len(frames) > maxWhole {
 			return core.Invalidf("the project has more than %d frames, too many for one answer", maxWhole).
-				WithHint("`flame export FOLDER` writes them all; %s shows a part, %s finds some", core.OpTree, core.OpSearch)
+				WithHint("`flame export FOLDER` writes them all; %s shows a part, %s finds some", op.Tree, op.Search)
 		}
 		for _, f := range frames {
 			if f.ID == "" {

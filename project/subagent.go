@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"flame/core"
+	"flame/core/op"
 )
 
 // Counters, each under the one id that it has.
@@ -268,7 +269,7 @@ func (s *step) trackedSession(ref string) (core.Session, error) {
 		return session, err
 	}
 	if err != nil || !session.Tracked {
-		return session, core.NotFoundf("%q is not a tracked subagent session", id).WithHint("%s shows those that are", core.OpSubagentList)
+		return session, core.NotFoundf("%q is not a tracked subagent session", id).WithHint("%s shows those that are", op.SubagentList)
 	}
 	return session, nil
 }

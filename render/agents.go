@@ -9,6 +9,7 @@ import (
 	"flame/agents"
 	"flame/agents/supervise"
 	"flame/core"
+	"flame/core/op"
 )
 
 // runLine returns an agent in one line.
@@ -68,7 +69,7 @@ func Spawned(a *agents.Agents, run agents.Run) string {
 		return Agent(a, run)
 	}
 	text := Agent(a, run) + fmt.Sprintf("It works by itself now: do not do its work, go on with yours. When it ends, that is in your next context. "+
-		"%s shows how far it is, %s waits, %s gives all it came to.", core.OpAgentStatus, core.OpAgentWait, core.OpAgentResult)
+		"%s shows how far it is, %s waits, %s gives all it came to.", op.AgentStatus, op.AgentWait, op.AgentResult)
 	if !a.Keep {
 		text += " It ends with your session; in a one-shot run wait for it."
 	}
@@ -183,7 +184,7 @@ func answerText(r agents.Result, offset, most int) string {
 	if most == 0 || len(text) <= most {
 		return string(text) + "\n"
 	}
-	return string(text[:most]) + fmt.Sprintf("\n… %s more: %s with offset %d\n", Count(len(text)-most, "character"), core.OpAgentResult, offset+most)
+	return string(text[:most]) + fmt.Sprintf("\n… %s more: %s with offset %d\n", Count(len(text)-most, "character"), op.AgentResult, offset+most)
 }
 
 // NoAgents stands in place of a list of agents that is empty: none of all, or
@@ -191,11 +192,11 @@ func answerText(r agents.Result, offset, most int) string {
 func NoAgents(all []agents.Run, which string) string {
 	switch {
 	case len(all) > 0 && which == "running":
-		return fmt.Sprintf("No agent runs; %s lists those that ended.", core.OpAgentList)
+		return fmt.Sprintf("No agent runs; %s lists those that ended.", op.AgentList)
 	case len(all) > 0:
-		return fmt.Sprintf("No agent has ended; %s lists those that run.", core.OpAgentList)
+		return fmt.Sprintf("No agent has ended; %s lists those that run.", op.AgentList)
 	}
-	return fmt.Sprintf("No agents; %s starts one.", core.OpSpawn)
+	return fmt.Sprintf("No agents; %s starts one.", op.Spawn)
 }
 
 // Agents lists those of the agents that a filter lets through, as they are at a
@@ -231,6 +232,6 @@ func Cancelled(run agents.Run, stopped []agents.Run) string {
 	for _, run := range stopped {
 		b.WriteString("- " + runLine(run) + "\n")
 	}
-	fmt.Fprintf(&b, "What they did is kept; their frames will be blocked. %s shows how far they came.", core.OpAgentResult)
+	fmt.Fprintf(&b, "What they did is kept; their frames will be blocked. %s shows how far they came.", op.AgentResult)
 	return b.String()
 }

@@ -11,6 +11,7 @@ import (
 	"flame/agents"
 	"flame/agents/converge"
 	"flame/core"
+	"flame/core/op"
 )
 
 // Converged says what a convergence came to: its conflicts and its output, at
@@ -49,7 +50,7 @@ func Converged(ctx context.Context, a *agents.Agents, c agents.Convergence, most
 // toReview says how to go on where conflicts are left.
 func toReview(c agents.Convergence) string {
 	return fmt.Sprintf("No output: %s to review. Nothing is lost: every side is kept. A person settles them with `flame agents review %s --choose CONFLICT=ID`, "+
-		"or converge again with %s auto_accept_latest or prefer_higher_confidence.\n", Count(c.Result.Unresolved, "conflict"), c.ID, core.ArgResolution)
+		"or converge again with %s auto_accept_latest or prefer_higher_confidence.\n", Count(c.Result.Unresolved, "conflict"), c.ID, op.ArgResolution)
 }
 
 // conflictText is a conflict with its sides.

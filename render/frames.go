@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"flame/core"
+	"flame/core/op"
 	"flame/project"
 )
 
@@ -22,7 +23,7 @@ func Parent(parent *core.Frame) string {
 // Current tells where the caller works now.
 func Current(id string) string {
 	if id == "" {
-		return fmt.Sprintf("Current frame: none; %s starts one", core.OpPush)
+		return fmt.Sprintf("Current frame: none; %s starts one", op.Push)
 	}
 	return "Current frame: " + id
 }
@@ -74,7 +75,7 @@ const maxStatus = 8 << 10
 // Status tells where the caller is and what lies around it, in at most 8 KB.
 func Status(tree project.Tree) string {
 	if len(tree.Lines) == 0 {
-		return fmt.Sprintf("No frames yet. %s starts one; %s lays out several.", core.OpPush, core.OpPlanChildren)
+		return fmt.Sprintf("No frames yet. %s starts one; %s lays out several.", op.Push, op.PlanChildren)
 	}
 	text := Current(tree.Current) + "\n" + usageLine(tree.Usage) + Counts(tree.Counts) + "\n" + core.TreeLegend() + "\n\n" +
 		core.DrawTree(tree.Lines, core.DrawOptions{Current: tree.Current, MaxLine: 120})
@@ -82,7 +83,7 @@ func Status(tree project.Tree) string {
 		return text
 	}
 	cut := strings.LastIndexByte(text[:maxStatus-80], '\n')
-	return text[:cut+1] + fmt.Sprintf("(cut; %s with rootID shows a part in full)\n", core.OpTree)
+	return text[:cut+1] + fmt.Sprintf("(cut; %s with rootID shows a part in full)\n", op.Tree)
 }
 
 // Details tells all of a frame.
@@ -135,7 +136,7 @@ func Usage(u core.Usage) string {
 // Found tells what a search found.
 func Found(query string, found []core.Frame) string {
 	if len(found) == 0 {
-		return fmt.Sprintf("No frame has all the words of %s. Try fewer words, or %s.", Quote(query), core.OpTree)
+		return fmt.Sprintf("No frame has all the words of %s. Try fewer words, or %s.", Quote(query), op.Tree)
 	}
 	var b strings.Builder
 	for _, f := range found {
@@ -144,7 +145,7 @@ func Found(query string, found []core.Frame) string {
 			b.WriteString("  " + core.OneLine(f.Summary, MaxGoal) + "\n")
 		}
 	}
-	fmt.Fprintf(&b, "%d found, newest first; %s shows one in full.", len(found), core.OpDetails)
+	fmt.Fprintf(&b, "%d found, newest first; %s shows one in full.", len(found), op.Details)
 	return b.String()
 }
 
@@ -156,7 +157,7 @@ func UnderEnded(a project.Activated) string {
 // Tree draws a tree for a model: legend, current frame, the tree, counts.
 func Tree(tree project.Tree, details bool) string {
 	if len(tree.Lines) == 0 {
-		return fmt.Sprintf("No frames yet. %s starts one; %s lays out several.", core.OpPush, core.OpPlanChildren)
+		return fmt.Sprintf("No frames yet. %s starts one; %s lays out several.", op.Push, op.PlanChildren)
 	}
 	drawn := core.DrawTree(tree.Lines, core.DrawOptions{Current: tree.Current, Details: details})
 	return core.TreeLegend() + "\n" + Current(tree.Current) + "\n```\n" + drawn + "```\n" + Counts(tree.Counts)

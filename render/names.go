@@ -1,24 +1,24 @@
 package render
 
-import "flame/core"
+import "flame/core/op"
 
 // commands are the commands of the shell that do what tools do, and the flags that are
 // arguments of tools.
-var commands = map[core.Name]string{
-	core.OpPush: "`flame push`", core.OpPop: "`flame pop`", core.OpStatus: "`flame status`",
-	core.OpSetGoal: "`flame goal`", core.OpAddArtifact: "`flame artifact`", core.OpAddDecision: "`flame decision`",
-	core.OpDetails: "`flame show`", core.OpSearch: "`flame search`",
-	core.OpPlan: "`flame plan`", core.OpPlanChildren: "`flame plan`", core.OpActivate: "`flame activate`",
-	core.OpInvalidate: "`flame invalidate`", core.OpTree: "`flame tree`",
-	core.OpSpawn: "`flame agents spawn`", core.OpAgentList: "`flame agents runs`", core.OpAgentWait: "`flame agents wait`",
-	core.OpAgentStatus: "`flame agents status`", core.OpAgentResult: "`flame agents result`", core.OpAgentCancel: "`flame agents cancel`",
-	core.OpHandoff: "`flame agents handoff`", core.OpConverge: "`flame agents converge`",
-	core.ArgFrame: "--frame", core.ArgForce: "--force", core.ArgResolution: "--conflict-resolution",
+var commands = map[op.Name]string{
+	op.Push: "`flame push`", op.Pop: "`flame pop`", op.Status: "`flame status`",
+	op.SetGoal: "`flame goal`", op.AddArtifact: "`flame artifact`", op.AddDecision: "`flame decision`",
+	op.Details: "`flame show`", op.Search: "`flame search`",
+	op.Plan: "`flame plan`", op.PlanChildren: "`flame plan`", op.Activate: "`flame activate`",
+	op.Invalidate: "`flame invalidate`", op.Tree: "`flame tree`",
+	op.Spawn: "`flame agents spawn`", op.AgentList: "`flame agents runs`", op.AgentWait: "`flame agents wait`",
+	op.AgentStatus: "`flame agents status`", op.AgentResult: "`flame agents result`", op.AgentCancel: "`flame agents cancel`",
+	op.Handoff: "`flame agents handoff`", op.Converge: "`flame agents converge`",
+	op.ArgFrame: "--frame", op.ArgForce: "--force", op.ArgResolution: "--conflict-resolution",
 }
 
 // ForShell puts a text into the words of the shell. What only tools do keeps its name.
 func ForShell(text string) string {
-	return core.FillIn(text, func(n core.Name) string {
+	return op.FillIn(text, func(n op.Name) string {
 		if command, is := commands[n]; is {
 			return command
 		}
@@ -28,5 +28,5 @@ func ForShell(text string) string {
 
 // ForTools puts a text into the words of tools.
 func ForTools(text string) string {
-	return core.FillIn(text, func(n core.Name) string { return string(n) })
+	return op.FillIn(text, func(n op.Name) string { return string(n) })
 }

@@ -16,7 +16,7 @@ import (
 	"flame/agents/converge"
 	"flame/cli"
 	"flame/config"
-	"flame/core"
+	"flame/core/op"
 	"flame/hosts"
 	"flame/hosts/claudecode"
 	"flame/hosts/opencode"
@@ -81,7 +81,7 @@ func TestOptionsInDocumentsHaveTheWordsThatThereAre(t *testing.T) {
 	raw, err := os.ReadFile(filepath.Join("..", "docs", "agents.md"))
 	require.NoError(t, err)
 	texts := map[string]string{"docs/agents.md": string(raw)}
-	for _, command := range core.Commands() {
+	for _, command := range op.Commands {
 		texts[command.Slash()] = command.Hint
 	}
 	found := map[string]bool{}

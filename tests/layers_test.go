@@ -18,6 +18,7 @@ import (
 // A package that is missing here fails: changing the picture is a visible act.
 var layers = map[string][]string{
 	"core":             {},
+	"core/op":          {},
 	"config":           {},
 	"confine":          {},
 	"git":              {"core"},
@@ -55,6 +56,9 @@ func TestImportsPointInward(t *testing.T) {
 			continue
 		}
 		for _, other := range imported {
+			if other == "core/op" {
+				other = "core" // who knows what flame keeps may know what it does
+			}
 			assert.Contains(t, allowed, other, "package %q imports %q", pkg, other)
 		}
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"flame/core"
+	"flame/core/op"
 	"flame/tools"
 )
 
@@ -63,7 +63,7 @@ func literals(t *testing.T) (all []literal) {
 }
 
 // A tool's name stands where the tool is defined, or in core where texts and hosts need
-// it; texts name tools by core.Name, for each door to fill in.
+// it; texts name tools by op.Name, for each door to fill in.
 func TestAToolIsNamedInOnePlace(t *testing.T) {
 	t.Parallel()
 	found, all := map[string][]string{}, literals(t)
@@ -80,7 +80,7 @@ func TestAToolIsNamedInOnePlace(t *testing.T) {
 			continue
 		}
 		if !strings.HasPrefix(places[0], "tools/") {
-			assert.Contains(t, places[0], "core/name.go", name)
+			assert.Contains(t, places[0], "core/op/op.go", name)
 		}
 	}
 }
@@ -90,14 +90,14 @@ func TestAToolIsNamedInOnePlace(t *testing.T) {
 func TestASlashCommandStandsInOnePlace(t *testing.T) {
 	t.Parallel()
 	all := literals(t)
-	for _, c := range core.Commands() {
+	for _, c := range op.Commands {
 		typed := regexp.MustCompile(`(^|\s)/(flame:)?` + c.Name + `(\s|$)`)
 		for _, l := range all {
-			told := strings.HasPrefix(l.text, "Call the tool ") && !strings.HasPrefix(l.at, "core/command.go")
+			told := strings.HasPrefix(l.text, "Call the tool ") && !strings.HasPrefix(l.at, "core/op/command.go")
 			assert.False(t, told || typed.MatchString(l.text), "%s: %s", l.at, l.text)
 		}
 	}
 	plugin, err := os.ReadFile(filepath.Join("..", "hosts", "opencode", "flame.js"))
 	require.NoError(t, err)
-	assert.NotContains(t, string(plugin), core.CommandLine)
+	assert.NotContains(t, string(plugin), op.CommandLine)
 }

@@ -19,8 +19,6 @@ var generators = []string{
 // onlyTests are the names that only tests use, and have yet to go.
 var onlyTests = []string{
 	"agents.Parse",
-	"hosts.Arguments",
-	"hosts.Commands",
 	"project.Project.NoteUsage",
 }
 

@@ -14,6 +14,7 @@ import (
 	"flame/agents/converge"
 	"flame/agents/line"
 	"flame/core"
+	"flame/core/op"
 	"flame/hosts"
 	"flame/project"
 	"flame/render"
@@ -24,15 +25,15 @@ func agentTools(a *agents.Agents) []Tool {
 	d := newAgentDoor(a)
 	return append(
 		always(
-			define(core.OpSpawn, "Start an agent of its own process for a separable task; it works in a frame below yours and outlives this call. Give it all it must know: it does not see this conversation.", reaches, d.spawn),
-			define(core.OpAgentWait, "Wait, at most 50 s, until an agent ends. Call it again while it answers that the agent still runs.", reads, d.wait),
+			define(op.Spawn, "Start an agent of its own process for a separable task; it works in a frame below yours and outlives this call. Give it all it must know: it does not see this conversation.", reaches, d.spawn),
+			define(op.AgentWait, "Wait, at most 50 s, until an agent ends. Call it again while it answers that the agent still runs.", reads, d.wait),
 		),
-		define(core.OpAgentStatus, "Show how far an agent is.", reads, d.status),
-		define(core.OpAgentResult, "Read what an agent came to: its answer, files, artifacts, decisions, usage.", reads, d.result),
-		define(core.OpAgentList, "List the agents that were started, the newest first.", reads, d.list),
-		define(core.OpHandoff, "Hand over to an agent that runs: watch it, or stop changing frames until it ends. What is to happen if it fails is settled now.", writes, d.handoff),
-		define(core.OpConverge, "Make one result of those of several agents that have ended, and find where they contradict each other.", writes, d.converge),
-		define(core.OpAgentCancel, "Stop an agent and all that it started. What they did is kept.", discards, d.cancel),
+		define(op.AgentStatus, "Show how far an agent is.", reads, d.status),
+		define(op.AgentResult, "Read what an agent came to: its answer, files, artifacts, decisions, usage.", reads, d.result),
+		define(op.AgentList, "List the agents that were started, the newest first.", reads, d.list),
+		define(op.Handoff, "Hand over to an agent that runs: watch it, or stop changing frames until it ends. What is to happen if it fails is settled now.", writes, d.handoff),
+		define(op.Converge, "Make one result of those of several agents that have ended, and find where they contradict each other.", writes, d.converge),
+		define(op.AgentCancel, "Stop an agent and all that it started. What they did is kept.", discards, d.cancel),
 	)
 }
 
@@ -196,7 +197,7 @@ func (d agentDoor) wait(ctx context.Context, _ project.Caller, in waitArgs) (str
 		return "", err
 	}
 	if !run.State.Ended() {
-		return fmt.Sprintf("%s\nIt still runs; call %s again, or go on with other work.", d.stateLine(run), core.OpAgentWait), nil
+		return fmt.Sprintf("%s\nIt still runs; call %s again, or go on with other work.", d.stateLine(run), op.AgentWait), nil
 	}
 	return d.resultText(ctx, run.ID, 0)
 }
@@ -279,7 +280,7 @@ func (in *handoffArgs) command() string { return in.Command }
 
 func (in *handoffArgs) rest(l line.Line) error {
 	if len(l.Words) != 1 {
-		return core.Invalidf("a handoff takes one subagent_id, not %d words", len(l.Words)).WithHint("%s shows the agents there are", core.OpAgentList)
+		return core.Invalidf("a handoff takes one subagent_id, not %d words", len(l.Words)).WithHint("%s shows the agents there are", op.AgentList)
 	}
 	in.ID = l.Words[0]
 	return nil
@@ -295,13 +296,13 @@ func (d agentDoor) handoff(ctx context.Context, by project.Caller, in handoffArg
 		return "", err
 	}
 	if !r.Transfer && !run.State.Ended() {
-		return fmt.Sprintf("Handed over, to watch: %s\nGo on with other work; %s waits for its end.", d.stateLine(run), core.OpAgentWait), nil
+		return fmt.Sprintf("Handed over, to watch: %s\nGo on with other work; %s waits for its end.", d.stateLine(run), op.AgentWait), nil
 	}
 	if run, err = d.await(ctx, run.ID, maxWait); err != nil {
 		return "", err
 	}
 	if !run.State.Ended() {
-		return fmt.Sprintf("Handed over: %s\nUntil it ends this session changes no frames. Call %s, again while it runs.", d.stateLine(run), core.OpAgentWait), nil
+		return fmt.Sprintf("Handed over: %s\nUntil it ends this session changes no frames. Call %s, again while it runs.", d.stateLine(run), op.AgentWait), nil
 	}
 	return d.resultText(ctx, run.ID, 0)
 }

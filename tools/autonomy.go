@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"flame/core"
+	"flame/core/op"
 	"flame/project"
 	"flame/render"
 )
@@ -124,7 +125,7 @@ func (d autonomyDoor) shouldPop(ctx context.Context, by project.Caller, in shoul
 	}
 	text := adviceText("Pop", advice) + render.Field("Suggested status", string(advice.Status)) + queuedText(advice)
 	if advice.Frame.Parent == "" {
-		text += fmt.Sprintf("This frame is a root: it ends only when %s names it by %s.\n", core.OpPop, core.ArgFrame)
+		text += fmt.Sprintf("This frame is a root: it ends only when %s names it by %s.\n", op.Pop, op.ArgFrame)
 	}
 	return text, nil
 }

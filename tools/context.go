@@ -8,6 +8,7 @@ import (
 	"unicode/utf16"
 
 	"flame/core"
+	"flame/core/op"
 	"flame/project"
 	"flame/render"
 )
@@ -16,7 +17,7 @@ func contextTools(p *project.Project) []Tool {
 	d := contextDoor{p}
 	return []Tool{
 		define("flame_context_info", "Show how the current frame's context is made: budgets, what was chosen and left out, cache.", reads, d.info),
-		define(core.OpPreview, "Show the context of the current frame (or frameID) as agents get it: goals above, summaries beside and below.", reads, d.preview),
+		define(op.Preview, "Show the context of the current frame (or frameID) as agents get it: goals above, summaries beside and below.", reads, d.preview),
 		define("flame_cache_clear", "Drop cached contexts, of one frame or all. Contexts follow every change anyway.", sets, d.clear),
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"flame/core"
+	"flame/core/op"
 	"flame/project"
 	"flame/render"
 )
@@ -14,16 +15,16 @@ func frameTools(p *project.Project) []Tool {
 	d := frameDoor{p}
 	return join(
 		always(
-			define(core.OpPush, "Start a frame for a piece of work below the current frame and work in it. Use it before each subtask that deserves its own summary.", writes, d.push),
-			define(core.OpPop, "End the current frame (or frameID) and return to its parent. Put into summary what those who go on must know: outcome, decisions, open ends.", writes, d.pop),
-			define(core.OpStatus, "Show where you are: the current frame and the tree around it. Use it when you have lost track.", reads, d.status),
+			define(op.Push, "Start a frame for a piece of work below the current frame and work in it. Use it before each subtask that deserves its own summary.", writes, d.push),
+			define(op.Pop, "End the current frame (or frameID) and return to its parent. Put into summary what those who go on must know: outcome, decisions, open ends.", writes, d.pop),
+			define(op.Status, "Show where you are: the current frame and the tree around it. Use it when you have lost track.", reads, d.status),
 		),
-		[]Tool{define(core.OpSetGoal, "Change what the current frame (or frameID) is for.", sets, d.setGoal)},
+		[]Tool{define(op.SetGoal, "Change what the current frame (or frameID) is for.", sets, d.setGoal)},
 		always(
-			define(core.OpAddArtifact, "Record a file or other product of the current frame, once it exists.", sets, d.addArtifact),
-			define(core.OpAddDecision, "Record a decision of the current frame with its reason, when you make it.", sets, d.addDecision),
-			define(core.OpDetails, "Read all of a frame: full summary, results, artifacts, decisions. Use it when a context shows only a part.", reads, d.details),
-			define(core.OpSearch, "Find frames by words of their goals, summaries, results and decisions, newest first. Use it before you redo or decide anew what may be there.", reads, d.search),
+			define(op.AddArtifact, "Record a file or other product of the current frame, once it exists.", sets, d.addArtifact),
+			define(op.AddDecision, "Record a decision of the current frame with its reason, when you make it.", sets, d.addDecision),
+			define(op.Details, "Read all of a frame: full summary, results, artifacts, decisions. Use it when a context shows only a part.", reads, d.details),
+			define(op.Search, "Find frames by words of their goals, summaries, results and decisions, newest first. Use it before you redo or decide anew what may be there.", reads, d.search),
 		),
 	)
 }
@@ -44,7 +45,7 @@ func (d frameDoor) push(ctx context.Context, by project.Caller, in pushArgs) (st
 	if frame.Parent != "" {
 		parent = "Parent: " + frame.Parent + "."
 	}
-	return fmt.Sprintf("Started %s %s. %s\nIt is your current frame; end it with %s.", frame.ID, render.Quote(frame.Goal), parent, core.OpPop), nil
+	return fmt.Sprintf("Started %s %s. %s\nIt is your current frame; end it with %s.", frame.ID, render.Quote(frame.Goal), parent, op.Pop), nil
 }
 
 type popArgs struct {
@@ -88,7 +89,7 @@ func pendingText(popped project.Popped) string {
 	b.WriteString(render.Field("Your text, which will stand before the generated one", pending.Summary))
 	fmt.Fprintf(&b, "It ends once the summary is there: pass it to %s, or let the host compact this conversation. "+
 		"Without one within %s it ends with your text; %s without generateSummary ends it now.",
-		core.OpSummarize, core.FormatDuration(int64(pending.Due-pending.RequestedAt)), core.OpPop)
+		op.Summarize, core.FormatDuration(int64(pending.Due-pending.RequestedAt)), op.Pop)
 	return b.String()
 }
 

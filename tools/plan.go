@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"flame/core"
+	"flame/core/op"
 	"flame/project"
 	"flame/render"
 )
@@ -15,12 +16,12 @@ import (
 func planTools(p *project.Project) []Tool {
 	d := planDoor{p}
 	return join(
-		[]Tool{define(core.OpPlan, "Plan one piece of work for later, below the current frame or parentSessionID.", writes, d.plan)},
+		[]Tool{define(op.Plan, "Plan one piece of work for later, below the current frame or parentSessionID.", writes, d.plan)},
 		always(
-			define(core.OpPlanChildren, "Plan several pieces of work at once, in the order to do them. Use it to lay out a larger task, then "+string(core.OpActivate)+" the first.", writes, d.planChildren),
-			define(core.OpActivate, "Take up a planned frame, reopen a finished or blocked one, or take over one that an ended session left in progress.", writes, d.activate),
-			define(core.OpInvalidate, "Mark a frame as no longer valid, with all that is planned below it. Use it when its goal or what it rests on has changed.", discards, d.invalidate),
-			define(core.OpTree, "Draw the frame tree, or the part below rootID.", reads, d.tree),
+			define(op.PlanChildren, "Plan several pieces of work at once, in the order to do them. Use it to lay out a larger task, then "+string(op.Activate)+" the first.", writes, d.planChildren),
+			define(op.Activate, "Take up a planned frame, reopen a finished or blocked one, or take over one that an ended session left in progress.", writes, d.activate),
+			define(op.Invalidate, "Mark a frame as no longer valid, with all that is planned below it. Use it when its goal or what it rests on has changed.", discards, d.invalidate),
+			define(op.Tree, "Draw the frame tree, or the part below rootID.", reads, d.tree),
 		),
 	)
 }
@@ -39,7 +40,7 @@ func (d planDoor) plan(ctx context.Context, by project.Caller, in planArgs) (str
 		return "", err
 	}
 	frame := planned[0]
-	return fmt.Sprintf("Planned %s %s.\n%sStart it with %s, sessionID %s.", frame.ID, render.Quote(frame.Goal), render.Parent(parent), core.OpActivate, frame.ID), nil
+	return fmt.Sprintf("Planned %s %s.\n%sStart it with %s, sessionID %s.", frame.ID, render.Quote(frame.Goal), render.Parent(parent), op.Activate, frame.ID), nil
 }
 
 // A childArg is a goal, or an object with goal and successCriteria.
@@ -84,7 +85,7 @@ func (d planDoor) planChildren(ctx context.Context, by project.Caller, in planCh
 		fmt.Fprintf(&b, "%d. %s %s\n", i+1, f.ID, render.Quote(f.Goal))
 	}
 	b.WriteString(render.Parent(parent))
-	fmt.Fprintf(&b, "Start the first with %s, sessionID %s.", core.OpActivate, planned[0].ID)
+	fmt.Fprintf(&b, "Start the first with %s, sessionID %s.", op.Activate, planned[0].ID)
 	return b.String(), nil
 }
 
@@ -107,7 +108,7 @@ func (d planDoor) activate(ctx context.Context, by project.Caller, in activateAr
 	}
 	b.WriteString(render.Field("Done means", a.Frame.SuccessCriteria))
 	b.WriteString(render.Field("Summary so far", a.Frame.Summary))
-	fmt.Fprintf(&b, "It is your current frame; end it with %s.", core.OpPop)
+	fmt.Fprintf(&b, "It is your current frame; end it with %s.", op.Pop)
 	return b.String(), nil
 }
 

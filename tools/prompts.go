@@ -9,7 +9,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
-	"flame/core"
+	"flame/core/op"
 )
 
 // placeholders matches a line of nothing but OpenCode's placeholders for its words.
@@ -18,7 +18,7 @@ var placeholders = sync.OnceValue(func() *regexp.Regexp { return regexp.MustComp
 // typedLine is what the user typed after c, as far as it came. OpenCode asks for the
 // text with placeholders for the words and fills those in afterwards, without quotes;
 // its placeholder for the line keeps them (ran).
-func typedLine(c core.Command, typed map[string]string) string {
+func typedLine(c op.Command, typed map[string]string) string {
 	var words []string
 	for _, a := range c.Arguments {
 		if word := typed[a.Name]; word != "" {
@@ -27,7 +27,7 @@ func typedLine(c core.Command, typed map[string]string) string {
 	}
 	line := strings.Join(words, " ")
 	if placeholders().MatchString(line) {
-		return core.CommandLine
+		return op.CommandLine
 	}
 	return line
 }
@@ -35,7 +35,7 @@ func typedLine(c core.Command, typed map[string]string) string {
 // addPrompts offers the slash commands as prompts. Where setup has put a command of the
 // same name into a host, which of the two a user gets is up to the host.
 func (s *Server) addPrompts() {
-	for _, c := range core.Commands() {
+	for _, c := range op.Commands {
 		options := []mcp.PromptOption{mcp.WithPromptDescription(c.Description)}
 		for _, a := range c.Arguments {
 			argument := []mcp.ArgumentOption{mcp.ArgumentDescription(a.Description)}
@@ -51,7 +51,7 @@ func (s *Server) addPrompts() {
 }
 
 // promptOf returns the prompt of a command with what was typed.
-func promptOf(c core.Command, typed map[string]string) (*mcp.GetPromptResult, error) {
+func promptOf(c op.Command, typed map[string]string) (*mcp.GetPromptResult, error) {
 	for _, a := range c.Arguments {
 		if a.Required && strings.TrimSpace(typed[a.Name]) == "" {
 			return nil, adviceError(fmt.Sprintf("argument %s is missing: %s", a.Name, a.Description))

@@ -19,6 +19,7 @@ import (
 
 	"flame/agents"
 	"flame/core"
+	"flame/core/op"
 	"flame/project"
 	"flame/tools"
 	"flame/tools/transport"
@@ -251,7 +252,7 @@ func TestPromptsPlaceTheirArgumentsAsTheyAre(t *testing.T) {
 	}
 	listed, err := c.ListPrompts(c.ctx, mcp.ListPromptsRequest{})
 	require.NoError(t, err)
-	installed := core.Commands()
+	installed := op.Commands
 	require.Len(t, listed.Prompts, len(installed))
 	for _, command := range installed {
 		i := slices.IndexFunc(listed.Prompts, func(p mcp.Prompt) bool { return p.Name == command.Name })
@@ -263,7 +264,7 @@ func TestPromptsPlaceTheirArgumentsAsTheyAre(t *testing.T) {
 		}
 		text, err := get(command.Name, args)
 		require.NoError(t, err)
-		assert.Equal(t, command.Prompt(core.CommandLine), text, "OpenCode takes either, and fills in the line afterwards")
+		assert.Equal(t, command.Prompt(op.CommandLine), text, "OpenCode takes either, and fills in the line afterwards")
 	}
 	text, err := get("delegate", map[string]string{"command": `"say $1" --agent-type builder`})
 	require.NoError(t, err)

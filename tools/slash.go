@@ -14,6 +14,7 @@ import (
 	"flame/agents"
 	"flame/agents/line"
 	"flame/core"
+	"flame/core/op"
 )
 
 // Slashed arguments may come as the line that was typed behind a slash command
@@ -106,7 +107,7 @@ func (o option) set(to reflect.Value, value string) error {
 
 // slash matches the name of a command that a host left in its line.
 var slash = sync.OnceValue(func() *regexp.Regexp {
-	names := lo.FilterMap(core.Commands(), func(c core.Command, _ int) (string, bool) { return c.Name, c.OneArgument })
+	names := lo.FilterMap(op.Commands, func(c op.Command, _ int) (string, bool) { return c.Name, c.OneArgument })
 	return regexp.MustCompile(`^\s*/(?:flame[:_-])?(?:` + strings.Join(names, "|") + `)\b\s*`)
 })
 

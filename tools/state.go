@@ -4,13 +4,13 @@ import (
 	"context"
 	"encoding/json"
 
-	"flame/core"
+	"flame/core/op"
 	"flame/project"
 )
 
 func stateTools(p *project.Project) []Tool {
 	return []Tool{
-		defineResult("flame_get_state", "Get the whole state as JSON, for programs. To read it yourself use "+string(core.OpTree)+".", reads,
+		defineResult("flame_get_state", "Get the whole state as JSON, for programs. To read it yourself use "+string(op.Tree)+".", reads,
 			func(ctx context.Context, by project.Caller, _ noArgs) (Result, error) {
 				state, err := p.State(ctx, by)
 				if err != nil {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"flame/core"
+	"flame/core/op"
 	"flame/project"
 	"flame/render"
 )
@@ -14,10 +15,10 @@ import (
 func subagentTools(p *project.Project) []Tool {
 	d := subagentDoor{p}
 	return []Tool{
-		define(core.OpSubagentConfig, "Show or change when native subagents get frames of their own. Changes hold for this project.", sets, d.config),
+		define(op.SubagentConfig, "Show or change when native subagents get frames of their own. Changes hold for this project.", sets, d.config),
 		define("flame_subagent_stats", "Count the native subagents seen: how many got frames, were skipped, completed.", sets, d.stats),
 		define("flame_subagent_complete", "End the frame of a subagent session that did not end it itself.", sets, d.complete),
-		define(core.OpSubagentList, "List the subagent sessions that are tracked.", reads, d.list),
+		define(op.SubagentList, "List the subagent sessions that are tracked.", reads, d.list),
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"flame/core"
+	"flame/core/op"
 )
 
 // maxURI bounds the URI of a resource that is subscribed to, in bytes. Hosts' ids of
@@ -15,7 +16,7 @@ const maxURI = 256
 // has its id in full, by which its changes are told.
 func (s *Server) subscribable(ctx context.Context, uri string) (told string, err error) {
 	if len(uri) > maxURI {
-		return "", core.Invalidf("the URI has more than %d bytes", maxURI).WithHint("give an id of %s or %s", core.OpTree, core.OpAgentList)
+		return "", core.Invalidf("the URI has more than %d bytes", maxURI).WithHint("give an id of %s or %s", op.Tree, op.AgentList)
 	}
 	afterSlash := strings.LastIndexByte(uri, '/') + 1
 	prefix, id := uri[:afterSlash], strings.TrimSpace(uri[afterSlash:])

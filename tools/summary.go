@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"flame/core"
+	"flame/core/op"
 	"flame/project"
 	"flame/render"
 )
@@ -15,7 +16,7 @@ import (
 func summaryTools(p *project.Project) []Tool {
 	d := summaryDoor{p}
 	return []Tool{
-		define(core.OpSummarize, "Make a summary of the current frame before its history is lost: call it, write what the reply asks for, and pass that as summary.", writes, d.summarize),
+		define(op.Summarize, "Make a summary of the current frame before its history is lost: call it, write what the reply asks for, and pass that as summary.", writes, d.summarize),
 		define("flame_compaction_info", "Show which frames wait for a compaction, and for what.", reads, d.info),
 		define("flame_get_summary", "Read the summary of the current frame or of another one.", reads, d.get),
 	}
@@ -47,7 +48,7 @@ func (d summaryDoor) summarize(ctx context.Context, by project.Caller, in summar
 	fmt.Fprintf(&b, "%s, %s, %s\n", ancestors, render.Count(len(done.Input.Siblings), "finished sibling"), render.Count(len(f.Decisions), "decision"))
 	b.WriteString(render.Bullets("Artifacts:", f.Artifacts))
 	fmt.Fprintf(&b, "Write the summary that is asked for below and call %s again with it as summary. "+
-		"If the host compacts this conversation first, that compaction is asked for the same and its summary is kept.\n\n%s", core.OpSummarize, done.Prompt)
+		"If the host compacts this conversation first, that compaction is asked for the same and its summary is kept.\n\n%s", op.Summarize, done.Prompt)
 	return b.String(), nil
 }
 
@@ -91,7 +92,7 @@ func (d summaryDoor) get(ctx context.Context, by project.Caller, in summaryArgs)
 	f := details.Frame
 	summary := f.Summary
 	if summary == "" {
-		summary = fmt.Sprintf("none yet; %s or %s give it one", core.OpSummarize, core.OpPop)
+		summary = fmt.Sprintf("none yet; %s or %s give it one", op.Summarize, op.Pop)
 	}
 	return render.Frame(f) + "\n" + render.Field("Created", render.When(f.CreatedAt)) + render.Field("Updated", render.When(f.UpdatedAt)) +
 		render.Bullets("Artifacts:", f.Artifacts) + render.Bullets("Decisions:", f.Decisions) + "Summary: " + summary, nil

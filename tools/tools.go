@@ -15,6 +15,7 @@ import (
 
 	"flame/agents"
 	"flame/core"
+	"flame/core/op"
 	"flame/project"
 	"flame/render"
 )
@@ -150,14 +151,14 @@ func (t Tool) Call(ctx context.Context, by project.Caller, raw json.RawMessage) 
 
 // define makes a tool of a function on typed arguments. What no tool should do
 // itself happens here: the schema comes from In, decoding is strict.
-func define[In any](name core.Name, description string, hints Hints, run func(ctx context.Context, by project.Caller, in In) (string, error)) Tool {
+func define[In any](name op.Name, description string, hints Hints, run func(ctx context.Context, by project.Caller, in In) (string, error)) Tool {
 	return defineResult(name, description, hints, func(ctx context.Context, by project.Caller, in In) (Result, error) {
 		text, err := run(ctx, by, in)
 		return Result{Text: render.ForTools(text)}, err
 	})
 }
 
-func defineResult[In any](name core.Name, description string, hints Hints, run func(ctx context.Context, by project.Caller, in In) (Result, error)) Tool {
+func defineResult[In any](name op.Name, description string, hints Hints, run func(ctx context.Context, by project.Caller, in In) (Result, error)) Tool {
 	arguments := sync.OnceValue(func() []argument { return argumentsOf(reflect.TypeFor[In]()) })
 	return Tool{
 		Name: string(name), Description: description, Hints: hints,

@@ -9,6 +9,7 @@ import (
 	"github.com/samber/lo"
 
 	"flame/core"
+	"flame/core/op"
 )
 
 // resolve settles conflicts: by a person's choice, by vote, by o.Resolution.
@@ -100,5 +101,5 @@ func needConfidence(disputed []*subject, how Resolution) error {
 	}
 	slices.Sort(without)
 	return core.Invalidf("prefer_higher_confidence needs a confidence from every side; none from %s", strings.Join(slices.Compact(without), ", ")).
-		WithHint("agents give one with %s; or use manual or auto_accept_latest", core.OpPop)
+		WithHint("agents give one with %s; or use manual or auto_accept_latest", op.Pop)
 }

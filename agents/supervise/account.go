@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"flame/core"
+	"flame/core/op"
 )
 
 // An account is what an agent's lines told so far.
@@ -172,7 +173,7 @@ type repeats struct {
 
 // waiting are tools that are called again and again for good reason.
 func waiting(tool string) bool {
-	return strings.HasSuffix(tool, string(core.OpAgentWait)) || strings.HasSuffix(tool, string(core.OpAgentStatus))
+	return strings.HasSuffix(tool, string(op.AgentWait)) || strings.HasSuffix(tool, string(op.AgentStatus))
 }
 
 func (r *repeats) call(part core.Part) {

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"flame/core"
+	"flame/core/op"
 )
 
 // The agents that flame starts are sessions like any other to their host, which
@@ -17,8 +18,8 @@ import (
 
 // flameTools end the names of flame's tools that tell of one agent, and say
 // whether they start it: before them hosts put names of their own.
-var flameTools = map[core.Name]bool{
-	core.OpSpawn: true, core.OpAgentWait: false, core.OpAgentStatus: false, core.OpAgentResult: false,
+var flameTools = map[op.Name]bool{
+	op.Spawn: true, op.AgentWait: false, op.AgentStatus: false, op.AgentResult: false,
 }
 
 // flame takes in what the speaker and flame's tools said to each other.

@@ -15,6 +15,7 @@ import (
 
 	"flame/confine"
 	"flame/core"
+	"flame/core/op"
 	"flame/hosts"
 	"flame/project"
 )
@@ -38,7 +39,7 @@ const (
 	stopTools  = "TaskStop|KillShell"        // KillShell in older versions
 	flameTools = "(.*__)?flame_[a-z][a-z_]*" // of any server: which are flame's own is found out then
 	spawnTools = "(.*__)?" + spawnTool
-	spawnTool  = string(core.OpSpawn)
+	spawnTool  = string(op.Spawn)
 )
 
 // rows are all events that flame takes part in; of those that fit an event the

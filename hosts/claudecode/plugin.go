@@ -14,7 +14,7 @@ import (
 	"strings"
 
 	"flame/confine"
-	"flame/core"
+	"flame/core/op"
 )
 
 // plugin is what a clone of the repository offers too; there its commands run
@@ -127,11 +127,11 @@ func encode(document any) ([]byte, error) {
 
 // commandFile is a slash command as Claude Code reads it: Markdown under a YAML
 // head. The tool may run unasked: to type the command is to ask for it.
-func commandFile(c core.Command) string {
+func commandFile(c op.Command) string {
 	head := []string{"---", "description: " + c.Description}
 	if c.Hint != "" {
 		head = append(head, fmt.Sprintf("argument-hint: %q", c.Hint))
 	}
 	head = append(head, "allowed-tools: mcp__plugin_flame_flame__"+string(c.Tool), "---")
-	return strings.Join(head, "\n") + "\n" + c.Prompt(core.CommandLine) + "\n"
+	return strings.Join(head, "\n") + "\n" + c.Prompt(op.CommandLine) + "\n"
 }

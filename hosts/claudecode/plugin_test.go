@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"flame/core"
+	"flame/core/op"
 	"flame/hosts/claudecode"
 )
 
@@ -20,7 +20,7 @@ func TestPluginHasTheCommandsOfTheTable(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join("plugin", "commands")
 	want := map[string]string{}
-	for _, c := range core.Commands() {
+	for _, c := range op.Commands {
 		want[c.Name+".md"] = claudecode.CommandFile(c)
 	}
 	if *update {

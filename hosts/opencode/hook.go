@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"flame/core"
+	"flame/core/op"
 	"flame/hosts"
 	"flame/project"
 )
@@ -88,7 +89,7 @@ func (x *exchange) sessionStarted() error {
 
 func (x *exchange) prompted() error {
 	text := x.Text
-	if command, line, ok := core.CommandOf(text); ok {
+	if command, line, ok := op.CommandOf(text); ok {
 		text = command.Slash() + " " + line // as the user typed it
 	}
 	return x.p.TakeIn(x.ctx, x.caller(), project.Prompt{

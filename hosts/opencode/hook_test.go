@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/core"
+	"flame/core/op"
 	"flame/hosts"
 	"flame/hosts/opencode"
 	"flame/project"
@@ -137,7 +138,7 @@ func TestPromptsAndTitlesNameTheRoot(t *testing.T) {
 
 func TestADelegationNamesTheRoot(t *testing.T) {
 	t.Parallel()
-	delegate, found := lo.Find(core.Commands(), func(c core.Command) bool { return c.Name == "delegate" })
+	delegate, found := lo.Find(op.Commands, func(c op.Command) bool { return c.Name == "delegate" })
 	require.True(t, found)
 	text, err := json.Marshal(delegate.Prompt(`"write the \"parser\" --agent-type builder"`))
 	require.NoError(t, err)

@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 
 	"flame/core"
+	"flame/core/op"
 	"flame/hosts"
 )
 
@@ -45,8 +46,8 @@ type slashCommand struct {
 // slashCommands returns flame's slash commands by their names in OpenCode.
 func slashCommands() map[string]slashCommand {
 	commands := map[string]slashCommand{}
-	for _, c := range core.Commands() {
-		commands["flame:"+c.Name] = slashCommand{c.Description, c.Prompt(core.CommandLine)}
+	for _, c := range op.Commands {
+		commands["flame:"+c.Name] = slashCommand{c.Description, c.Prompt(op.CommandLine)}
 	}
 	return commands
 }

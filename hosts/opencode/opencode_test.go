@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/core"
+	"flame/core/op"
 	"flame/hosts"
 	"flame/hosts/opencode"
 )
@@ -168,8 +169,8 @@ func installed(t *testing.T, names func() []string) string {
 func TestPluginHasTheCommandsOfTheTable(t *testing.T) {
 	t.Parallel()
 	plugin := installed(t, func() []string { return nil })
-	for _, c := range core.Commands() {
-		for _, text := range []string{"flame:" + c.Name, c.Description, c.Prompt(core.CommandLine)} {
+	for _, c := range op.Commands {
+		for _, text := range []string{"flame:" + c.Name, c.Description, c.Prompt(op.CommandLine)} {
 			quoted, err := json.Marshal(text)
 			require.NoError(t, err)
 			assert.Contains(t, plugin, string(quoted))

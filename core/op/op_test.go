@@ -1,4 +1,4 @@
-package core
+package op
 
 import (
 	"strings"
@@ -10,7 +10,7 @@ import (
 func TestNamesInATextAreFilledIn(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct{ text, want string }{
-		"each as the door calls it": {OpPush.String() + " starts one, " + OpPop.String() + " ends it", "FLAME_PUSH starts one, FLAME_POP ends it"},
+		"each as the door calls it": {Push.String() + " starts one, " + Pop.String() + " ends it", "FLAME_PUSH starts one, FLAME_POP ends it"},
 		"words that look like one":  {"flame_push and %s", "flame_push and %s"},
 		"half a placeholder":        {"a" + nameStart + "b", "ab"},
 		"nothing":                   {"", ""},

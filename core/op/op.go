@@ -1,4 +1,6 @@
-package core
+// Package op names flame's operations: as tools, in texts of any door, and as slash
+// commands of hosts.
+package op
 
 import "strings"
 
@@ -9,33 +11,33 @@ type Name string
 
 // The operations that texts name, and those that hosts and logs know.
 const (
-	OpPush         Name = "flame_push"
-	OpPop          Name = "flame_pop"
-	OpStatus       Name = "flame_status"
-	OpSetGoal      Name = "flame_set_goal"
-	OpAddArtifact  Name = "flame_add_artifact"
-	OpAddDecision  Name = "flame_add_decision"
-	OpDetails      Name = "flame_frame_details"
-	OpSearch       Name = "flame_search"
-	OpPlan         Name = "flame_plan"
-	OpPlanChildren Name = "flame_plan_children"
-	OpActivate     Name = "flame_activate"
-	OpInvalidate   Name = "flame_invalidate"
-	OpTree         Name = "flame_tree"
-	OpSummarize    Name = "flame_summarize"
-	OpPreview      Name = "flame_context_preview"
+	Push         Name = "flame_push"
+	Pop          Name = "flame_pop"
+	Status       Name = "flame_status"
+	SetGoal      Name = "flame_set_goal"
+	AddArtifact  Name = "flame_add_artifact"
+	AddDecision  Name = "flame_add_decision"
+	Details      Name = "flame_frame_details"
+	Search       Name = "flame_search"
+	Plan         Name = "flame_plan"
+	PlanChildren Name = "flame_plan_children"
+	Activate     Name = "flame_activate"
+	Invalidate   Name = "flame_invalidate"
+	Tree         Name = "flame_tree"
+	Summarize    Name = "flame_summarize"
+	Preview      Name = "flame_context_preview"
 
-	OpSubagentList   Name = "flame_subagent_list"
-	OpSubagentConfig Name = "flame_subagent_config"
+	SubagentList   Name = "flame_subagent_list"
+	SubagentConfig Name = "flame_subagent_config"
 
-	OpSpawn       Name = "spawn_agent"
-	OpAgentWait   Name = "flame_agent_wait"
-	OpAgentStatus Name = "flame_agent_status"
-	OpAgentResult Name = "flame_agent_result"
-	OpAgentList   Name = "flame_agent_list"
-	OpAgentCancel Name = "flame_agent_cancel"
-	OpHandoff     Name = "flame_handoff"
-	OpConverge    Name = "flame_converge"
+	Spawn       Name = "spawn_agent"
+	AgentWait   Name = "flame_agent_wait"
+	AgentStatus Name = "flame_agent_status"
+	AgentResult Name = "flame_agent_result"
+	AgentList   Name = "flame_agent_list"
+	AgentCancel Name = "flame_agent_cancel"
+	Handoff     Name = "flame_handoff"
+	Converge    Name = "flame_converge"
 )
 
 // The arguments that texts name.
