@@ -37,7 +37,7 @@ var over = struct {
 	methods map[string]int
 	wide    int // lines, in all
 }{
-	lines:   map[string]int{"core": 3522, "agents": 5887, "cli": 4364, "project": 7453},
+	lines:   map[string]int{"agents": 5887, "cli": 4364, "project": 7462},
 	upwards: map[string]int{"agents/trail": 235, "cli": 159, "hosts/claudecode": 187, "store": 227, "tools": 255, "transcripts": 212},
 	methods: map[string]int{
 		"agents.Agents": 100, "cli.App": 87, "project.Project": 93, "project.focus": 205, "project.step": 199,
