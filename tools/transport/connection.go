@@ -1,6 +1,15 @@
 // Package transport carries MCP's messages between clients and the server: on
 // standard input and output, over streamable HTTP and as server-sent events. It keeps
 // the order of calls that change state, and the sessions of clients.
+//
+// The transports are flame's own, over mcp-go's HandleMessage. Those of mcp-go 1.2.1
+// do not hold what hosts rely on (seen in a trial behind flame's guard): one channel
+// takes all notifications of an HTTP session, so that those of a call go astray where
+// a stream is open or calls overlap, and arrive after the result over server-sent
+// events, where users cannot be asked at all; sessions of either kind keep no
+// subscriptions, a GET begins one under any id, calls outlive the end of theirs, and a
+// question is not taken back with its call. Stdio's pool lets neighbouring calls
+// overtake each other and drops answers at the end of input.
 package transport
 
 import (
@@ -20,14 +29,9 @@ import (
 // Each costs a goroutine and its message; no host comes near it.
 const maxInFlight = 1024
 
-// carrier is what all transports share: the server that answers, which tools
+// A backend is what all transports share: the server that answers, which tools
 // change state, and where faults are logged.
-//
-// The transports are flame's own, over mcp-go's HandleMessage. Those of mcp-go
-// 1.2.1 let neighbouring calls overtake each other, send or drop
-// notifications after the result they precede, drop answers at the end of
-// input, and take made-up sessions and any origin.
-type carrier struct {
+type backend struct {
 	server *server.MCPServer
 	writes func(tool string) bool
 	log    *slog.Logger
@@ -36,10 +40,10 @@ type carrier struct {
 // A connection is one client: its session with the server, the order of its
 // writes, its requests in work and what it was asked.
 type connection struct {
-	carrier
-	session session
-	asks    *asks
-	order   turns
+	backend
+	session   session
+	questions *questions
+	order     order
 
 	ctx    context.Context // of all its requests, done when it is closed
 	cancel context.CancelFunc
@@ -52,10 +56,10 @@ type connection struct {
 
 // connect begins a connection whose session has the given id, which is also
 // what tools know the caller by. Requests keep ctx's values, but not its end.
-func (c carrier) connect(ctx context.Context, id string) (*connection, error) {
-	asks := newAsks()
-	base := server.NewInProcessSessionWithHandlers(id, nil, asks, asks)
-	conn := &connection{carrier: c, asks: asks, session: newSession(base)}
+func (c backend) connect(ctx context.Context, id string) (*connection, error) {
+	questions := newQuestions()
+	base := server.NewInProcessSessionWithHandlers(id, nil, questions, questions)
+	conn := &connection{backend: c, questions: questions, session: newSession(base)}
 	conn.ctx, conn.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	if err := c.server.RegisterSession(conn.ctx, conn.session); err != nil {
 		conn.cancel()
@@ -65,12 +69,12 @@ func (c carrier) connect(ctx context.Context, id string) (*connection, error) {
 }
 
 // accept takes a message in the order of arrival, without waiting. If answered
-// is true, the answer will go to out as its last letter. A request that cannot
+// is true, the answer will go to out as its last. A request that cannot
 // be taken gives a refusal to answer it with.
 func (c *connection) accept(m message, out *stream) (answered bool, refusal *mcp.JSONRPCError) {
 	switch {
 	case m.isAnswer():
-		c.asks.resolve(m)
+		c.questions.resolve(m)
 		return false, nil
 	case m.ID.IsNil():
 		c.answer(c.server.WithContext(c.ctx, c.session), m)
@@ -81,20 +85,20 @@ func (c *connection) accept(m message, out *stream) (answered bool, refusal *mcp
 	}
 	ctx := context.WithValue(c.ctx, streamKey{}, out)
 	ctx = c.server.WithContext(ctx, c.session.telling(out))
-	turn := c.order.follow()
+	slot := c.order.follow()
 	if tool := m.tool(); tool != "" && c.writes(tool) {
-		turn = c.order.take()
+		slot = c.order.take()
 	}
-	ctx = context.WithValue(ctx, turnKey{}, turn)
+	ctx = context.WithValue(ctx, slotKey{}, slot)
 	go func() {
 		defer c.done()
-		defer turn.end()
-		out.send(letter{c.answer(ctx, m), true})
+		defer slot.end()
+		out.send(output{c.answer(ctx, m), true})
 	}()
 	return true, nil
 }
 
-// answer lets the server handle m and encodes what it says; nothing, for a
+// answer lets the server handle m and returns its answer, encoded; nothing for a
 // notification. The handlers' panics end here: the client is told, the log has
 // the stack, the connection goes on.
 func (c *connection) answer(ctx context.Context, m message) (text []byte) {
@@ -111,7 +115,7 @@ func (c *connection) answer(ctx context.Context, m message) (text []byte) {
 	return encode(response)
 }
 
-// encode panics if m is not JSON: results are made of types that are.
+// encode returns m as JSON. It panics if m is not JSON: results are made of types that are.
 func encode(m any) []byte {
 	text, err := json.Marshal(m)
 	if err != nil {
@@ -120,7 +124,7 @@ func encode(m any) []byte {
 	return text
 }
 
-// begin counts a request in, or says why it cannot be taken.
+// begin counts a request in, or returns why it cannot be taken.
 func (c *connection) begin(id mcp.RequestId) *mcp.JSONRPCError {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -137,7 +141,7 @@ func (c *connection) begin(id mcp.RequestId) *mcp.JSONRPCError {
 
 // refuse answers what is no request, or cannot be taken, on out.
 func (c *connection) refuse(refusal *mcp.JSONRPCError, out *stream) {
-	c.work.Go(func() { out.send(letter{text: encode(refusal)}) })
+	c.work.Go(func() { out.send(output{text: encode(refusal)}) })
 }
 
 func (c *connection) done() {
@@ -163,7 +167,7 @@ func (c *connection) stop(patience context.Context) {
 	c.mu.Lock()
 	c.closed = true
 	c.mu.Unlock()
-	c.asks.close()
+	c.questions.close()
 	idle := make(chan struct{})
 	go func() {
 		c.work.Wait()

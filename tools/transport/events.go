@@ -22,9 +22,9 @@ func startEvents(w http.ResponseWriter) *eventStream {
 	return &eventStream{w: w}
 }
 
-// message sends one message of the protocol.
-func (e *eventStream) message(l letter) error {
-	return e.write("event: message\ndata: " + string(l.text) + "\n\n")
+// message writes one message of the protocol.
+func (e *eventStream) message(o output) error {
+	return e.write("event: message\ndata: " + string(o.text) + "\n\n")
 }
 
 func (e *eventStream) write(text string) error {
@@ -49,9 +49,9 @@ func writeNow(w http.ResponseWriter, text []byte) error {
 	return nil
 }
 
-// carryOn carries out until the client leaves or the session ends, with a
+// serve pumps out until the client leaves or the session ends, with a
 // comment as a sign of life each interval.
-func (e *eventStream) carryOn(ctx context.Context, session *httpSession, out *stream, interval time.Duration) {
+func (e *eventStream) serve(ctx context.Context, session *httpSession, out *stream, interval time.Duration) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer context.AfterFunc(session.ctx, cancel)()
 	var alive sync.WaitGroup
@@ -61,13 +61,13 @@ func (e *eventStream) carryOn(ctx context.Context, session *httpSession, out *st
 		for {
 			select {
 			case <-ticker.C:
-				_ = e.write(": alive\n\n") // carry meets the same error and ends
+				_ = e.write(": alive\n\n") // pump meets the same error and ends
 			case <-ctx.Done():
 				return
 			}
 		}
 	})
-	_ = out.carry(ctx, false, e.message) // its client is gone: nobody to tell
+	_ = out.pump(ctx, false, e.message) // its client is gone: nobody to tell
 	cancel()
 	alive.Wait() // the response may not be written to after its handler
 }

@@ -49,9 +49,9 @@ type HTTPHandler struct {
 // NewHTTPHandler returns the handler for srv.
 func NewHTTPHandler(srv *server.MCPServer, opts HTTPOptions) *HTTPHandler {
 	opts = opts.withDefaults()
-	carrier := carrier{srv, opts.Writes, opts.Logger}
-	streamable := &streamable{sessions: newSessions(carrier, opts), keepAlive: opts.KeepAlive}
-	events := &serverSentEvents{sessions: newSessions(carrier, opts), keepAlive: opts.KeepAlive}
+	shared := backend{srv, opts.Writes, opts.Logger}
+	streamable := &streamable{sessions: newSessions(shared, opts), keepAlive: opts.KeepAlive}
+	events := &serverSentEvents{sessions: newSessions(shared, opts), keepAlive: opts.KeepAlive}
 	mux := http.NewServeMux()
 	mux.Handle("/mcp", methods{http.MethodPost: streamable.post, http.MethodGet: streamable.get, http.MethodDelete: streamable.delete})
 	mux.Handle("/sse", methods{http.MethodGet: events.get})

@@ -35,7 +35,7 @@ type params struct {
 	} `json:"_meta"`
 }
 
-// parse reads one message. What cannot be one gives the error to answer with.
+// parse reads one message. Of what cannot be one it returns the error to answer with.
 func parse(raw []byte) (message, *mcp.JSONRPCError) {
 	m := message{raw: raw}
 	err := json.Unmarshal(raw, &m)
@@ -82,20 +82,20 @@ func checkVersion(id mcp.RequestId, version string) *mcp.JSONRPCError {
 	return unsupported(id, version)
 }
 
-// unsupported names the protocol versions that a client can have instead.
+// unsupported returns the answer that names the protocol versions to choose from.
 func unsupported(id mcp.RequestId, version string) *mcp.JSONRPCError {
 	answer := mcp.UnsupportedProtocolVersionError{Version: version, Supported: mcp.LegacyProtocolVersions()}.JSONRPCError()
 	answer.ID = id
 	return &answer
 }
 
-// fault makes the answer to a message that cannot be served.
+// fault returns the answer to a message that cannot be served.
 func fault(id mcp.RequestId, code int, text string) *mcp.JSONRPCError {
 	answer := mcp.NewJSONRPCError(id, code, text, nil)
 	return &answer
 }
 
-// tooLarge is the answer to a message that was not read to its end.
+// tooLarge returns the answer to a message that was not read to its end.
 func tooLarge() *mcp.JSONRPCError {
 	return fault(mcp.RequestId{}, mcp.INVALID_REQUEST, fmt.Sprintf("a message may have %d bytes, this has more", maxMessage))
 }

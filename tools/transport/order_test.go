@@ -9,19 +9,19 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestTurns(t *testing.T) {
+func TestOrder(t *testing.T) {
 	t.Parallel()
 	givenUp, giveUp := context.WithCancel(t.Context())
 	giveUp()
 
 	t.Run("the first waits for nobody", func(t *testing.T) {
 		t.Parallel()
-		var order turns
+		var order order
 		require.NoError(t, order.take().wait(t.Context()))
 	})
 	t.Run("each waits for all before it, in whatever order they end", func(t *testing.T) {
 		t.Parallel()
-		var order turns
+		var order order
 		first, second, third := order.take(), order.take(), order.take()
 		second.end()
 		assert.ErrorIs(t, third.wait(givenUp), context.Canceled)
@@ -31,7 +31,7 @@ func TestTurns(t *testing.T) {
 	})
 	t.Run("one that gave up lets nobody overtake", func(t *testing.T) {
 		t.Parallel()
-		var order turns
+		var order order
 		first, second, third := order.take(), order.take(), order.take()
 		require.ErrorIs(t, second.wait(givenUp), context.Canceled)
 		second.end()
@@ -41,7 +41,7 @@ func TestTurns(t *testing.T) {
 	})
 	t.Run("a reader waits for what was before it and holds up none", func(t *testing.T) {
 		t.Parallel()
-		var order turns
+		var order order
 		first := order.take()
 		reader, second := order.follow(), order.take()
 		assertBehind(t, reader)
@@ -52,7 +52,7 @@ func TestTurns(t *testing.T) {
 	})
 	t.Run("ending twice is ending once", func(t *testing.T) {
 		t.Parallel()
-		var order turns
+		var order order
 		first, second, third := order.take(), order.take(), order.take()
 		first.end()
 		first.end()
@@ -61,22 +61,22 @@ func TestTurns(t *testing.T) {
 	})
 	t.Run("one whose time has come, but whose call is cancelled, does not begin", func(t *testing.T) {
 		t.Parallel()
-		var order turns
+		var order order
 		assert.ErrorIs(t, order.take().wait(givenUp), context.Canceled)
 	})
 }
 
-// assertBehind checks that the turns before t are not over.
-func assertBehind(t *testing.T, behind *turn) {
+// assertBehind checks that the slots before behind are not over.
+func assertBehind(t *testing.T, behind *slot) {
 	t.Helper()
 	select {
 	case <-behind.before:
-		assert.Fail(t, "a turn began too early")
+		assert.Fail(t, "a slot began too early")
 	default:
 	}
 }
 
-func TestInOrderEndsTheTurn(t *testing.T) {
+func TestInOrderEndsTheSlot(t *testing.T) {
 	t.Parallel()
 	begin := func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return mcp.NewToolResultText("done"), nil
@@ -85,22 +85,22 @@ func TestInOrderEndsTheTurn(t *testing.T) {
 
 	t.Run("when the handler returns", func(t *testing.T) {
 		t.Parallel()
-		var order turns
+		var order order
 		first, second := order.take(), order.take()
-		_, err := InOrder(begin)(context.WithValue(t.Context(), turnKey{}, first), mcp.CallToolRequest{})
+		_, err := InOrder(begin)(context.WithValue(t.Context(), slotKey{}, first), mcp.CallToolRequest{})
 		require.NoError(t, err)
 		require.NoError(t, second.wait(t.Context()))
 	})
 	t.Run("when the handler panics", func(t *testing.T) {
 		t.Parallel()
-		var order turns
+		var order order
 		first, second := order.take(), order.take()
 		assert.Panics(t, func() {
-			_, _ = InOrder(explode)(context.WithValue(t.Context(), turnKey{}, first), mcp.CallToolRequest{})
+			_, _ = InOrder(explode)(context.WithValue(t.Context(), slotKey{}, first), mcp.CallToolRequest{})
 		})
 		require.NoError(t, second.wait(t.Context()))
 	})
-	t.Run("without a turn there is nothing to wait for", func(t *testing.T) {
+	t.Run("without a slot there is nothing to wait for", func(t *testing.T) {
 		t.Parallel()
 		result, err := InOrder(begin)(t.Context(), mcp.CallToolRequest{})
 		require.NoError(t, err)

@@ -28,13 +28,13 @@ func newSession(base *server.InProcessSession) session {
 	return session{InProcessSession: base, subscriptions: &subscriptions{uris: map[string]string{}}}
 }
 
-// telling is the session for a request that is answered on out.
+// telling returns the session for a request that is answered on out.
 func (s session) telling(out *stream) session {
 	s.notes = out.own
 	return s
 }
 
-// NotificationChannel is where the server puts what it tells the client.
+// NotificationChannel returns where the server puts what it tells the client.
 func (s session) NotificationChannel() chan<- mcp.JSONRPCNotification {
 	if s.notes != nil {
 		return s.notes

@@ -9,9 +9,9 @@ import (
 )
 
 // sessions are the connections of one HTTP transport by their ids, which are
-// random: who knows one may use it.
+// random: to know one is to be allowed its use.
 type sessions struct {
-	carrier carrier
+	backend backend
 	idleTTL time.Duration
 	now     func() time.Time
 
@@ -31,14 +31,14 @@ type httpSession struct {
 
 var errClosed = errors.New("the server is shutting down")
 
-func newSessions(c carrier, opts HTTPOptions) *sessions {
-	return &sessions{carrier: c, idleTTL: opts.IdleTTL, now: opts.Now, byID: map[string]*httpSession{}}
+func newSessions(b backend, opts HTTPOptions) *sessions {
+	return &sessions{backend: b, idleTTL: opts.IdleTTL, now: opts.Now, byID: map[string]*httpSession{}}
 }
 
-// start makes a session, in use until it is released.
+// start returns a new session, in use until it is released.
 func (s *sessions) start(ctx context.Context) (*httpSession, error) {
 	id := rand.Text()
-	conn, err := s.carrier.connect(ctx, id)
+	conn, err := s.backend.connect(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +82,7 @@ func (s *sessions) end(ctx context.Context, session *httpSession) {
 	session.close(ctx)
 }
 
-// dropIdle ends the sessions that nobody has used for too long. It runs
+// dropIdle ends the sessions that have not been used for too long. It runs
 // whenever a session is asked for, so nothing has to wake up for it.
 func (s *sessions) dropIdle() {
 	limit := s.now().Add(-s.idleTTL)
@@ -108,7 +108,7 @@ func (s *sessions) close(ctx context.Context) {
 	ended.Wait()
 }
 
-// expired is the patience with what has none left.
+// expired returns a context that is already done: patience that has run out.
 func expired() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

@@ -31,7 +31,7 @@ func (t *serverSentEvents) get(w http.ResponseWriter, r *http.Request) {
 	if err := events.write(fmt.Sprintf("event: endpoint\ndata: /message?sessionId=%s\n\n", session.id)); err != nil {
 		return
 	}
-	events.carryOn(r.Context(), session, session.out, t.keepAlive)
+	events.serve(r.Context(), session, session.out, t.keepAlive)
 }
 
 // post takes one message. Its answer comes on the stream.

@@ -57,13 +57,13 @@ func (s *stall) look() {
 	s.wait()
 }
 
-// watch takes note of the answers that write gets away.
-func (s *stall) watch(write func(letter) error) func(letter) error {
-	return func(l letter) error {
+// watch returns write, noting the answers that get away.
+func (s *stall) watch(write func(output) error) func(output) error {
+	return func(o output) error {
 		s.setWriting(true)
 		defer s.setWriting(false)
-		err := write(l)
-		if l.last && s.timer.Stop() { // false before begin
+		err := write(o)
+		if o.last && s.timer.Stop() { // false before begin
 			s.begin()
 		}
 		return err
@@ -76,7 +76,7 @@ func (s *stall) setWriting(writing bool) {
 	s.writing = writing
 }
 
-// processorTime is what this process has used of the processor so far; 0 where the
+// processorTime returns what this process has used of the processor so far; 0 where the
 // system does not tell.
 func processorTime() time.Duration {
 	var usage syscall.Rusage

@@ -35,7 +35,7 @@ const (
 // for a while; or soon after ctx is done; and the error when in or out fails. Then
 // one read of in and one write to out may stay behind, as neither can be interrupted.
 func ServeStdio(ctx context.Context, srv *server.MCPServer, writes func(tool string) bool, in io.Reader, out io.Writer) error {
-	conn, err := carrier{srv, writes, slog.Default()}.connect(ctx, stdioSession)
+	conn, err := backend{srv, writes, slog.Default()}.connect(ctx, stdioSession)
 	if err != nil {
 		return err
 	}
@@ -45,8 +45,8 @@ func ServeStdio(ctx context.Context, srv *server.MCPServer, writes func(tool str
 	answers := conn.stream()
 	written := make(chan error, 1)
 	go func() {
-		err := answers.carry(conn.ctx, false, stall.watch(lineWriter(out)))
-		conn.cancel() // nobody listens any more
+		err := answers.pump(conn.ctx, false, stall.watch(lineWriter(out)))
+		conn.cancel() // the client no longer reads
 		written <- err
 	}()
 
@@ -163,17 +163,17 @@ func readLine(reader *bufio.Reader) inputLine {
 	}
 }
 
-// lineWriter writes each message on a line of its own.
-func lineWriter(out io.Writer) func(letter) error {
-	return func(l letter) error {
-		if _, err := out.Write(append(l.text, '\n')); err != nil {
+// lineWriter returns what writes each message on a line of its own.
+func lineWriter(out io.Writer) func(output) error {
+	return func(o output) error {
+		if _, err := out.Write(append(o.text, '\n')); err != nil {
 			return fmt.Errorf("standard output: %w", err)
 		}
 		return nil
 	}
 }
 
-// withGrace is done when grace has passed since one of ends was.
+// withGrace returns a context that is done when grace has passed since one of ends was.
 func withGrace(ends ...context.Context) (context.Context, context.CancelFunc) {
 	late, cancel := context.WithCancel(context.Background())
 	for _, end := range ends {

@@ -12,36 +12,36 @@ import (
 const notesAhead = 100
 
 // A stream is one way to a client: standard output, an event stream, or the
-// response to a POST. One goroutine writes to it, in carry, and writes what a
+// response to a POST. One goroutine writes to it, in pump, and writes what a
 // handler told before the answer of that handler.
 type stream struct {
-	notes <-chan mcp.JSONRPCNotification
-	wants func(mcp.JSONRPCNotification) bool // what is not wanted is left out
-	own   chan mcp.JSONRPCNotification       // notes, if they are those of one request
-	mail  chan letter
-	over  chan struct{}   // closed when nobody carries it any more
-	ended <-chan struct{} // closed when the connection is: it may still be carried then, by a writer that is stuck
+	notes   <-chan mcp.JSONRPCNotification
+	wants   func(mcp.JSONRPCNotification) bool // what is not wanted is left out
+	own     chan mcp.JSONRPCNotification       // notes, if they are those of one request
+	outputs chan output
+	done    chan struct{}   // closed when nothing is written to it any more
+	ended   <-chan struct{} // closed when the connection is: its writer may still be stuck then
 }
 
-// A letter is an encoded answer or request to the client, empty where nothing
+// An output is an encoded answer or request to the client, empty where nothing
 // is to be answered.
-type letter struct {
+type output struct {
 	text []byte
 	last bool // the stream ends with it, if it is the response to a POST
 }
 
-// stream is the way for all that c tells its client.
+// stream returns the way for all that c tells its client.
 func (c *connection) stream() *stream {
 	return &stream{
-		notes: c.session.ClientNotifications(),
-		wants: c.session.wants,
-		mail:  make(chan letter),
-		over:  make(chan struct{}),
-		ended: c.ctx.Done(),
+		notes:   c.session.ClientNotifications(),
+		wants:   c.session.wants,
+		outputs: make(chan output),
+		done:    make(chan struct{}),
+		ended:   c.ctx.Done(),
 	}
 }
 
-// reply is the way for what one request brings.
+// reply returns the way for what one request brings.
 func (c *connection) reply() *stream {
 	s := c.stream()
 	s.own = make(chan mcp.JSONRPCNotification, notesAhead)
@@ -49,40 +49,41 @@ func (c *connection) reply() *stream {
 	return s
 }
 
-// send hands l over to be written. It is false when the stream has ended.
-func (s *stream) send(l letter) bool {
+// send hands o over to be written. It reports whether the stream took it: one that has
+// ended does not.
+func (s *stream) send(o output) bool {
 	select {
-	case s.mail <- l:
+	case s.outputs <- o:
 		return true
-	case <-s.over:
+	case <-s.done:
 		return false
 	case <-s.ended:
 		return false
 	}
 }
 
-// carry writes what is sent, until ctx is done, write fails, or a last letter
-// is written and untilLast is set. A stream is carried once.
-func (s *stream) carry(ctx context.Context, untilLast bool, write func(letter) error) error {
-	defer close(s.over)
+// pump writes what is sent, until ctx is done, write fails, or a last output
+// is written and untilLast is set. It is called once.
+func (s *stream) pump(ctx context.Context, untilLast bool, write func(output) error) error {
+	defer close(s.done)
 	for {
 		select {
 		case note := <-s.notes:
 			if err := s.tell(note, write); err != nil {
 				return err
 			}
-		case l := <-s.mail:
-			if err := s.deliver(l, write); err != nil || l.last && untilLast {
+		case o := <-s.outputs:
+			if err := s.deliver(o, write); err != nil || o.last && untilLast {
 				return err
 			}
 		case <-ctx.Done():
-			return s.deliver(letter{}, write)
+			return s.deliver(output{}, write)
 		}
 	}
 }
 
-// deliver writes the notifications that wait, then the letter.
-func (s *stream) deliver(l letter, write func(letter) error) error {
+// deliver writes the notifications that wait, then the output.
+func (s *stream) deliver(o output, write func(output) error) error {
 	for range notesAhead {
 		select {
 		case note := <-s.notes:
@@ -94,16 +95,16 @@ func (s *stream) deliver(l letter, write func(letter) error) error {
 		}
 		break
 	}
-	if len(l.text) == 0 {
+	if len(o.text) == 0 {
 		return nil
 	}
-	return write(l)
+	return write(o)
 }
 
-func (s *stream) tell(note mcp.JSONRPCNotification, write func(letter) error) error {
+func (s *stream) tell(note mcp.JSONRPCNotification, write func(output) error) error {
 	text, err := json.Marshal(note)
 	if err != nil || !s.wants(note) {
 		return nil // one that cannot be encoded is not worth the stream
 	}
-	return write(letter{text: text})
+	return write(output{text: text})
 }

@@ -39,11 +39,11 @@ func (t *streamable) post(w http.ResponseWriter, r *http.Request) {
 	case !answered:
 		w.WriteHeader(http.StatusAccepted)
 	default:
-		(&posted{w: w}).carry(r.Context(), session, out)
+		(&posted{w: w}).serve(r.Context(), session, out)
 	}
 }
 
-// sessionFor is the session that m begins or belongs to, in use.
+// sessionFor returns the session that m begins or belongs to, in use.
 func (t *streamable) sessionFor(m message, w http.ResponseWriter, r *http.Request) (*httpSession, bool) {
 	if m.Method != string(mcp.MethodInitialize) || m.ID.IsNil() {
 		return t.named(w, r)
@@ -57,7 +57,7 @@ func (t *streamable) sessionFor(m message, w http.ResponseWriter, r *http.Reques
 	return session, true
 }
 
-// named is the session that r names, in use. Clients begin a new one on 404.
+// named returns the session that r names, in use. Clients begin a new one on 404.
 func (t *streamable) named(w http.ResponseWriter, r *http.Request) (*httpSession, bool) {
 	id := r.Header.Get(sessionHeader)
 	if id == "" {
@@ -82,7 +82,7 @@ func (t *streamable) get(w http.ResponseWriter, r *http.Request) {
 	if err := events.write(": hello\n\n"); err != nil {
 		return
 	}
-	events.carryOn(r.Context(), session, session.stream(), t.keepAlive)
+	events.serve(r.Context(), session, session.stream(), t.keepAlive)
 }
 
 // delete ends the session.
@@ -106,29 +106,29 @@ type posted struct {
 	begun  bool
 }
 
-// carry writes what out brings, until it has the answer, the client leaves or
+// serve writes what out brings, until it has the answer, the client leaves or
 // the session ends.
-func (p *posted) carry(ctx context.Context, session *httpSession, out *stream) {
+func (p *posted) serve(ctx context.Context, session *httpSession, out *stream) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(session.ctx, cancel)()
-	_ = out.carry(ctx, true, p.write) // its client is gone: nobody to tell
+	_ = out.pump(ctx, true, p.write) // its client is gone: nobody to tell
 	if !p.begun {
 		http.Error(p.w, "the session ended before the answer", http.StatusServiceUnavailable)
 	}
 }
 
-func (p *posted) write(l letter) error {
+func (p *posted) write(o output) error {
 	p.begun = true
 	switch {
 	case p.events != nil:
-		return p.events.message(l)
-	case l.last:
+		return p.events.message(o)
+	case o.last:
 		p.w.Header().Set("Content-Type", "application/json")
-		p.w.Header().Set("Content-Length", strconv.Itoa(len(l.text)))
-		return writeNow(p.w, l.text)
+		p.w.Header().Set("Content-Length", strconv.Itoa(len(o.text)))
+		return writeNow(p.w, o.text)
 	default:
 		p.events = startEvents(p.w)
-		return p.events.message(l)
+		return p.events.message(o)
 	}
 }

@@ -10,13 +10,13 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// errClientGone: the client was asked something and can answer no more.
+// errClientGone is returned where the client was asked something and can no longer answer.
 var errClientGone = errors.New("the client is gone")
 
-// asks are the server's own requests to one client (elicitation, roots) that
+// questions are the server's own requests to one client (elicitation, roots) that
 // wait for its answer. They travel on the stream of the request that made
 // them, and belong to it: when it is cancelled, so are they.
-type asks struct {
+type questions struct {
 	mu      sync.Mutex
 	lastID  int64
 	waiting map[int64]chan message // nil when no answer can come any more
@@ -24,27 +24,27 @@ type asks struct {
 
 type streamKey struct{}
 
-func newAsks() *asks { return &asks{waiting: map[int64]chan message{}} }
+func newQuestions() *questions { return &questions{waiting: map[int64]chan message{}} }
 
 // Elicit asks the user, through the client, and waits for the answer.
-func (a *asks) Elicit(ctx context.Context, request mcp.ElicitationRequest) (*mcp.ElicitationResult, error) {
+func (q *questions) Elicit(ctx context.Context, request mcp.ElicitationRequest) (*mcp.ElicitationResult, error) {
 	result := new(mcp.ElicitationResult)
-	return result, a.ask(ctx, mcp.MethodElicitationCreate, request.Params, result)
+	return result, q.ask(ctx, mcp.MethodElicitationCreate, request.Params, result)
 }
 
 // ListRoots asks the client for the folders it works in.
-func (a *asks) ListRoots(ctx context.Context, _ mcp.ListRootsRequest) (*mcp.ListRootsResult, error) {
+func (q *questions) ListRoots(ctx context.Context, _ mcp.ListRootsRequest) (*mcp.ListRootsResult, error) {
 	result := new(mcp.ListRootsResult)
-	return result, a.ask(ctx, mcp.MethodListRoots, nil, result)
+	return result, q.ask(ctx, mcp.MethodListRoots, nil, result)
 }
 
-func (a *asks) ask(ctx context.Context, method mcp.MCPMethod, params, result any) error {
+func (q *questions) ask(ctx context.Context, method mcp.MCPMethod, params, result any) error {
 	out, ok := ctx.Value(streamKey{}).(*stream)
 	if !ok {
 		return fmt.Errorf("%s: not within a request of a client", method)
 	}
-	id, answer := a.open()
-	defer a.forget(id)
+	id, answer := q.open()
+	defer q.forget(id)
 	text, err := json.Marshal(mcp.JSONRPCRequest{
 		JSONRPC: mcp.JSONRPC_VERSION,
 		ID:      mcp.NewRequestId(id),
@@ -54,7 +54,7 @@ func (a *asks) ask(ctx context.Context, method mcp.MCPMethod, params, result any
 	if err != nil {
 		return fmt.Errorf("%s: %w", method, err)
 	}
-	if answer == nil || !out.send(letter{text: text}) {
+	if answer == nil || !out.send(output{text: text}) {
 		return fmt.Errorf("%s: %w", method, errClientGone)
 	}
 	select {
@@ -67,56 +67,56 @@ func (a *asks) ask(ctx context.Context, method mcp.MCPMethod, params, result any
 		}
 		return json.Unmarshal(m.Result, result)
 	case <-ctx.Done():
-		out.send(letter{text: cancelled(id)})
+		out.send(output{text: cancelled(id)})
 		return ctx.Err()
 	}
 }
 
 // open returns an id for a new request and where its answer will come.
-func (a *asks) open() (int64, chan message) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.waiting == nil {
+func (q *questions) open() (int64, chan message) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.waiting == nil {
 		return 0, nil
 	}
-	a.lastID++
+	q.lastID++
 	answer := make(chan message, 1)
-	a.waiting[a.lastID] = answer
-	return a.lastID, answer
+	q.waiting[q.lastID] = answer
+	return q.lastID, answer
 }
 
-func (a *asks) forget(id int64) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	delete(a.waiting, id)
+func (q *questions) forget(id int64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	delete(q.waiting, id)
 }
 
-// resolve returns the client's answer to the one who waits for it. Answers that
-// nobody waits for, such as late ones, are normal.
-func (a *asks) resolve(m message) {
+// resolve hands the client's answer to the question that waits for it. Answers that
+// nothing waits for, such as late ones, are normal.
+func (q *questions) resolve(m message) {
 	id, ok := m.ID.Value().(int64)
 	if !ok {
 		return
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if answer, ok := a.waiting[id]; ok {
-		delete(a.waiting, id)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if answer, ok := q.waiting[id]; ok {
+		delete(q.waiting, id)
 		answer <- m
 	}
 }
 
-// close lets all who wait know that no answer will come.
-func (a *asks) close() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for _, answer := range a.waiting {
+// close tells all questions that wait that no answer will come.
+func (q *questions) close() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, answer := range q.waiting {
 		close(answer)
 	}
-	a.waiting = nil
+	q.waiting = nil
 }
 
-// cancelled takes a request to the client back.
+// cancelled returns the message that takes back a request to the client.
 func cancelled(id int64) []byte {
 	return fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`, id)
 }
