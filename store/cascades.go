@@ -10,22 +10,6 @@ import (
 	"flame/project"
 )
 
-// A cascade is a project.Cascade with what only the store needs of it.
-type cascade struct {
-	project.Cascade
-	seq     int64 // the first begun has the lowest
-	key     int64 // of its frame
-	reached int64 // nothing is left to settle among the children of frames with keys up to this
-}
-
-var cascadesUnderWay = `SELECT seq, frame, ` + idOf("frame") + `, at, reason, ` + idOf("session") + `, ` + idOf("subagent") +
-	`, due, settled, reached FROM cascades ORDER BY seq, frame`
-
-func scanCascade(rows *sql.Rows) (c cascade, err error) {
-	err = rows.Scan(&c.seq, &c.key, &c.Frame, &c.At, &c.Reason, &c.Session, &c.Agent, &c.Due, &c.Settled, &c.reached)
-	return c, err
-}
-
 // Cascades returns those under way, the first begun first.
 func (t *tx) Cascades() (list []project.Cascade, err error) {
 	v, err := t.voiding()
@@ -80,14 +64,6 @@ const (
 		WHERE key IN (SELECT value FROM json_each(?)) AND +status = 'planned'`
 	progress = `UPDATE cascades SET settled = settled + ?, reached = ? WHERE frame = ?`
 )
-
-// changes returns what the cascade makes of a planned frame, as columnsOf and settle
-// have it.
-func (c *cascade) changes() []any {
-	f := core.Frame{Status: core.Planned}
-	c.Void(&f)
-	return []any{string(f.Status), f.EndedAt, f.UpdatedAt, f.InvalidatedAt, clean(f.InvalidationReason)}
-}
 
 // Settle stores up to limit of the frames that read as invalidated by the cascade of
 // frame as they read, appends e about each, and returns their ids. When more is false,

@@ -17,14 +17,6 @@ import (
 	"flame/store/disk"
 )
 
-// A Finding is something that Check saw.
-type Finding struct {
-	What   string // in words, without a full stop
-	Hint   string // what to do; empty if there is nothing to do
-	Broken bool   // flame does not work, or not rightly, as it is
-	Mend   string // what Repair does about it; empty where it can do nothing
-}
-
 // Check looks at the data folder dir for `flame doctor` and changes nothing. It
 // reads the whole database, in about a second for 100,000 frames.
 func Check(ctx context.Context, dir string) []Finding {

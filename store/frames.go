@@ -87,6 +87,15 @@ func upsert(table, key string, columns ...string) string {
 
 var frameByID = "SELECT " + frameColumns + " FROM frames f WHERE f.key = " + keyOf
 
+// readFrames returns the frames of a query as they read.
+func (t *tx) readFrames(query string, args ...any) ([]core.Frame, error) {
+	frames, err := collect(t, scanFrame, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	return frames, t.void(frames)
+}
+
 // Frame returns one frame, or core.ErrNotFound.
 func (t *tx) Frame(id string) (core.Frame, error) {
 	list, err := t.readFrames(frameByID, clean(id))

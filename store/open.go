@@ -3,8 +3,10 @@ package store
 import (
 	"context"
 	"errors"
+	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 
 	"flame/store/disk"
 )
@@ -167,4 +169,47 @@ func (s *Store) nothing(err error) (*disk.Conn, error) {
 	}
 	s.empty = c
 	return c, nil
+}
+
+// create puts a new database into the data folder, whole, so that nobody meets one
+// that is being made. The caller holds the lock.
+func (s *Store) create(wait context.Context) error {
+	// By the journal that an empty file has left behind SQLite would undo the new one.
+	if err := os.RemoveAll(s.path() + "-journal"); err != nil {
+		return err
+	}
+	return disk.PutWhole(s.path(), func(unfinished string) error {
+		c, err := disk.New(unfinished).Connect(wait, url.Values{"_synchronous": {"OFF"}}) // PutWhole syncs it
+		if err != nil {
+			return err
+		}
+		if err = s.migrate(wait, c, 0); err == nil {
+			err = useLog(wait, c)
+		}
+		return errors.Join(err, c.Close())
+	})
+}
+
+// bringUpToDate makes the schema of a file with nothing in it and migrates an
+// older one, which is copied to a file beside it first. The caller holds the lock.
+func (s *Store) bringUpToDate(wait context.Context, f *disk.File, c *disk.Conn) error {
+	version, err := s.schema.of(wait, c)
+	switch {
+	case errors.Is(err, errOlder):
+		if err = backup(wait, c, s.path()+backupSuffix+strconv.Itoa(version)); err == nil {
+			err = s.migrate(wait, c, version)
+		}
+	case err == nil && version == 0:
+		if err = useLog(wait, c); err == nil {
+			err = s.migrate(wait, c, version)
+		}
+	}
+	f.Current = err == nil
+	return err
+}
+
+// migrate brings the file from version to the newest, in one transaction.
+func (s *Store) migrate(ctx context.Context, c *disk.Conn, version int) error {
+	s.opts.Logger.Info("making the database", "file", s.path(), "from", version, "to", s.schema.version)
+	return c.Transact(ctx, disk.BeginUpdate, func() error { return s.schema.apply(ctx, c, version) })
 }

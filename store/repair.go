@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
-	"strings"
 
 	"flame/core"
 	"flame/project"
@@ -109,7 +108,7 @@ func (s *Store) keep(ctx context.Context, by Repairer, r rule) (mended []string,
 	}
 	for batch := range slices.Chunk(keys, repairBatch) {
 		err := s.Update(ctx, func(t project.Tx) error {
-			m := &mender{tx: t.(*tx), by: by, now: by.Now()}
+			m := &mender{tx: t.(*tx), newID: by.NewID, now: by.Now()}
 			for _, key := range batch {
 				if err := m.keep(r, key); err != nil {
 					return err
@@ -127,13 +126,6 @@ func (s *Store) keep(ctx context.Context, by Repairer, r rule) (mended []string,
 		return err
 	})
 	return []string{what}, err
-}
-
-// A mender mends rows in one transaction.
-type mender struct {
-	*tx
-	by  Repairer
-	now core.Millis
 }
 
 // keep mends one row, unless it was changed since it was found.
@@ -154,34 +146,6 @@ func (m *mender) keep(r rule, key int64) error {
 		V: core.EventVersion, TS: m.now, Event: core.FrameUpdated, Frame: id, Host: project.CommandLine, Data: data,
 	})
 	return err
-}
-
-// mendSQL mends a row by one statement; ?1 is its key and ?2 the time.
-func mendSQL(query string) func(*mender, int64) (bool, error) {
-	return func(m *mender, key int64) (bool, error) {
-		args := []any{key}
-		if strings.Contains(query, "?2") {
-			args = append(args, m.now)
-		}
-		changed, err := m.exec(query, args...)
-		return changed > 0, err
-	}
-}
-
-// name returns an id to a frame that has none.
-func (m *mender) name(key int64) (bool, error) {
-	id := m.by.NewID("frame")
-	for taken := 0; ; id = m.by.NewID("frame") {
-		if _, err := m.get([]any{&taken}, "SELECT count(*) FROM ids WHERE id = ?", id); err != nil {
-			return false, err
-		}
-		if taken == 0 {
-			break
-		}
-	}
-	changed, err := m.exec(`INSERT INTO ids (key, id) VALUES (?, ?)
-		ON CONFLICT (key) DO UPDATE SET id = excluded.id WHERE id = ''`, key, id)
-	return changed > 0, err
 }
 
 // relearn builds the index of words anew, batch by batch.

@@ -6,9 +6,6 @@ import (
 	"embed"
 	"errors"
 	"fmt"
-	"net/url"
-	"os"
-	"strconv"
 
 	sqlite3 "modernc.org/sqlite/lib"
 
@@ -76,43 +73,6 @@ func (s schema) judge(c *disk.Conn) (version int, err error) {
 	return version, nil
 }
 
-// create puts a new database into the data folder, whole, so that nobody meets one
-// that is being made. The caller holds the lock.
-func (s *Store) create(wait context.Context) error {
-	// By the journal that an empty file has left behind SQLite would undo the new one.
-	if err := os.RemoveAll(s.path() + "-journal"); err != nil {
-		return err
-	}
-	return disk.PutWhole(s.path(), func(unfinished string) error {
-		c, err := disk.New(unfinished).Connect(wait, url.Values{"_synchronous": {"OFF"}}) // PutWhole syncs it
-		if err != nil {
-			return err
-		}
-		if err = s.migrate(wait, c, 0); err == nil {
-			err = useLog(wait, c)
-		}
-		return errors.Join(err, c.Close())
-	})
-}
-
-// bringUpToDate makes the schema of a file with nothing in it and migrates an
-// older one, which is copied to a file beside it first. The caller holds the lock.
-func (s *Store) bringUpToDate(wait context.Context, f *disk.File, c *disk.Conn) error {
-	version, err := s.schema.of(wait, c)
-	switch {
-	case errors.Is(err, errOlder):
-		if err = backup(wait, c, s.path()+backupSuffix+strconv.Itoa(version)); err == nil {
-			err = s.migrate(wait, c, version)
-		}
-	case err == nil && version == 0:
-		if err = useLog(wait, c); err == nil {
-			err = s.migrate(wait, c, version)
-		}
-	}
-	f.Current = err == nil
-	return err
-}
-
 // useLog sets the file to a write-ahead log, for good. It cannot be part of a
 // transaction, and needs the file for itself.
 func useLog(wait context.Context, c *disk.Conn) error {
@@ -124,12 +84,6 @@ func useLog(wait context.Context, c *disk.Conn) error {
 		err = fmt.Errorf("the database has the journal mode %q instead of wal", mode)
 	}
 	return err
-}
-
-// migrate brings the file from version to the newest, in one transaction.
-func (s *Store) migrate(ctx context.Context, c *disk.Conn, version int) error {
-	s.opts.Logger.Info("making the database", "file", s.path(), "from", version, "to", s.schema.version)
-	return c.Transact(ctx, disk.BeginUpdate, func() error { return s.schema.apply(ctx, c, version) })
 }
 
 // apply runs the steps that lead on from version.

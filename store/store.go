@@ -90,6 +90,13 @@ var (
 // that a nested call is an error at once and not only at the deadline.
 type mark struct{ *Store }
 
+func (s *Store) newTx(ctx context.Context, c *disk.Conn, writable bool) *tx {
+	return &tx{
+		ctx: context.WithValue(ctx, mark{s}, true), c: c, writable: writable, keys: map[string]int64{},
+		older: c.Older || s.schema.version < withCascades,
+	}
+}
+
 // View runs f on one consistent snapshot. A project without data is empty, and
 // stays so. Trouble with the file is a core.Problem of kind ErrUnavailable.
 func (s *Store) View(ctx context.Context, f func(project.Tx) error) error {

@@ -24,13 +24,6 @@ type tx struct {
 	voids *voiding // what is known of cascades; nil until asked for
 }
 
-func (s *Store) newTx(ctx context.Context, c *disk.Conn, writable bool) *tx {
-	return &tx{
-		ctx: context.WithValue(ctx, mark{s}, true), c: c, writable: writable, keys: map[string]int64{},
-		older: c.Older || s.schema.version < withCascades,
-	}
-}
-
 // Context returns the context of the transaction. A View or Update with it is a
 // nested one, and refused.
 func (t *tx) Context() context.Context { return t.ctx }
@@ -123,6 +116,8 @@ func collect[T any](t *tx, scan func(*sql.Rows) (T, error), query string, args .
 	return list, err
 }
 
+func scanKey(rows *sql.Rows) (key int64, err error) { return key, rows.Scan(&key) }
+
 // key returns the key of an id, and one to an id that has none; NULL for no id.
 func (t *tx) key(id string) (sql.NullInt64, error) {
 	id = clean(id)
@@ -206,4 +201,10 @@ func asJSON(v any) (string, error) {
 // placeholders returns n question marks with commas between.
 func placeholders(n int) string {
 	return strings.TrimSuffix(strings.Repeat("?, ", n), ", ")
+}
+
+// jsonOf returns keys as a JSON array.
+func jsonOf(keys []int64) string {
+	text, _ := json.Marshal(keys) // numbers always can be
+	return string(text)
 }

@@ -5,11 +5,36 @@ import (
 	"slices"
 
 	"flame/core"
+	"flame/project"
 )
 
 // A frame is voided while it is stored as planned but reads as invalidated, as it lies
 // below the frame of a cascade (see project.Cascades). Nearly always there are no
 // cascades; then queries are not changed, and nothing here costs anything.
+
+// A cascade is a project.Cascade with what only the store needs of it.
+type cascade struct {
+	project.Cascade
+	seq     int64 // the first begun has the lowest
+	key     int64 // of its frame
+	reached int64 // nothing is left to settle among the children of frames with keys up to this
+}
+
+var cascadesUnderWay = `SELECT seq, frame, ` + idOf("frame") + `, at, reason, ` + idOf("session") + `, ` + idOf("subagent") +
+	`, due, settled, reached FROM cascades ORDER BY seq, frame`
+
+func scanCascade(rows *sql.Rows) (c cascade, err error) {
+	err = rows.Scan(&c.seq, &c.key, &c.Frame, &c.At, &c.Reason, &c.Session, &c.Agent, &c.Due, &c.Settled, &c.reached)
+	return c, err
+}
+
+// changes returns what the cascade makes of a planned frame, as columnsOf and settle
+// have it.
+func (c *cascade) changes() []any {
+	f := core.Frame{Status: core.Planned}
+	c.Void(&f)
+	return []any{string(f.Status), f.EndedAt, f.UpdatedAt, f.InvalidatedAt, clean(f.InvalidationReason)}
+}
 
 // A voiding is what a transaction knows of the cascades under way.
 type voiding struct {
@@ -49,15 +74,6 @@ func (t *tx) underWay() ([]cascade, error) {
 
 // withCascades is the first version of the schema that has them.
 const withCascades = 3
-
-// readFrames returns the frames of a query as they read.
-func (t *tx) readFrames(query string, args ...any) ([]core.Frame, error) {
-	frames, err := collect(t, scanFrame, query, args...)
-	if err != nil {
-		return nil, err
-	}
-	return frames, t.void(frames)
-}
 
 // void brings frames from what is stored to what they read as.
 func (t *tx) void(frames []core.Frame) error {

@@ -1,8 +1,6 @@
 package store
 
 import (
-	"database/sql"
-	"encoding/json"
 	"slices"
 
 	"flame/core"
@@ -72,8 +70,6 @@ const plannedParents = `WITH RECURSIVE parents (key) AS (
 	SELECT (SELECT min(parent) FROM frames INDEXED BY frames_planned WHERE status = 'planned' AND parent > parents.key)
 	FROM parents WHERE parents.key IS NOT NULL
 ) SELECT key FROM parents WHERE key IS NOT NULL` + atMost
-
-func scanKey(rows *sql.Rows) (key int64, err error) { return key, rows.Scan(&key) }
 
 // parentsFor returns the keys of the frames whose planned children q may describe.
 func (t *tx) parentsFor(v *voiding, q project.FrameQuery) (keys []int64, err error) {
@@ -162,10 +158,4 @@ func move(counts map[core.Status]int, q project.FrameQuery, s core.Status, n int
 	if counts[s] += n; counts[s] == 0 {
 		delete(counts, s)
 	}
-}
-
-// jsonOf returns keys as a JSON array.
-func jsonOf(keys []int64) string {
-	text, _ := json.Marshal(keys) // numbers always can be
-	return string(text)
 }

@@ -1,0 +1,135 @@
+package store
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+
+	"flame/project"
+)
+
+// A selection is SQL in the making, with its arguments.
+type selection struct {
+	sql  strings.Builder
+	args []any
+}
+
+func (s *selection) query() string { return s.sql.String() }
+
+func (s *selection) add(sql string, args ...any) {
+	s.sql.WriteString(sql)
+	s.args = append(s.args, args...)
+}
+
+// A keySet is SQL for a set of keys of frames.
+type keySet struct {
+	sql  string
+	args []any
+}
+
+// frames adds FROM and WHERE for what q describes, within the sets given, all but
+// order, limit and After. What narrows most leads, by a CROSS JOIN, which SQLite does
+// not turn round.
+func (s *selection) frames(q project.FrameQuery, within ...keySet) {
+	sets := append(within, keySets(q)...)
+	if len(sets) == 0 {
+		s.add(" FROM frames f INDEXED BY " + index(q) + " WHERE true")
+	} else {
+		s.add(" FROM ("+sets[0].sql+") d CROSS JOIN frames f ON f.key = d.key WHERE true", sets[0].args...)
+		for _, set := range sets[1:] {
+			s.add(" AND f.key IN ("+set.sql+")", set.args...)
+		}
+	}
+	if q.Parent != "" {
+		s.add(" AND f.parent = "+keyOf, clean(q.Parent))
+	}
+	if q.Roots {
+		s.add(" AND f.parent IS NULL")
+	}
+	if len(q.Statuses) > 0 {
+		s.add(" AND f.status IN ("+placeholders(len(q.Statuses))+")", anyOf(q.Statuses)...)
+	}
+	if !q.Archived {
+		s.add(" AND f.archived_at = 0")
+	}
+}
+
+// index names the one that leads to what q describes. SQLite knows nothing of the
+// tree's shape before ANALYZE and would look for the few roots among all frames
+// of a status.
+func index(q project.FrameQuery) string {
+	below, some := q.Parent != "" || q.Roots, len(q.Statuses) > 0
+	switch {
+	case below && some:
+		return "frames_parent_status"
+	case below:
+		return "frames_parent"
+	case some:
+		return "frames_status"
+	case q.Order == project.RecentFirst:
+		return "frames_updated"
+	default:
+		return "frames_created"
+	}
+}
+
+// keySets returns the sets that q's order by id, text, subtree and prefix stand for.
+func keySets(q project.FrameQuery) (sets []keySet) {
+	if q.Order == project.ByID {
+		sets = append(sets, keySet{"SELECT key, id FROM ids WHERE id > ?", []any{clean(q.After)}})
+	}
+	if q.Text != "" {
+		sets = append(sets, textSet(q.Text))
+	}
+	if q.Under != "" {
+		sets = append(sets, keySet{under, []any{clean(q.Under)}})
+	}
+	if q.Prefix != "" {
+		prefix := clean(q.Prefix)
+		sets = append(sets, keySet{"SELECT key FROM ids WHERE id >= ? AND id < ?",
+			[]any{prefix, prefix + string(unicode.MaxRune)}})
+	}
+	return sets
+}
+
+// under walks down from a frame, which it contains. UNION ends a cycle.
+const under = `WITH RECURSIVE down (key) AS (
+	SELECT key FROM ids WHERE id = ?
+	UNION
+	SELECT f.key FROM down CROSS JOIN frames f ON f.parent = down.key
+) SELECT key FROM down`
+
+// textSet returns the frames that hold every word of a user's text. Each word is
+// quoted, which leaves nothing of FTS5's syntax; no words are in no frame.
+func textSet(text string) keySet {
+	var words []string
+	for _, word := range strings.FieldsFunc(clean(text), func(r rune) bool { return unicode.IsSpace(r) || r == 0 }) {
+		if strings.ContainsFunc(word, isLetterOrNumber) && len(words) < maxWords {
+			words = append(words, `"`+strings.ReplaceAll(word, `"`, `""`)+`"`)
+		}
+	}
+	if len(words) == 0 {
+		return keySet{sql: "SELECT NULL AS key WHERE false"}
+	}
+	return keySet{"SELECT rowid AS key FROM frames_text WHERE frames_text MATCH ?",
+		[]any{strings.Join(words, " ")}}
+}
+
+// maxWords bounds a search; FTS5 refuses expressions deeper than 256.
+const maxWords = 100
+
+func isLetterOrNumber(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }
+
+// unique returns a list without repeats, which a UNION ALL would repeat.
+func unique[S ~string](list []S) []S {
+	return slices.Compact(slices.Sorted(slices.Values(list)))
+}
+
+// anyOf returns a list of strings as arguments.
+func anyOf[S ~string](list []S) []any {
+	args := make([]any, len(list))
+	for i, s := range list {
+		args[i] = string(s)
+	}
+	return args
+}
