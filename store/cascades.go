@@ -24,24 +24,24 @@ func (t *tx) Cascades() (list []project.Cascade, err error) {
 
 // BeginCascade begins one, unless one of the same frame is under way.
 func (t *tx) BeginCascade(c project.Cascade) error {
-	keys, err := t.keysOf(c.Frame, c.Session, c.Agent)
+	keys, err := t.sql.keysOf(c.Frame, c.Session, c.Agent)
 	if err != nil {
 		return err
 	}
 	t.voids = nil
-	_, err = t.exec(`INSERT INTO cascades (frame, session, subagent, at, reason, due, settled, seq, reached)
+	_, err = t.sql.exec(`INSERT INTO cascades (frame, session, subagent, at, reason, due, settled, seq, reached)
 		VALUES (?, ?, ?, ?, ?, ?, ?, (SELECT coalesce(max(seq), 0) + 1 FROM cascades), 0) ON CONFLICT (frame) DO NOTHING`,
 		append(keys, c.At, clean(c.Reason), c.Due, c.Settled)...)
 	if err != nil {
 		return err
 	}
-	return t.raiseRevision()
+	return t.sql.raiseRevision()
 }
 
 // PutOffCascade sets when others may go on with the cascade of a frame.
 func (t *tx) PutOffCascade(frame string, due core.Millis) error {
 	t.voids = nil
-	_, err := t.exec(`UPDATE cascades SET due = ? WHERE frame = `+keyOf, due, clean(frame))
+	_, err := t.sql.exec(`UPDATE cascades SET due = ? WHERE frame = `+keyOf, due, clean(frame))
 	return err
 }
 
@@ -52,7 +52,7 @@ func (t *tx) EndCascade(frame string) error {
 		return err
 	}
 	t.voids = nil
-	_, err = t.exec(`DELETE FROM cascades WHERE frame = `+keyOf, clean(frame))
+	_, err = t.sql.exec(`DELETE FROM cascades WHERE frame = `+keyOf, clean(frame))
 	return err
 }
 
@@ -77,38 +77,38 @@ func (t *tx) Settle(frame string, e core.Event, limit int) (ids []string, more b
 	if c == nil {
 		return nil, false, nil
 	}
-	keys, more, err := t.nextVoided(v, c, limit)
+	keys, more, err := v.next(c, limit)
 	if err != nil {
 		return nil, false, err
 	}
-	if _, err := t.exec(progress, len(keys), c.reached, c.key); err != nil || len(keys) == 0 {
+	if _, err := t.sql.exec(progress, len(keys), c.reached, c.key); err != nil || len(keys) == 0 {
 		return nil, more, err
 	}
 	c.Settled += len(keys)
-	if _, err := t.exec(settle, append(c.changes(), jsonOf(keys))...); err != nil {
+	if _, err := t.sql.exec(settle, append(c.changes(), jsonOf(keys))...); err != nil {
 		return nil, false, err
 	}
-	if err := t.appendEvents(e, keys); err != nil {
+	if err := t.sql.appendEvents(e, keys); err != nil {
 		return nil, false, err
 	}
-	ids, err = t.ids(keys) // the revision stays, as nothing reads otherwise than before
+	ids, err = t.sql.ids(keys) // the revision stays, as nothing reads otherwise than before
 	return ids, more, err
 }
 
-// nextVoided returns the keys of at most limit frames that c voids, and moves on what it
+// next returns the keys of at most limit frames that c voids, and moves on what it
 // has reached. It looks at a limited number of others too, so there may be more
 // although it returns none.
-func (t *tx) nextVoided(v *voiding, c *cascade, limit int) (keys []int64, more bool, err error) {
-	parents, err := collect(t, scanKey, plannedParents, c.reached, limit)
+func (v *voiding) next(c *cascade, limit int) (keys []int64, more bool, err error) {
+	parents, err := collect(v.sql, scanKey, plannedParents, c.reached, limit)
 	if err == nil {
-		err = t.climb(v, climbing, parents...)
+		err = v.climb(climbing, parents...)
 	}
 	if err != nil {
 		return nil, false, err
 	}
 	for _, parent := range parents {
 		if v.over[parent] == c {
-			found, err := collect(t, scanKey, plannedChildren, parent, limit-len(keys))
+			found, err := collect(v.sql, scanKey, plannedChildren, parent, limit-len(keys))
 			if err != nil {
 				return nil, false, err
 			}
@@ -129,7 +129,7 @@ func (t *tx) unvoided(f core.Frame) (core.Frame, error) {
 	if v == nil || err != nil {
 		return f, err
 	}
-	c, err := t.cascadeOver(v, f.Parent)
+	c, err := v.cascadeOver(f.Parent)
 	if err != nil {
 		return f, err
 	}
@@ -137,7 +137,7 @@ func (t *tx) unvoided(f core.Frame) (core.Frame, error) {
 	if c == nil {
 		return f, nil
 	}
-	stored, err := collect(t, scanFrame, frameByID, clean(f.ID))
+	stored, err := collect(t.sql, scanFrame, frameByID, clean(f.ID))
 	if err != nil {
 		return f, err
 	}
@@ -151,17 +151,17 @@ func (t *tx) unvoided(f core.Frame) (core.Frame, error) {
 		f.InvalidatedAt, f.InvalidationReason = before.InvalidatedAt, before.InvalidationReason
 	}
 	if before.Parent != f.Parent || f.Status == core.Planned && before.Status != core.Planned {
-		_, err = t.exec(`UPDATE cascades SET reached = 0 WHERE frame = ?`, c.key)
+		_, err = t.sql.exec(`UPDATE cascades SET reached = 0 WHERE frame = ?`, c.key)
 	}
 	return f, err
 }
 
 // cascadeOver returns the first cascade that voids what is planned directly below a
 // frame; nil without one.
-func (t *tx) cascadeOver(v *voiding, parent string) (*cascade, error) {
-	key, err := t.known(clean(parent))
+func (v *voiding) cascadeOver(parent string) (*cascade, error) {
+	key, err := v.sql.known(clean(parent))
 	if err == nil {
-		err = t.climb(v, climbing, key)
+		err = v.climb(climbing, key)
 	}
 	return v.over[key], err
 }
@@ -183,7 +183,7 @@ func (t *tx) OpenBelow(top, from string) (ids []string, next string, err error) 
 		}
 	}
 	var keys, parents []int64
-	err = t.each(func(rows *sql.Rows) error {
+	err = t.sql.each(func(rows *sql.Rows) error {
 		var parent int64
 		err := rows.Scan(&at[2], &parent, &at[0], &at[1])
 		keys, parents = append(keys, at[2]), append(parents, parent)
@@ -195,19 +195,19 @@ func (t *tx) OpenBelow(top, from string) (ids []string, next string, err error) 
 	if len(keys) == lookedAt {
 		next = fmt.Sprintf("[%d,%d,%d]", at[0], at[1], at[2])
 	}
-	ids, err = t.below(top, keys, parents)
+	ids, err = t.sql.below(top, keys, parents)
 	return ids, next, err
 }
 
 // below returns the ids of those of the frames, given by their keys and those of their
 // parents, that lie below top.
-func (t *tx) below(top string, keys, parents []int64) ([]string, error) {
-	key, err := t.known(clean(top))
+func (s *statements) below(top string, keys, parents []int64) ([]string, error) {
+	key, err := s.known(clean(top))
 	if err != nil {
 		return nil, err
 	}
-	all := &voiding{over: map[int64]*cascade{}, cascades: []cascade{{key: key}}}
-	if err := t.climb(all, climbingAll, parents...); err != nil {
+	all := &voiding{sql: s, over: map[int64]*cascade{}, cascades: []cascade{{key: key}}}
+	if err := all.climb(climbingAll, parents...); err != nil {
 		return nil, err
 	}
 	var below []int64
@@ -216,11 +216,5 @@ func (t *tx) below(top string, keys, parents []int64) ([]string, error) {
 			below = append(below, key)
 		}
 	}
-	return t.ids(below)
-}
-
-// ids returns the ids of keys, in their order.
-func (t *tx) ids(keys []int64) ([]string, error) {
-	return collect(t, func(rows *sql.Rows) (id string, err error) { return id, rows.Scan(&id) },
-		`SELECT ids.id FROM json_each(?) v CROSS JOIN ids ON ids.key = v.value`, jsonOf(keys))
+	return s.ids(below)
 }

@@ -166,7 +166,7 @@ func inspect(ctx context.Context, path string, c *disk.Conn, version int) (findi
 		findings = append(findings, Finding{What: "the indexes do not fit the tables: " + strings.Join(wrong, "; "),
 			Hint: mendHint, Broken: true, Mend: "build all indexes anew"})
 	}
-	in := &inspection{tx: &tx{ctx: ctx, c: c, keys: map[string]int64{}}}
+	in := &inspection{sql: &statements{ctx: ctx, c: c, keys: map[string]int64{}}}
 	if version > 0 {
 		err = c.Transact(ctx, disk.BeginView, in.look)
 	}

@@ -44,7 +44,7 @@ func TestAConnectionIsFreeAfterEveryFailure(t *testing.T) {
 					var err error
 					func() {
 						defer func() { _ = recover() }()
-						err = run(ctx, func(t1 project.Tx) error { harm(t, t1.(*tx).c); return nil })
+						err = run(ctx, func(t1 project.Tx) error { harm(t, t1.(*tx).sql.c); return nil })
 						assert.Error(t, err, what)
 					}()
 					require.NoError(t, saveOne(other, "by-another"), what)

@@ -29,24 +29,24 @@ func scanEvent(rows *sql.Rows) (core.Event, error) {
 
 // AppendEvent writes e with the next Seq and returns that.
 func (t *tx) AppendEvent(e core.Event) (seq int64, err error) {
-	frame, err := t.key(e.Frame)
+	frame, err := t.sql.key(e.Frame)
 	if err != nil {
 		return 0, err
 	}
-	values, err := t.eventValues(e)
+	values, err := t.sql.eventValues(e)
 	if err != nil {
 		return 0, err
 	}
-	return t.insert(`INSERT INTO events (`+eventValues+`, frame) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, append(values, frame)...)
+	return t.sql.insert(`INSERT INTO events (`+eventValues+`, frame) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, append(values, frame)...)
 }
 
 // appendEvents writes e about each of these frames, in their order.
-func (t *tx) appendEvents(e core.Event, frames []int64) error {
-	values, err := t.eventValues(e)
+func (s *statements) appendEvents(e core.Event, frames []int64) error {
+	values, err := s.eventValues(e)
 	if err != nil {
 		return err
 	}
-	_, err = t.exec(`INSERT INTO events (`+eventValues+`, frame) SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, v.value FROM json_each(?) v`,
+	_, err = s.exec(`INSERT INTO events (`+eventValues+`, frame) SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, v.value FROM json_each(?) v`,
 		append(values, jsonOf(frames))...)
 	return err
 }
@@ -55,11 +55,11 @@ func (t *tx) appendEvents(e core.Event, frames []int64) error {
 // goes into them.
 const eventValues = "v, ts, event, session, parent_session, subagent, depth, host, data"
 
-func (t *tx) eventValues(e core.Event) ([]any, error) {
+func (s *statements) eventValues(e core.Event) ([]any, error) {
 	if len(e.Data) > 0 && !json.Valid(e.Data) {
 		return nil, core.Invalidf("the data of event %s is not JSON", e.Event)
 	}
-	keys, err := t.keysOf(e.Session, e.ParentSession, e.SubagentID)
+	keys, err := s.keysOf(e.Session, e.ParentSession, e.SubagentID)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +70,7 @@ func (t *tx) eventValues(e core.Event) ([]any, error) {
 // FindEvents returns the events that q describes, oldest first.
 func (t *tx) FindEvents(q project.EventQuery) ([]core.Event, error) {
 	list := listEvents(q)
-	events, err := collect(t, scanEvent, list.query(), list.args...)
+	events, err := collect(t.sql, scanEvent, list.query(), list.args...)
 	if lastOf(q) {
 		slices.Reverse(events)
 	}
@@ -160,6 +160,6 @@ const deleteEvents = `DELETE FROM events WHERE seq IN (SELECT seq FROM events WH
 // DeleteEventsBefore removes at most limit of those older than before, the oldest
 // first, and returns their number.
 func (t *tx) DeleteEventsBefore(before core.Millis, limit int) (int, error) {
-	n, err := t.exec(deleteEvents, before, limit)
+	n, err := t.sql.exec(deleteEvents, before, limit)
 	return int(n), err
 }

@@ -89,7 +89,7 @@ var frameByID = "SELECT " + frameColumns + " FROM frames f WHERE f.key = " + key
 
 // readFrames returns the frames of a query as they read.
 func (t *tx) readFrames(query string, args ...any) ([]core.Frame, error) {
-	frames, err := collect(t, scanFrame, query, args...)
+	frames, err := collect(t.sql, scanFrame, query, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +120,7 @@ func (t *tx) SaveFrame(f core.Frame) error {
 	if err != nil {
 		return err
 	}
-	keys, err := t.keysOf(f.ID, f.Parent, f.Session)
+	keys, err := t.sql.keysOf(f.ID, f.Parent, f.Session)
 	if err != nil {
 		return err
 	}
@@ -131,11 +131,11 @@ func (t *tx) SaveFrame(f core.Frame) error {
 	goal, criteria, summary, results := clean(f.Goal), clean(f.SuccessCriteria), clean(f.Summary), clean(f.Results)
 	planned, artifacts, decisions := lists[0], lists[1], lists[2]
 	words := []any{goal, criteria, summary, results, decisions}
-	if err := t.indexWords(keys[0], words); err != nil {
+	if err := t.sql.indexWords(keys[0], words); err != nil {
 		return err
 	}
 	u := f.Usage
-	_, err = t.exec(saveFrame,
+	_, err = t.sql.exec(saveFrame,
 		keys[0], keys[1], keys[2], string(f.Status),
 		f.CreatedAt, f.StartedAt, f.EndedAt, f.UpdatedAt, f.ArchivedAt,
 		f.InvalidatedAt, clean(f.InvalidationReason), f.GoalIsDefault, f.Confidence,
@@ -145,7 +145,7 @@ func (t *tx) SaveFrame(f core.Frame) error {
 	if err != nil {
 		return err
 	}
-	return t.raiseRevision()
+	return t.sql.raiseRevision()
 }
 
 // What the index of words says of a frame that is about to be saved.
@@ -160,19 +160,19 @@ const (
 
 // indexWords brings the index of words from what the frame's row holds to words,
 // which are those of the row to come.
-func (t *tx) indexWords(key any, words []any) error {
+func (s *statements) indexWords(key any, words []any) error {
 	args := append(words, key)
 	var same bool
-	known, err := t.get([]any{&same}, sameWords, args...)
+	known, err := s.get([]any{&same}, sameWords, args...)
 	if err != nil || same {
 		return err
 	}
 	if known {
-		if _, err := t.exec(forgetWords, key); err != nil {
+		if _, err := s.exec(forgetWords, key); err != nil {
 			return err
 		}
 	}
-	_, err = t.exec(learnWords, args...)
+	_, err = s.exec(learnWords, args...)
 	return err
 }
 
@@ -206,25 +206,25 @@ var deletions = []string{
 // core.ErrInvalid.
 func (t *tx) DeleteFrame(id string) error {
 	var children int
-	if _, err := t.get([]any{&children}, `SELECT count(*) FROM frames WHERE parent = `+keyOf, clean(id)); err != nil {
+	if _, err := t.sql.get([]any{&children}, `SELECT count(*) FROM frames WHERE parent = `+keyOf, clean(id)); err != nil {
 		return err
 	}
 	if children > 0 {
 		return core.Invalidf("frame %s has %d children", id, children)
 	}
 	for _, deletion := range deletions {
-		if _, err := t.exec(deletion, clean(id)); err != nil {
+		if _, err := t.sql.exec(deletion, clean(id)); err != nil {
 			return err
 		}
 	}
 	if err := t.EndCascade(id); err != nil {
 		return err
 	}
-	return t.raiseRevision()
+	return t.sql.raiseRevision()
 }
 
-func (t *tx) raiseRevision() error {
-	_, err := t.exec(`UPDATE meta SET value = value + 1 WHERE name = 'revision'`)
+func (s *statements) raiseRevision() error {
+	_, err := s.exec(`UPDATE meta SET value = value + 1 WHERE name = 'revision'`)
 	return err
 }
 
@@ -234,7 +234,7 @@ const revision = `SELECT value,
 
 // TotalUsage adds up the usage of all frames.
 func (t *tx) TotalUsage() (u core.Usage, err error) {
-	_, err = t.get([]any{&u.TokensIn, &u.TokensOut, &u.CacheRead, &u.CacheWritten, &u.CostUSD, &u.ToolCalls},
+	_, err = t.sql.get([]any{&u.TokensIn, &u.TokensOut, &u.CacheRead, &u.CacheWritten, &u.CostUSD, &u.ToolCalls},
 		`SELECT coalesce(sum(tokens_in), 0), coalesce(sum(tokens_out), 0), coalesce(sum(cache_read), 0),
 			coalesce(sum(cache_written), 0), coalesce(sum(cost_usd), 0.0), coalesce(sum(tool_calls), 0) FROM frames`)
 	return u, err
@@ -243,7 +243,7 @@ func (t *tx) TotalUsage() (u core.Usage, err error) {
 // Revision returns a number that every Update that wrote a frame raises, and the
 // newest UpdatedAt of any frame.
 func (t *tx) Revision() (number int64, newest core.Millis, err error) {
-	_, err = t.get([]any{&number, &newest}, revision)
+	_, err = t.sql.get([]any{&number, &newest}, revision)
 	return number, newest, err
 }
 

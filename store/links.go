@@ -17,7 +17,7 @@ import (
 func (t *tx) Links(q project.FrameQuery) (links []core.Link, err error) {
 	list := listLinks(q)
 	last := linkRow{group: math.MinInt64, created: math.MinInt64, key: math.MinInt64}
-	err = t.each(func(rows *sql.Rows) error {
+	err = t.sql.each(func(rows *sql.Rows) error {
 		var row linkRow
 		var parent sql.NullInt64
 		if err := rows.Scan(&row.key, &parent, &row.group, &row.created); err != nil {
@@ -76,7 +76,7 @@ var framesAt = "SELECT " + frameColumns + " FROM json_each(?) k CROSS JOIN frame
 // FramesAt returns the frames that have these keys; those that are gone are absent.
 func (t *tx) FramesAt(keys []int64) (map[int64]core.Frame, error) {
 	var found []int64
-	list, err := collect(t, func(rows *sql.Rows) (core.Frame, error) {
+	list, err := collect(t.sql, func(rows *sql.Rows) (core.Frame, error) {
 		key, frame, err := scanKeyed(rows)
 		found = append(found, key)
 		return frame, err

@@ -8,7 +8,7 @@ import (
 
 // A mender mends rows in one transaction.
 type mender struct {
-	*tx
+	tx    *tx
 	newID func(kind string) string
 	now   core.Millis
 }
@@ -20,7 +20,7 @@ func mendSQL(query string) func(*mender, int64) (bool, error) {
 		if strings.Contains(query, "?2") {
 			args = append(args, m.now)
 		}
-		changed, err := m.exec(query, args...)
+		changed, err := m.tx.sql.exec(query, args...)
 		return changed > 0, err
 	}
 }
@@ -29,14 +29,14 @@ func mendSQL(query string) func(*mender, int64) (bool, error) {
 func (m *mender) name(key int64) (bool, error) {
 	id := m.newID("frame")
 	for taken := 0; ; id = m.newID("frame") {
-		if _, err := m.get([]any{&taken}, "SELECT count(*) FROM ids WHERE id = ?", id); err != nil {
+		if _, err := m.tx.sql.get([]any{&taken}, "SELECT count(*) FROM ids WHERE id = ?", id); err != nil {
 			return false, err
 		}
 		if taken == 0 {
 			break
 		}
 	}
-	changed, err := m.exec(`INSERT INTO ids (key, id) VALUES (?, ?)
+	changed, err := m.tx.sql.exec(`INSERT INTO ids (key, id) VALUES (?, ?)
 		ON CONFLICT (key) DO UPDATE SET id = excluded.id WHERE id = ''`, key, id)
 	return changed > 0, err
 }

@@ -156,7 +156,7 @@ func isScan(step, query string) bool {
 
 func explain(t *testing.T, x *tx, query *selection) string {
 	t.Helper()
-	rows, err := x.c.Raw.QueryContext(x.ctx, "EXPLAIN QUERY PLAN "+query.query(), query.args...)
+	rows, err := x.sql.c.Raw.QueryContext(x.sql.ctx, "EXPLAIN QUERY PLAN "+query.query(), query.args...)
 	require.NoError(t, err, query.query())
 	defer rows.Close()
 	var steps []string

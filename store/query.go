@@ -31,7 +31,7 @@ func (t *tx) FindFrames(q project.FrameQuery) ([]core.Frame, error) {
 			return frames, err
 		}
 	}
-	voided, err := t.voidedIn(v, q)
+	voided, err := v.voidedIn(q)
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +108,7 @@ var textOrders = map[project.FrameOrder]string{
 func (t *tx) CountFrames(q project.FrameQuery) (map[core.Status]int, error) {
 	sel := countFrames(q)
 	counts := map[core.Status]int{}
-	err := t.each(func(rows *sql.Rows) error {
+	err := t.sql.each(func(rows *sql.Rows) error {
 		var status core.Status
 		var n int
 		err := rows.Scan(&status, &n)

@@ -19,14 +19,14 @@ const (
 
 // DueDeadlines returns those due at or before now, earliest first.
 func (t *tx) DueDeadlines(now core.Millis, limit int) ([]project.Deadline, error) {
-	return collect(t, func(rows *sql.Rows) (d project.Deadline, err error) {
+	return collect(t.sql, func(rows *sql.Rows) (d project.Deadline, err error) {
 		return d, rows.Scan(&d.Kind, &d.Subject, &d.Due, &d.Set)
 	}, dueDeadlines, now, limitOf(limit))
 }
 
 // NextDeadline returns the earliest due time; ok is false without any.
 func (t *tx) NextDeadline() (due core.Millis, ok bool, err error) {
-	ok, err = t.get([]any{&due}, nextDeadline)
+	ok, err = t.sql.get([]any{&due}, nextDeadline)
 	return due, ok, err
 }
 
@@ -34,20 +34,20 @@ var saveDeadline = upsert("deadlines", "kind, subject", "kind", "subject", "due"
 
 // SetDeadline adds a deadline, or moves it.
 func (t *tx) SetDeadline(d project.Deadline) error {
-	_, err := t.exec(saveDeadline, clean(d.Kind), clean(d.Subject), d.Due, d.Set)
+	_, err := t.sql.exec(saveDeadline, clean(d.Kind), clean(d.Subject), d.Due, d.Set)
 	return err
 }
 
 // ClearDeadline removes one; clearing none is no error.
 func (t *tx) ClearDeadline(kind, subject string) error {
-	_, err := t.exec(`DELETE FROM deadlines WHERE kind = ? AND subject = ?`, clean(kind), clean(subject))
+	_, err := t.sql.exec(`DELETE FROM deadlines WHERE kind = ? AND subject = ?`, clean(kind), clean(subject))
 	return err
 }
 
 // Record decodes one into v and reports whether it exists.
 func (t *tx) Record(kind, id string, v any) (bool, error) {
 	var value []byte
-	found, err := t.get([]any{&value}, recordByID, clean(kind), clean(id))
+	found, err := t.sql.get([]any{&value}, recordByID, clean(kind), clean(id))
 	if err != nil || !found {
 		return false, err
 	}
@@ -64,7 +64,7 @@ func (t *tx) Records(kind string, f func(id string, decode func(v any) error) er
 		value []byte
 	}
 	// All are read before f runs, so that f may use the transaction.
-	list, err := collect(t, func(rows *sql.Rows) (r record, err error) {
+	list, err := collect(t.sql, func(rows *sql.Rows) (r record, err error) {
 		return r, rows.Scan(&r.id, &r.value)
 	}, recordsByKind, clean(kind))
 	if err != nil {
@@ -86,12 +86,12 @@ func (t *tx) SaveRecord(kind, id string, v any) error {
 	if err != nil {
 		return fmt.Errorf("record %s %s: %w", kind, id, err)
 	}
-	_, err = t.exec(saveRecord, clean(kind), clean(id), value)
+	_, err = t.sql.exec(saveRecord, clean(kind), clean(id), value)
 	return err
 }
 
 // DeleteRecord removes one; removing none is no error.
 func (t *tx) DeleteRecord(kind, id string) error {
-	_, err := t.exec(`DELETE FROM records WHERE kind = ? AND id = ?`, clean(kind), clean(id))
+	_, err := t.sql.exec(`DELETE FROM records WHERE kind = ? AND id = ?`, clean(kind), clean(id))
 	return err
 }

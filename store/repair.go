@@ -88,7 +88,7 @@ func (s *Store) copyAside(ctx context.Context, now core.Millis) (path string, er
 // reindex builds all indexes but that of words anew.
 func (s *Store) reindex(ctx context.Context) error {
 	return s.Update(ctx, func(t project.Tx) error {
-		_, err := t.(*tx).exec("REINDEX")
+		_, err := t.(*tx).sql.exec("REINDEX")
 		return err
 	})
 }
@@ -100,7 +100,7 @@ func (s *Store) keep(ctx context.Context, by Repairer, r rule) (mended []string,
 	}
 	var keys []int64
 	err = s.View(ctx, func(t project.Tx) (err error) {
-		keys, err = r.find(&inspection{tx: t.(*tx)})
+		keys, err = r.find(&inspection{sql: t.(*tx).sql})
 		return err
 	})
 	if err != nil || len(keys) == 0 {
@@ -114,7 +114,7 @@ func (s *Store) keep(ctx context.Context, by Repairer, r rule) (mended []string,
 					return err
 				}
 			}
-			return m.raiseRevision()
+			return m.tx.sql.raiseRevision()
 		})
 		if err != nil {
 			return nil, err
@@ -122,7 +122,7 @@ func (s *Store) keep(ctx context.Context, by Repairer, r rule) (mended []string,
 	}
 	var what string
 	err = s.View(ctx, func(t project.Tx) (err error) {
-		what, err = t.(*tx).describe(r, keys)
+		what, err = t.(*tx).sql.describe(r, keys)
 		return err
 	})
 	return []string{what}, err
@@ -135,14 +135,14 @@ func (m *mender) keep(r rule, key int64) error {
 		return err
 	}
 	var id string
-	if _, err := m.get([]any{&id}, "SELECT id FROM ids WHERE key = ?", key); err != nil {
+	if _, err := m.tx.sql.get([]any{&id}, "SELECT id FROM ids WHERE key = ?", key); err != nil {
 		return err
 	}
 	data, err := json.Marshal(map[string]any{"fields": []string{r.field}, "reason": "repaired: frame " + r.flaw})
 	if err != nil {
 		return err
 	}
-	_, err = m.AppendEvent(core.Event{
+	_, err = m.tx.AppendEvent(core.Event{
 		V: core.EventVersion, TS: m.now, Event: core.FrameUpdated, Frame: id, Host: project.CommandLine, Data: data,
 	})
 	return err
@@ -155,7 +155,7 @@ func (s *Store) relearn(ctx context.Context) error {
 		if links, err = t.Links(project.FrameQuery{Archived: true}); err != nil {
 			return err
 		}
-		_, err = t.(*tx).exec("INSERT INTO frames_text (frames_text) VALUES ('delete-all')")
+		_, err = t.(*tx).sql.exec("INSERT INTO frames_text (frames_text) VALUES ('delete-all')")
 		return err
 	})
 	for batch := range slices.Chunk(links, repairBatch) {
@@ -164,7 +164,7 @@ func (s *Store) relearn(ctx context.Context) error {
 		}
 		err = s.Update(ctx, func(t project.Tx) error {
 			for _, link := range batch {
-				if err := t.(*tx).relearn(link.Key); err != nil {
+				if err := t.(*tx).sql.relearn(link.Key); err != nil {
 					return err
 				}
 			}
@@ -175,11 +175,11 @@ func (s *Store) relearn(ctx context.Context) error {
 }
 
 // relearn brings the index of words to what a frame's row holds.
-func (t *tx) relearn(key int64) error {
-	if _, err := t.exec(forgetWords, key); err != nil {
+func (s *statements) relearn(key int64) error {
+	if _, err := s.exec(forgetWords, key); err != nil {
 		return err
 	}
-	_, err := t.exec(`INSERT INTO frames_text (goal, success_criteria, summary, results, decisions, rowid)
+	_, err := s.exec(`INSERT INTO frames_text (goal, success_criteria, summary, results, decisions, rowid)
 		SELECT goal, success_criteria, summary, results, (SELECT group_concat(value, ' ') FROM json_each(decisions)), key
 		FROM frames WHERE key = ?`, key)
 	return err

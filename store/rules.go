@@ -106,7 +106,7 @@ func wordRules() []rule {
 // findSQL finds the keys that a query selects.
 func findSQL(query string) func(*inspection) ([]int64, error) {
 	return func(in *inspection) ([]int64, error) {
-		return collect(in.tx, func(rows *sql.Rows) (key int64, err error) { return key, rows.Scan(&key) }, query)
+		return collect(in.sql, func(rows *sql.Rows) (key int64, err error) { return key, rows.Scan(&key) }, query)
 	}
 }
 
@@ -120,7 +120,7 @@ type Finding struct {
 
 // An inspection is one look at all rows.
 type inspection struct {
-	*tx
+	sql            *statements
 	frames, events int // how many there are
 	found          []Finding
 	faults         map[core.Fault][]int64 // of links, by fault; nil until they are looked at
@@ -132,7 +132,7 @@ func (in *inspection) faulty(fault core.Fault) ([]int64, error) {
 	if in.faults != nil {
 		return in.faults[fault], nil
 	}
-	links, err := collect(in.tx, func(rows *sql.Rows) (l core.Link, err error) {
+	links, err := collect(in.sql, func(rows *sql.Rows) (l core.Link, err error) {
 		var parent sql.NullInt64
 		err = rows.Scan(&l.Key, &parent)
 		l.Parent = parent.Int64
@@ -153,7 +153,7 @@ func (in *inspection) faulty(fault core.Fault) ([]int64, error) {
 // look counts the rows and finds what breaks the rules.
 func (in *inspection) look() error {
 	const count = "SELECT (SELECT count(*) FROM frames NOT INDEXED), (SELECT count(*) FROM events)"
-	if _, err := in.get([]any{&in.frames, &in.events}, count); err != nil {
+	if _, err := in.sql.get([]any{&in.frames, &in.events}, count); err != nil {
 		return err
 	}
 	for _, r := range rules() {
@@ -164,7 +164,7 @@ func (in *inspection) look() error {
 		if len(keys) == 0 {
 			continue
 		}
-		what, err := in.describe(r, keys)
+		what, err := in.sql.describe(r, keys)
 		if err != nil {
 			return err
 		}
@@ -180,11 +180,11 @@ const mendHint = "`flame doctor --repair` can mend it, and asks first"
 const maxNamed = 5
 
 // describe says how many rows break a rule, and names some.
-func (t *tx) describe(r rule, keys []int64) (string, error) {
+func (s *statements) describe(r rule, keys []int64) (string, error) {
 	var names []string
 	for _, key := range keys[:min(len(keys), maxNamed)] {
 		var id string
-		if _, err := t.get([]any{&id}, "SELECT id FROM ids WHERE key = ?", key); err != nil {
+		if _, err := s.get([]any{&id}, "SELECT id FROM ids WHERE key = ?", key); err != nil {
 			return "", err
 		}
 		if id == "" {

@@ -33,7 +33,7 @@ var sessionByID = "SELECT " + sessionColumns + " FROM sessions s WHERE s.key = "
 
 // Session returns one session, or core.ErrNotFound.
 func (t *tx) Session(id string) (core.Session, error) {
-	list, err := collect(t, scanSession, sessionByID, clean(id))
+	list, err := collect(t.sql, scanSession, sessionByID, clean(id))
 	switch {
 	case err != nil:
 		return core.Session{}, err
@@ -46,7 +46,7 @@ func (t *tx) Session(id string) (core.Session, error) {
 // FindSessions returns the sessions that q describes, latest activity first.
 func (t *tx) FindSessions(q project.SessionQuery) ([]core.Session, error) {
 	list := listSessions(q)
-	return collect(t, scanSession, list.query(), list.args...)
+	return collect(t.sql, scanSession, list.query(), list.args...)
 }
 
 // listSessions is the SQL of FindSessions.
@@ -68,11 +68,11 @@ func (t *tx) SaveSession(s core.Session) error {
 	if s.ID == "" {
 		return core.Invalidf("a session needs an id")
 	}
-	keys, err := t.keysOf(s.ID, s.Parent, s.Root, s.Current)
+	keys, err := t.sql.keysOf(s.ID, s.Parent, s.Root, s.Current)
 	if err != nil {
 		return err
 	}
-	_, err = t.exec(saveSession, append(keys,
+	_, err = t.sql.exec(saveSession, append(keys,
 		clean(s.Host), clean(s.Title), string(s.State), s.Stamped, s.Tracked, s.IsSubagent, s.IsCompleted,
 		s.Skipped, s.MessageCount, s.CreatedAt, s.LastActivityAt)...)
 	return err
@@ -80,6 +80,6 @@ func (t *tx) SaveSession(s core.Session) error {
 
 // DeleteSession forgets a session; its frames and events stay.
 func (t *tx) DeleteSession(id string) error {
-	_, err := t.exec(`DELETE FROM sessions WHERE key = `+keyOf, clean(id))
+	_, err := t.sql.exec(`DELETE FROM sessions WHERE key = `+keyOf, clean(id))
 	return err
 }

@@ -92,7 +92,7 @@ type mark struct{ *Store }
 
 func (s *Store) newTx(ctx context.Context, c *disk.Conn, writable bool) *tx {
 	return &tx{
-		ctx: context.WithValue(ctx, mark{s}, true), c: c, writable: writable, keys: map[string]int64{},
+		sql:   &statements{ctx: context.WithValue(ctx, mark{s}, true), c: c, writable: writable, keys: map[string]int64{}},
 		older: c.Older || s.schema.version < withCascades,
 	}
 }

@@ -38,6 +38,7 @@ func (c *cascade) changes() []any {
 
 // A voiding is what a transaction knows of the cascades under way.
 type voiding struct {
+	sql      *statements
 	cascades []cascade          // the first begun first
 	over     map[int64]*cascade // by key of a frame: the first cascade of it or of a frame above it; nil without one
 	parents  []int64            // keys of all frames with planned children; nil until asked for
@@ -45,12 +46,15 @@ type voiding struct {
 
 // voiding returns what is known of the cascades under way, without any nil.
 func (t *tx) voiding() (*voiding, error) {
+	if t.older {
+		return nil, nil
+	}
 	if t.voids == nil {
-		cascades, err := t.underWay()
+		cascades, err := t.sql.underWay()
 		if err != nil {
 			return nil, err
 		}
-		t.voids = &voiding{cascades: cascades, over: map[int64]*cascade{}}
+		t.voids = &voiding{sql: t.sql, cascades: cascades, over: map[int64]*cascade{}}
 	}
 	if len(t.voids.cascades) == 0 {
 		return nil, nil
@@ -60,16 +64,13 @@ func (t *tx) voiding() (*voiding, error) {
 
 // underWay returns the cascades, the first begun first. It asks first whether there
 // are any: that is the shorter statement, which each process has to compile.
-func (t *tx) underWay() ([]cascade, error) {
-	if t.older {
-		return nil, nil
-	}
+func (s *statements) underWay() ([]cascade, error) {
 	var one int
-	some, err := t.get([]any{&one}, "SELECT 1 FROM cascades LIMIT 1")
+	some, err := s.get([]any{&one}, "SELECT 1 FROM cascades LIMIT 1")
 	if err != nil || !some {
 		return nil, err
 	}
-	return collect(t, scanCascade, cascadesUnderWay)
+	return collect(s, scanCascade, cascadesUnderWay)
 }
 
 // withCascades is the first version of the schema that has them.
@@ -87,12 +88,12 @@ func (t *tx) void(frames []core.Frame) error {
 	parents := make([]int64, len(frames))
 	for i, f := range frames {
 		if mayBeVoided(f) {
-			if parents[i], err = t.known(f.Parent); err != nil {
+			if parents[i], err = t.sql.known(f.Parent); err != nil {
 				return err
 			}
 		}
 	}
-	if err := t.climb(v, climbing, parents...); err != nil {
+	if err := v.climb(climbing, parents...); err != nil {
 		return err
 	}
 	for i := range frames {
@@ -132,7 +133,7 @@ const (
 type climbed struct{ key, parent, settledBy int64 }
 
 // climb lets v learn what is over these frames, by keys of which 0 is none.
-func (t *tx) climb(v *voiding, walk string, keys ...int64) error {
+func (v *voiding) climb(walk string, keys ...int64) error {
 	unknown := slices.DeleteFunc(slices.Clone(keys), func(key int64) bool {
 		_, known := v.over[key]
 		return known || key == 0
@@ -142,7 +143,7 @@ func (t *tx) climb(v *voiding, walk string, keys ...int64) error {
 	}
 	slices.Sort(unknown)
 	met := map[int64]climbed{}
-	err := t.each(func(rows *sql.Rows) error {
+	err := v.sql.each(func(rows *sql.Rows) error {
 		var c climbed
 		err := rows.Scan(&c.key, &c.parent, &c.settledBy)
 		met[c.key] = c

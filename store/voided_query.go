@@ -43,10 +43,10 @@ func wants(q project.FrameQuery, s core.Status) bool {
 }
 
 // voidedIn returns the sets of voided frames among which are all that q describes.
-func (t *tx) voidedIn(v *voiding, q project.FrameQuery) (sets []voidedSet, err error) {
-	parents, err := t.parentsFor(v, q)
+func (v *voiding) voidedIn(q project.FrameQuery) (sets []voidedSet, err error) {
+	parents, err := v.parentsFor(q)
 	if err == nil {
-		err = t.climb(v, climbing, parents...)
+		err = v.climb(climbing, parents...)
 	}
 	for i := range v.cascades {
 		set := voidedSet{cascade: &v.cascades[i]}
@@ -72,13 +72,13 @@ const plannedParents = `WITH RECURSIVE parents (key) AS (
 ) SELECT key FROM parents WHERE key IS NOT NULL` + atMost
 
 // parentsFor returns the keys of the frames whose planned children q may describe.
-func (t *tx) parentsFor(v *voiding, q project.FrameQuery) (keys []int64, err error) {
+func (v *voiding) parentsFor(q project.FrameQuery) (keys []int64, err error) {
 	if q.Parent != "" {
-		key, err := t.known(clean(q.Parent))
+		key, err := v.sql.known(clean(q.Parent))
 		return []int64{key}, err
 	}
 	if v.parents == nil {
-		v.parents, err = collect(t, scanKey, plannedParents, 0, limitOf(0))
+		v.parents, err = collect(v.sql, scanKey, plannedParents, 0, limitOf(0))
 	}
 	return v.parents, err
 }
@@ -123,11 +123,11 @@ func (t *tx) moveVoided(q project.FrameQuery, counts map[core.Status]int) error 
 		return err
 	}
 	q.Limit = 0
-	sets, err := t.voidedIn(v, q)
+	sets, err := v.voidedIn(q)
 	for _, set := range sets {
 		count := countVoided(q, set)
 		var n int
-		if _, err := t.get([]any{&n}, count.query(), count.args...); err != nil {
+		if _, err := t.sql.get([]any{&n}, count.query(), count.args...); err != nil {
 			return err
 		}
 		move(counts, q, core.Planned, -n)

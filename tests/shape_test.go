@@ -37,11 +37,24 @@ var over = struct {
 	methods map[string]int
 	wide    int // lines, in all
 }{
-	lines:   map[string]int{"agents": 5887, "cli": 4364, "project": 7462},
-	upwards: map[string]int{"agents/trail": 235, "cli": 159, "hosts/claudecode": 187, "store": 227, "tools": 255, "transcripts": 212},
+	lines: map[string]int{
+		"agents":  5887,
+		"cli":     4364,
+		"project": 7462,
+	},
+	upwards: map[string]int{
+		"agents/trail":     235,
+		"cli":              159,
+		"hosts/claudecode": 187,
+		"tools":            255,
+		"transcripts":      212,
+	},
 	methods: map[string]int{
-		"agents.Agents": 100, "cli.App": 87, "project.Project": 93, "project.focus": 205, "project.step": 199,
-		"store.inspection": 65, "store.mender": 65, "store.tx": 63,
+		"agents.Agents":   100,
+		"cli.App":         87,
+		"project.Project": 93,
+		"project.focus":   205,
+		"project.step":    199,
 	},
 	wide: 253,
 }
