@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"flame/agents"
+	"flame/agents/definition"
 	"flame/agents/supervise"
 	"flame/cli"
 	"flame/config"
@@ -88,8 +89,8 @@ func service(s config.Settings, p *project.Project, at place.Place) (*agents.Age
 	return &agents.Agents{
 		Project: p, Data: at.Data.Path, Root: at.Dir, Dir: at.Worktree, Program: program, Host: s.AgentHost, Bounds: bounds,
 		Hosts: []hosts.Launcher{claudecode.Launcher{Machine: machine}, opencode.Launcher{Machine: machine}},
-		Catalog: func(checkout string) agents.Catalog {
-			return agents.Load(agents.Dirs(machine.Home, checkout, os.Getenv))
+		Catalog: func(checkout string) definition.Catalog {
+			return definition.Load(definition.Dirs(machine.Home, checkout, os.Getenv))
 		},
 		Keep: s.AgentOnSessionEnd == "keep", Start: supervise.Start,
 	}, nil

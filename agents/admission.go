@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 
+	"flame/agents/definition"
 	"flame/agents/supervise"
 	"flame/core"
 	"flame/project"
@@ -12,7 +13,7 @@ import (
 
 // admit makes the agent's frame and record in one transaction, where the tree's
 // bounds let it in, and keeps with it what it is to be told.
-func (a *Agents) admit(ctx context.Context, by project.Caller, def Definition, r Request, run *Run) error {
+func (a *Agents) admit(ctx context.Context, by project.Caller, def definition.Definition, r Request, run *Run) error {
 	bare, most := contextOf(def, r)
 	drafted := *run
 	var made project.Delegated
@@ -46,7 +47,7 @@ func (a *Agents) admit(ctx context.Context, by project.Caller, def Definition, r
 
 // contextOf says how much of its frame's context an agent is given: whether none,
 // and how many characters at most. Goals come first in a context that is cut.
-func contextOf(def Definition, r Request) (bare bool, most int) {
+func contextOf(def definition.Definition, r Request) (bare bool, most int) {
 	switch def.Context {
 	case "none":
 		return true, 0

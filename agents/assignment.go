@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
+	"flame/agents/definition"
 	"flame/core"
 	"flame/core/op"
 	"flame/project"
@@ -32,12 +33,12 @@ func (a *Agents) assignmentOf(ctx context.Context, id string) (told assignment, 
 // definitionOf returns the definition of an agent as it stands now, for the agent's
 // host. Another that has taken its name is not it; nor is what it has become since,
 // where a person granted the agent its mode.
-func (a *Agents) definitionOf(run Run, told assignment) (Definition, error) {
-	if run.Source.Kind == Call {
-		def := Definition{Name: run.Type, Source: run.Source}
+func (a *Agents) definitionOf(run Run, told assignment) (definition.Definition, error) {
+	if run.Source.Kind == definition.Call {
+		def := definition.Definition{Name: run.Type, Source: run.Source}
 		if len(told.Inline) > 0 {
 			var err error
-			if def, err = Inline(told.Inline); err != nil {
+			if def, err = definition.Inline(told.Inline); err != nil {
 				return def, err
 			}
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/agents"
+	"flame/agents/definition"
 	"flame/core"
 )
 
@@ -196,7 +197,7 @@ func TestAWorktreeWithWorkInASubmoduleIsKept(t *testing.T) {
 	s.repository()
 	s.git("update-index", "--add", "--cacheinfo", "160000,"+strings.TrimSpace(s.git("rev-parse", "HEAD"))+",sub/mod")
 	s.commit("a submodule")
-	asked := agents.Request{Type: "builder", Prompt: "write sub/mod/new.txt; done", Isolation: agents.Worktree}
+	asked := agents.Request{Type: "builder", Prompt: "write sub/mod/new.txt; done", Isolation: definition.Worktree}
 	run := s.over(s.request(user, asked).ID, core.AgentCompleted, core.Completed)
 	assert.FileExists(t, filepath.Join(run.Worktree, "sub", "mod", "new.txt"), "git does not tell of it")
 }
@@ -218,7 +219,7 @@ func TestAnAgentsWorktreeRunsNothingOfTheRepository(t *testing.T) {
 	require.FileExists(t, mark, "the trap is broken")
 	require.NoError(t, os.Remove(mark))
 
-	asked := agents.Request{Type: "builder", Prompt: "write sub/old.txt; write new.txt; done", Isolation: agents.Worktree}
+	asked := agents.Request{Type: "builder", Prompt: "write sub/old.txt; write new.txt; done", Isolation: definition.Worktree}
 	run := s.over(s.request(user, asked).ID, core.AgentCompleted, core.Completed)
 	require.Len(t, run.Changes, 2)
 	pruned, err := s.Prune(s.ctx, s.Project.Now()+1, false)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 
+	"flame/agents/definition"
 	"flame/agents/supervise"
 	"flame/core"
 	"flame/core/op"
@@ -199,7 +200,7 @@ func (a *Agents) continueNative(ctx context.Context, by project.Caller, id, prom
 	if err != nil {
 		return Run{}, err
 	}
-	return a.spawn(ctx, by, Definition{Name: "continued", Host: host.Name(), Source: Source{Kind: Call}}, Request{
+	return a.spawn(ctx, by, definition.Definition{Name: "continued", Host: host.Name(), Source: definition.Source{Kind: definition.Call}}, Request{
 		Prompt: prompt, Description: strings.TrimSuffix(core.OneLine(goal, 45), continued) + continued, Frame: under, session: resumable(host, session.ID),
 	})
 }

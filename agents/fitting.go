@@ -13,6 +13,7 @@ import (
 
 	"github.com/samber/lo"
 
+	"flame/agents/definition"
 	"flame/confine"
 	"flame/core"
 	"flame/hosts"
@@ -87,25 +88,6 @@ func unknownTools(host string, tools *[]string) (warnings []string) {
 	return warnings
 }
 
-// unheardOf returns the tools that a definition names and no host is known to have, or
-// not the one that it is for.
-func unheardOf(def Definition) (tools []string) {
-	names := hosts.Known().Names()
-	if def.Host != "" {
-		names = []string{def.Host}
-	}
-	for _, tool := range slices.Concat(lo.FromPtr(def.Tools), def.DisallowedTools) {
-		name, _ := hosts.SplitRule(tool)
-		known := slices.ContainsFunc(names, func(host string) bool {
-			return hosts.Known().Of(host).Knows(name) || len(hosts.Known().NamesIn(host, name)) > 0
-		})
-		if !known && !slices.Contains(tools, tool) {
-			tools = append(tools, tool)
-		}
-	}
-	return tools
-}
-
 // running are keys that have a host run commands; the first prompt may be a command
 // of the host's own. Whoever may edit a project's files, or write a definition into a
 // call, may not run commands by that.
@@ -116,14 +98,14 @@ var listing = []string{"mode", "color", "tags"}
 
 // handedOn returns the keys of a definition that its host gets, and warns of the
 // others.
-func handedOn(host hosts.Launcher, def Definition) (keys map[string]json.RawMessage, warnings []string) {
+func handedOn(host hosts.Launcher, def definition.Definition) (keys map[string]json.RawMessage, warnings []string) {
 	keys = map[string]json.RawMessage{}
 	for _, key := range slices.Sorted(maps.Keys(def.HostKeys)) {
 		switch {
 		case slices.Contains(listing, key):
 		case !slices.Contains(host.Keys(), key):
 			warnings = append(warnings, fmt.Sprintf("%s: is not handed on to %s", key, host.Name()))
-		case slices.Contains(running, key) && def.Source.Kind != User:
+		case slices.Contains(running, key) && def.Source.Kind != definition.User:
 			warnings = append(warnings, fmt.Sprintf("%s: is handed on only from definitions in your home, since it can run commands", key))
 		default:
 			keys[key] = def.HostKeys[key]

@@ -7,6 +7,7 @@ import (
 
 	"github.com/samber/lo"
 
+	"flame/agents/definition"
 	"flame/core"
 	"flame/hosts"
 	"flame/project"
@@ -31,16 +32,16 @@ type Grant struct {
 
 // Fits reports whether the grant is for a child of this definition, in the tree of
 // this root session, at this depth and time.
-func (g Grant) Fits(def Definition, session string, depth int, now core.Millis) bool {
+func (g Grant) Fits(def definition.Definition, session string, depth int, now core.Millis) bool {
 	return g.isFor(def) && (g.Session == "" || g.Session == session) &&
 		(depth <= 1 || g.Inherited) && (g.ExpiresAt == 0 || now < g.ExpiresAt)
 }
 
 // isFor reports whether the grant is for agents of a definition. For one that comes
 // with the repository it must have been made for exactly that one.
-func (g Grant) isFor(def Definition) bool {
+func (g Grant) isFor(def definition.Definition) bool {
 	if g.Agent == "" {
-		return !def.shipped()
+		return !def.Shipped()
 	}
 	return g.Agent == def.Name && g.Digest != "" && g.Digest == def.Digest()
 }
@@ -114,7 +115,7 @@ func grants(tx project.Tx) ([]Grant, error) {
 
 // grantFor returns the widest grant that fits an agent of a definition, or the one
 // that was made for it alone; nil without one.
-func grantFor(tx project.Tx, run Run, def Definition, alone string, now core.Millis) (widest *Grant, err error) {
+func grantFor(tx project.Tx, run Run, def definition.Definition, alone string, now core.Millis) (widest *Grant, err error) {
 	all, err := grants(tx)
 	for _, g := range all {
 		switch {
@@ -144,7 +145,7 @@ func stillGranted(tx project.Tx, run Run, now core.Millis) error {
 // passes returns the tools that the children of an agent may have though it may not
 // itself: those that its definition names, where a person agreed (spec: agents
 // §3).
-func passes(tx project.Tx, def Definition, now core.Millis) ([]string, error) {
+func passes(tx project.Tx, def definition.Definition, now core.Millis) ([]string, error) {
 	if len(def.DelegateGrants) == 0 {
 		return nil, nil
 	}

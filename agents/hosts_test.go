@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"flame/agents"
+	"flame/agents/definition"
 	"flame/hosts"
 	"flame/hosts/claudecode"
 	"flame/hosts/opencode"
@@ -86,7 +86,7 @@ func TestAPermissionOfOpenCodesIsAboutAllThatChangesFiles(t *testing.T) {
 		if tool == "bash" {
 			continue
 		}
-		def, findings := agents.Parse("a.md", []byte("---\ndescription: d\npermission:\n  "+tool+": deny\n---\nDo.\n"))
+		def, findings := definition.Parse("a.md", []byte("---\ndescription: d\npermission:\n  "+tool+": deny\n---\nDo.\n"))
 		require.Empty(t, findings)
 		for host, names := range map[string][]string{opencode.Name: {"edit", "write", "apply_patch"}, claudecode.Name: {"Edit", "Write", "MultiEdit", "NotebookEdit"}} {
 			left := hosts.ToolSet{}.Without(def.For(host).DisallowedTools...)
@@ -107,13 +107,13 @@ func TestEachHostIsKnown(t *testing.T) {
 		name := host.Name()
 		assert.NotEmpty(t, hosts.Known().Of(name).Tools.Names(hosts.Edits), name)
 		assert.True(t, hosts.Known().Inside(none, []string{"bash", programs[name]}), name)
-		def, err := agents.Inline(json.RawMessage(`{"description":"d","prompt":"p","flame":{"host":"` + name + `"}}`))
+		def, err := definition.Inline(json.RawMessage(`{"description":"d","prompt":"p","flame":{"host":"` + name + `"}}`))
 		require.NoError(t, err)
 		assert.Equal(t, name, def.Host)
 	}
 	for _, variable := range []string{"CLAUDECODE", "OPENCODE"} {
 		assert.True(t, hosts.Known().Inside(func(asked string) string { return map[string]string{variable: "1"}[asked] }, nil), variable)
 	}
-	_, err := agents.Inline(json.RawMessage(`{"description":"d","prompt":"p","flame":{"host":"emacs"}}`))
+	_, err := definition.Inline(json.RawMessage(`{"description":"d","prompt":"p","flame":{"host":"emacs"}}`))
 	assert.ErrorContains(t, err, "must be one of claude-code, opencode, auto")
 }

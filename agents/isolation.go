@@ -12,18 +12,6 @@ import (
 	"flame/project"
 )
 
-// Isolation reports whether an agent gets a git worktree of its own.
-type Isolation string
-
-// The ways.
-const (
-	Worktree    Isolation = "worktree" // its own
-	NoIsolation Isolation = "none"     // the folder that it was started for
-)
-
-// Values lists the ways.
-func (Isolation) Values() []string { return core.Words(Worktree, NoIsolation) }
-
 // PatchFile, in an agent's folder, is what it changed in a worktree of its own.
 const PatchFile = "changes.patch"
 

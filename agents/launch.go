@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"flame/agents/definition"
 	"flame/agents/supervise"
 	"flame/core"
 	"flame/hosts"
@@ -15,7 +16,7 @@ import (
 )
 
 // host returns the one that an agent of this definition runs in.
-func (a *Agents) host(def Definition, callers string) (hosts.Launcher, error) {
+func (a *Agents) host(def definition.Definition, callers string) (hosts.Launcher, error) {
 	for _, name := range a.hostOrder(def, callers) {
 		for _, host := range a.Hosts {
 			if host.Name() == name {
@@ -120,7 +121,7 @@ func (a *Agents) job(ctx context.Context, run Run) (supervise.Job, error) {
 }
 
 // child is what the host must know.
-func (a *Agents) child(host hosts.Launcher, def Definition, told assignment, run Run) hosts.Child {
+func (a *Agents) child(host hosts.Launcher, def definition.Definition, told assignment, run Run) hosts.Child {
 	keys, _ := handedOn(host, def)
 	tools := run.Tools.Only(def.Tools).Without(def.DisallowedTools...)
 	return hosts.Child{

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"flame/agents"
+	"flame/agents/definition"
 	"flame/hosts"
 )
 
@@ -42,11 +43,11 @@ func TestAChildsModeNeverExceedsItsParents(t *testing.T) {
 
 func TestGrantsFitWhatTheyWereMadeFor(t *testing.T) {
 	t.Parallel()
-	builder := agents.Definition{Name: "builder", Prompt: "Build."}
+	builder := definition.Definition{Name: "builder", Prompt: "Build."}
 	g := agents.Grant{Mode: hosts.Bypass, Agent: "builder", Digest: builder.Digest(), Session: "root", ExpiresAt: 100}
 	assert.True(t, g.Fits(builder, "root", 1, 99))
-	assert.False(t, g.Fits(agents.Definition{Name: "tester"}, "root", 1, 99), "another agent")
-	assert.False(t, g.Fits(agents.Definition{Name: "builder", Prompt: "Take all."}, "root", 1, 99), "another one of the same name")
+	assert.False(t, g.Fits(definition.Definition{Name: "tester"}, "root", 1, 99), "another agent")
+	assert.False(t, g.Fits(definition.Definition{Name: "builder", Prompt: "Take all."}, "root", 1, 99), "another one of the same name")
 	assert.False(t, g.Fits(builder, "other", 1, 99), "another session's tree")
 	assert.False(t, g.Fits(builder, "root", 1, 100), "too late")
 	assert.False(t, g.Fits(builder, "root", 2, 99), "a child of a child")

@@ -7,13 +7,14 @@ import (
 	"slices"
 	"strings"
 
+	"flame/agents/definition"
 	"flame/core"
 	"flame/hosts"
 	"flame/project"
 )
 
 // grant returns the agent its mode and tools, never more than its parent has.
-func (a *Agents) grant(tx project.Tx, by project.Caller, def Definition, r Request, caller core.Session, run *Run) error {
+func (a *Agents) grant(tx project.Tx, by project.Caller, def definition.Definition, r Request, caller core.Session, run *Run) error {
 	asks, err := a.askerOf(tx, by, caller)
 	if err != nil {
 		return err
@@ -65,15 +66,15 @@ func spelled(tools *[]string, host string) *[]string {
 // trusted returns the tools of a definition that came with flame or lies in the
 // user's home, as far as the set has them. Others limit an agent and allow nothing:
 // whoever writes them may be a model.
-func trusted(def Definition, set hosts.ToolSet) []string {
-	if def.Tools == nil || def.Source.Kind != Builtin && def.Source.Kind != User {
+func trusted(def definition.Definition, set hosts.ToolSet) []string {
+	if def.Tools == nil || def.Source.Kind != definition.Builtin && def.Source.Kind != definition.User {
 		return nil
 	}
 	return slices.DeleteFunc(slices.Clone(*def.Tools), func(tool string) bool { return !slices.Contains(set.Allowed, tool) })
 }
 
 // mode chooses the mode of an agent.
-func (a *Agents) mode(tx project.Tx, def Definition, r Request, asks asker, run Run) (ModeChoice, error) {
+func (a *Agents) mode(tx project.Tx, def definition.Definition, r Request, asks asker, run Run) (ModeChoice, error) {
 	q := ModeQuestion{Call: r.Mode, Definition: def.PermissionMode, Type: def.Type, Parent: asks.mode}
 	var err error
 	q.Grant, err = grantFor(tx, run, def, r.Grant, a.Project.Now())
@@ -82,7 +83,7 @@ func (a *Agents) mode(tx project.Tx, def Definition, r Request, asks asker, run 
 
 // Foresee returns the mode that an agent would get, what it is, and the session at
 // the root of its tree, so that a person can be asked before it is started.
-func (a *Agents) Foresee(ctx context.Context, by project.Caller, r Request) (choice ModeChoice, def Definition, tree string, err error) {
+func (a *Agents) Foresee(ctx context.Context, by project.Caller, r Request) (choice ModeChoice, def definition.Definition, tree string, err error) {
 	if err := r.check(); err != nil {
 		return choice, def, "", err
 	}
@@ -155,11 +156,11 @@ func (a *Agents) roleOf(host string, told project.Standing) (role hosts.ToolSet,
 	denied, builtIn := hosts.Known().Of(host).Agents[told.Agent]
 	switch {
 	case told.Rules != "":
-		role, known = permitted(told.Rules).set(), true
+		role, known = definition.Permitted(told.Rules).ToolSet(), true
 	case told.Agent == "" || builtIn:
 		known = true
 	default:
-		role, known = a.Catalog(a.Dir).role(told.Agent)
+		role, known = a.Catalog(a.Dir).Role(told.Agent)
 	}
 	return role.Without(denied...), known
 }

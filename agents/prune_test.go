@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/agents"
+	"flame/agents/definition"
 	"flame/agents/supervise"
 	"flame/core"
 )
@@ -20,7 +21,7 @@ func (s *service) apart() agents.Run {
 	s.repository()
 	s.git("update-index", "--add", "--cacheinfo", "160000,"+strings.TrimSpace(s.git("rev-parse", "HEAD"))+",mod")
 	s.commit("a submodule")
-	return s.over(s.request(user, agents.Request{Type: "builder", Prompt: "write new.txt; done", Isolation: agents.Worktree}).ID, core.AgentCompleted, core.Completed)
+	return s.over(s.request(user, agents.Request{Type: "builder", Prompt: "write new.txt; done", Isolation: definition.Worktree}).ID, core.AgentCompleted, core.Completed)
 }
 
 func TestPruneKeepsWhatNoPatchHas(t *testing.T) {

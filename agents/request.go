@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"flame/agents/definition"
 	"flame/core"
 	"flame/hosts"
 )
@@ -21,9 +22,9 @@ type Request struct {
 	Timeout      time.Duration
 	Frame        string // that its own goes below; empty: the caller's current one
 	Cwd          string
-	Isolation    Isolation // empty: as the definition says
-	Bare         bool      // without the context of its frame
-	Key          string    // the same one again gives the agent that is there
+	Isolation    definition.Isolation // empty: as the definition says
+	Bare         bool                 // without the context of its frame
+	Key          string               // the same one again gives the agent that is there
 	BudgetTokens int64
 	BudgetUSD    float64
 	Call         string // the host's id of the tool call that asks; empty where it tells none
@@ -56,8 +57,8 @@ func (r Request) check() error {
 		return core.Invalidf("model %q is none", r.Model).WithHint("name it as the host does")
 	}
 	if r.Tools != nil {
-		if len(*r.Tools) > mostTools {
-			return core.Invalidf("%d tools are named; at most %d are taken", len(*r.Tools), mostTools).
+		if len(*r.Tools) > definition.MaxTools {
+			return core.Invalidf("%d tools are named; at most %d are taken", len(*r.Tools), definition.MaxTools).
 				WithHint("name those that the task needs, or leave tools out")
 		}
 		for _, tool := range *r.Tools {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"flame/agents/definition"
 	"flame/agents/supervise"
 	"flame/core"
 	"flame/core/op"
@@ -27,41 +28,41 @@ const (
 
 // A Run is the record of one agent, from the moment it was asked for.
 type Run struct {
-	ID            string           `json:"subagent_id"`
-	Tree          string           `json:"tree"`                  // session at the root of all that spawned it
-	ParentSession string           `json:"parent_session_id"`     // session that asked for it
-	ParentAgent   string           `json:"parentAgent,omitempty"` // agent that this session is of; empty for a user's own
-	Session       string           `json:"session,omitempty"`     // its own in the host; empty until known
-	Resumes       bool             `json:"resumes,omitempty"`     // Session is one that it goes on in
-	Frame         string           `json:"frame"`
-	Depth         int              `json:"depth"` // 1 for a child of a user's session
-	Host          string           `json:"host"`
-	Foreign       bool             `json:"foreign,omitempty"` // whoever asked for it lives in another host
-	Type          string           `json:"agent_type"`        // name of its definition
-	Source        Source           `json:"definition"`        // where that stands
-	Digest        string           `json:"definition_digest"` // of that, as it was when the agent was asked for
-	Description   string           `json:"description"`
-	Prompt        string           `json:"prompt"` // the task as it was asked, at most maxKept characters of it
-	Mode          ModeChoice       `json:"permission_mode"`
-	Tools         hosts.ToolSet    `json:"tools"`
-	Trusted       []string         `json:"trusted,omitempty"`         // entries of Tools that a person wrote: what they name needs no other leave
-	Passes        []string         `json:"delegate_grants,omitempty"` // tools that its children may have though it may not, as a person agreed
-	Model         string           `json:"model,omitempty"`
-	Limits        supervise.Limits `json:"limits"`
-	MaxDepth      int              `json:"maxDepth"`                 // of agents below it, counted from the root
-	MaxChildren   int              `json:"maxChildren,omitempty"`    // 0: as many as the tree may have
-	Children      int              `json:"children,omitempty"`       // that it started
-	ResumedFrom   string           `json:"resumedFrom,omitempty"`    // agent whose work it goes on with
-	Call          string           `json:"parent_tool_id,omitempty"` // of the parent's host, that asked for it
-	Key           string           `json:"idempotency_key,omitempty"`
-	Schema        json.RawMessage  `json:"result_schema,omitempty"`
-	Background    bool             `json:"background"` // who asks does not wait for its end, unless the call says so
-	Checkout      string           `json:"checkout"`   // of the project, that it was asked for in
-	Cwd           string           `json:"cwd"`
-	Base          string           `json:"base,omitempty"`     // commit that it began from; empty outside of git
-	Worktree      string           `json:"worktree,omitempty"` // of its own, where it has one
-	SpentUSD      float64          `json:"spentUSD,omitempty"` // that Session had cost before, which hosts count in
-	Warnings      []string         `json:"warnings,omitempty"`
+	ID            string            `json:"subagent_id"`
+	Tree          string            `json:"tree"`                  // session at the root of all that spawned it
+	ParentSession string            `json:"parent_session_id"`     // session that asked for it
+	ParentAgent   string            `json:"parentAgent,omitempty"` // agent that this session is of; empty for a user's own
+	Session       string            `json:"session,omitempty"`     // its own in the host; empty until known
+	Resumes       bool              `json:"resumes,omitempty"`     // Session is one that it goes on in
+	Frame         string            `json:"frame"`
+	Depth         int               `json:"depth"` // 1 for a child of a user's session
+	Host          string            `json:"host"`
+	Foreign       bool              `json:"foreign,omitempty"` // whoever asked for it lives in another host
+	Type          string            `json:"agent_type"`        // name of its definition
+	Source        definition.Source `json:"definition"`        // where that stands
+	Digest        string            `json:"definition_digest"` // of that, as it was when the agent was asked for
+	Description   string            `json:"description"`
+	Prompt        string            `json:"prompt"` // the task as it was asked, at most maxKept characters of it
+	Mode          ModeChoice        `json:"permission_mode"`
+	Tools         hosts.ToolSet     `json:"tools"`
+	Trusted       []string          `json:"trusted,omitempty"`         // entries of Tools that a person wrote: what they name needs no other leave
+	Passes        []string          `json:"delegate_grants,omitempty"` // tools that its children may have though it may not, as a person agreed
+	Model         string            `json:"model,omitempty"`
+	Limits        supervise.Limits  `json:"limits"`
+	MaxDepth      int               `json:"maxDepth"`                 // of agents below it, counted from the root
+	MaxChildren   int               `json:"maxChildren,omitempty"`    // 0: as many as the tree may have
+	Children      int               `json:"children,omitempty"`       // that it started
+	ResumedFrom   string            `json:"resumedFrom,omitempty"`    // agent whose work it goes on with
+	Call          string            `json:"parent_tool_id,omitempty"` // of the parent's host, that asked for it
+	Key           string            `json:"idempotency_key,omitempty"`
+	Schema        json.RawMessage   `json:"result_schema,omitempty"`
+	Background    bool              `json:"background"` // who asks does not wait for its end, unless the call says so
+	Checkout      string            `json:"checkout"`   // of the project, that it was asked for in
+	Cwd           string            `json:"cwd"`
+	Base          string            `json:"base,omitempty"`     // commit that it began from; empty outside of git
+	Worktree      string            `json:"worktree,omitempty"` // of its own, where it has one
+	SpentUSD      float64           `json:"spentUSD,omitempty"` // that Session had cost before, which hosts count in
+	Warnings      []string          `json:"warnings,omitempty"`
 
 	State       core.AgentState    `json:"state"`
 	Progress    supervise.Progress `json:"progress,omitzero"`

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/agents"
+	"flame/agents/definition"
 	"flame/agents/supervise"
 	"flame/core"
 	"flame/hosts"
@@ -89,10 +90,10 @@ func newAgents(data string, shared kept) (*agents.Agents, error) {
 		},
 		Data: data, Root: dir, Dir: dir, Program: program, Bounds: shared.Bounds, Keep: shared.Keep, Start: supervise.Start,
 		Hosts: []hosts.Launcher{fakeHost{name: "claude-code"}, fakeHost{name: "opencode", missing: true}},
-		Catalog: func(string) agents.Catalog {
-			return agents.Load([]agents.Dir{
-				{Path: filepath.Join(data, "agents"), Kind: agents.User},
-				{Path: filepath.Join(dir, "shipped"), Kind: agents.Project, Within: dir},
+		Catalog: func(string) definition.Catalog {
+			return definition.Load([]definition.Dir{
+				{Path: filepath.Join(data, "agents"), Kind: definition.User},
+				{Path: filepath.Join(dir, "shipped"), Kind: definition.Project, Within: dir},
 			})
 		},
 	}, err

@@ -3,10 +3,9 @@ package agents
 import (
 	"cmp"
 	"fmt"
-	"path/filepath"
 	"strings"
 
-	"flame/core"
+	"flame/agents/definition"
 	"flame/project"
 )
 
@@ -15,39 +14,11 @@ import (
 // where it is decided: here, and for the mode by ChooseMode and Grant, for rules by
 // trusted, for what a host would run by handedOn.
 
-// shipped reports whether the definition comes with the repository.
-func (d Definition) shipped() bool { return d.Source.Kind == Project }
-
-// Origin says which file of the project's folder a shipped definition is, and whose
-// place it takes; empty for others.
-func (d Definition) Origin(project string) string {
-	if !d.shipped() {
-		return ""
-	}
-	text := fmt.Sprintf("%s is this project's %s", d.Name, d.file(project))
-	switch {
-	case d.Replaces == nil:
-		return text
-	case d.Replaces.Kind == Builtin:
-		return text + ", not the built-in one"
-	}
-	return text + ", not your own " + core.OneLine(d.Replaces.File, maxPath)
-}
-
-// file is where the definition stands, as seen from a folder.
-func (d Definition) file(from string) string {
-	file, err := filepath.Rel(from, d.Source.File)
-	if err != nil || !filepath.IsLocal(file) {
-		file = d.Source.File
-	}
-	return core.OneLine(file, maxPath)
-}
-
 // lessened returns the definition as it may limit an agent: a shipped one lowers the
 // settings' limits and raises none. It tells what whoever asks for the agent should
 // know of that, and of whose place it takes.
-func (a *Agents) lessened(def Definition) (less Definition, told []string) {
-	if !def.shipped() {
+func (a *Agents) lessened(def definition.Definition) (less definition.Definition, told []string) {
+	if !def.Shipped() {
 		return def, nil
 	}
 	if def.Replaces != nil {
@@ -69,7 +40,7 @@ func (a *Agents) lessened(def Definition) (less Definition, told []string) {
 	}
 	if len(above) > 0 {
 		told = append(told, fmt.Sprintf("%s: this project's %s asks for more than the settings give, and gets what they do",
-			strings.Join(above, ", "), def.file(a.Dir)))
+			strings.Join(above, ", "), def.File(a.Dir)))
 	}
 	return def, told
 }
@@ -87,8 +58,8 @@ func lower[T cmp.Ordered](limit *T, setting T) bool {
 
 // hostOrder returns the hosts that an agent may run in, the first that is named first.
 // Of a shipped definition FLAME_AGENT_HOST goes before what the definition says.
-func (a *Agents) hostOrder(def Definition, callers string) []string {
-	if def.shipped() {
+func (a *Agents) hostOrder(def definition.Definition, callers string) []string {
+	if def.Shipped() {
 		return []string{a.Host, def.Host, callers}
 	}
 	return []string{def.Host, a.Host, callers}
@@ -97,9 +68,9 @@ func (a *Agents) hostOrder(def Definition, callers string) []string {
 // isForeign reports whether an agent runs in another host than the one whose modes
 // bound it: that of its caller. For a shell, which lives in none, it is a host that a
 // shipped definition chose.
-func (a *Agents) isForeign(def Definition, host, callers string) bool {
+func (a *Agents) isForeign(def definition.Definition, host, callers string) bool {
 	if callers == project.CommandLine {
-		return def.shipped() && def.Host == host && a.Host != host
+		return def.Shipped() && def.Host == host && a.Host != host
 	}
 	return callers != host
 }

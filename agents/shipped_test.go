@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/agents"
+	"flame/agents/definition"
 	"flame/core"
 	"flame/hosts"
 	"flame/hosts/claudecode"
@@ -301,7 +302,7 @@ func TestNoToolIsAnOptionNorTakesInWhatFollows(t *testing.T) {
 		for _, key := range []string{"tools", "disallowedTools"} {
 			raw, err := json.Marshal(map[string]any{"description": "d", "prompt": "p", key: []string{tool}})
 			require.NoError(t, err)
-			_, err = agents.Inline(raw)
+			_, err = definition.Inline(raw)
 			assert.Equal(t, valid, err == nil, "%s: %s: %v", key, tool, err)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/samber/lo"
 
+	"flame/agents/definition"
 	"flame/core"
 	"flame/hosts"
 	"flame/project"
@@ -31,7 +32,7 @@ func (a *Agents) Spawn(ctx context.Context, by project.Caller, r Request) (Run, 
 }
 
 // spawn is Spawn for a definition that was found.
-func (a *Agents) spawn(ctx context.Context, by project.Caller, def Definition, r Request) (Run, error) {
+func (a *Agents) spawn(ctx context.Context, by project.Caller, def definition.Definition, r Request) (Run, error) {
 	host, err := a.host(def, by.Host)
 	if err != nil {
 		return Run{}, err
@@ -59,15 +60,15 @@ func (a *Agents) spawn(ctx context.Context, by project.Caller, def Definition, r
 }
 
 // definition finds what the agent is.
-func (a *Agents) definition(r Request) (Definition, error) {
+func (a *Agents) definition(r Request) (definition.Definition, error) {
 	if len(r.Inline) > 0 {
-		return Inline(r.Inline)
+		return definition.Inline(r.Inline)
 	}
 	return a.Catalog(a.Dir).Find(r.Type)
 }
 
 // draft is the record before anything is checked against the tree.
-func (a *Agents) draft(ctx context.Context, def Definition, digest string, r Request, host hosts.Launcher) (Run, error) {
+func (a *Agents) draft(ctx context.Context, def definition.Definition, digest string, r Request, host hosts.Launcher) (Run, error) {
 	def, told := a.lessened(def)
 	limits := a.Bounds.Each
 	limits.Wall = cmp.Or(r.Timeout, def.Timeout, limits.Wall)
@@ -94,7 +95,7 @@ func (a *Agents) draft(ctx context.Context, def Definition, digest string, r Req
 	run.Model, run.Warnings = modelFor(host.Name(), cmp.Or(r.Model, def.Model))
 	_, unheeded := handedOn(host, def)
 	run.Warnings = slices.Concat(told, run.Warnings, unknownTools(host.Name(), def.Tools), unknownTools(host.Name(), r.Tools), unheeded)
-	if cmp.Or(r.Isolation, def.Isolation) == Worktree {
+	if cmp.Or(r.Isolation, def.Isolation) == definition.Worktree {
 		run.Worktree = filepath.Join(a.Folder(run.ID), "worktree")
 	}
 	return run, nil

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/agents"
+	"flame/agents/definition"
 	"flame/agents/supervise"
 	"flame/core"
 	"flame/hosts"
@@ -248,9 +249,11 @@ func TestAnAgentThatCannotBeStartedIsOver(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newService(t)
-			definition, err := s.Catalog("").Find("builder")
+			builder, err := s.Catalog("").Find("builder")
 			require.NoError(t, err)
-			s.Catalog = func(string) agents.Catalog { return agents.Catalog{Definitions: []agents.Definition{definition}} }
+			s.Catalog = func(string) definition.Catalog {
+				return definition.Catalog{Definitions: []definition.Definition{builder}}
+			}
 			tt.broken(s)
 			run, err := s.Spawn(s.ctx, user, agents.Request{Type: "builder", Prompt: tt.prompt})
 			require.ErrorContains(t, err, tt.says)

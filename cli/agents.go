@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"flame/agents"
+	"flame/agents/definition"
 	"flame/core"
 	"flame/hosts"
 	"flame/render"
@@ -29,17 +29,17 @@ func newAgents(a *App) *cobra.Command {
 }
 
 // catalog reads the definitions that hold in this project.
-func (a *App) catalog() (agents.Catalog, error) {
+func (a *App) catalog() (definition.Catalog, error) {
 	at, err := a.place()
 	if err != nil {
-		return agents.Catalog{}, err
+		return definition.Catalog{}, err
 	}
 	home, _ := os.UserHomeDir() // without one, there are no definitions of a user's
-	return agents.Load(agents.Dirs(home, at.Worktree, os.Getenv)), nil
+	return definition.Load(definition.Dirs(home, at.Worktree, os.Getenv)), nil
 }
 
 // asksCatalog makes a command that reads the definitions and prints an answer.
-func (a *App) asksCatalog(cmd *cobra.Command, run func(c agents.Catalog, args []string) error) *cobra.Command {
+func (a *App) asksCatalog(cmd *cobra.Command, run func(c definition.Catalog, args []string) error) *cobra.Command {
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
 		catalog, err := a.catalog()
 		if err != nil {
@@ -54,8 +54,8 @@ func newAgentsList(a *App) *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{Use: "list", Short: "List the agents that can be started", Example: "  flame agents list --all", Args: takes(0, 0)}
 	cmd.Flags().BoolVar(&all, "all", false, "those that others replace, hidden and disabled ones too")
-	return a.asksCatalog(cmd, func(c agents.Catalog, _ []string) error {
-		shown := []agents.Definition{}
+	return a.asksCatalog(cmd, func(c definition.Catalog, _ []string) error {
+		shown := []definition.Definition{}
 		var b strings.Builder
 		for _, def := range c.Definitions {
 			// One of the repository's may not hide that it takes another's place.
@@ -73,7 +73,7 @@ func newAgentsList(a *App) *cobra.Command {
 }
 
 // sourceOf is where a definition comes from, as people read it.
-func sourceOf(def agents.Definition) string {
+func sourceOf(def definition.Definition) string {
 	if def.Source.File == "" {
 		return def.Source.Kind
 	}
@@ -81,7 +81,7 @@ func sourceOf(def agents.Definition) string {
 }
 
 // remarks say whose place a definition takes, and why it does not hold.
-func remarks(def agents.Definition) (text string) {
+func remarks(def definition.Definition) (text string) {
 	if def.Replaces != nil {
 		text += ", in place of " + cmp.Or(def.Replaces.File, "the built-in one")
 	}
@@ -127,7 +127,7 @@ func newAgentsShow(a *App) *cobra.Command {
 }
 
 // definitionText is a definition as people read it.
-func definitionText(def agents.Definition) string {
+func definitionText(def definition.Definition) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s (%s)%s\n%s\n", def.Name, sourceOf(def), remarks(def), def.Description)
 	tools := "those of its caller"
@@ -150,7 +150,7 @@ func newAgentsDoctor(a *App) *cobra.Command {
 		Use: "doctor", Short: "Check the definitions of agents", Example: "  flame agents doctor", Args: takes(0, 0),
 		Long: "Check every definition of an agent, and say file, line and reason of what is wrong.\nStatus 1 if a file gives no agent.",
 	}
-	return a.asksCatalog(cmd, func(c agents.Catalog, _ []string) error {
+	return a.asksCatalog(cmd, func(c definition.Catalog, _ []string) error {
 		text, broken := "", false
 		for _, f := range c.Findings {
 			sign := "note  "
@@ -162,7 +162,7 @@ func newAgentsDoctor(a *App) *cobra.Command {
 		if text == "" {
 			text = fmt.Sprintf("ok     %s\n", render.Count(len(c.Definitions), "definition"))
 		}
-		if err := a.print(append([]agents.Finding{}, c.Findings...), text); err != nil {
+		if err := a.print(append([]definition.Finding{}, c.Findings...), text); err != nil {
 			return err
 		}
 		if broken {

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/agents"
+	"flame/agents/definition"
 	"flame/agents/supervise"
 	"flame/config"
 	"flame/core"
@@ -44,7 +45,7 @@ func TestTheDoctorTellsOfGrantsThatWereMadeWhileAgentsRan(t *testing.T) {
 	}
 	s := &agents.Agents{
 		Project: p, Data: data, Dir: dir, Program: "flame", Hosts: []hosts.Launcher{quiet{}}, Bounds: agents.DefaultBounds(),
-		Catalog: func(string) agents.Catalog { return agents.Load(nil) },
+		Catalog: func(string) definition.Catalog { return definition.Load(nil) },
 		Start:   func(context.Context, supervise.Seat) (supervise.Process, error) { return supervise.Process{}, nil },
 	}
 	app := &App{

@@ -14,6 +14,7 @@ import (
 
 	"flame/agents"
 	"flame/agents/converge"
+	"flame/agents/definition"
 	"flame/cli"
 	"flame/config"
 	"flame/core/op"
@@ -73,7 +74,7 @@ var written = regexp.MustCompile(`--([a-z-]+) (\w+(?:\|\w+)+)`)
 func TestOptionsInDocumentsHaveTheWordsThatThereAre(t *testing.T) {
 	words := map[string][]string{
 		"on-failure":          agents.OnFailure("").Values(),
-		"isolation":           agents.Isolation("").Values(),
+		"isolation":           definition.Isolation("").Values(),
 		"strategy":            converge.Strategy("").Values(),
 		"conflict-resolution": converge.Resolution("").Values(),
 		"output-format":       converge.Format("").Values(),

@@ -12,6 +12,7 @@ import (
 
 	"flame/agents"
 	"flame/agents/converge"
+	"flame/agents/definition"
 	"flame/agents/line"
 	"flame/core"
 	"flame/core/op"
@@ -45,23 +46,23 @@ type agentDoor struct {
 func newAgentDoor(a *agents.Agents) agentDoor { return agentDoor{a, &sync.Map{}} }
 
 type spawnArgs struct {
-	Type           string           `json:"subagent_type,omitempty" line:"agent-type" jsonschema:"builder, tester, analyzer, retriever or another definition's exact name"`
-	Prompt         string           `json:"prompt,omitempty" line:"-" jsonschema:"the whole task"`
-	Description    string           `json:"description,omitempty" jsonschema:"it in 3 to 5 words"`
-	Background     *bool            `json:"background,omitempty" jsonschema:"default true; false waits up to 50 s"`
-	InheritContext *bool            `json:"inherit_context,omitempty" jsonschema:"default true"`
-	Mode           hosts.Mode       `json:"permission_mode,omitempty" jsonschema:"never more than yours"`
-	Tools          *[]string        `json:"tools,omitempty" jsonschema:"only these"`
-	Model          string           `json:"model,omitempty"`
-	Timeout        float64          `json:"timeout,omitempty" jsonschema:"seconds"`
-	FrameID        string           `json:"frameID,omitempty" jsonschema:"to work below, default the current frame"`
-	Cwd            string           `json:"cwd,omitempty"`
-	Isolation      agents.Isolation `json:"isolation,omitempty"`
-	Key            string           `json:"idempotency_key,omitempty" jsonschema:"the same again gives the same agent"`
-	BudgetTokens   int64            `json:"budget_tokens,omitempty"`
-	BudgetUSD      float64          `json:"budget_usd,omitempty"`
-	Definition     map[string]any   `json:"definition,omitempty" line:"-" jsonschema:"inline, instead of subagent_type"`
-	Command        string           `json:"command,omitempty" line:"-" jsonschema:"a /delegate line, instead of all others"`
+	Type           string               `json:"subagent_type,omitempty" line:"agent-type" jsonschema:"builder, tester, analyzer, retriever or another definition's exact name"`
+	Prompt         string               `json:"prompt,omitempty" line:"-" jsonschema:"the whole task"`
+	Description    string               `json:"description,omitempty" jsonschema:"it in 3 to 5 words"`
+	Background     *bool                `json:"background,omitempty" jsonschema:"default true; false waits up to 50 s"`
+	InheritContext *bool                `json:"inherit_context,omitempty" jsonschema:"default true"`
+	Mode           hosts.Mode           `json:"permission_mode,omitempty" jsonschema:"never more than yours"`
+	Tools          *[]string            `json:"tools,omitempty" jsonschema:"only these"`
+	Model          string               `json:"model,omitempty"`
+	Timeout        float64              `json:"timeout,omitempty" jsonschema:"seconds"`
+	FrameID        string               `json:"frameID,omitempty" jsonschema:"to work below, default the current frame"`
+	Cwd            string               `json:"cwd,omitempty"`
+	Isolation      definition.Isolation `json:"isolation,omitempty"`
+	Key            string               `json:"idempotency_key,omitempty" jsonschema:"the same again gives the same agent"`
+	BudgetTokens   int64                `json:"budget_tokens,omitempty"`
+	BudgetUSD      float64              `json:"budget_usd,omitempty"`
+	Definition     map[string]any       `json:"definition,omitempty" line:"-" jsonschema:"inline, instead of subagent_type"`
+	Command        string               `json:"command,omitempty" line:"-" jsonschema:"a /delegate line, instead of all others"`
 }
 
 func (in *spawnArgs) command() string { return in.Command }
@@ -129,9 +130,9 @@ func (d agentDoor) seekGrant(ctx context.Context, by project.Caller, r agents.Re
 	text := fmt.Sprintf("The agent %s is to work in the permission mode %s; without your leave it gets %s. Its task: %s",
 		def.Name, mode.Requested, mode.Effective, core.OneLine(r.Prompt, 300))
 	switch def.Source.Kind {
-	case agents.Call:
+	case definition.Call:
 		text += "\nIts instructions stand in the call itself: " + core.OneLine(def.Prompt, 300)
-	case agents.Project:
+	case definition.Project:
 		text += "\n" + def.Origin(d.a.Dir) + ". Its instructions: " + core.OneLine(def.Prompt, 300)
 	}
 	yes, answered := question(ctx, text)

@@ -22,6 +22,7 @@ import (
 
 	"flame/agents"
 	"flame/agents/converge"
+	"flame/agents/definition"
 	"flame/agents/supervise"
 	"flame/core"
 	"flame/hosts"
@@ -114,7 +115,7 @@ func newAgents(data string, kept project.Store) *agents.Agents {
 			Now: func() core.Millis { return core.MillisOf(time.Now()) },
 		},
 		Data: data, Root: filepath.Dir(data), Dir: filepath.Dir(data), Program: os.Args[0], Hosts: []hosts.Launcher{aHost{}}, Bounds: agents.DefaultBounds(),
-		Catalog: func(string) agents.Catalog { return agents.Load(nil) }, Start: supervise.Start,
+		Catalog: func(string) definition.Catalog { return definition.Load(nil) }, Start: supervise.Start,
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/agents"
+	"flame/agents/definition"
 	"flame/core"
 	"flame/hosts"
 	"flame/project"
@@ -25,7 +26,7 @@ func TestAPersonIsAskedForWhatAnAgentWouldNotGet(t *testing.T) {
 		Budget: core.DefaultBudget(), Subagents: core.DefaultSubagentConfig(), Autonomy: core.DefaultAutonomyConfig(),
 	}
 	none := func(string) string { return "" }
-	a := &agents.Agents{Project: p, Dir: dir, Catalog: func(string) agents.Catalog { return agents.Load(agents.Dirs("", dir, none)) }}
+	a := &agents.Agents{Project: p, Dir: dir, Catalog: func(string) definition.Catalog { return definition.Load(definition.Dirs("", dir, none)) }}
 	door := newAgentDoor(a)
 	by := project.Caller{Session: "s", Host: "claude-code", Stamped: true}
 	var asked []string

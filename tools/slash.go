@@ -11,7 +11,7 @@ import (
 
 	"github.com/samber/lo"
 
-	"flame/agents"
+	"flame/agents/definition"
 	"flame/agents/line"
 	"flame/core"
 	"flame/core/op"
@@ -83,7 +83,7 @@ func (o option) set(to reflect.Value, value string) error {
 	case reflect.Bool:
 		to.SetBool(value == "true") // or "false": the line takes no other
 	case reflect.Slice:
-		to.Set(reflect.ValueOf(append([]string{}, agents.SplitNames(value)...))) // a list of none is not no list
+		to.Set(reflect.ValueOf(append([]string{}, definition.SplitNames(value)...))) // a list of none is not no list
 	case reflect.Int64:
 		n, err := strconv.ParseUint(value, 10, 63)
 		if err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"flame/agents"
 	"flame/agents/converge"
+	"flame/agents/definition"
 	"flame/core"
 	"flame/hosts"
 )
@@ -49,7 +50,7 @@ func TestADelegateLineIsRead(t *testing.T) {
 		"without any tools":           {line: `think --agent-type builder --tools ""`, want: agents.Request{Type: "builder", Prompt: "think", Tools: &[]string{}}},
 		"what only arguments had": {
 			line: "fix it --agent-type builder --frameID frame-1 --idempotency-key k1 --isolation worktree --budget-tokens 9000 --budget-usd 1.5",
-			want: agents.Request{Type: "builder", Prompt: "fix it", Frame: "frame-1", Key: "k1", Isolation: agents.Worktree, BudgetTokens: 9000, BudgetUSD: 1.5},
+			want: agents.Request{Type: "builder", Prompt: "fix it", Frame: "frame-1", Key: "k1", Isolation: definition.Worktree, BudgetTokens: 9000, BudgetUSD: 1.5},
 		},
 	}
 	for name, tt := range tests {

@@ -1,11 +1,12 @@
-package agents
+// Package definition holds what an agent is: the files in which people describe
+// agents, in the dialects of the hosts, where they are found, and which of a name
+// holds. What an agent of a definition gets, it leaves to others.
+package definition
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -70,48 +71,22 @@ func (d Definition) Digest() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// set returns the tools that the definition leaves an agent.
-func (d Definition) set() hosts.ToolSet {
+// ToolSet returns the tools that the definition leaves an agent.
+func (d Definition) ToolSet() hosts.ToolSet {
 	return hosts.ToolSet{}.Only(d.Tools).Without(d.DisallowedTools...)
 }
 
-// A Source is where a definition comes from.
-type Source struct {
-	Kind string `json:"kind"`           // Builtin, User, Project or Call
-	File string `json:"file,omitempty"` // empty for built-in ones and those of a call
-}
+// Isolation reports whether an agent gets a git worktree of its own.
+type Isolation string
 
-// String names the source for people.
-func (s Source) String() string { return cmp.Or(s.File, s.Kind) }
-
-// Where definitions come from, from the lowest precedence to the highest.
+// The ways.
 const (
-	Builtin = "builtin" // flame itself
-	User    = "user"    // a folder for all projects of this user
-	Project = "project" // a folder of this project
-	Call    = "call"    // written into the call
+	Worktree    Isolation = "worktree" // its own
+	NoIsolation Isolation = "none"     // the folder that it was started for
 )
 
-// A Finding is something that is wrong with a definition's file or a folder.
-type Finding struct {
-	File   string `json:"file"`
-	Line   int    `json:"line,omitempty"`  // from 1; 0 where it is about the whole
-	Agent  string `json:"agent,omitempty"` // name of the definition, as far as it is known
-	Reason string `json:"reason"`
-	Fatal  bool   `json:"fatal"` // the file gives no agent
-}
-
-// maxPath bounds a path in a sentence, in characters.
-const maxPath = 300
-
-// String returns file, line and reason as compilers do, in one line.
-func (f Finding) String() string {
-	file := core.OneLine(f.File, maxPath)
-	if f.Line == 0 {
-		return fmt.Sprintf("%s: %s", file, f.Reason)
-	}
-	return fmt.Sprintf("%s:%d: %s", file, f.Line, f.Reason)
-}
+// Values lists the ways.
+func (Isolation) Values() []string { return core.Words(Worktree, NoIsolation) }
 
 // Parse reads a definition: Markdown with YAML front matter, in the dialect of
 // Claude Code, OpenCode, Wave or flame. Where a finding is fatal, the definition
@@ -172,10 +147,10 @@ func Inline(raw json.RawMessage) (Definition, error) {
 	return def, nil
 }
 
-// permitted returns the tools that OpenCode's permissions leave one of its agents.
+// Permitted returns the tools that OpenCode's permissions leave one of its agents.
 // What they ask a person about counts as denied, as an agent has nobody to ask;
 // of permissions that cannot be read nothing is left.
-func permitted(permission string) Definition {
+func Permitted(permission string) Definition {
 	var r reader
 	fields, err := jsonFields(json.RawMessage(`{"permission":` + permission + `}`))
 	if err != nil {

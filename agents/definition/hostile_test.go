@@ -1,4 +1,4 @@
-package agents_test
+package definition_test
 
 import (
 	"encoding/json"
@@ -13,18 +13,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"flame/agents"
+	"flame/agents/definition"
 	"flame/core"
 )
 
 // secret stands in all that lies outside of a repository.
 const secret = "S3CRET"
-
-// A repository is one that somebody else wrote, with files of the user's beside it.
-type repository struct {
-	t   *testing.T
-	dir string
-}
 
 func newRepository(t *testing.T) repository {
 	t.Helper()
@@ -42,25 +36,6 @@ func newRepository(t *testing.T) repository {
 	return repository{t, filepath.Join(top, "repository")}
 }
 
-// link lays links, "NAME -> TARGET" each.
-func (r repository) link(links ...string) {
-	r.t.Helper()
-	for _, link := range links {
-		name, target, _ := strings.Cut(link, " -> ")
-		path := filepath.Join(r.dir, name)
-		require.NoError(r.t, os.MkdirAll(filepath.Dir(path), 0o755))
-		require.NoError(r.t, os.Symlink(strings.Replace(target, "REPOSITORY", r.dir, 1), path))
-	}
-}
-
-// pipe lays a pipe that nobody writes to.
-func (r repository) pipe(name string) {
-	r.t.Helper()
-	path := filepath.Join(r.dir, name)
-	require.NoError(r.t, os.MkdirAll(filepath.Dir(path), 0o755))
-	require.NoError(r.t, syscall.Mkfifo(path, 0o644))
-}
-
 // files lays n files of the same content below a folder.
 func (r repository) files(n int, folder, content string) {
 	r.t.Helper()
@@ -73,10 +48,10 @@ func (r repository) files(n int, folder, content string) {
 
 // load reads the repository's definitions, and fails the test where that takes too
 // long.
-func (r repository) load() (catalog agents.Catalog) {
+func (r repository) load() (catalog definition.Catalog) {
 	r.t.Helper()
-	done := make(chan agents.Catalog, 1)
-	go func() { done <- agents.Load(agents.Dirs("", r.dir, environment())) }()
+	done := make(chan definition.Catalog, 1)
+	go func() { done <- definition.Load(definition.Dirs("", r.dir, environment())) }()
 	select {
 	case catalog = <-done:
 	case <-time.After(time.Minute):
@@ -86,7 +61,7 @@ func (r repository) load() (catalog agents.Catalog) {
 }
 
 // said is all that a catalog tells of files: definitions, findings, errors.
-func said(t *testing.T, catalog agents.Catalog) string {
+func said(t *testing.T, catalog definition.Catalog) string {
 	t.Helper()
 	definitions, err := json.Marshal(catalog)
 	require.NoError(t, err)
@@ -117,32 +92,32 @@ func TestDefinitionsOfARepositoryAreReadWithoutLeavingIt(t *testing.T) {
 		builder string // whose it is; empty: a file stands in its way
 	}{
 		"flame's folder is the one above": {
-			links: []string{".flame -> .."}, finding: ".flame/agents" + out, builder: agents.Builtin,
+			links: []string{".flame -> .."}, finding: ".flame/agents" + out, builder: definition.Builtin,
 		},
 		"Claude Code's folder lies outside": {
-			links: []string{".claude -> ../outside"}, finding: ".claude/agents" + out, builder: agents.Builtin,
+			links: []string{".claude -> ../outside"}, finding: ".claude/agents" + out, builder: definition.Builtin,
 		},
 		"OpenCode's folder lies outside": {
-			links: []string{".opencode/agent -> ../../outside/agents"}, finding: ".opencode/agent" + out, builder: agents.Builtin,
+			links: []string{".opencode/agent -> ../../outside/agents"}, finding: ".opencode/agent" + out, builder: definition.Builtin,
 		},
 		"a folder is the root of the disk": {
-			links: []string{".opencode/agent -> /"}, finding: ".opencode/agent" + out, builder: agents.Builtin,
+			links: []string{".opencode/agent -> /"}, finding: ".opencode/agent" + out, builder: definition.Builtin,
 		},
 		"a folder in a folder is": {
-			links: []string{".opencode/agents/all -> /"}, finding: ".opencode/agents/all" + out, builder: agents.Builtin,
+			links: []string{".opencode/agents/all -> /"}, finding: ".opencode/agents/all" + out, builder: definition.Builtin,
 		},
 		"a folder is not there, outside": {
-			links: []string{".claude -> ../nowhere"}, finding: ".claude/agents" + out, builder: agents.Builtin,
+			links: []string{".claude -> ../nowhere"}, finding: ".claude/agents" + out, builder: definition.Builtin,
 		},
-		"a folder is not there, inside": {links: []string{".claude -> nowhere"}, builder: agents.Builtin},
+		"a folder is not there, inside": {links: []string{".claude -> nowhere"}, builder: definition.Builtin},
 		"a folder is a pipe": {
-			pipe: ".claude/agents", finding: ".claude/agents: cannot be read: not a directory", builder: agents.Builtin,
+			pipe: ".claude/agents", finding: ".claude/agents: cannot be read: not a directory", builder: definition.Builtin,
 		},
 		"the folder above is a pipe": {
-			pipe: ".claude", finding: ".claude/agents: cannot be read: not a directory", builder: agents.Builtin,
+			pipe: ".claude", finding: ".claude/agents: cannot be read: not a directory", builder: definition.Builtin,
 		},
 		"a file is a definition outside": {
-			links: []string{".claude/agents/x.md -> ../../../outside/agents/x.md"}, finding: ".claude/agents/x.md" + out, builder: agents.Builtin,
+			links: []string{".claude/agents/x.md -> ../../../outside/agents/x.md"}, finding: ".claude/agents/x.md" + out, builder: definition.Builtin,
 		},
 		"a file is a built-in one's, outside": {
 			links: []string{".claude/agents/builder.md -> ../../../outside/agents/builder.md"}, finding: ".claude/agents/builder.md" + out,
@@ -151,34 +126,34 @@ func TestDefinitionsOfARepositoryAreReadWithoutLeavingIt(t *testing.T) {
 			links: []string{".claude/agents/builder.md -> ../../../outside/key"}, finding: ".claude/agents/builder.md" + out,
 		},
 		"a file is one whose mistakes would be told": {
-			links: []string{".claude/agents/odd.md -> ../../../outside/odd.md"}, finding: ".claude/agents/odd.md" + out, builder: agents.Builtin,
+			links: []string{".claude/agents/odd.md -> ../../../outside/odd.md"}, finding: ".claude/agents/odd.md" + out, builder: definition.Builtin,
 		},
 		"a file is another such": {
-			links: []string{".wave/agents/odder.md -> ../../../outside/odder.md"}, finding: ".wave/agents/odder.md" + out, builder: agents.Builtin,
+			links: []string{".wave/agents/odder.md -> ../../../outside/odder.md"}, finding: ".wave/agents/odder.md" + out, builder: definition.Builtin,
 		},
 		"a file is the process's environment": {
-			links: []string{".claude/agents/x.md -> /proc/self/environ"}, finding: ".claude/agents/x.md" + out, builder: agents.Builtin,
+			links: []string{".claude/agents/x.md -> /proc/self/environ"}, finding: ".claude/agents/x.md" + out, builder: definition.Builtin,
 		},
 		"a file never ends": {
-			links: []string{".claude/agents/x.md -> /dev/zero"}, finding: ".claude/agents/x.md" + out, builder: agents.Builtin,
+			links: []string{".claude/agents/x.md -> /dev/zero"}, finding: ".claude/agents/x.md" + out, builder: definition.Builtin,
 		},
 		"a file is a pipe": {pipe: ".claude/agents/builder.md", finding: ".claude/agents/builder.md: is not a regular file"},
 		"a link leads to a link out": {
-			links: []string{".claude/agents -> ../a", "a -> ../outside/agents"}, finding: ".claude/agents" + out, builder: agents.Builtin,
+			links: []string{".claude/agents -> ../a", "a -> ../outside/agents"}, finding: ".claude/agents" + out, builder: definition.Builtin,
 		},
 		"a link leads round": {
 			links:   []string{".claude/agents -> ../a", "a -> .claude/agents"},
-			finding: ".claude/agents: cannot be read: too many levels of symbolic links", builder: agents.Builtin,
+			finding: ".claude/agents: cannot be read: too many levels of symbolic links", builder: definition.Builtin,
 		},
-		"a link stays inside, which is fine": {links: []string{".claude -> a"}, files: inside, builder: agents.Project},
-		"an absolute one does, which is too": {links: []string{".claude -> REPOSITORY/a"}, files: inside, builder: agents.Project},
+		"a link stays inside, which is fine": {links: []string{".claude -> a"}, files: inside, builder: definition.Project},
+		"an absolute one does, which is too": {links: []string{".claude -> REPOSITORY/a"}, files: inside, builder: definition.Project},
 		"folders are deeper than anybody wants": {
 			files:   map[string]string{".opencode/agent/" + deep + "x.md": agent("", "p")},
-			finding: ".opencode/agent/" + strings.TrimSuffix(deep, "/") + ": lies deeper than 10 folders and was not read", builder: agents.Builtin,
+			finding: ".opencode/agent/" + strings.TrimSuffix(deep, "/") + ": lies deeper than 10 folders and was not read", builder: definition.Builtin,
 		},
 		"a name steers the terminal": {
 			files:   map[string]string{".claude/agents/\x1b[2J\nx.md": "no"},
-			finding: ".claude/agents/[2J x.md:1: no front matter: the first line must be ---", builder: agents.Builtin,
+			finding: ".claude/agents/[2J x.md:1: no front matter: the first line must be ---", builder: definition.Builtin,
 		},
 	}
 	for name, tt := range tests {
@@ -269,7 +244,7 @@ func TestNothingIsReadOnceItTookTooLong(t *testing.T) {
 	t.Parallel()
 	r := newRepository(t)
 	r.files(3, ".claude/agents", agent("", "p"))
-	catalog := agents.LoadUntil(time.Now().Add(-time.Second), agents.Dirs("", r.dir, environment()))
+	catalog := definition.LoadUntil(time.Now().Add(-time.Second), definition.Dirs("", r.dir, environment()))
 	require.Len(t, catalog.Findings, 1)
 	assert.Equal(t, filepath.Join(r.dir, ".claude/agents")+": takes more than 2s; the rest was not read", catalog.Findings[0].String())
 	assert.Len(t, catalog.Available(), 4)
@@ -284,7 +259,7 @@ func TestLinksOfTheUsersOwnAreFollowed(t *testing.T) {
 	require.NoError(t, os.Symlink(filepath.Join(dotfiles, "one.md"), filepath.Join(home, ".config/flame/agents/one.md")))
 	require.NoError(t, os.Symlink("/dev/zero", filepath.Join(home, ".config/flame/agents/zero.md")))
 	require.NoError(t, syscall.Mkfifo(filepath.Join(home, ".config/flame/agents/pipe.md"), 0o644))
-	catalog := agents.Load(agents.Dirs(home, "", environment()))
+	catalog := definition.Load(definition.Dirs(home, "", environment()))
 	for _, name := range []string{"mine", "one", "other"} {
 		_, err := catalog.Find(name)
 		assert.NoError(t, err)
@@ -309,52 +284,9 @@ func TestToolsThatNobodyKnowsAreFound(t *testing.T) {
 }
 
 // loadedFrom is loaded for a folder of these files.
-func loadedFrom(t *testing.T, files map[string]string) (names, findings []string, catalog agents.Catalog) {
+func loadedFrom(t *testing.T, files map[string]string) (names, findings []string, catalog definition.Catalog) {
 	t.Helper()
 	root := t.TempDir()
 	write(t, root, files)
 	return loaded(root, false)
-}
-
-func TestAnAgentWorksInNoFolderButTheProjectsOwn(t *testing.T) {
-	t.Parallel()
-	s := newServiceWith(t, func(k *kept) { k.Bounds.Concurrent = 100 })
-	s.Start = noStart
-	r := repository{t, s.Dir}
-	write(t, s.Dir, map[string]string{
-		"plain/a/x": "", "claude/.claude/settings.local.json": "{}", "servers/.mcp.json": "{}", "open/opencode.jsonc": "{}", "file/.claude": "",
-	})
-	outside := t.TempDir()
-	r.link("out -> "+outside, "up -> ..", "plain/in -> a", "linked/.claude -> "+outside, "linked/b/c -> ../../plain", "piped/x -> y")
-	r.pipe("piped/.mcp.json")
-	tests := map[string]struct{ cwd, says string }{
-		"a folder":                          {cwd: "plain/a"},
-		"the project's own":                 {cwd: "."},
-		"by its whole path":                 {cwd: filepath.Join(s.Dir, "plain")},
-		"by a link inside":                  {cwd: "plain/in"},
-		"where a file has a host's name":    {cwd: "file"},
-		"one that is not there":             {"none", "is not a folder"},
-		"a file":                            {"plain/a/x", "is not a folder"},
-		"one outside":                       {outside, "is not in the project"},
-		"one outside by a link":             {"out", "is not in the project"},
-		"the one above by a link":           {"up", "is not in the project"},
-		"the one above":                     {"..", "is not in the project"},
-		"one with a host's settings":        {"claude", "has settings of its own (claude/.claude/settings.local.json)"},
-		"one with the other's":              {"open", "has settings of its own (open/opencode.jsonc)"},
-		"one with servers":                  {"servers", "has settings of its own (servers/.mcp.json)"},
-		"one whose settings are a pipe":     {"piped", "has settings of its own (piped/.mcp.json)"},
-		"one whose settings lie outside":    {"linked", "has settings of its own (linked/.claude/settings.json)"},
-		"one below that, which leads aside": {cwd: "linked/b/c"},
-		"one below that":                    {"linked/b", "has settings of its own (linked/.claude/settings.json)"},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			_, err := s.Spawn(s.ctx, user, agents.Request{Inline: json.RawMessage(`{"description":"d","prompt":"p"}`), Prompt: "done", Cwd: tt.cwd})
-			if tt.says == "" {
-				require.NoError(t, err)
-				return
-			}
-			require.ErrorContains(t, err, tt.says)
-		})
-	}
 }

@@ -1,4 +1,4 @@
-package agents_test
+package definition_test
 
 import (
 	"slices"
@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"flame/agents"
+	"flame/agents/definition"
 	"flame/hosts"
 )
 
@@ -27,7 +27,7 @@ func TestBuiltinAgentsHaveToolsInEachHost(t *testing.T) {
 		"claude-code": {"Read", "Edit", "Write", "Bash", "WebSearch"},
 		"opencode":    {"read", "edit", "apply_patch", "bash", "websearch"},
 	}
-	catalog := agents.Load(nil)
+	catalog := definition.Load(nil)
 	for name, tt := range tests {
 		def, err := catalog.Find(name)
 		require.NoError(t, err)
@@ -62,21 +62,21 @@ func TestToolsHaveTheNamesOfTheHost(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			def := agents.Definition{Tools: &tt.tools, DisallowedTools: tt.tools}.For(tt.host)
+			def := definition.Definition{Tools: &tt.tools, DisallowedTools: tt.tools}.For(tt.host)
 			assert.Equal(t, tt.want, *def.Tools)
 			assert.Equal(t, tt.want, def.DisallowedTools)
 		})
 	}
-	assert.Nil(t, agents.Definition{}.For("opencode").Tools, "inherited tools stay inherited")
+	assert.Nil(t, definition.Definition{}.For("opencode").Tools, "inherited tools stay inherited")
 }
 
 func TestWhatOneGetsOfABuiltinIsOnesOwn(t *testing.T) {
 	t.Parallel()
-	def, err := agents.Load(nil).Find("analyzer")
+	def, err := definition.Load(nil).Find("analyzer")
 	require.NoError(t, err)
 	(*def.Tools)[0] = "Bash"
 	(*def.For("opencode").Tools)[0] = "bash"
-	again, err := agents.Load(nil).Find("analyzer")
+	again, err := definition.Load(nil).Find("analyzer")
 	require.NoError(t, err)
 	assert.Equal(t, []string{"Read", "Grep", "Glob"}, *again.Tools)
 	assert.Equal(t, "read", (*again.For("opencode").Tools)[0])

@@ -1,4 +1,4 @@
-package agents_test
+package definition_test
 
 import (
 	"encoding/json"
@@ -15,14 +15,14 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"flame/agents"
+	"flame/agents/definition"
 	"flame/hosts"
 )
 
 // sound checks what holds for whatever was read.
-func sound(t *testing.T, def agents.Definition, findings []agents.Finding) {
+func sound(t *testing.T, def definition.Definition, findings []definition.Finding) {
 	t.Helper()
-	fatal := slices.ContainsFunc(findings, func(f agents.Finding) bool { return f.Fatal })
+	fatal := slices.ContainsFunc(findings, func(f definition.Finding) bool { return f.Fatal })
 	assert.LessOrEqual(t, len(findings), 25, "who reads more")
 	for _, finding := range findings {
 		assert.NotEmpty(t, finding.Reason)
@@ -63,7 +63,7 @@ func FuzzParse(f *testing.F) {
 		f.Add([]byte("---\n" + good + "\n" + bomb + "\n---\nDo it.\n"))
 	}
 	f.Fuzz(func(t *testing.T, content []byte) {
-		def, findings := agents.Parse("a.md", content)
+		def, findings := definition.Parse("a.md", content)
 		sound(t, def, findings)
 	})
 }
@@ -144,7 +144,7 @@ func TestNoFrontMatterTakesLongOrSaysMuch(t *testing.T) {
 			lines := strings.Replace("---\n"+good+"\n"+bomb+"\n---\nDo it.\n", "description: d\ndescription:", "description:", 1)
 			lines = strings.Replace(lines, "name: a\ndescription: d\nname:", "description: d\nname:", 1)
 			begun := time.Now()
-			def, findings := agents.Parse("a.md", []byte(lines))
+			def, findings := definition.Parse("a.md", []byte(lines))
 			sound(t, def, findings)
 			hosts.ToolSet{}.Only(def.Tools).Without(def.DisallowedTools...).For(hosts.Known(), "opencode").For(hosts.Known(), "claude-code")
 			assert.Less(t, time.Since(begun), 5*time.Second)
@@ -160,14 +160,14 @@ func FuzzInline(f *testing.F) {
 	f.Add([]byte(`{"description":"d","prompt":"p","maxTurns":1e400,"tools":{"*":false}}`))
 	f.Add([]byte(`{"name":"\ud800","description":"\u0000","prompt":"p"}`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		def, err := agents.Inline(raw)
+		def, err := definition.Inline(raw)
 		if err != nil {
 			require.NotNil(t, def.Tools)
 			assert.Empty(t, *def.Tools)
 			return
 		}
 		sound(t, def, nil)
-		assert.Equal(t, agents.Call, def.Source.Kind)
+		assert.Equal(t, definition.Call, def.Source.Kind)
 	})
 }
 
@@ -181,7 +181,7 @@ func FuzzToolsNeverWiden(f *testing.F) {
 		f.Add(value)
 	}
 	f.Fuzz(func(t *testing.T, value string) {
-		def, findings := agents.Parse("a.md", []byte("---\nname: a\ndescription: d\ntools:"+value+"\n---\nDo it.\n"))
+		def, findings := definition.Parse("a.md", []byte("---\nname: a\ndescription: d\ntools:"+value+"\n---\nDo it.\n"))
 		sound(t, def, findings)
 		assert.NotNil(t, def.Tools)
 	})
@@ -215,7 +215,7 @@ func FuzzPermissionsNeverWiden(f *testing.F) {
 		if len(lines) == 0 {
 			return
 		}
-		def, findings := agents.Parse("a.md", []byte(front(good, "permission:", strings.Join(lines, "\n"))))
+		def, findings := definition.Parse("a.md", []byte(front(good, "permission:", strings.Join(lines, "\n"))))
 		sound(t, def, findings)
 		set := hosts.ToolSet{}.Only(def.Tools).Without(def.DisallowedTools...)
 		for _, tool := range []string{"read", "bash", "x_one", "x_two", "y_one", "edit", "other"} {

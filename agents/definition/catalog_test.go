@@ -1,4 +1,4 @@
-package agents_test
+package definition_test
 
 import (
 	"fmt"
@@ -11,19 +11,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"flame/agents"
+	"flame/agents/definition"
 	"flame/core"
 )
-
-// write makes files below a folder, with the folders they need.
-func write(t testing.TB, root string, files map[string]string) {
-	t.Helper()
-	for name, content := range files {
-		path := filepath.Join(root, name)
-		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
-		require.NoError(t, os.WriteFile(path, []byte(content), 0o644))
-	}
-}
 
 // agent makes a file with a prompt of its own; a name of its own if there is one.
 func agent(name, prompt string) string {
@@ -46,10 +36,10 @@ func environment(values ...string) func(string) string {
 }
 
 // loaded returns the definitions of one folder of a user's and what is wrong there.
-func loaded(root string, nested bool) (names []string, findings []string, catalog agents.Catalog) {
-	catalog = agents.Load([]agents.Dir{{Path: root, Kind: agents.User, Nested: nested}})
+func loaded(root string, nested bool) (names []string, findings []string, catalog definition.Catalog) {
+	catalog = definition.Load([]definition.Dir{{Path: root, Kind: definition.User, Nested: nested}})
 	for _, def := range catalog.Available() {
-		if def.Source.Kind != agents.Builtin {
+		if def.Source.Kind != definition.Builtin {
 			names = append(names, def.Name)
 		}
 	}
@@ -61,7 +51,7 @@ func loaded(root string, nested bool) (names []string, findings []string, catalo
 
 func TestFoldersHaveTheirPrecedence(t *testing.T) {
 	t.Parallel()
-	paths := func(dirs []agents.Dir) (lines []string) {
+	paths := func(dirs []definition.Dir) (lines []string) {
 		for _, dir := range dirs {
 			line := dir.Kind + " " + dir.Path
 			if dir.Nested {
@@ -77,16 +67,16 @@ func TestFoldersHaveTheirPrecedence(t *testing.T) {
 	assert.Equal(t, append([]string{
 		"user /h/.claude/agents", "user /h/.wave/agents",
 		"user /h/.config/opencode/agent/**", "user /h/.config/opencode/agents/**", "user /h/.config/flame/agents",
-	}, project...), paths(agents.Dirs("/h", "/p", environment())))
+	}, project...), paths(definition.Dirs("/h", "/p", environment())))
 	assert.Equal(t, append([]string{
 		"user /c/agents", "user /h/.wave/agents",
 		"user /x/opencode/agent/**", "user /x/opencode/agents/**", "user /o/agent/**", "user /o/agents/**", "user /x/flame/agents",
-	}, project...), paths(agents.Dirs("/h", "/p", environment("CLAUDE_CONFIG_DIR", "/c", "OPENCODE_CONFIG_DIR", "/o", "XDG_CONFIG_HOME", "/x"))))
-	assert.Equal(t, project, paths(agents.Dirs("", "/p", environment())), "nobody's home")
+	}, project...), paths(definition.Dirs("/h", "/p", environment("CLAUDE_CONFIG_DIR", "/c", "OPENCODE_CONFIG_DIR", "/o", "XDG_CONFIG_HOME", "/x"))))
+	assert.Equal(t, project, paths(definition.Dirs("", "/p", environment())), "nobody's home")
 	assert.Equal(t, []string{
 		"user /h/.config/opencode/agent/**", "user /h/.config/opencode/agents/**", "user /h/.config/flame/agents",
 		"user /h/.claude/agents", "user /h/.wave/agents", "user /h/.opencode/agent/**", "user /h/.opencode/agents/**", "user /h/.flame/agents",
-	}, paths(agents.Dirs("/h", "/h", environment())), "a folder counts once, and what lies in the home folder is the user's")
+	}, paths(definition.Dirs("/h", "/h", environment())), "a folder counts once, and what lies in the home folder is the user's")
 }
 
 func TestALaterFolderReplacesTheWholeDefinition(t *testing.T) {
@@ -103,14 +93,14 @@ func TestALaterFolderReplacesTheWholeDefinition(t *testing.T) {
 		".flame/agents/helper.md":   agent("helper", "the project's"),
 		".claude/agents/builder.md": agent("builder", "our own builder"),
 	})
-	catalog := agents.Load(agents.Dirs(home, project, environment()))
+	catalog := definition.Load(definition.Dirs(home, project, environment()))
 	assert.Empty(t, catalog.Findings)
 
 	helper, err := catalog.Find("helper")
 	require.NoError(t, err)
 	assert.Equal(t, "the project's", helper.Prompt)
 	assert.Nil(t, helper.Tools, "nothing comes from what it replaces")
-	assert.Equal(t, agents.Source{Kind: agents.Project, File: filepath.Join(project, ".flame/agents/helper.md")}, helper.Source)
+	assert.Equal(t, definition.Source{Kind: definition.Project, File: filepath.Join(project, ".flame/agents/helper.md")}, helper.Source)
 
 	builder, err := catalog.Find("builder")
 	require.NoError(t, err)
@@ -180,7 +170,7 @@ func TestABrokenDefinitionIsNotReplacedByTheOneItShadows(t *testing.T) {
 	home, project := t.TempDir(), t.TempDir()
 	write(t, home, map[string]string{".claude/agents/helper.md": agent("", "wide")})
 	write(t, project, map[string]string{".claude/agents/helper.md": front("description: d", "tools:")})
-	catalog := agents.Load(agents.Dirs(home, project, environment()))
+	catalog := definition.Load(definition.Dirs(home, project, environment()))
 	_, err := catalog.Find("helper")
 	var problem *core.Problem
 	require.ErrorAs(t, err, &problem)
@@ -188,7 +178,7 @@ func TestABrokenDefinitionIsNotReplacedByTheOneItShadows(t *testing.T) {
 	assert.NotEmpty(t, problem.Hint)
 
 	write(t, project, map[string]string{".flame/agents/helper.md": agent("", "higher still")})
-	def, err := agents.Load(agents.Dirs(home, project, environment())).Find("helper")
+	def, err := definition.Load(definition.Dirs(home, project, environment())).Find("helper")
 	require.NoError(t, err, "the broken one is shadowed itself")
 	assert.Equal(t, "higher still", def.Prompt)
 }
@@ -232,11 +222,11 @@ func TestAFolderThatCannotBeReadIsAFinding(t *testing.T) {
 	root := t.TempDir()
 	write(t, root, map[string]string{"file": "x"})
 	require.NoError(t, os.Symlink("loop", filepath.Join(root, "loop")))
-	catalog := agents.Load([]agents.Dir{
-		{Path: filepath.Join(root, "missing"), Kind: agents.User},
-		{Path: filepath.Join(root, "file"), Kind: agents.User},
-		{Path: filepath.Join(root, "file", "agents"), Kind: agents.User},
-		{Path: filepath.Join(root, "loop"), Kind: agents.Project},
+	catalog := definition.Load([]definition.Dir{
+		{Path: filepath.Join(root, "missing"), Kind: definition.User},
+		{Path: filepath.Join(root, "file"), Kind: definition.User},
+		{Path: filepath.Join(root, "file", "agents"), Kind: definition.User},
+		{Path: filepath.Join(root, "loop"), Kind: definition.Project},
 	})
 	var findings []string
 	for _, finding := range catalog.Findings {
@@ -294,7 +284,7 @@ func TestOnlyTheExactNameFindsAnAgent(t *testing.T) {
 	require.NoError(t, err)
 	_, err = catalog.Find("secret")
 	require.NoError(t, err, "hidden ones can be used")
-	_, err = agents.Catalog{}.Find("x")
+	_, err = definition.Catalog{}.Find("x")
 	assert.EqualError(t, err, `no agent found matching "x"; available agents: none; searched: no folder`)
 }
 
@@ -313,7 +303,7 @@ func BenchmarkLoad200(b *testing.B) {
 		) + prompt})
 	}
 	for b.Loop() {
-		if _, err := agents.Load(agents.Dirs(home, project, environment())).Find("agent-123"); err != nil {
+		if _, err := definition.Load(definition.Dirs(home, project, environment())).Find("agent-123"); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -1,4 +1,4 @@
-package agents
+package definition
 
 import (
 	"errors"
@@ -32,11 +32,11 @@ func setDelegateGrants(r *reader, n *yaml.Node) (err error) {
 	return err
 }
 
-// mostTools bounds the names in one list and the rules in one map: each is compared
+// MaxTools bounds the names in one list and the rules in one map: each is compared
 // with each, of the definition and of whoever asks for the agent.
-const mostTools = 500
+const MaxTools = 500
 
-var errTooMany = fmt.Errorf("has more than %d entries", mostTools)
+var errTooMany = fmt.Errorf("has more than %d entries", MaxTools)
 
 // toolNames reads names with commas between them, or a list of such. Without
 // names the list is empty; no value at all is a mistake.
@@ -57,7 +57,7 @@ func toolNames(n *yaml.Node) ([]string, error) {
 			if !hosts.ValidTool(name) {
 				return nil, fmt.Errorf("%q is not the name of a tool", brief(name))
 			}
-			if names = append(names, name); len(names) > mostTools {
+			if names = append(names, name); len(names) > MaxTools {
 				return nil, errTooMany
 			}
 		}
@@ -124,7 +124,7 @@ func (r *reader) switches(n *yaml.Node) error {
 		if err != nil || !hosts.ValidTool(key.Value) {
 			return errors.New("must be a list of tool names, or a map of them to true or false")
 		}
-		if r.switched = append(r.switched, rule{key.Value, "*", allow, key.Line}); len(r.switched) > mostTools {
+		if r.switched = append(r.switched, rule{key.Value, "*", allow, key.Line}); len(r.switched) > MaxTools {
 			return errTooMany
 		}
 	}
@@ -176,7 +176,7 @@ func (r *reader) permit(tool, pattern string, action *yaml.Node) error {
 	case action.Value == "ask":
 		r.warn(action.Line, "permission: %s would ask, and an agent has nobody to ask: it is denied", brief(entry.String()))
 	}
-	if r.rules = append(r.rules, entry); len(r.rules) > mostTools {
+	if r.rules = append(r.rules, entry); len(r.rules) > MaxTools {
 		return errTooMany
 	}
 	return nil

@@ -1,4 +1,4 @@
-package agents
+package definition
 
 import (
 	"cmp"
@@ -140,17 +140,17 @@ func (c Catalog) Find(name string) (Definition, error) {
 	return Definition{}, problem.WithHint("use one of the available agents, or write NAME.md into one of these folders")
 }
 
-// role returns the tools that a host's own agent of this name is left, and whether that
+// Role returns the tools that a host's own agent of this name is left, and whether that
 // can be told. Flame looks into more folders than any one host, so the definition that
 // holds here need not be the one that the host took: none of that name may be
 // exceeded, and none may be unreadable.
-func (c Catalog) role(name string) (role hosts.ToolSet, known bool) {
+func (c Catalog) Role(name string) (role hosts.ToolSet, known bool) {
 	if _, err := c.Find(name); err != nil || c.doubtful[name] {
 		return role, false
 	}
 	for _, def := range c.Definitions {
 		if def.Name == name && def.Source.Kind != Builtin && !def.Disabled {
-			role, known = role.Within(def.set()), true
+			role, known = role.Within(def.ToolSet()), true
 		}
 	}
 	return role, known

@@ -1,4 +1,4 @@
-package agents
+package definition
 
 import (
 	"cmp"
@@ -12,7 +12,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/samber/lo"
+
 	"flame/confine"
+	"flame/hosts"
 )
 
 // What is read of definitions at most: they stand on the way of each spawn, and a
@@ -62,7 +65,7 @@ func (l *loader) finish() Catalog {
 			def.ShadowedBy = c.Definitions[holder].Source.File
 		}
 		switch source, known := trusted[def.Name]; {
-		case !def.shipped():
+		case !def.Shipped():
 			trusted[def.Name] = def.Source
 		case known && def.ShadowedBy == "":
 			def.Replaces = &source
@@ -201,6 +204,25 @@ func (w *walk) file(name, agent string) {
 	}
 	def.Source = Source{Kind: w.dir.Kind, File: w.path(name)}
 	w.add(def)
+}
+
+// unheardOf returns the tools that a definition names and no host is known to have, or
+// not the one that it is for.
+func unheardOf(def Definition) (tools []string) {
+	names := hosts.Known().Names()
+	if def.Host != "" {
+		names = []string{def.Host}
+	}
+	for _, tool := range slices.Concat(lo.FromPtr(def.Tools), def.DisallowedTools) {
+		name, _ := hosts.SplitRule(tool)
+		known := slices.ContainsFunc(names, func(host string) bool {
+			return hosts.Known().Of(host).Knows(name) || len(hosts.Known().NamesIn(host, name)) > 0
+		})
+		if !known && !slices.Contains(tools, tool) {
+			tools = append(tools, tool)
+		}
+	}
+	return tools
 }
 
 // broken notes a file that gives no definition, and that it stands in the way of

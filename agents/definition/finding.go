@@ -1,0 +1,28 @@
+package definition
+
+import (
+	"fmt"
+
+	"flame/core"
+)
+
+// A Finding is something that is wrong with a definition's file or a folder.
+type Finding struct {
+	File   string `json:"file"`
+	Line   int    `json:"line,omitempty"`  // from 1; 0 where it is about the whole
+	Agent  string `json:"agent,omitempty"` // name of the definition, as far as it is known
+	Reason string `json:"reason"`
+	Fatal  bool   `json:"fatal"` // the file gives no agent
+}
+
+// maxPath bounds a path in a sentence, in characters.
+const maxPath = 300
+
+// String returns file, line and reason as compilers do, in one line.
+func (f Finding) String() string {
+	file := core.OneLine(f.File, maxPath)
+	if f.Line == 0 {
+		return fmt.Sprintf("%s: %s", file, f.Reason)
+	}
+	return fmt.Sprintf("%s:%d: %s", file, f.Line, f.Reason)
+}
