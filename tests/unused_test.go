@@ -18,7 +18,6 @@ var generators = []string{
 
 // onlyTests are the names that only tests use, and have yet to go.
 var onlyTests = []string{
-	"agents.Parse",
 	"project.Project.NoteUsage",
 }
 

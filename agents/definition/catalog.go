@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"flame/core"
 	"flame/hosts"
@@ -77,31 +76,6 @@ type Catalog struct {
 	Dirs        []Dir        // that were searched
 	broken      map[string]Finding
 	doubtful    map[string]bool // names for which some file is broken, whichever holds
-}
-
-// Load reads the built-in definitions and those of the folders, each higher in
-// precedence than those before it. It reads anew at each call, so that what a
-// user changes holds at once. A bad file is a finding and keeps no other from
-// being loaded; but no other takes its place: see Find.
-//
-// A project's folders come with the repository, so no link is followed out of it, and
-// all folders together are bounded in size and time. The user's own come first, so
-// that nothing a repository holds keeps them from being read.
-func Load(dirs []Dir) Catalog { return loadUntil(time.Now().Add(patience), dirs) }
-
-// loadUntil is Load that reads no more after a time.
-func loadUntil(end time.Time, dirs []Dir) Catalog {
-	l := loader{
-		catalog: Catalog{Dirs: dirs, broken: map[string]Finding{}, doubtful: map[string]bool{}},
-		holds:   map[string]int{}, end: end, room: allowed,
-	}
-	for _, b := range builtins {
-		l.add(b.definition())
-	}
-	for _, dir := range dirs {
-		l.dir(dir)
-	}
-	return l.finish()
 }
 
 // Available returns the definitions that can be used, by name.

@@ -4,12 +4,12 @@
 package definition
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 
 	"flame/core"
@@ -88,78 +88,47 @@ const (
 // Values lists the ways.
 func (Isolation) Values() []string { return core.Words(Worktree, NoIsolation) }
 
-// Parse reads a definition: Markdown with YAML front matter, in the dialect of
-// Claude Code, OpenCode, Wave or flame. Where a finding is fatal, the definition
-// may use no tools and is good for its name only.
-//
-// Whatever could widen what the agent may do, if it were passed over, is fatal: a
-// value that cannot be read, a key twice, an unknown key about tools.
-func Parse(file string, content []byte) (Definition, []Finding) {
-	return parse(file, strings.TrimSuffix(filepath.Base(file), ".md"), content)
+// A Source is where a definition comes from.
+type Source struct {
+	Kind string `json:"kind"`           // Builtin, User, Project or Call
+	File string `json:"file,omitempty"` // empty for built-in ones and those of a call
 }
 
-// parse is Parse with the name that holds where the file gives none.
-func parse(file, name string, content []byte) (Definition, []Finding) {
-	r := reader{file: file, def: Definition{Name: name, Source: Source{File: file}}}
-	front, body, err := split(content)
-	if err != nil {
-		return r.refuse(err)
+// String names the source for people.
+func (s Source) String() string { return cmp.Or(s.File, s.Kind) }
+
+// Where definitions come from, from the lowest precedence to the highest.
+const (
+	Builtin = "builtin" // flame itself
+	User    = "user"    // a folder for all projects of this user
+	Project = "project" // a folder of this project
+	Call    = "call"    // written into the call
+)
+
+// Shipped reports whether the definition comes with the repository.
+func (d Definition) Shipped() bool { return d.Source.Kind == Project }
+
+// Origin says which file of the project's folder a shipped definition is, and whose
+// place it takes; empty for others.
+func (d Definition) Origin(project string) string {
+	if !d.Shipped() {
+		return ""
 	}
-	fields, sloppy, err := frontMatter(front)
-	if err != nil {
-		return r.refuse(err)
+	text := fmt.Sprintf("%s is this project's %s", d.Name, d.File(project))
+	switch {
+	case d.Replaces == nil:
+		return text
+	case d.Replaces.Kind == Builtin:
+		return text + ", not the built-in one"
 	}
-	if sloppy > 0 {
-		r.warn(sloppy, "description: is not valid YAML and was taken as it stands; quote it")
-	}
-	if body != "" {
-		if prompt := field(fields, "prompt"); prompt != nil {
-			r.warn(prompt.Line, "prompt: is not used, the text below the front matter is")
-		}
-	}
-	r.read(fields)
-	if body != "" {
-		r.def.Prompt = body
-	}
-	return r.finish()
+	return text + ", not your own " + core.OneLine(d.Replaces.File, maxPath)
 }
 
-// Inline reads a definition that a call carries: the keys of a file as JSON, the
-// instructions in "prompt". Nobody would see a warning, so all findings are
-// errors.
-func Inline(raw json.RawMessage) (Definition, error) {
-	r := reader{def: Definition{Name: "inline"}}
-	if len(raw) > largest {
-		return Definition{Tools: &[]string{}}, core.Invalidf("the definition in the call is larger than %d KB", largest>>10).
-			WithHint("put what is long into a file and name that in the prompt")
+// File is where the definition stands, as seen from a folder.
+func (d Definition) File(from string) string {
+	file, err := filepath.Rel(from, d.Source.File)
+	if err != nil || !filepath.IsLocal(file) {
+		file = d.Source.File
 	}
-	fields, err := jsonFields(raw)
-	if err != nil {
-		return Definition{Tools: &[]string{}}, core.Invalidf("the definition in the call: %v", err)
-	}
-	r.read(fields)
-	def, findings := r.finish()
-	if len(findings) > 0 {
-		return Definition{Tools: &[]string{}}, core.Invalidf("the definition in the call: %s", findings[0].Reason).
-			WithHint("it takes the keys of an agent's file: description and prompt, then tools, model, permissionMode and others, and a map flame")
-	}
-	def.Source = Source{Kind: Call}
-	return def, nil
-}
-
-// Permitted returns the tools that OpenCode's permissions leave one of its agents.
-// What they ask a person about counts as denied, as an agent has nobody to ask;
-// of permissions that cannot be read nothing is left.
-func Permitted(permission string) Definition {
-	var r reader
-	fields, err := jsonFields(json.RawMessage(`{"permission":` + permission + `}`))
-	if err != nil {
-		return Definition{Tools: &[]string{}}
-	}
-	r.read(fields)
-	r.limitTools()
-	if slices.ContainsFunc(r.findings, isFatal) {
-		return Definition{Tools: &[]string{}}
-	}
-	return r.def
+	return core.OneLine(file, maxPath)
 }

@@ -28,6 +28,31 @@ const (
 	patience = 2 * time.Second // for all of them; a few hundred take some milliseconds
 )
 
+// Load reads the built-in definitions and those of the folders, each higher in
+// precedence than those before it. It reads anew at each call, so that what a
+// user changes holds at once. A bad file is a finding and keeps no other from
+// being loaded; but no other takes its place: see Find.
+//
+// A project's folders come with the repository, so no link is followed out of it, and
+// all folders together are bounded in size and time. The user's own come first, so
+// that nothing a repository holds keeps them from being read.
+func Load(dirs []Dir) Catalog { return loadUntil(time.Now().Add(patience), dirs) }
+
+// loadUntil is Load that reads no more after a time.
+func loadUntil(end time.Time, dirs []Dir) Catalog {
+	l := loader{
+		catalog: Catalog{Dirs: dirs, broken: map[string]Finding{}, doubtful: map[string]bool{}},
+		holds:   map[string]int{}, end: end, room: allowed,
+	}
+	for _, b := range builtins {
+		l.add(b.definition())
+	}
+	for _, dir := range dirs {
+		l.dir(dir)
+	}
+	return l.finish()
+}
+
 // A loader collects a catalog.
 type loader struct {
 	catalog Catalog

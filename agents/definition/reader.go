@@ -1,0 +1,115 @@
+package definition
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+
+	"flame/core"
+)
+
+// A reader makes a definition out of fields and notes what is wrong.
+type reader struct {
+	file     string
+	def      Definition
+	limited  bool      // the key tools is there
+	listed   *[]string // its list; "*" where it is a map
+	switched []rule    // its map
+	rules    []rule    // permission
+	findings []Finding
+	more     int // findings that are not told one by one
+}
+
+// A setter puts the value of one key into the definition.
+type setter func(r *reader, n *yaml.Node) error
+
+// keep stores what is to be handed on to a host.
+func (r *reader) keep(key string, n *yaml.Node) error {
+	var value bytes.Buffer
+	if err := toJSON(&value, n); err != nil {
+		return errors.New("holds what JSON cannot")
+	}
+	if r.def.HostKeys == nil {
+		r.def.HostKeys = map[string]json.RawMessage{}
+	}
+	r.def.HostKeys[key] = value.Bytes()
+	return nil
+}
+
+// refuse returns up with one fatal finding.
+func (r *reader) refuse(err error) (Definition, []Finding) {
+	var at lineError
+	errors.As(err, &at)
+	r.fail(at.line, "%v", err)
+	return r.result()
+}
+
+func (r *reader) result() (Definition, []Finding) {
+	slices.SortStableFunc(r.findings, func(a, b Finding) int { return cmp.Compare(a.Line, b.Line) })
+	if r.more > 0 {
+		r.findings = append(r.findings, Finding{File: r.file, Reason: fmt.Sprintf("and %d findings more", r.more)})
+	}
+	for i := range r.findings {
+		r.findings[i].Agent = core.OneLine(r.def.Name, maxName)
+	}
+	if slices.ContainsFunc(r.findings, isFatal) {
+		return Definition{Name: r.def.Name, Tools: &[]string{}, Source: r.def.Source}, r.findings
+	}
+	return r.def, r.findings
+}
+
+// What is said of one file: a hostile one may hold thousands of mistakes, and texts of
+// any length in each.
+const (
+	mostFindings = 20
+	maxReason    = 300 // characters
+	maxName      = 200 // characters of an agent's name
+)
+
+func (r *reader) fail(line int, format string, args ...any) {
+	r.find(Finding{File: r.file, Line: line, Reason: fmt.Sprintf(format, args...), Fatal: true})
+}
+
+func (r *reader) warn(line int, format string, args ...any) {
+	r.find(Finding{File: r.file, Line: line, Reason: fmt.Sprintf(format, args...)})
+}
+
+// find notes a finding. Of too many the first ones stay, and the first that is fatal.
+func (r *reader) find(f Finding) {
+	f.Reason = core.OneLine(f.Reason, maxReason)
+	if len(r.findings) < mostFindings || f.Fatal && !slices.ContainsFunc(r.findings, isFatal) {
+		r.findings = append(r.findings, f)
+	} else {
+		r.more++
+	}
+}
+
+// brief is as much of a name as is told of one that is wrong.
+func brief(name string) string { return core.Cut(name, 60) }
+
+func isFatal(f Finding) bool { return f.Fatal }
+
+// validName follows Wave's rule. A plugin's agents are plugin:name, those in
+// subfolders of OpenCode's are folder/name.
+func validName(name string) bool {
+	if len(name) > maxName {
+		return false
+	}
+	for _, part := range strings.Split(strings.ReplaceAll(name, ":", "/"), "/") {
+		if part == "" || !isLetter(rune(part[0])) || strings.ContainsFunc(part, func(c rune) bool {
+			return !isLetter(c) && !isDigit(c) && c != '-'
+		}) {
+			return false
+		}
+	}
+	return true
+}
+
+func isLetter(c rune) bool { return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' }
+func isDigit(c rune) bool  { return '0' <= c && c <= '9' }
