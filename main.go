@@ -41,7 +41,8 @@ func main() {
 		Agents: func(p *project.Project, at place.Place) (*agents.Agents, error) {
 			return service(settings, p, at)
 		},
-		Check: check, Repair: repair, FirstCommit: git.FirstCommit, Exit: os.Exit,
+		Check: func(ctx context.Context, at place.Place) []core.Finding { return store.Check(ctx, at.Data.Path) },
+		Repair: repair, FirstCommit: git.FirstCommit, Exit: os.Exit,
 	}
 	code := app.Run(ctx, os.Args[1:])
 	stop()
@@ -98,17 +99,8 @@ func service(s config.Settings, p *project.Project, at place.Place) (*agents.Age
 
 func seconds(n config.Count) time.Duration { return time.Duration(n) * time.Second }
 
-func check(ctx context.Context, at place.Place) []cli.Finding {
-	var findings []cli.Finding
-	for _, f := range store.Check(ctx, at.Data.Path) {
-		findings = append(findings, cli.Finding(f))
-	}
-	return findings
-}
-
-func repair(ctx context.Context, at place.Place) (cli.Repaired, error) {
-	done, err := store.Repairer{Ready: at.Data.Ready, Now: now, NewID: project.NewID}.Repair(ctx, at.Data.Path)
-	return cli.Repaired(done), err
+func repair(ctx context.Context, at place.Place) (core.Repaired, error) {
+	return store.Repairer{Ready: at.Data.Ready, Now: now, NewID: project.NewID}.Repair(ctx, at.Data.Path)
 }
 
 func logger(settings config.Settings, at place.Place) *slog.Logger {

@@ -36,9 +36,9 @@ type App struct {
 	// FirstCommit asks git for the first commit of a repository.
 	FirstCommit place.Git
 	// Check looks at the data of a place without changing it.
-	Check func(ctx context.Context, at place.Place) []Finding
+	Check func(ctx context.Context, at place.Place) []core.Finding
 	// Repair mends what of it can be mended, and keeps a copy of it as it was.
-	Repair func(ctx context.Context, at place.Place) (Repaired, error)
+	Repair func(ctx context.Context, at place.Place) (core.Repaired, error)
 	// Exit ends the process at once, whatever blocks in it.
 	Exit func(code int)
 
@@ -46,20 +46,6 @@ type App struct {
 
 	session string // flag --session
 	json    bool   // flag --json
-}
-
-// A Finding is one thing that doctor found.
-type Finding struct {
-	What   string `json:"what"`
-	Hint   string `json:"hint,omitempty"` // what to do about it
-	Broken bool   `json:"broken"`         // something does not work; otherwise it is a note
-	Mend   string `json:"mend,omitempty"` // what doctor --repair does about it; empty where it can do nothing
-}
-
-// Repaired is what a repair did.
-type Repaired struct {
-	Copy   string   // path of the database as it was; empty if there was nothing to do
-	Mended []string // in words
 }
 
 // Exit codes of the program.

@@ -42,7 +42,7 @@ func run(t *testing.T, ctx context.Context, args ...string) said {
 			}
 			return nil, nil, ctx.Err()
 		},
-		Check: func(context.Context, place.Place) []Finding { return nil },
+		Check: func(context.Context, place.Place) []core.Finding { return nil },
 		Exit:  func(int) {},
 	}
 	code := app.Run(ctx, args)

@@ -11,26 +11,27 @@ import (
 
 	"github.com/samber/lo"
 
+	"flame/core"
 	"flame/project/place"
 )
 
 // checkData looks at the data folder, and at what is in it.
-func (a *App) checkData(ctx context.Context, at place.Place) []Finding {
+func (a *App) checkData(ctx context.Context, at place.Place) []core.Finding {
 	there, err := at.Data.Ready(ctx, false)
 	if err != nil {
-		return []Finding{problemFinding("", err)}
+		return []core.Finding{problemFinding("", err)}
 	}
-	var findings []Finding
+	var findings []core.Finding
 	if there {
 		findings = append(a.Check(ctx, at), checkRoom(at.Data.Path)...)
 	} else {
-		findings = append(findings, Finding{What: "there is no data yet; the first write makes " + at.Data.Path})
+		findings = append(findings, core.Finding{What: "there is no data yet; the first write makes " + at.Data.Path})
 	}
 	if notice := at.Data.Notice(); notice != "" {
-		findings = append(findings, Finding{What: notice, Hint: "`flame projects` lists all data there is"})
+		findings = append(findings, core.Finding{What: notice, Hint: "`flame projects` lists all data there is"})
 	}
 	for _, kept := range a.candidates(ctx, at) {
-		findings = append(findings, Finding{What: mayBeOurs(kept), Hint: "`flame where --adopt " + kept.Name + "` takes it over"})
+		findings = append(findings, core.Finding{What: mayBeOurs(kept), Hint: "`flame where --adopt " + kept.Name + "` takes it over"})
 	}
 	return findings
 }
@@ -54,7 +55,7 @@ const maxShipped = 5
 
 // checkShipped tells of what a repository holds in .flame that flame does not read:
 // only definitions of agents count there.
-func checkShipped(at place.Place) (findings []Finding) {
+func checkShipped(at place.Place) (findings []core.Finding) {
 	for _, dir := range lo.Uniq([]string{at.Dir, at.Worktree}) {
 		names := shippedIn(filepath.Join(dir, ".flame"))
 		if len(names) == 0 {
@@ -63,7 +64,7 @@ func checkShipped(at place.Place) (findings []Finding) {
 		if more := len(names) - maxShipped; more > 0 {
 			names = append(names[:maxShipped], fmt.Sprintf("and %d more", more))
 		}
-		findings = append(findings, Finding{
+		findings = append(findings, core.Finding{
 			What: fmt.Sprintf("%s holds what flame neither reads nor writes: %s", filepath.Join(dir, ".flame"), strings.Join(names, ", ")),
 			Hint: "only definitions, agents/*.md, count there; data is in the folder that `flame where` prints. If you did not put it there, somebody else did",
 		})

@@ -52,13 +52,13 @@ func (a *App) doctor(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	findings := []Finding{{What: fmt.Sprintf("flame %s, project %s", a.Version, at.Dir)}}
+	findings := []core.Finding{{What: fmt.Sprintf("flame %s, project %s", a.Version, at.Dir)}}
 	warnings := a.Warnings
 	if _, warning := a.offered(&project.Project{}, &agents.Agents{}); warning != nil {
 		warnings = append(warnings, *warning)
 	}
 	for _, w := range warnings {
-		findings = append(findings, Finding{What: w.String(), Hint: "correct the variable or unset it", Broken: true})
+		findings = append(findings, core.Finding{What: w.String(), Hint: "correct the variable or unset it", Broken: true})
 	}
 	findings = append(findings, a.checkData(ctx, at)...)
 	findings = append(findings, checkShipped(at)...)
@@ -72,68 +72,44 @@ func (a *App) doctor(ctx context.Context) error {
 	for _, h := range knownHosts(machine) {
 		findings = append(findings, checkHost(ctx, h, machine, links)...)
 	}
-	if err := a.print(findings, listFindings(findings)); err != nil {
+	if err := a.print(findings, render.Findings(findings)); err != nil {
 		return err
 	}
 	return brokenOf(findings)
 }
 
-func listFindings(findings []Finding) string {
-	var b strings.Builder
-	for _, f := range findings {
-		b.WriteString(f.String())
-	}
-	return b.String()
-}
-
 // brokenOf returns what a command that found these ends with.
-func brokenOf(findings []Finding) error {
-	if slices.ContainsFunc(findings, func(f Finding) bool { return f.Broken }) {
+func brokenOf(findings []core.Finding) error {
+	if slices.ContainsFunc(findings, func(f core.Finding) bool { return f.Broken }) {
 		return errSilent
 	}
 	return nil
 }
 
-// String returns the finding as people read it.
-func (f Finding) String() string {
-	sign := "ok    "
-	switch {
-	case f.Broken:
-		sign = "BROKEN"
-	case f.Hint != "":
-		sign = "note  "
-	}
-	text := sign + " " + f.What + "\n"
-	if f.Hint != "" {
-		text += "       -> " + strings.ReplaceAll(f.Hint, "\n", "\n          ") + "\n"
-	}
-	return text
-}
-
 // checkHost looks at one host: whether it is there, what it has of flame, and
 // whether the program it starts answers.
-func checkHost(ctx context.Context, h namedHost, machine hosts.Machine, links map[string]project.Link) (findings []Finding) {
+func checkHost(ctx context.Context, h namedHost, machine hosts.Machine, links map[string]project.Link) (findings []core.Finding) {
 	status, err := h.Status(ctx)
 	if err != nil {
-		return []Finding{problemFinding(h.name+": ", err)}
+		return []core.Finding{problemFinding(h.name+": ", err)}
 	}
 	if status.Program == "" {
-		return []Finding{{What: h.name + ": not on PATH", Hint: "if you use it: install it and run `flame setup " + h.name + "`"}}
+		return []core.Finding{{What: h.name + ": not on PATH", Hint: "if you use it: install it and run `flame setup " + h.name + "`"}}
 	}
 	where := fmt.Sprintf("%s %s at %s", h.name, status.Version, status.Program)
 	if len(status.Installed) == 0 && len(status.ByHand) == 0 {
-		return []Finding{{What: where + ": flame is not set up", Hint: "run `flame setup " + h.name + "`"}}
+		return []core.Finding{{What: where + ": flame is not set up", Hint: "run `flame setup " + h.name + "`"}}
 	}
-	findings = append(findings, Finding{What: where})
+	findings = append(findings, core.Finding{What: where})
 	for _, in := range status.Installed {
-		f := Finding{What: fmt.Sprintf("%s: set up for the %s by %s", h.name, in.Scope, in.Where)}
+		f := core.Finding{What: fmt.Sprintf("%s: set up for the %s by %s", h.name, in.Scope, in.Where)}
 		if !in.Current {
 			f.Hint = "it is of another version; `flame setup " + h.name + " --scope " + string(in.Scope) + "` brings it up to date"
 		}
 		findings = append(findings, f)
 	}
 	for _, entry := range status.ByHand {
-		f := Finding{What: fmt.Sprintf("%s: registered by hand as %q in %s", h.name, entry.Name, entry.File)}
+		f := core.Finding{What: fmt.Sprintf("%s: registered by hand as %q in %s", h.name, entry.Name, entry.File)}
 		if status.Double() {
 			f.What += ", and set up as well: " + doubly(status)
 			f.Hint, f.Broken = entry.Undo, !status.GivesWay
@@ -151,13 +127,13 @@ func checkHost(ctx context.Context, h namedHost, machine hosts.Machine, links ma
 const muchRoom = 1 << 30
 
 // checkRoom tells of agents' folders that take much room.
-func checkRoom(data string) []Finding {
+func checkRoom(data string) []core.Finding {
 	s := agents.Agents{Data: data}
 	used := s.DiskUse()
 	if used < muchRoom {
 		return nil
 	}
-	return []Finding{{What: "what agents printed takes " + megabytes(used), Hint: "`flame agents prune` deletes the output of those that ended over 30 days ago"}}
+	return []core.Finding{{What: "what agents printed takes " + megabytes(used), Hint: "`flame agents prune` deletes the output of those that ended over 30 days ago"}}
 }
 
 // doubly says what a double registration comes to.
@@ -172,18 +148,18 @@ func doubly(status hosts.Status) string {
 const serverPatience = 5 * time.Second
 
 // checkServer starts the program that a host would start and asks for its tools.
-func checkServer(ctx context.Context, host, program string) Finding {
+func checkServer(ctx context.Context, host, program string) core.Finding {
 	ctx, cancel := context.WithTimeout(ctx, serverPatience)
 	defer cancel()
 	started := time.Now()
 	names, err := listTools(ctx, program)
 	if err != nil {
-		return Finding{
+		return core.Finding{
 			What: fmt.Sprintf("%s: the server it starts, %s serve, does not answer: %v", host, program, err),
 			Hint: "run `flame setup " + host + "` to install the program again", Broken: true,
 		}
 	}
-	return Finding{What: fmt.Sprintf("%s: %s serve offers %s after %s", host, program, render.Count(len(names), "tool"), core.FormatDuration(time.Since(started).Milliseconds()))}
+	return core.Finding{What: fmt.Sprintf("%s: %s serve offers %s after %s", host, program, render.Count(len(names), "tool"), core.FormatDuration(time.Since(started).Milliseconds()))}
 }
 
 // links returns the last sign of life of each host's hooks in the project; none
@@ -206,14 +182,14 @@ func (a *App) links(ctx context.Context, at place.Place) map[string]project.Link
 
 // checkLink tells when a hook of the host last reached this project, and whether
 // the host has loaded the plugin that is installed now.
-func checkLink(host string, last project.Link, offers string, now time.Time) Finding {
+func checkLink(host string, last project.Link, offers string, now time.Time) core.Finding {
 	if last.At == 0 {
-		return Finding{
+		return core.Finding{
 			What: host + ": no hook of it has reached this project yet",
 			Hint: "say something to " + host + " in this project and run this again; flame.log has what went wrong, if anything did",
 		}
 	}
-	f := Finding{What: fmt.Sprintf("%s: its last hook here was %s, %s ago in session %s, through plugin %s", host, last.Event,
+	f := core.Finding{What: fmt.Sprintf("%s: its last hook here was %s, %s ago in session %s, through plugin %s", host, last.Event,
 		core.FormatDuration(now.Sub(last.At.Time()).Milliseconds()), last.Session, cmp.Or(last.Plugin, "of no version"))}
 	if last.Plugin != offers {
 		f.Hint = fmt.Sprintf("the plugin of this flame is %s: restart %s, or run `flame setup %s`", offers, host, host)
@@ -225,7 +201,7 @@ func checkLink(host string, last project.Link, offers string, now time.Time) Fin
 const probe = `{"hook_event_name": "flame doctor", "event": "flame doctor", "session_id": "doctor", "session": "doctor"}`
 
 // checkHook starts the program as the host's hooks do.
-func checkHook(ctx context.Context, host, program string) Finding {
+func checkHook(ctx context.Context, host, program string) core.Finding {
 	ctx, cancel := context.WithTimeout(ctx, serverPatience)
 	defer cancel()
 	started := time.Now()
@@ -233,12 +209,12 @@ func checkHook(ctx context.Context, host, program string) Finding {
 	cmd.Stdin = strings.NewReader(probe)
 	out, err := cmd.CombinedOutput()
 	if err != nil || len(out) > 0 {
-		return Finding{
+		return core.Finding{
 			What: fmt.Sprintf("%s: the hook it starts, %s hook %s, does not do its work: %v %s", host, program, host, err, core.OneLine(string(out), 200)),
 			Hint: "run `flame setup " + host + "` to install the program again", Broken: true,
 		}
 	}
-	return Finding{What: fmt.Sprintf("%s: %s hook %s ran in %s", host, program, host, core.FormatDuration(time.Since(started).Milliseconds()))}
+	return core.Finding{What: fmt.Sprintf("%s: %s hook %s ran in %s", host, program, host, core.FormatDuration(time.Since(started).Milliseconds()))}
 }
 
 // listTools is what a host does first: start the server, shake hands, ask for
@@ -260,8 +236,8 @@ func listTools(ctx context.Context, program string) (names []string, err error) 
 }
 
 // problemFinding makes a finding of an error.
-func problemFinding(what string, err error) Finding {
-	f := Finding{What: what + err.Error(), Broken: true}
+func problemFinding(what string, err error) core.Finding {
+	f := core.Finding{What: what + err.Error(), Broken: true}
 	var problem *core.Problem
 	if errors.As(err, &problem) {
 		f.Hint = render.ForShell(problem.Hint)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"flame/core"
 	"flame/project/place"
 )
 
@@ -14,28 +15,28 @@ const mostTold = 10
 
 // checkDefinitions tells what is wrong with definitions of agents. None of it keeps
 // flame from working.
-func (a *App) checkDefinitions() (findings []Finding) {
+func (a *App) checkDefinitions() (findings []core.Finding) {
 	catalog, err := a.catalog()
 	if err != nil {
-		return []Finding{problemFinding("agents: ", err)}
+		return []core.Finding{problemFinding("agents: ", err)}
 	}
 	for i, found := range catalog.Findings {
 		if i == mostTold {
 			more := fmt.Sprintf("agents: %d findings more", len(catalog.Findings)-mostTold)
-			return append(findings, Finding{What: more, Hint: "`flame agents doctor` lists all"})
+			return append(findings, core.Finding{What: more, Hint: "`flame agents doctor` lists all"})
 		}
 		hint := "correct that file, or remove it"
 		if found.Fatal {
 			hint += ": until then it gives no agent, and no other of its name is used in its place"
 		}
-		findings = append(findings, Finding{What: "agents: " + found.String(), Hint: hint})
+		findings = append(findings, core.Finding{What: "agents: " + found.String(), Hint: hint})
 	}
 	return findings
 }
 
 // checkGrants tells of grants that hold and were made while agents ran: one that has a
 // shell can do what a person at a terminal does.
-func (a *App) checkGrants(ctx context.Context, at place.Place) (findings []Finding) {
+func (a *App) checkGrants(ctx context.Context, at place.Place) (findings []core.Finding) {
 	p, closeProject, err := a.Open(at, false)
 	if err != nil {
 		return nil // a finding of the store's
@@ -43,7 +44,7 @@ func (a *App) checkGrants(ctx context.Context, at place.Place) (findings []Findi
 	defer closeProject()
 	s, err := a.Agents(p, at)
 	if err != nil {
-		return []Finding{problemFinding("agents: ", err)}
+		return []core.Finding{problemFinding("agents: ", err)}
 	}
 	grants, err := s.Grants(ctx)
 	if err != nil {
@@ -53,7 +54,7 @@ func (a *App) checkGrants(ctx context.Context, at place.Place) (findings []Findi
 		if len(g.During) == 0 || g.ExpiresAt > 0 && g.ExpiresAt <= p.Now() {
 			continue
 		}
-		findings = append(findings, Finding{
+		findings = append(findings, core.Finding{
 			What: fmt.Sprintf("agents: %s, which lets %s, was made at %s while %s ran", g.ID, g.Lets(),
 				g.MadeAt.Time().Local().Format(time.DateTime), strings.Join(g.During, ", ")),
 			Hint: "if you did not make it: `flame agents revoke " + g.ID + "`",

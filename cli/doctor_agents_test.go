@@ -19,6 +19,7 @@ import (
 	"flame/hosts"
 	"flame/project"
 	"flame/project/place"
+	"flame/render"
 	"flame/store"
 )
 
@@ -71,7 +72,7 @@ func TestTheDoctorTellsOfGrantsThatWereMadeWhileAgentsRan(t *testing.T) {
 	require.Len(t, findings, 1, "one that is over lets nobody do anything")
 	at := made.MadeAt.Time().Local().Format(time.DateTime)
 	assert.Equal(t, "note   agents: "+made.ID+", which lets agents of type builder work in the mode bypassPermissions, was made at "+at+
-		" while "+run.ID+" ran\n       -> if you did not make it: `flame agents revoke "+made.ID+"`\n", findings[0].String())
+		" while "+run.ID+" ran\n       -> if you did not make it: `flame agents revoke "+made.ID+"`\n", render.Findings(findings[:1]))
 	require.NoError(t, s.RevokeGrant(t.Context(), made.ID))
 	assert.Empty(t, app.checkGrants(t.Context(), place.At(dir)))
 }
@@ -85,7 +86,7 @@ func TestTheDoctorListsSomeOfManyFindings(t *testing.T) {
 		require.NoError(t, os.Symlink("/etc/passwd", filepath.Join(folder, string(rune('a'+i))+".md")))
 	}
 	app := &App{Settings: config.Settings{ProjectDir: dir}}
-	var theirs []Finding
+	var theirs []core.Finding
 	for _, f := range app.checkDefinitions() {
 		assert.False(t, f.Broken)
 		if assert.NotEmpty(t, f.Hint) {

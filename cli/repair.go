@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"flame/core"
+	"flame/render"
 )
 
 // repair says what of the store can be mended, mends it where that is agreed to, and
@@ -23,9 +24,9 @@ func (a *App) repair(cmd *cobra.Command, agreed bool) error {
 		return err
 	}
 	found := a.Check(cmd.Context(), place)
-	plan := planOf(found)
+	plan := render.Mending(found)
 	if plan == "" {
-		return a.repaired(Repaired{}, "there is nothing to mend\n", found)
+		return a.repaired(core.Repaired{}, "there is nothing to mend\n", found)
 	}
 	if !agreed {
 		if agreed, err = a.agrees(cmd, plan); err != nil || !agreed {
@@ -43,24 +44,10 @@ func (a *App) repair(cmd *cobra.Command, agreed bool) error {
 	return a.repaired(done, text, a.Check(cmd.Context(), place))
 }
 
-// planOf says what a repair would do about findings; nothing where it can do nothing.
-func planOf(found []Finding) string {
-	var b strings.Builder
-	for _, f := range found {
-		if f.Mend != "" {
-			fmt.Fprintf(&b, "%s\n       -> %s\n", core.OneLine(f.What, 0), f.Mend)
-		}
-	}
-	if b.Len() == 0 {
-		return ""
-	}
-	return b.String() + "A copy of the database is kept beside it; its indexes are built anew.\n"
-}
-
 // repaired prints what a repair did and what is left.
-func (a *App) repaired(done Repaired, text string, left []Finding) error {
+func (a *App) repaired(done core.Repaired, text string, left []core.Finding) error {
 	answer := map[string]any{"copy": done.Copy, "mended": append([]string{}, done.Mended...), "findings": left}
-	if err := a.print(answer, text+listFindings(left)); err != nil {
+	if err := a.print(answer, text+render.Findings(left)); err != nil {
 		return err
 	}
 	return brokenOf(left)

@@ -19,14 +19,14 @@ import (
 
 // Check looks at the data folder dir for `flame doctor` and changes nothing. It
 // reads the whole database, in about a second for 100,000 frames.
-func Check(ctx context.Context, dir string) []Finding {
+func Check(ctx context.Context, dir string) []core.Finding {
 	dir = absolute(dir)
 	there, err := disk.Examine(dir)
 	if err != nil {
-		return []Finding{broken(ctx, dir, err)}
+		return []core.Finding{broken(ctx, dir, err)}
 	}
 	if !there {
-		return []Finding{{What: "there is no data yet; the first write makes " + dir}}
+		return []core.Finding{{What: "there is no data yet; the first write makes " + dir}}
 	}
 	findings := checkAccess(dir)
 	findings = append(findings, checkLock(ctx, filepath.Join(dir, disk.LockName))...)
@@ -35,9 +35,9 @@ func Check(ctx context.Context, dir string) []Finding {
 }
 
 // broken returns the finding that an error is.
-func broken(ctx context.Context, path string, err error) Finding {
+func broken(ctx context.Context, path string, err error) core.Finding {
 	err = problem(ctx, path, err)
-	finding := Finding{What: err.Error(), Broken: true}
+	finding := core.Finding{What: err.Error(), Broken: true}
 	var told *core.Problem
 	if !errors.As(err, &told) {
 		return finding
@@ -56,25 +56,25 @@ const repair = "keep a copy of the folder; then put a backup in the place of %[1
 // Bits of access(2).
 const mayWrite, mayEnter = 2, 1
 
-func checkAccess(dir string) []Finding {
+func checkAccess(dir string) []core.Finding {
 	if err := syscall.Access(dir, mayWrite|mayEnter); err != nil {
-		return []Finding{{What: fmt.Sprintf("%s cannot be written: %v", dir, err), Broken: true,
+		return []core.Finding{{What: fmt.Sprintf("%s cannot be written: %v", dir, err), Broken: true,
 			Hint: "make it writable, or name another folder with FLAME_DIR"}}
 	}
-	var findings []Finding
+	var findings []core.Finding
 	for _, path := range []string{disk.Name, disk.LockName, disk.Name + "-wal", disk.Name + "-shm"} {
 		err := syscall.Access(filepath.Join(dir, path), mayWrite)
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
-			findings = append(findings, Finding{What: fmt.Sprintf("%s cannot be written: %v", filepath.Join(dir, path), err),
+			findings = append(findings, core.Finding{What: fmt.Sprintf("%s cannot be written: %v", filepath.Join(dir, path), err),
 				Hint: "give it to the user who runs flame", Broken: true})
 		}
 	}
 	if _, inodes := disk.UsedUp(dir); inodes {
-		findings = append(findings, Finding{What: fmt.Sprintf("%s cannot be written: %v", dir, errNoInodes), Broken: true,
+		findings = append(findings, core.Finding{What: fmt.Sprintf("%s cannot be written: %v", dir, errNoInodes), Broken: true,
 			Hint: "delete files on that disk"})
 	}
 	if info, err := os.Stat(dir); err == nil && info.Mode().Perm()&0o077 != 0 {
-		findings = append(findings, Finding{What: fmt.Sprintf("%s can be read by others (mode %o)", dir, info.Mode().Perm()),
+		findings = append(findings, core.Finding{What: fmt.Sprintf("%s can be read by others (mode %o)", dir, info.Mode().Perm()),
 			Hint: "chmod 700 " + dir})
 	}
 	return findings
@@ -84,34 +84,34 @@ func checkAccess(dir string) []Finding {
 // milliseconds.
 const lockHeldLong = time.Second
 
-func checkLock(ctx context.Context, path string) []Finding {
+func checkLock(ctx context.Context, path string) []core.Finding {
 	wait, cancel := context.WithTimeout(ctx, lockHeldLong)
 	defer cancel()
 	pid, held := disk.HolderOf(wait, path)
 	if !held {
 		return nil // or not made yet, or told by checkAccess
 	}
-	return []Finding{{What: fmt.Sprintf("process %d has held %s for over a second", pid, path), Broken: true,
+	return []core.Finding{{What: fmt.Sprintf("process %d has held %s for over a second", pid, path), Broken: true,
 		Hint: "if it is stopped, let it go on (kill -CONT) or end it; the lock ends with the process"}}
 }
 
-func checkDatabase(ctx context.Context, path string) []Finding {
+func checkDatabase(ctx context.Context, path string) []core.Finding {
 	f, err := disk.OpenReadOnly(path)
 	if err != nil {
-		return []Finding{damage(ctx, path, err)}
+		return []core.Finding{damage(ctx, path, err)}
 	}
 	if f == nil {
-		return []Finding{{What: "there is no data yet; the first write makes " + path}}
+		return []core.Finding{{What: "there is no data yet; the first write makes " + path}}
 	}
 	findings, err := describe(ctx, f, checkPatience+time.Duration(megabytes(path)/1e3*float64(checkPatienceGB)))
 	if err := errors.Join(err, f.Close()); err != nil {
-		return []Finding{damage(ctx, path, err)}
+		return []core.Finding{damage(ctx, path, err)}
 	}
 	return findings
 }
 
 // damage returns the finding that an error in reading the database is.
-func damage(ctx context.Context, path string, err error) Finding {
+func damage(ctx context.Context, path string, err error) core.Finding {
 	finding := broken(ctx, path, err)
 	if finding.Hint == doctor {
 		finding.Hint = fmt.Sprintf(repair, path)
@@ -128,19 +128,19 @@ const (
 
 // describe reads all of the database, as far as patience lasts, and says what is in
 // it.
-func describe(ctx context.Context, f *disk.File, patience time.Duration) ([]Finding, error) {
+func describe(ctx context.Context, f *disk.File, patience time.Duration) ([]core.Finding, error) {
 	wait, cancel := context.WithTimeout(ctx, DefaultLockTimeout)
 	defer cancel()
 	c, err := f.Reader(wait)
 	if disk.ExtendedCode(err) == sqlite3.SQLITE_READONLY_ROLLBACK {
-		return []Finding{{What: f.Path + " was left in the middle of a write; the next use undoes that"}}, nil
+		return []core.Finding{{What: f.Path + " was left in the middle of a write; the next use undoes that"}}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
 	version, err := newest.of(ctx, c)
 	if errors.Is(err, errOlder) {
-		return []Finding{{What: fmt.Sprintf("%s is of version %d; the next write brings it to %d and keeps a copy",
+		return []core.Finding{{What: fmt.Sprintf("%s is of version %d; the next write brings it to %d and keeps a copy",
 			f.Path, version, newest.version)}}, nil
 	}
 	if err != nil {
@@ -150,20 +150,20 @@ func describe(ctx context.Context, f *disk.File, patience time.Duration) ([]Find
 	defer cancel()
 	findings, err := inspect(limited, f.Path, c, version)
 	if limited.Err() != nil && ctx.Err() == nil {
-		return []Finding{{What: fmt.Sprintf("%s could not be read to its end within %v", f.Path, patience), Broken: true,
+		return []core.Finding{{What: fmt.Sprintf("%s could not be read to its end within %v", f.Path, patience), Broken: true,
 			Hint: "where the disk is not just slow, the file is damaged: " + fmt.Sprintf(repair, f.Path)}}, nil
 	}
 	return findings, err
 }
 
 // inspect looks at the file, then at the rows in it.
-func inspect(ctx context.Context, path string, c *disk.Conn, version int) (findings []Finding, err error) {
+func inspect(ctx context.Context, path string, c *disk.Conn, version int) (findings []core.Finding, err error) {
 	wrong, err := integrity(ctx, c)
 	if err != nil {
 		return nil, err
 	}
 	if len(wrong) > 0 {
-		findings = append(findings, Finding{What: "the indexes do not fit the tables: " + strings.Join(wrong, "; "),
+		findings = append(findings, core.Finding{What: "the indexes do not fit the tables: " + strings.Join(wrong, "; "),
 			Hint: mendHint, Broken: true, Mend: "build all indexes anew"})
 	}
 	in := &inspection{sql: &statements{ctx: ctx, c: c, keys: map[string]int64{}}}
@@ -174,9 +174,9 @@ func inspect(ctx context.Context, path string, c *disk.Conn, version int) (findi
 	if findings = append(findings, in.found...); len(findings) > 0 {
 		state = "can be read"
 	}
-	all := Finding{What: fmt.Sprintf("%s %s: version %d, %d frames, %d events, %.1f MB and %.1f MB of log",
+	all := core.Finding{What: fmt.Sprintf("%s %s: version %d, %d frames, %d events, %.1f MB and %.1f MB of log",
 		path, state, version, in.frames, in.events, megabytes(path), megabytes(path+"-wal"))}
-	return append([]Finding{all}, findings...), err
+	return append([]core.Finding{all}, findings...), err
 }
 
 // integrity returns what SQLite finds wrong in the indexes, those of words included,
@@ -204,18 +204,18 @@ func integrity(ctx context.Context, c *disk.Conn) (wrong []string, err error) {
 	return nil, fmt.Errorf("%w: %s", disk.ErrDamaged, strings.Join(wrong, "; "))
 }
 
-func checkBackups(dir string) []Finding {
+func checkBackups(dir string) []core.Finding {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil // told by checkAccess
 	}
-	var findings []Finding
+	var findings []core.Finding
 	for _, entry := range entries {
 		for suffix, before := range map[string]string{backupSuffix: "migration", repairSuffix: "repair"} {
 			if strings.HasPrefix(entry.Name(), disk.Name+suffix) {
 				path := filepath.Join(dir, entry.Name())
 				what := fmt.Sprintf("%s (%.1f MB) is a copy from before a %s", path, megabytes(path), before)
-				findings = append(findings, Finding{What: what, Hint: "remove it when you no longer need it"})
+				findings = append(findings, core.Finding{What: what, Hint: "remove it when you no longer need it"})
 			}
 		}
 	}

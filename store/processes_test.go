@@ -209,7 +209,7 @@ func unavailable(t *testing.T, err error) *core.Problem {
 	return p
 }
 
-func broken(findings []store.Finding) (list []store.Finding) {
+func broken(findings []core.Finding) (list []core.Finding) {
 	for _, f := range findings {
 		if f.Broken {
 			list = append(list, f)

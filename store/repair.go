@@ -18,12 +18,6 @@ type Repairer struct {
 	NewID func(kind string) string // a new id: kind, a hyphen and random characters
 }
 
-// Repaired is what a Repairer did.
-type Repaired struct {
-	Copy   string   // path of the copy of the database as it was; empty if there was nothing to do
-	Mended []string // what was mended, in words
-}
-
 // repairSuffix and the time follow the name of the database.
 const repairSuffix = ".before-repair-"
 
@@ -36,13 +30,13 @@ const repairBatch = 100
 // under the rules, a frame with an event that says why. A database that is damaged
 // or cannot be copied stays as it is. What was mended stays so if a later step fails;
 // repairing again goes on.
-func (r Repairer) Repair(ctx context.Context, dir string) (done Repaired, err error) {
+func (r Repairer) Repair(ctx context.Context, dir string) (done core.Repaired, err error) {
 	if r.Ready != nil {
 		if there, err := r.Ready(ctx, false); !there || err != nil {
 			return done, err
 		}
 	}
-	if !slices.ContainsFunc(Check(ctx, dir), func(f Finding) bool { return f.Mend != "" }) {
+	if !slices.ContainsFunc(Check(ctx, dir), func(f core.Finding) bool { return f.Mend != "" }) {
 		return done, nil
 	}
 	s := Open(dir, Options{Ready: r.Ready})

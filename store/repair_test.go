@@ -45,7 +45,7 @@ func key(id string) string { return "(SELECT key FROM ids WHERE id = '" + id + "
 // repairTime is when repairs of tests happen.
 const repairTime = core.Millis(1_800_000_000_000)
 
-func repair(t *testing.T, dir string) store.Repaired {
+func repair(t *testing.T, dir string) core.Repaired {
 	t.Helper()
 	var made atomic.Int64
 	done, err := store.Repairer{
@@ -129,7 +129,7 @@ func TestRowsThatCannotBeAreFoundAndMended(t *testing.T) {
 }
 
 // findingOf returns the finding that begins so.
-func findingOf(t *testing.T, all []store.Finding, begins string) store.Finding {
+func findingOf(t *testing.T, all []core.Finding, begins string) core.Finding {
 	t.Helper()
 	for _, f := range all {
 		if strings.HasPrefix(f.What, begins) {
@@ -137,7 +137,7 @@ func findingOf(t *testing.T, all []store.Finding, begins string) store.Finding {
 		}
 	}
 	require.Failf(t, "no such finding", "%q in %+v", begins, all)
-	return store.Finding{}
+	return core.Finding{}
 }
 
 // copyOf puts a copy of a database into a folder of its own, at the same path but for

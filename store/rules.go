@@ -122,7 +122,7 @@ type Finding struct {
 type inspection struct {
 	sql            *statements
 	frames, events int // how many there are
-	found          []Finding
+	found          []core.Finding
 	faults         map[core.Fault][]int64 // of links, by fault; nil until they are looked at
 }
 
@@ -168,7 +168,7 @@ func (in *inspection) look() error {
 		if err != nil {
 			return err
 		}
-		in.found = append(in.found, Finding{What: what, Hint: mendHint, Broken: !r.note, Mend: r.todo})
+		in.found = append(in.found, core.Finding{What: what, Hint: mendHint, Broken: !r.note, Mend: r.todo})
 	}
 	return nil
 }

@@ -1,0 +1,41 @@
+package render
+
+import (
+	"fmt"
+	"strings"
+
+	"flame/core"
+)
+
+// Findings returns what doctor found as people read it.
+func Findings(findings []core.Finding) string {
+	var b strings.Builder
+	for _, f := range findings {
+		sign := "ok    "
+		switch {
+		case f.Broken:
+			sign = "BROKEN"
+		case f.Hint != "":
+			sign = "note  "
+		}
+		fmt.Fprintf(&b, "%s %s\n", sign, f.What)
+		if f.Hint != "" {
+			fmt.Fprintf(&b, "       -> %s\n", strings.ReplaceAll(f.Hint, "\n", "\n          "))
+		}
+	}
+	return b.String()
+}
+
+// Mending says what a repair would do about findings; nothing where it can do nothing.
+func Mending(findings []core.Finding) string {
+	var b strings.Builder
+	for _, f := range findings {
+		if f.Mend != "" {
+			fmt.Fprintf(&b, "%s\n       -> %s\n", core.OneLine(f.What, 0), f.Mend)
+		}
+	}
+	if b.Len() == 0 {
+		return ""
+	}
+	return b.String() + "A copy of the database is kept beside it; its indexes are built anew.\n"
+}
