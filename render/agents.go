@@ -14,7 +14,15 @@ import (
 
 // runLine returns an agent in one line.
 func runLine(run agents.Run) string {
-	return fmt.Sprintf("%s (%s) %s: %s", run.ID, StateWord(run), run.Type, Quote(run.Description))
+	return answerOf(run).Head()
+}
+
+// answerOf returns what the first lines of an answer tell of an agent.
+func answerOf(run agents.Run) op.AgentAnswer {
+	return op.AgentAnswer{
+		ID: run.ID, State: StateWord(run), Type: run.Type, Description: core.OneLine(run.Description, MaxGoal),
+		Frame: run.Frame, Depth: run.Depth, Host: run.Host, Session: run.Session,
+	}
 }
 
 // StateWord is the state of an agent in a word: one that was told to stop and has
@@ -79,8 +87,7 @@ func Spawned(a *agents.Agents, run agents.Run) string {
 // Agent says what an agent is, what it may do, and how far it is.
 func Agent(a *agents.Agents, run agents.Run) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\nFrame: %s, depth %d, in %s\n", AgentLine(run, a.Project.Now()), run.Frame, run.Depth, run.Host)
-	b.WriteString(Field("Session", run.Session))
+	b.WriteString(AgentLine(run, a.Project.Now()) + "\n" + answerOf(run).Place())
 	fmt.Fprintf(&b, "Mode: %s\nTools: %s\n", modeText(run.Mode), run.Tools)
 	b.WriteString(Field("Model", run.Model))
 	fmt.Fprintf(&b, "Limits: %s\n", limitsText(run.Limits))
@@ -132,8 +139,7 @@ func limitsText(l supervise.Limits) string {
 // characters after offset (0: all).
 func Result(r agents.Result, now core.Millis, offset, most int) string {
 	var b strings.Builder
-	b.WriteString(AgentLine(r.Run, now) + "\n")
-	fmt.Fprintf(&b, "Frame: %s\n", r.Frame)
+	b.WriteString(AgentLine(r.Run, now) + "\n" + op.AgentAnswer{Frame: r.Frame}.Place())
 	b.WriteString(Bullets("Warnings:", r.Warnings))
 	if r.StopReason != "" {
 		fmt.Fprintf(&b, "Ended: %s\n", r.StopReason)

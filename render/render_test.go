@@ -9,6 +9,7 @@ import (
 	"flame/agents"
 	"flame/agents/supervise"
 	"flame/core"
+	"flame/core/op"
 )
 
 func TestCountsAreInWords(t *testing.T) {
@@ -81,4 +82,23 @@ func TestWhoseVersionOfAFileLiesOnTheDisk(t *testing.T) {
 			assert.Equal(t, tt.want, onDisk("f", tt.by))
 		})
 	}
+}
+
+func TestWhatIsToldOfAnAgentIsReadAgain(t *testing.T) {
+	t.Parallel()
+	run := agents.Run{
+		ID: "agent-k3x9", Type: "builder", Description: `say "hi": 2`, State: core.AgentActive, CreatedAt: 1,
+		Frame: "frame-a1", Depth: 2, Host: "claude-code", Session: "s-1", Progress: supervise.Progress{ToolCalls: 1},
+	}
+	told := op.AgentAnswer{ID: run.ID, Type: run.Type, Description: run.Description, State: "active", Frame: run.Frame}
+	read, ok := op.ReadAgentAnswer(Result(agents.Result{Run: run}, 5, 0, 0))
+	assert.True(t, ok)
+	assert.Equal(t, told, read)
+	told.Host, told.Session = run.Host, run.Session
+	line := AgentLine(run, 5) + "\n"
+	read, ok = op.ReadAgentAnswer(line + answerOf(run).Place() + "Mode: plan\n")
+	assert.True(t, ok)
+	assert.Equal(t, told, read)
+	_, ok = op.ReadAgentAnswer("He said: " + line + answerOf(run).Place())
+	assert.False(t, ok)
 }

@@ -80,49 +80,24 @@ func task(command string) string {
 // anyone can have written: it is only looked at for what it names, and nobody
 // started himself.
 func (t *Tracker) answered(m core.Message, speaker *sighting, answer core.Part, starts bool) {
-	told, ok := readAnswer(answer.Text)
-	if !ok || told.session != "" && told.session == speaker.id {
+	told, ok := op.ReadAgentAnswer(answer.Text)
+	if !ok || told.Session != "" && told.Session == speaker.id {
 		return
 	}
 	call := ""
 	if starts {
 		call = answer.CallID
 	}
-	s := t.meetIn(m.Session, told.session, call, told.frame)
-	s.flames, s.agent, s.host = true, cmp.Or(s.agent, told.agent), cmp.Or(s.host, told.host)
-	n := core.AgentNote{Spawn: starts, State: told.state}
+	s := t.meetIn(m.Session, told.Session, call, told.Frame)
+	s.flames, s.agent, s.host = true, cmp.Or(s.agent, told.ID), cmp.Or(s.host, told.Host)
+	n := core.AgentNote{Spawn: starts, State: core.AgentState(told.State)}
 	if starts {
-		n.Type, n.Description = told.kind, told.description
+		n.Type, n.Description = told.Type, told.Description
 	}
-	if told.state.Ended() {
+	if n.State.Ended() {
 		n.Ended = m.Time
 	}
 	s.learn(n)
-}
-
-// An answer is what one of flame's tools tells of an agent.
-type answer struct {
-	agent, kind, description, frame, host, session string
-	state                                          core.AgentState
-}
-
-// answerLines match the first lines of an answer: the agent with its state, kind
-// and description, its frame, and where they are told its host and session.
-var answerLines = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^(agent-[a-z0-9]+) \((initializing|active|suspended|completed|error|timeout|cancelled|orphaned)\) (.+?): "(.*)": \d+ tool calls.*\n` +
-		`Frame: ([a-z]+-[a-z0-9]+)(?:, depth \d+, in ([a-z-]+))?(?:\nSession: ([\w-]+)\n)?`)
-})
-
-// readAnswer is false for a text that names no agent with its frame.
-func readAnswer(text string) (a answer, ok bool) {
-	found := answerLines().FindStringSubmatch(text)
-	if found == nil {
-		return a, false
-	}
-	return answer{
-		agent: found[1], state: core.AgentState(found[2]), kind: found[3], description: found[4],
-		frame: found[5], host: found[6], session: found[7],
-	}, true
 }
 
 // contextStart begins what flame puts behind the task in an agent's prompt.

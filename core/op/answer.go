@@ -1,0 +1,64 @@
+package op
+
+import (
+	"fmt"
+	"regexp"
+	"sync"
+)
+
+// An AgentAnswer is what the first lines of a tool's answer tell of an agent. Hosts keep
+// such answers in their logs, out of which they are read again.
+type AgentAnswer struct {
+	ID, Type, Description string
+	State                 string // in a word; of those that are read, one of core.AgentState
+	Frame                 string
+	Depth                 int
+	Host, Session         string // empty where the answer does not tell it
+}
+
+// The form of those lines, by which they are written and read. Behind the head stands in
+// the same line how far the agent is.
+const (
+	answerHead    = `%v (%v) %v: "%v"`
+	answerFrame   = "Frame: %v"
+	answerPlace   = ", depth %v, in %v"
+	answerSession = "\nSession: %v"
+)
+
+// Head returns what the first line begins with.
+func (a AgentAnswer) Head() string {
+	return fmt.Sprintf(answerHead, a.ID, a.State, a.Type, a.Description)
+}
+
+// Place returns the lines after the first.
+func (a AgentAnswer) Place() string {
+	text := fmt.Sprintf(answerFrame, a.Frame)
+	if a.Host != "" {
+		text += fmt.Sprintf(answerPlace, a.Depth, a.Host)
+	}
+	if a.Session != "" {
+		text += fmt.Sprintf(answerSession, a.Session)
+	}
+	return text + "\n"
+}
+
+// answerLines match what Head and Place write.
+var answerLines = sync.OnceValue(func() *regexp.Regexp {
+	pattern := func(format string, values ...any) string { return fmt.Sprintf(regexp.QuoteMeta(format), values...) }
+	state := `(initializing|active|suspended|completed|error|timeout|cancelled|orphaned)`
+	return regexp.MustCompile(`^` + pattern(answerHead, `(agent-[a-z0-9]+)`, state, `(.+?)`, `(.*)`) + `: \d.*\n` +
+		pattern(answerFrame, `([a-z]+-[a-z0-9]+)`) +
+		`(?:` + pattern(answerPlace, `\d+`, `([a-z-]+)`) + `)?(?:` + pattern(answerSession, `([\w-]+)`) + `\n)?`)
+})
+
+// ReadAgentAnswer is false for a text that names no agent with its frame. Anyone can have
+// written it.
+func ReadAgentAnswer(text string) (a AgentAnswer, ok bool) {
+	found := answerLines().FindStringSubmatch(text)
+	if found == nil {
+		return a, false
+	}
+	return AgentAnswer{
+		ID: found[1], State: found[2], Type: found[3], Description: found[4], Frame: found[5], Host: found[6], Session: found[7],
+	}, true
+}
