@@ -21,6 +21,9 @@ type argument struct {
 	values   []string // that it may have; nil: any
 }
 
+// noArgs is of tools that take nothing.
+type noArgs struct{}
+
 // argumentsOf returns what a tool takes whose arguments are a t, a struct.
 func argumentsOf(t reflect.Type) (all []argument) {
 	for _, field := range reflect.VisibleFields(t) {
@@ -31,6 +34,26 @@ func argumentsOf(t reflect.Type) (all []argument) {
 		all = append(all, argument{field, name, options != "omitempty", enumOf(field.Type)})
 	}
 	return all
+}
+
+// An enum is an argument type with a fixed set of values, most often a core.Word of
+// the operation behind the tool; schema and decoding both take them from it.
+type enum interface{ Values() []string }
+
+// enumOf returns the values that a t may have; nil: any.
+func enumOf(t reflect.Type) []string {
+	if e, ok := reflect.Zero(plain(t)).Interface().(enum); ok {
+		return e.Values()
+	}
+	return nil
+}
+
+// plain returns the type of an argument, whether or not it may be left out.
+func plain(t reflect.Type) reflect.Type {
+	if t.Kind() == reflect.Pointer {
+		return t.Elem()
+	}
+	return t
 }
 
 // A stamp is what hosts' hooks add to the arguments of a call, as session_id and
@@ -53,8 +76,8 @@ func (s stamp) caller(by project.Caller) project.Caller {
 }
 
 // decode reads raw, a JSON object, into in, a pointer to a struct of these arguments, and
-// then the line that they may be instead; and the stamp beside them. It reads once: a
-// call may be as large as a message. Its errors name the argument and what was expected.
+// the stamp beside them. It reads once: a call may be as large as a message. Its errors
+// name the argument and what was expected.
 func decode(raw json.RawMessage, in any, arguments []argument) (stamp, error) {
 	d := decoding{in: reflect.ValueOf(in).Elem(), arguments: arguments, given: make([]bool, len(arguments))}
 	if len(raw) > 0 && string(raw) != "null" {
@@ -64,9 +87,6 @@ func decode(raw json.RawMessage, in any, arguments []argument) (stamp, error) {
 	}
 	if err := d.check(); err != nil {
 		return stamp{}, err
-	}
-	if typed, ok := in.(slashed); ok && typed.command() != "" {
-		return d.stamp, fromLine(typed)
 	}
 	return d.stamp, nil
 }

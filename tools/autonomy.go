@@ -25,6 +25,12 @@ func autonomyTools(p *project.Project) []Tool {
 
 type autonomyDoor struct{ p *project.Project }
 
+// An autonomyLevel is how much flame does by itself.
+type autonomyLevel string
+
+// Values lists them.
+func (autonomyLevel) Values() []string { return []string{"manual", "suggest", "auto"} }
+
 type autonomyConfigArgs struct {
 	Level            autonomyLevel `json:"level,omitempty"`
 	PushThreshold    *int          `json:"pushThreshold,omitempty" jsonschema:"0 to 100"`

@@ -3,6 +3,7 @@ package tools
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"flame/core"
@@ -13,7 +14,7 @@ import (
 
 func frameTools(p *project.Project) []Tool {
 	d := frameDoor{p}
-	return join(
+	return slices.Concat(
 		always(
 			define(op.Push, "Start a frame for a piece of work below the current frame and work in it. Use it before each subtask that deserves its own summary.", writes, d.push),
 			define(op.Pop, "End the current frame (or frameID) and return to its parent. Put into summary what those who go on must know: outcome, decisions, open ends.", writes, d.pop),
@@ -47,6 +48,12 @@ func (d frameDoor) push(ctx context.Context, by project.Caller, in pushArgs) (st
 	}
 	return fmt.Sprintf("Started %s %s. %s\nIt is your current frame; end it with %s.", frame.ID, render.Quote(frame.Goal), parent, op.Pop), nil
 }
+
+// An endStatus is one that a frame can end with.
+type endStatus string
+
+// Values lists them.
+func (endStatus) Values() []string { return []string{"completed", "failed", "blocked"} }
 
 type popArgs struct {
 	Status          endStatus `json:"status"`
@@ -96,8 +103,6 @@ func pendingText(popped project.Popped) string {
 // statusLimit is how many frames flame_status shows before it counts the rest:
 // with goals of usual length 8 KB of text.
 const statusLimit = 60
-
-type noArgs struct{}
 
 func (d frameDoor) status(ctx context.Context, by project.Caller, _ noArgs) (string, error) {
 	tree, err := d.p.Tree(ctx, by, project.TreeArgs{Limit: statusLimit})
@@ -164,6 +169,12 @@ func (d frameDoor) details(ctx context.Context, by project.Caller, in detailsArg
 	}
 	return render.Details(details), nil
 }
+
+// An anyStatus is one that a frame can have.
+type anyStatus string
+
+// Values lists them.
+func (anyStatus) Values() []string { return core.Words(core.Statuses...) }
 
 type searchArgs struct {
 	Query  string    `json:"query" jsonschema:"words, all of which must occur"`

@@ -5,7 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
 
 	"flame/core"
 	"flame/core/op"
@@ -15,7 +18,7 @@ import (
 
 func planTools(p *project.Project) []Tool {
 	d := planDoor{p}
-	return join(
+	return slices.Concat(
 		[]Tool{define(op.Plan, "Plan one piece of work for later, below the current frame or parentSessionID.", writes, d.plan)},
 		always(
 			define(op.PlanChildren, "Plan several pieces of work at once, in the order to do them. Use it to lay out a larger task, then "+string(op.Activate)+" the first.", writes, d.planChildren),
@@ -49,6 +52,14 @@ type childArg childObject
 type childObject struct {
 	Goal            string `json:"goal"`
 	SuccessCriteria string `json:"successCriteria,omitempty"`
+}
+
+func (childArg) schema() *jsonschema.Schema {
+	object, err := jsonschema.For[childObject](nil)
+	if err != nil {
+		panic("schema of a child: " + err.Error()) // a programmer's mistake
+	}
+	return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{{Type: "string"}, object}}
 }
 
 // UnmarshalJSON reads either form.

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
 
 	"flame/core/op"
 )
@@ -15,7 +16,7 @@ import (
 // placeholders matches a line of nothing but OpenCode's placeholders for its words.
 var placeholders = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\$1( \$\d+)*$`) })
 
-// typedLine is what the user typed after c, as far as it came. OpenCode asks for the
+// typedLine returns what the user typed after c, as far as it came. OpenCode asks for the
 // text with placeholders for the words and fills those in afterwards, without quotes;
 // its placeholder for the line keeps them (ran).
 func typedLine(c op.Command, typed map[string]string) string {
@@ -32,9 +33,9 @@ func typedLine(c op.Command, typed map[string]string) string {
 	return line
 }
 
-// addPrompts offers the slash commands as prompts. Where setup has put a command of the
+// prompts returns the slash commands as prompts. Where setup has put a command of the
 // same name into a host, which of the two a user gets is up to the host.
-func (s *Server) addPrompts() {
+func prompts() (all []server.ServerPrompt) {
 	for _, c := range op.Commands {
 		options := []mcp.PromptOption{mcp.WithPromptDescription(c.Description)}
 		for _, a := range c.Arguments {
@@ -44,10 +45,12 @@ func (s *Server) addPrompts() {
 			}
 			options = append(options, mcp.WithArgument(a.Name, argument...))
 		}
-		s.MCP.AddPrompt(mcp.NewPrompt(c.Name, options...), func(_ context.Context, request mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+		answer := func(_ context.Context, request mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
 			return promptOf(c, request.Params.Arguments)
-		})
+		}
+		all = append(all, server.ServerPrompt{Prompt: mcp.NewPrompt(c.Name, options...), Handler: answer})
 	}
+	return all
 }
 
 // promptOf returns the prompt of a command with what was typed.

@@ -7,38 +7,12 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/samber/lo"
-
-	"flame/core"
 )
-
-// An enum is an argument type with a fixed set of values, most often a core.Word of
-// the operation behind the tool; schema and decoding both take them from it.
-type enum interface{ Values() []string }
-
-type endStatus string
-
-func (endStatus) Values() []string { return []string{"completed", "failed", "blocked"} }
-
-type anyStatus string
-
-func (anyStatus) Values() []string { return core.Words(core.Statuses...) }
-
-type autonomyLevel string
-
-func (autonomyLevel) Values() []string { return []string{"manual", "suggest", "auto"} }
-
-type subagentFilter string
-
-func (subagentFilter) Values() []string {
-	return []string{"all", "active", "completed", "with-frame", "without-frame"}
-}
 
 // schemaOf returns the closed schema of a tool's arguments. A type that has none
 // is a programmer's mistake: it panics at start.
 func schemaOf[In any](tool string) json.RawMessage {
-	schema, err := jsonschema.For[In](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
-		reflect.TypeFor[childArg](): {AnyOf: []*jsonschema.Schema{{Type: "string"}, childSchema()}},
-	}})
+	schema, err := jsonschema.For[In](&jsonschema.ForOptions{TypeSchemas: ownSchemas(reflect.TypeFor[In]())})
 	if err != nil {
 		panic("schema of " + tool + ": " + err.Error())
 	}
@@ -55,12 +29,22 @@ func schemaOf[In any](tool string) json.RawMessage {
 	return raw
 }
 
-func childSchema() *jsonschema.Schema {
-	schema, err := jsonschema.For[childObject](nil)
-	if err != nil {
-		panic(err)
+// A described type of argument has a schema of its own.
+type described interface{ schema() *jsonschema.Schema }
+
+// ownSchemas returns the schemas of the described types that a list of the arguments t
+// is of.
+func ownSchemas(t reflect.Type) map[reflect.Type]*jsonschema.Schema {
+	own := map[reflect.Type]*jsonschema.Schema{}
+	for _, a := range argumentsOf(t) {
+		if a.Type.Kind() != reflect.Slice {
+			continue
+		}
+		if d, ok := reflect.Zero(a.Type.Elem()).Interface().(described); ok {
+			own[a.Type.Elem()] = d.schema()
+		}
 	}
-	return schema
+	return own
 }
 
 // trim drops what costs tokens and says nothing: null beside the type of an
@@ -72,20 +56,4 @@ func trim(schema *jsonschema.Schema) {
 	for _, property := range schema.Properties {
 		trim(property)
 	}
-}
-
-// enumOf returns the values that a t may have; nil: any.
-func enumOf(t reflect.Type) []string {
-	if e, ok := reflect.Zero(plain(t)).Interface().(enum); ok {
-		return e.Values()
-	}
-	return nil
-}
-
-// plain returns the type of an argument, whether or not it may be left out.
-func plain(t reflect.Type) reflect.Type {
-	if t.Kind() == reflect.Pointer {
-		return t.Elem()
-	}
-	return t
 }

@@ -20,7 +20,7 @@ import (
 
 // typed returns the arguments of a call with a line as its command, and more.
 func typed[In any](line string, more string) (in In, err error) {
-	_, err = decode(fmt.Appendf(nil, `{"command": %s%s}`, quoted(line), more), &in, argumentsOf(reflect.TypeFor[In]()))
+	_, err = read(fmt.Appendf(nil, `{"command": %s%s}`, quoted(line), more), &in, argumentsOf(reflect.TypeFor[In]()))
 	return in, err
 }
 

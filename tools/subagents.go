@@ -167,6 +167,14 @@ func (d subagentDoor) complete(ctx context.Context, by project.Caller, in comple
 		done.Frame.ID, done.Frame.Status, done.Session.ID, render.Field("Summary", core.OneLine(done.Frame.Summary, render.MaxGoal))), nil
 }
 
+// A subagentFilter is which subagents are listed.
+type subagentFilter string
+
+// Values lists them.
+func (subagentFilter) Values() []string {
+	return []string{"all", "active", "completed", "with-frame", "without-frame"}
+}
+
 type listArgs struct {
 	Filter subagentFilter `json:"filter,omitempty" jsonschema:"default all"`
 }

@@ -1,0 +1,37 @@
+package tools
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"flame/core"
+	"flame/render"
+)
+
+// Advice puts an error into words for a model: what was wrong and what to do
+// next. Errors that it could do nothing about read "internal error"; ok is
+// false for those, and they belong into the log.
+func Advice(err error) (text string, ok bool) {
+	var problem *core.Problem
+	if !errors.As(err, &problem) {
+		return "Error: internal error in flame. Its log says more (`flame where` prints the folder with flame.log); `flame doctor` checks the installation.", false
+	}
+	if problem.Hint == "" {
+		return "Error: " + problem.Message, true
+	}
+	return fmt.Sprintf("Error: %s (%s)", problem.Message, render.ForTools(problem.Hint)), true
+}
+
+// readable returns err in the words that a client may show.
+func readable(err error) error {
+	if err == nil {
+		return nil
+	}
+	text, _ := Advice(err)
+	return adviceError(strings.TrimPrefix(text, "Error: "))
+}
+
+type adviceError string
+
+func (e adviceError) Error() string { return string(e) }

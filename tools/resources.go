@@ -1,0 +1,183 @@
+package tools
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+	"github.com/samber/lo"
+
+	"flame/agents"
+	"flame/core"
+	"flame/core/op"
+	"flame/project"
+	"flame/render"
+)
+
+// resources are what clients can read of a project and its agents, and subscribe to.
+type resources struct {
+	project *project.Project
+	agents  *agents.Agents
+	caller  func(context.Context) project.Caller
+}
+
+// The addresses of the resources.
+const (
+	treeURI       = "flame://tree"
+	contextPrefix = "flame://context/"
+	framePrefix   = "flame://frame/"
+	agentPrefix   = "flame://agent/"
+)
+
+// A resource is one of those that have an id at the end of their URI.
+type resource struct {
+	prefix, id, name, description, mime string
+
+	read func(ctx context.Context, id string) (text string, err error)
+	find func(ctx context.Context, id string) (inFull string, err error)
+}
+
+func (r resources) all() []resource {
+	return []resource{
+		{contextPrefix, "frame", "context", "What an agent in the frame is shown", "application/xml", r.context, r.frameID},
+		{agentPrefix, "subagent_id", "agent", "How far an agent is, and what it came to", "text/plain", r.agent, r.agentID},
+		{framePrefix, "frame", "frame", "All of one frame", "text/plain", r.frame, r.frameID},
+	}
+}
+
+func (r resources) tree(ctx context.Context) (string, error) {
+	tree, err := r.project.Tree(ctx, r.caller(ctx), project.TreeArgs{Limit: treeLimit})
+	return render.Tree(tree, false), err
+}
+
+func (r resources) context(ctx context.Context, id string) (string, error) {
+	made, err := r.project.Context(ctx, r.caller(ctx), id, 0)
+	return made.Text, err
+}
+
+func (r resources) frame(ctx context.Context, id string) (string, error) {
+	details, err := r.project.Details(ctx, r.caller(ctx), id)
+	return render.Details(details), err
+}
+
+func (r resources) frameID(ctx context.Context, id string) (string, error) {
+	details, err := r.project.Details(ctx, r.caller(ctx), id)
+	return details.Frame.ID, err
+}
+
+func (r resources) agent(ctx context.Context, id string) (string, error) {
+	result, err := r.agents.Result(ctx, id)
+	if err != nil {
+		return "", err
+	}
+	return render.Result(result, r.project.Now(), 0, 0), nil
+}
+
+func (r resources) agentID(ctx context.Context, id string) (string, error) {
+	result, err := r.agents.Result(ctx, id)
+	return result.ID, err
+}
+
+// addTo offers the resources to the clients of srv.
+func (r resources) addTo(srv *server.MCPServer) {
+	srv.AddResource(mcp.NewResource(treeURI, "tree", mcp.WithResourceDescription("The tree of frames"), mcp.WithMIMEType("text/plain")),
+		func(ctx context.Context, _ mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
+			text, err := r.tree(ctx)
+			return contents(treeURI, "text/plain", text), readable(err)
+		})
+	for _, one := range r.all() {
+		template := mcp.NewResourceTemplate(one.prefix+"{"+one.id+"}", one.name,
+			mcp.WithTemplateDescription(one.description), mcp.WithTemplateMIMEType(one.mime))
+		srv.AddResourceTemplate(template, func(ctx context.Context, request mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
+			text, err := one.read(ctx, strings.TrimPrefix(request.Params.URI, one.prefix))
+			return contents(request.Params.URI, one.mime, text), readable(err)
+		})
+	}
+}
+
+func contents(uri, mime, text string) []mcp.ResourceContents {
+	return []mcp.ResourceContents{mcp.TextResourceContents{URI: uri, MIMEType: mime, Text: render.ForTools(text)}}
+}
+
+// maxURI bounds the URI of a resource that is subscribed to, in bytes. Hosts' ids of
+// sessions, which may stand for a frame, have some 40.
+const maxURI = 256
+
+// find finds the resource at uri as reading does, and returns the URI that has its id
+// in full, by which its changes are told.
+func (r resources) find(ctx context.Context, uri string) (told string, err error) {
+	if len(uri) > maxURI {
+		return "", core.Invalidf("the URI has more than %d bytes", maxURI).WithHint("give an id of %s or %s", op.Tree, op.AgentList)
+	}
+	if uri == treeURI {
+		return uri, nil
+	}
+	afterSlash := strings.LastIndexByte(uri, '/') + 1
+	prefix, id := uri[:afterSlash], strings.TrimSpace(uri[afterSlash:])
+	one, known := lo.Find(r.all(), func(one resource) bool { return one.prefix == prefix })
+	if !known || id == "" {
+		return "", core.NotFoundf("there is no resource %q", core.OneLine(uri, maxURI)).
+			WithHint("subscribe to %s, or to %sID, %sID or %sID of what there is", treeURI, framePrefix, contextPrefix, agentPrefix)
+	}
+	inFull, err := one.find(ctx, id)
+	return prefix + inFull, err
+}
+
+// watch tells, at every tick until ctx ends, of the resources that changed, whichever
+// process changed them.
+func (r resources) watch(ctx context.Context, tick <-chan time.Time, tell func(uri string)) {
+	known, _ := r.project.Revision(ctx) // where it cannot be read yet, the first tick tells of all
+	running := map[string]string{}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick:
+		}
+		if now, err := r.project.Revision(ctx); err == nil && now != known {
+			known = now
+			r.tellOfFrames(ctx, tell)
+		}
+		running = r.tellOfAgents(ctx, running, tell)
+	}
+}
+
+// tellOfAgents names the agents that are not as they were, and returns how they are
+// now.
+func (r resources) tellOfAgents(ctx context.Context, were map[string]string, tell func(uri string)) map[string]string {
+	runs, err := r.agents.Running(ctx)
+	if err != nil {
+		return were
+	}
+	are := map[string]string{}
+	for _, run := range runs {
+		are[run.ID] = render.AgentLine(run, run.Progress.LastLine) // that time goes by is no news
+	}
+	for id, state := range are {
+		if were[id] != state {
+			tell(agentPrefix + id)
+		}
+	}
+	for id := range were {
+		if _, runs := are[id]; !runs {
+			tell(agentPrefix + id)
+		}
+	}
+	return are
+}
+
+// tellOfFrames names the tree and the frames that changed last; a client hears
+// of those it subscribed to.
+func (r resources) tellOfFrames(ctx context.Context, tell func(uri string)) {
+	frames, err := r.project.Recent(ctx, 20)
+	if err != nil {
+		return
+	}
+	tell(treeURI)
+	for _, f := range frames {
+		tell(framePrefix + f.ID)
+		tell(contextPrefix + f.ID)
+	}
+}

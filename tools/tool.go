@@ -1,0 +1,106 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"reflect"
+	"sync"
+
+	"flame/core/op"
+	"flame/project"
+	"flame/render"
+)
+
+// A Tool is one tool, whatever door it is called through.
+type Tool struct {
+	Name        string
+	Group       string // for FLAME_TOOLS
+	Description string // when to use it
+	Core        bool   // part of the profile "core": always in a client's view
+	Hints       Hints
+	Schema      func() json.RawMessage // of its arguments; made on demand
+
+	parse func(raw json.RawMessage) (call, error)
+}
+
+// A call is a tool with the arguments of one call.
+type call struct {
+	stamp stamp
+	run   func(ctx context.Context, by project.Caller) (Result, error)
+}
+
+// Hints tell a client what a call may do.
+type Hints struct {
+	ReadOnly    bool // changes nothing
+	Destructive bool // can undo or remove what was there
+	Idempotent  bool // the same call again changes nothing more
+	OpenWorld   bool // reaches beyond the project
+}
+
+// The kinds of tools by their hints.
+var (
+	reads    = Hints{ReadOnly: true, Idempotent: true}
+	writes   = Hints{}
+	sets     = Hints{Idempotent: true}
+	discards = Hints{Destructive: true, Idempotent: true}
+	reaches  = Hints{Destructive: true, OpenWorld: true}
+)
+
+// A Result is a tool's answer.
+type Result struct {
+	Text       string
+	Structured any // sent as structuredContent; nil but for flame_get_state
+}
+
+// Call runs the tool on raw, a JSON object of arguments. The reserved arguments
+// session_id and agent_id, which hosts' hooks add, name the caller.
+func (t Tool) Call(ctx context.Context, by project.Caller, raw json.RawMessage) (Result, error) {
+	c, err := t.parse(raw)
+	if err != nil {
+		return Result{}, err
+	}
+	return c.run(ctx, c.stamp.caller(by))
+}
+
+// define makes a tool of a function on typed arguments. What no tool should do
+// itself happens here: the schema comes from In, decoding is strict.
+func define[In any](name op.Name, description string, hints Hints, run func(ctx context.Context, by project.Caller, in In) (string, error)) Tool {
+	return defineResult(name, description, hints, func(ctx context.Context, by project.Caller, in In) (Result, error) {
+		text, err := run(ctx, by, in)
+		return Result{Text: render.ForTools(text)}, err
+	})
+}
+
+func defineResult[In any](name op.Name, description string, hints Hints, run func(ctx context.Context, by project.Caller, in In) (Result, error)) Tool {
+	arguments := sync.OnceValue(func() []argument { return argumentsOf(reflect.TypeFor[In]()) })
+	return Tool{
+		Name: string(name), Description: description, Hints: hints,
+		Schema: func() json.RawMessage { return schemaOf[In](string(name)) },
+		parse: func(raw json.RawMessage) (call, error) {
+			var in In
+			stamp, err := read(raw, &in, arguments())
+			return call{stamp, func(ctx context.Context, by project.Caller) (Result, error) { return run(ctx, by, in) }}, err
+		},
+	}
+}
+
+// always marks tools as part of the profile "core".
+func always(tools ...Tool) []Tool {
+	for i := range tools {
+		tools[i].Core = true
+	}
+	return tools
+}
+
+// read reads raw into in, a pointer to a struct of these arguments, and then the line
+// that they may be instead.
+func read(raw json.RawMessage, in any, arguments []argument) (stamp, error) {
+	who, err := decode(raw, in, arguments)
+	if err != nil {
+		return stamp{}, err
+	}
+	if typed, ok := in.(slashed); ok && typed.command() != "" {
+		return who, fromLine(typed)
+	}
+	return who, nil
+}
