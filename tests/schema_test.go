@@ -21,7 +21,9 @@ func TestAServerThatValidatesFailsAtItsFirstCall(t *testing.T) {
 	t.Parallel()
 	srv := server.NewMCPServer("validation", "1", server.WithInputSchemaValidation())
 	srv.AddTool(mcp.NewToolWithRawSchema("frame", "", json.RawMessage(`{"type": "object"}`)),
-		func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) { return mcp.NewToolResultText("accepted"), nil })
+		func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return mcp.NewToolResultText("accepted"), nil
+		})
 	call := json.RawMessage(`{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "frame", "arguments": {}}}`)
 	assert.Panics(t, func() { srv.HandleMessage(t.Context(), call) })
 }

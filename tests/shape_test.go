@@ -46,7 +46,6 @@ var over = struct {
 		"agents/trail":     235,
 		"cli":              159,
 		"hosts/claudecode": 187,
-		"tools":            255,
 		"transcripts":      212,
 	},
 	methods: map[string]int{
