@@ -110,14 +110,6 @@ func findSQL(query string) func(*inspection) ([]int64, error) {
 	}
 }
 
-// A Finding is something that Check saw.
-type Finding struct {
-	What   string // in words, without a full stop
-	Hint   string // what to do; empty if there is nothing to do
-	Broken bool   // flame does not work, or not rightly, as it is
-	Mend   string // what Repair does about it; empty where it can do nothing
-}
-
 // An inspection is one look at all rows.
 type inspection struct {
 	sql            *statements
