@@ -25,6 +25,7 @@ import (
 	"flame/project/place"
 	"flame/store"
 	"flame/store/disk"
+	"flame/tools"
 	"flame/transcripts"
 )
 
@@ -32,14 +33,18 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	settings, warnings := config.Load()
+	known := hosts.Registry{
+		claudecode.Host(),
+		opencode.Host(tools.Names),
+	}
 	app := &cli.App{
-		Version: version(), Settings: settings, Warnings: warnings,
+		Version: version(), Settings: settings, Warnings: warnings, Hosts: known,
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 		Open: func(at place.Place, longLived bool) (*project.Project, func() error, error) {
 			return open(settings, at, longLived)
 		},
 		Agents: func(p *project.Project, at place.Place) (*agents.Agents, error) {
-			return service(settings, p, at)
+			return service(settings, known, p, at)
 		},
 		Check: func(ctx context.Context, at place.Place) []core.Finding { return store.Check(ctx, at.Data.Path) },
 		Repair: repair, FirstCommit: git.FirstCommit, Exit: os.Exit,
@@ -77,7 +82,7 @@ func open(settings config.Settings, at place.Place, longLived bool) (*project.Pr
 }
 
 // service wires what starts agents.
-func service(s config.Settings, p *project.Project, at place.Place) (*agents.Agents, error) {
+func service(s config.Settings, known hosts.Registry, p *project.Project, at place.Place) (*agents.Agents, error) {
 	program, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -89,7 +94,7 @@ func service(s config.Settings, p *project.Project, at place.Place) (*agents.Age
 	bounds.Each.Wall, bounds.Each.Idle, bounds.Each.Start = seconds(s.AgentTimeout), seconds(s.AgentIdle), seconds(s.AgentStart)
 	return &agents.Agents{
 		Project: p, Data: at.Data.Path, Root: at.Dir, Dir: at.Worktree, Program: program, Host: s.AgentHost, Bounds: bounds,
-		Hosts: []hosts.Launcher{claudecode.Launcher{Machine: machine}, opencode.Launcher{Machine: machine}},
+		Hosts: known, Machine: machine,
 		Catalog: func(checkout string) definition.Catalog {
 			return definition.Load(definition.Dirs(machine.Home, checkout, os.Getenv))
 		},

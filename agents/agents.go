@@ -22,7 +22,8 @@ type Agents struct {
 	Root    string                                   // the project's folder, by which processes of flame find it that work for an agent
 	Dir     string                                   // where agents work that name no folder
 	Program string                                   // flame itself: it supervises, and is the MCP server of its agents
-	Hosts   []hosts.Launcher                         // in order of preference, for callers that live in none of them
+	Hosts   hosts.Registry                           // in order of preference, for callers that live in none of them
+	Machine hosts.Machine                            // that the hosts are on
 	Host    string                                   // that agents run in, whatever the caller's; empty: the caller's
 	Catalog func(checkout string) definition.Catalog // the definitions there are now, for work in a checkout of the project
 	Bounds  Bounds

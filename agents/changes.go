@@ -43,13 +43,14 @@ func (a *Agents) changes(run Run) []Change {
 		return nil
 	}
 	defer file.Close()
-	return changesIn(file, run.Host, run.Cwd)
+	return changesIn(file, a.Hosts, run.Host, run.Cwd)
 }
 
 // changesIn returns what the messages of a log did to files, by path.
-func changesIn(log io.Reader, host, cwd string) []Change {
+func changesIn(log io.Reader, known hosts.Registry, host, cwd string) []Change {
+	tools := known.Tools()
 	edits, failed := map[string][]edit{}, map[string]bool{}
-	for m, err := range transcripts.Messages(log, hosts.Known().Of(host).Prints) {
+	for m, err := range transcripts.Messages(log, known.Of(host).Prints) {
 		if err != nil {
 			break
 		}
@@ -57,7 +58,7 @@ func changesIn(log io.Reader, host, cwd string) []Change {
 			if part.Type == core.PartToolResult && part.Failed {
 				failed[part.CallID] = true
 			}
-			for _, e := range editsOf(part) {
+			for _, e := range editsOf(part, tools) {
 				path := e.path
 				if inside, err := filepath.Rel(cwd, path); err == nil && filepath.IsAbs(path) && filepath.IsLocal(inside) {
 					path = inside
@@ -87,8 +88,8 @@ type edit struct {
 var patched = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^\*\*\* (Add|Update|Delete) File: (.+)$`) })
 
 // editsOf returns what a call does to files.
-func editsOf(part core.Part) (edits []edit) {
-	if part.Type != core.PartToolCall || hosts.Known().Tools().Effect(part.Tool) != hosts.Edits {
+func editsOf(part core.Part, tools hosts.Tools) (edits []edit) {
+	if part.Type != core.PartToolCall || tools.Effect(part.Tool) != hosts.Edits {
 		return nil
 	}
 	var input map[string]json.RawMessage

@@ -73,7 +73,7 @@ func (a *Agents) successor(ctx context.Context, old Run, prompt string) (Run, er
 	next.Progress, next.EndedAt, next.CreatedAt, next.Key = supervise.Progress{}, 0, a.Project.Now(), ""
 	next.Resumes, next.SpentUSD = old.Progress.Session != "", old.Progress.SessionUSD
 	if !next.Resumes {
-		next.Session, next.SpentUSD = host.NewSession(), 0
+		next.Session, next.SpentUSD = host.On(a.Machine).NewSession(), 0
 	}
 	return next, nil
 }
@@ -152,13 +152,14 @@ func (a *Agents) Interactive(ctx context.Context, id string) (command []string, 
 	if err != nil {
 		return nil, "", err
 	}
-	if !h.Resumes(session) {
+	client := h.On(a.Machine)
+	if !client.Resumes(session) {
 		return nil, "", core.Invalidf("%s has no session of its own that could be opened", id).WithHint("give a prompt: another agent begins with its context then")
 	}
 	if err := a.restoreWorktree(ctx, run, run.ID); err != nil {
 		return nil, "", err
 	}
-	command, err = h.Talk(session)
+	command, err = client.Talk(session)
 	return command, dir, err
 }
 
@@ -200,13 +201,13 @@ func (a *Agents) continueNative(ctx context.Context, by project.Caller, id, prom
 	if err != nil {
 		return Run{}, err
 	}
-	return a.spawn(ctx, by, definition.Definition{Name: "continued", Host: host.Name(), Source: definition.Source{Kind: definition.Call}}, Request{
-		Prompt: prompt, Description: strings.TrimSuffix(core.OneLine(goal, 45), continued) + continued, Frame: under, session: resumable(host, session.ID),
+	return a.spawn(ctx, by, definition.Definition{Name: "continued", Host: host.Name, Source: definition.Source{Kind: definition.Call}}, Request{
+		Prompt: prompt, Description: strings.TrimSuffix(core.OneLine(goal, 45), continued) + continued, Frame: under, session: resumable(host.On(a.Machine), session.ID),
 	})
 }
 
-func resumable(host hosts.Launcher, session string) string {
-	if host.Resumes(session) {
+func resumable(client hosts.Client, session string) string {
+	if client.Resumes(session) {
 		return session
 	}
 	return ""

@@ -46,7 +46,7 @@ func (a *Agents) workIn(dir string) (string, error) {
 		return "", core.NotFoundf("cwd %s is not a folder", dir).WithHint("name a folder that exists, or leave cwd out for the project's")
 	}
 	for folder := inside; folder != "."; folder = path.Dir(folder) {
-		if found := settingsIn(root, folder); found != "" {
+		if found := settingsIn(root, folder, a.Hosts.Settings()); found != "" {
 			return "", core.Invalidf("cwd %s has settings of its own (%s)", dir, found).
 				WithHint("name another folder of the project: those settings could allow the agent more")
 		}
@@ -56,8 +56,8 @@ func (a *Agents) workIn(dir string) (string, error) {
 
 // settingsIn returns a host's settings that a folder has; empty without any. What
 // flame may not look at counts: a host may.
-func settingsIn(root *confine.Root, folder string) string {
-	for _, name := range hosts.Known().Settings() {
+func settingsIn(root *confine.Root, folder string, settings []string) string {
+	for _, name := range settings {
 		_, err := root.Stat(path.Join(folder, name))
 		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
 			return path.Join(folder, name)
@@ -68,21 +68,21 @@ func settingsIn(root *confine.Root, folder string) string {
 
 // modelFor returns a model as a host takes it. A definition that was written for
 // another host names none of this one's.
-func modelFor(host, model string) (string, []string) {
+func modelFor(host hosts.Host, model string) (string, []string) {
 	switch {
 	case model == "" || model == "inherit":
 		return "", nil
-	case !hosts.Known().Of(host).Takes(model):
-		return "", []string{fmt.Sprintf("model %q is not one of %s's, so it chooses itself", model, host)}
+	case !host.RunsModel(model):
+		return "", []string{fmt.Sprintf("model %q is not one of %s's, so it chooses itself", model, host.Name)}
 	}
 	return model, nil
 }
 
 // unknownTools warns of tools that a host is not known to have.
-func unknownTools(host string, tools *[]string) (warnings []string) {
+func unknownTools(host hosts.Host, tools *[]string) (warnings []string) {
 	for _, tool := range lo.FromPtr(tools) {
-		if name, _ := hosts.SplitRule(tool); !hosts.Known().Of(host).Knows(name) {
-			warnings = append(warnings, fmt.Sprintf("tool %q is not one that %s is known to have", name, host))
+		if name, _ := hosts.SplitRule(tool); !host.Knows(name) {
+			warnings = append(warnings, fmt.Sprintf("tool %q is not one that %s is known to have", name, host.Name))
 		}
 	}
 	return warnings
@@ -98,13 +98,13 @@ var listing = []string{"mode", "color", "tags"}
 
 // handedOn returns the keys of a definition that its host gets, and warns of the
 // others.
-func handedOn(host hosts.Launcher, def definition.Definition) (keys map[string]json.RawMessage, warnings []string) {
+func handedOn(host hosts.Host, def definition.Definition) (keys map[string]json.RawMessage, warnings []string) {
 	keys = map[string]json.RawMessage{}
 	for _, key := range slices.Sorted(maps.Keys(def.HostKeys)) {
 		switch {
 		case slices.Contains(listing, key):
-		case !slices.Contains(host.Keys(), key):
-			warnings = append(warnings, fmt.Sprintf("%s: is not handed on to %s", key, host.Name()))
+		case !slices.Contains(host.Keys, key):
+			warnings = append(warnings, fmt.Sprintf("%s: is not handed on to %s", key, host.Name))
 		case slices.Contains(running, key) && def.Source.Kind != definition.User:
 			warnings = append(warnings, fmt.Sprintf("%s: is handed on only from definitions in your home, since it can run commands", key))
 		default:

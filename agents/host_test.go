@@ -55,14 +55,8 @@ func exit(err error) {
 }
 
 // A fakeHost runs the test binary, which prints what Claude Code does.
-type fakeHost struct {
-	name    string
-	missing bool
-}
+type fakeHost struct{ hosts.Setup }
 
-func (h fakeHost) Name() string      { return h.name }
-func (h fakeHost) Installed() bool   { return !h.missing }
-func (fakeHost) Keys() []string      { return nil }
 func (fakeHost) NewSession() string  { return uuid.NewString() }
 func (fakeHost) Resumes(string) bool { return true }
 

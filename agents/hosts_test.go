@@ -6,12 +6,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/samber/lo"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"flame/agents/definition"
 	"flame/hosts"
 	"flame/hosts/claudecode"
+	"flame/hosts/hoststest"
 	"flame/hosts/opencode"
 )
 
@@ -21,23 +23,29 @@ var changers = map[string][]string{
 	opencode.Name:   {"edit", "write", "apply_patch", "multiedit", "patch", "bash"},
 }
 
+// A launcher is a host with its client.
+type launcher struct {
+	hosts.Host
+	hosts.Client
+}
+
 // launchers are the hosts, on a machine that has no settings.
-func launchers(t *testing.T) []hosts.Launcher {
+func launchers(t *testing.T) []launcher {
 	t.Helper()
 	dir := t.TempDir()
 	machine := hosts.Machine{
 		Home: dir, ProjectDir: dir, Getenv: func(string) string { return "" },
 		LookPath: func(name string) (string, error) { return "/opt/" + name, nil },
 	}
-	return []hosts.Launcher{claudecode.Launcher{Machine: machine}, opencode.Launcher{Machine: machine}}
+	return lo.Map(hoststest.Known(), func(h hosts.Host, _ int) launcher { return launcher{h, h.On(machine)} })
 }
 
 // withheld reports whether a host is told to keep a whole tool from a child.
-func withheld(t *testing.T, host hosts.Launcher, c hosts.Child, tool string) bool {
+func withheld(t *testing.T, host launcher, c hosts.Child, tool string) bool {
 	t.Helper()
 	launch, err := host.Launch(c)
 	require.NoError(t, err)
-	if host.Name() == claudecode.Name {
+	if host.Name == claudecode.Name {
 		at := slices.Index(launch.Command, "--disallowedTools")
 		return at >= 0 && slices.Contains(strings.Split(launch.Command[at+1], ","), tool)
 	}
@@ -55,11 +63,11 @@ func withheld(t *testing.T, host hosts.Launcher, c hosts.Child, tool string) boo
 func TestOneThatOnlyReadsHasNoToolThatChangesThings(t *testing.T) {
 	t.Parallel()
 	for _, host := range launchers(t) {
-		for _, tool := range changers[host.Name()] {
+		for _, tool := range changers[host.Name] {
 			child := hosts.Child{Mode: hosts.Plan}
-			assert.True(t, withheld(t, host, child, tool), "%s in %s", tool, host.Name())
+			assert.True(t, withheld(t, host, child, tool), "%s in %s", tool, host.Name)
 			child.Tools = hosts.ToolSet{}.Only(&[]string{tool})
-			assert.True(t, withheld(t, host, child, tool), "%s in %s, though it is on its list", tool, host.Name())
+			assert.True(t, withheld(t, host, child, tool), "%s in %s, though it is on its list", tool, host.Name)
 		}
 	}
 }
@@ -67,8 +75,8 @@ func TestOneThatOnlyReadsHasNoToolThatChangesThings(t *testing.T) {
 func TestADeniedToolIsDeniedByTheNamesThatAHostHasForIt(t *testing.T) {
 	t.Parallel()
 	claude, open := launchers(t)[0], launchers(t)[1]
-	denied := func(tool string, host hosts.Launcher) hosts.Child {
-		return hosts.Child{Tools: hosts.ToolSet{}.Without(tool).For(hosts.Known(), host.Name())}
+	denied := func(tool string, host launcher) hosts.Child {
+		return hosts.Child{Tools: hosts.ToolSet{}.Without(tool).For(hoststest.Known(), host.Name)}
 	}
 	for tool, names := range map[string][]string{"edit": {"Edit", "MultiEdit", "NotebookEdit"}, "write": {"Write"}, "apply_patch": {"Edit"}, "bash": {"Bash"}} {
 		for _, name := range names {
@@ -101,18 +109,17 @@ func TestAPermissionOfOpenCodesIsAboutAllThatChangesFiles(t *testing.T) {
 func TestEachHostIsKnown(t *testing.T) {
 	t.Parallel()
 	none := func(string) string { return "" }
-	assert.False(t, hosts.Known().Inside(none, []string{"bash", "flame"}))
-	programs := map[string]string{claudecode.Name: claudecode.Program, opencode.Name: opencode.Program}
+	assert.False(t, hoststest.Known().Inside(none, []string{"bash", "flame"}))
 	for _, host := range launchers(t) {
-		name := host.Name()
-		assert.NotEmpty(t, hosts.Known().Of(name).Tools.Names(hosts.Edits), name)
-		assert.True(t, hosts.Known().Inside(none, []string{"bash", programs[name]}), name)
+		name := host.Name
+		assert.NotEmpty(t, hoststest.Known().Of(name).Tools.Names(hosts.Edits), name)
+		assert.True(t, hoststest.Known().Inside(none, []string{"bash", host.Program}), name)
 		def, err := definition.Inline(json.RawMessage(`{"description":"d","prompt":"p","flame":{"host":"` + name + `"}}`))
 		require.NoError(t, err)
 		assert.Equal(t, name, def.Host)
 	}
 	for _, variable := range []string{"CLAUDECODE", "OPENCODE"} {
-		assert.True(t, hosts.Known().Inside(func(asked string) string { return map[string]string{variable: "1"}[asked] }, nil), variable)
+		assert.True(t, hoststest.Known().Inside(func(asked string) string { return map[string]string{variable: "1"}[asked] }, nil), variable)
 	}
 	_, err := definition.Inline(json.RawMessage(`{"description":"d","prompt":"p","flame":{"host":"emacs"}}`))
 	assert.ErrorContains(t, err, "must be one of claude-code, opencode, auto")

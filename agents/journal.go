@@ -12,7 +12,6 @@ import (
 
 	"flame/agents/supervise"
 	"flame/core"
-	"flame/hosts"
 	"flame/project"
 	"flame/transcripts"
 )
@@ -30,7 +29,7 @@ func (a *Agents) Supervise(ctx context.Context, id string, log *slog.Logger) err
 		return errors.Join(err, a.unstarted(ctx, run.ID, err))
 	}
 	s := supervise.Supervisor{
-		Job: job, Read: transcripts.Line(hosts.Known().Of(run.Host).Prints), Journal: journal{a, job.ID}, Log: log, Pace: supervise.DefaultPace,
+		Job: job, Read: transcripts.Line(a.Hosts.Of(run.Host).Prints), Journal: journal{a, job.ID}, Log: log, Pace: supervise.DefaultPace,
 	}
 	_, err = s.Run(ctx)
 	return err

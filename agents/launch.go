@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
+
+	"github.com/samber/lo"
 
 	"flame/agents/definition"
 	"flame/agents/supervise"
@@ -16,30 +17,28 @@ import (
 )
 
 // host returns the one that an agent of this definition runs in.
-func (a *Agents) host(def definition.Definition, callers string) (hosts.Launcher, error) {
+func (a *Agents) host(def definition.Definition, callers string) (hosts.Host, error) {
 	for _, name := range a.hostOrder(def, callers) {
-		for _, host := range a.Hosts {
-			if host.Name() == name {
-				return host, nil
-			}
-		}
-		if name != "" && name != callers {
-			return nil, core.Invalidf("agents cannot run in %q", name).WithHint("set host in the definition, or FLAME_AGENT_HOST, to %s", strings.Join(hosts.Known().Names(), " or "))
-		}
-	}
-	if i := slices.IndexFunc(a.Hosts, hosts.Launcher.Installed); i >= 0 {
-		return a.Hosts[i], nil
-	}
-	return nil, core.NotFoundf("no host is installed that an agent could run in").WithHint("%s", hosts.Known().HowToInstall())
-}
-
-func (a *Agents) hostNamed(name string) (hosts.Launcher, error) {
-	for _, host := range a.Hosts {
-		if host.Name() == name {
+		if host, known := a.Hosts.Find(name); known {
 			return host, nil
 		}
+		if name != "" && name != callers {
+			return hosts.Host{}, core.Invalidf("agents cannot run in %q", name).
+				WithHint("set host in the definition, or FLAME_AGENT_HOST, to %s", strings.Join(a.Hosts.Names(), " or "))
+		}
 	}
-	return nil, core.Invalidf("the host %q starts no agents", name).WithHint("%s do", strings.Join(hosts.Known().Names(), " and "))
+	if host, found := lo.Find(a.Hosts, func(h hosts.Host) bool { return h.Installed(a.Machine) }); found {
+		return host, nil
+	}
+	return hosts.Host{}, core.NotFoundf("no host is installed that an agent could run in").WithHint("%s", a.Hosts.HowToInstall())
+}
+
+func (a *Agents) hostNamed(name string) (hosts.Host, error) {
+	host, known := a.Hosts.Find(name)
+	if !known {
+		return host, core.Invalidf("the host %q starts no agents", name).WithHint("%s do", strings.Join(a.Hosts.Names(), " and "))
+	}
+	return host, nil
 }
 
 // Folder returns the path of an agent's own folder.
@@ -103,25 +102,25 @@ func (a *Agents) job(ctx context.Context, run Run) (supervise.Job, error) {
 	if err != nil {
 		return supervise.Job{}, err
 	}
-	child := a.child(host, def, told, run)
-	launch, err := host.Launch(child)
+	child, client := a.child(host, def, told, run), host.On(a.Machine)
+	launch, err := client.Launch(child)
 	if err != nil {
 		return supervise.Job{}, err
 	}
 	child.Session, child.Resume = supervise.Session, true
-	resume, err := host.Launch(child)
+	resume, err := client.Launch(child)
 	if err != nil {
 		return supervise.Job{}, err
 	}
 	return supervise.Job{
 		ID: run.ID, Dir: child.Dir, Command: launch.Command, Resume: resume.Command,
-		Env: append(launch.Env, a.ofProject()), Unset: hosts.Known().Variables(), Cwd: run.Cwd,
+		Env: append(launch.Env, a.ofProject()), Unset: a.Hosts.Variables(), Cwd: run.Cwd,
 		Prompt: launch.Stdin, Fatal: launch.Fatal, GoOn: goOn, HandBack: handBack, Limits: run.Limits, SpentUSD: run.SpentUSD,
 	}, nil
 }
 
 // child is what the host must know.
-func (a *Agents) child(host hosts.Launcher, def definition.Definition, told assignment, run Run) hosts.Child {
+func (a *Agents) child(host hosts.Host, def definition.Definition, told assignment, run Run) hosts.Child {
 	keys, _ := handedOn(host, def)
 	tools := run.Tools.Only(def.Tools).Without(def.DisallowedTools...)
 	return hosts.Child{

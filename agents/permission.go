@@ -26,8 +26,8 @@ func (a *Agents) grant(tx project.Tx, by project.Caller, def definition.Definiti
 	if !asks.known {
 		run.Warnings = append(run.Warnings, "flame does not know what the agent that asks may do, so this one reads only")
 	}
-	run.Tools = asks.agent.Tools.With(asks.agent.Passes).Within(asks.role).For(hosts.Known(), run.Host).
-		Only(def.Tools).Only(spelled(r.Tools, run.Host)).Without(def.DisallowedTools...)
+	run.Tools = asks.agent.Tools.With(asks.agent.Passes).Within(asks.role).For(a.Hosts, run.Host).
+		Only(def.Tools).Only(spelled(r.Tools, a.Hosts, run.Host)).Without(def.DisallowedTools...)
 	run.Trusted = trusted(def, run.Tools)
 	if run.Passes, err = passes(tx, def, a.Project.Now()); err != nil {
 		return err
@@ -39,7 +39,7 @@ func (a *Agents) grant(tx project.Tx, by project.Caller, def definition.Definiti
 		run.MaxDepth = run.Depth
 	}
 	if run.Depth >= run.MaxDepth {
-		run.Tools = run.Tools.Without(hosts.Known().SpawnTools()...)
+		run.Tools = run.Tools.Without(a.Hosts.SpawnTools()...)
 	}
 	return nil
 }
@@ -47,14 +47,14 @@ func (a *Agents) grant(tx project.Tx, by project.Caller, def definition.Definiti
 // spelled returns tools that a call asks for by the names that a host has for them, in
 // the host's own spelling: Claude Code offers no tool that is asked for in another
 // (ran).
-func spelled(tools *[]string, host string) *[]string {
+func spelled(tools *[]string, known hosts.Registry, host string) *[]string {
 	if tools == nil {
 		return nil
 	}
-	names := hosts.Known().Translate(*tools, host)
+	names := known.Translate(*tools, host)
 	for i, entry := range names {
 		name, rule := hosts.SplitRule(entry)
-		for _, own := range hosts.Known().Of(host).Tools {
+		for _, own := range known.Of(host).Tools {
 			if strings.EqualFold(own.Name, name) {
 				names[i] = own.Name + rule
 			}
@@ -153,7 +153,7 @@ func (a *Agents) askerOf(tx project.Tx, by project.Caller, caller core.Session) 
 // roleOf returns the tools that an agent of a host's own is left, and whether that is
 // known.
 func (a *Agents) roleOf(host string, told project.Standing) (role hosts.ToolSet, known bool) {
-	denied, builtIn := hosts.Known().Of(host).Agents[told.Agent]
+	denied, builtIn := a.Hosts.Of(host).Agents[told.Agent]
 	switch {
 	case told.Rules != "":
 		role, known = definition.Permitted(told.Rules).ToolSet(), true

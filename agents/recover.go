@@ -7,7 +7,6 @@ import (
 
 	"flame/agents/supervise"
 	"flame/core"
-	"flame/hosts"
 	"flame/project"
 	"flame/transcripts"
 )
@@ -90,7 +89,7 @@ func (a *Agents) orphaned(run Run, begun bool) supervise.Outcome {
 	case !begun:
 		o.State, o.Reason = core.AgentError, "its supervisor never began"
 	}
-	if told, text := supervise.Reread(a.Folder(run.ID), run.SpentUSD, transcripts.Line(hosts.Known().Of(run.Host).Prints)); told.Session != "" {
+	if told, text := supervise.Reread(a.Folder(run.ID), run.SpentUSD, transcripts.Line(a.Hosts.Of(run.Host).Prints)); told.Session != "" {
 		o.Progress, o.Text = told, text
 		o.Progress.Attempt = run.Progress.Attempt
 	}

@@ -22,6 +22,7 @@ import (
 	"flame/agents/supervise"
 	"flame/core"
 	"flame/hosts"
+	"flame/hosts/hoststest"
 	"flame/project"
 	"flame/store"
 )
@@ -89,7 +90,7 @@ func newAgents(data string, shared kept) (*agents.Agents, error) {
 			Now: func() core.Millis { return core.MillisOf(time.Now()) }, NewID: project.NewID,
 		},
 		Data: data, Root: dir, Dir: dir, Program: program, Bounds: shared.Bounds, Keep: shared.Keep, Start: supervise.Start,
-		Hosts: []hosts.Launcher{fakeHost{name: "claude-code"}, fakeHost{name: "opencode", missing: true}},
+		Hosts: hoststest.Reached(map[string]hosts.Client{"claude-code": fakeHost{}, "opencode": fakeHost{}}), Machine: hoststest.With("claude"),
 		Catalog: func(string) definition.Catalog {
 			return definition.Load([]definition.Dir{
 				{Path: filepath.Join(data, "agents"), Kind: definition.User},

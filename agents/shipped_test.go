@@ -17,19 +17,20 @@ import (
 	"flame/core"
 	"flame/hosts"
 	"flame/hosts/claudecode"
+	"flame/hosts/hoststest"
 	"flame/hosts/opencode"
 	"flame/project"
 )
 
 // A witness is a real host's launcher that keeps what it was asked for and gave.
 type witness struct {
-	hosts.Launcher
+	hosts.Client
 	mu       sync.Mutex
 	launches []hosts.Launch
 }
 
 func (w *witness) Launch(c hosts.Child) (hosts.Launch, error) {
-	launch, err := w.Launcher.Launch(c)
+	launch, err := w.Client.Launch(c)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.launches = append(w.launches, launch)
@@ -60,10 +61,10 @@ func witnessed(t *testing.T) (*service, map[string]*witness) {
 		LookPath: func(name string) (string, error) { return "/opt/" + name, nil },
 	}
 	all := map[string]*witness{
-		"claude-code": {Launcher: claudecode.Launcher{Machine: machine}},
-		"opencode":    {Launcher: opencode.Launcher{Machine: machine}},
+		"claude-code": {Client: claudecode.Client{Machine: machine}},
+		"opencode":    {Client: opencode.Client{Machine: machine}},
 	}
-	s.Hosts = []hosts.Launcher{all["claude-code"], all["opencode"]}
+	s.Machine, s.Hosts = machine, hoststest.Reached(map[string]hosts.Client{"claude-code": all["claude-code"], "opencode": all["opencode"]})
 	s.Bounds.Each.Tokens, s.Bounds.Each.CostUSD, s.Bounds.Total, s.Bounds.Concurrent = 1_000, 0.5, 100, 100
 	return s, all
 }

@@ -38,7 +38,7 @@ func (a *Agents) spawn(ctx context.Context, by project.Caller, def definition.De
 		return Run{}, err
 	}
 	digest := def.Digest() // as its file has it
-	def = def.For(host.Name())
+	def = def.For(host.Name)
 	run, err := a.draft(ctx, def, digest, r, host)
 	if err != nil {
 		return Run{}, err
@@ -68,7 +68,7 @@ func (a *Agents) definition(r Request) (definition.Definition, error) {
 }
 
 // draft is the record before anything is checked against the tree.
-func (a *Agents) draft(ctx context.Context, def definition.Definition, digest string, r Request, host hosts.Launcher) (Run, error) {
+func (a *Agents) draft(ctx context.Context, def definition.Definition, digest string, r Request, host hosts.Host) (Run, error) {
 	def, told := a.lessened(def)
 	limits := a.Bounds.Each
 	limits.Wall = cmp.Or(r.Timeout, def.Timeout, limits.Wall)
@@ -82,7 +82,7 @@ func (a *Agents) draft(ctx context.Context, def definition.Definition, digest st
 		return Run{}, err
 	}
 	run := Run{
-		ID: a.Project.NewID("agent"), Session: cmp.Or(r.session, host.NewSession()), Host: host.Name(), Type: def.Name,
+		ID: a.Project.NewID("agent"), Session: cmp.Or(r.session, host.On(a.Machine).NewSession()), Host: host.Name, Type: def.Name,
 		Description: core.OneLine(cmp.Or(r.Description, r.Prompt), 60), Prompt: core.Cut(r.Prompt, maxKept),
 		Limits: limits, Key: r.Key, Call: r.Call, Schema: def.ResultSchema, Cwd: cwd, Base: baseOf(ctx, cwd),
 		State: core.AgentInitializing, CreatedAt: a.Project.Now(), Resumes: r.session != "",
@@ -92,9 +92,9 @@ func (a *Agents) draft(ctx context.Context, def definition.Definition, digest st
 	if def.MaxChildren != nil {
 		run.MaxChildren = *def.MaxChildren
 	}
-	run.Model, run.Warnings = modelFor(host.Name(), cmp.Or(r.Model, def.Model))
+	run.Model, run.Warnings = modelFor(host, cmp.Or(r.Model, def.Model))
 	_, unheeded := handedOn(host, def)
-	run.Warnings = slices.Concat(told, run.Warnings, unknownTools(host.Name(), def.Tools), unknownTools(host.Name(), r.Tools), unheeded)
+	run.Warnings = slices.Concat(told, run.Warnings, unknownTools(host, def.Tools), unknownTools(host, r.Tools), unheeded)
 	if cmp.Or(r.Isolation, def.Isolation) == definition.Worktree {
 		run.Worktree = filepath.Join(a.Folder(run.ID), "worktree")
 	}

@@ -20,6 +20,7 @@ import (
 	"flame/agents/supervise"
 	"flame/core"
 	"flame/hosts"
+	"flame/hosts/hoststest"
 	"flame/project"
 )
 
@@ -191,7 +192,7 @@ func TestTheHostThatAgentsRunIn(t *testing.T) {
 		})
 	}
 	s := newService(t)
-	s.Hosts = []hosts.Launcher{fakeHost{name: "claude-code", missing: true}}
+	s.Machine = hoststest.With()
 	_, err := s.Spawn(s.ctx, project.Caller{Session: "their own", Host: "vim"}, inline("auto"))
 	assert.Contains(t, problem(t, err, core.ErrNotFound), "install")
 }

@@ -10,7 +10,6 @@ import (
 	"flame/agents/converge"
 	"flame/agents/supervise"
 	"flame/core"
-	"flame/hosts"
 	"flame/project"
 	"flame/transcripts"
 )
@@ -54,7 +53,7 @@ func (a *Agents) said(run Run) (entries []converge.Entry) {
 	}
 	defer log.Close()
 	at := run.CreatedAt
-	for m, err := range transcripts.Messages(log, hosts.Known().Of(run.Host).Prints) {
+	for m, err := range transcripts.Messages(log, a.Hosts.Of(run.Host).Prints) {
 		if err != nil {
 			break
 		}

@@ -15,6 +15,7 @@ import (
 	"flame/agents"
 	"flame/config"
 	"flame/core"
+	"flame/hosts"
 	"flame/project"
 	"flame/project/place"
 	"flame/render"
@@ -28,6 +29,7 @@ type App struct {
 	Stdin    io.Reader
 	Stdout   io.Writer
 	Stderr   io.Writer
+	Hosts    hosts.Registry // that flame works in
 
 	// Open opens the project at a place. A long-lived one serves many calls.
 	Open func(at place.Place, longLived bool) (*project.Project, func() error, error)
@@ -119,8 +121,8 @@ func (a *App) root() *cobra.Command {
 		Use:   "flame",
 		Short: "A call stack for coding agents",
 		Long: "Flame keeps the work of coding agents as a tree of frames, so that it survives\n" +
-			"compaction, restarts and a change of agent. `flame setup` ties it to Claude Code\n" +
-			"and OpenCode; the other commands show and change the tree of this project.",
+			"compaction, restarts and a change of agent. `flame setup` ties it to\n" +
+			a.Hosts.Titles("and") + "; the other commands show and change the tree of this project.",
 		Example:           "  flame setup\n  flame tree\n  flame push \"Fix the login\"",
 		Version:           a.Version,
 		SilenceErrors:     true,
@@ -134,7 +136,7 @@ func (a *App) root() *cobra.Command {
 	root.SetOut(a.Stdout)
 	root.SetErr(a.Stderr)
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "print JSON")
-	root.PersistentFlags().StringVar(&a.session, "session", "", "work for this host session (default: CLAUDE_CODE_SESSION_ID, else where work is going on)")
+	root.PersistentFlags().StringVar(&a.session, "session", "", "work for this host session (default: the one that the host tells, else where work is going on)")
 	root.SetFlagErrorFunc(wrongFlag)
 	root.SetHelpCommand(newHelp())
 	root.SetHelpCommandGroupID("Begin:")
@@ -167,7 +169,7 @@ func (a *App) note(text string) { fmt.Fprintf(a.Stderr, "[flame] %s\n", core.One
 func (a *App) caller() project.Caller {
 	session := a.session
 	if session == "" {
-		session = os.Getenv("CLAUDE_CODE_SESSION_ID")
+		session = a.Hosts.Session(os.Getenv)
 	}
 	return project.Caller{Session: session, Agent: os.Getenv(core.AgentVariable), Host: project.CommandLine}
 }

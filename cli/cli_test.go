@@ -18,6 +18,7 @@ import (
 	"flame/agents"
 	"flame/core"
 	"flame/core/op"
+	"flame/hosts/hoststest"
 	"flame/project"
 	"flame/project/place"
 	"flame/render"
@@ -69,7 +70,7 @@ func TestACommandThatHeedsNoSignalIsEnded(t *testing.T) {
 
 // all returns every command, help included.
 func all() []*cobra.Command {
-	root := (&App{}).root()
+	root := (&App{Hosts: hoststest.Known()}).root()
 	root.InitDefaultHelpCmd()
 	return append(root.Commands(), root)
 }
@@ -112,7 +113,7 @@ func TestAnInterruptedCommandSaysSo(t *testing.T) {
 
 func TestHintsNameCommandsThatThereAre(t *testing.T) {
 	t.Parallel()
-	root := (&App{}).root()
+	root := (&App{Hosts: hoststest.Known()}).root()
 	for _, tool := range tools.All(&project.Project{}, &agents.Agents{}) {
 		words := render.ForShell("use " + op.Name(tool.Name).String())
 		named := regexp.MustCompile("^use `flame (.+)`$").FindStringSubmatch(words)

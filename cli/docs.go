@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"flame/hosts"
 )
 
 // A CommandDoc is one command as docs/reference.md lists it.
@@ -13,8 +15,8 @@ type CommandDoc struct {
 }
 
 // Docs lists every command, in the order of the help.
-func Docs() (docs []CommandDoc) {
-	app := &App{}
+func Docs(known hosts.Registry) (docs []CommandDoc) {
+	app := &App{Hosts: known}
 	for _, group := range app.groups() {
 		for _, cmd := range group.commands {
 			if !cmd.Hidden {

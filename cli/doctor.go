@@ -69,7 +69,7 @@ func (a *App) doctor(ctx context.Context) error {
 	findings = append(findings, a.checkDefinitions()...)
 	findings = append(findings, a.checkGrants(ctx, at)...)
 	links := a.links(ctx, at)
-	for _, h := range knownHosts(machine) {
+	for _, h := range a.Hosts {
 		findings = append(findings, checkHost(ctx, h, machine, links)...)
 	}
 	if err := a.print(findings, render.Findings(findings)); err != nil {
@@ -88,28 +88,28 @@ func brokenOf(findings []core.Finding) error {
 
 // checkHost looks at one host: whether it is there, what it has of flame, and
 // whether the program it starts answers.
-func checkHost(ctx context.Context, h namedHost, machine hosts.Machine, links map[string]project.Link) (findings []core.Finding) {
-	status, err := h.Status(ctx)
+func checkHost(ctx context.Context, h hosts.Host, machine hosts.Machine, links map[string]project.Link) (findings []core.Finding) {
+	status, err := h.On(machine).Status(ctx)
 	if err != nil {
-		return []core.Finding{problemFinding(h.name+": ", err)}
+		return []core.Finding{problemFinding(h.Name+": ", err)}
 	}
 	if status.Program == "" {
-		return []core.Finding{{What: h.name + ": not on PATH", Hint: "if you use it: install it and run `flame setup " + h.name + "`"}}
+		return []core.Finding{{What: h.Name + ": not on PATH", Hint: "if you use it: install it and run `flame setup " + h.Name + "`"}}
 	}
-	where := fmt.Sprintf("%s %s at %s", h.name, status.Version, status.Program)
+	where := fmt.Sprintf("%s %s at %s", h.Name, status.Version, status.Program)
 	if len(status.Installed) == 0 && len(status.ByHand) == 0 {
-		return []core.Finding{{What: where + ": flame is not set up", Hint: "run `flame setup " + h.name + "`"}}
+		return []core.Finding{{What: where + ": flame is not set up", Hint: "run `flame setup " + h.Name + "`"}}
 	}
 	findings = append(findings, core.Finding{What: where})
 	for _, in := range status.Installed {
-		f := core.Finding{What: fmt.Sprintf("%s: set up for the %s by %s", h.name, in.Scope, in.Where)}
+		f := core.Finding{What: fmt.Sprintf("%s: set up for the %s by %s", h.Name, in.Scope, in.Where)}
 		if !in.Current {
-			f.Hint = "it is of another version; `flame setup " + h.name + " --scope " + string(in.Scope) + "` brings it up to date"
+			f.Hint = "it is of another version; `flame setup " + h.Name + " --scope " + string(in.Scope) + "` brings it up to date"
 		}
 		findings = append(findings, f)
 	}
 	for _, entry := range status.ByHand {
-		f := core.Finding{What: fmt.Sprintf("%s: registered by hand as %q in %s", h.name, entry.Name, entry.File)}
+		f := core.Finding{What: fmt.Sprintf("%s: registered by hand as %q in %s", h.Name, entry.Name, entry.File)}
 		if status.Double() {
 			f.What += ", and set up as well: " + doubly(status)
 			f.Hint, f.Broken = entry.Undo, !status.GivesWay
@@ -117,8 +117,8 @@ func checkHost(ctx context.Context, h namedHost, machine hosts.Machine, links ma
 		findings = append(findings, f)
 	}
 	if len(status.Installed) > 0 {
-		findings = append(findings, checkServer(ctx, h.name, machine.Binary()), checkHook(ctx, h.name, machine.Binary()))
-		findings = append(findings, checkLink(h.name, links[h.name], status.Offers, time.Now()))
+		findings = append(findings, checkServer(ctx, h.Name, machine.Binary()), checkHook(ctx, h.Name, machine.Binary()))
+		findings = append(findings, checkLink(h.Name, links[h.Name], status.Offers, time.Now()))
 	}
 	return findings
 }

@@ -17,6 +17,7 @@ import (
 	"flame/config"
 	"flame/core"
 	"flame/hosts"
+	"flame/hosts/hoststest"
 	"flame/project"
 	"flame/project/place"
 	"flame/render"
@@ -24,11 +25,8 @@ import (
 )
 
 // quiet is a host whose agents never start.
-type quiet struct{}
+type quiet struct{ hosts.Setup }
 
-func (quiet) Name() string                  { return "claude-code" }
-func (quiet) Installed() bool               { return true }
-func (quiet) Keys() []string                { return nil }
 func (quiet) NewSession() string            { return project.NewID("session") }
 func (quiet) Resumes(string) bool           { return true }
 func (quiet) Talk(string) ([]string, error) { return nil, nil }
@@ -45,7 +43,7 @@ func TestTheDoctorTellsOfGrantsThatWereMadeWhileAgentsRan(t *testing.T) {
 		Now: func() core.Millis { return core.MillisOf(time.Now()) },
 	}
 	s := &agents.Agents{
-		Project: p, Data: data, Dir: dir, Program: "flame", Hosts: []hosts.Launcher{quiet{}}, Bounds: agents.DefaultBounds(),
+		Project: p, Data: data, Dir: dir, Program: "flame", Hosts: hoststest.Reached(map[string]hosts.Client{"claude-code": quiet{}}), Machine: hoststest.With("claude"), Bounds: agents.DefaultBounds(),
 		Catalog: func(string) definition.Catalog { return definition.Load(nil) },
 		Start:   func(context.Context, supervise.Seat) (supervise.Process, error) { return supervise.Process{}, nil },
 	}

@@ -62,7 +62,7 @@ func newAgentsGrant(a *App) *cobra.Command {
 // mustBeAPerson refuses what models must not do for themselves: where there is no
 // terminal, or a host's session around it.
 func (a *App) mustBeAPerson() error {
-	if !a.atTerminal() || os.Getenv(core.AgentVariable) != "" || hosts.Known().Inside(os.Getenv, supervise.Above()) {
+	if !a.atTerminal() || os.Getenv(core.AgentVariable) != "" || a.Hosts.Inside(os.Getenv, supervise.Above()) {
 		return core.Invalidf("a grant is for a person to make").WithHint("run this command yourself, in a terminal of your own")
 	}
 	return nil

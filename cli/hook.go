@@ -5,58 +5,42 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"runtime/debug"
 	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"flame/core"
 	"flame/hosts"
-	"flame/hosts/claudecode"
-	"flame/hosts/opencode"
 	"flame/project"
 	"flame/tools"
 )
-
-// A hookDoor is how a host's events come in.
-type hookDoor struct {
-	hook     hosts.Hook
-	patience time.Duration // after which the host is let go on without an answer
-}
-
-// hookDoors are the hosts that have hooks.
-var hookDoors = map[string]hookDoor{
-	claudecode.Name: {claudecode.Hook, time.Second},
-	opencode.Name:   {opencode.Hook, 280 * time.Millisecond}, // flame.js gives up after 300
-}
 
 // maxEvent bounds an event in bytes: a tool's answer can hold a whole file.
 const maxEvent = 64 << 20
 
 func newHook(a *App) *cobra.Command {
-	names := slices.Sorted(maps.Keys(hookDoors))
+	hooked := a.Hosts.Hooked()
 	return &cobra.Command{
-		Use: "hook HOST", Short: "Take in one event of a host, as its hooks do", Example: "  flame hook claude-code < event.json",
+		Use: "hook HOST", Short: "Take in one event of a host, as its hooks do", Example: "  flame hook HOST < event.json",
 		Long: "Take in one event of a host from stdin and print the answer that the host wants.\nIt never fails its host: on any trouble it ends with status 0 and no answer, and\nthe log (`flame where` says in which folder) has why.",
-		Args: takes(1, 1), ValidArgs: names,
+		Args: takes(1, 1), ValidArgs: hooked.Names(),
 		// Nothing but the answer may be printed.
 		PersistentPreRun: func(*cobra.Command, []string) {},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			door, known := hookDoors[args[0]]
+			host, known := hooked.Find(args[0])
 			if !known {
-				return core.Invalidf("there is no host %q", args[0]).WithHint("use one of %v", names)
+				return core.Invalidf("there is no host %q", args[0]).WithHint("use one of %v", hooked.Names())
 			}
-			a.hook(cmd.Context(), door)
+			a.hook(cmd.Context(), host)
 			return nil
 		},
 	}
 }
 
-// hook takes in the event on stdin, as far as that goes within the door's
+// hook takes in the event on stdin, as far as that goes within the host's
 // patience. What keeps it goes to the log, where there is one.
-func (a *App) hook(ctx context.Context, door hookDoor) {
+func (a *App) hook(ctx context.Context, host hosts.Host) {
 	if a.Settings.Off {
 		return
 	}
@@ -70,11 +54,11 @@ func (a *App) hook(ctx context.Context, door hookDoor) {
 		return
 	}
 	p.Transcripts = nil // counting is not for those whom a host waits for
-	ctx, stop := context.WithTimeout(ctx, door.patience)
+	ctx, stop := context.WithTimeout(ctx, host.Patience)
 	defer stop()
 	answers := make(chan []byte, 1)
 	go func() {
-		answer, err := a.takeEvent(ctx, p, door.hook)
+		answer, err := a.takeEvent(ctx, p, host.Hook)
 		if err = errors.Join(err, closeProject()); err != nil {
 			p.Log.Warn("hook", "error", err)
 		}

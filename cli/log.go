@@ -6,12 +6,10 @@ import (
 	"io"
 	"io/fs"
 	"iter"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"flame/core"
-	"flame/hosts/opencode"
 	"flame/project"
 	"flame/transcripts"
 )
@@ -62,18 +60,18 @@ func newLog(a *App) *cobra.Command {
 }
 
 // transcriptsOf finds what the host logged of the session of a frame: in path,
-// or where it keeps it. Of Claude Code a hook told where that is; OpenCode has
-// one database for all.
+// or where it keeps it. A hook told where that is, or the host has
+// one log for all.
 func (a *App) transcriptsOf(log project.FrameLog, path string) ([]transcripts.Log, error) {
 	given := path != ""
 	switch {
 	case given:
-	case log.Host == opencode.Name:
+	case a.Hosts.Of(log.Host).Store != nil:
 		machine, err := a.machine()
 		if err != nil {
 			return nil, err
 		}
-		path = filepath.Join(machine.DataHome(), "opencode", "opencode.db")
+		path = a.Hosts.Of(log.Host).Store(machine)
 	case log.Path != "":
 		path = log.Path
 	default:

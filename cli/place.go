@@ -19,14 +19,14 @@ func (a *App) place() (place.Place, error) {
 	return at, nil
 }
 
-// locate finds the project by FLAME_PROJECT_DIR, else around the folder of Claude
-// Code's session, else around the working folder.
+// locate finds the project by FLAME_PROJECT_DIR, else around the folder of the host's
+// session, else around the working folder.
 func (a *App) locate(home string) (place.Place, error) {
 	start, err := os.Getwd()
 	if dir := a.Settings.ProjectDir; dir != "" {
 		return place.Given(dir, start, home)
 	}
-	if dir := os.Getenv("CLAUDE_PROJECT_DIR"); dir != "" {
+	if dir := a.Hosts.Folder(os.Getenv); dir != "" {
 		return place.Locate(dir, home)
 	}
 	if err != nil {

@@ -205,12 +205,12 @@ func watch(ctx context.Context, srv *tools.Server) {
 }
 
 // clients returns who calls where no hook says so: the session of an HTTP client,
-// else the one that Claude Code started the server for, else one for this
+// else the one that the host started the server for, else one for this
 // process (DESIGN §4). An agent's own is known by the process it lives in.
 func (a *App) clients(http bool) func(context.Context) project.Caller {
 	own := a.session
 	if own == "" {
-		own = os.Getenv("CLAUDE_CODE_SESSION_ID")
+		own = a.Hosts.Session(os.Getenv)
 	}
 	agent := os.Getenv(core.AgentVariable)
 	if own == "" && agent == "" {

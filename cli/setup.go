@@ -14,24 +14,7 @@ import (
 
 	"flame/core"
 	"flame/hosts"
-	"flame/hosts/claudecode"
-	"flame/hosts/opencode"
-	"flame/tools"
 )
-
-// A namedHost is a host that flame can be set up in.
-type namedHost struct {
-	name string
-	hosts.Setup
-}
-
-// knownHosts lists the hosts, on this machine.
-func knownHosts(m hosts.Machine) []namedHost {
-	return []namedHost{
-		{claudecode.Name, claudecode.Setup{Machine: m}},
-		{opencode.Name, opencode.Setup{Machine: m, Tools: tools.Names}},
-	}
-}
 
 type setupOptions struct {
 	scope          string
@@ -40,10 +23,12 @@ type setupOptions struct {
 
 func newSetup(a *App) *cobra.Command {
 	opts := setupOptions{scope: string(hosts.User)}
-	names := lo.Map(knownHosts(hosts.Machine{}), func(h namedHost, _ int) string { return h.name })
+	names := a.Hosts.Names()
 	cmd := &cobra.Command{
-		Use: "setup [claude-code] [opencode]", Short: "Tie flame to Claude Code and OpenCode", Example: "  flame setup\n  flame setup opencode --scope project\n  flame setup --remove",
-		Long:      "Install flame in the hosts on PATH, or in those named: the program as\n~/.local/bin/flame, in Claude Code our plugin, in OpenCode one JavaScript file.\nNo config file is edited. Running it again brings everything up to date.",
+		Use:   strings.Join(append([]string{"setup"}, lo.Map(names, func(name string, _ int) string { return "[" + name + "]" })...), " "),
+		Short: "Tie flame to " + a.Hosts.Titles("and"), Example: "  flame setup\n  flame setup HOST --scope project\n  flame setup --remove",
+		Long: "Install flame in the hosts on PATH, or in those named: the program as\n~/.local/bin/flame, " + added(a.Hosts) + ".\n" +
+			"No config file is edited. Running it again brings everything up to date.",
 		ValidArgs: names,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if unknown, found := lo.Find(args, func(name string) bool { return !slices.Contains(names, name) }); found {
@@ -59,15 +44,21 @@ func newSetup(a *App) *cobra.Command {
 	return cmd
 }
 
+// added says what setup puts into each host.
+func added(known hosts.Registry) string {
+	return strings.Join(lo.Map(known, func(h hosts.Host, _ int) string { return "in " + h.Title + " " + h.Adds }), ", ")
+}
+
 func (a *App) setup(ctx context.Context, names []string, opts setupOptions) error {
 	scope := hosts.Scope(opts.scope)
 	machine, err := a.machine()
 	if err != nil {
 		return err
 	}
-	chosen := lo.Filter(knownHosts(machine), func(h namedHost, _ int) bool {
-		return len(names) == 0 || slices.Contains(names, h.name)
-	})
+	chosen := a.Hosts
+	if len(names) > 0 {
+		chosen = lo.Filter(a.Hosts, func(h hosts.Host, _ int) bool { return slices.Contains(names, h.Name) })
+	}
 	if opts.remove {
 		return a.unset(ctx, machine, chosen, scope, opts.dryRun)
 	}
@@ -85,8 +76,8 @@ func (a *App) machine() (hosts.Machine, error) {
 
 // install sets up the chosen hosts. One that is missing is told; it is an error
 // if it was asked for by name, or if there is none at all; then nothing is done.
-func (a *App) install(ctx context.Context, machine hosts.Machine, chosen []namedHost, scope hosts.Scope, named, dryRun bool) error {
-	plans, missing, err := a.planHosts(ctx, chosen, scope)
+func (a *App) install(ctx context.Context, machine hosts.Machine, chosen hosts.Registry, scope hosts.Scope, named, dryRun bool) error {
+	plans, missing, err := a.planHosts(ctx, machine, chosen, scope)
 	if err != nil {
 		return err
 	}
@@ -114,7 +105,7 @@ func (a *App) install(ctx context.Context, machine hosts.Machine, chosen []named
 			return err
 		}
 	}
-	a.tellDouble(ctx, chosen)
+	a.tellDouble(ctx, machine, chosen)
 	if !dryRun {
 		fmt.Fprintln(a.Stdout, "Start a new session in the host and work as always; `flame tree` shows the frames that come of it, `flame doctor` checks each link.")
 		a.tellPath(machine)
@@ -132,9 +123,9 @@ type hostPlan struct {
 }
 
 // planHosts plans each host that is there, and tells of those that are missing.
-func (a *App) planHosts(ctx context.Context, chosen []namedHost, scope hosts.Scope) (plans []hostPlan, missing bool, err error) {
+func (a *App) planHosts(ctx context.Context, machine hosts.Machine, chosen hosts.Registry, scope hosts.Scope) (plans []hostPlan, missing bool, err error) {
 	for _, h := range chosen {
-		steps, err := h.Install(ctx, scope)
+		steps, err := h.On(machine).Install(ctx, scope)
 		switch {
 		case errors.Is(err, core.ErrNotFound):
 			missing = true
@@ -142,7 +133,7 @@ func (a *App) planHosts(ctx context.Context, chosen []namedHost, scope hosts.Sco
 		case err != nil:
 			return nil, false, err
 		default:
-			plans = append(plans, hostPlan{h.name, steps})
+			plans = append(plans, hostPlan{h.Name, steps})
 		}
 	}
 	return plans, missing, nil
@@ -158,32 +149,32 @@ func (a *App) tellPath(machine hosts.Machine) {
 }
 
 // tellDouble warns of hosts in which flame is registered by hand as well.
-func (a *App) tellDouble(ctx context.Context, chosen []namedHost) {
+func (a *App) tellDouble(ctx context.Context, machine hosts.Machine, chosen hosts.Registry) {
 	for _, h := range chosen {
-		status, err := h.Status(ctx)
+		status, err := h.On(machine).Status(ctx)
 		if err != nil || !status.Double() {
 			continue
 		}
 		for _, entry := range status.ByHand {
-			fmt.Fprintf(a.Stderr, "flame: %s: %s registers flame by hand too, as %q: %s\nhint: %s\n", h.name, entry.File, entry.Name, doubly(status), entry.Undo)
+			fmt.Fprintf(a.Stderr, "flame: %s: %s registers flame by hand too, as %q: %s\nhint: %s\n", h.Name, entry.File, entry.Name, doubly(status), entry.Undo)
 		}
 	}
 }
 
 // unset undoes the setup, all of it or nothing. The program goes with the last host
 // that uses it.
-func (a *App) unset(ctx context.Context, machine hosts.Machine, chosen []namedHost, scope hosts.Scope, dryRun bool) error {
+func (a *App) unset(ctx context.Context, machine hosts.Machine, chosen hosts.Registry, scope hosts.Scope, dryRun bool) error {
 	var plans []hostPlan
 	for _, h := range chosen {
-		steps, err := h.Remove(ctx, scope)
+		steps, err := h.On(machine).Remove(ctx, scope)
 		if errors.Is(err, core.ErrNotFound) {
-			fmt.Fprintf(a.Stdout, "%s: %v\n", h.name, err)
+			fmt.Fprintf(a.Stdout, "%s: %v\n", h.Name, err)
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		plans = append(plans, hostPlan{h.name, steps})
+		plans = append(plans, hostPlan{h.Name, steps})
 	}
 	for _, plan := range plans {
 		if len(plan.steps) == 0 {
@@ -224,8 +215,8 @@ func (a *App) stillUsed(ctx context.Context, machine hosts.Machine, dryRun bool)
 	if dryRun {
 		return true, nil // nothing was removed, so nothing is known
 	}
-	for _, h := range knownHosts(machine) {
-		status, err := h.Status(ctx)
+	for _, h := range a.Hosts {
+		status, err := h.On(machine).Status(ctx)
 		if err != nil && !errors.Is(err, core.ErrNotFound) {
 			return true, err
 		}

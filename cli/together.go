@@ -17,7 +17,6 @@ import (
 	"flame/agents/graph"
 	"flame/agents/supervise"
 	"flame/core"
-	"flame/hosts"
 	"flame/render"
 )
 
@@ -246,7 +245,7 @@ func newAgentsAttach(a *App) *cobra.Command {
 			return a.attach(ctx, s, args[0])
 		}
 		by := a.caller()
-		by.InHost = hosts.Known().Inside(os.Getenv, supervise.Above())
+		by.InHost = a.Hosts.Inside(os.Getenv, supervise.Above())
 		run, err := s.Continue(ctx, by, args[0], strings.Join(args[1:], " "))
 		if err != nil {
 			return err

@@ -4,10 +4,6 @@ import "encoding/json"
 
 // A Launcher runs agents in a host.
 type Launcher interface {
-	// Name is what flame calls it.
-	Name() string
-	// Installed reports whether it can be found.
-	Installed() bool
 	// NewSession returns the id for a new session; empty where the host makes it.
 	NewSession() string
 	// Launch returns the command for a child. One that cannot be run with the tools
@@ -15,8 +11,6 @@ type Launcher interface {
 	Launch(c Child) (Launch, error)
 	// Talk returns the command with which a person goes on in a session.
 	Talk(session string) ([]string, error)
-	// Keys lists the keys of definitions that Launch hands on to the host.
-	Keys() []string
 	// Resumes reports whether a session may be gone on in by its id: that of a
 	// host's own subagent is not one everywhere.
 	Resumes(session string) bool

@@ -19,8 +19,7 @@ import (
 	"flame/config"
 	"flame/core/op"
 	"flame/hosts"
-	"flame/hosts/claudecode"
-	"flame/hosts/opencode"
+	"flame/hosts/hoststest"
 	"flame/project"
 	"flame/tools"
 )
@@ -36,8 +35,8 @@ var generated = map[string]map[string]func() string{
 		"settings": settingTable,
 	},
 	"docs/hosts.md": {
-		"claude-code events": func() string { return eventTable(claudecode.Events()) },
-		"opencode events":    func() string { return eventTable(opencode.Events()) },
+		"claude-code events": func() string { return eventTable(hoststest.Known().Of(claudeCode).Events()) },
+		"opencode events":    func() string { return eventTable(hoststest.Known().Of(openCode).Events()) },
 	},
 }
 
@@ -126,7 +125,7 @@ func toolTable() string {
 func commandTable() string {
 	var b strings.Builder
 	b.WriteString("| command | does |\n|---|---|\n")
-	for _, cmd := range cli.Docs() {
+	for _, cmd := range cli.Docs(hoststest.Known()) {
 		fmt.Fprintf(&b, "| `%s` | %s |\n", cell(cmd.Use), cell(cmd.Short))
 	}
 	return b.String()

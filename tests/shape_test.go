@@ -43,10 +43,8 @@ var over = struct {
 		"project": 7462,
 	},
 	upwards: map[string]int{
-		"agents/trail":     235,
-		"cli":              159,
-		"hosts/claudecode": 187,
-		"transcripts":      212,
+		"agents/trail": 235,
+		"transcripts":  212,
 	},
 	methods: map[string]int{
 		"agents.Agents":   100,

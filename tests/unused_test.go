@@ -13,7 +13,7 @@ import (
 // generators make documents and files of the plugins from the code: tests run
 // them, and what they make is in the repository.
 var generators = []string{
-	"cli.Docs", "hosts/claudecode.Events", "hosts/claudecode.commandFile", "hosts/claudecode.hooksFile", "hosts/opencode.Events",
+	"cli.Docs", "hosts/claudecode.commandFile", "hosts/claudecode.hooksFile",
 }
 
 // onlyTests are the names that only tests use, and have yet to go.

@@ -26,6 +26,7 @@ import (
 	"flame/agents/supervise"
 	"flame/core"
 	"flame/hosts"
+	"flame/hosts/hoststest"
 	"flame/project"
 	"flame/render"
 	"flame/store"
@@ -94,11 +95,8 @@ func act(session string) {
 }
 
 // aHost runs the test binary.
-type aHost struct{}
+type aHost struct{ hosts.Setup }
 
-func (aHost) Name() string                          { return "claude-code" }
-func (aHost) Installed() bool                       { return true }
-func (aHost) Keys() []string                        { return nil }
 func (aHost) NewSession() string                    { return project.NewID("session") }
 func (aHost) Resumes(string) bool                   { return true }
 func (aHost) Talk(session string) ([]string, error) { return []string{"talk", session}, nil }
@@ -114,7 +112,8 @@ func newAgents(data string, kept project.Store) *agents.Agents {
 			Subagents: core.DefaultSubagentConfig(), Autonomy: core.DefaultAutonomyConfig(),
 			Now: func() core.Millis { return core.MillisOf(time.Now()) },
 		},
-		Data: data, Root: filepath.Dir(data), Dir: filepath.Dir(data), Program: os.Args[0], Hosts: []hosts.Launcher{aHost{}}, Bounds: agents.DefaultBounds(),
+		Data: data, Root: filepath.Dir(data), Dir: filepath.Dir(data), Program: os.Args[0], Bounds: agents.DefaultBounds(),
+		Hosts: hoststest.Reached(map[string]hosts.Client{"claude-code": aHost{}}), Machine: hoststest.With("claude"),
 		Catalog: func(string) definition.Catalog { return definition.Load(nil) }, Start: supervise.Start,
 	}
 }

@@ -195,8 +195,8 @@ func (m *Metrics) look(ctx context.Context) error {
 		return err
 	}
 	running := map[string]int{}
-	for _, host := range m.agents.Hosts {
-		running[host.Name()] = 0
+	for _, name := range m.agents.Hosts.Names() {
+		running[name] = 0
 	}
 	for _, run := range runs {
 		running[run.Host]++

@@ -31,12 +31,17 @@ func progress(ctx context.Context, done float64, says string) {
 
 type callKey struct{}
 
-// withCall keeps the id that Claude Code gives the call; other clients tell none.
-func withCall(ctx context.Context, request mcp.CallToolRequest) context.Context {
+// withCall keeps the id that the host gives the call, under one of these keys.
+func withCall(ctx context.Context, request mcp.CallToolRequest, keys []string) context.Context {
 	if request.Params.Meta == nil {
 		return ctx
 	}
-	return context.WithValue(ctx, callKey{}, request.Params.Meta.AdditionalFields["claudecode/toolUseId"])
+	for _, key := range keys {
+		if id, told := request.Params.Meta.AdditionalFields[key].(string); told {
+			return context.WithValue(ctx, callKey{}, id)
+		}
+	}
+	return ctx
 }
 
 // callID is the host's id of the call; empty where it tells none.

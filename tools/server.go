@@ -32,6 +32,7 @@ type Server struct {
 	project   *project.Project
 	resources resources
 	tools     []Tool
+	callIDs   []string // keys under which hosts tell the ids of calls
 	caller    func(context.Context) project.Caller
 	log       *slog.Logger
 
@@ -43,7 +44,7 @@ type Server struct {
 // where no stamp does; it may look at the context's client session.
 func NewServer(p *project.Project, a *agents.Agents, offered []Tool, version string, caller func(context.Context) project.Caller) *Server {
 	s := &Server{
-		project: p, resources: resources{p, a, caller}, tools: offered, caller: caller, log: p.Log,
+		project: p, resources: resources{p, a, caller}, tools: offered, callIDs: a.Hosts.CallIDs(), caller: caller, log: p.Log,
 		served: map[string]project.Caller{},
 	}
 	s.MCP = server.NewMCPServer("flame", version,
@@ -174,7 +175,8 @@ func (s *Server) call(ctx context.Context, t Tool, request mcp.CallToolRequest) 
 		return Result{}, err
 	}
 	by := c.stamp.caller(s.caller(ctx))
-	result, err := c.run(withCall(withQuestions(withProgress(ctx, s.MCP, request), s.MCP), request), by)
+	ctx = withCall(withQuestions(withProgress(ctx, s.MCP, request), s.MCP), request, s.callIDs)
+	result, err := c.run(ctx, by)
 	if err == nil {
 		s.noteServed(by)
 	}

@@ -21,20 +21,20 @@ type serverList struct {
 // registrations finds flame among the servers that `claude mcp add` or an
 // editor put into the user's file or the project's. The files are only read:
 // asking `claude mcp list` would start every server there is.
-func (s Setup) registrations() ([]hosts.Registration, error) {
+func (h Client) registrations() ([]hosts.Registration, error) {
 	var user struct {
 		serverList
 		Projects map[string]serverList `json:"projects"`
 	}
 	var project serverList
-	userFile, projectFile := s.userFile(), filepath.Join(s.Machine.ProjectDir, ".mcp.json")
-	err := errors.Join(s.read(hosts.User, userFile, &user), s.read(hosts.Project, projectFile, &project))
+	userFile, projectFile := h.userFile(), filepath.Join(h.Machine.ProjectDir, ".mcp.json")
+	err := errors.Join(h.read(hosts.User, userFile, &user), h.read(hosts.Project, projectFile, &project))
 	if err != nil {
 		return nil, err
 	}
 	found := user.registrations(userFile, "user")
 	for dir, list := range user.Projects {
-		if hosts.Same(dir, s.Machine.ProjectDir) {
+		if hosts.Same(dir, h.Machine.ProjectDir) {
 			found = append(found, list.registrations(userFile, "local")...)
 		}
 	}
@@ -42,11 +42,11 @@ func (s Setup) registrations() ([]hosts.Registration, error) {
 }
 
 // userFile is where Claude Code keeps servers of scope user and local.
-func (s Setup) userFile() string {
-	if dir := s.Machine.Getenv("CLAUDE_CONFIG_DIR"); dir != "" {
+func (h Client) userFile() string {
+	if dir := h.Machine.Getenv("CLAUDE_CONFIG_DIR"); dir != "" {
 		return filepath.Join(dir, ".claude.json")
 	}
-	return filepath.Join(s.Machine.Home, ".claude.json")
+	return filepath.Join(h.Machine.Home, ".claude.json")
 }
 
 func (l serverList) registrations(file, scope string) []hosts.Registration {
@@ -63,8 +63,8 @@ func (l serverList) registrations(file, scope string) []hosts.Registration {
 var errNoJSON = errors.New("not what Claude Code writes")
 
 // read fills into from a file of a scope; a file that is not there leaves it empty.
-func (s Setup) read(scope hosts.Scope, file string, into any) error {
-	content, err := s.Machine.Files(scope).Read(file)
+func (h Client) read(scope hosts.Scope, file string, into any) error {
+	content, err := h.Machine.Files(scope).Read(file)
 	if hosts.IsMissing(err) || err == nil && len(content) == 0 {
 		return nil
 	}

@@ -87,14 +87,14 @@ func machine(t *testing.T, claude *fakeClaude) hosts.Machine {
 	}
 }
 
-func install(t *testing.T, s claudecode.Setup, scope hosts.Scope) []string {
+func install(t *testing.T, s claudecode.Client, scope hosts.Scope) []string {
 	t.Helper()
 	steps, err := s.Install(t.Context(), scope)
 	require.NoError(t, err)
 	return apply(t, steps)
 }
 
-func remove(t *testing.T, s claudecode.Setup, scope hosts.Scope) []string {
+func remove(t *testing.T, s claudecode.Client, scope hosts.Scope) []string {
 	t.Helper()
 	steps, err := s.Remove(t.Context(), scope)
 	require.NoError(t, err)
@@ -108,7 +108,7 @@ func apply(t *testing.T, steps []hosts.Step) []string {
 	return said
 }
 
-func status(t *testing.T, s claudecode.Setup) hosts.Status {
+func status(t *testing.T, s claudecode.Client) hosts.Status {
 	t.Helper()
 	found, err := s.Status(t.Context())
 	require.NoError(t, err)
@@ -121,7 +121,7 @@ func TestInstallTwiceIsOnce(t *testing.T) {
 		t.Run(string(scope), func(t *testing.T) {
 			t.Parallel()
 			claude := &fakeClaude{}
-			s := claudecode.Setup{Machine: machine(t, claude)}
+			s := claudecode.Client{Machine: machine(t, claude)}
 			folder := filepath.Join(s.Machine.Home, ".local/share/flame/claude-code")
 			assert.Len(t, install(t, s, scope), 3)
 			assert.Equal(t, []string{
@@ -142,7 +142,7 @@ func TestInstallTwiceIsOnce(t *testing.T) {
 
 func TestPluginRunsTheInstalledBinary(t *testing.T) {
 	t.Parallel()
-	s := claudecode.Setup{Machine: machine(t, &fakeClaude{})}
+	s := claudecode.Client{Machine: machine(t, &fakeClaude{})}
 	install(t, s, hosts.User)
 	content, err := os.ReadFile(filepath.Join(s.Machine.DataHome(), "flame/claude-code/plugin/.mcp.json"))
 	require.NoError(t, err)
@@ -176,7 +176,7 @@ func TestInstallBringsBack(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			claude := &fakeClaude{}
-			s := claudecode.Setup{Machine: machine(t, claude)}
+			s := claudecode.Client{Machine: machine(t, claude)}
 			install(t, s, hosts.User)
 			claude.ran = nil
 			tt.harm(t, claude, s.Machine)
@@ -192,7 +192,7 @@ func TestInstallBringsBack(t *testing.T) {
 func TestRemoveUndoesInstall(t *testing.T) {
 	t.Parallel()
 	claude := &fakeClaude{}
-	s := claudecode.Setup{Machine: machine(t, claude)}
+	s := claudecode.Client{Machine: machine(t, claude)}
 	install(t, s, hosts.User)
 	install(t, s, hosts.Project)
 
@@ -207,7 +207,7 @@ func TestRemoveUndoesInstall(t *testing.T) {
 func TestRemoveForgetsProjectsThatAreGone(t *testing.T) {
 	t.Parallel()
 	claude := &fakeClaude{}
-	s := claudecode.Setup{Machine: machine(t, claude)}
+	s := claudecode.Client{Machine: machine(t, claude)}
 	install(t, s, hosts.User)
 	claude.install(filepath.Join(t.TempDir(), "gone"), "project")
 	assert.Contains(t, remove(t, s, hosts.User), "run claude plugin marketplace remove flame-setup")
@@ -215,14 +215,14 @@ func TestRemoveForgetsProjectsThatAreGone(t *testing.T) {
 
 func TestWithoutClaudeCode(t *testing.T) {
 	t.Parallel()
-	s := claudecode.Setup{Machine: machine(t, &fakeClaude{})}
+	s := claudecode.Client{Machine: machine(t, &fakeClaude{})}
 	install(t, s, hosts.User)
 	s.Machine.LookPath = func(string) (string, error) { return "", errors.New("not on PATH") }
 	_, err := s.Install(t.Context(), hosts.User)
 	require.ErrorIs(t, err, core.ErrNotFound)
 	var problem *core.Problem
 	require.ErrorAs(t, err, &problem)
-	assert.Contains(t, problem.Hint, s.ByHand())
+	assert.Contains(t, problem.Hint, claudecode.Host().ByHand)
 	assert.Empty(t, status(t, s).Program)
 	assert.Len(t, remove(t, s, hosts.User), 1, "the folder goes without Claude Code's help")
 }
@@ -230,7 +230,7 @@ func TestWithoutClaudeCode(t *testing.T) {
 func TestFailuresSayWhatClaudeCodeSaid(t *testing.T) {
 	t.Parallel()
 	claude := &fakeClaude{fails: errors.New("settings.json: permission denied")}
-	s := claudecode.Setup{Machine: machine(t, claude)}
+	s := claudecode.Client{Machine: machine(t, claude)}
 	steps, err := s.Install(t.Context(), hosts.User)
 	require.NoError(t, err)
 	err = hosts.Apply(t.Context(), steps, func(hosts.Step) {})
@@ -263,7 +263,7 @@ func TestStatusSeesWhatWasRegisteredByHand(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := claudecode.Setup{Machine: machine(t, &fakeClaude{})}
+			s := claudecode.Client{Machine: machine(t, &fakeClaude{})}
 			install(t, s, hosts.User)
 			home, err := json.Marshal(s.Machine.Home)
 			require.NoError(t, err)
@@ -283,7 +283,7 @@ func TestStatusSeesWhatWasRegisteredByHand(t *testing.T) {
 func TestStatusSeesThePluginOfAClone(t *testing.T) {
 	t.Parallel()
 	claude := &fakeClaude{}
-	s := claudecode.Setup{Machine: machine(t, claude)}
+	s := claudecode.Client{Machine: machine(t, claude)}
 	install(t, s, hosts.User)
 	claude.plugins = append(claude.plugins, map[string]any{"id": "flame@flame", "scope": "user"})
 	found := status(t, s)
@@ -293,7 +293,7 @@ func TestStatusSeesThePluginOfAClone(t *testing.T) {
 
 func TestAnUnreadableFileIsNamed(t *testing.T) {
 	t.Parallel()
-	s := claudecode.Setup{Machine: machine(t, &fakeClaude{})}
+	s := claudecode.Client{Machine: machine(t, &fakeClaude{})}
 	require.NoError(t, os.WriteFile(filepath.Join(s.Machine.Home, ".claude.json"), []byte("{"), 0o600))
 	_, err := s.Status(t.Context())
 	assert.ErrorContains(t, err, ".claude.json")

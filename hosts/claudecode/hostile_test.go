@@ -97,7 +97,7 @@ func TestNoAgentStartsPastDenialsThatCannotBeRead(t *testing.T) {
 		for name, tr := range traps(file) {
 			t.Run(file+" is "+name, func(t *testing.T) {
 				t.Parallel()
-				l := claudecode.Launcher{Machine: machine(t, &fakeClaude{})}
+				l := claudecode.Client{Machine: machine(t, &fakeClaude{})}
 				tr.lay(t, l.Machine)
 				soon(t, func() {
 					launch, err := l.Launch(hosts.Child{Mode: hosts.Plan})
@@ -117,11 +117,11 @@ func TestServersOutsideOfTheProjectAreNoneOfIt(t *testing.T) {
 			m := machine(t, &fakeClaude{})
 			tr.lay(t, m)
 			soon(t, func() {
-				launch, err := claudecode.Launcher{Machine: m}.Launch(hosts.Child{Mode: hosts.Plan})
+				launch, err := claudecode.Client{Machine: m}.Launch(hosts.Child{Mode: hosts.Plan})
 				assert.NoError(t, err, "flame's own server comes with the agent")
 				assert.NotContains(t, strings.Join(launch.Command, " "), secret)
 				assert.Contains(t, launch.Command, "--mcp-config")
-				_, err = claudecode.Setup{Machine: m}.Status(t.Context())
+				_, err = claudecode.Client{Machine: m}.Status(t.Context())
 				advises(t, err)
 			})
 		})
@@ -134,7 +134,7 @@ func TestClaudeCodeWritesToNoProjectThatLeadsOut(t *testing.T) {
 		t.Run("where .claude/settings.json is "+name, func(t *testing.T) {
 			t.Parallel()
 			claude := &fakeClaude{}
-			s := claudecode.Setup{Machine: machine(t, claude)}
+			s := claudecode.Client{Machine: machine(t, claude)}
 			install(t, s, hosts.Project)
 			claude.ran = nil
 			before := len(claude.plugins)

@@ -13,53 +13,30 @@ import (
 	"flame/hosts"
 )
 
-// A Launcher starts agents in Claude Code.
-type Launcher struct {
-	Machine hosts.Machine
-}
-
-// Name is Claude Code's (an hosts.Launcher).
-func (l Launcher) Name() string { return Name }
-
-// Installed reports whether the client is on PATH.
-func (l Launcher) Installed() bool { _, err := l.Machine.LookPath(Program); return err == nil }
-
-// program returns the client's path; without it there is advice.
-func (l Launcher) program() (string, error) {
-	program, err := l.Machine.LookPath(Program)
-	if err != nil {
-		return "", hosts.Missing(Name, Program, Setup(l).ByHand())
-	}
-	return program, nil
-}
-
 // NewSession returns an id as the client makes them.
-func (l Launcher) NewSession() string { return uuid.NewString() }
+func (h Client) NewSession() string { return uuid.NewString() }
 
 // Talk opens the client on a session.
-func (l Launcher) Talk(session string) ([]string, error) {
-	program, err := l.program()
+func (h Client) Talk(session string) ([]string, error) {
+	program, err := facts().Find(h.Machine)
 	if err != nil {
 		return nil, err
 	}
 	return []string{program, "--resume", session}, nil
 }
 
-// Keys are those of a definition that are handed on.
-func (l Launcher) Keys() []string { return []string{"mcpServers", "hooks", "initialPrompt"} }
-
 // Resumes reports whether session is the id of a session: that of a subagent is none.
-func (l Launcher) Resumes(session string) bool { return uuid.Validate(session) == nil }
+func (h Client) Resumes(session string) bool { return uuid.Validate(session) == nil }
 
 // Launch returns the command for a child: print mode, which asks nobody, its output
 // line by line. The user's settings hold for it as for its parent, so that their
 // denials bind; ours only take away (spec: agents §2).
-func (l Launcher) Launch(c hosts.Child) (hosts.Launch, error) {
-	program, err := l.program()
+func (h Client) Launch(c hosts.Child) (hosts.Launch, error) {
+	program, err := facts().Find(h.Machine)
 	if err != nil {
 		return hosts.Launch{}, err
 	}
-	servers, err := l.servers(c)
+	servers, err := h.servers(c)
 	if err != nil {
 		return hosts.Launch{}, err
 	}
@@ -67,7 +44,7 @@ func (l Launcher) Launch(c hosts.Child) (hosts.Launch, error) {
 	if err != nil {
 		return hosts.Launch{}, err
 	}
-	permissions, err := l.permissions(c)
+	permissions, err := h.permissions(c)
 	if err != nil {
 		return hosts.Launch{}, err
 	}
@@ -113,8 +90,8 @@ func settings(c hosts.Child) (string, error) {
 
 // servers returns the options for the child's MCP servers. They stand in the command
 // itself: a file could be changed by the child before it goes on.
-func (l Launcher) servers(c hosts.Child) (options []string, err error) {
-	if c.Tools.Limited || !l.hasFlame() || c.HostKeys["mcpServers"] != nil {
+func (h Client) servers(c hosts.Child) (options []string, err error) {
+	if c.Tools.Limited || !h.hasFlame() || c.HostKeys["mcpServers"] != nil {
 		config, err := mcpConfig(c)
 		if err != nil {
 			return nil, err
@@ -132,8 +109,8 @@ func (l Launcher) servers(c hosts.Child) (options []string, err error) {
 // a check that headless runs fail (ran); so reading only is: what is not allowed
 // is denied, and what changes things is taken away, but for commands that a person
 // has allowed. MCP tools are asked for one by one.
-func (l Launcher) permissions(c hosts.Child) ([]string, error) {
-	projects, err := l.denials()
+func (h Client) permissions(c hosts.Child) ([]string, error) {
+	projects, err := h.denials()
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +121,7 @@ func (l Launcher) permissions(c hosts.Child) ([]string, error) {
 	}
 	if mode == hosts.Plan {
 		mode = hosts.DontAsk
-		denied = append(denied, slices.DeleteFunc(hosts.Known().Of(Name).Tools.Names(hosts.Edits, hosts.Runs), ruled)...)
+		denied = append(denied, slices.DeleteFunc(facts().Tools.Names(hosts.Edits, hosts.Runs), ruled)...)
 	}
 	if mode == hosts.Bypass && slices.ContainsFunc(c.Tools.Allowed, isRuled) {
 		mode = hosts.AcceptEdits // which keeps to the rules
@@ -182,14 +159,14 @@ func builtins(allowed []string) (names []string) {
 // worktree, Claude Code would not see them. An agent is not started where they cannot
 // be read: Claude Code may follow a link that flame does not. What is no rule is left
 // out, as it could take in those beside it.
-func (l Launcher) denials() (denied []string, err error) {
-	for _, file := range l.projectSettings() {
+func (h Client) denials() (denied []string, err error) {
+	for _, file := range h.projectSettings() {
 		var settings struct {
 			Permissions struct {
 				Deny []string `json:"deny"`
 			} `json:"permissions"`
 		}
-		if err := Setup(l).read(hosts.Project, file, &settings); err != nil && !errors.Is(err, errNoJSON) {
+		if err := h.read(hosts.Project, file, &settings); err != nil && !errors.Is(err, errNoJSON) {
 			return nil, err
 		}
 		denied = append(denied, slices.DeleteFunc(settings.Permissions.Deny, func(rule string) bool { return !hosts.ValidTool(rule) })...)
@@ -198,8 +175,8 @@ func (l Launcher) denials() (denied []string, err error) {
 }
 
 // projectSettings are Claude Code's files of settings in the project.
-func (l Launcher) projectSettings() []string {
-	dir := filepath.Join(l.Machine.ProjectDir, ".claude")
+func (h Client) projectSettings() []string {
+	dir := filepath.Join(h.Machine.ProjectDir, ".claude")
 	return []string{filepath.Join(dir, "settings.json"), filepath.Join(dir, "settings.local.json")}
 }
 
@@ -226,20 +203,20 @@ func isForeign(rule string) bool {
 
 // hasFlame reports whether Claude Code starts a flame server by itself: by our
 // plugin, or by an entry of the user's. Two would offer every tool twice.
-func (l Launcher) hasFlame() bool {
-	if found, err := Setup(l).registrations(); err == nil && len(found) > 0 {
+func (h Client) hasFlame() bool {
+	if found, err := h.registrations(); err == nil && len(found) > 0 {
 		return true
 	}
-	return l.enables(hosts.User, filepath.Join(l.Machine.Home, ".claude", "settings.json")) ||
-		slices.ContainsFunc(l.projectSettings(), func(file string) bool { return l.enables(hosts.Project, file) })
+	return h.enables(hosts.User, filepath.Join(h.Machine.Home, ".claude", "settings.json")) ||
+		slices.ContainsFunc(h.projectSettings(), func(file string) bool { return h.enables(hosts.Project, file) })
 }
 
 // enables reports whether a file of settings switches our plugin on.
-func (l Launcher) enables(scope hosts.Scope, file string) bool {
+func (h Client) enables(scope hosts.Scope, file string) bool {
 	var settings struct {
 		Plugins map[string]any `json:"enabledPlugins"`
 	}
-	if Setup(l).read(scope, file, &settings) != nil {
+	if h.read(scope, file, &settings) != nil {
 		return false
 	}
 	for name, enabled := range settings.Plugins {

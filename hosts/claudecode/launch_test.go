@@ -101,10 +101,10 @@ func TestWhatTheProjectDeniesIsDeniedEverywhere(t *testing.T) {
 	assert.Equal(t, "WebFetch,Bash(rm *)", after(launch.Command, "--disallowedTools"))
 }
 
-func launcher(t *testing.T) claudecode.Launcher {
+func launcher(t *testing.T) claudecode.Client {
 	t.Helper()
 	dir := t.TempDir()
-	return claudecode.Launcher{Machine: hosts.Machine{
+	return claudecode.Client{Machine: hosts.Machine{
 		Home: dir, ProjectDir: dir, Getenv: func(string) string { return "" },
 		LookPath: func(name string) (string, error) { return "/opt/" + name, nil },
 	}}
@@ -114,7 +114,7 @@ func TestWithoutTheClientThereIsAdvice(t *testing.T) {
 	t.Parallel()
 	l := launcher(t)
 	l.Machine.LookPath = func(string) (string, error) { return "", os.ErrNotExist }
-	assert.False(t, l.Installed())
+	assert.False(t, claudecode.Host().Installed(l.Machine))
 	_, err := l.Launch(hosts.Child{})
 	assert.ErrorContains(t, err, "not installed")
 }

@@ -12,8 +12,8 @@ import (
 
 // registrations finds flame among the servers in the configuration files of
 // user and project, which are only read.
-func (s Setup) registrations() ([]hosts.Registration, error) {
-	configs, err := s.configs()
+func (h Client) registrations() ([]hosts.Registration, error) {
+	configs, err := h.configs()
 	if err != nil {
 		return nil, err
 	}
@@ -41,8 +41,8 @@ type config struct {
 // configs returns what there is of the files that OpenCode merges for a session in the
 // project's folder, in its order. One that cannot be read is an error: OpenCode itself
 // may go by it.
-func (s Setup) configs() (all []config, err error) {
-	own, projects := s.Machine.Files(hosts.User), s.Machine.Files(hosts.Project)
+func (h Client) configs() (all []config, err error) {
+	own, projects := h.Machine.Files(hosts.User), h.Machine.Files(hosts.Project)
 	read := func(files hosts.Files, file string) {
 		if err != nil {
 			return
@@ -55,13 +55,13 @@ func (s Setup) configs() (all []config, err error) {
 		}
 	}
 	for _, name := range []string{"opencode.json", "opencode.jsonc"} {
-		read(own, filepath.Join(s.userFolder(), name))
+		read(own, filepath.Join(h.userFolder(), name))
 	}
-	for _, dir := range []string{s.Machine.ProjectDir, filepath.Join(s.Machine.ProjectDir, ".opencode")} {
+	for _, dir := range []string{h.Machine.ProjectDir, filepath.Join(h.Machine.ProjectDir, ".opencode")} {
 		read(projects, filepath.Join(dir, "opencode.json"))
 		read(projects, filepath.Join(dir, "opencode.jsonc"))
 	}
-	if extra := s.Machine.Getenv("OPENCODE_CONFIG"); extra != "" {
+	if extra := h.Machine.Getenv("OPENCODE_CONFIG"); extra != "" {
 		read(own, extra)
 	}
 	return all, err

@@ -21,7 +21,7 @@ import (
 const secret = "S3CRET"
 
 // outsideOf makes a folder beside the project that has all that OpenCode would read.
-func outsideOf(t *testing.T, s opencode.Setup) string {
+func outsideOf(t *testing.T, s opencode.Client) string {
 	t.Helper()
 	outside := filepath.Join(filepath.Dir(s.Machine.ProjectDir), "outside")
 	require.NoError(t, os.MkdirAll(filepath.Join(outside, "plugin"), 0o755))
@@ -80,7 +80,7 @@ func TestNoAgentStartsPastAConfigurationThatCannotBeRead(t *testing.T) {
 				require.NoError(t, syscall.Mkfifo(filepath.Join(s.Machine.ProjectDir, tt.pipe), 0o644))
 			}
 			soon(t, func() {
-				launch, err := opencode.Launcher{Machine: s.Machine}.Launch(hosts.Child{})
+				launch, err := opencode.Client{Machine: s.Machine}.Launch(hosts.Child{})
 				advises(t, err)
 				assert.Empty(t, launch)
 				_, err = s.Status(t.Context())
@@ -125,7 +125,7 @@ func TestToolsThatAreNoneAllowNothing(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
 	tools := []string{"read", "external_directory", "doom_loop"}
-	launch, err := opencode.Launcher{Machine: s.Machine}.Launch(hosts.Child{Tools: hosts.ToolSet{}.Only(&tools)})
+	launch, err := opencode.Client{Machine: s.Machine}.Launch(hosts.Child{Tools: hosts.ToolSet{}.Only(&tools)})
 	require.NoError(t, err)
 	const want = `"permission":{"*":"deny","read":"allow","external_directory":"ask","doom_loop":"ask","flame_*":"allow"}`
 	assert.Contains(t, launch.Env[0], want)
@@ -142,7 +142,7 @@ func TestPermissionsOfAnyNumberAreReadInTime(t *testing.T) {
 	config := `{"permission": {` + rules.String() + `"t7": "allow", "t8": {"*": "ask"}}}`
 	require.NoError(t, os.WriteFile(filepath.Join(s.Machine.ProjectDir, "opencode.json"), []byte(config), 0o644))
 	soon(t, func() {
-		launch, err := opencode.Launcher{Machine: s.Machine}.Launch(hosts.Child{})
+		launch, err := opencode.Client{Machine: s.Machine}.Launch(hosts.Child{})
 		require.NoError(t, err)
 		assert.True(t, strings.Contains(launch.Env[0], `"t39998":"deny","t39999":"deny"}`), "in its order")
 		assert.False(t, strings.Contains(launch.Env[0], `"t7":`) || strings.Contains(launch.Env[0], `"t8":`), "the last of a name holds")

@@ -12,63 +12,34 @@ import (
 // comes with the process and concerns no other.
 const agentName = "flame-agent"
 
-// ownKeys are those of a definition that are OpenCode's to understand.
-var ownKeys = []string{"temperature", "top_p", "variant", "options"}
-
-// A Launcher starts agents in OpenCode.
-type Launcher struct {
-	Machine hosts.Machine
-}
-
-// setup knows what there is of flame in OpenCode; it installs nothing here.
-func (l Launcher) setup() Setup { return Setup{Machine: l.Machine} }
-
-// Name is OpenCode's (an hosts.Launcher).
-func (l Launcher) Name() string { return Name }
-
-// Installed reports whether the client is on PATH.
-func (l Launcher) Installed() bool { _, err := l.Machine.LookPath(Program); return err == nil }
-
-// program returns the client's path; without it there is advice.
-func (l Launcher) program() (string, error) {
-	program, err := l.Machine.LookPath(Program)
-	if err != nil {
-		return "", hosts.Missing(Name, Program, l.setup().ByHand())
-	}
-	return program, nil
-}
-
 // NewSession returns none: the client makes its ids itself.
-func (l Launcher) NewSession() string { return "" }
+func (h Client) NewSession() string { return "" }
 
 // Talk opens the client on a session.
-func (l Launcher) Talk(session string) ([]string, error) {
-	program, err := l.program()
+func (h Client) Talk(session string) ([]string, error) {
+	program, err := facts().Find(h.Machine)
 	if err != nil {
 		return nil, err
 	}
 	return []string{program, "--session", session}, nil
 }
 
-// Keys are those of a definition that are handed on.
-func (l Launcher) Keys() []string { return ownKeys }
-
 // Resumes reports whether session is the id of a session: subagents have sessions too.
-func (l Launcher) Resumes(session string) bool { return strings.HasPrefix(session, "ses_") }
+func (h Client) Resumes(session string) bool { return strings.HasPrefix(session, "ses_") }
 
 // Launch returns the command for a child: run, which asks nobody and refuses what
 // would be asked. Its configuration adds an agent to the user's own; for tools and
 // permissions that only takes away (spec: agents §2).
-func (l Launcher) Launch(c hosts.Child) (hosts.Launch, error) {
-	program, err := l.program()
+func (h Client) Launch(c hosts.Child) (hosts.Launch, error) {
+	program, err := facts().Find(h.Machine)
 	if err != nil {
 		return hosts.Launch{}, err
 	}
-	permission, err := l.permissions(c)
+	permission, err := h.permissions(c)
 	if err != nil {
 		return hosts.Launch{}, err
 	}
-	config, err := json.Marshal(l.config(c, permission))
+	config, err := json.Marshal(h.config(c, permission))
 	if err != nil {
 		return hosts.Launch{}, err
 	}
@@ -88,7 +59,7 @@ func (l Launcher) Launch(c hosts.Child) (hosts.Launch, error) {
 }
 
 // config is what the child's process adds to the user's configuration.
-func (l Launcher) config(c hosts.Child, permission permissions) map[string]any {
+func (h Client) config(c hosts.Child, permission permissions) map[string]any {
 	agent := map[string]any{"mode": "all", "description": "an agent that flame started", "permission": permission}
 	if c.System != "" {
 		agent["prompt"] = c.System
@@ -102,7 +73,7 @@ func (l Launcher) config(c hosts.Child, permission permissions) map[string]any {
 		}
 	}
 	config := map[string]any{"agent": map[string]any{agentName: agent}}
-	if !l.hasFlame() {
+	if !h.hasFlame() {
 		config["mcp"] = map[string]any{"flame": map[string]any{"type": "local", "command": []string{c.Flame, "serve"}}}
 	}
 	return config
@@ -110,8 +81,8 @@ func (l Launcher) config(c hosts.Child, permission permissions) map[string]any {
 
 // permissions returns what the child may do. An agent's map goes before the user's
 // own in OpenCode, so what it allows is copied from there.
-func (l Launcher) permissions(c hosts.Child) (rules permissions, err error) {
-	users, err := l.usersPermissions()
+func (h Client) permissions(c hosts.Child) (rules permissions, err error) {
+	users, err := h.usersPermissions()
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +118,7 @@ func within(c hosts.Child) (allowed []string, limited bool) {
 	if c.Tools.Limited || !strict(c) {
 		return c.Tools.Allowed, c.Tools.Limited
 	}
-	return append(hosts.Known().Of(Name).Tools.Names(hosts.Reads, hosts.Notes), "edit", "bash", "webfetch", "task"), true
+	return append(facts().Tools.Names(hosts.Reads, hosts.Notes), "edit", "bash", "webfetch", "task"), true
 }
 
 // strict reports whether a child may do unasked only what its mode names.
@@ -186,8 +157,8 @@ func rulesFor(name string, allowed []string) (rules []string) {
 
 // usersPermissions are those of the configuration files that OpenCode merges, after
 // those that it has without any.
-func (l Launcher) usersPermissions() (permissions, error) {
-	configs, err := l.setup().configs()
+func (h Client) usersPermissions() (permissions, error) {
+	configs, err := h.configs()
 	all := slices.Clone(byDefault)
 	for _, config := range configs {
 		var document struct {
@@ -208,7 +179,7 @@ func permissionOf(tool string) string {
 		return strings.Replace(server, "__", "_", 1) // as OpenCode names the tools of MCP servers
 	}
 	switch name = strings.ToLower(name); {
-	case hosts.Known().Tools().Effect(name) == hosts.Edits:
+	case edits(name):
 		return "edit"
 	case name == "agent":
 		return "task"
@@ -217,12 +188,19 @@ func permissionOf(tool string) string {
 }
 
 // hasFlame reports whether OpenCode starts a flame server by itself.
-func (l Launcher) hasFlame() bool {
-	if found, err := l.setup().registrations(); err == nil && len(found) > 0 {
+func (h Client) hasFlame() bool {
+	if found, err := h.registrations(); err == nil && len(found) > 0 {
 		return true
 	}
-	for range l.setup().installed() {
+	for range h.installed() {
 		return true
 	}
 	return false
+}
+
+// edits reports whether a tool changes files, by any name that is known for it.
+func edits(name string) bool {
+	return slices.ContainsFunc(facts().Tools, func(t hosts.Tool) bool {
+		return t.Does == hosts.Edits && (t.Name == name || slices.ContainsFunc(t.Same, func(same string) bool { return strings.EqualFold(same, name) }))
+	})
 }

@@ -62,7 +62,7 @@ func TestAChildsPermissionsOnlyTakeAway(t *testing.T) {
 			if tt.users != "" {
 				require.NoError(t, os.WriteFile(filepath.Join(s.Machine.ProjectDir, "opencode.json"), []byte(`{"permission": `+tt.users+`}`), 0o644))
 			}
-			launch, err := opencode.Launcher{Machine: s.Machine}.Launch(tt.child)
+			launch, err := opencode.Client{Machine: s.Machine}.Launch(tt.child)
 			require.NoError(t, err)
 			var config struct {
 				Agent map[string]struct{ Permission json.RawMessage }

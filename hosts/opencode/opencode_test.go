@@ -19,17 +19,17 @@ import (
 )
 
 // setup is for an empty machine with OpenCode on PATH. Its folders need quoting.
-func setup(t *testing.T) opencode.Setup {
+func setup(t *testing.T) opencode.Client {
 	t.Helper()
 	home := filepath.Join(t.TempDir(), `it's "home"`)
 	project := filepath.Join(home, "a project")
 	require.NoError(t, os.MkdirAll(project, 0o755))
-	return opencode.Setup{Machine: hosts.Machine{
+	return opencode.Client{Machine: hosts.Machine{
 		Home: home, ProjectDir: project,
 		Getenv:   func(string) string { return "" },
 		LookPath: func(name string) (string, error) { return "/usr/bin/" + name, nil },
 		Run:      func(context.Context, string, string, ...string) (string, error) { return "1.18.33\n", nil },
-	}, Tools: func() []string { return []string{"flame_push", "spawn_agent"} }}
+	}, OwnTools: func() []string { return []string{"flame_push", "spawn_agent"} }}
 }
 
 func apply(t *testing.T, steps []hosts.Step, err error) int {
@@ -64,7 +64,7 @@ func TestInstallAndRemove(t *testing.T) {
 			require.NoError(t, err)
 			assert.Contains(t, string(written), "\nconst ownTools = [\"flame_push\",\"spawn_agent\"]\n")
 			assert.Contains(t, string(written), fmt.Sprintf("\nconst version = %q\n", found.Offers))
-			s.Tools = func() []string { return []string{"flame_push"} }
+			s.OwnTools = func() []string { return []string{"flame_push"} }
 			changed, err := s.Status(t.Context())
 			require.NoError(t, err)
 			assert.NotEqual(t, found.Offers, changed.Offers, "other tools are another version")
@@ -101,7 +101,7 @@ func TestWithoutOpenCode(t *testing.T) {
 	require.ErrorIs(t, err, core.ErrNotFound)
 	var problem *core.Problem
 	require.ErrorAs(t, err, &problem)
-	assert.Contains(t, problem.Hint, s.ByHand())
+	assert.Contains(t, problem.Hint, opencode.Host(s.OwnTools).ByHand)
 }
 
 func TestStatusSeesWhatWasRegisteredByHand(t *testing.T) {
@@ -158,7 +158,7 @@ func TestAnUnreadableFileIsNamed(t *testing.T) {
 func installed(t *testing.T, names func() []string) string {
 	t.Helper()
 	s := setup(t)
-	s.Tools = names
+	s.OwnTools = names
 	steps, err := s.Install(t.Context(), hosts.User)
 	apply(t, steps, err)
 	plugin, err := os.ReadFile(filepath.Join(s.Machine.ConfigHome(), "opencode", "plugin", "flame.js"))

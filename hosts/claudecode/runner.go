@@ -10,8 +10,8 @@ import (
 	"flame/hosts"
 )
 
-// A client runs Claude Code's own command line.
-type client struct {
+// A runner runs Claude Code's own command line.
+type runner struct {
 	machine hosts.Machine
 	path    string
 }
@@ -44,20 +44,20 @@ type listedMarketplace struct {
 	Path string `json:"path"` // of one that is a folder
 }
 
-func (c client) plugins(ctx context.Context) ([]listedPlugin, error) {
+func (r runner) plugins(ctx context.Context) ([]listedPlugin, error) {
 	var list []listedPlugin
-	err := c.ask(ctx, &list, "plugin", "list", "--json")
+	err := r.ask(ctx, &list, "plugin", "list", "--json")
 	return list, err
 }
 
-func (c client) marketplaces(ctx context.Context) ([]listedMarketplace, error) {
+func (r runner) marketplaces(ctx context.Context) ([]listedMarketplace, error) {
 	var list []listedMarketplace
-	err := c.ask(ctx, &list, "plugin", "marketplace", "list", "--json")
+	err := r.ask(ctx, &list, "plugin", "marketplace", "list", "--json")
 	return list, err
 }
 
-func (c client) ask(ctx context.Context, answer any, args ...string) error {
-	out, err := c.machine.Run(ctx, c.machine.ProjectDir, c.path, args...)
+func (r runner) ask(ctx context.Context, answer any, args ...string) error {
+	out, err := r.machine.Run(ctx, r.machine.ProjectDir, r.path, args...)
 	if err != nil {
 		return err
 	}
@@ -68,9 +68,9 @@ func (c client) ask(ctx context.Context, answer any, args ...string) error {
 }
 
 // step is one command of Claude Code's, said as a user would type it.
-func (c client) step(args ...string) hosts.Step {
+func (r runner) step(args ...string) hosts.Step {
 	return hosts.Step{Says: "run " + commandLine(args...), Do: func(ctx context.Context) error {
-		_, err := c.machine.Run(ctx, c.machine.ProjectDir, c.path, args...)
+		_, err := r.machine.Run(ctx, r.machine.ProjectDir, r.path, args...)
 		return err
 	}}
 }

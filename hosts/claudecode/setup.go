@@ -1,0 +1,174 @@
+package claudecode
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"flame/hosts"
+)
+
+// The marketplace is declared in the user's settings for either scope: its path
+// is in the user's home, so a project's settings, which may be committed, only
+// name the plugin. Without the marketplace that line does nothing (ran).
+const (
+	marketplaceName = "flame-setup"
+	pluginName      = "flame@" + marketplaceName
+)
+
+// A Client is Claude Code on a machine (a hosts.Client).
+type Client struct {
+	Machine hosts.Machine
+}
+
+// Install plans the marketplace folder, its registration and the plugin in
+// scope. A plugin that is there but older, or switched off, is brought back.
+func (h Client) Install(ctx context.Context, scope hosts.Scope) ([]hosts.Step, error) {
+	claude, err := h.runner()
+	if err != nil {
+		return nil, err
+	}
+	if err := h.mayWrite(scope); err != nil {
+		return nil, err
+	}
+	files, version, err := marketplace(h.Machine.Binary())
+	if err != nil {
+		return nil, err
+	}
+	known, err := claude.marketplaces(ctx)
+	if err != nil {
+		return nil, err
+	}
+	plugins, err := claude.plugins(ctx)
+	if err != nil {
+		return nil, err
+	}
+	steps := hosts.WriteFolder(h.folder(), files)
+	if !slices.ContainsFunc(known, h.isOurs) {
+		steps = append(steps, claude.step("plugin", "marketplace", "add", h.folder()))
+	}
+	ours, found := h.installed(plugins, scope)
+	switch {
+	case !found || !ours.Enabled:
+		steps = append(steps, claude.step("plugin", "install", pluginName, "--scope", string(scope)))
+	case ours.Version != version:
+		steps = append(steps, claude.step("plugin", "update", pluginName, "--scope", string(scope)))
+	}
+	return steps, nil
+}
+
+// Remove plans to uninstall the plugin from scope, and to take the marketplace
+// and its folder away when no other scope or project has the plugin. Where
+// Claude Code itself is gone only the folder is left to delete.
+func (h Client) Remove(ctx context.Context, scope hosts.Scope) ([]hosts.Step, error) {
+	var steps []hosts.Step
+	if claude, err := h.runner(); err == nil {
+		if err := h.mayWrite(scope); err != nil {
+			return nil, err
+		}
+		plugins, err := claude.plugins(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if _, found := h.installed(plugins, scope); found {
+			steps = append(steps, claude.step("plugin", "uninstall", pluginName, "--scope", string(scope)))
+		}
+		if h.usedBeside(plugins, scope) {
+			return steps, nil
+		}
+		known, err := claude.marketplaces(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(known, func(m listedMarketplace) bool { return m.Name == marketplaceName }) {
+			steps = append(steps, claude.step("plugin", "marketplace", "remove", marketplaceName))
+		}
+	}
+	return append(steps, h.Machine.Files(hosts.User).Remove(h.folder(), h.Machine.DataHome())...), nil
+}
+
+// Status asks Claude Code for its plugins and reads its files for servers that
+// were added by hand.
+func (h Client) Status(ctx context.Context) (hosts.Status, error) {
+	byHand, err := h.registrations()
+	status := hosts.Status{ByHand: byHand}
+	if err != nil {
+		return status, err
+	}
+	claude, err := h.runner()
+	if err != nil {
+		return status, nil // not installed: an empty Program says so
+	}
+	status.Program, status.Version = claude.path, h.Machine.Version(ctx, claude.path)
+	plugins, err := claude.plugins(ctx)
+	if err != nil {
+		return status, err
+	}
+	files, version, err := marketplace(h.Machine.Binary())
+	if err != nil {
+		return status, err
+	}
+	status.Offers = version
+	written := len(hosts.WriteFolder(h.folder(), files)) == 0
+	for _, p := range plugins {
+		switch {
+		case p.ID == pluginName:
+			status.Installed = append(status.Installed, hosts.Installation{
+				Scope: p.Scope, Where: p.where(), Current: written && p.Version == version,
+			})
+		case p.isFlame():
+			status.ByHand = append(status.ByHand, hosts.Registration{
+				Name: p.ID, File: p.InstallPath, Undo: fmt.Sprintf("claude plugin uninstall %s --scope %s", p.ID, p.Scope),
+			})
+		}
+	}
+	return status, nil
+}
+
+// mayWrite refuses a scope whose settings Claude Code would write to somewhere else
+// than the project.
+func (h Client) mayWrite(scope hosts.Scope) error {
+	if scope != hosts.Project {
+		return nil
+	}
+	return h.Machine.Files(scope).Check(filepath.Join(h.Machine.ProjectDir, ".claude", "settings.json"))
+}
+
+// folder is the marketplace's; it must outlast this process and any checkout.
+func (h Client) folder() string {
+	return filepath.Join(h.Machine.DataHome(), "flame", "claude-code")
+}
+
+func (h Client) isOurs(m listedMarketplace) bool {
+	return m.Name == marketplaceName && m.Path == h.folder()
+}
+
+// installed finds our plugin in scope, for Project that of this project.
+func (h Client) installed(plugins []listedPlugin, scope hosts.Scope) (listedPlugin, bool) {
+	i := slices.IndexFunc(plugins, func(p listedPlugin) bool { return p.ID == pluginName && h.in(p, scope) })
+	if i < 0 {
+		return listedPlugin{}, false
+	}
+	return plugins[i], true
+}
+
+// usedBeside reports whether our plugin is anywhere but in scope. Projects that
+// are gone do not count: Claude Code lists them forever.
+func (h Client) usedBeside(plugins []listedPlugin, scope hosts.Scope) bool {
+	return slices.ContainsFunc(plugins, func(p listedPlugin) bool {
+		_, err := os.Stat(p.where())
+		return p.ID == pluginName && !h.in(p, scope) && err == nil
+	})
+}
+
+func (h Client) in(p listedPlugin, scope hosts.Scope) bool {
+	return p.Scope == scope && (scope == hosts.User || hosts.Same(p.ProjectPath, h.Machine.ProjectDir))
+}
+
+// runner finds Claude Code, whose command line works for the project's folder.
+func (h Client) runner() (runner, error) {
+	path, err := facts().Find(h.Machine)
+	return runner{machine: h.Machine, path: path}, err
+}

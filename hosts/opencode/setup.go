@@ -1,0 +1,145 @@
+package opencode
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"path/filepath"
+
+	"flame/core"
+	"flame/core/op"
+	"flame/hosts"
+)
+
+//go:embed flame.js
+var source []byte
+
+// What the plugin has in the repository in place of its version, of the names of
+// flame's tools and of the slash commands.
+const (
+	unversioned     = `const version = "dev"`
+	withoutOwn      = `const ownTools = []`
+	withoutCommands = `const commands = {}`
+)
+
+// A slashCommand is a slash command as OpenCode's configuration has it.
+type slashCommand struct {
+	Description string `json:"description"`
+	Template    string `json:"template"`
+}
+
+// slashCommands returns flame's slash commands by their names in OpenCode.
+func slashCommands() map[string]slashCommand {
+	commands := map[string]slashCommand{}
+	for _, c := range op.Commands {
+		commands["flame:"+c.Name] = slashCommand{c.Description, c.Prompt(op.CommandLine)}
+	}
+	return commands
+}
+
+// plugin returns flame.js as it is installed, and its version: a digest, so that
+// it tells which content OpenCode has loaded.
+func (h Client) plugin() (content []byte, version string) {
+	names, err := json.Marshal(h.OwnTools())
+	commands, failed := json.Marshal(slashCommands())
+	if err := errors.Join(err, failed); err != nil {
+		panic(err) // strings are JSON
+	}
+	content = bytes.Replace(source, []byte(withoutOwn), fmt.Appendf(nil, "const ownTools = %s", names), 1)
+	content = bytes.Replace(content, []byte(withoutCommands), fmt.Appendf(nil, "const commands = %s", commands), 1)
+	digest := sha256.Sum256(content)
+	version = hex.EncodeToString(digest[:6])
+	return bytes.Replace(content, []byte(unversioned), fmt.Appendf(nil, "const version = %q", version), 1), version
+}
+
+// ours begins every flame.js that a setup wrote, of any version.
+var ours = []byte("// Flame for OpenCode")
+
+// A Client is OpenCode on a machine (a hosts.Client).
+type Client struct {
+	Machine  hosts.Machine
+	OwnTools func() []string // lists the names of flame's tools
+}
+
+// Install plans to write the file. A flame.js that no setup wrote stays: that
+// is a Problem.
+func (h Client) Install(_ context.Context, scope hosts.Scope) ([]hosts.Step, error) {
+	if _, err := facts().Find(h.Machine); err != nil {
+		return nil, err
+	}
+	file, files := h.file(scope), h.Machine.Files(scope)
+	if there, err := files.Read(file); err == nil && !bytes.HasPrefix(there, ours) {
+		return nil, core.Invalidf("%s is there and not flame's", file).WithHint("rename it, then run this again")
+	}
+	content, _ := h.plugin()
+	return files.Write(file, content, 0o644)
+}
+
+// Remove plans to delete the file, if a setup wrote it.
+func (h Client) Remove(_ context.Context, scope hosts.Scope) ([]hosts.Step, error) {
+	file, files, stop := h.file(scope), h.Machine.Files(scope), h.Machine.ConfigHome()
+	if scope == hosts.Project {
+		stop = h.Machine.ProjectDir
+	}
+	there, err := files.Read(file)
+	switch {
+	case hosts.IsMissing(err) || err == nil && !bytes.HasPrefix(there, ours):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return files.Remove(file, stop), nil
+}
+
+// Status looks for our file in both scopes and for flame in the configurations
+// of user and project.
+func (h Client) Status(ctx context.Context) (hosts.Status, error) {
+	byHand, err := h.registrations()
+	status := hosts.Status{ByHand: byHand, GivesWay: true} // our plugin sees to it
+	if err != nil {
+		return status, err
+	}
+	if path, err := facts().Find(h.Machine); err == nil {
+		status.Program, status.Version = path, h.Machine.Version(ctx, path)
+	}
+	content, version := h.plugin()
+	status.Offers = version
+	for scope, there := range h.installed() {
+		status.Installed = append(status.Installed, hosts.Installation{
+			Scope: scope, Where: h.file(scope), Current: bytes.Equal(there, content),
+		})
+	}
+	return status, nil
+}
+
+// installed returns what setup wrote, by scope.
+func (h Client) installed() iter.Seq2[hosts.Scope, []byte] {
+	return func(yield func(hosts.Scope, []byte) bool) {
+		for _, scope := range []hosts.Scope{hosts.User, hosts.Project} {
+			there, err := h.Machine.Files(scope).Read(h.file(scope))
+			if err == nil && bytes.HasPrefix(there, ours) && !yield(scope, there) {
+				return
+			}
+		}
+	}
+}
+
+// file is our plugin's. All versions of OpenCode read the folder "plugin", newer
+// ones "plugins" as well.
+func (h Client) file(scope hosts.Scope) string {
+	dir := filepath.Join(h.Machine.ProjectDir, ".opencode")
+	if scope == hosts.User {
+		dir = h.userFolder()
+	}
+	return filepath.Join(dir, "plugin", "flame.js")
+}
+
+func (h Client) userFolder() string {
+	return filepath.Join(h.Machine.ConfigHome(), "opencode")
+}

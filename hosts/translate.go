@@ -1,0 +1,75 @@
+package hosts
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/samber/lo"
+)
+
+// Translate returns tools by the names that a host has for them, each once, with the
+// rules they have. A tool that has no name there keeps its own.
+func (r Registry) Translate(tools []string, host string) []string {
+	translated := make([]string, 0, len(tools))
+	for _, tool := range tools {
+		name, arguments, ruled := strings.Cut(tool, "(")
+		if ruled {
+			arguments = "(" + arguments
+		}
+		names := r.NamesIn(host, name)
+		if len(names) == 0 {
+			names, arguments = []string{tool}, ""
+		}
+		for _, other := range names {
+			if !slices.Contains(translated, other+arguments) {
+				translated = append(translated, other+arguments)
+			}
+		}
+	}
+	return translated
+}
+
+// NamesIn returns the names that a tool has in a host, by way of the common ones; none
+// where the host has none for it, or no other. A common name stays alone: what Claude
+// Code calls Edit is not all that OpenCode calls edit.
+func (r Registry) NamesIn(host, name string) (names []string) {
+	h := r.Of(host)
+	if h.Common {
+		return r.commonNames(name)
+	}
+	wanted := []string{name}
+	if _, found := h.Tools.find(name); !found {
+		wanted = append(wanted, r.commonNames(name)...)
+	}
+	for _, t := range h.Tools {
+		if slices.ContainsFunc(t.Same, func(same string) bool { return containsFold(wanted, same) }) {
+			names = append(names, t.Name)
+		}
+	}
+	return names
+}
+
+// commonNames returns the common names of a tool of any host.
+func (r Registry) commonNames(name string) (names []string) {
+	for _, h := range r {
+		if h.Common && slices.ContainsFunc(h.Tools, func(t Tool) bool { return t.Name == name }) {
+			return []string{name}
+		}
+	}
+	for _, t := range r.Tools() {
+		if strings.EqualFold(t.Name, name) {
+			names = append(names, t.Same...)
+		}
+	}
+	return names
+}
+
+func containsFold(names []string, name string) bool {
+	return slices.ContainsFunc(names, func(known string) bool { return strings.EqualFold(known, name) })
+}
+
+// Common returns the host whose names for tools are the common ones.
+func (r Registry) Common() Host {
+	h, _ := lo.Find(r, func(h Host) bool { return h.Common })
+	return h
+}
