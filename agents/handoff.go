@@ -160,6 +160,7 @@ func (a *Agents) resolve(ctx context.Context, run Run) error {
 	var h Handoff
 	due := false
 	err := a.Project.Store.Update(ctx, func(tx project.Tx) error {
+		h = Handoff{} // f may run again
 		known, err := recordHandoff.Load(tx, run.ID, &h)
 		now := a.Project.Now()
 		if due = known && !h.Resolved && (h.Claimed == 0 || now-h.Claimed > claim); err != nil || !due {

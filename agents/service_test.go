@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -25,6 +26,7 @@ import (
 	"flame/hosts/hoststest"
 	"flame/project"
 	"flame/store"
+	"flame/store/storetest"
 )
 
 // A service is one project's, with supervisors and hosts in processes of their
@@ -85,7 +87,7 @@ func newAgents(data string, shared kept) (*agents.Agents, error) {
 	dir := filepath.Dir(data)
 	return &agents.Agents{
 		Project: &project.Project{
-			Store: store.Open(data, store.Options{}), Dir: dir, Log: slog.New(slog.DiscardHandler), Budget: core.DefaultBudget(),
+			Store: twice(store.Open(data, store.Options{})), Dir: dir, Log: slog.New(slog.DiscardHandler), Budget: core.DefaultBudget(),
 			Subagents: core.DefaultSubagentConfig(), Autonomy: core.DefaultAutonomyConfig(),
 			Now: func() core.Millis { return core.MillisOf(time.Now()) }, NewID: project.NewID,
 		},
@@ -260,4 +262,12 @@ func noStart(context.Context, supervise.Seat) (supervise.Process, error) {
 func (s *service) touch(name string) {
 	s.t.Helper()
 	require.NoError(s.t, os.WriteFile(filepath.Join(s.Dir, name), nil, 0o600))
+}
+
+// twice runs the function of every Update twice.
+func twice(kept *store.Store) project.Store { return replayed{storetest.Twice{Store: kept}, kept} }
+
+type replayed struct {
+	storetest.Twice
+	io.Closer
 }

@@ -5,8 +5,13 @@ package project
 type Kind[T any] string
 
 // Load reads a record and reports whether there is one; else into stays as it is.
+// Nothing of what into held before shows through the fields that a record leaves out.
 func (k Kind[T]) Load(from Records, id string, into *T) (known bool, err error) {
-	return from.Record(string(k), id, into)
+	var record T
+	if known, err = from.Record(string(k), id, &record); known && err == nil {
+		*into = record
+	}
+	return known, err
 }
 
 // Save writes a record.

@@ -22,6 +22,7 @@ import (
 	"flame/core"
 	"flame/project"
 	"flame/store"
+	"flame/store/storetest"
 	"flame/tools"
 )
 
@@ -33,8 +34,9 @@ func newProject(t *testing.T) *project.Project {
 	kept := store.Open(filepath.Join(t.TempDir(), ".flame"), store.Options{LongLived: true})
 	t.Cleanup(func() { assert.NoError(t, kept.Close()) })
 	clock, ids := core.Millis(1_766_600_000_000), 0
+	again := func() func() { at, made := clock, ids; return func() { clock, ids = at, made } }
 	return &project.Project{
-		Store: kept, Log: slog.New(slog.DiscardHandler), Budget: core.DefaultBudget(),
+		Store: storetest.Twice{Store: kept, Begin: again}, Log: slog.New(slog.DiscardHandler), Budget: core.DefaultBudget(),
 		Subagents: core.DefaultSubagentConfig(), Autonomy: core.DefaultAutonomyConfig(),
 		Now:   func() core.Millis { clock += 1000; return clock },
 		NewID: func(kind string) string { ids++; return fmt.Sprintf("%s-%08d", kind, ids) },

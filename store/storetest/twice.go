@@ -3,6 +3,7 @@ package storetest
 import (
 	"context"
 	"errors"
+	"time"
 
 	"flame/project"
 )
@@ -32,4 +33,13 @@ func (s Twice) Update(ctx context.Context, f func(project.Tx) error) error {
 	}
 	between()
 	return s.Store.Update(ctx, f)
+}
+
+// Waited returns what the Store within does; 0 where that does not tell.
+func (s Twice) Waited() time.Duration {
+	waiter, ok := s.Store.(project.Waiter)
+	if !ok {
+		return 0
+	}
+	return waiter.Waited()
 }
