@@ -54,32 +54,28 @@ type Attention struct {
 // the same history and tree it is the same, to the byte; each prompt is decided
 // on once.
 func (p *Project) Attend(ctx context.Context, by Caller, r Request) (a Attention, err error) {
-	decided := false
-	err = p.view(ctx, by, func(s *step) error {
+	err = p.consider(ctx, by, func(s *step) (func(*step) error, error) {
 		known, err := s.insertsOf(r)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		a.Inserts, decided = known.Inserts, len(r.Usage) == 0 && (s.fresh || !s.undecided(known, r))
-		a.Folded, err = s.fold(r.History)
-		return err
-	})
-	if err != nil || decided {
-		return a, err
-	}
-	err = p.update(ctx, by, func(s *step) error {
-		if err := s.noteUsage(r.Usage); err != nil {
-			return err
-		}
-		known, err := s.insertsOf(r)
-		if err != nil || !s.undecided(known, r) {
-			return err
-		}
-		if err := s.decide(&known, r); err != nil {
-			return err
+		if a.Folded, err = s.fold(r.History); err != nil {
+			return nil, err
 		}
 		a.Inserts = known.Inserts
-		return recordInserted.Save(s, s.session.ID, known)
+		if len(r.Usage) == 0 && (s.fresh || !s.undecided(known, r)) {
+			return nil, nil
+		}
+		return func(s *step) error {
+			if err := s.noteUsage(r.Usage); err != nil || !s.undecided(known, r) {
+				return err
+			}
+			if err := s.decide(&known, r); err != nil {
+				return err
+			}
+			a.Inserts = known.Inserts
+			return recordInserted.Save(s, s.session.ID, known)
+		}, nil
 	})
 	return a, err
 }

@@ -33,10 +33,12 @@ func inBatches[T, R any](ctx context.Context, p *Project, items []T, work func(T
 		if err != nil {
 			return err
 		}
+		if items = items[len(results):]; len(items) > 0 && p.joint != nil {
+			return errApart
+		}
 		for _, result := range results {
 			done(result)
 		}
-		items = items[len(results):]
 	}
 	return nil
 }

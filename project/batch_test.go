@@ -3,6 +3,7 @@ package project_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -86,8 +87,11 @@ var longWorks = map[string]struct {
 
 func (f *fixture) nextDeadline() (due core.Millis, there bool) {
 	f.t.Helper()
-	require.NoError(f.t, f.Store.View(f.ctx, func(tx project.Tx) (err error) {
-		due, there, err = tx.NextDeadline()
+	require.NoError(f.t, f.Store.View(f.ctx, func(tx project.Tx) error {
+		all, err := tx.DueDeadlines(math.MaxInt64, "", "", 1)
+		if there = len(all) > 0; there {
+			due = all[0].Due
+		}
 		return err
 	}))
 	return due, there

@@ -57,25 +57,28 @@ type Briefing struct {
 // session that has none yet, the unfinished frames of sessions that are over.
 // Where there is nothing to tell, nothing is written.
 func (p *Project) Begin(ctx context.Context, by Caller, maxChars int) (b Briefing, err error) {
-	tells := false
-	err = p.view(ctx, by, func(s *step) error {
-		tells, err = s.hasNews()
-		return err
-	})
-	if err != nil || !tells {
-		return b, err
-	}
-	err = p.update(ctx, by, func(s *step) error {
-		// What came with an agent's task stands until its prompt is taken in.
-		if mine, err := s.presenceOf(s.session.ID); mine.Given || err != nil {
-			return err
+	err = p.consider(ctx, by, func(s *step) (func(*step) error, error) {
+		b = Briefing{}
+		if tells, err := s.hasNews(); !tells || err != nil {
+			return nil, err
 		}
-		if b, err = s.withNotices(maxChars, s.brief); err != nil || b.Text == "" {
+		return func(s *step) (err error) {
+			b, err = s.begin(maxChars)
 			return err
-		}
-		return s.briefed(b)
+		}, nil
 	})
 	return b, err
+}
+
+func (s *step) begin(maxChars int) (b Briefing, err error) {
+	// What came with an agent's task stands until its prompt is taken in.
+	if mine, err := s.presenceOf(s.session.ID); mine.Given || err != nil {
+		return b, err
+	}
+	if b, err = s.withNotices(maxChars, s.brief); err != nil || b.Text == "" {
+		return b, err
+	}
+	return b, s.briefed(b)
 }
 
 // hasNews reports whether there is anything to begin with: a frame to go on in, some

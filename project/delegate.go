@@ -47,9 +47,7 @@ type Delegated struct {
 
 // Log tells the log of the frame, once the transaction is durable that made it.
 func (d Delegated) Log() {
-	for _, tell := range d.log {
-		tell()
-	}
+	tell(d.log)
 }
 
 // Delegate makes the frame of an agent, and its session below the caller's, in a
@@ -58,7 +56,7 @@ func (p *Project) Delegate(tx Tx, by Caller, d Delegation) (made Delegated, err 
 	if d.Goal, err = clean("description", d.Goal); err != nil {
 		return made, err
 	}
-	s, err := within(tx, p, by, func(s *step) error {
+	s, err := within(tx, p, by, always(func(s *step) error {
 		parent, err := s.delegateUnder(d.Under)
 		if err == nil {
 			made.Frame, err = s.create(core.Frame{Parent: parent, Goal: core.OneLine(d.Goal, maxTitle), Status: core.InProgress})
@@ -71,7 +69,7 @@ func (p *Project) Delegate(tx Tx, by Caller, d Delegation) (made Delegated, err 
 		}
 		work := delegated{Frame: made.Frame.ID, Parent: s.session.ID, Host: d.Host, Title: d.Title, Given: made.Context != ""}
 		return errors.Join(recordDelegated.Save(s, d.Agent, work), recordAgentFrame.Save(s, made.Frame.ID, d.Agent), s.join(d.Agent, d.Session))
-	})
+	}))
 	made.Caller, made.log = s.session, s.log
 	return made, err
 }
@@ -169,12 +167,12 @@ func (s *step) join(agent, id string) error {
 			return err
 		}
 	}
-	return s.begin(work, frame, before.Current)
+	return s.beginIn(work, frame, before.Current)
 }
 
-// begin has the session of work begin in its frame; or in the one below that
+// beginIn has the session of work begin in its frame; or in the one below that
 // which it worked in before its name was known.
-func (s *step) begin(work delegated, frame core.Frame, workedIn string) error {
+func (s *step) beginIn(work delegated, frame core.Frame, workedIn string) error {
 	session, err := s.Session(work.Session)
 	if err = ignoreMissing(err); err != nil {
 		return err

@@ -37,6 +37,7 @@ type Project struct {
 	Transcripts TranscriptReader
 
 	cache contextCache
+	joint *joint // that this works in; nil for one of its own
 }
 
 // A Caller says on whose behalf an operation runs.
@@ -89,72 +90,6 @@ func (p *Project) view(ctx context.Context, by Caller, f func(*step) error) erro
 		}
 		return f(s)
 	})
-}
-
-// update runs f in a transaction that also notes the caller's activity.
-func (p *Project) update(ctx context.Context, by Caller, f func(*step) error) error {
-	var done *step
-	err := p.Store.Update(ctx, func(tx Tx) (err error) {
-		done, err = within(tx, p, by, f)
-		return err
-	})
-	if err == nil {
-		for _, tell := range done.log {
-			tell()
-		}
-	}
-	return err
-}
-
-// within runs f as a call of by, as a part of a transaction.
-func within(tx Tx, p *Project, by Caller, f func(*step) error) (*step, error) {
-	s := &step{Tx: tx, p: p, now: p.Now(), by: by, agent: by.Agent}
-	if err := s.enter(); err != nil {
-		return s, err
-	}
-	if err := s.joinOwn(); err != nil {
-		return s, err
-	}
-	if s.session.Stamped && !by.Stamped && by.Host != CommandLine {
-		return s, core.Invalidf("this call does not say which agent of session %s made it", by.Session).
-			WithHint("flame's hook names the caller of every call in this session, but not of this one; run `flame doctor` to see whether the hook still works, or pass %s from the command line", op.ArgFrame)
-	}
-	if err := s.mayChange(); err != nil {
-		return s, err
-	}
-	before := s.session
-	s.session.Stamped = s.session.Stamped || by.Stamped
-	if s.wakes() {
-		s.session.State = core.SessionActive
-	}
-	s.session.LastActivityAt = s.now
-	if s.fresh {
-		if err := s.armRetention(); err != nil {
-			return s, err
-		}
-	}
-	if err := s.linked(); err != nil {
-		return s, err
-	}
-	if err := f(s); err != nil {
-		return s, err
-	}
-	if err := s.moved(before); err != nil {
-		return s, err
-	}
-	return s, s.SaveSession(s.session)
-}
-
-// wakes reports whether the call shows that the caller's session is at work. What a
-// shell, or the end of an agent, does in the name of one that is over does not.
-func (s *step) wakes() bool {
-	switch s.session.State {
-	case core.SessionSuspended:
-		return false
-	case core.SessionEnded:
-		return s.by.Host != CommandLine
-	}
-	return true
 }
 
 // enter loads the caller's session, or prepares a new one. An anonymous caller

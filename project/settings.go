@@ -173,13 +173,3 @@ func (p *Project) Off(ctx context.Context) (off bool, err error) {
 	})
 	return off, err
 }
-
-// Wake does what is due before a hook takes in an event, and reports whether
-// hooks are on for the project.
-func (p *Project) Wake(ctx context.Context) (on bool, err error) {
-	off, err := p.Off(ctx)
-	if off || err != nil {
-		return false, err
-	}
-	return true, p.Sweep(ctx)
-}

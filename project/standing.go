@@ -12,21 +12,19 @@ type Standing struct {
 
 // NoteStanding keeps what the caller's host tells of it.
 func (p *Project) NoteStanding(ctx context.Context, by Caller, told Standing) error {
-	var known Standing
-	err := p.view(ctx, by, func(s *step) (err error) {
-		known, err = StandingOf(s.Tx, s.session.ID)
-		return err
-	})
-	if err != nil || known == told {
-		return err
-	}
-	return p.update(ctx, by, func(s *step) error {
+	return p.consider(ctx, by, func(s *step) (func(*step) error, error) {
 		mine, err := s.presenceOf(s.session.ID)
-		if err != nil {
-			return err
+		if err != nil || mine.Standing == told {
+			return nil, err
 		}
-		mine.Standing = told
-		return s.savePresence(s.session.ID, mine)
+		return func(s *step) error {
+			mine, err := s.presenceOf(s.session.ID) // joining an agent may have changed it
+			if err != nil {
+				return err
+			}
+			mine.Standing = told
+			return s.savePresence(s.session.ID, mine)
+		}, nil
 	})
 }
 

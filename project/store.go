@@ -7,9 +7,8 @@ import (
 	"flame/core"
 )
 
-// A Store keeps what a project must not forget. Both methods give f a Tx that
-// is good only until f returns. Calling View or Update inside another is an
-// error, which a Store tells by the context of the Tx; with any other context it
+// A Store keeps what a project must not forget. Its methods give f a Tx that
+// is good only until f returns. Calling one inside another is an error, which a Store tells by the context of the Tx; with any other context it
 // may wait for itself until its deadline.
 type Store interface {
 	// View runs f on one consistent snapshot. It creates nothing: a project
@@ -19,6 +18,11 @@ type Store interface {
 	// Update runs f in one transaction: all that f wrote is kept, durably, or
 	// nothing is. f may run again after a conflict, so it acts on tx alone.
 	Update(ctx context.Context, f func(Tx) error) error
+
+	// Run is View for an f that writes nothing, and Update for one that does, which
+	// only f knows. A write may have f run again from its beginning, so it acts on tx
+	// alone, and lets errors of tx end it.
+	Run(ctx context.Context, f func(Tx) error) error
 }
 
 // A Waiter is a Store that tells how long its Updates have waited for other writers,
@@ -31,7 +35,7 @@ type Waiter interface {
 
 // A Tx is one transaction on everything a project keeps.
 type Tx interface {
-	// Context is that of the View or Update, to pass on to what f calls.
+	// Context is that of the transaction, to pass on to what f calls.
 	Context() context.Context
 
 	Frames
@@ -197,10 +201,11 @@ type Deadline struct {
 
 // Deadlines is the work that waits for its time.
 type Deadlines interface {
-	// DueDeadlines returns those due at or before now, earliest first.
-	DueDeadlines(now core.Millis, limit int) ([]Deadline, error)
-	// NextDeadline returns the earliest due time; ok is false without any.
-	NextDeadline() (due core.Millis, ok bool, err error)
+	// DueDeadlines returns those due at or before now, earliest first. Only restricts
+	// them to one kind, but leaves one out; either may be empty.
+	DueDeadlines(now core.Millis, only, but string, limit int) ([]Deadline, error)
+	// Deadline returns one; ok is false where it is not set.
+	Deadline(kind, subject string) (d Deadline, ok bool, err error)
 	// SetDeadline adds a deadline, or moves it.
 	SetDeadline(d Deadline) error
 	// ClearDeadline removes one; clearing none is no error.

@@ -177,25 +177,27 @@ func (s *step) idle() error {
 // EndSession notes that the caller's session is over. Its frames stay as they
 // are, so that another session can take them up; its children are orphaned.
 func (p *Project) EndSession(ctx context.Context, by Caller) error {
-	over := false
-	err := p.Store.View(ctx, func(tx Tx) error {
-		session, err := tx.Session(by.Session)
-		over = err != nil || session.State == core.SessionEnded
-		return ignoreMissing(err)
-	})
-	if err != nil || over {
-		return err // a session that did nothing leaves nothing behind, not even the data folder
-	}
-	if err := p.orphan(ctx, by, nil); err != nil {
-		return err
-	}
-	return p.Store.Update(ctx, func(tx Tx) error {
-		s := &step{Tx: tx, p: p, now: p.Now(), by: by}
-		if err := s.enter(); err != nil {
+	return p.Together(ctx, func(p *Project) error {
+		over := false
+		err := p.Store.View(ctx, func(tx Tx) error {
+			session, err := tx.Session(by.Session)
+			over = err != nil || session.State == core.SessionEnded
+			return ignoreMissing(err)
+		})
+		if err != nil || over {
+			return err // a session that did nothing leaves nothing behind, not even the data folder
+		}
+		if err := p.orphan(ctx, by, nil); err != nil {
 			return err
 		}
-		s.session.State = core.SessionEnded
-		return s.SaveSession(s.session)
+		return p.Store.Update(ctx, func(tx Tx) error {
+			s := &step{Tx: tx, p: p, now: p.Now(), by: by}
+			if err := s.enter(); err != nil {
+				return err
+			}
+			s.session.State = core.SessionEnded
+			return s.SaveSession(s.session)
+		})
 	})
 }
 

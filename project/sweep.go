@@ -31,25 +31,12 @@ func (p *Project) Sweep(ctx context.Context) error {
 }
 
 func (p *Project) sweep(ctx context.Context, jumped core.Millis) error {
-	now := p.Now()
-	var due []Deadline
-	var cascades []Cascade
-	err := p.Store.View(ctx, func(tx Tx) (err error) {
-		if cascades, err = tx.Cascades(); err != nil {
-			return err
-		}
-		next, ok, err := tx.NextDeadline()
-		if err != nil || !ok || next > now {
-			return err
-		}
-		due, err = p.dueNow(tx, now)
-		return err
-	})
+	work, err := p.due(ctx)
 	if err != nil {
 		return err
 	}
-	p.settleLeft(ctx, cascades, now)
-	for _, d := range due {
+	p.settleLeft(ctx, work.cascades)
+	for _, d := range work.deadlines {
 		if jumped > 0 && d.Kind == deadlineIdle {
 			err = p.postpone(ctx, d, jumped)
 		} else {
@@ -64,35 +51,41 @@ func (p *Project) sweep(ctx context.Context, jumped core.Millis) error {
 
 // settleLeft does a batch of each cascade that nobody goes on with. One that fails is
 // tried again in a minute.
-func (p *Project) settleLeft(ctx context.Context, cascades []Cascade, now core.Millis) {
+func (p *Project) settleLeft(ctx context.Context, cascades []Cascade) {
 	for _, c := range cascades {
-		if c.Due > now {
-			continue
-		}
 		if _, _, err := p.settleBatch(ctx, c.Frame, 0); err != nil {
-			later := p.Store.Update(ctx, func(tx Tx) error { return tx.PutOffCascade(c.Frame, now+aMinute) })
+			later := p.Store.Update(ctx, func(tx Tx) error { return tx.PutOffCascade(c.Frame, p.Now()+aMinute) })
 			p.Log.Warn("an invalidation could not go on", "frame", c.Frame, "error", errors.Join(err, later))
 		}
 	}
 }
 
-// dueNow returns what one sweep does: at most maxSwept deadlines, earliest first,
-// and after them at most maxCounted of usage, which take longest and would keep
-// the others waiting. A process that reads no transcripts has none of these.
-func (p *Project) dueNow(tx Tx, now core.Millis) ([]Deadline, error) {
-	all, err := tx.DueDeadlines(now, 0)
-	var usage, others []Deadline
-	for _, d := range all {
-		if d.Kind == deadlineUsage {
-			usage = append(usage, d)
-		} else {
-			others = append(others, d)
+// A dueWork is what one sweep does.
+type dueWork struct {
+	deadlines []Deadline
+	cascades  []Cascade // that nobody goes on with
+}
+
+func (w dueWork) none() bool { return len(w.deadlines)+len(w.cascades) == 0 }
+
+// due returns what is due: at most maxSwept deadlines, earliest first, and after them
+// at most maxCounted of usage, which take longest and would keep the others waiting. A
+// process that reads no transcripts has none of these.
+func (p *Project) due(ctx context.Context) (work dueWork, err error) {
+	now := p.Now()
+	err = p.Store.View(ctx, func(tx Tx) error {
+		if work.cascades, err = tx.Cascades(); err != nil {
+			return err
 		}
-	}
-	if p.Transcripts == nil {
-		usage = nil
-	}
-	return slices.Concat(others[:min(len(others), maxSwept)], usage[:min(len(usage), maxCounted)]), err
+		work.cascades = slices.DeleteFunc(work.cascades, func(c Cascade) bool { return c.Due > now })
+		if work.deadlines, err = tx.DueDeadlines(now, "", deadlineUsage, maxSwept); err != nil || p.Transcripts == nil {
+			return err
+		}
+		usage, err := tx.DueDeadlines(now, deadlineUsage, "", maxCounted)
+		work.deadlines = append(work.deadlines, usage...)
+		return err
+	})
+	return work, err
 }
 
 // postpone moves a deadline by the time that the machine slept.
@@ -137,13 +130,8 @@ func (p *Project) once(ctx context.Context, d Deadline) error {
 
 // deadline returns one that is due.
 func (s *step) deadline(kind, subject string) (d Deadline, due bool, err error) {
-	all, err := s.DueDeadlines(s.now, 0)
-	for _, d := range all {
-		if d.Kind == kind && d.Subject == subject {
-			return d, true, err
-		}
-	}
-	return d, false, err
+	d, set, err := s.Deadline(kind, subject)
+	return d, set && d.Due <= s.now, err
 }
 
 // act does what a deadline of each kind stands for.
@@ -166,8 +154,12 @@ const aMinute = core.Millis(60_000)
 // aDay is how long dropOldEvents waits between its rounds.
 const aDay = core.Millis(24 * 60 * 60 * 1000)
 
-// armRetention sees to it that old events are dropped some day.
+// armRetention sees to it that old events are dropped some day; a session's first call
+// does.
 func (s *step) armRetention() error {
+	if !s.fresh {
+		return nil
+	}
 	var armed bool
 	if known, err := recordSwitches.Load(s, deadlineEvents, &armed); known || err != nil {
 		return err

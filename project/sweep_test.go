@@ -53,7 +53,7 @@ func TestADeadlineThatFailsDoesNotStopTheRest(t *testing.T) {
 	require.NoError(t, f.Sweep(f.ctx))
 	assert.Equal(t, core.Completed, f.get(frame).Status)
 	require.NoError(t, f.Store.View(f.ctx, func(tx project.Tx) error {
-		due, err := tx.DueDeadlines(f.clock, 10)
+		due, err := tx.DueDeadlines(f.clock, "", "", 10)
 		assert.Empty(t, due, "it is not tried forever")
 		return err
 	}))

@@ -26,26 +26,30 @@ type Turn struct {
 // runs are orphaned, a pop that is due happens or is suggested, and what the
 // turn cost is counted later. A session that flame never saw stays unknown.
 func (p *Project) EndTurn(ctx context.Context, by Caller, turn Turn) error {
-	if turn.Running != nil {
-		if err := p.orphan(ctx, by, turn.Running); err != nil {
-			return err
+	return p.Together(ctx, func(p *Project) error {
+		if turn.Running != nil {
+			if err := p.orphan(ctx, by, turn.Running); err != nil {
+				return err
+			}
 		}
-	}
-	return p.ifKnown(ctx, by, func(s *step) error {
-		if err := s.weighTurn(turn.LastMessage); err != nil {
-			return err
-		}
-		if err := s.keepWords(turn.LastMessage); err != nil {
-			return err
-		}
-		if err := s.noteUsage(turn.Usage); err != nil {
-			return err
-		}
-		if err := s.countLater(turn.Transcript); err != nil {
-			return err
-		}
-		return s.idle()
+		return p.ifKnown(ctx, by, func(s *step) error { return s.endTurn(turn) })
 	})
+}
+
+func (s *step) endTurn(turn Turn) error {
+	if err := s.weighTurn(turn.LastMessage); err != nil {
+		return err
+	}
+	if err := s.keepWords(turn.LastMessage); err != nil {
+		return err
+	}
+	if err := s.noteUsage(turn.Usage); err != nil {
+		return err
+	}
+	if err := s.countLater(turn.Transcript); err != nil {
+		return err
+	}
+	return s.idle()
 }
 
 // keepWords keeps what a child said last, for an end that its host does not tell.
@@ -59,17 +63,6 @@ func (s *step) keepWords(text string) error {
 	}
 	mine.Fallback = text
 	return s.savePresence(s.session.ID, mine)
-}
-
-// ifKnown is update for sessions that exist; for others it does nothing, so that
-// hosts' events alone never make a project's data.
-func (p *Project) ifKnown(ctx context.Context, by Caller, f func(*step) error) error {
-	known := false
-	err := p.view(ctx, by, func(s *step) error { known = !s.fresh; return nil })
-	if err != nil || !known {
-		return err
-	}
-	return p.update(ctx, by, f)
 }
 
 // weighTurn counts the turn as progress or as none, and weighs a pop.

@@ -59,7 +59,7 @@ func (f *fixture) spent(frame string) float64 {
 func (f *fixture) counting() (sessions []string) {
 	f.t.Helper()
 	require.NoError(f.t, f.Store.View(f.ctx, func(tx project.Tx) error {
-		due, err := tx.DueDeadlines(f.clock, 0)
+		due, err := tx.DueDeadlines(f.clock, "", "", 0)
 		for _, d := range due {
 			if d.Kind == "usage" {
 				sessions = append(sessions, d.Subject)

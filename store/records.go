@@ -11,23 +11,26 @@ import (
 
 // What is asked most.
 const (
-	dueDeadlines  = `SELECT kind, subject, due, set_at FROM deadlines WHERE due <= ? ORDER BY due, kind, subject` + atMost
-	nextDeadline  = `SELECT due FROM deadlines ORDER BY due LIMIT 1`
+	dueDeadlines = `SELECT kind, subject, due, set_at FROM deadlines WHERE due <= ?1 AND (?2 = '' OR kind = ?2) AND kind <> ?3
+		ORDER BY due, kind, subject` + atMost
+	deadlineByKey = `SELECT due, set_at FROM deadlines WHERE kind = ? AND subject = ?`
 	recordByID    = `SELECT value FROM records WHERE kind = ? AND id = ?`
 	recordsByKind = `SELECT id, value FROM records WHERE kind = ? ORDER BY id`
 )
 
-// DueDeadlines returns those due at or before now, earliest first.
-func (t *tx) DueDeadlines(now core.Millis, limit int) ([]project.Deadline, error) {
+// DueDeadlines returns those due at or before now, earliest first: only of one kind,
+// but of another.
+func (t *tx) DueDeadlines(now core.Millis, only, but string, limit int) ([]project.Deadline, error) {
 	return collect(t.sql, func(rows *sql.Rows) (d project.Deadline, err error) {
 		return d, rows.Scan(&d.Kind, &d.Subject, &d.Due, &d.Set)
-	}, dueDeadlines, now, limitOf(limit))
+	}, dueDeadlines, now, clean(only), clean(but), limitOf(limit))
 }
 
-// NextDeadline returns the earliest due time; ok is false without any.
-func (t *tx) NextDeadline() (due core.Millis, ok bool, err error) {
-	ok, err = t.sql.get([]any{&due}, nextDeadline)
-	return due, ok, err
+// Deadline returns one; ok is false where it is not set.
+func (t *tx) Deadline(kind, subject string) (d project.Deadline, ok bool, err error) {
+	d.Kind, d.Subject = kind, subject
+	ok, err = t.sql.get([]any{&d.Due, &d.Set}, deadlineByKey, clean(kind), clean(subject))
+	return d, ok, err
 }
 
 var saveDeadline = upsert("deadlines", "kind, subject", "kind", "subject", "due", "set_at")

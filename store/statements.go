@@ -15,6 +15,7 @@ type statements struct {
 	ctx      context.Context
 	c        *disk.Conn
 	writable bool
+	promote  func() error     // makes a reading transaction one that writes; nil where that is refused
 	keys     map[string]int64 // keys of ids seen in this transaction
 	failed   error            // the first error of a statement; it may have ended the transaction
 }
@@ -43,14 +44,31 @@ func (s *statements) insert(query string, args ...any) (int64, error) {
 // was called off, none does: where that has undone the transaction, the next
 // write would be one of its own.
 func (s *statements) run(query string, args ...any) (sql.Result, error) {
-	switch {
-	case !s.writable:
-		return nil, errReadOnlyTx
-	case s.failed != nil:
+	if s.failed != nil {
 		return nil, s.failed
 	}
-	result, err := s.c.Exec(s.ctx, query, args...)
-	return result, s.note(err)
+	if s.writable {
+		result, err := s.c.Exec(s.ctx, query, args...)
+		return result, s.note(err)
+	}
+	return s.firstWrite(query, args...)
+}
+
+// firstWrite is run for a transaction that has only read until now.
+func (s *statements) firstWrite(query string, args ...any) (result sql.Result, err error) {
+	if s.promote == nil {
+		return nil, errReadOnlyTx
+	}
+	if err = s.promote(); err == nil {
+		s.writable = true
+		if result, err = s.c.Exec(s.ctx, query, args...); stale(err) {
+			err = errWrites
+		}
+	}
+	if s.failed == nil {
+		s.failed = err
+	}
+	return result, err
 }
 
 func (s *statements) note(err error) error {

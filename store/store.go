@@ -148,15 +148,27 @@ func (s *Store) update(ctx, wait context.Context, f func(project.Tx) error) erro
 		return err
 	}
 	defer s.writing.Give()
-	if err := s.prepareDir(wait); err != nil {
-		return err
-	}
-	lock, err := disk.TakeLock(wait, filepath.Join(s.dir, disk.LockName))
+	lock, err := s.lock(wait, began)
 	if err != nil {
 		return err
 	}
 	defer lock.Release()
+	return s.commit(ctx, wait, f)
+}
+
+// lock takes the lock that orders the writers of all processes, which it waits for
+// since began.
+func (s *Store) lock(wait context.Context, began time.Time) (*disk.Lock, error) {
+	if err := s.prepareDir(wait); err != nil {
+		return nil, err
+	}
+	lock, err := disk.TakeLock(wait, filepath.Join(s.dir, disk.LockName))
 	s.waited.Add(int64(time.Since(began)))
+	return lock, err
+}
+
+// commit is update for a caller that holds the lock.
+func (s *Store) commit(ctx, wait context.Context, f func(project.Tx) error) error {
 	opened, c, err := s.writer(wait)
 	if err != nil {
 		return err
@@ -164,6 +176,11 @@ func (s *Store) update(ctx, wait context.Context, f func(project.Tx) error) erro
 	if err := c.Transact(wait, disk.BeginUpdate, func() error { return s.newTx(ctx, c, true).call(f) }); err != nil {
 		return err
 	}
+	return committed(opened)
+}
+
+// committed ends what was committed into a file.
+func committed(opened *disk.File) error {
 	if err := opened.Check(); err != nil {
 		return err // the write went into a file that is gone
 	}

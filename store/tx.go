@@ -3,6 +3,7 @@ package store
 import (
 	"cmp"
 	"context"
+	"errors"
 
 	"flame/project"
 )
@@ -21,6 +22,9 @@ func (t *tx) Context() context.Context { return t.sql.ctx }
 // call runs f and returns what speaks against a commit of what f did.
 func (t *tx) call(f func(project.Tx) error) error {
 	err := f(t)
+	if errors.Is(t.sql.failed, errWrites) {
+		return errWrites // whatever f made of it
+	}
 	if err == nil {
 		err = cmp.Or(t.sql.failed, t.sql.ctx.Err())
 	}

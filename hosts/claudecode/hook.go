@@ -91,23 +91,29 @@ func Hook(ctx context.Context, flame hosts.Flame, raw []byte) ([]byte, error) {
 	if i < 0 || e.Session == "" {
 		return nil, nil
 	}
-	x := exchange{ctx: ctx, p: flame.Project, ownTool: flame.OwnTool, event: e}
-	if err := x.take(rows[i]); err != nil {
+	var said answer
+	err = e.transaction(rows[i], flame.Project)(ctx, func(p *project.Project) error {
+		x := exchange{ctx: ctx, p: p, ownTool: flame.OwnTool, event: e}
+		err := rows[i].means(&x)
+		said = x.answer
+		return err
+	})
+	if err != nil {
 		return nil, fmt.Errorf("%s: %w", e.Name, err)
 	}
-	return x.answer.encode(e.Name)
+	return said.encode(e.Name)
 }
 
-// take does what the row says, unless hooks are off for the project. Flame's own
-// tools work all the same then, and are vouched for.
-func (x *exchange) take(r row) error {
-	if r.tools != flameTools && r.tools != spawnTools {
-		on, err := x.p.Wake(x.ctx)
-		if !on || err != nil {
-			return err
-		}
+// transaction returns what takes in the event. Where hooks are off for the project that
+// does nothing, but flame's own tools work all the same, and are vouched for.
+func (e event) transaction(r row, p *project.Project) func(context.Context, func(*project.Project) error) error {
+	switch {
+	case r.tools != flameTools && r.tools != spawnTools:
+		return p.OnEvent
+	case r.tools == flameTools && e.Agent == "":
+		return func(_ context.Context, f func(*project.Project) error) error { return f(p) } // it needs no store
 	}
-	return r.means(x)
+	return p.Together
 }
 
 // An exchange is one event on its way to an answer.

@@ -18,6 +18,7 @@ import (
 	"flame/hosts/claudecode"
 	"flame/project"
 	"flame/store"
+	"flame/store/storetest"
 	"flame/tools"
 )
 
@@ -26,6 +27,7 @@ type session struct {
 	t     *testing.T
 	p     *project.Project
 	dir   string
+	kept  *storetest.Counted
 	clock core.Millis
 	calls int
 }
@@ -35,8 +37,9 @@ func newSession(t *testing.T) *session {
 	s := &session{t: t, dir: t.TempDir(), clock: 1_766_600_000_000}
 	kept := store.Open(filepath.Join(s.dir, ".flame"), store.Options{})
 	t.Cleanup(func() { assert.NoError(t, kept.Close()) })
+	s.kept = &storetest.Counted{Store: kept}
 	s.p = &project.Project{
-		Store: kept, Dir: s.dir, Log: slog.New(slog.DiscardHandler), Budget: core.DefaultBudget(), EventDays: 90,
+		Store: s.kept, Dir: s.dir, Log: slog.New(slog.DiscardHandler), Budget: core.DefaultBudget(), EventDays: 90,
 		Subagents: core.DefaultSubagentConfig(), Autonomy: core.DefaultAutonomyConfig(),
 		Now: func() core.Millis { s.clock++; return s.clock }, NewID: project.NewID,
 	}
@@ -48,11 +51,13 @@ func (s *session) flame() hosts.Flame {
 	return hosts.Flame{Project: s.p, OwnTool: func(name string) bool { return slices.Contains(tools.Names(), name) }}
 }
 
-// raw takes in one event and returns the answer.
+// raw takes in one event, in one transaction at most, and returns the answer.
 func (s *session) raw(event []byte) string {
 	s.t.Helper()
+	before := s.kept.Transactions.Load()
 	answer, err := claudecode.Hook(context.Background(), s.flame(), event)
 	require.NoError(s.t, err, string(event[:min(len(event), 300)]))
+	assert.LessOrEqual(s.t, s.kept.Transactions.Load()-before, int64(1), "%.300s", event)
 	return string(answer)
 }
 

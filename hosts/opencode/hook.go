@@ -48,7 +48,6 @@ func Events() (docs []hosts.EventDoc) {
 
 // Hook takes in one event of OpenCode, as flame.js tells it (a hosts.Hook).
 func Hook(ctx context.Context, flame hosts.Flame, raw []byte) ([]byte, error) {
-	p := flame.Project
 	var e event
 	if err := json.Unmarshal(raw, &e); err != nil {
 		return nil, fmt.Errorf("event: %w", err)
@@ -57,17 +56,20 @@ func Hook(ctx context.Context, flame hosts.Flame, raw []byte) ([]byte, error) {
 	if i < 0 || e.Session == "" && len(e.Sessions) == 0 {
 		return nil, nil
 	}
-	if on, err := p.Wake(ctx); !on || err != nil {
-		return nil, err
-	}
-	x := exchange{ctx: ctx, p: p, event: e}
-	if err := rows[i].means(&x); err != nil {
+	var said answer
+	err := flame.Project.OnEvent(ctx, func(p *project.Project) error {
+		x := exchange{ctx: ctx, p: p, event: e}
+		err := rows[i].means(&x)
+		said = x.answer
+		return err
+	})
+	if err != nil {
 		return nil, fmt.Errorf("%s: %w", e.Name, err)
 	}
-	if x.answer.empty() {
+	if said.empty() {
 		return nil, nil
 	}
-	return json.Marshal(x.answer)
+	return json.Marshal(said)
 }
 
 // An exchange is one event on its way to an answer.

@@ -18,6 +18,7 @@ import (
 	"flame/hosts/opencode"
 	"flame/project"
 	"flame/store"
+	"flame/store/storetest"
 )
 
 // A plugin plays flame.js on a project with a real store.
@@ -25,6 +26,7 @@ type plugin struct {
 	t     *testing.T
 	p     *project.Project
 	dir   string
+	kept  *storetest.Counted
 	clock core.Millis
 }
 
@@ -33,17 +35,20 @@ func newPlugin(t *testing.T) *plugin {
 	l := &plugin{t: t, dir: t.TempDir(), clock: 1_766_600_000_000}
 	kept := store.Open(filepath.Join(l.dir, ".flame"), store.Options{})
 	t.Cleanup(func() { assert.NoError(t, kept.Close()) })
+	l.kept = &storetest.Counted{Store: kept}
 	l.p = &project.Project{
-		Store: kept, Dir: l.dir, Log: slog.New(slog.DiscardHandler), Budget: core.DefaultBudget(), EventDays: 90, Fold: true,
+		Store: l.kept, Dir: l.dir, Log: slog.New(slog.DiscardHandler), Budget: core.DefaultBudget(), EventDays: 90, Fold: true,
 		Subagents: core.DefaultSubagentConfig(), Autonomy: core.DefaultAutonomyConfig(),
 		Now: func() core.Millis { l.clock++; return l.clock }, NewID: project.NewID,
 	}
 	return l
 }
 
-// raw takes in one event and returns the answer.
+// raw takes in one event, in one transaction at most, and returns the answer.
 func (l *plugin) raw(event string) (string, error) {
+	before := l.kept.Transactions.Load()
 	answer, err := opencode.Hook(context.Background(), hosts.Flame{Project: l.p}, []byte(event))
+	assert.LessOrEqual(l.t, l.kept.Transactions.Load()-before, int64(1), "%.300s", event)
 	return string(answer), err
 }
 

@@ -93,8 +93,12 @@ func flock(file *os.File, how int) error {
 	}
 }
 
-// Release gives the lock up: closing the file does.
-func (l *Lock) Release() { l.file.Close() }
+// Release gives the lock up: closing the file does. No lock is released already.
+func (l *Lock) Release() {
+	if l != nil {
+		l.file.Close()
+	}
+}
 
 // HolderOf waits for the lock on path until wait is done, and reports whether it was
 // held for so long, and by which process. A lock that it gets it gives back at once.

@@ -129,22 +129,27 @@ func deadlines(t *testing.T, kept project.Store) {
 		require.NoError(t, tx.ClearDeadline("idle", "none"))
 	})
 	View(t, kept, func(tx project.Tx) {
-		due, err := tx.DueDeadlines(20, 0)
+		due, err := tx.DueDeadlines(20, "", "", 0)
 		require.NoError(t, err)
 		assert.Equal(t, []project.Deadline{{Kind: "idle", Subject: "a", Due: 10, Set: 4}, {Kind: "idle", Subject: "b", Due: 20, Set: 2}}, due)
-		due, err = tx.DueDeadlines(100, 1)
+		due, err = tx.DueDeadlines(100, "", "", 1)
 		require.NoError(t, err)
 		assert.Len(t, due, 1)
-		next, ok, err := tx.NextDeadline()
+		for _, narrowed := range [][2]string{{"expiry", ""}, {"", "idle"}} {
+			due, err = tx.DueDeadlines(100, narrowed[0], narrowed[1], 0)
+			require.NoError(t, err)
+			assert.Equal(t, []project.Deadline{{Kind: "expiry", Subject: "a", Due: 40, Set: 3}}, due)
+		}
+		next, ok, err := tx.Deadline("idle", "a")
 		require.NoError(t, err)
 		assert.True(t, ok)
-		assert.EqualValues(t, 10, next)
+		assert.Equal(t, project.Deadline{Kind: "idle", Subject: "a", Due: 10, Set: 4}, next)
 	})
 	Update(t, kept, func(tx project.Tx) {
 		require.NoError(t, tx.ClearDeadline("idle", "a"))
-		next, _, err := tx.NextDeadline()
+		_, ok, err := tx.Deadline("idle", "a")
 		require.NoError(t, err)
-		assert.EqualValues(t, 20, next)
+		assert.False(t, ok)
 	})
 }
 

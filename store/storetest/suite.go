@@ -42,6 +42,7 @@ func Run(t *testing.T, open func(t *testing.T) project.Store) {
 		"what fails leaves nothing":                        rollback,
 		"a panic leaves nothing and blocks nothing":        panics,
 		"a View writes nothing":                            viewWrites,
+		"a Run writes what it must and no more":            runs,
 		"a View or Update inside another is an error":      nesting,
 		"a View sees one moment":                           snapshot,
 		"the end of a context ends the transaction":        canceled,
@@ -120,7 +121,7 @@ func emptyProject(t *testing.T, kept project.Store) {
 		counts, err := tx.CountFrames(project.FrameQuery{})
 		assert.NoError(t, err)
 		assert.Empty(t, counts)
-		_, due, err := tx.NextDeadline()
+		_, due, err := tx.Deadline("kind", "subject")
 		assert.NoError(t, err)
 		assert.False(t, due)
 		revision, newest, err := tx.Revision()

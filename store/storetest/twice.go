@@ -23,16 +23,25 @@ var errUndone = errors.New("storetest: the first of two runs")
 
 // Update runs f, undoes what it wrote, and runs it again for good.
 func (s Twice) Update(ctx context.Context, f func(project.Tx) error) error {
+	return s.twice(ctx, s.Store.Update, f)
+}
+
+// Run is Update for a Run.
+func (s Twice) Run(ctx context.Context, f func(project.Tx) error) error {
+	return s.twice(ctx, s.Store.Run, f)
+}
+
+func (s Twice) twice(ctx context.Context, run func(context.Context, func(project.Tx) error) error, f func(project.Tx) error) error {
 	between := func() {}
 	if s.Begin != nil {
 		between = s.Begin()
 	}
-	err := s.Store.Update(ctx, func(tx project.Tx) error { return errors.Join(errUndone, f(tx)) })
+	err := run(ctx, func(tx project.Tx) error { return errors.Join(errUndone, f(tx)) })
 	if !errors.Is(err, errUndone) {
 		return err // f did not run
 	}
 	between()
-	return s.Store.Update(ctx, f)
+	return run(ctx, f)
 }
 
 // Waited returns what the Store within does; 0 where that does not tell.

@@ -1,0 +1,135 @@
+package project
+
+import (
+	"context"
+
+	"flame/core"
+	"flame/core/op"
+)
+
+// update runs f in a transaction that also notes the caller's activity.
+func (p *Project) update(ctx context.Context, by Caller, f func(*step) error) error {
+	return p.inStep(ctx, p.Store.Update, by, always(f))
+}
+
+// always considers nothing before f.
+func always(f func(*step) error) consideration {
+	return func(*step) (func(*step) error, error) { return f, nil }
+}
+
+// A consideration reads, and returns what is to be changed; nil for nothing.
+type consideration func(*step) (change func(*step) error, err error)
+
+// consider runs f on a snapshot and then, in the same transaction, what f returns as
+// update does.
+func (p *Project) consider(ctx context.Context, by Caller, f consideration) error {
+	return p.inStep(ctx, p.Store.Run, by, f)
+}
+
+// ifKnown is update for sessions that exist; for others it does nothing, so that
+// hosts' events alone never make a project's data.
+func (p *Project) ifKnown(ctx context.Context, by Caller, f func(*step) error) error {
+	return p.consider(ctx, by, func(s *step) (func(*step) error, error) {
+		if s.fresh {
+			return nil, nil
+		}
+		return f, nil
+	})
+}
+
+// A transaction is a method of a Store.
+type transaction func(context.Context, func(Tx) error) error
+
+// inStep is consider in a transaction of run's.
+func (p *Project) inStep(ctx context.Context, run transaction, by Caller, f consideration) error {
+	var done *step
+	err := run(ctx, func(tx Tx) (err error) {
+		done, err = within(tx, p, by, f)
+		return err
+	})
+	switch {
+	case err != nil:
+	case p.joint != nil:
+		p.joint.log = append(p.joint.log, done.log...)
+	default:
+		tell(done.log)
+	}
+	return err
+}
+
+func tell(log []func()) {
+	for _, line := range log {
+		line()
+	}
+}
+
+// within considers f as a call of by, as a part of a transaction.
+func within(tx Tx, p *Project, by Caller, f consideration) (*step, error) {
+	s := &step{Tx: tx, p: p, now: p.Now(), by: by, agent: by.Agent}
+	if err := s.enter(); err != nil {
+		return s, err
+	}
+	then, err := f(s)
+	if err == nil && then != nil {
+		err = s.change(then)
+	}
+	return s, err
+}
+
+// policies are what is checked, and noted in the caller's session, before it changes
+// anything.
+var policies = []func(*step) error{
+	(*step).mustBeStamped, (*step).mayChange, (*step).noteCall, (*step).armRetention, (*step).linked,
+}
+
+// change runs f once all policies allow it, and keeps the caller's session.
+func (s *step) change(f func(*step) error) error {
+	if err := s.joinOwn(); err != nil {
+		return err
+	}
+	before := s.session
+	for _, policy := range policies {
+		if err := policy(s); err != nil {
+			return err
+		}
+	}
+	if err := f(s); err != nil {
+		return err
+	}
+	if err := s.moved(before); err != nil {
+		return err
+	}
+	return s.SaveSession(s.session)
+}
+
+// mustBeStamped refuses a call that may be a subagent's: its session was vouched for
+// before, and this call is not.
+func (s *step) mustBeStamped() error {
+	if !s.session.Stamped || s.by.Stamped || s.by.Host == CommandLine {
+		return nil
+	}
+	return core.Invalidf("this call does not say which agent of session %s made it", s.by.Session).
+		WithHint("flame's hook names the caller of every call in this session, but not of this one; run `flame doctor` to see whether the hook still works, or pass %s from the command line", op.ArgFrame)
+}
+
+// noteCall notes in the caller's session that it called.
+func (s *step) noteCall() error {
+	s.session.Stamped = s.session.Stamped || s.by.Stamped
+	if s.wakes() {
+		s.session.State = core.SessionActive
+	}
+	s.session.LastActivityAt = s.now
+	return nil
+}
+
+// wakes reports whether the call shows that the caller's session is at work. What a
+// shell, or the end of an agent, does in the name of one that is over does not.
+func (s *step) wakes() bool {
+	switch s.session.State {
+	case core.SessionSuspended:
+		return false
+	case core.SessionEnded:
+		return s.by.Host != CommandLine
+	}
+	return true
+}

@@ -1,0 +1,92 @@
+package project
+
+import (
+	"cmp"
+	"context"
+	"errors"
+)
+
+// A joint is the Store of operations that are one transaction together.
+type joint struct {
+	tx     Tx
+	failed error // of an Update: then nothing of the transaction is kept
+	log    []func()
+}
+
+// View runs f in the one transaction.
+func (j *joint) View(_ context.Context, f func(Tx) error) error { return f(j.tx) }
+
+// Update runs f in the one transaction.
+func (j *joint) Update(_ context.Context, f func(Tx) error) error {
+	err := f(j.tx)
+	j.failed = errors.Join(j.failed, err)
+	return err
+}
+
+// Run runs f in the one transaction.
+func (j *joint) Run(ctx context.Context, f func(Tx) error) error { return j.Update(ctx, f) }
+
+var (
+	errApart = errors.New("project: this is too much for one transaction")
+	errDue   = errors.New("project: something is due first")
+)
+
+// Together runs f, whose operations on the project that it is given are one
+// transaction: a read, as long as none of them writes. Where one of them fails, nothing
+// of any is kept. What is too much for one transaction is done in several. f may run
+// again, so it acts on that project alone.
+func (p *Project) Together(ctx context.Context, f func(*Project) error) error {
+	if p.joint != nil {
+		return f(p)
+	}
+	var j *joint
+	var told error // what f makes of a failure is what counts
+	err := p.Store.Run(ctx, func(tx Tx) error {
+		j = &joint{tx: tx}
+		told = f(p.in(j))
+		return errors.Join(told, j.failed)
+	})
+	switch {
+	case errors.Is(err, errApart):
+		return f(p)
+	case err == nil:
+		tell(j.log)
+	case j != nil && j.failed != nil && told == nil:
+		return nil
+	}
+	return err
+}
+
+// OnEvent is Together for an f that takes in an event of a host: not where hooks are off
+// for the project, and after what is due.
+func (p *Project) OnEvent(ctx context.Context, f func(*Project) error) error {
+	err := p.onEvent(ctx, f, false)
+	if errors.Is(err, errDue) {
+		if err = p.Sweep(ctx); err == nil {
+			err = p.onEvent(ctx, f, true)
+		}
+	}
+	return err
+}
+
+func (p *Project) onEvent(ctx context.Context, f func(*Project) error, swept bool) error {
+	return p.Together(ctx, func(p *Project) error {
+		if off, err := p.Off(ctx); off || err != nil {
+			return err
+		}
+		if !swept {
+			if work, err := p.due(ctx); err != nil || !work.none() {
+				return cmp.Or(err, errDue)
+			}
+		}
+		return f(p)
+	})
+}
+
+// in is p within a joint. Its contexts are not kept.
+func (p *Project) in(j *joint) *Project {
+	return &Project{
+		Store: j, Dir: p.Dir, Now: p.Now, NewID: p.NewID, Log: p.Log, Budget: p.Budget, Subagents: p.Subagents,
+		Autonomy: p.Autonomy, EventDays: p.EventDays, Fold: p.Fold, Transcripts: p.Transcripts, joint: j,
+	}
+}

@@ -1,0 +1,91 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"flame/project"
+	"flame/store/disk"
+)
+
+// errWrites ends a transaction that began as a View and cannot go on as an Update.
+var errWrites = errors.New("store: this is to begin as an Update")
+
+// Run runs f on a snapshot, as View does, for as long as it only reads. Its first
+// write waits for the lock and goes on in the same transaction; where another process
+// has written since, or there is no file yet, f runs again as in Update. Trouble with
+// the file is a core.Problem of kind ErrUnavailable.
+func (s *Store) Run(ctx context.Context, f func(project.Tx) error) error {
+	if ctx.Value(mark{s}) != nil {
+		return errNested
+	}
+	wait, cancel := context.WithTimeout(ctx, s.opts.LockTimeout)
+	defer cancel()
+	return problem(ctx, s.path(), s.run(ctx, wait, f))
+}
+
+func (s *Store) run(ctx, wait context.Context, f func(project.Tx) error) error {
+	if s.opts.LongLived {
+		return s.runApart(ctx, wait, f)
+	}
+	if err := s.writing.Take(wait); err != nil {
+		return err
+	}
+	defer s.writing.Give()
+	var lock *disk.Lock
+	defer func() { lock.Release() }()
+	take := func() (err error) {
+		lock, err = s.lock(wait, time.Now())
+		return err
+	}
+	err := s.attempt(ctx, wait, f, take)
+	if !errors.Is(err, errWrites) && !errors.Is(err, errOlder) {
+		return err
+	}
+	if lock == nil {
+		if err := take(); err != nil {
+			return err
+		}
+	}
+	return s.commit(ctx, wait, f)
+}
+
+// runApart is run where readers have a connection of their own, which cannot write.
+func (s *Store) runApart(ctx, wait context.Context, f func(project.Tx) error) error {
+	err := s.reading.Take(wait)
+	if err == nil {
+		err = s.attempt(ctx, wait, f, nil)
+		s.reading.Give()
+	}
+	if errors.Is(err, errWrites) || errors.Is(err, errOlder) {
+		err = s.update(ctx, wait, f)
+	}
+	return err
+}
+
+// attempt runs f on a snapshot. take takes the lock at its first write; nil where that
+// ends it. The caller holds the turn for reading.
+func (s *Store) attempt(ctx, wait context.Context, f func(project.Tx) error, take func() error) error {
+	c, err := s.reader(wait)
+	if err != nil {
+		return err
+	}
+	t := s.newTx(ctx, c, false)
+	t.sql.promote = func() error {
+		if take == nil || c == s.empty || s.file.Immutable {
+			return errWrites
+		}
+		return take()
+	}
+	if err := c.Transact(wait, disk.BeginView, func() error { return t.call(f) }); err != nil || !t.sql.writable {
+		return err
+	}
+	return committed(s.file)
+}
+
+// stale reports whether err, of the first write, says that another process has
+// written since the snapshot was taken.
+func stale(err error) bool { return disk.Code(err) == sqlite3.SQLITE_BUSY }

@@ -1,0 +1,54 @@
+package store_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/core"
+	"flame/project"
+	"flame/store"
+	"flame/store/storetest"
+)
+
+func TestARunThatWritesOnAnOldSnapshotRunsAgain(t *testing.T) {
+	t.Parallel()
+	for name, opts := range map[string]store.Options{"short process": {}, "server": {LongLived: true}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := filepath.Join(t.TempDir(), "data")
+			mine, other := open(t, dir, opts), open(t, dir, store.Options{})
+			storetest.Save(t, other, core.Frame{ID: "f-1", Goal: "before"})
+			var seen []string
+			require.NoError(t, mine.Run(context.Background(), func(tx project.Tx) error {
+				f, err := tx.Frame("f-1")
+				if err != nil {
+					return err
+				}
+				if seen = append(seen, f.Goal); len(seen) == 1 {
+					storetest.Save(t, other, core.Frame{ID: "f-1", Goal: "meanwhile"})
+				}
+				f.Goal += ", then"
+				return tx.SaveFrame(f)
+			}))
+			assert.Equal(t, []string{"before", "meanwhile"}, seen)
+			assert.Equal(t, "f-1", storetest.Found(t, other, project.FrameQuery{Text: "meanwhile then"}))
+			storetest.Save(t, other, core.Frame{ID: "f-2"}) // the lock is free again
+			storetest.Save(t, mine, core.Frame{ID: "f-3"})
+		})
+	}
+}
+
+func TestARunThatOnlyReadsMakesNoData(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "data")
+	kept := open(t, dir, store.Options{})
+	require.NoError(t, kept.Run(context.Background(), func(tx project.Tx) error { _, _, err := tx.Revision(); return err }))
+	assert.NoFileExists(t, filepath.Join(dir, "flame.db"))
+	_, err := os.Stat(dir)
+	assert.ErrorIs(t, err, os.ErrNotExist)
+}
