@@ -93,7 +93,7 @@ func readToken(path string) (string, error) {
 	return token, nil
 }
 
-// unreadable turns trouble with the file at path, if it is there, into advice.
+// unreadable returns trouble with the file at path, if it is there, as a Problem.
 func unreadable(path string, err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

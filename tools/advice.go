@@ -9,9 +9,9 @@ import (
 	"flame/render"
 )
 
-// Advice puts an error into words for a model: what was wrong and what to do
+// Advice returns an error in words for a model: what was wrong and what to do
 // next. Errors that it could do nothing about read "internal error"; ok is
-// false for those, and they belong into the log.
+// false for those, and they belong in the log.
 func Advice(err error) (text string, ok bool) {
 	var problem *core.Problem
 	if !errors.As(err, &problem) {

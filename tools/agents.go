@@ -26,13 +26,18 @@ func agentTools(a *agents.Agents) []Tool {
 	d := newAgentDoor(a)
 	return append(
 		always(
-			define(op.Spawn, "Start an agent of its own process for a separable task; it works in a frame below yours and outlives this call. Give it all it must know: it does not see this conversation.", reaches, d.spawn),
+			define(op.Spawn,
+				"Start an agent of its own process for a separable task; it works in a frame below yours and outlives this call. "+
+					"Give it all it must know: it does not see this conversation.",
+				reaches, d.spawn),
 			define(op.AgentWait, "Wait, at most 50 s, until an agent ends. Call it again while it answers that the agent still runs.", reads, d.wait),
 		),
 		define(op.AgentStatus, "Show how far an agent is.", reads, d.status),
 		define(op.AgentResult, "Read what an agent came to: its answer, files, artifacts, decisions, usage.", reads, d.result),
 		define(op.AgentList, "List the agents that were started, the newest first.", reads, d.list),
-		define(op.Handoff, "Hand over to an agent that runs: watch it, or stop changing frames until it ends. What is to happen if it fails is settled now.", writes, d.handoff),
+		define(op.Handoff,
+			"Hand over to an agent that runs: watch it, or stop changing frames until it ends. What is to happen if it fails is settled now.",
+			writes, d.handoff),
 		define(op.Converge, "Make one result of those of several agents that have ended, and find where they contradict each other.", writes, d.converge),
 		define(op.AgentCancel, "Stop an agent and all that it started. What they did is kept.", discards, d.cancel),
 	)
@@ -67,16 +72,17 @@ type spawnArgs struct {
 
 func (in *spawnArgs) command() string { return in.Command }
 
-// rest is the task, which may stand in quotes.
+// rest takes the task, which may stand in quotes.
 func (in *spawnArgs) rest(l line.Line) error {
 	in.Prompt = unquote(l.Rest)
 	if in.Type == "" {
-		return core.Invalidf("--agent-type is missing").WithHint("add --agent-type builder, tester, analyzer, retriever or another definition's name; `flame agents list` shows all")
+		return core.Invalidf("--agent-type is missing").
+			WithHint("add --agent-type builder, tester, analyzer, retriever or another definition's name; `flame agents list` shows all")
 	}
 	return nil
 }
 
-// request is what the arguments ask for.
+// request returns what the arguments ask for.
 func (in spawnArgs) request() (r agents.Request, err error) {
 	r = agents.Request{
 		Type: in.Type, Prompt: strings.TrimSpace(in.Prompt), Description: in.Description, Mode: in.Mode, Tools: in.Tools, Model: in.Model,
@@ -179,7 +185,7 @@ func (d agentDoor) await(ctx context.Context, id string, most time.Duration) (ag
 	})
 }
 
-// stateLine says how far an agent is now.
+// stateLine returns in a line how far an agent is now.
 func (d agentDoor) stateLine(run agents.Run) string { return render.AgentLine(run, d.a.Project.Now()) }
 
 type waitArgs struct {
@@ -320,7 +326,7 @@ type convergeArgs struct {
 
 func (in *convergeArgs) command() string { return in.Command }
 
-// rest is the agents, with blanks or commas between them.
+// rest takes the agents, with blanks or commas between them.
 func (in *convergeArgs) rest(l line.Line) error {
 	in.IDs = strings.Fields(strings.ReplaceAll(strings.Join(l.Words, " "), ",", " "))
 	return core.OneOf("--strategy", in.Strategy)

@@ -80,7 +80,8 @@ func act(session string) {
 	task, _, _ := strings.Cut(string(prompt), "\n\n")
 	line := func(format string, args ...any) { fmt.Printf(format+"\n", args...) }
 	line(`{"type":"system","subtype":"init","session_id":%q}`, session)
-	line(`{"type":"assistant","session_id":%q,"message":{"id":"m","usage":{"input_tokens":7},"content":[{"type":"tool_use","id":"t","name":"Edit","input":{"file_path":"login.go","new_string":%q}}]}}`, session, task)
+	line(`{"type":"assistant","session_id":%q,"message":{"id":"m","usage":{"input_tokens":7},"content":[`+
+		`{"type":"tool_use","id":"t","name":"Edit","input":{"file_path":"login.go","new_string":%q}}]}}`, session, task)
 	line(`{"type":"assistant","session_id":%q,"message":{"id":"n","content":[{"type":"text","text":"half of it"}]}}`, session)
 	switch {
 	case strings.HasPrefix(task, "hang"):
@@ -168,7 +169,8 @@ func TestASpawnSaysWhatWasStarted(t *testing.T) {
 	id, text := d.spawn("hang", `, "timeout": 90, "budget_usd": 2, "permission_mode": "bypassPermissions", "tools": ["Read", "Edit"]`)
 	assert.Less(t, time.Since(begun), 10*time.Second)
 	for _, says := range []string{
-		id + ` (initializing) builder: "Build the form"`, "Frame: frame-", "depth 1, in claude-code", "Mode: default (bypassPermissions was asked for; the parent allows no more)",
+		id + ` (initializing) builder: "Build the form"`, "Frame: frame-", "depth 1, in claude-code",
+		"Mode: default (bypassPermissions was asked for; the parent allows no more)",
 		"Tools: Read, Edit", "Limits: 1m30s in all", "$2.0000", filepath.Join(d.agents.Folder(id), "stdout.jsonl"),
 		"do not do its work", "flame_agent_status", "flame_agent_wait", "flame_agent_result",
 	} {
@@ -181,7 +183,8 @@ func TestASpawnMayWait(t *testing.T) {
 	t.Parallel()
 	d := delegate(t)
 	_, text := d.spawn("all of it\nConfidence: 0.8", `, "background": false`)
-	for _, says := range []string{"(completed)", "Ended: done", "Files changed:\n- login.go", "Confidence: 0.80", "Usage: 10 in, 5 out", "1 tool call, 0 retries", "\nall of it\n"} {
+	for _, says := range []string{"(completed)", "Ended: done", "Files changed:\n- login.go", "Confidence: 0.80", "Usage: 10 in, 5 out",
+		"1 tool call, 0 retries", "\nall of it\n"} {
 		assert.Contains(t, text, says)
 	}
 	assert.NotContains(t, text, "Not complete")
@@ -306,13 +309,15 @@ func TestASettledConflictSaysWhereTheFileIs(t *testing.T) {
 	latest := `, "conflict_resolution": "auto_accept_latest"`
 	run, err := d.agents.Find(d.ctx, second)
 	require.NoError(t, err)
-	says := fmt.Sprintf("Flame writes no file: login.go on the disk is as %s left it, which came last. What %[1]s did: it is in its log, `flame log %s` and `flame agents result %[1]s`.\n", second, run.Frame)
+	says := fmt.Sprintf("Flame writes no file: login.go on the disk is as %s left it, which came last. "+
+		"What %[1]s did: it is in its log, `flame log %s` and `flame agents result %[1]s`.\n", second, run.Frame)
 	assert.Contains(t, merged(second, latest), says)
 	assert.Contains(t, merged(second, latest+`, "output_format": "markdown"`), says)
 
 	text := merged(apart, latest)
 	assert.Contains(t, text, "Flame writes no file: login.go on the disk is as "+first+" left it. What "+first+" did: it is in its log")
-	_, text = d.call("flame_converge", fmt.Sprintf(`{"subagent_ids": [%q, %q], "strategy": "merge", "conflict_resolution": "prefer_higher_confidence"}`, first, apart))
+	_, text = d.call("flame_converge", fmt.Sprintf(
+		`{"subagent_ids": [%q, %q], "strategy": "merge", "conflict_resolution": "prefer_higher_confidence"}`, first, apart))
 	assert.Contains(t, text, "needs a confidence")
 	c, err := d.agents.Converge(d.ctx, project.Caller{Session: "s"}, []string{first, apart}, converge.Options{Strategy: converge.StrategyMerge})
 	require.NoError(t, err)

@@ -21,7 +21,7 @@ type argument struct {
 	values   []string // that it may have; nil: any
 }
 
-// noArgs is of tools that take nothing.
+// noArgs are the arguments of tools that take none.
 type noArgs struct{}
 
 // argumentsOf returns what a tool takes whose arguments are a t, a struct.
@@ -194,7 +194,7 @@ func errNoObject() error {
 	return core.Invalidf("the arguments are not a JSON object").WithHint("send an object, for example {}")
 }
 
-// taken lists what a tool takes.
+// taken returns the list of what a tool takes, for a hint.
 func taken(arguments []argument) string {
 	var names []string
 	for _, a := range arguments {
@@ -209,7 +209,7 @@ func taken(arguments []argument) string {
 	return "it takes " + strings.Join(names, ", ")
 }
 
-// expected names a Go type as a caller knows it.
+// expected returns the name of a Go type as a caller knows it.
 func expected(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Bool:

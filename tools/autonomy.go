@@ -28,7 +28,7 @@ type autonomyDoor struct{ p *project.Project }
 // An autonomyLevel is how much flame does by itself.
 type autonomyLevel string
 
-// Values lists them.
+// Values returns them.
 func (autonomyLevel) Values() []string { return []string{"manual", "suggest", "auto"} }
 
 type autonomyConfigArgs struct {

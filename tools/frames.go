@@ -16,8 +16,12 @@ func frameTools(p *project.Project) []Tool {
 	d := frameDoor{p}
 	return slices.Concat(
 		always(
-			define(op.Push, "Start a frame for a piece of work below the current frame and work in it. Use it before each subtask that deserves its own summary.", writes, d.push),
-			define(op.Pop, "End the current frame (or frameID) and return to its parent. Put into summary what those who go on must know: outcome, decisions, open ends.", writes, d.pop),
+			define(op.Push,
+				"Start a frame for a piece of work below the current frame and work in it. Use it before each subtask that deserves its own summary.",
+				writes, d.push),
+			define(op.Pop,
+				"End the current frame (or frameID) and return to its parent. Put into summary what those who go on must know: outcome, decisions, open ends.",
+				writes, d.pop),
 			define(op.Status, "Show where you are: the current frame and the tree around it. Use it when you have lost track.", reads, d.status),
 		),
 		[]Tool{define(op.SetGoal, "Change what the current frame (or frameID) is for.", sets, d.setGoal)},
@@ -25,7 +29,9 @@ func frameTools(p *project.Project) []Tool {
 			define(op.AddArtifact, "Record a file or other product of the current frame, once it exists.", sets, d.addArtifact),
 			define(op.AddDecision, "Record a decision of the current frame with its reason, when you make it.", sets, d.addDecision),
 			define(op.Details, "Read all of a frame: full summary, results, artifacts, decisions. Use it when a context shows only a part.", reads, d.details),
-			define(op.Search, "Find frames by words of their goals, summaries, results and decisions, newest first. Use it before you redo or decide anew what may be there.", reads, d.search),
+			define(op.Search,
+				"Find frames by words of their goals, summaries, results and decisions, newest first. Use it before you redo or decide anew what may be there.",
+				reads, d.search),
 		),
 	)
 }
@@ -52,7 +58,7 @@ func (d frameDoor) push(ctx context.Context, by project.Caller, in pushArgs) (st
 // An endStatus is one that a frame can end with.
 type endStatus string
 
-// Values lists them.
+// Values returns them.
 func (endStatus) Values() []string { return []string{"completed", "failed", "blocked"} }
 
 type popArgs struct {
@@ -173,7 +179,7 @@ func (d frameDoor) details(ctx context.Context, by project.Caller, in detailsArg
 // An anyStatus is one that a frame can have.
 type anyStatus string
 
-// Values lists them.
+// Values returns them.
 func (anyStatus) Values() []string { return core.Words(core.Statuses...) }
 
 type searchArgs struct {

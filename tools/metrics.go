@@ -29,7 +29,7 @@ type Metrics struct {
 	count  map[string]int  // of them, by label
 }
 
-// NewMetrics makes the metrics of a project.
+// NewMetrics returns the metrics of a project.
 func NewMetrics(p *project.Project, a *agents.Agents) *Metrics {
 	return &Metrics{project: p, agents: a, set: metrics.NewSet(), values: map[string]bool{}, count: map[string]int{}}
 }

@@ -21,9 +21,15 @@ func planTools(p *project.Project) []Tool {
 	return slices.Concat(
 		[]Tool{define(op.Plan, "Plan one piece of work for later, below the current frame or parentSessionID.", writes, d.plan)},
 		always(
-			define(op.PlanChildren, "Plan several pieces of work at once, in the order to do them. Use it to lay out a larger task, then "+string(op.Activate)+" the first.", writes, d.planChildren),
-			define(op.Activate, "Take up a planned frame, reopen a finished or blocked one, or take over one that an ended session left in progress.", writes, d.activate),
-			define(op.Invalidate, "Mark a frame as no longer valid, with all that is planned below it. Use it when its goal or what it rests on has changed.", discards, d.invalidate),
+			define(op.PlanChildren,
+				"Plan several pieces of work at once, in the order to do them. Use it to lay out a larger task, then "+string(op.Activate)+" the first.",
+				writes, d.planChildren),
+			define(op.Activate,
+				"Take up a planned frame, reopen a finished or blocked one, or take over one that an ended session left in progress.",
+				writes, d.activate),
+			define(op.Invalidate,
+				"Mark a frame as no longer valid, with all that is planned below it. Use it when its goal or what it rests on has changed.",
+				discards, d.invalidate),
 			define(op.Tree, "Draw the frame tree, or the part below rootID.", reads, d.tree),
 		),
 	)
@@ -146,7 +152,7 @@ func (d planDoor) invalidate(ctx context.Context, by project.Caller, in invalida
 	return b.String(), nil
 }
 
-// oneRef takes the frame that a call names under the seeds' name or ours.
+// oneRef returns the frame that a call names under the seeds' name or ours.
 func oneRef(sessionID, frameID string) (string, error) {
 	if sessionID != "" && frameID != "" && sessionID != frameID {
 		return "", core.Invalidf("sessionID and frameID name different frames").WithHint("pass one of them")

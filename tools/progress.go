@@ -9,8 +9,8 @@ import (
 
 type progressKey struct{}
 
-// withProgress lets a tool tell the client how far its call is, if the client
-// asked for that.
+// withProgress returns a context in which a tool can tell the client how far its call
+// is, if the client asked for that.
 func withProgress(ctx context.Context, srv *server.MCPServer, request mcp.CallToolRequest) context.Context {
 	if request.Params.Meta == nil || request.Params.Meta.ProgressToken == nil {
 		return ctx

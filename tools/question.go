@@ -13,8 +13,8 @@ type questionKey struct{}
 // patience is how long a person has to answer a question.
 const patience = 2 * time.Minute
 
-// withQuestions lets a tool ask the person behind the client, where that can be
-// done.
+// withQuestions returns a context in which a tool can ask the person behind the
+// client, where that can be done.
 func withQuestions(ctx context.Context, srv *server.MCPServer) context.Context {
 	session, ok := server.ClientSessionFromContext(ctx).(server.SessionWithClientInfo)
 	if !ok || session.GetClientCapabilities().Elicitation == nil {

@@ -68,7 +68,7 @@ func optionsOf(t reflect.Type) (options []option) {
 	return options
 }
 
-// known is what reading a line needs to know of an option.
+// known returns what reading a line needs to know of an option.
 func (o option) known(int) line.Option {
 	return line.Option{Name: o.name, Switch: plain(o.Type).Kind() == reflect.Bool}
 }
@@ -123,7 +123,7 @@ func unwrap(text string) string {
 	return strings.NewReplacer(`\"`, `"`, `\\`, `\`).Replace(found[1])
 }
 
-// unquote takes the quotes off a text that stands in one pair of them.
+// unquote returns a text without the one pair of quotes that it stands in.
 func unquote(text string) string {
 	if n := len(text); n > 1 && (text[0] == '"' || text[0] == '\'') && text[n-1] == text[0] && !strings.ContainsRune(text[1:n-1], rune(text[0])) {
 		return text[1 : n-1]

@@ -41,13 +41,20 @@ func TestADelegateLineIsRead(t *testing.T) {
 			line: `fix the login --agent-type builder --permission-mode acceptEdits --timeout 60 --tools "Read, Bash(git add, git diff)"`,
 			want: agents.Request{Type: "builder", Prompt: "fix the login", Mode: hosts.AcceptEdits, Timeout: time.Minute, Tools: &tools},
 		},
-		"with the command's name":     {line: "/flame:delegate look --agent-type analyzer", want: agents.Request{Type: "analyzer", Prompt: "look"}},
-		"a task in quotes":            {line: `"fix it, don't --break it" --agent-type builder`, want: agents.Request{Type: "builder", Prompt: "fix it, don't --break it"}},
-		"quotes inside the task":      {line: `say "hello" --agent-type=builder`, want: agents.Request{Type: "builder", Prompt: `say "hello"`}},
-		"all of it in quotes":         {line: `"say \"hello\" --agent-type builder"`, want: agents.Request{Type: "builder", Prompt: `say "hello"`}},
-		"without context, waited for": {line: "look --agent-type analyzer --inherit-context=false --background false", want: agents.Request{Type: "analyzer", Prompt: "look", Bare: true}, wait: true},
-		"with underscores":            {line: "look --agent_type analyzer --inherit_context=false", want: agents.Request{Type: "analyzer", Prompt: "look", Bare: true}},
-		"without any tools":           {line: `think --agent-type builder --tools ""`, want: agents.Request{Type: "builder", Prompt: "think", Tools: &[]string{}}},
+		"with the command's name": {line: "/flame:delegate look --agent-type analyzer", want: agents.Request{Type: "analyzer", Prompt: "look"}},
+		"a task in quotes": {
+			line: `"fix it, don't --break it" --agent-type builder`, want: agents.Request{Type: "builder", Prompt: "fix it, don't --break it"},
+		},
+		"quotes inside the task": {line: `say "hello" --agent-type=builder`, want: agents.Request{Type: "builder", Prompt: `say "hello"`}},
+		"all of it in quotes":    {line: `"say \"hello\" --agent-type builder"`, want: agents.Request{Type: "builder", Prompt: `say "hello"`}},
+		"without context, waited for": {
+			line: "look --agent-type analyzer --inherit-context=false --background false",
+			want: agents.Request{Type: "analyzer", Prompt: "look", Bare: true}, wait: true,
+		},
+		"with underscores": {
+			line: "look --agent_type analyzer --inherit_context=false", want: agents.Request{Type: "analyzer", Prompt: "look", Bare: true},
+		},
+		"without any tools": {line: `think --agent-type builder --tools ""`, want: agents.Request{Type: "builder", Prompt: "think", Tools: &[]string{}}},
 		"what only arguments had": {
 			line: "fix it --agent-type builder --frameID frame-1 --idempotency-key k1 --isolation worktree --budget-tokens 9000 --budget-usd 1.5",
 			want: agents.Request{Type: "builder", Prompt: "fix it", Frame: "frame-1", Key: "k1", Isolation: definition.Worktree, BudgetTokens: 9000, BudgetUSD: 1.5},
@@ -75,7 +82,8 @@ func TestAHandoffLineIsRead(t *testing.T) {
 
 func TestAConvergeLineIsRead(t *testing.T) {
 	t.Parallel()
-	got, err := typed[convergeArgs](`agent-1, agent-2 "agent-3, agent-4" --strategy vote --conflict-resolution prefer_higher_confidence --output-format json --tolerance 0.1`, "")
+	got, err := typed[convergeArgs](`agent-1, agent-2 "agent-3, agent-4" --strategy vote `+
+		`--conflict-resolution prefer_higher_confidence --output-format json --tolerance 0.1`, "")
 	require.NoError(t, err)
 	assert.Equal(t, convergeArgs{
 		IDs: []string{"agent-1", "agent-2", "agent-3", "agent-4"}, Strategy: converge.StrategyVote, Resolution: converge.PreferHigherConfidence,

@@ -170,7 +170,7 @@ func (d subagentDoor) complete(ctx context.Context, by project.Caller, in comple
 // A subagentFilter is which subagents are listed.
 type subagentFilter string
 
-// Values lists them.
+// Values returns them.
 func (subagentFilter) Values() []string {
 	return []string{"all", "active", "completed", "with-frame", "without-frame"}
 }
@@ -210,7 +210,8 @@ func (d subagentDoor) list(ctx context.Context, by project.Caller, in listArgs) 
 	if n == 0 {
 		return "No subagent sessions match.", nil
 	}
-	return fmt.Sprintf("%s\n| session | parent | title | frame | messages | state | age |\n|---|---|---|---|---|---|---|\n%s", render.Count(n, "subagent session"), b.String()), nil
+	const head = "| session | parent | title | frame | messages | state | age |\n|---|---|---|---|---|---|---|\n"
+	return render.Count(n, "subagent session") + "\n" + head + b.String(), nil
 }
 
 func sessionState(s core.Session) string {

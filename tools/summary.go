@@ -16,7 +16,9 @@ import (
 func summaryTools(p *project.Project) []Tool {
 	d := summaryDoor{p}
 	return []Tool{
-		define(op.Summarize, "Make a summary of the current frame before its history is lost: call it, write what the reply asks for, and pass that as summary.", writes, d.summarize),
+		define(op.Summarize,
+			"Make a summary of the current frame before its history is lost: call it, write what the reply asks for, and pass that as summary.",
+			writes, d.summarize),
 		define("flame_compaction_info", "Show which frames wait for a compaction, and for what.", reads, d.info),
 		define("flame_get_summary", "Read the summary of the current frame or of another one.", reads, d.get),
 	}

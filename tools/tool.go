@@ -62,7 +62,7 @@ func (t Tool) Call(ctx context.Context, by project.Caller, raw json.RawMessage) 
 	return c.run(ctx, c.stamp.caller(by))
 }
 
-// define makes a tool of a function on typed arguments. What no tool should do
+// define returns a tool that is a function on typed arguments. What no tool should do
 // itself happens here: the schema comes from In, decoding is strict.
 func define[In any](name op.Name, description string, hints Hints, run func(ctx context.Context, by project.Caller, in In) (string, error)) Tool {
 	return defineResult(name, description, hints, func(ctx context.Context, by project.Caller, in In) (Result, error) {

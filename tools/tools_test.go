@@ -75,8 +75,9 @@ var seeds = map[string]string{
 	"flame_set_goal": "goal!", "flame_add_artifact": "artifact!", "flame_add_decision": "decision!",
 	"flame_context_info": "", "flame_context_preview": "maxLength", "flame_cache_clear": "sessionID",
 	"flame_summarize": "note", "flame_compaction_info": "", "flame_get_summary": "sessionID",
-	"flame_subagent_config": "enabled minDuration minMessageCount autoCompleteOnIdle idleCompletionDelay addPattern removePattern injectParentContext propagateSummaries",
-	"flame_subagent_stats":  "reset showActive", "flame_subagent_complete": "sessionID status summary", "flame_subagent_list": "filter",
+	"flame_subagent_config": "enabled minDuration minMessageCount autoCompleteOnIdle idleCompletionDelay " +
+		"addPattern removePattern injectParentContext propagateSummaries",
+	"flame_subagent_stats": "reset showActive", "flame_subagent_complete": "sessionID status summary", "flame_subagent_list": "filter",
 	"flame_plan": "goal! parentSessionID", "flame_plan_children": "children! parentSessionID", "flame_activate": "sessionID!",
 	"flame_invalidate": "reason! sessionID", "flame_tree": "rootID showFull showDetails",
 	"flame_autonomy_config": "level pushThreshold popThreshold suggestInContext enableHeuristic disableHeuristic reset",
@@ -269,9 +270,12 @@ var sessions = map[string][]call{
 	"autonomy": {
 		{"s", "flame_push", `{"goal": "Implement user authentication"}`},
 		{"s", "flame_autonomy_config", `{}`},
-		{"s", "flame_autonomy_config", `{"level": "auto", "pushThreshold": 60, "popThreshold": 120, "suggestInContext": true, "enableHeuristic": "duration", "disableHeuristic": "stagnation"}`},
-		{"s", "flame_should_push", `{"potentialGoal": "Set up database migrations", "recentMessages": 30, "recentFileChanges": ["a", "b"], "errorCount": 4, "tokenCount": 60000}`},
-		{"s", "flame_should_pop", `{"successSignals": ["tests pass"], "failureSignals": [], "noProgressTurns": 0, "tokenCount": 50000, "contextLimit": 200000, "frameID": "frame-00000001"}`},
+		{"s", "flame_autonomy_config", `{"level": "auto", "pushThreshold": 60, "popThreshold": 120, ` +
+			`"suggestInContext": true, "enableHeuristic": "duration", "disableHeuristic": "stagnation"}`},
+		{"s", "flame_should_push", `{"potentialGoal": "Set up database migrations", "recentMessages": 30, ` +
+			`"recentFileChanges": ["a", "b"], "errorCount": 4, "tokenCount": 60000}`},
+		{"s", "flame_should_pop", `{"successSignals": ["tests pass"], "failureSignals": [], "noProgressTurns": 0, ` +
+			`"tokenCount": 50000, "contextLimit": 200000, "frameID": "frame-00000001"}`},
 		{"s", "flame_auto_suggest", `{"enable": true, "showHistory": true}`},
 		{"s", "flame_auto_suggest", `{"clearPending": true}`},
 		{"s", "flame_autonomy_stats", `{}`},
@@ -281,7 +285,8 @@ var sessions = map[string][]call{
 	"subagents": {
 		{"s", "flame_subagent_list", `{}`},
 		{"s", "flame_subagent_stats", `{"showActive": true}`},
-		{"s", "flame_subagent_config", `{"enabled": true, "minDuration": 30000, "minMessageCount": 2, "autoCompleteOnIdle": false, "idleCompletionDelay": 1000, "addPattern": "worker", "removePattern": "subagent", "injectParentContext": true, "propagateSummaries": true}`},
+		{"s", "flame_subagent_config", `{"enabled": true, "minDuration": 30000, "minMessageCount": 2, "autoCompleteOnIdle": false, "idleCompletionDelay": 1000, ` +
+			`"addPattern": "worker", "removePattern": "subagent", "injectParentContext": true, "propagateSummaries": true}`},
 		{"s", "flame_subagent_complete", `{"sessionID": "s", "status": "failed", "summary": "x"}`},
 		{"s", "flame_subagent_list", `{"filter": "active"}`},
 		{"s", "flame_subagent_stats", `{"reset": true}`},

@@ -48,6 +48,7 @@ func TestHTTPRefusals(t *testing.T) {
 	t.Parallel()
 	web, _ := startHTTP(t, newRig(), HTTPOptions{})
 	session := startStreamable(t, web).session
+	own, other := []string{sessionHeader, session}, []string{sessionHeader, "mcp-session-7"}
 	ping := `{"jsonrpc":"2.0","id":1,"method":"ping"}`
 	tests := map[string]struct {
 		method, path, body string
@@ -55,21 +56,27 @@ func TestHTTPRefusals(t *testing.T) {
 		status             int
 		says               string
 	}{
-		"no session":                       {method: "POST", path: "/mcp", body: ping, status: 400, says: "Mcp-Session-Id"},
-		"a made-up session":                {method: "POST", path: "/mcp", body: ping, header: []string{sessionHeader, "mcp-session-7"}, status: 404, says: "initialize"},
-		"a made-up session, listening":     {method: "GET", path: "/mcp", header: []string{sessionHeader, "mcp-session-7"}, status: 404, says: "initialize"},
-		"listening without a session":      {method: "GET", path: "/mcp", status: 400, says: "Mcp-Session-Id"},
-		"ending a made-up session":         {method: "DELETE", path: "/mcp", header: []string{sessionHeader, "x"}, status: 404, says: "initialize"},
-		"posting to no stream of events":   {method: "POST", path: "/message?sessionId=x", body: ping, status: 404, says: "/sse"},
-		"a streamable session on the old":  {method: "POST", path: "/message?sessionId=" + session, body: ping, status: 404, says: "/sse"},
-		"garbage":                          {method: "POST", path: "/mcp", body: "{", header: []string{sessionHeader, session}, status: 400, says: "not JSON"},
-		"a batch":                          {method: "POST", path: "/mcp", body: "[" + ping + "]", header: []string{sessionHeader, session}, status: 400, says: "batches"},
-		"too large":                        {method: "POST", path: "/mcp", body: `{"x":"` + strings.Repeat("x", maxMessage) + `"}`, status: 413, says: strconv.Itoa(maxMessage)},
-		"a method that is not there":       {method: "PUT", path: "/mcp", status: 405},
-		"a preflight":                      {method: "OPTIONS", path: "/mcp", header: []string{"Origin", web.URL}, status: 405},
-		"posting to the stream of events":  {method: "POST", path: "/sse", body: ping, status: 405},
-		"another path":                     {method: "GET", path: "/", status: 404, says: "/mcp"},
-		"discovery of sessionless servers": {method: "POST", path: "/mcp", body: `{"jsonrpc":"2.0","id":"p","method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`, header: []string{"MCP-Protocol-Version", "2026-07-28"}, status: 400, says: `"id":"p","error":{"code":-32022`},
+		"no session":                      {method: "POST", path: "/mcp", body: ping, status: 400, says: "Mcp-Session-Id"},
+		"a made-up session":               {method: "POST", path: "/mcp", body: ping, header: other, status: 404, says: "initialize"},
+		"a made-up session, listening":    {method: "GET", path: "/mcp", header: other, status: 404, says: "initialize"},
+		"listening without a session":     {method: "GET", path: "/mcp", status: 400, says: "Mcp-Session-Id"},
+		"ending a made-up session":        {method: "DELETE", path: "/mcp", header: []string{sessionHeader, "x"}, status: 404, says: "initialize"},
+		"posting to no stream of events":  {method: "POST", path: "/message?sessionId=x", body: ping, status: 404, says: "/sse"},
+		"a streamable session on the old": {method: "POST", path: "/message?sessionId=" + session, body: ping, status: 404, says: "/sse"},
+		"garbage":                         {method: "POST", path: "/mcp", body: "{", header: own, status: 400, says: "not JSON"},
+		"a batch":                         {method: "POST", path: "/mcp", body: "[" + ping + "]", header: own, status: 400, says: "batches"},
+		"too large": {
+			method: "POST", path: "/mcp", body: `{"x":"` + strings.Repeat("x", maxMessage) + `"}`,
+			status: 413, says: strconv.Itoa(maxMessage),
+		},
+		"a method that is not there":      {method: "PUT", path: "/mcp", status: 405},
+		"a preflight":                     {method: "OPTIONS", path: "/mcp", header: []string{"Origin", web.URL}, status: 405},
+		"posting to the stream of events": {method: "POST", path: "/sse", body: ping, status: 405},
+		"another path":                    {method: "GET", path: "/", status: 404, says: "/mcp"},
+		"discovery of sessionless servers": {
+			method: "POST", path: "/mcp", body: discover, header: []string{"MCP-Protocol-Version", "2026-07-28"},
+			status: 400, says: `"id":"probe","error":{"code":-32022`,
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

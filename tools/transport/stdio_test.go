@@ -34,9 +34,12 @@ func TestStdioAnswersWhatIsNoCall(t *testing.T) {
 		"neither request nor answer":          {line: `{"jsonrpc":"2.0","id":5}`, code: mcp.INVALID_REQUEST, answers: `"id":5`},
 		"an unknown method":                   {line: `{"jsonrpc":"2.0","id":5,"method":"flame/burn"}`, code: mcp.METHOD_NOT_FOUND},
 		"discovery without a version":         {line: `{"jsonrpc":"2.0","id":5,"method":"server/discover"}`, code: mcp.METHOD_NOT_FOUND},
-		"a protocol version without sessions": {line: `{"jsonrpc":"2.0","id":"probe","method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`, code: mcp.UNSUPPORTED_PROTOCOL_VERSION, answers: `"supported":["2025-11-25"`},
-		"more than a message may have":        {line: `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"` + strings.Repeat("x", maxMessage) + `"}}`, code: mcp.INVALID_REQUEST, answers: "16777216 bytes"},
-		"after blank lines":                   {line: "\n  \r\n" + `{"jsonrpc":"2.0","id":6,"method":"ping"}`, answers: `"id":6`},
+		"a protocol version without sessions": {line: discover, code: mcp.UNSUPPORTED_PROTOCOL_VERSION, answers: `"supported":["2025-11-25"`},
+		"more than a message may have": {
+			line: `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"` + strings.Repeat("x", maxMessage) + `"}}`,
+			code: mcp.INVALID_REQUEST, answers: "16777216 bytes",
+		},
+		"after blank lines": {line: "\n  \r\n" + `{"jsonrpc":"2.0","id":6,"method":"ping"}`, answers: `"id":6`},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

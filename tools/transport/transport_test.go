@@ -160,7 +160,10 @@ func call(id int, tool, text string) string {
 const token, authorization = "0123456789abcdef", "Bearer " + token
 
 const (
-	initialize  = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{}},"clientInfo":{"name":"peer","version":"1"}}}`
+	initialize = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25",` +
+		`"capabilities":{"elicitation":{}},"clientInfo":{"name":"peer","version":"1"}}}`
+	discover = `{"jsonrpc":"2.0","id":"probe","method":"server/discover",` +
+		`"params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`
 	initialized = `{"jsonrpc":"2.0","method":"notifications/initialized"}`
 )
 
