@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"flame/agents/supervise"
+	"flame/config/env"
 	"flame/core"
 	"flame/core/op"
 	"flame/project"
@@ -42,16 +43,16 @@ func (a *Agents) bound(tx project.Tx, run *Run, parent Run) error {
 	switch {
 	case run.Depth > run.MaxDepth:
 		return core.Invalidf("an agent at depth %d may start no others", run.Depth-1).
-			WithHint("do the work yourself, or hand it back to your parent; FLAME_AGENT_MAX_DEPTH is %d", b.Depth)
+			WithHint("do the work yourself, or hand it back to your parent; "+env.AgentMaxDepth+" is %d", b.Depth)
 	case parent.MaxChildren > 0 && parent.Children >= parent.MaxChildren:
 		return core.Invalidf("an agent of type %s may start %d others, and has", parent.Type, parent.MaxChildren).
 			WithHint("do the work yourself, or hand it back to your parent")
 	case t.Total >= b.Total:
 		return core.Invalidf("%d agents were started below this session, which is all there may be", t.Total).
-			WithHint("do the work yourself; FLAME_AGENT_MAX_TOTAL sets the number")
+			WithHint("do the work yourself; " + env.AgentMaxTotal + " sets the number")
 	case len(t.Live) >= b.Concurrent:
 		return core.Invalidf("%d agents are running below this session, which is as many as may: %s", len(t.Live), strings.Join(t.Live, ", ")).
-			WithHint("wait for one with %s, or cancel one with %s; FLAME_AGENT_MAX_CONCURRENT sets the number", op.AgentWait, op.AgentCancel)
+			WithHint("wait for one with %s, or cancel one with %s; "+env.AgentMaxConcurrent+" sets the number", op.AgentWait, op.AgentCancel)
 	}
 	return b.usedUp(t)
 }
@@ -60,9 +61,9 @@ func (a *Agents) bound(tx project.Tx, run *Run, parent Run) error {
 func (b Bounds) usedUp(t tree) error {
 	switch {
 	case b.Tokens > 0 && t.Tokens >= b.Tokens:
-		return core.Invalidf("the agents below this session have used their %d tokens", b.Tokens).WithHint("FLAME_AGENT_BUDGET_TOKENS sets the number")
+		return core.Invalidf("the agents below this session have used their %d tokens", b.Tokens).WithHint(env.AgentBudgetTokens + " sets the number")
 	case b.CostUSD > 0 && t.CostUSD >= b.CostUSD:
-		return core.Invalidf("the agents below this session have used their budget of %.2f USD", b.CostUSD).WithHint("FLAME_AGENT_BUDGET_USD sets it")
+		return core.Invalidf("the agents below this session have used their budget of %.2f USD", b.CostUSD).WithHint(env.AgentBudgetUSD + " sets it")
 	}
 	return nil
 }

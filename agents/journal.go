@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"flame/agents/supervise"
+	"flame/config/env"
 	"flame/core"
 	"flame/project"
 	"flame/transcripts"
@@ -129,7 +130,7 @@ func (a *Agents) orders(tx project.Tx, run Run) (supervise.Orders, error) {
 		return cancel("cancelled by %s", run.CancelledBy)
 	}
 	if parent, err := tx.Session(run.ParentSession); err == nil && parent.State == core.SessionEnded && !a.Keep {
-		return cancel("the session that asked for it ended; FLAME_AGENT_ON_SESSION_END=keep lets agents go on")
+		return cancel("the session that asked for it ended; " + env.AgentOnSessionEnd + "=keep lets agents go on")
 	}
 	orders, err := a.due(tx, run.ID)
 	if orders.Stop != "" || err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"flame/agents/definition"
 	"flame/agents/supervise"
+	"flame/config/env"
 	"flame/core"
 	"flame/hosts"
 	"flame/project"
@@ -24,7 +25,7 @@ func (a *Agents) host(def definition.Definition, callers string) (hosts.Host, er
 		}
 		if name != "" && name != callers {
 			return hosts.Host{}, core.Invalidf("agents cannot run in %q", name).
-				WithHint("set host in the definition, or FLAME_AGENT_HOST, to %s", strings.Join(a.Hosts.Names(), " or "))
+				WithHint("set host in the definition, or "+env.AgentHost+", to %s", strings.Join(a.Hosts.Names(), " or "))
 		}
 	}
 	if host, found := lo.Find(a.Hosts, func(h hosts.Host) bool { return h.Installed(a.Machine) }); found {
@@ -71,7 +72,7 @@ func (a *Agents) Seat(id, checkout string) supervise.Seat {
 
 // ofProject is the variable by which a process of flame finds the project, wherever
 // it runs.
-func (a *Agents) ofProject() string { return "FLAME_PROJECT_DIR=" + a.Root }
+func (a *Agents) ofProject() string { return env.ProjectDir + "=" + a.Root }
 
 // watchedBy keeps which process is to supervise an agent, so that it is missed
 // should it die before it says so itself.

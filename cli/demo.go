@@ -14,6 +14,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/spf13/cobra"
 
+	"flame/config/env"
 	"flame/core/op"
 )
 
@@ -63,8 +64,8 @@ func (a *App) demo(ctx context.Context) (err error) {
 		return err
 	}
 	// Settings of the user's own must not lead the demo to a real project.
-	env := []string{"FLAME_PROJECT_DIR=" + work, "FLAME_DIR=" + data, "FLAME_TOOLS=", "CLAUDE_CODE_SESSION_ID="}
-	c, err := startServer(ctx, program, env, "flame demo")
+	variables := []string{env.ProjectDir + "=" + work, env.Dir + "=" + data, env.Tools + "=", "CLAUDE_CODE_SESSION_ID="}
+	c, err := startServer(ctx, program, variables, "flame demo")
 	if err != nil {
 		return err
 	}

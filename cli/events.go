@@ -58,28 +58,17 @@ func newEvents(a *App) *cobra.Command {
 	})
 }
 
-// eventKinds are the kinds of events that there are.
-var eventKinds = []string{
-	core.FrameCreated, core.FramePlanned, core.FrameActivated, core.FrameUpdated, core.FrameCompleted, core.FrameReopened, core.FrameInvalidated,
-	core.ContextInjected, core.SuggestionMade, core.SuggestionActed, core.CompactionRequested, core.SummaryStored,
-	core.SubagentDetected, core.SubagentSpawned, core.SubagentActive, core.SubagentProgress, core.SubagentRetry, core.SubagentStop,
-	core.SubagentCompleted, core.SubagentError, core.SubagentTimeout, core.SubagentCancelled, core.SubagentOrphaned, core.TranscriptEvent,
-	core.PermissionDecision, core.PermissionGranted, core.BudgetWarning, core.BudgetExceeded,
-	core.HandoffInitiated, core.HandoffComplete, core.HandoffResolved,
-	core.ConvergenceInitiated, core.ConvergenceComplete, core.ManualReviewRequired, core.ConflictReviewRequest, core.FileConflictDetected,
-}
-
 // knownKinds refuses a kind of which there never is an event.
 func knownKinds(kinds []string) error {
 	for _, kind := range kinds {
-		if slices.Contains(eventKinds, kind) {
+		if slices.Contains(core.EventKinds, kind) {
 			continue
 		}
-		like := lo.Filter(eventKinds, func(known string, _ int) bool {
+		like := lo.Filter(core.EventKinds, func(known string, _ int) bool {
 			return strings.Contains(strings.ToLower(known), strings.ToLower(strings.TrimSpace(kind)))
 		})
 		if len(like) == 0 {
-			like = eventKinds
+			like = core.EventKinds
 		}
 		return usageError{core.Invalidf("there are no events of kind %q", kind).WithHint("kinds are %s", strings.Join(like, ", "))}
 	}

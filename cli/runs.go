@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"flame/agents"
+	"flame/config/env"
 	"flame/core"
 	"flame/core/op"
 	"flame/project"
@@ -67,7 +68,7 @@ func newAgentsSpawn(a *App) *cobra.Command {
 	choose(cmd, &r.Mode, "permission-mode", "what it may do; more than its caller may needs a grant", r.Mode.Values()...)
 	flags.StringSliceVar(&only, "tools", nil, "only these tools")
 	flags.StringVar(&r.Model, "model", "", "the model")
-	lasts(cmd, &r.Timeout, "timeout", 0, "how long it may take (default: FLAME_AGENT_TIMEOUT)")
+	lasts(cmd, &r.Timeout, "timeout", 0, "how long it may take (default: "+env.AgentTimeout+")")
 	flags.StringVar(&r.Cwd, "cwd", "", "the folder to work in (default: the project's)")
 	choose(cmd, &r.Isolation, "isolation", "worktree: a git worktree of its own", r.Isolation.Values()...)
 	flags.StringVar(&r.Key, "key", "", "the same key again gives the same agent")

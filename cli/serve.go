@@ -18,6 +18,7 @@ import (
 
 	"flame/agents"
 	"flame/config"
+	"flame/config/env"
 	"flame/core"
 	"flame/guard"
 	"flame/project"
@@ -31,7 +32,7 @@ func newServe(a *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "serve", Short: "Run the MCP server, as hosts do", Example: "  flame serve\n  flame serve --http 127.0.0.1:7070",
 		Long: "Run the MCP server: on stdin and stdout, or with --http as streamable HTTP at /mcp\nand server-sent events at /sse, with metrics for Prometheus at /metrics. Clients\n" +
-			"over HTTP send a bearer token: FLAME_HTTP_TOKEN, else one that flame makes and\nkeeps in the project's data folder, as http-token.",
+			"over HTTP send a bearer token: " + env.HTTPToken + ", else one that flame makes and\nkeeps in the project's data folder, as http-token.",
 		Args: takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if at.noToken && at.addr == "" {
@@ -116,7 +117,7 @@ func (a *App) guard(ctx context.Context, data *place.Folder, listen listenAt) (g
 		return g, "no token is asked for: other users of this machine can connect", err
 	case a.Settings.HTTPToken != "":
 		g, err = guard.New(listen.addr, a.Settings.HTTPToken)
-		return g, "the token is that of FLAME_HTTP_TOKEN", err
+		return g, "the token is that of " + env.HTTPToken, err
 	}
 	if _, err := data.Ready(ctx, true); err != nil {
 		return nil, "", err
@@ -148,7 +149,7 @@ func (a *App) offered(p *project.Project, service *agents.Agents) ([]tools.Tool,
 	all := tools.All(p, service)
 	chosen, err := tools.Select(all, a.Settings.Tools)
 	if err != nil {
-		return all, &config.Warning{Variable: "FLAME_TOOLS", Value: a.Settings.Tools, Default: "all", Err: err}
+		return all, &config.Warning{Variable: env.Tools, Value: a.Settings.Tools, Default: "all", Err: err}
 	}
 	return chosen, nil
 }

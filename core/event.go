@@ -74,3 +74,14 @@ type Event struct {
 	Host          string          `json:"host,omitempty"`
 	Data          json.RawMessage `json:"data,omitempty"` // a JSON object, by kind of event
 }
+
+// EventKinds are all kinds of events, in the order of the lists above.
+var EventKinds = []string{
+	FrameCreated, FramePlanned, FrameActivated, FrameUpdated, FrameCompleted, FrameReopened, FrameInvalidated,
+	ContextInjected, SuggestionMade, SuggestionActed, CompactionRequested, SummaryStored,
+	SubagentDetected, SubagentSpawned, SubagentActive, SubagentProgress, SubagentRetry, SubagentStop,
+	SubagentCompleted, SubagentError, SubagentTimeout, SubagentCancelled, SubagentOrphaned, TranscriptEvent,
+	PermissionDecision, PermissionGranted, BudgetWarning, BudgetExceeded,
+	HandoffInitiated, HandoffComplete, HandoffResolved,
+	ConvergenceInitiated, ConvergenceComplete, ManualReviewRequired, ConflictReviewRequest, FileConflictDetected,
+}

@@ -10,6 +10,8 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+
+	"flame/config/env"
 )
 
 // A Guard keeps away what must not reach a server of a person's own: pages in
@@ -30,7 +32,7 @@ func New(addr, token string) (*Guard, error) {
 		return nil, err
 	}
 	if flaw := flawOf(token); flaw != "" {
-		return nil, problemf("the token of FLAME_HTTP_TOKEN %s", flaw).
+		return nil, problemf("the token of "+env.HTTPToken+" %s", flaw).
 			withHint("set it to a random text of %d characters or more, or unset it: flame makes one itself then", minToken)
 	}
 	return &Guard{addr: addr, loopback: loopback, token: token}, nil

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"unicode"
 	"unicode/utf8"
+
+	"flame/config/env"
 )
 
 const (
@@ -44,7 +46,7 @@ func KeptToken(path string) (string, error) {
 	}
 	if err := makeToken(path); err != nil && !errors.Is(err, fs.ErrExist) {
 		return "", problemf("a token cannot be kept in %s: %v", path, err).because(err).
-			withHint("make the folder writable, or set FLAME_HTTP_TOKEN")
+			withHint("make the folder writable, or set " + env.HTTPToken)
 	}
 	return readToken(path)
 }
@@ -102,7 +104,7 @@ func unreadable(path string, err error) error {
 		return distrusted(path, "is a symbolic link")
 	}
 	return problemf("the token cannot be read: %v", err).because(err).
-		withHint("make the file readable for yourself alone, or set FLAME_HTTP_TOKEN")
+		withHint("make the file readable for yourself alone, or set " + env.HTTPToken)
 }
 
 // distrust returns why a file cannot be relied on to hold a secret of this user's;
@@ -125,5 +127,5 @@ func distrust(info fs.FileInfo) string {
 // distrusted returns the Problem of a file that must not be taken for the token.
 func distrusted(path, why string) error {
 	return problemf("the token is not taken from %s, which %s", path, why).
-		withHint("delete it, and flame makes another; or set FLAME_HTTP_TOKEN")
+		withHint("delete it, and flame makes another; or set " + env.HTTPToken)
 }

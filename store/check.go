@@ -13,6 +13,7 @@ import (
 
 	sqlite3 "modernc.org/sqlite/lib"
 
+	"flame/config/env"
 	"flame/core"
 	"flame/store/disk"
 )
@@ -59,7 +60,7 @@ const mayWrite, mayEnter = 2, 1
 func checkAccess(dir string) []core.Finding {
 	if err := syscall.Access(dir, mayWrite|mayEnter); err != nil {
 		return []core.Finding{{What: fmt.Sprintf("%s cannot be written: %v", dir, err), Broken: true,
-			Hint: "make it writable, or name another folder with FLAME_DIR"}}
+			Hint: "make it writable, or name another folder with " + env.Dir}}
 	}
 	var findings []core.Finding
 	for _, path := range []string{disk.Name, disk.LockName, disk.Name + "-wal", disk.Name + "-shm"} {

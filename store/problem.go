@@ -11,6 +11,7 @@ import (
 
 	sqlite3 "modernc.org/sqlite/lib"
 
+	"flame/config/env"
 	"flame/core"
 	"flame/project/place"
 	"flame/store/disk"
@@ -38,7 +39,7 @@ var advices = []advice{{
 }, {
 	errs:    []error{errForeign},
 	message: "%s is another program's database",
-	hint:    "move it away or name another folder with FLAME_DIR; `flame doctor` looks into it",
+	hint:    "move it away or name another folder with " + env.Dir + "; `flame doctor` looks into it",
 }, {
 	errs:    []error{disk.ErrDamaged},
 	codes:   []int{sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB},
@@ -57,7 +58,7 @@ var advices = []advice{{
 	errs:    []error{fs.ErrPermission, syscall.EROFS},
 	codes:   []int{sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM},
 	message: "%s cannot be opened or written",
-	hint:    "make the folder writable or name another with FLAME_DIR; `flame doctor` shows what is wrong",
+	hint:    "make the folder writable or name another with " + env.Dir + "; `flame doctor` shows what is wrong",
 }, {
 	errs:    []error{disk.ErrBusy, context.DeadlineExceeded},
 	codes:   []int{sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL},

@@ -15,6 +15,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"flame/config"
+	"flame/core"
 	"flame/core/op"
 	"flame/tools"
 )
@@ -100,4 +102,46 @@ func TestASlashCommandStandsInOnePlace(t *testing.T) {
 	plugin, err := os.ReadFile(filepath.Join("..", "hosts", "opencode", "flame.js"))
 	require.NoError(t, err)
 	assert.NotContains(t, string(plugin), op.CommandLine)
+}
+
+// A setting's variable stands in the tag of its field, and in config/env where texts tell
+// of it.
+func TestASettingIsNamedInOnePlace(t *testing.T) {
+	t.Parallel()
+	all, settings := literals(t), map[string]bool{}
+	for _, setting := range (config.Settings{}).List() {
+		settings[setting.Name] = true
+	}
+	variable := regexp.MustCompile(`FLAME_[A-Z_]+`)
+	found := map[string]string{}
+	for _, l := range all {
+		for _, name := range variable.FindAllString(l.text, -1) {
+			assert.Empty(t, found[name], "%s stands at %s, too", name, l.at)
+			assert.True(t, strings.HasPrefix(l.at, "config/env/") && settings[name] || name == core.AgentVariable, "%s: %s", l.at, name)
+			found[name] = l.at
+		}
+	}
+}
+
+// The name of an event stands in the list of core alone.
+func TestAnEventIsNamedInOnePlace(t *testing.T) {
+	t.Parallel()
+	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join("..", "core", "event.go"), nil, 0)
+	require.NoError(t, err)
+	events := map[string]bool{}
+	ast.Inspect(file, func(n ast.Node) bool {
+		if spec, is := n.(*ast.ValueSpec); is && len(spec.Values) == 1 {
+			if lit, is := spec.Values[0].(*ast.BasicLit); is && lit.Kind == token.STRING {
+				events[strings.Trim(lit.Value, `"`)] = true
+			}
+		}
+		return true
+	})
+	require.Greater(t, len(events), 30)
+	for _, l := range literals(t) {
+		if strings.HasPrefix(l.at, "hosts/") {
+			continue // hosts have names of their own for events, some of them the same
+		}
+		assert.False(t, events[l.text] && !strings.HasPrefix(l.at, "core/event.go"), "%s: %s", l.at, l.text)
+	}
 }

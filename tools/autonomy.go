@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"flame/config/env"
 	"flame/core"
 	"flame/core/op"
 	"flame/project"
@@ -49,7 +50,7 @@ var levels = map[core.AutonomyLevel]string{
 }
 
 // autonomyVariables are the variables behind the settings.
-const autonomyVariables = "FLAME_AUTONOMY_LEVEL, FLAME_PUSH_THRESHOLD, FLAME_POP_THRESHOLD, FLAME_SUGGEST_IN_CONTEXT, FLAME_ENABLED_HEURISTICS"
+const autonomyVariables = env.AutonomyLevel + ", " + env.PushThreshold + ", " + env.PopThreshold + ", " + env.SuggestInContext + ", " + env.EnabledHeuristics
 
 func (d autonomyDoor) config(ctx context.Context, by project.Caller, in autonomyConfigArgs) (string, error) {
 	if in.Reset {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf16"
 
+	"flame/config/env"
 	"flame/core"
 	"flame/core/op"
 	"flame/project"
@@ -26,7 +27,7 @@ type contextDoor struct{ p *project.Project }
 
 // budgetVariables are the variables that override budgets, in the order shown.
 var budgetVariables = []string{
-	"FLAME_TOKEN_BUDGET_TOTAL", "FLAME_TOKEN_BUDGET_ANCESTORS", "FLAME_TOKEN_BUDGET_SIBLINGS", "FLAME_TOKEN_BUDGET_CURRENT",
+	env.BudgetTotal, env.BudgetAncestors, env.BudgetSiblings, env.BudgetCurrent,
 }
 
 type infoArgs struct {

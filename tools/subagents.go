@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"flame/config/env"
 	"flame/core"
 	"flame/core/op"
 	"flame/project"
@@ -38,12 +39,12 @@ type subagentConfigArgs struct {
 
 // subagentVariables are the variables behind the settings, in the order shown.
 var subagentVariables = []struct{ name, setting string }{
-	{"FLAME_SUBAGENT_ENABLED", "enabled"},
-	{"FLAME_SUBAGENT_MIN_DURATION", "minDuration"},
-	{"FLAME_SUBAGENT_MIN_MESSAGES", "minMessageCount"},
-	{"FLAME_SUBAGENT_AUTO_COMPLETE", "autoCompleteOnIdle"},
-	{"FLAME_SUBAGENT_IDLE_DELAY", "idleCompletionDelay"},
-	{"FLAME_SUBAGENT_PATTERNS", "subagentPatterns"},
+	{env.SubagentEnabled, "enabled"},
+	{env.SubagentMinDuration, "minDuration"},
+	{env.SubagentMinMessages, "minMessageCount"},
+	{env.SubagentAutoComplete, "autoCompleteOnIdle"},
+	{env.SubagentIdleDelay, "idleCompletionDelay"},
+	{env.SubagentPatterns, "subagentPatterns"},
 }
 
 func (d subagentDoor) config(ctx context.Context, by project.Caller, in subagentConfigArgs) (string, error) {

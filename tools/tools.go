@@ -11,6 +11,7 @@ import (
 	"github.com/samber/lo"
 
 	"flame/agents"
+	"flame/config/env"
 	"flame/core"
 	"flame/project"
 )
@@ -75,7 +76,7 @@ func Select(all []Tool, profile string) ([]Tool, error) {
 	for word := range strings.SplitSeq(profile, ",") {
 		word = strings.ToLower(strings.TrimSpace(word))
 		if word != "" && word != "all" && word != "core" && !slices.Contains(Groups(), word) {
-			return nil, core.Invalidf("FLAME_TOOLS names the unknown group %q", word).
+			return nil, core.Invalidf(env.Tools+" names the unknown group %q", word).
 				WithHint("use all, core, or some of %s", strings.Join(Groups(), ", "))
 		}
 		wanted[word] = true

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"flame/config/env"
 	"flame/core"
 )
 
@@ -21,7 +22,7 @@ type Surroundings struct {
 // folder flame among the user's data (XDG base directories). It never lies in a
 // checkout: a repository can have its host set variables.
 func (s Surroundings) base() (string, error) {
-	base, from := s.FlameDir, "FLAME_DIR"
+	base, from := s.FlameDir, env.Dir
 	switch {
 	case base != "":
 	case filepath.IsAbs(s.DataHome):
@@ -30,7 +31,7 @@ func (s Surroundings) base() (string, error) {
 		base, from = filepath.Join(s.Home, ".local", "share", "flame"), "HOME"
 	default:
 		return "", core.Unavailablef(nil, "there is no place for data: HOME is %q, which is no home folder", s.Home).
-			WithHint("set FLAME_DIR to a folder of your own, by an absolute path, outside of any checkout")
+			WithHint("set " + env.Dir + " to a folder of your own, by an absolute path, outside of any checkout")
 	}
 	if !filepath.IsAbs(base) {
 		return "", core.Invalidf("%s is %q, which is not an absolute path", from, base).
@@ -40,7 +41,7 @@ func (s Surroundings) base() (string, error) {
 	for dir := range upwards(base, s.Home) {
 		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
 			return "", core.Invalidf("the data would lie in the checkout %s, by %s", dir, from).
-				WithHint("set FLAME_DIR to a folder outside of any checkout: what a repository holds is never taken for flame's data")
+				WithHint("set " + env.Dir + " to a folder outside of any checkout: what a repository holds is never taken for flame's data")
 		}
 	}
 	return base, nil

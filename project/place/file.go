@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 
+	"flame/config/env"
 	"flame/core"
 )
 
@@ -68,13 +69,13 @@ func Trusted(path string, info fs.FileInfo, want fs.FileMode) error {
 	switch {
 	case kind == fs.ModeSymlink:
 		return core.Unavailablef(nil, "%s is a symbolic link; flame follows none there", path).
-			WithHint("remove the link, or name another folder with FLAME_DIR; `flame doctor` looks again")
+			WithHint("remove the link, or name another folder with " + env.Dir + "; `flame doctor` looks again")
 	case kind != want:
 		return core.Unavailablef(nil, "%s is %s; flame wants %s there", path, kinds[kind], kinds[want]).
-			WithHint("move it away, or name another folder with FLAME_DIR; `flame doctor` looks again")
+			WithHint("move it away, or name another folder with " + env.Dir + "; `flame doctor` looks again")
 	case !isOwn(info):
 		return core.Unavailablef(nil, "%s belongs to another user", path).
-			WithHint("name a folder of your own with FLAME_DIR; `flame doctor` looks again")
+			WithHint("name a folder of your own with " + env.Dir + "; `flame doctor` looks again")
 	case info.Mode().Perm()&mayOthersWrite != 0:
 		return core.Unavailablef(nil, "others may write %s (mode %o)", path, info.Mode().Perm()).
 			WithHint("make sure that what is in it is yours, then chmod go-w %s; `flame doctor` looks again", path)

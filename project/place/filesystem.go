@@ -3,6 +3,7 @@ package place
 import (
 	"slices"
 
+	"flame/config/env"
 	"flame/core"
 )
 
@@ -25,5 +26,5 @@ func suits(dir, name string) error {
 		return nil
 	}
 	return core.Unavailablef(nil, "%s is on %s, where several processes cannot share a database", dir, name).
-		WithHint("name a folder on a local disk with FLAME_DIR")
+		WithHint("name a folder on a local disk with " + env.Dir)
 }

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"flame/config/env"
 	"flame/core"
 )
 
@@ -48,7 +49,7 @@ func FolderOf(p Place, s Surroundings, git Git) *Folder {
 	// Who works in a home as such, or above it, has all data below.
 	if leadsInto(f.base, root) && !within(s.Home, root) {
 		f.failed = core.Invalidf("the data of %s would lie in it, in %s", root, f.base).
-			WithHint("set FLAME_DIR to a folder outside of any project")
+			WithHint("set " + env.Dir + " to a folder outside of any project")
 		return f
 	}
 	f.Root, f.Path = root, filepath.Join(f.base, folderName(root))
@@ -257,5 +258,5 @@ func cannotMake(path string, err error) error {
 		err = errors.New("something else is in its place")
 	}
 	return core.Unavailablef(err, "the data folder %s cannot be made: %v", path, reason(err)).
-		WithHint("make room or give leave to write there, or name another folder for all data with FLAME_DIR")
+		WithHint("make room or give leave to write there, or name another folder for all data with " + env.Dir)
 }

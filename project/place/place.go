@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"flame/config/env"
 	"flame/core"
 )
 
@@ -36,7 +37,7 @@ func Locate(start, home string) (Place, error) {
 	info, err := os.Stat(start)
 	if err != nil || !info.IsDir() {
 		return Place{}, core.NotFoundf("the folder %s does not exist", start).
-			WithHint("FLAME_PROJECT_DIR, CLAUDE_PROJECT_DIR or the working folder names it")
+			WithHint(env.ProjectDir + ", CLAUDE_PROJECT_DIR or the working folder names it")
 	}
 	for dir := range upwards(start, home) {
 		if place, found := placeAt(dir); found {
@@ -51,7 +52,7 @@ func Locate(start, home string) (Place, error) {
 // at hand.
 func Given(dir, start, home string) (Place, error) {
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return Place{}, core.NotFoundf("FLAME_PROJECT_DIR is %s, which is not a folder", dir).
+		return Place{}, core.NotFoundf(env.ProjectDir+" is %s, which is not a folder", dir).
 			WithHint("name a folder that exists, or leave it unset")
 	}
 	dir, err := filepath.Abs(dir)

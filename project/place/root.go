@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"flame/config/env"
 	"flame/core"
 )
 
@@ -95,7 +96,7 @@ func withoutNote(folder string, missing error) error {
 // unusable is the Problem of a data folder that flame neither reads nor writes.
 func unusable(cause error, format string, args ...any) error {
 	return core.Unavailablef(cause, format, args...).
-		WithHint("put it right or move it away, or name another folder for all data with FLAME_DIR; `flame doctor` shows what there is")
+		WithHint("put it right or move it away, or name another folder for all data with " + env.Dir + "; `flame doctor` shows what there is")
 }
 
 // reason is what the system says, without the path, which stands beside it.

@@ -1,0 +1,34 @@
+// Package env has the names of the settings that texts tell of, for packages that do not
+// know their values. The settings themselves are config's.
+package env
+
+// The variables, by the fields of config.Settings.
+const (
+	ProjectDir           = "FLAME_PROJECT_DIR"
+	Dir                  = "FLAME_DIR"
+	Tools                = "FLAME_TOOLS"
+	HTTPToken            = "FLAME_HTTP_TOKEN"
+	BudgetTotal          = "FLAME_TOKEN_BUDGET_TOTAL"
+	BudgetAncestors      = "FLAME_TOKEN_BUDGET_ANCESTORS"
+	BudgetSiblings       = "FLAME_TOKEN_BUDGET_SIBLINGS"
+	BudgetCurrent        = "FLAME_TOKEN_BUDGET_CURRENT"
+	SubagentEnabled      = "FLAME_SUBAGENT_ENABLED"
+	SubagentMinDuration  = "FLAME_SUBAGENT_MIN_DURATION"
+	SubagentMinMessages  = "FLAME_SUBAGENT_MIN_MESSAGES"
+	SubagentAutoComplete = "FLAME_SUBAGENT_AUTO_COMPLETE"
+	SubagentIdleDelay    = "FLAME_SUBAGENT_IDLE_DELAY"
+	SubagentPatterns     = "FLAME_SUBAGENT_PATTERNS"
+	AgentHost            = "FLAME_AGENT_HOST"
+	AgentMaxDepth        = "FLAME_AGENT_MAX_DEPTH"
+	AgentMaxTotal        = "FLAME_AGENT_MAX_TOTAL"
+	AgentMaxConcurrent   = "FLAME_AGENT_MAX_CONCURRENT"
+	AgentTimeout         = "FLAME_AGENT_TIMEOUT"
+	AgentBudgetTokens    = "FLAME_AGENT_BUDGET_TOKENS"
+	AgentBudgetUSD       = "FLAME_AGENT_BUDGET_USD"
+	AgentOnSessionEnd    = "FLAME_AGENT_ON_SESSION_END"
+	AutonomyLevel        = "FLAME_AUTONOMY_LEVEL"
+	PushThreshold        = "FLAME_PUSH_THRESHOLD"
+	PopThreshold         = "FLAME_POP_THRESHOLD"
+	SuggestInContext     = "FLAME_SUGGEST_IN_CONTEXT"
+	EnabledHeuristics    = "FLAME_ENABLED_HEURISTICS"
+)
