@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"flame/core"
 )
 
 func TestHowLongIsSecondsOrADuration(t *testing.T) {
@@ -51,6 +53,6 @@ func TestEveryKindOfEventMayBeAskedFor(t *testing.T) {
 		kinds = append(kinds, found[1])
 	}
 	assert.Greater(t, len(kinds), 30)
-	assert.Equal(t, kinds, eventKinds)
+	assert.Equal(t, kinds, core.EventKinds)
 	assert.NoError(t, knownKinds(kinds))
 }
