@@ -159,7 +159,7 @@ func checkServer(ctx context.Context, host, program string) core.Finding {
 			Hint: "run `flame setup " + host + "` to install the program again", Broken: true,
 		}
 	}
-	return core.Finding{What: fmt.Sprintf("%s: %s serve offers %s after %s", host, program, render.Count(len(names), "tool"), core.FormatDuration(time.Since(started).Milliseconds()))}
+	return core.Finding{What: fmt.Sprintf("%s: %s serve offers %s after %s", host, program, render.Count(len(names), "tool"), render.Duration(time.Since(started).Milliseconds()))}
 }
 
 // links returns the last sign of life of each host's hooks in the project; none
@@ -190,7 +190,7 @@ func checkLink(host string, last project.Link, offers string, now time.Time) cor
 		}
 	}
 	f := core.Finding{What: fmt.Sprintf("%s: its last hook here was %s, %s ago in session %s, through plugin %s", host, last.Event,
-		core.FormatDuration(now.Sub(last.At.Time()).Milliseconds()), last.Session, cmp.Or(last.Plugin, "of no version"))}
+		render.Duration(now.Sub(last.At.Time()).Milliseconds()), last.Session, cmp.Or(last.Plugin, "of no version"))}
 	if last.Plugin != offers {
 		f.Hint = fmt.Sprintf("the plugin of this flame is %s: restart %s, or run `flame setup %s`", offers, host, host)
 	}
@@ -214,7 +214,7 @@ func checkHook(ctx context.Context, host, program string) core.Finding {
 			Hint: "run `flame setup " + host + "` to install the program again", Broken: true,
 		}
 	}
-	return core.Finding{What: fmt.Sprintf("%s: %s hook %s ran in %s", host, program, host, core.FormatDuration(time.Since(started).Milliseconds()))}
+	return core.Finding{What: fmt.Sprintf("%s: %s hook %s ran in %s", host, program, host, render.Duration(time.Since(started).Milliseconds()))}
 }
 
 // listTools is what a host does first: start the server, shake hands, ask for

@@ -6,6 +6,7 @@ import (
 	"unicode/utf16"
 
 	"flame/core"
+	"flame/render"
 )
 
 type goldenText struct {
@@ -316,5 +317,5 @@ func goldenCompactionPrompt(now core.Millis, in struct {
 func goldenDuration(_ core.Millis, in struct {
 	Ms int64 `json:"ms"`
 }, _ map[string]any) map[string]any {
-	return map[string]any{"text": core.FormatDuration(in.Ms)}
+	return map[string]any{"text": render.Duration(in.Ms)}
 }

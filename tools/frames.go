@@ -102,7 +102,7 @@ func pendingText(popped project.Popped) string {
 	b.WriteString(render.Field("Your text, which will stand before the generated one", pending.Summary))
 	fmt.Fprintf(&b, "It ends once the summary is there: pass it to %s, or let the host compact this conversation. "+
 		"Without one within %s it ends with your text; %s without generateSummary ends it now.",
-		op.Summarize, core.FormatDuration(int64(pending.Due-pending.RequestedAt)), op.Pop)
+		op.Summarize, render.Duration(int64(pending.Due-pending.RequestedAt)), op.Pop)
 	return b.String()
 }
 

@@ -206,7 +206,7 @@ func (d subagentDoor) list(ctx context.Context, by project.Caller, in listArgs) 
 		}
 		n++
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %d | %s | %s |\n", s.ID, s.Parent, core.OneLine(s.Title, titleWidth),
-			yesNo(s.HasFrame()), s.MessageCount, sessionState(s), core.FormatDuration(int64(now-s.CreatedAt)))
+			yesNo(s.HasFrame()), s.MessageCount, sessionState(s), render.Duration(int64(now-s.CreatedAt)))
 	}
 	if n == 0 {
 		return "No subagent sessions match.", nil
