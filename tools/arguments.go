@@ -24,6 +24,22 @@ type argument struct {
 // noArgs are the arguments of tools that take none.
 type noArgs struct{}
 
+// frameArgs are the arguments of tools that look at one frame.
+type frameArgs struct {
+	FrameID string `json:"frameID,omitempty"`
+}
+
+// oneRef returns the frame that a call names under the seeds' name or ours.
+func oneRef(sessionID, frameID string) (string, error) {
+	if sessionID != "" && frameID != "" && sessionID != frameID {
+		return "", core.Invalidf("sessionID and frameID name different frames").WithHint("pass one of them")
+	}
+	if sessionID != "" {
+		return sessionID, nil
+	}
+	return frameID, nil
+}
+
 // argumentsOf returns what a tool takes whose arguments are a t, a struct.
 func argumentsOf(t reflect.Type) (all []argument) {
 	for _, field := range reflect.VisibleFields(t) {

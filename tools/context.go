@@ -30,11 +30,7 @@ var budgetVariables = []string{
 	env.BudgetTotal, env.BudgetAncestors, env.BudgetSiblings, env.BudgetCurrent,
 }
 
-type infoArgs struct {
-	FrameID string `json:"frameID,omitempty"`
-}
-
-func (d contextDoor) info(ctx context.Context, by project.Caller, in infoArgs) (string, error) {
+func (d contextDoor) info(ctx context.Context, by project.Caller, in frameArgs) (string, error) {
 	made, err := d.p.Context(ctx, by, in.FrameID, 0)
 	if err != nil {
 		return "", err

@@ -152,17 +152,6 @@ func (d planDoor) invalidate(ctx context.Context, by project.Caller, in invalida
 	return b.String(), nil
 }
 
-// oneRef returns the frame that a call names under the seeds' name or ours.
-func oneRef(sessionID, frameID string) (string, error) {
-	if sessionID != "" && frameID != "" && sessionID != frameID {
-		return "", core.Invalidf("sessionID and frameID name different frames").WithHint("pass one of them")
-	}
-	if sessionID != "" {
-		return sessionID, nil
-	}
-	return frameID, nil
-}
-
 // treeLimit is how many frames flame_tree draws before it counts the rest;
 // clients cut results beyond 25,000 tokens.
 const treeLimit = 400

@@ -54,7 +54,7 @@ func (d summaryDoor) summarize(ctx context.Context, by project.Caller, in summar
 	return b.String(), nil
 }
 
-func (d summaryDoor) info(ctx context.Context, by project.Caller, in infoArgs) (string, error) {
+func (d summaryDoor) info(ctx context.Context, by project.Caller, in frameArgs) (string, error) {
 	info, err := d.p.CompactionInfo(ctx, by, in.FrameID)
 	if err != nil {
 		return "", err

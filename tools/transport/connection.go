@@ -151,8 +151,14 @@ func (c *connection) done() {
 	c.work.Done()
 }
 
-// obedience is how long what is cancelled may take to see that.
-const obedience = 200 * time.Millisecond
+const (
+	// grace is how long requests in work may go on after the end was asked
+	// for: longer than any transaction, shorter than hosts wait before SIGKILL.
+	grace = 2 * time.Second
+
+	// obedience is how long what is cancelled may take to see that.
+	obedience = 200 * time.Millisecond
+)
 
 // close ends the connection and its session; requests in work may end until
 // patience is done.

@@ -39,15 +39,15 @@ const (
 	transferTime = 30 * time.Second
 )
 
-// An HTTPHandler serves streamable HTTP at /mcp and, for clients of before
+// An httpHandler serves streamable HTTP at /mcp and, for clients of before
 // 2025, server-sent events at /sse with its /message.
-type HTTPHandler struct {
+type httpHandler struct {
 	guarded http.Handler
 	open    []*sessions
 }
 
-// NewHTTPHandler returns the handler for srv.
-func NewHTTPHandler(srv *server.MCPServer, opts HTTPOptions) *HTTPHandler {
+// newHTTPHandler returns the handler for srv.
+func newHTTPHandler(srv *server.MCPServer, opts HTTPOptions) *httpHandler {
 	opts = opts.withDefaults()
 	shared := backend{srv, opts.Writes, opts.Logger}
 	streamable := &streamable{sessions: newSessions(shared, opts), keepAlive: opts.KeepAlive}
@@ -62,7 +62,7 @@ func NewHTTPHandler(srv *server.MCPServer, opts HTTPOptions) *HTTPHandler {
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "nothing is here: MCP clients connect to /mcp (streamable HTTP) or /sse", http.StatusNotFound)
 	})
-	return &HTTPHandler{guarded: opts.Guard.Protect(mux), open: []*sessions{streamable.sessions, events.sessions}}
+	return &httpHandler{guarded: opts.Guard.Protect(mux), open: []*sessions{streamable.sessions, events.sessions}}
 }
 
 func (o HTTPOptions) withDefaults() HTTPOptions {
@@ -88,13 +88,13 @@ func (o HTTPOptions) withDefaults() HTTPOptions {
 }
 
 // ServeHTTP serves one request.
-func (h *HTTPHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (h *httpHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.guarded.ServeHTTP(w, r)
 }
 
 // Close ends all sessions and their streams. Requests in work may end until
 // ctx is done.
-func (h *HTTPHandler) Close(ctx context.Context) {
+func (h *httpHandler) Close(ctx context.Context) {
 	for _, s := range h.open {
 		s.close(ctx)
 	}
@@ -104,7 +104,7 @@ func (h *HTTPHandler) Close(ctx context.Context) {
 // done; requests in work are given 2 s then. It returns nil after such an end.
 func ServeHTTP(ctx context.Context, srv *server.MCPServer, opts HTTPOptions) error {
 	opts = opts.withDefaults()
-	handler := NewHTTPHandler(srv, opts)
+	handler := newHTTPHandler(srv, opts)
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", opts.Guard.Addr())
 	if err != nil {
 		return core.Unavailablef(err, "cannot listen: %v", err).WithHint("give another address; port 0 takes a free one")

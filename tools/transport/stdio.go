@@ -14,10 +14,6 @@ import (
 )
 
 const (
-	// grace is how long requests in work may go on after the end was asked
-	// for: longer than any transaction, shorter than hosts wait before SIGKILL.
-	grace = 2 * time.Second
-
 	// NoteTime is how long a process that is to end tries to note the end of its
 	// sessions: the store may be locked for longer than it has.
 	NoteTime = 750 * time.Millisecond

@@ -283,10 +283,10 @@ func guarding(t *testing.T, addr string) *guard.Guard {
 	return g
 }
 
-func startHTTP(t *testing.T, r *rig, opts HTTPOptions) (*httptest.Server, *HTTPHandler) {
+func startHTTP(t *testing.T, r *rig, opts HTTPOptions) (*httptest.Server, *httpHandler) {
 	t.Helper()
 	opts.Guard, opts.Writes = cmp.Or(opts.Guard, guarding(t, "127.0.0.1:0")), writing
-	handler := NewHTTPHandler(r.srv, opts)
+	handler := newHTTPHandler(r.srv, opts)
 	web := httptest.NewServer(handler)
 	t.Cleanup(web.Close)
 	t.Cleanup(func() { handler.Close(expired()) })
