@@ -96,7 +96,7 @@ func service(s config.Settings, known hosts.Registry, p *project.Project, at pla
 		Project: p, Data: at.Data.Path, Root: at.Dir, Dir: at.Worktree, Program: program, Host: s.AgentHost, Bounds: bounds,
 		Hosts: known, Machine: machine,
 		Catalog: func(checkout string) definition.Catalog {
-			return definition.Load(definition.Dirs(machine.Home, checkout, os.Getenv))
+			return definition.Load(known, definition.Dirs(known, machine.At(checkout)))
 		},
 		Keep: s.AgentOnSessionEnd == "keep", Start: supervise.Start,
 	}, nil

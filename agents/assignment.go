@@ -38,11 +38,11 @@ func (a *Agents) definitionOf(run Run, told assignment) (definition.Definition, 
 		def := definition.Definition{Name: run.Type, Source: run.Source}
 		if len(told.Inline) > 0 {
 			var err error
-			if def, err = definition.Inline(told.Inline); err != nil {
+			if def, err = definition.Inline(a.Hosts, told.Inline); err != nil {
 				return def, err
 			}
 		}
-		return def.For(run.Host), nil
+		return def.For(a.Hosts, run.Host), nil
 	}
 	def, err := a.Catalog(run.Checkout).Find(run.Type)
 	switch {
@@ -55,5 +55,5 @@ func (a *Agents) definitionOf(run Run, told assignment) (definition.Definition, 
 		return def, core.Invalidf("the definition %s of %s has changed since it was granted the mode %s", def.Source, run.ID, run.Mode.Effective).
 			WithHint("grant it again, and start another agent")
 	}
-	return def.For(run.Host), nil
+	return def.For(a.Hosts, run.Host), nil
 }

@@ -88,24 +88,20 @@ func unknownTools(host hosts.Host, tools *[]string) (warnings []string) {
 	return warnings
 }
 
-// running are keys that have a host run commands; the first prompt may be a command
-// of the host's own. Whoever may edit a project's files, or write a definition into a
-// call, may not run commands by that.
-var running = []string{"mcpServers", "hooks", "initialPrompt"}
-
 // listing are keys that only matter where agents are listed.
 var listing = []string{"mode", "color", "tags"}
 
 // handedOn returns the keys of a definition that its host gets, and warns of the
-// others.
+// others. Whoever may edit a project's files, or write a definition into a call, may
+// not run commands by that.
 func handedOn(host hosts.Host, def definition.Definition) (keys map[string]json.RawMessage, warnings []string) {
 	keys = map[string]json.RawMessage{}
 	for _, key := range slices.Sorted(maps.Keys(def.HostKeys)) {
 		switch {
 		case slices.Contains(listing, key):
-		case !slices.Contains(host.Keys, key):
+		case !host.Key(key).Passed:
 			warnings = append(warnings, fmt.Sprintf("%s: is not handed on to %s", key, host.Name))
-		case slices.Contains(running, key) && def.Source.Kind != definition.User:
+		case host.Key(key).Commands && def.Source.Kind != definition.User:
 			warnings = append(warnings, fmt.Sprintf("%s: is handed on only from definitions in your home, since it can run commands", key))
 		default:
 			keys[key] = def.HostKeys[key]

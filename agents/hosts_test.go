@@ -94,10 +94,10 @@ func TestAPermissionOfOpenCodesIsAboutAllThatChangesFiles(t *testing.T) {
 		if tool == "bash" {
 			continue
 		}
-		def, err := definition.Inline(json.RawMessage(`{"description": "d", "prompt": "Do.", "permission": {"` + tool + `": "deny"}}`))
+		def, err := definition.Inline(hoststest.Known(), json.RawMessage(`{"description": "d", "prompt": "Do.", "permission": {"`+tool+`": "deny"}}`))
 		require.NoError(t, err)
 		for host, names := range map[string][]string{opencode.Name: {"edit", "write", "apply_patch"}, claudecode.Name: {"Edit", "Write", "MultiEdit", "NotebookEdit"}} {
-			left := hosts.ToolSet{}.Without(def.For(host).DisallowedTools...)
+			left := hosts.ToolSet{}.Without(def.For(hoststest.Known(), host).DisallowedTools...)
 			for _, name := range names {
 				assert.False(t, left.Permits(name), "%s in %s, by the permission %s", name, host, tool)
 			}
@@ -114,13 +114,13 @@ func TestEachHostIsKnown(t *testing.T) {
 		name := host.Name
 		assert.NotEmpty(t, hoststest.Known().Of(name).Tools.Names(hosts.Edits), name)
 		assert.True(t, hoststest.Known().Inside(none, []string{"bash", host.Program}), name)
-		def, err := definition.Inline(json.RawMessage(`{"description":"d","prompt":"p","flame":{"host":"` + name + `"}}`))
+		def, err := definition.Inline(hoststest.Known(), json.RawMessage(`{"description":"d","prompt":"p","flame":{"host":"`+name+`"}}`))
 		require.NoError(t, err)
 		assert.Equal(t, name, def.Host)
 	}
 	for _, variable := range []string{"CLAUDECODE", "OPENCODE"} {
 		assert.True(t, hoststest.Known().Inside(func(asked string) string { return map[string]string{variable: "1"}[asked] }, nil), variable)
 	}
-	_, err := definition.Inline(json.RawMessage(`{"description":"d","prompt":"p","flame":{"host":"emacs"}}`))
+	_, err := definition.Inline(hoststest.Known(), json.RawMessage(`{"description":"d","prompt":"p","flame":{"host":"emacs"}}`))
 	assert.ErrorContains(t, err, "must be one of claude-code, opencode, auto")
 }

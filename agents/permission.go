@@ -156,7 +156,7 @@ func (a *Agents) roleOf(host string, told project.Standing) (role hosts.ToolSet,
 	denied, builtIn := a.Hosts.Of(host).Agents[told.Agent]
 	switch {
 	case told.Rules != "":
-		role, known = definition.Permitted(told.Rules).ToolSet(), true
+		role, known = definition.Permitted(a.Hosts, told.Rules).ToolSet(), true
 	case told.Agent == "" || builtIn:
 		known = true
 	default:

@@ -303,7 +303,7 @@ func TestNoToolIsAnOptionNorTakesInWhatFollows(t *testing.T) {
 		for _, key := range []string{"tools", "disallowedTools"} {
 			raw, err := json.Marshal(map[string]any{"description": "d", "prompt": "p", key: []string{tool}})
 			require.NoError(t, err)
-			_, err = definition.Inline(raw)
+			_, err = definition.Inline(hoststest.Known(), raw)
 			assert.Equal(t, valid, err == nil, "%s: %s: %v", key, tool, err)
 		}
 	}

@@ -38,7 +38,7 @@ func (a *Agents) spawn(ctx context.Context, by project.Caller, def definition.De
 		return Run{}, err
 	}
 	digest := def.Digest() // as its file has it
-	def = def.For(host.Name)
+	def = def.For(a.Hosts, host.Name)
 	run, err := a.draft(ctx, def, digest, r, host)
 	if err != nil {
 		return Run{}, err
@@ -62,7 +62,7 @@ func (a *Agents) spawn(ctx context.Context, by project.Caller, def definition.De
 // definition finds what the agent is.
 func (a *Agents) definition(r Request) (definition.Definition, error) {
 	if len(r.Inline) > 0 {
-		return definition.Inline(r.Inline)
+		return definition.Inline(a.Hosts, r.Inline)
 	}
 	return a.Catalog(a.Dir).Find(r.Type)
 }

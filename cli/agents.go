@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -34,8 +33,8 @@ func (a *App) catalog() (definition.Catalog, error) {
 	if err != nil {
 		return definition.Catalog{}, err
 	}
-	home, _ := os.UserHomeDir() // without one, there are no definitions of a user's
-	return definition.Load(definition.Dirs(home, at.Worktree, os.Getenv)), nil
+	machine, _ := hosts.ThisMachine(at.Worktree) // one without a home has no definitions of the user's
+	return definition.Load(a.Hosts, definition.Dirs(a.Hosts, machine)), nil
 }
 
 // asksCatalog makes a command that reads the definitions and prints an answer.

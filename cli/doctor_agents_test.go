@@ -44,7 +44,7 @@ func TestTheDoctorTellsOfGrantsThatWereMadeWhileAgentsRan(t *testing.T) {
 	}
 	s := &agents.Agents{
 		Project: p, Data: data, Dir: dir, Program: "flame", Hosts: hoststest.Reached(map[string]hosts.Client{"claude-code": quiet{}}), Machine: hoststest.With("claude"), Bounds: agents.DefaultBounds(),
-		Catalog: func(string) definition.Catalog { return definition.Load(nil) },
+		Catalog: func(string) definition.Catalog { return definition.Load(hoststest.Known(), nil) },
 		Start:   func(context.Context, supervise.Seat) (supervise.Process, error) { return supervise.Process{}, nil },
 	}
 	app := &App{

@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"slices"
 
+	"github.com/samber/lo"
 	"github.com/spf13/cobra"
 
 	"flame/core"
@@ -22,8 +23,9 @@ const maxEvent = 64 << 20
 func newHook(a *App) *cobra.Command {
 	hooked := a.Hosts.Hooked()
 	return &cobra.Command{
-		Use: "hook HOST", Short: "Take in one event of a host, as its hooks do", Example: "  flame hook HOST < event.json",
-		Long: "Take in one event of a host from stdin and print the answer that the host wants.\nIt never fails its host: on any trouble it ends with status 0 and no answer, and\nthe log (`flame where` says in which folder) has why.",
+		Use: "hook HOST", Short: "Take in one event of a host, as its hooks do", Example: "  flame hook " + lo.FirstOrEmpty(hooked).Name + " < event.json",
+		Long: "Take in one event of a host from stdin and print the answer that the host wants.\n" +
+			"It never fails its host: on any trouble it ends with status 0 and no answer, and\nthe log (`flame where` says in which folder) has why.",
 		Args: takes(1, 1), ValidArgs: hooked.Names(),
 		// Nothing but the answer may be printed.
 		PersistentPreRun: func(*cobra.Command, []string) {},

@@ -26,7 +26,7 @@ func newSetup(a *App) *cobra.Command {
 	names := a.Hosts.Names()
 	cmd := &cobra.Command{
 		Use:   strings.Join(append([]string{"setup"}, lo.Map(names, func(name string, _ int) string { return "[" + name + "]" })...), " "),
-		Short: "Tie flame to " + a.Hosts.Titles("and"), Example: "  flame setup\n  flame setup HOST --scope project\n  flame setup --remove",
+		Short: "Tie flame to " + a.Hosts.Titles("and"), Example: "  flame setup\n  flame setup " + lo.LastOrEmpty(names) + " --scope project\n  flame setup --remove",
 		Long: "Install flame in the hosts on PATH, or in those named: the program as\n~/.local/bin/flame, " + added(a.Hosts) + ".\n" +
 			"No config file is edited. Running it again brings everything up to date.",
 		ValidArgs: names,

@@ -21,18 +21,21 @@ type Host struct {
 	Adds    string // what a setup puts into it, in words
 	ByHand  string // the lines that register flame's server without a setup
 
-	Session   string   // the variable by which it tells what runs inside of it the session
-	Folder    string   // the variable by which it tells the folder that the session was started in
-	Variables []string // that it sets for what runs inside of it, where in an agent they would pass for its own session; the first one always
-	CallID    string   // the key under which a call of a tool tells its id to the server
+	SessionVariable string   // the variable by which it tells what runs inside of it the session
+	FolderVariable  string   // the variable by which it tells the folder that the session was started in
+	Variables       []string // that it sets for what runs inside of it, where in an agent they would pass for its own session; the first one always
+	CallID          string   // the key under which a call of a tool tells its id to the server
 
-	Settings []string                // files and folders by which a folder has settings of its own
-	Takes    func(model string) bool // nil: any
-	Tools    Tools                   // its own
-	Common   bool                    // its tools' names are the common ones, by way of which tools are translated
-	Joint    string                  // stands in the names that it gives to tools of MCP servers
-	Agents   map[string][]string     // that it brings, with the tools that they lack
-	Keys     []string                // of definitions that are handed on to it
+	Settings    []string                 // files and folders by which a folder has settings of its own
+	Takes       func(model string) bool  // nil: any
+	Tools       Tools                    // its own
+	Common      bool                     // its tools' names are the common ones, by way of which tools are translated
+	Joint       string                   // stands in the names that it gives to tools of MCP servers
+	Agents      map[string][]string      // that it brings, with the tools that they lack
+	Keys        []Key                    // of definitions, that only it understands
+	Shared      bool                     // one permission is about all its tools that change files
+	Rules       []string                 // its permissions that are about no tool
+	Definitions func(m Machine) []Folder // returns where it looks for definitions of agents, from the lowest precedence to the highest
 
 	Prints transcripts.Format     // what its program prints when it runs an agent
 	Store  func(m Machine) string // returns the path of the one log that it keeps of all its sessions; nil: each has its own

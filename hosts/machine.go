@@ -37,6 +37,12 @@ func ThisMachine(projectDir string) (Machine, error) {
 	return m, nil
 }
 
+// At returns the machine, seen from another project's folder.
+func (m Machine) At(projectDir string) Machine {
+	m.ProjectDir = projectDir
+	return m
+}
+
 // ConfigHome is the folder for configuration of the XDG base directories.
 func (m Machine) ConfigHome() string {
 	return m.folder("XDG_CONFIG_HOME", ".config")

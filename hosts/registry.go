@@ -49,13 +49,13 @@ func list(words []string, last string) string {
 // Session returns the session that a host tells this process it runs in; empty outside
 // of any.
 func (r Registry) Session(getenv func(string) string) string {
-	return r.told(getenv, func(h Host) string { return h.Session })
+	return r.told(getenv, func(h Host) string { return h.SessionVariable })
 }
 
 // Folder returns the folder that a host tells this process its session was started in;
 // empty outside of any.
 func (r Registry) Folder(getenv func(string) string) string {
-	return r.told(getenv, func(h Host) string { return h.Folder })
+	return r.told(getenv, func(h Host) string { return h.FolderVariable })
 }
 
 // told returns the value of the first variable that is set.

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"flame/hosts"
+	"flame/hosts/hoststest"
 )
 
 func TestToolSetsNarrow(t *testing.T) {
@@ -35,7 +36,7 @@ func TestToolSetsNarrow(t *testing.T) {
 		"a rule for arguments denies a part": {all.Without("Bash(rm *)"), []string{"Bash"}, nil, "all of the host's; not Bash(rm *)"},
 		"a rule for arguments allows a tool": {all.Only(list("Bash(go test *)")), []string{"Bash"}, []string{"Read"}, "Bash(go test *)"},
 		"at the deepest level": {
-			all.Without(hosts.Known().SpawnTools()...), []string{"Read"},
+			all.Without(hoststest.Known().SpawnTools()...), []string{"Read"},
 			[]string{"Agent", "Task", "mcp__plugin_flame_flame__spawn_agent", "flame_spawn_agent"},
 			"all of the host's; not Agent, Task, Workflow, task, call_omo_agent, *spawn_agent",
 		},

@@ -115,7 +115,7 @@ func newAgents(data string, kept project.Store) *agents.Agents {
 		},
 		Data: data, Root: filepath.Dir(data), Dir: filepath.Dir(data), Program: os.Args[0], Bounds: agents.DefaultBounds(),
 		Hosts: hoststest.Reached(map[string]hosts.Client{"claude-code": aHost{}}), Machine: hoststest.With("claude"),
-		Catalog: func(string) definition.Catalog { return definition.Load(nil) }, Start: supervise.Start,
+		Catalog: func(string) definition.Catalog { return definition.Load(hoststest.Known(), nil) }, Start: supervise.Start,
 	}
 }
 

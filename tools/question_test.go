@@ -14,6 +14,7 @@ import (
 	"flame/agents/definition"
 	"flame/core"
 	"flame/hosts"
+	"flame/hosts/hoststest"
 	"flame/project"
 	"flame/store"
 )
@@ -26,7 +27,9 @@ func TestAPersonIsAskedForWhatAnAgentWouldNotGet(t *testing.T) {
 		Budget: core.DefaultBudget(), Subagents: core.DefaultSubagentConfig(), Autonomy: core.DefaultAutonomyConfig(),
 	}
 	none := func(string) string { return "" }
-	a := &agents.Agents{Project: p, Dir: dir, Catalog: func(string) definition.Catalog { return definition.Load(definition.Dirs("", dir, none)) }}
+	a := &agents.Agents{Project: p, Dir: dir, Catalog: func(string) definition.Catalog {
+		return definition.Load(hoststest.Known(), definition.Dirs(hoststest.Known(), hosts.Machine{ProjectDir: dir, Getenv: none}))
+	}}
 	door := newAgentDoor(a)
 	by := project.Caller{Session: "s", Host: "claude-code", Stamped: true}
 	var asked []string

@@ -67,20 +67,19 @@ func (b builtin) tools(host hosts.Host) *[]string {
 	return &tools
 }
 
-// definition returns the agent with its tools in Claude Code's names; For changes
-// those.
-func (b builtin) definition() Definition {
+// definition returns the agent with its tools in the common names; For changes those.
+func (b builtin) definition(common hosts.Host) Definition {
 	return Definition{
 		Name: b.name, Type: b.name, Description: b.description, Prompt: b.prompt,
-		PermissionMode: b.mode, Tools: b.tools(hosts.Known().Common()), Source: Source{Kind: Builtin},
+		PermissionMode: b.mode, Tools: b.tools(common), Source: Source{Kind: Builtin},
 	}
 }
 
 // For returns the definition with tools by the names that a host has for them; what
 // has no other name there stays as it is.
-func (d Definition) For(host string) Definition {
+func (d Definition) For(known hosts.Registry, host string) Definition {
 	d.digest = d.Digest()
-	if h := hosts.Known().Of(host); d.Source.Kind == Builtin && len(h.Tools) > 0 {
+	if h := known.Of(host); d.Source.Kind == Builtin && len(h.Tools) > 0 {
 		for _, b := range builtins {
 			if b.name == d.Name {
 				d.Tools = b.tools(h)
@@ -88,9 +87,9 @@ func (d Definition) For(host string) Definition {
 		}
 		return d
 	}
-	d.DisallowedTools = hosts.Known().Translate(d.DisallowedTools, host)
+	d.DisallowedTools = known.Translate(d.DisallowedTools, host)
 	if d.Tools != nil {
-		tools := hosts.Known().Translate(*d.Tools, host)
+		tools := known.Translate(*d.Tools, host)
 		d.Tools = &tools
 	}
 	return d

@@ -9,6 +9,7 @@ import (
 
 	"flame/agents/definition"
 	"flame/hosts"
+	"flame/hosts/hoststest"
 )
 
 func TestBuiltinAgentsHaveToolsInEachHost(t *testing.T) {
@@ -27,14 +28,14 @@ func TestBuiltinAgentsHaveToolsInEachHost(t *testing.T) {
 		"claude-code": {"Read", "Edit", "Write", "Bash", "WebSearch"},
 		"opencode":    {"read", "edit", "apply_patch", "bash", "websearch"},
 	}
-	catalog := definition.Load(nil)
+	catalog := definition.Load(hoststest.Known(), nil)
 	for name, tt := range tests {
 		def, err := catalog.Find(name)
 		require.NoError(t, err)
 		assert.Equal(t, name, def.Type)
 		assert.Equal(t, tt.mode, def.PermissionMode, name)
 		for host, tool := range inHosts {
-			inHost := def.For(host)
+			inHost := def.For(hoststest.Known(), host)
 			require.NotNil(t, inHost.Tools)
 			has := func(name string) bool { return slices.Contains(*inHost.Tools, name) }
 			assert.True(t, has(tool.read), "%s in %s", name, host)
@@ -62,22 +63,22 @@ func TestToolsHaveTheNamesOfTheHost(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			def := definition.Definition{Tools: &tt.tools, DisallowedTools: tt.tools}.For(tt.host)
+			def := definition.Definition{Tools: &tt.tools, DisallowedTools: tt.tools}.For(hoststest.Known(), tt.host)
 			assert.Equal(t, tt.want, *def.Tools)
 			assert.Equal(t, tt.want, def.DisallowedTools)
 		})
 	}
-	assert.Nil(t, definition.Definition{}.For("opencode").Tools, "inherited tools stay inherited")
+	assert.Nil(t, definition.Definition{}.For(hoststest.Known(), "opencode").Tools, "inherited tools stay inherited")
 }
 
 func TestWhatOneGetsOfABuiltinIsOnesOwn(t *testing.T) {
 	t.Parallel()
-	def, err := definition.Load(nil).Find("analyzer")
+	def, err := definition.Load(hoststest.Known(), nil).Find("analyzer")
 	require.NoError(t, err)
 	(*def.Tools)[0] = "Bash"
-	(*def.For("opencode").Tools)[0] = "bash"
-	again, err := definition.Load(nil).Find("analyzer")
+	(*def.For(hoststest.Known(), "opencode").Tools)[0] = "bash"
+	again, err := definition.Load(hoststest.Known(), nil).Find("analyzer")
 	require.NoError(t, err)
 	assert.Equal(t, []string{"Read", "Grep", "Glob"}, *again.Tools)
-	assert.Equal(t, "read", (*again.For("opencode").Tools)[0])
+	assert.Equal(t, "read", (*again.For(hoststest.Known(), "opencode").Tools)[0])
 }

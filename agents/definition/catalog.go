@@ -15,51 +15,35 @@ import (
 type Dir struct {
 	Path   string `json:"path"`
 	Kind   string `json:"kind"`             // User or Project
-	Nested bool   `json:"nested,omitempty"` // subfolders count, and name what is in them, as in OpenCode
+	Nested bool   `json:"nested,omitempty"` // subfolders count, and name what is in them
 	Within string `json:"within,omitempty"` // of a project's: the folder that no link in it leads out of; empty: Path
 }
 
 // Dirs returns the folders to look in, from the lowest precedence to the highest
-// (spec: agents §1.7), none twice. An empty home or project has none. Hosts' own
-// variables for their folders are followed: CLAUDE_CONFIG_DIR,
-// OPENCODE_CONFIG_DIR, XDG_CONFIG_HOME. A project that holds the home folder is the
-// user's own.
-func Dirs(home, projectDir string, getenv func(string) string) []Dir {
+// (spec: agents §1.7), none twice: the hosts', which may follow variables of their own,
+// and flame's. A machine without a home or a project has none of that. A project that
+// holds the home folder is the user's own.
+func Dirs(known hosts.Registry, m hosts.Machine) []Dir {
 	var dirs []Dir
-	add := func(kind string, nested bool, base string, path ...string) {
-		if !filepath.IsAbs(base) {
-			return
+	add := func(kind string, folders ...hosts.Folder) {
+		for _, f := range folders {
+			if !filepath.IsAbs(f.Path) {
+				continue
+			}
+			dir := Dir{Path: f.Path, Kind: kind, Nested: f.Nested}
+			if kind == Project && !holds(m.ProjectDir, m.Home) {
+				dir.Within = m.ProjectDir
+			} else {
+				dir.Kind = User
+			}
+			dirs = slices.DeleteFunc(dirs, func(d Dir) bool { return d.Path == dir.Path })
+			dirs = append(dirs, dir)
 		}
-		dir := Dir{Path: filepath.Join(append([]string{base}, path...)...), Kind: kind, Nested: nested}
-		if kind == Project && !holds(projectDir, home) {
-			dir.Within = projectDir
-		} else {
-			dir.Kind = User
-		}
-		dirs = slices.DeleteFunc(dirs, func(d Dir) bool { return d.Path == dir.Path })
-		dirs = append(dirs, dir)
 	}
-	under := func(name string) string {
-		if home == "" {
-			return ""
-		}
-		return filepath.Join(home, name)
-	}
-	config := cmp.Or(getenv("XDG_CONFIG_HOME"), under(".config"))
-	openCodes := getenv("OPENCODE_CONFIG_DIR")
-
-	add(User, false, cmp.Or(getenv("CLAUDE_CONFIG_DIR"), under(".claude")), "agents")
-	add(User, false, home, ".wave", "agents")
-	add(User, true, config, "opencode", "agent")
-	add(User, true, config, "opencode", "agents")
-	add(User, true, openCodes, "agent")
-	add(User, true, openCodes, "agents")
-	add(User, false, config, "flame", "agents")
-	add(Project, false, projectDir, ".claude", "agents")
-	add(Project, false, projectDir, ".wave", "agents")
-	add(Project, true, projectDir, ".opencode", "agent")
-	add(Project, true, projectDir, ".opencode", "agents")
-	add(Project, false, projectDir, ".flame", "agents")
+	add(User, known.Definitions(m, hosts.User)...)
+	add(User, hosts.Folder{Path: filepath.Join(m.ConfigHome(), "flame", "agents")})
+	add(Project, known.Definitions(m, hosts.Project)...)
+	add(Project, hosts.Folder{Path: filepath.Join(m.ProjectDir, ".flame", "agents")})
 	return dirs
 }
 

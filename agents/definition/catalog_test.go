@@ -13,6 +13,8 @@ import (
 
 	"flame/agents/definition"
 	"flame/core"
+	"flame/hosts"
+	"flame/hosts/hoststest"
 )
 
 // agent makes a file with a prompt of its own; a name of its own if there is one.
@@ -21,6 +23,11 @@ func agent(name, prompt string) string {
 		name = "name: " + name + "\n"
 	}
 	return "---\n" + name + "description: d\n---\n" + prompt + "\n"
+}
+
+// dirs returns the folders to look in on a machine.
+func dirs(home, project string, getenv func(string) string) []definition.Dir {
+	return definition.Dirs(hoststest.Known(), hosts.Machine{Home: home, ProjectDir: project, Getenv: getenv})
 }
 
 // environment makes a getenv of names and values.
@@ -37,7 +44,7 @@ func environment(values ...string) func(string) string {
 
 // loaded returns the definitions of one folder of a user's and what is wrong there.
 func loaded(root string, nested bool) (names []string, findings []string, catalog definition.Catalog) {
-	catalog = definition.Load([]definition.Dir{{Path: root, Kind: definition.User, Nested: nested}})
+	catalog = definition.Load(hoststest.Known(), []definition.Dir{{Path: root, Kind: definition.User, Nested: nested}})
 	for _, def := range catalog.Available() {
 		if def.Source.Kind != definition.Builtin {
 			names = append(names, def.Name)
@@ -67,16 +74,16 @@ func TestFoldersHaveTheirPrecedence(t *testing.T) {
 	assert.Equal(t, append([]string{
 		"user /h/.claude/agents", "user /h/.wave/agents",
 		"user /h/.config/opencode/agent/**", "user /h/.config/opencode/agents/**", "user /h/.config/flame/agents",
-	}, project...), paths(definition.Dirs("/h", "/p", environment())))
+	}, project...), paths(dirs("/h", "/p", environment())))
 	assert.Equal(t, append([]string{
 		"user /c/agents", "user /h/.wave/agents",
 		"user /x/opencode/agent/**", "user /x/opencode/agents/**", "user /o/agent/**", "user /o/agents/**", "user /x/flame/agents",
-	}, project...), paths(definition.Dirs("/h", "/p", environment("CLAUDE_CONFIG_DIR", "/c", "OPENCODE_CONFIG_DIR", "/o", "XDG_CONFIG_HOME", "/x"))))
-	assert.Equal(t, project, paths(definition.Dirs("", "/p", environment())), "nobody's home")
+	}, project...), paths(dirs("/h", "/p", environment("CLAUDE_CONFIG_DIR", "/c", "OPENCODE_CONFIG_DIR", "/o", "XDG_CONFIG_HOME", "/x"))))
+	assert.Equal(t, project, paths(dirs("", "/p", environment())), "nobody's home")
 	assert.Equal(t, []string{
 		"user /h/.config/opencode/agent/**", "user /h/.config/opencode/agents/**", "user /h/.config/flame/agents",
 		"user /h/.claude/agents", "user /h/.wave/agents", "user /h/.opencode/agent/**", "user /h/.opencode/agents/**", "user /h/.flame/agents",
-	}, paths(definition.Dirs("/h", "/h", environment())), "a folder counts once, and what lies in the home folder is the user's")
+	}, paths(dirs("/h", "/h", environment())), "a folder counts once, and what lies in the home folder is the user's")
 }
 
 func TestALaterFolderReplacesTheWholeDefinition(t *testing.T) {
@@ -93,7 +100,7 @@ func TestALaterFolderReplacesTheWholeDefinition(t *testing.T) {
 		".flame/agents/helper.md":   agent("helper", "the project's"),
 		".claude/agents/builder.md": agent("builder", "our own builder"),
 	})
-	catalog := definition.Load(definition.Dirs(home, project, environment()))
+	catalog := definition.Load(hoststest.Known(), dirs(home, project, environment()))
 	assert.Empty(t, catalog.Findings)
 
 	helper, err := catalog.Find("helper")
@@ -170,7 +177,7 @@ func TestABrokenDefinitionIsNotReplacedByTheOneItShadows(t *testing.T) {
 	home, project := t.TempDir(), t.TempDir()
 	write(t, home, map[string]string{".claude/agents/helper.md": agent("", "wide")})
 	write(t, project, map[string]string{".claude/agents/helper.md": front("description: d", "tools:")})
-	catalog := definition.Load(definition.Dirs(home, project, environment()))
+	catalog := definition.Load(hoststest.Known(), dirs(home, project, environment()))
 	_, err := catalog.Find("helper")
 	var problem *core.Problem
 	require.ErrorAs(t, err, &problem)
@@ -178,7 +185,7 @@ func TestABrokenDefinitionIsNotReplacedByTheOneItShadows(t *testing.T) {
 	assert.NotEmpty(t, problem.Hint)
 
 	write(t, project, map[string]string{".flame/agents/helper.md": agent("", "higher still")})
-	def, err := definition.Load(definition.Dirs(home, project, environment())).Find("helper")
+	def, err := definition.Load(hoststest.Known(), dirs(home, project, environment())).Find("helper")
 	require.NoError(t, err, "the broken one is shadowed itself")
 	assert.Equal(t, "higher still", def.Prompt)
 }
@@ -222,7 +229,7 @@ func TestAFolderThatCannotBeReadIsAFinding(t *testing.T) {
 	root := t.TempDir()
 	write(t, root, map[string]string{"file": "x"})
 	require.NoError(t, os.Symlink("loop", filepath.Join(root, "loop")))
-	catalog := definition.Load([]definition.Dir{
+	catalog := definition.Load(hoststest.Known(), []definition.Dir{
 		{Path: filepath.Join(root, "missing"), Kind: definition.User},
 		{Path: filepath.Join(root, "file"), Kind: definition.User},
 		{Path: filepath.Join(root, "file", "agents"), Kind: definition.User},
@@ -303,7 +310,7 @@ func BenchmarkLoad200(b *testing.B) {
 		) + prompt})
 	}
 	for b.Loop() {
-		if _, err := definition.Load(definition.Dirs(home, project, environment())).Find("agent-123"); err != nil {
+		if _, err := definition.Load(hoststest.Known(), dirs(home, project, environment())).Find("agent-123"); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 
 	"flame/agents/definition"
 	"flame/core"
+	"flame/hosts/hoststest"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -31,7 +32,7 @@ func TestDefinitionsOfEveryHostAreUnderstood(t *testing.T) {
 			t.Parallel()
 			content, err := os.ReadFile(file)
 			require.NoError(t, err)
-			def, findings := definition.Parse(file, content)
+			def, findings := definition.Parse(hoststest.Known(), file, content)
 			var got bytes.Buffer
 			encoder := json.NewEncoder(&got)
 			encoder.SetEscapeHTML(false)
@@ -122,7 +123,7 @@ func TestBadFilesAreReportedWithTheirLine(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			def, findings := definition.Parse("a.md", []byte(tt.content))
+			def, findings := definition.Parse(hoststest.Known(), "a.md", []byte(tt.content))
 			require.Len(t, findings, 1, "%v", findings)
 			assert.True(t, findings[0].Fatal)
 			assert.Equal(t, tt.want, findings[0].String())
@@ -147,7 +148,7 @@ func TestDoubtfulFilesGiveAnAgentAndAWarning(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			def, findings := definition.Parse("a.md", []byte(tt.content))
+			def, findings := definition.Parse(hoststest.Known(), "a.md", []byte(tt.content))
 			require.Len(t, findings, 1, "%v", findings)
 			assert.False(t, findings[0].Fatal)
 			assert.Equal(t, tt.want, findings[0].String())
@@ -195,7 +196,7 @@ func TestToolsAreReadFromEveryNotation(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			def, findings := definition.Parse("a.md", []byte(front(append([]string{good}, tt.lines...)...)))
+			def, findings := definition.Parse(hoststest.Known(), "a.md", []byte(front(append([]string{good}, tt.lines...)...)))
 			assert.Empty(t, findings)
 			assert.Equal(t, tt.tools, def.Tools)
 			assert.Equal(t, tt.denied, def.DisallowedTools)
@@ -206,7 +207,7 @@ func TestToolsAreReadFromEveryNotation(t *testing.T) {
 func TestTimesAreSecondsOrDurations(t *testing.T) {
 	t.Parallel()
 	for value, want := range map[string]time.Duration{"90": 90 * time.Second, "1.5": 1500 * time.Millisecond, "5m": 5 * time.Minute} {
-		def, findings := definition.Parse("a.md", []byte(front(good, "flame: {timeout: "+value+"}")))
+		def, findings := definition.Parse(hoststest.Known(), "a.md", []byte(front(good, "flame: {timeout: "+value+"}")))
 		assert.Empty(t, findings)
 		assert.Equal(t, want, def.Timeout)
 	}
@@ -214,7 +215,7 @@ func TestTimesAreSecondsOrDurations(t *testing.T) {
 
 func TestACallMayCarryItsDefinition(t *testing.T) {
 	t.Parallel()
-	def, err := definition.Inline(json.RawMessage(`{"description": "d \ud83d\ude00", "prompt": "Do it.", "tools": ["Read"], "maxTurns": 3, "flame": {"max_depth": 0, "result_schema": {"b": 1, "a": 2}}}`))
+	def, err := definition.Inline(hoststest.Known(), json.RawMessage(`{"description": "d \ud83d\ude00", "prompt": "Do it.", "tools": ["Read"], "maxTurns": 3, "flame": {"max_depth": 0, "result_schema": {"b": 1, "a": 2}}}`))
 	require.NoError(t, err)
 	none := 0
 	assert.Equal(t, definition.Definition{
@@ -237,7 +238,7 @@ func TestABadDefinitionInACallIsAnError(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			def, err := definition.Inline(json.RawMessage(tt.raw))
+			def, err := definition.Inline(hoststest.Known(), json.RawMessage(tt.raw))
 			require.ErrorIs(t, err, core.ErrInvalid)
 			assert.ErrorContains(t, err, tt.want)
 			assert.NotNil(t, def.Tools)

@@ -17,6 +17,7 @@ import (
 
 	"flame/agents/definition"
 	"flame/hosts"
+	"flame/hosts/hoststest"
 )
 
 // sound checks what holds for whatever was read.
@@ -46,8 +47,8 @@ func sound(t *testing.T, def definition.Definition, findings []definition.Findin
 		assert.False(t, strings.HasPrefix(tool, "-"), tool)
 		assert.Equal(t, strings.Count(tool, "("), strings.Count(tool, ")"), tool)
 	}
-	def.For("claude-code")
-	def.For("opencode")
+	def.For(hoststest.Known(), "claude-code")
+	def.For(hoststest.Known(), "opencode")
 }
 
 func FuzzParse(f *testing.F) {
@@ -63,7 +64,7 @@ func FuzzParse(f *testing.F) {
 		f.Add([]byte("---\n" + good + "\n" + bomb + "\n---\nDo it.\n"))
 	}
 	f.Fuzz(func(t *testing.T, content []byte) {
-		def, findings := definition.Parse("a.md", content)
+		def, findings := definition.Parse(hoststest.Known(), "a.md", content)
 		sound(t, def, findings)
 	})
 }
@@ -144,9 +145,9 @@ func TestNoFrontMatterTakesLongOrSaysMuch(t *testing.T) {
 			lines := strings.Replace("---\n"+good+"\n"+bomb+"\n---\nDo it.\n", "description: d\ndescription:", "description:", 1)
 			lines = strings.Replace(lines, "name: a\ndescription: d\nname:", "description: d\nname:", 1)
 			begun := time.Now()
-			def, findings := definition.Parse("a.md", []byte(lines))
+			def, findings := definition.Parse(hoststest.Known(), "a.md", []byte(lines))
 			sound(t, def, findings)
-			hosts.ToolSet{}.Only(def.Tools).Without(def.DisallowedTools...).For(hosts.Known(), "opencode").For(hosts.Known(), "claude-code")
+			hosts.ToolSet{}.Only(def.Tools).Without(def.DisallowedTools...).For(hoststest.Known(), "opencode").For(hoststest.Known(), "claude-code")
 			assert.Less(t, time.Since(begun), 5*time.Second)
 		})
 	}
@@ -160,7 +161,7 @@ func FuzzInline(f *testing.F) {
 	f.Add([]byte(`{"description":"d","prompt":"p","maxTurns":1e400,"tools":{"*":false}}`))
 	f.Add([]byte(`{"name":"\ud800","description":"\u0000","prompt":"p"}`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		def, err := definition.Inline(raw)
+		def, err := definition.Inline(hoststest.Known(), raw)
 		if err != nil {
 			require.NotNil(t, def.Tools)
 			assert.Empty(t, *def.Tools)
@@ -181,7 +182,7 @@ func FuzzToolsNeverWiden(f *testing.F) {
 		f.Add(value)
 	}
 	f.Fuzz(func(t *testing.T, value string) {
-		def, findings := definition.Parse("a.md", []byte("---\nname: a\ndescription: d\ntools:"+value+"\n---\nDo it.\n"))
+		def, findings := definition.Parse(hoststest.Known(), "a.md", []byte("---\nname: a\ndescription: d\ntools:"+value+"\n---\nDo it.\n"))
 		sound(t, def, findings)
 		assert.NotNil(t, def.Tools)
 	})
@@ -215,7 +216,7 @@ func FuzzPermissionsNeverWiden(f *testing.F) {
 		if len(lines) == 0 {
 			return
 		}
-		def, findings := definition.Parse("a.md", []byte(front(good, "permission:", strings.Join(lines, "\n"))))
+		def, findings := definition.Parse(hoststest.Known(), "a.md", []byte(front(good, "permission:", strings.Join(lines, "\n"))))
 		sound(t, def, findings)
 		set := hosts.ToolSet{}.Only(def.Tools).Without(def.DisallowedTools...)
 		for _, tool := range []string{"read", "bash", "x_one", "x_two", "y_one", "edit", "other"} {

@@ -15,6 +15,7 @@ import (
 
 	"flame/agents/definition"
 	"flame/core"
+	"flame/hosts/hoststest"
 )
 
 // secret stands in all that lies outside of a repository.
@@ -51,7 +52,7 @@ func (r repository) files(n int, folder, content string) {
 func (r repository) load() (catalog definition.Catalog) {
 	r.t.Helper()
 	done := make(chan definition.Catalog, 1)
-	go func() { done <- definition.Load(definition.Dirs("", r.dir, environment())) }()
+	go func() { done <- definition.Load(hoststest.Known(), dirs("", r.dir, environment())) }()
 	select {
 	case catalog = <-done:
 	case <-time.After(time.Minute):
@@ -244,7 +245,7 @@ func TestNothingIsReadOnceItTookTooLong(t *testing.T) {
 	t.Parallel()
 	r := newRepository(t)
 	r.files(3, ".claude/agents", agent("", "p"))
-	catalog := definition.LoadUntil(time.Now().Add(-time.Second), definition.Dirs("", r.dir, environment()))
+	catalog := definition.LoadUntil(time.Now().Add(-time.Second), hoststest.Known(), dirs("", r.dir, environment()))
 	require.Len(t, catalog.Findings, 1)
 	assert.Equal(t, filepath.Join(r.dir, ".claude/agents")+": takes more than 2s; the rest was not read", catalog.Findings[0].String())
 	assert.Len(t, catalog.Available(), 4)
@@ -259,7 +260,7 @@ func TestLinksOfTheUsersOwnAreFollowed(t *testing.T) {
 	require.NoError(t, os.Symlink(filepath.Join(dotfiles, "one.md"), filepath.Join(home, ".config/flame/agents/one.md")))
 	require.NoError(t, os.Symlink("/dev/zero", filepath.Join(home, ".config/flame/agents/zero.md")))
 	require.NoError(t, syscall.Mkfifo(filepath.Join(home, ".config/flame/agents/pipe.md"), 0o644))
-	catalog := definition.Load(definition.Dirs(home, "", environment()))
+	catalog := definition.Load(hoststest.Known(), dirs(home, "", environment()))
 	for _, name := range []string{"mine", "one", "other"} {
 		_, err := catalog.Find(name)
 		assert.NoError(t, err)

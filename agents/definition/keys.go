@@ -31,13 +31,8 @@ var keys = map[string]setter{
 	"flame":           func(r *reader, n *yaml.Node) error { return r.fields(n, flameKeys, "flame.") },
 }
 
-// hostKeys are those that only their host understands; they are kept as they
-// stand. "observer" and its kin are a family of keys.
-var hostKeys = []string{
-	"mcpServers", "hooks", "autoCompactWindow", "skills", "initialPrompt", "memory", "omitClaudeMd", // Claude Code
-	"temperature", "top_p", "variant", "options", // OpenCode
-	"color", "tags", // for lists of agents
-}
+// listing are keys that are for lists of agents.
+var listing = []string{"color", "tags"}
 
 // flameKeys are those of the map that is flame's own.
 var flameKeys = map[string]setter{
@@ -75,7 +70,7 @@ func (r *reader) fields(n *yaml.Node, known map[string]setter, path string) erro
 			if err := set(r, value); err != nil {
 				r.fail(key.Line, "%s%s: %v", path, key.Value, err)
 			}
-		case path == "" && (slices.Contains(hostKeys, key.Value) || strings.HasPrefix(key.Value, "observer")):
+		case path == "" && r.handsOn(key.Value):
 			if err := r.keep(key.Value, value); err != nil {
 				r.fail(key.Line, "%s: %v", key.Value, err)
 			}
@@ -84,6 +79,12 @@ func (r *reader) fields(n *yaml.Node, known map[string]setter, path string) erro
 		}
 	}
 	return nil
+}
+
+// handsOn reports whether a key is one that only hosts understand, or lists of agents;
+// it is kept as it stands. "observer" and its kin are a family of keys.
+func (r *reader) handsOn(key string) bool {
+	return r.known.Understands(key) || slices.Contains(listing, key) || strings.HasPrefix(key, "observer")
 }
 
 // unknown notes a key that nobody knows. One that sounds as if it limited the

@@ -36,16 +36,18 @@ const (
 // A project's folders come with the repository, so no link is followed out of it, and
 // all folders together are bounded in size and time. The user's own come first, so
 // that nothing a repository holds keeps them from being read.
-func Load(dirs []Dir) Catalog { return loadUntil(time.Now().Add(patience), dirs) }
+func Load(known hosts.Registry, dirs []Dir) Catalog {
+	return loadUntil(time.Now().Add(patience), known, dirs)
+}
 
 // loadUntil is Load that reads no more after a time.
-func loadUntil(end time.Time, dirs []Dir) Catalog {
+func loadUntil(end time.Time, known hosts.Registry, dirs []Dir) Catalog {
 	l := loader{
 		catalog: Catalog{Dirs: dirs, broken: map[string]Finding{}, doubtful: map[string]bool{}},
-		holds:   map[string]int{}, end: end, room: allowed,
+		known:   known, holds: map[string]int{}, end: end, room: allowed,
 	}
 	for _, b := range builtins {
-		l.add(b.definition())
+		l.add(b.definition(known.Common()))
 	}
 	for _, dir := range dirs {
 		l.dir(dir)
@@ -56,6 +58,7 @@ func loadUntil(end time.Time, dirs []Dir) Catalog {
 // A loader collects a catalog.
 type loader struct {
 	catalog Catalog
+	known   hosts.Registry
 	holds   map[string]int // index of the definition that holds, by name
 	end     time.Time      // when to read no more
 	room    int            // bytes that may still be read
@@ -218,13 +221,13 @@ func (w *walk) file(name, agent string) {
 		return
 	}
 	w.room -= len(content)
-	def, findings := parse(w.path(name), agent, content)
+	def, findings := parse(w.known, w.path(name), agent, content)
 	w.catalog.Findings = append(w.catalog.Findings, findings...)
 	if i := slices.IndexFunc(findings, isFatal); i >= 0 {
 		w.inTheWay(def.Name, findings[i])
 		return
 	}
-	for _, tool := range unheardOf(def) {
+	for _, tool := range unheardOf(w.known, def) {
 		w.note(w.path(name), def.Name, fmt.Sprintf("tool %q is not one that any host is known to have", tool), false)
 	}
 	def.Source = Source{Kind: w.dir.Kind, File: w.path(name)}
@@ -233,15 +236,15 @@ func (w *walk) file(name, agent string) {
 
 // unheardOf returns the tools that a definition names and no host is known to have, or
 // not the one that it is for.
-func unheardOf(def Definition) (tools []string) {
-	names := hosts.Known().Names()
+func unheardOf(registry hosts.Registry, def Definition) (tools []string) {
+	names := registry.Names()
 	if def.Host != "" {
 		names = []string{def.Host}
 	}
 	for _, tool := range slices.Concat(lo.FromPtr(def.Tools), def.DisallowedTools) {
 		name, _ := hosts.SplitRule(tool)
 		known := slices.ContainsFunc(names, func(host string) bool {
-			return hosts.Known().Of(host).Knows(name) || len(hosts.Known().NamesIn(host, name)) > 0
+			return registry.Of(host).Knows(name) || len(registry.NamesIn(host, name)) > 0
 		})
 		if !known && !slices.Contains(tools, tool) {
 			tools = append(tools, tool)

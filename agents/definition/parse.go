@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"flame/core"
+	"flame/hosts"
 )
 
 // parse reads a definition: Markdown with YAML front matter, in the dialect of Claude
@@ -13,8 +14,8 @@ import (
 //
 // Whatever could widen what the agent may do, if it were passed over, is fatal: a
 // value that cannot be read, a key twice, an unknown key about tools.
-func parse(file, name string, content []byte) (Definition, []Finding) {
-	r := reader{file: file, def: Definition{Name: name, Source: Source{File: file}}}
+func parse(known hosts.Registry, file, name string, content []byte) (Definition, []Finding) {
+	r := reader{known: known, file: file, def: Definition{Name: name, Source: Source{File: file}}}
 	front, body, err := split(content)
 	if err != nil {
 		return r.refuse(err)
@@ -41,8 +42,8 @@ func parse(file, name string, content []byte) (Definition, []Finding) {
 // Inline reads a definition that a call carries: the keys of a file as JSON, the
 // instructions in "prompt". Nobody would see a warning, so all findings are
 // errors.
-func Inline(raw json.RawMessage) (Definition, error) {
-	r := reader{def: Definition{Name: "inline"}}
+func Inline(known hosts.Registry, raw json.RawMessage) (Definition, error) {
+	r := reader{known: known, def: Definition{Name: "inline"}}
 	if len(raw) > largest {
 		return Definition{Tools: &[]string{}}, core.Invalidf("the definition in the call is larger than %d KB", largest>>10).
 			WithHint("put what is long into a file and name that in the prompt")
@@ -64,8 +65,8 @@ func Inline(raw json.RawMessage) (Definition, error) {
 // Permitted returns the tools that OpenCode's permissions leave one of its agents.
 // What they ask a person about counts as denied, as an agent has nobody to ask;
 // of permissions that cannot be read nothing is left.
-func Permitted(permission string) Definition {
-	var r reader
+func Permitted(known hosts.Registry, permission string) Definition {
+	r := reader{known: known}
 	fields, err := jsonFields(json.RawMessage(`{"permission":` + permission + `}`))
 	if err != nil {
 		return Definition{Tools: &[]string{}}

@@ -12,10 +12,12 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"flame/core"
+	"flame/hosts"
 )
 
 // A reader makes a definition out of fields and notes what is wrong.
 type reader struct {
+	known    hosts.Registry
 	file     string
 	def      Definition
 	limited  bool      // the key tools is there

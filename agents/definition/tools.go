@@ -92,6 +92,7 @@ type rule struct {
 	pattern string // of its arguments; "*": any
 	allow   bool
 	line    int
+	about   []string // the tools that it is about: several share a permission in some hosts
 }
 
 // String returns the rule's tool as lists of tools have it.
@@ -104,13 +105,9 @@ func (r rule) named(tool string) string {
 	return tool + "(" + r.pattern + ")"
 }
 
-// names returns the tools that the rule is about: those that change files share one
-// permission in OpenCode.
+// names returns the tools that the rule is about.
 func (r rule) names() (names []string) {
-	if !slices.Contains(hosts.Known().Of("opencode").Tools.Names(hosts.Edits), r.tool) {
-		return []string{r.String()}
-	}
-	for _, tool := range hosts.Known().Of("opencode").Tools.Current().Names(hosts.Edits) {
+	for _, tool := range r.about {
 		names = append(names, r.named(tool))
 	}
 	return names
@@ -124,7 +121,7 @@ func (r *reader) switches(n *yaml.Node) error {
 		if err != nil || !hosts.ValidTool(key.Value) {
 			return errors.New("must be a list of tool names, or a map of them to true or false")
 		}
-		if r.switched = append(r.switched, rule{key.Value, "*", allow, key.Line}); len(r.switched) > MaxTools {
+		if r.switched = append(r.switched, rule{key.Value, "*", allow, key.Line, r.known.Sharing(key.Value)}); len(r.switched) > MaxTools {
 			return errTooMany
 		}
 	}
@@ -164,12 +161,13 @@ func setPermission(r *reader, n *yaml.Node) error {
 // permit notes one permission. What OpenCode would ask about is denied: there is
 // nobody to answer (spec: agents §3).
 func (r *reader) permit(tool, pattern string, action *yaml.Node) error {
-	entry := rule{tool, pattern, action.Value == "allow", action.Line}
+	entry := rule{tool, pattern, action.Value == "allow", action.Line, r.known.Sharing(tool)}
+	host, aside := r.known.Applies(tool)
 	switch {
 	case action.Kind != yaml.ScalarNode || !slices.Contains([]string{"allow", "ask", "deny"}, action.Value):
 		return fmt.Errorf("%s must be allow, ask or deny", brief(tool))
-	case tool == "external_directory" || tool == "doom_loop":
-		r.warn(action.Line, "permission: %s is about no tool; only OpenCode can apply it", tool)
+	case aside:
+		r.warn(action.Line, "permission: %s is about no tool; only %s can apply it", tool, host.Title)
 		return nil
 	case !hosts.ValidTool(entry.String()):
 		return fmt.Errorf("%q is not the name of a tool", brief(entry.String()))

@@ -142,7 +142,7 @@ func setPermissionMode(r *reader, n *yaml.Node) error {
 }
 
 func setHost(r *reader, n *yaml.Node) error {
-	err := oneOf(func(d *Definition) *string { return &d.Host }, append(hosts.Known().Names(), "auto")...)(r, n)
+	err := oneOf(func(d *Definition) *string { return &d.Host }, append(r.known.Names(), "auto")...)(r, n)
 	if r.def.Host == "auto" {
 		r.def.Host = ""
 	}

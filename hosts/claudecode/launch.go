@@ -121,7 +121,7 @@ func (h Client) permissions(c hosts.Child) ([]string, error) {
 	}
 	if mode == hosts.Plan {
 		mode = hosts.DontAsk
-		denied = append(denied, slices.DeleteFunc(facts().Tools.Names(hosts.Edits, hosts.Runs), ruled)...)
+		denied = append(denied, slices.DeleteFunc(tools.Names(hosts.Edits, hosts.Runs), ruled)...)
 	}
 	if mode == hosts.Bypass && slices.ContainsFunc(c.Tools.Allowed, isRuled) {
 		mode = hosts.AcceptEdits // which keeps to the rules

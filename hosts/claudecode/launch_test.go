@@ -13,6 +13,7 @@ import (
 
 	"flame/hosts"
 	"flame/hosts/claudecode"
+	"flame/hosts/hoststest"
 )
 
 func TestAChildIsStartedWithNoMoreThanItMayHave(t *testing.T) {
@@ -51,7 +52,7 @@ func TestAChildIsStartedWithNoMoreThanItMayHave(t *testing.T) {
 			has:   []string{"--disallowedTools Edit,Write,MultiEdit,NotebookEdit --allowedTools"},
 		},
 		"none that start others": {
-			child: hosts.Child{Tools: hosts.ToolSet{}.Without(hosts.Known().SpawnTools()...)},
+			child: hosts.Child{Tools: hosts.ToolSet{}.Without(hoststest.Known().SpawnTools()...)},
 			has:   []string{"Agent,Task,Workflow", "mcp__flame__spawn_agent", "mcp__plugin_flame_flame__spawn_agent"},
 		},
 		"all the rest": {

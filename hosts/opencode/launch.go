@@ -68,8 +68,8 @@ func (h Client) config(c hosts.Child, permission permissions) map[string]any {
 		agent["steps"] = c.MaxTurns
 	}
 	for _, key := range ownKeys {
-		if value, given := c.HostKeys[key]; given {
-			agent[key] = value
+		if value, given := c.HostKeys[key.Name]; given {
+			agent[key.Name] = value
 		}
 	}
 	config := map[string]any{"agent": map[string]any{agentName: agent}}
@@ -118,7 +118,7 @@ func within(c hosts.Child) (allowed []string, limited bool) {
 	if c.Tools.Limited || !strict(c) {
 		return c.Tools.Allowed, c.Tools.Limited
 	}
-	return append(facts().Tools.Names(hosts.Reads, hosts.Notes), "edit", "bash", "webfetch", "task"), true
+	return append(tools.Names(hosts.Reads, hosts.Notes), "edit", "bash", "webfetch", "task"), true
 }
 
 // strict reports whether a child may do unasked only what its mode names.
@@ -200,7 +200,7 @@ func (h Client) hasFlame() bool {
 
 // edits reports whether a tool changes files, by any name that is known for it.
 func edits(name string) bool {
-	return slices.ContainsFunc(facts().Tools, func(t hosts.Tool) bool {
+	return slices.ContainsFunc(tools, func(t hosts.Tool) bool {
 		return t.Does == hosts.Edits && (t.Name == name || slices.ContainsFunc(t.Same, func(same string) bool { return strings.EqualFold(same, name) }))
 	})
 }

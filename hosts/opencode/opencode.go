@@ -5,8 +5,10 @@ package opencode
 
 import (
 	"path/filepath"
+	"strings"
 
 	"flame/hosts"
+	"flame/transcripts"
 )
 
 // Name is the host's name in flame, Program that of its binary.
@@ -15,16 +17,58 @@ const (
 	Program = "opencode"
 )
 
-// byHand registers the server in OpenCode.
-const byHand = `"mcp": {"flame": {"type": "local", "command": ["flame", "serve"]}}   in opencode.json`
-
-// ownKeys are those of a definition that are OpenCode's to understand.
-var ownKeys = []string{"temperature", "top_p", "variant", "options"}
-
 // facts returns what stands fast of OpenCode.
 func facts() hosts.Host {
-	h := hosts.Known().Of(Name)
-	h.Adds, h.ByHand, h.Keys = "one JavaScript file", byHand, ownKeys
-	h.Store = func(m hosts.Machine) string { return filepath.Join(m.DataHome(), "opencode", "opencode.db") }
-	return h
+	return hosts.Host{
+		Name: Name, Title: "OpenCode", Program: Program,
+		Adds:      "one JavaScript file",
+		ByHand:    `"mcp": {"flame": {"type": "local", "command": ["flame", "serve"]}}   in opencode.json`,
+		Variables: []string{"OPENCODE", "OPENCODE_PID", "OPENCODE_CONFIG_CONTENT", "AGENT"},
+		Settings:  []string{"opencode.json", "opencode.jsonc", ".opencode"},
+		Takes:     func(model string) bool { return strings.Contains(model, "/") },
+		Tools:     tools, Joint: "_",
+		Agents: map[string][]string{ // what its plan lacks is in its mode
+			"build": nil, "general": nil, "plan": nil,
+			"explore": append(tools.Names(hosts.Edits, hosts.Spawns), "todowrite"),
+		},
+		Keys: ownKeys, Shared: true, Rules: []string{"external_directory", "doom_loop"},
+		Definitions: definitions,
+		Prints:      transcripts.OpenCodeRun,
+		Store:       func(m hosts.Machine) string { return filepath.Join(m.DataHome(), "opencode", "opencode.db") },
+	}
+}
+
+// ownKeys are those of a definition that are OpenCode's to understand.
+var ownKeys = []hosts.Key{
+	{Name: "temperature", Passed: true}, {Name: "top_p", Passed: true}, {Name: "variant", Passed: true}, {Name: "options", Passed: true},
+}
+
+// tools are OpenCode's own. Its permission "edit" is about all tools that write files, so Claude
+// Code's for that are the same as its tool of that name.
+var tools = hosts.Tools{
+	{Name: "read", Does: hosts.Reads, Same: []string{"Read"}}, {Name: "grep", Does: hosts.Reads, Same: []string{"Grep"}},
+	{Name: "glob", Does: hosts.Reads, Same: []string{"Glob"}}, {Name: "list", Does: hosts.Reads, Same: []string{"LS"}},
+	{Name: "lsp", Does: hosts.Notes}, {Name: "skill", Does: hosts.Notes, Same: []string{"Skill"}},
+	{Name: "todowrite", Does: hosts.Notes, Same: []string{"TodoWrite"}}, {Name: "todoread", Does: hosts.Notes},
+	{Name: "edit", Does: hosts.Edits, Same: []string{"Edit", "MultiEdit", "NotebookEdit"}}, {Name: "write", Does: hosts.Edits, Same: []string{"Write"}},
+	{Name: "apply_patch", Does: hosts.Edits, Same: []string{"Edit"}},
+	{Name: "multiedit", Does: hosts.Edits, Old: true}, {Name: "patch", Does: hosts.Edits, Old: true},
+	{Name: "bash", Does: hosts.Runs, Same: []string{"Bash"}},
+	{Name: "webfetch", Does: hosts.Fetches, Same: []string{"WebFetch"}}, {Name: "websearch", Does: hosts.Fetches, Same: []string{"WebSearch"}},
+	{Name: "codesearch", Does: hosts.Fetches},
+	{Name: "task", Does: hosts.Spawns, Same: []string{"Agent", "Task"}}, {Name: "call_omo_agent", Does: hosts.Spawns}, // the last is of a plugin for it
+	{Name: "question"}, {Name: "invalid"},
+}
+
+// definitions returns where OpenCode looks for definitions of agents.
+func definitions(m hosts.Machine) (all []hosts.Folder) {
+	add := func(scope hosts.Scope, dir string) {
+		for _, name := range []string{"agent", "agents"} {
+			all = append(all, hosts.Folder{Path: filepath.Join(dir, name), Scope: scope, Nested: true})
+		}
+	}
+	add(hosts.User, filepath.Join(m.ConfigHome(), "opencode"))
+	add(hosts.User, m.Getenv("OPENCODE_CONFIG_DIR"))
+	add(hosts.Project, filepath.Join(m.ProjectDir, ".opencode"))
+	return all
 }
