@@ -11,13 +11,13 @@ import (
 
 // schemaOf returns the closed schema of a tool's arguments. A type that has none
 // is a programmer's mistake: it panics at start.
-func schemaOf[In any](tool string) json.RawMessage {
-	schema, err := jsonschema.For[In](&jsonschema.ForOptions{TypeSchemas: ownSchemas(reflect.TypeFor[In]())})
+func schemaOf[In any](tool string, arguments []argument) json.RawMessage {
+	schema, err := jsonschema.For[In](&jsonschema.ForOptions{TypeSchemas: ownSchemas(arguments)})
 	if err != nil {
 		panic("schema of " + tool + ": " + err.Error())
 	}
 	trim(schema)
-	for _, a := range argumentsOf(reflect.TypeFor[In]()) {
+	for _, a := range arguments {
 		if a.values != nil {
 			schema.Properties[a.name].Enum = lo.ToAnySlice(a.values)
 		}
@@ -32,11 +32,11 @@ func schemaOf[In any](tool string) json.RawMessage {
 // A described type of argument has a schema of its own.
 type described interface{ schema() *jsonschema.Schema }
 
-// ownSchemas returns the schemas of the described types that a list of the arguments t
-// is of.
-func ownSchemas(t reflect.Type) map[reflect.Type]*jsonschema.Schema {
+// ownSchemas returns the schemas of the described types that lists among the arguments
+// are of.
+func ownSchemas(arguments []argument) map[reflect.Type]*jsonschema.Schema {
 	own := map[reflect.Type]*jsonschema.Schema{}
-	for _, a := range argumentsOf(t) {
+	for _, a := range arguments {
 		if a.Type.Kind() != reflect.Slice {
 			continue
 		}

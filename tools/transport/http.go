@@ -92,9 +92,9 @@ func (h *httpHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.guarded.ServeHTTP(w, r)
 }
 
-// Close ends all sessions and their streams. Requests in work may end until
+// close ends all sessions and their streams. Requests in work may end until
 // ctx is done.
-func (h *httpHandler) Close(ctx context.Context) {
+func (h *httpHandler) close(ctx context.Context) {
 	for _, s := range h.open {
 		s.close(ctx)
 	}
@@ -126,7 +126,7 @@ func ServeHTTP(ctx context.Context, srv *server.MCPServer, opts HTTPOptions) err
 	}
 	patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
-	handler.Close(patience)
+	handler.close(patience)
 	if err := httpServer.Shutdown(patience); err != nil {
 		return httpServer.Close()
 	}

@@ -289,7 +289,7 @@ func startHTTP(t *testing.T, r *rig, opts HTTPOptions) (*httptest.Server, *httpH
 	handler := newHTTPHandler(r.srv, opts)
 	web := httptest.NewServer(handler)
 	t.Cleanup(web.Close)
-	t.Cleanup(func() { handler.Close(expired()) })
+	t.Cleanup(func() { handler.close(expired()) })
 	return web, handler
 }
 
