@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"flame/agents/definition"
+	"flame/cli/flags"
 	"flame/core"
 	"flame/hosts"
 	"flame/render"
@@ -16,7 +17,7 @@ import (
 func newAgents(a *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "agents", Short: "Start agents, follow them, and look at those that can be started", Example: "  flame agents spawn tester \"run the tests\"",
-		Args: noSuchCommand, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Args: flags.NoSuchCommand, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(
 		newAgentsSpawn(a), newAgentsRuns(a), newAgentsStatus(a), newAgentsWait(a), newAgentsResult(a), newAgentsCancel(a), newAgentsPrune(a),
@@ -51,7 +52,7 @@ func (a *App) asksCatalog(cmd *cobra.Command, run func(c definition.Catalog, arg
 
 func newAgentsList(a *App) *cobra.Command {
 	var all bool
-	cmd := &cobra.Command{Use: "list", Short: "List the agents that can be started", Example: "  flame agents list --all", Args: takes(0, 0)}
+	cmd := &cobra.Command{Use: "list", Short: "List the agents that can be started", Example: "  flame agents list --all", Args: flags.Takes(0, 0)}
 	cmd.Flags().BoolVar(&all, "all", false, "those that others replace, hidden and disabled ones too")
 	return a.asksCatalog(cmd, func(c definition.Catalog, _ []string) error {
 		shown := []definition.Definition{}
@@ -67,7 +68,7 @@ func newAgentsList(a *App) *cobra.Command {
 		if broken := len(c.Findings); broken > 0 {
 			fmt.Fprintf(&b, "%s; `flame agents doctor` shows what is wrong\n", render.Count(broken, "finding"))
 		}
-		return a.print(shown, b.String())
+		return a.out.Print(shown, b.String())
 	})
 }
 
@@ -98,7 +99,8 @@ func remarks(def definition.Definition) (text string) {
 
 func newAgentsShow(a *App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "show NAME|ID", Short: "Show the definition of an agent, or all that is kept of one that was started", Example: "  flame agents show tester", Args: takes(1, 1),
+		Use: "show NAME|ID", Short: "Show the definition of an agent, or all that is kept of one that was started",
+		Example: "  flame agents show tester", Args: flags.Takes(1, 1),
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) (names []cobra.Completion, _ cobra.ShellCompDirective) {
 			if catalog, err := a.catalog(); err == nil && len(args) == 0 {
 				for _, def := range catalog.Available() {
@@ -120,7 +122,7 @@ func newAgentsShow(a *App) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return a.print(def, definitionText(def))
+		return a.out.Print(def, definitionText(def))
 	}
 	return cmd
 }
@@ -146,7 +148,7 @@ func definitionText(def definition.Definition) string {
 
 func newAgentsDoctor(a *App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "doctor", Short: "Check the definitions of agents", Example: "  flame agents doctor", Args: takes(0, 0),
+		Use: "doctor", Short: "Check the definitions of agents", Example: "  flame agents doctor", Args: flags.Takes(0, 0),
 		Long: "Check every definition of an agent, and say file, line and reason of what is wrong.\nStatus 1 if a file gives no agent.",
 	}
 	return a.asksCatalog(cmd, func(c definition.Catalog, _ []string) error {
@@ -161,7 +163,7 @@ func newAgentsDoctor(a *App) *cobra.Command {
 		if text == "" {
 			text = fmt.Sprintf("ok     %s\n", render.Count(len(c.Definitions), "definition"))
 		}
-		if err := a.print(append([]definition.Finding{}, c.Findings...), text); err != nil {
+		if err := a.out.Print(append([]definition.Finding{}, c.Findings...), text); err != nil {
 			return err
 		}
 		if broken {

@@ -4,13 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/samber/lo"
 	"github.com/spf13/cobra"
 
 	"flame/agents"
+	"flame/cli/flags"
 	"flame/core"
 	"flame/core/op"
 	"flame/project"
@@ -20,7 +20,7 @@ import (
 func newCall(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use: "call TOOL [JSON]", Short: "Call any tool as an agent would", Example: `  flame call ` + string(op.Push) + ` '{"goal": "Fix the login"}'`,
-		Args: takes(1, 2),
+		Args: flags.Takes(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.call(cmd.Context(), args) },
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			if len(args) > 0 {
@@ -65,15 +65,14 @@ func (a *App) call(ctx context.Context, args []string) error {
 		result, err := tool.Call(ctx, a.caller(), raw)
 		switch {
 		case err == nil && result.Structured != nil:
-			_, err = fmt.Fprintf(a.Stdout, "%s\n", plainJSON([]byte(result.Text)))
-			return err
+			return a.out.Raw([]byte(result.Text))
 		case err == nil:
-			return a.print(called{Text: result.Text}, result.Text)
+			return a.out.Print(called{Text: result.Text}, result.Text)
 		}
 		text, known := tools.Advice(err)
 		if !known {
 			return err
 		}
-		return errors.Join(errSilent, a.print(called{text, true}, text))
+		return errors.Join(errSilent, a.out.Print(called{text, true}, text))
 	})
 }

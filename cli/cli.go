@@ -6,49 +6,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"flame/agents"
-	"flame/config"
+	"flame/cli/flags"
 	"flame/core"
-	"flame/hosts"
-	"flame/project"
-	"flame/project/place"
 	"flame/render"
 )
-
-// An App is what commands work with. main fills it.
-type App struct {
-	Version  string
-	Settings config.Settings
-	Warnings []config.Warning // of settings that could not be used
-	Stdin    io.Reader
-	Stdout   io.Writer
-	Stderr   io.Writer
-	Hosts    hosts.Registry // that flame works in
-
-	// Open opens the project at a place. A long-lived one serves many calls.
-	Open func(at place.Place, longLived bool) (*project.Project, func() error, error)
-	// Agents returns what starts agents in a project.
-	Agents func(p *project.Project, at place.Place) (*agents.Agents, error)
-	// FirstCommit asks git for the first commit of a repository.
-	FirstCommit place.Git
-	// Check looks at the data of a place without changing it.
-	Check func(ctx context.Context, at place.Place) []core.Finding
-	// Repair mends what of it can be mended, and keeps a copy of it as it was.
-	Repair func(ctx context.Context, at place.Place) (core.Repaired, error)
-	// Exit ends the process at once, whatever blocks in it.
-	Exit func(code int)
-
-	takeTime func() bool // lets a command end as late as it must after a signal
-
-	session string // flag --session
-	json    bool   // flag --json
-}
 
 // Exit codes of the program.
 const (
@@ -56,9 +21,6 @@ const (
 	exitError = 1
 	exitUsage = 2
 )
-
-// errSilent ends with status 1 after a command has printed what is wrong.
-var errSilent = errors.New("silent")
 
 // endTime is how long a command may take to end once it has to: longer than a server's
 // requests are waited for. What blocks may know no context, as a pipe that nobody reads.
@@ -83,7 +45,7 @@ func (a *App) Run(ctx context.Context, args []string) int {
 		err = errors.New("interrupted")
 	}
 	a.complain(err)
-	if errors.Is(err, errUsage) {
+	if errors.Is(err, flags.ErrUsage) {
 		return exitUsage
 	}
 	return exitError
@@ -129,15 +91,16 @@ func (a *App) root() *cobra.Command {
 		SilenceUsage:      true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 		PersistentPreRun:  func(*cobra.Command, []string) { a.warn() },
-		Args:              noSuchCommand,
+		Args:              flags.NoSuchCommand,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
+	a.out.Out = a.Stdout
 	root.SetIn(a.Stdin)
 	root.SetOut(a.Stdout)
 	root.SetErr(a.Stderr)
-	root.PersistentFlags().BoolVar(&a.json, "json", false, "print JSON")
+	root.PersistentFlags().BoolVar(&a.out.JSON, "json", false, "print JSON")
 	root.PersistentFlags().StringVar(&a.session, "session", "", "work for this host session (default: the one that the host tells, else where work is going on)")
-	root.SetFlagErrorFunc(wrongFlag)
+	root.SetFlagErrorFunc(flags.WrongFlag)
 	root.SetHelpCommand(newHelp())
 	root.SetHelpCommandGroupID("Begin:")
 	for _, group := range a.groups() {
@@ -151,63 +114,4 @@ func (a *App) root() *cobra.Command {
 		}
 	}
 	return root
-}
-
-// warn tells of settings that are not used.
-func (a *App) warn() {
-	for _, w := range a.Warnings {
-		a.say(w)
-	}
-}
-
-func (a *App) say(w config.Warning) { a.note(w.String()) }
-
-// note tells a person something beside the answer.
-func (a *App) note(text string) { fmt.Fprintf(a.Stderr, "[flame] %s\n", core.OneLine(text, 2000)) }
-
-// caller is on whose behalf commands run.
-func (a *App) caller() project.Caller {
-	session := a.session
-	if session == "" {
-		session = a.Hosts.Session(os.Getenv)
-	}
-	return project.Caller{Session: session, Agent: os.Getenv(core.AgentVariable), Host: project.CommandLine}
-}
-
-// with opens the project for one command, does what is due, and runs f.
-func (a *App) with(ctx context.Context, f func(*project.Project) error) error {
-	at, err := a.place()
-	if err != nil {
-		return err
-	}
-	return a.at(at, false, func(p *project.Project) error {
-		if err := p.Sweep(ctx); err != nil && !errors.Is(err, core.ErrUnavailable) {
-			return err
-		}
-		return f(p)
-	})
-}
-
-// at opens the project of a place for f.
-func (a *App) at(at place.Place, longLived bool, f func(*project.Project) error) error {
-	p, closeProject, err := a.Open(at, longLived)
-	if err != nil {
-		return err
-	}
-	err = errors.Join(f(p), closeProject())
-	if notice := at.Data.Notice(); notice != "" {
-		a.note(notice)
-	}
-	return err
-}
-
-// withAgents opens the agents of a place for f.
-func (a *App) withAgents(at place.Place, longLived bool, f func(*agents.Agents) error) error {
-	return a.at(at, longLived, func(p *project.Project) error {
-		s, err := a.Agents(p, at)
-		if err != nil {
-			return err
-		}
-		return f(s)
-	})
 }

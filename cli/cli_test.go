@@ -3,8 +3,8 @@ package cli
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"io"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -128,39 +128,29 @@ func TestHintsNameCommandsThatThereAre(t *testing.T) {
 	}
 }
 
-func TestTextForTerminalsDoesNotSteerThem(t *testing.T) {
+// TestEveryFlagOfATimeTakesTheSame is about flags of one name that took seconds in
+// one place and durations in another.
+func TestEveryFlagOfATimeTakesTheSame(t *testing.T) {
 	t.Parallel()
-	tests := map[string]struct{ text, want string }{
-		"plain text stays":            {"Größe ✓ 世界\n\ttabs", "Größe ✓ 世界\n\ttabs"},
-		"escape sequences lose ESC":   {"a\x1b[31mb", "a[31mb"},
-		"so do those of 8 bits":       {"a\u009b31mb", "a31mb"},
-		"a carriage return goes":      {"good\rbad", "goodbad"},
-		"directions cannot be turned": {"a\u202eb\u2066c", "abc"},
-		"what is no UTF-8 is shown":   {"a\xffb", "a\ufffdb"},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			assert.Equal(t, tt.want, printable(tt.text))
-		})
+	for _, line := range [][]string{
+		{"agents", "spawn", "builder", "x", "--timeout"}, {"agents", "wait", "agent-1", "--timeout"}, {"agents", "handoff", "agent-1", "--timeout"},
+		{"agents", "prune", "--older-than"}, {"agents", "grant", "plan", "--for"},
+	} {
+		got := run(t, t.Context(), append(line, "abc")...)
+		assert.Equal(t, exitUsage, got.code)
+		assert.Contains(t, got.errors, "flame: "+line[len(line)-1]+` takes seconds or a duration such as 90s, 5m or 2h, not "abc"`)
 	}
 }
 
-func TestJSONForTerminalsMeansTheSame(t *testing.T) {
+func TestEveryKindOfEventMayBeAskedFor(t *testing.T) {
 	t.Parallel()
-	text := "a\x1b\x7f\u009b\u200e\u202e 世界 \U0001f525"
-	raw, err := json.Marshal(text)
+	source, err := os.ReadFile("../core/event.go")
 	require.NoError(t, err)
-	got := plainJSON(raw)
-	assert.False(t, bytes.ContainsFunc(got, steersTerminal), "%q", got)
-	var back string
-	require.NoError(t, json.Unmarshal(got, &back))
-	assert.Equal(t, text, back)
-}
-
-func TestListsAreNeverNull(t *testing.T) {
-	t.Parallel()
-	raw, _, err := treeJSON([]core.TreeLine{{Frame: core.Frame{ID: "frame-1"}}}, "")
-	require.NoError(t, err)
-	assert.NotContains(t, string(raw), "null")
+	var kinds []string
+	for _, found := range regexp.MustCompile(`(?m)^\t[A-Z]\w+ += "([A-Z]\w+)"`).FindAllStringSubmatch(string(source), -1) {
+		kinds = append(kinds, found[1])
+	}
+	assert.Greater(t, len(kinds), 30)
+	assert.Equal(t, kinds, core.EventKinds)
+	assert.NoError(t, knownKinds(kinds))
 }

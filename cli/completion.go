@@ -4,17 +4,21 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
+
+	"flame/cli/flags"
 )
 
 func newCompletion() *cobra.Command {
 	return &cobra.Command{
 		Use: "completion bash|zsh|fish", Short: "Print a script that completes commands and frame ids in a shell",
-		Example: "  source <(flame completion bash)\n  flame completion zsh > \"${fpath[1]}/_flame\"\n  flame completion fish > ~/.config/fish/completions/flame.fish",
-		Args:    takes(1, 1), ValidArgs: []cobra.Completion{"bash", "zsh", "fish"},
+		Example: "  source <(flame completion bash)\n" +
+			"  flame completion zsh > \"${fpath[1]}/_flame\"\n" +
+			"  flame completion fish > ~/.config/fish/completions/flame.fish",
+		Args: flags.Takes(1, 1), ValidArgs: []cobra.Completion{"bash", "zsh", "fish"},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			write, known := scripts(cmd.Root())[args[0]]
 			if !known {
-				return wrongUsage(cmd, "there is no completion for %q", args[0])
+				return flags.Wrong(cmd, "there is no completion for %q", args[0])
 			}
 			return write(cmd.OutOrStdout())
 		},

@@ -14,14 +14,17 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/spf13/cobra"
 
+	"flame/cli/flags"
 	"flame/config/env"
 	"flame/core/op"
 )
 
 func newDemo(a *App) *cobra.Command {
 	return &cobra.Command{
-		Use: "demo", Short: "Watch an agent's piece of work in frames, in a temporary project", Example: "  flame demo", Args: takes(0, 0),
-		Long: "Play a short piece of work through a real MCP client and the real server in a\ntemporary project, and print what the agent called, what it got, and the tree that\ncame of it. Nothing of yours is touched.",
+		Use: "demo", Short: "Watch an agent's piece of work in frames, in a temporary project", Example: "  flame demo", Args: flags.Takes(0, 0),
+		Long: "Play a short piece of work through a real MCP client and the real server in a\n" +
+			"temporary project, and print what the agent called, what it got, and the tree that\n" +
+			"came of it. Nothing of yours is touched.",
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.demo(cmd.Context()) },
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"flame/agents"
+	"flame/cli/flags"
 	"flame/core"
 	"flame/hosts"
 	"flame/project"
@@ -24,7 +25,7 @@ import (
 func newDoctor(a *App) *cobra.Command {
 	var repair, yes bool
 	cmd := &cobra.Command{
-		Use: "doctor", Short: "Check store, hosts and every link between them", Args: takes(0, 0),
+		Use: "doctor", Short: "Check store, hosts and every link between them", Args: flags.Takes(0, 0),
 		Example: "  flame doctor\n  flame doctor --repair",
 		Long: "Check the store, the settings, the hosts and each link between them, and say what to\n" +
 			"do about each finding. It changes nothing, unless --repair is given: that says what of\n" +
@@ -35,7 +36,7 @@ func newDoctor(a *App) *cobra.Command {
 			case repair:
 				return a.repair(cmd, yes)
 			case yes:
-				return wrongUsage(cmd, "--yes is for --repair")
+				return flags.Wrong(cmd, "--yes is for --repair")
 			}
 			return a.doctor(cmd.Context())
 		},
@@ -72,7 +73,7 @@ func (a *App) doctor(ctx context.Context) error {
 	for _, h := range a.Hosts {
 		findings = append(findings, checkHost(ctx, h, machine, links)...)
 	}
-	if err := a.print(findings, render.Findings(findings)); err != nil {
+	if err := a.out.Print(findings, render.Findings(findings)); err != nil {
 		return err
 	}
 	return brokenOf(findings)

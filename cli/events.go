@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,6 +11,7 @@ import (
 	"github.com/samber/lo"
 	"github.com/spf13/cobra"
 
+	"flame/cli/flags"
 	"flame/core"
 	"flame/project"
 )
@@ -21,13 +21,14 @@ func newEvents(a *App) *cobra.Command {
 	var follow bool
 	var frame string
 	var after, limit uint
-	var since moment
+	var since flags.Moment
 	cmd := &cobra.Command{
-		Use: "events", Short: "Print the event log: what happened, when, to which frame", Example: "  flame events --follow --frame frame-k3x9\n  flame events --since 2h --kind FrameCompleted --json", Args: takes(0, 0),
+		Use: "events", Short: "Print the event log: what happened, when, to which frame",
+		Example: "  flame events --follow --frame frame-k3x9\n  flame events --since 2h --kind FrameCompleted --json", Args: flags.Takes(0, 0),
 	}
 	a.frameFlag(cmd, &frame, "only events of this frame")
-	cmd.Flags().Var(notBlank{&query.SubagentID, "AGENT"}, "agent", "only events of this agent: its subagent_id, or its beginning")
-	cmd.Flags().Var(notBlank{&query.Session, "SESSION"}, "session", "only events of this host session, and of agents that it started")
+	cmd.Flags().Var(flags.NotBlank{Name: &query.SubagentID, Of: "AGENT"}, "agent", "only events of this agent: its subagent_id, or its beginning")
+	cmd.Flags().Var(flags.NotBlank{Name: &query.Session, Of: "SESSION"}, "session", "only events of this host session, and of agents that it started")
 	cmd.Flags().StringSliceVar(&query.Kinds, "kind", nil, "only events of these kinds, such as FrameCompleted; may be given again")
 	cmd.Flags().Var(&since, "since", "only events of this time or later, all of them unless --limit is given")
 	cmd.Flags().UintVar(&after, "after", 0, "only events after this number")
@@ -35,7 +36,7 @@ func newEvents(a *App) *cobra.Command {
 	cmd.Flags().BoolVar(&follow, "follow", false, "go on printing events as they come")
 	return a.reads(cmd, func(ctx context.Context, p *project.Project, _ []string) error {
 		query.Below = query.Session
-		query.AfterSeq, query.Limit, query.Since = int64(after), int(limit), since.before(p.Now())
+		query.AfterSeq, query.Limit, query.Since = int64(after), int(limit), since.Before(p.Now())
 		if query.Since != 0 && !cmd.Flags().Changed("limit") {
 			query.Limit = 0
 		}
@@ -70,7 +71,7 @@ func knownKinds(kinds []string) error {
 		if len(like) == 0 {
 			like = core.EventKinds
 		}
-		return usageError{core.Invalidf("there are no events of kind %q", kind).WithHint("kinds are %s", strings.Join(like, ", "))}
+		return flags.UsageError{Problem: core.Invalidf("there are no events of kind %q", kind).WithHint("kinds are %s", strings.Join(like, ", "))}
 	}
 	return nil
 }
@@ -94,73 +95,6 @@ func (a *App) findAgent(ctx context.Context, p *project.Project, id *string) err
 		return failed
 	}
 	return err
-}
-
-// notBlank is the value of a flag that names something. A blank one, as of a
-// shell's variable that is not set, must not stand for all.
-type notBlank struct {
-	name *string
-	of   string // what it names, as help shows it
-}
-
-// Set takes what is not blank.
-func (n notBlank) Set(name string) error {
-	if strings.TrimSpace(name) == "" {
-		return errors.New("it is blank")
-	}
-	*n.name = name
-	return nil
-}
-
-// String returns the name.
-func (n notBlank) String() string { return *n.name }
-
-// Type is what help shows.
-func (n notBlank) Type() string { return n.of }
-
-// A moment is the value of a flag that takes a time, or how long ago that was.
-type moment struct {
-	text string
-	ago  time.Duration
-	at   time.Time // where ago is 0
-}
-
-// moments are the forms of a time; without a zone it is local.
-var moments = []string{time.RFC3339, time.DateTime, "2006-01-02T15:04", "2006-01-02 15:04", time.DateOnly}
-
-// Set takes a duration, of which 7d is one too, or a time.
-func (m *moment) Set(text string) error {
-	*m = moment{text: text}
-	if ago, err := parseDuration(text); err == nil {
-		if m.ago = ago; ago <= 0 {
-			return errors.New("it is not in the past")
-		}
-		return nil
-	}
-	for _, form := range moments {
-		if at, err := time.ParseInLocation(form, text, time.Local); err == nil {
-			m.at = at
-			return nil
-		}
-	}
-	return errors.New("no time")
-}
-
-// String returns what was set.
-func (m *moment) String() string { return m.text }
-
-// Type shows the forms that there are.
-func (m *moment) Type() string { return "90m|7d|2026-05-31|2026-05-31T10:00:00Z" }
-
-// before returns the moment as seen at time now; 0 where none was set.
-func (m *moment) before(now core.Millis) core.Millis {
-	switch {
-	case m.ago > 0:
-		return max(1, now-core.Millis(m.ago.Milliseconds()))
-	case m.text != "":
-		return max(1, core.MillisOf(m.at))
-	}
-	return 0
 }
 
 // followPace is how often --follow looks for new events.
@@ -201,13 +135,8 @@ func (a *App) printEvents(ctx context.Context, p *project.Project, query project
 }
 
 func (a *App) printEvent(e core.Event) error {
-	if a.json {
-		raw, err := json.Marshal(e)
-		if err != nil {
-			return err
-		}
-		_, err = fmt.Fprintf(a.Stdout, "%s\n", plainJSON(raw))
-		return err
+	if a.out.JSON {
+		return a.out.JSONLine(e)
 	}
 	about := core.OneLine(e.Frame+" "+e.SubagentID, 0)
 	_, err := fmt.Fprintf(a.Stdout, "%d %s %-16s %s %s\n", e.Seq, e.TS.Time().Local().Format(time.DateTime), e.Event, about, core.OneLine(string(e.Data), 120))

@@ -1,42 +1,21 @@
 package cli
 
 import (
-	"errors"
-	"strings"
-
 	"github.com/spf13/cobra"
 
+	"flame/cli/flags"
 	"flame/core"
 	"flame/project"
 )
 
 // frameFlag defines the flag --frame and completes it.
 func (a *App) frameFlag(cmd *cobra.Command, id *string, meaning string) {
-	cmd.Flags().Var((*frameID)(id), "frame", meaning)
+	cmd.Flags().Var(flags.NotBlank{Name: id, Of: "FRAME"}, "frame", meaning)
 	// The error is for an unknown flag, which this one is not.
 	_ = cmd.RegisterFlagCompletionFunc("frame", func(cmd *cobra.Command, _ []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		return a.frameArgs(cmd, nil, prefix)
 	})
 }
-
-// A frameID is the value of a flag that names a frame. A blank one, as of a
-// shell's variable that is not set, must not stand for the current frame.
-type frameID string
-
-// Set takes what is not blank.
-func (f *frameID) Set(id string) error {
-	if strings.TrimSpace(id) == "" {
-		return errors.New("it is blank")
-	}
-	*f = frameID(id)
-	return nil
-}
-
-// String returns the id.
-func (f *frameID) String() string { return string(*f) }
-
-// Type is what help shows.
-func (f *frameID) Type() string { return "FRAME" }
 
 // frameArgs offers frame ids for the first argument, with their goals.
 func (a *App) frameArgs(cmd *cobra.Command, args []string, prefix string) (offers []cobra.Completion, directive cobra.ShellCompDirective) {

@@ -14,6 +14,7 @@ import (
 
 	"flame/agents"
 	"flame/agents/supervise"
+	"flame/cli/flags"
 	"flame/core"
 	"flame/hosts"
 )
@@ -22,7 +23,8 @@ func newAgentsGrant(a *App) *cobra.Command {
 	var g agents.Grant
 	var life time.Duration
 	cmd := &cobra.Command{
-		Use: "grant MODE", Short: "Allow agents a wider permission mode than their parent has", Example: `  flame agents grant bypassPermissions --agent builder --for 1h --reason "throwaway container"`, Args: takes(1, 1),
+		Use: "grant MODE", Short: "Allow agents a wider permission mode than their parent has",
+		Example: `  flame agents grant bypassPermissions --agent builder --for 1h --reason "throwaway container"`, Args: flags.Takes(1, 1),
 		Long: "Allow agents a wider permission mode than their parent has. It is for people:\nat a terminal, and not from within an agent's own session.",
 	}
 	cmd.Flags().StringVar(&g.Agent, "agent", "", "only for this definition")
@@ -30,7 +32,7 @@ func newAgentsGrant(a *App) *cobra.Command {
 	cmd.Flags().BoolVar(&g.Inherited, "inherited", false, "for agents that agents start, too")
 	cmd.Flags().BoolVar(&g.Delegates, "delegates", false, "instead of a wider mode: children of --agent may have the tools that its delegate_grants name")
 	cmd.Flags().StringVar(&g.Reason, "reason", "", "why; it is kept in the log")
-	lasts(cmd, &life, "for", 0, "how long (default: until it is revoked)")
+	flags.Lasts(cmd, &life, "for", 0, "how long (default: until it is revoked)")
 	return a.asksAgents(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
 		if err := a.mustBeAPerson(); err != nil {
 			return err
@@ -55,7 +57,7 @@ func newAgentsGrant(a *App) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return a.print(made, fmt.Sprintf("%s: agents may have %s\n", made.ID, made.Mode))
+		return a.out.Print(made, fmt.Sprintf("%s: agents may have %s\n", made.ID, made.Mode))
 	})
 }
 
@@ -85,7 +87,7 @@ func (a *App) confirm(word, to string) error {
 }
 
 func newAgentsGrants(a *App) *cobra.Command {
-	cmd := &cobra.Command{Use: "grants", Short: "List the grants", Example: "  flame agents grants", Args: takes(0, 0)}
+	cmd := &cobra.Command{Use: "grants", Short: "List the grants", Example: "  flame agents grants", Args: flags.Takes(0, 0)}
 	return a.asksAgents(cmd, func(ctx context.Context, s *agents.Agents, _ []string) error {
 		all, err := s.Grants(ctx)
 		if err != nil {
@@ -98,7 +100,7 @@ func newAgentsGrants(a *App) *cobra.Command {
 		for _, g := range all {
 			text += fmt.Sprintf("%s: %s%s: %s\n", g.ID, g.Mode, grantScope(g), core.OneLine(g.Reason, 100))
 		}
-		return a.print(append([]agents.Grant{}, all...), text)
+		return a.out.Print(append([]agents.Grant{}, all...), text)
 	})
 }
 
@@ -120,11 +122,11 @@ func grantScope(g agents.Grant) (text string) {
 }
 
 func newAgentsRevoke(a *App) *cobra.Command {
-	cmd := &cobra.Command{Use: "revoke ID", Short: "Take a grant back", Example: "  flame agents revoke grant-k3x9a1b2", Args: takes(1, 1)}
+	cmd := &cobra.Command{Use: "revoke ID", Short: "Take a grant back", Example: "  flame agents revoke grant-k3x9a1b2", Args: flags.Takes(1, 1)}
 	return a.asksAgents(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
 		if err := s.RevokeGrant(ctx, args[0]); err != nil {
 			return err
 		}
-		return a.print(map[string]string{"revoked": args[0]}, args[0]+" is revoked; agents that run go on\n")
+		return a.out.Print(map[string]string{"revoked": args[0]}, args[0]+" is revoked; agents that run go on\n")
 	})
 }

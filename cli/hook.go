@@ -11,6 +11,7 @@ import (
 	"github.com/samber/lo"
 	"github.com/spf13/cobra"
 
+	"flame/cli/flags"
 	"flame/core"
 	"flame/hosts"
 	"flame/project"
@@ -26,7 +27,7 @@ func newHook(a *App) *cobra.Command {
 		Use: "hook HOST", Short: "Take in one event of a host, as its hooks do", Example: "  flame hook " + lo.FirstOrEmpty(hooked).Name + " < event.json",
 		Long: "Take in one event of a host from stdin and print the answer that the host wants.\n" +
 			"It never fails its host: on any trouble it ends with status 0 and no answer, and\nthe log (`flame where` says in which folder) has why.",
-		Args: takes(1, 1), ValidArgs: hooked.Names(),
+		Args: flags.Takes(1, 1), ValidArgs: hooked.Names(),
 		// Nothing but the answer may be printed.
 		PersistentPreRun: func(*cobra.Command, []string) {},
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"flame/cli/flags"
 	"flame/core"
 	"flame/project"
 	"flame/transcripts"
@@ -36,12 +37,13 @@ func newLog(a *App) *cobra.Command {
 	opts := logOptions{format: "markdown"}
 	cmd := &cobra.Command{
 		Use: "log FRAME", Short: "Export what was said and done in a finished frame", Example: "  flame log frame-k3x9 --format jsonl",
-		Long: "Write the part of the host's transcript in which a finished frame was worked in,\nfrom its start to its end, and print where it is. The frame keeps that path.",
-		Args: takes(1, 1), ValidArgsFunction: a.frameArgs,
+		Long: "Write the part of the host's transcript in which a finished frame was worked in,\n" +
+			"from its start to its end, and print where it is. The frame keeps that path.",
+		Args: flags.Takes(1, 1), ValidArgsFunction: a.frameArgs,
 	}
-	choose(cmd, &opts.format, "format", "how it is written", "markdown", "jsonl")
-	cmd.Flags().Var(notBlank{&opts.output, "FILE"}, "output", "write it there (default: logs/FRAME.md or .jsonl in flame's data folder)")
-	cmd.Flags().Var(notBlank{&opts.transcript, "PATH"}, "transcript", "take it from this file or folder (default: where the host keeps it)")
+	flags.Choose(cmd, &opts.format, "format", "how it is written", "markdown", "jsonl")
+	cmd.Flags().Var(flags.NotBlank{Name: &opts.output, Of: "FILE"}, "output", "write it there (default: logs/FRAME.md or .jsonl in flame's data folder)")
+	cmd.Flags().Var(flags.NotBlank{Name: &opts.transcript, Of: "PATH"}, "transcript", "take it from this file or folder (default: where the host keeps it)")
 	return a.reads(cmd, func(ctx context.Context, p *project.Project, args []string) error {
 		log, err := p.FrameLog(ctx, a.caller(), args[0])
 		if err != nil {
@@ -55,7 +57,7 @@ func newLog(a *App) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return a.print(map[string]string{"frame": frame.ID, "path": frame.LogPath}, frame.LogPath)
+		return a.out.Print(map[string]string{"frame": frame.ID, "path": frame.LogPath}, frame.LogPath)
 	})
 }
 

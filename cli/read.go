@@ -9,6 +9,8 @@ import (
 	"github.com/samber/lo"
 	"github.com/spf13/cobra"
 
+	"flame/cli/flags"
+	"flame/cli/printer"
 	"flame/core"
 	"flame/project"
 	"flame/render"
@@ -26,7 +28,7 @@ func newTree(a *App) *cobra.Command {
 	var all, details bool
 	cmd := &cobra.Command{
 		Use: "tree [FRAME]", Short: "Draw the frames of this project", Example: "  flame tree --details",
-		Args: takes(0, 1), ValidArgsFunction: a.frameArgs,
+		Args: flags.Takes(0, 1), ValidArgsFunction: a.frameArgs,
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "archived frames too")
 	cmd.Flags().BoolVar(&details, "details", false, "with summaries, reasons and artifacts")
@@ -36,11 +38,9 @@ func newTree(a *App) *cobra.Command {
 		case err != nil:
 			return err
 		case tree.Empty():
-			return a.print([]core.Frame{}, a.noFrames(ctx, 0))
-		case a.json:
-			return a.streamJSON(ctx, tree)
+			return a.out.Print([]core.Frame{}, a.noFrames(ctx, 0))
 		}
-		return a.streamText(ctx, tree, details)
+		return a.out.Tree(ctx, tree, details)
 	})
 }
 
@@ -61,7 +61,7 @@ func (a *App) noFrames(ctx context.Context, shown int) string {
 func newStatus(a *App) *cobra.Command {
 	var short bool
 	cmd := &cobra.Command{
-		Use: "status", Short: "Show the current frame and the tree around it", Example: "  flame status --line", Args: takes(0, 0),
+		Use: "status", Short: "Show the current frame and the tree around it", Example: "  flame status --line", Args: flags.Takes(0, 0),
 	}
 	cmd.Flags().BoolVar(&short, "line", false, "one line, for a host's status line")
 	return a.reads(cmd, func(ctx context.Context, p *project.Project, _ []string) error {
@@ -76,11 +76,11 @@ func newStatus(a *App) *cobra.Command {
 		if text == "" {
 			text = render.Status(tree)
 		}
-		nodes, more, err := treeJSON(tree.Lines, tree.Current)
+		nodes, more, err := printer.TreeJSON(tree.Lines, tree.Current)
 		if err != nil {
 			return err
 		}
-		return a.draw(status{tree.Current, tree.Counts, nodes, more}, text)
+		return a.out.Draw(status{tree.Current, tree.Counts, nodes, more}, text)
 	})
 }
 
@@ -99,12 +99,12 @@ const statusLimit = 60
 func (a *App) statusLine(ctx context.Context, p *project.Project) error {
 	frame, ok, err := p.Current(ctx, a.caller())
 	switch {
-	case err != nil || !ok && !a.json:
+	case err != nil || !ok && !a.out.JSON:
 		return err
 	case !ok:
-		return a.print(nil, "")
+		return a.out.Print(nil, "")
 	}
-	return a.frame(frame, frame.Status.Icon()+" "+oneLine(frame.Goal)+shortUsage(frame.Usage))
+	return a.out.Frame(frame, frame.Status.Icon()+" "+render.Short(frame.Goal)+shortUsage(frame.Usage))
 }
 
 // shortUsage tells what a frame's work consumed in a few words; nothing without
@@ -123,14 +123,14 @@ func shortUsage(u core.Usage) string {
 
 func newShow(a *App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "show FRAME", Short: "Show all of one frame", Example: "  flame show frame-k3x9", Args: takes(1, 1), ValidArgsFunction: a.frameArgs,
+		Use: "show FRAME", Short: "Show all of one frame", Example: "  flame show frame-k3x9", Args: flags.Takes(1, 1), ValidArgsFunction: a.frameArgs,
 	}
 	return a.reads(cmd, func(ctx context.Context, p *project.Project, args []string) error {
 		details, err := p.Details(ctx, a.caller(), args[0])
 		if err != nil {
 			return err
 		}
-		return a.frame(details.Frame, render.Details(details))
+		return a.out.Frame(details.Frame, render.Details(details))
 	})
 }
 
@@ -138,7 +138,7 @@ func newContext(a *App) *cobra.Command {
 	var chars uint
 	cmd := &cobra.Command{
 		Use: "context [FRAME]", Short: "Show what an agent in a frame is told", Example: "  flame context frame-k3x9",
-		Args: takes(0, 1), ValidArgsFunction: a.frameArgs,
+		Args: flags.Takes(0, 1), ValidArgsFunction: a.frameArgs,
 	}
 	cmd.Flags().UintVar(&chars, "chars", 0, "limit in characters (0: none)")
 	return a.reads(cmd, func(ctx context.Context, p *project.Project, args []string) error {
@@ -149,7 +149,7 @@ func newContext(a *App) *cobra.Command {
 		if made.Text == "" {
 			return core.Invalidf("no context fits in %d characters", chars).WithHint("allow some 500 or more")
 		}
-		return a.print(map[string]any{"frame": made.Frame.ID, "text": made.Text, "meta": made.Meta}, made.Text)
+		return a.out.Print(map[string]any{"frame": made.Frame.ID, "text": made.Text, "meta": made.Meta}, made.Text)
 	})
 }
 
@@ -158,9 +158,9 @@ func newSearch(a *App) *cobra.Command {
 	var limit uint
 	cmd := &cobra.Command{
 		Use: "search TEXT", Short: "Find frames by words of goals, summaries, results and decisions", Example: "  flame search login --status completed",
-		Args: takes(1, -1), ValidArgsFunction: cobra.NoFileCompletions,
+		Args: flags.Takes(1, -1), ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	choose(cmd, &search.Status, "status", "only frames of this status", core.Words(core.Statuses...)...)
+	flags.Choose(cmd, &search.Status, "status", "only frames of this status", core.Words(core.Statuses...)...)
 	cmd.Flags().UintVar(&limit, "limit", 20, "at most so many, up to 100")
 	return a.reads(cmd, func(ctx context.Context, p *project.Project, args []string) error {
 		search.Text, search.Limit = strings.Join(args, " "), int(limit)
@@ -168,33 +168,33 @@ func newSearch(a *App) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return a.frames(found, foundText(search.Text, found))
+		return a.out.Frames(found, foundText(search.Text, found))
 	})
 }
 
 // foundText lists what a search found, each frame with its summary.
 func foundText(text string, found []core.Frame) string {
 	if len(found) == 0 {
-		return fmt.Sprintf("No frame has all the words of %q.", oneLine(text))
+		return fmt.Sprintf("No frame has all the words of %q.", render.Short(text))
 	}
 	var b strings.Builder
 	for _, f := range found {
-		b.WriteString(line(f) + "\n")
+		b.WriteString(render.ShortFrame(f) + "\n")
 		if f.Summary != "" {
-			b.WriteString("  " + oneLine(f.Summary) + "\n")
+			b.WriteString("  " + render.Short(f.Summary) + "\n")
 		}
 	}
 	return b.String()
 }
 
 func newStats(a *App) *cobra.Command {
-	cmd := &cobra.Command{Use: "stats", Short: "Count frames, sessions and what they consumed", Example: "  flame stats --json", Args: takes(0, 0)}
+	cmd := &cobra.Command{Use: "stats", Short: "Count frames, sessions and what they consumed", Example: "  flame stats --json", Args: flags.Takes(0, 0)}
 	return a.reads(cmd, func(ctx context.Context, p *project.Project, _ []string) error {
 		stats, err := p.Stats(ctx)
 		if err != nil {
 			return err
 		}
-		return a.print(stats, statsText(stats))
+		return a.out.Print(stats, statsText(stats))
 	})
 }
 

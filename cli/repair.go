@@ -12,6 +12,7 @@ import (
 	"github.com/mattn/go-isatty"
 	"github.com/spf13/cobra"
 
+	"flame/cli/flags"
 	"flame/core"
 	"flame/render"
 )
@@ -47,7 +48,7 @@ func (a *App) repair(cmd *cobra.Command, agreed bool) error {
 // repaired prints what a repair did and what is left.
 func (a *App) repaired(done core.Repaired, text string, left []core.Finding) error {
 	answer := map[string]any{"copy": done.Copy, "mended": append([]string{}, done.Mended...), "findings": left}
-	if err := a.print(answer, text+render.Findings(left)); err != nil {
+	if err := a.out.Print(answer, text+render.Findings(left)); err != nil {
 		return err
 	}
 	return brokenOf(left)
@@ -55,12 +56,12 @@ func (a *App) repaired(done core.Repaired, text string, left []core.Finding) err
 
 // agrees prints a plan and asks whether to follow it.
 func (a *App) agrees(cmd *cobra.Command, plan string) (bool, error) {
-	if err := a.print(map[string]string{"plan": plan}, plan); err != nil {
+	if err := a.out.Print(map[string]string{"plan": plan}, plan); err != nil {
 		return false, err
 	}
 	in, ok := a.Stdin.(*os.File)
 	if !ok || !isatty.IsTerminal(in.Fd()) {
-		return false, wrongUsage(cmd, "there is no terminal to ask at; --yes does this without asking")
+		return false, flags.Wrong(cmd, "there is no terminal to ask at; --yes does this without asking")
 	}
 	fmt.Fprint(a.Stderr, "Do this? [y/N] ")
 	answer, err := bufio.NewReader(in).ReadString('\n')

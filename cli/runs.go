@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"flame/agents"
+	"flame/cli/flags"
 	"flame/config/env"
 	"flame/core"
 	"flame/core/op"
@@ -60,25 +61,26 @@ func newAgentsSpawn(a *App) *cobra.Command {
 	var only []string
 	var wait bool
 	cmd := &cobra.Command{
-		Use: "spawn TYPE PROMPT...", Short: "Start an agent, as " + string(op.Spawn) + " does", Example: `  flame agents spawn tester "run the tests of the store" --wait`, Args: takes(2, -1),
+		Use: "spawn TYPE PROMPT...", Short: "Start an agent, as " + string(op.Spawn) + " does",
+		Example: `  flame agents spawn tester "run the tests of the store" --wait`, Args: flags.Takes(2, -1),
 	}
-	flags := cmd.Flags()
+	own := cmd.Flags()
 	a.frameFlag(cmd, &r.Frame, "the frame that its own goes below (default: the current one)")
-	flags.StringVar(&r.Description, "description", "", "its task in a few words")
-	choose(cmd, &r.Mode, "permission-mode", "what it may do; more than its caller may needs a grant", r.Mode.Values()...)
-	flags.StringSliceVar(&only, "tools", nil, "only these tools")
-	flags.StringVar(&r.Model, "model", "", "the model")
-	lasts(cmd, &r.Timeout, "timeout", 0, "how long it may take (default: "+env.AgentTimeout+")")
-	flags.StringVar(&r.Cwd, "cwd", "", "the folder to work in (default: the project's)")
-	choose(cmd, &r.Isolation, "isolation", "worktree: a git worktree of its own", r.Isolation.Values()...)
-	flags.StringVar(&r.Key, "key", "", "the same key again gives the same agent")
-	flags.Int64Var(&r.BudgetTokens, "budget-tokens", 0, "tokens it may use")
-	flags.Float64Var(&r.BudgetUSD, "budget-usd", 0, "US dollars it may cost")
-	flags.BoolVar(&r.Bare, "no-context", false, "without the context of its frame")
-	flags.BoolVar(&wait, "wait", false, "wait until it ends, and print its result")
+	own.StringVar(&r.Description, "description", "", "its task in a few words")
+	flags.Choose(cmd, &r.Mode, "permission-mode", "what it may do; more than its caller may needs a grant", r.Mode.Values()...)
+	own.StringSliceVar(&only, "tools", nil, "only these tools")
+	own.StringVar(&r.Model, "model", "", "the model")
+	flags.Lasts(cmd, &r.Timeout, "timeout", 0, "how long it may take (default: "+env.AgentTimeout+")")
+	own.StringVar(&r.Cwd, "cwd", "", "the folder to work in (default: the project's)")
+	flags.Choose(cmd, &r.Isolation, "isolation", "worktree: a git worktree of its own", r.Isolation.Values()...)
+	own.StringVar(&r.Key, "key", "", "the same key again gives the same agent")
+	own.Int64Var(&r.BudgetTokens, "budget-tokens", 0, "tokens it may use")
+	own.Float64Var(&r.BudgetUSD, "budget-usd", 0, "US dollars it may cost")
+	own.BoolVar(&r.Bare, "no-context", false, "without the context of its frame")
+	own.BoolVar(&wait, "wait", false, "wait until it ends, and print its result")
 	return a.asksAgents(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
 		r.Type, r.Prompt = args[0], strings.Join(args[1:], " ")
-		if flags.Changed("tools") {
+		if own.Changed("tools") {
 			r.Tools = &only
 		}
 		run, err := s.Spawn(ctx, a.caller(), r)
@@ -88,7 +90,7 @@ func newAgentsSpawn(a *App) *cobra.Command {
 		if wait {
 			return a.awaitResult(ctx, s, run.ID)
 		}
-		return a.print(run, render.Agent(s, run))
+		return a.out.Print(run, render.Agent(s, run))
 	})
 }
 
@@ -96,7 +98,7 @@ func newAgentsSpawn(a *App) *cobra.Command {
 func (a *App) awaitResult(ctx context.Context, s *agents.Agents, id string) error {
 	run, err := s.Wait(ctx, id, func(agents.Run) {})
 	if err == nil && !run.State.Ended() {
-		return a.print(run, render.Agent(s, run))
+		return a.out.Print(run, render.Agent(s, run))
 	}
 	if err != nil {
 		return err
@@ -109,12 +111,15 @@ func (a *App) printResult(ctx context.Context, s *agents.Agents, id string) erro
 	if err != nil {
 		return err
 	}
-	return a.print(r, render.Result(r, s.Project.Now(), 0, 0))
+	return a.out.Print(r, render.Result(r, s.Project.Now(), 0, 0))
 }
 
 func newAgentsRuns(a *App) *cobra.Command {
 	var running bool
-	cmd := &cobra.Command{Use: "runs [ID]", Short: "List the agents that were started, or those below one", Example: "  flame agents runs --running", Args: takes(0, 1)}
+	cmd := &cobra.Command{
+		Use: "runs [ID]", Short: "List the agents that were started, or those below one",
+		Example: "  flame agents runs --running", Args: flags.Takes(0, 1),
+	}
 	cmd.Flags().BoolVar(&running, "running", false, "only those that run")
 	return a.asksAgents(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
 		runs, err := s.Below(ctx, strings.Join(args, ""))
@@ -127,9 +132,9 @@ func newAgentsRuns(a *App) *cobra.Command {
 		}
 		shown := agents.Filter(runs, which)
 		if len(shown) == 0 {
-			return a.print([]agents.Run{}, render.NoAgents(runs, which))
+			return a.out.Print([]agents.Run{}, render.NoAgents(runs, which))
 		}
-		return a.print(shown, runsTable(shown, s.Project.Now()))
+		return a.out.Print(shown, runsTable(shown, s.Project.Now()))
 	})
 }
 
@@ -140,7 +145,7 @@ func runsTable(runs []agents.Run, now core.Millis) string {
 	fmt.Fprintln(table, "ID\tSTATE\tTYPE\tSTARTED\tTIME\tCOST\tTASK")
 	for _, run := range runs {
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", run.ID, render.StateWord(run), core.OneLine(run.Type, 30),
-			run.CreatedAt.Time().Local().Format("Jan _2 15:04"), render.Took(run, now), costOf(run), oneLine(run.Description))
+			run.CreatedAt.Time().Local().Format("Jan _2 15:04"), render.Took(run, now), costOf(run), render.Short(run.Description))
 	}
 	_ = table.Flush() // a strings.Builder takes everything
 	return b.String()
@@ -155,18 +160,18 @@ func costOf(run agents.Run) string {
 }
 
 func newAgentsStatus(a *App) *cobra.Command {
-	cmd := &cobra.Command{Use: "status ID", Short: "Show how far an agent is", Example: "  flame agents status agent-k3x9a1b2", Args: takes(1, 1)}
+	cmd := &cobra.Command{Use: "status ID", Short: "Show how far an agent is", Example: "  flame agents status agent-k3x9a1b2", Args: flags.Takes(1, 1)}
 	return a.asksAgents(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
 		run, err := s.Find(ctx, args[0])
 		if err != nil {
 			return err
 		}
-		return a.print(run, render.Agent(s, run))
+		return a.out.Print(run, render.Agent(s, run))
 	})
 }
 
 func newAgentsResult(a *App) *cobra.Command {
-	cmd := &cobra.Command{Use: "result ID", Short: "Print what an agent came to", Example: "  flame agents result agent-k3x9a1b2", Args: takes(1, 1)}
+	cmd := &cobra.Command{Use: "result ID", Short: "Print what an agent came to", Example: "  flame agents result agent-k3x9a1b2", Args: flags.Takes(1, 1)}
 	return a.asksAgents(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
 		return a.printResult(ctx, s, args[0])
 	})
@@ -174,8 +179,11 @@ func newAgentsResult(a *App) *cobra.Command {
 
 func newAgentsWait(a *App) *cobra.Command {
 	var timeout time.Duration
-	cmd := &cobra.Command{Use: "wait ID", Short: "Wait until an agent ends, and print what it came to", Example: "  flame agents wait agent-k3x9a1b2 --timeout 5m", Args: takes(1, 1)}
-	lasts(cmd, &timeout, "timeout", 0, "wait no longer (default: as long as it takes)")
+	cmd := &cobra.Command{
+		Use: "wait ID", Short: "Wait until an agent ends, and print what it came to",
+		Example: "  flame agents wait agent-k3x9a1b2 --timeout 5m", Args: flags.Takes(1, 1),
+	}
+	flags.Lasts(cmd, &timeout, "timeout", 0, "wait no longer (default: as long as it takes)")
 	return a.asksAgents(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
 		if timeout > 0 {
 			var stop context.CancelFunc
@@ -187,7 +195,10 @@ func newAgentsWait(a *App) *cobra.Command {
 }
 
 func newAgentsCancel(a *App) *cobra.Command {
-	cmd := &cobra.Command{Use: "cancel ID", Short: "Stop an agent and all that it started", Example: "  flame agents cancel agent-k3x9a1b2", Args: takes(1, 1)}
+	cmd := &cobra.Command{
+		Use: "cancel ID", Short: "Stop an agent and all that it started",
+		Example: "  flame agents cancel agent-k3x9a1b2", Args: flags.Takes(1, 1),
+	}
 	return a.asksAgents(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
 		stopped, err := s.Cancel(ctx, a.caller(), args[0])
 		if err != nil {
@@ -197,7 +208,7 @@ func newAgentsCancel(a *App) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return a.print(append([]agents.Run{}, stopped...), render.Cancelled(run, stopped))
+		return a.out.Print(append([]agents.Run{}, stopped...), render.Cancelled(run, stopped))
 	})
 }
 
@@ -222,7 +233,7 @@ func (a *App) showRun(ctx context.Context, id string) error {
 		if o := r.Outcome; o != nil && o.Stderr != "" {
 			text += "The end of what it wrote to stderr:\n" + o.Stderr + "\n"
 		}
-		return a.print(shown, text+"\n"+render.Work(r, 0, 0))
+		return a.out.Print(shown, text+"\n"+render.Work(r, 0, 0))
 	})
 }
 
@@ -252,10 +263,12 @@ func newAgentsPrune(a *App) *cobra.Command {
 	var age time.Duration
 	var look bool
 	cmd := &cobra.Command{
-		Use: "prune", Short: "Delete the output and worktrees of agents that ended long ago", Example: "  flame agents prune --older-than 7d --dry-run", Args: takes(0, 0),
-		Long: "Delete what agents that ended long ago printed, and their worktrees. Records,\nresults, frames and patches stay, and the agents can still be gone on with.",
+		Use: "prune", Short: "Delete the output and worktrees of agents that ended long ago",
+		Example: "  flame agents prune --older-than 7d --dry-run", Args: flags.Takes(0, 0),
+		Long: "Delete what agents that ended long ago printed, and their worktrees. Records,\n" +
+			"results, frames and patches stay, and the agents can still be gone on with.",
 	}
-	lasts(cmd, &age, "older-than", 30*24*time.Hour, "how long ago they ended")
+	flags.Lasts(cmd, &age, "older-than", 30*24*time.Hour, "how long ago they ended")
 	cmd.Flags().BoolVar(&look, "dry-run", false, "only say what would be deleted")
 	return a.asksAgents(cmd, func(ctx context.Context, s *agents.Agents, _ []string) error {
 		pruned, err := s.Prune(ctx, s.Project.Now()-core.Millis(age.Milliseconds()), look)
@@ -266,7 +279,7 @@ func newAgentsPrune(a *App) *cobra.Command {
 		if look {
 			done = "to delete"
 		}
-		return a.print(pruned, fmt.Sprintf("%s of %s %s\n%s", megabytes(pruned.Bytes), render.Count(len(pruned.Agents), "agent"), done, strings.Join(pruned.Agents, "\n")))
+		return a.out.Print(pruned, fmt.Sprintf("%s of %s %s\n%s", megabytes(pruned.Bytes), render.Count(len(pruned.Agents), "agent"), done, strings.Join(pruned.Agents, "\n")))
 	})
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"flame/agents"
+	"flame/cli/flags"
 	"flame/config"
 	"flame/config/env"
 	"flame/core"
@@ -33,10 +34,10 @@ func newServe(a *App) *cobra.Command {
 		Use: "serve", Short: "Run the MCP server, as hosts do", Example: "  flame serve\n  flame serve --http 127.0.0.1:7070",
 		Long: "Run the MCP server: on stdin and stdout, or with --http as streamable HTTP at /mcp\nand server-sent events at /sse, with metrics for Prometheus at /metrics. Clients\n" +
 			"over HTTP send a bearer token: " + env.HTTPToken + ", else one that flame makes and\nkeeps in the project's data folder, as http-token.",
-		Args: takes(0, 0),
+		Args: flags.Takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if at.noToken && at.addr == "" {
-				return wrongUsage(cmd, "--no-token is for --http")
+				return flags.Wrong(cmd, "--no-token is for --http")
 			}
 			return a.serve(cmd.Context(), at)
 		},

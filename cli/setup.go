@@ -12,6 +12,7 @@ import (
 	"github.com/samber/lo"
 	"github.com/spf13/cobra"
 
+	"flame/cli/flags"
 	"flame/core"
 	"flame/hosts"
 )
@@ -32,13 +33,13 @@ func newSetup(a *App) *cobra.Command {
 		ValidArgs: names,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if unknown, found := lo.Find(args, func(name string) bool { return !slices.Contains(names, name) }); found {
-				return wrongUsage(cmd, "there is no host %q", unknown)
+				return flags.Wrong(cmd, "there is no host %q", unknown)
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return a.setup(cmd.Context(), args, opts) },
 	}
-	choose(cmd, &opts.scope, "scope", "for all projects of the user or for this project", string(hosts.User), string(hosts.Project))
+	flags.Choose(cmd, &opts.scope, "scope", "for all projects of the user or for this project", string(hosts.User), string(hosts.Project))
 	cmd.Flags().BoolVar(&opts.dryRun, "dry-run", false, "say what would be done, and do nothing")
 	cmd.Flags().BoolVar(&opts.remove, "remove", false, "undo it")
 	return cmd

@@ -12,12 +12,14 @@ import (
 
 	"flame/agents"
 	"flame/agents/supervise"
+	"flame/cli/flags"
 )
 
 func newSupervise(a *App) *cobra.Command {
 	var detach, keep bool
 	cmd := &cobra.Command{
-		Use: "supervise AGENT", Short: "Run one agent to its end, as flame does for itself", Example: "  flame supervise agent-k3x9a1b2", Hidden: true, Args: takes(1, 1),
+		Use: "supervise AGENT", Short: "Run one agent to its end, as flame does for itself",
+		Example: "  flame supervise agent-k3x9a1b2", Hidden: true, Args: flags.Takes(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			at, err := a.place()
 			if err != nil {

@@ -16,16 +16,20 @@ import (
 	"flame/agents/converge"
 	"flame/agents/graph"
 	"flame/agents/supervise"
+	"flame/cli/flags"
 	"flame/core"
 	"flame/render"
 )
 
 func newAgentsHandoff(a *App) *cobra.Command {
 	r := agents.HandoffRequest{OnFailure: agents.Escalate}
-	cmd := &cobra.Command{Use: "handoff ID", Short: "Hand over to an agent until it ends", Example: "  flame agents handoff agent-k3x9a1b2 --on-failure retry", Args: takes(1, 1)}
+	cmd := &cobra.Command{
+		Use: "handoff ID", Short: "Hand over to an agent until it ends",
+		Example: "  flame agents handoff agent-k3x9a1b2 --on-failure retry", Args: flags.Takes(1, 1),
+	}
 	cmd.Flags().BoolVar(&r.Transfer, "transfer-control", false, "the session that started it changes no frames until then")
-	lasts(cmd, &r.Timeout, "timeout", 10*time.Minute, "how long it may take")
-	choose(cmd, &r.OnFailure, "on-failure", "what follows if it fails", r.OnFailure.Values()...)
+	flags.Lasts(cmd, &r.Timeout, "timeout", 10*time.Minute, "how long it may take")
+	flags.Choose(cmd, &r.OnFailure, "on-failure", "what follows if it fails", r.OnFailure.Values()...)
 	return a.asksAgents(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
 		r.ID = args[0]
 		run, err := s.Handoff(ctx, a.caller(), r)
@@ -39,15 +43,18 @@ func newAgentsHandoff(a *App) *cobra.Command {
 func newAgentsConverge(a *App) *cobra.Command {
 	var o converge.Options
 	var schema string
-	cmd := &cobra.Command{Use: "converge ID ID...", Short: "Make one result of those of several agents", Example: "  flame agents converge agent-k3x9a1b2 agent-q7w2e4r6 --strategy merge", Args: takes(2, -1)}
-	choose(cmd, &o.Strategy, "strategy", "how it is made (required)", o.Strategy.Values()...)
-	choose(cmd, &o.Resolution, "conflict-resolution", "what becomes of conflicts (default "+string(converge.Manual)+")", o.Resolution.Values()...)
-	choose(cmd, &o.Format, "output-format", "how it is written (default "+string(converge.Markdown)+"; with --json "+string(converge.DeltaBatch)+")", o.Format.Values()...)
+	cmd := &cobra.Command{
+		Use: "converge ID ID...", Short: "Make one result of those of several agents",
+		Example: "  flame agents converge agent-k3x9a1b2 agent-q7w2e4r6 --strategy merge", Args: flags.Takes(2, -1),
+	}
+	flags.Choose(cmd, &o.Strategy, "strategy", "how it is made (required)", o.Strategy.Values()...)
+	flags.Choose(cmd, &o.Resolution, "conflict-resolution", "what becomes of conflicts (default "+string(converge.Manual)+")", o.Resolution.Values()...)
+	flags.Choose(cmd, &o.Format, "output-format", "how it is written (default "+string(converge.Markdown)+"; with --json "+string(converge.DeltaBatch)+")", o.Format.Values()...)
 	cmd.Flags().Float64Var(&o.Tolerance, "tolerance", 0, "how far apart numbers may be that count as equal")
 	cmd.Flags().StringVar(&schema, "result-schema", "", "a JSON schema: only what it declares is compared")
 	return a.asksAgents(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
 		o.Schema = []byte(schema)
-		if o.Format == "" && !a.json {
+		if o.Format == "" && !a.out.JSON {
 			o.Format = converge.Markdown
 		}
 		c, err := s.Converge(ctx, a.caller(), args, o)
@@ -63,11 +70,12 @@ func newAgentsReview(a *App) *cobra.Command {
 	var trajectory bool
 	var format converge.Format
 	cmd := &cobra.Command{
-		Use: "review [CONVERGENCE]", Short: "Look at convergences, and settle the conflicts that wait for a person", Example: "  flame agents review converge-k3x9a1b2 --choose file:main.go=agent-q7w2e4r6", Args: takes(0, 1),
+		Use: "review [CONVERGENCE]", Short: "Look at convergences, and settle the conflicts that wait for a person",
+		Example: "  flame agents review converge-k3x9a1b2 --choose file:main.go=agent-q7w2e4r6", Args: flags.Takes(0, 1),
 	}
 	cmd.Flags().StringArrayVar(&choices, "choose", nil, "CONFLICT=ID: the agent whose side wins (repeatable)")
 	cmd.Flags().BoolVar(&trajectory, "trajectory", false, "print what its agents said and called in one stream, with the conflicts in their places")
-	choose(cmd, &format, "output-format", "how the result is written (default "+string(converge.Markdown)+"; with --json as it was made)", format.Values()...)
+	flags.Choose(cmd, &format, "output-format", "how the result is written (default "+string(converge.Markdown)+"; with --json as it was made)", format.Values()...)
 	return a.asksAgents(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
 		if len(args) == 0 {
 			return a.listConvergences(ctx, s)
@@ -88,7 +96,7 @@ func newAgentsReview(a *App) *cobra.Command {
 				return err
 			}
 		}
-		if format == "" && !a.json {
+		if format == "" && !a.out.JSON {
 			format = converge.Markdown
 		}
 		if c, err = written(c, format); err != nil {
@@ -128,7 +136,7 @@ func (a *App) printConvergence(ctx context.Context, s *agents.Agents, c agents.C
 	if err != nil {
 		return err
 	}
-	return a.print(c, text+next)
+	return a.out.Print(c, text+next)
 }
 
 func (a *App) listConvergences(ctx context.Context, s *agents.Agents) error {
@@ -143,7 +151,7 @@ func (a *App) listConvergences(ctx context.Context, s *agents.Agents) error {
 	if text == "" {
 		text = "No convergences; `flame agents converge` makes one.\n"
 	}
-	return a.print(append([]agents.Convergence{}, all...), text)
+	return a.out.Print(append([]agents.Convergence{}, all...), text)
 }
 
 func (a *App) printTrajectory(ctx context.Context, s *agents.Agents, c agents.Convergence) error {
@@ -160,7 +168,7 @@ func (a *App) printTrajectory(ctx context.Context, s *agents.Agents, c agents.Co
 		}
 		text += fmt.Sprintf("%s %s %s\n", at, e.SubagentID, core.OneLine(entryText(e), maxEntry))
 	}
-	return a.print(append([]converge.Entry{}, entries...), text)
+	return a.out.Print(append([]converge.Entry{}, entries...), text)
 }
 
 // maxEntry is the length in characters that an entry of a trajectory is cut to.
@@ -219,14 +227,17 @@ func subject(input json.RawMessage) string {
 
 func newAgentsGraph(a *App) *cobra.Command {
 	format := "tree"
-	cmd := &cobra.Command{Use: "graph", Short: "Draw the agents that were started: by whom, and what became of their results", Example: "  flame agents graph --format mermaid", Args: takes(0, 0)}
-	choose(cmd, &format, "format", "how it is drawn", graph.Formats()...)
+	cmd := &cobra.Command{
+		Use: "graph", Short: "Draw the agents that were started: by whom, and what became of their results",
+		Example: "  flame agents graph --format mermaid", Args: flags.Takes(0, 0),
+	}
+	flags.Choose(cmd, &format, "format", "how it is drawn", graph.Formats()...)
 	return a.asksAgents(cmd, func(ctx context.Context, s *agents.Agents, _ []string) error {
 		g, err := s.Graph(ctx)
 		if err != nil {
 			return err
 		}
-		if a.json {
+		if a.out.JSON {
 			format = "json"
 		}
 		return graph.Draw(a.Stdout, g, format)
@@ -236,8 +247,12 @@ func newAgentsGraph(a *App) *cobra.Command {
 func newAgentsAttach(a *App) *cobra.Command {
 	var wait bool
 	cmd := &cobra.Command{
-		Use: "attach ID [PROMPT...]", Short: "Go on with an agent that is over: talk to it, or give it another prompt", Example: `  flame agents attach agent-k3x9a1b2 "now fix what you found" --wait`, Args: takes(1, -1),
-		Long: "Go on with an agent that is over, in its own session. Without a prompt its host\nis opened on that session, at a terminal; with one it works by itself again.\nID may also be a frame or a session of a subagent that its host started: where\nthe host cannot go on in it, another agent begins with its context.",
+		Use: "attach ID [PROMPT...]", Short: "Go on with an agent that is over: talk to it, or give it another prompt",
+		Example: `  flame agents attach agent-k3x9a1b2 "now fix what you found" --wait`, Args: flags.Takes(1, -1),
+		Long: "Go on with an agent that is over, in its own session. Without a prompt its host\n" +
+			"is opened on that session, at a terminal; with one it works by itself again.\n" +
+			"ID may also be a frame or a session of a subagent that its host started: where\n" +
+			"the host cannot go on in it, another agent begins with its context.",
 	}
 	cmd.Flags().BoolVar(&wait, "wait", false, "wait until it ends, and print its result")
 	return a.asksAgents(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
@@ -253,7 +268,7 @@ func newAgentsAttach(a *App) *cobra.Command {
 		if wait {
 			return a.awaitResult(ctx, s, run.ID)
 		}
-		return a.print(run, render.Agent(s, run))
+		return a.out.Print(run, render.Agent(s, run))
 	})
 }
 

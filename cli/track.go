@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"flame/agents/trail"
+	"flame/cli/flags"
 	"flame/core"
 	"flame/transcripts"
 )
@@ -19,19 +20,20 @@ func newTrack(a *App) *cobra.Command {
 	format := "tree"
 	var follow bool
 	cmd := &cobra.Command{
-		Use: "track FILE|DIR|-", Short: "Show who started whom, from the logs of a host", Example: "  flame track ~/.claude/projects/my-project --format mermaid",
-		Long: "Read logs of Claude Code or OpenCode and show the sessions and agents that they\ntell of, with what each was asked, how it ended and what it took. Session files,\nfolders of them, stream-json and run output, exports and OpenCode's database are\nknown by their content; - reads standard input.",
-		Args: takes(1, 1), ValidArgsFunction: func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		Use: "track FILE|DIR|-", Short: "Show who started whom, from the logs of a host",
+		Example: "  flame track ~/.claude/projects/my-project --format mermaid",
+		Long:    "Read logs of Claude Code or OpenCode and show the sessions and agents that they\ntell of, with what each was asked, how it ended and what it took. Session files,\nfolders of them, stream-json and run output, exports and OpenCode's database are\nknown by their content; - reads standard input.",
+		Args:    flags.Takes(1, 1), ValidArgsFunction: func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			return nil, cobra.ShellCompDirectiveDefault
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if a.json {
+			if a.out.JSON {
 				format = "json"
 			}
 			return a.track(cmd.Context(), args[0], format, follow)
 		},
 	}
-	choose(cmd, &format, "format", "how it is drawn", trail.Formats()...)
+	flags.Choose(cmd, &format, "format", "how it is drawn", trail.Formats()...)
 	cmd.Flags().BoolVar(&follow, "follow", false, "go on as the logs grow")
 	return cmd
 }
@@ -46,7 +48,7 @@ func (a *App) track(ctx context.Context, path, format string, follow bool) error
 			if err := trail.Draw(&b, t, format); err != nil {
 				return err
 			}
-			return a.print(t, b.String()+remarksOn(t))
+			return a.out.Print(t, b.String()+remarksOn(t))
 		}
 		return trail.Draw(a.Stdout, t, format)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"flame/agents/trail"
+	"flame/cli/flags"
 	"flame/project"
 	"flame/render"
 	"flame/transcripts"
@@ -17,9 +18,10 @@ import (
 
 func newImport(a *App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "import PATH", Short: "Take in exported frames, or past sessions from a host's logs", Example: "  flame import .opencode/flame\n  flame import ~/.claude/projects/my-project",
-		Long: "Take in a folder of state.json and frames/*.json, as the original plugin or flame\nexport wrote it: frames keep their ids. Or take in logs of Claude Code or OpenCode:\neach past session and each agent in it becomes a finished frame with what it cost.\nImporting the same again changes nothing.",
-		Args: takes(1, 1), ValidArgsFunction: folders,
+		Use: "import PATH", Short: "Take in exported frames, or past sessions from a host's logs",
+		Example: "  flame import .opencode/flame\n  flame import ~/.claude/projects/my-project",
+		Long:    "Take in a folder of state.json and frames/*.json, as the original plugin or flame\nexport wrote it: frames keep their ids. Or take in logs of Claude Code or OpenCode:\neach past session and each agent in it becomes a finished frame with what it cost.\nImporting the same again changes nothing.",
+		Args:    flags.Takes(1, 1), ValidArgsFunction: folders,
 	}
 	return a.reads(cmd, func(ctx context.Context, p *project.Project, args []string) error {
 		done, err := importPath(ctx, p, args[0])
@@ -33,7 +35,7 @@ func newImport(a *App) *cobra.Command {
 		for _, repair := range done.Repaired {
 			text += "\nrepaired " + repair
 		}
-		return a.print(imported{done.Added, done.Unchanged, append([]string{}, done.Kept...), append([]string{}, done.Repaired...)}, text)
+		return a.out.Print(imported{done.Added, done.Unchanged, append([]string{}, done.Kept...), append([]string{}, done.Repaired...)}, text)
 	})
 }
 
@@ -72,7 +74,8 @@ func folders(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellC
 
 func newExport(a *App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "export PATH", Short: "Write all frames as a folder of state.json and frames/*.json", Example: "  flame export /tmp/frames", Args: takes(1, 1), ValidArgsFunction: folders,
+		Use: "export PATH", Short: "Write all frames as a folder of state.json and frames/*.json",
+		Example: "  flame export /tmp/frames", Args: flags.Takes(1, 1), ValidArgsFunction: folders,
 	}
 	return a.reads(cmd, func(ctx context.Context, p *project.Project, args []string) error {
 		done, err := p.Export(ctx, a.caller(), args[0])
@@ -85,7 +88,7 @@ func newExport(a *App) *cobra.Command {
 			answer["nameless"] = done.Nameless
 			text += fmt.Sprintf("\n%d left out, which have no id; `flame doctor --repair` gives them one", done.Nameless)
 		}
-		return a.print(answer, text)
+		return a.out.Print(answer, text)
 	})
 }
 
@@ -98,19 +101,19 @@ func newOn(a *App) *cobra.Command {
 }
 
 func (a *App) switches(name, short string, off bool) *cobra.Command {
-	cmd := &cobra.Command{Use: name, Short: short, Example: "  flame " + name, Args: takes(0, 0)}
+	cmd := &cobra.Command{Use: name, Short: short, Example: "  flame " + name, Args: flags.Takes(0, 0)}
 	return a.reads(cmd, func(ctx context.Context, p *project.Project, _ []string) error {
 		if err := p.SetOff(ctx, off); err != nil {
 			return err
 		}
-		return a.print(map[string]bool{"off": off}, "hooks and injection are "+name+" for this project; tools and commands work as before")
+		return a.out.Print(map[string]bool{"off": off}, "hooks and injection are "+name+" for this project; tools and commands work as before")
 	})
 }
 
 func newPrune(a *App) *cobra.Command {
 	var remove bool
 	cmd := &cobra.Command{
-		Use: "prune", Short: "Archive roots without work that are older than a week", Example: "  flame prune --delete", Args: takes(0, 0),
+		Use: "prune", Short: "Archive roots without work that are older than a week", Example: "  flame prune --delete", Args: flags.Takes(0, 0),
 	}
 	cmd.Flags().BoolVar(&remove, "delete", false, "delete them, archived ones too")
 	return a.reads(cmd, func(ctx context.Context, p *project.Project, _ []string) error {
@@ -122,20 +125,20 @@ func newPrune(a *App) *cobra.Command {
 		if remove {
 			what = "deleted"
 		}
-		return a.frames(pruned, render.Count(len(pruned), "frame")+" "+what+"\n"+lines(pruned))
+		return a.out.Frames(pruned, render.Count(len(pruned), "frame")+" "+what+"\n"+render.ShortFrames(pruned))
 	})
 }
 
 func newConfig(a *App) *cobra.Command {
 	return &cobra.Command{
-		Use: "config", Short: "List every setting with its value and source", Example: "  flame config", Args: takes(0, 0),
+		Use: "config", Short: "List every setting with its value and source", Example: "  flame config", Args: flags.Takes(0, 0),
 		RunE: func(*cobra.Command, []string) error {
 			var b strings.Builder
 			rows := a.Settings.List()
 			for _, row := range rows {
 				fmt.Fprintf(&b, "%s=%s (%s)\n  %s\n", row.Name, row.Value, row.Source, row.Meaning)
 			}
-			return a.print(rows, b.String())
+			return a.out.Print(rows, b.String())
 		},
 	}
 }

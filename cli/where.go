@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"flame/cli/flags"
 	"flame/core"
 	"flame/project/place"
 )
@@ -15,8 +16,11 @@ import (
 func newWhere(a *App) *cobra.Command {
 	var old string
 	cmd := &cobra.Command{
-		Use: "where", Short: "Print the folder that this project's data is in", Example: "  flame where\n  flame where --adopt ~/code/old-name", Args: takes(0, 0),
-		Long: "Print the folder that this project's data is in. It never lies in the project.\nData of a project that was moved or renamed stays under the old name: --adopt takes\nit over. What this project has of its own is set aside then, not lost.",
+		Use: "where", Short: "Print the folder that this project's data is in",
+		Example: "  flame where\n  flame where --adopt ~/code/old-name", Args: flags.Takes(0, 0),
+		Long: "Print the folder that this project's data is in. It never lies in the project.\n" +
+			"Data of a project that was moved or renamed stays under the old name: --adopt takes\n" +
+			"it over. What this project has of its own is set aside then, not lost.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			at, err := a.place()
 			if err != nil {
@@ -47,7 +51,7 @@ func (a *App) where(ctx context.Context, at place.Place) error {
 		return err
 	}
 	candidates := a.candidates(ctx, at)
-	if err := a.print(whereabouts{at.Dir, at.Worktree, at.Data.Path, there, append([]place.Kept{}, candidates...)}, at.Data.Path); err != nil {
+	if err := a.out.Print(whereabouts{at.Dir, at.Worktree, at.Data.Path, there, append([]place.Kept{}, candidates...)}, at.Data.Path); err != nil {
 		return err
 	}
 	if notice := at.Data.Notice(); notice != "" {
@@ -70,15 +74,17 @@ func (a *App) adopt(ctx context.Context, at place.Place, old string) error {
 	if notice := at.Data.Notice(); notice != "" {
 		a.note(notice)
 	}
-	return a.print(map[string]string{"adopted": kept.Root, "data": at.Data.Path}, fmt.Sprintf("The data of %s is this project's now, in %s.", kept.Root, at.Data.Path))
+	return a.out.Print(map[string]string{"adopted": kept.Root, "data": at.Data.Path}, fmt.Sprintf("The data of %s is this project's now, in %s.", kept.Root, at.Data.Path))
 }
 
 func newProjects(a *App) *cobra.Command {
 	var name string
 	var yes bool
 	cmd := &cobra.Command{
-		Use: "projects", Short: "List all projects that have data", Example: "  flame projects\n  flame projects --delete old-name-1f2e3d4c5b", Args: takes(0, 0),
-		Long: "List all projects that have data, with its size, its last use, and whether the\nproject's folder is still there. --delete deletes the data of one for good.",
+		Use: "projects", Short: "List all projects that have data",
+		Example: "  flame projects\n  flame projects --delete old-name-1f2e3d4c5b", Args: flags.Takes(0, 0),
+		Long: "List all projects that have data, with its size, its last use, and whether the\n" +
+			"project's folder is still there. --delete deletes the data of one for good.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			at, err := a.place()
 			if err != nil {
@@ -120,7 +126,7 @@ func (a *App) projects(ctx context.Context, at place.Place) error {
 	if len(all) == 0 {
 		b.WriteString("No project has data yet.")
 	}
-	return a.print(listed, b.String())
+	return a.out.Print(listed, b.String())
 }
 
 func (a *App) deleteProject(ctx context.Context, at place.Place, name string, yes bool) error {
@@ -139,5 +145,5 @@ func (a *App) deleteProject(ctx context.Context, at place.Place, name string, ye
 	if err := at.Data.Delete(ctx, kept); err != nil {
 		return err
 	}
-	return a.print(map[string]string{"deleted": kept.Name, "root": kept.Root}, "The data of "+kept.Root+" is deleted.")
+	return a.out.Print(map[string]string{"deleted": kept.Name, "root": kept.Root}, "The data of "+kept.Root+" is deleted.")
 }

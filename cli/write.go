@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"flame/cli/flags"
 	"flame/core"
 	"flame/project"
 	"flame/render"
@@ -17,8 +18,8 @@ type writing struct {
 	use, short, example string
 	args                cobra.PositionalArgs
 	frame               bool // takes --frame
-	run                 func(ctx context.Context, p *project.Project, by project.Caller, args []string, flags *writeFlags) (core.Frame, string, error)
-	flags               func(cmd *cobra.Command, flags *writeFlags)
+	run                 func(ctx context.Context, p *project.Project, by project.Caller, args []string, given *writeFlags) (core.Frame, string, error)
+	flags               func(cmd *cobra.Command, given *writeFlags)
 }
 
 // writeFlags are the flags of writing commands; each command offers some.
@@ -28,40 +29,40 @@ type writeFlags struct {
 }
 
 func (a *App) writes(w writing) *cobra.Command {
-	var flags writeFlags
+	var given writeFlags
 	cmd := &cobra.Command{
 		Use: w.use, Short: w.short, Example: "  " + w.example, Args: w.args,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.with(cmd.Context(), func(p *project.Project) error {
-				frame, text, err := w.run(cmd.Context(), p, a.caller(), args, &flags)
+				frame, text, err := w.run(cmd.Context(), p, a.caller(), args, &given)
 				if err != nil {
 					return err
 				}
-				return a.frame(frame, text)
+				return a.out.Frame(frame, text)
 			})
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	if w.frame {
-		a.frameFlag(cmd, &flags.frame, "the frame (default: the current one)")
+		a.frameFlag(cmd, &given.frame, "the frame (default: the current one)")
 	}
 	if w.flags != nil {
-		w.flags(cmd, &flags)
+		w.flags(cmd, &given)
 	}
 	return cmd
 }
 
-func criteriaFlag(cmd *cobra.Command, flags *writeFlags) {
-	cmd.Flags().StringVar(&flags.criteria, "criteria", "", "what done means")
+func criteriaFlag(cmd *cobra.Command, given *writeFlags) {
+	cmd.Flags().StringVar(&given.criteria, "criteria", "", "what done means")
 }
 
 func newPush(a *App) *cobra.Command {
 	return a.writes(writing{
 		use: "push GOAL", short: "Start a frame below the current one", example: `flame push "Fix the login"`,
-		args: takes(1, -1), flags: criteriaFlag,
-		run: func(ctx context.Context, p *project.Project, by project.Caller, args []string, flags *writeFlags) (core.Frame, string, error) {
-			frame, err := p.Push(ctx, by, strings.Join(args, " "), flags.criteria)
-			return frame, fmt.Sprintf("%s started: %s", frame.ID, oneLine(frame.Goal)), err
+		args: flags.Takes(1, -1), flags: criteriaFlag,
+		run: func(ctx context.Context, p *project.Project, by project.Caller, args []string, given *writeFlags) (core.Frame, string, error) {
+			frame, err := p.Push(ctx, by, strings.Join(args, " "), given.criteria)
+			return frame, fmt.Sprintf("%s started: %s", frame.ID, render.Short(frame.Goal)), err
 		},
 	})
 }
@@ -69,26 +70,26 @@ func newPush(a *App) *cobra.Command {
 func newPop(a *App) *cobra.Command {
 	cmd := a.writes(writing{
 		use: "pop completed|failed|blocked [SUMMARY]", short: "End the current frame", example: `flame pop completed "Login works; sessions expire after 30 min"`,
-		args: cobra.MatchAll(takes(1, -1), canEnd), frame: true,
-		flags: func(cmd *cobra.Command, flags *writeFlags) {
-			cmd.Flags().StringVar(&flags.results, "results", "", "the full outcome, read on demand")
-			cmd.Flags().BoolVar(&flags.force, "force", false, "even with children in progress")
-			cmd.Flags().BoolVar(&flags.generate, "generate-summary", false, "wait for the summary of the next compaction")
+		args: cobra.MatchAll(flags.Takes(1, -1), canEnd), frame: true,
+		flags: func(cmd *cobra.Command, given *writeFlags) {
+			cmd.Flags().StringVar(&given.results, "results", "", "the full outcome, read on demand")
+			cmd.Flags().BoolVar(&given.force, "force", false, "even with children in progress")
+			cmd.Flags().BoolVar(&given.generate, "generate-summary", false, "wait for the summary of the next compaction")
 		},
-		run: func(ctx context.Context, p *project.Project, by project.Caller, args []string, flags *writeFlags) (core.Frame, string, error) {
+		run: func(ctx context.Context, p *project.Project, by project.Caller, args []string, given *writeFlags) (core.Frame, string, error) {
 			popped, err := p.Pop(ctx, by, project.PopArgs{
-				Frame: flags.frame, Status: core.Status(args[0]), Summary: strings.Join(args[1:], " "),
-				Results: flags.results, Force: flags.force, GenerateSummary: flags.generate,
+				Frame: given.frame, Status: core.Status(args[0]), Summary: strings.Join(args[1:], " "),
+				Results: given.results, Force: given.force, GenerateSummary: given.generate,
 			})
 			text := fmt.Sprintf("%s is %s", popped.Frame.ID, popped.Frame.Status)
 			if popped.Pending != nil {
 				text = popped.Frame.ID + " waits for a summary"
 			}
 			for _, f := range popped.Planned {
-				text += "\nstill planned: " + line(f)
+				text += "\nstill planned: " + render.ShortFrame(f)
 			}
 			for _, f := range popped.Open {
-				text += "\nstill in progress: " + line(f)
+				text += "\nstill in progress: " + render.ShortFrame(f)
 			}
 			return popped.Frame, text, err
 		},
@@ -100,7 +101,7 @@ func newPop(a *App) *cobra.Command {
 // canEnd checks that the first argument is a status that ends a frame.
 func canEnd(cmd *cobra.Command, args []string) error {
 	if !core.Status(args[0]).Ended() {
-		return wrongUsage(cmd, "a frame ends as completed, failed or blocked, not %q", args[0])
+		return flags.Wrong(cmd, "a frame ends as completed, failed or blocked, not %q", args[0])
 	}
 	return nil
 }
@@ -110,7 +111,7 @@ func newPlan(a *App) *cobra.Command {
 	var frame, criteria string
 	cmd := &cobra.Command{
 		Use: "plan GOAL…", Short: "Plan frames below the current one, in order", Example: `  flame plan "Design the API" "Write it" "Test it"`,
-		Args: takes(1, -1),
+		Args: flags.Takes(1, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			children := make([]project.PlannedChild, len(args))
 			for i, goal := range args {
@@ -121,7 +122,7 @@ func newPlan(a *App) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return a.frames(planned, lines(planned))
+				return a.out.Frames(planned, render.ShortFrames(planned))
 			})
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -134,12 +135,12 @@ func newPlan(a *App) *cobra.Command {
 func newActivate(a *App) *cobra.Command {
 	cmd := a.writes(writing{
 		use: "activate FRAME", short: "Take up a planned, blocked or finished frame", example: "flame activate plan-k3x9",
-		args: takes(1, 1),
-		flags: func(cmd *cobra.Command, flags *writeFlags) {
-			cmd.Flags().BoolVar(&flags.force, "force", false, "take it from a session that is gone")
+		args: flags.Takes(1, 1),
+		flags: func(cmd *cobra.Command, given *writeFlags) {
+			cmd.Flags().BoolVar(&given.force, "force", false, "take it from a session that is gone")
 		},
-		run: func(ctx context.Context, p *project.Project, by project.Caller, args []string, flags *writeFlags) (core.Frame, string, error) {
-			done, err := p.Activate(ctx, by, args[0], flags.force)
+		run: func(ctx context.Context, p *project.Project, by project.Caller, args []string, given *writeFlags) (core.Frame, string, error) {
+			done, err := p.Activate(ctx, by, args[0], given.force)
 			text := fmt.Sprintf("%s: %s -> %s", done.Frame.ID, done.From, done.Frame.Status)
 			if done.Under != "" {
 				text += "\n" + render.UnderEnded(done)
@@ -154,7 +155,7 @@ func newActivate(a *App) *cobra.Command {
 func newInvalidate(a *App) *cobra.Command {
 	cmd := a.writes(writing{
 		use: "invalidate FRAME REASON", short: "Mark a frame, and what is planned below it, as no longer valid", example: `flame invalidate frame-k3x9 "The API changed"`,
-		args: takes(2, -1),
+		args: flags.Takes(2, -1),
 		run: func(ctx context.Context, p *project.Project, by project.Caller, args []string, _ *writeFlags) (core.Frame, string, error) {
 			done, err := p.Invalidate(ctx, by, args[0], strings.Join(args[1:], " "))
 			text := done.Target.ID + " is invalidated" + tallied("invalidated with it", done.Planned) + tallied("still in progress", done.InProgress)
@@ -168,7 +169,7 @@ func newInvalidate(a *App) *cobra.Command {
 // tallied returns the frames of a tally one a line, and the number of the others.
 func tallied(what string, t project.Tally) (text string) {
 	for _, f := range t.First {
-		text += "\n" + what + ": " + line(f)
+		text += "\n" + what + ": " + render.ShortFrame(f)
 	}
 	if more := t.Count - len(t.First); more > 0 {
 		text += fmt.Sprintf("\n%s: and %d more", what, more)
@@ -179,10 +180,10 @@ func tallied(what string, t project.Tally) (text string) {
 func newGoal(a *App) *cobra.Command {
 	return a.writes(writing{
 		use: "goal TEXT", short: "Change what a frame is for", example: `flame goal "Fix login and logout"`,
-		args: takes(1, -1), frame: true,
-		run: func(ctx context.Context, p *project.Project, by project.Caller, args []string, flags *writeFlags) (core.Frame, string, error) {
-			frame, err := p.SetGoal(ctx, by, flags.frame, strings.Join(args, " "))
-			return frame, line(frame), err
+		args: flags.Takes(1, -1), frame: true,
+		run: func(ctx context.Context, p *project.Project, by project.Caller, args []string, given *writeFlags) (core.Frame, string, error) {
+			frame, err := p.SetGoal(ctx, by, given.frame, strings.Join(args, " "))
+			return frame, render.ShortFrame(frame), err
 		},
 	})
 }
@@ -190,9 +191,9 @@ func newGoal(a *App) *cobra.Command {
 func newArtifact(a *App) *cobra.Command {
 	return a.writes(writing{
 		use: "artifact TEXT", short: "Record what a frame produced", example: "flame artifact src/login.go",
-		args: takes(1, -1), frame: true,
-		run: func(ctx context.Context, p *project.Project, by project.Caller, args []string, flags *writeFlags) (core.Frame, string, error) {
-			frame, added, err := p.AddArtifact(ctx, by, flags.frame, strings.Join(args, " "))
+		args: flags.Takes(1, -1), frame: true,
+		run: func(ctx context.Context, p *project.Project, by project.Caller, args []string, given *writeFlags) (core.Frame, string, error) {
+			frame, added, err := p.AddArtifact(ctx, by, given.frame, strings.Join(args, " "))
 			return frame, recorded(frame, "artifact", added), err
 		},
 	})
@@ -201,9 +202,9 @@ func newArtifact(a *App) *cobra.Command {
 func newDecision(a *App) *cobra.Command {
 	return a.writes(writing{
 		use: "decision TEXT", short: "Record a decision with its reason", example: `flame decision "Cookies, not tokens: the proxy strips headers"`,
-		args: takes(1, -1), frame: true,
-		run: func(ctx context.Context, p *project.Project, by project.Caller, args []string, flags *writeFlags) (core.Frame, string, error) {
-			frame, added, err := p.AddDecision(ctx, by, flags.frame, strings.Join(args, " "))
+		args: flags.Takes(1, -1), frame: true,
+		run: func(ctx context.Context, p *project.Project, by project.Caller, args []string, given *writeFlags) (core.Frame, string, error) {
+			frame, added, err := p.AddDecision(ctx, by, given.frame, strings.Join(args, " "))
 			return frame, recorded(frame, "decision", added), err
 		},
 	})

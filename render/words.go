@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/samber/lo"
+
 	"flame/core"
 )
 
@@ -53,3 +55,14 @@ func Count[N int | int64](n N, thing string) string {
 
 // Money returns an amount of US dollars as people read it.
 func Money(usd float64) string { return fmt.Sprintf("$%.4f", usd) }
+
+// Short brings a frame's text to what fits in a line of a terminal.
+func Short(text string) string { return core.OneLine(text, 100) }
+
+// ShortFrame returns a frame in one line of a terminal.
+func ShortFrame(f core.Frame) string { return fmt.Sprintf("%s (%s) %s", f.ID, f.Status, Short(f.Goal)) }
+
+// ShortFrames returns frames one a line.
+func ShortFrames(frames []core.Frame) string {
+	return strings.Join(lo.Map(frames, func(f core.Frame, _ int) string { return ShortFrame(f) }), "\n")
+}

@@ -1,4 +1,4 @@
-package cli
+package printer
 
 import (
 	"bytes"
@@ -71,7 +71,7 @@ func TestATreeInJSONIsThatOfEncodingJSON(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 7))
 		lines := randomLines(r, r.IntN(50), 20)
-		got, _, err := treeJSON(lines, "f3")
+		got, _, err := TreeJSON(lines, "f3")
 		require.NoError(t, err)
 		var want bytes.Buffer
 		encoder := json.NewEncoder(&want)
@@ -89,7 +89,7 @@ func TestADeepTreeInJSONIsCutAndCounted(t *testing.T) {
 	for i := range lines {
 		lines[i] = core.TreeLine{Branch: core.Branch{Depth: int32(i)}, Frame: core.Frame{ID: fmt.Sprint(i), Status: core.Statuses[i%2]}}
 	}
-	raw, _, err := treeJSON(lines, "")
+	raw, _, err := TreeJSON(lines, "")
 	require.NoError(t, err)
 	assert.Less(t, len(raw), jsonLevels*6000, "bytes: the indent is bounded")
 	var at []nested
@@ -104,7 +104,7 @@ func TestADeepTreeInJSONIsCutAndCounted(t *testing.T) {
 
 func TestALineWhoseParentIsGoneStaysInTheTree(t *testing.T) {
 	t.Parallel()
-	raw, _, err := treeJSON([]core.TreeLine{
+	raw, _, err := TreeJSON([]core.TreeLine{
 		{Frame: core.Frame{ID: "root"}}, {Branch: core.Branch{Depth: 2}, Frame: core.Frame{ID: "below one that was deleted"}},
 	}, "")
 	require.NoError(t, err)

@@ -1,4 +1,4 @@
-package cli
+package printer
 
 import (
 	"os"
@@ -15,8 +15,8 @@ var colours = map[core.Status]string{
 }
 
 // coloured paints the signs of a drawn tree, on a terminal only.
-func (a *App) coloured(drawn string) string {
-	if !a.onTerminal() {
+func (p *Printer) coloured(drawn string) string {
+	if !p.onTerminal() {
 		return drawn
 	}
 	var pairs []string
@@ -29,8 +29,8 @@ func (a *App) coloured(drawn string) string {
 
 // onTerminal reports whether what is printed goes to a terminal that wants
 // colours (NO_COLOR, TERM=dumb: no).
-func (a *App) onTerminal() bool {
-	out, ok := a.Stdout.(*os.File)
+func (p *Printer) onTerminal() bool {
+	out, ok := p.Out.(*os.File)
 	if !ok || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" {
 		return false
 	}

@@ -1,9 +1,12 @@
-package cli
+// Package printer prints the answers of commands: as text that steers no terminal, or as
+// JSON.
+package printer
 
 import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -14,18 +17,26 @@ import (
 	"flame/render"
 )
 
-// print writes v as JSON with --json, else the text.
-func (a *App) print(v any, text string) error { return a.answer(v, printable(render.ForShell(text))) }
-
-// draw is print for a text with the signs of a tree, which a terminal shows in
-// colour.
-func (a *App) draw(v any, text string) error {
-	return a.answer(v, a.coloured(printable(render.ForShell(text))))
+// A Printer prints answers.
+type Printer struct {
+	Out  io.Writer
+	JSON bool // in place of texts
 }
 
-func (a *App) answer(v any, text string) error {
-	if !a.json {
-		_, err := fmt.Fprintln(a.Stdout, strings.TrimRight(text, "\n"))
+// Print writes v as JSON with --json, else the text.
+func (p *Printer) Print(v any, text string) error {
+	return p.answer(v, printable(render.ForShell(text)))
+}
+
+// Draw is print for a text with the signs of a tree, which a terminal shows in
+// colour.
+func (p *Printer) Draw(v any, text string) error {
+	return p.answer(v, p.coloured(printable(render.ForShell(text))))
+}
+
+func (p *Printer) answer(v any, text string) error {
+	if !p.JSON {
+		_, err := fmt.Fprintln(p.Out, strings.TrimRight(text, "\n"))
 		return err
 	}
 	var document bytes.Buffer
@@ -35,16 +46,16 @@ func (a *App) answer(v any, text string) error {
 	if err := encoder.Encode(v); err != nil {
 		return err
 	}
-	_, err := a.Stdout.Write(plainJSON(document.Bytes()))
+	_, err := p.Out.Write(plainJSON(document.Bytes()))
 	return err
 }
 
-// frame prints a frame with --json, else the text.
-func (a *App) frame(f core.Frame, text string) error { return a.print(whole(f), text) }
+// Frame prints a frame with --json, else the text.
+func (p *Printer) Frame(f core.Frame, text string) error { return p.Print(whole(f), text) }
 
-// frames prints a list of frames with --json, else the text.
-func (a *App) frames(list []core.Frame, text string) error {
-	return a.print(lo.Map(list, func(f core.Frame, _ int) core.Frame { return whole(f) }), text)
+// Frames prints a list of frames with --json, else the text.
+func (p *Printer) Frames(list []core.Frame, text string) error {
+	return p.Print(lo.Map(list, func(f core.Frame, _ int) core.Frame { return whole(f) }), text)
 }
 
 // whole returns f with lists that are empty where they would be null in JSON.
@@ -86,12 +97,17 @@ func plainJSON(document []byte) []byte {
 	return out
 }
 
-// oneLine brings a frame's text to what fits in a line of a terminal.
-func oneLine(text string) string { return core.OneLine(text, 100) }
+// JSONLine prints v as JSON on a line of its own.
+func (p *Printer) JSONLine(v any) error {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return p.Raw(raw)
+}
 
-// line returns a frame in one line.
-func line(f core.Frame) string { return fmt.Sprintf("%s (%s) %s", f.ID, f.Status, oneLine(f.Goal)) }
-
-func lines(frames []core.Frame) string {
-	return strings.Join(lo.Map(frames, func(f core.Frame, _ int) string { return line(f) }), "\n")
+// Raw prints a JSON document as it is.
+func (p *Printer) Raw(document []byte) error {
+	_, err := fmt.Fprintf(p.Out, "%s\n", plainJSON(document))
+	return err
 }

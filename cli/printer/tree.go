@@ -1,4 +1,4 @@
-package cli
+package printer
 
 import (
 	"bytes"
@@ -11,8 +11,16 @@ import (
 	"flame/project"
 )
 
+// Tree prints a tree of any size as it is read.
+func (p *Printer) Tree(ctx context.Context, tree *project.Outline, details bool) error {
+	if p.JSON {
+		return p.streamJSON(ctx, tree)
+	}
+	return p.streamText(ctx, tree, details)
+}
+
 // streamText prints a tree of any size as it is read.
-func (a *App) streamText(ctx context.Context, tree *project.Outline, details bool) error {
+func (p *Printer) streamText(ctx context.Context, tree *project.Outline, details bool) error {
 	d := core.NewTreeDrawer(core.DrawOptions{Current: tree.Current, Details: details})
 	for lines, err := range tree.Pages(ctx) {
 		if err != nil {
@@ -22,16 +30,16 @@ func (a *App) streamText(ctx context.Context, tree *project.Outline, details boo
 		for _, line := range lines {
 			page.WriteString(d.Draw(line))
 		}
-		if _, err := io.WriteString(a.Stdout, a.coloured(printable(page.String()))); err != nil {
+		if _, err := io.WriteString(p.Out, p.coloured(printable(page.String()))); err != nil {
 			return err
 		}
 	}
-	_, err := io.WriteString(a.Stdout, a.coloured(core.TreeLegend())+"\n")
+	_, err := io.WriteString(p.Out, p.coloured(core.TreeLegend())+"\n")
 	return err
 }
 
 // streamJSON prints a tree of any size as one JSON document, as it is read.
-func (a *App) streamJSON(ctx context.Context, tree *project.Outline) error {
+func (p *Printer) streamJSON(ctx context.Context, tree *project.Outline) error {
 	d := newJSONTree(tree.Current)
 	for lines, err := range tree.Pages(ctx) {
 		if err == nil {
@@ -40,12 +48,12 @@ func (a *App) streamJSON(ctx context.Context, tree *project.Outline) error {
 		if err != nil {
 			return err
 		}
-		if _, err := a.Stdout.Write(plainJSON(d.take())); err != nil {
+		if _, err := p.Out.Write(plainJSON(d.take())); err != nil {
 			return err
 		}
 	}
 	d.end()
-	_, err := a.Stdout.Write(append(d.take(), '\n'))
+	_, err := p.Out.Write(append(d.take(), '\n'))
 	return err
 }
 
@@ -87,8 +95,8 @@ func newJSONTree(current string) *jsonTree {
 	return t
 }
 
-// treeJSON returns lines as a JSON list, and what was left out at the top.
-func treeJSON(lines []core.TreeLine, current string) (list json.RawMessage, more map[core.Status]int, err error) {
+// TreeJSON returns lines as a JSON list, and what was left out at the top.
+func TreeJSON(lines []core.TreeLine, current string) (list json.RawMessage, more map[core.Status]int, err error) {
 	if last := len(lines) - 1; last >= 0 && lines[last].Depth == 0 {
 		more = lines[last].More
 	}

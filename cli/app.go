@@ -1,0 +1,136 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"flame/agents"
+	"flame/cli/printer"
+	"flame/config"
+	"flame/core"
+	"flame/hosts"
+	"flame/project"
+	"flame/project/place"
+)
+
+// An App is what commands work with. main fills it.
+type App struct {
+	Version  string
+	Settings config.Settings
+	Warnings []config.Warning // of settings that could not be used
+	Stdin    io.Reader
+	Stdout   io.Writer
+	Stderr   io.Writer
+	Hosts    hosts.Registry // that flame works in
+
+	// Open opens the project at a place. A long-lived one serves many calls.
+	Open func(at place.Place, longLived bool) (*project.Project, func() error, error)
+	// Agents returns what starts agents in a project.
+	Agents func(p *project.Project, at place.Place) (*agents.Agents, error)
+	// FirstCommit asks git for the first commit of a repository.
+	FirstCommit place.Git
+	// Check looks at the data of a place without changing it.
+	Check func(ctx context.Context, at place.Place) []core.Finding
+	// Repair mends what of it can be mended, and keeps a copy of it as it was.
+	Repair func(ctx context.Context, at place.Place) (core.Repaired, error)
+	// Exit ends the process at once, whatever blocks in it.
+	Exit func(code int)
+
+	takeTime func() bool // lets a command end as late as it must after a signal
+
+	session string          // flag --session
+	out     printer.Printer // as --json has it
+}
+
+// warn tells of settings that are not used.
+func (a *App) warn() {
+	for _, w := range a.Warnings {
+		a.say(w)
+	}
+}
+
+func (a *App) say(w config.Warning) { a.note(w.String()) }
+
+// note tells a person something beside the answer.
+func (a *App) note(text string) { fmt.Fprintf(a.Stderr, "[flame] %s\n", core.OneLine(text, 2000)) }
+
+// caller is on whose behalf commands run.
+func (a *App) caller() project.Caller {
+	session := a.session
+	if session == "" {
+		session = a.Hosts.Session(os.Getenv)
+	}
+	return project.Caller{Session: session, Agent: os.Getenv(core.AgentVariable), Host: project.CommandLine}
+}
+
+// with opens the project for one command, does what is due, and runs f.
+func (a *App) with(ctx context.Context, f func(*project.Project) error) error {
+	at, err := a.place()
+	if err != nil {
+		return err
+	}
+	return a.at(at, false, func(p *project.Project) error {
+		if err := p.Sweep(ctx); err != nil && !errors.Is(err, core.ErrUnavailable) {
+			return err
+		}
+		return f(p)
+	})
+}
+
+// at opens the project of a place for f.
+func (a *App) at(at place.Place, longLived bool, f func(*project.Project) error) error {
+	p, closeProject, err := a.Open(at, longLived)
+	if err != nil {
+		return err
+	}
+	err = errors.Join(f(p), closeProject())
+	if notice := at.Data.Notice(); notice != "" {
+		a.note(notice)
+	}
+	return err
+}
+
+// withAgents opens the agents of a place for f.
+func (a *App) withAgents(at place.Place, longLived bool, f func(*agents.Agents) error) error {
+	return a.at(at, longLived, func(p *project.Project) error {
+		s, err := a.Agents(p, at)
+		if err != nil {
+			return err
+		}
+		return f(s)
+	})
+}
+
+// errSilent ends with status 1 after a command has printed what is wrong.
+var errSilent = errors.New("silent")
+
+// place finds the project that the command works on, and where its data lies.
+func (a *App) place() (place.Place, error) {
+	home, _ := os.UserHomeDir() // without one, the search goes up to the top
+	at, err := a.locate(home)
+	if err != nil {
+		return at, err
+	}
+	around := place.Surroundings{FlameDir: a.Settings.Dir, DataHome: os.Getenv("XDG_DATA_HOME"), Home: home}
+	at.Data = place.FolderOf(at, around, a.FirstCommit)
+	return at, nil
+}
+
+// locate finds the project by FLAME_PROJECT_DIR, else around the folder of the host's
+// session, else around the working folder.
+func (a *App) locate(home string) (place.Place, error) {
+	start, err := os.Getwd()
+	if dir := a.Settings.ProjectDir; dir != "" {
+		return place.Given(dir, start, home)
+	}
+	if dir := a.Hosts.Folder(os.Getenv); dir != "" {
+		return place.Locate(dir, home)
+	}
+	if err != nil {
+		return place.Place{}, core.NotFoundf("the working folder is gone").WithHint("change to a folder that exists")
+	}
+	return place.Locate(start, home)
+}

@@ -1,0 +1,90 @@
+// Package flags checks command lines: arguments, values of flags, and the words for what
+// is wrong with them.
+package flags
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"flame/core"
+)
+
+// ErrUsage marks a command line that cannot be right, whatever the project
+// holds: status 2.
+var ErrUsage = errors.New("usage")
+
+// A UsageError keeps the words of what was wrong with a command line.
+type UsageError struct{ *core.Problem }
+
+// Unwrap returns what was wrong, and that it is the line that was.
+func (e UsageError) Unwrap() []error { return []error{ErrUsage, e.Problem} }
+
+// Wrong says what is wrong with the line of cmd, and how it should be.
+func Wrong(cmd *cobra.Command, format string, args ...any) error {
+	return UsageError{Problem: core.Invalidf(format, args...).
+		WithHint("usage: %s; `flame help%s` tells more", cmd.UseLine(), topic(cmd))}
+}
+
+// topic is what stands behind flame on the line of a command, and behind help.
+func topic(cmd *cobra.Command) string {
+	return strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name())
+}
+
+// Takes checks that a command gets at least needed arguments that are not
+// blank, and at most most; a negative most is no limit.
+func Takes(needed, most int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		_, names, _ := strings.Cut(cmd.Use, " ")
+		for i := range needed {
+			if i >= len(args) || strings.TrimSpace(args[i]) == "" {
+				return Wrong(cmd, "%s needs %s", cmd.Name(), names)
+			}
+		}
+		switch {
+		case most == 0 && len(args) > 0:
+			return Wrong(cmd, "%s takes no arguments, not %q", cmd.Name(), args[0])
+		case most > 0 && len(args) > most:
+			return Wrong(cmd, "%s takes %s; %q is too much", cmd.Name(), names, args[most])
+		}
+		return nil
+	}
+}
+
+// flagTypes says what flags take, by the names of their types.
+var flagTypes = map[string]string{
+	"bool": "true or false", "uint": "a number from 0", "seconds|duration": "seconds or a duration such as 90s, 5m or 2h",
+}
+
+// WrongFlag puts an error about a flag into words.
+func WrongFlag(cmd *cobra.Command, err error) error {
+	var value *pflag.InvalidValueError
+	if !errors.As(err, &value) {
+		return Wrong(cmd, "%v", err)
+	}
+	flag := value.GetFlag()
+	wanted, known := flagTypes[flag.Value.Type()]
+	if !known {
+		wanted = flag.Value.Type()
+	}
+	return Wrong(cmd, "--%s takes %s, not %q", flag.Name, wanted, value.GetValue())
+}
+
+// NoSuchCommand is the check of the arguments of a command that has others below
+// it: it takes none, so that any is meant as one of those.
+func NoSuchCommand(parent *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	hint := "`flame help" + topic(parent) + "` lists the commands"
+	if !parent.HasSubCommands() {
+		hint = "`flame help" + topic(parent) + "` tells all there is"
+	}
+	parent.SuggestionsMinimumDistance = 2
+	if near := parent.SuggestionsFor(args[0]); len(near) > 0 {
+		hint = "did you mean " + strings.Join(near, " or ") + "? " + hint
+	}
+	return UsageError{Problem: core.Invalidf("there is no command %q", args[0]).WithHint("%s", hint)}
+}

@@ -1,0 +1,49 @@
+package printer
+
+import (
+	"bytes"
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/core"
+)
+
+func TestTextForTerminalsDoesNotSteerThem(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct{ text, want string }{
+		"plain text stays":            {"Größe ✓ 世界\n\ttabs", "Größe ✓ 世界\n\ttabs"},
+		"escape sequences lose ESC":   {"a\x1b[31mb", "a[31mb"},
+		"so do those of 8 bits":       {"a\u009b31mb", "a31mb"},
+		"a carriage return goes":      {"good\rbad", "goodbad"},
+		"directions cannot be turned": {"a\u202eb\u2066c", "abc"},
+		"what is no UTF-8 is shown":   {"a\xffb", "a\ufffdb"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			assert.Equal(t, tt.want, printable(tt.text))
+		})
+	}
+}
+
+func TestJSONForTerminalsMeansTheSame(t *testing.T) {
+	t.Parallel()
+	text := "a\x1b\x7f\u009b\u200e\u202e 世界 \U0001f525"
+	raw, err := json.Marshal(text)
+	require.NoError(t, err)
+	got := plainJSON(raw)
+	assert.False(t, bytes.ContainsFunc(got, steersTerminal), "%q", got)
+	var back string
+	require.NoError(t, json.Unmarshal(got, &back))
+	assert.Equal(t, text, back)
+}
+
+func TestListsAreNeverNull(t *testing.T) {
+	t.Parallel()
+	raw, _, err := TreeJSON([]core.TreeLine{{Frame: core.Frame{ID: "frame-1"}}}, "")
+	require.NoError(t, err)
+	assert.NotContains(t, string(raw), "null")
+}
