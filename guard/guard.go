@@ -5,6 +5,7 @@ package guard
 import (
 	"crypto/sha256"
 	"crypto/subtle"
+	"fmt"
 	"net"
 	"net/http"
 	"net/netip"
@@ -32,8 +33,10 @@ func New(addr, token string) (*Guard, error) {
 		return nil, err
 	}
 	if flaw := flawOf(token); flaw != "" {
-		return nil, problemf("the token of "+env.HTTPToken+" %s", flaw).
-			withHint("set it to a random text of %d characters or more, or unset it: flame makes one itself then", minToken)
+		return nil, &Problem{
+			Message: "the token of " + env.HTTPToken + " " + flaw,
+			Hint:    fmt.Sprintf("set it to a random text of %d characters or more, or unset it: flame makes one itself then", minToken),
+		}
 	}
 	return &Guard{addr: addr, loopback: loopback, token: token}, nil
 }
@@ -46,8 +49,10 @@ func WithoutToken(addr string) (*Guard, error) {
 		return nil, err
 	}
 	if !loopback {
-		return nil, problemf("%s can be reached by other machines, so a token must be asked for", addr).
-			withHint("leave --no-token out, or listen on 127.0.0.1")
+		return nil, &Problem{
+			Message: addr + " can be reached by other machines, so a token must be asked for",
+			Hint:    "leave --no-token out, or listen on 127.0.0.1",
+		}
 	}
 	return &Guard{addr: addr, loopback: true}, nil
 }
@@ -137,8 +142,10 @@ func isLoopback(host string) bool {
 func onLoopback(addr string) (bool, error) {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
-		return false, problemf("%q is not an address to listen on", addr).
-			withHint("give host and port, as in 127.0.0.1:7433; port 0 takes a free one")
+		return false, &Problem{
+			Message: fmt.Sprintf("%q is not an address to listen on", addr),
+			Hint:    "give host and port, as in 127.0.0.1:7433; port 0 takes a free one",
+		}
 	}
 	return isLoopback(host), nil
 }

@@ -1,7 +1,5 @@
 package guard
 
-import "fmt"
-
 // A Problem is an error for the person who starts a server: what is wrong, and what
 // to do next.
 type Problem struct {
@@ -15,17 +13,3 @@ func (p *Problem) Error() string { return p.Message }
 
 // Unwrap returns the cause.
 func (p *Problem) Unwrap() error { return p.Cause }
-
-func problemf(format string, args ...any) *Problem {
-	return &Problem{Message: fmt.Sprintf(format, args...)}
-}
-
-func (p *Problem) withHint(format string, args ...any) *Problem {
-	p.Hint = fmt.Sprintf(format, args...)
-	return p
-}
-
-func (p *Problem) because(cause error) *Problem {
-	p.Cause = cause
-	return p
-}

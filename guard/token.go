@@ -45,8 +45,11 @@ func KeptToken(path string) (string, error) {
 		return token, err
 	}
 	if err := makeToken(path); err != nil && !errors.Is(err, fs.ErrExist) {
-		return "", problemf("a token cannot be kept in %s: %v", path, err).because(err).
-			withHint("make the folder writable, or set " + env.HTTPToken)
+		return "", &Problem{
+			Message: fmt.Sprintf("a token cannot be kept in %s: %v", path, err),
+			Hint:    "make the folder writable, or set " + env.HTTPToken,
+			Cause:   err,
+		}
 	}
 	return readToken(path)
 }
@@ -103,8 +106,11 @@ func unreadable(path string, err error) error {
 	case errors.Is(err, syscall.ELOOP):
 		return distrusted(path, "is a symbolic link")
 	}
-	return problemf("the token cannot be read: %v", err).because(err).
-		withHint("make the file readable for yourself alone, or set " + env.HTTPToken)
+	return &Problem{
+		Message: fmt.Sprintf("the token cannot be read: %v", err),
+		Hint:    "make the file readable for yourself alone, or set " + env.HTTPToken,
+		Cause:   err,
+	}
 }
 
 // distrust returns why a file cannot be relied on to hold a secret of this user's;
@@ -126,6 +132,8 @@ func distrust(info fs.FileInfo) string {
 
 // distrusted returns the Problem of a file that must not be taken for the token.
 func distrusted(path, why string) error {
-	return problemf("the token is not taken from %s, which %s", path, why).
-		withHint("delete it, and flame makes another; or set " + env.HTTPToken)
+	return &Problem{
+		Message: fmt.Sprintf("the token is not taken from %s, which %s", path, why),
+		Hint:    "delete it, and flame makes another; or set " + env.HTTPToken,
+	}
 }
