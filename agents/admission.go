@@ -1,54 +1,47 @@
 package agents
 
 import (
-	"cmp"
 	"context"
 	"errors"
 
-	"flame/agents/definition"
 	"flame/agents/supervise"
 	"flame/core"
 	"flame/project"
 )
 
-// admit makes the agent's frame and record in one transaction, where the tree's
-// bounds let it in, and keeps with it what it is to be told.
-func (a *Agents) admit(ctx context.Context, by project.Caller, def definition.Definition, r Request, run *Run) error {
-	bare, most := contextOf(def, r)
-	drafted := *run
-	var made project.Delegated
-	err := a.Project.Store.Update(ctx, func(tx project.Tx) (err error) {
-		*run = drafted // f may run again
-		made, err = a.Project.Delegate(tx, by, project.Delegation{
-			Agent: run.ID, Under: r.Frame, Goal: run.Description, Session: run.Session, Host: run.Host,
-			Title: core.SubagentTitle(run.Description, def.Name), Bare: bare, MaxChars: most,
-		})
-		if err != nil {
-			return err
-		}
-		if known, err := keyed(tx, made.Caller.ID, r.Key); err != nil || known.ID != "" {
-			*run = known
-			return cmp.Or(err, errKnown)
-		}
-		run.Frame, run.ParentSession = made.Frame.ID, made.Caller.ID
-		if err := a.place(tx, by, run, made.Caller); err != nil {
-			return err
-		}
-		if err := a.grant(tx, by, def, r, made.Caller, run); err != nil {
-			return err
-		}
-		return errors.Join(a.enrol(tx, *run), recordAssignment.Save(tx, run.ID, assignment{Task: r.Prompt, Context: made.Context, Inline: r.Inline}))
+// admit lets the agent of a plan in where the tree's bounds allow it: its frame is
+// made, its record, and what it is to be told.
+func (a *Agents) admit(tx project.Tx, p Plan) (run Run, made project.Delegated, err error) {
+	bare, most := p.context()
+	made, err = a.Project.Delegate(tx, p.by, project.Delegation{
+		Agent: p.Agent.ID, Under: p.request.Frame, Goal: p.Agent.Description, Session: p.Agent.Session, Host: p.Agent.Host,
+		Title: core.SubagentTitle(p.Agent.Description, p.def.Name), Bare: bare, MaxChars: most,
 	})
-	if err == nil {
-		made.Log()
+	if err != nil {
+		return run, made, err
 	}
-	return err
+	s, err := a.situation(tx, p, made.Caller, made.Frame.ID)
+	if err != nil {
+		return run, made, err
+	}
+	if run, err = p.decide(s, a.Bounds); err != nil {
+		return run, made, err
+	}
+	run.Frame, run.ParentSession, run.CreatedAt = made.Frame.ID, made.Caller.ID, s.now
+	if parent := s.asks.agent; parent.ID != "" {
+		parent.Children++
+		if err := recordRun.Save(tx, parent.ID, parent); err != nil {
+			return run, made, err
+		}
+	}
+	told := assignment{Task: p.request.Prompt, Context: made.Context, Inline: p.request.Inline}
+	return run, made, errors.Join(a.enrol(tx, run), recordAssignment.Save(tx, run.ID, told))
 }
 
-// contextOf says how much of its frame's context an agent is given: whether none,
-// and how many characters at most. Goals come first in a context that is cut.
-func contextOf(def definition.Definition, r Request) (bare bool, most int) {
-	switch def.Context {
+// context says how much of its frame's context an agent is given: whether none, and
+// how many characters at most. Goals come first in a context that is cut.
+func (p Plan) context() (bare bool, most int) {
+	switch p.def.Context {
 	case "none":
 		return true, 0
 	case "goal":
@@ -56,62 +49,7 @@ func contextOf(def definition.Definition, r Request) (bare bool, most int) {
 	case "frame":
 		most = 4_000
 	}
-	return r.Bare, most
-}
-
-// place says where in the tree of agents a new one stands, and refuses one that is
-// beyond the tree's bounds.
-func (a *Agents) place(tx project.Tx, by project.Caller, run *Run, caller core.Session) error {
-	parent, err := agentOf(tx, by, caller.ID)
-	if err != nil {
-		return err
-	}
-	if parent.CancelledBy != "" && !parent.State.Ended() {
-		return core.Invalidf("%s was told to stop, so it may start no others", parent.ID).WithHint("say what is done and end")
-	}
-	root, depth, err := above(tx, caller)
-	if err != nil {
-		return err
-	}
-	if by.Session == "" && by.Agent == "" { // a shell has no session of its own
-		if root, err = top(tx, run.Frame); err != nil {
-			return err
-		}
-	}
-	run.Tree, run.ParentAgent = cmp.Or(parent.Tree, root), parent.ID
-	run.Depth = max(depth, parent.Depth) + 1
-	if err := a.bound(tx, run, parent); err != nil || parent.ID == "" {
-		return err
-	}
-	run.Limits = within(run.Limits, parent)
-	parent.Children++
-	return recordRun.Save(tx, parent.ID, parent)
-}
-
-// top returns the root of a frame's tree.
-func top(tx project.Tx, frame string) (string, error) {
-	above, err := tx.Ancestors(frame, 0)
-	if err != nil || len(above) == 0 {
-		return frame, err
-	}
-	return above[len(above)-1].ID, nil
-}
-
-// above returns the session at the root of the caller's, and how many levels of
-// agents, of hosts' own too, lie between.
-func above(tx project.Tx, caller core.Session) (root string, depth int, err error) {
-	root = caller.ID
-	for parent := caller.Parent; parent != "" && depth < 100; depth++ {
-		session, err := tx.Session(parent)
-		if errors.Is(err, core.ErrNotFound) {
-			return parent, depth + 1, nil
-		}
-		if err != nil {
-			return root, depth, err
-		}
-		root, parent = session.ID, session.Parent
-	}
-	return root, depth, nil
+	return p.request.Bare, most
 }
 
 // enrol writes a new agent's record, and the events that tell of it before
@@ -150,26 +88,27 @@ func (a *Agents) enrol(tx project.Tx, run Run) error {
 
 func keyOf(session, key string) string { return session + "/" + key }
 
-// errKnown ends a spawn whose idempotency key has its agent.
-var errKnown = errors.New("the agent is there")
-
-// byKey returns the agent that a session started under an idempotency key; zero
+// byKey returns the agent that a caller started under an idempotency key; zero
 // without one. It spares a repeated call what a new agent must pass; what two calls
-// at one time must not both pass is in admit.
-func (a *Agents) byKey(ctx context.Context, session, key string) (run Run, err error) {
+// at one time must not both pass is in Begin.
+func (a *Agents) byKey(ctx context.Context, by project.Caller, key string) (run Run, err error) {
 	if key == "" {
 		return run, nil
 	}
 	err = a.Project.Store.View(ctx, func(tx project.Tx) error {
-		run, err = keyed(tx, cmp.Or(session, project.CommandLine), key)
+		run, err = keyed(tx, by, key)
 		return err
 	})
 	return run, err
 }
 
-func keyed(tx project.Tx, session, key string) (run Run, err error) {
+func keyed(tx project.Tx, by project.Caller, key string) (run Run, err error) {
 	if key == "" {
 		return run, nil
+	}
+	session, err := project.SessionOf(tx, by)
+	if err != nil {
+		return run, err
 	}
 	var id string
 	if known, err := recordKey.Load(tx, keyOf(session, key), &id); !known || err != nil {

@@ -8,7 +8,6 @@ import (
 	"flame/config/env"
 	"flame/core"
 	"flame/core/op"
-	"flame/project"
 )
 
 // Bounds limit what may be spawned below one user's session (spec: agents §4).
@@ -29,17 +28,8 @@ func DefaultBounds() Bounds {
 	}}
 }
 
-// bound refuses an agent beyond the tree's bounds, or beyond its parent's own.
-func (a *Agents) bound(tx project.Tx, run *Run, parent Run) error {
-	var t tree
-	if _, err := recordTree.Load(tx, run.Tree, &t); err != nil {
-		return err
-	}
-	b := a.Bounds
-	run.MaxDepth = b.Depth
-	if parent.ID != "" {
-		run.MaxDepth = min(parent.MaxDepth, run.MaxDepth)
-	}
+// refuse refuses an agent beyond the bounds of its tree, or beyond its parent's own.
+func (b Bounds) refuse(run, parent Run, t tree) error {
 	switch {
 	case run.Depth > run.MaxDepth:
 		return core.Invalidf("an agent at depth %d may start no others", run.Depth-1).

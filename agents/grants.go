@@ -115,17 +115,16 @@ func grants(tx project.Tx) ([]Grant, error) {
 
 // grantFor returns the widest grant that fits an agent of a definition, or the one
 // that was made for it alone; nil without one.
-func grantFor(tx project.Tx, run Run, def definition.Definition, alone string, now core.Millis) (widest *Grant, err error) {
-	all, err := grants(tx)
+func grantFor(all []Grant, run Run, def definition.Definition, alone string, now core.Millis) (widest *Grant) {
 	for _, g := range all {
 		switch {
 		case alone != "" && g.ID == alone && g.isFor(def):
-			return &g, err
+			return &g
 		case !g.Delegates && !g.Once && g.Fits(def, run.Tree, run.Depth, now) && (widest == nil || g.Mode.Exceeds(widest.Mode)):
 			widest = &g
 		}
 	}
-	return widest, err
+	return widest
 }
 
 // stillGranted refuses an agent that goes on by a grant which is gone.
@@ -145,15 +144,11 @@ func stillGranted(tx project.Tx, run Run, now core.Millis) error {
 // passes returns the tools that the children of an agent may have though it may not
 // itself: those that its definition names, where a person agreed (spec: agents
 // §3).
-func passes(tx project.Tx, def definition.Definition, now core.Millis) ([]string, error) {
-	if len(def.DelegateGrants) == 0 {
-		return nil, nil
-	}
-	all, err := grants(tx)
+func passes(all []Grant, def definition.Definition, now core.Millis) []string {
 	if slices.ContainsFunc(all, func(g Grant) bool { return g.Delegates && g.Agent != "" && g.Fits(def, g.Session, 0, now) }) {
-		return def.DelegateGrants, err
+		return def.DelegateGrants
 	}
-	return nil, err
+	return nil
 }
 
 // spent takes away a grant that was for one agent, once that has it.

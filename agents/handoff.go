@@ -227,7 +227,7 @@ func (a *Agents) retry(ctx context.Context, run Run, h *Handoff, why string) err
 		return err
 	}
 	prompt := fmt.Sprintf("Attempt %d at this task ended so: %s\nHow far it came: %s\n\nThe task again:\n%s", again.Retries, why, run.Outcome.Text, told.Task)
-	_, err = a.goOn(ctx, parentOf(run), run.ID, prompt, func(tx project.Tx, next Run) error {
+	_, err = a.resume(ctx, parentOf(run), run.ID, prompt, func(tx project.Tx, next Run) error {
 		h.Next = next.ID // kept with it: whoever resolves this anew must not try once more
 		return errors.Join(recordHandoff.Save(tx, run.ID, *h), a.initiate(tx, next, again))
 	})

@@ -35,22 +35,21 @@ func baseOf(ctx context.Context, dir string) string {
 
 // isolate makes the worktree that an agent is to have, if any, and has it work
 // there.
-func (a *Agents) isolate(ctx context.Context, run *Run) error {
+func (a *Agents) isolate(ctx context.Context, run Run) (Run, error) {
 	if run.Worktree == "" {
-		return nil
+		return run, nil
 	}
 	if err := os.MkdirAll(a.Folder(run.ID), 0o700); err != nil {
-		return core.Unavailablef(err, "could not make the agent's folder: %v", err)
+		return run, core.Unavailablef(err, "could not make the agent's folder: %v", err)
 	}
 	inside, err := addWorktree(ctx, run.Cwd, run.Worktree)
 	if err != nil {
-		return err
+		return run, err
 	}
-	*run, err = a.change(ctx, run.ID, func(_ project.Tx, kept *Run) error {
+	return a.change(ctx, run.ID, func(_ project.Tx, kept *Run) error {
 		kept.Cwd = inside
 		return nil
 	})
-	return err
 }
 
 // addWorktree makes a worktree for an agent that is to work in dir, and returns the

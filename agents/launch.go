@@ -116,7 +116,7 @@ func (a *Agents) job(ctx context.Context, run Run) (supervise.Job, error) {
 	return supervise.Job{
 		ID: run.ID, Dir: child.Dir, Command: launch.Command, Resume: resume.Command,
 		Env: append(launch.Env, a.ofProject()), Unset: a.Hosts.Variables(), Cwd: run.Cwd,
-		Prompt: launch.Stdin, Fatal: launch.Fatal, GoOn: goOn, HandBack: handBack, Limits: run.Limits, SpentUSD: run.SpentUSD,
+		Prompt: launch.Stdin, Fatal: launch.Fatal, GoOn: afterOutage, HandBack: handBack, Limits: run.Limits, SpentUSD: run.SpentUSD,
 	}, nil
 }
 
@@ -132,8 +132,8 @@ func (a *Agents) child(host hosts.Host, def definition.Definition, told assignme
 	}
 }
 
-// goOn is the prompt of an agent whose model could not be reached.
-const goOn = "The model could not be reached for a while. Go on with your task where you were."
+// afterOutage is the prompt of an agent whose model could not be reached.
+const afterOutage = "The model could not be reached for a while. Go on with your task where you were."
 
 // handBack is the last prompt of an agent that reached a limit.
 const handBack = "You have reached a limit of this task, so this is your last turn. Call no more tools. " +

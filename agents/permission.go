@@ -2,7 +2,6 @@ package agents
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -12,37 +11,6 @@ import (
 	"flame/hosts"
 	"flame/project"
 )
-
-// grant returns the agent its mode and tools, never more than its parent has.
-func (a *Agents) grant(tx project.Tx, by project.Caller, def definition.Definition, r Request, caller core.Session, run *Run) error {
-	asks, err := a.askerOf(tx, by, caller)
-	if err != nil {
-		return err
-	}
-	if run.Mode, err = a.mode(tx, def, r, asks, *run); err != nil {
-		return err
-	}
-	run.Foreign = a.isForeign(def, run.Host, asks.host)
-	if !asks.known {
-		run.Warnings = append(run.Warnings, "flame does not know what the agent that asks may do, so this one reads only")
-	}
-	run.Tools = asks.agent.Tools.With(asks.agent.Passes).Within(asks.role).For(a.Hosts, run.Host).
-		Only(def.Tools).Only(spelled(r.Tools, a.Hosts, run.Host)).Without(def.DisallowedTools...)
-	run.Trusted = trusted(def, run.Tools)
-	if run.Passes, err = passes(tx, def, a.Project.Now()); err != nil {
-		return err
-	}
-	if def.MaxDepth != nil {
-		run.MaxDepth = min(run.MaxDepth, run.Depth+*def.MaxDepth)
-	}
-	if def.MaxChildren != nil && *def.MaxChildren == 0 {
-		run.MaxDepth = run.Depth
-	}
-	if run.Depth >= run.MaxDepth {
-		run.Tools = run.Tools.Without(a.Hosts.SpawnTools()...)
-	}
-	return nil
-}
 
 // spelled returns tools that a call asks for by the names that a host has for them, in
 // the host's own spelling: Claude Code offers no tool that is asked for in another
@@ -73,44 +41,46 @@ func trusted(def definition.Definition, set hosts.ToolSet) []string {
 	return slices.DeleteFunc(slices.Clone(*def.Tools), func(tool string) bool { return !slices.Contains(set.Allowed, tool) })
 }
 
-// mode chooses the mode of an agent.
-func (a *Agents) mode(tx project.Tx, def definition.Definition, r Request, asks asker, run Run) (ModeChoice, error) {
-	q := ModeQuestion{Call: r.Mode, Definition: def.PermissionMode, Type: def.Type, Parent: asks.mode}
-	var err error
-	q.Grant, err = grantFor(tx, run, def, r.Grant, a.Project.Now())
-	return ChooseMode(q), err
+// top returns the root of a frame's tree.
+func top(tx project.Tx, frame string) (string, error) {
+	above, err := tx.Ancestors(frame, 0)
+	if err != nil || len(above) == 0 {
+		return frame, err
+	}
+	return above[len(above)-1].ID, nil
 }
 
-// Foresee returns the mode that an agent would get, what it is, and the session at
-// the root of its tree, so that a person can be asked before it is started.
-func (a *Agents) Foresee(ctx context.Context, by project.Caller, r Request) (choice ModeChoice, def definition.Definition, tree string, err error) {
-	if err := r.check(); err != nil {
-		return choice, def, "", err
-	}
-	if def, err = a.definition(r); err != nil {
-		return choice, def, "", err
-	}
-	err = a.Project.Store.View(ctx, func(tx project.Tx) error {
-		caller, err := tx.Session(by.Session)
+// above returns the session at the root of the caller's, and how many levels of
+// agents, of hosts' own too, lie between.
+func above(tx project.Tx, caller core.Session) (root string, depth int, err error) {
+	root = caller.ID
+	for parent := caller.Parent; parent != "" && depth < 100; depth++ {
+		session, err := tx.Session(parent)
 		if errors.Is(err, core.ErrNotFound) {
-			caller, err = core.Session{ID: by.Session, Parent: by.Parent}, nil
+			return parent, depth + 1, nil
 		}
 		if err != nil {
-			return err
+			return root, depth, err
 		}
-		asks, err := a.askerOf(tx, by, caller)
-		if err != nil {
-			return err
-		}
-		root, depth, err := above(tx, caller)
-		if err != nil {
-			return err
-		}
-		tree = cmp.Or(asks.agent.Tree, root)
-		choice, err = a.mode(tx, def, r, asks, Run{Tree: tree, Depth: max(depth, asks.agent.Depth) + 1})
-		return err
-	})
-	return choice, def, tree, err
+		root, parent = session.ID, session.Parent
+	}
+	return root, depth, nil
+}
+
+// callerOf returns the session that a call is of, as it is or will be.
+func callerOf(tx project.Tx, by project.Caller) (core.Session, error) {
+	id, err := project.SessionOf(tx, by)
+	if err != nil {
+		return core.Session{}, err
+	}
+	session, err := tx.Session(id)
+	if errors.Is(err, core.ErrNotFound) {
+		session, err = core.Session{ID: id, Parent: by.Parent}, nil
+	}
+	if by.Host != "" && (session.Host == "" || by.Host != project.CommandLine) {
+		session.Host = by.Host
+	}
+	return session, err
 }
 
 // An asker is what bounds an agent on the side of whoever asks for it.
@@ -124,7 +94,7 @@ type asker struct {
 
 // askerOf returns what bounds the agents of a session. One that works as an agent of the
 // host's own that flame does not know reads only.
-func (a *Agents) askerOf(tx project.Tx, by project.Caller, caller core.Session) (asks asker, err error) {
+func (a *Agents) askerOf(tx project.Tx, by project.Caller, caller core.Session, catalog func() definition.Catalog) (asks asker, err error) {
 	if asks.agent, err = agentOf(tx, by, caller.ID); err != nil {
 		return asks, err
 	}
@@ -136,7 +106,7 @@ func (a *Agents) askerOf(tx project.Tx, by project.Caller, caller core.Session) 
 	if err != nil {
 		return asks, err
 	}
-	if asks.role, asks.known = a.roleOf(asks.host, told); !asks.known {
+	if asks.role, asks.known = a.roleOf(a.Hosts.Of(asks.host), told, catalog); !asks.known {
 		asks.mode = hosts.Plan
 		return asks, nil
 	}
@@ -152,15 +122,15 @@ func (a *Agents) askerOf(tx project.Tx, by project.Caller, caller core.Session) 
 
 // roleOf returns the tools that an agent of a host's own is left, and whether that is
 // known.
-func (a *Agents) roleOf(host string, told project.Standing) (role hosts.ToolSet, known bool) {
-	denied, builtIn := a.Hosts.Of(host).Agents[told.Agent]
+func (a *Agents) roleOf(host hosts.Host, told project.Standing, catalog func() definition.Catalog) (role hosts.ToolSet, known bool) {
+	denied, builtIn := host.Agents[told.Agent]
 	switch {
 	case told.Rules != "":
 		role, known = definition.Permitted(a.Hosts, told.Rules).ToolSet(), true
 	case told.Agent == "" || builtIn:
 		known = true
 	default:
-		role, known = a.Catalog(a.Dir).Role(told.Agent)
+		role, known = catalog().Role(told.Agent)
 	}
 	return role.Without(denied...), known
 }

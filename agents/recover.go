@@ -38,12 +38,12 @@ func (a *Agents) Recover(ctx context.Context) error {
 	for failed := range errs {
 		err = errors.Join(err, failed)
 	}
-	return errors.Join(err, a.resume(ctx, all))
+	return errors.Join(err, a.releaseSessions(ctx, all))
 }
 
-// resume lets sessions go on that handed control to agents which are over: whoever
+// releaseSessions lets sessions go on that handed control to agents which are over: whoever
 // was to resolve the handoff was killed.
-func (a *Agents) resume(ctx context.Context, running map[string]live) error {
+func (a *Agents) releaseSessions(ctx context.Context, running map[string]live) error {
 	suspended, err := a.Project.Suspended(ctx)
 	if err != nil {
 		return err

@@ -28,7 +28,6 @@ type Request struct {
 	BudgetTokens int64
 	BudgetUSD    float64
 	Call         string // the host's id of the tool call that asks; empty where it tells none
-	Grant        string // id of one that a person made for this agent alone
 
 	session string // of the host, that it goes on in; empty for a new one
 }

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"flame/agents/definition"
-	"flame/project"
 )
 
 // What a repository ships is written by whoever can write the repository, so its
@@ -63,14 +62,4 @@ func (a *Agents) hostOrder(def definition.Definition, callers string) []string {
 		return []string{a.Host, def.Host, callers}
 	}
 	return []string{def.Host, a.Host, callers}
-}
-
-// isForeign reports whether an agent runs in another host than the one whose modes
-// bound it: that of its caller. For a shell, which lives in none, it is a host that a
-// shipped definition chose.
-func (a *Agents) isForeign(def definition.Definition, host, callers string) bool {
-	if callers == project.CommandLine {
-		return def.Shipped() && def.Host == host && a.Host != host
-	}
-	return callers != host
 }

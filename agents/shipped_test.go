@@ -261,17 +261,30 @@ func TestAGrantForOneAgentIsForTheDefinitionThatWasShown(t *testing.T) {
 	s := newService(t)
 	s.ship("name: theirs\ndescription: tame\npermissionMode: bypassPermissions")
 	request := agents.Request{Type: "theirs", Prompt: "done"}
-	_, def, tree, err := s.Foresee(s.ctx, user, request)
+	shown, err := s.Plan(s.ctx, user, request)
 	require.NoError(t, err)
 	grant, err := s.MakeGrant(s.ctx, agents.Grant{
-		Mode: hosts.Bypass, Agent: def.Name, Digest: def.Digest(), Session: tree, Once: true, Reason: "asked",
+		Mode: hosts.Bypass, Agent: "theirs", Digest: shown.Definition.Digest(), Session: shown.Agent.Tree, Once: true, Reason: "asked",
 	})
 	require.NoError(t, err)
-	request.Grant = grant.ID
+	mode := func() hosts.Mode {
+		p, err := s.Plan(s.ctx, user, request)
+		require.NoError(t, err)
+		p.Grant = grant.ID
+		run, err := s.Begin(s.ctx, p)
+		require.NoError(t, err)
+		return run.Mode.Effective
+	}
 	s.ship("name: theirs\ndescription: wild\npermissionMode: bypassPermissions")
-	assert.Equal(t, hosts.AcceptEdits, s.request(user, request).Mode.Effective)
+	assert.Equal(t, hosts.AcceptEdits, mode())
+	shown.Grant = grant.ID
+	_, err = s.Begin(s.ctx, shown)
+	require.ErrorContains(t, err, "has changed since it was granted the mode bypassPermissions")
+	grant.ID, grant.MadeAt = "", 0
+	grant, err = s.MakeGrant(s.ctx, grant)
+	require.NoError(t, err)
 	s.ship("name: theirs\ndescription: tame\npermissionMode: bypassPermissions")
-	assert.Equal(t, hosts.Bypass, s.request(user, request).Mode.Effective)
+	assert.Equal(t, hosts.Bypass, mode())
 }
 
 // The tools of a definition get the names that its host has for them; it is the same

@@ -137,6 +137,17 @@ func (s *step) delegateContext(frame core.Frame, maxChars int) (string, error) {
 	return core.BuildContext(around, s.p.Budget, maxChars).Text, err
 }
 
+// SessionOf returns the id of the session that a call is of; an agent's own id stands
+// for its session until that is known.
+func SessionOf(tx Tx, by Caller) (string, error) {
+	if by.Session != "" || by.anonymous() {
+		return cmp.Or(by.Session, CommandLine), nil
+	}
+	var work delegated
+	_, err := recordDelegated.Load(tx, by.Agent, &work)
+	return cmp.Or(work.Session, by.Agent), err
+}
+
 // Join tells which session an agent works in. The first that is told holds.
 func (p *Project) Join(ctx context.Context, by Caller, agent, session string) error {
 	return p.update(ctx, by, func(s *step) error { return s.join(agent, session) })
@@ -219,14 +230,6 @@ func (s *step) inProgress(id string) (string, error) {
 		return "", ignoreMissing(err)
 	}
 	return id, nil
-}
-
-// sessionOfAgent returns the session of an agent; the agent's own id stands for one
-// that is not known yet.
-func (s *step) sessionOfAgent(agent string) (string, error) {
-	var work delegated
-	_, err := recordDelegated.Load(s, agent, &work)
-	return cmp.Or(work.Session, agent), err
 }
 
 // joinOwn joins the caller's session to the work of the agent whose process it

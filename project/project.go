@@ -95,15 +95,9 @@ func (p *Project) view(ctx context.Context, by Caller, f func(*step) error) erro
 // enter loads the caller's session, or prepares a new one. An anonymous caller
 // continues where work is going on.
 func (s *step) enter() error {
-	id := s.by.Session
-	switch {
-	case s.by.anonymous():
-		id = CommandLine
-	case id == "":
-		var err error
-		if id, err = s.sessionOfAgent(s.by.Agent); err != nil {
-			return err
-		}
+	id, err := SessionOf(s, s.by)
+	if err != nil {
+		return err
 	}
 	session, err := s.Session(id)
 	switch {

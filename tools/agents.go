@@ -102,10 +102,14 @@ func (d agentDoor) spawn(ctx context.Context, by project.Caller, in spawnArgs) (
 		return "", err
 	}
 	r.Call = callID(ctx)
-	if r.Grant, err = d.seekGrant(ctx, by, r); err != nil {
+	p, err := d.a.Plan(ctx, by, r)
+	if err != nil {
 		return "", err
 	}
-	run, err := d.a.Spawn(ctx, by, r)
+	if p.Grant, err = d.seekGrant(ctx, p); err != nil {
+		return "", err
+	}
+	run, err := d.a.Begin(ctx, p)
 	if err != nil {
 		return "", err
 	}
@@ -123,18 +127,18 @@ func (d agentDoor) spawn(ctx context.Context, by project.Caller, in spawnArgs) (
 
 // seekGrant asks the person behind the client for what an agent would not get
 // otherwise; who said no is not asked again for that kind of agent and mode. It
-// gives the id of what was granted.
-func (d agentDoor) seekGrant(ctx context.Context, by project.Caller, r agents.Request) (string, error) {
-	mode, def, tree, err := d.a.Foresee(ctx, by, r)
-	if err != nil || mode.CappedBy == "" || mode.Requested == "" {
-		return "", err
+// returns the id of what was granted.
+func (d agentDoor) seekGrant(ctx context.Context, p agents.Plan) (string, error) {
+	run, mode, def := p.Agent, p.Agent.Mode, p.Definition
+	if p.Known || mode.CappedBy == "" || mode.Requested == "" {
+		return "", nil
 	}
-	key := strings.Join([]string{tree, def.Name, string(mode.Requested)}, "\x00")
+	key := strings.Join([]string{run.Tree, def.Name, string(mode.Requested)}, "\x00")
 	if _, asked := d.refused.Load(key); asked {
 		return "", nil
 	}
 	text := fmt.Sprintf("The agent %s is to work in the permission mode %s; without your leave it gets %s. Its task: %s",
-		def.Name, mode.Requested, mode.Effective, core.OneLine(r.Prompt, 300))
+		def.Name, mode.Requested, mode.Effective, core.OneLine(run.Prompt, 300))
 	switch def.Source.Kind {
 	case definition.Call:
 		text += "\nIts instructions stand in the call itself: " + core.OneLine(def.Prompt, 300)
@@ -149,8 +153,8 @@ func (d agentDoor) seekGrant(ctx context.Context, by project.Caller, r agents.Re
 		return "", nil
 	}
 	grant, err := d.a.MakeGrant(ctx, agents.Grant{
-		Mode: mode.Requested, Agent: def.Name, Digest: def.Digest(), Session: tree, Once: true,
-		Reason: "allowed when the client asked: " + core.OneLine(r.Prompt, 200),
+		Mode: mode.Requested, Agent: def.Name, Digest: def.Digest(), Session: run.Tree, Once: true,
+		Reason: "allowed when the client asked: " + core.OneLine(run.Prompt, 200),
 	})
 	return grant.ID, err
 }

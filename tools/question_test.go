@@ -19,6 +19,11 @@ import (
 	"flame/store"
 )
 
+// unlaunched is a host's program that agents are only planned for.
+type unlaunched struct{ hosts.Client }
+
+func (unlaunched) NewSession() string { return "" }
+
 func TestAPersonIsAskedForWhatAnAgentWouldNotGet(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -27,9 +32,12 @@ func TestAPersonIsAskedForWhatAnAgentWouldNotGet(t *testing.T) {
 		Budget: core.DefaultBudget(), Subagents: core.DefaultSubagentConfig(), Autonomy: core.DefaultAutonomyConfig(),
 	}
 	none := func(string) string { return "" }
-	a := &agents.Agents{Project: p, Dir: dir, Catalog: func(string) definition.Catalog {
-		return definition.Load(hoststest.Known(), definition.Dirs(hoststest.Known(), hosts.Machine{ProjectDir: dir, Getenv: none}))
-	}}
+	a := &agents.Agents{
+		Project: p, Dir: dir, Hosts: hoststest.Reached(map[string]hosts.Client{"claude-code": unlaunched{}}), Bounds: agents.DefaultBounds(),
+		Catalog: func(string) definition.Catalog {
+			return definition.Load(hoststest.Known(), definition.Dirs(hoststest.Known(), hosts.Machine{ProjectDir: dir, Getenv: none}))
+		},
+	}
 	door := newAgentDoor(a)
 	by := project.Caller{Session: "s", Host: "claude-code", Stamped: true}
 	var asked []string
@@ -39,14 +47,15 @@ func TestAPersonIsAskedForWhatAnAgentWouldNotGet(t *testing.T) {
 			return yes, answered
 		})
 	}
-	foresee := func(r agents.Request) hosts.Mode {
-		mode, _, _, err := a.Foresee(t.Context(), by, r)
+	plan := func(r agents.Request) agents.Plan {
+		p, err := a.Plan(t.Context(), by, r)
 		require.NoError(t, err)
-		return mode.Effective
+		return p
 	}
+	foresee := func(r agents.Request) hosts.Mode { return plan(r).Agent.Mode.Effective }
 	build := agents.Request{Type: "builder", Prompt: "change it"}
 	seek := func(ctx context.Context, r agents.Request) string {
-		grant, err := door.seekGrant(ctx, by, r)
+		grant, err := door.seekGrant(ctx, plan(r))
 		require.NoError(t, err)
 		return grant
 	}
@@ -62,11 +71,11 @@ func TestAPersonIsAskedForWhatAnAgentWouldNotGet(t *testing.T) {
 	all := agents.Request{Type: "builder", Prompt: "change it", Mode: hosts.Bypass}
 	granted := seek(answers(true, true), all)
 	assert.Equal(t, hosts.Default, foresee(all), "it is for one agent")
-	all.Grant = granted
-	assert.Equal(t, hosts.Bypass, foresee(all))
 	grants, err := a.Grants(t.Context())
 	require.NoError(t, err)
 	require.Len(t, grants, 1)
+	assert.Equal(t, granted, grants[0].ID)
+	assert.Equal(t, hosts.Bypass, grants[0].Mode)
 	assert.Equal(t, "builder", grants[0].Agent)
 	assert.Equal(t, "s", grants[0].Session)
 	assert.True(t, grants[0].Once)

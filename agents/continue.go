@@ -17,11 +17,11 @@ import (
 // or where that is not known in a new one, with the context of its frame. It is
 // another agent, with a frame of its own beside the first one's.
 func (a *Agents) Continue(ctx context.Context, by project.Caller, id, prompt string) (Run, error) {
-	return a.goOn(ctx, by, id, prompt, func(project.Tx, Run) error { return nil })
+	return a.resume(ctx, by, id, prompt, func(project.Tx, Run) error { return nil })
 }
 
-// goOn is Continue with what must be kept along with the new agent.
-func (a *Agents) goOn(ctx context.Context, by project.Caller, id, prompt string, also func(project.Tx, Run) error) (Run, error) {
+// resume is Continue with what must be kept along with the new agent.
+func (a *Agents) resume(ctx context.Context, by project.Caller, id, prompt string, also func(project.Tx, Run) error) (Run, error) {
 	if strings.TrimSpace(prompt) == "" {
 		return Run{}, core.Invalidf("there is no prompt").WithHint("say what the agent is to do next")
 	}
@@ -42,16 +42,28 @@ func (a *Agents) goOn(ctx context.Context, by project.Caller, id, prompt string,
 	if err != nil {
 		return Run{}, err
 	}
-	if err := a.readmit(ctx, by, old, &next, prompt, also); err != nil {
+	under, err := a.Project.OpenAbove(ctx, old.Frame)
+	if err != nil {
 		return Run{}, err
 	}
-	if err = a.restoreWorktree(ctx, next, old.ID); err == nil {
-		err = a.launch(ctx, next)
-	}
+	var run Run
+	var made project.Delegated
+	err = a.Project.Store.Update(ctx, func(tx project.Tx) error {
+		if run, made, err = a.readmit(tx, by, old, next, under); err != nil {
+			return err
+		}
+		var told assignment
+		if _, err := recordAssignment.Load(tx, old.ID, &told); err != nil {
+			return err
+		}
+		told.Task, told.Context = prompt, made.Context
+		return errors.Join(recordAssignment.Save(tx, run.ID, told), also(tx, run))
+	})
 	if err != nil {
-		return next, errors.Join(err, a.unstarted(ctx, next.ID, err))
+		return Run{}, err
 	}
-	return next, nil
+	made.Log()
+	return a.start(ctx, run)
 }
 
 // successor is the record of an agent that goes on with what another did.
@@ -78,43 +90,29 @@ func (a *Agents) successor(ctx context.Context, old Run, prompt string) (Run, er
 	return next, nil
 }
 
-// readmit is admit for an agent that goes on: its mode and tools stay what they
-// were, where whoever asks could still give it that mode.
-func (a *Agents) readmit(ctx context.Context, by project.Caller, old Run, next *Run, prompt string, also func(project.Tx, Run) error) error {
-	under, err := a.Project.OpenAbove(ctx, old.Frame)
-	if err != nil {
-		return err
-	}
-	drafted := *next
-	var made project.Delegated
-	err = a.Project.Store.Update(ctx, func(tx project.Tx) (err error) {
-		*next = drafted // f may run again
-		made, err = a.Project.Delegate(tx, by, project.Delegation{
-			Agent: next.ID, Under: under, Goal: strings.TrimSuffix(old.Description, continued) + continued, Session: next.Session, Host: next.Host,
-			Title: core.SubagentTitle(old.Description, old.Type), Bare: next.Resumes,
-		})
-		if err != nil {
-			return err
-		}
-		next.Frame, next.ParentSession = made.Frame.ID, made.Caller.ID
-		if err := a.stillAllowed(tx, by, old, made.Caller); err != nil {
-			return err
-		}
-		if err := a.bound(tx, next, Run{}); err != nil {
-			return err
-		}
-		next.MaxDepth = min(next.MaxDepth, old.MaxDepth)
-		var told assignment
-		if _, err := recordAssignment.Load(tx, old.ID, &told); err != nil {
-			return err
-		}
-		told.Task, told.Context = prompt, made.Context
-		return errors.Join(a.enrol(tx, *next), recordAssignment.Save(tx, next.ID, told), also(tx, *next))
+// readmit is admit for an agent that goes on: its mode and tools stay what they were,
+// where whoever asks could still give it that mode.
+func (a *Agents) readmit(tx project.Tx, by project.Caller, old, next Run, under string) (Run, project.Delegated, error) {
+	made, err := a.Project.Delegate(tx, by, project.Delegation{
+		Agent: next.ID, Under: under, Goal: strings.TrimSuffix(old.Description, continued) + continued, Session: next.Session, Host: next.Host,
+		Title: core.SubagentTitle(old.Description, old.Type), Bare: next.Resumes,
 	})
-	if err == nil {
-		made.Log()
+	if err != nil {
+		return next, made, err
 	}
-	return err
+	next.Frame, next.ParentSession = made.Frame.ID, made.Caller.ID
+	if err := a.stillAllowed(tx, by, old, made.Caller); err != nil {
+		return next, made, err
+	}
+	var t tree
+	if _, err := recordTree.Load(tx, next.Tree, &t); err != nil {
+		return next, made, err
+	}
+	next.MaxDepth = min(a.Bounds.Depth, old.MaxDepth)
+	if err := a.Bounds.refuse(next, Run{}, t); err != nil {
+		return next, made, err
+	}
+	return next, made, a.enrol(tx, next)
 }
 
 // continued is what the goal of an agent's next frame ends in.
@@ -126,7 +124,7 @@ func (a *Agents) stillAllowed(tx project.Tx, by project.Caller, old Run, caller 
 	if err := stillGranted(tx, old, a.Project.Now()); err != nil || old.Mode.Grant != "" || by.Session == "" && by.Agent == "" && !by.InHost {
 		return err
 	}
-	asks, err := a.askerOf(tx, by, caller)
+	asks, err := a.askerOf(tx, by, caller, func() definition.Catalog { return a.Catalog(a.Dir) })
 	if err == nil && old.Mode.Effective.Exceeds(asks.mode) {
 		err = core.Invalidf("%s worked in the mode %s, which is more than this session has now", old.ID, old.Mode.Effective).
 			WithHint("start another agent with %s, or let the user change the mode", op.Spawn)
@@ -201,9 +199,17 @@ func (a *Agents) continueNative(ctx context.Context, by project.Caller, id, prom
 	if err != nil {
 		return Run{}, err
 	}
-	return a.spawn(ctx, by, definition.Definition{Name: "continued", Host: host.Name, Source: definition.Source{Kind: definition.Call}}, Request{
-		Prompt: prompt, Description: strings.TrimSuffix(core.OneLine(goal, 45), continued) + continued, Frame: under, session: resumable(host.On(a.Machine), session.ID),
+	p, err := a.drafted(Plan{
+		by: by, catalog: func() definition.Catalog { return a.Catalog(a.Dir) },
+		Definition: definition.Definition{Name: "continued", Host: host.Name, Source: definition.Source{Kind: definition.Call}},
+		request: Request{
+			Prompt: prompt, Description: strings.TrimSuffix(core.OneLine(goal, 45), continued) + continued, Frame: under, session: resumable(host.On(a.Machine), session.ID),
+		},
 	})
+	if err != nil {
+		return Run{}, err
+	}
+	return a.Begin(ctx, p)
 }
 
 func resumable(client hosts.Client, session string) string {
