@@ -169,3 +169,30 @@ func BenchmarkQueries(b *testing.B) {
 		}
 	})
 }
+
+// BenchmarkRows reads and writes a thousand frames, without the sync at the end.
+func BenchmarkRows(b *testing.B) {
+	kept := store.Open(b.TempDir(), store.Options{})
+	grow(b, kept, 1000)
+	var frames []core.Frame
+	b.Run("read", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			storetest.View(b, kept, func(tx project.Tx) {
+				var err error
+				frames, err = tx.FindFrames(project.FrameQuery{})
+				require.NoError(b, err)
+			})
+		}
+	})
+	b.Run("write", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			storetest.Update(b, kept, func(tx project.Tx) {
+				for _, f := range frames {
+					require.NoError(b, tx.SaveFrame(f))
+				}
+			})
+		}
+	})
+}

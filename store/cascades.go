@@ -22,17 +22,20 @@ func (t *tx) Cascades() (list []project.Cascade, err error) {
 	return list, nil
 }
 
+// begunColumns are those that whoever begins a cascade gives.
+var begunColumns = []string{"frame", "session", "subagent", "at", "reason", "due", "settled"}
+
+var beginCascade = "INSERT INTO cascades (" + cascadeTable.each(itself, begunColumns...) + ", seq, reached) VALUES (" +
+	placeholders(len(begunColumns)) + ", (SELECT coalesce(max(seq), 0) + 1 FROM cascades), 0) ON CONFLICT (frame) DO NOTHING"
+
 // BeginCascade begins one, unless one of the same frame is under way.
 func (t *tx) BeginCascade(c project.Cascade) error {
-	keys, err := t.sql.keysOf(c.Frame, c.Session, c.Agent)
+	values, err := cascadeTable.values(t.sql, &cascade{Cascade: c}, begunColumns...)
 	if err != nil {
 		return err
 	}
 	t.voids = nil
-	_, err = t.sql.exec(`INSERT INTO cascades (frame, session, subagent, at, reason, due, settled, seq, reached)
-		VALUES (?, ?, ?, ?, ?, ?, ?, (SELECT coalesce(max(seq), 0) + 1 FROM cascades), 0) ON CONFLICT (frame) DO NOTHING`,
-		append(keys, c.At, clean(c.Reason), c.Due, c.Settled)...)
-	if err != nil {
+	if _, err = t.sql.exec(beginCascade, values...); err != nil {
 		return err
 	}
 	return t.sql.raiseRevision()
@@ -60,10 +63,11 @@ func (t *tx) EndCascade(frame string) error {
 // SQLite from going through all planned frames for them.
 const (
 	plannedChildren = `SELECT key FROM frames INDEXED BY frames_planned WHERE status = 'planned' AND parent = ?` + atMost
-	settle          = `UPDATE frames SET status = ?, ended_at = ?, updated_at = ?, invalidated_at = ?, invalidation_reason = ?
-		WHERE key IN (SELECT value FROM json_each(?)) AND +status = 'planned'`
-	progress = `UPDATE cascades SET settled = settled + ?, reached = ? WHERE frame = ?`
+	progress        = `UPDATE cascades SET settled = settled + ?, reached = ? WHERE frame = ?`
 )
+
+var settle = "UPDATE frames SET " + frameTable.each(func(column string) string { return column + " = ?" }, changedByCascade...) +
+	" WHERE key IN (SELECT value FROM json_each(?)) AND +status = 'planned'"
 
 // Settle stores up to limit of the frames that read as invalidated by the cascade of
 // frame as they read, appends e about each, and returns their ids. When more is false,
@@ -137,7 +141,7 @@ func (t *tx) unvoided(f core.Frame) (core.Frame, error) {
 	if c == nil {
 		return f, nil
 	}
-	stored, err := collect(t.sql, scanFrame, frameByID, clean(f.ID))
+	stored, err := collect(t.sql, scanFrame(new(int64)), frameByID, clean(f.ID))
 	if err != nil {
 		return f, err
 	}

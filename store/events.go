@@ -1,31 +1,36 @@
 package store
 
 import (
-	"database/sql"
 	"encoding/json"
 	"slices"
-	"strings"
 
 	"flame/core"
 	"flame/project"
 )
 
-// eventColumns are what scanEvent reads, of the event e.
-var eventColumns = strings.Join([]string{
-	"e.seq AS seq", "e.v", "e.ts", "e.event",
-	idOf("e.session"), idOf("e.parent_session"), idOf("e.frame"), idOf("e.subagent"),
-	"e.depth", "e.host", "e.data",
-}, ", ")
+// eventTable keeps events.
+var eventTable = table[core.Event]{"events", "seq", []column[core.Event]{
+	{"seq", func(e *core.Event) any { return &e.Seq }},
+	{"v", func(e *core.Event) any { return &e.V }},
+	{"ts", func(e *core.Event) any { return &e.TS }},
+	{"event", func(e *core.Event) any { return &e.Event }},
+	{"session", func(e *core.Event) any { return id{&e.Session} }},
+	{"parent_session", func(e *core.Event) any { return id{&e.ParentSession} }},
+	{"frame", func(e *core.Event) any { return id{&e.Frame} }},
+	{"subagent", func(e *core.Event) any { return id{&e.SubagentID} }},
+	{"depth", func(e *core.Event) any { return &e.Depth }},
+	{"host", func(e *core.Event) any { return &e.Host }},
+	{"data", func(e *core.Event) any { return &e.Data }},
+}}
 
-func scanEvent(rows *sql.Rows) (core.Event, error) {
-	var e core.Event
-	var data []byte
-	err := rows.Scan(&e.Seq, &e.V, &e.TS, &e.Event,
-		&e.Session, &e.ParentSession, &e.Frame, &e.SubagentID,
-		&e.Depth, &e.Host, &data)
-	e.Data = data
-	return e, err
-}
+// What is appended: seq is given by SQLite, and frame stands apart.
+var (
+	eventColumns = eventTable.read("e")
+	newColumns   = []string{"v", "ts", "event", "session", "parent_session", "subagent", "depth", "host", "data"}
+	appended     = "INSERT INTO events (frame, " + eventTable.each(itself, newColumns...) + ") "
+	appendEvent  = appended + "VALUES (?, " + placeholders(len(newColumns)) + ")"
+	appendEvents = appended + "SELECT v.value, " + placeholders(len(newColumns)) + " FROM json_each(?) v"
+)
 
 // AppendEvent writes e with the next Seq and returns that.
 func (t *tx) AppendEvent(e core.Event) (seq int64, err error) {
@@ -37,7 +42,7 @@ func (t *tx) AppendEvent(e core.Event) (seq int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	return t.sql.insert(`INSERT INTO events (`+eventValues+`, frame) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, append(values, frame)...)
+	return t.sql.insert(appendEvent, append([]any{frame}, values...)...)
 }
 
 // appendEvents writes e about each of these frames, in their order.
@@ -46,31 +51,22 @@ func (s *statements) appendEvents(e core.Event, frames []int64) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.exec(`INSERT INTO events (`+eventValues+`, frame) SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, v.value FROM json_each(?) v`,
-		append(values, jsonOf(frames))...)
+	_, err = s.exec(appendEvents, append(values, jsonOf(frames))...)
 	return err
 }
 
-// eventValues are the columns of an event beside its frame; the method returns what
-// goes into them.
-const eventValues = "v, ts, event, session, parent_session, subagent, depth, host, data"
-
+// eventValues returns what goes into newColumns.
 func (s *statements) eventValues(e core.Event) ([]any, error) {
 	if len(e.Data) > 0 && !json.Valid(e.Data) {
 		return nil, core.Invalidf("the data of event %s is not JSON", e.Event)
 	}
-	keys, err := s.keysOf(e.Session, e.ParentSession, e.SubagentID)
-	if err != nil {
-		return nil, err
-	}
-	data := sql.NullString{String: clean(string(e.Data)), Valid: len(e.Data) > 0}
-	return append([]any{e.V, e.TS, clean(e.Event)}, append(keys, e.Depth, clean(e.Host), data)...), nil
+	return eventTable.values(s, &e, newColumns...)
 }
 
 // FindEvents returns the events that q describes, oldest first.
 func (t *tx) FindEvents(q project.EventQuery) ([]core.Event, error) {
 	list := listEvents(q)
-	events, err := collect(t.sql, scanEvent, list.query(), list.args...)
+	events, err := collect(t.sql, eventTable.scan(), list.query(), list.args...)
 	if lastOf(q) {
 		slices.Reverse(events)
 	}

@@ -2,94 +2,76 @@ package store
 
 import (
 	"database/sql"
-	"encoding/json"
 	"fmt"
-	"strings"
 
 	"flame/core"
 	"flame/project"
 )
 
+// frameTable keeps frames.
+var frameTable = table[core.Frame]{"frames", "key", append([]column[core.Frame]{
+	{"key", func(f *core.Frame) any { return id{&f.ID} }},
+	{"parent", func(f *core.Frame) any { return id{&f.Parent} }},
+	{"session", func(f *core.Frame) any { return id{&f.Session} }},
+	{"status", func(f *core.Frame) any { return &f.Status }},
+	{"created_at", func(f *core.Frame) any { return &f.CreatedAt }},
+	{"started_at", func(f *core.Frame) any { return &f.StartedAt }},
+	{"ended_at", func(f *core.Frame) any { return &f.EndedAt }},
+	{"updated_at", func(f *core.Frame) any { return &f.UpdatedAt }},
+	{"archived_at", func(f *core.Frame) any { return &f.ArchivedAt }},
+	{"invalidated_at", func(f *core.Frame) any { return &f.InvalidatedAt }},
+	{"invalidation_reason", func(f *core.Frame) any { return &f.InvalidationReason }},
+	{"goal_is_default", func(f *core.Frame) any { return &f.GoalIsDefault }},
+	{"confidence", func(f *core.Frame) any { return &f.Confidence }},
+	{"log_path", func(f *core.Frame) any { return &f.LogPath }},
+	{"planned_children", func(f *core.Frame) any { return &f.PlannedChildren }},
+	{"goal", func(f *core.Frame) any { return &f.Goal }},
+	{"success_criteria", func(f *core.Frame) any { return &f.SuccessCriteria }},
+	{"artifacts", func(f *core.Frame) any { return &f.Artifacts }},
+	{"decisions", func(f *core.Frame) any { return &f.Decisions }},
+	{"summary", func(f *core.Frame) any { return &f.Summary }},
+	{"results", func(f *core.Frame) any { return &f.Results }},
+}, part(usageColumns, func(f *core.Frame) *core.Usage { return &f.Usage })...)}
+
+var usageColumns = []column[core.Usage]{
+	{"tokens_in", func(u *core.Usage) any { return &u.TokensIn }},
+	{"tokens_out", func(u *core.Usage) any { return &u.TokensOut }},
+	{"cache_read", func(u *core.Usage) any { return &u.CacheRead }},
+	{"cache_written", func(u *core.Usage) any { return &u.CacheWritten }},
+	{"cost_usd", func(u *core.Usage) any { return &u.CostUSD }},
+	{"tool_calls", func(u *core.Usage) any { return &u.ToolCalls }},
+}
+
+// changedByCascade are the columns of a frame that the cascade which voids it
+// changes (see cascade.changes).
+var changedByCascade = []string{"status", "ended_at", "updated_at", "invalidated_at", "invalidation_reason"}
+
 // What scanFrame reads of the frame f: as it is stored, and with parameters for what
-// the cascade that voids it changes (see cascade.changes).
+// a cascade changes.
 var (
-	frameColumns  = columnsOf("f.status", "f.ended_at", "f.updated_at", "f.invalidated_at", "f.invalidation_reason")
-	voidedColumns = columnsOf("?", "?", "?", "?", "?")
+	frameColumns  = "f.key AS key, " + frameTable.read("f")
+	voidedColumns = "f.key AS key, " + frameTable.read("f", changedByCascade...)
 )
 
-// columnsOf lists the columns of scanFrame, some of them as given. Those that lists
-// are ordered by have names, which the parts of a UNION are ordered by too.
-func columnsOf(status, ended, updated, invalidated, reason string) string {
-	return strings.Join([]string{
-		"f.key AS key", idOf("f.key"), idOf("f.parent"), idOf("f.session"), status,
-		"f.created_at AS created_at", "f.started_at", ended, updated + " AS updated_at", "f.archived_at",
-		invalidated, reason, "f.goal_is_default", "f.confidence",
-		"f.tokens_in", "f.tokens_out", "f.cache_read", "f.cache_written", "f.cost_usd", "f.tool_calls",
-		"f.log_path", "f.planned_children", "f.goal", "f.success_criteria",
-		"f.artifacts", "f.decisions", "f.summary", "f.results",
-	}, ", ")
-}
-
-func scanFrame(rows *sql.Rows) (core.Frame, error) {
-	_, f, err := scanKeyed(rows)
-	return f, err
-}
-
-// scanKeyed reads a frame and its key.
-func scanKeyed(rows *sql.Rows) (key int64, f core.Frame, err error) {
-	var planned, artifacts, decisions []byte
-	u := &f.Usage
-	err = rows.Scan(
-		&key, &f.ID, &f.Parent, &f.Session, &f.Status,
-		&f.CreatedAt, &f.StartedAt, &f.EndedAt, &f.UpdatedAt, &f.ArchivedAt,
-		&f.InvalidatedAt, &f.InvalidationReason, &f.GoalIsDefault, &f.Confidence,
-		&u.TokensIn, &u.TokensOut, &u.CacheRead, &u.CacheWritten, &u.CostUSD, &u.ToolCalls,
-		&f.LogPath, &planned, &f.Goal, &f.SuccessCriteria,
-		&artifacts, &decisions, &f.Summary, &f.Results)
-	if err != nil {
-		return key, f, err
-	}
-	for _, list := range []struct {
-		text []byte
-		into *[]string
-	}{{planned, &f.PlannedChildren}, {artifacts, &f.Artifacts}, {decisions, &f.Decisions}} {
-		if string(list.text) == "[]" {
-			continue
+// scanFrame returns what reads a frame, and its key into key.
+func scanFrame(key *int64) func(*sql.Rows) (core.Frame, error) {
+	scan := frameTable.scan(key)
+	return func(rows *sql.Rows) (core.Frame, error) {
+		f, err := scan(rows)
+		if err != nil {
+			err = fmt.Errorf("frame %s: %w", f.ID, err)
 		}
-		if err := json.Unmarshal(list.text, list.into); err != nil {
-			return key, f, fmt.Errorf("frame %s: %w", f.ID, err)
-		}
+		return f, err
 	}
-	return key, f, nil
 }
 
-// saveFrame writes one frame; its columns stand in the order of SaveFrame's
-// arguments.
-var saveFrame = upsert("frames", "key",
-	"key", "parent", "session", "status",
-	"created_at", "started_at", "ended_at", "updated_at", "archived_at",
-	"invalidated_at", "invalidation_reason", "goal_is_default", "confidence",
-	"tokens_in", "tokens_out", "cache_read", "cache_written", "cost_usd", "tool_calls",
-	"log_path", "planned_children", "goal", "success_criteria",
-	"artifacts", "decisions", "summary", "results")
-
-// upsert is the SQL that writes a row of table, new or not.
-func upsert(table, key string, columns ...string) string {
-	sets := make([]string, 0, len(columns))
-	for _, column := range columns {
-		if !strings.Contains(key, column) {
-			sets = append(sets, column+" = excluded."+column)
-		}
-	}
-	return fmt.Sprintf("INSERT INTO %s (%s) VALUES (%s) ON CONFLICT (%s) DO UPDATE SET %s",
-		table, strings.Join(columns, ", "), placeholders(len(columns)), key, strings.Join(sets, ", "))
-}
+var saveFrame = frameTable.save()
 
 var frameByID = "SELECT " + frameColumns + " FROM frames f WHERE f.key = " + keyOf
 
 // readFrames returns the frames of a query as they read.
 func (t *tx) readFrames(query string, args ...any) ([]core.Frame, error) {
-	frames, err := collect(t.sql, scanFrame, query, args...)
+	frames, err := collect(t.sql, scanFrame(new(int64)), query, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -120,47 +102,48 @@ func (t *tx) SaveFrame(f core.Frame) error {
 	if err != nil {
 		return err
 	}
-	keys, err := t.sql.keysOf(f.ID, f.Parent, f.Session)
+	values, err := frameTable.values(t.sql, &f)
 	if err != nil {
 		return err
 	}
-	lists, err := jsonLists(f.PlannedChildren, f.Artifacts, f.Decisions)
-	if err != nil {
+	if err := t.sql.indexWords(f.ID, frameTable.pick(values, wordColumns...)); err != nil {
 		return err
 	}
-	goal, criteria, summary, results := clean(f.Goal), clean(f.SuccessCriteria), clean(f.Summary), clean(f.Results)
-	planned, artifacts, decisions := lists[0], lists[1], lists[2]
-	words := []any{goal, criteria, summary, results, decisions}
-	if err := t.sql.indexWords(keys[0], words); err != nil {
-		return err
-	}
-	u := f.Usage
-	_, err = t.sql.exec(saveFrame,
-		keys[0], keys[1], keys[2], string(f.Status),
-		f.CreatedAt, f.StartedAt, f.EndedAt, f.UpdatedAt, f.ArchivedAt,
-		f.InvalidatedAt, clean(f.InvalidationReason), f.GoalIsDefault, f.Confidence,
-		u.TokensIn, u.TokensOut, u.CacheRead, u.CacheWritten, u.CostUSD, u.ToolCalls,
-		clean(f.LogPath), planned, goal, criteria,
-		artifacts, decisions, summary, results)
-	if err != nil {
+	if _, err = t.sql.exec(saveFrame, values...); err != nil {
 		return err
 	}
 	return t.sql.raiseRevision()
 }
 
+// wordColumns are those of a frame whose words are found.
+var wordColumns = []string{"goal", "success_criteria", "summary", "results", "decisions"}
+
 // What the index of words says of a frame that is about to be saved.
-const (
-	sameWords = `SELECT (goal, success_criteria, summary, results, decisions) IS (?, ?, ?, ?, ?)
-		FROM frames WHERE key = ?`
-	forgetWords = `DELETE FROM frames_text WHERE rowid = ?`
-	// Decisions are words, not JSON, whose \n would be the letter n.
-	learnWords = `INSERT INTO frames_text (goal, success_criteria, summary, results, decisions, rowid)
-		VALUES (?, ?, ?, ?, (SELECT group_concat(value, ' ') FROM json_each(?)), ?)`
+var (
+	sameWords = "SELECT (" + frameTable.each(itself, wordColumns...) + ") IS (" + placeholders(len(wordColumns)) +
+		") FROM frames WHERE key = ?"
+	learnWords = "INSERT INTO frames_text (" + frameTable.each(itself, wordColumns...) + ", rowid) VALUES (" +
+		frameTable.each(func(column string) string { return wordsOf(column, "?") }, wordColumns...) + ", ?)"
 )
+
+const forgetWords = `DELETE FROM frames_text WHERE rowid = ?`
+
+// wordsOf is the SQL for the words in a value of a column. Decisions are words, not
+// JSON, whose \n would be the letter n.
+func wordsOf(column, value string) string {
+	if column == "decisions" {
+		return "(SELECT group_concat(value, ' ') FROM json_each(" + value + "))"
+	}
+	return value
+}
 
 // indexWords brings the index of words from what the frame's row holds to words,
 // which are those of the row to come.
-func (s *statements) indexWords(key any, words []any) error {
+func (s *statements) indexWords(frame string, words []any) error {
+	key, err := s.key(frame)
+	if err != nil {
+		return err
+	}
 	args := append(words, key)
 	var same bool
 	known, err := s.get([]any{&same}, sameWords, args...)
@@ -174,23 +157,6 @@ func (s *statements) indexWords(key any, words []any) error {
 	}
 	_, err = s.exec(learnWords, args...)
 	return err
-}
-
-// jsonLists returns each list as JSON text; none is an empty one.
-func jsonLists(lists ...[]string) ([]string, error) {
-	texts := make([]string, len(lists))
-	for i, list := range lists {
-		cleaned := make([]string, len(list))
-		for j, item := range list {
-			cleaned[j] = clean(item)
-		}
-		text, err := asJSON(cleaned)
-		if err != nil {
-			return nil, err
-		}
-		texts[i] = text
-	}
-	return texts, nil
 }
 
 // What goes with a frame that is deleted, by its id: first what the session that
@@ -232,11 +198,17 @@ const revision = `SELECT value,
 	coalesce((SELECT updated_at FROM frames ORDER BY updated_at DESC LIMIT 1), 0)
 	FROM meta WHERE name = 'revision'`
 
+var totalUsage = "SELECT " + table[core.Usage]{columns: usageColumns}.each(func(column string) string {
+	return "coalesce(sum(" + column + "), 0)"
+}) + " FROM frames"
+
 // TotalUsage adds up the usage of all frames.
 func (t *tx) TotalUsage() (u core.Usage, err error) {
-	_, err = t.sql.get([]any{&u.TokensIn, &u.TokensOut, &u.CacheRead, &u.CacheWritten, &u.CostUSD, &u.ToolCalls},
-		`SELECT coalesce(sum(tokens_in), 0), coalesce(sum(tokens_out), 0), coalesce(sum(cache_read), 0),
-			coalesce(sum(cache_written), 0), coalesce(sum(cost_usd), 0.0), coalesce(sum(tool_calls), 0) FROM frames`)
+	var sums []any
+	for _, c := range usageColumns {
+		sums = append(sums, c.field(&u))
+	}
+	_, err = t.sql.get(sums, totalUsage)
 	return u, err
 }
 

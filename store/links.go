@@ -76,8 +76,10 @@ var framesAt = "SELECT " + frameColumns + " FROM json_each(?) k CROSS JOIN frame
 // FramesAt returns the frames that have these keys; those that are gone are absent.
 func (t *tx) FramesAt(keys []int64) (map[int64]core.Frame, error) {
 	var found []int64
+	var key int64
+	scan := scanFrame(&key)
 	list, err := collect(t.sql, func(rows *sql.Rows) (core.Frame, error) {
-		key, frame, err := scanKeyed(rows)
+		frame, err := scan(rows)
 		found = append(found, key)
 		return frame, err
 	}, framesAt, jsonOf(keys))

@@ -9,35 +9,48 @@ import (
 	"flame/project"
 )
 
-// What is asked most.
+// What is asked most of records.
 const (
-	dueDeadlines = `SELECT kind, subject, due, set_at FROM deadlines WHERE due <= ?1 AND (?2 = '' OR kind = ?2) AND kind <> ?3
-		ORDER BY due, kind, subject` + atMost
-	deadlineByKey = `SELECT due, set_at FROM deadlines WHERE kind = ? AND subject = ?`
 	recordByID    = `SELECT value FROM records WHERE kind = ? AND id = ?`
 	recordsByKind = `SELECT id, value FROM records WHERE kind = ? ORDER BY id`
+)
+
+// deadlineTable keeps deadlines.
+var deadlineTable = table[project.Deadline]{"deadlines", "kind, subject", []column[project.Deadline]{
+	{"kind", func(d *project.Deadline) any { return &d.Kind }},
+	{"subject", func(d *project.Deadline) any { return &d.Subject }},
+	{"due", func(d *project.Deadline) any { return &d.Due }},
+	{"set_at", func(d *project.Deadline) any { return &d.Set }},
+}}
+
+var (
+	dueDeadlines = "SELECT " + deadlineTable.read("d") + ` FROM deadlines d WHERE d.due <= ?1 AND (?2 = '' OR d.kind = ?2) AND d.kind <> ?3
+		ORDER BY d.due, d.kind, d.subject` + atMost
+	deadlineByKey = "SELECT " + deadlineTable.read("d") + " FROM deadlines d WHERE d.kind = ? AND d.subject = ?"
+	saveDeadline  = deadlineTable.save()
 )
 
 // DueDeadlines returns those due at or before now, earliest first: only of one kind,
 // but of another.
 func (t *tx) DueDeadlines(now core.Millis, only, but string, limit int) ([]project.Deadline, error) {
-	return collect(t.sql, func(rows *sql.Rows) (d project.Deadline, err error) {
-		return d, rows.Scan(&d.Kind, &d.Subject, &d.Due, &d.Set)
-	}, dueDeadlines, now, clean(only), clean(but), limitOf(limit))
+	return collect(t.sql, deadlineTable.scan(), dueDeadlines, now, clean(only), clean(but), limitOf(limit))
 }
 
 // Deadline returns one; ok is false where it is not set.
 func (t *tx) Deadline(kind, subject string) (d project.Deadline, ok bool, err error) {
-	d.Kind, d.Subject = kind, subject
-	ok, err = t.sql.get([]any{&d.Due, &d.Set}, deadlineByKey, clean(kind), clean(subject))
-	return d, ok, err
+	list, err := collect(t.sql, deadlineTable.scan(), deadlineByKey, clean(kind), clean(subject))
+	if err != nil || len(list) == 0 {
+		return d, false, err
+	}
+	return list[0], true, nil
 }
-
-var saveDeadline = upsert("deadlines", "kind, subject", "kind", "subject", "due", "set_at")
 
 // SetDeadline adds a deadline, or moves it.
 func (t *tx) SetDeadline(d project.Deadline) error {
-	_, err := t.sql.exec(saveDeadline, clean(d.Kind), clean(d.Subject), d.Due, d.Set)
+	values, err := deadlineTable.values(t.sql, &d)
+	if err == nil {
+		_, err = t.sql.exec(saveDeadline, values...)
+	}
 	return err
 }
 
@@ -81,7 +94,7 @@ func (t *tx) Records(kind string, f func(id string, decode func(v any) error) er
 	return nil
 }
 
-var saveRecord = upsert("records", "kind, id", "kind", "id", "value")
+const saveRecord = `INSERT INTO records (kind, id, value) VALUES (?, ?, ?) ON CONFLICT (kind, id) DO UPDATE SET value = excluded.value`
 
 // SaveRecord writes one.
 func (t *tx) SaveRecord(kind, id string, v any) error {

@@ -168,13 +168,14 @@ func (s *Store) relearn(ctx context.Context) error {
 	return err
 }
 
+var relearnWords = "INSERT INTO frames_text (" + frameTable.each(itself, wordColumns...) + ", rowid) SELECT " +
+	frameTable.each(func(column string) string { return wordsOf(column, column) }, wordColumns...) + ", key FROM frames WHERE key = ?"
+
 // relearn brings the index of words to what a frame's row holds.
 func (s *statements) relearn(key int64) error {
 	if _, err := s.exec(forgetWords, key); err != nil {
 		return err
 	}
-	_, err := s.exec(`INSERT INTO frames_text (goal, success_criteria, summary, results, decisions, rowid)
-		SELECT goal, success_criteria, summary, results, (SELECT group_concat(value, ' ') FROM json_each(decisions)), key
-		FROM frames WHERE key = ?`, key)
+	_, err := s.exec(relearnWords, key)
 	return err
 }

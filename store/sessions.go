@@ -1,39 +1,39 @@
 package store
 
 import (
-	"database/sql"
-	"strings"
-
 	"flame/core"
 	"flame/project"
 )
 
-// sessionColumns are what scanSession reads, of the session s.
-var sessionColumns = strings.Join([]string{
-	idOf("s.key"), idOf("s.parent"), idOf("s.root"), idOf("s.current"),
-	"s.host", "s.title", "s.state", "s.stamped", "s.tracked", "s.is_subagent", "s.is_completed",
-	"s.skipped", "s.message_count", "s.created_at", "s.last_activity_at",
-}, ", ")
+// sessionTable keeps sessions.
+var sessionTable = table[core.Session]{"sessions", "key", []column[core.Session]{
+	{"key", func(s *core.Session) any { return id{&s.ID} }},
+	{"parent", func(s *core.Session) any { return id{&s.Parent} }},
+	{"root", func(s *core.Session) any { return id{&s.Root} }},
+	{"current", func(s *core.Session) any { return id{&s.Current} }},
+	{"host", func(s *core.Session) any { return &s.Host }},
+	{"title", func(s *core.Session) any { return &s.Title }},
+	{"state", func(s *core.Session) any { return &s.State }},
+	{"stamped", func(s *core.Session) any { return &s.Stamped }},
+	{"tracked", func(s *core.Session) any { return &s.Tracked }},
+	{"is_subagent", func(s *core.Session) any { return &s.IsSubagent }},
+	{"is_completed", func(s *core.Session) any { return &s.IsCompleted }},
+	{"skipped", func(s *core.Session) any { return &s.Skipped }},
+	{"message_count", func(s *core.Session) any { return &s.MessageCount }},
+	{"created_at", func(s *core.Session) any { return &s.CreatedAt }},
+	{"last_activity_at", func(s *core.Session) any { return &s.LastActivityAt }},
+}}
 
-func scanSession(rows *sql.Rows) (core.Session, error) {
-	var s core.Session
-	err := rows.Scan(&s.ID, &s.Parent, &s.Root, &s.Current,
-		&s.Host, &s.Title, &s.State, &s.Stamped, &s.Tracked, &s.IsSubagent, &s.IsCompleted,
-		&s.Skipped, &s.MessageCount, &s.CreatedAt, &s.LastActivityAt)
-	return s, err
-}
-
-// saveSession writes one session; its columns stand in the order of
-// SaveSession's arguments.
-var saveSession = upsert("sessions", "key", "key", "parent", "root", "current",
-	"host", "title", "state", "stamped", "tracked", "is_subagent", "is_completed",
-	"skipped", "message_count", "created_at", "last_activity_at")
+var (
+	sessionColumns = sessionTable.read("s")
+	saveSession    = sessionTable.save()
+)
 
 var sessionByID = "SELECT " + sessionColumns + " FROM sessions s WHERE s.key = " + keyOf
 
 // Session returns one session, or core.ErrNotFound.
 func (t *tx) Session(id string) (core.Session, error) {
-	list, err := collect(t.sql, scanSession, sessionByID, clean(id))
+	list, err := collect(t.sql, sessionTable.scan(), sessionByID, clean(id))
 	switch {
 	case err != nil:
 		return core.Session{}, err
@@ -46,7 +46,7 @@ func (t *tx) Session(id string) (core.Session, error) {
 // FindSessions returns the sessions that q describes, latest activity first.
 func (t *tx) FindSessions(q project.SessionQuery) ([]core.Session, error) {
 	list := listSessions(q)
-	return collect(t.sql, scanSession, list.query(), list.args...)
+	return collect(t.sql, sessionTable.scan(), list.query(), list.args...)
 }
 
 // listSessions is the SQL of FindSessions.
@@ -68,13 +68,10 @@ func (t *tx) SaveSession(s core.Session) error {
 	if s.ID == "" {
 		return core.Invalidf("a session needs an id")
 	}
-	keys, err := t.sql.keysOf(s.ID, s.Parent, s.Root, s.Current)
-	if err != nil {
-		return err
+	values, err := sessionTable.values(t.sql, &s)
+	if err == nil {
+		_, err = t.sql.exec(saveSession, values...)
 	}
-	_, err = t.sql.exec(saveSession, append(keys,
-		clean(s.Host), clean(s.Title), string(s.State), s.Stamped, s.Tracked, s.IsSubagent, s.IsCompleted,
-		s.Skipped, s.MessageCount, s.CreatedAt, s.LastActivityAt)...)
 	return err
 }
 

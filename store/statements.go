@@ -143,19 +143,6 @@ func (s *statements) known(id string) (key int64, err error) {
 	return key, err
 }
 
-// keysOf returns the keys of ids, in their order.
-func (s *statements) keysOf(ids ...string) ([]any, error) {
-	keys := make([]any, len(ids))
-	for i, id := range ids {
-		key, err := s.key(id)
-		if err != nil {
-			return nil, err
-		}
-		keys[i] = key
-	}
-	return keys, nil
-}
-
 // ids returns the ids of keys, in their order.
 func (s *statements) ids(keys []int64) ([]string, error) {
 	return collect(s, func(rows *sql.Rows) (id string, err error) { return id, rows.Scan(&id) },

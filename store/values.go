@@ -3,17 +3,8 @@ package store
 import (
 	"fmt"
 	"strings"
-)
 
-// The columns of frames that Go reads as whole numbers, as numbers, and as lists of
-// texts.
-var (
-	wholeColumns = []string{
-		"created_at", "started_at", "ended_at", "updated_at", "archived_at", "invalidated_at",
-		"tokens_in", "tokens_out", "cache_read", "cache_written", "tool_calls",
-	}
-	keyColumns  = []string{"parent", "session"}
-	listColumns = []string{"planned_children", "artifacts", "decisions"}
+	"flame/core"
 )
 
 // isNoList is SQL for: the column is no JSON list of texts.
@@ -22,40 +13,56 @@ func isNoList(column string) string {
 		json_type(%[1]s) <> 'array' OR EXISTS (SELECT 1 FROM json_each(%[1]s) WHERE type <> 'text') ELSE true END)`, column)
 }
 
+// A repairable column has values that Go cannot read.
+type repairable struct {
+	broken string // SQL for: it has such a value
+	mended string // SQL for what to put in its place
+}
+
+// repairables returns the columns of frames that may have values that Go cannot read,
+// by name. Text that is no list becomes the one item of a list, so that nothing of it
+// is lost.
+func repairables() map[string]repairable {
+	list := map[string]repairable{}
+	for _, c := range frameTable.columns {
+		name := c.name
+		switch c.field(new(core.Frame)).(type) {
+		case id:
+			if name != frameTable.key { // which SQLite keeps whole
+				list[name] = repairable{"typeof(" + name + ") NOT IN ('integer', 'null')",
+					fmt.Sprintf("CASE typeof(%[1]s) WHEN 'integer' THEN %[1]s END", name)}
+			}
+		case *bool:
+			list[name] = repairable{name + " NOT IN (0, 1)", "(CAST(" + name + " AS INTEGER) <> 0)"}
+		case *float64:
+			list[name] = repairable{"typeof(" + name + ") NOT IN ('real', 'integer')", "CAST(" + name + " AS REAL)"}
+		case **float64:
+			list[name] = repairable{"typeof(" + name + ") NOT IN ('real', 'integer', 'null')",
+				fmt.Sprintf("CASE WHEN typeof(%[1]s) IN ('real', 'integer') THEN %[1]s END", name)}
+		case *core.Millis, *int64, *int:
+			list[name] = repairable{"typeof(" + name + ") <> 'integer'", "CAST(" + name + " AS INTEGER)"}
+		case *[]string:
+			list[name] = repairable{isNoList(name),
+				fmt.Sprintf("CASE WHEN %[2]s THEN json_array(CAST(%[1]s AS TEXT)) ELSE %[1]s END", name, isNoList(name))}
+		}
+	}
+	return list
+}
+
 // unreadable is SQL for: a frame's row has a value that Go cannot read.
 func unreadable() string {
-	tests := []string{
-		"goal_is_default NOT IN (0, 1)", "typeof(cost_usd) NOT IN ('real', 'integer')",
-		"typeof(confidence) NOT IN ('real', 'integer', 'null')",
-	}
-	for _, column := range wholeColumns {
-		tests = append(tests, "typeof("+column+") <> 'integer'")
-	}
-	for _, column := range keyColumns {
-		tests = append(tests, "typeof("+column+") NOT IN ('integer', 'null')")
-	}
-	for _, column := range listColumns {
-		tests = append(tests, isNoList(column))
+	var tests []string
+	for _, column := range repairables() {
+		tests = append(tests, column.broken)
 	}
 	return strings.Join(tests, " OR ")
 }
 
-// readable is SQL that sets all of these values to what can be read: text that is no
-// list becomes the one item of a list, so that nothing of it is lost.
+// readable is SQL that sets all of these values to what can be read.
 func readable() string {
-	sets := []string{
-		"goal_is_default = (CAST(goal_is_default AS INTEGER) <> 0)", "cost_usd = CAST(cost_usd AS REAL)",
-		"confidence = CASE WHEN typeof(confidence) IN ('real', 'integer') THEN confidence END",
-	}
-	for _, column := range wholeColumns {
-		sets = append(sets, column+" = CAST("+column+" AS INTEGER)")
-	}
-	for _, column := range keyColumns {
-		sets = append(sets, fmt.Sprintf("%[1]s = CASE typeof(%[1]s) WHEN 'integer' THEN %[1]s END", column))
-	}
-	for _, column := range listColumns {
-		sets = append(sets, fmt.Sprintf("%[1]s = CASE WHEN %[2]s THEN json_array(CAST(%[1]s AS TEXT)) ELSE %[1]s END",
-			column, isNoList(column)))
+	var sets []string
+	for name, column := range repairables() {
+		sets = append(sets, name+" = "+column.mended)
 	}
 	return strings.Join(sets, ", ")
 }

@@ -20,20 +20,39 @@ type cascade struct {
 	reached int64 // nothing is left to settle among the children of frames with keys up to this
 }
 
-var cascadesUnderWay = `SELECT seq, frame, ` + idOf("frame") + `, at, reason, ` + idOf("session") + `, ` + idOf("subagent") +
-	`, due, settled, reached FROM cascades ORDER BY seq, frame`
+// cascadeTable keeps cascades.
+var cascadeTable = table[cascade]{"cascades", "frame", []column[cascade]{
+	{"frame", func(c *cascade) any { return id{&c.Frame} }},
+	{"session", func(c *cascade) any { return id{&c.Session} }},
+	{"subagent", func(c *cascade) any { return id{&c.Agent} }},
+	{"at", func(c *cascade) any { return &c.At }},
+	{"reason", func(c *cascade) any { return &c.Reason }},
+	{"due", func(c *cascade) any { return &c.Due }},
+	{"settled", func(c *cascade) any { return &c.Settled }},
+	{"seq", func(c *cascade) any { return &c.seq }},
+	{"reached", func(c *cascade) any { return &c.reached }},
+}}
 
-func scanCascade(rows *sql.Rows) (c cascade, err error) {
-	err = rows.Scan(&c.seq, &c.key, &c.Frame, &c.At, &c.Reason, &c.Session, &c.Agent, &c.Due, &c.Settled, &c.reached)
-	return c, err
+var cascadesUnderWay = "SELECT c.frame, " + cascadeTable.read("c") + " FROM cascades c ORDER BY c.seq, c.frame"
+
+// scanCascade returns what reads a cascade with its key.
+func scanCascade() func(*sql.Rows) (cascade, error) {
+	var key int64
+	scan := cascadeTable.scan(&key)
+	return func(rows *sql.Rows) (cascade, error) {
+		c, err := scan(rows)
+		c.key = key
+		return c, err
+	}
 }
 
-// changes returns what the cascade makes of a planned frame, as columnsOf and settle
-// have it.
+// changes returns what the cascade makes of a planned frame, in the columns that it
+// changes.
 func (c *cascade) changes() []any {
 	f := core.Frame{Status: core.Planned}
 	c.Void(&f)
-	return []any{string(f.Status), f.EndedAt, f.UpdatedAt, f.InvalidatedAt, clean(f.InvalidationReason)}
+	values, _ := frameTable.values(nil, &f, changedByCascade...) // no key of an id is looked up for them
+	return values
 }
 
 // A voiding is what a transaction knows of the cascades under way.
@@ -70,7 +89,7 @@ func (s *statements) underWay() ([]cascade, error) {
 	if err != nil || !some {
 		return nil, err
 	}
-	return collect(s, scanCascade, cascadesUnderWay)
+	return collect(s, scanCascade(), cascadesUnderWay)
 }
 
 // withCascades is the first version of the schema that has them.

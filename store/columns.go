@@ -1,0 +1,208 @@
+package store
+
+import (
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"flame/core"
+)
+
+// A table keeps values of T, one in a row. All SQL that names its columns is made
+// from them, in their order, and so is what goes into that SQL and what comes out.
+type table[T any] struct {
+	name    string
+	key     string // the columns that tell rows apart
+	columns []column[T]
+}
+
+// A column is one of a table. Its field returns a pointer to what it keeps of a
+// value: see bind for those there are.
+type column[T any] struct {
+	name  string
+	field func(*T) any
+}
+
+// An id is text outside of the store and the key of that text in a column.
+type id struct{ of *string }
+
+// part returns the columns of something within a T as columns of the T.
+func part[T, P any](columns []column[P], in func(*T) *P) (list []column[T]) {
+	for _, c := range columns {
+		list = append(list, column[T]{c.name, func(v *T) any { return c.field(in(v)) }})
+	}
+	return list
+}
+
+// some returns the columns of these names; without any, all.
+func (t table[T]) some(names []string) []column[T] {
+	if len(names) == 0 {
+		return t.columns
+	}
+	return slices.DeleteFunc(slices.Clone(t.columns), func(c column[T]) bool { return !slices.Contains(names, c.name) })
+}
+
+// each is the SQL that as makes of the columns of these names, with commas between.
+func (t table[T]) each(as func(column string) string, names ...string) string {
+	var list []string
+	for _, c := range t.some(names) {
+		list = append(list, as(c.name))
+	}
+	return strings.Join(list, ", ")
+}
+
+func itself(column string) string { return column }
+
+// read is what to select of the row called as, for scan. The columns given are
+// parameters instead.
+func (t table[T]) read(as string, given ...string) string {
+	var list []string
+	for _, c := range t.columns {
+		from := as + "." + c.name
+		_, isID := c.field(new(T)).(id)
+		switch {
+		case slices.Contains(given, c.name):
+			list = append(list, "? AS "+c.name)
+		case isID:
+			list = append(list, idOf(from))
+		default: // with its name, by which all parts of a UNION are ordered
+			list = append(list, from+" AS "+c.name)
+		}
+	}
+	return strings.Join(list, ", ")
+}
+
+// scan returns what reads a row of read's SQL, before which stand the columns of
+// first.
+func (t table[T]) scan(first ...any) func(*sql.Rows) (T, error) {
+	row := new(T)
+	into := slices.Clone(first)
+	for _, c := range t.columns {
+		into = append(into, target(c.field(row)))
+	}
+	return func(rows *sql.Rows) (T, error) {
+		var empty T
+		*row = empty
+		err := rows.Scan(into...)
+		return *row, err
+	}
+}
+
+// insert is the SQL that adds a row, of these columns.
+func (t table[T]) insert(names ...string) string {
+	return fmt.Sprintf("INSERT INTO %s (%s) VALUES (%s)", t.name, t.each(itself, names...), placeholders(len(t.some(names))))
+}
+
+// save is the SQL that writes a row, new or not.
+func (t table[T]) save() string {
+	var sets []string
+	for _, c := range t.columns {
+		if !strings.Contains(t.key, c.name) {
+			sets = append(sets, c.name+" = excluded."+c.name)
+		}
+	}
+	return t.insert() + " ON CONFLICT (" + t.key + ") DO UPDATE SET " + strings.Join(sets, ", ")
+}
+
+// values returns what goes into the columns of these names; without any, into all.
+func (t table[T]) values(s *statements, v *T, names ...string) ([]any, error) {
+	columns := t.some(names)
+	list := make([]any, len(columns))
+	for i, c := range columns {
+		value, err := bind(s, c.field(v))
+		if err != nil {
+			return nil, err
+		}
+		list[i] = value
+	}
+	return list, nil
+}
+
+// pick returns those of all values that go into the columns of these names.
+func (t table[T]) pick(values []any, names ...string) []any {
+	picked := make([]any, 0, len(names)+1) // callers append a key
+	for i, c := range t.columns {
+		if slices.Contains(names, c.name) {
+			picked = append(picked, values[i])
+		}
+	}
+	return picked
+}
+
+// bind returns the value of a field as SQLite keeps it.
+func bind(s *statements, field any) (any, error) {
+	switch p := field.(type) {
+	case id:
+		return s.key(*p.of)
+	case *string:
+		return clean(*p), nil
+	case *core.Status:
+		return string(*p), nil
+	case *core.SessionState:
+		return string(*p), nil
+	case *int:
+		return *p, nil
+	case *int64:
+		return *p, nil
+	case *core.Millis:
+		return int64(*p), nil
+	case *bool:
+		return *p, nil
+	case *float64:
+		return *p, nil
+	case **float64:
+		if *p == nil {
+			return nil, nil
+		}
+		return **p, nil
+	case *[]string:
+		return jsonList(*p)
+	case *json.RawMessage:
+		return sql.NullString{String: clean(string(*p)), Valid: len(*p) > 0}, nil
+	}
+	panic(fmt.Sprintf("store: a column keeps a %T", field))
+}
+
+// target returns what Scan writes into for a field.
+func target(field any) any {
+	switch p := field.(type) {
+	case id:
+		return p.of
+	case *[]string:
+		return listInto{p}
+	case *json.RawMessage:
+		return (*[]byte)(p)
+	}
+	return field
+}
+
+// jsonList returns a list as JSON text; none is an empty one.
+func jsonList(list []string) (string, error) {
+	cleaned := make([]string, len(list))
+	for i, item := range list {
+		cleaned[i] = clean(item)
+	}
+	return asJSON(cleaned)
+}
+
+// A listInto reads JSON text into a list, which an empty one leaves nil.
+type listInto struct{ list *[]string }
+
+// Scan reads src, which is text.
+func (l listInto) Scan(src any) error {
+	var text []byte
+	switch src := src.(type) {
+	case string:
+		text = []byte(src)
+	case []byte:
+		text = src
+	default:
+		return fmt.Errorf("a list is %T instead of text", src)
+	}
+	if string(text) == "[]" {
+		return nil
+	}
+	return json.Unmarshal(text, l.list)
+}

@@ -1,0 +1,145 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/core"
+	"flame/project"
+)
+
+// leaves returns the addresses of all fields within v, with their names.
+func leaves(v reflect.Value, name string, found map[any]string) {
+	if v.Kind() != reflect.Struct {
+		found[v.Addr().UnsafePointer()] = name
+		return
+	}
+	for i := range v.NumField() {
+		leaves(v.Field(i), name+"."+v.Type().Field(i).Name, found)
+	}
+}
+
+// keepsEveryField asserts that each field of a T has one column, and that the table
+// in the database has these columns and no others.
+func keepsEveryField[T any](t *testing.T, kept *Store, tab table[T], without ...string) {
+	t.Run(tab.name, func(t *testing.T) {
+		v := new(T)
+		fields := map[any]string{}
+		leaves(reflect.ValueOf(v).Elem(), "", fields)
+		var names []string
+		for _, c := range tab.columns {
+			names = append(names, c.name)
+			pointer := c.field(v)
+			if text, is := pointer.(id); is {
+				pointer = text.of
+			}
+			address := any(reflect.ValueOf(pointer).UnsafePointer())
+			assert.Contains(t, fields, address, "%s keeps a field that another column keeps, or none", c.name)
+			delete(fields, address)
+		}
+		var left []string
+		for _, field := range fields {
+			left = append(left, field)
+		}
+		assert.ElementsMatch(t, without, left, "fields without a column")
+
+		var inSQL []string
+		require.NoError(t, kept.View(context.Background(), func(ptx project.Tx) (err error) {
+			inSQL, err = collect(ptx.(*tx).sql, scanName, "SELECT name FROM pragma_table_info(?)", tab.name)
+			return err
+		}))
+		assert.ElementsMatch(t, inSQL, names)
+	})
+}
+
+func scanName(rows *sql.Rows) (name string, err error) { return name, rows.Scan(&name) }
+
+func TestEachFieldHasOneColumn(t *testing.T) {
+	t.Parallel()
+	kept := openWith(t, t.TempDir(), newest, Options{})
+	require.NoError(t, saveOne(kept, "f-1"))
+	keepsEveryField(t, kept, frameTable)
+	keepsEveryField(t, kept, sessionTable)
+	keepsEveryField(t, kept, eventTable)
+	keepsEveryField(t, kept, deadlineTable)
+	keepsEveryField(t, kept, cascadeTable, ".key") // which is the id's own
+}
+
+// fill gives every field within v a value that no other has.
+func fill(v reflect.Value, n *int) {
+	*n++
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			fill(v.Field(i), n)
+		}
+	case reflect.String:
+		v.SetString(fmt.Sprint("text ", *n))
+	case reflect.Int, reflect.Int64:
+		v.SetInt(int64(*n))
+	case reflect.Float64:
+		v.SetFloat(float64(*n) + 0.5)
+	case reflect.Bool:
+		v.SetBool(*n%2 == 0)
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fill(v.Elem(), n)
+	case reflect.Slice:
+		if v.Type() == reflect.TypeFor[json.RawMessage]() {
+			v.SetBytes(fmt.Appendf(nil, `{"n":%d}`, *n))
+			return
+		}
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		fill(v.Index(0), n)
+	default:
+		panic(v.Kind())
+	}
+}
+
+// Two columns that are swapped show here, even where their types are the same.
+func TestWhatIsSavedIsRead(t *testing.T) {
+	t.Parallel()
+	kept := openWith(t, t.TempDir(), newest, Options{})
+	var n int
+	var frame core.Frame
+	var session core.Session
+	var event core.Event
+	var deadline project.Deadline
+	for _, v := range []any{&frame, &session, &event, &deadline} {
+		fill(reflect.ValueOf(v).Elem(), &n)
+	}
+	frame.Status = core.Failed
+	err := kept.Update(context.Background(), func(tx project.Tx) (err error) {
+		require.NoError(t, tx.SaveFrame(frame))
+		require.NoError(t, tx.SaveSession(session))
+		require.NoError(t, tx.SetDeadline(deadline))
+		event.Seq, err = tx.AppendEvent(event)
+		return err
+	})
+	require.NoError(t, err)
+	require.NoError(t, kept.View(context.Background(), func(tx project.Tx) error {
+		gotFrame, err := tx.Frame(frame.ID)
+		require.NoError(t, err)
+		assert.Equal(t, frame, gotFrame)
+		usage, err := tx.TotalUsage()
+		require.NoError(t, err)
+		assert.Equal(t, frame.Usage, usage)
+		gotSession, err := tx.Session(session.ID)
+		require.NoError(t, err)
+		assert.Equal(t, session, gotSession)
+		events, err := tx.FindEvents(project.EventQuery{})
+		require.NoError(t, err)
+		assert.Equal(t, []core.Event{event}, events)
+		due, err := tx.DueDeadlines(deadline.Due, "", "", 1)
+		require.NoError(t, err)
+		assert.Equal(t, []project.Deadline{deadline}, due)
+		return nil
+	}))
+}
