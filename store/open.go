@@ -184,7 +184,7 @@ func (s *Store) create(wait context.Context) error {
 			return err
 		}
 		if err = s.migrate(wait, c, 0); err == nil {
-			err = useLog(wait, c)
+			err = c.UseLog(wait)
 		}
 		return errors.Join(err, c.Close())
 	})
@@ -196,17 +196,20 @@ func (s *Store) bringUpToDate(wait context.Context, f *disk.File, c *disk.Conn) 
 	version, err := s.schema.of(wait, c)
 	switch {
 	case errors.Is(err, errOlder):
-		if err = backup(wait, c, s.path()+backupSuffix+strconv.Itoa(version)); err == nil {
+		if err = c.CopyTo(wait, s.path()+backupSuffix+strconv.Itoa(version)); err == nil {
 			err = s.migrate(wait, c, version)
 		}
 	case err == nil && version == 0:
-		if err = useLog(wait, c); err == nil {
+		if err = c.UseLog(wait); err == nil {
 			err = s.migrate(wait, c, version)
 		}
 	}
 	f.Current = err == nil
 	return err
 }
+
+// backupSuffix and the version follow the name of the database.
+const backupSuffix = ".backup-"
 
 // migrate brings the file from version to the newest, in one transaction.
 func (s *Store) migrate(ctx context.Context, c *disk.Conn, version int) error {

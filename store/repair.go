@@ -71,7 +71,7 @@ func (s *Store) copyAside(ctx context.Context, now core.Millis) (path string, er
 	defer func() { err = errors.Join(err, f.Close()) }()
 	c, err := f.Reader(ctx)
 	if err == nil {
-		err = backup(ctx, c, path)
+		err = c.CopyTo(ctx, path)
 	}
 	if err != nil {
 		return "", problem(ctx, s.path(), err)

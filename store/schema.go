@@ -73,19 +73,6 @@ func (s schema) judge(c *disk.Conn) (version int, err error) {
 	return version, nil
 }
 
-// useLog sets the file to a write-ahead log, for good. It cannot be part of a
-// transaction, and needs the file for itself.
-func useLog(wait context.Context, c *disk.Conn) error {
-	var mode string
-	err := disk.WhileBusy(wait, func() error {
-		return c.Get(context.Background(), []any{&mode}, "PRAGMA journal_mode = WAL")
-	})
-	if err == nil && mode != "wal" {
-		err = fmt.Errorf("the database has the journal mode %q instead of wal", mode)
-	}
-	return err
-}
-
 // apply runs the steps that lead on from version.
 func (s schema) apply(ctx context.Context, c *disk.Conn, version int) error {
 	for v := version + 1; v <= s.version; v++ {
@@ -99,17 +86,4 @@ func (s schema) apply(ctx context.Context, c *disk.Conn, version int) error {
 	}
 	_, err := c.Raw.ExecContext(ctx, fmt.Sprintf("PRAGMA user_version = %d", s.version))
 	return err
-}
-
-// backupSuffix and the version follow the name of the database.
-const backupSuffix = ".backup-"
-
-// backup copies the database to path.
-func backup(ctx context.Context, c *disk.Conn, path string) error {
-	return disk.PutWhole(path, func(unfinished string) error {
-		if _, err := c.Raw.ExecContext(ctx, "VACUUM INTO ?", unfinished); err != nil {
-			return fmt.Errorf("backup to %s: %w", path, err)
-		}
-		return nil
-	})
 }

@@ -181,7 +181,7 @@ func makeInPlace(s *Store) error {
 	if err != nil {
 		return err
 	}
-	if err = useLog(ctx, c); err == nil {
+	if err = c.UseLog(ctx); err == nil {
 		err = s.migrate(ctx, c, 0)
 	}
 	return errors.Join(err, c.Close())

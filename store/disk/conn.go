@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"time"
@@ -162,4 +163,27 @@ func WhileBusy(wait context.Context, f func() error) error {
 		case <-time.After(2 * time.Millisecond):
 		}
 	}
+}
+
+// UseLog sets the file to a write-ahead log, for good. It cannot be part of a
+// transaction, and needs the file for itself.
+func (c *Conn) UseLog(wait context.Context) error {
+	var mode string
+	err := WhileBusy(wait, func() error {
+		return c.Get(context.Background(), []any{&mode}, "PRAGMA journal_mode = WAL")
+	})
+	if err == nil && mode != "wal" {
+		err = fmt.Errorf("the database has the journal mode %q instead of wal", mode)
+	}
+	return err
+}
+
+// CopyTo copies the database to path.
+func (c *Conn) CopyTo(ctx context.Context, path string) error {
+	return PutWhole(path, func(unfinished string) error {
+		if _, err := c.Raw.ExecContext(ctx, "VACUUM INTO ?", unfinished); err != nil {
+			return fmt.Errorf("backup to %s: %w", path, err)
+		}
+		return nil
+	})
 }
