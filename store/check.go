@@ -16,6 +16,7 @@ import (
 	"flame/config/env"
 	"flame/core"
 	"flame/store/disk"
+	"flame/store/schema"
 )
 
 // Check looks at the data folder dir for `flame doctor` and changes nothing. It
@@ -139,10 +140,10 @@ func describe(ctx context.Context, f *disk.File, patience time.Duration) ([]core
 	if err != nil {
 		return nil, err
 	}
-	version, err := newest.of(ctx, c)
-	if errors.Is(err, errOlder) {
+	version, err := schema.Newest.Of(ctx, c)
+	if errors.Is(err, schema.ErrOlder) {
 		return []core.Finding{{What: fmt.Sprintf("%s is of version %d; the next write brings it to %d and keeps a copy",
-			f.Path, version, newest.version)}}, nil
+			f.Path, version, schema.Newest.Version)}}, nil
 	}
 	if err != nil {
 		return nil, err

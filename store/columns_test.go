@@ -13,6 +13,7 @@ import (
 
 	"flame/core"
 	"flame/project"
+	"flame/store/schema"
 )
 
 // leaves returns the addresses of all fields within v, with their names.
@@ -63,7 +64,7 @@ func scanName(rows *sql.Rows) (name string, err error) { return name, rows.Scan(
 
 func TestEachFieldHasOneColumn(t *testing.T) {
 	t.Parallel()
-	kept := openWith(t, t.TempDir(), newest, Options{})
+	kept := openWith(t, t.TempDir(), schema.Newest, Options{})
 	require.NoError(t, saveOne(kept, "f-1"))
 	keepsEveryField(t, kept, frameTable)
 	keepsEveryField(t, kept, sessionTable)
@@ -106,7 +107,7 @@ func fill(v reflect.Value, n *int) {
 // Two columns that are swapped show here, even where their types are the same.
 func TestWhatIsSavedIsRead(t *testing.T) {
 	t.Parallel()
-	kept := openWith(t, t.TempDir(), newest, Options{})
+	kept := openWith(t, t.TempDir(), schema.Newest, Options{})
 	var n int
 	var frame core.Frame
 	var session core.Session

@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"flame/store/disk"
+	"flame/store/schema"
 )
 
 func (s *Store) path() string { return filepath.Join(s.dir, disk.Name) }
@@ -113,8 +114,8 @@ func (s *Store) reader(wait context.Context) (*disk.Conn, error) {
 	if err != nil || s.file.Current {
 		return c, s.failed(err)
 	}
-	version, err := s.schema.of(wait, c)
-	if errors.Is(err, errOlder) && s.file.Immutable {
+	version, err := s.schema.Of(wait, c)
+	if errors.Is(err, schema.ErrOlder) && s.file.Immutable {
 		c.Older = true
 		return c, nil // it can only be read: reading does without what the steps add
 	}
@@ -164,7 +165,7 @@ func (s *Store) nothing(err error) (*disk.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.schema.apply(context.Background(), c, 0); err != nil {
+	if err := s.schema.Apply(context.Background(), c, 0); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
 	s.empty = c
@@ -193,9 +194,9 @@ func (s *Store) create(wait context.Context) error {
 // bringUpToDate makes the schema of a file with nothing in it and migrates an
 // older one, which is copied to a file beside it first. The caller holds the lock.
 func (s *Store) bringUpToDate(wait context.Context, f *disk.File, c *disk.Conn) error {
-	version, err := s.schema.of(wait, c)
+	version, err := s.schema.Of(wait, c)
 	switch {
-	case errors.Is(err, errOlder):
+	case errors.Is(err, schema.ErrOlder):
 		if err = c.CopyTo(wait, s.path()+backupSuffix+strconv.Itoa(version)); err == nil {
 			err = s.migrate(wait, c, version)
 		}
@@ -213,6 +214,6 @@ const backupSuffix = ".backup-"
 
 // migrate brings the file from version to the newest, in one transaction.
 func (s *Store) migrate(ctx context.Context, c *disk.Conn, version int) error {
-	s.opts.Logger.Info("making the database", "file", s.path(), "from", version, "to", s.schema.version)
-	return c.Transact(ctx, disk.BeginUpdate, func() error { return s.schema.apply(ctx, c, version) })
+	s.opts.Logger.Info("making the database", "file", s.path(), "from", version, "to", s.schema.Version)
+	return c.Transact(ctx, disk.BeginUpdate, func() error { return s.schema.Apply(ctx, c, version) })
 }

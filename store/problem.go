@@ -15,6 +15,7 @@ import (
 	"flame/core"
 	"flame/project/place"
 	"flame/store/disk"
+	"flame/store/schema"
 )
 
 // An advice is what to tell about a kind of trouble with the file.
@@ -33,11 +34,11 @@ var advices = []advice{{
 	message: "%s: " + disk.ErrGone.Error(),
 	hint:    "put the folder back, or restart this flame (in a host: its MCP server) to begin anew; `flame doctor` shows what is there",
 }, {
-	errs:    []error{errNewer},
+	errs:    []error{schema.ErrNewer},
 	message: "%s was written by a newer flame",
 	hint:    "install the newest flame; `flame doctor` shows the versions",
 }, {
-	errs:    []error{errForeign},
+	errs:    []error{schema.ErrForeign},
 	message: "%s is another program's database",
 	hint:    "move it away or name another folder with " + env.Dir + "; `flame doctor` looks into it",
 }, {

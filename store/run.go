@@ -9,6 +9,7 @@ import (
 
 	"flame/project"
 	"flame/store/disk"
+	"flame/store/schema"
 )
 
 // errWrites ends a transaction that began as a View and cannot go on as an Update.
@@ -42,7 +43,7 @@ func (s *Store) run(ctx, wait context.Context, f func(project.Tx) error) error {
 		return err
 	}
 	err := s.attempt(ctx, wait, f, take)
-	if !errors.Is(err, errWrites) && !errors.Is(err, errOlder) {
+	if !errors.Is(err, errWrites) && !errors.Is(err, schema.ErrOlder) {
 		return err
 	}
 	if lock == nil {
@@ -60,7 +61,7 @@ func (s *Store) runApart(ctx, wait context.Context, f func(project.Tx) error) er
 		err = s.attempt(ctx, wait, f, nil)
 		s.reading.Give()
 	}
-	if errors.Is(err, errWrites) || errors.Is(err, errOlder) {
+	if errors.Is(err, errWrites) || errors.Is(err, schema.ErrOlder) {
 		err = s.update(ctx, wait, f)
 	}
 	return err

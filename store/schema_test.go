@@ -16,19 +16,20 @@ import (
 	"flame/core"
 	"flame/project"
 	"flame/store/disk"
+	"flame/store/schema"
 )
 
 // next is a schema one version on, whose last step is as given.
-func next(step string) schema {
-	return schema{version: newest.version + 1, step: func(version int) (string, error) {
-		if version > newest.version {
+func next(step string) schema.Schema {
+	return schema.Schema{Version: schema.Newest.Version + 1, Step: func(version int) (string, error) {
+		if version > schema.Newest.Version {
 			return step, nil
 		}
-		return newest.step(version)
+		return schema.Newest.Step(version)
 	}}
 }
 
-func openWith(t testing.TB, dir string, s schema, opts Options) *Store {
+func openWith(t testing.TB, dir string, s schema.Schema, opts Options) *Store {
 	t.Helper()
 	kept := Open(dir, opts)
 	kept.schema = s
@@ -58,7 +59,7 @@ func TestMigration(t *testing.T) {
 			t.Run(name+", "+kind, func(t *testing.T) {
 				t.Parallel()
 				dir := t.TempDir()
-				old := openWith(t, dir, newest, opts) // goes on running
+				old := openWith(t, dir, schema.Newest, opts) // goes on running
 				require.NoError(t, saveOne(old, "f-old"))
 
 				upgraded := openWith(t, dir, next("ALTER TABLE frames ADD COLUMN mood TEXT"), opts)
@@ -69,8 +70,8 @@ func TestMigration(t *testing.T) {
 				require.NoError(t, saveOne(old, "f-older"))
 				require.NoError(t, hasFrame(upgraded, "f-older"))
 
-				backup := openWith(t, t.TempDir(), newest, opts)
-				require.NoError(t, os.Rename(filepath.Join(dir, "flame.db.backup-"+strconv.Itoa(newest.version)), backup.path()))
+				backup := openWith(t, t.TempDir(), schema.Newest, opts)
+				require.NoError(t, os.Rename(filepath.Join(dir, "flame.db.backup-"+strconv.Itoa(schema.Newest.Version)), backup.path()))
 				require.NoError(t, hasFrame(backup, "f-old"), "the file as it was is beside it")
 			})
 		}
@@ -81,13 +82,13 @@ func TestMigration(t *testing.T) {
 // that ever was, with something in it.
 func TestEveryVersionIsBroughtUpToDate(t *testing.T) {
 	t.Parallel()
-	for version := 1; version < newest.version; version++ {
+	for version := 1; version < schema.Newest.Version; version++ {
 		t.Run(strconv.Itoa(version), func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			old := openWith(t, dir, schema{version: version, step: newest.step}, Options{})
+			old := openWith(t, dir, schema.Schema{Version: version, Step: schema.Newest.Step}, Options{})
 			require.NoError(t, saveOne(old, "f-old"))
-			now := openWith(t, dir, newest, Options{})
+			now := openWith(t, dir, schema.Newest, Options{})
 			require.NoError(t, hasFrame(now, "f-old"))
 			require.NoError(t, now.View(context.Background(), func(tx project.Tx) error {
 				_, err := tx.FindEvents(project.EventQuery{Below: "s"})
@@ -101,7 +102,7 @@ func TestEveryVersionIsBroughtUpToDate(t *testing.T) {
 func TestMigrationThatFailsChangesNothing(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	old := openWith(t, dir, newest, Options{})
+	old := openWith(t, dir, schema.Newest, Options{})
 	require.NoError(t, saveOne(old, "f-old"))
 	upgraded := openWith(t, dir, next("ALTER TABLE frames ADD COLUMN mood TEXT; UPDATE missing SET x = 1"), Options{})
 	for range 2 {
@@ -115,9 +116,9 @@ func TestMigrationThatFailsChangesNothing(t *testing.T) {
 func TestOldestBinary(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	upgraded := openWith(t, dir, next("UPDATE meta SET value = "+strconv.Itoa(newest.version+1)+" WHERE name = 'oldest'"), Options{})
+	upgraded := openWith(t, dir, next("UPDATE meta SET value = "+strconv.Itoa(schema.Newest.Version+1)+" WHERE name = 'oldest'"), Options{})
 	require.NoError(t, saveOne(upgraded, "f-1"))
-	old := openWith(t, dir, newest, Options{})
+	old := openWith(t, dir, schema.Newest, Options{})
 	err := hasFrame(old, "f-1")
 	require.ErrorIs(t, err, core.ErrUnavailable)
 	var p *core.Problem
@@ -151,7 +152,7 @@ func TestADatabaseThatIsMadeInItsPlace(t *testing.T) {
 	const rounds, readers = 6, 4
 	for range rounds {
 		dir := t.TempDir()
-		maker := openWith(t, dir, newest, Options{})
+		maker := openWith(t, dir, schema.Newest, Options{})
 		require.NoError(t, os.WriteFile(maker.path(), nil, 0o600))
 		done := make(chan struct{})
 		var wg sync.WaitGroup

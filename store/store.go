@@ -10,6 +10,7 @@ import (
 
 	"flame/project"
 	"flame/store/disk"
+	"flame/store/schema"
 )
 
 // DefaultLockTimeout is how long View and Update wait for their turn.
@@ -40,7 +41,7 @@ type Options struct {
 type Store struct {
 	dir    string
 	opts   Options
-	schema schema
+	schema schema.Schema
 
 	writing disk.Turn // of the Update that runs
 	reading disk.Turn // of the View that runs; without LongLived the same as writing
@@ -64,7 +65,7 @@ func Open(dir string, opts Options) *Store {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
-	s := &Store{dir: absolute(dir), opts: opts, schema: newest, opening: disk.NewTurn(), writing: disk.NewTurn()}
+	s := &Store{dir: absolute(dir), opts: opts, schema: schema.Newest, opening: disk.NewTurn(), writing: disk.NewTurn()}
 	s.reading = s.writing
 	if opts.LongLived {
 		s.reading = disk.NewTurn()
@@ -93,7 +94,7 @@ type mark struct{ *Store }
 func (s *Store) newTx(ctx context.Context, c *disk.Conn, writable bool) *tx {
 	return &tx{
 		sql:   &statements{ctx: context.WithValue(ctx, mark{s}, true), c: c, writable: writable, keys: map[string]int64{}},
-		older: c.Older || s.schema.version < withCascades,
+		older: c.Older || s.schema.Version < withCascades,
 	}
 }
 
@@ -110,7 +111,7 @@ func (s *Store) View(ctx context.Context, f func(project.Tx) error) error {
 
 func (s *Store) view(ctx, wait context.Context, f func(project.Tx) error) error {
 	err := s.viewOnce(ctx, wait, f)
-	if errors.Is(err, errOlder) {
+	if errors.Is(err, schema.ErrOlder) {
 		if err = s.update(ctx, wait, func(project.Tx) error { return nil }); err == nil {
 			err = s.viewOnce(ctx, wait, f)
 		}

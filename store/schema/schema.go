@@ -1,0 +1,91 @@
+// Package schema is the tables that flame keeps a project in, version by version:
+// what a file's version calls for, and the steps that lead from one to the next.
+package schema
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"errors"
+	"fmt"
+
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"flame/store/disk"
+)
+
+//go:embed *.sql
+var files embed.FS
+
+// A Schema is the tables of a version, which the file keeps as PRAGMA
+// user_version. Each step leads there from the version before and only adds, so
+// that older binaries go on working unless meta's row "oldest" says otherwise.
+type Schema struct {
+	Version int
+	Step    func(version int) (sql string, err error)
+}
+
+// Newest is the schema of this binary.
+var Newest = Schema{Version: 3, Step: func(version int) (string, error) {
+	sql, err := files.ReadFile(fmt.Sprintf("%d.sql", version))
+	return string(sql), err
+}}
+
+// What a file's version calls for.
+var (
+	ErrOlder   = errors.New("the file is of an older version")
+	ErrNewer   = errors.New("the file needs a newer flame")
+	ErrForeign = errors.New("the file is another program's database")
+)
+
+// Of returns the version of a file, 0 if nothing is in it, or says why it cannot be
+// used as it is. It judges by one snapshot: another process may be making the file.
+func (s Schema) Of(wait context.Context, c *disk.Conn) (version int, err error) {
+	err = c.Transact(wait, disk.BeginView, func() error {
+		version, err = s.judge(c)
+		return err
+	})
+	return version, err
+}
+
+func (s Schema) judge(c *disk.Conn) (version int, err error) {
+	ctx := context.Background()
+	if err := c.Get(ctx, []any{&version}, "PRAGMA user_version"); err != nil {
+		return 0, err
+	}
+	var objects, oldest int
+	if version == 0 {
+		err = c.Get(ctx, []any{&objects}, "SELECT count(*) FROM sqlite_schema")
+		if err == nil && objects > 0 {
+			err = ErrForeign
+		}
+		return 0, err
+	}
+	err = c.Get(ctx, []any{&oldest}, "SELECT value FROM meta WHERE name = 'oldest'")
+	switch {
+	case disk.Code(err) == sqlite3.SQLITE_ERROR, errors.Is(err, sql.ErrNoRows): // no such table, or row
+		return 0, ErrForeign
+	case err != nil:
+		return 0, err
+	case oldest > s.Version:
+		return version, fmt.Errorf("%w: it is of version %d, this flame knows %d", ErrNewer, version, s.Version)
+	case version < s.Version:
+		return version, ErrOlder
+	}
+	return version, nil
+}
+
+// Apply runs the steps that lead on from version.
+func (s Schema) Apply(ctx context.Context, c *disk.Conn, version int) error {
+	for v := version + 1; v <= s.Version; v++ {
+		step, err := s.Step(v)
+		if err != nil {
+			return err
+		}
+		if _, err := c.Raw.ExecContext(ctx, step); err != nil {
+			return fmt.Errorf("schema %d: %w", v, err)
+		}
+	}
+	_, err := c.Raw.ExecContext(ctx, fmt.Sprintf("PRAGMA user_version = %d", s.Version))
+	return err
+}
