@@ -128,15 +128,11 @@ func (s *step) around() (around core.Surroundings, err error) {
 		around.Unfinished, err = s.unfinished()
 		return around, err
 	}
-	_, newest, err := s.Revision()
+	terms, err := s.terms()
 	if err != nil {
 		return around, err
 	}
-	config, err := s.subagentConfig()
-	if err != nil {
-		return around, err
-	}
-	if around, err = s.surroundings(frame, newest, config.PropagateSummaries); err != nil {
+	if around, err = s.surroundings(frame, terms); err != nil {
 		return around, err
 	}
 	around.Suggestions, err = s.injectable()

@@ -34,21 +34,17 @@ func (p *Project) Context(ctx context.Context, by Caller, ref string, maxChars i
 		if fc.Frame, err = s.resolve(ref); err != nil {
 			return err
 		}
-		revision, newest, err := s.Revision()
-		if err != nil {
-			return err
-		}
 		suggestions, err := s.injectable()
 		if err != nil {
 			return err
 		}
-		config, err := s.subagentConfig()
+		terms, err := s.terms()
 		if err != nil {
 			return err
 		}
-		key := contextKey{fc.Frame.ID, revision, p.Budget, maxChars, core.FormatSuggestions(suggestions), config.PropagateSummaries}
+		key := contextKey{fc.Frame.ID, p.Budget, maxChars, core.FormatSuggestions(suggestions), terms}
 		if fc.Context, fc.CacheHit = p.cache.get(key, s.now); !fc.CacheHit {
-			around, err := s.surroundings(fc.Frame, newest, config.PropagateSummaries)
+			around, err := s.surroundings(fc.Frame, terms)
 			if err != nil {
 				return err
 			}
@@ -63,13 +59,43 @@ func (p *Project) Context(ctx context.Context, by Caller, ref string, maxChars i
 	return fc, err
 }
 
+// terms are what the contexts of all frames depend on.
+type terms struct {
+	revision  int64
+	newest    core.Millis
+	propagate bool // summaries of subagents show
+}
+
+func (s *step) terms() (t terms, err error) {
+	if t.revision, t.newest, err = s.Revision(); err != nil {
+		return t, err
+	}
+	config, err := s.subagentConfig()
+	t.propagate = config.PropagateSummaries
+	return t, err
+}
+
+// contextOf is the text of a frame's context, in at most maxChars characters; 0 is no
+// limit.
+func (s *step) contextOf(frame core.Frame, maxChars int) (string, error) {
+	terms, err := s.terms()
+	if err != nil {
+		return "", err
+	}
+	around, err := s.surroundings(frame, terms)
+	if err != nil {
+		return "", err
+	}
+	return core.BuildContext(around, s.p.Budget, maxChars).Text, nil
+}
+
 // surroundings gathers what frame's context may be made of.
-func (s *step) surroundings(frame core.Frame, newest core.Millis, propagate bool) (around core.Surroundings, err error) {
-	around = core.Surroundings{Current: frame, Now: newest}
+func (s *step) surroundings(frame core.Frame, t terms) (around core.Surroundings, err error) {
+	around = core.Surroundings{Current: frame, Now: t.newest}
 	if around.Ancestors, err = s.Ancestors(frame.ID, maxAncestors); err != nil {
 		return around, err
 	}
-	if around.Children, err = s.finishedChildren(frame.ID, propagate); err != nil {
+	if around.Children, err = s.finishedChildren(frame.ID, t.propagate); err != nil {
 		return around, err
 	}
 	if around.Siblings, err = s.beside(frame, maxCandidates); err != nil {
@@ -139,11 +165,10 @@ const (
 
 type contextKey struct {
 	frame       string
-	revision    int64
 	budget      core.Budget
 	maxChars    int
 	suggestions string
-	propagate   bool // summaries of subagents show
+	terms
 }
 
 type contextEntry struct {

@@ -62,7 +62,7 @@ func (p *Project) Delegate(tx Tx, by Caller, d Delegation) (made Delegated, err 
 			made.Frame, err = s.create(core.Frame{Parent: parent, Goal: core.OneLine(d.Goal, maxTitle), Status: core.InProgress})
 		}
 		if err == nil && !d.Bare {
-			made.Context, err = s.delegateContext(made.Frame, d.MaxChars)
+			made.Context, err = s.contextOf(made.Frame, d.MaxChars)
 		}
 		if err != nil {
 			return err
@@ -120,21 +120,6 @@ func (s *step) isAgents(frame core.Frame) (bool, error) {
 	}
 	session, err := s.Session(frame.Session)
 	return session.Parent != "", ignoreMissing(err)
-}
-
-// delegateContext is the context of an agent's frame, whatever native subagents
-// get.
-func (s *step) delegateContext(frame core.Frame, maxChars int) (string, error) {
-	_, newest, err := s.Revision()
-	if err != nil {
-		return "", err
-	}
-	config, err := s.subagentConfig()
-	if err != nil {
-		return "", err
-	}
-	around, err := s.surroundings(frame, newest, config.PropagateSummaries)
-	return core.BuildContext(around, s.p.Budget, maxChars).Text, err
 }
 
 // SessionOf returns the id of the session that a call is of; an agent's own id stands

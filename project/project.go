@@ -148,36 +148,38 @@ func (s *step) adopt() error {
 // nearestOpen returns the id of frame id if it is in progress, else that of the
 // nearest frame above it that is; empty without one.
 func (s *step) nearestOpen(id string) (string, error) {
+	frame, err := s.openAt(id)
+	return frame.ID, err
+}
+
+// openAt is nearestOpen for the whole frame; one without an id where there is none.
+func (s *step) openAt(id string) (none core.Frame, err error) {
 	if id == "" {
-		return "", nil
+		return none, nil
 	}
 	frame, err := s.Frame(id)
-	if errors.Is(err, core.ErrNotFound) {
-		return "", nil
-	}
 	if err != nil {
-		return "", err
+		return none, ignoreMissing(err)
 	}
 	if frame.Status == core.InProgress {
-		return id, nil
+		return frame, nil
 	}
 	for above, err := range s.above(id) {
-		if open := core.NearestOpen(frame, above); err != nil || open != "" {
-			return open, err
+		if err != nil {
+			return none, err
+		}
+		if open := core.NearestOpen(frame, above); open != "" {
+			return s.Frame(open)
 		}
 	}
-	return "", nil
+	return none, nil
 }
 
 // current returns the frame the caller works in; ok is false when there is none.
 // Others may have ended it since: then it is the nearest one above in progress.
 func (s *step) current() (frame core.Frame, ok bool, err error) {
-	id, err := s.nearestOpen(s.session.Current)
-	if err != nil || id == "" {
-		return core.Frame{}, false, err
-	}
-	frame, err = s.Frame(id)
-	return frame, err == nil, err
+	frame, err = s.openAt(s.session.Current)
+	return frame, frame.ID != "", err
 }
 
 // ensureCurrent returns the caller's frame; a session that never had one gets its

@@ -96,15 +96,7 @@ func (s *step) childContext(frame string, maxChars int) (string, error) {
 	if err != nil {
 		return "", ignoreMissing(err)
 	}
-	_, newest, err := s.Revision()
-	if err != nil {
-		return "", err
-	}
-	around, err := s.surroundings(f, newest, config.PropagateSummaries)
-	if err != nil {
-		return "", err
-	}
-	return core.BuildContext(around, s.p.Budget, maxChars).Text, nil
+	return s.contextOf(f, maxChars)
 }
 
 // Bind tells which session the child of a call came to be. It gives whether the
