@@ -14,6 +14,7 @@ import (
 	"flame/agents"
 	"flame/core"
 	"flame/project"
+	"flame/project/transfer"
 )
 
 // TestAgentsThatAreKilledAtRandom kills supervisors and hosts while other processes
@@ -76,7 +77,7 @@ func TestAgentsThatAreKilledAtRandom(t *testing.T) {
 	for id := range ids {
 		s.settled(id)
 	}
-	state, err := s.Project.State(s.ctx, project.Caller{Host: project.CommandLine})
+	state, err := transfer.Of(s.ctx, s.Project, project.Caller{Host: project.CommandLine})
 	require.NoError(t, err)
 	open := 0
 	for _, frame := range state.Frames {

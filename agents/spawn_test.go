@@ -22,6 +22,7 @@ import (
 	"flame/hosts"
 	"flame/hosts/hoststest"
 	"flame/project"
+	"flame/project/transfer"
 )
 
 func TestASpawnAnswersAtOnceAndTheAgentWorksInAFrameBelowItsCallers(t *testing.T) {
@@ -154,7 +155,7 @@ func TestSpawnsThatCannotBeRight(t *testing.T) {
 	runs, err := s.List(s.ctx)
 	require.NoError(t, err)
 	assert.Empty(t, runs, "nothing is left of them")
-	state, err := s.Project.State(s.ctx, user)
+	state, err := transfer.Of(s.ctx, s.Project, user)
 	require.NoError(t, err)
 	assert.Len(t, state.Frames, 2, "nor a frame")
 }

@@ -12,6 +12,7 @@ import (
 	"flame/cli/flags"
 	"flame/core"
 	"flame/project"
+	"flame/project/transfer"
 	"flame/transcripts"
 )
 
@@ -107,7 +108,7 @@ func (a *App) saveLog(ctx context.Context, p *project.Project, log project.Frame
 		if err != nil {
 			return core.Frame{}, err
 		}
-		if file, err = project.LogFile(at.Data.Path, log.Frame.ID, format.extension); err != nil {
+		if file, err = transfer.LogFile(at.Data.Path, log.Frame.ID, format.extension); err != nil {
 			return core.Frame{}, err
 		}
 	}

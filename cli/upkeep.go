@@ -12,6 +12,7 @@ import (
 	"flame/agents/trail"
 	"flame/cli/flags"
 	"flame/project"
+	"flame/project/transfer"
 	"flame/render"
 	"flame/transcripts"
 )
@@ -40,23 +41,23 @@ func newImport(a *App) *cobra.Command {
 }
 
 // importPath takes in a folder that holds state.json, else what hosts logged.
-func importPath(ctx context.Context, p *project.Project, path string) (project.Imported, error) {
+func importPath(ctx context.Context, p *project.Project, path string) (transfer.Imported, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return p.Import(ctx, path) // which says that it is not there
+		return transfer.Import(ctx, p, path) // which says that it is not there
 	}
 	if _, err := os.Stat(filepath.Join(path, "state.json")); err == nil && info.IsDir() {
-		return p.Import(ctx, path)
+		return transfer.Import(ctx, p, path)
 	}
 	logs, err := transcripts.Detect(path, nil)
 	if err != nil {
-		return project.Imported{}, problemOf(err, path)
+		return transfer.Imported{}, problemOf(err, path)
 	}
 	told, err := trail.Read(ctx, logs...)
 	if err != nil {
-		return project.Imported{}, problemOf(err, path)
+		return transfer.Imported{}, problemOf(err, path)
 	}
-	return p.ImportHistory(ctx, told.History())
+	return transfer.History(ctx, p, told.History())
 }
 
 // An imported is what `flame import --json` prints.
@@ -78,7 +79,7 @@ func newExport(a *App) *cobra.Command {
 		Example: "  flame export /tmp/frames", Args: flags.Takes(1, 1), ValidArgsFunction: folders,
 	}
 	return a.reads(cmd, func(ctx context.Context, p *project.Project, args []string) error {
-		done, err := p.Export(ctx, a.caller(), args[0])
+		done, err := transfer.Export(ctx, p, a.caller(), args[0])
 		if err != nil {
 			return err
 		}

@@ -13,9 +13,9 @@ const batchTime = core.Millis(10)
 // late reports whether what is left to do belongs into another transaction.
 func (s *step) late() bool { return s.p.Now()-s.now > batchTime }
 
-// inBatches works on items in short transactions, each complete in itself, and passes
+// InBatches works on items in short transactions, each complete in itself, and passes
 // on what came of each item once that is durable.
-func inBatches[T, R any](ctx context.Context, p *Project, items []T, work func(Tx, T) (R, error), done func(R)) error {
+func InBatches[T, R any](ctx context.Context, p *Project, items []T, work func(Tx, T) (R, error), done func(R)) error {
 	for len(items) > 0 {
 		var results []R
 		err := p.Store.Update(ctx, func(tx Tx) error {
@@ -46,7 +46,7 @@ func inBatches[T, R any](ctx context.Context, p *Project, items []T, work func(T
 // eachFor works on ids in batches on behalf of a caller, whose session is saved where
 // that changes it.
 func (p *Project) eachFor(ctx context.Context, by Caller, ids []string, work func(s *step, id string) error) error {
-	return inBatches(ctx, p, ids, func(tx Tx, id string) (none struct{}, err error) {
+	return InBatches(ctx, p, ids, func(tx Tx, id string) (none struct{}, err error) {
 		s := &step{Tx: tx, p: p, now: p.Now(), by: by, agent: by.Agent}
 		if err := s.enter(); err != nil {
 			return none, err

@@ -11,6 +11,7 @@ import (
 
 	"flame/core"
 	"flame/project"
+	"flame/project/transfer"
 )
 
 // longWorks are operations on many things, each on n of them, prepared by make.
@@ -22,7 +23,7 @@ var longWorks = map[string]struct {
 	"an import": {
 		make: func(*fixture, int) {},
 		do: func(ctx context.Context, f *fixture) error {
-			_, err := f.ImportHistory(ctx, history)
+			_, err := transfer.History(ctx, f.Project, history)
 			return err
 		},
 		left: func(f *fixture) int { return len(history.Frames) - len(f.all()) },
@@ -98,11 +99,11 @@ func (f *fixture) nextDeadline() (due core.Millis, there bool) {
 }
 
 // history is what is imported.
-var history = func() project.State {
-	state := project.State{Version: 1, Frames: map[string]project.StateFrame{}}
+var history = func() transfer.State {
+	state := transfer.State{Version: 1, Frames: map[string]transfer.StateFrame{}}
 	for i := range 30 {
 		id := fmt.Sprint("frame-", i)
-		state.Frames[id] = project.StateFrame{SessionID: id, Goal: "work", Status: core.Completed, CreatedAt: core.Millis(i)}
+		state.Frames[id] = transfer.StateFrame{SessionID: id, Goal: "work", Status: core.Completed, CreatedAt: core.Millis(i)}
 		state.RootFrameIDs = append(state.RootFrameIDs, id)
 	}
 	return state

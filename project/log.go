@@ -9,7 +9,6 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"flame/core"
 	"flame/core/op"
@@ -119,16 +118,6 @@ func (p *Project) SaveLog(ctx context.Context, by Caller, frame, file string, wr
 		return changed
 	})
 	return saved, err
-}
-
-// LogFile returns the file in the data folder that the log of a frame goes to, and
-// makes the folder for it.
-func LogFile(data, frame, extension string) (string, error) {
-	dir := filepath.Join(data, "logs")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", err
-	}
-	return filepath.Join(dir, strings.TrimSuffix(fileName(frame), ".json")+"."+extension), nil
 }
 
 // writeWhole writes a file beside and puts it in its place once it is on the

@@ -13,6 +13,7 @@ import (
 
 	"flame/core"
 	"flame/project"
+	"flame/project/transfer"
 )
 
 // log finds the log of a frame.
@@ -140,7 +141,7 @@ func TestASavedLogIsKeptInItsFrame(t *testing.T) {
 	f := newFixture(t)
 	frame := f.push(host("s"), "work")
 	f.pop(host("s"), "done")
-	file, err := project.LogFile(f.data, frame.ID, "md")
+	file, err := transfer.LogFile(f.data, frame.ID, "md")
 	require.NoError(t, err)
 	assert.Equal(t, filepath.Join(f.data, "logs", frame.ID+".md"), file)
 
@@ -195,7 +196,7 @@ func TestHostileIDsStayInTheFolderOfLogs(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
 	for _, id := range []string{"../../up", "a/b", ".", "C:\\x", "\x00"} {
-		file, err := project.LogFile(data, id, "jsonl")
+		file, err := transfer.LogFile(data, id, "jsonl")
 		require.NoError(t, err)
 		assert.Equal(t, filepath.Join(data, "logs"), filepath.Dir(file), id)
 	}

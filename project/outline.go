@@ -19,9 +19,6 @@ type Outline struct {
 	revision int64 // of the tree when the places were read
 }
 
-// pageSize is how many frames a page has: 500 take some 10 ms to read.
-const pageSize = 500
-
 // Outline returns the tree of the project, or the part under one of its frames.
 // The limit of args plays no part.
 func (p *Project) Outline(ctx context.Context, by Caller, args TreeArgs) (*Outline, error) {
@@ -57,7 +54,7 @@ func (o *Outline) Empty() bool { return len(o.places) == 0 }
 // nobody. Frames that were deleted meanwhile are left out.
 func (o *Outline) Pages(ctx context.Context) iter.Seq2[[]core.TreeLine, error] {
 	return func(yield func([]core.TreeLine, error) bool) {
-		for places := range slices.Chunk(o.places, pageSize) {
+		for places := range slices.Chunk(o.places, PageSize) {
 			var lines []core.TreeLine
 			err := o.p.Store.View(ctx, func(tx Tx) (err error) {
 				s := &step{Tx: tx, p: o.p}
@@ -126,42 +123,4 @@ func (s *step) outside(parent string) (core.Fault, error) {
 		return core.NoParent, nil
 	}
 	return core.NoFault, err
-}
-
-// eachFrame calls f for the frames of these links, in their order, without holding
-// more than a page of them.
-func eachFrame(tx Tx, links []core.Link, f func(core.Frame) error) error {
-	for page := range slices.Chunk(links, pageSize) {
-		keys := make([]int64, len(page))
-		for i, link := range page {
-			keys[i] = link.Key
-		}
-		frames, err := tx.FramesAt(keys)
-		if err != nil {
-			return err
-		}
-		for _, key := range keys {
-			frame, there := frames[key]
-			if !there {
-				continue
-			}
-			if err := f(frame); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// EachUnder calls f for a frame and all below it that are there, archived ones too.
-// It holds no more than a page of them.
-func EachUnder(tx Tx, id string, f func(core.Frame) error) error {
-	if id == "" {
-		return nil
-	}
-	links, err := tx.Links(FrameQuery{Under: id, Archived: true})
-	if err != nil {
-		return err
-	}
-	return eachFrame(tx, links, f)
 }

@@ -15,6 +15,7 @@ import (
 
 	"flame/core"
 	"flame/project"
+	"flame/project/transfer"
 )
 
 // save writes frames as they are, whatever the rules say.
@@ -214,10 +215,10 @@ func TestAnExportIsTheStateInManyFiles(t *testing.T) {
 	f.save(frames...)
 	f.work("s", frames[5].ID)
 	out := t.TempDir()
-	done, err := f.Export(f.ctx, host("s"), out)
+	done, err := transfer.Export(f.ctx, f.Project, host("s"), out)
 	require.NoError(t, err)
-	assert.Equal(t, project.Exported{Frames: len(frames)}, done)
-	state, err := f.State(f.ctx, host("s"))
+	assert.Equal(t, transfer.Exported{Frames: len(frames)}, done)
+	state, err := transfer.Of(f.ctx, f.Project, host("s"))
 	require.NoError(t, err)
 	want, err := json.MarshalIndent(state, "", "  ")
 	require.NoError(t, err)
@@ -230,7 +231,7 @@ func TestAnExportIsTheStateInManyFiles(t *testing.T) {
 
 	empty := newFixture(t)
 	out = t.TempDir()
-	_, err = empty.Export(empty.ctx, shell, out)
+	_, err = transfer.Export(empty.ctx, empty.Project, shell, out)
 	require.NoError(t, err)
 	got, err = os.ReadFile(filepath.Join(out, "state.json"))
 	require.NoError(t, err)

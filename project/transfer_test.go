@@ -11,6 +11,7 @@ import (
 
 	"flame/core"
 	"flame/project"
+	"flame/project/transfer"
 )
 
 func TestExportAndImportLoseNothing(t *testing.T) {
@@ -28,21 +29,21 @@ func TestExportAndImportLoseNothing(t *testing.T) {
 	require.NoError(t, err)
 
 	first := t.TempDir()
-	exported, err := from.Export(from.ctx, host("s"), first)
+	exported, err := transfer.Export(from.ctx, from.Project, host("s"), first)
 	require.NoError(t, err)
-	assert.Equal(t, project.Exported{Frames: 6}, exported)
+	assert.Equal(t, transfer.Exported{Frames: 6}, exported)
 
 	to := newFixture(t)
-	done, err := to.Import(to.ctx, first)
+	done, err := transfer.Import(to.ctx, to.Project, first)
 	require.NoError(t, err)
-	assert.Equal(t, project.Imported{Added: 6}, done)
-	done, err = to.Import(to.ctx, first)
+	assert.Equal(t, transfer.Imported{Added: 6}, done)
+	done, err = transfer.Import(to.ctx, to.Project, first)
 	require.NoError(t, err)
-	assert.Equal(t, project.Imported{Unchanged: 6}, done)
+	assert.Equal(t, transfer.Imported{Unchanged: 6}, done)
 
-	want, err := from.State(from.ctx, host("nobody"))
+	want, err := transfer.Of(from.ctx, from.Project, host("nobody"))
 	require.NoError(t, err)
-	got, err := to.State(to.ctx, host("nobody"))
+	got, err := transfer.Of(to.ctx, to.Project, host("nobody"))
 	require.NoError(t, err)
 	assert.Equal(t, want, got)
 }
@@ -57,7 +58,7 @@ func TestImportTakesTheOriginalPluginsState(t *testing.T) {
 	write(t, dir, "frames/ses_B.json", `{"sessionID": "ses_B", "status": "planned", "goal": "stale copy"}`)
 	write(t, dir, "frames/only.json", `{"sessionID": "only", "status": "planned", "goal": "beside", "createdAt": 3, "updatedAt": 3}`)
 	f := newFixture(t)
-	done, err := f.Import(f.ctx, dir)
+	done, err := transfer.Import(f.ctx, f.Project, dir)
 	require.NoError(t, err)
 	assert.Equal(t, 3, done.Added)
 	child := f.get("ses_B")
@@ -68,7 +69,7 @@ func TestImportTakesTheOriginalPluginsState(t *testing.T) {
 	assert.Equal(t, "beside", f.get("only").Goal)
 
 	out := t.TempDir()
-	_, err = f.Export(f.ctx, host("s"), out)
+	_, err = transfer.Export(f.ctx, f.Project, host("s"), out)
 	require.NoError(t, err)
 	var state map[string]map[string]any
 	raw, err := os.ReadFile(filepath.Join(out, "state.json"))
@@ -104,7 +105,7 @@ func TestImportRepairsOrRefuses(t *testing.T) {
 			dir := t.TempDir()
 			write(t, dir, "state.json", tt.state)
 			f := newFixture(t)
-			done, err := f.Import(f.ctx, dir)
+			done, err := transfer.Import(f.ctx, f.Project, dir)
 			if tt.refused != nil {
 				require.ErrorIs(t, err, tt.refused)
 				stats, err := f.Stats(f.ctx)
@@ -115,18 +116,18 @@ func TestImportRepairsOrRefuses(t *testing.T) {
 			require.NoError(t, err)
 			assert.Len(t, done.Repaired, tt.repaired)
 			out := t.TempDir()
-			exported, err := f.Export(f.ctx, host("s"), out)
+			exported, err := transfer.Export(f.ctx, f.Project, host("s"), out)
 			require.NoError(t, err)
 			files, err := os.ReadDir(filepath.Join(out, "frames"))
 			require.NoError(t, err)
 			assert.Len(t, files, exported.Frames, "no two frames share a file")
 			again := newFixture(t)
-			_, err = again.Import(again.ctx, out)
+			_, err = transfer.Import(again.ctx, again.Project, out)
 			require.NoError(t, err)
 		})
 	}
 	f := newFixture(t)
-	_, err := f.Import(f.ctx, t.TempDir())
+	_, err := transfer.Import(f.ctx, f.Project, t.TempDir())
 	require.ErrorIs(t, err, core.ErrNotFound)
 }
 
@@ -137,10 +138,10 @@ func TestAnExportForgetsFramesThatAreGone(t *testing.T) {
 	require.NoError(t, err)
 	out := t.TempDir()
 	write(t, out, "frames/notes.json", `{"sessionID": "mine", "goal": "not of an export"}`)
-	_, err = f.Export(f.ctx, host("s"), out)
+	_, err = transfer.Export(f.ctx, f.Project, host("s"), out)
 	require.NoError(t, err)
 	require.NoError(t, f.Store.Update(f.ctx, func(tx project.Tx) error { return tx.DeleteFrame(gone.ID) }))
-	exported, err := f.Export(f.ctx, host("s"), out)
+	exported, err := transfer.Export(f.ctx, f.Project, host("s"), out)
 	require.NoError(t, err)
 	assert.Zero(t, exported)
 	files, err := os.ReadDir(filepath.Join(out, "frames"))

@@ -10,12 +10,12 @@ import (
 type TreeArgs struct {
 	Root     string // only this frame and what lies below it
 	Archived bool   // archived frames too
-	Limit    int    // a tree of more frames is given in part, the rest counted; 0: maxWhole
+	Limit    int    // a tree of more frames is given in part, the rest counted; 0: MaxWhole
 }
 
-// maxWhole is how many frames are held in memory at once at most: some 50 MB of the
+// MaxWhole is how many frames are held in memory at once at most: some 50 MB of the
 // usual size. What there may be more of is read page by page.
-const maxWhole = 20_000
+const MaxWhole = 20_000
 
 // A Tree is frames in their order, ready to draw.
 type Tree struct {
@@ -31,7 +31,7 @@ type Tree struct {
 func (p *Project) Tree(ctx context.Context, by Caller, args TreeArgs) (tree Tree, err error) {
 	limit := args.Limit
 	if limit == 0 {
-		limit = maxWhole
+		limit = MaxWhole
 	}
 	err = p.view(ctx, by, func(s *step) error {
 		scope, err := s.scope(args)

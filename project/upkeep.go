@@ -23,7 +23,7 @@ func (p *Project) Prune(ctx context.Context, remove bool) (pruned []core.Frame, 
 	if err != nil {
 		return nil, err
 	}
-	err = inBatches(ctx, p, roots, func(tx Tx, id string) (*core.Frame, error) {
+	err = InBatches(ctx, p, roots, func(tx Tx, id string) (*core.Frame, error) {
 		return pruneRoot(tx, id, now, remove)
 	}, func(root *core.Frame) {
 		if root != nil {
@@ -39,7 +39,7 @@ func untouchedRoots(tx Tx, q FrameQuery, now core.Millis) (ids []string, err err
 	if err != nil {
 		return nil, err
 	}
-	return ids, eachFrame(tx, links, func(root core.Frame) error {
+	return ids, EachFrame(tx, links, func(root core.Frame) error {
 		if untouched(root, now) {
 			ids = append(ids, root.ID)
 		}

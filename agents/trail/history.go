@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"flame/core"
-	"flame/project"
+	"flame/project/transfer"
 )
 
 // maxGoal is the length in characters that descriptions are cut to as goals.
@@ -21,8 +21,8 @@ const maxSummary = 2_000
 // the form that a project imports. What is past is finished: a run that the logs
 // do not show to the end is blocked. The ids follow from those of the host, so the
 // same log gives the same frames.
-func (t Trail) History() project.State {
-	state := project.State{Version: project.StateVersion, Frames: map[string]project.StateFrame{}}
+func (t Trail) History() transfer.State {
+	state := transfer.State{Version: transfer.StateVersion, Frames: map[string]transfer.StateFrame{}}
 	known := map[string]bool{}
 	for _, n := range t.Nodes {
 		known[n.ID] = true
@@ -40,10 +40,10 @@ func (t Trail) History() project.State {
 }
 
 // frame is the node as a finished frame.
-func (n Node) frame() project.StateFrame {
+func (n Node) frame() transfer.StateFrame {
 	usage := n.Usage
 	end := max(n.Ended, n.Started)
-	f := project.StateFrame{
+	f := transfer.StateFrame{
 		SessionID: frameOf(n.ID), Session: n.ID, Goal: cmp.Or(core.OneLine(cmp.Or(n.Description, n.Prompt), maxGoal), string(n.Kind)+" "+n.ID),
 		Status: pastStatus(n.State), CreatedAt: n.Started, StartedAt: n.Started, EndedAt: end, UpdatedAt: end,
 		Artifacts: []string{}, Decisions: []string{}, Usage: &usage,

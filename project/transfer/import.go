@@ -1,4 +1,4 @@
-package project
+package transfer
 
 import (
 	"cmp"
@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"flame/core"
+	"flame/project"
 )
 
 // Imported is what an import did.
@@ -26,38 +27,38 @@ type Imported struct {
 // Import reads a folder of the seeds' format: state.json and frames/*.json.
 // Frames keep their ids; importing the same again changes nothing. It works in
 // batches, each complete in itself, so an interrupted import can be repeated.
-func (p *Project) Import(ctx context.Context, dir string) (done Imported, err error) {
+func Import(ctx context.Context, p *project.Project, dir string) (done Imported, err error) {
 	state, err := readState(dir)
 	if err != nil {
 		return done, err
 	}
-	return p.importState(ctx, state, importFrame)
+	return importState(ctx, p, state, importFrame)
 }
 
-// ImportHistory takes in frames made from the logs of past sessions. Those of
+// History takes in frames made from the logs of past sessions. Those of
 // sessions that flame saw itself are there already, under ids of their own, and
 // count as unchanged.
-func (p *Project) ImportHistory(ctx context.Context, state State) (Imported, error) {
-	return p.importState(ctx, state, func(tx Tx, f StateFrame, done *Imported) error {
+func History(ctx context.Context, p *project.Project, state State) (Imported, error) {
+	return importState(ctx, p, state, func(tx project.Tx, f StateFrame, done *Imported) error {
 		session, err := tx.Session(f.Session)
 		if err == nil && session.HasFrame() {
 			done.Unchanged++
 			return nil
 		}
-		if err = ignoreMissing(err); err != nil {
+		if err != nil && !errors.Is(err, core.ErrNotFound) {
 			return err
 		}
 		return importFrame(tx, f, done)
 	})
 }
 
-func (p *Project) importState(ctx context.Context, state State, take func(Tx, StateFrame, *Imported) error) (done Imported, err error) {
+func importState(ctx context.Context, p *project.Project, state State, take func(project.Tx, StateFrame, *Imported) error) (done Imported, err error) {
 	frames, repaired, err := orderState(state)
 	if err != nil {
 		return done, err
 	}
 	done.Repaired = repaired
-	err = inBatches(ctx, p, frames, func(tx Tx, f StateFrame) (part Imported, err error) {
+	err = project.InBatches(ctx, p, frames, func(tx project.Tx, f StateFrame) (part Imported, err error) {
 		return part, take(tx, f, &part)
 	}, func(part Imported) {
 		done.Added += part.Added
@@ -67,7 +68,7 @@ func (p *Project) importState(ctx context.Context, state State, take func(Tx, St
 	return done, err
 }
 
-func importFrame(tx Tx, f StateFrame, done *Imported) error {
+func importFrame(tx project.Tx, f StateFrame, done *Imported) error {
 	have, err := tx.Frame(f.SessionID)
 	if err == nil {
 		if sameState(toState(have), f) {

@@ -1,4 +1,4 @@
-package project
+package transfer
 
 import (
 	"bufio"
@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"flame/core"
+	"flame/project"
 )
 
 // Exported is what an export did.
@@ -25,7 +26,7 @@ type Exported struct {
 // An export is one under way. It holds no more than a page of frames, each page
 // read in a View of its own.
 type export struct {
-	p       *Project
+	p       *project.Project
 	dir     string // where it goes
 	folder  string // of the frames' files in it
 	written int
@@ -35,21 +36,21 @@ type export struct {
 // are replaced whole, and those of an earlier export whose frames are gone are
 // deleted; the state file comes before that and after the frames, so a reader
 // never finds one that names frames without files.
-func (p *Project) Export(ctx context.Context, by Caller, dir string) (done Exported, err error) {
+func Export(ctx context.Context, p *project.Project, by project.Caller, dir string) (done Exported, err error) {
 	e := &export{p: p, dir: dir, folder: filepath.Join(dir, "frames")}
 	if err := os.MkdirAll(e.folder, 0o755); err != nil {
 		return done, err
 	}
 	var state State
 	var all, roots []core.Link
-	err = p.view(ctx, by, func(s *step) (err error) {
-		if state, err = s.emptyState(); err != nil {
+	err = p.Look(ctx, by, func(now project.Look) (err error) {
+		if state, err = empty(now); err != nil {
 			return err
 		}
-		if all, err = s.Links(FrameQuery{Archived: true}); err != nil {
+		if all, err = now.Links(project.FrameQuery{Archived: true}); err != nil {
 			return err
 		}
-		roots, err = s.Links(FrameQuery{Archived: true, Roots: true})
+		roots, err = now.Links(project.FrameQuery{Archived: true, Roots: true})
 		return err
 	})
 	if err != nil {
@@ -87,8 +88,8 @@ func (e *export) writeState(ctx context.Context, to io.Writer, state State, root
 		return err
 	}
 	ids := &members{to: to, begin: `"rootFrameIDs": [`, end: "]" + tail + "\n"}
-	err = e.p.Store.View(ctx, func(tx Tx) error {
-		return eachFrame(tx, roots, func(f core.Frame) error {
+	err = e.p.Store.View(ctx, func(tx project.Tx) error {
+		return project.EachFrame(tx, roots, func(f core.Frame) error {
 			if f.ID == "" {
 				return nil
 			}
@@ -102,15 +103,14 @@ func (e *export) writeState(ctx context.Context, to io.Writer, state State, root
 func (e *export) eachFrame(ctx context.Context, f func(StateFrame) error) error {
 	for last := ""; ; {
 		var page []StateFrame
-		err := e.p.Store.View(ctx, func(tx Tx) error {
-			s := &step{Tx: tx, p: e.p}
-			frames, err := s.FindFrames(FrameQuery{Archived: true, Order: ByID, After: last, Limit: pageSize})
+		err := e.p.Store.View(ctx, func(tx project.Tx) error {
+			frames, err := tx.FindFrames(project.FrameQuery{Archived: true, Order: project.ByID, After: last, Limit: project.PageSize})
 			if err != nil {
 				return err
 			}
 			page = page[:0]
 			for _, frame := range frames {
-				state, err := s.stateOf(frame)
+				state, err := stateOf(tx, frame)
 				if err != nil {
 					return err
 				}
@@ -170,7 +170,7 @@ func (e *export) dropStale(ctx context.Context) error {
 	}
 	defer folder.Close()
 	for {
-		entries, err := folder.ReadDir(pageSize)
+		entries, err := folder.ReadDir(project.PageSize)
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
@@ -186,7 +186,7 @@ func (e *export) dropStale(ctx context.Context) error {
 // dropStaleOf deletes those of some files whose frames are gone.
 func (e *export) dropStaleOf(ctx context.Context, entries []fs.DirEntry) error {
 	var stale []string
-	err := e.p.Store.View(ctx, func(tx Tx) error {
+	err := e.p.Store.View(ctx, func(tx project.Tx) error {
 		stale = stale[:0]
 		for _, entry := range entries {
 			var f StateFrame
@@ -213,6 +213,16 @@ func (e *export) dropStaleOf(ctx context.Context, entries []fs.DirEntry) error {
 		}
 	}
 	return nil
+}
+
+// LogFile returns the file in the data folder that the log of a frame goes to, and
+// makes the folder for it.
+func LogFile(data, frame, extension string) (string, error) {
+	dir := filepath.Join(data, "logs")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", err
+	}
+	return filepath.Join(dir, strings.TrimSuffix(fileName(frame), ".json")+"."+extension), nil
 }
 
 // fileName returns the name of a frame's file: letters, digits and '-' as they

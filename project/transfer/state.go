@@ -1,4 +1,5 @@
-package project
+// Package transfer carries a whole project out and in, in the seeds' format.
+package transfer
 
 import (
 	"context"
@@ -7,6 +8,7 @@ import (
 
 	"flame/core"
 	"flame/core/op"
+	"flame/project"
 )
 
 // StateVersion is the version of the seeds' state format.
@@ -114,7 +116,7 @@ var stateMembers = []string{
 
 // recordImported keeps, by frame, the members of an imported frame that flame
 // has no field for.
-const recordImported Kind[map[string]json.RawMessage] = "imported"
+const recordImported project.Kind[map[string]json.RawMessage] = "imported"
 
 func toState(f core.Frame) StateFrame {
 	state := StateFrame{
@@ -152,27 +154,27 @@ func fromState(s StateFrame) core.Frame {
 	return f
 }
 
-// State returns the whole project; the active frame is the caller's current one. It
-// refuses more than maxWhole frames. Frames without an id, which the format has no
+// Of returns the whole project; the active frame is the caller's current one. It
+// refuses more than project.MaxWhole frames. Frames without an id, which the format has no
 // place for, are left out.
-func (p *Project) State(ctx context.Context, by Caller) (state State, err error) {
-	err = p.view(ctx, by, func(s *step) error {
-		if state, err = s.emptyState(); err != nil {
+func Of(ctx context.Context, p *project.Project, by project.Caller) (state State, err error) {
+	err = p.Look(ctx, by, func(now project.Look) error {
+		if state, err = empty(now); err != nil {
 			return err
 		}
-		frames, err := s.FindFrames(FrameQuery{Archived: true, Limit: maxWhole + 1})
+		frames, err := now.FindFrames(project.FrameQuery{Archived: true, Limit: project.MaxWhole + 1})
 		if err != nil {
 			return err
 		}
-		if len(frames) > maxWhole {
-			return core.Invalidf("the project has more than %d frames, too many for one answer", maxWhole).
+		if len(frames) > project.MaxWhole {
+			return core.Invalidf("the project has more than %d frames, too many for one answer", project.MaxWhole).
 				WithHint("`flame export FOLDER` writes them all; %s shows a part, %s finds some", op.Tree, op.Search)
 		}
 		for _, f := range frames {
 			if f.ID == "" {
 				continue
 			}
-			if state.Frames[f.ID], err = s.stateOf(f); err != nil {
+			if state.Frames[f.ID], err = stateOf(now, f); err != nil {
 				return err
 			}
 			if f.Parent == "" {
@@ -184,19 +186,21 @@ func (p *Project) State(ctx context.Context, by Caller) (state State, err error)
 	return state, err
 }
 
-// emptyState returns all of the state but its frames.
-func (s *step) emptyState() (state State, err error) {
+// empty returns all of the state but its frames.
+func empty(now project.Look) (state State, err error) {
 	state = State{Version: StateVersion, Frames: map[string]StateFrame{}, RootFrameIDs: []string{}}
-	if state.ActiveFrameID, err = s.nearestOpen(s.session.Current); err != nil {
+	current, err := now.Current()
+	if err != nil {
 		return state, err
 	}
-	_, state.UpdatedAt, err = s.Revision()
+	state.ActiveFrameID = current.ID
+	_, state.UpdatedAt, err = now.Revision()
 	return state, err
 }
 
 // stateOf returns a frame with what came with it when it was imported.
-func (s *step) stateOf(f core.Frame) (StateFrame, error) {
+func stateOf(tx project.Tx, f core.Frame) (StateFrame, error) {
 	state := toState(f)
-	_, err := recordImported.Load(s, f.ID, &state.Extra)
+	_, err := recordImported.Load(tx, f.ID, &state.Extra)
 	return state, err
 }

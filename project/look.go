@@ -1,0 +1,65 @@
+package project
+
+import (
+	"context"
+	"slices"
+
+	"flame/core"
+)
+
+// A Look is one operation under way that only reads, for the chapters of a project that
+// are packages of their own. The caller's session may be unknown; looking makes none.
+type Look struct {
+	Tx
+	s *step
+}
+
+// Look runs f on a snapshot.
+func (p *Project) Look(ctx context.Context, by Caller, f func(Look) error) error {
+	return p.view(ctx, by, func(s *step) error { return f(Look{s.Tx, s}) })
+}
+
+// Current returns the frame that the caller works in; one without an id where there is
+// none.
+func (l Look) Current() (core.Frame, error) { return l.s.openAt(l.s.session.Current) }
+
+// PageSize is how many frames a page has: 500 take some 10 ms to read.
+const PageSize = 500
+
+// EachFrame calls f for the frames of these links, in their order, without holding
+// more than a page of them.
+func EachFrame(tx Tx, links []core.Link, f func(core.Frame) error) error {
+	for page := range slices.Chunk(links, PageSize) {
+		keys := make([]int64, len(page))
+		for i, link := range page {
+			keys[i] = link.Key
+		}
+		frames, err := tx.FramesAt(keys)
+		if err != nil {
+			return err
+		}
+		for _, key := range keys {
+			frame, there := frames[key]
+			if !there {
+				continue
+			}
+			if err := f(frame); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// EachUnder calls f for a frame and all below it that are there, archived ones too.
+// It holds no more than a page of them.
+func EachUnder(tx Tx, id string, f func(core.Frame) error) error {
+	if id == "" {
+		return nil
+	}
+	links, err := tx.Links(FrameQuery{Under: id, Archived: true})
+	if err != nil {
+		return err
+	}
+	return EachFrame(tx, links, f)
+}
