@@ -25,8 +25,8 @@ type Guard struct {
 	token    string // empty: none is asked for
 }
 
-// New returns the guard of a server that listens on addr, for whom every request must
-// carry token.
+// New returns the guard of a server that listens on addr and wants token with every
+// request.
 func New(addr, token string) (*Guard, error) {
 	loopback, err := onLoopback(addr)
 	if err != nil {

@@ -126,7 +126,7 @@ func (d agentDoor) spawn(ctx context.Context, by project.Caller, in spawnArgs) (
 }
 
 // seekGrant asks the person behind the client for what an agent would not get
-// otherwise; who said no is not asked again for that kind of agent and mode. It
+// otherwise; after a no there is no question again for that kind of agent and mode. It
 // returns the id of what was granted.
 func (d agentDoor) seekGrant(ctx context.Context, p agents.Plan) (string, error) {
 	run, mode, def := p.Agent, p.Agent.Mode, p.Definition

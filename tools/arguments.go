@@ -1,16 +1,10 @@
 package tools
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
-	"io"
 	"reflect"
-	"slices"
 	"strings"
 
 	"flame/core"
-	"flame/project"
 )
 
 // An argument is one field of a tool's arguments.
@@ -19,25 +13,6 @@ type argument struct {
 	name     string // in JSON
 	required bool
 	values   []string // that it may have; nil: any
-}
-
-// noArgs are the arguments of tools that take none.
-type noArgs struct{}
-
-// frameArgs are the arguments of tools that look at one frame.
-type frameArgs struct {
-	FrameID string `json:"frameID,omitempty"`
-}
-
-// oneRef returns the frame that a call names under the seeds' name or ours.
-func oneRef(sessionID, frameID string) (string, error) {
-	if sessionID != "" && frameID != "" && sessionID != frameID {
-		return "", core.Invalidf("sessionID and frameID name different frames").WithHint("pass one of them")
-	}
-	if sessionID != "" {
-		return sessionID, nil
-	}
-	return frameID, nil
 }
 
 // argumentsOf returns what a tool takes whose arguments are a t, a struct.
@@ -72,144 +47,6 @@ func plain(t reflect.Type) reflect.Type {
 	return t
 }
 
-// A stamp is what hosts' hooks add to the arguments of a call, as session_id and
-// agent_id: who calls.
-type stamp struct{ session, agent string }
-
-// caller returns by, or the caller that the stamp names. A subagent is a session of
-// its own, with the session it runs in as parent.
-func (s stamp) caller(by project.Caller) project.Caller {
-	switch {
-	case s == stamp{}:
-		return by
-	case s.agent == "":
-		by.Session, by.Parent = s.session, ""
-	default:
-		by.Session, by.Parent = s.agent, s.session
-	}
-	by.Stamped = true
-	return by
-}
-
-// decode reads raw, a JSON object, into in, a pointer to a struct of these arguments, and
-// the stamp beside them. It reads once: a call may be as large as a message. Its errors
-// name the argument and what was expected.
-func decode(raw json.RawMessage, in any, arguments []argument) (stamp, error) {
-	d := decoding{in: reflect.ValueOf(in).Elem(), arguments: arguments, given: make([]bool, len(arguments))}
-	if len(raw) > 0 && string(raw) != "null" {
-		if err := d.read(raw); err != nil {
-			return stamp{}, err
-		}
-	}
-	if err := d.check(); err != nil {
-		return stamp{}, err
-	}
-	return d.stamp, nil
-}
-
-// A decoding is one reading of arguments.
-type decoding struct {
-	in        reflect.Value
-	arguments []argument
-	given     []bool // which of them have a value that is not null
-	stamp     stamp
-}
-
-func (d *decoding) read(raw json.RawMessage) error {
-	decoder := json.NewDecoder(bytes.NewReader(raw))
-	decoder.DisallowUnknownFields()
-	if open, err := decoder.Token(); err != nil || open != json.Delim('{') {
-		return errNoObject()
-	}
-	for decoder.More() {
-		name, err := decoder.Token()
-		if err != nil {
-			return errNoObject()
-		}
-		if err := d.readValue(decoder, name.(string)); err != nil { // a key is text
-			return err
-		}
-	}
-	if _, err := decoder.Token(); err != nil {
-		return errNoObject()
-	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return errNoObject()
-	}
-	return nil
-}
-
-// readValue reads the value of the argument of this name.
-func (d *decoding) readValue(decoder *json.Decoder, name string) error {
-	switch name {
-	case "session_id":
-		return readStamp(decoder, name, &d.stamp.session)
-	case "agent_id":
-		return readStamp(decoder, name, &d.stamp.agent)
-	}
-	i := slices.IndexFunc(d.arguments, func(a argument) bool { return a.name == name })
-	if i < 0 {
-		return core.Invalidf("there is no argument %q", name).WithHint("%s", taken(d.arguments))
-	}
-	value := reflect.New(reflect.PointerTo(d.arguments[i].Type)) // null makes the pointer nil
-	if err := decoder.Decode(value.Interface()); err != nil {
-		return d.explain(err, name)
-	}
-	if value = value.Elem(); !value.IsNil() {
-		d.in.FieldByIndex(d.arguments[i].Index).Set(value.Elem())
-		d.given[i] = true
-	}
-	return nil
-}
-
-func readStamp(decoder *json.Decoder, name string, to *string) error {
-	err := decoder.Decode(to)
-	if _, wrong := errors.AsType[*json.UnmarshalTypeError](err); wrong {
-		return core.Invalidf("%s is not text", name).WithHint("leave it out: flame's hook sets it")
-	}
-	if err != nil {
-		return errNoObject()
-	}
-	return nil
-}
-
-// explain returns what an error of encoding/json at an argument means for the caller.
-func (d *decoding) explain(err error, name string) error {
-	if problem, ok := errors.AsType[*core.Problem](err); ok {
-		return problem
-	}
-	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		if wrong.Field != "" {
-			name += "." + wrong.Field
-		}
-		return core.Invalidf("argument %s is a %s", name, wrong.Value).WithHint("it must be %s", expected(wrong.Type))
-	}
-	if unknown, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
-		return core.Invalidf("there is no argument %s", unknown).WithHint("%s", taken(d.arguments))
-	}
-	return errNoObject()
-}
-
-// check refuses missing arguments and values outside an enum.
-func (d *decoding) check() error {
-	for i, a := range d.arguments {
-		if a.required && !d.given[i] {
-			return core.Invalidf("argument %s is missing", a.name).WithHint("%s", taken(d.arguments))
-		}
-		if a.values == nil || !d.given[i] {
-			continue
-		}
-		if got := reflect.Indirect(d.in.FieldByIndex(a.Index)).String(); !slices.Contains(a.values, got) {
-			return core.Invalidf("argument %s is %q", a.name, got).WithHint("it must be one of %s", strings.Join(a.values, ", "))
-		}
-	}
-	return nil
-}
-
-func errNoObject() error {
-	return core.Invalidf("the arguments are not a JSON object").WithHint("send an object, for example {}")
-}
-
 // taken returns the list of what a tool takes, for a hint.
 func taken(arguments []argument) string {
 	var names []string
@@ -240,4 +77,23 @@ func expected(t reflect.Type) string {
 		return "an object"
 	}
 	return "text"
+}
+
+// noArgs are the arguments of tools that take none.
+type noArgs struct{}
+
+// frameArgs are the arguments of tools that look at one frame.
+type frameArgs struct {
+	FrameID string `json:"frameID,omitempty"`
+}
+
+// oneRef returns the frame that a call names under the seeds' name or ours.
+func oneRef(sessionID, frameID string) (string, error) {
+	if sessionID != "" && frameID != "" && sessionID != frameID {
+		return "", core.Invalidf("sessionID and frameID name different frames").WithHint("pass one of them")
+	}
+	if sessionID != "" {
+		return sessionID, nil
+	}
+	return frameID, nil
 }

@@ -69,8 +69,8 @@ func (c backend) connect(ctx context.Context, id string) (*connection, error) {
 }
 
 // accept takes a message in the order of arrival, without waiting. If answered
-// is true, the answer will go to out as its last. A request that cannot
-// be taken gives a refusal to answer it with.
+// is true, the answer will go to out as its last. Of a request that
+// cannot be taken it returns the refusal to answer it with.
 func (c *connection) accept(m message, out *stream) (answered bool, refusal *mcp.JSONRPCError) {
 	switch {
 	case m.isAnswer():
