@@ -91,3 +91,18 @@ func withoutCode(text string) string {
 	}
 	return strings.Join(kept, "\n")
 }
+
+// named finds what looks like a path of the repository in a document.
+var named = regexp.MustCompile("`([a-z][\\w.-]*(?:/[\\w.-]*)+|\\w+\\.go)`")
+
+func TestDocumentsOfTheCodeNameWhatIsThere(t *testing.T) {
+	texts := documents(t)
+	for _, name := range []string{"docs/architecture.md", "CONTRIBUTING.md"} {
+		paths := named.FindAllStringSubmatch(withoutCode(texts[name]), -1)
+		assert.Greater(t, len(paths), 1, "no paths were found in %s", name)
+		for _, path := range paths {
+			_, err := os.Stat(filepath.Join("..", filepath.FromSlash(path[1])))
+			assert.NoError(t, err, name)
+		}
+	}
+}
