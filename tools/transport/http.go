@@ -43,15 +43,15 @@ const (
 // 2025, server-sent events at /sse with its /message.
 type httpHandler struct {
 	guarded http.Handler
-	open    []*sessions
+	open    []*httpSessions
 }
 
 // newHTTPHandler returns the handler for srv.
 func newHTTPHandler(srv *server.MCPServer, opts HTTPOptions) *httpHandler {
 	opts = opts.withDefaults()
 	shared := backend{srv, opts.Writes, opts.Logger}
-	streamable := &streamable{sessions: newSessions(shared, opts), keepAlive: opts.KeepAlive}
-	events := &serverSentEvents{sessions: newSessions(shared, opts), keepAlive: opts.KeepAlive}
+	streamable := &streamable{sessions: newHTTPSessions(shared, opts), keepAlive: opts.KeepAlive}
+	events := &serverSentEvents{sessions: newHTTPSessions(shared, opts), keepAlive: opts.KeepAlive}
 	mux := http.NewServeMux()
 	mux.Handle("/mcp", methods{http.MethodPost: streamable.post, http.MethodGet: streamable.get, http.MethodDelete: streamable.delete})
 	mux.Handle("/sse", methods{http.MethodGet: events.get})
@@ -62,7 +62,7 @@ func newHTTPHandler(srv *server.MCPServer, opts HTTPOptions) *httpHandler {
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "nothing is here: MCP clients connect to /mcp (streamable HTTP) or /sse", http.StatusNotFound)
 	})
-	return &httpHandler{guarded: opts.Guard.Protect(mux), open: []*sessions{streamable.sessions, events.sessions}}
+	return &httpHandler{guarded: opts.Guard.Protect(mux), open: []*httpSessions{streamable.sessions, events.sessions}}
 }
 
 func (o HTTPOptions) withDefaults() HTTPOptions {

@@ -11,7 +11,7 @@ import (
 // stream of events for all answers, and a path to post messages to, which the
 // stream's first event names. The session ends with the stream.
 type serverSentEvents struct {
-	sessions  *sessions
+	sessions  *httpSessions
 	keepAlive time.Duration
 }
 

@@ -14,7 +14,7 @@ import (
 // is answered with JSON, or with a stream of events if anything is told before
 // the answer. Streams cannot be resumed; a call whose client goes away goes on.
 type streamable struct {
-	sessions  *sessions
+	sessions  *httpSessions
 	keepAlive time.Duration
 }
 

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// sessions are the connections of one HTTP transport by their ids, which are
+// httpSessions are the connections of one HTTP transport by their ids, which are
 // random: to know one is to be allowed its use.
-type sessions struct {
+type httpSessions struct {
 	backend backend
 	idleTTL time.Duration
 	now     func() time.Time
@@ -31,12 +31,12 @@ type httpSession struct {
 
 var errClosed = errors.New("the server is shutting down")
 
-func newSessions(b backend, opts HTTPOptions) *sessions {
-	return &sessions{backend: b, idleTTL: opts.IdleTTL, now: opts.Now, byID: map[string]*httpSession{}}
+func newHTTPSessions(b backend, opts HTTPOptions) *httpSessions {
+	return &httpSessions{backend: b, idleTTL: opts.IdleTTL, now: opts.Now, byID: map[string]*httpSession{}}
 }
 
 // start returns a new session, in use until it is released.
-func (s *sessions) start(ctx context.Context) (*httpSession, error) {
+func (s *httpSessions) start(ctx context.Context) (*httpSession, error) {
 	id := rand.Text()
 	conn, err := s.backend.connect(ctx, id)
 	if err != nil {
@@ -56,7 +56,7 @@ func (s *sessions) start(ctx context.Context) (*httpSession, error) {
 
 // use returns the session with this id, in use until it is released, and whether
 // there is one.
-func (s *sessions) use(id string) (*httpSession, bool) {
+func (s *httpSessions) use(id string) (*httpSession, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.dropIdle()
@@ -67,7 +67,7 @@ func (s *sessions) use(id string) (*httpSession, bool) {
 	return session, ok
 }
 
-func (s *sessions) release(session *httpSession) {
+func (s *httpSessions) release(session *httpSession) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	session.busy--
@@ -75,7 +75,7 @@ func (s *sessions) release(session *httpSession) {
 }
 
 // end takes the session away; its requests in work may end until ctx is done.
-func (s *sessions) end(ctx context.Context, session *httpSession) {
+func (s *httpSessions) end(ctx context.Context, session *httpSession) {
 	s.mu.Lock()
 	delete(s.byID, session.id)
 	s.mu.Unlock()
@@ -84,7 +84,7 @@ func (s *sessions) end(ctx context.Context, session *httpSession) {
 
 // dropIdle ends the sessions that have not been used for too long. It runs
 // whenever a session is asked for, so nothing has to wake up for it.
-func (s *sessions) dropIdle() {
+func (s *httpSessions) dropIdle() {
 	limit := s.now().Add(-s.idleTTL)
 	for id, session := range s.byID {
 		if session.busy == 0 && session.used.Before(limit) {
@@ -95,7 +95,7 @@ func (s *sessions) dropIdle() {
 }
 
 // close ends all sessions and takes no new ones.
-func (s *sessions) close(ctx context.Context) {
+func (s *httpSessions) close(ctx context.Context) {
 	s.mu.Lock()
 	s.closed = true
 	all := s.byID
