@@ -26,7 +26,6 @@ import (
 	"flame/store"
 	"flame/store/disk"
 	"flame/tools"
-	"flame/transcripts"
 )
 
 func main() {
@@ -41,7 +40,7 @@ func main() {
 		Version: version(), Settings: settings, Warnings: warnings, Hosts: known,
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 		Open: func(at place.Place, longLived bool) (*project.Project, func() error, error) {
-			return open(settings, at, longLived)
+			return open(settings, known, at, longLived)
 		},
 		Agents: func(p *project.Project, at place.Place) (*agents.Agents, error) {
 			return service(settings, known, p, at)
@@ -64,13 +63,13 @@ func version() string {
 }
 
 // open wires a project to its store and log.
-func open(settings config.Settings, at place.Place, longLived bool) (*project.Project, func() error, error) {
+func open(settings config.Settings, known hosts.Registry, at place.Place, longLived bool) (*project.Project, func() error, error) {
 	log := logger(settings, at)
 	kept := store.Open(at.Data.Path, store.Options{LongLived: longLived, Logger: log, Ready: at.Data.Ready})
 	p := &project.Project{
 		Store: kept, Dir: at.Worktree, Now: now, NewID: project.NewID, Log: log,
 		Budget: budget(settings), Subagents: subagents(settings), Autonomy: autonomy(settings),
-		EventDays: int(settings.EventsDays), Transcripts: transcripts.Read,
+		EventDays: int(settings.EventsDays), Transcripts: known.Formats().Read,
 		Fold: settings.Fold == "on",
 	}
 	if !longLived {

@@ -14,7 +14,6 @@ import (
 	"flame/config/env"
 	"flame/core"
 	"flame/project"
-	"flame/transcripts"
 )
 
 // Supervise runs an agent to its end. It is what `flame supervise` does.
@@ -30,7 +29,7 @@ func (a *Agents) Supervise(ctx context.Context, id string, log *slog.Logger) err
 		return errors.Join(err, a.unstarted(ctx, run.ID, err))
 	}
 	s := supervise.Supervisor{
-		Job: job, Read: transcripts.Line(a.Hosts.Of(run.Host).Prints), Journal: journal{a, job.ID}, Log: log, Pace: supervise.DefaultPace,
+		Job: job, Read: a.Hosts.Of(run.Host).Prints.Reader(), Journal: journal{a, job.ID}, Log: log, Pace: supervise.DefaultPace,
 	}
 	_, err = s.Run(ctx)
 	return err

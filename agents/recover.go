@@ -8,7 +8,6 @@ import (
 	"flame/agents/supervise"
 	"flame/core"
 	"flame/project"
-	"flame/transcripts"
 )
 
 // Recover puts right what killed processes left: agents whose supervisor is gone
@@ -89,7 +88,7 @@ func (a *Agents) orphaned(run Run, begun bool) supervise.Outcome {
 	case !begun:
 		o.State, o.Reason = core.AgentError, "its supervisor never began"
 	}
-	if told, text := supervise.Reread(a.Folder(run.ID), run.SpentUSD, transcripts.Line(a.Hosts.Of(run.Host).Prints)); told.Session != "" {
+	if told, text := supervise.Reread(a.Folder(run.ID), run.SpentUSD, a.Hosts.Of(run.Host).Prints.Reader()); told.Session != "" {
 		o.Progress, o.Text = told, text
 		o.Progress.Attempt = run.Progress.Attempt
 	}

@@ -36,7 +36,7 @@ func run(t *testing.T, ctx context.Context, args ...string) said {
 	t.Helper()
 	var out, errs bytes.Buffer
 	app := &App{
-		Version: "1.2.3", Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs,
+		Version: "1.2.3", Hosts: hoststest.Known(), Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs,
 		Open: func(place.Place, bool) (*project.Project, func() error, error) {
 			if ctx.Err() == nil {
 				t.Errorf("%v opened the store", args)
@@ -55,7 +55,7 @@ func TestACommandThatHeedsNoSignalIsEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		exited := make(chan int, 1)
 		reader, stdout := io.Pipe()
-		app := &App{Stdin: strings.NewReader(""), Stdout: stdout, Stderr: io.Discard, Exit: func(code int) { exited <- code }}
+		app := &App{Hosts: hoststest.Known(), Stdin: strings.NewReader(""), Stdout: stdout, Stderr: io.Discard, Exit: func(code int) { exited <- code }}
 		ctx, stop := context.WithCancel(t.Context())
 		go app.Run(ctx, []string{"config"})
 		time.Sleep(time.Hour)

@@ -67,7 +67,10 @@ func (a *App) demo(ctx context.Context) (err error) {
 		return err
 	}
 	// Settings of the user's own must not lead the demo to a real project.
-	variables := []string{env.ProjectDir + "=" + work, env.Dir + "=" + data, env.Tools + "=", "CLAUDE_CODE_SESSION_ID="}
+	variables := []string{env.ProjectDir + "=" + work, env.Dir + "=" + data, env.Tools + "="}
+	for _, variable := range a.Hosts.SessionVariables() {
+		variables = append(variables, variable+"=")
+	}
 	c, err := startServer(ctx, program, variables, "flame demo")
 	if err != nil {
 		return err
@@ -84,7 +87,7 @@ func (a *App) demo(ctx context.Context) (err error) {
 			planned = planID.FindAllString(answer, -1)
 		}
 	}
-	fmt.Fprintln(a.Stdout, "This was a temporary project. `flame setup` gives the same tools to Claude Code and OpenCode.")
+	fmt.Fprintln(a.Stdout, "This was a temporary project. `flame setup` gives the same tools to "+a.Hosts.Titles("and")+".")
 	return nil
 }
 

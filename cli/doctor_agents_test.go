@@ -83,7 +83,7 @@ func TestTheDoctorListsSomeOfManyFindings(t *testing.T) {
 	for i := range 13 {
 		require.NoError(t, os.Symlink("/etc/passwd", filepath.Join(folder, string(rune('a'+i))+".md")))
 	}
-	app := &App{Settings: config.Settings{ProjectDir: dir}}
+	app := &App{Hosts: hoststest.Known(), Settings: config.Settings{ProjectDir: dir}}
 	var theirs []core.Finding
 	for _, f := range app.checkDefinitions() {
 		assert.False(t, f.Broken)

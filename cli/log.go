@@ -81,18 +81,18 @@ func (a *App) transcriptsOf(log project.FrameLog, path string) ([]transcripts.Lo
 		return nil, core.NotFoundf("it is not known where the transcript of session %s is", log.Frame.Session).
 			WithHint("name it with --transcript")
 	}
-	logs, err := transcripts.Detect(path, nil)
+	logs, err := a.Hosts.Formats().Detect(path, nil)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && !given:
 		return nil, core.NotFoundf("the transcript of session %s is gone: there is no %s", log.Frame.Session, path).
 			WithHint("hosts delete old sessions; name a copy with --transcript")
 	case err != nil:
-		return nil, problemOf(err, path)
+		return nil, problemOf(err, path, a.Hosts)
 	case !given:
 		logs = logs[:1] // its subagents are sessions of their own
 	}
 	for i := range logs {
-		if logs[i].Format == transcripts.OpenCodeStore {
+		if logs[i].Format.Database != nil {
 			logs[i].Session = log.Frame.Session
 		}
 	}

@@ -28,7 +28,7 @@ func newSetup(a *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   strings.Join(append([]string{"setup"}, lo.Map(names, func(name string, _ int) string { return "[" + name + "]" })...), " "),
 		Short: "Tie flame to " + a.Hosts.Titles("and"), Example: "  flame setup\n  flame setup " + lo.LastOrEmpty(names) + " --scope project\n  flame setup --remove",
-		Long: "Install flame in the hosts on PATH, or in those named: the program as\n~/.local/bin/flame, " + added(a.Hosts) + ".\n" +
+		Long: "Install flame in the hosts on PATH, or in those named: the program as\n~/.local/bin/flame, " + a.Hosts.Additions() + ".\n" +
 			"No config file is edited. Running it again brings everything up to date.",
 		ValidArgs: names,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -43,11 +43,6 @@ func newSetup(a *App) *cobra.Command {
 	cmd.Flags().BoolVar(&opts.dryRun, "dry-run", false, "say what would be done, and do nothing")
 	cmd.Flags().BoolVar(&opts.remove, "remove", false, "undo it")
 	return cmd
-}
-
-// added says what setup puts into each host.
-func added(known hosts.Registry) string {
-	return strings.Join(lo.Map(known, func(h hosts.Host, _ int) string { return "in " + h.Title + " " + h.Adds }), ", ")
 }
 
 func (a *App) setup(ctx context.Context, names []string, opts setupOptions) error {

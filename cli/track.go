@@ -13,7 +13,7 @@ import (
 	"flame/agents/trail"
 	"flame/cli/flags"
 	"flame/core"
-	"flame/transcripts"
+	"flame/hosts"
 )
 
 func newTrack(a *App) *cobra.Command {
@@ -21,9 +21,10 @@ func newTrack(a *App) *cobra.Command {
 	var follow bool
 	cmd := &cobra.Command{
 		Use: "track FILE|DIR|-", Short: "Show who started whom, from the logs of a host",
-		Example: "  flame track ~/.claude/projects/my-project --format mermaid",
-		Long:    "Read logs of Claude Code or OpenCode and show the sessions and agents that they\ntell of, with what each was asked, how it ended and what it took. Session files,\nfolders of them, stream-json and run output, exports and OpenCode's database are\nknown by their content; - reads standard input.",
-		Args:    flags.Takes(1, 1), ValidArgsFunction: func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		Example: "  flame track " + a.Hosts.LogsOf() + " --format mermaid",
+		Long: "Read logs of " + a.Hosts.Titles("or") + " and show the sessions and agents that they\n" +
+			"tell of, with what each was asked, how it ended and what it took. Session files,\nfolders of them, what the hosts print, exports and databases are known by their\ncontent; - reads standard input.",
+		Args: flags.Takes(1, 1), ValidArgsFunction: func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			return nil, cobra.ShellCompDirectiveDefault
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -53,28 +54,28 @@ func (a *App) track(ctx context.Context, path, format string, follow bool) error
 		return trail.Draw(a.Stdout, t, format)
 	}
 	if follow {
-		err := trail.Follow(ctx, path, a.Stdin, trackPace, show)
+		err := trail.Follow(ctx, a.Hosts.Formats(), path, a.Stdin, trackPace, show)
 		if ctx.Err() != nil {
 			return nil // the user has seen enough
 		}
-		return problemOf(err, path)
+		return problemOf(err, path, a.Hosts)
 	}
-	logs, err := transcripts.Detect(path, a.Stdin)
+	logs, err := a.Hosts.Formats().Detect(path, a.Stdin)
 	if err != nil {
-		return problemOf(err, path)
+		return problemOf(err, path, a.Hosts)
 	}
 	told, err := trail.Read(ctx, logs...)
 	if err != nil {
-		return problemOf(err, path)
+		return problemOf(err, path, a.Hosts)
 	}
 	return show(told)
 }
 
 // problemOf says what to do about a log that cannot be read.
-func problemOf(err error, path string) error {
+func problemOf(err error, path string, known hosts.Registry) error {
 	var problem *core.Problem
 	var of *fs.PathError
-	hint := "%s should be a log of Claude Code or OpenCode, or a folder of such"
+	hint := "%s should be a log of " + known.Titles("or") + ", or a folder of such"
 	switch {
 	case err == nil || errors.As(err, &problem):
 		return err

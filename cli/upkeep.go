@@ -11,21 +11,21 @@ import (
 
 	"flame/agents/trail"
 	"flame/cli/flags"
+	"flame/hosts"
 	"flame/project"
 	"flame/project/transfer"
 	"flame/render"
-	"flame/transcripts"
 )
 
 func newImport(a *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "import PATH", Short: "Take in exported frames, or past sessions from a host's logs",
-		Example: "  flame import .opencode/flame\n  flame import ~/.claude/projects/my-project",
-		Long:    "Take in a folder of state.json and frames/*.json, as the original plugin or flame\nexport wrote it: frames keep their ids. Or take in logs of Claude Code or OpenCode:\neach past session and each agent in it becomes a finished frame with what it cost.\nImporting the same again changes nothing.",
+		Example: "  flame import exported/flame\n  flame import " + a.Hosts.LogsOf(),
+		Long:    "Take in a folder of state.json and frames/*.json, as the original plugin or flame\nexport wrote it: frames keep their ids. Or take in logs of " + a.Hosts.Titles("or") + ":\neach past session and each agent in it becomes a finished frame with what it cost.\nImporting the same again changes nothing.",
 		Args:    flags.Takes(1, 1), ValidArgsFunction: folders,
 	}
 	return a.reads(cmd, func(ctx context.Context, p *project.Project, args []string) error {
-		done, err := importPath(ctx, p, args[0])
+		done, err := importPath(ctx, a.Hosts, p, args[0])
 		if err != nil {
 			return err
 		}
@@ -41,7 +41,7 @@ func newImport(a *App) *cobra.Command {
 }
 
 // importPath takes in a folder that holds state.json, else what hosts logged.
-func importPath(ctx context.Context, p *project.Project, path string) (transfer.Imported, error) {
+func importPath(ctx context.Context, known hosts.Registry, p *project.Project, path string) (transfer.Imported, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return transfer.Import(ctx, p, path) // which says that it is not there
@@ -49,13 +49,13 @@ func importPath(ctx context.Context, p *project.Project, path string) (transfer.
 	if _, err := os.Stat(filepath.Join(path, "state.json")); err == nil && info.IsDir() {
 		return transfer.Import(ctx, p, path)
 	}
-	logs, err := transcripts.Detect(path, nil)
+	logs, err := known.Formats().Detect(path, nil)
 	if err != nil {
-		return transfer.Imported{}, problemOf(err, path)
+		return transfer.Imported{}, problemOf(err, path, known)
 	}
 	told, err := trail.Read(ctx, logs...)
 	if err != nil {
-		return transfer.Imported{}, problemOf(err, path)
+		return transfer.Imported{}, problemOf(err, path, known)
 	}
 	return transfer.History(ctx, p, told.History())
 }

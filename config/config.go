@@ -17,7 +17,7 @@ import (
 
 // Settings are all settings of flame.
 type Settings struct {
-	ProjectDir string `envconfig:"FLAME_PROJECT_DIR" desc:"the project's folder; without it, the nearest one of yours with .flame or .git, from CLAUDE_PROJECT_DIR or the working folder upwards"`
+	ProjectDir string `envconfig:"FLAME_PROJECT_DIR" desc:"the project's folder; without it, the nearest one of yours with .flame or .git, from the folder of the host's session or the working folder upwards"`
 	Dir        string `envconfig:"FLAME_DIR" desc:"folder for the data of all projects, an absolute path outside of any checkout; without it, flame in XDG_DATA_HOME or ~/.local/share"`
 	Off        bool   `envconfig:"FLAME_OFF" default:"false" desc:"true turns hooks and injection off for this process"`
 
@@ -39,7 +39,7 @@ type Settings struct {
 	SubagentIdleDelay    Count `envconfig:"FLAME_SUBAGENT_IDLE_DELAY" default:"5000" desc:"ms it must stay idle before that"`
 	SubagentPatterns     List  `envconfig:"FLAME_SUBAGENT_PATTERNS" default:"@.*subagent,subagent,\\[Task\\]" desc:"regular expressions, comma-separated; a session title that one matches is a subagent's"`
 
-	AgentHost          string  `envconfig:"FLAME_AGENT_HOST" desc:"host that agents run in, claude-code or opencode; without it, that of the session which asks for them"`
+	AgentHost          string  `envconfig:"FLAME_AGENT_HOST" desc:"host that agents run in, by its name in flame setup; without it, that of the session which asks for them"`
 	AgentMaxDepth      Count   `envconfig:"FLAME_AGENT_MAX_DEPTH" default:"3" desc:"levels of agents below a session"`
 	AgentMaxTotal      Count   `envconfig:"FLAME_AGENT_MAX_TOTAL" default:"32" desc:"agents that may be started below a session in all"`
 	AgentMaxConcurrent Count   `envconfig:"FLAME_AGENT_MAX_CONCURRENT" default:"4" desc:"agents that may run below a session at one time"`
@@ -50,7 +50,7 @@ type Settings struct {
 	AgentBudgetUSD     Dollars `envconfig:"FLAME_AGENT_BUDGET_USD" default:"0" desc:"US dollars that they may cost; 0: no limit"`
 	AgentOnSessionEnd  Fate    `envconfig:"FLAME_AGENT_ON_SESSION_END" default:"cancel" desc:"cancel or keep: what becomes of running agents when the session that asked for them ends"`
 
-	Fold Switch `envconfig:"FLAME_FOLD" default:"on" desc:"on or off: leave what was done in finished frames out of requests to the model (OpenCode)"`
+	Fold Switch `envconfig:"FLAME_FOLD" default:"on" desc:"on or off: leave what was done in finished frames out of requests to the model, in hosts that let flame"`
 
 	AutonomyLevel     Level    `envconfig:"FLAME_AUTONOMY_LEVEL" default:"suggest" desc:"manual, suggest or auto"`
 	PushThreshold     Percent  `envconfig:"FLAME_PUSH_THRESHOLD" default:"70" desc:"confidence, 0 to 100, from which a push is recommended"`

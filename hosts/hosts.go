@@ -37,7 +37,9 @@ type Host struct {
 	Rules       []string                 // its permissions that are about no tool
 	Definitions func(m Machine) []Folder // returns where it looks for definitions of agents, from the lowest precedence to the highest
 
-	Prints transcripts.Format     // what its program prints when it runs an agent
+	Logs   transcripts.Formats    // the formats of its logs
+	LogsAt string                 // where those of some project are, as an example for people
+	Prints *transcripts.Format    // which of them its program prints when it runs an agent
 	Store  func(m Machine) string // returns the path of the one log that it keeps of all its sessions; nil: each has its own
 
 	Hook     Hook                   // takes in its events

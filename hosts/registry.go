@@ -7,6 +7,7 @@ import (
 	"github.com/samber/lo"
 
 	"flame/core/op"
+	"flame/transcripts"
 )
 
 // A Registry is the hosts that flame knows, in the order in which they are named.
@@ -38,6 +39,11 @@ func (r Registry) Titles(word string) string {
 	return list(lo.Map(r, func(h Host, _ int) string { return h.Title }), word)
 }
 
+// Additions says what setup puts into each host.
+func (r Registry) Additions() string {
+	return strings.Join(lo.Map(r, func(h Host, _ int) string { return "in " + h.Title + " " + h.Adds }), ", ")
+}
+
 // list joins words as a sentence does.
 func list(words []string, last string) string {
 	if len(words) < 2 {
@@ -58,6 +64,18 @@ func (r Registry) Folder(getenv func(string) string) string {
 	return r.told(getenv, func(h Host) string { return h.FolderVariable })
 }
 
+// SessionVariables returns the variables by which hosts tell what runs inside of them
+// the session.
+func (r Registry) SessionVariables() []string {
+	return lo.FilterMap(r, func(h Host, _ int) (string, bool) { return h.SessionVariable, h.SessionVariable != "" })
+}
+
+// LogsOf returns where the logs of some project are, as an example for people.
+func (r Registry) LogsOf() string {
+	h, _ := lo.Find(r, func(h Host) bool { return h.LogsAt != "" })
+	return h.LogsAt
+}
+
 // told returns the value of the first variable that is set.
 func (r Registry) told(getenv func(string) string, variable func(Host) string) string {
 	for _, h := range r {
@@ -71,6 +89,11 @@ func (r Registry) told(getenv func(string) string, variable func(Host) string) s
 // CallIDs returns the keys under which calls of tools tell their ids.
 func (r Registry) CallIDs() []string {
 	return lo.FilterMap(r, func(h Host, _ int) (string, bool) { return h.CallID, h.CallID != "" })
+}
+
+// Formats returns the formats of all hosts' logs.
+func (r Registry) Formats() transcripts.Formats {
+	return lo.FlatMap(r, func(h Host, _ int) []*transcripts.Format { return h.Logs })
 }
 
 // Tools returns the tools of all hosts.

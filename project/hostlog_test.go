@@ -10,14 +10,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/core"
-	"flame/transcripts"
+	"flame/hosts/hoststest"
 )
 
 // newCounter is a fixture that reads transcripts, with the log of one session.
 func newCounter(t *testing.T) (*fixture, hostLog) {
 	t.Helper()
 	f := newFixture(t)
-	f.Transcripts = transcripts.Read
+	f.Transcripts = hoststest.Known().Formats().Read
 	return f, newLog(f, "session.jsonl")
 }
 

@@ -15,9 +15,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/core"
+	"flame/hosts/hoststest"
 	"flame/project"
 	"flame/store"
-	"flame/transcripts"
 )
 
 // tick lets time pass.
@@ -142,7 +142,7 @@ func TestProcessesThatCountAtOnceCountOnce(t *testing.T) {
 		kept := store.Open(f.data, store.Options{})
 		t.Cleanup(func() { assert.NoError(t, kept.Close()) })
 		other := &project.Project{
-			Store: kept, Log: f.Log, NewID: f.NewID, Transcripts: transcripts.Read,
+			Store: kept, Log: f.Log, NewID: f.NewID, Transcripts: hoststest.Known().Formats().Read,
 			Now: func() core.Millis { return now },
 		}
 		all.Go(func() { assert.NoError(t, other.Sweep(f.ctx)) })
@@ -370,7 +370,7 @@ func TestWhatIsAskedForDuringACountIsCountedNext(t *testing.T) {
 	asked := false
 	f.Transcripts = func(by, path string, from core.LogPosition) iter.Seq2[core.LogEntry, error] {
 		return func(yield func(core.LogEntry, error) bool) {
-			transcripts.Read(by, path, from)(yield)
+			hoststest.Known().Formats().Read(by, path, from)(yield)
 			if !asked {
 				asked = true
 				log.answer("m2")

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/core"
+	"flame/hosts/hoststest"
 	"flame/tests/model"
-	"flame/transcripts"
 )
 
 // The prices are right as long as they give what Claude Code says a session
@@ -39,7 +39,7 @@ func TestClaudeCodesSessionsCostWhatItSays(t *testing.T) {
 			require.NoError(t, err)
 			require.Len(t, logs, 1)
 			var counted core.Usage
-			for entry, err := range transcripts.Read(claudeCode, logs[0], core.LogPosition{}) {
+			for entry, err := range hoststest.Known().Formats().Read(claudeCode, logs[0], core.LogPosition{}) {
 				require.NoError(t, err)
 				counted = counted.Add(entry.Usage)
 			}

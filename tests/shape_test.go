@@ -44,7 +44,6 @@ var over = struct {
 	},
 	upwards: map[string]int{
 		"agents/trail": 235,
-		"transcripts":  212,
 	},
 	methods: map[string]int{
 		"agents.Agents":   100,

@@ -17,25 +17,16 @@ import (
 	"flame/core"
 )
 
-// A Format is one way in which a host tells of its sessions.
-type Format string
-
-// The formats, each of one host.
+// How logs are found.
 const (
-	ClaudeSession  Format = "claude-code session file"   // JSONL, a session's or a subagent's
-	ClaudeStream   Format = "claude-code stream-json"    // what the client prints
-	OpenCodeRun    Format = "opencode run --format json" // what the client prints
-	OpenCodeExport Format = "opencode export"            // one document
-	OpenCodeStore  Format = "opencode database"          // SQLite
-	sqliteMagic           = "SQLite format 3\x00"        // begins each of its files
-	agentPrefix           = "agent-"                     // begins the names of subagents' files
-	metaSuffix            = ".meta.json"                 // ends that of the file beside
-	sniffed               = 1 << 20                      // bytes that tell a format at the latest
+	agentPrefix = "agent-"     // begins the names of subagents' files
+	metaSuffix  = ".meta.json" // ends that of the file beside
+	sniffed     = 1 << 20      // bytes that tell a format at the latest
 )
 
 // A Log is one log of a host.
 type Log struct {
-	Format  Format
+	Format  *Format
 	Path    string // "-" is standard input
 	Session string // that the subagent of a file belongs to; the session wanted of a database, empty for all
 	Agent   string // the subagent whose file it is, by its name; else empty
@@ -43,16 +34,16 @@ type Log struct {
 	input io.Reader // of "-"
 }
 
-// Host is the name of the host: claude-code, opencode.
-func (l Log) Host() string { return formats[l.Format].host }
+// Host is the name of the host.
+func (l Log) Host() string { return l.Format.Host }
 
 // Grows reports whether what is in the log stays as it is, and more is only added.
-func (l Log) Grows() bool { return formats[l.Format].parser != nil }
+func (l Log) Grows() bool { return l.Format.inLines() }
 
 // Beside is the file that belongs to the log: what is said of a subagent, or what
 // SQLite has not yet put into a database.
 func (l Log) Beside() string {
-	if l.Format == OpenCodeStore {
+	if l.Format.Database != nil {
 		return l.Path + "-wal"
 	}
 	return strings.TrimSuffix(l.Path, ".jsonl") + metaSuffix
@@ -102,8 +93,8 @@ func (l Log) giveMeta(yield func(core.LogEntry, error) bool) bool {
 func (l Log) Meta() (core.Message, error) { return metaEntry(l.Beside(), l.Session, l.Agent) }
 
 func (l Log) body(ctx context.Context, from core.LogPosition) iter.Seq2[core.LogEntry, error] {
-	if l.Format == OpenCodeStore {
-		return unplaced(OpenCodeDB(ctx, l.Path, l.Session))
+	if l.Format.Database != nil {
+		return unplaced(l.Format.Database(ctx, l.Path, l.Session))
 	}
 	return func(yield func(core.LogEntry, error) bool) {
 		r, from, closeLog, err := l.open(from)
@@ -112,8 +103,8 @@ func (l Log) body(ctx context.Context, from core.LogPosition) iter.Seq2[core.Log
 			return
 		}
 		defer closeLog()
-		if l.Format == OpenCodeExport {
-			unplaced(OpenCode(r))(yield)
+		if l.Format.Document != nil {
+			unplaced(l.Format.Document(r))(yield)
 			return
 		}
 		entries(r, l.Format, from, true)(yield)
@@ -146,9 +137,9 @@ func unplaced(messages iter.Seq2[core.Message, error]) iter.Seq2[core.LogEntry, 
 // a session's file of Claude Code come those of its subagents, with a folder all
 // logs below it; parents stand before children where names tell. Nothing that can
 // be read is a core.Problem.
-func Detect(path string, input io.Reader) ([]Log, error) {
+func (f Formats) Detect(path string, input io.Reader) ([]Log, error) {
 	if path == "-" {
-		return detectInput(input)
+		return f.detectInput(input)
 	}
 	path, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -161,28 +152,28 @@ func Detect(path string, input io.Reader) ([]Log, error) {
 	var logs []Log
 	switch {
 	case info.IsDir():
-		logs, err = detectDir(path)
+		logs, err = f.detectDir(path)
 	case info.Mode().IsRegular():
-		logs, err = detectFile(path)
+		logs, err = f.detectFile(path)
 	default:
 		err = core.Invalidf("%s is neither a file nor a folder", path).WithHint("give a pipe as the input, with - for its name")
 	}
 	if err == nil && len(logs) == 0 {
-		err = unknownLog(path)
+		err = f.unknownLog(path)
 	}
 	return logs, err
 }
 
-func unknownLog(path string) error {
+func (f Formats) unknownLog(path string) error {
 	return core.Invalidf("%s is no log that flame can read", path).WithHint(
-		"it reads Claude Code's session files and stream-json, OpenCode's run --format json, export and opencode.db, and folders of these")
+		"it reads %s, and folders of these", f)
 }
 
-func detectInput(input io.Reader) ([]Log, error) {
+func (f Formats) detectInput(input io.Reader) ([]Log, error) {
 	r := bufio.NewReaderSize(input, sniffed)
-	format := sniff(firstLine(r))
-	if format == "" || format == OpenCodeStore {
-		return nil, unknownLog("the input")
+	format := f.sniff(firstLine(r))
+	if format == nil || format.Database != nil {
+		return nil, f.unknownLog("the input")
 	}
 	return []Log{{Format: format, Path: "-", input: r}}, nil
 }
@@ -225,7 +216,7 @@ const ours = ".flame"
 
 // detectDir finds the logs below a folder, but not in flame's own. Folders that cannot
 // be read are an error: what is missing must not look like nothing.
-func detectDir(dir string) (logs []Log, err error) {
+func (f Formats) detectDir(dir string) (logs []Log, err error) {
 	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.IsDir() && d.Name() == ours && path != dir {
 			return filepath.SkipDir
@@ -233,8 +224,8 @@ func detectDir(dir string) (logs []Log, err error) {
 		if err != nil || !d.Type().IsRegular() {
 			return err
 		}
-		found, err := detectOne(path)
-		if found.Format != "" {
+		found, err := f.detectOne(path)
+		if found.Format != nil {
 			logs = append(logs, found)
 		}
 		return err
@@ -268,9 +259,9 @@ func beside(dir string, logs []Log) ([]Log, error) {
 }
 
 // detectFile finds the log in a file, with those of its subagents.
-func detectFile(path string) ([]Log, error) {
-	log, err := detectOne(path)
-	if err != nil || log.Format == "" {
+func (f Formats) detectFile(path string) ([]Log, error) {
+	log, err := f.detectOne(path)
+	if err != nil || log.Format == nil {
 		return nil, err
 	}
 	logs := []Log{log}
@@ -278,7 +269,7 @@ func detectFile(path string) ([]Log, error) {
 		return logs, nil
 	}
 	session := strings.TrimSuffix(filepath.Base(path), ".jsonl")
-	below, err := detectDir(filepath.Join(filepath.Dir(path), session, "subagents"))
+	below, err := f.detectDir(filepath.Join(filepath.Dir(path), session, "subagents"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
@@ -292,7 +283,7 @@ func detectFile(path string) ([]Log, error) {
 		return nil, err
 	}
 	for _, path := range old { // those of all sessions lie there
-		if l, err := detectOne(path); err != nil {
+		if l, err := f.detectOne(path); err != nil {
 			return nil, err
 		} else if l.Agent != "" && l.Session == session {
 			logs = append(logs, l)
@@ -307,7 +298,7 @@ func quoteGlob(dir string) string {
 }
 
 // detectOne looks into a file. The zero Log is a file of another kind.
-func detectOne(path string) (Log, error) {
+func (f Formats) detectOne(path string) (Log, error) {
 	name := filepath.Base(path)
 	if strings.HasSuffix(name, metaSuffix) || !slices.Contains([]string{".jsonl", ".ndjson", ".json", ".db", ".log", ".txt", ""}, filepath.Ext(name)) {
 		return Log{}, nil
@@ -321,7 +312,7 @@ func detectOne(path string) (Log, error) {
 	if err != nil {
 		return Log{}, err
 	}
-	log := Log{Format: sniff(begin), Path: path}
+	log := Log{Format: f.sniff(begin), Path: path}
 	if agent, is := strings.CutPrefix(name, agentPrefix); is && log.Format == ClaudeSession {
 		log.Agent = strings.TrimSuffix(agent, ".jsonl")
 		log.Session = sessionOf(path, begin)

@@ -34,7 +34,7 @@ func TestEachLogIsKnownByWhatIsInIt(t *testing.T) {
 	in := func(name string) string { return filepath.Join("testdata", name) }
 	tests := map[string]struct {
 		path   string
-		want   transcripts.Format
+		want   *transcripts.Format
 		host   string
 		agents int // logs of subagents that come with it
 	}{
@@ -52,10 +52,10 @@ func TestEachLogIsKnownByWhatIsInIt(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			logs, err := transcripts.Detect(tt.path, nil)
+			logs, err := formats.Detect(tt.path, nil)
 			require.NoError(t, err)
 			require.Len(t, logs, 1+tt.agents)
-			assert.Equal(t, tt.want, logs[0].Format)
+			assert.Same(t, tt.want, logs[0].Format)
 			assert.Equal(t, tt.host, logs[0].Host())
 			assert.Empty(t, logs[0].Agent)
 			for _, log := range logs[1:] {
@@ -68,7 +68,7 @@ func TestEachLogIsKnownByWhatIsInIt(t *testing.T) {
 
 func TestInputIsKnownByItsFirstLine(t *testing.T) {
 	t.Parallel()
-	for name, want := range map[string]transcripts.Format{
+	for name, want := range map[string]*transcripts.Format{
 		"family/stream.ndjson": transcripts.ClaudeStream, "family/run.ndjson": transcripts.OpenCodeRun,
 		"nested.jsonl": transcripts.ClaudeSession, "family/export.json": transcripts.OpenCodeExport,
 	} {
@@ -79,10 +79,10 @@ func TestInputIsKnownByItsFirstLine(t *testing.T) {
 			_, _ = io.WriteString(w, rest)
 			w.Close()
 		}()
-		logs, err := transcripts.Detect("-", r)
+		logs, err := formats.Detect("-", r)
 		require.NoError(t, err, name)
 		require.Len(t, logs, 1)
-		assert.Equal(t, want, logs[0].Format, name)
+		assert.Same(t, want, logs[0].Format, name)
 		whole, err := collect(samples[name], sample(t, name))
 		require.NoError(t, err)
 		var read []core.Message
@@ -105,11 +105,11 @@ func TestSubagentsOfTheOldLayoutLieBesideTheirSession(t *testing.T) {
 	write("s2.jsonl", `{"type":"summary","summary":"x","leafUuid":"u"}`+"\n"+`{"type":"user","sessionId":"s2","message":{"content":"go"}}`+"\n")
 	write("agent-1234abc.jsonl", `{"type":"user","isSidechain":true,"agentId":"1234abc","sessionId":"s1","message":{"content":"go"}}`+"\n")
 	write("agent-5678def.jsonl", `{"type":"user","isSidechain":true,"agentId":"5678def","sessionId":"s2","message":{"content":"go"}}`+"\n")
-	logs, err := transcripts.Detect(filepath.Join(dir, "s2.jsonl"), nil)
+	logs, err := formats.Detect(filepath.Join(dir, "s2.jsonl"), nil)
 	require.NoError(t, err)
 	require.Len(t, logs, 2)
 	assert.Equal(t, "5678def", logs[1].Agent)
-	logs, err = transcripts.Detect(dir, nil)
+	logs, err = formats.Detect(dir, nil)
 	require.NoError(t, err)
 	assert.Len(t, logs, 4)
 }
@@ -124,7 +124,7 @@ func TestFlamesOwnFolderIsPassedOver(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, line, 0o644))
 	}
 	for path, want := range map[string]int{dir: 1, inside: 1, filepath.Join(dir, ".flame"): 2} {
-		logs, err := transcripts.Detect(path, nil)
+		logs, err := formats.Detect(path, nil)
 		require.NoError(t, err)
 		assert.Len(t, logs, want, path)
 	}
@@ -135,16 +135,16 @@ func TestWhatIsNoLogIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{"empty.jsonl": "", "prose.txt": "Dear all,\n", "other.json": `{"info": 3}`, "list.json": "[1]"} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
-		_, err := transcripts.Detect(filepath.Join(dir, name), nil)
+		_, err := formats.Detect(filepath.Join(dir, name), nil)
 		require.ErrorIs(t, err, core.ErrInvalid, name)
-		_, err = transcripts.Detect("-", strings.NewReader(text))
+		_, err = formats.Detect("-", strings.NewReader(text))
 		require.ErrorIs(t, err, core.ErrInvalid, name)
 	}
-	_, err := transcripts.Detect(dir, nil)
+	_, err := formats.Detect(dir, nil)
 	require.ErrorIs(t, err, core.ErrInvalid)
-	_, err = transcripts.Detect(filepath.Join(dir, "none"), nil)
+	_, err = formats.Detect(filepath.Join(dir, "none"), nil)
 	require.ErrorIs(t, err, os.ErrNotExist)
-	_, err = transcripts.Detect("/dev/null", nil)
+	_, err = formats.Detect("/dev/null", nil)
 	require.ErrorIs(t, err, core.ErrInvalid)
 }
 

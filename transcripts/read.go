@@ -15,7 +15,7 @@ import (
 // log that is shorter than that was written anew: it is given from its
 // beginning. A last line that is not complete is left for the next time. An
 // error, fs.ErrNotExist where there is no such file, ends the stream.
-func Read(host, path string, from core.LogPosition) iter.Seq2[core.LogEntry, error] {
+func (f Formats) Read(host, path string, from core.LogPosition) iter.Seq2[core.LogEntry, error] {
 	return func(yield func(core.LogEntry, error) bool) {
 		file, from, err := open(path, from)
 		if err != nil {
@@ -23,8 +23,8 @@ func Read(host, path string, from core.LogPosition) iter.Seq2[core.LogEntry, err
 			return
 		}
 		defer file.Close()
-		format := keptBy(host)
-		if format == "" {
+		format := f.keptBy(host)
+		if format == nil {
 			yield(core.LogEntry{Next: from}, fmt.Errorf("the host %q keeps no log that can be read", host))
 			return
 		}
@@ -34,16 +34,6 @@ func Read(host, path string, from core.LogPosition) iter.Seq2[core.LogEntry, err
 			}
 		}
 	}
-}
-
-// keptBy returns the format of the logs that a host keeps as files; empty without any.
-func keptBy(host string) Format {
-	for format, kind := range formats {
-		if kind.kept && kind.host == host {
-			return format
-		}
-	}
-	return ""
 }
 
 // open returns the log at path, to be read on after the position that it returns.

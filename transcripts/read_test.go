@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/core"
-	"flame/transcripts"
 )
 
 const claudeCode = "claude-code"
@@ -22,7 +21,7 @@ const claudeCode = "claude-code"
 func readOn(t *testing.T, path string, from core.LogPosition) (messages []core.Message, next core.LogPosition) {
 	t.Helper()
 	next = from
-	for entry, err := range transcripts.Read(claudeCode, path, from) {
+	for entry, err := range formats.Read(claudeCode, path, from) {
 		require.NoError(t, err)
 		messages, next = append(messages, entry.Message), entry.Next
 	}
@@ -78,7 +77,7 @@ func TestWhatIsNoLogIsAnError(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			count := 0
-			for _, err := range transcripts.Read(tt.host, tt.path, core.LogPosition{}) {
+			for _, err := range formats.Read(tt.host, tt.path, core.LogPosition{}) {
 				count++
 				assert.ErrorContains(t, err, tt.want)
 			}

@@ -8,51 +8,30 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"iter"
 
 	"flame/core"
 )
 
-// A parser says what one line of a log means. It may remember earlier ones.
-type parser func(line []byte) core.Message
-
-// A formatKind is what there is to know of a format.
-type formatKind struct {
-	host   string
-	parser func() parser // nil: it is not kept in lines
-	kept   bool          // the host keeps such a log as a file while a session goes on
-}
-
-// formats are all there are.
-var formats = map[Format]formatKind{
-	ClaudeSession:  {host: "claude-code", parser: func() parser { return claudeSessionLine }, kept: true},
-	ClaudeStream:   {host: "claude-code", parser: func() parser { return new(claudeStream).line }},
-	OpenCodeRun:    {host: "opencode", parser: func() parser { return openCodeRunLine }},
-	OpenCodeExport: {host: "opencode"},
-	OpenCodeStore:  {host: "opencode"},
-}
-
-// Line returns what a single line of a log means, with which a program that reads
-// a host's output itself can go through it: call it for one line after another.
-// It is nil for a format that is not kept in lines.
-func Line(format Format) func(line []byte) core.Message {
-	make := formats[format].parser
-	if make == nil {
+// Reader returns what tells of a single line of a log what it means, with which a
+// program that reads a host's output itself can go through it: call it for one line
+// after another. It is nil for a format that is not kept in lines.
+func (f *Format) Reader() func(line []byte) core.Message {
+	if !f.inLines() {
 		return nil
 	}
-	parse, told := make(), newTold("")
+	parse, told := f.Lines(), newTold("")
 	return func(line []byte) core.Message { return told.once(parse(bytes.TrimSpace(line))) }
 }
 
 // Messages returns the messages of a whole log in lines. An error ends the stream;
 // ErrTorn is one that more reading may cure. A format that is not kept in lines is
 // an error.
-func Messages(r io.Reader, format Format) iter.Seq2[core.Message, error] {
+func Messages(r io.Reader, format *Format) iter.Seq2[core.Message, error] {
 	return func(yield func(core.Message, error) bool) {
-		if formats[format].parser == nil {
-			yield(core.Message{}, fmt.Errorf("the format %q is not one of lines", format))
+		if !format.inLines() {
+			yield(core.Message{}, errors.New("the log is not one of lines"))
 			return
 		}
 		for entry, err := range entries(r, format, core.LogPosition{}, true) {
@@ -65,9 +44,9 @@ func Messages(r io.Reader, format Format) iter.Seq2[core.Message, error] {
 
 // entries reads what r has after position from. A last line without an end is an
 // ErrTorn; in a log that is whole it is taken all the same where it is JSON.
-func entries(r io.Reader, format Format, from core.LogPosition, whole bool) iter.Seq2[core.LogEntry, error] {
+func entries(r io.Reader, format *Format, from core.LogPosition, whole bool) iter.Seq2[core.LogEntry, error] {
 	return func(yield func(core.LogEntry, error) bool) {
-		parse, told, at := formats[format].parser(), newTold(from.Last), from
+		parse, told, at := format.Lines(), newTold(from.Last), from
 		log := newLines(r)
 		for {
 			text, err := log.next()

@@ -24,6 +24,11 @@ import (
 var update = flag.Bool("update", false, "write the golden files")
 
 // A reader is one of the package's.
+// formats are all that are known.
+var formats = transcripts.Formats{
+	transcripts.ClaudeSession, transcripts.ClaudeStream, transcripts.OpenCodeRun, transcripts.OpenCodeExport, transcripts.OpenCodeStore,
+}
+
 type reader func(io.Reader) iter.Seq2[core.Message, error]
 
 // The readers of logs in lines.
@@ -33,7 +38,7 @@ var (
 	openCodeRun   = in(transcripts.OpenCodeRun)
 )
 
-func in(format transcripts.Format) reader {
+func in(format *transcripts.Format) reader {
 	return func(r io.Reader) iter.Seq2[core.Message, error] { return transcripts.Messages(r, format) }
 }
 
@@ -153,11 +158,11 @@ func TestToolCallsMeetTheirResults(t *testing.T) {
 
 func TestALogThatHasNoLinesIsNotReadByThem(t *testing.T) {
 	t.Parallel()
-	for _, format := range []transcripts.Format{transcripts.OpenCodeExport, transcripts.OpenCodeStore, ""} {
+	for _, format := range []*transcripts.Format{transcripts.OpenCodeExport, transcripts.OpenCodeStore, nil} {
 		messages, err := collect(in(format), "{}\n")
 		require.ErrorContains(t, err, "is not one of lines")
 		assert.Empty(t, messages)
-		assert.Nil(t, transcripts.Line(format))
+		assert.Nil(t, format.Reader())
 	}
 }
 

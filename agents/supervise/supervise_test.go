@@ -262,7 +262,7 @@ func supervised(t *testing.T, behaviour string, change func(*supervise.Job, *jou
 		change(&job, j)
 	}
 	s := supervise.Supervisor{
-		Job: job, Read: transcripts.Line(transcripts.ClaudeStream), Journal: j, Log: slog.New(slog.DiscardHandler), Pace: fast,
+		Job: job, Read: transcripts.ClaudeStream.Reader(), Journal: j, Log: slog.New(slog.DiscardHandler), Pace: fast,
 	}
 	outcome, err := s.Run(t.Context())
 	require.NoError(t, err)
@@ -444,7 +444,7 @@ func TestWhatAYoungAgentStartsIsNotedAtOnce(t *testing.T) {
 			ID: "agent-young", Dir: dir, Cwd: dir, Command: []string{os.Args[0]}, Env: []string{fakeHost + "=leaves children and hangs"},
 			Limits: supervise.Limits{Idle: 300 * time.Millisecond},
 		},
-		Read: transcripts.Line(transcripts.ClaudeStream), Journal: &journal{}, Log: slog.New(slog.DiscardHandler), Pace: pace,
+		Read: transcripts.ClaudeStream.Reader(), Journal: &journal{}, Log: slog.New(slog.DiscardHandler), Pace: pace,
 	}
 	_, err := s.Run(t.Context())
 	require.NoError(t, err)
@@ -463,7 +463,7 @@ func TestACancelledContextEndsTheAgent(t *testing.T) {
 	j := &journal{}
 	s := supervise.Supervisor{
 		Job:  supervise.Job{ID: "agent-cancelled", Dir: dir, Cwd: dir, Command: []string{os.Args[0]}, Env: []string{fakeHost + "=hangs"}},
-		Read: transcripts.Line(transcripts.ClaudeStream), Journal: j, Log: slog.New(slog.DiscardHandler), Pace: fast,
+		Read: transcripts.ClaudeStream.Reader(), Journal: j, Log: slog.New(slog.DiscardHandler), Pace: fast,
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 150*time.Millisecond)
 	defer cancel()

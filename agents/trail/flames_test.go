@@ -11,7 +11,7 @@ import (
 
 	"flame/agents/trail"
 	"flame/core"
-	"flame/transcripts"
+	"flame/hosts/hoststest"
 )
 
 // delegated are logs of a session that has flame start two agents, the first of
@@ -46,7 +46,7 @@ func TestAgentsOfFlamesAreBelowWhoHadThemStarted(t *testing.T) {
 
 func TestLogsOfAgentsOfFlamesMayComeInAnyOrder(t *testing.T) {
 	t.Parallel()
-	logs, err := transcripts.Detect(logSamples+delegatedClaude, nil)
+	logs, err := hoststest.Known().Formats().Detect(logSamples+delegatedClaude, nil)
 	require.NoError(t, err)
 	require.Len(t, logs, 4)
 	nodes := map[string]bool{}

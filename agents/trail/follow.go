@@ -11,16 +11,16 @@ import (
 	"flame/transcripts"
 )
 
-// Follow tracks what is at path, a file, a folder or "-" for input, and calls show
+// Follow tracks what of these formats is at path, a file, a folder or "-" for input, and calls show
 // with what is known: at first, and whenever there is more, at most once every so
 // often. It ends with ctx, with the input, or with an error of show. Logs are read
 // on from where they were left; when one was cut short, replaced, renamed or
 // removed, all are read anew.
-func Follow(ctx context.Context, path string, input io.Reader, every time.Duration, show func(Trail) error) error {
+func Follow(ctx context.Context, formats transcripts.Formats, path string, input io.Reader, every time.Duration, show func(Trail) error) error {
 	if path == "-" {
-		return followInput(ctx, input, every, show)
+		return followInput(ctx, formats, input, every, show)
 	}
-	f := &follower{path: path}
+	f := &follower{formats: formats, path: path}
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for first := true; ; first = false {
@@ -43,6 +43,7 @@ func Follow(ctx context.Context, path string, input io.Reader, every time.Durati
 
 // A follower knows how far it has read the logs at path.
 type follower struct {
+	formats transcripts.Formats
 	path    string
 	tracker *Tracker
 	logs    map[string]*followed
@@ -58,7 +59,7 @@ type followed struct {
 // step reads what is new. Logs that were there once may be gone for a moment, or
 // empty, while a host writes them anew; they are looked for again.
 func (f *follower) step(ctx context.Context) (changed bool, err error) {
-	logs, err := transcripts.Detect(f.path, nil)
+	logs, err := f.formats.Detect(f.path, nil)
 	if err != nil && f.tracker != nil {
 		return false, ctx.Err()
 	}
@@ -161,11 +162,11 @@ type heard struct {
 }
 
 // followInput shows what input tells while it goes on.
-func followInput(ctx context.Context, input io.Reader, every time.Duration, show func(Trail) error) error {
+func followInput(ctx context.Context, formats transcripts.Formats, input io.Reader, every time.Duration, show func(Trail) error) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	said, ended := make(chan heard), make(chan error, 1)
-	go func() { ended <- listen(ctx, input, said) }()
+	go func() { ended <- listen(ctx, formats, input, said) }()
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	t, shown := NewTracker(), 0
@@ -196,8 +197,8 @@ func followInput(ctx context.Context, input io.Reader, every time.Duration, show
 }
 
 // listen hands over what input says until it ends.
-func listen(ctx context.Context, input io.Reader, said chan<- heard) error {
-	logs, err := transcripts.Detect("-", input)
+func listen(ctx context.Context, formats transcripts.Formats, input io.Reader, said chan<- heard) error {
+	logs, err := formats.Detect("-", input)
 	if err != nil {
 		return err
 	}

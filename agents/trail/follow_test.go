@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/agents/trail"
+	"flame/hosts/hoststest"
 )
 
 // following returns what Follow shows of path, one trail at a time.
@@ -27,7 +28,7 @@ func following(t *testing.T, path string) (next func() trail.Trail) {
 	t.Cleanup(func() { cancel(); <-over }) // before the folder that it reads is removed
 	go func() {
 		defer close(over)
-		_ = trail.Follow(ctx, path, nil, time.Millisecond, func(told trail.Trail) error {
+		_ = trail.Follow(ctx, hoststest.Known().Formats(), path, nil, time.Millisecond, func(told trail.Trail) error {
 			select {
 			case shown <- told:
 			case <-ctx.Done():
@@ -126,7 +127,7 @@ func TestFollowingInput(t *testing.T) {
 	half := len(text) / 2
 	go func() { _, _ = w.Write(text[:half]) }()
 	var last trail.Trail
-	err = trail.Follow(t.Context(), "-", r, time.Millisecond, func(told trail.Trail) error {
+	err = trail.Follow(t.Context(), hoststest.Known().Formats(), "-", r, time.Millisecond, func(told trail.Trail) error {
 		if len(last.Nodes) == 0 && len(told.Nodes) > 0 { // what came is shown before the end
 			go func() {
 				_, _ = w.Write(text[half:])
@@ -143,8 +144,8 @@ func TestFollowingInput(t *testing.T) {
 func TestFollowingEndsWithAnErrorOfTheReader(t *testing.T) {
 	t.Parallel()
 	stop := errors.New("enough")
-	err := trail.Follow(t.Context(), logSamples+"family/stream.ndjson", nil, time.Hour, func(trail.Trail) error { return stop })
+	err := trail.Follow(t.Context(), hoststest.Known().Formats(), logSamples+"family/stream.ndjson", nil, time.Hour, func(trail.Trail) error { return stop })
 	require.ErrorIs(t, err, stop)
-	err = trail.Follow(t.Context(), filepath.Join(t.TempDir(), "none"), nil, time.Hour, func(trail.Trail) error { return nil })
+	err = trail.Follow(t.Context(), hoststest.Known().Formats(), filepath.Join(t.TempDir(), "none"), nil, time.Hour, func(trail.Trail) error { return nil })
 	require.ErrorIs(t, err, os.ErrNotExist)
 }

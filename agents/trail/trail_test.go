@@ -17,7 +17,7 @@ import (
 
 	"flame/agents/trail"
 	"flame/core"
-	"flame/transcripts"
+	"flame/hosts/hoststest"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -32,7 +32,7 @@ const (
 // track returns what the log at path tells.
 func track(t *testing.T, path string) trail.Trail {
 	t.Helper()
-	logs, err := transcripts.Detect(path, nil)
+	logs, err := hoststest.Known().Formats().Detect(path, nil)
 	require.NoError(t, err)
 	told, err := trail.Read(t.Context(), logs...)
 	require.NoError(t, err)
@@ -146,9 +146,9 @@ func TestTokensAreCountedOnce(t *testing.T) {
 	assert.InDelta(t, said, sum(files).CostUSD, 1e-9)
 	assert.InDelta(t, said, sum(track(t, logSamples+"family/stream.ndjson")).CostUSD, 1e-9)
 
-	file, err := transcripts.Detect(logSamples+"family/claude", nil)
+	file, err := hoststest.Known().Formats().Detect(logSamples+"family/claude", nil)
 	require.NoError(t, err)
-	stream, err := transcripts.Detect(logSamples+"family/stream.ndjson", nil)
+	stream, err := hoststest.Known().Formats().Detect(logSamples+"family/stream.ndjson", nil)
 	require.NoError(t, err)
 	both, err := trail.Read(t.Context(), append(stream, file...)...)
 	require.NoError(t, err)
@@ -263,7 +263,7 @@ func TestALogThatCannotBeReadDoesNotHideTheOthers(t *testing.T) {
 	assert.Equal(t, broken, told.Unread[0].Path)
 	assert.Contains(t, outline(told), `"go"`)
 
-	logs, err := transcripts.Detect(broken, nil)
+	logs, err := hoststest.Known().Formats().Detect(broken, nil)
 	require.NoError(t, err)
 	_, err = trail.Read(t.Context(), logs...)
 	require.Error(t, err)

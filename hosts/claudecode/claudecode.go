@@ -41,7 +41,9 @@ func facts() hosts.Host {
 			{Name: "autoCompactWindow"}, {Name: "skills"}, {Name: "memory"}, {Name: "omitClaudeMd"},
 		},
 		Definitions: definitions,
+		LogsAt:      "~/.claude/projects/my-project",
 		Prints:      transcripts.ClaudeStream,
+		Logs:        transcripts.Formats{transcripts.ClaudeSession, transcripts.ClaudeStream},
 	}
 }
 

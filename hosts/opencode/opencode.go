@@ -34,6 +34,7 @@ func facts() hosts.Host {
 		Keys: ownKeys, Shared: true, Rules: []string{"external_directory", "doom_loop"},
 		Definitions: definitions,
 		Prints:      transcripts.OpenCodeRun,
+		Logs:        transcripts.Formats{transcripts.OpenCodeRun, transcripts.OpenCodeExport, transcripts.OpenCodeStore},
 		Store:       func(m hosts.Machine) string { return filepath.Join(m.DataHome(), "opencode", "opencode.db") },
 	}
 }

@@ -37,7 +37,7 @@ func Locate(start, home string) (Place, error) {
 	info, err := os.Stat(start)
 	if err != nil || !info.IsDir() {
 		return Place{}, core.NotFoundf("the folder %s does not exist", start).
-			WithHint(env.ProjectDir + ", CLAUDE_PROJECT_DIR or the working folder names it")
+			WithHint(env.ProjectDir + ", the host or the working folder names it")
 	}
 	for dir := range upwards(start, home) {
 		if place, found := placeAt(dir); found {

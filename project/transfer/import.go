@@ -136,7 +136,7 @@ func escapeGlob(dir string) string {
 func readJSON(file string, v any) error {
 	raw, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return core.NotFoundf("%s does not exist", file).WithHint("name the folder that holds state.json (in the original plugin: .opencode/flame or .opencode/stack)")
+		return core.NotFoundf("%s does not exist", file).WithHint("name the folder that holds state.json (of the original plugin, it is called flame or stack)")
 	}
 	if err != nil {
 		return err
