@@ -89,7 +89,7 @@ func brokenOf(findings []core.Finding) error {
 
 // checkHost looks at one host: whether it is there, what it has of flame, and
 // whether the program it starts answers.
-func checkHost(ctx context.Context, h hosts.Host, machine hosts.Machine, links map[string]project.Link) (findings []core.Finding) {
+func checkHost(ctx context.Context, h hosts.Host, machine hosts.Machine, links map[string]project.LastHook) (findings []core.Finding) {
 	status, err := h.On(machine).Status(ctx)
 	if err != nil {
 		return []core.Finding{problemFinding(h.Name+": ", err)}
@@ -165,13 +165,13 @@ func checkServer(ctx context.Context, host, program string) core.Finding {
 
 // links returns the last sign of life of each host's hooks in the project; none
 // where the store cannot be read, which is a finding of its own.
-func (a *App) links(ctx context.Context, at place.Place) map[string]project.Link {
-	found := map[string]project.Link{}
+func (a *App) links(ctx context.Context, at place.Place) map[string]project.LastHook {
+	found := map[string]project.LastHook{}
 	p, closeProject, err := a.Open(at, false)
 	if err != nil {
 		return found
 	}
-	links, err := p.Links(ctx)
+	links, err := p.LastHooks(ctx)
 	if errors.Join(err, closeProject()) != nil {
 		return found
 	}
@@ -183,7 +183,7 @@ func (a *App) links(ctx context.Context, at place.Place) map[string]project.Link
 
 // checkLink tells when a hook of the host last reached this project, and whether
 // the host has loaded the plugin that is installed now.
-func checkLink(host string, last project.Link, offers string, now time.Time) core.Finding {
+func checkLink(host string, last project.LastHook, offers string, now time.Time) core.Finding {
 	if last.At == 0 {
 		return core.Finding{
 			What: host + ": no hook of it has reached this project yet",

@@ -79,7 +79,7 @@ func within(tx Tx, p *Project, by Caller, f consideration) (*step, error) {
 // policies are what is checked, and noted in the caller's session, before it changes
 // anything.
 var policies = []func(*step) error{
-	(*step).mustBeStamped, (*step).mayChange, (*step).noteCall, (*step).armRetention, (*step).linked,
+	(*step).mustBeStamped, (*step).mayChange, (*step).noteCall, (*step).armRetention, (*step).noteHook,
 }
 
 // change runs f once all policies allow it, and keeps the caller's session.

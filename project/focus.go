@@ -16,7 +16,7 @@ const focusShare = 10
 // A focus is a focused tree in the making. The way leads from a top down to the
 // caller's frame; each level of the tree shows what is on it and some beside it.
 type focus struct {
-	*step
+	tx       Tx
 	way      []core.Frame
 	fault    core.Fault // of the first on the way
 	archived bool
@@ -25,7 +25,7 @@ type focus struct {
 // focusedTree reads the frames on the way to the caller's and some beside each;
 // what is left out below every frame shown is counted.
 func (s *step) focusedTree(tree *Tree, scope FrameQuery) error {
-	f := &focus{step: s, archived: scope.Archived}
+	f := &focus{tx: s.Tx, archived: scope.Archived}
 	top, err := f.begin(tree.Current, scope)
 	if err != nil {
 		return err
@@ -62,7 +62,7 @@ func (f *focus) begin(current string, scope FrameQuery) (top FrameQuery, err err
 		f.way, f.fault = f.way[at:], core.NoFault
 		return FrameQuery{}, nil
 	}
-	root, err := f.Frame(scope.Under)
+	root, err := f.tx.Frame(scope.Under)
 	f.way, f.fault = []core.Frame{root}, core.NoFault
 	return FrameQuery{}, err
 }
@@ -73,11 +73,11 @@ func (f *focus) findWay(current string) error {
 	if current == "" {
 		return nil
 	}
-	frame, err := f.Frame(current)
+	frame, err := f.tx.Frame(current)
 	if err != nil {
 		return err
 	}
-	above, err := f.Ancestors(current, maxAncestors)
+	above, err := f.tx.Ancestors(current, maxAncestors)
 	if err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func (f *focus) faultOf(first core.Frame, cut bool) (core.Fault, error) {
 	case first.Parent == first.ID:
 		return core.OwnParent, nil
 	}
-	_, err := f.Frame(first.Parent)
+	_, err := f.tx.Frame(first.Parent)
 	if errors.Is(err, core.ErrNotFound) {
 		return core.NoParent, nil
 	}
@@ -114,7 +114,7 @@ func (f *focus) level(q FrameQuery, depth int) (before, after []core.TreeLine, e
 	if err != nil {
 		return nil, nil, err
 	}
-	counts, err := f.CountChildren(idsOf(shown))
+	counts, err := f.tx.CountChildren(idsOf(shown))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -150,17 +150,17 @@ func (f *focus) pick(q FrameQuery, depth int) (shown []core.Frame, rest map[core
 		return onWay, nil, nil
 	}
 	// Archived children are shown where they are asked for, and not counted.
-	counts, err := f.CountFrames(FrameQuery{Roots: q.Roots, Parent: q.Parent, Archived: q.Roots && f.archived})
+	counts, err := f.tx.CountFrames(FrameQuery{Roots: q.Roots, Parent: q.Parent, Archived: q.Roots && f.archived})
 	if err != nil {
 		return nil, nil, err
 	}
 	q.Archived, q.Order, q.Limit = f.archived, NewestFirst, focusShare
-	newest, err := f.FindFrames(q)
+	newest, err := f.tx.FindFrames(q)
 	if err != nil {
 		return nil, nil, err
 	}
 	q.Statuses = []core.Status{core.InProgress}
-	open, err := f.FindFrames(q)
+	open, err := f.tx.FindFrames(q)
 	if err != nil {
 		return nil, nil, err
 	}

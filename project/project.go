@@ -18,8 +18,8 @@ import (
 // CommandLine is the host of callers that are people at a shell.
 const CommandLine = "cli"
 
-// A Project is one tree of frames and all that may be done with it. The zero
-// values of its settings are not useful; start from New.
+// A Project is one tree of frames and all that may be done with it. All fields but Dir,
+// EventDays, Fold and Transcripts must be set.
 type Project struct {
 	Store     Store
 	Dir       string                   // root of the worktree that artifacts are relative to; may be empty

@@ -74,14 +74,9 @@ type MessageUsage struct {
 	Context   int // tokens that were in the session's context then
 }
 
-// NoteUsage counts what a host tells of the answers in the caller's session.
-// Telling it again changes nothing.
-func (p *Project) NoteUsage(ctx context.Context, by Caller, usages []MessageUsage) error {
-	return p.update(ctx, by, func(s *step) error { return s.noteUsage(usages) })
-}
-
-// noteUsage is NoteUsage inside a step. What is told before the session has a
-// frame, or a parent with one, is left for the host to tell again.
+// noteUsage counts what a host tells of the answers in the caller's session. Telling it
+// again changes nothing. What is told before the session has a frame, or a parent with
+// one, is left for the host to tell again.
 func (s *step) noteUsage(usages []MessageUsage) error {
 	home, err := s.home(s.session)
 	if err != nil || home == "" {

@@ -18,8 +18,8 @@ func TestUsageThatAHostTellsIsCountedOnce(t *testing.T) {
 	first := project.MessageUsage{MessageID: "msg_1", At: f.tick(), Usage: core.Usage{TokensOut: 5, CostUSD: 1}, Context: 700}
 	inner := f.push(by, "inner")
 	second := project.MessageUsage{MessageID: "msg_2", At: f.tick(), Usage: core.Usage{TokensOut: 7, CostUSD: 2}, Context: 900}
-	require.NoError(t, f.NoteUsage(f.ctx, by, []project.MessageUsage{second, first, second}))
-	require.NoError(t, f.NoteUsage(f.ctx, by, []project.MessageUsage{first, second}))
+	require.NoError(t, f.tellUsage(by, []project.MessageUsage{second, first, second}))
+	require.NoError(t, f.tellUsage(by, []project.MessageUsage{first, second}))
 	assert.Equal(t, first.Usage, f.get(outer.ID).Usage)
 	assert.Equal(t, second.Usage, f.get(inner.ID).Usage)
 	f.readActivity(inner.ID, func(a project.Activity) {
@@ -32,8 +32,14 @@ func TestUsageWithoutAFrameIsLeftToBeToldAgain(t *testing.T) {
 	f := newFixture(t)
 	by := project.Caller{Session: "s", Host: "opencode", Stamped: true}
 	told := []project.MessageUsage{{MessageID: "msg_1", At: f.tick(), Usage: core.Usage{CostUSD: 1}}}
-	require.NoError(t, f.NoteUsage(f.ctx, by, told))
+	require.NoError(t, f.tellUsage(by, told))
 	frame := f.push(by, "work")
-	require.NoError(t, f.NoteUsage(f.ctx, by, told))
+	require.NoError(t, f.tellUsage(by, told))
 	assert.InDelta(t, 1, f.spent(frame.Parent), 1e-9)
+}
+
+// tellUsage tells what answers took, as a host does with its next request.
+func (f *fixture) tellUsage(by project.Caller, told []project.MessageUsage) error {
+	_, err := f.Attend(f.ctx, by, project.Request{Usage: told})
+	return err
 }

@@ -17,9 +17,7 @@ var generators = []string{
 }
 
 // onlyTests are the names that only tests use, and have yet to go.
-var onlyTests = []string{
-	"project.Project.NoteUsage",
-}
+var onlyTests []string
 
 // TestShapeOfWhatNothingUses finds what stands at the top of a package and the
 // methods that the program does not use: nothing does, or tests alone.

@@ -1,0 +1,39 @@
+package project
+
+import (
+	"context"
+
+	"flame/core"
+)
+
+// recordLastHook is by host.
+const recordLastHook Kind[LastHook] = "link"
+
+// A LastHook is the last event that a host's hooks brought to the project. Events
+// that only read leave no trace.
+type LastHook struct {
+	Host    string      `json:"host"`
+	At      core.Millis `json:"at"`
+	Event   string      `json:"event"`
+	Session string      `json:"session"`
+	Plugin  string      `json:"plugin,omitempty"` // version of what it came through; empty where the host does not tell
+}
+
+// noteHook keeps that a hook brought the caller here.
+func (s *step) noteHook() error {
+	if s.by.Event == "" {
+		return nil
+	}
+	return recordLastHook.Save(s, s.by.Host, LastHook{Host: s.by.Host, At: s.now, Event: s.by.Event, Session: s.by.Session, Plugin: s.by.Plugin})
+}
+
+// LastHooks returns the last event of each host, by host.
+func (p *Project) LastHooks(ctx context.Context) (last []LastHook, err error) {
+	err = p.Store.View(ctx, func(tx Tx) error {
+		return recordLastHook.Each(tx, func(_ string, hook LastHook) error {
+			last = append(last, hook)
+			return nil
+		})
+	})
+	return last, err
+}
