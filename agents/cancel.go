@@ -42,8 +42,8 @@ func mayDirect(tx project.Tx, by project.Caller, run Run) error {
 	if err != nil || caller.ID == "" {
 		return err
 	}
-	all, err := list(tx)
-	if err == nil && !slices.Contains(family(all, caller.ID)[1:], run.ID) {
+	started, err := isBelow(tx, run, caller.ID)
+	if err == nil && !started {
 		err = core.Invalidf("%s was not started by %s", run.ID, caller.ID).WithHint("only whoever started an agent may stop it or hand over to it")
 	}
 	return err
@@ -70,20 +70,45 @@ func (a *Agents) cancel(ctx context.Context, id, who string) (Run, error) {
 	return run, nil
 }
 
+// isBelow reports whether an agent was started by another, or by one below that.
+func isBelow(tx project.Tx, run Run, id string) (bool, error) {
+	for seen := map[string]bool{}; run.ParentAgent != "" && !seen[run.ParentAgent]; {
+		seen[run.ParentAgent] = true
+		if run.ParentAgent == id {
+			return true, nil
+		}
+		parent := run.ParentAgent
+		run = Run{}
+		if _, err := recordRun.Load(tx, parent, &run); err != nil {
+			return false, err
+		}
+	}
+	return false, nil
+}
+
 // cancelBelow asks all that an agent started, at any depth, to stop.
 func (a *Agents) cancelBelow(ctx context.Context, id, who string) (stopped []Run, err error) {
-	all, err := a.List(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for _, target := range family(all, id)[1:] {
-		run, err := a.cancel(ctx, target, who)
-		if err != nil {
+	var below []Run
+	err = a.Project.Store.View(ctx, func(tx project.Tx) error {
+		running, err := atWork(tx)
+		for _, run := range running {
+			if is, err := isBelow(tx, run, id); err != nil {
+				return err
+			} else if is {
+				below = append(below, run)
+			}
+		}
+		return err
+	})
+	slices.SortFunc(below, func(x, y Run) int { return cmp.Or(cmp.Compare(x.Depth, y.Depth), newestFirst(x, y)) })
+	for _, target := range below {
+		run, failed := a.cancel(ctx, target.ID, who)
+		if err = cmp.Or(err, failed); err != nil {
 			return stopped, err
 		}
 		if run.ID != "" {
 			stopped = append(stopped, run)
 		}
 	}
-	return stopped, nil
+	return stopped, err
 }

@@ -13,7 +13,7 @@ import (
 
 // atWork returns the agents that are at work.
 func atWork(tx project.Tx) (runs []Run, err error) {
-	ids, err := recordLive.IDs(tx)
+	ids, err := recordLive.IDs(tx, "")
 	if err != nil {
 		return nil, err
 	}

@@ -19,10 +19,12 @@ func (a *Agents) List(ctx context.Context) (runs []Run, err error) {
 
 func list(tx project.Tx) ([]Run, error) {
 	runs, err := recordRun.All(tx)
-	slices.SortFunc(runs, func(x, y Run) int {
-		return cmp.Or(cmp.Compare(y.CreatedAt, x.CreatedAt), cmp.Compare(x.ID, y.ID))
-	})
+	slices.SortFunc(runs, newestFirst)
 	return runs, err
+}
+
+func newestFirst(x, y Run) int {
+	return cmp.Or(cmp.Compare(y.CreatedAt, x.CreatedAt), cmp.Compare(x.ID, y.ID))
 }
 
 // Below returns the agents that one started, at any depth, the newest first; all of
@@ -77,7 +79,7 @@ func Filter(all []Run, which string) []Run {
 // Running returns the agents that something is still to be done about.
 func (a *Agents) Running(ctx context.Context) (runs []Run, err error) {
 	err = a.Project.Store.View(ctx, func(tx project.Tx) error {
-		ids, err := recordLive.IDs(tx)
+		ids, err := recordLive.IDs(tx, "")
 		for _, id := range ids {
 			var run Run
 			if _, err := recordRun.Load(tx, id, &run); err != nil {

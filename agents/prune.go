@@ -99,9 +99,13 @@ func (a *Agents) discard(ctx context.Context, run Run, paths []string) error {
 
 // inUse reports whether an agent works in a worktree: one may have begun to go on
 // there since it was looked at.
-func (a *Agents) inUse(ctx context.Context, worktree string) (bool, error) {
-	all, err := a.List(ctx)
-	return slices.ContainsFunc(all, func(run Run) bool { return run.Worktree == worktree && !run.State.Ended() }), err
+func (a *Agents) inUse(ctx context.Context, worktree string) (used bool, err error) {
+	err = a.Project.Store.View(ctx, func(tx project.Tx) error {
+		running, err := atWork(tx)
+		used = slices.ContainsFunc(running, func(run Run) bool { return run.Worktree == worktree })
+		return err
+	})
+	return used, err
 }
 
 // DiskUse returns the bytes that the folders of all agents take.

@@ -3,7 +3,6 @@ package agents
 import (
 	"context"
 	"encoding/json"
-	"slices"
 	"strings"
 
 	"flame/agents/definition"
@@ -130,13 +129,14 @@ func find(tx project.Tx, id string) (run Run, err error) {
 	if known, err := recordRun.Load(tx, id, &run); known || err != nil {
 		return run, err
 	}
-	all, err := recordRun.IDs(tx)
-	if err != nil {
-		return run, err
+	var like []string
+	for _, prefix := range []string{id, "agent-" + id} {
+		if ids, err := recordRun.IDs(tx, prefix); err != nil {
+			return run, err
+		} else if id != "" {
+			like = join(like, ids)
+		}
 	}
-	like := slices.DeleteFunc(all, func(known string) bool {
-		return id == "" || !strings.HasPrefix(known, id) && !strings.HasPrefix(known, "agent-"+id)
-	})
 	switch len(like) {
 	case 1:
 		_, err = recordRun.Load(tx, like[0], &run)

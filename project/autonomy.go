@@ -317,7 +317,7 @@ func (p *Project) ResetAutonomy(ctx context.Context, by Caller, settings bool) (
 		if err := recordAutonomyStats.Save(s, statAutonomy, core.AutonomyStats{LastReset: s.now}); err != nil {
 			return err
 		}
-		sessions, err := recordSuggestions.IDs(s)
+		sessions, err := recordSuggestions.IDs(s, "")
 		if err != nil {
 			return err
 		}

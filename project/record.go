@@ -26,7 +26,7 @@ func (k Kind[T]) Delete(from Records, id string) error {
 
 // Each calls f for every record, in order of id.
 func (k Kind[T]) Each(from Records, f func(id string, record T) error) error {
-	return from.Records(string(k), func(id string, decode func(any) error) error {
+	return from.Records(string(k), "", func(id string, decode func(any) error) error {
 		var record T
 		if err := decode(&record); err != nil {
 			return err
@@ -44,9 +44,9 @@ func (k Kind[T]) All(from Records) (all []T, err error) {
 	return all, err
 }
 
-// IDs returns the ids of all records, in order, without reading what is in them.
-func (k Kind[T]) IDs(from Records) (ids []string, err error) {
-	err = from.Records(string(k), func(id string, _ func(any) error) error {
+// IDs returns the ids that begin with prefix, in order; no record is decoded.
+func (k Kind[T]) IDs(from Records, prefix string) (ids []string, err error) {
+	err = from.Records(string(k), prefix, func(id string, _ func(any) error) error {
 		ids = append(ids, id)
 		return nil
 	})

@@ -217,8 +217,8 @@ type Deadlines interface {
 type Records interface {
 	// Record decodes one into v and reports whether it exists.
 	Record(kind, id string, v any) (bool, error)
-	// Records calls f for each of a kind in order of id.
-	Records(kind string, f func(id string, decode func(v any) error) error) error
+	// Records calls f for each of a kind whose id begins with prefix, in order of id.
+	Records(kind, prefix string, f func(id string, decode func(v any) error) error) error
 	// SaveRecord writes one.
 	SaveRecord(kind, id string, v any) error
 	// DeleteRecord removes one; removing none is no error.

@@ -34,7 +34,7 @@ func hotQueries() map[string]*selection {
 		"due deadlines":      byID(dueDeadlines, 1, "", "", 1),
 		"deadline":           byID(deadlineByKey, "k", "s"),
 		"record":             byID(recordByID, "k", "i"),
-		"records":            byID(recordsByKind, "k"),
+		"records":            byID(recordsByKind, "k", "a", "b"),
 		"planned parents":    byID(plannedParents, 0, 10),
 		"planned children":   byID(plannedChildren, 1, 10),
 		"climb":              byID(climbing, "[1]"),

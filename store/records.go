@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"unicode"
 
 	"flame/core"
 	"flame/project"
@@ -12,7 +13,7 @@ import (
 // What is asked most of records.
 const (
 	recordByID    = `SELECT value FROM records WHERE kind = ? AND id = ?`
-	recordsByKind = `SELECT id, value FROM records WHERE kind = ? ORDER BY id`
+	recordsByKind = `SELECT id, value FROM records WHERE kind = ? AND id >= ? AND id < ? ORDER BY id`
 )
 
 // deadlineTable keeps deadlines.
@@ -73,8 +74,8 @@ func (t *tx) Record(kind, id string, v any) (bool, error) {
 	return true, nil
 }
 
-// Records calls f for each of a kind in order of id.
-func (t *tx) Records(kind string, f func(id string, decode func(v any) error) error) error {
+// Records calls f for each of a kind whose id begins with prefix, in order of id.
+func (t *tx) Records(kind, prefix string, f func(id string, decode func(v any) error) error) error {
 	type record struct {
 		id    string
 		value []byte
@@ -82,7 +83,7 @@ func (t *tx) Records(kind string, f func(id string, decode func(v any) error) er
 	// All are read before f runs, so that f may use the transaction.
 	list, err := collect(t.sql, func(rows *sql.Rows) (r record, err error) {
 		return r, rows.Scan(&r.id, &r.value)
-	}, recordsByKind, clean(kind))
+	}, recordsByKind, clean(kind), clean(prefix), clean(prefix)+string(unicode.MaxRune))
 	if err != nil {
 		return err
 	}

@@ -172,7 +172,7 @@ func records(t *testing.T, kept project.Store) {
 		_, err = tx.Record("other", "a", &one)
 		assert.Error(t, err)
 		var seen []string
-		require.NoError(t, tx.Records("setting", func(id string, decode func(any) error) error {
+		require.NoError(t, tx.Records("setting", "", func(id string, decode func(any) error) error {
 			var each setting
 			require.NoError(t, decode(&each))
 			_, err := tx.Record("other", "a", new(int)) // the transaction can be used meanwhile
@@ -180,8 +180,16 @@ func records(t *testing.T, kept project.Store) {
 			return err
 		}))
 		assert.Equal(t, []string{"aA", "bB <&>"}, seen)
+		for prefix, want := range map[string][]string{"": {"a", "b"}, "b": {"b"}, "c": nil} {
+			var ids []string
+			require.NoError(t, tx.Records("setting", prefix, func(id string, _ func(any) error) error {
+				ids = append(ids, id)
+				return nil
+			}))
+			assert.Equal(t, want, ids, prefix)
+		}
 		stop := errors.New("stop")
-		assert.ErrorIs(t, tx.Records("setting", func(string, func(any) error) error { return stop }), stop)
+		assert.ErrorIs(t, tx.Records("setting", "", func(string, func(any) error) error { return stop }), stop)
 	})
 	Update(t, kept, func(tx project.Tx) {
 		require.NoError(t, tx.DeleteRecord("setting", "a"))
