@@ -1,0 +1,132 @@
+package newhost
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"flame/core"
+	"flame/hosts"
+	"flame/project"
+	"flame/transcripts"
+)
+
+// yonder is a host that nobody but this package has heard of.
+const yonder = "yonder"
+
+// yonderHost returns what flame knows of it: all that a host needs.
+func yonderHost() hosts.Host {
+	return hosts.Host{
+		Name: yonder, Title: "Yonder", Program: yonder, Adds: "one line", ByHand: "yonder add flame",
+		SessionVariable: "YONDER_TALK", Variables: []string{"YONDER", "YONDER_TALK"},
+		Tools: hosts.Tools{
+			{Name: "peek", Does: hosts.Reads, Same: []string{"Read"}}, {Name: "scribble", Does: hosts.Edits, Same: []string{"Edit", "Write"}},
+			{Name: "obey", Does: hosts.Runs, Same: []string{"Bash"}}, {Name: "fork", Does: hosts.Spawns},
+		},
+		Joint: "@", Keys: []hosts.Key{{Name: "altitude", Passed: true}},
+		Logs: transcripts.Formats{talks}, Prints: talks,
+		Hook: heard, Patience: time.Second,
+		Events: func() []hosts.EventDoc {
+			return []hosts.EventDoc{{Event: "asked", Does: "Names the session's root frame."}}
+		},
+		On: func(m hosts.Machine) hosts.Client { return client{m} },
+	}
+}
+
+// A line is one of its logs.
+type line struct {
+	Talk  string `json:"talk"`
+	Says  string `json:"says"`
+	Tools string `json:"tools,omitempty"`
+	Over  bool   `json:"over,omitempty"`
+}
+
+// talks is the format of its logs.
+var talks = &transcripts.Format{
+	Name: "Yonder's talks", Host: yonder, Kept: true,
+	Lines: func() func([]byte) core.Message { return readLine },
+	Entry: func(e transcripts.Entry) bool { return e.Text("talk") != "" && e.Has("says") },
+}
+
+func readLine(text []byte) core.Message {
+	var l line
+	if json.Unmarshal(text, &l) != nil {
+		return core.Message{Role: core.RoleOther, Raw: slices.Clone(text)}
+	}
+	m := core.Message{ID: l.Says, Role: core.RoleAssistant, Session: l.Talk, Parts: []core.Part{{Type: core.PartText, Text: l.Says}}, Final: l.Over}
+	m.Notes = []core.AgentNote{{ID: l.Talk, State: core.AgentActive}}
+	if l.Over {
+		m.Notes = []core.AgentNote{{ID: l.Talk, State: core.AgentCompleted, Result: l.Says}}
+	}
+	return m
+}
+
+// heard takes in its only event.
+func heard(ctx context.Context, flame hosts.Flame, raw []byte) ([]byte, error) {
+	var event struct{ Talk, Asked string }
+	if err := json.Unmarshal(raw, &event); err != nil {
+		return nil, err
+	}
+	by := project.Caller{Session: event.Talk, Host: yonder, Stamped: true, Event: "asked"}
+	_, err := flame.Project.Prompt(ctx, by, project.Prompt{
+		ID: "p1", Text: event.Asked, FromUser: true, Standing: project.Standing{Mode: string(hosts.AcceptEdits)},
+	})
+	return []byte("noted"), err
+}
+
+// A client is its program on a machine.
+type client struct{ hosts.Machine }
+
+func (c client) file(scope hosts.Scope) string {
+	if scope == hosts.Project {
+		return filepath.Join(c.ProjectDir, ".yonder")
+	}
+	return filepath.Join(c.Home, ".yonder")
+}
+
+func (c client) Install(_ context.Context, scope hosts.Scope) ([]hosts.Step, error) {
+	if _, err := yonderHost().Find(c.Machine); err != nil {
+		return nil, err
+	}
+	return c.Files(scope).Write(c.file(scope), []byte(c.Binary()+" hook "+yonder+"\n"), 0o644)
+}
+
+func (c client) Remove(_ context.Context, scope hosts.Scope) ([]hosts.Step, error) {
+	return c.Files(scope).Remove(c.file(scope), c.Home), nil
+}
+
+func (c client) Status(context.Context) (status hosts.Status, err error) {
+	status.Program, _ = yonderHost().Find(c.Machine)
+	for scope := range scopes() {
+		if _, err := c.Files(scope).Read(c.file(scope)); err == nil {
+			status.Installed = append(status.Installed, hosts.Installation{Scope: scope, Where: c.file(scope), Current: true})
+		}
+	}
+	return status, nil
+}
+
+func scopes() iter.Seq[hosts.Scope] { return slices.Values([]hosts.Scope{hosts.User, hosts.Project}) }
+
+func (c client) NewSession() string                    { return project.NewID("talk") }
+func (c client) Talk(session string) ([]string, error) { return []string{yonder, "open", session}, nil }
+func (c client) Resumes(session string) bool           { return strings.HasPrefix(session, "talk") }
+
+func (c client) Launch(child hosts.Child) (hosts.Launch, error) {
+	program, err := yonderHost().Find(c.Machine)
+	return hosts.Launch{Command: []string{program, "run", child.Session, child.Tools.String()}, Stdin: child.Prompt}, err
+}
+
+// beYonder is its program: it says two things, and with which tools it could have
+// worked.
+func beYonder(args []string) {
+	for _, l := range []line{{Talk: args[1], Says: "let me see"}, {Talk: args[1], Says: "it is all there", Tools: args[2], Over: true}} {
+		raw, _ := json.Marshal(l)
+		fmt.Fprintln(os.Stdout, string(raw))
+	}
+}
