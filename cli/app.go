@@ -7,7 +7,10 @@ import (
 	"io"
 	"os"
 
+	"github.com/spf13/cobra"
+
 	"flame/agents"
+	"flame/cli/doctor"
 	"flame/cli/printer"
 	"flame/config"
 	"flame/core"
@@ -133,4 +136,71 @@ func (a *App) locate(home string) (place.Place, error) {
 		return place.Place{}, core.NotFoundf("the working folder is gone").WithHint("change to a folder that exists")
 	}
 	return place.Locate(start, home)
+}
+
+// reads makes a command that opens the project, asks it and prints the answer.
+func (a *App) reads(cmd *cobra.Command, run func(ctx context.Context, p *project.Project, args []string) error) *cobra.Command {
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return a.with(cmd.Context(), func(p *project.Project) error { return run(cmd.Context(), p, args) })
+	}
+	return cmd
+}
+
+// noFrames says so where none are shown, and names data that may be the project's
+// from before it was moved; empty where there are some.
+func (a *App) noFrames(ctx context.Context, shown int) string {
+	at, err := a.place()
+	if err != nil || shown > 0 {
+		return ""
+	}
+	text := "No frames yet in " + at.Dir + ". `flame push GOAL` starts one, `flame demo` shows how agents do."
+	for _, kept := range a.candidates(ctx, at) {
+		text += "\n" + doctor.MayBeOurs(kept) + "; `flame where --adopt " + kept.Name + "` takes it over"
+	}
+	return text
+}
+
+// agentsOf returns the agents of a project that is open.
+func (a *App) agentsOf(p *project.Project) (*agents.Agents, error) {
+	at, err := a.place()
+	if err != nil {
+		return nil, err
+	}
+	return a.Agents(p, at)
+}
+
+// withRecovered opens the agents of this project for f; what killed processes left is
+// put right first.
+func (a *App) withRecovered(ctx context.Context, f func(*agents.Agents) error) error {
+	return a.with(ctx, func(p *project.Project) error {
+		s, err := a.agentsOf(p)
+		if err != nil {
+			return err
+		}
+		if err := s.Recover(ctx); err != nil {
+			p.Log.Warn("agents could not be recovered", "error", err)
+		}
+		return f(s)
+	})
+}
+
+// asksAgents makes a command that works with agents.
+func (a *App) asksAgents(cmd *cobra.Command, run func(ctx context.Context, s *agents.Agents, args []string) error) *cobra.Command {
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return a.withRecovered(cmd.Context(), func(s *agents.Agents) error { return run(cmd.Context(), s, args) })
+	}
+	if cmd.ValidArgsFunction == nil {
+		cmd.ValidArgsFunction = cobra.NoFileCompletions
+	}
+	return cmd
+}
+
+// candidates returns data that may be this project's from before it was moved, as
+// far as it can be told.
+func (a *App) candidates(ctx context.Context, at place.Place) []place.Kept {
+	found, err := at.Data.Candidates(ctx)
+	if err != nil {
+		return nil // told by checkData, or of no weight
+	}
+	return found
 }

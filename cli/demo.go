@@ -10,10 +10,11 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/mark3labs/mcp-go/client"
+	mcpclient "github.com/mark3labs/mcp-go/client"
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/spf13/cobra"
 
+	"flame/cli/client"
 	"flame/cli/flags"
 	"flame/config/env"
 	"flame/core/op"
@@ -71,7 +72,7 @@ func (a *App) demo(ctx context.Context) (err error) {
 	for _, variable := range a.Hosts.SessionVariables() {
 		variables = append(variables, variable+"=")
 	}
-	c, err := startServer(ctx, program, variables, "flame demo")
+	c, err := client.Start(ctx, program, variables, "flame demo")
 	if err != nil {
 		return err
 	}
@@ -92,7 +93,7 @@ func (a *App) demo(ctx context.Context) (err error) {
 }
 
 // play makes one call and prints it with its answer.
-func (a *App) play(ctx context.Context, c *client.Client, step demoStep, planned []string) (string, error) {
+func (a *App) play(ctx context.Context, c *mcpclient.Client, step demoStep, planned []string) (string, error) {
 	raw, err := json.Marshal(step.args)
 	if err != nil {
 		return "", err

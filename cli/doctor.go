@@ -1,24 +1,16 @@
 package cli
 
 import (
-	"cmp"
 	"context"
-	"errors"
-	"fmt"
-	"os/exec"
 	"slices"
-	"strings"
-	"time"
 
-	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/spf13/cobra"
 
 	"flame/agents"
+	"flame/cli/doctor"
 	"flame/cli/flags"
 	"flame/core"
-	"flame/hosts"
 	"flame/project"
-	"flame/project/place"
 	"flame/render"
 )
 
@@ -53,26 +45,14 @@ func (a *App) doctor(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	findings := []core.Finding{{What: fmt.Sprintf("flame %s, project %s", a.Version, at.Dir)}}
 	warnings := a.Warnings
 	if _, warning := a.offered(&project.Project{}, &agents.Agents{}); warning != nil {
 		warnings = append(warnings, *warning)
 	}
-	for _, w := range warnings {
-		findings = append(findings, core.Finding{What: w.String(), Hint: "correct the variable or unset it", Broken: true})
-	}
-	findings = append(findings, a.checkData(ctx, at)...)
-	findings = append(findings, checkShipped(at)...)
-	machine, err := hosts.ThisMachine(at.Worktree)
-	if err != nil {
-		findings = append(findings, problemFinding("", err))
-	}
-	findings = append(findings, a.checkDefinitions()...)
-	findings = append(findings, a.checkGrants(ctx, at)...)
-	links := a.links(ctx, at)
-	for _, h := range a.Hosts {
-		findings = append(findings, checkHost(ctx, h, machine, links)...)
-	}
+	findings := doctor.Doctor{
+		Version: a.Version, Warnings: warnings, Hosts: a.Hosts, Candidates: a.candidates(ctx, at),
+		Check: a.Check, Open: a.Open, Agents: a.Agents, Catalog: a.catalog,
+	}.Findings(ctx, at)
 	if err := a.out.Print(findings, render.Findings(findings)); err != nil {
 		return err
 	}
@@ -85,163 +65,4 @@ func brokenOf(findings []core.Finding) error {
 		return errSilent
 	}
 	return nil
-}
-
-// checkHost looks at one host: whether it is there, what it has of flame, and
-// whether the program it starts answers.
-func checkHost(ctx context.Context, h hosts.Host, machine hosts.Machine, links map[string]project.LastHook) (findings []core.Finding) {
-	status, err := h.On(machine).Status(ctx)
-	if err != nil {
-		return []core.Finding{problemFinding(h.Name+": ", err)}
-	}
-	if status.Program == "" {
-		return []core.Finding{{What: h.Name + ": not on PATH", Hint: "if you use it: install it and run `flame setup " + h.Name + "`"}}
-	}
-	where := fmt.Sprintf("%s %s at %s", h.Name, status.Version, status.Program)
-	if len(status.Installed) == 0 && len(status.ByHand) == 0 {
-		return []core.Finding{{What: where + ": flame is not set up", Hint: "run `flame setup " + h.Name + "`"}}
-	}
-	findings = append(findings, core.Finding{What: where})
-	for _, in := range status.Installed {
-		f := core.Finding{What: fmt.Sprintf("%s: set up for the %s by %s", h.Name, in.Scope, in.Where)}
-		if !in.Current {
-			f.Hint = "it is of another version; `flame setup " + h.Name + " --scope " + string(in.Scope) + "` brings it up to date"
-		}
-		findings = append(findings, f)
-	}
-	for _, entry := range status.ByHand {
-		f := core.Finding{What: fmt.Sprintf("%s: registered by hand as %q in %s", h.Name, entry.Name, entry.File)}
-		if status.Double() {
-			f.What += ", and set up as well: " + doubly(status)
-			f.Hint, f.Broken = entry.Undo, !status.GivesWay
-		}
-		findings = append(findings, f)
-	}
-	if len(status.Installed) > 0 {
-		findings = append(findings, checkServer(ctx, h.Name, machine.Binary()), checkHook(ctx, h.Name, machine.Binary()))
-		findings = append(findings, checkLink(h.Name, links[h.Name], status.Offers, time.Now()))
-	}
-	return findings
-}
-
-// muchRoom is what agents' folders may take before it is told, in bytes.
-const muchRoom = 1 << 30
-
-// checkRoom tells of agents' folders that take much room.
-func checkRoom(data string) []core.Finding {
-	s := agents.Agents{Data: data}
-	used := s.DiskUse()
-	if used < muchRoom {
-		return nil
-	}
-	return []core.Finding{{What: "what agents printed takes " + megabytes(used), Hint: "`flame agents prune` deletes the output of those that ended over 30 days ago"}}
-}
-
-// doubly says what a double registration comes to.
-func doubly(status hosts.Status) string {
-	if status.GivesWay {
-		return "the entry by hand is the one in use"
-	}
-	return "it starts flame twice"
-}
-
-// serverPatience is how long an installed server may take to list its tools.
-const serverPatience = 5 * time.Second
-
-// checkServer starts the program that a host would start and asks for its tools.
-func checkServer(ctx context.Context, host, program string) core.Finding {
-	ctx, cancel := context.WithTimeout(ctx, serverPatience)
-	defer cancel()
-	started := time.Now()
-	names, err := listTools(ctx, program)
-	if err != nil {
-		return core.Finding{
-			What: fmt.Sprintf("%s: the server it starts, %s serve, does not answer: %v", host, program, err),
-			Hint: "run `flame setup " + host + "` to install the program again", Broken: true,
-		}
-	}
-	return core.Finding{What: fmt.Sprintf("%s: %s serve offers %s after %s", host, program, render.Count(len(names), "tool"), render.Duration(time.Since(started).Milliseconds()))}
-}
-
-// links returns the last sign of life of each host's hooks in the project; none
-// where the store cannot be read, which is a finding of its own.
-func (a *App) links(ctx context.Context, at place.Place) map[string]project.LastHook {
-	found := map[string]project.LastHook{}
-	p, closeProject, err := a.Open(at, false)
-	if err != nil {
-		return found
-	}
-	links, err := p.LastHooks(ctx)
-	if errors.Join(err, closeProject()) != nil {
-		return found
-	}
-	for _, link := range links {
-		found[link.Host] = link
-	}
-	return found
-}
-
-// checkLink tells when a hook of the host last reached this project, and whether
-// the host has loaded the plugin that is installed now.
-func checkLink(host string, last project.LastHook, offers string, now time.Time) core.Finding {
-	if last.At == 0 {
-		return core.Finding{
-			What: host + ": no hook of it has reached this project yet",
-			Hint: "say something to " + host + " in this project and run this again; flame.log has what went wrong, if anything did",
-		}
-	}
-	f := core.Finding{What: fmt.Sprintf("%s: its last hook here was %s, %s ago in session %s, through plugin %s", host, last.Event,
-		render.Duration(now.Sub(last.At.Time()).Milliseconds()), last.Session, cmp.Or(last.Plugin, "of no version"))}
-	if last.Plugin != offers {
-		f.Hint = fmt.Sprintf("the plugin of this flame is %s: restart %s, or run `flame setup %s`", offers, host, host)
-	}
-	return f
-}
-
-// probe is an event that hooks know nothing of.
-const probe = `{"hook_event_name": "flame doctor", "event": "flame doctor", "session_id": "doctor", "session": "doctor"}`
-
-// checkHook starts the program as the host's hooks do.
-func checkHook(ctx context.Context, host, program string) core.Finding {
-	ctx, cancel := context.WithTimeout(ctx, serverPatience)
-	defer cancel()
-	started := time.Now()
-	cmd := exec.CommandContext(ctx, program, "hook", host)
-	cmd.Stdin = strings.NewReader(probe)
-	out, err := cmd.CombinedOutput()
-	if err != nil || len(out) > 0 {
-		return core.Finding{
-			What: fmt.Sprintf("%s: the hook it starts, %s hook %s, does not do its work: %v %s", host, program, host, err, core.OneLine(string(out), 200)),
-			Hint: "run `flame setup " + host + "` to install the program again", Broken: true,
-		}
-	}
-	return core.Finding{What: fmt.Sprintf("%s: %s hook %s ran in %s", host, program, host, render.Duration(time.Since(started).Milliseconds()))}
-}
-
-// listTools is what a host does first: start the server, shake hands, ask for
-// the tools.
-func listTools(ctx context.Context, program string) (names []string, err error) {
-	c, err := startServer(ctx, program, nil, "flame doctor")
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, c.Close()) }()
-	listed, err := c.ListTools(ctx, mcp.ListToolsRequest{})
-	if err != nil {
-		return nil, err
-	}
-	for _, t := range listed.Tools {
-		names = append(names, t.Name)
-	}
-	return names, nil
-}
-
-// problemFinding makes a finding of an error.
-func problemFinding(what string, err error) core.Finding {
-	f := core.Finding{What: what + err.Error(), Broken: true}
-	var problem *core.Problem
-	if errors.As(err, &problem) {
-		f.Hint = render.ForShell(problem.Hint)
-	}
-	return f
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/samber/lo"
 	"github.com/spf13/cobra"
 
+	"flame/cli/doctor"
 	"flame/cli/flags"
 	"flame/core"
 	"flame/hosts"
@@ -152,7 +153,7 @@ func (a *App) tellDouble(ctx context.Context, machine hosts.Machine, chosen host
 			continue
 		}
 		for _, entry := range status.ByHand {
-			fmt.Fprintf(a.Stderr, "flame: %s: %s registers flame by hand too, as %q: %s\nhint: %s\n", h.Name, entry.File, entry.Name, doubly(status), entry.Undo)
+			fmt.Fprintf(a.Stderr, "flame: %s: %s registers flame by hand too, as %q: %s\nhint: %s\n", h.Name, entry.File, entry.Name, doctor.Doubly(status), entry.Undo)
 		}
 	}
 }

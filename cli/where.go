@@ -3,13 +3,11 @@ package cli
 import (
 	"context"
 	"fmt"
-	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
+	"flame/cli/doctor"
 	"flame/cli/flags"
-	"flame/core"
 	"flame/project/place"
 )
 
@@ -58,7 +56,7 @@ func (a *App) where(ctx context.Context, at place.Place) error {
 		a.note(notice)
 	}
 	for _, kept := range candidates {
-		a.note(mayBeOurs(kept) + "; `flame where --adopt " + kept.Name + "` takes it over")
+		a.note(doctor.MayBeOurs(kept) + "; `flame where --adopt " + kept.Name + "` takes it over")
 	}
 	return nil
 }
@@ -75,75 +73,4 @@ func (a *App) adopt(ctx context.Context, at place.Place, old string) error {
 		a.note(notice)
 	}
 	return a.out.Print(map[string]string{"adopted": kept.Root, "data": at.Data.Path}, fmt.Sprintf("The data of %s is this project's now, in %s.", kept.Root, at.Data.Path))
-}
-
-func newProjects(a *App) *cobra.Command {
-	var name string
-	var yes bool
-	cmd := &cobra.Command{
-		Use: "projects", Short: "List all projects that have data",
-		Example: "  flame projects\n  flame projects --delete old-name-1f2e3d4c5b", Args: flags.Takes(0, 0),
-		Long: "List all projects that have data, with its size, its last use, and whether the\n" +
-			"project's folder is still there. --delete deletes the data of one for good.",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			at, err := a.place()
-			if err != nil {
-				return err
-			}
-			if name != "" {
-				return a.deleteProject(cmd.Context(), at, name, yes)
-			}
-			return a.projects(cmd.Context(), at)
-		},
-	}
-	cmd.Flags().StringVar(&name, "delete", "", "delete the data of this project, by its name in the list or its path")
-	cmd.Flags().BoolVar(&yes, "yes", false, "delete without asking")
-	return cmd
-}
-
-// A listedProject is one project as `flame projects --json` prints it.
-type listedProject struct {
-	place.Kept
-	Bytes    int64       `json:"bytes"`
-	LastUsed core.Millis `json:"lastUsed"`
-}
-
-func (a *App) projects(ctx context.Context, at place.Place) error {
-	all, err := at.Data.List()
-	if err != nil {
-		return err
-	}
-	listed := make([]listedProject, len(all))
-	var b strings.Builder
-	for i, kept := range all {
-		bytes, last, err := kept.Size(ctx)
-		if err != nil {
-			return err
-		}
-		listed[i] = listedProject{kept, bytes, core.MillisOf(last)}
-		fmt.Fprintf(&b, "%s\n  %s (%s), %s, used %s\n", kept.Name, kept.Root, kept.State, megabytes(bytes), last.Local().Format(time.DateTime))
-	}
-	if len(all) == 0 {
-		b.WriteString("No project has data yet.")
-	}
-	return a.out.Print(listed, b.String())
-}
-
-func (a *App) deleteProject(ctx context.Context, at place.Place, name string, yes bool) error {
-	kept, err := at.Data.Find(name)
-	if err != nil {
-		return err
-	}
-	if !yes {
-		if !a.atTerminal() {
-			return core.Invalidf("this deletes all frames of %s for good", kept.Root).WithHint("run it in a terminal, or with --yes; `flame export` there saves them first")
-		}
-		if err := a.confirm(kept.Name, "delete all frames of "+kept.Root); err != nil {
-			return err
-		}
-	}
-	if err := at.Data.Delete(ctx, kept); err != nil {
-		return err
-	}
-	return a.out.Print(map[string]string{"deleted": kept.Name, "root": kept.Root}, "The data of "+kept.Root+" is deleted.")
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"text/tabwriter"
 	"time"
 
 	"flame/agents"
@@ -240,4 +241,25 @@ func Cancelled(run agents.Run, stopped []agents.Run) string {
 	}
 	fmt.Fprintf(&b, "What they did is kept; their frames will be blocked. %s shows how far they came.", op.AgentResult)
 	return b.String()
+}
+
+// AgentsTable returns agents one a line, as they are at a time.
+func AgentsTable(runs []agents.Run, now core.Millis) string {
+	var b strings.Builder
+	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "ID\tSTATE\tTYPE\tSTARTED\tTIME\tCOST\tTASK")
+	for _, run := range runs {
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", run.ID, StateWord(run), core.OneLine(run.Type, 30),
+			run.CreatedAt.Time().Local().Format("Jan _2 15:04"), Took(run, now), costOf(run), Short(run.Description))
+	}
+	_ = table.Flush() // a strings.Builder takes everything
+	return b.String()
+}
+
+// costOf returns what an agent has cost; a dash where nothing is known of it.
+func costOf(run agents.Run) string {
+	if run.Progress.Cost() == 0 {
+		return "-"
+	}
+	return Money(run.Progress.Cost())
 }

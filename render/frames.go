@@ -162,3 +162,82 @@ func Tree(tree project.Tree, details bool) string {
 	drawn := core.DrawTree(tree.Lines, core.DrawOptions{Current: tree.Current, Details: details})
 	return core.TreeLegend() + "\n" + Current(tree.Current) + "\n```\n" + drawn + "```\n" + Counts(tree.Counts)
 }
+
+// ShortUsage tells what a frame's work consumed in a few words; nothing without
+// any.
+func ShortUsage(u core.Usage) string {
+	tokens := u.TokensIn + u.TokensOut + u.CacheRead + u.CacheWritten
+	if tokens == 0 {
+		return ""
+	}
+	used := Count(tokens, "token")
+	if u.CostUSD == 0 { // the model's price is not known
+		return fmt.Sprintf(" (%s)", used)
+	}
+	return fmt.Sprintf(" (%s, %s)", used, Money(u.CostUSD))
+}
+
+// FoundShort lists what a search found, each frame with its summary.
+func FoundShort(text string, found []core.Frame) string {
+	if len(found) == 0 {
+		return fmt.Sprintf("No frame has all the words of %q.", Short(text))
+	}
+	var b strings.Builder
+	for _, f := range found {
+		b.WriteString(ShortFrame(f) + "\n")
+		if f.Summary != "" {
+			b.WriteString("  " + Short(f.Summary) + "\n")
+		}
+	}
+	return b.String()
+}
+
+// Stats counts frames, sessions and what they consumed.
+func Stats(stats project.Stats) string {
+	var b strings.Builder
+	b.WriteString(Count(stats.Total, "frame"))
+	for _, status := range core.Statuses {
+		if n := stats.Frames[status]; n > 0 {
+			fmt.Fprintf(&b, ", %d %s", n, status)
+		}
+	}
+	b.WriteString("\nsessions:")
+	for _, state := range []core.SessionState{core.SessionActive, core.SessionIdle, core.SessionSuspended, core.SessionEnded} {
+		fmt.Fprintf(&b, " %d %s", stats.Sessions[string(state)], state)
+	}
+	return b.String() + "\nusage: " + Usage(stats.Usage)
+}
+
+// PoppedShort tells what became of a frame that was to end, and what is left below it.
+func PoppedShort(popped project.Popped) string {
+	text := fmt.Sprintf("%s is %s", popped.Frame.ID, popped.Frame.Status)
+	if popped.Pending != nil {
+		text = popped.Frame.ID + " waits for a summary"
+	}
+	for _, f := range popped.Planned {
+		text += "\nstill planned: " + ShortFrame(f)
+	}
+	for _, f := range popped.Open {
+		text += "\nstill in progress: " + ShortFrame(f)
+	}
+	return text
+}
+
+// TallyShort returns the frames of a tally one a line, and the number of the others.
+func TallyShort(what string, t project.Tally) (text string) {
+	for _, f := range t.First {
+		text += "\n" + what + ": " + ShortFrame(f)
+	}
+	if more := t.Count - len(t.First); more > 0 {
+		text += fmt.Sprintf("\n%s: and %d more", what, more)
+	}
+	return text
+}
+
+// RecordedShort says whether something was recorded in a frame, or was there.
+func RecordedShort(frame core.Frame, what string, added bool) string {
+	if !added {
+		return fmt.Sprintf("%s has this %s already", frame.ID, what)
+	}
+	return fmt.Sprintf("%s: %s recorded", frame.ID, what)
+}

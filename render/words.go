@@ -66,3 +66,6 @@ func ShortFrame(f core.Frame) string { return fmt.Sprintf("%s (%s) %s", f.ID, f.
 func ShortFrames(frames []core.Frame) string {
 	return strings.Join(lo.Map(frames, func(f core.Frame, _ int) string { return ShortFrame(f) }), "\n")
 }
+
+// Megabytes returns a size on disk as people read it.
+func Megabytes(bytes int64) string { return fmt.Sprintf("%.1f MB", float64(bytes)/1e6) }

@@ -39,15 +39,14 @@ var over = struct {
 }{
 	lines: map[string]int{
 		"agents":  5887,
-		"cli":     3764,
 		"project": 6917,
 	},
 	upwards: map[string]int{
 		"agents/trail": 235,
 	},
 	methods: map[string]int{
+		"cli.App":         74,
 		"agents.Agents":   100,
-		"cli.App":         87,
 		"project.Project": 94,
 		"project.step":    204,
 	},

@@ -1,4 +1,4 @@
-package cli
+package doctor
 
 import (
 	"context"
@@ -14,7 +14,6 @@ import (
 	"flame/agents"
 	"flame/agents/definition"
 	"flame/agents/supervise"
-	"flame/config"
 	"flame/core"
 	"flame/hosts"
 	"flame/hosts/hoststest"
@@ -47,7 +46,7 @@ func TestTheDoctorTellsOfGrantsThatWereMadeWhileAgentsRan(t *testing.T) {
 		Catalog: func(string) definition.Catalog { return definition.Load(hoststest.Known(), nil) },
 		Start:   func(context.Context, supervise.Seat) (supervise.Process, error) { return supervise.Process{}, nil },
 	}
-	app := &App{
+	d := Doctor{
 		Open: func(place.Place, bool) (*project.Project, func() error, error) {
 			return p, func() error { return nil }, nil
 		},
@@ -59,20 +58,20 @@ func TestTheDoctorTellsOfGrantsThatWereMadeWhileAgentsRan(t *testing.T) {
 		require.NoError(t, err)
 		return made
 	}
-	assert.Empty(t, app.checkGrants(t.Context(), place.At(dir)))
+	assert.Empty(t, d.checkGrants(t.Context(), place.At(dir)))
 	grant(agents.Grant{Mode: hosts.Bypass})
 	run, err := s.Spawn(t.Context(), project.Caller{Session: "s", Host: "claude-code"}, agents.Request{Type: "builder", Prompt: "work"})
 	require.NoError(t, err)
-	assert.Empty(t, app.checkGrants(t.Context(), place.At(dir)), "it was made before")
+	assert.Empty(t, d.checkGrants(t.Context(), place.At(dir)), "it was made before")
 	grant(agents.Grant{Mode: hosts.Bypass, ExpiresAt: 1})
 	made := grant(agents.Grant{Mode: hosts.Bypass, Agent: "builder"})
-	findings := app.checkGrants(t.Context(), place.At(dir))
+	findings := d.checkGrants(t.Context(), place.At(dir))
 	require.Len(t, findings, 1, "one that is over lets nobody do anything")
 	at := made.MadeAt.Time().Local().Format(time.DateTime)
 	assert.Equal(t, "note   agents: "+made.ID+", which lets agents of type builder work in the mode bypassPermissions, was made at "+at+
 		" while "+run.ID+" ran\n       -> if you did not make it: `flame agents revoke "+made.ID+"`\n", render.Findings(findings[:1]))
 	require.NoError(t, s.RevokeGrant(t.Context(), made.ID))
-	assert.Empty(t, app.checkGrants(t.Context(), place.At(dir)))
+	assert.Empty(t, d.checkGrants(t.Context(), place.At(dir)))
 }
 
 func TestTheDoctorListsSomeOfManyFindings(t *testing.T) {
@@ -83,9 +82,12 @@ func TestTheDoctorListsSomeOfManyFindings(t *testing.T) {
 	for i := range 13 {
 		require.NoError(t, os.Symlink("/etc/passwd", filepath.Join(folder, string(rune('a'+i))+".md")))
 	}
-	app := &App{Hosts: hoststest.Known(), Settings: config.Settings{ProjectDir: dir}}
+	machine := hosts.Machine{Home: t.TempDir(), ProjectDir: dir, Getenv: func(string) string { return "" }}
+	d := Doctor{Catalog: func() (definition.Catalog, error) {
+		return definition.Load(hoststest.Known(), definition.Dirs(hoststest.Known(), machine)), nil
+	}}
 	var theirs []core.Finding
-	for _, f := range app.checkDefinitions() {
+	for _, f := range d.checkDefinitions() {
 		assert.False(t, f.Broken)
 		if assert.NotEmpty(t, f.Hint) {
 			theirs = append(theirs, f)

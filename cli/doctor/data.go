@@ -1,4 +1,4 @@
-package cli
+package doctor
 
 import (
 	"context"
@@ -16,38 +16,24 @@ import (
 )
 
 // checkData looks at the data folder, and at what is in it.
-func (a *App) checkData(ctx context.Context, at place.Place) []core.Finding {
+func (d Doctor) checkData(ctx context.Context, at place.Place) []core.Finding {
 	there, err := at.Data.Ready(ctx, false)
 	if err != nil {
 		return []core.Finding{problemFinding("", err)}
 	}
 	var findings []core.Finding
 	if there {
-		findings = append(a.Check(ctx, at), checkRoom(at.Data.Path)...)
+		findings = append(d.Check(ctx, at), checkRoom(at.Data.Path)...)
 	} else {
 		findings = append(findings, core.Finding{What: "there is no data yet; the first write makes " + at.Data.Path})
 	}
 	if notice := at.Data.Notice(); notice != "" {
 		findings = append(findings, core.Finding{What: notice, Hint: "`flame projects` lists all data there is"})
 	}
-	for _, kept := range a.candidates(ctx, at) {
-		findings = append(findings, core.Finding{What: mayBeOurs(kept), Hint: "`flame where --adopt " + kept.Name + "` takes it over"})
+	for _, kept := range d.Candidates {
+		findings = append(findings, core.Finding{What: MayBeOurs(kept), Hint: "`flame where --adopt " + kept.Name + "` takes it over"})
 	}
 	return findings
-}
-
-// candidates returns data that may be this project's from before it was moved, as
-// far as it can be told.
-func (a *App) candidates(ctx context.Context, at place.Place) []place.Kept {
-	found, err := at.Data.Candidates(ctx)
-	if err != nil {
-		return nil // told by checkData, or of no weight
-	}
-	return found
-}
-
-func mayBeOurs(kept place.Kept) string {
-	return fmt.Sprintf("the data of %s, which is gone, may be this project's from before it was moved", kept.Root)
 }
 
 // maxShipped is how many names a finding lists.

@@ -1,4 +1,5 @@
-package cli
+// Package client speaks to flame's own server as a host does.
+package client
 
 import (
 	"context"
@@ -8,10 +9,10 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// startServer starts `program serve` with these variables added to the
-// environment and shakes hands with it as the client called name. Whoever gets
-// the client closes it.
-func startServer(ctx context.Context, program string, env []string, name string) (*client.Client, error) {
+// Start starts `program serve` with these variables added to the
+// environment and shakes hands with it as the client called name. The caller closes
+// the client.
+func Start(ctx context.Context, program string, env []string, name string) (*client.Client, error) {
 	c, err := client.NewStdioMCPClient(program, env, "serve")
 	if err != nil {
 		return nil, err

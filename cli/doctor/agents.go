@@ -1,4 +1,4 @@
-package cli
+package doctor
 
 import (
 	"context"
@@ -15,8 +15,8 @@ const mostTold = 10
 
 // checkDefinitions tells what is wrong with definitions of agents. None of it keeps
 // flame from working.
-func (a *App) checkDefinitions() (findings []core.Finding) {
-	catalog, err := a.catalog()
+func (d Doctor) checkDefinitions() (findings []core.Finding) {
+	catalog, err := d.Catalog()
 	if err != nil {
 		return []core.Finding{problemFinding("agents: ", err)}
 	}
@@ -36,13 +36,13 @@ func (a *App) checkDefinitions() (findings []core.Finding) {
 
 // checkGrants tells of grants that hold and were made while agents ran: one that has a
 // shell can do what a person at a terminal does.
-func (a *App) checkGrants(ctx context.Context, at place.Place) (findings []core.Finding) {
-	p, closeProject, err := a.Open(at, false)
+func (d Doctor) checkGrants(ctx context.Context, at place.Place) (findings []core.Finding) {
+	p, closeProject, err := d.Open(at, false)
 	if err != nil {
 		return nil // a finding of the store's
 	}
 	defer closeProject()
-	s, err := a.Agents(p, at)
+	s, err := d.Agents(p, at)
 	if err != nil {
 		return []core.Finding{problemFinding("agents: ", err)}
 	}

@@ -1,22 +1,17 @@
 package cli
 
 import (
-	"bufio"
 	"context"
-	"errors"
 	"fmt"
-	"os"
-	"strings"
 	"time"
 
-	"github.com/mattn/go-isatty"
 	"github.com/spf13/cobra"
 
 	"flame/agents"
-	"flame/agents/supervise"
 	"flame/cli/flags"
 	"flame/core"
 	"flame/hosts"
+	"flame/render"
 )
 
 func newAgentsGrant(a *App) *cobra.Command {
@@ -61,31 +56,6 @@ func newAgentsGrant(a *App) *cobra.Command {
 	})
 }
 
-// mustBeAPerson refuses what models must not do for themselves: where there is no
-// terminal, or a host's session around it.
-func (a *App) mustBeAPerson() error {
-	if !a.atTerminal() || os.Getenv(core.AgentVariable) != "" || a.Hosts.Inside(os.Getenv, supervise.Above()) {
-		return core.Invalidf("a grant is for a person to make").WithHint("run this command yourself, in a terminal of your own")
-	}
-	return nil
-}
-
-// atTerminal reports whether a person may be typing.
-func (a *App) atTerminal() bool {
-	stdin, ok := a.Stdin.(*os.File)
-	return ok && isatty.IsTerminal(stdin.Fd())
-}
-
-// confirm has the person at the terminal type a word.
-func (a *App) confirm(word, to string) error {
-	fmt.Fprintf(a.Stderr, "[flame] type %s to %s: ", word, to)
-	typed, err := bufio.NewReader(a.Stdin).ReadString('\n')
-	if strings.TrimSpace(typed) != word {
-		return errors.Join(core.Invalidf("nothing was done"), err)
-	}
-	return nil
-}
-
 func newAgentsGrants(a *App) *cobra.Command {
 	cmd := &cobra.Command{Use: "grants", Short: "List the grants", Example: "  flame agents grants", Args: flags.Takes(0, 0)}
 	return a.asksAgents(cmd, func(ctx context.Context, s *agents.Agents, _ []string) error {
@@ -93,32 +63,8 @@ func newAgentsGrants(a *App) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		text := "No grants; `flame agents grant` makes one.\n"
-		if len(all) > 0 {
-			text = ""
-		}
-		for _, g := range all {
-			text += fmt.Sprintf("%s: %s%s: %s\n", g.ID, g.Mode, grantScope(g), core.OneLine(g.Reason, 100))
-		}
-		return a.out.Print(append([]agents.Grant{}, all...), text)
+		return a.out.Print(append([]agents.Grant{}, all...), render.Grants(all))
 	})
-}
-
-// grantScope says what a grant is for.
-func grantScope(g agents.Grant) (text string) {
-	if g.Agent != "" {
-		text += ", for " + g.Agent
-	}
-	if g.Session != "" {
-		text += ", below " + g.Session
-	}
-	if g.ExpiresAt > 0 {
-		text += ", until " + g.ExpiresAt.Time().Local().Format(time.DateTime)
-	}
-	if len(g.During) > 0 {
-		text += ", made while agents ran"
-	}
-	return text
 }
 
 func newAgentsRevoke(a *App) *cobra.Command {

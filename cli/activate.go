@@ -1,0 +1,33 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"flame/cli/flags"
+	"flame/core"
+	"flame/project"
+	"flame/render"
+)
+
+func newActivate(a *App) *cobra.Command {
+	cmd := a.writes(writing{
+		use: "activate FRAME", short: "Take up a planned, blocked or finished frame", example: "flame activate plan-k3x9",
+		args: flags.Takes(1, 1),
+		flags: func(cmd *cobra.Command, given *writeFlags) {
+			cmd.Flags().BoolVar(&given.force, "force", false, "take it from a session that is gone")
+		},
+		run: func(ctx context.Context, p *project.Project, by project.Caller, args []string, given *writeFlags) (core.Frame, string, error) {
+			done, err := p.Activate(ctx, by, args[0], given.force)
+			text := fmt.Sprintf("%s: %s -> %s", done.Frame.ID, done.From, done.Frame.Status)
+			if done.Under != "" {
+				text += "\n" + render.UnderEnded(done)
+			}
+			return done.Frame, text, err
+		},
+	})
+	cmd.ValidArgsFunction = a.frameArgs
+	return cmd
+}

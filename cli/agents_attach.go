@@ -1,0 +1,58 @@
+package cli
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"flame/agents"
+	"flame/agents/supervise"
+	"flame/cli/flags"
+	"flame/core"
+	"flame/render"
+)
+
+func newAgentsAttach(a *App) *cobra.Command {
+	var wait bool
+	cmd := &cobra.Command{
+		Use: "attach ID [PROMPT...]", Short: "Go on with an agent that is over: talk to it, or give it another prompt",
+		Example: `  flame agents attach agent-k3x9a1b2 "now fix what you found" --wait`, Args: flags.Takes(1, -1),
+		Long: "Go on with an agent that is over, in its own session. Without a prompt its host\n" +
+			"is opened on that session, at a terminal; with one it works by itself again.\n" +
+			"ID may also be a frame or a session of a subagent that its host started: where\n" +
+			"the host cannot go on in it, another agent begins with its context.",
+	}
+	cmd.Flags().BoolVar(&wait, "wait", false, "wait until it ends, and print its result")
+	return a.asksAgents(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
+		if len(args) == 1 {
+			return a.attach(ctx, s, args[0])
+		}
+		by := a.caller()
+		by.InHost = a.Hosts.Inside(os.Getenv, supervise.Above())
+		run, err := s.Continue(ctx, by, args[0], strings.Join(args[1:], " "))
+		if err != nil {
+			return err
+		}
+		if wait {
+			return a.awaitResult(ctx, s, run.ID)
+		}
+		return a.out.Print(run, render.Agent(s, run))
+	})
+}
+
+// attach opens an agent's host on its session, for the person at the terminal.
+func (a *App) attach(ctx context.Context, s *agents.Agents, id string) error {
+	command, dir, err := s.Interactive(ctx, id)
+	if err != nil {
+		return err
+	}
+	if !a.atTerminal() {
+		return core.Invalidf("there is no terminal to talk at").WithHint("give a prompt, or run in a terminal: cd %s && %s", dir, strings.Join(command, " "))
+	}
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = dir, os.Stdin, os.Stdout, os.Stderr
+	return cmd.Run()
+}

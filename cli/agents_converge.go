@@ -1,0 +1,47 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"flame/agents"
+	"flame/agents/converge"
+	"flame/cli/flags"
+	"flame/render"
+)
+
+func newAgentsConverge(a *App) *cobra.Command {
+	var o converge.Options
+	var schema string
+	cmd := &cobra.Command{
+		Use: "converge ID ID...", Short: "Make one result of those of several agents",
+		Example: "  flame agents converge agent-k3x9a1b2 agent-q7w2e4r6 --strategy merge", Args: flags.Takes(2, -1),
+	}
+	flags.Choose(cmd, &o.Strategy, "strategy", "how it is made (required)", o.Strategy.Values()...)
+	flags.Choose(cmd, &o.Resolution, "conflict-resolution", "what becomes of conflicts (default "+string(converge.Manual)+")", o.Resolution.Values()...)
+	flags.Choose(cmd, &o.Format, "output-format", "how it is written (default "+string(converge.Markdown)+"; with --json "+string(converge.DeltaBatch)+")", o.Format.Values()...)
+	cmd.Flags().Float64Var(&o.Tolerance, "tolerance", 0, "how far apart numbers may be that count as equal")
+	cmd.Flags().StringVar(&schema, "result-schema", "", "a JSON schema: only what it declares is compared")
+	return a.asksAgents(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
+		o.Schema = []byte(schema)
+		if o.Format == "" && !a.out.JSON {
+			o.Format = converge.Markdown
+		}
+		c, err := s.Converge(ctx, a.caller(), args, o)
+		if err != nil {
+			return err
+		}
+		return a.printConvergence(ctx, s, c)
+	})
+}
+
+// printConvergence prints a convergence; what to do next in the words of the shell,
+// what agents wrote as it is.
+func (a *App) printConvergence(ctx context.Context, s *agents.Agents, c agents.Convergence) error {
+	text, next, err := render.Converged(ctx, s, c, 0)
+	if err != nil {
+		return err
+	}
+	return a.out.Print(c, text+next)
+}

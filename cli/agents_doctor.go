@@ -1,0 +1,38 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"flame/agents/definition"
+	"flame/cli/flags"
+	"flame/render"
+)
+
+func newAgentsDoctor(a *App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "doctor", Short: "Check the definitions of agents", Example: "  flame agents doctor", Args: flags.Takes(0, 0),
+		Long: "Check every definition of an agent, and say file, line and reason of what is wrong.\nStatus 1 if a file gives no agent.",
+	}
+	return a.asksCatalog(cmd, func(c definition.Catalog, _ []string) error {
+		text, broken := "", false
+		for _, f := range c.Findings {
+			sign := "note  "
+			if f.Fatal {
+				sign, broken = "BROKEN", true
+			}
+			text += sign + " " + f.String() + "\n"
+		}
+		if text == "" {
+			text = fmt.Sprintf("ok     %s\n", render.Count(len(c.Definitions), "definition"))
+		}
+		if err := a.out.Print(append([]definition.Finding{}, c.Findings...), text); err != nil {
+			return err
+		}
+		if broken {
+			return errSilent
+		}
+		return nil
+	})
+}

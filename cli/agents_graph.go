@@ -1,0 +1,30 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"flame/agents"
+	"flame/agents/graph"
+	"flame/cli/flags"
+)
+
+func newAgentsGraph(a *App) *cobra.Command {
+	format := "tree"
+	cmd := &cobra.Command{
+		Use: "graph", Short: "Draw the agents that were started: by whom, and what became of their results",
+		Example: "  flame agents graph --format mermaid", Args: flags.Takes(0, 0),
+	}
+	flags.Choose(cmd, &format, "format", "how it is drawn", graph.Formats()...)
+	return a.asksAgents(cmd, func(ctx context.Context, s *agents.Agents, _ []string) error {
+		g, err := s.Graph(ctx)
+		if err != nil {
+			return err
+		}
+		if a.out.JSON {
+			format = "json"
+		}
+		return graph.Draw(a.Stdout, g, format)
+	})
+}

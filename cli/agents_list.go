@@ -1,0 +1,35 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"flame/agents/definition"
+	"flame/cli/flags"
+	"flame/core"
+	"flame/render"
+)
+
+func newAgentsList(a *App) *cobra.Command {
+	var all bool
+	cmd := &cobra.Command{Use: "list", Short: "List the agents that can be started", Example: "  flame agents list --all", Args: flags.Takes(0, 0)}
+	cmd.Flags().BoolVar(&all, "all", false, "those that others replace, hidden and disabled ones too")
+	return a.asksCatalog(cmd, func(c definition.Catalog, _ []string) error {
+		shown := []definition.Definition{}
+		var b strings.Builder
+		for _, def := range c.Definitions {
+			// One of the repository's may not hide that it takes another's place.
+			if !all && (def.ShadowedBy != "" || (def.Disabled || def.Hidden) && def.Replaces == nil) {
+				continue
+			}
+			shown = append(shown, def)
+			fmt.Fprintf(&b, "%s (%s)%s\n  %s\n", def.Name, render.DefinitionSource(def), render.DefinitionRemarks(def), core.OneLine(def.Description, 200))
+		}
+		if broken := len(c.Findings); broken > 0 {
+			fmt.Fprintf(&b, "%s; `flame agents doctor` shows what is wrong\n", render.Count(broken, "finding"))
+		}
+		return a.out.Print(shown, b.String())
+	})
+}

@@ -1,0 +1,39 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"flame/agents"
+	"flame/cli/flags"
+	"flame/core"
+	"flame/render"
+)
+
+func newAgentsPrune(a *App) *cobra.Command {
+	var age time.Duration
+	var look bool
+	cmd := &cobra.Command{
+		Use: "prune", Short: "Delete the output and worktrees of agents that ended long ago",
+		Example: "  flame agents prune --older-than 7d --dry-run", Args: flags.Takes(0, 0),
+		Long: "Delete what agents that ended long ago printed, and their worktrees. Records,\n" +
+			"results, frames and patches stay, and the agents can still be gone on with.",
+	}
+	flags.Lasts(cmd, &age, "older-than", 30*24*time.Hour, "how long ago they ended")
+	cmd.Flags().BoolVar(&look, "dry-run", false, "only say what would be deleted")
+	return a.asksAgents(cmd, func(ctx context.Context, s *agents.Agents, _ []string) error {
+		pruned, err := s.Prune(ctx, s.Project.Now()-core.Millis(age.Milliseconds()), look)
+		if err != nil {
+			return err
+		}
+		done := "deleted"
+		if look {
+			done = "to delete"
+		}
+		return a.out.Print(pruned, fmt.Sprintf("%s of %s %s\n%s", render.Megabytes(pruned.Bytes), render.Count(len(pruned.Agents), "agent"), done, strings.Join(pruned.Agents, "\n")))
+	})
+}

@@ -1,0 +1,102 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"flame/agents"
+	"flame/agents/converge"
+	"flame/cli/flags"
+	"flame/core"
+	"flame/render"
+)
+
+func newAgentsReview(a *App) *cobra.Command {
+	var choices []string
+	var trajectory bool
+	var format converge.Format
+	cmd := &cobra.Command{
+		Use: "review [CONVERGENCE]", Short: "Look at convergences, and settle the conflicts that wait for a person",
+		Example: "  flame agents review converge-k3x9a1b2 --choose file:main.go=agent-q7w2e4r6", Args: flags.Takes(0, 1),
+	}
+	cmd.Flags().StringArrayVar(&choices, "choose", nil, "CONFLICT=ID: the agent whose side wins (repeatable)")
+	cmd.Flags().BoolVar(&trajectory, "trajectory", false, "print what its agents said and called in one stream, with the conflicts in their places")
+	flags.Choose(cmd, &format, "output-format", "how the result is written (default "+string(converge.Markdown)+"; with --json as it was made)", format.Values()...)
+	return a.asksAgents(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
+		if len(args) == 0 {
+			return a.listConvergences(ctx, s)
+		}
+		c, err := s.Convergence(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		if trajectory {
+			return a.printTrajectory(ctx, s, c)
+		}
+		chosen, err := sides(choices)
+		if err != nil {
+			return err
+		}
+		if len(chosen) > 0 {
+			if c, err = s.Review(ctx, c.ID, chosen); err != nil {
+				return err
+			}
+		}
+		if format == "" && !a.out.JSON {
+			format = converge.Markdown
+		}
+		if c, err = written(c, format); err != nil {
+			return err
+		}
+		return a.printConvergence(ctx, s, c)
+	})
+}
+
+// sides reads the choices of --choose: the agent whose side wins, by conflict.
+func sides(choices []string) (map[string]string, error) {
+	chosen := map[string]string{}
+	for _, choice := range choices {
+		i := strings.LastIndexByte(choice, '=')
+		if i < 0 {
+			return nil, core.Invalidf("--choose %q has no =", choice).WithHint("write CONFLICT=ID, for example file:main.go=agent-q7w2e4r6")
+		}
+		chosen[choice[:i]] = choice[i+1:]
+	}
+	return chosen, nil
+}
+
+// written returns a convergence with its output in a format; as it is for none.
+func written(c agents.Convergence, format converge.Format) (agents.Convergence, error) {
+	if format == "" {
+		return c, nil
+	}
+	text, err := c.Result.Render(format)
+	c.Text, c.Result.Format = string(text), format
+	return c, err
+}
+
+func (a *App) listConvergences(ctx context.Context, s *agents.Agents) error {
+	all, err := s.Convergences(ctx)
+	if err != nil {
+		return err
+	}
+	text := ""
+	for _, c := range all {
+		text += fmt.Sprintf("%s: %s\n", c.ID, c.Result.Rationale)
+	}
+	if text == "" {
+		text = "No convergences; `flame agents converge` makes one.\n"
+	}
+	return a.out.Print(append([]agents.Convergence{}, all...), text)
+}
+
+func (a *App) printTrajectory(ctx context.Context, s *agents.Agents, c agents.Convergence) error {
+	entries, err := s.Trajectory(ctx, c)
+	if err != nil {
+		return err
+	}
+	return a.out.Print(append([]converge.Entry{}, entries...), render.Trajectory(entries))
+}

@@ -1,0 +1,85 @@
+package cli
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"flame/agents"
+	"flame/cli/flags"
+	"flame/render"
+)
+
+func newAgentsStatus(a *App) *cobra.Command {
+	cmd := &cobra.Command{Use: "status ID", Short: "Show how far an agent is", Example: "  flame agents status agent-k3x9a1b2", Args: flags.Takes(1, 1)}
+	return a.asksAgents(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
+		run, err := s.Find(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		return a.out.Print(run, render.Agent(s, run))
+	})
+}
+
+func newAgentsResult(a *App) *cobra.Command {
+	cmd := &cobra.Command{Use: "result ID", Short: "Print what an agent came to", Example: "  flame agents result agent-k3x9a1b2", Args: flags.Takes(1, 1)}
+	return a.asksAgents(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
+		return a.printResult(ctx, s, args[0])
+	})
+}
+
+func newAgentsWait(a *App) *cobra.Command {
+	var timeout time.Duration
+	cmd := &cobra.Command{
+		Use: "wait ID", Short: "Wait until an agent ends, and print what it came to",
+		Example: "  flame agents wait agent-k3x9a1b2 --timeout 5m", Args: flags.Takes(1, 1),
+	}
+	flags.Lasts(cmd, &timeout, "timeout", 0, "wait no longer (default: as long as it takes)")
+	return a.asksAgents(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
+		if timeout > 0 {
+			var stop context.CancelFunc
+			ctx, stop = context.WithTimeout(ctx, timeout)
+			defer stop()
+		}
+		return a.awaitResult(ctx, s, args[0])
+	})
+}
+
+func newAgentsCancel(a *App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "cancel ID", Short: "Stop an agent and all that it started",
+		Example: "  flame agents cancel agent-k3x9a1b2", Args: flags.Takes(1, 1),
+	}
+	return a.asksAgents(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
+		stopped, err := s.Cancel(ctx, a.caller(), args[0])
+		if err != nil {
+			return err
+		}
+		run, err := s.Find(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		return a.out.Print(append([]agents.Run{}, stopped...), render.Cancelled(run, stopped))
+	})
+}
+
+// awaitResult waits for an agent's end and prints what it came to.
+func (a *App) awaitResult(ctx context.Context, s *agents.Agents, id string) error {
+	run, err := s.Wait(ctx, id, func(agents.Run) {})
+	if err == nil && !run.State.Ended() {
+		return a.out.Print(run, render.Agent(s, run))
+	}
+	if err != nil {
+		return err
+	}
+	return a.printResult(ctx, s, id)
+}
+
+func (a *App) printResult(ctx context.Context, s *agents.Agents, id string) error {
+	r, err := s.Result(ctx, id)
+	if err != nil {
+		return err
+	}
+	return a.out.Print(r, render.Result(r, s.Project.Now(), 0, 0))
+}

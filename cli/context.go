@@ -1,0 +1,31 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/samber/lo"
+	"github.com/spf13/cobra"
+
+	"flame/cli/flags"
+	"flame/core"
+	"flame/project"
+)
+
+func newContext(a *App) *cobra.Command {
+	var chars uint
+	cmd := &cobra.Command{
+		Use: "context [FRAME]", Short: "Show what an agent in a frame is told", Example: "  flame context frame-k3x9",
+		Args: flags.Takes(0, 1), ValidArgsFunction: a.frameArgs,
+	}
+	cmd.Flags().UintVar(&chars, "chars", 0, "limit in characters (0: none)")
+	return a.reads(cmd, func(ctx context.Context, p *project.Project, args []string) error {
+		made, err := p.Context(ctx, a.caller(), lo.FirstOrEmpty(args), int(chars))
+		if err != nil {
+			return err
+		}
+		if made.Text == "" {
+			return core.Invalidf("no context fits in %d characters", chars).WithHint("allow some 500 or more")
+		}
+		return a.out.Print(map[string]any{"frame": made.Frame.ID, "text": made.Text, "meta": made.Meta}, made.Text)
+	})
+}

@@ -1,0 +1,67 @@
+// Package doctor looks at what flame rests on: its data, the hosts, definitions and grants,
+// and every link between them. It changes nothing.
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"flame/agents"
+	"flame/agents/definition"
+	"flame/config"
+	"flame/core"
+	"flame/hosts"
+	"flame/project"
+	"flame/project/place"
+	"flame/render"
+)
+
+// A Doctor looks at one project. The one who makes it fills it.
+type Doctor struct {
+	Version    string
+	Warnings   []config.Warning // of settings that could not be used
+	Hosts      hosts.Registry
+	Candidates []place.Kept // data that may be the project's from before it was moved
+
+	Check   func(ctx context.Context, at place.Place) []core.Finding // looks at the store
+	Open    func(at place.Place, longLived bool) (*project.Project, func() error, error)
+	Agents  func(p *project.Project, at place.Place) (*agents.Agents, error)
+	Catalog func() (definition.Catalog, error)
+}
+
+// Findings returns what there is to say of the project at a place.
+func (d Doctor) Findings(ctx context.Context, at place.Place) []core.Finding {
+	findings := []core.Finding{{What: fmt.Sprintf("flame %s, project %s", d.Version, at.Dir)}}
+	for _, w := range d.Warnings {
+		findings = append(findings, core.Finding{What: w.String(), Hint: "correct the variable or unset it", Broken: true})
+	}
+	findings = append(findings, d.checkData(ctx, at)...)
+	findings = append(findings, checkShipped(at)...)
+	machine, err := hosts.ThisMachine(at.Worktree)
+	if err != nil {
+		findings = append(findings, problemFinding("", err))
+	}
+	findings = append(findings, d.checkDefinitions()...)
+	findings = append(findings, d.checkGrants(ctx, at)...)
+	links := d.links(ctx, at)
+	for _, h := range d.Hosts {
+		findings = append(findings, checkHost(ctx, h, machine, links)...)
+	}
+	return findings
+}
+
+// problemFinding makes a finding of an error.
+func problemFinding(what string, err error) core.Finding {
+	f := core.Finding{What: what + err.Error(), Broken: true}
+	var problem *core.Problem
+	if errors.As(err, &problem) {
+		f.Hint = render.ForShell(problem.Hint)
+	}
+	return f
+}
+
+// MayBeOurs says that data may be the project's from before it was moved.
+func MayBeOurs(kept place.Kept) string {
+	return fmt.Sprintf("the data of %s, which is gone, may be this project's from before it was moved", kept.Root)
+}

@@ -1,0 +1,35 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+
+	"flame/cli/flags"
+	"flame/project"
+	"flame/render"
+)
+
+// newPlan differs from the other writing commands in making several frames.
+func newPlan(a *App) *cobra.Command {
+	var frame, criteria string
+	cmd := &cobra.Command{
+		Use: "plan GOAL…", Short: "Plan frames below the current one, in order", Example: `  flame plan "Design the API" "Write it" "Test it"`,
+		Args: flags.Takes(1, -1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			children := make([]project.PlannedChild, len(args))
+			for i, goal := range args {
+				children[i] = project.PlannedChild{Goal: goal, SuccessCriteria: criteria}
+			}
+			return a.with(cmd.Context(), func(p *project.Project) error {
+				_, planned, err := p.Plan(cmd.Context(), a.caller(), frame, children)
+				if err != nil {
+					return err
+				}
+				return a.out.Frames(planned, render.ShortFrames(planned))
+			})
+		},
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	a.frameFlag(cmd, &frame, "plan below this frame (default: the current one)")
+	cmd.Flags().StringVar(&criteria, "criteria", "", "what done means, for each")
+	return cmd
+}

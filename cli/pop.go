@@ -1,0 +1,42 @@
+package cli
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"flame/cli/flags"
+	"flame/core"
+	"flame/project"
+	"flame/render"
+)
+
+func newPop(a *App) *cobra.Command {
+	cmd := a.writes(writing{
+		use: "pop completed|failed|blocked [SUMMARY]", short: "End the current frame", example: `flame pop completed "Login works; sessions expire after 30 min"`,
+		args: cobra.MatchAll(flags.Takes(1, -1), canEnd), frame: true,
+		flags: func(cmd *cobra.Command, given *writeFlags) {
+			cmd.Flags().StringVar(&given.results, "results", "", "the full outcome, read on demand")
+			cmd.Flags().BoolVar(&given.force, "force", false, "even with children in progress")
+			cmd.Flags().BoolVar(&given.generate, "generate-summary", false, "wait for the summary of the next compaction")
+		},
+		run: func(ctx context.Context, p *project.Project, by project.Caller, args []string, given *writeFlags) (core.Frame, string, error) {
+			popped, err := p.Pop(ctx, by, project.PopArgs{
+				Frame: given.frame, Status: core.Status(args[0]), Summary: strings.Join(args[1:], " "),
+				Results: given.results, Force: given.force, GenerateSummary: given.generate,
+			})
+			return popped.Frame, render.PoppedShort(popped), err
+		},
+	})
+	cmd.ValidArgs, cmd.ValidArgsFunction = []cobra.Completion{"completed", "failed", "blocked"}, nil
+	return cmd
+}
+
+// canEnd checks that the first argument is a status that ends a frame.
+func canEnd(cmd *cobra.Command, args []string) error {
+	if !core.Status(args[0]).Ended() {
+		return flags.Wrong(cmd, "a frame ends as completed, failed or blocked, not %q", args[0])
+	}
+	return nil
+}

@@ -1,0 +1,25 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"flame/cli/flags"
+	"flame/core"
+	"flame/project"
+	"flame/render"
+)
+
+func newPush(a *App) *cobra.Command {
+	return a.writes(writing{
+		use: "push GOAL", short: "Start a frame below the current one", example: `flame push "Fix the login"`,
+		args: flags.Takes(1, -1), flags: criteriaFlag,
+		run: func(ctx context.Context, p *project.Project, by project.Caller, args []string, given *writeFlags) (core.Frame, string, error) {
+			frame, err := p.Push(ctx, by, strings.Join(args, " "), given.criteria)
+			return frame, fmt.Sprintf("%s started: %s", frame.ID, render.Short(frame.Goal)), err
+		},
+	})
+}

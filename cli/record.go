@@ -1,0 +1,46 @@
+package cli
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"flame/cli/flags"
+	"flame/core"
+	"flame/project"
+	"flame/render"
+)
+
+func newGoal(a *App) *cobra.Command {
+	return a.writes(writing{
+		use: "goal TEXT", short: "Change what a frame is for", example: `flame goal "Fix login and logout"`,
+		args: flags.Takes(1, -1), frame: true,
+		run: func(ctx context.Context, p *project.Project, by project.Caller, args []string, given *writeFlags) (core.Frame, string, error) {
+			frame, err := p.SetGoal(ctx, by, given.frame, strings.Join(args, " "))
+			return frame, render.ShortFrame(frame), err
+		},
+	})
+}
+
+func newArtifact(a *App) *cobra.Command {
+	return a.writes(writing{
+		use: "artifact TEXT", short: "Record what a frame produced", example: "flame artifact src/login.go",
+		args: flags.Takes(1, -1), frame: true,
+		run: func(ctx context.Context, p *project.Project, by project.Caller, args []string, given *writeFlags) (core.Frame, string, error) {
+			frame, added, err := p.AddArtifact(ctx, by, given.frame, strings.Join(args, " "))
+			return frame, render.RecordedShort(frame, "artifact", added), err
+		},
+	})
+}
+
+func newDecision(a *App) *cobra.Command {
+	return a.writes(writing{
+		use: "decision TEXT", short: "Record a decision with its reason", example: `flame decision "Cookies, not tokens: the proxy strips headers"`,
+		args: flags.Takes(1, -1), frame: true,
+		run: func(ctx context.Context, p *project.Project, by project.Caller, args []string, given *writeFlags) (core.Frame, string, error) {
+			frame, added, err := p.AddDecision(ctx, by, given.frame, strings.Join(args, " "))
+			return frame, render.RecordedShort(frame, "decision", added), err
+		},
+	})
+}

@@ -1,0 +1,24 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"flame/cli/flags"
+	"flame/project"
+	"flame/render"
+)
+
+func newShow(a *App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "show FRAME", Short: "Show all of one frame", Example: "  flame show frame-k3x9", Args: flags.Takes(1, 1), ValidArgsFunction: a.frameArgs,
+	}
+	return a.reads(cmd, func(ctx context.Context, p *project.Project, args []string) error {
+		details, err := p.Details(ctx, a.caller(), args[0])
+		if err != nil {
+			return err
+		}
+		return a.out.Frame(details.Frame, render.Details(details))
+	})
+}

@@ -1,0 +1,22 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"flame/cli/flags"
+	"flame/project"
+	"flame/render"
+)
+
+func newStats(a *App) *cobra.Command {
+	cmd := &cobra.Command{Use: "stats", Short: "Count frames, sessions and what they consumed", Example: "  flame stats --json", Args: flags.Takes(0, 0)}
+	return a.reads(cmd, func(ctx context.Context, p *project.Project, _ []string) error {
+		stats, err := p.Stats(ctx)
+		if err != nil {
+			return err
+		}
+		return a.out.Print(stats, render.Stats(stats))
+	})
+}

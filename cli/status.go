@@ -1,0 +1,63 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/spf13/cobra"
+
+	"flame/cli/flags"
+	"flame/cli/printer"
+	"flame/core"
+	"flame/project"
+	"flame/render"
+)
+
+func newStatus(a *App) *cobra.Command {
+	var short bool
+	cmd := &cobra.Command{
+		Use: "status", Short: "Show the current frame and the tree around it", Example: "  flame status --line", Args: flags.Takes(0, 0),
+	}
+	cmd.Flags().BoolVar(&short, "line", false, "one line, for a host's status line")
+	return a.reads(cmd, func(ctx context.Context, p *project.Project, _ []string) error {
+		if short {
+			return a.statusLine(ctx, p)
+		}
+		tree, err := p.Tree(ctx, a.caller(), project.TreeArgs{Limit: statusLimit})
+		if err != nil {
+			return err
+		}
+		text := a.noFrames(ctx, len(tree.Lines))
+		if text == "" {
+			text = render.Status(tree)
+		}
+		nodes, more, err := printer.TreeJSON(tree.Lines, tree.Current)
+		if err != nil {
+			return err
+		}
+		return a.out.Draw(status{tree.Current, tree.Counts, nodes, more}, text)
+	})
+}
+
+// A status is what `flame status --json` prints.
+type status struct {
+	Current string              `json:"current,omitempty"`
+	Counts  map[core.Status]int `json:"counts"`
+	Tree    json.RawMessage     `json:"tree"`
+	More    map[core.Status]int `json:"more,omitempty"` // roots left out
+}
+
+// statusLimit is how many frames a status shows before it counts the rest.
+const statusLimit = 60
+
+// statusLine is the current frame in one line; without one nothing, or null.
+func (a *App) statusLine(ctx context.Context, p *project.Project) error {
+	frame, ok, err := p.Current(ctx, a.caller())
+	switch {
+	case err != nil || !ok && !a.out.JSON:
+		return err
+	case !ok:
+		return a.out.Print(nil, "")
+	}
+	return a.out.Frame(frame, frame.Status.Icon()+" "+render.Short(frame.Goal)+render.ShortUsage(frame.Usage))
+}

@@ -1,0 +1,54 @@
+package render
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"flame/agents/definition"
+	"flame/hosts"
+)
+
+// DefinitionSource is where a definition comes from, as people read it.
+func DefinitionSource(def definition.Definition) string {
+	if def.Source.File == "" {
+		return def.Source.Kind
+	}
+	return def.Source.File
+}
+
+// DefinitionRemarks say whose place a definition takes, and why it does not hold.
+func DefinitionRemarks(def definition.Definition) (text string) {
+	if def.Replaces != nil {
+		text += ", in place of " + cmp.Or(def.Replaces.File, "the built-in one")
+	}
+	if def.ShadowedBy != "" {
+		text += ", shadowed by " + def.ShadowedBy
+	}
+	if def.Disabled {
+		text += ", disabled"
+	}
+	if def.Hidden {
+		text += ", hidden"
+	}
+	return text
+}
+
+// Definition is a definition as people read it.
+func Definition(def definition.Definition) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s (%s)%s\n%s\n", def.Name, DefinitionSource(def), DefinitionRemarks(def), def.Description)
+	tools := "those of its caller"
+	if def.Tools != nil {
+		tools = hosts.ToolSet{}.Only(def.Tools).String()
+	}
+	for _, line := range []struct{ name, value string }{
+		{"Host", def.Host}, {"Model", def.Model}, {"Mode", string(def.PermissionMode)}, {"Tools", tools},
+		{"Not", strings.Join(def.DisallowedTools, ", ")},
+	} {
+		if line.value != "" {
+			fmt.Fprintf(&b, "%s: %s\n", line.name, line.value)
+		}
+	}
+	return b.String() + "\n" + def.Prompt
+}

@@ -1,0 +1,39 @@
+package render
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"flame/agents"
+	"flame/core"
+)
+
+// Grants lists grants, one a line.
+func Grants(all []agents.Grant) string {
+	if len(all) == 0 {
+		return "No grants; `flame agents grant` makes one.\n"
+	}
+	var b strings.Builder
+	for _, g := range all {
+		fmt.Fprintf(&b, "%s: %s%s: %s\n", g.ID, g.Mode, grantScope(g), core.OneLine(g.Reason, 100))
+	}
+	return b.String()
+}
+
+// grantScope says what a grant is for.
+func grantScope(g agents.Grant) (text string) {
+	if g.Agent != "" {
+		text += ", for " + g.Agent
+	}
+	if g.Session != "" {
+		text += ", below " + g.Session
+	}
+	if g.ExpiresAt > 0 {
+		text += ", until " + g.ExpiresAt.Time().Local().Format(time.DateTime)
+	}
+	if len(g.During) > 0 {
+		text += ", made while agents ran"
+	}
+	return text
+}
