@@ -45,7 +45,7 @@ func main() {
 		Agents: func(p *project.Project, at place.Place) (*agents.Agents, error) {
 			return service(settings, known, p, at)
 		},
-		Check: func(ctx context.Context, at place.Place) []core.Finding { return store.Check(ctx, at.Data.Path) },
+		Check:  func(ctx context.Context, at place.Place) []core.Finding { return store.Check(ctx, at.Data.Path) },
 		Repair: repair, FirstCommit: git.FirstCommit, Exit: os.Exit,
 	}
 	code := app.Run(ctx, os.Args[1:])
