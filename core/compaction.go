@@ -71,9 +71,10 @@ var asks = map[CompactionType][]string{
 
 // purposes say what a summary of each type is for.
 var purposes = map[CompactionType]string{
-	FrameCompletion: "This piece of work ends here. Whoever goes on above it sees your summary and nothing of the conversation, so it must stand by itself. Write 2-4 paragraphs.",
-	ManualSummary:   "This is a checkpoint. The work must be able to resume from your summary after the conversation is gone.",
-	Overflow:        "The conversation outgrew its room and goes on from your summary. The work must continue without a break.",
+	FrameCompletion: "This piece of work ends here. Whoever goes on above it sees your summary and nothing of the conversation, so it must " +
+		"stand by itself. Write 2-4 paragraphs.",
+	ManualSummary: "This is a checkpoint. The work must be able to resume from your summary after the conversation is gone.",
+	Overflow:      "The conversation outgrew its room and goes on from your summary. The work must continue without a break.",
 }
 
 // CompactionPrompt returns the instructions for a summary of the frame's history,

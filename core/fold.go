@@ -11,9 +11,12 @@ import (
 type FoldMessage struct {
 	ID      string
 	Role    Role
-	Time    Millis     // made
-	Summary bool       // what a compaction came to: never left out
-	Answers bool       // a user's in name only: results of tools that the message before called. With words of the user beside them it is none, and the one before is Open.
+	Time    Millis // made
+	Summary bool   // what a compaction came to: never left out
+	// Answers says that it is a user's in name only: results of tools that the message
+	// before called. With words of the user beside them it is none, and the one before
+	// is Open.
+	Answers bool
 	Open    bool       // must stay: a tool of its has not ended
 	Moves   []FoldMove // its calls of flame that succeeded, in order
 	Text    string     // an assistant's words; their last FoldQuote characters suffice

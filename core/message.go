@@ -15,9 +15,11 @@ const (
 // A Message is one entry of a host's log. What a reader does not know is kept as
 // a message of RoleOther, so that none is lost and the order stays.
 type Message struct {
-	ID        string          `json:"id,omitempty"`        // the host's; the lines of one answer share it
-	Role      Role            `json:"role"`                //
-	Session   string          `json:"session,omitempty"`   // of the host; in Claude Code a subagent's lines name the session it runs in, in OpenCode it is a session itself
+	ID   string `json:"id,omitempty"` // the host's; the lines of one answer share it
+	Role Role   `json:"role"`         //
+	// Session is that of the host; in Claude Code a subagent's lines name the session it
+	// runs in, in OpenCode it is a session itself.
+	Session   string          `json:"session,omitempty"`
 	Agent     string          `json:"agent,omitempty"`     // of the subagent whose line it is; empty for the session itself
 	SpawnCall string          `json:"spawnCall,omitempty"` // id of the tool call that started that subagent, where the line tells
 	Time      Millis          `json:"time,omitempty"`

@@ -174,7 +174,8 @@ func TestThreeAgentsAreDelegatedToAndConverged(t *testing.T) {
 			assert.FileExists(t, file("one.txt"))
 			assert.FileExists(t, file("two.txt"))
 			logged := u.tracked(client)
-			assert.Regexp(t, `^\S.*\n├── ONEWORK: write what's "due" \(@builder\) .* completed .*\n├── do two \(@builder\) .* completed .*\n└── do three \(@builder\) .* completed .*\n$`, logged)
+			assert.Regexp(t, `^\S.*\n├── ONEWORK: write what's "due" \(@builder\) .* completed .*\n`+
+				`├── do two \(@builder\) .* completed .*\n└── do three \(@builder\) .* completed .*\n$`, logged)
 
 			line = strings.Join(ids, " ") + " --strategy merge"
 			u.model.Play(model.Script{asked("converger", "flame_converge", append(finds(client, "flame_converge"), model.Turn{From: func(r model.Request) model.Turn {
@@ -193,7 +194,10 @@ func TestThreeAgentsAreDelegatedToAndConverged(t *testing.T) {
 			assert.Contains(t, settled, "TWO-RESULT")
 			stream := u.must(u.flame, "agents", "review", id, "--trajectory")
 			t.Log(stream)
-			for _, part := range []string{ids[1] + " started as builder: do two", file("two.txt") + "\n", ids[1] + " artifact: two.txt", ids[1] + " says: TWO-RESULT", ids[1] + " ended completed", "CONFLICT file:shared.txt"} {
+			for _, part := range []string{
+				ids[1] + " started as builder: do two", file("two.txt") + "\n", ids[1] + " artifact: two.txt", ids[1] + " says: TWO-RESULT",
+				ids[1] + " ended completed", "CONFLICT file:shared.txt",
+			} {
 				assert.Contains(t, stream, part)
 			}
 			u.leavesNothing()
@@ -278,7 +282,11 @@ func TestAnAgentCannotReachMoreThanItsParent(t *testing.T) {
 	u.model.Play(model.Script{
 		asked("greedy", "GREEDY", writes(claudeCode, filepath.Join(u.project, "stolen.txt"), "x"),
 			calls("Bash", map[string]any{"command": "touch " + filepath.Join(u.project, "touched.txt")}), model.Turn{Text: "TRIED"}),
-		asked("main", "MAINWORK", model.Turn{Tools: []model.Tool{spawns("greedy", "take it", "GREEDY go", map[string]any{"permission_mode": "bypassPermissions"})}}, waitsFor(), model.Turn{Text: "DONE"}),
+		asked(
+			"main", "MAINWORK",
+			model.Turn{Tools: []model.Tool{spawns("greedy", "take it", "GREEDY go", map[string]any{"permission_mode": "bypassPermissions"})}},
+			waitsFor(), model.Turn{Text: "DONE"},
+		),
 	})
 	u.ask(claudeCode, "MAINWORK please") // in the mode "default", which edits nothing unasked
 	main := u.model.By("main")
@@ -549,8 +557,9 @@ func TestAHostsOwnAgentPassesOnNoMoreThanItMay(t *testing.T) {
 		ask              func(u *user)
 	}{
 		claudeCode: {
-			file: ".claude/agents/careful.md", definition: "name: careful\ndescription: reads\ntools: Read, mcp__plugin_flame_flame__spawn_agent, mcp__plugin_flame_flame__flame_agent_wait",
-			has: "Read", lacks: "Write",
+			file:       ".claude/agents/careful.md",
+			definition: "name: careful\ndescription: reads\ntools: Read, mcp__plugin_flame_flame__spawn_agent, mcp__plugin_flame_flame__flame_agent_wait",
+			has:        "Read", lacks: "Write",
 			ask: func(u *user) { u.works(claudeCode, "MAINWORK please") },
 		},
 		openCode: {

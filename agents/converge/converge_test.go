@@ -78,24 +78,29 @@ func TestMergeFindsConflicts(t *testing.T) {
 		one, other func(*converge.Input)
 		conflicts  []string
 	}{
-		"other files do not conflict":                   {file("a.go", "0", "1"), file("b.go", "0", "2"), nil},
-		"a file left alike does not conflict":           {file("a.go", "0", "1"), file("./a.go", "9", "1"), nil},
-		"a file left differently conflicts":             {file("a.go", "0", "1"), file("a.go", "0", "2"), []string{"file:a.go"}},
-		"a file built on the other's conflicts":         {file("a.go", "0", "1"), file("a.go", "1", "2"), []string{"file:a.go"}},
-		"a file changed and deleted conflicts":          {file("a.go", "0", "1"), file("a.go", "0", ""), []string{"file:a.go"}},
-		"a file deleted twice does not conflict":        {file("a.go", "0", ""), file("a.go", "0", ""), nil},
-		"a file put back is not changed":                {file("a.go", "0", "1"), file("a.go", "0", "0"), nil},
-		"artifacts of one hash do not conflict":         {artifact("plan", "1"), artifact("plan", "1"), nil},
-		"artifacts of two hashes conflict":              {artifact("plan", "1"), artifact("plan", "2"), []string{"artifact:plan"}},
-		"decisions in other words do not conflict":      {decisions("use SQLite"), decisions("use PostgreSQL"), nil},
-		"decisions of one key conflict":                 {decisions("DB: SQLite"), decisions("db = PostgreSQL"), []string{"decision:db"}},
-		"decisions alike but for case do not conflict":  {decisions("DB:  SQLite"), decisions("db = sqlite "), nil},
-		"the last decision of an agent holds":           {decisions("db: sqlite", "db: postgres"), decisions("db: postgres"), nil},
-		"a colon without a blank is no key":             {decisions("see http://a"), decisions("see http://b"), nil},
-		"an end and a failure conflict":                 {outcome(core.AgentCompleted), outcome(core.AgentTimeout), []string{"status:outcome"}},
-		"two failures do not conflict":                  {outcome(core.AgentError), outcome(core.AgentOrphaned), nil},
-		"one planned frame taken twice conflicts":       {func(in *converge.Input) { in.Claimed = []string{"plan-1"} }, func(in *converge.Input) { in.Claimed = []string{"plan-1"} }, []string{"scope:plan-1"}},
-		"two bases conflict":                            {func(in *converge.Input) { in.Base = "c1" }, func(in *converge.Input) { in.Base = "c2" }, []string{"stale:base"}},
+		"other files do not conflict":                  {file("a.go", "0", "1"), file("b.go", "0", "2"), nil},
+		"a file left alike does not conflict":          {file("a.go", "0", "1"), file("./a.go", "9", "1"), nil},
+		"a file left differently conflicts":            {file("a.go", "0", "1"), file("a.go", "0", "2"), []string{"file:a.go"}},
+		"a file built on the other's conflicts":        {file("a.go", "0", "1"), file("a.go", "1", "2"), []string{"file:a.go"}},
+		"a file changed and deleted conflicts":         {file("a.go", "0", "1"), file("a.go", "0", ""), []string{"file:a.go"}},
+		"a file deleted twice does not conflict":       {file("a.go", "0", ""), file("a.go", "0", ""), nil},
+		"a file put back is not changed":               {file("a.go", "0", "1"), file("a.go", "0", "0"), nil},
+		"artifacts of one hash do not conflict":        {artifact("plan", "1"), artifact("plan", "1"), nil},
+		"artifacts of two hashes conflict":             {artifact("plan", "1"), artifact("plan", "2"), []string{"artifact:plan"}},
+		"decisions in other words do not conflict":     {decisions("use SQLite"), decisions("use PostgreSQL"), nil},
+		"decisions of one key conflict":                {decisions("DB: SQLite"), decisions("db = PostgreSQL"), []string{"decision:db"}},
+		"decisions alike but for case do not conflict": {decisions("DB:  SQLite"), decisions("db = sqlite "), nil},
+		"the last decision of an agent holds":          {decisions("db: sqlite", "db: postgres"), decisions("db: postgres"), nil},
+		"a colon without a blank is no key":            {decisions("see http://a"), decisions("see http://b"), nil},
+		"an end and a failure conflict":                {outcome(core.AgentCompleted), outcome(core.AgentTimeout), []string{"status:outcome"}},
+		"two failures do not conflict":                 {outcome(core.AgentError), outcome(core.AgentOrphaned), nil},
+		"one planned frame taken twice conflicts": {
+			func(in *converge.Input) { in.Claimed = []string{"plan-1"} }, func(in *converge.Input) { in.Claimed = []string{"plan-1"} },
+			[]string{"scope:plan-1"},
+		},
+		"two bases conflict": {
+			func(in *converge.Input) { in.Base = "c1" }, func(in *converge.Input) { in.Base = "c2" }, []string{"stale:base"},
+		},
 		"an agent outside git has no base":              {func(in *converge.Input) { in.Base = "c1" }, func(in *converge.Input) {}, nil},
 		"texts stand beside each other":                 {answer("done"), answer("fine"), nil},
 		"fields that differ conflict":                   {answer(`{"a":1,"b":1}`), answer(`{"a":2,"b":1.0}`), []string{"answer:a"}},
@@ -251,13 +256,15 @@ func TestAutomaticResolutions(t *testing.T) {
 		change func([]converge.Input)
 		winner string
 	}{
-		"the latest wins":                                    {converge.AutoAcceptLatest, func([]converge.Input) {}, "a3"},
-		"the latest two of one value win":                    {converge.AutoAcceptLatest, func(in []converge.Input) { in[1].CompletedAt = 3_000 }, "a2"},
-		"the latest two of two values wait":                  {converge.AutoAcceptLatest, func(in []converge.Input) { in[0].CompletedAt = 3_000 }, ""},
-		"the most confident wins":                            {converge.PreferHigherConfidence, func([]converge.Input) {}, "a1"},
-		"the most confident two of one value win":            {converge.PreferHigherConfidence, func(in []converge.Input) { in[0].Confidence = sure(0) }, "a2"},
-		"the most confident two of two values wait":          {converge.PreferHigherConfidence, func(in []converge.Input) { in[1].Confidence = sure(0.9) }, ""},
-		"the confidence of who takes no side does not count": {converge.PreferHigherConfidence, func(in []converge.Input) { in[2].Answer, in[2].Confidence = "x", nil }, "a1"},
+		"the latest wins":                           {converge.AutoAcceptLatest, func([]converge.Input) {}, "a3"},
+		"the latest two of one value win":           {converge.AutoAcceptLatest, func(in []converge.Input) { in[1].CompletedAt = 3_000 }, "a2"},
+		"the latest two of two values wait":         {converge.AutoAcceptLatest, func(in []converge.Input) { in[0].CompletedAt = 3_000 }, ""},
+		"the most confident wins":                   {converge.PreferHigherConfidence, func([]converge.Input) {}, "a1"},
+		"the most confident two of one value win":   {converge.PreferHigherConfidence, func(in []converge.Input) { in[0].Confidence = sure(0) }, "a2"},
+		"the most confident two of two values wait": {converge.PreferHigherConfidence, func(in []converge.Input) { in[1].Confidence = sure(0.9) }, ""},
+		"the confidence of who takes no side does not count": {
+			converge.PreferHigherConfidence, func(in []converge.Input) { in[2].Answer, in[2].Confidence = "x", nil }, "a1",
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -25,7 +25,8 @@ var (
 func team() []converge.Input {
 	return []converge.Input{
 		{
-			SubagentID: "agent-api", Tree: "frame-root", Outcome: core.AgentCompleted, CompletedAt: 3_000, Confidence: sure(0.7), Base: "c0ffee1", Claimed: []string{"plan-cache"},
+			SubagentID: "agent-api", Tree: "frame-root", Outcome: core.AgentCompleted, CompletedAt: 3_000,
+			Confidence: sure(0.7), Base: "c0ffee1", Claimed: []string{"plan-cache"},
 			Answer:    "Done:\n\n```json\n{\"verdict\": \"ship\", \"tests\": 12, \"api\": [\"get\", \"put\"]}\n```\n",
 			Artifacts: []converge.Artifact{{Key: "design", Hash: "aa", Excerpt: "# Design"}, {Key: "api.yaml", Hash: "ab", Excerpt: "openapi: 3.1"}},
 			Files: []converge.File{
@@ -36,7 +37,8 @@ func team() []converge.Input {
 			Decisions: []string{"Database: SQLite", "keep it small"},
 		},
 		{
-			SubagentID: "agent-cache", Tree: "frame-root", Outcome: core.AgentCompleted, CompletedAt: 5_000, Confidence: sure(0.9), Base: "c0ffee2", Claimed: []string{"plan-cache"},
+			SubagentID: "agent-cache", Tree: "frame-root", Outcome: core.AgentCompleted, CompletedAt: 5_000,
+			Confidence: sure(0.9), Base: "c0ffee2", Claimed: []string{"plan-cache"},
 			Answer:    `{"verdict": "wait", "tests": 12.0, "cache": {"ttl": 30}}`,
 			Artifacts: []converge.Artifact{{Key: "design", Hash: "ac", Excerpt: "# Another ``` design"}},
 			Files: []converge.File{

@@ -67,11 +67,13 @@ const MinVoters = 3
 
 // Options say how to converge.
 type Options struct {
-	Strategy   Strategy        `json:"strategy"`                      // required
-	Resolution Resolution      `json:"conflict_resolution,omitempty"` // Manual if empty
-	Format     Format          `json:"output_format,omitempty"`       // DeltaBatch if empty
-	Tolerance  float64         `json:"tolerance,omitempty"`           // how far apart two numbers in JSON answers may be and still count as equal, in their own unit
-	Schema     json.RawMessage `json:"result_schema,omitempty"`       // a JSON schema: of JSON answers only the properties it declares are compared
+	Strategy   Strategy   `json:"strategy"`                      // required
+	Resolution Resolution `json:"conflict_resolution,omitempty"` // Manual if empty
+	Format     Format     `json:"output_format,omitempty"`       // DeltaBatch if empty
+	// Tolerance is how far apart two numbers in JSON answers may be and still count as
+	// equal, in their own unit.
+	Tolerance float64         `json:"tolerance,omitempty"`
+	Schema    json.RawMessage `json:"result_schema,omitempty"` // a JSON schema: of JSON answers only the properties it declares are compared
 
 	// Choices are a person's: the subagent_id of the side that wins, by
 	// Conflict.ID. They go before every other way to settle a conflict.

@@ -54,8 +54,14 @@ func TestToolsHaveTheNamesOfTheHost(t *testing.T) {
 		host        string
 		tools, want []string
 	}{
-		"Claude Code's in OpenCode":   {"opencode", []string{"Read", "LS", "Bash(git *)", "NotebookEdit", "mcp__docs__find"}, []string{"read", "list", "bash(git *)", "edit", "mcp__docs__find"}},
-		"OpenCode's in Claude Code":   {"claude-code", []string{"read", "edit", "apply_patch", "bash(git *)", "task", "log_*"}, []string{"Read", "Edit", "MultiEdit", "NotebookEdit", "Bash(git *)", "Agent", "Task", "log_*"}},
+		"Claude Code's in OpenCode": {
+			"opencode", []string{"Read", "LS", "Bash(git *)", "NotebookEdit", "mcp__docs__find"},
+			[]string{"read", "list", "bash(git *)", "edit", "mcp__docs__find"},
+		},
+		"OpenCode's in Claude Code": {
+			"claude-code", []string{"read", "edit", "apply_patch", "bash(git *)", "task", "log_*"},
+			[]string{"Read", "Edit", "MultiEdit", "NotebookEdit", "Bash(git *)", "Agent", "Task", "log_*"},
+		},
 		"Claude Code's own":           {"claude-code", []string{"Edit", "Bash"}, []string{"Edit", "Bash"}},
 		"OpenCode's own":              {"opencode", []string{"edit", "patch"}, []string{"edit", "apply_patch", "patch"}},
 		"in a host that nobody knows": {"emacs", []string{"Read"}, []string{"Read"}},

@@ -181,7 +181,11 @@ func TestABrokenDefinitionIsNotReplacedByTheOneItShadows(t *testing.T) {
 	_, err := catalog.Find("helper")
 	var problem *core.Problem
 	require.ErrorAs(t, err, &problem)
-	assert.Equal(t, `the definition of agent "helper" is broken: `+project+`/.claude/agents/helper.md:3: tools: has no value; write [] for none, or leave the key out`, problem.Message)
+	assert.Equal(
+		t,
+		`the definition of agent "helper" is broken: `+project+`/.claude/agents/helper.md:3: tools: has no value; write [] for none, or leave the key out`,
+		problem.Message,
+	)
 	assert.NotEmpty(t, problem.Hint)
 
 	write(t, project, map[string]string{".flame/agents/helper.md": agent("", "higher still")})
@@ -306,7 +310,8 @@ func BenchmarkLoad200(b *testing.B) {
 			root = project
 		}
 		write(b, root, map[string]string{fmt.Sprintf(".claude/agents/agent-%03d.md", i): front(
-			fmt.Sprintf("name: agent-%03d", i), "description: Use this agent when: the user asks for it", "tools: Read, Grep, Glob, Bash(git *)", "model: sonnet", "color: blue",
+			fmt.Sprintf("name: agent-%03d", i), "description: Use this agent when: the user asks for it",
+			"tools: Read, Grep, Glob, Bash(git *)", "model: sonnet", "color: blue",
 		) + prompt})
 	}
 	for b.Loop() {

@@ -177,7 +177,8 @@ func FuzzInline(f *testing.F) {
 func FuzzToolsNeverWiden(f *testing.F) {
 	for _, value := range []string{
 		" Read, Bash", " [Read]", "\n  - Read\n  - Bash(git *)", "", " null", " ~", " {}", " {bash: false}", " {\"*\": false, read: true}", " &a Read\nx: *a",
-		" |\n  Read", " >-\n  Read,\n  Bash", " !!null x", " !!str", " # Read", "\n...\n", "\n---\n", " Read\ntools: Bash", " Read\npermission: allow", " [Read]\ndisable: true",
+		" |\n  Read", " >-\n  Read,\n  Bash", " !!null x", " !!str", " # Read", "\n...\n", "\n---\n",
+		" Read\ntools: Bash", " Read\npermission: allow", " [Read]\ndisable: true",
 	} {
 		f.Add(value)
 	}

@@ -11,13 +11,14 @@ import (
 // keys are those of Claude Code, OpenCode and Wave (spec: agents §1). A value
 // that cannot be read fails the definition: what it was to limit would be open.
 var keys = map[string]setter{
-	"name":            text(func(d *Definition) *string { return &d.Name }),
-	"description":     text(func(d *Definition) *string { return &d.Description }),
-	"prompt":          text(func(d *Definition) *string { return &d.Prompt }),
-	"effort":          text(func(d *Definition) *string { return &d.Effort }),
-	"model":           setModel,
-	"mode":            setRole,
-	"isolation":       oneOf(func(d *Definition) *string { return (*string)(&d.Isolation) }, Isolation("").Values()...), // what asks for more than a worktree must not get less
+	"name":        text(func(d *Definition) *string { return &d.Name }),
+	"description": text(func(d *Definition) *string { return &d.Description }),
+	"prompt":      text(func(d *Definition) *string { return &d.Prompt }),
+	"effort":      text(func(d *Definition) *string { return &d.Effort }),
+	"model":       setModel,
+	"mode":        setRole,
+	// What asks for more than a worktree must not get less.
+	"isolation":       oneOf(func(d *Definition) *string { return (*string)(&d.Isolation) }, Isolation("").Values()...),
 	"permissionMode":  setPermissionMode,
 	"tools":           setTools,
 	"disallowedTools": setDisallowedTools,

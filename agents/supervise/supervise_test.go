@@ -44,14 +44,18 @@ func TestMain(m *testing.M) {
 // The lines of a host.
 const (
 	initLine = `{"type":"system","subtype":"init","session_id":"s1","model":"claude-opus-5-5","tools":["Read"]}`
-	workLine = `{"type":"assistant","session_id":"s1","message":{"id":"m1","model":"claude-opus-5-5","stop_reason":null,"usage":{"input_tokens":100,"output_tokens":20},"content":[{"type":"text","text":"half of it is done"}]}}`
-	doneLine = `{"type":"result","subtype":"success","is_error":false,"session_id":"s1","result":"all of it is done","total_cost_usd":0.5,"usage":{"input_tokens":200,"output_tokens":50,"output_tokens_details":{"thinking_tokens":30}},"modelUsage":{"claude-opus-5-5":{}}}`
+	workLine = `{"type":"assistant","session_id":"s1","message":{"id":"m1","model":"claude-opus-5-5","stop_reason":null,` +
+		`"usage":{"input_tokens":100,"output_tokens":20},"content":[{"type":"text","text":"half of it is done"}]}}`
+	doneLine = `{"type":"result","subtype":"success","is_error":false,"session_id":"s1","result":"all of it is done","total_cost_usd":0.5,` +
+		`"usage":{"input_tokens":200,"output_tokens":50,"output_tokens_details":{"thinking_tokens":30}},` +
+		`"modelUsage":{"claude-opus-5-5":{}}}`
 	failLine = `{"type":"result","subtype":"success","is_error":true,"session_id":"s1","result":"API Error: 529 overloaded","usage":{}}`
 	authLine = `{"type":"result","subtype":"success","is_error":true,"session_id":"s1","result":"API Error: 401 invalid x-api-key","usage":{}}`
 )
 
 func callLine(n int, input string) string {
-	return fmt.Sprintf(`{"type":"assistant","session_id":"s1","message":{"id":"c%d","stop_reason":"tool_use","usage":{"input_tokens":10},"content":[{"type":"tool_use","id":"t%d","name":"Grep","input":%s}]}}`, n, n, input)
+	return fmt.Sprintf(`{"type":"assistant","session_id":"s1","message":{"id":"c%d","stop_reason":"tool_use","usage":{"input_tokens":10},`+
+		`"content":[{"type":"tool_use","id":"t%d","name":"Grep","input":%s}]}}`, n, n, input)
 }
 
 // behave is the fake host. It may be started several times for one job: attempts
@@ -74,7 +78,8 @@ func behave(behaviour string) {
 		dir, _ := unix.Getwd() // that of os looks at PWD
 		say(initLine, `{"type":"result","subtype":"success","session_id":"s1","result":"`+dir+" "+os.Getenv("PWD")+`","usage":{}}`)
 	case "is refused tools":
-		say(initLine, workLine, `{"type":"result","subtype":"success","is_error":false,"session_id":"s1","result":"tried","usage":{},"permission_denials":[{"tool_name":"Bash","tool_use_id":"t1"},{"tool_name":"Write","tool_use_id":"t2"},{"tool_name":"Bash","tool_use_id":"t3"}]}`)
+		say(initLine, workLine, `{"type":"result","subtype":"success","is_error":false,"session_id":"s1","result":"tried","usage":{},`+
+			`"permission_denials":[{"tool_name":"Bash","tool_use_id":"t1"},{"tool_name":"Write","tool_use_id":"t2"},{"tool_name":"Bash","tool_use_id":"t3"}]}`)
 	case "passes an error for an answer":
 		say(initLine, workLine, `{"type":"result","subtype":"success","is_error":false,"session_id":"s1","result":"API Error: 401 no","usage":{}}`)
 	case "dies":
@@ -106,7 +111,10 @@ func behave(behaviour string) {
 			say(initLine, failLine)
 			os.Exit(1)
 		}
-		say(initLine, `{"type":"result","subtype":"success","session_id":"s1","result":"went on with: `+string(prompt)+" "+strings.Join(os.Args[1:], " ")+`","usage":{}}`)
+		say(
+			initLine,
+			`{"type":"result","subtype":"success","session_id":"s1","result":"went on with: `+string(prompt)+" "+strings.Join(os.Args[1:], " ")+`","usage":{}}`,
+		)
 	case "fails always":
 		say(initLine, failLine)
 		os.Exit(1)

@@ -19,10 +19,13 @@ func lazily(expression string) func() *regexp.Regexp {
 
 // passing matches errors that pass by themselves: too many requests, a server's
 // trouble, a broken connection (spec: agents §8).
-var passing = lazily(`(?i)\b(429|5\d\d)\b|overloaded|rate.?limit|too many requests|connection (closed|reset|error|refused)|socket hang up|ECONNRESET|ETIMEDOUT|fetch failed|network error|temporarily unavailable|usage limit|database is locked|SQLITE_BUSY`)
+var passing = lazily(`(?i)\b(429|5\d\d)\b|overloaded|rate.?limit|too many requests|` +
+	`connection (closed|reset|error|refused)|socket hang up|ECONNRESET|ETIMEDOUT|fetch failed|network error|` +
+	`temporarily unavailable|usage limit|database is locked|SQLITE_BUSY`)
 
 // permanent matches errors that no other attempt cures, whatever else they say.
-var permanent = lazily(`(?i)authenticat|unauthori[sz]ed|\b40[0134]\b|invalid.{0,10}key|permission|credit balance|budget|context.{0,20}(length|window|limit|overflow)|prompt is too long|max.?turns`)
+var permanent = lazily(`(?i)authenticat|unauthori[sz]ed|\b40[0134]\b|invalid.{0,10}key|permission|` +
+	`credit balance|budget|context.{0,20}(length|window|limit|overflow)|prompt is too long|max.?turns`)
 
 // transient reports whether another attempt may help after this error.
 func transient(text string) bool {

@@ -40,7 +40,9 @@ func (b *bench) spawning(ctx context.Context) ([]row, error) {
 	files := map[string]string{filepath.Join(bin, "claude"): fakeHost}
 	for n := range definitions {
 		name := fmt.Sprintf("agent%d", n)
-		files[filepath.Join(folder, name+".md")] = "---\nname: " + name + "\ndescription: Does its part.\ntools: Read, Grep\n---\n" + strings.Repeat("Do it well. ", 100)
+		files[filepath.Join(folder, name+".md")] = "---\nname: " + name + "\ndescription: Does its part.\ntools: Read, Grep\n---\n" + strings.Repeat(
+			"Do it well. ", 100,
+		)
 	}
 	for file, content := range files {
 		if err := os.WriteFile(file, []byte(content), 0o755); err != nil {
@@ -56,7 +58,10 @@ func (b *bench) spawning(ctx context.Context) ([]row, error) {
 	last := ""
 	samples, err := interleave(ctx, b.starts,
 		func(run int) error {
-			text, err := c.tool("spawn_agent", map[string]any{"subagent_type": fmt.Sprintf("agent%d", run%definitions), "prompt": "do it", "description": "its part", "session_id": t.session})
+			text, err := c.tool(
+				"spawn_agent",
+				map[string]any{"subagent_type": fmt.Sprintf("agent%d", run%definitions), "prompt": "do it", "description": "its part", "session_id": t.session},
+			)
 			last = agentID.FindString(text)
 			return err
 		},
@@ -77,7 +82,8 @@ func (b *bench) spawning(ctx context.Context) ([]row, error) {
 }
 
 // logLine is a line as Claude Code's logs have them, with a tool's answer in it.
-const logLine = `{"type":"user","sessionId":"s1","timestamp":"2026-01-01T00:00:00.000Z","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_%d","content":"%s"}]}}` + "\n"
+const logLine = `{"type":"user","sessionId":"s1","timestamp":"2026-01-01T00:00:00.000Z",` +
+	`"message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_%d","content":"%s"}]}}` + "\n"
 
 // logs times and weighs flame track on a log of 10 MB, and on one four times that
 // size: its memory is to be that of the agents, not of the log.

@@ -96,7 +96,9 @@ func (r Request) part(where Where) string {
 
 var (
 	asksTitle   = regexp.MustCompile(`(?i)title generator|generate a (brief|concise|short)[^.]* title|conversation title`)
-	asksSummary = regexp.MustCompile(`(?i)anchored context summar|summarizing conversations|CRITICAL: Respond with TEXT ONLY|^# Summary of a flame frame|detailed summary of the conversation`)
+	asksSummary = regexp.MustCompile(
+		`(?i)anchored context summar|summarizing conversations|CRITICAL: Respond with TEXT ONLY|^# Summary of a flame frame|detailed summary of the conversation`,
+	)
 )
 
 // kind recognises the requests that clients make beside the conversation.
