@@ -21,8 +21,8 @@ type Result struct {
 	Decisions  []string   `json:"decisions"`
 	Confidence *float64   `json:"confidence,omitempty"` // 0..1, where it gave one
 	Partial    bool       `json:"partial"`
-	StopReason string     `json:"stop_reason,omitempty"`
-	Thinking   int64      `json:"thinking_tokens"`
+	StopReason string     `json:"stopReason,omitempty"`
+	Thinking   int64      `json:"thinkingTokens"`
 	Usage      core.Usage `json:"usage"`
 	Folder     string     `json:"folder"`         // with its output, and whatever else is kept of it
 	Next       string     `json:"next,omitempty"` // agent that tries again what it did not do
