@@ -20,7 +20,7 @@ const AgentVariable = "FLAME_AGENT"
 type Session struct {
 	ID             string       `json:"id"`
 	Parent         string       `json:"parent,omitempty"`      // session that started it; empty for a user's own
-	Host           string       `json:"host,omitempty"`        // claude-code, opencode, cli, or what the client calls itself
+	Host           string       `json:"host,omitempty"`        // name of a host, cli, or what the client calls itself
 	Title          string       `json:"title,omitempty"`       // as the host gives it
 	State          SessionState `json:"state"`                 //
 	Root           string       `json:"root,omitempty"`        // id of the frame it began with; for a child session, its own frame

@@ -44,7 +44,7 @@ type Project struct {
 type Caller struct {
 	Session string // id of the host session; empty for a person at a shell who named none, and for an agent whose host does not tell it
 	Parent  string // id of the session that Session is a subagent of; may be empty
-	Host    string // what the session lives in: claude-code, opencode, cli, ...
+	Host    string // what the session lives in: the name of a host, cli, or what the client calls itself
 	Agent   string // id of the agent whose process it lives in; empty outside of agents
 	Stamped bool   // a hook of the host vouches for Session
 	Event   string // the host's event that this is, where a hook calls; empty otherwise

@@ -25,7 +25,7 @@ type Definition struct {
 	Model       string    `json:"model,omitempty"`     // empty: the host's choice
 	Effort      string    `json:"effort,omitempty"`    // empty: the host's choice
 	Type        string    `json:"type,omitempty"`      // builder, tester, analyzer or retriever; empty: none of them
-	Host        string    `json:"host,omitempty"`      // claude-code or opencode; empty: the caller's
+	Host        string    `json:"host,omitempty"`      // name of the one that it runs in; empty: the caller's
 	Isolation   Isolation `json:"isolation,omitempty"` // empty: not said
 
 	Tools           *[]string  `json:"tools,omitempty"` // that it may use; nil: all that its caller may; empty: none; "*" stands for any
