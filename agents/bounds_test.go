@@ -49,7 +49,7 @@ func TestNativeSubagentsCountAsLevels(t *testing.T) {
 	s := newService(t)
 	by := user
 	for _, child := range []string{"one", "two"} {
-		by = project.Caller{Session: child, Parent: by.Session, Host: "claude-code", Stamped: true}
+		by = project.Caller{Session: child, Parent: by.Session, Host: "claude-code", Trust: project.Stamped}
 		_, err := s.Project.StartSession(s.ctx, by, "Look (@explorer subagent)")
 		require.NoError(t, err)
 	}

@@ -121,7 +121,7 @@ const continued = " (continued)"
 // stillAllowed refuses to go on with an agent in a mode that its grant, or the one who
 // asks, would not give it now. A person at a shell goes on with what there is.
 func (a *Agents) stillAllowed(tx project.Tx, by project.Caller, old Run, caller core.Session) error {
-	if err := stillGranted(tx, old, a.Project.Now()); err != nil || old.Mode.Grant != "" || by.Session == "" && by.Agent == "" && !by.InHost {
+	if err := stillGranted(tx, old, a.Project.Now()); err != nil || old.Mode.Grant != "" || by.Session == "" && by.Agent == "" && by.Trust != project.InHost {
 		return err
 	}
 	asks, err := a.askerOf(tx, by, caller, func() definition.Catalog { return a.Catalog(a.Dir) })

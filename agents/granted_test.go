@@ -19,7 +19,7 @@ import (
 // next returns what stands in a session's next context.
 func (s *service) next(session string) string {
 	s.t.Helper()
-	b, err := s.Project.Begin(s.ctx, project.Caller{Session: session, Host: "claude-code", Stamped: true}, 9_500)
+	b, err := s.Project.Begin(s.ctx, project.Caller{Session: session, Host: "claude-code", Trust: project.Stamped}, 9_500)
 	require.NoError(s.t, err)
 	return b.Text
 }
@@ -29,7 +29,7 @@ var bypass = agents.Grant{Mode: hosts.Bypass, Reason: "a container"}
 func TestAGrantThatWasMadeWhileAgentsRanIsToldToWhoStartedThem(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
-	other := project.Caller{Session: "other", Host: "claude-code", Stamped: true}
+	other := project.Caller{Session: "other", Host: "claude-code", Trust: project.Stamped}
 	_, err := s.Project.Prompt(s.ctx, other, project.Prompt{ID: "p", Text: "Work", FromUser: true})
 	require.NoError(t, err)
 	over := s.spawn("done")

@@ -35,7 +35,7 @@ func TestAnAgentsModeIsNeverAboveItsParents(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newService(t, "name: bold\ndescription: d\npermissionMode: bypassPermissions", "name: free\ndescription: d")
-			by := project.Caller{Session: "theirs", Host: "claude-code", Stamped: true}
+			by := project.Caller{Session: "theirs", Host: "claude-code", Trust: project.Stamped}
 			_, err := s.Project.Prompt(s.ctx, by, project.Prompt{ID: "p", Text: "Work", FromUser: true})
 			require.NoError(t, err)
 			require.NoError(t, s.Project.NoteStanding(s.ctx, by, project.Standing{Mode: tt.parent}))
@@ -55,7 +55,7 @@ func TestAnAgentsModeIsNeverAboveItsParents(t *testing.T) {
 func TestANativeSubagentsAgentHasItsSessionsMode(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
-	child := project.Caller{Session: "child", Parent: user.Session, Host: "claude-code", Stamped: true}
+	child := project.Caller{Session: "child", Parent: user.Session, Host: "claude-code", Trust: project.Stamped}
 	_, err := s.Project.StartSession(s.ctx, child, "Look (@explorer subagent)")
 	require.NoError(t, err)
 	assert.Equal(t, hosts.AcceptEdits, s.request(child, agents.Request{Type: "builder", Prompt: "done"}).Mode.Effective)
@@ -86,7 +86,7 @@ func TestAHostsOwnAgentPassesOnNoMoreThanItMay(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newService(t, careful)
-			by := project.Caller{Session: "child", Parent: user.Session, Host: tt.host, Stamped: true}
+			by := project.Caller{Session: "child", Parent: user.Session, Host: tt.host, Trust: project.Stamped}
 			_, err := s.Project.StartSession(s.ctx, by, "Look (@x subagent)")
 			require.NoError(t, err)
 			tt.told.Mode = "acceptEdits"

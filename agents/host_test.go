@@ -193,7 +193,7 @@ func delegate(session, steps string) error {
 	if err != nil {
 		return err
 	}
-	by := project.Caller{Session: session, Host: "claude-code", Agent: os.Getenv(core.AgentVariable), Stamped: true}
+	by := project.Caller{Session: session, Host: "claude-code", Agent: os.Getenv(core.AgentVariable), Trust: project.Stamped}
 	_, err = a.Spawn(context.Background(), by, agents.Request{Type: "builder", Prompt: steps})
 	return err
 }

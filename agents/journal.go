@@ -82,7 +82,7 @@ func (j journal) Active(ctx context.Context, p supervise.Progress) error {
 // parentOf is flame itself, acting for an agent's parent: it may change frames of a
 // session that handed control over.
 func parentOf(run Run) project.Caller {
-	return project.Caller{Session: run.ParentSession, Host: project.CommandLine, Flame: true}
+	return project.Caller{Session: run.ParentSession, Host: project.CommandLine, Trust: project.ByFlame}
 }
 
 // warnAt is the part of a budget whose use is told.

@@ -248,7 +248,7 @@ func TestWhatGoesOnHasNoMoreThanWhoeverAsksHasNow(t *testing.T) {
 	assert.Contains(t, problem(t, err, core.ErrInvalid), "acceptEdits")
 	person := project.Caller{Host: project.CommandLine}
 	shell := person
-	shell.InHost = true
+	shell.Trust = project.InHost
 	_, err = s.Continue(s.ctx, shell, run.ID, "more")
 	assert.Contains(t, problem(t, err, core.ErrInvalid), "acceptEdits", "a model may be behind it")
 	next, err := s.Continue(s.ctx, person, run.ID, "done")

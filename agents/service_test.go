@@ -39,7 +39,7 @@ type service struct {
 }
 
 // user is a session of a person, which hooks vouch for.
-var user = project.Caller{Session: "user", Host: "claude-code", Stamped: true}
+var user = project.Caller{Session: "user", Host: "claude-code", Trust: project.Stamped}
 
 // newService makes a project in which a person's session works, with these
 // definitions of the person's own beside the built-in ones.
@@ -133,7 +133,7 @@ func (s *service) request(by project.Caller, r agents.Request) agents.Run {
 
 // as is the caller that an agent's own session is.
 func as(run agents.Run) project.Caller {
-	return project.Caller{Session: run.Session, Host: run.Host, Agent: run.ID, Stamped: true}
+	return project.Caller{Session: run.Session, Host: run.Host, Agent: run.ID, Trust: project.Stamped}
 }
 
 // patience is how long tests wait for what other processes do.

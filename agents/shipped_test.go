@@ -104,7 +104,7 @@ func TestNothingInARepositorysDefinitionWidensWhatItsAgentGets(t *testing.T) {
 		t.Run(host, func(t *testing.T) {
 			t.Parallel()
 			s, all := witnessed(t)
-			by := project.Caller{Session: "theirs", Host: host, Stamped: true}
+			by := project.Caller{Session: "theirs", Host: host, Trust: project.Stamped}
 			_, err := s.Project.Prompt(s.ctx, by, project.Prompt{ID: "p", Text: "Work", FromUser: true})
 			require.NoError(t, err)
 			require.NoError(t, s.Project.NoteStanding(s.ctx, by, project.Standing{Mode: "default"}))
@@ -238,7 +238,7 @@ func TestARepositoryCannotSayWhatTheUsersOwnAgentMay(t *testing.T) {
 			t.Parallel()
 			s := newService(t, "name: reviewer\ndescription: d\n"+tt.own)
 			s.ship("name: reviewer\ndescription: d\n" + tt.shipped)
-			by := project.Caller{Session: "child", Parent: user.Session, Host: "claude-code", Stamped: true}
+			by := project.Caller{Session: "child", Parent: user.Session, Host: "claude-code", Trust: project.Stamped}
 			_, err := s.Project.StartSession(s.ctx, by, "Look (@x subagent)")
 			require.NoError(t, err)
 			require.NoError(t, s.Project.NoteStanding(s.ctx, by, project.Standing{Agent: "reviewer", Mode: "acceptEdits"}))

@@ -12,6 +12,7 @@ import (
 	"flame/agents/supervise"
 	"flame/cli/flags"
 	"flame/core"
+	"flame/project"
 	"flame/render"
 )
 
@@ -31,7 +32,9 @@ func newAgentsAttach(a *App) *cobra.Command {
 			return a.attach(ctx, s, args[0])
 		}
 		by := a.caller()
-		by.InHost = a.Hosts.Inside(os.Getenv, supervise.Above())
+		if a.Hosts.Inside(os.Getenv, supervise.Above()) {
+			by.Trust = project.InHost
+		}
 		run, err := s.Continue(ctx, by, args[0], strings.Join(args[1:], " "))
 		if err != nil {
 			return err

@@ -105,7 +105,7 @@ func (s *step) change(f func(*step) error) error {
 // mustBeStamped refuses a call that may be a subagent's: its session was vouched for
 // before, and this call is not.
 func (s *step) mustBeStamped() error {
-	if !s.session.Stamped || s.by.Stamped || s.by.Host == CommandLine {
+	if !s.session.Stamped || s.by.Trust == Stamped || s.by.Host == CommandLine {
 		return nil
 	}
 	return core.Invalidf("this call does not say which agent of session %s made it", s.by.Session).
@@ -114,7 +114,7 @@ func (s *step) mustBeStamped() error {
 
 // noteCall notes in the caller's session that it called.
 func (s *step) noteCall() error {
-	s.session.Stamped = s.session.Stamped || s.by.Stamped
+	s.session.Stamped = s.session.Stamped || s.by.Trust == Stamped
 	if s.wakes() {
 		s.session.State = core.SessionActive
 	}

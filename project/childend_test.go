@@ -250,7 +250,7 @@ func randomEvent(f *fixture, r *rand.Rand, i int) (what string, play func() erro
 	one := children[r.IntN(3)]
 	asker := mine
 	if one == children[2] {
-		asker = project.Caller{Session: children[0], Parent: session, Host: "claude-code", Stamped: true}
+		asker = project.Caller{Session: children[0], Parent: session, Host: "claude-code", Trust: project.Stamped}
 	}
 	ended := project.ChildEnded{Session: one, End: []core.ChildEnd{core.ChildCompleted, core.ChildFailed, core.ChildCancelled}[r.IntN(3)], Last: "last"}
 	running := children[:r.IntN(2)]
@@ -268,7 +268,7 @@ func randomEvent(f *fixture, r *rand.Rand, i int) (what string, play func() erro
 		}},
 		{"child known", func() error { _, err := f.Bind(f.ctx, asker, "call-"+one, one); return err }},
 		{"child writes", func() error {
-			return f.NoteFiles(f.ctx, project.Caller{Session: one, Parent: session, Host: "claude-code", Stamped: true}, []string{one})
+			return f.NoteFiles(f.ctx, project.Caller{Session: one, Parent: session, Host: "claude-code", Trust: project.Stamped}, []string{one})
 		}},
 		{"child ends", func() error { return f.EndChild(f.ctx, mine, ended) }},
 		{"child's call ends", func() error {

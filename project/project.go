@@ -46,12 +46,21 @@ type Caller struct {
 	Parent  string // id of the session that Session is a subagent of; may be empty
 	Host    string // what the session lives in: the name of a host, cli, or what the client calls itself
 	Agent   string // id of the agent whose process it lives in; empty outside of agents
-	Stamped bool   // a hook of the host vouches for Session
+	Trust   Trust  // in what this says
 	Event   string // the host's event that this is, where a hook calls; empty otherwise
-	Flame   bool   // flame itself acts for Session: what follows from the end of an agent
-	InHost  bool   // it lives in a host, as a model's shell does, though it may name no session
 	Plugin  string // version of the plugin that the hook belongs to; may be empty
 }
+
+// Trust is what stands behind a Caller.
+type Trust int
+
+// What there may be.
+const (
+	Unvouched Trust = iota // nothing but the call itself
+	InHost                 // it lives in a host, as a model's shell does, though it may name no session
+	Stamped                // a hook of the host vouches for Session
+	ByFlame                // flame itself acts for Session: what follows from the end of an agent
+)
 
 // anonymous reports whether the caller works wherever work is going on.
 func (c Caller) anonymous() bool { return c.Session == "" && c.Agent == "" }

@@ -59,7 +59,7 @@ func newFixture(t *testing.T) *fixture {
 
 // host is a session that a hook vouches for.
 func host(session string) project.Caller {
-	return project.Caller{Session: session, Host: "claude-code", Stamped: true}
+	return project.Caller{Session: session, Host: "claude-code", Trust: project.Stamped}
 }
 
 // shell is a person at a shell.

@@ -13,7 +13,7 @@ import (
 
 // child is a subagent's session, in the session s.
 func child(id string) project.Caller {
-	return project.Caller{Session: id, Parent: "s", Host: "opencode", Stamped: true}
+	return project.Caller{Session: id, Parent: "s", Host: "opencode", Trust: project.Stamped}
 }
 
 func (f *fixture) startChild(id, title string) core.Session {

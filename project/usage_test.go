@@ -28,7 +28,7 @@ func (f *fixture) tick() core.Millis {
 
 // agent is a subagent of session s.
 func agent(id string) project.Caller {
-	return project.Caller{Session: id, Parent: "s", Host: "claude-code", Stamped: true}
+	return project.Caller{Session: id, Parent: "s", Host: "claude-code", Trust: project.Stamped}
 }
 
 // count has the log of a session counted.

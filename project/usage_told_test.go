@@ -13,7 +13,7 @@ import (
 func TestUsageThatAHostTellsIsCountedOnce(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	by := project.Caller{Session: "s", Host: "opencode", Stamped: true}
+	by := project.Caller{Session: "s", Host: "opencode", Trust: project.Stamped}
 	outer := f.push(by, "outer")
 	first := project.MessageUsage{MessageID: "msg_1", At: f.tick(), Usage: core.Usage{TokensOut: 5, CostUSD: 1}, Context: 700}
 	inner := f.push(by, "inner")
@@ -30,7 +30,7 @@ func TestUsageThatAHostTellsIsCountedOnce(t *testing.T) {
 func TestUsageWithoutAFrameIsLeftToBeToldAgain(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	by := project.Caller{Session: "s", Host: "opencode", Stamped: true}
+	by := project.Caller{Session: "s", Host: "opencode", Trust: project.Stamped}
 	told := []project.MessageUsage{{MessageID: "msg_1", At: f.tick(), Usage: core.Usage{CostUSD: 1}}}
 	require.NoError(t, f.tellUsage(by, told))
 	frame := f.push(by, "work")

@@ -39,7 +39,7 @@ var over = struct {
 }{
 	lines: map[string]int{
 		"agents":  5887,
-		"project": 6917,
+		"project": 6926,
 	},
 	upwards: map[string]int{},
 	methods: map[string]int{

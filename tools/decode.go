@@ -28,7 +28,7 @@ func (s stamp) caller(by project.Caller) project.Caller {
 	default:
 		by.Session, by.Parent = s.agent, s.session
 	}
-	by.Stamped = true
+	by.Trust = project.Stamped
 	return by
 }
 

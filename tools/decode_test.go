@@ -76,9 +76,9 @@ func TestAStampNamesTheCaller(t *testing.T) {
 	}{
 		"none":            {`{}`, by},
 		"an empty one":    {`{"session_id": "", "agent_id": null}`, by},
-		"of a session":    {`{"session_id": "s"}`, project.Caller{Session: "s", Host: "h", Stamped: true}},
-		"of a subagent":   {`{"session_id": "s", "agent_id": "a"}`, project.Caller{Session: "a", Parent: "s", Host: "h", Stamped: true}},
-		"beside any call": {`{"agent_id": "a", "session_id": "s"}`, project.Caller{Session: "a", Parent: "s", Host: "h", Stamped: true}},
+		"of a session":    {`{"session_id": "s"}`, project.Caller{Session: "s", Host: "h", Trust: project.Stamped}},
+		"of a subagent":   {`{"session_id": "s", "agent_id": "a"}`, project.Caller{Session: "a", Parent: "s", Host: "h", Trust: project.Stamped}},
+		"beside any call": {`{"agent_id": "a", "session_id": "s"}`, project.Caller{Session: "a", Parent: "s", Host: "h", Trust: project.Stamped}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

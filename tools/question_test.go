@@ -39,7 +39,7 @@ func TestAPersonIsAskedForWhatAnAgentWouldNotGet(t *testing.T) {
 		},
 	}
 	door := newAgentDoor(a)
-	by := project.Caller{Session: "s", Host: "claude-code", Stamped: true}
+	by := project.Caller{Session: "s", Host: "claude-code", Trust: project.Stamped}
 	var asked []string
 	answers := func(yes, answered bool) context.Context {
 		return context.WithValue(t.Context(), questionKey{}, func(_ context.Context, question string) (bool, bool) {

@@ -73,7 +73,7 @@ func decodeEvent(raw []byte) (e event, err error) {
 // session is the caller that the session itself is.
 func (e event) session() project.Caller {
 	return project.Caller{
-		Session: e.Session, Host: Name, Agent: os.Getenv(core.AgentVariable), Stamped: true, Event: e.Name, Plugin: loadedVersion(),
+		Session: e.Session, Host: Name, Agent: os.Getenv(core.AgentVariable), Trust: project.Stamped, Event: e.Name, Plugin: loadedVersion(),
 	}
 }
 

@@ -114,7 +114,7 @@ func TestWhatASubagentDidBeforeItWasKnownMovesToItsPlace(t *testing.T) {
 	s := newSession(t)
 	s.prompt("main work")
 	s.spawn("t1", "", "first")
-	_, err := s.p.Push(context.Background(), project.Caller{Session: "a1", Parent: "main", Host: "claude-code", Stamped: true}, "early work", "")
+	_, err := s.p.Push(context.Background(), project.Caller{Session: "a1", Parent: "main", Host: "claude-code", Trust: project.Stamped}, "early work", "")
 	require.NoError(t, err)
 	s.launched("t1", "", "a1")
 	assert.Equal(t, "in_progress main work\n  in_progress first\n    in_progress early work\n", s.tree())
@@ -276,7 +276,7 @@ func TestACompactionIsAskedForAndCaught(t *testing.T) {
 	s.send("PostCompact", map[string]any{"compact_summary": "<analysis>a</analysis>\n<summary>\nTHE-SUMMARY\n</summary>"})
 	assert.Equal(t, "in_progress main work: THE-SUMMARY\n", s.tree())
 
-	by := project.Caller{Session: "main", Host: "claude-code", Stamped: true}
+	by := project.Caller{Session: "main", Host: "claude-code", Trust: project.Stamped}
 	_, err := s.p.Push(context.Background(), by, "piece", "")
 	require.NoError(t, err)
 	_, err = s.p.Pop(context.Background(), by, project.PopArgs{Status: core.Completed, Summary: "mine", GenerateSummary: true})

@@ -116,7 +116,7 @@ func (s *session) tree() string {
 
 func (s *session) current(id string) string {
 	s.t.Helper()
-	by := project.Caller{Session: id, Parent: "main", Host: "claude-code", Stamped: true}
+	by := project.Caller{Session: id, Parent: "main", Host: "claude-code", Trust: project.Stamped}
 	if id == "main" {
 		by.Parent = ""
 	}

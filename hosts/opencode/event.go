@@ -39,7 +39,7 @@ type event struct {
 // caller is the session that the event is of.
 func (e event) caller() project.Caller {
 	return project.Caller{
-		Session: e.Session, Parent: e.Parent, Host: Name, Agent: os.Getenv(core.AgentVariable), Stamped: true, Event: e.Name, Plugin: e.Plugin,
+		Session: e.Session, Parent: e.Parent, Host: Name, Agent: os.Getenv(core.AgentVariable), Trust: project.Stamped, Event: e.Name, Plugin: e.Plugin,
 	}
 }
 

@@ -91,7 +91,7 @@ func (l *plugin) tree() string {
 }
 
 func (l *plugin) caller() project.Caller {
-	return project.Caller{Session: "s", Host: opencode.Name, Stamped: true}
+	return project.Caller{Session: "s", Host: opencode.Name, Trust: project.Stamped}
 }
 
 func (l *plugin) current() core.Frame {

@@ -73,7 +73,7 @@ func heard(ctx context.Context, flame hosts.Flame, raw []byte) ([]byte, error) {
 	if err := json.Unmarshal(raw, &event); err != nil {
 		return nil, err
 	}
-	by := project.Caller{Session: event.Talk, Host: yonder, Stamped: true, Event: "asked"}
+	by := project.Caller{Session: event.Talk, Host: yonder, Trust: project.Stamped, Event: "asked"}
 	_, err := flame.Project.Prompt(ctx, by, project.Prompt{
 		ID: "p1", Text: event.Asked, FromUser: true, Standing: project.Standing{Mode: string(hosts.AcceptEdits)},
 	})

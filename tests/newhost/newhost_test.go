@@ -148,7 +148,7 @@ func spawn(t *testing.T) agents.Run {
 	defer func() { assert.NoError(t, closeProject()) }()
 	service, err := a.Agents(p, at)
 	require.NoError(t, err)
-	by := project.Caller{Session: "talk-1", Host: yonder, Stamped: true}
+	by := project.Caller{Session: "talk-1", Host: yonder, Trust: project.Stamped}
 	run, err := service.Spawn(t.Context(), by, agents.Request{Type: "analyzer", Prompt: "Look"})
 	require.NoError(t, err)
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
