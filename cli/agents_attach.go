@@ -29,7 +29,7 @@ func newAgentsAttach(a *App) *cobra.Command {
 	cmd.Flags().BoolVar(&wait, "wait", false, "wait until it ends, and print its result")
 	return a.asksAgents(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
 		if len(args) == 1 {
-			return a.attach(ctx, s, args[0])
+			return agentView{a}.attach(ctx, s, args[0])
 		}
 		by := a.caller()
 		if a.Hosts.Inside(os.Getenv, supervise.Above()) {
@@ -40,19 +40,19 @@ func newAgentsAttach(a *App) *cobra.Command {
 			return err
 		}
 		if wait {
-			return a.awaitResult(ctx, s, run.ID)
+			return agentView{a}.awaitResult(ctx, s, run.ID)
 		}
 		return a.out.Print(run, render.Agent(s, run))
 	})
 }
 
 // attach opens an agent's host on its session, for the person at the terminal.
-func (a *App) attach(ctx context.Context, s *agents.Agents, id string) error {
+func (v agentView) attach(ctx context.Context, s *agents.Agents, id string) error {
 	command, dir, err := s.Interactive(ctx, id)
 	if err != nil {
 		return err
 	}
-	if !a.atTerminal() {
+	if !v.app.atTerminal() {
 		return core.Invalidf("there is no terminal to talk at").WithHint("give a prompt, or run in a terminal: cd %s && %s", dir, strings.Join(command, " "))
 	}
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)

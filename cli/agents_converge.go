@@ -32,16 +32,16 @@ func newAgentsConverge(a *App) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return a.printConvergence(ctx, s, c)
+		return agentView{a}.printConvergence(ctx, s, c)
 	})
 }
 
 // printConvergence prints a convergence; what to do next in the words of the shell,
 // what agents wrote as it is.
-func (a *App) printConvergence(ctx context.Context, s *agents.Agents, c agents.Convergence) error {
+func (v agentView) printConvergence(ctx context.Context, s *agents.Agents, c agents.Convergence) error {
 	text, next, err := render.Converged(ctx, s, c, 0)
 	if err != nil {
 		return err
 	}
-	return a.out.Print(c, text+next)
+	return v.app.out.Print(c, text+next)
 }

@@ -25,6 +25,6 @@ func newAgentsHandoff(a *App) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return a.awaitResult(ctx, s, run.ID)
+		return agentView{a}.awaitResult(ctx, s, run.ID)
 	})
 }

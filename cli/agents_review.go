@@ -27,14 +27,14 @@ func newAgentsReview(a *App) *cobra.Command {
 	flags.Choose(cmd, &format, "output-format", "how the result is written (default "+string(converge.Markdown)+"; with --json as it was made)", format.Values()...)
 	return a.asksAgents(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
 		if len(args) == 0 {
-			return a.listConvergences(ctx, s)
+			return agentView{a}.listConvergences(ctx, s)
 		}
 		c, err := s.Convergence(ctx, args[0])
 		if err != nil {
 			return err
 		}
 		if trajectory {
-			return a.printTrajectory(ctx, s, c)
+			return agentView{a}.printTrajectory(ctx, s, c)
 		}
 		chosen, err := sides(choices)
 		if err != nil {
@@ -51,7 +51,7 @@ func newAgentsReview(a *App) *cobra.Command {
 		if c, err = written(c, format); err != nil {
 			return err
 		}
-		return a.printConvergence(ctx, s, c)
+		return agentView{a}.printConvergence(ctx, s, c)
 	})
 }
 
@@ -78,7 +78,7 @@ func written(c agents.Convergence, format converge.Format) (agents.Convergence, 
 	return c, err
 }
 
-func (a *App) listConvergences(ctx context.Context, s *agents.Agents) error {
+func (v agentView) listConvergences(ctx context.Context, s *agents.Agents) error {
 	all, err := s.Convergences(ctx)
 	if err != nil {
 		return err
@@ -90,13 +90,13 @@ func (a *App) listConvergences(ctx context.Context, s *agents.Agents) error {
 	if text == "" {
 		text = "No convergences; `flame agents converge` makes one.\n"
 	}
-	return a.out.Print(append([]agents.Convergence{}, all...), text)
+	return v.app.out.Print(append([]agents.Convergence{}, all...), text)
 }
 
-func (a *App) printTrajectory(ctx context.Context, s *agents.Agents, c agents.Convergence) error {
+func (v agentView) printTrajectory(ctx context.Context, s *agents.Agents, c agents.Convergence) error {
 	entries, err := s.Trajectory(ctx, c)
 	if err != nil {
 		return err
 	}
-	return a.out.Print(append([]converge.Entry{}, entries...), render.Trajectory(entries))
+	return v.app.out.Print(append([]converge.Entry{}, entries...), render.Trajectory(entries))
 }

@@ -23,8 +23,8 @@ type shownRun struct {
 }
 
 // showRun shows all that is kept of an agent.
-func (a *App) showRun(ctx context.Context, id string) error {
-	return a.withRecovered(ctx, func(s *agents.Agents) error {
+func (v agentView) showRun(ctx context.Context, id string) error {
+	return v.app.withRecovered(ctx, func(s *agents.Agents) error {
 		r, err := s.Result(ctx, id)
 		if err != nil {
 			return err
@@ -37,7 +37,7 @@ func (a *App) showRun(ctx context.Context, id string) error {
 		if o := r.Outcome; o != nil && o.Stderr != "" {
 			text += "The end of what it wrote to stderr:\n" + o.Stderr + "\n"
 		}
-		return a.out.Print(shown, text+"\n"+render.Work(r, 0, 0))
+		return v.app.out.Print(shown, text+"\n"+render.Work(r, 0, 0))
 	})
 }
 
@@ -78,7 +78,7 @@ func newAgentsShow(a *App) *cobra.Command {
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if strings.HasPrefix(args[0], "agent-") {
-			return a.showRun(cmd.Context(), args[0])
+			return agentView{a}.showRun(cmd.Context(), args[0])
 		}
 		catalog, err := a.catalog()
 		if err != nil {

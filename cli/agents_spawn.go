@@ -45,7 +45,7 @@ func newAgentsSpawn(a *App) *cobra.Command {
 			return err
 		}
 		if wait {
-			return a.awaitResult(ctx, s, run.ID)
+			return agentView{a}.awaitResult(ctx, s, run.ID)
 		}
 		return a.out.Print(run, render.Agent(s, run))
 	})

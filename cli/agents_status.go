@@ -25,7 +25,7 @@ func newAgentsStatus(a *App) *cobra.Command {
 func newAgentsResult(a *App) *cobra.Command {
 	cmd := &cobra.Command{Use: "result ID", Short: "Print what an agent came to", Example: "  flame agents result agent-k3x9a1b2", Args: flags.Takes(1, 1)}
 	return a.asksAgents(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
-		return a.printResult(ctx, s, args[0])
+		return agentView{a}.printResult(ctx, s, args[0])
 	})
 }
 
@@ -42,7 +42,7 @@ func newAgentsWait(a *App) *cobra.Command {
 			ctx, stop = context.WithTimeout(ctx, timeout)
 			defer stop()
 		}
-		return a.awaitResult(ctx, s, args[0])
+		return agentView{a}.awaitResult(ctx, s, args[0])
 	})
 }
 
@@ -64,22 +64,25 @@ func newAgentsCancel(a *App) *cobra.Command {
 	})
 }
 
+// An agentView shows what agents came to.
+type agentView struct{ app *App }
+
 // awaitResult waits for an agent's end and prints what it came to.
-func (a *App) awaitResult(ctx context.Context, s *agents.Agents, id string) error {
+func (v agentView) awaitResult(ctx context.Context, s *agents.Agents, id string) error {
 	run, err := s.Wait(ctx, id, func(agents.Run) {})
 	if err == nil && !run.State.Ended() {
-		return a.out.Print(run, render.Agent(s, run))
+		return v.app.out.Print(run, render.Agent(s, run))
 	}
 	if err != nil {
 		return err
 	}
-	return a.printResult(ctx, s, id)
+	return v.printResult(ctx, s, id)
 }
 
-func (a *App) printResult(ctx context.Context, s *agents.Agents, id string) error {
+func (v agentView) printResult(ctx context.Context, s *agents.Agents, id string) error {
 	r, err := s.Result(ctx, id)
 	if err != nil {
 		return err
 	}
-	return a.out.Print(r, render.Result(r, s.Project.Now(), 0, 0))
+	return v.app.out.Print(r, render.Result(r, s.Project.Now(), 0, 0))
 }

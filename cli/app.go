@@ -1,16 +1,21 @@
 package cli
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
+	"github.com/mattn/go-isatty"
 	"github.com/spf13/cobra"
 
 	"flame/agents"
+	"flame/agents/supervise"
 	"flame/cli/doctor"
+	"flame/cli/flags"
 	"flame/cli/printer"
 	"flame/config"
 	"flame/core"
@@ -203,4 +208,56 @@ func (a *App) candidates(ctx context.Context, at place.Place) []place.Kept {
 		return nil // told by checkData, or of no weight
 	}
 	return found
+}
+
+// frameFlag defines the flag --frame and completes it.
+func (a *App) frameFlag(cmd *cobra.Command, id *string, meaning string) {
+	cmd.Flags().Var(flags.NotBlank{Name: id, Of: "FRAME"}, "frame", meaning)
+	// The error is for an unknown flag, which this one is not.
+	_ = cmd.RegisterFlagCompletionFunc("frame", func(cmd *cobra.Command, _ []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		return a.frameArgs(cmd, nil, prefix)
+	})
+}
+
+// frameArgs offers frame ids for the first argument, with their goals.
+func (a *App) frameArgs(cmd *cobra.Command, args []string, prefix string) (offers []cobra.Completion, directive cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	err := a.with(cmd.Context(), func(p *project.Project) error {
+		frames, err := p.Complete(cmd.Context(), prefix, 50)
+		for _, f := range frames {
+			offers = append(offers, cobra.CompletionWithDesc(core.OneLine(f.ID, 0), core.OneLine(f.Goal, 40)))
+		}
+		return err
+	})
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	return offers, cobra.ShellCompDirectiveNoFileComp
+}
+
+// mustBeAPerson refuses what models must not do for themselves: where there is no
+// terminal, or a host's session around it.
+func (a *App) mustBeAPerson() error {
+	if !a.atTerminal() || os.Getenv(core.AgentVariable) != "" || a.Hosts.Inside(os.Getenv, supervise.Above()) {
+		return core.Invalidf("a grant is for a person to make").WithHint("run this command yourself, in a terminal of your own")
+	}
+	return nil
+}
+
+// atTerminal reports whether a person may be typing.
+func (a *App) atTerminal() bool {
+	stdin, ok := a.Stdin.(*os.File)
+	return ok && isatty.IsTerminal(stdin.Fd())
+}
+
+// confirm has the person at the terminal type a word.
+func (a *App) confirm(word, to string) error {
+	fmt.Fprintf(a.Stderr, "[flame] type %s to %s: ", word, to)
+	typed, err := bufio.NewReader(a.Stdin).ReadString('\n')
+	if strings.TrimSpace(typed) != word {
+		return errors.Join(core.Invalidf("nothing was done"), err)
+	}
+	return nil
 }

@@ -26,7 +26,7 @@ func newDemo(a *App) *cobra.Command {
 		Long: "Play a short piece of work through a real MCP client and the real server in a\n" +
 			"temporary project, and print what the agent called, what it got, and the tree that\n" +
 			"came of it. Nothing of yours is touched.",
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.demo(cmd.Context()) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return demonstration{a}.demo(cmd.Context()) },
 	}
 }
 
@@ -53,7 +53,10 @@ var demoSteps = []demoStep{
 	{"The tree that came of it:", op.Tree, map[string]any{"showDetails": true}},
 }
 
-func (a *App) demo(ctx context.Context) (err error) {
+// A demonstration plays the demo.
+type demonstration struct{ app *App }
+
+func (d demonstration) demo(ctx context.Context) (err error) {
 	program, err := os.Executable()
 	if err != nil {
 		return err
@@ -69,7 +72,7 @@ func (a *App) demo(ctx context.Context) (err error) {
 	}
 	// Settings of the user's own must not lead the demo to a real project.
 	variables := []string{env.ProjectDir + "=" + work, env.Dir + "=" + data, env.Tools + "="}
-	for _, variable := range a.Hosts.SessionVariables() {
+	for _, variable := range d.app.Hosts.SessionVariables() {
 		variables = append(variables, variable+"=")
 	}
 	c, err := client.Start(ctx, program, variables, "flame demo")
@@ -80,7 +83,7 @@ func (a *App) demo(ctx context.Context) (err error) {
 	planID := regexp.MustCompile(`plan-[a-z0-9]{8}`)
 	var planned []string
 	for _, step := range demoSteps {
-		answer, err := a.play(ctx, c, step, planned)
+		answer, err := d.play(ctx, c, step, planned)
 		if err != nil {
 			return err
 		}
@@ -88,12 +91,12 @@ func (a *App) demo(ctx context.Context) (err error) {
 			planned = planID.FindAllString(answer, -1)
 		}
 	}
-	fmt.Fprintln(a.Stdout, "This was a temporary project. `flame setup` gives the same tools to "+a.Hosts.Titles("and")+".")
+	fmt.Fprintln(d.app.Stdout, "This was a temporary project. `flame setup` gives the same tools to "+d.app.Hosts.Titles("and")+".")
 	return nil
 }
 
 // play makes one call and prints it with its answer.
-func (a *App) play(ctx context.Context, c *mcpclient.Client, step demoStep, planned []string) (string, error) {
+func (d demonstration) play(ctx context.Context, c *mcpclient.Client, step demoStep, planned []string) (string, error) {
 	raw, err := json.Marshal(step.args)
 	if err != nil {
 		return "", err
@@ -119,9 +122,9 @@ func (a *App) play(ctx context.Context, c *mcpclient.Client, step demoStep, plan
 		return "", fmt.Errorf("%s: %s", string(step.tool), answer.String())
 	}
 	if step.says != "" {
-		fmt.Fprintf(a.Stdout, "# %s\n", step.says)
+		fmt.Fprintf(d.app.Stdout, "# %s\n", step.says)
 	}
-	fmt.Fprintf(a.Stdout, "> %s %s\n%s\n\n", string(step.tool), line, indent(answer.String()))
+	fmt.Fprintf(d.app.Stdout, "> %s %s\n%s\n\n", string(step.tool), line, indent(answer.String()))
 	return answer.String(), nil
 }
 

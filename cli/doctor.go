@@ -26,11 +26,11 @@ func newDoctor(a *App) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
 			case repair:
-				return a.repair(cmd, yes)
+				return checkup{a}.repair(cmd, yes)
 			case yes:
 				return flags.Wrong(cmd, "--yes is for --repair")
 			}
-			return a.doctor(cmd.Context())
+			return checkup{a}.doctor(cmd.Context())
 		},
 		// Settings that are not used are among the findings.
 		PersistentPreRun: func(*cobra.Command, []string) {},
@@ -40,20 +40,23 @@ func newDoctor(a *App) *cobra.Command {
 	return cmd
 }
 
-func (a *App) doctor(ctx context.Context) error {
-	at, err := a.place()
+// A checkup asks the doctor, and mends what it found.
+type checkup struct{ app *App }
+
+func (c checkup) doctor(ctx context.Context) error {
+	at, err := c.app.place()
 	if err != nil {
 		return err
 	}
-	warnings := a.Warnings
-	if _, warning := a.offered(&project.Project{}, &agents.Agents{}); warning != nil {
+	warnings := c.app.Warnings
+	if _, warning := c.app.offered(&project.Project{}, &agents.Agents{}); warning != nil {
 		warnings = append(warnings, *warning)
 	}
 	findings := doctor.Doctor{
-		Version: a.Version, Warnings: warnings, Hosts: a.Hosts, Candidates: a.candidates(ctx, at),
-		Check: a.Check, Open: a.Open, Agents: a.Agents, Catalog: a.catalog,
+		Version: c.app.Version, Warnings: warnings, Hosts: c.app.Hosts, Candidates: c.app.candidates(ctx, at),
+		Check: c.app.Check, Open: c.app.Open, Agents: c.app.Agents, Catalog: c.app.catalog,
 	}.Findings(ctx, at)
-	if err := a.out.Print(findings, render.Findings(findings)); err != nil {
+	if err := c.app.out.Print(findings, render.Findings(findings)); err != nil {
 		return err
 	}
 	return brokenOf(findings)

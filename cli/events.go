@@ -47,15 +47,15 @@ func newEvents(a *App) *cobra.Command {
 			}
 			query.Frame = details.Frame.ID
 		}
-		if err := errors.Join(knownKinds(query.Kinds), a.findAgent(ctx, p, &query.SubagentID)); err != nil {
+		if err := errors.Join(knownKinds(query.Kinds), eventLog{a}.findAgent(ctx, p, &query.SubagentID)); err != nil {
 			return err
 		}
-		last, err := a.printEvents(ctx, p, query)
+		last, err := eventLog{a}.printEvents(ctx, p, query)
 		if !follow || err != nil {
 			return err
 		}
 		query.AfterSeq = max(last, query.AfterSeq)
-		return a.follow(ctx, p, query)
+		return eventLog{a}.follow(ctx, p, query)
 	})
 }
 
@@ -76,13 +76,16 @@ func knownKinds(kinds []string) error {
 	return nil
 }
 
+// An eventLog prints events.
+type eventLog struct{ app *App }
+
 // findAgent puts the whole id of an agent in place of what was given. The host's own
 // agents are known by their events alone.
-func (a *App) findAgent(ctx context.Context, p *project.Project, id *string) error {
+func (c eventLog) findAgent(ctx context.Context, p *project.Project, id *string) error {
 	if *id == "" {
 		return nil
 	}
-	s, err := a.agentsOf(p)
+	s, err := c.app.agentsOf(p)
 	if err != nil {
 		return err
 	}
@@ -100,7 +103,7 @@ func (a *App) findAgent(ctx context.Context, p *project.Project, id *string) err
 // followPace is how often --follow looks for new events.
 const followPace = 200 * time.Millisecond
 
-func (a *App) follow(ctx context.Context, p *project.Project, query project.EventQuery) error {
+func (c eventLog) follow(ctx context.Context, p *project.Project, query project.EventQuery) error {
 	query.Last, query.Limit = false, 0
 	tick := time.NewTicker(followPace)
 	defer tick.Stop()
@@ -110,7 +113,7 @@ func (a *App) follow(ctx context.Context, p *project.Project, query project.Even
 			return nil
 		case <-tick.C:
 		}
-		last, err := a.printEvents(ctx, p, query)
+		last, err := c.printEvents(ctx, p, query)
 		if err != nil {
 			return err
 		}
@@ -120,25 +123,25 @@ func (a *App) follow(ctx context.Context, p *project.Project, query project.Even
 
 // printEvents prints the events of a query, one a line, and returns the number of
 // the last.
-func (a *App) printEvents(ctx context.Context, p *project.Project, query project.EventQuery) (last int64, err error) {
+func (c eventLog) printEvents(ctx context.Context, p *project.Project, query project.EventQuery) (last int64, err error) {
 	events, err := p.Events(ctx, query)
 	if err != nil {
 		return 0, err
 	}
 	for _, e := range events {
 		last = e.Seq
-		if err := a.printEvent(e); err != nil {
+		if err := c.printEvent(e); err != nil {
 			return last, err
 		}
 	}
 	return last, nil
 }
 
-func (a *App) printEvent(e core.Event) error {
-	if a.out.JSON {
-		return a.out.JSONLine(e)
+func (c eventLog) printEvent(e core.Event) error {
+	if c.app.out.JSON {
+		return c.app.out.JSONLine(e)
 	}
 	about := core.OneLine(e.Frame+" "+e.SubagentID, 0)
-	_, err := fmt.Fprintf(a.Stdout, "%d %s %-16s %s %s\n", e.Seq, e.TS.Time().Local().Format(time.DateTime), e.Event, about, core.OneLine(string(e.Data), 120))
+	_, err := fmt.Fprintf(c.app.Stdout, "%d %s %-16s %s %s\n", e.Seq, e.TS.Time().Local().Format(time.DateTime), e.Event, about, core.OneLine(string(e.Data), 120))
 	return err
 }

@@ -35,24 +35,27 @@ func newHook(a *App) *cobra.Command {
 			if !known {
 				return core.Invalidf("there is no host %q", args[0]).WithHint("use one of %v", hooked.Names())
 			}
-			a.hook(cmd.Context(), host)
+			hookCall{a}.hook(cmd.Context(), host)
 			return nil
 		},
 	}
 }
 
+// A hookCall takes in one event of a host.
+type hookCall struct{ app *App }
+
 // hook takes in the event on stdin, as far as that goes within the host's
 // patience. What keeps it goes to the log, where there is one.
-func (a *App) hook(ctx context.Context, host hosts.Host) {
-	if a.Settings.Off {
+func (c hookCall) hook(ctx context.Context, host hosts.Host) {
+	if c.app.Settings.Off {
 		return
 	}
-	at, err := a.place()
+	at, err := c.app.place()
 	if err != nil {
 		return
 	}
 	at.Data.Hurried = true
-	p, closeProject, err := a.Open(at, false)
+	p, closeProject, err := c.app.Open(at, false)
 	if err != nil {
 		return
 	}
@@ -61,7 +64,7 @@ func (a *App) hook(ctx context.Context, host hosts.Host) {
 	defer stop()
 	answers := make(chan []byte, 1)
 	go func() {
-		answer, err := a.takeEvent(ctx, p, host.Hook)
+		answer, err := c.takeEvent(ctx, p, host.Hook)
 		if err = errors.Join(err, closeProject()); err != nil {
 			p.Log.Warn("hook", "error", err)
 		}
@@ -69,7 +72,7 @@ func (a *App) hook(ctx context.Context, host hosts.Host) {
 	}()
 	select {
 	case answer := <-answers:
-		_, _ = a.Stdout.Write(answer) // a host that hung up wants no answer
+		_, _ = c.app.Stdout.Write(answer) // a host that hung up wants no answer
 	case <-ctx.Done():
 		p.Log.Warn("hook", "error", "no answer in time")
 	}
@@ -77,13 +80,13 @@ func (a *App) hook(ctx context.Context, host hosts.Host) {
 
 // takeEvent reads the event and asks hook for the answer. A panic is an error like any
 // other.
-func (a *App) takeEvent(ctx context.Context, p *project.Project, hook hosts.Hook) (answer []byte, err error) {
+func (c hookCall) takeEvent(ctx context.Context, p *project.Project, hook hosts.Hook) (answer []byte, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			answer, err = nil, fmt.Errorf("panic: %v\n%s", r, debug.Stack())
 		}
 	}()
-	event, err := io.ReadAll(io.LimitReader(a.Stdin, maxEvent))
+	event, err := io.ReadAll(io.LimitReader(c.app.Stdin, maxEvent))
 	if err != nil {
 		return nil, err
 	}

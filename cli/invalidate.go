@@ -14,8 +14,9 @@ import (
 
 func newInvalidate(a *App) *cobra.Command {
 	cmd := a.writes(writing{
-		use: "invalidate FRAME REASON", short: "Mark a frame, and what is planned below it, as no longer valid", example: `flame invalidate frame-k3x9 "The API changed"`,
-		args: flags.Takes(2, -1),
+		use: "invalidate FRAME REASON", short: "Mark a frame, and what is planned below it, as no longer valid",
+		example: `flame invalidate frame-k3x9 "The API changed"`,
+		args:    flags.Takes(2, -1),
 		run: func(ctx context.Context, p *project.Project, by project.Caller, args []string, _ *writeFlags) (core.Frame, string, error) {
 			done, err := p.Invalidate(ctx, by, args[0], strings.Join(args[1:], " "))
 			text := done.Target.ID + " is invalidated" + render.TallyShort("invalidated with it", done.Planned) + render.TallyShort("still in progress", done.InProgress)

@@ -50,11 +50,11 @@ func newLog(a *App) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		sources, err := a.transcriptsOf(log, opts.transcript)
+		sources, err := logExport{a}.transcriptsOf(log, opts.transcript)
 		if err != nil {
 			return err
 		}
-		frame, err := a.saveLog(ctx, p, log, sources, opts)
+		frame, err := logExport{a}.saveLog(ctx, p, log, sources, opts)
 		if err != nil {
 			return err
 		}
@@ -62,32 +62,35 @@ func newLog(a *App) *cobra.Command {
 	})
 }
 
+// A logExport writes the log of a frame.
+type logExport struct{ app *App }
+
 // transcriptsOf finds what the host logged of the session of a frame: in path,
 // or where it keeps it. A hook told where that is, or the host has
 // one log for all.
-func (a *App) transcriptsOf(log project.FrameLog, path string) ([]transcripts.Log, error) {
+func (c logExport) transcriptsOf(log project.FrameLog, path string) ([]transcripts.Log, error) {
 	given := path != ""
 	switch {
 	case given:
-	case a.Hosts.Of(log.Host).Store != nil:
-		machine, err := a.machine()
+	case c.app.Hosts.Of(log.Host).Store != nil:
+		machine, err := c.app.machine()
 		if err != nil {
 			return nil, err
 		}
-		path = a.Hosts.Of(log.Host).Store(machine)
+		path = c.app.Hosts.Of(log.Host).Store(machine)
 	case log.Path != "":
 		path = log.Path
 	default:
 		return nil, core.NotFoundf("it is not known where the transcript of session %s is", log.Frame.Session).
 			WithHint("name it with --transcript")
 	}
-	logs, err := a.Hosts.Formats().Detect(path, nil)
+	logs, err := c.app.Hosts.Formats().Detect(path, nil)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && !given:
 		return nil, core.NotFoundf("the transcript of session %s is gone: there is no %s", log.Frame.Session, path).
 			WithHint("hosts delete old sessions; name a copy with --transcript")
 	case err != nil:
-		return nil, problemOf(err, path, a.Hosts)
+		return nil, problemOf(err, path, c.app.Hosts)
 	case !given:
 		logs = logs[:1] // its subagents are sessions of their own
 	}
@@ -100,11 +103,11 @@ func (a *App) transcriptsOf(log project.FrameLog, path string) ([]transcripts.Lo
 }
 
 // saveLog writes what the sources have of the log.
-func (a *App) saveLog(ctx context.Context, p *project.Project, log project.FrameLog, sources []transcripts.Log, opts logOptions) (core.Frame, error) {
+func (c logExport) saveLog(ctx context.Context, p *project.Project, log project.FrameLog, sources []transcripts.Log, opts logOptions) (core.Frame, error) {
 	format := logFormats[opts.format]
 	file := opts.output
 	if file == "" {
-		at, err := a.place()
+		at, err := c.app.place()
 		if err != nil {
 			return core.Frame{}, err
 		}
@@ -112,7 +115,7 @@ func (a *App) saveLog(ctx context.Context, p *project.Project, log project.Frame
 			return core.Frame{}, err
 		}
 	}
-	return p.SaveLog(ctx, a.caller(), log.Frame.ID, file, func(w io.Writer) error {
+	return p.SaveLog(ctx, c.app.caller(), log.Frame.ID, file, func(w io.Writer) error {
 		found, failed := 0, error(nil)
 		err := format.write(w, log.Frame.Goal+" ("+log.Frame.ID+")", func(yield func(core.Message) bool) {
 			for m, err := range log.Part(messagesOf(ctx, sources)) {

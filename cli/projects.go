@@ -28,9 +28,9 @@ func newProjects(a *App) *cobra.Command {
 				return err
 			}
 			if name != "" {
-				return a.deleteProject(cmd.Context(), at, name, yes)
+				return dataFolders{a}.deleteProject(cmd.Context(), at, name, yes)
 			}
-			return a.projects(cmd.Context(), at)
+			return dataFolders{a}.projects(cmd.Context(), at)
 		},
 	}
 	cmd.Flags().StringVar(&name, "delete", "", "delete the data of this project, by its name in the list or its path")
@@ -45,7 +45,7 @@ type listedProject struct {
 	LastUsed core.Millis `json:"lastUsed"`
 }
 
-func (a *App) projects(ctx context.Context, at place.Place) error {
+func (c dataFolders) projects(ctx context.Context, at place.Place) error {
 	all, err := at.Data.List()
 	if err != nil {
 		return err
@@ -63,24 +63,25 @@ func (a *App) projects(ctx context.Context, at place.Place) error {
 	if len(all) == 0 {
 		b.WriteString("No project has data yet.")
 	}
-	return a.out.Print(listed, b.String())
+	return c.app.out.Print(listed, b.String())
 }
 
-func (a *App) deleteProject(ctx context.Context, at place.Place, name string, yes bool) error {
+func (c dataFolders) deleteProject(ctx context.Context, at place.Place, name string, yes bool) error {
 	kept, err := at.Data.Find(name)
 	if err != nil {
 		return err
 	}
 	if !yes {
-		if !a.atTerminal() {
-			return core.Invalidf("this deletes all frames of %s for good", kept.Root).WithHint("run it in a terminal, or with --yes; `flame export` there saves them first")
+		if !c.app.atTerminal() {
+			return core.Invalidf("this deletes all frames of %s for good", kept.Root).
+				WithHint("run it in a terminal, or with --yes; `flame export` there saves them first")
 		}
-		if err := a.confirm(kept.Name, "delete all frames of "+kept.Root); err != nil {
+		if err := c.app.confirm(kept.Name, "delete all frames of "+kept.Root); err != nil {
 			return err
 		}
 	}
 	if err := at.Data.Delete(ctx, kept); err != nil {
 		return err
 	}
-	return a.out.Print(map[string]string{"deleted": kept.Name, "root": kept.Root}, "The data of "+kept.Root+" is deleted.")
+	return c.app.out.Print(map[string]string{"deleted": kept.Name, "root": kept.Root}, "The data of "+kept.Root+" is deleted.")
 }

@@ -39,7 +39,7 @@ func newServe(a *App) *cobra.Command {
 			if at.noToken && at.addr == "" {
 				return flags.Wrong(cmd, "--no-token is for --http")
 			}
-			return a.serve(cmd.Context(), at)
+			return serving{a}.serve(cmd.Context(), at)
 		},
 	}
 	cmd.Flags().StringVar(&at.addr, "http", "", "listen on this address instead of stdin and stdout")
@@ -57,25 +57,28 @@ type listenAt struct {
 // others made (DESIGN §4).
 const sweepPace = time.Second
 
-func (a *App) serve(ctx context.Context, listen listenAt) (err error) {
-	at, err := a.place()
+// A serving is the MCP server at work.
+type serving struct{ app *App }
+
+func (c serving) serve(ctx context.Context, listen listenAt) (err error) {
+	at, err := c.app.place()
 	if err != nil {
 		return err
 	}
-	p, closeProject, err := a.Open(at, true)
+	p, closeProject, err := c.app.Open(at, true)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, closeProject()) }()
-	service, err := a.Agents(p, at)
+	service, err := c.app.Agents(p, at)
 	if err != nil {
 		return err
 	}
-	offered, warning := a.offered(p, service)
+	offered, warning := c.app.offered(p, service)
 	if warning != nil {
-		a.say(*warning)
+		c.app.say(*warning)
 	}
-	srv := tools.NewServer(p, service, offered, a.Version, a.clients(listen.addr != ""))
+	srv := tools.NewServer(p, service, offered, c.app.Version, c.clients(listen.addr != ""))
 	// A client that goes away must not end the process before its session's end
 	// is noted.
 	signal.Ignore(syscall.SIGPIPE)
@@ -88,36 +91,36 @@ func (a *App) serve(ctx context.Context, listen listenAt) (err error) {
 	defer background.Wait()
 	defer stop()
 	if listen.addr == "" {
-		err := transport.ServeStdio(ctx, srv.MCP, srv.Writes, a.Stdin, a.Stdout)
-		a.endSoon()
+		err := transport.ServeStdio(ctx, srv.MCP, srv.Writes, c.app.Stdin, c.app.Stdout)
+		c.app.endSoon()
 		srv.EndServed(ctx)
 		return err
 	}
 	opts := transport.HTTPOptions{Writes: srv.Writes, Logger: p.Log, Metrics: tools.NewMetrics(p, service)}
-	return a.serveHTTP(ctx, srv, at.Data, listen, opts)
+	return c.serveHTTP(ctx, srv, at.Data, listen, opts)
 }
 
-func (a *App) serveHTTP(ctx context.Context, srv *tools.Server, data *place.Folder, listen listenAt, opts transport.HTTPOptions) error {
-	guarding, said, err := a.guard(ctx, data, listen)
+func (c serving) serveHTTP(ctx context.Context, srv *tools.Server, data *place.Folder, listen listenAt, opts transport.HTTPOptions) error {
+	guarding, said, err := c.guard(ctx, data, listen)
 	if err != nil {
 		return asProblem(err)
 	}
 	opts.Guard = guarding
 	opts.Listening = func(at net.Addr) {
-		fmt.Fprintf(a.Stderr, "[flame] %s\n[flame] listening on http://%s/mcp\n", core.OneLine(said, 2000), at)
+		fmt.Fprintf(c.app.Stderr, "[flame] %s\n[flame] listening on http://%s/mcp\n", core.OneLine(said, 2000), at)
 	}
 	return transport.ServeHTTP(ctx, srv.MCP, opts)
 }
 
 // guard returns the guard of a server, which asks for a token unless that is turned
 // off, and what to say about it.
-func (a *App) guard(ctx context.Context, data *place.Folder, listen listenAt) (g *guard.Guard, said string, err error) {
+func (c serving) guard(ctx context.Context, data *place.Folder, listen listenAt) (g *guard.Guard, said string, err error) {
 	switch {
 	case listen.noToken:
 		g, err = guard.WithoutToken(listen.addr)
 		return g, "no token is asked for: other users of this machine can connect", err
-	case a.Settings.HTTPToken != "":
-		g, err = guard.New(listen.addr, a.Settings.HTTPToken)
+	case c.app.Settings.HTTPToken != "":
+		g, err = guard.New(listen.addr, c.app.Settings.HTTPToken)
 		return g, "the token is that of " + env.HTTPToken, err
 	}
 	if _, err := data.Ready(ctx, true); err != nil {
@@ -209,10 +212,10 @@ func watch(ctx context.Context, srv *tools.Server) {
 // clients returns who calls where no hook says so: the session of an HTTP client,
 // else the one that the host started the server for, else one for this
 // process (DESIGN §4). An agent's own is known by the process it lives in.
-func (a *App) clients(http bool) func(context.Context) project.Caller {
-	own := a.session
+func (c serving) clients(http bool) func(context.Context) project.Caller {
+	own := c.app.session
 	if own == "" {
-		own = a.Hosts.Session(os.Getenv)
+		own = c.app.Hosts.Session(os.Getenv)
 	}
 	agent := os.Getenv(core.AgentVariable)
 	if own == "" && agent == "" {

@@ -38,7 +38,7 @@ func newSetup(a *App) *cobra.Command {
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return a.setup(cmd.Context(), args, opts) },
+		RunE: func(cmd *cobra.Command, args []string) error { return installation{a}.setup(cmd.Context(), args, opts) },
 	}
 	flags.Choose(cmd, &opts.scope, "scope", "for all projects of the user or for this project", string(hosts.User), string(hosts.Project))
 	cmd.Flags().BoolVar(&opts.dryRun, "dry-run", false, "say what would be done, and do nothing")
@@ -46,20 +46,23 @@ func newSetup(a *App) *cobra.Command {
 	return cmd
 }
 
-func (a *App) setup(ctx context.Context, names []string, opts setupOptions) error {
+// An installation sets hosts up for flame, or undoes that.
+type installation struct{ app *App }
+
+func (c installation) setup(ctx context.Context, names []string, opts setupOptions) error {
 	scope := hosts.Scope(opts.scope)
-	machine, err := a.machine()
+	machine, err := c.app.machine()
 	if err != nil {
 		return err
 	}
-	chosen := a.Hosts
+	chosen := c.app.Hosts
 	if len(names) > 0 {
-		chosen = lo.Filter(a.Hosts, func(h hosts.Host, _ int) bool { return slices.Contains(names, h.Name) })
+		chosen = lo.Filter(c.app.Hosts, func(h hosts.Host, _ int) bool { return slices.Contains(names, h.Name) })
 	}
 	if opts.remove {
-		return a.unset(ctx, machine, chosen, scope, opts.dryRun)
+		return c.unset(ctx, machine, chosen, scope, opts.dryRun)
 	}
-	return a.install(ctx, machine, chosen, scope, len(names) > 0, opts.dryRun)
+	return c.install(ctx, machine, chosen, scope, len(names) > 0, opts.dryRun)
 }
 
 // machine is this one, seen from the project.
@@ -73,8 +76,8 @@ func (a *App) machine() (hosts.Machine, error) {
 
 // install sets up the chosen hosts. One that is missing is told; it is an error
 // if it was asked for by name, or if there is none at all; then nothing is done.
-func (a *App) install(ctx context.Context, machine hosts.Machine, chosen hosts.Registry, scope hosts.Scope, named, dryRun bool) error {
-	plans, missing, err := a.planHosts(ctx, machine, chosen, scope)
+func (c installation) install(ctx context.Context, machine hosts.Machine, chosen hosts.Registry, scope hosts.Scope, named, dryRun bool) error {
+	plans, missing, err := c.planHosts(ctx, machine, chosen, scope)
 	if err != nil {
 		return err
 	}
@@ -89,23 +92,24 @@ func (a *App) install(ctx context.Context, machine hosts.Machine, chosen hosts.R
 	if err != nil {
 		return err
 	}
-	if err := a.take(ctx, steps, dryRun); err != nil {
+	if err := c.take(ctx, steps, dryRun); err != nil {
 		return err
 	}
 	for _, plan := range plans {
 		if len(plan.steps) == 0 {
-			fmt.Fprintf(a.Stdout, "%s: already set up\n", plan.host)
+			fmt.Fprintf(c.app.Stdout, "%s: already set up\n", plan.host)
 			continue
 		}
-		fmt.Fprintf(a.Stdout, "%s:\n", plan.host)
-		if err := a.take(ctx, plan.steps, dryRun); err != nil {
+		fmt.Fprintf(c.app.Stdout, "%s:\n", plan.host)
+		if err := c.take(ctx, plan.steps, dryRun); err != nil {
 			return err
 		}
 	}
-	a.tellDouble(ctx, machine, chosen)
+	c.tellDouble(ctx, machine, chosen)
 	if !dryRun {
-		fmt.Fprintln(a.Stdout, "Start a new session in the host and work as always; `flame tree` shows the frames that come of it, `flame doctor` checks each link.")
-		a.tellPath(machine)
+		fmt.Fprintln(c.app.Stdout, "Start a new session in the host and work as always; "+
+			"`flame tree` shows the frames that come of it, `flame doctor` checks each link.")
+		c.tellPath(machine)
 	}
 	if missing && named {
 		return errSilent
@@ -120,13 +124,14 @@ type hostPlan struct {
 }
 
 // planHosts plans each host that is there, and tells of those that are missing.
-func (a *App) planHosts(ctx context.Context, machine hosts.Machine, chosen hosts.Registry, scope hosts.Scope) (plans []hostPlan, missing bool, err error) {
+func (c installation) planHosts(ctx context.Context, machine hosts.Machine, chosen hosts.Registry, scope hosts.Scope) (
+	plans []hostPlan, missing bool, err error) {
 	for _, h := range chosen {
 		steps, err := h.On(machine).Install(ctx, scope)
 		switch {
 		case errors.Is(err, core.ErrNotFound):
 			missing = true
-			a.complain(err)
+			c.app.complain(err)
 		case err != nil:
 			return nil, false, err
 		default:
@@ -137,35 +142,36 @@ func (a *App) planHosts(ctx context.Context, machine hosts.Machine, chosen hosts
 }
 
 // tellPath says how to call flame by its name where PATH does not lead to it.
-func (a *App) tellPath(machine hosts.Machine) {
+func (c installation) tellPath(machine hosts.Machine) {
 	found, err := machine.LookPath("flame")
 	if err == nil && hosts.Same(found, machine.Binary()) {
 		return
 	}
-	fmt.Fprintf(a.Stdout, "To call flame by its name, add ~/.local/bin to PATH; until then it is %s.\n", machine.Binary())
+	fmt.Fprintf(c.app.Stdout, "To call flame by its name, add ~/.local/bin to PATH; until then it is %s.\n", machine.Binary())
 }
 
 // tellDouble warns of hosts in which flame is registered by hand as well.
-func (a *App) tellDouble(ctx context.Context, machine hosts.Machine, chosen hosts.Registry) {
+func (c installation) tellDouble(ctx context.Context, machine hosts.Machine, chosen hosts.Registry) {
 	for _, h := range chosen {
 		status, err := h.On(machine).Status(ctx)
 		if err != nil || !status.Double() {
 			continue
 		}
 		for _, entry := range status.ByHand {
-			fmt.Fprintf(a.Stderr, "flame: %s: %s registers flame by hand too, as %q: %s\nhint: %s\n", h.Name, entry.File, entry.Name, doctor.Doubly(status), entry.Undo)
+			fmt.Fprintf(c.app.Stderr, "flame: %s: %s registers flame by hand too, as %q: %s\nhint: %s\n",
+				h.Name, entry.File, entry.Name, doctor.Doubly(status), entry.Undo)
 		}
 	}
 }
 
 // unset undoes the setup, all of it or nothing. The program goes with the last host
 // that uses it.
-func (a *App) unset(ctx context.Context, machine hosts.Machine, chosen hosts.Registry, scope hosts.Scope, dryRun bool) error {
+func (c installation) unset(ctx context.Context, machine hosts.Machine, chosen hosts.Registry, scope hosts.Scope, dryRun bool) error {
 	var plans []hostPlan
 	for _, h := range chosen {
 		steps, err := h.On(machine).Remove(ctx, scope)
 		if errors.Is(err, core.ErrNotFound) {
-			fmt.Fprintf(a.Stdout, "%s: %v\n", h.Name, err)
+			fmt.Fprintf(c.app.Stdout, "%s: %v\n", h.Name, err)
 			continue
 		}
 		if err != nil {
@@ -175,27 +181,27 @@ func (a *App) unset(ctx context.Context, machine hosts.Machine, chosen hosts.Reg
 	}
 	for _, plan := range plans {
 		if len(plan.steps) == 0 {
-			fmt.Fprintf(a.Stdout, "%s: nothing to remove\n", plan.host)
+			fmt.Fprintf(c.app.Stdout, "%s: nothing to remove\n", plan.host)
 			continue
 		}
-		fmt.Fprintf(a.Stdout, "%s:\n", plan.host)
-		if err := a.take(ctx, plan.steps, dryRun); err != nil {
+		fmt.Fprintf(c.app.Stdout, "%s:\n", plan.host)
+		if err := c.take(ctx, plan.steps, dryRun); err != nil {
 			return err
 		}
 	}
-	used, err := a.stillUsed(ctx, machine, dryRun)
+	used, err := c.stillUsed(ctx, machine, dryRun)
 	if err != nil || used {
 		return err
 	}
-	if err := a.take(ctx, machine.RemoveBinary(), dryRun); err != nil {
+	if err := c.take(ctx, machine.RemoveBinary(), dryRun); err != nil {
 		return err
 	}
-	return a.tellKept()
+	return c.tellKept()
 }
 
 // tellKept says where the frames stay when flame goes.
-func (a *App) tellKept() error {
-	at, err := a.place()
+func (c installation) tellKept() error {
+	at, err := c.app.place()
 	if err != nil {
 		return err
 	}
@@ -203,16 +209,16 @@ func (a *App) tellKept() error {
 	if err != nil || len(kept) == 0 {
 		return nil // there is nothing that could be told
 	}
-	_, err = fmt.Fprintf(a.Stdout, "Your frames stay in %s: delete that folder if you do not want them any more.\n", filepath.Dir(at.Data.Path))
+	_, err = fmt.Fprintf(c.app.Stdout, "Your frames stay in %s: delete that folder if you do not want them any more.\n", filepath.Dir(at.Data.Path))
 	return err
 }
 
 // stillUsed reports whether some host starts the installed program.
-func (a *App) stillUsed(ctx context.Context, machine hosts.Machine, dryRun bool) (bool, error) {
+func (c installation) stillUsed(ctx context.Context, machine hosts.Machine, dryRun bool) (bool, error) {
 	if dryRun {
 		return true, nil // nothing was removed, so nothing is known
 	}
-	for _, h := range a.Hosts {
+	for _, h := range c.app.Hosts {
 		status, err := h.On(machine).Status(ctx)
 		if err != nil && !errors.Is(err, core.ErrNotFound) {
 			return true, err
@@ -225,8 +231,8 @@ func (a *App) stillUsed(ctx context.Context, machine hosts.Machine, dryRun bool)
 }
 
 // take does the steps and prints each, or only prints them.
-func (a *App) take(ctx context.Context, steps []hosts.Step, dryRun bool) error {
-	say := func(s hosts.Step) { fmt.Fprintf(a.Stdout, "  %s\n", strings.TrimSpace(s.Says)) }
+func (c installation) take(ctx context.Context, steps []hosts.Step, dryRun bool) error {
+	say := func(s hosts.Step) { fmt.Fprintf(c.app.Stdout, "  %s\n", strings.TrimSpace(s.Says)) }
 	if dryRun {
 		for _, step := range steps {
 			say(step)

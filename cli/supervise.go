@@ -28,11 +28,11 @@ func newSupervise(a *App) *cobra.Command {
 			return a.withAgents(at, !detach && !keep, func(s *agents.Agents) error {
 				switch seat := s.Seat(args[0], s.Dir); {
 				case detach:
-					return a.detach(seat)
+					return supervision{a}.detach(seat)
 				case keep:
 					return supervise.Keep(seat)
 				}
-				return a.supervised(cmd.Context(), s, args[0], slog.New(slog.NewJSONHandler(a.Stderr, nil)))
+				return supervision{a}.supervised(cmd.Context(), s, args[0], slog.New(slog.NewJSONHandler(a.Stderr, nil)))
 			})
 		},
 	}
@@ -41,9 +41,12 @@ func newSupervise(a *App) *cobra.Command {
 	return cmd
 }
 
+// A supervision is a process that watches over an agent.
+type supervision struct{ app *App }
+
 // detach starts the supervisor of an agent, which looks for itself whether there is
 // such an agent.
-func (a *App) detach(seat supervise.Seat) error {
+func (c supervision) detach(seat supervise.Seat) error {
 	process, err := supervise.Detach(seat)
 	if err != nil {
 		return err
@@ -52,14 +55,14 @@ func (a *App) detach(seat supervise.Seat) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(a.Stdout, string(raw))
+	_, err = fmt.Fprintln(c.app.Stdout, string(raw))
 	return err
 }
 
-func (a *App) supervised(ctx context.Context, s *agents.Agents, id string, log *slog.Logger) error {
+func (c supervision) supervised(ctx context.Context, s *agents.Agents, id string, log *slog.Logger) error {
 	// One signal cancels the agent; what must be done then, no other interrupts, and no
 	// lack of time.
-	a.takeTime()
+	c.app.takeTime()
 	ctx, stop := signal.NotifyContext(context.WithoutCancel(ctx), syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	defer stop()
 	return s.Supervise(ctx, id, log)

@@ -25,9 +25,9 @@ func newWhere(a *App) *cobra.Command {
 				return err
 			}
 			if old != "" {
-				return a.adopt(cmd.Context(), at, old)
+				return dataFolders{a}.adopt(cmd.Context(), at, old)
 			}
-			return a.where(cmd.Context(), at)
+			return dataFolders{a}.where(cmd.Context(), at)
 		},
 	}
 	cmd.Flags().StringVar(&old, "adopt", "", "take over the data of a project that is no longer where it was: its path, or its name in `flame projects`")
@@ -43,25 +43,28 @@ type whereabouts struct {
 	Candidates []place.Kept `json:"candidates"` // data that may be this project's from before it was moved
 }
 
-func (a *App) where(ctx context.Context, at place.Place) error {
+// The dataFolders are those of all projects.
+type dataFolders struct{ app *App }
+
+func (c dataFolders) where(ctx context.Context, at place.Place) error {
 	there, err := at.Data.Ready(ctx, false)
 	if err != nil {
 		return err
 	}
-	candidates := a.candidates(ctx, at)
-	if err := a.out.Print(whereabouts{at.Dir, at.Worktree, at.Data.Path, there, append([]place.Kept{}, candidates...)}, at.Data.Path); err != nil {
+	candidates := c.app.candidates(ctx, at)
+	if err := c.app.out.Print(whereabouts{at.Dir, at.Worktree, at.Data.Path, there, append([]place.Kept{}, candidates...)}, at.Data.Path); err != nil {
 		return err
 	}
 	if notice := at.Data.Notice(); notice != "" {
-		a.note(notice)
+		c.app.note(notice)
 	}
 	for _, kept := range candidates {
-		a.note(doctor.MayBeOurs(kept) + "; `flame where --adopt " + kept.Name + "` takes it over")
+		c.app.note(doctor.MayBeOurs(kept) + "; `flame where --adopt " + kept.Name + "` takes it over")
 	}
 	return nil
 }
 
-func (a *App) adopt(ctx context.Context, at place.Place, old string) error {
+func (c dataFolders) adopt(ctx context.Context, at place.Place, old string) error {
 	kept, err := at.Data.Find(old)
 	if err != nil {
 		return err
@@ -70,7 +73,8 @@ func (a *App) adopt(ctx context.Context, at place.Place, old string) error {
 		return err
 	}
 	if notice := at.Data.Notice(); notice != "" {
-		a.note(notice)
+		c.app.note(notice)
 	}
-	return a.out.Print(map[string]string{"adopted": kept.Root, "data": at.Data.Path}, fmt.Sprintf("The data of %s is this project's now, in %s.", kept.Root, at.Data.Path))
+	return c.app.out.Print(map[string]string{"adopted": kept.Root, "data": at.Data.Path},
+		fmt.Sprintf("The data of %s is this project's now, in %s.", kept.Root, at.Data.Path))
 }

@@ -107,7 +107,8 @@ func Details(d project.Details) string {
 	}
 	b.WriteString("Children: " + Counts(d.Children) + "\n")
 	b.WriteString(Field("Session", f.Session))
-	b.WriteString(Field("Created", When(f.CreatedAt)) + Field("Started", When(f.StartedAt)) + Field("Ended", When(f.EndedAt)) + Field("Updated", When(f.UpdatedAt)))
+	b.WriteString(Field("Created", When(f.CreatedAt)) + Field("Started", When(f.StartedAt)) +
+		Field("Ended", When(f.EndedAt)) + Field("Updated", When(f.UpdatedAt)))
 	b.WriteString(Field("Archived", When(f.ArchivedAt)))
 	b.WriteString(Field("Invalidated", strings.TrimSpace(When(f.InvalidatedAt)+" "+f.InvalidationReason)))
 	if f.Confidence != nil {

@@ -67,7 +67,8 @@ func checkRoom(data string) []core.Finding {
 	if used < muchRoom {
 		return nil
 	}
-	return []core.Finding{{What: "what agents printed takes " + render.Megabytes(used), Hint: "`flame agents prune` deletes the output of those that ended over 30 days ago"}}
+	return []core.Finding{{What: "what agents printed takes " + render.Megabytes(used),
+		Hint: "`flame agents prune` deletes the output of those that ended over 30 days ago"}}
 }
 
 // Doubly says what a double registration comes to.
