@@ -44,7 +44,7 @@ func mayDirect(tx project.Tx, by project.Caller, run Run) error {
 	}
 	started, err := isBelow(tx, run, caller.ID)
 	if err == nil && !started {
-		err = core.Invalidf("%s was not started by %s", run.ID, caller.ID).WithHint("only whoever started an agent may stop it or hand over to it")
+		err = core.Invalidf("%s was not started by %s", run.ID, caller.ID).WithHint("only the one that started an agent may stop it or hand over to it")
 	}
 	return err
 }

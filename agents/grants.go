@@ -135,7 +135,7 @@ func stillGranted(tx project.Tx, run Run, now core.Millis) error {
 	var g Grant
 	known, err := recordGrant.Load(tx, run.Mode.Grant, &g)
 	if err == nil && (!known || g.ExpiresAt > 0 && g.ExpiresAt <= now) {
-		err = core.Invalidf("%s worked in the mode %s by %s, which holds no more", run.ID, run.Mode.Effective, run.Mode.Grant).
+		err = core.Invalidf("%s worked in the mode %s by %s, which no longer holds", run.ID, run.Mode.Effective, run.Mode.Grant).
 			WithHint("grant it again, or start another agent")
 	}
 	return err

@@ -53,7 +53,7 @@ func (r Request) check() error {
 		}
 	}
 	if strings.HasPrefix(r.Model, "-") {
-		return core.Invalidf("model %q is none", r.Model).WithHint("name it as the host does")
+		return core.Invalidf("there is no model %q", r.Model).WithHint("name it as the host does")
 	}
 	if r.Tools != nil {
 		if len(*r.Tools) > definition.MaxTools {
@@ -62,7 +62,7 @@ func (r Request) check() error {
 		}
 		for _, tool := range *r.Tools {
 			if !hosts.ValidTool(tool) {
-				return core.Invalidf("%q is no tool", tool).WithHint("give names of tools, such as Read, or with a rule, such as Bash(go test *)")
+				return core.Invalidf("there is no tool %q", tool).WithHint("give names of tools, such as Read, or with a rule, such as Bash(go test *)")
 			}
 		}
 	}

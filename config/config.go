@@ -238,7 +238,7 @@ type Dollars float64
 func (d *Dollars) Decode(value string) error {
 	amount, err := strconv.ParseFloat(value, 64)
 	if err == nil && !(amount >= 0 && amount < 1e9) {
-		err = errors.New("it is no amount of money")
+		err = errors.New("it is not an amount of money")
 	}
 	*d = Dollars(amount)
 	return err

@@ -31,7 +31,7 @@ func ThisMachine(projectDir string) (Machine, error) {
 	m := Machine{Home: nowhere, ProjectDir: projectDir, Getenv: os.Getenv, LookPath: exec.LookPath, Run: run}
 	home, err := os.UserHomeDir()
 	if err != nil || !filepath.IsAbs(home) {
-		return m, core.Unavailablef(err, "HOME is %q, which is no home folder", home).WithHint("set HOME to your home folder, by an absolute path")
+		return m, core.Unavailablef(err, "HOME is %q, which is not a home folder", home).WithHint("set HOME to your home folder, by an absolute path")
 	}
 	m.Home = home
 	return m, nil

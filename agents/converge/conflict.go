@@ -148,7 +148,7 @@ func (s *subject) open() bool { return s.winner == nil }
 func (s *subject) choose(subagentID string) error {
 	chosen, ok := lo.Find(s.claims, func(c claim) bool { return c.by.SubagentID == subagentID })
 	if !ok {
-		return core.Invalidf("%s is no side of conflict %q", subagentID, s.conflict.ID).WithHint("choose one of %s", authors(s.claims))
+		return core.Invalidf("%s is not a side of conflict %q", subagentID, s.conflict.ID).WithHint("choose one of %s", authors(s.claims))
 	}
 	s.settle(chosen, ByReview, subagentID+" was chosen in review")
 	return nil

@@ -355,9 +355,9 @@ func TestConvergeRefuses(t *testing.T) {
 		"two trees": {three(func(in []converge.Input) { in[0].Tree, in[1].Tree, in[2].Tree = "f1", "f2", "f1" }), merge,
 			"the agents are not in one tree of frames (f1: a1, a3; f2: a2)"},
 		"a confidence above one": {three(func(in []converge.Input) { in[0].Confidence, in[1].Confidence = sure(1.01), sure(-0.1) }), merge,
-			"the confidence of a1, a2 is no number from 0 to 1"},
+			"the confidence of a1, a2 is not a number from 0 to 1"},
 		"a confidence that is no number": {three(func(in []converge.Input) { in[0].Confidence = sure(math.NaN()) }), merge,
-			"the confidence of a1 is no number from 0 to 1"},
+			"the confidence of a1 is not a number from 0 to 1"},
 		"merge of an agent at work": {three(func(in []converge.Input) { in[1].Outcome = "suspended" }), merge,
 			"merge needs agents that have ended; still at work: a2 (suspended)"},
 		"a vote of two": {answering("a", "b"), converge.Options{Strategy: converge.StrategyVote},
@@ -372,7 +372,7 @@ func TestConvergeRefuses(t *testing.T) {
 		"a choice for no conflict": {answering(`{"v":1}`, `{"v":2}`), converge.Options{Strategy: "merge", Choices: map[string]string{"file:x": "a1"}},
 			`there is no conflict "file:x"`},
 		"a choice of no side": {answering(`{"v":1}`, `{"v":2}`), converge.Options{Strategy: "merge", Choices: map[string]string{"answer:v": "a3"}},
-			`a3 is no side of conflict "answer:v"`},
+			`a3 is not a side of conflict "answer:v"`},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -142,5 +142,5 @@ func checkConfidence(inputs []Input) error {
 		return nil
 	}
 	slices.Sort(bad)
-	return core.Invalidf("the confidence of %s is no number from 0 to 1", strings.Join(bad, ", "))
+	return core.Invalidf("the confidence of %s is not a number from 0 to 1", strings.Join(bad, ", "))
 }

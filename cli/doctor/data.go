@@ -63,7 +63,7 @@ func checkShipped(at place.Place) (findings []core.Finding) {
 func shippedIn(dir string) (names []string) {
 	info, err := os.Lstat(dir)
 	if err == nil && !info.IsDir() {
-		return []string{"it is no folder (" + info.Mode().Type().String() + ")"}
+		return []string{"it is not a folder (" + info.Mode().Type().String() + ")"}
 	}
 	for _, entry := range entriesOf(dir) {
 		if entry.Name() != "agents" || !entry.IsDir() {

@@ -30,7 +30,7 @@ func (s Surroundings) base() (string, error) {
 	case filepath.IsAbs(s.Home) && filepath.Clean(s.Home) != "/":
 		base, from = filepath.Join(s.Home, ".local", "share", "flame"), "HOME"
 	default:
-		return "", core.Unavailablef(nil, "there is no place for data: HOME is %q, which is no home folder", s.Home).
+		return "", core.Unavailablef(nil, "there is no place for data: HOME is %q, which is not a home folder", s.Home).
 			WithHint("set " + env.Dir + " to a folder of your own, by an absolute path, outside of any checkout")
 	}
 	if !filepath.IsAbs(base) {

@@ -27,7 +27,7 @@ func readSmall(path string, flags int) (content []byte, info fs.FileInfo, err er
 		return nil, nil, err
 	}
 	if !info.Mode().IsRegular() || info.Size() > smallFile {
-		return nil, nil, fmt.Errorf("%s is no file of a few lines", path)
+		return nil, nil, fmt.Errorf("%s is not a file of a few lines", path)
 	}
 	content, err = io.ReadAll(io.LimitReader(file, smallFile))
 	return content, info, err

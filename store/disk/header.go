@@ -160,7 +160,7 @@ func checkLogHeader(path string) error {
 		return err
 	}
 	if n > 0 && (n < len(magic) || !slices.Contains(logMagics, binary.BigEndian.Uint32(magic))) {
-		return fmt.Errorf("%w: %s is no log of SQLite", ErrDamaged, path)
+		return fmt.Errorf("%w: %s is not a log of SQLite", ErrDamaged, path)
 	}
 	return nil
 }
