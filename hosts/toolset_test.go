@@ -21,8 +21,10 @@ func TestToolSetsNarrow(t *testing.T) {
 		refuses  []string
 		asString string
 	}{
-		"all tools":                          {all, []string{"Read", "Bash"}, nil, "all of the host's"},
-		"a list":                             {readers, []string{"read", "GREP", "mcp__docs__find"}, []string{"Bash", "mcp__other__find"}, "Read, Grep, mcp__docs__*"},
+		"all tools": {all, []string{"Read", "Bash"}, nil, "all of the host's"},
+		"a list": {
+			readers, []string{"read", "GREP", "mcp__docs__find"}, []string{"Bash", "mcp__other__find"}, "Read, Grep, mcp__docs__*",
+		},
 		"an empty list":                      {all.Only(list()), nil, []string{"Read"}, "none"},
 		"a list that asks for more":          {readers.Only(list("Read", "Bash")), []string{"Read"}, []string{"Bash", "Grep"}, "Read"},
 		"a pattern over a list":              {readers.Only(list("*")), []string{"Read", "Grep"}, []string{"Bash"}, "Read, Grep, mcp__docs__*"},

@@ -36,8 +36,10 @@ func TestTheStateOfAnAgentIsThatOfNow(t *testing.T) {
 		now  core.Millis
 		want string
 	}{
-		"time goes on between two lines":     {active, 119 * second, `agent-1 (active) builder: "build": 1 tool call, 0 tokens, 19s, $0.5000, last Bash`},
-		"a long silence is told":             {active, 130 * second, `agent-1 (active) builder: "build": 1 tool call, 0 tokens, 30s, $0.5000, last Bash, silent for 20s`},
+		"time goes on between two lines": {active, 119 * second, `agent-1 (active) builder: "build": 1 tool call, 0 tokens, 19s, $0.5000, last Bash`},
+		"a long silence is told": {
+			active, 130 * second, `agent-1 (active) builder: "build": 1 tool call, 0 tokens, 30s, $0.5000, last Bash, silent for 20s`,
+		},
 		"nothing printed yet is no silence":  {quiet, 130 * second, `agent-1 (active) builder: "build": 1 tool call, 0 tokens, 30s, $0.5000`},
 		"told to stop, it is stopping":       {stopping, 111 * second, `agent-1 (stopping) builder: "build": 1 tool call, 0 tokens, 11s, $0.5000, last Bash`},
 		"one that ended took what it took":   {ended, 900 * second, `agent-1 (cancelled) builder: "build": 1 tool call, 0 tokens, 12s, $0.5000`},

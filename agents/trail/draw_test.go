@@ -17,7 +17,10 @@ func TestTrailsAreDrawn(t *testing.T) {
 	t.Parallel()
 	told := trail.Trail{Nodes: []trail.Node{
 		{ID: "s", Kind: graph.KindSession, State: "active", Prompt: "Do it"},
-		{ID: "a", Kind: graph.KindSubagent, Parent: "s", State: "completed", Type: "Explore", Description: `say "hi"` + "\n\\ --> n0", Usage: core.Usage{TokensIn: 10, TokensOut: 2, CostUSD: 0.5}},
+		{
+			ID: "a", Kind: graph.KindSubagent, Parent: "s", State: "completed", Type: "Explore", Description: `say "hi"` + "\n\\ --> n0",
+			Usage: core.Usage{TokensIn: 10, TokensOut: 2, CostUSD: 0.5},
+		},
 		{ID: "b", Kind: graph.KindSubagent, Parent: "s", State: "error", Description: "fail"},
 		{ID: "late", Kind: graph.KindSubagent, Unparented: true, State: "active", Description: "somebody's"},
 	}}

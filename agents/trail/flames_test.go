@@ -98,9 +98,14 @@ func TestAnAgentIsKnownByItsFrameInAnotherHostToo(t *testing.T) {
 	}
 	messages := []heard{
 		{"claude-code", said("root", core.RoleUser, text("go"))},
-		{"claude-code", said("root", core.RoleAssistant, spawning("mcp__flame__spawn_agent", "c1", `{"command":"\"do it --agent-type builder\""}`, started("agent-1", "frame-1", ""))...)},
+		{"claude-code", said("root", core.RoleAssistant, spawning(
+			"mcp__flame__spawn_agent", "c1", `{"command":"\"do it --agent-type builder\""}`, started("agent-1", "frame-1", ""),
+		)...)},
 		{"opencode", said("child", core.RoleUser, prompt("do it well", "frame-1"))},
-		{"opencode", said("child", core.RoleAssistant, spawning("flame_spawn_agent", "c1", `{"description":"below","prompt":"B"}`, started("agent-2", "frame-2", "leaf"))...)},
+		{
+			"opencode",
+			said("child", core.RoleAssistant, spawning("flame_spawn_agent", "c1", `{"description":"below","prompt":"B"}`, started("agent-2", "frame-2", "leaf"))...),
+		},
 		{"claude-code", said("leaf", core.RoleUser, prompt("B", "frame-2"))},
 	}
 	const want = "session  \"go\" completed\n  subagent builder \"it\" completed\n    subagent builder \"below\" initializing\n"
@@ -125,7 +130,10 @@ func TestAnAgentIsKnownByItsFrameInAnotherHostToo(t *testing.T) {
 func TestAnAgentOfFlamesWithoutALogIsANode(t *testing.T) {
 	t.Parallel()
 	tracker := trail.NewTracker()
-	tracker.Add("opencode", said("root", core.RoleAssistant, spawning("flame_spawn_agent", "c1", `{"command":"do it --agent-type builder"}`, started("agent-1", "frame-1", ""))...))
+	tracker.Add(
+		"opencode",
+		said("root", core.RoleAssistant, spawning("flame_spawn_agent", "c1", `{"command":"do it --agent-type builder"}`, started("agent-1", "frame-1", ""))...),
+	)
 	told := tracker.Trail()
 	require.Len(t, told.Nodes, 2)
 	assert.Equal(t, []string{"agent-1", "root", "do it", "opencode"}, []string{told.Nodes[1].ID, told.Nodes[1].Parent, told.Nodes[1].Prompt, told.Nodes[1].Host})

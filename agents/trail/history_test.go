@@ -14,7 +14,10 @@ func TestAPastSessionBecomesFinishedFrames(t *testing.T) {
 	t.Parallel()
 	told := trail.Trail{Nodes: []trail.Node{
 		{ID: "s", Kind: graph.KindSession, State: core.AgentActive, Prompt: "Do it\nwell", Started: 10},
-		{ID: "a", Kind: graph.KindSubagent, Parent: "s", State: core.AgentCompleted, Description: "look", Result: "seen", Started: 20, Ended: 30, Usage: core.Usage{TokensIn: 7, CostUSD: 0.5}},
+		{
+			ID: "a", Kind: graph.KindSubagent, Parent: "s", State: core.AgentCompleted, Description: "look", Result: "seen", Started: 20, Ended: 30,
+			Usage: core.Usage{TokensIn: 7, CostUSD: 0.5},
+		},
 		{ID: "b", Kind: graph.KindSubagent, Parent: "gone", Unparented: true, State: core.AgentError, Error: "no luck"},
 	}}
 	state := told.History()

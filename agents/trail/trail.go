@@ -23,7 +23,9 @@ type Trail struct {
 
 // A Node is a session or an agent.
 type Node struct {
-	ID            string          `json:"id"`                   // of the agent in its host, of the session, of an agent of flame's whose session is not known, else of the call that was to start it
+	// ID is that of the agent in its host, of the session, of an agent of flame's whose
+	// session is not known, else of the call that was to start it.
+	ID            string          `json:"id"`
 	Kind          graph.Kind      `json:"kind"`                 // KindSession or KindSubagent
 	Parent        string          `json:"parent,omitempty"`     // empty for a root
 	Unparented    bool            `json:"unparented,omitempty"` // the logs do not say, or not yet, who started it

@@ -82,14 +82,25 @@ func TestALogTellsWhoStartedWhom(t *testing.T) {
   subagent general-purpose "behind" completed
 `
 	tests := map[string]struct{ path, want string }{
-		"Claude Code's session file":      {logSamples + claudeFamily + ".jsonl", family},
-		"a folder of Claude Code":         {logSamples + "family/claude", family},
-		"a session's folder":              {logSamples + claudeFamily, family},
-		"what Claude Code printed":        {logSamples + "family/stream.ndjson", strings.Replace(family, "MAINWORK please", "", 1)},
-		"agents in the background":        {logSamples + "stream-background.ndjson", "session  \"\" completed\n  subagent general-purpose \"sub job A\" completed\n  subagent Explore \"sub job B\" completed\n"},
-		"an agent that fails, one killed": {logSamples + "stream-error-and-taskstop.ndjson", "session  \"\" completed\n  subagent general-purpose \"e\" error\n  subagent general-purpose \"l\" cancelled\n"},
-		"an agent in an agent":            {logSamples + "stream-nested-foreground.ndjson", "session  \"\" completed\n  subagent general-purpose \"sub job\" completed\n    subagent general-purpose \"nested job\" completed\n"},
-		"an agent of before that goes on": {logSamples + "stream-resume-subagent-sendmessage.ndjson", "session  \"\" completed\n  subagent general-purpose \"sub job A\" completed\n"},
+		"Claude Code's session file": {logSamples + claudeFamily + ".jsonl", family},
+		"a folder of Claude Code":    {logSamples + "family/claude", family},
+		"a session's folder":         {logSamples + claudeFamily, family},
+		"what Claude Code printed":   {logSamples + "family/stream.ndjson", strings.Replace(family, "MAINWORK please", "", 1)},
+		"agents in the background": {
+			logSamples + "stream-background.ndjson",
+			"session  \"\" completed\n  subagent general-purpose \"sub job A\" completed\n  subagent Explore \"sub job B\" completed\n",
+		},
+		"an agent that fails, one killed": {
+			logSamples + "stream-error-and-taskstop.ndjson",
+			"session  \"\" completed\n  subagent general-purpose \"e\" error\n  subagent general-purpose \"l\" cancelled\n",
+		},
+		"an agent in an agent": {
+			logSamples + "stream-nested-foreground.ndjson",
+			"session  \"\" completed\n  subagent general-purpose \"sub job\" completed\n    subagent general-purpose \"nested job\" completed\n",
+		},
+		"an agent of before that goes on": {
+			logSamples + "stream-resume-subagent-sendmessage.ndjson", "session  \"\" completed\n  subagent general-purpose \"sub job A\" completed\n",
+		},
 		"what OpenCode printed": {logSamples + "family/run.ndjson", `session  "" completed
   subagent reader "do two" completed
   subagent general "do one" completed

@@ -50,7 +50,8 @@ func facts() hosts.Host {
 // tools are Claude Code's own.
 var tools = hosts.Tools{
 	{Name: "Read", Does: hosts.Reads}, {Name: "Grep", Does: hosts.Reads}, {Name: "Glob", Does: hosts.Reads}, {Name: "LS", Does: hosts.Reads, Old: true},
-	{Name: "Edit", Does: hosts.Edits}, {Name: "Write", Does: hosts.Edits}, {Name: "MultiEdit", Does: hosts.Edits, Old: true}, {Name: "NotebookEdit", Does: hosts.Edits},
+	{Name: "Edit", Does: hosts.Edits}, {Name: "Write", Does: hosts.Edits},
+	{Name: "MultiEdit", Does: hosts.Edits, Old: true}, {Name: "NotebookEdit", Does: hosts.Edits},
 	{Name: "Bash", Does: hosts.Runs}, {Name: "BashOutput"}, {Name: "KillShell"},
 	{Name: "WebFetch", Does: hosts.Fetches}, {Name: "WebSearch", Does: hosts.Fetches},
 	{Name: "Agent", Does: hosts.Spawns}, {Name: "Task", Does: hosts.Spawns}, {Name: "Workflow", Does: hosts.Spawns},

@@ -51,8 +51,9 @@ func TestForeignInputIsNoTrouble(t *testing.T) {
 		"an event nobody knows":      `{"hook_event_name": "MoonPhase", "session_id": "main", "phase": "full"}`,
 		"a field of another type":    `{"hook_event_name": "Stop", "session_id": "main", "background_tasks": "none"}`,
 		"an event without a session": `{"hook_event_name": "Stop"}`,
-		"an answer of 10 MB":         `{"hook_event_name": "PostToolUse", "session_id": "main", "tool_name": "Bash", "tool_response": "` + strings.Repeat("x", 10<<20) + `"}`,
-		"a tool nobody knows":        `{"hook_event_name": "PostToolUse", "session_id": "main", "tool_name": "Juggle", "tool_input": 7}`,
+		"an answer of 10 MB": `{"hook_event_name": "PostToolUse", "session_id": "main", "tool_name": "Bash", "tool_response": "` +
+			strings.Repeat("x", 10<<20) + `"}`,
+		"a tool nobody knows": `{"hook_event_name": "PostToolUse", "session_id": "main", "tool_name": "Juggle", "tool_input": 7}`,
 	} {
 		assert.Empty(t, s.raw([]byte(event)), name)
 	}

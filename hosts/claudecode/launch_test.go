@@ -26,8 +26,11 @@ func TestAChildIsStartedWithNoMoreThanItMayHave(t *testing.T) {
 	}{
 		"a new session": {
 			child: hosts.Child{Session: "u-1", Mode: hosts.AcceptEdits},
-			has:   []string{"-p --output-format stream-json --verbose --session-id=u-1", "--permission-mode acceptEdits", "--mcp-config {", "--allowedTools mcp__flame,mcp__plugin_flame_flame"},
-			not:   []string{"--resume", "--tools", "--strict-mcp-config", "--setting-sources"},
+			has: []string{
+				"-p --output-format stream-json --verbose --session-id=u-1", "--permission-mode acceptEdits", "--mcp-config {",
+				"--allowedTools mcp__flame,mcp__plugin_flame_flame",
+			},
+			not: []string{"--resume", "--tools", "--strict-mcp-config", "--setting-sources"},
 		},
 		"one that goes on": {
 			child: hosts.Child{Session: "u-1", Resume: true}, has: []string{"--resume=u-1"}, not: []string{"--session-id"},
@@ -41,7 +44,8 @@ func TestAChildIsStartedWithNoMoreThanItMayHave(t *testing.T) {
 			has:   []string{"--tools Read,Bash", "--disallowedTools Edit,Write,MultiEdit,NotebookEdit,Bash"}, not: []string{"Bash(*)", "mcp__other__look"},
 		},
 		"everything, but for a rule": {
-			child: hosts.Child{Mode: hosts.Bypass, Tools: limited("Bash(git *)")}, has: []string{"--permission-mode acceptEdits", "Bash(git *)"}, not: []string{"bypass"},
+			child: hosts.Child{Mode: hosts.Bypass, Tools: limited("Bash(git *)")},
+			has:   []string{"--permission-mode acceptEdits", "Bash(git *)"}, not: []string{"bypass"},
 		},
 		"none of other servers": {child: hosts.Child{Tools: limited("Read")}, has: []string{"--strict-mcp-config"}},
 		"reading only": {
@@ -56,8 +60,11 @@ func TestAChildIsStartedWithNoMoreThanItMayHave(t *testing.T) {
 			has:   []string{"Agent,Task,Workflow", "mcp__flame__spawn_agent", "mcp__plugin_flame_flame__spawn_agent"},
 		},
 		"all the rest": {
-			child: hosts.Child{System: "Be brief.", Model: "m", Effort: "low", MaxTurns: 3, CostUSD: 1.5, HostKeys: map[string]json.RawMessage{"hooks": json.RawMessage(`{"Stop":[]}`)}},
-			has:   []string{"--append-system-prompt=Be brief.", "--model=m", "--effort=low", "--max-turns=3", "--max-budget-usd=1.5", `--settings={"hooks":{"Stop":[]}}`},
+			child: hosts.Child{
+				System: "Be brief.", Model: "m", Effort: "low", MaxTurns: 3, CostUSD: 1.5,
+				HostKeys: map[string]json.RawMessage{"hooks": json.RawMessage(`{"Stop":[]}`)},
+			},
+			has: []string{"--append-system-prompt=Be brief.", "--model=m", "--effort=low", "--max-turns=3", "--max-budget-usd=1.5", `--settings={"hooks":{"Stop":[]}}`},
 		},
 	}
 	for name, tt := range tests {
@@ -85,7 +92,10 @@ func TestAChildGetsTheServersOfItsDefinition(t *testing.T) {
 		"mcpServers": json.RawMessage(`{"docs":{"command":"docs"},"flame":{"command":"evil"}}`), "initialPrompt": json.RawMessage(`"first this"`),
 	}})
 	require.NoError(t, err)
-	assert.JSONEq(t, `{"mcpServers":{"docs":{"command":"docs"},"flame":{"type":"stdio","command":"/bin/flame","args":["serve"]}}}`, after(launch.Command, "--mcp-config"))
+	assert.JSONEq(
+		t, `{"mcpServers":{"docs":{"command":"docs"},"flame":{"type":"stdio","command":"/bin/flame","args":["serve"]}}}`,
+		after(launch.Command, "--mcp-config"),
+	)
 	assert.Equal(t, "first this\n\ndo it", launch.Stdin)
 }
 
@@ -96,7 +106,10 @@ func TestWhatTheProjectDeniesIsDeniedEverywhere(t *testing.T) {
 	t.Parallel()
 	l := launcher(t)
 	require.NoError(t, os.MkdirAll(filepath.Join(l.Machine.ProjectDir, ".claude"), 0o755))
-	require.NoError(t, os.WriteFile(filepath.Join(l.Machine.ProjectDir, ".claude", "settings.json"), []byte(`{"permissions": {"deny": ["WebFetch", "Bash(rm *)"]}}`), 0o644))
+	require.NoError(
+		t,
+		os.WriteFile(filepath.Join(l.Machine.ProjectDir, ".claude", "settings.json"), []byte(`{"permissions": {"deny": ["WebFetch", "Bash(rm *)"]}}`), 0o644),
+	)
 	launch, err := l.Launch(hosts.Child{Mode: hosts.AcceptEdits})
 	require.NoError(t, err)
 	assert.Equal(t, "WebFetch,Bash(rm *)", after(launch.Command, "--disallowedTools"))

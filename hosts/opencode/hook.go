@@ -27,7 +27,10 @@ var rows = []row{
 	{"session.created", (*exchange).sessionStarted, "Gives a subagent's session a frame below that of the session that started it."},
 	{"session.updated", (*exchange).sessionStarted, "Names the root frame by the session's title, where no prompt has named it."},
 	{"chat.message", (*exchange).prompted, "Names the session's root frame by the first prompt; weighs whether a new frame is due."},
-	{"messages.transform", (*exchange).attended, "Before each request to the model: leaves out what was done in finished frames, adds the context or what changed beside the newest prompt."},
+	{
+		"messages.transform", (*exchange).attended,
+		"Before each request to the model: leaves out what was done in finished frames, adds the context or what changed beside the newest prompt.",
+	},
 	{"tool.after", (*exchange).toolEnded, "Completes the frame of a subagent with its result as summary; records written files as artifacts."},
 	{"tool.failed", (*exchange).toolFailed, "Ends the frame of a subagent that failed or was aborted; counts failures, for suggestions."},
 	{"session.idle", (*exchange).turnEnded, "Notes that the session waits and what its answers cost; weighs whether the frame should end."},

@@ -155,7 +155,9 @@ func TestADelegationNamesTheRoot(t *testing.T) {
 func TestChildrenEndInTheirWays(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct{ event, fields, want string }{
-		"with a result":     {"tool.after", `"tool": "task", "child": "c", "output": "<task id=\"c\">\n<task_result>\nFOUND\n</task_result>"`, "completed Dig: FOUND"},
+		"with a result": {
+			"tool.after", `"tool": "task", "child": "c", "output": "<task id=\"c\">\n<task_result>\nFOUND\n</task_result>"`, "completed Dig: FOUND",
+		},
 		"with words":        {"tool.after", `"tool": "task", "child": "c", "output": " FOUND "`, "completed Dig: FOUND"},
 		"by an error":       {"tool.failed", `"tool": "task", "child": "c", "error": "no"`, "failed Dig: no"},
 		"by its user":       {"tool.failed", `"tool": "task", "child": "c", "error": "Task cancelled", "aborted": true`, "blocked Dig: Task cancelled"},
@@ -225,9 +227,12 @@ func TestACompactionIsAskedForAndCaught(t *testing.T) {
 		summary string
 		want    string
 	}{
-		"of a full context":    {func(*plugin) {}, false, "<analysis>a</analysis>SUMMARY", "in_progress Main work\n  in_progress piece: SUMMARY\n"},
-		"that says nothing":    {func(*plugin) {}, false, " ", "in_progress Main work\n  in_progress piece\n"},
-		"that was asked for":   {func(l *plugin) { _, _ = l.p.Summarize(context.Background(), l.caller(), "", "", "") }, true, "SUMMARY", "in_progress Main work\n  in_progress piece: SUMMARY\n"},
+		"of a full context": {func(*plugin) {}, false, "<analysis>a</analysis>SUMMARY", "in_progress Main work\n  in_progress piece: SUMMARY\n"},
+		"that says nothing": {func(*plugin) {}, false, " ", "in_progress Main work\n  in_progress piece\n"},
+		"that was asked for": {
+			func(l *plugin) { _, _ = l.p.Summarize(context.Background(), l.caller(), "", "", "") }, true, "SUMMARY",
+			"in_progress Main work\n  in_progress piece: SUMMARY\n",
+		},
 		"that a pop waits for": {func(l *plugin) { l.popLater() }, true, "SUMMARY", "in_progress Main work\n  completed piece: mine\n\n---\n\nSUMMARY\n"},
 		"that never came":      {func(l *plugin) { l.popLater() }, true, "", "in_progress Main work\n  completed piece: mine\n"},
 	}

@@ -116,7 +116,10 @@ const history = `[
 func TestPluginEditsRequestsAsFlameAnswers(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
-	h.write("answer", `{"drop": ["a2"], "before": [{"message": "u2", "text": "ahead"}, {"message": "a3", "text": "between"}], "append": [{"message": "u1", "text": "behind"}]}`)
+	h.write(
+		"answer",
+		`{"drop": ["a2"], "before": [{"message": "u2", "text": "ahead"}, {"message": "a3", "text": "between"}], "append": [{"message": "u1", "text": "behind"}]}`,
+	)
 	result := h.plays(`
 		const stored = ` + history + `, kept = structuredClone(stored)
 		const sent = await request(...stored)
@@ -144,7 +147,8 @@ func TestPluginEditsRequestsAsFlameAnswers(t *testing.T) {
 		{"id": "a1", "role": "assistant", "time": 5, "summary": false, "open": false, "moves": [{"kind": "enter", "frame": "frame-abcdefgh"}], "tail": "`+strings.Repeat("x", 492)+`I begin."},
 		{"id": "a2", "role": "assistant", "time": 5, "summary": false, "open": true, "moves": [], "tail": ""},
 		{"id": "u2", "role": "user", "time": 5, "summary": false, "open": false, "moves": [], "tail": ""},
-		{"id": "a3", "role": "assistant", "time": 5, "summary": true, "open": false, "moves": [{"kind": "leave", "frame": "frame-abcdefgh"}], "tail": ""}]`, string(skeleton))
+		{"id": "a3", "role": "assistant", "time": 5, "summary": true, "open": false, "moves": [{"kind": "leave", "frame": "frame-abcdefgh"}], "tail": ""}]`,
+		string(skeleton))
 }
 
 func TestPluginAsksFlameForWhatACompactionNeeds(t *testing.T) {
@@ -160,7 +164,10 @@ func TestPluginAsksFlameForWhatACompactionNeeds(t *testing.T) {
 			t.Parallel()
 			h := newHost(t)
 			h.write("answer", tt.answer)
-			assert.JSONEq(t, tt.output, h.plays(`const output = { context: ["theirs"] }; await hooks["experimental.session.compacting"]({ sessionID: "s" }, output); return output`))
+			assert.JSONEq(
+				t, tt.output,
+				h.plays(`const output = { context: ["theirs"] }; await hooks["experimental.session.compacting"]({ sessionID: "s" }, output); return output`),
+			)
 		})
 	}
 }
@@ -322,8 +329,10 @@ func TestPluginStaysSilent(t *testing.T) {
 		scene  string
 		events int
 	}{
-		"as FLAME_OFF says":                         {[]string{"FLAME_OFF=true"}, `return Object.keys(hooks)`, 0},
-		"where the user switched flame off":         {nil, `await hooks.config({ mcp: { flame: { enabled: false } } }); session("created", "s"); return ["config"]`, 0},
+		"as FLAME_OFF says": {[]string{"FLAME_OFF=true"}, `return Object.keys(hooks)`, 0},
+		"where the user switched flame off": {
+			nil, `await hooks.config({ mcp: { flame: { enabled: false } } }); session("created", "s"); return ["config"]`, 0,
+		},
 		"where OpenCode has loaded it another time": {nil, `const again = await load(); session("created", "s"); await again.event({ event: { type: "session.idle", properties: { sessionID: "s" } } }); await again.dispose(); return ["config"]`, 1},
 	}
 	for name, tt := range tests {
@@ -340,7 +349,10 @@ func TestPluginStaysSilent(t *testing.T) {
 func TestPluginKeepsSessionsApart(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
-	h.installs(strings.Replace(records, "event=$(cat)\n", "event=$(cat)\ncase $event in *slow*) until grep -q chat.message \"$HOME/events\"; do sleep 0.01; done;; esac\n", 1))
+	h.installs(strings.Replace(
+		records, "event=$(cat)\n", "event=$(cat)\ncase $event in *slow*) until grep -q chat.message \"$HOME/events\"; do sleep 0.01; done;; esac\n",
+		1,
+	))
 	h.plays(`session("created", "slow"); prompt("slow", text("Go")); session("created", "s"); prompt("s", text("Go"))`)
 	var order []string
 	for _, event := range h.heard() {
