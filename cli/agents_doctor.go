@@ -27,7 +27,7 @@ func newAgentsDoctor(a *App) *cobra.Command {
 		if text == "" {
 			text = fmt.Sprintf("ok     %s\n", render.Count(len(c.Definitions), "definition"))
 		}
-		if err := a.out.Print(append([]definition.Finding{}, c.Findings...), text); err != nil {
+		if err := a.out.Print(append([]definition.Flaw{}, c.Findings...), text); err != nil {
 			return err
 		}
 		if broken {

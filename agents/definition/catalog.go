@@ -56,9 +56,9 @@ func holds(dir, folder string) bool {
 // A Catalog is all definitions that there are at one time.
 type Catalog struct {
 	Definitions []Definition // by name; of the same name, the one that holds first
-	Findings    []Finding    // in the order of the folders and files
+	Findings    []Flaw       // in the order of the folders and files
 	Dirs        []Dir        // that were searched
-	broken      map[string]Finding
+	broken      map[string]Flaw
 	doubtful    map[string]bool // names for which some file is broken, whichever holds
 }
 

@@ -11,6 +11,6 @@ import (
 var LoadUntil = loadUntil
 
 // Parse reads a definition by the name of its file.
-func Parse(known hosts.Registry, file string, content []byte) (Definition, []Finding) {
+func Parse(known hosts.Registry, file string, content []byte) (Definition, []Flaw) {
 	return parse(known, file, strings.TrimSuffix(filepath.Base(file), ".md"), content)
 }

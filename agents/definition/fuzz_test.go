@@ -21,9 +21,9 @@ import (
 )
 
 // sound checks what holds for whatever was read.
-func sound(t *testing.T, def definition.Definition, findings []definition.Finding) {
+func sound(t *testing.T, def definition.Definition, findings []definition.Flaw) {
 	t.Helper()
-	fatal := slices.ContainsFunc(findings, func(f definition.Finding) bool { return f.Fatal })
+	fatal := slices.ContainsFunc(findings, func(f definition.Flaw) bool { return f.Fatal })
 	assert.LessOrEqual(t, len(findings), 25, "who reads more")
 	for _, finding := range findings {
 		assert.NotEmpty(t, finding.Reason)

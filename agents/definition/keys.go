@@ -102,7 +102,7 @@ func (r *reader) unknown(key *yaml.Node, path string) {
 
 // finish checks the whole and returns the definition, one that may do nothing if
 // anything is fatal.
-func (r *reader) finish() (Definition, []Finding) {
+func (r *reader) finish() (Definition, []Flaw) {
 	r.limitTools()
 	if !validName(r.def.Name) {
 		r.fail(1, "the name %q must begin with a letter and go on with letters, digits and hyphens; plugin:name is one too", brief(r.def.Name))

@@ -43,7 +43,7 @@ func Load(known hosts.Registry, dirs []Dir) Catalog {
 // loadUntil is Load that reads no more after a time.
 func loadUntil(end time.Time, known hosts.Registry, dirs []Dir) Catalog {
 	l := loader{
-		catalog: Catalog{Dirs: dirs, broken: map[string]Finding{}, doubtful: map[string]bool{}},
+		catalog: Catalog{Dirs: dirs, broken: map[string]Flaw{}, doubtful: map[string]bool{}},
 		known:   known, holds: map[string]int{}, end: end, room: allowed,
 	}
 	for _, b := range builtins {
@@ -77,7 +77,7 @@ func (l *loader) add(def Definition) {
 }
 
 func (l *loader) note(path, agent, reason string, fatal bool) {
-	l.catalog.Findings = append(l.catalog.Findings, Finding{File: path, Agent: agent, Reason: reason, Fatal: fatal})
+	l.catalog.Findings = append(l.catalog.Findings, Flaw{File: path, Agent: agent, Reason: reason, Fatal: fatal})
 }
 
 // finish marks what is shadowed, and whose place a project's definition takes, and
@@ -261,7 +261,7 @@ func (w *walk) broken(name, agent string, err error) {
 }
 
 // inTheWay keeps what came before from being used by this name.
-func (l *loader) inTheWay(agent string, why Finding) {
+func (l *loader) inTheWay(agent string, why Flaw) {
 	l.catalog.broken[agent], l.catalog.doubtful[agent] = why, true
 }
 

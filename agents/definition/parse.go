@@ -14,7 +14,7 @@ import (
 //
 // Whatever could widen what the agent may do, if it were passed over, is fatal: a
 // value that cannot be read, a key twice, an unknown key about tools.
-func parse(known hosts.Registry, file, name string, content []byte) (Definition, []Finding) {
+func parse(known hosts.Registry, file, name string, content []byte) (Definition, []Flaw) {
 	r := reader{known: known, file: file, def: Definition{Name: name, Source: Source{File: file}}}
 	front, body, err := split(content)
 	if err != nil {

@@ -24,7 +24,7 @@ type reader struct {
 	listed   *[]string // its list; "*" where it is a map
 	switched []rule    // its map
 	rules    []rule    // permission
-	findings []Finding
+	findings []Flaw
 	more     int // findings that are not told one by one
 }
 
@@ -45,17 +45,17 @@ func (r *reader) keep(key string, n *yaml.Node) error {
 }
 
 // refuse returns up with one fatal finding.
-func (r *reader) refuse(err error) (Definition, []Finding) {
+func (r *reader) refuse(err error) (Definition, []Flaw) {
 	var at lineError
 	errors.As(err, &at)
 	r.fail(at.line, "%v", err)
 	return r.result()
 }
 
-func (r *reader) result() (Definition, []Finding) {
-	slices.SortStableFunc(r.findings, func(a, b Finding) int { return cmp.Compare(a.Line, b.Line) })
+func (r *reader) result() (Definition, []Flaw) {
+	slices.SortStableFunc(r.findings, func(a, b Flaw) int { return cmp.Compare(a.Line, b.Line) })
 	if r.more > 0 {
-		r.findings = append(r.findings, Finding{File: r.file, Reason: fmt.Sprintf("and %d findings more", r.more)})
+		r.findings = append(r.findings, Flaw{File: r.file, Reason: fmt.Sprintf("and %d findings more", r.more)})
 	}
 	for i := range r.findings {
 		r.findings[i].Agent = core.OneLine(r.def.Name, maxName)
@@ -75,15 +75,15 @@ const (
 )
 
 func (r *reader) fail(line int, format string, args ...any) {
-	r.find(Finding{File: r.file, Line: line, Reason: fmt.Sprintf(format, args...), Fatal: true})
+	r.find(Flaw{File: r.file, Line: line, Reason: fmt.Sprintf(format, args...), Fatal: true})
 }
 
 func (r *reader) warn(line int, format string, args ...any) {
-	r.find(Finding{File: r.file, Line: line, Reason: fmt.Sprintf(format, args...)})
+	r.find(Flaw{File: r.file, Line: line, Reason: fmt.Sprintf(format, args...)})
 }
 
 // find notes a finding. Of too many the first ones stay, and the first that is fatal.
-func (r *reader) find(f Finding) {
+func (r *reader) find(f Flaw) {
 	f.Reason = core.OneLine(f.Reason, maxReason)
 	if len(r.findings) < mostFindings || f.Fatal && !slices.ContainsFunc(r.findings, isFatal) {
 		r.findings = append(r.findings, f)
@@ -95,7 +95,7 @@ func (r *reader) find(f Finding) {
 // brief is as much of a name as is told of one that is wrong.
 func brief(name string) string { return core.Cut(name, 60) }
 
-func isFatal(f Finding) bool { return f.Fatal }
+func isFatal(f Flaw) bool { return f.Fatal }
 
 // validName follows Wave's rule. A plugin's agents are plugin:name, those in
 // subfolders of OpenCode's are folder/name.

@@ -6,8 +6,8 @@ import (
 	"flame/core"
 )
 
-// A Finding is something that is wrong with a definition's file or a folder.
-type Finding struct {
+// A Flaw is something that is wrong with a definition's file or a folder.
+type Flaw struct {
 	File   string `json:"file"`
 	Line   int    `json:"line,omitempty"`  // from 1; 0 where it is about the whole
 	Agent  string `json:"agent,omitempty"` // name of the definition, as far as it is known
@@ -19,7 +19,7 @@ type Finding struct {
 const maxPath = 300
 
 // String returns file, line and reason as compilers do, in one line.
-func (f Finding) String() string {
+func (f Flaw) String() string {
 	file := core.OneLine(f.File, maxPath)
 	if f.Line == 0 {
 		return fmt.Sprintf("%s: %s", file, f.Reason)
