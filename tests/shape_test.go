@@ -38,7 +38,7 @@ var over = struct {
 	wide    int // lines, in all
 }{
 	lines: map[string]int{
-		"agents":  5887,
+		"agents":  3900,
 		"project": 6926,
 	},
 	upwards: map[string]int{},
