@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"flame/agents/changes"
 	"flame/agents/supervise"
 	"flame/core"
 	"flame/project"
@@ -78,9 +79,12 @@ func (a *Agents) enrol(tx project.Tx, run Run) error {
 		err = errors.Join(err, recordKey.Save(tx, keyOf(run.ParentSession, run.Key), run.ID))
 	}
 	return errors.Join(err,
-		a.tell(tx, run, core.PermissionDecision, map[string]any{"permission_mode": run.Mode, "tools": run.Tools, "agent_type": run.Type, "warnings": append([]string{}, run.Warnings...)}),
+		a.tell(tx, run, core.PermissionDecision, map[string]any{
+			"permission_mode": run.Mode, "tools": run.Tools, "agent_type": run.Type, "warnings": append([]string{}, run.Warnings...),
+		}),
 		a.tell(tx, run, core.SubagentSpawned, map[string]any{
-			"agent_type": run.Type, "description": run.Description, "prompt": core.Cut(run.Prompt, maxExcerpt), "parent_agent": run.ParentAgent, "parent_session_id": run.ParentSession, "parent_tool_id": run.Call, "frame": run.Frame,
+			"agent_type": run.Type, "description": run.Description, "prompt": core.Cut(run.Prompt, changes.MaxExcerpt),
+			"parent_agent": run.ParentAgent, "parent_session_id": run.ParentSession, "parent_tool_id": run.Call, "frame": run.Frame,
 			"permission_mode": run.Mode.Effective, "model": run.Model, "limits": run.Limits, "machine": machine(),
 		}),
 		a.tell(tx, run, core.TranscriptEvent, map[string]any{"event_type": core.EventSubagentStart, "task_description": run.Description}))

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/agents"
+	"flame/agents/changes"
 	"flame/agents/definition"
 	"flame/core"
 )
@@ -43,7 +44,7 @@ var lastLine = map[string]string{
 }
 
 // changed returns what an agent of a host changed that makes these calls.
-func changed(t *testing.T, host string, calls ...fileCall) []agents.Change {
+func changed(t *testing.T, host string, calls ...fileCall) []changes.Change {
 	t.Helper()
 	s := newService(t)
 	s.Host = host
@@ -81,7 +82,7 @@ func TestWhatAnAgentChangedIsReadFromItsLog(t *testing.T) {
 					return c
 				})
 				got := changed(t, host, calls...)
-				assert.Equal(t, append([]string{}, tt.want...), lo.Map(got, func(c agents.Change, _ int) string { return c.Path }))
+				assert.Equal(t, append([]string{}, tt.want...), lo.Map(got, func(c changes.Change, _ int) string { return c.Path }))
 				for _, c := range got {
 					assert.Len(t, c.Hash, 64)
 				}
@@ -104,7 +105,7 @@ func TestTheSameEditsHaveTheSameHash(t *testing.T) {
 
 func TestAPatchTellsWhatItDoesToEachFile(t *testing.T) {
 	t.Parallel()
-	patch := func(text string) []agents.Change {
+	patch := func(text string) []changes.Change {
 		return changed(t, "opencode", fileCall{tool: "apply_patch", input: `{"patchText":"*** Begin Patch\n` + text + `*** End Patch"}`})
 	}
 	update := `*** Update File: a.go\n@@\n-x\n+y\n`
@@ -150,7 +151,7 @@ func TestAnAgentWithAWorktreeOfItsOwn(t *testing.T) {
 	run := s.request(user, agents.Request{Type: "builder", Prompt: "write new.txt; write old.txt; done", Cwd: "sub", Isolation: "worktree"})
 	assert.NotEmpty(t, run.Base)
 	run = s.over(run.ID, core.AgentCompleted, core.Completed)
-	assert.Equal(t, []string{"sub/new.txt", "sub/old.txt"}, lo.Map(run.Changes, func(c agents.Change, _ int) string { return c.Path }))
+	assert.Equal(t, []string{"sub/new.txt", "sub/old.txt"}, lo.Map(run.Changes, func(c changes.Change, _ int) string { return c.Path }))
 	assert.False(t, run.Changes[0].Existed)
 	assert.True(t, run.Changes[1].Existed)
 	assert.Contains(t, run.Changes[1].Excerpt, "-old\n+written")

@@ -152,7 +152,8 @@ func (a *Agents) Interactive(ctx context.Context, id string) (command []string, 
 	}
 	client := h.On(a.Machine)
 	if !client.Resumes(session) {
-		return nil, "", core.Invalidf("%s has no session of its own that could be opened", id).WithHint("give a prompt: another agent begins with its context then")
+		return nil, "", core.Invalidf("%s has no session of its own that could be opened", id).
+			WithHint("give a prompt: another agent begins with its context then")
 	}
 	if err := a.restoreWorktree(ctx, run, run.ID); err != nil {
 		return nil, "", err
@@ -203,7 +204,8 @@ func (a *Agents) continueNative(ctx context.Context, by project.Caller, id, prom
 		by: by, catalog: func() definition.Catalog { return a.Catalog(a.Dir) },
 		Definition: definition.Definition{Name: "continued", Host: host.Name, Source: definition.Source{Kind: definition.Call}},
 		request: Request{
-			Prompt: prompt, Description: strings.TrimSuffix(core.OneLine(goal, 45), continued) + continued, Frame: under, session: resumable(host.On(a.Machine), session.ID),
+			Prompt: prompt, Description: strings.TrimSuffix(core.OneLine(goal, 45), continued) + continued, Frame: under,
+			session: resumable(host.On(a.Machine), session.ID),
 		},
 	})
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"flame/agents/changes"
 	"flame/agents/supervise"
 	"flame/config/env"
 	"flame/core"
@@ -58,7 +59,7 @@ func (j journal) Begin(ctx context.Context, by supervise.Process) error {
 
 // Active keeps that the agent runs, and in which session.
 func (j journal) Active(ctx context.Context, p supervise.Progress) error {
-	p.Text = core.Cut(p.Text, maxExcerpt)
+	p.Text = core.Cut(p.Text, changes.MaxExcerpt)
 	run, err := j.a.change(ctx, j.id, func(tx project.Tx, run *Run) error {
 		before := run.State
 		run.State = core.AgentActive // what it used so far is Tell's and End's to count
@@ -93,7 +94,7 @@ const progressPace = core.Millis(5_000)
 
 // Tell keeps how far the agent is, and says whether it may go on.
 func (j journal) Tell(ctx context.Context, p supervise.Progress) (orders supervise.Orders, err error) {
-	p.Text = core.Cut(p.Text, maxExcerpt)
+	p.Text = core.Cut(p.Text, changes.MaxExcerpt)
 	var news bool
 	err = j.a.Project.Store.View(ctx, func(tx project.Tx) error {
 		run, err := find(tx, j.id)
@@ -187,7 +188,9 @@ func (a *Agents) tellProgress(tx project.Tx, run Run) error {
 func (j journal) Retry(ctx context.Context, r supervise.Retry) error {
 	_, err := j.a.change(ctx, j.id, func(tx project.Tx, run *Run) error {
 		run.State, run.Progress.Attempt = core.AgentSuspended, r.Attempt
-		return j.a.tell(tx, *run, core.SubagentRetry, map[string]any{"agent_type": run.Type, "attempt": r.Attempt, "reason": r.Reason, "delay": r.Delay.Milliseconds()})
+		return j.a.tell(tx, *run, core.SubagentRetry, map[string]any{
+			"agent_type": run.Type, "attempt": r.Attempt, "reason": r.Reason, "delay": r.Delay.Milliseconds(),
+		})
 	})
 	return err
 }
@@ -258,7 +261,9 @@ func (a *Agents) tellEnd(tx project.Tx, run Run) error {
 		err = a.tell(tx, run, core.BudgetExceeded, map[string]any{"reason": o.Reason, "tokens": run.Progress.Tokens(), "costUSD": run.Progress.Cost()})
 	}
 	if err == nil && len(o.Refused) > 0 {
-		err = a.tell(tx, run, core.SubagentError, map[string]any{"reason": "permission", "refused": o.Refused, "agent_type": run.Type, "permission_mode": run.Mode.Effective})
+		err = a.tell(tx, run, core.SubagentError, map[string]any{
+			"reason": "permission", "refused": o.Refused, "agent_type": run.Type, "permission_mode": run.Mode.Effective,
+		})
 	}
 	return errors.Join(err,
 		a.tell(tx, run, ends[run.State].Event(), map[string]any{

@@ -81,7 +81,10 @@ func (a *Agents) recover(ctx context.Context, id string, begun bool) error {
 // orphaned is what an agent came to whose supervisor told nothing: what its output
 // tells.
 func (a *Agents) orphaned(run Run, begun bool) supervise.Outcome {
-	o := supervise.Outcome{State: core.AgentOrphaned, Reason: "its supervisor was killed", Partial: true, StartedAt: run.CreatedAt, EndedAt: a.Project.Now(), Progress: run.Progress}
+	o := supervise.Outcome{
+		State: core.AgentOrphaned, Reason: "its supervisor was killed", Partial: true,
+		StartedAt: run.CreatedAt, EndedAt: a.Project.Now(), Progress: run.Progress,
+	}
 	switch {
 	case run.CancelledBy != "":
 		o.State, o.Reason = core.AgentCancelled, "cancelled by "+run.CancelledBy

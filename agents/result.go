@@ -1,13 +1,18 @@
 package agents
 
 import (
+	"cmp"
 	"context"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 
+	"flame/agents/changes"
+	"flame/agents/supervise"
 	"flame/core"
 	"flame/project"
 )
@@ -43,7 +48,7 @@ func (a *Agents) resultOf(tx project.Tx, id string) (Result, error) {
 		return Result{}, err
 	}
 	r := Result{
-		Run: run, Text: run.Progress.Text, Files: paths(run.Changes), Partial: true, Thinking: run.Progress.Thinking,
+		Run: run, Text: run.Progress.Text, Files: changes.Paths(run.Changes), Partial: true, Thinking: run.Progress.Thinking,
 		Usage: run.Progress.Usage, Folder: a.Folder(run.ID), Artifacts: []string{}, Decisions: []string{},
 	}
 	r.Usage.CostUSD = run.Progress.Cost()
@@ -107,4 +112,33 @@ func confidenceIn(answer string) *float64 {
 // equal answers are equal.
 func withoutConfidence(answer string) string {
 	return strings.TrimSpace(confident().ReplaceAllString(answer, ""))
+}
+
+// changes reads from an agent's log what it did to files. A log that cannot be read
+// tells of none.
+func (a *Agents) changes(run Run) []changes.Change {
+	file, err := os.Open(filepath.Join(a.Folder(run.ID), supervise.OutputFile))
+	if err != nil {
+		return nil
+	}
+	defer file.Close()
+	return changes.In(file, a.Hosts, run.Host, run.Cwd)
+}
+
+// made returns the hashes of an agent's artifacts that are files, whatever made them.
+func (a *Agents) made(ctx context.Context, id string) (hashes map[string]string, err error) {
+	r, err := a.Result(ctx, id)
+	if err != nil || r.State.Ended() {
+		return nil, err
+	}
+	hashes = map[string]string{}
+	for _, artifact := range r.Artifacts {
+		if !filepath.IsLocal(artifact) {
+			continue
+		}
+		if hash := changes.HashOf(cmp.Or(r.Worktree, a.Dir), artifact); hash != "" {
+			hashes[artifact] = hash
+		}
+	}
+	return hashes, nil
 }

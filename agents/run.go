@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"flame/agents/changes"
 	"flame/agents/definition"
 	"flame/agents/supervise"
 	"flame/core"
@@ -67,7 +68,7 @@ type Run struct {
 	Progress    supervise.Progress `json:"progress,omitzero"`
 	CancelledBy string             `json:"cancelledBy,omitempty"`    // who asked it to stop
 	Outcome     *supervise.Outcome `json:"outcome,omitempty"`        // once final
-	Changes     []Change           `json:"changes,omitempty"`        // to files, by its own tools, once final
+	Changes     []changes.Change   `json:"changes,omitempty"`        // to files, by its own tools, once final
 	Made        map[string]string  `json:"artifactHashes,omitempty"` // of artifacts that are files, as it left them
 	CreatedAt   core.Millis        `json:"createdAt"`
 	EndedAt     core.Millis        `json:"endedAt,omitempty"`

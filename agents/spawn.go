@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"flame/agents/changes"
 	"flame/project"
 )
 
@@ -22,7 +23,7 @@ func (a *Agents) Begin(ctx context.Context, p Plan) (run Run, err error) {
 	if p.Known {
 		return p.Agent, nil
 	}
-	p.Agent.Base = baseOf(ctx, p.Agent.Cwd)
+	p.Agent.Base = changes.Commit(ctx, p.Agent.Cwd)
 	var made project.Delegated
 	err = a.Project.Store.Update(ctx, func(tx project.Tx) error {
 		if run, err = keyed(tx, p.by, p.request.Key); err != nil || run.ID != "" {

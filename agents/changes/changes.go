@@ -1,20 +1,18 @@
-package agents
+// Package changes tells what an agent did to files: by what it said that it does, and
+// by the git worktree that it had for itself.
+package changes
 
 import (
-	"cmp"
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"io"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
 
-	"flame/agents/supervise"
 	"flame/confine"
 	"flame/core"
 	"flame/hosts"
@@ -32,22 +30,11 @@ type Change struct {
 	Excerpt string `json:"excerpt,omitempty"`
 }
 
-// maxExcerpt bounds the excerpt of a change, in characters.
-const maxExcerpt = 2_000
+// MaxExcerpt bounds the excerpt of a change, in characters.
+const MaxExcerpt = 2_000
 
-// changes reads from an agent's log what it did to files. A log that cannot be read
-// tells of none.
-func (a *Agents) changes(run Run) []Change {
-	file, err := os.Open(filepath.Join(a.Folder(run.ID), supervise.OutputFile))
-	if err != nil {
-		return nil
-	}
-	defer file.Close()
-	return changesIn(file, a.Hosts, run.Host, run.Cwd)
-}
-
-// changesIn returns what the messages of a log did to files, by path.
-func changesIn(log io.Reader, known hosts.Registry, host, cwd string) []Change {
+// In returns what the messages of a log did to files, by path.
+func In(log io.Reader, known hosts.Registry, host, cwd string) []Change {
 	tools := known.Tools()
 	edits, failed := map[string][]edit{}, map[string]bool{}
 	for m, err := range transcripts.Messages(log, known.Of(host).Prints) {
@@ -143,34 +130,16 @@ func changeOf(path string, all []edit) Change {
 	}
 	whole := strings.Join(doing, "\n")
 	sum := sha256.Sum256([]byte(whole))
-	return Change{Path: path, Hash: hex.EncodeToString(sum[:]), Existed: all[0].existed, Excerpt: core.Cut(whole, maxExcerpt)}
-}
-
-// made returns the hashes of an agent's artifacts that are files, whatever made them.
-func (a *Agents) made(ctx context.Context, id string) (hashes map[string]string, err error) {
-	r, err := a.Result(ctx, id)
-	if err != nil || r.State.Ended() {
-		return nil, err
-	}
-	hashes = map[string]string{}
-	for _, artifact := range r.Artifacts {
-		if !filepath.IsLocal(artifact) {
-			continue
-		}
-		if hash := hashOf(cmp.Or(r.Worktree, a.Dir), artifact); hash != "" {
-			hashes[artifact] = hash
-		}
-	}
-	return hashes, nil
+	return Change{Path: path, Hash: hex.EncodeToString(sum[:]), Existed: all[0].existed, Excerpt: core.Cut(whole, MaxExcerpt)}
 }
 
 // largestHashed bounds the files that are compared by what they hold, in bytes.
 const largestHashed = 256 << 20
 
-// hashOf returns the hash of what a file in a folder holds, or of where a link leads;
+// HashOf returns the hash of what a file in a folder holds, or of where a link leads;
 // empty where there is neither, where the way leads out of the folder, and of a file
 // beyond all measure.
-func hashOf(dir, name string) string {
+func HashOf(dir, name string) string {
 	root, err := confine.Open(dir)
 	if err != nil {
 		return ""
@@ -192,8 +161,8 @@ func hashOf(dir, name string) string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// paths returns the files of changes.
-func paths(changes []Change) []string {
+// Paths returns the files of changes.
+func Paths(changes []Change) []string {
 	all := make([]string, len(changes))
 	for i, c := range changes {
 		all[i] = c.Path
