@@ -26,7 +26,8 @@ func smallDisk(t *testing.T, options string) (dir string) {
 	if err := syscall.Mount("flame", dir, "tmpfs", 0, options); err != nil {
 		t.Skipf("needs the right to mount a small disk: %v", err)
 	}
-	t.Cleanup(func() { assert.NoError(t, syscall.Unmount(dir, 0)) })
+	// Another test may be starting a process, which has all files open for a moment.
+	t.Cleanup(func() { assert.NoError(t, syscall.Unmount(dir, syscall.MNT_DETACH)) })
 	return dir
 }
 
