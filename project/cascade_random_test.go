@@ -10,13 +10,14 @@ import (
 
 	"flame/core"
 	"flame/project"
+	"flame/tests/race"
 )
 
 // TestInvalidationsAmongOtherOperations plays random operations between the
 // transactions of invalidations, some of them invalidations themselves.
 func TestInvalidationsAmongOtherOperations(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(4) {
+	for seed := range race.Seeds(4) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			r := rand.New(rand.NewPCG(seed, 2))

@@ -15,6 +15,7 @@ import (
 	"flame/project"
 	"flame/store"
 	"flame/store/storetest"
+	"flame/tests/race"
 )
 
 // between is a Store that lets something happen after each Update.
@@ -152,7 +153,7 @@ func (f *fixture) toldOnce(before frames) {
 
 func TestALargeInvalidationReadsAsDoneFromItsFirstTransaction(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(4) {
+	for seed := range race.Seeds(4) {
 		f := newFixture(t)
 		f.plant(rand.New(rand.NewPCG(seed, 1)), 300)
 		f.push(host("s"), "elsewhere")

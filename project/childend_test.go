@@ -11,6 +11,7 @@ import (
 
 	"flame/core"
 	"flame/project"
+	"flame/tests/race"
 )
 
 // endChild tells of a child's end, twice, as a host does where flame is installed
@@ -221,7 +222,7 @@ func TestNobodyCompletesAChildOverTheWorkOfOthers(t *testing.T) {
 // with children, each twice, and looks at the tree after each.
 func TestAnySequenceOfHostEventsKeepsTheTreeTrue(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(8) {
+	for seed := range race.Seeds(8) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			f := newFixture(t)

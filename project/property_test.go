@@ -12,13 +12,14 @@ import (
 
 	"flame/core"
 	"flame/project"
+	"flame/tests/race"
 )
 
 // TestAnySequenceOfOperationsKeepsTheTreeWhole plays random operations of
 // several sessions and looks at the whole tree after each.
 func TestAnySequenceOfOperationsKeepsTheTreeWhole(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(8) {
+	for seed := range race.Seeds(8) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			f := newFixture(t)

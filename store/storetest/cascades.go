@@ -18,7 +18,7 @@ import (
 // is read must always be as if each had been done when it was begun. Either several
 // overlap, or frames move into one and in cycles.
 func randomCascades(t *testing.T, kept project.Store) {
-	for seed := range uint64(max(4/race.Share, 2)) {
+	for seed := range race.Seeds(4) {
 		m := newModel(seed)
 		m.moves = seed%2 == 0
 		m.clear(t, kept)
