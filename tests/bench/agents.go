@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// What issues and spec ask of agents and of the logs of those that others started.
+// What is asked of agents and of the logs of those that others started.
 var (
-	spawnGoal     = goal{plus: 500}
+	spawnGoal     = goal{plus: 50}
 	readLogGoal   = goal{plus: 500} // 20 MB a second
 	logMemoryGoal = goal{plus: 40}
 )

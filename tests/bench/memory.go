@@ -12,7 +12,7 @@ import (
 )
 
 var (
-	hookMemoryGoal   = goal{plus: 15}
+	hookMemoryGoal   = goal{plus: 16}
 	serverMemoryGoal = goal{plus: 30}
 )
 

@@ -39,9 +39,9 @@ func output(cmd *exec.Cmd) (string, error) {
 }
 
 var (
-	readGoal  = goal{times: 4.5}
+	readGoal  = goal{times: 4}
 	flatGoal  = goal{times: 1.25} // "flat": what a second look at the same thing may differ by
-	writeGoal = goal{times: 6}
+	writeGoal = goal{times: 5}
 	initGoal  = goal{plus: 2}
 )
 

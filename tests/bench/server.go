@@ -8,7 +8,7 @@ import (
 )
 
 var (
-	startGoal = goal{plus: 15}
+	startGoal = goal{plus: 8}
 	pushGoal  = goal{times: 4, plus: 0.5}
 )
 
