@@ -14,6 +14,7 @@ import (
 	"flame/agents/converge"
 	"flame/core"
 	"flame/project"
+	"flame/tests/repository"
 )
 
 // done returns the ids of builders that each have done their steps.
@@ -162,11 +163,10 @@ func TestArtifactsAreHashedWithoutLeavingTheProject(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	outside := t.TempDir()
-	write(t, outside, map[string]string{"key": "outside"})
-	write(t, s.Dir, map[string]string{"own": "own"})
-	r := repository{t, s.Dir}
-	r.link("away -> "+outside, "lone -> "+filepath.Join(outside, "key"))
-	r.pipe("pipe")
+	repository.Write(t, outside, map[string]string{"key": "outside"})
+	repository.Write(t, s.Dir, map[string]string{"own": "own"})
+	repository.Link(t, s.Dir, "away -> "+outside, "lone -> "+filepath.Join(outside, "key"))
+	repository.Pipe(t, s.Dir, "pipe")
 	run := s.spawn("wait go; done")
 	for _, artifact := range []string{"own", "away/key", "lone", "pipe", "none"} {
 		_, _, err := s.Project.AddArtifact(s.ctx, user, run.Frame, artifact)

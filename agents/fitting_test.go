@@ -8,19 +8,19 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/agents"
+	"flame/tests/repository"
 )
 
 func TestAnAgentWorksInNoFolderButTheProjectsOwn(t *testing.T) {
 	t.Parallel()
 	s := newServiceWith(t, func(k *kept) { k.Bounds.Concurrent = 100 })
 	s.Start = noStart
-	r := repository{t, s.Dir}
-	write(t, s.Dir, map[string]string{
+	repository.Write(t, s.Dir, map[string]string{
 		"plain/a/x": "", "claude/.claude/settings.local.json": "{}", "servers/.mcp.json": "{}", "open/opencode.jsonc": "{}", "file/.claude": "",
 	})
 	outside := t.TempDir()
-	r.link("out -> "+outside, "up -> ..", "plain/in -> a", "linked/.claude -> "+outside, "linked/b/c -> ../../plain", "piped/x -> y")
-	r.pipe("piped/.mcp.json")
+	repository.Link(t, s.Dir, "out -> "+outside, "up -> ..", "plain/in -> a", "linked/.claude -> "+outside, "linked/b/c -> ../../plain", "piped/x -> y")
+	repository.Pipe(t, s.Dir, "piped/.mcp.json")
 	tests := map[string]struct{ cwd, says string }{
 		"a folder":                          {cwd: "plain/a"},
 		"the project's own":                 {cwd: "."},

@@ -27,6 +27,7 @@ import (
 	"flame/project"
 	"flame/store"
 	"flame/store/storetest"
+	"flame/tests/repository"
 )
 
 // A service is one project's, with supervisors and hosts in processes of their
@@ -77,7 +78,7 @@ func (s *service) ship(definitions ...string) {
 	s.t.Helper()
 	for _, definition := range definitions {
 		name := strings.TrimSpace(strings.TrimPrefix(strings.SplitN(definition, "\n", 2)[0], "name:"))
-		write(s.t, s.Dir, map[string]string{"shipped/" + name + ".md": "---\n" + definition + "\n---\nDo it.\n"})
+		repository.Write(s.t, s.Dir, map[string]string{"shipped/" + name + ".md": "---\n" + definition + "\n---\nDo it.\n"})
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+
+	"flame/core"
 )
 
 // A joint is the Store of operations that are one transaction together.
@@ -33,14 +35,15 @@ var (
 
 // Together runs f, whose operations on the project that it is given are one
 // transaction: a read, as long as none of them writes. Where one of them fails, nothing
-// of any is kept. What is too much for one transaction is done in several. f may run
-// again, so it acts on that project alone.
+// of any is kept. That something is not found f may put up with; any other failure is
+// returned, whatever f makes of it. What is too much for one transaction is done in
+// several. f may run again, so it acts on that project alone.
 func (p *Project) Together(ctx context.Context, f func(*Project) error) error {
 	if p.joint != nil {
 		return f(p)
 	}
 	var j *joint
-	var told error // what f makes of a failure is what counts
+	var told error
 	err := p.Store.Run(ctx, func(tx Tx) error {
 		j = &joint{tx: tx}
 		told = f(p.in(j))
@@ -51,7 +54,7 @@ func (p *Project) Together(ctx context.Context, f func(*Project) error) error {
 		return f(p)
 	case err == nil:
 		tell(j.log)
-	case j != nil && j.failed != nil && told == nil:
+	case j != nil && told == nil && errors.Is(j.failed, core.ErrNotFound): // f knows what to do without it
 		return nil
 	}
 	return err

@@ -15,6 +15,7 @@ import (
 	"flame/core"
 	"flame/hosts"
 	"flame/hosts/hoststest"
+	"flame/tests/repository"
 )
 
 // agent makes a file with a prompt of its own; a name of its own if there is one.
@@ -89,14 +90,14 @@ func TestFoldersHaveTheirPrecedence(t *testing.T) {
 func TestALaterFolderReplacesTheWholeDefinition(t *testing.T) {
 	t.Parallel()
 	home, project := t.TempDir(), t.TempDir()
-	write(t, home, map[string]string{
+	repository.Write(t, home, map[string]string{
 		".claude/agents/helper.md":           front("name: helper", "description: d", "tools: Read"),
 		".config/opencode/agent/helper.md":   agent("", "OpenCode's"),
 		".config/flame/agents/only-here.md":  agent("", "flame's"),
 		".config/opencode/agent/sub/deep.md": agent("", "nested"),
 		".claude/agents/sub/deep.md":         agent("", "not read"),
 	})
-	write(t, project, map[string]string{
+	repository.Write(t, project, map[string]string{
 		".flame/agents/helper.md":   agent("helper", "the project's"),
 		".claude/agents/builder.md": agent("builder", "our own builder"),
 	})
@@ -135,7 +136,7 @@ func TestALaterFolderReplacesTheWholeDefinition(t *testing.T) {
 func TestABadFileBlocksNoOther(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
-	write(t, root, map[string]string{
+	repository.Write(t, root, map[string]string{
 		"a.md":      agent("", "good"),
 		"b.md":      "---\nname: b\ndescription: d\ntools: {\n---\nbad",
 		"c.md":      strings.Repeat("x", 1<<20+1),
@@ -175,8 +176,8 @@ func TestABadFileBlocksNoOther(t *testing.T) {
 func TestABrokenDefinitionIsNotReplacedByTheOneItShadows(t *testing.T) {
 	t.Parallel()
 	home, project := t.TempDir(), t.TempDir()
-	write(t, home, map[string]string{".claude/agents/helper.md": agent("", "wide")})
-	write(t, project, map[string]string{".claude/agents/helper.md": front("description: d", "tools:")})
+	repository.Write(t, home, map[string]string{".claude/agents/helper.md": agent("", "wide")})
+	repository.Write(t, project, map[string]string{".claude/agents/helper.md": front("description: d", "tools:")})
 	catalog := definition.Load(hoststest.Known(), dirs(home, project, environment()))
 	_, err := catalog.Find("helper")
 	var problem *core.Problem
@@ -188,7 +189,7 @@ func TestABrokenDefinitionIsNotReplacedByTheOneItShadows(t *testing.T) {
 	)
 	assert.NotEmpty(t, problem.Hint)
 
-	write(t, project, map[string]string{".flame/agents/helper.md": agent("", "higher still")})
+	repository.Write(t, project, map[string]string{".flame/agents/helper.md": agent("", "higher still")})
 	def, err := definition.Load(hoststest.Known(), dirs(home, project, environment())).Find("helper")
 	require.NoError(t, err, "the broken one is shadowed itself")
 	assert.Equal(t, "higher still", def.Prompt)
@@ -197,7 +198,7 @@ func TestABrokenDefinitionIsNotReplacedByTheOneItShadows(t *testing.T) {
 func TestADisabledDefinitionSwitchesOffItsName(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
-	write(t, root, map[string]string{"builder.md": "---\ndisable: true\n---\n"})
+	repository.Write(t, root, map[string]string{"builder.md": "---\ndisable: true\n---\n"})
 	names, findings, catalog := loaded(root, true)
 	assert.Empty(t, names)
 	assert.Empty(t, findings)
@@ -208,7 +209,7 @@ func TestADisabledDefinitionSwitchesOffItsName(t *testing.T) {
 func TestOneNameTwiceInAFolderIsAFinding(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
-	write(t, root, map[string]string{"a.md": agent("same", "first"), "b.md": agent("same", "second")})
+	repository.Write(t, root, map[string]string{"a.md": agent("same", "first"), "b.md": agent("same", "second")})
 	_, findings, catalog := loaded(root, false)
 	assert.Equal(t, []string{"DIR/b.md: takes the place of DIR/a.md, which gives the same name"}, findings)
 	def, err := catalog.Find("same")
@@ -219,8 +220,8 @@ func TestOneNameTwiceInAFolderIsAFinding(t *testing.T) {
 func TestNestedFoldersMayNotLoop(t *testing.T) {
 	t.Parallel()
 	root, other := t.TempDir(), t.TempDir()
-	write(t, root, map[string]string{"a.md": agent("", "a"), "team/b.md": agent("", "b"), "team/named.md": agent("own-name", "c")})
-	write(t, other, map[string]string{"far.md": agent("", "far")})
+	repository.Write(t, root, map[string]string{"a.md": agent("", "a"), "team/b.md": agent("", "b"), "team/named.md": agent("own-name", "c")})
+	repository.Write(t, other, map[string]string{"far.md": agent("", "far")})
 	require.NoError(t, os.Symlink(root, filepath.Join(root, "team", "up")))
 	require.NoError(t, os.Symlink(other, filepath.Join(root, "linked")))
 	names, findings, _ := loaded(root, true)
@@ -231,7 +232,7 @@ func TestNestedFoldersMayNotLoop(t *testing.T) {
 func TestAFolderThatCannotBeReadIsAFinding(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
-	write(t, root, map[string]string{"file": "x"})
+	repository.Write(t, root, map[string]string{"file": "x"})
 	require.NoError(t, os.Symlink("loop", filepath.Join(root, "loop")))
 	catalog := definition.Load(hoststest.Known(), []definition.Dir{
 		{Path: filepath.Join(root, "missing"), Kind: definition.User},
@@ -257,7 +258,7 @@ func TestAFolderOfThousandsIsNotReadToItsEnd(t *testing.T) {
 	for i := range 5001 {
 		files[fmt.Sprintf("d%d/n%04d.txt", i%3, i)] = ""
 	}
-	write(t, root, files)
+	repository.Write(t, root, files)
 	_, findings, _ := loaded(root, true)
 	assert.Equal(t, []string{"DIR: holds more than 5000 files; the rest was not read"}, findings)
 }
@@ -265,7 +266,7 @@ func TestAFolderOfThousandsIsNotReadToItsEnd(t *testing.T) {
 func TestOnlyTheExactNameFindsAnAgent(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
-	write(t, root, map[string]string{
+	repository.Write(t, root, map[string]string{
 		"reviewer.md": agent("", "r"), "helper.md": agent("tools:helper", "h"),
 		"secret.md": front("description: d", "hidden: true"),
 	})
@@ -309,7 +310,7 @@ func BenchmarkLoad200(b *testing.B) {
 		if i%2 == 0 {
 			root = project
 		}
-		write(b, root, map[string]string{fmt.Sprintf(".claude/agents/agent-%03d.md", i): front(
+		repository.Write(b, root, map[string]string{fmt.Sprintf(".claude/agents/agent-%03d.md", i): front(
 			fmt.Sprintf("name: agent-%03d", i), "description: Use this agent when: the user asks for it",
 			"tools: Read, Grep, Glob, Bash(git *)", "model: sonnet", "color: blue",
 		) + prompt})

@@ -16,15 +16,22 @@ import (
 	"flame/agents/definition"
 	"flame/core"
 	"flame/hosts/hoststest"
+	"flame/tests/repository"
 )
 
 // secret stands in all that lies outside of a repository.
 const secret = "S3CRET"
 
-func newRepository(t *testing.T) repository {
+// theirs is a repository that somebody else wrote, with files of the user's beside it.
+type theirs struct {
+	t   *testing.T
+	dir string
+}
+
+func newRepository(t *testing.T) theirs {
 	t.Helper()
 	top := t.TempDir()
-	write(t, top, map[string]string{
+	repository.Write(t, top, map[string]string{
 		"repository/README":         "theirs",
 		"outside/agents/builder.md": agent("builder", secret),
 		"outside/agents/x.md":       agent("x", secret),
@@ -34,22 +41,22 @@ func newRepository(t *testing.T) repository {
 		"outside/odder.md":          front("description: d", "tools: ("+secret),
 		"agents/x.md":               agent("x", secret),
 	})
-	return repository{t, filepath.Join(top, "repository")}
+	return theirs{t, filepath.Join(top, "repository")}
 }
 
 // files lays n files of the same content below a folder.
-func (r repository) files(n int, folder, content string) {
+func (r theirs) files(n int, folder, content string) {
 	r.t.Helper()
 	files := map[string]string{}
 	for i := range n {
 		files[fmt.Sprintf("%s/f%04d.md", folder, i)] = content
 	}
-	write(r.t, r.dir, files)
+	repository.Write(r.t, r.dir, files)
 }
 
 // load reads the repository's definitions, and fails the test where that takes too
 // long.
-func (r repository) load() (catalog definition.Catalog) {
+func (r theirs) load() (catalog definition.Catalog) {
 	r.t.Helper()
 	done := make(chan definition.Catalog, 1)
 	go func() { done <- definition.Load(hoststest.Known(), dirs("", r.dir, environment())) }()
@@ -161,10 +168,10 @@ func TestDefinitionsOfARepositoryAreReadWithoutLeavingIt(t *testing.T) {
 		t.Run("where "+name, func(t *testing.T) {
 			t.Parallel()
 			r := newRepository(t)
-			r.link(tt.links...)
-			write(t, r.dir, tt.files)
+			repository.Link(t, r.dir, tt.links...)
+			repository.Write(t, r.dir, tt.files)
 			if tt.pipe != "" {
-				r.pipe(tt.pipe)
+				repository.Pipe(t, r.dir, tt.pipe)
 			}
 			catalog := r.load()
 			assert.NotContains(t, said(t, catalog), secret)
@@ -254,8 +261,8 @@ func TestNothingIsReadOnceItTookTooLong(t *testing.T) {
 func TestLinksOfTheUsersOwnAreFollowed(t *testing.T) {
 	t.Parallel()
 	home, dotfiles := t.TempDir(), t.TempDir()
-	write(t, dotfiles, map[string]string{"agents/mine.md": agent("", "mine"), "one.md": agent("one", "one")})
-	write(t, home, map[string]string{".config/flame/agents/other.md": agent("", "other")})
+	repository.Write(t, dotfiles, map[string]string{"agents/mine.md": agent("", "mine"), "one.md": agent("one", "one")})
+	repository.Write(t, home, map[string]string{".config/flame/agents/other.md": agent("", "other")})
 	require.NoError(t, os.Symlink(dotfiles, filepath.Join(home, ".claude")))
 	require.NoError(t, os.Symlink(filepath.Join(dotfiles, "one.md"), filepath.Join(home, ".config/flame/agents/one.md")))
 	require.NoError(t, os.Symlink("/dev/zero", filepath.Join(home, ".config/flame/agents/zero.md")))
@@ -288,6 +295,6 @@ func TestToolsThatNobodyKnowsAreFound(t *testing.T) {
 func loadedFrom(t *testing.T, files map[string]string) (names, findings []string, catalog definition.Catalog) {
 	t.Helper()
 	root := t.TempDir()
-	write(t, root, files)
+	repository.Write(t, root, files)
 	return loaded(root, false)
 }

@@ -1,0 +1,42 @@
+// Package repository makes repositories that somebody else wrote, for tests.
+package repository
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Write makes files below a folder, with the folders they need.
+func Write(t testing.TB, root string, files map[string]string) {
+	t.Helper()
+	for name, content := range files {
+		path := filepath.Join(root, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(content), 0o644))
+	}
+}
+
+// Link lays links below a folder, "NAME -> TARGET" each; REPOSITORY in a target is that
+// folder.
+func Link(t testing.TB, root string, links ...string) {
+	t.Helper()
+	for _, link := range links {
+		name, target, _ := strings.Cut(link, " -> ")
+		path := filepath.Join(root, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.Symlink(strings.Replace(target, "REPOSITORY", root, 1), path))
+	}
+}
+
+// Pipe lays a pipe that nobody writes to.
+func Pipe(t testing.TB, root, name string) {
+	t.Helper()
+	path := filepath.Join(root, name)
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	require.NoError(t, syscall.Mkfifo(path, 0o644))
+}
