@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-
-	"flame/core"
 )
 
 // A joint is the Store of operations that are one transaction together.
@@ -35,9 +33,8 @@ var (
 
 // Together runs f, whose operations on the project that it is given are one
 // transaction: a read, as long as none of them writes. Where one of them fails, nothing
-// of any is kept. That something is not found f may put up with; any other failure is
-// returned, whatever f makes of it. What is too much for one transaction is done in
-// several. f may run again, so it acts on that project alone.
+// of any is kept, and only that something is not found is f's to put up with. What is
+// too much for one is done in several. f may run again, so it acts on that project alone.
 func (p *Project) Together(ctx context.Context, f func(*Project) error) error {
 	if p.joint != nil {
 		return f(p)
@@ -54,7 +51,7 @@ func (p *Project) Together(ctx context.Context, f func(*Project) error) error {
 		return f(p)
 	case err == nil:
 		tell(j.log)
-	case j != nil && told == nil && errors.Is(j.failed, core.ErrNotFound): // f knows what to do without it
+	case j != nil && told == nil && j.failed != nil && ignoreMissing(j.failed) == nil: // f knows what to do without it
 		return nil
 	}
 	return err

@@ -1,0 +1,34 @@
+package project_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/core"
+	"flame/project"
+)
+
+func TestOneTransactionPutsUpWithNothingButWhatIsNotFound(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct{ fails, want error }{
+		"not found": {core.NotFoundf("no frame"), nil},
+		"refused":   {core.Invalidf("no goal"), core.ErrInvalid},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			err := f.Together(f.ctx, func(p *project.Project) error {
+				if _, err := p.Push(f.ctx, host("s"), "before", ""); err != nil {
+					return err
+				}
+				assert.ErrorIs(t, p.Store.Update(f.ctx, func(project.Tx) error { return tt.fails }), tt.fails)
+				return nil
+			})
+			require.ErrorIs(t, err, tt.want)
+			assert.Empty(t, f.draw(), "nothing of any is kept")
+		})
+	}
+}
