@@ -19,7 +19,8 @@ func newContext(a *App) *cobra.Command {
 	}
 	cmd.Flags().UintVar(&chars, "chars", 0, "limit in characters (0: none)")
 	return a.reads(cmd, func(ctx context.Context, p *project.Project, args []string) error {
-		made, err := p.Context(ctx, a.caller(), lo.FirstOrEmpty(args), int(chars))
+		contexts := project.Contexts{Project: p}
+		made, err := contexts.Of(ctx, a.caller(), lo.FirstOrEmpty(args), int(chars))
 		if err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package project
 
 import (
 	"iter"
+	"slices"
 
 	"flame/core"
 )
@@ -23,3 +24,19 @@ func (s *step) above(id string) iter.Seq2[[]core.Frame, error] {
 		}
 	}
 }
+
+// isInside reports whether frame id is ancestor or lies below it.
+func (s *step) isInside(id, ancestor string) (bool, error) {
+	if id == "" || id == ancestor {
+		return id == ancestor && id != "", nil
+	}
+	for above, err := range s.above(id) {
+		inside := slices.ContainsFunc(above, func(f core.Frame) bool { return f.ID == ancestor })
+		if err != nil || inside {
+			return inside, err
+		}
+	}
+	return false, nil
+}
+
+const maxAncestors = 200

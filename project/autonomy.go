@@ -2,7 +2,6 @@ package project
 
 import (
 	"context"
-	"errors"
 	"slices"
 
 	"flame/core"
@@ -85,15 +84,6 @@ func (p *Project) NoteFiles(ctx context.Context, by Caller, files []string) erro
 			}
 		})
 	})
-}
-
-// ignoreMissing turns core.ErrNotFound into no error, for what events may speak
-// of without it being there.
-func ignoreMissing(err error) error {
-	if errors.Is(err, core.ErrNotFound) {
-		return nil
-	}
-	return err
 }
 
 // PushQuestion is what a caller knows of the work; nil is taken from what was
@@ -336,3 +326,11 @@ func (p *Project) ResetAutonomy(ctx context.Context, by Caller, settings bool) (
 	})
 	return state, err
 }
+
+const byAutonomy = "autonomy" // the level auto
+
+const recordAutonomyStats Kind[core.AutonomyStats] = "stats"
+
+const statAutonomy = "autonomy"
+
+const settingAutonomy = "autonomy"

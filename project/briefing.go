@@ -11,31 +11,6 @@ import (
 	"flame/core"
 )
 
-// recordPresence, by session, is what its hooks must remember from one to the
-// next.
-const recordPresence Kind[presence] = "presence"
-
-// A presence is how a session stands with its hooks.
-type presence struct {
-	Seen     int64       `json:"seen"`               // the last event that its agent knows of
-	Prompt   string      `json:"prompt,omitempty"`   // the last prompt that was taken in
-	Turn     int64       `json:"turn,omitempty"`     // the last event before its turn began
-	Told     bool        `json:"told,omitempty"`     // a child: its parent's host hands its last message on
-	Fallback string      `json:"fallback,omitempty"` // a child: the last words it was seen to say
-	Ended    *childEnded `json:"ended,omitempty"`    // a child: it is over but for the work below it
-	Given    bool        `json:"given,omitempty"`    // an agent's: its first context came with its task
-	Standing
-}
-
-func (s *step) presenceOf(session string) (p presence, err error) {
-	_, err = recordPresence.Load(s, session, &p)
-	return p, err
-}
-
-func (s *step) savePresence(session string, p presence) error {
-	return recordPresence.Save(s, session, p)
-}
-
 // lastSeq returns the sequence number of the newest event, 0 without any.
 func (s *step) lastSeq() (int64, error) {
 	last, err := s.FindEvents(EventQuery{Limit: 1, Last: true})

@@ -133,3 +133,41 @@ func (s *step) wakes() bool {
 	}
 	return true
 }
+
+// armRetention sees to it that old events are dropped some day; a session's first call
+// does.
+func (s *step) armRetention() error {
+	if !s.fresh {
+		return nil
+	}
+	var armed bool
+	if known, err := recordSwitches.Load(s, deadlineEvents, &armed); known || err != nil {
+		return err
+	}
+	if err := recordSwitches.Save(s, deadlineEvents, true); err != nil {
+		return err
+	}
+	return s.SetDeadline(Deadline{Kind: deadlineEvents, Due: s.now + aDay, Set: s.now})
+}
+
+const deadlineEvents = "events" // drop events that are too old
+
+// aDay is how long dropOldEvents waits between its rounds.
+const aDay = core.Millis(24 * 60 * 60 * 1000)
+
+// as runs f as if session had asked, and keeps the session as f leaves it.
+func (s *step) as(session core.Session, f func(*step) error) error {
+	if session.ID == s.session.ID {
+		return f(s)
+	}
+	child := *s
+	child.session = session
+	if err := f(&child); err != nil {
+		return err
+	}
+	if err := child.moved(session); err != nil {
+		return err
+	}
+	s.log = child.log
+	return s.SaveSession(child.session)
+}

@@ -9,17 +9,6 @@ import (
 	"flame/core/op"
 )
 
-// autoCompleted is the summary of a subagent that fell idle without leaving one.
-const autoCompleted = "(completed automatically when the subagent fell idle)"
-
-// A childEnded is how a child's run ended, and what it said last.
-type childEnded struct {
-	End   core.ChildEnd `json:"end"`
-	Last  string        `json:"last,omitempty"`
-	Idle  bool          `json:"idle,omitempty"`  // flame concluded it from its silence
-	Agent bool          `json:"agent,omitempty"` // it is an agent of flame's own, whose end is told with its run
-}
-
 // tellEnd tells how a child ended.
 func (s *step) tellEnd(how childEnded, frame core.Frame, child string) error {
 	if how.Agent {
@@ -30,17 +19,6 @@ func (s *step) tellEnd(how childEnded, frame core.Frame, child string) error {
 		told["childSession"] = child
 	}
 	return s.emit(how.End.Event(), frame.ID, told)
-}
-
-// summary is what the child's frame is told to have come to.
-func (e childEnded) summary() string {
-	switch {
-	case e.Last != "":
-		return e.Last
-	case e.Idle:
-		return autoCompleted
-	}
-	return e.End.Note()
 }
 
 // A ChildEnded tells of a child's end: which, how, and its last words.

@@ -1,11 +1,8 @@
 package project
 
 import (
-	"container/list"
 	"context"
 	"errors"
-	"sync"
-	"time"
 
 	"flame/core"
 )
@@ -14,9 +11,7 @@ import (
 // last first: more than the usual budgets admit, few enough to keep its cost
 // flat however large the tree is.
 const (
-	maxAncestors  = 200
-	maxCandidates = 20 // children, siblings
-	maxUncles     = 5  // siblings of each ancestor
+	maxUncles     = 5 // siblings of each ancestor
 	maxUncleTiers = 3
 )
 
@@ -27,9 +22,18 @@ type FrameContext struct {
 	CacheHit bool
 }
 
-// Context assembles the context of the caller's frame, or of the one ref names.
+// Contexts makes the contexts of a project's frames and keeps those it made last, for
+// a process that is asked for them again.
+type Contexts struct {
+	Project *Project
+
+	cache contextCache
+}
+
+// Of assembles the context of the caller's frame, or of the one ref names.
 // maxChars limits its text in characters; 0 sets no limit.
-func (p *Project) Context(ctx context.Context, by Caller, ref string, maxChars int) (fc FrameContext, err error) {
+func (c *Contexts) Of(ctx context.Context, by Caller, ref string, maxChars int) (fc FrameContext, err error) {
+	p := c.Project
 	err = p.view(ctx, by, func(s *step) error {
 		if fc.Frame, err = s.resolve(ref); err != nil {
 			return err
@@ -43,14 +47,14 @@ func (p *Project) Context(ctx context.Context, by Caller, ref string, maxChars i
 			return err
 		}
 		key := contextKey{fc.Frame.ID, p.Budget, maxChars, core.FormatSuggestions(suggestions), terms}
-		if fc.Context, fc.CacheHit = p.cache.get(key, s.now); !fc.CacheHit {
+		if fc.Context, fc.CacheHit = c.cache.get(key, s.now); !fc.CacheHit {
 			around, err := s.surroundings(fc.Frame, terms)
 			if err != nil {
 				return err
 			}
 			around.Suggestions = suggestions
 			fc.Context = core.BuildContext(around, p.Budget, maxChars)
-			p.cache.put(key, fc.Context, s.now)
+			c.cache.put(key, fc.Context, s.now)
 		}
 		p.Log.Info("ContextGenerated", "frame", fc.Frame.ID, "cacheHit", fc.CacheHit, "tokens", fc.Meta.TotalTokens)
 		fc.Meta.CacheHit = fc.CacheHit
@@ -135,134 +139,5 @@ func (s *step) finishedChildren(id string, propagate bool) ([]core.Frame, error)
 	return kept, nil
 }
 
-// beside returns the finished frames with the same parent, at most limit of those
-// that changed last.
-func (s *step) beside(frame core.Frame, limit int) ([]core.Frame, error) {
-	found, err := s.finished(FrameQuery{Parent: frame.Parent, Roots: frame.Parent == "", Limit: limit})
-	if err != nil {
-		return nil, err
-	}
-	others := found[:0]
-	for _, f := range found {
-		if f.ID != frame.ID {
-			others = append(others, f)
-		}
-	}
-	return others, nil
-}
-
-func (s *step) finished(q FrameQuery) ([]core.Frame, error) {
-	q.Statuses = []core.Status{core.Completed, core.Failed, core.Blocked}
-	q.Order = RecentFirst
-	return s.FindFrames(q)
-}
-
 // The cache's bounds (seeds, phase 1.2: 30 s, 50 entries).
-const (
-	cacheTTL  = 30 * time.Second
-	cacheSize = 50
-)
-
-type contextKey struct {
-	frame       string
-	budget      core.Budget
-	maxChars    int
-	suggestions string
-	terms
-}
-
-type contextEntry struct {
-	key     contextKey
-	context core.Context
-	made    core.Millis
-}
-
-// A contextCache keeps contexts of this process, the least recently used going
-// first. Its zero value is ready.
-type contextCache struct {
-	mu      sync.Mutex
-	entries map[contextKey]*list.Element
-	recent  list.List // of *contextEntry, last used first
-	last    *core.ContextMeta
-}
-
-func (c *contextCache) get(key contextKey, now core.Millis) (core.Context, bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	element, ok := c.entries[key]
-	if !ok {
-		return core.Context{}, false
-	}
-	entry := element.Value.(*contextEntry)
-	if age := now - entry.made; age < 0 || age > core.Millis(cacheTTL.Milliseconds()) {
-		c.remove(element)
-		return core.Context{}, false
-	}
-	c.recent.MoveToFront(element)
-	c.last = &entry.context.Meta
-	return entry.context, true
-}
-
-func (c *contextCache) put(key contextKey, made core.Context, now core.Millis) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.entries == nil {
-		c.entries = map[contextKey]*list.Element{}
-	}
-	if old, ok := c.entries[key]; ok {
-		c.remove(old)
-	}
-	c.entries[key] = c.recent.PushFront(&contextEntry{key, made, now})
-	c.last = &made.Meta
-	for c.recent.Len() > cacheSize {
-		c.remove(c.recent.Back())
-	}
-}
-
-func (c *contextCache) remove(element *list.Element) {
-	c.recent.Remove(element)
-	delete(c.entries, element.Value.(*contextEntry).key)
-}
-
-// clear drops the entries of one frame, or all of them, and returns the number.
-func (c *contextCache) clear(frame string) (dropped int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for key, element := range c.entries {
-		if frame == "" || key.frame == frame {
-			c.remove(element)
-			dropped++
-		}
-	}
-	return dropped
-}
-
-// CacheInfo tells about the context cache of this process.
-type CacheInfo struct {
-	Entries int
-	TTL     time.Duration
-	Last    *core.ContextMeta // of the context made or served last; nil before the first
-}
-
-// CacheInfo tells about the context cache.
-func (p *Project) CacheInfo() CacheInfo {
-	p.cache.mu.Lock()
-	defer p.cache.mu.Unlock()
-	return CacheInfo{Entries: len(p.cache.entries), TTL: cacheTTL, Last: p.cache.last}
-}
-
-// ClearCache drops the cached contexts of the frame that ref names, or all of
-// them, and returns the number.
-func (p *Project) ClearCache(ctx context.Context, by Caller, ref string) (frame core.Frame, dropped int, err error) {
-	if ref == "" {
-		return frame, p.cache.clear(""), nil
-	}
-	err = p.view(ctx, by, func(s *step) error {
-		frame, err = s.resolve(ref)
-		return err
-	})
-	if err != nil {
-		return frame, 0, err
-	}
-	return frame, p.cache.clear(frame.ID), nil
-}
+const ()

@@ -17,7 +17,7 @@ import (
 
 func (f *fixture) context(by project.Caller, ref string) project.FrameContext {
 	f.t.Helper()
-	made, err := f.Context(f.ctx, by, ref, 0)
+	made, err := f.contexts.Of(f.ctx, by, ref, 0)
 	require.NoError(f.t, err)
 	return made
 }
@@ -56,7 +56,7 @@ func TestContextIsCachedUntilTheTreeChanges(t *testing.T) {
 	frame := f.push(host("s"), "work")
 	assert.False(t, f.context(host("s"), "").CacheHit)
 	assert.True(t, f.context(host("s"), "").CacheHit)
-	assert.Equal(t, 1, f.CacheInfo().Entries)
+	assert.Equal(t, 1, f.contexts.Info().Entries)
 
 	_, _, err := f.AddDecision(f.ctx, host("s"), "", "fresh")
 	require.NoError(t, err)
@@ -64,7 +64,7 @@ func TestContextIsCachedUntilTheTreeChanges(t *testing.T) {
 	assert.False(t, made.CacheHit)
 	assert.Contains(t, made.Text, "fresh")
 
-	_, dropped, err := f.ClearCache(f.ctx, host("s"), frame.ID)
+	_, dropped, err := f.contexts.Clear(f.ctx, host("s"), frame.ID)
 	require.NoError(t, err)
 	assert.Equal(t, 2, dropped)
 	assert.False(t, f.context(host("s"), "").CacheHit)
@@ -83,7 +83,7 @@ func TestContextCacheKeepsTheFiftyUsedLast(t *testing.T) {
 	}
 	f.context(host("s"), planned[0].ID) // used last now
 	f.context(host("s"), planned[50].ID)
-	assert.Equal(t, 50, f.CacheInfo().Entries)
+	assert.Equal(t, 50, f.contexts.Info().Entries)
 	assert.True(t, f.context(host("s"), planned[0].ID).CacheHit)
 	assert.False(t, f.context(host("s"), planned[1].ID).CacheHit)
 }
@@ -95,7 +95,7 @@ func TestTheSameTreeGivesTheSameBytes(t *testing.T) {
 	f.plan(host("s"), "", manyGoals(5)...)
 	first := f.context(host("s"), "").Text
 	f.clock += 86_400_000
-	f.ClearCache(f.ctx, host("s"), "")
+	f.contexts.Clear(f.ctx, host("s"), "")
 	assert.Equal(t, first, f.context(host("s"), "").Text, "no clock shows in a context")
 }
 

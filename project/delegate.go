@@ -1,29 +1,16 @@
 package project
 
 import (
-	"cmp"
 	"context"
 	"errors"
+	"fmt"
 
 	"flame/core"
 	"flame/core/op"
 )
 
-// recordDelegated, by an agent's id, is what its session will be told by.
-const recordDelegated Kind[delegated] = "delegated"
-
 // recordAgentFrame is by frame: the agent that it was made for.
 const recordAgentFrame Kind[string] = "agent_frame"
-
-// A delegated is the work of an agent that flame started.
-type delegated struct {
-	Frame   string `json:"frame"`
-	Parent  string `json:"parent"`            // session that asked for it
-	Session string `json:"session,omitempty"` // of the agent; empty until it is known
-	Host    string `json:"host"`
-	Title   string `json:"title"`
-	Given   bool   `json:"given,omitempty"` // its context came with its task
-}
 
 // A Delegation asks for the frame of an agent that flame starts itself.
 type Delegation struct {
@@ -122,108 +109,9 @@ func (s *step) isAgents(frame core.Frame) (bool, error) {
 	return session.Parent != "", ignoreMissing(err)
 }
 
-// SessionOf returns the id of the session that a call is of; an agent's own id stands
-// for its session until that is known.
-func SessionOf(tx Tx, by Caller) (string, error) {
-	if by.Session != "" || by.anonymous() {
-		return cmp.Or(by.Session, CommandLine), nil
-	}
-	var work delegated
-	_, err := recordDelegated.Load(tx, by.Agent, &work)
-	return cmp.Or(work.Session, by.Agent), err
-}
-
 // Join tells which session an agent works in. The first that is told holds.
 func (p *Project) Join(ctx context.Context, by Caller, agent, session string) error {
 	return p.update(ctx, by, func(s *step) error { return s.join(agent, session) })
-}
-
-// join makes a session that of an agent, unless it has one or id is empty. The
-// agent's own id stood for it until now, if it worked before.
-func (s *step) join(agent, id string) error {
-	var work delegated
-	known, err := recordDelegated.Load(s, agent, &work)
-	if id == "" || !known || err != nil || work.Session != "" && work.Session != agent || work.Session == id {
-		return err
-	}
-	before, err := s.Session(work.Session)
-	if err = ignoreMissing(err); err != nil {
-		return err
-	}
-	work.Session = id
-	if err := recordDelegated.Save(s, agent, work); err != nil {
-		return err
-	}
-	frame, err := s.Frame(work.Frame)
-	if err != nil {
-		return ignoreMissing(err)
-	}
-	if before.ID != "" {
-		if err := s.DeleteSession(before.ID); err != nil {
-			return err
-		}
-	}
-	return s.beginIn(work, frame, before.Current)
-}
-
-// beginIn has the session of work begin in its frame; or in the one below that
-// which it worked in before its name was known.
-func (s *step) beginIn(work delegated, frame core.Frame, workedIn string) error {
-	session, err := s.Session(work.Session)
-	if err = ignoreMissing(err); err != nil {
-		return err
-	}
-	if session.ID == "" {
-		session = core.Session{ID: work.Session, CreatedAt: s.now}
-	}
-	own, err := s.inProgress(session.Root)
-	if err != nil {
-		return err
-	}
-	if session.Current, err = s.inProgress(session.Current); err != nil {
-		return err
-	}
-	session.Current = cmp.Or(session.Current, workedIn, frame.ID)
-	session.Parent, session.Host, session.Title = work.Parent, work.Host, work.Title
-	session.State, session.LastActivityAt, session.IsCompleted = core.SessionActive, s.now, false
-	session.Root, frame.Session = frame.ID, session.ID
-	if err := s.SaveFrame(frame); err != nil {
-		return err
-	}
-	theirs, err := s.presenceOf(session.ID)
-	if err != nil {
-		return err
-	}
-	theirs.Given = work.Given
-	if err := s.savePresence(session.ID, theirs); err != nil {
-		return err
-	}
-	if session.ID == s.session.ID {
-		s.session = session
-		return s.moveBelow(own, frame.ID)
-	}
-	return s.as(session, func(s *step) error { return s.moveBelow(own, frame.ID) })
-}
-
-// inProgress returns the id of a frame if it is in progress; else none.
-func (s *step) inProgress(id string) (string, error) {
-	if id == "" {
-		return "", nil
-	}
-	frame, err := s.Frame(id)
-	if err != nil || frame.Status != core.InProgress {
-		return "", ignoreMissing(err)
-	}
-	return id, nil
-}
-
-// joinOwn joins the caller's session to the work of the agent whose process it
-// lives in, if that has no session yet.
-func (s *step) joinOwn() error {
-	if s.by.Agent == "" || s.by.Parent != "" || s.session.HasFrame() && s.session.Parent != "" {
-		return nil
-	}
-	return s.join(s.by.Agent, s.session.ID)
 }
 
 // EndDelegation ends the frame of an agent in the way its run ended: with its
@@ -241,4 +129,33 @@ func (p *Project) EndDelegation(ctx context.Context, by Caller, frame string, en
 		}
 		return s.endSpawn(spawn{Frame: frame}, how)
 	})
+}
+
+// EndAbove ends the frame that an agent's was made below, if it is still in
+// progress, because the agent did not do its work.
+func (p *Project) EndAbove(ctx context.Context, by Caller, frame string, status core.Status, why string) error {
+	return p.update(ctx, by, func(s *step) error {
+		f, err := s.Frame(frame)
+		if err != nil || f.Parent == "" {
+			return ignoreMissing(err)
+		}
+		above, err := s.Frame(f.Parent)
+		if err != nil || above.Status != core.InProgress {
+			return ignoreMissing(err)
+		}
+		return s.end(&above, status, fmt.Sprintf("(handed over, and not done) %s", why))
+	})
+}
+
+// OpenAbove returns the nearest frame in progress above another; empty without one.
+func (p *Project) OpenAbove(ctx context.Context, frame string) (open string, err error) {
+	err = p.view(ctx, Caller{}, func(s *step) error {
+		f, err := s.Frame(frame)
+		if err != nil {
+			return ignoreMissing(err)
+		}
+		open, err = s.nearestOpen(f.Parent)
+		return err
+	})
+	return open, err
 }

@@ -2,7 +2,6 @@ package project
 
 import (
 	"context"
-	"slices"
 
 	"flame/core"
 	"flame/core/op"
@@ -198,20 +197,6 @@ func (s *step) end(frame *core.Frame, status core.Status, summary string) error 
 		return err
 	}
 	return s.emit(core.FrameCompleted, frame.ID, data)
-}
-
-// isInside reports whether frame id is ancestor or lies below it.
-func (s *step) isInside(id, ancestor string) (bool, error) {
-	if id == "" || id == ancestor {
-		return id == ancestor && id != "", nil
-	}
-	for above, err := range s.above(id) {
-		inside := slices.ContainsFunc(above, func(f core.Frame) bool { return f.ID == ancestor })
-		if err != nil || inside {
-			return inside, err
-		}
-	}
-	return false, nil
 }
 
 // SetGoal returns a frame another goal.

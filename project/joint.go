@@ -1,7 +1,6 @@
 package project
 
 import (
-	"cmp"
 	"context"
 	"errors"
 )
@@ -28,7 +27,6 @@ func (j *joint) Run(ctx context.Context, f func(Tx) error) error { return j.Upda
 
 var (
 	errApart = errors.New("project: this is too much for one transaction")
-	errDue   = errors.New("project: something is due first")
 )
 
 // Together runs f, whose operations on the project that it is given are one
@@ -57,36 +55,9 @@ func (p *Project) Together(ctx context.Context, f func(*Project) error) error {
 	return err
 }
 
-// OnEvent is Together for an f that takes in an event of a host: not where hooks are off
-// for the project, and after what is due.
-func (p *Project) OnEvent(ctx context.Context, f func(*Project) error) error {
-	err := p.onEvent(ctx, f, false)
-	if errors.Is(err, errDue) {
-		if err = p.Sweep(ctx); err == nil {
-			err = p.onEvent(ctx, f, true)
-		}
-	}
-	return err
-}
-
-func (p *Project) onEvent(ctx context.Context, f func(*Project) error, swept bool) error {
-	return p.Together(ctx, func(p *Project) error {
-		if off, err := p.Off(ctx); off || err != nil {
-			return err
-		}
-		if !swept {
-			if work, err := p.due(ctx); err != nil || !work.none() {
-				return cmp.Or(err, errDue)
-			}
-		}
-		return f(p)
-	})
-}
-
-// in is p within a joint. Its contexts are not kept.
+// in is p within a joint.
 func (p *Project) in(j *joint) *Project {
-	return &Project{
-		Store: j, Dir: p.Dir, Now: p.Now, NewID: p.NewID, Log: p.Log, Budget: p.Budget, Subagents: p.Subagents,
-		Autonomy: p.Autonomy, EventDays: p.EventDays, Fold: p.Fold, Transcripts: p.Transcripts, joint: j,
-	}
+	inside := *p
+	inside.Store, inside.joint = j, j
+	return &inside
 }

@@ -63,3 +63,10 @@ func EachUnder(tx Tx, id string, f func(core.Frame) error) error {
 	}
 	return EachFrame(tx, links, f)
 }
+
+func total(counts map[core.Status]int) (n int) {
+	for _, count := range counts {
+		n += count
+	}
+	return n
+}

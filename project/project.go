@@ -36,7 +36,6 @@ type Project struct {
 	// leaves the counting of usage to others.
 	Transcripts TranscriptReader
 
-	cache contextCache
 	joint *joint // that this works in; nil for one of its own
 }
 
@@ -210,33 +209,6 @@ func noCurrent() error {
 		WithHint("%s starts one, %s takes up a planned or unfinished one; %s shows what there is", op.Push, op.Activate, op.Tree)
 }
 
-// makeRoot returns the session its first frame: the root of a tree, or for a
-// subagent's session a frame below the one its parent works in. Without a goal it
-// gets a default one that a later prompt or title replaces.
-func (s *step) makeRoot(goal string) (core.Frame, error) {
-	parent, err := s.parentFrame()
-	if err != nil {
-		return core.Frame{}, err
-	}
-	isDefault := goal == ""
-	if isDefault {
-		goal = s.defaultGoal()
-	}
-	root, err := s.create(core.Frame{Parent: parent, Goal: goal, GoalIsDefault: isDefault, Status: core.InProgress})
-	s.session.Root, s.session.Current = root.ID, root.ID
-	return root, err
-}
-
-// defaultGoal is the session's title, else "Session" and the first 8 characters
-// of its id (DESIGN §4).
-func (s *step) defaultGoal() string {
-	if s.session.Title != "" {
-		return core.OneLine(s.session.Title, 80)
-	}
-	id := []rune(s.session.ID)
-	return "Session " + string(id[:min(8, len(id))])
-}
-
 // create returns frame an id and its times and writes it with its event.
 func (s *step) create(frame core.Frame) (core.Frame, error) {
 	kind, event := "frame", core.FrameCreated
@@ -290,4 +262,19 @@ func (s *step) event(event, frame string, data map[string]any) (core.Event, erro
 	raw, err := json.Marshal(data)
 	e.Data = raw
 	return e, err
+}
+
+// ignoreMissing turns core.ErrNotFound into no error, for what events may speak
+// of without it being there.
+func ignoreMissing(err error) error {
+	if errors.Is(err, core.ErrNotFound) {
+		return nil
+	}
+	return err
+}
+
+// deadline returns one that is due.
+func (s *step) deadline(kind, subject string) (d Deadline, due bool, err error) {
+	d, set, err := s.Deadline(kind, subject)
+	return d, set && d.Due <= s.now, err
 }

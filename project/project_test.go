@@ -19,10 +19,11 @@ import (
 // A fixture is a project on a real store, with a clock and ids of its own.
 type fixture struct {
 	*project.Project
-	t     *testing.T
-	ctx   context.Context
-	clock core.Millis
-	data  string // folder
+	t        *testing.T
+	ctx      context.Context
+	clock    core.Millis
+	data     string // folder
+	contexts *project.Contexts
 }
 
 // delegate makes the frame of an agent.
@@ -54,6 +55,7 @@ func newFixture(t *testing.T) *fixture {
 			return fmt.Sprintf("%s-%08d", kind, ids)
 		},
 	}
+	f.contexts = &project.Contexts{Project: f.Project}
 	return f
 }
 
@@ -151,7 +153,7 @@ func TestReadsMakeNothing(t *testing.T) {
 	f := newFixture(t)
 	_, err := f.Tree(f.ctx, host("s"), project.TreeArgs{})
 	require.NoError(t, err)
-	_, err = f.Context(f.ctx, host("s"), "", 0)
+	_, err = f.contexts.Of(f.ctx, host("s"), "", 0)
 	require.ErrorIs(t, err, core.ErrNotFound)
 	stats, err := f.Stats(f.ctx)
 	require.NoError(t, err)

@@ -8,10 +8,6 @@ import (
 	"flame/core/op"
 )
 
-// maxRootGoal is the length in characters that a prompt's first line is cut to
-// as the goal of a root (DESIGN §4).
-const maxRootGoal = 80
-
 // A Prompt is what a session's agent is asked to do.
 type Prompt struct {
 	ID       string // the host's; the same again changes nothing
@@ -139,20 +135,6 @@ func workIn(line string) string {
 		}
 	}
 	return ""
-}
-
-// renameRoot returns the session's root another goal, if it only has a default
-// one.
-func (s *step) renameRoot(goal string, isDefault bool) error {
-	root, err := s.Frame(s.session.Root)
-	if err != nil || !root.GoalIsDefault || root.Goal == goal && isDefault {
-		return ignoreMissing(err)
-	}
-	root.Goal, root.GoalIsDefault, root.UpdatedAt = goal, isDefault, s.now
-	if err := s.SaveFrame(root); err != nil {
-		return err
-	}
-	return s.emit(core.FrameUpdated, root.ID, map[string]any{"fields": []string{"goal"}, "goal": goal})
 }
 
 // firstLine returns the first line of text that is not blank.

@@ -7,24 +7,6 @@ import (
 	"flame/core"
 )
 
-// recordInserted, by session, is what stands in its conversation by flame's doing
-// but not in its host's history.
-const recordInserted Kind[inserted] = "inserted"
-
-// An Insert is text that belongs to a message of the user's, wherever that is
-// sent to the model.
-type Insert struct {
-	Message string `json:"message"` // the host's id of it
-	Text    string `json:"text"`
-}
-
-// inserted is the record of a session's inserts.
-type inserted struct {
-	Prompt  string   `json:"prompt"`            // message of the user's that was last decided on
-	Summary string   `json:"summary,omitempty"` // compaction that the context was last given after
-	Inserts []Insert `json:"inserts,omitempty"` // oldest first
-}
-
 // A Request is what a host is about to send to a session's model.
 type Request struct {
 	First      bool               // the first of its process: the session begins or goes on after a pause

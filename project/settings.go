@@ -16,7 +16,6 @@ const (
 	recordSwitches Kind[bool]                       = "settings"
 
 	settingSubagents = "subagents"
-	settingAutonomy  = "autonomy"
 	settingOff       = "off" // a switch
 )
 
@@ -73,82 +72,6 @@ func changedFields(tx Records, name string) (fields []string, err error) {
 	}
 	slices.Sort(fields)
 	return fields, nil
-}
-
-// A SubagentPatch is a change of the subagent settings; nil leaves a field.
-type SubagentPatch struct {
-	Enabled             *bool     `json:"enabled,omitempty"`
-	MinDuration         *int64    `json:"minDuration,omitempty"` // ms
-	MinMessageCount     *int      `json:"minMessageCount,omitempty"`
-	SubagentPatterns    *[]string `json:"subagentPatterns,omitempty"`
-	AutoCompleteOnIdle  *bool     `json:"autoCompleteOnIdle,omitempty"`
-	IdleCompletionDelay *int64    `json:"idleCompletionDelay,omitempty"` // ms
-	InjectParentContext *bool     `json:"injectParentContext,omitempty"`
-	PropagateSummaries  *bool     `json:"propagateSummaries,omitempty"`
-}
-
-func (c SubagentPatch) empty() bool { return c == SubagentPatch{} }
-
-// SubagentSettings are the subagent settings in force.
-type SubagentSettings struct {
-	core.SubagentConfig
-	Changed []string // names of those that the project's store sets; the others are the environment's
-	Updated bool     // this call changed some
-}
-
-// ConfigureSubagents changes the subagent settings of the project, all that is
-// asked for or nothing, and gives those in force. With an empty patch and no
-// patterns it only tells.
-func (p *Project) ConfigureSubagents(ctx context.Context, by Caller, patch SubagentPatch, addPattern, removePattern string) (now SubagentSettings, err error) {
-	if err := patch.check(addPattern); err != nil {
-		return now, err
-	}
-	read := func(s *step) error {
-		if now.SubagentConfig, err = s.subagentConfig(); err != nil {
-			return err
-		}
-		now.Changed, err = changedFields(s, settingSubagents)
-		return err
-	}
-	if patch.empty() && addPattern == "" && removePattern == "" {
-		return now, p.view(ctx, by, read)
-	}
-	err = p.update(ctx, by, func(s *step) error {
-		config, err := s.subagentConfig()
-		if err != nil {
-			return err
-		}
-		if addPattern != "" || removePattern != "" {
-			patterns := slices.DeleteFunc(slices.Clone(config.SubagentPatterns), func(have string) bool { return have == removePattern })
-			if addPattern != "" && !slices.Contains(patterns, addPattern) {
-				patterns = append(patterns, addPattern)
-			}
-			patch.SubagentPatterns = &patterns
-		}
-		if err := merge(s, settingSubagents, patch); err != nil {
-			return err
-		}
-		now.Updated = true
-		return read(s)
-	})
-	return now, err
-}
-
-func (c SubagentPatch) check(addPattern string) error {
-	if addPattern != "" {
-		if err := core.CheckPattern(addPattern); err != nil {
-			return err
-		}
-	}
-	for name, v := range map[string]*int64{"minDuration": c.MinDuration, "idleCompletionDelay": c.IdleCompletionDelay} {
-		if v != nil && *v < 0 {
-			return core.Invalidf("%s %d is negative", name, *v).WithHint("give a number of ms, 0 or more")
-		}
-	}
-	if c.MinMessageCount != nil && *c.MinMessageCount < 0 {
-		return core.Invalidf("minMessageCount %d is negative", *c.MinMessageCount).WithHint("give a number, 0 or more")
-	}
-	return nil
 }
 
 func (s *step) subagentConfig() (core.SubagentConfig, error) {

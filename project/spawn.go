@@ -3,7 +3,6 @@ package project
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"flame/core"
 )
@@ -82,9 +81,6 @@ func (s *step) spawnParent() (string, error) {
 	}
 	return s.pushParent()
 }
-
-// maxTitle is the length in characters that titles of sessions are cut to.
-const maxTitle = 200
 
 // childContext is what a child in frame begins with, if children get any.
 func (s *step) childContext(frame string, maxChars int) (string, error) {
@@ -165,50 +161,6 @@ func (s *step) adoptFrame(session *core.Session, asked spawn) error {
 	}
 	session.Root, frame.Session = frame.ID, session.ID
 	return s.SaveFrame(frame)
-}
-
-// moveBelow puts the root that a child made for itself, before anyone knew what
-// it was, below the frame that was meant for it. One that was planned by others
-// stays in its place.
-func (s *step) moveBelow(own, meant string) error {
-	if own == "" || meant == "" || own == meant {
-		return nil
-	}
-	frame, err := s.Frame(own)
-	if err != nil {
-		return ignoreMissing(err)
-	}
-	if frame.Parent != "" {
-		above, err := s.Frame(frame.Parent)
-		if err != nil || slices.Contains(above.PlannedChildren, own) {
-			return ignoreMissing(err)
-		}
-	}
-	if open, err := s.Frame(meant); err != nil || open.Status != core.InProgress {
-		return ignoreMissing(err) // nothing begins below what is finished
-	}
-	if loop, err := s.isInside(meant, own); loop || err != nil {
-		return err
-	}
-	frame.Parent, frame.UpdatedAt = meant, s.now
-	return s.SaveFrame(frame)
-}
-
-// as runs f as if session had asked, and keeps the session as f leaves it.
-func (s *step) as(session core.Session, f func(*step) error) error {
-	if session.ID == s.session.ID {
-		return f(s)
-	}
-	child := *s
-	child.session = session
-	if err := f(&child); err != nil {
-		return err
-	}
-	if err := child.moved(session); err != nil {
-		return err
-	}
-	s.log = child.log
-	return s.SaveSession(child.session)
 }
 
 // dropSpawn forgets a call, unless its child still runs. What was made for a child that

@@ -12,10 +12,7 @@ import (
 // Counters, each under the one id that it has.
 const (
 	recordSubagentStats Kind[core.SubagentStats] = "stats"
-	recordAutonomyStats Kind[core.AutonomyStats] = "stats"
-
-	statSubagents = "subagents"
-	statAutonomy  = "autonomy"
+	statSubagents                                = "subagents"
 )
 
 const (
@@ -49,22 +46,6 @@ func (p *Project) StartSession(ctx context.Context, by Caller, title string) (se
 		return s.track(parent)
 	})
 	return session, err
-}
-
-// parentFrame returns the id of the frame that the parent session works in;
-// empty for a session without parent, or whose parent has no frame.
-func (s *step) parentFrame() (string, error) {
-	if s.session.Parent == "" {
-		return "", nil
-	}
-	parent, err := s.Session(s.session.Parent)
-	if errors.Is(err, core.ErrNotFound) {
-		return "", nil
-	}
-	if err != nil {
-		return "", err
-	}
-	return s.nearestOpen(parent.Current)
 }
 
 // track begins to watch the caller's session as a child of frame parent.
@@ -105,12 +86,6 @@ func (s *step) register(framed bool) error {
 		return err
 	}
 	return s.emit(core.SubagentDetected, s.session.Root, map[string]any{"title": s.session.Title, "matched": s.session.IsSubagent})
-}
-
-// awaitsHeuristics reports whether the caller's session is a child that is not
-// yet worth a frame.
-func (s *step) awaitsHeuristics() bool {
-	return s.session.Tracked && !s.session.HasFrame()
 }
 
 func (s *step) makeTrackedFrame(parent string) error {

@@ -255,3 +255,5 @@ func (p *Project) CompactionInfo(ctx context.Context, by Caller, ref string) (in
 	})
 	return info, err
 }
+
+const byCompaction = "compaction" // a pop that waited for its summary

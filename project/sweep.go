@@ -9,8 +9,6 @@ import (
 	"flame/core"
 )
 
-const deadlineEvents = "events" // drop events that are too old
-
 // maxSwept and maxCounted bound the deadlines of one sweep, so that each stays
 // short.
 const (
@@ -128,12 +126,6 @@ func (p *Project) once(ctx context.Context, d Deadline) error {
 	})
 }
 
-// deadline returns one that is due.
-func (s *step) deadline(kind, subject string) (d Deadline, due bool, err error) {
-	d, set, err := s.Deadline(kind, subject)
-	return d, set && d.Due <= s.now, err
-}
-
 // act does what a deadline of each kind stands for.
 func (s *step) act(d Deadline) error {
 	switch d.Kind {
@@ -150,25 +142,6 @@ func (s *step) act(d Deadline) error {
 }
 
 const aMinute = core.Millis(60_000)
-
-// aDay is how long dropOldEvents waits between its rounds.
-const aDay = core.Millis(24 * 60 * 60 * 1000)
-
-// armRetention sees to it that old events are dropped some day; a session's first call
-// does.
-func (s *step) armRetention() error {
-	if !s.fresh {
-		return nil
-	}
-	var armed bool
-	if known, err := recordSwitches.Load(s, deadlineEvents, &armed); known || err != nil {
-		return err
-	}
-	if err := recordSwitches.Save(s, deadlineEvents, true); err != nil {
-		return err
-	}
-	return s.SetDeadline(Deadline{Kind: deadlineEvents, Due: s.now + aDay, Set: s.now})
-}
 
 // dropOldEvents removes events beyond their keep and comes back in a day, or at once
 // for those that it had no time for.

@@ -45,3 +45,6 @@ func (p *Project) relative(artifact string) string {
 	}
 	return filepath.ToSlash(rel)
 }
+
+// maxTitle is the length in characters that titles of sessions are cut to.
+const maxTitle = 200

@@ -69,13 +69,6 @@ func (s *step) scope(args TreeArgs) (FrameQuery, error) {
 	return FrameQuery{Under: root.ID, Archived: args.Archived || root.ArchivedAt != 0}, err
 }
 
-func total(counts map[core.Status]int) (n int) {
-	for _, count := range counts {
-		n += count
-	}
-	return n
-}
-
 // wholeTree reads every frame in scope, and reports whether they are within the
 // limit: those of unknown statuses are not counted.
 func (s *step) wholeTree(tree *Tree, scope FrameQuery, limit int) (whole bool, err error) {

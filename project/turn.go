@@ -8,10 +8,7 @@ import (
 )
 
 // The rules by which flame acts of its own, as events name them.
-const (
-	byAutonomy   = "autonomy"   // the level auto
-	byCompaction = "compaction" // a pop that waited for its summary
-)
+const ()
 
 // A Turn is what a host tells when an agent stops to wait for input.
 type Turn struct {
@@ -161,58 +158,4 @@ func (s *step) weighPop(lastMessage string) error {
 		return err
 	}
 	return s.countAutonomy(func(c *core.AutonomyStats) { c.AutoPops++ })
-}
-
-// orphan ends the caller's children, and theirs, that are not among those that its
-// host still runs, and gives up on children that it never started. What those that
-// still run have started is theirs to tell. It works in batches, each complete in
-// itself.
-func (p *Project) orphan(ctx context.Context, by Caller, running []string) error {
-	var children, calls []string
-	err := p.view(ctx, by, func(s *step) (err error) {
-		if !s.fresh {
-			children, calls, err = s.lost(running)
-		}
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	err = p.eachFor(ctx, by, children, func(s *step, child string) error {
-		return s.endChild(child, childEnded{End: core.ChildOrphaned})
-	})
-	if err != nil {
-		return err
-	}
-	return p.eachFor(ctx, by, calls, (*step).dropSpawn)
-}
-
-// lost returns the children to be orphaned, by their sessions, and the calls of the
-// caller and of those that may be forgotten.
-func (s *step) lost(running []string) (children, calls []string, err error) {
-	tracked, err := s.FindSessions(SessionQuery{Tracked: true})
-	if err != nil {
-		return nil, nil, err
-	}
-	family := map[string]bool{s.session.ID: true}
-	for grown := true; grown; {
-		grown = false
-		for _, child := range tracked {
-			if !family[child.ID] && family[child.Parent] && !slices.Contains(running, child.ID) {
-				family[child.ID], grown = true, true
-			}
-		}
-	}
-	for _, child := range tracked {
-		if family[child.ID] && child.ID != s.session.ID && !child.IsCompleted {
-			children = append(children, child.ID)
-		}
-	}
-	err = recordSpawn.Each(s, func(id string, asked spawn) error {
-		if family[asked.Parent] {
-			calls = append(calls, id)
-		}
-		return nil
-	})
-	return children, calls, err
 }

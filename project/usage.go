@@ -3,67 +3,25 @@ package project
 import (
 	"cmp"
 	"context"
-	"iter"
 	"slices"
 
 	"flame/core"
 )
 
 const (
-	recordTranscript Kind[transcript] = "transcript" // by session: its host's log, and how far it is counted
-	recordCounted    Kind[string]     = "counted"    // by session: id of the last message whose usage the host told
+	recordCounted Kind[string] = "counted" // by session: id of the last message whose usage the host told
 
-	deadlineUsage = "usage" // by session: count its host's log
 )
-
-// A TranscriptReader gives what host has added to its log at path since position
-// from. A log that is shorter than that is given from its beginning, a last line
-// that is not complete not at all.
-type TranscriptReader func(host, path string, from core.LogPosition) iter.Seq2[core.LogEntry, error]
 
 // maxRead bounds in bytes what is read of a log at once; the rest follows in the
 // next sweep.
 const maxRead = 8 << 20
-
-// A transcript says which log tells of a session, and what of it was counted.
-type transcript struct {
-	Path  string           `json:"path"`
-	At    core.LogPosition `json:"at"`
-	Since core.Millis      `json:"since,omitempty"` // what is older was counted when the log was another
-	Until core.Millis      `json:"until,omitempty"` // time of the newest message that was counted
-}
-
-// anew is the transcript of a session whose log is at path now and begins with
-// what was counted already, if it has that at all.
-func (t transcript) anew(path string) transcript {
-	since := t.Since
-	if t.Until > 0 {
-		since = t.Until + 1
-	}
-	return transcript{Path: path, Since: since, Until: t.Until}
-}
 
 // CountLater sees to it that what the host's log at path tells of the caller's
 // session is counted soon, by whichever process sweeps with a TranscriptReader.
 // A session that flame never saw stays unknown.
 func (p *Project) CountLater(ctx context.Context, by Caller, path string) error {
 	return p.ifKnown(ctx, by, func(s *step) error { return s.countLater(path) })
-}
-
-// countLater is CountLater inside a step. An empty path stands for the one that
-// is known.
-func (s *step) countLater(path string) error {
-	var t transcript
-	known, err := recordTranscript.Load(s, s.session.ID, &t)
-	if err != nil || path == "" && !known {
-		return err
-	}
-	if path != "" && path != t.Path {
-		if err := recordTranscript.Save(s, s.session.ID, t.anew(path)); err != nil {
-			return err
-		}
-	}
-	return s.SetDeadline(Deadline{Kind: deadlineUsage, Subject: s.session.ID, Due: s.now, Set: s.now})
 }
 
 // A MessageUsage is what one answer of a session's agent took.

@@ -15,7 +15,7 @@ import (
 )
 
 func contextTools(p *project.Project) []Tool {
-	d := contextDoor{p}
+	d := contextDoor{&project.Contexts{Project: p}}
 	return []Tool{
 		define("flame_context_info", "Show how the current frame's context is made: budgets, what was chosen and left out, cache.", reads, d.info),
 		define(op.Preview, "Show the context of the current frame (or frameID) as agents get it: goals above, summaries beside and below.", reads, d.preview),
@@ -23,7 +23,7 @@ func contextTools(p *project.Project) []Tool {
 	}
 }
 
-type contextDoor struct{ p *project.Project }
+type contextDoor struct{ contexts *project.Contexts }
 
 // budgetVariables are the variables that override budgets, in the order shown.
 var budgetVariables = []string{
@@ -31,11 +31,11 @@ var budgetVariables = []string{
 }
 
 func (d contextDoor) info(ctx context.Context, by project.Caller, in frameArgs) (string, error) {
-	made, err := d.p.Context(ctx, by, in.FrameID, 0)
+	made, err := d.contexts.Of(ctx, by, in.FrameID, 0)
 	if err != nil {
 		return "", err
 	}
-	budget, meta, cache := d.p.Budget, made.Meta, d.p.CacheInfo()
+	budget, meta, cache := d.contexts.Project.Budget, made.Meta, d.contexts.Info()
 	var b strings.Builder
 	fmt.Fprintf(&b, "Context of %s\n\n", render.Frame(made.Frame))
 	fmt.Fprintf(&b, "Budgets in tokens: total %d, ancestors %d, siblings %d, current %d, overhead %d\n",
@@ -79,7 +79,7 @@ func (d contextDoor) preview(ctx context.Context, by project.Caller, in previewA
 	if limit < 0 {
 		return "", core.Invalidf("maxLength %d is negative", limit).WithHint("give a number of characters, or leave it out for %d", previewLength)
 	}
-	made, err := d.p.Context(ctx, by, in.FrameID, 0)
+	made, err := d.contexts.Of(ctx, by, in.FrameID, 0)
 	if err != nil {
 		return "", err
 	}
@@ -105,7 +105,7 @@ type clearArgs struct {
 }
 
 func (d contextDoor) clear(ctx context.Context, by project.Caller, in clearArgs) (string, error) {
-	frame, dropped, err := d.p.ClearCache(ctx, by, in.SessionID)
+	frame, dropped, err := d.contexts.Clear(ctx, by, in.SessionID)
 	if err != nil {
 		return "", err
 	}

@@ -18,9 +18,10 @@ import (
 
 // resources are what clients can read of a project and its agents, and subscribe to.
 type resources struct {
-	project *project.Project
-	agents  *agents.Agents
-	caller  func(context.Context) project.Caller
+	project  *project.Project
+	contexts *project.Contexts
+	agents   *agents.Agents
+	caller   func(context.Context) project.Caller
 }
 
 // The addresses of the resources.
@@ -53,7 +54,7 @@ func (r resources) tree(ctx context.Context) (string, error) {
 }
 
 func (r resources) context(ctx context.Context, id string) (string, error) {
-	made, err := r.project.Context(ctx, r.caller(ctx), id, 0)
+	made, err := r.contexts.Of(ctx, r.caller(ctx), id, 0)
 	return made.Text, err
 }
 

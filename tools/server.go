@@ -44,7 +44,7 @@ type Server struct {
 // where no stamp does; it may look at the context's client session.
 func NewServer(p *project.Project, a *agents.Agents, offered []Tool, version string, caller func(context.Context) project.Caller) *Server {
 	s := &Server{
-		project: p, resources: resources{p, a, caller}, tools: offered, callIDs: a.Hosts.CallIDs(), caller: caller, log: p.Log,
+		project: p, resources: resources{p, &project.Contexts{Project: p}, a, caller}, tools: offered, callIDs: a.Hosts.CallIDs(), caller: caller, log: p.Log,
 		served: map[string]project.Caller{},
 	}
 	s.MCP = server.NewMCPServer("flame", version,

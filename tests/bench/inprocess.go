@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"flame/agents"
+	"flame/project"
 	"flame/tools"
 )
 
@@ -40,11 +41,9 @@ func (b *bench) contexts(ctx context.Context) (rows []row, err error) {
 func (b *bench) contextOf(ctx context.Context, t tree) (step func(run int) error, closing func() error) {
 	p, kept := t.open()
 	step = func(run int) error {
-		if _, _, err := p.ClearCache(ctx, t.caller(), ""); err != nil {
-			return err
-		}
 		id := t.frame(run)
-		made, err := p.Context(ctx, t.caller(), id, 0)
+		contexts := project.Contexts{Project: p}
+		made, err := contexts.Of(ctx, t.caller(), id, 0)
 		if err == nil && (made.CacheHit || made.Text == "") {
 			err = fmt.Errorf("the context of %s is not a new one", id)
 		}

@@ -3,7 +3,6 @@ package project
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"flame/core"
 	"flame/core/op"
@@ -65,33 +64,4 @@ func (s *step) mayChange() error {
 	}
 	return core.Invalidf("this session handed control to %s, so it changes no frames until that ends", agent).
 		WithHint("%s waits for it, %s shows how far it is, %s stops it", op.AgentWait, op.AgentStatus, op.AgentCancel)
-}
-
-// EndAbove ends the frame that an agent's was made below, if it is still in
-// progress, because the agent did not do its work.
-func (p *Project) EndAbove(ctx context.Context, by Caller, frame string, status core.Status, why string) error {
-	return p.update(ctx, by, func(s *step) error {
-		f, err := s.Frame(frame)
-		if err != nil || f.Parent == "" {
-			return ignoreMissing(err)
-		}
-		above, err := s.Frame(f.Parent)
-		if err != nil || above.Status != core.InProgress {
-			return ignoreMissing(err)
-		}
-		return s.end(&above, status, fmt.Sprintf("(handed over, and not done) %s", why))
-	})
-}
-
-// OpenAbove returns the nearest frame in progress above another; empty without one.
-func (p *Project) OpenAbove(ctx context.Context, frame string) (open string, err error) {
-	err = p.view(ctx, Caller{}, func(s *step) error {
-		f, err := s.Frame(frame)
-		if err != nil {
-			return ignoreMissing(err)
-		}
-		open, err = s.nearestOpen(f.Parent)
-		return err
-	})
-	return open, err
 }

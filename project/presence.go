@@ -1,0 +1,87 @@
+package project
+
+import (
+	"context"
+
+	"flame/core"
+)
+
+// recordPresence, by session, is what its hooks must remember from one to the
+// next.
+const recordPresence Kind[presence] = "presence"
+
+// A presence is how a session stands with its hooks.
+type presence struct {
+	Seen     int64       `json:"seen"`               // the last event that its agent knows of
+	Prompt   string      `json:"prompt,omitempty"`   // the last prompt that was taken in
+	Turn     int64       `json:"turn,omitempty"`     // the last event before its turn began
+	Told     bool        `json:"told,omitempty"`     // a child: its parent's host hands its last message on
+	Fallback string      `json:"fallback,omitempty"` // a child: the last words it was seen to say
+	Ended    *childEnded `json:"ended,omitempty"`    // a child: it is over but for the work below it
+	Given    bool        `json:"given,omitempty"`    // an agent's: its first context came with its task
+	Standing
+}
+
+func (s *step) presenceOf(session string) (p presence, err error) {
+	_, err = recordPresence.Load(s, session, &p)
+	return p, err
+}
+
+func (s *step) savePresence(session string, p presence) error {
+	return recordPresence.Save(s, session, p)
+}
+
+// A childEnded is how a child's run ended, and what it said last.
+type childEnded struct {
+	End   core.ChildEnd `json:"end"`
+	Last  string        `json:"last,omitempty"`
+	Idle  bool          `json:"idle,omitempty"`  // flame concluded it from its silence
+	Agent bool          `json:"agent,omitempty"` // it is an agent of flame's own, whose end is told with its run
+}
+
+// summary is what the child's frame is told to have come to.
+func (e childEnded) summary() string {
+	switch {
+	case e.Last != "":
+		return e.Last
+	case e.Idle:
+		return autoCompleted
+	}
+	return e.End.Note()
+}
+
+// autoCompleted is the summary of a subagent that fell idle without leaving one.
+const autoCompleted = "(completed automatically when the subagent fell idle)"
+
+// A Standing is what a host tells of a session that may ask for agents. It bounds
+// what those may do.
+type Standing struct {
+	Mode  string `json:"mode,omitempty"`       // permission mode; empty: untold
+	Agent string `json:"host_agent,omitempty"` // the host's own agent that works in it, by name; empty: untold, or no particular one
+	Rules string `json:"rules,omitempty"`      // that agent's permissions as OpenCode has them, in JSON; empty: untold
+}
+
+// NoteStanding keeps what the caller's host tells of it.
+func (p *Project) NoteStanding(ctx context.Context, by Caller, told Standing) error {
+	return p.consider(ctx, by, func(s *step) (func(*step) error, error) {
+		mine, err := s.presenceOf(s.session.ID)
+		if err != nil || mine.Standing == told {
+			return nil, err
+		}
+		return func(s *step) error {
+			mine, err := s.presenceOf(s.session.ID) // joining an agent may have changed it
+			if err != nil {
+				return err
+			}
+			mine.Standing = told
+			return s.savePresence(s.session.ID, mine)
+		}, nil
+	})
+}
+
+// StandingOf returns what the host told of a session last; zero where it told nothing.
+func StandingOf(tx Tx, session string) (Standing, error) {
+	var p presence
+	_, err := recordPresence.Load(tx, session, &p)
+	return p.Standing, err
+}
