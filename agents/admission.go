@@ -5,14 +5,15 @@ import (
 	"errors"
 
 	"flame/agents/changes"
-	"flame/agents/supervise"
+	"flame/agents/permission"
+	"flame/agents/record"
 	"flame/core"
 	"flame/project"
 )
 
 // admit lets the agent of a plan in where the tree's bounds allow it: its frame is
 // made, its record, and what it is to be told.
-func (a *Agents) admit(tx project.Tx, p Plan) (run Run, made project.Delegated, err error) {
+func (a *Agents) admit(tx project.Tx, p Plan) (run record.Run, made project.Delegated, err error) {
 	bare, most := p.context()
 	made, err = a.Project.Delegate(tx, p.by, project.Delegation{
 		Agent: p.Agent.ID, Under: p.request.Frame, Goal: p.Agent.Description, Session: p.Agent.Session, Host: p.Agent.Host,
@@ -31,12 +32,12 @@ func (a *Agents) admit(tx project.Tx, p Plan) (run Run, made project.Delegated, 
 	run.Frame, run.ParentSession, run.CreatedAt = made.Frame.ID, made.Caller.ID, s.now
 	if parent := s.asks.agent; parent.ID != "" {
 		parent.Children++
-		if err := recordRun.Save(tx, parent.ID, parent); err != nil {
+		if err := record.Runs.Save(tx, parent.ID, parent); err != nil {
 			return run, made, err
 		}
 	}
-	told := assignment{Task: p.request.Prompt, Context: made.Context, Inline: p.request.Inline}
-	return run, made, errors.Join(a.enrol(tx, run), recordAssignment.Save(tx, run.ID, told))
+	told := record.Assignment{Task: p.request.Prompt, Context: made.Context, Inline: p.request.Inline}
+	return run, made, errors.Join(a.enrol(tx, run), record.Assignments.Save(tx, run.ID, told))
 }
 
 // context says how much of its frame's context an agent is given: whether none, and
@@ -55,30 +56,13 @@ func (p Plan) context() (bare bool, most int) {
 
 // enrol writes a new agent's record, and the events that tell of it before
 // anything runs.
-func (a *Agents) enrol(tx project.Tx, run Run) error {
-	var t tree
-	if _, err := recordTree.Load(tx, run.Tree, &t); err != nil {
-		return err
-	}
+func (a *Agents) enrol(tx project.Tx, run record.Run) error {
 	if run.Mode.Grant != "" {
-		if err := spent(tx, run.Mode.Grant); err != nil {
+		if err := permission.Spend(tx, run.Mode.Grant); err != nil {
 			return err
 		}
 	}
-	t.Total++
-	t.Live = append(t.Live, run.ID)
-	err := errors.Join(
-		recordTree.Save(tx, run.Tree, t),
-		recordRun.Save(tx, run.ID, run),
-		recordLive.Save(tx, run.ID, live{Starter: supervise.Self(), Since: run.CreatedAt}),
-	)
-	if run.Session != "" {
-		err = errors.Join(err, recordSession.Save(tx, run.Session, run.ID))
-	}
-	if run.Key != "" {
-		err = errors.Join(err, recordKey.Save(tx, keyOf(run.ParentSession, run.Key), run.ID))
-	}
-	return errors.Join(err,
+	return errors.Join(record.Enrol(tx, run),
 		a.tell(tx, run, core.PermissionDecision, map[string]any{
 			"permission_mode": run.Mode, "tools": run.Tools, "agent_type": run.Type, "warnings": append([]string{}, run.Warnings...),
 		}),
@@ -90,23 +74,21 @@ func (a *Agents) enrol(tx project.Tx, run Run) error {
 		a.tell(tx, run, core.TranscriptEvent, map[string]any{"event_type": core.EventSubagentStart, "task_description": run.Description}))
 }
 
-func keyOf(session, key string) string { return session + "/" + key }
-
 // byKey returns the agent that a caller started under an idempotency key; zero
 // without one. It spares a repeated call what a new agent must pass; what two calls
 // at one time must not both pass is in Begin.
-func (a *Agents) byKey(ctx context.Context, by project.Caller, key string) (run Run, err error) {
+func (a *Agents) byKey(ctx context.Context, by project.Caller, key string) (run record.Run, err error) {
 	if key == "" {
 		return run, nil
 	}
 	err = a.Project.Store.View(ctx, func(tx project.Tx) error {
-		run, err = keyed(tx, by, key)
+		run, err = keyedBy(tx, by, key)
 		return err
 	})
 	return run, err
 }
 
-func keyed(tx project.Tx, by project.Caller, key string) (run Run, err error) {
+func keyedBy(tx project.Tx, by project.Caller, key string) (run record.Run, err error) {
 	if key == "" {
 		return run, nil
 	}
@@ -114,10 +96,5 @@ func keyed(tx project.Tx, by project.Caller, key string) (run Run, err error) {
 	if err != nil {
 		return run, err
 	}
-	var id string
-	if known, err := recordKey.Load(tx, keyOf(session, key), &id); !known || err != nil {
-		return run, err
-	}
-	_, err = recordRun.Load(tx, id, &run)
-	return run, err
+	return record.ByKey(tx, session, key)
 }

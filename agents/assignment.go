@@ -2,26 +2,18 @@ package agents
 
 import (
 	"context"
-	"encoding/json"
 
 	"flame/agents/definition"
+	"flame/agents/record"
 	"flame/core"
 	"flame/core/op"
 	"flame/project"
 )
 
-// An assignment is what an agent is told, beside what its definition says. It may
-// be long, so it is kept apart from the agent's record.
-type assignment struct {
-	Task    string          `json:"task"`              // as it was asked
-	Context string          `json:"context,omitempty"` // of its frame, when it was asked
-	Inline  json.RawMessage `json:"inline,omitempty"`  // its definition, where the call brought that along
-}
-
 // assignmentOf returns what an agent was told.
-func (a *Agents) assignmentOf(ctx context.Context, id string) (told assignment, err error) {
+func (a *Agents) assignmentOf(ctx context.Context, id string) (told record.Assignment, err error) {
 	err = a.Project.Store.View(ctx, func(tx project.Tx) error {
-		known, err := recordAssignment.Load(tx, id, &told)
+		known, err := record.Assignments.Load(tx, id, &told)
 		if err == nil && !known {
 			err = core.NotFoundf("what %s was told is not known any more", id).WithHint("start another agent with %s", op.Spawn)
 		}
@@ -33,7 +25,7 @@ func (a *Agents) assignmentOf(ctx context.Context, id string) (told assignment, 
 // definitionOf returns the definition of an agent as it stands now, for the agent's
 // host. Another that has taken its name is not it; nor is what it has become since,
 // where a person granted the agent its mode.
-func (a *Agents) definitionOf(run Run, told assignment) (definition.Definition, error) {
+func (a *Agents) definitionOf(run record.Run, told record.Assignment) (definition.Definition, error) {
 	if run.Source.Kind == definition.Call {
 		def := definition.Definition{Name: run.Type, Source: run.Source}
 		if len(told.Inline) > 0 {

@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/agents"
+	"flame/agents/permission"
+	"flame/agents/record"
 	"flame/agents/supervise"
 	"flame/core"
 	"flame/hosts"
@@ -53,18 +55,18 @@ func (s *service) plant(id string) (trap string) {
 
 func TestNothingThatIsWrittenDownIsRun(t *testing.T) {
 	t.Parallel()
-	tests := map[string]func(s *service, run agents.Run){
-		"by a supervisor": func(s *service, run agents.Run) {
+	tests := map[string]func(s *service, run record.Run){
+		"by a supervisor": func(s *service, run record.Run) {
 			_, err := supervise.Start(s.ctx, s.Seat(run.ID, s.Dir))
 			require.NoError(s.t, err)
 			s.over(run.ID, core.AgentCompleted, core.Completed)
 		},
-		"by recovery": func(s *service, run agents.Run) {
+		"by recovery": func(s *service, run record.Run) {
 			s.shift.Add(60_000)
 			require.NoError(s.t, s.Recover(s.ctx))
 			s.over(run.ID, core.AgentError, core.Failed)
 		},
-		"by going on": func(s *service, run agents.Run) {
+		"by going on": func(s *service, run record.Run) {
 			s.shift.Add(60_000)
 			require.NoError(s.t, s.Recover(s.ctx))
 			s.Start = supervise.Start
@@ -72,7 +74,7 @@ func TestNothingThatIsWrittenDownIsRun(t *testing.T) {
 			require.NoError(s.t, err)
 			s.over(next.ID, core.AgentCompleted, core.Completed)
 		},
-		"by a handoff that retries": func(s *service, run agents.Run) {
+		"by a handoff that retries": func(s *service, run record.Run) {
 			_, err := s.Handoff(s.ctx, user, agents.HandoffRequest{ID: run.ID, OnFailure: agents.Retry})
 			require.NoError(s.t, err)
 			s.Start = supervise.Start
@@ -143,7 +145,7 @@ func (s *service) define(file, definition string) {
 func TestADefinitionThatChangedLosesWhatItWasGranted(t *testing.T) {
 	t.Parallel()
 	s := newService(t, "name: helper\ndescription: Helps.\npermissionMode: bypassPermissions")
-	_, err := s.MakeGrant(s.ctx, agents.Grant{Mode: hosts.Bypass, Agent: "helper", Reason: "a test"})
+	_, err := s.MakeGrant(s.ctx, permission.Grant{Mode: hosts.Bypass, Agent: "helper", Reason: "a test"})
 	require.NoError(t, err)
 	run := s.over(s.request(user, agents.Request{Type: "helper", Prompt: "done"}).ID, core.AgentCompleted, core.Completed)
 	require.Equal(t, hosts.Bypass, run.Mode.Effective)

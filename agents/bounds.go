@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"flame/agents/record"
 	"flame/agents/supervise"
 	"flame/config/env"
 	"flame/core"
@@ -29,7 +30,7 @@ func DefaultBounds() Bounds {
 }
 
 // refuse refuses an agent beyond the bounds of its tree, or beyond its parent's own.
-func (b Bounds) refuse(run, parent Run, t tree) error {
+func (b Bounds) refuse(run, parent record.Run, t record.Tree) error {
 	switch {
 	case run.Depth > run.MaxDepth:
 		return core.Invalidf("an agent at depth %d may start no others", run.Depth-1).
@@ -48,7 +49,7 @@ func (b Bounds) refuse(run, parent Run, t tree) error {
 }
 
 // usedUp refuses more work to agents that have used the budget of their tree.
-func (b Bounds) usedUp(t tree) error {
+func (b Bounds) usedUp(t record.Tree) error {
 	switch {
 	case b.Tokens > 0 && t.Tokens >= b.Tokens:
 		return core.Invalidf("the agents below this session have used their %d tokens", b.Tokens).WithHint(env.AgentBudgetTokens + " sets the number")
@@ -59,7 +60,7 @@ func (b Bounds) usedUp(t tree) error {
 }
 
 // within bounds what an agent may use by what its parent has left.
-func within(l supervise.Limits, parent Run) supervise.Limits {
+func within(l supervise.Limits, parent record.Run) supervise.Limits {
 	if most := parent.Limits.Tokens; most > 0 {
 		left := max(most-parent.Progress.Tokens(), 1)
 		if l.Tokens == 0 || l.Tokens > left {

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/agents"
+	"flame/agents/record"
 	"flame/core"
 	"flame/project"
 )
@@ -128,7 +129,7 @@ func TestTheBudgetOfATree(t *testing.T) {
 		t.Parallel()
 		s := newServiceWith(t, func(k *kept) { k.Bounds.Tokens = 1000 })
 		first, second := s.spawn("use 600; hang"), s.spawn("use 600; hang")
-		for _, run := range []agents.Run{first, second} {
+		for _, run := range []record.Run{first, second} {
 			run = s.over(run.ID, core.AgentError, core.Failed)
 			assert.Contains(t, run.Outcome.Reason, "the budget of all agents below this session")
 			assert.Equal(t, "handed back", run.Outcome.Text)

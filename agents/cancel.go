@@ -6,13 +6,14 @@ import (
 	"slices"
 	"syscall"
 
+	"flame/agents/record"
 	"flame/core"
 	"flame/project"
 )
 
 // Cancel stops an agent and all that it started. What they did is kept. It gives
 // those that it told to stop; they may take seconds to end.
-func (a *Agents) Cancel(ctx context.Context, by project.Caller, id string) (stopped []Run, err error) {
+func (a *Agents) Cancel(ctx context.Context, by project.Caller, id string) (stopped []record.Run, err error) {
 	run, err := a.Find(ctx, id)
 	if err != nil {
 		return nil, err
@@ -26,23 +27,23 @@ func (a *Agents) Cancel(ctx context.Context, by project.Caller, id string) (stop
 	}
 	own, err := a.cancel(ctx, run.ID, who)
 	if own.ID != "" {
-		stopped = append([]Run{own}, stopped...)
+		stopped = append([]record.Run{own}, stopped...)
 	}
 	return stopped, err
 }
 
 // mayDirect refuses what an agent wants of others than those that it started. A
 // user's session may stop any.
-func (a *Agents) mayDirect(ctx context.Context, by project.Caller, run Run) error {
+func (a *Agents) mayDirect(ctx context.Context, by project.Caller, run record.Run) error {
 	return a.Project.Store.View(ctx, func(tx project.Tx) error { return mayDirect(tx, by, run) })
 }
 
-func mayDirect(tx project.Tx, by project.Caller, run Run) error {
-	caller, err := agentOf(tx, by, by.Session)
+func mayDirect(tx project.Tx, by project.Caller, run record.Run) error {
+	caller, err := record.AgentOf(tx, by, by.Session)
 	if err != nil || caller.ID == "" {
 		return err
 	}
-	started, err := isBelow(tx, run, caller.ID)
+	started, err := record.IsBelow(tx, run, caller.ID)
 	if err == nil && !started {
 		err = core.Invalidf("%s was not started by %s", run.ID, caller.ID).WithHint("only the one that started an agent may stop it or hand over to it")
 	}
@@ -50,16 +51,16 @@ func mayDirect(tx project.Tx, by project.Caller, run Run) error {
 }
 
 // cancel asks one agent to stop. It returns none that was over.
-func (a *Agents) cancel(ctx context.Context, id, who string) (Run, error) {
+func (a *Agents) cancel(ctx context.Context, id, who string) (record.Run, error) {
 	asked, first := false, false
-	run, err := a.change(ctx, id, func(_ project.Tx, run *Run) error {
+	run, err := a.change(ctx, id, func(_ project.Tx, run *record.Run) error {
 		asked, first = true, run.CancelledBy == ""
 		run.CancelledBy = cmp.Or(run.CancelledBy, who)
 		return nil
 	})
 	switch {
 	case err != nil || !asked:
-		return Run{}, err
+		return record.Run{}, err
 	case !first || run.State == core.AgentInitializing:
 		return run, nil // a supervisor that is about to begin takes a signal for its end
 	}
@@ -70,29 +71,13 @@ func (a *Agents) cancel(ctx context.Context, id, who string) (Run, error) {
 	return run, nil
 }
 
-// isBelow reports whether an agent was started by another, or by one below that.
-func isBelow(tx project.Tx, run Run, id string) (bool, error) {
-	for seen := map[string]bool{}; run.ParentAgent != "" && !seen[run.ParentAgent]; {
-		seen[run.ParentAgent] = true
-		if run.ParentAgent == id {
-			return true, nil
-		}
-		parent := run.ParentAgent
-		run = Run{}
-		if _, err := recordRun.Load(tx, parent, &run); err != nil {
-			return false, err
-		}
-	}
-	return false, nil
-}
-
 // cancelBelow asks all that an agent started, at any depth, to stop.
-func (a *Agents) cancelBelow(ctx context.Context, id, who string) (stopped []Run, err error) {
-	var below []Run
+func (a *Agents) cancelBelow(ctx context.Context, id, who string) (stopped []record.Run, err error) {
+	var below []record.Run
 	err = a.Project.Store.View(ctx, func(tx project.Tx) error {
-		running, err := atWork(tx)
+		running, err := record.AtWork(tx)
 		for _, run := range running {
-			if is, err := isBelow(tx, run, id); err != nil {
+			if is, err := record.IsBelow(tx, run, id); err != nil {
 				return err
 			} else if is {
 				below = append(below, run)
@@ -100,7 +85,7 @@ func (a *Agents) cancelBelow(ctx context.Context, id, who string) (stopped []Run
 		}
 		return err
 	})
-	slices.SortFunc(below, func(x, y Run) int { return cmp.Or(cmp.Compare(x.Depth, y.Depth), newestFirst(x, y)) })
+	slices.SortFunc(below, func(x, y record.Run) int { return cmp.Or(cmp.Compare(x.Depth, y.Depth), record.NewestFirst(x, y)) })
 	for _, target := range below {
 		run, failed := a.cancel(ctx, target.ID, who)
 		if err = cmp.Or(err, failed); err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/samber/lo"
 
 	"flame/agents/converge"
+	"flame/agents/record"
 	"flame/core"
 	"flame/project"
 )
@@ -64,7 +65,7 @@ func (a *Agents) Converge(ctx context.Context, by project.Caller, ids []string, 
 }
 
 // teller is what the events of a convergence say of who it is: nobody's agent.
-func (c Convergence) teller() Run { return Run{ParentSession: c.Session} }
+func (c Convergence) teller() record.Run { return record.Run{ParentSession: c.Session} }
 
 // converge makes the result, whatever there was before.
 func (a *Agents) converge(c *Convergence) (err error) {
@@ -236,7 +237,7 @@ func (a *Agents) Convergences(ctx context.Context) (all []Convergence, err error
 // mayEnd refuses a convergence that would stop agents which the caller may not.
 func mayEnd(tx project.Tx, by project.Caller, inputs []converge.Input) error {
 	for _, in := range inputs {
-		run, err := find(tx, in.SubagentID)
+		run, err := record.Find(tx, in.SubagentID)
 		if err == nil && !run.State.Ended() {
 			err = mayDirect(tx, by, run)
 		}

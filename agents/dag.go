@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"flame/agents/graph"
+	"flame/agents/record"
 	"flame/core"
 	"flame/project"
 )
@@ -21,7 +22,7 @@ const maxLabel = 80
 func (a *Agents) Graph(ctx context.Context) (*graph.Graph, error) {
 	g := &graph.Graph{}
 	return g, a.Project.Store.View(ctx, func(tx project.Tx) error {
-		runs, err := list(tx)
+		runs, err := record.List(tx)
 		if err != nil {
 			return err
 		}
@@ -54,7 +55,7 @@ func (a *Agents) Graph(ctx context.Context) (*graph.Graph, error) {
 }
 
 // nodeOf is an agent in the graph.
-func nodeOf(run Run) graph.Node {
+func nodeOf(run record.Run) graph.Node {
 	usage := run.Progress.Usage
 	usage.CostUSD = run.Progress.Cost()
 	return graph.Node{
@@ -64,7 +65,7 @@ func nodeOf(run Run) graph.Node {
 }
 
 // addSessions adds the sessions that asked for agents and are none themselves.
-func (a *Agents) addSessions(tx project.Tx, g *graph.Graph, runs []Run) error {
+func (a *Agents) addSessions(tx project.Tx, g *graph.Graph, runs []record.Run) error {
 	for _, run := range runs {
 		if _, known := g.Node(run.ParentSession); known || run.ParentAgent != "" {
 			continue

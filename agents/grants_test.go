@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/agents"
+	"flame/agents/permission"
+	"flame/agents/record"
 	"flame/core"
 	"flame/hosts"
 	"flame/project"
@@ -19,17 +21,17 @@ func TestAnAgentsModeIsNeverAboveItsParents(t *testing.T) {
 	tests := map[string]struct {
 		parent string // as the host told it; empty: it did not
 		r      agents.Request
-		want   agents.ModeChoice
+		want   permission.Choice
 	}{
-		"a builder works in its parent's":         {"acceptEdits", agents.Request{Type: "builder"}, agents.ModeChoice{Requested: hosts.AcceptEdits, Effective: hosts.AcceptEdits}},
-		"a reader plans":                          {"acceptEdits", agents.Request{Type: "analyzer"}, agents.ModeChoice{Requested: hosts.Plan, Effective: hosts.Plan}},
-		"less may be asked for":                   {"acceptEdits", agents.Request{Type: "builder", Mode: hosts.Plan}, agents.ModeChoice{Requested: hosts.Plan, Effective: hosts.Plan}},
-		"more is not given":                       {"plan", agents.Request{Type: "builder", Mode: hosts.AcceptEdits}, agents.ModeChoice{Requested: hosts.AcceptEdits, Effective: hosts.Plan, CappedBy: "parent"}},
-		"nor to a definition":                     {"plan", agents.Request{Type: "bold"}, agents.ModeChoice{Requested: hosts.Bypass, Effective: hosts.Plan, CappedBy: "parent"}},
-		"an unknown one counts as default":        {"", agents.Request{Type: "bold", Mode: hosts.AcceptEdits}, agents.ModeChoice{Requested: hosts.AcceptEdits, Effective: hosts.Default, CappedBy: "parent"}},
-		"a new one of the host counts as default": {"turbo", agents.Request{Type: "bold", Mode: hosts.AcceptEdits}, agents.ModeChoice{Requested: hosts.AcceptEdits, Effective: hosts.Default, CappedBy: "parent"}},
-		"bypass needs a grant, whatever it has":   {"bypassPermissions", agents.Request{Type: "bold"}, agents.ModeChoice{Requested: hosts.Bypass, Effective: hosts.AcceptEdits, CappedBy: "grant"}},
-		"bypass is not inherited without a grant": {"bypassPermissions", agents.Request{Type: "free"}, agents.ModeChoice{Effective: hosts.AcceptEdits, CappedBy: "grant"}},
+		"a builder works in its parent's":         {"acceptEdits", agents.Request{Type: "builder"}, permission.Choice{Requested: hosts.AcceptEdits, Effective: hosts.AcceptEdits}},
+		"a reader plans":                          {"acceptEdits", agents.Request{Type: "analyzer"}, permission.Choice{Requested: hosts.Plan, Effective: hosts.Plan}},
+		"less may be asked for":                   {"acceptEdits", agents.Request{Type: "builder", Mode: hosts.Plan}, permission.Choice{Requested: hosts.Plan, Effective: hosts.Plan}},
+		"more is not given":                       {"plan", agents.Request{Type: "builder", Mode: hosts.AcceptEdits}, permission.Choice{Requested: hosts.AcceptEdits, Effective: hosts.Plan, CappedBy: "parent"}},
+		"nor to a definition":                     {"plan", agents.Request{Type: "bold"}, permission.Choice{Requested: hosts.Bypass, Effective: hosts.Plan, CappedBy: "parent"}},
+		"an unknown one counts as default":        {"", agents.Request{Type: "bold", Mode: hosts.AcceptEdits}, permission.Choice{Requested: hosts.AcceptEdits, Effective: hosts.Default, CappedBy: "parent"}},
+		"a new one of the host counts as default": {"turbo", agents.Request{Type: "bold", Mode: hosts.AcceptEdits}, permission.Choice{Requested: hosts.AcceptEdits, Effective: hosts.Default, CappedBy: "parent"}},
+		"bypass needs a grant, whatever it has":   {"bypassPermissions", agents.Request{Type: "bold"}, permission.Choice{Requested: hosts.Bypass, Effective: hosts.AcceptEdits, CappedBy: "grant"}},
+		"bypass is not inherited without a grant": {"bypassPermissions", agents.Request{Type: "free"}, permission.Choice{Effective: hosts.AcceptEdits, CappedBy: "grant"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -121,25 +123,25 @@ func TestWhatAGrantIsFor(t *testing.T) {
 	t.Parallel()
 	bold, theirs := agents.Request{Type: "bold", Prompt: "done"}, agents.Request{Type: "theirs", Prompt: "done"}
 	tests := map[string]struct {
-		grant   agents.Grant
+		grant   permission.Grant
 		r       agents.Request
 		later   core.Millis // how long after it the agent is asked for
 		granted bool
 		below   bool // one that the agent asks for is granted it too
 	}{
-		"any agent":                        {grant: agents.Grant{Mode: hosts.Bypass}, r: bold, granted: true},
-		"this definition":                  {grant: agents.Grant{Mode: hosts.Bypass, Agent: "bold"}, r: bold, granted: true},
-		"another definition":               {grant: agents.Grant{Mode: hosts.Bypass, Agent: "builder"}, r: bold},
-		"this session":                     {grant: agents.Grant{Mode: hosts.Bypass, Session: "user"}, r: bold, granted: true},
-		"another session":                  {grant: agents.Grant{Mode: hosts.Bypass, Session: "elsewhere"}, r: bold},
-		"a while that lasts":               {grant: agents.Grant{Mode: hosts.Bypass, ExpiresAt: 1_000_000}, r: bold, later: 900_000, granted: true},
-		"a while that is over":             {grant: agents.Grant{Mode: hosts.Bypass, ExpiresAt: 1_000_000}, r: bold, later: 1_000_000},
-		"agents of agents too":             {grant: agents.Grant{Mode: hosts.Bypass, Inherited: true}, r: bold, granted: true, below: true},
-		"any agent, but the repository's":  {grant: agents.Grant{Mode: hosts.Bypass}, r: theirs},
-		"one session, likewise":            {grant: agents.Grant{Mode: hosts.Bypass, Session: "user", Inherited: true}, r: theirs},
-		"exactly the repository's one":     {grant: agents.Grant{Mode: hosts.Bypass, Agent: "theirs"}, r: theirs, granted: true},
-		"less than what is asked for":      {grant: agents.Grant{Mode: hosts.AcceptEdits}, r: bold},
-		"a name that a call gives its own": {grant: agents.Grant{Mode: hosts.Bypass, Agent: "bold"}, r: agents.Request{Prompt: "done", Inline: json.RawMessage(`{"name":"bold","description":"d","prompt":"Do as you please.","permissionMode":"bypassPermissions"}`)}},
+		"any agent":                        {grant: permission.Grant{Mode: hosts.Bypass}, r: bold, granted: true},
+		"this definition":                  {grant: permission.Grant{Mode: hosts.Bypass, Agent: "bold"}, r: bold, granted: true},
+		"another definition":               {grant: permission.Grant{Mode: hosts.Bypass, Agent: "builder"}, r: bold},
+		"this session":                     {grant: permission.Grant{Mode: hosts.Bypass, Session: "user"}, r: bold, granted: true},
+		"another session":                  {grant: permission.Grant{Mode: hosts.Bypass, Session: "elsewhere"}, r: bold},
+		"a while that lasts":               {grant: permission.Grant{Mode: hosts.Bypass, ExpiresAt: 1_000_000}, r: bold, later: 900_000, granted: true},
+		"a while that is over":             {grant: permission.Grant{Mode: hosts.Bypass, ExpiresAt: 1_000_000}, r: bold, later: 1_000_000},
+		"agents of agents too":             {grant: permission.Grant{Mode: hosts.Bypass, Inherited: true}, r: bold, granted: true, below: true},
+		"any agent, but the repository's":  {grant: permission.Grant{Mode: hosts.Bypass}, r: theirs},
+		"one session, likewise":            {grant: permission.Grant{Mode: hosts.Bypass, Session: "user", Inherited: true}, r: theirs},
+		"exactly the repository's one":     {grant: permission.Grant{Mode: hosts.Bypass, Agent: "theirs"}, r: theirs, granted: true},
+		"less than what is asked for":      {grant: permission.Grant{Mode: hosts.AcceptEdits}, r: bold},
+		"a name that a call gives its own": {grant: permission.Grant{Mode: hosts.Bypass, Agent: "bold"}, r: agents.Request{Prompt: "done", Inline: json.RawMessage(`{"name":"bold","description":"d","prompt":"Do as you please.","permissionMode":"bypassPermissions"}`)}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -172,18 +174,18 @@ func TestWhatAGrantIsFor(t *testing.T) {
 func TestGrantsAreKeptAndTold(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
-	_, err := s.MakeGrant(s.ctx, agents.Grant{Mode: hosts.Bypass})
+	_, err := s.MakeGrant(s.ctx, permission.Grant{Mode: hosts.Bypass})
 	assert.Contains(t, problem(t, err, core.ErrInvalid), "reason")
-	_, err = s.MakeGrant(s.ctx, agents.Grant{Mode: "all", Reason: "r"})
+	_, err = s.MakeGrant(s.ctx, permission.Grant{Mode: "all", Reason: "r"})
 	assert.Contains(t, problem(t, err, core.ErrInvalid), "all")
-	first, err := s.MakeGrant(s.ctx, agents.Grant{Mode: hosts.Bypass, Reason: "first"})
+	first, err := s.MakeGrant(s.ctx, permission.Grant{Mode: hosts.Bypass, Reason: "first"})
 	require.NoError(t, err)
 	s.shift.Add(1000)
-	second, err := s.MakeGrant(s.ctx, agents.Grant{Mode: hosts.AcceptEdits, Agent: "builder", Reason: "second"})
+	second, err := s.MakeGrant(s.ctx, permission.Grant{Mode: hosts.AcceptEdits, Agent: "builder", Reason: "second"})
 	require.NoError(t, err)
 	all, err := s.Grants(s.ctx)
 	require.NoError(t, err)
-	assert.Equal(t, []agents.Grant{second, first}, all)
+	assert.Equal(t, []permission.Grant{second, first}, all)
 	told := s.events("", core.PermissionGranted)
 	require.Len(t, told, 2)
 	assert.Equal(t, "first", data(t, told[0])["grant"].(map[string]any)["reason"])
@@ -191,14 +193,14 @@ func TestGrantsAreKeptAndTold(t *testing.T) {
 	require.NoError(t, s.RevokeGrant(s.ctx, first.ID))
 	all, err = s.Grants(s.ctx)
 	require.NoError(t, err)
-	assert.Equal(t, []agents.Grant{second}, all)
+	assert.Equal(t, []permission.Grant{second}, all)
 }
 
 func TestToolsOnlyShrinkFromLevelToLevel(t *testing.T) {
 	t.Parallel()
 	s := newService(t, "name: wide\ndescription: d\ntools: Read, Grep, Bash(git *), Edit, WebFetch, mcp__docs__*, Agent\ndisallowedTools: WebFetch",
 		"name: greedy\ndescription: d\ntools: Read, Bash, Write, WebFetch, Agent, mcp__docs__find", "name: all\ndescription: d\ntools: '*'")
-	permits := func(run agents.Run, want map[string]bool) {
+	permits := func(run record.Run, want map[string]bool) {
 		t.Helper()
 		for tool, permitted := range want {
 			assert.Equal(t, permitted, run.Tools.Permits(tool), "%s: %s", tool, run.Tools)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"flame/agents/record"
 	"flame/agents/supervise"
 	"flame/core"
 	"flame/project"
@@ -69,7 +70,7 @@ func (h Handoff) mode() string {
 
 // Handoff hands over to an agent that the caller started. It returns at once; what
 // follows the agent's end happens whether or not anyone waits.
-func (a *Agents) Handoff(ctx context.Context, by project.Caller, r HandoffRequest) (run Run, err error) {
+func (a *Agents) Handoff(ctx context.Context, by project.Caller, r HandoffRequest) (run record.Run, err error) {
 	h := Handoff{Transfer: r.Transfer, OnFailure: cmp.Or(r.OnFailure, Escalate)}
 	if err := core.OneOf("on_failure", h.OnFailure); err != nil {
 		return run, err
@@ -85,7 +86,7 @@ func (a *Agents) Handoff(ctx context.Context, by project.Caller, r HandoffReques
 		return run, err
 	}
 	err = a.Project.Store.Update(ctx, func(tx project.Tx) error {
-		if run, err = find(tx, run.ID); err != nil {
+		if run, err = record.Find(tx, run.ID); err != nil {
 			return err
 		}
 		if err := mayTransfer(tx, run, h); err != nil {
@@ -100,7 +101,7 @@ func (a *Agents) Handoff(ctx context.Context, by project.Caller, r HandoffReques
 }
 
 // mayTransfer refuses to hand control over twice.
-func mayTransfer(tx project.Tx, run Run, h Handoff) error {
+func mayTransfer(tx project.Tx, run record.Run, h Handoff) error {
 	if !h.Transfer || run.State.Ended() {
 		return nil
 	}
@@ -113,7 +114,7 @@ func mayTransfer(tx project.Tx, run Run, h Handoff) error {
 
 // initiate keeps a handoff. One that is under way may become a transfer; else
 // telling it again changes nothing.
-func (a *Agents) initiate(tx project.Tx, run Run, h Handoff) error {
+func (a *Agents) initiate(tx project.Tx, run record.Run, h Handoff) error {
 	h.Agent, h.Session, h.Due = run.ID, run.ParentSession, a.Project.Now()+h.Timeout
 	var known Handoff
 	there, err := recordHandoff.Load(tx, run.ID, &known)
@@ -156,7 +157,7 @@ const claim = core.Millis(60_000)
 
 // resolve does what follows the end of an agent that was handed over to, once: the
 // parent goes on, and where the agent did not do its work, what was asked for.
-func (a *Agents) resolve(ctx context.Context, run Run) error {
+func (a *Agents) resolve(ctx context.Context, run record.Run) error {
 	var h Handoff
 	due := false
 	err := a.Project.Store.Update(ctx, func(tx project.Tx) error {
@@ -194,7 +195,7 @@ func (a *Agents) resolve(ctx context.Context, run Run) error {
 }
 
 // fail does what was asked for should the agent not do its work.
-func (a *Agents) fail(ctx context.Context, run Run, h *Handoff) error {
+func (a *Agents) fail(ctx context.Context, run record.Run, h *Handoff) error {
 	why := fmt.Sprintf("agent %s: %s (%s)", run.ID, run.Outcome.Reason, run.State)
 	becomes := core.Blocked
 	switch h.OnFailure {
@@ -218,7 +219,7 @@ func (a *Agents) fail(ctx context.Context, run Run, h *Handoff) error {
 
 // retry has another agent go on in the session of one that failed, with the task as
 // it was asked at first, and what is known of the failure.
-func (a *Agents) retry(ctx context.Context, run Run, h *Handoff, why string) error {
+func (a *Agents) retry(ctx context.Context, run record.Run, h *Handoff, why string) error {
 	again := Handoff{
 		Transfer: h.Transfer, OnFailure: h.OnFailure, Timeout: h.Timeout, Retries: h.Retries + 1, First: cmp.Or(h.First, run.ID),
 	}
@@ -227,7 +228,7 @@ func (a *Agents) retry(ctx context.Context, run Run, h *Handoff, why string) err
 		return err
 	}
 	prompt := fmt.Sprintf("Attempt %d at this task ended so: %s\nHow far it came: %s\n\nThe task again:\n%s", again.Retries, why, run.Outcome.Text, told.Task)
-	_, err = a.resume(ctx, parentOf(run), run.ID, prompt, func(tx project.Tx, next Run) error {
+	_, err = a.resume(ctx, parentOf(run), run.ID, prompt, func(tx project.Tx, next record.Run) error {
 		h.Next = next.ID // kept with it: whoever resolves this anew must not try once more
 		return errors.Join(recordHandoff.Save(tx, run.ID, *h), a.initiate(tx, next, again))
 	})
@@ -242,7 +243,7 @@ func (a *Agents) retry(ctx context.Context, run Run, h *Handoff, why string) err
 }
 
 // cancelBeside stops the agents that the same session started.
-func (a *Agents) cancelBeside(ctx context.Context, run Run) error {
+func (a *Agents) cancelBeside(ctx context.Context, run record.Run) error {
 	all, err := a.Running(ctx)
 	if err != nil {
 		return err

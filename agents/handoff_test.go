@@ -9,13 +9,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/agents"
+	"flame/agents/record"
 	"flame/core"
 	"flame/project"
 )
 
 // handoff hands over to a builder that does these steps once the user's session has
 // handed over to it.
-func (s *service) handoff(steps string, r agents.HandoffRequest) agents.Run {
+func (s *service) handoff(steps string, r agents.HandoffRequest) record.Run {
 	s.t.Helper()
 	run := s.spawn("wait " + s.Dir + "/go; " + steps)
 	r.ID = run.ID

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"flame/agents/changes"
+	"flame/agents/record"
 	"flame/core"
 	"flame/git"
 	"flame/project"
@@ -17,7 +18,7 @@ const PatchFile = "changes.patch"
 
 // isolate makes the worktree that an agent is to have, if any, and has it work
 // there.
-func (a *Agents) isolate(ctx context.Context, run Run) (Run, error) {
+func (a *Agents) isolate(ctx context.Context, run record.Run) (record.Run, error) {
 	if run.Worktree == "" {
 		return run, nil
 	}
@@ -28,7 +29,7 @@ func (a *Agents) isolate(ctx context.Context, run Run) (Run, error) {
 	if err != nil {
 		return run, err
 	}
-	return a.change(ctx, run.ID, func(_ project.Tx, kept *Run) error {
+	return a.change(ctx, run.ID, func(_ project.Tx, kept *record.Run) error {
 		kept.Cwd = inside
 		return nil
 	})
@@ -51,7 +52,7 @@ func addWorktree(ctx context.Context, dir, worktree string) (string, error) {
 // restoreWorktree makes the worktree of an agent that goes on once more, where that
 // was removed: because nothing had been changed in it, or by Prune, which leaves the
 // patch of the agent that worked in it last.
-func (a *Agents) restoreWorktree(ctx context.Context, run Run, last string) error {
+func (a *Agents) restoreWorktree(ctx context.Context, run record.Run, last string) error {
 	if run.Worktree == "" {
 		return nil
 	}
@@ -72,7 +73,7 @@ func (a *Agents) restoreWorktree(ctx context.Context, run Run, last string) erro
 // keepWorktree keeps what an agent changed in a worktree of its own as a patch
 // beside it, and adds that to what its tools told. A worktree that is as it was is
 // removed.
-func (a *Agents) keepWorktree(ctx context.Context, run Run, told []changes.Change) []changes.Change {
+func (a *Agents) keepWorktree(ctx context.Context, run record.Run, told []changes.Change) []changes.Change {
 	if _, err := os.Stat(run.Worktree); err != nil {
 		return told
 	}
@@ -100,7 +101,7 @@ func (a *Agents) keepWorktree(ctx context.Context, run Run, told []changes.Chang
 
 // isKept reports whether an agent's patch has all that its worktree holds now: another
 // may have gone on there, or a person.
-func (a *Agents) isKept(ctx context.Context, run Run) bool {
+func (a *Agents) isKept(ctx context.Context, run record.Run) bool {
 	kept, err := os.ReadFile(filepath.Join(a.Folder(run.ID), PatchFile))
 	if err != nil {
 		return false
@@ -113,4 +114,6 @@ func (a *Agents) isKept(ctx context.Context, run Run) bool {
 	return err == nil && !more
 }
 
-func worktreeOf(run Run) changes.Worktree { return changes.Worktree{Dir: run.Worktree, Base: run.Base} }
+func worktreeOf(run record.Run) changes.Worktree {
+	return changes.Worktree{Dir: run.Worktree, Base: run.Base}
+}

@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"slices"
 	"strings"
 
 	"flame/agents/changes"
+	"flame/agents/record"
 	"flame/agents/supervise"
 	"flame/config/env"
 	"flame/core"
@@ -48,8 +48,8 @@ var errOver = errors.New("the agent is over")
 
 // Begin keeps who watches over the agent.
 func (j journal) Begin(ctx context.Context, by supervise.Process) error {
-	run, err := j.a.change(ctx, j.id, func(tx project.Tx, run *Run) error {
-		return recordLive.Save(tx, j.id, live{Supervisor: by, Since: run.CreatedAt})
+	run, err := j.a.change(ctx, j.id, func(tx project.Tx, run *record.Run) error {
+		return record.Living.Save(tx, j.id, record.Live{Supervisor: by, Since: run.CreatedAt})
 	})
 	if err == nil && run.State.Ended() {
 		err = errOver
@@ -60,12 +60,12 @@ func (j journal) Begin(ctx context.Context, by supervise.Process) error {
 // Active keeps that the agent runs, and in which session.
 func (j journal) Active(ctx context.Context, p supervise.Progress) error {
 	p.Text = core.Cut(p.Text, changes.MaxExcerpt)
-	run, err := j.a.change(ctx, j.id, func(tx project.Tx, run *Run) error {
+	run, err := j.a.change(ctx, j.id, func(tx project.Tx, run *record.Run) error {
 		before := run.State
 		run.State = core.AgentActive // what it used so far is Tell's and End's to count
 		if p.Session != "" {
 			run.Session = p.Session
-			if err := recordSession.Save(tx, p.Session, run.ID); err != nil {
+			if err := record.Sessions.Save(tx, p.Session, run.ID); err != nil {
 				return err
 			}
 		}
@@ -82,7 +82,7 @@ func (j journal) Active(ctx context.Context, p supervise.Progress) error {
 
 // parentOf is flame itself, acting for an agent's parent: it may change frames of a
 // session that handed control over.
-func parentOf(run Run) project.Caller {
+func parentOf(run record.Run) project.Caller {
 	return project.Caller{Session: run.ParentSession, Host: project.CommandLine, Trust: project.ByFlame}
 }
 
@@ -97,7 +97,7 @@ func (j journal) Tell(ctx context.Context, p supervise.Progress) (orders supervi
 	p.Text = core.Cut(p.Text, changes.MaxExcerpt)
 	var news bool
 	err = j.a.Project.Store.View(ctx, func(tx project.Tx) error {
-		run, err := find(tx, j.id)
+		run, err := record.Find(tx, j.id)
 		if err != nil {
 			return err
 		}
@@ -108,7 +108,7 @@ func (j journal) Tell(ctx context.Context, p supervise.Progress) (orders supervi
 	if err != nil || !news {
 		return orders, err
 	}
-	_, err = j.a.change(ctx, j.id, func(tx project.Tx, run *Run) error {
+	_, err = j.a.change(ctx, j.id, func(tx project.Tx, run *record.Run) error {
 		if err := j.a.spend(tx, *run, p); err != nil {
 			return err
 		}
@@ -119,7 +119,7 @@ func (j journal) Tell(ctx context.Context, p supervise.Progress) (orders supervi
 }
 
 // orders returns what ends an agent from outside.
-func (a *Agents) orders(tx project.Tx, run Run) (supervise.Orders, error) {
+func (a *Agents) orders(tx project.Tx, run record.Run) (supervise.Orders, error) {
 	cancel := func(format string, args ...any) (supervise.Orders, error) {
 		return supervise.Orders{Stop: core.AgentCancelled, Reason: fmt.Sprintf(format, args...)}, nil
 	}
@@ -136,8 +136,8 @@ func (a *Agents) orders(tx project.Tx, run Run) (supervise.Orders, error) {
 	if orders.Stop != "" || err != nil {
 		return orders, err
 	}
-	var t tree
-	if _, err := recordTree.Load(tx, run.Tree, &t); err != nil {
+	var t record.Tree
+	if _, err := record.Trees.Load(tx, run.Tree, &t); err != nil {
 		return orders, err
 	}
 	if a.Bounds.usedUp(t) != nil {
@@ -147,21 +147,21 @@ func (a *Agents) orders(tx project.Tx, run Run) (supervise.Orders, error) {
 }
 
 // spend adds what an agent used since it was told last to what its tree used.
-func (a *Agents) spend(tx project.Tx, run Run, p supervise.Progress) error {
-	var t tree
-	if _, err := recordTree.Load(tx, run.Tree, &t); err != nil {
+func (a *Agents) spend(tx project.Tx, run record.Run, p supervise.Progress) error {
+	var t record.Tree
+	if _, err := record.Trees.Load(tx, run.Tree, &t); err != nil {
 		return err
 	}
 	t.Tokens += p.Tokens() - run.Progress.Tokens()
 	t.CostUSD += p.Cost() - run.Progress.Cost()
-	return recordTree.Save(tx, run.Tree, t)
+	return record.Trees.Save(tx, run.Tree, t)
 }
 
 // tellProgress tells of an agent's progress from time to time, and once that its
 // budget is nearly used.
-func (a *Agents) tellProgress(tx project.Tx, run Run) error {
-	var l live
-	if known, err := recordLive.Load(tx, run.ID, &l); !known || err != nil {
+func (a *Agents) tellProgress(tx project.Tx, run record.Run) error {
+	var l record.Live
+	if known, err := record.Living.Load(tx, run.ID, &l); !known || err != nil {
 		return err
 	}
 	now, p := a.Project.Now(), run.Progress
@@ -176,7 +176,7 @@ func (a *Agents) tellProgress(tx project.Tx, run Run) error {
 		return nil
 	}
 	l.Told = now
-	if err := recordLive.Save(tx, run.ID, l); err != nil {
+	if err := record.Living.Save(tx, run.ID, l); err != nil {
 		return err
 	}
 	return a.tell(tx, run, core.SubagentProgress, map[string]any{
@@ -186,7 +186,7 @@ func (a *Agents) tellProgress(tx project.Tx, run Run) error {
 
 // Retry keeps that the agent waits for another attempt.
 func (j journal) Retry(ctx context.Context, r supervise.Retry) error {
-	_, err := j.a.change(ctx, j.id, func(tx project.Tx, run *Run) error {
+	_, err := j.a.change(ctx, j.id, func(tx project.Tx, run *record.Run) error {
 		run.State, run.Progress.Attempt = core.AgentSuspended, r.Attempt
 		return j.a.tell(tx, *run, core.SubagentRetry, map[string]any{
 			"agent_type": run.Type, "attempt": r.Attempt, "reason": r.Reason, "delay": r.Delay.Milliseconds(),
@@ -216,7 +216,7 @@ func (a *Agents) end(ctx context.Context, id string, o supervise.Outcome) error 
 	if err != nil {
 		return err
 	}
-	run, err := a.change(ctx, id, func(tx project.Tx, run *Run) error {
+	run, err := a.change(ctx, id, func(tx project.Tx, run *record.Run) error {
 		if err := a.spend(tx, *run, o.Progress); err != nil {
 			return err
 		}
@@ -224,7 +224,7 @@ func (a *Agents) end(ctx context.Context, id string, o supervise.Outcome) error 
 		if o.Session != "" {
 			run.Session = o.Session
 		}
-		if err := a.leave(tx, *run); err != nil {
+		if err := record.Leave(tx, *run); err != nil {
 			return err
 		}
 		return a.tellEnd(tx, *run)
@@ -238,19 +238,9 @@ func (a *Agents) end(ctx context.Context, id string, o supervise.Outcome) error 
 // maxText bounds an answer in an agent's record, in bytes.
 const maxText = 1 << 20
 
-// leave takes an agent out of those that run.
-func (a *Agents) leave(tx project.Tx, run Run) error {
-	var t tree
-	if _, err := recordTree.Load(tx, run.Tree, &t); err != nil {
-		return err
-	}
-	t.Live = slices.DeleteFunc(t.Live, func(live string) bool { return live == run.ID })
-	return recordTree.Save(tx, run.Tree, t)
-}
-
 // tellEnd tells of an agent's end: what kind of end it was, and the record that its run
 // is (seed 004).
-func (a *Agents) tellEnd(tx project.Tx, run Run) error {
+func (a *Agents) tellEnd(tx project.Tx, run record.Run) error {
 	frame, err := tx.Frame(run.Frame)
 	if err != nil && !errors.Is(err, core.ErrNotFound) {
 		return err
@@ -296,7 +286,7 @@ var budgetReasons = map[string]bool{supervise.TokenBudget: true, supervise.CostB
 
 // finish does what follows the end of an agent that is final: its frame ends, and
 // those that it started stop with it.
-func (a *Agents) finish(ctx context.Context, run Run) error {
+func (a *Agents) finish(ctx context.Context, run record.Run) error {
 	if run.Outcome == nil {
 		return nil
 	}
@@ -319,12 +309,12 @@ func (a *Agents) finish(ctx context.Context, run Run) error {
 		if known, err := recordHandoff.Load(tx, run.ID, &h); err != nil || known && !h.Resolved {
 			return err // another process is at it; should that die, this is still to be done
 		}
-		return recordLive.Delete(tx, run.ID)
+		return record.Living.Delete(tx, run.ID)
 	})
 }
 
 // lastWords are what the frame of an agent is told to have come to.
-func lastWords(run Run) string {
+func lastWords(run record.Run) string {
 	o := run.Outcome
 	if run.State == core.AgentCompleted {
 		return o.Text

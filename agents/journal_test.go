@@ -13,6 +13,7 @@ import (
 
 	"flame/agents"
 	"flame/agents/converge"
+	"flame/agents/record"
 	"flame/agents/supervise"
 	"flame/core"
 	"flame/hosts"
@@ -158,7 +159,7 @@ func TestAgentsEndWithTheOneThatStartedThem(t *testing.T) {
 			parent := s.request(user, agents.Request{Type: "free", Prompt: "wait go; done"})
 			child := s.request(as(parent), agents.Request{Type: "free", Prompt: "hang"})
 			grandchild := s.request(as(child), hangs)
-			for _, run := range []agents.Run{parent, child, grandchild} {
+			for _, run := range []record.Run{parent, child, grandchild} {
 				s.until(run.ID, core.AgentActive)
 			}
 			end(s, parent.ID)
@@ -190,7 +191,7 @@ func TestTheEndOfASessionEndsItsAgents(t *testing.T) {
 	s := newService(t, "name: free\ndescription: d")
 	first, second := s.request(user, agents.Request{Type: "free", Prompt: "hang"}), s.spawn("hang")
 	below := s.request(as(first), hangs)
-	all := []agents.Run{below, first, second} // no frame ends before those below it
+	all := []record.Run{below, first, second} // no frame ends before those below it
 	for _, run := range all {
 		s.until(run.ID, core.AgentActive)
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"flame/agents"
+	"flame/agents/record"
 	"flame/agents/supervise"
 	"flame/core"
 	"flame/project"
@@ -170,7 +170,7 @@ func TestAgentsBelowOutliveAKilledSupervisor(t *testing.T) {
 }
 
 // below returns the only agent that another one has started.
-func (s *service) below(id string) agents.Run {
+func (s *service) below(id string) record.Run {
 	s.t.Helper()
 	all, err := s.List(s.ctx)
 	require.NoError(s.t, err)
@@ -180,7 +180,7 @@ func (s *service) below(id string) agents.Run {
 		}
 	}
 	require.Fail(s.t, "it has started none")
-	return agents.Run{}
+	return record.Run{}
 }
 
 func TestASupervisorLeavesNoZombiesOfAgentsBelow(t *testing.T) {

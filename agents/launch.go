@@ -10,6 +10,7 @@ import (
 	"github.com/samber/lo"
 
 	"flame/agents/definition"
+	"flame/agents/record"
 	"flame/agents/supervise"
 	"flame/config/env"
 	"flame/core"
@@ -47,7 +48,7 @@ func (a *Agents) Folder(id string) string { return filepath.Join(a.Data, "agents
 
 // launch starts the supervisor of an agent, which makes the agent's command itself.
 // One that could not be made is told here, where somebody waits.
-func (a *Agents) launch(ctx context.Context, run Run) error {
+func (a *Agents) launch(ctx context.Context, run record.Run) error {
 	if err := os.MkdirAll(a.Folder(run.ID), 0o700); err != nil {
 		return core.Unavailablef(err, "could not make the agent's folder: %v", err)
 	}
@@ -78,19 +79,19 @@ func (a *Agents) ofProject() string { return env.ProjectDir + "=" + a.Root }
 // should it die before it says so itself.
 func (a *Agents) watchedBy(ctx context.Context, id string, supervisor supervise.Process) error {
 	return a.Project.Store.Update(context.WithoutCancel(ctx), func(tx project.Tx) error {
-		var l live
-		if known, err := recordLive.Load(tx, id, &l); !known || err != nil || l.Supervisor.PID != 0 {
+		var l record.Live
+		if known, err := record.Living.Load(tx, id, &l); !known || err != nil || l.Supervisor.PID != 0 {
 			return err
 		}
 		l.Supervisor = supervisor
-		return recordLive.Save(tx, id, l)
+		return record.Living.Save(tx, id, l)
 	})
 }
 
 // job makes what the supervisor of an agent does: its command comes from host,
 // definition and record each time anew, never from what was written down (DESIGN
 // §4). What the definition has become since may narrow what the agent may use.
-func (a *Agents) job(ctx context.Context, run Run) (supervise.Job, error) {
+func (a *Agents) job(ctx context.Context, run record.Run) (supervise.Job, error) {
 	host, err := a.hostNamed(run.Host)
 	if err != nil {
 		return supervise.Job{}, err
@@ -121,7 +122,7 @@ func (a *Agents) job(ctx context.Context, run Run) (supervise.Job, error) {
 }
 
 // child is what the host must know.
-func (a *Agents) child(host hosts.Host, def definition.Definition, told assignment, run Run) hosts.Child {
+func (a *Agents) child(host hosts.Host, def definition.Definition, told record.Assignment, run record.Run) hosts.Child {
 	keys, _ := handedOn(host, def)
 	tools := run.Tools.Only(def.Tools).Without(def.DisallowedTools...)
 	return hosts.Child{
@@ -141,7 +142,7 @@ const handBack = "You have reached a limit of this task, so this is your last tu
 
 // compose puts the frame's context behind the task, as native subagents get it,
 // and says what becomes of the answer.
-func compose(run Run, told assignment) string {
+func compose(run record.Run, told record.Assignment) string {
 	parts := []string{told.Task, told.Context, "Your last message is all that whoever gave you this task will see: put the whole result into it. " +
 		"Where you can tell how sure you are of it, end with a line \"Confidence: N\", N from 0 to 1."}
 	if len(run.Schema) > 0 {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"flame/agents/definition"
+	"flame/agents/record"
 	"flame/core"
 	"flame/hosts"
 	"flame/project"
@@ -85,7 +86,7 @@ func callerOf(tx project.Tx, by project.Caller) (core.Session, error) {
 
 // An asker is what bounds an agent on the side of whoever asks for it.
 type asker struct {
-	agent Run           // that it is; zero for a user's own session
+	agent record.Run    // that it is; zero for a user's own session
 	host  string        // that it lives in
 	role  hosts.ToolSet // of the host's own agent that it is: one that a user chose for the session, or a native subagent
 	known bool          // role says all; else nobody can tell what it may do
@@ -95,7 +96,7 @@ type asker struct {
 // askerOf returns what bounds the agents of a session. One that works as an agent of the
 // host's own that flame does not know reads only.
 func (a *Agents) askerOf(tx project.Tx, by project.Caller, caller core.Session, catalog func() definition.Catalog) (asks asker, err error) {
-	if asks.agent, err = agentOf(tx, by, caller.ID); err != nil {
+	if asks.agent, err = record.AgentOf(tx, by, caller.ID); err != nil {
 		return asks, err
 	}
 	asks.host, asks.mode, asks.known = cmp.Or(asks.agent.Host, caller.Host), asks.agent.Mode.Effective, true

@@ -10,6 +10,8 @@ import (
 	"github.com/samber/lo"
 
 	"flame/agents/definition"
+	"flame/agents/permission"
+	"flame/agents/record"
 	"flame/core"
 	"flame/hosts"
 	"flame/project"
@@ -18,7 +20,7 @@ import (
 // A Plan is an agent that was asked for, as far as can be told before it is let in.
 type Plan struct {
 	Definition definition.Definition // as it stands in its file
-	Agent      Run                   // what it would be, but for its frame
+	Agent      record.Run            // what it would be, but for its frame
 	Known      bool                  // Agent is there already: it was asked for under the same key
 	Grant      string                // id of one that a person made for this agent alone
 
@@ -84,7 +86,7 @@ func (a *Agents) drafted(p Plan) (Plan, error) {
 }
 
 // draft returns the record of a plan before anything is checked against the tree.
-func (a *Agents) draft(p Plan, host hosts.Host) (Run, error) {
+func (a *Agents) draft(p Plan, host hosts.Host) (record.Run, error) {
 	r := p.request
 	def, told := a.lessened(p.def)
 	limits := a.Bounds.Each
@@ -96,11 +98,11 @@ func (a *Agents) draft(p Plan, host hosts.Host) (Run, error) {
 	}
 	cwd, err := a.workIn(r.Cwd)
 	if err != nil {
-		return Run{}, err
+		return record.Run{}, err
 	}
-	run := Run{
+	run := record.Run{
 		ID: a.Project.NewID("agent"), Session: cmp.Or(r.session, host.On(a.Machine).NewSession()), Host: host.Name, Type: def.Name,
-		Description: core.OneLine(cmp.Or(r.Description, r.Prompt), 60), Prompt: core.Cut(r.Prompt, maxKept),
+		Description: core.OneLine(cmp.Or(r.Description, r.Prompt), 60), Prompt: core.Cut(r.Prompt, record.MaxPrompt),
 		Limits: limits, Key: r.Key, Call: r.Call, Schema: def.ResultSchema, Cwd: cwd,
 		State: core.AgentInitializing, Resumes: r.session != "",
 		Source: def.Source, Digest: p.Definition.Digest(), Checkout: a.Dir,
@@ -122,10 +124,10 @@ func (a *Agents) draft(p Plan, host hosts.Host) (Run, error) {
 type situation struct {
 	asks   asker
 	hosts  hosts.Registry
-	root   string // session at the root of the caller's, or frame, for a shell
-	depth  int    // levels of agents, of hosts' own too, from there to the caller
-	tree   tree   // what was spawned below that root
-	grants []Grant
+	root   string      // session at the root of the caller's, or frame, for a shell
+	depth  int         // levels of agents, of hosts' own too, from there to the caller
+	tree   record.Tree // what was spawned below that root
+	grants []permission.Grant
 	now    core.Millis
 }
 
@@ -144,17 +146,17 @@ func (a *Agents) situation(tx project.Tx, p Plan, caller core.Session, frame str
 			return s, err
 		}
 	}
-	if _, err = recordTree.Load(tx, cmp.Or(s.asks.agent.Tree, s.root), &s.tree); err != nil {
+	if _, err = record.Trees.Load(tx, cmp.Or(s.asks.agent.Tree, s.root), &s.tree); err != nil {
 		return s, err
 	}
-	s.grants, err = grants(tx)
+	s.grants, err = permission.Grants(tx)
 	return s, err
 }
 
 // decide returns the agent of a plan as it may be in a situation: its place in the
 // tree, and its mode and tools, never more than its parent has. It refuses one that is
 // beyond the tree's bounds.
-func (p Plan) decide(s situation, b Bounds) (Run, error) {
+func (p Plan) decide(s situation, b Bounds) (record.Run, error) {
 	run, parent := p.Agent, s.asks.agent
 	if parent.CancelledBy != "" && !parent.State.Ended() {
 		return run, core.Invalidf("%s was told to stop, so it may start no others", parent.ID).WithHint("say what is done and end")
@@ -169,15 +171,15 @@ func (p Plan) decide(s situation, b Bounds) (Run, error) {
 	if err := b.refuse(run, parent, s.tree); err != nil {
 		return run, err
 	}
-	run.Mode = ChooseMode(ModeQuestion{
+	run.Mode = permission.Choose(permission.Question{
 		Call: p.request.Mode, Definition: p.def.PermissionMode, Type: p.def.Type, Parent: s.asks.mode,
-		Grant: grantFor(s.grants, run, p.def, p.Grant, s.now),
+		Grant: permission.GrantFor(s.grants, p.def, p.Grant, run.Tree, run.Depth, s.now),
 	})
 	return p.permit(run, s), nil
 }
 
 // permit returns the agent with the tools that it may have.
-func (p Plan) permit(run Run, s situation) Run {
+func (p Plan) permit(run record.Run, s situation) record.Run {
 	asks, def := s.asks, p.def
 	run.Foreign = asks.host != run.Host
 	if asks.host == project.CommandLine { // it lives in no host, so it is foreign only where it did not choose
@@ -189,7 +191,7 @@ func (p Plan) permit(run Run, s situation) Run {
 	run.Tools = asks.agent.Tools.With(asks.agent.Passes).Within(asks.role).For(s.hosts, run.Host).
 		Only(def.Tools).Only(spelled(p.request.Tools, s.hosts, run.Host)).Without(def.DisallowedTools...)
 	run.Trusted = trusted(def, run.Tools)
-	run.Passes = passes(s.grants, def, s.now)
+	run.Passes = permission.Passes(s.grants, def, s.now)
 	if def.MaxDepth != nil {
 		run.MaxDepth = min(run.MaxDepth, run.Depth+*def.MaxDepth)
 	}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"flame/agents/record"
 	"flame/agents/supervise"
 	"flame/core"
 	"flame/git"
@@ -45,12 +46,12 @@ func (a *Agents) Prune(ctx context.Context, before core.Millis, look bool) (prun
 
 // prunable returns the agents that ended before a time and that nothing is left to be
 // done about, and the worktrees that others still have.
-func (a *Agents) prunable(ctx context.Context, before core.Millis) (old []Run, kept map[string]bool, err error) {
+func (a *Agents) prunable(ctx context.Context, before core.Millis) (old []record.Run, kept map[string]bool, err error) {
 	kept = map[string]bool{}
 	err = a.Project.Store.View(ctx, func(tx project.Tx) error {
-		all, err := list(tx)
+		all, err := record.List(tx)
 		for _, run := range all {
-			busy, err := recordLive.Load(tx, run.ID, new(live))
+			busy, err := record.Living.Load(tx, run.ID, new(record.Live))
 			if err != nil {
 				return err
 			}
@@ -66,7 +67,7 @@ func (a *Agents) prunable(ctx context.Context, before core.Millis) (old []Run, k
 }
 
 // bulk returns what there is of an agent that takes much room, and how much.
-func (a *Agents) bulk(ctx context.Context, run Run, kept map[string]bool) (paths []string, size int64) {
+func (a *Agents) bulk(ctx context.Context, run record.Run, kept map[string]bool) (paths []string, size int64) {
 	all := []string{filepath.Join(a.Folder(run.ID), supervise.OutputFile), filepath.Join(a.Folder(run.ID), supervise.ErrorsFile)}
 	if run.Worktree != "" && !kept[run.Worktree] && a.isKept(ctx, run) {
 		all = append(all, run.Worktree)
@@ -80,7 +81,7 @@ func (a *Agents) bulk(ctx context.Context, run Run, kept map[string]bool) (paths
 }
 
 // discard deletes files of an agent. A worktree goes only where its patch is kept.
-func (a *Agents) discard(ctx context.Context, run Run, paths []string) error {
+func (a *Agents) discard(ctx context.Context, run record.Run, paths []string) error {
 	for _, path := range paths {
 		var err error
 		if path != run.Worktree {
@@ -101,8 +102,8 @@ func (a *Agents) discard(ctx context.Context, run Run, paths []string) error {
 // there since it was looked at.
 func (a *Agents) inUse(ctx context.Context, worktree string) (used bool, err error) {
 	err = a.Project.Store.View(ctx, func(tx project.Tx) error {
-		running, err := atWork(tx)
-		used = slices.ContainsFunc(running, func(run Run) bool { return run.Worktree == worktree })
+		running, err := record.AtWork(tx)
+		used = slices.ContainsFunc(running, func(run record.Run) bool { return run.Worktree == worktree })
 		return err
 	})
 	return used, err

@@ -11,12 +11,13 @@ import (
 
 	"flame/agents"
 	"flame/agents/definition"
+	"flame/agents/record"
 	"flame/agents/supervise"
 	"flame/core"
 )
 
 // apart returns an agent that wrote new.txt in a worktree of its own.
-func (s *service) apart() agents.Run {
+func (s *service) apart() record.Run {
 	s.t.Helper()
 	s.repository()
 	s.git("update-index", "--add", "--cacheinfo", "160000,"+strings.TrimSpace(s.git("rev-parse", "HEAD"))+",mod")
@@ -26,15 +27,15 @@ func (s *service) apart() agents.Run {
 
 func TestPruneKeepsWhatNoPatchHas(t *testing.T) {
 	t.Parallel()
-	for name, more := range map[string]func(s *service, run agents.Run) (file string){
-		"what a person did there": func(s *service, run agents.Run) string {
+	for name, more := range map[string]func(s *service, run record.Run) (file string){
+		"what a person did there": func(s *service, run record.Run) string {
 			_, dir, err := s.Interactive(s.ctx, run.ID)
 			require.NoError(s.t, err)
 			file := filepath.Join(dir, "by-hand.txt")
 			require.NoError(s.t, os.WriteFile(file, []byte("days of work\n"), 0o600))
 			return file
 		},
-		"what another did whose patch failed": func(s *service, run agents.Run) string {
+		"what another did whose patch failed": func(s *service, run record.Run) string {
 			next, err := s.Continue(s.ctx, user, run.ID, "write more.txt; wait "+s.Dir+"/go; done")
 			require.NoError(s.t, err)
 			s.until(next.ID, core.AgentActive)
@@ -45,11 +46,11 @@ func TestPruneKeepsWhatNoPatchHas(t *testing.T) {
 			require.NoFileExists(s.t, filepath.Join(s.Folder(next.ID), agents.PatchFile))
 			return filepath.Join(run.Worktree, "more.txt")
 		},
-		"what there is no patch of": func(s *service, run agents.Run) string {
+		"what there is no patch of": func(s *service, run record.Run) string {
 			require.NoError(s.t, os.Remove(filepath.Join(s.Folder(run.ID), agents.PatchFile)))
 			return filepath.Join(run.Worktree, "new.txt")
 		},
-		"what a person did in a submodule": func(s *service, run agents.Run) string {
+		"what a person did in a submodule": func(s *service, run record.Run) string {
 			file := filepath.Join(run.Worktree, "mod", "by-hand.txt")
 			require.NoError(s.t, os.WriteFile(file, []byte("days of work\n"), 0o600))
 			return file

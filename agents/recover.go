@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 
+	"flame/agents/record"
 	"flame/agents/supervise"
 	"flame/core"
 	"flame/project"
@@ -14,9 +15,9 @@ import (
 // end as it left word, or are orphaned and the rest of their processes ended;
 // frames of final ones are ended. While nothing runs it only reads.
 func (a *Agents) Recover(ctx context.Context) error {
-	all := map[string]live{}
+	all := map[string]record.Live{}
 	err := a.Project.Store.View(ctx, func(tx project.Tx) error {
-		return recordLive.Each(tx, func(id string, l live) error {
+		return record.Living.Each(tx, func(id string, l record.Live) error {
 			all[id] = l
 			return nil
 		})
@@ -27,7 +28,7 @@ func (a *Agents) Recover(ctx context.Context) error {
 	var recovered sync.WaitGroup
 	errs := make(chan error, len(all))
 	for id, l := range all {
-		if !l.watched(a.Project.Now()) {
+		if !l.Watched(a.Project.Now()) {
 			// At one time: each may have to wait for processes to end.
 			recovered.Go(func() { errs <- a.recover(ctx, id, l.Supervisor.PID != 0) })
 		}
@@ -42,7 +43,7 @@ func (a *Agents) Recover(ctx context.Context) error {
 
 // releaseSessions lets sessions go on that handed control to agents which are over: whoever
 // was to resolve the handoff was killed.
-func (a *Agents) releaseSessions(ctx context.Context, running map[string]live) error {
+func (a *Agents) releaseSessions(ctx context.Context, running map[string]record.Live) error {
 	suspended, err := a.Project.Suspended(ctx)
 	if err != nil {
 		return err
@@ -80,7 +81,7 @@ func (a *Agents) recover(ctx context.Context, id string, begun bool) error {
 
 // orphaned is what an agent came to whose supervisor told nothing: what its output
 // tells.
-func (a *Agents) orphaned(run Run, begun bool) supervise.Outcome {
+func (a *Agents) orphaned(run record.Run, begun bool) supervise.Outcome {
 	o := supervise.Outcome{
 		State: core.AgentOrphaned, Reason: "its supervisor was killed", Partial: true,
 		StartedAt: run.CreatedAt, EndedAt: a.Project.Now(), Progress: run.Progress,
@@ -98,33 +99,9 @@ func (a *Agents) orphaned(run Run, begun bool) supervise.Outcome {
 	return o
 }
 
-// How long an agent may be without a supervisor after it was asked for, in ms: while
-// whoever asked for it lives, and when that was killed.
-const (
-	startPatience   = core.Millis(30_000)
-	starterPatience = core.Millis(3_000)
-)
-
-// watched reports whether an agent has, or may yet get, a supervisor that lives.
-func (l live) watched(now core.Millis) bool {
-	switch {
-	case !l.Supervisor.Here() || !l.Starter.Here():
-		return now-max(l.Since, l.Told) < elsewherePatience
-	case l.Supervisor.PID != 0:
-		return l.Supervisor.Alive()
-	case l.Starter == supervise.Self() || l.Starter.Alive():
-		return now-l.Since < startPatience
-	}
-	return now-l.Since < starterPatience
-}
-
-// elsewherePatience is how long an agent is left alone that another container
-// started: from here nobody sees whether its supervisor lives.
-const elsewherePatience = core.Millis(6 * 3_600_000)
-
-func (a *Agents) liveOf(ctx context.Context, id string) (l live, known bool, err error) {
+func (a *Agents) liveOf(ctx context.Context, id string) (l record.Live, known bool, err error) {
 	err = a.Project.Store.View(ctx, func(tx project.Tx) error {
-		known, err = recordLive.Load(tx, id, &l)
+		known, err = record.Living.Load(tx, id, &l)
 		return err
 	})
 	return l, known, err

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"flame/agents"
+	"flame/agents/record"
 	"flame/agents/supervise"
 	"flame/core"
 	"flame/project"
@@ -214,7 +214,7 @@ func (s *service) recoverElsewhere(processes int) {
 func TestManyAgentsAreRecoveredByProcessesAtOnce(t *testing.T) {
 	t.Parallel()
 	s := newServiceWith(t, func(k *kept) { k.Bounds.Concurrent = 100 })
-	var runs []agents.Run
+	var runs []record.Run
 	for range 8 {
 		runs = append(runs, s.spawn("leave; say half; hang"))
 	}

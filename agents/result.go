@@ -6,12 +6,14 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
 
+	"github.com/samber/lo"
+
 	"flame/agents/changes"
+	"flame/agents/record"
 	"flame/agents/supervise"
 	"flame/core"
 	"flame/project"
@@ -19,7 +21,7 @@ import (
 
 // A Result is all that an agent came to, or has come to so far.
 type Result struct {
-	Run
+	record.Run
 	Text       string     `json:"text"`  // its answer; its last words so far where Partial
 	Files      []string   `json:"files"` // that it changed
 	Artifacts  []string   `json:"artifacts"`
@@ -43,7 +45,7 @@ func (a *Agents) Result(ctx context.Context, id string) (r Result, err error) {
 }
 
 func (a *Agents) resultOf(tx project.Tx, id string) (Result, error) {
-	run, err := find(tx, id)
+	run, err := record.Find(tx, id)
 	if err != nil {
 		return Result{}, err
 	}
@@ -64,8 +66,7 @@ func (a *Agents) resultOf(tx project.Tx, id string) (Result, error) {
 		if f.ID != run.Frame && f.Session != run.Session {
 			return nil // of another agent below it
 		}
-		r.Artifacts = join(r.Artifacts, f.Artifacts)
-		r.Decisions = join(r.Decisions, f.Decisions)
+		r.Artifacts, r.Decisions = lo.Union(r.Artifacts, f.Artifacts), lo.Union(r.Decisions, f.Decisions)
 		if f.ID == run.Frame {
 			r.Confidence = f.Confidence
 		}
@@ -78,16 +79,6 @@ func (a *Agents) resultOf(tx project.Tx, id string) (Result, error) {
 		r.Confidence = confidenceIn(r.Text)
 	}
 	return r, nil
-}
-
-// join adds what is not there yet, in order.
-func join(all, more []string) []string {
-	for _, item := range more {
-		if !slices.Contains(all, item) {
-			all = append(all, item)
-		}
-	}
-	return all
 }
 
 // confident matches the line in which an agent says how sure it is.
@@ -116,7 +107,7 @@ func withoutConfidence(answer string) string {
 
 // changes reads from an agent's log what it did to files. A log that cannot be read
 // tells of none.
-func (a *Agents) changes(run Run) []changes.Change {
+func (a *Agents) changes(run record.Run) []changes.Change {
 	file, err := os.Open(filepath.Join(a.Folder(run.ID), supervise.OutputFile))
 	if err != nil {
 		return nil

@@ -20,6 +20,7 @@ import (
 
 	"flame/agents"
 	"flame/agents/definition"
+	"flame/agents/record"
 	"flame/agents/supervise"
 	"flame/core"
 	"flame/hosts"
@@ -120,12 +121,12 @@ func (s *service) close() {
 }
 
 // spawn starts a builder for the user's session that does these steps.
-func (s *service) spawn(steps string) agents.Run {
+func (s *service) spawn(steps string) record.Run {
 	s.t.Helper()
 	return s.request(user, agents.Request{Type: "builder", Prompt: steps})
 }
 
-func (s *service) request(by project.Caller, r agents.Request) agents.Run {
+func (s *service) request(by project.Caller, r agents.Request) record.Run {
 	s.t.Helper()
 	run, err := s.Spawn(s.ctx, by, r)
 	require.NoError(s.t, err)
@@ -133,7 +134,7 @@ func (s *service) request(by project.Caller, r agents.Request) agents.Run {
 }
 
 // as is the caller that an agent's own session is.
-func as(run agents.Run) project.Caller {
+func as(run record.Run) project.Caller {
 	return project.Caller{Session: run.Session, Host: run.Host, Agent: run.ID, Trust: project.Stamped}
 }
 
@@ -141,11 +142,11 @@ func as(run agents.Run) project.Caller {
 const patience = time.Minute
 
 // ended waits for an agent's end.
-func (s *service) ended(id string) agents.Run {
+func (s *service) ended(id string) record.Run {
 	s.t.Helper()
 	ctx, stop := context.WithTimeout(s.ctx, patience)
 	defer stop()
-	run, err := s.Wait(ctx, id, func(agents.Run) {})
+	run, err := s.Wait(ctx, id, func(record.Run) {})
 	require.NoError(s.t, err)
 	if !assert.True(s.t, run.State.Ended(), "%s is still %s", id, run.State) {
 		log, _ := os.ReadFile(filepath.Join(s.Folder(id), supervise.LogFile))
@@ -156,9 +157,9 @@ func (s *service) ended(id string) agents.Run {
 }
 
 // until waits until an agent is in this state.
-func (s *service) until(id string, state core.AgentState) agents.Run {
+func (s *service) until(id string, state core.AgentState) record.Run {
 	s.t.Helper()
-	var run agents.Run
+	var run record.Run
 	s.eventually(func() (ok bool) {
 		var err error
 		run, err = s.Find(s.ctx, id)
@@ -217,7 +218,7 @@ func (s *service) session(id string) (session core.Session) {
 
 // over checks that an agent's end is complete: its frame has ended, nobody has
 // anything left to do, no process is left.
-func (s *service) over(id string, state core.AgentState, frame core.Status) agents.Run {
+func (s *service) over(id string, state core.AgentState, frame core.Status) record.Run {
 	s.t.Helper()
 	run := s.ended(id)
 	require.Equal(s.t, state, run.State, "%+v", run.Outcome)

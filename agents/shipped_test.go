@@ -14,6 +14,7 @@ import (
 
 	"flame/agents"
 	"flame/agents/definition"
+	"flame/agents/permission"
 	"flame/core"
 	"flame/hosts"
 	"flame/hosts/claudecode"
@@ -108,7 +109,7 @@ func TestNothingInARepositorysDefinitionWidensWhatItsAgentGets(t *testing.T) {
 			_, err := s.Project.Prompt(s.ctx, by, project.Prompt{ID: "p", Text: "Work", FromUser: true})
 			require.NoError(t, err)
 			require.NoError(t, s.Project.NoteStanding(s.ctx, by, project.Standing{Mode: "default"}))
-			_, err = s.MakeGrant(s.ctx, agents.Grant{Mode: hosts.Bypass, Reason: "for mine", Inherited: true})
+			_, err = s.MakeGrant(s.ctx, permission.Grant{Mode: hosts.Bypass, Reason: "for mine", Inherited: true})
 			require.NoError(t, err)
 			s.ship("name: plain\ndescription: d")
 			request := agents.Request{Type: "plain", Prompt: "work", Description: "work", Bare: true}
@@ -263,7 +264,7 @@ func TestAGrantForOneAgentIsForTheDefinitionThatWasShown(t *testing.T) {
 	request := agents.Request{Type: "theirs", Prompt: "done"}
 	shown, err := s.Plan(s.ctx, user, request)
 	require.NoError(t, err)
-	grant, err := s.MakeGrant(s.ctx, agents.Grant{
+	grant, err := s.MakeGrant(s.ctx, permission.Grant{
 		Mode: hosts.Bypass, Agent: "theirs", Digest: shown.Definition.Digest(), Session: shown.Agent.Tree, Once: true, Reason: "asked",
 	})
 	require.NoError(t, err)
@@ -294,7 +295,7 @@ func TestAGrantForADefinitionHoldsInEitherHost(t *testing.T) {
 	s, _ := witnessed(t)
 	s.ship("name: theirs\ndescription: d\ntools: Read, Edit, Bash\npermissionMode: bypassPermissions")
 	for _, name := range []string{"theirs", "builder"} {
-		_, err := s.MakeGrant(s.ctx, agents.Grant{Mode: hosts.Bypass, Agent: name, Reason: "r"})
+		_, err := s.MakeGrant(s.ctx, permission.Grant{Mode: hosts.Bypass, Agent: name, Reason: "r"})
 		require.NoError(t, err)
 		for _, host := range []string{"claude-code", "opencode"} {
 			s.Host = host

@@ -5,28 +5,29 @@ import (
 	"errors"
 
 	"flame/agents/changes"
+	"flame/agents/record"
 	"flame/project"
 )
 
 // Spawn starts an agent for the caller and returns its record. It returns as soon
 // as its supervisor runs; nothing of it runs where there is an error.
-func (a *Agents) Spawn(ctx context.Context, by project.Caller, r Request) (Run, error) {
+func (a *Agents) Spawn(ctx context.Context, by project.Caller, r Request) (record.Run, error) {
 	p, err := a.asked(ctx, by, r)
 	if err != nil {
-		return Run{}, err
+		return record.Run{}, err
 	}
 	return a.Begin(ctx, p)
 }
 
 // Begin starts the agent of a plan, if things still allow it, as Spawn does.
-func (a *Agents) Begin(ctx context.Context, p Plan) (run Run, err error) {
+func (a *Agents) Begin(ctx context.Context, p Plan) (run record.Run, err error) {
 	if p.Known {
 		return p.Agent, nil
 	}
 	p.Agent.Base = changes.Commit(ctx, p.Agent.Cwd)
 	var made project.Delegated
 	err = a.Project.Store.Update(ctx, func(tx project.Tx) error {
-		if run, err = keyed(tx, p.by, p.request.Key); err != nil || run.ID != "" {
+		if run, err = keyedBy(tx, p.by, p.request.Key); err != nil || run.ID != "" {
 			return err
 		}
 		run, made, err = a.admit(tx, p)
@@ -34,7 +35,7 @@ func (a *Agents) Begin(ctx context.Context, p Plan) (run Run, err error) {
 	})
 	switch {
 	case err != nil:
-		return Run{}, err
+		return record.Run{}, err
 	case run.ID != p.Agent.ID: // another call with the same key came first
 		return run, nil
 	}
@@ -43,7 +44,7 @@ func (a *Agents) Begin(ctx context.Context, p Plan) (run Run, err error) {
 }
 
 // start has an agent that was let in run, or ends it.
-func (a *Agents) start(ctx context.Context, admitted Run) (run Run, err error) {
+func (a *Agents) start(ctx context.Context, admitted record.Run) (run record.Run, err error) {
 	if admitted.ResumedFrom == "" {
 		run, err = a.isolate(ctx, admitted)
 	} else {

@@ -8,6 +8,7 @@ import (
 	"github.com/samber/lo"
 
 	"flame/agents/converge"
+	"flame/agents/record"
 	"flame/agents/supervise"
 	"flame/core"
 	"flame/project"
@@ -22,10 +23,10 @@ var milestones = []string{core.SubagentSpawned, core.SubagentRetry, core.FrameUp
 // became of them, in one stream with its conflicts in their places. Of an agent
 // whose output was deleted it has the events alone.
 func (a *Agents) Trajectory(ctx context.Context, c Convergence) ([]converge.Entry, error) {
-	runs, told := map[string]Run{}, map[string][]converge.Entry{}
+	runs, told := map[string]record.Run{}, map[string][]converge.Entry{}
 	err := a.Project.Store.View(ctx, func(tx project.Tx) error {
 		for _, id := range c.Result.Inputs {
-			run, err := find(tx, id)
+			run, err := record.Find(tx, id)
 			if err != nil {
 				return err
 			}
@@ -46,7 +47,7 @@ func (a *Agents) Trajectory(ctx context.Context, c Convergence) ([]converge.Entr
 
 // said returns the words and calls of an agent by its log. What that tells no time
 // of was said when the one before it was.
-func (a *Agents) said(run Run) (entries []converge.Entry) {
+func (a *Agents) said(run record.Run) (entries []converge.Entry) {
 	log, err := os.Open(filepath.Join(a.Folder(run.ID), supervise.OutputFile))
 	if err != nil {
 		return nil

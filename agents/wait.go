@@ -3,6 +3,8 @@ package agents
 import (
 	"context"
 	"time"
+
+	"flame/agents/record"
 )
 
 // waitPace is how often a waiting caller looks.
@@ -10,7 +12,7 @@ const waitPace = 100 * time.Millisecond
 
 // Wait returns the record of an agent once it is final and its frame has ended, or as
 // it is when ctx ends. It tells progress each time it looks.
-func (a *Agents) Wait(ctx context.Context, id string, progress func(Run)) (Run, error) {
+func (a *Agents) Wait(ctx context.Context, id string, progress func(record.Run)) (record.Run, error) {
 	tick := time.NewTicker(waitPace)
 	defer tick.Stop()
 	for looks := 1; ; looks++ {
@@ -37,7 +39,7 @@ func (a *Agents) Wait(ctx context.Context, id string, progress func(Run)) (Run, 
 
 // settle does what is left to do about an agent that is final: its supervisor may be
 // at it still, or be gone.
-func (a *Agents) settle(ctx context.Context, run Run) error {
+func (a *Agents) settle(ctx context.Context, run record.Run) error {
 	_, left, err := a.liveOf(ctx, run.ID)
 	if err != nil || !left {
 		return err

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"flame/agents"
+	"flame/agents/permission"
 	"flame/cli/flags"
 	"flame/core"
 	"flame/hosts"
@@ -15,7 +16,7 @@ import (
 )
 
 func newAgentsGrant(a *App) *cobra.Command {
-	var g agents.Grant
+	var g permission.Grant
 	var life time.Duration
 	cmd := &cobra.Command{
 		Use: "grant MODE", Short: "Allow agents a wider permission mode than their parent has",
@@ -63,7 +64,7 @@ func newAgentsGrants(a *App) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return a.out.Print(append([]agents.Grant{}, all...), render.Grants(all))
+		return a.out.Print(append([]permission.Grant{}, all...), render.Grants(all))
 	})
 }
 

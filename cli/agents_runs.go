@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"flame/agents"
+	"flame/agents/record"
 	"flame/cli/flags"
 	"flame/render"
 )
@@ -27,10 +28,6 @@ func newAgentsRuns(a *App) *cobra.Command {
 		if running {
 			which = "running"
 		}
-		shown := agents.Filter(runs, which)
-		if len(shown) == 0 {
-			return a.out.Print([]agents.Run{}, render.NoAgents(runs, which))
-		}
-		return a.out.Print(shown, render.AgentsTable(shown, s.Project.Now()))
+		return a.out.Print(append([]record.Run{}, record.Filter(runs, which)...), render.AgentsTable(runs, which, s.Project.Now()))
 	})
 }

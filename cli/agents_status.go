@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"flame/agents"
+	"flame/agents/record"
 	"flame/cli/flags"
 	"flame/render"
 )
@@ -60,7 +61,7 @@ func newAgentsCancel(a *App) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return a.out.Print(append([]agents.Run{}, stopped...), render.Cancelled(run, stopped))
+		return a.out.Print(append([]record.Run{}, stopped...), render.Cancelled(run, stopped))
 	})
 }
 
@@ -69,7 +70,7 @@ type agentView struct{ app *App }
 
 // awaitResult waits for an agent's end and prints what it came to.
 func (v agentView) awaitResult(ctx context.Context, s *agents.Agents, id string) error {
-	run, err := s.Wait(ctx, id, func(agents.Run) {})
+	run, err := s.Wait(ctx, id, func(record.Run) {})
 	if err == nil && !run.State.Ended() {
 		return v.app.out.Print(run, render.Agent(s, run))
 	}

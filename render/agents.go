@@ -8,18 +8,20 @@ import (
 	"time"
 
 	"flame/agents"
+	"flame/agents/permission"
+	"flame/agents/record"
 	"flame/agents/supervise"
 	"flame/core"
 	"flame/core/op"
 )
 
 // runLine returns an agent in one line.
-func runLine(run agents.Run) string {
+func runLine(run record.Run) string {
 	return answerOf(run).Head()
 }
 
 // answerOf returns what the first lines of an answer tell of an agent.
-func answerOf(run agents.Run) op.AgentAnswer {
+func answerOf(run record.Run) op.AgentAnswer {
 	return op.AgentAnswer{
 		ID: run.ID, State: StateWord(run), Type: run.Type, Description: core.OneLine(run.Description, MaxGoal),
 		Frame: run.Frame, Depth: run.Depth, Host: run.Host, Session: run.Session,
@@ -28,7 +30,7 @@ func answerOf(run agents.Run) op.AgentAnswer {
 
 // StateWord is the state of an agent in a word: one that was told to stop and has
 // not ended yet is stopping.
-func StateWord(run agents.Run) string {
+func StateWord(run record.Run) string {
 	if run.CancelledBy != "" && !run.State.Ended() {
 		return "stopping"
 	}
@@ -40,7 +42,7 @@ func StateWord(run agents.Run) string {
 const maxSilence = core.Millis(10_000)
 
 // AgentLine says how far an agent is at a time.
-func AgentLine(run agents.Run, now core.Millis) string {
+func AgentLine(run record.Run, now core.Millis) string {
 	p := run.Progress
 	line := fmt.Sprintf("%s: %s, %s, %s", runLine(run), Count(p.ToolCalls, "tool call"), Count(p.Tokens(), "token"), Took(run, now))
 	if p.Cost() > 0 {
@@ -59,7 +61,7 @@ func AgentLine(run agents.Run, now core.Millis) string {
 }
 
 // Took tells how long an agent took, or one that runs has taken at a time.
-func Took(run agents.Run, now core.Millis) string {
+func Took(run record.Run, now core.Millis) string {
 	end := run.EndedAt
 	if !run.State.Ended() {
 		end = now
@@ -73,7 +75,7 @@ func span(ms core.Millis, exact time.Duration) string {
 }
 
 // Spawned answers a spawn.
-func Spawned(a *agents.Agents, run agents.Run) string {
+func Spawned(a *agents.Agents, run record.Run) string {
 	if run.State.Ended() {
 		return Agent(a, run)
 	}
@@ -86,7 +88,7 @@ func Spawned(a *agents.Agents, run agents.Run) string {
 }
 
 // Agent says what an agent is, what it may do, and how far it is.
-func Agent(a *agents.Agents, run agents.Run) string {
+func Agent(a *agents.Agents, run record.Run) string {
 	var b strings.Builder
 	b.WriteString(AgentLine(run, a.Project.Now()) + "\n" + answerOf(run).Place())
 	fmt.Fprintf(&b, "Mode: %s\nTools: %s\n", modeText(run.Mode), run.Tools)
@@ -103,7 +105,7 @@ func Agent(a *agents.Agents, run agents.Run) string {
 }
 
 // modeText is a mode with what it came from.
-func modeText(m agents.ModeChoice) string {
+func modeText(m permission.Choice) string {
 	text := string(m.Effective)
 	if m.CappedBy != "" {
 		text += fmt.Sprintf(" (%s was asked for; the %s allows no more)", m.Requested, m.CappedBy)
@@ -194,9 +196,9 @@ func answerText(r agents.Result, offset, most int) string {
 	return string(text[:most]) + fmt.Sprintf("\n… %s more: %s with offset %d\n", Count(len(text)-most, "character"), op.AgentResult, offset+most)
 }
 
-// NoAgents stands in place of a list of agents that is empty: none of all, or
+// noAgents stands in place of a list of agents that is empty: none of all, or
 // none that a filter lets through.
-func NoAgents(all []agents.Run, which string) string {
+func noAgents(all []record.Run, which string) string {
 	switch {
 	case len(all) > 0 && which == "running":
 		return fmt.Sprintf("No agent runs; %s lists those that ended.", op.AgentList)
@@ -208,10 +210,10 @@ func NoAgents(all []agents.Run, which string) string {
 
 // Agents lists those of the agents that a filter lets through, as they are at a
 // time.
-func Agents(all []agents.Run, which string, now core.Millis) string {
-	runs := agents.Filter(all, which)
+func Agents(all []record.Run, which string, now core.Millis) string {
+	runs := record.Filter(all, which)
 	if len(runs) == 0 {
-		return NoAgents(all, which)
+		return noAgents(all, which)
 	}
 	var b strings.Builder
 	for i, run := range runs {
@@ -230,7 +232,7 @@ func Agents(all []agents.Run, which string, now core.Millis) string {
 
 // Cancelled says which agents were told to stop when run was to be, for models
 // and people.
-func Cancelled(run agents.Run, stopped []agents.Run) string {
+func Cancelled(run record.Run, stopped []record.Run) string {
 	if len(stopped) == 0 {
 		return fmt.Sprintf("%s was over already: %s.", run.ID, run.State)
 	}
@@ -243,8 +245,13 @@ func Cancelled(run agents.Run, stopped []agents.Run) string {
 	return b.String()
 }
 
-// AgentsTable returns agents one a line, as they are at a time.
-func AgentsTable(runs []agents.Run, now core.Millis) string {
+// AgentsTable returns those agents of all that a filter lets through one a line, as
+// they are at a time.
+func AgentsTable(all []record.Run, which string, now core.Millis) string {
+	runs := record.Filter(all, which)
+	if len(runs) == 0 {
+		return noAgents(all, which)
+	}
 	var b strings.Builder
 	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "ID\tSTATE\tTYPE\tSTARTED\tTIME\tCOST\tTASK")
@@ -257,7 +264,7 @@ func AgentsTable(runs []agents.Run, now core.Millis) string {
 }
 
 // costOf returns what an agent has cost; a dash where nothing is known of it.
-func costOf(run agents.Run) string {
+func costOf(run record.Run) string {
 	if run.Progress.Cost() == 0 {
 		return "-"
 	}

@@ -10,6 +10,7 @@ import (
 
 	"flame/agents"
 	"flame/agents/converge"
+	"flame/agents/record"
 	"flame/core"
 	"flame/core/op"
 )
@@ -73,8 +74,8 @@ func settledFile(ctx context.Context, a *agents.Agents, c converge.Conflict) (st
 	if c.Kind != converge.KindFile || !c.Resolved() {
 		return "", nil
 	}
-	var winner agents.Run
-	var inPlace []agents.Run // those that had no worktree of their own
+	var winner record.Run
+	var inPlace []record.Run // those that had no worktree of their own
 	for _, side := range c.Sides {
 		run, err := a.Find(ctx, side.SubagentID)
 		if err != nil {
@@ -92,11 +93,11 @@ func settledFile(ctx context.Context, a *agents.Agents, c converge.Conflict) (st
 
 // onDisk says whose version of a file lies on the disk, as far as it can be told of
 // the agents that changed it in place.
-func onDisk(path string, by []agents.Run) string {
+func onDisk(path string, by []record.Run) string {
 	if len(by) == 0 {
 		return "each agent changed " + path + " in a worktree of its own"
 	}
-	last := slices.MaxFunc(by, func(x, y agents.Run) int { return int(x.EndedAt - y.EndedAt) })
+	last := slices.MaxFunc(by, func(x, y record.Run) int { return int(x.EndedAt - y.EndedAt) })
 	atOnce := false
 	for _, run := range by {
 		if run.Cwd != last.Cwd {
@@ -114,7 +115,7 @@ func onDisk(path string, by []agents.Run) string {
 }
 
 // whereIs says where to find what an agent did to files.
-func whereIs(a *agents.Agents, run agents.Run) string {
+func whereIs(a *agents.Agents, run record.Run) string {
 	patch := filepath.Join(a.Folder(run.ID), agents.PatchFile)
 	if _, err := os.Stat(patch); err == nil {
 		return "`git apply " + patch + "`"

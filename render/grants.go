@@ -5,12 +5,12 @@ import (
 	"strings"
 	"time"
 
-	"flame/agents"
+	"flame/agents/permission"
 	"flame/core"
 )
 
 // Grants lists grants, one a line.
-func Grants(all []agents.Grant) string {
+func Grants(all []permission.Grant) string {
 	if len(all) == 0 {
 		return "No grants; `flame agents grant` makes one.\n"
 	}
@@ -22,7 +22,7 @@ func Grants(all []agents.Grant) string {
 }
 
 // grantScope says what a grant is for.
-func grantScope(g agents.Grant) (text string) {
+func grantScope(g permission.Grant) (text string) {
 	if g.Agent != "" {
 		text += ", for " + g.Agent
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"flame/agents"
+	"flame/agents/record"
 	"flame/agents/supervise"
 	"flame/core"
 	"flame/core/op"
@@ -23,7 +24,7 @@ func TestCountsAreInWords(t *testing.T) {
 func TestTheStateOfAnAgentIsThatOfNow(t *testing.T) {
 	t.Parallel()
 	second := core.Millis(time.Second.Milliseconds())
-	active := agents.Run{
+	active := record.Run{
 		ID: "agent-1", Type: "builder", Description: "build", State: core.AgentActive, CreatedAt: 100 * second,
 		Progress: supervise.Progress{ToolCalls: 1, LastTool: "Bash", LastLine: 110 * second, TreeUSD: 0.5},
 	}
@@ -32,7 +33,7 @@ func TestTheStateOfAnAgentIsThatOfNow(t *testing.T) {
 	ended.State, ended.EndedAt, ended.CancelledBy = core.AgentCancelled, 112*second, "s"
 	quiet.Progress.LastLine, quiet.Progress.LastTool = 0, ""
 	tests := map[string]struct {
-		run  agents.Run
+		run  record.Run
 		now  core.Millis
 		want string
 	}{
@@ -55,7 +56,7 @@ func TestTheStateOfAnAgentIsThatOfNow(t *testing.T) {
 
 func TestAnEmptyListOfAgentsSaysWhatToDo(t *testing.T) {
 	t.Parallel()
-	running, ended := []agents.Run{{State: core.AgentActive}}, []agents.Run{{State: core.AgentCompleted}}
+	running, ended := []record.Run{{State: core.AgentActive}}, []record.Run{{State: core.AgentCompleted}}
 	assert.Equal(t, "No agents; spawn_agent starts one.", ForTools(Agents(nil, "running", 0)))
 	assert.Equal(t, "No agent runs; flame_agent_list lists those that ended.", ForTools(Agents(ended, "running", 0)))
 	assert.Equal(t, "No agent has ended; flame_agent_list lists those that run.", ForTools(Agents(running, "ended", 0)))
@@ -63,20 +64,20 @@ func TestAnEmptyListOfAgentsSaysWhatToDo(t *testing.T) {
 
 func TestWhoseVersionOfAFileLiesOnTheDisk(t *testing.T) {
 	t.Parallel()
-	first := agents.Run{ID: "agent-1", Cwd: "/p", CreatedAt: 1, EndedAt: 5}
-	second := agents.Run{ID: "agent-2", Cwd: "/p", CreatedAt: 6, EndedAt: 9}
-	beside := agents.Run{ID: "agent-3", Cwd: "/p", CreatedAt: 4, EndedAt: 7}
-	elsewhere := agents.Run{ID: "agent-4", Cwd: "/p/sub", CreatedAt: 1, EndedAt: 9}
+	first := record.Run{ID: "agent-1", Cwd: "/p", CreatedAt: 1, EndedAt: 5}
+	second := record.Run{ID: "agent-2", Cwd: "/p", CreatedAt: 6, EndedAt: 9}
+	beside := record.Run{ID: "agent-3", Cwd: "/p", CreatedAt: 4, EndedAt: 7}
+	elsewhere := record.Run{ID: "agent-4", Cwd: "/p/sub", CreatedAt: 1, EndedAt: 9}
 	tests := map[string]struct {
-		by   []agents.Run
+		by   []record.Run
 		want string
 	}{
 		"all in worktrees":        {nil, "each agent changed f in a worktree of its own"},
-		"one in place":            {[]agents.Run{first}, "f on the disk is as agent-1 left it"},
-		"one after the other":     {[]agents.Run{second, first}, "f on the disk is as agent-2 left it, which came last"},
-		"at one time":             {[]agents.Run{first, beside}, "f on the disk is probably as agent-3 left it, which ended last"},
-		"in different folders":    {[]agents.Run{first, elsewhere}, "which agent's f lies on the disk is not known"},
-		"one of three beside two": {[]agents.Run{first, second, beside}, "f on the disk is probably as agent-2 left it, which ended last"},
+		"one in place":            {[]record.Run{first}, "f on the disk is as agent-1 left it"},
+		"one after the other":     {[]record.Run{second, first}, "f on the disk is as agent-2 left it, which came last"},
+		"at one time":             {[]record.Run{first, beside}, "f on the disk is probably as agent-3 left it, which ended last"},
+		"in different folders":    {[]record.Run{first, elsewhere}, "which agent's f lies on the disk is not known"},
+		"one of three beside two": {[]record.Run{first, second, beside}, "f on the disk is probably as agent-2 left it, which ended last"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -88,7 +89,7 @@ func TestWhoseVersionOfAFileLiesOnTheDisk(t *testing.T) {
 
 func TestWhatIsToldOfAnAgentIsReadAgain(t *testing.T) {
 	t.Parallel()
-	run := agents.Run{
+	run := record.Run{
 		ID: "agent-k3x9", Type: "builder", Description: `say "hi": 2`, State: core.AgentActive, CreatedAt: 1,
 		Frame: "frame-a1", Depth: 2, Host: "claude-code", Session: "s-1", Progress: supervise.Progress{ToolCalls: 1},
 	}

@@ -14,6 +14,8 @@ import (
 	"flame/agents/converge"
 	"flame/agents/definition"
 	"flame/agents/line"
+	"flame/agents/permission"
+	"flame/agents/record"
 	"flame/core"
 	"flame/core/op"
 	"flame/hosts"
@@ -152,7 +154,7 @@ func (d agentDoor) seekGrant(ctx context.Context, p agents.Plan) (string, error)
 		}
 		return "", nil
 	}
-	grant, err := d.a.MakeGrant(ctx, agents.Grant{
+	grant, err := d.a.MakeGrant(ctx, permission.Grant{
 		Mode: mode.Requested, Agent: def.Name, Digest: def.Digest(), Session: run.Tree, Once: true,
 		Reason: "allowed when the client asked: " + core.OneLine(run.Prompt, 200),
 	})
@@ -175,13 +177,13 @@ const maxWait = 50 * time.Second
 const progressPace = 10 * time.Second
 
 // await waits for an agent's end, and tells the client how far it is.
-func (d agentDoor) await(ctx context.Context, id string, most time.Duration) (agents.Run, error) {
+func (d agentDoor) await(ctx context.Context, id string, most time.Duration) (record.Run, error) {
 	transport.LeaveOrder(ctx)
 	bounded, stop := context.WithTimeout(ctx, most)
 	defer stop()
 	var told time.Time
 	begun := time.Now()
-	return d.a.Wait(bounded, id, func(run agents.Run) {
+	return d.a.Wait(bounded, id, func(run record.Run) {
 		if time.Since(told) >= progressPace {
 			told = time.Now()
 			progress(ctx, time.Since(begun).Seconds(), d.stateLine(run))
@@ -190,7 +192,7 @@ func (d agentDoor) await(ctx context.Context, id string, most time.Duration) (ag
 }
 
 // stateLine returns in a line how far an agent is now.
-func (d agentDoor) stateLine(run agents.Run) string { return render.AgentLine(run, d.a.Project.Now()) }
+func (d agentDoor) stateLine(run record.Run) string { return render.AgentLine(run, d.a.Project.Now()) }
 
 type waitArgs struct {
 	ID      string  `json:"subagent_id"`

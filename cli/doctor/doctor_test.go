@@ -13,6 +13,7 @@ import (
 
 	"flame/agents"
 	"flame/agents/definition"
+	"flame/agents/permission"
 	"flame/agents/supervise"
 	"flame/core"
 	"flame/hosts"
@@ -52,19 +53,19 @@ func TestTheDoctorTellsOfGrantsThatWereMadeWhileAgentsRan(t *testing.T) {
 		},
 		Agents: func(*project.Project, place.Place) (*agents.Agents, error) { return s, nil },
 	}
-	grant := func(g agents.Grant) agents.Grant {
+	grant := func(g permission.Grant) permission.Grant {
 		g.Reason = "r"
 		made, err := s.MakeGrant(t.Context(), g)
 		require.NoError(t, err)
 		return made
 	}
 	assert.Empty(t, d.checkGrants(t.Context(), place.At(dir)))
-	grant(agents.Grant{Mode: hosts.Bypass})
+	grant(permission.Grant{Mode: hosts.Bypass})
 	run, err := s.Spawn(t.Context(), project.Caller{Session: "s", Host: "claude-code"}, agents.Request{Type: "builder", Prompt: "work"})
 	require.NoError(t, err)
 	assert.Empty(t, d.checkGrants(t.Context(), place.At(dir)), "it was made before")
-	grant(agents.Grant{Mode: hosts.Bypass, ExpiresAt: 1})
-	made := grant(agents.Grant{Mode: hosts.Bypass, Agent: "builder"})
+	grant(permission.Grant{Mode: hosts.Bypass, ExpiresAt: 1})
+	made := grant(permission.Grant{Mode: hosts.Bypass, Agent: "builder"})
 	findings := d.checkGrants(t.Context(), place.At(dir))
 	require.Len(t, findings, 1, "one that is over lets nobody do anything")
 	at := made.MadeAt.Time().Local().Format(time.DateTime)

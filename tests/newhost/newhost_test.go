@@ -18,6 +18,7 @@ import (
 
 	"flame/agents"
 	"flame/agents/definition"
+	"flame/agents/record"
 	"flame/agents/supervise"
 	"flame/cli"
 	"flame/config"
@@ -137,7 +138,7 @@ func TestAHostIsOneValue(t *testing.T) {
 }
 
 // spawn has an agent work for the session, under a real supervisor, until its end.
-func spawn(t *testing.T) agents.Run {
+func spawn(t *testing.T) record.Run {
 	t.Helper()
 	at, err := place.Given(os.Getenv("FLAME_PROJECT_DIR"), "/", os.Getenv("HOME"))
 	require.NoError(t, err)
@@ -153,7 +154,7 @@ func spawn(t *testing.T) agents.Run {
 	require.NoError(t, err)
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
-	run, err = service.Wait(ctx, run.ID, func(agents.Run) {})
+	run, err = service.Wait(ctx, run.ID, func(record.Run) {})
 	require.NoError(t, err)
 	result, err := service.Result(t.Context(), run.ID)
 	require.NoError(t, err)

@@ -1,4 +1,4 @@
-package agents
+package record
 
 import (
 	"encoding/json"
@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/agents/definition"
+	"flame/agents/permission"
 	"flame/core"
 	"flame/hosts"
 )
@@ -18,7 +19,7 @@ func TestARecordOfTheFirstVersionIsRead(t *testing.T) {
 	t.Parallel()
 	want := Run{
 		ID: "agent-a", Tree: "s", ParentSession: "s", ParentAgent: "agent-b", Session: "own", Frame: "frame-1", Depth: 2, Host: "opencode", Type: "builder",
-		Source: definition.Source{Kind: definition.Builtin}, Digest: "d1", Prompt: "build", Mode: ModeChoice{Effective: hosts.Plan, CappedBy: "parent"},
+		Source: definition.Source{Kind: definition.Builtin}, Digest: "d1", Prompt: "build", Mode: permission.Choice{Effective: hosts.Plan, CappedBy: "parent"},
 		Passes: []string{"Bash"}, MaxDepth: 3, Call: "call-1", Key: "k", Schema: json.RawMessage(`{"type":"object"}`), State: core.AgentCompleted,
 		Made: map[string]string{"a.txt": "h"}, CreatedAt: 7,
 	}

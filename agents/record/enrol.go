@@ -1,0 +1,41 @@
+package record
+
+import (
+	"errors"
+	"slices"
+
+	"flame/agents/supervise"
+	"flame/project"
+)
+
+// Enrol writes the records of a new agent, which counts in its tree from then on.
+func Enrol(tx project.Tx, run Run) error {
+	var t Tree
+	if _, err := Trees.Load(tx, run.Tree, &t); err != nil {
+		return err
+	}
+	t.Total++
+	t.Live = append(t.Live, run.ID)
+	err := errors.Join(
+		Trees.Save(tx, run.Tree, t),
+		Runs.Save(tx, run.ID, run),
+		Living.Save(tx, run.ID, Live{Starter: supervise.Self(), Since: run.CreatedAt}),
+	)
+	if run.Session != "" {
+		err = errors.Join(err, Sessions.Save(tx, run.Session, run.ID))
+	}
+	if run.Key != "" {
+		err = errors.Join(err, Keys.Save(tx, keyOf(run.ParentSession, run.Key), run.ID))
+	}
+	return err
+}
+
+// Leave takes an agent out of those that run.
+func Leave(tx project.Tx, run Run) error {
+	var t Tree
+	if _, err := Trees.Load(tx, run.Tree, &t); err != nil {
+		return err
+	}
+	t.Live = slices.DeleteFunc(t.Live, func(live string) bool { return live == run.ID })
+	return Trees.Save(tx, run.Tree, t)
+}

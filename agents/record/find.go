@@ -1,0 +1,104 @@
+package record
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/samber/lo"
+
+	"flame/core"
+	"flame/core/op"
+	"flame/project"
+)
+
+// List returns all agents, those started last first.
+func List(tx project.Tx) ([]Run, error) {
+	runs, err := Runs.All(tx)
+	slices.SortFunc(runs, NewestFirst)
+	return runs, err
+}
+
+// NewestFirst compares agents by when they were started.
+func NewestFirst(x, y Run) int {
+	return cmp.Or(cmp.Compare(y.CreatedAt, x.CreatedAt), cmp.Compare(x.ID, y.ID))
+}
+
+// Filter returns those of the agents that run, or that have ended; all for another
+// word.
+func Filter(all []Run, which string) []Run {
+	switch which {
+	case "running":
+		return slices.DeleteFunc(slices.Clone(all), func(run Run) bool { return run.State.Ended() })
+	case "ended":
+		return slices.DeleteFunc(slices.Clone(all), func(run Run) bool { return !run.State.Ended() })
+	}
+	return all
+}
+
+// AtWork returns the agents that are at work.
+func AtWork(tx project.Tx) (runs []Run, err error) {
+	ids, err := Living.IDs(tx, "")
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range ids {
+		var run Run
+		if known, err := Runs.Load(tx, id, &run); err != nil {
+			return nil, err
+		} else if known && !run.State.Ended() {
+			runs = append(runs, run)
+		}
+	}
+	return runs, nil
+}
+
+// ByKey returns the agent that a session started under an idempotency key; zero
+// without one.
+func ByKey(tx project.Tx, session, key string) (run Run, err error) {
+	var id string
+	if known, err := Keys.Load(tx, keyOf(session, key), &id); !known || err != nil {
+		return run, err
+	}
+	_, err = Runs.Load(tx, id, &run)
+	return run, err
+}
+
+func keyOf(session, key string) string { return session + "/" + key }
+
+// Find returns the record of an agent; a prefix of its id will do where only one has
+// it.
+func Find(tx project.Tx, id string) (run Run, err error) {
+	id = strings.TrimSpace(id)
+	if known, err := Runs.Load(tx, id, &run); known || err != nil {
+		return run, err
+	}
+	var like []string
+	for _, prefix := range []string{id, "agent-" + id} {
+		if ids, err := Runs.IDs(tx, prefix); err != nil {
+			return run, err
+		} else if id != "" {
+			like = lo.Union(like, ids)
+		}
+	}
+	switch len(like) {
+	case 1:
+		_, err = Runs.Load(tx, like[0], &run)
+		return run, err
+	case 0:
+		return run, core.NotFoundf("there is no agent %q", id).WithHint("%s shows those there are", op.AgentList)
+	}
+	return run, core.Invalidf("%q could be %s", id, strings.Join(like, ", ")).WithHint("give the whole id")
+}
+
+// AgentOf returns the agent that a caller is; zero for a user's own session.
+func AgentOf(tx project.Tx, by project.Caller, session string) (run Run, err error) {
+	id := by.Agent // what the process says goes before the call: a model can write that
+	if id == "" {
+		if _, err = Sessions.Load(tx, session, &id); err != nil || id == "" {
+			return run, err
+		}
+	}
+	_, err = Runs.Load(tx, id, &run)
+	return run, err
+}

@@ -1,0 +1,36 @@
+// Package record holds the records that agents are kept in, and finds them. It knows
+// nothing of how agents come to what stands there.
+package record
+
+import (
+	"encoding/json"
+
+	"flame/project"
+)
+
+// The kinds of records that agents are kept in.
+const (
+	Runs     project.Kind[Run]    = "agent"         // by subagent_id
+	Living   project.Kind[Live]   = "agent_live"    // by subagent_id; gone once all about its end is done
+	Trees    project.Kind[Tree]   = "agent_tree"    // by the session at the root
+	Sessions project.Kind[string] = "agent_session" // a subagent_id, by its session
+	Keys     project.Kind[string] = "agent_key"     // a subagent_id, by parent session and idempotency key
+
+	Assignments project.Kind[Assignment] = "agent_assignment" // by subagent_id
+)
+
+// An Assignment is what an agent is told, beside what its definition says. It may
+// be long, so it is kept apart from the agent's record.
+type Assignment struct {
+	Task    string          `json:"task"`              // as it was asked
+	Context string          `json:"context,omitempty"` // of its frame, when it was asked
+	Inline  json.RawMessage `json:"inline,omitempty"`  // its definition, where the call brought that along
+}
+
+// A Tree is what was spawned below one user's session.
+type Tree struct {
+	Total   int      `json:"total"`
+	Live    []string `json:"live,omitempty"` // ids of agents that are not final
+	Tokens  int64    `json:"tokens,omitempty"`
+	CostUSD float64  `json:"costUSD,omitempty"`
+}
