@@ -7,6 +7,9 @@ import (
 	"flame/core"
 )
 
+// maxAncestors is how many frames above one an agent sees, and a person is shown.
+const maxAncestors = 200
+
 // climb is how many frames above one are read at once: more than most trees have
 // levels.
 const climb = 50
@@ -38,5 +41,3 @@ func (s *step) isInside(id, ancestor string) (bool, error) {
 	}
 	return false, nil
 }
-
-const maxAncestors = 200

@@ -7,194 +7,24 @@ import (
 	"flame/core"
 )
 
-const recordActivity Kind[Activity] = "activity" // by frame: what was seen of the work in it
+const (
+	settingAutonomy Setting[core.AutonomyConfig] = "autonomy"
 
-// Activity is what was seen of the work in one frame; it feeds the heuristics
-// where the caller passes nothing.
-type Activity struct {
-	Messages        int      `json:"messages"`
-	Files           []string `json:"files,omitempty"` // changed, without repeats
-	Errors          int      `json:"errors"`          // failed tool calls
-	Tokens          int      `json:"tokens"`          // in the session's context now
-	NoProgressTurns int      `json:"noProgressTurns"` // turns in a row that changed nothing
-}
+	// Counters, under the one id that they have.
+	recordAutonomyStats Kind[core.AutonomyStats] = "stats"
+	statAutonomy                                 = "autonomy"
 
-// maxFiles bounds the changed files kept for one frame; the scores look at
-// counts up to 6.
-const maxFiles = 100
+	// byAutonomy is the rule by which flame acts of its own at level auto, as events
+	// name it.
+	byAutonomy = "autonomy"
+)
 
-// noteActivity changes what was seen of the work in a frame.
-func (s *step) noteActivity(frame string, change func(*Activity)) error {
-	var seen Activity
-	if _, err := recordActivity.Load(s, frame, &seen); err != nil {
-		return err
-	}
-	change(&seen)
-	return recordActivity.Save(s, frame, seen)
-}
-
-// addFile counts a changed file, once.
-func (a *Activity) addFile(file string) {
-	if !slices.Contains(a.Files, file) && len(a.Files) < maxFiles {
-		a.Files = append(a.Files, file)
-	}
-}
-
-// NoteFailure counts a tool call of the caller's that failed.
-func (p *Project) NoteFailure(ctx context.Context, by Caller) error {
-	return p.update(ctx, by, func(s *step) error {
-		frame, ok, err := s.current()
-		if err != nil || !ok {
-			return err
-		}
-		return s.noteActivity(frame.ID, func(a *Activity) { a.Errors++ })
-	})
-}
-
-// NoteFiles records files that the caller's tools changed: as artifacts of its
-// frame and as signs of progress. A session without a frame gets its root.
-func (p *Project) NoteFiles(ctx context.Context, by Caller, files []string) error {
-	return p.update(ctx, by, func(s *step) error {
-		if s.awaitsHeuristics() {
-			return nil
-		}
-		frame, err := s.ensureCurrent()
-		if err != nil {
-			return ignoreMissing(err)
-		}
-		var added []string
-		for _, file := range files {
-			if file = p.relative(file); file != "" && frame.AddArtifact(file, s.now) {
-				added = append(added, file)
-			}
-		}
-		if len(added) > 0 {
-			if err := s.SaveFrame(frame); err != nil {
-				return err
-			}
-			for _, file := range added {
-				if err := s.emit(core.FrameUpdated, frame.ID, map[string]any{"fields": []string{"artifacts"}, "artifacts": file}); err != nil {
-					return err
-				}
-			}
-		}
-		return s.noteActivity(frame.ID, func(a *Activity) {
-			for _, file := range files {
-				a.addFile(p.relative(file))
-			}
-		})
-	})
-}
-
-// PushQuestion is what a caller knows of the work; nil is taken from what was
-// recorded.
-type PushQuestion struct {
-	Frame         string // which; empty: the current one
-	PotentialGoal string
-	Messages      *int
-	Files         *[]string
-	Errors        *int
-	Tokens        *int
-}
-
-// PopQuestion is what a caller knows of the work; nil is taken from what was
-// recorded.
-type PopQuestion struct {
-	Frame           string // which; empty: the current one
-	SuccessSignals  []string
-	FailureSignals  []string
-	NoProgressTurns *int
-	Tokens          *int
-	ContextLimit    int // tokens; 0: the default
-}
-
-// Advice is an evaluation and what came of it.
-type Advice struct {
-	core.Evaluation
-	Level  core.AutonomyLevel
-	Frame  core.Frame // the caller's; without an id when there is none
-	Queued bool       // a suggestion stands for the session
-}
-
-// ShouldPush weighs whether the caller should start a new frame.
-func (p *Project) ShouldPush(ctx context.Context, by Caller, q PushQuestion) (advice Advice, err error) {
-	err = p.update(ctx, by, func(s *step) error {
-		frame, config, seen, err := s.weigh(q.Frame)
-		if err != nil {
-			return err
-		}
-		advice = pushAdvice(frame, config, seen, q)
-		return s.suggest(&advice)
-	})
-	return advice, err
-}
-
-func pushAdvice(frame core.Frame, config core.AutonomyConfig, seen Activity, q PushQuestion) Advice {
-	return Advice{Frame: frame, Level: config.Level, Evaluation: core.EvaluatePush(core.PushInput{
-		Goal: frame.Goal, PotentialGoal: q.PotentialGoal,
-		Messages: given(q.Messages, seen.Messages), Files: given(q.Files, seen.Files),
-		Errors: given(q.Errors, seen.Errors), Tokens: given(q.Tokens, seen.Tokens),
-	}, config)}
-}
-
-// ShouldPop weighs whether the caller should end its frame.
-func (p *Project) ShouldPop(ctx context.Context, by Caller, q PopQuestion) (advice Advice, err error) {
-	err = p.update(ctx, by, func(s *step) error {
-		frame, config, seen, err := s.weigh(q.Frame)
-		if err != nil {
-			return err
-		}
-		if frame.ID == "" {
-			return noCurrent()
-		}
-		advice = popAdvice(frame, config, seen, q)
-		if frame.Parent == "" {
-			return nil // a root ends only by its id
-		}
-		return s.suggest(&advice)
-	})
-	return advice, err
-}
-
-func popAdvice(frame core.Frame, config core.AutonomyConfig, seen Activity, q PopQuestion) Advice {
-	return Advice{Frame: frame, Level: config.Level, Evaluation: core.EvaluatePop(core.PopInput{
-		Goal: frame.Goal, Artifacts: frame.Artifacts,
-		SuccessSignals: q.SuccessSignals, FailureSignals: q.FailureSignals,
-		NoProgressTurns: given(q.NoProgressTurns, seen.NoProgressTurns),
-		Tokens:          given(q.Tokens, seen.Tokens), ContextLimit: q.ContextLimit,
-	}, config)}
-}
-
-// given prefers what the caller passed to what was recorded.
-func given[T any](passed *T, recorded T) T {
-	if passed != nil {
-		return *passed
-	}
-	return recorded
-}
-
-// weigh returns what an evaluation is made of; frame is zero when the caller named
-// none and has none.
-func (s *step) weigh(ref string) (frame core.Frame, config core.AutonomyConfig, seen Activity, err error) {
-	if config, err = s.autonomyConfig(); err != nil {
-		return frame, config, seen, err
-	}
-	if ref != "" {
-		frame, err = s.resolve(ref)
-	} else {
-		frame, _, err = s.current()
-	}
-	if err != nil || frame.ID == "" {
-		return frame, config, seen, err
-	}
-	_, err = recordActivity.Load(s, frame.ID, &seen)
-	return frame, config, seen, err
-}
-
+// autonomyConfig returns the settings in force.
 func (s *step) autonomyConfig() (core.AutonomyConfig, error) {
-	return overlay(s, settingAutonomy, s.p.Autonomy)
+	return settingAutonomy.In(s, s.p.Autonomy)
 }
 
+// countAutonomy changes the counters.
 func (s *step) countAutonomy(count func(*core.AutonomyStats)) error {
 	var stats core.AutonomyStats
 	if _, err := recordAutonomyStats.Load(s, statAutonomy, &stats); err != nil {
@@ -225,7 +55,7 @@ func (s *step) autonomyState(state *AutonomyState) (err error) {
 	if state.Config, err = s.autonomyConfig(); err != nil {
 		return err
 	}
-	if state.Changed, err = changedFields(s, settingAutonomy); err != nil {
+	if state.Changed, err = settingAutonomy.Changed(s); err != nil {
 		return err
 	}
 	if _, err = recordAutonomyStats.Load(s, statAutonomy, &state.Stats); err != nil {
@@ -283,7 +113,7 @@ func (p *Project) ConfigureAutonomy(ctx context.Context, by Caller, patch Autono
 			}
 			patch.EnabledHeuristics = &names
 		}
-		if err := merge(s, settingAutonomy, patch); err != nil {
+		if err := settingAutonomy.Change(s, patch); err != nil {
 			return err
 		}
 		state.Updated = true
@@ -300,7 +130,7 @@ func (p *Project) ConfigureAutonomy(ctx context.Context, by Caller, patch Autono
 func (p *Project) ResetAutonomy(ctx context.Context, by Caller, settings bool) (state AutonomyState, err error) {
 	err = p.update(ctx, by, func(s *step) error {
 		if settings {
-			if err := recordSettings.Delete(s, settingAutonomy); err != nil {
+			if err := settingAutonomy.Reset(s); err != nil {
 				return err
 			}
 		}
@@ -312,10 +142,7 @@ func (p *Project) ResetAutonomy(ctx context.Context, by Caller, settings bool) (
 			return err
 		}
 		for _, id := range sessions {
-			if err := recordSuggestions.Delete(s, id); err != nil {
-				return err
-			}
-			if err := s.ClearDeadline(deadlineSuggestion, id); err != nil {
+			if err := forgetSuggestions(s, id); err != nil {
 				return err
 			}
 		}
@@ -326,11 +153,3 @@ func (p *Project) ResetAutonomy(ctx context.Context, by Caller, settings bool) (
 	})
 	return state, err
 }
-
-const byAutonomy = "autonomy" // the level auto
-
-const recordAutonomyStats Kind[core.AutonomyStats] = "stats"
-
-const statAutonomy = "autonomy"
-
-const settingAutonomy = "autonomy"

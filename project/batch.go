@@ -10,9 +10,6 @@ import (
 // its commit it stays below the 50 ms for which others may have to wait (DESIGN §4).
 const batchTime = core.Millis(10)
 
-// late reports whether what is left to do belongs into another transaction.
-func (s *step) late() bool { return s.p.Now()-s.now > batchTime }
-
 // InBatches works on items in short transactions, each complete in itself, and passes
 // on what came of each item once that is durable.
 func InBatches[T, R any](ctx context.Context, p *Project, items []T, work func(Tx, T) (R, error), done func(R)) error {
@@ -47,7 +44,7 @@ func InBatches[T, R any](ctx context.Context, p *Project, items []T, work func(T
 // that changes it.
 func (p *Project) eachFor(ctx context.Context, by Caller, ids []string, work func(s *step, id string) error) error {
 	return InBatches(ctx, p, ids, func(tx Tx, id string) (none struct{}, err error) {
-		s := &step{Tx: tx, p: p, now: p.Now(), by: by, agent: by.Agent}
+		s := p.step(tx, by)
 		if err := s.enter(); err != nil {
 			return none, err
 		}

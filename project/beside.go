@@ -2,7 +2,10 @@ package project
 
 import "flame/core"
 
-const maxCandidates = 20 // children, siblings
+// maxCandidates is how many children, and how many siblings, are weighed for a context,
+// those that changed last first: more than the usual budgets admit, few enough to keep
+// its cost flat however large the tree is.
+const maxCandidates = 20
 
 // beside returns the finished frames with the same parent, at most limit of those
 // that changed last.

@@ -2,10 +2,6 @@ package project
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
-	"slices"
-	"strings"
 	"time"
 
 	"flame/core"
@@ -175,151 +171,30 @@ func (s *step) toldUpTo(b Briefing) (int64, error) {
 	return s.lastSeq()
 }
 
-// maxNews bounds the events that are read for one briefing.
-const maxNews = 500
+// briefFirst returns the full context, where there is more to it than its own frame.
+func (s *step) briefFirst(maxChars int) (b Briefing, err error) {
+	around, err := s.around()
+	if err != nil || !around.Tells() {
+		return b, err
+	}
+	return Briefing{Text: core.BuildContext(around, s.p.Budget, maxChars).Text, Full: true}, nil
+}
 
-// news returns what changed, for the session's agent, since it was last told:
-// what others did to frames that it sees, and what flame did by itself. Words
-// that stand in known are not told again.
-func (s *step) news(since int64, known string) (told []core.Change, err error) {
-	frame, ok, err := s.current()
-	if err != nil || !ok {
-		return nil, err
+// briefBeginning is the full context. One that begins is told it only where there
+// is more to it than the prompt itself; a subagent's, where children get any.
+func (s *step) briefBeginning(again bool) (b Briefing, err error) {
+	config, err := s.subagentConfig()
+	if err != nil || s.session.Parent != "" && !config.InjectParentContext {
+		return b, err
 	}
-	events, err := s.FindEvents(EventQuery{AfterSeq: since, Limit: maxNews, Last: true,
-		Kinds: []string{core.FrameCompleted, core.FrameInvalidated, core.FrameUpdated, core.FrameCreated, core.SummaryStored}})
-	if err != nil || len(events) == 0 {
-		return nil, err
-	}
-	changes, err := s.changes(events, frame)
+	around, err := s.around()
 	if err != nil {
-		return nil, err
+		return b, err
 	}
-	for _, change := range changes {
-		heard, err := s.heard(change, known)
-		if err != nil {
-			return nil, err
-		}
-		if !heard {
-			told = append(told, *change)
+	if !again && s.session.Parent == "" {
+		if around.Unfinished, err = s.unfinished(); err != nil || !around.Tells() {
+			return b, err
 		}
 	}
-	return told, nil
-}
-
-// changes sums up events by frame, in the order in which frames come first, as
-// far as they matter to an agent in frame.
-func (s *step) changes(events []core.Event, frame core.Frame) (list []*core.Change, err error) {
-	sight, err := s.sight(frame)
-	if err != nil {
-		return nil, err
-	}
-	byFrame := map[string]*core.Change{}
-	for _, e := range events {
-		said := saidIn(e)
-		own := e.Session == s.session.ID
-		if own && said.By == "" || !said.matters(e) {
-			continue
-		}
-		change := byFrame[e.Frame]
-		if change == nil {
-			if change, err = s.newsOf(e.Frame, sight); err != nil {
-				return nil, err
-			}
-			if byFrame[e.Frame] = change; change.Relation != "" {
-				list = append(list, change)
-			}
-		}
-		said.addTo(change, e, own)
-	}
-	return list, nil
-}
-
-// A saying is what the data of a frame's event hold for others.
-type saying struct {
-	By       string   `json:"by"`
-	Fields   []string `json:"fields"`
-	Decision string   `json:"decisions"`
-}
-
-func saidIn(e core.Event) (said saying) {
-	_ = json.Unmarshal(e.Data, &said) // what has another form says nothing here
-	return said
-}
-
-// matters reports whether others need to know of the event: ends, decisions and
-// goals, but not each file.
-func (said saying) matters(e core.Event) bool {
-	switch e.Event {
-	case core.FrameCreated:
-		return said.By != ""
-	case core.FrameUpdated:
-		return slices.Contains(said.Fields, "decisions") || slices.Contains(said.Fields, "goal")
-	}
-	return true
-}
-
-// addTo adds the event to the news of its frame. Of what flame did for the agent
-// itself the summary is not told: those are its own words.
-func (said saying) addTo(change *core.Change, e core.Event, own bool) {
-	if said.By != "" {
-		change.By = said.By
-	}
-	if said.Decision != "" {
-		change.Decisions = append(change.Decisions, said.Decision)
-	}
-	change.Ended = change.Ended || !own && (e.Event == core.FrameCompleted || e.Event == core.SummaryStored)
-}
-
-// newsOf begins the news of a frame; without a relation it is none of the
-// agent's business.
-func (s *step) newsOf(id string, sight map[string]core.Relation) (*core.Change, error) {
-	frame, err := s.Frame(id)
-	if errors.Is(err, core.ErrNotFound) {
-		return &core.Change{}, nil
-	}
-	relation := sight[id]
-	if relation == "" {
-		relation = sight[below(frame.Parent)]
-	}
-	return &core.Change{Frame: frame, Relation: relation}, err
-}
-
-// below stands in a sight for all frames with this parent.
-func below(parent string) string { return "below " + parent }
-
-// sight says how frames that an agent in frame sees stand to it (DESIGN §5): by
-// their ids, or by that of their parent.
-func (s *step) sight(frame core.Frame) (map[string]core.Relation, error) {
-	above, err := s.Ancestors(frame.ID, maxAncestors)
-	if err != nil {
-		return nil, err
-	}
-	sight := map[string]core.Relation{}
-	for i, ancestor := range above {
-		if i < maxUncleTiers && ancestor.Parent != "" {
-			sight[below(ancestor.Parent)] = core.RelationUncle
-		}
-		sight[ancestor.ID] = core.RelationAncestor
-	}
-	sight[below(frame.Parent)] = core.RelationSibling
-	sight[below(frame.ID)] = core.RelationChild
-	sight[frame.ID] = core.RelationCurrent
-	return sight, nil
-}
-
-// heard reports whether the agent has the news from its host already.
-func (s *step) heard(change *core.Change, known string) (bool, error) {
-	if !change.Ended {
-		return false, nil
-	}
-	if summary := strings.TrimSpace(change.Frame.Summary); summary != "" && strings.Contains(known, summary) {
-		return true, nil
-	}
-	child, err := s.Session(change.Frame.Session)
-	if err != nil || child.Parent != s.session.ID {
-		return false, ignoreMissing(err)
-	}
-	theirs, err := s.presenceOf(child.ID)
-	return theirs.Told, err
+	return Briefing{Text: core.BuildContext(around, s.p.Budget, 0).Text, Full: true}, nil
 }

@@ -9,9 +9,11 @@ import (
 	"flame/core"
 )
 
-const cacheTTL = 30 * time.Second
-
-const cacheSize = 50
+// The cache's bounds (seeds, phase 1.2: 30 s, 50 entries).
+const (
+	cacheTTL  = 30 * time.Second
+	cacheSize = 50
+)
 
 type contextKey struct {
 	frame       string

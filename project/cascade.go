@@ -243,7 +243,7 @@ func (p *Project) settleBatch(ctx context.Context, frame string, alone core.Mill
 			return nil // another process has brought it to its end
 		}
 		c = all[at]
-		s := &step{Tx: tx, p: p, now: p.Now(), by: Caller{Session: c.Session, Agent: c.Agent}, agent: c.Agent}
+		s := p.step(tx, Caller{Session: c.Session, Agent: c.Agent})
 		if err := s.enter(); err != nil {
 			return err
 		}

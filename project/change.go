@@ -44,7 +44,7 @@ type transaction func(context.Context, func(Tx) error) error
 func (p *Project) inStep(ctx context.Context, run transaction, by Caller, f consideration) error {
 	var done *step
 	err := run(ctx, func(tx Tx) (err error) {
-		done, err = within(tx, p, by, f)
+		done, err = p.within(tx, by, f)
 		return err
 	})
 	switch {
@@ -63,9 +63,16 @@ func tell(log []func()) {
 	}
 }
 
-// within considers f as a call of by, as a part of a transaction.
-func within(tx Tx, p *Project, by Caller, f consideration) (*step, error) {
-	s := &step{Tx: tx, p: p, now: p.Now(), by: by, agent: by.Agent}
+// updateIn is update in a transaction that others began. It returns the caller's session,
+// and what tells the log, for when that transaction is durable.
+func (p *Project) updateIn(tx Tx, by Caller, f func(*step) error) (session core.Session, log func(), err error) {
+	s, err := p.within(tx, by, always(f))
+	return s.session, func() { tell(s.log) }, err
+}
+
+// within considers f as a call of by, as a part of a transaction that others began.
+func (p *Project) within(tx Tx, by Caller, f consideration) (*step, error) {
+	s := p.step(tx, by)
 	if err := s.enter(); err != nil {
 		return s, err
 	}
@@ -147,13 +154,13 @@ func (s *step) armRetention() error {
 	if err := recordSwitches.Save(s, deadlineEvents, true); err != nil {
 		return err
 	}
-	return s.SetDeadline(Deadline{Kind: deadlineEvents, Due: s.now + aDay, Set: s.now})
+	return s.SetDeadline(Deadline{Kind: deadlineEvents, Due: s.now + day, Set: s.now})
 }
 
 const deadlineEvents = "events" // drop events that are too old
 
-// aDay is how long dropOldEvents waits between its rounds.
-const aDay = core.Millis(24 * 60 * 60 * 1000)
+// day is 24 hours.
+const day = core.Millis(24 * 60 * 60 * 1000)
 
 // as runs f as if session had asked, and keeps the session as f leaves it.
 func (s *step) as(session core.Session, f func(*step) error) error {

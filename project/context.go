@@ -7,9 +7,7 @@ import (
 	"flame/core"
 )
 
-// How many frames of each kind are weighed for a context, those that changed
-// last first: more than the usual budgets admit, few enough to keep its cost
-// flat however large the tree is.
+// How many uncles are weighed for a context, those that changed last first.
 const (
 	maxUncles     = 5 // siblings of each ancestor
 	maxUncleTiers = 3
@@ -138,6 +136,3 @@ func (s *step) finishedChildren(id string, propagate bool) ([]core.Frame, error)
 	}
 	return kept, nil
 }
-
-// The cache's bounds (seeds, phase 1.2: 30 s, 50 entries).
-const ()

@@ -29,12 +29,12 @@ type Delegated struct {
 	Frame   core.Frame
 	Caller  core.Session // that asked for it
 	Context string       // that the agent should begin with
-	log     []func()
+	tell    func()
 }
 
 // Log tells the log of the frame, once the transaction is durable that made it.
 func (d Delegated) Log() {
-	tell(d.log)
+	d.tell()
 }
 
 // Delegate makes the frame of an agent, and its session below the caller's, in a
@@ -43,7 +43,7 @@ func (p *Project) Delegate(tx Tx, by Caller, d Delegation) (made Delegated, err 
 	if d.Goal, err = clean("description", d.Goal); err != nil {
 		return made, err
 	}
-	s, err := within(tx, p, by, always(func(s *step) error {
+	made.Caller, made.tell, err = p.updateIn(tx, by, func(s *step) error {
 		parent, err := s.delegateUnder(d.Under)
 		if err == nil {
 			made.Frame, err = s.create(core.Frame{Parent: parent, Goal: core.OneLine(d.Goal, maxTitle), Status: core.InProgress})
@@ -54,10 +54,9 @@ func (p *Project) Delegate(tx Tx, by Caller, d Delegation) (made Delegated, err 
 		if err != nil {
 			return err
 		}
-		work := delegated{Frame: made.Frame.ID, Parent: s.session.ID, Host: d.Host, Title: d.Title, Given: made.Context != ""}
-		return errors.Join(recordDelegated.Save(s, d.Agent, work), recordAgentFrame.Save(s, made.Frame.ID, d.Agent), s.join(d.Agent, d.Session))
-	}))
-	made.Caller, made.log = s.session, s.log
+		work := agentWork{Frame: made.Frame.ID, Parent: s.session.ID, Host: d.Host, Title: d.Title, Given: made.Context != ""}
+		return errors.Join(recordAgentWork.Save(s, d.Agent, work), recordAgentFrame.Save(s, made.Frame.ID, d.Agent), s.join(d.Agent, d.Session))
+	})
 	return made, err
 }
 

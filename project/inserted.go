@@ -1,5 +1,7 @@
 package project
 
+import "errors"
+
 // recordInserted, by session, is what stands in its conversation by flame's doing
 // but not in its host's history.
 const recordInserted Kind[inserted] = "inserted"
@@ -16,4 +18,10 @@ type inserted struct {
 	Prompt  string   `json:"prompt"`            // message of the user's that was last decided on
 	Summary string   `json:"summary,omitempty"` // compaction that the context was last given after
 	Inserts []Insert `json:"inserts,omitempty"` // oldest first
+}
+
+// forgetBriefings drops what was kept of what a session's agent was told, or still is
+// to be told.
+func forgetBriefings(tx Tx, session string) error {
+	return errors.Join(recordInserted.Delete(tx, session), recordNotice.Delete(tx, session))
 }

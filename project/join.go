@@ -7,11 +7,11 @@ import (
 	"flame/core"
 )
 
-// recordDelegated, by an agent's id, is what its session will be told by.
-const recordDelegated Kind[delegated] = "delegated"
+// recordAgentWork, by an agent's id, is what its session will be told by.
+const recordAgentWork Kind[agentWork] = "delegated"
 
-// A delegated is the work of an agent that flame started.
-type delegated struct {
+// An agentWork is the work of an agent that flame started.
+type agentWork struct {
 	Frame   string `json:"frame"`
 	Parent  string `json:"parent"`            // session that asked for it
 	Session string `json:"session,omitempty"` // of the agent; empty until it is known
@@ -26,16 +26,16 @@ func SessionOf(tx Tx, by Caller) (string, error) {
 	if by.Session != "" || by.anonymous() {
 		return cmp.Or(by.Session, CommandLine), nil
 	}
-	var work delegated
-	_, err := recordDelegated.Load(tx, by.Agent, &work)
+	var work agentWork
+	_, err := recordAgentWork.Load(tx, by.Agent, &work)
 	return cmp.Or(work.Session, by.Agent), err
 }
 
 // join makes a session that of an agent, unless it has one or id is empty. The
 // agent's own id stood for it until now, if it worked before.
 func (s *step) join(agent, id string) error {
-	var work delegated
-	known, err := recordDelegated.Load(s, agent, &work)
+	var work agentWork
+	known, err := recordAgentWork.Load(s, agent, &work)
 	if id == "" || !known || err != nil || work.Session != "" && work.Session != agent || work.Session == id {
 		return err
 	}
@@ -44,7 +44,7 @@ func (s *step) join(agent, id string) error {
 		return err
 	}
 	work.Session = id
-	if err := recordDelegated.Save(s, agent, work); err != nil {
+	if err := recordAgentWork.Save(s, agent, work); err != nil {
 		return err
 	}
 	frame, err := s.Frame(work.Frame)
@@ -70,7 +70,7 @@ func (s *step) joinOwn() error {
 
 // beginIn has the session of work begin in its frame; or in the one below that
 // which it worked in before its name was known.
-func (s *step) beginIn(work delegated, frame core.Frame, workedIn string) error {
+func (s *step) beginIn(work agentWork, frame core.Frame, workedIn string) error {
 	session, err := s.Session(work.Session)
 	if err = ignoreMissing(err); err != nil {
 		return err

@@ -57,7 +57,7 @@ func (o *Outline) Pages(ctx context.Context) iter.Seq2[[]core.TreeLine, error] {
 		for places := range slices.Chunk(o.places, PageSize) {
 			var lines []core.TreeLine
 			err := o.p.Store.View(ctx, func(tx Tx) (err error) {
-				s := &step{Tx: tx, p: o.p}
+				s := o.p.step(tx, Caller{})
 				lines, err = s.lines(places, o.revision)
 				return err
 			})

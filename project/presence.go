@@ -2,6 +2,7 @@ package project
 
 import (
 	"context"
+	"errors"
 
 	"flame/core"
 )
@@ -84,4 +85,9 @@ func StandingOf(tx Tx, session string) (Standing, error) {
 	var p presence
 	_, err := recordPresence.Load(tx, session, &p)
 	return p.Standing, err
+}
+
+// forgetSession drops a session, how it stood with its hooks and where it worked.
+func (s *step) forgetSession(id string) error {
+	return errors.Join(recordPresence.Delete(s, id), recordWorked.Delete(s, id), s.DeleteSession(id))
 }

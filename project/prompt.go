@@ -157,45 +157,11 @@ func unquoted(line string) string {
 // suggestions made since.
 func (s *step) briefFor(prompt Prompt, first bool, seen int64) (b Briefing, err error) {
 	if first {
-		around, err := s.around()
-		if err != nil || !around.Tells() {
-			return b, err
-		}
-		return Briefing{Text: core.BuildContext(around, s.p.Budget, prompt.MaxChars).Text, Full: true}, nil
+		return s.briefFirst(prompt.MaxChars)
 	}
-	return s.briefChanges(prompt, seen)
-}
-
-func (s *step) briefChanges(prompt Prompt, seen int64) (b Briefing, err error) {
 	known := "" // a person's words tell nothing of a child, even where they are the same
 	if !prompt.FromUser {
 		known = prompt.Text
 	}
-	changes, err := s.news(seen, known)
-	if err != nil {
-		return b, err
-	}
-	fresh, err := s.freshSuggestions(seen)
-	if err != nil {
-		return b, err
-	}
-	suggestions := ""
-	if len(fresh) > 0 {
-		suggestions = strings.TrimLeft(core.FormatSuggestions(fresh), "\n")
-	}
-	room := prompt.MaxChars
-	if room > 0 {
-		room -= len(suggestions)
-	}
-	b.Text = strings.Trim(core.BuildChanges(s.session.Current, changes, room)+"\n\n"+suggestions, "\n")
-	return b, nil
-}
-
-// freshSuggestions returns those that the session's agent has not been told.
-func (s *step) freshSuggestions(since int64) (fresh []core.Suggestion, err error) {
-	made, err := s.FindEvents(EventQuery{AfterSeq: since, Session: s.session.ID, Kinds: []string{core.SuggestionMade}, Limit: 1})
-	if err != nil || len(made) == 0 {
-		return nil, err
-	}
-	return s.injectable()
+	return s.briefChanges(known, prompt.MaxChars, seen)
 }

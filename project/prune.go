@@ -7,7 +7,7 @@ import (
 )
 
 // pruneAge is how old a root without work must be to be archived (DESIGN §8).
-const pruneAge = 7 * aDay
+const pruneAge = 7 * day
 
 // Prune archives the roots in which nothing was done for a week, or deletes
 // them: those without children, artifacts, decisions, summary and results. It

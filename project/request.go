@@ -94,7 +94,7 @@ func (s *step) decide(known *inserted, r Request) error {
 		if again || begins {
 			return s.briefBeginning(again)
 		}
-		return s.briefChanges(Prompt{}, mine.Seen)
+		return s.briefChanges("", 0, mine.Seen)
 	})
 	if err != nil {
 		return err
@@ -103,25 +103,6 @@ func (s *step) decide(known *inserted, r Request) error {
 		known.Inserts = append(known.Inserts, Insert{Message: r.prompt(), Text: b.Text})
 	}
 	return s.briefed(b)
-}
-
-// briefBeginning is the full context. One that begins is told it only where there
-// is more to it than the prompt itself; a subagent's, where children get any.
-func (s *step) briefBeginning(again bool) (b Briefing, err error) {
-	config, err := s.subagentConfig()
-	if err != nil || s.session.Parent != "" && !config.InjectParentContext {
-		return b, err
-	}
-	around, err := s.around()
-	if err != nil {
-		return b, err
-	}
-	if !again && s.session.Parent == "" {
-		if around.Unfinished, err = s.unfinished(); err != nil || !around.Tells() {
-			return b, err
-		}
-	}
-	return Briefing{Text: core.BuildContext(around, s.p.Budget, 0).Text, Full: true}, nil
 }
 
 // fold leaves finished frames out of a history, unless that is switched off.

@@ -9,21 +9,23 @@ import (
 	"flame/core"
 )
 
-// Settings that tools changed are kept per project as records of one kind, by name.
-// They hold only what was changed, so that the environment rules the rest.
+// A Setting is a group of settings that tools change for a project: its name. The store
+// has only what was changed, so that the environment rules the rest.
+type Setting[T any] string
+
 const (
-	recordSettings Kind[map[string]json.RawMessage] = "settings" // by field
+	recordSettings Kind[map[string]json.RawMessage] = "settings" // by setting: the JSON members that were changed
 	recordSwitches Kind[bool]                       = "settings"
 
-	settingSubagents = "subagents"
-	settingOff       = "off" // a switch
+	settingSubagents Setting[core.SubagentConfig] = "subagents"
+	settingOff                                    = "off" // a switch
 )
 
-// overlay returns base with the fields on top that the store has for name. Lists
-// in it may be base's own: who changes one clones it.
-func overlay[T any](tx Records, name string, base T) (result T, err error) {
-	var changed map[string]json.RawMessage
-	if known, err := recordSettings.Load(tx, name, &changed); !known || err != nil {
+// In returns base with what was changed on top. Lists in it may be base's own: who
+// changes one clones it.
+func (n Setting[T]) In(tx Records, base T) (result T, err error) {
+	changed, err := n.changed(tx)
+	if len(changed) == 0 || err != nil {
 		return base, err
 	}
 	fields, err := fieldsOf(base)
@@ -38,6 +40,35 @@ func overlay[T any](tx Records, name string, base T) (result T, err error) {
 	return result, json.Unmarshal(raw, &result)
 }
 
+// Change adds the fields of patch that are set to what was changed.
+func (n Setting[T]) Change(tx Records, patch any) error {
+	changed, err := n.changed(tx)
+	if err != nil {
+		return err
+	}
+	fields, err := fieldsOf(patch)
+	if err != nil {
+		return err
+	}
+	maps.Copy(changed, fields)
+	return recordSettings.Save(tx, string(n), changed)
+}
+
+// Reset forgets what was changed.
+func (n Setting[T]) Reset(tx Records) error { return recordSettings.Delete(tx, string(n)) }
+
+// Changed returns the names of the fields that were changed, sorted.
+func (n Setting[T]) Changed(tx Records) ([]string, error) {
+	changed, err := n.changed(tx)
+	return slices.Sorted(maps.Keys(changed)), err
+}
+
+func (n Setting[T]) changed(tx Records) (map[string]json.RawMessage, error) {
+	changed := map[string]json.RawMessage{}
+	_, err := recordSettings.Load(tx, string(n), &changed)
+	return changed, err
+}
+
 // fieldsOf returns the JSON members of v.
 func fieldsOf(v any) (fields map[string]json.RawMessage, err error) {
 	raw, err := json.Marshal(v)
@@ -47,35 +78,8 @@ func fieldsOf(v any) (fields map[string]json.RawMessage, err error) {
 	return fields, json.Unmarshal(raw, &fields)
 }
 
-// merge adds the fields of patch that are set to what the store has for name.
-func merge(tx Records, name string, patch any) error {
-	changed := map[string]json.RawMessage{}
-	if _, err := recordSettings.Load(tx, name, &changed); err != nil {
-		return err
-	}
-	fields, err := fieldsOf(patch)
-	if err != nil {
-		return err
-	}
-	maps.Copy(changed, fields)
-	return recordSettings.Save(tx, name, changed)
-}
-
-// changedFields lists the settings of name that the store overrides.
-func changedFields(tx Records, name string) (fields []string, err error) {
-	var changed map[string]json.RawMessage
-	if _, err := recordSettings.Load(tx, name, &changed); err != nil {
-		return nil, err
-	}
-	for field := range changed {
-		fields = append(fields, field)
-	}
-	slices.Sort(fields)
-	return fields, nil
-}
-
 func (s *step) subagentConfig() (core.SubagentConfig, error) {
-	return overlay(s, settingSubagents, s.p.Subagents)
+	return settingSubagents.In(s, s.p.Subagents)
 }
 
 // SetOff turns hooks and injection off for the project, or on again.

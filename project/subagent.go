@@ -13,9 +13,7 @@ import (
 const (
 	recordSubagentStats Kind[core.SubagentStats] = "stats"
 	statSubagents                                = "subagents"
-)
 
-const (
 	deadlineIdle = "subagent_idle" // by session: complete its frame
 )
 
@@ -166,7 +164,7 @@ func (p *Project) EndSession(ctx context.Context, by Caller) error {
 			return err
 		}
 		return p.Store.Update(ctx, func(tx Tx) error {
-			s := &step{Tx: tx, p: p, now: p.Now(), by: by}
+			s := p.step(tx, by)
 			if err := s.enter(); err != nil {
 				return err
 			}
@@ -198,20 +196,10 @@ func (s *step) forgetOldSubagents() error {
 
 // forget drops a session and what is remembered for its sake.
 func (s *step) forget(session string) error {
-	kinds := []interface {
-		Delete(from Records, id string) error
-	}{recordPresence, recordInserted, recordTranscript, recordCounted, recordWorked, recordSuggestions, recordNotice}
-	for _, kind := range kinds {
-		if err := kind.Delete(s, session); err != nil {
-			return err
-		}
-	}
-	for _, kind := range []string{deadlineIdle, deadlineUsage, deadlineSuggestion} {
-		if err := s.ClearDeadline(kind, session); err != nil {
-			return err
-		}
-	}
-	return s.DeleteSession(session)
+	return errors.Join(
+		forgetBriefings(s, session), forgetSuggestions(s, session), forgetUsage(s, session),
+		s.ClearDeadline(deadlineIdle, session), s.forgetSession(session),
+	)
 }
 
 // idleElapsed completes the frame of a child session that stayed idle.

@@ -56,7 +56,7 @@ func (p *Project) ConfigureSubagents(ctx context.Context, by Caller, patch Subag
 		if now.SubagentConfig, err = s.subagentConfig(); err != nil {
 			return err
 		}
-		now.Changed, err = changedFields(s, settingSubagents)
+		now.Changed, err = settingSubagents.Changed(s)
 		return err
 	}
 	if patch.empty() && addPattern == "" && removePattern == "" {
@@ -74,7 +74,7 @@ func (p *Project) ConfigureSubagents(ctx context.Context, by Caller, patch Subag
 			}
 			patch.SubagentPatterns = &patterns
 		}
-		if err := merge(s, settingSubagents, patch); err != nil {
+		if err := settingSubagents.Change(s, patch); err != nil {
 			return err
 		}
 		now.Updated = true

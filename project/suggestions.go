@@ -2,6 +2,7 @@ package project
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"flame/core"
@@ -170,4 +171,9 @@ func (p *Project) ClearSuggestions(ctx context.Context, by Caller) (cleared int,
 		return s.saveSuggestions(nil)
 	})
 	return cleared, err
+}
+
+// forgetSuggestions drops those of a session.
+func forgetSuggestions(tx Tx, session string) error {
+	return errors.Join(recordSuggestions.Delete(tx, session), tx.ClearDeadline(deadlineSuggestion, session))
 }

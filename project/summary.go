@@ -15,6 +15,10 @@ const (
 	deadlineCompleted                              = "pending_completion" // by frame: give up waiting for a summary
 )
 
+// byCompaction is the rule by which flame ends a frame whose pop waited for a summary, as
+// events name it.
+const byCompaction = "compaction"
+
 // pendingTimeout is how long a popped frame waits for the summary that a
 // compaction is to bring (DESIGN §6).
 const pendingTimeout = 10 * time.Minute
@@ -255,5 +259,3 @@ func (p *Project) CompactionInfo(ctx context.Context, by Caller, ref string) (in
 	})
 	return info, err
 }
-
-const byCompaction = "compaction" // a pop that waited for its summary

@@ -52,7 +52,7 @@ func (p *Project) sweep(ctx context.Context, jumped core.Millis) error {
 func (p *Project) settleLeft(ctx context.Context, cascades []Cascade) {
 	for _, c := range cascades {
 		if _, _, err := p.settleBatch(ctx, c.Frame, 0); err != nil {
-			later := p.Store.Update(ctx, func(tx Tx) error { return tx.PutOffCascade(c.Frame, p.Now()+aMinute) })
+			later := p.Store.Update(ctx, func(tx Tx) error { return tx.PutOffCascade(c.Frame, p.Now()+minute) })
 			p.Log.Warn("an invalidation could not go on", "frame", c.Frame, "error", errors.Join(err, later))
 		}
 	}
@@ -114,8 +114,8 @@ func (p *Project) meet(ctx context.Context, d Deadline) error {
 // once acts on d and removes it, if it is still due.
 func (p *Project) once(ctx context.Context, d Deadline) error {
 	return p.Store.Update(ctx, func(tx Tx) error {
-		s := &step{Tx: tx, p: p, now: p.Now()}
-		_, due, err := s.deadline(d.Kind, d.Subject)
+		s := p.step(tx, Caller{})
+		_, due, err := s.due(d.Kind, d.Subject)
 		if err != nil || !due {
 			return err
 		}
@@ -141,15 +141,15 @@ func (s *step) act(d Deadline) error {
 	return core.Invalidf("no rule for deadlines of kind %q", d.Kind)
 }
 
-const aMinute = core.Millis(60_000)
+const minute = core.Millis(60_000)
 
 // dropOldEvents removes events beyond their keep and comes back in a day, or at once
 // for those that it had no time for.
 func (s *step) dropOldEvents() error {
 	const some = 100
-	again := Deadline{Kind: deadlineEvents, Due: s.now + aDay, Set: s.now}
+	again := Deadline{Kind: deadlineEvents, Due: s.now + day, Set: s.now}
 	for left := s.p.EventDays > 0; left; {
-		n, err := s.DeleteEventsBefore(s.now-core.Millis(s.p.EventDays)*aDay, some)
+		n, err := s.DeleteEventsBefore(s.now-core.Millis(s.p.EventDays)*day, some)
 		if err != nil {
 			return err
 		}

@@ -2,13 +2,9 @@ package project
 
 import (
 	"context"
-	"slices"
 
 	"flame/core"
 )
-
-// The rules by which flame acts of its own, as events name them.
-const ()
 
 // A Turn is what a host tells when an agent stops to wait for input.
 type Turn struct {
@@ -94,45 +90,6 @@ func (s *step) progressed() (bool, error) {
 		core.FrameCreated, core.FramePlanned, core.FrameActivated, core.FrameReopened, core.FrameUpdated, core.FrameCompleted, core.SummaryStored,
 	}})
 	return len(made) > 0, err
-}
-
-// What a prompt must be, and what must have been done, for a frame of its own to
-// be worth a thought. Most prompts go on with what is there in other words, and
-// the heuristics see a new goal in each.
-const (
-	minPushMessages = 5 // in the frame, or
-	minPushFiles    = 2 // changed in it
-	minPushKeywords = 3 // in the prompt's first line
-)
-
-// weighPush suggests a frame for what a prompt asks, or at level auto starts it.
-// It suggests nothing more while a push it suggested stands.
-func (s *step) weighPush(goal string) error {
-	frame, config, seen, err := s.weigh("")
-	if err != nil || config.Level == core.AutonomyManual || len(core.Keywords(goal)) < minPushKeywords {
-		return err
-	}
-	if seen.Messages <= minPushMessages && len(seen.Files) < minPushFiles && seen.Errors == 0 {
-		return nil
-	}
-	live, err := s.liveSuggestions()
-	if err != nil || slices.ContainsFunc(live, func(l core.Suggestion) bool { return l.Type == core.SuggestPush }) {
-		return err
-	}
-	advice := pushAdvice(frame, config, seen, PushQuestion{PotentialGoal: core.OneLine(goal, 200)})
-	if config.Level != core.AutonomyAuto {
-		return s.suggest(&advice)
-	}
-	if !advice.Recommended {
-		return nil
-	}
-	s.rule = byAutonomy
-	child, err := s.create(core.Frame{Parent: frame.ID, Goal: advice.Goal, Status: core.InProgress})
-	if s.rule = ""; err != nil {
-		return err
-	}
-	s.session.Current = child.ID
-	return s.countAutonomy(func(c *core.AutonomyStats) { c.AutoPushes++ })
 }
 
 // weighPop suggests to end the current frame, or at level auto ends it with the

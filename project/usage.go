@@ -3,6 +3,7 @@ package project
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 
 	"flame/core"
@@ -137,7 +138,7 @@ func (p *Project) count(ctx context.Context, d Deadline) error {
 	var session core.Session
 	var home string
 	err := p.Store.View(ctx, func(tx Tx) (err error) {
-		s := &step{Tx: tx, p: p, now: p.Now()}
+		s := p.step(tx, Caller{})
 		log, session, home, err = s.uncounted(d.Subject)
 		return err
 	})
@@ -149,7 +150,7 @@ func (p *Project) count(ctx context.Context, d Deadline) error {
 	}
 	told := p.read(session, log)
 	return p.Store.Update(ctx, func(tx Tx) error {
-		s := &step{Tx: tx, p: p, now: p.Now()}
+		s := p.step(tx, Caller{})
 		return s.counted(d, log, home, told)
 	})
 }
@@ -249,7 +250,7 @@ func (s *step) counted(d Deadline, log transcript, home string, told telling) er
 			return err
 		}
 	}
-	due, is, err := s.deadline(d.Kind, d.Subject)
+	due, is, err := s.due(d.Kind, d.Subject)
 	switch {
 	case err != nil || !is || due.Set != d.Set:
 		return err
@@ -275,4 +276,11 @@ func (s *step) keep(id, home string, told telling) error {
 		}
 	}
 	return recordTranscript.Save(s, id, told.next)
+}
+
+// forgetUsage drops how far a session's usage was counted.
+func forgetUsage(tx Tx, session string) error {
+	return errors.Join(
+		recordTranscript.Delete(tx, session), recordCounted.Delete(tx, session), tx.ClearDeadline(deadlineUsage, session),
+	)
 }

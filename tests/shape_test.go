@@ -38,13 +38,13 @@ var over = struct {
 	wide    int // lines, in all
 }{
 	lines: map[string]int{
-		"project": 6997,
+		"project": 7070,
 	},
 	upwards: map[string]int{},
 	methods: map[string]int{
 		"agents.Agents":   100,
-		"project.Project": 91,
-		"project.step":    204,
+		"project.Project": 93,
+		"project.step":    205,
 	},
 	wide: 105,
 }
