@@ -20,9 +20,13 @@ func Enrol(tx project.Tx, run Run) error {
 		Trees.Save(tx, run.Tree, t),
 		Runs.Save(tx, run.ID, run),
 		Living.Save(tx, run.ID, Live{Starter: supervise.Self(), Since: run.CreatedAt}),
+		Children.Save(tx, run.ID+"/", struct{}{}),
 	)
 	if run.Session != "" {
 		err = errors.Join(err, Sessions.Save(tx, run.Session, run.ID))
+	}
+	if run.ParentAgent != "" {
+		err = errors.Join(err, Children.Save(tx, run.ParentAgent+"/"+run.ID, struct{}{}))
 	}
 	if run.Key != "" {
 		err = errors.Join(err, Keys.Save(tx, keyOf(run.ParentSession, run.Key), run.ID))

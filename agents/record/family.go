@@ -2,6 +2,7 @@ package record
 
 import (
 	"slices"
+	"strings"
 
 	"flame/project"
 )
@@ -23,14 +24,52 @@ func IsBelow(tx project.Tx, run Run, id string) (bool, error) {
 }
 
 // Below returns the agents that one started, at any depth, the newest first.
-func Below(tx project.Tx, id string) ([]Run, error) {
-	run, err := Find(tx, id)
+func Below(tx project.Tx, id string) (below []Run, err error) {
+	top, err := Find(tx, id)
 	if err != nil {
 		return nil, err
 	}
+	seen := map[string]bool{top.ID: true}
+	for parents := []string{top.ID}; len(parents) > 0; parents = parents[1:] {
+		children, listed, err := childrenOf(tx, parents[0])
+		if err != nil {
+			return nil, err
+		}
+		if !listed {
+			return belowOlder(tx, top.ID)
+		}
+		for _, id := range children {
+			var run Run
+			if known, err := Runs.Load(tx, id, &run); err != nil {
+				return nil, err
+			} else if known && !seen[id] {
+				seen[id] = true
+				below, parents = append(below, run), append(parents, id)
+			}
+		}
+	}
+	slices.SortFunc(below, NewestFirst)
+	return below, nil
+}
+
+// childrenOf returns the ids of the agents that one started, and whether they are listed.
+func childrenOf(tx project.Tx, id string) (children []string, listed bool, err error) {
+	own := id + "/"
+	entries, err := Children.IDs(tx, own)
+	if err != nil || len(entries) == 0 || entries[0] != own {
+		return nil, false, err
+	}
+	for _, entry := range entries[1:] {
+		children = append(children, strings.TrimPrefix(entry, own))
+	}
+	return children, true, nil
+}
+
+// belowOlder is Below by what every record says of who started it.
+func belowOlder(tx project.Tx, id string) ([]Run, error) {
 	all, err := List(tx)
 	below := map[string]bool{}
-	for _, id := range family(all, run.ID)[1:] {
+	for _, id := range family(all, id)[1:] {
 		below[id] = true
 	}
 	return slices.DeleteFunc(all, func(run Run) bool { return !below[run.ID] }), err

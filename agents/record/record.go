@@ -16,6 +16,10 @@ const (
 	Sessions project.Kind[string] = "agent_session" // a subagent_id, by its session
 	Keys     project.Kind[string] = "agent_key"     // a subagent_id, by parent session and idempotency key
 
+	// Children has nothing but ids, so that the agents that one started are found without
+	// reading all: "<agent>/" and "<agent>/<child>" for each of them. Older agents have none.
+	Children project.Kind[struct{}] = "agent_child"
+
 	Assignments project.Kind[Assignment] = "agent_assignment" // by subagent_id
 )
 

@@ -1,0 +1,98 @@
+package record
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/samber/lo"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/core"
+	"flame/project"
+	"flame/store"
+)
+
+// counting counts the records of agents that are decoded.
+type counting struct {
+	project.Tx
+	decoded *int
+}
+
+func (c counting) Record(kind, id string, v any) (bool, error) {
+	*c.decoded++
+	return c.Tx.Record(kind, id, v)
+}
+
+func (c counting) Records(kind, prefix string, f func(id string, decode func(v any) error) error) error {
+	return c.Tx.Records(kind, prefix, func(id string, decode func(v any) error) error {
+		return f(id, func(v any) error {
+			*c.decoded++
+			return decode(v)
+		})
+	})
+}
+
+// below returns the ids of the agents below one, and how many records were decoded to
+// find them.
+func below(t *testing.T, s project.Store, id string) (ids []string, decoded int) {
+	t.Helper()
+	require.NoError(t, s.View(t.Context(), func(tx project.Tx) error {
+		runs, err := Below(counting{tx, &decoded}, id)
+		ids = lo.Map(runs, func(run Run, _ int) string { return run.ID })
+		return err
+	}))
+	return ids, decoded
+}
+
+func newStore(t *testing.T, f func(tx project.Tx) error) project.Store {
+	t.Helper()
+	s := store.Open(filepath.Join(t.TempDir(), ".flame"), store.Options{})
+	t.Cleanup(func() { assert.NoError(t, s.Close()) })
+	require.NoError(t, s.Update(t.Context(), f))
+	return s
+}
+
+func TestTheAgentsBelowOneAreFoundWithoutTheOthers(t *testing.T) {
+	t.Parallel()
+	s := newStore(t, func(tx project.Tx) error {
+		for i, run := range []Run{
+			{ID: "agent-top"}, {ID: "agent-a", ParentAgent: "agent-top"}, {ID: "agent-b", ParentAgent: "agent-top"},
+			{ID: "agent-aa", ParentAgent: "agent-a"}, {ID: "agent-t", ParentAgent: "agent-to"}, {ID: "agent-to"},
+		} {
+			run.CreatedAt, run.Tree = core.Millis(i), "s"
+			if err := Enrol(tx, run); err != nil {
+				return err
+			}
+		}
+		for range 100 {
+			if err := Enrol(tx, Run{ID: project.NewID("agent"), Tree: "s"}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	ids, decoded := below(t, s, "agent-top")
+	assert.Equal(t, []string{"agent-aa", "agent-b", "agent-a"}, ids)
+	assert.Equal(t, 4, decoded, "only they are read")
+	ids, _ = below(t, s, "agent-to")
+	assert.Equal(t, []string{"agent-t"}, ids)
+	ids, _ = below(t, s, "agent-b")
+	assert.Empty(t, ids)
+}
+
+// Agents of before have nothing that names those they started.
+func TestTheAgentsBelowAnOlderOneAreFound(t *testing.T) {
+	t.Parallel()
+	s := newStore(t, func(tx project.Tx) error {
+		for i, run := range []Run{{ID: "agent-top"}, {ID: "agent-a", ParentAgent: "agent-top"}, {ID: "agent-other"}} {
+			run.CreatedAt = core.Millis(i)
+			if err := Runs.Save(tx, run.ID, run); err != nil {
+				return err
+			}
+		}
+		return Enrol(tx, Run{ID: "agent-b", ParentAgent: "agent-top", CreatedAt: 5})
+	})
+	ids, _ := below(t, s, "agent-top")
+	assert.Equal(t, []string{"agent-b", "agent-a"}, ids)
+}
