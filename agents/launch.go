@@ -123,11 +123,11 @@ func (a *Agents) job(ctx context.Context, run record.Run) (supervise.Job, error)
 
 // child is what the host must know.
 func (a *Agents) child(host hosts.Host, def definition.Definition, told record.Assignment, run record.Run) hosts.Child {
-	keys, _ := handedOn(host, def)
+	keys, _ := def.HandedOn(host)
 	tools := run.Tools.Only(def.Tools).Without(def.DisallowedTools...)
 	return hosts.Child{
 		ID: run.ID, Session: run.Session, Prompt: compose(run, told), System: def.Prompt,
-		Title: core.SubagentTitle(run.Description, run.Type), Mode: run.Mode.Effective, Tools: tools, Trusted: trusted(def, tools), Foreign: run.Foreign,
+		Title: core.SubagentTitle(run.Description, run.Type), Mode: run.Mode.Effective, Tools: tools, Trusted: def.Trusted(tools), Foreign: run.Foreign,
 		Model: run.Model, Effort: def.Effort, MaxTurns: def.MaxTurns, CostUSD: run.Limits.CostUSD,
 		Resume: run.Resumes, Dir: a.Folder(run.ID), Flame: a.Program, HostKeys: keys,
 	}

@@ -111,9 +111,9 @@ func (a *Agents) draft(p Plan, host hosts.Host) (record.Run, error) {
 	if def.MaxChildren != nil {
 		run.MaxChildren = *def.MaxChildren
 	}
-	run.Model, run.Warnings = modelFor(host, cmp.Or(r.Model, def.Model))
-	_, unheeded := handedOn(host, def)
-	run.Warnings = slices.Concat(told, run.Warnings, unknownTools(host, def.Tools), unknownTools(host, r.Tools), unheeded)
+	run.Model, run.Warnings = definition.Model(host, cmp.Or(r.Model, def.Model))
+	_, unheeded := def.HandedOn(host)
+	run.Warnings = slices.Concat(told, run.Warnings, definition.UnknownTools(host, def.Tools), definition.UnknownTools(host, r.Tools), unheeded)
 	if cmp.Or(r.Isolation, def.Isolation) == definition.Worktree {
 		run.Worktree = filepath.Join(a.Folder(run.ID), "worktree")
 	}
@@ -188,9 +188,13 @@ func (p Plan) permit(run record.Run, s situation) record.Run {
 	if !asks.known {
 		run.Warnings = append(slices.Clip(run.Warnings), "flame does not know what the agent that asks may do, so this one reads only")
 	}
+	asked := p.request.Tools
+	if asked != nil {
+		asked = lo.ToPtr(s.hosts.Spell(*asked, run.Host))
+	}
 	run.Tools = asks.agent.Tools.With(asks.agent.Passes).Within(asks.role).For(s.hosts, run.Host).
-		Only(def.Tools).Only(spelled(p.request.Tools, s.hosts, run.Host)).Without(def.DisallowedTools...)
-	run.Trusted = trusted(def, run.Tools)
+		Only(def.Tools).Only(asked).Without(def.DisallowedTools...)
+	run.Trusted = def.Trusted(run.Tools)
 	run.Passes = permission.Passes(s.grants, def, s.now)
 	if def.MaxDepth != nil {
 		run.MaxDepth = min(run.MaxDepth, run.Depth+*def.MaxDepth)

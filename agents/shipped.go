@@ -10,8 +10,8 @@ import (
 
 // What a repository ships is written by whoever can write the repository, so its
 // definitions only take away from what the caller and the settings give. That is said
-// where it is decided: here, and for the mode by ChooseMode and Grant, for rules by
-// trusted, for what a host would run by handedOn.
+// where it is decided: here, and for the mode by permission.Choose and Grant, for rules by
+// Trusted, for what a host would run by HandedOn.
 
 // lessened returns the definition as it may limit an agent: a shipped one lowers the
 // settings' limits and raises none. It tells what whoever asks for the agent should

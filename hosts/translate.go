@@ -29,6 +29,21 @@ func (r Registry) Translate(tools []string, host string) []string {
 	return translated
 }
 
+// Spell returns tools by the names that a host has for them, in the host's own spelling:
+// Claude Code offers no tool that is asked for in another (ran).
+func (r Registry) Spell(tools []string, host string) []string {
+	names := r.Translate(tools, host)
+	for i, entry := range names {
+		name, rule := SplitRule(entry)
+		for _, own := range r.Of(host).Tools {
+			if strings.EqualFold(own.Name, name) {
+				names[i] = own.Name + rule
+			}
+		}
+	}
+	return names
+}
+
 // NamesIn returns the names that a tool has in a host, by way of the common ones; none
 // where the host has none for it, or no other. A common name stays alone: what Claude
 // Code calls Edit is not all that OpenCode calls edit.

@@ -1,8 +1,6 @@
 package definition
 
-import (
-	"flame/hosts"
-)
+import "flame/hosts"
 
 // A builtin is an agent that comes with flame; a file of the same name takes its
 // place. They are those of seed 004.
@@ -73,24 +71,4 @@ func (b builtin) definition(common hosts.Host) Definition {
 		Name: b.name, Type: b.name, Description: b.description, Prompt: b.prompt,
 		PermissionMode: b.mode, Tools: b.tools(common), Source: Source{Kind: Builtin},
 	}
-}
-
-// For returns the definition with tools by the names that a host has for them; what
-// has no other name there stays as it is.
-func (d Definition) For(known hosts.Registry, host string) Definition {
-	d.digest = d.Digest()
-	if h := known.Of(host); d.Source.Kind == Builtin && len(h.Tools) > 0 {
-		for _, b := range builtins {
-			if b.name == d.Name {
-				d.Tools = b.tools(h)
-			}
-		}
-		return d
-	}
-	d.DisallowedTools = known.Translate(d.DisallowedTools, host)
-	if d.Tools != nil {
-		tools := known.Translate(*d.Tools, host)
-		d.Tools = &tools
-	}
-	return d
 }

@@ -3,8 +3,6 @@ package agents
 import (
 	"cmp"
 	"errors"
-	"slices"
-	"strings"
 
 	"flame/agents/definition"
 	"flame/agents/record"
@@ -12,35 +10,6 @@ import (
 	"flame/hosts"
 	"flame/project"
 )
-
-// spelled returns tools that a call asks for by the names that a host has for them, in
-// the host's own spelling: Claude Code offers no tool that is asked for in another
-// (ran).
-func spelled(tools *[]string, known hosts.Registry, host string) *[]string {
-	if tools == nil {
-		return nil
-	}
-	names := known.Translate(*tools, host)
-	for i, entry := range names {
-		name, rule := hosts.SplitRule(entry)
-		for _, own := range known.Of(host).Tools {
-			if strings.EqualFold(own.Name, name) {
-				names[i] = own.Name + rule
-			}
-		}
-	}
-	return &names
-}
-
-// trusted returns the tools of a definition that came with flame or lies in the
-// user's home, as far as the set has them. Others limit an agent and allow nothing:
-// whoever writes them may be a model.
-func trusted(def definition.Definition, set hosts.ToolSet) []string {
-	if def.Tools == nil || def.Source.Kind != definition.Builtin && def.Source.Kind != definition.User {
-		return nil
-	}
-	return slices.DeleteFunc(slices.Clone(*def.Tools), func(tool string) bool { return !slices.Contains(set.Allowed, tool) })
-}
 
 // top returns the root of a frame's tree.
 func top(tx project.Tx, frame string) (string, error) {
