@@ -184,7 +184,7 @@ func inspect(ctx context.Context, path string, c *disk.Conn, version int) (findi
 // integrity returns what SQLite finds wrong in the indexes, those of words included,
 // which can be made anew. Anything else is an error.
 func integrity(ctx context.Context, c *disk.Conn) (wrong []string, err error) {
-	rows, err := c.Query(ctx, "PRAGMA integrity_check(5)")
+	rows, err := c.Raw.QueryContext(ctx, "PRAGMA integrity_check(5)") // which may take long
 	if err != nil {
 		return nil, err
 	}

@@ -95,6 +95,9 @@ func (s *statements) each(scan func(*sql.Rows) error, query string, args ...any)
 	}
 	defer rows.Close()
 	for rows.Next() {
+		if err := s.ctx.Err(); err != nil {
+			return s.note(err)
+		}
 		if err := scan(rows); err != nil {
 			return err
 		}

@@ -14,10 +14,11 @@ import (
 
 // A Conn is one connection to SQLite with the statements it has prepared.
 //
-// The driver calls a statement off from another goroutine when its context ends,
-// and then returns the context's error even if the statement was done. So begin,
-// commit and undo, whose outcome must be known, run without a context that ends;
-// SQLite's own waiting bounds them (see File.dsn).
+// A statement that has begun is not called off when its context ends: the driver and
+// database/sql would each start a goroutine to watch it, which costs more than most
+// statements do, and then return the context's error even if the statement was done.
+// Begin, commit and undo, whose outcome must be known, run without a context that
+// ends; SQLite's own waiting bounds them (see File.dsn).
 type Conn struct {
 	Raw   *sql.Conn // for what is not to be prepared
 	Older bool      // the file lacks what newer schemas have, and can only be read; its owner says so
@@ -57,13 +58,16 @@ func (c *Conn) Close() error {
 	return errors.Join(c.Raw.Close(), c.db.Close())
 }
 
-// prepare returns query's statement, which later calls find again. The queries
-// are made of a fixed set of parts, so their number is bounded.
+// prepare returns query's statement, unless ctx has ended; later calls find it again.
+// The queries are made of a fixed set of parts, so their number is bounded.
 func (c *Conn) prepare(ctx context.Context, query string) (*sql.Stmt, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	if stmt, ok := c.stmts[query]; ok {
 		return stmt, nil
 	}
-	stmt, err := c.Raw.PrepareContext(ctx, query)
+	stmt, err := c.Raw.PrepareContext(context.Background(), query)
 	if err == nil {
 		c.stmts[query] = stmt
 	}
@@ -76,7 +80,7 @@ func (c *Conn) Exec(ctx context.Context, query string, args ...any) (sql.Result,
 	if err != nil {
 		return nil, err
 	}
-	return stmt.ExecContext(ctx, args...)
+	return stmt.ExecContext(context.Background(), args...)
 }
 
 // Query runs a query and returns its rows.
@@ -85,7 +89,7 @@ func (c *Conn) Query(ctx context.Context, query string, args ...any) (*sql.Rows,
 	if err != nil {
 		return nil, err
 	}
-	return stmt.QueryContext(ctx, args...)
+	return stmt.QueryContext(context.Background(), args...)
 }
 
 // Get scans the one row of query into dest.
@@ -94,7 +98,7 @@ func (c *Conn) Get(ctx context.Context, dest []any, query string, args ...any) e
 	if err != nil {
 		return err
 	}
-	return stmt.QueryRowContext(ctx, args...).Scan(dest...)
+	return stmt.QueryRowContext(context.Background(), args...).Scan(dest...)
 }
 
 // How transactions begin.
@@ -128,8 +132,7 @@ func (c *Conn) Transact(wait context.Context, begin string, f func() error) erro
 func (c *Conn) begin(begin string) error {
 	_, err := c.Exec(context.Background(), begin)
 	if err == nil {
-		var version int
-		err = c.Get(context.Background(), []any{&version}, "PRAGMA user_version")
+		_, err = c.Exec(context.Background(), "PRAGMA user_version")
 	}
 	if err != nil {
 		c.undo()
