@@ -2,7 +2,6 @@ package project
 
 import (
 	"context"
-	"errors"
 
 	"flame/core"
 )
@@ -93,45 +92,27 @@ func (s *step) contextOf(frame core.Frame, maxChars int) (string, error) {
 
 // surroundings gathers what frame's context may be made of.
 func (s *step) surroundings(frame core.Frame, t terms) (around core.Surroundings, err error) {
-	around = core.Surroundings{Current: frame, Now: t.newest}
-	if around.Ancestors, err = s.Ancestors(frame.ID, maxAncestors); err != nil {
+	most := Most{Ancestors: maxAncestors, Near: maxCandidates, Uncles: maxUncles, Tiers: maxUncleTiers}
+	if around, err = s.Surroundings(frame.ID, most); err != nil {
 		return around, err
 	}
-	if around.Children, err = s.finishedChildren(frame.ID, t.propagate); err != nil {
-		return around, err
+	around.Current, around.Now = frame, t.newest
+	if !t.propagate {
+		around.Children, err = untracked(s, around.Children)
 	}
-	if around.Siblings, err = s.beside(frame, maxCandidates); err != nil {
-		return around, err
-	}
-	for _, ancestor := range around.Ancestors[:min(len(around.Ancestors), maxUncleTiers)] {
-		if ancestor.Parent == "" {
-			break // other roots are other work, not uncles
-		}
-		uncles, err := s.beside(ancestor, maxUncles)
-		if err != nil {
-			return around, err
-		}
-		around.Uncles = append(around.Uncles, uncles...)
-	}
-	around.Planned, err = s.FindFrames(FrameQuery{Parent: frame.ID, Statuses: []core.Status{core.Planned}, Limit: maxCandidates})
 	return around, err
 }
 
-// finishedChildren returns the finished children of a frame; those of subagents
-// only if their summaries are to propagate.
-func (s *step) finishedChildren(id string, propagate bool) ([]core.Frame, error) {
-	children, err := s.finished(FrameQuery{Parent: id, Limit: maxCandidates})
-	if err != nil || propagate {
-		return children, err
-	}
-	kept := children[:0]
-	for _, child := range children {
-		session, err := s.Session(child.Session)
-		if err != nil && !errors.Is(err, core.ErrNotFound) {
+// untracked returns those of the frames that are not those of subagents.
+func untracked(known Sessions, frames []core.Frame) ([]core.Frame, error) {
+	kept := frames[:0]
+	for _, frame := range frames {
+		session, err := known.Session(frame.Session)
+		if err = ignoreMissing(err); err != nil {
 			return nil, err
 		}
 		if !session.Tracked {
-			kept = append(kept, child)
+			kept = append(kept, frame)
 		}
 	}
 	return kept, nil

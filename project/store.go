@@ -62,6 +62,14 @@ type Frames interface {
 	// Ancestors returns the frames above id, parent first, at most limit of them
 	// (0: MaxLevels). It ends at a missing parent and never loops.
 	Ancestors(id string, limit int) ([]core.Frame, error)
+	// Surroundings returns what lies around frame id, at most so many of each:
+	// Ancestors, and of the frames that ended and are not archived those that
+	// changed last, latest first, as Children, as Siblings and, for one ancestor after
+	// the other, as Uncles. Other roots are siblings of a root and nobody's uncles.
+	// Planned are the oldest planned children that are not archived, oldest first.
+	// Frames need not have what contexts do not tell: results, usage, the plan of
+	// children, confidence, and when they began, ended and were invalidated.
+	Surroundings(id string, most Most) (core.Surroundings, error)
 	// SaveFrame writes a new frame, or all fields of one that exists. One that
 	// only reads as invalidated, by a cascade, is left for that to settle.
 	SaveFrame(f core.Frame) error
@@ -77,6 +85,14 @@ type Frames interface {
 
 // MaxLevels is how many frames above one are read at most.
 const MaxLevels = 10_000
+
+// Most is how many frames Surroundings returns at most.
+type Most struct {
+	Ancestors int
+	Near      int // children, siblings (the frame itself counts if it ended) and planned children, each
+	Uncles    int // beside each ancestor (which counts if it ended)
+	Tiers     int // ancestors with uncles, the parent first
+}
 
 // Shape is the tree without what is in its frames, which go by numbers here: keys
 // that mean nothing outside of the store.

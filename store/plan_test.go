@@ -84,9 +84,12 @@ func hotQueries() map[string]*selection {
 	return queries
 }
 
-// cascadeQueries are those of readers while there are cascades. They may have to sort.
+// cascadeQueries are those of readers while there are cascades, and one for contexts. They may
+// have to sort.
 func cascadeQueries() map[string]*selection {
-	queries := map[string]*selection{}
+	surroundings := &selection{}
+	surroundings.add(around, "f55", 200, 20, 5, 3)
+	queries := map[string]*selection{"surroundings": surroundings}
 	void := voidedSet{&cascade{}, []int64{1}}
 	for name, q := range map[string]project.FrameQuery{
 		"voided":                  {},

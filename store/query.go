@@ -17,9 +17,12 @@ func (t *tx) FindFrames(q project.FrameQuery) ([]core.Frame, error) {
 			return nil, err
 		}
 	}
-	v, err := t.voidingOf(q)
-	if err != nil {
-		return nil, err
+	var v *voiding
+	if cascadesMatter(q) {
+		var err error
+		if v, err = t.voiding(); err != nil {
+			return nil, err
+		}
 	}
 	list := listFrames(q, after, nil)
 	if v == nil {

@@ -16,14 +16,11 @@ type voidedSet struct {
 	parents []int64 // keys of those others
 }
 
-// voidingOf returns what is known of cascades if there are any that matter to which
-// frames q finds, or in which order, and not only to how each of them reads.
-func (t *tx) voidingOf(q project.FrameQuery) (*voiding, error) {
+// cascadesMatter reports whether cascades matter to which frames q finds, or in which
+// order, and not only to how each of them reads.
+func cascadesMatter(q project.FrameQuery) bool {
 	planned := wants(q, core.Planned)
-	if q.Roots || planned == wants(q, core.Invalidated) && !(planned && q.Order == project.RecentFirst) {
-		return nil, nil
-	}
-	return t.voiding()
+	return !q.Roots && (planned != wants(q, core.Invalidated) || planned && q.Order == project.RecentFirst)
 }
 
 // before reports whether all cascades were begun before the last change of any of
