@@ -17,6 +17,7 @@ import (
 	"flame/core"
 	"flame/store/disk"
 	"flame/store/schema"
+	"flame/store/trouble"
 )
 
 // Check looks at the data folder dir for `flame doctor` and changes nothing. It
@@ -38,7 +39,7 @@ func Check(ctx context.Context, dir string) []core.Finding {
 
 // broken returns the finding that an error is.
 func broken(ctx context.Context, path string, err error) core.Finding {
-	err = problem(ctx, path, err)
+	err = trouble.Of(ctx, path, err)
 	finding := core.Finding{What: err.Error(), Broken: true}
 	var told *core.Problem
 	if !errors.As(err, &told) {
@@ -72,7 +73,7 @@ func checkAccess(dir string) []core.Finding {
 		}
 	}
 	if _, inodes := disk.UsedUp(dir); inodes {
-		findings = append(findings, core.Finding{What: fmt.Sprintf("%s cannot be written: %v", dir, errNoInodes), Broken: true,
+		findings = append(findings, core.Finding{What: fmt.Sprintf("%s cannot be written: %v", dir, trouble.ErrNoInodes), Broken: true,
 			Hint: "delete files on that disk"})
 	}
 	if info, err := os.Stat(dir); err == nil && info.Mode().Perm()&0o077 != 0 {
@@ -115,7 +116,7 @@ func checkDatabase(ctx context.Context, path string) []core.Finding {
 // damage returns the finding that an error in reading the database is.
 func damage(ctx context.Context, path string, err error) core.Finding {
 	finding := broken(ctx, path, err)
-	if finding.Hint == doctor {
+	if finding.Hint == trouble.SeeDoctor {
 		finding.Hint = fmt.Sprintf(repair, path)
 	}
 	return finding

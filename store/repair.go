@@ -9,6 +9,7 @@ import (
 	"flame/core"
 	"flame/project"
 	"flame/store/disk"
+	"flame/store/trouble"
 )
 
 // A Repairer mends the rows and indexes of a database that can be read.
@@ -66,7 +67,7 @@ func (s *Store) copyAside(ctx context.Context, now core.Millis) (path string, er
 		err = disk.ErrGone
 	}
 	if err != nil {
-		return "", problem(ctx, s.path(), err)
+		return "", trouble.Of(ctx, s.path(), err)
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	c, err := f.Reader(ctx)
@@ -74,7 +75,7 @@ func (s *Store) copyAside(ctx context.Context, now core.Millis) (path string, er
 		err = c.CopyTo(ctx, path)
 	}
 	if err != nil {
-		return "", problem(ctx, s.path(), err)
+		return "", trouble.Of(ctx, s.path(), err)
 	}
 	return path, nil
 }

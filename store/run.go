@@ -10,6 +10,7 @@ import (
 	"flame/project"
 	"flame/store/disk"
 	"flame/store/schema"
+	"flame/store/trouble"
 )
 
 // errWrites ends a transaction that began as a View and cannot go on as an Update.
@@ -25,7 +26,7 @@ func (s *Store) Run(ctx context.Context, f func(project.Tx) error) error {
 	}
 	wait, cancel := context.WithTimeout(ctx, s.opts.LockTimeout)
 	defer cancel()
-	return problem(ctx, s.path(), s.run(ctx, wait, f))
+	return trouble.Of(ctx, s.path(), s.run(ctx, wait, f))
 }
 
 func (s *Store) run(ctx, wait context.Context, f func(project.Tx) error) error {

@@ -11,6 +11,7 @@ import (
 	"flame/project"
 	"flame/store/disk"
 	"flame/store/schema"
+	"flame/store/trouble"
 )
 
 // DefaultLockTimeout is how long View and Update wait for their turn.
@@ -106,7 +107,7 @@ func (s *Store) View(ctx context.Context, f func(project.Tx) error) error {
 	}
 	wait, cancel := context.WithTimeout(ctx, s.opts.LockTimeout)
 	defer cancel()
-	return problem(ctx, s.path(), s.view(ctx, wait, f))
+	return trouble.Of(ctx, s.path(), s.view(ctx, wait, f))
 }
 
 func (s *Store) view(ctx, wait context.Context, f func(project.Tx) error) error {
@@ -140,7 +141,7 @@ func (s *Store) Update(ctx context.Context, f func(project.Tx) error) error {
 	}
 	wait, cancel := context.WithTimeout(ctx, s.opts.LockTimeout)
 	defer cancel()
-	return problem(ctx, s.path(), s.update(ctx, wait, f))
+	return trouble.Of(ctx, s.path(), s.update(ctx, wait, f))
 }
 
 func (s *Store) update(ctx, wait context.Context, f func(project.Tx) error) error {

@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"flame/project"
+	"flame/store/trouble"
 )
 
 // A tx is a project.Tx.
@@ -29,7 +30,7 @@ func (t *tx) call(f func(project.Tx) error) error {
 		err = cmp.Or(t.sql.failed, t.sql.ctx.Err())
 	}
 	if err != nil {
-		return callerError{err}
+		return trouble.Callers{Err: err}
 	}
 	return nil
 }

@@ -1,4 +1,6 @@
-package store
+// Package trouble says what is wrong with the file that a project is kept in, and what
+// to do about it.
+package trouble
 
 import (
 	"context"
@@ -26,7 +28,8 @@ type advice struct {
 	hint    string  // what to do
 }
 
-const doctor = "`flame doctor` says what is wrong; the file was left as it is"
+// SeeDoctor is the hint where only a look into the file helps.
+const SeeDoctor = "`flame doctor` says what is wrong; the file was left as it is"
 
 // advices are looked through in this order.
 var advices = []advice{{
@@ -45,10 +48,10 @@ var advices = []advice{{
 	errs:    []error{disk.ErrDamaged},
 	codes:   []int{sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB},
 	message: "%s is damaged",
-	hint:    doctor,
+	hint:    SeeDoctor,
 }, {
-	errs:    []error{errNoInodes},
-	message: "%s cannot be written: " + errNoInodes.Error(),
+	errs:    []error{ErrNoInodes},
+	message: "%s cannot be written: " + ErrNoInodes.Error(),
 	hint:    "delete files on that disk; `flame doctor` shows the sizes",
 }, {
 	errs:    []error{syscall.ENOSPC, syscall.EDQUOT},
@@ -69,7 +72,7 @@ var advices = []advice{{
 	errs:    []error{fs.ErrNotExist, syscall.EISDIR, syscall.ENOTDIR, syscall.ELOOP, syscall.EIO},
 	codes:   []int{sqlite3.SQLITE_IOERR},
 	message: "%s cannot be read or written",
-	hint:    doctor,
+	hint:    SeeDoctor,
 }}
 
 // fits reports whether a is about err.
@@ -78,19 +81,20 @@ func (a advice) fits(err error) bool {
 		slices.ContainsFunc(a.errs, func(target error) bool { return errors.Is(err, target) })
 }
 
-// A callerError is what the function that View or Update ran returned.
-type callerError struct{ error }
+// A Callers is the error of the function that View or Update ran.
+type Callers struct{ Err error }
 
-func (e callerError) Unwrap() error { return e.error }
+func (e Callers) Error() string { return e.Err.Error() }
+func (e Callers) Unwrap() error { return e.Err }
 
-// problem turns trouble with the file at path into advice. What the caller's
+// Of turns trouble with the file at path into advice. What the caller's
 // function returned, and the end of the caller's context, pass as they are; but
 // a deadline that ends a wait is trouble, and so is damage that f came upon.
-func problem(ctx context.Context, path string, err error) error {
-	var caller callerError
+func Of(ctx context.Context, path string, err error) error {
+	var caller Callers
 	ran := errors.As(err, &caller)
 	if ran && disk.Code(caller) == 0 && !errors.Is(caller, disk.ErrDamaged) {
-		return caller.error
+		return caller.Err
 	}
 	var told *core.Problem
 	if err == nil || errors.As(err, &told) {
@@ -108,9 +112,10 @@ func problem(ctx context.Context, path string, err error) error {
 	return fmt.Errorf("%s: %w", path, err)
 }
 
-var errNoInodes = errors.New("the disk has no inodes left")
+// ErrNoInodes is a disk that has room for no more files.
+var ErrNoInodes = errors.New("the disk has no inodes left")
 
-// withInodes adds errNoInodes to an error behind which it is: the system says that
+// withInodes adds ErrNoInodes to an error behind which it is: the system says that
 // the disk is full then, and SQLite that it cannot open a file.
 func withInodes(path string, err error) error {
 	full, code := errors.Is(err, syscall.ENOSPC), disk.Code(err)
@@ -121,7 +126,7 @@ func withInodes(path string, err error) error {
 	if !inodes || full && blocks {
 		return err
 	}
-	return errors.Join(errNoInodes, err)
+	return errors.Join(ErrNoInodes, err)
 }
 
 // holder names the process that holds the lock, if err is about that.
