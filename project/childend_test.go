@@ -247,14 +247,14 @@ func TestAnySequenceOfHostEventsKeepsTheTreeTrue(t *testing.T) {
 func randomEvent(f *fixture, r *rand.Rand, i int) (what string, play func() error) {
 	session := []string{"s", "other"}[r.IntN(2)]
 	mine := host(session)
-	children := []string{session + "-1", session + "-2", session + "-3"}
-	one := children[r.IntN(3)]
+	started := []string{session + "-1", session + "-2", session + "-3"}
+	one := started[r.IntN(3)]
 	asker := mine
-	if one == children[2] {
-		asker = project.Caller{Session: children[0], Parent: session, Host: "claude-code", Trust: project.Stamped}
+	if one == started[2] {
+		asker = project.Caller{Session: started[0], Parent: session, Host: "claude-code", Trust: project.Stamped}
 	}
 	ended := project.ChildEnded{Session: one, End: []core.ChildEnd{core.ChildCompleted, core.ChildFailed, core.ChildCancelled}[r.IntN(3)], Last: "last"}
-	running := children[:r.IntN(2)]
+	running := started[:r.IntN(2)]
 	events := []struct {
 		what string
 		play func() error

@@ -11,11 +11,11 @@ import (
 // An event is what flame.js tells: which hook of OpenCode ran, and what flame
 // reads of it.
 type event struct {
-	Name    string  `json:"event"`
-	Session string  `json:"session"`
-	Parent  string  `json:"parent"` // session that started this one
-	Plugin  string  `json:"plugin"` // version of flame.js
-	Usage   []usage `json:"usage"`  // of answers that ended since the last event
+	Name    string        `json:"event"`
+	Session string        `json:"session"`
+	Parent  string        `json:"parent"` // session that started this one
+	Plugin  string        `json:"plugin"` // version of flame.js
+	Usage   []answerUsage `json:"usage"`  // of answers that ended since the last event
 
 	Title      string          `json:"title"`
 	Message    string          `json:"message"`
@@ -76,8 +76,8 @@ func (e event) request() project.Request {
 	return r
 }
 
-// A usage is what one answer of the model took.
-type usage struct {
+// An answerUsage is what one answer of the model took.
+type answerUsage struct {
 	Message    string      `json:"id"`
 	At         core.Millis `json:"at"`
 	In         int64       `json:"in"`
