@@ -2,6 +2,7 @@ package project
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"flame/core"
@@ -197,4 +198,28 @@ func (s *step) briefBeginning(again bool) (b Briefing, err error) {
 		}
 	}
 	return Briefing{Text: core.BuildContext(around, s.p.Budget, 0).Text, Full: true}, nil
+}
+
+// withNotices returns a briefing with the notices that wait for the session, which are
+// told by it. brief makes the rest within the characters that they leave; 0 is no
+// limit.
+func (s *step) withNotices(maxChars int, brief func(maxChars int) (Briefing, error)) (b Briefing, err error) {
+	var waiting []string
+	known, err := recordNotice.Load(s, s.session.ID, &waiting)
+	if err != nil {
+		return b, err
+	}
+	if !known {
+		return brief(maxChars)
+	}
+	if err := recordNotice.Delete(s, s.session.ID); err != nil {
+		return b, err
+	}
+	notices := core.BuildNotices(waiting, maxChars)
+	if maxChars > 0 {
+		maxChars = max(1, maxChars-len(notices)-len("\n\n"))
+	}
+	b, err = brief(maxChars)
+	b.Text = strings.Trim(notices+"\n\n"+b.Text, "\n")
+	return b, err
 }

@@ -86,7 +86,7 @@ func (p *Project) within(tx Tx, by Caller, f consideration) (*step, error) {
 // policies are what is checked, and noted in the caller's session, before it changes
 // anything.
 var policies = []func(*step) error{
-	(*step).mustBeStamped, (*step).mayChange, (*step).noteCall, (*step).armRetention, (*step).noteHook,
+	mustBeStamped, mayChange, noteCall, armRetention, noteHook,
 }
 
 // change runs f once all policies allow it, and keeps the caller's session.
@@ -111,7 +111,7 @@ func (s *step) change(f func(*step) error) error {
 
 // mustBeStamped refuses a call that may be a subagent's: its session was vouched for
 // before, and this call is not.
-func (s *step) mustBeStamped() error {
+func mustBeStamped(s *step) error {
 	if !s.session.Stamped || s.by.Trust == Stamped || s.by.Host == CommandLine {
 		return nil
 	}
@@ -120,9 +120,9 @@ func (s *step) mustBeStamped() error {
 }
 
 // noteCall notes in the caller's session that it called.
-func (s *step) noteCall() error {
+func noteCall(s *step) error {
 	s.session.Stamped = s.session.Stamped || s.by.Trust == Stamped
-	if s.wakes() {
+	if wakes(s) {
 		s.session.State = core.SessionActive
 	}
 	s.session.LastActivityAt = s.now
@@ -131,7 +131,7 @@ func (s *step) noteCall() error {
 
 // wakes reports whether the call shows that the caller's session is at work. What a
 // shell, or the end of an agent, does in the name of one that is over does not.
-func (s *step) wakes() bool {
+func wakes(s *step) bool {
 	switch s.session.State {
 	case core.SessionSuspended:
 		return false
@@ -143,7 +143,7 @@ func (s *step) wakes() bool {
 
 // armRetention sees to it that old events are dropped some day; a session's first call
 // does.
-func (s *step) armRetention() error {
+func armRetention(s *step) error {
 	if !s.fresh {
 		return nil
 	}

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"flame/core"
-	"flame/core/op"
 )
 
 // tellEnd tells how a child ended.
@@ -307,58 +306,17 @@ func (s *step) goOn() error {
 	return s.savePresence(s.session.ID, theirs)
 }
 
-// SubagentDone is what CompleteSubagent did.
-type SubagentDone struct {
-	Session core.Session
-	Frame   core.Frame
-	Already bool // it was completed before; nothing changed
-}
-
-// CompleteSubagent ends the frame of a tracked child session, the caller's own
-// unless ref names another by its id or that of its frame.
-func (p *Project) CompleteSubagent(ctx context.Context, by Caller, ref string, status core.Status, summary string) (done SubagentDone, err error) {
-	args := PopArgs{Status: status, Summary: summary}
-	if err := args.check(); err != nil {
-		return done, err
+// endSpawn ends the frame of a child that has no session.
+func (s *step) endSpawn(asked spawn, how childEnded) error {
+	if asked.Frame == "" {
+		return nil
 	}
-	err = p.update(ctx, by, func(s *step) error {
-		session, err := s.trackedSession(ref)
-		if err != nil {
-			return err
-		}
-		if done.Session, done.Already = session, session.IsCompleted; done.Already {
-			return nil
-		}
-		if !session.HasFrame() {
-			return core.Invalidf("subagent session %s has no frame yet", session.ID).
-				WithHint("it gets one after minDuration and minMessageCount; %s shows and changes them", op.SubagentConfig)
-		}
-		if err := s.mayComplete(session); err != nil {
-			return err
-		}
-		how := childEnded{End: core.EndOf(status), Last: args.Summary}
-		if err := s.endChild(session.ID, how); err != nil {
-			return err
-		}
-		if done.Frame, err = s.Frame(session.Root); err != nil {
-			return err
-		}
-		done.Session.IsCompleted = true
-		return s.countSubagents(func(c *core.SubagentStats) { c.ManuallyCompleted++ })
-	})
-	return done, err
-}
-
-// mayComplete refuses to complete a child by hand while others work below it.
-func (s *step) mayComplete(child core.Session) error {
-	waits, err := s.waitsBelow(child)
-	if err != nil || !waits {
+	frame, err := s.Frame(asked.Frame)
+	if err != nil || !frame.CanMove(how.End.Status()) {
+		return ignoreMissing(err)
+	}
+	if err := s.end(&frame, how.End.Status(), how.summary()); err != nil {
 		return err
 	}
-	open, err := s.openBelow(child)
-	if err != nil {
-		return err
-	}
-	return core.Invalidf("other agents work below %s: %s", child.Root, listFrames(open)).
-		WithHint("complete those first")
+	return s.tellEnd(how, frame, "")
 }

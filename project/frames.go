@@ -52,27 +52,6 @@ func (s *step) pushParent() (string, error) {
 	return root.ID, err
 }
 
-// PopArgs say how a frame ends.
-type PopArgs struct {
-	Frame           string      // which; empty: the current one
-	Status          core.Status // completed, failed or blocked
-	Summary         string      // dense outcome; empty leaves the one there is
-	Results         string      // full outcome; empty leaves the one there is
-	Confidence      *float64    // 0..1 that the caller gives the result
-	GenerateSummary bool        // end it once the host's next compaction brings a summary
-	Force           bool        // although children are in progress
-}
-
-// Popped is what became of a frame that was popped.
-type Popped struct {
-	Frame   core.Frame              // as it is now
-	Parent  *core.Frame             // its parent; nil for a root
-	Current string                  // id of the caller's current frame now; empty without one
-	Planned []core.Frame            // its planned children, left over
-	Open    []core.Frame            // its children still in progress, with Force
-	Pending *core.PendingCompletion // set when the frame waits for a summary
-}
-
 // Pop ends a frame. It refuses a root that is not named, and a frame with
 // children in progress unless forced.
 func (p *Project) Pop(ctx context.Context, by Caller, args PopArgs) (popped Popped, err error) {
@@ -98,20 +77,6 @@ func (p *Project) Pop(ctx context.Context, by Caller, args PopArgs) (popped Popp
 		return s.actOn(core.SuggestPop)
 	})
 	return popped, err
-}
-
-func (a *PopArgs) check() (err error) {
-	if !a.Status.Ended() {
-		return core.Invalidf("status %q cannot end a frame", a.Status).WithHint("use completed, failed or blocked")
-	}
-	if a.Confidence != nil && (*a.Confidence < 0 || *a.Confidence > 1) {
-		return core.Invalidf("confidence %v is out of range", *a.Confidence).WithHint("give a number from 0 to 1")
-	}
-	if a.Summary, err = cleanOptional("summary", a.Summary); err != nil {
-		return err
-	}
-	a.Results, err = cleanOptional("results", a.Results)
-	return err
 }
 
 // poppable checks that frame may end now and gathers what the reply names.
@@ -142,61 +107,6 @@ func (s *step) poppable(frame core.Frame, args PopArgs) (popped Popped, err erro
 		popped.Parent = &parent
 	}
 	return popped, nil
-}
-
-// children returns the children of a frame that have this status, oldest first.
-func (s *step) children(id string, status core.Status) ([]core.Frame, error) {
-	return s.FindFrames(FrameQuery{Parent: id, Statuses: []core.Status{status}})
-}
-
-// finish ends popped.Frame and moves the caller's current frame out of it.
-func (s *step) finish(popped *Popped, args PopArgs) error {
-	frame := &popped.Frame
-	inside, err := s.isInside(s.session.Current, frame.ID)
-	if err != nil {
-		return err
-	}
-	if args.Results != "" {
-		frame.Results = args.Results
-	}
-	if args.Confidence != nil {
-		frame.Confidence = args.Confidence
-	}
-	if err := s.end(frame, args.Status, args.Summary); err != nil {
-		return err
-	}
-	switch {
-	case inside && s.session.Parent != "" && frame.ID == s.session.Root:
-		s.session.Current = "" // a subagent that is done does not work in its parent's frame
-	case inside:
-		if s.session.Current, err = s.nearestOpen(frame.Parent); err != nil {
-			return err
-		}
-	}
-	popped.Current, err = s.nearestOpen(s.session.Current)
-	return err
-}
-
-// end moves frame to status, keeps the summary, drops what waited for its end,
-// and writes both frame and event.
-func (s *step) end(frame *core.Frame, status core.Status, summary string) error {
-	if err := frame.Move(status, s.now); err != nil {
-		return err
-	}
-	data := map[string]any{"status": status}
-	if summary != "" && frame.Summary != "" && frame.Summary != summary {
-		data["replacedSummary"] = frame.Summary
-	}
-	if summary != "" {
-		frame.Summary = summary
-	}
-	if err := s.SaveFrame(*frame); err != nil {
-		return err
-	}
-	if err := s.forgetCompaction(frame.ID); err != nil {
-		return err
-	}
-	return s.emit(core.FrameCompleted, frame.ID, data)
 }
 
 // SetGoal returns a frame another goal.

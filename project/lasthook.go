@@ -20,7 +20,7 @@ type LastHook struct {
 }
 
 // noteHook keeps that a hook brought the caller here.
-func (s *step) noteHook() error {
+func noteHook(s *step) error {
 	if s.by.Event == "" {
 		return nil
 	}

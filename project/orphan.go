@@ -60,3 +60,30 @@ func (s *step) lost(running []string) (children, calls []string, err error) {
 	})
 	return children, calls, err
 }
+
+// dropSpawn forgets a call, unless its child still runs. What was made for a child that
+// its host never started is blocked.
+func (s *step) dropSpawn(call string) error {
+	var asked spawn
+	there, err := recordSpawn.Load(s, call, &asked)
+	if err != nil || !there {
+		return err
+	}
+	if asked.Child == "" {
+		err = s.endSpawn(asked, childEnded{End: core.ChildOrphaned, Last: neverStarted})
+	} else if running, unknown := s.stillRuns(asked.Child); running || unknown != nil {
+		return unknown
+	}
+	if err != nil {
+		return err
+	}
+	return recordSpawn.Delete(s, call)
+}
+
+// neverStarted is the summary of a frame whose child was asked for in vain.
+const neverStarted = "(its subagent was never started)"
+
+func (s *step) stillRuns(child string) (bool, error) {
+	session, err := s.Session(child)
+	return err == nil && !session.IsCompleted, ignoreMissing(err)
+}

@@ -9,14 +9,6 @@ import (
 	"flame/core/op"
 )
 
-// Counters, each under the one id that it has.
-const (
-	recordSubagentStats Kind[core.SubagentStats] = "stats"
-	statSubagents                                = "subagents"
-
-	deadlineIdle = "subagent_idle" // by session: complete its frame
-)
-
 // trackedFor is how long a completed child session stays listed after its last
 // activity (spec: subagents, clean-up).
 const trackedFor = time.Hour
@@ -44,85 +36,6 @@ func (p *Project) StartSession(ctx context.Context, by Caller, title string) (se
 		return s.track(parent)
 	})
 	return session, err
-}
-
-// track begins to watch the caller's session as a child of frame parent.
-func (s *step) track(parent string) error {
-	if s.session.Title == "" {
-		s.session.Title = "Subagent task"
-	}
-	config, err := s.subagentConfig()
-	if err != nil {
-		return err
-	}
-	if !config.Enabled {
-		return s.makeChild(parent)
-	}
-	if err := s.register(false); err != nil || !s.session.IsSubagent {
-		return err
-	}
-	return s.makeTrackedFrame(parent)
-}
-
-// register puts the caller's session among those that are watched as subagents,
-// where that is enabled. framed says that it has its frame already.
-func (s *step) register(framed bool) error {
-	config, err := s.subagentConfig()
-	if err != nil || !config.Enabled || s.session.Tracked {
-		return err
-	}
-	patterns, _ := core.CompilePatterns(config.SubagentPatterns)
-	s.session.Tracked = true
-	s.session.IsSubagent = patterns.Match(s.session.Title)
-	err = s.countSubagents(func(c *core.SubagentStats) {
-		c.TotalDetected++
-		if framed {
-			c.FramesCreated++
-		}
-	})
-	if err != nil {
-		return err
-	}
-	return s.emit(core.SubagentDetected, s.session.Root, map[string]any{"title": s.session.Title, "matched": s.session.IsSubagent})
-}
-
-func (s *step) makeTrackedFrame(parent string) error {
-	if err := s.makeChild(parent); err != nil {
-		return err
-	}
-	return s.countSubagents(func(c *core.SubagentStats) { c.FramesCreated++ })
-}
-
-// makeChild returns the caller's session a frame of its own below parent.
-func (s *step) makeChild(parent string) error {
-	frame, err := s.create(core.Frame{Parent: parent, Goal: core.SubagentGoal(s.session.Title), Status: core.InProgress})
-	s.session.Root, s.session.Current = frame.ID, frame.ID
-	return err
-}
-
-// tryHeuristics returns a watched session a frame if it has lived long enough and
-// said enough; if not, it counts as skipped, once.
-func (s *step) tryHeuristics() error {
-	if !s.session.Tracked || s.session.HasFrame() || s.session.IsCompleted {
-		return nil
-	}
-	config, err := s.subagentConfig()
-	if err != nil {
-		return err
-	}
-	parent, err := s.parentFrame()
-	if err != nil {
-		return err
-	}
-	age := int64(s.now - s.session.CreatedAt)
-	if parent != "" && core.MeetsFrameHeuristics(age, s.session.MessageCount, config) {
-		return s.makeTrackedFrame(parent)
-	}
-	if s.session.Skipped {
-		return nil
-	}
-	s.session.Skipped = true
-	return s.countSubagents(func(c *core.SubagentStats) { c.SkippedByHeuristics++ })
 }
 
 // idle notes that the caller's session waits for input. A watched session with a
@@ -217,28 +130,6 @@ func (s *step) idleElapsed(id string) error {
 	return s.countSubagents(func(c *core.SubagentStats) { c.AutoCompleted++ })
 }
 
-// trackedSession finds a tracked child session by its id or its frame's.
-func (s *step) trackedSession(ref string) (core.Session, error) {
-	id := ref
-	if id == "" {
-		id = s.session.ID
-	}
-	session, err := s.Session(id)
-	if errors.Is(err, core.ErrNotFound) {
-		frame, resolveErr := s.resolve(ref)
-		if resolveErr == nil && frame.Session != "" {
-			session, err = s.Session(frame.Session)
-		}
-	}
-	if err != nil && !errors.Is(err, core.ErrNotFound) {
-		return session, err
-	}
-	if err != nil || !session.Tracked {
-		return session, core.NotFoundf("%q is not a tracked subagent session", id).WithHint("%s shows those that are", op.SubagentList)
-	}
-	return session, nil
-}
-
 // Subagents are the tracked child sessions and what was counted about them.
 type Subagents struct {
 	Sessions []core.Session // latest activity first
@@ -270,11 +161,58 @@ func (p *Project) ResetSubagentStats(ctx context.Context, by Caller) error {
 	})
 }
 
-func (s *step) countSubagents(count func(*core.SubagentStats)) error {
-	var stats core.SubagentStats
-	if _, err := recordSubagentStats.Load(s, statSubagents, &stats); err != nil {
+// SubagentDone is what CompleteSubagent did.
+type SubagentDone struct {
+	Session core.Session
+	Frame   core.Frame
+	Already bool // it was completed before; nothing changed
+}
+
+// CompleteSubagent ends the frame of a tracked child session, the caller's own
+// unless ref names another by its id or that of its frame.
+func (p *Project) CompleteSubagent(ctx context.Context, by Caller, ref string, status core.Status, summary string) (done SubagentDone, err error) {
+	args := PopArgs{Status: status, Summary: summary}
+	if err := args.check(); err != nil {
+		return done, err
+	}
+	err = p.update(ctx, by, func(s *step) error {
+		session, err := s.trackedSession(ref)
+		if err != nil {
+			return err
+		}
+		if done.Session, done.Already = session, session.IsCompleted; done.Already {
+			return nil
+		}
+		if !session.HasFrame() {
+			return core.Invalidf("subagent session %s has no frame yet", session.ID).
+				WithHint("it gets one after minDuration and minMessageCount; %s shows and changes them", op.SubagentConfig)
+		}
+		if err := s.mayComplete(session); err != nil {
+			return err
+		}
+		how := childEnded{End: core.EndOf(status), Last: args.Summary}
+		if err := s.endChild(session.ID, how); err != nil {
+			return err
+		}
+		if done.Frame, err = s.Frame(session.Root); err != nil {
+			return err
+		}
+		done.Session.IsCompleted = true
+		return s.countSubagents(func(c *core.SubagentStats) { c.ManuallyCompleted++ })
+	})
+	return done, err
+}
+
+// mayComplete refuses to complete a child by hand while others work below it.
+func (s *step) mayComplete(child core.Session) error {
+	waits, err := s.waitsBelow(child)
+	if err != nil || !waits {
 		return err
 	}
-	count(&stats)
-	return recordSubagentStats.Save(s, statSubagents, stats)
+	open, err := s.openBelow(child)
+	if err != nil {
+		return err
+	}
+	return core.Invalidf("other agents work below %s: %s", child.Root, listFrames(open)).
+		WithHint("complete those first")
 }

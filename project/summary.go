@@ -2,17 +2,9 @@ package project
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"flame/core"
-)
-
-// The kinds of records and deadlines that compactions need.
-const (
-	recordPending     Kind[core.PendingCompletion] = "pending_completion" // by frame
-	recordCompaction  Kind[compactionMark]         = "compaction"         // by frame: what its next compaction is for
-	deadlineCompleted                              = "pending_completion" // by frame: give up waiting for a summary
 )
 
 // byCompaction is the rule by which flame ends a frame whose pop waited for a summary, as
@@ -22,12 +14,6 @@ const byCompaction = "compaction"
 // pendingTimeout is how long a popped frame waits for the summary that a
 // compaction is to bring (DESIGN §6).
 const pendingTimeout = 10 * time.Minute
-
-// a compactionMark says what a frame's next compaction is for.
-type compactionMark struct {
-	Type core.CompactionType `json:"type"`
-	Note string              `json:"note,omitempty"`
-}
 
 // noSummary stands for the summary of a frame whose compaction never came.
 const noSummary = "(no summary: the compaction that was to bring it did not come in time)"
@@ -52,15 +38,6 @@ func (s *step) awaitSummary(popped *Popped, args PopArgs) error {
 		return err
 	}
 	return s.emit(core.CompactionRequested, frame.ID, map[string]any{"type": core.FrameCompletion})
-}
-
-// forgetCompaction drops all that waits for a compaction of this frame.
-func (s *step) forgetCompaction(frame string) error {
-	return errors.Join(
-		recordPending.Delete(s, frame),
-		recordCompaction.Delete(s, frame),
-		s.ClearDeadline(deadlineCompleted, frame),
-	)
 }
 
 // A Summarizing is what Summarize answers with.

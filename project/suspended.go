@@ -54,7 +54,7 @@ func setState(tx Tx, id string, state core.SessionState) error {
 
 // mayChange refuses what the agent of a suspended session wants to change, also by a
 // shell in that session. What its host and flame itself tell goes on.
-func (s *step) mayChange() error {
+func mayChange(s *step) error {
 	if s.session.State != core.SessionSuspended || s.by.Event != "" || s.by.Trust == ByFlame {
 		return nil
 	}

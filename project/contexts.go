@@ -118,3 +118,51 @@ func (c *Contexts) Clear(ctx context.Context, by Caller, ref string) (frame core
 	}
 	return frame, c.cache.clear(frame.ID), nil
 }
+
+// A FrameContext is the context of a frame as its agent sees it.
+type FrameContext struct {
+	core.Context
+	Frame    core.Frame
+	CacheHit bool
+}
+
+// Contexts makes the contexts of a project's frames and keeps those it made last, for
+// a process that is asked for them again.
+type Contexts struct {
+	Project *Project
+
+	cache contextCache
+}
+
+// Of assembles the context of the caller's frame, or of the one ref names.
+// maxChars limits its text in characters; 0 sets no limit.
+func (c *Contexts) Of(ctx context.Context, by Caller, ref string, maxChars int) (fc FrameContext, err error) {
+	p := c.Project
+	err = p.view(ctx, by, func(s *step) error {
+		if fc.Frame, err = s.resolve(ref); err != nil {
+			return err
+		}
+		suggestions, err := s.injectable()
+		if err != nil {
+			return err
+		}
+		terms, err := s.terms()
+		if err != nil {
+			return err
+		}
+		key := contextKey{fc.Frame.ID, p.Budget, maxChars, core.FormatSuggestions(suggestions), terms}
+		if fc.Context, fc.CacheHit = c.cache.get(key, s.now); !fc.CacheHit {
+			around, err := s.surroundings(fc.Frame, terms)
+			if err != nil {
+				return err
+			}
+			around.Suggestions = suggestions
+			fc.Context = core.BuildContext(around, p.Budget, maxChars)
+			c.cache.put(key, fc.Context, s.now)
+		}
+		p.Log.Info("ContextGenerated", "frame", fc.Frame.ID, "cacheHit", fc.CacheHit, "tokens", fc.Meta.TotalTokens)
+		fc.Meta.CacheHit = fc.CacheHit
+		return nil
+	})
+	return fc, err
+}
