@@ -1,19 +1,13 @@
 package claudecode
 
 import (
-	"bufio"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"path/filepath"
 	"regexp"
 	"slices"
-	"strings"
 
-	"flame/confine"
 	"flame/core"
 	"flame/core/op"
 	"flame/hosts"
@@ -179,118 +173,6 @@ func (x *exchange) standing() project.Standing {
 	return project.Standing{Mode: x.Mode, Agent: x.AgentType}
 }
 
-// childAsked makes the frame of a subagent and puts its context into the prompt:
-// no later event knows both the caller and the call.
-func (x *exchange) childAsked() error {
-	var call agentCall
-	if err := json.Unmarshal(x.Input, &call); err != nil {
-		return err
-	}
-	if err := x.bind(); err != nil {
-		return err
-	}
-	context, err := x.p.Spawn(x.ctx, x.caller(), project.SpawnCall{ID: x.Call, Description: call.Description, AgentType: call.AgentType})
-	if err != nil || context == "" {
-		return err
-	}
-	var input struct {
-		Prompt string `json:"prompt"`
-	}
-	if err := json.Unmarshal(x.Input, &input); err != nil || strings.Contains(input.Prompt, context) {
-		return err
-	}
-	x.answer.fields.Input, err = changed(x.Input, map[string]string{"prompt": input.Prompt + "\n\n" + context})
-	return err
-}
-
-// childAnswered learns the child's id, and of one that ran in the foreground
-// that it is done.
-func (x *exchange) childAnswered() error {
-	var result agentResult
-	if err := json.Unmarshal(x.Response, &result); err != nil || result.Agent == "" {
-		return err
-	}
-	if result.Status != "completed" {
-		_, err := x.p.Bind(x.ctx, x.caller(), x.Call, result.Agent)
-		return err
-	}
-	last, all := result.text()
-	return x.p.EndChild(x.ctx, x.caller(), project.ChildEnded{
-		Session: result.Agent, Call: x.Call, End: core.ChildCompleted, Last: last, HandedOver: all, Transcript: x.agentLog(result.Agent),
-	})
-}
-
-func (x *exchange) childFailed() error {
-	how := core.ChildFailed
-	if x.Interrupted {
-		how = core.ChildCancelled
-	}
-	return x.p.EndChild(x.ctx, x.caller(), project.ChildEnded{Call: x.Call, End: how, Last: x.Error})
-}
-
-func (x *exchange) childStopped() error {
-	var call stopCall
-	if err := json.Unmarshal(x.Input, &call); err != nil {
-		return err
-	}
-	child := call.Task + call.Shell
-	return x.p.EndChild(x.ctx, x.caller(), project.ChildEnded{Session: child, End: core.ChildCancelled, Transcript: x.agentLog(child)})
-}
-
-// childStarted matters for a child that is known: it goes on.
-func (x *exchange) childStarted() error {
-	context, err := x.p.ContinueChild(x.ctx, x.session(), x.Agent, maxInjected)
-	x.answer.fields.Context = context
-	return err
-}
-
-// childEnded is a compaction's, not a child's, without a type.
-func (x *exchange) childEnded() error {
-	if x.AgentType == "" {
-		return nil
-	}
-	if err := x.bind(); err != nil {
-		return err
-	}
-	log := cmp.Or(x.AgentLog, x.agentLog(x.Agent))
-	messages, err := x.messages(log)
-	if err != nil {
-		return err
-	}
-	return x.p.EndChild(x.ctx, x.session(), project.ChildEnded{
-		Session: x.Agent, End: core.ChildCompleted, Last: x.LastMessage, Transcript: log, Messages: messages,
-	})
-}
-
-// messages counts those in a subagent's log, where it is not yet decided whether
-// that is worth a frame: no event tells of them before.
-func (x *exchange) messages(log string) (count int, err error) {
-	bound, framed, err := x.p.Bound(x.ctx, x.Agent)
-	if !bound || framed || err != nil {
-		return 0, err
-	}
-	file, err := confine.Follow("").Open(log)
-	if err != nil {
-		return 0, nil // without a log it is a short run
-	}
-	defer file.Close()
-	lines := bufio.NewScanner(io.LimitReader(file, maxLog))
-	lines.Buffer(nil, maxLog)
-	for lines.Scan() {
-		var line struct {
-			Type string `json:"type"`
-		}
-		if json.Unmarshal(lines.Bytes(), &line) == nil && (line.Type == "user" || line.Type == "assistant") {
-			count++
-		}
-	}
-	return count, nil
-}
-
-// maxLog bounds in bytes how much of a log a hook reads: more than a subagent
-// needs that is worth a frame.
-const maxLog = 1 << 20
-
 func (x *exchange) turnEnded() error {
 	return x.p.EndTurn(x.ctx, x.session(), project.Turn{LastMessage: x.LastMessage, Running: x.running(), Transcript: x.Transcript})
 }
@@ -353,47 +235,4 @@ func (x *exchange) compacted() error {
 
 func (x *exchange) sessionEnded() error {
 	return errors.Join(x.p.CountLater(x.ctx, x.session(), x.Transcript), x.p.EndSession(x.ctx, x.session()))
-}
-
-// bind sees to it that the subagent of the event has its session. The client
-// writes the call that asked for it beside its log before its first tool runs
-// (ran); until then, or where there is no such file, it stays unknown.
-func (x *exchange) bind() error {
-	if x.Agent == "" {
-		return nil
-	}
-	bound, _, err := x.p.Bound(x.ctx, x.Agent)
-	if bound || err != nil {
-		return err
-	}
-	call := x.askedBy()
-	if call == "" {
-		return nil
-	}
-	_, err = x.p.Bind(x.ctx, x.session(), call, x.Agent)
-	return err
-}
-
-// agentLog returns the path of a subagent's log. Those of all depths lie in one
-// folder (ran). An id that is no name of a file has none.
-func (x *exchange) agentLog(agent string) string {
-	if agent == "" || agent != filepath.Base(agent) || x.Transcript == "" {
-		return ""
-	}
-	return filepath.Join(strings.TrimSuffix(x.Transcript, ".jsonl"), "subagents", "agent-"+agent+".jsonl")
-}
-
-// askedBy reads the id of the call that the subagent of the event came from.
-func (x *exchange) askedBy() string {
-	content, err := confine.ReadFile(strings.TrimSuffix(x.agentLog(x.Agent), ".jsonl")+".meta.json", maxLog)
-	if err != nil {
-		return ""
-	}
-	var meta struct {
-		Call string `json:"toolUseId"`
-	}
-	if json.Unmarshal(content, &meta) != nil {
-		return ""
-	}
-	return meta.Call
 }
