@@ -1,0 +1,128 @@
+// Package demo shows flame at work: a short piece of work of an agent, by a real MCP client
+// on the real server, in a temporary project.
+package demo
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	mcpclient "github.com/mark3labs/mcp-go/client"
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"flame/cli/client"
+	"flame/config/env"
+	"flame/core/op"
+)
+
+// A step is one call of the agent in the demo. In its arguments, "$1" is the
+// first frame that the plan made, "$2" the second.
+type step struct {
+	says string
+	tool op.Name
+	args map[string]any
+}
+
+// steps are a piece of work as an agent would do it.
+var steps = []step{
+	{"The user asks for a login. The agent names what this session is for.", op.SetGoal, map[string]any{"goal": "Add a login"}},
+	{"It lays out the work.", op.PlanChildren, map[string]any{"children": []string{"Store users and password hashes", "Login form and session cookie"}}},
+	{"It takes up the first part.", op.Activate, map[string]any{"sessionID": "$1"}},
+	{
+		"What it decides and makes is kept, whatever becomes of the conversation.", op.AddDecision,
+		map[string]any{"decision": "argon2id, not bcrypt: memory-hard, and the library is maintained"},
+	},
+	{"", op.AddArtifact, map[string]any{"artifact": "internal/users/store.go"}},
+	{"The migration fails: a side track gets a frame of its own.", op.Push, map[string]any{"goal": "Find out why the migration fails"}},
+	{"", op.Pop, map[string]any{"status": "completed", "summary": "The users table existed from an old prototype; migration 0003 drops it first."}},
+	{
+		"Back in the first part, which is done.", op.Pop,
+		map[string]any{"status": "completed", "summary": "Users are stored with argon2id hashes in internal/users; Create and Verify are tested."},
+	},
+	{"The second part begins. Its agent sees the summary beside it, not the way there.", op.Activate, map[string]any{"sessionID": "$2"}},
+	{"", op.Preview, map[string]any{"maxLength": 4000}},
+	{"The tree that came of it:", op.Tree, map[string]any{"showDetails": true}},
+}
+
+// Play prints what an agent calls and gets, and the tree that comes of it. hosts are the
+// variables by which hosts lead their children to a project; they are not passed on.
+func Play(ctx context.Context, out io.Writer, hosts []string) (err error) {
+	program, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "flame-demo-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	work, data := filepath.Join(dir, "project"), filepath.Join(dir, "data")
+	if err := os.Mkdir(work, 0o700); err != nil {
+		return err
+	}
+	// Settings of the user's own must not lead the demo to a real project.
+	variables := []string{env.ProjectDir + "=" + work, env.Dir + "=" + data, env.Tools + "="}
+	for _, variable := range hosts {
+		variables = append(variables, variable+"=")
+	}
+	c, err := client.Start(ctx, program, variables, "flame demo")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.Close()) }()
+	planID := regexp.MustCompile(`plan-[a-z0-9]{8}`)
+	var planned []string
+	for _, s := range steps {
+		answer, err := s.play(ctx, c, planned, out)
+		if err != nil {
+			return err
+		}
+		if s.tool == op.PlanChildren {
+			planned = planID.FindAllString(answer, -1)
+		}
+	}
+	return nil
+}
+
+// play makes one call and prints it with its answer.
+func (s step) play(ctx context.Context, c *mcpclient.Client, planned []string, out io.Writer) (string, error) {
+	raw, err := json.Marshal(s.args)
+	if err != nil {
+		return "", err
+	}
+	line := string(raw)
+	for i, id := range planned {
+		line = strings.ReplaceAll(line, fmt.Sprintf("$%d", i+1), id)
+	}
+	var request mcp.CallToolRequest
+	request.Params.Name = string(s.tool)
+	request.Params.Arguments = json.RawMessage(line)
+	result, err := c.CallTool(ctx, request)
+	if err != nil {
+		return "", err
+	}
+	var answer strings.Builder
+	for _, content := range result.Content {
+		if text, ok := content.(mcp.TextContent); ok {
+			answer.WriteString(text.Text)
+		}
+	}
+	if result.IsError {
+		return "", fmt.Errorf("%s: %s", string(s.tool), answer.String())
+	}
+	if s.says != "" {
+		fmt.Fprintf(out, "# %s\n", s.says)
+	}
+	fmt.Fprintf(out, "> %s %s\n%s\n\n", string(s.tool), line, indent(answer.String()))
+	return answer.String(), nil
+}
+
+func indent(text string) string {
+	return "  " + strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n  ")
+}
