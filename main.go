@@ -13,6 +13,7 @@ import (
 
 	"flame/agents"
 	"flame/agents/definition"
+	"flame/agents/plan"
 	"flame/agents/supervise"
 	"flame/cli"
 	"flame/config"
@@ -87,7 +88,7 @@ func service(s config.Settings, known hosts.Registry, p *project.Project, at pla
 		return nil, err
 	}
 	machine, _ := hosts.ThisMachine(at.Worktree) // one without a home has no definitions of the user's
-	bounds := agents.DefaultBounds()
+	bounds := plan.DefaultBounds()
 	bounds.Depth, bounds.Total, bounds.Concurrent = int(s.AgentMaxDepth), int(s.AgentMaxTotal), int(s.AgentMaxConcurrent)
 	bounds.Tokens, bounds.CostUSD = int64(s.AgentBudgetTokens), float64(s.AgentBudgetUSD)
 	bounds.Each.Wall, bounds.Each.Idle, bounds.Each.Start = seconds(s.AgentTimeout), seconds(s.AgentIdle), seconds(s.AgentStart)

@@ -1,15 +1,16 @@
-// Package agents is the life of the agents that flame starts: what each may do, the
-// limits they live within, how they are started, followed and ended. What an agent
-// is stands in definition; how a host is started for one is in that host's package;
-// the process that watches over one is in supervise, what becomes of several
-// agents' results in converge, who started whom in graph, and what hosts' logs tell
-// of that in trail.
+// Package agents is the life of the agents that flame starts: how they are started,
+// followed and ended, and what becomes of their work. What an agent is stands in
+// definition, what one may do in permission and plan, what is kept of it in record; how
+// a host is started for one is in that host's package; the process that watches over
+// one is in supervise, what becomes of several agents' results in converge, who started
+// whom in graph, and what hosts' logs tell of that in trail.
 package agents
 
 import (
 	"context"
 
 	"flame/agents/definition"
+	"flame/agents/plan"
 	"flame/agents/supervise"
 	"flame/hosts"
 	"flame/project"
@@ -26,9 +27,21 @@ type Agents struct {
 	Machine hosts.Machine                            // that the hosts are on
 	Host    string                                   // that agents run in, whatever the caller's; empty: the caller's
 	Catalog func(checkout string) definition.Catalog // the definitions there are now, for work in a checkout of the project
-	Bounds  Bounds
+	Bounds  plan.Bounds
 	Keep    bool // agents go on when the session that asked for them ends
 
 	// Start starts the supervisor of an agent, as supervise.Start does.
 	Start func(ctx context.Context, seat supervise.Seat) (supervise.Process, error)
+}
+
+// Plan returns what an agent would be, so that a person can be asked before it is
+// started, and refuses one that cannot be as things stand.
+func (a *Agents) Plan(ctx context.Context, by project.Caller, r plan.Request) (plan.Plan, error) {
+	return a.planner().Plan(ctx, by, r)
+}
+
+func (a *Agents) planner() plan.Planner {
+	return plan.Planner{
+		Project: a.Project, Data: a.Data, Dir: a.Dir, Hosts: a.Hosts, Machine: a.Machine, Host: a.Host, Catalog: a.Catalog, Bounds: a.Bounds,
+	}
 }

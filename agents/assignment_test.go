@@ -11,6 +11,7 @@ import (
 
 	"flame/agents"
 	"flame/agents/permission"
+	"flame/agents/plan"
 	"flame/agents/record"
 	"flame/agents/supervise"
 	"flame/core"
@@ -123,7 +124,7 @@ func TestADefinitionHoldsAsItStandsNow(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newService(t, helper)
-			run := s.over(s.request(user, agents.Request{Type: "helper", Prompt: "done"}).ID, core.AgentCompleted, core.Completed)
+			run := s.over(s.request(user, plan.Request{Type: "helper", Prompt: "done"}).ID, core.AgentCompleted, core.Completed)
 			tt.change(s, run.Source.File)
 			next, err := s.Continue(s.ctx, user, run.ID, "done")
 			if tt.says != "" {
@@ -147,7 +148,7 @@ func TestADefinitionThatChangedLosesWhatItWasGranted(t *testing.T) {
 	s := newService(t, "name: helper\ndescription: Helps.\npermissionMode: bypassPermissions")
 	_, err := s.MakeGrant(s.ctx, permission.Grant{Mode: hosts.Bypass, Agent: "helper", Reason: "a test"})
 	require.NoError(t, err)
-	run := s.over(s.request(user, agents.Request{Type: "helper", Prompt: "done"}).ID, core.AgentCompleted, core.Completed)
+	run := s.over(s.request(user, plan.Request{Type: "helper", Prompt: "done"}).ID, core.AgentCompleted, core.Completed)
 	require.Equal(t, hosts.Bypass, run.Mode.Effective)
 	s.define(run.Source.File, "name: helper\ndescription: Helps.\npermissionMode: bypassPermissions\nmodel: other")
 	_, err = s.Continue(s.ctx, user, run.ID, "done")

@@ -9,14 +9,14 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"flame/agents"
+	"flame/agents/plan"
 	"flame/agents/record"
 	"flame/core"
 	"flame/project"
 )
 
 // refused checks that a spawn is refused with these words, and leaves nothing.
-func (s *service) refused(by project.Caller, r agents.Request, says string) {
+func (s *service) refused(by project.Caller, r plan.Request, says string) {
 	s.t.Helper()
 	before, err := s.List(s.ctx)
 	require.NoError(s.t, err)
@@ -27,14 +27,14 @@ func (s *service) refused(by project.Caller, r agents.Request, says string) {
 	assert.Len(s.t, after, len(before))
 }
 
-var hangs = agents.Request{Type: "builder", Prompt: "hang"}
+var hangs = plan.Request{Type: "builder", Prompt: "hang"}
 
 func TestAgentsBelowAgentsAreBoundInDepth(t *testing.T) {
 	t.Parallel()
 	s := newService(t, "name: free\ndescription: d")
 	by := user
 	for depth := 1; depth <= 3; depth++ {
-		run := s.request(by, agents.Request{Type: "free", Prompt: "hang"})
+		run := s.request(by, plan.Request{Type: "free", Prompt: "hang"})
 		assert.Equal(t, depth, run.Depth)
 		assert.Equal(t, user.Session, run.Tree)
 		for _, tool := range []string{"Agent", "Task", "task", "mcp__flame__spawn_agent", "mcp__plugin_flame_flame__spawn_agent", "flame_spawn_agent", "Workflow", "call_omo_agent"} {
@@ -64,19 +64,19 @@ func TestADefinitionMayAllowLess(t *testing.T) {
 	t.Parallel()
 	s := newService(t, "name: leaf\ndescription: d\nflame: {max_depth: 0}", "name: parent\ndescription: d\nflame: {max_children: 2}",
 		"name: childless\ndescription: d\nflame: {max_children: 0}")
-	leaf := s.request(user, agents.Request{Type: "leaf", Prompt: "hang"})
+	leaf := s.request(user, plan.Request{Type: "leaf", Prompt: "hang"})
 	assert.False(t, leaf.Tools.Permits("Agent"))
 	s.refused(as(leaf), hangs, "depth 1 may start no others")
-	childless := s.request(user, agents.Request{Type: "childless", Prompt: "hang"})
+	childless := s.request(user, plan.Request{Type: "childless", Prompt: "hang"})
 	assert.False(t, childless.Tools.Permits("Agent"))
 	s.refused(as(childless), hangs, "depth 1 may start no others")
 	_, err := s.Cancel(s.ctx, user, leaf.ID)
 	require.NoError(t, err)
 	s.ended(leaf.ID)
 
-	parent := s.request(user, agents.Request{Type: "parent", Prompt: "hang"})
+	parent := s.request(user, plan.Request{Type: "parent", Prompt: "hang"})
 	for range 2 {
-		s.ended(s.request(as(parent), agents.Request{Type: "builder", Prompt: "done"}).ID)
+		s.ended(s.request(as(parent), plan.Request{Type: "builder", Prompt: "done"}).ID)
 	}
 	s.refused(as(parent), hangs, "an agent of type parent may start 2 others")
 }
@@ -84,7 +84,7 @@ func TestADefinitionMayAllowLess(t *testing.T) {
 func TestWhatADefinitionForbidsHoldsWhenItsAgentGoesOn(t *testing.T) {
 	t.Parallel()
 	s := newService(t, "name: leaf\ndescription: d\nflame: {max_depth: 0}")
-	leaf := s.request(user, agents.Request{Type: "leaf", Prompt: "done"})
+	leaf := s.request(user, plan.Request{Type: "leaf", Prompt: "done"})
 	s.ended(leaf.ID)
 	again, err := s.Continue(s.ctx, user, leaf.ID, "hang")
 	require.NoError(t, err)
@@ -102,7 +102,7 @@ func TestAgentsBelowASessionAreCounted(t *testing.T) {
 	_, err := s.Cancel(s.ctx, user, first.ID)
 	require.NoError(t, err)
 	s.ended(first.ID)
-	third := s.request(user, agents.Request{Type: "builder", Prompt: "done"})
+	third := s.request(user, plan.Request{Type: "builder", Prompt: "done"})
 	s.ended(third.ID)
 	s.refused(user, hangs, "3 agents were started below this session")
 }
@@ -110,12 +110,12 @@ func TestAgentsBelowASessionAreCounted(t *testing.T) {
 func TestTheBudgetOfATree(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
-		bounds func(*agents.Bounds)
+		bounds func(*plan.Bounds)
 		steps  string
 		says   string
 	}{
-		"in tokens":     {func(b *agents.Bounds) { b.Tokens = 500 }, "use 300; use 300; done", "have used their 500 tokens"},
-		"in US dollars": {func(b *agents.Bounds) { b.CostUSD = 0.5 }, "cost 0.75", "their budget of 0.50 USD"},
+		"in tokens":     {func(b *plan.Bounds) { b.Tokens = 500 }, "use 300; use 300; done", "have used their 500 tokens"},
+		"in US dollars": {func(b *plan.Bounds) { b.CostUSD = 0.5 }, "cost 0.75", "their budget of 0.50 USD"},
 	}
 	for name, tt := range tests {
 		t.Run(name+" forbids more agents once it is used", func(t *testing.T) {
@@ -141,12 +141,12 @@ func TestTheBudgetOfATree(t *testing.T) {
 func TestTheBudgetOfOneAgent(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
-		request agents.Request
+		request plan.Request
 		reason  string
 	}{
-		"from the call":       {agents.Request{Type: "builder", Prompt: "use 1000; wait go; use 1000; hang", BudgetTokens: 1200}, "token budget"},
-		"from the definition": {agents.Request{Type: "thrifty", Prompt: "use 1000; wait go; use 1000; hang"}, "token budget"},
-		"in US dollars":       {agents.Request{Type: "builder", Prompt: "cost 0.45; wait go; cost 0.60; hang", BudgetUSD: 0.5}, "cost budget"},
+		"from the call":       {plan.Request{Type: "builder", Prompt: "use 1000; wait go; use 1000; hang", BudgetTokens: 1200}, "token budget"},
+		"from the definition": {plan.Request{Type: "thrifty", Prompt: "use 1000; wait go; use 1000; hang"}, "token budget"},
+		"in US dollars":       {plan.Request{Type: "builder", Prompt: "cost 0.45; wait go; cost 0.60; hang", BudgetUSD: 0.5}, "cost budget"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -168,7 +168,7 @@ func TestTheBudgetOfOneAgent(t *testing.T) {
 func TestAnInlineDefinitionHasItsLimits(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
-	run := s.request(user, agents.Request{Prompt: "done", Inline: json.RawMessage(
+	run := s.request(user, plan.Request{Prompt: "done", Inline: json.RawMessage(
 		`{"name":"mine","description":"d","prompt":"Be brief.","tools":["Read"],"flame":{"timeout":7,"retries":0,"budget_usd":0.25,"budget_tokens":9000}}`)})
 	assert.Equal(t, "mine", run.Type)
 	assert.Equal(t, 7*time.Second, run.Limits.Wall)
@@ -193,10 +193,10 @@ func TestACancelledAgentStartsNoOthers(t *testing.T) {
 func TestAnAgentMayUseWhatItsParentHasLeft(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
-	parent := s.request(user, agents.Request{Type: "builder", Prompt: hangs.Prompt, BudgetTokens: 5_000, BudgetUSD: 2})
+	parent := s.request(user, plan.Request{Type: "builder", Prompt: hangs.Prompt, BudgetTokens: 5_000, BudgetUSD: 2})
 	child := s.request(as(parent), hangs)
 	assert.Equal(t, int64(5_000), child.Limits.Tokens)
 	assert.InDelta(t, 2, child.Limits.CostUSD, 1e-9)
-	modest := s.request(as(parent), agents.Request{Type: "builder", Prompt: hangs.Prompt, BudgetTokens: 100})
+	modest := s.request(as(parent), plan.Request{Type: "builder", Prompt: hangs.Prompt, BudgetTokens: 100})
 	assert.Equal(t, int64(100), modest.Limits.Tokens)
 }

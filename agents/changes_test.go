@@ -16,6 +16,7 @@ import (
 	"flame/agents"
 	"flame/agents/changes"
 	"flame/agents/definition"
+	"flame/agents/plan"
 	"flame/core"
 )
 
@@ -148,7 +149,7 @@ func TestAnAgentWithAWorktreeOfItsOwn(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	s.repository()
-	run := s.request(user, agents.Request{Type: "builder", Prompt: "write new.txt; write old.txt; done", Cwd: "sub", Isolation: "worktree"})
+	run := s.request(user, plan.Request{Type: "builder", Prompt: "write new.txt; write old.txt; done", Cwd: "sub", Isolation: "worktree"})
 	assert.NotEmpty(t, run.Base)
 	run = s.over(run.ID, core.AgentCompleted, core.Completed)
 	assert.Equal(t, []string{"sub/new.txt", "sub/old.txt"}, lo.Map(run.Changes, func(c changes.Change, _ int) string { return c.Path }))
@@ -172,7 +173,7 @@ func TestADeletedFileInAWorktreeIsAChange(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	s.repository()
-	run := s.over(s.request(user, agents.Request{Type: "builder", Prompt: "remove sub/old.txt; done", Isolation: "worktree"}).ID, core.AgentCompleted, core.Completed)
+	run := s.over(s.request(user, plan.Request{Type: "builder", Prompt: "remove sub/old.txt; done", Isolation: "worktree"}).ID, core.AgentCompleted, core.Completed)
 	require.Len(t, run.Changes, 1)
 	assert.True(t, run.Changes[0].Deleted)
 	assert.Empty(t, run.Changes[0].Hash)
@@ -183,12 +184,12 @@ func TestAWorktreeWithoutChangesIsRemoved(t *testing.T) {
 	s := newService(t)
 	s.repository()
 	definition := json.RawMessage(`{"name":"apart","description":"d","prompt":"p","isolation":"worktree"}`)
-	run := s.over(s.request(user, agents.Request{Inline: definition, Prompt: "say x; done"}).ID, core.AgentCompleted, core.Completed)
+	run := s.over(s.request(user, plan.Request{Inline: definition, Prompt: "say x; done"}).ID, core.AgentCompleted, core.Completed)
 	assert.NotEmpty(t, run.Worktree)
 	assert.NoDirExists(t, run.Worktree)
 	assert.Empty(t, run.Changes)
 	assert.Equal(t, 1, strings.Count(s.git("worktree", "list"), "\n"))
-	none := s.over(s.request(user, agents.Request{Inline: definition, Prompt: "done", Isolation: "none"}).ID, core.AgentCompleted, core.Completed)
+	none := s.over(s.request(user, plan.Request{Inline: definition, Prompt: "done", Isolation: "none"}).ID, core.AgentCompleted, core.Completed)
 	assert.Empty(t, none.Worktree, "the call decides")
 }
 
@@ -198,7 +199,7 @@ func TestAWorktreeWithWorkInASubmoduleIsKept(t *testing.T) {
 	s.repository()
 	s.git("update-index", "--add", "--cacheinfo", "160000,"+strings.TrimSpace(s.git("rev-parse", "HEAD"))+",sub/mod")
 	s.commit("a submodule")
-	asked := agents.Request{Type: "builder", Prompt: "write sub/mod/new.txt; done", Isolation: definition.Worktree}
+	asked := plan.Request{Type: "builder", Prompt: "write sub/mod/new.txt; done", Isolation: definition.Worktree}
 	run := s.over(s.request(user, asked).ID, core.AgentCompleted, core.Completed)
 	assert.FileExists(t, filepath.Join(run.Worktree, "sub", "mod", "new.txt"), "git does not tell of it")
 }
@@ -220,7 +221,7 @@ func TestAnAgentsWorktreeRunsNothingOfTheRepository(t *testing.T) {
 	require.FileExists(t, mark, "the trap is broken")
 	require.NoError(t, os.Remove(mark))
 
-	asked := agents.Request{Type: "builder", Prompt: "write sub/old.txt; write new.txt; done", Isolation: definition.Worktree}
+	asked := plan.Request{Type: "builder", Prompt: "write sub/old.txt; write new.txt; done", Isolation: definition.Worktree}
 	run := s.over(s.request(user, asked).ID, core.AgentCompleted, core.Completed)
 	require.Len(t, run.Changes, 2)
 	pruned, err := s.Prune(s.ctx, s.Project.Now()+1, false)
@@ -240,7 +241,7 @@ func TestAnAgentGoesOnInAWorktreeThatWasRemoved(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	s.repository()
-	run := s.over(s.request(user, agents.Request{Type: "builder", Prompt: "done", Cwd: "sub", Isolation: "worktree"}).ID, core.AgentCompleted, core.Completed)
+	run := s.over(s.request(user, plan.Request{Type: "builder", Prompt: "done", Cwd: "sub", Isolation: "worktree"}).ID, core.AgentCompleted, core.Completed)
 	require.NoDirExists(t, run.Worktree)
 	next, err := s.Continue(s.ctx, user, run.ID, "write new.txt; done")
 	require.NoError(t, err)
@@ -249,7 +250,7 @@ func TestAnAgentGoesOnInAWorktreeThatWasRemoved(t *testing.T) {
 	assert.Equal(t, "sub/new.txt", next.Changes[0].Path)
 	assert.FileExists(t, filepath.Join(s.Folder(next.ID), agents.PatchFile))
 
-	clean := s.over(s.request(user, agents.Request{Type: "builder", Prompt: "done", Isolation: "worktree"}).ID, core.AgentCompleted, core.Completed)
+	clean := s.over(s.request(user, plan.Request{Type: "builder", Prompt: "done", Isolation: "worktree"}).ID, core.AgentCompleted, core.Completed)
 	_, dir, err := s.Interactive(s.ctx, clean.ID)
 	require.NoError(t, err)
 	assert.DirExists(t, dir, "a person can go on there too")
@@ -265,7 +266,7 @@ func TestAWorktreeNeedsACommit(t *testing.T) {
 			t.Parallel()
 			s := newService(t)
 			prepare(s)
-			run, err := s.Spawn(s.ctx, user, agents.Request{Type: "builder", Prompt: "done", Isolation: "worktree"})
+			run, err := s.Spawn(s.ctx, user, plan.Request{Type: "builder", Prompt: "done", Isolation: "worktree"})
 			assert.Contains(t, problem(t, err, core.ErrInvalid), "worktree of its own")
 			assert.Contains(t, problem(t, err, core.ErrInvalid), "isolation")
 			s.over(run.ID, core.AgentError, core.Failed)

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"flame/agents"
+	"flame/agents/plan"
 	"flame/core"
 	"flame/project"
 	"flame/project/transfer"
@@ -47,7 +47,7 @@ func TestAgentsThatAreKilledAtRandom(t *testing.T) {
 	for range 8 {
 		wg.Go(func() {
 			for v := range victims {
-				run, err := s.Spawn(s.ctx, user, agents.Request{Type: "builder", Prompt: v.steps})
+				run, err := s.Spawn(s.ctx, user, plan.Request{Type: "builder", Prompt: v.steps})
 				if !assert.NoError(t, err) {
 					return
 				}

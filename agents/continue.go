@@ -5,9 +5,8 @@ import (
 	"errors"
 	"strings"
 
-	"flame/agents/definition"
+	"flame/agents/plan"
 	"flame/agents/record"
-	"flame/agents/supervise"
 	"flame/core"
 	"flame/core/op"
 	"flame/hosts"
@@ -39,7 +38,7 @@ func (a *Agents) resume(ctx context.Context, by project.Caller, id, prompt strin
 	if !old.State.Ended() {
 		return record.Run{}, core.Invalidf("%s is %s", old.ID, old.State).WithHint("wait for its end with %s, or cancel it first", op.AgentWait)
 	}
-	next, err := a.successor(ctx, old, prompt)
+	next, err := a.planner().Successor(ctx, old, prompt)
 	if err != nil {
 		return record.Run{}, err
 	}
@@ -50,7 +49,7 @@ func (a *Agents) resume(ctx context.Context, by project.Caller, id, prompt strin
 	var run record.Run
 	var made project.Delegated
 	err = a.Project.Store.Update(ctx, func(tx project.Tx) error {
-		if run, made, err = a.readmit(tx, by, old, next, under); err != nil {
+		if run, made, err = a.planner().Readmit(tx, by, old, next, under); err != nil {
 			return err
 		}
 		var told record.Assignment
@@ -67,72 +66,6 @@ func (a *Agents) resume(ctx context.Context, by project.Caller, id, prompt strin
 	return a.start(ctx, run)
 }
 
-// successor is the record of an agent that goes on with what another did.
-func (a *Agents) successor(ctx context.Context, old record.Run, prompt string) (record.Run, error) {
-	told, err := a.assignmentOf(ctx, old.ID)
-	if err != nil {
-		return record.Run{}, err
-	}
-	if _, err := a.definitionOf(old, told); err != nil {
-		return record.Run{}, err
-	}
-	host, err := a.hostNamed(old.Host)
-	if err != nil {
-		return record.Run{}, err
-	}
-	next := old
-	next.ID, next.ResumedFrom, next.Prompt = a.Project.NewID("agent"), old.ID, core.Cut(prompt, record.MaxPrompt)
-	next.State, next.Outcome, next.Changes, next.Made, next.CancelledBy, next.Children = core.AgentInitializing, nil, nil, nil, "", 0
-	next.Progress, next.EndedAt, next.CreatedAt, next.Key = supervise.Progress{}, 0, a.Project.Now(), ""
-	next.Resumes, next.SpentUSD = old.Progress.Session != "", old.Progress.SessionUSD
-	if !next.Resumes {
-		next.Session, next.SpentUSD = host.On(a.Machine).NewSession(), 0
-	}
-	return next, nil
-}
-
-// readmit is admit for an agent that goes on: its mode and tools stay what they were,
-// where whoever asks could still give it that mode.
-func (a *Agents) readmit(tx project.Tx, by project.Caller, old, next record.Run, under string) (record.Run, project.Delegated, error) {
-	made, err := a.Project.Delegate(tx, by, project.Delegation{
-		Agent: next.ID, Under: under, Goal: strings.TrimSuffix(old.Description, continued) + continued, Session: next.Session, Host: next.Host,
-		Title: core.SubagentTitle(old.Description, old.Type), Bare: next.Resumes,
-	})
-	if err != nil {
-		return next, made, err
-	}
-	next.Frame, next.ParentSession = made.Frame.ID, made.Caller.ID
-	if err := a.stillAllowed(tx, by, old, made.Caller); err != nil {
-		return next, made, err
-	}
-	var t record.Tree
-	if _, err := record.Trees.Load(tx, next.Tree, &t); err != nil {
-		return next, made, err
-	}
-	next.MaxDepth = min(a.Bounds.Depth, old.MaxDepth)
-	if err := a.Bounds.refuse(next, record.Run{}, t); err != nil {
-		return next, made, err
-	}
-	return next, made, a.enrol(tx, next)
-}
-
-// continued is what the goal of an agent's next frame ends in.
-const continued = " (continued)"
-
-// stillAllowed refuses to go on with an agent in a mode that its grant, or the one who
-// asks, would not give it now. A person at a shell goes on with what there is.
-func (a *Agents) stillAllowed(tx project.Tx, by project.Caller, old record.Run, caller core.Session) error {
-	if err := old.Mode.StillHolds(tx, old.ID, a.Project.Now()); err != nil || old.Mode.Grant != "" || by.Session == "" && by.Agent == "" && by.Trust != project.InHost {
-		return err
-	}
-	asks, err := a.askerOf(tx, by, caller, func() definition.Catalog { return a.Catalog(a.Dir) })
-	if err == nil && old.Mode.Effective.Exceeds(asks.mode) {
-		err = core.Invalidf("%s worked in the mode %s, which is more than this session has now", old.ID, old.Mode.Effective).
-			WithHint("start another agent with %s, or let the user change the mode", op.Spawn)
-	}
-	return err
-}
-
 // Interactive returns the command with which a person goes on in an agent's session,
 // and the folder for it. id may be that of a session too, or of a frame.
 func (a *Agents) Interactive(ctx context.Context, id string) (command []string, dir string, err error) {
@@ -147,7 +80,7 @@ func (a *Agents) Interactive(ctx context.Context, id string) (command []string, 
 	if err != nil {
 		return nil, "", err
 	}
-	h, err := a.hostNamed(host)
+	h, err := a.Hosts.Named(host)
 	if err != nil {
 		return nil, "", err
 	}
@@ -193,7 +126,7 @@ func (a *Agents) continueNative(ctx context.Context, by project.Caller, id, prom
 	if err != nil {
 		return record.Run{}, err
 	}
-	host, err := a.hostNamed(session.Host)
+	host, err := a.Hosts.Named(session.Host)
 	if err != nil {
 		return record.Run{}, err
 	}
@@ -201,14 +134,7 @@ func (a *Agents) continueNative(ctx context.Context, by project.Caller, id, prom
 	if err != nil {
 		return record.Run{}, err
 	}
-	p, err := a.drafted(Plan{
-		by: by, catalog: func() definition.Catalog { return a.Catalog(a.Dir) },
-		Definition: definition.Definition{Name: "continued", Host: host.Name, Source: definition.Source{Kind: definition.Call}},
-		request: Request{
-			Prompt: prompt, Description: strings.TrimSuffix(core.OneLine(goal, 45), continued) + continued, Frame: under,
-			session: resumable(host.On(a.Machine), session.ID),
-		},
-	})
+	p, err := a.planner().Continued(by, host, resumable(host.On(a.Machine), session.ID), goal, plan.Request{Prompt: prompt, Frame: under})
 	if err != nil {
 		return record.Run{}, err
 	}

@@ -117,7 +117,7 @@ func (a *Agents) input(tx project.Tx, r Result) (in converge.Input, err error) {
 			in.Artifacts = append(in.Artifacts, converge.Artifact{Key: artifact, Hash: r.Made[artifact]})
 		}
 	}
-	if in.Tree, err = top(tx, r.Frame); errors.Is(err, core.ErrNotFound) {
+	if in.Tree, err = record.RootFrame(tx, r.Frame); errors.Is(err, core.ErrNotFound) {
 		err = nil
 	}
 	if err == nil && r.Session != "" {

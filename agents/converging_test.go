@@ -12,6 +12,7 @@ import (
 
 	"flame/agents"
 	"flame/agents/converge"
+	"flame/agents/plan"
 	"flame/core"
 	"flame/project"
 	"flame/tests/repository"
@@ -125,7 +126,7 @@ func TestAgentsOfOtherTreesDoNotConverge(t *testing.T) {
 	s := newService(t)
 	mine := s.done("done mine")
 	other := project.Caller{Session: "other", Host: "claude-code", Trust: project.Stamped}
-	theirs := s.over(s.request(other, agents.Request{Type: "analyzer", Prompt: "done theirs"}).ID, core.AgentCompleted, core.Completed)
+	theirs := s.over(s.request(other, plan.Request{Type: "analyzer", Prompt: "done theirs"}).ID, core.AgentCompleted, core.Completed)
 	_, err := s.Converge(s.ctx, user, append(mine, theirs.ID), converge.Options{Strategy: converge.StrategyMerge})
 	assert.Contains(t, problem(t, err, core.ErrInvalid), "one tree")
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"flame/agents"
+	"flame/agents/plan"
 	"flame/tests/repository"
 )
 
@@ -43,7 +43,7 @@ func TestAnAgentWorksInNoFolderButTheProjectsOwn(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := s.Spawn(s.ctx, user, agents.Request{Inline: json.RawMessage(`{"description":"d","prompt":"p"}`), Prompt: "done", Cwd: tt.cwd})
+			_, err := s.Spawn(s.ctx, user, plan.Request{Inline: json.RawMessage(`{"description":"d","prompt":"p"}`), Prompt: "done", Cwd: tt.cwd})
 			if tt.says == "" {
 				require.NoError(t, err)
 				return

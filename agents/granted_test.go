@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"flame/agents"
 	"flame/agents/permission"
+	"flame/agents/plan"
 	"flame/core"
 	"flame/hosts"
 	"flame/project"
@@ -36,8 +36,8 @@ func TestAGrantThatWasMadeWhileAgentsRanIsToldToWhoStartedThem(t *testing.T) {
 	over := s.spawn("done")
 	s.ended(over.ID)
 	outer := s.spawn("hang")
-	inner := s.request(as(outer), agents.Request{Type: "tester", Prompt: "hang"})
-	theirs := s.request(other, agents.Request{Type: "builder", Prompt: "hang"})
+	inner := s.request(as(outer), plan.Request{Type: "tester", Prompt: "hang"})
+	theirs := s.request(other, plan.Request{Type: "builder", Prompt: "hang"})
 
 	grant, err := s.MakeGrant(s.ctx, bypass)
 	require.NoError(t, err)
@@ -75,7 +75,7 @@ func TestAGrantThatWasMadeWhileNoneRanIsNot(t *testing.T) {
 func TestAGrantBesideAgentsOfAShellIsToldWhereTheyAre(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
-	run := s.request(project.Caller{Host: project.CommandLine}, agents.Request{Type: "builder", Prompt: "hang"})
+	run := s.request(project.Caller{Host: project.CommandLine}, plan.Request{Type: "builder", Prompt: "hang"})
 	require.NotEqual(t, "user", run.Tree)
 	_, err := s.MakeGrant(s.ctx, permission.Grant{Mode: hosts.Plan, Agent: "builder", Delegates: true, Reason: "r"})
 	require.NoError(t, err)

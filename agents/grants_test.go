@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"flame/agents"
 	"flame/agents/permission"
+	"flame/agents/plan"
 	"flame/agents/record"
 	"flame/core"
 	"flame/hosts"
@@ -20,18 +20,18 @@ func TestAnAgentsModeIsNeverAboveItsParents(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		parent string // as the host told it; empty: it did not
-		r      agents.Request
+		r      plan.Request
 		want   permission.Choice
 	}{
-		"a builder works in its parent's":         {"acceptEdits", agents.Request{Type: "builder"}, permission.Choice{Requested: hosts.AcceptEdits, Effective: hosts.AcceptEdits}},
-		"a reader plans":                          {"acceptEdits", agents.Request{Type: "analyzer"}, permission.Choice{Requested: hosts.Plan, Effective: hosts.Plan}},
-		"less may be asked for":                   {"acceptEdits", agents.Request{Type: "builder", Mode: hosts.Plan}, permission.Choice{Requested: hosts.Plan, Effective: hosts.Plan}},
-		"more is not given":                       {"plan", agents.Request{Type: "builder", Mode: hosts.AcceptEdits}, permission.Choice{Requested: hosts.AcceptEdits, Effective: hosts.Plan, CappedBy: "parent"}},
-		"nor to a definition":                     {"plan", agents.Request{Type: "bold"}, permission.Choice{Requested: hosts.Bypass, Effective: hosts.Plan, CappedBy: "parent"}},
-		"an unknown one counts as default":        {"", agents.Request{Type: "bold", Mode: hosts.AcceptEdits}, permission.Choice{Requested: hosts.AcceptEdits, Effective: hosts.Default, CappedBy: "parent"}},
-		"a new one of the host counts as default": {"turbo", agents.Request{Type: "bold", Mode: hosts.AcceptEdits}, permission.Choice{Requested: hosts.AcceptEdits, Effective: hosts.Default, CappedBy: "parent"}},
-		"bypass needs a grant, whatever it has":   {"bypassPermissions", agents.Request{Type: "bold"}, permission.Choice{Requested: hosts.Bypass, Effective: hosts.AcceptEdits, CappedBy: "grant"}},
-		"bypass is not inherited without a grant": {"bypassPermissions", agents.Request{Type: "free"}, permission.Choice{Effective: hosts.AcceptEdits, CappedBy: "grant"}},
+		"a builder works in its parent's":         {"acceptEdits", plan.Request{Type: "builder"}, permission.Choice{Requested: hosts.AcceptEdits, Effective: hosts.AcceptEdits}},
+		"a reader plans":                          {"acceptEdits", plan.Request{Type: "analyzer"}, permission.Choice{Requested: hosts.Plan, Effective: hosts.Plan}},
+		"less may be asked for":                   {"acceptEdits", plan.Request{Type: "builder", Mode: hosts.Plan}, permission.Choice{Requested: hosts.Plan, Effective: hosts.Plan}},
+		"more is not given":                       {"plan", plan.Request{Type: "builder", Mode: hosts.AcceptEdits}, permission.Choice{Requested: hosts.AcceptEdits, Effective: hosts.Plan, CappedBy: "parent"}},
+		"nor to a definition":                     {"plan", plan.Request{Type: "bold"}, permission.Choice{Requested: hosts.Bypass, Effective: hosts.Plan, CappedBy: "parent"}},
+		"an unknown one counts as default":        {"", plan.Request{Type: "bold", Mode: hosts.AcceptEdits}, permission.Choice{Requested: hosts.AcceptEdits, Effective: hosts.Default, CappedBy: "parent"}},
+		"a new one of the host counts as default": {"turbo", plan.Request{Type: "bold", Mode: hosts.AcceptEdits}, permission.Choice{Requested: hosts.AcceptEdits, Effective: hosts.Default, CappedBy: "parent"}},
+		"bypass needs a grant, whatever it has":   {"bypassPermissions", plan.Request{Type: "bold"}, permission.Choice{Requested: hosts.Bypass, Effective: hosts.AcceptEdits, CappedBy: "grant"}},
+		"bypass is not inherited without a grant": {"bypassPermissions", plan.Request{Type: "free"}, permission.Choice{Effective: hosts.AcceptEdits, CappedBy: "grant"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -48,7 +48,7 @@ func TestAnAgentsModeIsNeverAboveItsParents(t *testing.T) {
 			require.Len(t, told, 1)
 			assert.Equal(t, string(tt.want.Effective), data(t, told[0])["permission_mode"].(map[string]any)["effective"])
 			assert.Contains(t, s.launched(run.ID).Command, string(tt.want.Effective), "the host is told")
-			below := s.request(as(run), agents.Request{Type: "bold", Prompt: "done"})
+			below := s.request(as(run), plan.Request{Type: "bold", Prompt: "done"})
 			assert.False(t, below.Mode.Effective.Exceeds(run.Mode.Effective), "nor one below it")
 		})
 	}
@@ -60,7 +60,7 @@ func TestANativeSubagentsAgentHasItsSessionsMode(t *testing.T) {
 	child := project.Caller{Session: "child", Parent: user.Session, Host: "claude-code", Trust: project.Stamped}
 	_, err := s.Project.StartSession(s.ctx, child, "Look (@explorer subagent)")
 	require.NoError(t, err)
-	assert.Equal(t, hosts.AcceptEdits, s.request(child, agents.Request{Type: "builder", Prompt: "done"}).Mode.Effective)
+	assert.Equal(t, hosts.AcceptEdits, s.request(child, plan.Request{Type: "builder", Prompt: "done"}).Mode.Effective)
 }
 
 func TestAHostsOwnAgentPassesOnNoMoreThanItMay(t *testing.T) {
@@ -93,7 +93,7 @@ func TestAHostsOwnAgentPassesOnNoMoreThanItMay(t *testing.T) {
 			require.NoError(t, err)
 			tt.told.Mode = "acceptEdits"
 			require.NoError(t, s.Project.NoteStanding(s.ctx, by, tt.told))
-			run := s.request(by, agents.Request{Type: "builder", Prompt: "done"})
+			run := s.request(by, plan.Request{Type: "builder", Prompt: "done"})
 			assert.Equal(t, cmp.Or(tt.mode, hosts.AcceptEdits), run.Mode.Effective)
 			assert.Equal(t, tt.mode == hosts.Plan, len(run.Warnings) > 0, run.Warnings)
 			for _, tool := range tt.can {
@@ -102,7 +102,7 @@ func TestAHostsOwnAgentPassesOnNoMoreThanItMay(t *testing.T) {
 			for _, tool := range tt.cannot {
 				assert.False(t, run.Tools.Permits(tool), "%s: %s", tool, run.Tools)
 			}
-			below := s.request(as(run), agents.Request{Type: "builder", Prompt: "done"})
+			below := s.request(as(run), plan.Request{Type: "builder", Prompt: "done"})
 			for _, tool := range tt.cannot {
 				assert.False(t, below.Tools.Permits(tool), "one below it: %s: %s", tool, below.Tools)
 			}
@@ -114,17 +114,17 @@ func TestToolsOfACallAreNamedAsTheHostDoes(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	asked := []string{"read", "BASH", "skill", "toolsearch(x)", "mcp__Own__Tool", "Frobnicate"}
-	run := s.request(user, agents.Request{Inline: json.RawMessage(`{"description":"d","prompt":"p"}`), Prompt: "done", Tools: &asked})
+	run := s.request(user, plan.Request{Inline: json.RawMessage(`{"description":"d","prompt":"p"}`), Prompt: "done", Tools: &asked})
 	assert.Equal(t, []string{"Read", "Bash", "Skill", "ToolSearch(x)", "mcp__Own__Tool", "Frobnicate"}, run.Tools.Allowed)
 	assert.Equal(t, []string{`tool "Frobnicate" is not one that claude-code is known to have`}, run.Warnings)
 }
 
 func TestWhatAGrantIsFor(t *testing.T) {
 	t.Parallel()
-	bold, theirs := agents.Request{Type: "bold", Prompt: "done"}, agents.Request{Type: "theirs", Prompt: "done"}
+	bold, theirs := plan.Request{Type: "bold", Prompt: "done"}, plan.Request{Type: "theirs", Prompt: "done"}
 	tests := map[string]struct {
 		grant   permission.Grant
-		r       agents.Request
+		r       plan.Request
 		later   core.Millis // how long after it the agent is asked for
 		granted bool
 		below   bool // one that the agent asks for is granted it too
@@ -141,7 +141,7 @@ func TestWhatAGrantIsFor(t *testing.T) {
 		"one session, likewise":            {grant: permission.Grant{Mode: hosts.Bypass, Session: "user", Inherited: true}, r: theirs},
 		"exactly the repository's one":     {grant: permission.Grant{Mode: hosts.Bypass, Agent: "theirs"}, r: theirs, granted: true},
 		"less than what is asked for":      {grant: permission.Grant{Mode: hosts.AcceptEdits}, r: bold},
-		"a name that a call gives its own": {grant: permission.Grant{Mode: hosts.Bypass, Agent: "bold"}, r: agents.Request{Prompt: "done", Inline: json.RawMessage(`{"name":"bold","description":"d","prompt":"Do as you please.","permissionMode":"bypassPermissions"}`)}},
+		"a name that a call gives its own": {grant: permission.Grant{Mode: hosts.Bypass, Agent: "bold"}, r: plan.Request{Prompt: "done", Inline: json.RawMessage(`{"name":"bold","description":"d","prompt":"Do as you please.","permissionMode":"bypassPermissions"}`)}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -207,14 +207,14 @@ func TestToolsOnlyShrinkFromLevelToLevel(t *testing.T) {
 		}
 		assert.Contains(t, s.launched(run.ID).Command, run.Tools.Only(&run.Tools.Allowed).String(), "the host is told")
 	}
-	first := s.request(user, agents.Request{Type: "wide", Prompt: "hang"})
+	first := s.request(user, plan.Request{Type: "wide", Prompt: "hang"})
 	permits(first, map[string]bool{"Read": true, "Edit": true, "Bash": true, "WebFetch": false, "Write": false, "mcp__docs__read": true, "Agent": true})
-	second := s.request(as(first), agents.Request{Type: "greedy", Prompt: "hang"})
+	second := s.request(as(first), plan.Request{Type: "greedy", Prompt: "hang"})
 	permits(second, map[string]bool{"Read": true, "Edit": false, "WebFetch": false, "Write": false, "mcp__docs__find": true, "mcp__docs__read": false, "Agent": true})
 	assert.Contains(t, second.Tools.Allowed, "Bash(git *)", "a rule for arguments stays")
 	only := []string{"Read", "Edit"}
-	third := s.request(as(second), agents.Request{Type: "all", Prompt: "hang", Tools: &only})
+	third := s.request(as(second), plan.Request{Type: "all", Prompt: "hang", Tools: &only})
 	permits(third, map[string]bool{"Read": true, "Edit": false, "Bash": false, "Agent": false})
 	none := []string{}
-	permits(s.request(user, agents.Request{Type: "wide", Prompt: "hang", Tools: &none}), map[string]bool{"Read": false, "Agent": false})
+	permits(s.request(user, plan.Request{Type: "wide", Prompt: "hang", Tools: &none}), map[string]bool{"Read": false, "Agent": false})
 }

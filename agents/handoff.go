@@ -223,7 +223,11 @@ func (a *Agents) retry(ctx context.Context, run record.Run, h *Handoff, why stri
 	again := Handoff{
 		Transfer: h.Transfer, OnFailure: h.OnFailure, Timeout: h.Timeout, Retries: h.Retries + 1, First: cmp.Or(h.First, run.ID),
 	}
-	told, err := a.assignmentOf(ctx, again.First)
+	var told record.Assignment
+	err := a.Project.Store.View(ctx, func(tx project.Tx) (err error) {
+		told, err = record.AssignmentOf(tx, again.First)
+		return err
+	})
 	if err != nil {
 		return err
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/google/uuid"
 
 	"flame/agents"
+	"flame/agents/plan"
 	"flame/agents/supervise"
 	"flame/core"
 	"flame/hosts"
@@ -194,7 +195,7 @@ func delegate(session, steps string) error {
 		return err
 	}
 	by := project.Caller{Session: session, Host: "claude-code", Agent: os.Getenv(core.AgentVariable), Trust: project.Stamped}
-	_, err = a.Spawn(context.Background(), by, agents.Request{Type: "builder", Prompt: steps})
+	_, err = a.Spawn(context.Background(), by, plan.Request{Type: "builder", Prompt: steps})
 	return err
 }
 
@@ -209,7 +210,7 @@ func (h *acting) edit(path string, failed bool) {
 
 // kept is what the processes of one test share beside the store.
 type kept struct {
-	Bounds agents.Bounds
+	Bounds plan.Bounds
 	Keep   bool
 }
 

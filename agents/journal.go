@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"strings"
 
 	"flame/agents/changes"
@@ -140,7 +139,7 @@ func (a *Agents) orders(tx project.Tx, run record.Run) (supervise.Orders, error)
 	if _, err := record.Trees.Load(tx, run.Tree, &t); err != nil {
 		return orders, err
 	}
-	if a.Bounds.usedUp(t) != nil {
+	if a.Bounds.UsedUp(t) != nil {
 		orders = supervise.Orders{Stop: core.AgentError, Reason: treeBudget}
 	}
 	return orders, nil
@@ -264,18 +263,9 @@ func (a *Agents) tellEnd(tx project.Tx, run record.Run) error {
 			"task_description": run.Description, "spawn_timestamp": run.CreatedAt, "completion_timestamp": run.EndedAt,
 			"outcome": result(run.State), "state": run.State, "stop_reason": o.Reason, "error": o.Error, "stderr": o.Stderr,
 			"partial": o.Partial, "tool_invocation_count": run.Progress.ToolCalls, "retries": run.Progress.Attempt,
-			"artifact_paths": append([]string{}, frame.Artifacts...), "model": model, "machine": machine(),
+			"artifact_paths": append([]string{}, frame.Artifacts...), "model": model, "machine": record.Machine(),
 			"tokens": run.Progress.Tokens(), "costUSD": run.Progress.Cost(), "duration_ms": run.EndedAt - run.CreatedAt,
 		}))
-}
-
-// machine names the one that an agent runs on, for logs of several put together.
-func machine() string {
-	name, err := os.Hostname()
-	if err != nil {
-		return "" // an event may do without
-	}
-	return name
 }
 
 // treeBudget is the stop reason of agents whose tree has used its budget.

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"flame/agents"
 	"flame/agents/converge"
+	"flame/agents/plan"
 	"flame/agents/record"
 	"flame/agents/supervise"
 	"flame/core"
@@ -30,28 +30,28 @@ func TestHowAnAgentEndsDecidesItsFrameAndWhatIsTold(t *testing.T) {
 		summary string // in the frame's
 	}
 	tests := map[string]struct {
-		request agents.Request
+		request plan.Request
 		then    func(s *service, id string)
 		want    want
 	}{
 		"it does its work": {
-			request: agents.Request{Prompt: "say half; done all of it"},
+			request: plan.Request{Prompt: "say half; done all of it"},
 			want:    want{core.AgentCompleted, core.Completed, core.SubagentCompleted, "success", "all of it"},
 		},
 		"it fails": {
-			request: agents.Request{Prompt: "say half; fail API Error: 401"},
+			request: plan.Request{Prompt: "say half; fail API Error: 401"},
 			want:    want{core.AgentError, core.Failed, core.SubagentError, "failure", "API Error: 401"},
 		},
 		"its host dies": {
-			request: agents.Request{Prompt: "say half; exit 3"},
+			request: plan.Request{Prompt: "say half; exit 3"},
 			want:    want{core.AgentError, core.Failed, core.SubagentError, "failure", "So far: half"},
 		},
 		"it takes too long": {
-			request: agents.Request{Prompt: "say half; hang", Timeout: 200 * time.Millisecond},
+			request: plan.Request{Prompt: "say half; hang", Timeout: 200 * time.Millisecond},
 			want:    want{core.AgentTimeout, core.Failed, core.SubagentTimeout, "timeout", "So far: handed back"},
 		},
 		"it ended its frame itself": {
-			request: agents.Request{Prompt: "say half; wait GO; done all of it"},
+			request: plan.Request{Prompt: "say half; wait GO; done all of it"},
 			then: func(s *service, id string) {
 				run, err := s.Find(s.ctx, id)
 				require.NoError(s.t, err)
@@ -62,7 +62,7 @@ func TestHowAnAgentEndsDecidesItsFrameAndWhatIsTold(t *testing.T) {
 			want: want{core.AgentCompleted, core.Completed, core.SubagentCompleted, "success", "my own words"},
 		},
 		"it is cancelled": {
-			request: agents.Request{Prompt: "say half; hang"},
+			request: plan.Request{Prompt: "say half; hang"},
 			then: func(s *service, id string) {
 				_, err := s.Cancel(s.ctx, user, id)
 				require.NoError(s.t, err)
@@ -70,7 +70,7 @@ func TestHowAnAgentEndsDecidesItsFrameAndWhatIsTold(t *testing.T) {
 			want: want{core.AgentCancelled, core.Blocked, core.SubagentCancelled, "failure", "So far: half"},
 		},
 		"its supervisor is killed": {
-			request: agents.Request{Prompt: "say half; hang"},
+			request: plan.Request{Prompt: "say half; hang"},
 			then:    func(s *service, id string) { s.killSupervisor(id); require.NoError(s.t, s.Recover(s.ctx)) },
 			want:    want{core.AgentOrphaned, core.Blocked, core.SubagentOrphaned, "failure", "So far: half"},
 		},
@@ -156,8 +156,8 @@ func TestAgentsEndWithTheOneThatStartedThem(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newService(t, "name: free\ndescription: d")
-			parent := s.request(user, agents.Request{Type: "free", Prompt: "wait go; done"})
-			child := s.request(as(parent), agents.Request{Type: "free", Prompt: "hang"})
+			parent := s.request(user, plan.Request{Type: "free", Prompt: "wait go; done"})
+			child := s.request(as(parent), plan.Request{Type: "free", Prompt: "hang"})
 			grandchild := s.request(as(child), hangs)
 			for _, run := range []record.Run{parent, child, grandchild} {
 				s.until(run.ID, core.AgentActive)
@@ -173,8 +173,8 @@ func TestAgentsEndWithTheOneThatStartedThem(t *testing.T) {
 func TestAgentsMayBeKeptWhenTheOneThatStartedThemEnds(t *testing.T) {
 	t.Parallel()
 	s := newServiceWith(t, func(k *kept) { k.Keep = true }, "name: free\ndescription: d")
-	parent := s.request(user, agents.Request{Type: "free", Prompt: "wait go; done it"})
-	child := s.request(as(parent), agents.Request{Type: "free", Prompt: "wait go on; done"})
+	parent := s.request(user, plan.Request{Type: "free", Prompt: "wait go; done it"})
+	child := s.request(as(parent), plan.Request{Type: "free", Prompt: "wait go on; done"})
 	s.until(parent.ID, core.AgentActive)
 	s.until(child.ID, core.AgentActive)
 	s.touch("go")
@@ -189,7 +189,7 @@ func TestAgentsMayBeKeptWhenTheOneThatStartedThemEnds(t *testing.T) {
 func TestTheEndOfASessionEndsItsAgents(t *testing.T) {
 	t.Parallel()
 	s := newService(t, "name: free\ndescription: d")
-	first, second := s.request(user, agents.Request{Type: "free", Prompt: "hang"}), s.spawn("hang")
+	first, second := s.request(user, plan.Request{Type: "free", Prompt: "hang"}), s.spawn("hang")
 	below := s.request(as(first), hangs)
 	all := []record.Run{below, first, second} // no frame ends before those below it
 	for _, run := range all {
@@ -219,7 +219,7 @@ func TestAnAgentsEndVouchesForNoSession(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	unhooked := project.Caller{Session: "unhooked", Host: "some-client"}
-	s.over(s.request(unhooked, agents.Request{Type: "builder", Prompt: "done"}).ID, core.AgentCompleted, core.Completed)
+	s.over(s.request(unhooked, plan.Request{Type: "builder", Prompt: "done"}).ID, core.AgentCompleted, core.Completed)
 	_, err := s.Project.Push(s.ctx, unhooked, "go on", "")
 	require.NoError(t, err, "a client without hooks would be refused from then on")
 }
@@ -261,7 +261,7 @@ func TestAnAgentGoesOnWithNoneThatItDidNotStart(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	other := s.over(s.spawn("done").ID, core.AgentCompleted, core.Completed)
-	reader := s.request(user, agents.Request{Type: "analyzer", Prompt: "hang"})
+	reader := s.request(user, plan.Request{Type: "analyzer", Prompt: "hang"})
 	_, err := s.Continue(s.ctx, as(reader), other.ID, "write for me")
 	assert.Contains(t, problem(t, err, core.ErrInvalid), "was not started by "+reader.ID)
 	busy := s.spawn("hang")

@@ -4,10 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
-
-	"github.com/samber/lo"
 
 	"flame/agents/definition"
 	"flame/agents/record"
@@ -18,33 +15,8 @@ import (
 	"flame/project"
 )
 
-// host returns the one that an agent of this definition runs in.
-func (a *Agents) host(def definition.Definition, callers string) (hosts.Host, error) {
-	for _, name := range a.hostOrder(def, callers) {
-		if host, known := a.Hosts.Find(name); known {
-			return host, nil
-		}
-		if name != "" && name != callers {
-			return hosts.Host{}, core.Invalidf("agents cannot run in %q", name).
-				WithHint("set host in the definition, or "+env.AgentHost+", to %s", strings.Join(a.Hosts.Names(), " or "))
-		}
-	}
-	if host, found := lo.Find(a.Hosts, func(h hosts.Host) bool { return h.Installed(a.Machine) }); found {
-		return host, nil
-	}
-	return hosts.Host{}, core.NotFoundf("no host is installed that an agent could run in").WithHint("%s", a.Hosts.HowToInstall())
-}
-
-func (a *Agents) hostNamed(name string) (hosts.Host, error) {
-	host, known := a.Hosts.Find(name)
-	if !known {
-		return host, core.Invalidf("the host %q starts no agents", name).WithHint("%s do", strings.Join(a.Hosts.Names(), " and "))
-	}
-	return host, nil
-}
-
 // Folder returns the path of an agent's own folder.
-func (a *Agents) Folder(id string) string { return filepath.Join(a.Data, "agents", id) }
+func (a *Agents) Folder(id string) string { return record.Folder(a.Data, id) }
 
 // launch starts the supervisor of an agent, which makes the agent's command itself.
 // One that could not be made is told here, where somebody waits.
@@ -92,15 +64,19 @@ func (a *Agents) watchedBy(ctx context.Context, id string, supervisor supervise.
 // definition and record each time anew, never from what was written down (DESIGN
 // §4). What the definition has become since may narrow what the agent may use.
 func (a *Agents) job(ctx context.Context, run record.Run) (supervise.Job, error) {
-	host, err := a.hostNamed(run.Host)
+	host, err := a.Hosts.Named(run.Host)
 	if err != nil {
 		return supervise.Job{}, err
 	}
-	told, err := a.assignmentOf(ctx, run.ID)
+	var told record.Assignment
+	err = a.Project.Store.View(ctx, func(tx project.Tx) (err error) {
+		told, err = record.AssignmentOf(tx, run.ID)
+		return err
+	})
 	if err != nil {
 		return supervise.Job{}, err
 	}
-	def, err := a.definitionOf(run, told)
+	def, err := a.planner().DefinitionOf(run, told)
 	if err != nil {
 		return supervise.Job{}, err
 	}

@@ -2,7 +2,6 @@ package agents
 
 import (
 	"context"
-	"encoding/json"
 
 	"flame/agents/record"
 	"flame/core"
@@ -56,13 +55,5 @@ func (a *Agents) change(ctx context.Context, id string, f func(tx project.Tx, ru
 
 // tell appends an event of an agent.
 func (a *Agents) tell(tx project.Tx, run record.Run, kind string, data map[string]any) error {
-	raw, err := json.Marshal(data)
-	if err != nil {
-		return err
-	}
-	_, err = tx.AppendEvent(core.Event{
-		V: core.EventVersion, TS: a.Project.Now(), Event: kind, Session: run.Session, ParentSession: run.ParentSession,
-		Frame: run.Frame, SubagentID: run.ID, Depth: run.Depth, Host: run.Host, Data: raw,
-	})
-	return err
+	return record.Tell(tx, a.Project.Now(), run, kind, data)
 }

@@ -20,6 +20,7 @@ import (
 
 	"flame/agents"
 	"flame/agents/definition"
+	"flame/agents/plan"
 	"flame/agents/record"
 	"flame/agents/supervise"
 	"flame/core"
@@ -53,7 +54,7 @@ func newService(t *testing.T, definitions ...string) *service {
 func newServiceWith(t *testing.T, change func(*kept), definitions ...string) *service {
 	t.Helper()
 	data := filepath.Join(t.TempDir(), dataFolder)
-	shared := kept{Bounds: agents.DefaultBounds()}
+	shared := kept{Bounds: plan.DefaultBounds()}
 	change(&shared)
 	require.NoError(t, os.MkdirAll(filepath.Join(data, "agents"), 0o700))
 	raw, err := json.Marshal(shared)
@@ -123,10 +124,10 @@ func (s *service) close() {
 // spawn starts a builder for the user's session that does these steps.
 func (s *service) spawn(steps string) record.Run {
 	s.t.Helper()
-	return s.request(user, agents.Request{Type: "builder", Prompt: steps})
+	return s.request(user, plan.Request{Type: "builder", Prompt: steps})
 }
 
-func (s *service) request(by project.Caller, r agents.Request) record.Run {
+func (s *service) request(by project.Caller, r plan.Request) record.Run {
 	s.t.Helper()
 	run, err := s.Spawn(s.ctx, by, r)
 	require.NoError(s.t, err)

@@ -12,9 +12,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"flame/agents"
 	"flame/agents/definition"
 	"flame/agents/permission"
+	"flame/agents/plan"
 	"flame/core"
 	"flame/hosts"
 	"flame/hosts/claudecode"
@@ -112,7 +112,7 @@ func TestNothingInARepositorysDefinitionWidensWhatItsAgentGets(t *testing.T) {
 			_, err = s.MakeGrant(s.ctx, permission.Grant{Mode: hosts.Bypass, Reason: "for mine", Inherited: true})
 			require.NoError(t, err)
 			s.ship("name: plain\ndescription: d")
-			request := agents.Request{Type: "plain", Prompt: "work", Description: "work", Bare: true}
+			request := plan.Request{Type: "plain", Prompt: "work", Description: "work", Bare: true}
 			plain := s.request(by, request)
 			want := strings.ReplaceAll(all[host].lines(), "plain", "NAME")
 			assert.NotEmpty(t, want)
@@ -141,7 +141,7 @@ func TestToolsOfARepositorysDefinitionOnlyLimit(t *testing.T) {
 	t.Parallel()
 	s, all := witnessed(t)
 	s.ship("name: hostile\ndescription: d\ntools: Read, Bash(*), mcp__evil__run")
-	run := s.request(user, agents.Request{Type: "hostile", Prompt: "work"})
+	run := s.request(user, plan.Request{Type: "hostile", Prompt: "work"})
 	assert.Empty(t, run.Trusted)
 	line := all["claude-code"].lines()
 	assert.Contains(t, line, "--tools Read,Bash")
@@ -154,20 +154,20 @@ func TestARepositorysDefinitionMayLowerLimits(t *testing.T) {
 	s, _ := witnessed(t)
 	s.ship("name: less\ndescription: d\nflame: {timeout: 7, budget_tokens: 10, budget_usd: 0.1, retries: 0}",
 		"name: more\ndescription: d\nflame: {timeout: 24h, budget_usd: 9, budget_tokens: 10}")
-	less := s.request(user, agents.Request{Type: "less", Prompt: "work"})
+	less := s.request(user, plan.Request{Type: "less", Prompt: "work"})
 	assert.Equal(t, 7*time.Second, less.Limits.Wall)
 	assert.Equal(t, int64(10), less.Limits.Tokens)
 	assert.InDelta(t, 0.1, less.Limits.CostUSD, 1e-9)
 	assert.Zero(t, less.Limits.Retries)
 	assert.Empty(t, less.Warnings)
-	more := s.request(user, agents.Request{Type: "more", Prompt: "work"})
+	more := s.request(user, plan.Request{Type: "more", Prompt: "work"})
 	assert.Equal(t, 5*time.Minute, more.Limits.Wall)
 	const told = "timeout, budget_usd: this project's shipped/more.md asks for more than the settings give, and gets what they do"
 	assert.Equal(t, []string{told}, more.Warnings)
-	asked := s.request(user, agents.Request{Type: "more", Prompt: "work", Timeout: time.Hour})
+	asked := s.request(user, plan.Request{Type: "more", Prompt: "work", Timeout: time.Hour})
 	assert.Equal(t, time.Hour, asked.Limits.Wall, "the call may ask for more")
 	s.Bounds.Each.Wall, s.Bounds.Each.CostUSD = 0, 0
-	free := s.request(user, agents.Request{Type: "more", Prompt: "work"})
+	free := s.request(user, plan.Request{Type: "more", Prompt: "work"})
 	assert.Equal(t, 24*time.Hour, free.Limits.Wall, "where nothing is set, it sets a limit")
 	assert.InDelta(t, 9, free.Limits.CostUSD, 1e-9)
 }
@@ -192,7 +192,7 @@ func TestTheHostThatARepositorysDefinitionChooses(t *testing.T) {
 			s, _ := witnessed(t)
 			s.Host = tt.setting
 			s.ship("name: theirs\ndescription: d\nflame: {host: opencode}")
-			run := s.request(tt.by, agents.Request{Type: "theirs", Prompt: "work"})
+			run := s.request(tt.by, plan.Request{Type: "theirs", Prompt: "work"})
 			assert.Equal(t, tt.host, run.Host)
 			assert.Equal(t, tt.foreign, run.Foreign)
 		})
@@ -209,7 +209,7 @@ func TestWhoTakesAnothersPlaceIsNamed(t *testing.T) {
 		"mine":    {"mine is this project's shipped/mine.md, not your own " + mine},
 		"new":     nil, "other": nil, "tester": nil,
 	} {
-		run := s.request(user, agents.Request{Type: name, Prompt: "done"})
+		run := s.request(user, plan.Request{Type: name, Prompt: "done"})
 		assert.Equal(t, want, run.Warnings, name)
 		if want == nil {
 			continue
@@ -243,7 +243,7 @@ func TestARepositoryCannotSayWhatTheUsersOwnAgentMay(t *testing.T) {
 			_, err := s.Project.StartSession(s.ctx, by, "Look (@x subagent)")
 			require.NoError(t, err)
 			require.NoError(t, s.Project.NoteStanding(s.ctx, by, project.Standing{Agent: "reviewer", Mode: "acceptEdits"}))
-			run := s.request(by, agents.Request{Type: "builder", Prompt: "done"})
+			run := s.request(by, plan.Request{Type: "builder", Prompt: "done"})
 			assert.Equal(t, tt.mode, run.Mode.Effective)
 			for _, tool := range tt.can {
 				assert.True(t, run.Tools.Permits(tool), "%s: %s", tool, run.Tools)
@@ -261,7 +261,7 @@ func TestAGrantForOneAgentIsForTheDefinitionThatWasShown(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	s.ship("name: theirs\ndescription: tame\npermissionMode: bypassPermissions")
-	request := agents.Request{Type: "theirs", Prompt: "done"}
+	request := plan.Request{Type: "theirs", Prompt: "done"}
 	shown, err := s.Plan(s.ctx, user, request)
 	require.NoError(t, err)
 	grant, err := s.MakeGrant(s.ctx, permission.Grant{
@@ -299,7 +299,7 @@ func TestAGrantForADefinitionHoldsInEitherHost(t *testing.T) {
 		require.NoError(t, err)
 		for _, host := range []string{"claude-code", "opencode"} {
 			s.Host = host
-			run := s.request(user, agents.Request{Type: name, Prompt: "work", Mode: hosts.Bypass})
+			run := s.request(user, plan.Request{Type: name, Prompt: "work", Mode: hosts.Bypass})
 			assert.Equal(t, hosts.Bypass, run.Mode.Effective, "%s in %s", name, host)
 		}
 	}

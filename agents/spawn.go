@@ -5,14 +5,15 @@ import (
 	"errors"
 
 	"flame/agents/changes"
+	"flame/agents/plan"
 	"flame/agents/record"
 	"flame/project"
 )
 
 // Spawn starts an agent for the caller and returns its record. It returns as soon
 // as its supervisor runs; nothing of it runs where there is an error.
-func (a *Agents) Spawn(ctx context.Context, by project.Caller, r Request) (record.Run, error) {
-	p, err := a.asked(ctx, by, r)
+func (a *Agents) Spawn(ctx context.Context, by project.Caller, r plan.Request) (record.Run, error) {
+	p, err := a.planner().Asked(ctx, by, r)
 	if err != nil {
 		return record.Run{}, err
 	}
@@ -20,17 +21,14 @@ func (a *Agents) Spawn(ctx context.Context, by project.Caller, r Request) (recor
 }
 
 // Begin starts the agent of a plan, if things still allow it, as Spawn does.
-func (a *Agents) Begin(ctx context.Context, p Plan) (run record.Run, err error) {
+func (a *Agents) Begin(ctx context.Context, p plan.Plan) (run record.Run, err error) {
 	if p.Known {
 		return p.Agent, nil
 	}
 	p.Agent.Base = changes.Commit(ctx, p.Agent.Cwd)
 	var made project.Delegated
 	err = a.Project.Store.Update(ctx, func(tx project.Tx) error {
-		if run, err = keyedBy(tx, p.by, p.request.Key); err != nil || run.ID != "" {
-			return err
-		}
-		run, made, err = a.admit(tx, p)
+		run, made, err = a.planner().Admit(tx, p)
 		return err
 	})
 	switch {

@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"flame/agents"
 	"flame/agents/definition"
+	"flame/agents/plan"
 	"flame/agents/supervise"
 	"flame/core"
 	"flame/hosts"
@@ -31,7 +31,7 @@ func TestASpawnAnswersAtOnceAndTheAgentWorksInAFrameBelowItsCallers(t *testing.T
 	above, ok, err := s.Project.Current(s.ctx, user)
 	require.NoError(t, err)
 	require.True(t, ok)
-	run := s.request(user, agents.Request{Type: "builder", Prompt: "say half of it; done all of it", Description: "Build the form", Timeout: time.Minute})
+	run := s.request(user, plan.Request{Type: "builder", Prompt: "say half of it; done all of it", Description: "Build the form", Timeout: time.Minute})
 	assert.Equal(t, core.AgentInitializing, run.State)
 	assert.Regexp(t, `^agent-[a-z0-9]{8}$`, run.ID)
 	assert.Equal(t, hosts.AcceptEdits, run.Mode.Effective)
@@ -63,30 +63,30 @@ func TestWhatAnAgentIsGivenToRead(t *testing.T) {
 		_, err = s.Project.Pop(s.ctx, user, project.PopArgs{Status: core.Completed, Summary: strings.Repeat("argon2id, not bcrypt ", 20)})
 		require.NoError(t, err)
 	}
-	prompt := func(r agents.Request) string {
+	prompt := func(r plan.Request) string {
 		r.Prompt = "done with it"
 		run := s.request(user, r)
 		s.ended(run.ID)
 		return s.launched(run.ID).Stdin
 	}
-	full := prompt(agents.Request{Type: "builder"})
+	full := prompt(plan.Request{Type: "builder"})
 	assert.True(t, strings.HasPrefix(full, "done with it\n\n"), "the task comes first")
 	assert.Contains(t, full, "Build a login", "the goal above")
 	assert.Contains(t, full, "argon2id")
-	goal := prompt(agents.Request{Type: "goals"})
+	goal := prompt(plan.Request{Type: "goals"})
 	assert.Contains(t, goal, "Build a login")
 	assert.Less(t, len(goal), min(len(full), 2_500))
-	for name, bare := range map[string]string{"the call": prompt(agents.Request{Type: "builder", Bare: true}), "the definition": prompt(agents.Request{Type: "nothing"})} {
+	for name, bare := range map[string]string{"the call": prompt(plan.Request{Type: "builder", Bare: true}), "the definition": prompt(plan.Request{Type: "nothing"})} {
 		assert.NotContains(t, bare, "Build a login", "%s wants no context", name)
 	}
-	schema := prompt(agents.Request{Inline: json.RawMessage(`{"name":"judge","description":"d","prompt":"Judge.","flame":{"result_schema":{"type":"object","required":["verdict"]}}}`)})
+	schema := prompt(plan.Request{Inline: json.RawMessage(`{"name":"judge","description":"d","prompt":"Judge.","flame":{"result_schema":{"type":"object","required":["verdict"]}}}`)})
 	assert.Contains(t, schema, `"required":["verdict"]`)
 }
 
 func TestTheSameIdempotencyKeyGivesTheSameAgent(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
-	r := agents.Request{Type: "builder", Prompt: "hang", Key: "once"}
+	r := plan.Request{Type: "builder", Prompt: "hang", Key: "once"}
 	var wg sync.WaitGroup
 	ids := make([]string, 6)
 	for i := range ids {
@@ -113,7 +113,7 @@ func TestAnIdempotencyKeyOfAnAgentWhoseHostTellsNoSession(t *testing.T) {
 	s := newService(t)
 	parent := s.spawn("hang")
 	unnamed := project.Caller{Host: "claude-code", Agent: parent.ID}
-	r := agents.Request{Type: "builder", Prompt: "hang", Key: "once"}
+	r := plan.Request{Type: "builder", Prompt: "hang", Key: "once"}
 	first := s.request(unnamed, r)
 	assert.Equal(t, parent.ID, first.ParentAgent)
 	assert.Equal(t, first.ID, s.request(unnamed, r).ID)
@@ -127,24 +127,24 @@ func TestSpawnsThatCannotBeRight(t *testing.T) {
 	_, err = s.Project.Pop(s.ctx, user, project.PopArgs{Status: core.Completed, Summary: "done"})
 	require.NoError(t, err)
 	tests := map[string]struct {
-		request agents.Request
+		request plan.Request
 		kind    error
 		says    string
 	}{
-		"without a prompt":             {agents.Request{Type: "builder"}, core.ErrInvalid, "prompt is missing"},
-		"with a prompt of blanks":      {agents.Request{Type: "builder", Prompt: " \n\t"}, core.ErrInvalid, "prompt is missing"},
-		"without a type":               {agents.Request{Prompt: "x"}, core.ErrInvalid, "subagent_type is missing"},
-		"of an unknown type":           {agents.Request{Type: "bilder", Prompt: "x"}, core.ErrNotFound, `did you mean "builder"`},
-		"of a broken definition":       {agents.Request{Type: "broken", Prompt: "x"}, core.ErrInvalid, "no other definition takes its place"},
-		"of a broken inline one":       {agents.Request{Inline: json.RawMessage(`{"name":"x","description":"d","prompt":"p","tools":7}`), Prompt: "x"}, core.ErrInvalid, "tools"},
-		"for an unknown host":          {agents.Request{Inline: json.RawMessage(`{"name":"x","description":"d","prompt":"p","flame":{"host":"vim"}}`), Prompt: "x"}, core.ErrInvalid, "flame.host"},
-		"in a folder that is not":      {agents.Request{Type: "builder", Prompt: "x", Cwd: "no/such"}, core.ErrNotFound, "no/such is not a folder"},
-		"below a frame that is not":    {agents.Request{Type: "builder", Prompt: "x", Frame: "frame-nothing0"}, core.ErrNotFound, "frame-nothing0"},
-		"below a frame that is over":   {agents.Request{Type: "builder", Prompt: "x", Frame: finished.ID}, core.ErrInvalid, "is completed"},
-		"in a mode that is not":        {agents.Request{Type: "builder", Prompt: "x", Mode: "yolo"}, core.ErrInvalid, "acceptEdits"},
-		"in an isolation that is not":  {agents.Request{Type: "builder", Prompt: "x", Isolation: "moon"}, core.ErrInvalid, "worktree"},
-		"with a negative timeout":      {agents.Request{Type: "builder", Prompt: "x", Timeout: -1}, core.ErrInvalid, "negative"},
-		"with a negative token budget": {agents.Request{Type: "builder", Prompt: "x", BudgetTokens: -1}, core.ErrInvalid, "negative"},
+		"without a prompt":             {plan.Request{Type: "builder"}, core.ErrInvalid, "prompt is missing"},
+		"with a prompt of blanks":      {plan.Request{Type: "builder", Prompt: " \n\t"}, core.ErrInvalid, "prompt is missing"},
+		"without a type":               {plan.Request{Prompt: "x"}, core.ErrInvalid, "subagent_type is missing"},
+		"of an unknown type":           {plan.Request{Type: "bilder", Prompt: "x"}, core.ErrNotFound, `did you mean "builder"`},
+		"of a broken definition":       {plan.Request{Type: "broken", Prompt: "x"}, core.ErrInvalid, "no other definition takes its place"},
+		"of a broken inline one":       {plan.Request{Inline: json.RawMessage(`{"name":"x","description":"d","prompt":"p","tools":7}`), Prompt: "x"}, core.ErrInvalid, "tools"},
+		"for an unknown host":          {plan.Request{Inline: json.RawMessage(`{"name":"x","description":"d","prompt":"p","flame":{"host":"vim"}}`), Prompt: "x"}, core.ErrInvalid, "flame.host"},
+		"in a folder that is not":      {plan.Request{Type: "builder", Prompt: "x", Cwd: "no/such"}, core.ErrNotFound, "no/such is not a folder"},
+		"below a frame that is not":    {plan.Request{Type: "builder", Prompt: "x", Frame: "frame-nothing0"}, core.ErrNotFound, "frame-nothing0"},
+		"below a frame that is over":   {plan.Request{Type: "builder", Prompt: "x", Frame: finished.ID}, core.ErrInvalid, "is completed"},
+		"in a mode that is not":        {plan.Request{Type: "builder", Prompt: "x", Mode: "yolo"}, core.ErrInvalid, "acceptEdits"},
+		"in an isolation that is not":  {plan.Request{Type: "builder", Prompt: "x", Isolation: "moon"}, core.ErrInvalid, "worktree"},
+		"with a negative timeout":      {plan.Request{Type: "builder", Prompt: "x", Timeout: -1}, core.ErrInvalid, "negative"},
+		"with a negative token budget": {plan.Request{Type: "builder", Prompt: "x", BudgetTokens: -1}, core.ErrInvalid, "negative"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -162,13 +162,13 @@ func TestSpawnsThatCannotBeRight(t *testing.T) {
 
 func TestTheHostThatAgentsRunIn(t *testing.T) {
 	t.Parallel()
-	inline := func(host string) agents.Request {
-		return agents.Request{Prompt: "done", Inline: json.RawMessage(`{"name":"x","description":"d","prompt":"p","flame":{"host":"` + host + `"}}`)}
+	inline := func(host string) plan.Request {
+		return plan.Request{Prompt: "done", Inline: json.RawMessage(`{"name":"x","description":"d","prompt":"p","flame":{"host":"` + host + `"}}`)}
 	}
 	tests := map[string]struct {
 		setting string // FLAME_AGENT_HOST
 		caller  string
-		request agents.Request
+		request plan.Request
 		host    string
 		says    string // instead
 	}{
@@ -201,7 +201,7 @@ func TestTheHostThatAgentsRunIn(t *testing.T) {
 func TestModelsAndToolsOfAnotherHostAreWarnings(t *testing.T) {
 	t.Parallel()
 	s := newService(t, "name: odd\ndescription: d\nmodel: provider/large\ntools: Read, Telescope, mcp__x__y")
-	run := s.request(user, agents.Request{Type: "odd", Prompt: "done"})
+	run := s.request(user, plan.Request{Type: "odd", Prompt: "done"})
 	assert.Empty(t, run.Model)
 	require.Len(t, run.Warnings, 2)
 	assert.Contains(t, run.Warnings[0], "provider/large")
@@ -257,7 +257,7 @@ func TestAnAgentThatCannotBeStartedIsOver(t *testing.T) {
 				return definition.Catalog{Definitions: []definition.Definition{builder}}
 			}
 			tt.broken(s)
-			run, err := s.Spawn(s.ctx, user, agents.Request{Type: "builder", Prompt: tt.prompt})
+			run, err := s.Spawn(s.ctx, user, plan.Request{Type: "builder", Prompt: tt.prompt})
 			require.ErrorContains(t, err, tt.says)
 			run = s.over(run.ID, core.AgentError, core.Failed)
 			assert.Contains(t, run.Outcome.Error, tt.says)
@@ -277,7 +277,7 @@ func TestAnAgentThatIsOverAtOnceWasStarted(t *testing.T) {
 	slow := filepath.Join(t.TempDir(), "flame")
 	require.NoError(t, os.WriteFile(slow, []byte("#!/bin/sh\n'"+s.Program+"' \"$@\" && sleep 0.5\n"), 0o700))
 	s.Program = slow
-	run, err := s.Spawn(s.ctx, user, agents.Request{Type: "builder", Prompt: "done"})
+	run, err := s.Spawn(s.ctx, user, plan.Request{Type: "builder", Prompt: "done"})
 	require.NoError(t, err)
 	s.over(run.ID, core.AgentCompleted, core.Completed)
 }
@@ -290,7 +290,7 @@ func TestAnAgentThatIsCancelledWhileItStartsIsCancelled(t *testing.T) {
 		require.NoError(t, err)
 		return supervise.Process{}, errors.New("signal: killed")
 	}
-	run, err := s.Spawn(s.ctx, user, agents.Request{Type: "builder", Prompt: "done"})
+	run, err := s.Spawn(s.ctx, user, plan.Request{Type: "builder", Prompt: "done"})
 	require.ErrorContains(t, err, "killed")
 	run = s.over(run.ID, core.AgentCancelled, core.Blocked)
 	assert.Empty(t, run.Outcome.Error)

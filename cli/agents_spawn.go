@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"flame/agents"
+	"flame/agents/plan"
 	"flame/cli/flags"
 	"flame/config/env"
 	"flame/core/op"
@@ -14,7 +15,7 @@ import (
 )
 
 func newAgentsSpawn(a *App) *cobra.Command {
-	var r agents.Request
+	var r plan.Request
 	var only []string
 	var wait bool
 	cmd := &cobra.Command{

@@ -6,6 +6,7 @@ import (
 
 	"github.com/samber/lo"
 
+	"flame/core"
 	"flame/core/op"
 	"flame/transcripts"
 )
@@ -16,6 +17,15 @@ type Registry []Host
 // Find returns the host of a name, and whether there is one.
 func (r Registry) Find(name string) (Host, bool) {
 	return lo.Find(r, func(h Host) bool { return h.Name == name })
+}
+
+// Named returns a host that is there to be named, in words of one who starts agents.
+func (r Registry) Named(name string) (Host, error) {
+	host, known := r.Find(name)
+	if !known {
+		return host, core.Invalidf("the host %q starts no agents", name).WithHint("%s do", strings.Join(r.Names(), " and "))
+	}
+	return host, nil
 }
 
 // Of returns the host of a name. One that is not known has no tools, takes any

@@ -32,10 +32,11 @@ var layers = map[string][]string{
 	"store/storetest":   {"core", "project", "tests/race"},
 	"store/trouble":     {"core", "project/place", "store/disk", "store/schema"},
 	"transcripts":       {"core"},
-	"agents":            {"core", "confine", "git", "project", "transcripts", "hosts", "agents/changes", "agents/definition", "agents/permission", "agents/record", "agents/supervise", "agents/converge", "agents/graph"},
+	"agents":            {"core", "confine", "git", "project", "transcripts", "hosts", "agents/changes", "agents/definition", "agents/permission", "agents/plan", "agents/record", "agents/supervise", "agents/converge", "agents/graph"},
 	"agents/changes":    {"core", "confine", "git", "hosts", "transcripts"},
 	"agents/definition": {"core", "confine", "hosts"},
 	"agents/permission": {"core", "project", "hosts", "agents/definition"},
+	"agents/plan":       {"core", "confine", "project", "hosts", "agents/changes", "agents/definition", "agents/permission", "agents/record", "agents/supervise"},
 	"agents/record":     {"core", "project", "hosts", "agents/changes", "agents/definition", "agents/permission", "agents/supervise"},
 	"agents/supervise":  {"core"},
 	"agents/converge":   {"core"},
@@ -47,8 +48,8 @@ var layers = map[string][]string{
 	"hosts/opencode":    {"core", "confine", "project", "hosts", "transcripts"},
 	"hosts/hoststest":   {"hosts", "hosts/claudecode", "hosts/opencode"},
 	"render":            {"core", "project", "agents", "agents/permission", "agents/record", "agents/supervise", "agents/converge", "agents/definition", "hosts"},
-	"tools":             {"core", "project", "agents", "hosts", "render", "tools/transport", "agents/definition", "agents/permission", "agents/record", "agents/supervise", "agents/converge", "agents/line", "project/transfer"},
-	"cli":               {"cli/client", "cli/demo", "cli/doctor", "cli/flags", "cli/printer", "core", "config", "project", "project/place", "transcripts", "agents", "agents/definition", "agents/permission", "agents/record", "agents/supervise", "agents/converge", "agents/graph", "agents/trail", "hosts", "render", "tools", "tools/transport", "guard", "project/transfer"},
+	"tools":             {"core", "project", "agents", "hosts", "render", "tools/transport", "agents/definition", "agents/permission", "agents/plan", "agents/record", "agents/supervise", "agents/converge", "agents/line", "project/transfer"},
+	"cli":               {"cli/client", "cli/demo", "cli/doctor", "cli/flags", "cli/printer", "core", "config", "project", "project/place", "transcripts", "agents", "agents/definition", "agents/permission", "agents/plan", "agents/record", "agents/supervise", "agents/converge", "agents/graph", "agents/trail", "hosts", "render", "tools", "tools/transport", "guard", "project/transfer"},
 	"cli/client":        {},
 	"cli/demo":          {"cli/client"},
 	"cli/doctor":        {"cli/client", "core", "config", "project", "project/place", "agents", "agents/definition", "hosts", "render"},
@@ -56,7 +57,7 @@ var layers = map[string][]string{
 	"cli/printer":       {"core", "project", "render"},
 	"guard":             {},
 	"tools/transport":   {"core", "guard"},
-	"":                  {"core", "config", "git", "project", "project/place", "store", "store/disk", "transcripts", "agents", "agents/definition", "agents/supervise", "hosts", "hosts/claudecode", "hosts/opencode", "tools", "cli"},
+	"":                  {"core", "config", "git", "project", "project/place", "store", "store/disk", "transcripts", "agents", "agents/definition", "agents/plan", "agents/supervise", "hosts", "hosts/claudecode", "hosts/opencode", "tools", "cli"},
 }
 
 func TestImportsPointInward(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 	"flame/agents/definition"
 	"flame/agents/line"
 	"flame/agents/permission"
+	"flame/agents/plan"
 	"flame/agents/record"
 	"flame/core"
 	"flame/core/op"
@@ -85,8 +86,8 @@ func (in *spawnArgs) rest(l line.Line) error {
 }
 
 // request returns what the arguments ask for.
-func (in spawnArgs) request() (r agents.Request, err error) {
-	r = agents.Request{
+func (in spawnArgs) request() (r plan.Request, err error) {
+	r = plan.Request{
 		Type: in.Type, Prompt: strings.TrimSpace(in.Prompt), Description: in.Description, Mode: in.Mode, Tools: in.Tools, Model: in.Model,
 		Timeout: time.Duration(in.Timeout * float64(time.Second)), Frame: in.FrameID, Cwd: in.Cwd, Isolation: in.Isolation,
 		Bare: in.InheritContext != nil && !*in.InheritContext, Key: in.Key, BudgetTokens: in.BudgetTokens, BudgetUSD: in.BudgetUSD,
@@ -130,7 +131,7 @@ func (d agentDoor) spawn(ctx context.Context, by project.Caller, in spawnArgs) (
 // seekGrant asks the person behind the client for what an agent would not get
 // otherwise; after a no there is no question again for that kind of agent and mode. It
 // returns the id of what was granted.
-func (d agentDoor) seekGrant(ctx context.Context, p agents.Plan) (string, error) {
+func (d agentDoor) seekGrant(ctx context.Context, p plan.Plan) (string, error) {
 	run, mode, def := p.Agent, p.Agent.Mode, p.Definition
 	if p.Known || mode.CappedBy == "" || mode.Requested == "" {
 		return "", nil

@@ -23,6 +23,7 @@ import (
 	"flame/agents"
 	"flame/agents/converge"
 	"flame/agents/definition"
+	"flame/agents/plan"
 	"flame/agents/supervise"
 	"flame/core"
 	"flame/hosts"
@@ -113,7 +114,7 @@ func newAgents(data string, kept project.Store) *agents.Agents {
 			Subagents: core.DefaultSubagentConfig(), Autonomy: core.DefaultAutonomyConfig(),
 			Now: func() core.Millis { return core.MillisOf(time.Now()) },
 		},
-		Data: data, Root: filepath.Dir(data), Dir: filepath.Dir(data), Program: os.Args[0], Bounds: agents.DefaultBounds(),
+		Data: data, Root: filepath.Dir(data), Dir: filepath.Dir(data), Program: os.Args[0], Bounds: plan.DefaultBounds(),
 		Hosts: hoststest.Reached(map[string]hosts.Client{"claude-code": aHost{}}), Machine: hoststest.With("claude"),
 		Catalog: func(string) definition.Catalog { return definition.Load(hoststest.Known(), nil) }, Start: supervise.Start,
 	}
@@ -353,7 +354,7 @@ func TestTheListOfAgents(t *testing.T) {
 	assert.Equal(t, "No agents; spawn_agent starts one.", text)
 	running, _ := d.spawn("hang", "")
 	ended, _ := d.spawn("all of it", `, "background": false`)
-	child, err := d.agents.Spawn(d.ctx, project.Caller{Host: "claude-code", Agent: running}, agents.Request{Type: "builder", Prompt: "hang"})
+	child, err := d.agents.Spawn(d.ctx, project.Caller{Host: "claude-code", Agent: running}, plan.Request{Type: "builder", Prompt: "hang"})
 	require.NoError(t, err)
 	listed := func(args string) string {
 		_, text := d.call("flame_agent_list", args)

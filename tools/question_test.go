@@ -12,6 +12,7 @@ import (
 
 	"flame/agents"
 	"flame/agents/definition"
+	"flame/agents/plan"
 	"flame/core"
 	"flame/hosts"
 	"flame/hosts/hoststest"
@@ -33,7 +34,7 @@ func TestAPersonIsAskedForWhatAnAgentWouldNotGet(t *testing.T) {
 	}
 	none := func(string) string { return "" }
 	a := &agents.Agents{
-		Project: p, Dir: dir, Hosts: hoststest.Reached(map[string]hosts.Client{"claude-code": unlaunched{}}), Bounds: agents.DefaultBounds(),
+		Project: p, Dir: dir, Hosts: hoststest.Reached(map[string]hosts.Client{"claude-code": unlaunched{}}), Bounds: plan.DefaultBounds(),
 		Catalog: func(string) definition.Catalog {
 			return definition.Load(hoststest.Known(), definition.Dirs(hoststest.Known(), hosts.Machine{ProjectDir: dir, Getenv: none}))
 		},
@@ -47,15 +48,15 @@ func TestAPersonIsAskedForWhatAnAgentWouldNotGet(t *testing.T) {
 			return yes, answered
 		})
 	}
-	plan := func(r agents.Request) agents.Plan {
+	planned := func(r plan.Request) plan.Plan {
 		p, err := a.Plan(t.Context(), by, r)
 		require.NoError(t, err)
 		return p
 	}
-	foresee := func(r agents.Request) hosts.Mode { return plan(r).Agent.Mode.Effective }
-	build := agents.Request{Type: "builder", Prompt: "change it"}
-	seek := func(ctx context.Context, r agents.Request) string {
-		grant, err := door.seekGrant(ctx, plan(r))
+	foresee := func(r plan.Request) hosts.Mode { return planned(r).Agent.Mode.Effective }
+	build := plan.Request{Type: "builder", Prompt: "change it"}
+	seek := func(ctx context.Context, r plan.Request) string {
+		grant, err := door.seekGrant(ctx, planned(r))
 		require.NoError(t, err)
 		return grant
 	}
@@ -68,7 +69,7 @@ func TestAPersonIsAskedForWhatAnAgentWouldNotGet(t *testing.T) {
 	assert.Contains(t, asked[0], "builder is to work in the permission mode acceptEdits; without your leave it gets default. Its task: change it")
 	assert.Equal(t, hosts.Default, foresee(build))
 
-	all := agents.Request{Type: "builder", Prompt: "change it", Mode: hosts.Bypass}
+	all := plan.Request{Type: "builder", Prompt: "change it", Mode: hosts.Bypass}
 	granted := seek(answers(true, true), all)
 	assert.Equal(t, hosts.Default, foresee(all), "it is for one agent")
 	grants, err := a.Grants(t.Context())
@@ -81,13 +82,13 @@ func TestAPersonIsAskedForWhatAnAgentWouldNotGet(t *testing.T) {
 	assert.True(t, grants[0].Once)
 
 	asked = nil
-	assert.Empty(t, seek(answers(true, true), agents.Request{Type: "analyzer", Prompt: "look"}))
+	assert.Empty(t, seek(answers(true, true), plan.Request{Type: "analyzer", Prompt: "look"}))
 	assert.Empty(t, asked, "it gets what it wants anyway")
 
 	theirs := filepath.Join(dir, ".claude", "agents", "tester.md")
 	require.NoError(t, os.MkdirAll(filepath.Dir(theirs), 0o755))
 	require.NoError(t, os.WriteFile(theirs, []byte("---\ndescription: d\npermissionMode: bypassPermissions\n---\nTake\nall.\n"), 0o644))
-	require.NotEmpty(t, seek(answers(true, true), agents.Request{Type: "tester", Prompt: "test"}))
+	require.NotEmpty(t, seek(answers(true, true), plan.Request{Type: "tester", Prompt: "test"}))
 	require.Len(t, asked, 1)
 	assert.Contains(t, asked[0], "\ntester is this project's .claude/agents/tester.md, not the built-in one. Its instructions: Take all.")
 }

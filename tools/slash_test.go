@@ -14,6 +14,7 @@ import (
 	"flame/agents"
 	"flame/agents/converge"
 	"flame/agents/definition"
+	"flame/agents/plan"
 	"flame/core"
 	"flame/hosts"
 )
@@ -34,30 +35,30 @@ func TestADelegateLineIsRead(t *testing.T) {
 	tools := []string{"Read", "Bash(git add, git diff)"}
 	tests := map[string]struct {
 		line string
-		want agents.Request
+		want plan.Request
 		wait bool
 	}{
 		"as the seed has it": {
 			line: `fix the login --agent-type builder --permission-mode acceptEdits --timeout 60 --tools "Read, Bash(git add, git diff)"`,
-			want: agents.Request{Type: "builder", Prompt: "fix the login", Mode: hosts.AcceptEdits, Timeout: time.Minute, Tools: &tools},
+			want: plan.Request{Type: "builder", Prompt: "fix the login", Mode: hosts.AcceptEdits, Timeout: time.Minute, Tools: &tools},
 		},
-		"with the command's name": {line: "/flame:delegate look --agent-type analyzer", want: agents.Request{Type: "analyzer", Prompt: "look"}},
+		"with the command's name": {line: "/flame:delegate look --agent-type analyzer", want: plan.Request{Type: "analyzer", Prompt: "look"}},
 		"a task in quotes": {
-			line: `"fix it, don't --break it" --agent-type builder`, want: agents.Request{Type: "builder", Prompt: "fix it, don't --break it"},
+			line: `"fix it, don't --break it" --agent-type builder`, want: plan.Request{Type: "builder", Prompt: "fix it, don't --break it"},
 		},
-		"quotes inside the task": {line: `say "hello" --agent-type=builder`, want: agents.Request{Type: "builder", Prompt: `say "hello"`}},
-		"all of it in quotes":    {line: `"say \"hello\" --agent-type builder"`, want: agents.Request{Type: "builder", Prompt: `say "hello"`}},
+		"quotes inside the task": {line: `say "hello" --agent-type=builder`, want: plan.Request{Type: "builder", Prompt: `say "hello"`}},
+		"all of it in quotes":    {line: `"say \"hello\" --agent-type builder"`, want: plan.Request{Type: "builder", Prompt: `say "hello"`}},
 		"without context, waited for": {
 			line: "look --agent-type analyzer --inherit-context=false --background false",
-			want: agents.Request{Type: "analyzer", Prompt: "look", Bare: true}, wait: true,
+			want: plan.Request{Type: "analyzer", Prompt: "look", Bare: true}, wait: true,
 		},
 		"with underscores": {
-			line: "look --agent_type analyzer --inherit_context=false", want: agents.Request{Type: "analyzer", Prompt: "look", Bare: true},
+			line: "look --agent_type analyzer --inherit_context=false", want: plan.Request{Type: "analyzer", Prompt: "look", Bare: true},
 		},
-		"without any tools": {line: `think --agent-type builder --tools ""`, want: agents.Request{Type: "builder", Prompt: "think", Tools: &[]string{}}},
+		"without any tools": {line: `think --agent-type builder --tools ""`, want: plan.Request{Type: "builder", Prompt: "think", Tools: &[]string{}}},
 		"what only arguments had": {
 			line: "fix it --agent-type builder --frameID frame-1 --idempotency-key k1 --isolation worktree --budget-tokens 9000 --budget-usd 1.5",
-			want: agents.Request{Type: "builder", Prompt: "fix it", Frame: "frame-1", Key: "k1", Isolation: definition.Worktree, BudgetTokens: 9000, BudgetUSD: 1.5},
+			want: plan.Request{Type: "builder", Prompt: "fix it", Frame: "frame-1", Key: "k1", Isolation: definition.Worktree, BudgetTokens: 9000, BudgetUSD: 1.5},
 		},
 	}
 	for name, tt := range tests {

@@ -102,3 +102,21 @@ func AgentOf(tx project.Tx, by project.Caller, session string) (run Run, err err
 	_, err = Runs.Load(tx, id, &run)
 	return run, err
 }
+
+// AssignmentOf returns what an agent was told.
+func AssignmentOf(tx project.Tx, id string) (told Assignment, err error) {
+	known, err := Assignments.Load(tx, id, &told)
+	if err == nil && !known {
+		err = core.NotFoundf("what %s was told is not known any more", id).WithHint("start another agent with %s", op.Spawn)
+	}
+	return told, err
+}
+
+// RootFrame returns the root of a frame's tree.
+func RootFrame(tx project.Tx, frame string) (string, error) {
+	above, err := tx.Ancestors(frame, 0)
+	if err != nil || len(above) == 0 {
+		return frame, err
+	}
+	return above[len(above)-1].ID, nil
+}

@@ -4,6 +4,7 @@ package record
 
 import (
 	"encoding/json"
+	"path/filepath"
 
 	"flame/project"
 )
@@ -38,3 +39,6 @@ type Tree struct {
 	Tokens  int64    `json:"tokens,omitempty"`
 	CostUSD float64  `json:"costUSD,omitempty"`
 }
+
+// Folder returns the path of an agent's own folder in a project's data folder.
+func Folder(data, id string) string { return filepath.Join(data, "agents", id) }

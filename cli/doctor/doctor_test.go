@@ -14,6 +14,7 @@ import (
 	"flame/agents"
 	"flame/agents/definition"
 	"flame/agents/permission"
+	"flame/agents/plan"
 	"flame/agents/supervise"
 	"flame/core"
 	"flame/hosts"
@@ -43,7 +44,7 @@ func TestTheDoctorTellsOfGrantsThatWereMadeWhileAgentsRan(t *testing.T) {
 		Now: func() core.Millis { return core.MillisOf(time.Now()) },
 	}
 	s := &agents.Agents{
-		Project: p, Data: data, Dir: dir, Program: "flame", Hosts: hoststest.Reached(map[string]hosts.Client{"claude-code": quiet{}}), Machine: hoststest.With("claude"), Bounds: agents.DefaultBounds(),
+		Project: p, Data: data, Dir: dir, Program: "flame", Hosts: hoststest.Reached(map[string]hosts.Client{"claude-code": quiet{}}), Machine: hoststest.With("claude"), Bounds: plan.DefaultBounds(),
 		Catalog: func(string) definition.Catalog { return definition.Load(hoststest.Known(), nil) },
 		Start:   func(context.Context, supervise.Seat) (supervise.Process, error) { return supervise.Process{}, nil },
 	}
@@ -61,7 +62,7 @@ func TestTheDoctorTellsOfGrantsThatWereMadeWhileAgentsRan(t *testing.T) {
 	}
 	assert.Empty(t, d.checkGrants(t.Context(), place.At(dir)))
 	grant(permission.Grant{Mode: hosts.Bypass})
-	run, err := s.Spawn(t.Context(), project.Caller{Session: "s", Host: "claude-code"}, agents.Request{Type: "builder", Prompt: "work"})
+	run, err := s.Spawn(t.Context(), project.Caller{Session: "s", Host: "claude-code"}, plan.Request{Type: "builder", Prompt: "work"})
 	require.NoError(t, err)
 	assert.Empty(t, d.checkGrants(t.Context(), place.At(dir)), "it was made before")
 	grant(permission.Grant{Mode: hosts.Bypass, ExpiresAt: 1})

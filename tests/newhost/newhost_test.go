@@ -18,6 +18,7 @@ import (
 
 	"flame/agents"
 	"flame/agents/definition"
+	"flame/agents/plan"
 	"flame/agents/record"
 	"flame/agents/supervise"
 	"flame/cli"
@@ -67,7 +68,7 @@ func app(in io.Reader, out, errs io.Writer) *cli.App {
 			}
 			machine, err := hosts.ThisMachine(at.Worktree)
 			return &agents.Agents{
-				Project: p, Data: at.Data.Path, Root: at.Dir, Dir: at.Worktree, Program: program, Bounds: agents.DefaultBounds(),
+				Project: p, Data: at.Data.Path, Root: at.Dir, Dir: at.Worktree, Program: program, Bounds: plan.DefaultBounds(),
 				Hosts: registry(), Machine: machine, Start: supervise.Start,
 				Catalog: func(checkout string) definition.Catalog {
 					return definition.Load(registry(), definition.Dirs(registry(), machine.At(checkout)))
@@ -150,7 +151,7 @@ func spawn(t *testing.T) record.Run {
 	service, err := a.Agents(p, at)
 	require.NoError(t, err)
 	by := project.Caller{Session: "talk-1", Host: yonder, Trust: project.Stamped}
-	run, err := service.Spawn(t.Context(), by, agents.Request{Type: "analyzer", Prompt: "Look"})
+	run, err := service.Spawn(t.Context(), by, plan.Request{Type: "analyzer", Prompt: "Look"})
 	require.NoError(t, err)
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()

@@ -1,4 +1,4 @@
-package agents
+package plan
 
 import (
 	"errors"
@@ -13,32 +13,32 @@ import (
 
 // workIn returns the folder that an agent works in: the project's, or one inside of
 // it. Settings of other folders could allow more than the project's do.
-func (a *Agents) workIn(dir string) (string, error) {
+func (pl Planner) workIn(dir string) (string, error) {
 	if dir == "" {
-		return a.Dir, nil
+		return pl.Dir, nil
 	}
 	if !filepath.IsAbs(dir) {
-		dir = filepath.Join(a.Dir, dir)
+		dir = filepath.Join(pl.Dir, dir)
 	}
-	root, err := confine.Open(a.Dir)
+	root, err := confine.Open(pl.Dir)
 	if err != nil {
 		return "", err
 	}
 	defer root.Close()
-	name, err := filepath.Rel(a.Dir, dir)
+	name, err := filepath.Rel(pl.Dir, dir)
 	if err != nil {
 		return "", err
 	}
 	inside, err := root.Inside(name)
 	if errors.Is(err, confine.Outside) {
-		return "", core.Invalidf("cwd %s is not in the project %s", dir, a.Dir).
+		return "", core.Invalidf("cwd %s is not in the project %s", dir, pl.Dir).
 			WithHint("name a folder of the project: the settings of others could allow the agent more")
 	}
 	if info, statErr := root.Stat(inside); err != nil || statErr != nil || !info.IsDir() {
 		return "", core.NotFoundf("cwd %s is not a folder", dir).WithHint("name a folder that exists, or leave cwd out for the project's")
 	}
 	for folder := inside; folder != "."; folder = path.Dir(folder) {
-		if found := settingsIn(root, folder, a.Hosts.Settings()); found != "" {
+		if found := settingsIn(root, folder, pl.Hosts.Settings()); found != "" {
 			return "", core.Invalidf("cwd %s has settings of its own (%s)", dir, found).
 				WithHint("name another folder of the project: those settings could allow the agent more")
 		}

@@ -1,4 +1,4 @@
-package agents
+package plan
 
 import (
 	"strings"
@@ -45,11 +45,11 @@ func (b Bounds) refuse(run, parent record.Run, t record.Tree) error {
 		return core.Invalidf("%d agents are running below this session, which is as many as may: %s", len(t.Live), strings.Join(t.Live, ", ")).
 			WithHint("wait for one with %s, or cancel one with %s; "+env.AgentMaxConcurrent+" sets the number", op.AgentWait, op.AgentCancel)
 	}
-	return b.usedUp(t)
+	return b.UsedUp(t)
 }
 
-// usedUp refuses more work to agents that have used the budget of their tree.
-func (b Bounds) usedUp(t record.Tree) error {
+// UsedUp refuses more work to agents that have used the budget of their tree.
+func (b Bounds) UsedUp(t record.Tree) error {
 	switch {
 	case b.Tokens > 0 && t.Tokens >= b.Tokens:
 		return core.Invalidf("the agents below this session have used their %d tokens", b.Tokens).WithHint(env.AgentBudgetTokens + " sets the number")

@@ -1,42 +1,27 @@
-package agents
+package plan
 
 import (
-	"context"
-
 	"flame/agents/definition"
 	"flame/agents/record"
 	"flame/core"
 	"flame/core/op"
-	"flame/project"
 )
 
-// assignmentOf returns what an agent was told.
-func (a *Agents) assignmentOf(ctx context.Context, id string) (told record.Assignment, err error) {
-	err = a.Project.Store.View(ctx, func(tx project.Tx) error {
-		known, err := record.Assignments.Load(tx, id, &told)
-		if err == nil && !known {
-			err = core.NotFoundf("what %s was told is not known any more", id).WithHint("start another agent with %s", op.Spawn)
-		}
-		return err
-	})
-	return told, err
-}
-
-// definitionOf returns the definition of an agent as it stands now, for the agent's
+// DefinitionOf returns the definition of an agent as it stands now, for the agent's
 // host. Another that has taken its name is not it; nor is what it has become since,
 // where a person granted the agent its mode.
-func (a *Agents) definitionOf(run record.Run, told record.Assignment) (definition.Definition, error) {
+func (pl Planner) DefinitionOf(run record.Run, told record.Assignment) (definition.Definition, error) {
 	if run.Source.Kind == definition.Call {
 		def := definition.Definition{Name: run.Type, Source: run.Source}
 		if len(told.Inline) > 0 {
 			var err error
-			if def, err = definition.Inline(a.Hosts, told.Inline); err != nil {
+			if def, err = definition.Inline(pl.Hosts, told.Inline); err != nil {
 				return def, err
 			}
 		}
-		return def.For(a.Hosts, run.Host), nil
+		return def.For(pl.Hosts, run.Host), nil
 	}
-	def, err := a.Catalog(run.Checkout).Find(run.Type)
+	def, err := pl.Catalog(run.Checkout).Find(run.Type)
 	switch {
 	case err != nil:
 		return def, err
@@ -47,5 +32,5 @@ func (a *Agents) definitionOf(run record.Run, told record.Assignment) (definitio
 		return def, core.Invalidf("the definition %s of %s has changed since it was granted the mode %s", def.Source, run.ID, run.Mode.Effective).
 			WithHint("grant it again, and start another agent")
 	}
-	return def.For(a.Hosts, run.Host), nil
+	return def.For(pl.Hosts, run.Host), nil
 }

@@ -1,4 +1,4 @@
-package agents
+package plan
 
 import (
 	"cmp"
@@ -10,15 +10,6 @@ import (
 	"flame/hosts"
 	"flame/project"
 )
-
-// top returns the root of a frame's tree.
-func top(tx project.Tx, frame string) (string, error) {
-	above, err := tx.Ancestors(frame, 0)
-	if err != nil || len(above) == 0 {
-		return frame, err
-	}
-	return above[len(above)-1].ID, nil
-}
 
 // above returns the session at the root of the caller's, and how many levels of
 // agents, of hosts' own too, lie between.
@@ -64,7 +55,7 @@ type asker struct {
 
 // askerOf returns what bounds the agents of a session. One that works as an agent of the
 // host's own that flame does not know reads only.
-func (a *Agents) askerOf(tx project.Tx, by project.Caller, caller core.Session, catalog func() definition.Catalog) (asks asker, err error) {
+func (pl Planner) askerOf(tx project.Tx, by project.Caller, caller core.Session, catalog func() definition.Catalog) (asks asker, err error) {
 	if asks.agent, err = record.AgentOf(tx, by, caller.ID); err != nil {
 		return asks, err
 	}
@@ -76,7 +67,7 @@ func (a *Agents) askerOf(tx project.Tx, by project.Caller, caller core.Session, 
 	if err != nil {
 		return asks, err
 	}
-	if asks.role, asks.known = a.roleOf(a.Hosts.Of(asks.host), told, catalog); !asks.known {
+	if asks.role, asks.known = pl.roleOf(pl.Hosts.Of(asks.host), told, catalog); !asks.known {
 		asks.mode = hosts.Plan
 		return asks, nil
 	}
@@ -92,11 +83,11 @@ func (a *Agents) askerOf(tx project.Tx, by project.Caller, caller core.Session, 
 
 // roleOf returns the tools that an agent of a host's own is left, and whether that is
 // known.
-func (a *Agents) roleOf(host hosts.Host, told project.Standing, catalog func() definition.Catalog) (role hosts.ToolSet, known bool) {
+func (pl Planner) roleOf(host hosts.Host, told project.Standing, catalog func() definition.Catalog) (role hosts.ToolSet, known bool) {
 	denied, builtIn := host.Agents[told.Agent]
 	switch {
 	case told.Rules != "":
-		role, known = definition.Permitted(a.Hosts, told.Rules).ToolSet(), true
+		role, known = definition.Permitted(pl.Hosts, told.Rules).ToolSet(), true
 	case told.Agent == "" || builtIn:
 		known = true
 	default:

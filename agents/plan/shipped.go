@@ -1,4 +1,4 @@
-package agents
+package plan
 
 import (
 	"cmp"
@@ -16,12 +16,12 @@ import (
 // lessened returns the definition as it may limit an agent: a shipped one lowers the
 // settings' limits and raises none. It tells what whoever asks for the agent should
 // know of that, and of whose place it takes.
-func (a *Agents) lessened(def definition.Definition) (less definition.Definition, told []string) {
+func (pl Planner) lessened(def definition.Definition) (less definition.Definition, told []string) {
 	if !def.Shipped() {
 		return def, nil
 	}
 	if def.Replaces != nil {
-		told = append(told, def.Origin(a.Dir))
+		told = append(told, def.Origin(pl.Dir))
 	}
 	var above []string
 	note := func(key string, lowered bool) {
@@ -29,7 +29,7 @@ func (a *Agents) lessened(def definition.Definition) (less definition.Definition
 			above = append(above, key)
 		}
 	}
-	each := a.Bounds.Each
+	each := pl.Bounds.Each
 	note("timeout", lower(&def.Timeout, each.Wall))
 	note("budget_tokens", lower(&def.BudgetTokens, each.Tokens))
 	note("budget_usd", lower(&def.BudgetUSD, each.CostUSD))
@@ -39,7 +39,7 @@ func (a *Agents) lessened(def definition.Definition) (less definition.Definition
 	}
 	if len(above) > 0 {
 		told = append(told, fmt.Sprintf("%s: this project's %s asks for more than the settings give, and gets what they do",
-			strings.Join(above, ", "), def.File(a.Dir)))
+			strings.Join(above, ", "), def.File(pl.Dir)))
 	}
 	return def, told
 }
@@ -53,13 +53,4 @@ func lower[T cmp.Ordered](limit *T, setting T) bool {
 	}
 	*limit = setting
 	return true
-}
-
-// hostOrder returns the hosts that an agent may run in, the first that is named first.
-// Of a shipped definition FLAME_AGENT_HOST goes before what the definition says.
-func (a *Agents) hostOrder(def definition.Definition, callers string) []string {
-	if def.Shipped() {
-		return []string{a.Host, def.Host, callers}
-	}
-	return []string{def.Host, a.Host, callers}
 }

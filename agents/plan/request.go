@@ -1,4 +1,4 @@
-package agents
+package plan
 
 import (
 	"encoding/json"
