@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -20,7 +21,9 @@ func TestMain(m *testing.M) {
 	}
 	os.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
 	os.Setenv("GIT_CONFIG_NOSYSTEM", "1")
-	os.Exit(m.Run())
+	code := m.Run()
+	_ = os.RemoveAll(origin.dir) // a leftover harms no later run
+	os.Exit(code)
 }
 
 // A repo is a repository with two commits and a file of each sort: changed, changed
@@ -32,19 +35,38 @@ type repo struct {
 	trap string // the program that does so
 }
 
-func newRepo(t *testing.T) *repo {
+// origin is the repository that those of tests are copies of: making each by git
+// takes seven processes.
+var origin struct {
+	once sync.Once
+	dir  string
+}
+
+// makeOrigin makes the origin. It has none of the samples of hooks that git ships.
+func makeOrigin(t *testing.T) {
 	t.Helper()
-	base, err := filepath.EvalSymlinks(t.TempDir())
+	dir, err := os.MkdirTemp("", "flame-test-")
 	require.NoError(t, err)
-	r := &repo{t: t, dir: filepath.Join(base, "repo"), mark: filepath.Join(base, "sprung"), trap: filepath.Join(base, "trap")}
-	require.NoError(t, os.WriteFile(r.trap, []byte("#!/bin/sh\necho \"$0 $*\" >>"+r.mark+"\n"), 0o700))
-	r.plain("init", "--quiet", "--initial-branch=main", ".")
+	origin.dir = dir
+	r := &repo{t: t, dir: dir}
+	r.plain("init", "--quiet", "--initial-branch=main", "--template=", ".")
 	r.write("changed", "one\n")
 	r.write("touched", "one\n")
 	r.commit("first")
 	r.write("folder/file", "one\n")
 	r.write(".gitignore", "*.log\n")
 	r.commit("second")
+}
+
+func newRepo(t *testing.T) *repo {
+	t.Helper()
+	origin.once.Do(func() { makeOrigin(t) })
+	base, err := filepath.EvalSymlinks(t.TempDir())
+	require.NoError(t, err)
+	r := &repo{t: t, dir: filepath.Join(base, "repo"), mark: filepath.Join(base, "sprung"), trap: filepath.Join(base, "trap")}
+	require.NoError(t, os.WriteFile(r.trap, []byte("#!/bin/sh\necho \"$0 $*\" >>"+r.mark+"\n"), 0o700))
+	require.NoError(t, os.CopyFS(r.dir, os.DirFS(origin.dir)))
+	r.plain("update-index", "--refresh") // which knows files by their inodes
 	r.disturb(r.dir)
 	return r
 }
