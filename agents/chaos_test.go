@@ -74,7 +74,12 @@ func TestAgentsThatAreKilledAtRandom(t *testing.T) {
 	}
 	close(ids)
 	s.shift.Add(60_000) // who did not begin by now never will
+	var all []string
 	for id := range ids {
+		s.stop(id)
+		all = append(all, id)
+	}
+	for _, id := range all {
 		s.settled(id)
 	}
 	state, err := transfer.Of(s.ctx, s.Project, project.Caller{Host: project.CommandLine})
@@ -88,14 +93,20 @@ func TestAgentsThatAreKilledAtRandom(t *testing.T) {
 	assert.Equal(t, 1, open, "the person's own alone")
 }
 
-// settled sees to the end of an agent that may hang for want of a kill, and checks
-// it.
-func (s *service) settled(id string) {
+// stop cancels an agent that may hang for want of a kill.
+func (s *service) stop(id string) {
 	s.t.Helper()
-	if run, err := s.Find(s.ctx, id); assert.NoError(s.t, err) && !run.State.Ended() {
+	run, err := s.Find(s.ctx, id)
+	require.NoError(s.t, err)
+	if !run.State.Ended() {
 		_, err := s.Cancel(s.ctx, user, id)
 		require.NoError(s.t, err)
 	}
+}
+
+// settled waits for the end of an agent, and checks it.
+func (s *service) settled(id string) {
+	s.t.Helper()
 	s.eventually(func() bool {
 		require.NoError(s.t, s.Recover(s.ctx))
 		run, err := s.Find(s.ctx, id)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -11,6 +12,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -43,6 +45,8 @@ func TestMain(m *testing.M) {
 	default:
 		// With the race detector each process would stay for a second after its end.
 		exit(os.Setenv("GORACE", "atexit_sleep_ms=0"))
+		// Tests wait for other processes most of the time.
+		exit(flag.Set("test.parallel", strconv.Itoa(3*runtime.GOMAXPROCS(0))))
 		os.Exit(m.Run())
 	}
 }

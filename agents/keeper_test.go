@@ -29,12 +29,10 @@ func seconds() string { return fmt.Sprintf("300.%09d", rand.IntN(1e9)) }
 // sleepers returns the processes that sleep so long.
 func sleepers(t *testing.T, seconds string) (pids []int) {
 	t.Helper()
-	names, err := filepath.Glob("/proc/[0-9]*/cmdline")
-	require.NoError(t, err)
-	for _, name := range names {
-		command, err := os.ReadFile(name) // empty for zombies
+	for _, dir := range processes(t) {
+		command, err := os.ReadFile(filepath.Join(dir, "cmdline")) // empty for zombies
 		if err == nil && bytes.Contains(command, []byte(seconds)) && bytes.HasPrefix(command, []byte("sleep\x00")) {
-			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(name)))
+			pid, _ := strconv.Atoi(filepath.Base(dir))
 			pids = append(pids, pid)
 		}
 	}
@@ -71,6 +69,7 @@ func TestAnEarlyKilledSupervisorLeavesNothing(t *testing.T) {
 	for _, after := range []time.Duration{0, 10, 50, 100, 200, 500} {
 		for try := range 4 {
 			t.Run(fmt.Sprintf("%d ms, %d", after, try), func(t *testing.T) {
+				t.Parallel()
 				long := seconds()
 				run := s.spawn("escape " + long + "; say half; hang")
 				supervisor := s.supervising(run.ID)
@@ -212,10 +211,8 @@ func (s *service) finishedBelow(id string) (count int) {
 // system.
 func zombies(t *testing.T, of int) (pids []int) {
 	t.Helper()
-	names, err := filepath.Glob("/proc/[0-9]*")
-	require.NoError(t, err)
-	for _, name := range names {
-		if pid, _ := strconv.Atoi(filepath.Base(name)); parent(pid) == of && !runs(pid) {
+	for _, dir := range processes(t) {
+		if pid, _ := strconv.Atoi(filepath.Base(dir)); parent(pid) == of && !runs(pid) {
 			pids = append(pids, pid)
 		}
 	}

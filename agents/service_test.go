@@ -234,15 +234,22 @@ func (s *service) over(id string, state core.AgentState, frame core.Status) reco
 func worksFor(t *testing.T, id string) (pids []string) {
 	t.Helper()
 	mark := []byte(core.AgentVariable + "=" + id)
-	names, err := filepath.Glob("/proc/[0-9]*/environ")
-	require.NoError(t, err)
-	for _, name := range names {
-		environ, err := os.ReadFile(name) // empty for zombies
+	for _, dir := range processes(t) {
+		environ, err := os.ReadFile(filepath.Join(dir, "environ")) // empty for zombies
 		if err == nil && slices.ContainsFunc(bytes.Split(environ, []byte{0}), func(v []byte) bool { return bytes.Equal(v, mark) }) {
-			pids = append(pids, filepath.Base(filepath.Dir(name)))
+			pids = append(pids, filepath.Base(dir))
 		}
 	}
 	return pids
+}
+
+// processes returns the folders of all processes. A pattern that goes on below them
+// would read each of these, which takes long.
+func processes(t *testing.T) []string {
+	t.Helper()
+	dirs, err := filepath.Glob("/proc/[0-9]*")
+	require.NoError(t, err)
+	return dirs
 }
 
 // problem checks an error that a user or model can act on, and returns its text with
