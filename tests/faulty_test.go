@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -164,11 +165,13 @@ func countNodes(t *testing.T, document string) (n int) {
 }
 
 // treePages returns the numbers of the pages of a database that belong to a tree of
-// SQLite's, by the first byte that its format gives those.
+// SQLite's, by the first byte that its format gives those, and hold cells: empty ones
+// are alike.
 func treePages(t *testing.T, raw []byte) (pages []int) {
 	t.Helper()
 	for page := 2; page <= len(raw)/pageSize; page++ {
-		if slices.Contains([]byte{2, 5, 10, 13}, raw[(page-1)*pageSize]) {
+		header := raw[(page-1)*pageSize:]
+		if slices.Contains([]byte{2, 5, 10, 13}, header[0]) && binary.BigEndian.Uint16(header[3:]) > 0 {
 			pages = append(pages, page)
 		}
 	}
@@ -180,8 +183,9 @@ const pageSize = 4096 // bytes
 
 func TestSwappedPagesAreFoundAndHoldNobodyUp(t *testing.T) {
 	t.Parallel()
+	const n = 1000
 	sound := newBounded(t)
-	sound.save(bushy(3000))
+	sound.save(bushy(n))
 	raw, err := os.ReadFile(sound.file())
 	require.NoError(t, err)
 	pages := treePages(t, raw)
@@ -200,16 +204,16 @@ func TestSwappedPagesAreFoundAndHoldNobodyUp(t *testing.T) {
 			b := newBounded(t)
 			b.save(bushy(1)) // which makes the folder
 			require.NoError(t, os.WriteFile(b.file(), swapped, 0o600))
-			b.readAll("f-02999")
+			b.readAll(fmt.Sprintf("f-%05d", n-1))
 			if drawn, ok := b.run("tree"); ok {
-				assert.Equal(t, 3001, strings.Count(drawn, "\n"), "what can be drawn is all of it")
+				assert.Equal(t, n+1, strings.Count(drawn, "\n"), "what can be drawn is all of it")
 			}
 			out, ok := b.run("doctor")
 			assert.False(t, ok, "pages %d and %d", one, other)
 			assert.Contains(t, out, "BROKEN ")
 			if out, ok := b.run("doctor", "--repair", "--yes"); ok {
 				assert.Contains(t, out, "is sound")
-				assert.Len(t, b.shown("tree"), 3000)
+				assert.Len(t, b.shown("tree"), n)
 				return
 			}
 			left, err := os.ReadFile(b.file())
