@@ -25,10 +25,14 @@ type victim struct {
 	t       *testing.T
 	home    string
 	repo    string
-	outside string // a folder that nothing of the repository's concerns
-	marker  string // made by whatever command of the repository's is run
-	calls   string // how the host was started, a line each
-	pid     int    // of a process that is nobody's business
+	outside string   // a folder that nothing of the repository's concerns
+	marker  string   // made by whatever command of the repository's is run
+	calls   string   // how the host was started, a line each
+	pid     int      // of a process that is nobody's business
+	before  []string // what was in the repository and outside
+	said    strings.Builder
+	server  *exec.Cmd
+	in      io.Closer // the server's
 }
 
 // foreign stands in all that a repository ships and nobody may be told.
@@ -155,16 +159,18 @@ func (v *victim) run(env []string, input string, args ...string) string {
 	return string(out)
 }
 
-// use does what a user, a host and its model do in a repository, and returns all that
-// they were told.
-func (v *victim) use() string {
+// event is what Claude Code tells a hook.
+func (v *victim) event(name, more string) string {
+	return fmt.Sprintf(`{"hook_event_name":%q,"session_id":"s","cwd":%q,"permission_mode":"acceptEdits","prompt":"go on","prompt_id":"p"%s}`, name, v.repo, more)
+}
+
+// arrive does what a user, a host and its model do in a repository, and leaves a server
+// running there.
+func (v *victim) arrive() {
 	v.t.Helper()
-	event := func(name, more string) string {
-		return fmt.Sprintf(`{"hook_event_name":%q,"session_id":"s","cwd":%q,"permission_mode":"acceptEdits","prompt":"go on","prompt_id":"p"%s}`, name, v.repo, more)
-	}
-	said := v.run(nil, event("SessionStart", `,"source":"startup"`), "hook", "claude-code") +
-		v.run(nil, event("UserPromptSubmit", ""), "hook", "claude-code") +
-		v.run(nil, `{"event":"chat.message","session":"ses_1","message":"m","text":"go on"}`, "hook", "opencode")
+	v.said.WriteString(v.run(nil, v.event("SessionStart", `,"source":"startup"`), "hook", "claude-code") +
+		v.run(nil, v.event("UserPromptSubmit", ""), "hook", "claude-code") +
+		v.run(nil, `{"event":"chat.message","session":"ses_1","message":"m","text":"go on"}`, "hook", "opencode"))
 	for _, args := range [][]string{
 		{"tree"}, {"status"}, {"push", "My own work"}, {"context"}, {"search", foreign}, {"events", "--limit", "0"},
 		{"doctor"}, {"agents", "list"}, {"agents", "doctor"},
@@ -172,22 +178,22 @@ func (v *victim) use() string {
 		{"call", "spawn_agent", `{"subagent_type":"builder","prompt":"build it","description":"its part","session_id":"s"}`},
 		{"call", "flame_tree"}, {"setup", "--scope", "project", "opencode", "claude-code"}, {"setup", "--remove", "--scope", "project"}, {"doctor"},
 	} {
-		said += v.run(nil, "", args...)
+		v.said.WriteString(v.run(nil, "", args...))
 	}
-	return said + v.serve() + v.run(nil, event("SessionEnd", `,"reason":"other"`), "hook", "claude-code")
+	v.serve()
 }
 
-// serve has the server run for longer than it waits before it looks for agents that
-// nobody watches over.
-func (v *victim) serve() string {
+// serve starts the server.
+func (v *victim) serve() {
 	v.t.Helper()
-	cmd := exec.Command(flameBinary(v.t), "serve")
-	cmd.Dir, cmd.Env = v.repo, []string{"HOME=" + v.home, "PATH=" + filepath.Join(filepath.Dir(v.home), "bin") + ":/usr/bin:/bin"}
-	var said strings.Builder
-	cmd.Stdout, cmd.Stderr = &said, &said
-	in, err := cmd.StdinPipe()
+	v.server = exec.Command(flameBinary(v.t), "serve")
+	v.server.Dir = v.repo
+	v.server.Env = []string{"HOME=" + v.home, "PATH=" + filepath.Join(filepath.Dir(v.home), "bin") + ":/usr/bin:/bin"}
+	v.server.Stdout, v.server.Stderr = &v.said, &v.said
+	in, err := v.server.StdinPipe()
 	require.NoError(v.t, err)
-	require.NoError(v.t, cmd.Start())
+	v.in = in
+	require.NoError(v.t, v.server.Start())
 	_, err = io.WriteString(in,
 		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"claude-code","version":"1"}}}
 {"jsonrpc":"2.0","method":"notifications/initialized"}
@@ -196,10 +202,14 @@ func (v *victim) serve() string {
 {"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"flame_agent_list","arguments":{}}}
 `)
 	require.NoError(v.t, err)
-	time.Sleep(3500 * time.Millisecond) // what must not happen cannot be waited for
-	require.NoError(v.t, in.Close())
-	_ = cmd.Wait()
-	return said.String()
+}
+
+// leave ends the server and the session, and returns all that was told there.
+func (v *victim) leave() string {
+	v.t.Helper()
+	require.NoError(v.t, v.in.Close())
+	_ = v.server.Wait()
+	return v.said.String() + v.run(nil, v.event("SessionEnd", `,"reason":"other"`), "hook", "claude-code")
 }
 
 // look lists all there is in some folders, with what it holds.
@@ -282,15 +292,23 @@ func TestAHostileRepositoryDoesNothing(t *testing.T) {
 			v.put(filepath.Join(v.outside, "commondir"), "../above")
 		},
 	}
+	victims := map[string]*victim{}
 	for name, build := range tests {
+		v := newVictim(t)
+		build(v)
+		v.before = look(t, v.outside, v.repo)
+		v.arrive()
+		victims[name] = v
+	}
+	// What must not happen cannot be waited for: a server waits for less than this before
+	// it looks for agents that nobody watches over.
+	time.Sleep(3500 * time.Millisecond)
+	for name, v := range victims {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			v := newVictim(t)
-			build(v)
-			before := look(t, v.outside, filepath.Join(v.repo))
-			said := v.use()
+			v.t = t
+			said := v.leave()
 			assert.NoFileExists(t, v.marker, "a command of the repository's ran")
-			assert.Equal(t, before, look(t, v.outside, filepath.Join(v.repo)), "files changed")
+			assert.Equal(t, v.before, look(t, v.outside, v.repo), "files changed")
 			said = strings.ReplaceAll(said, `all the words of "`+foreign, "")
 			assert.Empty(t, linesWith(said, foreign), "a foreign tree was told")
 			assert.Empty(t, linesWith(said, "SECRET-OUTSIDE"), "a file outside was told")
