@@ -20,7 +20,8 @@ func newAgentsConverge(a *App) *cobra.Command {
 	}
 	flags.Choose(cmd, &o.Strategy, "strategy", "how it is made (required)", o.Strategy.Values()...)
 	flags.Choose(cmd, &o.Resolution, "conflict-resolution", "what becomes of conflicts (default "+string(converge.Manual)+")", o.Resolution.Values()...)
-	flags.Choose(cmd, &o.Format, "output-format", "how it is written (default "+string(converge.Markdown)+"; with --json "+string(converge.DeltaBatch)+")", o.Format.Values()...)
+	usage := "how it is written (default " + string(converge.Markdown) + "; with --json " + string(converge.DeltaBatch) + ")"
+	flags.Choose(cmd, &o.Format, "output-format", usage, o.Format.Values()...)
 	cmd.Flags().Float64Var(&o.Tolerance, "tolerance", 0, "how far apart numbers may be that count as equal")
 	cmd.Flags().StringVar(&schema, "result-schema", "", "a JSON schema: only what it declares is compared")
 	return a.asksAgents(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {

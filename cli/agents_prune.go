@@ -34,6 +34,7 @@ func newAgentsPrune(a *App) *cobra.Command {
 		if look {
 			done = "to delete"
 		}
-		return a.out.Print(pruned, fmt.Sprintf("%s of %s %s\n%s", render.Megabytes(pruned.Bytes), render.Count(len(pruned.Agents), "agent"), done, strings.Join(pruned.Agents, "\n")))
+		size, count := render.Megabytes(pruned.Bytes), render.Count(len(pruned.Agents), "agent")
+		return a.out.Print(pruned, fmt.Sprintf("%s of %s %s\n%s", size, count, done, strings.Join(pruned.Agents, "\n")))
 	})
 }

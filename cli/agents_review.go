@@ -24,7 +24,8 @@ func newAgentsReview(a *App) *cobra.Command {
 	}
 	cmd.Flags().StringArrayVar(&choices, "choose", nil, "CONFLICT=ID: the agent whose side wins (repeatable)")
 	cmd.Flags().BoolVar(&trajectory, "trajectory", false, "print what its agents said and called in one stream, with the conflicts in their places")
-	flags.Choose(cmd, &format, "output-format", "how the result is written (default "+string(converge.Markdown)+"; with --json as it was made)", format.Values()...)
+	usage := "how the result is written (default " + string(converge.Markdown) + "; with --json as it was made)"
+	flags.Choose(cmd, &format, "output-format", usage, format.Values()...)
 	return a.asksAgents(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
 		if len(args) == 0 {
 			return agentView{a}.listConvergences(ctx, s)

@@ -21,8 +21,10 @@ func newImport(a *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "import PATH", Short: "Take in exported frames, or past sessions from a host's logs",
 		Example: "  flame import exported/flame\n  flame import " + a.Hosts.LogsOf(),
-		Long:    "Take in a folder of state.json and frames/*.json, as the original plugin or flame\nexport wrote it: frames keep their ids. Or take in logs of " + a.Hosts.Titles("or") + ":\neach past session and each agent in it becomes a finished frame with what it cost.\nImporting the same again changes nothing.",
-		Args:    flags.Takes(1, 1), ValidArgsFunction: folders,
+		Long: "Take in a folder of state.json and frames/*.json, as the original plugin or flame\n" +
+			"export wrote it: frames keep their ids. Or take in logs of " + a.Hosts.Titles("or") + ":\n" +
+			"each past session and each agent in it becomes a finished frame with what it cost.\nImporting the same again changes nothing.",
+		Args: flags.Takes(1, 1), ValidArgsFunction: folders,
 	}
 	return a.reads(cmd, func(ctx context.Context, p *project.Project, args []string) error {
 		done, err := importPath(ctx, a.Hosts, p, args[0])

@@ -32,7 +32,8 @@ func newServe(a *App) *cobra.Command {
 	var at listenAt
 	cmd := &cobra.Command{
 		Use: "serve", Short: "Run the MCP server, as hosts do", Example: "  flame serve\n  flame serve --http 127.0.0.1:7070",
-		Long: "Run the MCP server: on stdin and stdout, or with --http as streamable HTTP at /mcp\nand server-sent events at /sse, with metrics for Prometheus at /metrics. Clients\n" +
+		Long: "Run the MCP server: on stdin and stdout, or with --http as streamable HTTP at /mcp\n" +
+			"and server-sent events at /sse, with metrics for Prometheus at /metrics. Clients\n" +
 			"over HTTP send a bearer token: " + env.HTTPToken + ", else one that flame makes and\nkeeps in the project's data folder, as http-token.",
 		Args: flags.Takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {

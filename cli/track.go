@@ -23,7 +23,8 @@ func newTrack(a *App) *cobra.Command {
 		Use: "track FILE|DIR|-", Short: "Show who started whom, from the logs of a host",
 		Example: "  flame track " + a.Hosts.LogsOf() + " --format mermaid",
 		Long: "Read logs of " + a.Hosts.Titles("or") + " and show the sessions and agents that they\n" +
-			"tell of, with what each was asked, how it ended and what it took. Session files,\nfolders of them, what the hosts print, exports and databases are known by their\ncontent; - reads standard input.",
+			"tell of, with what each was asked, how it ended and what it took. Session files,\n" +
+			"folders of them, what the hosts print, exports and databases are known by their\ncontent; - reads standard input.",
 		Args: flags.Takes(1, 1), ValidArgsFunction: func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			return nil, cobra.ShellCompDirectiveDefault
 		},

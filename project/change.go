@@ -116,7 +116,8 @@ func mustBeStamped(s *step) error {
 		return nil
 	}
 	return core.Invalidf("this call does not say which agent of session %s made it", s.by.Session).
-		WithHint("flame's hook names the caller of every call in this session, but not of this one; run `flame doctor` to see whether the hook still works, or pass %s from the command line", op.ArgFrame)
+		WithHint("flame's hook names the caller of every call in this session, but not of this one; "+
+			"run `flame doctor` to see whether the hook still works, or pass %s from the command line", op.ArgFrame)
 }
 
 // noteCall notes in the caller's session that it called.

@@ -94,7 +94,8 @@ func checkServer(ctx context.Context, host, program string) core.Finding {
 			Hint: "run `flame setup " + host + "` to install the program again", Broken: true,
 		}
 	}
-	return core.Finding{What: fmt.Sprintf("%s: %s serve offers %s after %s", host, program, render.Count(len(names), "tool"), render.Duration(time.Since(started).Milliseconds()))}
+	took := render.Duration(time.Since(started).Milliseconds())
+	return core.Finding{What: fmt.Sprintf("%s: %s serve offers %s after %s", host, program, render.Count(len(names), "tool"), took)}
 }
 
 // checkLink tells when a hook of the host last reached this project, and whether

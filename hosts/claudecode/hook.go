@@ -39,10 +39,13 @@ const (
 // rows are all events that flame takes part in; of those that fit an event the
 // first one holds. The plugin's hooks.json is made from them.
 var rows = []row{
-	{"SessionStart", "", (*exchange).sessionStarted, "Gives the context of the session's frame back after a resume or a compaction; offers a new session the frames that others left unfinished."},
-	{"UserPromptSubmit", "", (*exchange).prompted, "Names the session's root frame by the first prompt; tells what others changed in the tree since the last one, if anything."},
+	{"SessionStart", "", (*exchange).sessionStarted,
+		"Gives the context of the session's frame back after a resume or a compaction; offers a new session the frames that others left unfinished."},
+	{"UserPromptSubmit", "", (*exchange).prompted,
+		"Names the session's root frame by the first prompt; tells what others changed in the tree since the last one, if anything."},
 	{"PreToolUse", flameTools, (*exchange).flameCalled, "Tells flame's own tools which session or subagent calls, and allows them."},
-	{"PreToolUse", spawnTools, (*exchange).agentAsked, "Tells " + spawnTool + " which session or subagent calls, and in which permission mode. It allows nothing."},
+	{"PreToolUse", spawnTools, (*exchange).agentAsked,
+		"Tells " + spawnTool + " which session or subagent calls, and in which permission mode. It allows nothing."},
 	{"PreToolUse", agentTools, (*exchange).childAsked, "Makes the subagent's frame and adds its context to the subagent's prompt."},
 	{"PostToolUse", agentTools, (*exchange).childAnswered, "Learns the subagent's id, or that it is done."},
 	{"PostToolUse", fileTools, (*exchange).fileWritten, "Records the file as an artifact of the frame."},
