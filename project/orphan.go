@@ -1,6 +1,7 @@
 package project
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -31,34 +32,36 @@ func (p *Project) orphan(ctx context.Context, by Caller, running []string) error
 	return p.eachFor(ctx, by, calls, (*step).dropSpawn)
 }
 
-// lost returns the children to be orphaned, by their sessions, and the calls of the
-// caller and of those that may be forgotten.
+// lost returns the children to be orphaned, by their sessions, the latest activity
+// first, and the calls of the caller and of those that may be forgotten.
 func (s *step) lost(running []string) (children, calls []string, err error) {
-	tracked, err := s.FindSessions(SessionQuery{Tracked: true})
-	if err != nil {
-		return nil, nil, err
-	}
-	family := map[string]bool{s.session.ID: true}
-	for grown := true; grown; {
-		grown = false
-		for _, child := range tracked {
-			if !family[child.ID] && family[child.Parent] && !slices.Contains(running, child.ID) {
-				family[child.ID], grown = true, true
+	var family []core.Session
+	met := map[string]bool{s.session.ID: true}
+	for parents := []string{s.session.ID}; len(parents) > 0; parents = parents[1:] {
+		asked, err := s.RecordsOf(string(recordSpawn), parents[0])
+		if err != nil {
+			return nil, nil, err
+		}
+		calls = append(calls, asked...)
+		found, err := s.FindSessions(SessionQuery{Tracked: true, Parent: parents[0]})
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, child := range found {
+			if !met[child.ID] && !slices.Contains(running, child.ID) {
+				met[child.ID] = true
+				family, parents = append(family, child), append(parents, child.ID)
 			}
 		}
 	}
-	for _, child := range tracked {
-		if family[child.ID] && child.ID != s.session.ID && !child.IsCompleted {
+	slices.Sort(calls)
+	slices.SortStableFunc(family, func(a, b core.Session) int { return cmp.Compare(b.LastActivityAt, a.LastActivityAt) })
+	for _, child := range family {
+		if !child.IsCompleted {
 			children = append(children, child.ID)
 		}
 	}
-	err = recordSpawn.Each(s, func(id string, asked spawn) error {
-		if family[asked.Parent] {
-			calls = append(calls, id)
-		}
-		return nil
-	})
-	return children, calls, err
+	return children, calls, nil
 }
 
 // dropSpawn forgets a call, unless its child still runs. What was made for a child that

@@ -178,9 +178,11 @@ type Sessions interface {
 
 // A SessionQuery says which sessions to list. Empty fields do not restrict.
 type SessionQuery struct {
-	Tracked bool   // tracked child sessions only
-	Current string // sessions whose current frame is this one
-	Limit   int
+	Tracked         bool        // tracked child sessions only
+	CompletedBefore core.Millis // completed ones only, with no activity from then on
+	Parent          string      // children of this session
+	Current         string      // sessions whose current frame is this one
+	Limit           int
 }
 
 // Events is the append-only log.
@@ -235,6 +237,9 @@ type Records interface {
 	Record(kind, id string, v any) (bool, error)
 	// Records calls f for each of a kind whose id begins with prefix, in order of id.
 	Records(kind, prefix string, f func(id string, decode func(v any) error) error) error
+	// RecordsOf returns the ids of those of a kind whose field parent is this, in order.
+	// Spawns are found without a look at the others.
+	RecordsOf(kind, parent string) (ids []string, err error)
 	// SaveRecord writes one.
 	SaveRecord(kind, id string, v any) error
 	// DeleteRecord removes one; removing none is no error.

@@ -89,16 +89,15 @@ func (p *Project) EndSession(ctx context.Context, by Caller) error {
 
 // forgetOldSubagents drops completed child sessions an hour after their end.
 func (s *step) forgetOldSubagents() error {
-	tracked, err := s.FindSessions(SessionQuery{Tracked: true})
+	old, err := s.FindSessions(SessionQuery{Tracked: true, CompletedBefore: max(1, s.now-core.Millis(trackedFor.Milliseconds()))})
 	if err != nil {
 		return err
 	}
-	for _, session := range tracked {
+	for _, session := range old {
 		if s.late() {
 			return nil // the next one that falls idle goes on
 		}
-		old := s.now-session.LastActivityAt > core.Millis(trackedFor.Milliseconds())
-		if session.IsCompleted && old && session.ID != s.session.ID {
+		if session.ID != s.session.ID {
 			if err := s.forget(session.ID); err != nil {
 				return err
 			}

@@ -98,7 +98,7 @@ func (s *step) compactionInput(frame core.Frame) (in core.CompactionInput, err e
 		}
 		in.Parent = &parent
 	}
-	in.Siblings, err = s.beside(frame, maxCandidates)
+	in.Siblings, err = s.beside(frame)
 	return in, err
 }
 

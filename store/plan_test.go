@@ -50,6 +50,9 @@ func hotQueries() map[string]*selection {
 		"all sessions":       listSessions(project.SessionQuery{Limit: 20}),
 		"tracked sessions":   listSessions(project.SessionQuery{Tracked: true}),
 		"sessions at frame":  listSessions(project.SessionQuery{Current: "f1"}),
+		"child sessions":     listSessions(project.SessionQuery{Tracked: true, Parent: "s1"}),
+		"completed sessions": listSessions(project.SessionQuery{Tracked: true, CompletedBefore: 1}),
+		"spawns of session":  byID(recordsOf("spawn"), "s1"),
 	}
 	for name, q := range map[string]project.FrameQuery{
 		"all":                        {},

@@ -118,10 +118,14 @@ func (t *tx) CountFrames(q project.FrameQuery) (map[core.Status]int, error) {
 		counts[status] = n
 		return err
 	}, sel.query(), sel.args...)
-	if err != nil {
-		return nil, err
+	if err != nil || q.Roots || !wants(q, core.Planned) && !wants(q, core.Invalidated) {
+		return counts, err
 	}
-	return counts, t.moveVoided(q, counts)
+	v, err := t.voiding()
+	if err == nil && v != nil {
+		err = v.moveVoided(q, counts)
+	}
+	return counts, err
 }
 
 // countFrames is the SQL of CountFrames.

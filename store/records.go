@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"unicode"
 
 	"flame/core"
@@ -93,6 +94,18 @@ func (t *tx) Records(kind, prefix string, f func(id string, decode func(v any) e
 		}
 	}
 	return nil
+}
+
+// recordsOf is the SQL for the records of a kind by their parent. The kind stands in it,
+// as an index that is only of that kind would not serve otherwise.
+func recordsOf(kind string) string {
+	return `SELECT id FROM records WHERE kind = '` + strings.ReplaceAll(clean(kind), "'", "''") + `'
+		AND iif(json_valid(value), json_extract(value, '$.parent'), NULL) = ? ORDER BY id`
+}
+
+// RecordsOf returns the ids of those of a kind whose field parent is this.
+func (t *tx) RecordsOf(kind, parent string) ([]string, error) {
+	return collect(t.sql, scanID, recordsOf(kind), clean(parent))
 }
 
 const saveRecord = `INSERT INTO records (kind, id, value) VALUES (?, ?, ?) ON CONFLICT (kind, id) DO UPDATE SET value = excluded.value`

@@ -99,6 +99,32 @@ func TestEveryVersionIsBroughtUpToDate(t *testing.T) {
 	}
 }
 
+// Spawns that were kept before there was an index of them are found by it, and so are
+// those that an older flame keeps later. One that cannot be read is in nobody's way.
+func TestSpawnsOfOlderFlamesAreFound(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	old := openWith(t, dir, schema.Schema{Version: 3, Step: schema.Newest.Step}, Options{})
+	spawn := func(kept *Store, id string) error {
+		return kept.Update(context.Background(), func(tx project.Tx) error {
+			return tx.SaveRecord("spawn", id, map[string]string{"parent": "s"})
+		})
+	}
+	require.NoError(t, spawn(old, "before"))
+	require.NoError(t, old.Update(context.Background(), func(x project.Tx) error {
+		_, err := x.(*tx).sql.exec(saveRecord, "spawn", "damaged", `{"parent": "s`)
+		return err
+	}))
+	now := openWith(t, dir, schema.Newest, Options{})
+	require.NoError(t, spawn(now, "now"))
+	require.NoError(t, spawn(old, "then"))
+	require.NoError(t, now.View(context.Background(), func(tx project.Tx) error {
+		ids, err := tx.RecordsOf("spawn", "s")
+		assert.Equal(t, []string{"before", "now", "then"}, ids)
+		return err
+	}))
+}
+
 func TestMigrationThatFailsChangesNothing(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -56,6 +56,12 @@ func listSessions(q project.SessionQuery) *selection {
 	if q.Tracked {
 		list.add(" AND s.tracked")
 	}
+	if q.CompletedBefore != 0 {
+		list.add(" AND s.is_completed AND s.last_activity_at < ?", q.CompletedBefore)
+	}
+	if q.Parent != "" {
+		list.add(" AND s.parent = "+keyOf, clean(q.Parent))
+	}
 	if q.Current != "" {
 		list.add(" AND s.current = "+keyOf, clean(q.Current))
 	}

@@ -116,6 +116,8 @@ func collect[T any](s *statements, scan func(*sql.Rows) (T, error), query string
 	return list, err
 }
 
+func scanID(rows *sql.Rows) (id string, err error) { return id, rows.Scan(&id) }
+
 func scanKey(rows *sql.Rows) (key int64, err error) { return key, rows.Scan(&key) }
 
 // key returns the key of an id, and one to an id that has none; NULL for no id.
@@ -148,8 +150,7 @@ func (s *statements) known(id string) (key int64, err error) {
 
 // ids returns the ids of keys, in their order.
 func (s *statements) ids(keys []int64) ([]string, error) {
-	return collect(s, func(rows *sql.Rows) (id string, err error) { return id, rows.Scan(&id) },
-		`SELECT ids.id FROM json_each(?) v CROSS JOIN ids ON ids.key = v.value`, jsonOf(keys))
+	return collect(s, scanID, `SELECT ids.id FROM json_each(?) v CROSS JOIN ids ON ids.key = v.value`, jsonOf(keys))
 }
 
 // idOf is the SQL for the id of a key column.

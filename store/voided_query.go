@@ -111,20 +111,13 @@ func (s *selection) without(sets []voidedSet) {
 
 // moveVoided brings counts of the frames that q describes from what is stored to
 // what they read as.
-func (t *tx) moveVoided(q project.FrameQuery, counts map[core.Status]int) error {
-	if q.Roots || !wants(q, core.Planned) && !wants(q, core.Invalidated) {
-		return nil
-	}
-	v, err := t.voiding()
-	if v == nil || err != nil {
-		return err
-	}
+func (v *voiding) moveVoided(q project.FrameQuery, counts map[core.Status]int) error {
 	q.Limit = 0
 	sets, err := v.voidedIn(q)
 	for _, set := range sets {
 		count := countVoided(q, set)
 		var n int
-		if _, err := t.sql.get([]any{&n}, count.query(), count.args...); err != nil {
+		if _, err := v.sql.get([]any{&n}, count.query(), count.args...); err != nil {
 			return err
 		}
 		move(counts, q, core.Planned, -n)

@@ -43,6 +43,10 @@ func sessions(t *testing.T, kept project.Store) {
 	assert.Equal(t, []string{"s-new", "s-full", "s-old"}, list(project.SessionQuery{}))
 	assert.Equal(t, []string{"s-new", "s-full"}, list(project.SessionQuery{Tracked: true}))
 	assert.Equal(t, []string{"s-full"}, list(project.SessionQuery{Current: "frame-c"}))
+	assert.Equal(t, []string{"s-full"}, list(project.SessionQuery{Parent: "s-old"}))
+	assert.Empty(t, list(project.SessionQuery{Parent: "none"}))
+	assert.Equal(t, []string{"s-full"}, list(project.SessionQuery{Tracked: true, CompletedBefore: 3}))
+	assert.Empty(t, list(project.SessionQuery{CompletedBefore: 2}))
 	assert.Equal(t, []string{"s-new"}, list(project.SessionQuery{Limit: 1}))
 	Update(t, kept, func(tx project.Tx) {
 		require.NoError(t, tx.DeleteSession("s-full"))
@@ -154,11 +158,14 @@ func deadlines(t *testing.T, kept project.Store) {
 }
 
 func records(t *testing.T, kept project.Store) {
-	type setting struct{ Name string }
+	type setting struct {
+		Name   string
+		Parent string `json:"parent,omitempty"`
+	}
 	Update(t, kept, func(tx project.Tx) {
-		require.NoError(t, tx.SaveRecord("setting", "b", setting{"old"}))
-		require.NoError(t, tx.SaveRecord("setting", "b", setting{"B <&>"}))
-		require.NoError(t, tx.SaveRecord("setting", "a", setting{"A"}))
+		require.NoError(t, tx.SaveRecord("setting", "b", setting{"old", "o'p"}))
+		require.NoError(t, tx.SaveRecord("setting", "b", setting{"B <&>", "p"}))
+		require.NoError(t, tx.SaveRecord("setting", "a", setting{"A", "p"}))
 		require.NoError(t, tx.SaveRecord("other", "a", 7))
 		assert.Error(t, tx.SaveRecord("setting", "c", func() {}))
 		require.NoError(t, tx.DeleteRecord("setting", "none"))
@@ -168,7 +175,7 @@ func records(t *testing.T, kept project.Store) {
 		there, err := tx.Record("setting", "b", &one)
 		require.NoError(t, err)
 		assert.True(t, there)
-		assert.Equal(t, setting{"B <&>"}, one)
+		assert.Equal(t, setting{"B <&>", "p"}, one)
 		_, err = tx.Record("other", "a", &one)
 		assert.Error(t, err)
 		var seen []string
@@ -187,6 +194,14 @@ func records(t *testing.T, kept project.Store) {
 				return nil
 			}))
 			assert.Equal(t, want, ids, prefix)
+		}
+		for _, of := range []struct {
+			kind, parent string
+			want         []string
+		}{{"setting", "p", []string{"a", "b"}}, {"setting", "o'p", nil}, {"set'ting", "p", nil}, {"other", "p", nil}} {
+			ids, err := tx.RecordsOf(of.kind, of.parent)
+			require.NoError(t, err)
+			assert.Equal(t, of.want, ids, of.kind)
 		}
 		stop := errors.New("stop")
 		assert.ErrorIs(t, tx.Records("setting", "", func(string, func(any) error) error { return stop }), stop)
