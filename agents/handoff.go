@@ -3,6 +3,7 @@ package agents
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -47,9 +48,9 @@ type HandoffRequest struct {
 // resolves it, so it needs no caller that waits.
 type Handoff struct {
 	Agent     string      `json:"subagent_id"`
-	Session   string      `json:"parent_session_id"`
-	Transfer  bool        `json:"transfer_control"`
-	OnFailure OnFailure   `json:"on_failure"`
+	Session   string      `json:"parentSession"`
+	Transfer  bool        `json:"transferControl"`
+	OnFailure OnFailure   `json:"onFailure"`
 	Timeout   core.Millis `json:"timeout"` // of each attempt
 	Due       core.Millis `json:"due"`
 	First     string      `json:"first,omitempty"` // agent of the first attempt, where this is another
@@ -58,6 +59,23 @@ type Handoff struct {
 	Next      string      `json:"next,omitempty"`    // agent that tries again
 	Claimed   core.Millis `json:"claimed,omitempty"` // when a process began to resolve it
 	Resolved  bool        `json:"resolved,omitempty"`
+}
+
+// UnmarshalJSON reads a record by the names that its fields have, or had at first.
+func (h *Handoff) UnmarshalJSON(raw []byte) error {
+	type fields Handoff
+	var read struct {
+		*fields
+		FormerSession   string    `json:"parent_session_id"`
+		FormerTransfer  bool      `json:"transfer_control"`
+		FormerOnFailure OnFailure `json:"on_failure"`
+	}
+	read.fields = (*fields)(h)
+	if err := json.Unmarshal(raw, &read); err != nil || read.FormerSession == "" {
+		return err
+	}
+	h.Session, h.Transfer, h.OnFailure = read.FormerSession, read.FormerTransfer, read.FormerOnFailure
+	return nil
 }
 
 // mode is the seed's word for it.

@@ -1,6 +1,8 @@
 package agents_test
 
 import (
+	"encoding/json"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -106,4 +108,26 @@ func TestARetryHasTheWholeTaskAndTime(t *testing.T) {
 	}
 	assert.Empty(t, s.resolved(run.ID)["next"], "twice is enough")
 	assert.Equal(t, core.Blocked, s.frame(s.frame(run.Frame).Parent).Status)
+}
+
+// A record of the first version is read as one of this one.
+func TestAHandoffOfTheFirstVersionIsRead(t *testing.T) {
+	t.Parallel()
+	want := agents.Handoff{
+		Agent: "agent-a", Session: "s", Transfer: true, OnFailure: agents.Retry, Timeout: 7, Due: 8, First: "agent-b", Retries: 1,
+		Outcome: "failure", Next: "agent-c", Claimed: 9, Resolved: true,
+	}
+	var first agents.Handoff
+	require.NoError(t, json.Unmarshal([]byte(`{
+		"subagent_id": "agent-a", "parent_session_id": "s", "transfer_control": true, "on_failure": "retry", "timeout": 7, "due": 8,
+		"first": "agent-b", "retries": 1, "outcome": "failure", "next": "agent-c", "claimed": 9, "resolved": true
+	}`), &first))
+	assert.Equal(t, want, first)
+
+	raw, err := json.Marshal(first)
+	require.NoError(t, err)
+	var again agents.Handoff
+	require.NoError(t, json.Unmarshal(raw, &again))
+	assert.Equal(t, want, again)
+	assert.Equal(t, []string{`"subagent_id":`}, regexp.MustCompile(`"\w+_\w+":`).FindAllString(string(raw), -1), "names are written one way")
 }
