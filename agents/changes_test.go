@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"flame/agents"
 	"flame/agents/changes"
 	"flame/agents/definition"
 	"flame/agents/plan"
@@ -157,7 +156,7 @@ func TestAnAgentWithAWorktreeOfItsOwn(t *testing.T) {
 	assert.True(t, run.Changes[1].Existed)
 	assert.Contains(t, run.Changes[1].Excerpt, "-old\n+written")
 	assert.Equal(t, run.Changes[0].Hash, run.Changes[1].Hash, "they hold the same")
-	patch, err := os.ReadFile(filepath.Join(s.Folder(run.ID), agents.PatchFile))
+	patch, err := os.ReadFile(filepath.Join(s.Folder(run.ID), changes.PatchFile))
 	require.NoError(t, err)
 	assert.Contains(t, string(patch), "new.txt")
 	assert.FileExists(t, filepath.Join(run.Worktree, "sub", "new.txt"), "the work is kept")
@@ -166,7 +165,7 @@ func TestAnAgentWithAWorktreeOfItsOwn(t *testing.T) {
 	_, dir, err := s.Interactive(s.ctx, run.ID)
 	require.NoError(t, err)
 	assert.Equal(t, filepath.Join(run.Worktree, "sub"), dir, "its session goes on where it was")
-	s.git("apply", "--check", filepath.Join(s.Folder(run.ID), agents.PatchFile))
+	s.git("apply", "--check", filepath.Join(s.Folder(run.ID), changes.PatchFile))
 }
 
 func TestADeletedFileInAWorktreeIsAChange(t *testing.T) {
@@ -248,7 +247,7 @@ func TestAnAgentGoesOnInAWorktreeThatWasRemoved(t *testing.T) {
 	next = s.over(next.ID, core.AgentCompleted, core.Completed)
 	require.Len(t, next.Changes, 1)
 	assert.Equal(t, "sub/new.txt", next.Changes[0].Path)
-	assert.FileExists(t, filepath.Join(s.Folder(next.ID), agents.PatchFile))
+	assert.FileExists(t, filepath.Join(s.Folder(next.ID), changes.PatchFile))
 
 	clean := s.over(s.request(user, plan.Request{Type: "builder", Prompt: "done", Isolation: "worktree"}).ID, core.AgentCompleted, core.Completed)
 	_, dir, err := s.Interactive(s.ctx, clean.ID)

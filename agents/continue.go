@@ -89,7 +89,7 @@ func (a *Agents) Interactive(ctx context.Context, id string) (command []string, 
 		return nil, "", core.Invalidf("%s has no session of its own that could be opened", id).
 			WithHint("give a prompt: another agent begins with its context then")
 	}
-	if err := a.restoreWorktree(ctx, run, run.ID); err != nil {
+	if err := run.Own().Restore(ctx, a.Dir, a.patchOf(run.ID)); err != nil {
 		return nil, "", err
 	}
 	command, err = client.Talk(session)

@@ -207,9 +207,15 @@ func (a *Agents) end(ctx context.Context, id string, o supervise.Outcome) error 
 	if err != nil {
 		return err
 	}
-	changes := a.changes(told)
+	changed := a.changes(told)
 	if told.Worktree != "" && !told.State.Ended() {
-		changes = a.keepWorktree(ctx, told, changes)
+		kept, err := told.Own().Keep(ctx, a.patchOf(told.ID))
+		if err != nil {
+			a.Project.Log.Warn("an agent's worktree stays as it is", "agent", told.ID, "error", err)
+		}
+		if kept != nil {
+			changed = kept
+		}
 	}
 	made, err := a.made(ctx, id)
 	if err != nil {
@@ -219,7 +225,7 @@ func (a *Agents) end(ctx context.Context, id string, o supervise.Outcome) error 
 		if err := a.spend(tx, *run, o.Progress); err != nil {
 			return err
 		}
-		run.State, run.Outcome, run.Progress, run.Changes, run.Made, run.EndedAt = o.State, &o, o.Progress, changes, made, a.Project.Now()
+		run.State, run.Outcome, run.Progress, run.Changes, run.Made, run.EndedAt = o.State, &o, o.Progress, changed, made, a.Project.Now()
 		if o.Session != "" {
 			run.Session = o.Session
 		}

@@ -10,7 +10,6 @@ import (
 	"flame/agents/record"
 	"flame/agents/supervise"
 	"flame/core"
-	"flame/git"
 	"flame/project"
 )
 
@@ -69,7 +68,7 @@ func (a *Agents) prunable(ctx context.Context, before core.Millis) (old []record
 // bulk returns what there is of an agent that takes much room, and how much.
 func (a *Agents) bulk(ctx context.Context, run record.Run, kept map[string]bool) (paths []string, size int64) {
 	all := []string{filepath.Join(a.Folder(run.ID), supervise.OutputFile), filepath.Join(a.Folder(run.ID), supervise.ErrorsFile)}
-	if run.Worktree != "" && !kept[run.Worktree] && a.isKept(ctx, run) {
+	if run.Worktree != "" && !kept[run.Worktree] && run.Own().IsKept(ctx, a.patchOf(run.ID)) {
 		all = append(all, run.Worktree)
 	}
 	for _, path := range all {
@@ -87,7 +86,7 @@ func (a *Agents) discard(ctx context.Context, run record.Run, paths []string) er
 		if path != run.Worktree {
 			err = os.Remove(path)
 		} else if used, lookErr := a.inUse(ctx, path); !used && lookErr == nil {
-			_, err = git.Run(ctx, a.Dir, "worktree", "remove", "--force", "--", path)
+			err = run.Own().Remove(ctx, a.Dir)
 		} else {
 			err = lookErr
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"flame/agents"
+	"flame/agents/changes"
 	"flame/agents/definition"
 	"flame/agents/plan"
 	"flame/agents/record"
@@ -44,11 +44,11 @@ func TestPruneKeepsWhatNoPatchHas(t *testing.T) {
 			require.NoError(s.t, os.WriteFile(lock, nil, 0o600)) // of a git that was killed
 			s.touch("go")
 			next = s.over(next.ID, core.AgentCompleted, core.Completed)
-			require.NoFileExists(s.t, filepath.Join(s.Folder(next.ID), agents.PatchFile))
+			require.NoFileExists(s.t, filepath.Join(s.Folder(next.ID), changes.PatchFile))
 			return filepath.Join(run.Worktree, "more.txt")
 		},
 		"what there is no patch of": func(s *service, run record.Run) string {
-			require.NoError(s.t, os.Remove(filepath.Join(s.Folder(run.ID), agents.PatchFile)))
+			require.NoError(s.t, os.Remove(filepath.Join(s.Folder(run.ID), changes.PatchFile)))
 			return filepath.Join(run.Worktree, "new.txt")
 		},
 		"what a person did in a submodule": func(s *service, run record.Run) string {
@@ -92,7 +92,7 @@ func TestWhatIsPrunedOfAnAgentCanBeGoneOnWith(t *testing.T) {
 	assert.Equal(t, would, pruned)
 	assert.NoDirExists(t, run.Worktree)
 	assert.NoFileExists(t, filepath.Join(s.Folder(run.ID), supervise.OutputFile))
-	assert.FileExists(t, filepath.Join(s.Folder(run.ID), agents.PatchFile))
+	assert.FileExists(t, filepath.Join(s.Folder(run.ID), changes.PatchFile))
 	after, err := s.Result(s.ctx, run.ID)
 	require.NoError(t, err)
 	assert.Equal(t, before, after)

@@ -3,10 +3,13 @@ package agents
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 
 	"flame/agents/changes"
 	"flame/agents/plan"
 	"flame/agents/record"
+	"flame/core"
 	"flame/project"
 )
 
@@ -46,7 +49,7 @@ func (a *Agents) start(ctx context.Context, admitted record.Run) (run record.Run
 	if admitted.ResumedFrom == "" {
 		run, err = a.isolate(ctx, admitted)
 	} else {
-		run, err = admitted, a.restoreWorktree(ctx, admitted, admitted.ResumedFrom)
+		run, err = admitted, admitted.Own().Restore(ctx, a.Dir, a.patchOf(admitted.ResumedFrom))
 	}
 	if err == nil {
 		err = a.launch(ctx, run)
@@ -56,3 +59,25 @@ func (a *Agents) start(ctx context.Context, admitted record.Run) (run record.Run
 	}
 	return run, nil
 }
+
+// isolate makes the worktree that an agent is to have, if any, and has it work
+// there.
+func (a *Agents) isolate(ctx context.Context, run record.Run) (record.Run, error) {
+	if run.Worktree == "" {
+		return run, nil
+	}
+	if err := os.MkdirAll(a.Folder(run.ID), 0o700); err != nil {
+		return run, core.Unavailablef(err, "could not make the agent's folder: %v", err)
+	}
+	inside, err := run.Own().Add(ctx, run.Cwd)
+	if err != nil {
+		return run, err
+	}
+	return a.change(ctx, run.ID, func(_ project.Tx, kept *record.Run) error {
+		kept.Cwd = inside
+		return nil
+	})
+}
+
+// patchOf returns the path of what an agent changed in a worktree of its own.
+func (a *Agents) patchOf(id string) string { return filepath.Join(a.Folder(id), changes.PatchFile) }

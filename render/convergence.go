@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"flame/agents"
+	"flame/agents/changes"
 	"flame/agents/converge"
 	"flame/agents/record"
 	"flame/core"
@@ -116,7 +117,7 @@ func onDisk(path string, by []record.Run) string {
 
 // whereIs says where to find what an agent did to files.
 func whereIs(a *agents.Agents, run record.Run) string {
-	patch := filepath.Join(a.Folder(run.ID), agents.PatchFile)
+	patch := filepath.Join(a.Folder(run.ID), changes.PatchFile)
 	if _, err := os.Stat(patch); err == nil {
 		return "`git apply " + patch + "`"
 	}

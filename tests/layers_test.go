@@ -47,7 +47,7 @@ var layers = map[string][]string{
 	"hosts/claudecode":  {"core", "confine", "project", "hosts", "transcripts"},
 	"hosts/opencode":    {"core", "confine", "project", "hosts", "transcripts"},
 	"hosts/hoststest":   {"hosts", "hosts/claudecode", "hosts/opencode"},
-	"render":            {"core", "project", "agents", "agents/permission", "agents/record", "agents/supervise", "agents/converge", "agents/definition", "hosts"},
+	"render":            {"core", "project", "agents", "agents/changes", "agents/permission", "agents/record", "agents/supervise", "agents/converge", "agents/definition", "hosts"},
 	"tools":             {"core", "project", "agents", "hosts", "render", "tools/transport", "agents/definition", "agents/permission", "agents/plan", "agents/record", "agents/supervise", "agents/converge", "agents/line", "project/transfer"},
 	"cli":               {"cli/client", "cli/demo", "cli/doctor", "cli/flags", "cli/printer", "core", "config", "project", "project/place", "transcripts", "agents", "agents/definition", "agents/permission", "agents/plan", "agents/record", "agents/supervise", "agents/converge", "agents/graph", "agents/trail", "hosts", "render", "tools", "tools/transport", "guard", "project/transfer"},
 	"cli/client":        {},

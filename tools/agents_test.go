@@ -21,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/agents"
+	"flame/agents/changes"
 	"flame/agents/converge"
 	"flame/agents/definition"
 	"flame/agents/plan"
@@ -331,7 +332,7 @@ func TestASettledConflictSaysWhereTheFileIs(t *testing.T) {
 	text, next, err := render.Converged(d.ctx, d.agents, c, 0)
 	require.NoError(t, err)
 	assert.Empty(t, next)
-	patch := filepath.Join(d.agents.Folder(apart), agents.PatchFile)
+	patch := filepath.Join(d.agents.Folder(apart), changes.PatchFile)
 	assert.FileExists(t, patch)
 	assert.Contains(t, text, "on the disk is as "+first+" left it. What "+apart+" did: `git apply "+patch+"`.\n")
 }

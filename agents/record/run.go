@@ -92,3 +92,6 @@ func (r *Run) UnmarshalJSON(raw []byte) error {
 // MaxPrompt bounds a task in the record, in characters. All of it is in the
 // assignment.
 const MaxPrompt = 20_000
+
+// Own returns the worktree that the agent has for itself.
+func (r Run) Own() changes.Worktree { return changes.Worktree{Dir: r.Worktree, Base: r.Base} }
