@@ -13,6 +13,7 @@ import (
 	"flame/agents/record"
 	"flame/core"
 	"flame/project"
+	"flame/project/children"
 )
 
 // refused checks that a spawn is refused with these words, and leaves nothing.
@@ -51,7 +52,7 @@ func TestNativeSubagentsCountAsLevels(t *testing.T) {
 	by := user
 	for _, child := range []string{"one", "two"} {
 		by = project.Caller{Session: child, Parent: by.Session, Host: "claude-code", Trust: project.Stamped}
-		_, err := s.Project.StartSession(s.ctx, by, "Look (@explorer subagent)")
+		_, err := children.StartSession(s.ctx, s.Project, by, "Look (@explorer subagent)")
 		require.NoError(t, err)
 	}
 	run := s.request(by, hangs)

@@ -11,6 +11,7 @@ import (
 	"flame/core/op"
 	"flame/hosts"
 	"flame/project"
+	"flame/project/children"
 )
 
 // Continue has an agent that is over go on with another prompt: in its own session,
@@ -42,12 +43,12 @@ func (a *Agents) resume(ctx context.Context, by project.Caller, id, prompt strin
 	if err != nil {
 		return record.Run{}, err
 	}
-	under, err := a.Project.OpenAbove(ctx, old.Frame)
+	under, err := children.OpenAbove(ctx, a.Project, old.Frame)
 	if err != nil {
 		return record.Run{}, err
 	}
 	var run record.Run
-	var made project.Delegated
+	var made children.Delegated
 	err = a.Project.Store.Update(ctx, func(tx project.Tx) error {
 		if run, made, err = a.planner().Readmit(tx, by, old, next, under); err != nil {
 			return err
@@ -130,7 +131,7 @@ func (a *Agents) continueNative(ctx context.Context, by project.Caller, id, prom
 	if err != nil {
 		return record.Run{}, err
 	}
-	under, err := a.Project.OpenAbove(ctx, session.Root)
+	under, err := children.OpenAbove(ctx, a.Project, session.Root)
 	if err != nil {
 		return record.Run{}, err
 	}

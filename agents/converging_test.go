@@ -15,6 +15,8 @@ import (
 	"flame/agents/plan"
 	"flame/core"
 	"flame/project"
+	"flame/project/stack"
+	"flame/project/view"
 	"flame/tests/repository"
 )
 
@@ -37,7 +39,7 @@ func (s *service) converged(ids []string, o converge.Options) agents.Convergence
 // told returns what the events of a kind told, of no agent in particular.
 func (s *service) told(kind string) (all []map[string]any) {
 	s.t.Helper()
-	events, err := s.Project.Events(s.ctx, project.EventQuery{Kinds: []string{kind}})
+	events, err := view.Events(s.ctx, s.Project, project.EventQuery{Kinds: []string{kind}})
 	require.NoError(s.t, err)
 	for _, e := range events {
 		all = append(all, data(s.t, e))
@@ -147,7 +149,7 @@ func TestArtifactsThatNoToolMadeConflictByWhatTheyHold(t *testing.T) {
 			record := func(name, steps string) string {
 				run := s.spawn("say half; wait " + s.Dir + "/" + name + "; " + steps + "; done")
 				s.until(run.ID, core.AgentActive)
-				_, _, err := s.Project.AddArtifact(s.ctx, as(run), run.Frame, "out.bin")
+				_, _, err := stack.AddArtifact(s.ctx, s.Project, as(run), run.Frame, "out.bin")
 				require.NoError(t, err)
 				s.touch(name)
 				return s.over(run.ID, core.AgentCompleted, core.Completed).ID
@@ -170,7 +172,7 @@ func TestArtifactsAreHashedWithoutLeavingTheProject(t *testing.T) {
 	repository.Pipe(t, s.Dir, "pipe")
 	run := s.spawn("wait go; done")
 	for _, artifact := range []string{"own", "away/key", "lone", "pipe", "none"} {
-		_, _, err := s.Project.AddArtifact(s.ctx, user, run.Frame, artifact)
+		_, _, err := stack.AddArtifact(s.ctx, s.Project, user, run.Frame, artifact)
 		require.NoError(t, err)
 	}
 	s.touch("go")

@@ -15,12 +15,14 @@ import (
 	"flame/core"
 	"flame/hosts"
 	"flame/project"
+	"flame/project/briefing"
+	"flame/project/turns"
 )
 
 // next returns what stands in a session's next context.
 func (s *service) next(session string) string {
 	s.t.Helper()
-	b, err := s.Project.Begin(s.ctx, project.Caller{Session: session, Host: "claude-code", Trust: project.Stamped}, 9_500)
+	b, err := briefing.Begin(s.ctx, s.Project, project.Caller{Session: session, Host: "claude-code", Trust: project.Stamped}, 9_500)
 	require.NoError(s.t, err)
 	return b.Text
 }
@@ -31,7 +33,7 @@ func TestAGrantThatWasMadeWhileAgentsRanIsToldToWhoStartedThem(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	other := project.Caller{Session: "other", Host: "claude-code", Trust: project.Stamped}
-	_, err := s.Project.Prompt(s.ctx, other, project.Prompt{ID: "p", Text: "Work", FromUser: true})
+	_, err := turns.Begin(s.ctx, s.Project, other, turns.Prompt{ID: "p", Text: "Work", FromUser: true})
 	require.NoError(t, err)
 	over := s.spawn("done")
 	s.ended(over.ID)

@@ -14,6 +14,7 @@ import (
 	"flame/core"
 	"flame/hosts"
 	"flame/project"
+	"flame/project/briefing"
 )
 
 // MakeGrant keeps a person's permission for children to get more than their parent
@@ -80,7 +81,7 @@ func notify(tx project.Tx, tree string, g permission.Grant, ran []record.Run) er
 		names = append(names[:maxRan], fmt.Sprintf("%d more", more))
 	}
 	text := fmt.Sprintf("%s was made while agents that this session started ran: %s. It lets %s.", g.ID, strings.Join(names, ", "), g.Lets())
-	return project.Notify(tx, session, fmt.Sprintf("%s If the user did not make it, `flame agents revoke %s` takes it back.", text, g.ID))
+	return briefing.Notify(tx, session, fmt.Sprintf("%s If the user did not make it, `flame agents revoke %s` takes it back.", text, g.ID))
 }
 
 // maxRan is how many agents a notice names: it has to reach its end, which says what to

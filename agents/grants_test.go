@@ -14,6 +14,8 @@ import (
 	"flame/core"
 	"flame/hosts"
 	"flame/project"
+	"flame/project/children"
+	"flame/project/turns"
 )
 
 func TestAnAgentsModeIsNeverAboveItsParents(t *testing.T) {
@@ -38,7 +40,7 @@ func TestAnAgentsModeIsNeverAboveItsParents(t *testing.T) {
 			t.Parallel()
 			s := newService(t, "name: bold\ndescription: d\npermissionMode: bypassPermissions", "name: free\ndescription: d")
 			by := project.Caller{Session: "theirs", Host: "claude-code", Trust: project.Stamped}
-			_, err := s.Project.Prompt(s.ctx, by, project.Prompt{ID: "p", Text: "Work", FromUser: true})
+			_, err := turns.Begin(s.ctx, s.Project, by, turns.Prompt{ID: "p", Text: "Work", FromUser: true})
 			require.NoError(t, err)
 			require.NoError(t, s.Project.NoteStanding(s.ctx, by, project.Standing{Mode: tt.parent}))
 			tt.r.Prompt = "done"
@@ -58,7 +60,7 @@ func TestANativeSubagentsAgentHasItsSessionsMode(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	child := project.Caller{Session: "child", Parent: user.Session, Host: "claude-code", Trust: project.Stamped}
-	_, err := s.Project.StartSession(s.ctx, child, "Look (@explorer subagent)")
+	_, err := children.StartSession(s.ctx, s.Project, child, "Look (@explorer subagent)")
 	require.NoError(t, err)
 	assert.Equal(t, hosts.AcceptEdits, s.request(child, plan.Request{Type: "builder", Prompt: "done"}).Mode.Effective)
 }
@@ -89,7 +91,7 @@ func TestAHostsOwnAgentPassesOnNoMoreThanItMay(t *testing.T) {
 			t.Parallel()
 			s := newService(t, careful)
 			by := project.Caller{Session: "child", Parent: user.Session, Host: tt.host, Trust: project.Stamped}
-			_, err := s.Project.StartSession(s.ctx, by, "Look (@x subagent)")
+			_, err := children.StartSession(s.ctx, s.Project, by, "Look (@x subagent)")
 			require.NoError(t, err)
 			tt.told.Mode = "acceptEdits"
 			require.NoError(t, s.Project.NoteStanding(s.ctx, by, tt.told))

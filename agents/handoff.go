@@ -12,6 +12,7 @@ import (
 	"flame/agents/supervise"
 	"flame/core"
 	"flame/project"
+	"flame/project/children"
 )
 
 // recordHandoff is by subagent_id.
@@ -232,7 +233,7 @@ func (a *Agents) fail(ctx context.Context, run record.Run, h *Handoff) error {
 			return err
 		}
 	}
-	return a.Project.EndAbove(ctx, parentOf(run), run.Frame, becomes, why)
+	return children.EndAbove(ctx, a.Project, parentOf(run), run.Frame, becomes, why)
 }
 
 // retry has another agent go on in the session of one that failed, with the task as

@@ -14,6 +14,8 @@ import (
 	"flame/agents/record"
 	"flame/core"
 	"flame/project"
+	"flame/project/stack"
+	"flame/project/turns"
 )
 
 // handoff hands over to a builder that does these steps once the user's session has
@@ -56,11 +58,11 @@ func TestWhatFollowsAHandoff(t *testing.T) {
 			run := s.handoff(tt.steps, agents.HandoffRequest{OnFailure: tt.onFailure, Transfer: true})
 			shell := project.Caller{Session: user.Session, Host: project.CommandLine}
 			for _, by := range []project.Caller{user, shell} {
-				_, err := s.Project.Push(s.ctx, by, "meanwhile", "")
+				_, err := stack.Push(s.ctx, s.Project, by, "meanwhile", "")
 				assert.Contains(t, problem(t, err, core.ErrInvalid), run.ID, "who handed over changes no frames")
 				stop := user
 				stop.Event = "Stop"
-				require.NoError(t, s.Project.EndTurn(s.ctx, stop, project.Turn{LastMessage: "I wait"}))
+				require.NoError(t, turns.End(s.ctx, s.Project, stop, turns.Turn{LastMessage: "I wait"}))
 			}
 			s.touch("go")
 			assert.Equal(t, tt.outcome, s.resolved(run.ID)["outcome"])

@@ -14,6 +14,7 @@ import (
 	"flame/config/env"
 	"flame/core"
 	"flame/project"
+	"flame/project/children"
 )
 
 // Supervise runs an agent to its end. It is what `flame supervise` does.
@@ -76,7 +77,7 @@ func (j journal) Active(ctx context.Context, p supervise.Progress) error {
 	if err != nil || run.Session == "" {
 		return err
 	}
-	return j.a.Project.Join(ctx, parentOf(run), run.ID, run.Session)
+	return children.Join(ctx, j.a.Project, parentOf(run), run.ID, run.Session)
 }
 
 // parentOf is flame itself, acting for an agent's parent: it may change frames of a
@@ -291,7 +292,7 @@ func (a *Agents) finish(ctx context.Context, run record.Run) error {
 			return err
 		}
 	}
-	err := a.Project.EndDelegation(ctx, parentOf(run), run.Frame, project.ChildEnded{
+	err := children.EndDelegation(ctx, a.Project, parentOf(run), run.Frame, children.Ended{
 		Agent: run.ID, Session: run.Session, End: ends[run.State], Last: lastWords(run),
 	})
 	if err != nil && !errors.Is(err, core.ErrNotFound) {

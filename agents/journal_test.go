@@ -18,6 +18,9 @@ import (
 	"flame/core"
 	"flame/hosts"
 	"flame/project"
+	"flame/project/children"
+	"flame/project/stack"
+	"flame/project/turns"
 )
 
 func TestHowAnAgentEndsDecidesItsFrameAndWhatIsTold(t *testing.T) {
@@ -55,7 +58,7 @@ func TestHowAnAgentEndsDecidesItsFrameAndWhatIsTold(t *testing.T) {
 			then: func(s *service, id string) {
 				run, err := s.Find(s.ctx, id)
 				require.NoError(s.t, err)
-				_, err = s.Project.Pop(s.ctx, as(run), project.PopArgs{Frame: run.Frame, Status: core.Completed, Summary: "my own words"})
+				_, err = stack.Pop(s.ctx, s.Project, as(run), stack.PopArgs{Frame: run.Frame, Status: core.Completed, Summary: "my own words"})
 				require.NoError(s.t, err)
 				s.touch("go")
 			},
@@ -195,7 +198,7 @@ func TestTheEndOfASessionEndsItsAgents(t *testing.T) {
 	for _, run := range all {
 		s.until(run.ID, core.AgentActive)
 	}
-	require.NoError(t, s.Project.EndSession(s.ctx, user))
+	require.NoError(t, children.EndSession(s.ctx, s.Project, user))
 	for _, run := range all {
 		s.over(run.ID, core.AgentCancelled, core.Blocked)
 	}
@@ -208,7 +211,7 @@ func TestTheEndOfASessionMayKeepItsAgents(t *testing.T) {
 	s := newServiceWith(t, func(k *kept) { k.Keep = true })
 	run := s.spawn("say half; wait go; done all of it")
 	s.until(run.ID, core.AgentActive)
-	require.NoError(t, s.Project.EndSession(s.ctx, user))
+	require.NoError(t, children.EndSession(s.ctx, s.Project, user))
 	assert.Equal(t, core.InProgress, s.frame(run.Frame).Status)
 	s.touch("go")
 	s.over(run.ID, core.AgentCompleted, core.Completed)
@@ -220,7 +223,7 @@ func TestAnAgentsEndVouchesForNoSession(t *testing.T) {
 	s := newService(t)
 	unhooked := project.Caller{Session: "unhooked", Host: "some-client"}
 	s.over(s.request(unhooked, plan.Request{Type: "builder", Prompt: "done"}).ID, core.AgentCompleted, core.Completed)
-	_, err := s.Project.Push(s.ctx, unhooked, "go on", "")
+	_, err := stack.Push(s.ctx, s.Project, unhooked, "go on", "")
 	require.NoError(t, err, "a client without hooks would be refused from then on")
 }
 
@@ -243,7 +246,7 @@ func TestWhatGoesOnHasNoMoreThanWhoeverAsksHasNow(t *testing.T) {
 	s := newService(t)
 	run := s.over(s.spawn("done").ID, core.AgentCompleted, core.Completed)
 	require.Equal(t, hosts.AcceptEdits, run.Mode.Effective)
-	_, err := s.Project.Prompt(s.ctx, user, project.Prompt{ID: "p2", Text: "Plan it", FromUser: true, Standing: project.Standing{Mode: "plan"}})
+	_, err := turns.Begin(s.ctx, s.Project, user, turns.Prompt{ID: "p2", Text: "Plan it", FromUser: true, Standing: project.Standing{Mode: "plan"}})
 	require.NoError(t, err)
 	_, err = s.Continue(s.ctx, user, run.ID, "more")
 	assert.Contains(t, problem(t, err, core.ErrInvalid), "acceptEdits")

@@ -27,6 +27,8 @@ import (
 	"flame/hosts"
 	"flame/hosts/hoststest"
 	"flame/project"
+	"flame/project/turns"
+	"flame/project/view"
 	"flame/store"
 	"flame/store/storetest"
 	"flame/tests/repository"
@@ -69,7 +71,7 @@ func newServiceWith(t *testing.T, change func(*kept), definitions ...string) *se
 		require.NoError(t, os.WriteFile(filepath.Join(data, "agents", name+".md"), []byte("---\n"+definition+"\n---\nDo it.\n"), 0o600), i)
 	}
 	t.Cleanup(s.close)
-	_, err = a.Project.Prompt(s.ctx, user, project.Prompt{ID: "p1", Text: "Build a login", FromUser: true})
+	_, err = turns.Begin(s.ctx, a.Project, user, turns.Prompt{ID: "p1", Text: "Build a login", FromUser: true})
 	require.NoError(t, err)
 	require.NoError(t, a.Project.NoteStanding(s.ctx, user, project.Standing{Mode: "acceptEdits"}))
 	return s
@@ -178,7 +180,7 @@ func (s *service) eventually(ok func() bool, words ...any) {
 // frame reads a frame.
 func (s *service) frame(id string) core.Frame {
 	s.t.Helper()
-	details, err := s.Project.Details(s.ctx, project.Caller{Host: project.CommandLine}, id)
+	details, err := view.DetailsOf(s.ctx, s.Project, project.Caller{Host: project.CommandLine}, id)
 	require.NoError(s.t, err)
 	return details.Frame
 }
@@ -186,7 +188,7 @@ func (s *service) frame(id string) core.Frame {
 // events returns those of an agent, oldest first; only those of these kinds, if any.
 func (s *service) events(id string, kinds ...string) []core.Event {
 	s.t.Helper()
-	events, err := s.Project.Events(s.ctx, project.EventQuery{SubagentID: id, Kinds: kinds})
+	events, err := view.Events(s.ctx, s.Project, project.EventQuery{SubagentID: id, Kinds: kinds})
 	require.NoError(s.t, err)
 	return events
 }

@@ -21,6 +21,8 @@ import (
 	"flame/hosts/hoststest"
 	"flame/hosts/opencode"
 	"flame/project"
+	"flame/project/children"
+	"flame/project/turns"
 )
 
 // A witness is a real host's launcher that keeps what it was asked for and gave.
@@ -106,7 +108,7 @@ func TestNothingInARepositorysDefinitionWidensWhatItsAgentGets(t *testing.T) {
 			t.Parallel()
 			s, all := witnessed(t)
 			by := project.Caller{Session: "theirs", Host: host, Trust: project.Stamped}
-			_, err := s.Project.Prompt(s.ctx, by, project.Prompt{ID: "p", Text: "Work", FromUser: true})
+			_, err := turns.Begin(s.ctx, s.Project, by, turns.Prompt{ID: "p", Text: "Work", FromUser: true})
 			require.NoError(t, err)
 			require.NoError(t, s.Project.NoteStanding(s.ctx, by, project.Standing{Mode: "default"}))
 			_, err = s.MakeGrant(s.ctx, permission.Grant{Mode: hosts.Bypass, Reason: "for mine", Inherited: true})
@@ -240,7 +242,7 @@ func TestARepositoryCannotSayWhatTheUsersOwnAgentMay(t *testing.T) {
 			s := newService(t, "name: reviewer\ndescription: d\n"+tt.own)
 			s.ship("name: reviewer\ndescription: d\n" + tt.shipped)
 			by := project.Caller{Session: "child", Parent: user.Session, Host: "claude-code", Trust: project.Stamped}
-			_, err := s.Project.StartSession(s.ctx, by, "Look (@x subagent)")
+			_, err := children.StartSession(s.ctx, s.Project, by, "Look (@x subagent)")
 			require.NoError(t, err)
 			require.NoError(t, s.Project.NoteStanding(s.ctx, by, project.Standing{Agent: "reviewer", Mode: "acceptEdits"}))
 			run := s.request(by, plan.Request{Type: "builder", Prompt: "done"})

@@ -11,6 +11,7 @@ import (
 	"flame/agents/record"
 	"flame/core"
 	"flame/project"
+	"flame/project/children"
 )
 
 // Spawn starts an agent for the caller and returns its record. It returns as soon
@@ -29,7 +30,7 @@ func (a *Agents) Begin(ctx context.Context, p plan.Plan) (run record.Run, err er
 		return p.Agent, nil
 	}
 	p.Agent.Base = changes.Commit(ctx, p.Agent.Cwd)
-	var made project.Delegated
+	var made children.Delegated
 	err = a.Project.Store.Update(ctx, func(tx project.Tx) error {
 		run, made, err = a.planner().Admit(tx, p)
 		return err

@@ -22,13 +22,15 @@ import (
 	"flame/hosts"
 	"flame/hosts/hoststest"
 	"flame/project"
+	"flame/project/stack"
 	"flame/project/transfer"
+	"flame/project/view"
 )
 
 func TestASpawnAnswersAtOnceAndTheAgentWorksInAFrameBelowItsCallers(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
-	above, ok, err := s.Project.Current(s.ctx, user)
+	above, ok, err := view.Current(s.ctx, s.Project, user)
 	require.NoError(t, err)
 	require.True(t, ok)
 	run := s.request(user, plan.Request{Type: "builder", Prompt: "say half of it; done all of it", Description: "Build the form", Timeout: time.Minute})
@@ -48,7 +50,7 @@ func TestASpawnAnswersAtOnceAndTheAgentWorksInAFrameBelowItsCallers(t *testing.T
 	frame = s.frame(run.Frame)
 	assert.Equal(t, "all of it", frame.Summary)
 	assert.Equal(t, run.Session, frame.Session)
-	still, _, err := s.Project.Current(s.ctx, user)
+	still, _, err := view.Current(s.ctx, s.Project, user)
 	require.NoError(t, err)
 	assert.Equal(t, above.ID, still.ID, "an agent moves nobody else's current frame")
 }
@@ -58,9 +60,9 @@ func TestWhatAnAgentIsGivenToRead(t *testing.T) {
 	const rest = "\ntools: Read"
 	s := newService(t, "name: goals\ndescription: d\nflame: {context: goal}"+rest, "name: nothing\ndescription: d\nflame: {context: none}"+rest)
 	for i := range 8 {
-		_, err := s.Project.Push(s.ctx, user, fmt.Sprintf("Part %d of the login", i), "")
+		_, err := stack.Push(s.ctx, s.Project, user, fmt.Sprintf("Part %d of the login", i), "")
 		require.NoError(t, err)
-		_, err = s.Project.Pop(s.ctx, user, project.PopArgs{Status: core.Completed, Summary: strings.Repeat("argon2id, not bcrypt ", 20)})
+		_, err = stack.Pop(s.ctx, s.Project, user, stack.PopArgs{Status: core.Completed, Summary: strings.Repeat("argon2id, not bcrypt ", 20)})
 		require.NoError(t, err)
 	}
 	prompt := func(r plan.Request) string {
@@ -122,9 +124,9 @@ func TestAnIdempotencyKeyOfAnAgentWhoseHostTellsNoSession(t *testing.T) {
 func TestSpawnsThatCannotBeRight(t *testing.T) {
 	t.Parallel()
 	s := newService(t, "name: broken\ndescription: d\ntools: {7: [}")
-	finished, err := s.Project.Push(s.ctx, user, "over", "")
+	finished, err := stack.Push(s.ctx, s.Project, user, "over", "")
 	require.NoError(t, err)
-	_, err = s.Project.Pop(s.ctx, user, project.PopArgs{Status: core.Completed, Summary: "done"})
+	_, err = stack.Pop(s.ctx, s.Project, user, stack.PopArgs{Status: core.Completed, Summary: "done"})
 	require.NoError(t, err)
 	tests := map[string]struct {
 		request plan.Request

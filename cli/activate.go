@@ -9,6 +9,7 @@ import (
 	"flame/cli/flags"
 	"flame/core"
 	"flame/project"
+	"flame/project/stack"
 	"flame/render"
 )
 
@@ -20,7 +21,7 @@ func newActivate(a *App) *cobra.Command {
 			cmd.Flags().BoolVar(&given.force, "force", false, "take it from a session that is gone")
 		},
 		run: func(ctx context.Context, p *project.Project, by project.Caller, args []string, given *writeFlags) (core.Frame, string, error) {
-			done, err := p.Activate(ctx, by, args[0], given.force)
+			done, err := stack.Activate(ctx, p, by, args[0], given.force)
 			text := fmt.Sprintf("%s: %s -> %s", done.Frame.ID, done.From, done.Frame.Status)
 			if done.Under != "" {
 				text += "\n" + render.UnderEnded(done)

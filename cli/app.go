@@ -22,6 +22,8 @@ import (
 	"flame/hosts"
 	"flame/project"
 	"flame/project/place"
+	"flame/project/sweep"
+	"flame/project/view"
 )
 
 // An App is what commands work with. main fills it.
@@ -81,7 +83,7 @@ func (a *App) with(ctx context.Context, f func(*project.Project) error) error {
 		return err
 	}
 	return a.at(at, false, func(p *project.Project) error {
-		if err := p.Sweep(ctx); err != nil && !errors.Is(err, core.ErrUnavailable) {
+		if err := sweep.Once(ctx, p); err != nil && !errors.Is(err, core.ErrUnavailable) {
 			return err
 		}
 		return f(p)
@@ -225,7 +227,7 @@ func (a *App) frameArgs(cmd *cobra.Command, args []string, prefix string) (offer
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	err := a.with(cmd.Context(), func(p *project.Project) error {
-		frames, err := p.Complete(cmd.Context(), prefix, 50)
+		frames, err := view.Complete(cmd.Context(), p, prefix, 50)
 		for _, f := range frames {
 			offers = append(offers, cobra.CompletionWithDesc(core.OneLine(f.ID, 0), core.OneLine(f.Goal, 40)))
 		}

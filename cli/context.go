@@ -9,6 +9,7 @@ import (
 	"flame/cli/flags"
 	"flame/core"
 	"flame/project"
+	"flame/project/briefing"
 )
 
 func newContext(a *App) *cobra.Command {
@@ -19,7 +20,7 @@ func newContext(a *App) *cobra.Command {
 	}
 	cmd.Flags().UintVar(&chars, "chars", 0, "limit in characters (0: none)")
 	return a.reads(cmd, func(ctx context.Context, p *project.Project, args []string) error {
-		contexts := project.Contexts{Project: p}
+		contexts := briefing.Contexts{Project: p}
 		made, err := contexts.Of(ctx, a.caller(), lo.FirstOrEmpty(args), int(chars))
 		if err != nil {
 			return err

@@ -14,6 +14,7 @@ import (
 	"flame/cli/flags"
 	"flame/core"
 	"flame/project"
+	"flame/project/view"
 )
 
 func newEvents(a *App) *cobra.Command {
@@ -41,7 +42,7 @@ func newEvents(a *App) *cobra.Command {
 			query.Limit = 0
 		}
 		if frame != "" {
-			details, err := p.Details(ctx, a.caller(), frame)
+			details, err := view.DetailsOf(ctx, p, a.caller(), frame)
 			if err != nil {
 				return err
 			}
@@ -94,7 +95,7 @@ func (c eventLog) findAgent(ctx context.Context, p *project.Project, id *string)
 		*id = run.ID
 		return nil
 	}
-	if events, failed := p.Events(ctx, project.EventQuery{SubagentID: *id, Limit: 1}); failed != nil || len(events) > 0 {
+	if events, failed := view.Events(ctx, p, project.EventQuery{SubagentID: *id, Limit: 1}); failed != nil || len(events) > 0 {
 		return failed
 	}
 	return err
@@ -124,7 +125,7 @@ func (c eventLog) follow(ctx context.Context, p *project.Project, query project.
 // printEvents prints the events of a query, one a line, and returns the number of
 // the last.
 func (c eventLog) printEvents(ctx context.Context, p *project.Project, query project.EventQuery) (last int64, err error) {
-	events, err := p.Events(ctx, query)
+	events, err := view.Events(ctx, p, query)
 	if err != nil {
 		return 0, err
 	}

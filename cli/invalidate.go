@@ -9,6 +9,7 @@ import (
 	"flame/cli/flags"
 	"flame/core"
 	"flame/project"
+	"flame/project/stack"
 	"flame/render"
 )
 
@@ -18,7 +19,7 @@ func newInvalidate(a *App) *cobra.Command {
 		example: `flame invalidate frame-k3x9 "The API changed"`,
 		args:    flags.Takes(2, -1),
 		run: func(ctx context.Context, p *project.Project, by project.Caller, args []string, _ *writeFlags) (core.Frame, string, error) {
-			done, err := p.Invalidate(ctx, by, args[0], strings.Join(args[1:], " "))
+			done, err := stack.Invalidate(ctx, p, by, args[0], strings.Join(args[1:], " "))
 			text := done.Target.ID + " is invalidated" + render.TallyShort("invalidated with it", done.Planned) + render.TallyShort("still in progress", done.InProgress)
 			return done.Target, text, err
 		},

@@ -12,6 +12,7 @@ import (
 	"flame/cli/flags"
 	"flame/core"
 	"flame/project"
+	"flame/project/stack"
 	"flame/project/transfer"
 	"flame/transcripts"
 )
@@ -46,7 +47,7 @@ func newLog(a *App) *cobra.Command {
 	cmd.Flags().Var(flags.NotBlank{Name: &opts.output, Of: "FILE"}, "output", "write it there (default: logs/FRAME.md or .jsonl in flame's data folder)")
 	cmd.Flags().Var(flags.NotBlank{Name: &opts.transcript, Of: "PATH"}, "transcript", "take it from this file or folder (default: where the host keeps it)")
 	return a.reads(cmd, func(ctx context.Context, p *project.Project, args []string) error {
-		log, err := p.FrameLog(ctx, a.caller(), args[0])
+		log, err := stack.LogOf(ctx, p, a.caller(), args[0])
 		if err != nil {
 			return err
 		}
@@ -68,7 +69,7 @@ type logExport struct{ app *App }
 // transcriptsOf finds what the host logged of the session of a frame: in path,
 // or where it keeps it. A hook told where that is, or the host has
 // one log for all.
-func (c logExport) transcriptsOf(log project.FrameLog, path string) ([]transcripts.Log, error) {
+func (c logExport) transcriptsOf(log stack.Log, path string) ([]transcripts.Log, error) {
 	given := path != ""
 	switch {
 	case given:
@@ -103,7 +104,7 @@ func (c logExport) transcriptsOf(log project.FrameLog, path string) ([]transcrip
 }
 
 // saveLog writes what the sources have of the log.
-func (c logExport) saveLog(ctx context.Context, p *project.Project, log project.FrameLog, sources []transcripts.Log, opts logOptions) (core.Frame, error) {
+func (c logExport) saveLog(ctx context.Context, p *project.Project, log stack.Log, sources []transcripts.Log, opts logOptions) (core.Frame, error) {
 	format := logFormats[opts.format]
 	file := opts.output
 	if file == "" {
@@ -115,7 +116,7 @@ func (c logExport) saveLog(ctx context.Context, p *project.Project, log project.
 			return core.Frame{}, err
 		}
 	}
-	return p.SaveLog(ctx, c.app.caller(), log.Frame.ID, file, func(w io.Writer) error {
+	return stack.SaveLog(ctx, p, c.app.caller(), log.Frame.ID, file, func(w io.Writer) error {
 		found, failed := 0, error(nil)
 		err := format.write(w, log.Frame.Goal+" ("+log.Frame.ID+")", func(yield func(core.Message) bool) {
 			for m, err := range log.Part(messagesOf(ctx, sources)) {

@@ -5,6 +5,7 @@ import (
 
 	"flame/cli/flags"
 	"flame/project"
+	"flame/project/stack"
 	"flame/render"
 )
 
@@ -15,12 +16,12 @@ func newPlan(a *App) *cobra.Command {
 		Use: "plan GOAL…", Short: "Plan frames below the current one, in order", Example: `  flame plan "Design the API" "Write it" "Test it"`,
 		Args: flags.Takes(1, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			children := make([]project.PlannedChild, len(args))
+			children := make([]stack.PlannedChild, len(args))
 			for i, goal := range args {
-				children[i] = project.PlannedChild{Goal: goal, SuccessCriteria: criteria}
+				children[i] = stack.PlannedChild{Goal: goal, SuccessCriteria: criteria}
 			}
 			return a.with(cmd.Context(), func(p *project.Project) error {
-				_, planned, err := p.Plan(cmd.Context(), a.caller(), frame, children)
+				_, planned, err := stack.Plan(cmd.Context(), p, a.caller(), frame, children)
 				if err != nil {
 					return err
 				}

@@ -9,6 +9,7 @@ import (
 	"flame/cli/flags"
 	"flame/core"
 	"flame/project"
+	"flame/project/stack"
 	"flame/render"
 )
 
@@ -22,7 +23,7 @@ func newPop(a *App) *cobra.Command {
 			cmd.Flags().BoolVar(&given.generate, "generate-summary", false, "wait for the summary of the next compaction")
 		},
 		run: func(ctx context.Context, p *project.Project, by project.Caller, args []string, given *writeFlags) (core.Frame, string, error) {
-			popped, err := p.Pop(ctx, by, project.PopArgs{
+			popped, err := stack.Pop(ctx, p, by, stack.PopArgs{
 				Frame: given.frame, Status: core.Status(args[0]), Summary: strings.Join(args[1:], " "),
 				Results: given.results, Force: given.force, GenerateSummary: given.generate,
 			})

@@ -7,6 +7,7 @@ import (
 
 	"flame/cli/flags"
 	"flame/project"
+	"flame/project/sweep"
 	"flame/render"
 )
 
@@ -17,7 +18,7 @@ func newPrune(a *App) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&remove, "delete", false, "delete them, archived ones too")
 	return a.reads(cmd, func(ctx context.Context, p *project.Project, _ []string) error {
-		pruned, err := p.Prune(ctx, remove)
+		pruned, err := sweep.Prune(ctx, p, remove)
 		if err != nil {
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 	"flame/cli/flags"
 	"flame/core"
 	"flame/project"
+	"flame/project/stack"
 	"flame/render"
 )
 
@@ -18,7 +19,7 @@ func newPush(a *App) *cobra.Command {
 		use: "push GOAL", short: "Start a frame below the current one", example: `flame push "Fix the login"`,
 		args: flags.Takes(1, -1), flags: criteriaFlag,
 		run: func(ctx context.Context, p *project.Project, by project.Caller, args []string, given *writeFlags) (core.Frame, string, error) {
-			frame, err := p.Push(ctx, by, strings.Join(args, " "), given.criteria)
+			frame, err := stack.Push(ctx, p, by, strings.Join(args, " "), given.criteria)
 			return frame, fmt.Sprintf("%s started: %s", frame.ID, render.Short(frame.Goal)), err
 		},
 	})

@@ -9,6 +9,7 @@ import (
 	"flame/cli/flags"
 	"flame/core"
 	"flame/project"
+	"flame/project/stack"
 	"flame/render"
 )
 
@@ -17,7 +18,7 @@ func newGoal(a *App) *cobra.Command {
 		use: "goal TEXT", short: "Change what a frame is for", example: `flame goal "Fix login and logout"`,
 		args: flags.Takes(1, -1), frame: true,
 		run: func(ctx context.Context, p *project.Project, by project.Caller, args []string, given *writeFlags) (core.Frame, string, error) {
-			frame, err := p.SetGoal(ctx, by, given.frame, strings.Join(args, " "))
+			frame, err := stack.SetGoal(ctx, p, by, given.frame, strings.Join(args, " "))
 			return frame, render.ShortFrame(frame), err
 		},
 	})
@@ -28,7 +29,7 @@ func newArtifact(a *App) *cobra.Command {
 		use: "artifact TEXT", short: "Record what a frame produced", example: "flame artifact src/login.go",
 		args: flags.Takes(1, -1), frame: true,
 		run: func(ctx context.Context, p *project.Project, by project.Caller, args []string, given *writeFlags) (core.Frame, string, error) {
-			frame, added, err := p.AddArtifact(ctx, by, given.frame, strings.Join(args, " "))
+			frame, added, err := stack.AddArtifact(ctx, p, by, given.frame, strings.Join(args, " "))
 			return frame, render.RecordedShort(frame, "artifact", added), err
 		},
 	})
@@ -39,7 +40,7 @@ func newDecision(a *App) *cobra.Command {
 		use: "decision TEXT", short: "Record a decision with its reason", example: `flame decision "Cookies, not tokens: the proxy strips headers"`,
 		args: flags.Takes(1, -1), frame: true,
 		run: func(ctx context.Context, p *project.Project, by project.Caller, args []string, given *writeFlags) (core.Frame, string, error) {
-			frame, added, err := p.AddDecision(ctx, by, given.frame, strings.Join(args, " "))
+			frame, added, err := stack.AddDecision(ctx, p, by, given.frame, strings.Join(args, " "))
 			return frame, render.RecordedShort(frame, "decision", added), err
 		},
 	})

@@ -9,11 +9,12 @@ import (
 	"flame/cli/flags"
 	"flame/core"
 	"flame/project"
+	"flame/project/view"
 	"flame/render"
 )
 
 func newSearch(a *App) *cobra.Command {
-	var search project.SearchArgs
+	var search view.SearchArgs
 	var limit uint
 	cmd := &cobra.Command{
 		Use: "search TEXT", Short: "Find frames by words of goals, summaries, results and decisions", Example: "  flame search login --status completed",
@@ -23,7 +24,7 @@ func newSearch(a *App) *cobra.Command {
 	cmd.Flags().UintVar(&limit, "limit", 20, "at most so many, up to 100")
 	return a.reads(cmd, func(ctx context.Context, p *project.Project, args []string) error {
 		search.Text, search.Limit = strings.Join(args, " "), int(limit)
-		found, err := p.Search(ctx, a.caller(), search)
+		found, err := view.Search(ctx, p, a.caller(), search)
 		if err != nil {
 			return err
 		}

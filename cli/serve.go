@@ -24,6 +24,7 @@ import (
 	"flame/guard"
 	"flame/project"
 	"flame/project/place"
+	"flame/project/sweep"
 	"flame/tools"
 	"flame/tools/transport"
 )
@@ -163,7 +164,7 @@ func keepSwept(ctx context.Context, p *project.Project) {
 	tick := time.NewTicker(sweepPace)
 	defer tick.Stop()
 	started := time.Now()
-	p.KeepSwept(ctx, tick.C, func() time.Duration { return time.Since(started) })
+	sweep.Keep(ctx, p, tick.C, func() time.Duration { return time.Since(started) })
 }
 
 // recoverPace is how often a server looks for agents that nobody watches over.

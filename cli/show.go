@@ -7,6 +7,7 @@ import (
 
 	"flame/cli/flags"
 	"flame/project"
+	"flame/project/view"
 	"flame/render"
 )
 
@@ -15,7 +16,7 @@ func newShow(a *App) *cobra.Command {
 		Use: "show FRAME", Short: "Show all of one frame", Example: "  flame show frame-k3x9", Args: flags.Takes(1, 1), ValidArgsFunction: a.frameArgs,
 	}
 	return a.reads(cmd, func(ctx context.Context, p *project.Project, args []string) error {
-		details, err := p.Details(ctx, a.caller(), args[0])
+		details, err := view.DetailsOf(ctx, p, a.caller(), args[0])
 		if err != nil {
 			return err
 		}

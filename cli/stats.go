@@ -7,13 +7,14 @@ import (
 
 	"flame/cli/flags"
 	"flame/project"
+	"flame/project/view"
 	"flame/render"
 )
 
 func newStats(a *App) *cobra.Command {
 	cmd := &cobra.Command{Use: "stats", Short: "Count frames, sessions and what they consumed", Example: "  flame stats --json", Args: flags.Takes(0, 0)}
 	return a.reads(cmd, func(ctx context.Context, p *project.Project, _ []string) error {
-		stats, err := p.Stats(ctx)
+		stats, err := view.StatsOf(ctx, p)
 		if err != nil {
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 	"flame/cli/printer"
 	"flame/core"
 	"flame/project"
+	"flame/project/view"
 	"flame/render"
 )
 
@@ -23,7 +24,7 @@ func newStatus(a *App) *cobra.Command {
 		if short {
 			return a.statusLine(ctx, p)
 		}
-		tree, err := p.Tree(ctx, a.caller(), project.TreeArgs{Limit: statusLimit})
+		tree, err := view.TreeOf(ctx, p, a.caller(), view.TreeArgs{Limit: statusLimit})
 		if err != nil {
 			return err
 		}
@@ -52,7 +53,7 @@ const statusLimit = 60
 
 // statusLine is the current frame in one line; without one nothing, or null.
 func (a *App) statusLine(ctx context.Context, p *project.Project) error {
-	frame, ok, err := p.Current(ctx, a.caller())
+	frame, ok, err := view.Current(ctx, p, a.caller())
 	switch {
 	case err != nil || !ok && !a.out.JSON:
 		return err

@@ -9,6 +9,7 @@ import (
 	"flame/cli/flags"
 	"flame/core"
 	"flame/project"
+	"flame/project/view"
 )
 
 func newTree(a *App) *cobra.Command {
@@ -20,7 +21,7 @@ func newTree(a *App) *cobra.Command {
 	cmd.Flags().BoolVar(&all, "all", false, "archived frames too")
 	cmd.Flags().BoolVar(&details, "details", false, "with summaries, reasons and artifacts")
 	return a.reads(cmd, func(ctx context.Context, p *project.Project, args []string) error {
-		tree, err := p.Outline(ctx, a.caller(), project.TreeArgs{Root: lo.FirstOrEmpty(args), Archived: all})
+		tree, err := view.OutlineOf(ctx, p, a.caller(), view.TreeArgs{Root: lo.FirstOrEmpty(args), Archived: all})
 		switch {
 		case err != nil:
 			return err

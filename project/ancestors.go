@@ -7,8 +7,8 @@ import (
 	"flame/core"
 )
 
-// maxAncestors is how many frames above one an agent sees, and a person is shown.
-const maxAncestors = 200
+// MaxAncestors is how many frames above one an agent sees, and a person is shown.
+const MaxAncestors = 200
 
 // climb is how many frames above one are read at once: more than most trees have
 // levels.
@@ -16,10 +16,10 @@ const climb = 50
 
 // above returns the frames above id, parent first, in pages that are read as they
 // are asked for: MaxLevels frames at most.
-func (s *step) above(id string) iter.Seq2[[]core.Frame, error] {
+func (s *Step) above(id string) iter.Seq2[[]core.Frame, error] {
 	return func(yield func([]core.Frame, error) bool) {
 		for range MaxLevels / climb {
-			page, err := s.Ancestors(id, climb)
+			page, err := s.Tx.Ancestors(id, climb)
 			if !yield(page, err) || err != nil || len(page) < climb {
 				return
 			}
@@ -28,8 +28,8 @@ func (s *step) above(id string) iter.Seq2[[]core.Frame, error] {
 	}
 }
 
-// isInside reports whether frame id is ancestor or lies below it.
-func (s *step) isInside(id, ancestor string) (bool, error) {
+// IsInside reports whether frame id is ancestor or lies below it.
+func (s *Step) IsInside(id, ancestor string) (bool, error) {
 	if id == "" || id == ancestor {
 		return id == ancestor && id != "", nil
 	}

@@ -9,14 +9,18 @@ import (
 
 	"flame/core"
 	"flame/project"
+	"flame/project/autonomy"
+	"flame/project/stack"
+	"flame/project/sweep"
+	"flame/project/turns"
 )
 
 // strong is a question whose answer is to push.
-var strong = project.PushQuestion{PotentialGoal: "Set up database migrations", Errors: new(4), Tokens: new(60_000)}
+var strong = autonomy.PushQuestion{PotentialGoal: "Set up database migrations", Errors: new(4), Tokens: new(60_000)}
 
-func (f *fixture) autonomy(by project.Caller) project.AutonomyState {
+func (f *fixture) autonomy(by project.Caller) autonomy.State {
 	f.t.Helper()
-	state, err := f.AutonomyState(f.ctx, by)
+	state, err := autonomy.StateOf(f.ctx, f.Project, by)
 	require.NoError(f.t, err)
 	return state
 }
@@ -26,7 +30,7 @@ func TestAStrongSignalIsSuggestedToItsSessionOnly(t *testing.T) {
 	f := newFixture(t)
 	f.push(host("s"), "Implement user authentication")
 	f.push(host("other"), "Other work")
-	advice, err := f.ShouldPush(f.ctx, host("s"), strong)
+	advice, err := autonomy.ShouldPush(f.ctx, f.Project, host("s"), strong)
 	require.NoError(t, err)
 	assert.True(t, advice.Recommended)
 	assert.True(t, advice.Queued)
@@ -41,7 +45,7 @@ func TestARepeatedSuggestionIsRefreshed(t *testing.T) {
 	f := newFixture(t)
 	f.push(host("s"), "Implement user authentication")
 	for range 3 {
-		_, err := f.ShouldPush(f.ctx, host("s"), strong)
+		_, err := autonomy.ShouldPush(f.ctx, f.Project, host("s"), strong)
 		require.NoError(t, err)
 		f.clock += 200_000
 	}
@@ -50,7 +54,7 @@ func TestARepeatedSuggestionIsRefreshed(t *testing.T) {
 	assert.Equal(t, 1, state.Stats.TotalSuggestions)
 	f.clock += 200_000
 	assert.Empty(t, f.autonomy(host("s")).Pending)
-	require.NoError(t, f.Sweep(f.ctx))
+	require.NoError(t, sweep.Once(f.ctx, f.Project))
 	assert.Equal(t, 1, f.autonomy(host("s")).Stats.Ignored)
 }
 
@@ -58,7 +62,7 @@ func TestAPushActsOnTheSuggestionOfItsSession(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	f.push(host("s"), "Implement user authentication")
-	_, err := f.ShouldPush(f.ctx, host("s"), strong)
+	_, err := autonomy.ShouldPush(f.ctx, f.Project, host("s"), strong)
 	require.NoError(t, err)
 	f.push(host("other"), "not asked for")
 	assert.Len(t, f.autonomy(host("s")).Pending, 1)
@@ -71,7 +75,7 @@ func TestAPushActsOnTheSuggestionOfItsSession(t *testing.T) {
 	assert.NotZero(t, state.History[0].ActedAt)
 	assert.Contains(t, f.kinds(frame.ID), core.SuggestionActed)
 	f.clock += 1_000_000
-	require.NoError(t, f.Sweep(f.ctx))
+	require.NoError(t, sweep.Once(f.ctx, f.Project))
 	assert.Zero(t, f.autonomy(host("s")).Stats.Ignored, "what was acted upon is not ignored")
 }
 
@@ -80,9 +84,9 @@ func TestManualSuggestsNothing(t *testing.T) {
 	f := newFixture(t)
 	f.push(host("s"), "Implement user authentication")
 	manual := core.AutonomyManual
-	_, err := f.ConfigureAutonomy(f.ctx, host("s"), project.AutonomyPatch{Level: &manual}, "", "")
+	_, err := autonomy.Configure(f.ctx, f.Project, host("s"), autonomy.Patch{Level: &manual}, "", "")
 	require.NoError(t, err)
-	advice, err := f.ShouldPush(f.ctx, host("s"), strong)
+	advice, err := autonomy.ShouldPush(f.ctx, f.Project, host("s"), strong)
 	require.NoError(t, err)
 	assert.True(t, advice.Recommended, "it answers all the same")
 	assert.False(t, advice.Queued)
@@ -94,28 +98,28 @@ func TestWhatIsNotPassedComesFromWhatWasRecorded(t *testing.T) {
 	f := newFixture(t)
 	f.push(host("s"), "Implement user authentication")
 	for _, file := range []string{"a", "b", "b", "c"} {
-		require.NoError(t, f.NoteFiles(f.ctx, host("s"), []string{file}))
+		require.NoError(t, autonomy.NoteFiles(f.ctx, f.Project, host("s"), []string{file}))
 	}
 	for range 3 {
-		require.NoError(t, f.NoteFailure(f.ctx, host("s")))
+		require.NoError(t, autonomy.NoteFailure(f.ctx, f.Project, host("s")))
 	}
 	for i := range 21 {
 		f.prompt(host("s"), fmt.Sprintf("m%d", i), "Implement user authentication")
 	}
 	for range 5 {
-		require.NoError(t, f.EndTurn(f.ctx, host("s"), project.Turn{}))
+		require.NoError(t, turns.End(f.ctx, f.Project, host("s"), turns.Turn{}))
 	}
-	advice, err := f.ShouldPush(f.ctx, host("s"), project.PushQuestion{})
+	advice, err := autonomy.ShouldPush(f.ctx, f.Project, host("s"), autonomy.PushQuestion{})
 	require.NoError(t, err)
 	assert.Equal(t, []core.HeuristicScore{
 		{Name: "failure_boundary", Score: 45}, {Name: "context_switch", Score: 10}, {Name: "complexity", Score: 55}, {Name: "duration", Score: 0},
 	}, advice.Scores)
-	advice, err = f.ShouldPush(f.ctx, host("s"), project.PushQuestion{Errors: new(0), Tokens: new(60_000)})
+	advice, err = autonomy.ShouldPush(f.ctx, f.Project, host("s"), autonomy.PushQuestion{Errors: new(0), Tokens: new(60_000)})
 	require.NoError(t, err)
 	assert.Zero(t, advice.Scores[0].Score, "a passed zero counts")
 	assert.Equal(t, 70, advice.Scores[3].Score, "and so do passed tokens")
 
-	pop, err := f.ShouldPop(f.ctx, host("s"), project.PopQuestion{})
+	pop, err := autonomy.ShouldPop(f.ctx, f.Project, host("s"), autonomy.PopQuestion{})
 	require.NoError(t, err)
 	assert.Equal(t, 40, pop.Scores[1].Score, "4 turns without progress")
 }
@@ -123,14 +127,14 @@ func TestWhatIsNotPassedComesFromWhatWasRecorded(t *testing.T) {
 func TestAPopIsNotSuggestedForARoot(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	_, err := f.SetGoal(f.ctx, host("s"), "", "Implement user authentication")
+	_, err := stack.SetGoal(f.ctx, f.Project, host("s"), "", "Implement user authentication")
 	require.NoError(t, err)
-	advice, err := f.ShouldPop(f.ctx, host("s"), project.PopQuestion{Tokens: new(95_000)})
+	advice, err := autonomy.ShouldPop(f.ctx, f.Project, host("s"), autonomy.PopQuestion{Tokens: new(95_000)})
 	require.NoError(t, err)
 	assert.True(t, advice.Recommended)
 	assert.False(t, advice.Queued)
 	f.push(host("s"), "below")
-	advice, err = f.ShouldPop(f.ctx, host("s"), project.PopQuestion{Tokens: new(95_000)})
+	advice, err = autonomy.ShouldPop(f.ctx, f.Project, host("s"), autonomy.PopQuestion{Tokens: new(95_000)})
 	require.NoError(t, err)
 	assert.True(t, advice.Queued)
 	f.pop(host("s"), "done")
@@ -141,17 +145,17 @@ func TestAutonomySettingsAreCheckedKeptAndReset(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	odd := core.AutonomyLevel("odd")
-	_, err := f.ConfigureAutonomy(f.ctx, host("s"), project.AutonomyPatch{PushThreshold: new(10), Level: &odd}, "", "")
+	_, err := autonomy.Configure(f.ctx, f.Project, host("s"), autonomy.Patch{PushThreshold: new(10), Level: &odd}, "", "")
 	require.ErrorIs(t, err, core.ErrInvalid)
-	_, err = f.ConfigureAutonomy(f.ctx, host("s"), project.AutonomyPatch{PushThreshold: new(10)}, "", "bogus")
+	_, err = autonomy.Configure(f.ctx, f.Project, host("s"), autonomy.Patch{PushThreshold: new(10)}, "", "bogus")
 	require.ErrorIs(t, err, core.ErrInvalid)
 	assert.Equal(t, core.DefaultAutonomyConfig(), f.autonomy(host("s")).Config, "all or nothing")
 
-	state, err := f.ConfigureAutonomy(f.ctx, host("s"), project.AutonomyPatch{PushThreshold: new(170)}, "", "duration")
+	state, err := autonomy.Configure(f.ctx, f.Project, host("s"), autonomy.Patch{PushThreshold: new(170)}, "", "duration")
 	require.NoError(t, err)
 	assert.Equal(t, 100, state.Config.PushThreshold)
 	assert.False(t, state.Config.Enabled("duration"))
-	state, err = f.ResetAutonomy(f.ctx, host("s"), true)
+	state, err = autonomy.Reset(f.ctx, f.Project, host("s"), true)
 	require.NoError(t, err)
 	assert.Equal(t, core.DefaultAutonomyConfig(), state.Config)
 	assert.Empty(t, state.Changed)

@@ -40,18 +40,18 @@ func InBatches[T, R any](ctx context.Context, p *Project, items []T, work func(T
 	return nil
 }
 
-// eachFor works on ids in batches on behalf of a caller, whose session is saved where
+// EachFor works on ids in batches on behalf of a caller, whose session is saved where
 // that changes it.
-func (p *Project) eachFor(ctx context.Context, by Caller, ids []string, work func(s *step, id string) error) error {
+func (p *Project) EachFor(ctx context.Context, by Caller, ids []string, work func(s *Step, id string) error) error {
 	return InBatches(ctx, p, ids, func(tx Tx, id string) (none struct{}, err error) {
-		s := p.step(tx, by)
-		if err := s.enter(); err != nil {
+		s := p.Step(tx, by)
+		if err := s.Enter(); err != nil {
 			return none, err
 		}
-		before := s.session
-		if err := work(s, id); err != nil || s.session == before {
+		before := s.Session
+		if err := work(s, id); err != nil || s.Session == before {
 			return none, err
 		}
-		return none, s.SaveSession(s.session)
+		return none, s.Tx.SaveSession(s.Session)
 	}, func(struct{}) {})
 }

@@ -11,7 +11,10 @@ import (
 
 	"flame/core"
 	"flame/project"
+	"flame/project/children"
+	"flame/project/sweep"
 	"flame/project/transfer"
+	"flame/project/view"
 )
 
 // longWorks are operations on many things, each on n of them, prepared by make.
@@ -40,7 +43,7 @@ var longWorks = map[string]struct {
 			}))
 		},
 		do: func(ctx context.Context, f *fixture) error {
-			_, err := f.Prune(ctx, true)
+			_, err := sweep.Prune(ctx, f.Project, true)
 			return err
 		},
 		left: func(f *fixture) int { return len(f.all()) },
@@ -52,7 +55,7 @@ var longWorks = map[string]struct {
 				f.startChild(fmt.Sprint("c", i), "a subagent")
 			}
 		},
-		do:   func(ctx context.Context, f *fixture) error { return f.EndSession(ctx, host("s")) },
+		do:   func(ctx context.Context, f *fixture) error { return children.EndSession(ctx, f.Project, host("s")) },
 		left: func(f *fixture) int { return countOf(f.byID())[core.InProgress] - 2 }, // the session's own
 	},
 	"a sweep of old events": {
@@ -70,7 +73,7 @@ var longWorks = map[string]struct {
 		},
 		do: func(ctx context.Context, f *fixture) error {
 			for {
-				if err := f.Sweep(ctx); err != nil || ctx.Err() != nil {
+				if err := sweep.Once(ctx, f.Project); err != nil || ctx.Err() != nil {
 					return ctx.Err()
 				}
 				if due, _ := f.nextDeadline(); due > f.clock {
@@ -79,7 +82,7 @@ var longWorks = map[string]struct {
 			}
 		},
 		left: func(f *fixture) int {
-			events, err := f.Events(f.ctx, project.EventQuery{})
+			events, err := view.Events(f.ctx, f.Project, project.EventQuery{})
 			require.NoError(f.t, err)
 			return len(events)
 		},

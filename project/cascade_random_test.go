@@ -10,6 +10,8 @@ import (
 
 	"flame/core"
 	"flame/project"
+	"flame/project/stack"
+	"flame/project/sweep"
 	"flame/tests/race"
 )
 
@@ -36,34 +38,34 @@ func TestInvalidationsAmongOtherOperations(t *testing.T) {
 					by := host(fmt.Sprint("o", r.IntN(3)))
 					switch what {
 					case "plan":
-						_, _, _ = other.Plan(f.ctx, by, target, []project.PlannedChild{{Goal: "more"}})
+						_, _, _ = stack.Plan(f.ctx, other.Project, by, target, []stack.PlannedChild{{Goal: "more"}})
 					case "activate":
-						_, _ = other.Activate(f.ctx, by, target, true)
+						_, _ = stack.Activate(f.ctx, other.Project, by, target, true)
 					case "decide":
-						_, _, _ = other.AddDecision(f.ctx, by, target, what)
+						_, _, _ = stack.AddDecision(f.ctx, other.Project, by, target, what)
 					case "invalidate":
 						want, _, _ := invalidated(state, target, "this too", 0)
-						_, err := other.Invalidate(f.ctx, by, target, "this too")
+						_, err := stack.Invalidate(f.ctx, other.Project, by, target, "this too")
 						require.NoError(t, err)
 						assert.Equal(t, statuses(want), statuses(other.byID()))
 					case "pop":
-						_, _ = other.Pop(f.ctx, by, project.PopArgs{Frame: target, Status: core.Completed, Force: true})
+						_, _ = stack.Pop(f.ctx, other.Project, by, stack.PopArgs{Frame: target, Status: core.Completed, Force: true})
 					case "sweep":
 						f.clock += 3000
-						require.NoError(t, other.Sweep(f.ctx))
+						require.NoError(t, sweep.Once(f.ctx, other.Project))
 					}
 					check(t, other, what+" "+target, &state)
 				}
 			})
 			for range 3 {
 				target := f.planted(r.IntN(40))
-				_, err := f.Invalidate(f.ctx, host("s"), target, "gone")
+				_, err := stack.Invalidate(f.ctx, f.Project, host("s"), target, "gone")
 				require.NoError(t, err)
 			}
 			for rounds := 0; len(other.cascades()) > 0; rounds++ {
 				require.Less(t, rounds, 100)
 				f.clock += 3000
-				require.NoError(t, other.Sweep(f.ctx))
+				require.NoError(t, sweep.Once(f.ctx, other.Project))
 				check(t, other, "sweep", &state)
 			}
 			for id, frame := range state {

@@ -13,6 +13,9 @@ import (
 
 	"flame/core"
 	"flame/project"
+	"flame/project/stack"
+	"flame/project/sweep"
+	"flame/project/view"
 	"flame/store"
 	"flame/store/storetest"
 	"flame/tests/race"
@@ -136,7 +139,7 @@ func (f *fixture) cascades() (list []project.Cascade) {
 func (f *fixture) toldOnce(before frames) {
 	f.t.Helper()
 	told := map[string]int{}
-	events, err := f.Events(f.ctx, project.EventQuery{Kinds: []string{core.FrameInvalidated}})
+	events, err := view.Events(f.ctx, f.Project, project.EventQuery{Kinds: []string{core.FrameInvalidated}})
 	require.NoError(f.t, err)
 	for _, e := range events {
 		told[e.Frame]++
@@ -169,11 +172,11 @@ func TestALargeInvalidationReadsAsDoneFromItsFirstTransaction(t *testing.T) {
 			}
 			underWay += len(other.cascades())
 			assert.Equal(t, after, other.byID())
-			stats, err := other.Stats(other.ctx)
+			stats, err := view.StatsOf(other.ctx, other.Project)
 			require.NoError(t, err)
 			assert.Equal(t, countOf(after), stats.Frames)
 		})
-		done, err := f.Invalidate(f.ctx, host("s"), target, "gone")
+		done, err := stack.Invalidate(f.ctx, f.Project, host("s"), target, "gone")
 		require.NoError(t, err)
 
 		assert.Greater(t, underWay, 1, "it took several transactions")
@@ -207,7 +210,7 @@ func TestASmallInvalidationIsOneTransactionInTheOrderOfTheTree(t *testing.T) {
 	x2 := f.plan(host("s"), x.ID, "x2")[0]
 	updates := 0
 	f.Store = &between{f.Store, func() { updates++ }}
-	done, err := f.Invalidate(f.ctx, host("s"), top.ID, "gone")
+	done, err := stack.Invalidate(f.ctx, f.Project, host("s"), top.ID, "gone")
 	require.NoError(t, err)
 	assert.Equal(t, []string{x.ID, y.ID, x1.ID, x2.ID, y1.ID}, ids(done.Planned.First))
 	assert.Equal(t, 5, done.Planned.Count)
@@ -225,13 +228,13 @@ func TestSweepsFinishAnInvalidationThatWasLeft(t *testing.T) {
 	ctx, cancel := context.WithCancel(f.ctx)
 	other := f.another()
 	f.slow(cancel)
-	_, err := f.Invalidate(ctx, host("s"), f.planted(0), "gone")
+	_, err := stack.Invalidate(ctx, f.Project, host("s"), f.planted(0), "gone")
 	require.NoError(t, err, "it holds, whatever becomes of the caller")
 	left := other.cascades()
 	require.Len(t, left, 1)
 	after, _, _ := invalidated(before, f.planted(0), "gone", left[0].At)
 
-	require.NoError(t, other.Sweep(other.ctx))
+	require.NoError(t, sweep.Once(other.ctx, other.Project))
 	assert.Equal(t, left, other.cascades(), "it may still be going on")
 	f.clock += 2000
 	third := f.another()
@@ -240,7 +243,7 @@ func TestSweepsFinishAnInvalidationThatWasLeft(t *testing.T) {
 		require.Less(t, rounds, 100)
 		sweeper := []*fixture{other, third}[rounds%2]
 		sweeper.slow(func() { assert.Equal(t, after, third.byID()) })
-		require.NoError(t, sweeper.Sweep(other.ctx))
+		require.NoError(t, sweep.Once(other.ctx, sweeper.Project))
 	}
 	assert.Greater(t, rounds, 3)
 	assert.Equal(t, after, other.byID())
@@ -267,26 +270,26 @@ func TestWhatIsDoneBelowAnInvalidationUnderWay(t *testing.T) {
 		once = false
 		require.NotEmpty(t, other.cascades())
 		for _, id := range []string{last, inner.ID} {
-			_, err := other.Activate(f.ctx, host("o"), id, true)
+			_, err := stack.Activate(f.ctx, other.Project, host("o"), id, true)
 			assert.ErrorIs(t, err, core.ErrInvalid)
-			_, _, err = other.Plan(f.ctx, host("o"), id, []project.PlannedChild{{Goal: "more"}})
+			_, _, err = stack.Plan(f.ctx, other.Project, host("o"), id, []stack.PlannedChild{{Goal: "more"}})
 			assert.ErrorIs(t, err, core.ErrInvalid)
 		}
-		_, _, err := other.Plan(f.ctx, host("o"), taken.ID, []project.PlannedChild{{Goal: "more"}})
+		_, _, err := stack.Plan(f.ctx, other.Project, host("o"), taken.ID, []stack.PlannedChild{{Goal: "more"}})
 		assert.ErrorIs(t, err, core.ErrInvalid, "nothing is planned below what is invalidated, at any depth")
 
-		_, _, err = other.AddDecision(f.ctx, host("o"), last, "kept")
+		_, _, err = stack.AddDecision(f.ctx, other.Project, host("o"), last, "kept")
 		require.NoError(t, err)
-		_, err = other.Push(f.ctx, host("s"), "work goes on", "")
+		_, err = stack.Push(f.ctx, other.Project, host("s"), "work goes on", "")
 		require.NoError(t, err, "what is in progress goes on")
-		done, err := other.Invalidate(f.ctx, host("o"), inner.ID, "for another reason")
+		done, err := stack.Invalidate(f.ctx, other.Project, host("o"), inner.ID, "for another reason")
 		require.NoError(t, err)
 		assert.Equal(t, "for another reason", done.Target.InvalidationReason)
-		_, err = other.Invalidate(f.ctx, host("o"), top.ID, "again")
+		_, err = stack.Invalidate(f.ctx, other.Project, host("o"), top.ID, "again")
 		require.NoError(t, err)
 		assert.Len(t, other.cascades(), 1, "nothing is left to invalidate")
 	})
-	done, err := f.Invalidate(f.ctx, host("s"), top.ID, "gone")
+	done, err := stack.Invalidate(f.ctx, f.Project, host("s"), top.ID, "gone")
 	require.NoError(t, err)
 	assert.Equal(t, len(plans)-1, done.Planned.Count, "the first was taken up before, one was invalidated by itself meanwhile")
 	assert.Empty(t, f.cascades())
@@ -317,7 +320,7 @@ func TestAnImportBelowAnInvalidationUnderWayIsInvalidatedToo(t *testing.T) {
 			assert.Equal(t, core.Invalidated, other.byID()["plan-late"].Status)
 		}
 	})
-	_, err := f.Invalidate(f.ctx, host("s"), f.planted(0), "gone")
+	_, err := stack.Invalidate(f.ctx, f.Project, host("s"), f.planted(0), "gone")
 	require.NoError(t, err)
 	assert.Greater(t, at, 3)
 	assert.Equal(t, core.Invalidated, f.byID()["plan-late"].Status)

@@ -7,30 +7,30 @@ import (
 	"flame/core/op"
 )
 
-// update runs f in a transaction that also notes the caller's activity.
-func (p *Project) update(ctx context.Context, by Caller, f func(*step) error) error {
+// Update runs f in a transaction that also notes the caller's activity.
+func (p *Project) Update(ctx context.Context, by Caller, f func(*Step) error) error {
 	return p.inStep(ctx, p.Store.Update, by, always(f))
 }
 
 // always considers nothing before f.
-func always(f func(*step) error) consideration {
-	return func(*step) (func(*step) error, error) { return f, nil }
+func always(f func(*Step) error) consideration {
+	return func(*Step) (func(*Step) error, error) { return f, nil }
 }
 
 // A consideration reads, and returns what is to be changed; nil for nothing.
-type consideration func(*step) (change func(*step) error, err error)
+type consideration func(*Step) (change func(*Step) error, err error)
 
-// consider runs f on a snapshot and then, in the same transaction, what f returns as
+// Consider runs f on a snapshot and then, in the same transaction, what f returns as
 // update does.
-func (p *Project) consider(ctx context.Context, by Caller, f consideration) error {
+func (p *Project) Consider(ctx context.Context, by Caller, f consideration) error {
 	return p.inStep(ctx, p.Store.Run, by, f)
 }
 
-// ifKnown is update for sessions that exist; for others it does nothing, so that
+// IfKnown is update for sessions that exist; for others it does nothing, so that
 // hosts' events alone never make a project's data.
-func (p *Project) ifKnown(ctx context.Context, by Caller, f func(*step) error) error {
-	return p.consider(ctx, by, func(s *step) (func(*step) error, error) {
-		if s.fresh {
+func (p *Project) IfKnown(ctx context.Context, by Caller, f func(*Step) error) error {
+	return p.Consider(ctx, by, func(s *Step) (func(*Step) error, error) {
+		if s.Fresh {
 			return nil, nil
 		}
 		return f, nil
@@ -42,7 +42,7 @@ type transaction func(context.Context, func(Tx) error) error
 
 // inStep is consider in a transaction of run's.
 func (p *Project) inStep(ctx context.Context, run transaction, by Caller, f consideration) error {
-	var done *step
+	var done *Step
 	err := run(ctx, func(tx Tx) (err error) {
 		done, err = p.within(tx, by, f)
 		return err
@@ -63,17 +63,17 @@ func tell(log []func()) {
 	}
 }
 
-// updateIn is update in a transaction that others began. It returns the caller's session,
+// UpdateIn is update in a transaction that others began. It returns the caller's session,
 // and what tells the log, for when that transaction is durable.
-func (p *Project) updateIn(tx Tx, by Caller, f func(*step) error) (session core.Session, log func(), err error) {
+func (p *Project) UpdateIn(tx Tx, by Caller, f func(*Step) error) (session core.Session, log func(), err error) {
 	s, err := p.within(tx, by, always(f))
-	return s.session, func() { tell(s.log) }, err
+	return s.Session, func() { tell(s.log) }, err
 }
 
 // within considers f as a call of by, as a part of a transaction that others began.
-func (p *Project) within(tx Tx, by Caller, f consideration) (*step, error) {
-	s := p.step(tx, by)
-	if err := s.enter(); err != nil {
+func (p *Project) within(tx Tx, by Caller, f consideration) (*Step, error) {
+	s := p.Step(tx, by)
+	if err := s.Enter(); err != nil {
 		return s, err
 	}
 	then, err := f(s)
@@ -85,16 +85,16 @@ func (p *Project) within(tx Tx, by Caller, f consideration) (*step, error) {
 
 // policies are what is checked, and noted in the caller's session, before it changes
 // anything.
-var policies = []func(*step) error{
+var policies = []func(*Step) error{
 	mustBeStamped, mayChange, noteCall, armRetention, noteHook,
 }
 
 // change runs f once all policies allow it, and keeps the caller's session.
-func (s *step) change(f func(*step) error) error {
+func (s *Step) change(f func(*Step) error) error {
 	if err := s.joinOwn(); err != nil {
 		return err
 	}
-	before := s.session
+	before := s.Session
 	for _, policy := range policies {
 		if err := policy(s); err != nil {
 			return err
@@ -106,70 +106,70 @@ func (s *step) change(f func(*step) error) error {
 	if err := s.moved(before); err != nil {
 		return err
 	}
-	return s.SaveSession(s.session)
+	return s.Tx.SaveSession(s.Session)
 }
 
 // mustBeStamped refuses a call that may be a subagent's: its session was vouched for
 // before, and this call is not.
-func mustBeStamped(s *step) error {
-	if !s.session.Stamped || s.by.Trust == Stamped || s.by.Host == CommandLine {
+func mustBeStamped(s *Step) error {
+	if !s.Session.Stamped || s.By.Trust == Stamped || s.By.Host == CommandLine {
 		return nil
 	}
-	return core.Invalidf("this call does not say which agent of session %s made it", s.by.Session).
+	return core.Invalidf("this call does not say which agent of session %s made it", s.By.Session).
 		WithHint("flame's hook names the caller of every call in this session, but not of this one; "+
 			"run `flame doctor` to see whether the hook still works, or pass %s from the command line", op.ArgFrame)
 }
 
 // noteCall notes in the caller's session that it called.
-func noteCall(s *step) error {
-	s.session.Stamped = s.session.Stamped || s.by.Trust == Stamped
+func noteCall(s *Step) error {
+	s.Session.Stamped = s.Session.Stamped || s.By.Trust == Stamped
 	if wakes(s) {
-		s.session.State = core.SessionActive
+		s.Session.State = core.SessionActive
 	}
-	s.session.LastActivityAt = s.now
+	s.Session.LastActivityAt = s.Now
 	return nil
 }
 
 // wakes reports whether the call shows that the caller's session is at work. What a
 // shell, or the end of an agent, does in the name of one that is over does not.
-func wakes(s *step) bool {
-	switch s.session.State {
+func wakes(s *Step) bool {
+	switch s.Session.State {
 	case core.SessionSuspended:
 		return false
 	case core.SessionEnded:
-		return s.by.Host != CommandLine
+		return s.By.Host != CommandLine
 	}
 	return true
 }
 
 // armRetention sees to it that old events are dropped some day; a session's first call
 // does.
-func armRetention(s *step) error {
-	if !s.fresh {
+func armRetention(s *Step) error {
+	if !s.Fresh {
 		return nil
 	}
 	var armed bool
-	if known, err := recordSwitches.Load(s, deadlineEvents, &armed); known || err != nil {
+	if known, err := recordSwitches.Load(s.Tx, EventsDeadline, &armed); known || err != nil {
 		return err
 	}
-	if err := recordSwitches.Save(s, deadlineEvents, true); err != nil {
+	if err := recordSwitches.Save(s.Tx, EventsDeadline, true); err != nil {
 		return err
 	}
-	return s.SetDeadline(Deadline{Kind: deadlineEvents, Due: s.now + day, Set: s.now})
+	return s.Tx.SetDeadline(Deadline{Kind: EventsDeadline, Due: s.Now + Day, Set: s.Now})
 }
 
-const deadlineEvents = "events" // drop events that are too old
+const EventsDeadline = "events" // drop events that are too old
 
-// day is 24 hours.
-const day = core.Millis(24 * 60 * 60 * 1000)
+// Day is 24 hours.
+const Day = core.Millis(24 * 60 * 60 * 1000)
 
-// as runs f as if session had asked, and keeps the session as f leaves it.
-func (s *step) as(session core.Session, f func(*step) error) error {
-	if session.ID == s.session.ID {
+// As runs f as if session had asked, and keeps the session as f leaves it.
+func (s *Step) As(session core.Session, f func(*Step) error) error {
+	if session.ID == s.Session.ID {
 		return f(s)
 	}
 	child := *s
-	child.session = session
+	child.Session = session
 	if err := f(&child); err != nil {
 		return err
 	}
@@ -177,5 +177,5 @@ func (s *step) as(session core.Session, f func(*step) error) error {
 		return err
 	}
 	s.log = child.log
-	return s.SaveSession(child.session)
+	return s.Tx.SaveSession(child.Session)
 }

@@ -11,37 +11,43 @@ import (
 
 	"flame/core"
 	"flame/project"
+	"flame/project/autonomy"
+	"flame/project/briefing"
+	"flame/project/children"
+	"flame/project/stack"
+	"flame/project/sweep"
+	"flame/project/turns"
 	"flame/tests/race"
 )
 
 // endChild tells of a child's end, twice, as a host does where flame is installed
 // twice.
-func (f *fixture) endChild(by project.Caller, ended project.ChildEnded) {
+func (f *fixture) endChild(by project.Caller, ended children.Ended) {
 	f.t.Helper()
-	require.NoError(f.t, f.EndChild(f.ctx, by, ended))
+	require.NoError(f.t, children.End(f.ctx, f.Project, by, ended))
 	drawn := f.draw()
-	require.NoError(f.t, f.EndChild(f.ctx, by, ended))
+	require.NoError(f.t, children.End(f.ctx, f.Project, by, ended))
 	require.Equal(f.t, drawn, f.draw(), "the same again changes nothing")
 }
 
 // completed is the end of a child that said so.
-func completed(child, last string) project.ChildEnded {
-	return project.ChildEnded{Session: child, End: core.ChildCompleted, Last: last}
+func completed(child, last string) children.Ended {
+	return children.Ended{Session: child, End: core.ChildCompleted, Last: last}
 }
 
 func TestEachEndOfAChildIsTold(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
-		ended project.ChildEnded
+		ended children.Ended
 		want  string
 		event string
 	}{
 		"done":                     {completed("look", "LAST"), "completed look: LAST", core.SubagentCompleted},
 		"done without words":       {completed("look", ""), "completed look: (ended without a last message)", core.SubagentCompleted},
-		"failed, as its call says": {project.ChildEnded{Call: "call-look", End: core.ChildFailed, Last: "no"}, "failed look: no", core.SubagentError},
-		"out of time":              {project.ChildEnded{Session: "look", End: core.ChildTimedOut}, "failed look: (ran out of time)", core.SubagentTimeout},
-		"stopped":                  {project.ChildEnded{Session: "look", End: core.ChildCancelled}, "blocked look: (stopped before it was done)", core.SubagentCancelled},
-		"lost":                     {project.ChildEnded{Session: "look", End: core.ChildOrphaned}, "blocked look: (its host no longer runs it)", core.SubagentOrphaned},
+		"failed, as its call says": {children.Ended{Call: "call-look", End: core.ChildFailed, Last: "no"}, "failed look: no", core.SubagentError},
+		"out of time":              {children.Ended{Session: "look", End: core.ChildTimedOut}, "failed look: (ran out of time)", core.SubagentTimeout},
+		"stopped":                  {children.Ended{Session: "look", End: core.ChildCancelled}, "blocked look: (stopped before it was done)", core.SubagentCancelled},
+		"lost":                     {children.Ended{Session: "look", End: core.ChildOrphaned}, "blocked look: (its host no longer runs it)", core.SubagentOrphaned},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -75,8 +81,8 @@ func TestAnEndIsOverruledOnlyByTheWorkItself(t *testing.T) {
 			t.Parallel()
 			f := working(t)
 			f.subagents(host("s"), "look")
-			f.endChild(host("s"), project.ChildEnded{Session: "look", End: tt.first, Last: "first"})
-			f.endChild(host("s"), project.ChildEnded{Session: "look", End: tt.then, Last: "then"})
+			f.endChild(host("s"), children.Ended{Session: "look", End: tt.first, Last: "first"})
+			f.endChild(host("s"), children.Ended{Session: "look", End: tt.then, Last: "then"})
 			assert.Equal(t, []string{"in_progress work", "  " + tt.want}, f.draw())
 		})
 	}
@@ -87,20 +93,20 @@ func TestAChildThatEndsUnboundIsKnownByItsCall(t *testing.T) {
 	f := working(t)
 	f.spawn(host("s"), "call-1", "failed at once")
 	f.spawn(host("s"), "call-2", "done at once")
-	f.endChild(host("s"), project.ChildEnded{Call: "call-1", End: core.ChildFailed, Last: "no"})
-	f.endChild(host("s"), project.ChildEnded{Call: "call-2", Session: "c2", End: core.ChildCompleted, Last: "yes"})
+	f.endChild(host("s"), children.Ended{Call: "call-1", End: core.ChildFailed, Last: "no"})
+	f.endChild(host("s"), children.Ended{Call: "call-2", Session: "c2", End: core.ChildCompleted, Last: "yes"})
 	assert.Equal(t, []string{"in_progress work", "  failed failed at once: no", "  completed done at once: yes"}, f.draw())
 }
 
 func TestAChildThatNobodyKnowsStaysUnknown(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	require.NoError(t, f.EndChild(f.ctx, host("s"), completed("c", "LAST")))
+	require.NoError(t, children.End(f.ctx, f.Project, host("s"), completed("c", "LAST")))
 	assert.NoDirExists(t, f.data)
 	f.prompt(host("s"), "first", "work")
 	f.endChild(host("s"), completed("c", "LAST"))
 	f.endChild(host("s"), completed("s", "a session is no child of its own"))
-	f.endChild(host("s"), project.ChildEnded{Call: "unknown", End: core.ChildFailed})
+	f.endChild(host("s"), children.Ended{Call: "unknown", End: core.ChildFailed})
 	assert.Equal(t, []string{"in_progress work"}, f.draw())
 }
 
@@ -110,9 +116,9 @@ func TestWhatAChildPushedEndsWithIt(t *testing.T) {
 	f.subagents(host("s"), "look")
 	f.push(agent("look"), "closer")
 	f.push(agent("look"), "closest")
-	f.endChild(host("s"), project.ChildEnded{Session: "look", End: core.ChildFailed, Last: "no"})
+	f.endChild(host("s"), children.Ended{Session: "look", End: core.ChildFailed, Last: "no"})
 	assert.Equal(t, []string{"in_progress work", "  failed look: no", "    failed closer", "      failed closest"}, f.draw())
-	_, err := f.Pop(f.ctx, host("s"), project.PopArgs{Frame: f.current(host("s")), Status: core.Completed})
+	_, err := stack.Pop(f.ctx, f.Project, host("s"), stack.PopArgs{Frame: f.current(host("s")), Status: core.Completed})
 	require.NoError(t, err, "nothing below it is left open")
 }
 
@@ -134,10 +140,10 @@ func TestAFrameWaitsForOthersBelowIt(t *testing.T) {
 	}{
 		"until they are done": {func(*fixture) {}, []string{"  failed outer: no", "    completed inner: LAST"}},
 		"also when its host has let it go": {func(f *fixture) {
-			require.NoError(f.t, f.EndTurn(f.ctx, host("s"), project.Turn{Running: []string{"inner"}}))
+			require.NoError(f.t, turns.End(f.ctx, f.Project, host("s"), turns.Turn{Running: []string{"inner"}}))
 		}, []string{"  failed outer: no", "    completed inner: LAST"}},
 		"and with them when the session ends": {func(f *fixture) {
-			require.NoError(f.t, f.EndSession(f.ctx, host("s")))
+			require.NoError(f.t, children.EndSession(f.ctx, f.Project, host("s")))
 		}, []string{"  failed outer: no", "    completed inner: LAST"}},
 		"unless it was done after all": {func(f *fixture) { f.endChild(host("s"), completed("outer", "yes")) },
 			[]string{"  completed outer: yes", "    completed inner: LAST"}},
@@ -148,7 +154,7 @@ func TestAFrameWaitsForOthersBelowIt(t *testing.T) {
 			f := working(t)
 			f.subagents(host("s"), "outer")
 			f.subagents(agent("outer"), "inner")
-			f.endChild(host("s"), project.ChildEnded{Session: "outer", End: core.ChildFailed, Last: "no"})
+			f.endChild(host("s"), children.Ended{Session: "outer", End: core.ChildFailed, Last: "no"})
 			assert.Contains(t, f.draw(), "  in_progress outer", "it is not over while inner works")
 			tt.meanwhile(f)
 			f.endChild(agent("outer"), completed("inner", "LAST"))
@@ -162,7 +168,7 @@ func TestAFinishedChildGoesOnBesideItsFrame(t *testing.T) {
 	f := working(t)
 	f.subagents(host("s"), "look")
 	goOn := func() string {
-		context, err := f.ContinueChild(f.ctx, host("s"), "look", 0)
+		context, err := children.Continue(f.ctx, f.Project, host("s"), "look", 0)
 		require.NoError(t, err)
 		return context
 	}
@@ -176,7 +182,7 @@ func TestAFinishedChildGoesOnBesideItsFrame(t *testing.T) {
 	assert.Equal(t, []string{
 		"in_progress work", "  completed look: LAST", "  completed look (continued): LAST 2", "    completed deeper", "  in_progress look (continued)",
 	}, f.draw(), "not continued twice over")
-	context, err := f.ContinueChild(f.ctx, host("s"), "unknown", 0)
+	context, err := children.Continue(f.ctx, f.Project, host("s"), "unknown", 0)
 	require.NoError(t, err)
 	assert.Empty(t, context)
 }
@@ -186,10 +192,10 @@ func TestAChildGoesOnBelowWhatItsParentWorksInNow(t *testing.T) {
 	f := working(t)
 	f.subagents(host("s"), "look")
 	f.endChild(host("s"), completed("look", "LAST"))
-	_, err := f.Pop(f.ctx, host("s"), project.PopArgs{Frame: f.current(host("s")), Status: core.Completed})
+	_, err := stack.Pop(f.ctx, f.Project, host("s"), stack.PopArgs{Frame: f.current(host("s")), Status: core.Completed})
 	require.NoError(t, err)
 	f.prompt(host("s"), "next", "more work")
-	_, err = f.ContinueChild(f.ctx, host("s"), "look", 0)
+	_, err = children.Continue(f.ctx, f.Project, host("s"), "look", 0)
 	require.NoError(t, err)
 	assert.Equal(t, []string{"completed work", "  completed look: LAST", "in_progress more work", "  in_progress look (continued)"}, f.draw())
 }
@@ -198,9 +204,9 @@ func TestTheLastWordsOfAChildThatFellIdleAreItsSummary(t *testing.T) {
 	t.Parallel()
 	f := working(t)
 	frame := f.startChild("c", "a subagent").Root
-	require.NoError(t, f.EndTurn(f.ctx, child("c"), project.Turn{LastMessage: "that was it"}))
+	require.NoError(t, turns.End(f.ctx, f.Project, child("c"), turns.Turn{LastMessage: "that was it"}))
 	f.clock += 6_000
-	require.NoError(t, f.Sweep(f.ctx))
+	require.NoError(t, sweep.Once(f.ctx, f.Project))
 	assert.Equal(t, "that was it", f.get(frame).Summary)
 }
 
@@ -209,11 +215,11 @@ func TestNobodyCompletesAChildOverTheWorkOfOthers(t *testing.T) {
 	f := working(t)
 	f.subagents(host("s"), "outer")
 	f.subagents(agent("outer"), "inner")
-	_, err := f.CompleteSubagent(f.ctx, host("s"), "outer", core.Completed, "done")
+	_, err := children.Complete(f.ctx, f.Project, host("s"), "outer", core.Completed, "done")
 	require.ErrorIs(t, err, core.ErrInvalid)
-	_, err = f.CompleteSubagent(f.ctx, host("s"), "inner", core.Completed, "done")
+	_, err = children.Complete(f.ctx, f.Project, host("s"), "inner", core.Completed, "done")
 	require.NoError(t, err)
-	_, err = f.CompleteSubagent(f.ctx, host("s"), "outer", core.Completed, "done")
+	_, err = children.Complete(f.ctx, f.Project, host("s"), "outer", core.Completed, "done")
 	require.NoError(t, err)
 	assert.Equal(t, []string{"in_progress work", "  completed outer: done", "    completed inner: done"}, f.draw())
 }
@@ -253,35 +259,35 @@ func randomEvent(f *fixture, r *rand.Rand, i int) (what string, play func() erro
 	if one == started[2] {
 		asker = project.Caller{Session: started[0], Parent: session, Host: "claude-code", Trust: project.Stamped}
 	}
-	ended := project.ChildEnded{Session: one, End: []core.ChildEnd{core.ChildCompleted, core.ChildFailed, core.ChildCancelled}[r.IntN(3)], Last: "last"}
+	ended := children.Ended{Session: one, End: []core.ChildEnd{core.ChildCompleted, core.ChildFailed, core.ChildCancelled}[r.IntN(3)], Last: "last"}
 	running := started[:r.IntN(2)]
 	events := []struct {
 		what string
 		play func() error
 	}{
 		{"prompt", func() error {
-			_, err := f.Prompt(f.ctx, mine, project.Prompt{ID: fmt.Sprint(i), Text: "Work on this", FromUser: true})
+			_, err := turns.Begin(f.ctx, f.Project, mine, turns.Prompt{ID: fmt.Sprint(i), Text: "Work on this", FromUser: true})
 			return err
 		}},
 		{"child asked", func() error {
-			_, err := f.Spawn(f.ctx, asker, project.SpawnCall{ID: "call-" + one, Description: one, AgentType: "general"})
+			_, err := children.Spawn(f.ctx, f.Project, asker, children.Call{ID: "call-" + one, Description: one, AgentType: "general"})
 			return err
 		}},
-		{"child known", func() error { _, err := f.Bind(f.ctx, asker, "call-"+one, one); return err }},
+		{"child known", func() error { _, err := children.Bind(f.ctx, f.Project, asker, "call-"+one, one); return err }},
 		{"child writes", func() error {
-			return f.NoteFiles(f.ctx, project.Caller{Session: one, Parent: session, Host: "claude-code", Trust: project.Stamped}, []string{one})
+			return autonomy.NoteFiles(f.ctx, f.Project, project.Caller{Session: one, Parent: session, Host: "claude-code", Trust: project.Stamped}, []string{one})
 		}},
-		{"child ends", func() error { return f.EndChild(f.ctx, mine, ended) }},
+		{"child ends", func() error { return children.End(f.ctx, f.Project, mine, ended) }},
 		{"child's call ends", func() error {
 			ended.Call = "call-" + one
-			return f.EndChild(f.ctx, asker, ended)
+			return children.End(f.ctx, f.Project, asker, ended)
 		}},
-		{"child goes on", func() error { _, err := f.ContinueChild(f.ctx, mine, one, 0); return err }},
+		{"child goes on", func() error { _, err := children.Continue(f.ctx, f.Project, mine, one, 0); return err }},
 		{"turn ends", func() error {
-			return f.EndTurn(f.ctx, mine, project.Turn{LastMessage: "last", Running: running})
+			return turns.End(f.ctx, f.Project, mine, turns.Turn{LastMessage: "last", Running: running})
 		}},
-		{"session ends", func() error { return f.EndSession(f.ctx, mine) }},
-		{"session goes on", func() error { _, err := f.Begin(f.ctx, mine, 0); return err }},
+		{"session ends", func() error { return children.EndSession(f.ctx, f.Project, mine) }},
+		{"session goes on", func() error { _, err := briefing.Begin(f.ctx, f.Project, mine, 0); return err }},
 	}
 	event := events[r.IntN(len(events))]
 	return event.what + " " + one, event.play

@@ -13,9 +13,12 @@ import (
 
 	"flame/core"
 	"flame/project"
+	"flame/project/briefing"
+	"flame/project/stack"
+	"flame/project/view"
 )
 
-func (f *fixture) context(by project.Caller, ref string) project.FrameContext {
+func (f *fixture) context(by project.Caller, ref string) briefing.FrameContext {
 	f.t.Helper()
 	made, err := f.contexts.Of(f.ctx, by, ref, 0)
 	require.NoError(f.t, err)
@@ -35,11 +38,11 @@ func TestContextShowsGoalsAboveAndOutcomesBesideAndBelow(t *testing.T) {
 	f.push(host("s"), "CHILD")
 	f.pop(host("s"), "CHILD_SUMMARY")
 	f.push(host("s"), "DEAD_END")
-	_, err := f.Pop(f.ctx, host("s"), project.PopArgs{Status: core.Failed, Summary: "LESSON"})
+	_, err := stack.Pop(f.ctx, f.Project, host("s"), stack.PopArgs{Status: core.Failed, Summary: "LESSON"})
 	require.NoError(t, err)
 	f.plan(host("s"), "", "PLANNED")
 	gone := f.plan(host("s"), "", "GONE")
-	_, err = f.Invalidate(f.ctx, host("s"), gone[0].ID, "changed")
+	_, err = stack.Invalidate(f.ctx, f.Project, host("s"), gone[0].ID, "changed")
 	require.NoError(t, err)
 
 	made := f.context(host("s"), "")
@@ -58,7 +61,7 @@ func TestContextIsCachedUntilTheTreeChanges(t *testing.T) {
 	assert.True(t, f.context(host("s"), "").CacheHit)
 	assert.Equal(t, 1, f.contexts.Info().Entries)
 
-	_, _, err := f.AddDecision(f.ctx, host("s"), "", "fresh")
+	_, _, err := stack.AddDecision(f.ctx, f.Project, host("s"), "", "fresh")
 	require.NoError(t, err)
 	made := f.context(host("s"), "")
 	assert.False(t, made.CacheHit)
@@ -109,7 +112,7 @@ func TestTreeBeyondItsLimitShowsTheWayAndCountsTheRest(t *testing.T) {
 	f.plan(host("s"), "", manyGoals(100)...)
 	deep := f.push(host("s"), "deep")
 
-	tree, err := f.Tree(f.ctx, host("s"), project.TreeArgs{Limit: 20})
+	tree, err := view.TreeOf(f.ctx, f.Project, host("s"), view.TreeArgs{Limit: 20})
 	require.NoError(t, err)
 	assert.Equal(t, deep.ID, tree.Current)
 	shown, counted := walk(tree)
@@ -130,13 +133,13 @@ func TestTreeBeyondItsLimitShowsTheWayAndCountsTheRest(t *testing.T) {
 	assert.GreaterOrEqual(t, len(shown)+counted, 101)
 	assert.Equal(t, 31+31+100+1, tree.Counts[core.InProgress]+tree.Counts[core.Planned])
 
-	whole, err := f.Tree(f.ctx, host("s"), project.TreeArgs{})
+	whole, err := view.TreeOf(f.ctx, f.Project, host("s"), view.TreeArgs{})
 	require.NoError(t, err)
 	all, left := walk(whole)
 	assert.Len(t, all, 163)
 	assert.Zero(t, left)
 
-	part, err := f.Tree(f.ctx, host("s"), project.TreeArgs{Root: top.ID})
+	part, err := view.TreeOf(f.ctx, f.Project, host("s"), view.TreeArgs{Root: top.ID})
 	require.NoError(t, err)
 	below, _ := walk(part)
 	assert.Len(t, below, 102)
@@ -145,7 +148,7 @@ func TestTreeBeyondItsLimitShowsTheWayAndCountsTheRest(t *testing.T) {
 }
 
 // walk returns the ids of a tree and the number of frames counted as left out.
-func walk(tree project.Tree) (shown []string, left int) {
+func walk(tree view.Tree) (shown []string, left int) {
 	for _, line := range tree.Lines {
 		if line.More == nil {
 			shown = append(shown, line.Frame.ID)
@@ -190,21 +193,21 @@ func TestSearchFindsByWordsNewestFirst(t *testing.T) {
 	second := f.push(host("s"), "Log in again")
 	f.pop(host("s"), "Nothing to do with a COOKIE")
 
-	found, err := f.Search(f.ctx, host("s"), project.SearchArgs{Text: "cookie"})
+	found, err := view.Search(f.ctx, f.Project, host("s"), view.SearchArgs{Text: "cookie"})
 	require.NoError(t, err)
 	assert.Equal(t, []string{second.ID, first.ID}, ids(found))
-	found, err = f.Search(f.ctx, host("s"), project.SearchArgs{Text: "proxy login"})
+	found, err = view.Search(f.ctx, f.Project, host("s"), view.SearchArgs{Text: "proxy login"})
 	require.NoError(t, err)
 	assert.Equal(t, []string{first.ID}, ids(found), "words may stand in different texts of a frame")
-	found, err = f.Search(f.ctx, host("s"), project.SearchArgs{Text: "cookie", Status: core.Failed})
+	found, err = view.Search(f.ctx, f.Project, host("s"), view.SearchArgs{Text: "cookie", Status: core.Failed})
 	require.NoError(t, err)
 	assert.Empty(t, found)
 	for _, hostile := range []string{`"`, `a" OR "b`, "NEAR(", "*", "goal:x", "--", "'; drop table frames"} {
-		_, err = f.Search(f.ctx, host("s"), project.SearchArgs{Text: hostile})
+		_, err = view.Search(f.ctx, f.Project, host("s"), view.SearchArgs{Text: hostile})
 		require.NoError(t, err, hostile)
 	}
-	_, err = f.Search(f.ctx, host("s"), project.SearchArgs{Text: "x", Status: "odd"})
+	_, err = view.Search(f.ctx, f.Project, host("s"), view.SearchArgs{Text: "x", Status: "odd"})
 	require.ErrorIs(t, err, core.ErrInvalid)
-	_, err = f.Search(f.ctx, host("s"), project.SearchArgs{Text: "x", Limit: 101})
+	_, err = view.Search(f.ctx, f.Project, host("s"), view.SearchArgs{Text: "x", Limit: 101})
 	require.ErrorIs(t, err, core.ErrInvalid)
 }

@@ -20,6 +20,9 @@ import (
 
 	"flame/core"
 	"flame/project"
+	"flame/project/stack"
+	"flame/project/sweep"
+	"flame/project/view"
 	"flame/store"
 	"flame/tests/race"
 )
@@ -78,7 +81,7 @@ func crowd(t *testing.T, all []*project.Project, stop <-chan struct{}) []time.Du
 				default:
 				}
 				began := time.Now()
-				_, err := p.Push(context.Background(), host(fmt.Sprint("writer ", i)), "goal", "")
+				_, err := stack.Push(context.Background(), p, host(fmt.Sprint("writer ", i)), "goal", "")
 				took[i] = append(took[i], time.Since(began))
 				if !assert.NoError(t, err) {
 					return
@@ -112,7 +115,7 @@ func look(t *testing.T, p *project.Project, n, i int) {
 		assert.Len(t, same, 3)
 		return nil
 	}))
-	tree, err := p.Tree(ctx, shell, project.TreeArgs{Limit: 100})
+	tree, err := view.TreeOf(ctx, p, shell, view.TreeArgs{Limit: 100})
 	require.NoError(t, err)
 	assert.Equal(t, map[core.Status]int{tree.Lines[0].Frame.Status: n}, tree.Counts)
 }
@@ -201,7 +204,7 @@ func TestOthersHardlyWaitForALargeInvalidation(t *testing.T) {
 				pushes += more
 			}
 			assert.True(t, within, "in none of %d rounds", rounds)
-			stats, err := openProject(t, dir).Stats(context.Background())
+			stats, err := view.StatsOf(context.Background(), openProject(t, dir))
 			require.NoError(t, err)
 			assert.Equal(t, round*n, stats.Frames[core.Invalidated])
 			assert.Equal(t, pushes+writers, stats.Frames[core.InProgress], "each push, and a root for each session")
@@ -221,7 +224,7 @@ func waits(t *testing.T, all []*project.Project, p *project.Project, root string
 	began := time.Now()
 	go func() {
 		defer close(stop)
-		done, err := p.Invalidate(context.Background(), shell, root, "gone")
+		done, err := stack.Invalidate(context.Background(), p, shell, root, "gone")
 		assert.NoError(t, err)
 		assert.Equal(t, n-1, done.Planned.Count)
 	}()
@@ -253,7 +256,7 @@ func TestAnInvalidationSurvivesTheEndOfItsProcess(t *testing.T) {
 		var both sync.WaitGroup
 		for _, p := range []*project.Project{p, other} {
 			both.Go(func() {
-				for len(underWay(t, p)) > 0 && assert.NoError(t, p.Sweep(context.Background())) {
+				for len(underWay(t, p)) > 0 && assert.NoError(t, sweep.Once(context.Background(), p)) {
 				}
 			})
 		}
@@ -269,7 +272,7 @@ func TestAnInvalidationSurvivesTheEndOfItsProcess(t *testing.T) {
 	t.Logf("of %d, %d had begun, and %d of these were left in part", kills, begun, left)
 	assert.Positive(t, left)
 	told := map[string]int{}
-	events, err := p.Events(context.Background(), project.EventQuery{Kinds: []string{core.FrameInvalidated}})
+	events, err := view.Events(context.Background(), p, project.EventQuery{Kinds: []string{core.FrameInvalidated}})
 	require.NoError(t, err)
 	for _, e := range events {
 		told[e.Frame]++

@@ -9,23 +9,25 @@ import (
 
 	"flame/core"
 	"flame/project"
+	"flame/project/stack"
+	"flame/project/view"
 )
 
 func TestPopRefusesWhatItMustNotEnd(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
-		args project.PopArgs
+		args stack.PopArgs
 		says string
 	}{
-		"a root without its id":           {project.PopArgs{Status: core.Completed}, "root"},
-		"a status that ends nothing":      {project.PopArgs{Status: core.Planned}, "cannot end a frame"},
-		"a planned frame":                 {project.PopArgs{Status: core.Completed, Frame: "plan-00000002"}, "is planned"},
-		"a frame that is not there":       {project.PopArgs{Status: core.Completed, Frame: "frame-none"}, "not found"},
-		"a confidence beyond one":         {project.PopArgs{Status: core.Completed, Confidence: new(1.5)}, "out of range"},
-		"a summary that is no text":       {project.PopArgs{Status: core.Completed, Summary: "a\x00b"}, "not UTF-8"},
-		"a summary beyond all reason":     {project.PopArgs{Status: core.Completed, Summary: strings.Repeat("x", 2<<20)}, "limit"},
-		"a frame with children at work":   {project.PopArgs{Status: core.Completed, Frame: "frame-00000001"}, "frame-00000003"},
-		"a frame that has ended that way": {project.PopArgs{Status: core.Completed, Frame: "frame-00000004"}, "is completed"},
+		"a root without its id":           {stack.PopArgs{Status: core.Completed}, "root"},
+		"a status that ends nothing":      {stack.PopArgs{Status: core.Planned}, "cannot end a frame"},
+		"a planned frame":                 {stack.PopArgs{Status: core.Completed, Frame: "plan-00000002"}, "is planned"},
+		"a frame that is not there":       {stack.PopArgs{Status: core.Completed, Frame: "frame-none"}, "not found"},
+		"a confidence beyond one":         {stack.PopArgs{Status: core.Completed, Confidence: new(1.5)}, "out of range"},
+		"a summary that is no text":       {stack.PopArgs{Status: core.Completed, Summary: "a\x00b"}, "not UTF-8"},
+		"a summary beyond all reason":     {stack.PopArgs{Status: core.Completed, Summary: strings.Repeat("x", 2<<20)}, "limit"},
+		"a frame with children at work":   {stack.PopArgs{Status: core.Completed, Frame: "frame-00000001"}, "frame-00000003"},
+		"a frame that has ended that way": {stack.PopArgs{Status: core.Completed, Frame: "frame-00000004"}, "is completed"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -35,14 +37,14 @@ func TestPopRefusesWhatItMustNotEnd(t *testing.T) {
 			f.push(host("s"), "child")        // frame-3
 			done := f.push(host("s"), "done") // frame-4
 			f.pop(host("s"), "")              // ends frame-4
-			_, err := f.Activate(f.ctx, host("s"), "frame-00000003", false)
+			_, err := stack.Activate(f.ctx, f.Project, host("s"), "frame-00000003", false)
 			require.NoError(t, err)
 			if tt.args.Frame == "" && tt.says == "root" {
 				f.pop(host("s"), "") // leaves the root as the current frame
 			}
 			before := f.get(done.ID)
 
-			_, err = f.Pop(f.ctx, host("s"), tt.args)
+			_, err = stack.Pop(f.ctx, f.Project, host("s"), tt.args)
 			var problem *core.Problem
 			require.ErrorAs(t, err, &problem)
 			assert.Contains(t, problem.Message, tt.says)
@@ -59,14 +61,14 @@ func TestPopByIDMovesTheCurrentFrameOnlyOutOfWhatEnded(t *testing.T) {
 	b := f.push(host("s"), "b")
 	c := f.push(host("s"), "c")
 
-	popped, err := f.Pop(f.ctx, host("s"), project.PopArgs{Frame: b.ID, Status: core.Failed, Force: true})
+	popped, err := stack.Pop(f.ctx, f.Project, host("s"), stack.PopArgs{Frame: b.ID, Status: core.Failed, Force: true})
 	require.NoError(t, err)
 	assert.Equal(t, a.ID, popped.Current, "the current frame was below the one that ended")
 	assert.Equal(t, []string{c.ID}, ids(popped.Open))
 
 	f.push(host("s"), "d")
 	current := f.current(host("s"))
-	_, err = f.Pop(f.ctx, host("s"), project.PopArgs{Frame: c.ID, Status: core.Blocked})
+	_, err = stack.Pop(f.ctx, f.Project, host("s"), stack.PopArgs{Frame: c.ID, Status: core.Blocked})
 	require.NoError(t, err)
 	assert.Equal(t, current, f.current(host("s")), "what lies elsewhere ends without moving it")
 }
@@ -85,13 +87,13 @@ func TestPopOfARootEndsTheTreeAndPushBeginsAnother(t *testing.T) {
 	first := f.push(host("s"), "work")
 	f.pop(host("s"), "")
 	root := first.Parent
-	popped, err := f.Pop(f.ctx, host("s"), project.PopArgs{Frame: root, Status: core.Completed})
+	popped, err := stack.Pop(f.ctx, f.Project, host("s"), stack.PopArgs{Frame: root, Status: core.Completed})
 	require.NoError(t, err)
 	assert.Nil(t, popped.Parent)
 	assert.Empty(t, popped.Current)
 	assert.Empty(t, f.current(host("s")))
 
-	_, _, err = f.AddDecision(f.ctx, host("s"), "", "too late")
+	_, _, err = stack.AddDecision(f.ctx, f.Project, host("s"), "", "too late")
 	require.ErrorIs(t, err, core.ErrNotFound, "only push begins another tree")
 
 	again := f.push(host("s"), "more")
@@ -104,7 +106,7 @@ func TestAFrameThatAnotherSessionEndedIsLeftBehind(t *testing.T) {
 	f := newFixture(t)
 	outer := f.push(host("a"), "outer")
 	inner := f.push(host("a"), "inner")
-	_, err := f.Pop(f.ctx, host("b"), project.PopArgs{Frame: inner.ID, Status: core.Completed})
+	_, err := stack.Pop(f.ctx, f.Project, host("b"), stack.PopArgs{Frame: inner.ID, Status: core.Completed})
 	require.NoError(t, err)
 	assert.Equal(t, outer.ID, f.current(host("a")))
 	assert.Equal(t, outer.ID, f.push(host("a"), "next").Parent)
@@ -126,15 +128,15 @@ func TestArtifactsAndDecisionsAreKeptOnce(t *testing.T) {
 	f.Dir = "/home/me/project"
 	frame := f.push(host("s"), "work")
 	for _, artifact := range []string{"/home/me/project/src/a.go", "src/a.go", "/home/me/other/b.go", "https://example.org"} {
-		_, _, err := f.AddArtifact(f.ctx, host("s"), "", artifact)
+		_, _, err := stack.AddArtifact(f.ctx, f.Project, host("s"), "", artifact)
 		require.NoError(t, err)
 	}
 	assert.Equal(t, []string{"src/a.go", "/home/me/other/b.go", "https://example.org"}, f.get(frame.ID).Artifacts)
 
-	_, added, err := f.AddDecision(f.ctx, host("s"), frame.ID, " use SQLite ")
+	_, added, err := stack.AddDecision(f.ctx, f.Project, host("s"), frame.ID, " use SQLite ")
 	require.NoError(t, err)
 	assert.True(t, added)
-	_, added, err = f.AddDecision(f.ctx, host("s"), frame.ID, "use SQLite")
+	_, added, err = stack.AddDecision(f.ctx, f.Project, host("s"), frame.ID, "use SQLite")
 	require.NoError(t, err)
 	assert.False(t, added)
 	assert.Equal(t, []string{"use SQLite"}, f.get(frame.ID).Decisions)
@@ -145,11 +147,11 @@ func TestArtifactsAndDecisionsAreKeptOnce(t *testing.T) {
 func TestSetGoalReplacesADefault(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	frame, err := f.SetGoal(f.ctx, host("s"), "", "A real goal")
+	frame, err := stack.SetGoal(f.ctx, f.Project, host("s"), "", "A real goal")
 	require.NoError(t, err)
 	assert.Empty(t, frame.Parent, "the first write of a session makes its root")
 	assert.False(t, f.get(frame.ID).GoalIsDefault)
-	_, err = f.SetGoal(f.ctx, host("s"), "", " \n")
+	_, err = stack.SetGoal(f.ctx, f.Project, host("s"), "", " \n")
 	require.ErrorIs(t, err, core.ErrInvalid)
 }
 
@@ -158,12 +160,12 @@ func TestAnUnstampedWriteInAStampedSessionIsRefused(t *testing.T) {
 	f := newFixture(t)
 	frame := f.push(host("s"), "work")
 	unstamped := project.Caller{Session: "s", Host: "claude-code"}
-	_, err := f.Push(f.ctx, unstamped, "whose?", "")
+	_, err := stack.Push(f.ctx, f.Project, unstamped, "whose?", "")
 	var problem *core.Problem
 	require.ErrorAs(t, err, &problem)
 	assert.Contains(t, problem.Hint, "flame doctor")
 	assert.Equal(t, frame.ID, f.current(unstamped), "reading is free")
-	_, err = f.Push(f.ctx, project.Caller{Session: "s", Host: project.CommandLine}, "by a person", "")
+	_, err = stack.Push(f.ctx, f.Project, project.Caller{Session: "s", Host: project.CommandLine}, "by a person", "")
 	require.NoError(t, err)
 }
 
@@ -197,12 +199,12 @@ func TestFramesAreFoundByIDPrefixOrSession(t *testing.T) {
 		assert.Equal(t, want, f.get(ref).ID, ref)
 	}
 	var problem *core.Problem
-	_, err := f.Details(f.ctx, shell, "frame-0000000")
+	_, err := view.DetailsOf(f.ctx, f.Project, shell, "frame-0000000")
 	require.ErrorAs(t, err, &problem)
 	assert.Contains(t, problem.Message, "ambiguous")
 	assert.Contains(t, problem.Hint, frame.ID)
 	assert.Contains(t, problem.Hint, frame.Parent)
-	_, err = f.Details(f.ctx, shell, "nonsense")
+	_, err = view.DetailsOf(f.ctx, f.Project, shell, "nonsense")
 	require.ErrorAs(t, err, &problem)
 	require.ErrorIs(t, err, core.ErrNotFound)
 	assert.Contains(t, problem.Hint, frame.ID, "the latest are offered")

@@ -7,11 +7,11 @@ import (
 	"flame/core"
 )
 
-// recordAgentWork, by an agent's id, is what its session will be told by.
-const recordAgentWork Kind[agentWork] = "delegated"
+// RecordAgentWork, by an agent's id, is what its session will be told by.
+const RecordAgentWork Kind[AgentWork] = "delegated"
 
-// An agentWork is the work of an agent that flame started.
-type agentWork struct {
+// An AgentWork is the work of an agent that flame started.
+type AgentWork struct {
 	Frame   string `json:"frame"`
 	Parent  string `json:"parent"`            // session that asked for it
 	Session string `json:"session,omitempty"` // of the agent; empty until it is known
@@ -23,36 +23,36 @@ type agentWork struct {
 // SessionOf returns the id of the session that a call is of; an agent's own id stands
 // for its session until that is known.
 func SessionOf(tx Tx, by Caller) (string, error) {
-	if by.Session != "" || by.anonymous() {
+	if by.Session != "" || by.Anonymous() {
 		return cmp.Or(by.Session, CommandLine), nil
 	}
-	var work agentWork
-	_, err := recordAgentWork.Load(tx, by.Agent, &work)
+	var work AgentWork
+	_, err := RecordAgentWork.Load(tx, by.Agent, &work)
 	return cmp.Or(work.Session, by.Agent), err
 }
 
-// join makes a session that of an agent, unless it has one or id is empty. The
+// Join makes a session that of an agent, unless it has one or id is empty. The
 // agent's own id stood for it until now, if it worked before.
-func (s *step) join(agent, id string) error {
-	var work agentWork
-	known, err := recordAgentWork.Load(s, agent, &work)
+func (s *Step) Join(agent, id string) error {
+	var work AgentWork
+	known, err := RecordAgentWork.Load(s.Tx, agent, &work)
 	if id == "" || !known || err != nil || work.Session != "" && work.Session != agent || work.Session == id {
 		return err
 	}
-	before, err := s.Session(work.Session)
-	if err = ignoreMissing(err); err != nil {
+	before, err := s.Tx.Session(work.Session)
+	if err = IgnoreMissing(err); err != nil {
 		return err
 	}
 	work.Session = id
-	if err := recordAgentWork.Save(s, agent, work); err != nil {
+	if err := RecordAgentWork.Save(s.Tx, agent, work); err != nil {
 		return err
 	}
-	frame, err := s.Frame(work.Frame)
+	frame, err := s.Tx.Frame(work.Frame)
 	if err != nil {
-		return ignoreMissing(err)
+		return IgnoreMissing(err)
 	}
 	if before.ID != "" {
-		if err := s.DeleteSession(before.ID); err != nil {
+		if err := s.Tx.DeleteSession(before.ID); err != nil {
 			return err
 		}
 	}
@@ -61,22 +61,22 @@ func (s *step) join(agent, id string) error {
 
 // joinOwn joins the caller's session to the work of the agent whose process it
 // lives in, if that has no session yet.
-func (s *step) joinOwn() error {
-	if s.by.Agent == "" || s.by.Parent != "" || s.session.HasFrame() && s.session.Parent != "" {
+func (s *Step) joinOwn() error {
+	if s.By.Agent == "" || s.By.Parent != "" || s.Session.HasFrame() && s.Session.Parent != "" {
 		return nil
 	}
-	return s.join(s.by.Agent, s.session.ID)
+	return s.Join(s.By.Agent, s.Session.ID)
 }
 
 // beginIn has the session of work begin in its frame; or in the one below that
 // which it worked in before its name was known.
-func (s *step) beginIn(work agentWork, frame core.Frame, workedIn string) error {
-	session, err := s.Session(work.Session)
-	if err = ignoreMissing(err); err != nil {
+func (s *Step) beginIn(work AgentWork, frame core.Frame, workedIn string) error {
+	session, err := s.Tx.Session(work.Session)
+	if err = IgnoreMissing(err); err != nil {
 		return err
 	}
 	if session.ID == "" {
-		session = core.Session{ID: work.Session, CreatedAt: s.now}
+		session = core.Session{ID: work.Session, CreatedAt: s.Now}
 	}
 	own, err := s.inProgress(session.Root)
 	if err != nil {
@@ -87,61 +87,61 @@ func (s *step) beginIn(work agentWork, frame core.Frame, workedIn string) error 
 	}
 	session.Current = cmp.Or(session.Current, workedIn, frame.ID)
 	session.Parent, session.Host, session.Title = work.Parent, work.Host, work.Title
-	session.State, session.LastActivityAt, session.IsCompleted = core.SessionActive, s.now, false
+	session.State, session.LastActivityAt, session.IsCompleted = core.SessionActive, s.Now, false
 	session.Root, frame.Session = frame.ID, session.ID
-	if err := s.SaveFrame(frame); err != nil {
+	if err := s.Tx.SaveFrame(frame); err != nil {
 		return err
 	}
-	theirs, err := s.presenceOf(session.ID)
+	theirs, err := s.PresenceOf(session.ID)
 	if err != nil {
 		return err
 	}
 	theirs.Given = work.Given
-	if err := s.savePresence(session.ID, theirs); err != nil {
+	if err := s.SavePresence(session.ID, theirs); err != nil {
 		return err
 	}
-	if session.ID == s.session.ID {
-		s.session = session
-		return s.moveBelow(own, frame.ID)
+	if session.ID == s.Session.ID {
+		s.Session = session
+		return s.MoveBelow(own, frame.ID)
 	}
-	return s.as(session, func(s *step) error { return s.moveBelow(own, frame.ID) })
+	return s.As(session, func(s *Step) error { return s.MoveBelow(own, frame.ID) })
 }
 
-// moveBelow puts the root that a child made for itself, before anyone knew what
+// MoveBelow puts the root that a child made for itself, before anyone knew what
 // it was, below the frame that was meant for it. One that was planned by others
 // stays in its place.
-func (s *step) moveBelow(own, meant string) error {
+func (s *Step) MoveBelow(own, meant string) error {
 	if own == "" || meant == "" || own == meant {
 		return nil
 	}
-	frame, err := s.Frame(own)
+	frame, err := s.Tx.Frame(own)
 	if err != nil {
-		return ignoreMissing(err)
+		return IgnoreMissing(err)
 	}
 	if frame.Parent != "" {
-		above, err := s.Frame(frame.Parent)
+		above, err := s.Tx.Frame(frame.Parent)
 		if err != nil || slices.Contains(above.PlannedChildren, own) {
-			return ignoreMissing(err)
+			return IgnoreMissing(err)
 		}
 	}
-	if open, err := s.Frame(meant); err != nil || open.Status != core.InProgress {
-		return ignoreMissing(err) // nothing begins below what is finished
+	if open, err := s.Tx.Frame(meant); err != nil || open.Status != core.InProgress {
+		return IgnoreMissing(err) // nothing begins below what is finished
 	}
-	if loop, err := s.isInside(meant, own); loop || err != nil {
+	if loop, err := s.IsInside(meant, own); loop || err != nil {
 		return err
 	}
-	frame.Parent, frame.UpdatedAt = meant, s.now
-	return s.SaveFrame(frame)
+	frame.Parent, frame.UpdatedAt = meant, s.Now
+	return s.Tx.SaveFrame(frame)
 }
 
 // inProgress returns the id of a frame if it is in progress; else none.
-func (s *step) inProgress(id string) (string, error) {
+func (s *Step) inProgress(id string) (string, error) {
 	if id == "" {
 		return "", nil
 	}
-	frame, err := s.Frame(id)
+	frame, err := s.Tx.Frame(id)
 	if err != nil || frame.Status != core.InProgress {
-		return "", ignoreMissing(err)
+		return "", IgnoreMissing(err)
 	}
 	return id, nil
 }

@@ -49,7 +49,7 @@ func (p *Project) Together(ctx context.Context, f func(*Project) error) error {
 		return f(p)
 	case err == nil:
 		tell(j.log)
-	case j != nil && told == nil && j.failed != nil && ignoreMissing(j.failed) == nil: // f knows what to do without it
+	case j != nil && told == nil && j.failed != nil && IgnoreMissing(j.failed) == nil: // f knows what to do without it
 		return nil
 	}
 	return err

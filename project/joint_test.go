@@ -8,6 +8,7 @@ import (
 
 	"flame/core"
 	"flame/project"
+	"flame/project/stack"
 )
 
 func TestOneTransactionPutsUpWithNothingButWhatIsNotFound(t *testing.T) {
@@ -21,7 +22,7 @@ func TestOneTransactionPutsUpWithNothingButWhatIsNotFound(t *testing.T) {
 			t.Parallel()
 			f := newFixture(t)
 			err := f.Together(f.ctx, func(p *project.Project) error {
-				if _, err := p.Push(f.ctx, host("s"), "before", ""); err != nil {
+				if _, err := stack.Push(f.ctx, p, host("s"), "before", ""); err != nil {
 					return err
 				}
 				assert.ErrorIs(t, p.Store.Update(f.ctx, func(project.Tx) error { return tt.fails }), tt.fails)

@@ -20,11 +20,11 @@ type LastHook struct {
 }
 
 // noteHook keeps that a hook brought the caller here.
-func noteHook(s *step) error {
-	if s.by.Event == "" {
+func noteHook(s *Step) error {
+	if s.By.Event == "" {
 		return nil
 	}
-	return recordLastHook.Save(s, s.by.Host, LastHook{Host: s.by.Host, At: s.now, Event: s.by.Event, Session: s.by.Session, Plugin: s.by.Plugin})
+	return recordLastHook.Save(s.Tx, s.By.Host, LastHook{Host: s.By.Host, At: s.Now, Event: s.By.Event, Session: s.By.Session, Plugin: s.By.Plugin})
 }
 
 // LastHooks returns the last event of each host, by host.

@@ -12,14 +12,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/core"
-	"flame/project"
+	"flame/project/children"
+	"flame/project/stack"
 	"flame/project/transfer"
 )
 
 // log finds the log of a frame.
-func (f *fixture) log(frame string) project.FrameLog {
+func (f *fixture) log(frame string) stack.Log {
 	f.t.Helper()
-	log, err := f.FrameLog(f.ctx, shell, frame)
+	log, err := stack.LogOf(f.ctx, f.Project, shell, frame)
 	require.NoError(f.t, err)
 	return log
 }
@@ -50,7 +51,7 @@ func (l hostLog) messages() iter.Seq2[core.Message, error] {
 func TestTheLogOfAFrameIsWhatWasSaidFromItsStartToItsEnd(t *testing.T) {
 	t.Parallel()
 	f, log := newCounter(t)
-	_, err := f.StartSession(f.ctx, host("s"), "")
+	_, err := children.StartSession(f.ctx, f.Project, host("s"), "")
 	require.NoError(t, err)
 	log.answer("before")
 	outer := f.push(host("s"), "outer")
@@ -62,7 +63,7 @@ func TestTheLogOfAFrameIsWhatWasSaidFromItsStartToItsEnd(t *testing.T) {
 	log.answer("m3")
 	f.pop(host("s"), "done")
 	log.answer("after")
-	_, err = f.Pop(f.ctx, host("s"), project.PopArgs{Frame: outer.Parent, Status: core.Completed})
+	_, err = stack.Pop(f.ctx, f.Project, host("s"), stack.PopArgs{Frame: outer.Parent, Status: core.Completed})
 	require.NoError(t, err)
 	f.count(host("s"), log)
 
@@ -78,7 +79,7 @@ func TestASubagentsLogIsItsOwn(t *testing.T) {
 	frame := f.startChild("c", "a subagent").Root
 	own := newLog(f, "agent-c.jsonl")
 	own.answer("m1")
-	_, err := f.Pop(f.ctx, agent("c"), project.PopArgs{Frame: frame, Status: core.Completed})
+	_, err := stack.Pop(f.ctx, f.Project, agent("c"), stack.PopArgs{Frame: frame, Status: core.Completed})
 	require.NoError(t, err)
 	f.count(agent("c"), own)
 	assert.Equal(t, []string{"m1"}, f.part(frame, own))
@@ -87,7 +88,7 @@ func TestASubagentsLogIsItsOwn(t *testing.T) {
 func TestOnlyTheSessionsOwnMessagesAreTheLog(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("broken")
-	log := project.FrameLog{Frame: core.Frame{Session: "s"}, From: 10, Until: 20}
+	log := stack.Log{Frame: core.Frame{Session: "s"}, From: 10, Until: 20}
 	messages := []core.Message{
 		{ID: "early", Session: "s", Time: 9}, {ID: "no time, early"}, {ID: "first", Session: "s", Time: 10},
 		{ID: "child's", Session: "other", Time: 11}, {ID: "subagent's", Session: "s", Agent: "a", Time: 30},
@@ -124,7 +125,7 @@ func TestFramesWithoutALogSaySo(t *testing.T) {
 		"by hand":     {byHand.ID, "no host's session worked in", "flame events --frame " + byHand.ID},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := f.FrameLog(f.ctx, shell, tt.frame)
+			_, err := stack.LogOf(f.ctx, f.Project, shell, tt.frame)
 			require.ErrorIs(t, err, core.ErrInvalid)
 			var problem *core.Problem
 			require.ErrorAs(t, err, &problem)
@@ -132,7 +133,7 @@ func TestFramesWithoutALogSaySo(t *testing.T) {
 			assert.Contains(t, problem.Hint, tt.hint)
 		})
 	}
-	_, err := f.FrameLog(f.ctx, shell, "nothing")
+	_, err := stack.LogOf(f.ctx, f.Project, shell, "nothing")
 	assert.ErrorIs(t, err, core.ErrNotFound)
 }
 
@@ -152,7 +153,7 @@ func TestASavedLogIsKeptInItsFrame(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"first", "again"} {
-		saved, err := f.SaveLog(f.ctx, shell, frame.ID, file, write(text))
+		saved, err := stack.SaveLog(f.ctx, f.Project, shell, frame.ID, file, write(text))
 		require.NoError(t, err)
 		assert.Equal(t, file, saved.LogPath)
 		raw, err := os.ReadFile(file)
@@ -175,7 +176,7 @@ func TestALogThatCannotBeWrittenLeavesAllAsItWas(t *testing.T) {
 	file := filepath.Join(dir, "log.md")
 	require.NoError(t, os.WriteFile(file, []byte("old"), 0o600))
 	broken := errors.New("broken")
-	_, err := f.SaveLog(f.ctx, shell, frame.ID, file, func(w io.Writer) error {
+	_, err := stack.SaveLog(f.ctx, f.Project, shell, frame.ID, file, func(w io.Writer) error {
 		_, err := io.WriteString(w, "half")
 		return errors.Join(err, broken)
 	})
@@ -188,7 +189,7 @@ func TestALogThatCannotBeWrittenLeavesAllAsItWas(t *testing.T) {
 	assert.Len(t, left, 1)
 	assert.Empty(t, f.get(frame.ID).LogPath)
 
-	_, err = f.SaveLog(f.ctx, shell, frame.ID, filepath.Join(dir, "none", "log.md"), func(io.Writer) error { return nil })
+	_, err = stack.SaveLog(f.ctx, f.Project, shell, frame.ID, filepath.Join(dir, "none", "log.md"), func(io.Writer) error { return nil })
 	assert.ErrorIs(t, err, core.ErrNotFound)
 }
 

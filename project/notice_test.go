@@ -12,12 +12,15 @@ import (
 
 	"flame/core"
 	"flame/project"
+	"flame/project/briefing"
+	"flame/project/children"
+	"flame/project/turns"
 )
 
 // notify leaves a notice for a session.
 func (f *fixture) notify(session, text string) {
 	f.t.Helper()
-	require.NoError(f.t, f.Store.Update(f.ctx, func(tx project.Tx) error { return project.Notify(tx, session, text) }))
+	require.NoError(f.t, f.Store.Update(f.ctx, func(tx project.Tx) error { return briefing.Notify(tx, session, text) }))
 }
 
 // notices counts those in a text.
@@ -29,12 +32,12 @@ func TestANoticeStandsInTheNextBriefingAndInNoOther(t *testing.T) {
 	begin := func(f *fixture, _ string) string { return f.begin(s).Text }
 	prompt := func(f *fixture, id string) string { return f.prompt(s, id, "go on with it") }
 	note := func(f *fixture, id string) string {
-		b, err := f.Prompt(f.ctx, s, project.Prompt{ID: id, Text: "<task-notification>", MaxChars: 9_500})
+		b, err := turns.Begin(f.ctx, f.Project, s, turns.Prompt{ID: id, Text: "<task-notification>", MaxChars: 9_500})
 		require.NoError(f.t, err)
 		return b.Text
 	}
 	attend := func(f *fixture, id string) string {
-		a, err := f.Attend(f.ctx, s, project.Request{Prompts: []string{id}})
+		a, err := turns.Attend(f.ctx, f.Project, s, turns.Request{Prompts: []string{id}})
 		require.NoError(f.t, err)
 		if len(a.Inserts) == 0 {
 			return ""
@@ -51,18 +54,18 @@ func TestANoticeStandsInTheNextBriefingAndInNoOther(t *testing.T) {
 		"when it goes on":                      {works, begin, "<flame-context"},
 		"when others left work": {func(f *fixture) {
 			f.prompt(host("gone"), "a", "left over")
-			require.NoError(f.t, f.EndSession(f.ctx, host("gone")))
+			require.NoError(f.t, children.EndSession(f.ctx, f.Project, host("gone")))
 		}, begin, "left over"},
 		"with its first prompt":               {func(*fixture) {}, prompt, ""},
 		"with a prompt, with nothing to tell": {works, prompt, ""},
 		"with a prompt, beside what changed":  {func(f *fixture) { works(f); f.decide(shell, f.current(s), "use B") }, prompt, "use B"},
 		"with a prompt of the host's":         {works, note, ""},
 		"with a request's first prompt": {func(f *fixture) {
-			require.NoError(f.t, f.TakeIn(f.ctx, s, project.Prompt{ID: "m", Text: "work", FromUser: true}))
+			require.NoError(f.t, turns.TakeIn(f.ctx, f.Project, s, turns.Prompt{ID: "m", Text: "work", FromUser: true}))
 		}, attend, ""},
 		"with a request, beside what changed": {func(f *fixture) {
 			f.push(s, "work")
-			_, err := f.Attend(f.ctx, s, project.Request{Prompts: []string{"m0"}})
+			_, err := turns.Attend(f.ctx, f.Project, s, turns.Request{Prompts: []string{"m0"}})
 			require.NoError(f.t, err)
 			f.decide(shell, f.current(s), "use B")
 		}, attend, "use B"},
@@ -101,7 +104,7 @@ func TestWhatFailsNotifiesNobody(t *testing.T) {
 	f := working(t)
 	full := errors.New("the disk is full")
 	require.ErrorIs(t, f.Store.Update(f.ctx, func(tx project.Tx) error {
-		return errors.Join(project.Notify(tx, "s", "SOMETHING HAPPENED"), full)
+		return errors.Join(briefing.Notify(tx, "s", "SOMETHING HAPPENED"), full)
 	}), full)
 	assert.Zero(t, notices(f.begin(host("s")).Text))
 }

@@ -15,7 +15,9 @@ import (
 
 	"flame/core"
 	"flame/project"
+	"flame/project/stack"
 	"flame/project/transfer"
+	"flame/project/view"
 )
 
 // save writes frames as they are, whatever the rules say.
@@ -49,7 +51,7 @@ func TestChildrenStandInTheOrderInWhichTheyWerePlannedOrMade(t *testing.T) {
 	f.pop(host("s"), "")
 	f.push(host("s"), "four")
 	f.plan(host("s"), f.get(planned[0].ID).Parent, "five")
-	_, err := f.Invalidate(f.ctx, host("s"), planned[0].ID, "not needed")
+	_, err := stack.Invalidate(f.ctx, f.Project, host("s"), planned[0].ID, "not needed")
 	require.NoError(t, err)
 	assert.Equal(t, []string{
 		"in_progress work", "  invalidated one", "  completed two", "  planned three", "  in_progress four", "  planned five",
@@ -103,13 +105,13 @@ func TestAnyForestIsShownWholeAndInPart(t *testing.T) {
 			all := f.randomForest(r, 1+r.IntN(60))
 			f.work("s", all[r.IntN(len(all))])
 
-			whole, err := f.Tree(f.ctx, host("s"), project.TreeArgs{Archived: true})
+			whole, err := view.TreeOf(f.ctx, f.Project, host("s"), view.TreeArgs{Archived: true})
 			require.NoError(t, err)
 			shown := idsOf(t, whole.Lines)
 			assert.ElementsMatch(t, all, shown, "each frame once")
-			assert.Equal(t, whole.Lines, f.outline(project.TreeArgs{Archived: true}), "streamed or not, it is the same")
+			assert.Equal(t, whole.Lines, f.outline(view.TreeArgs{Archived: true}), "streamed or not, it is the same")
 
-			part, err := f.Tree(f.ctx, host("s"), project.TreeArgs{Archived: true, Limit: 1})
+			part, err := view.TreeOf(f.ctx, f.Project, host("s"), view.TreeArgs{Archived: true, Limit: 1})
 			require.NoError(t, err)
 			some := idsOf(t, part.Lines)
 			assert.Len(t, slices.Compact(slices.Sorted(slices.Values(some))), len(some), "each frame once at most")
@@ -117,10 +119,10 @@ func TestAnyForestIsShownWholeAndInPart(t *testing.T) {
 				assert.Contains(t, some, part.Current)
 			}
 			for _, id := range all {
-				below, err := f.Tree(f.ctx, host("s"), project.TreeArgs{Root: id})
+				below, err := view.TreeOf(f.ctx, f.Project, host("s"), view.TreeArgs{Root: id})
 				require.NoError(t, err)
-				assert.Equal(t, below.Lines, f.outline(project.TreeArgs{Root: id}))
-				part, err := f.Tree(f.ctx, host("s"), project.TreeArgs{Root: id, Limit: 1})
+				assert.Equal(t, below.Lines, f.outline(view.TreeArgs{Root: id}))
+				part, err := view.TreeOf(f.ctx, f.Project, host("s"), view.TreeArgs{Root: id, Limit: 1})
 				require.NoError(t, err)
 				assert.Equal(t, id, part.Lines[0].Frame.ID)
 				f.context(host("s"), id)
@@ -130,9 +132,9 @@ func TestAnyForestIsShownWholeAndInPart(t *testing.T) {
 }
 
 // outline returns the lines of a tree as they are streamed.
-func (f *fixture) outline(args project.TreeArgs) (lines []core.TreeLine) {
+func (f *fixture) outline(args view.TreeArgs) (lines []core.TreeLine) {
 	f.t.Helper()
-	tree, err := f.Outline(f.ctx, host("s"), args)
+	tree, err := view.OutlineOf(f.ctx, f.Project, host("s"), args)
 	require.NoError(f.t, err)
 	for page, err := range tree.Pages(f.ctx) {
 		require.NoError(f.t, err)
@@ -147,12 +149,12 @@ func TestFramesBelowAnArchivedOneAreNoFault(t *testing.T) {
 	f.save(core.Frame{ID: "old", Status: core.Completed, ArchivedAt: 1}, core.Frame{ID: "new", Parent: "old", Status: core.Planned},
 		core.Frame{ID: "lost", Parent: "gone", Status: core.Planned})
 	faults := map[string]core.Fault{}
-	for _, line := range f.outline(project.TreeArgs{}) {
+	for _, line := range f.outline(view.TreeArgs{}) {
 		assert.Zero(t, line.Depth)
 		faults[line.Frame.ID] = line.Fault
 	}
 	assert.Equal(t, map[string]core.Fault{"new": core.NoFault, "lost": core.NoParent}, faults)
-	assert.Zero(t, f.outline(project.TreeArgs{Root: "new"})[0].Fault, "what lies above is out of sight, not missing")
+	assert.Zero(t, f.outline(view.TreeArgs{Root: "new"})[0].Fault, "what lies above is out of sight, not missing")
 }
 
 func TestWhatIsDeletedWhileATreeStreamsIsLeftOut(t *testing.T) {
@@ -167,7 +169,7 @@ func TestWhatIsDeletedWhileATreeStreamsIsLeftOut(t *testing.T) {
 		}
 	}
 	f.save(frames...)
-	tree, err := f.Outline(f.ctx, shell, project.TreeArgs{})
+	tree, err := view.OutlineOf(f.ctx, f.Project, shell, view.TreeArgs{})
 	require.NoError(t, err)
 	var got []string
 	for page, err := range tree.Pages(f.ctx) {
@@ -193,7 +195,7 @@ func TestTheWayUpIsFoundHoweverLong(t *testing.T) {
 	f.save(frames...)
 	f.work("s", frames[levels-1].ID)
 	assert.Equal(t, root.ID, f.current(host("s")))
-	popped, err := f.Pop(f.ctx, host("s"), project.PopArgs{Frame: root.ID, Status: core.Completed})
+	popped, err := stack.Pop(f.ctx, f.Project, host("s"), stack.PopArgs{Frame: root.ID, Status: core.Completed})
 	require.NoError(t, err)
 	assert.Equal(t, root.Parent, popped.Current, "its session worked inside of it")
 }

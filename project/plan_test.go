@@ -9,6 +9,8 @@ import (
 
 	"flame/core"
 	"flame/project"
+	"flame/project/children"
+	"flame/project/stack"
 )
 
 func TestPlanLeavesTheCurrentFrameAlone(t *testing.T) {
@@ -33,10 +35,10 @@ func TestPlanIsAllOrNothing(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	frame := f.push(host("s"), "work")
-	_, _, err := f.Plan(f.ctx, host("s"), "", []project.PlannedChild{{Goal: "good"}, {Goal: "  "}})
+	_, _, err := stack.Plan(f.ctx, f.Project, host("s"), "", []stack.PlannedChild{{Goal: "good"}, {Goal: "  "}})
 	require.ErrorIs(t, err, core.ErrInvalid)
 	assert.Empty(t, f.get(frame.ID).PlannedChildren)
-	_, _, err = f.Plan(f.ctx, host("s"), "", nil)
+	_, _, err = stack.Plan(f.ctx, f.Project, host("s"), "", nil)
 	require.ErrorIs(t, err, core.ErrInvalid)
 }
 
@@ -45,7 +47,7 @@ func TestPlanRefusesParentsThatAreOver(t *testing.T) {
 	f := newFixture(t)
 	done := f.push(host("s"), "done")
 	f.pop(host("s"), "")
-	_, _, err := f.Plan(f.ctx, host("s"), done.ID, []project.PlannedChild{{Goal: "more"}})
+	_, _, err := stack.Plan(f.ctx, f.Project, host("s"), done.ID, []stack.PlannedChild{{Goal: "more"}})
 	require.ErrorIs(t, err, core.ErrInvalid)
 	planned := f.plan(host("s"), "", "outer")
 	assert.Equal(t, planned[0].ID, f.plan(host("s"), planned[0].ID, "inner")[0].Parent, "plans nest")
@@ -66,7 +68,7 @@ func TestActivateReopensWhatHasEnded(t *testing.T) {
 			t.Parallel()
 			f := newFixture(t)
 			frame := f.push(host("s"), "work")
-			_, err := f.Pop(f.ctx, host("s"), project.PopArgs{Status: status, Summary: "so far"})
+			_, err := stack.Pop(f.ctx, f.Project, host("s"), stack.PopArgs{Status: status, Summary: "so far"})
 			require.NoError(t, err)
 			reopened := f.activate(host("s"), frame.ID)
 			assert.Equal(t, core.InProgress, reopened.Status)
@@ -85,18 +87,18 @@ func TestActivateTakesOverOnlyFromSessionsThatEnded(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	frame := f.push(host("a"), "work")
-	_, err := f.Activate(f.ctx, host("b"), frame.ID, false)
+	_, err := stack.Activate(f.ctx, f.Project, host("b"), frame.ID, false)
 	var problem *core.Problem
 	require.ErrorAs(t, err, &problem)
 	assert.Contains(t, problem.Message, "session a")
 
-	require.NoError(t, f.EndSession(f.ctx, host("a")))
-	done, err := f.Activate(f.ctx, host("b"), frame.ID, false)
+	require.NoError(t, children.EndSession(f.ctx, f.Project, host("a")))
+	done, err := stack.Activate(f.ctx, f.Project, host("b"), frame.ID, false)
 	require.NoError(t, err)
 	assert.Equal(t, "a", done.Taken)
 	assert.Equal(t, "b", f.get(frame.ID).Session)
 
-	again, err := f.Activate(f.ctx, host("c"), frame.ID, true)
+	again, err := stack.Activate(f.ctx, f.Project, host("c"), frame.ID, true)
 	require.NoError(t, err, "force takes it from a live one")
 	assert.Equal(t, "b", again.Taken)
 }
@@ -105,9 +107,9 @@ func TestActivateRefusesInvalidatedFrames(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	planned := f.plan(host("s"), "", "gone")
-	_, err := f.Invalidate(f.ctx, host("s"), planned[0].ID, "changed")
+	_, err := stack.Invalidate(f.ctx, f.Project, host("s"), planned[0].ID, "changed")
 	require.NoError(t, err)
-	_, err = f.Activate(f.ctx, host("s"), planned[0].ID, true)
+	_, err = stack.Activate(f.ctx, f.Project, host("s"), planned[0].ID, true)
 	require.ErrorIs(t, err, core.ErrInvalid)
 }
 
@@ -118,18 +120,18 @@ func TestInvalidateCascadesAndMovesTheCurrentFrameUp(t *testing.T) {
 	inner := f.push(host("s"), "inner")
 	planned := f.plan(host("s"), "", "later")
 
-	done, err := f.Invalidate(f.ctx, host("s"), outer.ID, "the API changed")
+	done, err := stack.Invalidate(f.ctx, f.Project, host("s"), outer.ID, "the API changed")
 	require.NoError(t, err)
 	assert.Equal(t, ids(planned), ids(done.Planned.First))
 	assert.Equal(t, []string{inner.ID}, ids(done.InProgress.First))
 	assert.Equal(t, inner.ID, done.Current, "a warned descendant stays")
 	assert.Contains(t, f.get(planned[0].ID).InvalidationReason, "the API changed")
 
-	done, err = f.Invalidate(f.ctx, host("s"), "", "this too")
+	done, err = stack.Invalidate(f.ctx, f.Project, host("s"), "", "this too")
 	require.NoError(t, err)
 	assert.Equal(t, inner.ID, done.Target.ID)
 	assert.Equal(t, outer.Parent, done.Current, "the nearest one in progress")
-	_, err = f.Invalidate(f.ctx, host("s"), inner.ID, " ")
+	_, err = stack.Invalidate(f.ctx, f.Project, host("s"), inner.ID, " ")
 	require.ErrorIs(t, err, core.ErrInvalid)
 }
 
@@ -143,12 +145,12 @@ func TestWhatAnEndedFrameLeftOverCanBeTakenUp(t *testing.T) {
 			left := f.plan(host("s"), "", "left over")[0]
 			want := core.Status("")
 			if status != core.InProgress {
-				_, err := f.Pop(f.ctx, host("s"), project.PopArgs{Status: status})
+				_, err := stack.Pop(f.ctx, f.Project, host("s"), stack.PopArgs{Status: status})
 				require.NoError(t, err)
 				want = status
 			}
 			for range 2 { // also when it is taken up again
-				done, err := f.Activate(f.ctx, host("s"), left.ID, false)
+				done, err := stack.Activate(f.ctx, f.Project, host("s"), left.ID, false)
 				require.NoError(t, err)
 				assert.Equal(t, want, done.Under)
 				assert.Equal(t, status, f.get(outer.ID).Status)
@@ -169,17 +171,17 @@ func TestWhatIsPlannedBelowAnInvalidatedFrameCannotBeTakenUp(t *testing.T) {
 	require.NoError(t, f.Store.Update(f.ctx, func(tx project.Tx) error {
 		return errors.Join(tx.SaveFrame(void), tx.SaveFrame(between), tx.SaveFrame(planned))
 	}))
-	_, err := f.Activate(f.ctx, host("s"), "plan-p", true)
+	_, err := stack.Activate(f.ctx, f.Project, host("s"), "plan-p", true)
 	var problem *core.Problem
 	require.ErrorAs(t, err, &problem)
 	assert.Equal(t, "plan-p lies below frame-v, which is invalidated: of no use", problem.Message)
 	assert.Contains(t, problem.Hint, "outside of frame-v")
 	assert.Equal(t, core.Planned, f.get("plan-p").Status)
-	_, _, err = f.Plan(f.ctx, host("s"), "frame-b", []project.PlannedChild{{Goal: "more"}})
+	_, _, err = stack.Plan(f.ctx, f.Project, host("s"), "frame-b", []stack.PlannedChild{{Goal: "more"}})
 	require.ErrorAs(t, err, &problem)
 	assert.Contains(t, problem.Message, "frame-v, which is invalidated")
 
-	done, err := f.Activate(f.ctx, host("s"), "frame-b", false)
+	done, err := stack.Activate(f.ctx, f.Project, host("s"), "frame-b", false)
 	require.NoError(t, err, "what was begun goes on")
 	assert.Equal(t, core.Invalidated, done.Under)
 }

@@ -9,39 +9,39 @@ import (
 
 // recordPresence, by session, is what its hooks must remember from one to the
 // next.
-const recordPresence Kind[presence] = "presence"
+const recordPresence Kind[Presence] = "presence"
 
-// A presence is how a session stands with its hooks.
-type presence struct {
-	Seen     int64       `json:"seen"`               // the last event that its agent knows of
-	Prompt   string      `json:"prompt,omitempty"`   // the last prompt that was taken in
-	Turn     int64       `json:"turn,omitempty"`     // the last event before its turn began
-	Told     bool        `json:"told,omitempty"`     // a child: its parent's host hands its last message on
-	Fallback string      `json:"fallback,omitempty"` // a child: the last words it was seen to say
-	Ended    *childEnded `json:"ended,omitempty"`    // a child: it is over but for the work below it
-	Given    bool        `json:"given,omitempty"`    // an agent's: its first context came with its task
+// A Presence is how a session stands with its hooks.
+type Presence struct {
+	Seen     int64   `json:"seen"`               // the last event that its agent knows of
+	Prompt   string  `json:"prompt,omitempty"`   // the last prompt that was taken in
+	Turn     int64   `json:"turn,omitempty"`     // the last event before its turn began
+	Told     bool    `json:"told,omitempty"`     // a child: its parent's host hands its last message on
+	Fallback string  `json:"fallback,omitempty"` // a child: the last words it was seen to say
+	Ended    *Ending `json:"ended,omitempty"`    // a child: it is over but for the work below it
+	Given    bool    `json:"given,omitempty"`    // an agent's: its first context came with its task
 	Standing
 }
 
-func (s *step) presenceOf(session string) (p presence, err error) {
-	_, err = recordPresence.Load(s, session, &p)
+func (s *Step) PresenceOf(session string) (p Presence, err error) {
+	_, err = recordPresence.Load(s.Tx, session, &p)
 	return p, err
 }
 
-func (s *step) savePresence(session string, p presence) error {
-	return recordPresence.Save(s, session, p)
+func (s *Step) SavePresence(session string, p Presence) error {
+	return recordPresence.Save(s.Tx, session, p)
 }
 
-// A childEnded is how a child's run ended, and what it said last.
-type childEnded struct {
+// A Ending is how a child's run ended, and what it said last.
+type Ending struct {
 	End   core.ChildEnd `json:"end"`
 	Last  string        `json:"last,omitempty"`
 	Idle  bool          `json:"idle,omitempty"`  // flame concluded it from its silence
 	Agent bool          `json:"agent,omitempty"` // it is an agent of flame's own, whose end is told with its run
 }
 
-// summary is what the child's frame is told to have come to.
-func (e childEnded) summary() string {
+// Summary is what the child's frame is told to have come to.
+func (e Ending) Summary() string {
 	switch {
 	case e.Last != "":
 		return e.Last
@@ -64,30 +64,30 @@ type Standing struct {
 
 // NoteStanding keeps what the caller's host tells of it.
 func (p *Project) NoteStanding(ctx context.Context, by Caller, told Standing) error {
-	return p.consider(ctx, by, func(s *step) (func(*step) error, error) {
-		mine, err := s.presenceOf(s.session.ID)
+	return p.Consider(ctx, by, func(s *Step) (func(*Step) error, error) {
+		mine, err := s.PresenceOf(s.Session.ID)
 		if err != nil || mine.Standing == told {
 			return nil, err
 		}
-		return func(s *step) error {
-			mine, err := s.presenceOf(s.session.ID) // joining an agent may have changed it
+		return func(s *Step) error {
+			mine, err := s.PresenceOf(s.Session.ID) // joining an agent may have changed it
 			if err != nil {
 				return err
 			}
 			mine.Standing = told
-			return s.savePresence(s.session.ID, mine)
+			return s.SavePresence(s.Session.ID, mine)
 		}, nil
 	})
 }
 
 // StandingOf returns what the host told of a session last; zero where it told nothing.
 func StandingOf(tx Tx, session string) (Standing, error) {
-	var p presence
+	var p Presence
 	_, err := recordPresence.Load(tx, session, &p)
 	return p.Standing, err
 }
 
-// forgetSession drops a session, how it stood with its hooks and where it worked.
-func (s *step) forgetSession(id string) error {
-	return errors.Join(recordPresence.Delete(s, id), recordWorked.Delete(s, id), s.DeleteSession(id))
+// Forget drops a session, how it stood with its hooks and where it worked.
+func (s *Step) Forget(id string) error {
+	return errors.Join(recordPresence.Delete(s.Tx, id), recordWorked.Delete(s.Tx, id), s.Tx.DeleteSession(id))
 }

@@ -59,8 +59,8 @@ const (
 	ByFlame                // flame itself acts for Session: what follows from the end of an agent
 )
 
-// anonymous reports whether the caller works wherever work is going on.
-func (c Caller) anonymous() bool { return c.Session == "" && c.Agent == "" }
+// Anonymous reports whether the caller works wherever work is going on.
+func (c Caller) Anonymous() bool { return c.Session == "" && c.Agent == "" }
 
 // NewID makes a frame id: kind, a hyphen and 8 random characters of [a-z0-9].
 func NewID(kind string) string {
@@ -73,21 +73,21 @@ func NewID(kind string) string {
 	return kind + "-" + string(random)
 }
 
-// view runs f on a snapshot. The caller's session may be unknown; reads make
+// View runs f on a snapshot. The caller's session may be unknown; reads make
 // none.
-func (p *Project) view(ctx context.Context, by Caller, f func(*step) error) error {
+func (p *Project) View(ctx context.Context, by Caller, f func(*Step) error) error {
 	return p.Store.View(ctx, func(tx Tx) error {
-		s := p.step(tx, by)
-		if err := s.enter(); err != nil {
+		s := p.Step(tx, by)
+		if err := s.Enter(); err != nil {
 			return err
 		}
 		return f(s)
 	})
 }
 
-// ignoreMissing turns core.ErrNotFound into no error, for what events may speak
+// IgnoreMissing turns core.ErrNotFound into no error, for what events may speak
 // of without it being there.
-func ignoreMissing(err error) error {
+func IgnoreMissing(err error) error {
 	if errors.Is(err, core.ErrNotFound) {
 		return nil
 	}

@@ -12,6 +12,11 @@ import (
 
 	"flame/core"
 	"flame/project"
+	"flame/project/briefing"
+	"flame/project/children"
+	"flame/project/stack"
+	"flame/project/turns"
+	"flame/project/view"
 	"flame/store"
 	"flame/store/storetest"
 )
@@ -23,13 +28,13 @@ type fixture struct {
 	ctx      context.Context
 	clock    core.Millis
 	data     string // folder
-	contexts *project.Contexts
+	contexts *briefing.Contexts
 }
 
 // delegate makes the frame of an agent.
-func (f *fixture) delegate(by project.Caller, d project.Delegation) (made project.Delegated, err error) {
+func (f *fixture) delegate(by project.Caller, d children.Delegation) (made children.Delegated, err error) {
 	err = f.Store.Update(f.ctx, func(tx project.Tx) error {
-		made, err = f.Delegate(tx, by, d)
+		made, err = children.Delegate(f.Project, tx, by, d)
 		return err
 	})
 	return made, err
@@ -55,7 +60,7 @@ func newFixture(t *testing.T) *fixture {
 			return fmt.Sprintf("%s-%08d", kind, ids)
 		},
 	}
-	f.contexts = &project.Contexts{Project: f.Project}
+	f.contexts = &briefing.Contexts{Project: f.Project}
 	return f
 }
 
@@ -70,39 +75,39 @@ var shell = project.Caller{Host: project.CommandLine}
 // prompt has a person ask for text in a session and returns the briefing beside it.
 func (f *fixture) prompt(by project.Caller, id, text string) string {
 	f.t.Helper()
-	b, err := f.Prompt(f.ctx, by, project.Prompt{ID: id, Text: text, FromUser: true})
+	b, err := turns.Begin(f.ctx, f.Project, by, turns.Prompt{ID: id, Text: text, FromUser: true})
 	require.NoError(f.t, err)
 	return b.Text
 }
 
 func (f *fixture) push(by project.Caller, goal string) core.Frame {
 	f.t.Helper()
-	frame, err := f.Push(f.ctx, by, goal, "")
+	frame, err := stack.Push(f.ctx, f.Project, by, goal, "")
 	require.NoError(f.t, err)
 	return frame
 }
 
-func (f *fixture) pop(by project.Caller, summary string) project.Popped {
+func (f *fixture) pop(by project.Caller, summary string) stack.Popped {
 	f.t.Helper()
-	popped, err := f.Pop(f.ctx, by, project.PopArgs{Status: core.Completed, Summary: summary})
+	popped, err := stack.Pop(f.ctx, f.Project, by, stack.PopArgs{Status: core.Completed, Summary: summary})
 	require.NoError(f.t, err)
 	return popped
 }
 
 func (f *fixture) plan(by project.Caller, under string, goals ...string) []core.Frame {
 	f.t.Helper()
-	var children []project.PlannedChild
+	var children []stack.PlannedChild
 	for _, goal := range goals {
-		children = append(children, project.PlannedChild{Goal: goal})
+		children = append(children, stack.PlannedChild{Goal: goal})
 	}
-	_, planned, err := f.Plan(f.ctx, by, under, children)
+	_, planned, err := stack.Plan(f.ctx, f.Project, by, under, children)
 	require.NoError(f.t, err)
 	return planned
 }
 
 func (f *fixture) activate(by project.Caller, id string) core.Frame {
 	f.t.Helper()
-	done, err := f.Activate(f.ctx, by, id, false)
+	done, err := stack.Activate(f.ctx, f.Project, by, id, false)
 	require.NoError(f.t, err)
 	return done.Frame
 }
@@ -110,7 +115,7 @@ func (f *fixture) activate(by project.Caller, id string) core.Frame {
 // get reads a frame by its id.
 func (f *fixture) get(id string) core.Frame {
 	f.t.Helper()
-	details, err := f.Details(f.ctx, shell, id)
+	details, err := view.DetailsOf(f.ctx, f.Project, shell, id)
 	require.NoError(f.t, err)
 	return details.Frame
 }
@@ -118,7 +123,7 @@ func (f *fixture) get(id string) core.Frame {
 // current returns the id of the frame a caller works in; empty without one.
 func (f *fixture) current(by project.Caller) string {
 	f.t.Helper()
-	frame, _, err := f.Current(f.ctx, by)
+	frame, _, err := view.Current(f.ctx, f.Project, by)
 	require.NoError(f.t, err)
 	return frame.ID
 }
@@ -126,7 +131,7 @@ func (f *fixture) current(by project.Caller) string {
 // kinds lists the events of a frame, oldest first.
 func (f *fixture) kinds(frame string) (kinds []string) {
 	f.t.Helper()
-	events, err := f.Events(f.ctx, project.EventQuery{Frame: frame})
+	events, err := view.Events(f.ctx, f.Project, project.EventQuery{Frame: frame})
 	require.NoError(f.t, err)
 	for _, e := range events {
 		kinds = append(kinds, e.Event)
@@ -151,15 +156,15 @@ func TestFirstPushOfASessionMakesItsRootToo(t *testing.T) {
 func TestReadsMakeNothing(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	_, err := f.Tree(f.ctx, host("s"), project.TreeArgs{})
+	_, err := view.TreeOf(f.ctx, f.Project, host("s"), view.TreeArgs{})
 	require.NoError(t, err)
 	_, err = f.contexts.Of(f.ctx, host("s"), "", 0)
 	require.ErrorIs(t, err, core.ErrNotFound)
-	stats, err := f.Stats(f.ctx)
+	stats, err := view.StatsOf(f.ctx, f.Project)
 	require.NoError(t, err)
 	assert.Zero(t, stats.Total)
 	assert.Empty(t, stats.Sessions)
-	require.NoError(t, f.EndSession(f.ctx, host("s")))
+	require.NoError(t, children.EndSession(f.ctx, f.Project, host("s")))
 	assert.NoDirExists(t, f.data, "not even the data folder")
 }
 

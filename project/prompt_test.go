@@ -8,7 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/core"
-	"flame/project"
+	"flame/project/autonomy"
+	"flame/project/stack"
+	"flame/project/turns"
 )
 
 func TestPromptsNameTheRoot(t *testing.T) {
@@ -45,7 +47,7 @@ func TestOnlyADefaultGoalIsReplaced(t *testing.T) {
 	f := newFixture(t)
 	f.push(host("pushed"), "deeper")
 	f.prompt(host("pushed"), "a", "Fix the login")
-	_, err := f.SetGoal(f.ctx, host("set"), "", "As I said")
+	_, err := stack.SetGoal(f.ctx, f.Project, host("set"), "", "As I said")
 	require.NoError(t, err)
 	f.prompt(host("set"), "a", "Fix the login")
 	assert.Equal(t, []string{"in_progress Fix the login", "  in_progress deeper", "in_progress As I said"}, f.draw())
@@ -54,7 +56,7 @@ func TestOnlyADefaultGoalIsReplaced(t *testing.T) {
 func TestAPromptAfterTheRootIsDoneBeginsAnother(t *testing.T) {
 	t.Parallel()
 	f := working(t)
-	_, err := f.Pop(f.ctx, host("s"), project.PopArgs{Frame: f.current(host("s")), Status: core.Completed})
+	_, err := stack.Pop(f.ctx, f.Project, host("s"), stack.PopArgs{Frame: f.current(host("s")), Status: core.Completed})
 	require.NoError(t, err)
 	f.prompt(host("s"), "second", "/help")
 	assert.Equal(t, []string{"completed work"}, f.draw(), "a command begins nothing")
@@ -66,7 +68,7 @@ func TestAPromptAfterTheRootIsDoneBeginsAnother(t *testing.T) {
 func TestWhatIsNoPersonsPromptMakesNothing(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	_, err := f.Prompt(f.ctx, host("s"), project.Prompt{ID: "a", Text: "<task-notification>", FromUser: false})
+	_, err := turns.Begin(f.ctx, f.Project, host("s"), turns.Prompt{ID: "a", Text: "<task-notification>", FromUser: false})
 	require.NoError(t, err)
 	assert.Empty(t, f.draw())
 	f.prompt(host("s"), "b", "work")
@@ -92,8 +94,8 @@ func TestTheSamePromptTwiceIsOnePrompt(t *testing.T) {
 	for range 2 {
 		f.prompt(host("s"), "second", "go on with it")
 	}
-	f.readActivity(frame, func(a project.Activity) { assert.Equal(t, 2, a.Messages) })
-	_, _, err := f.AddDecision(f.ctx, shell, frame, "someone decides")
+	f.readActivity(frame, func(a autonomy.Activity) { assert.Equal(t, 2, a.Messages) })
+	_, _, err := stack.AddDecision(f.ctx, f.Project, shell, frame, "someone decides")
 	require.NoError(t, err)
 	assert.NotEmpty(t, f.prompt(host("s"), "third", "and on"))
 	assert.Empty(t, f.prompt(host("s"), "third", "and on"))
@@ -119,7 +121,7 @@ func TestADuePushIsSuggestedOrDone(t *testing.T) {
 			f := newFixture(t)
 			f.Autonomy.Level = tt.level
 			f.prompt(host("s"), "first", "Implement user authentication")
-			require.NoError(t, f.NoteFiles(f.ctx, host("s"), []string{"a", "b", "c"}))
+			require.NoError(t, autonomy.NoteFiles(f.ctx, f.Project, host("s"), []string{"a", "b", "c"}))
 			told := f.prompt(host("s"), "second", tt.prompt)
 			if tt.told == "" {
 				assert.Empty(t, told)

@@ -12,6 +12,11 @@ import (
 
 	"flame/core"
 	"flame/project"
+	"flame/project/children"
+	"flame/project/stack"
+	"flame/project/sweep"
+	"flame/project/turns"
+	"flame/project/view"
 	"flame/tests/race"
 )
 
@@ -48,51 +53,51 @@ func (f *fixture) randomOperation(r *rand.Rand, by project.Caller) (what string,
 	status := []core.Status{core.Completed, core.Failed, core.Blocked}[r.IntN(3)]
 	switch what = []string{"push", "pop", "pop frame", "plan", "activate", "invalidate", "decide", "goal", "summarize", "await", "store", "idle", "end", "start", "sweep", "prompt", "spawn", "bind", "child ends", "child goes on", "delegate", "lost"}[r.IntN(22)]; what {
 	case "push":
-		_, err = f.Push(f.ctx, by, fmt.Sprintf("goal %d", r.IntN(100)), "")
+		_, err = stack.Push(f.ctx, f.Project, by, fmt.Sprintf("goal %d", r.IntN(100)), "")
 	case "pop":
-		_, err = f.Pop(f.ctx, by, project.PopArgs{Status: status, Summary: "done"})
+		_, err = stack.Pop(f.ctx, f.Project, by, stack.PopArgs{Status: status, Summary: "done"})
 	case "pop frame":
-		_, err = f.Pop(f.ctx, by, project.PopArgs{Frame: ref, Status: status, Force: r.IntN(2) == 0})
+		_, err = stack.Pop(f.ctx, f.Project, by, stack.PopArgs{Frame: ref, Status: status, Force: r.IntN(2) == 0})
 	case "plan":
-		_, _, err = f.Plan(f.ctx, by, ref, []project.PlannedChild{{Goal: "one"}, {Goal: "two"}})
+		_, _, err = stack.Plan(f.ctx, f.Project, by, ref, []stack.PlannedChild{{Goal: "one"}, {Goal: "two"}})
 	case "activate":
-		_, err = f.Activate(f.ctx, by, ref, r.IntN(2) == 0)
+		_, err = stack.Activate(f.ctx, f.Project, by, ref, r.IntN(2) == 0)
 	case "invalidate":
-		_, err = f.Invalidate(f.ctx, by, ref, "changed")
+		_, err = stack.Invalidate(f.ctx, f.Project, by, ref, "changed")
 	case "decide":
-		_, _, err = f.AddDecision(f.ctx, by, ref, fmt.Sprintf("decision %d", r.IntN(3)))
+		_, _, err = stack.AddDecision(f.ctx, f.Project, by, ref, fmt.Sprintf("decision %d", r.IntN(3)))
 	case "goal":
-		_, err = f.SetGoal(f.ctx, by, ref, "another goal")
+		_, err = stack.SetGoal(f.ctx, f.Project, by, ref, "another goal")
 	case "summarize":
-		_, err = f.Summarize(f.ctx, by, ref, "", "")
+		_, err = stack.Summarize(f.ctx, f.Project, by, ref, "", "")
 	case "await":
-		_, err = f.Pop(f.ctx, by, project.PopArgs{Frame: ref, Status: status, GenerateSummary: true})
+		_, err = stack.Pop(f.ctx, f.Project, by, stack.PopArgs{Frame: ref, Status: status, GenerateSummary: true})
 	case "store":
-		_, err = f.StoreSummary(f.ctx, by, ref, "a summary")
+		_, err = stack.StoreSummary(f.ctx, f.Project, by, ref, "a summary")
 	case "idle":
-		err = f.EndTurn(f.ctx, by, project.Turn{})
+		err = turns.End(f.ctx, f.Project, by, turns.Turn{})
 	case "end":
-		err = f.EndSession(f.ctx, by)
+		err = children.EndSession(f.ctx, f.Project, by)
 	case "start":
-		_, err = f.StartSession(f.ctx, by, "a subagent")
+		_, err = children.StartSession(f.ctx, f.Project, by, "a subagent")
 	case "prompt":
-		_, err = f.Prompt(f.ctx, by, project.Prompt{ID: fmt.Sprint(r.IntN(4)), Text: "a prompt of some words", FromUser: true})
+		_, err = turns.Begin(f.ctx, f.Project, by, turns.Prompt{ID: fmt.Sprint(r.IntN(4)), Text: "a prompt of some words", FromUser: true})
 	case "spawn":
-		_, err = f.Spawn(f.ctx, by, project.SpawnCall{ID: randomCall(r), Description: "look", AgentType: "general"})
+		_, err = children.Spawn(f.ctx, f.Project, by, children.Call{ID: randomCall(r), Description: "look", AgentType: "general"})
 	case "bind":
-		_, err = f.Bind(f.ctx, by, randomCall(r), randomChild(r))
+		_, err = children.Bind(f.ctx, f.Project, by, randomCall(r), randomChild(r))
 	case "child ends":
 		ends := []core.ChildEnd{core.ChildCompleted, core.ChildFailed, core.ChildCancelled}
-		err = f.EndChild(f.ctx, by, project.ChildEnded{Session: randomChild(r), Call: randomCall(r), End: ends[r.IntN(3)], Last: "last words"})
+		err = children.End(f.ctx, f.Project, by, children.Ended{Session: randomChild(r), Call: randomCall(r), End: ends[r.IntN(3)], Last: "last words"})
 	case "child goes on":
-		_, err = f.ContinueChild(f.ctx, by, randomChild(r), 0)
+		_, err = children.Continue(f.ctx, f.Project, by, randomChild(r), 0)
 	case "delegate":
-		_, err = f.delegate(by, project.Delegation{Under: ref, Goal: "an agent's", Session: randomChild(r)})
+		_, err = f.delegate(by, children.Delegation{Under: ref, Goal: "an agent's", Session: randomChild(r)})
 	case "lost":
-		err = f.EndTurn(f.ctx, by, project.Turn{Running: []string{randomChild(r)}})
+		err = turns.End(f.ctx, f.Project, by, turns.Turn{Running: []string{randomChild(r)}})
 	case "sweep":
 		f.clock += core.Millis(r.IntN(1_000_000))
-		err = f.Sweep(f.ctx)
+		err = sweep.Once(f.ctx, f.Project)
 	}
 	return what + " " + ref, err
 }
@@ -144,7 +149,7 @@ func (f *fixture) checkTree(before map[string]core.Frame, what string) map[strin
 		f.checkFrame(frame, now, what)
 	}
 	f.checkSessions(now, what)
-	tree, err := f.Tree(f.ctx, shell, project.TreeArgs{})
+	tree, err := view.TreeOf(f.ctx, f.Project, shell, view.TreeArgs{})
 	require.NoError(f.t, err, what)
 	shown, _ := walk(tree)
 	assert.Len(f.t, shown, len(now), "%s: every frame shows once", what)
@@ -171,7 +176,7 @@ func (f *fixture) checkFrame(frame core.Frame, all map[string]core.Frame, what s
 func (f *fixture) checkSessions(all map[string]core.Frame, what string) {
 	f.t.Helper()
 	for _, by := range []project.Caller{host("a"), host("b"), host("s"), child("c"), child("d"), child("e"), shell} {
-		frame, ok, err := f.Current(f.ctx, by)
+		frame, ok, err := view.Current(f.ctx, f.Project, by)
 		require.NoError(f.t, err, what)
 		if ok {
 			assert.Equal(f.t, core.InProgress, all[frame.ID].Status, what)

@@ -8,25 +8,25 @@ import (
 	"flame/core/op"
 )
 
-// resolve finds the frame that ref names: its id, a prefix of one that fits no
+// Resolve finds the frame that ref names: its id, a prefix of one that fits no
 // other (with or without "frame-" or "plan-"), or the id of a host session,
 // which stands for that session's root. An empty ref is the caller's frame.
-func (s *step) resolve(ref string) (core.Frame, error) {
+func (s *Step) Resolve(ref string) (core.Frame, error) {
 	ref = strings.TrimSpace(ref)
 	if ref == "" {
-		frame, ok, err := s.current()
+		frame, ok, err := s.Current()
 		if err == nil && !ok {
-			err = noCurrent()
+			err = NoCurrent()
 		}
 		return frame, err
 	}
-	frame, err := s.Frame(ref)
+	frame, err := s.Tx.Frame(ref)
 	if !errors.Is(err, core.ErrNotFound) {
 		return frame, err
 	}
-	session, err := s.Session(ref)
+	session, err := s.Tx.Session(ref)
 	if err == nil && session.Root != "" {
-		return s.Frame(session.Root)
+		return s.Tx.Frame(session.Root)
 	}
 	if err != nil && !errors.Is(err, core.ErrNotFound) {
 		return core.Frame{}, err
@@ -37,10 +37,10 @@ func (s *step) resolve(ref string) (core.Frame, error) {
 // candidates is how many frames an error about an id lists.
 const candidates = 5
 
-func (s *step) resolvePrefix(ref string) (core.Frame, error) {
+func (s *Step) resolvePrefix(ref string) (core.Frame, error) {
 	var found []core.Frame
 	for _, kind := range []string{"", "frame-", "plan-"} {
-		frames, err := s.FindFrames(FrameQuery{Prefix: kind + ref, Archived: true, Limit: candidates + 1})
+		frames, err := s.Tx.FindFrames(FrameQuery{Prefix: kind + ref, Archived: true, Limit: candidates + 1})
 		if err != nil {
 			return core.Frame{}, err
 		}
@@ -50,9 +50,9 @@ func (s *step) resolvePrefix(ref string) (core.Frame, error) {
 	case len(found) == 1:
 		return found[0], nil
 	case len(found) > 1:
-		return core.Frame{}, core.Invalidf("frame %q is ambiguous", ref).WithHint("it could be %s", listFrames(found))
+		return core.Frame{}, core.Invalidf("frame %q is ambiguous", ref).WithHint("it could be %s", ListFrames(found))
 	}
-	recent, err := s.FindFrames(FrameQuery{Order: RecentFirst, Limit: candidates})
+	recent, err := s.Tx.FindFrames(FrameQuery{Order: RecentFirst, Limit: candidates})
 	if err != nil {
 		return core.Frame{}, err
 	}
@@ -60,11 +60,11 @@ func (s *step) resolvePrefix(ref string) (core.Frame, error) {
 		return core.Frame{}, core.NotFoundf("frame %q not found", ref).WithHint("this project has no frames yet; %s starts one", op.Push)
 	}
 	return core.Frame{}, core.NotFoundf("frame %q not found", ref).
-		WithHint("the latest are %s; %s shows all", listFrames(recent), op.Tree)
+		WithHint("the latest are %s; %s shows all", ListFrames(recent), op.Tree)
 }
 
-// listFrames names frames for an error: id, status and goal.
-func listFrames(frames []core.Frame) string {
+// ListFrames names frames for an error: id, status and goal.
+func ListFrames(frames []core.Frame) string {
 	var b strings.Builder
 	for i, f := range frames[:min(len(frames), candidates)] {
 		if i > 0 {

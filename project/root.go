@@ -6,33 +6,33 @@ import (
 	"flame/core"
 )
 
-// parentFrame returns the id of the frame that the parent session works in;
+// ParentFrame returns the id of the frame that the parent session works in;
 // empty for a session without parent, or whose parent has no frame.
-func (s *step) parentFrame() (string, error) {
-	if s.session.Parent == "" {
+func (s *Step) ParentFrame() (string, error) {
+	if s.Session.Parent == "" {
 		return "", nil
 	}
-	parent, err := s.Session(s.session.Parent)
+	parent, err := s.Tx.Session(s.Session.Parent)
 	if errors.Is(err, core.ErrNotFound) {
 		return "", nil
 	}
 	if err != nil {
 		return "", err
 	}
-	return s.nearestOpen(parent.Current)
+	return s.NearestOpen(parent.Current)
 }
 
-// awaitsHeuristics reports whether the caller's session is a child that is not
+// AwaitsHeuristics reports whether the caller's session is a child that is not
 // yet worth a frame.
-func (s *step) awaitsHeuristics() bool {
-	return s.session.Tracked && !s.session.HasFrame()
+func (s *Step) AwaitsHeuristics() bool {
+	return s.Session.Tracked && !s.Session.HasFrame()
 }
 
-// makeRoot returns the session its first frame: the root of a tree, or for a
+// MakeRoot returns the session its first frame: the root of a tree, or for a
 // subagent's session a frame below the one its parent works in. Without a goal it
 // gets a default one that a later prompt or title replaces.
-func (s *step) makeRoot(goal string) (core.Frame, error) {
-	parent, err := s.parentFrame()
+func (s *Step) MakeRoot(goal string) (core.Frame, error) {
+	parent, err := s.ParentFrame()
 	if err != nil {
 		return core.Frame{}, err
 	}
@@ -40,35 +40,35 @@ func (s *step) makeRoot(goal string) (core.Frame, error) {
 	if isDefault {
 		goal = s.defaultGoal()
 	}
-	root, err := s.create(core.Frame{Parent: parent, Goal: goal, GoalIsDefault: isDefault, Status: core.InProgress})
-	s.session.Root, s.session.Current = root.ID, root.ID
+	root, err := s.Create(core.Frame{Parent: parent, Goal: goal, GoalIsDefault: isDefault, Status: core.InProgress})
+	s.Session.Root, s.Session.Current = root.ID, root.ID
 	return root, err
 }
 
 // defaultGoal is the session's title, else "Session" and the first 8 characters
 // of its id (DESIGN §4).
-func (s *step) defaultGoal() string {
-	if s.session.Title != "" {
-		return core.OneLine(s.session.Title, 80)
+func (s *Step) defaultGoal() string {
+	if s.Session.Title != "" {
+		return core.OneLine(s.Session.Title, 80)
 	}
-	id := []rune(s.session.ID)
+	id := []rune(s.Session.ID)
 	return "Session " + string(id[:min(8, len(id))])
 }
 
-// maxRootGoal is the length in characters that a prompt's first line is cut to
+// MaxRootGoal is the length in characters that a prompt's first line is cut to
 // as the goal of a root (DESIGN §4).
-const maxRootGoal = 80
+const MaxRootGoal = 80
 
-// renameRoot returns the session's root another goal, if it only has a default
+// RenameRoot returns the session's root another goal, if it only has a default
 // one.
-func (s *step) renameRoot(goal string, isDefault bool) error {
-	root, err := s.Frame(s.session.Root)
+func (s *Step) RenameRoot(goal string, isDefault bool) error {
+	root, err := s.Tx.Frame(s.Session.Root)
 	if err != nil || !root.GoalIsDefault || root.Goal == goal && isDefault {
-		return ignoreMissing(err)
+		return IgnoreMissing(err)
 	}
-	root.Goal, root.GoalIsDefault, root.UpdatedAt = goal, isDefault, s.now
-	if err := s.SaveFrame(root); err != nil {
+	root.Goal, root.GoalIsDefault, root.UpdatedAt = goal, isDefault, s.Now
+	if err := s.Tx.SaveFrame(root); err != nil {
 		return err
 	}
-	return s.emit(core.FrameUpdated, root.ID, map[string]any{"fields": []string{"goal"}, "goal": goal})
+	return s.Emit(core.FrameUpdated, root.ID, map[string]any{"fields": []string{"goal"}, "goal": goal})
 }

@@ -17,7 +17,7 @@ const (
 	recordSettings Kind[map[string]json.RawMessage] = "settings" // by setting: the JSON members that were changed
 	recordSwitches Kind[bool]                       = "settings"
 
-	settingSubagents Setting[core.SubagentConfig] = "subagents"
+	SettingSubagents Setting[core.SubagentConfig] = "subagents"
 	settingOff                                    = "off" // a switch
 )
 
@@ -78,8 +78,8 @@ func fieldsOf(v any) (fields map[string]json.RawMessage, err error) {
 	return fields, json.Unmarshal(raw, &fields)
 }
 
-func (s *step) subagentConfig() (core.SubagentConfig, error) {
-	return settingSubagents.In(s, s.p.Subagents)
+func (s *Step) SubagentConfig() (core.SubagentConfig, error) {
+	return SettingSubagents.In(s.Tx, s.Project.Subagents)
 }
 
 // SetOff turns hooks and injection off for the project, or on again.

@@ -10,12 +10,16 @@ import (
 
 	"flame/core"
 	"flame/project"
+	"flame/project/autonomy"
+	"flame/project/children"
+	"flame/project/turns"
+	"flame/project/view"
 )
 
 // spawn asks for a child by a call and returns the context that it begins with.
 func (f *fixture) spawn(by project.Caller, call, description string) string {
 	f.t.Helper()
-	context, err := f.Spawn(f.ctx, by, project.SpawnCall{ID: call, Description: description, AgentType: "general-purpose"})
+	context, err := children.Spawn(f.ctx, f.Project, by, children.Call{ID: call, Description: description, AgentType: "general-purpose"})
 	require.NoError(f.t, err)
 	return context
 }
@@ -23,7 +27,7 @@ func (f *fixture) spawn(by project.Caller, call, description string) string {
 // bind tells which session the child of a call came to be.
 func (f *fixture) bind(by project.Caller, call, child string) {
 	f.t.Helper()
-	known, err := f.Bind(f.ctx, by, call, child)
+	known, err := children.Bind(f.ctx, f.Project, by, call, child)
 	require.NoError(f.t, err)
 	require.True(f.t, known)
 }
@@ -50,7 +54,7 @@ func working(t *testing.T) *fixture {
 // goal, summary.
 func (f *fixture) draw() []string {
 	f.t.Helper()
-	tree, err := f.Tree(f.ctx, shell, project.TreeArgs{})
+	tree, err := view.TreeOf(f.ctx, f.Project, shell, view.TreeArgs{})
 	require.NoError(f.t, err)
 	var trees [][]string
 	for _, l := range tree.Lines {
@@ -86,10 +90,10 @@ func TestACallMakesItsChildsFrameOnce(t *testing.T) {
 func TestACallThatNobodyMadeHasNoChild(t *testing.T) {
 	t.Parallel()
 	f := working(t)
-	known, err := f.Bind(f.ctx, host("s"), "unknown", "c")
+	known, err := children.Bind(f.ctx, f.Project, host("s"), "unknown", "c")
 	require.NoError(t, err)
 	assert.False(t, known)
-	bound, framed, err := f.Bound(f.ctx, "c")
+	bound, framed, err := children.Bound(f.ctx, f.Project, "c")
 	require.NoError(t, err)
 	assert.False(t, bound || framed)
 }
@@ -129,7 +133,7 @@ func TestSettingsDecideWhatAChildGets(t *testing.T) {
 			assert.Equal(t, tt.context, f.spawn(host("s"), "call", "look") != "")
 			f.bind(host("s"), "call", "c")
 			assert.Equal(t, tt.tree, f.draw())
-			all, err := f.SubagentSessions(f.ctx, host("s"))
+			all, err := children.Sessions(f.ctx, f.Project, host("s"))
 			require.NoError(t, err)
 			assert.Equal(t, tt.tracked, len(all.Sessions) == 1)
 		})
@@ -144,7 +148,7 @@ func TestAChildThatIsNotWorthAFrameHasItsChildrenBesideIt(t *testing.T) {
 	f.subagents(host("s"), "look", "deeper")
 	f.subagents(agent("look"), "deepest")
 	assert.Equal(t, []string{"in_progress work", "  in_progress deeper", "  in_progress deepest"}, f.draw())
-	require.NoError(t, f.NoteFiles(f.ctx, agent("look"), []string{"a.go"}))
+	require.NoError(t, autonomy.NoteFiles(f.ctx, f.Project, agent("look"), []string{"a.go"}))
 	f.prompt(agent("look"), "m", "go on")
 	assert.Len(t, f.draw(), 3, "neither its files nor its messages make it a frame")
 }
@@ -176,13 +180,13 @@ func TestATurnsEndGivesUpOnChildrenThatNeverCame(t *testing.T) {
 	f := working(t)
 	f.spawn(host("s"), "call", "denied")
 	f.spawn(host("other"), "call-other", "another session's")
-	require.NoError(t, f.EndTurn(f.ctx, host("s"), project.Turn{Running: []string{}}))
+	require.NoError(t, turns.End(f.ctx, f.Project, host("s"), turns.Turn{Running: []string{}}))
 	drawn := f.draw()
 	assert.Contains(t, drawn, "  blocked denied: (its subagent was never started)")
 	assert.Contains(t, drawn, "  in_progress another session's")
-	require.NoError(t, f.EndTurn(f.ctx, host("s"), project.Turn{Running: []string{}}))
+	require.NoError(t, turns.End(f.ctx, f.Project, host("s"), turns.Turn{Running: []string{}}))
 	assert.Equal(t, drawn, f.draw())
-	known, err := f.Bind(f.ctx, host("s"), "call", "late")
+	known, err := children.Bind(f.ctx, f.Project, host("s"), "call", "late")
 	require.NoError(t, err)
 	assert.False(t, known, "its call is forgotten")
 }
@@ -193,12 +197,12 @@ func TestWhatARunningChildStartedIsNotLost(t *testing.T) {
 	f.subagents(host("s"), "runs")
 	f.subagents(agent("runs"), "nested")
 	f.spawn(agent("runs"), "call-unborn", "unborn")
-	require.NoError(t, f.EndTurn(f.ctx, host("s"), project.Turn{Running: []string{"runs"}}))
+	require.NoError(t, turns.End(f.ctx, f.Project, host("s"), turns.Turn{Running: []string{"runs"}}))
 	assert.Equal(t, []string{"in_progress work", "  in_progress runs", "    in_progress nested", "    in_progress unborn"}, f.draw(),
 		"the host tells what runs in the background, not what that waits for")
-	f.endChild(agent("runs"), project.ChildEnded{Session: "late", Call: "call-unborn", End: core.ChildCompleted, Last: "LAST"})
+	f.endChild(agent("runs"), children.Ended{Session: "late", Call: "call-unborn", End: core.ChildCompleted, Last: "LAST"})
 	assert.Contains(t, f.draw(), "    completed unborn: LAST")
-	require.NoError(t, f.EndTurn(f.ctx, host("s"), project.Turn{Running: []string{}}))
+	require.NoError(t, turns.End(f.ctx, f.Project, host("s"), turns.Turn{Running: []string{}}))
 	assert.Equal(t, []string{"in_progress work", "  blocked runs: (its host no longer runs it)",
 		"    blocked nested: (its host no longer runs it)", "    completed unborn: LAST"}, f.draw())
 }

@@ -9,6 +9,10 @@ import (
 
 	"flame/core"
 	"flame/project"
+	"flame/project/children"
+	"flame/project/stack"
+	"flame/project/sweep"
+	"flame/project/turns"
 )
 
 // child is a subagent's session, in the session s.
@@ -18,14 +22,14 @@ func child(id string) project.Caller {
 
 func (f *fixture) startChild(id, title string) core.Session {
 	f.t.Helper()
-	session, err := f.StartSession(f.ctx, child(id), title)
+	session, err := children.StartSession(f.ctx, f.Project, child(id), title)
 	require.NoError(f.t, err)
 	return session
 }
 
 func (f *fixture) stats() core.SubagentStats {
 	f.t.Helper()
-	all, err := f.SubagentSessions(f.ctx, host("s"))
+	all, err := children.Sessions(f.ctx, f.Project, host("s"))
 	require.NoError(f.t, err)
 	return all.Stats
 }
@@ -55,14 +59,14 @@ func TestAnUnmatchedSubagentWaitsForTheHeuristics(t *testing.T) {
 	for _, message := range []string{"m1", "m2", "m2", "m3"} {
 		f.prompt(child("c"), message, "go on")
 	}
-	require.NoError(t, f.EndTurn(f.ctx, child("c"), project.Turn{}))
-	require.NoError(t, f.EndTurn(f.ctx, child("c"), project.Turn{}))
+	require.NoError(t, turns.End(f.ctx, f.Project, child("c"), turns.Turn{}))
+	require.NoError(t, turns.End(f.ctx, f.Project, child("c"), turns.Turn{}))
 	assert.Equal(t, 1, f.stats().SkippedByHeuristics, "sessions are counted, not attempts")
 	assert.Empty(t, f.current(child("c")), "no message makes it a root")
 
 	f.clock += 60_000
-	require.NoError(t, f.EndTurn(f.ctx, child("c"), project.Turn{}))
-	all, err := f.SubagentSessions(f.ctx, host("s"))
+	require.NoError(t, turns.End(f.ctx, f.Project, child("c"), turns.Turn{}))
+	all, err := children.Sessions(f.ctx, f.Project, host("s"))
 	require.NoError(t, err)
 	require.Len(t, all.Sessions, 1)
 	assert.Equal(t, 3, all.Sessions[0].MessageCount, "the same message twice is once")
@@ -75,20 +79,20 @@ func TestAnIdleSubagentIsCompletedAfterTheDelay(t *testing.T) {
 	f := newFixture(t)
 	f.push(host("s"), "work")
 	frame := f.startChild("c", "a subagent").Root
-	require.NoError(t, f.EndTurn(f.ctx, child("c"), project.Turn{}))
+	require.NoError(t, turns.End(f.ctx, f.Project, child("c"), turns.Turn{}))
 	f.clock += 4_000
-	require.NoError(t, f.Sweep(f.ctx))
+	require.NoError(t, sweep.Once(f.ctx, f.Project))
 	assert.Equal(t, core.InProgress, f.get(frame).Status)
 
 	f.prompt(child("c"), "more", "go on")
 	f.clock += 4_000
-	require.NoError(t, f.Sweep(f.ctx))
+	require.NoError(t, sweep.Once(f.ctx, f.Project))
 	assert.Equal(t, core.InProgress, f.get(frame).Status, "a message ends the wait")
 
-	require.NoError(t, f.EndTurn(f.ctx, child("c"), project.Turn{}))
+	require.NoError(t, turns.End(f.ctx, f.Project, child("c"), turns.Turn{}))
 	f.clock += 5_000
-	require.NoError(t, f.Sweep(f.ctx))
-	require.NoError(t, f.Sweep(f.ctx))
+	require.NoError(t, sweep.Once(f.ctx, f.Project))
+	require.NoError(t, sweep.Once(f.ctx, f.Project))
 	assert.Equal(t, core.Completed, f.get(frame).Status)
 	assert.NotEmpty(t, f.get(frame).Summary)
 	assert.Equal(t, 1, f.stats().AutoCompleted)
@@ -101,9 +105,9 @@ func TestAnIdleSubagentIsNotCompletedOverWorkBelowIt(t *testing.T) {
 	f.push(host("s"), "work")
 	frame := f.startChild("c", "a subagent").Root
 	f.push(child("c"), "deeper")
-	require.NoError(t, f.EndTurn(f.ctx, child("c"), project.Turn{}))
+	require.NoError(t, turns.End(f.ctx, f.Project, child("c"), turns.Turn{}))
 	f.clock += 6_000
-	require.NoError(t, f.Sweep(f.ctx))
+	require.NoError(t, sweep.Once(f.ctx, f.Project))
 	assert.Equal(t, core.InProgress, f.get(frame).Status)
 }
 
@@ -112,21 +116,21 @@ func TestCompleteSubagentByHand(t *testing.T) {
 	f := newFixture(t)
 	f.push(host("s"), "work")
 	session := f.startChild("c", "a subagent")
-	done, err := f.CompleteSubagent(f.ctx, host("s"), "c", core.Failed, "no luck")
+	done, err := children.Complete(f.ctx, f.Project, host("s"), "c", core.Failed, "no luck")
 	require.NoError(t, err)
 	assert.Equal(t, core.Failed, f.get(session.Root).Status)
 	assert.False(t, done.Already)
 	assert.Contains(t, f.kinds(session.Root), core.SubagentError)
 
-	done, err = f.CompleteSubagent(f.ctx, host("s"), session.Root, core.Completed, "")
+	done, err = children.Complete(f.ctx, f.Project, host("s"), session.Root, core.Completed, "")
 	require.NoError(t, err, "by the frame's id too")
 	assert.True(t, done.Already)
 	assert.Equal(t, 1, f.stats().ManuallyCompleted)
 
-	_, err = f.CompleteSubagent(f.ctx, host("s"), "s", core.Completed, "")
+	_, err = children.Complete(f.ctx, f.Project, host("s"), "s", core.Completed, "")
 	require.ErrorIs(t, err, core.ErrNotFound)
 	f.startChild("short", "quick one")
-	_, err = f.CompleteSubagent(f.ctx, host("s"), "short", core.Completed, "")
+	_, err = children.Complete(f.ctx, f.Project, host("s"), "short", core.Completed, "")
 	require.ErrorIs(t, err, core.ErrInvalid, "a session without a frame")
 }
 
@@ -134,7 +138,7 @@ func TestWithIntegrationOffEveryChildGetsAFrameUntracked(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	off := false
-	_, err := f.ConfigureSubagents(f.ctx, host("s"), project.SubagentPatch{Enabled: &off}, "", "")
+	_, err := children.Configure(f.ctx, f.Project, host("s"), children.Patch{Enabled: &off}, "", "")
 	require.NoError(t, err)
 	f.push(host("s"), "work")
 	session := f.startChild("c", "anything")
@@ -149,7 +153,7 @@ func TestASubagentNobodyAnnouncedWorksBelowItsParent(t *testing.T) {
 	frame := f.push(child("c"), "a part of it")
 	assert.Equal(t, parent.ID, frame.Parent)
 	assert.Equal(t, parent.ID, f.current(host("s")))
-	decided, _, err := f.AddDecision(f.ctx, child("d"), "", "so be it")
+	decided, _, err := stack.AddDecision(f.ctx, f.Project, child("d"), "", "so be it")
 	require.NoError(t, err)
 	assert.Equal(t, parent.ID, decided.Parent)
 	assert.True(t, decided.GoalIsDefault)
@@ -164,12 +168,12 @@ func TestCompletedSubagentsAreForgottenAfterAnHour(t *testing.T) {
 	f := newFixture(t)
 	f.push(host("s"), "work")
 	f.startChild("old", "a subagent")
-	_, err := f.CompleteSubagent(f.ctx, host("s"), "old", core.Completed, "done")
+	_, err := children.Complete(f.ctx, f.Project, host("s"), "old", core.Completed, "done")
 	require.NoError(t, err)
 	f.startChild("new", "another subagent")
 	f.clock += core.Millis((2 * time.Hour).Milliseconds())
-	require.NoError(t, f.EndTurn(f.ctx, child("new"), project.Turn{}))
-	all, err := f.SubagentSessions(f.ctx, host("s"))
+	require.NoError(t, turns.End(f.ctx, f.Project, child("new"), turns.Turn{}))
+	all, err := children.Sessions(f.ctx, f.Project, host("s"))
 	require.NoError(t, err)
 	require.Len(t, all.Sessions, 1)
 	assert.Equal(t, "new", all.Sessions[0].ID)
@@ -179,22 +183,22 @@ func TestSubagentSettingsAreKeptAllOrNothing(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	five, negative := 5, int64(-1)
-	_, err := f.ConfigureSubagents(f.ctx, host("s"), project.SubagentPatch{MinMessageCount: &five, MinDuration: &negative}, "", "")
+	_, err := children.Configure(f.ctx, f.Project, host("s"), children.Patch{MinMessageCount: &five, MinDuration: &negative}, "", "")
 	require.ErrorIs(t, err, core.ErrInvalid)
-	_, err = f.ConfigureSubagents(f.ctx, host("s"), project.SubagentPatch{MinMessageCount: &five}, "(?=bad)", "")
+	_, err = children.Configure(f.ctx, f.Project, host("s"), children.Patch{MinMessageCount: &five}, "(?=bad)", "")
 	require.ErrorIs(t, err, core.ErrInvalid)
-	now, err := f.ConfigureSubagents(f.ctx, host("s"), project.SubagentPatch{}, "", "")
+	now, err := children.Configure(f.ctx, f.Project, host("s"), children.Patch{}, "", "")
 	require.NoError(t, err)
 	assert.Equal(t, core.DefaultSubagentConfig(), now.SubagentConfig)
 	assert.False(t, now.Updated)
 
-	now, err = f.ConfigureSubagents(f.ctx, host("s"), project.SubagentPatch{MinMessageCount: &five}, "worker", "subagent")
+	now, err = children.Configure(f.ctx, f.Project, host("s"), children.Patch{MinMessageCount: &five}, "worker", "subagent")
 	require.NoError(t, err)
 	assert.Equal(t, 5, now.MinMessageCount)
 	assert.Equal(t, []string{"@.*subagent", `\[Task\]`, "worker"}, now.SubagentPatterns)
 	assert.Equal(t, []string{"minMessageCount", "subagentPatterns"}, now.Changed)
 	f.Subagents.MinDuration = 1
-	now, err = f.ConfigureSubagents(f.ctx, host("s"), project.SubagentPatch{}, "", "")
+	now, err = children.Configure(f.ctx, f.Project, host("s"), children.Patch{}, "", "")
 	require.NoError(t, err)
 	assert.Equal(t, int64(1), now.MinDuration, "what no tool changed follows the environment")
 	assert.Equal(t, 5, now.MinMessageCount)
@@ -205,11 +209,11 @@ func TestSummariesOfSubagentsPropagateUnlessTurnedOff(t *testing.T) {
 	f := newFixture(t)
 	f.push(host("s"), "work")
 	f.startChild("c", "a subagent")
-	_, err := f.CompleteSubagent(f.ctx, host("s"), "c", core.Completed, "FOUND_IT")
+	_, err := children.Complete(f.ctx, f.Project, host("s"), "c", core.Completed, "FOUND_IT")
 	require.NoError(t, err)
 	assert.Contains(t, f.context(host("s"), "").Text, "FOUND_IT")
 	off := false
-	_, err = f.ConfigureSubagents(f.ctx, host("s"), project.SubagentPatch{PropagateSummaries: &off}, "", "")
+	_, err = children.Configure(f.ctx, f.Project, host("s"), children.Patch{PropagateSummaries: &off}, "", "")
 	require.NoError(t, err)
 	assert.NotContains(t, f.context(host("s"), "").Text, "FOUND_IT")
 }

@@ -9,12 +9,15 @@ import (
 
 	"flame/core"
 	"flame/project"
+	"flame/project/stack"
+	"flame/project/sweep"
+	"flame/project/view"
 )
 
 // popLater pops the current frame of s once a summary has come.
-func (f *fixture) popLater(summary string) project.Popped {
+func (f *fixture) popLater(summary string) stack.Popped {
 	f.t.Helper()
-	popped, err := f.Pop(f.ctx, host("s"), project.PopArgs{Status: core.Completed, Summary: summary, GenerateSummary: true})
+	popped, err := stack.Pop(f.ctx, f.Project, host("s"), stack.PopArgs{Status: core.Completed, Summary: summary, GenerateSummary: true})
 	require.NoError(f.t, err)
 	require.NotNil(f.t, popped.Pending)
 	return popped
@@ -36,18 +39,18 @@ func TestAPendingPopEndsWithTheSummaryOfACompaction(t *testing.T) {
 			f.popLater(tt.user)
 			assert.Equal(t, core.InProgress, f.get(frame.ID).Status, "it waits")
 			assert.Equal(t, frame.ID, f.current(host("s")))
-			kind, prompt, err := f.CompactionPrompt(f.ctx, host("s"), "")
+			kind, prompt, err := stack.CompactionPrompt(f.ctx, f.Project, host("s"), "")
 			require.NoError(t, err)
 			assert.Equal(t, core.FrameCompletion, kind)
 			assert.Contains(t, prompt, "work")
 
-			_, err = f.StoreSummary(f.ctx, host("s"), frame.ID, tt.generated)
+			_, err = stack.StoreSummary(f.ctx, f.Project, host("s"), frame.ID, tt.generated)
 			require.NoError(t, err)
 			ended := f.get(frame.ID)
 			assert.Equal(t, core.Completed, ended.Status)
 			assert.Equal(t, tt.want, ended.Summary)
 			assert.Equal(t, frame.Parent, f.current(host("s")))
-			info, err := f.CompactionInfo(f.ctx, host("s"), "")
+			info, err := stack.CompactionsOf(f.ctx, f.Project, host("s"), "")
 			require.NoError(t, err)
 			assert.Zero(t, info.Waiting)
 			assert.Empty(t, info.Marks)
@@ -60,7 +63,7 @@ func TestAPendingPopWithoutAnyTextGoesOnWaiting(t *testing.T) {
 	f := newFixture(t)
 	frame := f.push(host("s"), "work")
 	f.popLater("")
-	_, err := f.StoreSummary(f.ctx, host("s"), "", "  ")
+	_, err := stack.StoreSummary(f.ctx, f.Project, host("s"), "", "  ")
 	require.NoError(t, err)
 	assert.Equal(t, core.InProgress, f.get(frame.ID).Status)
 }
@@ -77,10 +80,10 @@ func TestAPendingPopTimesOut(t *testing.T) {
 			frame := f.push(host("s"), "work")
 			f.popLater(tt.user)
 			f.clock += core.Millis((9 * time.Minute).Milliseconds())
-			require.NoError(t, f.Sweep(f.ctx))
+			require.NoError(t, sweep.Once(f.ctx, f.Project))
 			assert.Equal(t, core.InProgress, f.get(frame.ID).Status)
 			f.clock += core.Millis((2 * time.Minute).Milliseconds())
-			require.NoError(t, f.Sweep(f.ctx))
+			require.NoError(t, sweep.Once(f.ctx, f.Project))
 			assert.Equal(t, core.Completed, f.get(frame.ID).Status)
 			assert.Equal(t, tt.want, f.get(frame.ID).Summary)
 		})
@@ -95,7 +98,7 @@ func TestAPendingPopIsCancelledByAPopWithoutOne(t *testing.T) {
 	f.pop(host("s"), "second")
 	assert.Equal(t, "second", f.get(frame.ID).Summary)
 	f.clock += core.Millis(time.Hour.Milliseconds())
-	require.NoError(t, f.Sweep(f.ctx))
+	require.NoError(t, sweep.Once(f.ctx, f.Project))
 	assert.Equal(t, "second", f.get(frame.ID).Summary)
 }
 
@@ -104,12 +107,12 @@ func TestAReplacedSummaryStaysInTheLog(t *testing.T) {
 	f := newFixture(t)
 	frame := f.push(host("s"), "work")
 	for _, summary := range []string{"first", "second"} {
-		_, err := f.StoreSummary(f.ctx, host("s"), "", summary)
+		_, err := stack.StoreSummary(f.ctx, f.Project, host("s"), "", summary)
 		require.NoError(t, err)
 	}
 	assert.Equal(t, "second", f.get(frame.ID).Summary)
 	assert.Equal(t, core.InProgress, f.get(frame.ID).Status)
-	events, err := f.Events(f.ctx, project.EventQuery{Frame: frame.ID, Kinds: []string{core.SummaryStored}})
+	events, err := view.Events(f.ctx, f.Project, project.EventQuery{Frame: frame.ID, Kinds: []string{core.SummaryStored}})
 	require.NoError(t, err)
 	require.Len(t, events, 2)
 	assert.JSONEq(t, `{"replacedSummary":"first"}`, string(events[1].Data))
@@ -119,20 +122,20 @@ func TestSummarizeAsksAndThenKeeps(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	frame := f.push(host("s"), "work")
-	asked, err := f.Summarize(f.ctx, host("s"), "", "heed the tests", "")
+	asked, err := stack.Summarize(f.ctx, f.Project, host("s"), "", "heed the tests", "")
 	require.NoError(t, err)
 	assert.False(t, asked.Stored)
 	assert.Contains(t, asked.Prompt, "heed the tests")
-	info, err := f.CompactionInfo(f.ctx, host("s"), "")
+	info, err := stack.CompactionsOf(f.ctx, f.Project, host("s"), "")
 	require.NoError(t, err)
 	assert.Equal(t, core.ManualSummary, info.Type)
 	assert.Equal(t, "heed the tests", info.Note)
 
-	kept, err := f.Summarize(f.ctx, host("s"), "", "", "half is done")
+	kept, err := stack.Summarize(f.ctx, f.Project, host("s"), "", "", "half is done")
 	require.NoError(t, err)
 	assert.True(t, kept.Stored)
 	assert.Equal(t, "half is done", f.get(frame.ID).Summary)
-	info, err = f.CompactionInfo(f.ctx, host("s"), "")
+	info, err = stack.CompactionsOf(f.ctx, f.Project, host("s"), "")
 	require.NoError(t, err)
 	assert.Empty(t, info.Type, "what was asked for has come")
 }

@@ -46,7 +46,7 @@ func (p *Project) Suspended(ctx context.Context) (agents map[string]string, err 
 func setState(tx Tx, id string, state core.SessionState) error {
 	session, err := tx.Session(id)
 	if err != nil || session.State == core.SessionEnded {
-		return ignoreMissing(err)
+		return IgnoreMissing(err)
 	}
 	session.State = state
 	return tx.SaveSession(session)
@@ -54,12 +54,12 @@ func setState(tx Tx, id string, state core.SessionState) error {
 
 // mayChange refuses what the agent of a suspended session wants to change, also by a
 // shell in that session. What its host and flame itself tell goes on.
-func mayChange(s *step) error {
-	if s.session.State != core.SessionSuspended || s.by.Event != "" || s.by.Trust == ByFlame {
+func mayChange(s *Step) error {
+	if s.Session.State != core.SessionSuspended || s.By.Event != "" || s.By.Trust == ByFlame {
 		return nil
 	}
 	agent := ""
-	if _, err := recordSuspended.Load(s, s.session.ID, &agent); err != nil {
+	if _, err := recordSuspended.Load(s.Tx, s.Session.ID, &agent); err != nil {
 		return err
 	}
 	return core.Invalidf("this session handed control to %s, so it changes no frames until that ends", agent).

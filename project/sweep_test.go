@@ -11,16 +11,19 @@ import (
 
 	"flame/core"
 	"flame/project"
+	"flame/project/sweep"
+	"flame/project/turns"
+	"flame/project/view"
 )
 
 func TestSweepWritesNothingWithoutCause(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	f.push(host("s"), "work")
-	before, err := f.Revision(f.ctx)
+	before, err := view.Revision(f.ctx, f.Project)
 	require.NoError(t, err)
-	require.NoError(t, f.Sweep(f.ctx))
-	after, err := f.Revision(f.ctx)
+	require.NoError(t, sweep.Once(f.ctx, f.Project))
+	after, err := view.Revision(f.ctx, f.Project)
 	require.NoError(t, err)
 	assert.Equal(t, before, after)
 }
@@ -30,13 +33,13 @@ func TestSweepDropsOldEventsOnceADay(t *testing.T) {
 	f := newFixture(t)
 	frame := f.push(host("s"), "work")
 	f.clock += 91 * 24 * 60 * 60 * 1000
-	require.NoError(t, f.Sweep(f.ctx))
+	require.NoError(t, sweep.Once(f.ctx, f.Project))
 	assert.Empty(t, f.kinds(frame.ID))
 	assert.Equal(t, "work", f.get(frame.ID).Goal, "frames stay")
 
 	later := f.push(host("s"), "later")
 	f.clock += 2 * 24 * 60 * 60 * 1000
-	require.NoError(t, f.Sweep(f.ctx))
+	require.NoError(t, sweep.Once(f.ctx, f.Project))
 	assert.NotEmpty(t, f.kinds(later.ID))
 }
 
@@ -48,9 +51,9 @@ func TestADeadlineThatFailsDoesNotStopTheRest(t *testing.T) {
 	require.NoError(t, f.Store.Update(f.ctx, func(tx project.Tx) error {
 		return tx.SetDeadline(project.Deadline{Kind: "unheard of", Subject: "x", Due: 1, Set: 1})
 	}))
-	require.NoError(t, f.EndTurn(f.ctx, child("c"), project.Turn{}))
+	require.NoError(t, turns.End(f.ctx, f.Project, child("c"), turns.Turn{}))
 	f.clock += 10_000
-	require.NoError(t, f.Sweep(f.ctx))
+	require.NoError(t, sweep.Once(f.ctx, f.Project))
 	assert.Equal(t, core.Completed, f.get(frame).Status)
 	require.NoError(t, f.Store.View(f.ctx, func(tx project.Tx) error {
 		due, err := tx.DueDeadlines(f.clock, "", "", 10)
@@ -64,7 +67,7 @@ func TestAfterASleepIdleDeadlinesAreLaterByThatMuch(t *testing.T) {
 	f := newFixture(t)
 	f.push(host("s"), "work")
 	frame := f.startChild("c", "a subagent").Root
-	require.NoError(t, f.EndTurn(f.ctx, child("c"), project.Turn{}))
+	require.NoError(t, turns.End(f.ctx, f.Project, child("c"), turns.Turn{}))
 
 	var clock, awake atomic.Int64 // ms: what the wall shows, and how long the machine was awake
 	clock.Store(int64(f.clock))
@@ -74,7 +77,7 @@ func TestAfterASleepIdleDeadlinesAreLaterByThatMuch(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		f.KeepSwept(ctx, tick, func() time.Duration { return time.Duration(awake.Load()) * time.Millisecond })
+		sweep.Keep(ctx, f.Project, tick, func() time.Duration { return time.Duration(awake.Load()) * time.Millisecond })
 	}()
 	pass := func(slept, up int64) {
 		clock.Add(slept + up)

@@ -12,17 +12,17 @@ import (
 // context can show, and small enough for one transaction.
 const maxText = 1 << 20
 
-// clean trims a text and refuses what is empty, too long or no text at all.
-func clean(name, text string) (string, error) {
-	text, err := cleanOptional(name, text)
+// Clean trims a text and refuses what is empty, too long or no text at all.
+func Clean(name, text string) (string, error) {
+	text, err := CleanOptional(name, text)
 	if err == nil && text == "" {
 		err = core.Invalidf("%s is empty", name).WithHint("give %s as text", name)
 	}
 	return text, err
 }
 
-// cleanOptional is clean for texts that may be left out.
-func cleanOptional(name, text string) (string, error) {
+// CleanOptional is clean for texts that may be left out.
+func CleanOptional(name, text string) (string, error) {
 	if len(text) > maxText {
 		return "", core.Invalidf("%s has %d bytes, the limit is %d", name, len(text), maxText).
 			WithHint("write it to a file and record the file as an artifact")
@@ -33,9 +33,9 @@ func cleanOptional(name, text string) (string, error) {
 	return strings.TrimSpace(text), nil
 }
 
-// relative returns an artifact as it is kept: a path inside the worktree relative
+// Relative returns an artifact as it is kept: a path inside the worktree relative
 // to it, with forward slashes; anything else as it is.
-func (p *Project) relative(artifact string) string {
+func (p *Project) Relative(artifact string) string {
 	if p.Dir == "" || !filepath.IsAbs(artifact) {
 		return artifact
 	}
@@ -46,5 +46,5 @@ func (p *Project) relative(artifact string) string {
 	return filepath.ToSlash(rel)
 }
 
-// maxTitle is the length in characters that titles of sessions are cut to.
-const maxTitle = 200
+// MaxTitle is the length in characters that titles of sessions are cut to.
+const MaxTitle = 200

@@ -7,18 +7,18 @@ import (
 	"flame/core"
 )
 
-const recordWorked Kind[timeline] = "worked" // by session: when it began to work in which frame
+const recordWorked Kind[Timeline] = "worked" // by session: when it began to work in which frame
 
-// A timeline says in which frame a session worked from when on, oldest first.
-type timeline []workedIn
+// A Timeline says in which frame a session worked from when on, oldest first.
+type Timeline []workedIn
 
 type workedIn struct {
 	At    core.Millis `json:"at"`
 	Frame string      `json:"frame"`
 }
 
-// at returns the frame that was worked in at time t; home where nothing is known.
-func (l timeline) at(t core.Millis, home string) string {
+// At returns the frame that was worked in at time t; home where nothing is known.
+func (l Timeline) At(t core.Millis, home string) string {
 	if len(l) == 0 {
 		return home
 	}
@@ -26,7 +26,7 @@ func (l timeline) at(t core.Millis, home string) string {
 }
 
 // index returns the entry for time t: the last that is not later, else the first.
-func (l timeline) index(t core.Millis) int {
+func (l Timeline) index(t core.Millis) int {
 	later := slices.IndexFunc(l, func(w workedIn) bool { return w.At > t })
 	if later < 0 {
 		later = len(l)
@@ -38,38 +38,38 @@ func (l timeline) index(t core.Millis) int {
 // is counted at each change of its frame, which keeps it at a few entries.
 const maxWorked = 100
 
-func (s *step) worked(session string) (l timeline, err error) {
-	_, err = recordWorked.Load(s, session, &l)
+func (s *Step) Worked(session string) (l Timeline, err error) {
+	_, err = recordWorked.Load(s.Tx, session, &l)
 	return l, err
 }
 
 // moved keeps that the caller's session works in another frame from now on,
 // where that is so; before is how it was. What it did until now is counted soon.
-func (s *step) moved(before core.Session) error {
-	frame := s.session.Current
-	if frame == "" || frame == before.Current || s.by.anonymous() {
+func (s *Step) moved(before core.Session) error {
+	frame := s.Session.Current
+	if frame == "" || frame == before.Current || s.By.Anonymous() {
 		return nil
 	}
-	l, err := s.worked(s.session.ID)
+	l, err := s.Worked(s.Session.ID)
 	if err != nil {
 		return err
 	}
 	if len(l) == 0 { // what came before it was done in the frame it leaves, or in the root
-		l = timeline{{Frame: cmp.Or(before.Current, before.Root, s.session.Root)}}
+		l = Timeline{{Frame: cmp.Or(before.Current, before.Root, s.Session.Root)}}
 	}
-	if l = append(l, workedIn{s.now, frame}); len(l) > maxWorked {
+	if l = append(l, workedIn{s.Now, frame}); len(l) > maxWorked {
 		l = l[len(l)-maxWorked:]
 	}
-	if err := recordWorked.Save(s, s.session.ID, l); err != nil {
+	if err := recordWorked.Save(s.Tx, s.Session.ID, l); err != nil {
 		return err
 	}
-	return s.countLater("")
+	return s.CountLater("")
 }
 
-// forgetBefore drops what lies before the entry for time t.
-func (s *step) forgetBefore(session string, l timeline, t core.Millis) error {
+// ForgetBefore drops what lies before the entry for time t.
+func (s *Step) ForgetBefore(session string, l Timeline, t core.Millis) error {
 	if len(l) == 0 || l.index(t) == 0 {
 		return nil
 	}
-	return recordWorked.Save(s, session, l[l.index(t):])
+	return recordWorked.Save(s.Tx, session, l[l.index(t):])
 }

@@ -11,21 +11,24 @@ import (
 
 	"flame/core"
 	"flame/project"
+	"flame/project/stack"
+	"flame/project/sweep"
 	"flame/project/transfer"
+	"flame/project/view"
 )
 
 func TestExportAndImportLoseNothing(t *testing.T) {
 	t.Parallel()
 	from := newFixture(t)
 	from.push(host("s"), "work <&> \"quotes\" – ünï")
-	_, _, err := from.AddDecision(from.ctx, host("s"), "", "a decision")
+	_, _, err := stack.AddDecision(from.ctx, from.Project, host("s"), "", "a decision")
 	require.NoError(t, err)
 	from.plan(host("s"), "", "one", "two")
 	from.push(host("s"), "inner")
-	_, err = from.Pop(from.ctx, host("s"), project.PopArgs{Status: core.Failed, Summary: "why", Results: "all of it", Confidence: new(0.25)})
+	_, err = stack.Pop(from.ctx, from.Project, host("s"), stack.PopArgs{Status: core.Failed, Summary: "why", Results: "all of it", Confidence: new(0.25)})
 	require.NoError(t, err)
 	gone := from.plan(host("s"), "", "gone")
-	_, err = from.Invalidate(from.ctx, host("s"), gone[0].ID, "changed")
+	_, err = stack.Invalidate(from.ctx, from.Project, host("s"), gone[0].ID, "changed")
 	require.NoError(t, err)
 
 	first := t.TempDir()
@@ -108,7 +111,7 @@ func TestImportRepairsOrRefuses(t *testing.T) {
 			done, err := transfer.Import(f.ctx, f.Project, dir)
 			if tt.refused != nil {
 				require.ErrorIs(t, err, tt.refused)
-				stats, err := f.Stats(f.ctx)
+				stats, err := view.StatsOf(f.ctx, f.Project)
 				require.NoError(t, err)
 				assert.Zero(t, stats.Total)
 				return
@@ -134,7 +137,7 @@ func TestImportRepairsOrRefuses(t *testing.T) {
 func TestAnExportForgetsFramesThatAreGone(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	gone, err := f.SetGoal(f.ctx, host("s"), "", "gone")
+	gone, err := stack.SetGoal(f.ctx, f.Project, host("s"), "", "gone")
 	require.NoError(t, err)
 	out := t.TempDir()
 	write(t, out, "frames/notes.json", `{"sessionID": "mine", "goal": "not of an export"}`)
@@ -153,27 +156,27 @@ func TestAnExportForgetsFramesThatAreGone(t *testing.T) {
 func TestPruneArchivesRootsWithoutWork(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	idle, err := f.SetGoal(f.ctx, host("a"), "", "nothing came of it")
+	idle, err := stack.SetGoal(f.ctx, f.Project, host("a"), "", "nothing came of it")
 	require.NoError(t, err)
 	worked := f.push(host("b"), "work").Parent
 	f.clock += 8 * 24 * 60 * 60 * 1000
-	fresh, err := f.SetGoal(f.ctx, host("c"), "", "just begun")
+	fresh, err := stack.SetGoal(f.ctx, f.Project, host("c"), "", "just begun")
 	require.NoError(t, err)
 
-	pruned, err := f.Prune(f.ctx, false)
+	pruned, err := sweep.Prune(f.ctx, f.Project, false)
 	require.NoError(t, err)
 	assert.Equal(t, []string{idle.ID}, ids(pruned))
-	tree, err := f.Tree(f.ctx, shell, project.TreeArgs{})
+	tree, err := view.TreeOf(f.ctx, f.Project, shell, view.TreeArgs{})
 	require.NoError(t, err)
 	shown, _ := walk(tree)
 	assert.Contains(t, shown, worked)
 	assert.Contains(t, shown, fresh.ID)
 	assert.NotContains(t, shown, idle.ID)
 
-	pruned, err = f.Prune(f.ctx, true)
+	pruned, err = sweep.Prune(f.ctx, f.Project, true)
 	require.NoError(t, err)
 	assert.Equal(t, []string{idle.ID}, ids(pruned), "archived ones are deleted too")
-	_, err = f.Details(f.ctx, shell, idle.ID)
+	_, err = view.DetailsOf(f.ctx, f.Project, shell, idle.ID)
 	require.ErrorIs(t, err, core.ErrNotFound)
 }
 
@@ -192,7 +195,7 @@ func TestStatsAddUpUsage(t *testing.T) {
 		frame.Usage = core.Usage{TokensIn: 10 * i, TokensOut: 1, CacheRead: 2, CacheWritten: 3, CostUSD: 0.25, ToolCalls: 4}
 		require.NoError(t, f.Store.Update(f.ctx, func(tx project.Tx) error { return tx.SaveFrame(frame) }))
 	}
-	stats, err := f.Stats(f.ctx)
+	stats, err := view.StatsOf(f.ctx, f.Project)
 	require.NoError(t, err)
 	assert.Equal(t, core.Usage{TokensIn: 30, TokensOut: 3, CacheRead: 6, CacheWritten: 9, CostUSD: 0.75, ToolCalls: 12}, stats.Usage)
 	assert.Equal(t, 4, stats.Frames[core.InProgress])

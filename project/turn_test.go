@@ -10,6 +10,8 @@ import (
 
 	"flame/core"
 	"flame/project"
+	"flame/project/autonomy"
+	"flame/project/turns"
 )
 
 // turns has a session take some turns, each to the same words, and returns what it
@@ -17,10 +19,10 @@ import (
 func (f *fixture) turns(by project.Caller, n int, last string) (told string) {
 	f.t.Helper()
 	for range n {
-		b, err := f.Prompt(f.ctx, by, project.Prompt{ID: fmt.Sprint("turn at ", f.clock), Text: "yes, go"})
+		b, err := turns.Begin(f.ctx, f.Project, by, turns.Prompt{ID: fmt.Sprint("turn at ", f.clock), Text: "yes, go"})
 		require.NoError(f.t, err)
 		told += b.Text
-		require.NoError(f.t, f.EndTurn(f.ctx, by, project.Turn{LastMessage: last}))
+		require.NoError(f.t, turns.End(f.ctx, f.Project, by, turns.Turn{LastMessage: last}))
 	}
 	return told
 }
@@ -28,7 +30,7 @@ func (f *fixture) turns(by project.Caller, n int, last string) (told string) {
 func TestATurnOfASessionThatNobodyKnowsLeavesNothingBehind(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	require.NoError(t, f.EndTurn(f.ctx, host("s"), project.Turn{LastMessage: "hello"}))
+	require.NoError(t, turns.End(f.ctx, f.Project, host("s"), turns.Turn{LastMessage: "hello"}))
 	assert.NoDirExists(t, f.data)
 }
 
@@ -38,23 +40,25 @@ func TestATurnThatChangedNothingIsNoProgress(t *testing.T) {
 		work func(f *fixture)
 		want int // turns without progress after three
 	}{
-		"talk":               {func(*fixture) {}, 3},
-		"a file":             {func(f *fixture) { require.NoError(f.t, f.NoteFiles(f.ctx, host("s"), []string{"a"})) }, 0},
-		"the same file":      {func(f *fixture) { require.NoError(f.t, f.NoteFiles(f.ctx, host("s"), []string{"known"})) }, 3},
+		"talk":   {func(*fixture) {}, 3},
+		"a file": {func(f *fixture) { require.NoError(f.t, autonomy.NoteFiles(f.ctx, f.Project, host("s"), []string{"a"})) }, 0},
+		"the same file": {func(f *fixture) {
+			require.NoError(f.t, autonomy.NoteFiles(f.ctx, f.Project, host("s"), []string{"known"}))
+		}, 3},
 		"a decision":         {func(f *fixture) { f.decide(host("s"), "", "use B") }, 0},
-		"a failure":          {func(f *fixture) { require.NoError(f.t, f.NoteFailure(f.ctx, host("s"))) }, 3},
+		"a failure":          {func(f *fixture) { require.NoError(f.t, autonomy.NoteFailure(f.ctx, f.Project, host("s"))) }, 3},
 		"another's decision": {func(f *fixture) { f.decide(shell, f.current(host("s")), "use B") }, 3},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := working(t)
-			require.NoError(t, f.NoteFiles(f.ctx, host("s"), []string{"known"}))
+			require.NoError(t, autonomy.NoteFiles(f.ctx, f.Project, host("s"), []string{"known"}))
 			f.turns(host("s"), 2, "")
 			f.prompt(host("s"), "next", "go on with it")
 			tt.work(f)
-			require.NoError(t, f.EndTurn(f.ctx, host("s"), project.Turn{}))
-			f.readActivity(f.current(host("s")), func(a project.Activity) { assert.Equal(t, tt.want, a.NoProgressTurns) })
+			require.NoError(t, turns.End(f.ctx, f.Project, host("s"), turns.Turn{}))
+			f.readActivity(f.current(host("s")), func(a autonomy.Activity) { assert.Equal(t, tt.want, a.NoProgressTurns) })
 		})
 	}
 }
@@ -131,7 +135,7 @@ func TestATurnsEndTellsWhichChildrenAreLost(t *testing.T) {
 			f.prompt(host("other"), "first", "other work")
 			f.subagents(host("other"), "foreign")
 			for range 2 {
-				require.NoError(t, f.EndTurn(f.ctx, host("s"), project.Turn{Running: tt.running}))
+				require.NoError(t, turns.End(f.ctx, f.Project, host("s"), turns.Turn{Running: tt.running}))
 			}
 			drawn := f.draw()
 			for i, line := range tt.want {

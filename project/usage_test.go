@@ -17,6 +17,13 @@ import (
 	"flame/core"
 	"flame/hosts/hoststest"
 	"flame/project"
+	"flame/project/autonomy"
+	"flame/project/children"
+	"flame/project/stack"
+	"flame/project/sweep"
+	"flame/project/turns"
+	"flame/project/usage"
+	"flame/project/view"
 	"flame/store"
 )
 
@@ -40,13 +47,13 @@ func (f *fixture) count(by project.Caller, l hostLog) {
 
 func (f *fixture) countLater(by project.Caller, l hostLog) {
 	f.t.Helper()
-	require.NoError(f.t, f.CountLater(f.ctx, by, l.path))
+	require.NoError(f.t, usage.CountLater(f.ctx, f.Project, by, l.path))
 }
 
 func (f *fixture) sweep() {
 	f.t.Helper()
 	f.tick()
-	require.NoError(f.t, f.Sweep(f.ctx))
+	require.NoError(f.t, sweep.Once(f.ctx, f.Project))
 }
 
 // spent returns what the work in a frame cost, in dollars: one for each answer.
@@ -86,7 +93,7 @@ func TestUsageIsThatOfTheFrameWorkedInAtTheTime(t *testing.T) {
 	assert.InDelta(t, 2, f.spent(inner.ID), 1e-9)
 	assert.Equal(t, int64(500_000), f.get(inner.ID).Usage.TokensIn)
 	assert.Empty(t, f.counting())
-	stats, err := f.Stats(f.ctx)
+	stats, err := view.StatsOf(f.ctx, f.Project)
 	require.NoError(t, err)
 	assert.InDelta(t, 4, stats.Usage.CostUSD, 1e-9)
 }
@@ -94,7 +101,7 @@ func TestUsageIsThatOfTheFrameWorkedInAtTheTime(t *testing.T) {
 func TestUsageBeforeTheFirstPushIsTheRoots(t *testing.T) {
 	t.Parallel()
 	f, log := newCounter(t)
-	_, _, err := f.AddDecision(f.ctx, host("s"), "", "keep it small") // makes the root
+	_, _, err := stack.AddDecision(f.ctx, f.Project, host("s"), "", "keep it small") // makes the root
 	require.NoError(t, err)
 	log.answer("m1")
 	frame := f.push(host("s"), "work")
@@ -145,7 +152,7 @@ func TestProcessesThatCountAtOnceCountOnce(t *testing.T) {
 			Store: kept, Log: f.Log, NewID: f.NewID, Transcripts: hoststest.Known().Formats().Read,
 			Now: func() core.Millis { return now },
 		}
-		all.Go(func() { assert.NoError(t, other.Sweep(f.ctx)) })
+		all.Go(func() { assert.NoError(t, sweep.Once(f.ctx, other)) })
 	}
 	all.Wait()
 	assert.InDelta(t, 200, f.spent(frame.ID), 1e-9)
@@ -164,7 +171,7 @@ func TestProcessesWithoutAReaderLeaveUsageToOthers(t *testing.T) {
 	}
 	f.countLater(host("s"), log)
 	idle := f.startChild("c", "a subagent").Root
-	require.NoError(t, f.EndTurn(f.ctx, agent("c"), project.Turn{}))
+	require.NoError(t, turns.End(f.ctx, f.Project, agent("c"), turns.Turn{}))
 	f.Transcripts = nil
 	f.clock += 10_000
 	f.sweep()
@@ -188,7 +195,7 @@ func TestASubagentsUsageIsItsOwnFrames(t *testing.T) {
 	assert.InDelta(t, 1, f.spent(parent.ID), 1e-9)
 	assert.InDelta(t, 2, f.spent(frame), 1e-9)
 
-	all, err := f.SubagentSessions(f.ctx, host("s"))
+	all, err := children.Sessions(f.ctx, f.Project, host("s"))
 	require.NoError(t, err)
 	require.Len(t, all.Sessions, 1)
 	assert.Equal(t, 3, all.Sessions[0].MessageCount, "the heuristics go by it")
@@ -213,15 +220,15 @@ func TestUsageFeedsAutonomy(t *testing.T) {
 		log.answer(fmt.Sprint("m", i))
 	}
 	f.count(host("s"), log)
-	f.readActivity(frame.ID, func(a project.Activity) {
+	f.readActivity(frame.ID, func(a autonomy.Activity) {
 		assert.Equal(t, 21, a.Messages)
 		assert.Equal(t, 250_000, a.Tokens, "of the last, as each carries the whole context")
 	})
 }
 
-func (f *fixture) readActivity(frame string, look func(project.Activity)) {
+func (f *fixture) readActivity(frame string, look func(autonomy.Activity)) {
 	f.t.Helper()
-	var a project.Activity
+	var a autonomy.Activity
 	require.NoError(f.t, f.Store.View(f.ctx, func(tx project.Tx) error {
 		_, err := tx.Record("activity", frame, &a)
 		return err
@@ -237,7 +244,7 @@ func TestCompactionAndResumeGoOnInTheSameLog(t *testing.T) {
 	f.count(host("s"), log)
 	log.write(`{"type":"system","subtype":"compact_boundary"}` + "\n")
 	log.write(fmt.Sprintf(`{"type":"user","timestamp":%q,"isCompactSummary":true,"message":{"content":"so far"}}`+"\n", stamp(f.tick())))
-	require.NoError(t, f.EndSession(f.ctx, host("s")))
+	require.NoError(t, children.EndSession(f.ctx, f.Project, host("s")))
 	log.answer("m2")
 	f.count(host("s"), log)
 	assert.InDelta(t, 2, f.spent(frame.ID), 1e-9)

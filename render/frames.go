@@ -6,7 +6,8 @@ import (
 
 	"flame/core"
 	"flame/core/op"
-	"flame/project"
+	"flame/project/stack"
+	"flame/project/view"
 )
 
 // Frame returns a frame in one line: id, status, goal.
@@ -30,12 +31,12 @@ func Current(id string) string {
 
 // Frames returns frames one a line, under a heading; nothing without any.
 func Frames(heading string, frames []core.Frame) string {
-	return Tally(heading, project.Tally{First: frames[:min(len(frames), maxListed)], Count: len(frames)})
+	return Tally(heading, stack.Tally{First: frames[:min(len(frames), maxListed)], Count: len(frames)})
 }
 
 // Tally returns the frames that t names one a line, under a heading, and the number of
 // the others; nothing without any.
-func Tally(heading string, t project.Tally) string {
+func Tally(heading string, t stack.Tally) string {
 	if t.Count == 0 {
 		return ""
 	}
@@ -73,7 +74,7 @@ func Counts(counts map[core.Status]int) string {
 const maxStatus = 8 << 10
 
 // Status tells where the caller is and what lies around it, in at most 8 KB.
-func Status(tree project.Tree) string {
+func Status(tree view.Tree) string {
 	if len(tree.Lines) == 0 {
 		return fmt.Sprintf("No frames yet. %s starts one; %s lays out several.", op.Push, op.PlanChildren)
 	}
@@ -87,7 +88,7 @@ func Status(tree project.Tree) string {
 }
 
 // Details tells all of a frame.
-func Details(d project.Details) string {
+func Details(d view.Details) string {
 	f := d.Frame
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s (%s)", f.ID, f.Status)
@@ -151,12 +152,12 @@ func Found(query string, found []core.Frame) string {
 }
 
 // UnderEnded tells of a frame that was taken up that its parent is over.
-func UnderEnded(a project.Activated) string {
+func UnderEnded(a stack.Activated) string {
 	return fmt.Sprintf("Its parent %s is %s and stays so.", a.Frame.Parent, a.Under)
 }
 
 // Tree draws a tree for a model: legend, current frame, the tree, counts.
-func Tree(tree project.Tree, details bool) string {
+func Tree(tree view.Tree, details bool) string {
 	if len(tree.Lines) == 0 {
 		return fmt.Sprintf("No frames yet. %s starts one; %s lays out several.", op.Push, op.PlanChildren)
 	}
@@ -194,7 +195,7 @@ func FoundShort(text string, found []core.Frame) string {
 }
 
 // Stats counts frames, sessions and what they consumed.
-func Stats(stats project.Stats) string {
+func Stats(stats view.Stats) string {
 	var b strings.Builder
 	b.WriteString(Count(stats.Total, "frame"))
 	for _, status := range core.Statuses {
@@ -210,7 +211,7 @@ func Stats(stats project.Stats) string {
 }
 
 // PoppedShort tells what became of a frame that was to end, and what is left below it.
-func PoppedShort(popped project.Popped) string {
+func PoppedShort(popped stack.Popped) string {
 	text := fmt.Sprintf("%s is %s", popped.Frame.ID, popped.Frame.Status)
 	if popped.Pending != nil {
 		text = popped.Frame.ID + " waits for a summary"
@@ -225,7 +226,7 @@ func PoppedShort(popped project.Popped) string {
 }
 
 // TallyShort returns the frames of a tally one a line, and the number of the others.
-func TallyShort(what string, t project.Tally) (text string) {
+func TallyShort(what string, t stack.Tally) (text string) {
 	for _, f := range t.First {
 		text += "\n" + what + ": " + ShortFrame(f)
 	}

@@ -10,6 +10,7 @@ import (
 	"flame/core"
 	"flame/core/op"
 	"flame/project"
+	"flame/project/autonomy"
 	"flame/render"
 )
 
@@ -54,22 +55,22 @@ const autonomyVariables = env.AutonomyLevel + ", " + env.PushThreshold + ", " + 
 
 func (d autonomyDoor) config(ctx context.Context, by project.Caller, in autonomyConfigArgs) (string, error) {
 	if in.Reset {
-		state, err := d.p.ResetAutonomy(ctx, by, true)
+		state, err := autonomy.Reset(ctx, d.p, by, true)
 		return "Settings, counters and suggestions of this project are reset.\n" + settingsText(state), err
 	}
-	patch := project.AutonomyPatch{PushThreshold: in.PushThreshold, PopThreshold: in.PopThreshold, SuggestInContext: in.SuggestInContext}
+	patch := autonomy.Patch{PushThreshold: in.PushThreshold, PopThreshold: in.PopThreshold, SuggestInContext: in.SuggestInContext}
 	if in.Level != "" {
 		level := core.AutonomyLevel(in.Level)
 		patch.Level = &level
 	}
-	state, err := d.p.ConfigureAutonomy(ctx, by, patch, in.EnableHeuristic, in.DisableHeuristic)
+	state, err := autonomy.Configure(ctx, d.p, by, patch, in.EnableHeuristic, in.DisableHeuristic)
 	if err != nil {
 		return "", err
 	}
 	return updatedLine(state.Updated) + settingsText(state) + countsText(state.Stats) + "The environment sets them by " + autonomyVariables + ".", nil
 }
 
-func settingsText(state project.AutonomyState) string {
+func settingsText(state autonomy.State) string {
 	c := state.Config
 	var b strings.Builder
 	b.WriteString(settingLine("level", string(c.Level)+", "+levels[c.Level], state.Changed))
@@ -103,7 +104,7 @@ type shouldPushArgs struct {
 }
 
 func (d autonomyDoor) shouldPush(ctx context.Context, by project.Caller, in shouldPushArgs) (string, error) {
-	advice, err := d.p.ShouldPush(ctx, by, project.PushQuestion{
+	advice, err := autonomy.ShouldPush(ctx, d.p, by, autonomy.PushQuestion{
 		Frame: in.FrameID, PotentialGoal: in.PotentialGoal, Messages: in.RecentMessages, Files: in.RecentFileChanges,
 		Errors: in.ErrorCount, Tokens: in.TokenCount,
 	})
@@ -123,7 +124,7 @@ type shouldPopArgs struct {
 }
 
 func (d autonomyDoor) shouldPop(ctx context.Context, by project.Caller, in shouldPopArgs) (string, error) {
-	advice, err := d.p.ShouldPop(ctx, by, project.PopQuestion{
+	advice, err := autonomy.ShouldPop(ctx, d.p, by, autonomy.PopQuestion{
 		Frame: in.FrameID, SuccessSignals: in.SuccessSignals, FailureSignals: in.FailureSignals,
 		NoProgressTurns: in.NoProgressTurns, Tokens: in.TokenCount, ContextLimit: in.ContextLimit,
 	})
@@ -137,7 +138,7 @@ func (d autonomyDoor) shouldPop(ctx context.Context, by project.Caller, in shoul
 	return text, nil
 }
 
-func adviceText(what string, a project.Advice) string {
+func adviceText(what string, a autonomy.Advice) string {
 	answer := "NO"
 	if a.Recommended {
 		answer = "YES"
@@ -157,7 +158,7 @@ func adviceText(what string, a project.Advice) string {
 	return b.String()
 }
 
-func queuedText(a project.Advice) string {
+func queuedText(a autonomy.Advice) string {
 	switch {
 	case !a.Queued:
 		return ""
@@ -179,13 +180,13 @@ const historyShown = 20
 func (d autonomyDoor) autoSuggest(ctx context.Context, by project.Caller, in autoSuggestArgs) (string, error) {
 	var b strings.Builder
 	if in.ClearPending {
-		n, err := d.p.ClearSuggestions(ctx, by)
+		n, err := autonomy.ClearSuggestions(ctx, d.p, by)
 		if err != nil {
 			return "", err
 		}
 		fmt.Fprintf(&b, "%s dropped.\n", render.Count(n, "pending suggestion"))
 	}
-	state, err := d.p.ConfigureAutonomy(ctx, by, project.AutonomyPatch{SuggestInContext: in.Enable}, "", "")
+	state, err := autonomy.Configure(ctx, d.p, by, autonomy.Patch{SuggestInContext: in.Enable}, "", "")
 	if err != nil {
 		return "", err
 	}
@@ -232,10 +233,10 @@ type autonomyStatsArgs struct {
 
 func (d autonomyDoor) stats(ctx context.Context, by project.Caller, in autonomyStatsArgs) (string, error) {
 	if in.Reset {
-		_, err := d.p.ResetAutonomy(ctx, by, false)
+		_, err := autonomy.Reset(ctx, d.p, by, false)
 		return "Counters, queue and history are empty now.", err
 	}
-	state, err := d.p.AutonomyState(ctx, by)
+	state, err := autonomy.StateOf(ctx, d.p, by)
 	if err != nil {
 		return "", err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"flame/core"
 	"flame/project"
+	"flame/project/view"
 )
 
 // maxCompletions is the protocol's limit on values in one completion.
@@ -28,7 +29,7 @@ func (completer) CompletePromptArgument(_ context.Context, _ string, argument mc
 
 // CompleteResourceArgument offers the ids of frames.
 func (c completer) CompleteResourceArgument(ctx context.Context, _ string, argument mcp.CompleteArgument, _ mcp.CompleteContext) (*mcp.Completion, error) {
-	frames, err := c.project.Complete(ctx, argument.Value, maxCompletions)
+	frames, err := view.Complete(ctx, c.project, argument.Value, maxCompletions)
 	if err != nil {
 		return nil, readable(err)
 	}

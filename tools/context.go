@@ -11,11 +11,12 @@ import (
 	"flame/core"
 	"flame/core/op"
 	"flame/project"
+	"flame/project/briefing"
 	"flame/render"
 )
 
 func contextTools(p *project.Project) []Tool {
-	d := contextDoor{&project.Contexts{Project: p}}
+	d := contextDoor{&briefing.Contexts{Project: p}}
 	return []Tool{
 		define("flame_context_info", "Show how the current frame's context is made: budgets, what was chosen and left out, cache.", reads, d.info),
 		define(op.Preview, "Show the context of the current frame (or frameID) as agents get it: goals above, summaries beside and below.", reads, d.preview),
@@ -23,7 +24,7 @@ func contextTools(p *project.Project) []Tool {
 	}
 }
 
-type contextDoor struct{ contexts *project.Contexts }
+type contextDoor struct{ contexts *briefing.Contexts }
 
 // budgetVariables are the variables that override budgets, in the order shown.
 var budgetVariables = []string{

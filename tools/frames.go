@@ -9,6 +9,8 @@ import (
 	"flame/core"
 	"flame/core/op"
 	"flame/project"
+	"flame/project/stack"
+	"flame/project/view"
 	"flame/render"
 )
 
@@ -44,7 +46,7 @@ type pushArgs struct {
 }
 
 func (d frameDoor) push(ctx context.Context, by project.Caller, in pushArgs) (string, error) {
-	frame, err := d.p.Push(ctx, by, in.Goal, in.Criteria)
+	frame, err := stack.Push(ctx, d.p, by, in.Goal, in.Criteria)
 	if err != nil {
 		return "", err
 	}
@@ -72,7 +74,7 @@ type popArgs struct {
 }
 
 func (d frameDoor) pop(ctx context.Context, by project.Caller, in popArgs) (string, error) {
-	popped, err := d.p.Pop(ctx, by, project.PopArgs{
+	popped, err := stack.Pop(ctx, d.p, by, stack.PopArgs{
 		Frame: in.FrameID, Status: core.Status(in.Status), Summary: in.Summary, Results: in.Results,
 		Confidence: in.Confidence, GenerateSummary: in.GenerateSummary, Force: in.Force,
 	})
@@ -94,7 +96,7 @@ func (d frameDoor) pop(ctx context.Context, by project.Caller, in popArgs) (stri
 	return b.String(), nil
 }
 
-func pendingText(popped project.Popped) string {
+func pendingText(popped stack.Popped) string {
 	pending := popped.Pending
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s waits for a summary and will then be %s.\n", popped.Frame.ID, pending.Status)
@@ -111,7 +113,7 @@ func pendingText(popped project.Popped) string {
 const statusLimit = 60
 
 func (d frameDoor) status(ctx context.Context, by project.Caller, _ noArgs) (string, error) {
-	tree, err := d.p.Tree(ctx, by, project.TreeArgs{Limit: statusLimit})
+	tree, err := view.TreeOf(ctx, d.p, by, view.TreeArgs{Limit: statusLimit})
 	if err != nil {
 		return "", err
 	}
@@ -124,7 +126,7 @@ type goalArgs struct {
 }
 
 func (d frameDoor) setGoal(ctx context.Context, by project.Caller, in goalArgs) (string, error) {
-	frame, err := d.p.SetGoal(ctx, by, in.FrameID, in.Goal)
+	frame, err := stack.SetGoal(ctx, d.p, by, in.FrameID, in.Goal)
 	if err != nil {
 		return "", err
 	}
@@ -137,7 +139,7 @@ type artifactArgs struct {
 }
 
 func (d frameDoor) addArtifact(ctx context.Context, by project.Caller, in artifactArgs) (string, error) {
-	frame, added, err := d.p.AddArtifact(ctx, by, in.FrameID, in.Artifact)
+	frame, added, err := stack.AddArtifact(ctx, d.p, by, in.FrameID, in.Artifact)
 	if err != nil {
 		return "", err
 	}
@@ -150,7 +152,7 @@ type decisionArgs struct {
 }
 
 func (d frameDoor) addDecision(ctx context.Context, by project.Caller, in decisionArgs) (string, error) {
-	frame, added, err := d.p.AddDecision(ctx, by, in.FrameID, in.Decision)
+	frame, added, err := stack.AddDecision(ctx, d.p, by, in.FrameID, in.Decision)
 	if err != nil {
 		return "", err
 	}
@@ -169,7 +171,7 @@ type detailsArgs struct {
 }
 
 func (d frameDoor) details(ctx context.Context, by project.Caller, in detailsArgs) (string, error) {
-	details, err := d.p.Details(ctx, by, in.FrameID)
+	details, err := view.DetailsOf(ctx, d.p, by, in.FrameID)
 	if err != nil {
 		return "", err
 	}
@@ -189,7 +191,7 @@ type searchArgs struct {
 }
 
 func (d frameDoor) search(ctx context.Context, by project.Caller, in searchArgs) (string, error) {
-	found, err := d.p.Search(ctx, by, project.SearchArgs{Text: in.Query, Status: core.Status(in.Status), Limit: in.Limit})
+	found, err := view.Search(ctx, d.p, by, view.SearchArgs{Text: in.Query, Status: core.Status(in.Status), Limit: in.Limit})
 	if err != nil {
 		return "", err
 	}

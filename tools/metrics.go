@@ -12,6 +12,8 @@ import (
 	"flame/agents"
 	"flame/core"
 	"flame/project"
+	"flame/project/children"
+	"flame/project/view"
 )
 
 // Metrics tells Prometheus of agents and contexts (spec: agents §9). Its counters
@@ -56,7 +58,7 @@ func (m *Metrics) gather(ctx context.Context) error {
 		kinds = append(kinds, kind)
 	}
 	for {
-		events, err := m.project.Events(ctx, project.EventQuery{AfterSeq: m.last, Kinds: kinds, Limit: maxCounted})
+		events, err := view.Events(ctx, m.project, project.EventQuery{AfterSeq: m.last, Kinds: kinds, Limit: maxCounted})
 		if err != nil {
 			return err
 		}
@@ -181,7 +183,7 @@ func (m *Metrics) look(ctx context.Context) error {
 	set := func(n int, name string, labels ...string) {
 		m.set.GetOrCreateFloatCounter(series(name, labels)).Set(float64(n))
 	}
-	all, err := m.project.SubagentSessions(ctx, project.Caller{})
+	all, err := children.Sessions(ctx, m.project, project.Caller{})
 	if err != nil {
 		return err
 	}

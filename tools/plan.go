@@ -13,6 +13,8 @@ import (
 	"flame/core"
 	"flame/core/op"
 	"flame/project"
+	"flame/project/stack"
+	"flame/project/view"
 	"flame/render"
 )
 
@@ -44,7 +46,7 @@ type planArgs struct {
 }
 
 func (d planDoor) plan(ctx context.Context, by project.Caller, in planArgs) (string, error) {
-	parent, planned, err := d.p.Plan(ctx, by, in.ParentSessionID, []project.PlannedChild{{Goal: in.Goal, SuccessCriteria: in.Criteria}})
+	parent, planned, err := stack.Plan(ctx, d.p, by, in.ParentSessionID, []stack.PlannedChild{{Goal: in.Goal, SuccessCriteria: in.Criteria}})
 	if err != nil {
 		return "", err
 	}
@@ -88,11 +90,11 @@ type planChildrenArgs struct {
 }
 
 func (d planDoor) planChildren(ctx context.Context, by project.Caller, in planChildrenArgs) (string, error) {
-	children := make([]project.PlannedChild, len(in.Children))
+	children := make([]stack.PlannedChild, len(in.Children))
 	for i, child := range in.Children {
-		children[i] = project.PlannedChild{Goal: child.Goal, SuccessCriteria: child.SuccessCriteria}
+		children[i] = stack.PlannedChild{Goal: child.Goal, SuccessCriteria: child.SuccessCriteria}
 	}
-	parent, planned, err := d.p.Plan(ctx, by, in.ParentSessionID, children)
+	parent, planned, err := stack.Plan(ctx, d.p, by, in.ParentSessionID, children)
 	if err != nil {
 		return "", err
 	}
@@ -112,7 +114,7 @@ type activateArgs struct {
 }
 
 func (d planDoor) activate(ctx context.Context, by project.Caller, in activateArgs) (string, error) {
-	a, err := d.p.Activate(ctx, by, in.SessionID, in.Force)
+	a, err := stack.Activate(ctx, d.p, by, in.SessionID, in.Force)
 	if err != nil {
 		return "", err
 	}
@@ -140,7 +142,7 @@ func (d planDoor) invalidate(ctx context.Context, by project.Caller, in invalida
 	if err != nil {
 		return "", err
 	}
-	done, err := d.p.Invalidate(ctx, by, ref, in.Reason)
+	done, err := stack.Invalidate(ctx, d.p, by, ref, in.Reason)
 	if err != nil {
 		return "", err
 	}
@@ -164,7 +166,7 @@ type treeArgs struct {
 
 func (d planDoor) tree(ctx context.Context, by project.Caller, in treeArgs) (string, error) {
 	full := in.ShowFull == nil || *in.ShowFull
-	tree, err := d.p.Tree(ctx, by, project.TreeArgs{Root: in.RootID, Archived: full, Limit: treeLimit})
+	tree, err := view.TreeOf(ctx, d.p, by, view.TreeArgs{Root: in.RootID, Archived: full, Limit: treeLimit})
 	if err != nil {
 		return "", err
 	}

@@ -13,13 +13,15 @@ import (
 	"flame/core"
 	"flame/core/op"
 	"flame/project"
+	"flame/project/briefing"
+	"flame/project/view"
 	"flame/render"
 )
 
 // resources are what clients can read of a project and its agents, and subscribe to.
 type resources struct {
 	project  *project.Project
-	contexts *project.Contexts
+	contexts *briefing.Contexts
 	agents   *agents.Agents
 	caller   func(context.Context) project.Caller
 }
@@ -49,7 +51,7 @@ func (r resources) all() []resource {
 }
 
 func (r resources) tree(ctx context.Context) (string, error) {
-	tree, err := r.project.Tree(ctx, r.caller(ctx), project.TreeArgs{Limit: treeLimit})
+	tree, err := view.TreeOf(ctx, r.project, r.caller(ctx), view.TreeArgs{Limit: treeLimit})
 	return render.Tree(tree, false), err
 }
 
@@ -59,12 +61,12 @@ func (r resources) context(ctx context.Context, id string) (string, error) {
 }
 
 func (r resources) frame(ctx context.Context, id string) (string, error) {
-	details, err := r.project.Details(ctx, r.caller(ctx), id)
+	details, err := view.DetailsOf(ctx, r.project, r.caller(ctx), id)
 	return render.Details(details), err
 }
 
 func (r resources) frameID(ctx context.Context, id string) (string, error) {
-	details, err := r.project.Details(ctx, r.caller(ctx), id)
+	details, err := view.DetailsOf(ctx, r.project, r.caller(ctx), id)
 	return details.Frame.ID, err
 }
 
@@ -129,7 +131,7 @@ func (r resources) find(ctx context.Context, uri string) (told string, err error
 // watch tells, at every tick until ctx ends, of the resources that changed, whichever
 // process changed them.
 func (r resources) watch(ctx context.Context, tick <-chan time.Time, tell func(uri string)) {
-	known, _ := r.project.Revision(ctx) // where it cannot be read yet, the first tick tells of all
+	known, _ := view.Revision(ctx, r.project) // where it cannot be read yet, the first tick tells of all
 	running := map[string]string{}
 	for {
 		select {
@@ -137,7 +139,7 @@ func (r resources) watch(ctx context.Context, tick <-chan time.Time, tell func(u
 			return
 		case <-tick:
 		}
-		if now, err := r.project.Revision(ctx); err == nil && now != known {
+		if now, err := view.Revision(ctx, r.project); err == nil && now != known {
 			known = now
 			r.tellOfFrames(ctx, tell)
 		}
@@ -172,7 +174,7 @@ func (r resources) tellOfAgents(ctx context.Context, were map[string]string, tel
 // tellOfFrames names the tree and the frames that changed last; a client hears
 // of those it subscribed to.
 func (r resources) tellOfFrames(ctx context.Context, tell func(uri string)) {
-	frames, err := r.project.Recent(ctx, 20)
+	frames, err := view.Recent(ctx, r.project, 20)
 	if err != nil {
 		return
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/project"
+	"flame/project/stack"
 )
 
 // subscribe asks for news of a resource, and returns the words of a refusal. The client's
@@ -77,7 +78,7 @@ func TestSubscribersByAPartOfAnIDHearOfIt(t *testing.T) {
 	frame := strings.Fields(text)[1]
 	c.tick <- time.Time{}
 	require.Empty(t, c.subscribe(mcp.MethodResourcesSubscribe, "flame://frame/"+strings.TrimPrefix(frame, "frame-")))
-	_, err := c.project.SetGoal(c.ctx, project.Caller{Session: "s", Host: "test"}, frame, "more")
+	_, err := stack.SetGoal(c.ctx, c.project, project.Caller{Session: "s", Host: "test"}, frame, "more")
 	require.NoError(t, err)
 	c.tick <- time.Time{}
 	assert.Equal(t, "flame://frame/"+frame, (<-c.told).Params.AdditionalFields["uri"])

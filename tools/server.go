@@ -13,6 +13,8 @@ import (
 
 	"flame/agents"
 	"flame/project"
+	"flame/project/briefing"
+	"flame/project/children"
 	"flame/tools/transport"
 )
 
@@ -44,7 +46,7 @@ type Server struct {
 // where no stamp does; it may look at the context's client session.
 func NewServer(p *project.Project, a *agents.Agents, offered []Tool, version string, caller func(context.Context) project.Caller) *Server {
 	s := &Server{
-		project: p, resources: resources{p, &project.Contexts{Project: p}, a, caller}, tools: offered, callIDs: a.Hosts.CallIDs(), caller: caller, log: p.Log,
+		project: p, resources: resources{p, &briefing.Contexts{Project: p}, a, caller}, tools: offered, callIDs: a.Hosts.CallIDs(), caller: caller, log: p.Log,
 		served: map[string]project.Caller{},
 	}
 	s.MCP = server.NewMCPServer("flame", version,
@@ -120,7 +122,7 @@ func (s *Server) Watch(ctx context.Context, tick <-chan time.Time) {
 }
 
 func (s *Server) end(ctx context.Context, by project.Caller) {
-	if err := s.project.EndSession(ctx, by); err != nil {
+	if err := children.EndSession(ctx, s.project, by); err != nil {
 		s.log.Warn("a session's end was not noted", "session", by.Session, "error", err)
 	}
 }

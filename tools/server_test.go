@@ -21,6 +21,7 @@ import (
 	"flame/core"
 	"flame/core/op"
 	"flame/project"
+	"flame/project/stack"
 	"flame/tools"
 	"flame/tools/transport"
 )
@@ -222,11 +223,11 @@ func TestSubscribersHearOfChangesWhoeverMadeThem(t *testing.T) {
 	require.NoError(t, err)
 	require.Nil(t, answer.Error)
 	c.tick <- time.Time{}
-	_, err = c.project.Push(c.ctx, project.Caller{Session: "another process", Host: "test"}, "work", "")
+	_, err = stack.Push(c.ctx, c.project, project.Caller{Session: "another process", Host: "test"}, "work", "")
 	require.NoError(t, err)
 	c.tick <- time.Time{}
 	c.tick <- time.Time{} // nothing changed since
-	_, err = c.project.SetGoal(c.ctx, project.Caller{Session: "another process", Host: "test"}, "", "more")
+	_, err = stack.SetGoal(c.ctx, c.project, project.Caller{Session: "another process", Host: "test"}, "", "more")
 	require.NoError(t, err)
 	c.tick <- time.Time{}
 	for range 2 {
@@ -299,9 +300,9 @@ func TestTheEndOfAClientEndsItsSession(t *testing.T) {
 	_, text := c.call("flame_push", `{"goal": "left behind"}`)
 	frame := strings.Fields(text)[1]
 	other := project.Caller{Session: "other", Host: "test"}
-	_, err := c.project.Activate(c.ctx, other, frame, false)
+	_, err := stack.Activate(c.ctx, c.project, other, frame, false)
 	require.ErrorIs(t, err, core.ErrInvalid, "its session is alive")
 	c.leave()
-	_, err = c.project.Activate(context.Background(), other, frame, false)
+	_, err = stack.Activate(context.Background(), c.project, other, frame, false)
 	require.NoError(t, err)
 }

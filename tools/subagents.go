@@ -10,6 +10,7 @@ import (
 	"flame/core"
 	"flame/core/op"
 	"flame/project"
+	"flame/project/children"
 	"flame/render"
 )
 
@@ -48,7 +49,7 @@ var subagentVariables = []struct{ name, setting string }{
 }
 
 func (d subagentDoor) config(ctx context.Context, by project.Caller, in subagentConfigArgs) (string, error) {
-	now, err := d.p.ConfigureSubagents(ctx, by, project.SubagentPatch{
+	now, err := children.Configure(ctx, d.p, by, children.Patch{
 		Enabled: in.Enabled, MinDuration: in.MinDuration, MinMessageCount: in.MinMessageCount,
 		AutoCompleteOnIdle: in.AutoCompleteOnIdle, IdleCompletionDelay: in.IdleCompletionDelay,
 		InjectParentContext: in.InjectParentContext, PropagateSummaries: in.PropagateSummaries,
@@ -102,9 +103,9 @@ type statsArgs struct {
 
 func (d subagentDoor) stats(ctx context.Context, by project.Caller, in statsArgs) (string, error) {
 	if in.Reset {
-		return "Subagent counters are zero now; tracked sessions stay.", d.p.ResetSubagentStats(ctx, by)
+		return "Subagent counters are zero now; tracked sessions stay.", children.ResetStats(ctx, d.p, by)
 	}
-	all, err := d.p.SubagentSessions(ctx, by)
+	all, err := children.Sessions(ctx, d.p, by)
 	if err != nil {
 		return "", err
 	}
@@ -157,7 +158,7 @@ func (d subagentDoor) complete(ctx context.Context, by project.Caller, in comple
 	if in.Status != "" {
 		status = core.Status(in.Status)
 	}
-	done, err := d.p.CompleteSubagent(ctx, by, in.SessionID, status, in.Summary)
+	done, err := children.Complete(ctx, d.p, by, in.SessionID, status, in.Summary)
 	if err != nil {
 		return "", err
 	}
@@ -194,7 +195,7 @@ var filters = map[subagentFilter]func(core.Session) bool{
 const titleWidth = 30
 
 func (d subagentDoor) list(ctx context.Context, by project.Caller, in listArgs) (string, error) {
-	all, err := d.p.SubagentSessions(ctx, by)
+	all, err := children.Sessions(ctx, d.p, by)
 	if err != nil {
 		return "", err
 	}

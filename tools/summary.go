@@ -10,6 +10,8 @@ import (
 	"flame/core"
 	"flame/core/op"
 	"flame/project"
+	"flame/project/stack"
+	"flame/project/view"
 	"flame/render"
 )
 
@@ -33,7 +35,7 @@ type summarizeArgs struct {
 }
 
 func (d summaryDoor) summarize(ctx context.Context, by project.Caller, in summarizeArgs) (string, error) {
-	done, err := d.p.Summarize(ctx, by, in.FrameID, in.Note, in.Summary)
+	done, err := stack.Summarize(ctx, d.p, by, in.FrameID, in.Note, in.Summary)
 	if err != nil {
 		return "", err
 	}
@@ -55,7 +57,7 @@ func (d summaryDoor) summarize(ctx context.Context, by project.Caller, in summar
 }
 
 func (d summaryDoor) info(ctx context.Context, by project.Caller, in frameArgs) (string, error) {
-	info, err := d.p.CompactionInfo(ctx, by, in.FrameID)
+	info, err := stack.CompactionsOf(ctx, d.p, by, in.FrameID)
 	if err != nil {
 		return "", err
 	}
@@ -87,7 +89,7 @@ func (d summaryDoor) get(ctx context.Context, by project.Caller, in summaryArgs)
 	if err != nil {
 		return "", err
 	}
-	details, err := d.p.Details(ctx, by, ref)
+	details, err := view.DetailsOf(ctx, d.p, by, ref)
 	if err != nil {
 		return "", err
 	}

@@ -21,6 +21,8 @@ import (
 	"flame/agents"
 	"flame/core"
 	"flame/project"
+	"flame/project/stack"
+	"flame/project/view"
 	"flame/store"
 	"flame/store/storetest"
 	"flame/tools"
@@ -386,10 +388,10 @@ func TestAStampNamesTheCallerWhateverTheModelSays(t *testing.T) {
 	require.NoError(t, err)
 	_, err = push.Call(ctx, by, json.RawMessage(`{"goal": "in the subagent", "session_id": "s", "agent_id": "a"}`))
 	require.NoError(t, err)
-	own, _, err := p.Current(ctx, project.Caller{Session: "s"})
+	own, _, err := view.Current(ctx, p, project.Caller{Session: "s"})
 	require.NoError(t, err)
 	assert.Equal(t, "in the session", own.Goal)
-	agents, _, err := p.Current(ctx, project.Caller{Session: "a"})
+	agents, _, err := view.Current(ctx, p, project.Caller{Session: "a"})
 	require.NoError(t, err)
 	assert.Equal(t, own.ID, agents.Parent)
 
@@ -404,7 +406,7 @@ func TestStatusStaysSmallHoweverLargeTheTree(t *testing.T) {
 	for i := range 60 {
 		by := project.Caller{Session: fmt.Sprint("s", i), Host: "test"}
 		for range 4 {
-			_, err := p.Push(ctx, by, strings.Repeat("a rather long goal ", 20), "")
+			_, err := stack.Push(ctx, p, by, strings.Repeat("a rather long goal ", 20), "")
 			require.NoError(t, err)
 		}
 	}

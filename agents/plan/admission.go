@@ -9,17 +9,18 @@ import (
 	"flame/agents/record"
 	"flame/core"
 	"flame/project"
+	"flame/project/children"
 )
 
 // Admit lets the agent of a plan in where the tree's bounds allow it: its frame is
 // made, its record, and what it is to be told. It returns one that came first under the
 // same key.
-func (pl Planner) Admit(tx project.Tx, p Plan) (run record.Run, made project.Delegated, err error) {
+func (pl Planner) Admit(tx project.Tx, p Plan) (run record.Run, made children.Delegated, err error) {
 	if run, err = keyedBy(tx, p.by, p.request.Key); err != nil || run.ID != "" {
 		return run, made, err
 	}
 	bare, most := p.context()
-	made, err = pl.Project.Delegate(tx, p.by, project.Delegation{
+	made, err = children.Delegate(pl.Project, tx, p.by, children.Delegation{
 		Agent: p.Agent.ID, Under: p.request.Frame, Goal: p.Agent.Description, Session: p.Agent.Session, Host: p.Agent.Host,
 		Title: core.SubagentTitle(p.Agent.Description, p.def.Name), Bare: bare, MaxChars: most,
 	})

@@ -10,6 +10,7 @@ import (
 	"flame/core"
 	"flame/core/op"
 	"flame/project"
+	"flame/project/children"
 )
 
 // Successor returns the record of an agent that goes on with what another did.
@@ -42,8 +43,8 @@ func (pl Planner) Successor(ctx context.Context, old record.Run, prompt string) 
 
 // Readmit is Admit for an agent that goes on: its mode and tools stay what they were,
 // where whoever asks could still give it that mode.
-func (pl Planner) Readmit(tx project.Tx, by project.Caller, old, next record.Run, under string) (record.Run, project.Delegated, error) {
-	made, err := pl.Project.Delegate(tx, by, project.Delegation{
+func (pl Planner) Readmit(tx project.Tx, by project.Caller, old, next record.Run, under string) (record.Run, children.Delegated, error) {
+	made, err := children.Delegate(pl.Project, tx, by, children.Delegation{
 		Agent: next.ID, Under: under, Goal: strings.TrimSuffix(old.Description, continued) + continued, Session: next.Session, Host: next.Host,
 		Title: core.SubagentTitle(old.Description, old.Type), Bare: next.Resumes,
 	})

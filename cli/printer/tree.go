@@ -8,11 +8,11 @@ import (
 	"strings"
 
 	"flame/core"
-	"flame/project"
+	"flame/project/view"
 )
 
 // Tree prints a tree of any size as it is read.
-func (p *Printer) Tree(ctx context.Context, tree *project.Outline, details bool) error {
+func (p *Printer) Tree(ctx context.Context, tree *view.Outline, details bool) error {
 	if p.JSON {
 		return p.streamJSON(ctx, tree)
 	}
@@ -20,7 +20,7 @@ func (p *Printer) Tree(ctx context.Context, tree *project.Outline, details bool)
 }
 
 // streamText prints a tree of any size as it is read.
-func (p *Printer) streamText(ctx context.Context, tree *project.Outline, details bool) error {
+func (p *Printer) streamText(ctx context.Context, tree *view.Outline, details bool) error {
 	d := core.NewTreeDrawer(core.DrawOptions{Current: tree.Current, Details: details})
 	for lines, err := range tree.Pages(ctx) {
 		if err != nil {
@@ -39,7 +39,7 @@ func (p *Printer) streamText(ctx context.Context, tree *project.Outline, details
 }
 
 // streamJSON prints a tree of any size as one JSON document, as it is read.
-func (p *Printer) streamJSON(ctx context.Context, tree *project.Outline) error {
+func (p *Printer) streamJSON(ctx context.Context, tree *view.Outline) error {
 	d := newJSONTree(tree.Current)
 	for lines, err := range tree.Pages(ctx) {
 		if err == nil {

@@ -10,7 +10,7 @@ import (
 
 	"flame/confine"
 	"flame/core"
-	"flame/project"
+	"flame/project/children"
 )
 
 // childAsked makes the frame of a subagent and puts its context into the prompt:
@@ -23,7 +23,7 @@ func (x *exchange) childAsked() error {
 	if err := x.bind(); err != nil {
 		return err
 	}
-	context, err := x.p.Spawn(x.ctx, x.caller(), project.SpawnCall{ID: x.Call, Description: call.Description, AgentType: call.AgentType})
+	context, err := children.Spawn(x.ctx, x.p, x.caller(), children.Call{ID: x.Call, Description: call.Description, AgentType: call.AgentType})
 	if err != nil || context == "" {
 		return err
 	}
@@ -44,7 +44,7 @@ func (x *exchange) bind() error {
 	if x.Agent == "" {
 		return nil
 	}
-	bound, _, err := x.p.Bound(x.ctx, x.Agent)
+	bound, _, err := children.Bound(x.ctx, x.p, x.Agent)
 	if bound || err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func (x *exchange) bind() error {
 	if call == "" {
 		return nil
 	}
-	_, err = x.p.Bind(x.ctx, x.session(), call, x.Agent)
+	_, err = children.Bind(x.ctx, x.p, x.session(), call, x.Agent)
 	return err
 }
 
@@ -64,11 +64,11 @@ func (x *exchange) childAnswered() error {
 		return err
 	}
 	if result.Status != "completed" {
-		_, err := x.p.Bind(x.ctx, x.caller(), x.Call, result.Agent)
+		_, err := children.Bind(x.ctx, x.p, x.caller(), x.Call, result.Agent)
 		return err
 	}
 	last, all := result.text()
-	return x.p.EndChild(x.ctx, x.caller(), project.ChildEnded{
+	return children.End(x.ctx, x.p, x.caller(), children.Ended{
 		Session: result.Agent, Call: x.Call, End: core.ChildCompleted, Last: last, HandedOver: all, Transcript: x.agentLog(result.Agent),
 	})
 }
@@ -78,7 +78,7 @@ func (x *exchange) childFailed() error {
 	if x.Interrupted {
 		how = core.ChildCancelled
 	}
-	return x.p.EndChild(x.ctx, x.caller(), project.ChildEnded{Call: x.Call, End: how, Last: x.Error})
+	return children.End(x.ctx, x.p, x.caller(), children.Ended{Call: x.Call, End: how, Last: x.Error})
 }
 
 func (x *exchange) childStopped() error {
@@ -87,12 +87,12 @@ func (x *exchange) childStopped() error {
 		return err
 	}
 	child := call.Task + call.Shell
-	return x.p.EndChild(x.ctx, x.caller(), project.ChildEnded{Session: child, End: core.ChildCancelled, Transcript: x.agentLog(child)})
+	return children.End(x.ctx, x.p, x.caller(), children.Ended{Session: child, End: core.ChildCancelled, Transcript: x.agentLog(child)})
 }
 
 // childStarted matters for a child that is known: it goes on.
 func (x *exchange) childStarted() error {
-	context, err := x.p.ContinueChild(x.ctx, x.session(), x.Agent, maxInjected)
+	context, err := children.Continue(x.ctx, x.p, x.session(), x.Agent, maxInjected)
 	x.answer.fields.Context = context
 	return err
 }
@@ -110,7 +110,7 @@ func (x *exchange) childEnded() error {
 	if err != nil {
 		return err
 	}
-	return x.p.EndChild(x.ctx, x.session(), project.ChildEnded{
+	return children.End(x.ctx, x.p, x.session(), children.Ended{
 		Session: x.Agent, End: core.ChildCompleted, Last: x.LastMessage, Transcript: log, Messages: messages,
 	})
 }
@@ -118,7 +118,7 @@ func (x *exchange) childEnded() error {
 // messages counts those in a subagent's log, where it is not yet decided whether
 // that is worth a frame: no event tells of them before.
 func (x *exchange) messages(log string) (count int, err error) {
-	bound, framed, err := x.p.Bound(x.ctx, x.Agent)
+	bound, framed, err := children.Bound(x.ctx, x.p, x.Agent)
 	if !bound || framed || err != nil {
 		return 0, err
 	}

@@ -12,6 +12,12 @@ import (
 	"flame/core/op"
 	"flame/hosts"
 	"flame/project"
+	"flame/project/autonomy"
+	"flame/project/briefing"
+	"flame/project/children"
+	"flame/project/stack"
+	"flame/project/turns"
+	"flame/project/usage"
 )
 
 // maxInjected bounds an injected text, in characters: Claude Code puts what is
@@ -106,7 +112,7 @@ func Hook(ctx context.Context, flame hosts.Flame, raw []byte) ([]byte, error) {
 func (e event) transaction(r row, p *project.Project) func(context.Context, func(*project.Project) error) error {
 	switch {
 	case r.tools != flameTools && r.tools != spawnTools:
-		return p.OnEvent
+		return func(ctx context.Context, f func(*project.Project) error) error { return turns.OnEvent(ctx, p, f) }
 	case r.tools == flameTools && e.Agent == "":
 		return func(_ context.Context, f func(*project.Project) error) error { return f(p) } // it needs no store
 	}
@@ -123,17 +129,17 @@ type exchange struct {
 }
 
 func (x *exchange) sessionStarted() error {
-	return x.tell(x.p.Begin(x.ctx, x.session(), maxInjected))
+	return x.tell(briefing.Begin(x.ctx, x.p, x.session(), maxInjected))
 }
 
 func (x *exchange) prompted() error {
-	return x.tell(x.p.Prompt(x.ctx, x.session(), project.Prompt{
+	return x.tell(turns.Begin(x.ctx, x.p, x.session(), turns.Prompt{
 		ID: x.PromptID, Text: x.Prompt, FromUser: !x.isNotification(), MaxChars: maxInjected, Standing: x.standing(),
 	}))
 }
 
 // tell puts a briefing before the model.
-func (x *exchange) tell(b project.Briefing, err error) error {
+func (x *exchange) tell(b briefing.Briefing, err error) error {
 	x.answer.fields.Context = b.Text
 	return err
 }
@@ -177,18 +183,18 @@ func (x *exchange) standing() project.Standing {
 }
 
 func (x *exchange) turnEnded() error {
-	return x.p.EndTurn(x.ctx, x.session(), project.Turn{LastMessage: x.LastMessage, Running: x.running(), Transcript: x.Transcript})
+	return turns.End(x.ctx, x.p, x.session(), turns.Turn{LastMessage: x.LastMessage, Running: x.running(), Transcript: x.Transcript})
 }
 
 // turnFailed is a turn that an error of the model's API ended.
 func (x *exchange) turnFailed() error {
 	if x.Agent == "" {
-		return x.p.NoteFailure(x.ctx, x.session())
+		return autonomy.NoteFailure(x.ctx, x.p, x.session())
 	}
 	if err := x.bind(); err != nil {
 		return err
 	}
-	return x.p.EndChild(x.ctx, x.session(), project.ChildEnded{Session: x.Agent, End: core.ChildFailed, Last: x.failure(), Transcript: x.agentLog(x.Agent)})
+	return children.End(x.ctx, x.p, x.session(), children.Ended{Session: x.Agent, End: core.ChildFailed, Last: x.failure(), Transcript: x.agentLog(x.Agent)})
 }
 
 // failure is what the event tells of an error.
@@ -207,20 +213,20 @@ func (x *exchange) fileWritten() error {
 	if err := x.bind(); err != nil {
 		return err
 	}
-	return x.p.NoteFiles(x.ctx, x.caller(), []string{call.File + call.Notebook})
+	return autonomy.NoteFiles(x.ctx, x.p, x.caller(), []string{call.File + call.Notebook})
 }
 
 func (x *exchange) toolFailed() error {
 	if err := x.bind(); err != nil {
 		return err
 	}
-	return x.p.NoteFailure(x.ctx, x.caller())
+	return autonomy.NoteFailure(x.ctx, x.p, x.caller())
 }
 
 // compacting answers in plain text, which Claude Code adds to its own
 // instructions for the summary; JSON it refuses there (ran).
 func (x *exchange) compacting() error {
-	_, prompt, err := x.p.CompactionPrompt(x.ctx, x.caller(), "")
+	_, prompt, err := stack.CompactionPrompt(x.ctx, x.p, x.caller(), "")
 	if errors.Is(err, core.ErrNotFound) {
 		return nil
 	}
@@ -229,7 +235,7 @@ func (x *exchange) compacting() error {
 }
 
 func (x *exchange) compacted() error {
-	_, err := x.p.StoreSummary(x.ctx, x.caller(), "", x.Summary)
+	_, err := stack.StoreSummary(x.ctx, x.p, x.caller(), "", x.Summary)
 	if errors.Is(err, core.ErrNotFound) {
 		return nil
 	}
@@ -237,5 +243,5 @@ func (x *exchange) compacted() error {
 }
 
 func (x *exchange) sessionEnded() error {
-	return errors.Join(x.p.CountLater(x.ctx, x.session(), x.Transcript), x.p.EndSession(x.ctx, x.session()))
+	return errors.Join(usage.CountLater(x.ctx, x.p, x.session(), x.Transcript), children.EndSession(x.ctx, x.p, x.session()))
 }

@@ -15,6 +15,8 @@ import (
 	"flame/core"
 	"flame/hosts/claudecode"
 	"flame/project"
+	"flame/project/stack"
+	"flame/project/view"
 )
 
 func TestEverySampleIsTakenIn(t *testing.T) {
@@ -115,7 +117,7 @@ func TestWhatASubagentDidBeforeItWasKnownMovesToItsPlace(t *testing.T) {
 	s := newSession(t)
 	s.prompt("main work")
 	s.spawn("t1", "", "first")
-	_, err := s.p.Push(context.Background(), project.Caller{Session: "a1", Parent: "main", Host: "claude-code", Trust: project.Stamped}, "early work", "")
+	_, err := stack.Push(context.Background(), s.p, project.Caller{Session: "a1", Parent: "main", Host: "claude-code", Trust: project.Stamped}, "early work", "")
 	require.NoError(t, err)
 	s.launched("t1", "", "a1")
 	assert.Equal(t, "in_progress main work\n  in_progress first\n    in_progress early work\n", s.tree())
@@ -278,9 +280,9 @@ func TestACompactionIsAskedForAndCaught(t *testing.T) {
 	assert.Equal(t, "in_progress main work: THE-SUMMARY\n", s.tree())
 
 	by := project.Caller{Session: "main", Host: "claude-code", Trust: project.Stamped}
-	_, err := s.p.Push(context.Background(), by, "piece", "")
+	_, err := stack.Push(context.Background(), s.p, by, "piece", "")
 	require.NoError(t, err)
-	_, err = s.p.Pop(context.Background(), by, project.PopArgs{Status: core.Completed, Summary: "mine", GenerateSummary: true})
+	_, err = stack.Pop(context.Background(), s.p, by, stack.PopArgs{Status: core.Completed, Summary: "mine", GenerateSummary: true})
 	require.NoError(t, err)
 	s.send("PostCompact", map[string]any{"compact_summary": "made"})
 	assert.Equal(t, "in_progress main work: THE-SUMMARY\n  completed piece: mine\n\n---\n\nmade\n", s.tree(), "a pop waited for it")
@@ -293,7 +295,7 @@ func TestFilesBecomeArtifacts(t *testing.T) {
 	for range 2 {
 		s.send("PostToolUse", map[string]any{"tool_name": "Write", "tool_input": map[string]any{"file_path": filepath.Join(s.dir, "a", "b.go")}})
 	}
-	frame, _, err := s.p.Current(context.Background(), project.Caller{Session: "main", Host: "claude-code"})
+	frame, _, err := view.Current(context.Background(), s.p, project.Caller{Session: "main", Host: "claude-code"})
 	require.NoError(t, err)
 	assert.Equal(t, []string{"a/b.go"}, frame.Artifacts)
 }

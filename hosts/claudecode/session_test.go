@@ -17,6 +17,7 @@ import (
 	"flame/hosts"
 	"flame/hosts/claudecode"
 	"flame/project"
+	"flame/project/view"
 	"flame/store"
 	"flame/store/storetest"
 	"flame/tools"
@@ -101,7 +102,7 @@ func (s *session) stopped(child, last string) {
 // tree draws the frames without ids: status, goal and summary, by depth.
 func (s *session) tree() string {
 	s.t.Helper()
-	tree, err := s.p.Tree(context.Background(), project.Caller{Host: project.CommandLine}, project.TreeArgs{})
+	tree, err := view.TreeOf(context.Background(), s.p, project.Caller{Host: project.CommandLine}, view.TreeArgs{})
 	require.NoError(s.t, err)
 	var b strings.Builder
 	for _, line := range tree.Lines {
@@ -120,7 +121,7 @@ func (s *session) current(id string) string {
 	if id == "main" {
 		by.Parent = ""
 	}
-	frame, ok, err := s.p.Current(context.Background(), by)
+	frame, ok, err := view.Current(context.Background(), s.p, by)
 	require.NoError(s.t, err)
 	if !ok {
 		return ""

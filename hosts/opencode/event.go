@@ -6,6 +6,8 @@ import (
 
 	"flame/core"
 	"flame/project"
+	"flame/project/turns"
+	"flame/project/usage"
 )
 
 // An event is what flame.js tells: which hook of OpenCode ran, and what flame
@@ -58,8 +60,8 @@ type message struct {
 }
 
 // request is the skeleton of a request as flame attends to it.
-func (e event) request() project.Request {
-	r := project.Request{First: e.First, Compacting: e.Compacting, Usage: e.usages()}
+func (e event) request() turns.Request {
+	r := turns.Request{First: e.First, Compacting: e.Compacting, Usage: e.usages()}
 	for _, m := range e.Messages {
 		folded := core.FoldMessage{ID: m.ID, Role: m.Role, Time: m.Time, Summary: m.Summary, Open: m.Open, Text: m.Tail}
 		for _, move := range m.Moves {
@@ -88,9 +90,9 @@ type answerUsage struct {
 	Tools      int64       `json:"tools"`
 }
 
-func (e event) usages() (all []project.MessageUsage) {
+func (e event) usages() (all []usage.Message) {
 	for _, u := range e.Usage {
-		all = append(all, project.MessageUsage{
+		all = append(all, usage.Message{
 			MessageID: u.Message, At: u.At, Context: int(u.In + u.CacheRead + u.CacheWrite),
 			Usage: core.Usage{TokensIn: u.In, TokensOut: u.Out, CacheRead: u.CacheRead, CacheWritten: u.CacheWrite, CostUSD: u.Cost, ToolCalls: u.Tools},
 		})

@@ -13,6 +13,10 @@ import (
 	"flame/core/op"
 	"flame/hosts"
 	"flame/project"
+	"flame/project/autonomy"
+	"flame/project/children"
+	"flame/project/stack"
+	"flame/project/turns"
 )
 
 // A row says what one event of flame.js means to flame.
@@ -60,7 +64,7 @@ func Hook(ctx context.Context, flame hosts.Flame, raw []byte) ([]byte, error) {
 		return nil, nil
 	}
 	var said answer
-	err := flame.Project.OnEvent(ctx, func(p *project.Project) error {
+	err := turns.OnEvent(ctx, flame.Project, func(p *project.Project) error {
 		x := exchange{ctx: ctx, p: p, event: e}
 		err := rows[i].means(&x)
 		said = x.answer
@@ -88,7 +92,7 @@ func (x *exchange) sessionStarted() error {
 	if x.Parent == "" && x.Title == "" {
 		return nil
 	}
-	_, err := x.p.StartSession(x.ctx, x.caller(), x.Title)
+	_, err := children.StartSession(x.ctx, x.p, x.caller(), x.Title)
 	return err
 }
 
@@ -97,7 +101,7 @@ func (x *exchange) prompted() error {
 	if command, line, ok := op.CommandOf(text); ok {
 		text = command.Slash() + " " + line // as the user typed it
 	}
-	return x.p.TakeIn(x.ctx, x.caller(), project.Prompt{
+	return turns.TakeIn(x.ctx, x.p, x.caller(), turns.Prompt{
 		ID: x.Message, Text: text, FromUser: true,
 		Standing: project.Standing{Mode: x.mode(), Agent: x.Agent, Rules: string(x.Permission)},
 	})
@@ -113,20 +117,20 @@ func (x *exchange) mode() string {
 }
 
 func (x *exchange) turnEnded() error {
-	return x.p.EndTurn(x.ctx, x.caller(), project.Turn{LastMessage: x.Text, Running: x.Running, Usage: x.usages()})
+	return turns.End(x.ctx, x.p, x.caller(), turns.Turn{LastMessage: x.Text, Running: x.Running, Usage: x.usages()})
 }
 
 // toolEnded is a task that is done, or a file that was written.
 func (x *exchange) toolEnded() error {
 	if x.Child != "" {
-		return x.p.EndChild(x.ctx, x.caller(), project.ChildEnded{
+		return children.End(x.ctx, x.p, x.caller(), children.Ended{
 			Session: x.Child, End: core.ChildCompleted, Last: taskResult(x.Output), HandedOver: x.Output,
 		})
 	}
 	if len(x.Files) == 0 {
 		return nil
 	}
-	return x.p.NoteFiles(x.ctx, x.caller(), x.Files)
+	return autonomy.NoteFiles(x.ctx, x.p, x.caller(), x.Files)
 }
 
 // resultOf finds what a child said in what its task answers.
@@ -140,19 +144,19 @@ func taskResult(output string) string {
 }
 
 func (x *exchange) toolFailed() error {
-	if err := x.p.NoteFailure(x.ctx, x.caller()); err != nil || x.Child == "" {
+	if err := autonomy.NoteFailure(x.ctx, x.p, x.caller()); err != nil || x.Child == "" {
 		return err
 	}
 	how := core.ChildFailed
 	if x.Aborted {
 		how = core.ChildCancelled
 	}
-	return x.p.EndChild(x.ctx, x.caller(), project.ChildEnded{Session: x.Child, End: how, Last: x.Error})
+	return children.End(x.ctx, x.p, x.caller(), children.Ended{Session: x.Child, End: how, Last: x.Error})
 }
 
 // attended is a request to the model on its way out.
 func (x *exchange) attended() error {
-	a, err := x.p.Attend(x.ctx, x.caller(), x.request())
+	a, err := turns.Attend(x.ctx, x.p, x.caller(), x.request())
 	x.answer.Drop = a.Drop
 	for _, note := range a.Notes {
 		x.answer.Before = append(x.answer.Before, text{note.Before, note.Text})
@@ -166,7 +170,7 @@ func (x *exchange) attended() error {
 // compacting adds to the host's own instructions; for a summary that was asked
 // for, flame's stand instead of them (spec: compaction §1).
 func (x *exchange) compacting() error {
-	kind, prompt, err := x.p.CompactionPrompt(x.ctx, x.caller(), "")
+	kind, prompt, err := stack.CompactionPrompt(x.ctx, x.p, x.caller(), "")
 	switch {
 	case errors.Is(err, core.ErrNotFound):
 		return nil
@@ -189,7 +193,7 @@ func (x *exchange) compacted() error {
 }
 
 func (x *exchange) store(summary string) error {
-	_, err := x.p.StoreSummary(x.ctx, x.caller(), "", summary)
+	_, err := stack.StoreSummary(x.ctx, x.p, x.caller(), "", summary)
 	if errors.Is(err, core.ErrNotFound) {
 		return nil
 	}
@@ -197,14 +201,14 @@ func (x *exchange) store(summary string) error {
 }
 
 func (x *exchange) sessionEnded() error {
-	return x.p.EndSession(x.ctx, x.caller())
+	return children.EndSession(x.ctx, x.p, x.caller())
 }
 
 // disposed is the end of the process, and with it of its sessions.
 func (x *exchange) disposed() error {
 	var errs []error
 	for _, session := range x.Sessions {
-		errs = append(errs, x.p.EndSession(x.ctx, project.Caller{Session: session, Host: Name}))
+		errs = append(errs, children.EndSession(x.ctx, x.p, project.Caller{Session: session, Host: Name}))
 	}
 	return errors.Join(errs...)
 }

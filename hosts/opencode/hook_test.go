@@ -17,6 +17,10 @@ import (
 	"flame/hosts"
 	"flame/hosts/opencode"
 	"flame/project"
+	"flame/project/briefing"
+	"flame/project/stack"
+	"flame/project/sweep"
+	"flame/project/view"
 	"flame/store"
 	"flame/store/storetest"
 )
@@ -80,7 +84,7 @@ func working(t *testing.T) *plugin {
 // tree draws the frames, one line each: status, goal and summary.
 func (l *plugin) tree() string {
 	l.t.Helper()
-	tree, err := l.p.Tree(context.Background(), project.Caller{Host: project.CommandLine}, project.TreeArgs{})
+	tree, err := view.TreeOf(context.Background(), l.p, project.Caller{Host: project.CommandLine}, view.TreeArgs{})
 	require.NoError(l.t, err)
 	var b strings.Builder
 	for _, line := range tree.Lines {
@@ -96,14 +100,14 @@ func (l *plugin) caller() project.Caller {
 
 func (l *plugin) current() core.Frame {
 	l.t.Helper()
-	frame, _, err := l.p.Current(context.Background(), l.caller())
+	frame, _, err := view.Current(context.Background(), l.p, l.caller())
 	require.NoError(l.t, err)
 	return frame
 }
 
 func (l *plugin) push(goal string) core.Frame {
 	l.t.Helper()
-	frame, err := l.p.Push(context.Background(), l.caller(), goal, "")
+	frame, err := stack.Push(context.Background(), l.p, l.caller(), goal, "")
 	require.NoError(l.t, err)
 	return frame
 }
@@ -185,7 +189,7 @@ func TestAnIdleChildLeavesItsLastWords(t *testing.T) {
 	l.tell("session.created", `"session": "c", "parent": "s", "title": "Dig (@general subagent)"`)
 	l.tell("session.idle", `"session": "c", "parent": "s", "text": "FOUND"`)
 	l.clock += 6_000
-	require.NoError(t, l.p.Sweep(context.Background()))
+	require.NoError(t, sweep.Once(context.Background(), l.p))
 	assert.Equal(t, "in_progress Main work\n  completed Dig: FOUND\n", l.tree())
 	l.tell("chat.message", `"session": "c", "parent": "s", "message": "c2", "text": "Dig on"`)
 	assert.Equal(t, "in_progress Main work\n  completed Dig: FOUND\n  in_progress Dig (continued)\n", l.tree())
@@ -195,7 +199,7 @@ func TestARequestIsFoldedAndToldTheNews(t *testing.T) {
 	t.Parallel()
 	l := working(t)
 	frame := l.push("piece")
-	_, err := l.p.Pop(context.Background(), l.caller(), project.PopArgs{Status: core.Completed, Summary: "done"})
+	_, err := stack.Pop(context.Background(), l.p, l.caller(), stack.PopArgs{Status: core.Completed, Summary: "done"})
 	require.NoError(t, err)
 	const request = `"first": %first, "messages": [
 		{"id": "m1", "role": "user", "time": 1}, {"id": "a1", "role": "assistant", "time": 2, "moves": [{"kind": "enter", "frame": "%id"}]},
@@ -230,7 +234,7 @@ func TestACompactionIsAskedForAndCaught(t *testing.T) {
 		"of a full context": {func(*plugin) {}, false, "<analysis>a</analysis>SUMMARY", "in_progress Main work\n  in_progress piece: SUMMARY\n"},
 		"that says nothing": {func(*plugin) {}, false, " ", "in_progress Main work\n  in_progress piece\n"},
 		"that was asked for": {
-			func(l *plugin) { _, _ = l.p.Summarize(context.Background(), l.caller(), "", "", "") }, true, "SUMMARY",
+			func(l *plugin) { _, _ = stack.Summarize(context.Background(), l.p, l.caller(), "", "", "") }, true, "SUMMARY",
 			"in_progress Main work\n  in_progress piece: SUMMARY\n",
 		},
 		"that a pop waits for": {func(l *plugin) { l.popLater() }, true, "SUMMARY", "in_progress Main work\n  completed piece: mine\n\n---\n\nSUMMARY\n"},
@@ -261,7 +265,7 @@ func TestACompactionIsAskedForAndCaught(t *testing.T) {
 
 func (l *plugin) popLater() {
 	l.t.Helper()
-	_, err := l.p.Pop(context.Background(), l.caller(), project.PopArgs{Status: core.Completed, Summary: "mine", GenerateSummary: true})
+	_, err := stack.Pop(context.Background(), l.p, l.caller(), stack.PopArgs{Status: core.Completed, Summary: "mine", GenerateSummary: true})
 	require.NoError(l.t, err)
 }
 
@@ -288,7 +292,7 @@ func TestADeletedSessionsWorkStays(t *testing.T) {
 	l := working(t)
 	l.tell("session.deleted", "")
 	assert.Equal(t, "in_progress Main work\n", l.tree())
-	b, err := l.p.Begin(context.Background(), project.Caller{Session: "other", Host: opencode.Name}, 0)
+	b, err := briefing.Begin(context.Background(), l.p, project.Caller{Session: "other", Host: opencode.Name}, 0)
 	require.NoError(t, err)
 	assert.Contains(t, b.Text, "Main work", "others may take it up")
 }

@@ -43,14 +43,14 @@ func Export(ctx context.Context, p *project.Project, by project.Caller, dir stri
 	}
 	var state State
 	var all, roots []core.Link
-	err = p.Look(ctx, by, func(now project.Look) (err error) {
-		if state, err = empty(now); err != nil {
+	err = p.View(ctx, by, func(s *project.Step) (err error) {
+		if state, err = empty(s); err != nil {
 			return err
 		}
-		if all, err = now.Links(project.FrameQuery{Archived: true}); err != nil {
+		if all, err = s.Tx.Links(project.FrameQuery{Archived: true}); err != nil {
 			return err
 		}
-		roots, err = now.Links(project.FrameQuery{Archived: true, Roots: true})
+		roots, err = s.Tx.Links(project.FrameQuery{Archived: true, Roots: true})
 		return err
 	})
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"flame/core"
 	"flame/core/op"
 	"flame/project"
+	"flame/project/view"
 )
 
 // StateVersion is the version of the seeds' state format.
@@ -155,26 +156,26 @@ func fromState(s StateFrame) core.Frame {
 }
 
 // Of returns the whole project; the active frame is the caller's current one. It
-// refuses more than project.MaxWhole frames. Frames without an id, which the format has no
+// refuses more than view.MaxWhole frames. Frames without an id, which the format has no
 // place for, are left out.
 func Of(ctx context.Context, p *project.Project, by project.Caller) (state State, err error) {
-	err = p.Look(ctx, by, func(now project.Look) error {
-		if state, err = empty(now); err != nil {
+	err = p.View(ctx, by, func(s *project.Step) error {
+		if state, err = empty(s); err != nil {
 			return err
 		}
-		frames, err := now.FindFrames(project.FrameQuery{Archived: true, Limit: project.MaxWhole + 1})
+		frames, err := s.Tx.FindFrames(project.FrameQuery{Archived: true, Limit: view.MaxWhole + 1})
 		if err != nil {
 			return err
 		}
-		if len(frames) > project.MaxWhole {
-			return core.Invalidf("the project has more than %d frames, too many for one answer", project.MaxWhole).
+		if len(frames) > view.MaxWhole {
+			return core.Invalidf("the project has more than %d frames, too many for one answer", view.MaxWhole).
 				WithHint("`flame export FOLDER` writes them all; %s shows a part, %s finds some", op.Tree, op.Search)
 		}
 		for _, f := range frames {
 			if f.ID == "" {
 				continue
 			}
-			if state.Frames[f.ID], err = stateOf(now, f); err != nil {
+			if state.Frames[f.ID], err = stateOf(s.Tx, f); err != nil {
 				return err
 			}
 			if f.Parent == "" {
@@ -187,14 +188,14 @@ func Of(ctx context.Context, p *project.Project, by project.Caller) (state State
 }
 
 // empty returns all of the state but its frames.
-func empty(now project.Look) (state State, err error) {
+func empty(s *project.Step) (state State, err error) {
 	state = State{Version: StateVersion, Frames: map[string]StateFrame{}, RootFrameIDs: []string{}}
-	current, err := now.Current()
+	current, _, err := s.Current()
 	if err != nil {
 		return state, err
 	}
 	state.ActiveFrameID = current.ID
-	_, state.UpdatedAt, err = now.Revision()
+	_, state.UpdatedAt, err = s.Tx.Revision()
 	return state, err
 }
 

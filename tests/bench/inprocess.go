@@ -7,7 +7,7 @@ import (
 	"fmt"
 
 	"flame/agents"
-	"flame/project"
+	"flame/project/briefing"
 	"flame/tools"
 )
 
@@ -42,7 +42,7 @@ func (b *bench) contextOf(ctx context.Context, t tree) (step func(run int) error
 	p, kept := t.open()
 	step = func(run int) error {
 		id := t.frame(run)
-		contexts := project.Contexts{Project: p}
+		contexts := briefing.Contexts{Project: p}
 		made, err := contexts.Of(ctx, t.caller(), id, 0)
 		if err == nil && (made.CacheHit || made.Text == "") {
 			err = fmt.Errorf("the context of %s is not a new one", id)

@@ -14,6 +14,7 @@ import (
 	"flame/core"
 	"flame/hosts"
 	"flame/project"
+	"flame/project/turns"
 	"flame/transcripts"
 )
 
@@ -74,7 +75,7 @@ func heard(ctx context.Context, flame hosts.Flame, raw []byte) ([]byte, error) {
 		return nil, err
 	}
 	by := project.Caller{Session: event.Talk, Host: yonder, Trust: project.Stamped, Event: "asked"}
-	_, err := flame.Project.Prompt(ctx, by, project.Prompt{
+	_, err := turns.Begin(ctx, flame.Project, by, turns.Prompt{
 		ID: "p1", Text: event.Asked, FromUser: true, Standing: project.Standing{Mode: string(hosts.AcceptEdits)},
 	})
 	return []byte("noted"), err

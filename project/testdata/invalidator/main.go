@@ -11,6 +11,7 @@ import (
 
 	"flame/core"
 	"flame/project"
+	"flame/project/stack"
 	"flame/store"
 )
 
@@ -20,7 +21,7 @@ func main() {
 		Now: func() core.Millis { return core.MillisOf(time.Now()) }, Budget: core.DefaultBudget(),
 		Subagents: core.DefaultSubagentConfig(), Autonomy: core.DefaultAutonomyConfig(),
 	}
-	if _, err := p.Invalidate(context.Background(), project.Caller{Session: "s", Host: project.CommandLine}, os.Args[2], "gone"); err != nil {
+	if _, err := stack.Invalidate(context.Background(), p, project.Caller{Session: "s", Host: project.CommandLine}, os.Args[2], "gone"); err != nil {
 		fmt.Println("error:", err)
 		os.Exit(1)
 	}

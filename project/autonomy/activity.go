@@ -1,0 +1,88 @@
+package autonomy
+
+import (
+	"context"
+	"slices"
+
+	"flame/core"
+	"flame/project"
+)
+
+const recordActivity project.Kind[Activity] = "activity" // by frame: what was seen of the work in it
+
+// Activity is what was seen of the work in one frame; it feeds the heuristics
+// where the caller passes nothing.
+type Activity struct {
+	Messages        int      `json:"messages"`
+	Files           []string `json:"files,omitempty"` // changed, without repeats
+	Errors          int      `json:"errors"`          // failed tool calls
+	Tokens          int      `json:"tokens"`          // in the session's context now
+	NoProgressTurns int      `json:"noProgressTurns"` // turns in a row that changed nothing
+}
+
+// maxFiles bounds the changed files kept for one frame; the scores look at
+// counts up to 6.
+const maxFiles = 100
+
+// NoteActivity changes what was seen of the work in a frame.
+func NoteActivity(s *project.Step, frame string, change func(*Activity)) error {
+	var seen Activity
+	if _, err := recordActivity.Load(s.Tx, frame, &seen); err != nil {
+		return err
+	}
+	change(&seen)
+	return recordActivity.Save(s.Tx, frame, seen)
+}
+
+// addFile counts a changed file, once.
+func (a *Activity) addFile(file string) {
+	if !slices.Contains(a.Files, file) && len(a.Files) < maxFiles {
+		a.Files = append(a.Files, file)
+	}
+}
+
+// NoteFailure counts a tool call of the caller's that failed.
+func NoteFailure(ctx context.Context, p *project.Project, by project.Caller) error {
+	return p.Update(ctx, by, func(s *project.Step) error {
+		frame, ok, err := s.Current()
+		if err != nil || !ok {
+			return err
+		}
+		return NoteActivity(s, frame.ID, func(a *Activity) { a.Errors++ })
+	})
+}
+
+// NoteFiles records files that the caller's tools changed: as artifacts of its
+// frame and as signs of progress. A session without a frame gets its root.
+func NoteFiles(ctx context.Context, p *project.Project, by project.Caller, files []string) error {
+	return p.Update(ctx, by, func(s *project.Step) error {
+		if s.AwaitsHeuristics() {
+			return nil
+		}
+		frame, err := s.EnsureCurrent()
+		if err != nil {
+			return project.IgnoreMissing(err)
+		}
+		var added []string
+		for _, file := range files {
+			if file = p.Relative(file); file != "" && frame.AddArtifact(file, s.Now) {
+				added = append(added, file)
+			}
+		}
+		if len(added) > 0 {
+			if err := s.Tx.SaveFrame(frame); err != nil {
+				return err
+			}
+			for _, file := range added {
+				if err := s.Emit(core.FrameUpdated, frame.ID, map[string]any{"fields": []string{"artifacts"}, "artifacts": file}); err != nil {
+					return err
+				}
+			}
+		}
+		return NoteActivity(s, frame.ID, func(a *Activity) {
+			for _, file := range files {
+				a.addFile(p.Relative(file))
+			}
+		})
+	})
+}

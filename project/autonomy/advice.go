@@ -1,0 +1,153 @@
+package autonomy
+
+import (
+	"context"
+	"slices"
+
+	"flame/core"
+	"flame/project"
+)
+
+// PushQuestion is what a caller knows of the work; nil is taken from what was
+// recorded.
+type PushQuestion struct {
+	Frame         string // which; empty: the current one
+	PotentialGoal string
+	Messages      *int
+	Files         *[]string
+	Errors        *int
+	Tokens        *int
+}
+
+// PopQuestion is what a caller knows of the work; nil is taken from what was
+// recorded.
+type PopQuestion struct {
+	Frame           string // which; empty: the current one
+	SuccessSignals  []string
+	FailureSignals  []string
+	NoProgressTurns *int
+	Tokens          *int
+	ContextLimit    int // tokens; 0: the default
+}
+
+// Advice is an evaluation and what came of it.
+type Advice struct {
+	core.Evaluation
+	Level  core.AutonomyLevel
+	Frame  core.Frame // the caller's; without an id when there is none
+	Queued bool       // a suggestion stands for the session
+}
+
+// ShouldPush weighs whether the caller should start a new frame.
+func ShouldPush(ctx context.Context, p *project.Project, by project.Caller, q PushQuestion) (advice Advice, err error) {
+	err = p.Update(ctx, by, func(s *project.Step) error {
+		frame, config, seen, err := Weigh(s, q.Frame)
+		if err != nil {
+			return err
+		}
+		advice = pushAdvice(frame, config, seen, q)
+		return Suggest(s, &advice)
+	})
+	return advice, err
+}
+
+func pushAdvice(frame core.Frame, config core.AutonomyConfig, seen Activity, q PushQuestion) Advice {
+	return Advice{Frame: frame, Level: config.Level, Evaluation: core.EvaluatePush(core.PushInput{
+		Goal: frame.Goal, PotentialGoal: q.PotentialGoal,
+		Messages: given(q.Messages, seen.Messages), Files: given(q.Files, seen.Files),
+		Errors: given(q.Errors, seen.Errors), Tokens: given(q.Tokens, seen.Tokens),
+	}, config)}
+}
+
+// ShouldPop weighs whether the caller should end its frame.
+func ShouldPop(ctx context.Context, p *project.Project, by project.Caller, q PopQuestion) (advice Advice, err error) {
+	err = p.Update(ctx, by, func(s *project.Step) error {
+		frame, config, seen, err := Weigh(s, q.Frame)
+		if err != nil {
+			return err
+		}
+		if frame.ID == "" {
+			return project.NoCurrent()
+		}
+		advice = PopAdvice(frame, config, seen, q)
+		if frame.Parent == "" {
+			return nil // a root ends only by its id
+		}
+		return Suggest(s, &advice)
+	})
+	return advice, err
+}
+
+func PopAdvice(frame core.Frame, config core.AutonomyConfig, seen Activity, q PopQuestion) Advice {
+	return Advice{Frame: frame, Level: config.Level, Evaluation: core.EvaluatePop(core.PopInput{
+		Goal: frame.Goal, Artifacts: frame.Artifacts,
+		SuccessSignals: q.SuccessSignals, FailureSignals: q.FailureSignals,
+		NoProgressTurns: given(q.NoProgressTurns, seen.NoProgressTurns),
+		Tokens:          given(q.Tokens, seen.Tokens), ContextLimit: q.ContextLimit,
+	}, config)}
+}
+
+// given prefers what the caller passed to what was recorded.
+func given[T any](passed *T, recorded T) T {
+	if passed != nil {
+		return *passed
+	}
+	return recorded
+}
+
+// Weigh returns what an evaluation is made of; frame is zero when the caller named
+// none and has none.
+func Weigh(s *project.Step, ref string) (frame core.Frame, config core.AutonomyConfig, seen Activity, err error) {
+	if config, err = Config(s); err != nil {
+		return frame, config, seen, err
+	}
+	if ref != "" {
+		frame, err = s.Resolve(ref)
+	} else {
+		frame, _, err = s.Current()
+	}
+	if err != nil || frame.ID == "" {
+		return frame, config, seen, err
+	}
+	_, err = recordActivity.Load(s.Tx, frame.ID, &seen)
+	return frame, config, seen, err
+}
+
+// WeighPush suggests a frame for what a prompt asks, or at level auto starts it.
+// It suggests nothing more while a push it suggested stands.
+func WeighPush(s *project.Step, goal string) error {
+	frame, config, seen, err := Weigh(s, "")
+	if err != nil || config.Level == core.AutonomyManual || len(core.Keywords(goal)) < minPushKeywords {
+		return err
+	}
+	if seen.Messages <= minPushMessages && len(seen.Files) < minPushFiles && seen.Errors == 0 {
+		return nil
+	}
+	live, err := Live(s)
+	if err != nil || slices.ContainsFunc(live, func(l core.Suggestion) bool { return l.Type == core.SuggestPush }) {
+		return err
+	}
+	advice := pushAdvice(frame, config, seen, PushQuestion{PotentialGoal: core.OneLine(goal, 200)})
+	if config.Level != core.AutonomyAuto {
+		return Suggest(s, &advice)
+	}
+	if !advice.Recommended {
+		return nil
+	}
+	s.Rule = Rule
+	child, err := s.Create(core.Frame{Parent: frame.ID, Goal: advice.Goal, Status: core.InProgress})
+	if s.Rule = ""; err != nil {
+		return err
+	}
+	s.Session.Current = child.ID
+	return Count(s, func(c *core.AutonomyStats) { c.AutoPushes++ })
+}
+
+// What a prompt must be, and what must have been done, for a frame of its own to
+// be worth a thought. Most prompts go on with what is there in other words, and
+// the heuristics see a new goal in each.
+const (
+	minPushMessages = 5 // in the frame, or
+	minPushFiles    = 2 // changed in it
+	minPushKeywords = 3 // in the prompt's first line
+)

@@ -1,0 +1,158 @@
+// Package autonomy weighs when to start and end frames: what was seen of the work in them,
+// the advice that core's rules give on it, and the suggestions that come of that.
+package autonomy
+
+import (
+	"context"
+	"slices"
+
+	"flame/core"
+	"flame/project"
+)
+
+const (
+	settingAutonomy project.Setting[core.AutonomyConfig] = "autonomy"
+
+	// Counters, under the one id that they have.
+	recordAutonomyStats project.Kind[core.AutonomyStats] = "stats"
+	statAutonomy                                         = "autonomy"
+
+	// Rule is the rule by which flame acts of its own at level auto, as events
+	// name it.
+	Rule = "autonomy"
+)
+
+// Config returns the settings in force.
+func Config(s *project.Step) (core.AutonomyConfig, error) {
+	return settingAutonomy.In(s.Tx, s.Project.Autonomy)
+}
+
+// Count changes the counters.
+func Count(s *project.Step, count func(*core.AutonomyStats)) error {
+	var stats core.AutonomyStats
+	if _, err := recordAutonomyStats.Load(s.Tx, statAutonomy, &stats); err != nil {
+		return err
+	}
+	count(&stats)
+	return recordAutonomyStats.Save(s.Tx, statAutonomy, stats)
+}
+
+// State is how autonomy stands in the project and the caller's session.
+type State struct {
+	Config  core.AutonomyConfig
+	Changed []string // names of the settings that the project's store sets
+	Updated bool     // this call changed some
+	Stats   core.AutonomyStats
+	Pending []core.Suggestion // of the caller's session
+	History []core.Suggestion // of the project, oldest first
+	Preview string            // what the caller's context shows of them; may be empty
+}
+
+// StateOf tells how autonomy stands.
+func StateOf(ctx context.Context, p *project.Project, by project.Caller) (state State, err error) {
+	err = p.View(ctx, by, func(s *project.Step) error { return fill(s, &state) })
+	return state, err
+}
+
+func fill(s *project.Step, state *State) (err error) {
+	if state.Config, err = Config(s); err != nil {
+		return err
+	}
+	if state.Changed, err = settingAutonomy.Changed(s.Tx); err != nil {
+		return err
+	}
+	if _, err = recordAutonomyStats.Load(s.Tx, statAutonomy, &state.Stats); err != nil {
+		return err
+	}
+	if state.Pending, err = Live(s); err != nil {
+		return err
+	}
+	if state.History, err = suggestionHistory(s); err != nil {
+		return err
+	}
+	shown, err := Injectable(s)
+	if len(shown) > 0 {
+		state.Preview = core.FormatSuggestions(shown)
+	}
+	return err
+}
+
+// An Patch is a change of the autonomy settings; nil leaves a field.
+type Patch struct {
+	Level             *core.AutonomyLevel `json:"level,omitempty"`
+	PushThreshold     *int                `json:"pushThreshold,omitempty"`
+	PopThreshold      *int                `json:"popThreshold,omitempty"`
+	SuggestInContext  *bool               `json:"suggestInContext,omitempty"`
+	EnabledHeuristics *[]string           `json:"enabledHeuristics,omitempty"`
+}
+
+// Configure changes the autonomy settings of the project, all that is
+// asked for or nothing. Thresholds are clamped to 0..100.
+func Configure(ctx context.Context, p *project.Project, by project.Caller, patch Patch, enable, disable string) (state State, err error) {
+	for _, name := range []string{enable, disable} {
+		if name != "" {
+			if err := core.CheckHeuristic(name); err != nil {
+				return state, err
+			}
+		}
+	}
+	for _, threshold := range []*int{patch.PushThreshold, patch.PopThreshold} {
+		if threshold != nil {
+			*threshold = min(max(*threshold, 0), 100)
+		}
+	}
+	if patch == (Patch{}) && enable == "" && disable == "" {
+		return StateOf(ctx, p, by)
+	}
+	err = p.Update(ctx, by, func(s *project.Step) error {
+		config, err := Config(s)
+		if err != nil {
+			return err
+		}
+		if enable != "" || disable != "" {
+			names := slices.DeleteFunc(slices.Clone(config.EnabledHeuristics), func(have string) bool { return have == disable })
+			if enable != "" && !slices.Contains(names, enable) {
+				names = append(names, enable)
+			}
+			patch.EnabledHeuristics = &names
+		}
+		if err := settingAutonomy.Change(s.Tx, patch); err != nil {
+			return err
+		}
+		state.Updated = true
+		if err := fill(s, &state); err != nil {
+			return err
+		}
+		return state.Config.Check()
+	})
+	return state, err
+}
+
+// Reset zeroes counters and empties queue and history; with settings it
+// also drops what tools changed, so that the environment rules again.
+func Reset(ctx context.Context, p *project.Project, by project.Caller, settings bool) (state State, err error) {
+	err = p.Update(ctx, by, func(s *project.Step) error {
+		if settings {
+			if err := settingAutonomy.Reset(s.Tx); err != nil {
+				return err
+			}
+		}
+		if err := recordAutonomyStats.Save(s.Tx, statAutonomy, core.AutonomyStats{LastReset: s.Now}); err != nil {
+			return err
+		}
+		sessions, err := recordSuggestions.IDs(s.Tx, "")
+		if err != nil {
+			return err
+		}
+		for _, id := range sessions {
+			if err := Forget(s.Tx, id); err != nil {
+				return err
+			}
+		}
+		if err := recordHistory.Delete(s.Tx, ""); err != nil {
+			return err
+		}
+		return fill(s, &state)
+	})
+	return state, err
+}

@@ -1,0 +1,230 @@
+// Package briefing tells a session's agent what it should know: the context of its frame,
+// what others changed since it was last told, and notices.
+package briefing
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"flame/core"
+	"flame/project"
+	"flame/project/autonomy"
+	"flame/project/stack"
+)
+
+// LastSeq returns the sequence number of the newest event, 0 without any.
+func LastSeq(s *project.Step) (int64, error) {
+	last, err := s.Tx.FindEvents(project.EventQuery{Limit: 1, Last: true})
+	if err != nil || len(last) == 0 {
+		return 0, err
+	}
+	return last[0].Seq, nil
+}
+
+// A Briefing is what belongs before a session's agent now. It is empty where
+// there is nothing to tell.
+type Briefing struct {
+	Text string
+	Full bool // the whole context, not only what changed
+}
+
+// Begin notes that a session starts, or goes on after a pause or a compaction,
+// and returns what its agent should know: the context of its frame, or for a
+// session that has none yet, the unfinished frames of sessions that are over.
+// Where there is nothing to tell, nothing is written.
+func Begin(ctx context.Context, p *project.Project, by project.Caller, maxChars int) (b Briefing, err error) {
+	err = p.Consider(ctx, by, func(s *project.Step) (func(*project.Step) error, error) {
+		b = Briefing{}
+		if tells, err := hasNews(s); !tells || err != nil {
+			return nil, err
+		}
+		return func(s *project.Step) (err error) {
+			b, err = begin(s, maxChars)
+			return err
+		}, nil
+	})
+	return b, err
+}
+
+func begin(s *project.Step, maxChars int) (b Briefing, err error) {
+	// What came with an agent's task stands until its prompt is taken in.
+	if mine, err := s.PresenceOf(s.Session.ID); mine.Given || err != nil {
+		return b, err
+	}
+	if b, err = WithNotices(s, maxChars, func(a0 int) (Briefing, error) { return brief(s, a0) }); err != nil || b.Text == "" {
+		return b, err
+	}
+	return b, Briefed(s, b)
+}
+
+// hasNews reports whether there is anything to begin with: a frame to go on in, some
+// to take up, or a notice.
+func hasNews(s *project.Step) (bool, error) {
+	_, ok, err := s.Current()
+	if ok || err != nil {
+		return ok, err
+	}
+	if noted, err := isNotified(s); noted || err != nil {
+		return noted, err
+	}
+	left, err := unfinished(s)
+	return len(left) > 0, err
+}
+
+// Given reports, once, whether the session began with its context.
+func Given(s *project.Step) (bool, error) {
+	mine, err := s.PresenceOf(s.Session.ID)
+	if err != nil || !mine.Given {
+		return false, err
+	}
+	mine.Given = false
+	if mine.Seen, err = LastSeq(s); err != nil {
+		return false, err
+	}
+	return true, s.SavePresence(s.Session.ID, mine)
+}
+
+// brief returns the full context of the session's frame, or what it could take up.
+func brief(s *project.Step, maxChars int) (Briefing, error) {
+	around, err := around(s)
+	if err != nil {
+		return Briefing{}, err
+	}
+	return Briefing{Text: core.BuildContext(around, s.Project.Budget, maxChars).Text, Full: true}, nil
+}
+
+// around gathers what the session's own context is made of, with the suggestions
+// that stand for it.
+func around(s *project.Step) (around core.Surroundings, err error) {
+	frame, ok, err := s.Current()
+	if err != nil {
+		return around, err
+	}
+	if !ok {
+		around.Unfinished, err = unfinished(s)
+		return around, err
+	}
+	terms, err := termsNow(s)
+	if err != nil {
+		return around, err
+	}
+	if around, err = surroundings(s, frame, terms); err != nil {
+		return around, err
+	}
+	around.Suggestions, err = autonomy.Injectable(s)
+	return around, err
+}
+
+// maxOrphans is how many frames in progress are looked at for some that no
+// session works in any more.
+const maxOrphans = 50
+
+// quiet is how long a frame must have been left alone to be offered although its
+// session is not known to be over: a host that was killed tells no end.
+const quiet = 12 * time.Hour
+
+// unfinished returns frames in progress whose session is over, those that changed
+// last first. A subagent's session takes up none.
+func unfinished(s *project.Step) (left []core.Frame, err error) {
+	if s.Session.Parent != "" || s.By.Parent != "" {
+		return nil, nil
+	}
+	open, err := s.Tx.FindFrames(project.FrameQuery{Statuses: []core.Status{core.InProgress}, Order: project.RecentFirst, Limit: maxOrphans})
+	if err != nil {
+		return nil, err
+	}
+	for _, frame := range open {
+		if frame.Session == s.Session.ID {
+			continue
+		}
+		owner, err := stack.LiveOwner(s, frame)
+		if err != nil {
+			return nil, err
+		}
+		if owner == "" || s.Now-frame.UpdatedAt > core.Millis(quiet.Milliseconds()) {
+			left = append(left, frame)
+		}
+	}
+	return left, nil
+}
+
+// Briefed keeps that the session's agent was told b.
+func Briefed(s *project.Step, b Briefing) error {
+	mine, err := s.PresenceOf(s.Session.ID)
+	if err != nil {
+		return err
+	}
+	if mine.Seen, err = ToldUpTo(s, b); err != nil {
+		return err
+	}
+	return s.SavePresence(s.Session.ID, mine)
+}
+
+// ToldUpTo logs that the session's agent was told b, and returns the last event
+// that it knows of then.
+func ToldUpTo(s *project.Step, b Briefing) (int64, error) {
+	if b.Text != "" {
+		kind := "changes"
+		if b.Full {
+			kind = "context"
+		}
+		data := map[string]any{"kind": kind, "tokens": core.EstimateTokens(b.Text)}
+		if err := s.Emit(core.ContextInjected, s.Session.Current, data); err != nil {
+			return 0, err
+		}
+	}
+	return LastSeq(s)
+}
+
+// First returns the full context, where there is more to it than its own frame.
+func First(s *project.Step, maxChars int) (b Briefing, err error) {
+	around, err := around(s)
+	if err != nil || !around.Tells() {
+		return b, err
+	}
+	return Briefing{Text: core.BuildContext(around, s.Project.Budget, maxChars).Text, Full: true}, nil
+}
+
+// Beginning is the full context. One that begins is told it only where there
+// is more to it than the prompt itself; a subagent's, where children get any.
+func Beginning(s *project.Step, again bool) (b Briefing, err error) {
+	config, err := s.SubagentConfig()
+	if err != nil || s.Session.Parent != "" && !config.InjectParentContext {
+		return b, err
+	}
+	around, err := around(s)
+	if err != nil {
+		return b, err
+	}
+	if !again && s.Session.Parent == "" {
+		if around.Unfinished, err = unfinished(s); err != nil || !around.Tells() {
+			return b, err
+		}
+	}
+	return Briefing{Text: core.BuildContext(around, s.Project.Budget, 0).Text, Full: true}, nil
+}
+
+// WithNotices returns a briefing with the notices that wait for the session, which are
+// told by it. brief makes the rest within the characters that they leave; 0 is no
+// limit.
+func WithNotices(s *project.Step, maxChars int, brief func(maxChars int) (Briefing, error)) (b Briefing, err error) {
+	var waiting []string
+	known, err := recordNotice.Load(s.Tx, s.Session.ID, &waiting)
+	if err != nil {
+		return b, err
+	}
+	if !known {
+		return brief(maxChars)
+	}
+	if err := recordNotice.Delete(s.Tx, s.Session.ID); err != nil {
+		return b, err
+	}
+	notices := core.BuildNotices(waiting, maxChars)
+	if maxChars > 0 {
+		maxChars = max(1, maxChars-len(notices)-len("\n\n"))
+	}
+	b, err = brief(maxChars)
+	b.Text = strings.Trim(notices+"\n\n"+b.Text, "\n")
+	return b, err
+}

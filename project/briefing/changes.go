@@ -1,0 +1,194 @@
+package briefing
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+
+	"flame/core"
+	"flame/project"
+	"flame/project/autonomy"
+)
+
+// maxNews bounds the events that are read for one briefing.
+const maxNews = 500
+
+// news returns what changed, for the session's agent, since it was last told:
+// what others did to frames that it sees, and what flame did by itself. Words
+// that stand in known are not told again.
+func news(s *project.Step, since int64, known string) (told []core.Change, err error) {
+	frame, ok, err := s.Current()
+	if err != nil || !ok {
+		return nil, err
+	}
+	events, err := s.Tx.FindEvents(project.EventQuery{AfterSeq: since, Limit: maxNews, Last: true,
+		Kinds: []string{core.FrameCompleted, core.FrameInvalidated, core.FrameUpdated, core.FrameCreated, core.SummaryStored}})
+	if err != nil || len(events) == 0 {
+		return nil, err
+	}
+	changes, err := changes(s, events, frame)
+	if err != nil {
+		return nil, err
+	}
+	for _, change := range changes {
+		heard, err := heard(s, change, known)
+		if err != nil {
+			return nil, err
+		}
+		if !heard {
+			told = append(told, *change)
+		}
+	}
+	return told, nil
+}
+
+// changes sums up events by frame, in the order in which frames come first, as
+// far as they matter to an agent in frame.
+func changes(s *project.Step, events []core.Event, frame core.Frame) (list []*core.Change, err error) {
+	sight, err := sight(s, frame)
+	if err != nil {
+		return nil, err
+	}
+	byFrame := map[string]*core.Change{}
+	for _, e := range events {
+		said := SaidIn(e)
+		own := e.Session == s.Session.ID
+		if own && said.By == "" || !said.matters(e) {
+			continue
+		}
+		change := byFrame[e.Frame]
+		if change == nil {
+			if change, err = newsOf(s, e.Frame, sight); err != nil {
+				return nil, err
+			}
+			if byFrame[e.Frame] = change; change.Relation != "" {
+				list = append(list, change)
+			}
+		}
+		said.addTo(change, e, own)
+	}
+	return list, nil
+}
+
+// A saying is what the data of a frame's event hold for others.
+type saying struct {
+	By       string   `json:"by"`
+	Fields   []string `json:"fields"`
+	Decision string   `json:"decisions"`
+}
+
+func SaidIn(e core.Event) (said saying) {
+	_ = json.Unmarshal(e.Data, &said) // what has another form says nothing here
+	return said
+}
+
+// matters reports whether others need to know of the event: ends, decisions and
+// goals, but not each file.
+func (said saying) matters(e core.Event) bool {
+	switch e.Event {
+	case core.FrameCreated:
+		return said.By != ""
+	case core.FrameUpdated:
+		return slices.Contains(said.Fields, "decisions") || slices.Contains(said.Fields, "goal")
+	}
+	return true
+}
+
+// addTo adds the event to the news of its frame. Of what flame did for the agent
+// itself the summary is not told: those are its own words.
+func (said saying) addTo(change *core.Change, e core.Event, own bool) {
+	if said.By != "" {
+		change.By = said.By
+	}
+	if said.Decision != "" {
+		change.Decisions = append(change.Decisions, said.Decision)
+	}
+	change.Ended = change.Ended || !own && (e.Event == core.FrameCompleted || e.Event == core.SummaryStored)
+}
+
+// newsOf begins the news of a frame; without a relation it is none of the
+// agent's business.
+func newsOf(s *project.Step, id string, sight map[string]core.Relation) (*core.Change, error) {
+	frame, err := s.Tx.Frame(id)
+	if errors.Is(err, core.ErrNotFound) {
+		return &core.Change{}, nil
+	}
+	relation := sight[id]
+	if relation == "" {
+		relation = sight[below(frame.Parent)]
+	}
+	return &core.Change{Frame: frame, Relation: relation}, err
+}
+
+// below stands in a sight for all frames with this parent.
+func below(parent string) string { return "below " + parent }
+
+// sight says how frames that an agent in frame sees stand to it (DESIGN §5): by
+// their ids, or by that of their parent.
+func sight(s *project.Step, frame core.Frame) (map[string]core.Relation, error) {
+	above, err := s.Tx.Ancestors(frame.ID, project.MaxAncestors)
+	if err != nil {
+		return nil, err
+	}
+	sight := map[string]core.Relation{}
+	for i, ancestor := range above {
+		if i < maxUncleTiers && ancestor.Parent != "" {
+			sight[below(ancestor.Parent)] = core.RelationUncle
+		}
+		sight[ancestor.ID] = core.RelationAncestor
+	}
+	sight[below(frame.Parent)] = core.RelationSibling
+	sight[below(frame.ID)] = core.RelationChild
+	sight[frame.ID] = core.RelationCurrent
+	return sight, nil
+}
+
+// heard reports whether the agent has the news from its host already.
+func heard(s *project.Step, change *core.Change, known string) (bool, error) {
+	if !change.Ended {
+		return false, nil
+	}
+	if summary := strings.TrimSpace(change.Frame.Summary); summary != "" && strings.Contains(known, summary) {
+		return true, nil
+	}
+	child, err := s.Tx.Session(change.Frame.Session)
+	if err != nil || child.Parent != s.Session.ID {
+		return false, project.IgnoreMissing(err)
+	}
+	theirs, err := s.PresenceOf(child.ID)
+	return theirs.Told, err
+}
+
+// Changes returns what changed since the event seen, with the suggestions that were
+// made since, in at most maxChars characters; 0 is no limit. Words that stand in known
+// are not told again.
+func Changes(s *project.Step, known string, maxChars int, seen int64) (b Briefing, err error) {
+	changes, err := news(s, seen, known)
+	if err != nil {
+		return b, err
+	}
+	fresh, err := freshSuggestions(s, seen)
+	if err != nil {
+		return b, err
+	}
+	suggestions := ""
+	if len(fresh) > 0 {
+		suggestions = strings.TrimLeft(core.FormatSuggestions(fresh), "\n")
+	}
+	room := maxChars
+	if room > 0 {
+		room -= len(suggestions)
+	}
+	b.Text = strings.Trim(core.BuildChanges(s.Session.Current, changes, room)+"\n\n"+suggestions, "\n")
+	return b, nil
+}
+
+// freshSuggestions returns those that the session's agent has not been told.
+func freshSuggestions(s *project.Step, since int64) (fresh []core.Suggestion, err error) {
+	made, err := s.Tx.FindEvents(project.EventQuery{AfterSeq: since, Session: s.Session.ID, Kinds: []string{core.SuggestionMade}, Limit: 1})
+	if err != nil || len(made) == 0 {
+		return nil, err
+	}
+	return autonomy.Injectable(s)
+}

@@ -1,0 +1,163 @@
+package children
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"flame/core"
+	"flame/core/op"
+	"flame/project"
+	"flame/project/briefing"
+	"flame/project/stack"
+)
+
+// recordAgentFrame is by frame: the agent that it was made for.
+const recordAgentFrame project.Kind[string] = "agent_frame"
+
+// A Delegation asks for the frame of an agent that flame starts itself.
+type Delegation struct {
+	Agent    string // the agent's id
+	Under    string // frame that it goes below; empty: the caller's current one
+	Goal     string
+	Session  string // of the agent in its host; empty where that is known only later (Join)
+	Host     string
+	Title    string // of that session
+	Bare     bool   // no context is asked for
+	MaxChars int    // of the context, in characters; 0: as much as fits the budget
+}
+
+// A Delegated is what a Delegation came to.
+type Delegated struct {
+	Frame   core.Frame
+	Caller  core.Session // that asked for it
+	Context string       // that the agent should begin with
+	tell    func()
+}
+
+// Log tells the log of the frame, once the transaction is durable that made it.
+func (d Delegated) Log() {
+	d.tell()
+}
+
+// Delegate makes the frame of an agent, and its session below the caller's, in a
+// transaction of whoever keeps the agent.
+func Delegate(p *project.Project, tx project.Tx, by project.Caller, d Delegation) (made Delegated, err error) {
+	if d.Goal, err = project.Clean("description", d.Goal); err != nil {
+		return made, err
+	}
+	made.Caller, made.tell, err = p.UpdateIn(tx, by, func(s *project.Step) error {
+		parent, err := delegateUnder(s, d.Under)
+		if err == nil {
+			made.Frame, err = s.Create(core.Frame{Parent: parent, Goal: core.OneLine(d.Goal, project.MaxTitle), Status: core.InProgress})
+		}
+		if err == nil && !d.Bare {
+			made.Context, err = briefing.ContextOf(s, made.Frame, d.MaxChars)
+		}
+		if err != nil {
+			return err
+		}
+		work := project.AgentWork{Frame: made.Frame.ID, Parent: s.Session.ID, Host: d.Host, Title: d.Title, Given: made.Context != ""}
+		return errors.Join(project.RecordAgentWork.Save(s.Tx, d.Agent, work), recordAgentFrame.Save(s.Tx, made.Frame.ID, d.Agent), s.Join(d.Agent, d.Session))
+	})
+	return made, err
+}
+
+// delegateUnder returns the id of the frame that an agent's goes below.
+func delegateUnder(s *project.Step, ref string) (string, error) {
+	switch {
+	case ref == "" && s.By.Anonymous():
+		return outsideAgents(s)
+	case ref == "":
+		return spawnParent(s)
+	}
+	parent, err := s.Resolve(ref)
+	if err == nil && parent.Status != core.InProgress {
+		err = core.Invalidf("%s is %s, so no agent can work below it", parent.ID, parent.Status).
+			WithHint("name a frame in progress, or %s this one", op.Activate)
+	}
+	return parent.ID, err
+}
+
+// outsideAgents returns the frame that a person at a shell works in: where work goes
+// on, but not within what an agent does. Where there is none it makes one, so that
+// agents started one after the other are in one tree.
+func outsideAgents(s *project.Step) (string, error) {
+	id, err := spawnParent(s)
+	for err == nil && id != "" {
+		frame, err := s.Tx.Frame(id)
+		if err != nil {
+			return "", err
+		}
+		if theirs, err := isAgents(s, frame); err != nil || !theirs {
+			return id, err
+		}
+		id = frame.Parent
+	}
+	if err != nil {
+		return "", err
+	}
+	root, err := s.MakeRoot("Agents started at a shell")
+	return root.ID, err
+}
+
+// isAgents reports whether an agent, or a subagent of a host's own, works in a frame.
+func isAgents(s *project.Step, frame core.Frame) (bool, error) {
+	agent := ""
+	if known, err := recordAgentFrame.Load(s.Tx, frame.ID, &agent); known || err != nil {
+		return known, err
+	}
+	session, err := s.Tx.Session(frame.Session)
+	return session.Parent != "", project.IgnoreMissing(err)
+}
+
+// Join tells which session an agent works in. The first that is told holds.
+func Join(ctx context.Context, p *project.Project, by project.Caller, agent, session string) error {
+	return p.Update(ctx, by, func(s *project.Step) error { return s.Join(agent, session) })
+}
+
+// EndDelegation ends the frame of an agent in the way its run ended: with its
+// session's other frames, where that is known. Telling it again changes nothing.
+func EndDelegation(ctx context.Context, p *project.Project, by project.Caller, frame string, ended Ended) error {
+	return p.Update(ctx, by, func(s *project.Step) error {
+		s.Agent = ended.Agent
+		how := project.Ending{End: ended.End, Last: ended.Last, Agent: true}
+		session, err := s.Tx.Session(ended.Session)
+		if err == nil && session.Root == frame {
+			return endChild(s, session.ID, how)
+		}
+		if err = project.IgnoreMissing(err); err != nil {
+			return err
+		}
+		return endSpawn(s, spawn{Frame: frame}, how)
+	})
+}
+
+// EndAbove ends the frame that an agent's was made below, if it is still in
+// progress, because the agent did not do its work.
+func EndAbove(ctx context.Context, p *project.Project, by project.Caller, frame string, status core.Status, why string) error {
+	return p.Update(ctx, by, func(s *project.Step) error {
+		f, err := s.Tx.Frame(frame)
+		if err != nil || f.Parent == "" {
+			return project.IgnoreMissing(err)
+		}
+		above, err := s.Tx.Frame(f.Parent)
+		if err != nil || above.Status != core.InProgress {
+			return project.IgnoreMissing(err)
+		}
+		return stack.End(s, &above, status, fmt.Sprintf("(handed over, and not done) %s", why))
+	})
+}
+
+// OpenAbove returns the nearest frame in progress above another; empty without one.
+func OpenAbove(ctx context.Context, p *project.Project, frame string) (open string, err error) {
+	err = p.View(ctx, project.Caller{}, func(s *project.Step) error {
+		f, err := s.Tx.Frame(frame)
+		if err != nil {
+			return project.IgnoreMissing(err)
+		}
+		open, err = s.NearestOpen(f.Parent)
+		return err
+	})
+	return open, err
+}

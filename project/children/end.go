@@ -1,0 +1,324 @@
+package children
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"flame/core"
+	"flame/project"
+	"flame/project/stack"
+)
+
+// tellEnd tells how a child ended.
+func tellEnd(s *project.Step, how project.Ending, frame core.Frame, child string) error {
+	if how.Agent {
+		return nil
+	}
+	told := map[string]any{"status": frame.Status}
+	if child != "" {
+		told["childSession"] = child
+	}
+	return s.Emit(how.End.Event(), frame.ID, told)
+}
+
+// A Ended tells of a child's end: which, how, and its last words.
+type Ended struct {
+	Agent      string // id of the agent that it was; empty for a child of the host's own
+	Session    string // the child's; empty: the one that Call came to be
+	Call       string // the host's id of the call that asked for it; may be empty
+	End        core.ChildEnd
+	Last       string // its last message, or the error
+	HandedOver string // what the host itself gives the parent of it; empty when nothing
+	Transcript string // path of the host's log of the child; empty without one
+	Messages   int    // it exchanged, where the host tells; 0: as was seen
+}
+
+// End ends the frame of a child session in the way its run ended. Frames of
+// its own below that end with it; while another agent still works below it, its
+// frame waits for that. Telling it again changes nothing, but a child that was
+// taken for lost may still be done. A child that is unknown stays so.
+func End(ctx context.Context, p *project.Project, by project.Caller, ended Ended) error {
+	return p.IfKnown(ctx, by, func(s *project.Step) error {
+		id := ended.Session
+		if ended.Call != "" {
+			var asked spawn
+			if _, err := recordSpawn.Load(s.Tx, ended.Call, &asked); err != nil {
+				return err
+			}
+			if id != "" && asked.Child == "" {
+				if _, err := bind(s, ended.Call, id); err != nil {
+					return err
+				}
+			}
+			if id == "" && asked.Child == "" {
+				return endSpawn(s, asked, project.Ending{End: ended.End, Last: ended.Last})
+			}
+			if id == "" {
+				id = asked.Child
+			}
+		}
+		if err := frameAtLast(s, id, ended.Messages); err != nil {
+			return err
+		}
+		if err := endChild(s, id, project.Ending{End: ended.End, Last: ended.Last}); err != nil {
+			return err
+		}
+		if err := countChildLater(s, id, ended.Transcript); err != nil {
+			return err
+		}
+		return handedOver(s, id, ended.HandedOver)
+	})
+}
+
+// frameAtLast returns a child that waits for one its frame after all, if its whole
+// run was worth it: not every host tells of its children before they end.
+func frameAtLast(s *project.Step, child string, messages int) error {
+	session, err := s.Tx.Session(child)
+	if err != nil || !session.Tracked || session.HasFrame() || session.IsCompleted {
+		return project.IgnoreMissing(err)
+	}
+	return s.As(session, func(s *project.Step) error {
+		s.Session.MessageCount = max(s.Session.MessageCount, messages)
+		return tryHeuristics(s)
+	})
+}
+
+// countChildLater sees to it that the child's own log is counted.
+func countChildLater(s *project.Step, child, path string) error {
+	session, err := s.Tx.Session(child)
+	if err != nil || path == "" {
+		return project.IgnoreMissing(err)
+	}
+	return s.As(session, func(s *project.Step) error { return s.CountLater(path) })
+}
+
+// handedOver keeps that the parent has the child's summary from its host.
+func handedOver(s *project.Step, child, text string) error {
+	session, err := s.Tx.Session(child)
+	if err != nil || text == "" || !session.HasFrame() {
+		return project.IgnoreMissing(err)
+	}
+	frame, err := s.Tx.Frame(session.Root)
+	if err != nil || !strings.Contains(text, strings.TrimSpace(frame.Summary)) {
+		return project.IgnoreMissing(err)
+	}
+	theirs, err := s.PresenceOf(child)
+	if err != nil || theirs.Told {
+		return err
+	}
+	theirs.Told = true
+	return s.SavePresence(child, theirs)
+}
+
+// endChild is EndChild for a session that is known by its id.
+func endChild(s *project.Step, id string, how project.Ending) error {
+	session, err := s.Tx.Session(id)
+	if err != nil || session.Parent == "" || session.IsCompleted && how.End != core.ChildCompleted {
+		return project.IgnoreMissing(err)
+	}
+	how, err = lastWords(s, id, how)
+	if err != nil {
+		return err
+	}
+	waits, err := waitsBelow(s, session)
+	if err != nil {
+		return err
+	}
+	if waits {
+		return endLater(s, id, &how)
+	}
+	if busy, err := busyItself(s, session); how.Idle && busy || err != nil {
+		return err // its silence says nothing while it has pushed frames of its own
+	}
+	if err := endLater(s, id, nil); err != nil {
+		return err
+	}
+	err = s.As(session, func(s *project.Step) error {
+		s.Session.IsCompleted, s.Session.Current, s.Session.State = true, "", core.SessionEnded
+		if err := s.Tx.ClearDeadline(IdleDeadline, id); err != nil {
+			return err
+		}
+		return endFrames(s, how)
+	})
+	if err != nil {
+		return err
+	}
+	return endAbove(s, session)
+}
+
+// endAbove ends children that only waited for this one: the one that asked for it,
+// and the one in whose frame its own was made.
+func endAbove(s *project.Step, child core.Session) error {
+	if err := endParent(s, child.Parent); err != nil || !child.HasFrame() {
+		return err
+	}
+	frame, err := s.Tx.Frame(child.Root)
+	if err != nil || frame.Parent == "" {
+		return project.IgnoreMissing(err)
+	}
+	parent, err := s.Tx.Frame(frame.Parent)
+	if err != nil || parent.Session == child.Parent {
+		return project.IgnoreMissing(err)
+	}
+	return endParent(s, parent.Session)
+}
+
+// lastWords adds what the child was seen to say, where its end tells nothing.
+func lastWords(s *project.Step, id string, how project.Ending) (project.Ending, error) {
+	if how.Last != "" {
+		return how, nil
+	}
+	theirs, err := s.PresenceOf(id)
+	how.Last = theirs.Fallback
+	return how, err
+}
+
+// waitsBelow reports whether another session still works below the child's frame.
+func waitsBelow(s *project.Step, child core.Session) (bool, error) {
+	open, err := openBelow(s, child)
+	return slices.ContainsFunc(open, func(f core.Frame) bool { return f.Session != child.ID && f.Session != "" }), err
+}
+
+// busyItself reports whether the child has frames of its own in progress below
+// its first one.
+func busyItself(s *project.Step, child core.Session) (bool, error) {
+	open, err := openBelow(s, child)
+	return slices.ContainsFunc(open, func(f core.Frame) bool { return f.ID != child.Root }), err
+}
+
+// openBelow returns the frames in progress in and below the child's, oldest first.
+func openBelow(s *project.Step, child core.Session) ([]core.Frame, error) {
+	if !child.HasFrame() {
+		return nil, nil
+	}
+	return s.Tx.FindFrames(project.FrameQuery{Under: child.Root, Statuses: []core.Status{core.InProgress}})
+}
+
+// endFrames ends what the child left in progress, the newest first, and tells of
+// its end. The summary goes to its own frame, where that has none of its own
+// making.
+func endFrames(s *project.Step, how project.Ending) error {
+	child := s.Session
+	if !child.HasFrame() {
+		return nil
+	}
+	open, err := openBelow(s, child)
+	if err != nil {
+		return err
+	}
+	for _, frame := range slices.Backward(open) {
+		if frame.ID == child.Root {
+			continue
+		}
+		if err := stack.End(s, &frame, how.End.Status(), ""); err != nil {
+			return err
+		}
+	}
+	frame, err := s.Tx.Frame(child.Root)
+	if err != nil || !frame.CanMove(how.End.Status()) || frame.Status == how.End.Status() {
+		return project.IgnoreMissing(err)
+	}
+	summary := how.Summary()
+	if how.Last == "" && frame.Summary != "" {
+		summary = ""
+	}
+	if err := stack.End(s, &frame, how.End.Status(), summary); err != nil {
+		return err
+	}
+	return tellEnd(s, how, frame, child.ID)
+}
+
+// endLater keeps how a child ended until nothing works below it any more; nil
+// forgets it. One that ended is not lost when its host no longer runs it.
+func endLater(s *project.Step, id string, how *project.Ending) error {
+	theirs, err := s.PresenceOf(id)
+	if err != nil || how == nil && theirs.Ended == nil || how != nil && theirs.Ended != nil && how.End == core.ChildOrphaned {
+		return err
+	}
+	theirs.Ended = how
+	return s.SavePresence(id, theirs)
+}
+
+// endParent ends a child that only waited for those below it.
+func endParent(s *project.Step, id string) error {
+	theirs, err := s.PresenceOf(id)
+	if err != nil || theirs.Ended == nil {
+		return err
+	}
+	return endChild(s, id, *theirs.Ended)
+}
+
+// continued is what the goal of a finished subagent's new frame ends in.
+const continued = " (continued)"
+
+// Continue notes that a child's session runs again. A finished frame stays
+// so: the child goes on in a new one beside it, whose context is given in at
+// most maxChars characters.
+func Continue(ctx context.Context, p *project.Project, by project.Caller, child string, maxChars int) (context string, err error) {
+	err = p.IfKnown(ctx, by, func(s *project.Step) error {
+		session, err := s.Tx.Session(child)
+		if err != nil || !session.IsCompleted {
+			return project.IgnoreMissing(err)
+		}
+		err = s.As(session, func(s *project.Step) error { return Resume(s) })
+		if err != nil {
+			return err
+		}
+		if session, err = s.Tx.Session(child); err != nil {
+			return err
+		}
+		context, err = childContext(s, session.Root, maxChars)
+		return err
+	})
+	return context, err
+}
+
+// Resume returns the caller's session, a child that had finished, a frame to go on in.
+func Resume(s *project.Step) error {
+	if !s.Session.IsCompleted {
+		return nil
+	}
+	s.Session.IsCompleted, s.Session.State = false, core.SessionActive
+	if !s.Session.HasFrame() {
+		return nil
+	}
+	finished, err := s.Tx.Frame(s.Session.Root)
+	if err != nil {
+		return project.IgnoreMissing(err)
+	}
+	parent, err := s.NearestOpen(finished.Parent)
+	if parent == "" && err == nil {
+		parent, err = s.ParentFrame()
+	}
+	if err != nil {
+		return err
+	}
+	goal := strings.TrimSuffix(finished.Goal, continued) + continued
+	frame, err := s.Create(core.Frame{Parent: parent, Goal: goal, Status: core.InProgress})
+	if err != nil {
+		return err
+	}
+	s.Session.Root, s.Session.Current = frame.ID, frame.ID
+	theirs, err := s.PresenceOf(s.Session.ID)
+	if err != nil {
+		return err
+	}
+	theirs.Told, theirs.Fallback, theirs.Ended = false, "", nil
+	return s.SavePresence(s.Session.ID, theirs)
+}
+
+// endSpawn ends the frame of a child that has no session.
+func endSpawn(s *project.Step, asked spawn, how project.Ending) error {
+	if asked.Frame == "" {
+		return nil
+	}
+	frame, err := s.Tx.Frame(asked.Frame)
+	if err != nil || !frame.CanMove(how.End.Status()) {
+		return project.IgnoreMissing(err)
+	}
+	if err := stack.End(s, &frame, how.End.Status(), how.Summary()); err != nil {
+		return err
+	}
+	return tellEnd(s, how, frame, "")
+}

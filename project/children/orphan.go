@@ -1,0 +1,93 @@
+package children
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"flame/core"
+	"flame/project"
+)
+
+// Orphan ends the caller's children, and theirs, that are not among those that its
+// host still runs, and gives up on children that it never started. What those that
+// still run have started is theirs to tell. It works in batches, each complete in
+// itself.
+func Orphan(ctx context.Context, p *project.Project, by project.Caller, running []string) error {
+	var children, calls []string
+	err := p.View(ctx, by, func(s *project.Step) (err error) {
+		if !s.Fresh {
+			children, calls, err = lost(s, running)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	err = p.EachFor(ctx, by, children, func(s *project.Step, child string) error {
+		return endChild(s, child, project.Ending{End: core.ChildOrphaned})
+	})
+	if err != nil {
+		return err
+	}
+	return p.EachFor(ctx, by, calls, dropSpawn)
+}
+
+// lost returns the children to be orphaned, by their sessions, the latest activity
+// first, and the calls of the caller and of those that may be forgotten.
+func lost(s *project.Step, running []string) (children, calls []string, err error) {
+	var family []core.Session
+	met := map[string]bool{s.Session.ID: true}
+	for parents := []string{s.Session.ID}; len(parents) > 0; parents = parents[1:] {
+		asked, err := s.Tx.RecordsOf(string(recordSpawn), parents[0])
+		if err != nil {
+			return nil, nil, err
+		}
+		calls = append(calls, asked...)
+		found, err := s.Tx.FindSessions(project.SessionQuery{Tracked: true, Parent: parents[0]})
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, child := range found {
+			if !met[child.ID] && !slices.Contains(running, child.ID) {
+				met[child.ID] = true
+				family, parents = append(family, child), append(parents, child.ID)
+			}
+		}
+	}
+	slices.Sort(calls)
+	slices.SortStableFunc(family, func(a, b core.Session) int { return cmp.Compare(b.LastActivityAt, a.LastActivityAt) })
+	for _, child := range family {
+		if !child.IsCompleted {
+			children = append(children, child.ID)
+		}
+	}
+	return children, calls, nil
+}
+
+// dropSpawn forgets a call, unless its child still runs. What was made for a child that
+// its host never started is blocked.
+func dropSpawn(s *project.Step, call string) error {
+	var asked spawn
+	there, err := recordSpawn.Load(s.Tx, call, &asked)
+	if err != nil || !there {
+		return err
+	}
+	if asked.Child == "" {
+		err = endSpawn(s, asked, project.Ending{End: core.ChildOrphaned, Last: neverStarted})
+	} else if running, unknown := stillRuns(s, asked.Child); running || unknown != nil {
+		return unknown
+	}
+	if err != nil {
+		return err
+	}
+	return recordSpawn.Delete(s.Tx, call)
+}
+
+// neverStarted is the summary of a frame whose child was asked for in vain.
+const neverStarted = "(its subagent was never started)"
+
+func stillRuns(s *project.Step, child string) (bool, error) {
+	session, err := s.Tx.Session(child)
+	return err == nil && !session.IsCompleted, project.IgnoreMissing(err)
+}

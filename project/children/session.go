@@ -1,0 +1,224 @@
+// Package children follows the sessions below others from their start to their end: native
+// subagents, which hosts tell of, and the agents that flame starts.
+package children
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"flame/core"
+	"flame/core/op"
+	"flame/project"
+	"flame/project/autonomy"
+	"flame/project/briefing"
+	"flame/project/stack"
+	"flame/project/usage"
+)
+
+// trackedFor is how long a completed child session stays listed after its last
+// activity (spec: subagents, clean-up).
+const trackedFor = time.Hour
+
+// StartSession notes that a session began, or has another title. A child of a
+// session that works in a frame is tracked as a subagent: it gets a frame below
+// that one at once when its title matches a pattern, else once the heuristics
+// pass (seeds, phase 1.5). Telling it again changes nothing.
+func StartSession(ctx context.Context, p *project.Project, by project.Caller, title string) (session core.Session, err error) {
+	err = p.Update(ctx, by, func(s *project.Step) error {
+		defer func() { session = s.Session }()
+		if title != "" {
+			s.Session.Title = core.OneLine(title, project.MaxTitle)
+		}
+		if s.Session.HasFrame() {
+			if title == "" || s.Session.Tracked {
+				return nil
+			}
+			return s.RenameRoot(core.OneLine(title, project.MaxRootGoal), true)
+		}
+		parent, err := s.ParentFrame()
+		if err != nil || parent == "" || s.Session.Tracked {
+			return err
+		}
+		return track(s, parent)
+	})
+	return session, err
+}
+
+// Idle notes that the caller's session waits for input. A watched session with a
+// frame completes after the configured delay.
+func Idle(s *project.Step) error {
+	if err := tryHeuristics(s); err != nil {
+		return err
+	}
+	if s.Session.State != core.SessionSuspended {
+		s.Session.State = core.SessionIdle
+	}
+	config, err := s.SubagentConfig()
+	if err != nil {
+		return err
+	}
+	if s.Session.Tracked && s.Session.HasFrame() && !s.Session.IsCompleted && config.AutoCompleteOnIdle {
+		due := s.Now + core.Millis(config.IdleCompletionDelay)
+		if err := s.Tx.SetDeadline(project.Deadline{Kind: IdleDeadline, Subject: s.Session.ID, Due: due, Set: s.Now}); err != nil {
+			return err
+		}
+	}
+	return forgetOldSubagents(s)
+}
+
+// EndSession notes that the caller's session is over. Its frames stay as they
+// are, so that another session can take them up; its children are orphaned.
+func EndSession(ctx context.Context, p *project.Project, by project.Caller) error {
+	return p.Together(ctx, func(p *project.Project) error {
+		over := false
+		err := p.Store.View(ctx, func(tx project.Tx) error {
+			session, err := tx.Session(by.Session)
+			over = err != nil || session.State == core.SessionEnded
+			return project.IgnoreMissing(err)
+		})
+		if err != nil || over {
+			return err // a session that did nothing leaves nothing behind, not even the data folder
+		}
+		if err := Orphan(ctx, p, by, nil); err != nil {
+			return err
+		}
+		return p.Store.Update(ctx, func(tx project.Tx) error {
+			s := p.Step(tx, by)
+			if err := s.Enter(); err != nil {
+				return err
+			}
+			s.Session.State = core.SessionEnded
+			return s.Tx.SaveSession(s.Session)
+		})
+	})
+}
+
+// forgetOldSubagents drops completed child sessions an hour after their end.
+func forgetOldSubagents(s *project.Step) error {
+	old, err := s.Tx.FindSessions(project.SessionQuery{Tracked: true, CompletedBefore: max(1, s.Now-core.Millis(trackedFor.Milliseconds()))})
+	if err != nil {
+		return err
+	}
+	for _, session := range old {
+		if s.Late() {
+			return nil // the next one that falls idle goes on
+		}
+		if session.ID != s.Session.ID {
+			if err := forget(s, session.ID); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// forget drops a session and what is remembered for its sake.
+func forget(s *project.Step, session string) error {
+	return errors.Join(
+		briefing.Forget(s.Tx, session), autonomy.Forget(s.Tx, session), usage.Forget(s.Tx, session),
+		s.Tx.ClearDeadline(IdleDeadline, session), s.Forget(session),
+	)
+}
+
+// CompleteIdle completes the frame of a child session that stayed idle.
+func CompleteIdle(s *project.Step, id string) error {
+	session, err := s.Tx.Session(id)
+	if err != nil || !session.Idle() || session.IsCompleted || !session.HasFrame() {
+		return project.IgnoreMissing(err)
+	}
+	if err := endChild(s, id, project.Ending{End: core.ChildCompleted, Idle: true}); err != nil {
+		return err
+	}
+	if session, err = s.Tx.Session(id); err != nil || !session.IsCompleted {
+		return err
+	}
+	return countSubagents(s, func(c *core.SubagentStats) { c.AutoCompleted++ })
+}
+
+// List are the tracked child sessions and what was counted about them.
+type List struct {
+	Sessions []core.Session // latest activity first
+	Stats    core.SubagentStats
+	Enabled  bool
+}
+
+// Sessions returns the tracked child sessions.
+func Sessions(ctx context.Context, p *project.Project, by project.Caller) (all List, err error) {
+	err = p.View(ctx, by, func(s *project.Step) error {
+		config, err := s.SubagentConfig()
+		if err != nil {
+			return err
+		}
+		all.Enabled = config.Enabled
+		if _, err := recordSubagentStats.Load(s.Tx, statSubagents, &all.Stats); err != nil {
+			return err
+		}
+		all.Sessions, err = s.Tx.FindSessions(project.SessionQuery{Tracked: true})
+		return err
+	})
+	return all, err
+}
+
+// ResetStats zeroes the counters; tracked sessions stay.
+func ResetStats(ctx context.Context, p *project.Project, by project.Caller) error {
+	return p.Update(ctx, by, func(s *project.Step) error {
+		return recordSubagentStats.Save(s.Tx, statSubagents, core.SubagentStats{LastReset: s.Now})
+	})
+}
+
+// Done is what CompleteSubagent did.
+type Done struct {
+	Session core.Session
+	Frame   core.Frame
+	Already bool // it was completed before; nothing changed
+}
+
+// Complete ends the frame of a tracked child session, the caller's own
+// unless ref names another by its id or that of its frame.
+func Complete(ctx context.Context, p *project.Project, by project.Caller, ref string, status core.Status, summary string) (done Done, err error) {
+	args := stack.PopArgs{Status: status, Summary: summary}
+	if err := args.Check(); err != nil {
+		return done, err
+	}
+	err = p.Update(ctx, by, func(s *project.Step) error {
+		session, err := trackedSession(s, ref)
+		if err != nil {
+			return err
+		}
+		if done.Session, done.Already = session, session.IsCompleted; done.Already {
+			return nil
+		}
+		if !session.HasFrame() {
+			return core.Invalidf("subagent session %s has no frame yet", session.ID).
+				WithHint("it gets one after minDuration and minMessageCount; %s shows and changes them", op.SubagentConfig)
+		}
+		if err := mayComplete(s, session); err != nil {
+			return err
+		}
+		how := project.Ending{End: core.EndOf(status), Last: args.Summary}
+		if err := endChild(s, session.ID, how); err != nil {
+			return err
+		}
+		if done.Frame, err = s.Tx.Frame(session.Root); err != nil {
+			return err
+		}
+		done.Session.IsCompleted = true
+		return countSubagents(s, func(c *core.SubagentStats) { c.ManuallyCompleted++ })
+	})
+	return done, err
+}
+
+// mayComplete refuses to complete a child by hand while others work below it.
+func mayComplete(s *project.Step, child core.Session) error {
+	waits, err := waitsBelow(s, child)
+	if err != nil || !waits {
+		return err
+	}
+	open, err := openBelow(s, child)
+	if err != nil {
+		return err
+	}
+	return core.Invalidf("other agents work below %s: %s", child.Root, project.ListFrames(open)).
+		WithHint("complete those first")
+}

@@ -1,0 +1,167 @@
+package children
+
+import (
+	"context"
+	"errors"
+
+	"flame/core"
+	"flame/project"
+	"flame/project/briefing"
+	"flame/project/stack"
+)
+
+// recordSpawn, by the host's id of the call, is a child that a session asked for.
+const recordSpawn project.Kind[spawn] = "spawn"
+
+// A spawn is a child on its way: its frame is made when it is asked for, its
+// session's id is known later.
+type spawn struct {
+	Parent string `json:"parent"`          // session that asked
+	Host   string `json:"host,omitempty"`  //
+	Title  string `json:"title"`           // of the child's session
+	Frame  string `json:"frame,omitempty"` // made for it; empty until the heuristics pass
+	Child  string `json:"child,omitempty"` // its session, once known
+}
+
+// A Call is a call by which an agent asks its host for a child.
+type Call struct {
+	ID          string // the host's, unique
+	Description string // what the child is to do, in a few words
+	AgentType   string
+}
+
+// Spawn notes that the caller asks for a child. The child's frame is made below
+// the caller's current one, where its title is that of a subagent, and its
+// context is given for the child to begin with; empty where there is none to
+// give. The same call again changes nothing.
+func Spawn(ctx context.Context, p *project.Project, by project.Caller, call Call) (context string, err error) {
+	err = p.Update(ctx, by, func(s *project.Step) error {
+		var known spawn
+		there, err := recordSpawn.Load(s.Tx, call.ID, &known)
+		if err != nil {
+			return err
+		}
+		if !there {
+			if known, err = ask(s, call); err != nil {
+				return err
+			}
+		}
+		context, err = childContext(s, known.Frame, 0)
+		return err
+	})
+	return context, err
+}
+
+func ask(s *project.Step, call Call) (made spawn, err error) {
+	parent, err := spawnParent(s)
+	if err != nil {
+		return made, err
+	}
+	made = spawn{
+		Parent: s.Session.ID, Host: s.Session.Host,
+		Title: core.SubagentTitle(core.OneLine(call.Description, project.MaxTitle), call.AgentType),
+	}
+	config, err := s.SubagentConfig()
+	if err != nil {
+		return made, err
+	}
+	patterns, _ := core.CompilePatterns(config.SubagentPatterns)
+	if !config.Enabled || patterns.Match(made.Title) {
+		frame, err := s.Create(core.Frame{Parent: parent, Goal: core.SubagentGoal(made.Title), Status: core.InProgress})
+		if err != nil {
+			return made, err
+		}
+		made.Frame = frame.ID
+	}
+	return made, recordSpawn.Save(s.Tx, call.ID, made)
+}
+
+// spawnParent returns the id of the frame that the caller's children go below. A
+// child that is not worth a frame itself has its children beside it.
+func spawnParent(s *project.Step) (string, error) {
+	if s.AwaitsHeuristics() {
+		return s.ParentFrame()
+	}
+	return stack.PushParent(s)
+}
+
+// childContext is what a child in frame begins with, if children get any.
+func childContext(s *project.Step, frame string, maxChars int) (string, error) {
+	config, err := s.SubagentConfig()
+	if err != nil || frame == "" || !config.InjectParentContext {
+		return "", err
+	}
+	f, err := s.Tx.Frame(frame)
+	if err != nil {
+		return "", project.IgnoreMissing(err)
+	}
+	return briefing.ContextOf(s, f, maxChars)
+}
+
+// Bind tells which session the child of a call came to be. It gives whether the
+// call is known; telling it again changes nothing.
+func Bind(ctx context.Context, p *project.Project, by project.Caller, call, child string) (known bool, err error) {
+	err = p.Update(ctx, by, func(s *project.Step) error {
+		known, err = bind(s, call, child)
+		return err
+	})
+	return known, err
+}
+
+// Bound reports whether the session of a child is known, and whether it has a
+// frame.
+func Bound(ctx context.Context, p *project.Project, child string) (bound, framed bool, err error) {
+	err = p.Store.View(ctx, func(tx project.Tx) error {
+		session, err := tx.Session(child)
+		framed = session.HasFrame()
+		bound = session.Tracked || framed
+		return project.IgnoreMissing(err)
+	})
+	return bound, framed, err
+}
+
+func bind(s *project.Step, call, child string) (bool, error) {
+	var asked spawn
+	there, err := recordSpawn.Load(s.Tx, call, &asked)
+	if err != nil || !there || asked.Child != "" || child == "" {
+		return there, err
+	}
+	asked.Child = child
+	if err := recordSpawn.Save(s.Tx, call, asked); err != nil {
+		return true, err
+	}
+	session, err := s.Tx.Session(child)
+	if errors.Is(err, core.ErrNotFound) {
+		session, err = core.Session{ID: child, CreatedAt: s.Now, State: core.SessionActive}, nil
+	}
+	if err != nil {
+		return true, err
+	}
+	session.Parent, session.Host, session.Title, session.LastActivityAt = asked.Parent, asked.Host, asked.Title, s.Now
+	own := session.Root
+	if err := adoptFrame(s, &session, asked); err != nil {
+		return true, err
+	}
+	return true, s.As(session, func(s *project.Step) error {
+		if err := register(s, asked.Frame != ""); err != nil {
+			return err
+		}
+		return s.MoveBelow(own, asked.Frame)
+	})
+}
+
+// adoptFrame returns the child's session the frame that was made for it.
+func adoptFrame(s *project.Step, session *core.Session, asked spawn) error {
+	if asked.Frame == "" {
+		return nil
+	}
+	frame, err := s.Tx.Frame(asked.Frame)
+	if err != nil {
+		return project.IgnoreMissing(err)
+	}
+	if session.Current == "" {
+		session.Current = frame.ID
+	}
+	session.Root, frame.Session = frame.ID, session.ID
+	return s.Tx.SaveFrame(frame)
+}

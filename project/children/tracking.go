@@ -1,0 +1,128 @@
+package children
+
+import (
+	"errors"
+
+	"flame/core"
+	"flame/core/op"
+	"flame/project"
+)
+
+const (
+	// Counters, under the one id that they have.
+	recordSubagentStats project.Kind[core.SubagentStats] = "stats"
+	statSubagents                                        = "subagents"
+
+	IdleDeadline = "subagent_idle" // by session: complete its frame
+)
+
+// countSubagents changes the counters.
+func countSubagents(s *project.Step, count func(*core.SubagentStats)) error {
+	var stats core.SubagentStats
+	if _, err := recordSubagentStats.Load(s.Tx, statSubagents, &stats); err != nil {
+		return err
+	}
+	count(&stats)
+	return recordSubagentStats.Save(s.Tx, statSubagents, stats)
+}
+
+// register puts the caller's session among those that are watched as subagents,
+// where that is enabled. framed says that it has its frame already.
+func register(s *project.Step, framed bool) error {
+	config, err := s.SubagentConfig()
+	if err != nil || !config.Enabled || s.Session.Tracked {
+		return err
+	}
+	patterns, _ := core.CompilePatterns(config.SubagentPatterns)
+	s.Session.Tracked = true
+	s.Session.IsSubagent = patterns.Match(s.Session.Title)
+	err = countSubagents(s, func(c *core.SubagentStats) {
+		c.TotalDetected++
+		if framed {
+			c.FramesCreated++
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return s.Emit(core.SubagentDetected, s.Session.Root, map[string]any{"title": s.Session.Title, "matched": s.Session.IsSubagent})
+}
+
+// track begins to watch the caller's session as a child of frame parent.
+func track(s *project.Step, parent string) error {
+	if s.Session.Title == "" {
+		s.Session.Title = "Subagent task"
+	}
+	config, err := s.SubagentConfig()
+	if err != nil {
+		return err
+	}
+	if !config.Enabled {
+		return makeChild(s, parent)
+	}
+	if err := register(s, false); err != nil || !s.Session.IsSubagent {
+		return err
+	}
+	return makeTrackedFrame(s, parent)
+}
+
+// tryHeuristics returns a watched session a frame if it has lived long enough and
+// said enough; if not, it counts as skipped, once.
+func tryHeuristics(s *project.Step) error {
+	if !s.Session.Tracked || s.Session.HasFrame() || s.Session.IsCompleted {
+		return nil
+	}
+	config, err := s.SubagentConfig()
+	if err != nil {
+		return err
+	}
+	parent, err := s.ParentFrame()
+	if err != nil {
+		return err
+	}
+	age := int64(s.Now - s.Session.CreatedAt)
+	if parent != "" && core.MeetsFrameHeuristics(age, s.Session.MessageCount, config) {
+		return makeTrackedFrame(s, parent)
+	}
+	if s.Session.Skipped {
+		return nil
+	}
+	s.Session.Skipped = true
+	return countSubagents(s, func(c *core.SubagentStats) { c.SkippedByHeuristics++ })
+}
+
+func makeTrackedFrame(s *project.Step, parent string) error {
+	if err := makeChild(s, parent); err != nil {
+		return err
+	}
+	return countSubagents(s, func(c *core.SubagentStats) { c.FramesCreated++ })
+}
+
+// makeChild returns the caller's session a frame of its own below parent.
+func makeChild(s *project.Step, parent string) error {
+	frame, err := s.Create(core.Frame{Parent: parent, Goal: core.SubagentGoal(s.Session.Title), Status: core.InProgress})
+	s.Session.Root, s.Session.Current = frame.ID, frame.ID
+	return err
+}
+
+// trackedSession finds a tracked child session by its id or its frame's.
+func trackedSession(s *project.Step, ref string) (core.Session, error) {
+	id := ref
+	if id == "" {
+		id = s.Session.ID
+	}
+	session, err := s.Tx.Session(id)
+	if errors.Is(err, core.ErrNotFound) {
+		frame, resolveErr := s.Resolve(ref)
+		if resolveErr == nil && frame.Session != "" {
+			session, err = s.Tx.Session(frame.Session)
+		}
+	}
+	if err != nil && !errors.Is(err, core.ErrNotFound) {
+		return session, err
+	}
+	if err != nil || !session.Tracked {
+		return session, core.NotFoundf("%q is not a tracked subagent session", id).WithHint("%s shows those that are", op.SubagentList)
+	}
+	return session, nil
+}

@@ -1,0 +1,55 @@
+package project
+
+import (
+	"slices"
+
+	"flame/core"
+)
+
+// PageSize is how many frames a page has: 500 take some 10 ms to read.
+const PageSize = 500
+
+// EachFrame calls f for the frames of these links, in their order, without holding
+// more than a page of them.
+func EachFrame(tx Tx, links []core.Link, f func(core.Frame) error) error {
+	for page := range slices.Chunk(links, PageSize) {
+		keys := make([]int64, len(page))
+		for i, link := range page {
+			keys[i] = link.Key
+		}
+		frames, err := tx.FramesAt(keys)
+		if err != nil {
+			return err
+		}
+		for _, key := range keys {
+			frame, there := frames[key]
+			if !there {
+				continue
+			}
+			if err := f(frame); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// EachUnder calls f for a frame and all below it that are there, archived ones too.
+// It holds no more than a page of them.
+func EachUnder(tx Tx, id string, f func(core.Frame) error) error {
+	if id == "" {
+		return nil
+	}
+	links, err := tx.Links(FrameQuery{Under: id, Archived: true})
+	if err != nil {
+		return err
+	}
+	return EachFrame(tx, links, f)
+}
+
+func Total(counts map[core.Status]int) (n int) {
+	for _, count := range counts {
+		n += count
+	}
+	return n
+}

@@ -1,0 +1,120 @@
+package stack
+
+import (
+	"errors"
+
+	"flame/core"
+	"flame/project"
+)
+
+// PopArgs say how a frame ends.
+type PopArgs struct {
+	Frame           string      // which; empty: the current one
+	Status          core.Status // completed, failed or blocked
+	Summary         string      // dense outcome; empty leaves the one there is
+	Results         string      // full outcome; empty leaves the one there is
+	Confidence      *float64    // 0..1 that the caller gives the result
+	GenerateSummary bool        // end it once the host's next compaction brings a summary
+	Force           bool        // although children are in progress
+}
+
+func (a *PopArgs) Check() (err error) {
+	if !a.Status.Ended() {
+		return core.Invalidf("status %q cannot end a frame", a.Status).WithHint("use completed, failed or blocked")
+	}
+	if a.Confidence != nil && (*a.Confidence < 0 || *a.Confidence > 1) {
+		return core.Invalidf("confidence %v is out of range", *a.Confidence).WithHint("give a number from 0 to 1")
+	}
+	if a.Summary, err = project.CleanOptional("summary", a.Summary); err != nil {
+		return err
+	}
+	a.Results, err = project.CleanOptional("results", a.Results)
+	return err
+}
+
+// Popped is what became of a frame that was popped.
+type Popped struct {
+	Frame   core.Frame              // as it is now
+	Parent  *core.Frame             // its parent; nil for a root
+	Current string                  // id of the caller's current frame now; empty without one
+	Planned []core.Frame            // its planned children, left over
+	Open    []core.Frame            // its children still in progress, with Force
+	Pending *core.PendingCompletion // set when the frame waits for a summary
+}
+
+// Finish ends popped.Frame and moves the caller's current frame out of it.
+func Finish(s *project.Step, popped *Popped, args PopArgs) error {
+	frame := &popped.Frame
+	inside, err := s.IsInside(s.Session.Current, frame.ID)
+	if err != nil {
+		return err
+	}
+	if args.Results != "" {
+		frame.Results = args.Results
+	}
+	if args.Confidence != nil {
+		frame.Confidence = args.Confidence
+	}
+	if err := End(s, frame, args.Status, args.Summary); err != nil {
+		return err
+	}
+	switch {
+	case inside && s.Session.Parent != "" && frame.ID == s.Session.Root:
+		s.Session.Current = "" // a subagent that is done does not work in its parent's frame
+	case inside:
+		if s.Session.Current, err = s.NearestOpen(frame.Parent); err != nil {
+			return err
+		}
+	}
+	popped.Current, err = s.NearestOpen(s.Session.Current)
+	return err
+}
+
+// End moves frame to status, keeps the summary, drops what waited for its end,
+// and writes both frame and event.
+func End(s *project.Step, frame *core.Frame, status core.Status, summary string) error {
+	if err := frame.Move(status, s.Now); err != nil {
+		return err
+	}
+	data := map[string]any{"status": status}
+	if summary != "" && frame.Summary != "" && frame.Summary != summary {
+		data["replacedSummary"] = frame.Summary
+	}
+	if summary != "" {
+		frame.Summary = summary
+	}
+	if err := s.Tx.SaveFrame(*frame); err != nil {
+		return err
+	}
+	if err := forgetCompaction(s, frame.ID); err != nil {
+		return err
+	}
+	return s.Emit(core.FrameCompleted, frame.ID, data)
+}
+
+// Children returns the children of a frame that have this status, oldest first.
+func Children(s *project.Step, id string, status core.Status) ([]core.Frame, error) {
+	return s.Tx.FindFrames(project.FrameQuery{Parent: id, Statuses: []core.Status{status}})
+}
+
+// The kinds of records and deadlines that compactions need.
+const (
+	recordPending    project.Kind[core.PendingCompletion] = "pending_completion" // by frame
+	recordCompaction project.Kind[compactionMark]         = "compaction"         // by frame: what its next compaction is for
+	SummaryDeadline                                       = "pending_completion" // by frame: give up waiting for a summary
+)
+
+// A compactionMark says what a frame's next compaction is for.
+type compactionMark struct {
+	Type core.CompactionType `json:"type"`
+	Note string              `json:"note,omitempty"`
+}
+
+// forgetCompaction drops all that waits for a compaction of this frame.
+func forgetCompaction(s *project.Step, frame string) error {
+	return errors.Join(
+		recordPending.Delete(s.Tx, frame),
+		recordCompaction.Delete(s.Tx, frame),
+		s.Tx.ClearDeadline(SummaryDeadline, frame),
+	)
+}

@@ -1,0 +1,235 @@
+package stack
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"flame/core"
+	"flame/core/op"
+	"flame/project"
+)
+
+// A PlannedChild is one piece of work to be done later.
+type PlannedChild struct {
+	Goal            string
+	SuccessCriteria string
+}
+
+// maxPlanned bounds the frames of one Plan call: more than an agent plans at
+// once, and few enough for one short transaction.
+const maxPlanned = 200
+
+// Plan makes planned frames below parentRef, or below the caller's current
+// frame, in the order given. A caller without a frame plans roots.
+func Plan(ctx context.Context, p *project.Project, by project.Caller, parentRef string, children []PlannedChild) (parent *core.Frame, planned []core.Frame, err error) {
+	if children, err = cleanPlan(children); err != nil {
+		return nil, nil, err
+	}
+	err = p.Update(ctx, by, func(s *project.Step) error {
+		if parent, err = planParent(s, parentRef); err != nil {
+			return err
+		}
+		planned = nil
+		for _, child := range children {
+			frame := core.Frame{Goal: child.Goal, SuccessCriteria: child.SuccessCriteria, Status: core.Planned}
+			if parent != nil {
+				frame.Parent = parent.ID
+			}
+			if frame, err = s.Create(frame); err != nil {
+				return err
+			}
+			planned = append(planned, frame)
+		}
+		if parent == nil {
+			return nil
+		}
+		for _, frame := range planned {
+			parent.PlannedChildren = append(parent.PlannedChildren, frame.ID)
+		}
+		parent.UpdatedAt = s.Now
+		return s.Tx.SaveFrame(*parent)
+	})
+	return parent, planned, err
+}
+
+func cleanPlan(children []PlannedChild) ([]PlannedChild, error) {
+	if len(children) == 0 {
+		return nil, core.Invalidf("children is empty").WithHint("name at least one piece of work")
+	}
+	if len(children) > maxPlanned {
+		return nil, core.Invalidf("%d children at once, the limit is %d", len(children), maxPlanned).
+			WithHint("plan them in several calls, or below several frames")
+	}
+	cleaned := make([]PlannedChild, len(children))
+	for i, child := range children {
+		var err error
+		if cleaned[i].Goal, err = project.Clean("goal", child.Goal); err != nil {
+			return nil, err
+		}
+		if cleaned[i].SuccessCriteria, err = project.CleanOptional("successCriteria", child.SuccessCriteria); err != nil {
+			return nil, err
+		}
+	}
+	return cleaned, nil
+}
+
+// planParent finds the frame to plan under; nil plans roots.
+func planParent(s *project.Step, ref string) (*core.Frame, error) {
+	if ref == "" {
+		_, ok, err := s.Current()
+		if err != nil {
+			return nil, err
+		}
+		if !ok && (s.By.Anonymous() || s.Session.HasFrame()) {
+			return nil, nil
+		}
+	}
+	parent, err := target(s, ref)
+	if err != nil {
+		return nil, err
+	}
+	if parent.Status == core.Completed || parent.Status == core.Failed || parent.Status == core.Invalidated {
+		return nil, core.Invalidf("%s is %s, so nothing can be planned under it", parent.ID, parent.Status).
+			WithHint("plan under a frame that is planned, in progress or blocked; %s reopens a finished one", op.Activate)
+	}
+	above, err := s.Tx.Ancestors(parent.ID, 0)
+	if err != nil {
+		return nil, err
+	}
+	if void := invalidatedIn(above); void != nil {
+		return nil, core.Invalidf("%s lies below %s, which is invalidated, so nothing can be planned under it", parent.ID, void.ID).
+			WithHint("plan under a frame outside of %s; %s shows them", void.ID, op.Tree)
+	}
+	return &parent, nil
+}
+
+// invalidatedIn returns the first of these frames that is invalidated; nil without one.
+func invalidatedIn(frames []core.Frame) *core.Frame {
+	at := slices.IndexFunc(frames, func(f core.Frame) bool { return f.Status == core.Invalidated })
+	if at < 0 {
+		return nil
+	}
+	return &frames[at]
+}
+
+// Activated is a frame that was taken up.
+type Activated struct {
+	Frame core.Frame
+	From  core.Status // what it was before
+	Taken string      // session it was taken over from; empty otherwise
+	Under core.Status // of its parent, where that is over and stays so; empty otherwise
+}
+
+// Activate takes up a frame: planned, blocked, completed or failed, or one in
+// progress whose sessions have all ended, or any with force. It becomes the
+// caller's current frame. That its parent has ended is no hindrance: what a finished
+// frame left over is work all the same. What is planned below an invalidated frame
+// is void.
+func Activate(ctx context.Context, p *project.Project, by project.Caller, ref string, force bool) (a Activated, err error) {
+	if ref = strings.TrimSpace(ref); ref == "" {
+		return a, core.Invalidf("sessionID is empty").WithHint("give the id of the frame to take up; %s shows them", op.Tree)
+	}
+	err = p.Update(ctx, by, func(s *project.Step) error {
+		frame, err := s.Resolve(ref)
+		if err != nil {
+			return err
+		}
+		a = Activated{From: frame.Status}
+		if a.Under, err = standing(s, frame); err != nil {
+			return err
+		}
+		if frame.Status == core.InProgress {
+			err = takeOver(s, &frame, force, &a)
+		} else {
+			err = start(s, &frame)
+		}
+		if err != nil {
+			return err
+		}
+		a.Frame = frame
+		s.Session.Current = frame.ID
+		if !s.Session.HasFrame() {
+			s.Session.Root = frame.ID
+		}
+		return nil
+	})
+	return a, err
+}
+
+// standing returns the status of the parent of a frame that is to be taken up, where
+// the parent is over. It refuses a planned frame below one that is invalidated, at any
+// depth: an older flame could leave some there.
+func standing(s *project.Step, frame core.Frame) (parent core.Status, err error) {
+	above, err := s.Tx.Ancestors(frame.ID, 0)
+	if err != nil || len(above) == 0 {
+		return "", err
+	}
+	if void := invalidatedIn(above); void != nil && frame.Status == core.Planned {
+		why := core.OneLine(void.InvalidationReason, project.MaxTitle)
+		return "", core.Invalidf("%s lies below %s, which is invalidated: %s", frame.ID, void.ID, why).
+			WithHint("if the work still makes sense, push or plan it anew outside of %s; else %s %s", void.ID, op.Invalidate, frame.ID)
+	}
+	if parent = above[0].Status; parent.Ended() || parent == core.Invalidated {
+		return parent, nil
+	}
+	return "", nil
+}
+
+// start puts a frame into progress for the caller's session.
+func start(s *project.Step, frame *core.Frame) error {
+	event := core.FrameActivated
+	if frame.Status == core.Completed || frame.Status == core.Failed {
+		event = core.FrameReopened
+	}
+	from := frame.Status
+	if err := frame.Move(core.InProgress, s.Now); err != nil {
+		return err
+	}
+	frame.Session, frame.ArchivedAt = s.Session.ID, 0
+	if err := s.Tx.SaveFrame(*frame); err != nil {
+		return err
+	}
+	return s.Emit(event, frame.ID, map[string]any{"from": from})
+}
+
+// takeOver returns the caller a frame in progress that no live session works in.
+func takeOver(s *project.Step, frame *core.Frame, force bool, a *Activated) error {
+	owner, err := LiveOwner(s, *frame)
+	if err != nil {
+		return err
+	}
+	if owner != "" && !force {
+		return core.Invalidf("%s is in progress in session %s", frame.ID, owner).
+			WithHint("let that session finish it, or pass %s if that session is gone", op.ArgForce)
+	}
+	if frame.Session == s.Session.ID {
+		return nil
+	}
+	a.Taken = frame.Session
+	frame.Session, frame.UpdatedAt = s.Session.ID, s.Now
+	if err := s.Tx.SaveFrame(*frame); err != nil {
+		return err
+	}
+	return s.Emit(core.FrameActivated, frame.ID, map[string]any{"from": core.InProgress, "takenFrom": a.Taken})
+}
+
+// LiveOwner returns a session other than the caller's that still works in frame.
+func LiveOwner(s *project.Step, frame core.Frame) (string, error) {
+	at, err := s.Tx.FindSessions(project.SessionQuery{Current: frame.ID})
+	if err != nil {
+		return "", err
+	}
+	if frame.Session != "" {
+		owner, err := s.Tx.Session(frame.Session)
+		if err == nil {
+			at = append(at, owner)
+		}
+	}
+	for _, session := range at {
+		if session.ID != s.Session.ID && session.Host != project.CommandLine && session.State != core.SessionEnded {
+			return session.ID, nil
+		}
+	}
+	return "", nil
+}

@@ -1,0 +1,239 @@
+package stack
+
+import (
+	"context"
+	"time"
+
+	"flame/core"
+	"flame/project"
+)
+
+// byCompaction is the rule by which flame ends a frame whose pop waited for a summary, as
+// events name it.
+const byCompaction = "compaction"
+
+// pendingTimeout is how long a popped frame waits for the summary that a
+// compaction is to bring (DESIGN §6).
+const pendingTimeout = 10 * time.Minute
+
+// noSummary stands for the summary of a frame whose compaction never came.
+const noSummary = "(no summary: the compaction that was to bring it did not come in time)"
+
+// awaitSummary leaves popped.Frame in progress until a summary comes.
+func awaitSummary(s *project.Step, popped *Popped, args PopArgs) error {
+	frame := popped.Frame
+	pending := core.PendingCompletion{
+		Frame: frame.ID, Status: args.Status, Summary: args.Summary,
+		Results: args.Results, Confidence: args.Confidence,
+		RequestedAt: s.Now, Due: s.Now + core.Millis(pendingTimeout.Milliseconds()),
+	}
+	popped.Pending = &pending
+	popped.Current = s.Session.Current
+	if err := recordPending.Save(s.Tx, frame.ID, pending); err != nil {
+		return err
+	}
+	if err := recordCompaction.Save(s.Tx, frame.ID, compactionMark{Type: core.FrameCompletion}); err != nil {
+		return err
+	}
+	if err := s.Tx.SetDeadline(project.Deadline{Kind: SummaryDeadline, Subject: frame.ID, Due: pending.Due, Set: s.Now}); err != nil {
+		return err
+	}
+	return s.Emit(core.CompactionRequested, frame.ID, map[string]any{"type": core.FrameCompletion})
+}
+
+// A Summarizing is what Summarize answers with.
+type Summarizing struct {
+	Frame  core.Frame
+	Stored bool   // a summary was given and is kept
+	Prompt string // otherwise: what a summary should tell
+	Input  core.CompactionInput
+}
+
+// Summarize marks the frame's next compaction as one asked for, or keeps the
+// summary that the caller brings.
+func Summarize(ctx context.Context, p *project.Project, by project.Caller, ref, note, summary string) (done Summarizing, err error) {
+	if note, err = project.CleanOptional("note", note); err != nil {
+		return done, err
+	}
+	if summary, err = project.CleanOptional("summary", summary); err != nil {
+		return done, err
+	}
+	err = p.Update(ctx, by, func(s *project.Step) error {
+		if done.Frame, err = target(s, ref); err != nil {
+			return err
+		}
+		if summary != "" {
+			done.Stored = true
+			return storeSummary(s, &done.Frame, summary)
+		}
+		mark := compactionMark{core.ManualSummary, note}
+		if waiting, err := recordPending.Load(s.Tx, done.Frame.ID, &core.PendingCompletion{}); err != nil {
+			return err
+		} else if waiting {
+			mark.Type = core.FrameCompletion // the pop that waits for a summary is still to get one
+		}
+		if err := recordCompaction.Save(s.Tx, done.Frame.ID, mark); err != nil {
+			return err
+		}
+		if err := s.Emit(core.CompactionRequested, done.Frame.ID, map[string]any{"type": mark.Type, "note": note}); err != nil {
+			return err
+		}
+		done.Input, err = compactionInput(s, done.Frame)
+		done.Prompt = core.CompactionPrompt(done.Input)
+		return err
+	})
+	return done, err
+}
+
+// compactionInput gathers what a compaction prompt for frame is made of.
+func compactionInput(s *project.Step, frame core.Frame) (in core.CompactionInput, err error) {
+	mark := compactionMark{Type: core.Overflow}
+	if _, err = recordCompaction.Load(s.Tx, frame.ID, &mark); err != nil {
+		return in, err
+	}
+	in = core.CompactionInput{Type: mark.Type, Note: mark.Note, Frame: frame, Now: s.Now}
+	if frame.Parent != "" {
+		parent, err := s.Tx.Frame(frame.Parent)
+		if err != nil {
+			return in, err
+		}
+		in.Parent = &parent
+	}
+	in.Siblings, err = beside(s, frame)
+	return in, err
+}
+
+// CompactionPrompt returns the text that a host's compaction of the caller's
+// frame, or of the one ref names, should work by.
+func CompactionPrompt(ctx context.Context, p *project.Project, by project.Caller, ref string) (kind core.CompactionType, prompt string, err error) {
+	err = p.View(ctx, by, func(s *project.Step) error {
+		frame, err := s.Resolve(ref)
+		if err != nil {
+			return err
+		}
+		in, err := compactionInput(s, frame)
+		kind, prompt = in.Type, core.CompactionPrompt(in)
+		return err
+	})
+	return kind, prompt, err
+}
+
+// StoreSummary keeps what a host's compaction of the caller's frame, or of the
+// one ref names, came to, and ends the frame if that was waited for. An empty
+// summary ends it with the user's text, where there is one.
+func StoreSummary(ctx context.Context, p *project.Project, by project.Caller, ref, summary string) (frame core.Frame, err error) {
+	if summary, err = project.CleanOptional("summary", core.StripAnalysis(summary)); err != nil {
+		return frame, err
+	}
+	err = p.Update(ctx, by, func(s *project.Step) error {
+		if frame, err = s.Resolve(ref); err != nil {
+			return err
+		}
+		return storeSummary(s, &frame, summary)
+	})
+	return frame, err
+}
+
+func storeSummary(s *project.Step, frame *core.Frame, summary string) error {
+	var pending core.PendingCompletion
+	waiting, err := recordPending.Load(s.Tx, frame.ID, &pending)
+	if err != nil {
+		return err
+	}
+	if waiting && (summary != "" || pending.Summary != "") {
+		return complete(s, frame, pending, core.CombineSummaries(pending.Summary, summary))
+	}
+	if summary == "" {
+		return nil
+	}
+	data := map[string]any{}
+	if frame.Summary != "" && frame.Summary != summary {
+		data["replacedSummary"] = frame.Summary
+	}
+	frame.Summary, frame.UpdatedAt = summary, s.Now
+	if err := s.Tx.SaveFrame(*frame); err != nil {
+		return err
+	}
+	if err := forgetCompaction(s, frame.ID); err != nil {
+		return err
+	}
+	return s.Emit(core.SummaryStored, frame.ID, data)
+}
+
+// complete ends a frame that waited for its summary; the caller's current frame
+// moves out of it.
+func complete(s *project.Step, frame *core.Frame, pending core.PendingCompletion, summary string) error {
+	popped := Popped{Frame: *frame}
+	s.Rule = byCompaction
+	defer func() { s.Rule = "" }()
+	err := Finish(s, &popped, PopArgs{Status: pending.Status, Summary: summary, Results: pending.Results, Confidence: pending.Confidence})
+	*frame = popped.Frame
+	return err
+}
+
+// GiveUp ends a frame whose compaction did not come in time.
+func GiveUp(s *project.Step, id string) error {
+	var pending core.PendingCompletion
+	waiting, err := recordPending.Load(s.Tx, id, &pending)
+	if err != nil || !waiting {
+		return err
+	}
+	frame, err := s.Tx.Frame(id)
+	if err != nil {
+		return err
+	}
+	summary := pending.Summary
+	if summary == "" && frame.Summary == "" {
+		summary = noSummary
+	}
+	if !frame.CanMove(pending.Status) {
+		return forgetCompaction(s, id)
+	}
+	return complete(s, &frame, pending, summary)
+}
+
+// Compactions is the state of compactions.
+type Compactions struct {
+	Frame   core.Frame                     // the caller's current one
+	OK      bool                           // there is one
+	Type    core.CompactionType            // of its next compaction; empty when none is asked for
+	Note    string                         // that came with the request
+	Pending *core.PendingCompletion        // it waits for a summary
+	Marks   map[string]core.CompactionType // all frames whose next compaction is asked for
+	Waiting int                            // frames that wait for a summary
+}
+
+// CompactionsOf tells what compactions are asked for and waited for; in detail
+// for the frame that ref names, or for the caller's.
+func CompactionsOf(ctx context.Context, p *project.Project, by project.Caller, ref string) (info Compactions, err error) {
+	err = p.View(ctx, by, func(s *project.Step) error {
+		if ref != "" {
+			info.Frame, err = s.Resolve(ref)
+			info.OK = err == nil
+		} else {
+			info.Frame, info.OK, err = s.Current()
+		}
+		if err != nil {
+			return err
+		}
+		info.Marks = map[string]core.CompactionType{}
+		err := recordCompaction.Each(s.Tx, func(id string, mark compactionMark) error {
+			info.Marks[id] = mark.Type
+			if id == info.Frame.ID {
+				info.Type, info.Note = mark.Type, mark.Note
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		return recordPending.Each(s.Tx, func(id string, pending core.PendingCompletion) error {
+			info.Waiting++
+			if id == info.Frame.ID {
+				info.Pending = &pending
+			}
+			return nil
+		})
+	})
+	return info, err
+}

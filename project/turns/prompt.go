@@ -1,0 +1,171 @@
+package turns
+
+import (
+	"context"
+	"strings"
+
+	"flame/core"
+	"flame/core/op"
+	"flame/project"
+	"flame/project/autonomy"
+	"flame/project/briefing"
+	"flame/project/children"
+)
+
+// A Prompt is what a session's agent is asked to do.
+type Prompt struct {
+	ID       string // the host's; the same again changes nothing
+	Text     string
+	FromUser bool             // a person's own words, not the host's
+	MaxChars int              // of the briefing; 0: no limit
+	Standing project.Standing // what the host tells of the session with it; zero: nothing
+}
+
+// Begin takes in a prompt: the first one makes and names the session's root, a
+// push that is due happens or is suggested. It returns what the agent should know
+// beside the prompt.
+func Begin(ctx context.Context, p *project.Project, by project.Caller, prompt Prompt) (b briefing.Briefing, err error) {
+	err = prompted(ctx, p, by, prompt, func(s *project.Step, mine *project.Presence, first bool) error {
+		b, err = briefing.WithNotices(s, prompt.MaxChars, func(maxChars int) (briefing.Briefing, error) {
+			if mine.Given {
+				return briefing.Briefing{}, nil
+			}
+			prompt.MaxChars = maxChars
+			return briefFor(s, prompt, first, mine.Seen)
+		})
+		if err != nil {
+			return err
+		}
+		mine.Given = false
+		mine.Seen, err = briefing.ToldUpTo(s, b)
+		return err
+	})
+	return b, err
+}
+
+// TakeIn is Prompt without the briefing, for hosts that ask for that when they
+// send the prompt on (Attend).
+func TakeIn(ctx context.Context, p *project.Project, by project.Caller, prompt Prompt) error {
+	return prompted(ctx, p, by, prompt, func(*project.Step, *project.Presence, bool) error { return nil })
+}
+
+// prompted takes in a prompt that was not taken in before; then finishes with
+// what else the session's presence should keep. first says that the session had
+// none.
+func prompted(ctx context.Context, p *project.Project, by project.Caller, prompt Prompt, then func(s *project.Step, mine *project.Presence, first bool) error) error {
+	return p.Update(ctx, by, func(s *project.Step) error {
+		mine, err := s.PresenceOf(s.Session.ID)
+		if err != nil || prompt.ID != "" && prompt.ID == mine.Prompt {
+			return err
+		}
+		if err := takeIn(s, prompt); err != nil {
+			return err
+		}
+		// Children that took a new frame have another presence now.
+		first := mine.Prompt == ""
+		if mine, err = s.PresenceOf(s.Session.ID); err != nil {
+			return err
+		}
+		if err := then(s, &mine, first); err != nil {
+			return err
+		}
+		if prompt.Standing != (project.Standing{}) {
+			mine.Standing = prompt.Standing
+		}
+		if mine.Prompt = prompt.ID; mine.Prompt == "" {
+			mine.Prompt = "unnamed"
+		}
+		if mine.Turn, err = briefing.LastSeq(s); err != nil {
+			return err
+		}
+		return s.SavePresence(s.Session.ID, mine)
+	})
+}
+
+// takeIn does what a person's prompt means for the tree.
+func takeIn(s *project.Step, prompt Prompt) error {
+	s.Session.MessageCount++
+	if err := s.Tx.ClearDeadline(children.IdleDeadline, s.Session.ID); err != nil {
+		return err
+	}
+	switch {
+	case !prompt.FromUser:
+		return nil
+	case s.Session.Parent != "":
+		return children.Resume(s)
+	}
+	frame, err := nameRoot(s, prompt.Text)
+	if err != nil || frame == "" {
+		return err
+	}
+	if err := autonomy.NoteActivity(s, frame, func(a *autonomy.Activity) { a.Messages++ }); err != nil {
+		return err
+	}
+	return autonomy.WeighPush(s, firstLine(prompt.Text))
+}
+
+// nameRoot makes the root of a session that has none, or whose root is finished,
+// and names one that only has a default goal. It returns the id of the frame the
+// session works in; empty where there is none.
+func nameRoot(s *project.Step, text string) (string, error) {
+	goal := core.OneLine(workIn(unquoted(firstLine(text))), project.MaxRootGoal)
+	if !s.Session.HasFrame() {
+		root, err := s.MakeRoot(goal)
+		return root.ID, err
+	}
+	if goal != "" {
+		if err := s.RenameRoot(goal, false); err != nil {
+			return "", err
+		}
+	}
+	open, err := s.NearestOpen(s.Session.Current)
+	if open != "" || goal == "" || err != nil {
+		return open, err
+	}
+	root, err := s.MakeRoot(goal)
+	return root.ID, err
+}
+
+// workIn returns what a line asks for. A command to the host asks for nothing, but for
+// those of flame's own that name work.
+func workIn(line string) string {
+	if !strings.HasPrefix(line, "/") {
+		return line
+	}
+	for _, c := range op.Commands {
+		if work, ok := strings.CutPrefix(line, c.Slash()+" "); ok && c.Work {
+			work, _, _ = strings.Cut(unquoted(work)+" ", " --")
+			return unquoted(strings.TrimSpace(work))
+		}
+	}
+	return ""
+}
+
+// firstLine returns the first line of text that is not blank.
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	return strings.TrimSpace(line)
+}
+
+// unquoted takes the quotes off that OpenCode's run puts round a prompt of
+// several words.
+func unquoted(line string) string {
+	if inner, ok := strings.CutPrefix(line, `"`); ok && strings.HasSuffix(inner, `"`) {
+		return strings.NewReplacer(`\"`, `"`, `\\`, `\`).Replace(strings.TrimSuffix(inner, `"`))
+	}
+	return line
+}
+
+// briefFor returns what belongs beside a prompt: for the first one of a session the
+// context of its frame where that tells anything, then what changed, and the
+// suggestions made since.
+func briefFor(s *project.Step, prompt Prompt, first bool, seen int64) (b briefing.Briefing, err error) {
+	if first {
+		return briefing.First(s, prompt.MaxChars)
+	}
+	known := "" // a person's words tell nothing of a child, even where they are the same
+	if !prompt.FromUser {
+		known = prompt.Text
+	}
+	return briefing.Changes(s, known, prompt.MaxChars, seen)
+}

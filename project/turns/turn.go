@@ -1,0 +1,125 @@
+// Package turns takes in what hosts tell of a session's turns: the prompt that begins one,
+// the requests to its model, and its end.
+package turns
+
+import (
+	"context"
+
+	"flame/core"
+	"flame/project"
+	"flame/project/autonomy"
+	"flame/project/children"
+	"flame/project/stack"
+	"flame/project/usage"
+)
+
+// A Turn is what a host tells when an agent stops to wait for input.
+type Turn struct {
+	LastMessage string   // of the agent; becomes the summary of a frame that ends with the turn
+	Running     []string // children that still run, by their sessions' ids; nil: the host does not tell
+	Transcript  string   // path of the host's log of the session; empty without one
+
+	Usage []usage.Message // of answers that were not told before, where the host tells it
+}
+
+// End notes that the caller's turn is over. Children that the host no longer
+// runs are orphaned, a pop that is due happens or is suggested, and what the
+// turn cost is counted later. A session that flame never saw stays unknown.
+func End(ctx context.Context, p *project.Project, by project.Caller, turn Turn) error {
+	return p.Together(ctx, func(p *project.Project) error {
+		if turn.Running != nil {
+			if err := children.Orphan(ctx, p, by, turn.Running); err != nil {
+				return err
+			}
+		}
+		return p.IfKnown(ctx, by, func(s *project.Step) error { return endTurn(s, turn) })
+	})
+}
+
+func endTurn(s *project.Step, turn Turn) error {
+	if err := weighTurn(s, turn.LastMessage); err != nil {
+		return err
+	}
+	if err := keepWords(s, turn.LastMessage); err != nil {
+		return err
+	}
+	if err := usage.Note(s, turn.Usage); err != nil {
+		return err
+	}
+	if err := s.CountLater(turn.Transcript); err != nil {
+		return err
+	}
+	return children.Idle(s)
+}
+
+// keepWords keeps what a child said last, for an end that its host does not tell.
+func keepWords(s *project.Step, text string) error {
+	if s.Session.Parent == "" || text == "" {
+		return nil
+	}
+	mine, err := s.PresenceOf(s.Session.ID)
+	if err != nil || mine.Fallback == text {
+		return err
+	}
+	mine.Fallback = text
+	return s.SavePresence(s.Session.ID, mine)
+}
+
+// weighTurn counts the turn as progress or as none, and weighs a pop.
+func weighTurn(s *project.Step, lastMessage string) error {
+	frame, ok, err := s.Current()
+	if err != nil || !ok {
+		return err
+	}
+	progress, err := progressed(s)
+	if err != nil {
+		return err
+	}
+	err = autonomy.NoteActivity(s, frame.ID, func(a *autonomy.Activity) {
+		if a.NoProgressTurns++; progress {
+			a.NoProgressTurns = 0
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return weighPop(s, lastMessage)
+}
+
+// progressed reports whether the session changed anything in the tree since its
+// turn began; files count, as they are artifacts.
+func progressed(s *project.Step) (bool, error) {
+	mine, err := s.PresenceOf(s.Session.ID)
+	if err != nil {
+		return false, err
+	}
+	made, err := s.Tx.FindEvents(project.EventQuery{AfterSeq: mine.Turn, Session: s.Session.ID, Limit: 1, Kinds: []string{
+		core.FrameCreated, core.FramePlanned, core.FrameActivated, core.FrameReopened, core.FrameUpdated, core.FrameCompleted, core.SummaryStored,
+	}})
+	return len(made) > 0, err
+}
+
+// weighPop suggests to end the current frame, or at level auto ends it with the
+// agent's last message as its summary. It leaves roots alone, and frames with
+// work below them in progress.
+func weighPop(s *project.Step, lastMessage string) error {
+	frame, config, seen, err := autonomy.Weigh(s, "")
+	if err != nil || config.Level == core.AutonomyManual || frame.Parent == "" || frame.ID == s.Session.Root {
+		return err
+	}
+	advice := autonomy.PopAdvice(frame, config, seen, autonomy.PopQuestion{})
+	if config.Level != core.AutonomyAuto {
+		return autonomy.Suggest(s, &advice)
+	}
+	open, err := stack.Children(s, frame.ID, core.InProgress)
+	if err != nil || !advice.Recommended || len(open) > 0 {
+		return err
+	}
+	popped := stack.Popped{Frame: frame}
+	s.Rule = autonomy.Rule
+	err = stack.Finish(s, &popped, stack.PopArgs{Status: advice.Status, Summary: lastMessage})
+	if s.Rule = ""; err != nil {
+		return err
+	}
+	return autonomy.Count(s, func(c *core.AutonomyStats) { c.AutoPops++ })
+}

@@ -1,0 +1,290 @@
+// Package usage counts what sessions used, tokens and USD, for the frames that they worked
+// in: from what hosts tell with their events, and from their logs, which are read later.
+package usage
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+
+	"flame/core"
+	"flame/project"
+	"flame/project/autonomy"
+)
+
+const (
+	recordCounted project.Kind[string] = "counted" // by session: id of the last message whose usage the host told
+
+)
+
+// maxRead bounds in bytes what is read of a log at once; the rest follows in the
+// next sweep.
+const maxRead = 8 << 20
+
+// CountLater sees to it that what the host's log at path tells of the caller's
+// session is counted soon, by whichever process sweeps with a TranscriptReader.
+// A session that flame never saw stays unknown.
+func CountLater(ctx context.Context, p *project.Project, by project.Caller, path string) error {
+	return p.IfKnown(ctx, by, func(s *project.Step) error { return s.CountLater(path) })
+}
+
+// A Message is what one answer of a session's agent took.
+type Message struct {
+	MessageID string      // of the host; ids of later messages sort after those of earlier ones
+	At        core.Millis // when
+	Usage     core.Usage
+	Context   int // tokens that were in the session's context then
+}
+
+// Note counts what a host tells of the answers in the caller's session. Telling it
+// again changes nothing. What is told before the session has a frame, or a parent with
+// one, is left for the host to tell again.
+func Note(s *project.Step, usages []Message) error {
+	home, err := homeOf(s, s.Session)
+	if err != nil || home == "" {
+		return err
+	}
+	var last string
+	if _, err := recordCounted.Load(s.Tx, s.Session.ID, &last); err != nil {
+		return err
+	}
+	fresh := slices.DeleteFunc(slices.Clone(usages), func(u Message) bool { return u.MessageID <= last })
+	slices.SortFunc(fresh, func(a, b Message) int { return cmp.Compare(a.MessageID, b.MessageID) })
+	fresh = slices.CompactFunc(fresh, func(a, b Message) bool { return a.MessageID == b.MessageID })
+	if len(fresh) == 0 {
+		return nil
+	}
+	spent := make([]spending, len(fresh))
+	for i, u := range fresh {
+		spent[i] = spending{at: u.At, usage: u.Usage, context: u.Context, messages: 1}
+	}
+	if err := spend(s, s.Session, home, spent); err != nil {
+		return err
+	}
+	return recordCounted.Save(s.Tx, s.Session.ID, fresh[len(fresh)-1].MessageID)
+}
+
+// A spending is what some messages of one time took.
+type spending struct {
+	at       core.Millis
+	usage    core.Usage
+	context  int // tokens in the session's context; 0: not told
+	messages int
+}
+
+// homeOf returns the id of the frame that work of session counts for where nothing
+// tells of another: its root, or for a child without a frame of its own the one
+// that its parent works in. It is empty where there is none.
+func homeOf(s *project.Step, session core.Session) (string, error) {
+	if session.HasFrame() || session.Parent == "" {
+		return session.Root, nil
+	}
+	parent, err := s.Tx.Session(session.Parent)
+	if err != nil {
+		return "", project.IgnoreMissing(err)
+	}
+	open, err := s.NearestOpen(parent.Current)
+	return cmp.Or(open, parent.Root), err
+}
+
+// spend adds what was spent to the frames that session worked in at the time.
+// Their UpdatedAt stays, as nobody changed them.
+func spend(s *project.Step, session core.Session, home string, spent []spending) error {
+	if len(spent) == 0 {
+		return nil
+	}
+	worked, err := s.Worked(session.ID)
+	if err != nil {
+		return err
+	}
+	byFrame := map[string]spending{}
+	newest := spent[0].at
+	for _, one := range spent {
+		id := worked.At(one.at, home)
+		sum := byFrame[id]
+		sum.usage, sum.messages = sum.usage.Add(one.usage), sum.messages+one.messages
+		sum.context = cmp.Or(one.context, sum.context)
+		byFrame[id], newest = sum, max(newest, one.at)
+	}
+	for id, sum := range byFrame {
+		if err := charge(s, id, sum); err != nil {
+			return err
+		}
+	}
+	return s.ForgetBefore(session.ID, worked, newest)
+}
+
+// charge adds what was spent to one frame. What was spent in a frame that is
+// gone is gone with it.
+func charge(s *project.Step, id string, sum spending) error {
+	frame, err := s.Tx.Frame(id)
+	if err != nil {
+		return project.IgnoreMissing(err)
+	}
+	if sum.usage != (core.Usage{}) {
+		frame.Usage = frame.Usage.Add(sum.usage)
+		if err := s.Tx.SaveFrame(frame); err != nil {
+			return err
+		}
+	}
+	return autonomy.NoteActivity(s, id, func(a *autonomy.Activity) {
+		a.Messages += sum.messages
+		a.Tokens = cmp.Or(sum.context, a.Tokens)
+	})
+}
+
+// Count counts what session d.Subject's log tells beyond what was counted. The
+// log is read outside any transaction; where another process counted meanwhile,
+// what was read is dropped.
+func Count(ctx context.Context, p *project.Project, d project.Deadline) error {
+	var log project.Transcript
+	var session core.Session
+	var home string
+	err := p.Store.View(ctx, func(tx project.Tx) (err error) {
+		s := p.Step(tx, project.Caller{})
+		log, session, home, err = uncounted(s, d.Subject)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if home == "" || log.Path == "" { // once there is something, it is asked for again
+		return p.Store.Update(ctx, func(tx project.Tx) error { return tx.ClearDeadline(d.Kind, d.Subject) })
+	}
+	told := read(p, session, log)
+	return p.Store.Update(ctx, func(tx project.Tx) error {
+		s := p.Step(tx, project.Caller{})
+		return counted(s, d, log, home, told)
+	})
+}
+
+// uncounted returns what is to be counted of a session, and its home: empty where
+// there is nothing that it could count for.
+func uncounted(s *project.Step, id string) (log project.Transcript, session core.Session, home string, err error) {
+	if session, err = s.Tx.Session(id); err != nil {
+		return log, session, "", project.IgnoreMissing(err)
+	}
+	if _, err = project.RecordTranscript.Load(s.Tx, id, &log); err != nil {
+		return log, session, "", err
+	}
+	home, err = homeOf(s, session)
+	if err != nil || log.Since > 0 || session.Parent != "" || home == "" {
+		return log, session, home, err
+	}
+	// The log of a forked session begins with a copy of the other's.
+	root, err := s.Tx.Frame(home)
+	if log.Since = session.CreatedAt; err == nil {
+		log.Since = min(root.CreatedAt, session.CreatedAt)
+	}
+	return log, session, home, project.IgnoreMissing(err)
+}
+
+// A telling is what was read of a log.
+type telling struct {
+	spent    []spending
+	messages int // the answers among them, and what was said to them
+	next     project.Transcript
+	more     bool // there is more than maxRead
+}
+
+// read returns what the session's log tells beyond what was counted, at most
+// maxRead of it.
+func read(p *project.Project, session core.Session, log project.Transcript) (told telling) {
+	told.next = log
+	from := log.At
+	for entry, err := range p.Transcripts(session.Host, log.Path, log.At) {
+		if err != nil {
+			p.Log.Warn("a transcript cannot be read", "session", session.ID, "path", log.Path, "error", err)
+			break
+		}
+		if entry.Next.Offset < from.Offset { // it was written anew
+			p.Log.Warn("a transcript became shorter", "session", session.ID, "path", log.Path)
+			told.next, from = log.Anew(log.Path), core.LogPosition{}
+		}
+		told.add(entry, session.Parent != "")
+		told.next.At = entry.Next
+		if told.more = entry.Next.Offset-from.Offset >= maxRead; told.more {
+			break
+		}
+	}
+	return told
+}
+
+// add takes in one line of a log. Prompts to a child count as messages; those to
+// a person's own session are counted when they are made.
+func (t *telling) add(entry core.LogEntry, child bool) {
+	m := entry.Message
+	if m.Role == core.RoleOther || m.Time < t.next.Since {
+		return
+	}
+	one := spending{at: m.Time, usage: m.Usage}
+	t.next.Until = max(t.next.Until, m.Time)
+	switch {
+	case m.Role == core.RoleAssistant && m.ID != t.next.At.Last:
+		one.messages = 1
+		one.context = int(m.Usage.TokensIn + m.Usage.CacheRead + m.Usage.CacheWritten)
+	case m.Role == core.RoleUser && child && isPrompt(m):
+		one.messages = 1
+	case one.usage == core.Usage{}:
+		return
+	}
+	t.messages += one.messages
+	t.spent = append(t.spent, one)
+}
+
+// isPrompt reports whether a user's message says something, rather than bring
+// what tools answered or what a compaction came to.
+func isPrompt(m core.Message) bool {
+	return !m.Summary && slices.ContainsFunc(m.Parts, func(p core.Part) bool { return p.Type == core.PartText })
+}
+
+// counted keeps what was read of a session's log, unless another process has
+// counted it since, and comes back where there is more or was asked again.
+func counted(s *project.Step, d project.Deadline, log project.Transcript, home string, told telling) error {
+	var now project.Transcript
+	if _, err := project.RecordTranscript.Load(s.Tx, d.Subject, &now); err != nil {
+		return err
+	}
+	if now.Path != log.Path || now.At != log.At {
+		return nil
+	}
+	if told.next != log {
+		if err := keep(s, d.Subject, home, told); err != nil {
+			return err
+		}
+	}
+	due, is, err := s.Due(d.Kind, d.Subject)
+	switch {
+	case err != nil || !is || due.Set != d.Set:
+		return err
+	case told.more:
+		return s.Tx.SetDeadline(project.Deadline{Kind: d.Kind, Subject: d.Subject, Due: s.Now, Set: s.Now})
+	}
+	return s.Tx.ClearDeadline(d.Kind, d.Subject)
+}
+
+// keep adds what was read of a session's log to its frames.
+func keep(s *project.Step, id, home string, told telling) error {
+	session, err := s.Tx.Session(id)
+	if err != nil {
+		return project.IgnoreMissing(err)
+	}
+	if err := spend(s, session, home, told.spent); err != nil {
+		return err
+	}
+	if session.Tracked && told.messages > 0 {
+		session.MessageCount += told.messages
+		if err := s.Tx.SaveSession(session); err != nil {
+			return err
+		}
+	}
+	return project.RecordTranscript.Save(s.Tx, id, told.next)
+}
+
+// Forget drops how far a session's usage was counted.
+func Forget(tx project.Tx, session string) error {
+	return errors.Join(
+		project.RecordTranscript.Delete(tx, session), recordCounted.Delete(tx, session), tx.ClearDeadline(project.UsageDeadline, session),
+	)
+}

@@ -1,0 +1,215 @@
+package view
+
+import (
+	"cmp"
+	"errors"
+	"maps"
+	"slices"
+
+	"flame/core"
+	"flame/project"
+)
+
+// focusShare is how many children of each frame on the way a focused tree
+// shows: with the usual depths some 60 lines, 8 KB of text.
+const focusShare = 10
+
+// A focus is a focused tree in the making. The way leads from a top down to the
+// caller's frame; each level of the tree shows what is on it and some beside it.
+type focus struct {
+	tx       project.Tx
+	way      []core.Frame
+	fault    core.Fault // of the first on the way
+	archived bool
+}
+
+// focusedTree reads the frames on the way to the caller's and some beside each;
+// what is left out below every frame shown is counted.
+func focusedTree(s *project.Step, tree *Tree, scope project.FrameQuery) error {
+	f := &focus{tx: s.Tx, archived: scope.Archived}
+	top, err := f.begin(tree.Current, scope)
+	if err != nil {
+		return err
+	}
+	before, after, err := f.level(top, 0)
+	if err != nil {
+		return err
+	}
+	if len(f.way) > 0 {
+		before[len(before)-1].Fault = f.fault
+	}
+	for i, above := range f.way {
+		left, right, err := f.level(project.FrameQuery{Parent: above.ID}, i+1)
+		if err != nil {
+			return err
+		}
+		before, after = append(before, left...), append(right, after...)
+	}
+	tree.Lines = append(before, after...)
+	core.SetBranches(tree.Lines)
+	return nil
+}
+
+// begin finds the way, and returns the query for what stands at the top.
+func (f *focus) begin(current string, scope project.FrameQuery) (top project.FrameQuery, err error) {
+	if err := f.findWay(current); err != nil {
+		return top, err
+	}
+	if scope.Under == "" {
+		return project.FrameQuery{Roots: true}, nil
+	}
+	at := slices.IndexFunc(f.way, func(frame core.Frame) bool { return frame.ID == scope.Under })
+	if at >= 0 {
+		f.way, f.fault = f.way[at:], core.NoFault
+		return project.FrameQuery{}, nil
+	}
+	root, err := f.tx.Frame(scope.Under)
+	f.way, f.fault = []core.Frame{root}, core.NoFault
+	return project.FrameQuery{}, err
+}
+
+// findWay reads the caller's frame and those above it, the topmost first. It ends
+// below a frame without an id, which cannot be asked for.
+func (f *focus) findWay(current string) error {
+	if current == "" {
+		return nil
+	}
+	frame, err := f.tx.Frame(current)
+	if err != nil {
+		return err
+	}
+	above, err := f.tx.Ancestors(current, project.MaxAncestors)
+	if err != nil {
+		return err
+	}
+	f.way = append([]core.Frame{frame}, above...)
+	if nameless := slices.IndexFunc(f.way, func(f core.Frame) bool { return f.ID == "" }); nameless > 0 {
+		f.way = f.way[:nameless]
+	}
+	slices.Reverse(f.way)
+	f.fault, err = f.faultOf(f.way[0], len(above) == project.MaxAncestors)
+	return err
+}
+
+// faultOf returns why the first frame on the way stands at the top.
+func (f *focus) faultOf(first core.Frame, cut bool) (core.Fault, error) {
+	switch {
+	case first.Parent == "":
+		return core.NoFault, nil
+	case cut:
+		return core.TooDeep, nil
+	case first.Parent == first.ID:
+		return core.OwnParent, nil
+	}
+	_, err := f.tx.Frame(first.Parent)
+	if errors.Is(err, core.ErrNotFound) {
+		return core.NoParent, nil
+	}
+	return core.InCycle, err
+}
+
+// level returns the lines at a depth: those up to the frame on the way, below which
+// the next level stands, and those after it. What lies below the others is counted.
+func (f *focus) level(q project.FrameQuery, depth int) (before, after []core.TreeLine, err error) {
+	shown, rest, err := f.pick(q, depth)
+	if err != nil {
+		return nil, nil, err
+	}
+	counts, err := f.tx.CountChildren(idsOf(shown))
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, frame := range shown {
+		line := core.TreeLine{Branch: core.Branch{Depth: int32(depth)}, Frame: frame}
+		if f.isOn(frame, depth) {
+			before, after = append(after, line), nil
+		} else {
+			after = appendMore(append(after, line), counts[frame.ID], depth+1)
+		}
+	}
+	return before, appendMore(after, rest, depth), nil
+}
+
+// isOn reports whether a frame is the one on the way at a depth.
+func (f *focus) isOn(frame core.Frame, depth int) bool {
+	return depth < len(f.way) && frame.ID == f.way[depth].ID
+}
+
+// appendMore appends the line that counts frames left out, if there are any.
+func appendMore(lines []core.TreeLine, counts map[core.Status]int, depth int) []core.TreeLine {
+	if project.Total(counts) == 0 {
+		return lines
+	}
+	return append(lines, core.TreeLine{Branch: core.Branch{Depth: int32(depth)}, More: counts})
+}
+
+// pick reads what is shown of the frames that q describes, in the order of a tree,
+// and counts the rest. The zero query is for the frame on the way alone.
+func (f *focus) pick(q project.FrameQuery, depth int) (shown []core.Frame, rest map[core.Status]int, err error) {
+	onWay := f.way[min(depth, len(f.way)):min(depth+1, len(f.way))]
+	if !q.Roots && q.Parent == "" {
+		return onWay, nil, nil
+	}
+	// Archived children are shown where they are asked for, and not counted.
+	counts, err := f.tx.CountFrames(project.FrameQuery{Roots: q.Roots, Parent: q.Parent, Archived: q.Roots && f.archived})
+	if err != nil {
+		return nil, nil, err
+	}
+	q.Archived, q.Order, q.Limit = f.archived, project.NewestFirst, focusShare
+	newest, err := f.tx.FindFrames(q)
+	if err != nil {
+		return nil, nil, err
+	}
+	q.Statuses = []core.Status{core.InProgress}
+	open, err := f.tx.FindFrames(q)
+	if err != nil {
+		return nil, nil, err
+	}
+	shown = f.share(onWay, open, newest)
+	if !q.Roots {
+		slices.Reverse(shown)
+	}
+	return shown, without(counts, shown, q), nil
+}
+
+// share picks some of the frames of one level, the newest first: that on the way,
+// then those in progress, then the newest. Frames elsewhere on the way, as in a
+// cycle, are shown there.
+func (f *focus) share(onWay, open, newest []core.Frame) (shown []core.Frame) {
+	chosen := map[string]bool{}
+	for _, frame := range slices.Concat(onWay, open, newest) {
+		elsewhere := slices.ContainsFunc(f.way, func(on core.Frame) bool { return on.ID == frame.ID })
+		if len(chosen) == 0 && len(onWay) > 0 || !elsewhere && len(chosen) < focusShare {
+			chosen[frame.ID] = true
+		}
+	}
+	// What is not among the newest is older than those.
+	for _, frame := range slices.Concat(newest, open, onWay) {
+		if chosen[frame.ID] {
+			shown = append(shown, frame)
+			delete(chosen, frame.ID)
+		}
+	}
+	slices.SortStableFunc(shown, func(a, b core.Frame) int { return cmp.Compare(b.CreatedAt, a.CreatedAt) })
+	return shown
+}
+
+// without returns what counts holds of q beyond the frames shown. One that stands
+// among the roots for want of a better place is none of those.
+func without(counts map[core.Status]int, shown []core.Frame, q project.FrameQuery) map[core.Status]int {
+	for _, frame := range shown {
+		if counts[frame.Status] > 0 && !(q.Roots && frame.Parent != "") {
+			counts[frame.Status]--
+		}
+	}
+	maps.DeleteFunc(counts, func(_ core.Status, n int) bool { return n == 0 })
+	return counts
+}
+
+func idsOf(frames []core.Frame) []string {
+	ids := make([]string, len(frames))
+	for i, f := range frames {
+		ids[i] = f.ID
+	}
+	return ids
+}

@@ -1,0 +1,127 @@
+package view
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"slices"
+
+	"flame/core"
+	"flame/project"
+)
+
+// An Outline is a tree of any size. It holds the places of all frames, 16 bytes
+// each; the frames themselves are read when they are asked for.
+type Outline struct {
+	Current string // id of the caller's current frame; empty without one
+
+	p        *project.Project
+	places   []core.Place
+	revision int64 // of the tree when the places were read
+}
+
+// OutlineOf returns the tree of the project, or the part under one of its frames.
+// The limit of args plays no part.
+func OutlineOf(ctx context.Context, p *project.Project, by project.Caller, args TreeArgs) (*Outline, error) {
+	o := &Outline{p: p}
+	var links []core.Link
+	err := p.View(ctx, by, func(s *project.Step) error {
+		scope, err := scope(s, args)
+		if err != nil {
+			return err
+		}
+		current, ok, err := s.Current()
+		if err != nil {
+			return err
+		}
+		if ok {
+			o.Current = current.ID
+		}
+		if o.revision, _, err = s.Tx.Revision(); err != nil {
+			return err
+		}
+		links, err = s.Tx.Links(scope)
+		return err
+	})
+	o.places = core.Outline(links)
+	return o, err
+}
+
+// Empty reports whether there are no frames.
+func (o *Outline) Empty() bool { return len(o.places) == 0 }
+
+// Pages returns the lines of the tree, page by page. Each page is read in a View
+// of its own that has ended when the page is given, so that a slow reader holds up
+// nobody. Frames that were deleted meanwhile are left out.
+func (o *Outline) Pages(ctx context.Context) iter.Seq2[[]core.TreeLine, error] {
+	return func(yield func([]core.TreeLine, error) bool) {
+		for places := range slices.Chunk(o.places, project.PageSize) {
+			var lines []core.TreeLine
+			err := o.p.Store.View(ctx, func(tx project.Tx) (err error) {
+				s := o.p.Step(tx, project.Caller{})
+				lines, err = linesAt(s, places, o.revision)
+				return err
+			})
+			if !yield(lines, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// linesAt reads the frames at places that were read at a revision. Where some are
+// missing although nothing was written since, the data is damaged.
+func linesAt(s *project.Step, places []core.Place, revision int64) ([]core.TreeLine, error) {
+	keys := make([]int64, len(places))
+	for i, place := range places {
+		keys[i] = place.Key
+	}
+	frames, err := s.Tx.FramesAt(keys)
+	if err != nil {
+		return nil, err
+	}
+	if len(frames) < len(keys) {
+		if err := mayBeGone(s, revision); err != nil {
+			return nil, err
+		}
+	}
+	lines := make([]core.TreeLine, 0, len(places))
+	for _, place := range places {
+		frame, there := frames[place.Key]
+		if !there {
+			continue
+		}
+		line := core.TreeLine{Branch: place.Branch, Frame: frame}
+		if line.Fault == core.NoParent {
+			if line.Fault, err = outside(s, frame.Parent); err != nil {
+				return nil, err
+			}
+		}
+		lines = append(lines, line)
+	}
+	return lines, nil
+}
+
+// mayBeGone returns an error unless frames may have been deleted since a revision.
+func mayBeGone(s *project.Step, revision int64) error {
+	if now, _, err := s.Tx.Revision(); err != nil || now != revision {
+		return err
+	}
+	return core.Unavailablef(errFramesLost, "the data is damaged: %v", errFramesLost).
+		WithHint("`flame doctor` says what is wrong; the file was left as it is")
+}
+
+var errFramesLost = errors.New("its index lists frames that are not there")
+
+// outside returns the fault of a frame whose parent is not among those shown: none
+// if that is only left out.
+func outside(s *project.Step, parent string) (core.Fault, error) {
+	if parent == "" {
+		return core.NoParent, nil
+	}
+	_, err := s.Tx.Frame(parent)
+	if errors.Is(err, core.ErrNotFound) {
+		return core.NoParent, nil
+	}
+	return core.NoFault, err
+}

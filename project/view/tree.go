@@ -1,0 +1,89 @@
+// Package view reads a project for people and models: the tree, whole, in outline or round
+// the caller's frame, single frames, counts and events.
+package view
+
+import (
+	"context"
+
+	"flame/core"
+	"flame/project"
+)
+
+// TreeArgs say which part of the tree to give.
+type TreeArgs struct {
+	Root     string // only this frame and what lies below it
+	Archived bool   // archived frames too
+	Limit    int    // a tree of more frames is given in part, the rest counted; 0: MaxWhole
+}
+
+// MaxWhole is how many frames are held in memory at once at most: some 50 MB of the
+// usual size. What there may be more of is read page by page.
+const MaxWhole = 20_000
+
+// A Tree is frames in their order, ready to draw.
+type Tree struct {
+	Lines   []core.TreeLine
+	Current string              // id of the caller's current frame; empty without one
+	Counts  map[core.Status]int // of the project, or of Root and what lies below it
+	Usage   core.Usage          // of the caller's current frame
+}
+
+// TreeOf returns the frames of the project, or those under one of them. Of a tree
+// beyond the limit it returns the way to the caller's frame with what lies beside
+// it, and counts the rest.
+func TreeOf(ctx context.Context, p *project.Project, by project.Caller, args TreeArgs) (tree Tree, err error) {
+	limit := args.Limit
+	if limit == 0 {
+		limit = MaxWhole
+	}
+	err = p.View(ctx, by, func(s *project.Step) error {
+		scope, err := scope(s, args)
+		if err != nil {
+			return err
+		}
+		current, ok, err := s.Current()
+		if err != nil {
+			return err
+		}
+		if ok {
+			tree.Current, tree.Usage = current.ID, current.Usage
+		}
+		if tree.Counts, err = s.Tx.CountFrames(scope); err != nil {
+			return err
+		}
+		whole := project.Total(tree.Counts) <= limit
+		if whole {
+			whole, err = wholeTree(s, &tree, scope, limit)
+		}
+		if err == nil && !whole {
+			err = focusedTree(s, &tree, scope)
+		}
+		return err
+	})
+	return tree, err
+}
+
+// scope returns the query for the frames that args ask for.
+func scope(s *project.Step, args TreeArgs) (project.FrameQuery, error) {
+	if args.Root == "" {
+		return project.FrameQuery{Archived: args.Archived}, nil
+	}
+	root, err := s.Resolve(args.Root)
+	return project.FrameQuery{Under: root.ID, Archived: args.Archived || root.ArchivedAt != 0}, err
+}
+
+// wholeTree reads every frame in scope, and reports whether they are within the
+// limit: those of unknown statuses are not counted.
+func wholeTree(s *project.Step, tree *Tree, scope project.FrameQuery, limit int) (whole bool, err error) {
+	scope.Limit = limit + 1
+	links, err := s.Tx.Links(scope)
+	if err != nil || len(links) > limit {
+		return false, err
+	}
+	revision, _, err := s.Tx.Revision()
+	if err != nil {
+		return false, err
+	}
+	tree.Lines, err = linesAt(s, core.Outline(links), revision)
+	return true, err
+}

@@ -1,0 +1,98 @@
+package view
+
+import (
+	"context"
+
+	"flame/core"
+	"flame/project"
+)
+
+// Details is one frame with what lies around it.
+type Details struct {
+	Frame     core.Frame
+	Ancestors []core.Frame // parent first
+	Children  map[core.Status]int
+	Current   bool // the caller works in it
+}
+
+// DetailsOf returns the caller's frame, or the one ref names.
+func DetailsOf(ctx context.Context, p *project.Project, by project.Caller, ref string) (d Details, err error) {
+	err = p.View(ctx, by, func(s *project.Step) error {
+		if d.Frame, err = s.Resolve(ref); err != nil {
+			return err
+		}
+		if d.Ancestors, err = s.Tx.Ancestors(d.Frame.ID, project.MaxAncestors); err != nil {
+			return err
+		}
+		if d.Children, err = s.Tx.CountFrames(project.FrameQuery{Parent: d.Frame.ID, Archived: true}); err != nil {
+			return err
+		}
+		open, err := s.NearestOpen(s.Session.Current)
+		d.Current = open != "" && open == d.Frame.ID
+		return err
+	})
+	return d, err
+}
+
+// Current returns the caller's current frame; ok is false without one.
+func Current(ctx context.Context, p *project.Project, by project.Caller) (frame core.Frame, ok bool, err error) {
+	err = p.View(ctx, by, func(s *project.Step) error {
+		frame, ok, err = s.Current()
+		return err
+	})
+	return frame, ok, err
+}
+
+// SearchArgs say what to look for.
+type SearchArgs struct {
+	Text   string
+	Status core.Status // empty: any
+	Limit  int         // 1..100; 0: 20
+}
+
+// maxFound bounds the frames a search gives: an answer that a model can read.
+const maxFound = 100
+
+// Search finds frames by the words of goal, success criteria, summary, results
+// and decisions, newest first.
+func Search(ctx context.Context, p *project.Project, by project.Caller, args SearchArgs) (found []core.Frame, err error) {
+	if args.Text, err = project.Clean("query", args.Text); err != nil {
+		return nil, err
+	}
+	query := project.FrameQuery{Text: args.Text, Archived: true, Order: project.NewestFirst, Limit: args.Limit}
+	if args.Status != "" {
+		if !args.Status.Valid() {
+			return nil, core.Invalidf("there is no status %q", args.Status).WithHint("use planned, in_progress, completed, failed, blocked or invalidated")
+		}
+		query.Statuses = []core.Status{args.Status}
+	}
+	switch {
+	case args.Limit < 0 || args.Limit > maxFound:
+		return nil, core.Invalidf("limit %d is out of range", args.Limit).WithHint("give a number from 1 to %d", maxFound)
+	case args.Limit == 0:
+		query.Limit = 20
+	}
+	err = p.View(ctx, by, func(s *project.Step) error {
+		found, err = s.Tx.FindFrames(query)
+		return err
+	})
+	return found, err
+}
+
+// Recent returns the frames that changed last, newest first.
+func Recent(ctx context.Context, p *project.Project, limit int) (frames []core.Frame, err error) {
+	err = p.Store.View(ctx, func(tx project.Tx) error {
+		frames, err = tx.FindFrames(project.FrameQuery{Order: project.RecentFirst, Limit: limit})
+		return err
+	})
+	return frames, err
+}
+
+// Complete returns frames whose id begins with prefix, newest first.
+func Complete(ctx context.Context, p *project.Project, prefix string, limit int) (frames []core.Frame, err error) {
+	err = p.Store.View(ctx, func(tx project.Tx) error {
+		frames, err = tx.FindFrames(project.FrameQuery{Prefix: prefix, Order: project.NewestFirst, Limit: limit})
+		return err
+	})
+	return frames, err
+}
