@@ -38,7 +38,9 @@ func TestAgentsBelowAgentsAreBoundInDepth(t *testing.T) {
 		run := s.request(by, plan.Request{Type: "free", Prompt: "hang"})
 		assert.Equal(t, depth, run.Depth)
 		assert.Equal(t, user.Session, run.Tree)
-		for _, tool := range []string{"Agent", "Task", "task", "mcp__flame__spawn_agent", "mcp__plugin_flame_flame__spawn_agent", "flame_spawn_agent", "Workflow", "call_omo_agent"} {
+		for _, tool := range []string{
+			"Agent", "Task", "task", "mcp__flame__spawn_agent", "mcp__plugin_flame_flame__spawn_agent", "flame_spawn_agent", "Workflow", "call_omo_agent",
+		} {
 			assert.Equal(t, depth < 3, run.Tools.Permits(tool), "%s at depth %d", tool, depth)
 		}
 		by = as(run)

@@ -29,18 +29,23 @@ type fileCall struct {
 func (c fileCall) line(host string, n int) string {
 	if host == "opencode" {
 		state := map[bool]string{true: "error", false: "completed"}[c.failed]
-		return fmt.Sprintf(`{"type":"tool_use","timestamp":%d,"sessionID":"ses_1","part":{"type":"tool","tool":%q,"callID":"c%d","state":{"status":%q,"input":%s,"output":"ok","error":"no"},"id":"prt_%d","sessionID":"ses_1","messageID":"msg_1"}}`,
+		return fmt.Sprintf(`{"type":"tool_use","timestamp":%d,"sessionID":"ses_1","part":{"type":"tool","tool":%q,"callID":"c%d",`+
+			`"state":{"status":%q,"input":%s,"output":"ok","error":"no"},"id":"prt_%d","sessionID":"ses_1","messageID":"msg_1"}}`,
 			1795168760000+n, strings.ToLower(c.tool), n, state, c.input, n)
 	}
-	return fmt.Sprintf(`{"type":"assistant","session_id":"s1","message":{"id":"a%d","content":[{"type":"tool_use","id":"c%d","name":%q,"input":%s}]}}`, n, n, c.tool, c.input) + "\n" +
-		fmt.Sprintf(`{"type":"user","session_id":"s1","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"c%d","is_error":%t,"content":"ok"}]}}`, n, c.failed)
+	return fmt.Sprintf(`{"type":"assistant","session_id":"s1","message":{"id":"a%d","content":[`+
+		`{"type":"tool_use","id":"c%d","name":%q,"input":%s}]}}`, n, n, c.tool, c.input) + "\n" +
+		fmt.Sprintf(`{"type":"user","session_id":"s1","message":{"role":"user","content":[`+
+			`{"type":"tool_result","tool_use_id":"c%d","is_error":%t,"content":"ok"}]}}`, n, c.failed)
 }
 
 // lastLine is how a host says that it is done.
 var lastLine = map[string]string{
 	"claude-code": `{"type":"result","subtype":"success","session_id":"s1","result":"ok","usage":{}}`,
-	"opencode": `{"type":"text","timestamp":1795168790000,"sessionID":"ses_1","part":{"id":"prt_t","messageID":"msg_2","sessionID":"ses_1","type":"text","text":"ok","time":{"start":1,"end":2}}}` + "\n" +
-		`{"type":"step_finish","timestamp":1795168790001,"sessionID":"ses_1","part":{"id":"prt_f","reason":"stop","messageID":"msg_2","sessionID":"ses_1","type":"step-finish","tokens":{"total":1,"input":1,"output":0,"reasoning":0,"cache":{"write":0,"read":0}},"cost":0}}`,
+	"opencode": `{"type":"text","timestamp":1795168790000,"sessionID":"ses_1","part":{"id":"prt_t","messageID":"msg_2",` +
+		`"sessionID":"ses_1","type":"text","text":"ok","time":{"start":1,"end":2}}}` + "\n" +
+		`{"type":"step_finish","timestamp":1795168790001,"sessionID":"ses_1","part":{"id":"prt_f","reason":"stop","messageID":"msg_2",` +
+		`"sessionID":"ses_1","type":"step-finish","tokens":{"total":1,"input":1,"output":0,"reasoning":0,"cache":{"write":0,"read":0}},"cost":0}}`,
 }
 
 // changed returns what an agent of a host changed that makes these calls.
@@ -65,13 +70,28 @@ func TestWhatAnAgentChangedIsReadFromItsLog(t *testing.T) {
 	}{
 		"an edit":                      {[]fileCall{{tool: "Edit", input: `{"PATH":"DIR/a.go","old":"x","new":"y"}`}}, []string{"a.go"}},
 		"a file outside of its folder": {[]fileCall{{tool: "Write", input: `{"PATH":"/elsewhere/a.go","content":"x"}`}}, []string{"/elsewhere/a.go"}},
-		"several, in order":            {[]fileCall{{tool: "Write", input: `{"PATH":"DIR/b/c.go"}`}, {tool: "Edit", input: `{"PATH":"a.go"}`}, {tool: "Edit", input: `{"PATH":"DIR/a.go"}`}}, []string{"a.go", "b/c.go"}},
-		"not what failed":              {[]fileCall{{tool: "Edit", input: `{"PATH":"DIR/a.go"}`, failed: true}}, nil},
-		"what was tried again":         {[]fileCall{{tool: "Edit", input: `{"PATH":"DIR/a.go"}`, failed: true}, {tool: "Edit", input: `{"PATH":"DIR/a.go"}`}}, []string{"a.go"}},
-		"not what was read":            {[]fileCall{{tool: "Read", input: `{"PATH":"DIR/a.go"}`}, {tool: "Bash", input: `{"command":"rm a.go"}`}}, nil},
-		"a patch":                      {[]fileCall{{tool: "apply_patch", input: `{"patchText":"*** Begin Patch\n*** Add File: n.go\n+x\n*** Update File: o.go\n@@\n-x\n*** Delete File: p.go\n*** End Patch"}`}}, []string{"n.go", "o.go", "p.go"}},
-		"whatever the tool is called":  {[]fileCall{{tool: "MultiEdit", input: `{"PATH":"DIR/a.go"}`}, {tool: "NotebookEdit", input: `{"notebook_path":"DIR/b.ipynb"}`}, {tool: "patch", input: `{"PATH":"DIR/c.go"}`}}, []string{"a.go", "b.ipynb", "c.go"}},
-		"not a call without a path":    {[]fileCall{{tool: "Edit", input: `{}`}, {tool: "Edit", input: `"odd"`}}, nil},
+		"several, in order": {
+			[]fileCall{{tool: "Write", input: `{"PATH":"DIR/b/c.go"}`}, {tool: "Edit", input: `{"PATH":"a.go"}`}, {tool: "Edit", input: `{"PATH":"DIR/a.go"}`}},
+			[]string{"a.go", "b/c.go"},
+		},
+		"not what failed": {[]fileCall{{tool: "Edit", input: `{"PATH":"DIR/a.go"}`, failed: true}}, nil},
+		"what was tried again": {
+			[]fileCall{{tool: "Edit", input: `{"PATH":"DIR/a.go"}`, failed: true}, {tool: "Edit", input: `{"PATH":"DIR/a.go"}`}}, []string{"a.go"},
+		},
+		"not what was read": {[]fileCall{{tool: "Read", input: `{"PATH":"DIR/a.go"}`}, {tool: "Bash", input: `{"command":"rm a.go"}`}}, nil},
+		"a patch": {
+			[]fileCall{{tool: "apply_patch", input: `{"patchText":"*** Begin Patch\n*** Add File: n.go\n+x\n` +
+				`*** Update File: o.go\n@@\n-x\n*** Delete File: p.go\n*** End Patch"}`}},
+			[]string{"n.go", "o.go", "p.go"},
+		},
+		"whatever the tool is called": {
+			[]fileCall{
+				{tool: "MultiEdit", input: `{"PATH":"DIR/a.go"}`}, {tool: "NotebookEdit", input: `{"notebook_path":"DIR/b.ipynb"}`},
+				{tool: "patch", input: `{"PATH":"DIR/c.go"}`},
+			},
+			[]string{"a.go", "b.ipynb", "c.go"},
+		},
+		"not a call without a path": {[]fileCall{{tool: "Edit", input: `{}`}, {tool: "Edit", input: `"odd"`}}, nil},
 	}
 	for name, tt := range tests {
 		for _, host := range []string{"claude-code", "opencode"} {
@@ -172,7 +192,8 @@ func TestADeletedFileInAWorktreeIsAChange(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	s.repository()
-	run := s.over(s.request(user, plan.Request{Type: "builder", Prompt: "remove sub/old.txt; done", Isolation: "worktree"}).ID, core.AgentCompleted, core.Completed)
+	run := s.request(user, plan.Request{Type: "builder", Prompt: "remove sub/old.txt; done", Isolation: "worktree"})
+	run = s.over(run.ID, core.AgentCompleted, core.Completed)
 	require.Len(t, run.Changes, 1)
 	assert.True(t, run.Changes[0].Deleted)
 	assert.Empty(t, run.Changes[0].Hash)

@@ -25,15 +25,39 @@ func TestAnAgentsModeIsNeverAboveItsParents(t *testing.T) {
 		r      plan.Request
 		want   permission.Choice
 	}{
-		"a builder works in its parent's":         {"acceptEdits", plan.Request{Type: "builder"}, permission.Choice{Requested: hosts.AcceptEdits, Effective: hosts.AcceptEdits}},
-		"a reader plans":                          {"acceptEdits", plan.Request{Type: "analyzer"}, permission.Choice{Requested: hosts.Plan, Effective: hosts.Plan}},
-		"less may be asked for":                   {"acceptEdits", plan.Request{Type: "builder", Mode: hosts.Plan}, permission.Choice{Requested: hosts.Plan, Effective: hosts.Plan}},
-		"more is not given":                       {"plan", plan.Request{Type: "builder", Mode: hosts.AcceptEdits}, permission.Choice{Requested: hosts.AcceptEdits, Effective: hosts.Plan, CappedBy: "parent"}},
-		"nor to a definition":                     {"plan", plan.Request{Type: "bold"}, permission.Choice{Requested: hosts.Bypass, Effective: hosts.Plan, CappedBy: "parent"}},
-		"an unknown one counts as default":        {"", plan.Request{Type: "bold", Mode: hosts.AcceptEdits}, permission.Choice{Requested: hosts.AcceptEdits, Effective: hosts.Default, CappedBy: "parent"}},
-		"a new one of the host counts as default": {"turbo", plan.Request{Type: "bold", Mode: hosts.AcceptEdits}, permission.Choice{Requested: hosts.AcceptEdits, Effective: hosts.Default, CappedBy: "parent"}},
-		"bypass needs a grant, whatever it has":   {"bypassPermissions", plan.Request{Type: "bold"}, permission.Choice{Requested: hosts.Bypass, Effective: hosts.AcceptEdits, CappedBy: "grant"}},
-		"bypass is not inherited without a grant": {"bypassPermissions", plan.Request{Type: "free"}, permission.Choice{Effective: hosts.AcceptEdits, CappedBy: "grant"}},
+		"a builder works in its parent's": {
+			"acceptEdits", plan.Request{Type: "builder"},
+			permission.Choice{Requested: hosts.AcceptEdits, Effective: hosts.AcceptEdits},
+		},
+		"a reader plans": {"acceptEdits", plan.Request{Type: "analyzer"}, permission.Choice{Requested: hosts.Plan, Effective: hosts.Plan}},
+		"less may be asked for": {
+			"acceptEdits", plan.Request{Type: "builder", Mode: hosts.Plan},
+			permission.Choice{Requested: hosts.Plan, Effective: hosts.Plan},
+		},
+		"more is not given": {
+			"plan", plan.Request{Type: "builder", Mode: hosts.AcceptEdits},
+			permission.Choice{Requested: hosts.AcceptEdits, Effective: hosts.Plan, CappedBy: "parent"},
+		},
+		"nor to a definition": {
+			"plan", plan.Request{Type: "bold"},
+			permission.Choice{Requested: hosts.Bypass, Effective: hosts.Plan, CappedBy: "parent"},
+		},
+		"an unknown one counts as default": {
+			"", plan.Request{Type: "bold", Mode: hosts.AcceptEdits},
+			permission.Choice{Requested: hosts.AcceptEdits, Effective: hosts.Default, CappedBy: "parent"},
+		},
+		"a new one of the host counts as default": {
+			"turbo", plan.Request{Type: "bold", Mode: hosts.AcceptEdits},
+			permission.Choice{Requested: hosts.AcceptEdits, Effective: hosts.Default, CappedBy: "parent"},
+		},
+		"bypass needs a grant, whatever it has": {
+			"bypassPermissions", plan.Request{Type: "bold"},
+			permission.Choice{Requested: hosts.Bypass, Effective: hosts.AcceptEdits, CappedBy: "grant"},
+		},
+		"bypass is not inherited without a grant": {
+			"bypassPermissions", plan.Request{Type: "free"},
+			permission.Choice{Effective: hosts.AcceptEdits, CappedBy: "grant"},
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -75,15 +99,28 @@ func TestAHostsOwnAgentPassesOnNoMoreThanItMay(t *testing.T) {
 		cannot []string
 		mode   hosts.Mode // empty: that of the session
 	}{
-		"the session itself":                 {host: "claude-code", can: []string{"Read", "Edit", "Write", "Bash"}},
-		"one that may do all":                {host: "claude-code", told: project.Standing{Agent: "general-purpose"}, can: []string{"Edit", "Bash"}},
-		"one that reads":                     {host: "claude-code", told: project.Standing{Agent: "Explore"}, can: []string{"Read", "Bash"}, cannot: []string{"Edit", "Write", "MultiEdit", "NotebookEdit", "Agent", "Task", "Workflow", "ExitPlanMode"}},
-		"one that a file defines":            {host: "claude-code", told: project.Standing{Agent: "careful"}, can: []string{"Read", "Edit"}, cannot: []string{"Write", "Bash"}},
-		"one that nobody knows":              {host: "claude-code", told: project.Standing{Agent: "theirs:odd"}, can: []string{"Read"}, mode: hosts.Plan},
-		"OpenCode's that reads":              {host: "opencode", told: project.Standing{Agent: "explore"}, can: []string{"read", "bash"}, cannot: []string{"edit", "write", "apply_patch", "multiedit", "patch", "task", "todowrite"}},
-		"OpenCode's that is configured":      {host: "opencode", told: project.Standing{Agent: "mine", Rules: `{"edit":"deny","bash":"ask"}`}, can: []string{"read"}, cannot: []string{"edit", "write", "bash"}},
-		"OpenCode's that has all":            {host: "opencode", told: project.Standing{Agent: "mine", Rules: `{}`}, can: []string{"edit", "bash"}},
-		"OpenCode's, whose rules are odd":    {host: "opencode", told: project.Standing{Agent: "mine", Rules: `{"edit":7}`}, cannot: []string{"read", "edit", "bash"}},
+		"the session itself":  {host: "claude-code", can: []string{"Read", "Edit", "Write", "Bash"}},
+		"one that may do all": {host: "claude-code", told: project.Standing{Agent: "general-purpose"}, can: []string{"Edit", "Bash"}},
+		"one that reads": {
+			host: "claude-code", told: project.Standing{Agent: "Explore"}, can: []string{"Read", "Bash"},
+			cannot: []string{"Edit", "Write", "MultiEdit", "NotebookEdit", "Agent", "Task", "Workflow", "ExitPlanMode"},
+		},
+		"one that a file defines": {
+			host: "claude-code", told: project.Standing{Agent: "careful"}, can: []string{"Read", "Edit"}, cannot: []string{"Write", "Bash"},
+		},
+		"one that nobody knows": {host: "claude-code", told: project.Standing{Agent: "theirs:odd"}, can: []string{"Read"}, mode: hosts.Plan},
+		"OpenCode's that reads": {
+			host: "opencode", told: project.Standing{Agent: "explore"}, can: []string{"read", "bash"},
+			cannot: []string{"edit", "write", "apply_patch", "multiedit", "patch", "task", "todowrite"},
+		},
+		"OpenCode's that is configured": {
+			host: "opencode", told: project.Standing{Agent: "mine", Rules: `{"edit":"deny","bash":"ask"}`}, can: []string{"read"},
+			cannot: []string{"edit", "write", "bash"},
+		},
+		"OpenCode's that has all": {host: "opencode", told: project.Standing{Agent: "mine", Rules: `{}`}, can: []string{"edit", "bash"}},
+		"OpenCode's, whose rules are odd": {
+			host: "opencode", told: project.Standing{Agent: "mine", Rules: `{"edit":7}`}, cannot: []string{"read", "edit", "bash"},
+		},
 		"OpenCode's, whose rules are broken": {host: "opencode", told: project.Standing{Agent: "mine", Rules: `{`}, cannot: []string{"read", "edit", "bash"}},
 	}
 	for name, tt := range tests {
@@ -131,19 +168,23 @@ func TestWhatAGrantIsFor(t *testing.T) {
 		granted bool
 		below   bool // one that the agent asks for is granted it too
 	}{
-		"any agent":                        {grant: permission.Grant{Mode: hosts.Bypass}, r: bold, granted: true},
-		"this definition":                  {grant: permission.Grant{Mode: hosts.Bypass, Agent: "bold"}, r: bold, granted: true},
-		"another definition":               {grant: permission.Grant{Mode: hosts.Bypass, Agent: "builder"}, r: bold},
-		"this session":                     {grant: permission.Grant{Mode: hosts.Bypass, Session: "user"}, r: bold, granted: true},
-		"another session":                  {grant: permission.Grant{Mode: hosts.Bypass, Session: "elsewhere"}, r: bold},
-		"a while that lasts":               {grant: permission.Grant{Mode: hosts.Bypass, ExpiresAt: 1_000_000}, r: bold, later: 900_000, granted: true},
-		"a while that is over":             {grant: permission.Grant{Mode: hosts.Bypass, ExpiresAt: 1_000_000}, r: bold, later: 1_000_000},
-		"agents of agents too":             {grant: permission.Grant{Mode: hosts.Bypass, Inherited: true}, r: bold, granted: true, below: true},
-		"any agent, but the repository's":  {grant: permission.Grant{Mode: hosts.Bypass}, r: theirs},
-		"one session, likewise":            {grant: permission.Grant{Mode: hosts.Bypass, Session: "user", Inherited: true}, r: theirs},
-		"exactly the repository's one":     {grant: permission.Grant{Mode: hosts.Bypass, Agent: "theirs"}, r: theirs, granted: true},
-		"less than what is asked for":      {grant: permission.Grant{Mode: hosts.AcceptEdits}, r: bold},
-		"a name that a call gives its own": {grant: permission.Grant{Mode: hosts.Bypass, Agent: "bold"}, r: plan.Request{Prompt: "done", Inline: json.RawMessage(`{"name":"bold","description":"d","prompt":"Do as you please.","permissionMode":"bypassPermissions"}`)}},
+		"any agent":                       {grant: permission.Grant{Mode: hosts.Bypass}, r: bold, granted: true},
+		"this definition":                 {grant: permission.Grant{Mode: hosts.Bypass, Agent: "bold"}, r: bold, granted: true},
+		"another definition":              {grant: permission.Grant{Mode: hosts.Bypass, Agent: "builder"}, r: bold},
+		"this session":                    {grant: permission.Grant{Mode: hosts.Bypass, Session: "user"}, r: bold, granted: true},
+		"another session":                 {grant: permission.Grant{Mode: hosts.Bypass, Session: "elsewhere"}, r: bold},
+		"a while that lasts":              {grant: permission.Grant{Mode: hosts.Bypass, ExpiresAt: 1_000_000}, r: bold, later: 900_000, granted: true},
+		"a while that is over":            {grant: permission.Grant{Mode: hosts.Bypass, ExpiresAt: 1_000_000}, r: bold, later: 1_000_000},
+		"agents of agents too":            {grant: permission.Grant{Mode: hosts.Bypass, Inherited: true}, r: bold, granted: true, below: true},
+		"any agent, but the repository's": {grant: permission.Grant{Mode: hosts.Bypass}, r: theirs},
+		"one session, likewise":           {grant: permission.Grant{Mode: hosts.Bypass, Session: "user", Inherited: true}, r: theirs},
+		"exactly the repository's one":    {grant: permission.Grant{Mode: hosts.Bypass, Agent: "theirs"}, r: theirs, granted: true},
+		"less than what is asked for":     {grant: permission.Grant{Mode: hosts.AcceptEdits}, r: bold},
+		"a name that a call gives its own": {
+			grant: permission.Grant{Mode: hosts.Bypass, Agent: "bold"},
+			r: plan.Request{Prompt: "done", Inline: json.RawMessage(
+				`{"name":"bold","description":"d","prompt":"Do as you please.","permissionMode":"bypassPermissions"}`)},
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -212,7 +253,9 @@ func TestToolsOnlyShrinkFromLevelToLevel(t *testing.T) {
 	first := s.request(user, plan.Request{Type: "wide", Prompt: "hang"})
 	permits(first, map[string]bool{"Read": true, "Edit": true, "Bash": true, "WebFetch": false, "Write": false, "mcp__docs__read": true, "Agent": true})
 	second := s.request(as(first), plan.Request{Type: "greedy", Prompt: "hang"})
-	permits(second, map[string]bool{"Read": true, "Edit": false, "WebFetch": false, "Write": false, "mcp__docs__find": true, "mcp__docs__read": false, "Agent": true})
+	permits(second, map[string]bool{
+		"Read": true, "Edit": false, "WebFetch": false, "Write": false, "mcp__docs__find": true, "mcp__docs__read": false, "Agent": true,
+	})
 	assert.Contains(t, second.Tools.Allowed, "Bash(git *)", "a rule for arguments stays")
 	only := []string{"Read", "Edit"}
 	third := s.request(as(second), plan.Request{Type: "all", Prompt: "hang", Tools: &only})

@@ -96,7 +96,10 @@ func TestAPermissionOfOpenCodesIsAboutAllThatChangesFiles(t *testing.T) {
 		}
 		def, err := definition.Inline(hoststest.Known(), json.RawMessage(`{"description": "d", "prompt": "Do.", "permission": {"`+tool+`": "deny"}}`))
 		require.NoError(t, err)
-		for host, names := range map[string][]string{opencode.Name: {"edit", "write", "apply_patch"}, claudecode.Name: {"Edit", "Write", "MultiEdit", "NotebookEdit"}} {
+		for host, names := range map[string][]string{
+			opencode.Name:   {"edit", "write", "apply_patch"},
+			claudecode.Name: {"Edit", "Write", "MultiEdit", "NotebookEdit"},
+		} {
 			left := hosts.ToolSet{}.Without(def.For(hoststest.Known(), host).DisallowedTools...)
 			for _, name := range names {
 				assert.False(t, left.Permits(name), "%s in %s, by the permission %s", name, host, tool)

@@ -23,7 +23,8 @@ func (s *service) apart() record.Run {
 	s.repository()
 	s.git("update-index", "--add", "--cacheinfo", "160000,"+strings.TrimSpace(s.git("rev-parse", "HEAD"))+",mod")
 	s.commit("a submodule")
-	return s.over(s.request(user, plan.Request{Type: "builder", Prompt: "write new.txt; done", Isolation: definition.Worktree}).ID, core.AgentCompleted, core.Completed)
+	run := s.request(user, plan.Request{Type: "builder", Prompt: "write new.txt; done", Isolation: definition.Worktree})
+	return s.over(run.ID, core.AgentCompleted, core.Completed)
 }
 
 func TestPruneKeepsWhatNoPatchHas(t *testing.T) {
@@ -76,7 +77,8 @@ func TestWhatIsPrunedOfAnAgentCanBeGoneOnWith(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	s.repository()
-	run := s.over(s.request(user, plan.Request{Type: "builder", Prompt: "write new.txt; done", Cwd: "sub", Isolation: "worktree"}).ID, core.AgentCompleted, core.Completed)
+	run := s.request(user, plan.Request{Type: "builder", Prompt: "write new.txt; done", Cwd: "sub", Isolation: "worktree"})
+	run = s.over(run.ID, core.AgentCompleted, core.Completed)
 	before, err := s.Result(s.ctx, run.ID)
 	require.NoError(t, err)
 

@@ -78,10 +78,14 @@ func TestWhatAnAgentIsGivenToRead(t *testing.T) {
 	goal := prompt(plan.Request{Type: "goals"})
 	assert.Contains(t, goal, "Build a login")
 	assert.Less(t, len(goal), min(len(full), 2_500))
-	for name, bare := range map[string]string{"the call": prompt(plan.Request{Type: "builder", Bare: true}), "the definition": prompt(plan.Request{Type: "nothing"})} {
+	for name, bare := range map[string]string{
+		"the call":       prompt(plan.Request{Type: "builder", Bare: true}),
+		"the definition": prompt(plan.Request{Type: "nothing"}),
+	} {
 		assert.NotContains(t, bare, "Build a login", "%s wants no context", name)
 	}
-	schema := prompt(plan.Request{Inline: json.RawMessage(`{"name":"judge","description":"d","prompt":"Judge.","flame":{"result_schema":{"type":"object","required":["verdict"]}}}`)})
+	schema := prompt(plan.Request{Inline: json.RawMessage(
+		`{"name":"judge","description":"d","prompt":"Judge.","flame":{"result_schema":{"type":"object","required":["verdict"]}}}`)})
 	assert.Contains(t, schema, `"required":["verdict"]`)
 }
 
@@ -133,13 +137,18 @@ func TestSpawnsThatCannotBeRight(t *testing.T) {
 		kind    error
 		says    string
 	}{
-		"without a prompt":             {plan.Request{Type: "builder"}, core.ErrInvalid, "prompt is missing"},
-		"with a prompt of blanks":      {plan.Request{Type: "builder", Prompt: " \n\t"}, core.ErrInvalid, "prompt is missing"},
-		"without a type":               {plan.Request{Prompt: "x"}, core.ErrInvalid, "subagent_type is missing"},
-		"of an unknown type":           {plan.Request{Type: "bilder", Prompt: "x"}, core.ErrNotFound, `did you mean "builder"`},
-		"of a broken definition":       {plan.Request{Type: "broken", Prompt: "x"}, core.ErrInvalid, "no other definition takes its place"},
-		"of a broken inline one":       {plan.Request{Inline: json.RawMessage(`{"name":"x","description":"d","prompt":"p","tools":7}`), Prompt: "x"}, core.ErrInvalid, "tools"},
-		"for an unknown host":          {plan.Request{Inline: json.RawMessage(`{"name":"x","description":"d","prompt":"p","flame":{"host":"vim"}}`), Prompt: "x"}, core.ErrInvalid, "flame.host"},
+		"without a prompt":        {plan.Request{Type: "builder"}, core.ErrInvalid, "prompt is missing"},
+		"with a prompt of blanks": {plan.Request{Type: "builder", Prompt: " \n\t"}, core.ErrInvalid, "prompt is missing"},
+		"without a type":          {plan.Request{Prompt: "x"}, core.ErrInvalid, "subagent_type is missing"},
+		"of an unknown type":      {plan.Request{Type: "bilder", Prompt: "x"}, core.ErrNotFound, `did you mean "builder"`},
+		"of a broken definition":  {plan.Request{Type: "broken", Prompt: "x"}, core.ErrInvalid, "no other definition takes its place"},
+		"of a broken inline one": {
+			plan.Request{Inline: json.RawMessage(`{"name":"x","description":"d","prompt":"p","tools":7}`), Prompt: "x"}, core.ErrInvalid, "tools",
+		},
+		"for an unknown host": {
+			plan.Request{Inline: json.RawMessage(`{"name":"x","description":"d","prompt":"p","flame":{"host":"vim"}}`), Prompt: "x"},
+			core.ErrInvalid, "flame.host",
+		},
 		"in a folder that is not":      {plan.Request{Type: "builder", Prompt: "x", Cwd: "no/such"}, core.ErrNotFound, "no/such is not a folder"},
 		"below a frame that is not":    {plan.Request{Type: "builder", Prompt: "x", Frame: "frame-nothing0"}, core.ErrNotFound, "frame-nothing0"},
 		"below a frame that is over":   {plan.Request{Type: "builder", Prompt: "x", Frame: finished.ID}, core.ErrInvalid, "is completed"},

@@ -51,7 +51,10 @@ func TestAnySequenceOfOperationsKeepsTheTreeWhole(t *testing.T) {
 func (f *fixture) randomOperation(r *rand.Rand, by project.Caller) (what string, err error) {
 	ref := f.randomFrame(r)
 	status := []core.Status{core.Completed, core.Failed, core.Blocked}[r.IntN(3)]
-	switch what = []string{"push", "pop", "pop frame", "plan", "activate", "invalidate", "decide", "goal", "summarize", "await", "store", "idle", "end", "start", "sweep", "prompt", "spawn", "bind", "child ends", "child goes on", "delegate", "lost"}[r.IntN(22)]; what {
+	switch what = []string{
+		"push", "pop", "pop frame", "plan", "activate", "invalidate", "decide", "goal", "summarize", "await", "store", "idle", "end", "start", "sweep",
+		"prompt", "spawn", "bind", "child ends", "child goes on", "delegate", "lost",
+	}[r.IntN(22)]; what {
 	case "push":
 		_, err = stack.Push(f.ctx, f.Project, by, fmt.Sprintf("goal %d", r.IntN(100)), "")
 	case "pop":

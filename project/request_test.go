@@ -158,7 +158,10 @@ func TestAnAgentsFrameEndsWithItsRun(t *testing.T) {
 	assert.Equal(t, made.Frame.ID, deeper.Parent)
 	require.NoError(t, turns.End(f.ctx, f.Project, host("s"), turns.Turn{}))
 	assert.Equal(t, core.InProgress, f.get(made.Frame.ID).Status, "no host's event ends an agent of flame's")
-	require.NoError(t, children.EndDelegation(f.ctx, f.Project, host("s"), made.Frame.ID, children.Ended{Session: "agent-session", End: core.ChildCompleted, Last: "all said"}))
+	require.NoError(
+		t,
+		children.EndDelegation(f.ctx, f.Project, host("s"), made.Frame.ID, children.Ended{Session: "agent-session", End: core.ChildCompleted, Last: "all said"}),
+	)
 	assert.Equal(t, core.Completed, f.get(deeper.ID).Status)
 	assert.Equal(t, "all said", f.get(made.Frame.ID).Summary)
 }

@@ -119,10 +119,14 @@ func TestSettingsDecideWhatAChildGets(t *testing.T) {
 		tree             []string
 	}{
 		"by default a frame and its context": {func(*core.SubagentConfig) {}, true, true, []string{"in_progress work", "  in_progress look"}},
-		"no context":                         {func(c *core.SubagentConfig) { c.InjectParentContext = false }, false, true, []string{"in_progress work", "  in_progress look"}},
-		"a frame that is not watched":        {func(c *core.SubagentConfig) { c.Enabled = false }, true, false, []string{"in_progress work", "  in_progress look"}},
-		"no frame for one of no pattern":     {func(c *core.SubagentConfig) { c.SubagentPatterns = []string{"never"} }, false, true, []string{"in_progress work"}},
-		"a frame by its kind":                {func(c *core.SubagentConfig) { c.SubagentPatterns = []string{"@GENERAL-"} }, true, true, []string{"in_progress work", "  in_progress look"}},
+		"no context": {
+			func(c *core.SubagentConfig) { c.InjectParentContext = false }, false, true, []string{"in_progress work", "  in_progress look"},
+		},
+		"a frame that is not watched":    {func(c *core.SubagentConfig) { c.Enabled = false }, true, false, []string{"in_progress work", "  in_progress look"}},
+		"no frame for one of no pattern": {func(c *core.SubagentConfig) { c.SubagentPatterns = []string{"never"} }, false, true, []string{"in_progress work"}},
+		"a frame by its kind": {
+			func(c *core.SubagentConfig) { c.SubagentPatterns = []string{"@GENERAL-"} }, true, true, []string{"in_progress work", "  in_progress look"},
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -55,8 +55,10 @@ func TestImportTakesTheOriginalPluginsState(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	write(t, dir, "state.json", `{"version": 1, "frames": {
-		"ses_A": {"sessionID": "ses_A", "status": "in_progress", "title": "Root", "successCriteria": "all", "successCriteriaCompacted": "a", "createdAt": 1, "updatedAt": 5, "artifacts": [], "decisions": [], "plannedChildren": ["ses_B"]},
-		"ses_B": {"sessionID": "ses_B", "parentSessionID": "ses_A", "status": "completed", "title": "Child", "createdAt": 2, "updatedAt": 4, "artifacts": ["x"], "decisions": [], "results": "long", "resultsCompacted": "short"}
+		"ses_A": {"sessionID": "ses_A", "status": "in_progress", "title": "Root",
+			"successCriteria": "all", "successCriteriaCompacted": "a", "createdAt": 1, "updatedAt": 5, "artifacts": [], "decisions": [], "plannedChildren": ["ses_B"]},
+		"ses_B": {"sessionID": "ses_B", "parentSessionID": "ses_A", "status": "completed", "title": "Child",
+			"createdAt": 2, "updatedAt": 4, "artifacts": ["x"], "decisions": [], "results": "long", "resultsCompacted": "short"}
 	}, "rootFrameIDs": ["ses_A"], "updatedAt": 9}`)
 	write(t, dir, "frames/ses_B.json", `{"sessionID": "ses_B", "status": "planned", "goal": "stale copy"}`)
 	write(t, dir, "frames/only.json", `{"sessionID": "only", "status": "planned", "goal": "beside", "createdAt": 3, "updatedAt": 3}`)
@@ -86,7 +88,8 @@ func TestImportTakesTheOriginalPluginsState(t *testing.T) {
 func TestImportRepairsOrRefuses(t *testing.T) {
 	t.Parallel()
 	frame := func(id, parent, status string) string {
-		return `"` + id + `": {"sessionID": "` + id + `", "parentSessionID": "` + parent + `", "status": "` + status + `", "goal": "g", "createdAt": 1, "updatedAt": 1, "artifacts": [], "decisions": []}`
+		return `"` + id + `": {"sessionID": "` + id + `", "parentSessionID": "` + parent + `", "status": "` + status + `",
+			"goal": "g", "createdAt": 1, "updatedAt": 1, "artifacts": [], "decisions": []}`
 	}
 	tests := map[string]struct {
 		state    string
@@ -95,12 +98,17 @@ func TestImportRepairsOrRefuses(t *testing.T) {
 	}{
 		"a parent that is missing": {`{"version": 1, "frames": {` + frame("a", "nowhere", "planned") + `}}`, 1, nil},
 		"a frame below itself":     {`{"version": 1, "frames": {` + frame("a", "a", "planned") + `}}`, 1, nil},
-		"a cycle of three":         {`{"version": 1, "frames": {` + frame("a", "c", "planned") + "," + frame("b", "a", "planned") + "," + frame("c", "b", "planned") + `}}`, 1, nil},
-		"ids like paths":           {`{"version": 1, "frames": {` + frame("../../x", "", "planned") + "," + frame("a/b", "", "planned") + "," + frame("a_b", "", "planned") + `}}`, 0, nil},
-		"an unknown status":        {`{"version": 1, "frames": {` + frame("a", "", "odd") + `}}`, 0, core.ErrInvalid},
-		"another id than its key":  {`{"version": 1, "frames": {"b": {"sessionID": "a", "status": "planned", "goal": "g"}}}`, 0, core.ErrInvalid},
-		"a state of the future":    {`{"version": 2, "frames": {}}`, 0, core.ErrInvalid},
-		"half a file":              {`{"version": 1, "frames": {"a": {"sess`, 0, core.ErrInvalid},
+		"a cycle of three": {
+			`{"version": 1, "frames": {` + frame("a", "c", "planned") + "," + frame("b", "a", "planned") + "," + frame("c", "b", "planned") + `}}`, 1, nil,
+		},
+		"ids like paths": {
+			`{"version": 1, "frames": {` + frame("../../x", "", "planned") + "," + frame("a/b", "", "planned") + "," + frame("a_b", "", "planned") + `}}`,
+			0, nil,
+		},
+		"an unknown status":       {`{"version": 1, "frames": {` + frame("a", "", "odd") + `}}`, 0, core.ErrInvalid},
+		"another id than its key": {`{"version": 1, "frames": {"b": {"sessionID": "a", "status": "planned", "goal": "g"}}}`, 0, core.ErrInvalid},
+		"a state of the future":   {`{"version": 2, "frames": {}}`, 0, core.ErrInvalid},
+		"half a file":             {`{"version": 1, "frames": {"a": {"sess`, 0, core.ErrInvalid},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

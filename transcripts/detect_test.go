@@ -224,7 +224,8 @@ func BenchmarkOpenCodeDB(b *testing.B) {
 	_, err = db.Exec(string(script) + `
 		WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i < 2000)
 		INSERT INTO message SELECT id || '-' || i, session_id, time_created, time_updated, data FROM message, n;
-		INSERT INTO part SELECT p.id || m.id, m.id, m.session_id, p.time_created, p.time_updated, p.data FROM message m JOIN part p ON m.id LIKE p.message_id || '-%'`)
+		INSERT INTO part SELECT p.id || m.id, m.id, m.session_id, p.time_created, p.time_updated, p.data
+			FROM message m JOIN part p ON m.id LIKE p.message_id || '-%'`)
 	require.NoError(b, err)
 	require.NoError(b, db.Close())
 	info, err := os.Stat(path)

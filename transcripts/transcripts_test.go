@@ -117,7 +117,8 @@ func TestNoLineIsLost(t *testing.T) {
 
 func TestUsageOfAnAnswerIsToldOnce(t *testing.T) {
 	t.Parallel()
-	log := `{"type":"assistant","message":{"id":"m","content":[{"type":"tool_use","id":"t","name":"Bash"}],"usage":{"input_tokens":10,"output_tokens":5,"cache_read_input_tokens":3,"cache_creation_input_tokens":2}}}` + "\n"
+	log := `{"type":"assistant","message":{"id":"m","content":[{"type":"tool_use","id":"t","name":"Bash"}],` +
+		`"usage":{"input_tokens":10,"output_tokens":5,"cache_read_input_tokens":3,"cache_creation_input_tokens":2}}}` + "\n"
 	messages, err := collect(claudeSession, log+log)
 	require.NoError(t, err)
 	require.Len(t, messages, 2)

@@ -18,20 +18,53 @@ func TestAChildsModeNeverExceedsItsParents(t *testing.T) {
 		ask  permission.Question
 		want permission.Choice
 	}{
-		"nothing asked: the parent's":                {permission.Question{Parent: hosts.AcceptEdits}, permission.Choice{Effective: hosts.AcceptEdits}},
-		"an unknown parent counts as default":        {permission.Question{Call: hosts.AcceptEdits}, permission.Choice{Requested: hosts.AcceptEdits, Effective: hosts.Default, CappedBy: "parent"}},
-		"less than the parent":                       {permission.Question{Call: hosts.Plan, Parent: hosts.AcceptEdits}, permission.Choice{Requested: hosts.Plan, Effective: hosts.Plan}},
-		"the call before the definition":             {permission.Question{Call: hosts.Plan, Definition: hosts.AcceptEdits, Parent: hosts.AcceptEdits}, permission.Choice{Requested: hosts.Plan, Effective: hosts.Plan}},
-		"the definition's":                           {permission.Question{Definition: hosts.AcceptEdits, Parent: hosts.AcceptEdits}, permission.Choice{Requested: hosts.AcceptEdits, Effective: hosts.AcceptEdits}},
-		"a reader plans":                             {permission.Question{Type: "analyzer", Parent: hosts.AcceptEdits}, permission.Choice{Effective: hosts.Plan}},
-		"a builder works as its parent":              {permission.Question{Type: "builder", Parent: hosts.AcceptEdits}, permission.Choice{Effective: hosts.AcceptEdits}},
-		"bypass is not inherited":                    {permission.Question{Parent: hosts.Bypass}, permission.Choice{Effective: hosts.AcceptEdits, CappedBy: "grant"}},
-		"bypass needs a grant even below bypass":     {permission.Question{Call: hosts.Bypass, Parent: hosts.Bypass}, permission.Choice{Requested: hosts.Bypass, Effective: hosts.AcceptEdits, CappedBy: "grant"}},
-		"bypass with a grant":                        {permission.Question{Call: hosts.Bypass, Parent: hosts.Default, Grant: bypass}, permission.Choice{Requested: hosts.Bypass, Effective: hosts.Bypass, Grant: "g"}},
-		"a grant for less does not do":               {permission.Question{Call: hosts.Bypass, Parent: hosts.Plan, Grant: edits}, permission.Choice{Requested: hosts.Bypass, Effective: hosts.Plan, CappedBy: "parent"}},
-		"a grant lifts a child above its parent":     {permission.Question{Call: hosts.AcceptEdits, Parent: hosts.Plan, Grant: edits}, permission.Choice{Requested: hosts.AcceptEdits, Effective: hosts.AcceptEdits, Grant: "g"}},
-		"a grant is not used where none is needed":   {permission.Question{Call: hosts.Plan, Parent: hosts.Default, Grant: bypass}, permission.Choice{Requested: hosts.Plan, Effective: hosts.Plan}},
-		"a mode that nobody knows counts as default": {permission.Question{Parent: "yolo", Call: hosts.AcceptEdits}, permission.Choice{Requested: hosts.AcceptEdits, Effective: hosts.Default, CappedBy: "parent"}},
+		"nothing asked: the parent's": {permission.Question{Parent: hosts.AcceptEdits}, permission.Choice{Effective: hosts.AcceptEdits}},
+		"an unknown parent counts as default": {
+			permission.Question{Call: hosts.AcceptEdits},
+			permission.Choice{Requested: hosts.AcceptEdits, Effective: hosts.Default, CappedBy: "parent"},
+		},
+		"less than the parent": {
+			permission.Question{Call: hosts.Plan, Parent: hosts.AcceptEdits},
+			permission.Choice{Requested: hosts.Plan, Effective: hosts.Plan},
+		},
+		"the call before the definition": {
+			permission.Question{Call: hosts.Plan, Definition: hosts.AcceptEdits, Parent: hosts.AcceptEdits},
+			permission.Choice{Requested: hosts.Plan, Effective: hosts.Plan},
+		},
+		"the definition's": {
+			permission.Question{Definition: hosts.AcceptEdits, Parent: hosts.AcceptEdits},
+			permission.Choice{Requested: hosts.AcceptEdits, Effective: hosts.AcceptEdits},
+		},
+		"a reader plans": {permission.Question{Type: "analyzer", Parent: hosts.AcceptEdits}, permission.Choice{Effective: hosts.Plan}},
+		"a builder works as its parent": {
+			permission.Question{Type: "builder", Parent: hosts.AcceptEdits},
+			permission.Choice{Effective: hosts.AcceptEdits},
+		},
+		"bypass is not inherited": {permission.Question{Parent: hosts.Bypass}, permission.Choice{Effective: hosts.AcceptEdits, CappedBy: "grant"}},
+		"bypass needs a grant even below bypass": {
+			permission.Question{Call: hosts.Bypass, Parent: hosts.Bypass},
+			permission.Choice{Requested: hosts.Bypass, Effective: hosts.AcceptEdits, CappedBy: "grant"},
+		},
+		"bypass with a grant": {
+			permission.Question{Call: hosts.Bypass, Parent: hosts.Default, Grant: bypass},
+			permission.Choice{Requested: hosts.Bypass, Effective: hosts.Bypass, Grant: "g"},
+		},
+		"a grant for less does not do": {
+			permission.Question{Call: hosts.Bypass, Parent: hosts.Plan, Grant: edits},
+			permission.Choice{Requested: hosts.Bypass, Effective: hosts.Plan, CappedBy: "parent"},
+		},
+		"a grant lifts a child above its parent": {
+			permission.Question{Call: hosts.AcceptEdits, Parent: hosts.Plan, Grant: edits},
+			permission.Choice{Requested: hosts.AcceptEdits, Effective: hosts.AcceptEdits, Grant: "g"},
+		},
+		"a grant is not used where none is needed": {
+			permission.Question{Call: hosts.Plan, Parent: hosts.Default, Grant: bypass},
+			permission.Choice{Requested: hosts.Plan, Effective: hosts.Plan},
+		},
+		"a mode that nobody knows counts as default": {
+			permission.Question{Parent: "yolo", Call: hosts.AcceptEdits},
+			permission.Choice{Requested: hosts.AcceptEdits, Effective: hosts.Default, CappedBy: "parent"},
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -249,11 +249,14 @@ func TestAnOldClientsAgentsAreFound(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 	}
 	write("s.jsonl", `{"type":"user","sessionId":"s","message":{"content":"go"}}
-{"type":"assistant","sessionId":"s","message":{"id":"m","stop_reason":"tool_use","content":[{"type":"tool_use","id":"t","name":"Task","input":{"description":"look","prompt":"LOOK","subagent_type":"Explore"}}]}}
-{"type":"user","sessionId":"s","message":{"content":[{"type":"tool_result","tool_use_id":"t","content":"found"}]},"toolUseResult":{"status":"completed","agentId":"1234abc","totalTokens":7}}
+{"type":"assistant","sessionId":"s","message":{"id":"m","stop_reason":"tool_use","content":[`+
+		`{"type":"tool_use","id":"t","name":"Task","input":{"description":"look","prompt":"LOOK","subagent_type":"Explore"}}]}}
+{"type":"user","sessionId":"s","message":{"content":[{"type":"tool_result","tool_use_id":"t","content":"found"}]},`+
+		`"toolUseResult":{"status":"completed","agentId":"1234abc","totalTokens":7}}
 `)
 	write("agent-1234abc.jsonl", `{"type":"user","isSidechain":true,"agentId":"1234abc","sessionId":"s","message":{"content":"LOOK"}}
-{"type":"assistant","isSidechain":true,"agentId":"1234abc","sessionId":"s","message":{"id":"n","model":"claude-opus-5-5","stop_reason":"end_turn","content":[{"type":"text","text":"found"}],"usage":{"input_tokens":5,"output_tokens":2}}}
+{"type":"assistant","isSidechain":true,"agentId":"1234abc","sessionId":"s","message":{"id":"n","model":"claude-opus-5-5",`+
+		`"stop_reason":"end_turn","content":[{"type":"text","text":"found"}],"usage":{"input_tokens":5,"output_tokens":2}}}
 `)
 	told := track(t, filepath.Join(dir, "s.jsonl"))
 	assert.Equal(t, "session  \"go\" active\n  subagent Explore \"look\" completed\n", outline(told))

@@ -44,7 +44,8 @@ func TestTheDoctorTellsOfGrantsThatWereMadeWhileAgentsRan(t *testing.T) {
 		Now: func() core.Millis { return core.MillisOf(time.Now()) },
 	}
 	s := &agents.Agents{
-		Project: p, Data: data, Dir: dir, Program: "flame", Hosts: hoststest.Reached(map[string]hosts.Client{"claude-code": quiet{}}), Machine: hoststest.With("claude"), Bounds: plan.DefaultBounds(),
+		Project: p, Data: data, Dir: dir, Program: "flame", Hosts: hoststest.Reached(map[string]hosts.Client{"claude-code": quiet{}}),
+		Machine: hoststest.With("claude"), Bounds: plan.DefaultBounds(),
 		Catalog: func(string) definition.Catalog { return definition.Load(hoststest.Known(), nil) },
 		Start:   func(context.Context, supervise.Seat) (supervise.Process, error) { return supervise.Process{}, nil },
 	}

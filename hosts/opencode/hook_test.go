@@ -203,7 +203,8 @@ func TestARequestIsFoldedAndToldTheNews(t *testing.T) {
 	require.NoError(t, err)
 	const request = `"first": %first, "messages": [
 		{"id": "m1", "role": "user", "time": 1}, {"id": "a1", "role": "assistant", "time": 2, "moves": [{"kind": "enter", "frame": "%id"}]},
-		{"id": "a2", "role": "assistant", "time": 3}, {"id": "m2", "role": "user", "time": 4}, {"id": "a3", "role": "assistant", "time": 5, "moves": [{"kind": "leave", "frame": "%id"}]},
+		{"id": "a2", "role": "assistant", "time": 3}, {"id": "m2", "role": "user", "time": 4},
+		{"id": "a3", "role": "assistant", "time": 5, "moves": [{"kind": "leave", "frame": "%id"}]},
 		{"id": "a4", "role": "assistant", "time": 6}]`
 	fill := func(first string) string {
 		return strings.NewReplacer("%id", frame.ID, "%first", first).Replace(request)

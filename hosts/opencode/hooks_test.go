@@ -46,7 +46,8 @@ func TestPluginTellsFlame(t *testing.T) {
 		},
 		"of a background child's end when it comes": {
 			`after("task", "1", {}, { output: "begun", metadata: { sessionId: "child", background: true } })
-			 prompt("s", text('<task id="child" state="error">\nno', { synthetic: true })); prompt("s", text('<task id="child" state="completed">\nyes', { synthetic: true }))`,
+			 prompt("s", text('<task id="child" state="error">\nno', { synthetic: true }))
+			 prompt("s", text('<task id="child" state="completed">\nyes', { synthetic: true }))`,
 			`[{"event": "tool.failed", "session": "s", "tool": "task", "child": "child", "error": "<task id=\"child\" state=\"error\">\nno"},
 			  {"event": "tool.after", "session": "s", "tool": "task", "child": "child", "output": "<task id=\"child\" state=\"completed\">\nyes"}]`,
 		},
@@ -59,28 +60,34 @@ func TestPluginTellsFlame(t *testing.T) {
 			`[{"event": "tool.failed", "session": "s", "tool": "task", "child": "child", "error": "Task cancelled", "aborted": true}]`,
 		},
 		"of a turn's end, what was said last, who still works and what it cost, once": {
-			`part(tool("bash", "running")); part(tool("bash", "completed")); answer("m"); answer("m"); answer("n", { time: { created: 7 } }); answer("n", { role: "user" })
+			`part(tool("bash", "running")); part(tool("bash", "completed"))
+			 answer("m"); answer("m"); answer("n", { time: { created: 7 } }); answer("n", { role: "user" })
 			 below("child", "s"); below("grandchild", "child"); below("other")
 			 for (const id of ["s", "child", "grandchild", "other"]) status(id, "busy")
-			 status("child", "idle"); said("s", "first"); said("s", "last"); event("session.idle", { sessionID: "s" }); await prompt("s"); event("session.idle", { sessionID: "s" })`,
+			 status("child", "idle"); said("s", "first"); said("s", "last"); event("session.idle", { sessionID: "s" })
+			 await prompt("s"); event("session.idle", { sessionID: "s" })`,
 			`[{"event": "session.idle", "session": "s", "text": "last", "running": ["grandchild"],
 			   "usage": [{"id": "m", "at": 5, "in": 1, "out": 5, "cacheRead": 4, "cacheWrite": 5, "cost": 0.5, "tools": 1}]},
 			  {"event": "session.idle", "session": "s", "text": "", "running": ["grandchild"], "usage": []}]`,
 		},
 		"of a background child as at work until its end is told": {
 			`after("task", "1", {}, { metadata: { sessionId: "child", background: true } }); below("child", "s")
-			 event("session.idle", { sessionID: "s" }); answer("x", { sessionID: "child", error: { name: "MessageAbortedError" } }); event("session.idle", { sessionID: "s" })`,
+			 event("session.idle", { sessionID: "s" }); answer("x", { sessionID: "child", error: { name: "MessageAbortedError" } })
+			 event("session.idle", { sessionID: "s" })`,
 			`[{"event": "session.idle", "session": "s", "text": "", "running": ["child"], "usage": []},
 			  {"event": "session.idle", "session": "s", "text": "", "running": [], "usage": []}]`,
 		},
 		"of the summary that a compaction made, and of no other text": {
 			`said("s", "words"); const compaction = { context: [] }; await hooks["experimental.session.compacting"]({ sessionID: "s" }, compaction)
-			 await request(message("a", "user", [])); said("s", "summary"); event("session.compacted", { sessionID: "s" }); await request(message("a", "user", [])); said("s", "more words")`,
+			 await request(message("a", "user", [])); said("s", "summary")
+			 event("session.compacted", { sessionID: "s" }); await request(message("a", "user", [])); said("s", "more words")`,
 			`[{"event": "session.compacting", "session": "s"},
-			  {"event": "messages.transform", "session": "s", "first": false, "compacting": true, "usage": [], "messages": [{"id": "a", "role": "user", "time": 5, "summary": false, "open": false, "moves": [], "tail": ""}]},
+			  {"event": "messages.transform", "session": "s", "first": false, "compacting": true, "usage": [],
+			   "messages": [{"id": "a", "role": "user", "time": 5, "summary": false, "open": false, "moves": [], "tail": ""}]},
 			  {"event": "text.complete", "session": "s", "message": "m", "text": "summary"},
 			  {"event": "session.compacted", "session": "s"},
-			  {"event": "messages.transform", "session": "s", "first": true, "compacting": false, "usage": [], "messages": [{"id": "a", "role": "user", "time": 5, "summary": false, "open": false, "moves": [], "tail": ""}]}]`,
+			  {"event": "messages.transform", "session": "s", "first": true, "compacting": false, "usage": [],
+			   "messages": [{"id": "a", "role": "user", "time": 5, "summary": false, "open": false, "moves": [], "tail": ""}]}]`,
 		},
 		"of a session's deletion, and of nothing that comes after": {
 			`session("deleted", "s"); event("session.idle", { sessionID: "s" })`,
@@ -106,7 +113,8 @@ func TestPluginTellsFlame(t *testing.T) {
 // history is a conversation with a frame that came and went in it.
 const history = `[
 	message("u1", "user", [text("Go")]),
-	message("a1", "assistant", [text("x".repeat(600) + "I begin."), tool("flame_flame_push", "completed", { input: { goal: "g", session_id: "s", agent_id: "a" }, output: "Started frame-abcdefgh below frame-12345678" })]),
+	message("a1", "assistant", [text("x".repeat(600) + "I begin."),
+		tool("flame_flame_push", "completed", { input: { goal: "g", session_id: "s", agent_id: "a" }, output: "Started frame-abcdefgh below frame-12345678" })]),
 	message("a2", "assistant", [tool("bash", "running"), tool("flame_flame_push", "error", { error: "not frame-abcdefgh" }),
 		tool("flame_x_flame_pop", "completed", { output: "frame-abcdefgh" })]),
 	message("u2", "user", [text("Mind this")]),
@@ -144,7 +152,8 @@ func TestPluginEditsRequestsAsFlameAnswers(t *testing.T) {
 	require.NoError(t, err)
 	assert.JSONEq(t, `[
 		{"id": "u1", "role": "user", "time": 5, "summary": false, "open": false, "moves": [], "tail": ""},
-		{"id": "a1", "role": "assistant", "time": 5, "summary": false, "open": false, "moves": [{"kind": "enter", "frame": "frame-abcdefgh"}], "tail": "`+strings.Repeat("x", 492)+`I begin."},
+		{"id": "a1", "role": "assistant", "time": 5, "summary": false, "open": false,
+		 "moves": [{"kind": "enter", "frame": "frame-abcdefgh"}], "tail": "`+strings.Repeat("x", 492)+`I begin."},
 		{"id": "a2", "role": "assistant", "time": 5, "summary": false, "open": true, "moves": [], "tail": ""},
 		{"id": "u2", "role": "user", "time": 5, "summary": false, "open": false, "moves": [], "tail": ""},
 		{"id": "a3", "role": "assistant", "time": 5, "summary": true, "open": false, "moves": [{"kind": "leave", "frame": "frame-abcdefgh"}], "tail": ""}]`,
@@ -207,11 +216,15 @@ func TestPluginLetsFlamesCallsTakeTurns(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct{ scene, order string }{
 		"one after the other": {
-			`const all = [1, 2, 3].map((n) => before("flame_flame_push", n, {}).then(() => { order.push("begin " + n); setTimeout(() => { order.push("end " + n); after("flame_flame_push", n, {}, {}) }, 20) })); await Promise.all(all)`,
+			`const all = [1, 2, 3].map((n) => before("flame_flame_push", n, {}).then(() => {
+				order.push("begin " + n)
+				setTimeout(() => { order.push("end " + n); after("flame_flame_push", n, {}, {}) }, 20)
+			 })); await Promise.all(all)`,
 			`["begin 1", "end 1", "begin 2", "end 2", "begin 3"]`,
 		},
 		"the next after one that failed": {
-			`const real = globalThis.setTimeout; globalThis.setTimeout = (f) => real(() => f(order.push("gave up")), 1000); before("flame_flame_push", "c-p", {}); const next = before("flame_flame_push", "2", {}).then(() => order.push("next")); await new Promise(setImmediate)
+			`const real = globalThis.setTimeout; globalThis.setTimeout = (f) => real(() => f(order.push("gave up")), 1000)
+			 before("flame_flame_push", "c-p", {}); const next = before("flame_flame_push", "2", {}).then(() => order.push("next")); await new Promise(setImmediate)
 			 order.push("failed"); part(tool("flame_flame_push", "error", { error: "no" })); await next`,
 			`["failed", "next"]`,
 		},
@@ -220,7 +233,8 @@ func TestPluginLetsFlamesCallsTakeTurns(t *testing.T) {
 			`["bash"]`,
 		},
 		"one that does not end holds the next for 2 s": {
-			`const real = globalThis.setTimeout; globalThis.setTimeout = (f, ms) => real(f, (order.push(ms), 1)); before("flame_flame_push", 1, {}); await before("flame_flame_push", 2, {})`,
+			`const real = globalThis.setTimeout; globalThis.setTimeout = (f, ms) => real(f, (order.push(ms), 1))
+			 before("flame_flame_push", 1, {}); await before("flame_flame_push", 2, {})`,
 			`[2000, 2000]`,
 		},
 	}
@@ -291,7 +305,10 @@ func TestPluginLeavesAHangingFlameAlone(t *testing.T) {
 	h.patience = time.Second
 	result := h.plays(`
 		const { readFileSync } = await import("node:fs")
-		const requests = async (n) => { while (n-- > 0) await request(...` + history + `); return readFileSync(process.env.HOME + "/calls", "utf8").split("\n").length - 1 }
+		const requests = async (n) => {
+			while (n-- > 0) await request(...` + history + `)
+			return readFileSync(process.env.HOME + "/calls", "utf8").split("\n").length - 1
+		}
 		const begin = performance.now()
 		const atOnce = await requests(6)
 		const quick = performance.now() - begin < 20_000
@@ -333,7 +350,10 @@ func TestPluginStaysSilent(t *testing.T) {
 		"where the user switched flame off": {
 			nil, `await hooks.config({ mcp: { flame: { enabled: false } } }); session("created", "s"); return ["config"]`, 0,
 		},
-		"where OpenCode has loaded it another time": {nil, `const again = await load(); session("created", "s"); await again.event({ event: { type: "session.idle", properties: { sessionID: "s" } } }); await again.dispose(); return ["config"]`, 1},
+		"where OpenCode has loaded it another time": {
+			nil, `const again = await load(); session("created", "s")
+			await again.event({ event: { type: "session.idle", properties: { sessionID: "s" } } }); await again.dispose(); return ["config"]`, 1,
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -30,10 +30,14 @@ func TestAChildsPermissionsOnlyTakeAway(t *testing.T) {
 		},
 		"what the user denies": {users: `{"webfetch": "deny"}`, child: hosts.Child{}, want: `{"webfetch":"deny"}`},
 		"of a caller in another host that asks before it edits": {
-			child: hosts.Child{Mode: hosts.Default, Foreign: true}, want: `{"*":"deny","read":"allow","grep":"allow","glob":"allow","list":"allow","lsp":"allow","skill":"allow","todowrite":"allow","todoread":"allow","flame_*":"allow","edit":"deny","bash":"deny","webfetch":"deny","task":"deny","external_directory":"deny"}`,
+			child: hosts.Child{Mode: hosts.Default, Foreign: true},
+			want: `{"*":"deny","read":"allow","grep":"allow","glob":"allow","list":"allow","lsp":"allow","skill":"allow",` +
+				`"todowrite":"allow","todoread":"allow","flame_*":"allow","edit":"deny","bash":"deny","webfetch":"deny","task":"deny","external_directory":"deny"}`,
 		},
 		"of one that may edit": {
-			child: hosts.Child{Mode: hosts.AcceptEdits, Foreign: true}, want: `{"*":"deny","read":"allow","grep":"allow","glob":"allow","list":"allow","lsp":"allow","skill":"allow","todowrite":"allow","todoread":"allow","edit":"allow","flame_*":"allow","bash":"deny","webfetch":"deny","task":"deny","external_directory":"deny"}`,
+			child: hosts.Child{Mode: hosts.AcceptEdits, Foreign: true},
+			want: `{"*":"deny","read":"allow","grep":"allow","glob":"allow","list":"allow","lsp":"allow","skill":"allow",` +
+				`"todowrite":"allow","todoread":"allow","edit":"allow","flame_*":"allow","bash":"deny","webfetch":"deny","task":"deny","external_directory":"deny"}`,
 		},
 		"some tools": {child: hosts.Child{Tools: limited("read", "write")}, want: `{"*":"deny","read":"allow","edit":"allow","flame_*":"allow"}`},
 		"some tools, of which the user denies one": {

@@ -76,7 +76,8 @@ const stage = `
 	const status = (sessionID, type) => event("session.status", { sessionID, status: { type } })
 	const said = (sessionID, text, messageID = "m") => hooks["experimental.text.complete"]({ sessionID, messageID }, { text })
 	const text = (text, more) => ({ type: "text", text, ...more })
-	const tool = (tool, status, state, id = "p") => ({ type: "tool", id, tool, callID: "c-" + id, sessionID: "s", messageID: "m", state: { status, input: {}, ...state } })
+	const tool = (tool, status, state, id = "p") => ({ type: "tool", id, tool, callID: "c-" + id, sessionID: "s", messageID: "m",
+		state: { status, input: {}, ...state } })
 	const part = (part) => event("message.part.updated", { sessionID: part.sessionID, part })
 	const prompt = (sessionID, ...parts) => hooks["chat.message"]({ sessionID }, { message: { id: "u", model: { providerID: "a", modelID: "b" } }, parts })
 	const before = async (tool, callID, args) => { await hooks["tool.execute.before"]({ tool, sessionID: "s", callID }, { args }); return args }
