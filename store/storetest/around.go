@@ -104,7 +104,7 @@ func told(frames []core.Frame) (list []core.Frame) {
 	for _, f := range frames {
 		list = append(list, core.Frame{
 			ID: f.ID, Parent: f.Parent, Session: f.Session, Status: f.Status, Goal: f.Goal, SuccessCriteria: f.SuccessCriteria,
-			Artifacts: f.Artifacts, Decisions: f.Decisions, Summary: f.Summary, LogPath: f.LogPath,
+			Artifacts: f.Artifacts, Summary: f.Summary, LogPath: f.LogPath,
 			CreatedAt: f.CreatedAt, UpdatedAt: f.UpdatedAt, ArchivedAt: f.ArchivedAt,
 		})
 	}
