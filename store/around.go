@@ -65,25 +65,20 @@ type nearFrame struct {
 
 // Surroundings returns what lies around frame id, at most so many of each.
 func (t *tx) Surroundings(id string, most project.Most) (s core.Surroundings, err error) {
-	levels := max(most.Ancestors, 1+most.Tiers)
-	near, err := t.sql.near(clean(id), levels, most.Near, most.Uncles, most.Tiers)
+	near, err := t.sql.near(clean(id), max(most.Ancestors, 1+most.Tiers), most.Near, most.Uncles, most.Tiers)
 	if err != nil {
 		return s, err
 	}
-	s.Ancestors = ancestorsIn(id, near)
+	way := wayUp(id, near)
+	all := make([]core.Frame, 0, len(near)) // what the lists of s are parts of
 	for _, n := range near {
-		switch {
-		case n.part == partPlanned:
-			s.Planned = append(s.Planned, n.frame)
-		case n.part == partEnded && n.level == 0:
-			s.Children = append(s.Children, n.frame)
-		case n.part == partEnded && n.level == 1 && n.frame.ID != id:
-			s.Siblings = append(s.Siblings, n.frame)
-		case n.part == partEnded && n.level > 1 && n.level-2 < len(s.Ancestors) && n.frame.ID != s.Ancestors[n.level-2].ID:
-			s.Uncles = append(s.Uncles, n.frame)
+		if n.part == partAncestors && n.level >= min(len(way), 1+most.Ancestors) || n.isOn(way) {
+			continue
 		}
+		list := n.list(&s)
+		all = append(all, n.frame)
+		*list = all[len(all)-1-len(*list) : len(all) : len(all)]
 	}
-	s.Ancestors = s.Ancestors[:min(len(s.Ancestors), most.Ancestors)]
 	if err := t.void(s.Ancestors); err != nil {
 		return s, err
 	}
@@ -95,15 +90,14 @@ func (t *tx) Surroundings(id string, most project.Most) (s core.Surroundings, er
 }
 
 // near returns the rows of around by part and level, and each part in its order.
-func (s *statements) near(args ...any) ([]nearFrame, error) {
-	var n nearFrame
-	scan := toldTable.scan(&n.part, &n.level, &n.key)
-	near, err := collect(s, func(rows *sql.Rows) (nearFrame, error) {
-		var err error
-		n.frame, err = scan(rows)
-		return n, err
+func (s *statements) near(args ...any) ([]*nearFrame, error) {
+	var row nearFrame
+	scan := toldTable.scan(&row.part, &row.level, &row.key)
+	near, err := collect(s, func(rows *sql.Rows) (*nearFrame, error) {
+		frame, err := scan(rows)
+		return &nearFrame{row.part, row.level, row.key, frame}, err
 	}, around, args...)
-	slices.SortFunc(near, func(a, b nearFrame) int {
+	slices.SortFunc(near, func(a, b *nearFrame) int {
 		byTime := cmp.Or(cmp.Compare(b.frame.UpdatedAt, a.frame.UpdatedAt), cmp.Compare(b.key, a.key))
 		if a.part == partPlanned {
 			byTime = cmp.Or(cmp.Compare(a.frame.CreatedAt, b.frame.CreatedAt), cmp.Compare(a.key, b.key))
@@ -113,16 +107,37 @@ func (s *statements) near(args ...any) ([]nearFrame, error) {
 	return near, err
 }
 
-// ancestorsIn returns the ancestors of frame id, parent first, up to the first that
-// the walk met before.
-func ancestorsIn(id string, near []nearFrame) (above []core.Frame) {
-	met := map[string]bool{id: true}
+// wayUp returns the ids of frame id and its ancestors, parent first, up to the first
+// that the walk met before.
+func wayUp(id string, near []*nearFrame) []string {
+	way := []string{id}
 	for _, n := range near {
-		if n.part != partAncestors || met[n.frame.ID] {
+		if n.part != partAncestors || slices.Contains(way, n.frame.ID) {
 			break
 		}
-		met[n.frame.ID] = true
-		above = append(above, n.frame)
+		way = append(way, n.frame.ID)
 	}
-	return above
+	return way
+}
+
+// isOn reports whether n lies beside a frame of the way up and is that frame, or
+// beside none of them.
+func (n *nearFrame) isOn(way []string) bool {
+	return n.part == partEnded && n.level > 0 && (n.level > len(way) || n.frame.ID == way[n.level-1])
+}
+
+// list returns the list of s that n belongs to.
+func (n *nearFrame) list(s *core.Surroundings) *[]core.Frame {
+	switch {
+	case n.part == partAncestors:
+		return &s.Ancestors
+	case n.part == partPlanned:
+		return &s.Planned
+	case n.level == 0:
+		return &s.Children
+	case n.level == 1:
+		return &s.Siblings
+	default:
+		return &s.Uncles
+	}
 }
