@@ -101,8 +101,12 @@ func (e element) render(quota, limit int) rendering {
 	used := units(open) + e.body.units + units(end)
 	allowed := e.divide(quota, limit-used)
 	cut := e.body.cut
+	room := used
+	for _, part := range allowed {
+		room += part
+	}
 	var b strings.Builder
-	b.Grow(e.size(quota))
+	b.Grow(room)
 	b.WriteString(open)
 	for i, f := range e.fields {
 		if f.text == "" {

@@ -134,7 +134,14 @@ var xmlEntities = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"
 
 // EscapeXML makes s fit for an element or an attribute of XML 1.0: five
 // characters become entities, and those that XML cannot hold are dropped.
-func EscapeXML(s string) string { return xmlEntities.Replace(strings.Map(legalXML, s)) }
+func EscapeXML(s string) string {
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf || asciiWidths[s[i]] != 1 {
+			return xmlEntities.Replace(strings.Map(legalXML, s))
+		}
+	}
+	return s // as nearly all texts are
+}
 
 // legalXML returns r, or -1 if XML 1.0 cannot hold it (its production Char).
 func legalXML(r rune) rune {
