@@ -67,8 +67,8 @@ type Frames interface {
 	// changed last, latest first, as Children, as Siblings and, for one ancestor after
 	// the other, as Uncles. Other roots are siblings of a root and nobody's uncles.
 	// Planned are the oldest planned children that are not archived, oldest first.
-	// Frames need not have what contexts do not tell: results, usage, the plan of
-	// children, confidence, and when they began, ended and were invalidated.
+	// Frames need not have what contexts do not tell: decisions, results, usage, the
+	// plan of children, confidence, and when they began, ended and were invalidated.
 	Surroundings(id string, most Most) (core.Surroundings, error)
 	// SaveFrame writes a new frame, or all fields of one that exists. One that
 	// only reads as invalidated, by a cascade, is left for that to settle.

@@ -26,7 +26,7 @@ var around = `WITH RECURSIVE up (level, key) AS (
 	SELECT 1, up.level, f.key FROM up CROSS JOIN frames f ON f.key IN (` + endedBelow + ` LIMIT +?4)
 		WHERE up.level BETWEEN 2 AND 1 + ?5 AND up.key IS NOT NULL
 	UNION ALL
-	SELECT 2, 0, key FROM (SELECT key FROM frames INDEXED BY frames_parent_status
+	SELECT 2, 0, key FROM (SELECT key FROM frames
 		WHERE parent = ` + keyOf1 + ` AND status = 'planned' AND archived_at = 0 ORDER BY created_at, key LIMIT +?3) d
 ) d CROSS JOIN frames f ON f.key = d.key`
 

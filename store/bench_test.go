@@ -128,19 +128,14 @@ func percentile(times []time.Duration, p int) float64 {
 
 // BenchmarkSurroundings reads what a context is made of.
 func BenchmarkSurroundings(b *testing.B) {
-	done := []core.Status{core.Completed, core.Failed, core.Blocked}
 	onTrees(b, func(b *testing.B, dir string) {
 		kept := open(b, dir, store.Options{LongLived: true})
 		for b.Loop() {
 			storetest.View(b, kept, func(tx project.Tx) {
 				f, err := tx.Frame(benchFrame)
 				require.NoError(b, err)
-				_, err = tx.Ancestors(f.ID, 20)
+				_, err = tx.Surroundings(f.ID, project.Most{Ancestors: 200, Near: 20, Uncles: 5, Tiers: 3})
 				require.NoError(b, err)
-				for _, parent := range []string{f.ID, f.Parent} {
-					_, err = tx.FindFrames(project.FrameQuery{Parent: parent, Statuses: done, Order: project.RecentFirst, Limit: 50})
-					require.NoError(b, err)
-				}
 			})
 		}
 	})

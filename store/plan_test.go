@@ -30,6 +30,7 @@ func hotQueries() map[string]*selection {
 		"frame":              byID(frameByID, "f1"),
 		"session":            byID(sessionByID, "s1"),
 		"ancestors":          byID(ancestors, "f1", 10),
+		"surroundings":       byID(around, "f1", 200, 20, 5, 3),
 		"revision":           byID(revision),
 		"due deadlines":      byID(dueDeadlines, 1, "", "", 1),
 		"deadline":           byID(deadlineByKey, "k", "s"),
@@ -87,12 +88,9 @@ func hotQueries() map[string]*selection {
 	return queries
 }
 
-// cascadeQueries are those of readers while there are cascades, and one for contexts. They may
-// have to sort.
+// cascadeQueries are those of readers while there are cascades. They may have to sort.
 func cascadeQueries() map[string]*selection {
-	surroundings := &selection{}
-	surroundings.add(around, "f55", 200, 20, 5, 3)
-	queries := map[string]*selection{"surroundings": surroundings}
+	queries := map[string]*selection{}
 	void := voidedSet{&cascade{}, []int64{1}}
 	for name, q := range map[string]project.FrameQuery{
 		"voided":                  {},
