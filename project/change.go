@@ -13,20 +13,20 @@ func (p *Project) Update(ctx context.Context, by Caller, f func(*Step) error) er
 }
 
 // always considers nothing before f.
-func always(f func(*Step) error) consideration {
+func always(f func(*Step) error) Consideration {
 	return func(*Step) (func(*Step) error, error) { return f, nil }
 }
 
-// A consideration reads, and returns what is to be changed; nil for nothing.
-type consideration func(*Step) (change func(*Step) error, err error)
+// A Consideration reads, and returns what is to be changed; nil for nothing.
+type Consideration func(*Step) (change func(*Step) error, err error)
 
 // Consider runs f on a snapshot and then, in the same transaction, what f returns as
-// update does.
-func (p *Project) Consider(ctx context.Context, by Caller, f consideration) error {
+// Update does.
+func (p *Project) Consider(ctx context.Context, by Caller, f Consideration) error {
 	return p.inStep(ctx, p.Store.Run, by, f)
 }
 
-// IfKnown is update for sessions that exist; for others it does nothing, so that
+// IfKnown is Update for sessions that exist; for others it does nothing, so that
 // hosts' events alone never make a project's data.
 func (p *Project) IfKnown(ctx context.Context, by Caller, f func(*Step) error) error {
 	return p.Consider(ctx, by, func(s *Step) (func(*Step) error, error) {
@@ -40,8 +40,8 @@ func (p *Project) IfKnown(ctx context.Context, by Caller, f func(*Step) error) e
 // A transaction is a method of a Store.
 type transaction func(context.Context, func(Tx) error) error
 
-// inStep is consider in a transaction of run's.
-func (p *Project) inStep(ctx context.Context, run transaction, by Caller, f consideration) error {
+// inStep is Consider in a transaction of run's.
+func (p *Project) inStep(ctx context.Context, run transaction, by Caller, f Consideration) error {
 	var done *Step
 	err := run(ctx, func(tx Tx) (err error) {
 		done, err = p.within(tx, by, f)
@@ -63,7 +63,7 @@ func tell(log []func()) {
 	}
 }
 
-// UpdateIn is update in a transaction that others began. It returns the caller's session,
+// UpdateIn is Update in a transaction that others began. It returns the caller's session,
 // and what tells the log, for when that transaction is durable.
 func (p *Project) UpdateIn(tx Tx, by Caller, f func(*Step) error) (session core.Session, log func(), err error) {
 	s, err := p.within(tx, by, always(f))
@@ -71,7 +71,7 @@ func (p *Project) UpdateIn(tx Tx, by Caller, f func(*Step) error) (session core.
 }
 
 // within considers f as a call of by, as a part of a transaction that others began.
-func (p *Project) within(tx Tx, by Caller, f consideration) (*Step, error) {
+func (p *Project) within(tx Tx, by Caller, f Consideration) (*Step, error) {
 	s := p.Step(tx, by)
 	if err := s.Enter(); err != nil {
 		return s, err

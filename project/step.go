@@ -86,7 +86,7 @@ func (s *Step) NearestOpen(id string) (string, error) {
 	return frame.ID, err
 }
 
-// openAt is nearestOpen for the whole frame; one without an id where there is none.
+// openAt is NearestOpen for the whole frame; one without an id where there is none.
 func (s *Step) openAt(id string) (none core.Frame, err error) {
 	if id == "" {
 		return none, nil

@@ -52,7 +52,7 @@ func begin(s *project.Step, maxChars int) (b Briefing, err error) {
 	if mine, err := s.PresenceOf(s.Session.ID); mine.Given || err != nil {
 		return b, err
 	}
-	if b, err = WithNotices(s, maxChars, func(a0 int) (Briefing, error) { return brief(s, a0) }); err != nil || b.Text == "" {
+	if b, err = WithNotices(s, maxChars, func(left int) (Briefing, error) { return brief(s, left) }); err != nil || b.Text == "" {
 		return b, err
 	}
 	return b, Briefed(s, b)

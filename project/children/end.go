@@ -111,7 +111,7 @@ func handedOver(s *project.Step, child, text string) error {
 	return s.SavePresence(child, theirs)
 }
 
-// endChild is EndChild for a session that is known by its id.
+// endChild is End for a session that is known by its id.
 func endChild(s *project.Step, id string, how project.Ending) error {
 	session, err := s.Tx.Session(id)
 	if err != nil || session.Parent == "" || session.IsCompleted && how.End != core.ChildCompleted {

@@ -167,7 +167,7 @@ func ResetStats(ctx context.Context, p *project.Project, by project.Caller) erro
 	})
 }
 
-// Done is what CompleteSubagent did.
+// Done is what Complete did.
 type Done struct {
 	Session core.Session
 	Frame   core.Frame

@@ -92,7 +92,7 @@ func invalidate(s *project.Step, target core.Frame, reason string) (done Invalid
 		return done, err
 	}
 	cascade := core.CascadeOf(target)
-	for f, err := range core.Below(target.ID, func(a0 string) iter.Seq2[core.Frame, error] { return childrenOf(s, a0) }) {
+	for f, err := range core.Below(target.ID, func(id string) iter.Seq2[core.Frame, error] { return childrenOf(s, id) }) {
 		if err != nil {
 			return done, err
 		}
@@ -257,7 +257,7 @@ func SettleBatch(ctx context.Context, p *project.Project, frame string, alone co
 	return ids, c, err
 }
 
-// settle is settleBatch inside a step.
+// settle is SettleBatch inside a step.
 func settle(s *project.Step, c *project.Cascade, alone core.Millis) (settled []string, err error) {
 	event, err := s.Event(core.FrameInvalidated, "", invalidatedBy(c.Reason))
 	if err != nil {

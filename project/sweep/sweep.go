@@ -105,11 +105,11 @@ func postpone(ctx context.Context, p *project.Project, d project.Deadline, by co
 // fails is dropped rather than tried forever; where the store cannot serve, it
 // stays for the next sweep.
 func meet(ctx context.Context, p *project.Project, d project.Deadline) error {
-	do := func(a0 context.Context, a1 project.Deadline) error { return meetOnce(a0, p, a1) }
+	do := meetOnce
 	if d.Kind == project.UsageDeadline {
-		do = func(a0 context.Context, a1 project.Deadline) error { return usage.Count(a0, p, a1) }
+		do = usage.Count
 	}
-	err := do(ctx, d)
+	err := do(ctx, p, d)
 	if err == nil || errors.Is(err, core.ErrUnavailable) || ctx.Err() != nil {
 		return err
 	}

@@ -43,7 +43,7 @@ func Begin(ctx context.Context, p *project.Project, by project.Caller, prompt Pr
 	return b, err
 }
 
-// TakeIn is Prompt without the briefing, for hosts that ask for that when they
+// TakeIn is Begin without the briefing, for hosts that ask for that when they
 // send the prompt on (Attend).
 func TakeIn(ctx context.Context, p *project.Project, by project.Caller, prompt Prompt) error {
 	return prompted(ctx, p, by, prompt, func(*project.Step, *project.Presence, bool) error { return nil })
