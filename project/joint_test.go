@@ -8,6 +8,7 @@ import (
 
 	"flame/core"
 	"flame/project"
+	"flame/project/projecttest"
 	"flame/project/stack"
 )
 
@@ -20,16 +21,16 @@ func TestOneTransactionPutsUpWithNothingButWhatIsNotFound(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := newFixture(t)
-			err := f.Together(f.ctx, func(p *project.Project) error {
-				if _, err := stack.Push(f.ctx, p, host("s"), "before", ""); err != nil {
+			f := projecttest.New(t)
+			err := f.Together(f.Ctx, func(p *project.Project) error {
+				if _, err := stack.Push(f.Ctx, p, projecttest.Host("s"), "before", ""); err != nil {
 					return err
 				}
-				assert.ErrorIs(t, p.Store.Update(f.ctx, func(project.Tx) error { return tt.fails }), tt.fails)
+				assert.ErrorIs(t, p.Store.Update(f.Ctx, func(project.Tx) error { return tt.fails }), tt.fails)
 				return nil
 			})
 			require.ErrorIs(t, err, tt.want)
-			assert.Empty(t, f.draw(), "nothing of any is kept")
+			assert.Empty(t, f.Draw(), "nothing of any is kept")
 		})
 	}
 }

@@ -154,7 +154,9 @@ func AddDecision(ctx context.Context, p *project.Project, by project.Caller, ref
 
 // change applies a change of one field to a frame, the caller's own unless ref
 // names another, and writes it with its event if it changed anything.
-func change(ctx context.Context, p *project.Project, by project.Caller, ref, field, value string, apply func(*core.Frame, core.Millis) bool) (frame core.Frame, changed bool, err error) {
+func change(
+	ctx context.Context, p *project.Project, by project.Caller, ref, field, value string, apply func(*core.Frame, core.Millis) bool,
+) (frame core.Frame, changed bool, err error) {
 	err = p.Update(ctx, by, func(s *project.Step) error {
 		if frame, err = target(s, ref); err != nil {
 			return err

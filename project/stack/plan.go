@@ -22,7 +22,9 @@ const maxPlanned = 200
 
 // Plan makes planned frames below parentRef, or below the caller's current
 // frame, in the order given. A caller without a frame plans roots.
-func Plan(ctx context.Context, p *project.Project, by project.Caller, parentRef string, children []PlannedChild) (parent *core.Frame, planned []core.Frame, err error) {
+func Plan(
+	ctx context.Context, p *project.Project, by project.Caller, parentRef string, children []PlannedChild,
+) (parent *core.Frame, planned []core.Frame, err error) {
 	if children, err = cleanPlan(children); err != nil {
 		return nil, nil, err
 	}

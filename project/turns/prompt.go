@@ -52,7 +52,10 @@ func TakeIn(ctx context.Context, p *project.Project, by project.Caller, prompt P
 // prompted takes in a prompt that was not taken in before; then finishes with
 // what else the session's presence should keep. first says that the session had
 // none.
-func prompted(ctx context.Context, p *project.Project, by project.Caller, prompt Prompt, then func(s *project.Step, mine *project.Presence, first bool) error) error {
+func prompted(
+	ctx context.Context, p *project.Project, by project.Caller, prompt Prompt,
+	then func(s *project.Step, mine *project.Presence, first bool) error,
+) error {
 	return p.Update(ctx, by, func(s *project.Step) error {
 		mine, err := s.PresenceOf(s.Session.ID)
 		if err != nil || prompt.ID != "" && prompt.ID == mine.Prompt {

@@ -1,4 +1,4 @@
-package project_test
+package turns_test
 
 import (
 	"strings"
@@ -9,6 +9,7 @@ import (
 
 	"flame/core"
 	"flame/project/autonomy"
+	"flame/project/projecttest"
 	"flame/project/stack"
 	"flame/project/turns"
 )
@@ -33,72 +34,72 @@ func TestPromptsNameTheRoot(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := newFixture(t)
+			f := projecttest.New(t)
 			for i, text := range tt.prompts {
-				f.prompt(host("s"), string(rune('a'+i)), text)
+				f.Prompt(projecttest.Host("s"), string(rune('a'+i)), text)
 			}
-			assert.Equal(t, tt.want, f.draw())
+			assert.Equal(t, tt.want, f.Draw())
 		})
 	}
 }
 
 func TestOnlyADefaultGoalIsReplaced(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t)
-	f.push(host("pushed"), "deeper")
-	f.prompt(host("pushed"), "a", "Fix the login")
-	_, err := stack.SetGoal(f.ctx, f.Project, host("set"), "", "As I said")
+	f := projecttest.New(t)
+	f.Push(projecttest.Host("pushed"), "deeper")
+	f.Prompt(projecttest.Host("pushed"), "a", "Fix the login")
+	_, err := stack.SetGoal(f.Ctx, f.Project, projecttest.Host("set"), "", "As I said")
 	require.NoError(t, err)
-	f.prompt(host("set"), "a", "Fix the login")
-	assert.Equal(t, []string{"in_progress Fix the login", "  in_progress deeper", "in_progress As I said"}, f.draw())
+	f.Prompt(projecttest.Host("set"), "a", "Fix the login")
+	assert.Equal(t, []string{"in_progress Fix the login", "  in_progress deeper", "in_progress As I said"}, f.Draw())
 }
 
 func TestAPromptAfterTheRootIsDoneBeginsAnother(t *testing.T) {
 	t.Parallel()
-	f := working(t)
-	_, err := stack.Pop(f.ctx, f.Project, host("s"), stack.PopArgs{Frame: f.current(host("s")), Status: core.Completed})
+	f := projecttest.Working(t)
+	_, err := stack.Pop(f.Ctx, f.Project, projecttest.Host("s"), stack.PopArgs{Frame: f.Current(projecttest.Host("s")), Status: core.Completed})
 	require.NoError(t, err)
-	f.prompt(host("s"), "second", "/help")
-	assert.Equal(t, []string{"completed work"}, f.draw(), "a command begins nothing")
-	f.prompt(host("s"), "third", "Next work")
-	assert.Equal(t, []string{"completed work", "in_progress Next work"}, f.draw())
-	assert.Equal(t, "Next work", f.get(f.current(host("s"))).Goal)
+	f.Prompt(projecttest.Host("s"), "second", "/help")
+	assert.Equal(t, []string{"completed work"}, f.Draw(), "a command begins nothing")
+	f.Prompt(projecttest.Host("s"), "third", "Next work")
+	assert.Equal(t, []string{"completed work", "in_progress Next work"}, f.Draw())
+	assert.Equal(t, "Next work", f.Get(f.Current(projecttest.Host("s"))).Goal)
 }
 
 func TestWhatIsNoPersonsPromptMakesNothing(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t)
-	_, err := turns.Begin(f.ctx, f.Project, host("s"), turns.Prompt{ID: "a", Text: "<task-notification>", FromUser: false})
+	f := projecttest.New(t)
+	_, err := turns.Begin(f.Ctx, f.Project, projecttest.Host("s"), turns.Prompt{ID: "a", Text: "<task-notification>", FromUser: false})
 	require.NoError(t, err)
-	assert.Empty(t, f.draw())
-	f.prompt(host("s"), "b", "work")
-	assert.Equal(t, []string{"in_progress work"}, f.draw())
+	assert.Empty(t, f.Draw())
+	f.Prompt(projecttest.Host("s"), "b", "work")
+	assert.Equal(t, []string{"in_progress work"}, f.Draw())
 }
 
 func TestThePromptOfAChildIsNoRoot(t *testing.T) {
 	t.Parallel()
-	f := working(t)
-	f.prompt(child("unannounced"), "a", "do this")
-	f.subagents(host("s"), "look")
-	f.prompt(agent("look"), "a", "do that")
-	f.endChild(host("s"), completed("look", "LAST"))
-	f.prompt(agent("look"), "b", "once more")
-	f.prompt(agent("look"), "b", "once more")
-	assert.Equal(t, []string{"in_progress work", "  completed look: LAST", "  in_progress look (continued)"}, f.draw())
+	f := projecttest.Working(t)
+	f.Prompt(projecttest.Child("unannounced"), "a", "do this")
+	f.SpawnAll(projecttest.Host("s"), "look")
+	f.Prompt(projecttest.Agent("look"), "a", "do that")
+	f.EndChild(projecttest.Host("s"), projecttest.Completed("look", "LAST"))
+	f.Prompt(projecttest.Agent("look"), "b", "once more")
+	f.Prompt(projecttest.Agent("look"), "b", "once more")
+	assert.Equal(t, []string{"in_progress work", "  completed look: LAST", "  in_progress look (continued)"}, f.Draw())
 }
 
 func TestTheSamePromptTwiceIsOnePrompt(t *testing.T) {
 	t.Parallel()
-	f := working(t)
-	frame := f.current(host("s"))
+	f := projecttest.Working(t)
+	frame := f.Current(projecttest.Host("s"))
 	for range 2 {
-		f.prompt(host("s"), "second", "go on with it")
+		f.Prompt(projecttest.Host("s"), "second", "go on with it")
 	}
-	f.readActivity(frame, func(a autonomy.Activity) { assert.Equal(t, 2, a.Messages) })
-	_, _, err := stack.AddDecision(f.ctx, f.Project, shell, frame, "someone decides")
+	f.ReadActivity(frame, func(a autonomy.Activity) { assert.Equal(t, 2, a.Messages) })
+	_, _, err := stack.AddDecision(f.Ctx, f.Project, projecttest.Shell, frame, "someone decides")
 	require.NoError(t, err)
-	assert.NotEmpty(t, f.prompt(host("s"), "third", "and on"))
-	assert.Empty(t, f.prompt(host("s"), "third", "and on"))
+	assert.NotEmpty(t, f.Prompt(projecttest.Host("s"), "third", "and on"))
+	assert.Empty(t, f.Prompt(projecttest.Host("s"), "third", "and on"))
 }
 
 func TestADuePushIsSuggestedOrDone(t *testing.T) {
@@ -118,17 +119,17 @@ func TestADuePushIsSuggestedOrDone(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := newFixture(t)
+			f := projecttest.New(t)
 			f.Autonomy.Level = tt.level
-			f.prompt(host("s"), "first", "Implement user authentication")
-			require.NoError(t, autonomy.NoteFiles(f.ctx, f.Project, host("s"), []string{"a", "b", "c"}))
-			told := f.prompt(host("s"), "second", tt.prompt)
+			f.Prompt(projecttest.Host("s"), "first", "Implement user authentication")
+			require.NoError(t, autonomy.NoteFiles(f.Ctx, f.Project, projecttest.Host("s"), []string{"a", "b", "c"}))
+			told := f.Prompt(projecttest.Host("s"), "second", tt.prompt)
 			if tt.told == "" {
 				assert.Empty(t, told)
 			}
 			assert.Contains(t, told, tt.told)
-			assert.Equal(t, tt.current, f.get(f.current(host("s"))).Goal)
-			assert.Empty(t, f.prompt(host("s"), "third", "yes, go"), "told once")
+			assert.Equal(t, tt.current, f.Get(f.Current(projecttest.Host("s"))).Goal)
+			assert.Empty(t, f.Prompt(projecttest.Host("s"), "third", "yes, go"), "told once")
 		})
 	}
 }

@@ -1,4 +1,4 @@
-package project_test
+package view_test
 
 import (
 	"encoding/json"
@@ -15,15 +15,16 @@ import (
 
 	"flame/core"
 	"flame/project"
+	"flame/project/projecttest"
 	"flame/project/stack"
 	"flame/project/transfer"
 	"flame/project/view"
 )
 
 // save writes frames as they are, whatever the rules say.
-func (f *fixture) save(frames ...core.Frame) {
-	f.t.Helper()
-	require.NoError(f.t, f.Store.Update(f.ctx, func(tx project.Tx) error {
+func save(f *projecttest.Fixture, frames ...core.Frame) {
+	f.T.Helper()
+	require.NoError(f.T, f.Store.Update(f.Ctx, func(tx project.Tx) error {
 		for _, frame := range frames {
 			if err := tx.SaveFrame(frame); err != nil {
 				return err
@@ -34,9 +35,9 @@ func (f *fixture) save(frames ...core.Frame) {
 }
 
 // work lets a session work in a frame.
-func (f *fixture) work(session, frame string) {
-	f.t.Helper()
-	require.NoError(f.t, f.Store.Update(f.ctx, func(tx project.Tx) error {
+func work(f *projecttest.Fixture, session, frame string) {
+	f.T.Helper()
+	require.NoError(f.T, f.Store.Update(f.Ctx, func(tx project.Tx) error {
 		return tx.SaveSession(core.Session{
 			ID: session, Host: "claude-code", Stamped: true, State: core.SessionActive, Root: frame, Current: frame,
 		})
@@ -45,23 +46,23 @@ func (f *fixture) work(session, frame string) {
 
 func TestChildrenStandInTheOrderInWhichTheyWerePlannedOrMade(t *testing.T) {
 	t.Parallel()
-	f := working(t)
-	planned := f.plan(host("s"), "", "one", "two", "three")
-	f.activate(host("s"), planned[1].ID)
-	f.pop(host("s"), "")
-	f.push(host("s"), "four")
-	f.plan(host("s"), f.get(planned[0].ID).Parent, "five")
-	_, err := stack.Invalidate(f.ctx, f.Project, host("s"), planned[0].ID, "not needed")
+	f := projecttest.Working(t)
+	planned := f.Plan(projecttest.Host("s"), "", "one", "two", "three")
+	f.Activate(projecttest.Host("s"), planned[1].ID)
+	f.Pop(projecttest.Host("s"), "")
+	f.Push(projecttest.Host("s"), "four")
+	f.Plan(projecttest.Host("s"), f.Get(planned[0].ID).Parent, "five")
+	_, err := stack.Invalidate(f.Ctx, f.Project, projecttest.Host("s"), planned[0].ID, "not needed")
 	require.NoError(t, err)
 	assert.Equal(t, []string{
 		"in_progress work", "  invalidated one", "  completed two", "  planned three", "  in_progress four", "  planned five",
-	}, f.draw())
+	}, f.Draw())
 }
 
 // randomForest saves n frames whose parents are random: often missing, themselves or
 // below them. Some are archived.
-func (f *fixture) randomForest(r *rand.Rand, n int) (ids []string) {
-	f.t.Helper()
+func randomForest(f *projecttest.Fixture, r *rand.Rand, n int) (ids []string) {
+	f.T.Helper()
 	var frames []core.Frame
 	for i := range n {
 		frame := core.Frame{
@@ -76,7 +77,7 @@ func (f *fixture) randomForest(r *rand.Rand, n int) (ids []string) {
 		}
 		frames, ids = append(frames, frame), append(ids, frame.ID)
 	}
-	f.save(frames...)
+	save(f, frames...)
 	return ids
 }
 
@@ -101,17 +102,17 @@ func TestAnyForestIsShownWholeAndInPart(t *testing.T) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			r := rand.New(rand.NewPCG(seed, 5))
-			f := newFixture(t)
-			all := f.randomForest(r, 1+r.IntN(60))
-			f.work("s", all[r.IntN(len(all))])
+			f := projecttest.New(t)
+			all := randomForest(f, r, 1+r.IntN(60))
+			work(f, "s", all[r.IntN(len(all))])
 
-			whole, err := view.TreeOf(f.ctx, f.Project, host("s"), view.TreeArgs{Archived: true})
+			whole, err := view.TreeOf(f.Ctx, f.Project, projecttest.Host("s"), view.TreeArgs{Archived: true})
 			require.NoError(t, err)
 			shown := idsOf(t, whole.Lines)
 			assert.ElementsMatch(t, all, shown, "each frame once")
-			assert.Equal(t, whole.Lines, f.outline(view.TreeArgs{Archived: true}), "streamed or not, it is the same")
+			assert.Equal(t, whole.Lines, outline(f, view.TreeArgs{Archived: true}), "streamed or not, it is the same")
 
-			part, err := view.TreeOf(f.ctx, f.Project, host("s"), view.TreeArgs{Archived: true, Limit: 1})
+			part, err := view.TreeOf(f.Ctx, f.Project, projecttest.Host("s"), view.TreeArgs{Archived: true, Limit: 1})
 			require.NoError(t, err)
 			some := idsOf(t, part.Lines)
 			assert.Len(t, slices.Compact(slices.Sorted(slices.Values(some))), len(some), "each frame once at most")
@@ -119,25 +120,25 @@ func TestAnyForestIsShownWholeAndInPart(t *testing.T) {
 				assert.Contains(t, some, part.Current)
 			}
 			for _, id := range all {
-				below, err := view.TreeOf(f.ctx, f.Project, host("s"), view.TreeArgs{Root: id})
+				below, err := view.TreeOf(f.Ctx, f.Project, projecttest.Host("s"), view.TreeArgs{Root: id})
 				require.NoError(t, err)
-				assert.Equal(t, below.Lines, f.outline(view.TreeArgs{Root: id}))
-				part, err := view.TreeOf(f.ctx, f.Project, host("s"), view.TreeArgs{Root: id, Limit: 1})
+				assert.Equal(t, below.Lines, outline(f, view.TreeArgs{Root: id}))
+				part, err := view.TreeOf(f.Ctx, f.Project, projecttest.Host("s"), view.TreeArgs{Root: id, Limit: 1})
 				require.NoError(t, err)
 				assert.Equal(t, id, part.Lines[0].Frame.ID)
-				f.context(host("s"), id)
+				f.Context(projecttest.Host("s"), id)
 			}
 		})
 	}
 }
 
 // outline returns the lines of a tree as they are streamed.
-func (f *fixture) outline(args view.TreeArgs) (lines []core.TreeLine) {
-	f.t.Helper()
-	tree, err := view.OutlineOf(f.ctx, f.Project, host("s"), args)
-	require.NoError(f.t, err)
-	for page, err := range tree.Pages(f.ctx) {
-		require.NoError(f.t, err)
+func outline(f *projecttest.Fixture, args view.TreeArgs) (lines []core.TreeLine) {
+	f.T.Helper()
+	tree, err := view.OutlineOf(f.Ctx, f.Project, projecttest.Host("s"), args)
+	require.NoError(f.T, err)
+	for page, err := range tree.Pages(f.Ctx) {
+		require.NoError(f.T, err)
 		lines = append(lines, page...)
 	}
 	return lines
@@ -145,21 +146,21 @@ func (f *fixture) outline(args view.TreeArgs) (lines []core.TreeLine) {
 
 func TestFramesBelowAnArchivedOneAreNoFault(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t)
-	f.save(core.Frame{ID: "old", Status: core.Completed, ArchivedAt: 1}, core.Frame{ID: "new", Parent: "old", Status: core.Planned},
+	f := projecttest.New(t)
+	save(f, core.Frame{ID: "old", Status: core.Completed, ArchivedAt: 1}, core.Frame{ID: "new", Parent: "old", Status: core.Planned},
 		core.Frame{ID: "lost", Parent: "gone", Status: core.Planned})
 	faults := map[string]core.Fault{}
-	for _, line := range f.outline(view.TreeArgs{}) {
+	for _, line := range outline(f, view.TreeArgs{}) {
 		assert.Zero(t, line.Depth)
 		faults[line.Frame.ID] = line.Fault
 	}
 	assert.Equal(t, map[string]core.Fault{"new": core.NoFault, "lost": core.NoParent}, faults)
-	assert.Zero(t, f.outline(view.TreeArgs{Root: "new"})[0].Fault, "what lies above is out of sight, not missing")
+	assert.Zero(t, outline(f, view.TreeArgs{Root: "new"})[0].Fault, "what lies above is out of sight, not missing")
 }
 
 func TestWhatIsDeletedWhileATreeStreamsIsLeftOut(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t)
+	f := projecttest.New(t)
 	var frames []core.Frame
 	var want []string
 	for i := range 1200 {
@@ -168,14 +169,14 @@ func TestWhatIsDeletedWhileATreeStreamsIsLeftOut(t *testing.T) {
 			want = append(want, frames[i].ID)
 		}
 	}
-	f.save(frames...)
-	tree, err := view.OutlineOf(f.ctx, f.Project, shell, view.TreeArgs{})
+	save(f, frames...)
+	tree, err := view.OutlineOf(f.Ctx, f.Project, projecttest.Shell, view.TreeArgs{})
 	require.NoError(t, err)
 	var got []string
-	for page, err := range tree.Pages(f.ctx) {
+	for page, err := range tree.Pages(f.Ctx) {
 		require.NoError(t, err)
 		if got == nil {
-			require.NoError(t, f.Store.Update(f.ctx, func(tx project.Tx) error { return tx.DeleteFrame("f-1100") }))
+			require.NoError(t, f.Store.Update(f.Ctx, func(tx project.Tx) error { return tx.DeleteFrame("f-1100") }))
 		}
 		got = append(got, idsOf(t, page)...)
 	}
@@ -184,25 +185,25 @@ func TestWhatIsDeletedWhileATreeStreamsIsLeftOut(t *testing.T) {
 
 func TestTheWayUpIsFoundHoweverLong(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t)
-	root := f.push(host("s"), "the only one that is open")
+	f := projecttest.New(t)
+	root := f.Push(projecttest.Host("s"), "the only one that is open")
 	const levels = 333
 	frames := make([]core.Frame, levels)
 	for i := range frames {
 		frames[i] = core.Frame{ID: fmt.Sprintf("f-%03d", i), Parent: fmt.Sprintf("f-%03d", i-1), Goal: "done", Status: core.Completed}
 	}
 	frames[0].Parent = root.ID
-	f.save(frames...)
-	f.work("s", frames[levels-1].ID)
-	assert.Equal(t, root.ID, f.current(host("s")))
-	popped, err := stack.Pop(f.ctx, f.Project, host("s"), stack.PopArgs{Frame: root.ID, Status: core.Completed})
+	save(f, frames...)
+	work(f, "s", frames[levels-1].ID)
+	assert.Equal(t, root.ID, f.Current(projecttest.Host("s")))
+	popped, err := stack.Pop(f.Ctx, f.Project, projecttest.Host("s"), stack.PopArgs{Frame: root.ID, Status: core.Completed})
 	require.NoError(t, err)
 	assert.Equal(t, root.Parent, popped.Current, "its session worked inside of it")
 }
 
 func TestAnExportIsTheStateInManyFiles(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t)
+	f := projecttest.New(t)
 	frames := make([]core.Frame, 640)
 	for i := range frames {
 		frames[i] = core.Frame{
@@ -214,13 +215,13 @@ func TestAnExportIsTheStateInManyFiles(t *testing.T) {
 			frames[i].Parent = frames[i-1].ID
 		}
 	}
-	f.save(frames...)
-	f.work("s", frames[5].ID)
+	save(f, frames...)
+	work(f, "s", frames[5].ID)
 	out := t.TempDir()
-	done, err := transfer.Export(f.ctx, f.Project, host("s"), out)
+	done, err := transfer.Export(f.Ctx, f.Project, projecttest.Host("s"), out)
 	require.NoError(t, err)
 	assert.Equal(t, transfer.Exported{Frames: len(frames)}, done)
-	state, err := transfer.Of(f.ctx, f.Project, host("s"))
+	state, err := transfer.Of(f.Ctx, f.Project, projecttest.Host("s"))
 	require.NoError(t, err)
 	want, err := json.MarshalIndent(state, "", "  ")
 	require.NoError(t, err)
@@ -231,9 +232,9 @@ func TestAnExportIsTheStateInManyFiles(t *testing.T) {
 	require.NoError(t, err)
 	assert.Len(t, files, len(frames))
 
-	empty := newFixture(t)
+	empty := projecttest.New(t)
 	out = t.TempDir()
-	_, err = transfer.Export(empty.ctx, empty.Project, shell, out)
+	_, err = transfer.Export(empty.Ctx, empty.Project, projecttest.Shell, out)
 	require.NoError(t, err)
 	got, err = os.ReadFile(filepath.Join(out, "state.json"))
 	require.NoError(t, err)

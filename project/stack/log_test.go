@@ -1,4 +1,4 @@
-package project_test
+package stack_test
 
 import (
 	"errors"
@@ -13,34 +13,35 @@ import (
 
 	"flame/core"
 	"flame/project/children"
+	"flame/project/projecttest"
 	"flame/project/stack"
 	"flame/project/transfer"
 )
 
 // log finds the log of a frame.
-func (f *fixture) log(frame string) stack.Log {
-	f.t.Helper()
-	log, err := stack.LogOf(f.ctx, f.Project, shell, frame)
-	require.NoError(f.t, err)
+func log(f *projecttest.Fixture, frame string) stack.Log {
+	f.T.Helper()
+	log, err := stack.LogOf(f.Ctx, f.Project, projecttest.Shell, frame)
+	require.NoError(f.T, err)
 	return log
 }
 
 // part returns the ids of what of the transcript belongs to the log of a frame.
-func (f *fixture) part(frame string, l hostLog) (ids []string) {
-	f.t.Helper()
-	log := f.log(frame)
-	assert.Equal(f.t, l.path, log.Path)
-	for m, err := range log.Part(l.messages()) {
-		require.NoError(f.t, err)
+func part(f *projecttest.Fixture, frame string, l projecttest.HostLog) (ids []string) {
+	f.T.Helper()
+	log := log(f, frame)
+	assert.Equal(f.T, l.Path, log.Path)
+	for m, err := range log.Part(messages(l)) {
+		require.NoError(f.T, err)
 		ids = append(ids, m.ID)
 	}
 	return ids
 }
 
 // messages reads the whole transcript.
-func (l hostLog) messages() iter.Seq2[core.Message, error] {
+func messages(l projecttest.HostLog) iter.Seq2[core.Message, error] {
 	return func(yield func(core.Message, error) bool) {
-		for entry, err := range l.f.Transcripts("claude-code", l.path, core.LogPosition{}) {
+		for entry, err := range l.F.Transcripts("claude-code", l.Path, core.LogPosition{}) {
 			if !yield(entry.Message, err) {
 				return
 			}
@@ -50,39 +51,39 @@ func (l hostLog) messages() iter.Seq2[core.Message, error] {
 
 func TestTheLogOfAFrameIsWhatWasSaidFromItsStartToItsEnd(t *testing.T) {
 	t.Parallel()
-	f, log := newCounter(t)
-	_, err := children.StartSession(f.ctx, f.Project, host("s"), "")
+	f, log := projecttest.NewCounter(t)
+	_, err := children.StartSession(f.Ctx, f.Project, projecttest.Host("s"), "")
 	require.NoError(t, err)
-	log.answer("before")
-	outer := f.push(host("s"), "outer")
-	log.answer("m1")
-	inner := f.push(host("s"), "inner")
-	log.answer("m2")
-	log.write("what no reader knows\n")
-	f.pop(host("s"), "done")
-	log.answer("m3")
-	f.pop(host("s"), "done")
-	log.answer("after")
-	_, err = stack.Pop(f.ctx, f.Project, host("s"), stack.PopArgs{Frame: outer.Parent, Status: core.Completed})
+	log.Answer("before")
+	outer := f.Push(projecttest.Host("s"), "outer")
+	log.Answer("m1")
+	inner := f.Push(projecttest.Host("s"), "inner")
+	log.Answer("m2")
+	log.Write("what no reader knows\n")
+	f.Pop(projecttest.Host("s"), "done")
+	log.Answer("m3")
+	f.Pop(projecttest.Host("s"), "done")
+	log.Answer("after")
+	_, err = stack.Pop(f.Ctx, f.Project, projecttest.Host("s"), stack.PopArgs{Frame: outer.Parent, Status: core.Completed})
 	require.NoError(t, err)
-	f.count(host("s"), log)
+	f.Count(projecttest.Host("s"), log)
 
-	assert.Equal(t, []string{"m2", ""}, f.part(inner.ID, log))
-	assert.Equal(t, []string{"m1", "m2", "", "m3"}, f.part(outer.ID, log))
-	assert.Equal(t, []string{"before", "m1", "m2", "", "m3", "after"}, f.part(outer.Parent, log), "the root begins with its session")
+	assert.Equal(t, []string{"m2", ""}, part(f, inner.ID, log))
+	assert.Equal(t, []string{"m1", "m2", "", "m3"}, part(f, outer.ID, log))
+	assert.Equal(t, []string{"before", "m1", "m2", "", "m3", "after"}, part(f, outer.Parent, log), "the root begins with its session")
 }
 
 func TestASubagentsLogIsItsOwn(t *testing.T) {
 	t.Parallel()
-	f, _ := newCounter(t)
-	f.push(host("s"), "work")
-	frame := f.startChild("c", "a subagent").Root
-	own := newLog(f, "agent-c.jsonl")
-	own.answer("m1")
-	_, err := stack.Pop(f.ctx, f.Project, agent("c"), stack.PopArgs{Frame: frame, Status: core.Completed})
+	f, _ := projecttest.NewCounter(t)
+	f.Push(projecttest.Host("s"), "work")
+	frame := f.StartChild("c", "a subagent").Root
+	own := projecttest.NewLog(f, "agent-c.jsonl")
+	own.Answer("m1")
+	_, err := stack.Pop(f.Ctx, f.Project, projecttest.Agent("c"), stack.PopArgs{Frame: frame, Status: core.Completed})
 	require.NoError(t, err)
-	f.count(agent("c"), own)
-	assert.Equal(t, []string{"m1"}, f.part(frame, own))
+	f.Count(projecttest.Agent("c"), own)
+	assert.Equal(t, []string{"m1"}, part(f, frame, own))
 }
 
 func TestOnlyTheSessionsOwnMessagesAreTheLog(t *testing.T) {
@@ -114,18 +115,18 @@ func TestOnlyTheSessionsOwnMessagesAreTheLog(t *testing.T) {
 
 func TestFramesWithoutALogSaySo(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t)
-	open := f.push(host("s"), "open")
-	planned := f.plan(host("s"), "", "later")[0]
-	byHand := f.push(shell, "at the shell")
-	f.pop(shell, "done")
+	f := projecttest.New(t)
+	open := f.Push(projecttest.Host("s"), "open")
+	planned := f.Plan(projecttest.Host("s"), "", "later")[0]
+	byHand := f.Push(projecttest.Shell, "at the shell")
+	f.Pop(projecttest.Shell, "done")
 	for name, tt := range map[string]struct{ frame, says, hint string }{
 		"in progress": {open.ID, "is in progress", "flame_pop"},
 		"planned":     {planned.ID, "is planned", "flame_activate"},
 		"by hand":     {byHand.ID, "no host's session worked in", "flame events --frame " + byHand.ID},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := stack.LogOf(f.ctx, f.Project, shell, tt.frame)
+			_, err := stack.LogOf(f.Ctx, f.Project, projecttest.Shell, tt.frame)
 			require.ErrorIs(t, err, core.ErrInvalid)
 			var problem *core.Problem
 			require.ErrorAs(t, err, &problem)
@@ -133,18 +134,18 @@ func TestFramesWithoutALogSaySo(t *testing.T) {
 			assert.Contains(t, problem.Hint, tt.hint)
 		})
 	}
-	_, err := stack.LogOf(f.ctx, f.Project, shell, "nothing")
+	_, err := stack.LogOf(f.Ctx, f.Project, projecttest.Shell, "nothing")
 	assert.ErrorIs(t, err, core.ErrNotFound)
 }
 
 func TestASavedLogIsKeptInItsFrame(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t)
-	frame := f.push(host("s"), "work")
-	f.pop(host("s"), "done")
-	file, err := transfer.LogFile(f.data, frame.ID, "md")
+	f := projecttest.New(t)
+	frame := f.Push(projecttest.Host("s"), "work")
+	f.Pop(projecttest.Host("s"), "done")
+	file, err := transfer.LogFile(f.Data, frame.ID, "md")
 	require.NoError(t, err)
-	assert.Equal(t, filepath.Join(f.data, "logs", frame.ID+".md"), file)
+	assert.Equal(t, filepath.Join(f.Data, "logs", frame.ID+".md"), file)
 
 	write := func(text string) func(io.Writer) error {
 		return func(w io.Writer) error {
@@ -153,15 +154,15 @@ func TestASavedLogIsKeptInItsFrame(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"first", "again"} {
-		saved, err := stack.SaveLog(f.ctx, f.Project, shell, frame.ID, file, write(text))
+		saved, err := stack.SaveLog(f.Ctx, f.Project, projecttest.Shell, frame.ID, file, write(text))
 		require.NoError(t, err)
 		assert.Equal(t, file, saved.LogPath)
 		raw, err := os.ReadFile(file)
 		require.NoError(t, err)
 		assert.Equal(t, text, string(raw))
 	}
-	assert.Equal(t, file, f.get(frame.ID).LogPath)
-	assert.Equal(t, []string{core.FrameCreated, core.FrameCompleted, core.FrameUpdated}, f.kinds(frame.ID), "one event: the path is the same")
+	assert.Equal(t, file, f.Get(frame.ID).LogPath)
+	assert.Equal(t, []string{core.FrameCreated, core.FrameCompleted, core.FrameUpdated}, f.Kinds(frame.ID), "one event: the path is the same")
 	info, err := os.Stat(file)
 	require.NoError(t, err)
 	assert.Equal(t, os.FileMode(0o600), info.Mode().Perm())
@@ -169,14 +170,14 @@ func TestASavedLogIsKeptInItsFrame(t *testing.T) {
 
 func TestALogThatCannotBeWrittenLeavesAllAsItWas(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t)
-	frame := f.push(host("s"), "work")
-	f.pop(host("s"), "done")
+	f := projecttest.New(t)
+	frame := f.Push(projecttest.Host("s"), "work")
+	f.Pop(projecttest.Host("s"), "done")
 	dir := t.TempDir()
 	file := filepath.Join(dir, "log.md")
 	require.NoError(t, os.WriteFile(file, []byte("old"), 0o600))
 	broken := errors.New("broken")
-	_, err := stack.SaveLog(f.ctx, f.Project, shell, frame.ID, file, func(w io.Writer) error {
+	_, err := stack.SaveLog(f.Ctx, f.Project, projecttest.Shell, frame.ID, file, func(w io.Writer) error {
 		_, err := io.WriteString(w, "half")
 		return errors.Join(err, broken)
 	})
@@ -187,9 +188,9 @@ func TestALogThatCannotBeWrittenLeavesAllAsItWas(t *testing.T) {
 	left, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	assert.Len(t, left, 1)
-	assert.Empty(t, f.get(frame.ID).LogPath)
+	assert.Empty(t, f.Get(frame.ID).LogPath)
 
-	_, err = stack.SaveLog(f.ctx, f.Project, shell, frame.ID, filepath.Join(dir, "none", "log.md"), func(io.Writer) error { return nil })
+	_, err = stack.SaveLog(f.Ctx, f.Project, projecttest.Shell, frame.ID, filepath.Join(dir, "none", "log.md"), func(io.Writer) error { return nil })
 	assert.ErrorIs(t, err, core.ErrNotFound)
 }
 

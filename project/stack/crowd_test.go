@@ -1,4 +1,4 @@
-package project_test
+package stack_test
 
 import (
 	"bytes"
@@ -20,6 +20,7 @@ import (
 
 	"flame/core"
 	"flame/project"
+	"flame/project/projecttest"
 	"flame/project/stack"
 	"flame/project/sweep"
 	"flame/project/view"
@@ -81,7 +82,7 @@ func crowd(t *testing.T, all []*project.Project, stop <-chan struct{}) []time.Du
 				default:
 				}
 				began := time.Now()
-				_, err := stack.Push(context.Background(), p, host(fmt.Sprint("writer ", i)), "goal", "")
+				_, err := stack.Push(context.Background(), p, projecttest.Host(fmt.Sprint("writer ", i)), "goal", "")
 				took[i] = append(took[i], time.Since(began))
 				if !assert.NoError(t, err) {
 					return
@@ -115,7 +116,7 @@ func look(t *testing.T, p *project.Project, n, i int) {
 		assert.Len(t, same, 3)
 		return nil
 	}))
-	tree, err := view.TreeOf(ctx, p, shell, view.TreeArgs{Limit: 100})
+	tree, err := view.TreeOf(ctx, p, projecttest.Shell, view.TreeArgs{Limit: 100})
 	require.NoError(t, err)
 	assert.Equal(t, map[core.Status]int{tree.Lines[0].Frame.Status: n}, tree.Counts)
 }
@@ -224,7 +225,7 @@ func waits(t *testing.T, all []*project.Project, p *project.Project, root string
 	began := time.Now()
 	go func() {
 		defer close(stop)
-		done, err := stack.Invalidate(context.Background(), p, shell, root, "gone")
+		done, err := stack.Invalidate(context.Background(), p, projecttest.Shell, root, "gone")
 		assert.NoError(t, err)
 		assert.Equal(t, n-1, done.Planned.Count)
 	}()

@@ -1,4 +1,4 @@
-package project_test
+package transfer_test
 
 import (
 	"encoding/json"
@@ -11,6 +11,7 @@ import (
 
 	"flame/core"
 	"flame/project"
+	"flame/project/projecttest"
 	"flame/project/stack"
 	"flame/project/sweep"
 	"flame/project/transfer"
@@ -19,34 +20,35 @@ import (
 
 func TestExportAndImportLoseNothing(t *testing.T) {
 	t.Parallel()
-	from := newFixture(t)
-	from.push(host("s"), "work <&> \"quotes\" – ünï")
-	_, _, err := stack.AddDecision(from.ctx, from.Project, host("s"), "", "a decision")
+	from := projecttest.New(t)
+	from.Push(projecttest.Host("s"), "work <&> \"quotes\" – ünï")
+	_, _, err := stack.AddDecision(from.Ctx, from.Project, projecttest.Host("s"), "", "a decision")
 	require.NoError(t, err)
-	from.plan(host("s"), "", "one", "two")
-	from.push(host("s"), "inner")
-	_, err = stack.Pop(from.ctx, from.Project, host("s"), stack.PopArgs{Status: core.Failed, Summary: "why", Results: "all of it", Confidence: new(0.25)})
+	from.Plan(projecttest.Host("s"), "", "one", "two")
+	from.Push(projecttest.Host("s"), "inner")
+	_, err = stack.Pop(from.Ctx, from.Project, projecttest.Host("s"),
+		stack.PopArgs{Status: core.Failed, Summary: "why", Results: "all of it", Confidence: new(0.25)})
 	require.NoError(t, err)
-	gone := from.plan(host("s"), "", "gone")
-	_, err = stack.Invalidate(from.ctx, from.Project, host("s"), gone[0].ID, "changed")
+	gone := from.Plan(projecttest.Host("s"), "", "gone")
+	_, err = stack.Invalidate(from.Ctx, from.Project, projecttest.Host("s"), gone[0].ID, "changed")
 	require.NoError(t, err)
 
 	first := t.TempDir()
-	exported, err := transfer.Export(from.ctx, from.Project, host("s"), first)
+	exported, err := transfer.Export(from.Ctx, from.Project, projecttest.Host("s"), first)
 	require.NoError(t, err)
 	assert.Equal(t, transfer.Exported{Frames: 6}, exported)
 
-	to := newFixture(t)
-	done, err := transfer.Import(to.ctx, to.Project, first)
+	to := projecttest.New(t)
+	done, err := transfer.Import(to.Ctx, to.Project, first)
 	require.NoError(t, err)
 	assert.Equal(t, transfer.Imported{Added: 6}, done)
-	done, err = transfer.Import(to.ctx, to.Project, first)
+	done, err = transfer.Import(to.Ctx, to.Project, first)
 	require.NoError(t, err)
 	assert.Equal(t, transfer.Imported{Unchanged: 6}, done)
 
-	want, err := transfer.Of(from.ctx, from.Project, host("nobody"))
+	want, err := transfer.Of(from.Ctx, from.Project, projecttest.Host("nobody"))
 	require.NoError(t, err)
-	got, err := transfer.Of(to.ctx, to.Project, host("nobody"))
+	got, err := transfer.Of(to.Ctx, to.Project, projecttest.Host("nobody"))
 	require.NoError(t, err)
 	assert.Equal(t, want, got)
 }
@@ -62,19 +64,19 @@ func TestImportTakesTheOriginalPluginsState(t *testing.T) {
 	}, "rootFrameIDs": ["ses_A"], "updatedAt": 9}`)
 	write(t, dir, "frames/ses_B.json", `{"sessionID": "ses_B", "status": "planned", "goal": "stale copy"}`)
 	write(t, dir, "frames/only.json", `{"sessionID": "only", "status": "planned", "goal": "beside", "createdAt": 3, "updatedAt": 3}`)
-	f := newFixture(t)
-	done, err := transfer.Import(f.ctx, f.Project, dir)
+	f := projecttest.New(t)
+	done, err := transfer.Import(f.Ctx, f.Project, dir)
 	require.NoError(t, err)
 	assert.Equal(t, 3, done.Added)
-	child := f.get("ses_B")
+	child := f.Get("ses_B")
 	assert.Equal(t, "Child", child.Goal)
 	assert.Equal(t, "short", child.Summary)
 	assert.Equal(t, "long", child.Results)
 	assert.Equal(t, "ses_A", child.Parent)
-	assert.Equal(t, "beside", f.get("only").Goal)
+	assert.Equal(t, "beside", f.Get("only").Goal)
 
 	out := t.TempDir()
-	_, err = transfer.Export(f.ctx, f.Project, host("s"), out)
+	_, err = transfer.Export(f.Ctx, f.Project, projecttest.Host("s"), out)
 	require.NoError(t, err)
 	var state map[string]map[string]any
 	raw, err := os.ReadFile(filepath.Join(out, "state.json"))
@@ -115,11 +117,11 @@ func TestImportRepairsOrRefuses(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			write(t, dir, "state.json", tt.state)
-			f := newFixture(t)
-			done, err := transfer.Import(f.ctx, f.Project, dir)
+			f := projecttest.New(t)
+			done, err := transfer.Import(f.Ctx, f.Project, dir)
 			if tt.refused != nil {
 				require.ErrorIs(t, err, tt.refused)
-				stats, err := view.StatsOf(f.ctx, f.Project)
+				stats, err := view.StatsOf(f.Ctx, f.Project)
 				require.NoError(t, err)
 				assert.Zero(t, stats.Total)
 				return
@@ -127,32 +129,32 @@ func TestImportRepairsOrRefuses(t *testing.T) {
 			require.NoError(t, err)
 			assert.Len(t, done.Repaired, tt.repaired)
 			out := t.TempDir()
-			exported, err := transfer.Export(f.ctx, f.Project, host("s"), out)
+			exported, err := transfer.Export(f.Ctx, f.Project, projecttest.Host("s"), out)
 			require.NoError(t, err)
 			files, err := os.ReadDir(filepath.Join(out, "frames"))
 			require.NoError(t, err)
 			assert.Len(t, files, exported.Frames, "no two frames share a file")
-			again := newFixture(t)
-			_, err = transfer.Import(again.ctx, again.Project, out)
+			again := projecttest.New(t)
+			_, err = transfer.Import(again.Ctx, again.Project, out)
 			require.NoError(t, err)
 		})
 	}
-	f := newFixture(t)
-	_, err := transfer.Import(f.ctx, f.Project, t.TempDir())
+	f := projecttest.New(t)
+	_, err := transfer.Import(f.Ctx, f.Project, t.TempDir())
 	require.ErrorIs(t, err, core.ErrNotFound)
 }
 
 func TestAnExportForgetsFramesThatAreGone(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t)
-	gone, err := stack.SetGoal(f.ctx, f.Project, host("s"), "", "gone")
+	f := projecttest.New(t)
+	gone, err := stack.SetGoal(f.Ctx, f.Project, projecttest.Host("s"), "", "gone")
 	require.NoError(t, err)
 	out := t.TempDir()
 	write(t, out, "frames/notes.json", `{"sessionID": "mine", "goal": "not of an export"}`)
-	_, err = transfer.Export(f.ctx, f.Project, host("s"), out)
+	_, err = transfer.Export(f.Ctx, f.Project, projecttest.Host("s"), out)
 	require.NoError(t, err)
-	require.NoError(t, f.Store.Update(f.ctx, func(tx project.Tx) error { return tx.DeleteFrame(gone.ID) }))
-	exported, err := transfer.Export(f.ctx, f.Project, host("s"), out)
+	require.NoError(t, f.Store.Update(f.Ctx, func(tx project.Tx) error { return tx.DeleteFrame(gone.ID) }))
+	exported, err := transfer.Export(f.Ctx, f.Project, projecttest.Host("s"), out)
 	require.NoError(t, err)
 	assert.Zero(t, exported)
 	files, err := os.ReadDir(filepath.Join(out, "frames"))
@@ -163,28 +165,28 @@ func TestAnExportForgetsFramesThatAreGone(t *testing.T) {
 
 func TestPruneArchivesRootsWithoutWork(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t)
-	idle, err := stack.SetGoal(f.ctx, f.Project, host("a"), "", "nothing came of it")
+	f := projecttest.New(t)
+	idle, err := stack.SetGoal(f.Ctx, f.Project, projecttest.Host("a"), "", "nothing came of it")
 	require.NoError(t, err)
-	worked := f.push(host("b"), "work").Parent
-	f.clock += 8 * 24 * 60 * 60 * 1000
-	fresh, err := stack.SetGoal(f.ctx, f.Project, host("c"), "", "just begun")
+	worked := f.Push(projecttest.Host("b"), "work").Parent
+	f.Clock += 8 * 24 * 60 * 60 * 1000
+	fresh, err := stack.SetGoal(f.Ctx, f.Project, projecttest.Host("c"), "", "just begun")
 	require.NoError(t, err)
 
-	pruned, err := sweep.Prune(f.ctx, f.Project, false)
+	pruned, err := sweep.Prune(f.Ctx, f.Project, false)
 	require.NoError(t, err)
-	assert.Equal(t, []string{idle.ID}, ids(pruned))
-	tree, err := view.TreeOf(f.ctx, f.Project, shell, view.TreeArgs{})
+	assert.Equal(t, []string{idle.ID}, projecttest.IDs(pruned))
+	tree, err := view.TreeOf(f.Ctx, f.Project, projecttest.Shell, view.TreeArgs{})
 	require.NoError(t, err)
-	shown, _ := walk(tree)
+	shown, _ := projecttest.Walk(tree)
 	assert.Contains(t, shown, worked)
 	assert.Contains(t, shown, fresh.ID)
 	assert.NotContains(t, shown, idle.ID)
 
-	pruned, err = sweep.Prune(f.ctx, f.Project, true)
+	pruned, err = sweep.Prune(f.Ctx, f.Project, true)
 	require.NoError(t, err)
-	assert.Equal(t, []string{idle.ID}, ids(pruned), "archived ones are deleted too")
-	_, err = view.DetailsOf(f.ctx, f.Project, shell, idle.ID)
+	assert.Equal(t, []string{idle.ID}, projecttest.IDs(pruned), "archived ones are deleted too")
+	_, err = view.DetailsOf(f.Ctx, f.Project, projecttest.Shell, idle.ID)
 	require.ErrorIs(t, err, core.ErrNotFound)
 }
 
@@ -197,13 +199,13 @@ func write(t *testing.T, dir, name, text string) {
 
 func TestStatsAddUpUsage(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t)
+	f := projecttest.New(t)
 	for i := range int64(3) {
-		frame := f.push(host("s"), "work")
+		frame := f.Push(projecttest.Host("s"), "work")
 		frame.Usage = core.Usage{TokensIn: 10 * i, TokensOut: 1, CacheRead: 2, CacheWritten: 3, CostUSD: 0.25, ToolCalls: 4}
-		require.NoError(t, f.Store.Update(f.ctx, func(tx project.Tx) error { return tx.SaveFrame(frame) }))
+		require.NoError(t, f.Store.Update(f.Ctx, func(tx project.Tx) error { return tx.SaveFrame(frame) }))
 	}
-	stats, err := view.StatsOf(f.ctx, f.Project)
+	stats, err := view.StatsOf(f.Ctx, f.Project)
 	require.NoError(t, err)
 	assert.Equal(t, core.Usage{TokensIn: 30, TokensOut: 3, CacheRead: 6, CacheWritten: 9, CostUSD: 0.75, ToolCalls: 12}, stats.Usage)
 	assert.Equal(t, 4, stats.Frames[core.InProgress])

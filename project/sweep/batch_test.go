@@ -1,4 +1,4 @@
-package project_test
+package sweep_test
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"flame/core"
 	"flame/project"
 	"flame/project/children"
+	"flame/project/projecttest"
 	"flame/project/sweep"
 	"flame/project/transfer"
 	"flame/project/view"
@@ -19,21 +20,21 @@ import (
 
 // longWorks are operations on many things, each on n of them, prepared by make.
 var longWorks = map[string]struct {
-	make func(f *fixture, n int)
-	do   func(ctx context.Context, f *fixture) error
-	left func(f *fixture) int
+	make func(f *projecttest.Fixture, n int)
+	do   func(ctx context.Context, f *projecttest.Fixture) error
+	left func(f *projecttest.Fixture) int
 }{
 	"an import": {
-		make: func(*fixture, int) {},
-		do: func(ctx context.Context, f *fixture) error {
+		make: func(*projecttest.Fixture, int) {},
+		do: func(ctx context.Context, f *projecttest.Fixture) error {
 			_, err := transfer.History(ctx, f.Project, history)
 			return err
 		},
-		left: func(f *fixture) int { return len(history.Frames) - len(f.all()) },
+		left: func(f *projecttest.Fixture) int { return len(history.Frames) - len(f.All()) },
 	},
 	"prune": {
-		make: func(f *fixture, n int) {
-			require.NoError(f.t, f.Store.Update(f.ctx, func(tx project.Tx) error {
+		make: func(f *projecttest.Fixture, n int) {
+			require.NoError(f.T, f.Store.Update(f.Ctx, func(tx project.Tx) error {
 				for i := range n {
 					if err := tx.SaveFrame(core.Frame{ID: fmt.Sprint("frame-", i), Status: core.InProgress}); err != nil {
 						return err
@@ -42,56 +43,58 @@ var longWorks = map[string]struct {
 				return nil
 			}))
 		},
-		do: func(ctx context.Context, f *fixture) error {
+		do: func(ctx context.Context, f *projecttest.Fixture) error {
 			_, err := sweep.Prune(ctx, f.Project, true)
 			return err
 		},
-		left: func(f *fixture) int { return len(f.all()) },
+		left: func(f *projecttest.Fixture) int { return len(f.All()) },
 	},
 	"the end of a session": {
-		make: func(f *fixture, n int) {
-			f.push(host("s"), "work")
+		make: func(f *projecttest.Fixture, n int) {
+			f.Push(projecttest.Host("s"), "work")
 			for i := range n {
-				f.startChild(fmt.Sprint("c", i), "a subagent")
+				f.StartChild(fmt.Sprint("c", i), "a subagent")
 			}
 		},
-		do:   func(ctx context.Context, f *fixture) error { return children.EndSession(ctx, f.Project, host("s")) },
-		left: func(f *fixture) int { return countOf(f.byID())[core.InProgress] - 2 }, // the session's own
+		do: func(ctx context.Context, f *projecttest.Fixture) error {
+			return children.EndSession(ctx, f.Project, projecttest.Host("s"))
+		},
+		left: func(f *projecttest.Fixture) int { return projecttest.CountOf(f.ByID())[core.InProgress] - 2 }, // the session's own
 	},
 	"a sweep of old events": {
-		make: func(f *fixture, n int) {
-			f.push(host("s"), "work")
-			require.NoError(f.t, f.Store.Update(f.ctx, func(tx project.Tx) error {
+		make: func(f *projecttest.Fixture, n int) {
+			f.Push(projecttest.Host("s"), "work")
+			require.NoError(f.T, f.Store.Update(f.Ctx, func(tx project.Tx) error {
 				for range n * 100 {
-					if _, err := tx.AppendEvent(core.Event{Event: core.FrameUpdated, TS: f.clock}); err != nil {
+					if _, err := tx.AppendEvent(core.Event{Event: core.FrameUpdated, TS: f.Clock}); err != nil {
 						return err
 					}
 				}
 				return nil
 			}))
-			f.clock += 91 * 24 * 60 * 60 * 1000
+			f.Clock += 91 * 24 * 60 * 60 * 1000
 		},
-		do: func(ctx context.Context, f *fixture) error {
+		do: func(ctx context.Context, f *projecttest.Fixture) error {
 			for {
 				if err := sweep.Once(ctx, f.Project); err != nil || ctx.Err() != nil {
 					return ctx.Err()
 				}
-				if due, _ := f.nextDeadline(); due > f.clock {
+				if due, _ := nextDeadline(f); due > f.Clock {
 					return nil
 				}
 			}
 		},
-		left: func(f *fixture) int {
-			events, err := view.Events(f.ctx, f.Project, project.EventQuery{})
-			require.NoError(f.t, err)
+		left: func(f *projecttest.Fixture) int {
+			events, err := view.Events(f.Ctx, f.Project, project.EventQuery{})
+			require.NoError(f.T, err)
 			return len(events)
 		},
 	},
 }
 
-func (f *fixture) nextDeadline() (due core.Millis, there bool) {
-	f.t.Helper()
-	require.NoError(f.t, f.Store.View(f.ctx, func(tx project.Tx) error {
+func nextDeadline(f *projecttest.Fixture) (due core.Millis, there bool) {
+	f.T.Helper()
+	require.NoError(f.T, f.Store.View(f.Ctx, func(tx project.Tx) error {
 		all, err := tx.DueDeadlines(math.MaxInt64, "", "", 1)
 		if there = len(all) > 0; there {
 			due = all[0].Due
@@ -118,12 +121,12 @@ func TestLongWorkIsManyTransactionsAndCanBeGoneOnWith(t *testing.T) {
 	for name, work := range longWorks {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := newFixture(t)
+			f := projecttest.New(t)
 			work.make(f, n)
 			before := work.left(f)
-			ctx, cancel := context.WithCancel(f.ctx)
+			ctx, cancel := context.WithCancel(f.Ctx)
 			updates := 0
-			f.slow(func() {
+			f.Slow(func() {
 				if updates++; updates == n/2 {
 					cancel()
 				}
@@ -132,7 +135,7 @@ func TestLongWorkIsManyTransactionsAndCanBeGoneOnWith(t *testing.T) {
 			some := work.left(f)
 			assert.Less(t, some, before)
 			assert.Positive(t, some)
-			require.NoError(t, work.do(f.ctx, f))
+			require.NoError(t, work.do(f.Ctx, f))
 			assert.Zero(t, work.left(f))
 			assert.GreaterOrEqual(t, updates, n)
 		})

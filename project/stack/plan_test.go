@@ -1,0 +1,188 @@
+package stack_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/core"
+	"flame/project"
+	"flame/project/children"
+	"flame/project/projecttest"
+	"flame/project/stack"
+)
+
+func TestPlanLeavesTheCurrentFrameAlone(t *testing.T) {
+	t.Parallel()
+	f := projecttest.New(t)
+	frame := f.Push(projecttest.Host("s"), "work")
+	planned := f.Plan(projecttest.Host("s"), "", "first", "second")
+	assert.Equal(t, frame.ID, f.Current(projecttest.Host("s")))
+	assert.Equal(t, projecttest.IDs(planned), f.Get(frame.ID).PlannedChildren)
+	assert.Empty(t, planned[0].Session)
+
+	activated := f.Activate(projecttest.Host("s"), planned[0].ID)
+	assert.Equal(t, planned[0].ID, activated.ID, "an id never changes")
+	assert.Equal(t, core.InProgress, activated.Status)
+	assert.Equal(t, "s", activated.Session)
+	assert.Equal(t, activated.ID, f.Current(projecttest.Host("s")))
+	assert.Equal(t, projecttest.IDs(planned), f.Get(frame.ID).PlannedChildren, "it stays in the plan")
+	assert.Equal(t, []string{core.FramePlanned, core.FrameActivated}, f.Kinds(activated.ID))
+}
+
+func TestPlanIsAllOrNothing(t *testing.T) {
+	t.Parallel()
+	f := projecttest.New(t)
+	frame := f.Push(projecttest.Host("s"), "work")
+	_, _, err := stack.Plan(f.Ctx, f.Project, projecttest.Host("s"), "", []stack.PlannedChild{{Goal: "good"}, {Goal: "  "}})
+	require.ErrorIs(t, err, core.ErrInvalid)
+	assert.Empty(t, f.Get(frame.ID).PlannedChildren)
+	_, _, err = stack.Plan(f.Ctx, f.Project, projecttest.Host("s"), "", nil)
+	require.ErrorIs(t, err, core.ErrInvalid)
+}
+
+func TestPlanRefusesParentsThatAreOver(t *testing.T) {
+	t.Parallel()
+	f := projecttest.New(t)
+	done := f.Push(projecttest.Host("s"), "done")
+	f.Pop(projecttest.Host("s"), "")
+	_, _, err := stack.Plan(f.Ctx, f.Project, projecttest.Host("s"), done.ID, []stack.PlannedChild{{Goal: "more"}})
+	require.ErrorIs(t, err, core.ErrInvalid)
+	planned := f.Plan(projecttest.Host("s"), "", "outer")
+	assert.Equal(t, planned[0].ID, f.Plan(projecttest.Host("s"), planned[0].ID, "inner")[0].Parent, "plans nest")
+}
+
+func TestAPersonPlansRootsInAnEmptyProject(t *testing.T) {
+	t.Parallel()
+	f := projecttest.New(t)
+	planned := f.Plan(projecttest.Shell, "", "one", "two")
+	assert.Empty(t, planned[0].Parent)
+	assert.Equal(t, planned[1].ID, f.Activate(projecttest.Shell, planned[1].ID).ID)
+}
+
+func TestActivateReopensWhatHasEnded(t *testing.T) {
+	t.Parallel()
+	for _, status := range []core.Status{core.Completed, core.Failed, core.Blocked} {
+		t.Run(string(status), func(t *testing.T) {
+			t.Parallel()
+			f := projecttest.New(t)
+			frame := f.Push(projecttest.Host("s"), "work")
+			_, err := stack.Pop(f.Ctx, f.Project, projecttest.Host("s"), stack.PopArgs{Status: status, Summary: "so far"})
+			require.NoError(t, err)
+			reopened := f.Activate(projecttest.Host("s"), frame.ID)
+			assert.Equal(t, core.InProgress, reopened.Status)
+			assert.Zero(t, reopened.EndedAt)
+			assert.Equal(t, "so far", reopened.Summary)
+			event := core.FrameReopened
+			if status == core.Blocked {
+				event = core.FrameActivated
+			}
+			assert.Contains(t, f.Kinds(frame.ID), event)
+		})
+	}
+}
+
+func TestActivateTakesOverOnlyFromSessionsThatEnded(t *testing.T) {
+	t.Parallel()
+	f := projecttest.New(t)
+	frame := f.Push(projecttest.Host("a"), "work")
+	_, err := stack.Activate(f.Ctx, f.Project, projecttest.Host("b"), frame.ID, false)
+	var problem *core.Problem
+	require.ErrorAs(t, err, &problem)
+	assert.Contains(t, problem.Message, "session a")
+
+	require.NoError(t, children.EndSession(f.Ctx, f.Project, projecttest.Host("a")))
+	done, err := stack.Activate(f.Ctx, f.Project, projecttest.Host("b"), frame.ID, false)
+	require.NoError(t, err)
+	assert.Equal(t, "a", done.Taken)
+	assert.Equal(t, "b", f.Get(frame.ID).Session)
+
+	again, err := stack.Activate(f.Ctx, f.Project, projecttest.Host("c"), frame.ID, true)
+	require.NoError(t, err, "force takes it from a live one")
+	assert.Equal(t, "b", again.Taken)
+}
+
+func TestActivateRefusesInvalidatedFrames(t *testing.T) {
+	t.Parallel()
+	f := projecttest.New(t)
+	planned := f.Plan(projecttest.Host("s"), "", "gone")
+	_, err := stack.Invalidate(f.Ctx, f.Project, projecttest.Host("s"), planned[0].ID, "changed")
+	require.NoError(t, err)
+	_, err = stack.Activate(f.Ctx, f.Project, projecttest.Host("s"), planned[0].ID, true)
+	require.ErrorIs(t, err, core.ErrInvalid)
+}
+
+func TestInvalidateCascadesAndMovesTheCurrentFrameUp(t *testing.T) {
+	t.Parallel()
+	f := projecttest.New(t)
+	outer := f.Push(projecttest.Host("s"), "outer")
+	inner := f.Push(projecttest.Host("s"), "inner")
+	planned := f.Plan(projecttest.Host("s"), "", "later")
+
+	done, err := stack.Invalidate(f.Ctx, f.Project, projecttest.Host("s"), outer.ID, "the API changed")
+	require.NoError(t, err)
+	assert.Equal(t, projecttest.IDs(planned), projecttest.IDs(done.Planned.First))
+	assert.Equal(t, []string{inner.ID}, projecttest.IDs(done.InProgress.First))
+	assert.Equal(t, inner.ID, done.Current, "a warned descendant stays")
+	assert.Contains(t, f.Get(planned[0].ID).InvalidationReason, "the API changed")
+
+	done, err = stack.Invalidate(f.Ctx, f.Project, projecttest.Host("s"), "", "this too")
+	require.NoError(t, err)
+	assert.Equal(t, inner.ID, done.Target.ID)
+	assert.Equal(t, outer.Parent, done.Current, "the nearest one in progress")
+	_, err = stack.Invalidate(f.Ctx, f.Project, projecttest.Host("s"), inner.ID, " ")
+	require.ErrorIs(t, err, core.ErrInvalid)
+}
+
+func TestWhatAnEndedFrameLeftOverCanBeTakenUp(t *testing.T) {
+	t.Parallel()
+	for _, status := range []core.Status{core.Completed, core.Failed, core.Blocked, core.InProgress} {
+		t.Run(string(status), func(t *testing.T) {
+			t.Parallel()
+			f := projecttest.New(t)
+			outer := f.Push(projecttest.Host("s"), "outer")
+			left := f.Plan(projecttest.Host("s"), "", "left over")[0]
+			want := core.Status("")
+			if status != core.InProgress {
+				_, err := stack.Pop(f.Ctx, f.Project, projecttest.Host("s"), stack.PopArgs{Status: status})
+				require.NoError(t, err)
+				want = status
+			}
+			for range 2 { // also when it is taken up again
+				done, err := stack.Activate(f.Ctx, f.Project, projecttest.Host("s"), left.ID, false)
+				require.NoError(t, err)
+				assert.Equal(t, want, done.Under)
+				assert.Equal(t, status, f.Get(outer.ID).Status)
+				f.Pop(projecttest.Host("s"), "done")
+			}
+		})
+	}
+}
+
+// An older flame left planned frames below invalidated ones.
+func TestWhatIsPlannedBelowAnInvalidatedFrameCannotBeTakenUp(t *testing.T) {
+	t.Parallel()
+	f := projecttest.New(t)
+	void := core.Frame{ID: "frame-v", Status: core.InProgress}
+	between := core.Frame{ID: "frame-b", Parent: "frame-v", Status: core.Blocked}
+	planned := core.Frame{ID: "plan-p", Parent: "frame-b", Status: core.Planned}
+	require.NoError(t, void.Invalidate("of no use", 1))
+	require.NoError(t, f.Store.Update(f.Ctx, func(tx project.Tx) error {
+		return errors.Join(tx.SaveFrame(void), tx.SaveFrame(between), tx.SaveFrame(planned))
+	}))
+	_, err := stack.Activate(f.Ctx, f.Project, projecttest.Host("s"), "plan-p", true)
+	var problem *core.Problem
+	require.ErrorAs(t, err, &problem)
+	assert.Equal(t, "plan-p lies below frame-v, which is invalidated: of no use", problem.Message)
+	assert.Contains(t, problem.Hint, "outside of frame-v")
+	assert.Equal(t, core.Planned, f.Get("plan-p").Status)
+	_, _, err = stack.Plan(f.Ctx, f.Project, projecttest.Host("s"), "frame-b", []stack.PlannedChild{{Goal: "more"}})
+	require.ErrorAs(t, err, &problem)
+	assert.Contains(t, problem.Message, "frame-v, which is invalidated")
+
+	done, err := stack.Activate(f.Ctx, f.Project, projecttest.Host("s"), "frame-b", false)
+	require.NoError(t, err, "what was begun goes on")
+	assert.Equal(t, core.Invalidated, done.Under)
+}

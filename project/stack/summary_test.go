@@ -1,0 +1,142 @@
+package stack_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/core"
+	"flame/project"
+	"flame/project/projecttest"
+	"flame/project/stack"
+	"flame/project/sweep"
+	"flame/project/view"
+)
+
+// popLater pops the current frame of s once a summary has come.
+func popLater(f *projecttest.Fixture, summary string) stack.Popped {
+	f.T.Helper()
+	popped, err := stack.Pop(f.Ctx, f.Project, projecttest.Host("s"), stack.PopArgs{Status: core.Completed, Summary: summary, GenerateSummary: true})
+	require.NoError(f.T, err)
+	require.NotNil(f.T, popped.Pending)
+	return popped
+}
+
+func TestAPendingPopEndsWithTheSummaryOfACompaction(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct{ user, generated, want string }{
+		"both texts":       {"mine", "made", "mine\n\n---\n\nmade"},
+		"only the compact": {"", "made", "made"},
+		"only the user's":  {"mine", "", "mine"},
+		"analysis is cut":  {"", "<analysis>thinking</analysis>\nmade", "made"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := projecttest.New(t)
+			frame := f.Push(projecttest.Host("s"), "work")
+			popLater(f, tt.user)
+			assert.Equal(t, core.InProgress, f.Get(frame.ID).Status, "it waits")
+			assert.Equal(t, frame.ID, f.Current(projecttest.Host("s")))
+			kind, prompt, err := stack.CompactionPrompt(f.Ctx, f.Project, projecttest.Host("s"), "")
+			require.NoError(t, err)
+			assert.Equal(t, core.FrameCompletion, kind)
+			assert.Contains(t, prompt, "work")
+
+			_, err = stack.StoreSummary(f.Ctx, f.Project, projecttest.Host("s"), frame.ID, tt.generated)
+			require.NoError(t, err)
+			ended := f.Get(frame.ID)
+			assert.Equal(t, core.Completed, ended.Status)
+			assert.Equal(t, tt.want, ended.Summary)
+			assert.Equal(t, frame.Parent, f.Current(projecttest.Host("s")))
+			info, err := stack.CompactionsOf(f.Ctx, f.Project, projecttest.Host("s"), "")
+			require.NoError(t, err)
+			assert.Zero(t, info.Waiting)
+			assert.Empty(t, info.Marks)
+		})
+	}
+}
+
+func TestAPendingPopWithoutAnyTextGoesOnWaiting(t *testing.T) {
+	t.Parallel()
+	f := projecttest.New(t)
+	frame := f.Push(projecttest.Host("s"), "work")
+	popLater(f, "")
+	_, err := stack.StoreSummary(f.Ctx, f.Project, projecttest.Host("s"), "", "  ")
+	require.NoError(t, err)
+	assert.Equal(t, core.InProgress, f.Get(frame.ID).Status)
+}
+
+func TestAPendingPopTimesOut(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct{ user, want string }{
+		"into the user's text": {"mine", "mine"},
+		"into a note":          {"", "(no summary: the compaction that was to bring it did not come in time)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := projecttest.New(t)
+			frame := f.Push(projecttest.Host("s"), "work")
+			popLater(f, tt.user)
+			f.Clock += core.Millis((9 * time.Minute).Milliseconds())
+			require.NoError(t, sweep.Once(f.Ctx, f.Project))
+			assert.Equal(t, core.InProgress, f.Get(frame.ID).Status)
+			f.Clock += core.Millis((2 * time.Minute).Milliseconds())
+			require.NoError(t, sweep.Once(f.Ctx, f.Project))
+			assert.Equal(t, core.Completed, f.Get(frame.ID).Status)
+			assert.Equal(t, tt.want, f.Get(frame.ID).Summary)
+		})
+	}
+}
+
+func TestAPendingPopIsCancelledByAPopWithoutOne(t *testing.T) {
+	t.Parallel()
+	f := projecttest.New(t)
+	frame := f.Push(projecttest.Host("s"), "work")
+	popLater(f, "first")
+	f.Pop(projecttest.Host("s"), "second")
+	assert.Equal(t, "second", f.Get(frame.ID).Summary)
+	f.Clock += core.Millis(time.Hour.Milliseconds())
+	require.NoError(t, sweep.Once(f.Ctx, f.Project))
+	assert.Equal(t, "second", f.Get(frame.ID).Summary)
+}
+
+func TestAReplacedSummaryStaysInTheLog(t *testing.T) {
+	t.Parallel()
+	f := projecttest.New(t)
+	frame := f.Push(projecttest.Host("s"), "work")
+	for _, summary := range []string{"first", "second"} {
+		_, err := stack.StoreSummary(f.Ctx, f.Project, projecttest.Host("s"), "", summary)
+		require.NoError(t, err)
+	}
+	assert.Equal(t, "second", f.Get(frame.ID).Summary)
+	assert.Equal(t, core.InProgress, f.Get(frame.ID).Status)
+	events, err := view.Events(f.Ctx, f.Project, project.EventQuery{Frame: frame.ID, Kinds: []string{core.SummaryStored}})
+	require.NoError(t, err)
+	require.Len(t, events, 2)
+	assert.JSONEq(t, `{"replacedSummary":"first"}`, string(events[1].Data))
+}
+
+func TestSummarizeAsksAndThenKeeps(t *testing.T) {
+	t.Parallel()
+	f := projecttest.New(t)
+	frame := f.Push(projecttest.Host("s"), "work")
+	asked, err := stack.Summarize(f.Ctx, f.Project, projecttest.Host("s"), "", "heed the tests", "")
+	require.NoError(t, err)
+	assert.False(t, asked.Stored)
+	assert.Contains(t, asked.Prompt, "heed the tests")
+	info, err := stack.CompactionsOf(f.Ctx, f.Project, projecttest.Host("s"), "")
+	require.NoError(t, err)
+	assert.Equal(t, core.ManualSummary, info.Type)
+	assert.Equal(t, "heed the tests", info.Note)
+
+	kept, err := stack.Summarize(f.Ctx, f.Project, projecttest.Host("s"), "", "", "half is done")
+	require.NoError(t, err)
+	assert.True(t, kept.Stored)
+	assert.Equal(t, "half is done", f.Get(frame.ID).Summary)
+	info, err = stack.CompactionsOf(f.Ctx, f.Project, projecttest.Host("s"), "")
+	require.NoError(t, err)
+	assert.Empty(t, info.Type, "what was asked for has come")
+}

@@ -1,0 +1,49 @@
+package usage_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/core"
+	"flame/project"
+	"flame/project/autonomy"
+	"flame/project/projecttest"
+	"flame/project/turns"
+	"flame/project/usage"
+)
+
+func TestUsageThatAHostTellsIsCountedOnce(t *testing.T) {
+	t.Parallel()
+	f := projecttest.New(t)
+	by := project.Caller{Session: "s", Host: "opencode", Trust: project.Stamped}
+	outer := f.Push(by, "outer")
+	first := usage.Message{MessageID: "msg_1", At: f.Tick(), Usage: core.Usage{TokensOut: 5, CostUSD: 1}, Context: 700}
+	inner := f.Push(by, "inner")
+	second := usage.Message{MessageID: "msg_2", At: f.Tick(), Usage: core.Usage{TokensOut: 7, CostUSD: 2}, Context: 900}
+	require.NoError(t, tellUsage(f, by, []usage.Message{second, first, second}))
+	require.NoError(t, tellUsage(f, by, []usage.Message{first, second}))
+	assert.Equal(t, first.Usage, f.Get(outer.ID).Usage)
+	assert.Equal(t, second.Usage, f.Get(inner.ID).Usage)
+	f.ReadActivity(inner.ID, func(a autonomy.Activity) {
+		assert.Equal(t, autonomy.Activity{Messages: 1, Tokens: 900}, a)
+	})
+}
+
+func TestUsageWithoutAFrameIsLeftToBeToldAgain(t *testing.T) {
+	t.Parallel()
+	f := projecttest.New(t)
+	by := project.Caller{Session: "s", Host: "opencode", Trust: project.Stamped}
+	told := []usage.Message{{MessageID: "msg_1", At: f.Tick(), Usage: core.Usage{CostUSD: 1}}}
+	require.NoError(t, tellUsage(f, by, told))
+	frame := f.Push(by, "work")
+	require.NoError(t, tellUsage(f, by, told))
+	assert.InDelta(t, 1, f.Spent(frame.Parent), 1e-9)
+}
+
+// tellUsage tells what answers took, as a host does with its next request.
+func tellUsage(f *projecttest.Fixture, by project.Caller, told []usage.Message) error {
+	_, err := turns.Attend(f.Ctx, f.Project, by, turns.Request{Usage: told})
+	return err
+}
