@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"flame/agents"
+	"flame/agents/handoff"
 	"flame/agents/permission"
 	"flame/agents/plan"
 	"flame/agents/record"
@@ -76,7 +76,7 @@ func TestNothingThatIsWrittenDownIsRun(t *testing.T) {
 			s.over(next.ID, core.AgentCompleted, core.Completed)
 		},
 		"by a handoff that retries": func(s *service, run record.Run) {
-			_, err := s.Handoff(s.ctx, user, agents.HandoffRequest{ID: run.ID, OnFailure: agents.Retry})
+			_, err := s.Handoff(s.ctx, user, handoff.Request{ID: run.ID, OnFailure: handoff.Retry})
 			require.NoError(s.t, err)
 			s.Start = supervise.Start
 			s.shift.Add(60_000)

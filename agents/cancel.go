@@ -14,11 +14,8 @@ import (
 // Cancel stops an agent and all that it started. What they did is kept. It gives
 // those that it told to stop; they may take seconds to end.
 func (a *Agents) Cancel(ctx context.Context, by project.Caller, id string) (stopped []record.Run, err error) {
-	run, err := a.Find(ctx, id)
+	run, err := a.directed(ctx, by, id)
 	if err != nil {
-		return nil, err
-	}
-	if err := a.mayDirect(ctx, by, run); err != nil {
 		return nil, err
 	}
 	who := cmp.Or(by.Session, by.Host, project.CommandLine)
@@ -32,22 +29,15 @@ func (a *Agents) Cancel(ctx context.Context, by project.Caller, id string) (stop
 	return stopped, err
 }
 
-// mayDirect refuses what an agent wants of others than those that it started. A
-// user's session may stop any.
-func (a *Agents) mayDirect(ctx context.Context, by project.Caller, run record.Run) error {
-	return a.Project.Store.View(ctx, func(tx project.Tx) error { return mayDirect(tx, by, run) })
-}
-
-func mayDirect(tx project.Tx, by project.Caller, run record.Run) error {
-	caller, err := record.AgentOf(tx, by, by.Session)
-	if err != nil || caller.ID == "" {
-		return err
-	}
-	started, err := record.IsBelow(tx, run, caller.ID)
-	if err == nil && !started {
-		err = core.Invalidf("%s was not started by %s", run.ID, caller.ID).WithHint("only the one that started an agent may stop it or hand over to it")
-	}
-	return err
+// directed returns an agent, where the caller may direct it.
+func (a *Agents) directed(ctx context.Context, by project.Caller, id string) (run record.Run, err error) {
+	err = a.Project.Store.View(ctx, func(tx project.Tx) error {
+		if run, err = record.Find(tx, id); err != nil {
+			return err
+		}
+		return record.MayDirect(tx, by, run)
+	})
+	return run, err
 }
 
 // cancel asks one agent to stop. It returns none that was over.

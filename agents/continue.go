@@ -26,14 +26,11 @@ func (a *Agents) resume(ctx context.Context, by project.Caller, id, prompt strin
 	if strings.TrimSpace(prompt) == "" {
 		return record.Run{}, core.Invalidf("there is no prompt").WithHint("say what the agent is to do next")
 	}
-	old, err := a.Find(ctx, id)
+	old, err := a.directed(ctx, by, id)
 	if errors.Is(err, core.ErrNotFound) {
 		return a.continueNative(ctx, by, id, prompt)
 	}
 	if err != nil {
-		return record.Run{}, err
-	}
-	if err := a.mayDirect(ctx, by, old); err != nil {
 		return record.Run{}, err
 	}
 	if !old.State.Ended() {

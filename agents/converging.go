@@ -12,6 +12,7 @@ import (
 
 	"flame/agents/converge"
 	"flame/agents/record"
+	"flame/agents/result"
 	"flame/core"
 	"flame/project"
 )
@@ -82,7 +83,7 @@ func (a *Agents) converge(c *Convergence) (err error) {
 func (a *Agents) inputs(tx project.Tx, ids []string, schema json.RawMessage) (inputs []converge.Input, _ json.RawMessage, err error) {
 	var schemas []string
 	for _, id := range ids {
-		r, err := a.resultOf(tx, id)
+		r, err := result.Of(tx, a.Data, id)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -100,9 +101,9 @@ func (a *Agents) inputs(tx project.Tx, ids []string, schema json.RawMessage) (in
 }
 
 // input is what one agent left.
-func (a *Agents) input(tx project.Tx, r Result) (in converge.Input, err error) {
+func (a *Agents) input(tx project.Tx, r result.Result) (in converge.Input, err error) {
 	in = converge.Input{
-		SubagentID: r.ID, Outcome: r.State, Answer: withoutConfidence(r.Text), Decisions: r.Decisions,
+		SubagentID: r.ID, Outcome: r.State, Answer: result.WithoutConfidence(r.Text), Decisions: r.Decisions,
 		Confidence: r.Confidence, CompletedAt: r.EndedAt, Base: r.Base,
 	}
 	for _, change := range r.Changes {
@@ -239,7 +240,7 @@ func mayEnd(tx project.Tx, by project.Caller, inputs []converge.Input) error {
 	for _, in := range inputs {
 		run, err := record.Find(tx, in.SubagentID)
 		if err == nil && !run.State.Ended() {
-			err = mayDirect(tx, by, run)
+			err = record.MayDirect(tx, by, run)
 		}
 		if err != nil {
 			return err

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"flame/agents/graph"
+	"flame/agents/handoff"
 	"flame/agents/record"
 	"flame/core"
 	"flame/project"
@@ -41,8 +42,8 @@ func (a *Agents) Graph(ctx context.Context) (*graph.Graph, error) {
 					return err
 				}
 			}
-			var h Handoff
-			if known, err := recordHandoff.Load(tx, run.ID, &h); err != nil {
+			var h handoff.Handoff
+			if known, err := handoff.Records.Load(tx, run.ID, &h); err != nil {
 				return err
 			} else if known {
 				if err := g.Link(graph.Edge{From: cmp.Or(run.ParentAgent, run.ParentSession), To: run.ID, Kind: graph.Handoff}); err != nil {

@@ -1,8 +1,6 @@
 package agents_test
 
 import (
-	"encoding/json"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -10,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"flame/agents"
+	"flame/agents/handoff"
 	"flame/agents/record"
 	"flame/core"
 	"flame/project"
@@ -20,7 +18,7 @@ import (
 
 // handoff hands over to a builder that does these steps once the user's session has
 // handed over to it.
-func (s *service) handoff(steps string, r agents.HandoffRequest) record.Run {
+func (s *service) handoff(steps string, r handoff.Request) record.Run {
 	s.t.Helper()
 	run := s.spawn("wait " + s.Dir + "/go; " + steps)
 	r.ID = run.ID
@@ -42,20 +40,20 @@ func TestWhatFollowsAHandoff(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		steps     string
-		onFailure agents.OnFailure
+		onFailure handoff.OnFailure
 		outcome   string
 		parent    core.Status
 	}{
-		"the work is done":          {"done well", agents.Abort, "success", core.InProgress},
-		"a failure fails the frame": {"exit 3", agents.Abort, "failure", core.Failed},
-		"a failure blocks it":       {"exit 3", agents.Escalate, "failure", core.Blocked},
+		"the work is done":          {"done well", handoff.Abort, "success", core.InProgress},
+		"a failure fails the frame": {"exit 3", handoff.Abort, "failure", core.Failed},
+		"a failure blocks it":       {"exit 3", handoff.Escalate, "failure", core.Blocked},
 		"that is what it does":      {"exit 3", "", "failure", core.Blocked},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newService(t)
-			run := s.handoff(tt.steps, agents.HandoffRequest{OnFailure: tt.onFailure, Transfer: true})
+			run := s.handoff(tt.steps, handoff.Request{OnFailure: tt.onFailure, Transfer: true})
 			shell := project.Caller{Session: user.Session, Host: project.CommandLine}
 			for _, by := range []project.Caller{user, shell} {
 				_, err := stack.Push(s.ctx, s.Project, by, "meanwhile", "")
@@ -78,11 +76,11 @@ func TestControlIsHandedToOneAgent(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	first, second := s.spawn("hang"), s.spawn("hang")
-	_, err := s.Handoff(s.ctx, user, agents.HandoffRequest{ID: first.ID, Transfer: true})
+	_, err := s.Handoff(s.ctx, user, handoff.Request{ID: first.ID, Transfer: true})
 	require.NoError(t, err)
-	_, err = s.Handoff(s.ctx, user, agents.HandoffRequest{ID: second.ID, Transfer: true})
+	_, err = s.Handoff(s.ctx, user, handoff.Request{ID: second.ID, Transfer: true})
 	assert.Contains(t, problem(t, err, core.ErrInvalid), first.ID)
-	_, err = s.Handoff(s.ctx, user, agents.HandoffRequest{ID: second.ID})
+	_, err = s.Handoff(s.ctx, user, handoff.Request{ID: second.ID})
 	require.NoError(t, err, "it may be watched")
 	assert.Equal(t, core.SessionSuspended, s.session(user.Session).State)
 }
@@ -91,7 +89,7 @@ func TestARetryHasTheWholeTaskAndTime(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	const end = "the end of the task"
-	run := s.handoff("exit 3\n\n"+strings.Repeat("word ", 6_000)+end, agents.HandoffRequest{OnFailure: agents.Retry, Timeout: 2 * time.Hour})
+	run := s.handoff("exit 3\n\n"+strings.Repeat("word ", 6_000)+end, handoff.Request{OnFailure: handoff.Retry, Timeout: 2 * time.Hour})
 	s.touch("go")
 	for _, attempt := range []string{"Attempt 1", "Attempt 2"} {
 		next, ok := s.resolved(run.ID)["next"].(string)
@@ -110,26 +108,4 @@ func TestARetryHasTheWholeTaskAndTime(t *testing.T) {
 	}
 	assert.Empty(t, s.resolved(run.ID)["next"], "twice is enough")
 	assert.Equal(t, core.Blocked, s.frame(s.frame(run.Frame).Parent).Status)
-}
-
-// A record of the first version is read as one of this one.
-func TestAHandoffOfTheFirstVersionIsRead(t *testing.T) {
-	t.Parallel()
-	want := agents.Handoff{
-		Agent: "agent-a", Session: "s", Transfer: true, OnFailure: agents.Retry, Timeout: 7, Due: 8, First: "agent-b", Retries: 1,
-		Outcome: "failure", Next: "agent-c", Claimed: 9, Resolved: true,
-	}
-	var first agents.Handoff
-	require.NoError(t, json.Unmarshal([]byte(`{
-		"subagent_id": "agent-a", "parent_session_id": "s", "transfer_control": true, "on_failure": "retry", "timeout": 7, "due": 8,
-		"first": "agent-b", "retries": 1, "outcome": "failure", "next": "agent-c", "claimed": 9, "resolved": true
-	}`), &first))
-	assert.Equal(t, want, first)
-
-	raw, err := json.Marshal(first)
-	require.NoError(t, err)
-	var again agents.Handoff
-	require.NoError(t, json.Unmarshal(raw, &again))
-	assert.Equal(t, want, again)
-	assert.Equal(t, []string{`"subagent_id":`}, regexp.MustCompile(`"\w+_\w+":`).FindAllString(string(raw), -1), "names are written one way")
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"flame/agents/changes"
+	"flame/agents/handoff"
 	"flame/agents/record"
 	"flame/agents/supervise"
 	"flame/config/env"
@@ -132,7 +133,7 @@ func (a *Agents) orders(tx project.Tx, run record.Run) (supervise.Orders, error)
 	if parent, err := tx.Session(run.ParentSession); err == nil && parent.State == core.SessionEnded && !a.Keep {
 		return cancel("the session that asked for it ended; " + env.AgentOnSessionEnd + "=keep lets agents go on")
 	}
-	orders, err := a.due(tx, run.ID)
+	orders, err := handoff.Orders(tx, a.Project.Now(), run.ID)
 	if orders.Stop != "" || err != nil {
 		return orders, err
 	}
@@ -204,11 +205,11 @@ func (a *Agents) end(ctx context.Context, id string, o supervise.Outcome) error 
 	if len(o.Text) > maxText {
 		o.Text = strings.ToValidUTF8(o.Text[:maxText], "") + "\n… (the rest is in " + supervise.OutputFile + ")"
 	}
-	told, err := a.Find(ctx, id)
+	told, err := a.Result(ctx, id)
 	if err != nil {
 		return err
 	}
-	changed := a.changes(told)
+	changed, made := told.Changed(a.Hosts), map[string]string(nil)
 	if told.Worktree != "" && !told.State.Ended() {
 		kept, err := told.Own().Keep(ctx, a.patchOf(told.ID))
 		if err != nil {
@@ -218,9 +219,8 @@ func (a *Agents) end(ctx context.Context, id string, o supervise.Outcome) error 
 			changed = kept
 		}
 	}
-	made, err := a.made(ctx, id)
-	if err != nil {
-		return err
+	if !told.State.Ended() {
+		made = told.Hashes(a.Dir)
 	}
 	run, err := a.change(ctx, id, func(tx project.Tx, run *record.Run) error {
 		if err := a.spend(tx, *run, o.Progress); err != nil {
@@ -268,7 +268,7 @@ func (a *Agents) tellEnd(tx project.Tx, run record.Run) error {
 		a.tell(tx, run, core.SubagentStop, map[string]any{
 			"session_id": run.ParentSession, "agent_type": run.Type, "permission_mode": run.Mode.Effective,
 			"task_description": run.Description, "spawn_timestamp": run.CreatedAt, "completion_timestamp": run.EndedAt,
-			"outcome": result(run.State), "state": run.State, "stop_reason": o.Reason, "error": o.Error, "stderr": o.Stderr,
+			"outcome": run.State.Outcome(), "state": run.State, "stop_reason": o.Reason, "error": o.Error, "stderr": o.Stderr,
 			"partial": o.Partial, "tool_invocation_count": run.Progress.ToolCalls, "retries": run.Progress.Attempt,
 			"artifact_paths": append([]string{}, frame.Artifacts...), "model": model, "machine": record.Machine(),
 			"tokens": run.Progress.Tokens(), "costUSD": run.Progress.Cost(), "duration_ms": run.EndedAt - run.CreatedAt,
@@ -302,8 +302,8 @@ func (a *Agents) finish(ctx context.Context, run record.Run) error {
 		return err
 	}
 	return a.Project.Store.Update(ctx, func(tx project.Tx) error {
-		var h Handoff
-		if known, err := recordHandoff.Load(tx, run.ID, &h); err != nil || known && !h.Resolved {
+		var h handoff.Handoff
+		if known, err := handoff.Records.Load(tx, run.ID, &h); err != nil || known && !h.Resolved {
 			return err // another process is at it; should that die, this is still to be done
 		}
 		return record.Living.Delete(tx, run.ID)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 
+	"flame/agents/handoff"
 	"flame/agents/record"
 	"flame/agents/supervise"
 	"flame/core"
@@ -52,7 +53,7 @@ func (a *Agents) releaseSessions(ctx context.Context, running map[string]record.
 		if _, runs := running[agent]; runs {
 			continue
 		}
-		if run, err := a.Find(ctx, agent); err == nil && (!run.State.Ended() || a.Project.Now()-run.EndedAt < claim) {
+		if run, err := a.Find(ctx, agent); err == nil && (!run.State.Ended() || a.Project.Now()-run.EndedAt < handoff.ClaimTime) {
 			continue // the handoff may be about to be resolved
 		}
 		if err := a.Project.Resume(ctx, session); err != nil {

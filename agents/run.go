@@ -17,17 +17,6 @@ var ends = map[core.AgentState]core.ChildEnd{
 	core.AgentError:     core.ChildFailed,
 }
 
-// result is the seed's word for how an agent ended.
-func result(state core.AgentState) string {
-	switch state {
-	case core.AgentCompleted:
-		return "success"
-	case core.AgentTimeout:
-		return "timeout"
-	}
-	return "failure"
-}
-
 // Find returns the record of an agent; a prefix of its id will do where only one has
 // it.
 func (a *Agents) Find(ctx context.Context, id string) (run record.Run, err error) {

@@ -7,11 +7,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"flame/agents"
+	"flame/agents/handoff"
 	"flame/cli/flags"
 )
 
 func newAgentsHandoff(a *App) *cobra.Command {
-	r := agents.HandoffRequest{OnFailure: agents.Escalate}
+	r := handoff.Request{OnFailure: handoff.Escalate}
 	cmd := &cobra.Command{
 		Use: "handoff ID", Short: "Hand over to an agent until it ends",
 		Example: "  flame agents handoff agent-k3x9a1b2 --on-failure retry", Args: flags.Takes(1, 1),

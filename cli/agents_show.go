@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"flame/agents"
+	"flame/agents/result"
 	"flame/cli/flags"
 	"flame/core"
 	"flame/render"
@@ -18,7 +19,7 @@ import (
 
 // A shownRun is all that is kept of an agent.
 type shownRun struct {
-	agents.Result
+	result.Result
 	Kept []string `json:"kept"` // its files
 }
 

@@ -92,6 +92,17 @@ func (s AgentState) Ended() bool {
 	return true
 }
 
+// Outcome returns the word for how an agent ended (seed 004).
+func (s AgentState) Outcome() string {
+	switch s {
+	case AgentCompleted:
+		return "success"
+	case AgentTimeout:
+		return "timeout"
+	}
+	return "failure"
+}
+
 // An AgentNote is what an entry of a log tells of a session or an agent. ID and
 // Call are two names for it, of which one may be missing. A zero field tells
 // nothing: all the notes of an agent together say what is known of it.

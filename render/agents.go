@@ -10,6 +10,7 @@ import (
 	"flame/agents"
 	"flame/agents/permission"
 	"flame/agents/record"
+	"flame/agents/result"
 	"flame/agents/supervise"
 	"flame/core"
 	"flame/core/op"
@@ -140,7 +141,7 @@ func limitsText(l supervise.Limits) string {
 
 // Result returns all that an agent came to by a time; of its answer, most
 // characters after offset (0: all).
-func Result(r agents.Result, now core.Millis, offset, most int) string {
+func Result(r result.Result, now core.Millis, offset, most int) string {
 	var b strings.Builder
 	b.WriteString(AgentLine(r.Run, now) + "\n" + op.AgentAnswer{Frame: r.Frame}.Place())
 	b.WriteString(Bullets("Warnings:", r.Warnings))
@@ -159,7 +160,7 @@ func Result(r agents.Result, now core.Millis, offset, most int) string {
 }
 
 // Work is what an agent made and used, without how it ended.
-func Work(r agents.Result, offset, most int) string {
+func Work(r result.Result, offset, most int) string {
 	var b strings.Builder
 	b.WriteString(Bullets("Files changed:", r.Files) + Bullets("Artifacts:", r.Artifacts) + Bullets("Decisions:", r.Decisions))
 	if r.Confidence != nil {
@@ -179,7 +180,7 @@ func Work(r agents.Result, offset, most int) string {
 }
 
 // answerText is the part of an answer from offset on.
-func answerText(r agents.Result, offset, most int) string {
+func answerText(r result.Result, offset, most int) string {
 	text := []rune(r.Text)
 	switch {
 	case len(text) == 0 && r.State.Ended():

@@ -6,8 +6,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"flame/agents"
 	"flame/agents/record"
+	"flame/agents/result"
 	"flame/agents/supervise"
 	"flame/core"
 	"flame/core/op"
@@ -94,7 +94,7 @@ func TestWhatIsToldOfAnAgentIsReadAgain(t *testing.T) {
 		Frame: "frame-a1", Depth: 2, Host: "claude-code", Session: "s-1", Progress: supervise.Progress{ToolCalls: 1},
 	}
 	told := op.AgentAnswer{ID: run.ID, Type: run.Type, Description: run.Description, State: "active", Frame: run.Frame}
-	read, ok := op.ReadAgentAnswer(Result(agents.Result{Run: run}, 5, 0, 0))
+	read, ok := op.ReadAgentAnswer(Result(result.Result{Run: run}, 5, 0, 0))
 	assert.True(t, ok)
 	assert.Equal(t, told, read)
 	told.Host, told.Session = run.Host, run.Session

@@ -15,6 +15,7 @@ import (
 	"flame/agents"
 	"flame/agents/converge"
 	"flame/agents/definition"
+	"flame/agents/handoff"
 	"flame/cli"
 	"flame/config"
 	"flame/core/op"
@@ -72,7 +73,7 @@ var written = regexp.MustCompile(`--([a-z-]+) (\w+(?:\|\w+)+)`)
 // what is behind a tool they know the name only.
 func TestOptionsInDocumentsHaveTheWordsThatThereAre(t *testing.T) {
 	words := map[string][]string{
-		"on-failure":          agents.OnFailure("").Values(),
+		"on-failure":          handoff.OnFailure("").Values(),
 		"isolation":           definition.Isolation("").Values(),
 		"strategy":            converge.Strategy("").Values(),
 		"conflict-resolution": converge.Resolution("").Values(),

@@ -13,6 +13,7 @@ import (
 	"flame/agents"
 	"flame/agents/converge"
 	"flame/agents/definition"
+	"flame/agents/handoff"
 	"flame/agents/line"
 	"flame/agents/permission"
 	"flame/agents/plan"
@@ -283,11 +284,11 @@ func (d agentDoor) cancel(ctx context.Context, by project.Caller, in agentArgs) 
 }
 
 type handoffArgs struct {
-	ID        string           `json:"subagent_id,omitempty" line:"-"`
-	Transfer  bool             `json:"transfer_control,omitempty" jsonschema:"default false: only watch"`
-	Timeout   float64          `json:"timeout,omitempty" jsonschema:"seconds, default 600"`
-	OnFailure agents.OnFailure `json:"on_failure,omitempty" jsonschema:"default escalate"`
-	Command   string           `json:"command,omitempty" line:"-" jsonschema:"a /handoff line, instead of all others"`
+	ID        string            `json:"subagent_id,omitempty" line:"-"`
+	Transfer  bool              `json:"transfer_control,omitempty" jsonschema:"default false: only watch"`
+	Timeout   float64           `json:"timeout,omitempty" jsonschema:"seconds, default 600"`
+	OnFailure handoff.OnFailure `json:"on_failure,omitempty" jsonschema:"default escalate"`
+	Command   string            `json:"command,omitempty" line:"-" jsonschema:"a /handoff line, instead of all others"`
 }
 
 func (in *handoffArgs) command() string { return in.Command }
@@ -302,7 +303,7 @@ func (in *handoffArgs) rest(l line.Line) error {
 
 func (d agentDoor) handoff(ctx context.Context, by project.Caller, in handoffArgs) (string, error) {
 	d.ready(ctx)
-	r := agents.HandoffRequest{
+	r := handoff.Request{
 		ID: in.ID, Transfer: in.Transfer, Timeout: time.Duration(in.Timeout * float64(time.Second)), OnFailure: in.OnFailure,
 	}
 	run, err := d.a.Handoff(ctx, by, r)

@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"flame/agents"
 	"flame/agents/converge"
 	"flame/agents/definition"
+	"flame/agents/handoff"
 	"flame/agents/plan"
 	"flame/core"
 	"flame/hosts"
@@ -78,7 +78,7 @@ func TestAHandoffLineIsRead(t *testing.T) {
 	t.Parallel()
 	got, err := typed[handoffArgs]("agent-1 --transfer-control --timeout 9 --on-failure retry", "")
 	require.NoError(t, err)
-	assert.Equal(t, handoffArgs{ID: "agent-1", Transfer: true, Timeout: 9, OnFailure: agents.Retry}, got)
+	assert.Equal(t, handoffArgs{ID: "agent-1", Transfer: true, Timeout: 9, OnFailure: handoff.Retry}, got)
 }
 
 func TestAConvergeLineIsRead(t *testing.T) {

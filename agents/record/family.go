@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"flame/core"
 	"flame/project"
 )
 
@@ -21,6 +22,20 @@ func IsBelow(tx project.Tx, run Run, id string) (bool, error) {
 		}
 	}
 	return false, nil
+}
+
+// MayDirect refuses what an agent wants of others than those that it started. A user's
+// session may stop any.
+func MayDirect(tx project.Tx, by project.Caller, run Run) error {
+	caller, err := AgentOf(tx, by, by.Session)
+	if err != nil || caller.ID == "" {
+		return err
+	}
+	started, err := IsBelow(tx, run, caller.ID)
+	if err == nil && !started {
+		err = core.Invalidf("%s was not started by %s", run.ID, caller.ID).WithHint("only the one that started an agent may stop it or hand over to it")
+	}
+	return err
 }
 
 // Below returns the agents that one started, at any depth, the newest first.

@@ -1,0 +1,126 @@
+// Package handoff is what is kept of a handoff: who handed over to which agent, until
+// when, and what is to follow if the agent does not do its work.
+package handoff
+
+import (
+	"encoding/json"
+	"errors"
+
+	"flame/agents/record"
+	"flame/agents/supervise"
+	"flame/core"
+	"flame/project"
+)
+
+// Records are handoffs, by subagent_id.
+const Records project.Kind[Handoff] = "handoff"
+
+// A Handoff is one that is under way, or was. Whichever process sees the agent end
+// resolves it, so it needs no caller that waits.
+type Handoff struct {
+	Agent     string      `json:"subagent_id"`
+	Session   string      `json:"parentSession"`
+	Transfer  bool        `json:"transferControl"`
+	OnFailure OnFailure   `json:"onFailure"`
+	Timeout   core.Millis `json:"timeout"` // of each attempt
+	Due       core.Millis `json:"due"`
+	First     string      `json:"first,omitempty"` // agent of the first attempt, where this is another
+	Retries   int         `json:"retries,omitempty"`
+	Outcome   string      `json:"outcome,omitempty"` // success, failure or timeout; empty while it lasts
+	Next      string      `json:"next,omitempty"`    // agent that tries again
+	Claimed   core.Millis `json:"claimed,omitempty"` // when a process began to resolve it
+	Resolved  bool        `json:"resolved,omitempty"`
+}
+
+// UnmarshalJSON reads a record by the names that its fields have, or had at first.
+func (h *Handoff) UnmarshalJSON(raw []byte) error {
+	type fields Handoff
+	var read struct {
+		*fields
+		FormerSession   string    `json:"parent_session_id"`
+		FormerTransfer  bool      `json:"transfer_control"`
+		FormerOnFailure OnFailure `json:"on_failure"`
+	}
+	read.fields = (*fields)(h)
+	if err := json.Unmarshal(raw, &read); err != nil || read.FormerSession == "" {
+		return err
+	}
+	h.Session, h.Transfer, h.OnFailure = read.FormerSession, read.FormerTransfer, read.FormerOnFailure
+	return nil
+}
+
+// mode is the seed's word for it.
+func (h Handoff) mode() string {
+	if h.Transfer {
+		return "transfer_control"
+	}
+	return "monitor"
+}
+
+// MayTransfer refuses to hand control over twice.
+func (h Handoff) MayTransfer(tx project.Tx, run record.Run) error {
+	if !h.Transfer || run.State.Ended() {
+		return nil
+	}
+	other, err := project.SuspendedBy(tx, run.ParentSession)
+	if err == nil && other != "" && other != run.ID {
+		err = core.Invalidf("the session handed control to %s", other).WithHint("wait for its end, or leave transfer_control out to watch %s", run.ID)
+	}
+	return err
+}
+
+// Begin keeps the handoff to an agent. One that is under way may become a transfer; else
+// telling it again changes nothing.
+func (h Handoff) Begin(tx project.Tx, now core.Millis, run record.Run) error {
+	h.Agent, h.Session, h.Due = run.ID, run.ParentSession, now+h.Timeout
+	var known Handoff
+	there, err := Records.Load(tx, run.ID, &known)
+	if err != nil || there && (known.Outcome != "" || known.Transfer || !h.Transfer) {
+		return err
+	}
+	if there {
+		known.Transfer = true
+		h = known
+	}
+	if h.Transfer && !run.State.Ended() {
+		if err := project.Suspend(tx, h.Session, run.ID); err != nil {
+			return err
+		}
+	}
+	return errors.Join(
+		Records.Save(tx, run.ID, h),
+		record.Tell(tx, now, run, core.HandoffInitiated, map[string]any{
+			"parent_session_id": h.Session, "subagent_id": run.ID, "handoff_mode": h.mode(), "on_failure": h.OnFailure, "due": h.Due,
+		}))
+}
+
+// Orders gives an agent that was handed over to the time of the handoff, and stops it
+// when that is over.
+func Orders(tx project.Tx, now core.Millis, id string) (supervise.Orders, error) {
+	var h Handoff
+	known, err := Records.Load(tx, id, &h)
+	if err != nil || !known || h.Outcome != "" {
+		return supervise.Orders{}, err
+	}
+	if now < h.Due {
+		return supervise.Orders{Until: h.Due}, nil
+	}
+	return supervise.Orders{Stop: core.AgentTimeout, Reason: "the time of the handoff is over"}, nil
+}
+
+// ClaimTime is how long a process may take to resolve a handoff, before another takes it
+// for dead.
+const ClaimTime = core.Millis(60_000)
+
+// Claim has this process resolve the handoff to an agent that has ended, and reports
+// whether it is to: once, unless who claimed it before is taken for dead.
+func Claim(tx project.Tx, now core.Millis, run record.Run) (h Handoff, due bool, err error) {
+	known, err := Records.Load(tx, run.ID, &h)
+	if due = known && !h.Resolved && (h.Claimed == 0 || now-h.Claimed > ClaimTime); err != nil || !due {
+		return h, false, err
+	}
+	h.Outcome, h.Claimed = run.State.Outcome(), now
+	return h, true, errors.Join(
+		Records.Save(tx, run.ID, h),
+		record.Tell(tx, now, run, core.HandoffComplete, map[string]any{"subagent_id": run.ID, "outcome": h.Outcome}))
+}
