@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 
+	"flame/agents/convergence"
 	"flame/agents/graph"
 	"flame/agents/handoff"
 	"flame/agents/record"
@@ -87,7 +88,7 @@ func (a *Agents) addSessions(tx project.Tx, g *graph.Graph, runs []record.Run) e
 
 // addConvergences adds what was made of agents' results.
 func addConvergences(tx project.Tx, g *graph.Graph) error {
-	all, err := recordConvergence.All(tx)
+	all, err := convergence.Records.All(tx)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"flame/agents"
 	"flame/agents/converge"
+	"flame/agents/convergence"
 	"flame/cli/flags"
 	"flame/render"
 )
@@ -39,7 +40,7 @@ func newAgentsConverge(a *App) *cobra.Command {
 
 // printConvergence prints a convergence; what to do next in the words of the shell,
 // what agents wrote as it is.
-func (v agentView) printConvergence(ctx context.Context, s *agents.Agents, c agents.Convergence) error {
+func (v agentView) printConvergence(ctx context.Context, s *agents.Agents, c convergence.Convergence) error {
 	text, next, err := render.Converged(ctx, s, c, 0)
 	if err != nil {
 		return err

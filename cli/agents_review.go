@@ -9,6 +9,7 @@ import (
 
 	"flame/agents"
 	"flame/agents/converge"
+	"flame/agents/convergence"
 	"flame/cli/flags"
 	"flame/core"
 	"flame/render"
@@ -30,7 +31,7 @@ func newAgentsReview(a *App) *cobra.Command {
 		if len(args) == 0 {
 			return agentView{a}.listConvergences(ctx, s)
 		}
-		c, err := s.Convergence(ctx, args[0])
+		c, err := s.Convergences().Find(ctx, args[0])
 		if err != nil {
 			return err
 		}
@@ -42,7 +43,7 @@ func newAgentsReview(a *App) *cobra.Command {
 			return err
 		}
 		if len(chosen) > 0 {
-			if c, err = s.Review(ctx, c.ID, chosen); err != nil {
+			if c, err = s.Convergences().Review(ctx, c.ID, chosen); err != nil {
 				return err
 			}
 		}
@@ -70,7 +71,7 @@ func sides(choices []string) (map[string]string, error) {
 }
 
 // written returns a convergence with its output in a format; as it is for none.
-func written(c agents.Convergence, format converge.Format) (agents.Convergence, error) {
+func written(c convergence.Convergence, format converge.Format) (convergence.Convergence, error) {
 	if format == "" {
 		return c, nil
 	}
@@ -80,7 +81,7 @@ func written(c agents.Convergence, format converge.Format) (agents.Convergence, 
 }
 
 func (v agentView) listConvergences(ctx context.Context, s *agents.Agents) error {
-	all, err := s.Convergences(ctx)
+	all, err := s.Convergences().List(ctx)
 	if err != nil {
 		return err
 	}
@@ -91,11 +92,11 @@ func (v agentView) listConvergences(ctx context.Context, s *agents.Agents) error
 	if text == "" {
 		text = "No convergences; `flame agents converge` makes one.\n"
 	}
-	return v.app.out.Print(append([]agents.Convergence{}, all...), text)
+	return v.app.out.Print(append([]convergence.Convergence{}, all...), text)
 }
 
-func (v agentView) printTrajectory(ctx context.Context, s *agents.Agents, c agents.Convergence) error {
-	entries, err := s.Trajectory(ctx, c)
+func (v agentView) printTrajectory(ctx context.Context, s *agents.Agents, c convergence.Convergence) error {
+	entries, err := s.Convergences().Trajectory(ctx, c)
 	if err != nil {
 		return err
 	}

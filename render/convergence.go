@@ -11,6 +11,7 @@ import (
 	"flame/agents"
 	"flame/agents/changes"
 	"flame/agents/converge"
+	"flame/agents/convergence"
 	"flame/agents/record"
 	"flame/core"
 	"flame/core/op"
@@ -19,7 +20,7 @@ import (
 // Converged says what a convergence came to: its conflicts and its output, at
 // most so many characters of it (0: all). Where conflicts leave it without an output,
 // next says how to go on. Its errors are those of finding its agents.
-func Converged(ctx context.Context, a *agents.Agents, c agents.Convergence, most int) (text, next string, err error) {
+func Converged(ctx context.Context, a *agents.Agents, c convergence.Convergence, most int) (text, next string, err error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s\n", c.ID, c.Result.Rationale)
 	open := c.Result.Unresolved > 0
@@ -50,7 +51,7 @@ func Converged(ctx context.Context, a *agents.Agents, c agents.Convergence, most
 }
 
 // toReview says how to go on where conflicts are left.
-func toReview(c agents.Convergence) string {
+func toReview(c convergence.Convergence) string {
 	return fmt.Sprintf("No output: %s to review. Nothing is lost: every side is kept. A person settles them with `flame agents review %s --choose CONFLICT=ID`, "+
 		"or converge again with %s auto_accept_latest or prefer_higher_confidence.\n", Count(c.Result.Unresolved, "conflict"), c.ID, op.ArgResolution)
 }

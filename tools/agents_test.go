@@ -327,7 +327,7 @@ func TestASettledConflictSaysWhereTheFileIs(t *testing.T) {
 	for _, conflict := range c.Result.Conflicts {
 		choices[conflict.ID] = apart
 	}
-	c, err = d.agents.Review(d.ctx, c.ID, choices)
+	c, err = d.agents.Convergences().Review(d.ctx, c.ID, choices)
 	require.NoError(t, err)
 	text, next, err := render.Converged(d.ctx, d.agents, c, 0)
 	require.NoError(t, err)

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"flame/agents"
 	"flame/agents/converge"
+	"flame/agents/convergence"
 	"flame/agents/plan"
 	"flame/core"
 	"flame/project"
@@ -29,7 +29,7 @@ func (s *service) done(steps ...string) []string {
 }
 
 // converged makes one result of agents.
-func (s *service) converged(ids []string, o converge.Options) agents.Convergence {
+func (s *service) converged(ids []string, o converge.Options) convergence.Convergence {
 	s.t.Helper()
 	c, err := s.Converge(s.ctx, user, ids, o)
 	require.NoError(s.t, err)
@@ -64,7 +64,7 @@ func TestAFileConflictIsOfThoseWhoChangedTheFile(t *testing.T) {
 	for _, waits := range c.Result.Conflicts {
 		choices[waits.ID] = ids[2]
 	}
-	c, err := s.Review(s.ctx, c.ID, choices)
+	c, err := s.Convergences().Review(s.ctx, c.ID, choices)
 	require.NoError(t, err)
 	assert.Contains(t, c.Text, `"file:b.go"`)
 	assert.Len(t, s.told(core.FileConflictDetected), 1, "it was found once")

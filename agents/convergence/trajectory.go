@@ -1,4 +1,4 @@
-package agents
+package convergence
 
 import (
 	"context"
@@ -22,9 +22,9 @@ var milestones = []string{core.SubagentSpawned, core.SubagentRetry, core.FrameUp
 // Trajectory returns what the agents of a convergence said and called, and what
 // became of them, in one stream with its conflicts in their places. Of an agent
 // whose output was deleted it has the events alone.
-func (a *Agents) Trajectory(ctx context.Context, c Convergence) ([]converge.Entry, error) {
+func (all Convergences) Trajectory(ctx context.Context, c Convergence) ([]converge.Entry, error) {
 	runs, told := map[string]record.Run{}, map[string][]converge.Entry{}
-	err := a.Project.Store.View(ctx, func(tx project.Tx) error {
+	err := all.Project.Store.View(ctx, func(tx project.Tx) error {
 		for _, id := range c.Result.Inputs {
 			run, err := record.Find(tx, id)
 			if err != nil {
@@ -40,21 +40,21 @@ func (a *Agents) Trajectory(ctx context.Context, c Convergence) ([]converge.Entr
 		return nil
 	})
 	for id, run := range runs {
-		told[id] = append(told[id], a.said(run)...)
+		told[id] = append(told[id], all.said(run)...)
 	}
 	return converge.Merge(told, c.Result.Conflicts), err
 }
 
 // said returns the words and calls of an agent by its log. What that tells no time
 // of was said when the one before it was.
-func (a *Agents) said(run record.Run) (entries []converge.Entry) {
-	log, err := os.Open(filepath.Join(a.Folder(run.ID), supervise.OutputFile))
+func (all Convergences) said(run record.Run) (entries []converge.Entry) {
+	log, err := os.Open(filepath.Join(record.Folder(all.Data, run.ID), supervise.OutputFile))
 	if err != nil {
 		return nil
 	}
 	defer log.Close()
 	at := run.CreatedAt
-	for m, err := range transcripts.Messages(log, a.Hosts.Of(run.Host).Prints) {
+	for m, err := range transcripts.Messages(log, all.Hosts.Of(run.Host).Prints) {
 		if err != nil {
 			break
 		}
