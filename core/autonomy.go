@@ -7,17 +7,17 @@ import (
 	"strings"
 )
 
-// AutonomyLevel says how far flame goes by itself.
+// AutonomyLevel says how much flame does on its own.
 type AutonomyLevel string
 
 // The levels of autonomy.
 const (
 	AutonomyManual  AutonomyLevel = "manual"  // answers when asked, suggests nothing
 	AutonomySuggest AutonomyLevel = "suggest" // suggests pushes and pops in contexts
-	AutonomyAuto    AutonomyLevel = "auto"    // pushes and pops that are due happen
+	AutonomyAuto    AutonomyLevel = "auto"    // performs pushes and pops that are due
 )
 
-// Strategy says how scores become one confidence.
+// Strategy says how scores combine into one confidence.
 type Strategy string
 
 // The strategies.
@@ -36,8 +36,8 @@ type AutonomyConfig struct {
 	Strategy          Strategy      `json:"strategy"`
 }
 
-// DefaultAutonomyConfig returns the defaults: the seeds' with the strategy
-// noisy-or. Each call gives lists of its own.
+// DefaultAutonomyConfig returns the seeds' defaults, with the strategy
+// noisy-or. Each call returns fresh lists.
 func DefaultAutonomyConfig() AutonomyConfig {
 	c := AutonomyConfig{
 		Level: AutonomySuggest, PushThreshold: 70, PopThreshold: 80, SuggestInContext: true, Strategy: NoisyOr,
@@ -48,7 +48,7 @@ func DefaultAutonomyConfig() AutonomyConfig {
 	return c
 }
 
-// Check tells what is wrong with the settings, as a user would have to mend it.
+// Check reports what is wrong with the settings and how a user can fix it.
 func (c AutonomyConfig) Check() error {
 	switch {
 	case !slices.Contains([]AutonomyLevel{AutonomyManual, AutonomySuggest, AutonomyAuto}, c.Level):
@@ -73,10 +73,10 @@ func (c AutonomyConfig) Enabled(heuristic string) bool {
 	return slices.Contains(c.EnabledHeuristics, heuristic)
 }
 
-// A Heuristic is one of the signals that confidences are made of.
+// A Heuristic is one of the signals that make up a confidence.
 type Heuristic struct {
 	Name   string
-	Family SuggestionType // what it speaks for
+	Family SuggestionType // what it argues for
 }
 
 // Heuristics lists the seven heuristics in the order in which scores are shown.
@@ -90,7 +90,7 @@ func Heuristics() (list []Heuristic) {
 	return list
 }
 
-// CheckHeuristic reports whether there is a heuristic of this name.
+// CheckHeuristic returns an error unless there is a heuristic of this name.
 func CheckHeuristic(name string) error {
 	var names []string
 	for _, h := range Heuristics() {
@@ -102,7 +102,7 @@ func CheckHeuristic(name string) error {
 	return Invalidf("there is no heuristic %q", name).WithHint("use one of %s", strings.Join(names, ", "))
 }
 
-// A HeuristicScore is what one heuristic came to. It may exceed 100.
+// A HeuristicScore is the score of one heuristic. It may exceed 100.
 type HeuristicScore struct {
 	Name  string `json:"name"`
 	Score int    `json:"score"`
@@ -114,15 +114,15 @@ const NoReason = "no strong signal"
 // An Evaluation is what the heuristics say about a push or a pop.
 type Evaluation struct {
 	Type        SuggestionType   `json:"type"`
-	Recommended bool             `json:"recommended"` // Confidence reaches Threshold
+	Recommended bool             `json:"recommended"` // Confidence has reached Threshold
 	Confidence  int              `json:"confidence"`  // by the configured strategy
 	Mean        int              `json:"mean"`        // by the strategy mean; may exceed 100
 	NoisyOr     int              `json:"noisyOr"`     // by the strategy noisy-or; 0..100
 	Threshold   int              `json:"threshold"`
 	Scores      []HeuristicScore `json:"scores"`           // of the enabled heuristics
-	Reason      string           `json:"reason"`           // name of the strongest in words, or NoReason
+	Reason      string           `json:"reason"`           // the strongest heuristic, in words, or NoReason
 	Goal        string           `json:"goal,omitempty"`   // of the frame to push; may be empty
-	Status      Status           `json:"status,omitempty"` // that the frame should be popped with
+	Status      Status           `json:"status,omitempty"` // to pop the frame with
 	Explanation string           `json:"explanation"`      // one sentence with the numbers behind it
 }
 
@@ -140,7 +140,7 @@ func EvaluatePop(in PopInput, cfg AutonomyConfig) Evaluation {
 	return e
 }
 
-// score asks the enabled heuristics of a family.
+// score runs the enabled heuristics of a family.
 func score[In any](rules []rule[In], in In, cfg AutonomyConfig) []HeuristicScore {
 	scores := []HeuristicScore{}
 	for _, r := range rules {
@@ -182,7 +182,7 @@ func noisyOr(scores []HeuristicScore) int {
 	return roundHalfUp(100 * (1 - doubt))
 }
 
-// strongest names the first of the highest scores, in words.
+// strongest names the highest score in words, the first one on a tie.
 func strongest(scores []HeuristicScore) string {
 	best, reason := 0, NoReason
 	for _, s := range scores {
@@ -213,8 +213,9 @@ func explain(e Evaluation) string {
 	return fmt.Sprintf("Confidence %d %s the threshold %d for a %s: %s.", e.Confidence, verdict, e.Threshold, e.Type, why)
 }
 
-// popStatus says how a frame should end: stagnation speaks before success, and
-// without that heuristic nothing speaks against success (spec: autonomy §3).
+// popStatus returns the status a frame should end with: stagnation outranks
+// success, and without that heuristic nothing outranks success (spec: autonomy
+// §3).
 func popStatus(in PopInput, e Evaluation) Status {
 	points := map[string]int{}
 	for _, s := range e.Scores {
@@ -237,7 +238,7 @@ func popStatus(in PopInput, e Evaluation) Status {
 	return Completed
 }
 
-// roundHalfUp rounds to the nearest whole number, halves up.
+// roundHalfUp rounds to the nearest whole number, and halves up.
 func roundHalfUp(x float64) int {
 	whole := math.Floor(x)
 	if x-whole >= 0.5 {

@@ -2,7 +2,7 @@ package core
 
 import "strings"
 
-// A Relation says how a frame stands to the one whose agent is told of it.
+// A Relation is how a frame relates to the frame whose agent hears of it.
 type Relation string
 
 // The relations, as contexts name them.
@@ -14,18 +14,18 @@ const (
 	RelationUncle    Relation = "uncle"
 )
 
-// A Change is news of one frame: what others did to it, or flame by itself.
+// A Change is news about one frame: what others, or flame itself, did to it.
 type Change struct {
 	Frame     Frame // as it is now
 	Relation  Relation
-	Ended     bool     // its end is news, so its summary is told
+	Ended     bool     // it has just ended, so its summary is shown
 	Decisions []string // made in it
-	By        string   // the rule of flame's that made the change ("autonomy", ...); empty for people and agents
+	By        string   // the rule of flame that made the change ("autonomy", ...); empty for people and agents
 }
 
-// BuildChanges tells the agent of frame current what changed beside it, oldest
-// first, within maxChars UTF-16 code units (0: no limit). What does not fit is
-// counted as omitted. Without changes the text is empty.
+// BuildChanges tells the agent of frame current what changed around it, oldest
+// first, within maxChars UTF-16 code units (0: no limit). It counts what does
+// not fit as omitted. Without changes it returns "".
 func BuildChanges(current string, changes []Change, maxChars int) string {
 	if len(changes) == 0 {
 		return ""
@@ -52,7 +52,7 @@ func BuildChanges(current string, changes []Change, maxChars int) string {
 	return open + attr("omitted", omitted) + ">\n" + b.String() + end
 }
 
-// element is the change as it is printed.
+// element returns the change as it is printed.
 func (c *Change) element() element {
 	fields := []field{{"goal", c.Frame.Goal, 0.3, cutMark}}
 	if c.Ended {
@@ -67,8 +67,8 @@ func (c *Change) element() element {
 	return e
 }
 
-// Tells reports whether a context made of s says more than the bare goal of the
-// frame it is for.
+// Tells reports whether a context built from s says more than its frame's bare
+// goal.
 func (s Surroundings) Tells() bool {
 	f := s.Current
 	return len(s.Ancestors)+len(s.Children)+len(s.Siblings)+len(s.Uncles)+len(s.Planned)+len(s.Unfinished)+len(s.Suggestions) > 0 ||

@@ -10,34 +10,34 @@ type CompactionType string
 
 // The types of compaction.
 const (
-	Overflow        CompactionType = "overflow"         // the host ran out of room; the type when nothing else was asked for
+	Overflow        CompactionType = "overflow"         // the host ran out of room; the default
 	FrameCompletion CompactionType = "frame_completion" // a pop waits for the summary
-	ManualSummary   CompactionType = "manual_summary"   // a checkpoint was asked for
+	ManualSummary   CompactionType = "manual_summary"   // a checkpoint was requested
 )
 
-// CompactionInput is what a compaction prompt is made of.
+// CompactionInput holds what a compaction prompt is made of.
 type CompactionInput struct {
 	Type     CompactionType
 	Frame    Frame
 	Parent   *Frame  // nil for a root
 	Siblings []Frame // of any status, in their stored order
 	Now      Millis
-	Note     string // what the one who asked wants to be heeded; may be empty
+	Note     string // what the requester asks for; may be empty
 }
 
 // A PendingCompletion is a pop that waits for the summary of a compaction.
 type PendingCompletion struct {
 	Frame       string   `json:"frame"`                // id
-	Status      Status   `json:"status"`               // that the frame ends with
-	Summary     string   `json:"summary,omitempty"`    // the user's own text; the generated one is added to it
-	Results     string   `json:"results,omitempty"`    // the full outcome, kept as it is
+	Status      Status   `json:"status"`               // the frame ends with it
+	Summary     string   `json:"summary,omitempty"`    // the user's own text; the generated one is appended
+	Results     string   `json:"results,omitempty"`    // the full outcome, stored as is
 	Confidence  *float64 `json:"confidence,omitempty"` // 0..1
 	RequestedAt Millis   `json:"requestedAt"`
-	Due         Millis   `json:"due"` // without a summary by then it ends with what there is
+	Due         Millis   `json:"due"` // after this time the frame ends with what is there
 }
 
-// Limits of compaction prompts (spec: compaction §3), in UTF-16 code units but
-// for the last.
+// Limits of compaction prompts (spec: compaction §3), in UTF-16 code units
+// except for the last.
 const (
 	promptID             = 8
 	promptParentSummary  = 500
@@ -45,40 +45,40 @@ const (
 	promptSiblings       = 3
 )
 
-// asks lists what the summary must tell, by type of compaction.
+// asks lists what a summary must cover, by type of compaction.
 var asks = map[CompactionType][]string{
 	FrameCompletion: {
-		"how far the work got towards its goal",
+		"how far the work got toward its goal",
 		"outcomes: what was done, built or fixed",
 		"choices made, each with its reason",
-		"what other pieces of work it depends on, or that depend on it",
-		"what stood in the way, if it ended blocked or without success",
+		"what other pieces of work it depends on, or which depend on it",
+		"what got in the way, if it ended blocked or failed",
 	},
 	ManualSummary: {
-		"what is done so far",
-		"what is in flight, and in which state",
+		"what has been done so far",
+		"what is in progress, and in which state",
 		"the next steps, in order",
 		"questions that are still open",
 	},
 	Overflow: {
 		"what the goal is",
-		"what was achieved in the part that is about to go",
-		"the present state: what works, what does not yet",
+		"what was achieved in the part that is about to be dropped",
+		"the current state: what works, what does not yet",
 		"threads that are still active",
-		"facts that the rest of the work cannot do without: names, paths, values, errors",
+		"facts that the rest of the work depends on: names, paths, values, errors",
 	},
 }
 
 // purposes say what a summary of each type is for.
 var purposes = map[CompactionType]string{
-	FrameCompletion: "This piece of work ends here. Whoever goes on above it sees your summary and nothing of the conversation, so it must " +
-		"stand by itself. Write 2-4 paragraphs.",
-	ManualSummary: "This is a checkpoint. The work must be able to resume from your summary after the conversation is gone.",
-	Overflow:      "The conversation outgrew its room and goes on from your summary. The work must continue without a break.",
+	FrameCompletion: "This piece of work ends here. Whoever continues above it sees your summary and none of the conversation, so it must " +
+		"stand on its own. Write 2-4 paragraphs.",
+	ManualSummary: "This is a checkpoint. The work must be able to resume from your summary once the conversation is gone.",
+	Overflow:      "The conversation outgrew its room and continues from your summary. The work must go on without a break.",
 }
 
-// CompactionPrompt returns the instructions for a summary of the frame's history,
-// with the facts of the tree it should agree with.
+// CompactionPrompt returns the instructions for summarizing the frame's
+// history, with the facts of the tree that the summary should agree with.
 func CompactionPrompt(in CompactionInput) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Summary of a flame frame\n\nType: %s\nTime: %s\n", in.Type, iso(in.Now))
@@ -110,7 +110,7 @@ func promptInstructions(b *strings.Builder, in CompactionInput) {
 		b.WriteString("- " + ask + "\n")
 	}
 	if in.Note != "" {
-		fmt.Fprintf(b, "\nAsked for in particular: %s\n", in.Note)
+		fmt.Fprintf(b, "\nRequested in particular: %s\n", in.Note)
 	}
 }
 
@@ -124,7 +124,7 @@ func promptList(b *strings.Builder, title string, items []string) {
 	}
 }
 
-// finishedBeside tells of the first completed siblings that left a summary.
+// finishedBeside lists the first completed siblings that have a summary.
 func finishedBeside(siblings []Frame) (lines []string) {
 	for _, f := range siblings {
 		if f.Status == Completed && f.Summary != "" && len(lines) < promptSiblings {
@@ -134,7 +134,7 @@ func finishedBeside(siblings []Frame) (lines []string) {
 	return lines
 }
 
-// dotted cuts s to its first limit UTF-16 code units and three dots.
+// dotted cuts s to limit UTF-16 code units and adds three dots.
 func dotted(s string, limit int) string {
 	if short := head(s, limit, runeUnits); short != s {
 		return short + "..."
@@ -144,8 +144,8 @@ func dotted(s string, limit int) string {
 
 func iso(t Millis) string { return t.Time().Format("2006-01-02T15:04:05.000Z07:00") }
 
-// CombineSummaries joins the user's summary with the generated one; where one is
-// blank the other stands alone (spec: compaction §4).
+// CombineSummaries joins the user's summary and the generated one; if one is
+// blank, it returns the other (spec: compaction §4).
 func CombineSummaries(user, generated string) string {
 	user, generated = strings.TrimSpace(user), strings.TrimSpace(generated)
 	if user == "" || generated == "" {
@@ -154,8 +154,8 @@ func CombineSummaries(user, generated string) string {
 	return user + "\n\n---\n\n" + generated
 }
 
-// StripAnalysis cuts the <analysis> parts out of a summary that a host's
-// compaction wrote, and the <summary> tags around the rest. A part that is never
+// StripAnalysis removes the <analysis> parts of a summary written by a host's
+// compaction, and the <summary> tags around the rest. A part that is never
 // closed stays: the text after it may be all there is.
 func StripAnalysis(summary string) string {
 	for {

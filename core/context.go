@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// A Budget divides the tokens of a context among its parts. What one part leaves
-// free others may use; Total is the hard limit of the text.
+// A Budget divides the tokens of a context among its parts. Other parts may use
+// what one leaves free; Total is the hard limit of the text.
 type Budget struct {
 	Total     int `json:"total"`
 	Ancestors int `json:"ancestors"`
 	Siblings  int `json:"siblings"` // completed children, siblings and uncles together
 	Current   int `json:"current"`
-	Overhead  int `json:"overhead"` // kept for what stands around the parts
+	Overhead  int `json:"overhead"` // reserved for what surrounds the parts
 }
 
 // DefaultBudget returns the budget of the seeds' phase 1.2.
@@ -21,18 +21,18 @@ func DefaultBudget() Budget {
 	return Budget{Total: 4000, Ancestors: 1500, Siblings: 1500, Current: 800, Overhead: 200}
 }
 
-// Surroundings is what the context of a frame is made from. Lists may be longer
-// than what will fit. BuildContext picks the finished frames and leaves out
-// invalidated and archived ones, but for the parent.
+// Surroundings holds what the context of a frame is built from. Its lists may
+// be longer than what fits. BuildContext selects the finished frames and leaves
+// out invalidated and archived ones, except for the parent.
 type Surroundings struct {
-	Current     Frame   // without an id: a session that has no frame yet
+	Current     Frame   // without an id: the session has no frame yet
 	Ancestors   []Frame // parent first
 	Children    []Frame
 	Siblings    []Frame
 	Uncles      []Frame      // siblings of ancestors
 	Planned     []Frame      // children planned, in order
 	Now         Millis       // newest UpdatedAt of the tree, so that the same tree gives the same text
-	Unfinished  []Frame      // of ended sessions, offered at the start of one; the first five show
+	Unfinished  []Frame      // of ended sessions, offered when one starts; the first five are shown
 	Suggestions []Suggestion // oldest first
 }
 
@@ -42,7 +42,7 @@ type Context struct {
 	Meta ContextMeta
 }
 
-// ContextMeta tells how a context came about (spec: context §8).
+// ContextMeta says how a context was built (spec: context §8).
 type ContextMeta struct {
 	TotalTokens        int      `json:"totalTokens"` // of the text
 	AncestorTokens     int      `json:"ancestorTokens"`
@@ -61,14 +61,14 @@ type ContextMeta struct {
 	UnfinishedOmitted  int      `json:"unfinishedOmitted"`
 	SuggestionsOmitted int      `json:"suggestionsOmitted"`
 	Cut                []string `json:"cut,omitempty"` // texts that were shortened or dropped: id and field
-	WasTruncated       bool     `json:"wasTruncated"`  // anything was left out or cut
-	CacheHit           bool     `json:"cacheHit"`      // set by who keeps contexts
+	WasTruncated       bool     `json:"wasTruncated"`  // something was left out or cut
+	CacheHit           bool     `json:"cacheHit"`      // set by the cache of contexts
 }
 
-// BuildContext assembles the context of s.Current within b.Total tokens and, if
-// maxChars is not 0, within so many characters (UTF-16 code units). It is a pure
-// function: the same tree gives the same bytes. Where even ids do not fit, the
-// text is empty; likewise where there is nothing to tell.
+// BuildContext assembles the context of s.Current within b.Total tokens and,
+// unless maxChars is 0, within that many characters (UTF-16 code units). It is
+// a pure function: the same tree gives the same bytes. The text is empty if not
+// even ids fit, or if there is nothing to say.
 func BuildContext(s Surroundings, b Budget, maxChars int) Context {
 	if s.Current.ID == "" && len(s.Unfinished) == 0 {
 		return Context{}
@@ -87,8 +87,8 @@ func BuildContext(s Surroundings, b Budget, maxChars int) Context {
 	return Context{Text: text, Meta: c.meta(characters)}
 }
 
-// a composer fits the parts of one context into its limit. Its amounts are UTF-16
-// code units.
+// A composer fits the parts of one context into its limit. Its amounts are in
+// UTF-16 code units.
 type composer struct {
 	Surroundings
 	budget Budget
@@ -100,9 +100,9 @@ type composer struct {
 	suggestions                    section
 }
 
-// compose divides the room: first the current frame and its parent, then the
-// other ancestors, what is unfinished, what is finished. What is free after that
-// goes to those that were cut.
+// compose divides the room: first for the current frame and its parent, then
+// the other ancestors, unfinished work and finished work. Parts that were cut
+// share what is left.
 func (c *composer) compose() {
 	c.suggestions = c.suggestionSection(c.limit / 8)
 	around := max(units(c.metadata(strings.Repeat(" ", maxTruncation))), unitsPerToken*c.budget.Overhead)
@@ -129,11 +129,11 @@ func (c *composer) compose() {
 	c.ancestors.grow(above, rest, c.ancestorSection)
 }
 
-// unitsFor returns the code units of a part's tokens.
+// unitsFor converts a part's tokens to code units.
 func unitsFor(tokens int) int { return unitsPerToken * max(0, tokens) }
 
-// parentNeed returns the room that the parent takes with its goal alone: at most
-// half of what there is, unless its id takes more.
+// parentNeed returns the room that the parent takes with its goal alone: at
+// most half of what is available, unless its id takes more.
 func (c *composer) parentNeed(rest int) int {
 	if len(c.Ancestors) == 0 {
 		return 0
@@ -142,7 +142,7 @@ func (c *composer) parentNeed(rest int) int {
 	return min(rest, sectionTags+e.render(rest, rest/2-sectionTags).units)
 }
 
-// text puts the parts together.
+// text joins the parts.
 func (c *composer) text() string {
 	texts := []string{c.metadata(c.truncation())}
 	for _, part := range slices.Concat([]section{c.ancestors}, c.completed, []section{c.unfinished, c.current}) {
@@ -153,7 +153,7 @@ func (c *composer) text() string {
 	return strings.Join(append(texts, "</flame-context>", c.suggestions.text), "")
 }
 
-// metadata returns the beginning of the text.
+// metadata returns the opening of the text.
 func (c *composer) metadata(truncation string) string {
 	return fmt.Sprintf(`<flame-context session="%s">
   <metadata>
@@ -162,11 +162,11 @@ func (c *composer) metadata(truncation string) string {
 `, EscapeXML(c.Current.ID), c.budget.Total, c.budget.Ancestors, c.budget.Siblings, c.budget.Current, truncation)
 }
 
-// maxTruncation bounds the truncation element (seven counts of ten digits and the
-// list of what was cut) and the empty line before each part.
+// maxTruncation bounds the truncation element (seven counts of ten digits and
+// the list of cut texts) and the empty line before each part.
 const maxTruncation = 440
 
-// truncation says what was left out and cut; it is empty if nothing was.
+// truncation lists what was left out and cut; it is empty if nothing was.
 func (c *composer) truncation() string {
 	attrs := attr("ancestors-omitted", c.ancestors.left)
 	for i, part := range finishedParts {

@@ -6,17 +6,17 @@ import (
 	"strings"
 )
 
-// a section is one part of a context.
+// A section is one part of a context.
 type section struct {
 	text  string
 	units int      // length of text in UTF-16 code units
-	shown int      // how many of its kind are in it
-	left  int      // how many are left out
+	shown int      // number of its items in text
+	left  int      // number of items left out
 	cut   []string // texts that were shortened or dropped: id and field
 }
 
-// grow makes the section anew with free room on top, if that would show more,
-// and returns the part of it that it took. limit is what it was made with.
+// grow rebuilds the section with free room added, if that would show more, and
+// returns how much of it was used. limit is what the section was built with.
 func (s *section) grow(limit, free int, make func(limit int) section) (taken int) {
 	before := s.units
 	if s.left+len(s.cut) > 0 && before+free > limit {
@@ -25,7 +25,7 @@ func (s *section) grow(limit, free int, make func(limit int) section) (taken int
 	return s.units - before
 }
 
-// note remembers what was cut of a frame.
+// note records what was cut of a frame.
 func (s *section) note(f *Frame, r rendering) {
 	for _, name := range r.cut {
 		s.cut = append(s.cut, f.ID+" "+name)
@@ -33,17 +33,17 @@ func (s *section) note(f *Frame, r rendering) {
 }
 
 const (
-	// sectionTags is what the tags around a section's frames take at most.
+	// sectionTags bounds the tags around a section's frames.
 	sectionTags = len("  <completed-siblings count=\"1000000\" filtered=\"1000000\">\n  </completed-siblings>\n")
-	// crowd is the number of frames in a part beyond which the quota of each
+	// crowd is the number of frames in a part beyond which each one's quota
 	// shrinks no further: five good summaries say more than fifty stumps.
 	crowd = 5
 	// maxUnfinished is how many unfinished frames are offered (DESIGN §4).
 	maxUnfinished = 5
 )
 
-// print renders the candidate as e, if what is left admits that, and returns its
-// price.
+// print renders the candidate as e if it fits into what is left, and returns
+// its cost.
 func (c *candidate) print(e element, quota, left int) int {
 	if size := e.size(quota); size > left {
 		return size
@@ -52,11 +52,11 @@ func (c *candidate) print(e element, quota, left int) int {
 	return c.shown.units
 }
 
-// quota returns the room that each of n frames may count on.
+// quota returns the room that each of n frames can count on.
 func quota(limit, n int) int { return max(0, limit) / max(1, min(n, crowd)) }
 
-// listing prints the frames taken as one list; it is empty without any. omission
-// names the attribute that counts those left out.
+// listing prints the frames taken as one list, or nothing if there are none.
+// omission names the attribute that counts those left out.
 func listing(indent, tag, omission string, taken []*candidate, left int) section {
 	s := section{shown: len(taken), left: left}
 	if len(taken) == 0 {
@@ -75,9 +75,9 @@ func listing(indent, tag, omission string, taken []*candidate, left int) section
 	return s
 }
 
-// ancestorSection prints the ancestors that limit admits. The parent is always
-// among them, whatever its status, and cut to fit; others are shortened to their
-// quota only.
+// ancestorSection prints the ancestors that fit within limit. The parent is
+// always included, whatever its status, and cut to fit; the others are only cut
+// to their quota.
 func (c *composer) ancestorSection(limit int) section {
 	ranked := slices.DeleteFunc(rankAncestors(c.Ancestors, c.Now), func(a *candidate) bool {
 		return a.rank > 0 && (a.frame.Status == Invalidated || a.frame.ArchivedAt != 0)
@@ -96,8 +96,8 @@ func (c *composer) ancestorSection(limit int) section {
 	return listing("  ", "ancestors", "omitted", taken, len(ranked)-len(taken))
 }
 
-// finishedParts are the kinds of finished frames in the order in which they are
-// tried and shown (DESIGN §5).
+// finishedParts are the kinds of finished frames, in the order in which they
+// are tried and shown (DESIGN §5).
 var finishedParts = []struct {
 	name   string
 	frames func(*Surroundings) []Frame
@@ -107,8 +107,8 @@ var finishedParts = []struct {
 	{"uncles", func(s *Surroundings) []Frame { return s.Uncles }},
 }
 
-// completedSections prints the finished frames that limit admits: the best
-// children, then siblings, then uncles. Sections show the latest first.
+// completedSections prints the finished frames that fit within limit: the best
+// children, then siblings, then uncles. Each section shows the latest first.
 func (c *composer) completedSections(limit int) []section {
 	var ranked []*candidate
 	found := make([]int, len(finishedParts))
@@ -139,7 +139,7 @@ func (c *composer) completedSections(limit int) []section {
 	return sections
 }
 
-// workedIn holds the frames that stand elsewhere in the context.
+// workedIn returns the frames that appear elsewhere in the context.
 func (c *composer) workedIn() map[string]bool {
 	ids := map[string]bool{c.Current.ID: true}
 	for i := range c.Ancestors {
@@ -148,8 +148,8 @@ func (c *composer) workedIn() map[string]bool {
 	return ids
 }
 
-// finished returns the frames that have ended and are not archived, each once, in
-// an order that does not depend on the given one.
+// finished returns the frames that have ended and are not archived, each once,
+// in an order independent of the input's.
 func finished(frames []Frame, seen map[string]bool) (list []*Frame) {
 	for i := range frames {
 		if f := &frames[i]; f.Status.Ended() && f.ArchivedAt == 0 && !seen[f.ID] {
@@ -179,8 +179,8 @@ func (c *composer) unfinishedSection(limit int) section {
 	return listing("  ", "unfinished-frames", "omitted", taken, len(offered)-len(taken))
 }
 
-// currentSection prints the current frame with what is planned below it, which
-// it leaves in c.planned as well.
+// currentSection prints the current frame and its planned children, which it
+// also stores in c.planned.
 func (c *composer) currentSection(limit int) section {
 	if c.Current.ID == "" {
 		return section{}
@@ -195,7 +195,7 @@ func (c *composer) currentSection(limit int) section {
 	return s
 }
 
-// plannedSection prints the planned children that limit admits, in their order.
+// plannedSection prints the planned children that fit within limit, in order.
 func (c *composer) plannedSection(limit int) section {
 	var planned []*candidate
 	for i := range c.Planned {
@@ -211,8 +211,8 @@ func (c *composer) plannedSection(limit int) section {
 	return listing("    ", "planned-children", "omitted", taken, len(planned)-len(taken))
 }
 
-// suggestionSection returns as many suggestions as limit admits, with the empty
-// line between the context and them.
+// suggestionSection returns as many suggestions as fit within limit, with the
+// empty line that separates them from the context.
 func (c *composer) suggestionSection(limit int) section {
 	for n := len(c.Suggestions); n > 0; n-- {
 		text := "\n\n" + FormatSuggestions(c.Suggestions[:n])

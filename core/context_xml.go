@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// What is added where text was cut (spec: context §7).
+// Marks added where text was cut (spec: context §7).
 const (
 	cutMark       = " [truncated]"
 	decisionsMark = " [more decisions omitted]"
@@ -17,18 +17,18 @@ const (
 // truncatedAttr marks an element whose text was cut.
 const truncatedAttr = ` truncated="true"`
 
-// minField is the least of a text, in UTF-16 code units, that is worth printing.
+// minField is the shortest text, in UTF-16 code units, worth printing.
 const minField = 8
 
-// a rendering is XML text with what had to be cut for it.
+// A rendering is XML text together with what was cut to make it fit.
 type rendering struct {
 	text  string
 	units int      // length of text in UTF-16 code units
 	cut   []string // names of the fields that were cut or left out
 }
 
-// a field is one text of a frame: the element it becomes, the share of the
-// frame's quota that it may take, and the mark where it is cut.
+// A field is one text of a frame: the element it becomes, its share of the
+// frame's quota, and the mark that shows a cut.
 type field struct {
 	tag   string
 	text  string
@@ -36,8 +36,8 @@ type field struct {
 	mark  string
 }
 
-// frameFields are the fields of a frame in another one's context. Nobody reads
-// more of a list than maxUnits.
+// frameFields returns the fields of a frame in another one's context. A list is
+// joined to at most maxUnits.
 func frameFields(f *Frame, maxUnits int) []field {
 	return []field{
 		{"goal", f.Goal, 0.3, cutMark},
@@ -47,8 +47,8 @@ func frameFields(f *Frame, maxUnits int) []field {
 	}
 }
 
-// currentFields are the fields of the frame whose context it is. The shares of
-// decisions and summary are the reference's (spec: context §3).
+// currentFields returns the fields of the frame whose context it is. The shares
+// of decisions and summary are the reference's (spec: context §3).
 func currentFields(f *Frame, maxUnits int) []field {
 	return []field{
 		{"goal", f.Goal, 0.3, cutMark},
@@ -59,15 +59,15 @@ func currentFields(f *Frame, maxUnits int) []field {
 	}
 }
 
-// plannedFields are the fields of a frame that is only planned.
+// plannedFields returns the fields of a frame that is only planned.
 func plannedFields(f *Frame) []field {
 	return []field{{"goal", f.Goal, 0.7, cutMark}, {"success-criteria", f.SuccessCriteria, 0.3, cutMark}}
 }
 
-// goalField is the goal alone.
+// goalField returns the goal alone.
 func goalField(f *Frame) []field { return []field{{"goal", f.Goal, 0.3, cutMark}} }
 
-// joinList joins as many items as fill maxUnits, whatever they consist of: a
+// joinList joins as many items as fit in maxUnits, whatever their script: a
 // UTF-16 code unit takes at most three bytes.
 func joinList(items []string, separator string, maxUnits int) string {
 	size := 0
@@ -79,8 +79,8 @@ func joinList(items []string, separator string, maxUnits int) string {
 	return strings.Join(items, separator)
 }
 
-// an element is a frame as it is printed: tag and attributes, its fields, the
-// goal first, and what else stands in it.
+// An element is a printed frame: tag and attributes, its fields (the goal
+// first), and its body.
 type element struct {
 	indent string
 	tag    string
@@ -94,8 +94,9 @@ func newElement(indent, tag string, f *Frame, fields []field) element {
 	return element{indent: indent, tag: tag, attrs: attrs, fields: fields}
 }
 
-// render prints the element within limit, each field within its share of quota,
-// both in UTF-16 code units. Tag, id and body are printed even beyond the limit.
+// render prints the element within limit and each field within its share of
+// quota, both in UTF-16 code units. Tag, id and body are printed even beyond
+// the limit.
 func (e element) render(quota, limit int) rendering {
 	open, end := e.indent+"<"+e.tag+e.attrs+">\n", e.indent+"</"+e.tag+">\n"
 	used := units(open) + e.body.units + units(end)
@@ -123,8 +124,8 @@ func (e element) render(quota, limit int) rendering {
 	return rendering{text: b.String(), units: used, cut: cut}
 }
 
-// size returns what render takes without a limit, or a little more where words keep
-// a cut from using all of its room.
+// size returns the units that render takes without a limit, or slightly more
+// where cutting between words leaves room unused.
 func (e element) size(quota int) int {
 	size := 2*len(e.indent+e.tag) + len("<>\n</>\n") + units(e.attrs) + e.body.units
 	for _, f := range e.fields {
@@ -135,9 +136,9 @@ func (e element) size(quota int) int {
 	return size
 }
 
-// divide returns each field its part of the room: the goal what it needs, then the
-// others by max-min fairness, so that short fields stay whole and long ones
-// share what those leave.
+// divide returns the room of each field: the goal gets what it needs, the
+// others share the rest by max-min fairness, so that short fields stay whole
+// and long ones divide what those leave.
 func (e element) divide(quota, room int) []int {
 	allowed := make([]int, len(e.fields))
 	order := make([]int, 0, len(e.fields))
@@ -164,20 +165,20 @@ func (e element) divide(quota, room int) []int {
 	return allowed
 }
 
-// need returns what the field's line takes if its text may take share: the whole
-// text, where that is no longer than the cut one would be.
+// need returns the units of the field's line if its text may take share: the
+// whole text if it is no longer than the cut one would be.
 func (f field) need(indent string, share int) int {
 	share += len(truncatedAttr)
 	return f.tagUnits(indent) + min(xmlUnits(f.text, share), share)
 }
 
-// tagUnits returns what the tags around the field's text take on their line.
+// tagUnits returns the units of the tags around the field's text.
 func (f field) tagUnits(indent string) int {
 	return len(indent) + len("<></>\n") + 2*len(f.tag)
 }
 
-// print writes the field's line within limit and returns its size in UTF-16 code
-// units; whole is false if it was cut or left out.
+// print writes the field's line within limit and returns its size in UTF-16
+// code units; whole is false if it was cut or left out.
 func (f field) print(b *strings.Builder, indent string, limit int) (size int, whole bool) {
 	text, attrs, mark := f.text, "", ""
 	room := limit - f.tagUnits(indent)
@@ -196,8 +197,8 @@ func (f field) print(b *strings.Builder, indent string, limit int) (size int, wh
 	return f.tagUnits(indent) + len(attrs) + width + len(mark), whole
 }
 
-// suggestionMark begins flame's own suggestions. Within data it is given another
-// bracket, as wide as the one it replaces, so that no frame can speak as flame.
+// suggestionMark begins flame's own suggestions. In data it gets a different
+// bracket of the same width, so that no frame can speak as flame.
 const suggestionMark = "[FLAME SUGGESTION"
 
 // quoteData escapes a text of a frame.
@@ -205,7 +206,7 @@ func quoteData(s string) string {
 	return EscapeXML(strings.ReplaceAll(s, suggestionMark, "("+suggestionMark[1:]))
 }
 
-// attr returns an attribute for a count, nothing for none.
+// attr returns an attribute with a count, or "" for 0.
 func attr(name string, n int) string {
 	if n == 0 {
 		return ""
@@ -216,8 +217,8 @@ func attr(name string, n int) string {
 // maxCutList bounds the list of what was cut, in UTF-16 code units.
 const maxCutList = 160
 
-// cutList names as many of the cut parts as its bound admits, and counts the
-// others.
+// cutList names as many of the cut texts as fit within maxCutList and counts
+// the others.
 func cutList(cut []string) string {
 	list := ""
 	for i, name := range cut {

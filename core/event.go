@@ -21,15 +21,15 @@ const (
 	SummaryStored       = "SummaryStored"
 )
 
-// The events of agents, of hosts' own and of those that flame starts (spec: agents
-// §7).
+// The events of agents, both the hosts' own and those flame starts (spec:
+// agents §7).
 const (
 	SubagentDetected   = "SubagentDetected"
 	SubagentSpawned    = "SubagentSpawned" // before anything runs
-	SubagentActive     = "SubagentActive"  // its first line came
+	SubagentActive     = "SubagentActive"  // its first line arrived
 	SubagentProgress   = "SubagentProgress"
 	SubagentRetry      = "SubagentRetry"
-	SubagentStop       = "SubagentStop" // on every end, with the record of the whole run
+	SubagentStop       = "SubagentStop" // at every end, with the record of the whole run
 	SubagentCompleted  = "SubagentCompleted"
 	SubagentError      = "SubagentError"
 	SubagentTimeout    = "SubagentTimeout"
@@ -52,18 +52,18 @@ const (
 	FileConflictDetected  = "FileConflictDetected"
 )
 
-// What a TranscriptEvent tells, as event_type in its data.
+// The kinds of TranscriptEvent, as event_type in its data.
 const (
 	EventSubagentStart    = "subagent_start"
 	EventConflictDetected = "conflict_detected" // once for each conflict
-	EventConflictResolved = "conflict_resolved" // each time that another side wins
+	EventConflictResolved = "conflict_resolved" // each time a different side wins
 )
 
 // An Event is one entry of the append-only log: what happened, when, and to
 // which frame, session or agent.
 type Event struct {
 	V             int             `json:"v"`
-	Seq           int64           `json:"seq"` // given by the store, rises by one with each event
+	Seq           int64           `json:"seq"` // assigned by the store, increases with each event
 	TS            Millis          `json:"ts"`
 	Event         string          `json:"event"`
 	Session       string          `json:"session,omitempty"`
@@ -75,7 +75,7 @@ type Event struct {
 	Data          json.RawMessage `json:"data,omitempty"` // a JSON object, by kind of event
 }
 
-// EventKinds are all kinds of events, in the order of the lists above.
+// EventKinds lists all kinds of events, in the order of the lists above.
 var EventKinds = []string{
 	FrameCreated, FramePlanned, FrameActivated, FrameUpdated, FrameCompleted, FrameReopened, FrameInvalidated,
 	ContextInjected, SuggestionMade, SuggestionActed, CompactionRequested, SummaryStored,

@@ -6,36 +6,36 @@ import (
 	"unicode/utf8"
 )
 
-// A FoldMessage is the skeleton of one message of a conversation, as its host is
-// about to send it: what folding must know of it. IDs are unique.
+// A FoldMessage is the skeleton of one message of a conversation, as its host
+// is about to send it: all that folding needs to know. IDs are unique.
 type FoldMessage struct {
 	ID      string
 	Role    Role
-	Time    Millis // made
-	Summary bool   // what a compaction came to: never left out
-	// Answers says that it is a user's in name only: results of tools that the message
-	// before called. With words of the user beside them it is none, and the one before
-	// is Open.
+	Time    Millis // of creation
+	Summary bool   // the result of a compaction: never left out
+	// Answers says that the message is the user's in name only: it holds the
+	// results of tools that the previous message called. If the user's words
+	// stand beside them it is false, and the previous message is Open.
 	Answers bool
-	Open    bool       // must stay: a tool of its has not ended
-	Moves   []FoldMove // its calls of flame that succeeded, in order
-	Text    string     // an assistant's words; their last FoldQuote characters suffice
+	Open    bool       // must stay: one of its tools has not ended
+	Moves   []FoldMove // its successful calls of flame, in order
+	Text    string     // an assistant's words; the last FoldQuote characters suffice
 }
 
-// FoldQuote is how much of an assistant's words is quoted before a message of
-// the user that answered them, in characters.
+// FoldQuote is how much of an assistant's words, in characters, is quoted
+// before the user's message that answered them.
 const FoldQuote = 500
 
-// A FoldMove is a call that led into a frame or out of it.
+// A FoldMove is a call that entered or left a frame.
 type FoldMove struct {
 	Kind  FoldKind
 	Frame string // id
 }
 
-// FoldKind says which way a move goes.
+// FoldKind is the direction of a move.
 type FoldKind string
 
-// The kinds of moves.
+// The directions of a move.
 const (
 	FoldEnter FoldKind = "enter" // push, activate
 	FoldLeave FoldKind = "leave" // pop
@@ -47,39 +47,39 @@ type FoldFrame struct {
 	ID, Parent    string
 	Goal, Summary string
 	Status        Status
-	EnteredAt     Millis // when the conversation's own session went into it, the last time; 0 if it never did
+	EnteredAt     Millis // when the conversation's own session last entered it; 0 if it never did
 	EndedAt       Millis // 0 while open
 }
 
-// over reports whether nobody works in the frame any more. A frame that the tree
-// does not know may be open.
+// over reports whether nobody works in the frame any more. A frame that the
+// tree does not know may still be open.
 func (f *FoldFrame) over() bool { return f != nil && (f.Status.Ended() || f.Status == Invalidated) }
 
-// Folded is what folding makes of a history.
+// Folded is the result of folding a history.
 type Folded struct {
 	Drop  []string   // ids of the messages to leave out, in order
 	Notes []FoldNote // in order
 }
 
-// A FoldNote is text of flame's that goes right before a message that stays: it
-// tells of a message of the user's where it was said, or of a frame that no call
-// ended how it did.
+// A FoldNote is text by flame that is inserted right before a message that
+// stays: it says where a message of the user was written, or how a frame that
+// no call ended did end.
 type FoldNote struct {
 	Before string // id of the message
 	Text   string
 }
 
 // Fold leaves out of a history what was done inside frames that are over: the
-// whole assistant messages strictly between the one that entered a frame and the
-// one that left it, with the results of their tools.
+// whole assistant messages strictly between the one that entered a frame and
+// the one that left it, with the results of their tools.
 //
-//   - The user's messages, summaries, messages with a tool still at work and all
-//     that was done in an open frame stay.
+//   - The user's messages, summaries, messages with a tool still at work and
+//     everything done in an open frame stay.
 //   - Nested frames fold with the outermost; inside an open one each folds alone.
 //   - A frame folds once a message follows the one that left it: the reasoning of
 //     the last round must stay.
 //   - A frame that no call entered, or whose call was compacted away, begins with
-//     the first message after EnteredAt, yet not before the end of what the
+//     the first message after EnteredAt, but not before the end of what the
 //     compaction kept. One that no call left ends before the first message made
 //     after EndedAt.
 //
@@ -91,19 +91,20 @@ func Fold(history []FoldMessage, frames []FoldFrame) Folded {
 	return f.result()
 }
 
-// A folding is a history on its way through Fold. Slices run parallel to it.
+// A folding is the state of one run of Fold. Its slices run parallel to the
+// history.
 type folding struct {
 	history []FoldMessage
 	frames  map[string]*FoldFrame
-	heads   []int   // the message whose fate each shares: its own, or for answers the one they answer
-	bound   []bool  // by head: must stay, whatever it stands in
+	heads   []int   // the message whose fate each shares: itself, or for answers the message they answer
+	bound   []bool  // by head: must stay, whatever frame it is in
 	last    int     // head of the last round
-	start   int     // where a compaction's summary, if any, is over
-	kept    int     // where what it kept beside that is over
+	start   int     // end of a compaction's summary, if any
+	kept    int     // end of what the compaction kept beside it
 	stays   []*stay // in the order of entering
 	latest  map[string]*stay
-	path    []*stay // where the sweep is, outermost first
-	owners  []*stay // the fold that each message stands in; nil outside of any
+	path    []*stay // the sweep's current position, outermost first
+	owners  []*stay // the fold that contains each message; nil outside any
 }
 
 func newFolding(history []FoldMessage, frames []FoldFrame) *folding {
@@ -129,7 +130,7 @@ func newFolding(history []FoldMessage, frames []FoldFrame) *folding {
 	return f
 }
 
-// mustStay reports whether a message stays wherever it stands.
+// mustStay reports whether a message stays wherever it is.
 func (f *folding) mustStay(i int) bool {
 	m := &f.history[i]
 	ofOpen := func(move FoldMove) bool { return !f.frames[move.Frame].over() }
@@ -143,8 +144,8 @@ func (f *folding) speaks(i int) bool {
 	return f.heads[i] == i && (role == RoleUser || role == RoleAssistant)
 }
 
-// claim returns each message to the fold that it stands in: inner stays come after
-// outer ones, and an open frame's belongs to none.
+// claim assigns each message to the fold that contains it: inner stays come
+// after outer ones, and messages of an open frame belong to none.
 func (f *folding) claim() {
 	for _, s := range f.stays {
 		switch {
@@ -177,7 +178,7 @@ func (f *folding) dropped(i int) bool {
 	return f.owners[head] != nil && !f.bound[head]
 }
 
-// result writes down what was found.
+// result collects the outcome.
 func (f *folding) result() (folded Folded) {
 	stubs := f.stubs()
 	for i, m := range f.history {
@@ -215,19 +216,19 @@ func (f *folding) stubs() map[int][]*stay {
 // may take 700 tokens, and a quotation always fits.
 const noteQuota = 4000
 
-// stub tells how a frame ended.
+// stub returns a note on how a frame ended.
 func (f *folding) stub(s *stay) string {
 	return f.note("flame-ended", s, []field{{"summary", f.frames[s.frame].Summary, 0.7, cutMark}}, "")
 }
 
-// saidIn tells of the user's message i where it was said.
+// saidIn returns a note on the frame in which the user wrote message i.
 func (f *folding) saidIn(s *stay, i int) string {
 	return f.note("flame-said-in", s, []field{{"answered", f.answered(s, i), 1, cutMark}},
 		"  <note>The user wrote the message after this one in that frame, and it was dealt with there.</note>\n")
 }
 
-// answered returns the end of the words that message i was an answer to, if those
-// are left out.
+// answered returns the end of the text that message i replied to, if that is
+// left out.
 func (f *folding) answered(s *stay, i int) string {
 	for j := i - 1; j >= s.from; j-- {
 		if m := &f.history[j]; m.Role == RoleAssistant && strings.TrimSpace(m.Text) != "" {
@@ -240,8 +241,8 @@ func (f *folding) answered(s *stay, i int) string {
 	return ""
 }
 
-// note is an element about the frame of a stay: facts, all of the frame's text as
-// data.
+// note returns an element about the frame of a stay: only facts, with all of
+// the frame's text as data.
 func (f *folding) note(tag string, s *stay, fields []field, body string) string {
 	known := f.frames[s.frame]
 	frame := &Frame{ID: known.ID, Status: known.Status, Goal: known.Goal}

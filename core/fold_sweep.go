@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// A stay is the stretch of a history that was spent in a frame: messages from to
-// to-1. A frame that is entered again has another one.
+// A stay is the stretch of a history spent in a frame: messages from to to-1. A
+// frame that is entered again gets another stay.
 type stay struct {
 	frame    string
 	from, to int
-	left     int  // the last message before its frame was known to be left; -1 before that
+	left     int  // the last message before its frame was known to be left; -1 until then
 	silent   bool // left without a call
-	folds    bool // something of it is left out
+	folds    bool // some of it is left out
 }
 
 // sweep walks the history once and finds the stays.
@@ -29,11 +29,11 @@ func (f *folding) sweep() {
 }
 
 // A place is where in the history a move happens: what it ends, ends before
-// message end, and what it begins, begins with next. Between them stands the
-// message that calls for it, or nothing.
+// message end; what it begins, begins with next. Between them is the message
+// that calls for it, if any.
 type place struct{ end, next int }
 
-// silent reports whether no call of the history moves there.
+// silent reports whether the move happens without a call.
 func (p place) silent() bool { return p.end == p.next }
 
 func (f *folding) move(m FoldMove, at place) {
@@ -45,8 +45,8 @@ func (f *folding) move(m FoldMove, at place) {
 	}
 }
 
-// enter begins a stay. One that is left for a frame not below its own is
-// interrupted: what follows later is work of another.
+// enter begins a stay. A stay that is left for a frame not below its own is
+// interrupted: what follows belongs to other work.
 func (f *folding) enter(frame string, at place) {
 	depth := len(f.path)
 	for f.frames[frame] != nil && depth > 0 && !f.below(frame, f.path[depth-1].frame) {
@@ -60,8 +60,8 @@ func (f *folding) enter(frame string, at place) {
 	f.stays, f.path, f.latest[frame] = append(f.stays, s), append(f.path, s), s
 }
 
-// leave ends the latest stay in a frame, and those in frames entered from there,
-// unless that was left before. It may have been interrupted.
+// leave ends the latest stay in a frame and the stays entered from there,
+// unless it was left before. The stay may have been interrupted.
 func (f *folding) leave(frame string, at place) {
 	s := f.latest[frame]
 	if s == nil || s.left >= 0 {
@@ -73,7 +73,7 @@ func (f *folding) leave(frame string, at place) {
 	}
 }
 
-// ascend ends the stays that lie deeper.
+// ascend ends the stays that are deeper than depth.
 func (f *folding) ascend(depth, end int) {
 	for _, s := range f.path[depth:] {
 		s.to = end
@@ -81,11 +81,11 @@ func (f *folding) ascend(depth, end int) {
 	f.path = f.path[:depth]
 }
 
-// below reports whether a frame is known to lie under another one.
+// below reports whether a frame is known to be below another.
 func (f *folding) below(frame, above string) bool { return slices.Contains(f.ancestors(frame), above) }
 
-// ancestors returns the ids of the frames above one, parent first, as far as they
-// are known; a cycle is walked once.
+// ancestors returns the known ids of the frames above one, parent first; it
+// walks a cycle once.
 func (f *folding) ancestors(frame string) (ids []string) {
 	for known := f.frames[frame]; known != nil && known.Parent != "" && !slices.Contains(ids, known.Parent); known = f.frames[known.Parent] {
 		ids = append(ids, known.Parent)
@@ -93,7 +93,7 @@ func (f *folding) ancestors(frame string) (ids []string) {
 	return ids
 }
 
-// A silentMove is one that no call in the history tells of.
+// A silentMove is a move without a call in the history.
 type silentMove struct {
 	FoldMove
 	before int // the message that follows it
@@ -101,9 +101,10 @@ type silentMove struct {
 	depth  int // of its frame in the tree
 }
 
-// silentMoves are the moves that the tree knows of, in order; of those at the same
-// time, outer frames' come first. A frame whose first call enters it was entered
-// by that. Where a call left a frame before, its silent end changes nothing.
+// silentMoves returns the moves that only the tree knows of, in order; at the
+// same time, those of outer frames come first. A frame whose first call enters
+// it was entered by that call. A frame that a call has left already does not
+// end again.
 func (f *folding) silentMoves() (list []silentMove) {
 	firsts := f.firstCalls()
 	for id, frame := range f.frames {
@@ -123,9 +124,9 @@ func (f *folding) silentMoves() (list []silentMove) {
 	return list
 }
 
-// A firstCall is the first in a history that tells of a frame.
+// A firstCall is the first call in a history that concerns a frame.
 type firstCall struct {
-	kind FoldKind // empty without any
+	kind FoldKind // empty if there is none
 	at   int      // its message
 }
 
@@ -141,8 +142,8 @@ func (f *folding) firstCalls() map[string]firstCall {
 	return calls
 }
 
-// firstSince returns the first message that was made at time since or later, a
-// compaction's summary aside; the length of the history if there is none.
+// firstSince returns the first message made at time since or later, ignoring a
+// compaction's summary, or the length of the history if there is none.
 func (f *folding) firstSince(since Millis) int {
 	for i := f.start; i < len(f.history); i++ {
 		if f.speaks(i) && f.history[i].Time >= since {
@@ -153,9 +154,9 @@ func (f *folding) firstSince(since Millis) int {
 }
 
 // compacted finds what a compaction left at the beginning of a history: its
-// summary, where nothing of an assistant's stands before it, and the older
-// messages that hosts keep word for word, which follow it. It returns the first
-// message after each. A summary further on stands in a history that is whole.
+// summary, if no assistant's message precedes it, and the older messages after
+// it that hosts keep word for word. It returns the first message after each. A
+// summary further on belongs to a history that is whole.
 func compacted(history []FoldMessage) (start, kept int) {
 	summary := slices.IndexFunc(history, func(m FoldMessage) bool { return m.Summary || m.Role == RoleAssistant })
 	if summary < 0 || !history[summary].Summary {

@@ -15,7 +15,7 @@ func MillisOf(t time.Time) Millis { return Millis(t.UnixMilli()) }
 // Time returns m as a time.Time in UTC.
 func (m Millis) Time() time.Time { return time.UnixMilli(int64(m)).UTC() }
 
-// Status says where a frame stands in its life.
+// Status is where a frame is in its life.
 type Status string
 
 // The statuses of a frame, by their names in JSON, in the store and in tools.
@@ -32,7 +32,7 @@ const (
 // them.
 var Statuses = []Status{InProgress, Planned, Completed, Blocked, Failed, Invalidated}
 
-// next lists the statuses that each may turn into.
+// next lists the statuses that each status may change to.
 var next = map[Status][]Status{
 	Planned:     {InProgress, Invalidated},
 	InProgress:  {Completed, Failed, Blocked, Invalidated},
@@ -45,10 +45,11 @@ var next = map[Status][]Status{
 // Valid reports whether s is one of the known statuses.
 func (s Status) Valid() bool { return slices.Contains(Statuses, s) }
 
-// Ended reports whether work in a frame of this status is over, well or not.
+// Ended reports whether work in a frame of this status is over, successfully or
+// not.
 func (s Status) Ended() bool { return s == Completed || s == Failed || s == Blocked }
 
-// Usage is what the work in one frame consumed; its children's is not included.
+// Usage is what the work in one frame consumed, excluding its children's.
 type Usage struct {
 	TokensIn     int64   `json:"tokensIn"`     // prompt tokens that no cache served
 	TokensOut    int64   `json:"tokensOut"`    // tokens the model wrote
@@ -72,16 +73,16 @@ type Frame struct {
 	ID                 string   `json:"id"`                           // "frame-" or "plan-" and 8 characters of [a-z0-9]; imported frames keep their own
 	Parent             string   `json:"parent,omitempty"`             // id of the frame above; empty for a root
 	Session            string   `json:"session,omitempty"`            // host session that works, or last worked, in it; empty while planned
-	Status             Status   `json:"status"`                       // changes by Move alone
+	Status             Status   `json:"status"`                       // only changed by Move
 	Goal               string   `json:"goal"`                         // what the work is for
-	GoalIsDefault      bool     `json:"goalIsDefault,omitempty"`      // the goal was made up by flame; a prompt or title may replace it
+	GoalIsDefault      bool     `json:"goalIsDefault,omitempty"`      // flame made the goal up; a prompt or title may replace it
 	SuccessCriteria    string   `json:"successCriteria,omitempty"`    // what done means
-	Summary            string   `json:"summary,omitempty"`            // dense outcome, enters other frames' contexts
+	Summary            string   `json:"summary,omitempty"`            // dense outcome, shown in other frames' contexts
 	Results            string   `json:"results,omitempty"`            // full outcome, fetched on demand
 	Artifacts          []string `json:"artifacts"`                    // append-only, without repeats, relative to their worktree
 	Decisions          []string `json:"decisions"`                    // append-only, without repeats
 	PlannedChildren    []string `json:"plannedChildren,omitempty"`    // ids planned under it, in order; they stay after activation
-	Confidence         *float64 `json:"confidence,omitempty"`         // 0..1 that its maker gives the result
+	Confidence         *float64 `json:"confidence,omitempty"`         // 0..1, how sure its maker is of the result
 	InvalidationReason string   `json:"invalidationReason,omitempty"` // set by Invalidate
 	InvalidatedAt      Millis   `json:"invalidatedAt,omitempty"`      // set by Invalidate
 	LogPath            string   `json:"logPath,omitempty"`            // set when its log is exported
@@ -89,17 +90,17 @@ type Frame struct {
 	StartedAt          Millis   `json:"startedAt,omitempty"`  // last time it became in_progress
 	EndedAt            Millis   `json:"endedAt,omitempty"`    // last time it ended or was invalidated
 	UpdatedAt          Millis   `json:"updatedAt"`            // last change of any field
-	ArchivedAt         Millis   `json:"archivedAt,omitempty"` // set by prune; archived frames show only on demand
+	ArchivedAt         Millis   `json:"archivedAt,omitempty"` // set by prune; archived frames are shown only on demand
 	Usage              Usage    `json:"usage"`
 }
 
-// Move puts the frame into status to at time now. It refuses moves that the
-// life of a frame does not have with ErrInvalid.
+// Move changes the frame's status to to at time now. It returns ErrInvalid if
+// the frame's status does not allow that.
 func (f *Frame) Move(to Status, now Millis) error {
 	if !f.CanMove(to) {
 		problem := Invalidf("frame %s is %s and cannot become %s", f.ID, f.Status, to)
 		if f.Status == Invalidated {
-			return problem.WithHint("an invalidated frame stays so; plan or push a new one")
+			return problem.WithHint("an invalidated frame stays invalidated; plan or push a new one")
 		}
 		return problem.WithHint("%s can become: %s", f.Status, joinStatuses(next[f.Status]))
 	}
@@ -116,7 +117,7 @@ func (f *Frame) Move(to Status, now Millis) error {
 // CanMove reports whether Move to this status would be allowed.
 func (f Frame) CanMove(to Status) bool { return slices.Contains(next[f.Status], to) }
 
-// Invalidate marks the frame as no longer valid, whatever its status was.
+// Invalidate marks the frame as no longer valid, whatever its status.
 func (f *Frame) Invalidate(reason string, now Millis) error {
 	if err := f.Move(Invalidated, now); err != nil {
 		return err

@@ -2,34 +2,35 @@ package core
 
 import "strings"
 
-// PushInput is what speaks for or against a child frame. Zero values say
-// nothing.
+// PushInput holds what speaks for or against a child frame. Zero values have no
+// effect.
 type PushInput struct {
-	Goal          string   // of the current frame; empty without one
+	Goal          string   // of the current frame; empty if there is none
 	PotentialGoal string   // of the frame that might be pushed
-	Messages      int      // recent messages
-	Files         []string // files changed of late
-	Errors        int      // errors met of late
+	Messages      int      // number of recent messages
+	Files         []string // files changed recently
+	Errors        int      // number of recent errors
 	Tokens        int      // tokens spent in the frame
 }
 
-// PopInput is what speaks for or against ending the current frame. Zero values
-// say nothing.
+// PopInput holds what speaks for or against ending the current frame. Zero
+// values have no effect.
 type PopInput struct {
-	Goal            string   // of the current frame; empty without one
+	Goal            string   // of the current frame; empty if there is none
 	GoalKeywords    []string // nil: the keywords of Goal
 	Artifacts       []string // of the current frame
-	SuccessSignals  []string // what tells of success: "tests pass"
-	FailureSignals  []string // what tells of failure
-	NoProgressTurns int      // turns without progress, at the end
+	SuccessSignals  []string // signs of success: "tests pass"
+	FailureSignals  []string // signs of failure
+	NoProgressTurns int      // latest turns without progress
 	Tokens          int      // tokens in the context window
-	ContextLimit    int      // that the window holds; 0: DefaultContextLimit
+	ContextLimit    int      // size of the window; 0: DefaultContextLimit
 }
 
-// DefaultContextLimit is the size in tokens of a context window that nobody told.
+// DefaultContextLimit is the assumed size in tokens of a context window of
+// unknown size.
 const DefaultContextLimit = 100_000
 
-// a rule is a heuristic with its points.
+// A rule is a heuristic with the function that scores it.
 type rule[In any] struct {
 	name   string
 	points func(In) int
@@ -41,7 +42,7 @@ const (
 )
 
 // The heuristics and their points are those of the seeds' phase 1.7 (spec:
-// autonomy §2, §3). Reasons are looked for in this order.
+// autonomy §2, §3). The reason is searched for in this order.
 var (
 	pushRules = []rule[PushInput]{
 		{"failure_boundary", failureBoundary},
@@ -73,7 +74,7 @@ var (
 	fillSteps       = []step[float64]{{0.9, 90}, {0.8, 70}, {0.7, 50}, {0.5, 20}}
 )
 
-// stepped returns the points of the first step that n is above.
+// stepped returns the points of the first step that n exceeds.
 func stepped[N int | float64](n N, steps []step[N]) int {
 	for _, s := range steps {
 		if n > s.above {
@@ -127,7 +128,8 @@ func contextOverflow(in PopInput) int {
 	return stepped(float64(in.Tokens)/float64(limit), fillSteps)
 }
 
-// portion returns the part of words, 0..1, that match; none of no words.
+// portion returns the share of words, 0..1, that match; 0 if there are no
+// words.
 func portion(words []string, match func(string) bool) float64 {
 	if len(words) == 0 {
 		return 0

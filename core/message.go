@@ -2,44 +2,44 @@ package core
 
 import "encoding/json"
 
-// Role says who speaks in a message.
+// Role is who speaks in a message.
 type Role string
 
 // The roles of messages.
 const (
 	RoleUser      Role = "user"
 	RoleAssistant Role = "assistant"
-	RoleOther     Role = "other" // a line of a log that is no message; Raw has it
+	RoleOther     Role = "other" // a line of a log that is not a message; see Raw
 )
 
-// A Message is one entry of a host's log. What a reader does not know is kept as
-// a message of RoleOther, so that none is lost and the order stays.
+// A Message is one entry of a host's log. What a reader does not know becomes a
+// message of RoleOther, so that nothing is lost and the order stays.
 type Message struct {
 	ID   string `json:"id,omitempty"` // the host's; the lines of one answer share it
 	Role Role   `json:"role"`         //
-	// Session is that of the host; in Claude Code a subagent's lines name the session it
-	// runs in, in OpenCode it is a session itself.
+	// Session is the host's session; in Claude Code a subagent's lines name the
+	// session it runs in, in OpenCode a subagent is a session itself.
 	Session   string          `json:"session,omitempty"`
-	Agent     string          `json:"agent,omitempty"`     // of the subagent whose line it is; empty for the session itself
-	SpawnCall string          `json:"spawnCall,omitempty"` // id of the tool call that started that subagent, where the line tells
+	Agent     string          `json:"agent,omitempty"`     // of the subagent that wrote the line; empty for the session itself
+	SpawnCall string          `json:"spawnCall,omitempty"` // id of the tool call that started that subagent, if the line has it
 	Time      Millis          `json:"time,omitempty"`
 	Model     string          `json:"model,omitempty"`
 	Parts     []Part          `json:"parts,omitempty"`
 	Usage     Usage           `json:"usage,omitzero"`      // of the answer; on the first line that has its ID
 	Final     bool            `json:"final,omitempty"`     // the answer ends the turn: it calls no tool
 	Synthetic bool            `json:"synthetic,omitempty"` // a user's message that the host wrote
-	Aside     bool            `json:"aside,omitempty"`     // of RoleOther: of a kind that is known to tell of no agent
+	Aside     bool            `json:"aside,omitempty"`     // of RoleOther: of a kind known not to concern agents
 	Error     string          `json:"error,omitempty"`     // why there is no answer
-	Summary   bool            `json:"summary,omitempty"`   // what a compaction came to
-	Notes     []AgentNote     `json:"notes,omitempty"`     // what the line tells of sessions and agents
-	Raw       json.RawMessage `json:"raw,omitempty"`       // the line itself, of RoleOther; a JSON string of it where it is no JSON
+	Summary   bool            `json:"summary,omitempty"`   // the result of a compaction
+	Notes     []AgentNote     `json:"notes,omitempty"`     // what the line says about sessions and agents
+	Raw       json.RawMessage `json:"raw,omitempty"`       // of RoleOther: the line itself, as a JSON string if it is not JSON
 }
 
 // Unknown reports whether no reader knows what the entry means.
 func (m Message) Unknown() bool { return m.Role == RoleOther && len(m.Notes) == 0 && !m.Aside }
 
-// Speaker is the id of the agent or session whose entry it is; empty where the
-// log does not tell, or tells a SpawnCall alone.
+// Speaker returns the id of the agent or session that wrote the entry, or "" if
+// the log does not say or has only a SpawnCall.
 func (m Message) Speaker() string {
 	if m.Agent != "" || m.SpawnCall != "" {
 		return m.Agent
@@ -47,7 +47,7 @@ func (m Message) Speaker() string {
 	return m.Session
 }
 
-// PartType says what a part of a message is.
+// PartType is the type of a part of a message.
 type PartType string
 
 // The types of parts.
@@ -61,14 +61,14 @@ const (
 // A Part is a piece of a message.
 type Part struct {
 	Type   PartType        `json:"type"`
-	Text   string          `json:"text,omitempty"`   // of a text, of reasoning, or what a tool answered
+	Text   string          `json:"text,omitempty"`   // of a text, of reasoning, or a tool's answer
 	CallID string          `json:"callID,omitempty"` // of a tool's call, and again of its result
-	Tool   string          `json:"tool,omitempty"`   // as the host calls it
+	Tool   string          `json:"tool,omitempty"`   // by the host's name for it
 	Input  json.RawMessage `json:"input,omitempty"`  // of a tool's call
-	Failed bool            `json:"failed,omitempty"` // the tool's answer is an error
+	Failed bool            `json:"failed,omitempty"` // the tool answered with an error
 }
 
-// AgentState says where the run of an agent stands.
+// AgentState is where the run of an agent stands.
 type AgentState string
 
 // The states of an agent.
@@ -103,29 +103,29 @@ func (s AgentState) Outcome() string {
 	return "failure"
 }
 
-// An AgentNote is what an entry of a log tells of a session or an agent. ID and
-// Call are two names for it, of which one may be missing. A zero field tells
-// nothing: all the notes of an agent together say what is known of it.
+// An AgentNote is what an entry of a log says about a session or an agent. ID
+// and Call both identify it; one may be missing. Zero fields say nothing: what
+// is known of an agent is all its notes together.
 type AgentNote struct {
 	ID          string     `json:"id,omitempty"`     // of the agent (Claude Code) or the session (both hosts)
-	Call        string     `json:"call,omitempty"`   // id of the tool call that started it, or had it go on
-	Spawn       bool       `json:"spawn,omitempty"`  // it is an agent beyond doubt; other notes may be of tasks that are none
+	Call        string     `json:"call,omitempty"`   // id of the tool call that started or resumed it
+	Spawn       bool       `json:"spawn,omitempty"`  // it is certainly an agent; other notes may be about tasks that are not
 	Parent      string     `json:"parent,omitempty"` // id of the agent or session that started it
 	Type        string     `json:"agentType,omitempty"`
 	Prompt      string     `json:"prompt,omitempty"`
 	Description string     `json:"description,omitempty"`
 	Model       string     `json:"model,omitempty"`
-	Tools       []string   `json:"tools,omitempty"`       // that it was offered, more than in notes before
+	Tools       []string   `json:"tools,omitempty"`       // offered to it, beyond those in earlier notes
 	Denied      []string   `json:"denied,omitempty"`      // tools that it may not use
 	State       AgentState `json:"state,omitempty"`       //
 	Error       string     `json:"error,omitempty"`       // why it ended in AgentError
 	Result      string     `json:"result,omitempty"`      // its last words
 	Started     Millis     `json:"started,omitempty"`     //
 	Ended       Millis     `json:"ended,omitempty"`       //
-	Turn        Usage      `json:"turn,omitzero"`         // of a whole turn, more exact than what its messages tell; turns add up
-	Thinking    int64      `json:"thinking,omitempty"`    // tokens of thought in the turn, part of what the model wrote; turns add up
-	Refused     []string   `json:"refused,omitempty"`     // tools that it called and was not let use
-	TreeCostUSD float64    `json:"treeCostUSD,omitempty"` // of it and all below it so far, in US dollars
-	Tokens      int64      `json:"tokens,omitempty"`      // its context and last answer, where the host tells no more of it
+	Turn        Usage      `json:"turn,omitzero"`         // of a whole turn, more exact than its messages; turns add up
+	Thinking    int64      `json:"thinking,omitempty"`    // reasoning tokens in the turn, part of its output; turns add up
+	Refused     []string   `json:"refused,omitempty"`     // tools it called but was not allowed to use
+	TreeCostUSD float64    `json:"treeCostUSD,omitempty"` // of it and everything below it so far, in US dollars
+	Tokens      int64      `json:"tokens,omitempty"`      // its context and last answer, if the host reports nothing more
 	ToolCalls   int64      `json:"toolCalls,omitempty"`   // so far
 }

@@ -5,9 +5,9 @@ import "strings"
 // maxNotice bounds one notice in a context, in UTF-16 code units.
 const maxNotice = 800
 
-// BuildNotices tells an agent facts that were kept for it, in their order, within
-// maxChars UTF-16 code units (0: no limit). What does not fit is counted as omitted.
-// Without notices the text is empty.
+// BuildNotices shows an agent the facts that were kept for it, in order, within
+// maxChars UTF-16 code units (0: no limit). It counts what does not fit as
+// omitted. Without notices it returns "".
 func BuildNotices(notices []string, maxChars int) string {
 	if len(notices) == 0 {
 		return ""

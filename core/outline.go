@@ -2,14 +2,15 @@ package core
 
 import "iter"
 
-// A Link says below which frame another one lies. Frames go by numbers here, so
-// that a million of them take 16 MB.
+// A Link says which frame is above another. Frames are numbers here, so that a
+// million of them take 16 MB.
 type Link struct {
 	Key    int64
 	Parent int64 // Key of the frame above; 0 for a root
 }
 
-// A Fault says why a frame stands at the top of a tree although it has a parent.
+// A Fault is why a frame is drawn at the top of a tree although it has a
+// parent.
 type Fault uint8
 
 // The faults that a link can have.
@@ -17,14 +18,14 @@ const (
 	NoFault   Fault = iota
 	NoParent        // its parent is not among the frames
 	OwnParent       // it is its own parent
-	InCycle         // it lies below itself by way of others
-	TooDeep         // what lies above it was left out
+	InCycle         // it is its own ancestor through others
+	TooDeep         // what is above it was left out
 )
 
-// faults are the words for each Fault.
+// faults describes each Fault.
 var faults = [...]string{
-	NoParent: "its parent is missing", OwnParent: "it is its own parent", InCycle: "it lies below itself",
-	TooDeep: "what lies above it is not shown",
+	NoParent: "its parent is missing", OwnParent: "it is its own parent", InCycle: "it is its own ancestor",
+	TooDeep: "what is above it is not shown",
 }
 
 // String returns the fault in words, empty for NoFault.
@@ -33,26 +34,26 @@ func (f Fault) String() string { return faults[f] }
 // A Branch is the shape of one line of a drawn tree.
 type Branch struct {
 	Depth int32 // number of frames above
-	Last  bool  // no other line with the same parent follows
-	Leaf  bool  // nothing lies below
-	Fault Fault // why it stands at the top; such lines have Depth 0
+	Last  bool  // no later line has the same parent
+	Leaf  bool  // nothing is below it
+	Fault Fault // why it is at the top; such lines have Depth 0
 }
 
-// A Place is where a frame stands in a drawn tree.
+// A Place is the position of a frame in a drawn tree.
 type Place struct {
 	Key int64
 	Branch
 }
 
-// Outline returns the order in which a forest is drawn: depth first, children in
-// the order of their links, roots in the opposite order, so that the newest come
-// first. Links come in the order in which their frames were made, at least those
-// with the same parent.
+// Outline returns the order in which a forest is drawn: depth first, children
+// in the order of their links, roots in the opposite order, so that the newest
+// come first. Links must come in the order in which their frames were made, at
+// least those with the same parent.
 //
-// Whatever the links say, each Key has one place. Frames whose parent is missing
-// and all members of a cycle stand at the top, after the roots, with their Fault.
-// Of links with the same Key the first counts. Time and memory grow with the number
-// of links alone.
+// Whatever the links say, each Key gets one place. Frames whose parent is
+// missing and all members of a cycle are at the top, after the roots, with
+// their Fault. If a Key repeats, its first link counts. Time and memory are
+// linear in the number of links.
 func Outline(links []Link) []Place {
 	f := newForest(links)
 	places := make([]Place, 0, len(f.above))
@@ -62,7 +63,7 @@ func Outline(links []Link) []Place {
 	return places
 }
 
-// A forest holds links by their index. An index of none stands for no frame.
+// A forest holds links by their index. The index none means no frame.
 type forest struct {
 	above []int32 // the frame above; none at the top, skipped for a repeated link
 	fault []Fault
@@ -125,10 +126,10 @@ func (f *forest) link(links []Link) {
 	}
 }
 
-// cutCycles makes each member of a cycle stand at the top. Each frame is walked
-// over once: a walk upwards that meets itself has found a cycle.
+// cutCycles moves each member of a cycle to the top. Each frame is visited
+// once: a walk upwards that meets itself has found a cycle.
 func (f *forest) cutCycles() {
-	walks := make([]int32, len(f.above)) // the walk that first came by, counted from 1
+	walks := make([]int32, len(f.above)) // the first walk that visited it, counted from 1
 	for i := range f.above {
 		walk, at := int32(i+1), int32(i)
 		for at >= 0 && walks[at] == 0 {
@@ -143,8 +144,8 @@ func (f *forest) cutCycles() {
 	}
 }
 
-// tops returns what stands at the top: roots, then frames with a fault, each from
-// the last to the first.
+// tops yields what is at the top: roots, then frames with a fault, each from
+// last to first.
 func (f *forest) tops() iter.Seq[int32] {
 	return func(yield func(int32) bool) {
 		for _, faulty := range []bool{false, true} {
@@ -157,7 +158,7 @@ func (f *forest) tops() iter.Seq[int32] {
 	}
 }
 
-// appendTree appends the frame at the index top and all below it.
+// appendTree appends the frame at index top and everything below it.
 func (f *forest) appendTree(places []Place, links []Link, top int32) []Place {
 	depth := int32(0)
 	for at := top; ; {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// What callers decide on with errors.Is.
+// Errors that callers decide on with errors.Is.
 var (
 	// ErrNotFound: what was asked for does not exist.
 	ErrNotFound = errors.New("not found")
@@ -16,13 +16,14 @@ var (
 	ErrUnavailable = errors.New("unavailable")
 )
 
-// A Problem is an error for the one who asked: what was wrong, and what to do
-// next. Tools show both to the model, commands show Hint on a line of its own.
+// A Problem is an error for the user or model that asked: what was wrong, and
+// what to do next. Tools show both to the model; commands show Hint on a
+// separate line.
 type Problem struct {
 	Kind    error  // ErrNotFound, ErrInvalid or ErrUnavailable
 	Message string // what was wrong, in lower case, without a full stop
 	Hint    string // what to do next; may be empty
-	Cause   error  // what lies below, for the log; may be nil
+	Cause   error  // the underlying error, for the log; may be nil
 }
 
 // Error returns the message alone.
@@ -42,17 +43,17 @@ func (p *Problem) WithHint(format string, args ...any) *Problem {
 	return p
 }
 
-// NotFoundf makes a Problem of kind ErrNotFound.
+// NotFoundf returns a Problem of kind ErrNotFound.
 func NotFoundf(format string, args ...any) *Problem {
 	return &Problem{Kind: ErrNotFound, Message: fmt.Sprintf(format, args...)}
 }
 
-// Invalidf makes a Problem of kind ErrInvalid.
+// Invalidf returns a Problem of kind ErrInvalid.
 func Invalidf(format string, args ...any) *Problem {
 	return &Problem{Kind: ErrInvalid, Message: fmt.Sprintf(format, args...)}
 }
 
-// Unavailablef makes a Problem of kind ErrUnavailable with its cause.
+// Unavailablef returns a Problem of kind ErrUnavailable with its cause.
 func Unavailablef(cause error, format string, args ...any) *Problem {
 	return &Problem{Kind: ErrUnavailable, Message: fmt.Sprintf(format, args...), Cause: cause}
 }

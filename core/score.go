@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// DefaultMinRelevance is the score below which a finished frame is not worth a
-// place in another's context (seeds, phase 1.2).
+// DefaultMinRelevance is the score below which a finished frame does not
+// deserve a place in another's context (seeds, phase 1.2).
 const DefaultMinRelevance = 30.0
 
-// scoreAncestor weighs a frame above another: depth 0 is the immediate parent
+// scoreAncestor scores a frame above another: depth 0 is the immediate parent
 // (spec: context §4). A time in the future counts as now.
 func scoreAncestor(f *Frame, depth int, now Millis) float64 {
 	score := max(0, 100-20*float64(depth))
@@ -36,10 +36,10 @@ var (
 	siblingStatusPoints  = map[Status]float64{Completed: 20, Failed: 15}
 )
 
-// hoursSince returns the hours from t to now, none for a time in the future.
+// hoursSince returns the hours from t to now, 0 for a time in the future.
 func hoursSince(t, now Millis) float64 { return float64(max(0, now-t)) / 3_600_000 }
 
-// scoreSibling weighs a finished frame by what it has to say to one whose goal has
+// scoreSibling scores a finished frame by its relevance to one whose goal has
 // these keywords (spec: context §5). A time in the future counts as now.
 func scoreSibling(f *Frame, keywords []string, now Millis) float64 {
 	score := max(0, 100-10*hoursSince(f.UpdatedAt, now)) + siblingStatusPoints[f.Status]
@@ -68,16 +68,16 @@ func scoreSibling(f *Frame, keywords []string, now Millis) float64 {
 	return score
 }
 
-// a candidate is a frame that may enter a context.
+// A candidate is a frame that may enter a context.
 type candidate struct {
 	frame *Frame
-	rank  int // of an ancestor its depth, of a finished frame its part's place in finishedParts
+	rank  int // an ancestor's depth, or the place of a finished frame's part in finishedParts
 	score float64
 	shown rendering // as a context prints it
 }
 
 // rankAncestors returns the ancestors in the order in which they are tried: the
-// parent, then the best, the nearer one before its equal.
+// parent, then by score, the nearer one first on a tie.
 func rankAncestors(parentFirst []Frame, now Millis) []*candidate {
 	ranked := make([]*candidate, len(parentFirst))
 	for i := range parentFirst {
@@ -89,8 +89,8 @@ func rankAncestors(parentFirst []Frame, now Millis) []*candidate {
 	return ranked
 }
 
-// rankSiblings returns the frames of at least minRelevance, the best first and
-// equals in their given order.
+// rankSiblings returns the frames with a score of at least minRelevance, the
+// best first; equal ones keep their order.
 func rankSiblings(frames []*Frame, keywords []string, minRelevance float64, now Millis) []*candidate {
 	ranked := make([]*candidate, 0, len(frames))
 	for _, f := range frames {
@@ -102,8 +102,8 @@ func rankSiblings(frames []*Frame, keywords []string, minRelevance float64, now 
 	return ranked
 }
 
-// take walks the ranked frames and takes each whose price the room left admits;
-// after one that does not fit, a cheaper one may.
+// take walks the ranked frames and takes each whose price fits the remaining
+// room; after one that does not fit, a cheaper one may.
 func take(ranked []*candidate, room int, price func(c *candidate, left int) int) (taken []*candidate, used int) {
 	for _, c := range ranked {
 		if p := price(c, room-used); p <= room-used {

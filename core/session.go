@@ -11,8 +11,8 @@ const (
 	SessionEnded     SessionState = "ended"
 )
 
-// AgentVariable is the environment variable that names the agent a process works
-// for. All that an agent starts inherits it.
+// AgentVariable is the environment variable that names the agent a process
+// works for. Everything an agent starts inherits it.
 const AgentVariable = "FLAME_AGENT"
 
 // A Session is one conversation in a host. A native subagent's run is a session
@@ -29,7 +29,7 @@ type Session struct {
 	Tracked        bool         `json:"tracked,omitempty"`     // a child session that subagent integration watches
 	IsSubagent     bool         `json:"isSubagent,omitempty"`  // its title matched a subagent pattern when it was registered
 	IsCompleted    bool         `json:"isCompleted,omitempty"` // a tracked session whose frame has been finished
-	Skipped        bool         `json:"skipped,omitempty"`     // counted once as skipped by the heuristics
+	Skipped        bool         `json:"skipped,omitempty"`     // the heuristics skipped it, which is counted once
 	MessageCount   int          `json:"messageCount"`
 	CreatedAt      Millis       `json:"createdAt"`
 	LastActivityAt Millis       `json:"lastActivityAt"`

@@ -33,24 +33,24 @@ func DefaultSubagentConfig() SubagentConfig {
 	}
 }
 
-// Patterns are compiled title patterns. The zero value matches nothing.
+// Patterns holds compiled title patterns. The zero value matches nothing.
 type Patterns []*regexp.Regexp
 
-// A PatternError tells of a pattern that cannot be used.
+// A PatternError reports a pattern that cannot be used.
 type PatternError struct {
 	Pattern string
-	Err     error // what regexp says of it
+	Err     error // what regexp reports
 }
 
 // Error names the pattern and what is wrong with it.
 func (e PatternError) Error() string { return fmt.Sprintf("pattern %q: %v", e.Pattern, e.Err) }
 
-// Unwrap returns what regexp says.
+// Unwrap returns the error of regexp.
 func (e PatternError) Unwrap() error { return e.Err }
 
-// CompilePatterns compiles patterns once for many titles. Those that Go's RE2
-// syntax does not have (look-around and back-references among them) are left
-// out and told.
+// CompilePatterns compiles patterns once for many titles. It leaves out and
+// reports those that are not RE2 syntax (look-around and back-references among
+// others).
 func CompilePatterns(patterns []string) (Patterns, []PatternError) {
 	var compiled Patterns
 	var bad []PatternError
@@ -65,8 +65,8 @@ func CompilePatterns(patterns []string) (Patterns, []PatternError) {
 	return compiled, bad
 }
 
-// CheckPattern reports whether a user may set pattern. A blank one is refused: it
-// would take every session for a subagent.
+// CheckPattern returns an error unless a user may set pattern. A blank one is
+// refused: it would make every session a subagent.
 func CheckPattern(pattern string) error {
 	if strings.TrimSpace(pattern) == "" {
 		return Invalidf("a blank pattern would match every title").WithHint("leave it out, or give a regular expression such as @.*subagent")
@@ -77,7 +77,7 @@ func CheckPattern(pattern string) error {
 	return nil
 }
 
-// Match reports whether a pattern is found anywhere in title, in any case.
+// Match reports whether a pattern occurs anywhere in title, ignoring case.
 func (p Patterns) Match(title string) bool {
 	for _, re := range p {
 		if re.MatchString(title) {
@@ -88,20 +88,20 @@ func (p Patterns) Match(title string) bool {
 }
 
 // MeetsFrameHeuristics reports whether a session whose title matches no pattern
-// is long enough to be worth a frame: ageMs since it was registered, and its
+// is worth a frame, given the ms since it was registered and its number of
 // messages.
 func MeetsFrameHeuristics(ageMs int64, messages int, cfg SubagentConfig) bool {
 	return ageMs >= cfg.MinDuration && messages >= cfg.MinMessageCount
 }
 
-// SubagentTitle is the title of a native subagent's session, such that the
-// default patterns match it: "Find usages (@explore subagent)".
+// SubagentTitle returns the title of a native subagent's session, which the
+// default patterns match: "Find usages (@explore subagent)".
 func SubagentTitle(description, agentType string) string {
 	return strings.TrimSpace(fmt.Sprintf("%s (@%s subagent)", description, agentType))
 }
 
-// SubagentGoal is the goal of a subagent's frame: its title without the type that
-// hosts add. It undoes SubagentTitle.
+// SubagentGoal returns the goal of a subagent's frame: its title without the
+// type that hosts add. It undoes SubagentTitle.
 func SubagentGoal(title string) string {
 	if i := strings.LastIndex(title, " (@"); i > 0 && strings.HasSuffix(title, " subagent)") {
 		return strings.TrimSpace(title[:i])
@@ -120,17 +120,19 @@ type SubagentStats struct {
 	LastReset           Millis `json:"lastReset"`
 }
 
-// FrameRate is the share of detected sessions that got a frame, in percent.
+// FrameRate returns the share of detected sessions that got a frame, in
+// percent.
 func (s SubagentStats) FrameRate() float64 { return percent(s.FramesCreated, s.TotalDetected) }
 
-// SkipRate is the share of detected sessions that the heuristics skipped, in
-// percent.
+// SkipRate returns the share of detected sessions that the heuristics skipped,
+// in percent.
 func (s SubagentStats) SkipRate() float64 { return percent(s.SkippedByHeuristics, s.TotalDetected) }
 
-// AutoCompleteRate is the share of frames that ended by idleness, in percent.
+// AutoCompleteRate returns the share of frames that ended by idleness, in
+// percent.
 func (s SubagentStats) AutoCompleteRate() float64 { return percent(s.AutoCompleted, s.FramesCreated) }
 
-// percent returns part of whole in percent, 0 of nothing.
+// percent returns part of whole in percent, and 0 if whole is 0.
 func percent(part, whole int) float64 {
 	if whole == 0 {
 		return 0

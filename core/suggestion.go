@@ -25,13 +25,13 @@ const (
 	MaxSuggestions = 5
 )
 
-// newGoal stands for the goal of a push that nobody named.
+// newGoal replaces the goal of a push that nobody named.
 const newGoal = "the next piece of work"
 
-// A Suggestion is a push or pop that the heuristics ask for. Type, Text and
-// Status are its identity in its session: asking again refreshes it.
+// A Suggestion is a push or pop that the heuristics recommend. Type, Text and
+// Status identify it in its session: suggesting the same again refreshes it.
 type Suggestion struct {
-	Session     string         `json:"session,omitempty"` // that it is for
+	Session     string         `json:"session,omitempty"` // the session it is for
 	Type        SuggestionType `json:"type"`
 	Text        string         `json:"text,omitempty"`   // of a push: the goal
 	Status      Status         `json:"status,omitempty"` // of a pop: how the frame should end
@@ -39,11 +39,11 @@ type Suggestion struct {
 	Confidence  int            `json:"confidence"`       // 0..100; more under the strategy mean
 	CreatedAt   Millis         `json:"createdAt"`
 	RefreshedAt Millis         `json:"refreshedAt"`       // when it was last made
-	ExpiresAt   Millis         `json:"expiresAt"`         // last moment of its life
-	ActedAt     Millis         `json:"actedAt,omitempty"` // when the push or pop came; 0 before
+	ExpiresAt   Millis         `json:"expiresAt"`         // last moment it is valid
+	ActedAt     Millis         `json:"actedAt,omitempty"` // when the push or pop happened; 0 before
 }
 
-// Suggestion makes of an evaluation what a session may be told.
+// Suggestion turns an evaluation into a suggestion for a session.
 func (e Evaluation) Suggestion(session string, now Millis) Suggestion {
 	s := Suggestion{
 		Session: session, Type: e.Type, Text: e.Goal, Status: e.Status, Reason: e.Reason, Confidence: e.Confidence,
@@ -55,14 +55,14 @@ func (e Evaluation) Suggestion(session string, now Millis) Suggestion {
 	return s
 }
 
-// same reports whether both ask for the same.
+// same reports whether both suggest the same.
 func (s Suggestion) same(other Suggestion) bool {
 	return s.Type == other.Type && s.Text == other.Text && s.Status == other.Status
 }
 
-// AddSuggestion returns a session's list with s, made at time now. A live one that
-// asks the same is refreshed in its place. Beyond MaxSuggestions the weakest
-// goes, of equals the oldest. added is false for a refreshed one.
+// AddSuggestion returns a session's list with s, made at time now. A live
+// suggestion of the same is refreshed in place. Beyond MaxSuggestions the
+// weakest is dropped, the oldest on a tie. added is false if one was refreshed.
 func AddSuggestion(list []Suggestion, s Suggestion, now Millis) (kept []Suggestion, added bool) {
 	kept = slices.Clone(list)
 	s.RefreshedAt, s.ExpiresAt, s.ActedAt = now, now+SuggestionLife, 0
@@ -85,8 +85,8 @@ func weaker(a, b Suggestion) int {
 	return cmp.Or(cmp.Compare(a.Confidence, b.Confidence), cmp.Compare(a.RefreshedAt, b.RefreshedAt))
 }
 
-// ExpireSuggestions splits the list into those that live at time now and those
-// whose life is over.
+// ExpireSuggestions splits the list into those alive at time now and those
+// expired.
 func ExpireSuggestions(list []Suggestion, now Millis) (live, expired []Suggestion) {
 	for _, s := range list {
 		if now > s.ExpiresAt {
@@ -98,8 +98,9 @@ func ExpireSuggestions(list []Suggestion, now Millis) (live, expired []Suggestio
 	return live, expired
 }
 
-// ActOn takes the first suggestion of a type out of a session's list, because
-// the push or pop it asked for has come at time now. ok is false without one.
+// ActOn removes the first suggestion of a type from a session's list, because
+// the push or pop it asked for happened at time now. ok is false if there is
+// none.
 func ActOn(list []Suggestion, kind SuggestionType, now Millis) (left []Suggestion, acted Suggestion, ok bool) {
 	i := slices.IndexFunc(list, func(s Suggestion) bool { return s.Type == kind })
 	if i < 0 {
@@ -116,12 +117,12 @@ const (
 	suggestionReason = 60
 )
 
-// suggestionHeader begins the suggestions behind a context (seeds).
+// suggestionHeader begins the suggestions after a context (seeds).
 const suggestionHeader = "<!-- Flame Autonomy Suggestions -->"
 
-// FormatSuggestions returns the suggestions as a context carries them: a header
-// and one line each, in the seeds' bracket format. It is empty without any. What
-// comes from frames can neither end its line nor the quotes around it.
+// FormatSuggestions returns the suggestions as they appear in a context: a
+// header and one line each, in the seeds' bracket format, or "" if there are
+// none. Text from frames cannot end its line or the quotes around it.
 func FormatSuggestions(list []Suggestion) string {
 	if len(list) == 0 {
 		return ""
@@ -150,7 +151,7 @@ func quotable(s string, max int) string { return brackets.Replace(EscapeXML(OneL
 
 // AutonomyStats counts suggestions and what became of them since LastReset.
 type AutonomyStats struct {
-	TotalSuggestions int    `json:"totalSuggestions"` // made; refreshing one does not count
+	TotalSuggestions int    `json:"totalSuggestions"` // refreshing one does not count
 	PushSuggestions  int    `json:"pushSuggestions"`
 	PopSuggestions   int    `json:"popSuggestions"`
 	ActedUpon        int    `json:"actedUpon"`
@@ -160,5 +161,5 @@ type AutonomyStats struct {
 	LastReset        Millis `json:"lastReset"`
 }
 
-// ActionRate is the share of suggestions that were acted upon, in percent.
+// ActionRate returns the share of suggestions that were acted on, in percent.
 func (s AutonomyStats) ActionRate() float64 { return percent(s.ActedUpon, s.TotalSuggestions) }

@@ -34,9 +34,9 @@ func runeUnits(r rune) int {
 }
 
 // Truncate cuts s to maxTokens, indicator included, and reports whether it had
-// to. It cuts at the last space where that loses less than a fifth, never inside
-// a character. Where not even the indicator fits, that alone is the result
-// (spec: context §2).
+// to. It cuts at the last space if that loses less than a fifth, and never
+// inside a character. If not even the indicator fits, it returns the indicator
+// alone (spec: context §2).
 func Truncate(s string, maxTokens float64, indicator string) (string, bool) {
 	if s == "" || float64(EstimateTokens(s)) <= maxTokens {
 		return s, false
@@ -88,9 +88,9 @@ var stopWords = func() map[string]bool {
 // minKeyword is the length in characters of the shortest keyword.
 const minKeyword = 3
 
-// Keywords returns the words of s that carry meaning, in lower case, each once, in
-// the order in which they come first. A word is a run of letters and digits of
-// any script.
+// Keywords returns the words of s that carry meaning, in lower case, each once,
+// in order of first appearance. A word is a run of letters and digits of any
+// script.
 func Keywords(s string) []string {
 	keywords := []string{}
 	seen := map[string]bool{}
@@ -103,7 +103,7 @@ func Keywords(s string) []string {
 	return keywords
 }
 
-// inWord reports whether r can be part of a word. Marks are: without them
+// inWord reports whether r can be part of a word. Marks can: otherwise
 // decomposed accents and the vowels of Indic scripts would split words.
 func inWord(r rune) bool {
 	if r < utf8.RuneSelf {
@@ -112,7 +112,7 @@ func inWord(r rune) bool {
 	return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r)
 }
 
-// hasWord reports whether word stands in text as a whole word; both are in lower
+// hasWord reports whether text contains word as a whole word; both are in lower
 // case.
 func hasWord(text, word string) bool {
 	for from := 0; ; {
@@ -133,7 +133,7 @@ func hasWord(text, word string) bool {
 var xmlEntities = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "'", "&apos;")
 
 // EscapeXML makes s fit for an element or an attribute of XML 1.0: five
-// characters become entities, and those that XML cannot hold are dropped.
+// characters become entities, and characters that XML cannot hold are dropped.
 func EscapeXML(s string) string {
 	for i := range len(s) {
 		if s[i] >= utf8.RuneSelf || asciiWidths[s[i]] != 1 {
@@ -170,7 +170,8 @@ func xmlWidth(r rune) int {
 	return runeUnits(r)
 }
 
-// asciiWidths is xmlWidth of the ASCII characters: nearly all there is to count.
+// asciiWidths is xmlWidth of the ASCII characters, which are nearly everything
+// that is counted.
 var asciiWidths = func() (widths [utf8.RuneSelf]uint8) {
 	for r := range widths {
 		widths[r] = uint8(xmlWidth(rune(r)))
@@ -178,8 +179,8 @@ var asciiWidths = func() (widths [utf8.RuneSelf]uint8) {
 	return widths
 }()
 
-// xmlUnits returns the UTF-16 code units of s after EscapeXML, counting no further
-// than just beyond limit.
+// xmlUnits returns the UTF-16 code units of s after EscapeXML. It stops
+// counting just beyond limit.
 func xmlUnits(s string, limit int) (n int) {
 	for i := 0; i < len(s) && n <= limit; {
 		if s[i] < utf8.RuneSelf {
@@ -194,8 +195,8 @@ func xmlUnits(s string, limit int) (n int) {
 	return n
 }
 
-// Cut returns at most max characters of s, the last of them an ellipsis where more is
-// left out.
+// Cut returns at most max characters of s; the last of them is an ellipsis if
+// something is left out.
 func Cut(s string, max int) string {
 	if len(s) <= max || utf8.RuneCountInString(s) <= max {
 		return s
@@ -209,10 +210,10 @@ func Cut(s string, max int) string {
 	return ""
 }
 
-// OneLine makes s a single line of at most max characters (0: any number), an
-// ellipsis added where it was cut. Each run of white space becomes one space;
-// other control characters go, so that no text can steer a terminal, and so do
-// those that turn the direction of writing.
+// OneLine turns s into a single line of at most max characters (0: any number),
+// with an ellipsis where it was cut. Each run of white space becomes one space.
+// Other control characters are dropped, so that no text can steer a terminal,
+// and so are those that change the direction of writing.
 func OneLine(s string, max int) string {
 	var b strings.Builder
 	count, gap := 0, false

@@ -7,18 +7,19 @@ import (
 	"unicode/utf8"
 )
 
-// A TreeLine is one line of a drawn tree: a frame, or the number of those that are
-// left out in its place. A tree is its lines, each frame before those below it.
+// A TreeLine is one line of a drawn tree: a frame, or the number of frames left
+// out in its place. A tree is a list of lines, each frame before those below
+// it.
 type TreeLine struct {
 	Branch
 	Frame Frame
 	More  map[Status]int // frames left out, by status; nil on the line of a frame
 }
 
-// SetBranches sets Last and Leaf of lines that know their Depth. No line may be
-// more than one deeper than the line before it.
+// SetBranches sets Last and Leaf of lines whose Depth is set. No line may be
+// more than one level deeper than the line before it.
 func SetBranches(lines []TreeLine) {
-	open := []bool{false} // by depth: whether a line of the same parent follows
+	open := []bool{false} // by depth: whether a line with the same parent follows
 	below := int32(0)     // depth of the line that follows
 	for i := len(lines) - 1; i >= 0; i-- {
 		b := &lines[i].Branch
@@ -36,7 +37,7 @@ var statusIcons = map[Status]string{
 	Completed: "✓", InProgress: "→", Planned: "○", Invalidated: "✗", Blocked: "!", Failed: "⚠",
 }
 
-// Icon returns the sign that stands for the status in a tree.
+// Icon returns the sign of the status in a tree.
 func (s Status) Icon() string { return cmp.Or(statusIcons[s], "?") }
 
 // TreeLegend explains the signs of a tree in one line.
@@ -57,9 +58,9 @@ const (
 	minTreeText   = 10
 )
 
-// How deep a tree is drawn with branches, which take branchWidth characters a
-// level. Deeper lines begin with their depth as a number, or a chain of frames
-// would take space that grows with the square of its length.
+// How deep a tree is drawn with branches, and the characters they take per
+// level. Deeper lines begin with their depth as a number; otherwise a chain of
+// frames would take space quadratic in its length.
 const (
 	branchLevels = 40
 	branchWidth  = 4
@@ -82,11 +83,11 @@ func DrawTree(lines []TreeLine, opt DrawOptions) string {
 	return b.String()
 }
 
-// A TreeDrawer draws a tree line by line, so that one of any size needs no more
-// memory than a small one.
+// A TreeDrawer draws a tree line by line, so that a tree of any size needs no
+// more memory than a small one.
 type TreeDrawer struct {
 	opt    DrawOptions
-	indent []string // by depth, as far as branches are drawn: what stands before those of that depth
+	indent []string // what precedes lines of each depth, as far as branches are drawn
 }
 
 // NewTreeDrawer returns a drawer for one tree.
@@ -98,9 +99,9 @@ func NewTreeDrawer(opt DrawOptions) *TreeDrawer {
 	return &TreeDrawer{opt: opt, indent: make([]string, levels+2)}
 }
 
-// Draw returns the next line of the tree, with those of its details. Texts of
-// frames are brought to one line without control characters. Each line ends with a
-// newline.
+// Draw returns the next line of the tree and the lines of its details. It
+// reduces texts of frames to one line without control characters. Each line
+// ends with a newline.
 func (d *TreeDrawer) Draw(line TreeLine) string {
 	head, below := d.branch(line.Branch)
 	if line.More != nil {
@@ -119,8 +120,8 @@ func (d *TreeDrawer) Draw(line TreeLine) string {
 	return b.String()
 }
 
-// branch returns what a line begins with, and what stands before the branches of
-// the lines below it.
+// branch returns the beginning of a line, and what precedes the branches of the
+// lines below it.
 func (d *TreeDrawer) branch(at Branch) (head, below string) {
 	depth := int(at.Depth)
 	switch {
@@ -155,7 +156,7 @@ func (d *TreeDrawer) frame(head string, line TreeLine) string {
 	return head + OneLine(f.Goal, d.fit(treeGoal, head+tail)) + tail
 }
 
-// details draws what else there is to say about a frame.
+// details draws what else is to be said about a frame.
 func (d *TreeDrawer) details(b *strings.Builder, indent string, f Frame) {
 	if f.InvalidationReason != "" {
 		d.detail(b, indent+"reason: ", f.InvalidationReason, treeReason)
@@ -176,7 +177,7 @@ func (d *TreeDrawer) detail(b *strings.Builder, head, text string, limit int) {
 	b.WriteString(head + OneLine(text, d.fit(limit, head)) + "\n")
 }
 
-// moreText tells how many frames were left out.
+// moreText says how many frames were left out.
 func moreText(counts map[Status]int) string {
 	total := 0
 	var parts []string
@@ -189,7 +190,7 @@ func moreText(counts map[Status]int) string {
 	return fmt.Sprintf("… %d more: %s", total, strings.Join(parts, ", "))
 }
 
-// fit returns the length of a text of at most limit characters on a line whose
+// fit returns how long a text may be, at most limit characters, on a line whose
 // other parts are given.
 func (d *TreeDrawer) fit(limit int, others string) int {
 	if d.opt.MaxLine == 0 {

@@ -5,14 +5,15 @@ import (
 	"strings"
 )
 
-// A Word is a text that is one of a few. Its type lists them, for every door that
-// takes one.
+// A Word is a text with a fixed set of values. Its type lists them, for every
+// door that takes one.
 type Word interface {
 	~string
 	Values() []string
 }
 
-// Words returns texts of a type, such as a Word's constants, as plain ones.
+// Words returns values of a string type, such as a Word's constants, as
+// strings.
 func Words[T ~string](all ...T) []string {
 	words := make([]string, len(all))
 	for i, word := range all {
@@ -21,8 +22,8 @@ func Words[T ~string](all ...T) []string {
 	return words
 }
 
-// OneOf refuses what is none of the words of its type; name is what it was given
-// as. The error, ErrInvalid, lists them.
+// OneOf refuses a value that is not one of its type's words; name is what it
+// was given as. The error, ErrInvalid, lists the words.
 func OneOf[T Word](name string, word T) error {
 	values := word.Values()
 	if slices.Contains(values, string(word)) {

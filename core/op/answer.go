@@ -6,18 +6,18 @@ import (
 	"sync"
 )
 
-// An AgentAnswer is what the first lines of a tool's answer tell of an agent. Hosts keep
-// such answers in their logs, out of which they are read again.
+// An AgentAnswer is what the first lines of a tool's answer say about an agent.
+// Hosts keep such answers in their logs, from which they are read again.
 type AgentAnswer struct {
 	ID, Type, Description string
-	State                 string // in a word; of those that are read, one of core.AgentState
+	State                 string // in a word; in answers that were read, a core.AgentState
 	Frame                 string
 	Depth                 int
-	Host, Session         string // empty where the answer does not tell it
+	Host, Session         string // empty if the answer does not name it
 }
 
-// The form of those lines, by which they are written and read. Behind the head stands in
-// the same line how far the agent is.
+// The format of those lines, used for both writing and reading. The rest of the
+// line after the head says how far the agent has got.
 const (
 	answerHead    = `%v (%v) %v: "%v"`
 	answerFrame   = "Frame: %v"
@@ -25,7 +25,7 @@ const (
 	answerSession = "\nSession: %v"
 )
 
-// Head returns what the first line begins with.
+// Head returns the beginning of the first line.
 func (a AgentAnswer) Head() string {
 	return fmt.Sprintf(answerHead, a.ID, a.State, a.Type, a.Description)
 }
@@ -51,8 +51,8 @@ var answerLines = sync.OnceValue(func() *regexp.Regexp {
 		`(?:` + pattern(answerPlace, `\d+`, `([a-z-]+)`) + `)?(?:` + pattern(answerSession, `([\w-]+)`) + `\n)?`)
 })
 
-// ReadAgentAnswer is false for a text that names no agent with its frame. Anyone can have
-// written it.
+// ReadAgentAnswer reads the first lines of an answer; ok is false for a text
+// that does not name an agent with its frame. Anyone can have written the text.
 func ReadAgentAnswer(text string) (a AgentAnswer, ok bool) {
 	found := answerLines().FindStringSubmatch(text)
 	if found == nil {

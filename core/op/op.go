@@ -4,12 +4,13 @@ package op
 
 import "strings"
 
-// A Name is that of something which each door calls differently: an operation, or an
-// argument of one. It is what tools call it. In a text it stands as a placeholder, until
-// the door that shows the text fills in what it calls it (FillIn).
+// A Name names something that each door calls differently: an operation, or an
+// argument of one. Its value is what tools call it. In a text it is a
+// placeholder until the door that shows the text fills in its own name
+// (FillIn).
 type Name string
 
-// The operations that texts name, and those that hosts and logs know.
+// The operations named in texts, and those that hosts and logs know.
 const (
 	Push         Name = "flame_push"
 	Pop          Name = "flame_pop"
@@ -40,20 +41,21 @@ const (
 	Converge    Name = "flame_converge"
 )
 
-// The arguments that texts name.
+// The arguments named in texts.
 const (
 	ArgFrame      Name = "frameID"
 	ArgForce      Name = "force"
 	ArgResolution Name = "conflict_resolution"
 )
 
-// nameStart and nameEnd stand around a Name in a text: controls, which nobody writes.
+// nameStart and nameEnd surround a Name in a text: control characters, which
+// nobody writes.
 const nameStart, nameEnd = "\x0e", "\x0f"
 
 // String returns the placeholder.
 func (n Name) String() string { return nameStart + string(n) + nameEnd }
 
-// FillIn puts what a door calls them in place of the names in a text.
+// FillIn replaces the names in a text by what a door calls them.
 func FillIn(text string, called func(Name) string) string {
 	var b strings.Builder
 	for {
