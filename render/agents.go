@@ -21,7 +21,7 @@ func runLine(run record.Run) string {
 	return answerOf(run).Head()
 }
 
-// answerOf returns what the first lines of an answer tell of an agent.
+// answerOf returns what the first lines of an answer say about an agent.
 func answerOf(run record.Run) op.AgentAnswer {
 	return op.AgentAnswer{
 		ID: run.ID, State: StateWord(run), Type: run.Type, Description: core.OneLine(run.Description, MaxGoal),
@@ -29,8 +29,8 @@ func answerOf(run record.Run) op.AgentAnswer {
 	}
 }
 
-// StateWord is the state of an agent in a word: one that was told to stop and has
-// not ended yet is stopping.
+// StateWord returns the state of an agent in a word: one that was told to stop
+// and has not ended yet is stopping.
 func StateWord(run record.Run) string {
 	if run.CancelledBy != "" && !run.State.Ended() {
 		return "stopping"
@@ -38,11 +38,11 @@ func StateWord(run record.Run) string {
 	return string(run.State)
 }
 
-// maxSilence is how long an agent may print nothing before its state says so: hosts
-// tell of each step, and most steps take less.
+// maxSilence is how long an agent may print nothing before its state mentions
+// it: hosts report each step, and most steps take less.
 const maxSilence = core.Millis(10_000)
 
-// AgentLine says how far an agent is at a time.
+// AgentLine says how far an agent has got at a time.
 func AgentLine(run record.Run, now core.Millis) string {
 	p := run.Progress
 	line := fmt.Sprintf("%s: %s, %s, %s", runLine(run), Count(p.ToolCalls, "tool call"), Count(p.Tokens(), "token"), Took(run, now))
@@ -61,7 +61,7 @@ func AgentLine(run record.Run, now core.Millis) string {
 	return line
 }
 
-// Took tells how long an agent took, or one that runs has taken at a time.
+// Took returns how long an agent took, or has taken so far if it still runs.
 func Took(run record.Run, now core.Millis) string {
 	end := run.EndedAt
 	if !run.State.Ended() {
@@ -70,25 +70,25 @@ func Took(run record.Run, now core.Millis) string {
 	return span(max(end, run.Progress.LastLine, run.CreatedAt)-run.CreatedAt, 100*time.Millisecond)
 }
 
-// span returns a time as people read it, as exactly as they care for.
+// span returns a duration for people, in the precision they need.
 func span(ms core.Millis, exact time.Duration) string {
 	return (time.Duration(ms) * time.Millisecond).Round(exact).String()
 }
 
-// Spawned answers a spawn.
+// Spawned returns the answer to a spawn.
 func Spawned(a *agents.Agents, run record.Run) string {
 	if run.State.Ended() {
 		return Agent(a, run)
 	}
-	text := Agent(a, run) + fmt.Sprintf("It works by itself now: do not do its work, go on with yours. When it ends, that is in your next context. "+
-		"%s shows how far it is, %s waits, %s gives all it came to.", op.AgentStatus, op.AgentWait, op.AgentResult)
+	text := Agent(a, run) + fmt.Sprintf("It works on its own now: do not do its work, carry on with yours. Your next context after it ends will say so. "+
+		"%s shows its progress, %s waits, %s returns its outcome.", op.AgentStatus, op.AgentWait, op.AgentResult)
 	if !a.Keep {
-		text += " It ends with your session; in a one-shot run wait for it."
+		text += " It ends with your session; in a one-shot run, wait for it."
 	}
 	return text
 }
 
-// Agent says what an agent is, what it may do, and how far it is.
+// Agent describes an agent: what it is, what it may do, and how far it has got.
 func Agent(a *agents.Agents, run record.Run) string {
 	var b strings.Builder
 	b.WriteString(AgentLine(run, a.Project.Now()) + "\n" + answerOf(run).Place())
@@ -105,11 +105,11 @@ func Agent(a *agents.Agents, run record.Run) string {
 	return b.String()
 }
 
-// modeText is a mode with what it came from.
+// modeText returns a mode and where it came from.
 func modeText(m permission.Choice) string {
 	text := string(m.Effective)
 	if m.CappedBy != "" {
-		text += fmt.Sprintf(" (%s was asked for; the %s allows no more)", m.Requested, m.CappedBy)
+		text += fmt.Sprintf(" (%s was requested; the %s allows no more)", m.Requested, m.CappedBy)
 	}
 	if m.Grant != "" {
 		text += " (by " + m.Grant + ")"
@@ -122,7 +122,7 @@ func limitsText(l supervise.Limits) string {
 	for _, clock := range []struct {
 		name string
 		time time.Duration
-	}{{"in all", l.Wall}, {"without a sign", l.Idle}} {
+	}{{"in total", l.Wall}, {"without a sign of life", l.Idle}} {
 		if clock.time > 0 {
 			parts = append(parts, clock.time.String()+" "+clock.name)
 		}
@@ -139,8 +139,8 @@ func limitsText(l supervise.Limits) string {
 	return strings.Join(parts, ", ")
 }
 
-// Result returns all that an agent came to by a time; of its answer, most
-// characters after offset (0: all).
+// Result returns everything an agent has produced by a time, with at most most
+// characters of its answer after offset (0: all).
 func Result(r result.Result, now core.Millis, offset, most int) string {
 	var b strings.Builder
 	b.WriteString(AgentLine(r.Run, now) + "\n" + op.AgentAnswer{Frame: r.Frame}.Place())
@@ -148,9 +148,9 @@ func Result(r result.Result, now core.Millis, offset, most int) string {
 	if r.StopReason != "" {
 		fmt.Fprintf(&b, "Ended: %s\n", r.StopReason)
 	}
-	b.WriteString(Field("Tried again by", r.Next))
+	b.WriteString(Field("Retried by", r.Next))
 	if o := r.Outcome; o != nil {
-		b.WriteString(Field("Was not let use", strings.Join(o.Refused, ", ")))
+		b.WriteString(Field("Was refused", strings.Join(o.Refused, ", ")))
 		b.WriteString(Field("Error", core.OneLine(o.Error, 1_000)))
 		if r.State != core.AgentCompleted {
 			b.WriteString(Field("Stderr", core.OneLine(o.Stderr, 1_000)))
@@ -159,7 +159,7 @@ func Result(r result.Result, now core.Millis, offset, most int) string {
 	return b.String() + Work(r, offset, most)
 }
 
-// Work is what an agent made and used, without how it ended.
+// Work returns what an agent made and used, without how it ended.
 func Work(r result.Result, offset, most int) string {
 	var b strings.Builder
 	b.WriteString(Bullets("Files changed:", r.Files) + Bullets("Artifacts:", r.Artifacts) + Bullets("Decisions:", r.Decisions))
@@ -169,17 +169,17 @@ func Work(r result.Result, offset, most int) string {
 	u := r.Usage
 	fmt.Fprintf(&b, "Usage: %d in, %d out, %d read from cache, %d written to it", u.TokensIn, u.TokensOut, u.CacheRead, u.CacheWritten)
 	if r.Thinking > 0 {
-		fmt.Fprintf(&b, ", about %d for thinking", r.Thinking)
+		fmt.Fprintf(&b, ", about %d for reasoning", r.Thinking)
 	}
 	fmt.Fprintf(&b, "; %s, %s\n", Count(u.ToolCalls, "tool call"), Count(r.Progress.Attempt, "retry"))
 	if r.Partial && r.State != core.AgentCompleted {
-		fmt.Fprintf(&b, "Not complete. Everything it printed is in %s\n", r.Folder)
+		fmt.Fprintf(&b, "Incomplete. Everything it printed is in %s\n", r.Folder)
 	}
 	b.WriteString("\n" + answerText(r, offset, most))
 	return b.String()
 }
 
-// answerText is the part of an answer from offset on.
+// answerText returns the part of an answer from offset on.
 func answerText(r result.Result, offset, most int) string {
 	text := []rune(r.Text)
 	switch {
@@ -197,20 +197,19 @@ func answerText(r result.Result, offset, most int) string {
 	return string(text[:most]) + fmt.Sprintf("\n… %s more: %s with offset %d\n", Count(len(text)-most, "character"), op.AgentResult, offset+most)
 }
 
-// noAgents stands in place of a list of agents that is empty: none of all, or
-// none that a filter lets through.
+// noAgents replaces an empty list of agents: there are none at all, or none
+// that match the filter.
 func noAgents(all []record.Run, which string) string {
 	switch {
 	case len(all) > 0 && which == "running":
-		return fmt.Sprintf("No agent runs; %s lists those that ended.", op.AgentList)
+		return fmt.Sprintf("No agent is running; %s lists those that have ended.", op.AgentList)
 	case len(all) > 0:
-		return fmt.Sprintf("No agent has ended; %s lists those that run.", op.AgentList)
+		return fmt.Sprintf("No agent has ended; %s lists those that are running.", op.AgentList)
 	}
 	return fmt.Sprintf("No agents; %s starts one.", op.Spawn)
 }
 
-// Agents lists those of the agents that a filter lets through, as they are at a
-// time.
+// Agents lists the agents that match a filter, as they are at a time.
 func Agents(all []record.Run, which string, now core.Millis) string {
 	runs := record.Filter(all, which)
 	if len(runs) == 0 {
@@ -231,23 +230,23 @@ func Agents(all []record.Run, which string, now core.Millis) string {
 	return b.String()
 }
 
-// Cancelled says which agents were told to stop when run was to be, for models
-// and people.
+// Cancelled says which agents were told to stop to cancel run, for models and
+// people.
 func Cancelled(run record.Run, stopped []record.Run) string {
 	if len(stopped) == 0 {
-		return fmt.Sprintf("%s was over already: %s.", run.ID, run.State)
+		return fmt.Sprintf("%s had already ended: %s.", run.ID, run.State)
 	}
 	var b strings.Builder
 	b.WriteString("Told to stop:\n")
 	for _, run := range stopped {
 		b.WriteString("- " + runLine(run) + "\n")
 	}
-	fmt.Fprintf(&b, "What they did is kept; their frames will be blocked. %s shows how far they came.", op.AgentResult)
+	fmt.Fprintf(&b, "What they did is kept; their frames become blocked. %s shows how far they got.", op.AgentResult)
 	return b.String()
 }
 
-// AgentsTable returns those agents of all that a filter lets through one a line, as
-// they are at a time.
+// AgentsTable returns the agents that match a filter, one per line, as they are
+// at a time.
 func AgentsTable(all []record.Run, which string, now core.Millis) string {
 	runs := record.Filter(all, which)
 	if len(runs) == 0 {
@@ -260,11 +259,11 @@ func AgentsTable(all []record.Run, which string, now core.Millis) string {
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", run.ID, StateWord(run), core.OneLine(run.Type, 30),
 			run.CreatedAt.Time().Local().Format("Jan _2 15:04"), Took(run, now), costOf(run), Short(run.Description))
 	}
-	_ = table.Flush() // a strings.Builder takes everything
+	_ = table.Flush() // a strings.Builder never fails
 	return b.String()
 }
 
-// costOf returns what an agent has cost; a dash where nothing is known of it.
+// costOf returns what an agent has cost, or a dash if nothing is known of it.
 func costOf(run record.Run) string {
 	if run.Progress.Cost() == 0 {
 		return "-"

@@ -17,14 +17,14 @@ import (
 	"flame/core/op"
 )
 
-// Converged says what a convergence came to: its conflicts and its output, at
-// most so many characters of it (0: all). Where conflicts leave it without an output,
-// next says how to go on. Its errors are those of finding its agents.
+// Converged returns the outcome of a convergence: its conflicts and at most so
+// many characters of its output (0: all). If conflicts leave it without an
+// output, next says how to continue. It fails if its agents cannot be found.
 func Converged(ctx context.Context, a *agents.Agents, c convergence.Convergence, most int) (text, next string, err error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s\n", c.ID, c.Result.Rationale)
 	open := c.Result.Unresolved > 0
-	whole := open || c.Result.Format != converge.Markdown // which tells of conflicts itself
+	whole := open || c.Result.Format != converge.Markdown // Markdown lists conflicts itself
 	for _, conflict := range c.Result.Conflicts {
 		if whole {
 			b.WriteString(conflictText(conflict))
@@ -50,13 +50,13 @@ func Converged(ctx context.Context, a *agents.Agents, c convergence.Convergence,
 	return b.String() + "\n" + c.Text + "\n", "", nil
 }
 
-// toReview says how to go on where conflicts are left.
+// toReview says how to continue when conflicts are left.
 func toReview(c convergence.Convergence) string {
 	return fmt.Sprintf("No output: %s to review. Nothing is lost: every side is kept. A person settles them with `flame agents review %s --choose CONFLICT=ID`, "+
 		"or converge again with %s auto_accept_latest or prefer_higher_confidence.\n", Count(c.Result.Unresolved, "conflict"), c.ID, op.ArgResolution)
 }
 
-// conflictText is a conflict with its sides.
+// conflictText returns a conflict with its sides.
 func conflictText(c converge.Conflict) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Conflict %s", c.ID)
@@ -70,8 +70,8 @@ func conflictText(c converge.Conflict) string {
 	return b.String()
 }
 
-// settledFile says, where a conflict about a file is settled, what that means for
-// the file: nothing, since flame writes none. Empty for other conflicts.
+// settledFile says what settling a conflict about a file means for that file:
+// nothing, since flame writes no files. It is empty for other conflicts.
 func settledFile(ctx context.Context, a *agents.Agents, c converge.Conflict) (string, error) {
 	if c.Kind != converge.KindFile || !c.Resolved() {
 		return "", nil
@@ -93,17 +93,17 @@ func settledFile(ctx context.Context, a *agents.Agents, c converge.Conflict) (st
 	return fmt.Sprintf("Flame writes no file: %s. What %s did: %s.\n", onDisk(core.OneLine(c.Key, MaxGoal), inPlace), winner.ID, whereIs(a, winner)), nil
 }
 
-// onDisk says whose version of a file lies on the disk, as far as it can be told of
-// the agents that changed it in place.
+// onDisk says whose version of a file is on the disk, as far as that is known
+// for agents that changed it in place.
 func onDisk(path string, by []record.Run) string {
 	if len(by) == 0 {
-		return "each agent changed " + path + " in a worktree of its own"
+		return "each agent changed " + path + " in its own worktree"
 	}
 	last := slices.MaxFunc(by, func(x, y record.Run) int { return int(x.EndedAt - y.EndedAt) })
 	atOnce := false
 	for _, run := range by {
 		if run.Cwd != last.Cwd {
-			return "which agent's " + path + " lies on the disk is not known"
+			return "it is not known whose " + path + " is on the disk"
 		}
 		atOnce = atOnce || run.ID != last.ID && run.EndedAt > last.CreatedAt
 	}

@@ -9,7 +9,7 @@ import (
 	"flame/hosts"
 )
 
-// DefinitionSource is where a definition comes from, as people read it.
+// DefinitionSource returns where a definition comes from, for people.
 func DefinitionSource(def definition.Definition) string {
 	if def.Source.File == "" {
 		return def.Source.Kind
@@ -17,10 +17,11 @@ func DefinitionSource(def definition.Definition) string {
 	return def.Source.File
 }
 
-// DefinitionRemarks say whose place a definition takes, and why it does not hold.
+// DefinitionRemarks says which definition it replaces, and why it is not in
+// effect.
 func DefinitionRemarks(def definition.Definition) (text string) {
 	if def.Replaces != nil {
-		text += ", in place of " + cmp.Or(def.Replaces.File, "the built-in one")
+		text += ", replacing " + cmp.Or(def.Replaces.File, "the built-in one")
 	}
 	if def.ShadowedBy != "" {
 		text += ", shadowed by " + def.ShadowedBy
@@ -34,11 +35,11 @@ func DefinitionRemarks(def definition.Definition) (text string) {
 	return text
 }
 
-// Definition is a definition as people read it.
+// Definition returns a definition for people.
 func Definition(def definition.Definition) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s (%s)%s\n%s\n", def.Name, DefinitionSource(def), DefinitionRemarks(def), def.Description)
-	tools := "those of its caller"
+	tools := "the caller's"
 	if def.Tools != nil {
 		tools = hosts.ToolSet{}.Only(def.Tools).String()
 	}

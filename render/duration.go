@@ -20,8 +20,9 @@ func Duration(ms int64) string {
 	return oneDecimal(ms, hour) + "h"
 }
 
-// oneDecimal returns n/unit with one decimal, exact halves rounded up. Of these
-// floats hold only quarters, and strconv rounds just the first down, to even.
+// oneDecimal returns n/unit with one decimal, exact halves rounded up. Of
+// these, floats hold only quarters, and strconv rounds just the first down, to
+// even.
 func oneDecimal(n, unit int64) string {
 	x := float64(n) / float64(unit)
 	if x == math.Trunc(x)+0.25 {

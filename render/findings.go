@@ -7,7 +7,7 @@ import (
 	"flame/core"
 )
 
-// Findings returns what doctor found as people read it.
+// Findings returns what doctor found, for people.
 func Findings(findings []core.Finding) string {
 	var b strings.Builder
 	for _, f := range findings {
@@ -26,7 +26,8 @@ func Findings(findings []core.Finding) string {
 	return b.String()
 }
 
-// Mending says what a repair would do about findings; nothing where it can do nothing.
+// Mending says what a repair would do about findings; it is empty if a repair
+// can do nothing.
 func Mending(findings []core.Finding) string {
 	var b strings.Builder
 	for _, f := range findings {
@@ -37,5 +38,5 @@ func Mending(findings []core.Finding) string {
 	if b.Len() == 0 {
 		return ""
 	}
-	return b.String() + "A copy of the database is kept beside it; its indexes are built anew.\n"
+	return b.String() + "A copy of the database is kept beside it; its indexes are rebuilt.\n"
 }

@@ -13,7 +13,7 @@ import (
 // Frame returns a frame in one line: id, status, goal.
 func Frame(f core.Frame) string { return fmt.Sprintf("%s (%s) %s", f.ID, f.Status, Quote(f.Goal)) }
 
-// Parent tells a frame's parent.
+// Parent returns the line about a frame's parent.
 func Parent(parent *core.Frame) string {
 	if parent == nil {
 		return "Parent: none (a root)\n"
@@ -21,7 +21,7 @@ func Parent(parent *core.Frame) string {
 	return "Parent: " + Frame(*parent) + "\n"
 }
 
-// Current tells where the caller works now.
+// Current returns the line about where the caller works now.
 func Current(id string) string {
 	if id == "" {
 		return fmt.Sprintf("Current frame: none; %s starts one", op.Push)
@@ -29,13 +29,13 @@ func Current(id string) string {
 	return "Current frame: " + id
 }
 
-// Frames returns frames one a line, under a heading; nothing without any.
+// Frames returns frames one per line, under a heading; it is empty without any.
 func Frames(heading string, frames []core.Frame) string {
 	return Tally(heading, stack.Tally{First: frames[:min(len(frames), maxListed)], Count: len(frames)})
 }
 
-// Tally returns the frames that t names one a line, under a heading, and the number of
-// the others; nothing without any.
+// Tally returns the frames that t names one per line, under a heading, and the
+// number of the others; it is empty without any.
 func Tally(heading string, t stack.Tally) string {
 	if t.Count == 0 {
 		return ""
@@ -54,7 +54,7 @@ func Tally(heading string, t stack.Tally) string {
 // maxListed is how many frames a list in a reply names.
 const maxListed = 20
 
-// Counts tells how many frames there are of each status.
+// Counts returns the number of frames of each status.
 func Counts(counts map[core.Status]int) string {
 	total := 0
 	var parts []string
@@ -73,10 +73,10 @@ func Counts(counts map[core.Status]int) string {
 // maxStatus bounds the text of a status, in bytes (DESIGN §10).
 const maxStatus = 8 << 10
 
-// Status tells where the caller is and what lies around it, in at most 8 KB.
+// Status describes where the caller is and what surrounds it, in at most 8 KB.
 func Status(tree view.Tree) string {
 	if len(tree.Lines) == 0 {
-		return fmt.Sprintf("No frames yet. %s starts one; %s lays out several.", op.Push, op.PlanChildren)
+		return fmt.Sprintf("No frames yet. %s starts one; %s plans several.", op.Push, op.PlanChildren)
 	}
 	text := Current(tree.Current) + "\n" + usageLine(tree.Usage) + Counts(tree.Counts) + "\n" + core.TreeLegend() + "\n\n" +
 		core.DrawTree(tree.Lines, core.DrawOptions{Current: tree.Current, MaxLine: 120})
@@ -87,7 +87,7 @@ func Status(tree view.Tree) string {
 	return text[:cut+1] + fmt.Sprintf("(cut; %s with rootID shows a part in full)\n", op.Tree)
 }
 
-// Details tells all of a frame.
+// Details returns everything about a frame.
 func Details(d view.Details) string {
 	f := d.Frame
 	var b strings.Builder
@@ -121,7 +121,8 @@ func Details(d view.Details) string {
 	return b.String()
 }
 
-// usageLine tells what the work in a frame consumed; nothing without any.
+// usageLine returns what the work in a frame consumed; it is empty if nothing
+// is known.
 func usageLine(u core.Usage) string {
 	if u == (core.Usage{}) {
 		return ""
@@ -129,16 +130,16 @@ func usageLine(u core.Usage) string {
 	return "Usage: " + Usage(u) + "\n"
 }
 
-// Usage tells what work consumed.
+// Usage returns what work consumed.
 func Usage(u core.Usage) string {
 	return fmt.Sprintf("%s in, %d out, %d cache read, %d cache written, %s, %s",
 		Count(u.TokensIn, "token"), u.TokensOut, u.CacheRead, u.CacheWritten, Count(u.ToolCalls, "tool call"), Money(u.CostUSD))
 }
 
-// Found tells what a search found.
+// Found lists what a search found.
 func Found(query string, found []core.Frame) string {
 	if len(found) == 0 {
-		return fmt.Sprintf("No frame has all the words of %s. Try fewer words, or %s.", Quote(query), op.Tree)
+		return fmt.Sprintf("No frame contains all the words of %s. Try fewer words, or %s.", Quote(query), op.Tree)
 	}
 	var b strings.Builder
 	for _, f := range found {
@@ -151,7 +152,7 @@ func Found(query string, found []core.Frame) string {
 	return b.String()
 }
 
-// UnderEnded tells of a frame that was taken up that its parent is over.
+// UnderEnded warns that the parent of an activated frame has ended.
 func UnderEnded(a stack.Activated) string {
 	return fmt.Sprintf("Its parent %s is %s and stays so.", a.Frame.Parent, a.Under)
 }
@@ -159,14 +160,14 @@ func UnderEnded(a stack.Activated) string {
 // Tree draws a tree for a model: legend, current frame, the tree, counts.
 func Tree(tree view.Tree, details bool) string {
 	if len(tree.Lines) == 0 {
-		return fmt.Sprintf("No frames yet. %s starts one; %s lays out several.", op.Push, op.PlanChildren)
+		return fmt.Sprintf("No frames yet. %s starts one; %s plans several.", op.Push, op.PlanChildren)
 	}
 	drawn := core.DrawTree(tree.Lines, core.DrawOptions{Current: tree.Current, Details: details})
 	return core.TreeLegend() + "\n" + Current(tree.Current) + "\n```\n" + drawn + "```\n" + Counts(tree.Counts)
 }
 
-// ShortUsage tells what a frame's work consumed in a few words; nothing without
-// any.
+// ShortUsage returns what a frame's work consumed in a few words; it is empty
+// if nothing is known.
 func ShortUsage(u core.Usage) string {
 	tokens := u.TokensIn + u.TokensOut + u.CacheRead + u.CacheWritten
 	if tokens == 0 {
@@ -182,7 +183,7 @@ func ShortUsage(u core.Usage) string {
 // FoundShort lists what a search found, each frame with its summary.
 func FoundShort(text string, found []core.Frame) string {
 	if len(found) == 0 {
-		return fmt.Sprintf("No frame has all the words of %q.", Short(text))
+		return fmt.Sprintf("No frame contains all the words of %q.", Short(text))
 	}
 	var b strings.Builder
 	for _, f := range found {
@@ -210,7 +211,8 @@ func Stats(stats view.Stats) string {
 	return b.String() + "\nusage: " + Usage(stats.Usage)
 }
 
-// PoppedShort tells what became of a frame that was to end, and what is left below it.
+// PoppedShort says what became of a frame that was popped, and what is left
+// below it.
 func PoppedShort(popped stack.Popped) string {
 	text := fmt.Sprintf("%s is %s", popped.Frame.ID, popped.Frame.Status)
 	if popped.Pending != nil {
@@ -225,7 +227,8 @@ func PoppedShort(popped stack.Popped) string {
 	return text
 }
 
-// TallyShort returns the frames of a tally one a line, and the number of the others.
+// TallyShort returns the frames of a tally one per line, and the number of the
+// others.
 func TallyShort(what string, t stack.Tally) (text string) {
 	for _, f := range t.First {
 		text += "\n" + what + ": " + ShortFrame(f)
@@ -236,10 +239,11 @@ func TallyShort(what string, t stack.Tally) (text string) {
 	return text
 }
 
-// RecordedShort says whether something was recorded in a frame, or was there.
+// RecordedShort says whether something was recorded in a frame or was there
+// already.
 func RecordedShort(frame core.Frame, what string, added bool) string {
 	if !added {
-		return fmt.Sprintf("%s has this %s already", frame.ID, what)
+		return fmt.Sprintf("%s already has this %s", frame.ID, what)
 	}
 	return fmt.Sprintf("%s: %s recorded", frame.ID, what)
 }

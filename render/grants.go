@@ -9,7 +9,7 @@ import (
 	"flame/core"
 )
 
-// Grants lists grants, one a line.
+// Grants lists grants, one per line.
 func Grants(all []permission.Grant) string {
 	if len(all) == 0 {
 		return "No grants; `flame agents grant` makes one.\n"
@@ -21,7 +21,7 @@ func Grants(all []permission.Grant) string {
 	return b.String()
 }
 
-// grantScope says what a grant is for.
+// grantScope returns what a grant applies to.
 func grantScope(g permission.Grant) (text string) {
 	if g.Agent != "" {
 		text += ", for " + g.Agent
@@ -33,7 +33,7 @@ func grantScope(g permission.Grant) (text string) {
 		text += ", until " + g.ExpiresAt.Time().Local().Format(time.DateTime)
 	}
 	if len(g.During) > 0 {
-		text += ", made while agents ran"
+		text += ", made while agents were running"
 	}
 	return text
 }

@@ -2,8 +2,8 @@ package render
 
 import "flame/core/op"
 
-// commands are the commands of the shell that do what tools do, and the flags that are
-// arguments of tools.
+// commands are the shell's commands that do what tools do, and the flags that
+// are arguments of tools.
 var commands = map[op.Name]string{
 	op.Push: "`flame push`", op.Pop: "`flame pop`", op.Status: "`flame status`",
 	op.SetGoal: "`flame goal`", op.AddArtifact: "`flame artifact`", op.AddDecision: "`flame decision`",
@@ -16,7 +16,8 @@ var commands = map[op.Name]string{
 	op.ArgFrame: "--frame", op.ArgForce: "--force", op.ArgResolution: "--conflict-resolution",
 }
 
-// ForShell puts a text into the words of the shell. What only tools do keeps its name.
+// ForShell translates a text into the words of the shell. What only tools do
+// keeps its name.
 func ForShell(text string) string {
 	return op.FillIn(text, func(n op.Name) string {
 		if command, is := commands[n]; is {
@@ -26,7 +27,7 @@ func ForShell(text string) string {
 	})
 }
 
-// ForTools puts a text into the words of tools.
+// ForTools translates a text into the words of tools.
 func ForTools(text string) string {
 	return op.FillIn(text, func(n op.Name) string { return string(n) })
 }

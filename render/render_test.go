@@ -58,8 +58,8 @@ func TestAnEmptyListOfAgentsSaysWhatToDo(t *testing.T) {
 	t.Parallel()
 	running, ended := []record.Run{{State: core.AgentActive}}, []record.Run{{State: core.AgentCompleted}}
 	assert.Equal(t, "No agents; spawn_agent starts one.", ForTools(Agents(nil, "running", 0)))
-	assert.Equal(t, "No agent runs; flame_agent_list lists those that ended.", ForTools(Agents(ended, "running", 0)))
-	assert.Equal(t, "No agent has ended; flame_agent_list lists those that run.", ForTools(Agents(running, "ended", 0)))
+	assert.Equal(t, "No agent is running; flame_agent_list lists those that have ended.", ForTools(Agents(ended, "running", 0)))
+	assert.Equal(t, "No agent has ended; flame_agent_list lists those that are running.", ForTools(Agents(running, "ended", 0)))
 }
 
 func TestWhoseVersionOfAFileLiesOnTheDisk(t *testing.T) {
@@ -72,11 +72,11 @@ func TestWhoseVersionOfAFileLiesOnTheDisk(t *testing.T) {
 		by   []record.Run
 		want string
 	}{
-		"all in worktrees":        {nil, "each agent changed f in a worktree of its own"},
+		"all in worktrees":        {nil, "each agent changed f in its own worktree"},
 		"one in place":            {[]record.Run{first}, "f on the disk is as agent-1 left it"},
 		"one after the other":     {[]record.Run{second, first}, "f on the disk is as agent-2 left it, which came last"},
 		"at one time":             {[]record.Run{first, beside}, "f on the disk is probably as agent-3 left it, which ended last"},
-		"in different folders":    {[]record.Run{first, elsewhere}, "which agent's f lies on the disk is not known"},
+		"in different folders":    {[]record.Run{first, elsewhere}, "it is not known whose f is on the disk"},
 		"one of three beside two": {[]record.Run{first, second, beside}, "f on the disk is probably as agent-2 left it, which ended last"},
 	}
 	for name, tt := range tests {

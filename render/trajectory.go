@@ -11,8 +11,8 @@ import (
 	"flame/core"
 )
 
-// Trajectory returns what the agents of a convergence said, called and went through, one
-// a line, with the conflicts in their places.
+// Trajectory returns what the agents of a convergence said, called and went
+// through, one per line, with the conflicts in their places.
 func Trajectory(entries []converge.Entry) string {
 	var b strings.Builder
 	for _, e := range entries {
@@ -26,10 +26,11 @@ func Trajectory(entries []converge.Entry) string {
 	return b.String()
 }
 
-// maxEntry is the length in characters that an entry of a trajectory is cut to.
+// maxEntry is the length in characters to which an entry of a trajectory is
+// cut.
 const maxEntry = 160
 
-// entryText is what an agent said, called or went through.
+// entryText returns what an agent said, called or went through.
 func entryText(e converge.Entry) string {
 	switch {
 	case e.Event != nil:
@@ -40,21 +41,21 @@ func entryText(e converge.Entry) string {
 	return "says: " + e.Said.Text
 }
 
-// A telling is a field of an event's data with the words before it.
+// A telling is a field of an event's data with the words that precede it.
 type telling struct{ words, field string }
 
-// tellings say in words what events of a trajectory tell. A field that is empty or
-// missing has none.
+// tellings says what events of a trajectory mean, in words. A field that is
+// empty or missing is left out.
 var tellings = map[string][]telling{
 	core.SubagentSpawned: {{"started as ", "agent_type"}, {": ", "description"}},
-	core.SubagentRetry:   {{"tried again: ", "reason"}},
+	core.SubagentRetry:   {{"retried: ", "reason"}},
 	core.FrameUpdated:    {{"goal: ", "goal"}, {"artifact: ", "artifacts"}, {"decision: ", "decisions"}},
 	core.SubagentStop:    {{"ended ", "state"}, {": ", "stop_reason"}, {": ", "error"}},
 }
 
 func eventText(e core.Event) string {
 	var data map[string]any
-	_ = json.Unmarshal(e.Data, &data) // what is no object has no fields
+	_ = json.Unmarshal(e.Data, &data) // a value that is not an object has no fields
 	text := ""
 	for _, t := range tellings[e.Event] {
 		if value, ok := data[t.field].(string); ok && value != "" {
@@ -64,11 +65,12 @@ func eventText(e core.Event) string {
 	return cmp.Or(text, e.Event)
 }
 
-// subjects are the names under which tools take what they are about, the most
-// telling first.
+// subjects are the argument names under which tools take their subject, the
+// most telling first.
 var subjects = []string{"file_path", "filePath", "notebook_path", "command", "pattern", "path", "url", "query", "description", "prompt"}
 
-// subject is what a call is about: a file, a command; else its input as it is.
+// subject returns what a call is about: a file, a command, or else its whole
+// input.
 func subject(input json.RawMessage) string {
 	var values map[string]any
 	_ = json.Unmarshal(input, &values) // as in eventText

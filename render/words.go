@@ -1,5 +1,5 @@
-// Package render writes the texts that several doors show: what a model reads from a
-// tool, a person prints in a shell. It decides nothing and asks nothing.
+// Package render writes the texts that several doors show: what a model reads
+// from a tool and a person in a shell. It decides nothing and reads no store.
 package render
 
 import (
@@ -18,7 +18,7 @@ const MaxGoal = 200
 // Quote returns a goal as replies show it.
 func Quote(goal string) string { return `"` + core.OneLine(goal, MaxGoal) + `"` }
 
-// Bullets returns texts one a line, under a heading; nothing without any.
+// Bullets returns texts one per line, under a heading; it is empty without any.
 func Bullets(heading string, items []string) string {
 	if len(items) == 0 {
 		return ""
@@ -26,7 +26,7 @@ func Bullets(heading string, items []string) string {
 	return heading + "\n- " + strings.Join(items, "\n- ") + "\n"
 }
 
-// Field returns "name: value" and a newline; nothing for an empty value.
+// Field returns "name: value" and a newline; it is empty for an empty value.
 func Field(name, value string) string {
 	if value == "" {
 		return ""
@@ -42,7 +42,8 @@ func When(t core.Millis) string {
 	return t.Time().Format(time.RFC3339)
 }
 
-// Count returns a number of things in words: "1 frame", "2 frames", "3 retries".
+// Count returns a number of things in words: "1 frame", "2 frames", "3
+// retries".
 func Count[N int | int64](n N, thing string) string {
 	if n == 1 {
 		return "1 " + thing
@@ -53,19 +54,19 @@ func Count[N int | int64](n N, thing string) string {
 	return fmt.Sprintf("%d %ss", n, thing)
 }
 
-// Money returns an amount of US dollars as people read it.
+// Money returns an amount of US dollars for people.
 func Money(usd float64) string { return fmt.Sprintf("$%.4f", usd) }
 
-// Short brings a frame's text to what fits in a line of a terminal.
+// Short cuts a frame's text to what fits in a line of a terminal.
 func Short(text string) string { return core.OneLine(text, 100) }
 
 // ShortFrame returns a frame in one line of a terminal.
 func ShortFrame(f core.Frame) string { return fmt.Sprintf("%s (%s) %s", f.ID, f.Status, Short(f.Goal)) }
 
-// ShortFrames returns frames one a line.
+// ShortFrames returns frames one per line.
 func ShortFrames(frames []core.Frame) string {
 	return strings.Join(lo.Map(frames, func(f core.Frame, _ int) string { return ShortFrame(f) }), "\n")
 }
 
-// Megabytes returns a size on disk as people read it.
+// Megabytes returns a size on disk for people.
 func Megabytes(bytes int64) string { return fmt.Sprintf("%.1f MB", float64(bytes)/1e6) }

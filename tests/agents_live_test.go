@@ -291,7 +291,7 @@ func TestAnAgentCannotReachMoreThanItsParent(t *testing.T) {
 	u.ask(claudeCode, "MAINWORK please") // in the mode "default", which edits nothing unasked
 	main := u.model.By("main")
 	require.Len(t, main, 3)
-	assert.Contains(t, main[1].LastResult(), "Mode: default (bypassPermissions was asked for; the parent allows no more)")
+	assert.Contains(t, main[1].LastResult(), "Mode: default (bypassPermissions was requested; the parent allows no more)")
 	greedy := u.model.By("greedy")
 	require.Len(t, greedy, 3)
 	_, offered := greedy[0].Offered("WebFetch")

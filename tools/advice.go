@@ -10,7 +10,7 @@ import (
 )
 
 // Advice returns an error in words for a model: what was wrong and what to do
-// next. Errors that it could do nothing about read "internal error"; ok is
+// next. Errors that it cannot do anything about read "internal error"; ok is
 // false for those, and they belong in the log.
 func Advice(err error) (text string, ok bool) {
 	var problem *core.Problem
@@ -23,7 +23,7 @@ func Advice(err error) (text string, ok bool) {
 	return fmt.Sprintf("Error: %s (%s)", problem.Message, render.ForTools(problem.Hint)), true
 }
 
-// readable returns err in the words that a client may show.
+// readable returns err in words that a client may see.
 func readable(err error) error {
 	if err == nil {
 		return nil

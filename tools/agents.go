@@ -31,25 +31,25 @@ func agentTools(a *agents.Agents) []Tool {
 	return append(
 		always(
 			define(op.Spawn,
-				"Start an agent of its own process for a separable task; it works in a frame below yours and outlives this call. "+
-					"Give it all it must know: it does not see this conversation.",
+				"Start an agent in its own process for a separable task; it works in a frame below yours and outlives this call. "+
+					"Tell it everything it needs to know: it does not see this conversation.",
 				reaches, d.spawn),
-			define(op.AgentWait, "Wait, at most 50 s, until an agent ends. Call it again while it answers that the agent still runs.", reads, d.wait),
+			define(op.AgentWait, "Wait, at most 50 s, until an agent ends. Call it again while it answers that the agent is still running.", reads, d.wait),
 		),
-		define(op.AgentStatus, "Show how far an agent is.", reads, d.status),
-		define(op.AgentResult, "Read what an agent came to: its answer, files, artifacts, decisions, usage.", reads, d.result),
-		define(op.AgentList, "List the agents that were started, the newest first.", reads, d.list),
+		define(op.AgentStatus, "Show the progress of an agent.", reads, d.status),
+		define(op.AgentResult, "Read the outcome of an agent: its answer, files, artifacts, decisions, usage.", reads, d.result),
+		define(op.AgentList, "List the agents that were started, newest first.", reads, d.list),
 		define(op.Handoff,
-			"Hand over to an agent that runs: watch it, or stop changing frames until it ends. What is to happen if it fails is settled now.",
+			"Hand over to a running agent: watch it, or stop changing frames until it ends. What happens if it fails is decided now.",
 			writes, d.handoff),
-		define(op.Converge, "Make one result of those of several agents that have ended, and find where they contradict each other.", writes, d.converge),
-		define(op.AgentCancel, "Stop an agent and all that it started. What they did is kept.", discards, d.cancel),
+		define(op.Converge, "Combine the results of several agents that have ended into one, and find where they contradict each other.", writes, d.converge),
+		define(op.AgentCancel, "Stop an agent and everything it started. What they did is kept.", discards, d.cancel),
 	)
 }
 
 type agentDoor struct {
 	a       *agents.Agents
-	refused *sync.Map // what a person said no to: by tree, agent and mode
+	refused *sync.Map // what a person has refused: by tree, agent and mode
 }
 
 func newAgentDoor(a *agents.Agents) agentDoor { return agentDoor{a, &sync.Map{}} }
@@ -57,26 +57,26 @@ func newAgentDoor(a *agents.Agents) agentDoor { return agentDoor{a, &sync.Map{}}
 type spawnArgs struct {
 	Type           string               `json:"subagent_type,omitempty" line:"agent-type" jsonschema:"builder, tester, analyzer, retriever or another definition's exact name"`
 	Prompt         string               `json:"prompt,omitempty" line:"-" jsonschema:"the whole task"`
-	Description    string               `json:"description,omitempty" jsonschema:"it in 3 to 5 words"`
+	Description    string               `json:"description,omitempty" jsonschema:"the task in 3 to 5 words"`
 	Background     *bool                `json:"background,omitempty" jsonschema:"default true; false waits up to 50 s"`
 	InheritContext *bool                `json:"inherit_context,omitempty" jsonschema:"default true"`
 	Mode           hosts.Mode           `json:"permission_mode,omitempty" jsonschema:"never more than yours"`
 	Tools          *[]string            `json:"tools,omitempty" jsonschema:"only these"`
 	Model          string               `json:"model,omitempty"`
 	Timeout        float64              `json:"timeout,omitempty" jsonschema:"seconds"`
-	FrameID        string               `json:"frameID,omitempty" jsonschema:"to work below, default the current frame"`
+	FrameID        string               `json:"frameID,omitempty" jsonschema:"frame to work below, default the current one"`
 	Cwd            string               `json:"cwd,omitempty"`
 	Isolation      definition.Isolation `json:"isolation,omitempty"`
-	Key            string               `json:"idempotency_key,omitempty" jsonschema:"the same again gives the same agent"`
+	Key            string               `json:"idempotency_key,omitempty" jsonschema:"the same key again gives the same agent"`
 	BudgetTokens   int64                `json:"budget_tokens,omitempty"`
 	BudgetUSD      float64              `json:"budget_usd,omitempty"`
 	Definition     map[string]any       `json:"definition,omitempty" line:"-" jsonschema:"inline, instead of subagent_type"`
-	Command        string               `json:"command,omitempty" line:"-" jsonschema:"a /delegate line, instead of all others"`
+	Command        string               `json:"command,omitempty" line:"-" jsonschema:"a /delegate line, instead of all other arguments"`
 }
 
 func (in *spawnArgs) command() string { return in.Command }
 
-// rest takes the task, which may stand in quotes.
+// rest takes the task, which may be quoted.
 func (in *spawnArgs) rest(l line.Line) error {
 	in.Prompt = unquote(l.Rest)
 	if in.Type == "" {
@@ -130,8 +130,8 @@ func (d agentDoor) spawn(ctx context.Context, by project.Caller, in spawnArgs) (
 }
 
 // seekGrant asks the person behind the client for what an agent would not get
-// otherwise; after a no there is no question again for that kind of agent and mode. It
-// returns the id of what was granted.
+// otherwise; after a refusal it asks no more for that kind of agent and mode.
+// It returns the id of the grant.
 func (d agentDoor) seekGrant(ctx context.Context, p plan.Plan) (string, error) {
 	run, mode, def := p.Agent, p.Agent.Mode, p.Definition
 	if p.Known || mode.CappedBy == "" || mode.Requested == "" {
@@ -141,11 +141,11 @@ func (d agentDoor) seekGrant(ctx context.Context, p plan.Plan) (string, error) {
 	if _, asked := d.refused.Load(key); asked {
 		return "", nil
 	}
-	text := fmt.Sprintf("The agent %s is to work in the permission mode %s; without your leave it gets %s. Its task: %s",
+	text := fmt.Sprintf("The agent %s is to work in the permission mode %s; without your permission it gets %s. Its task: %s",
 		def.Name, mode.Requested, mode.Effective, core.OneLine(run.Prompt, 300))
 	switch def.Source.Kind {
 	case definition.Call:
-		text += "\nIts instructions stand in the call itself: " + core.OneLine(def.Prompt, 300)
+		text += "\nIts instructions are in the call itself: " + core.OneLine(def.Prompt, 300)
 	case definition.Project:
 		text += "\n" + def.Origin(d.a.Dir) + ". Its instructions: " + core.OneLine(def.Prompt, 300)
 	}
@@ -163,22 +163,23 @@ func (d agentDoor) seekGrant(ctx context.Context, p plan.Plan) (string, error) {
 	return grant.ID, err
 }
 
-// ready puts right what killed processes left, so that no agent counts as running
-// that is gone. An agent that cannot be put right keeps none of the others.
+// ready cleans up after killed processes, so that no agent counts as running
+// that is gone. If one agent cannot be recovered, the others still are.
 func (d agentDoor) ready(ctx context.Context) {
 	if err := d.a.Recover(ctx); err != nil {
 		d.a.Project.Log.Warn("agents could not be recovered", "error", err)
 	}
 }
 
-// maxWait bounds one call that waits: hosts give up a call after a minute at the
-// earliest (spec: agents §4).
+// maxWait bounds one waiting call: hosts give up on a call after a minute at
+// the earliest (spec: agents §4).
 const maxWait = 50 * time.Second
 
-// progressPace is how often a waiting call shows that it lives (spec: agents §4).
+// progressPace is how often a waiting call shows that it is alive (spec: agents
+// §4).
 const progressPace = 10 * time.Second
 
-// await waits for an agent's end, and tells the client how far it is.
+// await waits until an agent ends, and reports its progress to the client.
 func (d agentDoor) await(ctx context.Context, id string, most time.Duration) (record.Run, error) {
 	transport.LeaveOrder(ctx)
 	bounded, stop := context.WithTimeout(ctx, most)
@@ -193,7 +194,7 @@ func (d agentDoor) await(ctx context.Context, id string, most time.Duration) (re
 	})
 }
 
-// stateLine returns in a line how far an agent is now.
+// stateLine returns one line on an agent's progress.
 func (d agentDoor) stateLine(run record.Run) string { return render.AgentLine(run, d.a.Project.Now()) }
 
 type waitArgs struct {
@@ -212,7 +213,7 @@ func (d agentDoor) wait(ctx context.Context, _ project.Caller, in waitArgs) (str
 		return "", err
 	}
 	if !run.State.Ended() {
-		return fmt.Sprintf("%s\nIt still runs; call %s again, or go on with other work.", d.stateLine(run), op.AgentWait), nil
+		return fmt.Sprintf("%s\nIt is still running; call %s again, or carry on with other work.", d.stateLine(run), op.AgentWait), nil
 	}
 	return d.resultText(ctx, run.ID, 0)
 }
@@ -243,8 +244,8 @@ func (d agentDoor) result(ctx context.Context, _ project.Caller, in resultArgs) 
 	return d.resultText(ctx, in.ID, in.Offset)
 }
 
-// maxAnswer bounds how much of an agent's answer one reply gives, in characters:
-// Claude Code cuts what is over 25,000 tokens.
+// maxAnswer bounds how much of an agent's answer one reply contains, in
+// characters: Claude Code cuts what is over 25,000 tokens.
 const maxAnswer = 60_000
 
 func (d agentDoor) resultText(ctx context.Context, id string, offset int) (string, error) {
@@ -288,7 +289,7 @@ type handoffArgs struct {
 	Transfer  bool              `json:"transfer_control,omitempty" jsonschema:"default false: only watch"`
 	Timeout   float64           `json:"timeout,omitempty" jsonschema:"seconds, default 600"`
 	OnFailure handoff.OnFailure `json:"on_failure,omitempty" jsonschema:"default escalate"`
-	Command   string            `json:"command,omitempty" line:"-" jsonschema:"a /handoff line, instead of all others"`
+	Command   string            `json:"command,omitempty" line:"-" jsonschema:"a /handoff line, instead of all other arguments"`
 }
 
 func (in *handoffArgs) command() string { return in.Command }
@@ -311,13 +312,13 @@ func (d agentDoor) handoff(ctx context.Context, by project.Caller, in handoffArg
 		return "", err
 	}
 	if !r.Transfer && !run.State.Ended() {
-		return fmt.Sprintf("Handed over, to watch: %s\nGo on with other work; %s waits for its end.", d.stateLine(run), op.AgentWait), nil
+		return fmt.Sprintf("Handed over, to watch: %s\nCarry on with other work; %s waits for it to end.", d.stateLine(run), op.AgentWait), nil
 	}
 	if run, err = d.await(ctx, run.ID, maxWait); err != nil {
 		return "", err
 	}
 	if !run.State.Ended() {
-		return fmt.Sprintf("Handed over: %s\nUntil it ends this session changes no frames. Call %s, again while it runs.", d.stateLine(run), op.AgentWait), nil
+		return fmt.Sprintf("Handed over: %s\nUntil it ends this session changes no frames. Call %s, and again while it is running.", d.stateLine(run), op.AgentWait), nil
 	}
 	return d.resultText(ctx, run.ID, 0)
 }
@@ -329,12 +330,12 @@ type convergeArgs struct {
 	Format     converge.Format     `json:"output_format,omitempty" jsonschema:"default delta_batch"`
 	Tolerance  float64             `json:"tolerance,omitempty" jsonschema:"between numbers that count as equal"`
 	Schema     map[string]any      `json:"result_schema,omitempty" line:"-" jsonschema:"only what it declares is compared"`
-	Command    string              `json:"command,omitempty" line:"-" jsonschema:"a /converge line, instead of all others"`
+	Command    string              `json:"command,omitempty" line:"-" jsonschema:"a /converge line, instead of all other arguments"`
 }
 
 func (in *convergeArgs) command() string { return in.Command }
 
-// rest takes the agents, with blanks or commas between them.
+// rest takes the agents, separated by blanks or commas.
 func (in *convergeArgs) rest(l line.Line) error {
 	in.IDs = strings.Fields(strings.ReplaceAll(strings.Join(l.Words, " "), ",", " "))
 	return core.OneOf("--strategy", in.Strategy)

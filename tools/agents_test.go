@@ -172,8 +172,8 @@ func TestASpawnSaysWhatWasStarted(t *testing.T) {
 	assert.Less(t, time.Since(begun), 10*time.Second)
 	for _, says := range []string{
 		id + ` (initializing) builder: "Build the form"`, "Frame: frame-", "depth 1, in claude-code",
-		"Mode: default (bypassPermissions was asked for; the parent allows no more)",
-		"Tools: Read, Edit", "Limits: 1m30s in all", "$2.0000", filepath.Join(d.agents.Folder(id), "stdout.jsonl"),
+		"Mode: default (bypassPermissions was requested; the parent allows no more)",
+		"Tools: Read, Edit", "Limits: 1m30s in total", "$2.0000", filepath.Join(d.agents.Folder(id), "stdout.jsonl"),
 		"do not do its work", "flame_agent_status", "flame_agent_wait", "flame_agent_result",
 	} {
 		assert.Contains(t, text, says)
@@ -211,7 +211,7 @@ func TestWaitingForAnAgent(t *testing.T) {
 	begun := time.Now()
 	text := d.tell("flame_agent_wait", id, `, "timeout": 0.3`)
 	assert.Less(t, time.Since(begun), 5*time.Second, "no longer than it was told to")
-	assert.Contains(t, text, "It still runs; call flame_agent_wait again")
+	assert.Contains(t, text, "It is still running; call flame_agent_wait again")
 
 	done, _ := d.spawn("all of it", "")
 	text = d.tell("flame_agent_wait", strings.TrimPrefix(done, "agent-")[:6], `, "timeout": 1e12`)
@@ -261,12 +261,12 @@ func TestTheStateAndResultOfAnAgent(t *testing.T) {
 		return strings.Contains(d.tell("flame_agent_status", id, ""), "1 tool call, 7 tokens")
 	}, time.Minute, 50*time.Millisecond)
 	text := d.tell("flame_agent_status", id, "")
-	for _, says := range []string{"(active)", "last Edit", "Session: session-", "Mode: default", "Limits: 5m0s in all"} {
+	for _, says := range []string{"(active)", "last Edit", "Session: session-", "Mode: default", "Limits: 5m0s in total"} {
 		assert.Contains(t, text, says)
 	}
 	text = d.tell("flame_agent_result", id, "")
 	assert.Contains(t, text, "half of it")
-	assert.Contains(t, text, "Not complete. Everything it printed is in "+d.agents.Folder(id))
+	assert.Contains(t, text, "Incomplete. Everything it printed is in "+d.agents.Folder(id))
 
 	text = d.tell("flame_agent_cancel", id, "")
 	assert.Contains(t, text, "Told to stop:\n- "+id)
@@ -274,14 +274,14 @@ func TestTheStateAndResultOfAnAgent(t *testing.T) {
 	for _, says := range []string{"(cancelled)", "Ended: cancelled by s", "half of it", "Files changed:\n- login.go"} {
 		assert.Contains(t, text, says)
 	}
-	assert.Equal(t, id+" was over already: cancelled.", d.tell("flame_agent_cancel", id, ""))
+	assert.Equal(t, id+" had already ended: cancelled.", d.tell("flame_agent_cancel", id, ""))
 }
 
 func TestASpawnSaysThatTheAgentEndsWithItsSession(t *testing.T) {
 	t.Parallel()
 	d := delegate(t)
 	_, text := d.spawn("hang", "")
-	assert.Contains(t, text, "It ends with your session; in a one-shot run wait for it.")
+	assert.Contains(t, text, "It ends with your session; in a one-shot run, wait for it.")
 	d.agents.Keep = true
 	_, text = d.spawn("hang", "")
 	assert.NotContains(t, text, "It ends with your session")

@@ -12,10 +12,10 @@ type argument struct {
 	reflect.StructField
 	name     string // in JSON
 	required bool
-	values   []string // that it may have; nil: any
+	values   []string // allowed values; nil: any
 }
 
-// argumentsOf returns what a tool takes whose arguments are a t, a struct.
+// argumentsOf returns the arguments of a tool that takes a t, a struct.
 func argumentsOf(t reflect.Type) (all []argument) {
 	for _, field := range reflect.VisibleFields(t) {
 		if field.Anonymous {
@@ -31,7 +31,7 @@ func argumentsOf(t reflect.Type) (all []argument) {
 // the operation behind the tool; schema and decoding both take them from it.
 type enum interface{ Values() []string }
 
-// enumOf returns the values that a t may have; nil: any.
+// enumOf returns the values allowed for a t; nil: any.
 func enumOf(t reflect.Type) []string {
 	if e, ok := reflect.Zero(plain(t)).Interface().(enum); ok {
 		return e.Values()
@@ -39,7 +39,7 @@ func enumOf(t reflect.Type) []string {
 	return nil
 }
 
-// plain returns the type of an argument, whether or not it may be left out.
+// plain returns the type of an argument, whether or not it is optional.
 func plain(t reflect.Type) reflect.Type {
 	if t.Kind() == reflect.Pointer {
 		return t.Elem()
@@ -47,7 +47,7 @@ func plain(t reflect.Type) reflect.Type {
 	return t
 }
 
-// taken returns the list of what a tool takes, for a hint.
+// taken lists what a tool takes, for a hint.
 func taken(arguments []argument) string {
 	var names []string
 	for _, a := range arguments {
@@ -62,7 +62,7 @@ func taken(arguments []argument) string {
 	return "it takes " + strings.Join(names, ", ")
 }
 
-// expected returns the name of a Go type as a caller knows it.
+// expected returns a caller's name for a Go type.
 func expected(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Bool:
@@ -79,15 +79,15 @@ func expected(t reflect.Type) string {
 	return "text"
 }
 
-// noArgs are the arguments of tools that take none.
+// noArgs is the argument type of tools that take none.
 type noArgs struct{}
 
-// frameArgs are the arguments of tools that look at one frame.
+// frameArgs is the argument type of tools that look at one frame.
 type frameArgs struct {
 	FrameID string `json:"frameID,omitempty"`
 }
 
-// oneRef returns the frame that a call names under the seeds' name or ours.
+// oneRef returns the frame that a call names by the seeds' argument or ours.
 func oneRef(sessionID, frameID string) (string, error) {
 	if sessionID != "" && frameID != "" && sessionID != frameID {
 		return "", core.Invalidf("sessionID and frameID name different frames").WithHint("pass one of them")

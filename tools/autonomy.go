@@ -18,8 +18,8 @@ func autonomyTools(p *project.Project) []Tool {
 	d := autonomyDoor{p}
 	return []Tool{
 		define("flame_autonomy_config", "Show or change how flame suggests pushes and pops. Changes hold for this project.", sets, d.config),
-		define("flame_should_push", "Ask whether a new frame is due. What you leave out is taken from what was recorded.", writes, d.shouldPush),
-		define("flame_should_pop", "Ask whether the current frame should end, and how. What you leave out is taken from what was recorded.", writes, d.shouldPop),
+		define("flame_should_push", "Ask whether a new frame is due. What you leave out is taken from the record.", writes, d.shouldPush),
+		define("flame_should_pop", "Ask whether the current frame should end, and how. What you leave out is taken from the record.", writes, d.shouldPop),
 		define("flame_auto_suggest", "Show pending suggestions, turn them on or off in contexts, or drop them.", sets, d.autoSuggest),
 		define("flame_autonomy_stats", "Count suggestions and what became of them.", sets, d.stats),
 	}
@@ -27,10 +27,10 @@ func autonomyTools(p *project.Project) []Tool {
 
 type autonomyDoor struct{ p *project.Project }
 
-// An autonomyLevel is how much flame does by itself.
+// An autonomyLevel is how much flame does on its own.
 type autonomyLevel string
 
-// Values returns them.
+// Values returns the levels.
 func (autonomyLevel) Values() []string { return []string{"manual", "suggest", "auto"} }
 
 type autonomyConfigArgs struct {
@@ -47,10 +47,10 @@ type autonomyConfigArgs struct {
 var levels = map[core.AutonomyLevel]string{
 	core.AutonomyManual:  "answers when asked, suggests nothing",
 	core.AutonomySuggest: "puts suggestions into contexts",
-	core.AutonomyAuto:    "as suggest, and what is due when the user asks or the turn ends happens by itself",
+	core.AutonomyAuto:    "as suggest, and performs what is due when the user asks or the turn ends",
 }
 
-// autonomyVariables are the variables behind the settings.
+// autonomyVariables names the environment variables behind the settings.
 const autonomyVariables = env.AutonomyLevel + ", " + env.PushThreshold + ", " + env.PopThreshold + ", " + env.SuggestInContext + ", " + env.EnabledHeuristics
 
 func (d autonomyDoor) config(ctx context.Context, by project.Caller, in autonomyConfigArgs) (string, error) {
@@ -86,7 +86,7 @@ func settingsText(state autonomy.State) string {
 }
 
 func countsText(s core.AutonomyStats) string {
-	text := fmt.Sprintf("Suggestions: %d (%d push, %d pop); acted upon %d, ignored %d",
+	text := fmt.Sprintf("Suggestions: %d (%d push, %d pop); acted on %d, ignored %d",
 		s.TotalSuggestions, s.PushSuggestions, s.PopSuggestions, s.ActedUpon, s.Ignored)
 	if s.TotalSuggestions > 0 {
 		text += fmt.Sprintf(", action rate %.1f %%", s.ActionRate())
@@ -163,9 +163,9 @@ func queuedText(a autonomy.Advice) string {
 	case !a.Queued:
 		return ""
 	case a.Level == core.AutonomyAuto:
-		return "It stands in your context; do it now if you agree. What is still due at the next prompt or the end of the turn happens by itself.\n"
+		return "It is in your context; do it now if you agree. What is still due at the next prompt or the end of the turn happens by itself.\n"
 	}
-	return "The suggestion stands in your context until you act on it, for 5 minutes.\n"
+	return "The suggestion stays in your context until you act on it, for 5 minutes.\n"
 }
 
 type autoSuggestArgs struct {
@@ -199,7 +199,7 @@ func (d autonomyDoor) autoSuggest(ctx context.Context, by project.Caller, in aut
 		b.WriteString(historyText(state.History))
 	}
 	if state.Preview == "" {
-		b.WriteString("Nothing of this stands in contexts now.\n")
+		b.WriteString("None of this is in contexts now.\n")
 	} else {
 		b.WriteString("In your context:\n" + state.Preview + "\n")
 	}
@@ -234,7 +234,7 @@ type autonomyStatsArgs struct {
 func (d autonomyDoor) stats(ctx context.Context, by project.Caller, in autonomyStatsArgs) (string, error) {
 	if in.Reset {
 		_, err := autonomy.Reset(ctx, d.p, by, false)
-		return "Counters, queue and history are empty now.", err
+		return "Counters, queue and history are now empty.", err
 	}
 	state, err := autonomy.StateOf(ctx, d.p, by)
 	if err != nil {

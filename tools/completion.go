@@ -15,10 +15,10 @@ import (
 // maxCompletions is the protocol's limit on values in one completion.
 const maxCompletions = 100
 
-// A completer offers what a client may put behind what its user typed.
+// A completer offers completions for what a client's user has typed.
 type completer struct{ project *project.Project }
 
-// CompletePromptArgument offers statuses for arguments named so; goals and
+// CompletePromptArgument offers statuses for arguments of that name; goals and
 // summaries are free text.
 func (completer) CompletePromptArgument(_ context.Context, _ string, argument mcp.CompleteArgument, _ mcp.CompleteContext) (*mcp.Completion, error) {
 	if argument.Name != "status" {

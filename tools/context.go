@@ -18,7 +18,7 @@ import (
 func contextTools(p *project.Project) []Tool {
 	d := contextDoor{&briefing.Contexts{Project: p}}
 	return []Tool{
-		define("flame_context_info", "Show how the current frame's context is made: budgets, what was chosen and left out, cache.", reads, d.info),
+		define("flame_context_info", "Show how the current frame's context is built: budgets, what was chosen and left out, cache.", reads, d.info),
 		define(op.Preview, "Show the context of the current frame (or frameID) as agents get it: goals above, summaries beside and below.", reads, d.preview),
 		define("flame_cache_clear", "Drop cached contexts, of one frame or all. Contexts follow every change anyway.", sets, d.clear),
 	}
@@ -26,7 +26,8 @@ func contextTools(p *project.Project) []Tool {
 
 type contextDoor struct{ contexts *briefing.Contexts }
 
-// budgetVariables are the variables that override budgets, in the order shown.
+// budgetVariables are the environment variables that override budgets, in the
+// order shown.
 var budgetVariables = []string{
 	env.BudgetTotal, env.BudgetAncestors, env.BudgetSiblings, env.BudgetCurrent,
 }

@@ -13,12 +13,12 @@ import (
 	"flame/project"
 )
 
-// A stamp is what hosts' hooks add to the arguments of a call, as session_id and
-// agent_id: who calls.
+// A stamp is what hosts' hooks add to the arguments of a call to say who calls,
+// as session_id and agent_id.
 type stamp struct{ session, agent string }
 
-// caller returns by, or the caller that the stamp names. A subagent is a session of
-// its own, with the session it runs in as parent.
+// caller returns by, or the caller that the stamp names. A subagent is a
+// session of its own, whose parent is the session it runs in.
 func (s stamp) caller(by project.Caller) project.Caller {
 	switch {
 	case s == stamp{}:
@@ -32,9 +32,9 @@ func (s stamp) caller(by project.Caller) project.Caller {
 	return by
 }
 
-// decode reads raw, a JSON object, into in, a pointer to a struct of these arguments, and
-// the stamp beside them. It reads once: a call may be as large as a message. Its errors
-// name the argument and what was expected.
+// decode reads raw, a JSON object, into in, a pointer to a struct of these
+// arguments, and returns the stamp beside them. It reads once: a call may be as
+// large as a message. Its errors name the argument and what was expected.
 func decode(raw json.RawMessage, in any, arguments []argument) (stamp, error) {
 	d := decoding{in: reflect.ValueOf(in).Elem(), arguments: arguments, given: make([]bool, len(arguments))}
 	if len(raw) > 0 && string(raw) != "null" {
@@ -48,11 +48,11 @@ func decode(raw json.RawMessage, in any, arguments []argument) (stamp, error) {
 	return d.stamp, nil
 }
 
-// A decoding is one reading of arguments.
+// A decoding is one pass over the arguments.
 type decoding struct {
 	in        reflect.Value
 	arguments []argument
-	given     []bool // which of them have a value that is not null
+	given     []bool // which of them have a value other than null
 	stamp     stamp
 }
 
@@ -67,7 +67,7 @@ func (d *decoding) read(raw json.RawMessage) error {
 		if err != nil {
 			return errNoObject()
 		}
-		if err := d.readValue(decoder, name.(string)); err != nil { // a key is text
+		if err := d.readValue(decoder, name.(string)); err != nil { // a key is always a string
 			return err
 		}
 	}
@@ -80,7 +80,7 @@ func (d *decoding) read(raw json.RawMessage) error {
 	return nil
 }
 
-// readValue reads the value of the argument of this name.
+// readValue reads the value of the named argument.
 func (d *decoding) readValue(decoder *json.Decoder, name string) error {
 	switch name {
 	case "session_id":
@@ -114,7 +114,8 @@ func readStamp(decoder *json.Decoder, name string, to *string) error {
 	return nil
 }
 
-// explain returns what an error of encoding/json at an argument means for the caller.
+// explain turns an error of encoding/json into one that tells the caller which
+// argument is wrong.
 func (d *decoding) explain(err error, name string) error {
 	if problem, ok := errors.AsType[*core.Problem](err); ok {
 		return problem

@@ -22,7 +22,7 @@ func frameTools(p *project.Project) []Tool {
 				"Start a frame for a piece of work below the current frame and work in it. Use it before each subtask that deserves its own summary.",
 				writes, d.push),
 			define(op.Pop,
-				"End the current frame (or frameID) and return to its parent. Put into summary what those who go on must know: outcome, decisions, open ends.",
+				"End the current frame (or frameID) and return to its parent. Put into summary what the work above needs to know: outcome, decisions, open ends.",
 				writes, d.pop),
 			define(op.Status, "Show where you are: the current frame and the tree around it. Use it when you have lost track.", reads, d.status),
 		),
@@ -30,9 +30,9 @@ func frameTools(p *project.Project) []Tool {
 		always(
 			define(op.AddArtifact, "Record a file or other product of the current frame, once it exists.", sets, d.addArtifact),
 			define(op.AddDecision, "Record a decision of the current frame with its reason, when you make it.", sets, d.addDecision),
-			define(op.Details, "Read all of a frame: full summary, results, artifacts, decisions. Use it when a context shows only a part.", reads, d.details),
+			define(op.Details, "Read everything about a frame: full summary, results, artifacts, decisions. Use it when a context shows only a part.", reads, d.details),
 			define(op.Search,
-				"Find frames by words of their goals, summaries, results and decisions, newest first. Use it before you redo or decide anew what may be there.",
+				"Find frames by words in their goals, summaries, results and decisions, newest first. Use it before you redo or decide again what may be there.",
 				reads, d.search),
 		),
 	)
@@ -57,10 +57,10 @@ func (d frameDoor) push(ctx context.Context, by project.Caller, in pushArgs) (st
 	return fmt.Sprintf("Started %s %s. %s\nIt is your current frame; end it with %s.", frame.ID, render.Quote(frame.Goal), parent, op.Pop), nil
 }
 
-// An endStatus is one that a frame can end with.
+// An endStatus is a status that a frame can end with.
 type endStatus string
 
-// Values returns them.
+// Values returns the statuses.
 func (endStatus) Values() []string { return []string{"completed", "failed", "blocked"} }
 
 type popArgs struct {
@@ -87,7 +87,7 @@ func (d frameDoor) pop(ctx context.Context, by project.Caller, in popArgs) (stri
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s is %s.\n", popped.Frame.ID, popped.Frame.Status)
 	if popped.Frame.Summary == "" {
-		b.WriteString("It has no summary, so other frames learn nothing of it: next time pass summary, or generateSummary.\n")
+		b.WriteString("It has no summary, so other frames learn nothing from it: next time pass summary, or generateSummary.\n")
 	}
 	b.WriteString(render.Parent(popped.Parent))
 	b.WriteString(render.Frames("Still planned below it (activate or invalidate them):", popped.Planned))
@@ -101,7 +101,7 @@ func pendingText(popped stack.Popped) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s waits for a summary and will then be %s.\n", popped.Frame.ID, pending.Status)
 	b.WriteString(render.Parent(popped.Parent))
-	b.WriteString(render.Field("Your text, which will stand before the generated one", pending.Summary))
+	b.WriteString(render.Field("Your text, which will precede the generated one", pending.Summary))
 	fmt.Fprintf(&b, "It ends once the summary is there: pass it to %s, or let the host compact this conversation. "+
 		"Without one within %s it ends with your text; %s without generateSummary ends it now.",
 		op.Summarize, render.Duration(int64(pending.Due-pending.RequestedAt)), op.Pop)
@@ -109,7 +109,7 @@ func pendingText(popped stack.Popped) string {
 }
 
 // statusLimit is how many frames flame_status shows before it counts the rest:
-// with goals of usual length 8 KB of text.
+// with goals of usual length that is 8 KB of text.
 const statusLimit = 60
 
 func (d frameDoor) status(ctx context.Context, by project.Caller, _ noArgs) (string, error) {
@@ -161,7 +161,7 @@ func (d frameDoor) addDecision(ctx context.Context, by project.Caller, in decisi
 
 func recorded(frame core.Frame, what, text string, added bool, n int) string {
 	if !added {
-		return fmt.Sprintf("%s has this %s already: %s", frame.ID, what, render.Quote(text))
+		return fmt.Sprintf("%s already has this %s: %s", frame.ID, what, render.Quote(text))
 	}
 	return fmt.Sprintf("%s: %s %d recorded: %s", frame.ID, what, n, render.Quote(text))
 }
@@ -178,10 +178,10 @@ func (d frameDoor) details(ctx context.Context, by project.Caller, in detailsArg
 	return render.Details(details), nil
 }
 
-// An anyStatus is one that a frame can have.
+// An anyStatus is a status that a frame can have.
 type anyStatus string
 
-// Values returns them.
+// Values returns the statuses.
 func (anyStatus) Values() []string { return core.Words(core.Statuses...) }
 
 type searchArgs struct {

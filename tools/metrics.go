@@ -16,19 +16,19 @@ import (
 	"flame/project/view"
 )
 
-// Metrics tells Prometheus of agents and contexts (spec: agents §9). Its counters
-// are those of the event log: they begin with what is kept there, and each process
-// that is asked tells the same.
+// Metrics serves Prometheus metrics of agents and contexts (spec: agents §9).
+// Its counters are computed from the event log: they begin with what the log
+// still holds, and every process returns the same values.
 type Metrics struct {
 	project *project.Project
 	agents  *agents.Agents
 
 	mu   sync.Mutex
 	set  *metrics.Set
-	last int64 // event that was counted last
+	last int64 // last event that was counted
 
-	values map[string]bool // of labels, that were met
-	count  map[string]int  // of them, by label
+	values map[string]bool // values seen, by label
+	count  map[string]int  // number of values, by label
 }
 
 // NewMetrics returns the metrics of a project.
@@ -51,7 +51,7 @@ func (m *Metrics) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // maxCounted bounds the events that are read at once.
 const maxCounted = 2_000
 
-// gather counts what happened since it was asked last, and looks at what is.
+// gather counts what happened since the last call and reads the current state.
 func (m *Metrics) gather(ctx context.Context) error {
 	kinds := make([]string, 0, len(counted))
 	for kind := range counted {
@@ -64,7 +64,7 @@ func (m *Metrics) gather(ctx context.Context) error {
 		}
 		for _, e := range events {
 			var d told
-			_ = json.Unmarshal(e.Data, &d) // what has another form counts as nothing
+			_ = json.Unmarshal(e.Data, &d) // data of another form counts as zero
 			counted[e.Event](m, e, d)
 			m.last = e.Seq
 		}
@@ -75,7 +75,7 @@ func (m *Metrics) gather(ctx context.Context) error {
 	return m.look(ctx)
 }
 
-// told is what metrics need of the data of events.
+// told is the part of an event's data that metrics need.
 type told struct {
 	Type      string  `json:"agent_type"`
 	Model     string  `json:"model"`
@@ -92,13 +92,13 @@ type told struct {
 	} `json:"conflict"`
 }
 
-// capped reports whether less was granted than was asked for.
+// capped reports whether less was granted than requested.
 func (d told) capped() bool {
 	mode, ok := d.Mode.(map[string]any)
 	return ok && mode["cappedBy"] != nil
 }
 
-// counted says what an event of each kind adds to. Labels are bounded: names of
+// counted maps each kind of event to what it adds. Labels are bounded: names of
 // definitions, hosts, outcomes, models, levels.
 var counted = map[string]func(m *Metrics, e core.Event, d told){
 	core.SubagentSpawned: func(m *Metrics, e core.Event, d told) {
@@ -150,7 +150,8 @@ func (m *Metrics) add(n float64, name string, labels ...string) {
 	m.set.GetOrCreateFloatCounter(series(name, labels)).Add(n)
 }
 
-// bounded returns a label's value, or "other" where it has too many or a long one.
+// bounded returns a label's value, or "other" if the label has too many values
+// or this one is too long.
 func (m *Metrics) bounded(label, value string) string {
 	key := label + "=" + value
 	switch {
@@ -178,7 +179,8 @@ func series(name string, labels []string) string {
 	return name + "{" + text + "}"
 }
 
-// look sets what is counted elsewhere, and what is now.
+// look sets the metrics that are counted elsewhere and those of the current
+// state.
 func (m *Metrics) look(ctx context.Context) error {
 	set := func(n int, name string, labels ...string) {
 		m.set.GetOrCreateFloatCounter(series(name, labels)).Set(float64(n))

@@ -9,20 +9,20 @@ import (
 
 type progressKey struct{}
 
-// withProgress returns a context in which a tool can tell the client how far its call
-// is, if the client asked for that.
+// withProgress returns a context in which a tool can report progress to the
+// client, if the client asked for that.
 func withProgress(ctx context.Context, srv *server.MCPServer, request mcp.CallToolRequest) context.Context {
 	if request.Params.Meta == nil || request.Params.Meta.ProgressToken == nil {
 		return ctx
 	}
 	token := request.Params.Meta.ProgressToken
 	return context.WithValue(ctx, progressKey{}, func(ctx context.Context, done float64, says string) {
-		// A client that is gone needs no word.
+		// A client that is gone needs no report.
 		_ = srv.SendNotificationToClient(ctx, "notifications/progress", map[string]any{"progressToken": token, "progress": done, "message": says})
 	})
 }
 
-// progress tells the client of a call how far it is; done only grows.
+// progress reports to the client how far its call is; done only grows.
 func progress(ctx context.Context, done float64, says string) {
 	if tell, ok := ctx.Value(progressKey{}).(func(context.Context, float64, string)); ok {
 		tell(ctx, done, says)
@@ -31,7 +31,7 @@ func progress(ctx context.Context, done float64, says string) {
 
 type callKey struct{}
 
-// withCall keeps the id that the host gives the call, under one of these keys.
+// withCall keeps the id that the host gives the call under one of these keys.
 func withCall(ctx context.Context, request mcp.CallToolRequest, keys []string) context.Context {
 	if request.Params.Meta == nil {
 		return ctx
@@ -44,7 +44,7 @@ func withCall(ctx context.Context, request mcp.CallToolRequest, keys []string) c
 	return ctx
 }
 
-// callID is the host's id of the call; empty where it tells none.
+// callID returns the host's id of the call, or "" if the host sends none.
 func callID(ctx context.Context) string {
 	id, _ := ctx.Value(callKey{}).(string)
 	return id

@@ -13,12 +13,14 @@ import (
 	"flame/core/op"
 )
 
-// placeholders matches a line of nothing but OpenCode's placeholders for its words.
+// placeholders matches a line that consists only of OpenCode's placeholders for
+// its words.
 var placeholders = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\$1( \$\d+)*$`) })
 
-// typedLine returns what the user typed after c, as far as it came. OpenCode asks for the
-// text with placeholders for the words and fills those in afterwards, without quotes;
-// its placeholder for the line keeps them (ran).
+// typedLine returns what the user typed after c, as far as it arrived. OpenCode
+// asks for the text with placeholders for the words and fills those in
+// afterwards, without quotes; its placeholder for the whole line keeps them
+// (observed).
 func typedLine(c op.Command, typed map[string]string) string {
 	var words []string
 	for _, a := range c.Arguments {
@@ -33,8 +35,9 @@ func typedLine(c op.Command, typed map[string]string) string {
 	return line
 }
 
-// prompts returns the slash commands as prompts. Where setup has put a command of the
-// same name into a host, which of the two a user gets is up to the host.
+// prompts returns the slash commands as prompts. If setup has also installed a
+// command of the same name in a host, the host decides which of the two a user
+// gets.
 func prompts() (all []server.ServerPrompt) {
 	for _, c := range op.Commands {
 		options := []mcp.PromptOption{mcp.WithPromptDescription(c.Description)}
@@ -53,7 +56,7 @@ func prompts() (all []server.ServerPrompt) {
 	return all
 }
 
-// promptOf returns the prompt of a command with what was typed.
+// promptOf returns the prompt of a command for what was typed.
 func promptOf(c op.Command, typed map[string]string) (*mcp.GetPromptResult, error) {
 	for _, a := range c.Arguments {
 		if a.Required && strings.TrimSpace(typed[a.Name]) == "" {

@@ -14,7 +14,7 @@ type questionKey struct{}
 const patience = 2 * time.Minute
 
 // withQuestions returns a context in which a tool can ask the person behind the
-// client, where that can be done.
+// client, if the client supports that.
 func withQuestions(ctx context.Context, srv *server.MCPServer) context.Context {
 	session, ok := server.ClientSessionFromContext(ctx).(server.SessionWithClientInfo)
 	if !ok || session.GetClientCapabilities().Elicitation == nil {
@@ -37,8 +37,8 @@ func withQuestions(ctx context.Context, srv *server.MCPServer) context.Context {
 	})
 }
 
-// question asks the person behind the client for yes or no; answered is false
-// where nobody could be asked.
+// question asks the person behind the client a yes-or-no question; answered is
+// false if nobody could be asked.
 func question(ctx context.Context, text string) (yes, answered bool) {
 	if ask, ok := ctx.Value(questionKey{}).(func(context.Context, string) (bool, bool)); ok {
 		return ask(ctx, text)

@@ -66,7 +66,7 @@ func TestAPersonIsAskedForWhatAnAgentWouldNotGet(t *testing.T) {
 	assert.Empty(t, seek(answers(false, true), build))
 	assert.Empty(t, seek(answers(true, true), build))
 	assert.Len(t, asked, 1, "who said no is not asked again")
-	assert.Contains(t, asked[0], "builder is to work in the permission mode acceptEdits; without your leave it gets default. Its task: change it")
+	assert.Contains(t, asked[0], "builder is to work in the permission mode acceptEdits; without your permission it gets default. Its task: change it")
 	assert.Equal(t, hosts.Default, foresee(build))
 
 	all := plan.Request{Type: "builder", Prompt: "change it", Mode: hosts.Bypass}

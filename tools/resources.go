@@ -18,7 +18,8 @@ import (
 	"flame/render"
 )
 
-// resources are what clients can read of a project and its agents, and subscribe to.
+// resources are what clients can read of a project and its agents, and
+// subscribe to.
 type resources struct {
 	project  *project.Project
 	contexts *briefing.Contexts
@@ -26,7 +27,7 @@ type resources struct {
 	caller   func(context.Context) project.Caller
 }
 
-// The addresses of the resources.
+// The URIs of the resources.
 const (
 	treeURI       = "flame://tree"
 	contextPrefix = "flame://context/"
@@ -34,7 +35,7 @@ const (
 	agentPrefix   = "flame://agent/"
 )
 
-// A resource is one of those that have an id at the end of their URI.
+// A resource is one of those whose URI ends with an id.
 type resource struct {
 	prefix, id, name, description, mime string
 
@@ -44,9 +45,9 @@ type resource struct {
 
 func (r resources) all() []resource {
 	return []resource{
-		{contextPrefix, "frame", "context", "What an agent in the frame is shown", "application/xml", r.context, r.frameID},
-		{agentPrefix, "subagent_id", "agent", "How far an agent is, and what it came to", "text/plain", r.agent, r.agentID},
-		{framePrefix, "frame", "frame", "All of one frame", "text/plain", r.frame, r.frameID},
+		{contextPrefix, "frame", "context", "The context of an agent in the frame", "application/xml", r.context, r.frameID},
+		{agentPrefix, "subagent_id", "agent", "The progress and outcome of an agent", "text/plain", r.agent, r.agentID},
+		{framePrefix, "frame", "frame", "Everything about one frame", "text/plain", r.frame, r.frameID},
 	}
 }
 
@@ -104,12 +105,12 @@ func contents(uri, mime, text string) []mcp.ResourceContents {
 	return []mcp.ResourceContents{mcp.TextResourceContents{URI: uri, MIMEType: mime, Text: render.ForTools(text)}}
 }
 
-// maxURI bounds the URI of a resource that is subscribed to, in bytes. Hosts' ids of
-// sessions, which may stand for a frame, have some 40.
+// maxURI bounds the URI of a resource that a client subscribes to, in bytes.
+// Hosts' session ids, which may stand for a frame, have about 40.
 const maxURI = 256
 
-// find finds the resource at uri as reading does, and returns the URI that has its id
-// in full, by which its changes are told.
+// find looks up the resource at uri the way reading does, and returns the URI
+// with its full id, under which its changes are announced.
 func (r resources) find(ctx context.Context, uri string) (told string, err error) {
 	if len(uri) > maxURI {
 		return "", core.Invalidf("the URI has more than %d bytes", maxURI).WithHint("give an id of %s or %s", op.Tree, op.AgentList)
@@ -128,10 +129,10 @@ func (r resources) find(ctx context.Context, uri string) (told string, err error
 	return prefix + inFull, err
 }
 
-// watch tells, at every tick until ctx ends, of the resources that changed, whichever
-// process changed them.
+// watch announces, at every tick until ctx ends, the resources that changed,
+// whichever process changed them.
 func (r resources) watch(ctx context.Context, tick <-chan time.Time, tell func(uri string)) {
-	known, _ := view.Revision(ctx, r.project) // where it cannot be read yet, the first tick tells of all
+	known, _ := view.Revision(ctx, r.project) // if it cannot be read yet, the first tick announces everything
 	running := map[string]string{}
 	for {
 		select {
@@ -147,8 +148,8 @@ func (r resources) watch(ctx context.Context, tick <-chan time.Time, tell func(u
 	}
 }
 
-// tellOfAgents names the agents that are not as they were, and returns how they are
-// now.
+// tellOfAgents announces the agents that have changed since were, and returns
+// their current state.
 func (r resources) tellOfAgents(ctx context.Context, were map[string]string, tell func(uri string)) map[string]string {
 	runs, err := r.agents.Running(ctx)
 	if err != nil {
@@ -156,7 +157,7 @@ func (r resources) tellOfAgents(ctx context.Context, were map[string]string, tel
 	}
 	are := map[string]string{}
 	for _, run := range runs {
-		are[run.ID] = render.AgentLine(run, run.Progress.LastLine) // that time goes by is no news
+		are[run.ID] = render.AgentLine(run, run.Progress.LastLine) // passing time is not a change
 	}
 	for id, state := range are {
 		if were[id] != state {
@@ -171,8 +172,8 @@ func (r resources) tellOfAgents(ctx context.Context, were map[string]string, tel
 	return are
 }
 
-// tellOfFrames names the tree and the frames that changed last; a client hears
-// of those it subscribed to.
+// tellOfFrames announces the tree and the frames that changed last; a client
+// hears of those it subscribed to.
 func (r resources) tellOfFrames(ctx context.Context, tell func(uri string)) {
 	frames, err := view.Recent(ctx, r.project, 20)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/samber/lo"
 )
 
-// schemaOf returns the closed schema of a tool's arguments. A type that has none
-// is a programmer's mistake: it panics at start.
+// schemaOf returns the closed schema of a tool's arguments. A type without one
+// is a programmer's mistake and panics at start-up.
 func schemaOf[In any](tool string, arguments []argument) json.RawMessage {
 	schema, err := jsonschema.For[In](&jsonschema.ForOptions{TypeSchemas: ownSchemas(arguments)})
 	if err != nil {
@@ -32,8 +32,8 @@ func schemaOf[In any](tool string, arguments []argument) json.RawMessage {
 // A described type of argument has a schema of its own.
 type described interface{ schema() *jsonschema.Schema }
 
-// ownSchemas returns the schemas of the described types that lists among the arguments
-// are of.
+// ownSchemas returns the schemas of the described types among the arguments,
+// including those of list elements.
 func ownSchemas(arguments []argument) map[reflect.Type]*jsonschema.Schema {
 	own := map[reflect.Type]*jsonschema.Schema{}
 	for _, a := range arguments {
@@ -47,8 +47,8 @@ func ownSchemas(arguments []argument) map[reflect.Type]*jsonschema.Schema {
 	return own
 }
 
-// trim drops what costs tokens and says nothing: null beside the type of an
-// optional argument.
+// trim drops what costs tokens without adding meaning: null beside the type of
+// an optional argument.
 func trim(schema *jsonschema.Schema) {
 	if i := slices.Index(schema.Types, "null"); i >= 0 && len(schema.Types) == 2 {
 		schema.Type, schema.Types = schema.Types[1-i], nil

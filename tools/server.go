@@ -34,16 +34,16 @@ type Server struct {
 	project   *project.Project
 	resources resources
 	tools     []Tool
-	callIDs   []string // keys under which hosts tell the ids of calls
+	callIDs   []string // keys under which hosts send the ids of calls
 	caller    func(context.Context) project.Caller
 	log       *slog.Logger
 
 	mu     sync.Mutex
-	served map[string]project.Caller // those whose calls came, by session
+	served map[string]project.Caller // who has called, by session
 }
 
 // NewServer returns the server that offers these tools. caller names who calls
-// where no stamp does; it may look at the context's client session.
+// if no stamp does; it may look at the context's client session.
 func NewServer(p *project.Project, a *agents.Agents, offered []Tool, version string, caller func(context.Context) project.Caller) *Server {
 	s := &Server{
 		project: p, resources: resources{p, &briefing.Contexts{Project: p}, a, caller}, tools: offered, callIDs: a.Hosts.CallIDs(), caller: caller, log: p.Log,
@@ -71,8 +71,9 @@ func NewServer(p *project.Project, a *agents.Agents, offered []Tool, version str
 	return s
 }
 
-// hooks let a client subscribe to what there is, and end its session when it goes, so
-// that others may take up what it left in progress.
+// hooks returns hooks that let a client subscribe to existing resources, and
+// that end its session when it goes, so that others can take over what it left
+// in progress.
 func (s *Server) hooks() *server.Hooks {
 	hooks := &server.Hooks{}
 	hooks.AddOnRegisterSession(func(ctx context.Context, client server.ClientSession) {
@@ -89,8 +90,8 @@ func (s *Server) hooks() *server.Hooks {
 	return hooks
 }
 
-// noteServed notes whose call was answered. Subagents end with the session that they
-// run in.
+// noteServed records whose call was answered. Subagents end with the session
+// that they run in.
 func (s *Server) noteServed(by project.Caller) {
 	if by.Session == "" || by.Parent != "" {
 		return
@@ -100,9 +101,9 @@ func (s *Server) noteServed(by project.Caller) {
 	s.served[by.Session] = by
 }
 
-// EndServed ends every session that called. It is for a server that has one client,
-// the host that started it, once that is gone: a host that is killed tells the end of
-// its sessions in no other way.
+// EndServed ends every session that called. It is for a server with a single
+// client, the host that started it, once that is gone: a killed host reports
+// the end of its sessions in no other way.
 func (s *Server) EndServed(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), transport.NoteTime)
 	defer cancel()
@@ -113,7 +114,7 @@ func (s *Server) EndServed(ctx context.Context) {
 	}
 }
 
-// Watch tells the clients, at every tick until ctx ends, of the resources that
+// Watch tells the clients, at every tick until ctx ends, which resources
 // changed, whichever process changed them.
 func (s *Server) Watch(ctx context.Context, tick <-chan time.Time) {
 	s.resources.watch(ctx, tick, func(uri string) {
@@ -123,7 +124,7 @@ func (s *Server) Watch(ctx context.Context, tick <-chan time.Time) {
 
 func (s *Server) end(ctx context.Context, by project.Caller) {
 	if err := children.EndSession(ctx, s.project, by); err != nil {
-		s.log.Warn("a session's end was not noted", "session", by.Session, "error", err)
+		s.log.Warn("a session's end was not recorded", "session", by.Session, "error", err)
 	}
 }
 
@@ -148,7 +149,7 @@ func (s *Server) tool(t Tool) mcp.Tool {
 		OpenWorldHint:   mcp.ToBoolPtr(t.Hints.OpenWorld),
 	}
 	if t.Core {
-		// Claude Code shows such a tool at once; the others it finds by search.
+		// Claude Code shows such a tool at once and finds the others by search.
 		described.Meta = &mcp.Meta{AdditionalFields: map[string]any{"anthropic/alwaysLoad": true}}
 	}
 	return described
@@ -170,7 +171,7 @@ func (s *Server) handler(t Tool) server.ToolHandlerFunc {
 	}
 }
 
-// call runs the tool for the client, and notes who that was.
+// call runs the tool for the client and records who called.
 func (s *Server) call(ctx context.Context, t Tool, request mcp.CallToolRequest) (Result, error) {
 	c, err := t.parse(request.Params.RawArguments)
 	if err != nil {

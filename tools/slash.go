@@ -17,19 +17,20 @@ import (
 	"flame/core/op"
 )
 
-// Slashed arguments may come as the line that was typed behind a slash command
-// instead: its options are the arguments of the same names, with hyphens. A tag
-// "line" gives an argument another name there, or "-" where it is no option.
+// Slashed arguments may come instead as the line typed after a slash command:
+// its options are the arguments of the same names, with hyphens. A tag "line"
+// gives an argument another name there, or "-" if it is not an option.
 type slashed interface {
-	// command is the line; empty if the arguments came one by one.
+	// command returns the line; it is empty if the arguments came one by one.
 	command() string
 
-	// rest takes what of the line is no option.
+	// rest takes the part of the line that is not options.
 	rest(l line.Line) error
 }
 
-// fromLine reads the line of arguments, a pointer to a struct, into them, instead
-// of all that stood there. Its errors name the option and what was expected.
+// fromLine reads the line of arguments, a pointer to a struct, into them,
+// replacing whatever they held. Its errors name the option and what was
+// expected.
 func fromLine(in slashed) error {
 	args := reflect.ValueOf(in).Elem()
 	options := optionsOf(args.Type())
@@ -48,13 +49,13 @@ func fromLine(in slashed) error {
 	return in.rest(l)
 }
 
-// An option is an argument as a line has it.
+// An option is an argument as it appears in a line.
 type option struct {
 	argument
 	name string // without the hyphens before it
 }
 
-// optionsOf returns the arguments that are options of a line.
+// optionsOf returns the arguments that are options in a line.
 func optionsOf(t reflect.Type) (options []option) {
 	for _, a := range argumentsOf(t) {
 		name, other := a.Tag.Lookup("line")
@@ -68,12 +69,12 @@ func optionsOf(t reflect.Type) (options []option) {
 	return options
 }
 
-// known returns what reading a line needs to know of an option.
+// known returns what parsing a line needs to know about an option.
 func (o option) known(int) line.Option {
 	return line.Option{Name: o.name, Switch: plain(o.Type).Kind() == reflect.Bool}
 }
 
-// set reads value into the argument to, as strictly as JSON is.
+// set parses value into the argument to, as strictly as JSON.
 func (o option) set(to reflect.Value, value string) error {
 	if to.Kind() == reflect.Pointer {
 		to.Set(reflect.New(plain(o.Type)))
@@ -81,9 +82,9 @@ func (o option) set(to reflect.Value, value string) error {
 	}
 	switch to.Kind() {
 	case reflect.Bool:
-		to.SetBool(value == "true") // or "false": the line takes no other
+		to.SetBool(value == "true") // or "false": the line admits nothing else
 	case reflect.Slice:
-		to.Set(reflect.ValueOf(append([]string{}, definition.SplitNames(value)...))) // a list of none is not no list
+		to.Set(reflect.ValueOf(append([]string{}, definition.SplitNames(value)...))) // an empty list differs from no list
 	case reflect.Int64:
 		n, err := strconv.ParseUint(value, 10, 63)
 		if err != nil {
@@ -111,8 +112,8 @@ var slash = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^\s*/(?:flame[:_-])?(?:` + strings.Join(names, "|") + `)\b\s*`)
 })
 
-// wrapped matches a line that stands in one pair of quotes, options and all, as
-// `opencode run --command` passes it on (ran).
+// wrapped matches a line in one pair of quotes, options and all, as `opencode
+// run --command` passes it on (observed).
 var wrapped = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\s*"((?:[^"\\]|\\.)*\s--\w(?:[^"\\]|\\.)*)"\s*$`) })
 
 func unwrap(text string) string {
@@ -123,7 +124,7 @@ func unwrap(text string) string {
 	return strings.NewReplacer(`\"`, `"`, `\\`, `\`).Replace(found[1])
 }
 
-// unquote returns a text without the one pair of quotes that it stands in.
+// unquote removes the one pair of quotes around a text.
 func unquote(text string) string {
 	if n := len(text); n > 1 && (text[0] == '"' || text[0] == '\'') && text[n-1] == text[0] && !strings.ContainsRune(text[1:n-1], rune(text[0])) {
 		return text[1 : n-1]

@@ -38,7 +38,8 @@ type subagentConfigArgs struct {
 	PropagateSummaries  *bool  `json:"propagateSummaries,omitempty"`
 }
 
-// subagentVariables are the variables behind the settings, in the order shown.
+// subagentVariables are the environment variables behind the settings, in the
+// order shown.
 var subagentVariables = []struct{ name, setting string }{
 	{env.SubagentEnabled, "enabled"},
 	{env.SubagentMinDuration, "minDuration"},
@@ -87,7 +88,7 @@ func updatedLine(updated bool) string {
 	return ""
 }
 
-// settingLine shows a setting, and whether a tool of this project set it.
+// settingLine shows a setting and whether a tool set it for this project.
 func settingLine(name, value string, changed []string) string {
 	source := "environment or default"
 	if slices.Contains(changed, name) {
@@ -103,7 +104,7 @@ type statsArgs struct {
 
 func (d subagentDoor) stats(ctx context.Context, by project.Caller, in statsArgs) (string, error) {
 	if in.Reset {
-		return "Subagent counters are zero now; tracked sessions stay.", children.ResetStats(ctx, d.p, by)
+		return "Subagent counters are now zero; tracked sessions stay.", children.ResetStats(ctx, d.p, by)
 	}
 	all, err := children.Sessions(ctx, d.p, by)
 	if err != nil {
@@ -169,10 +170,10 @@ func (d subagentDoor) complete(ctx context.Context, by project.Caller, in comple
 		done.Frame.ID, done.Frame.Status, done.Session.ID, render.Field("Summary", core.OneLine(done.Frame.Summary, render.MaxGoal))), nil
 }
 
-// A subagentFilter is which subagents are listed.
+// A subagentFilter says which subagents are listed.
 type subagentFilter string
 
-// Values returns them.
+// Values returns the filters.
 func (subagentFilter) Values() []string {
 	return []string{"all", "active", "completed", "with-frame", "without-frame"}
 }
@@ -181,7 +182,7 @@ type listArgs struct {
 	Filter subagentFilter `json:"filter,omitempty" jsonschema:"default all"`
 }
 
-// filters say which sessions each value of the filter takes.
+// filters says which sessions each filter keeps.
 var filters = map[subagentFilter]func(core.Session) bool{
 	"":              func(core.Session) bool { return true },
 	"all":           func(core.Session) bool { return true },

@@ -29,7 +29,7 @@ func summaryTools(p *project.Project) []Tool {
 type summaryDoor struct{ p *project.Project }
 
 type summarizeArgs struct {
-	Note    string `json:"note,omitempty" jsonschema:"what the summary should heed"`
+	Note    string `json:"note,omitempty" jsonschema:"what the summary should consider"`
 	Summary string `json:"summary,omitempty" jsonschema:"the summary, in a second call"`
 	FrameID string `json:"frameID,omitempty"`
 }
@@ -51,8 +51,8 @@ func (d summaryDoor) summarize(ctx context.Context, by project.Caller, in summar
 	}
 	fmt.Fprintf(&b, "%s, %s, %s\n", ancestors, render.Count(len(done.Input.Siblings), "finished sibling"), render.Count(len(f.Decisions), "decision"))
 	b.WriteString(render.Bullets("Artifacts:", f.Artifacts))
-	fmt.Fprintf(&b, "Write the summary that is asked for below and call %s again with it as summary. "+
-		"If the host compacts this conversation first, that compaction is asked for the same and its summary is kept.\n\n%s", op.Summarize, done.Prompt)
+	fmt.Fprintf(&b, "Write the summary requested below and call %s again with it as summary. "+
+		"If the host compacts this conversation first, that compaction gets the same request and its summary is kept.\n\n%s", op.Summarize, done.Prompt)
 	return b.String(), nil
 }
 
@@ -63,7 +63,7 @@ func (d summaryDoor) info(ctx context.Context, by project.Caller, in frameArgs) 
 	}
 	var b strings.Builder
 	if info.OK {
-		fmt.Fprintf(&b, "%s\nCompaction asked for: %s\n", render.Frame(info.Frame), yesNo(info.Type != ""))
+		fmt.Fprintf(&b, "%s\nCompaction requested for: %s\n", render.Frame(info.Frame), yesNo(info.Type != ""))
 		b.WriteString(render.Field("Type", string(info.Type)) + render.Field("Note", info.Note))
 	} else {
 		b.WriteString("No current frame.\n")
@@ -72,7 +72,7 @@ func (d summaryDoor) info(ctx context.Context, by project.Caller, in frameArgs) 
 		fmt.Fprintf(&b, "Waits for a summary since %s, until %s, then %s; your text: %s\n",
 			render.When(pending.RequestedAt), render.When(pending.Due), pending.Status, yesNo(pending.Summary != ""))
 	}
-	fmt.Fprintf(&b, "In the project: %d compactions asked for, %d frames wait for a summary\n", len(info.Marks), info.Waiting)
+	fmt.Fprintf(&b, "In the project: %d compactions requested, %d frames wait for a summary\n", len(info.Marks), info.Waiting)
 	for _, id := range slices.Sorted(maps.Keys(info.Marks)) {
 		fmt.Fprintf(&b, "- %s: %s\n", id, info.Marks[id])
 	}

@@ -11,14 +11,14 @@ import (
 	"flame/render"
 )
 
-// A Tool is one tool, whatever door it is called through.
+// A Tool is one tool, whichever door it is called through.
 type Tool struct {
 	Name        string
 	Group       string // for FLAME_TOOLS
 	Description string // when to use it
-	Core        bool   // part of the profile "core": always in a client's view
+	Core        bool   // part of the profile "core": always visible to clients
 	Hints       Hints
-	Schema      func() json.RawMessage // of its arguments; made on demand
+	Schema      func() json.RawMessage // of its arguments; built on demand
 
 	parse func(raw json.RawMessage) (call, error)
 }
@@ -32,8 +32,8 @@ type call struct {
 // Hints tell a client what a call may do.
 type Hints struct {
 	ReadOnly    bool // changes nothing
-	Destructive bool // can undo or remove what was there
-	Idempotent  bool // the same call again changes nothing more
+	Destructive bool // can undo or remove existing things
+	Idempotent  bool // repeating the call changes nothing more
 	OpenWorld   bool // reaches beyond the project
 }
 
@@ -49,7 +49,7 @@ var (
 // A Result is a tool's answer.
 type Result struct {
 	Text       string
-	Structured any // sent as structuredContent; nil but for flame_get_state
+	Structured any // sent as structuredContent; nil except for flame_get_state
 }
 
 // Call runs the tool on raw, a JSON object of arguments. The reserved arguments
@@ -62,8 +62,8 @@ func (t Tool) Call(ctx context.Context, by project.Caller, raw json.RawMessage) 
 	return c.run(ctx, c.stamp.caller(by))
 }
 
-// define returns a tool that is a function on typed arguments. What no tool should do
-// itself happens here: the schema comes from In, decoding is strict.
+// define returns a tool from a function on typed arguments. It does what no
+// tool should do itself: it derives the schema from In and decodes strictly.
 func define[In any](name op.Name, description string, hints Hints, run func(ctx context.Context, by project.Caller, in In) (string, error)) Tool {
 	return defineResult(name, description, hints, func(ctx context.Context, by project.Caller, in In) (Result, error) {
 		text, err := run(ctx, by, in)
@@ -92,8 +92,8 @@ func always(tools ...Tool) []Tool {
 	return tools
 }
 
-// read reads raw into in, a pointer to a struct of these arguments, and then the line
-// that they may be instead.
+// read reads raw into in, a pointer to a struct of these arguments, and then
+// the line that may replace them.
 func read(raw json.RawMessage, in any, arguments []argument) (stamp, error) {
 	who, err := decode(raw, in, arguments)
 	if err != nil {

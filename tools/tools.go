@@ -1,7 +1,7 @@
 // Package tools is the MCP door: every flame tool, the resources, prompts and
 // guidance. It holds no rules; a tool turns its arguments into one operation of
-// project and the outcome into a short text for a model, with the ids it needs next.
-// Package transport carries the messages.
+// project and the outcome into a short text for a model, with the ids it needs
+// next. Package transport carries the messages.
 package tools
 
 import (
@@ -57,7 +57,8 @@ func Names() []string {
 	return lo.Map(All(&project.Project{}, &agents.Agents{}), func(t Tool, _ int) string { return t.Name })
 }
 
-// Find returns the tool of this name, or an error that names those there are.
+// Find returns the tool of this name, or an error that lists the tools there
+// are.
 func Find(all []Tool, name string) (Tool, error) {
 	var names []string
 	for _, t := range all {

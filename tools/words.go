@@ -10,7 +10,7 @@ import (
 // ago returns the time between two points.
 func ago(now, then core.Millis) string { return render.Duration(int64(max(0, now-then))) + " ago" }
 
-// seconds returns ms with the same in seconds behind it.
+// seconds returns ms, followed by the same in seconds.
 func seconds(ms int64) string { return fmt.Sprintf("%d ms (%.1f s)", ms, float64(ms)/1000) }
 
 func onOff(on bool) string {

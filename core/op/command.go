@@ -102,7 +102,7 @@ var Commands = []Command{
 		OneArgument: true,
 		Arguments:   []CommandArgument{{"command", "SUBAGENT_ID, and options", true}},
 		Text: "Call the tool " + string(Handoff) + " with one argument, command: the line below, word for word. " +
-			"While its answer says that the agent still runs, call " + string(AgentWait) + ". Then tell me the outcome.",
+			"While its answer says that the agent is still running, call " + string(AgentWait) + ". Then tell me the outcome.",
 	},
 	{
 		Name:        "converge",

@@ -150,7 +150,7 @@ func TestSubagentsEndInTheirWays(t *testing.T) {
 		}, "failed first: overloaded"},
 		"stopped": {func(s *session) {
 			s.send("PostToolUse", map[string]any{"tool_name": "TaskStop", "tool_input": map[string]any{"task_id": "a1"}})
-		}, "blocked first: (stopped before it was done)"},
+		}, "blocked first: (stopped before it was finished)"},
 		"unknown to a client that does not tell": {func(s *session) { s.send("Stop", nil) }, "in_progress first"},
 		"gone when its parent's turn ends":       {func(s *session) { s.send("Stop", none) }, "blocked first: (its host no longer runs it)"},
 		"gone with the session":                  {func(s *session) { s.send("SessionEnd", nil) }, "blocked first: (its host no longer runs it)"},

@@ -1,15 +1,16 @@
 // Package transport carries MCP's messages between clients and the server: on
-// standard input and output, over streamable HTTP and as server-sent events. It keeps
-// the order of calls that change state, and the sessions of clients.
+// standard input and output, over streamable HTTP and as server-sent events. It
+// keeps the order of calls that change state, and the sessions of clients.
 //
-// The transports are flame's own, over mcp-go's HandleMessage. Those of mcp-go 1.2.1
-// do not hold what hosts rely on (seen in a trial behind flame's guard): one channel
-// takes all notifications of an HTTP session, so that those of a call go astray where
-// a stream is open or calls overlap, and arrive after the result over server-sent
-// events, where users cannot be asked at all; sessions of either kind keep no
-// subscriptions, a GET begins one under any id, calls outlive the end of theirs, and a
-// question is not taken back with its call. Stdio's pool lets neighbouring calls
-// overtake each other and drops answers at the end of input.
+// The transports are flame's own, on top of mcp-go's HandleMessage. Those of
+// mcp-go 1.2.1 lack what hosts rely on (seen in a trial behind flame's guard):
+// one channel takes all notifications of an HTTP session, so that those of a
+// call go astray when a stream is open or calls overlap, and over server-sent
+// events arrive after the result; over server-sent events users cannot be asked
+// at all; sessions of either kind keep no subscriptions, a GET begins one under
+// any id, calls outlive the end of their session, and a question is not
+// withdrawn with its call. The pool of stdio lets neighbouring calls overtake
+// each other and drops answers at the end of input.
 package transport
 
 import (
@@ -25,8 +26,8 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 )
 
-// maxInFlight is how many requests of one connection may be in work at once.
-// Each costs a goroutine and its message; no host comes near it.
+// maxInFlight is how many requests of one connection may be in progress at
+// once. Each costs a goroutine and its message; no host comes near it.
 const maxInFlight = 1024
 
 // A backend is what all transports share: the server that answers, which tools
@@ -38,14 +39,14 @@ type backend struct {
 }
 
 // A connection is one client: its session with the server, the order of its
-// writes, its requests in work and what it was asked.
+// writes, its requests in progress and the questions it was asked.
 type connection struct {
 	backend
 	session   session
 	questions *questions
 	order     order
 
-	ctx    context.Context // of all its requests, done when it is closed
+	ctx    context.Context // of all its requests, cancelled when it is closed
 	cancel context.CancelFunc
 
 	mu       sync.Mutex // guards closed and the first Add to work
@@ -54,8 +55,8 @@ type connection struct {
 	work     sync.WaitGroup
 }
 
-// connect begins a connection whose session has the given id, which is also
-// what tools know the caller by. Requests keep ctx's values, but not its end.
+// connect begins a connection whose session has the given id, by which tools
+// also know the caller. Requests keep ctx's values, but not its end.
 func (c backend) connect(ctx context.Context, id string) (*connection, error) {
 	questions := newQuestions()
 	base := server.NewInProcessSessionWithHandlers(id, nil, questions, questions)
@@ -69,8 +70,8 @@ func (c backend) connect(ctx context.Context, id string) (*connection, error) {
 }
 
 // accept takes a message in the order of arrival, without waiting. If answered
-// is true, the answer will go to out as its last. Of a request that
-// cannot be taken it returns the refusal to answer it with.
+// is true, the answer will be the last output sent to out. For a request that
+// cannot be taken it returns the refusal to answer with.
 func (c *connection) accept(m message, out *stream) (answered bool, refusal *mcp.JSONRPCError) {
 	switch {
 	case m.isAnswer():
@@ -98,14 +99,14 @@ func (c *connection) accept(m message, out *stream) (answered bool, refusal *mcp
 	return true, nil
 }
 
-// answer lets the server handle m and returns its answer, encoded; nothing for a
-// notification. The handlers' panics end here: the client is told, the log has
-// the stack, the connection goes on.
+// answer lets the server handle m and returns its encoded answer, or nil for a
+// notification. A handler's panic ends here: the client is told, the log gets
+// the stack, and the connection continues.
 func (c *connection) answer(ctx context.Context, m message) (text []byte) {
 	defer func() {
 		if p := recover(); p != nil {
 			c.log.Error("panic in a handler", "method", m.Method, "tool", m.tool(), "panic", p, "stack", string(debug.Stack()))
-			text = encode(fault(m.ID, mcp.INTERNAL_ERROR, "internal error: flame's log tells more"))
+			text = encode(fault(m.ID, mcp.INTERNAL_ERROR, "internal error: see flame's log"))
 		}
 	}()
 	response := c.server.HandleMessage(ctx, m.raw)
@@ -115,7 +116,8 @@ func (c *connection) answer(ctx context.Context, m message) (text []byte) {
 	return encode(response)
 }
 
-// encode returns m as JSON. It panics if m is not JSON: results are made of types that are.
+// encode returns m as JSON. It panics if that fails: results consist of types
+// that can be encoded.
 func encode(m any) []byte {
 	text, err := json.Marshal(m)
 	if err != nil {
@@ -132,14 +134,14 @@ func (c *connection) begin(id mcp.RequestId) *mcp.JSONRPCError {
 	case c.closed:
 		return fault(id, mcp.INTERNAL_ERROR, "the session has ended")
 	case c.inFlight >= maxInFlight:
-		return fault(id, mcp.INTERNAL_ERROR, fmt.Sprintf("%d requests are in work: wait for answers first", maxInFlight))
+		return fault(id, mcp.INTERNAL_ERROR, fmt.Sprintf("%d requests are in progress: wait for answers first", maxInFlight))
 	}
 	c.inFlight++
 	c.work.Add(1)
 	return nil
 }
 
-// refuse answers what is no request, or cannot be taken, on out.
+// refuse answers on out a message that is not a request or cannot be taken.
 func (c *connection) refuse(refusal *mcp.JSONRPCError, out *stream) {
 	c.work.Go(func() { out.send(output{text: encode(refusal)}) })
 }
@@ -152,23 +154,24 @@ func (c *connection) done() {
 }
 
 const (
-	// grace is how long requests in work may go on after the end was asked
-	// for: longer than any transaction, shorter than hosts wait before SIGKILL.
+	// grace is how long requests in progress may take after the end was
+	// requested: longer than any transaction, shorter than hosts wait before
+	// SIGKILL.
 	grace = 2 * time.Second
 
-	// obedience is how long what is cancelled may take to see that.
+	// obedience is how long a cancelled request may take to notice.
 	obedience = 200 * time.Millisecond
 )
 
-// close ends the connection and its session; requests in work may end until
-// patience is done.
+// close ends the connection and its session; requests in progress may finish
+// until patience is done.
 func (c *connection) close(patience context.Context) {
 	c.stop(patience)
 	c.server.UnregisterSession(context.WithoutCancel(c.ctx), c.session.SessionID())
 }
 
-// stop takes no more requests, lets those in work end until patience is done, and
-// cancels what is left.
+// stop takes no more requests, lets those in progress finish until patience is
+// done, and cancels the rest.
 func (c *connection) stop(patience context.Context) {
 	c.mu.Lock()
 	c.closed = true
@@ -184,7 +187,7 @@ func (c *connection) stop(patience context.Context) {
 	case <-patience.Done():
 	}
 	c.cancel()
-	select { // what is cancelled may still write, which the session's end must not overtake
+	select { // cancelled requests may still write, and the session must not end before that
 	case <-idle:
 	case <-time.After(obedience):
 	}

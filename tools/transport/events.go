@@ -13,7 +13,7 @@ type eventStream struct {
 	w  http.ResponseWriter
 }
 
-// startEvents makes the response to a request a stream of events.
+// startEvents makes the response to a request an event stream.
 func startEvents(w http.ResponseWriter) *eventStream {
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-cache, no-transform")
@@ -33,8 +33,8 @@ func (e *eventStream) write(text string) error {
 	return writeNow(e.w, []byte(text))
 }
 
-// writeNow writes and flushes. A client that does not read is given up in
-// time, as others may wait for what is written here; the deadline is taken back
+// writeNow writes and flushes. It gives up on a client that does not read, as
+// others may wait for what is written here, and then clears the deadline,
 // because the connection outlives the response.
 func writeNow(w http.ResponseWriter, text []byte) error {
 	control := http.NewResponseController(w)
@@ -49,8 +49,8 @@ func writeNow(w http.ResponseWriter, text []byte) error {
 	return nil
 }
 
-// serve pumps out until the client leaves or the session ends, with a
-// comment as a sign of life each interval.
+// serve pumps out until the client leaves or the session ends, with a comment
+// as a sign of life each interval.
 func (e *eventStream) serve(ctx context.Context, session *httpSession, out *stream, interval time.Duration) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer context.AfterFunc(session.ctx, cancel)()
@@ -69,5 +69,5 @@ func (e *eventStream) serve(ctx context.Context, session *httpSession, out *stre
 	})
 	_ = out.pump(ctx, false, e.message) // its client is gone: nobody to tell
 	cancel()
-	alive.Wait() // the response may not be written to after its handler
+	alive.Wait() // the response must not be written to after its handler returns
 }

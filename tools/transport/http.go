@@ -20,26 +20,26 @@ import (
 
 // HTTPOptions say how to serve over HTTP.
 type HTTPOptions struct {
-	Guard     *guard.Guard           // who may speak, and the address to listen on; required
-	Writes    func(tool string) bool // tools whose calls take effect in the order of their arrival
+	Guard     *guard.Guard           // who may connect, and the address to listen on; required
+	Writes    func(tool string) bool // tools whose calls take effect in order of arrival
 	Metrics   http.Handler           // at /metrics; nil: none
 	Logger    *slog.Logger           // nil: the default
 	IdleTTL   time.Duration          // a session ends after this long without a request or stream; 0: 8 h
 	KeepAlive time.Duration          // between two signs of life on a stream; 0: 25 s
 	Now       func() time.Time       // nil: time.Now
-	Listening func(net.Addr)         // told the address once requests are taken; nil: nobody
+	Listening func(net.Addr)         // called with the address once requests are accepted; nil: not called
 }
 
 const (
-	// A session without use for a working day belongs to a client that is gone.
+	// A session unused for a working day belongs to a client that is gone.
 	defaultIdleTTL = 8 * time.Hour
-	// Proxies and clients give a silent stream up after 30 s and more.
+	// Proxies and clients give up on a silent stream after 30 s or more.
 	defaultKeepAlive = 25 * time.Second
 	// transferTime is how long one message may take to cross the network.
 	transferTime = 30 * time.Second
 )
 
-// An httpHandler serves streamable HTTP at /mcp and, for clients of before
+// An httpHandler serves streamable HTTP at /mcp and, for clients older than
 // 2025, server-sent events at /sse with its /message.
 type httpHandler struct {
 	guarded http.Handler
@@ -92,22 +92,23 @@ func (h *httpHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.guarded.ServeHTTP(w, r)
 }
 
-// close ends all sessions and their streams. Requests in work may end until
-// ctx is done.
+// close ends all sessions and their streams. Requests in progress may finish
+// until ctx is done.
 func (h *httpHandler) close(ctx context.Context) {
 	for _, s := range h.open {
 		s.close(ctx)
 	}
 }
 
-// ServeHTTP listens on the address of the guard and serves srv there until ctx is
-// done; requests in work are given 2 s then. It returns nil after such an end.
+// ServeHTTP listens on the address of the guard and serves srv there until ctx
+// is done, when requests in progress get 2 s to finish. It returns nil after
+// such an end.
 func ServeHTTP(ctx context.Context, srv *server.MCPServer, opts HTTPOptions) error {
 	opts = opts.withDefaults()
 	handler := newHTTPHandler(srv, opts)
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", opts.Guard.Addr())
 	if err != nil {
-		return core.Unavailablef(err, "cannot listen: %v", err).WithHint("give another address; port 0 takes a free one")
+		return core.Unavailablef(err, "cannot listen: %v", err).WithHint("give another address; port 0 picks a free one")
 	}
 	httpServer := &http.Server{
 		Handler:           handler,
@@ -133,10 +134,10 @@ func ServeHTTP(ctx context.Context, srv *server.MCPServer, opts HTTPOptions) err
 	return nil
 }
 
-// methods are the handlers of one path by HTTP method.
+// methods holds the handlers of one path by HTTP method.
 type methods map[string]http.HandlerFunc
 
-// ServeHTTP refuses methods that are not there with 405.
+// ServeHTTP answers 405 to other methods.
 func (m methods) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	handle, ok := m[r.Method]
 	if !ok {
@@ -149,10 +150,10 @@ func (m methods) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	handle(w, r)
 }
 
-// readMessage reads the message that r posts. Where there is none, it has
-// answered and ok is false.
+// readMessage reads the message that r posts. If there is none, it has answered
+// and ok is false.
 func readMessage(w http.ResponseWriter, r *http.Request) (m message, ok bool) {
-	// A form of a web page can post text/plain anywhere without being asked.
+	// A form in a web page can post text/plain anywhere without asking.
 	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
 		http.Error(w, "the Content-Type must be application/json", http.StatusUnsupportedMediaType)
 		return m, false
@@ -181,8 +182,8 @@ func readMessage(w http.ResponseWriter, r *http.Request) (m message, ok bool) {
 	return m, true
 }
 
-// checkVersionHeader refuses a protocol version that is not spoken here.
-// Clients of before 2025-06 send none.
+// checkVersionHeader refuses a protocol version that flame does not speak.
+// Clients older than 2025-06 send none.
 func checkVersionHeader(id mcp.RequestId, r *http.Request) *mcp.JSONRPCError {
 	version := r.Header.Get(mcp.HeaderProtocolVersion)
 	if version == "" || mcp.IsValidProtocolVersion(version) {

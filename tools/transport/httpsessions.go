@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// httpSessions are the connections of one HTTP transport by their ids, which are
-// random: to know one is to be allowed its use.
+// httpSessions holds the connections of one HTTP transport by their ids, which
+// are random: whoever knows an id may use it.
 type httpSessions struct {
 	backend backend
 	idleTTL time.Duration
@@ -25,7 +25,7 @@ type httpSession struct {
 	*connection
 	id   string
 	out  *stream   // of server-sent events; nil for streamable HTTP
-	busy int       // requests and streams that use it
+	busy int       // number of requests and streams that use it
 	used time.Time // when the last of them ended
 }
 
@@ -54,8 +54,8 @@ func (s *httpSessions) start(ctx context.Context) (*httpSession, error) {
 	return session, nil
 }
 
-// use returns the session with this id, in use until it is released, and whether
-// there is one.
+// use returns the session with this id, in use until it is released, and
+// reports whether there is one.
 func (s *httpSessions) use(id string) (*httpSession, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -74,7 +74,8 @@ func (s *httpSessions) release(session *httpSession) {
 	session.used = s.now()
 }
 
-// end takes the session away; its requests in work may end until ctx is done.
+// end removes the session; its requests in progress may finish until ctx is
+// done.
 func (s *httpSessions) end(ctx context.Context, session *httpSession) {
 	s.mu.Lock()
 	delete(s.byID, session.id)
@@ -82,8 +83,8 @@ func (s *httpSessions) end(ctx context.Context, session *httpSession) {
 	session.close(ctx)
 }
 
-// dropIdle ends the sessions that have not been used for too long. It runs
-// whenever a session is asked for, so nothing has to wake up for it.
+// dropIdle ends the sessions that have been idle for too long. It runs whenever
+// a session is requested, so no timer is needed.
 func (s *httpSessions) dropIdle() {
 	limit := s.now().Add(-s.idleTTL)
 	for id, session := range s.byID {
@@ -94,7 +95,7 @@ func (s *httpSessions) dropIdle() {
 	}
 }
 
-// close ends all sessions and takes no new ones.
+// close ends all sessions and accepts no new ones.
 func (s *httpSessions) close(ctx context.Context) {
 	s.mu.Lock()
 	s.closed = true
@@ -108,7 +109,7 @@ func (s *httpSessions) close(ctx context.Context) {
 	ended.Wait()
 }
 
-// expired returns a context that is already done: patience that has run out.
+// expired returns a context that is already done.
 func expired() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

@@ -10,12 +10,12 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// maxMessage bounds one message, in bytes. The largest that a model writes is
-// a frame's results, of some 100 KB.
+// maxMessage bounds one message, in bytes. The largest that a model writes is a
+// frame's results, about 100 KB.
 const maxMessage = 16 << 20
 
-// A message is a JSON-RPC message with those of its parts that decide where it
-// goes. The server reads the rest from raw.
+// A message is a JSON-RPC message with the parts that decide where it goes. The
+// server reads the rest from raw.
 type message struct {
 	Version string                   `json:"jsonrpc"`
 	ID      mcp.RequestId            `json:"id"` // nil for a notification
@@ -27,7 +27,7 @@ type message struct {
 	raw json.RawMessage
 }
 
-// params are those of a message that decide where it goes.
+// params are the parameters that decide where a message goes.
 type params struct {
 	Name string `json:"name"`
 	Meta struct {
@@ -35,7 +35,8 @@ type params struct {
 	} `json:"_meta"`
 }
 
-// parse reads one message. Of what cannot be one it returns the error to answer with.
+// parse reads one message. If raw is not one, it returns the error to answer
+// with.
 func parse(raw []byte) (message, *mcp.JSONRPCError) {
 	m := message{raw: raw}
 	err := json.Unmarshal(raw, &m)
@@ -46,7 +47,7 @@ func parse(raw []byte) (message, *mcp.JSONRPCError) {
 		return m, fault(m.ID, mcp.PARSE_ERROR, "this is not JSON")
 	case bytes.HasPrefix(bytes.TrimLeft(raw, " \t\r\n"), []byte("[")):
 		return m, fault(m.ID, mcp.INVALID_REQUEST, "batches are not supported: send each message by itself")
-	case wrong != nil && strings.HasPrefix(wrong.Field, "params"): // is for the method to judge
+	case wrong != nil && strings.HasPrefix(wrong.Field, "params"): // the method judges them
 	case err != nil:
 		return m, fault(m.ID, mcp.INVALID_REQUEST, "this is not a JSON-RPC message: "+err.Error())
 	}
@@ -59,7 +60,7 @@ func parse(raw []byte) (message, *mcp.JSONRPCError) {
 	return m, checkVersion(m.ID, m.Params.Meta.Version)
 }
 
-// tool returns the name of the tool that is called; empty for any other message.
+// tool returns the name of the called tool, or "" for any other message.
 func (m message) tool() string {
 	if m.Method == string(mcp.MethodToolsCall) {
 		return m.Params.Name
@@ -67,14 +68,14 @@ func (m message) tool() string {
 	return ""
 }
 
-// isAnswer reports whether the message answers a request of the server's.
+// isAnswer reports whether the message answers a request of the server.
 func (m message) isAnswer() bool {
 	return m.Method == "" && (m.Result != nil || m.Error != nil)
 }
 
 // checkVersion refuses a request that states a protocol version without
 // sessions (2026-07-28 and later): flame knows its callers by their sessions.
-// Clients then go on with initialize, as Claude Code 2.1.328 does.
+// Clients then fall back to initialize, as Claude Code 2.1.328 does.
 func checkVersion(id mcp.RequestId, version string) *mcp.JSONRPCError {
 	if !mcp.IsModernProtocol(version) {
 		return nil
@@ -82,7 +83,7 @@ func checkVersion(id mcp.RequestId, version string) *mcp.JSONRPCError {
 	return unsupported(id, version)
 }
 
-// unsupported returns the answer that names the protocol versions to choose from.
+// unsupported returns the answer that names the supported protocol versions.
 func unsupported(id mcp.RequestId, version string) *mcp.JSONRPCError {
 	answer := mcp.UnsupportedProtocolVersionError{Version: version, Supported: mcp.LegacyProtocolVersions()}.JSONRPCError()
 	answer.ID = id
@@ -95,7 +96,7 @@ func fault(id mcp.RequestId, code int, text string) *mcp.JSONRPCError {
 	return &answer
 }
 
-// tooLarge returns the answer to a message that was not read to its end.
+// tooLarge returns the answer to a message that was too long to read.
 func tooLarge() *mcp.JSONRPCError {
 	return fault(mcp.RequestId{}, mcp.INVALID_REQUEST, fmt.Sprintf("a message may have %d bytes, this has more", maxMessage))
 }

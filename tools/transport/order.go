@@ -8,19 +8,18 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 )
 
-// An order decides when the calls of one connection take effect: a call
-// that changes state comes after all such calls that arrived before it, and so
-// does one that reads, which therefore sees what they did. Handlers run
-// concurrently, and whatever lies between a call's arrival and its handler may
-// overtake, so each call gets a slot when it arrives and waits for it where its
-// handler begins.
+// An order decides when the calls of one connection take effect: a call waits
+// for all calls before it that change state, whether it changes state itself or
+// only reads, and so sees what they did. Handlers run concurrently, and
+// anything between a call's arrival and its handler may overtake, so each call
+// gets a slot when it arrives and waits for it where its handler begins.
 type order struct {
 	mu   sync.Mutex
 	last <-chan struct{} // closed when the newest slot and all before it are over
 }
 
-// A slot is one call's place in the order. It must be ended on every path, or the
-// calls behind it wait forever.
+// A slot is one call's place in the order. It must be ended on every path, or
+// the calls behind it wait forever.
 type slot struct {
 	before <-chan struct{}
 	over   chan struct{} // nil for a call that only reads
@@ -37,8 +36,8 @@ func (o *order) take() *slot {
 	return next
 }
 
-// follow returns a slot to a call that only reads: it waits like the others and
-// holds up none.
+// follow returns a slot to a call that only reads: it waits like the others but
+// blocks none.
 func (o *order) follow() *slot {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -63,8 +62,8 @@ func (s *slot) wait(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// finish lets the next slot begin, though not before the earlier ones are over
-// too: a call that gave up waiting must not let those behind it overtake.
+// finish lets the next slot begin, but not before the earlier ones are over
+// too: a call that stopped waiting must not let those behind it overtake.
 func (s *slot) finish() {
 	select {
 	case <-s.before:
@@ -79,9 +78,9 @@ func (s *slot) finish() {
 
 type slotKey struct{}
 
-// InOrder returns a handler that waits for its call's slot before it calls next,
-// where the transport gave it one. A call that is cancelled while it
-// waits changes nothing.
+// InOrder returns a handler that waits for its call's slot, if the transport
+// gave it one, before it calls next. A call that is cancelled while it waits
+// changes nothing.
 func InOrder(next server.ToolHandlerFunc) server.ToolHandlerFunc {
 	return func(ctx context.Context, request mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		s, ok := ctx.Value(slotKey{}).(*slot)
@@ -96,8 +95,8 @@ func InOrder(next server.ToolHandlerFunc) server.ToolHandlerFunc {
 	}
 }
 
-// LeaveOrder lets the calls behind this one begin: what it waits for now is nothing
-// that they could overtake.
+// LeaveOrder lets the calls behind this one begin: they cannot overtake what it
+// waits for from now on.
 func LeaveOrder(ctx context.Context) {
 	if s, ok := ctx.Value(slotKey{}).(*slot); ok {
 		s.end()

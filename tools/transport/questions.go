@@ -10,16 +10,17 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// errClientGone is returned where the client was asked something and can no longer answer.
+// errClientGone is returned if the client was asked something and can no longer
+// answer.
 var errClientGone = errors.New("the client is gone")
 
-// questions are the server's own requests to one client (elicitation, roots) that
-// wait for its answer. They travel on the stream of the request that made
-// them, and belong to it: when it is cancelled, so are they.
+// questions are the server's own requests to one client (elicitation, roots)
+// that wait for its answer. They travel on the stream of the request that made
+// them and belong to it: when it is cancelled, so are they.
 type questions struct {
 	mu      sync.Mutex
 	lastID  int64
-	waiting map[int64]chan message // nil when no answer can come any more
+	waiting map[int64]chan message // nil when no more answers can come
 }
 
 type streamKey struct{}
@@ -72,7 +73,7 @@ func (q *questions) ask(ctx context.Context, method mcp.MCPMethod, params, resul
 	}
 }
 
-// open returns an id for a new request and where its answer will come.
+// open returns an id for a new request and the channel for its answer.
 func (q *questions) open() (int64, chan message) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -91,8 +92,8 @@ func (q *questions) forget(id int64) {
 	delete(q.waiting, id)
 }
 
-// resolve hands the client's answer to the question that waits for it. Answers that
-// nothing waits for, such as late ones, are normal.
+// resolve delivers the client's answer to the question that waits for it.
+// Answers that nobody waits for, such as late ones, are normal.
 func (q *questions) resolve(m message) {
 	id, ok := m.ID.Value().(int64)
 	if !ok {
@@ -106,7 +107,7 @@ func (q *questions) resolve(m message) {
 	}
 }
 
-// close tells all questions that wait that no answer will come.
+// close tells all waiting questions that no answer will come.
 func (q *questions) close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -116,7 +117,7 @@ func (q *questions) close() {
 	q.waiting = nil
 }
 
-// cancelled returns the message that takes back a request to the client.
+// cancelled returns the message that withdraws a request to the client.
 func cancelled(id int64) []byte {
 	return fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`, id)
 }

@@ -5,17 +5,17 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 )
 
-// A session is what the server knows of a client, as one of its requests sees
-// it: notifications of the request's handler travel with the answer.
+// A session is the server's view of a client within one request: notifications
+// from the request's handler travel with the answer.
 type session struct {
 	*server.InProcessSession
 	*subscriptions
-	notes chan mcp.JSONRPCNotification // nil: those that belong to no request
+	notes chan mcp.JSONRPCNotification // nil: notifications that belong to no request
 }
 
-// FindResources lets find name the resource that a client subscribes to: it returns
-// the URI by which changes of that one are told, or an error if there is none. It is
-// called when a session begins.
+// FindResources makes find look up the resource that a client subscribes to: it
+// returns the URI under which changes of that resource are announced, or an
+// error if there is none. It is called when a session begins.
 func FindResources(client server.ClientSession, find func(uri string) (told string, err error)) {
 	if own, ok := client.(session); ok {
 		own.find = find
@@ -34,7 +34,8 @@ func (s session) telling(out *stream) session {
 	return s
 }
 
-// NotificationChannel returns where the server puts what it tells the client.
+// NotificationChannel returns the channel for the server's notifications to the
+// client.
 func (s session) NotificationChannel() chan<- mcp.JSONRPCNotification {
 	if s.notes != nil {
 		return s.notes

@@ -8,7 +8,7 @@ import (
 )
 
 // serverSentEvents is the HTTP transport of protocol version 2024-11-05: one
-// stream of events for all answers, and a path to post messages to, which the
+// event stream for all answers, and a path to post messages to, which the
 // stream's first event names. The session ends with the stream.
 type serverSentEvents struct {
 	sessions  *httpSessions
@@ -34,7 +34,7 @@ func (t *serverSentEvents) get(w http.ResponseWriter, r *http.Request) {
 	events.serve(r.Context(), session, session.out, t.keepAlive)
 }
 
-// post takes one message. Its answer comes on the stream.
+// post takes one message and answers on the stream.
 func (t *serverSentEvents) post(w http.ResponseWriter, r *http.Request) {
 	session, ok := t.sessions.use(r.URL.Query().Get("sessionId"))
 	if !ok {

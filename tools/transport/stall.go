@@ -6,28 +6,29 @@ import (
 	"time"
 )
 
-// A stall is noticed when no answer has got away for grace: the client does not read,
-// or what it asked for waits for something. What is being worked at is given more time,
-// as a large message needs on a busy machine.
+// A stall is noticed when no answer has been delivered for grace: the client
+// does not read, or its request waits for something. A request that is being
+// worked on gets more time, as a large message needs on a busy machine.
 type stall struct {
 	noticed func()
 	timer   *time.Timer
 
 	mu      sync.Mutex
-	writing bool          // a message is on its way to the client
-	used    time.Duration // of the processor by this process, when the wait began
-	rounds  int           // how often the wait was prolonged
+	writing bool          // a message is being written to the client
+	used    time.Duration // processor time of this process when the wait began
+	rounds  int           // how often the wait was extended
 }
 
 const (
-	// atWork is how much of the processor a process uses in grace that does not wait:
-	// its share of a busy machine, and more than a server's own housekeeping, some 10 ms.
+	// atWork is the processor time that a process uses during grace if it is
+	// not just waiting: its share of a busy machine, and more than a server's
+	// own housekeeping of some 10 ms.
 	atWork = 50 * time.Millisecond
-	// maxRounds bounds what never comes to its end.
+	// maxRounds bounds a request that never ends.
 	maxRounds = 3
 )
 
-// newStall calls noticed at the stall; none counts before begin.
+// newStall returns a stall that calls noticed; it does not count before begin.
 func newStall(noticed func()) *stall {
 	s := &stall{noticed: noticed}
 	s.timer = time.AfterFunc(grace, s.look)
@@ -57,7 +58,7 @@ func (s *stall) look() {
 	s.wait()
 }
 
-// watch returns write, noting the answers that get away.
+// watch returns write, recording the answers that are delivered.
 func (s *stall) watch(write func(output) error) func(output) error {
 	return func(o output) error {
 		s.setWriting(true)
@@ -76,8 +77,8 @@ func (s *stall) setWriting(writing bool) {
 	s.writing = writing
 }
 
-// processorTime returns what this process has used of the processor so far; 0 where the
-// system does not tell.
+// processorTime returns the processor time of this process so far, or 0 if the
+// system does not report it.
 func processorTime() time.Duration {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {

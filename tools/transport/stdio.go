@@ -14,22 +14,23 @@ import (
 )
 
 const (
-	// NoteTime is how long a process that is to end tries to note the end of its
+	// NoteTime is how long an ending process tries to record the end of its
 	// sessions: the store may be locked for longer than it has.
 	NoteTime = 750 * time.Millisecond
 
-	// stdioSession is the id of the one session there is on standard input.
+	// stdioSession is the id of the only session on standard input.
 	stdioSession = "stdio"
 )
 
-// ServeStdio serves the one client that writes a JSON-RPC message a line to in
-// and reads the answers from out. Calls of tools for which writes is true take
-// effect in the order of their lines, and calls of the others see what those
-// before them did; everything else runs concurrently.
+// ServeStdio serves the one client that writes a JSON-RPC message per line to
+// in and reads the answers from out. Calls of tools for which writes is true
+// take effect in the order of their lines, and calls of the others see what
+// those before them did; everything else runs concurrently.
 //
-// It returns nil when in has ended and all is answered, or no answer has got away
-// for a while; or soon after ctx is done; and the error when in or out fails. Then
-// one read of in and one write to out may stay behind, as neither can be interrupted.
+// It returns nil when in has ended and everything is answered, or no answer
+// could be delivered for a while; or soon after ctx is done. It returns the
+// error when in or out fails. Then one read of in and one write to out may
+// remain blocked, as neither can be interrupted.
 func ServeStdio(ctx context.Context, srv *server.MCPServer, writes func(tool string) bool, in io.Reader, out io.Writer) error {
 	conn, err := backend{srv, writes, slog.Default()}.connect(ctx, stdioSession)
 	if err != nil {
@@ -63,15 +64,15 @@ func ServeStdio(ctx context.Context, srv *server.MCPServer, writes func(tool str
 	}
 }
 
-// endInTime ends the session of a process that is about to end.
+// endInTime ends the session of a process that is about to exit.
 func (c *connection) endInTime(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), NoteTime)
 	defer cancel()
 	c.server.UnregisterSession(ctx, c.session.SessionID())
 }
 
-// acceptLines takes messages until in ends, ctx is done, or the connection is
-// closed from the other side.
+// acceptLines takes messages until in ends, ctx is done, or the other side
+// closes the connection.
 func (c *connection) acceptLines(ctx context.Context, in io.Reader, out *stream) error {
 	lines := readLines(c.ctx, in)
 	for {
@@ -109,10 +110,11 @@ func (c *connection) acceptLine(l inputLine, out *stream) {
 	}
 }
 
-// An inputLine is one line of input, without its end, or what came instead.
+// An inputLine is one line of input, without its newline, or the error that
+// came instead.
 type inputLine struct {
 	text    []byte
-	tooLong bool // text was more than maxMessage and is left out
+	tooLong bool // text exceeded maxMessage and is left out
 	err     error
 }
 
@@ -137,7 +139,7 @@ func readLines(ctx context.Context, in io.Reader) <-chan inputLine {
 }
 
 // readLine reads to the end of a line, keeping at most maxMessage bytes of it.
-// A last line without an end counts.
+// A last line without a newline counts.
 func readLine(reader *bufio.Reader) inputLine {
 	var l inputLine
 	for {
@@ -159,7 +161,7 @@ func readLine(reader *bufio.Reader) inputLine {
 	}
 }
 
-// lineWriter returns what writes each message on a line of its own.
+// lineWriter returns a function that writes each message on its own line.
 func lineWriter(out io.Writer) func(output) error {
 	return func(o output) error {
 		if _, err := out.Write(append(o.text, '\n')); err != nil {
@@ -169,7 +171,7 @@ func lineWriter(out io.Writer) func(output) error {
 	}
 }
 
-// withGrace returns a context that is done when grace has passed since one of ends was.
+// withGrace returns a context that is done grace after one of ends is.
 func withGrace(ends ...context.Context) (context.Context, context.CancelFunc) {
 	late, cancel := context.WithCancel(context.Background())
 	for _, end := range ends {

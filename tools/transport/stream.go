@@ -7,30 +7,30 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// notesAhead is how many notifications may wait for a client that reads
-// slowly. The server drops what comes beyond.
+// notesAhead is how many notifications may wait for a slow client. The server
+// drops any beyond that.
 const notesAhead = 100
 
 // A stream is one way to a client: standard output, an event stream, or the
-// response to a POST. One goroutine writes to it, in pump, and writes what a
-// handler told before the answer of that handler.
+// response to a POST. One goroutine writes to it, in pump, and writes a
+// handler's notifications before the handler's answer.
 type stream struct {
 	notes   <-chan mcp.JSONRPCNotification
-	wants   func(mcp.JSONRPCNotification) bool // what is not wanted is left out
-	own     chan mcp.JSONRPCNotification       // notes, if they are those of one request
+	wants   func(mcp.JSONRPCNotification) bool // filters notifications
+	own     chan mcp.JSONRPCNotification       // notes, if they belong to one request
 	outputs chan output
-	done    chan struct{}   // closed when nothing is written to it any more
-	ended   <-chan struct{} // closed when the connection is: its writer may still be stuck then
+	done    chan struct{}   // closed when nothing more is written to it
+	ended   <-chan struct{} // closed with the connection, though its writer may still be stuck
 }
 
-// An output is an encoded answer or request to the client, empty where nothing
-// is to be answered.
+// An output is an encoded answer or request to the client, empty if there is
+// nothing to answer.
 type output struct {
 	text []byte
-	last bool // the stream ends with it, if it is the response to a POST
+	last bool // ends the stream, if that is the response to a POST
 }
 
-// stream returns the way for all that c tells its client.
+// stream returns the stream for everything c sends its client.
 func (c *connection) stream() *stream {
 	return &stream{
 		notes:   c.session.ClientNotifications(),
@@ -41,7 +41,7 @@ func (c *connection) stream() *stream {
 	}
 }
 
-// reply returns the way for what one request brings.
+// reply returns the stream for what one request causes.
 func (c *connection) reply() *stream {
 	s := c.stream()
 	s.own = make(chan mcp.JSONRPCNotification, notesAhead)
@@ -49,8 +49,8 @@ func (c *connection) reply() *stream {
 	return s
 }
 
-// send hands o over to be written. It reports whether the stream took it: one that has
-// ended does not.
+// send queues o to be written and reports whether the stream took it: one that
+// has ended does not.
 func (s *stream) send(o output) bool {
 	select {
 	case s.outputs <- o:
@@ -62,8 +62,8 @@ func (s *stream) send(o output) bool {
 	}
 }
 
-// pump writes what is sent, until ctx is done, write fails, or a last output
-// is written and untilLast is set. It is called once.
+// pump writes what is sent until ctx is done, write fails, or a last output is
+// written and untilLast is set. It is called once.
 func (s *stream) pump(ctx context.Context, untilLast bool, write func(output) error) error {
 	defer close(s.done)
 	for {
@@ -82,7 +82,7 @@ func (s *stream) pump(ctx context.Context, untilLast bool, write func(output) er
 	}
 }
 
-// deliver writes the notifications that wait, then the output.
+// deliver writes the waiting notifications, then the output.
 func (s *stream) deliver(o output, write func(output) error) error {
 	for range notesAhead {
 		select {
@@ -104,7 +104,7 @@ func (s *stream) deliver(o output, write func(output) error) error {
 func (s *stream) tell(note mcp.JSONRPCNotification, write func(output) error) error {
 	text, err := json.Marshal(note)
 	if err != nil || !s.wants(note) {
-		return nil // one that cannot be encoded is not worth the stream
+		return nil // a note that cannot be encoded is not worth the stream
 	}
 	return write(output{text: text})
 }

@@ -10,9 +10,9 @@ import (
 )
 
 // streamable is the streamable HTTP transport of protocol version 2025-11-25,
-// with sessions: initialize begins one, every other request names it. A POST
-// is answered with JSON, or with a stream of events if anything is told before
-// the answer. Streams cannot be resumed; a call whose client goes away goes on.
+// with sessions: initialize begins one, every other request names it. A POST is
+// answered with JSON, or with an event stream if anything is sent before the
+// answer. Streams cannot be resumed; a call whose client leaves continues.
 type streamable struct {
 	sessions  *httpSessions
 	keepAlive time.Duration
@@ -57,11 +57,12 @@ func (t *streamable) sessionFor(m message, w http.ResponseWriter, r *http.Reques
 	return session, true
 }
 
-// named returns the session that r names, in use. Clients begin a new one on 404.
+// named returns the session that r names, in use. Clients begin a new one on
+// 404.
 func (t *streamable) named(w http.ResponseWriter, r *http.Request) (*httpSession, bool) {
 	id := r.Header.Get(sessionHeader)
 	if id == "" {
-		http.Error(w, "the header "+sessionHeader+" is missing: send initialize first, and the id that its answer has", http.StatusBadRequest)
+		http.Error(w, "the header "+sessionHeader+" is missing: send initialize first, then the id from its answer", http.StatusBadRequest)
 		return nil, false
 	}
 	session, ok := t.sessions.use(id)
@@ -71,7 +72,7 @@ func (t *streamable) named(w http.ResponseWriter, r *http.Request) (*httpSession
 	return session, ok
 }
 
-// get opens the stream for what belongs to no request.
+// get opens the stream for messages that belong to no request.
 func (t *streamable) get(w http.ResponseWriter, r *http.Request) {
 	session, ok := t.named(w, r)
 	if !ok {
@@ -102,17 +103,17 @@ func (t *streamable) delete(w http.ResponseWriter, r *http.Request) {
 // events.
 type posted struct {
 	w      http.ResponseWriter
-	events *eventStream // nil until there is one
+	events *eventStream // nil until the response becomes a stream
 	begun  bool
 }
 
-// serve writes what out brings, until it has the answer, the client leaves or
+// serve writes what out brings until it has the answer, the client leaves or
 // the session ends.
 func (p *posted) serve(ctx context.Context, session *httpSession, out *stream) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(session.ctx, cancel)()
-	_ = out.pump(ctx, true, p.write) // its client is gone: nobody to tell
+	_ = out.pump(ctx, true, p.write) // its client is gone: there is nobody to tell
 	if !p.begun {
 		http.Error(p.w, "the session ended before the answer", http.StatusServiceUnavailable)
 	}

@@ -10,21 +10,21 @@ import (
 )
 
 // maxSubscriptions is how many resources a session may subscribe to: each is
-// kept, and looked at with every change.
+// kept in memory and checked on every change.
 const maxSubscriptions = 1000
 
 // subscriptions are the resources whose changes a client wants to hear of.
 type subscriptions struct {
-	// find returns the URI by which changes of the resource at uri are told; nil: by
-	// the same. Set before the session's first request.
+	// find returns the URI under which changes of the resource at uri are
+	// announced; nil: uri itself. It is set before the session's first request.
 	find func(uri string) (told string, err error)
 
 	mu   sync.Mutex
-	uris map[string]string // by which changes are told, by what the client calls them
+	uris map[string]string // the URI of announcements, by what the client calls it
 }
 
-// SubscribeToResourceErr begins telling of changes of the resource at uri. It is an
-// error if there is none, or if the session has too many already.
+// SubscribeToResourceErr subscribes to changes of the resource at uri. It fails
+// if there is no such resource, or if the session has too many subscriptions.
 func (s *subscriptions) SubscribeToResourceErr(uri string) error {
 	told := uri
 	if s.find != nil {
@@ -36,16 +36,17 @@ func (s *subscriptions) SubscribeToResourceErr(uri string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, known := s.uris[uri]; !known && len(s.uris) >= maxSubscriptions {
-		return fmt.Errorf("this session is subscribed to %d resources already (unsubscribe from some first; flame://tree tells of every change)", maxSubscriptions)
+		return fmt.Errorf("this session is subscribed to %d resources already (unsubscribe from some first; flame://tree announces every change)", maxSubscriptions)
 	}
 	s.uris[uri] = told
 	return nil
 }
 
-// SubscribeToResource is SubscribeToResourceErr for servers that hear of no error.
+// SubscribeToResource is SubscribeToResourceErr for servers that ignore the
+// error.
 func (s *subscriptions) SubscribeToResource(uri string) { _ = s.SubscribeToResourceErr(uri) }
 
-// UnsubscribeFromResource ends it.
+// UnsubscribeFromResource ends the subscription.
 func (s *subscriptions) UnsubscribeFromResource(uri string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -67,8 +68,8 @@ func (s *subscriptions) IsSubscribedToResource(uri string) bool {
 	return subscribed
 }
 
-// wants reports whether a notification may be sent: the server tells every
-// client of every changed resource, the protocol only those who subscribed.
+// wants reports whether a notification may be sent: the server announces every
+// changed resource to every client, the protocol only to subscribers.
 func (s *subscriptions) wants(note mcp.JSONRPCNotification) bool {
 	if note.Method != mcp.MethodNotificationResourceUpdated {
 		return true
