@@ -50,7 +50,7 @@ func (p *Project) inStep(ctx context.Context, run transaction, by Caller, f Cons
 	switch {
 	case err != nil:
 	case p.joint != nil:
-		p.joint.log = append(p.joint.log, done.log...)
+		p.joint.log, p.joint.changed = append(p.joint.log, done.log...), p.joint.changed || done.changed
 	default:
 		tell(done.log)
 	}
@@ -106,6 +106,7 @@ func (s *Step) change(f func(*Step) error) error {
 	if err := s.moved(before); err != nil {
 		return err
 	}
+	s.changed = true
 	return s.Tx.SaveSession(s.Session)
 }
 

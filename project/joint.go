@@ -7,49 +7,56 @@ import (
 
 // A joint is the Store of operations that are one transaction together.
 type joint struct {
-	tx     Tx
-	failed error // of an Update: then nothing of the transaction is kept
-	log    []func()
+	tx      Tx
+	failed  error // of an Update: then nothing of the transaction is kept
+	changed bool  // something by another
+	log     []func()
 }
 
 // View runs f in the one transaction.
 func (j *joint) View(_ context.Context, f func(Tx) error) error { return f(j.tx) }
 
 // Update runs f in the one transaction.
-func (j *joint) Update(_ context.Context, f func(Tx) error) error {
+func (j *joint) Update(ctx context.Context, f func(Tx) error) error {
+	err := j.Run(ctx, f)
+	j.changed = j.changed || err == nil
+	return err
+}
+
+// Run runs f in the one transaction.
+func (j *joint) Run(_ context.Context, f func(Tx) error) error {
 	err := f(j.tx)
 	j.failed = errors.Join(j.failed, err)
 	return err
 }
 
-// Run runs f in the one transaction.
-func (j *joint) Run(ctx context.Context, f func(Tx) error) error { return j.Update(ctx, f) }
-
-var (
-	errApart = errors.New("project: this is too much for one transaction")
-)
+var errApart = errors.New("project: this is too much for one transaction")
 
 // Together runs f, whose operations on the project that it is given are one
 // transaction: a read, as long as none of them writes. Where one of them fails, nothing
-// of any is kept, and only that something is not found is f's to put up with. What is
-// too much for one is done in several. f may run again, so it acts on that project alone.
+// of any is kept. What is too much for one transaction is done in several, and so is
+// an f that goes on although one of its operations did not find something. f may run
+// again, so it acts on that project alone.
 func (p *Project) Together(ctx context.Context, f func(*Project) error) error {
 	if p.joint != nil {
 		return f(p)
 	}
 	var j *joint
-	var told error
+	var result error // of f
 	err := p.Store.Run(ctx, func(tx Tx) error {
 		j = &joint{tx: tx}
-		told = f(p.in(j))
-		return errors.Join(told, j.failed)
+		result = f(p.in(j))
+		return errors.Join(result, j.failed)
 	})
 	switch {
-	case errors.Is(err, errApart):
-		return f(p)
 	case err == nil:
 		tell(j.log)
-	case j != nil && told == nil && j.failed != nil && IgnoreMissing(j.failed) == nil: // f knows what to do without it
+	case errors.Is(err, errApart):
+		return f(p)
+	case j != nil && j.failed != nil && result == nil && IgnoreMissing(j.failed) == nil:
+		if j.changed {
+			return f(p)
+		}
 		return nil
 	}
 	return err

@@ -12,11 +12,14 @@ import (
 	"flame/project/stack"
 )
 
-func TestOneTransactionPutsUpWithNothingButWhatIsNotFound(t *testing.T) {
+func TestOnlyWhatIsNotFoundLeavesTheRestOfAnEvent(t *testing.T) {
 	t.Parallel()
-	tests := map[string]struct{ fails, want error }{
-		"not found": {core.NotFoundf("no frame"), nil},
-		"refused":   {core.Invalidf("no goal"), core.ErrInvalid},
+	tests := map[string]struct {
+		fails, want error
+		kept        int // frames
+	}{
+		"not found": {core.NotFoundf("no frame"), nil, 2},
+		"refused":   {core.Invalidf("no goal"), core.ErrInvalid, 0},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -30,7 +33,7 @@ func TestOneTransactionPutsUpWithNothingButWhatIsNotFound(t *testing.T) {
 				return nil
 			})
 			require.ErrorIs(t, err, tt.want)
-			assert.Empty(t, f.Draw(), "nothing of any is kept")
+			assert.Len(t, f.Draw(), tt.kept)
 		})
 	}
 }

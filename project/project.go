@@ -1,7 +1,8 @@
-// Package project holds the operations that tools, hooks, commands and pages
-// share. Each is one transaction on the Store: core's rules applied to the
-// project's frames and sessions. It leaves words for models and people to the
-// doors, and SQL to the store.
+// Package project is what all operations on a project share: the Store that they need,
+// and the Step that each of them is, one transaction on behalf of a caller. The
+// operations, which tools, hooks, commands and pages share, are in the packages below:
+// core's rules applied to frames and sessions. They leave words for models and people
+// to the doors, and SQL to the store.
 package project
 
 import (

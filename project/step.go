@@ -18,6 +18,7 @@ type Step struct {
 	Fresh   bool         // the session was not known before
 	Agent   string       // id of the agent that events are about; empty outside of agents
 	Rule    string       // by which flame acts of its own; empty while it does what was asked
+	changed bool         // it did more than read
 	log     []func()     // what the log is told once the transaction is durable
 }
 
