@@ -1,10 +1,13 @@
 package tests
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"sync"
 	"testing"
 
@@ -44,6 +47,11 @@ func build() (string, error) {
 func TestMain(m *testing.M) {
 	if file := os.Getenv(boundedFile); file != "" {
 		os.Exit(beBounded(file, os.Args[1:]))
+	}
+	// Tests wait for other processes half of their time.
+	if err := flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0))); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
 	}
 	code := m.Run()
 	if built.dir != "" {
