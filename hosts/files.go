@@ -15,22 +15,22 @@ import (
 	"flame/core"
 )
 
-// Settings are read up to these sizes, in bytes: those of a project, and the user's
-// own, in which hosts keep their histories too.
+// Settings are read up to these sizes, in bytes: those of a project, and the
+// user's own, in which hosts also keep their histories.
 const (
 	maxProjects = 4 << 20
 	maxOwn      = 64 << 20
 )
 
-// Files are those of one scope: the user's own, whose links may lead anywhere, or a
-// project's. They came with a repository, so nothing read or written there leads out
-// of its folder.
+// Files are those of one scope: the user's own, whose links may lead anywhere,
+// or a project's. A project's came with a repository, so nothing read or
+// written there leads out of its folder.
 type Files struct {
 	project string // its folder; empty for the user's own
 }
 
-// Files returns those of a scope. A project that holds the user's home is the user's
-// own.
+// Files returns the files of a scope. A project that contains the user's home
+// counts as the user's own.
 func (m Machine) Files(scope Scope) Files {
 	if home, err := filepath.Rel(m.ProjectDir, m.Home); scope == User || err == nil && filepath.IsLocal(home) {
 		return Files{}
@@ -38,8 +38,8 @@ func (m Machine) Files(scope Scope) Files {
 	return Files{m.ProjectDir}
 }
 
-// look calls f with the folder through which a path is reached, its name there, and
-// how much of it is read.
+// look calls f with the folder through which a path is reached, its name there,
+// and how much of it may be read.
 func (f Files) look(path string, look func(in confine.Folder, name string, max int64) error) error {
 	if f.project == "" {
 		return told(path, look(confine.Follow(""), path, maxOwn))
@@ -61,7 +61,7 @@ func (f Files) inProject(path string, do func(root *confine.Root, name string) e
 	return told(path, do(root, filepath.ToSlash(name)))
 }
 
-// told makes advice of what was refused, and names the path in other errors.
+// told turns a refusal into advice, and adds the path to other errors.
 func told(path string, err error) error {
 	var refused confine.Refusal
 	switch {
@@ -79,8 +79,8 @@ func IsMissing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
-// Read returns what a file of settings holds. One that is no plain file, or that leads
-// out of the project, is a Problem.
+// Read returns the content of a settings file. If it is not a plain file, or
+// leads out of the project, the error is a Problem.
 func (f Files) Read(path string) (content []byte, err error) {
 	err = f.look(path, func(in confine.Folder, name string, max int64) (err error) {
 		content, err = in.ReadFile(name, max)
@@ -89,7 +89,7 @@ func (f Files) Read(path string) (content []byte, err error) {
 	return content, err
 }
 
-// Check returns a Problem where something else than a plain file stands at a path, or
+// Check returns a Problem if a path is something other than a plain file, or if
 // a link leads out of the project.
 func (f Files) Check(path string) error {
 	if _, err := f.Read(path); err != nil && !IsMissing(err) {
@@ -98,8 +98,9 @@ func (f Files) Check(path string) error {
 	return nil
 }
 
-// Write is the step that gives path this content and mode, in one move: a reader finds
-// the old file or the new one. No step when it is so already.
+// Write returns the step that gives path this content and mode atomically: a
+// reader finds the old file or the new one. It returns no step if nothing would
+// change.
 func (f Files) Write(path string, content []byte, mode fs.FileMode) ([]Step, error) {
 	same := false
 	err := f.look(path, func(in confine.Folder, name string, _ int64) (err error) {
@@ -134,7 +135,7 @@ func (f Files) replace(path string, content []byte, mode fs.FileMode) error {
 	return f.inProject(path, func(root *confine.Root, name string) error { return root.Replace(name, content, mode) })
 }
 
-// replace writes beside path and renames, whatever leads to its folder.
+// replace writes beside path and renames, following any links to its folder.
 func replace(path string, content []byte, mode fs.FileMode) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
@@ -147,8 +148,8 @@ func replace(path string, content []byte, mode fs.FileMode) error {
 	return dir.Replace(filepath.Base(path), content, mode)
 }
 
-// Remove is the step that deletes path, and the folders above it that are empty then:
-// up to but without the folder stop, or the project's.
+// Remove returns the step that deletes path and the folders above it that are
+// then empty, up to but excluding stop, or the project's folder.
 func (f Files) Remove(path, stop string) []Step {
 	if _, err := os.Lstat(path); err != nil {
 		return nil
@@ -171,8 +172,8 @@ func (f Files) remove(path, stop string) error {
 	return nil
 }
 
-// WriteFolder is the step that makes dir hold exactly files, by their paths in
-// it. The new folder is complete before it takes the old one's place.
+// WriteFolder returns the step that makes dir hold exactly files, keyed by
+// their paths in it. The new folder is complete before it replaces the old one.
 func WriteFolder(dir string, files map[string][]byte) []Step {
 	if holds(dir, files) {
 		return nil

@@ -1,7 +1,7 @@
-// Package hosts is what flame knows of the programs that agents live in: a Host is one
-// of them, and what differs between them stands in that host's own package. What all
-// share is here: the registry, the machine that setups act on and the steps of their
-// plans, tools and modes, and flame's own binary.
+// Package hosts is what flame knows of the programs that agents live in: a Host
+// is one of them, and what differs between them is in that host's own package.
+// What they share is here: the registry, the machine that setups act on and the
+// steps of their plans, tools and modes, and flame's own binary.
 package hosts
 
 import (
@@ -12,40 +12,41 @@ import (
 	"flame/transcripts"
 )
 
-// A Host is all that flame knows of one host, made by that host's package. Only Name,
-// Title, Program and On are needed; where a field is empty, the host has no such thing.
+// A Host is everything flame knows of one host; that host's package makes it.
+// Only Name, Title, Program and On are required; an empty field means that the
+// host has no such thing.
 type Host struct {
-	Name    string // that flame gives it everywhere
+	Name    string // flame's name for it, everywhere
 	Title   string // for people
 	Program string // its binary, found on PATH
-	Adds    string // what a setup puts into it, in words
+	Adds    string // what a setup adds to it, in words
 	ByHand  string // the lines that register flame's server without a setup
 
-	SessionVariable string   // the variable by which it tells what runs inside of it the session
-	FolderVariable  string   // the variable by which it tells the folder that the session was started in
-	Variables       []string // that it sets for what runs inside of it, where in an agent they would pass for its own session; the first one always
-	CallID          string   // the key under which a call of a tool tells its id to the server
+	SessionVariable string   // the environment variable that holds the session, for processes inside of it
+	FolderVariable  string   // the environment variable that holds the folder in which the session was started
+	Variables       []string // set for processes inside of it; in an agent they would be mistaken for its own session; the first one is always set
+	CallID          string   // the key under which a tool call sends its id to the server
 
-	Settings    []string                 // files and folders by which a folder has settings of its own
+	Settings    []string                 // files and folders that give a folder its own settings
 	Takes       func(model string) bool  // nil: any
 	Tools       Tools                    // its own
-	Common      bool                     // its tools' names are the common ones, by way of which tools are translated
-	Joint       string                   // stands in the names that it gives to tools of MCP servers
-	Agents      map[string][]string      // that it brings, with the tools that they lack
-	Keys        []Key                    // of definitions, that only it understands
-	Shared      bool                     // one permission is about all its tools that change files
-	Rules       []string                 // its permissions that are about no tool
-	Definitions func(m Machine) []Folder // returns where it looks for definitions of agents, from the lowest precedence to the highest
+	Common      bool                     // its tool names are the common ones, through which tools are translated
+	Joint       string                   // separates the parts of its names for tools of MCP servers
+	Agents      map[string][]string      // built in, with the tools that they lack
+	Keys        []Key                    // of definitions, which only it understands
+	Shared      bool                     // one permission covers all its tools that change files
+	Rules       []string                 // its permissions that are not tied to a tool
+	Definitions func(m Machine) []Folder // returns where it looks for definitions of agents, in ascending precedence
 
 	Logs   transcripts.Formats    // the formats of its logs
-	LogsAt string                 // where those of some project are, as an example for people
-	Prints *transcripts.Format    // which of them its program prints when it runs an agent
-	Store  func(m Machine) string // returns the path of the one log that it keeps of all its sessions; nil: each has its own
+	LogsAt string                 // where the logs of some project are, as an example for people
+	Prints *transcripts.Format    // the format that its program prints when it runs an agent
+	Store  func(m Machine) string // returns the path of its one log of all sessions; nil: each session has its own
 
-	Hook     Hook                   // takes in its events
-	Patience time.Duration          // after which the host is let go on without the hook's answer
-	Events   func() []EventDoc      // says what Hook does with each
-	On       func(m Machine) Client // reaches its program on a machine
+	Hook     Hook                   // handles its events
+	Patience time.Duration          // how long the host waits for the hook's answer
+	Events   func() []EventDoc      // documents what Hook does with each
+	On       func(m Machine) Client // returns its program on a machine
 }
 
 // A Client is a host's program on a machine.
@@ -57,8 +58,8 @@ type Client interface {
 // Installed reports whether the host is on PATH.
 func (h Host) Installed(m Machine) bool { _, err := m.LookPath(h.Program); return err == nil }
 
-// Find returns the path of the host's program; without it there is a Problem of kind
-// core.ErrNotFound, with ByHand as hint.
+// Find returns the path of the host's program, or a Problem of kind
+// core.ErrNotFound with ByHand as hint.
 func (h Host) Find(m Machine) (string, error) {
 	path, err := m.LookPath(h.Program)
 	if err != nil {
@@ -68,11 +69,11 @@ func (h Host) Find(m Machine) (string, error) {
 	return path, nil
 }
 
-// RunsModel reports whether a model's name is one that the host takes.
+// RunsModel reports whether the host accepts a model's name.
 func (h Host) RunsModel(model string) bool { return h.Takes == nil || h.Takes(model) }
 
-// Knows reports whether the host is known to have a tool; patterns and tools of MCP
-// servers are for the host to tell.
+// Knows reports whether the host is known to have a tool; patterns and tools of
+// MCP servers are left to the host.
 func (h Host) Knows(tool string) bool {
 	if strings.ContainsAny(tool, "*?") || strings.Contains(tool, h.Joint) || strings.Contains(tool, "flame") {
 		return true

@@ -11,10 +11,10 @@ import (
 	"flame/core"
 )
 
-// A Machine is where a setup acts. All fields are needed.
+// A Machine is what a setup acts on. All fields are required.
 type Machine struct {
 	Home       string // absolute
-	ProjectDir string // absolute; where Project scope applies
+	ProjectDir string // absolute; the folder of the Project scope
 	Getenv     func(string) string
 	LookPath   func(string) (string, error)
 	// Run runs a program in dir with flame's own environment and returns what it
@@ -22,11 +22,12 @@ type Machine struct {
 	Run func(ctx context.Context, dir, program string, args ...string) (string, error)
 }
 
-// nowhere stands for the home of a user who has none; nothing is there.
+// nowhere replaces the home of a user who has none; nothing is there.
 const nowhere = "/nonexistent"
 
-// ThisMachine is the one flame runs on, seen from projectDir. Without a home folder
-// there is a Problem; what does not touch the home can go on with the machine then.
+// ThisMachine returns the machine flame runs on, seen from projectDir. Without
+// a home folder it returns a Problem; what does not touch the home can still
+// use the machine.
 func ThisMachine(projectDir string) (Machine, error) {
 	m := Machine{Home: nowhere, ProjectDir: projectDir, Getenv: os.Getenv, LookPath: exec.LookPath, Run: run}
 	home, err := os.UserHomeDir()
@@ -43,17 +44,18 @@ func (m Machine) At(projectDir string) Machine {
 	return m
 }
 
-// ConfigHome is the folder for configuration of the XDG base directories.
+// ConfigHome returns the XDG base directory for configuration.
 func (m Machine) ConfigHome() string {
 	return m.folder("XDG_CONFIG_HOME", ".config")
 }
 
-// DataHome is the folder for data of the XDG base directories.
+// DataHome returns the XDG base directory for data.
 func (m Machine) DataHome() string {
 	return m.folder("XDG_DATA_HOME", filepath.Join(".local", "share"))
 }
 
-// folder is that of variable, which XDG wants absolute, or else one in Home.
+// folder returns the folder in variable, which XDG requires to be absolute, or
+// else inHome in Home.
 func (m Machine) folder(variable, inHome string) string {
 	if dir := m.Getenv(variable); filepath.IsAbs(dir) {
 		return dir
@@ -61,7 +63,7 @@ func (m Machine) folder(variable, inHome string) string {
 	return filepath.Join(m.Home, inHome)
 }
 
-// Version is what program prints for --version, empty when it prints nothing
+// Version returns what program prints for --version, or "" if that is not
 // useful: a host's version is for people to read, no step depends on it.
 func (m Machine) Version(ctx context.Context, program string) string {
 	out, err := m.Run(ctx, m.Home, program, "--version")
@@ -72,7 +74,7 @@ func (m Machine) Version(ctx context.Context, program string) string {
 	return first
 }
 
-// Same reports whether two paths name one folder, through links too.
+// Same reports whether two paths name the same folder, even through links.
 func Same(a, b string) bool {
 	if a == b {
 		return true

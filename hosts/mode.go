@@ -7,23 +7,23 @@ import (
 	"flame/core"
 )
 
-// A Mode says what an agent may do without being asked for each thing. The names
-// are Claude Code's.
+// A Mode says what an agent may do without asking each time. The names are
+// Claude Code's.
 type Mode string
 
 // The modes, from the narrowest to the widest (spec: agents §3).
 const (
 	Plan        Mode = "plan"              // reads only
-	DontAsk     Mode = "dontAsk"           // does what is allowed by rules, nothing else
-	Default     Mode = "default"           // asks; without a person to ask, as DontAsk
+	DontAsk     Mode = "dontAsk"           // only what rules allow
+	Default     Mode = "default"           // asks; if there is nobody to ask, like DontAsk
 	AcceptEdits Mode = "acceptEdits"       // changes files
 	Bypass      Mode = "bypassPermissions" // everything
 )
 
-// lattice is the order of the modes.
+// lattice lists the modes from the narrowest to the widest.
 var lattice = []Mode{Plan, DontAsk, Default, AcceptEdits, Bypass}
 
-// ParseMode reads the name of a mode.
+// ParseMode returns the mode of a name.
 func ParseMode(name string) (Mode, error) {
 	if mode := Mode(name); slices.Contains(lattice, mode) {
 		return mode, nil
@@ -37,8 +37,8 @@ func (Mode) Values() []string { return core.Words(lattice...) }
 // Known reports whether flame knows the mode.
 func (m Mode) Known() bool { return slices.Contains(lattice, m) }
 
-// rank is the mode's place in the lattice. One that nobody knows counts as
-// Default, so that it neither widens nor blocks.
+// rank returns the mode's position. An unknown mode counts as Default, so that
+// it neither widens nor blocks.
 func (m Mode) rank() int {
 	if i := slices.Index(lattice, m); i >= 0 {
 		return i

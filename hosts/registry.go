@@ -11,7 +11,8 @@ import (
 	"flame/transcripts"
 )
 
-// A Registry is the hosts that flame knows, in the order in which they are named.
+// A Registry holds the hosts that flame knows, in the order in which they are
+// named.
 type Registry []Host
 
 // Find returns the host of a name, and whether there is one.
@@ -19,7 +20,8 @@ func (r Registry) Find(name string) (Host, bool) {
 	return lo.Find(r, func(h Host) bool { return h.Name == name })
 }
 
-// Named returns a host that is there to be named, in words of one who starts agents.
+// Named returns the host of a name, or an error that lists the hosts that can
+// start agents.
 func (r Registry) Named(name string) (Host, error) {
 	host, known := r.Find(name)
 	if !known {
@@ -28,15 +30,15 @@ func (r Registry) Named(name string) (Host, error) {
 	return host, nil
 }
 
-// Of returns the host of a name. One that is not known has no tools, takes any
-// model, and is taken to know every tool.
+// Of returns the host of a name. An unknown host has no tools, takes any model,
+// and is assumed to know every tool.
 func (r Registry) Of(name string) Host {
 	h, _ := r.Find(name)
 	h.Name = name
 	return h
 }
 
-// Hooked returns the hosts that tell flame of their events.
+// Hooked returns the hosts that report their events to flame.
 func (r Registry) Hooked() Registry {
 	return lo.Filter(r, func(h Host, _ int) bool { return h.Hook != nil })
 }
@@ -44,7 +46,7 @@ func (r Registry) Hooked() Registry {
 // Names returns the names of the hosts.
 func (r Registry) Names() []string { return lo.Map(r, func(h Host, _ int) string { return h.Name }) }
 
-// Titles returns what people call the hosts, with a word between the last two.
+// Titles returns the hosts' names for people, with a word between the last two.
 func (r Registry) Titles(word string) string {
 	return list(lo.Map(r, func(h Host, _ int) string { return h.Title }), word)
 }
@@ -62,20 +64,20 @@ func list(words []string, last string) string {
 	return strings.Join(words[:len(words)-1], ", ") + " " + last + " " + words[len(words)-1]
 }
 
-// Session returns the session that a host tells this process it runs in; empty outside
-// of any.
+// Session returns the session of the host that this process runs in, or ""
+// outside any.
 func (r Registry) Session(getenv func(string) string) string {
 	return r.told(getenv, func(h Host) string { return h.SessionVariable })
 }
 
-// Folder returns the folder that a host tells this process its session was started in;
-// empty outside of any.
+// Folder returns the folder in which that host's session was started, or ""
+// outside any.
 func (r Registry) Folder(getenv func(string) string) string {
 	return r.told(getenv, func(h Host) string { return h.FolderVariable })
 }
 
-// SessionVariables returns the variables by which hosts tell what runs inside of them
-// the session.
+// SessionVariables returns the environment variables in which hosts pass their
+// session to processes inside them.
 func (r Registry) SessionVariables() []string {
 	return lo.FilterMap(r, func(h Host, _ int) (string, bool) { return h.SessionVariable, h.SessionVariable != "" })
 }
@@ -96,7 +98,7 @@ func (r Registry) told(getenv func(string) string, variable func(Host) string) s
 	return ""
 }
 
-// CallIDs returns the keys under which calls of tools tell their ids.
+// CallIDs returns the keys under which tool calls send their ids.
 func (r Registry) CallIDs() []string {
 	return lo.FilterMap(r, func(h Host, _ int) (string, bool) { return h.CallID, h.CallID != "" })
 }
@@ -109,34 +111,34 @@ func (r Registry) Formats() transcripts.Formats {
 // Tools returns the tools of all hosts.
 func (r Registry) Tools() Tools { return lo.FlatMap(r, func(h Host, _ int) []Tool { return h.Tools }) }
 
-// SpawnTools returns the tools of hosts and of ours by which an agent starts others.
-// All are withheld at the deepest level: missing one alias lets agents multiply
-// (spec: agents §2).
+// SpawnTools returns the tools, hosts' and ours, by which an agent starts
+// others. All are withheld at the deepest level: missing one alias lets agents
+// multiply (spec: agents §2).
 func (r Registry) SpawnTools() []string {
 	return append(r.Tools().Names(Spawns), "*"+string(op.Spawn))
 }
 
-// Inside reports whether a process runs in a session of a host, by its variables
-// and the names of the programs above it.
+// Inside reports whether a process runs in a session of a host, judging by its
+// environment and the names of its ancestors.
 func (r Registry) Inside(getenv func(string) string, above []string) bool {
 	return slices.ContainsFunc(r, func(h Host) bool {
 		return len(h.Variables) > 0 && getenv(h.Variables[0]) != "" || slices.Contains(above, h.Program)
 	})
 }
 
-// Variables returns the variables that any of the hosts sets for what runs inside of
-// it.
+// Variables returns the environment variables that any of the hosts sets for
+// processes inside it.
 func (r Registry) Variables() []string {
 	return lo.FlatMap(r, func(h Host, _ int) []string { return h.Variables })
 }
 
-// Settings returns the files and folders by which a folder has settings of its own for
+// Settings returns the files and folders that give a folder its own settings in
 // any of the hosts.
 func (r Registry) Settings() []string {
 	return lo.FlatMap(r, func(h Host, _ int) []string { return h.Settings })
 }
 
-// HowToInstall is the advice for a user who has none of the hosts.
+// HowToInstall returns advice for a user who has none of the hosts.
 func (r Registry) HowToInstall() string {
 	titles := lo.Map(r, func(h Host, _ int) string { return h.Title })
 	programs := lo.Map(r, func(h Host, _ int) string { return "`" + h.Program + "`" })

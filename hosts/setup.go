@@ -7,19 +7,20 @@ import (
 	"flame/core"
 )
 
-// A Setup ties flame to a host. Install and Remove only plan; Apply acts.
-// The plan of what is done already is empty.
+// A Setup connects flame to a host. Install and Remove only plan; Apply acts. A
+// plan is empty if everything is done already.
 type Setup interface {
-	// Install plans what is missing for flame to work in the host. Without the
-	// host on PATH it is a Problem of kind core.ErrNotFound, with ByHand as hint.
+	// Install plans what is missing for flame to work in the host. If the host
+	// is not on PATH it returns a Problem of kind core.ErrNotFound, with ByHand
+	// as hint.
 	Install(ctx context.Context, scope Scope) ([]Step, error)
 	// Remove plans how to undo Install for one scope.
 	Remove(ctx context.Context, scope Scope) ([]Step, error)
-	// Status says what there is now. It starts nothing of flame.
+	// Status returns the current state. It starts nothing of flame.
 	Status(ctx context.Context) (Status, error)
 }
 
-// A Scope says for which work a host is set up.
+// A Scope says which projects a host is set up for.
 type Scope string
 
 // The scopes, named as Claude Code names them.
@@ -34,13 +35,13 @@ type Step struct {
 	Do   func(context.Context) error
 }
 
-// Apply takes the steps in order, up to the first that fails, and tells done
-// of each that was taken.
+// Apply takes the steps in order until one fails, and calls done for each that
+// succeeded.
 func Apply(ctx context.Context, steps []Step, done func(Step)) error {
 	for _, step := range steps {
 		if err := step.Do(ctx); err != nil {
 			return core.Unavailablef(err, "could not %s: %v", step.Says, err).
-				WithHint("put that right and run the same command again: it goes on where it stopped")
+				WithHint("fix that and run the same command again: it continues where it stopped")
 		}
 		done(step)
 	}
@@ -49,15 +50,15 @@ func Apply(ctx context.Context, steps []Step, done func(Step)) error {
 
 // A Status is what one host has of flame.
 type Status struct {
-	Program   string         // where the host is; empty: not on PATH, and Version is empty too
+	Program   string         // path of the host's program; empty, like Version, if it is not on PATH
 	Version   string         // as the host itself prints it
 	Installed []Installation // by setup
 	ByHand    []Registration // by anyone else
 	Offers    string         // version of the plugin that setup would install
-	GivesWay  bool           // where both are there, the host starts only what was registered by hand
+	GivesWay  bool           // if both are there, the host starts only what was registered by hand
 }
 
-// Double reports whether flame is registered by setup and by hand as well. The
+// Double reports whether flame is registered both by setup and by hand. The
 // host then starts it twice, unless GivesWay.
 func (s Status) Double() bool { return len(s.Installed) > 0 && len(s.ByHand) > 0 }
 
@@ -71,12 +72,12 @@ type Installation struct {
 // A Registration is an entry for flame that no setup made.
 type Registration struct {
 	Name string // the entry's name in the host
-	File string // where it stands
+	File string // the file that holds it
 	Undo string // what removes it: a command, or what to delete
 }
 
 // IsFlame reports whether a server that a host calls name and starts by command
-// is flame's: by its name, or by the program's.
+// is flame's, judging by its name or the program's.
 func IsFlame(name, command string) bool {
 	return name == "flame" || filepath.Base(command) == "flame"
 }

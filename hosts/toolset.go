@@ -17,9 +17,9 @@ type ToolSet struct {
 	Denied  []string `json:"denied,omitempty"` // whatever is allowed
 }
 
-// Only returns the part of the set that these tools are; all of it where allowed is
-// nil or names "*". Nothing is added: what the set lacks stays out, and a rule for
-// arguments stays one.
+// Only returns the subset of these tools; the whole set if allowed is nil or
+// names "*". It adds nothing: what the set lacks stays out, and an argument
+// rule is kept.
 func (t ToolSet) Only(allowed *[]string) ToolSet {
 	if allowed == nil || slices.Contains(*allowed, "*") {
 		return t
@@ -40,8 +40,8 @@ func (t ToolSet) Only(allowed *[]string) ToolSet {
 	return narrow
 }
 
-// With returns the set with these tools too, whatever it allows; what it denies stays
-// so.
+// With returns the set with these tools added, whatever it allows; what it
+// denies stays denied.
 func (t ToolSet) With(more []string) ToolSet {
 	if t.Limited {
 		t.Allowed = lo.Union(t.Allowed, more)
@@ -49,7 +49,7 @@ func (t ToolSet) With(more []string) ToolSet {
 	return t
 }
 
-// Within returns the part of the set that another has too.
+// Within returns the intersection with another set.
 func (t ToolSet) Within(other ToolSet) ToolSet {
 	if other.Limited {
 		t = t.Only(&other.Allowed)
@@ -57,14 +57,15 @@ func (t ToolSet) Within(other ToolSet) ToolSet {
 	return t.Without(other.Denied...)
 }
 
-// For returns the set with the names that another host has for its tools.
+// For returns the set with another host's names for its tools.
 func (t ToolSet) For(known Registry, host string) ToolSet {
 	t.Allowed, t.Denied = known.Translate(t.Allowed, host), known.Translate(t.Denied, host)
 	return t
 }
 
-// meet returns what two entries both allow: the narrower name with the rule that
-// one has. Of two different rules nobody can tell what they share.
+// meet returns what two entries both allow: the narrower name, with the rule
+// that one of them has. ok is false if both have different rules, since nobody
+// can tell what those share.
 func meet(known, asked string) (string, bool) {
 	knownName, knownRule := SplitRule(known)
 	name, rule := SplitRule(asked)
@@ -81,7 +82,8 @@ func meet(known, asked string) (string, bool) {
 	return name + rule, knownRule == "" || knownRule == rule
 }
 
-// SplitRule parts an entry into the tool's name and its rule with its brackets.
+// SplitRule splits an entry into the tool's name and its rule, brackets
+// included.
 func SplitRule(entry string) (name, rule string) {
 	if i := strings.IndexByte(entry, '('); i >= 0 {
 		return strings.TrimSpace(entry[:i]), entry[i:]
@@ -100,7 +102,7 @@ func (t ToolSet) Without(denied ...string) ToolSet {
 	return t
 }
 
-// Permits reports whether the set has a tool.
+// Permits reports whether the set contains a tool.
 func (t ToolSet) Permits(tool string) bool {
 	if slices.ContainsFunc(t.Denied, func(pattern string) bool { return denies(pattern, tool) }) {
 		return false
@@ -108,20 +110,20 @@ func (t ToolSet) Permits(tool string) bool {
 	return !t.Limited || slices.ContainsFunc(t.Allowed, func(pattern string) bool { return matches(pattern, tool) })
 }
 
-// denies reports whether a denial takes the whole tool away; one with a rule for
-// arguments is the host's to apply.
+// denies reports whether a denial removes the whole tool; one with an argument
+// rule is left to the host.
 func denies(pattern, tool string) bool {
 	return !strings.Contains(pattern, "(") && matches(pattern, tool)
 }
 
-// matches compares names, whatever their case and their rules for arguments.
+// matches compares names, ignoring case and argument rules.
 func matches(pattern, tool string) bool {
 	pattern, tool = base(pattern), base(tool)
 	ok, err := path.Match(pattern, tool)
 	return ok && err == nil || pattern == tool
 }
 
-// base is the name of a tool without its rule for arguments.
+// base returns a tool's name without its argument rule.
 func base(tool string) string {
 	name, _ := SplitRule(tool)
 	return strings.ToLower(name)
@@ -142,17 +144,17 @@ func (t ToolSet) String() string {
 	return text
 }
 
-// Overlap reports whether two entries may be about one tool. Two patterns are taken
-// to have a tool in common.
+// Overlap reports whether two entries may be about the same tool. Two patterns
+// are assumed to overlap.
 func Overlap(a, b string) bool {
 	return matches(a, b) || matches(b, a) || strings.ContainsAny(base(a), "*?") && strings.ContainsAny(base(b), "*?")
 }
 
-// ValidTool accepts names, patterns of names, and names with a rule for their
-// arguments. A pattern with a rule would allow every tool, since rules are left
-// to hosts. A host reads the names from its command line, all in one word with commas
-// between them: so none looks like an option, and no rule leaves a bracket open that
-// would take in what comes after it.
+// ValidTool accepts names, patterns of names, and names with an argument rule.
+// A pattern with a rule would allow every tool, since rules are left to hosts.
+// A host reads the names from its command line, all in one word separated by
+// commas, so no name may look like an option, and no rule may leave a bracket
+// open that would absorb what follows.
 func ValidTool(tool string) bool {
 	name, _, ruled := strings.Cut(tool, "(")
 	if name == "" || name[0] == '-' || ruled && (!closed(tool) || strings.ContainsAny(name, "*?")) {
@@ -163,7 +165,7 @@ func ValidTool(tool string) bool {
 	})
 }
 
-// closed reports whether each bracket is closed again, the first one at the end.
+// closed reports whether each bracket is closed, the first one at the very end.
 func closed(tool string) bool {
 	depth := 0
 	for i, c := range tool {

@@ -7,8 +7,8 @@ import (
 	"github.com/samber/lo"
 )
 
-// Translate returns tools by the names that a host has for them, each once, with the
-// rules they have. A tool that has no name there keeps its own.
+// Translate returns tools by a host's names for them, each once, with their
+// rules. A tool that has no name there keeps its own.
 func (r Registry) Translate(tools []string, host string) []string {
 	translated := make([]string, 0, len(tools))
 	for _, tool := range tools {
@@ -29,8 +29,8 @@ func (r Registry) Translate(tools []string, host string) []string {
 	return translated
 }
 
-// Spell returns tools by the names that a host has for them, in the host's own spelling:
-// Claude Code offers no tool that is asked for in another (ran).
+// Spell returns tools by a host's names for them, in the host's own spelling:
+// Claude Code does not offer a tool requested in another one (observed).
 func (r Registry) Spell(tools []string, host string) []string {
 	names := r.Translate(tools, host)
 	for i, entry := range names {
@@ -44,9 +44,9 @@ func (r Registry) Spell(tools []string, host string) []string {
 	return names
 }
 
-// NamesIn returns the names that a tool has in a host, by way of the common ones; none
-// where the host has none for it, or no other. A common name stays alone: what Claude
-// Code calls Edit is not all that OpenCode calls edit.
+// NamesIn returns the names of a tool in a host, by way of the common ones;
+// none if the host has no other name for it. A common name stays alone: what
+// Claude Code calls Edit is not all that OpenCode calls edit.
 func (r Registry) NamesIn(host, name string) (names []string) {
 	h := r.Of(host)
 	if h.Common {
@@ -64,7 +64,7 @@ func (r Registry) NamesIn(host, name string) (names []string) {
 	return names
 }
 
-// commonNames returns the common names of a tool of any host.
+// commonNames returns the common names of any host's tool.
 func (r Registry) commonNames(name string) (names []string) {
 	for _, h := range r {
 		if h.Common && slices.ContainsFunc(h.Tools, func(t Tool) bool { return t.Name == name }) {
@@ -83,7 +83,7 @@ func containsFold(names []string, name string) bool {
 	return slices.ContainsFunc(names, func(known string) bool { return strings.EqualFold(known, name) })
 }
 
-// Common returns the host whose names for tools are the common ones.
+// Common returns the host whose tool names are the common ones.
 func (r Registry) Common() Host {
 	h, _ := lo.Find(r, func(h Host) bool { return h.Common })
 	return h

@@ -2,9 +2,9 @@ package claudecode
 
 import "encoding/json"
 
-// An answer is what a hook tells Claude Code. Its zero value says nothing.
+// An answer is what a hook returns to Claude Code. Its zero value says nothing.
 type answer struct {
-	text   string // plain, where the event wants that
+	text   string // plain, if the event wants that
 	fields output
 }
 
@@ -17,7 +17,7 @@ type output struct {
 	Input      map[string]json.RawMessage `json:"updatedInput,omitempty"`
 }
 
-// encode returns the bytes for stdout; nothing where there is nothing to say.
+// encode returns the bytes for stdout, or nil if there is nothing to say.
 func (a answer) encode(event string) ([]byte, error) {
 	out := a.fields
 	switch {
@@ -30,7 +30,7 @@ func (a answer) encode(event string) ([]byte, error) {
 	return json.Marshal(map[string]output{"hookSpecificOutput": out})
 }
 
-// changed returns a tool's input with one argument set.
+// changed returns a tool's input with some arguments set.
 func changed(input json.RawMessage, set map[string]string) (map[string]json.RawMessage, error) {
 	fields := map[string]json.RawMessage{}
 	if len(input) > 0 {

@@ -20,7 +20,7 @@ type serverList struct {
 
 // registrations finds flame among the servers that `claude mcp add` or an
 // editor put into the user's file or the project's. The files are only read:
-// asking `claude mcp list` would start every server there is.
+// asking `claude mcp list` would start every server.
 func (h Client) registrations() ([]hosts.Registration, error) {
 	var user struct {
 		serverList
@@ -41,7 +41,7 @@ func (h Client) registrations() ([]hosts.Registration, error) {
 	return append(found, project.registrations(projectFile, "project")...), nil
 }
 
-// userFile is where Claude Code keeps servers of scope user and local.
+// userFile returns where Claude Code keeps servers of scope user and local.
 func (h Client) userFile() string {
 	if dir := h.Machine.Getenv("CLAUDE_CONFIG_DIR"); dir != "" {
 		return filepath.Join(dir, ".claude.json")
@@ -59,10 +59,12 @@ func (l serverList) registrations(file, scope string) []hosts.Registration {
 	return found
 }
 
-// errNoJSON is a file of settings that Claude Code cannot read either.
+// errNoJSON is returned for a settings file that Claude Code cannot read
+// either.
 var errNoJSON = errors.New("not what Claude Code writes")
 
-// read fills into from a file of a scope; a file that is not there leaves it empty.
+// read decodes a file of a scope into into, which stays empty if the file does
+// not exist.
 func (h Client) read(scope hosts.Scope, file string, into any) error {
 	content, err := h.Machine.Files(scope).Read(file)
 	if hosts.IsMissing(err) || err == nil && len(content) == 0 {

@@ -13,8 +13,8 @@ import (
 	"flame/project/children"
 )
 
-// childAsked makes the frame of a subagent and puts its context into the prompt:
-// no later event knows both the caller and the call.
+// childAsked makes the frame of a subagent and puts its context into the
+// prompt: no later event knows both the caller and the call.
 func (x *exchange) childAsked() error {
 	var call agentCall
 	if err := json.Unmarshal(x.Input, &call); err != nil {
@@ -37,9 +37,9 @@ func (x *exchange) childAsked() error {
 	return err
 }
 
-// bind sees to it that the subagent of the event has its session. The client
-// writes the call that asked for it beside its log before its first tool runs
-// (ran); until then, or where there is no such file, it stays unknown.
+// bind gives the subagent of the event its session. The client writes the call
+// that asked for it beside its log before its first tool runs (observed); until
+// then, or without such a file, the call is unknown.
 func (x *exchange) bind() error {
 	if x.Agent == "" {
 		return nil
@@ -56,7 +56,7 @@ func (x *exchange) bind() error {
 	return err
 }
 
-// childAnswered learns the child's id, and of one that ran in the foreground
+// childAnswered learns the child's id and, for one that ran in the foreground,
 // that it is done.
 func (x *exchange) childAnswered() error {
 	var result agentResult
@@ -90,14 +90,15 @@ func (x *exchange) childStopped() error {
 	return children.End(x.ctx, x.p, x.caller(), children.Ended{Session: child, End: core.ChildCancelled, Transcript: x.agentLog(child)})
 }
 
-// childStarted matters for a child that is known: it goes on.
+// childStarted resumes a child that is already known.
 func (x *exchange) childStarted() error {
 	context, err := children.Continue(x.ctx, x.p, x.session(), x.Agent, maxInjected)
 	x.answer.fields.Context = context
 	return err
 }
 
-// childEnded is a compaction's, not a child's, without a type.
+// childEnded ends a child. A SubagentStop without agent_type comes from a
+// compaction.
 func (x *exchange) childEnded() error {
 	if x.AgentType == "" {
 		return nil
@@ -115,8 +116,8 @@ func (x *exchange) childEnded() error {
 	})
 }
 
-// messages counts those in a subagent's log, where it is not yet decided whether
-// that is worth a frame: no event tells of them before.
+// messages counts the messages in a subagent's log while it is undecided
+// whether that subagent is worth a frame: no earlier event reports them.
 func (x *exchange) messages(log string) (count int, err error) {
 	bound, framed, err := children.Bound(x.ctx, x.p, x.Agent)
 	if !bound || framed || err != nil {
@@ -124,7 +125,7 @@ func (x *exchange) messages(log string) (count int, err error) {
 	}
 	file, err := confine.Follow("").Open(log)
 	if err != nil {
-		return 0, nil // without a log it is a short run
+		return 0, nil // without a log it was a short run
 	}
 	defer file.Close()
 	lines := bufio.NewScanner(io.LimitReader(file, maxLog))
@@ -140,12 +141,12 @@ func (x *exchange) messages(log string) (count int, err error) {
 	return count, nil
 }
 
-// maxLog bounds in bytes how much of a log a hook reads: more than a subagent
-// needs that is worth a frame.
+// maxLog bounds how much of a log a hook reads, in bytes: a subagent worth a
+// frame needs less.
 const maxLog = 1 << 20
 
-// agentLog returns the path of a subagent's log. Those of all depths lie in one
-// folder (ran). An id that is no name of a file has none.
+// agentLog returns the path of a subagent's log; those of all depths are in one
+// folder (observed). It is empty for an id that cannot be a file name.
 func (x *exchange) agentLog(agent string) string {
 	if agent == "" || agent != filepath.Base(agent) || x.Transcript == "" {
 		return ""
@@ -153,7 +154,7 @@ func (x *exchange) agentLog(agent string) string {
 	return filepath.Join(strings.TrimSuffix(x.Transcript, ".jsonl"), "subagents", "agent-"+agent+".jsonl")
 }
 
-// askedBy reads the id of the call that the subagent of the event came from.
+// askedBy returns the id of the call that started the subagent of the event.
 func (x *exchange) askedBy() string {
 	content, err := confine.ReadFile(strings.TrimSuffix(x.agentLog(x.Agent), ".jsonl")+".meta.json", maxLog)
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package claudecode is what flame knows of Claude Code. It is set up by our plugin,
-// which Claude Code's own command line installs from a marketplace folder that we
-// write. No file of Claude Code's is edited here.
+// Package claudecode is what flame knows of Claude Code. It is set up by our
+// plugin, which Claude Code's own command line installs from a marketplace
+// folder that we write. No file of Claude Code's is edited here.
 package claudecode
 
 import (
@@ -18,7 +18,7 @@ const (
 	Program = "claude"
 )
 
-// facts returns what stands fast of Claude Code.
+// facts returns what does not depend on the machine.
 func facts() hosts.Host {
 	return hosts.Host{
 		Name: Name, Title: "Claude Code", Program: Program,
@@ -37,7 +37,7 @@ func facts() hosts.Host {
 		},
 		Keys: []hosts.Key{
 			{Name: "mcpServers", Passed: true, Commands: true}, {Name: "hooks", Passed: true, Commands: true},
-			{Name: "initialPrompt", Passed: true, Commands: true}, // it may be a command of the host's own
+			{Name: "initialPrompt", Passed: true, Commands: true}, // it may be one of the host's own commands
 			{Name: "autoCompactWindow"}, {Name: "skills"}, {Name: "memory"}, {Name: "omitClaudeMd"},
 		},
 		Definitions: definitions,
@@ -61,11 +61,11 @@ var tools = hosts.Tools{
 	{Name: "SendMessage"}, {Name: "ListMcpResources"}, {Name: "ReadMcpResource"},
 }
 
-// readersLack returns the tools that Claude Code's reading agents lack.
+// readersLack returns the tools that Claude Code's read-only agents lack.
 func readersLack() []string { return append(tools.Names(hosts.Edits, hosts.Spawns), "ExitPlanMode") }
 
-// definitions returns where Claude Code looks for definitions of agents. Those of Wave's are
-// read as its own.
+// definitions returns where Claude Code looks for definitions of agents. Wave's
+// definitions are read as its own.
 func definitions(m hosts.Machine) []hosts.Folder {
 	own := cmp.Or(m.Getenv("CLAUDE_CONFIG_DIR"), filepath.Join(m.Home, ".claude"))
 	return []hosts.Folder{

@@ -10,15 +10,15 @@ import (
 	"flame/project"
 )
 
-// An event is what Claude Code tells a hook, as far as flame reads it.
+// An event is what Claude Code sends a hook, as far as flame reads it.
 type event struct {
 	Name        string          `json:"hook_event_name"`
 	Session     string          `json:"session_id"`
 	Transcript  string          `json:"transcript_path"`
 	PromptID    string          `json:"prompt_id"`
 	Prompt      string          `json:"prompt"`
-	Agent       string          `json:"agent_id"`   // of the subagent that it happened in; empty in the session itself
-	AgentType   string          `json:"agent_type"` // empty in a SubagentStop that is a compaction's
+	Agent       string          `json:"agent_id"`   // of the subagent it happened in; empty in the session itself
+	AgentType   string          `json:"agent_type"` // empty in a SubagentStop from a compaction
 	AgentLog    string          `json:"agent_transcript_path"`
 	Mode        string          `json:"permission_mode"`
 	Tool        string          `json:"tool_name"`
@@ -31,25 +31,25 @@ type event struct {
 	LastMessage string          `json:"last_assistant_message"`
 	Background  []struct {
 		ID string `json:"id"`
-	} `json:"background_tasks"` // what still runs
+	} `json:"background_tasks"` // still running
 	Summary string `json:"compact_summary"`
 }
 
-// An mcpServer is the one that a tool belongs to.
+// An mcpServer is the server that a tool belongs to.
 type mcpServer struct {
 	Name string `json:"name"`
 }
 
-// servers are flame's own, by the names that Claude Code has for them, with what the
-// names of their tools begin with: registered by hand, and the plugin's.
+// servers lists flame's servers by Claude Code's names for them, with the
+// prefix of their tools' names: the one registered by hand, and the plugin's.
 var servers = []struct{ name, prefix string }{
 	{"flame", "mcp__flame__"},
 	{"plugin:flame:flame", "mcp__plugin_flame_flame__"},
 }
 
-// toolOfFlame returns the name that the tool has in a server of flame's; empty if it
-// is another server's. A version that does not name the server has it in the tool's
-// name only; other servers' names may become the same there.
+// toolOfFlame returns the tool's name in a server of flame's, or "" for another
+// server's tool. A version that does not name the server has it only in the
+// tool's name, where other servers' names may look the same.
 func (e event) toolOfFlame() string {
 	for _, server := range servers {
 		name, ok := strings.CutPrefix(e.Tool, server.prefix)
@@ -61,7 +61,7 @@ func (e event) toolOfFlame() string {
 }
 
 // decodeEvent reads what it can: a field of an unexpected type stays empty and
-// does not cost the others.
+// does not affect the others.
 func decodeEvent(raw []byte) (e event, err error) {
 	err = json.Unmarshal(raw, &e)
 	if wrongType := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrongType) && e.Name != "" {
@@ -70,14 +70,14 @@ func decodeEvent(raw []byte) (e event, err error) {
 	return e, err
 }
 
-// session is the caller that the session itself is.
+// session returns the session itself as the caller.
 func (e event) session() project.Caller {
 	return project.Caller{
 		Session: e.Session, Host: Name, Agent: os.Getenv(core.AgentVariable), Trust: project.Stamped, Event: e.Name, Plugin: loadedVersion(),
 	}
 }
 
-// caller is who the event happened to: a subagent, or the session.
+// caller returns who the event happened to: a subagent, or the session.
 func (e event) caller() project.Caller {
 	by := e.session()
 	if e.Agent != "" {
@@ -86,14 +86,14 @@ func (e event) caller() project.Caller {
 	return by
 }
 
-// isNotification reports whether the prompt is the host's word on a child that
-// ran in the background, not a person's.
+// isNotification reports whether the prompt is the host's report on a child
+// that ran in the background, not a person's.
 func (e event) isNotification() bool {
 	return strings.HasPrefix(strings.TrimSpace(e.Prompt), "<task-notification>")
 }
 
-// running lists the background tasks, nil where the client does not tell; the ids
-// of those that are agents are the ids of their sessions.
+// running lists the background tasks, or nil if the client does not report
+// them; the ids of agents among them are the ids of their sessions.
 func (e event) running() []string {
 	if e.Background == nil {
 		return nil
@@ -111,7 +111,7 @@ type agentCall struct {
 	AgentType   string `json:"subagent_type"`
 }
 
-// An agentResult is what that tool answers: at once for a child in the
+// An agentResult is that tool's answer: immediate for a child in the
 // background, at its end for others.
 type agentResult struct {
 	Status  string `json:"status"`
@@ -121,7 +121,8 @@ type agentResult struct {
 	} `json:"content"`
 }
 
-// text is what the parent reads of the child; note is the host's own part of it.
+// text returns what the parent reads of the child; note is the host's own part
+// of it.
 func (r agentResult) text() (last, all string) {
 	var words []string
 	for _, part := range r.Content {

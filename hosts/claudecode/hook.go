@@ -20,51 +20,51 @@ import (
 	"flame/project/usage"
 )
 
-// maxInjected bounds an injected text, in characters: Claude Code puts what is
-// over 10,000 into a file, and shows the model its first 2 KB (ran).
+// maxInjected bounds an injected text, in characters: Claude Code moves one of
+// over 10,000 to a file and shows the model its first 2 KB (observed).
 const maxInjected = 9_500
 
 // A row says what one event of Claude Code means to flame.
 type row struct {
 	event string
-	tools string // regular expression that the whole of the tool's name matches; empty: any
+	tools string // regular expression that must match the whole name of the tool; empty: any
 	means func(*exchange) error
-	does  string // in a sentence, for those who want to know
+	does  string // in one sentence, for the documentation
 }
 
-// The tools whose calls mean something.
+// The tools whose calls mean something to flame.
 const (
 	agentTools = "Agent|Task" // Task until version 2.1
 	fileTools  = "Write|Edit|MultiEdit|NotebookEdit"
 	stopTools  = "TaskStop|KillShell"        // KillShell in older versions
-	flameTools = "(.*__)?flame_[a-z][a-z_]*" // of any server: which are flame's own is found out then
+	flameTools = "(.*__)?flame_[a-z][a-z_]*" // of any server: a later check finds flame's own
 	spawnTools = "(.*__)?" + spawnTool
 	spawnTool  = string(op.Spawn)
 )
 
-// rows are all events that flame takes part in; of those that fit an event the
-// first one holds. The plugin's hooks.json is made from them.
+// rows lists the events that flame handles; the first row that fits an event
+// applies. The plugin's hooks.json is generated from them.
 var rows = []row{
 	{"SessionStart", "", (*exchange).sessionStarted,
-		"Gives the context of the session's frame back after a resume or a compaction; offers a new session the frames that others left unfinished."},
+		"Restores the context of the session's frame after a resume or a compaction; offers a new session the frames that others left unfinished."},
 	{"UserPromptSubmit", "", (*exchange).prompted,
-		"Names the session's root frame by the first prompt; tells what others changed in the tree since the last one, if anything."},
+		"Names the session's root frame by the first prompt; reports what others have changed in the tree since the last one, if anything."},
 	{"PreToolUse", flameTools, (*exchange).flameCalled, "Tells flame's own tools which session or subagent calls, and allows them."},
 	{"PreToolUse", spawnTools, (*exchange).agentAsked,
 		"Tells " + spawnTool + " which session or subagent calls, and in which permission mode. It allows nothing."},
-	{"PreToolUse", agentTools, (*exchange).childAsked, "Makes the subagent's frame and adds its context to the subagent's prompt."},
+	{"PreToolUse", agentTools, (*exchange).childAsked, "Creates the subagent's frame and adds its context to the subagent's prompt."},
 	{"PostToolUse", agentTools, (*exchange).childAnswered, "Learns the subagent's id, or that it is done."},
 	{"PostToolUse", fileTools, (*exchange).fileWritten, "Records the file as an artifact of the frame."},
 	{"PostToolUse", stopTools, (*exchange).childStopped, "Blocks the frame of a subagent that was stopped."},
 	{"PostToolUseFailure", agentTools, (*exchange).childFailed, "Ends the frame of a subagent that failed."},
 	{"PostToolUseFailure", "", (*exchange).toolFailed, "Counts failures, for suggestions."},
-	{"SubagentStart", "", (*exchange).childStarted, "Gives a finished subagent that goes on a new frame."},
+	{"SubagentStart", "", (*exchange).childStarted, "Gives a finished subagent that resumes a new frame."},
 	{"SubagentStop", "", (*exchange).childEnded, "Completes the subagent's frame with its last message as summary."},
-	{"Stop", "", (*exchange).turnEnded, "Notes that the session waits; blocks frames of subagents that no longer run; weighs whether the frame should end."},
+	{"Stop", "", (*exchange).turnEnded, "Records that the session is waiting; blocks frames of subagents that no longer run; evaluates whether the frame should end."},
 	{"StopFailure", "", (*exchange).turnFailed, "Ends the frame of a subagent that an error of the model's API stopped."},
-	{"PreCompact", "", (*exchange).compacting, "Adds to the instructions for the summary what the frame needs of it."},
-	{"PostCompact", "", (*exchange).compacted, "Keeps the summary on the frame, and ends a frame whose pop waited for it."},
-	{"SessionEnd", "", (*exchange).sessionEnded, "Notes that the session is over; its frames stay as they are."},
+	{"PreCompact", "", (*exchange).compacting, "Adds what the frame needs to the instructions for the summary."},
+	{"PostCompact", "", (*exchange).compacted, "Stores the summary in the frame, and ends a frame whose pop waited for it."},
+	{"SessionEnd", "", (*exchange).sessionEnded, "Records that the session has ended; its frames stay as they are."},
 }
 
 // Events says what flame does with each event of Claude Code.
@@ -75,7 +75,7 @@ func Events() (docs []hosts.EventDoc) {
 	return docs
 }
 
-// fits reports whether the row is about e.
+// fits reports whether the row applies to e.
 func (r row) fits(e event) bool {
 	if r.event != e.Name || r.tools == "" {
 		return r.event == e.Name
@@ -84,7 +84,7 @@ func (r row) fits(e event) bool {
 	return whole && err == nil
 }
 
-// Hook takes in one event of Claude Code (a hosts.Hook).
+// Hook handles one event of Claude Code (a hosts.Hook).
 func Hook(ctx context.Context, flame hosts.Flame, raw []byte) ([]byte, error) {
 	e, err := decodeEvent(raw)
 	if err != nil {
@@ -107,8 +107,9 @@ func Hook(ctx context.Context, flame hosts.Flame, raw []byte) ([]byte, error) {
 	return said.encode(e.Name)
 }
 
-// transaction returns what takes in the event. Where hooks are off for the project that
-// does nothing, but flame's own tools work all the same, and are vouched for.
+// transaction returns the function in whose transaction the event is handled.
+// With hooks turned off for the project nothing is handled, but flame's own
+// tools still work and are vouched for.
 func (e event) transaction(r row, p *project.Project) func(context.Context, func(*project.Project) error) error {
 	switch {
 	case r.tools != flameTools && r.tools != spawnTools:
@@ -119,7 +120,7 @@ func (e event) transaction(r row, p *project.Project) func(context.Context, func
 	return p.Together
 }
 
-// An exchange is one event on its way to an answer.
+// An exchange is one event and the answer to it.
 type exchange struct {
 	ctx     context.Context
 	p       *project.Project
@@ -138,20 +139,21 @@ func (x *exchange) prompted() error {
 	}))
 }
 
-// tell puts a briefing before the model.
+// tell shows a briefing to the model.
 func (x *exchange) tell(b briefing.Briefing, err error) error {
 	x.answer.fields.Context = b.Text
 	return err
 }
 
-// flameCalled vouches for the caller of one of flame's own tools, and spares the
-// user the question whether it may run. It needs no store in the session itself.
+// flameCalled vouches for the caller of one of flame's own tools and spares the
+// user the question whether it may run. In the session itself it needs no
+// store.
 func (x *exchange) flameCalled() error {
 	if name := x.toolOfFlame(); name == spawnTool || !x.ownTool(name) {
 		return nil
 	}
 	x.answer.fields.Permission = "allow"
-	x.answer.fields.Reason = "flame's own tools work on its frames alone"
+	x.answer.fields.Reason = "flame's own tools only work on its frames"
 	return x.stamp()
 }
 
@@ -168,8 +170,8 @@ func (x *exchange) stamp() (err error) {
 	return err
 }
 
-// agentAsked vouches for the caller of spawn_agent, and keeps what bounds what the
-// agent may do. Whether it may be started is for the user's rules to say.
+// agentAsked vouches for the caller of spawn_agent, and records the limits on
+// what the agent may do. Whether it may be started is up to the user's rules.
 func (x *exchange) agentAsked() error {
 	if x.toolOfFlame() != spawnTool {
 		return nil
@@ -177,7 +179,7 @@ func (x *exchange) agentAsked() error {
 	return errors.Join(x.stamp(), x.p.NoteStanding(x.ctx, x.caller(), x.standing()))
 }
 
-// standing is what bounds the agents that are asked for.
+// standing returns the limits of the agents that are requested.
 func (x *exchange) standing() project.Standing {
 	return project.Standing{Mode: x.Mode, Agent: x.AgentType}
 }
@@ -186,7 +188,7 @@ func (x *exchange) turnEnded() error {
 	return turns.End(x.ctx, x.p, x.session(), turns.Turn{LastMessage: x.LastMessage, Running: x.running(), Transcript: x.Transcript})
 }
 
-// turnFailed is a turn that an error of the model's API ended.
+// turnFailed handles a turn that an error of the model's API ended.
 func (x *exchange) turnFailed() error {
 	if x.Agent == "" {
 		return autonomy.NoteFailure(x.ctx, x.p, x.session())
@@ -197,7 +199,7 @@ func (x *exchange) turnFailed() error {
 	return children.End(x.ctx, x.p, x.session(), children.Ended{Session: x.Agent, End: core.ChildFailed, Last: x.failure(), Transcript: x.agentLog(x.Agent)})
 }
 
-// failure is what the event tells of an error.
+// failure returns the event's description of an error.
 func (x *exchange) failure() string {
 	if x.LastMessage != "" {
 		return x.LastMessage
@@ -224,7 +226,7 @@ func (x *exchange) toolFailed() error {
 }
 
 // compacting answers in plain text, which Claude Code adds to its own
-// instructions for the summary; JSON it refuses there (ran).
+// instructions for the summary; it rejects JSON there (observed).
 func (x *exchange) compacting() error {
 	_, prompt, err := stack.CompactionPrompt(x.ctx, x.p, x.caller(), "")
 	if errors.Is(err, core.ErrNotFound) {

@@ -10,7 +10,7 @@ import (
 const hookSeconds = 5
 
 // A hookCommand is a program that Claude Code starts for an event, without a
-// shell between.
+// shell in between.
 type hookCommand struct {
 	Type    string   `json:"type"`
 	Command string   `json:"command"`
@@ -18,14 +18,14 @@ type hookCommand struct {
 	Timeout int      `json:"timeout"`
 }
 
-// A hookMatcher says for which tools.
+// A hookMatcher says for which tools hooks run.
 type hookMatcher struct {
 	Matcher string        `json:"matcher,omitempty"`
 	Hooks   []hookCommand `json:"hooks"`
 }
 
-// hooksFile returns the plugin's hooks.json: one entry an event, for the tools of
-// all its rows.
+// hooksFile returns the plugin's hooks.json: one entry per event, for the tools
+// of all its rows.
 func hooksFile() ([]byte, error) {
 	entries := map[string][]hookMatcher{}
 	for _, r := range rows {
@@ -34,10 +34,11 @@ func hooksFile() ([]byte, error) {
 			Hooks:   []hookCommand{{Type: "command", Command: "flame", Args: []string{"hook", Name}, Timeout: hookSeconds}},
 		}}
 	}
-	return encode(map[string]any{"description": "Keeps flame's frames true to the session", "hooks": entries})
+	return encode(map[string]any{"description": "Keeps flame's frames in step with the session", "hooks": entries})
 }
 
-// matcherOf joins what the event's rows match; one row for any tool matches all.
+// matcherOf joins what the event's rows match; a row for any tool matches
+// everything.
 func matcherOf(event string) string {
 	var tools []string
 	for _, r := range rows {

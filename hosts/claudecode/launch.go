@@ -13,7 +13,7 @@ import (
 	"flame/hosts"
 )
 
-// NewSession returns an id as the client makes them.
+// NewSession returns an id like those the client makes.
 func (h Client) NewSession() string { return uuid.NewString() }
 
 // Talk opens the client on a session.
@@ -25,12 +25,13 @@ func (h Client) Talk(session string) ([]string, error) {
 	return []string{program, "--resume", session}, nil
 }
 
-// Resumes reports whether session is the id of a session: that of a subagent is none.
+// Resumes reports whether session is the id of a session; a subagent's id is
+// not.
 func (h Client) Resumes(session string) bool { return uuid.Validate(session) == nil }
 
-// Launch returns the command for a child: print mode, which asks nobody, its output
-// line by line. The user's settings hold for it as for its parent, so that their
-// denials bind; ours only take away (spec: agents §2).
+// Launch returns the command for a child: print mode, which never prompts, with
+// its output line by line. The user's settings apply to it as to its parent, so
+// that their denials bind; ours only take away (spec: agents §2).
 func (h Client) Launch(c hosts.Child) (hosts.Launch, error) {
 	program, err := facts().Find(h.Machine)
 	if err != nil {
@@ -61,7 +62,7 @@ func (h Client) Launch(c hosts.Child) (hosts.Launch, error) {
 	return hosts.Launch{Command: args, Stdin: prompt(c)}, nil
 }
 
-// session returns the option for the child's session.
+// session returns the option that sets the child's session.
 func session(c hosts.Child) []string {
 	if c.Resume {
 		return []string{"--resume=" + c.Session}
@@ -69,7 +70,7 @@ func session(c hosts.Child) []string {
 	return []string{"--session-id=" + c.Session}
 }
 
-// prompt is what the child reads first.
+// prompt returns what the child reads first.
 func prompt(c hosts.Child) string {
 	if first := text(c.HostKeys["initialPrompt"]); first != "" && !c.Resume {
 		return first + "\n\n" + c.Prompt
@@ -77,8 +78,8 @@ func prompt(c hosts.Child) string {
 	return c.Prompt
 }
 
-// settings returns the hooks of the child's definition, as settings of its own; empty
-// without any.
+// settings returns the hooks of the child's definition as settings of its own,
+// or "" if it has none.
 func settings(c hosts.Child) (string, error) {
 	hooks, given := c.HostKeys["hooks"]
 	if !given {
@@ -88,8 +89,8 @@ func settings(c hosts.Child) (string, error) {
 	return string(all), err
 }
 
-// servers returns the options for the child's MCP servers. They stand in the command
-// itself: a file could be changed by the child before it goes on.
+// servers returns the options for the child's MCP servers. They are part of the
+// command itself: the child could change a file before it resumes.
 func (h Client) servers(c hosts.Child) (options []string, err error) {
 	if c.Tools.Limited || !h.hasFlame() || c.HostKeys["mcpServers"] != nil {
 		config, err := mcpConfig(c)
@@ -104,11 +105,12 @@ func (h Client) servers(c hosts.Child) (options []string, err error) {
 	return options, nil
 }
 
-// permissions returns the options for mode and tools. Claude Code's own plan mode
-// refuses every tool that writes, flame's among them, and hands shell commands to
-// a check that headless runs fail (ran); so reading only is: what is not allowed
-// is denied, and what changes things is taken away, but for commands that a person
-// has allowed. MCP tools are asked for one by one.
+// permissions returns the options for mode and tools. Claude Code's own plan
+// mode refuses every tool that writes, flame's among them, and hands shell
+// commands to a check that headless runs fail (observed). So a read-only child
+// is one for which everything not allowed is denied, and what changes things is
+// removed, except for commands that a person has allowed. MCP tools are asked
+// for one by one.
 func (h Client) permissions(c hosts.Child) ([]string, error) {
 	projects, err := h.denials()
 	if err != nil {
@@ -124,7 +126,7 @@ func (h Client) permissions(c hosts.Child) ([]string, error) {
 		denied = append(denied, slices.DeleteFunc(tools.Names(hosts.Edits, hosts.Runs), ruled)...)
 	}
 	if mode == hosts.Bypass && slices.ContainsFunc(c.Tools.Allowed, isRuled) {
-		mode = hosts.AcceptEdits // which keeps to the rules
+		mode = hosts.AcceptEdits // it obeys the rules
 		allowed = append(allowed, slices.DeleteFunc(slices.Clone(c.Tools.Allowed), func(tool string) bool { return !isRuled(tool) })...)
 	}
 	args := []string{"--permission-mode", string(mode)}
@@ -155,10 +157,10 @@ func builtins(allowed []string) (names []string) {
 	return names
 }
 
-// denials returns what the project's settings deny. In a folder below, or in a
-// worktree, Claude Code would not see them. An agent is not started where they cannot
-// be read: Claude Code may follow a link that flame does not. What is no rule is left
-// out, as it could take in those beside it.
+// denials returns what the project's settings deny, which Claude Code would not
+// see in a subfolder or a worktree. An agent is not started if they cannot be
+// read: Claude Code may follow a link that flame does not. Whatever is not a
+// rule is left out, as it could absorb its neighbours.
 func (h Client) denials() (denied []string, err error) {
 	for _, file := range h.projectSettings() {
 		var settings struct {
@@ -174,14 +176,15 @@ func (h Client) denials() (denied []string, err error) {
 	return denied, nil
 }
 
-// projectSettings are Claude Code's files of settings in the project.
+// projectSettings returns the paths of Claude Code's settings files in the
+// project.
 func (h Client) projectSettings() []string {
 	dir := filepath.Join(h.Machine.ProjectDir, ".claude")
 	return []string{filepath.Join(dir, "settings.json"), filepath.Join(dir, "settings.local.json")}
 }
 
-// concrete returns denials as Claude Code reads them: it knows no pattern before a
-// tool's name.
+// concrete returns denials as Claude Code reads them: it knows no pattern
+// before a tool's name.
 func concrete(denied []string) (rules []string) {
 	for _, rule := range denied {
 		tool, pattern := strings.CutPrefix(rule, "*")
@@ -201,8 +204,8 @@ func isForeign(rule string) bool {
 	return strings.HasPrefix(rule, "mcp__") && !strings.HasPrefix(rule, "mcp__flame__") && !strings.HasPrefix(rule, "mcp__plugin_flame_flame__")
 }
 
-// hasFlame reports whether Claude Code starts a flame server by itself: by our
-// plugin, or by an entry of the user's. Two would offer every tool twice.
+// hasFlame reports whether Claude Code starts a flame server on its own: by our
+// plugin, or by the user's entry. Two would offer every tool twice.
 func (h Client) hasFlame() bool {
 	if found, err := h.registrations(); err == nil && len(found) > 0 {
 		return true
@@ -211,7 +214,7 @@ func (h Client) hasFlame() bool {
 		slices.ContainsFunc(h.projectSettings(), func(file string) bool { return h.enables(hosts.Project, file) })
 }
 
-// enables reports whether a file of settings switches our plugin on.
+// enables reports whether a settings file switches our plugin on.
 func (h Client) enables(scope hosts.Scope, file string) bool {
 	var settings struct {
 		Plugins map[string]any `json:"enabledPlugins"`
@@ -227,17 +230,18 @@ func (h Client) enables(scope hosts.Scope, file string) bool {
 	return false
 }
 
-// mcpConfig returns the servers of a child: flame's, and those of its definition.
+// mcpConfig returns the servers of a child: flame's, and those of its
+// definition.
 func mcpConfig(c hosts.Child) ([]byte, error) {
 	servers := map[string]any{}
 	if own, given := c.HostKeys["mcpServers"]; given && json.Unmarshal(own, &servers) != nil {
-		servers = map[string]any{} // a list names servers that the user has, which are there anyway
+		servers = map[string]any{} // a list names servers of the user, which are there anyway
 	}
 	servers["flame"] = map[string]any{"type": "stdio", "command": c.Flame, "args": []string{"serve"}}
 	return json.Marshal(map[string]any{"mcpServers": servers})
 }
 
-// text returns a JSON string; empty for anything else.
+// text returns a JSON string, or "" for anything else.
 func text(raw json.RawMessage) (s string) {
 	if json.Unmarshal(raw, &s) != nil {
 		return ""
@@ -245,7 +249,7 @@ func text(raw json.RawMessage) (s string) {
 	return s
 }
 
-// positive prints a number that is more than 0.
+// positive prints a number greater than 0, and "" for others.
 func positive(n float64) string {
 	if n <= 0 {
 		return ""

@@ -17,19 +17,19 @@ import (
 	"flame/core/op"
 )
 
-// plugin is what a clone of the repository offers too; there its commands run
+// plugin is also what a clone of the repository offers; there its commands run
 // the flame on PATH.
 //
 //go:embed all:plugin
 var plugin embed.FS
 
 // pluginVersion is the member of plugin.json that Claude Code compares to see
-// whether its copy is out of date.
+// whether its copy is outdated.
 const pluginVersion = "version"
 
-// marketplace returns the files of a marketplace with our plugin alone, whose
+// marketplace returns the files of a marketplace with only our plugin, whose
 // servers and hooks run the flame at binary, and the plugin's version. The
-// version ends in a digest of the content: when that changes, so does it.
+// version ends in a digest of the content, so it changes with the content.
 func marketplace(binary string) (files map[string][]byte, version string, err error) {
 	files = map[string][]byte{}
 	err = fs.WalkDir(plugin, "plugin", func(name string, d fs.DirEntry, err error) error {
@@ -58,7 +58,8 @@ func marketplace(binary string) (files map[string][]byte, version string, err er
 	return files, version, err
 }
 
-// stampVersion adds the digest to the version in plugin.json and returns the whole.
+// stampVersion adds the digest to the version in plugin.json and returns the
+// full version.
 func stampVersion(files map[string][]byte) (string, error) {
 	digest := sha256.New()
 	for _, name := range slices.Sorted(maps.Keys(files)) {
@@ -76,8 +77,8 @@ func stampVersion(files map[string][]byte) (string, error) {
 	return version, err
 }
 
-// loadedVersion is that of the plugin that Claude Code runs this hook for; empty
-// for a hook that stands in settings.
+// loadedVersion returns the version of the plugin that Claude Code runs this
+// hook for, or "" for a hook from settings.
 func loadedVersion() string {
 	dir := os.Getenv("CLAUDE_PLUGIN_ROOT")
 	if dir == "" {
@@ -125,8 +126,9 @@ func encode(document any) ([]byte, error) {
 	return append(content, '\n'), err
 }
 
-// commandFile is a slash command as Claude Code reads it: Markdown under a YAML
-// head. The tool may run unasked: to type the command is to ask for it.
+// commandFile returns a slash command as Claude Code reads it: Markdown after a
+// YAML head. The tool may run without asking: typing the command is asking for
+// it.
 func commandFile(c op.Command) string {
 	head := []string{"---", "description: " + c.Description}
 	if c.Hint != "" {

@@ -16,7 +16,7 @@ type runner struct {
 	path    string
 }
 
-// A listedPlugin is one installation that `claude plugin list --json` tells of.
+// A listedPlugin is one installation listed by `claude plugin list --json`.
 type listedPlugin struct {
 	ID          string      `json:"id"`
 	Version     string      `json:"version"`
@@ -38,10 +38,10 @@ func (p listedPlugin) isFlame() bool {
 	return strings.HasPrefix(p.ID, "flame@")
 }
 
-// A listedMarketplace is one that `claude plugin marketplace list --json` tells of.
+// A listedMarketplace is one listed by `claude plugin marketplace list --json`.
 type listedMarketplace struct {
 	Name string `json:"name"`
-	Path string `json:"path"` // of one that is a folder
+	Path string `json:"path"` // if it is a folder
 }
 
 func (r runner) plugins(ctx context.Context) ([]listedPlugin, error) {
@@ -62,12 +62,12 @@ func (r runner) ask(ctx context.Context, answer any, args ...string) error {
 		return err
 	}
 	if err := json.Unmarshal([]byte(out), answer); err != nil {
-		return fmt.Errorf("%s answered what flame cannot read (a version without plugins?): %w", commandLine(args...), err)
+		return fmt.Errorf("flame cannot read the answer of %s (a version without plugins?): %w", commandLine(args...), err)
 	}
 	return nil
 }
 
-// step is one command of Claude Code's, said as a user would type it.
+// step returns one Claude Code command, described as a user would type it.
 func (r runner) step(args ...string) hosts.Step {
 	return hosts.Step{Says: "run " + commandLine(args...), Do: func(ctx context.Context) error {
 		_, err := r.machine.Run(ctx, r.machine.ProjectDir, r.path, args...)
@@ -75,7 +75,7 @@ func (r runner) step(args ...string) hosts.Step {
 	}}
 }
 
-// commandLine is what a user would type; only for reading.
+// commandLine returns what a user would type; it is only for display.
 func commandLine(args ...string) string {
 	line := Program
 	for _, arg := range args {

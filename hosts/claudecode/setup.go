@@ -12,7 +12,7 @@ import (
 
 // The marketplace is declared in the user's settings for either scope: its path
 // is in the user's home, so a project's settings, which may be committed, only
-// name the plugin. Without the marketplace that line does nothing (ran).
+// name the plugin. Without the marketplace that line has no effect (observed).
 const (
 	marketplaceName = "flame-setup"
 	pluginName      = "flame@" + marketplaceName
@@ -24,7 +24,7 @@ type Client struct {
 }
 
 // Install plans the marketplace folder, its registration and the plugin in
-// scope. A plugin that is there but older, or switched off, is brought back.
+// scope. A plugin that is outdated or switched off is restored.
 func (h Client) Install(ctx context.Context, scope hosts.Scope) ([]hosts.Step, error) {
 	claude, err := h.runner()
 	if err != nil {
@@ -59,9 +59,9 @@ func (h Client) Install(ctx context.Context, scope hosts.Scope) ([]hosts.Step, e
 	return steps, nil
 }
 
-// Remove plans to uninstall the plugin from scope, and to take the marketplace
-// and its folder away when no other scope or project has the plugin. Where
-// Claude Code itself is gone only the folder is left to delete.
+// Remove plans to uninstall the plugin from scope, and to remove the
+// marketplace and its folder if no other scope or project has the plugin. If
+// Claude Code itself is gone, only the folder is left to delete.
 func (h Client) Remove(ctx context.Context, scope hosts.Scope) ([]hosts.Step, error) {
 	var steps []hosts.Step
 	if claude, err := h.runner(); err == nil {
@@ -99,7 +99,7 @@ func (h Client) Status(ctx context.Context) (hosts.Status, error) {
 	}
 	claude, err := h.runner()
 	if err != nil {
-		return status, nil // not installed: an empty Program says so
+		return status, nil // not installed, which an empty Program says
 	}
 	status.Program, status.Version = claude.path, h.Machine.Version(ctx, claude.path)
 	plugins, err := claude.plugins(ctx)
@@ -127,8 +127,8 @@ func (h Client) Status(ctx context.Context) (hosts.Status, error) {
 	return status, nil
 }
 
-// mayWrite refuses a scope whose settings Claude Code would write to somewhere else
-// than the project.
+// mayWrite refuses a scope whose settings Claude Code would write outside the
+// project.
 func (h Client) mayWrite(scope hosts.Scope) error {
 	if scope != hosts.Project {
 		return nil
@@ -136,7 +136,8 @@ func (h Client) mayWrite(scope hosts.Scope) error {
 	return h.Machine.Files(scope).Check(filepath.Join(h.Machine.ProjectDir, ".claude", "settings.json"))
 }
 
-// folder is the marketplace's; it must outlast this process and any checkout.
+// folder returns the marketplace's folder; it must outlast this process and any
+// checkout.
 func (h Client) folder() string {
 	return filepath.Join(h.Machine.DataHome(), "flame", "claude-code")
 }
@@ -145,7 +146,7 @@ func (h Client) isOurs(m listedMarketplace) bool {
 	return m.Name == marketplaceName && m.Path == h.folder()
 }
 
-// installed finds our plugin in scope, for Project that of this project.
+// installed finds our plugin in scope; for Project, the plugin of this project.
 func (h Client) installed(plugins []listedPlugin, scope hosts.Scope) (listedPlugin, bool) {
 	i := slices.IndexFunc(plugins, func(p listedPlugin) bool { return p.ID == pluginName && h.in(p, scope) })
 	if i < 0 {
@@ -154,8 +155,8 @@ func (h Client) installed(plugins []listedPlugin, scope hosts.Scope) (listedPlug
 	return plugins[i], true
 }
 
-// usedBeside reports whether our plugin is anywhere but in scope. Projects that
-// are gone do not count: Claude Code lists them forever.
+// usedBeside reports whether our plugin is installed outside scope. Projects
+// that are gone do not count: Claude Code lists them forever.
 func (h Client) usedBeside(plugins []listedPlugin, scope hosts.Scope) bool {
 	return slices.ContainsFunc(plugins, func(p listedPlugin) bool {
 		_, err := os.Stat(p.where())
@@ -167,7 +168,7 @@ func (h Client) in(p listedPlugin, scope hosts.Scope) bool {
 	return p.Scope == scope && (scope == hosts.User || hosts.Same(p.ProjectPath, h.Machine.ProjectDir))
 }
 
-// runner finds Claude Code, whose command line works for the project's folder.
+// runner finds Claude Code; its command line works in the project's folder.
 func (h Client) runner() (runner, error) {
 	path, err := facts().Find(h.Machine)
 	return runner{machine: h.Machine, path: path}, err

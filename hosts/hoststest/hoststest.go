@@ -15,7 +15,7 @@ func Known() hosts.Registry {
 	return hosts.Registry{claudecode.Host(), opencode.Host(func() []string { return nil })}
 }
 
-// Reached returns those hosts with clients of the test's own in place of real ones, by
+// Reached returns those hosts with the test's clients instead of real ones, by
 // the names of the hosts.
 func Reached(clients map[string]hosts.Client) hosts.Registry {
 	known := Known()
@@ -27,7 +27,7 @@ func Reached(clients map[string]hosts.Client) hosts.Registry {
 	return known
 }
 
-// With returns a machine on which these programs are, and nothing else of its own.
+// With returns a machine that has these programs and nothing else.
 func With(programs ...string) hosts.Machine {
 	return hosts.Machine{
 		Getenv: func(string) string { return "" },

@@ -38,9 +38,9 @@ type config struct {
 	content []byte
 }
 
-// configs returns what there is of the files that OpenCode merges for a session in the
-// project's folder, in its order. One that cannot be read is an error: OpenCode itself
-// may go by it.
+// configs returns the existing files that OpenCode merges for a session in the
+// project's folder, in its order. One that cannot be read is an error: OpenCode
+// itself may act on it.
 func (h Client) configs() (all []config, err error) {
 	own, projects := h.Machine.Files(hosts.User), h.Machine.Files(hosts.Project)
 	read := func(files hosts.Files, file string) {
@@ -67,8 +67,8 @@ func (h Client) configs() (all []config, err error) {
 	return all, err
 }
 
-// flameServers returns the names under which a configuration has flame's server.
-// An entry that is switched off starts nothing, so it is not one.
+// flameServers returns the names of flame's server in a configuration. An entry
+// that is switched off starts nothing and does not count.
 func flameServers(config []byte) ([]string, error) {
 	var document struct {
 		MCP map[string]struct {

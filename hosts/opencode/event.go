@@ -10,7 +10,7 @@ import (
 	"flame/project/usage"
 )
 
-// An event is what flame.js tells: which hook of OpenCode ran, and what flame
+// An event is what flame.js sends: which hook of OpenCode ran, and what flame
 // reads of it.
 type event struct {
 	Name    string        `json:"event"`
@@ -21,8 +21,8 @@ type event struct {
 
 	Title      string          `json:"title"`
 	Message    string          `json:"message"`
-	Agent      string          `json:"agent"`      // that the user's message is for
-	Permission json.RawMessage `json:"permission"` // of that agent, as the configuration has it
+	Agent      string          `json:"agent"`      // that the user's message addresses
+	Permission json.RawMessage `json:"permission"` // of that agent, as configured
 	Text       string          `json:"text"`
 	Tool       string          `json:"tool"`
 	Files      []string        `json:"files"`
@@ -30,7 +30,7 @@ type event struct {
 	Output     string          `json:"output"`
 	Error      string          `json:"error"`
 	Aborted    bool            `json:"aborted"`
-	Running    []string        `json:"running"`  // children of the session that still work
+	Running    []string        `json:"running"`  // children of the session that are still working
 	Sessions   []string        `json:"sessions"` // that end with the process
 
 	First      bool      `json:"first"`
@@ -38,7 +38,7 @@ type event struct {
 	Messages   []message `json:"messages"`
 }
 
-// caller is the session that the event is of.
+// caller returns the session of the event.
 func (e event) caller() project.Caller {
 	return project.Caller{
 		Session: e.Session, Parent: e.Parent, Host: Name, Agent: os.Getenv(core.AgentVariable), Trust: project.Stamped, Event: e.Name, Plugin: e.Plugin,
@@ -59,7 +59,7 @@ type message struct {
 	} `json:"moves"`
 }
 
-// request is the skeleton of a request as flame attends to it.
+// request returns the skeleton of a request in the form that flame processes.
 func (e event) request() turns.Request {
 	r := turns.Request{First: e.First, Compacting: e.Compacting, Usage: e.usages()}
 	for _, m := range e.Messages {
@@ -78,7 +78,7 @@ func (e event) request() turns.Request {
 	return r
 }
 
-// An answerUsage is what one answer of the model took.
+// An answerUsage is the usage of one answer of the model.
 type answerUsage struct {
 	Message    string      `json:"id"`
 	At         core.Millis `json:"at"`
@@ -100,14 +100,14 @@ func (e event) usages() (all []usage.Message) {
 	return all
 }
 
-// An answer is what flame.js does to a hook's output. Its zero value does
+// An answer is what flame.js changes in a hook's output. Its zero value changes
 // nothing.
 type answer struct {
 	Context []string `json:"context,omitempty"` // for a compaction: added to the host's prompt
-	Prompt  string   `json:"prompt,omitempty"`  // for a compaction: instead of it
+	Prompt  string   `json:"prompt,omitempty"`  // for a compaction: replaces it
 	Drop    []string `json:"drop,omitempty"`    // messages to leave out
-	Before  []text   `json:"before,omitempty"`  // texts that go right before a message
-	Append  []text   `json:"append,omitempty"`  // texts that go to the end of a message of the user's
+	Before  []text   `json:"before,omitempty"`  // texts inserted right before a message
+	Append  []text   `json:"append,omitempty"`  // texts appended to a message of the user
 }
 
 type text struct {

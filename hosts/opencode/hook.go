@@ -23,26 +23,26 @@ import (
 type row struct {
 	event string
 	means func(*exchange) error
-	does  string // in a sentence, for those who want to know
+	does  string // in one sentence, for the documentation
 }
 
-// rows are all events that flame.js tells.
+// rows lists all events that flame.js sends.
 var rows = []row{
 	{"session.created", (*exchange).sessionStarted, "Gives a subagent's session a frame below that of the session that started it."},
-	{"session.updated", (*exchange).sessionStarted, "Names the root frame by the session's title, where no prompt has named it."},
-	{"chat.message", (*exchange).prompted, "Names the session's root frame by the first prompt; weighs whether a new frame is due."},
+	{"session.updated", (*exchange).sessionStarted, "Names the root frame by the session's title, if no prompt has named it."},
+	{"chat.message", (*exchange).prompted, "Names the session's root frame by the first prompt; evaluates whether a new frame is due."},
 	{
 		"messages.transform", (*exchange).attended,
-		"Before each request to the model: leaves out what was done in finished frames, adds the context or what changed beside the newest prompt.",
+		"Before each request to the model: leaves out what was done in finished frames, and adds to the newest prompt the context or what has changed since.",
 	},
 	{"tool.after", (*exchange).toolEnded, "Completes the frame of a subagent with its result as summary; records written files as artifacts."},
 	{"tool.failed", (*exchange).toolFailed, "Ends the frame of a subagent that failed or was aborted; counts failures, for suggestions."},
-	{"session.idle", (*exchange).turnEnded, "Notes that the session waits and what its answers cost; weighs whether the frame should end."},
-	{"session.compacting", (*exchange).compacting, "Adds to the instructions for the summary what the frame needs of it."},
-	{"text.complete", (*exchange).summarized, "Keeps the summary on the frame, and ends a frame whose pop waited for it."},
+	{"session.idle", (*exchange).turnEnded, "Records that the session is waiting and what its answers cost; evaluates whether the frame should end."},
+	{"session.compacting", (*exchange).compacting, "Adds what the frame needs to the instructions for the summary."},
+	{"text.complete", (*exchange).summarized, "Stores the summary in the frame, and ends a frame whose pop waited for it."},
 	{"session.compacted", (*exchange).compacted, "Ends a frame whose pop waited for a summary that did not come."},
-	{"session.deleted", (*exchange).sessionEnded, "Notes that the session is over; its frames stay as they are."},
-	{"dispose", (*exchange).disposed, "Notes that the sessions of this process are over."},
+	{"session.deleted", (*exchange).sessionEnded, "Records that the session has ended; its frames stay as they are."},
+	{"dispose", (*exchange).disposed, "Records that the sessions of this process have ended."},
 }
 
 // Events says what flame does with each event of OpenCode.
@@ -53,7 +53,7 @@ func Events() (docs []hosts.EventDoc) {
 	return docs
 }
 
-// Hook takes in one event of OpenCode, as flame.js tells it (a hosts.Hook).
+// Hook handles one event of OpenCode, as sent by flame.js (a hosts.Hook).
 func Hook(ctx context.Context, flame hosts.Flame, raw []byte) ([]byte, error) {
 	var e event
 	if err := json.Unmarshal(raw, &e); err != nil {
@@ -79,7 +79,7 @@ func Hook(ctx context.Context, flame hosts.Flame, raw []byte) ([]byte, error) {
 	return json.Marshal(said)
 }
 
-// An exchange is one event on its way to an answer.
+// An exchange is one event and the answer to it.
 type exchange struct {
 	ctx context.Context
 	p   *project.Project
@@ -87,7 +87,8 @@ type exchange struct {
 	answer answer
 }
 
-// sessionStarted matters for children, and for titles that people or models gave.
+// sessionStarted handles a new session: it matters for children, and for titles
+// that people or models chose.
 func (x *exchange) sessionStarted() error {
 	if x.Parent == "" && x.Title == "" {
 		return nil
@@ -107,8 +108,8 @@ func (x *exchange) prompted() error {
 	})
 }
 
-// mode is what the user's agent may do, by the names that flame has for it:
-// OpenCode's agent "plan" reads only. It bounds what agents of its may do.
+// mode returns what the user's agent may do, by flame's names: OpenCode's agent
+// "plan" only reads. It limits what its agents may do.
 func (x *exchange) mode() string {
 	if x.Agent == "plan" {
 		return "plan"
@@ -120,7 +121,7 @@ func (x *exchange) turnEnded() error {
 	return turns.End(x.ctx, x.p, x.caller(), turns.Turn{LastMessage: x.Text, Running: x.Running, Usage: x.usages()})
 }
 
-// toolEnded is a task that is done, or a file that was written.
+// toolEnded handles a task that is done, or a file that was written.
 func (x *exchange) toolEnded() error {
 	if x.Child != "" {
 		return children.End(x.ctx, x.p, x.caller(), children.Ended{
@@ -133,7 +134,7 @@ func (x *exchange) toolEnded() error {
 	return autonomy.NoteFiles(x.ctx, x.p, x.caller(), x.Files)
 }
 
-// resultOf finds what a child said in what its task answers.
+// resultOf finds a child's words in its task's answer.
 var resultOf = regexp.MustCompile(`(?s)<task_result>\n?(.*?)\n?</task_result>`)
 
 func taskResult(output string) string {
@@ -154,7 +155,7 @@ func (x *exchange) toolFailed() error {
 	return children.End(x.ctx, x.p, x.caller(), children.Ended{Session: x.Child, End: how, Last: x.Error})
 }
 
-// attended is a request to the model on its way out.
+// attended handles a request to the model before it is sent.
 func (x *exchange) attended() error {
 	a, err := turns.Attend(x.ctx, x.p, x.caller(), x.request())
 	x.answer.Drop = a.Drop
@@ -167,8 +168,8 @@ func (x *exchange) attended() error {
 	return err
 }
 
-// compacting adds to the host's own instructions; for a summary that was asked
-// for, flame's stand instead of them (spec: compaction §1).
+// compacting adds to the host's own instructions; for a requested summary,
+// flame's instructions replace them (spec: compaction §1).
 func (x *exchange) compacting() error {
 	kind, prompt, err := stack.CompactionPrompt(x.ctx, x.p, x.caller(), "")
 	switch {
@@ -182,12 +183,12 @@ func (x *exchange) compacting() error {
 	return err
 }
 
-// summarized is the text of a compaction.
+// summarized handles the text of a compaction.
 func (x *exchange) summarized() error {
 	return x.store(x.Text)
 }
 
-// compacted ends a pop that waited for a summary, should none have come.
+// compacted ends a pop that waited for a summary, in case none came.
 func (x *exchange) compacted() error {
 	return x.store("")
 }
@@ -204,7 +205,7 @@ func (x *exchange) sessionEnded() error {
 	return children.EndSession(x.ctx, x.p, x.caller())
 }
 
-// disposed is the end of the process, and with it of its sessions.
+// disposed handles the end of the process, and with it of its sessions.
 func (x *exchange) disposed() error {
 	var errs []error
 	for _, session := range x.Sessions {

@@ -6,8 +6,8 @@ import (
 	"flame/hosts"
 )
 
-// Host returns what flame knows of OpenCode, whose plugin knows flame's tools by these
-// names.
+// Host returns what flame knows of OpenCode; its plugin is given the names of
+// flame's tools.
 func Host(ownTools func() []string) hosts.Host {
 	h := facts()
 	h.Hook, h.Events, h.Patience = Hook, Events, 280*time.Millisecond // flame.js gives up after 300

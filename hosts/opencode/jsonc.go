@@ -5,7 +5,8 @@ import (
 	"regexp"
 )
 
-// comment matches one, or a string: what looks like a comment in there is text.
+// comment matches a comment or a string: what looks like a comment in a string
+// is text.
 var comment = regexp.MustCompile(`(?s)"(?:\\.|[^"\\])*"|//[^\n]*|/\*.*?\*/`)
 
 // trailing matches a comma before the end of a list or object, or a string.

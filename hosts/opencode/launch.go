@@ -8,11 +8,11 @@ import (
 	"flame/hosts"
 )
 
-// agentName is what OpenCode calls the agent that a child is; its definition
-// comes with the process and concerns no other.
+// agentName is OpenCode's name for the agent that a child is; its definition
+// lives in the process and affects no other.
 const agentName = "flame-agent"
 
-// NewSession returns none: the client makes its ids itself.
+// NewSession returns "": the client makes its own ids.
 func (h Client) NewSession() string { return "" }
 
 // Talk opens the client on a session.
@@ -27,9 +27,9 @@ func (h Client) Talk(session string) ([]string, error) {
 // Resumes reports whether session is the id of a session: subagents have sessions too.
 func (h Client) Resumes(session string) bool { return strings.HasPrefix(session, "ses_") }
 
-// Launch returns the command for a child: run, which asks nobody and refuses what
-// would be asked. Its configuration adds an agent to the user's own; for tools and
-// permissions that only takes away (spec: agents §2).
+// Launch returns the command for a child: run, which never prompts and refuses
+// what would need a prompt. Its configuration adds an agent to the user's own;
+// it only takes tools and permissions away (spec: agents §2).
 func (h Client) Launch(c hosts.Child) (hosts.Launch, error) {
 	program, err := facts().Find(h.Machine)
 	if err != nil {
@@ -58,7 +58,7 @@ func (h Client) Launch(c hosts.Child) (hosts.Launch, error) {
 	}, nil
 }
 
-// config is what the child's process adds to the user's configuration.
+// config returns what the child's process adds to the user's configuration.
 func (h Client) config(c hosts.Child, permission permissions) map[string]any {
 	agent := map[string]any{"mode": "all", "description": "an agent that flame started", "permission": permission}
 	if c.System != "" {
@@ -79,8 +79,8 @@ func (h Client) config(c hosts.Child, permission permissions) map[string]any {
 	return config
 }
 
-// permissions returns what the child may do. An agent's map goes before the user's
-// own in OpenCode, so what it allows is copied from there.
+// permissions returns what the child may do. In OpenCode an agent's map
+// precedes the user's own, so what it allows is copied from there.
 func (h Client) permissions(c hosts.Child) (rules permissions, err error) {
 	users, err := h.usersPermissions()
 	if err != nil {
@@ -101,7 +101,7 @@ func (h Client) permissions(c hosts.Child) (rules permissions, err error) {
 	for _, tool := range c.Tools.Denied {
 		rules = rules.add(permissionOf(tool), deny)
 	}
-	// In a folder below, or in a worktree, OpenCode may not see what the project
+	// In a subfolder or a worktree, OpenCode may not see what the project
 	// denies.
 	for _, entry := range users {
 		if string(entry.effect) == string(deny) && entry.tool != "*" {
@@ -111,9 +111,9 @@ func (h Client) permissions(c hosts.Child) (rules permissions, err error) {
 	return rules.settled(), nil
 }
 
-// within returns the tools that a child is limited to. One from another host never
-// gets all that OpenCode has: what that host asked its user for, such as tools of
-// MCP servers, nobody asks for here.
+// within returns the tools that a child is limited to. A child from another
+// host never gets everything OpenCode has: nobody here asks for what that host
+// asked its user for, such as tools of MCP servers.
 func within(c hosts.Child) (allowed []string, limited bool) {
 	if c.Tools.Limited || !strict(c) {
 		return c.Tools.Allowed, c.Tools.Limited
@@ -121,12 +121,13 @@ func within(c hosts.Child) (allowed []string, limited bool) {
 	return append(tools.Names(hosts.Reads, hosts.Notes), "edit", "bash", "webfetch", "task"), true
 }
 
-// strict reports whether a child may do unasked only what its mode names.
+// strict reports whether a child may do without asking only what its mode
+// names.
 func strict(c hosts.Child) bool {
 	return c.Mode != hosts.Bypass && (c.Foreign || c.Mode == hosts.DontAsk)
 }
 
-// beyond returns the permissions that a child's mode does not reach.
+// beyond returns the permissions outside a child's mode.
 func beyond(c hosts.Child) []string {
 	switch {
 	case c.Mode == hosts.Plan:
@@ -139,8 +140,8 @@ func beyond(c hosts.Child) []string {
 	return []string{"edit", "bash", "webfetch", "task", "external_directory"}
 }
 
-// rulesFor returns the rules for arguments that the allowed tools of one permission
-// have; nil where one of them has none.
+// rulesFor returns the argument rules of the allowed tools of one permission,
+// or nil if one of them has no rule.
 func rulesFor(name string, allowed []string) (rules []string) {
 	for _, tool := range allowed {
 		_, rule, ruled := strings.Cut(tool, "(")
@@ -155,8 +156,8 @@ func rulesFor(name string, allowed []string) (rules []string) {
 	return rules
 }
 
-// usersPermissions are those of the configuration files that OpenCode merges, after
-// those that it has without any.
+// usersPermissions returns OpenCode's defaults followed by the permissions of
+// the configuration files that it merges.
 func (h Client) usersPermissions() (permissions, error) {
 	configs, err := h.configs()
 	all := slices.Clone(byDefault)
@@ -171,8 +172,8 @@ func (h Client) usersPermissions() (permissions, error) {
 	return all, err
 }
 
-// permissionOf is the name that a tool's permission has: all that write files
-// share one.
+// permissionOf returns the name of a tool's permission; all tools that write
+// files share one.
 func permissionOf(tool string) string {
 	name, _, _ := strings.Cut(tool, "(")
 	if server, found := strings.CutPrefix(name, "mcp__"); found {
@@ -187,7 +188,7 @@ func permissionOf(tool string) string {
 	return name
 }
 
-// hasFlame reports whether OpenCode starts a flame server by itself.
+// hasFlame reports whether OpenCode starts a flame server on its own.
 func (h Client) hasFlame() bool {
 	if found, err := h.registrations(); err == nil && len(found) > 0 {
 		return true
@@ -198,7 +199,7 @@ func (h Client) hasFlame() bool {
 	return false
 }
 
-// edits reports whether a tool changes files, by any name that is known for it.
+// edits reports whether a tool changes files, by any of its known names.
 func edits(name string) bool {
 	return slices.ContainsFunc(tools, func(t hosts.Tool) bool {
 		return t.Does == hosts.Edits && (t.Name == name || slices.ContainsFunc(t.Same, func(same string) bool { return strings.EqualFold(same, name) }))

@@ -17,7 +17,7 @@ const (
 	Program = "opencode"
 )
 
-// facts returns what stands fast of OpenCode.
+// facts returns what does not depend on the machine.
 func facts() hosts.Host {
 	return hosts.Host{
 		Name: Name, Title: "OpenCode", Program: Program,
@@ -27,7 +27,7 @@ func facts() hosts.Host {
 		Settings:  []string{"opencode.json", "opencode.jsonc", ".opencode"},
 		Takes:     func(model string) bool { return strings.Contains(model, "/") },
 		Tools:     tools, Joint: "_",
-		Agents: map[string][]string{ // what its plan lacks is in its mode
+		Agents: map[string][]string{ // what its plan lacks follows from its mode
 			"build": nil, "general": nil, "plan": nil,
 			"explore": append(tools.Names(hosts.Edits, hosts.Spawns), "todowrite"),
 		},
@@ -39,13 +39,13 @@ func facts() hosts.Host {
 	}
 }
 
-// ownKeys are those of a definition that are OpenCode's to understand.
+// ownKeys are the keys of a definition that only OpenCode understands.
 var ownKeys = []hosts.Key{
 	{Name: "temperature", Passed: true}, {Name: "top_p", Passed: true}, {Name: "variant", Passed: true}, {Name: "options", Passed: true},
 }
 
-// tools are OpenCode's own. Its permission "edit" is about all tools that write files, so Claude
-// Code's for that are the same as its tool of that name.
+// tools are OpenCode's own. Its permission "edit" covers all tools that write
+// files, so all of Claude Code's correspond to its tool of that name.
 var tools = hosts.Tools{
 	{Name: "read", Does: hosts.Reads, Same: []string{"Read"}}, {Name: "grep", Does: hosts.Reads, Same: []string{"Grep"}},
 	{Name: "glob", Does: hosts.Reads, Same: []string{"Glob"}}, {Name: "list", Does: hosts.Reads, Same: []string{"LS"}},
@@ -57,7 +57,7 @@ var tools = hosts.Tools{
 	{Name: "bash", Does: hosts.Runs, Same: []string{"Bash"}},
 	{Name: "webfetch", Does: hosts.Fetches, Same: []string{"WebFetch"}}, {Name: "websearch", Does: hosts.Fetches, Same: []string{"WebSearch"}},
 	{Name: "codesearch", Does: hosts.Fetches},
-	{Name: "task", Does: hosts.Spawns, Same: []string{"Agent", "Task"}}, {Name: "call_omo_agent", Does: hosts.Spawns}, // the last is of a plugin for it
+	{Name: "task", Does: hosts.Spawns, Same: []string{"Agent", "Task"}}, {Name: "call_omo_agent", Does: hosts.Spawns}, // the last belongs to a plugin for it
 	{Name: "question"}, {Name: "invalid"},
 }
 

@@ -8,13 +8,12 @@ import (
 	"slices"
 )
 
-// permissions are a map of OpenCode's from tools, or patterns of their names, to
-// what may be done. Its order counts: of the entries that fit a tool the last
-// holds.
+// permissions is a map of OpenCode's from tools, or patterns of their names, to
+// what may be done. Its order matters: the last entry that fits a tool applies.
 type permissions []permission
 
-// A permission is one entry. Its effect is "allow", "ask" or "deny", or an object
-// of such by argument.
+// A permission is one entry. Its effect is "allow", "ask" or "deny", or an
+// object of these by argument.
 type permission struct {
 	tool   string
 	effect json.RawMessage
@@ -25,19 +24,18 @@ var (
 	deny  = json.RawMessage(`"deny"`)
 )
 
-// byDefault are the permissions of OpenCode's that it does not allow where nothing is
-// said of them.
+// byDefault are the permissions that OpenCode does not grant unless configured.
 var byDefault = permissions{
 	{"external_directory", json.RawMessage(`"ask"`)}, {"doom_loop", json.RawMessage(`"ask"`)},
 }
 
-// add puts an entry last; an earlier one of the same name is void once the map is
-// settled.
+// add appends an entry; settled drops earlier ones of the same name.
 func (p permissions) add(tool string, effect json.RawMessage) permissions {
 	return append(p, permission{tool, effect})
 }
 
-// settled returns the entries that hold: of each name the last one, in its place.
+// settled returns the effective entries: the last one of each name, in its
+// place.
 func (p permissions) settled() (held permissions) {
 	seen := map[string]bool{}
 	for _, entry := range slices.Backward(p) {
@@ -50,7 +48,7 @@ func (p permissions) settled() (held permissions) {
 	return held
 }
 
-// effect returns what holds for a tool; OpenCode allows what nothing is said of.
+// effect returns what applies to a tool; OpenCode allows what is not mentioned.
 func (p permissions) effect(tool string) json.RawMessage {
 	for _, known := range slices.Backward(p) {
 		if fits, err := path.Match(known.tool, tool); fits && err == nil {
@@ -60,14 +58,14 @@ func (p permissions) effect(tool string) json.RawMessage {
 	return allow
 }
 
-// narrowed returns an effect for calls with these arguments only, all where rules is
-// nil. Where the user has rules of their own, one allows what both name.
+// narrowed returns an effect for calls with these arguments only, or for all if
+// rules is nil. If the user has rules too, a call is allowed if both allow it.
 func narrowed(users json.RawMessage, rules []string) json.RawMessage {
 	if rules == nil {
 		return users
 	}
 	var own permissions
-	_ = json.Unmarshal(users, &own) // an effect for all reads as one entry
+	_ = json.Unmarshal(users, &own) // an effect for everything reads as one entry
 	effects := permissions{{"*", deny}}
 	for _, rule := range rules {
 		effect := own.exactly(rule)
@@ -83,7 +81,8 @@ func narrowed(users json.RawMessage, rules []string) json.RawMessage {
 	return raw
 }
 
-// exactly returns the effect of the entry with this name; denied without one.
+// exactly returns the effect of the entry with this name, and denies if there
+// is none.
 func (p permissions) exactly(name string) json.RawMessage {
 	for _, known := range slices.Backward(p) {
 		if known.tool == name {

@@ -20,15 +20,15 @@ import (
 //go:embed flame.js
 var source []byte
 
-// What the plugin has in the repository in place of its version, of the names of
-// flame's tools and of the slash commands.
+// The plugin's placeholders in the repository for its version, the names of
+// flame's tools and the slash commands.
 const (
 	unversioned     = `const version = "dev"`
 	withoutOwn      = `const ownTools = []`
 	withoutCommands = `const commands = {}`
 )
 
-// A slashCommand is a slash command as OpenCode's configuration has it.
+// A slashCommand is a slash command in OpenCode's configuration.
 type slashCommand struct {
 	Description string `json:"description"`
 	Template    string `json:"template"`
@@ -43,13 +43,13 @@ func slashCommands() map[string]slashCommand {
 	return commands
 }
 
-// plugin returns flame.js as it is installed, and its version: a digest, so that
-// it tells which content OpenCode has loaded.
+// plugin returns flame.js as installed, and its version: a digest, which shows
+// the content that OpenCode has loaded.
 func (h Client) plugin() (content []byte, version string) {
 	names, err := json.Marshal(h.OwnTools())
 	commands, failed := json.Marshal(slashCommands())
 	if err := errors.Join(err, failed); err != nil {
-		panic(err) // strings are JSON
+		panic(err) // strings can always be encoded
 	}
 	content = bytes.Replace(source, []byte(withoutOwn), fmt.Appendf(nil, "const ownTools = %s", names), 1)
 	content = bytes.Replace(content, []byte(withoutCommands), fmt.Appendf(nil, "const commands = %s", commands), 1)
@@ -67,15 +67,15 @@ type Client struct {
 	OwnTools func() []string // lists the names of flame's tools
 }
 
-// Install plans to write the file. A flame.js that no setup wrote stays: that
-// is a Problem.
+// Install plans to write the file. A flame.js that no setup wrote stays: the
+// error is a Problem.
 func (h Client) Install(_ context.Context, scope hosts.Scope) ([]hosts.Step, error) {
 	if _, err := facts().Find(h.Machine); err != nil {
 		return nil, err
 	}
 	file, files := h.file(scope), h.Machine.Files(scope)
 	if there, err := files.Read(file); err == nil && !bytes.HasPrefix(there, ours) {
-		return nil, core.Invalidf("%s is there and not flame's", file).WithHint("rename it, then run this again")
+		return nil, core.Invalidf("%s exists and is not flame's", file).WithHint("rename it, then run this again")
 	}
 	content, _ := h.plugin()
 	return files.Write(file, content, 0o644)
@@ -101,7 +101,7 @@ func (h Client) Remove(_ context.Context, scope hosts.Scope) ([]hosts.Step, erro
 // of user and project.
 func (h Client) Status(ctx context.Context) (hosts.Status, error) {
 	byHand, err := h.registrations()
-	status := hosts.Status{ByHand: byHand, GivesWay: true} // our plugin sees to it
+	status := hosts.Status{ByHand: byHand, GivesWay: true} // our plugin makes sure of that
 	if err != nil {
 		return status, err
 	}
@@ -118,7 +118,7 @@ func (h Client) Status(ctx context.Context) (hosts.Status, error) {
 	return status, nil
 }
 
-// installed returns what setup wrote, by scope.
+// installed yields what setup wrote, by scope.
 func (h Client) installed() iter.Seq2[hosts.Scope, []byte] {
 	return func(yield func(hosts.Scope, []byte) bool) {
 		for _, scope := range []hosts.Scope{hosts.User, hosts.Project} {
@@ -130,8 +130,8 @@ func (h Client) installed() iter.Seq2[hosts.Scope, []byte] {
 	}
 }
 
-// file is our plugin's. All versions of OpenCode read the folder "plugin", newer
-// ones "plugins" as well.
+// file returns our plugin's path. All versions of OpenCode read the folder
+// "plugin", newer ones "plugins" as well.
 func (h Client) file(scope hosts.Scope) string {
 	dir := filepath.Join(h.Machine.ProjectDir, ".opencode")
 	if scope == hosts.User {
