@@ -146,7 +146,7 @@ func (s *service) define(file, definition string) {
 func TestADefinitionThatChangedLosesWhatItWasGranted(t *testing.T) {
 	t.Parallel()
 	s := newService(t, "name: helper\ndescription: Helps.\npermissionMode: bypassPermissions")
-	_, err := s.MakeGrant(s.ctx, permission.Grant{Mode: hosts.Bypass, Agent: "helper", Reason: "a test"})
+	_, err := s.Grants().Make(s.ctx, permission.Grant{Mode: hosts.Bypass, Agent: "helper", Reason: "a test"})
 	require.NoError(t, err)
 	run := s.over(s.request(user, plan.Request{Type: "helper", Prompt: "done"}).ID, core.AgentCompleted, core.Completed)
 	require.Equal(t, hosts.Bypass, run.Mode.Effective)

@@ -43,10 +43,12 @@ func (a *Agents) directed(ctx context.Context, by project.Caller, id string) (ru
 // cancel asks one agent to stop. It returns none that was over.
 func (a *Agents) cancel(ctx context.Context, id, who string) (record.Run, error) {
 	asked, first := false, false
-	run, err := a.change(ctx, id, func(_ project.Tx, run *record.Run) error {
+	var watched record.Live
+	run, err := a.change(ctx, id, func(tx project.Tx, run *record.Run) error {
 		asked, first = true, run.CancelledBy == ""
 		run.CancelledBy = cmp.Or(run.CancelledBy, who)
-		return nil
+		_, err := record.Living.Load(tx, id, &watched)
+		return err
 	})
 	switch {
 	case err != nil || !asked:
@@ -55,8 +57,8 @@ func (a *Agents) cancel(ctx context.Context, id, who string) (record.Run, error)
 		return run, nil // a supervisor that is about to begin takes a signal for its end
 	}
 	// Its supervisor looks each second; a signal only saves that time.
-	if l, known, err := a.liveOf(ctx, id); err == nil && known && l.Supervisor.PID != 0 {
-		_ = l.Supervisor.Signal(run.ID, syscall.SIGTERM)
+	if watched.Supervisor.PID != 0 {
+		_ = watched.Supervisor.Signal(run.ID, syscall.SIGTERM)
 	}
 	return run, nil
 }

@@ -71,7 +71,7 @@ func (a *Agents) Interactive(ctx context.Context, id string) (command []string, 
 	session, host, dir := run.Session, run.Host, run.Cwd
 	if errors.Is(err, core.ErrNotFound) {
 		var native core.Session
-		if native, _, err = a.native(ctx, id); err == nil {
+		if native, _, err = nativeSession(ctx, a.Project.Store, id); err == nil {
 			session, host, dir = native.ID, native.Host, a.Dir
 		}
 	}
@@ -87,17 +87,17 @@ func (a *Agents) Interactive(ctx context.Context, id string) (command []string, 
 		return nil, "", core.Invalidf("%s has no session of its own that could be opened", id).
 			WithHint("give a prompt: another agent begins with its context then")
 	}
-	if err := run.Own().Restore(ctx, a.Dir, a.patchOf(run.ID)); err != nil {
+	if err := run.Own().Restore(ctx, a.Dir, record.Patch(a.Data, run.ID)); err != nil {
 		return nil, "", err
 	}
 	command, err = client.Talk(session)
 	return command, dir, err
 }
 
-// native returns the session of a host's own subagent by its id or that of its
+// nativeSession returns the session of a host's own subagent by its id or that of its
 // frame, and what it was for.
-func (a *Agents) native(ctx context.Context, id string) (session core.Session, goal string, err error) {
-	err = a.Project.Store.View(ctx, func(tx project.Tx) error {
+func nativeSession(ctx context.Context, s project.Store, id string) (session core.Session, goal string, err error) {
+	err = s.View(ctx, func(tx project.Tx) error {
 		if frame, err := tx.Frame(id); err == nil && frame.Session != "" {
 			id = frame.Session
 		}
@@ -120,7 +120,7 @@ func (a *Agents) native(ctx context.Context, id string) (session core.Session, g
 // session where the host can do that, else in a new one with the context of its
 // frame.
 func (a *Agents) continueNative(ctx context.Context, by project.Caller, id, prompt string) (record.Run, error) {
-	session, goal, err := a.native(ctx, id)
+	session, goal, err := nativeSession(ctx, a.Project.Store, id)
 	if err != nil {
 		return record.Run{}, err
 	}

@@ -41,10 +41,10 @@ func TestAGrantThatWasMadeWhileAgentsRanIsToldToWhoStartedThem(t *testing.T) {
 	inner := s.request(as(outer), plan.Request{Type: "tester", Prompt: "hang"})
 	theirs := s.request(other, plan.Request{Type: "builder", Prompt: "hang"})
 
-	grant, err := s.MakeGrant(s.ctx, bypass)
+	grant, err := s.Grants().Make(s.ctx, bypass)
 	require.NoError(t, err)
 	assert.ElementsMatch(t, []string{outer.ID, inner.ID, theirs.ID}, grant.During)
-	kept, err := s.Grants(s.ctx)
+	kept, err := s.Grants().List(s.ctx)
 	require.NoError(t, err)
 	assert.Equal(t, []permission.Grant{grant}, kept)
 	assert.Len(t, data(t, s.events("", core.PermissionGranted)[0])["grant"].(map[string]any)["during"], 3)
@@ -67,7 +67,7 @@ func TestAGrantThatWasMadeWhileNoneRanIsNot(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	s.ended(s.spawn("done").ID)
-	grant, err := s.MakeGrant(s.ctx, bypass)
+	grant, err := s.Grants().Make(s.ctx, bypass)
 	require.NoError(t, err)
 	assert.Empty(t, grant.During)
 	assert.NotContains(t, s.next("user"), "<notice>")
@@ -79,7 +79,7 @@ func TestAGrantBesideAgentsOfAShellIsToldWhereTheyAre(t *testing.T) {
 	s := newService(t)
 	run := s.request(project.Caller{Host: project.CommandLine}, plan.Request{Type: "builder", Prompt: "hang"})
 	require.NotEqual(t, "user", run.Tree)
-	_, err := s.MakeGrant(s.ctx, permission.Grant{Mode: hosts.Plan, Agent: "builder", Delegates: true, Reason: "r"})
+	_, err := s.Grants().Make(s.ctx, permission.Grant{Mode: hosts.Plan, Agent: "builder", Delegates: true, Reason: "r"})
 	require.NoError(t, err)
 	assert.Contains(t, s.next("user"), "It lets those that agents of type builder start have tools that these lack.")
 }
@@ -91,7 +91,7 @@ func TestANoticeNamesNotEveryAgent(t *testing.T) {
 	for range 8 {
 		s.spawn("hang")
 	}
-	grant, err := s.MakeGrant(s.ctx, bypass)
+	grant, err := s.Grants().Make(s.ctx, bypass)
 	require.NoError(t, err)
 	assert.Len(t, grant.During, 8)
 	told := s.next("user")
@@ -123,10 +123,10 @@ func TestAGrantAndItsNoticeAreMadeTogetherOrNotAtAll(t *testing.T) {
 	s.spawn("hang")
 	disk := &fullStore{Store: s.Project.Store, full: true}
 	s.Project.Store = disk
-	_, err := s.MakeGrant(s.ctx, bypass)
+	_, err := s.Grants().Make(s.ctx, bypass)
 	s.Project.Store = disk.Store
 	require.ErrorIs(t, err, errFull)
-	kept, err := s.Grants(s.ctx)
+	kept, err := s.Grants().List(s.ctx)
 	require.NoError(t, err)
 	assert.Empty(t, kept)
 	assert.Empty(t, s.events("", core.PermissionGranted))

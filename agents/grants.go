@@ -9,6 +9,7 @@ import (
 
 	"github.com/samber/lo"
 
+	"flame/agents/definition"
 	"flame/agents/permission"
 	"flame/agents/record"
 	"flame/core"
@@ -17,11 +18,22 @@ import (
 	"flame/project/briefing"
 )
 
-// MakeGrant keeps a person's permission for children to get more than their parent
+// Grants are what persons allowed the agents of a project.
+type Grants struct {
+	project *project.Project
+	catalog func() definition.Catalog
+}
+
+// Grants returns those of the project.
+func (a *Agents) Grants() Grants {
+	return Grants{a.Project, func() definition.Catalog { return a.Catalog(a.Dir) }}
+}
+
+// Make keeps a person's permission for children to get more than their parent
 // has. It is for doors behind which a person stands; as nothing can keep an agent with
 // a shell from such a door, one that is made while agents run is told to the session
 // that started them.
-func (a *Agents) MakeGrant(ctx context.Context, g permission.Grant) (permission.Grant, error) {
+func (all Grants) Make(ctx context.Context, g permission.Grant) (permission.Grant, error) {
 	if _, err := hosts.ParseMode(string(g.Mode)); err != nil {
 		return g, err
 	}
@@ -29,14 +41,14 @@ func (a *Agents) MakeGrant(ctx context.Context, g permission.Grant) (permission.
 		return g, core.Invalidf("a grant needs its reason").WithHint("say what it is for: it is kept in the log")
 	}
 	if g.Agent != "" && g.Digest == "" {
-		def, err := a.Catalog(a.Dir).Find(g.Agent)
+		def, err := all.catalog().Find(g.Agent)
 		if err != nil {
 			return g, err
 		}
 		g.Digest = def.Digest()
 	}
-	g.ID, g.MadeAt = a.Project.NewID("grant"), a.Project.Now()
-	err := a.Project.Store.Update(ctx, func(tx project.Tx) error {
+	g.ID, g.MadeAt = all.project.NewID("grant"), all.project.Now()
+	err := all.project.Store.Update(ctx, func(tx project.Tx) error {
 		ran, err := record.AtWork(tx)
 		if err != nil {
 			return err
@@ -53,7 +65,7 @@ func (a *Agents) MakeGrant(ctx context.Context, g permission.Grant) (permission.
 				return err
 			}
 		}
-		return a.tell(tx, record.Run{ParentSession: g.Session}, core.PermissionGranted, map[string]any{"grant": g})
+		return record.Tell(tx, g.MadeAt, record.Run{ParentSession: g.Session}, core.PermissionGranted, map[string]any{"grant": g})
 	})
 	return g, err
 }
@@ -88,9 +100,9 @@ func notify(tx project.Tx, tree string, g permission.Grant, ran []record.Run) er
 // do.
 const maxRan = 5
 
-// RevokeGrant takes a grant back. Agents that run on it go on.
-func (a *Agents) RevokeGrant(ctx context.Context, id string) error {
-	return a.Project.Store.Update(ctx, func(tx project.Tx) error {
+// Revoke takes a grant back. Agents that run on it go on.
+func (all Grants) Revoke(ctx context.Context, id string) error {
+	return all.project.Store.Update(ctx, func(tx project.Tx) error {
 		var g permission.Grant
 		if known, err := permission.Records.Load(tx, id, &g); err != nil || !known {
 			return cmp.Or[error](err, core.NotFoundf("there is no grant %q", id).WithHint("`flame agents grants` shows those there are"))
@@ -99,11 +111,11 @@ func (a *Agents) RevokeGrant(ctx context.Context, id string) error {
 	})
 }
 
-// Grants returns those there are, the newest first.
-func (a *Agents) Grants(ctx context.Context) (all []permission.Grant, err error) {
-	err = a.Project.Store.View(ctx, func(tx project.Tx) error {
-		all, err = permission.Grants(tx)
+// List returns those there are, the newest first.
+func (all Grants) List(ctx context.Context) (list []permission.Grant, err error) {
+	err = all.project.Store.View(ctx, func(tx project.Tx) error {
+		list, err = permission.Grants(tx)
 		return err
 	})
-	return all, err
+	return list, err
 }

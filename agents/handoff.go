@@ -63,7 +63,7 @@ func (a *Agents) resolve(ctx context.Context, run record.Run) error {
 	return errors.Join(err, resultErr, a.Project.Store.Update(ctx, func(tx project.Tx) error {
 		return errors.Join(
 			handoff.Records.Save(tx, run.ID, h),
-			a.tell(tx, run, core.HandoffResolved, map[string]any{
+			record.Tell(tx, a.Project.Now(), run, core.HandoffResolved, map[string]any{
 				"subagent_id": run.ID, "outcome": h.Outcome, "artifacts": append(came.Artifacts, came.Files...), "on_failure": action, "next": h.Next,
 			}))
 	}))
@@ -110,11 +110,7 @@ func (r *resolution) retry(ctx context.Context, why string) error {
 	again := handoff.Handoff{
 		Transfer: h.Transfer, OnFailure: h.OnFailure, Timeout: h.Timeout, Retries: h.Retries + 1, First: cmp.Or(h.First, run.ID),
 	}
-	var told record.Assignment
-	err := a.Project.Store.View(ctx, func(tx project.Tx) (err error) {
-		told, err = record.AssignmentOf(tx, again.First)
-		return err
-	})
+	told, err := record.AssignmentOf(ctx, a.Project.Store, again.First)
 	if err != nil {
 		return err
 	}

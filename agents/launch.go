@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"flame/agents/definition"
+	"flame/agents/plan"
 	"flame/agents/record"
 	"flame/agents/supervise"
 	"flame/config/env"
@@ -15,72 +16,82 @@ import (
 	"flame/project"
 )
 
+// A launcher starts the supervisors of agents, and makes what they run.
+type launcher struct {
+	plan.Planner
+	root    string // the project's folder
+	program string // flame itself
+	start   func(ctx context.Context, seat supervise.Seat) (supervise.Process, error)
+}
+
+func (a *Agents) launcher() launcher {
+	return launcher{Planner: a.planner(), root: a.Root, program: a.Program, start: a.Start}
+}
+
 // Folder returns the path of an agent's own folder.
 func (a *Agents) Folder(id string) string { return record.Folder(a.Data, id) }
 
+// Seat returns what the supervisor of an agent is started with, in the checkout
+// whose definitions and settings are the agent's.
+func (a *Agents) Seat(id, checkout string) supervise.Seat { return a.launcher().seat(id, checkout) }
+
 // launch starts the supervisor of an agent, which makes the agent's command itself.
 // One that could not be made is told here, where somebody waits.
-func (a *Agents) launch(ctx context.Context, run record.Run) error {
-	if err := os.MkdirAll(a.Folder(run.ID), 0o700); err != nil {
+func (l launcher) launch(ctx context.Context, run record.Run) error {
+	if err := os.MkdirAll(record.Folder(l.Data, run.ID), 0o700); err != nil {
 		return core.Unavailablef(err, "could not make the agent's folder: %v", err)
 	}
-	if _, err := a.job(ctx, run); err != nil {
+	if _, err := l.job(ctx, run); err != nil {
 		return err
 	}
-	supervisor, err := a.Start(ctx, a.Seat(run.ID, run.Checkout))
+	supervisor, err := l.start(ctx, l.seat(run.ID, run.Checkout))
 	if err != nil {
 		return core.Unavailablef(err, "could not start the agent's supervisor: %v", err)
 	}
-	if err := a.watchedBy(ctx, run.ID, supervisor); err != nil {
-		a.Project.Log.Warn("an agent's supervisor was not noted; it will say so itself", "agent", run.ID, "error", err)
+	if err := l.watchedBy(ctx, run.ID, supervisor); err != nil {
+		l.Project.Log.Warn("an agent's supervisor was not noted; it will say so itself", "agent", run.ID, "error", err)
 	}
 	return nil
 }
 
-// Seat returns what the supervisor of an agent is started with, in the checkout
-// whose definitions and settings are the agent's.
-func (a *Agents) Seat(id, checkout string) supervise.Seat {
-	return supervise.Seat{Program: a.Program, Agent: id, Dir: a.Folder(id), Cwd: checkout, Env: []string{a.ofProject()}}
+func (l launcher) seat(id, checkout string) supervise.Seat {
+	return supervise.Seat{Program: l.program, Agent: id, Dir: record.Folder(l.Data, id), Cwd: checkout, Env: []string{l.ofProject()}}
 }
 
 // ofProject is the variable by which a process of flame finds the project, wherever
 // it runs.
-func (a *Agents) ofProject() string { return env.ProjectDir + "=" + a.Root }
+func (l launcher) ofProject() string { return env.ProjectDir + "=" + l.root }
 
 // watchedBy keeps which process is to supervise an agent, so that it is missed
 // should it die before it says so itself.
-func (a *Agents) watchedBy(ctx context.Context, id string, supervisor supervise.Process) error {
-	return a.Project.Store.Update(context.WithoutCancel(ctx), func(tx project.Tx) error {
-		var l record.Live
-		if known, err := record.Living.Load(tx, id, &l); !known || err != nil || l.Supervisor.PID != 0 {
+func (l launcher) watchedBy(ctx context.Context, id string, supervisor supervise.Process) error {
+	return l.Project.Store.Update(context.WithoutCancel(ctx), func(tx project.Tx) error {
+		var live record.Live
+		if known, err := record.Living.Load(tx, id, &live); !known || err != nil || live.Supervisor.PID != 0 {
 			return err
 		}
-		l.Supervisor = supervisor
-		return record.Living.Save(tx, id, l)
+		live.Supervisor = supervisor
+		return record.Living.Save(tx, id, live)
 	})
 }
 
 // job makes what the supervisor of an agent does: its command comes from host,
 // definition and record each time anew, never from what was written down (DESIGN
 // §4). What the definition has become since may narrow what the agent may use.
-func (a *Agents) job(ctx context.Context, run record.Run) (supervise.Job, error) {
-	host, err := a.Hosts.Named(run.Host)
+func (l launcher) job(ctx context.Context, run record.Run) (supervise.Job, error) {
+	host, err := l.Hosts.Named(run.Host)
 	if err != nil {
 		return supervise.Job{}, err
 	}
-	var told record.Assignment
-	err = a.Project.Store.View(ctx, func(tx project.Tx) (err error) {
-		told, err = record.AssignmentOf(tx, run.ID)
-		return err
-	})
+	told, err := record.AssignmentOf(ctx, l.Project.Store, run.ID)
 	if err != nil {
 		return supervise.Job{}, err
 	}
-	def, err := a.planner().DefinitionOf(run, told)
+	def, err := l.DefinitionOf(run, told)
 	if err != nil {
 		return supervise.Job{}, err
 	}
-	child, client := a.child(host, def, told, run), host.On(a.Machine)
+	child, client := l.child(host, def, told, run), host.On(l.Machine)
 	launch, err := client.Launch(child)
 	if err != nil {
 		return supervise.Job{}, err
@@ -92,20 +103,20 @@ func (a *Agents) job(ctx context.Context, run record.Run) (supervise.Job, error)
 	}
 	return supervise.Job{
 		ID: run.ID, Dir: child.Dir, Command: launch.Command, Resume: resume.Command,
-		Env: append(launch.Env, a.ofProject()), Unset: a.Hosts.Variables(), Cwd: run.Cwd,
+		Env: append(launch.Env, l.ofProject()), Unset: l.Hosts.Variables(), Cwd: run.Cwd,
 		Prompt: launch.Stdin, Fatal: launch.Fatal, GoOn: afterOutage, HandBack: handBack, Limits: run.Limits, SpentUSD: run.SpentUSD,
 	}, nil
 }
 
 // child is what the host must know.
-func (a *Agents) child(host hosts.Host, def definition.Definition, told record.Assignment, run record.Run) hosts.Child {
+func (l launcher) child(host hosts.Host, def definition.Definition, told record.Assignment, run record.Run) hosts.Child {
 	keys, _ := def.HandedOn(host)
 	tools := run.Tools.Only(def.Tools).Without(def.DisallowedTools...)
 	return hosts.Child{
 		ID: run.ID, Session: run.Session, Prompt: compose(run, told), System: def.Prompt,
 		Title: core.SubagentTitle(run.Description, run.Type), Mode: run.Mode.Effective, Tools: tools, Trusted: def.Trusted(tools), Foreign: run.Foreign,
 		Model: run.Model, Effort: def.Effort, MaxTurns: def.MaxTurns, CostUSD: run.Limits.CostUSD,
-		Resume: run.Resumes, Dir: a.Folder(run.ID), Flame: a.Program, HostKeys: keys,
+		Resume: run.Resumes, Dir: record.Folder(l.Data, run.ID), Flame: l.program, HostKeys: keys,
 	}
 }
 

@@ -24,17 +24,18 @@ type Pruned struct {
 // they were started from stay, so that they can still be gone on with.
 func (a *Agents) Prune(ctx context.Context, before core.Millis, look bool) (pruned Pruned, err error) {
 	pruned.Agents = []string{}
-	all, kept, err := a.prunable(ctx, before)
+	p := pruner{store: a.Project.Store, data: a.Data, dir: a.Dir}
+	all, err := p.ended(ctx, before)
 	if err != nil {
 		return pruned, err
 	}
 	for _, run := range all {
-		paths, size := a.bulk(ctx, run, kept)
+		paths, size := p.bulk(ctx, run)
 		if size == 0 {
 			continue
 		}
 		if !look {
-			if err := a.discard(ctx, run, paths); err != nil {
+			if err := p.discard(ctx, run, paths); err != nil {
 				return pruned, err
 			}
 		}
@@ -43,11 +44,19 @@ func (a *Agents) Prune(ctx context.Context, before core.Millis, look bool) (prun
 	return pruned, nil
 }
 
-// prunable returns the agents that ended before a time and that nothing is left to be
-// done about, and the worktrees that others still have.
-func (a *Agents) prunable(ctx context.Context, before core.Millis) (old []record.Run, kept map[string]bool, err error) {
-	kept = map[string]bool{}
-	err = a.Project.Store.View(ctx, func(tx project.Tx) error {
+// A pruner deletes what agents left.
+type pruner struct {
+	store project.Store
+	data  string          // the project's data folder
+	dir   string          // a checkout of the project
+	kept  map[string]bool // worktrees that others still have
+}
+
+// ended returns the agents that ended before a time and that nothing is left to be done
+// about.
+func (p *pruner) ended(ctx context.Context, before core.Millis) (old []record.Run, err error) {
+	err = p.store.View(ctx, func(tx project.Tx) error {
+		old, p.kept = nil, map[string]bool{}
 		all, err := record.List(tx)
 		for _, run := range all {
 			busy, err := record.Living.Load(tx, run.ID, new(record.Live))
@@ -57,18 +66,19 @@ func (a *Agents) prunable(ctx context.Context, before core.Millis) (old []record
 			if run.State.Ended() && run.EndedAt < before && !busy {
 				old = append(old, run)
 			} else {
-				kept[run.Worktree] = true
+				p.kept[run.Worktree] = true
 			}
 		}
 		return err
 	})
-	return old, kept, err
+	return old, err
 }
 
 // bulk returns what there is of an agent that takes much room, and how much.
-func (a *Agents) bulk(ctx context.Context, run record.Run, kept map[string]bool) (paths []string, size int64) {
-	all := []string{filepath.Join(a.Folder(run.ID), supervise.OutputFile), filepath.Join(a.Folder(run.ID), supervise.ErrorsFile)}
-	if run.Worktree != "" && !kept[run.Worktree] && run.Own().IsKept(ctx, a.patchOf(run.ID)) {
+func (p *pruner) bulk(ctx context.Context, run record.Run) (paths []string, size int64) {
+	folder := record.Folder(p.data, run.ID)
+	all := []string{filepath.Join(folder, supervise.OutputFile), filepath.Join(folder, supervise.ErrorsFile)}
+	if run.Worktree != "" && !p.kept[run.Worktree] && run.Own().IsKept(ctx, record.Patch(p.data, run.ID)) {
 		all = append(all, run.Worktree)
 	}
 	for _, path := range all {
@@ -80,13 +90,13 @@ func (a *Agents) bulk(ctx context.Context, run record.Run, kept map[string]bool)
 }
 
 // discard deletes files of an agent. A worktree goes only where its patch is kept.
-func (a *Agents) discard(ctx context.Context, run record.Run, paths []string) error {
+func (p *pruner) discard(ctx context.Context, run record.Run, paths []string) error {
 	for _, path := range paths {
 		var err error
 		if path != run.Worktree {
 			err = os.Remove(path)
-		} else if used, lookErr := a.inUse(ctx, path); !used && lookErr == nil {
-			err = run.Own().Remove(ctx, a.Dir)
+		} else if used, lookErr := p.inUse(ctx, path); !used && lookErr == nil {
+			err = run.Own().Remove(ctx, p.dir)
 		} else {
 			err = lookErr
 		}
@@ -99,8 +109,8 @@ func (a *Agents) discard(ctx context.Context, run record.Run, paths []string) er
 
 // inUse reports whether an agent works in a worktree: one may have begun to go on
 // there since it was looked at.
-func (a *Agents) inUse(ctx context.Context, worktree string) (used bool, err error) {
-	err = a.Project.Store.View(ctx, func(tx project.Tx) error {
+func (p *pruner) inUse(ctx context.Context, worktree string) (used bool, err error) {
+	err = p.store.View(ctx, func(tx project.Tx) error {
 		running, err := record.AtWork(tx)
 		used = slices.ContainsFunc(running, func(run record.Run) bool { return run.Worktree == worktree })
 		return err

@@ -39,28 +39,7 @@ func (a *Agents) Recover(ctx context.Context) error {
 	for failed := range errs {
 		err = errors.Join(err, failed)
 	}
-	return errors.Join(err, a.releaseSessions(ctx, all))
-}
-
-// releaseSessions lets sessions go on that handed control to agents which are over: whoever
-// was to resolve the handoff was killed.
-func (a *Agents) releaseSessions(ctx context.Context, running map[string]record.Live) error {
-	suspended, err := a.Project.Suspended(ctx)
-	if err != nil {
-		return err
-	}
-	for session, agent := range suspended {
-		if _, runs := running[agent]; runs {
-			continue
-		}
-		if run, err := a.Find(ctx, agent); err == nil && (!run.State.Ended() || a.Project.Now()-run.EndedAt < handoff.ClaimTime) {
-			continue // the handoff may be about to be resolved
-		}
-		if err := a.Project.Resume(ctx, session); err != nil {
-			return err
-		}
-	}
-	return nil
+	return errors.Join(err, handoff.ReleaseSessions(ctx, a.Project, all))
 }
 
 // recover ends an agent that nobody watches over.
@@ -75,17 +54,20 @@ func (a *Agents) recover(ctx context.Context, id string, begun bool) error {
 	supervise.KillRest(id, a.Folder(id))
 	outcome, known, err := supervise.LoadOutcome(a.Folder(id))
 	if !known || err != nil {
-		outcome = a.orphaned(run, begun)
+		outcome = orphaned(run, begun, a.Project.Now())
+		if told, text := supervise.Reread(a.Folder(id), run.SpentUSD, a.Hosts.Of(run.Host).Prints.Reader()); told.Session != "" {
+			told.Attempt = run.Progress.Attempt
+			outcome.Progress, outcome.Text = told, text
+		}
 	}
 	return a.end(ctx, id, outcome)
 }
 
-// orphaned is what an agent came to whose supervisor told nothing: what its output
-// tells.
-func (a *Agents) orphaned(run record.Run, begun bool) supervise.Outcome {
+// orphaned returns what an agent came to whose supervisor told nothing.
+func orphaned(run record.Run, begun bool, now core.Millis) supervise.Outcome {
 	o := supervise.Outcome{
 		State: core.AgentOrphaned, Reason: "its supervisor was killed", Partial: true,
-		StartedAt: run.CreatedAt, EndedAt: a.Project.Now(), Progress: run.Progress,
+		StartedAt: run.CreatedAt, EndedAt: now, Progress: run.Progress,
 	}
 	switch {
 	case run.CancelledBy != "":
@@ -93,17 +75,5 @@ func (a *Agents) orphaned(run record.Run, begun bool) supervise.Outcome {
 	case !begun:
 		o.State, o.Reason = core.AgentError, "its supervisor never began"
 	}
-	if told, text := supervise.Reread(a.Folder(run.ID), run.SpentUSD, a.Hosts.Of(run.Host).Prints.Reader()); told.Session != "" {
-		o.Progress, o.Text = told, text
-		o.Progress.Attempt = run.Progress.Attempt
-	}
 	return o
-}
-
-func (a *Agents) liveOf(ctx context.Context, id string) (l record.Live, known bool, err error) {
-	err = a.Project.Store.View(ctx, func(tx project.Tx) error {
-		known, err = record.Living.Load(tx, id, &l)
-		return err
-	})
-	return l, known, err
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"path/filepath"
 
 	"flame/agents/changes"
 	"flame/agents/plan"
@@ -50,10 +49,10 @@ func (a *Agents) start(ctx context.Context, admitted record.Run) (run record.Run
 	if admitted.ResumedFrom == "" {
 		run, err = a.isolate(ctx, admitted)
 	} else {
-		run, err = admitted, admitted.Own().Restore(ctx, a.Dir, a.patchOf(admitted.ResumedFrom))
+		run, err = admitted, admitted.Own().Restore(ctx, a.Dir, record.Patch(a.Data, admitted.ResumedFrom))
 	}
 	if err == nil {
-		err = a.launch(ctx, run)
+		err = a.launcher().launch(ctx, run)
 	}
 	if err != nil {
 		return admitted, errors.Join(err, a.unstarted(ctx, admitted.ID, err))
@@ -79,6 +78,3 @@ func (a *Agents) isolate(ctx context.Context, run record.Run) (record.Run, error
 		return nil
 	})
 }
-
-// patchOf returns the path of what an agent changed in a worktree of its own.
-func (a *Agents) patchOf(id string) string { return filepath.Join(a.Folder(id), changes.PatchFile) }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"flame/agents/record"
+	"flame/project"
 )
 
 // waitPace is how often a waiting caller looks.
@@ -40,7 +41,11 @@ func (a *Agents) Wait(ctx context.Context, id string, progress func(record.Run))
 // settle does what is left to do about an agent that is final: its supervisor may be
 // at it still, or be gone.
 func (a *Agents) settle(ctx context.Context, run record.Run) error {
-	_, left, err := a.liveOf(ctx, run.ID)
+	left := false
+	err := a.Project.Store.View(ctx, func(tx project.Tx) (err error) {
+		left, err = record.Living.Load(tx, run.ID, new(record.Live))
+		return err
+	})
 	if err != nil || !left {
 		return err
 	}

@@ -49,7 +49,7 @@ func newAgentsGrant(a *App) *cobra.Command {
 		if life > 0 {
 			g.ExpiresAt = s.Project.Now() + core.Millis(life.Milliseconds())
 		}
-		made, err := s.MakeGrant(ctx, g)
+		made, err := s.Grants().Make(ctx, g)
 		if err != nil {
 			return err
 		}
@@ -60,7 +60,7 @@ func newAgentsGrant(a *App) *cobra.Command {
 func newAgentsGrants(a *App) *cobra.Command {
 	cmd := &cobra.Command{Use: "grants", Short: "List the grants", Example: "  flame agents grants", Args: flags.Takes(0, 0)}
 	return a.asksAgents(cmd, func(ctx context.Context, s *agents.Agents, _ []string) error {
-		all, err := s.Grants(ctx)
+		all, err := s.Grants().List(ctx)
 		if err != nil {
 			return err
 		}
@@ -71,7 +71,7 @@ func newAgentsGrants(a *App) *cobra.Command {
 func newAgentsRevoke(a *App) *cobra.Command {
 	cmd := &cobra.Command{Use: "revoke ID", Short: "Take a grant back", Example: "  flame agents revoke grant-k3x9a1b2", Args: flags.Takes(1, 1)}
 	return a.asksAgents(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
-		if err := s.RevokeGrant(ctx, args[0]); err != nil {
+		if err := s.Grants().Revoke(ctx, args[0]); err != nil {
 			return err
 		}
 		return a.out.Print(map[string]string{"revoked": args[0]}, args[0]+" is revoked; agents that run go on\n")

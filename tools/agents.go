@@ -156,7 +156,7 @@ func (d agentDoor) seekGrant(ctx context.Context, p plan.Plan) (string, error) {
 		}
 		return "", nil
 	}
-	grant, err := d.a.MakeGrant(ctx, permission.Grant{
+	grant, err := d.a.Grants().Make(ctx, permission.Grant{
 		Mode: mode.Requested, Agent: def.Name, Digest: def.Digest(), Session: run.Tree, Once: true,
 		Reason: "allowed when the client asked: " + core.OneLine(run.Prompt, 200),
 	})

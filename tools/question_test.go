@@ -72,7 +72,7 @@ func TestAPersonIsAskedForWhatAnAgentWouldNotGet(t *testing.T) {
 	all := plan.Request{Type: "builder", Prompt: "change it", Mode: hosts.Bypass}
 	granted := seek(answers(true, true), all)
 	assert.Equal(t, hosts.Default, foresee(all), "it is for one agent")
-	grants, err := a.Grants(t.Context())
+	grants, err := a.Grants().List(t.Context())
 	require.NoError(t, err)
 	require.Len(t, grants, 1)
 	assert.Equal(t, granted, grants[0].ID)

@@ -3,6 +3,7 @@
 package handoff
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 
@@ -108,19 +109,45 @@ func Orders(tx project.Tx, now core.Millis, id string) (supervise.Orders, error)
 	return supervise.Orders{Stop: core.AgentTimeout, Reason: "the time of the handoff is over"}, nil
 }
 
-// ClaimTime is how long a process may take to resolve a handoff, before another takes it
+// claimTime is how long a process may take to resolve a handoff, before another takes it
 // for dead.
-const ClaimTime = core.Millis(60_000)
+const claimTime = core.Millis(60_000)
 
 // Claim has this process resolve the handoff to an agent that has ended, and reports
 // whether it is to: once, unless who claimed it before is taken for dead.
 func Claim(tx project.Tx, now core.Millis, run record.Run) (h Handoff, due bool, err error) {
 	known, err := Records.Load(tx, run.ID, &h)
-	if due = known && !h.Resolved && (h.Claimed == 0 || now-h.Claimed > ClaimTime); err != nil || !due {
+	if due = known && !h.Resolved && (h.Claimed == 0 || now-h.Claimed > claimTime); err != nil || !due {
 		return h, false, err
 	}
 	h.Outcome, h.Claimed = run.State.Outcome(), now
 	return h, true, errors.Join(
 		Records.Save(tx, run.ID, h),
 		record.Tell(tx, now, run, core.HandoffComplete, map[string]any{"subagent_id": run.ID, "outcome": h.Outcome}))
+}
+
+// ReleaseSessions lets sessions go on that handed control to agents which are over: whoever
+// was to resolve the handoff was killed.
+func ReleaseSessions(ctx context.Context, p *project.Project, running map[string]record.Live) error {
+	suspended, err := p.Suspended(ctx)
+	if err != nil {
+		return err
+	}
+	for session, agent := range suspended {
+		if _, runs := running[agent]; runs {
+			continue
+		}
+		var run record.Run
+		err := p.Store.View(ctx, func(tx project.Tx) (err error) {
+			run, err = record.Find(tx, agent)
+			return err
+		})
+		if err == nil && (!run.State.Ended() || p.Now()-run.EndedAt < claimTime) {
+			continue // the handoff may be about to be resolved
+		}
+		if err := p.Resume(ctx, session); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -15,11 +15,7 @@ import (
 
 // Successor returns the record of an agent that goes on with what another did.
 func (pl Planner) Successor(ctx context.Context, old record.Run, prompt string) (record.Run, error) {
-	var told record.Assignment
-	err := pl.Project.Store.View(ctx, func(tx project.Tx) (err error) {
-		told, err = record.AssignmentOf(tx, old.ID)
-		return err
-	})
+	told, err := record.AssignmentOf(ctx, pl.Project.Store, old.ID)
 	if err != nil {
 		return record.Run{}, err
 	}

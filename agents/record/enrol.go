@@ -43,3 +43,14 @@ func Leave(tx project.Tx, run Run) error {
 	t.Live = slices.DeleteFunc(t.Live, func(live string) bool { return live == run.ID })
 	return Trees.Save(tx, run.Tree, t)
 }
+
+// Spend adds what an agent used since it was told last to what its tree used.
+func Spend(tx project.Tx, run Run, p supervise.Progress) error {
+	var t Tree
+	if _, err := Trees.Load(tx, run.Tree, &t); err != nil {
+		return err
+	}
+	t.Tokens += p.Tokens() - run.Progress.Tokens()
+	t.CostUSD += p.Cost() - run.Progress.Cost()
+	return Trees.Save(tx, run.Tree, t)
+}

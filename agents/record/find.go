@@ -2,6 +2,7 @@ package record
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"strings"
 
@@ -104,11 +105,14 @@ func AgentOf(tx project.Tx, by project.Caller, session string) (run Run, err err
 }
 
 // AssignmentOf returns what an agent was told.
-func AssignmentOf(tx project.Tx, id string) (told Assignment, err error) {
-	known, err := Assignments.Load(tx, id, &told)
-	if err == nil && !known {
-		err = core.NotFoundf("what %s was told is not known any more", id).WithHint("start another agent with %s", op.Spawn)
-	}
+func AssignmentOf(ctx context.Context, s project.Store, id string) (told Assignment, err error) {
+	err = s.View(ctx, func(tx project.Tx) error {
+		known, err := Assignments.Load(tx, id, &told)
+		if err == nil && !known {
+			err = core.NotFoundf("what %s was told is not known any more", id).WithHint("start another agent with %s", op.Spawn)
+		}
+		return err
+	})
 	return told, err
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"path/filepath"
 
+	"flame/agents/changes"
 	"flame/project"
 )
 
@@ -42,3 +43,6 @@ type Tree struct {
 
 // Folder returns the path of an agent's own folder in a project's data folder.
 func Folder(data, id string) string { return filepath.Join(data, "agents", id) }
+
+// Patch returns the path of what an agent changed in a worktree of its own.
+func Patch(data, id string) string { return filepath.Join(Folder(data, id), changes.PatchFile) }

@@ -46,7 +46,7 @@ func (d Doctor) checkGrants(ctx context.Context, at place.Place) (findings []cor
 	if err != nil {
 		return []core.Finding{problemFinding("agents: ", err)}
 	}
-	grants, err := s.Grants(ctx)
+	grants, err := s.Grants().List(ctx)
 	if err != nil {
 		return nil
 	}

@@ -57,7 +57,7 @@ func TestTheDoctorTellsOfGrantsThatWereMadeWhileAgentsRan(t *testing.T) {
 	}
 	grant := func(g permission.Grant) permission.Grant {
 		g.Reason = "r"
-		made, err := s.MakeGrant(t.Context(), g)
+		made, err := s.Grants().Make(t.Context(), g)
 		require.NoError(t, err)
 		return made
 	}
@@ -73,7 +73,7 @@ func TestTheDoctorTellsOfGrantsThatWereMadeWhileAgentsRan(t *testing.T) {
 	at := made.MadeAt.Time().Local().Format(time.DateTime)
 	assert.Equal(t, "note   agents: "+made.ID+", which lets agents of type builder work in the mode bypassPermissions, was made at "+at+
 		" while "+run.ID+" ran\n       -> if you did not make it: `flame agents revoke "+made.ID+"`\n", render.Findings(findings[:1]))
-	require.NoError(t, s.RevokeGrant(t.Context(), made.ID))
+	require.NoError(t, s.Grants().Revoke(t.Context(), made.ID))
 	assert.Empty(t, d.checkGrants(t.Context(), place.At(dir)))
 }
 

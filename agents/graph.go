@@ -29,7 +29,7 @@ func (a *Agents) Graph(ctx context.Context) (*graph.Graph, error) {
 			return err
 		}
 		slices.Reverse(runs) // the oldest first: what starts before what it started
-		if err := a.addSessions(tx, g, runs); err != nil {
+		if err := addSessions(tx, g, runs); err != nil {
 			return err
 		}
 		for _, run := range runs {
@@ -67,7 +67,7 @@ func nodeOf(run record.Run) graph.Node {
 }
 
 // addSessions adds the sessions that asked for agents and are none themselves.
-func (a *Agents) addSessions(tx project.Tx, g *graph.Graph, runs []record.Run) error {
+func addSessions(tx project.Tx, g *graph.Graph, runs []record.Run) error {
 	for _, run := range runs {
 		if _, known := g.Node(run.ParentSession); known || run.ParentAgent != "" {
 			continue
