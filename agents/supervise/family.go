@@ -35,6 +35,9 @@ func (f family) end(grace time.Duration) {
 	told, always := map[Process]bool{}, func() bool { return true }
 	for begun := time.Now(); ; time.Sleep(20 * time.Millisecond) {
 		left, waited := f.living(), time.Since(begun)
+		if len(left) == 0 {
+			left = f.living() // one that was forked after the list was made, by one that ended before it was read, is not on it
+		}
 		if len(left) == 0 || waited > grace+5*time.Second {
 			return // what even SIGKILL does not end hangs in the system
 		}

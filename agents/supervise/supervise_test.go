@@ -394,13 +394,14 @@ func TestWhatASessionHadCostBeforeIsNotTheAgents(t *testing.T) {
 }
 
 func TestWhoeverHandsOverMayGiveMoreTime(t *testing.T) {
-	const given = 600 * time.Millisecond
+	var until core.Millis
 	got, _ := supervised(t, "hangs", func(j *supervise.Job, on *journal) {
 		j.Limits.Wall, j.HandBack = 100*time.Millisecond, ""
-		on.orders = supervise.Orders{Until: core.MillisOf(time.Now().Add(given))}
+		until = core.MillisOf(time.Now().Add(600 * time.Millisecond))
+		on.orders = supervise.Orders{Until: until}
 	})
 	assert.Equal(t, core.AgentTimeout, got.State)
-	assert.GreaterOrEqual(t, got.EndedAt-got.StartedAt, core.Millis(given.Milliseconds()-150), "the time to start is in it")
+	assert.GreaterOrEqual(t, got.EndedAt, until)
 }
 
 func TestToolsThatWereRefusedAreTold(t *testing.T) {
