@@ -47,6 +47,7 @@ func EachUnder(tx Tx, id string, f func(core.Frame) error) error {
 	return EachFrame(tx, links, f)
 }
 
+// Total adds up counts by status.
 func Total(counts map[core.Status]int) (n int) {
 	for _, count := range counts {
 		n += count

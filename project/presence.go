@@ -23,11 +23,13 @@ type Presence struct {
 	Standing
 }
 
+// PresenceOf returns how a session stands with its hooks; zero where they never called.
 func (s *Step) PresenceOf(session string) (p Presence, err error) {
 	_, err = recordPresence.Load(s.Tx, session, &p)
 	return p, err
 }
 
+// SavePresence keeps it.
 func (s *Step) SavePresence(session string, p Presence) error {
 	return recordPresence.Save(s.Tx, session, p)
 }

@@ -78,6 +78,7 @@ func fieldsOf(v any) (fields map[string]json.RawMessage, err error) {
 	return fields, json.Unmarshal(raw, &fields)
 }
 
+// SubagentConfig returns the subagent settings in force.
 func (s *Step) SubagentConfig() (core.SubagentConfig, error) {
 	return SettingSubagents.In(s.Tx, s.Project.Subagents)
 }

@@ -38,6 +38,7 @@ func (l Timeline) index(t core.Millis) int {
 // is counted at each change of its frame, which keeps it at a few entries.
 const maxWorked = 100
 
+// Worked returns the timeline of a session.
 func (s *Step) Worked(session string) (l Timeline, err error) {
 	_, err = recordWorked.Load(s.Tx, session, &l)
 	return l, err

@@ -78,6 +78,7 @@ func ShouldPop(ctx context.Context, p *project.Project, by project.Caller, q Pop
 	return advice, err
 }
 
+// PopAdvice is what the rules say on ending a frame.
 func PopAdvice(frame core.Frame, config core.AutonomyConfig, seen Activity, q PopQuestion) Advice {
 	return Advice{Frame: frame, Level: config.Level, Evaluation: core.EvaluatePop(core.PopInput{
 		Goal: frame.Goal, Artifacts: frame.Artifacts,

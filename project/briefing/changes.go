@@ -71,21 +71,22 @@ func changes(s *project.Step, events []core.Event, frame core.Frame) (list []*co
 	return list, nil
 }
 
-// A saying is what the data of a frame's event hold for others.
-type saying struct {
+// A Saying is what the data of a frame's event hold for others.
+type Saying struct {
 	By       string   `json:"by"`
 	Fields   []string `json:"fields"`
 	Decision string   `json:"decisions"`
 }
 
-func SaidIn(e core.Event) (said saying) {
+// SaidIn returns what an event says for others.
+func SaidIn(e core.Event) (said Saying) {
 	_ = json.Unmarshal(e.Data, &said) // what has another form says nothing here
 	return said
 }
 
 // matters reports whether others need to know of the event: ends, decisions and
 // goals, but not each file.
-func (said saying) matters(e core.Event) bool {
+func (said Saying) matters(e core.Event) bool {
 	switch e.Event {
 	case core.FrameCreated:
 		return said.By != ""
@@ -97,7 +98,7 @@ func (said saying) matters(e core.Event) bool {
 
 // addTo adds the event to the news of its frame. Of what flame did for the agent
 // itself the summary is not told: those are its own words.
-func (said saying) addTo(change *core.Change, e core.Event, own bool) {
+func (said Saying) addTo(change *core.Change, e core.Event, own bool) {
 	if said.By != "" {
 		change.By = said.By
 	}

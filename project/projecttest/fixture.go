@@ -86,6 +86,7 @@ func (f *Fixture) Prompt(by project.Caller, id, text string) string {
 	return b.Text
 }
 
+// Push starts a frame below the caller's.
 func (f *Fixture) Push(by project.Caller, goal string) core.Frame {
 	f.T.Helper()
 	frame, err := stack.Push(f.Ctx, f.Project, by, goal, "")
@@ -93,6 +94,7 @@ func (f *Fixture) Push(by project.Caller, goal string) core.Frame {
 	return frame
 }
 
+// Pop completes the caller's frame.
 func (f *Fixture) Pop(by project.Caller, summary string) stack.Popped {
 	f.T.Helper()
 	popped, err := stack.Pop(f.Ctx, f.Project, by, stack.PopArgs{Status: core.Completed, Summary: summary})
@@ -100,6 +102,7 @@ func (f *Fixture) Pop(by project.Caller, summary string) stack.Popped {
 	return popped
 }
 
+// Plan plans a frame for each goal.
 func (f *Fixture) Plan(by project.Caller, under string, goals ...string) []core.Frame {
 	f.T.Helper()
 	var children []stack.PlannedChild
@@ -111,6 +114,7 @@ func (f *Fixture) Plan(by project.Caller, under string, goals ...string) []core.
 	return planned
 }
 
+// Activate takes up a frame.
 func (f *Fixture) Activate(by project.Caller, id string) core.Frame {
 	f.T.Helper()
 	done, err := stack.Activate(f.Ctx, f.Project, by, id, false)
@@ -145,76 +149,8 @@ func (f *Fixture) Kinds(frame string) (kinds []string) {
 	return kinds
 }
 
-func TestFirstPushOfASessionMakesItsRootToo(t *testing.T) {
-	t.Parallel()
-	f := New(t)
-	frame := f.Push(Host("0123456789abcdef"), "Fix the login")
-
-	root := f.Get(frame.Parent)
-	assert.Equal(t, "Session 01234567", root.Goal)
-	assert.True(t, root.GoalIsDefault)
-	assert.Empty(t, root.Parent)
-	assert.Equal(t, core.InProgress, root.Status)
-	assert.Equal(t, frame.ID, f.Current(Host("0123456789abcdef")))
-	assert.Equal(t, []string{core.FrameCreated}, f.Kinds(frame.ID))
-}
-
-func TestReadsMakeNothing(t *testing.T) {
-	t.Parallel()
-	f := New(t)
-	_, err := view.TreeOf(f.Ctx, f.Project, Host("s"), view.TreeArgs{})
-	require.NoError(t, err)
-	_, err = f.Contexts.Of(f.Ctx, Host("s"), "", 0)
-	require.ErrorIs(t, err, core.ErrNotFound)
-	stats, err := view.StatsOf(f.Ctx, f.Project)
-	require.NoError(t, err)
-	assert.Zero(t, stats.Total)
-	assert.Empty(t, stats.Sessions)
-	require.NoError(t, children.EndSession(f.Ctx, f.Project, Host("s")))
-	assert.NoDirExists(t, f.Data, "not even the data folder")
-}
-
-func TestPopReturnsToTheParent(t *testing.T) {
-	t.Parallel()
-	f := New(t)
-	outer := f.Push(Host("s"), "outer")
-	inner := f.Push(Host("s"), "inner")
-
-	popped := f.Pop(Host("s"), "inner is done")
-	assert.Equal(t, inner.ID, popped.Frame.ID)
-	assert.Equal(t, core.Completed, popped.Frame.Status)
-	assert.Equal(t, "inner is done", f.Get(inner.ID).Summary)
-	assert.Equal(t, outer.ID, popped.Parent.ID)
-	assert.Equal(t, outer.ID, f.Current(Host("s")))
-}
-
-// Child is a subagent's session, in the session s.
-func Child(id string) project.Caller {
-	return project.Caller{Session: id, Parent: "s", Host: "opencode", Trust: project.Stamped}
-}
-
-// Completed is the end of a child that said so.
-func Completed(child, last string) children.Ended {
-	return children.Ended{Session: child, End: core.ChildCompleted, Last: last}
-}
-
-// EndChild tells of a child's end, twice, as a host does where flame is installed
-// twice.
-func (f *Fixture) EndChild(by project.Caller, ended children.Ended) {
-	f.T.Helper()
-	require.NoError(f.T, children.End(f.Ctx, f.Project, by, ended))
-	drawn := f.Draw()
-	require.NoError(f.T, children.End(f.Ctx, f.Project, by, ended))
-	require.Equal(f.T, drawn, f.Draw(), "the same again changes nothing")
-}
-
 // Strong is a question whose answer is to push.
 var Strong = autonomy.PushQuestion{PotentialGoal: "Set up database migrations", Errors: new(4), Tokens: new(60_000)}
-
-// Agent is a subagent of session s.
-func Agent(id string) project.Caller {
-	return project.Caller{Session: id, Parent: "s", Host: "claude-code", Trust: project.Stamped}
-}
 
 // Tick lets time pass.
 func (f *Fixture) Tick() core.Millis {
@@ -222,13 +158,7 @@ func (f *Fixture) Tick() core.Millis {
 	return f.Clock
 }
 
-func (f *Fixture) StartChild(id, title string) core.Session {
-	f.T.Helper()
-	session, err := children.StartSession(f.Ctx, f.Project, Child(id), title)
-	require.NoError(f.T, err)
-	return session
-}
-
+// Context returns a frame's context.
 func (f *Fixture) Context(by project.Caller, ref string) briefing.FrameContext {
 	f.T.Helper()
 	made, err := f.Contexts.Of(f.Ctx, by, ref, 0)
@@ -236,6 +166,7 @@ func (f *Fixture) Context(by project.Caller, ref string) briefing.FrameContext {
 	return made
 }
 
+// All returns all frames, archived ones too.
 func (f *Fixture) All() (frames []core.Frame) {
 	f.T.Helper()
 	require.NoError(f.T, f.Store.View(f.Ctx, func(tx project.Tx) (err error) {
@@ -256,6 +187,7 @@ func Walk(tree view.Tree) (shown []string, left int) {
 	return shown, left
 }
 
+// IDs returns the ids of frames.
 func IDs(frames []core.Frame) (list []string) {
 	for _, f := range frames {
 		list = append(list, f.ID)
@@ -284,24 +216,7 @@ func (f *Fixture) Draw() []string {
 	return slices.Concat(trees...)
 }
 
-// SpawnAll starts children of a session. Each has its goal as the id of its own,
-// and "call-" before that as its call.
-func (f *Fixture) SpawnAll(by project.Caller, goals ...string) {
-	f.T.Helper()
-	for _, goal := range goals {
-		f.Spawn(by, "call-"+goal, goal)
-		f.Bind(by, "call-"+goal, goal)
-	}
-}
-
-// Working is a project in which the session s works.
-func Working(t *testing.T) *Fixture {
-	t.Helper()
-	f := New(t)
-	f.Prompt(Host("s"), "first", "work")
-	return f
-}
-
+// Sum adds up counts.
 func Sum(counts map[core.Status]int) (n int) {
 	for _, count := range counts {
 		n += count
@@ -309,22 +224,7 @@ func Sum(counts map[core.Status]int) (n int) {
 	return n
 }
 
-// Bind tells which session the child of a call came to be.
-func (f *Fixture) Bind(by project.Caller, call, child string) {
-	f.T.Helper()
-	known, err := children.Bind(f.Ctx, f.Project, by, call, child)
-	require.NoError(f.T, err)
-	require.True(f.T, known)
-}
-
-// Spawn asks for a child by a call and returns the context that it begins with.
-func (f *Fixture) Spawn(by project.Caller, call, description string) string {
-	f.T.Helper()
-	context, err := children.Spawn(f.Ctx, f.Project, by, children.Call{ID: call, Description: description, AgentType: "general-purpose"})
-	require.NoError(f.T, err)
-	return context
-}
-
+// ReadActivity calls look with what was seen of the work in a frame.
 func (f *Fixture) ReadActivity(frame string, look func(autonomy.Activity)) {
 	f.T.Helper()
 	var a autonomy.Activity
@@ -341,6 +241,7 @@ func (f *Fixture) Spent(frame string) float64 {
 	return f.Get(frame).Usage.CostUSD
 }
 
+// Decide records a decision.
 func (f *Fixture) Decide(by project.Caller, frame, decision string) {
 	f.T.Helper()
 	_, _, err := stack.AddDecision(f.Ctx, f.Project, by, frame, decision)
@@ -360,30 +261,11 @@ func (f *Fixture) ByID() Frames {
 // Frames are all of a project, by their ids.
 type Frames map[string]core.Frame
 
+// CountOf counts frames by status.
 func CountOf(all Frames) map[core.Status]int {
 	counts := map[core.Status]int{}
 	for _, f := range all {
 		counts[f.Status]++
 	}
 	return counts
-}
-
-// Slow lets no transaction do more than it must, and calls after in between.
-func (f *Fixture) Slow(after func()) {
-	f.Now = func() core.Millis { f.Clock += 100; return f.Clock }
-	f.Store = &Between{f.Store, after}
-}
-
-// Between is a Store that lets something happen after each Update.
-type Between struct {
-	project.Store
-	After func() // each Update
-}
-
-func (b *Between) Update(ctx context.Context, f func(project.Tx) error) error {
-	err := b.Store.Update(ctx, f)
-	if err == nil && b.After != nil {
-		b.After()
-	}
-	return err
 }

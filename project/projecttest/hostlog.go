@@ -30,6 +30,7 @@ type HostLog struct {
 	Path string
 }
 
+// NewLog returns a log that is not there yet.
 func NewLog(f *Fixture, name string) HostLog {
 	return HostLog{f, filepath.Join(f.T.TempDir(), name)}
 }
@@ -51,6 +52,7 @@ func (l HostLog) Answer(id string) {
 	l.Write(AnswerAt(l.F.Tick(), id))
 }
 
+// AnswerAt is the line of an answer of that time.
 func AnswerAt(at core.Millis, id string) string {
 	return fmt.Sprintf(`{"type":"assistant","timestamp":%q,"message":{"id":%q,"model":"claude-opus-5-5","content":[],"usage":{"input_tokens":250000}}}`+"\n",
 		Stamp(at), id)
@@ -62,6 +64,7 @@ func (l HostLog) Prompt(text string) {
 	l.Write(fmt.Sprintf(`{"type":"user","timestamp":%q,"message":{"content":%q}}`+"\n", Stamp(l.F.Tick()), text))
 }
 
+// Stamp is a time as logs have it.
 func Stamp(at core.Millis) string { return at.Time().Format(time.RFC3339Nano) }
 
 // Count has the log of a session counted.
@@ -71,11 +74,13 @@ func (f *Fixture) Count(by project.Caller, l HostLog) {
 	f.Sweep()
 }
 
+// CountLater tells that there is something to count.
 func (f *Fixture) CountLater(by project.Caller, l HostLog) {
 	f.T.Helper()
 	require.NoError(f.T, usage.CountLater(f.Ctx, f.Project, by, l.Path))
 }
 
+// Sweep does what is due a moment later.
 func (f *Fixture) Sweep() {
 	f.T.Helper()
 	f.Tick()

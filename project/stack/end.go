@@ -18,6 +18,7 @@ type PopArgs struct {
 	Force           bool        // although children are in progress
 }
 
+// Check refuses what cannot end a frame and trims the texts.
 func (a *PopArgs) Check() (err error) {
 	if !a.Status.Ended() {
 		return core.Invalidf("status %q cannot end a frame", a.Status).WithHint("use completed, failed or blocked")

@@ -9,10 +9,54 @@ import (
 
 	"flame/core"
 	"flame/project"
+	"flame/project/children"
 	"flame/project/projecttest"
 	"flame/project/stack"
 	"flame/project/view"
 )
+
+func TestFirstPushOfASessionMakesItsRootToo(t *testing.T) {
+	t.Parallel()
+	f := projecttest.New(t)
+	frame := f.Push(projecttest.Host("0123456789abcdef"), "Fix the login")
+
+	root := f.Get(frame.Parent)
+	assert.Equal(t, "Session 01234567", root.Goal)
+	assert.True(t, root.GoalIsDefault)
+	assert.Empty(t, root.Parent)
+	assert.Equal(t, core.InProgress, root.Status)
+	assert.Equal(t, frame.ID, f.Current(projecttest.Host("0123456789abcdef")))
+	assert.Equal(t, []string{core.FrameCreated}, f.Kinds(frame.ID))
+}
+
+func TestReadsMakeNothing(t *testing.T) {
+	t.Parallel()
+	f := projecttest.New(t)
+	_, err := view.TreeOf(f.Ctx, f.Project, projecttest.Host("s"), view.TreeArgs{})
+	require.NoError(t, err)
+	_, err = f.Contexts.Of(f.Ctx, projecttest.Host("s"), "", 0)
+	require.ErrorIs(t, err, core.ErrNotFound)
+	stats, err := view.StatsOf(f.Ctx, f.Project)
+	require.NoError(t, err)
+	assert.Zero(t, stats.Total)
+	assert.Empty(t, stats.Sessions)
+	require.NoError(t, children.EndSession(f.Ctx, f.Project, projecttest.Host("s")))
+	assert.NoDirExists(t, f.Data, "not even the data folder")
+}
+
+func TestPopReturnsToTheParent(t *testing.T) {
+	t.Parallel()
+	f := projecttest.New(t)
+	outer := f.Push(projecttest.Host("s"), "outer")
+	inner := f.Push(projecttest.Host("s"), "inner")
+
+	popped := f.Pop(projecttest.Host("s"), "inner is done")
+	assert.Equal(t, inner.ID, popped.Frame.ID)
+	assert.Equal(t, core.Completed, popped.Frame.Status)
+	assert.Equal(t, "inner is done", f.Get(inner.ID).Summary)
+	assert.Equal(t, outer.ID, popped.Parent.ID)
+	assert.Equal(t, outer.ID, f.Current(projecttest.Host("s")))
+}
 
 func TestPopRefusesWhatItMustNotEnd(t *testing.T) {
 	t.Parallel()

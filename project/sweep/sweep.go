@@ -65,18 +65,19 @@ func settleLeft(ctx context.Context, p *project.Project, cascades []project.Casc
 	}
 }
 
-// A dueWork is what one sweep does.
-type dueWork struct {
+// A Work is what one sweep does.
+type Work struct {
 	deadlines []project.Deadline
 	cascades  []project.Cascade // that nobody goes on with
 }
 
-func (w dueWork) None() bool { return len(w.deadlines)+len(w.cascades) == 0 }
+// None reports whether nothing is due.
+func (w Work) None() bool { return len(w.deadlines)+len(w.cascades) == 0 }
 
 // Due returns what is due: at most maxSwept deadlines, earliest first, and after them
 // at most maxCounted of usage, which take longest and would keep the others waiting. A
 // process that reads no transcripts has none of these.
-func Due(ctx context.Context, p *project.Project) (work dueWork, err error) {
+func Due(ctx context.Context, p *project.Project) (work Work, err error) {
 	now := p.Now()
 	err = p.Store.View(ctx, func(tx project.Tx) error {
 		if work.cascades, err = tx.Cascades(); err != nil {

@@ -1,0 +1,78 @@
+package projecttest
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"flame/core"
+	"flame/project"
+	"flame/project/children"
+)
+
+// Child is a subagent's session, in the session s.
+func Child(id string) project.Caller {
+	return project.Caller{Session: id, Parent: "s", Host: "opencode", Trust: project.Stamped}
+}
+
+// Agent is a subagent of session s.
+func Agent(id string) project.Caller {
+	return project.Caller{Session: id, Parent: "s", Host: "claude-code", Trust: project.Stamped}
+}
+
+// Completed is the end of a child that said so.
+func Completed(child, last string) children.Ended {
+	return children.Ended{Session: child, End: core.ChildCompleted, Last: last}
+}
+
+// EndChild tells of a child's end, twice, as a host does where flame is installed
+// twice.
+func (f *Fixture) EndChild(by project.Caller, ended children.Ended) {
+	f.T.Helper()
+	require.NoError(f.T, children.End(f.Ctx, f.Project, by, ended))
+	drawn := f.Draw()
+	require.NoError(f.T, children.End(f.Ctx, f.Project, by, ended))
+	require.Equal(f.T, drawn, f.Draw(), "the same again changes nothing")
+}
+
+// StartChild tells that a child of session s began.
+func (f *Fixture) StartChild(id, title string) core.Session {
+	f.T.Helper()
+	session, err := children.StartSession(f.Ctx, f.Project, Child(id), title)
+	require.NoError(f.T, err)
+	return session
+}
+
+// Spawn asks for a child by a call and returns the context that it begins with.
+func (f *Fixture) Spawn(by project.Caller, call, description string) string {
+	f.T.Helper()
+	context, err := children.Spawn(f.Ctx, f.Project, by, children.Call{ID: call, Description: description, AgentType: "general-purpose"})
+	require.NoError(f.T, err)
+	return context
+}
+
+// Bind tells which session the child of a call came to be.
+func (f *Fixture) Bind(by project.Caller, call, child string) {
+	f.T.Helper()
+	known, err := children.Bind(f.Ctx, f.Project, by, call, child)
+	require.NoError(f.T, err)
+	require.True(f.T, known)
+}
+
+// SpawnAll starts children of a session. Each has its goal as the id of its own,
+// and "call-" before that as its call.
+func (f *Fixture) SpawnAll(by project.Caller, goals ...string) {
+	f.T.Helper()
+	for _, goal := range goals {
+		f.Spawn(by, "call-"+goal, goal)
+		f.Bind(by, "call-"+goal, goal)
+	}
+}
+
+// Working is a project in which the session s works.
+func Working(t *testing.T) *Fixture {
+	t.Helper()
+	f := New(t)
+	f.Prompt(Host("s"), "first", "work")
+	return f
+}
