@@ -22,7 +22,7 @@ import (
 // left.
 func TestAgentsThatAreKilledAtRandom(t *testing.T) {
 	t.Parallel()
-	count := 200
+	count := 100
 	if testing.Short() {
 		count = 30
 	}
