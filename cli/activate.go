@@ -15,7 +15,7 @@ import (
 
 func newActivate(a *App) *cobra.Command {
 	cmd := a.writes(writing{
-		use: "activate FRAME", short: "Take up a planned, blocked or finished frame", example: "flame activate plan-k3x9",
+		use: "activate FRAME", short: "Start a planned, blocked or finished frame", example: "flame activate plan-k3x9",
 		args: flags.Takes(1, 1),
 		flags: func(cmd *cobra.Command, given *writeFlags) {
 			cmd.Flags().BoolVar(&given.force, "force", false, "take it from a session that is gone")

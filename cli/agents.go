@@ -10,7 +10,7 @@ import (
 
 func newAgents(a *App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "agents", Short: "Start agents, follow them, and look at those that can be started", Example: "  flame agents spawn tester \"run the tests\"",
+		Use: "agents", Short: "Start agents, follow them, and look at the available ones", Example: "  flame agents spawn tester \"run the tests\"",
 		Args: flags.NoSuchCommand, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(
@@ -22,17 +22,18 @@ func newAgents(a *App) *cobra.Command {
 	return cmd
 }
 
-// catalog reads the definitions that hold in this project.
+// catalog reads the definitions that apply in this project.
 func (a *App) catalog() (definition.Catalog, error) {
 	at, err := a.place()
 	if err != nil {
 		return definition.Catalog{}, err
 	}
-	machine, _ := hosts.ThisMachine(at.Worktree) // one without a home has no definitions of the user's
+	machine, _ := hosts.ThisMachine(at.Worktree) // without a home there are no definitions of the user's
 	return definition.Load(a.Hosts, definition.Dirs(a.Hosts, machine)), nil
 }
 
-// asksCatalog makes a command that reads the definitions and prints an answer.
+// asksCatalog sets up a command that reads the definitions and prints an
+// answer.
 func (a *App) asksCatalog(cmd *cobra.Command, run func(c definition.Catalog, args []string) error) *cobra.Command {
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
 		catalog, err := a.catalog()

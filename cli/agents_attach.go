@@ -19,12 +19,12 @@ import (
 func newAgentsAttach(a *App) *cobra.Command {
 	var wait bool
 	cmd := &cobra.Command{
-		Use: "attach ID [PROMPT...]", Short: "Go on with an agent that is over: talk to it, or give it another prompt",
+		Use: "attach ID [PROMPT...]", Short: "Resume an agent that has ended: talk to it, or give it another prompt",
 		Example: `  flame agents attach agent-k3x9a1b2 "now fix what you found" --wait`, Args: flags.Takes(1, -1),
-		Long: "Go on with an agent that is over, in its own session. Without a prompt its host\n" +
-			"is opened on that session, at a terminal; with one it works by itself again.\n" +
-			"ID may also be a frame or a session of a subagent that its host started: where\n" +
-			"the host cannot go on in it, another agent begins with its context.",
+		Long: "Resume an agent that has ended, in its own session. Without a prompt its host\n" +
+			"is opened on that session, at a terminal; with one it works on its own again.\n" +
+			"ID may also be a frame or a session of a subagent that its host started: if the\n" +
+			"host cannot resume it, another agent begins with its context.",
 	}
 	cmd.Flags().BoolVar(&wait, "wait", false, "wait until it ends, and print its result")
 	return a.asksAgents(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {

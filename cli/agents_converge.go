@@ -16,14 +16,14 @@ func newAgentsConverge(a *App) *cobra.Command {
 	var o converge.Options
 	var schema string
 	cmd := &cobra.Command{
-		Use: "converge ID ID...", Short: "Make one result of those of several agents",
+		Use: "converge ID ID...", Short: "Combine the results of several agents into one",
 		Example: "  flame agents converge agent-k3x9a1b2 agent-q7w2e4r6 --strategy merge", Args: flags.Takes(2, -1),
 	}
-	flags.Choose(cmd, &o.Strategy, "strategy", "how it is made (required)", o.Strategy.Values()...)
-	flags.Choose(cmd, &o.Resolution, "conflict-resolution", "what becomes of conflicts (default "+string(converge.Manual)+")", o.Resolution.Values()...)
-	usage := "how it is written (default " + string(converge.Markdown) + "; with --json " + string(converge.DeltaBatch) + ")"
+	flags.Choose(cmd, &o.Strategy, "strategy", "how to combine them (required)", o.Strategy.Values()...)
+	flags.Choose(cmd, &o.Resolution, "conflict-resolution", "what to do about conflicts (default "+string(converge.Manual)+")", o.Resolution.Values()...)
+	usage := "output format (default " + string(converge.Markdown) + "; with --json " + string(converge.DeltaBatch) + ")"
 	flags.Choose(cmd, &o.Format, "output-format", usage, o.Format.Values()...)
-	cmd.Flags().Float64Var(&o.Tolerance, "tolerance", 0, "how far apart numbers may be that count as equal")
+	cmd.Flags().Float64Var(&o.Tolerance, "tolerance", 0, "tolerance within which numbers count as equal")
 	cmd.Flags().StringVar(&schema, "result-schema", "", "a JSON schema: only what it declares is compared")
 	return a.asksAgents(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
 		o.Schema = []byte(schema)
@@ -38,8 +38,8 @@ func newAgentsConverge(a *App) *cobra.Command {
 	})
 }
 
-// printConvergence prints a convergence; what to do next in the words of the shell,
-// what agents wrote as it is.
+// printConvergence prints a convergence, with the next step in the words of the
+// shell and what agents wrote verbatim.
 func (v agentView) printConvergence(ctx context.Context, s *agents.Agents, c convergence.Convergence) error {
 	text, next, err := render.Converged(ctx, s, c, 0)
 	if err != nil {

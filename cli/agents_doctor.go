@@ -13,7 +13,7 @@ import (
 func newAgentsDoctor(a *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "doctor", Short: "Check the definitions of agents", Example: "  flame agents doctor", Args: flags.Takes(0, 0),
-		Long: "Check every definition of an agent, and say file, line and reason of what is wrong.\nStatus 1 if a file gives no agent.",
+		Long: "Check every definition of an agent, and report file, line and reason of each problem.\nStatus 1 if a file defines no agent.",
 	}
 	return a.asksCatalog(cmd, func(c definition.Catalog, _ []string) error {
 		text, broken := "", false

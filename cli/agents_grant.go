@@ -26,8 +26,8 @@ func newAgentsGrant(a *App) *cobra.Command {
 	cmd.Flags().StringVar(&g.Agent, "agent", "", "only for this definition")
 	cmd.Flags().StringVar(&g.Session, "in", "", "only below this session")
 	cmd.Flags().BoolVar(&g.Inherited, "inherited", false, "for agents that agents start, too")
-	cmd.Flags().BoolVar(&g.Delegates, "delegates", false, "instead of a wider mode: children of --agent may have the tools that its delegate_grants name")
-	cmd.Flags().StringVar(&g.Reason, "reason", "", "why; it is kept in the log")
+	cmd.Flags().BoolVar(&g.Delegates, "delegates", false, "instead of a wider mode: allow children of --agent the tools that its delegate_grants name")
+	cmd.Flags().StringVar(&g.Reason, "reason", "", "reason, kept in the log")
 	flags.Lasts(cmd, &life, "for", 0, "how long (default: until it is revoked)")
 	return a.asksAgents(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
 		if err := a.mustBeAPerson(); err != nil {
@@ -74,6 +74,6 @@ func newAgentsRevoke(a *App) *cobra.Command {
 		if err := s.Grants().Revoke(ctx, args[0]); err != nil {
 			return err
 		}
-		return a.out.Print(map[string]string{"revoked": args[0]}, args[0]+" is revoked; agents that run go on\n")
+		return a.out.Print(map[string]string{"revoked": args[0]}, args[0]+" is revoked; running agents continue\n")
 	})
 }

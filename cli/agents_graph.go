@@ -13,10 +13,10 @@ import (
 func newAgentsGraph(a *App) *cobra.Command {
 	format := "tree"
 	cmd := &cobra.Command{
-		Use: "graph", Short: "Draw the agents that were started: by whom, and what became of their results",
+		Use: "graph", Short: "Draw the agents that were started: by whom, and what their results were used for",
 		Example: "  flame agents graph --format mermaid", Args: flags.Takes(0, 0),
 	}
-	flags.Choose(cmd, &format, "format", "how it is drawn", graph.Formats()...)
+	flags.Choose(cmd, &format, "format", "output format", graph.Formats()...)
 	return a.asksAgents(cmd, func(ctx context.Context, s *agents.Agents, _ []string) error {
 		g, err := s.Graph(ctx)
 		if err != nil {

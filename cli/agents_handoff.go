@@ -19,7 +19,7 @@ func newAgentsHandoff(a *App) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&r.Transfer, "transfer-control", false, "the session that started it changes no frames until then")
 	flags.Lasts(cmd, &r.Timeout, "timeout", 10*time.Minute, "how long it may take")
-	flags.Choose(cmd, &r.OnFailure, "on-failure", "what follows if it fails", r.OnFailure.Values()...)
+	flags.Choose(cmd, &r.OnFailure, "on-failure", "what to do if it fails", r.OnFailure.Values()...)
 	return a.asksAgents(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
 		r.ID = args[0]
 		run, err := s.Handoff(ctx, a.caller(), r)

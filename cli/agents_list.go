@@ -14,13 +14,14 @@ import (
 
 func newAgentsList(a *App) *cobra.Command {
 	var all bool
-	cmd := &cobra.Command{Use: "list", Short: "List the agents that can be started", Example: "  flame agents list --all", Args: flags.Takes(0, 0)}
-	cmd.Flags().BoolVar(&all, "all", false, "those that others replace, hidden and disabled ones too")
+	cmd := &cobra.Command{Use: "list", Short: "List the available agents", Example: "  flame agents list --all", Args: flags.Takes(0, 0)}
+	cmd.Flags().BoolVar(&all, "all", false, "including those that are replaced, hidden or disabled")
 	return a.asksCatalog(cmd, func(c definition.Catalog, _ []string) error {
 		shown := []definition.Definition{}
 		var b strings.Builder
 		for _, def := range c.Definitions {
-			// One of the repository's may not hide that it takes another's place.
+			// A definition of the repository's must not hide that it replaces
+			// another.
 			if !all && (def.ShadowedBy != "" || (def.Disabled || def.Hidden) && def.Replaces == nil) {
 				continue
 			}

@@ -21,9 +21,9 @@ func newAgentsPrune(a *App) *cobra.Command {
 		Use: "prune", Short: "Delete the output and worktrees of agents that ended long ago",
 		Example: "  flame agents prune --older-than 7d --dry-run", Args: flags.Takes(0, 0),
 		Long: "Delete what agents that ended long ago printed, and their worktrees. Records,\n" +
-			"results, frames and patches stay, and the agents can still be gone on with.",
+			"results, frames and patches stay, and the agents can still be resumed.",
 	}
-	flags.Lasts(cmd, &age, "older-than", 30*24*time.Hour, "how long ago they ended")
+	flags.Lasts(cmd, &age, "older-than", 30*24*time.Hour, "minimum time since they ended")
 	cmd.Flags().BoolVar(&look, "dry-run", false, "only say what would be deleted")
 	return a.asksAgents(cmd, func(ctx context.Context, s *agents.Agents, _ []string) error {
 		pruned, err := s.Prune(ctx, s.Project.Now()-core.Millis(age.Milliseconds()), look)

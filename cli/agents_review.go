@@ -20,12 +20,12 @@ func newAgentsReview(a *App) *cobra.Command {
 	var trajectory bool
 	var format converge.Format
 	cmd := &cobra.Command{
-		Use: "review [CONVERGENCE]", Short: "Look at convergences, and settle the conflicts that wait for a person",
+		Use: "review [CONVERGENCE]", Short: "Look at convergences, and settle the conflicts that need a person",
 		Example: "  flame agents review converge-k3x9a1b2 --choose file:main.go=agent-q7w2e4r6", Args: flags.Takes(0, 1),
 	}
 	cmd.Flags().StringArrayVar(&choices, "choose", nil, "CONFLICT=ID: the agent whose side wins (repeatable)")
 	cmd.Flags().BoolVar(&trajectory, "trajectory", false, "print what its agents said and called in one stream, with the conflicts in their places")
-	usage := "how the result is written (default " + string(converge.Markdown) + "; with --json as it was made)"
+	usage := "output format (default " + string(converge.Markdown) + "; with --json as it was made)"
 	flags.Choose(cmd, &format, "output-format", usage, format.Values()...)
 	return a.asksAgents(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
 		if len(args) == 0 {
@@ -70,7 +70,8 @@ func sides(choices []string) (map[string]string, error) {
 	return chosen, nil
 }
 
-// written returns a convergence with its output in a format; as it is for none.
+// written returns a convergence with its output in a format, or unchanged if
+// that is empty.
 func written(c convergence.Convergence, format converge.Format) (convergence.Convergence, error) {
 	if format == "" {
 		return c, nil

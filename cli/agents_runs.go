@@ -18,7 +18,7 @@ func newAgentsRuns(a *App) *cobra.Command {
 		Use: "runs [ID]", Short: "List the agents that were started, or those below one",
 		Example: "  flame agents runs --running", Args: flags.Takes(0, 1),
 	}
-	cmd.Flags().BoolVar(&running, "running", false, "only those that run")
+	cmd.Flags().BoolVar(&running, "running", false, "only running agents")
 	return a.asksAgents(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
 		runs, err := s.Below(ctx, strings.Join(args, ""))
 		if err != nil {

@@ -17,13 +17,13 @@ import (
 	"flame/render"
 )
 
-// A shownRun is all that is kept of an agent.
+// A shownRun is everything that is kept of an agent.
 type shownRun struct {
 	result.Result
 	Kept []string `json:"kept"` // its files
 }
 
-// showRun shows all that is kept of an agent.
+// showRun shows everything that is kept of an agent.
 func (v agentView) showRun(ctx context.Context, id string) error {
 	return v.app.withRecovered(ctx, func(s *agents.Agents) error {
 		r, err := s.Result(ctx, id)
@@ -42,7 +42,7 @@ func (v agentView) showRun(ctx context.Context, id string) error {
 	})
 }
 
-// filesIn lists the files of a folder, but not what is in folders.
+// filesIn lists the files directly in a folder.
 func filesIn(dir string) []string {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -66,7 +66,7 @@ func filesIn(dir string) []string {
 
 func newAgentsShow(a *App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "show NAME|ID", Short: "Show the definition of an agent, or all that is kept of one that was started",
+		Use: "show NAME|ID", Short: "Show the definition of an agent, or everything kept of one that was started",
 		Example: "  flame agents show tester", Args: flags.Takes(1, 1),
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) (names []cobra.Completion, _ cobra.ShellCompDirective) {
 			if catalog, err := a.catalog(); err == nil && len(args) == 0 {

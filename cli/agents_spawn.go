@@ -23,17 +23,17 @@ func newAgentsSpawn(a *App) *cobra.Command {
 		Example: `  flame agents spawn tester "run the tests of the store" --wait`, Args: flags.Takes(2, -1),
 	}
 	own := cmd.Flags()
-	a.frameFlag(cmd, &r.Frame, "the frame that its own goes below (default: the current one)")
+	a.frameFlag(cmd, &r.Frame, "frame to put its own below (default: the current one)")
 	own.StringVar(&r.Description, "description", "", "its task in a few words")
-	flags.Choose(cmd, &r.Mode, "permission-mode", "what it may do; more than its caller may needs a grant", r.Mode.Values()...)
+	flags.Choose(cmd, &r.Mode, "permission-mode", "what it may do; more than its caller needs a grant", r.Mode.Values()...)
 	own.StringSliceVar(&only, "tools", nil, "only these tools")
 	own.StringVar(&r.Model, "model", "", "the model")
 	flags.Lasts(cmd, &r.Timeout, "timeout", 0, "how long it may take (default: "+env.AgentTimeout+")")
 	own.StringVar(&r.Cwd, "cwd", "", "the folder to work in (default: the project's)")
 	flags.Choose(cmd, &r.Isolation, "isolation", "worktree: a git worktree of its own", r.Isolation.Values()...)
 	own.StringVar(&r.Key, "key", "", "the same key again gives the same agent")
-	own.Int64Var(&r.BudgetTokens, "budget-tokens", 0, "tokens it may use")
-	own.Float64Var(&r.BudgetUSD, "budget-usd", 0, "US dollars it may cost")
+	own.Int64Var(&r.BudgetTokens, "budget-tokens", 0, "token budget")
+	own.Float64Var(&r.BudgetUSD, "budget-usd", 0, "cost limit in US dollars")
 	own.BoolVar(&r.Bare, "no-context", false, "without the context of its frame")
 	own.BoolVar(&wait, "wait", false, "wait until it ends, and print its result")
 	return a.asksAgents(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {

@@ -13,7 +13,7 @@ import (
 )
 
 func newAgentsStatus(a *App) *cobra.Command {
-	cmd := &cobra.Command{Use: "status ID", Short: "Show how far an agent is", Example: "  flame agents status agent-k3x9a1b2", Args: flags.Takes(1, 1)}
+	cmd := &cobra.Command{Use: "status ID", Short: "Show the progress of an agent", Example: "  flame agents status agent-k3x9a1b2", Args: flags.Takes(1, 1)}
 	return a.asksAgents(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
 		run, err := s.Find(ctx, args[0])
 		if err != nil {
@@ -24,7 +24,7 @@ func newAgentsStatus(a *App) *cobra.Command {
 }
 
 func newAgentsResult(a *App) *cobra.Command {
-	cmd := &cobra.Command{Use: "result ID", Short: "Print what an agent came to", Example: "  flame agents result agent-k3x9a1b2", Args: flags.Takes(1, 1)}
+	cmd := &cobra.Command{Use: "result ID", Short: "Print the outcome of an agent", Example: "  flame agents result agent-k3x9a1b2", Args: flags.Takes(1, 1)}
 	return a.asksAgents(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
 		return agentView{a}.printResult(ctx, s, args[0])
 	})
@@ -33,10 +33,10 @@ func newAgentsResult(a *App) *cobra.Command {
 func newAgentsWait(a *App) *cobra.Command {
 	var timeout time.Duration
 	cmd := &cobra.Command{
-		Use: "wait ID", Short: "Wait until an agent ends, and print what it came to",
+		Use: "wait ID", Short: "Wait until an agent ends, and print its outcome",
 		Example: "  flame agents wait agent-k3x9a1b2 --timeout 5m", Args: flags.Takes(1, 1),
 	}
-	flags.Lasts(cmd, &timeout, "timeout", 0, "wait no longer (default: as long as it takes)")
+	flags.Lasts(cmd, &timeout, "timeout", 0, "give up waiting after this long (default: never)")
 	return a.asksAgents(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
 		if timeout > 0 {
 			var stop context.CancelFunc
@@ -49,7 +49,7 @@ func newAgentsWait(a *App) *cobra.Command {
 
 func newAgentsCancel(a *App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "cancel ID", Short: "Stop an agent and all that it started",
+		Use: "cancel ID", Short: "Stop an agent and everything it started",
 		Example: "  flame agents cancel agent-k3x9a1b2", Args: flags.Takes(1, 1),
 	}
 	return a.asksAgents(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
@@ -65,10 +65,10 @@ func newAgentsCancel(a *App) *cobra.Command {
 	})
 }
 
-// An agentView shows what agents came to.
+// An agentView prints agents and their results.
 type agentView struct{ app *App }
 
-// awaitResult waits for an agent's end and prints what it came to.
+// awaitResult waits until an agent ends and prints its outcome.
 func (v agentView) awaitResult(ctx context.Context, s *agents.Agents, id string) error {
 	run, err := s.Wait(ctx, id, func(record.Run) {})
 	if err == nil && !run.State.Ended() {

@@ -38,24 +38,24 @@ type App struct {
 
 	// Open opens the project at a place. A long-lived one serves many calls.
 	Open func(at place.Place, longLived bool) (*project.Project, func() error, error)
-	// Agents returns what starts agents in a project.
+	// Agents returns the service that starts agents in a project.
 	Agents func(p *project.Project, at place.Place) (*agents.Agents, error)
 	// FirstCommit asks git for the first commit of a repository.
 	FirstCommit place.Git
 	// Check looks at the data of a place without changing it.
 	Check func(ctx context.Context, at place.Place) []core.Finding
-	// Repair mends what of it can be mended, and keeps a copy of it as it was.
+	// Repair repairs what it can, and keeps a copy of the data as it was.
 	Repair func(ctx context.Context, at place.Place) (core.Repaired, error)
 	// Exit ends the process at once, whatever blocks in it.
 	Exit func(code int)
 
-	takeTime func() bool // lets a command end as late as it must after a signal
+	takeTime func() bool // lets a command take as long as it needs to end after a signal
 
 	session string          // flag --session
-	out     printer.Printer // as --json has it
+	out     printer.Printer // as --json selects
 }
 
-// warn tells of settings that are not used.
+// warn reports settings that are not used.
 func (a *App) warn() {
 	for _, w := range a.Warnings {
 		a.say(w)
@@ -64,10 +64,10 @@ func (a *App) warn() {
 
 func (a *App) say(w config.Warning) { a.note(w.String()) }
 
-// note tells a person something beside the answer.
+// note tells a person something besides the answer.
 func (a *App) note(text string) { fmt.Fprintf(a.Stderr, "[flame] %s\n", core.OneLine(text, 2000)) }
 
-// caller is on whose behalf commands run.
+// caller returns on whose behalf commands run.
 func (a *App) caller() project.Caller {
 	session := a.session
 	if session == "" {
@@ -129,8 +129,8 @@ func (a *App) place() (place.Place, error) {
 	return at, nil
 }
 
-// locate finds the project by FLAME_PROJECT_DIR, else around the folder of the host's
-// session, else around the working folder.
+// locate finds the project: by FLAME_PROJECT_DIR, else around the folder of the
+// host's session, else around the working folder.
 func (a *App) locate(home string) (place.Place, error) {
 	start, err := os.Getwd()
 	if dir := a.Settings.ProjectDir; dir != "" {
@@ -145,7 +145,8 @@ func (a *App) locate(home string) (place.Place, error) {
 	return place.Locate(start, home)
 }
 
-// reads makes a command that opens the project, asks it and prints the answer.
+// reads sets up a command that opens the project, queries it and prints the
+// answer.
 func (a *App) reads(cmd *cobra.Command, run func(ctx context.Context, p *project.Project, args []string) error) *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return a.with(cmd.Context(), func(p *project.Project) error { return run(cmd.Context(), p, args) })
@@ -153,21 +154,21 @@ func (a *App) reads(cmd *cobra.Command, run func(ctx context.Context, p *project
 	return cmd
 }
 
-// noFrames says so where none are shown, and names data that may be the project's
-// from before it was moved; empty where there are some.
+// noFrames says that there are no frames if none are shown, and names data that
+// may belong to the project from before it was moved; otherwise it is empty.
 func (a *App) noFrames(ctx context.Context, shown int) string {
 	at, err := a.place()
 	if err != nil || shown > 0 {
 		return ""
 	}
-	text := "No frames yet in " + at.Dir + ". `flame push GOAL` starts one, `flame demo` shows how agents do."
+	text := "No frames yet in " + at.Dir + ". `flame push GOAL` starts one, `flame demo` shows how agents do it."
 	for _, kept := range a.candidates(ctx, at) {
 		text += "\n" + doctor.MayBeOurs(kept) + "; `flame where --adopt " + kept.Name + "` takes it over"
 	}
 	return text
 }
 
-// agentsOf returns the agents of a project that is open.
+// agentsOf returns the agents of an open project.
 func (a *App) agentsOf(p *project.Project) (*agents.Agents, error) {
 	at, err := a.place()
 	if err != nil {
@@ -176,8 +177,8 @@ func (a *App) agentsOf(p *project.Project) (*agents.Agents, error) {
 	return a.Agents(p, at)
 }
 
-// withRecovered opens the agents of this project for f; what killed processes left is
-// put right first.
+// withRecovered opens the agents of this project for f, after recovering from
+// killed processes.
 func (a *App) withRecovered(ctx context.Context, f func(*agents.Agents) error) error {
 	return a.with(ctx, func(p *project.Project) error {
 		s, err := a.agentsOf(p)
@@ -191,7 +192,7 @@ func (a *App) withRecovered(ctx context.Context, f func(*agents.Agents) error) e
 	})
 }
 
-// asksAgents makes a command that works with agents.
+// asksAgents sets up a command that works with agents.
 func (a *App) asksAgents(cmd *cobra.Command, run func(ctx context.Context, s *agents.Agents, args []string) error) *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return a.withRecovered(cmd.Context(), func(s *agents.Agents) error { return run(cmd.Context(), s, args) })
@@ -202,12 +203,12 @@ func (a *App) asksAgents(cmd *cobra.Command, run func(ctx context.Context, s *ag
 	return cmd
 }
 
-// candidates returns data that may be this project's from before it was moved, as
-// far as it can be told.
+// candidates returns data that may be this project's from before it was moved,
+// as far as can be told.
 func (a *App) candidates(ctx context.Context, at place.Place) []place.Kept {
 	found, err := at.Data.Candidates(ctx)
 	if err != nil {
-		return nil // told by checkData, or of no weight
+		return nil // reported by checkData, or unimportant
 	}
 	return found
 }
@@ -239,8 +240,8 @@ func (a *App) frameArgs(cmd *cobra.Command, args []string, prefix string) (offer
 	return offers, cobra.ShellCompDirectiveNoFileComp
 }
 
-// mustBeAPerson refuses what models must not do for themselves: where there is no
-// terminal, or a host's session around it.
+// mustBeAPerson refuses what models must not do for themselves: without a
+// terminal, or inside a host's session.
 func (a *App) mustBeAPerson() error {
 	if !a.atTerminal() || os.Getenv(core.AgentVariable) != "" || a.Hosts.Inside(os.Getenv, supervise.Above()) {
 		return core.Invalidf("a grant is for a person to make").WithHint("run this command yourself, in a terminal of your own")

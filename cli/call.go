@@ -38,14 +38,14 @@ func toolNames() (names []cobra.Completion) {
 	return names
 }
 
-// A called is what became of a call, as --json prints it.
+// A called is the outcome of a call, as --json prints it.
 type called struct {
 	Text    string `json:"text"`
 	IsError bool   `json:"isError"`
 }
 
-// call runs a tool and prints its answer: the text a model would get, on
-// stdout, with status 1 where it is an error.
+// call runs a tool and prints its answer, the text a model would get, on
+// stdout; the status is 1 for an error.
 func (a *App) call(ctx context.Context, args []string) error {
 	raw := json.RawMessage("{}")
 	if len(args) > 1 {

@@ -1,5 +1,5 @@
 // Package cli is the shell's door: every command of the program. A command
-// parses its line, calls one operation of project and prints what came of it.
+// parses its line, calls one operation of project and prints the outcome.
 package cli
 
 import (
@@ -22,15 +22,16 @@ const (
 	exitUsage = 2
 )
 
-// endTime is how long a command may take to end once it has to: longer than a server's
-// requests are waited for. What blocks may know no context, as a pipe that nobody reads.
+// endTime is how long a command may take to end once it has to: longer than a
+// server waits for its requests. What blocks may not know a context, such as a
+// pipe that nobody reads.
 const endTime = 3 * time.Second
 
-// endSoon ends the process when endTime is over, if it is still there.
+// endSoon ends the process after endTime, if it still runs then.
 func (a *App) endSoon() { time.AfterFunc(endTime, func() { a.Exit(exitError) }) }
 
-// Run runs one command line and returns the exit code. The end of ctx is that of the
-// process, soon after.
+// Run runs one command line and returns the exit code. When ctx ends, so does
+// the process, soon after.
 func (a *App) Run(ctx context.Context, args []string) int {
 	a.takeTime = context.AfterFunc(ctx, a.endSoon)
 	root := a.root()
@@ -51,7 +52,7 @@ func (a *App) Run(ctx context.Context, args []string) int {
 	return exitError
 }
 
-// complain prints an error as people read it: one line, perhaps a hint.
+// complain prints an error for people: one line, perhaps a hint.
 func (a *App) complain(err error) {
 	fmt.Fprintf(a.Stderr, "flame: %s\n", core.OneLine(err.Error(), 2000))
 	var problem *core.Problem
@@ -73,7 +74,7 @@ func (a *App) groups() []group {
 		{"Look:", []*cobra.Command{newTree(a), newStatus(a), newShow(a), newContext(a), newSearch(a), newEvents(a), newLog(a), newStats(a)}},
 		{"Work:", []*cobra.Command{newPush(a), newPop(a), newPlan(a), newActivate(a), newInvalidate(a), newGoal(a), newArtifact(a), newDecision(a)}},
 		{"Agents:", []*cobra.Command{newAgents(a), newTrack(a)}},
-		{"Look after:", []*cobra.Command{newWhere(a), newProjects(a), newImport(a), newExport(a), newPrune(a), newOff(a), newOn(a), newConfig(a)}},
+		{"Maintenance:", []*cobra.Command{newWhere(a), newProjects(a), newImport(a), newExport(a), newPrune(a), newOff(a), newOn(a), newConfig(a)}},
 		{"For programs:", []*cobra.Command{newServe(a), newHook(a), newCall(a), newSupervise(a), newCompletion()}},
 	}
 }
@@ -83,7 +84,7 @@ func (a *App) root() *cobra.Command {
 		Use:   "flame",
 		Short: "A call stack for coding agents",
 		Long: "Flame keeps the work of coding agents as a tree of frames, so that it survives\n" +
-			"compaction, restarts and a change of agent. `flame setup` ties it to\n" +
+			"compaction, restarts and a change of agent. `flame setup` connects it to\n" +
 			a.Hosts.Titles("and") + "; the other commands show and change the tree of this project.",
 		Example:           "  flame setup\n  flame tree\n  flame push \"Fix the login\"",
 		Version:           a.Version,
@@ -99,7 +100,7 @@ func (a *App) root() *cobra.Command {
 	root.SetOut(a.Stdout)
 	root.SetErr(a.Stderr)
 	root.PersistentFlags().BoolVar(&a.out.JSON, "json", false, "print JSON")
-	root.PersistentFlags().StringVar(&a.session, "session", "", "work for this host session (default: the one that the host tells, else where work is going on)")
+	root.PersistentFlags().StringVar(&a.session, "session", "", "work for this host session (default: the one the host names, else the one where work is in progress)")
 	root.SetFlagErrorFunc(flags.WrongFlag)
 	root.SetHelpCommand(newHelp())
 	root.SetHelpCommandGroupID("Begin:")

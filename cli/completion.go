@@ -25,7 +25,7 @@ func newCompletion() *cobra.Command {
 	}
 }
 
-// scripts returns what writes the completion script, by shell.
+// scripts returns the functions that write the completion script, by shell.
 func scripts(root *cobra.Command) map[string]func(io.Writer) error {
 	return map[string]func(io.Writer) error{
 		"bash": func(w io.Writer) error { return root.GenBashCompletionV2(w, true) },

@@ -15,7 +15,7 @@ import (
 func newContext(a *App) *cobra.Command {
 	var chars uint
 	cmd := &cobra.Command{
-		Use: "context [FRAME]", Short: "Show what an agent in a frame is told", Example: "  flame context frame-k3x9",
+		Use: "context [FRAME]", Short: "Show the context of an agent in a frame", Example: "  flame context frame-k3x9",
 		Args: flags.Takes(0, 1), ValidArgsFunction: a.frameArgs,
 	}
 	cmd.Flags().UintVar(&chars, "chars", 0, "limit in characters (0: none)")
@@ -26,7 +26,7 @@ func newContext(a *App) *cobra.Command {
 			return err
 		}
 		if made.Text == "" {
-			return core.Invalidf("no context fits in %d characters", chars).WithHint("allow some 500 or more")
+			return core.Invalidf("no context fits in %d characters", chars).WithHint("allow about 500 or more")
 		}
 		return a.out.Print(map[string]any{"frame": made.Frame.ID, "text": made.Text, "meta": made.Meta}, made.Text)
 	})

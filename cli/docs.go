@@ -27,7 +27,7 @@ func Docs(known hosts.Registry) (docs []CommandDoc) {
 	return docs
 }
 
-// docsOf lists a command, or in its place those below it.
+// docsOf lists a command, or instead of it those below it.
 func docsOf(prefix string, cmd *cobra.Command) (docs []CommandDoc) {
 	for _, sub := range cmd.Commands() {
 		docs = append(docs, docsOf(prefix+cmd.Name()+" ", sub)...)

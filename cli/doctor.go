@@ -20,27 +20,27 @@ func newDoctor(a *App) *cobra.Command {
 		Use: "doctor", Short: "Check store, hosts and every link between them", Args: flags.Takes(0, 0),
 		Example: "  flame doctor\n  flame doctor --repair",
 		Long: "Check the store, the settings, the hosts and each link between them, and say what to\n" +
-			"do about each finding. It changes nothing, unless --repair is given: that says what of\n" +
-			"the store can be mended, asks, keeps a copy of the database beside it and mends it.\n" +
+			"do about each finding. It changes nothing, unless --repair is given: that says what it\n" +
+			"can repair in the store, asks, keeps a copy of the database beside it and repairs it.\n" +
 			"Status 1 if anything is broken.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
 			case repair:
 				return checkup{a}.repair(cmd, yes)
 			case yes:
-				return flags.Wrong(cmd, "--yes is for --repair")
+				return flags.Wrong(cmd, "--yes needs --repair")
 			}
 			return checkup{a}.doctor(cmd.Context())
 		},
 		// Settings that are not used are among the findings.
 		PersistentPreRun: func(*cobra.Command, []string) {},
 	}
-	cmd.Flags().BoolVar(&repair, "repair", false, "mend what can be mended of the store")
+	cmd.Flags().BoolVar(&repair, "repair", false, "repair what can be repaired in the store")
 	cmd.Flags().BoolVar(&yes, "yes", false, "with --repair: do not ask")
 	return cmd
 }
 
-// A checkup asks the doctor, and mends what it found.
+// A checkup runs the doctor and repairs what it found.
 type checkup struct{ app *App }
 
 func (c checkup) doctor(ctx context.Context) error {
@@ -62,7 +62,7 @@ func (c checkup) doctor(ctx context.Context) error {
 	return brokenOf(findings)
 }
 
-// brokenOf returns what a command that found these ends with.
+// brokenOf returns the error with which a command ends that found these.
 func brokenOf(findings []core.Finding) error {
 	if slices.ContainsFunc(findings, func(f core.Finding) bool { return f.Broken }) {
 		return errSilent

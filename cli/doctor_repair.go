@@ -17,8 +17,8 @@ import (
 	"flame/render"
 )
 
-// repair says what of the store can be mended, mends it where that is agreed to, and
-// looks at it again.
+// repair says what can be repaired in the store, repairs it if the user agrees,
+// and checks it again.
 func (c checkup) repair(cmd *cobra.Command, agreed bool) error {
 	place, err := c.app.place()
 	if err != nil {
@@ -27,7 +27,7 @@ func (c checkup) repair(cmd *cobra.Command, agreed bool) error {
 	found := c.app.Check(cmd.Context(), place)
 	plan := render.Mending(found)
 	if plan == "" {
-		return c.repaired(core.Repaired{}, "there is nothing to mend\n", found)
+		return c.repaired(core.Repaired{}, "there is nothing to repair\n", found)
 	}
 	if !agreed {
 		if agreed, err = c.agrees(cmd, plan); err != nil || !agreed {
@@ -61,7 +61,7 @@ func (c checkup) agrees(cmd *cobra.Command, plan string) (bool, error) {
 	}
 	in, ok := c.app.Stdin.(*os.File)
 	if !ok || !isatty.IsTerminal(in.Fd()) {
-		return false, flags.Wrong(cmd, "there is no terminal to ask at; --yes does this without asking")
+		return false, flags.Wrong(cmd, "there is no terminal to ask at; --yes repairs without asking")
 	}
 	fmt.Fprint(c.app.Stderr, "Do this? [y/N] ")
 	answer, err := bufio.NewReader(in).ReadString('\n')

@@ -29,12 +29,12 @@ func newEvents(a *App) *cobra.Command {
 	}
 	a.frameFlag(cmd, &frame, "only events of this frame")
 	cmd.Flags().Var(flags.NotBlank{Name: &query.SubagentID, Of: "AGENT"}, "agent", "only events of this agent: its subagent_id, or its beginning")
-	cmd.Flags().Var(flags.NotBlank{Name: &query.Session, Of: "SESSION"}, "session", "only events of this host session, and of agents that it started")
-	cmd.Flags().StringSliceVar(&query.Kinds, "kind", nil, "only events of these kinds, such as FrameCompleted; may be given again")
-	cmd.Flags().Var(&since, "since", "only events of this time or later, all of them unless --limit is given")
+	cmd.Flags().Var(flags.NotBlank{Name: &query.Session, Of: "SESSION"}, "session", "only events of this host session, and of agents it started")
+	cmd.Flags().StringSliceVar(&query.Kinds, "kind", nil, "only events of these kinds, such as FrameCompleted (repeatable)")
+	cmd.Flags().Var(&since, "since", "only events of this time or later; all of them unless --limit is given")
 	cmd.Flags().UintVar(&after, "after", 0, "only events after this number")
-	cmd.Flags().UintVar(&limit, "limit", 50, "the last so many (0: all)")
-	cmd.Flags().BoolVar(&follow, "follow", false, "go on printing events as they come")
+	cmd.Flags().UintVar(&limit, "limit", 50, "the latest so many (0: all)")
+	cmd.Flags().BoolVar(&follow, "follow", false, "keep printing events as they come")
 	return a.reads(cmd, func(ctx context.Context, p *project.Project, _ []string) error {
 		query.Below = query.Session
 		query.AfterSeq, query.Limit, query.Since = int64(after), int(limit), since.Before(p.Now())
@@ -60,7 +60,7 @@ func newEvents(a *App) *cobra.Command {
 	})
 }
 
-// knownKinds refuses a kind of which there never is an event.
+// knownKinds refuses a kind that no event has.
 func knownKinds(kinds []string) error {
 	for _, kind := range kinds {
 		if slices.Contains(core.EventKinds, kind) {
@@ -80,8 +80,8 @@ func knownKinds(kinds []string) error {
 // An eventLog prints events.
 type eventLog struct{ app *App }
 
-// findAgent puts the whole id of an agent in place of what was given. The host's own
-// agents are known by their events alone.
+// findAgent replaces what was given by the full id of an agent. The host's own
+// agents are known only by their events.
 func (c eventLog) findAgent(ctx context.Context, p *project.Project, id *string) error {
 	if *id == "" {
 		return nil
@@ -122,8 +122,8 @@ func (c eventLog) follow(ctx context.Context, p *project.Project, query project.
 	}
 }
 
-// printEvents prints the events of a query, one a line, and returns the number of
-// the last.
+// printEvents prints the events of a query, one per line, and returns the
+// number of the last.
 func (c eventLog) printEvents(ctx context.Context, p *project.Project, query project.EventQuery) (last int64, err error) {
 	events, err := view.Events(ctx, p, query)
 	if err != nil {

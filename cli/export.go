@@ -26,7 +26,7 @@ func newExport(a *App) *cobra.Command {
 		text := render.Count(done.Frames, "frame") + " written to " + args[0]
 		if done.Nameless > 0 {
 			answer["nameless"] = done.Nameless
-			text += fmt.Sprintf("\n%d left out, which have no id; `flame doctor --repair` gives them one", done.Nameless)
+			text += fmt.Sprintf("\n%d left out because they have no id; `flame doctor --repair` gives them one", done.Nameless)
 		}
 		return a.out.Print(answer, text)
 	})

@@ -24,9 +24,9 @@ const maxEvent = 64 << 20
 func newHook(a *App) *cobra.Command {
 	hooked := a.Hosts.Hooked()
 	return &cobra.Command{
-		Use: "hook HOST", Short: "Take in one event of a host, as its hooks do", Example: "  flame hook " + lo.FirstOrEmpty(hooked).Name + " < event.json",
-		Long: "Take in one event of a host from stdin and print the answer that the host wants.\n" +
-			"It never fails its host: on any trouble it ends with status 0 and no answer, and\nthe log (`flame where` says in which folder) has why.",
+		Use: "hook HOST", Short: "Handle one event of a host, as its hooks do", Example: "  flame hook " + lo.FirstOrEmpty(hooked).Name + " < event.json",
+		Long: "Handle one event of a host from stdin and print the answer that the host expects.\n" +
+			"It never fails its host: on any trouble it ends with status 0 and no answer, and\nthe log (`flame where` says in which folder) has the reason.",
 		Args: flags.Takes(1, 1), ValidArgs: hooked.Names(),
 		// Nothing but the answer may be printed.
 		PersistentPreRun: func(*cobra.Command, []string) {},
@@ -41,11 +41,11 @@ func newHook(a *App) *cobra.Command {
 	}
 }
 
-// A hookCall takes in one event of a host.
+// A hookCall handles one event of a host.
 type hookCall struct{ app *App }
 
-// hook takes in the event on stdin, as far as that goes within the host's
-// patience. What keeps it goes to the log, where there is one.
+// hook handles the event on stdin, as far as it gets within the host's
+// patience. Errors go to the log, if there is one.
 func (c hookCall) hook(ctx context.Context, host hosts.Host) {
 	if c.app.Settings.Off {
 		return
@@ -59,7 +59,7 @@ func (c hookCall) hook(ctx context.Context, host hosts.Host) {
 	if err != nil {
 		return
 	}
-	p.Transcripts = nil // counting is not for those whom a host waits for
+	p.Transcripts = nil // counting usage would keep the host waiting
 	ctx, stop := context.WithTimeout(ctx, host.Patience)
 	defer stop()
 	answers := make(chan []byte, 1)
@@ -72,14 +72,14 @@ func (c hookCall) hook(ctx context.Context, host hosts.Host) {
 	}()
 	select {
 	case answer := <-answers:
-		_, _ = c.app.Stdout.Write(answer) // a host that hung up wants no answer
+		_, _ = c.app.Stdout.Write(answer) // a host that hung up expects no answer
 	case <-ctx.Done():
 		p.Log.Warn("hook", "error", "no answer in time")
 	}
 }
 
-// takeEvent reads the event and asks hook for the answer. A panic is an error like any
-// other.
+// takeEvent reads the event and asks hook for the answer. It returns a panic as
+// an error.
 func (c hookCall) takeEvent(ctx context.Context, p *project.Project, hook hosts.Hook) (answer []byte, err error) {
 	defer func() {
 		if r := recover(); r != nil {

@@ -19,11 +19,11 @@ import (
 
 func newImport(a *App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "import PATH", Short: "Take in exported frames, or past sessions from a host's logs",
+		Use: "import PATH", Short: "Import exported frames, or past sessions from a host's logs",
 		Example: "  flame import exported/flame\n  flame import " + a.Hosts.LogsOf(),
-		Long: "Take in a folder of state.json and frames/*.json, as the original plugin or flame\n" +
-			"export wrote it: frames keep their ids. Or take in logs of " + a.Hosts.Titles("or") + ":\n" +
-			"each past session and each agent in it becomes a finished frame with what it cost.\nImporting the same again changes nothing.",
+		Long: "Import a folder of state.json and frames/*.json, as written by the original plugin or\n" +
+			"flame export: frames keep their ids. Or import logs of " + a.Hosts.Titles("or") + ":\n" +
+			"each past session and each agent in it becomes a finished frame with its cost.\nImporting the same again changes nothing.",
 		Args: flags.Takes(1, 1), ValidArgsFunction: folders,
 	}
 	return a.reads(cmd, func(ctx context.Context, p *project.Project, args []string) error {
@@ -31,7 +31,7 @@ func newImport(a *App) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		text := fmt.Sprintf("%s added, %d were there", render.Count(done.Added, "frame"), done.Unchanged)
+		text := fmt.Sprintf("%s added, %d were there already", render.Count(done.Added, "frame"), done.Unchanged)
 		if len(done.Kept) > 0 {
 			text += fmt.Sprintf("\n%d differ from ours, which stay: %s", len(done.Kept), strings.Join(done.Kept, ", "))
 		}
@@ -42,11 +42,11 @@ func newImport(a *App) *cobra.Command {
 	})
 }
 
-// importPath takes in a folder that holds state.json, else what hosts logged.
+// importPath imports a folder that holds state.json, or else what hosts logged.
 func importPath(ctx context.Context, known hosts.Registry, p *project.Project, path string) (transfer.Imported, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return transfer.Import(ctx, p, path) // which says that it is not there
+		return transfer.Import(ctx, p, path) // it reports that the folder is missing
 	}
 	if _, err := os.Stat(filepath.Join(path, "state.json")); err == nil && info.IsDir() {
 		return transfer.Import(ctx, p, path)
@@ -67,7 +67,7 @@ type imported struct {
 	Added     int      `json:"added"`
 	Unchanged int      `json:"unchanged"`
 	Kept      []string `json:"kept"`     // ids of frames that differ from ours, which stay
-	Repaired  []string `json:"repaired"` // what was put right, in words
+	Repaired  []string `json:"repaired"` // what was repaired, in words
 }
 
 // folders completes an argument that names a folder.

@@ -17,7 +17,7 @@ import (
 	"flame/transcripts"
 )
 
-// A logFormat is a form in which logs are exported.
+// A logFormat is a format in which logs are exported.
 type logFormat struct {
 	extension string
 	write     func(w io.Writer, title string, messages iter.Seq[core.Message]) error
@@ -39,13 +39,13 @@ func newLog(a *App) *cobra.Command {
 	opts := logOptions{format: "markdown"}
 	cmd := &cobra.Command{
 		Use: "log FRAME", Short: "Export what was said and done in a finished frame", Example: "  flame log frame-k3x9 --format jsonl",
-		Long: "Write the part of the host's transcript in which a finished frame was worked in,\n" +
+		Long: "Write the part of the host's transcript that covers the work in a finished frame,\n" +
 			"from its start to its end, and print where it is. The frame keeps that path.",
 		Args: flags.Takes(1, 1), ValidArgsFunction: a.frameArgs,
 	}
-	flags.Choose(cmd, &opts.format, "format", "how it is written", "markdown", "jsonl")
-	cmd.Flags().Var(flags.NotBlank{Name: &opts.output, Of: "FILE"}, "output", "write it there (default: logs/FRAME.md or .jsonl in flame's data folder)")
-	cmd.Flags().Var(flags.NotBlank{Name: &opts.transcript, Of: "PATH"}, "transcript", "take it from this file or folder (default: where the host keeps it)")
+	flags.Choose(cmd, &opts.format, "format", "output format", "markdown", "jsonl")
+	cmd.Flags().Var(flags.NotBlank{Name: &opts.output, Of: "FILE"}, "output", "output file (default: logs/FRAME.md or .jsonl in flame's data folder)")
+	cmd.Flags().Var(flags.NotBlank{Name: &opts.transcript, Of: "PATH"}, "transcript", "file or folder to read (default: where the host keeps it)")
 	return a.reads(cmd, func(ctx context.Context, p *project.Project, args []string) error {
 		log, err := stack.LogOf(ctx, p, a.caller(), args[0])
 		if err != nil {
@@ -66,8 +66,8 @@ func newLog(a *App) *cobra.Command {
 // A logExport writes the log of a frame.
 type logExport struct{ app *App }
 
-// transcriptsOf finds what the host logged of the session of a frame: in path,
-// or where it keeps it. A hook told where that is, or the host has
+// transcriptsOf finds what the host logged of a frame's session: in path, or
+// where the host keeps it. Either a hook reported that place, or the host has
 // one log for all.
 func (c logExport) transcriptsOf(log stack.Log, path string) ([]transcripts.Log, error) {
 	given := path != ""
@@ -103,7 +103,7 @@ func (c logExport) transcriptsOf(log stack.Log, path string) ([]transcripts.Log,
 	return logs, nil
 }
 
-// saveLog writes what the sources have of the log.
+// saveLog writes what the sources contain of the log.
 func (c logExport) saveLog(ctx context.Context, p *project.Project, log stack.Log, sources []transcripts.Log, opts logOptions) (core.Frame, error) {
 	format := logFormats[opts.format]
 	file := opts.output
@@ -132,15 +132,16 @@ func (c logExport) saveLog(ctx context.Context, p *project.Project, log stack.Lo
 			return err
 		}
 		if found == 0 {
-			return core.NotFoundf("nothing of session %s is there from the time of %s", log.Frame.Session, log.Frame.ID).
+			return core.NotFoundf("nothing of session %s is left from the time of %s", log.Frame.Session, log.Frame.ID).
 				WithHint("hosts delete old sessions; name a copy of its transcript with --transcript")
 		}
 		return nil
 	})
 }
 
-// messagesOf returns the messages of logs, one after the other. A last line that is
-// not complete is of a host that still writes, later than any finished frame.
+// messagesOf yields the messages of logs, one log after the other. An
+// incomplete last line comes from a host that is still writing, later than any
+// finished frame.
 func messagesOf(ctx context.Context, logs []transcripts.Log) iter.Seq2[core.Message, error] {
 	return func(yield func(core.Message, error) bool) {
 		for _, log := range logs {

@@ -23,6 +23,6 @@ func (a *App) switches(name, short string, off bool) *cobra.Command {
 		if err := p.SetOff(ctx, off); err != nil {
 			return err
 		}
-		return a.out.Print(map[string]bool{"off": off}, "hooks and injection are "+name+" for this project; tools and commands work as before")
+		return a.out.Print(map[string]bool{"off": off}, "hooks and injection are "+name+" for this project; tools and commands still work")
 	})
 }

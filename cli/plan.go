@@ -9,7 +9,8 @@ import (
 	"flame/render"
 )
 
-// newPlan differs from the other writing commands in making several frames.
+// newPlan differs from the other writing commands in that it makes several
+// frames.
 func newPlan(a *App) *cobra.Command {
 	var frame, criteria string
 	cmd := &cobra.Command{

@@ -20,8 +20,8 @@ func newProjects(a *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "projects", Short: "List all projects that have data",
 		Example: "  flame projects\n  flame projects --delete old-name-1f2e3d4c5b", Args: flags.Takes(0, 0),
-		Long: "List all projects that have data, with its size, its last use, and whether the\n" +
-			"project's folder is still there. --delete deletes the data of one for good.",
+		Long: "List all projects that have data, with its size, when it was last used, and whether\n" +
+			"the project's folder still exists. --delete deletes the data of one for good.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			at, err := a.place()
 			if err != nil {
@@ -83,5 +83,5 @@ func (c dataFolders) deleteProject(ctx context.Context, at place.Place, name str
 	if err := at.Data.Delete(ctx, kept); err != nil {
 		return err
 	}
-	return c.app.out.Print(map[string]string{"deleted": kept.Name, "root": kept.Root}, "The data of "+kept.Root+" is deleted.")
+	return c.app.out.Print(map[string]string{"deleted": kept.Name, "root": kept.Root}, "The data of "+kept.Root+" has been deleted.")
 }

@@ -17,11 +17,11 @@ func newSearch(a *App) *cobra.Command {
 	var search view.SearchArgs
 	var limit uint
 	cmd := &cobra.Command{
-		Use: "search TEXT", Short: "Find frames by words of goals, summaries, results and decisions", Example: "  flame search login --status completed",
+		Use: "search TEXT", Short: "Find frames by words in goals, summaries, results and decisions", Example: "  flame search login --status completed",
 		Args: flags.Takes(1, -1), ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	flags.Choose(cmd, &search.Status, "status", "only frames of this status", core.Words(core.Statuses...)...)
-	cmd.Flags().UintVar(&limit, "limit", 20, "at most so many, up to 100")
+	cmd.Flags().UintVar(&limit, "limit", 20, "at most this many, up to 100")
 	return a.reads(cmd, func(ctx context.Context, p *project.Project, args []string) error {
 		search.Text, search.Limit = strings.Join(args, " "), int(limit)
 		found, err := view.Search(ctx, p, a.caller(), search)

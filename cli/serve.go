@@ -39,27 +39,27 @@ func newServe(a *App) *cobra.Command {
 		Args: flags.Takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if at.noToken && at.addr == "" {
-				return flags.Wrong(cmd, "--no-token is for --http")
+				return flags.Wrong(cmd, "--no-token needs --http")
 			}
 			return serving{a}.serve(cmd.Context(), at)
 		},
 	}
 	cmd.Flags().StringVar(&at.addr, "http", "", "listen on this address instead of stdin and stdout")
-	cmd.Flags().BoolVar(&at.noToken, "no-token", false, "ask for no token, on loopback only: other users of the machine can connect then")
+	cmd.Flags().BoolVar(&at.noToken, "no-token", false, "require no token, on loopback only: other users of the machine can then connect")
 	return cmd
 }
 
 // listenAt says where to serve.
 type listenAt struct {
-	addr    string // empty: on stdin and stdout
+	addr    string // empty: stdin and stdout
 	noToken bool
 }
 
-// sweepPace is how often a server does what is due and looks for changes that
-// others made (DESIGN §4).
+// sweepPace is how often a server does what is due and looks for others'
+// changes (DESIGN §4).
 const sweepPace = time.Second
 
-// A serving is the MCP server at work.
+// A serving is a running MCP server.
 type serving struct{ app *App }
 
 func (c serving) serve(ctx context.Context, listen listenAt) (err error) {
@@ -81,8 +81,8 @@ func (c serving) serve(ctx context.Context, listen listenAt) (err error) {
 		c.app.say(*warning)
 	}
 	srv := tools.NewServer(p, service, offered, c.app.Version, c.clients(listen.addr != ""))
-	// A client that goes away must not end the process before its session's end
-	// is noted.
+	// A client that disappears must not end the process before its session's
+	// end is recorded.
 	signal.Ignore(syscall.SIGPIPE)
 	ctx, stop := context.WithCancel(ctx)
 	var background sync.WaitGroup
@@ -114,13 +114,13 @@ func (c serving) serveHTTP(ctx context.Context, srv *tools.Server, data *place.F
 	return transport.ServeHTTP(ctx, srv.MCP, opts)
 }
 
-// guard returns the guard of a server, which asks for a token unless that is turned
-// off, and what to say about it.
+// guard returns the guard of a server, which requires a token unless that is
+// turned off, and what to say about it.
 func (c serving) guard(ctx context.Context, data *place.Folder, listen listenAt) (g *guard.Guard, said string, err error) {
 	switch {
 	case listen.noToken:
 		g, err = guard.WithoutToken(listen.addr)
-		return g, "no token is asked for: other users of this machine can connect", err
+		return g, "no token is required: other users of this machine can connect", err
 	case c.app.Settings.HTTPToken != "":
 		g, err = guard.New(listen.addr, c.app.Settings.HTTPToken)
 		return g, "the token is that of " + env.HTTPToken, err
@@ -137,7 +137,7 @@ func (c serving) guard(ctx context.Context, data *place.Folder, listen listenAt)
 	return g, "the token is in " + file, err
 }
 
-// asProblem returns an error of guard's as one that is told with its hint.
+// asProblem returns an error of guard as one that is shown with its hint.
 func asProblem(err error) error {
 	var problem *guard.Problem
 	switch {
@@ -149,8 +149,8 @@ func asProblem(err error) error {
 	return core.Invalidf("%s", problem.Message).WithHint("%s", problem.Hint)
 }
 
-// offered returns the tools of the profile FLAME_TOOLS; all, with a warning, where
-// it is no profile.
+// offered returns the tools of the profile FLAME_TOOLS, or all tools with a
+// warning if there is no such profile.
 func (a *App) offered(p *project.Project, service *agents.Agents) ([]tools.Tool, *config.Warning) {
 	all := tools.All(p, service)
 	chosen, err := tools.Select(all, a.Settings.Tools)
@@ -167,7 +167,7 @@ func keepSwept(ctx context.Context, p *project.Project) {
 	sweep.Keep(ctx, p, tick.C, func() time.Duration { return time.Since(started) })
 }
 
-// recoverPace is how often a server looks for agents that nobody watches over.
+// recoverPace is how often a server looks for agents without a supervisor.
 const recoverPace = 3 * time.Second
 
 func keepRecovered(ctx context.Context, service *agents.Agents) {
@@ -185,8 +185,8 @@ func keepRecovered(ctx context.Context, service *agents.Agents) {
 	}
 }
 
-// When a server looks whether the repository has got a first commit since its data
-// was made: not while its host waits for it, and seldom.
+// When a server checks whether the repository has got a first commit since its
+// data was made: not while its host waits for it, and rarely.
 const (
 	knownFirst = 10 * time.Second
 	knownPace  = 10 * time.Minute
@@ -200,7 +200,7 @@ func keepKnown(ctx context.Context, data *place.Folder, log *slog.Logger) {
 		case <-pause:
 		}
 		if err := data.NoteFirstCommit(ctx); err != nil && ctx.Err() == nil {
-			log.Warn("the repository's first commit was not noted", "error", err)
+			log.Warn("the repository's first commit was not recorded", "error", err)
 		}
 	}
 }
@@ -211,9 +211,9 @@ func watch(ctx context.Context, srv *tools.Server) {
 	srv.Watch(ctx, tick.C)
 }
 
-// clients returns who calls where no hook says so: the session of an HTTP client,
-// else the one that the host started the server for, else one for this
-// process (DESIGN §4). An agent's own is known by the process it lives in.
+// clients returns who calls if no hook says so: the session of an HTTP client,
+// else the one that the host started the server for, else one for this process
+// (DESIGN §4). An agent's own session is known by the process it lives in.
 func (c serving) clients(http bool) func(context.Context) project.Caller {
 	own := c.app.session
 	if own == "" {
@@ -233,8 +233,8 @@ func (c serving) clients(http bool) func(context.Context) project.Caller {
 	}
 }
 
-// hostOf returns the name that a client calls itself; Claude Code and OpenCode use
-// those that flame has for them.
+// hostOf returns the name that a client calls itself, or flame's name for a
+// known host.
 func hostOf(session server.ClientSession) string {
 	if known, ok := session.(server.SessionWithClientInfo); ok {
 		return known.GetClientInfo().Name

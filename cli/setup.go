@@ -28,7 +28,7 @@ func newSetup(a *App) *cobra.Command {
 	names := a.Hosts.Names()
 	cmd := &cobra.Command{
 		Use:   strings.Join(append([]string{"setup"}, lo.Map(names, func(name string, _ int) string { return "[" + name + "]" })...), " "),
-		Short: "Tie flame to " + a.Hosts.Titles("and"), Example: "  flame setup\n  flame setup " + lo.LastOrEmpty(names) + " --scope project\n  flame setup --remove",
+		Short: "Connect flame to " + a.Hosts.Titles("and"), Example: "  flame setup\n  flame setup " + lo.LastOrEmpty(names) + " --scope project\n  flame setup --remove",
 		Long: "Install flame in the hosts on PATH, or in those named: the program as\n~/.local/bin/flame, " + a.Hosts.Additions() + ".\n" +
 			"No config file is edited. Running it again brings everything up to date.",
 		ValidArgs: names,
@@ -65,7 +65,7 @@ func (c installation) setup(ctx context.Context, names []string, opts setupOptio
 	return c.install(ctx, machine, chosen, scope, len(names) > 0, opts.dryRun)
 }
 
-// machine is this one, seen from the project.
+// machine returns this machine, seen from the project.
 func (a *App) machine() (hosts.Machine, error) {
 	at, err := a.place()
 	if err != nil {
@@ -74,8 +74,8 @@ func (a *App) machine() (hosts.Machine, error) {
 	return hosts.ThisMachine(at.Worktree)
 }
 
-// install sets up the chosen hosts. One that is missing is told; it is an error
-// if it was asked for by name, or if there is none at all; then nothing is done.
+// install sets up the chosen hosts and reports missing ones. It fails, doing
+// nothing, if a host asked for by name is missing, or if there is none at all.
 func (c installation) install(ctx context.Context, machine hosts.Machine, chosen hosts.Registry, scope hosts.Scope, named, dryRun bool) error {
 	plans, missing, err := c.planHosts(ctx, machine, chosen, scope)
 	if err != nil {
@@ -107,8 +107,8 @@ func (c installation) install(ctx context.Context, machine hosts.Machine, chosen
 	}
 	c.tellDouble(ctx, machine, chosen)
 	if !dryRun {
-		fmt.Fprintln(c.app.Stdout, "Start a new session in the host and work as always; "+
-			"`flame tree` shows the frames that come of it, `flame doctor` checks each link.")
+		fmt.Fprintln(c.app.Stdout, "Start a new session in the host and work as usual; "+
+			"`flame tree` shows the resulting frames, `flame doctor` checks each link.")
 		c.tellPath(machine)
 	}
 	if missing && named {
@@ -117,13 +117,13 @@ func (c installation) install(ctx context.Context, machine hosts.Machine, chosen
 	return nil
 }
 
-// A hostPlan is what setting up one host takes.
+// A hostPlan is what setting up one host involves.
 type hostPlan struct {
 	host  string
 	steps []hosts.Step
 }
 
-// planHosts plans each host that is there, and tells of those that are missing.
+// planHosts plans each installed host, and reports those that are missing.
 func (c installation) planHosts(ctx context.Context, machine hosts.Machine, chosen hosts.Registry, scope hosts.Scope) (
 	plans []hostPlan, missing bool, err error) {
 	for _, h := range chosen {
@@ -141,7 +141,7 @@ func (c installation) planHosts(ctx context.Context, machine hosts.Machine, chos
 	return plans, missing, nil
 }
 
-// tellPath says how to call flame by its name where PATH does not lead to it.
+// tellPath says how to call flame by its name if it is not on PATH.
 func (c installation) tellPath(machine hosts.Machine) {
 	found, err := machine.LookPath("flame")
 	if err == nil && hosts.Same(found, machine.Binary()) {
@@ -158,14 +158,14 @@ func (c installation) tellDouble(ctx context.Context, machine hosts.Machine, cho
 			continue
 		}
 		for _, entry := range status.ByHand {
-			fmt.Fprintf(c.app.Stderr, "flame: %s: %s registers flame by hand too, as %q: %s\nhint: %s\n",
+			fmt.Fprintf(c.app.Stderr, "flame: %s: %s also registers flame by hand, as %q: %s\nhint: %s\n",
 				h.Name, entry.File, entry.Name, doctor.Doubly(status), entry.Undo)
 		}
 	}
 }
 
-// unset undoes the setup, all of it or nothing. The program goes with the last host
-// that uses it.
+// unset undoes the setup, all of it or nothing. The program is removed with the
+// last host that uses it.
 func (c installation) unset(ctx context.Context, machine hosts.Machine, chosen hosts.Registry, scope hosts.Scope, dryRun bool) error {
 	var plans []hostPlan
 	for _, h := range chosen {
@@ -199,7 +199,7 @@ func (c installation) unset(ctx context.Context, machine hosts.Machine, chosen h
 	return c.tellKept()
 }
 
-// tellKept says where the frames stay when flame goes.
+// tellKept says where the frames stay when flame is removed.
 func (c installation) tellKept() error {
 	at, err := c.app.place()
 	if err != nil {
@@ -207,9 +207,9 @@ func (c installation) tellKept() error {
 	}
 	kept, err := at.Data.List()
 	if err != nil || len(kept) == 0 {
-		return nil // there is nothing that could be told
+		return nil // there is nothing to tell
 	}
-	_, err = fmt.Fprintf(c.app.Stdout, "Your frames stay in %s: delete that folder if you do not want them any more.\n", filepath.Dir(at.Data.Path))
+	_, err = fmt.Fprintf(c.app.Stdout, "Your frames stay in %s: delete that folder if you no longer want them.\n", filepath.Dir(at.Data.Path))
 	return err
 }
 
@@ -230,7 +230,7 @@ func (c installation) stillUsed(ctx context.Context, machine hosts.Machine, dryR
 	return false, nil
 }
 
-// take does the steps and prints each, or only prints them.
+// take performs the steps and prints each, or only prints them.
 func (c installation) take(ctx context.Context, steps []hosts.Step, dryRun bool) error {
 	say := func(s hosts.Step) { fmt.Fprintf(c.app.Stdout, "  %s\n", strings.TrimSpace(s.Says)) }
 	if dryRun {

@@ -13,7 +13,7 @@ import (
 
 func newShow(a *App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "show FRAME", Short: "Show all of one frame", Example: "  flame show frame-k3x9", Args: flags.Takes(1, 1), ValidArgsFunction: a.frameArgs,
+		Use: "show FRAME", Short: "Show everything about one frame", Example: "  flame show frame-k3x9", Args: flags.Takes(1, 1), ValidArgsFunction: a.frameArgs,
 	}
 	return a.reads(cmd, func(ctx context.Context, p *project.Project, args []string) error {
 		details, err := view.DetailsOf(ctx, p, a.caller(), args[0])

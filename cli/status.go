@@ -51,7 +51,8 @@ type status struct {
 // statusLimit is how many frames a status shows before it counts the rest.
 const statusLimit = 60
 
-// statusLine is the current frame in one line; without one nothing, or null.
+// statusLine prints the current frame in one line, or nothing (null in JSON) if
+// there is none.
 func (a *App) statusLine(ctx context.Context, p *project.Project) error {
 	frame, ok, err := view.Current(ctx, p, a.caller())
 	switch {

@@ -41,11 +41,11 @@ func newSupervise(a *App) *cobra.Command {
 	return cmd
 }
 
-// A supervision is a process that watches over an agent.
+// A supervision is a process that supervises an agent.
 type supervision struct{ app *App }
 
-// detach starts the supervisor of an agent, which looks for itself whether there is
-// such an agent.
+// detach starts the supervisor of an agent, which checks itself whether the
+// agent exists.
 func (c supervision) detach(seat supervise.Seat) error {
 	process, err := supervise.Detach(seat)
 	if err != nil {
@@ -60,7 +60,7 @@ func (c supervision) detach(seat supervise.Seat) error {
 }
 
 func (c supervision) supervised(ctx context.Context, s *agents.Agents, id string, log *slog.Logger) error {
-	// One signal cancels the agent; what must be done then, no other interrupts, and no
+	// One signal cancels the agent; no other interrupts the cleanup, nor does
 	// lack of time.
 	c.app.takeTime()
 	ctx, stop := signal.NotifyContext(context.WithoutCancel(ctx), syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)

@@ -23,8 +23,8 @@ func newTrack(a *App) *cobra.Command {
 		Use: "track FILE|DIR|-", Short: "Show who started whom, from the logs of a host",
 		Example: "  flame track " + a.Hosts.LogsOf() + " --format mermaid",
 		Long: "Read logs of " + a.Hosts.Titles("or") + " and show the sessions and agents that they\n" +
-			"tell of, with what each was asked, how it ended and what it took. Session files,\n" +
-			"folders of them, what the hosts print, exports and databases are known by their\ncontent; - reads standard input.",
+			" and show their sessions and agents, with\n" +
+			"what each was asked, how it ended and what it took. Session files, folders of them,\nwhat the hosts print, exports and databases are recognized by their content;\n- reads standard input.",
 		Args: flags.Takes(1, 1), ValidArgsFunction: func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			return nil, cobra.ShellCompDirectiveDefault
 		},
@@ -35,12 +35,12 @@ func newTrack(a *App) *cobra.Command {
 			return a.track(cmd.Context(), args[0], format, follow)
 		},
 	}
-	flags.Choose(cmd, &format, "format", "how it is drawn", trail.Formats()...)
-	cmd.Flags().BoolVar(&follow, "follow", false, "go on as the logs grow")
+	flags.Choose(cmd, &format, "format", "output format", trail.Formats()...)
+	cmd.Flags().BoolVar(&follow, "follow", false, "continue as the logs grow")
 	return cmd
 }
 
-// trackPace is how often a followed log is looked at.
+// trackPace is how often a followed log is checked.
 const trackPace = time.Second
 
 func (a *App) track(ctx context.Context, path, format string, follow bool) error {
@@ -88,7 +88,7 @@ func problemOf(err error, path string, known hosts.Registry) error {
 	return core.Unavailablef(err, "%v", err).WithHint(hint, path)
 }
 
-// remarksOn tells what of the logs is not in the drawing.
+// remarksOn says what the drawing does not show of the logs.
 func remarksOn(t trail.Trail) string {
 	text := ""
 	if t.Unknown > 0 {

@@ -16,9 +16,9 @@ func newWhere(a *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "where", Short: "Print the folder that this project's data is in",
 		Example: "  flame where\n  flame where --adopt ~/code/old-name", Args: flags.Takes(0, 0),
-		Long: "Print the folder that this project's data is in. It never lies in the project.\n" +
+		Long: "Print the folder that holds this project's data. It is never inside the project.\n" +
 			"Data of a project that was moved or renamed stays under the old name: --adopt takes\n" +
-			"it over. What this project has of its own is set aside then, not lost.",
+			"it over. Any data this project has already is set aside then, not lost.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			at, err := a.place()
 			if err != nil {
@@ -76,5 +76,5 @@ func (c dataFolders) adopt(ctx context.Context, at place.Place, old string) erro
 		c.app.note(notice)
 	}
 	return c.app.out.Print(map[string]string{"adopted": kept.Root, "data": at.Data.Path},
-		fmt.Sprintf("The data of %s is this project's now, in %s.", kept.Root, at.Data.Path))
+		fmt.Sprintf("The data of %s now belongs to this project, in %s.", kept.Root, at.Data.Path))
 }

@@ -16,7 +16,7 @@ func TestDoctorProvesEachLink(t *testing.T) {
 			u := newUser(t, client)
 			u.must(u.flame, "setup", client)
 			before := u.must(u.flame, "doctor")
-			assert.Contains(t, before, client+": no hook of it has reached this project yet")
+			assert.Contains(t, before, client+": none of its hooks has reached this project yet")
 			assert.Contains(t, before, "serve offers")
 
 			u.model.Play(model.Script{{Name: "main", Kind: model.Work, Turns: []model.Turn{{Text: "Hello."}}}})

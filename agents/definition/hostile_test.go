@@ -210,7 +210,7 @@ func TestARepositoryOfAnySizeIsReadInTimeAndRoom(t *testing.T) {
 		some    bool   // of its definitions are read
 	}{
 		"files of a megabyte":      {18, agent("", strings.Repeat("x", 1<<20-100)), "all definitions together are larger than 16 MB", true},
-		"thousands of keys":        {9, begin + keys("k%d: 1\n") + "---\np\n", "findings more", true},
+		"thousands of keys":        {9, begin + keys("k%d: 1\n") + "---\np\n", "more findings", true},
 		"deep nesting":             {9, begin + "x: " + nested + "\n---\np\n", "x: is not a known key", true},
 		"nesting without end":      {9, begin + "x:\n " + strings.Repeat("- ", 30<<10) + "\n---\np\n", "exceeded max depth", false},
 		"thousands of tools":       {9, begin + "tools: [" + keys("a%d,") + "]\n---\np\n", "tools: has more than 500 entries", false},

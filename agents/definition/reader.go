@@ -55,7 +55,7 @@ func (r *reader) refuse(err error) (Definition, []Flaw) {
 func (r *reader) result() (Definition, []Flaw) {
 	slices.SortStableFunc(r.findings, func(a, b Flaw) int { return cmp.Compare(a.Line, b.Line) })
 	if r.more > 0 {
-		r.findings = append(r.findings, Flaw{File: r.file, Reason: fmt.Sprintf("and %d findings more", r.more)})
+		r.findings = append(r.findings, Flaw{File: r.file, Reason: fmt.Sprintf("and %d more findings", r.more)})
 	}
 	for i := range r.findings {
 		r.findings[i].Agent = core.OneLine(r.def.Name, maxName)

@@ -9,9 +9,9 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// Start starts `program serve` with these variables added to the
-// environment and shakes hands with it as the client called name. The caller closes
-// the client.
+// Start starts `program serve` with these variables added to the environment
+// and does the handshake as the client called name. The caller closes the
+// client.
 func Start(ctx context.Context, program string, env []string, name string) (*client.Client, error) {
 	c, err := client.NewStdioMCPClient(program, env, "serve")
 	if err != nil {

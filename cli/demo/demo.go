@@ -1,5 +1,5 @@
-// Package demo shows flame at work: a short piece of work of an agent, by a real MCP client
-// on the real server, in a temporary project.
+// Package demo shows flame at work: an agent's short piece of work, by a real
+// MCP client on the real server, in a temporary project.
 package demo
 
 import (
@@ -31,27 +31,28 @@ type step struct {
 
 // steps are a piece of work as an agent would do it.
 var steps = []step{
-	{"The user asks for a login. The agent names what this session is for.", op.SetGoal, map[string]any{"goal": "Add a login"}},
-	{"It lays out the work.", op.PlanChildren, map[string]any{"children": []string{"Store users and password hashes", "Login form and session cookie"}}},
-	{"It takes up the first part.", op.Activate, map[string]any{"sessionID": "$1"}},
+	{"The user asks for a login. The agent says what this session is for.", op.SetGoal, map[string]any{"goal": "Add a login"}},
+	{"It plans the work.", op.PlanChildren, map[string]any{"children": []string{"Store users and password hashes", "Login form and session cookie"}}},
+	{"It starts the first part.", op.Activate, map[string]any{"sessionID": "$1"}},
 	{
-		"What it decides and makes is kept, whatever becomes of the conversation.", op.AddDecision,
+		"Its decisions and artifacts are kept, whatever becomes of the conversation.", op.AddDecision,
 		map[string]any{"decision": "argon2id, not bcrypt: memory-hard, and the library is maintained"},
 	},
 	{"", op.AddArtifact, map[string]any{"artifact": "internal/users/store.go"}},
 	{"The migration fails: a side track gets a frame of its own.", op.Push, map[string]any{"goal": "Find out why the migration fails"}},
 	{"", op.Pop, map[string]any{"status": "completed", "summary": "The users table existed from an old prototype; migration 0003 drops it first."}},
 	{
-		"Back in the first part, which is done.", op.Pop,
+		"Back in the first part, which is now done.", op.Pop,
 		map[string]any{"status": "completed", "summary": "Users are stored with argon2id hashes in internal/users; Create and Verify are tested."},
 	},
-	{"The second part begins. Its agent sees the summary beside it, not the way there.", op.Activate, map[string]any{"sessionID": "$2"}},
+	{"The second part begins. Its agent sees the summary of the first, not how it got there.", op.Activate, map[string]any{"sessionID": "$2"}},
 	{"", op.Preview, map[string]any{"maxLength": 4000}},
-	{"The tree that came of it:", op.Tree, map[string]any{"showDetails": true}},
+	{"The resulting tree:", op.Tree, map[string]any{"showDetails": true}},
 }
 
-// Play prints what an agent calls and gets, and the tree that comes of it. hosts are the
-// variables by which hosts lead their children to a project; they are not passed on.
+// Play prints what an agent calls and gets, and the resulting tree. hosts are
+// the variables by which hosts point their children to a project; they are not
+// passed on.
 func Play(ctx context.Context, out io.Writer, hosts []string) (err error) {
 	program, err := os.Executable()
 	if err != nil {
@@ -66,7 +67,7 @@ func Play(ctx context.Context, out io.Writer, hosts []string) (err error) {
 	if err := os.Mkdir(work, 0o700); err != nil {
 		return err
 	}
-	// Settings of the user's own must not lead the demo to a real project.
+	// The user's own settings must not point the demo to a real project.
 	variables := []string{env.ProjectDir + "=" + work, env.Dir + "=" + data, env.Tools + "="}
 	for _, variable := range hosts {
 		variables = append(variables, variable+"=")

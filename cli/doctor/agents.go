@@ -13,8 +13,8 @@ import (
 // mostTold bounds how many findings of one kind the doctor lists.
 const mostTold = 10
 
-// checkDefinitions tells what is wrong with definitions of agents. None of it keeps
-// flame from working.
+// checkDefinitions reports what is wrong with definitions of agents. None of it
+// keeps flame from working.
 func (d Doctor) checkDefinitions() (findings []core.Finding) {
 	catalog, err := d.Catalog()
 	if err != nil {
@@ -22,24 +22,24 @@ func (d Doctor) checkDefinitions() (findings []core.Finding) {
 	}
 	for i, found := range catalog.Findings {
 		if i == mostTold {
-			more := fmt.Sprintf("agents: %d findings more", len(catalog.Findings)-mostTold)
+			more := fmt.Sprintf("agents: %d more findings", len(catalog.Findings)-mostTold)
 			return append(findings, core.Finding{What: more, Hint: "`flame agents doctor` lists all"})
 		}
 		hint := "correct that file, or remove it"
 		if found.Fatal {
-			hint += ": until then it gives no agent, and no other of its name is used in its place"
+			hint += ": until then it defines no agent, and no other of its name is used instead"
 		}
 		findings = append(findings, core.Finding{What: "agents: " + found.String(), Hint: hint})
 	}
 	return findings
 }
 
-// checkGrants tells of grants that hold and were made while agents ran: one that has a
-// shell can do what a person at a terminal does.
+// checkGrants reports active grants that were made while agents ran: an agent
+// with a shell can do what a person at a terminal does.
 func (d Doctor) checkGrants(ctx context.Context, at place.Place) (findings []core.Finding) {
 	p, closeProject, err := d.Open(at, false)
 	if err != nil {
-		return nil // a finding of the store's
+		return nil // reported by checkData
 	}
 	defer closeProject()
 	s, err := d.Agents(p, at)

@@ -28,7 +28,7 @@ func (d Doctor) checkData(ctx context.Context, at place.Place) []core.Finding {
 		findings = append(findings, core.Finding{What: "there is no data yet; the first write makes " + at.Data.Path})
 	}
 	if notice := at.Data.Notice(); notice != "" {
-		findings = append(findings, core.Finding{What: notice, Hint: "`flame projects` lists all data there is"})
+		findings = append(findings, core.Finding{What: notice, Hint: "`flame projects` lists all existing data"})
 	}
 	for _, kept := range d.Candidates {
 		findings = append(findings, core.Finding{What: MayBeOurs(kept), Hint: "`flame where --adopt " + kept.Name + "` takes it over"})
@@ -39,8 +39,8 @@ func (d Doctor) checkData(ctx context.Context, at place.Place) []core.Finding {
 // maxShipped is how many names a finding lists.
 const maxShipped = 5
 
-// checkShipped tells of what a repository holds in .flame that flame does not read:
-// only definitions of agents count there.
+// checkShipped reports what a repository has in .flame that flame does not
+// read: only definitions of agents count there.
 func checkShipped(at place.Place) (findings []core.Finding) {
 	for _, dir := range lo.Uniq([]string{at.Dir, at.Worktree}) {
 		names := shippedIn(filepath.Join(dir, ".flame"))
@@ -58,8 +58,8 @@ func checkShipped(at place.Place) (findings []core.Finding) {
 	return findings
 }
 
-// shippedIn lists what is in a folder .flame but definitions. Nothing of it is
-// opened, and no link is followed.
+// shippedIn lists what is in a folder .flame besides definitions. It opens none
+// of it and follows no link.
 func shippedIn(dir string) (names []string) {
 	info, err := os.Lstat(dir)
 	if err == nil && !info.IsDir() {
@@ -78,13 +78,13 @@ func shippedIn(dir string) (names []string) {
 	return names
 }
 
-// maxEntries bounds how much of a folder is looked at.
+// maxEntries bounds how many entries of a folder are looked at.
 const maxEntries = 1_000
 
 func entriesOf(dir string) []fs.DirEntry {
 	folder, err := os.Open(dir)
 	if err != nil {
-		return nil // it need not be there
+		return nil // it need not exist
 	}
 	defer folder.Close()
 	entries, _ := folder.ReadDir(maxEntries) // what could be read counts

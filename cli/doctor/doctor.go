@@ -1,5 +1,5 @@
-// Package doctor looks at what flame rests on: its data, the hosts, definitions and grants,
-// and every link between them. It changes nothing.
+// Package doctor checks what flame depends on: its data, the hosts, definitions
+// and grants, and every link between them. It changes nothing.
 package doctor
 
 import (
@@ -17,7 +17,7 @@ import (
 	"flame/render"
 )
 
-// A Doctor looks at one project. The one who makes it fills it.
+// A Doctor examines one project. Its caller fills it.
 type Doctor struct {
 	Version    string
 	Warnings   []config.Warning // of settings that could not be used
@@ -30,7 +30,7 @@ type Doctor struct {
 	Catalog func() (definition.Catalog, error)
 }
 
-// Findings returns what there is to say of the project at a place.
+// Findings returns everything worth saying about the project at a place.
 func (d Doctor) Findings(ctx context.Context, at place.Place) []core.Finding {
 	findings := []core.Finding{{What: fmt.Sprintf("flame %s, project %s", d.Version, at.Dir)}}
 	for _, w := range d.Warnings {
@@ -51,7 +51,7 @@ func (d Doctor) Findings(ctx context.Context, at place.Place) []core.Finding {
 	return findings
 }
 
-// problemFinding makes a finding of an error.
+// problemFinding turns an error into a finding.
 func problemFinding(what string, err error) core.Finding {
 	f := core.Finding{What: what + err.Error(), Broken: true}
 	var problem *core.Problem

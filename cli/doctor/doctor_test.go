@@ -97,5 +97,5 @@ func TestTheDoctorListsSomeOfManyFindings(t *testing.T) {
 		}
 	}
 	require.GreaterOrEqual(t, len(theirs), 11)
-	assert.Regexp(t, `^agents: \d+ findings more$`, theirs[len(theirs)-1].What)
+	assert.Regexp(t, `^agents: \d+ more findings$`, theirs[len(theirs)-1].What)
 }

@@ -20,7 +20,7 @@ import (
 	"flame/render"
 )
 
-// checkHost looks at one host: whether it is there, what it has of flame, and
+// checkHost checks one host: whether it is installed, what it has of flame, and
 // whether the program it starts answers.
 func checkHost(ctx context.Context, h hosts.Host, machine hosts.Machine, links map[string]project.LastHook) (findings []core.Finding) {
 	status, err := h.On(machine).Status(ctx)
@@ -38,7 +38,7 @@ func checkHost(ctx context.Context, h hosts.Host, machine hosts.Machine, links m
 	for _, in := range status.Installed {
 		f := core.Finding{What: fmt.Sprintf("%s: set up for the %s by %s", h.Name, in.Scope, in.Where)}
 		if !in.Current {
-			f.Hint = "it is of another version; `flame setup " + h.Name + " --scope " + string(in.Scope) + "` brings it up to date"
+			f.Hint = "it is another version; `flame setup " + h.Name + " --scope " + string(in.Scope) + "` brings it up to date"
 		}
 		findings = append(findings, f)
 	}
@@ -57,10 +57,10 @@ func checkHost(ctx context.Context, h hosts.Host, machine hosts.Machine, links m
 	return findings
 }
 
-// muchRoom is what agents' folders may take before it is told, in bytes.
+// muchRoom is the size of agents' folders, in bytes, from which it is reported.
 const muchRoom = 1 << 30
 
-// checkRoom tells of agents' folders that take much room.
+// checkRoom reports agents' folders that take much room.
 func checkRoom(data string) []core.Finding {
 	s := agents.Agents{Data: data}
 	used := s.DiskUse()
@@ -71,7 +71,7 @@ func checkRoom(data string) []core.Finding {
 		Hint: "`flame agents prune` deletes the output of those that ended over 30 days ago"}}
 }
 
-// Doubly says what a double registration comes to.
+// Doubly says what a double registration means.
 func Doubly(status hosts.Status) string {
 	if status.GivesWay {
 		return "the entry by hand is the one in use"
@@ -98,13 +98,13 @@ func checkServer(ctx context.Context, host, program string) core.Finding {
 	return core.Finding{What: fmt.Sprintf("%s: %s serve offers %s after %s", host, program, render.Count(len(names), "tool"), took)}
 }
 
-// checkLink tells when a hook of the host last reached this project, and whether
-// the host has loaded the plugin that is installed now.
+// checkLink reports when a hook of the host last reached this project, and
+// whether the host has loaded the plugin that is installed now.
 func checkLink(host string, last project.LastHook, offers string, now time.Time) core.Finding {
 	if last.At == 0 {
 		return core.Finding{
-			What: host + ": no hook of it has reached this project yet",
-			Hint: "say something to " + host + " in this project and run this again; flame.log has what went wrong, if anything did",
+			What: host + ": none of its hooks has reached this project yet",
+			Hint: "say something to " + host + " in this project and run this again; flame.log says what went wrong, if anything did",
 		}
 	}
 	f := core.Finding{What: fmt.Sprintf("%s: its last hook here was %s, %s ago in session %s, through plugin %s", host, last.Event,
@@ -115,7 +115,7 @@ func checkLink(host string, last project.LastHook, offers string, now time.Time)
 	return f
 }
 
-// probe is an event that hooks know nothing of.
+// probe is an event that hooks ignore.
 const probe = `{"hook_event_name": "flame doctor", "event": "flame doctor", "session_id": "doctor", "session": "doctor"}`
 
 // checkHook starts the program as the host's hooks do.
@@ -128,15 +128,15 @@ func checkHook(ctx context.Context, host, program string) core.Finding {
 	out, err := cmd.CombinedOutput()
 	if err != nil || len(out) > 0 {
 		return core.Finding{
-			What: fmt.Sprintf("%s: the hook it starts, %s hook %s, does not do its work: %v %s", host, program, host, err, core.OneLine(string(out), 200)),
+			What: fmt.Sprintf("%s: the hook it starts, %s hook %s, does not work: %v %s", host, program, host, err, core.OneLine(string(out), 200)),
 			Hint: "run `flame setup " + host + "` to install the program again", Broken: true,
 		}
 	}
 	return core.Finding{What: fmt.Sprintf("%s: %s hook %s ran in %s", host, program, host, render.Duration(time.Since(started).Milliseconds()))}
 }
 
-// listTools is what a host does first: start the server, shake hands, ask for
-// the tools.
+// listTools does what a host does first: start the server, do the handshake,
+// ask for the tools.
 func listTools(ctx context.Context, program string) (names []string, err error) {
 	c, err := client.Start(ctx, program, nil, "flame doctor")
 	if err != nil {
@@ -153,8 +153,8 @@ func listTools(ctx context.Context, program string) (names []string, err error) 
 	return names, nil
 }
 
-// links returns the last sign of life of each host's hooks in the project; none
-// where the store cannot be read, which is a finding of its own.
+// links returns when each host's hooks last reached the project; it is empty if
+// the store cannot be read, which is a separate finding.
 func (d Doctor) links(ctx context.Context, at place.Place) map[string]project.LastHook {
 	found := map[string]project.LastHook{}
 	p, closeProject, err := d.Open(at, false)

@@ -12,10 +12,10 @@ import (
 	"flame/core"
 )
 
-// A span is the value of a flag that takes how long something lasts.
+// A span is the value of a flag that takes a duration.
 type span time.Duration
 
-// Set takes seconds, or a duration. It is never below zero.
+// Set accepts seconds or a duration, but nothing negative.
 func (s *span) Set(text string) error {
 	if _, err := strconv.ParseFloat(text, 64); err == nil {
 		text += "s"
@@ -28,7 +28,7 @@ func (s *span) Set(text string) error {
 	return err
 }
 
-// String returns it as a duration, nothing for none.
+// String returns the duration, or "" for 0.
 func (s *span) String() string {
 	const day = 24 * time.Hour
 	switch d := time.Duration(*s); {
@@ -41,16 +41,16 @@ func (s *span) String() string {
 	}
 }
 
-// Type is what help shows.
+// Type returns what help shows.
 func (s *span) Type() string { return "seconds|duration" }
 
-// Lasts defines a flag that takes how long something lasts.
+// Lasts defines a flag that takes a duration.
 func Lasts(cmd *cobra.Command, d *time.Duration, name string, otherwise time.Duration, meaning string) {
 	*d = otherwise
 	cmd.Flags().Var((*span)(d), name, meaning)
 }
 
-// parseDuration reads a duration, of which 7d is one too.
+// parseDuration parses a duration, including days such as 7d.
 func parseDuration(text string) (time.Duration, error) {
 	if days, is := strings.CutSuffix(text, "d"); is {
 		n, err := strconv.ParseUint(days, 10, 16)
@@ -59,17 +59,17 @@ func parseDuration(text string) (time.Duration, error) {
 	return time.ParseDuration(text)
 }
 
-// A moment is the value of a flag that takes a time, or how long ago that was.
+// A Moment is the value of a flag that takes a time, or how long ago that was.
 type Moment struct {
 	text string
 	ago  time.Duration
-	at   time.Time // where ago is 0
+	at   time.Time // if ago is 0
 }
 
-// moments are the forms of a time; without a zone it is local.
+// moments are the accepted forms of a time; without a zone it is local.
 var moments = []string{time.RFC3339, time.DateTime, "2006-01-02T15:04", "2006-01-02 15:04", time.DateOnly}
 
-// Set takes a duration, of which 7d is one too, or a time.
+// Set accepts a duration, including days such as 7d, or a time.
 func (m *Moment) Set(text string) error {
 	*m = Moment{text: text}
 	if ago, err := parseDuration(text); err == nil {
@@ -90,10 +90,10 @@ func (m *Moment) Set(text string) error {
 // String returns what was set.
 func (m *Moment) String() string { return m.text }
 
-// Type shows the forms that there are.
+// Type returns the accepted forms.
 func (m *Moment) Type() string { return "90m|7d|2026-05-31|2026-05-31T10:00:00Z" }
 
-// Before returns the moment as seen at time now; 0 where none was set.
+// Before returns the moment as seen at time now, or 0 if none was set.
 func (m *Moment) Before(now core.Millis) core.Millis {
 	switch {
 	case m.ago > 0:

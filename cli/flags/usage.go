@@ -1,5 +1,5 @@
-// Package flags checks command lines: arguments, values of flags, and the words for what
-// is wrong with them.
+// Package flags checks command lines: arguments, values of flags, and the
+// messages about what is wrong with them.
 package flags
 
 import (
@@ -12,29 +12,30 @@ import (
 	"flame/core"
 )
 
-// ErrUsage marks a command line that cannot be right, whatever the project
-// holds: status 2.
+// ErrUsage marks a command line that is wrong, whatever the project holds:
+// status 2.
 var ErrUsage = errors.New("usage")
 
-// A UsageError keeps the words of what was wrong with a command line.
+// A UsageError says what was wrong with a command line.
 type UsageError struct{ *core.Problem }
 
-// Unwrap returns what was wrong, and that it is the line that was.
+// Unwrap returns ErrUsage and what was wrong.
 func (e UsageError) Unwrap() []error { return []error{ErrUsage, e.Problem} }
 
-// Wrong says what is wrong with the line of cmd, and how it should be.
+// Wrong returns an error that says what is wrong with the line of cmd, and how
+// it should be.
 func Wrong(cmd *cobra.Command, format string, args ...any) error {
 	return UsageError{Problem: core.Invalidf(format, args...).
-		WithHint("usage: %s; `flame help%s` tells more", cmd.UseLine(), topic(cmd))}
+		WithHint("usage: %s; `flame help%s` explains it", cmd.UseLine(), topic(cmd))}
 }
 
-// topic is what stands behind flame on the line of a command, and behind help.
+// topic returns what follows flame on the line of a command, and help.
 func topic(cmd *cobra.Command) string {
 	return strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name())
 }
 
-// Takes checks that a command gets at least needed arguments that are not
-// blank, and at most most; a negative most is no limit.
+// Takes checks that a command gets at least needed and at most most arguments
+// that are not blank; a negative most is no limit.
 func Takes(needed, most int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		_, names, _ := strings.Cut(cmd.Use, " ")
@@ -58,7 +59,7 @@ var flagTypes = map[string]string{
 	"bool": "true or false", "uint": "a number from 0", "seconds|duration": "seconds or a duration such as 90s, 5m or 2h",
 }
 
-// WrongFlag puts an error about a flag into words.
+// WrongFlag turns an error about a flag into a message.
 func WrongFlag(cmd *cobra.Command, err error) error {
 	var value *pflag.InvalidValueError
 	if !errors.As(err, &value) {
@@ -72,15 +73,15 @@ func WrongFlag(cmd *cobra.Command, err error) error {
 	return Wrong(cmd, "--%s takes %s, not %q", flag.Name, wanted, value.GetValue())
 }
 
-// NoSuchCommand is the check of the arguments of a command that has others below
-// it: it takes none, so that any is meant as one of those.
+// NoSuchCommand checks the arguments of a command that has subcommands: it
+// takes none, so any argument is meant as a subcommand.
 func NoSuchCommand(parent *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
 	hint := "`flame help" + topic(parent) + "` lists the commands"
 	if !parent.HasSubCommands() {
-		hint = "`flame help" + topic(parent) + "` tells all there is"
+		hint = "`flame help" + topic(parent) + "` explains that command"
 	}
 	parent.SuggestionsMinimumDistance = 2
 	if near := parent.SuggestionsFor(args[0]); len(near) > 0 {

@@ -14,7 +14,7 @@ var colours = map[core.Status]string{
 	core.Completed: "32", core.InProgress: "36", core.Blocked: "33", core.Failed: "31", core.Invalidated: "90",
 }
 
-// coloured paints the signs of a drawn tree, on a terminal only.
+// coloured colours the signs of a drawn tree, on a terminal only.
 func (p *Printer) coloured(drawn string) string {
 	if !p.onTerminal() {
 		return drawn
@@ -27,8 +27,8 @@ func (p *Printer) coloured(drawn string) string {
 	return strings.NewReplacer(pairs...).Replace(drawn)
 }
 
-// onTerminal reports whether what is printed goes to a terminal that wants
-// colours (NO_COLOR, TERM=dumb: no).
+// onTerminal reports whether the output goes to a terminal that wants colours
+// (NO_COLOR, TERM=dumb: no).
 func (p *Printer) onTerminal() bool {
 	out, ok := p.Out.(*os.File)
 	if !ok || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" {

@@ -1,5 +1,5 @@
-// Package printer prints the answers of commands: as text that steers no terminal, or as
-// JSON.
+// Package printer prints the answers of commands: as text that cannot steer a
+// terminal, or as JSON.
 package printer
 
 import (
@@ -20,7 +20,7 @@ import (
 // A Printer prints answers.
 type Printer struct {
 	Out  io.Writer
-	JSON bool // in place of texts
+	JSON bool // instead of text
 }
 
 // Print writes v as JSON with --json, else the text.
@@ -28,7 +28,7 @@ func (p *Printer) Print(v any, text string) error {
 	return p.answer(v, printable(render.ForShell(text)))
 }
 
-// Draw is print for a text with the signs of a tree, which a terminal shows in
+// Draw is Print for a text with the signs of a tree, which a terminal shows in
 // colour.
 func (p *Printer) Draw(v any, text string) error {
 	return p.answer(v, p.coloured(printable(render.ForShell(text))))
@@ -58,19 +58,20 @@ func (p *Printer) Frames(list []core.Frame, text string) error {
 	return p.Print(lo.Map(list, func(f core.Frame, _ int) core.Frame { return whole(f) }), text)
 }
 
-// whole returns f with lists that are empty where they would be null in JSON.
+// whole returns f with empty lists instead of those that would be null in JSON.
 func whole(f core.Frame) core.Frame {
 	f.Artifacts = append([]string{}, f.Artifacts...)
 	f.Decisions = append([]string{}, f.Decisions...)
 	return f
 }
 
-// steersTerminal reports whether a terminal takes r for more than a character:
-// controls, and those that change the direction of writing. Texts of frames come
-// from models, files and imports, and are not to be trusted with it.
+// steersTerminal reports whether r is more than a character to a terminal: a
+// control, or one that changes the direction of writing. Texts of frames come
+// from models, files and imports, and cannot be trusted with those.
 func steersTerminal(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) }
 
-// printable drops from text what steers a terminal, but for line ends and tabs.
+// printable drops from text what steers a terminal, except for line ends and
+// tabs.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r != '\n' && r != '\t' && steersTerminal(r) {
@@ -80,8 +81,8 @@ func printable(text string) string {
 	}, text)
 }
 
-// plainJSON escapes what steers a terminal in a JSON document, whose meaning
-// stays the same: encoding/json leaves DEL, C1 controls and others as they are.
+// plainJSON escapes what steers a terminal in a JSON document, without changing
+// its meaning: encoding/json leaves DEL, C1 controls and others as they are.
 func plainJSON(document []byte) []byte {
 	if !bytes.ContainsFunc(document, func(r rune) bool { return r >= 0x7f && steersTerminal(r) }) {
 		return document

@@ -11,7 +11,7 @@ import (
 	"flame/project/view"
 )
 
-// Tree prints a tree of any size as it is read.
+// Tree prints a tree of any size while it is read.
 func (p *Printer) Tree(ctx context.Context, tree *view.Outline, details bool) error {
 	if p.JSON {
 		return p.streamJSON(ctx, tree)
@@ -19,7 +19,7 @@ func (p *Printer) Tree(ctx context.Context, tree *view.Outline, details bool) er
 	return p.streamText(ctx, tree, details)
 }
 
-// streamText prints a tree of any size as it is read.
+// streamText prints a tree of any size as text while it is read.
 func (p *Printer) streamText(ctx context.Context, tree *view.Outline, details bool) error {
 	d := core.NewTreeDrawer(core.DrawOptions{Current: tree.Current, Details: details})
 	for lines, err := range tree.Pages(ctx) {
@@ -38,7 +38,7 @@ func (p *Printer) streamText(ctx context.Context, tree *view.Outline, details bo
 	return err
 }
 
-// streamJSON prints a tree of any size as one JSON document, as it is read.
+// streamJSON prints a tree of any size as one JSON document while it is read.
 func (p *Printer) streamJSON(ctx context.Context, tree *view.Outline) error {
 	d := newJSONTree(tree.Current)
 	for lines, err := range tree.Pages(ctx) {
@@ -61,14 +61,14 @@ func (p *Printer) streamJSON(ctx context.Context, tree *view.Outline) error {
 type treeNode struct {
 	core.Frame
 	Current bool   `json:"current,omitempty"`
-	Fault   string `json:"fault,omitempty"` // why it stands at the top
+	Fault   string `json:"fault,omitempty"` // why it is at the top
 }
 
-// Bounds of a tree in JSON: programs that read it refuse what is nested deeper than
-// some thousands, each frame being two levels; and with an indent for every level a
-// chain of frames would take space that grows with the square of its length.
+// Bounds of a tree in JSON: programs refuse what is nested deeper than a few
+// thousand levels, and each frame is two; and with an indent for every level a
+// chain of frames would take space quadratic in its length.
 const (
-	jsonLevels  = 500 // what lies deeper is counted
+	jsonLevels  = 500 // anything deeper is only counted
 	jsonIndents = 40
 )
 
@@ -77,13 +77,13 @@ type jsonTree struct {
 	current string
 	buffer  bytes.Buffer
 	nodes   *json.Encoder
-	open    []openNode // the way to the node that was written last
-	begun   bool       // the first node of the list was written
+	open    []openNode // the path to the last node written
+	begun   bool       // the first node of the list has been written
 }
 
-// An openNode is one whose object goes on.
+// An openNode is a node whose object is not closed yet.
 type openNode struct {
-	begun bool                // its list of children was begun
+	begun bool                // its list of children has begun
 	more  map[core.Status]int // frames below it that are left out
 }
 
@@ -116,7 +116,7 @@ func (t *jsonTree) add(lines []core.TreeLine) error {
 	return nil
 }
 
-// take returns what was written since the last time.
+// take returns what was written since the last call.
 func (t *jsonTree) take() []byte {
 	text := bytes.Clone(t.buffer.Bytes())
 	t.buffer.Reset()
@@ -128,8 +128,8 @@ func (t *jsonTree) indent(depth int, extra string) string {
 	return "\n" + strings.Repeat("    ", min(depth, jsonIndents)) + extra
 }
 
-// line writes a node whose object stays open, or adds to the count in the one above;
-// what was left out at the top is no part of the list.
+// line writes a node, whose object stays open, or adds to the count of the node
+// above; what was left out at the top is not in the list.
 func (t *jsonTree) line(line core.TreeLine) error {
 	depth := min(int(line.Depth), len(t.open))
 	if line.More != nil || depth >= jsonLevels {
@@ -157,7 +157,8 @@ func (t *jsonTree) line(line core.TreeLine) error {
 	return err
 }
 
-// count adds the frames of a line to those left out below the open node at a depth.
+// count adds the frames of a line to those left out below the open node at a
+// depth.
 func (t *jsonTree) count(depth int, line core.TreeLine) {
 	if depth < 0 {
 		return
