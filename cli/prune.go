@@ -14,7 +14,7 @@ import (
 func newPrune(a *App) *cobra.Command {
 	var remove bool
 	cmd := &cobra.Command{
-		Use: "prune", Short: "Archive roots that are older than a week and have no open work", Example: "  flame prune --delete", Args: flags.Takes(0, 0),
+		Use: "prune", Short: "Archive roots without work that are older than a week", Example: "  flame prune --delete", Args: flags.Takes(0, 0),
 	}
 	cmd.Flags().BoolVar(&remove, "delete", false, "delete them, archived ones too")
 	return a.reads(cmd, func(ctx context.Context, p *project.Project, _ []string) error {
