@@ -32,6 +32,7 @@ const newGoal = "the next piece of work"
 // Status identify it in its session: suggesting the same again refreshes it.
 type Suggestion struct {
 	Session     string         `json:"session,omitempty"` // the session it is for
+	Frame       string         `json:"frame,omitempty"`   // the frame it was made about
 	Type        SuggestionType `json:"type"`
 	Text        string         `json:"text,omitempty"`   // of a push: the goal
 	Status      Status         `json:"status,omitempty"` // of a pop: how the frame should end
@@ -44,9 +45,9 @@ type Suggestion struct {
 }
 
 // Suggestion turns an evaluation into a suggestion for a session.
-func (e Evaluation) Suggestion(session string, now Millis) Suggestion {
+func (e Evaluation) Suggestion(session, frame string, now Millis) Suggestion {
 	s := Suggestion{
-		Session: session, Type: e.Type, Text: e.Goal, Status: e.Status, Reason: e.Reason, Confidence: e.Confidence,
+		Session: session, Frame: frame, Type: e.Type, Text: e.Goal, Status: e.Status, Reason: e.Reason, Confidence: e.Confidence,
 		CreatedAt: now, RefreshedAt: now, ExpiresAt: now + SuggestionLife,
 	}
 	if s.Type == SuggestPush && s.Text == "" {
@@ -57,11 +58,18 @@ func (e Evaluation) Suggestion(session string, now Millis) Suggestion {
 
 // same reports whether both suggest the same.
 func (s Suggestion) same(other Suggestion) bool {
-	return s.Type == other.Type && s.Text == other.Text && s.Status == other.Status
+	return s.rivals(other) && s.Text == other.Text && s.Status == other.Status
+}
+
+// rivals reports whether both are of one type and about one frame, which has room for
+// one of them (DESIGN §6).
+func (s Suggestion) rivals(other Suggestion) bool {
+	return s.Frame == other.Frame && s.Type == other.Type
 }
 
 // AddSuggestion returns a session's list with s, made at time now. A live
-// suggestion of the same is refreshed in place. Beyond MaxSuggestions the
+// suggestion of the same is refreshed in place; of those about one frame and of one
+// type the newest stands. Beyond MaxSuggestions the
 // weakest is dropped, the oldest on a tie. added is false if one was refreshed.
 func AddSuggestion(list []Suggestion, s Suggestion, now Millis) (kept []Suggestion, added bool) {
 	kept = slices.Clone(list)
@@ -72,7 +80,7 @@ func AddSuggestion(list []Suggestion, s Suggestion, now Millis) (kept []Suggesti
 		return kept, false
 	}
 	s.CreatedAt = now
-	kept = append(kept, s)
+	kept = append(slices.DeleteFunc(kept, s.rivals), s)
 	if len(kept) > MaxSuggestions {
 		weakest := slices.MinFunc(kept, weaker)
 		kept = slices.DeleteFunc(kept, weakest.same)
@@ -98,11 +106,10 @@ func ExpireSuggestions(list []Suggestion, now Millis) (live, expired []Suggestio
 	return live, expired
 }
 
-// ActOn removes the first suggestion of a type from a session's list, because
-// the push or pop it asked for happened at time now. ok is false if there is
-// none.
-func ActOn(list []Suggestion, kind SuggestionType, now Millis) (left []Suggestion, acted Suggestion, ok bool) {
-	i := slices.IndexFunc(list, func(s Suggestion) bool { return s.Type == kind })
+// ActOn removes the suggestion of a type about a frame from a session's list, because
+// the move it asked for happened at time now. ok is false if there is none.
+func ActOn(list []Suggestion, frame string, kind SuggestionType, now Millis) (left []Suggestion, acted Suggestion, ok bool) {
+	i := slices.IndexFunc(list, Suggestion{Frame: frame, Type: kind}.rivals)
 	if i < 0 {
 		return list, Suggestion{}, false
 	}

@@ -34,7 +34,7 @@ func TestTheWeakestSuggestionGoes(t *testing.T) {
 	t.Parallel()
 	var list []core.Suggestion
 	for i, confidence := range []int{80, 75, 90, 75, 85, 95} {
-		list, _ = core.AddSuggestion(list, core.Suggestion{Type: core.SuggestPush, Text: fmt.Sprint(i), Confidence: confidence}, now+core.Millis(i))
+		list, _ = core.AddSuggestion(list, core.Suggestion{Frame: fmt.Sprint(i), Type: core.SuggestPush, Text: fmt.Sprint(i), Confidence: confidence}, now+core.Millis(i))
 	}
 	var left []string
 	for _, s := range list {
@@ -43,10 +43,20 @@ func TestTheWeakestSuggestionGoes(t *testing.T) {
 	assert.Equal(t, []string{"0", "2", "3", "4", "5"}, left, "of the two weakest the older one")
 }
 
+func TestOneSuggestionOfATypeStandsAboutAFrame(t *testing.T) {
+	t.Parallel()
+	list, _ := core.AddSuggestion(nil, core.Suggestion{Frame: "f", Type: core.SuggestPop, Status: core.Completed}, now)
+	list, _ = core.AddSuggestion(list, core.Suggestion{Frame: "g", Type: core.SuggestPop, Status: core.Completed}, now)
+	list, added := core.AddSuggestion(list, core.Suggestion{Frame: "f", Type: core.SuggestPop, Status: core.Failed}, now)
+	assert.True(t, added)
+	require.Len(t, list, 2, "a contradictory one takes the place of the one before")
+	assert.Equal(t, []core.Status{core.Completed, core.Failed}, []core.Status{list[0].Status, list[1].Status})
+}
+
 func TestSuggestionsExpireAfterFiveMinutes(t *testing.T) {
 	t.Parallel()
 	list, _ := core.AddSuggestion(nil, core.Suggestion{Type: core.SuggestPush, Text: "old"}, now)
-	list, _ = core.AddSuggestion(list, core.Suggestion{Type: core.SuggestPush, Text: "new"}, now+1)
+	list, _ = core.AddSuggestion(list, core.Suggestion{Frame: "f", Type: core.SuggestPush, Text: "new"}, now+1)
 	live, expired := core.ExpireSuggestions(list, now+300_000)
 	assert.Len(t, live, 2)
 	assert.Empty(t, expired)
@@ -56,26 +66,30 @@ func TestSuggestionsExpireAfterFiveMinutes(t *testing.T) {
 	assert.Equal(t, "old", expired[0].Text)
 }
 
-func TestActOnTakesTheFirstOfItsType(t *testing.T) {
+func TestActOnTakesWhatIsAboutTheFrame(t *testing.T) {
 	t.Parallel()
-	list := []core.Suggestion{{Type: core.SuggestPop}, {Type: core.SuggestPush, Text: "a"}, {Type: core.SuggestPush, Text: "b"}}
-	left, acted, ok := core.ActOn(list, core.SuggestPush, now)
+	pop := core.Suggestion{Frame: "f", Type: core.SuggestPop}
+	push := core.Suggestion{Frame: "f", Type: core.SuggestPush, Text: "a"}
+	other := core.Suggestion{Frame: "g", Type: core.SuggestPush, Text: "b"}
+	list := []core.Suggestion{pop, other, push}
+	left, acted, ok := core.ActOn(list, "f", core.SuggestPush, now)
 	require.True(t, ok)
-	assert.Equal(t, core.Suggestion{Type: core.SuggestPush, Text: "a", ActedAt: now}, acted)
-	assert.Equal(t, []core.Suggestion{{Type: core.SuggestPop}, {Type: core.SuggestPush, Text: "b"}}, left)
-	assert.Equal(t, "a", list[1].Text, "the list given stays as it was")
-	_, _, ok = core.ActOn(left[:1], core.SuggestPush, now)
+	push.ActedAt = now
+	assert.Equal(t, push, acted)
+	assert.Equal(t, []core.Suggestion{pop, other}, left)
+	assert.Zero(t, list[2].ActedAt, "the list given stays as it was")
+	_, _, ok = core.ActOn(left, "f", core.SuggestPush, now)
 	assert.False(t, ok)
 }
 
 func TestSuggestionsComeFromEvaluations(t *testing.T) {
 	t.Parallel()
-	push := core.EvaluatePush(core.PushInput{Tokens: 60_000}, core.DefaultAutonomyConfig()).Suggestion("s1", now)
+	push := core.EvaluatePush(core.PushInput{Tokens: 60_000}, core.DefaultAutonomyConfig()).Suggestion("s1", "f", now)
 	assert.Equal(t, core.Suggestion{
-		Session: "s1", Type: core.SuggestPush, Text: "the next piece of work", Reason: "duration", Confidence: 70,
+		Session: "s1", Frame: "f", Type: core.SuggestPush, Text: "the next piece of work", Reason: "duration", Confidence: 70,
 		CreatedAt: now, RefreshedAt: now, ExpiresAt: now + core.SuggestionLife,
 	}, push)
-	pop := core.EvaluatePop(core.PopInput{NoProgressTurns: 6}, core.DefaultAutonomyConfig()).Suggestion("s1", now)
+	pop := core.EvaluatePop(core.PopInput{NoProgressTurns: 6}, core.DefaultAutonomyConfig()).Suggestion("s1", "f", now)
 	assert.Equal(t, core.Blocked, pop.Status)
 }
 

@@ -125,7 +125,7 @@ func WeighPush(s *project.Step, goal string) error {
 		return nil
 	}
 	live, err := Live(s)
-	if err != nil || slices.ContainsFunc(live, func(l core.Suggestion) bool { return l.Type == core.SuggestPush }) {
+	if err != nil || slices.ContainsFunc(About(live, frame.ID), func(l core.Suggestion) bool { return l.Type == core.SuggestPush }) {
 		return err
 	}
 	advice := pushAdvice(frame, config, seen, PushQuestion{PotentialGoal: core.OneLine(goal, 200)})

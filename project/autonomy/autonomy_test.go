@@ -77,6 +77,41 @@ func TestAPushActsOnTheSuggestionOfItsSession(t *testing.T) {
 	assert.Zero(t, autonomyNow(f, projecttest.Host("s")).Stats.Ignored, "what was acted upon is not ignored")
 }
 
+func TestASuggestionShowsOnlyInTheFrameItIsAbout(t *testing.T) {
+	t.Parallel()
+	f := projecttest.New(t)
+	s := projecttest.Host("s")
+	about := f.Push(s, "Implement user authentication")
+	_, err := autonomy.ShouldPop(f.Ctx, f.Project, s, autonomy.PopQuestion{Tokens: new(95_000)})
+	require.NoError(t, err)
+	const shown = "FLAME SUGGESTION"
+	assert.Contains(t, f.Context(s, "").Text, shown)
+	child := f.Push(s, "Set up database migrations")
+	assert.NotContains(t, f.Context(s, "").Text, shown, "a fresh child is not told to pop")
+	assert.NotContains(t, f.Context(s, about.ID).Text, shown, "nobody works there now")
+	f.Pop(s, "done")
+	assert.Contains(t, f.Context(s, "").Text, shown, "it stands for the frame still")
+	assert.NotContains(t, f.Context(s, child.ID).Text, shown)
+	f.Pop(s, "done")
+	state := autonomyNow(f, s)
+	assert.Empty(t, state.Pending)
+	assert.Equal(t, 1, state.Stats.ActedUpon)
+}
+
+func TestActivatingAPlannedFrameIsTheSuggestedPush(t *testing.T) {
+	t.Parallel()
+	f := projecttest.New(t)
+	s := projecttest.Host("s")
+	f.Push(s, "Implement user authentication")
+	planned := f.Plan(s, "", "Set up database migrations")
+	_, err := autonomy.ShouldPush(f.Ctx, f.Project, s, projecttest.Strong)
+	require.NoError(t, err)
+	f.Activate(s, planned[0].ID)
+	state := autonomyNow(f, s)
+	assert.Empty(t, state.Pending)
+	assert.Equal(t, 1, state.Stats.ActedUpon)
+}
+
 func TestManualSuggestsNothing(t *testing.T) {
 	t.Parallel()
 	f := projecttest.New(t)

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/samber/lo"
+
 	"flame/core"
 	"flame/project"
 )
@@ -30,7 +32,7 @@ func Suggest(s *project.Step, advice *Advice) error {
 	if err != nil {
 		return err
 	}
-	suggestion := advice.Suggestion(s.Session.ID, s.Now)
+	suggestion := advice.Suggestion(s.Session.ID, advice.Frame.ID, s.Now)
 	live, added := core.AddSuggestion(live, suggestion, s.Now)
 	if err := saveSuggestions(s, live); err != nil || !added {
 		return err
@@ -49,7 +51,7 @@ func Suggest(s *project.Step, advice *Advice) error {
 	if err != nil {
 		return err
 	}
-	return s.Emit(core.SuggestionMade, s.Session.Current, map[string]any{
+	return s.Emit(core.SuggestionMade, advice.Frame.ID, map[string]any{
 		"type": suggestion.Type, "text": suggestion.Text, "status": suggestion.Status, "confidence": suggestion.Confidence,
 	})
 }
@@ -64,13 +66,24 @@ func Live(s *project.Step) ([]core.Suggestion, error) {
 	return live, nil
 }
 
-// Injectable returns the suggestions that belong into the caller's context.
+// Injectable returns the suggestions that belong in the caller's context: those about
+// the frame it works in.
 func Injectable(s *project.Step) ([]core.Suggestion, error) {
 	config, err := Config(s)
 	if err != nil || !config.SuggestInContext || config.Level == core.AutonomyManual {
 		return nil, err
 	}
-	return Live(s)
+	live, err := Live(s)
+	if err != nil || len(live) == 0 {
+		return nil, err
+	}
+	current, _, err := s.Current()
+	return About(live, current.ID), err
+}
+
+// About returns the suggestions that are about a frame.
+func About(list []core.Suggestion, frame string) []core.Suggestion {
+	return lo.Filter(list, func(l core.Suggestion, _ int) bool { return frame != "" && l.Frame == frame })
 }
 
 func saveSuggestions(s *project.Step, live []core.Suggestion) error {
@@ -105,13 +118,13 @@ func Expire(s *project.Step, session string) error {
 	return Count(s, func(c *core.AutonomyStats) { c.Ignored += len(expired) })
 }
 
-// ActOn marks the session's oldest suggestion of this type as acted upon.
-func ActOn(s *project.Step, kind core.SuggestionType) error {
+// ActOn marks the session's suggestion of this type about a frame as acted upon.
+func ActOn(s *project.Step, frame string, kind core.SuggestionType) error {
 	live, err := Live(s)
 	if err != nil || len(live) == 0 {
 		return err
 	}
-	live, acted, ok := core.ActOn(live, kind, s.Now)
+	live, acted, ok := core.ActOn(live, frame, kind, s.Now)
 	if !ok {
 		return nil
 	}
@@ -147,7 +160,7 @@ func rememberActed(s *project.Step, acted core.Suggestion) error {
 		return err
 	}
 	for i, h := range slices.Backward(history) {
-		if h.Session == acted.Session && h.Type == acted.Type && h.Text == acted.Text && h.Status == acted.Status {
+		if h.Session == acted.Session && h.Frame == acted.Frame && h.Type == acted.Type && h.Text == acted.Text && h.Status == acted.Status {
 			history[i].ActedAt = s.Now
 			break
 		}

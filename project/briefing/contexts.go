@@ -148,6 +148,7 @@ func (c *Contexts) Of(ctx context.Context, by project.Caller, ref string, maxCha
 		if err != nil {
 			return err
 		}
+		suggestions = autonomy.About(suggestions, fc.Frame.ID)
 		terms, err := termsNow(s)
 		if err != nil {
 			return err

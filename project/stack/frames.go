@@ -34,7 +34,7 @@ func Push(ctx context.Context, p *project.Project, by project.Caller, goal, crit
 			s.Session.Root = frame.ID // a subagent whose frame is finished begins another
 		}
 		s.Session.Current = frame.ID
-		return autonomy.ActOn(s, core.SuggestPush)
+		return autonomy.ActOn(s, parent, core.SuggestPush)
 	})
 	return frame, err
 }
@@ -78,7 +78,7 @@ func Pop(ctx context.Context, p *project.Project, by project.Caller, args PopArg
 		if err != nil {
 			return err
 		}
-		return autonomy.ActOn(s, core.SuggestPop)
+		return autonomy.ActOn(s, frame.ID, core.SuggestPop)
 	})
 	return popped, err
 }

@@ -8,6 +8,7 @@ import (
 	"flame/core"
 	"flame/core/op"
 	"flame/project"
+	"flame/project/autonomy"
 )
 
 // A PlannedChild is one piece of work to be done later.
@@ -149,12 +150,16 @@ func Activate(ctx context.Context, p *project.Project, by project.Caller, ref st
 		if err != nil {
 			return err
 		}
+		left, _, err := s.Current()
+		if err != nil {
+			return err
+		}
 		a.Frame = frame
 		s.Session.Current = frame.ID
 		if !s.Session.HasFrame() {
 			s.Session.Root = frame.ID
 		}
-		return nil
+		return autonomy.ActOn(s, left.ID, core.SuggestPush)
 	})
 	return a, err
 }
