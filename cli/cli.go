@@ -100,7 +100,7 @@ func (a *App) root() *cobra.Command {
 	root.SetOut(a.Stdout)
 	root.SetErr(a.Stderr)
 	root.PersistentFlags().BoolVar(&a.out.JSON, "json", false, "print JSON")
-	root.PersistentFlags().StringVar(&a.session, "session", "", "work for this host session (default: the one the host names, else the one where work is in progress)")
+	root.PersistentFlags().StringVar(&a.session, "session", "", "work for this host session (default: the one the host names, else the most recently active)")
 	root.SetFlagErrorFunc(flags.WrongFlag)
 	root.SetHelpCommand(newHelp())
 	root.SetHelpCommandGroupID("Begin:")

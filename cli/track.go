@@ -24,7 +24,8 @@ func newTrack(a *App) *cobra.Command {
 		Example: "  flame track " + a.Hosts.LogsOf() + " --format mermaid",
 		Long: "Read logs of " + a.Hosts.Titles("or") + " and show the sessions and agents that they\n" +
 			" and show their sessions and agents, with\n" +
-			"what each was asked, how it ended and what it took. Session files, folders of them,\nwhat the hosts print, exports and databases are recognized by their content;\n- reads standard input.",
+			"what each was asked, how it ended and what it took. Session files, folders of them,\n" +
+			"what the hosts print, exports and databases are recognized by their content;\n- reads standard input.",
 		Args: flags.Takes(1, 1), ValidArgsFunction: func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			return nil, cobra.ShellCompDirectiveDefault
 		},

@@ -318,7 +318,7 @@ func (d agentDoor) handoff(ctx context.Context, by project.Caller, in handoffArg
 		return "", err
 	}
 	if !run.State.Ended() {
-		return fmt.Sprintf("Handed over: %s\nUntil it ends this session changes no frames. Call %s, and again while it is running.", d.stateLine(run), op.AgentWait), nil
+		return fmt.Sprintf("Handed over: %s\nUntil it ends this session changes no frames. Call %s, again while it is running.", d.stateLine(run), op.AgentWait), nil
 	}
 	return d.resultText(ctx, run.ID, 0)
 }

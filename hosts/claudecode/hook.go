@@ -60,7 +60,7 @@ var rows = []row{
 	{"PostToolUseFailure", "", (*exchange).toolFailed, "Counts failures, for suggestions."},
 	{"SubagentStart", "", (*exchange).childStarted, "Gives a finished subagent that resumes a new frame."},
 	{"SubagentStop", "", (*exchange).childEnded, "Completes the subagent's frame with its last message as summary."},
-	{"Stop", "", (*exchange).turnEnded, "Records that the session is waiting; blocks frames of subagents that no longer run; evaluates whether the frame should end."},
+	{"Stop", "", (*exchange).turnEnded, "Records that the session waits; blocks frames of subagents that no longer run; evaluates whether the frame should end."},
 	{"StopFailure", "", (*exchange).turnFailed, "Ends the frame of a subagent that an error of the model's API stopped."},
 	{"PreCompact", "", (*exchange).compacting, "Adds what the frame needs to the instructions for the summary."},
 	{"PostCompact", "", (*exchange).compacted, "Stores the summary in the frame, and ends a frame whose pop waited for it."},

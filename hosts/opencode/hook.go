@@ -37,7 +37,7 @@ var rows = []row{
 	},
 	{"tool.after", (*exchange).toolEnded, "Completes the frame of a subagent with its result as summary; records written files as artifacts."},
 	{"tool.failed", (*exchange).toolFailed, "Ends the frame of a subagent that failed or was aborted; counts failures, for suggestions."},
-	{"session.idle", (*exchange).turnEnded, "Records that the session is waiting and what its answers cost; evaluates whether the frame should end."},
+	{"session.idle", (*exchange).turnEnded, "Records that the session waits and what its answers cost; evaluates whether the frame should end."},
 	{"session.compacting", (*exchange).compacting, "Adds what the frame needs to the instructions for the summary."},
 	{"text.complete", (*exchange).summarized, "Stores the summary in the frame, and ends a frame whose pop waited for it."},
 	{"session.compacted", (*exchange).compacted, "Ends a frame whose pop waited for a summary that did not come."},

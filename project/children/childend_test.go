@@ -32,8 +32,9 @@ func TestEachEndOfAChildIsTold(t *testing.T) {
 		"done without words":       {projecttest.Completed("look", ""), "completed look: (ended without a last message)", core.SubagentCompleted},
 		"failed, as its call says": {children.Ended{Call: "call-look", End: core.ChildFailed, Last: "no"}, "failed look: no", core.SubagentError},
 		"out of time":              {children.Ended{Session: "look", End: core.ChildTimedOut}, "failed look: (ran out of time)", core.SubagentTimeout},
-		"stopped":                  {children.Ended{Session: "look", End: core.ChildCancelled}, "blocked look: (stopped before it was finished)", core.SubagentCancelled},
-		"lost":                     {children.Ended{Session: "look", End: core.ChildOrphaned}, "blocked look: (its host no longer runs it)", core.SubagentOrphaned},
+		"stopped": {children.Ended{Session: "look", End: core.ChildCancelled}, "blocked look: (stopped before it was finished)",
+			core.SubagentCancelled},
+		"lost": {children.Ended{Session: "look", End: core.ChildOrphaned}, "blocked look: (its host no longer runs it)", core.SubagentOrphaned},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
