@@ -82,7 +82,7 @@ func TestAgentsThatAreKilledAtRandom(t *testing.T) {
 	for _, id := range all {
 		s.settled(id)
 	}
-	state, err := transfer.Of(s.ctx, s.Project, project.Caller{Host: project.CommandLine})
+	state, err := transfer.Snapshot(s.ctx, s.Project, project.Caller{Host: project.CommandLine})
 	require.NoError(t, err)
 	open := 0
 	for _, frame := range state.Frames {

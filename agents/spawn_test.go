@@ -166,7 +166,7 @@ func TestSpawnsThatCannotBeRight(t *testing.T) {
 	runs, err := s.List(s.ctx)
 	require.NoError(t, err)
 	assert.Empty(t, runs, "nothing is left of them")
-	state, err := transfer.Of(s.ctx, s.Project, user)
+	state, err := transfer.Snapshot(s.ctx, s.Project, user)
 	require.NoError(t, err)
 	assert.Len(t, state.Frames, 2, "nor a frame")
 }

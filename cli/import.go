@@ -59,7 +59,7 @@ func importPath(ctx context.Context, known hosts.Registry, p *project.Project, p
 	if err != nil {
 		return transfer.Imported{}, problemOf(err, path, known)
 	}
-	return transfer.History(ctx, p, told.History())
+	return transfer.ImportHistory(ctx, p, told.History())
 }
 
 // An imported is what `flame import --json` prints.

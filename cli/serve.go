@@ -164,7 +164,7 @@ func keepSwept(ctx context.Context, p *project.Project) {
 	tick := time.NewTicker(sweepPace)
 	defer tick.Stop()
 	started := time.Now()
-	sweep.Keep(ctx, p, tick.C, func() time.Duration { return time.Since(started) })
+	sweep.Run(ctx, p, tick.C, func() time.Duration { return time.Since(started) })
 }
 
 // recoverPace is how often a server looks for agents without a supervisor.

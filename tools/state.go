@@ -13,7 +13,7 @@ func stateTools(p *project.Project) []Tool {
 	return []Tool{
 		defineResult("flame_get_state", "Get the whole state as JSON, for programs. To read it yourself use "+string(op.Tree)+".", reads,
 			func(ctx context.Context, by project.Caller, _ noArgs) (Result, error) {
-				state, err := transfer.Of(ctx, p, by)
+				state, err := transfer.Snapshot(ctx, p, by)
 				if err != nil {
 					return Result{}, err
 				}

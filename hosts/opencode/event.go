@@ -93,7 +93,7 @@ type answerUsage struct {
 func (e event) usages() (all []usage.Message) {
 	for _, u := range e.Usage {
 		all = append(all, usage.Message{
-			MessageID: u.Message, At: u.At, Context: int(u.In + u.CacheRead + u.CacheWrite),
+			ID: u.Message, At: u.At, Context: int(u.In + u.CacheRead + u.CacheWrite),
 			Usage: core.Usage{TokensIn: u.In, TokensOut: u.Out, CacheRead: u.CacheRead, CacheWritten: u.CacheWrite, CostUSD: u.Cost, ToolCalls: u.Tools},
 		})
 	}

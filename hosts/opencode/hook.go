@@ -157,7 +157,7 @@ func (x *exchange) toolFailed() error {
 
 // attended handles a request to the model before it is sent.
 func (x *exchange) attended() error {
-	a, err := turns.Attend(x.ctx, x.p, x.caller(), x.request())
+	a, err := turns.Amend(x.ctx, x.p, x.caller(), x.request())
 	x.answer.Drop = a.Drop
 	for _, note := range a.Notes {
 		x.answer.Before = append(x.answer.Before, text{note.Before, note.Text})

@@ -24,8 +24,8 @@ type Activity struct {
 // counts up to 6.
 const maxFiles = 100
 
-// NoteActivity changes what was seen of the work in a frame.
-func NoteActivity(s *project.Step, frame string, change func(*Activity)) error {
+// UpdateActivity changes what was seen of the work in a frame.
+func UpdateActivity(s *project.Step, frame string, change func(*Activity)) error {
 	var seen Activity
 	if _, err := recordActivity.Load(s.Tx, frame, &seen); err != nil {
 		return err
@@ -48,7 +48,7 @@ func NoteFailure(ctx context.Context, p *project.Project, by project.Caller) err
 		if err != nil || !ok {
 			return err
 		}
-		return NoteActivity(s, frame.ID, func(a *Activity) { a.Errors++ })
+		return UpdateActivity(s, frame.ID, func(a *Activity) { a.Errors++ })
 	})
 }
 
@@ -79,7 +79,7 @@ func NoteFiles(ctx context.Context, p *project.Project, by project.Caller, files
 				}
 			}
 		}
-		return NoteActivity(s, frame.ID, func(a *Activity) {
+		return UpdateActivity(s, frame.ID, func(a *Activity) {
 			for _, file := range files {
 				a.addFile(p.Relative(file))
 			}

@@ -41,7 +41,7 @@ type Advice struct {
 // ShouldPush weighs whether the caller should start a new frame.
 func ShouldPush(ctx context.Context, p *project.Project, by project.Caller, q PushQuestion) (advice Advice, err error) {
 	err = p.Update(ctx, by, func(s *project.Step) error {
-		frame, config, seen, err := Weigh(s, q.Frame)
+		frame, config, seen, err := Inputs(s, q.Frame)
 		if err != nil {
 			return err
 		}
@@ -62,7 +62,7 @@ func pushAdvice(frame core.Frame, config core.AutonomyConfig, seen Activity, q P
 // ShouldPop weighs whether the caller should end its frame.
 func ShouldPop(ctx context.Context, p *project.Project, by project.Caller, q PopQuestion) (advice Advice, err error) {
 	err = p.Update(ctx, by, func(s *project.Step) error {
-		frame, config, seen, err := Weigh(s, q.Frame)
+		frame, config, seen, err := Inputs(s, q.Frame)
 		if err != nil {
 			return err
 		}
@@ -96,10 +96,10 @@ func given[T any](passed *T, recorded T) T {
 	return recorded
 }
 
-// Weigh returns what an evaluation is made of; frame is zero when the caller named
+// Inputs returns what an evaluation is made of; frame is zero when the caller named
 // none and has none.
-func Weigh(s *project.Step, ref string) (frame core.Frame, config core.AutonomyConfig, seen Activity, err error) {
-	if config, err = Config(s); err != nil {
+func Inputs(s *project.Step, ref string) (frame core.Frame, config core.AutonomyConfig, seen Activity, err error) {
+	if config, err = configOf(s); err != nil {
 		return frame, config, seen, err
 	}
 	if ref != "" {
@@ -117,14 +117,14 @@ func Weigh(s *project.Step, ref string) (frame core.Frame, config core.AutonomyC
 // WeighPush suggests a frame for what a prompt asks, or at level auto starts it.
 // It suggests nothing more while a push it suggested stands.
 func WeighPush(s *project.Step, goal string) error {
-	frame, config, seen, err := Weigh(s, "")
+	frame, config, seen, err := Inputs(s, "")
 	if err != nil || config.Level == core.AutonomyManual || len(core.Keywords(goal)) < minPushKeywords {
 		return err
 	}
 	if seen.Messages <= minPushMessages && len(seen.Files) < minPushFiles && seen.Errors == 0 {
 		return nil
 	}
-	live, err := Live(s)
+	live, err := liveSuggestions(s)
 	if err != nil || slices.ContainsFunc(About(live, frame.ID), func(l core.Suggestion) bool { return l.Type == core.SuggestPush }) {
 		return err
 	}
@@ -141,7 +141,7 @@ func WeighPush(s *project.Step, goal string) error {
 		return err
 	}
 	s.Session.Current = child.ID
-	return Count(s, func(c *core.AutonomyStats) { c.AutoPushes++ })
+	return UpdateStats(s, func(c *core.AutonomyStats) { c.AutoPushes++ })
 }
 
 // What a prompt must be, and what must have been done, for a frame of its own to

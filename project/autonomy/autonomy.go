@@ -22,13 +22,13 @@ const (
 	Rule = "autonomy"
 )
 
-// Config returns the settings in force.
-func Config(s *project.Step) (core.AutonomyConfig, error) {
+// configOf returns the settings in force.
+func configOf(s *project.Step) (core.AutonomyConfig, error) {
 	return settingAutonomy.In(s.Tx, s.Project.Autonomy)
 }
 
-// Count changes the counters.
-func Count(s *project.Step, count func(*core.AutonomyStats)) error {
+// UpdateStats changes the counters.
+func UpdateStats(s *project.Step, count func(*core.AutonomyStats)) error {
 	var stats core.AutonomyStats
 	if _, err := recordAutonomyStats.Load(s.Tx, statAutonomy, &stats); err != nil {
 		return err
@@ -55,7 +55,7 @@ func StateOf(ctx context.Context, p *project.Project, by project.Caller) (state 
 }
 
 func fill(s *project.Step, state *State) (err error) {
-	if state.Config, err = Config(s); err != nil {
+	if state.Config, err = configOf(s); err != nil {
 		return err
 	}
 	if state.Changed, err = settingAutonomy.Changed(s.Tx); err != nil {
@@ -64,7 +64,7 @@ func fill(s *project.Step, state *State) (err error) {
 	if _, err = recordAutonomyStats.Load(s.Tx, statAutonomy, &state.Stats); err != nil {
 		return err
 	}
-	if state.Pending, err = Live(s); err != nil {
+	if state.Pending, err = liveSuggestions(s); err != nil {
 		return err
 	}
 	if state.History, err = suggestionHistory(s); err != nil {
@@ -105,7 +105,7 @@ func Configure(ctx context.Context, p *project.Project, by project.Caller, patch
 		return StateOf(ctx, p, by)
 	}
 	err = p.Update(ctx, by, func(s *project.Step) error {
-		config, err := Config(s)
+		config, err := configOf(s)
 		if err != nil {
 			return err
 		}

@@ -28,7 +28,7 @@ func Suggest(s *project.Step, advice *Advice) error {
 		return nil
 	}
 	advice.Queued = true
-	live, err := Live(s)
+	live, err := liveSuggestions(s)
 	if err != nil {
 		return err
 	}
@@ -40,7 +40,7 @@ func Suggest(s *project.Step, advice *Advice) error {
 	if err := remember(s, suggestion); err != nil {
 		return err
 	}
-	err = Count(s, func(c *core.AutonomyStats) {
+	err = UpdateStats(s, func(c *core.AutonomyStats) {
 		c.TotalSuggestions++
 		if suggestion.Type == core.SuggestPush {
 			c.PushSuggestions++
@@ -56,8 +56,8 @@ func Suggest(s *project.Step, advice *Advice) error {
 	})
 }
 
-// Live returns those of the caller's session that have not expired.
-func Live(s *project.Step) ([]core.Suggestion, error) {
+// liveSuggestions returns those of the caller's session that have not expired.
+func liveSuggestions(s *project.Step) ([]core.Suggestion, error) {
 	var all []core.Suggestion
 	if _, err := recordSuggestions.Load(s.Tx, s.Session.ID, &all); err != nil {
 		return nil, err
@@ -69,11 +69,11 @@ func Live(s *project.Step) ([]core.Suggestion, error) {
 // Injectable returns the suggestions that belong in the caller's context: those about
 // the frame it works in.
 func Injectable(s *project.Step) ([]core.Suggestion, error) {
-	config, err := Config(s)
+	config, err := configOf(s)
 	if err != nil || !config.SuggestInContext || config.Level == core.AutonomyManual {
 		return nil, err
 	}
-	live, err := Live(s)
+	live, err := liveSuggestions(s)
 	if err != nil || len(live) == 0 {
 		return nil, err
 	}
@@ -115,12 +115,12 @@ func Expire(s *project.Step, session string) error {
 	if err := saveSuggestions(s, live); err != nil {
 		return err
 	}
-	return Count(s, func(c *core.AutonomyStats) { c.Ignored += len(expired) })
+	return UpdateStats(s, func(c *core.AutonomyStats) { c.Ignored += len(expired) })
 }
 
 // ActOn marks the session's suggestion of this type about a frame as acted upon.
 func ActOn(s *project.Step, frame string, kind core.SuggestionType) error {
-	live, err := Live(s)
+	live, err := liveSuggestions(s)
 	if err != nil || len(live) == 0 {
 		return err
 	}
@@ -134,7 +134,7 @@ func ActOn(s *project.Step, frame string, kind core.SuggestionType) error {
 	if err := rememberActed(s, acted); err != nil {
 		return err
 	}
-	if err := Count(s, func(c *core.AutonomyStats) { c.ActedUpon++ }); err != nil {
+	if err := UpdateStats(s, func(c *core.AutonomyStats) { c.ActedUpon++ }); err != nil {
 		return err
 	}
 	return s.Emit(core.SuggestionActed, s.Session.Current, map[string]any{"type": kind, "text": acted.Text})
@@ -177,7 +177,7 @@ func suggestionHistory(s *project.Step) (history []core.Suggestion, err error) {
 // number that were in it.
 func ClearSuggestions(ctx context.Context, p *project.Project, by project.Caller) (cleared int, err error) {
 	err = p.Update(ctx, by, func(s *project.Step) error {
-		live, err := Live(s)
+		live, err := liveSuggestions(s)
 		cleared = len(live)
 		if err != nil {
 			return err

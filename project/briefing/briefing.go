@@ -55,7 +55,7 @@ func begin(s *project.Step, maxChars int) (b Briefing, err error) {
 	if b, err = WithNotices(s, maxChars, func(left int) (Briefing, error) { return brief(s, left) }); err != nil || b.Text == "" {
 		return b, err
 	}
-	return b, Briefed(s, b)
+	return b, SaveTold(s, b)
 }
 
 // hasNews reports whether there is anything to begin with: a frame to go on in, some
@@ -72,8 +72,8 @@ func hasNews(s *project.Step) (bool, error) {
 	return len(left) > 0, err
 }
 
-// Given reports, once, whether the session began with its context.
-func Given(s *project.Step) (bool, error) {
+// TakeGiven reports, once, whether the session began with its context.
+func TakeGiven(s *project.Step) (bool, error) {
 	mine, err := s.PresenceOf(s.Session.ID)
 	if err != nil || !mine.Given {
 		return false, err
@@ -149,21 +149,21 @@ func unfinished(s *project.Step) (left []core.Frame, err error) {
 	return left, nil
 }
 
-// Briefed keeps that the session's agent was told b.
-func Briefed(s *project.Step, b Briefing) error {
+// SaveTold keeps that the session's agent was told b.
+func SaveTold(s *project.Step, b Briefing) error {
 	mine, err := s.PresenceOf(s.Session.ID)
 	if err != nil {
 		return err
 	}
-	if mine.Seen, err = ToldUpTo(s, b); err != nil {
+	if mine.Seen, err = LogTold(s, b); err != nil {
 		return err
 	}
 	return s.SavePresence(s.Session.ID, mine)
 }
 
-// ToldUpTo logs that the session's agent was told b, and returns the last event
+// LogTold logs that the session's agent was told b, and returns the last event
 // that it knows of then.
-func ToldUpTo(s *project.Step, b Briefing) (int64, error) {
+func LogTold(s *project.Step, b Briefing) (int64, error) {
 	if b.Text != "" {
 		kind := "changes"
 		if b.Full {
@@ -177,8 +177,8 @@ func ToldUpTo(s *project.Step, b Briefing) (int64, error) {
 	return LastSeq(s)
 }
 
-// First returns the full context, where there is more to it than its own frame.
-func First(s *project.Step, maxChars int) (b Briefing, err error) {
+// OnFirstPrompt returns the full context, where there is more to it than its own frame.
+func OnFirstPrompt(s *project.Step, maxChars int) (b Briefing, err error) {
 	around, err := around(s)
 	if err != nil || !around.Tells() {
 		return b, err
@@ -186,9 +186,9 @@ func First(s *project.Step, maxChars int) (b Briefing, err error) {
 	return Briefing{Text: core.BuildContext(around, s.Project.Budget, maxChars).Text, Full: true}, nil
 }
 
-// Beginning is the full context. One that begins is told it only where there
+// Opening is the full context. One that begins is told it only where there
 // is more to it than the prompt itself; a subagent's, where children get any.
-func Beginning(s *project.Step, again bool) (b Briefing, err error) {
+func Opening(s *project.Step, again bool) (b Briefing, err error) {
 	config, err := s.SubagentConfig()
 	if err != nil || s.Session.Parent != "" && !config.InjectParentContext {
 		return b, err

@@ -52,7 +52,7 @@ func changes(s *project.Step, events []core.Event, frame core.Frame) (list []*co
 	}
 	byFrame := map[string]*core.Change{}
 	for _, e := range events {
-		said := SaidIn(e)
+		said := saidIn(e)
 		own := e.Session == s.Session.ID
 		if own && said.By == "" || !said.matters(e) {
 			continue
@@ -71,22 +71,26 @@ func changes(s *project.Step, events []core.Event, frame core.Frame) (list []*co
 	return list, nil
 }
 
-// A Saying is what the data of a frame's event hold for others.
-type Saying struct {
+// A saying is what the data of a frame's event hold for others.
+type saying struct {
 	By       string   `json:"by"`
 	Fields   []string `json:"fields"`
 	Decision string   `json:"decisions"`
 }
 
-// SaidIn returns what an event says for others.
-func SaidIn(e core.Event) (said Saying) {
+// saidIn returns what an event says for others.
+func saidIn(e core.Event) (said saying) {
 	_ = json.Unmarshal(e.Data, &said) // what has another form says nothing here
 	return said
 }
 
+// RuleOf returns the rule by which flame did what an event records; empty if a caller
+// asked for it.
+func RuleOf(e core.Event) string { return saidIn(e).By }
+
 // matters reports whether others need to know of the event: ends, decisions and
 // goals, but not each file.
-func (said Saying) matters(e core.Event) bool {
+func (said saying) matters(e core.Event) bool {
 	switch e.Event {
 	case core.FrameCreated:
 		return said.By != ""
@@ -98,7 +102,7 @@ func (said Saying) matters(e core.Event) bool {
 
 // addTo adds the event to the news of its frame. Of what flame did for the agent
 // itself the summary is not told: those are its own words.
-func (said Saying) addTo(change *core.Change, e core.Event, own bool) {
+func (said saying) addTo(change *core.Change, e core.Event, own bool) {
 	if said.By != "" {
 		change.By = said.By
 	}

@@ -136,15 +136,15 @@ func CompleteIdle(s *project.Step, id string) error {
 	return countSubagents(s, func(c *core.SubagentStats) { c.AutoCompleted++ })
 }
 
-// List are the tracked child sessions and what was counted about them.
-type List struct {
+// Tracked are the tracked child sessions and what was counted about them.
+type Tracked struct {
 	Sessions []core.Session // latest activity first
 	Stats    core.SubagentStats
 	Enabled  bool
 }
 
 // Sessions returns the tracked child sessions.
-func Sessions(ctx context.Context, p *project.Project, by project.Caller) (all List, err error) {
+func Sessions(ctx context.Context, p *project.Project, by project.Caller) (all Tracked, err error) {
 	err = p.View(ctx, by, func(s *project.Step) error {
 		config, err := s.SubagentConfig()
 		if err != nil {
@@ -167,8 +167,8 @@ func ResetStats(ctx context.Context, p *project.Project, by project.Caller) erro
 	})
 }
 
-// Done is what Complete did.
-type Done struct {
+// Completion is what Complete did.
+type Completion struct {
 	Session core.Session
 	Frame   core.Frame
 	Already bool // it was completed before; nothing changed
@@ -176,7 +176,7 @@ type Done struct {
 
 // Complete ends the frame of a tracked child session, the caller's own
 // unless ref names another by its id or that of its frame.
-func Complete(ctx context.Context, p *project.Project, by project.Caller, ref string, status core.Status, summary string) (done Done, err error) {
+func Complete(ctx context.Context, p *project.Project, by project.Caller, ref string, status core.Status, summary string) (done Completion, err error) {
 	args := stack.PopArgs{Status: status, Summary: summary}
 	if err := args.Check(); err != nil {
 		return done, err

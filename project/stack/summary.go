@@ -42,7 +42,7 @@ func awaitSummary(s *project.Step, popped *Popped, args PopArgs) error {
 }
 
 // A Summarizing is what Summarize answers with.
-type Summarizing struct {
+type Summarized struct {
 	Frame  core.Frame
 	Stored bool   // a summary was given and is kept
 	Prompt string // otherwise: what a summary should tell
@@ -51,7 +51,7 @@ type Summarizing struct {
 
 // Summarize marks the frame's next compaction as one asked for, or keeps the
 // summary that the caller brings.
-func Summarize(ctx context.Context, p *project.Project, by project.Caller, ref, note, summary string) (done Summarizing, err error) {
+func Summarize(ctx context.Context, p *project.Project, by project.Caller, ref, note, summary string) (done Summarized, err error) {
 	if note, err = project.CleanOptional("note", note); err != nil {
 		return done, err
 	}
@@ -171,8 +171,8 @@ func complete(s *project.Step, frame *core.Frame, pending core.PendingCompletion
 	return err
 }
 
-// GiveUp ends a frame whose compaction did not come in time.
-func GiveUp(s *project.Step, id string) error {
+// GiveUpSummary ends a frame whose compaction did not come in time.
+func GiveUpSummary(s *project.Step, id string) error {
 	var pending core.PendingCompletion
 	waiting, err := recordPending.Load(s.Tx, id, &pending)
 	if err != nil || !waiting {

@@ -27,7 +27,7 @@ var longWorks = map[string]struct {
 	"an import": {
 		make: func(*projecttest.Fixture, int) {},
 		do: func(ctx context.Context, f *projecttest.Fixture) error {
-			_, err := transfer.History(ctx, f.Project, history)
+			_, err := transfer.ImportHistory(ctx, f.Project, history)
 			return err
 		},
 		left: func(f *projecttest.Fixture) int { return len(history.Frames) - len(f.All()) },

@@ -71,8 +71,8 @@ type Work struct {
 	cascades  []project.Cascade // that nobody goes on with
 }
 
-// None reports whether nothing is due.
-func (w Work) None() bool { return len(w.deadlines)+len(w.cascades) == 0 }
+// Empty reports whether nothing is due.
+func (w Work) Empty() bool { return len(w.deadlines)+len(w.cascades) == 0 }
 
 // Due returns what is due: at most maxSwept deadlines, earliest first, and after them
 // at most maxCounted of usage, which take longest and would keep the others waiting. A
@@ -108,7 +108,7 @@ func postpone(ctx context.Context, p *project.Project, d project.Deadline, by co
 func meet(ctx context.Context, p *project.Project, d project.Deadline) error {
 	do := meetOnce
 	if d.Kind == project.UsageDeadline {
-		do = usage.Count
+		do = usage.CountLog
 	}
 	err := do(ctx, p, d)
 	if err == nil || errors.Is(err, core.ErrUnavailable) || ctx.Err() != nil {
@@ -140,7 +140,7 @@ func act(s *project.Step, d project.Deadline) error {
 	case children.IdleDeadline:
 		return children.CompleteIdle(s, d.Subject)
 	case stack.SummaryDeadline:
-		return stack.GiveUp(s, d.Subject)
+		return stack.GiveUpSummary(s, d.Subject)
 	case autonomy.ExpiryDeadline:
 		return autonomy.Expire(s, d.Subject)
 	case project.EventsDeadline:
@@ -169,10 +169,10 @@ func dropOldEvents(s *project.Step) error {
 	return s.Tx.SetDeadline(again)
 }
 
-// Keep sweeps every second until ctx ends. pace gives the time that this
+// Run sweeps every second until ctx ends. pace gives the time that this
 // process has been awake; where the clock runs ahead of it, the machine slept,
 // and idle deadlines that fell due meanwhile are postponed once.
-func Keep(ctx context.Context, p *project.Project, tick <-chan time.Time, pace func() time.Duration) {
+func Run(ctx context.Context, p *project.Project, tick <-chan time.Time, pace func() time.Duration) {
 	wall, awake := p.Now(), pace()
 	for {
 		select {

@@ -78,7 +78,7 @@ func TestAfterASleepIdleDeadlinesAreLaterByThatMuch(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		sweep.Keep(ctx, f.Project, tick, func() time.Duration { return time.Duration(awake.Load()) * time.Millisecond })
+		sweep.Run(ctx, f.Project, tick, func() time.Duration { return time.Duration(awake.Load()) * time.Millisecond })
 	}()
 	pass := func(slept, up int64) {
 		clock.Add(slept + up)

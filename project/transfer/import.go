@@ -35,10 +35,10 @@ func Import(ctx context.Context, p *project.Project, dir string) (done Imported,
 	return importState(ctx, p, state, importFrame)
 }
 
-// History takes in frames made from the logs of past sessions. Those of
+// ImportHistory takes in frames made from the logs of past sessions. Those of
 // sessions that flame saw itself are there already, under ids of their own, and
 // count as unchanged.
-func History(ctx context.Context, p *project.Project, state State) (Imported, error) {
+func ImportHistory(ctx context.Context, p *project.Project, state State) (Imported, error) {
 	return importState(ctx, p, state, func(tx project.Tx, f StateFrame, done *Imported) error {
 		session, err := tx.Session(f.Session)
 		if err == nil && session.HasFrame() {

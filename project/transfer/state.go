@@ -155,10 +155,10 @@ func fromState(s StateFrame) core.Frame {
 	return f
 }
 
-// Of returns the whole project; the active frame is the caller's current one. It
+// Snapshot returns the whole project; the active frame is the caller's current one. It
 // refuses more than view.MaxWhole frames. Frames without an id, which the format has no
 // place for, are left out.
-func Of(ctx context.Context, p *project.Project, by project.Caller) (state State, err error) {
+func Snapshot(ctx context.Context, p *project.Project, by project.Caller) (state State, err error) {
 	err = p.View(ctx, by, func(s *project.Step) error {
 		if state, err = empty(s); err != nil {
 			return err

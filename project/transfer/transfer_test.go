@@ -46,9 +46,9 @@ func TestExportAndImportLoseNothing(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, transfer.Imported{Unchanged: 6}, done)
 
-	want, err := transfer.Of(from.Ctx, from.Project, projecttest.Host("nobody"))
+	want, err := transfer.Snapshot(from.Ctx, from.Project, projecttest.Host("nobody"))
 	require.NoError(t, err)
-	got, err := transfer.Of(to.Ctx, to.Project, projecttest.Host("nobody"))
+	got, err := transfer.Snapshot(to.Ctx, to.Project, projecttest.Host("nobody"))
 	require.NoError(t, err)
 	assert.Equal(t, want, got)
 }

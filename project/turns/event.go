@@ -28,7 +28,7 @@ func onEvent(ctx context.Context, p *project.Project, f func(*project.Project) e
 			return err
 		}
 		if !swept {
-			if work, err := sweep.Due(ctx, p); err != nil || !work.None() {
+			if work, err := sweep.Due(ctx, p); err != nil || !work.Empty() {
 				return cmp.Or(err, errDue)
 			}
 		}

@@ -37,14 +37,14 @@ func Begin(ctx context.Context, p *project.Project, by project.Caller, prompt Pr
 			return err
 		}
 		mine.Given = false
-		mine.Seen, err = briefing.ToldUpTo(s, b)
+		mine.Seen, err = briefing.LogTold(s, b)
 		return err
 	})
 	return b, err
 }
 
 // TakeIn is Begin without the briefing, for hosts that ask for that when they
-// send the prompt on (Attend).
+// send the prompt on (Amend).
 func TakeIn(ctx context.Context, p *project.Project, by project.Caller, prompt Prompt) error {
 	return prompted(ctx, p, by, prompt, func(*project.Step, *project.Presence, bool) error { return nil })
 }
@@ -101,7 +101,7 @@ func takeIn(s *project.Step, prompt Prompt) error {
 	if err != nil || frame == "" {
 		return err
 	}
-	if err := autonomy.NoteActivity(s, frame, func(a *autonomy.Activity) { a.Messages++ }); err != nil {
+	if err := autonomy.UpdateActivity(s, frame, func(a *autonomy.Activity) { a.Messages++ }); err != nil {
 		return err
 	}
 	return autonomy.WeighPush(s, firstLine(prompt.Text))
@@ -164,7 +164,7 @@ func unquoted(line string) string {
 // suggestions made since.
 func briefFor(s *project.Step, prompt Prompt, first bool, seen int64) (b briefing.Briefing, err error) {
 	if first {
-		return briefing.First(s, prompt.MaxChars)
+		return briefing.OnFirstPrompt(s, prompt.MaxChars)
 	}
 	known := "" // a person's words tell nothing of a child, even where they are the same
 	if !prompt.FromUser {

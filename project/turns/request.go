@@ -30,16 +30,16 @@ func (r Request) prompt() string {
 }
 
 // An Attention is how flame changes a request.
-type Attention struct {
+type Amendment struct {
 	core.Folded
 	Inserts []briefing.Insert
 }
 
-// Attend returns what a request to the model leaves out and adds: finished frames
+// Amend returns what a request to the model leaves out and adds: finished frames
 // are folded, and beside the newest prompt stands what its agent should know. For
 // the same history and tree it is the same, to the byte; each prompt is decided
 // on once.
-func Attend(ctx context.Context, p *project.Project, by project.Caller, r Request) (a Attention, err error) {
+func Amend(ctx context.Context, p *project.Project, by project.Caller, r Request) (a Amendment, err error) {
 	err = p.Consider(ctx, by, func(s *project.Step) (func(*project.Step) error, error) {
 		known, err := insertsOf(s, r)
 		if err != nil {
@@ -53,7 +53,7 @@ func Attend(ctx context.Context, p *project.Project, by project.Caller, r Reques
 			return nil, nil
 		}
 		return func(s *project.Step) error {
-			if err := usage.Note(s, r.Usage); err != nil || !undecided(s, known, r) {
+			if err := usage.Add(s, r.Usage); err != nil || !undecided(s, known, r) {
 				return err
 			}
 			if err := decide(s, &known, r); err != nil {
@@ -87,7 +87,7 @@ func decide(s *project.Step, known *briefing.Inserted, r Request) error {
 	again := known.Prompt != "" && r.First || known.Summary != r.Summary
 	begins := known.Prompt == ""
 	known.Prompt, known.Summary = r.prompt(), r.Summary
-	if given, err := briefing.Given(s); given || err != nil {
+	if given, err := briefing.TakeGiven(s); given || err != nil {
 		return err
 	}
 	mine, err := s.PresenceOf(s.Session.ID)
@@ -96,7 +96,7 @@ func decide(s *project.Step, known *briefing.Inserted, r Request) error {
 	}
 	b, err := briefing.WithNotices(s, 0, func(int) (briefing.Briefing, error) {
 		if again || begins {
-			return briefing.Beginning(s, again)
+			return briefing.Opening(s, again)
 		}
 		return briefing.Changes(s, "", 0, mine.Seen)
 	})
@@ -106,7 +106,7 @@ func decide(s *project.Step, known *briefing.Inserted, r Request) error {
 	if b.Text != "" {
 		known.Inserts = append(known.Inserts, briefing.Insert{Message: r.prompt(), Text: b.Text})
 	}
-	return briefing.Briefed(s, b)
+	return briefing.SaveTold(s, b)
 }
 
 // fold leaves finished frames out of a history, unless that is switched off.
@@ -145,7 +145,7 @@ func foldFrames(s *project.Step, history []core.FoldMessage) (frames []core.Fold
 		return nil, err
 	}
 	for _, e := range started {
-		if briefing.SaidIn(e).By == autonomy.Rule {
+		if briefing.RuleOf(e) == autonomy.Rule {
 			add(e.Frame)
 		}
 	}

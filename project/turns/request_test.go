@@ -20,7 +20,7 @@ import (
 func attend(f *projecttest.Fixture, by project.Caller, r turns.Request, prompts ...string) (texts []string) {
 	f.T.Helper()
 	r.Prompts = prompts
-	a, err := turns.Attend(f.Ctx, f.Project, by, r)
+	a, err := turns.Amend(f.Ctx, f.Project, by, r)
 	require.NoError(f.T, err)
 	for _, insert := range a.Inserts {
 		texts = append(texts, insert.Message+": "+insert.Text)
@@ -107,7 +107,7 @@ func TestUsageOfARequestIsCountedOnce(t *testing.T) {
 	t.Parallel()
 	f := projecttest.New(t)
 	f.Prompt(projecttest.Host("s"), "m1", "work")
-	usage := []usage.Message{{MessageID: "a1", At: f.Tick(), Usage: core.Usage{CostUSD: 1}}}
+	usage := []usage.Message{{ID: "a1", At: f.Tick(), Usage: core.Usage{CostUSD: 1}}}
 	for range 2 {
 		attend(f, projecttest.Host("s"), turns.Request{Usage: usage}, "m1")
 	}
@@ -131,7 +131,7 @@ func TestFinishedFramesAreFoldedUnlessThatIsOff(t *testing.T) {
 		frame := f.Push(projecttest.Host("s"), "work")
 		f.Pop(projecttest.Host("s"), "done")
 		move := func(kind core.FoldKind) []core.FoldMove { return []core.FoldMove{{Kind: kind, Frame: frame.ID}} }
-		a, err := turns.Attend(f.Ctx, f.Project, projecttest.Host("s"), turns.Request{Prompts: []string{"m1"}, History: []core.FoldMessage{
+		a, err := turns.Amend(f.Ctx, f.Project, projecttest.Host("s"), turns.Request{Prompts: []string{"m1"}, History: []core.FoldMessage{
 			{ID: "m1", Role: core.RoleUser},
 			{ID: "m2", Role: core.RoleAssistant, Moves: move(core.FoldEnter)},
 			{ID: "m3", Role: core.RoleAssistant},
@@ -181,7 +181,7 @@ func TestTheFirstSessionOfAnAgentsProcessIsTheAgents(t *testing.T) {
 	assert.Equal(t, root.ID, f.Get(made.Frame.ID).Parent)
 	assert.Equal(t, "ses_1", f.Get(made.Frame.ID).Session)
 
-	a, err := turns.Attend(f.Ctx, f.Project, inside, turns.Request{First: true, Prompts: []string{"m1"}})
+	a, err := turns.Amend(f.Ctx, f.Project, inside, turns.Request{First: true, Prompts: []string{"m1"}})
 	require.NoError(t, err)
 	assert.Empty(t, a.Inserts, "its context came with its task")
 	require.NoError(t, children.Join(f.Ctx, f.Project, projecttest.Host("s"), "agent-1", "ses_1"), "telling it again changes nothing")

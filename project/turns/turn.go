@@ -43,7 +43,7 @@ func endTurn(s *project.Step, turn Turn) error {
 	if err := keepWords(s, turn.LastMessage); err != nil {
 		return err
 	}
-	if err := usage.Note(s, turn.Usage); err != nil {
+	if err := usage.Add(s, turn.Usage); err != nil {
 		return err
 	}
 	if err := s.CountLater(turn.Transcript); err != nil {
@@ -75,7 +75,7 @@ func weighTurn(s *project.Step, lastMessage string) error {
 	if err != nil {
 		return err
 	}
-	err = autonomy.NoteActivity(s, frame.ID, func(a *autonomy.Activity) {
+	err = autonomy.UpdateActivity(s, frame.ID, func(a *autonomy.Activity) {
 		if a.NoProgressTurns++; progress {
 			a.NoProgressTurns = 0
 		}
@@ -103,7 +103,7 @@ func progressed(s *project.Step) (bool, error) {
 // agent's last message as its summary. It leaves roots alone, and frames with
 // work below them in progress.
 func weighPop(s *project.Step, lastMessage string) error {
-	frame, config, seen, err := autonomy.Weigh(s, "")
+	frame, config, seen, err := autonomy.Inputs(s, "")
 	if err != nil || config.Level == core.AutonomyManual || frame.Parent == "" || frame.ID == s.Session.Root {
 		return err
 	}
@@ -121,5 +121,5 @@ func weighPop(s *project.Step, lastMessage string) error {
 	if s.Rule = ""; err != nil {
 		return err
 	}
-	return autonomy.Count(s, func(c *core.AutonomyStats) { c.AutoPops++ })
+	return autonomy.UpdateStats(s, func(c *core.AutonomyStats) { c.AutoPops++ })
 }

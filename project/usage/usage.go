@@ -13,10 +13,7 @@ import (
 	"flame/project/autonomy"
 )
 
-const (
-	recordCounted project.Kind[string] = "counted" // by session: id of the last message whose usage the host told
-
-)
+const recordCounted project.Kind[string] = "counted" // by session: id of the last message whose usage the host told
 
 // maxRead bounds in bytes what is read of a log at once; the rest follows in the
 // next sweep.
@@ -31,16 +28,16 @@ func CountLater(ctx context.Context, p *project.Project, by project.Caller, path
 
 // A Message is what one answer of a session's agent took.
 type Message struct {
-	MessageID string      // of the host; ids of later messages sort after those of earlier ones
-	At        core.Millis // when
-	Usage     core.Usage
-	Context   int // tokens that were in the session's context then
+	ID      string      // of the host; ids of later messages sort after those of earlier ones
+	At      core.Millis // when
+	Usage   core.Usage
+	Context int // tokens that were in the session's context then
 }
 
-// Note counts what a host tells of the answers in the caller's session. Telling it
+// Add counts what a host tells of the answers in the caller's session. Telling it
 // again changes nothing. What is told before the session has a frame, or a parent with
 // one, is left for the host to tell again.
-func Note(s *project.Step, usages []Message) error {
+func Add(s *project.Step, usages []Message) error {
 	home, err := homeOf(s, s.Session)
 	if err != nil || home == "" {
 		return err
@@ -49,9 +46,9 @@ func Note(s *project.Step, usages []Message) error {
 	if _, err := recordCounted.Load(s.Tx, s.Session.ID, &last); err != nil {
 		return err
 	}
-	fresh := slices.DeleteFunc(slices.Clone(usages), func(u Message) bool { return u.MessageID <= last })
-	slices.SortFunc(fresh, func(a, b Message) int { return cmp.Compare(a.MessageID, b.MessageID) })
-	fresh = slices.CompactFunc(fresh, func(a, b Message) bool { return a.MessageID == b.MessageID })
+	fresh := slices.DeleteFunc(slices.Clone(usages), func(u Message) bool { return u.ID <= last })
+	slices.SortFunc(fresh, func(a, b Message) int { return cmp.Compare(a.ID, b.ID) })
+	fresh = slices.CompactFunc(fresh, func(a, b Message) bool { return a.ID == b.ID })
 	if len(fresh) == 0 {
 		return nil
 	}
@@ -62,7 +59,7 @@ func Note(s *project.Step, usages []Message) error {
 	if err := spend(s, s.Session, home, spent); err != nil {
 		return err
 	}
-	return recordCounted.Save(s.Tx, s.Session.ID, fresh[len(fresh)-1].MessageID)
+	return recordCounted.Save(s.Tx, s.Session.ID, fresh[len(fresh)-1].ID)
 }
 
 // A spending is what some messages of one time took.
@@ -128,16 +125,16 @@ func charge(s *project.Step, id string, sum spending) error {
 			return err
 		}
 	}
-	return autonomy.NoteActivity(s, id, func(a *autonomy.Activity) {
+	return autonomy.UpdateActivity(s, id, func(a *autonomy.Activity) {
 		a.Messages += sum.messages
 		a.Tokens = cmp.Or(sum.context, a.Tokens)
 	})
 }
 
-// Count counts what session d.Subject's log tells beyond what was counted. The
+// CountLog counts what session d.Subject's log tells beyond what was counted. The
 // log is read outside any transaction; where another process counted meanwhile,
 // what was read is dropped.
-func Count(ctx context.Context, p *project.Project, d project.Deadline) error {
+func CountLog(ctx context.Context, p *project.Project, d project.Deadline) error {
 	var log project.Transcript
 	var session core.Session
 	var home string

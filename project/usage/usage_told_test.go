@@ -19,9 +19,9 @@ func TestUsageThatAHostTellsIsCountedOnce(t *testing.T) {
 	f := projecttest.New(t)
 	by := project.Caller{Session: "s", Host: "opencode", Trust: project.Stamped}
 	outer := f.Push(by, "outer")
-	first := usage.Message{MessageID: "msg_1", At: f.Tick(), Usage: core.Usage{TokensOut: 5, CostUSD: 1}, Context: 700}
+	first := usage.Message{ID: "msg_1", At: f.Tick(), Usage: core.Usage{TokensOut: 5, CostUSD: 1}, Context: 700}
 	inner := f.Push(by, "inner")
-	second := usage.Message{MessageID: "msg_2", At: f.Tick(), Usage: core.Usage{TokensOut: 7, CostUSD: 2}, Context: 900}
+	second := usage.Message{ID: "msg_2", At: f.Tick(), Usage: core.Usage{TokensOut: 7, CostUSD: 2}, Context: 900}
 	require.NoError(t, tellUsage(f, by, []usage.Message{second, first, second}))
 	require.NoError(t, tellUsage(f, by, []usage.Message{first, second}))
 	assert.Equal(t, first.Usage, f.Get(outer.ID).Usage)
@@ -35,7 +35,7 @@ func TestUsageWithoutAFrameIsLeftToBeToldAgain(t *testing.T) {
 	t.Parallel()
 	f := projecttest.New(t)
 	by := project.Caller{Session: "s", Host: "opencode", Trust: project.Stamped}
-	told := []usage.Message{{MessageID: "msg_1", At: f.Tick(), Usage: core.Usage{CostUSD: 1}}}
+	told := []usage.Message{{ID: "msg_1", At: f.Tick(), Usage: core.Usage{CostUSD: 1}}}
 	require.NoError(t, tellUsage(f, by, told))
 	frame := f.Push(by, "work")
 	require.NoError(t, tellUsage(f, by, told))
@@ -44,6 +44,6 @@ func TestUsageWithoutAFrameIsLeftToBeToldAgain(t *testing.T) {
 
 // tellUsage tells what answers took, as a host does with its next request.
 func tellUsage(f *projecttest.Fixture, by project.Caller, told []usage.Message) error {
-	_, err := turns.Attend(f.Ctx, f.Project, by, turns.Request{Usage: told})
+	_, err := turns.Amend(f.Ctx, f.Project, by, turns.Request{Usage: told})
 	return err
 }

@@ -221,7 +221,7 @@ func TestAnExportIsTheStateInManyFiles(t *testing.T) {
 	done, err := transfer.Export(f.Ctx, f.Project, projecttest.Host("s"), out)
 	require.NoError(t, err)
 	assert.Equal(t, transfer.Exported{Frames: len(frames)}, done)
-	state, err := transfer.Of(f.Ctx, f.Project, projecttest.Host("s"))
+	state, err := transfer.Snapshot(f.Ctx, f.Project, projecttest.Host("s"))
 	require.NoError(t, err)
 	want, err := json.MarshalIndent(state, "", "  ")
 	require.NoError(t, err)
