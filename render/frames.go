@@ -224,6 +224,9 @@ func PoppedShort(popped stack.Popped) string {
 	for _, f := range popped.Open {
 		text += "\nstill in progress: " + ShortFrame(f)
 	}
+	if popped.Next != nil {
+		text += "\nplanned next: " + ShortFrame(*popped.Next)
+	}
 	return text
 }
 

@@ -92,6 +92,9 @@ func (d frameDoor) pop(ctx context.Context, by project.Caller, in popArgs) (stri
 	b.WriteString(render.Parent(popped.Parent))
 	b.WriteString(render.Frames("Still planned below it (activate or invalidate them):", popped.Planned))
 	b.WriteString(render.Frames("Still in progress below it:", popped.Open))
+	if popped.Next != nil {
+		b.WriteString(render.Frames("Planned next (activate it):", []core.Frame{*popped.Next}))
+	}
 	b.WriteString(render.Current(popped.Current))
 	return b.String(), nil
 }

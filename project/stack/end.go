@@ -40,6 +40,7 @@ type Popped struct {
 	Current string                  // id of the caller's current frame now; empty without one
 	Planned []core.Frame            // its planned children, left over
 	Open    []core.Frame            // its children still in progress, with Force
+	Next    *core.Frame             // the first planned frame beside it; nil without one
 	Pending *core.PendingCompletion // set when the frame waits for a summary
 }
 

@@ -109,8 +109,18 @@ func poppable(s *project.Step, frame core.Frame, args PopArgs) (popped Popped, e
 			return popped, err
 		}
 		popped.Parent = &parent
+		popped.Next, err = nextPlanned(s, frame)
 	}
-	return popped, nil
+	return popped, err
+}
+
+// nextPlanned returns the planned frame that was made first of those beside a frame.
+func nextPlanned(s *project.Step, frame core.Frame) (*core.Frame, error) {
+	beside, err := s.Tx.FindFrames(project.FrameQuery{Parent: frame.Parent, Statuses: []core.Status{core.Planned}, Limit: 1})
+	if err != nil || len(beside) == 0 {
+		return nil, err
+	}
+	return &beside[0], nil
 }
 
 // SetGoal returns a frame another goal.

@@ -186,3 +186,20 @@ func TestWhatIsPlannedBelowAnInvalidatedFrameCannotBeTakenUp(t *testing.T) {
 	require.NoError(t, err, "what was begun goes on")
 	assert.Equal(t, core.Invalidated, done.Under)
 }
+
+func TestPopNamesWhatIsPlannedNext(t *testing.T) {
+	t.Parallel()
+	f := projecttest.New(t)
+	s := projecttest.Host("s")
+	f.Push(s, "work")
+	planned := f.Plan(s, "", "one", "two", "three")
+	f.Activate(s, planned[1].ID)
+	popped := f.Pop(s, "done")
+	require.NotNil(t, popped.Next)
+	assert.Equal(t, planned[0].ID, popped.Next.ID)
+	for _, id := range []int{0, 2} {
+		f.Activate(s, planned[id].ID)
+		popped = f.Pop(s, "done")
+	}
+	assert.Nil(t, popped.Next)
+}
