@@ -1,6 +1,8 @@
 package agents_test
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -108,4 +110,32 @@ func TestARetryHasTheWholeTaskAndTime(t *testing.T) {
 	}
 	assert.Empty(t, s.resolved(run.ID)["next"], "twice is enough")
 	assert.Equal(t, core.Blocked, s.frame(s.frame(run.Frame).Parent).Status)
+}
+
+func TestWaitingEndsOnceWhatFollowsAHandoffIsDone(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	run := s.ended(s.spawn("exit 3").ID)
+	require.NoError(t, s.Project.Store.Update(s.ctx, func(tx project.Tx) error {
+		h := handoff.Handoff{Agent: run.ID, Session: run.ParentSession, OnFailure: handoff.Abort}
+		if err := errors.Join(h.Begin(tx, s.Project.Now(), run), record.Living.Save(tx, run.ID, record.Live{})); err != nil {
+			return err
+		}
+		_, _, err := handoff.Claim(tx, s.Project.Now(), run) // another process is at it
+		return err
+	}))
+	soon, cancel := context.WithTimeout(s.ctx, 300*time.Millisecond)
+	defer cancel()
+	_, err := s.Wait(soon, run.ID, func(record.Run) {})
+	require.NoError(t, err)
+	require.Error(t, soon.Err(), "it waited for as long as it could")
+
+	require.NoError(t, s.Project.Store.Update(s.ctx, func(tx project.Tx) error {
+		var h handoff.Handoff
+		_, err := handoff.Records.Load(tx, run.ID, &h)
+		h.Resolved = true
+		return errors.Join(err, handoff.Records.Save(tx, run.ID, h))
+	}))
+	_, err = s.Wait(s.ctx, run.ID, func(record.Run) {})
+	require.NoError(t, err)
 }
