@@ -27,8 +27,8 @@ func newSetup(a *App) *cobra.Command {
 	opts := setupOptions{scope: string(hosts.User)}
 	names := a.Hosts.Names()
 	cmd := &cobra.Command{
-		Use:   strings.Join(append([]string{"setup"}, lo.Map(names, func(name string, _ int) string { return "[" + name + "]" })...), " "),
-		Short: "Connect flame to " + a.Hosts.Titles("and"),
+		Use:     strings.Join(append([]string{"setup"}, lo.Map(names, func(name string, _ int) string { return "[" + name + "]" })...), " "),
+		Short:   "Connect flame to " + a.Hosts.Titles("and"),
 		Example: "  flame setup\n  flame setup " + lo.LastOrEmpty(names) + " --scope project\n  flame setup --remove",
 		Long: "Install flame in the hosts on PATH, or in those named: the program as\n~/.local/bin/flame, " + a.Hosts.Additions() + ".\n" +
 			"No config file is edited. Running it again brings everything up to date.",

@@ -1,6 +1,6 @@
-// Package config reads every setting, once. Each is one field: its environment
-// variable, default and meaning stand in the field's tags, and docs/reference.md's
-// table and `flame config` are made from them.
+// Package config reads every setting, once. Each is one field, with its
+// environment variable, default and meaning in the field's tags;
+// docs/reference.md's table and `flame config` are generated from them.
 package config
 
 import (
@@ -60,19 +60,19 @@ type Settings struct {
 	AutonomyStrategy  Strategy `envconfig:"FLAME_AUTONOMY_STRATEGY" default:"noisy-or" desc:"how scores become a confidence: noisy-or, or mean as in the original plugin"`
 }
 
-// A Warning tells of a variable whose value could not be used.
+// A Warning reports a variable whose value could not be used.
 type Warning struct {
 	Variable, Value, Default string
 	Err                      error
 }
 
-// String says which variable is wrong, and what holds instead.
+// String says which variable is wrong, and what applies instead.
 func (w Warning) String() string {
-	return fmt.Sprintf("%s=%q is not used: %v; the default %s holds", w.Variable, w.Value, w.Err, w.Default)
+	return fmt.Sprintf("%s=%q is not used: %v; the default %s applies", w.Variable, w.Value, w.Err, w.Default)
 }
 
 // Load reads the environment. A value that does not parse gives a warning, and
-// the default holds; an empty one counts as not set.
+// the default applies; an empty one counts as not set.
 func Load() (Settings, []Warning) {
 	var settings Settings
 	var warnings []Warning
@@ -83,8 +83,8 @@ func Load() (Settings, []Warning) {
 		}
 	}()
 	for _, s := range list(settings) {
-		// An empty variable is taken for a value by envconfig, so it is hidden
-		// while that reads; so is, below, each one that does not parse.
+		// envconfig takes an empty variable for a value, so it is hidden during
+		// the read; so is, below, each one that does not parse.
 		if value, set := os.LookupEnv(s.Name); set && value == "" {
 			hidden[s.Name] = value
 			os.Unsetenv(s.Name)
@@ -107,7 +107,8 @@ func Load() (Settings, []Warning) {
 	}
 }
 
-// reason puts an error of strconv into words; the warning has the value already.
+// reason puts an error of strconv into words; the warning already has the
+// value.
 func reason(err error) error {
 	var number *strconv.NumError
 	switch {
@@ -139,8 +140,8 @@ type Setting struct {
 	Meaning string `json:"meaning"`
 }
 
-// List returns every setting with its value and where that comes from. Secrets
-// are not shown.
+// List returns every setting with its value and where that comes from. It hides
+// secrets.
 func (s Settings) List() []Setting { return list(s) }
 
 func list(s Settings) []Setting {
@@ -176,8 +177,8 @@ func (c *Count) Decode(value string) error {
 	return err
 }
 
-// Percent is a number from 0 to 100; what lies beyond is clamped (seeds,
-// phase 1.7).
+// Percent is a number from 0 to 100; values outside are clamped (seeds, phase
+// 1.7).
 type Percent int
 
 // Decode parses a percentage.

@@ -1,9 +1,9 @@
-// Package confine reads and writes files without trust in whoever made them: a
-// repository may ship links to anywhere, pipes that never answer and files without
-// end. What a project's folder holds goes through a Root, which no link leads out
-// of; what lies in folders of the user's own goes through Follow, where links lead
-// where they lead. Either way only regular files are read, none blocks, and all is
-// bounded. It knows nothing of what files mean.
+// Package confine reads and writes files without trusting who made them: a
+// repository may ship links to anywhere, pipes that never answer and endless
+// files. Files in a project's folder go through a Root, which no link leads out
+// of; files in the user's own folders go through Follow, where links may lead
+// anywhere. Either way only regular files are read, none blocks, and everything
+// is bounded. It does not know what files mean.
 package confine
 
 import (
@@ -25,13 +25,13 @@ type Refusal string
 // Error returns the refusal's words.
 func (r Refusal) Error() string { return string(r) }
 
-// Why something is not touched, its size apart.
+// Why something is not touched, apart from its size.
 const (
 	Outside   Refusal = "leads out of the project"
 	Irregular Refusal = "is not a regular file"
 )
 
-// A Folder is read by names with slashes, seen from it.
+// A Folder is read by slash-separated names relative to it.
 type Folder struct {
 	open func(name string, flags int) (*os.File, error)
 }
@@ -43,16 +43,16 @@ func Follow(dir string) Folder {
 	}}
 }
 
-// ReadFile returns what a file of the user's own holds, at most max bytes; see
-// Folder.ReadFile.
+// ReadFile returns the content of a file of the user's own, at most max bytes;
+// see Folder.ReadFile.
 func ReadFile(path string, max int64) ([]byte, error) { return Follow("").ReadFile(path, max) }
 
-// careful are the flags by which opening has no effect on what is opened: a pipe is
-// not waited for, a terminal does not become this process's.
+// careful opens without side effects on what is opened: it does not wait for a
+// pipe, and a terminal does not become this process's.
 const careful = os.O_RDONLY | syscall.O_NONBLOCK | syscall.O_NOCTTY
 
-// Open opens a regular file for reading. Whether it is one is looked at after it was
-// opened, so that nobody can put something else in its place between.
+// Open opens a regular file for reading. It checks the type after opening, so
+// that nobody can swap the file in between.
 func (f Folder) Open(name string) (*os.File, error) {
 	file, err := f.open(name, careful)
 	if err != nil {
@@ -69,8 +69,8 @@ func (f Folder) Open(name string) (*os.File, error) {
 	return file, nil
 }
 
-// ReadFile returns what a regular file holds. One with more than max bytes is
-// refused, whatever size it claims to have.
+// ReadFile returns the content of a regular file. It refuses one with more than
+// max bytes, whatever size it claims to have.
 func (f Folder) ReadFile(name string, max int64) ([]byte, error) {
 	file, err := f.Open(name)
 	if err != nil {
@@ -88,7 +88,8 @@ func (f Folder) ReadFile(name string, max int64) ([]byte, error) {
 	return content, err
 }
 
-// ReadDir returns at most max entries of a folder, by name, and whether it has more.
+// ReadDir returns at most max entries of a folder, by name, and whether it has
+// more.
 func (f Folder) ReadDir(name string, max int) (entries []fs.DirEntry, more bool, err error) {
 	dir, err := f.open(name, careful|syscall.O_DIRECTORY)
 	if err != nil {
@@ -106,7 +107,8 @@ func (f Folder) ReadDir(name string, max int) (entries []fs.DirEntry, more bool,
 	return entries, more, err
 }
 
-// Stat tells what a name leads to. What may not be read is told as an error.
+// Stat describes what a name leads to, or returns an error for what must not be
+// read.
 func (f Folder) Stat(name string) (fs.FileInfo, error) {
 	file, err := f.open(name, careful)
 	if err != nil {

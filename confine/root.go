@@ -11,8 +11,8 @@ import (
 	"syscall"
 )
 
-// A Root is a folder that nothing done through it leads out of: neither ".." nor a
-// link, in any part of a name, at whatever moment it is put there. Links that stay
+// A Root is a folder that nothing done through it leads out of: neither ".."
+// nor a link, in any part of a name, whenever it appears. Links that stay
 // inside are followed, absolute ones too.
 type Root struct {
 	Folder
@@ -30,12 +30,12 @@ func Open(dir string) (*Root, error) {
 	return r, nil
 }
 
-// Close returns up the folder.
+// Close closes the folder.
 func (r *Root) Close() error { return r.in.Close() }
 
-// open opens what a name leads to. os.Root follows links that stay inside, but no
-// absolute ones, few in a row, and tells in no other way than its words which lead
-// out; so what it refuses is looked at again by the text of the links.
+// open opens what a name leads to. os.Root follows links that stay inside, but
+// no absolute ones and only few in a row, and says only in words which ones
+// lead out; so what it refuses is checked again by the text of the links.
 func (r *Root) open(name string, flags int) (*os.File, error) {
 	file, err := r.in.OpenFile(filepath.Clean(name), flags, 0)
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
@@ -48,15 +48,15 @@ func (r *Root) open(name string, flags int) (*os.File, error) {
 	return r.in.OpenFile(inside, flags, 0)
 }
 
-// Readlink returns where a link leads, as it says; an error where the name is none.
+// Readlink returns the text of a link; it fails if the name is not a link.
 func (r *Root) Readlink(name string) (string, error) { return r.in.Readlink(filepath.Clean(name)) }
 
-// maxLinks is how many links one name may lead through, as for Linux itself.
+// maxLinks is how many links one name may lead through, as on Linux.
 const maxLinks = 40
 
-// Inside returns the name, seen from the folder, that a name leads to when every link
-// in it is followed; parts that are not there yet stand for themselves. Links are
-// followed by their text: nothing outside is looked at, not even whether it exists.
+// Inside returns the name, relative to the folder, that a name leads to when
+// every link in it is followed; missing parts stand for themselves. It follows
+// links by their text: it looks at nothing outside, not even whether it exists.
 func (r *Root) Inside(name string) (string, error) {
 	root, err := filepath.EvalSymlinks(r.in.Name())
 	if err != nil {
@@ -70,13 +70,13 @@ func (r *Root) Inside(name string) (string, error) {
 		seen, err := filepath.Rel(root, at)
 		if err != nil || !filepath.IsLocal(seen) {
 			if strings.HasPrefix(root, strings.TrimSuffix(at, "/")+"/") {
-				continue // above the folder, where no link is left: the way may lead back
+				continue // above the folder, with no link left: the path may lead back
 			}
 			return "", Outside
 		}
 		target, err := r.in.Readlink(seen)
 		if err != nil {
-			continue // no link, or nothing at all
+			continue // not a link, or nothing at all
 		}
 		if links++; links > maxLinks {
 			return "", &fs.PathError{Op: "open", Path: name, Err: syscall.ELOOP}
@@ -93,8 +93,8 @@ func (r *Root) Inside(name string) (string, error) {
 	return seen, nil
 }
 
-// known returns an absolute path to the folder by its real name where it uses the one
-// that the folder was opened by.
+// known replaces the name that the folder was opened by with its real name in
+// an absolute path.
 func (r *Root) known(target, root string) string {
 	if rest, found := strings.CutPrefix(target, r.in.Name()+"/"); found {
 		return root + "/" + rest
@@ -102,9 +102,9 @@ func (r *Root) known(target, root string) string {
 	return target
 }
 
-// Replace returns a file this content and mode in one move: a reader finds the old file
-// or the new one, a program that runs from the old one keeps it. The folders above it
-// are made; a link in its place is replaced, not followed.
+// Replace gives a file this content and mode atomically: a reader finds the old
+// file or the new one, a program that runs from the old one keeps it. It makes
+// the folders above; a link in its place is replaced, not followed.
 func (r *Root) Replace(name string, content []byte, mode fs.FileMode) error {
 	dir, err := r.Inside(path.Dir(name))
 	if err != nil {
@@ -127,8 +127,8 @@ func (r *Root) Replace(name string, content []byte, mode fs.FileMode) error {
 	return r.in.Rename(beside, path.Join(dir, base))
 }
 
-// Remove deletes a file, and the folders above it that are empty then. A link among
-// those stays.
+// Remove deletes a file, and the folders above it that are then empty. A link
+// among those stays.
 func (r *Root) Remove(name string) error {
 	dir, err := r.Inside(path.Dir(name))
 	if err != nil {

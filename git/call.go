@@ -13,10 +13,10 @@ import (
 )
 
 const (
-	// maxOutput bounds what git may print, in bytes: a repository can make a diff of
+	// maxOutput bounds git's output, in bytes: a repository can make a diff of
 	// any size.
 	maxOutput = 64 << 20
-	// maxErrors bounds what is kept of its complaints, in bytes.
+	// maxErrors bounds how much of its error output is kept, in bytes.
 	maxErrors = 4 << 10
 	// grace is how long the output of a git that has ended may stay open.
 	grace = 2 * time.Second
@@ -26,11 +26,11 @@ const (
 type call struct {
 	dir   string
 	args  []string
-	env   []string // on top of what all have
+	env   []string // on top of what all calls have
 	stdin string
 }
 
-// run runs git without what the configuration would have it run.
+// run runs git without anything that the configuration would make it run.
 func (c call) run(ctx context.Context) (string, error) {
 	ctx, stop := context.WithTimeout(ctx, patience)
 	defer stop()
@@ -57,7 +57,7 @@ func execute(ctx context.Context, c call, settings string) (string, error) {
 		err = cmd.Wait()
 	}
 	if errors.Is(err, exec.ErrWaitDelay) {
-		_ = cmd.Cancel() // what still holds the output; while it lives, no other group gets this id
+		_ = cmd.Cancel() // whatever still holds the output; while it lives, no other group gets this id
 	}
 	switch {
 	case stdout.over:
@@ -68,7 +68,8 @@ func execute(ctx context.Context, c call, settings string) (string, error) {
 	return stdout.text.String(), nil
 }
 
-// command returns the process to start. It has a group of its own, which ends with ctx.
+// command returns the process to start. It has its own process group, which
+// ends with ctx.
 func (c call) command(ctx context.Context, settings string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", c.dir, "-c", "include.path=" + settings}, c.args...)...)
 	cmd.Env, cmd.Stdin = append(environ(), c.env...), strings.NewReader(c.stdin)
@@ -78,7 +79,7 @@ func (c call) command(ctx context.Context, settings string) *exec.Cmd {
 	return cmd
 }
 
-// problem tells of a run that failed.
+// problem describes a run that failed.
 func (c call) problem(err error, said string) *core.Problem {
 	p := core.Invalidf("git %s: %s", c.args[0], core.OneLine(said+" "+err.Error(), 300))
 	p.Cause = err
@@ -88,8 +89,8 @@ func (c call) problem(err error, said string) *core.Problem {
 	return p
 }
 
-// A bounded keeps the first max bytes that are written to it, and calls full at the
-// first one more.
+// A bounded keeps the first max bytes written to it, and calls full when one
+// more arrives.
 type bounded struct {
 	text strings.Builder
 	max  int
@@ -97,7 +98,8 @@ type bounded struct {
 	over bool
 }
 
-// Write keeps what there is room for. It takes all, so that the writer does not stall.
+// Write keeps what fits. It accepts everything, so that the writer does not
+// stall.
 func (b *bounded) Write(p []byte) (int, error) {
 	room := min(len(p), b.max-b.text.Len())
 	b.text.Write(p[:room])

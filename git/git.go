@@ -1,9 +1,10 @@
-// Package git runs git so that nothing which a repository ships or configures is
-// run: no hook, filter, fsmonitor, external diff, textconv, signature program, pager
-// or editor, no transport, and nothing of a submodule's. A repository is data here,
-// whoever wrote it; what the user configured for every repository is left out by the
-// same means. Files of git-lfs, git-crypt and other filters are thus taken as they
-// are committed: in a worktree made here they are pointers, or encrypted.
+// Package git runs git so that nothing a repository ships or configures is run:
+// no hook, filter, fsmonitor, external diff, textconv, signature program, pager
+// or editor, no transport, and nothing of a submodule's. A repository is data
+// here, whoever wrote it; the same means exclude what the user configured for
+// every repository. Files of git-lfs, git-crypt and other filters are therefore
+// taken as they are committed: in a worktree made here they are pointers, or
+// encrypted.
 package git
 
 import (
@@ -17,12 +18,13 @@ import (
 	"flame/core"
 )
 
-// patience bounds one Run: a folder that hangs must not keep an agent from its end.
+// patience bounds one Run: a folder that hangs must not keep an agent from
+// ending.
 const patience = 2 * time.Minute
 
-// commands lists what Run runs, with the options that keep each to this package's
-// promise where no setting does. `git add` is missing because it looks into
-// submodules and has no option against that: see AddIntent.
+// commands lists what Run runs, with the options that keep each to this
+// package's promise if no setting does. `git add` is missing because it looks
+// into submodules and has no option against that: see AddIntent.
 var commands = map[string][]string{
 	"apply":           nil,
 	"diff":            {"--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty", "--submodule=short"},
@@ -37,10 +39,11 @@ var commands = map[string][]string{
 	"worktree remove": nil,
 }
 
-// Run runs git in dir and returns what it printed. It takes the commands that are
-// known to be safe, each with the options that make it so. A call that takes longer
-// than two minutes or prints more than 64 MB is ended, with all that it started. The
-// arguments are git's: put --end-of-options or -- before one that comes from data.
+// Run runs git in dir and returns its output. It accepts only commands known to
+// be safe, each with the options that make it so. A call that takes longer than
+// two minutes or prints more than 64 MB is ended, with everything it started.
+// The arguments are git's: put --end-of-options or -- before one that comes
+// from data.
 func Run(ctx context.Context, dir string, args ...string) (string, error) {
 	args, err := guarded(args)
 	if err != nil {
@@ -60,12 +63,13 @@ func guarded(args []string) ([]string, error) {
 	return nil, core.Invalidf("flame does not run git %s", core.OneLine(strings.Join(args, " "), 80))
 }
 
-// FirstCommit returns the id of the commit that the history of HEAD began with, by
-// which a repository is known again where it was moved or cloned anew. Of several
-// roots it is the one that first parents lead to: another project's history that is
-// merged in does not change it. Replaced and grafted commits count as they were made.
-// It is empty in a folder that is no repository, or an implicit bare one, before the
-// first commit, and in a shallow clone, which does not hold that commit.
+// FirstCommit returns the id of the commit that the history of HEAD begins
+// with, which identifies a repository after it was moved or cloned again. If
+// there are several roots it is the one that first parents lead to: merging in
+// another project's history does not change it. Replaced and grafted commits
+// count as they were made. It is empty in a folder that is not a repository, in
+// an implicit bare one, before the first commit, and in a shallow clone, which
+// lacks that commit.
 func FirstCommit(ctx context.Context, dir string) (hash string, err error) {
 	asMade := []string{"GIT_NO_REPLACE_OBJECTS=1", "GIT_GRAFT_FILE=/dev/null"}
 	head, err := Run(ctx, dir, "rev-parse", "--is-shallow-repository", "--verify", "--quiet", "HEAD")
@@ -80,15 +84,15 @@ func FirstCommit(ctx context.Context, dir string) (hash string, err error) {
 	return strings.TrimSpace(hash), err
 }
 
-// isNone reports whether an answer of rev-parse means that there is no repository, or
-// no commit in it.
+// isNone reports whether an answer of rev-parse means that there is no
+// repository, or no commit in it.
 func isNone(err error) bool {
 	if err == nil {
 		return false
 	}
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && exit.ExitCode() == 1 {
-		return true // all that --verify --quiet says of an unborn HEAD
+		return true // all that --verify --quiet prints for an unborn HEAD
 	}
 	said := err.Error()
 	return strings.Contains(said, "not a git repository") || strings.Contains(said, "cannot use bare repository")

@@ -2,5 +2,5 @@
 
 package git
 
-// limit does nothing where the system has no means to bound another process.
+// limit does nothing on systems that cannot limit another process.
 func limit(int) {}

@@ -11,7 +11,7 @@ import (
 	"flame/core"
 )
 
-// quiet is configuration under which git starts nothing by itself.
+// quiet is configuration under which git starts nothing on its own.
 const quiet = `[core]
 	hooksPath = /dev/null
 	fsmonitor = false
@@ -40,21 +40,21 @@ const quiet = `[core]
 	bareRepository = explicit
 `
 
-// harmless holds, for the settings <section>.<name>.<key> that have a command run under
-// a name which the configuration chooses, the values under which none is. A filter
-// whose commands are empty leaves content as it is, unless it is required. Hooks are
-// taken from the configuration by newer versions of git.
+// harmless holds harmless values for the settings <section>.<name>.<key> that
+// make git run a command under a name chosen by the configuration. A filter
+// whose commands are empty leaves content as it is, unless it is required.
+// Newer versions of git also take hooks from the configuration.
 var harmless = map[string]map[string]string{
 	"filter": {"clean": "", "smudge": "", "process": "", "required": "false"},
 	"hook":   {"command": "true", "event": ""},
 	"merge":  {"driver": "false"},
 }
 
-// quietFor writes a file of settings under which git, in dir, starts nothing. It is
-// meant for `git -c include.path`: that goes before every other configuration, and git
-// hands it on to what it runs. A file takes any number of names, where a command line
-// has an end, and thousands of variables take git seconds. A configuration that
-// changes between this and the run is not seen.
+// quietFor writes a settings file under which git, in dir, starts nothing. It
+// is meant for `git -c include.path`: that precedes every other configuration,
+// and git passes it on to what it runs. A file takes any number of names, while
+// a command line is limited, and thousands of variables cost git seconds. A
+// configuration that changes between this and the run is not seen.
 func quietFor(ctx context.Context, dir string) (path string, err error) {
 	file, err := os.CreateTemp("", "flame-git-")
 	if err == nil {
@@ -74,8 +74,8 @@ func quietFor(ctx context.Context, dir string) (path string, err error) {
 	return path, err
 }
 
-// switchedOff returns the settings that make those in a list, as git prints their
-// names, harmless.
+// switchedOff returns the settings that make those in a list, in the form git
+// prints their names, harmless.
 func switchedOff(list string) string {
 	names := strings.Split(list, "\x00")
 	slices.Sort(names)
@@ -90,16 +90,17 @@ func switchedOff(list string) string {
 	return b.String()
 }
 
-// escaped is how a name is written in a configuration. It cannot hold an end of line
+// escaped writes a name as in a configuration. It cannot hold an end of line
 // (git-config(1), "Syntax").
 var escaped = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
 
-// where names the variables of git that stay: where git and the user's configuration
-// are. All others go, as flame may itself have been started by a hook of git.
+// where names the variables of git that are kept: where git and the user's
+// configuration are. All others are removed, as flame may itself have been
+// started by a hook of git.
 var where = []string{"GIT_EXEC_PATH", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_CEILING_DIRECTORIES"}
 
-// environ returns the environment under which git asks nobody, fetches nothing (no
-// protocol is called "none") and says everything in English.
+// environ returns the environment under which git asks nobody, fetches nothing
+// (no protocol is called "none") and prints everything in English.
 func environ() []string {
 	env := slices.DeleteFunc(os.Environ(), func(variable string) bool {
 		name, _, _ := strings.Cut(variable, "=")

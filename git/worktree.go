@@ -5,23 +5,23 @@ import (
 	"strings"
 )
 
-// AddWorktree makes a worktree of the repository of dir at path, which is absolute,
+// AddWorktree makes a worktree of dir's repository at path, which is absolute,
 // with the files of a commit and no branch.
 func AddWorktree(ctx context.Context, dir, path, commit string) error {
 	if _, err := Run(ctx, dir, "worktree", "add", "--detach", "--", path, commit); err != nil {
 		return err
 	}
-	// What the configuration names can be another there, by includeIf: so the files
-	// come with a call of their own, in the worktree.
+	// With includeIf the configuration can name other commands there, so the
+	// files are written by a separate call in the worktree.
 	_, err := Run(ctx, path, "reset", "--hard", "--quiet")
 	if err != nil {
-		_, _ = Run(context.WithoutCancel(ctx), path, "worktree", "remove", "--force", "--", path) // err says what matters
+		_, _ = Run(context.WithoutCancel(ctx), path, "worktree", "remove", "--force", "--", path) // err is the one that matters
 	}
 	return err
 }
 
-// AddIntent has the index of dir name all files that are there now and none that are
-// not, new ones without their content, as `git add --all --intent-to-add` does; but
+// AddIntent makes the index of dir list exactly the files that exist now, new
+// ones without their content, as `git add --all --intent-to-add` does; but
 // submodules stay as the index has them, since git would run git in each to see
 // whether it has changed.
 func AddIntent(ctx context.Context, dir string) error {
@@ -48,7 +48,7 @@ func Submodules(ctx context.Context, dir string) (paths []string, err error) {
 		return nil, err
 	}
 	for entry := range strings.SplitSeq(list, "\x00") {
-		if rest, found := strings.CutPrefix(entry, "160000 "); found { // the mode of one
+		if rest, found := strings.CutPrefix(entry, "160000 "); found { // the mode of a submodule
 			_, path, _ := strings.Cut(rest, "\t")
 			paths = append(paths, path)
 		}

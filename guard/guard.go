@@ -1,4 +1,4 @@
-// Package guard decides who may speak to a server that listens: by the Host and
+// Package guard decides who may connect to a listening server: by the Host and
 // Origin of a request, and by a token. It also keeps that token.
 package guard
 
@@ -15,18 +15,18 @@ import (
 	"flame/config/env"
 )
 
-// A Guard keeps away what must not reach a server of a person's own: pages in
-// their browser, under their own origin or by a name that was pointed at loopback
-// (DNS rebinding), and everyone without the token. Other users of the machine can
-// connect to loopback, too.
+// A Guard keeps out what must not reach a person's own server: pages in their
+// browser, under their own origin or by a name that was pointed at loopback
+// (DNS rebinding), and everyone without the token. Other users of the machine
+// can connect to loopback, too.
 type Guard struct {
 	addr     string // the server's
 	loopback bool   // the server listens on loopback
-	token    string // empty: none is asked for
+	token    string // empty: none is required
 }
 
-// New returns the guard of a server that listens on addr and wants token with every
-// request.
+// New returns the guard of a server that listens on addr and requires token
+// with every request.
 func New(addr, token string) (*Guard, error) {
 	loopback, err := onLoopback(addr)
 	if err != nil {
@@ -41,8 +41,8 @@ func New(addr, token string) (*Guard, error) {
 	return &Guard{addr: addr, loopback: loopback, token: token}, nil
 }
 
-// WithoutToken returns the guard of a server that listens on addr, which must be one of
-// loopback, and asks for no token.
+// WithoutToken returns the guard of a server that listens on addr, a loopback
+// address, and requires no token.
 func WithoutToken(addr string) (*Guard, error) {
 	loopback, err := onLoopback(addr)
 	if err != nil {
@@ -50,23 +50,24 @@ func WithoutToken(addr string) (*Guard, error) {
 	}
 	if !loopback {
 		return nil, &Problem{
-			Message: addr + " can be reached by other machines, so a token must be asked for",
+			Message: addr + " can be reached by other machines, so a token is required",
 			Hint:    "leave --no-token out, or listen on 127.0.0.1",
 		}
 	}
 	return &Guard{addr: addr, loopback: true}, nil
 }
 
-// Addr returns the address that the server is to listen on: the guard is fitted to it.
+// Addr returns the address that the server must listen on: the guard depends on
+// it.
 func (g *Guard) Addr() string { return g.addr }
 
-// Protect returns a handler that lets only allowed requests through to next.
+// Protect returns a handler that passes only allowed requests to next.
 func (g *Guard) Protect(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case strings.Contains(r.URL.Path, "/.well-known/"):
-			// A client that was refused looks there for a way to sign in (OAuth), and
-			// begins one unless it hears that there is none.
+			// A refused client looks there for a way to sign in (OAuth), and
+			// starts one unless told that there is none.
 			http.NotFound(w, r)
 		case g.loopback && !isLoopback(hostname(r.Host)):
 			http.Error(w, "this server is for its own machine: the Host header must name localhost, 127.0.0.1 or [::1]", http.StatusForbidden)
@@ -74,15 +75,15 @@ func (g *Guard) Protect(next http.Handler) http.Handler {
 			http.Error(w, "pages of other origins may not use this server", http.StatusForbidden)
 		case !g.knows(r.Header.Get("Authorization")):
 			w.Header().Set("WWW-Authenticate", `Bearer realm="flame"`)
-			http.Error(w, "send the server's token as: Authorization: Bearer TOKEN; flame serve said at its start where that is", http.StatusUnauthorized)
+			http.Error(w, "send the server's token as: Authorization: Bearer TOKEN; flame serve said at start-up where that is", http.StatusUnauthorized)
 		default:
 			next.ServeHTTP(w, r)
 		}
 	})
 }
 
-// knows reports whether the token is the server's. It compares in constant time: hashes
-// have one length.
+// knows reports whether the token is the server's. It compares hashes, which
+// have one length, in constant time.
 func (g *Guard) knows(authorization string) bool {
 	if g.token == "" {
 		return true
@@ -92,8 +93,8 @@ func (g *Guard) knows(authorization string) bool {
 	return strings.EqualFold(scheme, "Bearer") && subtle.ConstantTimeCompare(given[:], wanted[:]) == 1
 }
 
-// isFromHere reports whether r comes from a program, which sends no Origin, or from
-// a page of this server's own origin. "null" is any sandboxed page.
+// isFromHere reports whether r comes from a program, which sends no Origin, or
+// from a page of this server's own origin. "null" is any sandboxed page.
 func (g *Guard) isFromHere(r *http.Request) bool {
 	origins := r.Header.Values("Origin")
 	if len(origins) == 0 {
@@ -104,16 +105,17 @@ func (g *Guard) isFromHere(r *http.Request) bool {
 	})
 }
 
-// names returns what a browser may call this server: as the Host header does, and on
-// loopback, where a page may have been loaded by another name, also localhost and
-// the address that r came to. The port is the same; browsers leave out that of http.
+// names returns the names a browser may use for this server: the Host header's
+// and, on loopback, where a page may have been loaded by another name, also
+// localhost and the address that r arrived at. The port is the same; browsers
+// omit that of http.
 func (g *Guard) names(r *http.Request) []string {
 	names := []string{r.Host}
 	local, known := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
 	if !g.loopback || !known {
 		return names
 	}
-	_, port, _ := net.SplitHostPort(r.Host) // an error: there is none
+	_, port, _ := net.SplitHostPort(r.Host) // an error means no port
 	for _, host := range []string{"localhost", local.IP.String()} {
 		names = append(names, strings.TrimSuffix(net.JoinHostPort(host, port), ":"))
 	}
@@ -138,13 +140,14 @@ func isLoopback(host string) bool {
 	return err == nil && addr.IsLoopback()
 }
 
-// onLoopback reports whether addr, as host:port, is one of this machine's alone.
+// onLoopback reports whether addr, as host:port, is reachable only from this
+// machine.
 func onLoopback(addr string) (bool, error) {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
 		return false, &Problem{
 			Message: fmt.Sprintf("%q is not an address to listen on", addr),
-			Hint:    "give host and port, as in 127.0.0.1:7433; port 0 takes a free one",
+			Hint:    "give host and port, as in 127.0.0.1:7433; port 0 picks a free one",
 		}
 	}
 	return isLoopback(host), nil

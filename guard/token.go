@@ -20,10 +20,10 @@ import (
 const (
 	minToken  = 16      // characters: fewer could be guessed
 	maxToken  = 1 << 10 // bytes of the file; what flame makes has 43
-	tokenSize = 32      // random bytes of one that flame makes
+	tokenSize = 32      // random bytes of a token that flame makes
 )
 
-// flawOf returns what is wrong with a token; empty if nothing is.
+// flawOf returns what is wrong with a token, or "" if nothing is.
 func flawOf(token string) string {
 	switch {
 	case token == "":
@@ -36,9 +36,9 @@ func flawOf(token string) string {
 	return ""
 }
 
-// KeptToken returns the token that is kept in the file at path, in a folder that is
-// there. It makes one where there is none; servers that start at once end with one
-// token. A file that others could have written or read is refused.
+// KeptToken returns the token kept in the file at path, whose folder must
+// exist. It makes one if there is none; servers that start at the same time end
+// up with one token. It refuses a file that others could have written or read.
 func KeptToken(path string) (string, error) {
 	token, err := readToken(path)
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -55,10 +55,10 @@ func KeptToken(path string) (string, error) {
 }
 
 // makeToken writes a new token beside path and links it there: a link, unlike a
-// rename, replaces nothing, so that the first of several servers wins, and nobody
+// rename, replaces nothing, so the first of several servers wins, and nobody
 // reads half a token.
 func makeToken(path string) error {
-	beside, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*") // made anew, 0600
+	beside, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*") // created with mode 0600
 	if err != nil {
 		return err
 	}
@@ -72,9 +72,10 @@ func makeToken(path string) error {
 	return os.Link(beside.Name(), path)
 }
 
-// readToken returns the token in the file at path. Where there is none, the error is fs.ErrNotExist.
+// readToken returns the token in the file at path. If there is none, the error
+// is fs.ErrNotExist.
 func readToken(path string) (string, error) {
-	// A named pipe in its place is not waited for.
+	// Do not wait for a named pipe in its place.
 	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return "", unreadable(path, err)
@@ -98,7 +99,7 @@ func readToken(path string) (string, error) {
 	return token, nil
 }
 
-// unreadable returns trouble with the file at path, if it is there, as a Problem.
+// unreadable turns trouble with an existing file at path into a Problem.
 func unreadable(path string, err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -113,8 +114,8 @@ func unreadable(path string, err error) error {
 	}
 }
 
-// distrust returns why a file cannot be relied on to hold a secret of this user's;
-// empty if it can.
+// distrust returns why a file cannot be relied on to hold a secret of this
+// user's, or "" if it can.
 func distrust(info fs.FileInfo) string {
 	owner, known := info.Sys().(*syscall.Stat_t)
 	switch {
@@ -130,7 +131,7 @@ func distrust(info fs.FileInfo) string {
 	return ""
 }
 
-// distrusted returns the Problem of a file that must not be taken for the token.
+// distrusted returns the Problem of a file that must not be used as the token.
 func distrusted(path, why string) error {
 	return &Problem{
 		Message: fmt.Sprintf("the token is not taken from %s, which %s", path, why),

@@ -8,8 +8,8 @@ import (
 	"flame/core"
 )
 
-// A claudeLine is what we read of a line of a session file, or of the client's
-// output, where a few names differ.
+// A claudeLine is what flame reads of a line of a session file, or of the
+// client's output, where a few names differ.
 type claudeLine struct {
 	Type             string           `json:"type"`
 	SessionID        string           `json:"sessionId"`
@@ -23,7 +23,7 @@ type claudeLine struct {
 	Attachment       claudeAttachment `json:"attachment"`
 }
 
-// A claudeBody is a message as the model's API has it.
+// A claudeBody is a message in the form of the model's API.
 type claudeBody struct {
 	ID         string        `json:"id"`
 	Model      string        `json:"model"`
@@ -32,7 +32,8 @@ type claudeBody struct {
 	Usage      claudeUsage   `json:"usage"`
 }
 
-// A claudeUsage is what an answer took; every line of the answer tells all of it.
+// A claudeUsage is the usage of an answer, repeated on every line of the
+// answer.
 type claudeUsage struct {
 	Input        int64 `json:"input_tokens"`
 	Output       int64 `json:"output_tokens"`
@@ -51,7 +52,7 @@ type claudeUsage struct {
 	Geo   string `json:"inference_geo"` // where it had to be computed; empty: anywhere
 }
 
-// usage is u priced as an answer of the model.
+// usage returns u with its price as an answer of the model.
 func (u claudeUsage) usage(model string) core.Usage {
 	return core.Usage{
 		TokensIn: u.Input, TokensOut: u.Output, CacheRead: u.CacheRead, CacheWritten: u.CacheWritten,
@@ -59,7 +60,7 @@ func (u claudeUsage) usage(model string) core.Usage {
 	}
 }
 
-// claudeTime is a time that is unset, not wrong, where it cannot be read.
+// claudeTime is a time that stays unset if it cannot be read.
 type claudeTime core.Millis
 
 // UnmarshalJSON never fails.
@@ -71,9 +72,9 @@ func (t *claudeTime) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// sessionAsides are the kinds of lines, beside messages, that Claude Code writes
-// into session files: what it sent to the model and what it is to remember.
-// Attachments and lines of the kind system are of many kinds of their own.
+// sessionAsides are the kinds of lines, besides messages, that Claude Code
+// writes into session files: what it sent to the model and what it needs to
+// remember. Attachments and lines of type system have many kinds of their own.
 var sessionAsides = map[string]bool{
 	"agent-color": true, "agent-name": true, "agent-setting": true, "ai-title": true, "api-request": true, "api-request-blob": true,
 	"api-request-shape": true, "atis-latch": true, "attachment": true, "content-replacement": true, "cost-state": true, "custom-title": true,
@@ -105,7 +106,7 @@ func claudeSessionLine(text []byte) core.Message {
 	return m
 }
 
-// message is the body of a line of this type.
+// message returns the body as the message of a line of this type.
 func (b claudeBody) message(role string) core.Message {
 	m := core.Message{
 		ID: b.ID, Role: core.Role(role), Model: b.Model, Parts: b.Content.parts, Usage: b.Usage.usage(b.Model),
@@ -119,14 +120,14 @@ func (b claudeBody) message(role string) core.Message {
 	return m
 }
 
-// byClient reports whether the client wrote a user's message: what became of a
-// task, or of a command that is its own.
+// byClient reports whether the client wrote a user's message: the outcome of a
+// task, or of one of its own commands.
 func byClient(m core.Message) bool {
 	text := firstText(m)
 	return m.Role == core.RoleUser && (strings.HasPrefix(text, taskNotification) || strings.HasPrefix(text, "<local-command-"))
 }
 
-// firstText is the first text of a message.
+// firstText returns the first text of a message.
 func firstText(m core.Message) string {
 	for _, p := range m.Parts {
 		if p.Type == core.PartText {
@@ -136,9 +137,9 @@ func firstText(m core.Message) string {
 	return ""
 }
 
-// A claudeContent is a message's content: a text, or a list of blocks. Content of
-// another kind is not known. It is read where it stands, because a line may be
-// long and each copy of it as long again.
+// A claudeContent is a message's content: a text, or a list of blocks. Other
+// content is ignored. It is decoded in place, because a line may be long and
+// each copy of it as long again.
 type claudeContent struct {
 	parts []core.Part
 	known bool
@@ -183,8 +184,8 @@ func (c *claudeContent) UnmarshalJSON(content []byte) error {
 	return nil
 }
 
-// claudeText is the text of a tool's answer: a text, or a list of blocks; pictures
-// have none.
+// claudeText is the text of a tool's answer: a text, or a list of blocks;
+// pictures have no text.
 type claudeText string
 
 // UnmarshalJSON never fails.

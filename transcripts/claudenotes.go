@@ -8,8 +8,8 @@ import (
 	"flame/core"
 )
 
-// claudeStates are Claude Code's words for what becomes of a task, in a tool's
-// answer, in a notification, in a line of its output.
+// claudeStates maps Claude Code's words for the outcome of a task, in a tool's
+// answer, a notification or a line of its output.
 var claudeStates = map[string]core.AgentState{
 	"pending":         core.AgentInitializing,
 	"running":         core.AgentActive,
@@ -22,11 +22,11 @@ var claudeStates = map[string]core.AgentState{
 	"stopped":         core.AgentCancelled,
 }
 
-// taskNotification begins what a session hears of a task in the background.
+// taskNotification begins a session's notification about a background task.
 const taskNotification = "<task-notification>"
 
-// claudeNotes are what a message tells of agents: that its speaker started some,
-// and how some have ended.
+// claudeNotes returns what a message says about agents: that its speaker
+// started some, and how some have ended.
 func claudeNotes(m core.Message, speaker string, answer claudeSpawned) []core.AgentNote {
 	var notes []core.AgentNote
 	for _, p := range m.Parts {
@@ -42,8 +42,8 @@ func claudeNotes(m core.Message, speaker string, answer claudeSpawned) []core.Ag
 	return notes
 }
 
-// claudeSpawn is the note of a call of the Agent tool, which older clients call
-// Task.
+// claudeSpawn returns the note of a call of the Agent tool, which older clients
+// call Task.
 func claudeSpawn(call core.Part, at core.Millis, speaker string) core.AgentNote {
 	var in struct {
 		Type        string `json:"subagent_type"`
@@ -57,7 +57,7 @@ func claudeSpawn(call core.Part, at core.Millis, speaker string) core.AgentNote 
 	}
 }
 
-// claudeSpawned is what the client keeps beside the answer of the Agent tool.
+// claudeSpawned is what the client stores beside the answer of the Agent tool.
 // Other tools' answers have no AgentID.
 type claudeSpawned struct {
 	AgentID   string `json:"agentId"`
@@ -68,7 +68,7 @@ type claudeSpawned struct {
 	ToolCalls int64  `json:"totalToolUseCount"`
 	Content   []struct {
 		Text string `json:"text"`
-	} `json:"content"` // what it came to; the last is its own words, before it stand the client's
+	} `json:"content"` // its outcome; the last part is its own words, the client's come before
 }
 
 // UnmarshalJSON never fails. The answers of other tools are long, and of any form.
@@ -95,8 +95,8 @@ func (s claudeSpawned) note(result core.Part, at core.Millis) core.AgentNote {
 	return n
 }
 
-// claudeNotification is what a session hears of the end of a task in the
-// background. What the task itself said stands behind what the client says.
+// claudeNotification returns the note of a background task's end. The task's
+// own words follow the client's.
 func claudeNotification(text string, at core.Millis) core.AgentNote {
 	n := core.AgentNote{
 		ID: between(text, "<task-id>", "</task-id>"), Call: between(text, "<tool-use-id>", "</tool-use-id>"),
@@ -108,7 +108,7 @@ func claudeNotification(text string, at core.Millis) core.AgentNote {
 	return n
 }
 
-// between returns what stands between the first open and the next shut in text.
+// between returns the text between the first open and the next shut.
 func between(text, open, shut string) string {
 	_, text, _ = strings.Cut(text, open)
 	text, _, found := strings.Cut(text, shut)
@@ -119,7 +119,7 @@ func between(text, open, shut string) string {
 }
 
 // A claudeAttachment is what the client adds to a session's history. Two kinds
-// tell which tools the model is offered: at once, or when it looks for them.
+// list tools offered to the model: all at once, or when it searches for them.
 type claudeAttachment struct {
 	tools []string
 }
@@ -158,8 +158,8 @@ func (a claudeAttachment) notes(speaker string) []core.AgentNote {
 	return []core.AgentNote{{ID: speaker, Tools: a.tools}}
 }
 
-// claudeMeta is the file beside a subagent's log that says what it is for
-// (agent-<id>.meta.json).
+// claudeMeta is the file beside a subagent's log that says what the agent is
+// for (agent-<id>.meta.json).
 type claudeMeta struct {
 	AgentType   string `json:"agentType"`
 	Description string `json:"description"`
@@ -171,9 +171,9 @@ type claudeMeta struct {
 	Stopped     bool   `json:"stoppedByUser"`
 }
 
-// metaEntry tells what stands beside the log of the session's subagent. The file
-// of one that just began is not there yet; one that cannot be read is kept as it
-// is.
+// metaEntry reads the file beside the log of the session's subagent. For a
+// subagent that has just begun it does not exist yet; one that cannot be parsed
+// is kept as is.
 func metaEntry(path, session, agent string) (core.Message, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {

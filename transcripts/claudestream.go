@@ -7,11 +7,11 @@ import (
 	"flame/core"
 )
 
-// A claudeStream is what must be remembered from line to line of what `claude -p
-// --output-format stream-json --verbose` prints. An answer's tokens are those at
-// its beginning there, so almost none are of its own words; the note of the turn's
-// end tells them all. Of agents below the first level it has their beginning and
-// end alone.
+// A claudeStream is the state between lines of the output of `claude -p
+// --output-format stream-json --verbose`. The tokens of an answer are those at
+// its start, so they hardly include its own words; the note of the turn's end
+// has the full count. Of agents below the first level the stream has only
+// beginning and end.
 type claudeStream struct {
 	compacted bool   // the next line that nobody typed is the summary
 	model     string // of the session's own answers
@@ -65,14 +65,15 @@ type claudeResult struct {
 	Errors  []string            `json:"errors"`
 	CostUSD float64             `json:"total_cost_usd"` // of the session so far, with its agents
 	Usage   claudeUsage         `json:"usage"`          // of the turn, without agents
-	Models  map[string]struct{} `json:"modelUsage"`     // that had a part in it
+	Models  map[string]struct{} `json:"modelUsage"`     // that took part in it
 	Refused []struct {
 		Tool string `json:"tool_name"`
 	} `json:"permission_denials"`
 }
 
-// streamAsides are the kinds of lines that Claude Code prints beside messages, and
-// systemAsides those of its lines of type system, that tell nothing of agents.
+// streamAsides are the kinds of lines that Claude Code prints besides messages,
+// and systemAsides those of its lines of type system, that say nothing about
+// agents.
 var (
 	streamAsides = map[string]bool{
 		"auth_status": true, "prompt_suggestion": true, "rate_limit_event": true, "stream_event": true, "tool_progress": true, "tool_use_summary": true,
@@ -113,7 +114,7 @@ func (s *claudeStream) line(text []byte) core.Message {
 	return m
 }
 
-// claudeSystem returns what a line of type system tells of agents.
+// claudeSystem returns what a line of type system says about agents.
 func claudeSystem(text []byte, l claudeStreamLine) []core.AgentNote {
 	if l.Subtype != "init" && !strings.HasPrefix(l.Subtype, "task_") {
 		return nil
@@ -147,7 +148,7 @@ func claudeSystem(text []byte, l claudeStreamLine) []core.AgentNote {
 	return []core.AgentNote{n}
 }
 
-// result returns what the end of a turn tells of the session.
+// result returns what the end of a turn says about the session.
 func (s *claudeStream) result(text []byte, l claudeStreamLine) []core.AgentNote {
 	var r claudeResult
 	if !loose(text, &r) || l.SessionID == "" {
@@ -174,8 +175,8 @@ func (s *claudeStream) result(text []byte, l claudeStreamLine) []core.AgentNote 
 	return []core.AgentNote{n}
 }
 
-// isAPIError reports whether an answer is what Claude Code writes in the model's place
-// when it gets none, whatever else it says of how that went.
+// isAPIError reports whether an answer is what Claude Code writes when it gets
+// none from the model, whatever else it says about the cause.
 func isAPIError(answer string) bool {
 	rest, found := strings.CutPrefix(answer, "API Error: ")
 	_, err := strconv.Atoi(rest[:min(3, len(rest))])

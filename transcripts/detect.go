@@ -21,27 +21,27 @@ import (
 const (
 	agentPrefix = "agent-"     // begins the names of subagents' files
 	metaSuffix  = ".meta.json" // ends that of the file beside
-	sniffed     = 1 << 20      // bytes that tell a format at the latest
+	sniffed     = 1 << 20      // bytes within which a format can be recognized
 )
 
 // A Log is one log of a host.
 type Log struct {
 	Format  *Format
 	Path    string // "-" is standard input
-	Session string // that the subagent of a file belongs to; the session wanted of a database, empty for all
+	Session string // the session that a subagent's file belongs to; of a database the session wanted, empty for all
 	Agent   string // the subagent whose file it is, by its name; else empty
 
 	input io.Reader // of "-"
 }
 
-// Host is the name of the host.
+// Host returns the name of the host.
 func (l Log) Host() string { return l.Format.Host }
 
-// Grows reports whether what is in the log stays as it is, and more is only added.
+// Grows reports whether the log is append-only.
 func (l Log) Grows() bool { return l.Format.inLines() }
 
-// Beside is the file that belongs to the log: what is said of a subagent, or what
-// SQLite has not yet put into a database.
+// Beside returns the file that belongs to the log: a subagent's description, or
+// what SQLite has not yet put into a database.
 func (l Log) Beside() string {
 	if l.Format.Database != nil {
 		return l.Path + "-wal"
@@ -49,8 +49,8 @@ func (l Log) Beside() string {
 	return strings.TrimSuffix(l.Path, ".jsonl") + metaSuffix
 }
 
-// Messages returns the whole log, a subagent's after what the file beside says of
-// it. A torn last line ends it with an ErrTorn.
+// Messages returns the whole log; a subagent's follows its description. A torn
+// last line ends it with an ErrTorn.
 func (l Log) Messages(ctx context.Context) iter.Seq2[core.Message, error] {
 	return func(yield func(core.Message, error) bool) {
 		for entry, err := range l.Entries(ctx, core.LogPosition{}) {
@@ -61,9 +61,9 @@ func (l Log) Messages(ctx context.Context) iter.Seq2[core.Message, error] {
 	}
 }
 
-// Entries returns what the log has after position from, which only a log in lines
-// knows; others are given whole. At the beginning stands what the file beside a
-// subagent's log says of it.
+// Entries returns what the log has after position from; only logs in lines have
+// positions, others are returned whole. At the beginning comes the description
+// beside a subagent's log.
 func (l Log) Entries(ctx context.Context, from core.LogPosition) iter.Seq2[core.LogEntry, error] {
 	return func(yield func(core.LogEntry, error) bool) {
 		if l.Agent != "" && from.Offset == 0 && !l.giveMeta(yield) {
@@ -88,8 +88,8 @@ func (l Log) giveMeta(yield func(core.LogEntry, error) bool) bool {
 	return yield(core.LogEntry{Message: m}, err) && err == nil
 }
 
-// Meta returns what the file beside a subagent's log says of it now;
-// fs.ErrNotExist where there is none.
+// Meta returns the current description beside a subagent's log, or
+// fs.ErrNotExist.
 func (l Log) Meta() (core.Message, error) { return metaEntry(l.Beside(), l.Session, l.Agent) }
 
 func (l Log) body(ctx context.Context, from core.LogPosition) iter.Seq2[core.LogEntry, error] {
@@ -122,7 +122,7 @@ func (l Log) open(from core.LogPosition) (io.Reader, core.LogPosition, func() er
 	return file, from, file.Close, nil
 }
 
-// unplaced returns messages of a log that has no positions.
+// unplaced returns messages of a log without positions.
 func unplaced(messages iter.Seq2[core.Message, error]) iter.Seq2[core.LogEntry, error] {
 	return func(yield func(core.LogEntry, error) bool) {
 		for m, err := range messages {
@@ -133,10 +133,10 @@ func unplaced(messages iter.Seq2[core.Message, error]) iter.Seq2[core.LogEntry, 
 	}
 }
 
-// Detect finds the logs at path: a file, a folder of them, or "-" for input. With
-// a session's file of Claude Code come those of its subagents, with a folder all
-// logs below it; parents stand before children where names tell. Nothing that can
-// be read is a core.Problem.
+// Detect finds the logs at path: a file, a folder of them, or "-" for input. A
+// session's file of Claude Code includes those of its subagents, a folder all
+// logs below it; parents come before children if names show them. If nothing
+// can be read the error is a core.Problem.
 func (f Formats) Detect(path string, input io.Reader) ([]Log, error) {
 	if path == "-" {
 		return f.detectInput(input)
@@ -165,7 +165,7 @@ func (f Formats) Detect(path string, input io.Reader) ([]Log, error) {
 }
 
 func (f Formats) unknownLog(path string) error {
-	return core.Invalidf("%s is no log that flame can read", path).WithHint(
+	return core.Invalidf("%s is not a log that flame can read", path).WithHint(
 		"it reads %s, and folders of these", f)
 }
 
@@ -178,8 +178,8 @@ func (f Formats) detectInput(input io.Reader) ([]Log, error) {
 	return []Log{{Format: format, Path: "-", input: r}}, nil
 }
 
-// firstLine looks at a first line, or at the beginning of a long one, and waits
-// for no more than that. A line of a bracket alone begins a document.
+// firstLine returns a first line, or the beginning of a long one, and waits for
+// no more than that. A line with only a bracket begins a document.
 func firstLine(r *bufio.Reader) []byte {
 	for size := 1; ; size = max(size*2, r.Buffered()) {
 		text, err := r.Peek(min(size, r.Size()))
@@ -189,8 +189,8 @@ func firstLine(r *bufio.Reader) []byte {
 	}
 }
 
-// head is firstLine of a file. It reads no more than it must: a folder may have
-// thousands.
+// head is firstLine for a file. It reads no more than it must: a folder may
+// have thousands of files.
 func head(file io.Reader) ([]byte, error) {
 	var text []byte
 	for size := 4 << 10; ; size = len(text) {
@@ -211,11 +211,11 @@ func oneLine(text []byte) bool {
 	return whole && len(bytes.TrimSpace(line)) > 1
 }
 
-// ours is flame's data folder. What it holds of agents stands in their hosts' logs.
+// ours is flame's data folder. Its agents are found in their hosts' logs.
 const ours = ".flame"
 
-// detectDir finds the logs below a folder, but not in flame's own. Folders that cannot
-// be read are an error: what is missing must not look like nothing.
+// detectDir finds the logs below a folder, except in flame's own. A folder that
+// cannot be read is an error: what is missing must not look like nothing.
 func (f Formats) detectDir(dir string) (logs []Log, err error) {
 	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.IsDir() && d.Name() == ours && path != dir {
@@ -237,7 +237,7 @@ func (f Formats) detectDir(dir string) (logs []Log, err error) {
 	return beside(dir, logs)
 }
 
-// rank puts subagents behind the sessions.
+// rank sorts subagents after sessions.
 func rank(l Log) int {
 	if l.Agent != "" {
 		return 1
@@ -245,7 +245,7 @@ func rank(l Log) int {
 	return 0
 }
 
-// beside adds the session whose own folder dir is: its file lies beside that.
+// beside adds the session whose folder dir is; its file is next to dir.
 func beside(dir string, logs []Log) ([]Log, error) {
 	dir = filepath.Clean(dir)
 	if filepath.Base(dir) == "subagents" {
@@ -282,7 +282,7 @@ func (f Formats) detectFile(path string) ([]Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, path := range old { // those of all sessions lie there
+	for _, path := range old { // the files of all sessions are there
 		if l, err := f.detectOne(path); err != nil {
 			return nil, err
 		} else if l.Agent != "" && l.Session == session {
@@ -292,12 +292,13 @@ func (f Formats) detectFile(path string) ([]Log, error) {
 	return logs, nil
 }
 
-// quoteGlob is a folder's name in a pattern.
+// quoteGlob returns a folder's name for use in a pattern.
 func quoteGlob(dir string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(dir)
 }
 
-// detectOne looks into a file. The zero Log is a file of another kind.
+// detectOne looks into a file. It returns the zero Log for a file of another
+// kind.
 func (f Formats) detectOne(path string) (Log, error) {
 	name := filepath.Base(path)
 	if strings.HasSuffix(name, metaSuffix) || !slices.Contains([]string{".jsonl", ".ndjson", ".json", ".db", ".log", ".txt", ""}, filepath.Ext(name)) {
@@ -320,8 +321,8 @@ func (f Formats) detectOne(path string) (Log, error) {
 	return log, nil
 }
 
-// sessionOf is the session of a subagent's file: named by its folder, in the old
-// layout by its lines.
+// sessionOf returns the session of a subagent's file: named by its folder, or
+// in the old layout by its lines.
 func sessionOf(path string, head []byte) string {
 	for dir := filepath.Dir(path); dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
 		if filepath.Base(dir) == "subagents" {

@@ -9,17 +9,18 @@ import (
 	"slices"
 )
 
-// ErrTorn ends a log whose last line is not complete: the host is still writing
-// it, or was killed while it did. All before it has been given.
+// ErrTorn ends a log whose last line is incomplete: the host is still writing
+// it, or was killed meanwhile. Everything before it has been returned.
 var ErrTorn = errors.New("the last line is not complete")
 
 const (
-	// maxLine bounds in bytes a line that is read whole; hosts write whole files
-	// that a tool has read into one. Of a longer one only the beginning is kept.
+	// maxLine bounds the length in bytes of a line that is read whole; hosts
+	// write whole files that a tool has read into one. Of a longer one only the
+	// beginning is kept.
 	maxLine = 64 << 20
-	// keptOfLong is how many bytes that is.
+	// keptOfLong is the number of bytes kept of such a line.
 	keptOfLong = 4 << 10
-	// keptBuffer bounds in bytes the memory that is held for the next line.
+	// keptBuffer bounds in bytes the memory held for the next line.
 	keptBuffer = 1 << 20
 )
 
@@ -33,8 +34,8 @@ type lines struct {
 
 func newLines(r io.Reader) *lines { return &lines{r: bufio.NewReaderSize(r, 64<<10)} }
 
-// next returns the next line without the blanks round it; it is good until next is
-// called again. A last line without an end comes with an ErrTorn.
+// next returns the next line without surrounding blanks; it is valid until the
+// next call. A last line without a newline comes with an ErrTorn.
 func (l *lines) next() (text []byte, err error) {
 	l.number++
 	text, size, err := l.read()
@@ -53,8 +54,8 @@ func (l *lines) next() (text []byte, err error) {
 	return text, nil
 }
 
-// read returns a line with its end, or the beginning of one that is too long, and
-// its size in bytes.
+// read returns a line with its newline, or the beginning of one that is too
+// long, and its size in bytes.
 func (l *lines) read() (text []byte, size int64, err error) {
 	part, err := l.r.ReadSlice('\n')
 	if !errors.Is(err, bufio.ErrBufferFull) {
@@ -78,7 +79,8 @@ func (l *lines) read() (text []byte, size int64, err error) {
 	}
 }
 
-// appendDoubling is append for what grows to many megabytes: it copies less.
+// appendDoubling is append for slices that grow to many megabytes: it copies
+// less.
 func appendDoubling(to, part []byte) []byte {
 	if cap(to)-len(to) < len(part) {
 		to = slices.Grow(to, max(len(to), len(part)))

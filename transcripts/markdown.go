@@ -12,7 +12,7 @@ import (
 	"flame/core"
 )
 
-// JSONL writes messages as they are, one JSON document a line.
+// JSONL writes messages as they are, one JSON document per line.
 func JSONL(w io.Writer, messages iter.Seq[core.Message]) error {
 	out := bufio.NewWriter(w)
 	encoder := json.NewEncoder(out)
@@ -25,9 +25,9 @@ func JSONL(w io.Writer, messages iter.Seq[core.Message]) error {
 	return out.Flush()
 }
 
-// Markdown writes messages for people to read, under a title. What was said
-// stands in fences that it cannot close, so that no text can pass for a heading,
-// for another's words, or for anything but text. Entries that no reader knows are
+// Markdown writes messages for people to read, under a title. What was said is
+// in fences that it cannot close, so that no text can pass for a heading, for
+// another's words, or for anything but text. Entries that no reader knows are
 // counted at the end.
 func Markdown(w io.Writer, title string, messages iter.Seq[core.Message]) error {
 	out := &page{w: bufio.NewWriter(w)}
@@ -48,10 +48,10 @@ func Markdown(w io.Writer, title string, messages iter.Seq[core.Message]) error 
 	return out.w.Flush()
 }
 
-// A page is what is being written; its writer remembers the first error.
+// A page is the output being written; its writer remembers the first error.
 type page struct {
 	w    *bufio.Writer
-	last string // heading of the message before
+	last string // heading of the previous message
 }
 
 func (p *page) printf(format string, args ...any) { fmt.Fprintf(p.w, format, args...) }
@@ -73,7 +73,7 @@ func (p *page) message(m core.Message) {
 	}
 }
 
-// headingOf says who speaks: the id tells answers of the same speaker apart.
+// headingOf says who speaks: the id distinguishes answers of the same speaker.
 func headingOf(m core.Message) string {
 	heading := "User"
 	switch {
@@ -109,7 +109,7 @@ func (p *page) part(part core.Part) {
 	}
 }
 
-// block writes a text in a fence that is longer than any in it.
+// block writes a text in a fence longer than any in it.
 func (p *page) block(label, language, text string) {
 	if label != "" {
 		p.printf("\n**%s**\n", label)
@@ -123,7 +123,7 @@ func (p *page) block(label, language, text string) {
 	p.printf("%s\n", fence)
 }
 
-// printable leaves out what would steer a terminal.
+// printable drops what would steer a terminal.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' && r != '\n' && r != '\t' || r >= 0x7F && r < 0xA0 {
@@ -133,7 +133,7 @@ func printable(text string) string {
 	}, strings.ReplaceAll(text, "\r\n", "\n"))
 }
 
-// longestRun is the length of the longest run of c in text.
+// longestRun returns the length of the longest run of c in text.
 func longestRun(text string, c rune) (longest int) {
 	run := 0
 	for _, r := range text {
@@ -147,8 +147,8 @@ func longestRun(text string, c rune) (longest int) {
 	return longest
 }
 
-// inline is a text as it can stand within a line: on one line, and without a
-// meaning in Markdown.
+// inline returns a text fit for use within a line, without any meaning in
+// Markdown.
 func inline(text string) string {
 	text = strings.ToValidUTF8(printable(strings.Join(strings.Fields(text), " ")), "\uFFFD")
 	var b strings.Builder
@@ -161,7 +161,7 @@ func inline(text string) string {
 	return b.String()
 }
 
-// indented is JSON for people; what is none stays as it is.
+// indented returns JSON for people; anything else stays as it is.
 func indented(raw json.RawMessage) string {
 	var b bytes.Buffer
 	if json.Indent(&b, raw, "", "  ") != nil {

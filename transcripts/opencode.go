@@ -12,9 +12,9 @@ import (
 	"flame/core"
 )
 
-// OpenCode reads what `opencode export` prints of a session: one JSON document.
-// A tool's call and its answer are parts of the same message there. A document
-// that breaks off ends in an ErrTorn.
+// OpenCode reads the output of `opencode export` for a session: one JSON
+// document. A tool's call and its answer are parts of the same message there. A
+// truncated document ends in an ErrTorn.
 func OpenCode(r io.Reader) iter.Seq2[core.Message, error] {
 	return func(yield func(core.Message, error) bool) {
 		err := openCodeDocument(json.NewDecoder(r), func(m core.Message) bool { return yield(m, nil) })
@@ -27,11 +27,11 @@ func OpenCode(r io.Reader) iter.Seq2[core.Message, error] {
 	}
 }
 
-// errEnough ends a document whose reader wants no more.
+// errEnough stops reading a document when the caller wants no more.
 var errEnough = errors.New("enough")
 
-// openCodeDocument goes through a document value by value, so that it needs not
-// fit into memory.
+// openCodeDocument reads a document value by value, so that it need not fit
+// into memory.
 func openCodeDocument(d *json.Decoder, give func(core.Message) bool) error {
 	if err := opens(d, '{'); err != nil {
 		return err
@@ -70,7 +70,7 @@ func openCodeList(d *json.Decoder, give func(core.Message) bool) error {
 	return err
 }
 
-// openCodeValue reads one value as what it means.
+// openCodeValue reads one value with parse.
 func openCodeValue(d *json.Decoder, parse parser, give func(core.Message) bool) error {
 	var raw json.RawMessage
 	if err := d.Decode(&raw); err != nil {
@@ -90,7 +90,7 @@ func opens(d *json.Decoder, with json.Delim) error {
 	return err
 }
 
-// An openCodeSession is what we read of a session.
+// An openCodeSession is what flame reads of a session.
 type openCodeSession struct {
 	ID       string `json:"id"`
 	ParentID string `json:"parentID"`
@@ -109,12 +109,12 @@ type openCodeSession struct {
 	} `json:"time"`
 }
 
-// flameAgent is what OpenCode calls each agent that flame starts in it; which of
-// flame's it is, the title of its session tells.
+// flameAgent is OpenCode's name for each agent that flame starts in it; the
+// title of its session says which of flame's agents it is.
 const flameAgent = "flame-agent"
 
-// note is what the session tells of itself. Its title is also that of a subagent,
-// with the type at its end.
+// note returns what the session says about itself. Its title is also that of a
+// subagent, with the type at its end.
 func (s openCodeSession) note() core.AgentNote {
 	n := core.AgentNote{
 		ID: s.ID, Spawn: s.ParentID != "", Parent: s.ParentID, Type: s.Agent, Description: core.SubagentGoal(s.Title),
@@ -139,7 +139,7 @@ func openCodeInfoMessage(raw []byte) core.Message {
 	return noted(raw, s.ID, s.note())
 }
 
-// An openCodeInfo is what we read of a message without its parts.
+// An openCodeInfo is what flame reads of a message without its parts.
 type openCodeInfo struct {
 	ID        string          `json:"id"`
 	SessionID string          `json:"sessionID"`
@@ -163,7 +163,7 @@ type openCodeError struct {
 	} `json:"data"`
 }
 
-// text is empty where there was no error.
+// text returns the error's text, or "" if there was no error.
 func (e openCodeError) text() string {
 	if e.Data.Message == "" {
 		return e.Name
@@ -171,7 +171,7 @@ func (e openCodeError) text() string {
 	return e.Data.Message
 }
 
-// state is what an error makes of a session.
+// state returns the state of a session after an error.
 func (e openCodeError) state() core.AgentState {
 	if e.Name == "MessageAbortedError" {
 		return core.AgentCancelled
@@ -189,7 +189,7 @@ type openCodeTokens struct {
 	} `json:"cache"`
 }
 
-// usage counts reasoning as output, as what is paid for.
+// usage counts reasoning as output, since it is billed as such.
 func (t openCodeTokens) usage(costUSD float64) core.Usage {
 	return core.Usage{
 		TokensIn: t.Input, TokensOut: t.Output + t.Reasoning, CacheRead: t.Cache.Read, CacheWritten: t.Cache.Write, CostUSD: costUSD,
@@ -209,7 +209,7 @@ func openCodeMessage(raw []byte) core.Message {
 
 func (i openCodeInfo) speaks() bool { return i.Role == "user" || i.Role == "assistant" }
 
-// message is that of the info with its parts.
+// message returns the info with its parts as a message.
 func (i openCodeInfo) message(parts []openCodePart) core.Message {
 	m := core.Message{
 		ID: i.ID, Role: core.Role(i.Role), Session: i.SessionID, Time: i.Time.Created, Model: i.ModelID,
@@ -237,7 +237,7 @@ func (i openCodeInfo) message(parts []openCodePart) core.Message {
 	return m
 }
 
-// finalReason reports whether a turn is over where an answer ended for this
+// finalReason reports whether a turn is over after an answer ended for this
 // reason.
 func finalReason(reason string) bool { return reason != "" && reason != "tool-calls" }
 
@@ -264,8 +264,7 @@ type openCodePart struct {
 	Cost   float64        `json:"cost"`
 }
 
-// addTo adds what the part says to its message; marks of OpenCode's own say
-// nothing.
+// addTo adds the part's content to its message; OpenCode's own marks have none.
 func (p openCodePart) addTo(m *core.Message) {
 	switch p.Type {
 	case "text":
@@ -288,14 +287,14 @@ func (p openCodePart) addTo(m *core.Message) {
 	}
 }
 
-// openCodeStates are what the state of a task tool makes of its agent.
+// openCodeStates maps the state of a task tool to that of its agent.
 var openCodeStates = map[string]core.AgentState{
 	"pending": core.AgentInitializing, "running": core.AgentActive,
 	"completed": core.AgentCompleted, "error": core.AgentError,
 }
 
-// spawn is the note of a call of the task tool. A call that was refused started
-// no session.
+// spawn returns the note of a call of the task tool. A refused call started no
+// session.
 func (p openCodePart) spawn(session string) core.AgentNote {
 	var in struct {
 		Type        string `json:"subagent_type"`
@@ -330,7 +329,8 @@ func (p openCodePart) spawn(session string) core.AgentNote {
 	return n
 }
 
-// taskResult is what an agent said, without what the task tool puts round it.
+// taskResult returns an agent's words without what the task tool puts around
+// them.
 func taskResult(output string) string {
 	_, text, found := strings.Cut(output, "<task_result>")
 	end := strings.LastIndex(text, "</task_result>")

@@ -13,10 +13,10 @@ import (
 	"flame/core"
 )
 
-// OpenCodeDB reads the database that OpenCode keeps of all its sessions: of the
-// given session and those below it, or of all where it is empty, each after the
-// one that started it. It is read as it stands at the beginning, nothing is
-// written to it, and OpenCode may go on using it.
+// OpenCodeDB reads the database in which OpenCode keeps all its sessions: the
+// given session and those below it, or all if it is empty, each after the one
+// that started it. It reads a snapshot and writes nothing, and OpenCode can
+// keep using the database.
 func OpenCodeDB(ctx context.Context, path, session string) iter.Seq2[core.Message, error] {
 	return func(yield func(core.Message, error) bool) {
 		err := readOpenCodeDB(ctx, path, session, func(m core.Message) bool { return yield(m, nil) })
@@ -26,8 +26,8 @@ func OpenCodeDB(ctx context.Context, path, session string) iter.Seq2[core.Messag
 	}
 }
 
-// openOpenCodeDB opens for reading alone. A database in WAL mode is read through
-// its log, so what OpenCode wrote last is there.
+// openOpenCodeDB opens read-only. A database in WAL mode is read through its
+// log, so OpenCode's latest writes are included.
 func openOpenCodeDB(path string) (*sql.DB, error) {
 	file := url.URL{Scheme: "file", OmitHost: true, Path: path}
 	return sql.Open("sqlite", file.String()+"?mode=ro&_pragma=busy_timeout(5000)&_pragma=query_only(1)")
@@ -59,8 +59,8 @@ func readOpenCodeDB(ctx context.Context, path, session string, give func(core.Me
 	return nil
 }
 
-// openCodeSessions returns what each session tells of itself, oldest first. Columns
-// are found by name, because each version has others.
+// openCodeSessions returns what each session says about itself, oldest first.
+// Columns are looked up by name, because they differ between versions.
 func openCodeSessions(ctx context.Context, tx *sql.Tx, session string) (found []core.Message, err error) {
 	rows, err := tx.QueryContext(ctx, `
 		WITH RECURSIVE wanted(id) AS (
@@ -92,9 +92,9 @@ func openCodeSessions(ctx context.Context, tx *sql.Tx, session string) (found []
 	return found, rows.Err()
 }
 
-// openCodeRow is a row of the table session.
+// openCodeRow converts a row of the table session.
 func openCodeRow(row map[string]string) core.Message {
-	raw, _ := json.Marshal(row) // a map of strings always has a JSON
+	raw, _ := json.Marshal(row) // a map of strings can always be encoded
 	s := openCodeSession{ID: row["id"], ParentID: row["parent_id"], Title: row["title"], Agent: row["agent"]}
 	for column, into := range map[string]any{"permission": &s.Permission, "model": &s.Model, "time_created": &s.Time.Created} {
 		if row[column] != "" {
@@ -104,8 +104,8 @@ func openCodeRow(row map[string]string) core.Message {
 	return noted(raw, s.ID, s.note())
 }
 
-// openCodeMessages returns a session's messages in the order they were made. A
-// message has a row for each of its parts.
+// openCodeMessages returns a session's messages in order of creation. A message
+// has a row for each of its parts.
 func openCodeMessages(ctx context.Context, tx *sql.Tx, session string, give func(core.Message) bool) (more bool, err error) {
 	rows, err := tx.QueryContext(ctx, `
 		SELECT m.id, m.data, coalesce(p.data, '') FROM message m LEFT JOIN part p ON p.message_id = m.id
@@ -135,7 +135,7 @@ func openCodeMessages(ctx context.Context, tx *sql.Tx, session string, give func
 	return newest.give(session, give), nil
 }
 
-// An openCodeStored is a message as it lies in the database.
+// An openCodeStored is a message as stored in the database.
 type openCodeStored struct {
 	id    string
 	data  []byte

@@ -32,8 +32,8 @@ var (
 	}
 )
 
-// isOpenCodeExport tells an export, which is spread over lines, or too long to be
-// seen to its end.
+// isOpenCodeExport recognizes an export, which spans lines, or is too long to
+// be read to its end.
 func isOpenCodeExport(head []byte) bool {
 	d := json.NewDecoder(bytes.NewReader(head))
 	var info openCodeSession

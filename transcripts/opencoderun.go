@@ -6,10 +6,10 @@ import (
 	"flame/core"
 )
 
-// openCodeRunLine reads one line of what `opencode run --format json` prints: a
-// part of an answer in the root session, a message here. What its subagents say is
-// not among them. Tokens stand at the end of the step; each step is an answer of
-// its own.
+// openCodeRunLine reads one line of the output of `opencode run --format json`:
+// a part of an answer in the root session, a message here. What its subagents
+// say is not included. Tokens come at the end of the step; each step is an
+// answer of its own.
 func openCodeRunLine(text []byte) core.Message {
 	var l struct {
 		Type      string        `json:"type"`
@@ -24,7 +24,7 @@ func openCodeRunLine(text []byte) core.Message {
 	m := core.Message{ID: l.Part.MessageID, Role: core.RoleAssistant, Session: l.SessionID, Time: l.Timestamp}
 	switch l.Type {
 	case "text", "reasoning", "tool_use":
-		if l.Part.Synthetic { // the client asks the model to go on
+		if l.Part.Synthetic { // the client asks the model to continue
 			m.Role = core.RoleUser
 		}
 		l.Part.addTo(&m)
@@ -48,8 +48,8 @@ func openCodeRunLine(text []byte) core.Message {
 	return m
 }
 
-// refused reports whether a tool's error says that the agent was not let use it, by a
-// rule or by a person.
+// refused reports whether a tool's error says that the agent was not allowed to
+// use it, by a rule or by a person.
 func refused(err string) bool {
 	return strings.HasPrefix(err, "The user rejected permission to use") || strings.HasPrefix(err, "The user has specified a rule which prevents")
 }

@@ -2,7 +2,7 @@ package transcripts
 
 import "strings"
 
-// A price is what a million tokens of each kind cost, in US dollars.
+// A price is the cost of a million tokens of each kind, in US dollars.
 type price struct {
 	in, out                float64 // prompt that no cache served, answer
 	written5m, writtenHour float64 // prompt put into a cache for 5 minutes, for an hour
@@ -10,8 +10,8 @@ type price struct {
 }
 
 // prices are the list prices by model as Claude Code 2.1.328 computes them: its
-// log tells none, but it prices its sessions by these (costUSD, seen by letting
-// a scripted model tell chosen numbers of tokens).
+// log has none, but it prices its sessions by these (costUSD, observed with a
+// scripted model that reports chosen numbers of tokens).
 var prices = map[string]price{
 	"claude-fable-5-2":  {8, 40, 10, 16, 0.2},
 	"claude-fable-5-1":  {10, 50, 12.5, 20, 0.25},
@@ -38,27 +38,27 @@ var prices = map[string]price{
 	"claude-3-5-haiku":  {0.8, 4, 1, 1.6, 0.08},
 }
 
-// fastTimes is how many times its price a model costs in fast mode; another has
-// none.
+// fastTimes is the factor on a model's price in fast mode; other models have no
+// such mode.
 var fastTimes = map[string]float64{
 	"claude-fable-5-2": 2, "claude-mythos-5-2": 2, "claude-opus-5-5": 2, "claude-opus-5": 2,
 	"claude-opus-4-8": 2, "claude-opus-4-7": 6, "claude-opus-4-6": 6,
 }
 
-// longTimes is how many times its price a model costs whose prompt is longer
-// than so many tokens, whatever of them a cache served.
+// longTimes is the factor on a model's price if its prompt is longer than so
+// many tokens, cached or not.
 var longTimes = map[string]struct {
 	above int64
 	times float64
 }{"claude-haiku-5-5": {100_000, 5}}
 
 const (
-	usTimes     = 1.1  // what an answer costs that may be computed in the United States alone
+	usTimes     = 1.1  // factor for an answer that must be computed in the United States
 	searchPrice = 0.01 // of one search of the web, in US dollars
 )
 
-// cost is the list price of an answer in US dollars; 0 where the model's is not
-// known.
+// cost returns the list price of an answer in US dollars, or 0 if the model's
+// is unknown.
 func (u claudeUsage) cost(model string) float64 {
 	model = family(model)
 	p, known := prices[model]
@@ -80,8 +80,8 @@ func (u claudeUsage) cost(model string) float64 {
 	return tokens/1e6 + float64(u.Server.Searches)*searchPrice
 }
 
-// family is the name of a model without what providers put before it and without
-// its date and version.
+// family returns the name of a model without the provider's prefix and without
+// date and version.
 func family(model string) string {
 	if i := strings.Index(model, "claude-"); i > 0 {
 		model = model[i:]

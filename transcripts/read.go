@@ -11,10 +11,10 @@ import (
 	"flame/core"
 )
 
-// Read returns what the host has added to its log at path since position from. A
-// log that is shorter than that was written anew: it is given from its
-// beginning. A last line that is not complete is left for the next time. An
-// error, fs.ErrNotExist where there is no such file, ends the stream.
+// Read returns what the host has added to its log at path since position from.
+// A log shorter than that was rewritten: it is read from its beginning. An
+// incomplete last line is left for the next time. An error, fs.ErrNotExist if
+// there is no such file, ends the stream.
 func (f Formats) Read(host, path string, from core.LogPosition) iter.Seq2[core.LogEntry, error] {
 	return func(yield func(core.LogEntry, error) bool) {
 		file, from, err := open(path, from)
@@ -25,7 +25,7 @@ func (f Formats) Read(host, path string, from core.LogPosition) iter.Seq2[core.L
 		defer file.Close()
 		format := f.keptBy(host)
 		if format == nil {
-			yield(core.LogEntry{Next: from}, fmt.Errorf("the host %q keeps no log that can be read", host))
+			yield(core.LogEntry{Next: from}, fmt.Errorf("the host %q keeps no log that flame can read", host))
 			return
 		}
 		for entry, err := range entries(file, format, from, false) {
@@ -36,7 +36,7 @@ func (f Formats) Read(host, path string, from core.LogPosition) iter.Seq2[core.L
 	}
 }
 
-// open returns the log at path, to be read on after the position that it returns.
+// open returns the log at path and the position from which to read on.
 func open(path string, from core.LogPosition) (*os.File, core.LogPosition, error) {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -1,7 +1,7 @@
-// Package transcripts reads the logs that hosts keep or print of their sessions,
-// each format by a reader of its own, into one stream of core messages: order
-// kept, unknown lines kept, the usage of an answer told once. It leaves to others
-// what the messages mean for frames.
+// Package transcripts reads the logs that hosts keep or print of their
+// sessions, each format by its own reader, into one stream of core messages:
+// order kept, unknown lines kept, the usage of an answer counted once. It
+// leaves to others what the messages mean for frames.
 package transcripts
 
 import (
@@ -14,9 +14,9 @@ import (
 	"flame/core"
 )
 
-// Reader returns what tells of a single line of a log what it means, with which a
-// program that reads a host's output itself can go through it: call it for one line
-// after another. It is nil for a format that is not kept in lines.
+// Reader returns a function that interprets single lines of a log, for a
+// program that reads a host's output itself: call it for one line after
+// another. It is nil for a format that is not line-based.
 func (f *Format) Reader() func(line []byte) core.Message {
 	if !f.inLines() {
 		return nil
@@ -25,9 +25,9 @@ func (f *Format) Reader() func(line []byte) core.Message {
 	return func(line []byte) core.Message { return told.once(parse(bytes.TrimSpace(line))) }
 }
 
-// Messages returns the messages of a whole log in lines. An error ends the stream;
-// ErrTorn is one that more reading may cure. A format that is not kept in lines is
-// an error.
+// Messages returns the messages of a whole line-based log. An error ends the
+// stream; an ErrTorn may go away with more reading. A format that is not
+// line-based is an error.
 func Messages(r io.Reader, format *Format) iter.Seq2[core.Message, error] {
 	return func(yield func(core.Message, error) bool) {
 		if !format.inLines() {
@@ -42,8 +42,8 @@ func Messages(r io.Reader, format *Format) iter.Seq2[core.Message, error] {
 	}
 }
 
-// entries reads what r has after position from. A last line without an end is an
-// ErrTorn; in a log that is whole it is taken all the same where it is JSON.
+// entries reads what r has after position from. A last line without a newline
+// is an ErrTorn; in a complete log it is accepted if it is JSON.
 func entries(r io.Reader, format *Format, from core.LogPosition, whole bool) iter.Seq2[core.LogEntry, error] {
 	return func(yield func(core.LogEntry, error) bool) {
 		parse, told, at := format.Lines(), newTold(from.Last), from
@@ -75,12 +75,12 @@ func entries(r io.Reader, format *Format, from core.LogPosition, whole bool) ite
 	}
 }
 
-// toldAnswers is how many answers are remembered as told. The lines of one come
-// close together, among those of agents that run beside it.
+// toldAnswers is how many answers are remembered as counted. The lines of one
+// answer come close together, between those of agents that run in parallel.
 const toldAnswers = 512
 
-// told remembers the last answers whose tokens were told: hosts repeat them on
-// each line of an answer.
+// told remembers the last answers whose tokens were counted: hosts repeat them
+// on each line of an answer.
 type told struct {
 	ids  map[string]bool
 	ring [toldAnswers]string
@@ -102,7 +102,7 @@ func (t *told) add(id string) {
 	t.next = (t.next + 1) % toldAnswers
 }
 
-// once returns m without the tokens that an earlier line has told.
+// once returns m without tokens that an earlier line has reported.
 func (t *told) once(m core.Message) core.Message {
 	switch {
 	case m.ID == "" || m.Usage == core.Usage{ToolCalls: m.Usage.ToolCalls}:
@@ -114,31 +114,31 @@ func (t *told) once(m core.Message) core.Message {
 	return m
 }
 
-// other keeps a line that is no message.
+// other keeps a line that is not a message.
 func other(text []byte) core.Message {
 	m := core.Message{Role: core.RoleOther, Raw: bytes.Clone(text)}
 	if !json.Valid(text) {
-		m.Raw, _ = json.Marshal(string(text)) // a string always has a JSON
+		m.Raw, _ = json.Marshal(string(text)) // a string can always be encoded
 	}
 	return m
 }
 
-// noted is a line that is no message, but tells of agents.
+// noted returns a line that is not a message but says something about agents.
 func noted(text []byte, session string, notes ...core.AgentNote) core.Message {
 	m := other(text)
 	m.Session, m.Notes = session, notes
 	return m
 }
 
-// aside is m, which tells of no agent, as an entry of a kind that is known or not.
-// What an entry of it tells all the same stays told.
+// aside marks m, which says nothing about agents, as an entry of a known kind
+// or not. Any notes it has after all stay.
 func aside(m core.Message, known bool) core.Message {
 	m.Aside = known && len(m.Notes) == 0
 	return m
 }
 
-// loose reads what it can of a JSON value: a field of another kind than it was
-// stays unset, as hosts change. It is false where text is no JSON.
+// loose decodes what it can of a JSON value: a field of an unexpected type
+// stays unset, as hosts change. It returns false if text is not JSON.
 func loose(text []byte, into any) bool {
 	var other *json.UnmarshalTypeError
 	err := json.Unmarshal(text, into)

@@ -1,5 +1,5 @@
-// Package env has the names of the settings that texts tell of, for packages that do not
-// know their values. The settings themselves are config's.
+// Package env has the names of the settings that texts mention, for packages
+// that do not know their values. The settings themselves are config's.
 package env
 
 // The variables, by the fields of config.Settings.
