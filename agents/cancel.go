@@ -44,7 +44,7 @@ func (a *Agents) directed(ctx context.Context, by project.Caller, id string) (ru
 func (a *Agents) cancel(ctx context.Context, id, who string) (record.Run, error) {
 	asked, first := false, false
 	var watched record.Live
-	run, err := a.change(ctx, id, func(tx project.Tx, run *record.Run) error {
+	run, err := record.Change(ctx, a.Project.Store, id, func(tx project.Tx, run *record.Run) error {
 		asked, first = true, run.CancelledBy == ""
 		run.CancelledBy = cmp.Or(run.CancelledBy, who)
 		_, err := record.Living.Load(tx, id, &watched)

@@ -47,7 +47,7 @@ func (a *Agents) end(ctx context.Context, id string, o supervise.Outcome) error 
 	if !told.State.Ended() {
 		made = told.Hashes(a.Dir)
 	}
-	run, err := a.change(ctx, id, func(tx project.Tx, run *record.Run) error {
+	run, err := record.Change(ctx, a.Project.Store, id, func(tx project.Tx, run *record.Run) error {
 		if err := record.Spend(tx, *run, o.Progress); err != nil {
 			return err
 		}

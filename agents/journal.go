@@ -47,7 +47,7 @@ var errOver = errors.New("the agent is over")
 
 // Begin keeps who watches over the agent.
 func (j journal) Begin(ctx context.Context, by supervise.Process) error {
-	run, err := j.a.change(ctx, j.id, func(tx project.Tx, run *record.Run) error {
+	run, err := record.Change(ctx, j.a.Project.Store, j.id, func(tx project.Tx, run *record.Run) error {
 		return record.Living.Save(tx, j.id, record.Live{Supervisor: by, Since: run.CreatedAt})
 	})
 	if err == nil && run.State.Ended() {
@@ -59,7 +59,7 @@ func (j journal) Begin(ctx context.Context, by supervise.Process) error {
 // Active keeps that the agent runs, and in which session.
 func (j journal) Active(ctx context.Context, p supervise.Progress) error {
 	p.Text = core.Cut(p.Text, changes.MaxExcerpt)
-	run, err := j.a.change(ctx, j.id, func(tx project.Tx, run *record.Run) error {
+	run, err := record.Change(ctx, j.a.Project.Store, j.id, func(tx project.Tx, run *record.Run) error {
 		before := run.State
 		run.State = core.AgentActive // what it used so far is Tell's and End's to count
 		if p.Session != "" {
@@ -107,7 +107,7 @@ func (j journal) Tell(ctx context.Context, p supervise.Progress) (orders supervi
 	if err != nil || !news {
 		return orders, err
 	}
-	_, err = j.a.change(ctx, j.id, func(tx project.Tx, run *record.Run) error {
+	_, err = record.Change(ctx, j.a.Project.Store, j.id, func(tx project.Tx, run *record.Run) error {
 		if err := record.Spend(tx, *run, p); err != nil {
 			return err
 		}
@@ -177,7 +177,7 @@ func (j journal) tellProgress(tx project.Tx, run record.Run) error {
 
 // Retry keeps that the agent waits for another attempt.
 func (j journal) Retry(ctx context.Context, r supervise.Retry) error {
-	_, err := j.a.change(ctx, j.id, func(tx project.Tx, run *record.Run) error {
+	_, err := record.Change(ctx, j.a.Project.Store, j.id, func(tx project.Tx, run *record.Run) error {
 		run.State, run.Progress.Attempt = core.AgentSuspended, r.Attempt
 		return record.Tell(tx, j.a.Project.Now(), *run, core.SubagentRetry, map[string]any{
 			"agent_type": run.Type, "attempt": r.Attempt, "reason": r.Reason, "delay": r.Delay.Milliseconds(),

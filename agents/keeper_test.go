@@ -171,7 +171,7 @@ func TestAgentsBelowOutliveAKilledSupervisor(t *testing.T) {
 // below returns the only agent that another one has started.
 func (s *service) below(id string) record.Run {
 	s.t.Helper()
-	all, err := s.List(s.ctx)
+	all, err := s.Below(s.ctx, "")
 	require.NoError(s.t, err)
 	for _, run := range all {
 		if run.ParentAgent == id {
@@ -197,7 +197,7 @@ func TestASupervisorLeavesNoZombiesOfAgentsBelow(t *testing.T) {
 // processes.
 func (s *service) finishedBelow(id string) (count int) {
 	s.t.Helper()
-	all, err := s.List(s.ctx)
+	all, err := s.Below(s.ctx, "")
 	require.NoError(s.t, err)
 	for _, run := range all {
 		if run.ParentAgent == id && run.State.Ended() && len(worksFor(s.t, run.ID)) == 0 {

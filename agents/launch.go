@@ -35,6 +35,25 @@ func (a *Agents) Folder(id string) string { return record.Folder(a.Data, id) }
 // whose definitions and settings are the agent's.
 func (a *Agents) Seat(id, checkout string) supervise.Seat { return a.launcher().seat(id, checkout) }
 
+// isolate makes the worktree that an agent is to have, if any, and has it work
+// there.
+func (l launcher) isolate(ctx context.Context, run record.Run) (record.Run, error) {
+	if run.Worktree == "" {
+		return run, nil
+	}
+	if err := os.MkdirAll(record.Folder(l.Data, run.ID), 0o700); err != nil {
+		return run, core.Unavailablef(err, "could not make the agent's folder: %v", err)
+	}
+	inside, err := run.Own().Add(ctx, run.Cwd)
+	if err != nil {
+		return run, err
+	}
+	return record.Change(ctx, l.Project.Store, run.ID, func(_ project.Tx, kept *record.Run) error {
+		kept.Cwd = inside
+		return nil
+	})
+}
+
 // launch starts the supervisor of an agent, which makes the agent's command itself.
 // One that could not be made is told here, where somebody waits.
 func (l launcher) launch(ctx context.Context, run record.Run) error {

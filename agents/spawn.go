@@ -3,12 +3,10 @@ package agents
 import (
 	"context"
 	"errors"
-	"os"
 
 	"flame/agents/changes"
 	"flame/agents/plan"
 	"flame/agents/record"
-	"flame/core"
 	"flame/project"
 	"flame/project/children"
 )
@@ -47,7 +45,7 @@ func (a *Agents) Begin(ctx context.Context, p plan.Plan) (run record.Run, err er
 // start has an agent that was let in run, or ends it.
 func (a *Agents) start(ctx context.Context, admitted record.Run) (run record.Run, err error) {
 	if admitted.ResumedFrom == "" {
-		run, err = a.isolate(ctx, admitted)
+		run, err = a.launcher().isolate(ctx, admitted)
 	} else {
 		run, err = admitted, admitted.Own().Restore(ctx, a.Dir, record.Patch(a.Data, admitted.ResumedFrom))
 	}
@@ -58,23 +56,4 @@ func (a *Agents) start(ctx context.Context, admitted record.Run) (run record.Run
 		return admitted, errors.Join(err, a.unstarted(ctx, admitted.ID, err))
 	}
 	return run, nil
-}
-
-// isolate makes the worktree that an agent is to have, if any, and has it work
-// there.
-func (a *Agents) isolate(ctx context.Context, run record.Run) (record.Run, error) {
-	if run.Worktree == "" {
-		return run, nil
-	}
-	if err := os.MkdirAll(a.Folder(run.ID), 0o700); err != nil {
-		return run, core.Unavailablef(err, "could not make the agent's folder: %v", err)
-	}
-	inside, err := run.Own().Add(ctx, run.Cwd)
-	if err != nil {
-		return run, err
-	}
-	return a.change(ctx, run.ID, func(_ project.Tx, kept *record.Run) error {
-		kept.Cwd = inside
-		return nil
-	})
 }

@@ -106,7 +106,7 @@ func TestTheSameIdempotencyKeyGivesTheSameAgent(t *testing.T) {
 	for _, id := range ids {
 		assert.Equal(t, ids[0], id, "calls at the same moment count too")
 	}
-	all, err := s.List(s.ctx)
+	all, err := s.Below(s.ctx, "")
 	require.NoError(t, err)
 	assert.Len(t, all, 1)
 	other := user
@@ -163,7 +163,7 @@ func TestSpawnsThatCannotBeRight(t *testing.T) {
 			assert.Contains(t, problem(t, err, tt.kind), tt.says)
 		})
 	}
-	runs, err := s.List(s.ctx)
+	runs, err := s.Below(s.ctx, "")
 	require.NoError(t, err)
 	assert.Empty(t, runs, "nothing is left of them")
 	state, err := transfer.Snapshot(s.ctx, s.Project, user)
