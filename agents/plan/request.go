@@ -43,7 +43,8 @@ func (r Request) check() error {
 	case len(r.Prompt) > maxPrompt:
 		return core.Invalidf("the prompt has %d bytes; at most %d are taken", len(r.Prompt), maxPrompt).WithHint("put what is long into a file and name that")
 	case r.Type == "" && len(r.Inline) == 0:
-		return core.Invalidf("subagent_type is missing").WithHint("name the kind of agent, for example builder, tester, analyzer or retriever; `flame agents list` shows all")
+		return core.Invalidf("subagent_type is missing").
+			WithHint("name the kind of agent, for example builder, tester, analyzer or retriever; `flame agents list` shows all")
 	case r.Timeout < 0 || r.BudgetTokens < 0 || r.BudgetUSD < 0:
 		return core.Invalidf("timeout and budgets cannot be negative").WithHint("leave them out for the defaults")
 	}

@@ -68,7 +68,8 @@ const continued = " (continued)"
 // stillAllowed refuses to go on with an agent in a mode that its grant, or the one who
 // asks, would not give it now. A person at a shell goes on with what there is.
 func (pl Planner) stillAllowed(tx project.Tx, by project.Caller, old record.Run, caller core.Session) error {
-	if err := old.Mode.StillHolds(tx, old.ID, pl.Project.Now()); err != nil || old.Mode.Grant != "" || by.Session == "" && by.Agent == "" && by.Trust != project.InHost {
+	atShell := by.Session == "" && by.Agent == "" && by.Trust != project.InHost
+	if err := old.Mode.StillHolds(tx, old.ID, pl.Project.Now()); err != nil || old.Mode.Grant != "" || atShell {
 		return err
 	}
 	asks, err := pl.askerOf(tx, by, caller, func() definition.Catalog { return pl.Catalog(pl.Dir) })
