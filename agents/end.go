@@ -93,7 +93,7 @@ func tellEnd(tx project.Tx, now core.Millis, run record.Run) error {
 		record.Tell(tx, now, run, core.SubagentStop, map[string]any{
 			"session_id": run.ParentSession, "agent_type": run.Type, "permission_mode": run.Mode.Effective,
 			"task_description": run.Description, "spawn_timestamp": run.CreatedAt, "completion_timestamp": run.EndedAt,
-			"outcome": run.State.Outcome(), "state": run.State, "stop_reason": o.Reason, "error": o.Error, "stderr": o.Stderr,
+			"outcome": record.OutcomeOf(run.State), "state": run.State, "stop_reason": o.Reason, "error": o.Error, "stderr": o.Stderr,
 			"partial": o.Partial, "tool_invocation_count": run.Progress.ToolCalls, "retries": run.Progress.Attempt,
 			"artifact_paths": append([]string{}, frame.Artifacts...), "model": model, "machine": record.Machine(),
 			"tokens": run.Progress.Tokens(), "costUSD": run.Progress.Cost(), "duration_ms": run.EndedAt - run.CreatedAt,

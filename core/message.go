@@ -92,17 +92,6 @@ func (s AgentState) Ended() bool {
 	return true
 }
 
-// Outcome returns the word for how an agent ended (seed 004).
-func (s AgentState) Outcome() string {
-	switch s {
-	case AgentCompleted:
-		return "success"
-	case AgentTimeout:
-		return "timeout"
-	}
-	return "failure"
-}
-
 // An AgentNote is what an entry of a log says about a session or an agent. ID
 // and Call both identify it; one may be missing. Zero fields say nothing: what
 // is known of an agent is all its notes together.

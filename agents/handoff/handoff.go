@@ -120,7 +120,7 @@ func Claim(tx project.Tx, now core.Millis, run record.Run) (h Handoff, due bool,
 	if due = known && !h.Resolved && (h.Claimed == 0 || now-h.Claimed > claimTime); err != nil || !due {
 		return h, false, err
 	}
-	h.Outcome, h.Claimed = run.State.Outcome(), now
+	h.Outcome, h.Claimed = record.OutcomeOf(run.State), now
 	return h, true, errors.Join(
 		Records.Save(tx, run.ID, h),
 		record.Tell(tx, now, run, core.HandoffComplete, map[string]any{"subagent_id": run.ID, "outcome": h.Outcome}))

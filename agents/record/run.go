@@ -95,3 +95,14 @@ const MaxPrompt = 20_000
 
 // Own returns the worktree that the agent has for itself.
 func (r Run) Own() changes.Worktree { return changes.Worktree{Dir: r.Worktree, Base: r.Base} }
+
+// OutcomeOf returns the word for how an agent in a state has ended (seed 004).
+func OutcomeOf(state core.AgentState) string {
+	switch state {
+	case core.AgentCompleted:
+		return "success"
+	case core.AgentTimeout:
+		return "timeout"
+	}
+	return "failure"
+}
