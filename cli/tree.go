@@ -15,7 +15,7 @@ import (
 func newTree(a *App) *cobra.Command {
 	var all, details bool
 	cmd := &cobra.Command{
-		Use: "tree [FRAME]", Short: "Draw the frames of this project", Example: "  flame tree --details",
+		Use: "tree [FRAME]", Aliases: []string{"ls", "list"}, Short: "Draw the frames of this project", Example: "  flame tree --details",
 		Args: flags.Takes(0, 1), ValidArgsFunction: a.frameArgs,
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "archived frames too")

@@ -73,6 +73,12 @@ func WrongFlag(cmd *cobra.Command, err error) error {
 	return Wrong(cmd, "--%s takes %s, not %q", flag.Name, wanted, value.GetValue())
 }
 
+// instead says what to do in place of commands that flame does not have on purpose.
+var instead = map[string]string{
+	"rm": "nothing is deleted by hand: `flame invalidate FRAME REASON` voids a frame and what is planned below it, `flame prune` archives roots without work",
+	"mv": "frames stay where they were made: `flame invalidate FRAME REASON` and `flame plan GOAL` plan one anew elsewhere",
+}
+
 // NoSuchCommand checks the arguments of a command that has subcommands: it
 // takes none, so any argument is meant as a subcommand.
 func NoSuchCommand(parent *cobra.Command, args []string) error {
@@ -83,8 +89,11 @@ func NoSuchCommand(parent *cobra.Command, args []string) error {
 	if !parent.HasSubCommands() {
 		hint = "`flame help" + topic(parent) + "` explains that command"
 	}
-	parent.SuggestionsMinimumDistance = 2
-	if near := parent.SuggestionsFor(args[0]); len(near) > 0 {
+	// Short words are near to everything: what was meant should not be guessed at from one letter.
+	parent.SuggestionsMinimumDistance = max(1, len(args[0])/3)
+	if other, ok := instead[args[0]]; ok && !parent.HasParent() {
+		hint = other
+	} else if near := parent.SuggestionsFor(args[0]); len(near) > 0 {
 		hint = "did you mean " + strings.Join(near, " or ") + "? " + hint
 	}
 	return UsageError{Problem: core.Invalidf("there is no command %q", args[0]).WithHint("%s", hint)}
