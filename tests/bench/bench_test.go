@@ -2,11 +2,13 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -212,10 +214,37 @@ func maximum(m map[string]int, except string) (n int) {
 	return n
 }
 
+// built has the programs that a benchmark runs, made once for all tests that do not run
+// a whole one.
+var built struct {
+	once  sync.Once
+	bench bench
+	err   error
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if built.bench.dir != "" {
+		_ = os.RemoveAll(built.bench.dir) // a leftover harms no later run
+	}
+	os.Exit(code)
+}
+
+// prepared returns a benchmark with its programs and a folder of its own.
+func prepared(t *testing.T) *bench {
+	t.Helper()
+	built.once.Do(func() {
+		if built.bench.dir, built.err = os.MkdirTemp("", "flame-test-"); built.err == nil {
+			built.err = built.bench.build(context.Background())
+		}
+	})
+	require.NoError(t, built.err)
+	return &bench{dir: t.TempDir(), flame: built.bench.flame, hello: built.bench.hello, peak: built.bench.peak}
+}
+
 func TestPeakIsThatOfTheCommand(t *testing.T) {
 	t.Parallel()
-	b := &bench{dir: t.TempDir()}
-	require.NoError(t, b.build(t.Context()))
+	b := prepared(t)
 	ballast := bytes.Repeat([]byte{1}, 100<<20) // in this process, which must not count
 	small, err := b.peakOf(t.Context(), tree{dir: b.dir}, b.hello)
 	require.NoError(t, err)
@@ -227,8 +256,8 @@ func TestPeakIsThatOfTheCommand(t *testing.T) {
 
 func TestHooksThatDoNothingAreNoticed(t *testing.T) {
 	t.Parallel()
-	b := &bench{dir: t.TempDir(), scale: scale{trees: []int{100}, processes: 1}, trees: map[int]tree{}}
-	require.NoError(t, b.build(t.Context()))
+	b := prepared(t)
+	b.scale, b.trees = scale{trees: []int{100}, processes: 1}, map[int]tree{}
 	planted, err := plant(t.Context(), b.dir, 100)
 	require.NoError(t, err)
 	b.trees[100] = planted
