@@ -34,7 +34,9 @@ func TestTheWeakestSuggestionGoes(t *testing.T) {
 	t.Parallel()
 	var list []core.Suggestion
 	for i, confidence := range []int{80, 75, 90, 75, 85, 95} {
-		list, _ = core.AddSuggestion(list, core.Suggestion{Frame: fmt.Sprint(i), Type: core.SuggestPush, Text: fmt.Sprint(i), Confidence: confidence}, now+core.Millis(i))
+		list, _ = core.AddSuggestion(
+			list, core.Suggestion{Frame: fmt.Sprint(i), Type: core.SuggestPush, Text: fmt.Sprint(i), Confidence: confidence}, now+core.Millis(i),
+		)
 	}
 	var left []string
 	for _, s := range list {
