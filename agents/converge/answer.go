@@ -2,17 +2,17 @@ package converge
 
 import "strings"
 
-// An answer is an agent's last text, read as JSON where it is some.
+// An answer is an agent's last text, parsed if it is JSON.
 type answer struct {
 	text  string // as given
-	value any    // its JSON value; else the text as it is compared
+	value any    // its JSON value, or the text as it is compared
 	json  bool
 	prose bool // there are words around the JSON
 }
 
-// readAnswer takes as JSON what is nothing else, or stands alone in the one
-// fenced block of the text: models put words before their results. A JSON string
-// is the text in it.
+// readAnswer parses as JSON a text that is nothing else, or the only fenced
+// block in the text: models put words before their results. A JSON string
+// counts as the text in it.
 func readAnswer(text string) answer {
 	a := answer{text: text, value: normal(text)}
 	if inside, around, ok := onlyFence(text); ok {
@@ -30,8 +30,8 @@ func readAnswer(text string) answer {
 	return answer{text: text, value: value, json: true}
 }
 
-// structured reports whether value is an object or a list. A lone number or word
-// in a fenced block is rather a sample or a command.
+// structured reports whether value is an object or a list. A lone number or
+// word in a fenced block is more likely a sample or a command.
 func structured(value any) bool {
 	switch value.(type) {
 	case map[string]any, []any:
@@ -43,7 +43,7 @@ func structured(value any) bool {
 // blank reports whether nothing was answered.
 func (a answer) blank() bool { return a.value == nil || !a.json && a.value == "" }
 
-// object returns the answer's fields, nil where it is no JSON object.
+// object returns the answer's fields, or nil if it is not a JSON object.
 func (a answer) object() map[string]any {
 	fields, _ := a.value.(map[string]any)
 	return fields
@@ -57,9 +57,9 @@ func (a answer) whole() any {
 	return a.text
 }
 
-// onlyFence returns the inside of the only fenced block in Markdown text, and what
-// stands around it; false if there is none or more than one. A block that is not
-// closed goes to the end, as in CommonMark.
+// onlyFence returns the content of the only fenced block in Markdown text, and
+// the text around it; ok is false if there is none or more than one. A block
+// that is not closed extends to the end, as in CommonMark.
 func onlyFence(text string) (inside, around string, ok bool) {
 	var in, out strings.Builder
 	fence, blocks := "", 0

@@ -8,7 +8,7 @@ import (
 	"github.com/samber/lo"
 )
 
-// A Kind says what agents contradict each other about.
+// A Kind is what agents contradict each other about.
 type Kind string
 
 // The kinds of conflicts (spec: agents §6).
@@ -17,9 +17,9 @@ const (
 	KindStale    Kind = "stale"    // they began from different commits
 	KindScope    Kind = "scope"    // they took over the same planned frame
 	KindAnswer   Kind = "answer"   // their answers, or fields of them, differ
-	KindDecision Kind = "decision" // they decided one thing differently
-	KindArtifact Kind = "artifact" // theirs of one name differ
-	KindFile     Kind = "file"     // they left one file differently
+	KindDecision Kind = "decision" // they decided the same thing differently
+	KindArtifact Kind = "artifact" // their artifacts of the same name differ
+	KindFile     Kind = "file"     // they left the same file differently
 )
 
 // A part is one of the parts of an output. Its value orders them.
@@ -36,8 +36,8 @@ const (
 	filePart
 )
 
-// parts say for each part how a delta names it, what a conflict there is, and
-// its title for people.
+// parts holds for each part its name in deltas, the kind of conflict about it,
+// and its title for people.
 var parts = [...]struct {
 	target string
 	kind   Kind
@@ -60,7 +60,7 @@ const (
 	opRemove  = "remove"
 )
 
-// A claim is one thing that one agent says: of this key, this value.
+// A claim is one thing that one agent says: this value for this key.
 type claim struct {
 	part part
 	key  string // claims of one part and key must agree
@@ -71,13 +71,13 @@ type claim struct {
 	from string // of a file: the hash of what the agent found
 
 	op    string // what it does to the output,
-	name  string // at which place, "" where the part has one alone
+	name  string // at which place; "" if the part has only one
 	value any    // and with what
 }
 
-// claims returns all that a says. With whole its answer is one thing that others'
-// answers are compared with; else each field of it stands for itself, and a text
-// beside the others'.
+// claims returns everything that a says. With whole its answer is one claim,
+// compared with others' answers; otherwise each field of it is a claim, and a
+// text is kept beside the others'.
 func (a *agent) claims(whole bool) []claim {
 	all := []claim{a.outcome()}
 	if a.Base != "" {
@@ -98,8 +98,8 @@ func (a *agent) claims(whole bool) []claim {
 	return a.signed(all)
 }
 
-// signed returns claims with their agent, and of each key only the last one: what
-// an agent said later holds.
+// signed returns claims with their agent, and for each key only the last one:
+// what an agent said later applies.
 func (a *agent) signed(all []claim) []claim {
 	slices.Reverse(all)
 	all = lo.UniqBy(all, claim.subject)
@@ -113,7 +113,7 @@ func (a *agent) signed(all []claim) []claim {
 	return all
 }
 
-// subject is what a claim is about.
+// subject returns what a claim is about.
 func (c claim) subject() lo.Tuple2[part, string] { return lo.T2(c.part, c.key) }
 
 func (a *agent) outcome() claim {
@@ -126,8 +126,8 @@ func (a *agent) wholeAnswer() claim {
 		op: opReplace, value: a.answer.whole()}
 }
 
-// findings returns the fields of a's answer, and its words where it has any. What
-// the schema does not declare is not compared: every agent's own stays.
+// findings returns the fields of a's answer, and its words if it has any. What
+// the schema does not declare is not compared: each agent keeps its own.
 func (a *agent) findings() []claim {
 	var found []claim
 	fields := a.answer.object()
@@ -151,7 +151,8 @@ func (a *agent) findings() []claim {
 	return found
 }
 
-// decision reads "key: value" or "key = value"; any other text is key and value.
+// decision parses "key: value" or "key = value"; any other text is both key and
+// value.
 func decision(text string, _ int) claim {
 	key, value := text, text
 	colon, equals := strings.Index(text, ": "), strings.Index(text, " = ")
@@ -178,7 +179,8 @@ type Change struct {
 	Hash string `json:"hash,omitempty"` // hash of the content to be there; empty if the file is gone
 }
 
-// file returns the claim on a changed file; false for one that is as it was.
+// file returns the claim about a changed file; ok is false for one that did not
+// change.
 func file(f File, _ int) (claim, bool) {
 	op, text := opReplace, f.Excerpt
 	switch {

@@ -11,8 +11,8 @@ import (
 	"flame/core"
 )
 
-// MaxExcerpt is how many characters of a side's value a Side shows. The whole
-// of it is in the inputs.
+// MaxExcerpt is how many characters of a side's value a Side shows. The inputs
+// have the full value.
 const MaxExcerpt = 2_000
 
 // A Conflict is one thing that agents say differently.
@@ -20,16 +20,16 @@ type Conflict struct {
 	ID         string     `json:"id"` // "kind:key", by which Options.Choices names it
 	Kind       Kind       `json:"kind"`
 	Key        string     `json:"key"`
-	Sides      []Side     `json:"sides"`                // every agent that says something of it, by id
+	Sides      []Side     `json:"sides"`                // every agent that says something about it, by id
 	Resolution Resolution `json:"resolution,omitempty"` // how it was settled; empty while it waits for review
-	Winner     string     `json:"winner,omitempty"`     // subagent_id of the side that holds; empty while it waits
-	Rationale  string     `json:"rationale"`            // who says the same, and why the winner won or none did
+	Winner     string     `json:"winner,omitempty"`     // subagent_id of the winning side; empty while it waits
+	Rationale  string     `json:"rationale"`            // who agrees with whom, and why the winner won or nobody did
 }
 
 // A Side is what one agent says.
 type Side struct {
 	SubagentID  string      `json:"subagent_id"`
-	ValueHash   string      `json:"value_hash"` // equal for what is compared as equal at tolerance 0; empty for a deleted file
+	ValueHash   string      `json:"value_hash"` // equal for values that compare as equal at tolerance 0; empty for a deleted file
 	Excerpt     string      `json:"excerpt"`
 	Confidence  *float64    `json:"confidence,omitempty"` // 0..1
 	CompletedAt core.Millis `json:"completed_at"`
@@ -38,15 +38,15 @@ type Side struct {
 // Resolved reports whether the conflict is settled.
 func (c Conflict) Resolved() bool { return c.Winner != "" }
 
-// A subject is all that agents claim about one thing: it agrees, or is a
-// conflict until one claim has won.
+// A subject is everything that agents claim about one thing: they agree, or it
+// is a conflict until one claim wins.
 type subject struct {
 	claims   []claim   // at least one, by agent
-	winner   *claim    // what holds; nil while it is disputed
+	winner   *claim    // the accepted claim; nil while it is disputed
 	conflict *Conflict // nil if all agree
 }
 
-// newSubject finds out whether claims agree.
+// newSubject checks whether claims agree.
 func newSubject(claims []claim, tolerance float64) *subject {
 	s := &subject{claims: claims}
 	if allAgree(claims, tolerance) {
@@ -89,7 +89,7 @@ func classesOf(claims []claim, tolerance float64) (classes [][]claim) {
 	return classes
 }
 
-// allAgree compares each with each: within a tolerance a may agree with b and b
+// allAgree compares every pair: within a tolerance a may agree with b and b
 // with c, but not a with c.
 func allAgree(claims []claim, tolerance float64) bool {
 	for i, a := range claims {
@@ -107,7 +107,7 @@ func earliest(claims []claim) claim {
 	return slices.MinFunc(claims, func(a, b claim) int { return byTime(a.by, b.by) })
 }
 
-// dissent tells who says the same: "a1, a3 against a2".
+// dissent says who agrees with whom: "a1, a3 against a2".
 func dissent(classes [][]claim) string {
 	if len(classes) == 1 {
 		return "each agrees with " + classes[0][0].by.SubagentID + ", but not all with each other"
@@ -115,8 +115,8 @@ func dissent(classes [][]claim) string {
 	return strings.Join(lo.Map(classes, func(class []claim, _ int) string { return authors(class) }), " against ")
 }
 
-// builtOn tells of sides that began from what another side had left: the later
-// one may hold both changes.
+// builtOn names sides that began from what another side had left: the later one
+// may contain both changes.
 func builtOn(claims []claim) string {
 	var b strings.Builder
 	for _, later := range claims {
@@ -133,7 +133,7 @@ func authors(claims []claim) string {
 	return strings.Join(lo.Map(claims, func(c claim, _ int) string { return c.by.SubagentID }), ", ")
 }
 
-// settle makes the claim of an agent win.
+// settle makes an agent's claim win.
 func (s *subject) settle(winner claim, how Resolution, why string) {
 	s.winner = &winner
 	s.conflict.Winner = winner.by.SubagentID
@@ -154,8 +154,8 @@ func (s *subject) choose(subagentID string) error {
 	return nil
 }
 
-// byRank lets an automatic resolution decide: the claim whose agent ranks
-// highest wins, unless others of that rank say something else.
+// byRank applies an automatic resolution: the claim whose agent ranks highest
+// wins, unless others of that rank say something else.
 func (s *subject) byRank(how Resolution, tolerance float64) {
 	rank := ranks[how]
 	best := slices.MaxFunc(s.claims, func(a, b claim) int { return rank.compare(a.by, b.by) })
@@ -167,7 +167,7 @@ func (s *subject) byRank(how Resolution, tolerance float64) {
 	s.settle(top[0], how, top[0].by.SubagentID+" "+rank.won)
 }
 
-// ranks say how each automatic resolution compares agents, and in which words.
+// ranks holds how each automatic resolution compares agents, and its wording.
 var ranks = map[Resolution]struct {
 	compare  func(a, b *agent) int
 	won, tie string

@@ -1,4 +1,4 @@
-// Package converge makes one result out of those of several agents: it finds
+// Package converge combines the results of several agents into one: it finds
 // where they contradict each other, settles what may be settled, and leaves the
 // rest to a person with every side kept (spec: agents §6). It is pure: the same
 // inputs in any order give the same bytes, so a convergence can be replayed.
@@ -17,7 +17,7 @@ import (
 type Input struct {
 	SubagentID  string          `json:"subagent_id"`
 	Tree        string          `json:"tree,omitempty"` // id of the root of its frame's tree; empty if unknown
-	Outcome     core.AgentState `json:"outcome"`        // how it ended, or where it stands
+	Outcome     core.AgentState `json:"outcome"`        // how it ended, or its current state
 	Answer      string          `json:"answer,omitempty"`
 	Artifacts   []Artifact      `json:"artifacts,omitempty"`
 	Files       []File          `json:"files,omitempty"`
@@ -28,8 +28,9 @@ type Input struct {
 	Claimed     []string        `json:"claimed,omitempty"` // ids of the planned frames it took over
 }
 
-// An Artifact is a thing an agent made, by the name it gave it. Of two of one
-// name in one input the later holds; so it is with files and decisions.
+// An Artifact is a thing an agent made, by the name it gave it. If a name
+// repeats in one input the later one applies; the same is true of files and
+// decisions.
 type Artifact struct {
 	Key     string `json:"key"`
 	Hash    string `json:"hash,omitempty"` // of its content
@@ -44,9 +45,9 @@ type File struct {
 	Excerpt string `json:"excerpt,omitempty"`
 }
 
-// Converge makes one Result of inputs. As long as a conflict is unresolved it
-// has no output. Options or inputs that the rules do not allow are a
-// core.Problem that names the rule and the agents.
+// Converge combines inputs into one Result. As long as a conflict is unresolved
+// it has no output. Options or inputs that break a rule return a core.Problem
+// that names the rule and the agents.
 func Converge(inputs []Input, options Options) (Result, error) {
 	options, err := options.withDefaults()
 	if err != nil {
@@ -86,7 +87,7 @@ func (a *agent) completed() bool { return a.Outcome == core.AgentCompleted }
 
 func (a *agent) ended() bool { return a.Outcome.Ended() }
 
-// byTime orders agents by their ends, those of one moment by id.
+// byTime orders agents by when they ended, and by id on a tie.
 func byTime(a, b *agent) int {
 	return cmp.Or(cmp.Compare(a.CompletedAt, b.CompletedAt), cmp.Compare(a.SubagentID, b.SubagentID))
 }
@@ -94,5 +95,5 @@ func byTime(a, b *agent) int {
 // id returns an agent's subagent_id.
 func id(a *agent, _ int) string { return a.SubagentID }
 
-// idAndState names an agent and where it stands.
+// idAndState names an agent and its state.
 func idAndState(a *agent, _ int) string { return a.SubagentID + " (" + string(a.Outcome) + ")" }

@@ -346,7 +346,7 @@ func TestConvergeRefuses(t *testing.T) {
 		"a tolerance that is no number": {unchanged, converge.Options{Strategy: "merge", Tolerance: math.NaN()},
 			"tolerance NaN is not a distance"},
 		"a schema that is no object": {unchanged, converge.Options{Strategy: "merge", Schema: json.RawMessage(`[]`)},
-			"result_schema is no JSON object"},
+			"result_schema is not a JSON object"},
 		"a schema that is no schema": {unchanged, converge.Options{Strategy: "merge", Schema: json.RawMessage(`{"properties":[1]}`)},
 			"result_schema cannot be read"},
 		"a single agent":      {answering("a"), merge, "converge needs at least 2 agents, not 1"},

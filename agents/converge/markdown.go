@@ -11,8 +11,8 @@ import (
 	"flame/core"
 )
 
-// A page is a Result in Markdown as it grows. What agents wrote stands in code
-// spans and fences only, so that it cannot pose as the page's own words.
+// A page is a Result in Markdown under construction. What agents wrote is only
+// in code spans and fences, so that it cannot pose as the page's own words.
 type page struct{ strings.Builder }
 
 func (r Result) markdown() string {
@@ -67,14 +67,14 @@ func (p *page) conflict(c Conflict) {
 	}
 }
 
-// hashShown is how many characters of a hash tell it from others well enough.
+// hashShown is how many characters of a hash suffice to tell it from others.
 const hashShown = 12
 
-// longSpan is the length in bytes from which text stands on lines of its own.
+// longSpan is the length in bytes from which text gets its own lines.
 const longSpan = 100
 
 // value ends the line of a list item with text, or with a fenced block below it
-// where text is long or has several lines.
+// if text is long or has several lines.
 func (p *page) value(text string) {
 	text = strings.TrimSpace(strings.Map(printable, text))
 	switch {
@@ -97,8 +97,8 @@ func (p *page) block(text string) {
 	fmt.Fprintf(p, "  %s\n", fence)
 }
 
-// shown returns a value for people: a text as it is, of a file what tells its content
-// from others, all else as JSON.
+// shown returns a value for people: text as is, for a file what distinguishes
+// its content, anything else as JSON.
 func shown(value json.RawMessage, kind Kind) string {
 	var text string
 	if json.Unmarshal(value, &text) == nil {
@@ -111,7 +111,7 @@ func shown(value json.RawMessage, kind Kind) string {
 	return string(value)
 }
 
-// span returns text as a code span on one line, nothing for none.
+// span returns text as a code span on one line, or "" for none.
 func span(text string) string {
 	if text = core.OneLine(text, 0); text == "" {
 		return ""
@@ -137,7 +137,8 @@ func longestRun(text string) (longest int) {
 	return longest
 }
 
-// printable drops what steers a terminal or turns the direction of writing.
+// printable drops characters that steer a terminal or change the direction of
+// writing.
 func printable(r rune) rune {
 	if unicode.IsControl(r) && r != '\n' && r != '\t' || unicode.Is(unicode.Bidi_Control, r) {
 		return -1

@@ -11,15 +11,15 @@ import (
 	"flame/core"
 )
 
-// A Strategy is a way to make one result of several.
+// A Strategy is a way to combine several results into one.
 type Strategy string
 
 // The strategies (seeds, slash commands).
 const (
-	StrategyMerge        Strategy = "merge"         // all that any agent gave; overlap is a conflict
-	StrategyVote         Strategy = "vote"          // what most answer
+	StrategyMerge        Strategy = "merge"         // everything that any agent returned; overlap is a conflict
+	StrategyVote         Strategy = "vote"          // the most frequent answer
 	StrategyConsensus    Strategy = "consensus"     // what all agree on, or nothing
-	StrategyFirstSuccess Strategy = "first_success" // what the first to complete gave
+	StrategyFirstSuccess Strategy = "first_success" // the result of the first to complete
 )
 
 // Values lists the strategies.
@@ -27,23 +27,23 @@ func (Strategy) Values() []string {
 	return core.Words(StrategyMerge, StrategyVote, StrategyConsensus, StrategyFirstSuccess)
 }
 
-// A Resolution is what becomes of conflicts.
+// A Resolution is a way to handle conflicts.
 type Resolution string
 
-// The resolutions (seeds, slash commands). Where an automatic one finds several
+// The resolutions (seeds, slash commands). If an automatic one finds several
 // sides equal, the conflict waits for review as with Manual.
 const (
 	Manual                 Resolution = "manual"
 	AutoAcceptLatest       Resolution = "auto_accept_latest"       // the side that completed last
-	PreferHigherConfidence Resolution = "prefer_higher_confidence" // the side most sure of itself; each must say
+	PreferHigherConfidence Resolution = "prefer_higher_confidence" // the side with the highest confidence; each must give one
 )
 
-// Values lists the resolutions that may be asked for.
+// Values lists the resolutions that can be requested.
 func (Resolution) Values() []string {
 	return core.Words(Manual, AutoAcceptLatest, PreferHigherConfidence)
 }
 
-// How a conflict was settled where Options.Resolution did not settle it.
+// How a conflict was settled other than by Options.Resolution.
 const (
 	ByVote   Resolution = "vote"   // the larger class of answers won
 	ByReview Resolution = "review" // a person chose: Options.Choices
@@ -70,13 +70,13 @@ type Options struct {
 	Strategy   Strategy   `json:"strategy"`                      // required
 	Resolution Resolution `json:"conflict_resolution,omitempty"` // Manual if empty
 	Format     Format     `json:"output_format,omitempty"`       // DeltaBatch if empty
-	// Tolerance is how far apart two numbers in JSON answers may be and still count as
-	// equal, in their own unit.
+	// Tolerance is how far apart two numbers in JSON answers may be and still
+	// count as equal, in their own unit.
 	Tolerance float64         `json:"tolerance,omitempty"`
 	Schema    json.RawMessage `json:"result_schema,omitempty"` // a JSON schema: of JSON answers only the properties it declares are compared
 
-	// Choices are a person's: the subagent_id of the side that wins, by
-	// Conflict.ID. They go before every other way to settle a conflict.
+	// Choices are a person's: the subagent_id of the winning side, by
+	// Conflict.ID. They override every other way to settle a conflict.
 	Choices map[string]string `json:"choices,omitempty"`
 }
 
@@ -93,12 +93,12 @@ func (o Options) withDefaults() (Options, error) {
 		return o, err
 	}
 	if !(o.Tolerance >= 0) || math.IsInf(o.Tolerance, 0) {
-		return o, core.Invalidf("tolerance %v is not a distance", o.Tolerance).WithHint("give a number from 0 up; 0 asks for equal numbers")
+		return o, core.Invalidf("tolerance %v is not a distance", o.Tolerance).WithHint("give a number from 0 up; 0 means exactly equal")
 	}
 	return o, nil
 }
 
-// checkInputs applies the rules that hold for every strategy.
+// checkInputs applies the rules common to all strategies.
 func checkInputs(inputs []Input) error {
 	ids := lo.Map(inputs, func(in Input, _ int) string { return in.SubagentID })
 	slices.Sort(ids)
@@ -130,7 +130,7 @@ func checkTrees(inputs []Input) error {
 	})
 	slices.Sort(groups)
 	return core.Invalidf("the agents are not in one tree of frames (%s)", strings.Join(groups, "; ")).
-		WithHint("converge the agents of each tree apart")
+		WithHint("converge the agents of each tree separately")
 }
 
 func checkConfidence(inputs []Input) error {

@@ -6,7 +6,7 @@ import (
 	"flame/core"
 )
 
-// A Delta is one change that an output asks for.
+// A Delta is one change that an output requests.
 type Delta struct {
 	Op     string          `json:"op"`     // add, replace or remove
 	Target string          `json:"target"` // "file:src/a.go", "decision:database", "answer" …
@@ -14,9 +14,9 @@ type Delta struct {
 	Source string          `json:"source_subagent_id"`
 }
 
-// Render writes r in a format, the one that was asked for if format is empty:
-// canonical JSON of all of r, Markdown for people, or the deltas as a JSON list,
-// which is empty while conflicts wait. Equal results give equal bytes.
+// Render writes r in a format, or in the requested one if format is empty:
+// canonical JSON of all of r, Markdown for people, or the deltas as a JSON
+// list, which is empty while conflicts wait. Equal results give equal bytes.
 func (r Result) Render(format Format) ([]byte, error) {
 	if format == "" {
 		format = r.Format
@@ -32,7 +32,7 @@ func (r Result) Render(format Format) ([]byte, error) {
 	return nil, core.OneOf("output_format", format)
 }
 
-// canonicalOf writes anything that JSON can hold in canonical form.
+// canonicalOf writes anything that can be JSON in canonical form.
 func canonicalOf(value any) ([]byte, error) {
 	raw, err := json.Marshal(value)
 	if err != nil {
@@ -42,7 +42,7 @@ func canonicalOf(value any) ([]byte, error) {
 	return canonical(plain), nil
 }
 
-// Deltas returns the output as a list of changes, part after part; none while
+// Deltas returns the output as a list of changes, part by part, or none while
 // conflicts wait.
 func (r Result) Deltas() []Delta {
 	deltas := []Delta{}

@@ -67,8 +67,8 @@ func (s *subject) elect(tolerance float64) {
 	}
 }
 
-// choose applies a person's choices. One that fits no conflict is refused: the
-// person saw another convergence.
+// choose applies a person's choices. It refuses one that fits no conflict: the
+// person saw a different convergence.
 func choose(disputed []*subject, choices map[string]string) error {
 	for _, id := range slices.Sorted(maps.Keys(choices)) {
 		s, ok := lo.Find(disputed, func(s *subject) bool { return s.conflict.ID == id })
@@ -83,7 +83,7 @@ func choose(disputed []*subject, choices map[string]string) error {
 	return nil
 }
 
-// needConfidence refuses prefer_higher_confidence where a side gave none.
+// needConfidence refuses prefer_higher_confidence if a side gave no confidence.
 func needConfidence(disputed []*subject, how Resolution) error {
 	if how != PreferHigherConfidence {
 		return nil

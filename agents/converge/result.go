@@ -11,7 +11,7 @@ import (
 	"flame/core"
 )
 
-// A Result is what a convergence came to (spec: agents §6, ConvergedResult).
+// A Result is the outcome of a convergence (spec: agents §6, ConvergedResult).
 type Result struct {
 	Strategy   Strategy   `json:"strategy"`
 	Resolution Resolution `json:"conflict_resolution"`
@@ -25,17 +25,17 @@ type Result struct {
 	Ignored    []Ignored  `json:"ignored"` // agents whose results are not part of the output
 }
 
-// An Output is the unified result: the items of each part that there is. The
-// parts are outcome, base, scope, answer, finding, decision, artifact, file.
+// An Output is the combined result: the items of each part present. The parts
+// are outcome, base, scope, answer, finding, decision, artifact, file.
 type Output map[string][]Item
 
 // An Item is one thing in an Output.
 type Item struct {
 	Op       string          `json:"op"`             // add, replace or remove
-	Name     string          `json:"name,omitempty"` // file's path, decision's key …; empty where a part has no names
+	Name     string          `json:"name,omitempty"` // file's path, decision's key …; empty if a part has no names
 	Value    json.RawMessage `json:"value"`          // of a file: a Change; of an artifact: its hash; text or JSON else
 	Source   string          `json:"source_subagent_id"`
-	AgreedBy []string        `json:"agreed_by,omitempty"` // subagent_ids of the others that say the same
+	AgreedBy []string        `json:"agreed_by,omitempty"` // subagent_ids of the others that agree
 }
 
 // An Ignored is an agent whose result is not part of the output, and what it
@@ -48,7 +48,7 @@ type Ignored struct {
 	Excerpt    string          `json:"excerpt"`
 }
 
-// ignore makes what a Result keeps of agents that it does not use.
+// ignore returns a function that describes an unused agent for the Result.
 func ignore(reason string) func(*agent, int) Ignored {
 	return func(a *agent, _ int) Ignored {
 		answer := a.signed([]claim{a.wholeAnswer()})[0]
@@ -78,8 +78,8 @@ func (d *draft) result(agents []*agent, o Options) Result {
 	return r
 }
 
-// seat takes the rest of the elected agent's result into the output, and no
-// other voter's.
+// seat adds the rest of the elected agent's result to the output, and no other
+// voter's.
 func (d *draft) seat(o Options) {
 	if !d.election {
 		return
@@ -111,7 +111,7 @@ func output(subjects []*subject, tolerance float64) Output {
 	return out
 }
 
-// item returns what holds of a subject.
+// item returns the accepted claim of a subject.
 func (s *subject) item(tolerance float64) Item {
 	item := Item{
 		Op:     s.winner.op,

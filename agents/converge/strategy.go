@@ -11,16 +11,17 @@ import (
 	"flame/core"
 )
 
-// A draft is what a strategy makes of agents, before conflicts are settled.
+// A draft is what a strategy makes of agents before conflicts are settled.
 type draft struct {
 	subjects  []*subject
-	election  bool      // the winner of the only subject gives all of the output
-	unanimous bool      // only a person can stand in for agreement
+	election  bool      // the winner of the only subject provides the whole output
+	unanimous bool      // only a person can replace agreement
 	rationale string    // what the strategy did
 	ignored   []Ignored // agents whose results stay out of the output
 }
 
-// strategies say how each drafts a result. Agents come ordered by id.
+// strategies maps each strategy to the function that drafts a result. Agents
+// come ordered by id.
 var strategies = map[Strategy]func([]*agent, Options) (*draft, error){
 	StrategyMerge:        merge,
 	StrategyVote:         vote,
@@ -28,18 +29,19 @@ var strategies = map[Strategy]func([]*agent, Options) (*draft, error){
 	StrategyFirstSuccess: firstSuccess,
 }
 
-// merge takes all that any agent says.
+// merge takes everything that any agent says.
 func merge(agents []*agent, o Options) (*draft, error) {
 	if err := needEnded(agents, o.Strategy); err != nil {
 		return nil, err
 	}
 	return &draft{
 		subjects:  subjects(agents, false, o.Tolerance),
-		rationale: "all that any agent gave",
+		rationale: "everything that any agent returned",
 	}, nil
 }
 
-// consensus takes what all agents say, and asks all for the same answer.
+// consensus takes what all agents say, and requires all to give the same
+// answer.
 func consensus(agents []*agent, o Options) (*draft, error) {
 	if err := needEnded(agents, o.Strategy); err != nil {
 		return nil, err
@@ -51,9 +53,9 @@ func consensus(agents []*agent, o Options) (*draft, error) {
 	}, nil
 }
 
-// vote looks at the answers alone. An agent that did not complete, or did so
-// without an answer, abstains: what it left may be half a thought or an error's
-// text.
+// vote considers only the answers. An agent that did not complete, or completed
+// without an answer, abstains: what it left may be half a thought or the text
+// of an error.
 func vote(agents []*agent, o Options) (*draft, error) {
 	if err := needEnded(agents, o.Strategy); err != nil {
 		return nil, err
@@ -70,18 +72,18 @@ func vote(agents []*agent, o Options) (*draft, error) {
 	return &draft{
 		subjects:  []*subject{newSubject(answers, o.Tolerance)},
 		election:  true,
-		rationale: fmt.Sprintf("the answer that most of %d agents give, with the rest of one of their results", len(voters)),
+		rationale: fmt.Sprintf("the most frequent answer of %d agents, with the rest of one of their results", len(voters)),
 		ignored:   lo.Map(others, ignore("abstains: completed without an answer, or not at all")),
 	}, nil
 }
 
 // firstSuccess takes the result of the agent that completed first. Others may
-// still be at work; whoever calls cancels them.
+// still be working; the caller cancels them.
 func firstSuccess(agents []*agent, o Options) (*draft, error) {
 	successes := lo.Filter(agents, func(a *agent, _ int) bool { return a.completed() })
 	if len(successes) == 0 {
 		return nil, core.Invalidf("first_success needs an agent that completed: %s", strings.Join(lo.Map(agents, idAndState), ", ")).
-			WithHint("wait for those that still run, or use merge to keep what the others left")
+			WithHint("wait for those that are still running, or use merge to keep what the others left")
 	}
 	first := slices.MinFunc(successes, byTime)
 	return &draft{
@@ -91,7 +93,7 @@ func firstSuccess(agents []*agent, o Options) (*draft, error) {
 	}, nil
 }
 
-// needEnded refuses agents that are still at work.
+// needEnded refuses agents that are still working.
 func needEnded(agents []*agent, s Strategy) error {
 	running := lo.Reject(agents, func(a *agent, _ int) bool { return a.ended() })
 	if len(running) == 0 {
@@ -101,7 +103,7 @@ func needEnded(agents []*agent, s Strategy) error {
 		WithHint("wait for them or cancel them, or use first_success")
 }
 
-// subjects gathers what agents claim about each thing, by part and key.
+// subjects groups what agents claim by part and key.
 func subjects(agents []*agent, whole bool, tolerance float64) []*subject {
 	all := lo.FlatMap(agents, func(a *agent, _ int) []claim { return a.claims(whole) })
 	groups := lo.Values(lo.GroupBy(all, claim.subject))

@@ -17,11 +17,11 @@ type Entry struct {
 	TS         core.Millis `json:"ts"`
 	SubagentID string      `json:"subagent_id,omitempty"` // whose event or words it is; empty for a mark
 	Event      *core.Event `json:"event,omitempty"`
-	Said       *core.Part  `json:"said,omitempty"` // its words, or its call of a tool
+	Said       *core.Part  `json:"said,omitempty"` // its words, or its tool call
 	Conflict   *Mark       `json:"conflict,omitempty"`
 }
 
-// A Mark stands where a conflict came to be.
+// A Mark is the place where a conflict arose.
 type Mark struct {
 	ID          string     `json:"id"`
 	Kind        Kind       `json:"kind"`
@@ -31,10 +31,11 @@ type Mark struct {
 	Winner      string     `json:"winner,omitempty"`
 }
 
-// Merge makes one stream of what is told of agents, by subagent_id: ordered by
-// time, each entry tagged with its agent, and a mark for each conflict behind the
-// last entry of any of its sides. What an agent said at one time keeps its order;
-// that of its events is nothing to it. Equal input gives an equal stream.
+// Merge merges the entries of agents, keyed by subagent_id, into one stream:
+// ordered by time, each entry tagged with its agent, and a mark for each
+// conflict after the last entry of any of its sides. Words of an agent at the
+// same time keep their order, independent of its events. Equal input gives an
+// equal stream.
 func Merge(told map[string][]Entry, conflicts []Conflict) []Entry {
 	var stream []Entry
 	for _, subagentID := range slices.Sorted(maps.Keys(told)) {
@@ -44,7 +45,7 @@ func Merge(told map[string][]Entry, conflicts []Conflict) []Entry {
 		}
 	}
 	slices.SortStableFunc(stream, inTime)
-	marks := map[int][]Entry{} // by how many entries stand before them
+	marks := map[int][]Entry{} // by the number of entries before them
 	for _, c := range conflicts {
 		at := lastOf(stream, c)
 		marks[at] = append(marks[at], mark(stream[:at], c))
@@ -56,8 +57,8 @@ func Merge(told map[string][]Entry, conflicts []Conflict) []Entry {
 	return merged
 }
 
-// inTime orders entries: by time, those of one millisecond with events first, as
-// they were written to the log, then those of different agents by agent.
+// inTime orders entries by time; within a millisecond events come first, in the
+// order of the log, then words, by agent.
 func inTime(a, b Entry) int {
 	x, y := lo.FromPtr(a.Event), lo.FromPtr(b.Event)
 	return cmp.Or(
@@ -70,7 +71,7 @@ func inTime(a, b Entry) int {
 	)
 }
 
-// rank puts events before words.
+// rank sorts events before words.
 func rank(e Entry) int {
 	if e.Event == nil {
 		return 1
@@ -78,8 +79,8 @@ func rank(e Entry) int {
 	return 0
 }
 
-// lastOf returns how many entries of a stream stand before the mark of c; all of
-// them if none is of its sides.
+// lastOf returns how many entries of a stream precede the mark of c; all of
+// them if none is from its sides.
 func lastOf(stream []Entry, c Conflict) int {
 	_, at, ok := lo.FindLastIndexOf(stream, func(e Entry) bool {
 		return slices.ContainsFunc(c.Sides, func(s Side) bool { return s.SubagentID == e.SubagentID })
@@ -90,7 +91,8 @@ func lastOf(stream []Entry, c Conflict) int {
 	return at + 1
 }
 
-// mark returns the mark of c behind the entries before it, at the time of the last.
+// mark returns the mark of c after the entries before it, at the time of the
+// last.
 func mark(before []Entry, c Conflict) Entry {
 	return Entry{
 		TS: lo.LastOrEmpty(before).TS,

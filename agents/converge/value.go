@@ -21,8 +21,8 @@ func normal(text string) string {
 	return strings.Map(fold, strings.Join(strings.Fields(text), " "))
 }
 
-// fold returns one rune for all that differ in case alone, the Kelvin sign and the
-// final sigma among them.
+// fold returns one rune for all that differ only in case, including the Kelvin
+// sign and the final sigma.
 func fold(r rune) rune {
 	least := r
 	for other := unicode.SimpleFold(r); other != r; other = unicode.SimpleFold(other) {
@@ -31,7 +31,7 @@ func fold(r rune) rune {
 	return unicode.ToLower(least)
 }
 
-// decode reads text that is one JSON value and nothing else.
+// decode parses text that is one JSON value and nothing else.
 func decode(text string) (any, bool) {
 	decoder := json.NewDecoder(strings.NewReader(text))
 	decoder.UseNumber()
@@ -43,9 +43,9 @@ func decode(text string) (any, bool) {
 	return value, err == io.EOF
 }
 
-// canonical writes a value in the one way that equal values share: compact, keys
-// sorted, numbers in their shortest form. Values come from decode or are made
-// here, so they can be written.
+// canonical writes a value in the one form shared by equal values: compact,
+// keys sorted, numbers in their shortest form. Values come from decode or are
+// made here, so they can always be written.
 func canonical(value any) []byte {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
@@ -128,7 +128,7 @@ func agreeObjects(a, b map[string]any, tolerance float64) bool {
 	return len(a) == len(b)
 }
 
-// slack is the share of the tolerance that binary fractions may cost: to a
+// slack is the share of the tolerance that binary fractions may cost: for a
 // reader 1.1 and 1.0 are 0.1 apart.
 const slack = 1e-9
 
@@ -138,15 +138,15 @@ func near(a, b json.Number, tolerance float64) bool {
 	return tolerance > 0 && errX == nil && errY == nil && math.Abs(x-y) <= tolerance*(1+slack)
 }
 
-// A schema is the part of a JSON schema that says which properties there are.
-// The zero value declares nothing, and then everything is compared.
+// A schema is the part of a JSON schema that lists properties. The zero value
+// declares nothing, in which case everything is compared.
 type schema struct {
 	Properties map[string]schema `json:"properties"`
 	Items      *schema           `json:"items"`
 }
 
-// UnmarshalJSON also takes the schemas true and false, and the list of schemas
-// that "items" once could be: they declare nothing.
+// UnmarshalJSON also accepts the schemas true and false, and the list of
+// schemas that "items" once could be: they declare nothing.
 func (s *schema) UnmarshalJSON(raw []byte) error {
 	if !bytes.HasPrefix(bytes.TrimSpace(raw), []byte("{")) {
 		return nil
@@ -161,7 +161,7 @@ func parseSchema(raw json.RawMessage) (s schema, err error) {
 	}
 	value, ok := decode(string(raw))
 	if _, object := value.(map[string]any); !ok || !object {
-		return s, core.Invalidf("result_schema is no JSON object").WithHint(`for example {"type":"object","properties":{"verdict":{"type":"string"}}}`)
+		return s, core.Invalidf("result_schema is not a JSON object").WithHint(`for example {"type":"object","properties":{"verdict":{"type":"string"}}}`)
 	}
 	if err := json.Unmarshal(raw, &s); err != nil {
 		return s, core.Invalidf("result_schema cannot be read: %v", err)

@@ -13,30 +13,30 @@ import (
 	"flame/core/op"
 )
 
-// An account is what an agent's lines told so far.
+// An account is what an agent's lines have said so far.
 type account struct {
 	Progress
-	known   bool // a line that a reader knows has come, so the host runs
+	known   bool // a line known to a reader has come, so the host is running
 	answer  string
 	spoken  string     // id of the answer that Text is of
-	counted int64      // tokens of thought, by the host
-	sure    core.Usage // of turns and processes that are over; the rest is what answers told
+	counted int64      // reasoning tokens, as the host counts
+	sure    core.Usage // of finished turns and processes; the rest is from answers
 	done    bool       // the host said that the turn is over, or that the model's answer was its last
-	settled bool       // it said so expressly
-	failed  string     // why there is no answer; empty: there is one, or it is not over
-	refused []string   // tools that it was not let use, each once
-	spent   float64    // that the session had cost before, in US dollars
+	settled bool       // it said so explicitly
+	failed  string     // why there is no answer; empty: there is one, or the turn is not over
+	refused []string   // tools that it was not allowed to use, each once
+	spent   float64    // earlier cost of the session, in US dollars
 	repeats repeats
 }
 
-// begin readies the account for another process of the host. What an earlier one
-// used stays used, also in a turn that did not come to its end.
+// begin prepares the account for another process of the host. What an earlier
+// one used stays counted, even for a turn that did not finish.
 func (a *account) begin() {
 	a.known, a.done, a.settled, a.failed = false, false, false, ""
 	a.sure = a.Usage
 }
 
-// note takes in what a line means.
+// note records what a line means.
 func (a *account) note(m core.Message) {
 	if m.Session != "" && m.Agent == "" && m.SpawnCall == "" {
 		a.Session, a.known = m.Session, true
@@ -60,7 +60,7 @@ func (a *account) note(m core.Message) {
 	}
 }
 
-// listen takes in words of the agent.
+// listen records words of the agent.
 func (a *account) listen(m core.Message) {
 	a.known, a.failed, a.settled = true, "", false
 	a.done = m.Final && m.Error == ""
@@ -95,7 +95,7 @@ func (a *account) listen(m core.Message) {
 	}
 }
 
-// learn takes in what tools answered.
+// learn records what tools answered.
 func (a *account) learn(m core.Message) {
 	for _, part := range m.Parts {
 		if part.Type == core.PartToolResult {
@@ -104,14 +104,14 @@ func (a *account) learn(m core.Message) {
 	}
 }
 
-// hear takes in what the host says of the session itself.
+// hear records what the host says about the session itself.
 func (a *account) hear(n core.AgentNote) {
 	if n.Turn != (core.Usage{}) {
 		calls := a.Usage.ToolCalls
 		a.sure = a.sure.Add(n.Turn)
 		a.Usage, a.Usage.ToolCalls = a.sure, calls
 	}
-	if n.Thinking > 0 { // the host counts, so nothing need be estimated
+	if n.Thinking > 0 { // the host counts, so no estimate is needed
 		a.counted += n.Thinking
 		a.Thinking = a.counted
 	}
@@ -127,12 +127,12 @@ func (a *account) hear(n core.AgentNote) {
 	case core.AgentError, core.AgentCancelled, core.AgentTimeout:
 		a.done, a.settled, a.failed = true, true, n.Error
 		if a.failed == "" {
-			a.failed = "the host told no reason"
+			a.failed = "the host gave no reason"
 		}
 	}
 }
 
-// refuse notes tools that the agent was not let use.
+// refuse records tools that the agent was not allowed to use.
 func (a *account) refuse(tools []string) {
 	for _, tool := range tools {
 		if !slices.Contains(a.refused, tool) {
@@ -147,8 +147,8 @@ const (
 	CostBudget  = "cost budget"
 )
 
-// over says how the limits on what the agent does stand: the reason to stop it,
-// empty while there is none.
+// over returns the reason to stop the agent for exceeding a limit, or "" while
+// there is none.
 func (a *account) over(l Limits) string {
 	switch {
 	case l.Tokens > 0 && a.Tokens() >= l.Tokens:
@@ -163,15 +163,15 @@ func (a *account) over(l Limits) string {
 	return ""
 }
 
-// repeats finds an agent that goes round in circles.
+// repeats detects an agent that goes around in circles.
 type repeats struct {
 	last  uint64
 	same  int // identical calls in a row
-	stale int // answers in a row in which nothing was new
+	stale int // consecutive answers with nothing new
 	seen  map[uint64]bool
 }
 
-// waiting are tools that are called again and again for good reason.
+// waiting reports whether a tool is called repeatedly for good reason.
 func waiting(tool string) bool {
 	return strings.HasSuffix(tool, string(op.AgentWait)) || strings.HasSuffix(tool, string(op.AgentStatus))
 }
@@ -200,7 +200,7 @@ func (r *repeats) fresh(key uint64) {
 	}
 }
 
-// canonical returns JSON with its members in order; what is none stays as it is.
+// canonical returns JSON with sorted members; anything else stays as it is.
 func canonical(raw json.RawMessage) string {
 	var v any
 	if json.Unmarshal(raw, &v) != nil {
@@ -219,10 +219,10 @@ func digest(kind, text string) uint64 {
 	return h.Sum64()
 }
 
-// tick notes when the host printed last.
+// tick records when the host last printed.
 func (a *account) tick(now time.Time) { a.LastLine = core.MillisOf(now) }
 
-// Reread returns how far an agent was, and its last words, by what it printed in a
+// Reread returns an agent's progress and last words from its output, in a
 // session that had cost spent USD before.
 func Reread(dir string, spent float64, read func(line []byte) core.Message) (Progress, string) {
 	output, err := newTail(filepath.Join(dir, OutputFile))

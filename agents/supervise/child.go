@@ -19,8 +19,8 @@ type child struct {
 	over chan struct{} // closed when it is
 }
 
-// start runs a command of the job. What it prints goes into files, which a
-// supervisor that dies leaves whole.
+// start runs a command of the job. Its output goes to files, which survive if
+// the supervisor dies.
 func (s *Supervisor) start(command []string, prompt string) (*child, error) {
 	stdout, err := appendTo(filepath.Join(s.Job.Dir, OutputFile))
 	if err != nil {
@@ -42,7 +42,7 @@ func (s *Supervisor) start(command []string, prompt string) (*child, error) {
 	}
 	c := &child{cmd: cmd, over: make(chan struct{})}
 	go func() {
-		_ = cmd.Wait() // ProcessState tells the rest
+		_ = cmd.Wait() // ProcessState has the rest
 		close(c.over)
 	}()
 	return c, nil
@@ -52,18 +52,18 @@ func appendTo(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 }
 
-// environment is the supervisor's own without what the host must not get, with
-// what it must, and the agent's mark.
+// environment returns the supervisor's own environment without what the host
+// must not get, with what it must, and with the agent's mark.
 func (s *Supervisor) environment() []string {
 	env := slices.DeleteFunc(os.Environ(), func(variable string) bool {
 		name, _, _ := strings.Cut(variable, "=")
 		return slices.Contains(s.Job.Unset, name)
 	})
-	// OpenCode takes its folder from PWD (ran).
+	// OpenCode takes its folder from PWD (observed).
 	return append(append(env, s.Job.Env...), "PWD="+s.Job.Cwd, core.AgentVariable+"="+s.Job.ID)
 }
 
-// exit returns the status of a process that is over; -1 for one that a signal ended.
+// exit returns the status of a finished process, or -1 if a signal ended it.
 func (c *child) exit() int {
 	if c.cmd.ProcessState == nil {
 		return -1
@@ -92,8 +92,8 @@ func lastErrors(dir string) string {
 	return strings.TrimSpace(strings.ToValidUTF8(string(end), "?"))
 }
 
-// complaints returns what the host wrote to stderr first: it says there, before all
-// else, what it made of its options.
+// complaints returns the first thing the host wrote to stderr: before all else
+// it says there how it understood its options.
 func (s *Supervisor) complaints() string {
 	file, err := openFile(filepath.Join(s.Job.Dir, ErrorsFile))
 	if err != nil {
@@ -107,7 +107,7 @@ func (s *Supervisor) complaints() string {
 	return string(begin)
 }
 
-// printed is how many bytes the host has written.
+// printed returns how many bytes the host has written.
 func (s *Supervisor) printed() (total int64) {
 	for _, name := range []string{OutputFile, ErrorsFile} {
 		if info, err := os.Stat(filepath.Join(s.Job.Dir, name)); err == nil {
@@ -117,7 +117,8 @@ func (s *Supervisor) printed() (total int64) {
 	return total
 }
 
-// missing reports whether a command could not be started because it is not there.
+// missing reports whether a command could not be started because it does not
+// exist.
 func missing(err error) bool {
 	return errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist)
 }

@@ -15,20 +15,21 @@ import (
 	"flame/core"
 )
 
-// A Seat is what the supervisor of an agent is started with: `program supervise
-// AGENT`, with Env on top of this process's environment.
+// A Seat holds what is needed to start an agent's supervisor: `program
+// supervise AGENT`, with Env on top of this process's environment.
 type Seat struct {
 	Program string
 	Agent   string   // subagent_id
 	Dir     string   // the agent's folder
-	Cwd     string   // where the supervisor works
+	Cwd     string   // the supervisor's working folder
 	Env     []string // NAME=value
 }
 
-// Start starts a supervisor by way of a process that ends at once, so that nothing
-// above it can end it: OpenCode kills all descendants of its MCP servers when it
-// exits (ran). Process is that of the supervisor's keeper, which lives at least as
-// long; the supervisor tells its own when it begins.
+// Start starts a supervisor by way of a process that exits at once, so that
+// nothing above it can end it: OpenCode kills all descendants of its MCP
+// servers when it exits (observed). It returns the process of the supervisor's
+// keeper, which lives at least as long; the supervisor reports its own when it
+// begins.
 func Start(ctx context.Context, seat Seat) (Process, error) {
 	var stdout, stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, seat.Program, "supervise", "--detach", seat.Agent)
@@ -47,9 +48,10 @@ func marked(agent string) []string {
 	return append(env, core.AgentVariable+"="+agent)
 }
 
-// Detach starts the keeper of a supervisor (Keep) and returns its process without
-// waiting for it, or for the supervisor. This process itself does not bear the agent's
-// mark: one that is done at once would else end who started it.
+// Detach starts the keeper of a supervisor (Keep) and returns its process
+// without waiting for it or for the supervisor. This process itself does not
+// bear the agent's mark: otherwise one that finishes at once would end the
+// process that started it.
 func Detach(seat Seat) (Process, error) {
 	log, err := appendTo(filepath.Join(seat.Dir, LogFile))
 	if err != nil {
@@ -66,8 +68,8 @@ func Detach(seat Seat) (Process, error) {
 	return p.Process, cmd.Process.Release()
 }
 
-// command is `program supervise OPTION… AGENT` in a session of its own, without a
-// terminal, with the agent's mark.
+// command returns `program supervise OPTION… AGENT` in a session of its own,
+// without a terminal, with the agent's mark.
 func (s Seat) command(options ...string) *exec.Cmd {
 	cmd := exec.Command(s.Program, append(append([]string{"supervise"}, options...), s.Agent)...)
 	cmd.Dir, cmd.Env = s.Cwd, append(marked(s.Agent), s.Env...)

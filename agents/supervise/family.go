@@ -10,20 +10,20 @@ import (
 	"time"
 )
 
-// A family is all that works for an agent: what is below root, but not root itself;
-// what bears the agent's mark; what was noted of it; and what descends from those.
-// A process that bears the mark of another agent which is supervised is that one's,
-// with all below it.
+// A family is every process that works for an agent: what is below root, but
+// not root itself; what bears the agent's mark; what was recorded as a member;
+// and the descendants of those. A process that bears the mark of another
+// supervised agent belongs to that one, with everything below it.
 type family struct {
 	agent  string
 	root   int              // 0: the agent has none
-	noted  []member         // when it was looked at last
-	waits  int              // pid of a child that another part of this program waits for; 0: there is none
-	spares func(entry) bool // which of it to leave alone; nil: none
+	noted  []member         // when it was last looked at
+	waits  int              // pid of a child that another part of this program waits for; 0: none
+	spares func(entry) bool // members to leave alone; nil: none
 }
 
-// A member is a process of a family as it was noted. One that took off its mark and
-// left its parents is still known by that.
+// A member is a process of a family as recorded. It identifies a process that
+// removed its mark and left its parents.
 type member struct {
 	Process
 	Command string `json:"command"` // the beginning of its command line
@@ -39,7 +39,7 @@ func (f family) end(grace time.Duration) {
 			left = f.living() // one that was forked after the list was made, by one that ended before it was read, is not on it
 		}
 		if len(left) == 0 || waited > grace+5*time.Second {
-			return // what even SIGKILL does not end hangs in the system
+			return // what survives SIGKILL hangs in the system
 		}
 		for _, p := range left {
 			switch {
@@ -53,7 +53,7 @@ func (f family) end(grace time.Duration) {
 	}
 }
 
-// living returns the family's processes that are not over.
+// living returns the family's running processes.
 func (f family) living() []entry {
 	all := processes()
 	marks := marksOf(all)
@@ -62,8 +62,8 @@ func (f family) living() []entry {
 	return slices.DeleteFunc(f.reap(reach(all, f.root, own, free)), func(p entry) bool { return f.spares != nil && f.spares(p) })
 }
 
-// free tells which processes bear no mark of another agent that has a supervisor or
-// keeper: anyone can set one.
+// free returns a function that reports whether a process bears no mark of
+// another agent that has a supervisor or keeper: anyone can set a mark.
 func (f family) free(all []entry, marks map[int]string) func(entry) bool {
 	taken := map[string]bool{}
 	marked := slices.DeleteFunc(slices.Clone(all), func(p entry) bool { return p.zombie || marks[p.PID] == "" || marks[p.PID] == f.agent })
@@ -76,15 +76,16 @@ func (f family) free(all []entry, marks map[int]string) func(entry) bool {
 	return func(p entry) bool { return !taken[marks[p.PID]] }
 }
 
-// notes reports whether a process was noted as one of the family and still is what
-// it was then.
+// notes reports whether a process was recorded as one of the family and is
+// still the same.
 func (f family) notes(p entry) bool {
 	return slices.ContainsFunc(f.noted, func(m member) bool {
 		return m.Process == p.Process && m.Command != "" && m.Command == beginning(commandsOf([]entry{p})[p.PID])
 	})
 }
 
-// members returns what of the family is below root or was noted, as it is to be noted.
+// members returns the family's processes that are below root or were recorded,
+// in the form to record.
 func (f family) members() []member {
 	all := reach(processes(), f.root, f.notes, func(entry) bool { return true })
 	free := f.free(all, marksOf(all))
@@ -97,20 +98,19 @@ func (f family) members() []member {
 	return found
 }
 
-// reap leaves out processes that are over, and takes those from the system whose
-// parent this process has become.
+// reap drops finished processes, and reaps those whose parent is this process.
 func (f family) reap(all []entry) []entry {
 	return slices.DeleteFunc(all, func(p entry) bool {
 		if p.zombie && p.parent == os.Getpid() && p.PID != f.waits {
-			_, _ = syscall.Wait4(p.PID, nil, syscall.WNOHANG, nil) // gone is what is wanted
+			_, _ = syscall.Wait4(p.PID, nil, syscall.WNOHANG, nil) // an error means it is gone, as wanted
 		}
 		return p.zombie
 	})
 }
 
-// reach returns the processes that are own, and those that descend from root or from
-// one of them as far as all between may be taken along. The system's first process
-// and this one are not among them.
+// reach returns the processes that are own, and those that descend from root or
+// from one of them through processes that may all be included. It never
+// includes the system's first process or this one.
 func reach(all []entry, root int, own, along func(entry) bool) (found []entry) {
 	within, children := map[int]bool{0: true, 1: true, root: true, os.Getpid(): true}, map[int][]entry{}
 	take := func(p entry) {
@@ -135,38 +135,38 @@ func reach(all []entry, root int, own, along func(entry) bool) (found []entry) {
 	if root != 0 {
 		takeChildren(root)
 	}
-	for i := 0; i < len(found); i++ { // it grows meanwhile
+	for i := 0; i < len(found); i++ { // it grows during the loop
 		takeChildren(found[i].PID)
 	}
 	return found
 }
 
-// What is noted of a family: so many members at most, of each command line so many
-// bytes, and so many in the file, which that may not exceed.
+// Limits on what is recorded of a family: the number of members, the bytes of
+// each command line, and the bytes of the file.
 const (
 	maxNoted  = 1_000
 	maxWords  = 200
 	maxFamily = maxNoted * (maxWords*6 + 200) // JSON writes a byte as up to six
 )
 
-// beginning returns so much of a command line as is noted.
+// beginning returns the part of a command line that is recorded.
 func beginning(command string) string {
 	return strings.ToValidUTF8(command[:min(len(command), maxWords)], "?")
 }
 
-// loadFamily reads what was noted of the family of an agent in its folder. The agent
-// can write there, too: a file that is too long or no such list says nothing.
+// loadFamily reads the recorded family of the agent in a folder. The agent can
+// write there too: a file that is too long or not such a list counts as empty.
 func loadFamily(dir string) (noted []member) {
 	raw, err := readFile(filepath.Join(dir, familyFile), maxFamily)
 	if err != nil || json.Unmarshal(raw, &noted) != nil || len(noted) > maxNoted {
-		return nil // the marks must do
+		return nil // the marks must suffice
 	}
 	return noted
 }
 
-// KillRest ends what a supervisor that is gone has left of the agent of a folder. Its
-// keeper, if it has one, comes last: while that lives, all that the agent left without
-// a mark is below it.
+// KillRest ends what a dead supervisor left of the agent of a folder. Its
+// keeper, if any, is ended last: while it lives, everything unmarked that the
+// agent left is below it.
 func KillRest(agent, dir string) {
 	rest := family{agent: agent, noted: loadFamily(dir)}
 	rest.spares = func(p entry) bool { return keeps(commandsOf([]entry{p})[p.PID], agent) }
@@ -175,5 +175,5 @@ func KillRest(agent, dir string) {
 	rest.end(0)
 }
 
-// killGrace is how long what a supervisor left has from SIGTERM to SIGKILL.
+// killGrace is the time from SIGTERM to SIGKILL for what a supervisor left.
 const killGrace = 2 * time.Second

@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// An agent can write to its folder, so what stands there is not trusted: a link is not
-// followed, no pipe is waited for, and what is read is bounded.
+// An agent can write to its folder, so its content is not trusted: links are
+// not followed, pipes are not waited for, and reads are bounded.
 
 // openFile opens a regular file in an agent's folder for reading.
 func openFile(path string) (*os.File, error) {
@@ -43,14 +43,14 @@ func readFile(path string, most int64) ([]byte, error) {
 	return raw, err
 }
 
-// save writes a document so that it is there whole or not at all.
+// save writes a document atomically.
 func save(path string, v any) error {
 	raw, err := json.Marshal(v)
 	if err != nil {
 		return err
 	}
 	fresh := path + ".new"
-	_ = os.Remove(fresh) // of one who was killed, or none
+	_ = os.Remove(fresh) // left by a process that was killed, if any
 	file, err := os.OpenFile(fresh, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err

@@ -16,15 +16,17 @@ import (
 // keepOption makes `supervise` the keeper of another one.
 const keepOption = "--keep"
 
-// Keep runs the supervisor of an agent, `program supervise AGENT`, and ends all that
-// it leaves. On Linux nothing gets away, however early the supervisor is killed: its
-// orphans become this process's. Elsewhere what took off its mark is found only as it
-// was noted (family.json). A supervisor that ends in order leaves nothing, and
-// agents that the agent started have keepers of their own, which go on. A keeper that
-// is killed itself takes nothing with it: the supervisor goes on, and whoever recovers
-// the agent ends what is left of it then.
+// Keep runs the supervisor of an agent, `program supervise AGENT`, and ends
+// everything it leaves. On Linux nothing escapes, however early the supervisor
+// is killed: its orphans become this process's children. Elsewhere a process
+// that removed its mark is found only if it was recorded (family.json). A
+// supervisor that ends normally leaves nothing, and agents that the agent
+// started have keepers of their own and continue. A keeper that is itself
+// killed takes nothing with it: the supervisor continues, and whoever recovers
+// the agent ends the rest.
 func Keep(seat Seat) error {
-	// They are the supervisor's to heed. Ignored ones would stay so in all below it.
+	// The supervisor handles these. If they were ignored here, they would be
+	// ignored by everything below.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	unbound := adopt()
 	cmd := seat.command()
@@ -42,7 +44,8 @@ func keeps(command, agent string) bool {
 	return supervises(command, agent) && slices.Contains(strings.Fields(command), keepOption)
 }
 
-// unsupervised is how an agent ended whose supervisor could not be started.
+// unsupervised returns the outcome of an agent whose supervisor could not be
+// started.
 func unsupervised(err error) Outcome {
 	now := core.MillisOf(time.Now())
 	return Outcome{

@@ -9,11 +9,11 @@ import (
 	"syscall"
 )
 
-// A Process is one that runs or ran. Pids are reused, so its start tells it from
-// others.
+// A Process is one that runs or ran. Pids are reused, so its start
+// distinguishes it from others.
 type Process struct {
 	PID     int    `json:"pid"`
-	Started string `json:"started"` // as the system tells it, with boot and namespace of pids where it has those: no two processes share it
+	Started string `json:"started"` // as the system reports it, with boot and pid namespace on systems that have those: no two processes share it
 }
 
 // Self returns this process.
@@ -23,13 +23,14 @@ func Self() Process {
 	return self.Process
 }
 
-// Here reports whether this process can see the other: not if that is in another
-// namespace of pids.
+// Here reports whether this process can see the other, which it cannot in
+// another pid namespace.
 func (p Process) Here() bool { return !elsewhere(p.Started) }
 
-// Alive reports whether another process than this one still runs as it was noted.
-// What no note of a process could say is never alive: no start or a malformed one, a
-// pid that is not positive, that of the system's first process or this one's own.
+// Alive reports whether a process other than this one still runs as recorded.
+// It is false for records that no process can have: no start or a malformed
+// one, a pid that is not positive, that of the system's first process or this
+// one's own.
 func (p Process) Alive() bool {
 	if p.PID <= 1 || p.PID == os.Getpid() || p.Started == "" {
 		return false
@@ -38,16 +39,16 @@ func (p Process) Alive() bool {
 	return ok && !now.zombie && now.Process == p
 }
 
-// Signal sends a signal to p if that is alive and works for the agent: its command
-// line is that of the agent's supervisor, or it bears the agent's mark. To any other
-// process it does nothing.
+// Signal sends a signal to p if it is alive and works for the agent: its
+// command line is that of the agent's supervisor, or it bears the agent's mark.
+// It leaves any other process alone.
 func (p Process) Signal(agent string, signal syscall.Signal) error {
 	return p.send(signal, func() bool { return worksFor(p.PID, agent) })
 }
 
-// send sends a signal to p if that is alive and may get it. Linux holds the process
-// by a pidfd from before it is looked at until the signal is sent, so its pid cannot
-// become another's in between; elsewhere those moments remain.
+// send sends a signal to p if it is alive and may returns true. Linux holds the
+// process by a pidfd from before the check until the signal is sent, so its pid
+// cannot be reused in between; elsewhere those moments remain.
 func (p Process) send(signal syscall.Signal, may func() bool) error {
 	if !p.Alive() {
 		return nil
@@ -56,7 +57,7 @@ func (p Process) send(signal syscall.Signal, may func() bool) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = held.Release() }() // nothing was asked of it that could fail
+	defer func() { _ = held.Release() }() // nothing was requested that could fail
 	if !p.Alive() || !may() {
 		return nil
 	}
@@ -84,11 +85,10 @@ type entry struct {
 	Process
 	name   string
 	parent int
-	zombie bool // it is over, and its parent has not asked how
+	zombie bool // it is over, but its parent has not waited for it
 }
 
-// Above returns the names of the processes that this one was started by, at any
-// distance, the nearest first.
+// Above returns the names of this process's ancestors, the nearest first.
 func Above() (names []string) {
 	for pid := os.Getppid(); pid > 1 && len(names) < 100; {
 		p, ok := process(pid)

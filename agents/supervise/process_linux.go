@@ -17,7 +17,7 @@ import (
 )
 
 // adopt makes this process the parent of all orphans below it, so that nothing
-// which an agent started gets out of its reach.
+// an agent started escapes.
 func adopt() error { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
 
 // bound makes a child die with the thread that started it.
@@ -25,14 +25,14 @@ func bound() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// How much is read of what the system tells of a process, in bytes. A process can
-// make its command line and environment as long as its memory is (prctl(2),
-// PR_SET_MM_MAP), so they need bounds.
+// How much is read of what the system reports about a process, in bytes. A
+// process can make its command line and environment as long as its memory
+// (prctl(2), PR_SET_MM_MAP), so they need bounds.
 const (
 	maxStat    = 4 << 10
 	maxCommand = 16 << 10
-	maxEnviron = 2 << 20   // what execve(2) takes with the usual stack of 8 MB
-	maxVar     = 256 << 10 // it takes no variable of over 128 KB
+	maxEnviron = 2 << 20   // the limit of execve(2) with the usual stack of 8 MB
+	maxVar     = 256 << 10 // execve(2) accepts no variable of over 128 KB
 )
 
 // open opens a file of a process in /proc.
@@ -40,7 +40,7 @@ func open(pid int, name string) (*os.File, error) {
 	return os.Open(filepath.Join("/proc", strconv.Itoa(pid), name))
 }
 
-// read reads the beginning of a file of a process; nothing where the process is gone
+// read reads the beginning of a process's file; nothing if the process is gone
 // or another user's.
 func read(pid int, name string, most int64) []byte {
 	file, err := open(pid, name)
@@ -50,7 +50,7 @@ func read(pid int, name string, most int64) []byte {
 	defer file.Close()
 	content, err := io.ReadAll(io.LimitReader(file, most))
 	if err != nil {
-		return nil // it has ended meanwhile
+		return nil // it has ended in the meantime
 	}
 	return content
 }
@@ -62,7 +62,7 @@ func processes() (all []entry) {
 		return nil
 	}
 	defer folder.Close()
-	names, _ := folder.Readdirnames(-1) // of those that it could read
+	names, _ := folder.Readdirnames(-1) // of those that could be read
 	for _, name := range names {
 		if pid, err := strconv.Atoi(name); err == nil {
 			if p, ok := process(pid); ok {
@@ -73,10 +73,11 @@ func processes() (all []entry) {
 	return all
 }
 
-// process reads what the system tells of one (proc_pid_stat(5)).
+// process reads what the system reports about a process (proc_pid_stat(5)).
 func process(pid int) (entry, bool) {
 	stat := read(pid, "stat", maxStat)
-	// The name, in brackets, may hold anything, brackets and newlines too.
+	// The name, in brackets, may contain anything, including brackets and
+	// newlines.
 	open, end := bytes.IndexByte(stat, '('), bytes.LastIndexByte(stat, ')')
 	if open < 0 || end < open {
 		return entry{}, false
@@ -90,13 +91,14 @@ func process(pid int) (entry, bool) {
 	others, _ := strconv.Atoi(fields[threads]) // 1 or 0 once all are over
 	return entry{
 		Process: Process{PID: pid, Started: fields[started] + place()}, parent: above, name: string(stat[open+1 : end]),
-		// One whose first thread is over is told as a zombie, but the others run.
+		// A process whose first thread has ended is reported as a zombie, but
+		// the other threads run.
 		zombie: fields[state] == "X" || fields[state] == "Z" && others <= 1,
 	}, err == nil
 }
 
-// place names this boot and this namespace of pids, in which a pid and its start
-// mean one process.
+// place identifies this boot and pid namespace, in which a pid and its start
+// identify a process.
 var place = sync.OnceValue(func() string {
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
@@ -109,7 +111,8 @@ var place = sync.OnceValue(func() string {
 	return "/" + strings.TrimSpace(string(boot)) + "/" + space
 })
 
-// elsewhere reports whether a start is one of this boot in another namespace.
+// elsewhere reports whether a start is from this boot but another pid
+// namespace.
 func elsewhere(started string) bool {
 	theirs, ours := strings.Split(started, "/"), strings.Split(place(), "/")
 	return len(theirs) == 3 && theirs[1] == ours[1] && theirs[2] != ours[2]
@@ -126,7 +129,7 @@ func marksOf(all []entry) map[int]string {
 	return marks
 }
 
-// markOf returns the agent that a process works for by its environment.
+// markOf returns the agent that a process works for, by its environment.
 func markOf(pid int) string {
 	file, err := open(pid, "environ")
 	if err != nil {
@@ -144,7 +147,7 @@ func markOf(pid int) string {
 	return ""
 }
 
-// untilNUL splits what is separated by NUL bytes.
+// untilNUL splits data at NUL bytes.
 func untilNUL(data []byte, atEnd bool) (advance int, token []byte, err error) {
 	if end := bytes.IndexByte(data, 0); end >= 0 {
 		return end + 1, data[:end], nil

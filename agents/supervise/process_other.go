@@ -13,26 +13,26 @@ import (
 	"flame/core"
 )
 
-// adopt does nothing where the system knows no such thing: what leaves the tree is
-// found by its mark, or as it was noted.
+// adopt does nothing on systems without subreapers: what leaves the tree is
+// found by its mark, or by its record.
 func adopt() error { return nil }
 
-// bound puts a child into a group of its own. Nothing here makes it die with its
+// bound puts a child into its own group. Nothing here makes it die with its
 // parent; the keeper, or whoever recovers the agent, ends it.
 func bound() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
-// ps runs ps so that it tells times alike whoever asks.
+// ps runs ps so that it prints times the same way for every user.
 func ps(args ...string) string {
 	cmd := exec.Command("ps", args...)
 	cmd.Env = append(os.Environ(), "LC_ALL=C", "TZ=UTC")
 	out, err := cmd.Output()
 	if err != nil {
-		return "" // it knows none
+		return "" // there are none
 	}
 	return string(out)
 }
 
-// listed asks ps; a start takes five words there.
+// listed asks ps; a start is five words there.
 func listed(args ...string) (all []entry) {
 	for line := range strings.Lines(ps(append(args, "-o", "pid=,ppid=,stat=,lstart=,comm=")...)) {
 		fields := strings.Fields(line)
@@ -61,7 +61,7 @@ func process(pid int) (entry, bool) {
 	return entry{}, false
 }
 
-// elsewhere is about namespaces, which other systems have none of.
+// elsewhere concerns pid namespaces, which other systems lack.
 func elsewhere(string) bool { return false }
 
 // marksOf reads the environments that ps shows of the user's own processes, behind
@@ -69,7 +69,7 @@ func elsewhere(string) bool { return false }
 func marksOf(all []entry) map[int]string {
 	marks, commands := map[int]string{}, commandsOf(all)
 	for pid, shown := range texts(all, "-E") {
-		environment, _ := strings.CutPrefix(shown, commands[pid]) // words of a command are no mark
+		environment, _ := strings.CutPrefix(shown, commands[pid]) // words of a command are not a mark
 		_, after, found := strings.Cut(environment, " "+core.AgentVariable+"=")
 		if mark := strings.Fields(after); found && len(mark) > 0 {
 			marks[pid] = mark[0]

@@ -19,39 +19,39 @@ import (
 // A Supervisor runs one job.
 type Supervisor struct {
 	Job     Job
-	Read    func(line []byte) core.Message // what a line of the host's output means
+	Read    func(line []byte) core.Message // interprets a line of the host's output
 	Journal Journal
 	Log     *slog.Logger
 	Pace    Pace
 
 	started time.Time
-	began   time.Time // of the time that Limits.Wall is about
-	until   time.Time // that it has at least; zero: as Limits.Wall says
+	began   time.Time // start of the time that Limits.Wall bounds
+	until   time.Time // granted at least until then; zero: as Limits.Wall says
 	last    bool      // this is its last turn
 	account account
-	seen    []member // of the agent's family, when it looked last
-	changed bool     // it was another then than before
-	host    int      // pid of the host's process that was started last
+	seen    []member // the agent's family at the last look
+	changed bool     // it had changed then
+	host    int      // pid of the host's latest process
 	tail    *tail
 }
 
-// A stop is why a process of the host is over.
+// A stop is why a process of the host has ended.
 type stop struct {
 	state     core.AgentState
 	reason    string
 	failure   string // what the host said was wrong
 	exit      int
 	transient bool // another attempt may help
-	handBack  bool // a last turn may tell what was done
+	handBack  bool // in a last turn the agent may report what was done
 }
 
-// Run does the job and tells the journal of it. It returns when nothing that the
-// agent started is left. When ctx ends, the agent is cancelled.
+// Run does the job and reports it to the journal. It returns when nothing that
+// the agent started is left. When ctx ends, the agent is cancelled.
 func (s *Supervisor) Run(ctx context.Context) (Outcome, error) {
 	runtime.LockOSThread() // the host dies with the thread that started it
 	defer runtime.UnlockOSThread()
 	if err := adopt(); err != nil {
-		s.Log.Warn("orphans of the agent may get away", "error", err)
+		s.Log.Warn("orphans of the agent may escape", "error", err)
 	}
 	s.started = time.Now()
 	s.began = s.started
@@ -65,10 +65,10 @@ func (s *Supervisor) Run(ctx context.Context) (Outcome, error) {
 	return outcome, errors.Join(err, s.lasting(func(ctx context.Context) error { return s.Journal.End(ctx, outcome) }))
 }
 
-// lasting tells the journal what it must know, and tries again while it cannot be
-// written: the store may be locked, or the disk full.
+// lasting reports to the journal what it must know, and retries while it cannot
+// be written: the store may be locked, or the disk full.
 func (s *Supervisor) lasting(tell func(context.Context) error) (err error) {
-	ctx := context.Background() // what happened is told even when the agent is cancelled
+	ctx := context.Background() // events are recorded even when the agent is cancelled
 	for pause := s.Pace.Look; ; pause *= 2 {
 		if err = tell(ctx); err == nil || !errors.Is(err, core.ErrUnavailable) || pause > s.Pace.Patience {
 			return err
@@ -77,7 +77,7 @@ func (s *Supervisor) lasting(tell func(context.Context) error) (err error) {
 	}
 }
 
-// work runs the host, as often as that helps.
+// work runs the host as often as that helps.
 func (s *Supervisor) work(ctx context.Context) stop {
 	command, prompt := s.Job.Command, s.Job.Prompt
 	for {
@@ -99,12 +99,12 @@ func (s *Supervisor) work(ctx context.Context) stop {
 	}
 }
 
-// pause waits before another attempt. It returns the stop that ends the agent
-// meanwhile, if one does.
+// pause waits before another attempt. If something ends the agent meanwhile, it
+// returns that stop.
 func (s *Supervisor) pause(ctx context.Context, after stop) stop {
 	wait := delay(s.Pace.Retry, s.account.Attempt, after.failure, time.Now())
 	if l := s.Job.Limits; l.Wall > 0 && wait > s.left(l) {
-		after.reason = fmt.Sprintf("%s; the next attempt would be in %s, beyond the time there is", after.reason, wait.Round(time.Second))
+		after.reason = fmt.Sprintf("%s; the next attempt would be in %s, beyond the time left", after.reason, wait.Round(time.Second))
 		return after
 	}
 	s.account.Attempt++
@@ -128,7 +128,7 @@ func (s *Supervisor) pause(ctx context.Context, after stop) stop {
 	}
 }
 
-// left is how much of its time the agent has.
+// left returns how much of its time the agent has left.
 func (s *Supervisor) left(l Limits) time.Duration {
 	return max(l.Wall-time.Since(s.began), time.Until(s.until))
 }
@@ -137,7 +137,7 @@ func (s *Supervisor) canResume() bool { return s.account.Session != "" && len(s.
 
 func (s *Supervisor) resume() []string { return InSession(s.Job.Resume, s.account.Session) }
 
-// InSession returns a command that goes on in a session.
+// InSession returns a command that resumes a session.
 func InSession(resume []string, session string) []string {
 	command := slices.Clone(resume)
 	for i, word := range command {
@@ -148,7 +148,7 @@ func InSession(resume []string, session string) []string {
 	return command
 }
 
-// handBack returns the agent a last turn to say what it has done.
+// handBack gives the agent a last turn to say what it has done.
 func (s *Supervisor) handBack(ctx context.Context) {
 	limits := Limits{Start: s.Job.Limits.Start, Output: s.Job.Limits.Output}
 	s.began, s.until, s.last = time.Now(), time.Time{}, true
@@ -188,29 +188,29 @@ func (s *Supervisor) attempt(ctx context.Context, command []string, prompt strin
 func (s *Supervisor) unstarted(err error) stop {
 	end := stop{state: core.AgentError, reason: "the host could not be started", failure: err.Error(), exit: -1, transient: transientStart(err)}
 	if missing(err) {
-		end.reason = "the host's program or the agent's folder is not there"
+		end.reason = "the host's program or the agent's folder does not exist"
 	}
 	return end
 }
 
-// killAll ends whatever the agent has started.
+// killAll ends everything the agent has started.
 func (s *Supervisor) killAll() { s.family().end(s.Pace.Grace) }
 
-// family is what works for the agent. The keeper, this process's parent, bears the mark,
-// too, and is not to end.
+// family returns what works for the agent. The keeper, this process's parent,
+// bears the mark too but must survive.
 func (s *Supervisor) family() family {
 	keeper := os.Getppid()
 	return family{agent: s.Job.ID, root: os.Getpid(), noted: s.seen, waits: s.host, spares: func(p entry) bool { return p.PID == keeper }}
 }
 
-// readAll reads what is left to read.
+// readAll reads the rest of the output.
 func (s *Supervisor) readAll(w *watch) {
 	for more := true; more; {
 		more = w.read()
 	}
 }
 
-// judge says how an agent ended whose host exited by itself.
+// judge returns how an agent ended whose host exited on its own.
 func (s *Supervisor) judge(exit int) stop {
 	a := &s.account
 	end := stop{state: core.AgentError, failure: a.failed, exit: exit}
@@ -233,7 +233,7 @@ func (s *Supervisor) judge(exit int) stop {
 	return end
 }
 
-// remember keeps which processes the agent has: one that took off its mark and left
+// remember records the agent's processes: one that removed its mark and left
 // the family could not be found once the supervisor is gone.
 func (s *Supervisor) remember() {
 	now := s.family().members()
@@ -242,11 +242,12 @@ func (s *Supervisor) remember() {
 	}
 	s.seen = now
 	if err := save(filepath.Join(s.Job.Dir, familyFile), now); err != nil {
-		s.Log.Warn("the agent's processes were not kept", "error", err)
+		s.Log.Warn("the agent's processes were not recorded", "error", err)
 	}
 }
 
-// tell tells the journal how far the agent is, and returns what stops it.
+// tell reports the agent's progress to the journal, and returns what stops the
+// agent.
 func (s *Supervisor) tell(ctx context.Context) stop {
 	s.remember()
 	orders, err := s.Journal.Tell(ctx, s.account.Progress)
@@ -262,7 +263,8 @@ func (s *Supervisor) tell(ctx context.Context) stop {
 	return stop{state: orders.Stop, reason: orders.Reason, handBack: orders.Stop == core.AgentError}
 }
 
-// told is the stop of a supervisor that was told to end. The journal may know why.
+// told returns the stop of a supervisor that was told to end. The journal may
+// know why.
 func (s *Supervisor) told() stop {
 	if end := s.tell(context.Background()); end.state != "" {
 		return end
@@ -270,7 +272,7 @@ func (s *Supervisor) told() stop {
 	return stop{state: core.AgentCancelled, reason: "stopped by a signal"}
 }
 
-// outcome is what an agent came to.
+// outcome returns the agent's outcome.
 func (s *Supervisor) outcome(end stop) Outcome {
 	o := Outcome{
 		State: end.state, Reason: end.reason, Text: core.Cut(s.account.Text, maxWritten), Partial: end.state != core.AgentCompleted,

@@ -6,19 +6,19 @@ import (
 	"os"
 )
 
-// maxLine bounds a line in bytes; of a longer one nothing is known. Tools' answers
-// of some MB are common.
+// maxLine bounds a line in bytes; longer ones are skipped. Tools' answers of
+// several MB are common.
 const maxLine = 16 << 20
 
-// maxBite bounds what one look reads, in bytes, so that a flood does not keep the
-// supervisor from its clocks.
+// maxBite bounds what one look reads, in bytes, so that a flood does not keep
+// the supervisor from its timers.
 const maxBite = 4 << 20
 
-// A tail gives the lines that a file grows by.
+// A tail returns the lines by which a file grows.
 type tail struct {
 	file  *os.File
-	rest  []byte // of a line without an end yet
-	skips bool   // the line is too long: what is left of it is passed over
+	rest  []byte // of a line without a newline yet
+	skips bool   // the line is too long: the rest of it is skipped
 }
 
 func newTail(path string) (*tail, error) {
@@ -28,8 +28,8 @@ func newTail(path string) (*tail, error) {
 
 func (t *tail) close() { _ = t.file.Close() } // it was only read
 
-// lines returns the whole lines that came since, at most about maxBite bytes of
-// them, and whether there is more.
+// lines passes on the whole lines added since, at most about maxBite bytes of
+// them, and reports whether there is more.
 func (t *tail) lines(give func(line []byte)) (more bool, err error) {
 	bite, err := io.ReadAll(io.LimitReader(t.file, maxBite))
 	if err != nil {
@@ -49,7 +49,7 @@ func (t *tail) lines(give func(line []byte)) (more bool, err error) {
 	}
 }
 
-// keep adds to the line that is not complete.
+// keep appends to the incomplete line.
 func (t *tail) keep(part []byte) {
 	switch {
 	case t.skips:

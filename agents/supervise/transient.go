@@ -11,19 +11,19 @@ import (
 	"time"
 )
 
-// lazily compiles an expression when it is needed: most processes of flame's never
+// lazily compiles an expression when it is needed: most flame processes never
 // do.
 func lazily(expression string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
 }
 
-// passing matches errors that pass by themselves: too many requests, a server's
-// trouble, a broken connection (spec: agents §8).
+// passing matches transient errors: too many requests, server trouble, a broken
+// connection (spec: agents §8).
 var passing = lazily(`(?i)\b(429|5\d\d)\b|overloaded|rate.?limit|too many requests|` +
 	`connection (closed|reset|error|refused)|socket hang up|ECONNRESET|ETIMEDOUT|fetch failed|network error|` +
 	`temporarily unavailable|usage limit|database is locked|SQLITE_BUSY`)
 
-// permanent matches errors that no other attempt cures, whatever else they say.
+// permanent matches errors that no retry fixes, whatever else they say.
 var permanent = lazily(`(?i)authenticat|unauthori[sz]ed|\b40[0134]\b|invalid.{0,10}key|permission|` +
 	`credit balance|budget|context.{0,20}(length|window|limit|overflow)|prompt is too long|max.?turns`)
 
@@ -32,8 +32,8 @@ func transient(text string) bool {
 	return passing().MatchString(text) && !permanent().MatchString(text)
 }
 
-// transientStart reports whether a process that could not be started may be
-// started later.
+// transientStart reports whether a process that could not be started may start
+// later.
 func transientStart(err error) bool {
 	return errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.ENOMEM) || errors.Is(err, syscall.ETXTBSY)
 }
@@ -43,9 +43,9 @@ var (
 	retryAfter = lazily(`(?i)(?:retry.?after|try again in)\D{0,3}(\d{1,5})\s*(ms|m|s)?`)
 )
 
-// delay is the pause before another attempt, the first being 0: it doubles, with
-// some chance in it so that many do not come at once. A time that the error names
-// is kept.
+// delay returns the pause before another attempt, the first being 0: it
+// doubles, with jitter so that many do not retry at once. A time named in the
+// error is respected.
 func delay(first time.Duration, attempt int, text string, now time.Time) time.Duration {
 	if m := resetAt().FindStringSubmatch(text); m != nil {
 		if at, err := strconv.ParseInt(m[1], 10, 64); err == nil {

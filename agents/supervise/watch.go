@@ -8,17 +8,17 @@ import (
 	"flame/core"
 )
 
-// A watch keeps an eye on one process of the host.
+// A watch observes one process of the host.
 type watch struct {
 	s      *Supervisor
 	limits Limits
 	begun  time.Time
 	heard  time.Time // when the last line came
-	active bool      // the journal knows that it runs
-	looks  int       // at the output, so far
+	active bool      // the journal knows that it is running
+	looks  int       // number of looks at the output so far
 }
 
-// until returns when the process is over, or with what must end it.
+// until returns when the process is over, or with the reason why it must end.
 func (w *watch) until(ctx context.Context, c *child) stop {
 	look, tell := time.NewTicker(w.s.Pace.Look), time.NewTicker(w.s.Pace.Tell)
 	defer look.Stop()
@@ -30,8 +30,8 @@ func (w *watch) until(ctx context.Context, c *child) stop {
 		case <-ctx.Done():
 			return w.s.told()
 		case <-look.C:
-			// At 1, 2, 4, …: a young family changes fast. One that changed just now
-			// may be between fork and exec, and is not yet what it will be.
+			// At 1, 2, 4, …: a young family changes fast. One that has just
+			// changed may be between fork and exec.
 			if w.looks++; w.looks&(w.looks-1) == 0 || w.s.changed {
 				w.s.remember()
 			}
