@@ -40,7 +40,7 @@ var over = struct {
 	lines:   map[string]int{},
 	upwards: map[string]int{},
 	methods: map[string]int{},
-	wide:    4,
+	wide:    2,
 }
 
 // within asserts that a figure is within the limit or, if its owner is on the
