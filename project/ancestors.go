@@ -10,12 +10,11 @@ import (
 // MaxAncestors is how many frames above one an agent sees, and a person is shown.
 const MaxAncestors = 200
 
-// climb is how many frames above one are read at once: more than most trees have
-// levels.
+// climb is how many ancestors are read at once: more than most trees have levels.
 const climb = 50
 
-// above returns the frames above id, parent first, in pages that are read as they
-// are asked for: MaxLevels frames at most.
+// above returns the frames above id, parent first, at most MaxLevels of them, in pages
+// that are read on demand.
 func (s *Step) above(id string) iter.Seq2[[]core.Frame, error] {
 	return func(yield func([]core.Frame, error) bool) {
 		for range MaxLevels / climb {
@@ -28,7 +27,7 @@ func (s *Step) above(id string) iter.Seq2[[]core.Frame, error] {
 	}
 }
 
-// IsInside reports whether frame id is ancestor or lies below it.
+// IsInside reports whether frame id is ancestor or is below it.
 func (s *Step) IsInside(id, ancestor string) (bool, error) {
 	if id == "" || id == ancestor {
 		return id == ancestor && id != "", nil

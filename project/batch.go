@@ -6,12 +6,12 @@ import (
 	"flame/core"
 )
 
-// batchTime is how long a part of a longer work goes on within one transaction. With
-// its commit it stays below the 50 ms for which others may have to wait (DESIGN §4).
+// batchTime is how long one transaction of a longer piece of work lasts. With its commit
+// it stays below the 50 ms that others may have to wait (DESIGN §4).
 const batchTime = core.Millis(10)
 
-// InBatches works on items in short transactions, each complete in itself, and passes
-// on what came of each item once that is durable.
+// InBatches runs work on items in short transactions, each complete in itself, and
+// passes the result for each item to done once it is durable.
 func InBatches[T, R any](ctx context.Context, p *Project, items []T, work func(Tx, T) (R, error), done func(R)) error {
 	for len(items) > 0 {
 		var results []R
@@ -40,8 +40,8 @@ func InBatches[T, R any](ctx context.Context, p *Project, items []T, work func(T
 	return nil
 }
 
-// EachFor works on ids in batches on behalf of a caller, whose session is saved where
-// that changes it.
+// EachFor runs work on ids in batches on behalf of a caller, and saves the caller's
+// session if work changed it.
 func (p *Project) EachFor(ctx context.Context, by Caller, ids []string, work func(s *Step, id string) error) error {
 	return InBatches(ctx, p, ids, func(tx Tx, id string) (none struct{}, err error) {
 		s := p.Step(tx, by)

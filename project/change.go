@@ -12,22 +12,23 @@ func (p *Project) Update(ctx context.Context, by Caller, f func(*Step) error) er
 	return p.inStep(ctx, p.Store.Update, by, always(f))
 }
 
-// always considers nothing before f.
+// always returns a Consideration that runs f in any case.
 func always(f func(*Step) error) Consideration {
 	return func(*Step) (func(*Step) error, error) { return f, nil }
 }
 
-// A Consideration reads, and returns what is to be changed; nil for nothing.
+// A Consideration reads, and returns the function that makes the change, or nil if
+// nothing is to be changed.
 type Consideration func(*Step) (change func(*Step) error, err error)
 
-// Consider runs f on a snapshot and then, in the same transaction, what f returns as
-// Update does.
+// Consider runs f on a snapshot and then, in the same transaction, runs the function
+// that f returns as Update would.
 func (p *Project) Consider(ctx context.Context, by Caller, f Consideration) error {
 	return p.inStep(ctx, p.Store.Run, by, f)
 }
 
-// IfKnown is Update for sessions that exist; for others it does nothing, so that
-// hosts' events alone never make a project's data.
+// IfKnown is Update for sessions that exist. For others it does nothing, so that a
+// host's events alone never create data for a project.
 func (p *Project) IfKnown(ctx context.Context, by Caller, f func(*Step) error) error {
 	return p.Consider(ctx, by, func(s *Step) (func(*Step) error, error) {
 		if s.Fresh {
@@ -40,7 +41,7 @@ func (p *Project) IfKnown(ctx context.Context, by Caller, f func(*Step) error) e
 // A transaction is a method of a Store.
 type transaction func(context.Context, func(Tx) error) error
 
-// inStep is Consider in a transaction of run's.
+// inStep is Consider in a transaction that run begins.
 func (p *Project) inStep(ctx context.Context, run transaction, by Caller, f Consideration) error {
 	var done *Step
 	err := run(ctx, func(tx Tx) (err error) {
@@ -63,14 +64,15 @@ func tell(log []func()) {
 	}
 }
 
-// UpdateIn is Update in a transaction that others began. It returns the caller's session,
-// and what tells the log, for when that transaction is durable.
+// UpdateIn is Update in a transaction that the caller's code began. It returns the
+// session, and a function that writes to the log, to be called once that transaction is
+// durable.
 func (p *Project) UpdateIn(tx Tx, by Caller, f func(*Step) error) (session core.Session, log func(), err error) {
 	s, err := p.within(tx, by, always(f))
 	return s.Session, func() { tell(s.log) }, err
 }
 
-// within considers f as a call of by, as a part of a transaction that others began.
+// within runs f, and the change that it returns, on behalf of by in the transaction tx.
 func (p *Project) within(tx Tx, by Caller, f Consideration) (*Step, error) {
 	s := p.Step(tx, by)
 	if err := s.Enter(); err != nil {
@@ -83,13 +85,12 @@ func (p *Project) within(tx Tx, by Caller, f Consideration) (*Step, error) {
 	return s, err
 }
 
-// policies are what is checked, and noted in the caller's session, before it changes
-// anything.
+// policies are checks and notes about the caller's session that precede every change.
 var policies = []func(*Step) error{
 	mustBeStamped, mayChange, noteCall, armRetention, noteHook,
 }
 
-// change runs f once all policies allow it, and keeps the caller's session.
+// change runs f once all policies allow it, and saves the caller's session.
 func (s *Step) change(f func(*Step) error) error {
 	if err := s.joinOwn(); err != nil {
 		return err
@@ -110,8 +111,8 @@ func (s *Step) change(f func(*Step) error) error {
 	return s.Tx.SaveSession(s.Session)
 }
 
-// mustBeStamped refuses a call that may be a subagent's: its session was vouched for
-// before, and this call is not.
+// mustBeStamped refuses a call that may come from a subagent: earlier calls of the
+// session were vouched for, and this one is not.
 func mustBeStamped(s *Step) error {
 	if !s.Session.Stamped || s.By.Trust == Stamped || s.By.Host == CommandLine {
 		return nil
@@ -121,7 +122,7 @@ func mustBeStamped(s *Step) error {
 			"run `flame doctor` to see whether the hook still works, or pass %s from the command line", op.ArgFrame)
 }
 
-// noteCall notes in the caller's session that it called.
+// noteCall records the call in the caller's session.
 func noteCall(s *Step) error {
 	s.Session.Stamped = s.Session.Stamped || s.By.Trust == Stamped
 	if wakes(s) {
@@ -131,8 +132,8 @@ func noteCall(s *Step) error {
 	return nil
 }
 
-// wakes reports whether the call shows that the caller's session is at work. What a
-// shell, or the end of an agent, does in the name of one that is over does not.
+// wakes reports whether the call shows that the caller's session is at work. A call from
+// a shell, or at the end of an agent, in the name of an ended session does not.
 func wakes(s *Step) bool {
 	switch s.Session.State {
 	case core.SessionSuspended:
@@ -143,8 +144,7 @@ func wakes(s *Step) bool {
 	return true
 }
 
-// armRetention sees to it that old events are dropped some day; a session's first call
-// does.
+// armRetention sets the deadline that drops old events, on a session's first call.
 func armRetention(s *Step) error {
 	if !s.Fresh {
 		return nil
@@ -159,12 +159,13 @@ func armRetention(s *Step) error {
 	return s.Tx.SetDeadline(Deadline{Kind: EventsDeadline, Due: s.Now + Day, Set: s.Now})
 }
 
-const EventsDeadline = "events" // drop events that are too old
+// EventsDeadline is the kind of deadline that drops old events.
+const EventsDeadline = "events"
 
 // Day is 24 hours.
 const Day = core.Millis(24 * 60 * 60 * 1000)
 
-// As runs f as if session had asked, and keeps the session as f leaves it.
+// As runs f as if session were the caller, and saves the session as f leaves it.
 func (s *Step) As(session core.Session, f func(*Step) error) error {
 	if session.ID == s.Session.ID {
 		return f(s)

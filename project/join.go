@@ -7,7 +7,7 @@ import (
 	"flame/core"
 )
 
-// RecordAgentWork, by an agent's id, is what its session will be told by.
+// RecordAgentWork, by an agent's id, is the work that its session is to do.
 const RecordAgentWork Kind[AgentWork] = "delegated"
 
 // An AgentWork is the work of an agent that flame started.
@@ -20,7 +20,7 @@ type AgentWork struct {
 	Given   bool   `json:"given,omitempty"` // its context came with its task
 }
 
-// SessionOf returns the id of the session that a call is of; an agent's own id stands
+// SessionOf returns the id of the session that made a call; an agent's own id stands in
 // for its session until that is known.
 func SessionOf(tx Tx, by Caller) (string, error) {
 	if by.Session != "" || by.Anonymous() {
@@ -31,8 +31,8 @@ func SessionOf(tx Tx, by Caller) (string, error) {
 	return cmp.Or(work.Session, by.Agent), err
 }
 
-// Join makes a session that of an agent, unless it has one or id is empty. The
-// agent's own id stood for it until now, if it worked before.
+// Join makes session id the session of an agent, unless the agent has one or id is
+// empty. If the agent worked before, its own id stood in for the session until now.
 func (s *Step) Join(agent, id string) error {
 	var work AgentWork
 	known, err := RecordAgentWork.Load(s.Tx, agent, &work)
@@ -68,8 +68,8 @@ func (s *Step) joinOwn() error {
 	return s.Join(s.By.Agent, s.Session.ID)
 }
 
-// beginIn has the session of work begin in its frame; or in the one below that
-// which it worked in before its name was known.
+// beginIn makes the session of work begin in frame, or in workedIn, the frame below it
+// in which the agent worked before its session was known.
 func (s *Step) beginIn(work AgentWork, frame core.Frame, workedIn string) error {
 	session, err := s.Tx.Session(work.Session)
 	if err = IgnoreMissing(err); err != nil {
@@ -107,9 +107,9 @@ func (s *Step) beginIn(work AgentWork, frame core.Frame, workedIn string) error 
 	return s.As(session, func(s *Step) error { return s.MoveBelow(own, frame.ID) })
 }
 
-// MoveBelow puts the root that a child made for itself, before anyone knew what
-// it was, below the frame that was meant for it. One that was planned by others
-// stays in its place.
+// MoveBelow moves the root that a child made for itself, before anyone knew that it was
+// a child, below the frame that was meant for it. A root that others had planned stays
+// in its place.
 func (s *Step) MoveBelow(own, meant string) error {
 	if own == "" || meant == "" || own == meant {
 		return nil
@@ -134,7 +134,7 @@ func (s *Step) MoveBelow(own, meant string) error {
 	return s.Tx.SaveFrame(frame)
 }
 
-// inProgress returns the id of a frame if it is in progress; else none.
+// inProgress returns id if that frame is in progress, else "".
 func (s *Step) inProgress(id string) (string, error) {
 	if id == "" {
 		return "", nil

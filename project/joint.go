@@ -5,11 +5,11 @@ import (
 	"errors"
 )
 
-// A joint is the Store of operations that are one transaction together.
+// A joint is the Store of operations that form one transaction together.
 type joint struct {
 	tx      Tx
-	failed  error // of an Update: then nothing of the transaction is kept
-	changed bool  // something by another
+	failed  error // of its operations; if there is one, nothing is kept
+	changed bool  // an operation wrote something
 	log     []func()
 }
 
@@ -32,17 +32,17 @@ func (j *joint) Run(_ context.Context, f func(Tx) error) error {
 
 var errApart = errors.New("project: this is too much for one transaction")
 
-// Together runs f, whose operations on the project that it is given are one
-// transaction: a read, as long as none of them writes. Where one of them fails, nothing
-// of any is kept. What is too much for one transaction is done in several, and so is
-// an f that goes on although one of its operations did not find something. f may run
+// Together runs f. The operations of f on the project passed to it form one
+// transaction, which only reads until one of them writes. If one of them fails, none of
+// them takes effect. Work that is too long for one transaction is done in several; so is
+// an f that continues after one of its operations did not find something. f may run
 // again, so it acts on that project alone.
 func (p *Project) Together(ctx context.Context, f func(*Project) error) error {
 	if p.joint != nil {
 		return f(p)
 	}
 	var j *joint
-	var result error // of f
+	var result error // what f returned
 	err := p.Store.Run(ctx, func(tx Tx) error {
 		j = &joint{tx: tx}
 		result = f(p.in(j))
@@ -62,7 +62,7 @@ func (p *Project) Together(ctx context.Context, f func(*Project) error) error {
 	return err
 }
 
-// in is p within a joint.
+// in returns p as it works within a joint.
 func (p *Project) in(j *joint) *Project {
 	inside := *p
 	inside.Store, inside.joint = j, j

@@ -6,20 +6,20 @@ import (
 	"flame/core"
 )
 
-// recordLastHook is by host.
+// recordLastHook, by host, is the last event of its hooks.
 const recordLastHook Kind[LastHook] = "link"
 
-// A LastHook is the last event that a host's hooks brought to the project. Events
-// that only read leave no trace.
+// A LastHook is the last event that a host's hooks reported to the project. Events that
+// only read are not recorded.
 type LastHook struct {
 	Host    string      `json:"host"`
 	At      core.Millis `json:"at"`
 	Event   string      `json:"event"`
 	Session string      `json:"session"`
-	Plugin  string      `json:"plugin,omitempty"` // version of what it came through; empty where the host does not tell
+	Plugin  string      `json:"plugin,omitempty"` // version of the plugin it came through; empty if not reported
 }
 
-// noteHook keeps that a hook brought the caller here.
+// noteHook records the hook that made the call, if one did.
 func noteHook(s *Step) error {
 	if s.By.Event == "" {
 		return nil

@@ -9,8 +9,8 @@ import (
 // PageSize is how many frames a page has: 500 take some 10 ms to read.
 const PageSize = 500
 
-// EachFrame calls f for the frames of these links, in their order, without holding
-// more than a page of them.
+// EachFrame calls f for the frames of links, in their order. It holds no more than a
+// page of them in memory.
 func EachFrame(tx Tx, links []core.Link, f func(core.Frame) error) error {
 	for page := range slices.Chunk(links, PageSize) {
 		keys := make([]int64, len(page))
@@ -34,8 +34,8 @@ func EachFrame(tx Tx, links []core.Link, f func(core.Frame) error) error {
 	return nil
 }
 
-// EachUnder calls f for a frame and all below it that are there, archived ones too.
-// It holds no more than a page of them.
+// EachUnder calls f for a frame and all frames below it, archived ones included. It
+// holds no more than a page of them in memory.
 func EachUnder(tx Tx, id string, f func(core.Frame) error) error {
 	if id == "" {
 		return nil

@@ -1,8 +1,8 @@
-// Package project is what all operations on a project share: the Store that they need,
-// and the Step that each of them is, one transaction on behalf of a caller. The
-// operations, which tools, hooks, commands and pages share, are in the packages below:
-// core's rules applied to frames and sessions. They leave words for models and people
-// to the doors, and SQL to the store.
+// Package project holds what all operations on a project share: the Store that they
+// need, and the Step, one transaction on behalf of a caller. The operations themselves
+// are in the packages below, for tools, hooks, commands and pages alike: they apply
+// core's rules to frames and sessions. They leave the wording for models and people to
+// the doors, and SQL to the store.
 package project
 
 import (
@@ -17,50 +17,51 @@ import (
 // CommandLine is the host of callers that are people at a shell.
 const CommandLine = "cli"
 
-// A Project is one tree of frames and all that may be done with it. All fields but Dir,
-// EventDays, Fold and Transcripts must be set.
+// A Project is one tree of frames and everything that operations on it need. All fields
+// but Dir, EventDays, Fold and Transcripts must be set.
 type Project struct {
 	Store     Store
 	Dir       string                   // root of the worktree that artifacts are relative to; may be empty
-	Now       func() core.Millis       // the time
-	NewID     func(kind string) string // a new id: kind, a hyphen and 8 random characters
+	Now       func() core.Millis       // the current time
+	NewID     func(kind string) string // returns a new id: kind, a hyphen and 8 random characters
 	Log       *slog.Logger             // frame lifecycle, contexts, subagents, compactions, suggestions
 	Budget    core.Budget              // of contexts, in tokens
-	Subagents core.SubagentConfig      // as the environment has it; what a tool changed is in the store
+	Subagents core.SubagentConfig      // set by the environment; changes made by tools are in the store
 	Autonomy  core.AutonomyConfig      // likewise
-	EventDays int                      // how many days events are kept
+	EventDays int                      // how many days events are kept; 0: forever
 	Fold      bool                     // requests to models leave finished frames out
 
 	// Transcripts reads the hosts' logs of their sessions. A process without it
-	// leaves the counting of usage to others.
+	// leaves counting usage to others.
 	Transcripts TranscriptReader
 
-	joint *joint // that this works in; nil for one of its own
+	joint *joint // the transaction that this works in; nil outside of Together
 }
 
 // A Caller says on whose behalf an operation runs.
 type Caller struct {
-	Session string // id of the host session; empty for a person at a shell who named none, and for an agent whose host does not tell it
+	Session string // id of the host session; empty for a person at a shell who named none, and for an agent whose host does not report it
 	Parent  string // id of the session that Session is a subagent of; may be empty
-	Host    string // what the session lives in: the name of a host, cli, or what the client calls itself
-	Agent   string // id of the agent whose process it lives in; empty outside of agents
-	Trust   Trust  // in what this says
-	Event   string // the host's event that this is, where a hook calls; empty otherwise
+	Host    string // what the session runs in: the name of a host, cli, or what the client calls itself
+	Agent   string // id of the agent whose process it runs in; empty outside of agents
+	Trust   Trust  // in the fields above
+	Event   string // the host's event, if a hook calls; else empty
 	Plugin  string // version of the plugin that the hook belongs to; may be empty
 }
 
-// Trust is what stands behind a Caller.
+// Trust says what vouches for a Caller.
 type Trust int
 
-// What there may be.
+// The levels of trust.
 const (
 	Unvouched Trust = iota // nothing but the call itself
-	InHost                 // it lives in a host, as a model's shell does, though it may name no session
+	InHost                 // it runs in a host, as a model's shell does, but may name no session
 	Stamped                // a hook of the host vouches for Session
-	ByFlame                // flame itself acts for Session: what follows from the end of an agent
+	ByFlame                // flame itself acts for Session, as when an agent ends
 )
 
-// Anonymous reports whether the caller works wherever work is going on.
+// Anonymous reports whether the caller has no identity of its own, and so works
+// wherever work is going on.
 func (c Caller) Anonymous() bool { return c.Session == "" && c.Agent == "" }
 
 // NewID makes a frame id: kind, a hyphen and 8 random characters of [a-z0-9].
@@ -74,8 +75,8 @@ func NewID(kind string) string {
 	return kind + "-" + string(random)
 }
 
-// View runs f on a snapshot. The caller's session may be unknown; reads make
-// none.
+// View runs f on a snapshot. The caller's session may be unknown; a read does not
+// create it.
 func (p *Project) View(ctx context.Context, by Caller, f func(*Step) error) error {
 	return p.Store.View(ctx, func(tx Tx) error {
 		s := p.Step(tx, by)
@@ -86,8 +87,8 @@ func (p *Project) View(ctx context.Context, by Caller, f func(*Step) error) erro
 	})
 }
 
-// IgnoreMissing turns core.ErrNotFound into no error, for what events may speak
-// of without it being there.
+// IgnoreMissing returns err, or nil if it is core.ErrNotFound: events may refer to what
+// no longer exists.
 func IgnoreMissing(err error) error {
 	if errors.Is(err, core.ErrNotFound) {
 		return nil

@@ -1,11 +1,10 @@
 package project
 
-// A Kind is a kind of record: its name in the store, and the type of what is kept
-// under it.
+// A Kind is a kind of record: its name in the store, and the type of its records.
 type Kind[T any] string
 
-// Load reads a record and reports whether there is one; else into stays as it is.
-// Nothing of what into held before shows through the fields that a record leaves out.
+// Load reads a record into into and reports whether there is one; if not, into stays as
+// it is. Fields that the record leaves out become zero.
 func (k Kind[T]) Load(from Records, id string, into *T) (known bool, err error) {
 	var record T
 	if known, err = from.Record(string(k), id, &record); known && err == nil {
@@ -19,7 +18,7 @@ func (k Kind[T]) Save(to Records, id string, record T) error {
 	return to.SaveRecord(string(k), id, record)
 }
 
-// Delete removes a record; removing none is no error.
+// Delete removes a record, if it exists.
 func (k Kind[T]) Delete(from Records, id string) error {
 	return from.DeleteRecord(string(k), id)
 }
@@ -44,7 +43,7 @@ func (k Kind[T]) All(from Records) (all []T, err error) {
 	return all, err
 }
 
-// IDs returns the ids that begin with prefix, in order; no record is decoded.
+// IDs returns the ids that begin with prefix, in order, without decoding the records.
 func (k Kind[T]) IDs(from Records, prefix string) (ids []string, err error) {
 	err = from.Records(string(k), prefix, func(id string, _ func(any) error) error {
 		ids = append(ids, id)

@@ -8,9 +8,9 @@ import (
 	"flame/core/op"
 )
 
-// Resolve finds the frame that ref names: its id, a prefix of one that fits no
-// other (with or without "frame-" or "plan-"), or the id of a host session,
-// which stands for that session's root. An empty ref is the caller's frame.
+// Resolve returns the frame that ref names: by its id, by an unambiguous prefix of it
+// (with or without "frame-" or "plan-"), or by the id of a host session, which stands
+// for that session's root. An empty ref is the caller's frame.
 func (s *Step) Resolve(ref string) (core.Frame, error) {
 	ref = strings.TrimSpace(ref)
 	if ref == "" {
@@ -63,7 +63,7 @@ func (s *Step) resolvePrefix(ref string) (core.Frame, error) {
 		WithHint("the latest are %s; %s shows all", ListFrames(recent), op.Tree)
 }
 
-// ListFrames names frames for an error: id, status and goal.
+// ListFrames returns the ids, statuses and goals of frames, for an error.
 func ListFrames(frames []core.Frame) string {
 	var b strings.Builder
 	for i, f := range frames[:min(len(frames), candidates)] {

@@ -6,8 +6,8 @@ import (
 	"flame/core"
 )
 
-// ParentFrame returns the id of the frame that the parent session works in;
-// empty for a session without parent, or whose parent has no frame.
+// ParentFrame returns the id of the frame that the parent session works in; empty for a
+// session without a parent, or whose parent has no frame.
 func (s *Step) ParentFrame() (string, error) {
 	if s.Session.Parent == "" {
 		return "", nil
@@ -28,9 +28,9 @@ func (s *Step) AwaitsHeuristics() bool {
 	return s.Session.Tracked && !s.Session.HasFrame()
 }
 
-// MakeRoot returns the session its first frame: the root of a tree, or for a
-// subagent's session a frame below the one its parent works in. Without a goal it
-// gets a default one that a later prompt or title replaces.
+// MakeRoot gives the session its first frame: the root of a tree, or for a subagent's
+// session a frame below the one its parent works in. Without a goal it gets a default
+// one, which a later prompt or title replaces.
 func (s *Step) MakeRoot(goal string) (core.Frame, error) {
 	parent, err := s.ParentFrame()
 	if err != nil {
@@ -45,7 +45,7 @@ func (s *Step) MakeRoot(goal string) (core.Frame, error) {
 	return root, err
 }
 
-// defaultGoal is the session's title, else "Session" and the first 8 characters
+// defaultGoal returns the session's title, or else "Session" and the first 8 characters
 // of its id (DESIGN §4).
 func (s *Step) defaultGoal() string {
 	if s.Session.Title != "" {
@@ -59,8 +59,7 @@ func (s *Step) defaultGoal() string {
 // as the goal of a root (DESIGN §4).
 const MaxRootGoal = 80
 
-// RenameRoot returns the session's root another goal, if it only has a default
-// one.
+// RenameRoot gives the session's root another goal, if it only has a default one.
 func (s *Step) RenameRoot(goal string, isDefault bool) error {
 	root, err := s.Tx.Frame(s.Session.Root)
 	if err != nil || !root.GoalIsDefault || root.Goal == goal && isDefault {

@@ -9,20 +9,21 @@ import (
 	"flame/core"
 )
 
-// A Setting is a group of settings that tools change for a project: its name. The store
-// has only what was changed, so that the environment rules the rest.
+// A Setting is the name of a group of settings that tools can change for a project. The
+// store holds only what was changed; the rest follows the environment.
 type Setting[T any] string
 
 const (
 	recordSettings Kind[map[string]json.RawMessage] = "settings" // by setting: the JSON members that were changed
 	recordSwitches Kind[bool]                       = "settings"
 
+	// SettingSubagents are the settings for subagents.
 	SettingSubagents Setting[core.SubagentConfig] = "subagents"
 	settingOff                                    = "off" // a switch
 )
 
-// In returns base with what was changed on top. Lists in it may be base's own: who
-// changes one clones it.
+// In returns base with the changed settings on top. Lists in the result may be base's
+// own: clone one before changing it.
 func (n Setting[T]) In(tx Records, base T) (result T, err error) {
 	changed, err := n.changed(tx)
 	if len(changed) == 0 || err != nil {
@@ -40,7 +41,7 @@ func (n Setting[T]) In(tx Records, base T) (result T, err error) {
 	return result, json.Unmarshal(raw, &result)
 }
 
-// Change adds the fields of patch that are set to what was changed.
+// Change sets the fields that patch has.
 func (n Setting[T]) Change(tx Records, patch any) error {
 	changed, err := n.changed(tx)
 	if err != nil {
@@ -54,7 +55,7 @@ func (n Setting[T]) Change(tx Records, patch any) error {
 	return recordSettings.Save(tx, string(n), changed)
 }
 
-// Reset forgets what was changed.
+// Reset drops all changes.
 func (n Setting[T]) Reset(tx Records) error { return recordSettings.Delete(tx, string(n)) }
 
 // Changed returns the names of the fields that were changed, sorted.
@@ -83,7 +84,7 @@ func (s *Step) SubagentConfig() (core.SubagentConfig, error) {
 	return SettingSubagents.In(s.Tx, s.Project.Subagents)
 }
 
-// SetOff turns hooks and injection off for the project, or on again.
+// SetOff turns hooks and context injection off for the project, or on again.
 func (p *Project) SetOff(ctx context.Context, off bool) error {
 	return p.Store.Update(ctx, func(tx Tx) error {
 		if off {
@@ -93,7 +94,7 @@ func (p *Project) SetOff(ctx context.Context, off bool) error {
 	})
 }
 
-// Off reports whether hooks and injection are off for the project.
+// Off reports whether hooks and context injection are off for the project.
 func (p *Project) Off(ctx context.Context) (off bool, err error) {
 	err = p.Store.View(ctx, func(tx Tx) error {
 		_, err := recordSwitches.Load(tx, settingOff, &off)

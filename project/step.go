@@ -8,7 +8,7 @@ import (
 	"flame/core/op"
 )
 
-// A Step is one operation under way: its transaction, its time, and who asked.
+// A Step is one operation in progress: its transaction, its time and its caller.
 type Step struct {
 	Tx      Tx
 	Project *Project
@@ -17,18 +17,18 @@ type Step struct {
 	Session core.Session // the caller's, as it will be saved
 	Fresh   bool         // the session was not known before
 	Agent   string       // id of the agent that events are about; empty outside of agents
-	Rule    string       // by which flame acts of its own; empty while it does what was asked
+	Rule    string       // the rule by which flame acts on its own; empty while it does what it was asked
 	changed bool         // it did more than read
-	log     []func()     // what the log is told once the transaction is durable
+	log     []func()     // writes log lines, once the transaction is durable
 }
 
-// Step begins a step of by's in a transaction.
+// Step begins a step on behalf of by in a transaction.
 func (p *Project) Step(tx Tx, by Caller) *Step {
 	return &Step{Tx: tx, Project: p, Now: p.Now(), By: by, Agent: by.Agent}
 }
 
-// Enter loads the caller's session, or prepares a new one. An anonymous caller
-// continues where work is going on.
+// Enter loads the caller's session, or prepares a new one. An anonymous caller works
+// where work is going on.
 func (s *Step) Enter() error {
 	id, err := SessionOf(s.Tx, s.By)
 	if err != nil {
@@ -80,14 +80,14 @@ func (s *Step) adopt() error {
 	return nil
 }
 
-// NearestOpen returns the id of frame id if it is in progress, else that of the
-// nearest frame above it that is; empty without one.
+// NearestOpen returns id if that frame is in progress, else the id of the nearest frame
+// above it that is; empty without one.
 func (s *Step) NearestOpen(id string) (string, error) {
 	frame, err := s.openAt(id)
 	return frame.ID, err
 }
 
-// openAt is NearestOpen for the whole frame; one without an id where there is none.
+// openAt is NearestOpen for the whole frame; without one, it returns the zero Frame.
 func (s *Step) openAt(id string) (none core.Frame, err error) {
 	if id == "" {
 		return none, nil
@@ -110,15 +110,15 @@ func (s *Step) openAt(id string) (none core.Frame, err error) {
 	return none, nil
 }
 
-// Current returns the frame the caller works in; ok is false when there is none.
-// Others may have ended it since: then it is the nearest one above in progress.
+// Current returns the frame the caller works in; ok is false without one. If another
+// session has ended it since, the nearest frame above it in progress takes its place.
 func (s *Step) Current() (frame core.Frame, ok bool, err error) {
 	frame, err = s.openAt(s.Session.Current)
 	return frame, frame.ID != "", err
 }
 
-// EnsureCurrent returns the caller's frame; a session that never had one gets its
-// root.
+// EnsureCurrent returns the caller's frame. It makes the root of a session that never
+// had a frame.
 func (s *Step) EnsureCurrent() (core.Frame, error) {
 	frame, ok, err := s.Current()
 	if ok || err != nil {
@@ -130,13 +130,13 @@ func (s *Step) EnsureCurrent() (core.Frame, error) {
 	return s.MakeRoot("")
 }
 
-// NoCurrent tells a caller without a frame how to get one.
+// NoCurrent returns the error for a caller without a frame, which says how to get one.
 func NoCurrent() error {
 	return core.NotFoundf("there is no frame in progress").
 		WithHint("%s starts one, %s takes up a planned or unfinished one; %s shows what there is", op.Push, op.Activate, op.Tree)
 }
 
-// Create returns frame an id and its times and writes it with its event.
+// Create gives frame an id and its times and writes it with its event.
 func (s *Step) Create(frame core.Frame) (core.Frame, error) {
 	kind, event := "frame", core.FrameCreated
 	if frame.Status == core.Planned {
@@ -174,7 +174,7 @@ func (s *Step) Emit(event, frame string, data map[string]any) error {
 	return err
 }
 
-// Event makes an event of the caller's session about frame.
+// Event returns an event of the caller's session about frame.
 func (s *Step) Event(event, frame string, data map[string]any) (core.Event, error) {
 	e := core.Event{
 		V: core.EventVersion, TS: s.Now, Event: event, Frame: frame,
@@ -197,5 +197,6 @@ func (s *Step) Due(kind, subject string) (d Deadline, due bool, err error) {
 	return d, set && d.Due <= s.Now, err
 }
 
-// Late reports whether what is left to do belongs into another transaction.
+// Late reports whether the transaction has taken long enough, so that the rest of the
+// work belongs in another one.
 func (s *Step) Late() bool { return s.Project.Now()-s.Now > batchTime }

@@ -8,11 +8,11 @@ import (
 	"flame/core/op"
 )
 
-// recordSuspended, by session, names the agent that it handed control to.
+// recordSuspended, by session, is the id of the agent that it handed control to.
 const recordSuspended Kind[string] = "suspended"
 
-// Suspend has a session change no frames until Resume: it handed control to an
-// agent (spec: agents §5).
+// Suspend keeps a session from changing frames until Resume, because it handed control
+// to an agent (spec: agents §5).
 func Suspend(tx Tx, session, agent string) error {
 	return errors.Join(setState(tx, session, core.SessionSuspended), recordSuspended.Save(tx, session, agent))
 }
@@ -23,7 +23,7 @@ func SuspendedBy(tx Tx, session string) (agent string, err error) {
 	return agent, err
 }
 
-// Resume lets a session that was suspended go on.
+// Resume lets a suspended session continue.
 func (p *Project) Resume(ctx context.Context, session string) error {
 	return p.Store.Update(ctx, func(tx Tx) error {
 		return errors.Join(setState(tx, session, core.SessionActive), recordSuspended.Delete(tx, session))
@@ -42,7 +42,7 @@ func (p *Project) Suspended(ctx context.Context) (agents map[string]string, err 
 	return agents, err
 }
 
-// setState puts a session that is known and not over into a state.
+// setState sets the state of a session, unless it is unknown or has ended.
 func setState(tx Tx, id string, state core.SessionState) error {
 	session, err := tx.Session(id)
 	if err != nil || session.State == core.SessionEnded {
@@ -52,8 +52,8 @@ func setState(tx Tx, id string, state core.SessionState) error {
 	return tx.SaveSession(session)
 }
 
-// mayChange refuses what the agent of a suspended session wants to change, also by a
-// shell in that session. What its host and flame itself tell goes on.
+// mayChange refuses changes by the agent of a suspended session, including those from a
+// shell in that session. Events of its host and of flame itself are still accepted.
 func mayChange(s *Step) error {
 	if s.Session.State != core.SessionSuspended || s.By.Event != "" || s.By.Trust == ByFlame {
 		return nil

@@ -8,11 +8,11 @@ import (
 	"flame/core"
 )
 
-// maxText bounds every text that comes in, in bytes: a thousand times what a
-// context can show, and small enough for one transaction.
+// maxText limits every incoming text, in bytes: a thousand times what a context can
+// show, and small enough for one transaction.
 const maxText = 1 << 20
 
-// Clean trims a text and refuses what is empty, too long or no text at all.
+// Clean trims a text. It refuses one that is empty, too long or not text.
 func Clean(name, text string) (string, error) {
 	text, err := CleanOptional(name, text)
 	if err == nil && text == "" {
@@ -21,7 +21,7 @@ func Clean(name, text string) (string, error) {
 	return text, err
 }
 
-// CleanOptional is clean for texts that may be left out.
+// CleanOptional is Clean for texts that may be left out.
 func CleanOptional(name, text string) (string, error) {
 	if len(text) > maxText {
 		return "", core.Invalidf("%s has %d bytes, the limit is %d", name, len(text), maxText).
@@ -33,8 +33,8 @@ func CleanOptional(name, text string) (string, error) {
 	return strings.TrimSpace(text), nil
 }
 
-// Relative returns an artifact as it is kept: a path inside the worktree relative
-// to it, with forward slashes; anything else as it is.
+// Relative returns an artifact as it is stored: a path inside the worktree relative to
+// it, with forward slashes; anything else unchanged.
 func (p *Project) Relative(artifact string) string {
 	if p.Dir == "" || !filepath.IsAbs(artifact) {
 		return artifact

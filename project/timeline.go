@@ -9,7 +9,7 @@ import (
 
 const recordWorked Kind[Timeline] = "worked" // by session: when it began to work in which frame
 
-// A Timeline says in which frame a session worked from when on, oldest first.
+// A Timeline lists the frames a session worked in, and since when, oldest first.
 type Timeline []workedIn
 
 type workedIn struct {
@@ -17,7 +17,7 @@ type workedIn struct {
 	Frame string      `json:"frame"`
 }
 
-// At returns the frame that was worked in at time t; home where nothing is known.
+// At returns the frame that the session worked in at time t; home if none is known.
 func (l Timeline) At(t core.Millis, home string) string {
 	if len(l) == 0 {
 		return home
@@ -25,7 +25,8 @@ func (l Timeline) At(t core.Millis, home string) string {
 	return l[l.index(t)].Frame
 }
 
-// index returns the entry for time t: the last that is not later, else the first.
+// index returns the index of the entry for time t: the last that is not later, else the
+// first.
 func (l Timeline) index(t core.Millis) int {
 	later := slices.IndexFunc(l, func(w workedIn) bool { return w.At > t })
 	if later < 0 {
@@ -34,8 +35,8 @@ func (l Timeline) index(t core.Millis) int {
 	return max(0, later-1)
 }
 
-// maxWorked bounds a timeline that nobody counts by; a session whose log is known
-// is counted at each change of its frame, which keeps it at a few entries.
+// maxWorked limits a timeline by which nothing is counted. A session whose log is known
+// is counted at each change of its frame, which keeps its timeline at a few entries.
 const maxWorked = 100
 
 // Worked returns the timeline of a session.
@@ -44,8 +45,8 @@ func (s *Step) Worked(session string) (l Timeline, err error) {
 	return l, err
 }
 
-// moved keeps that the caller's session works in another frame from now on,
-// where that is so; before is how it was. What it did until now is counted soon.
+// moved extends the timeline of the caller's session if it works in another frame than
+// before, and has its usage until now counted soon.
 func (s *Step) moved(before core.Session) error {
 	frame := s.Session.Current
 	if frame == "" || frame == before.Current || s.By.Anonymous() {
@@ -67,7 +68,7 @@ func (s *Step) moved(before core.Session) error {
 	return s.CountLater("")
 }
 
-// ForgetBefore drops what lies before the entry for time t.
+// ForgetBefore drops what precedes the entry for time t.
 func (s *Step) ForgetBefore(session string, l Timeline, t core.Millis) error {
 	if len(l) == 0 || l.index(t) == 0 {
 		return nil

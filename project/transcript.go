@@ -6,25 +6,27 @@ import (
 	"flame/core"
 )
 
-const RecordTranscript Kind[Transcript] = "transcript" // by session: its host's log, and how far it is counted
+// RecordTranscript, by session, is its host's log and how far it is counted.
+const RecordTranscript Kind[Transcript] = "transcript"
 
-const UsageDeadline = "usage" // by session: count its host's log
+// UsageDeadline, by session, is the kind of deadline that counts its host's log.
+const UsageDeadline = "usage"
 
-// A TranscriptReader gives what host has added to its log at path since position
-// from. A log that is shorter than that is given from its beginning, a last line
-// that is not complete not at all.
+// A TranscriptReader returns what host has added to its log at path since position
+// from. It reads a log that is now shorter from its beginning, and leaves out an
+// incomplete last line.
 type TranscriptReader func(host, path string, from core.LogPosition) iter.Seq2[core.LogEntry, error]
 
-// A Transcript says which log tells of a session, and what of it was counted.
+// A Transcript is a session's log and how much of it was counted.
 type Transcript struct {
 	Path  string           `json:"path"`
 	At    core.LogPosition `json:"at"`
-	Since core.Millis      `json:"since,omitempty"` // what is older was counted when the log was another
+	Since core.Millis      `json:"since,omitempty"` // older messages were counted from a previous log
 	Until core.Millis      `json:"until,omitempty"` // time of the newest message that was counted
 }
 
-// Anew is the transcript of a session whose log is at path now and begins with
-// what was counted already, if it has that at all.
+// Anew returns the transcript of a session whose log was replaced by the one at path.
+// The messages counted so far are not counted again.
 func (t Transcript) Anew(path string) Transcript {
 	since := t.Since
 	if t.Until > 0 {
@@ -33,8 +35,8 @@ func (t Transcript) Anew(path string) Transcript {
 	return Transcript{Path: path, Since: since, Until: t.Until}
 }
 
-// CountLater is CountLater inside a step. An empty path stands for the one that
-// is known.
+// CountLater has the log of the caller's session at path counted soon. An empty path
+// stands for the known one.
 func (s *Step) CountLater(path string) error {
 	var t Transcript
 	known, err := RecordTranscript.Load(s.Tx, s.Session.ID, &t)
