@@ -10,25 +10,25 @@ import (
 	"flame/project"
 )
 
-// An invalidation takes effect in one short transaction, for whatever lies below its
-// frame (DESIGN §4). What that transaction has no time to store it leaves to a Cascade,
-// by which it reads as if it were stored already. Batches follow, one transaction each:
-// by the process that began it, and by any other if that falls silent.
+// An invalidation takes effect in one short transaction, for everything below its frame
+// (DESIGN §4). What that transaction has no time to store is left to a Cascade, which
+// makes it read as if it were stored. Batches follow, one transaction each, by the
+// process that began the cascade, or by any other if that one falls silent.
 
 const (
-	settledAtOnce = 25                // frames; the time is looked at in between
-	silence       = core.Millis(2000) // of who began a cascade, until others go on with it
+	settledAtOnce = 25                // frames between two looks at the clock
+	silence       = core.Millis(2000) // of the process that began a cascade, before others continue it
 )
 
-// Invalidated is what an invalidation did.
+// Invalidated is the result of Invalidate.
 type Invalidated struct {
 	Target     core.Frame
-	Planned    Tally  // frames below it that were planned, now invalidated
-	InProgress Tally  // frames below it in progress: untouched, their workers should be warned
+	Planned    Tally  // planned frames below it, now invalidated
+	InProgress Tally  // frames below it in progress: unchanged, but their workers should be warned
 	Current    string // id of the caller's current frame now; empty without one
 
-	inPart bool // not all that lies below was looked at
-	begun  bool // a cascade is to go on with the rest
+	inPart bool // some of the frames below were not visited
+	begun  bool // a cascade continues with the rest
 }
 
 // A Tally counts frames and names the first of them.
@@ -47,9 +47,9 @@ func (t *Tally) add(f core.Frame) {
 	t.Count++
 }
 
-// Invalidate marks a frame, the caller's own unless ref names one, and all that is
-// planned below it as no longer valid. It takes effect at once, for all of them, and
-// returns when all are stored; should that fail, the rest is left to sweeps.
+// Invalidate marks a frame, the caller's own unless ref names one, and all planned frames
+// below it as no longer valid. That takes effect for all of them at once. Invalidate
+// returns when all are stored; if storing fails, sweeps do the rest.
 func Invalidate(ctx context.Context, p *project.Project, by project.Caller, ref, reason string) (done Invalidated, err error) {
 	if reason, err = project.Clean("reason", reason); err != nil {
 		return done, err
@@ -81,8 +81,8 @@ func Invalidate(ctx context.Context, p *project.Project, by project.Caller, ref,
 	return done, nil
 }
 
-// invalidate marks target as no longer valid and begins with what lies below it. What
-// there is no time for is left to a cascade.
+// invalidate marks target as no longer valid and begins with the frames below it. Those
+// that it has no time for are left to a cascade.
 func invalidate(s *project.Step, target core.Frame, reason string) (done Invalidated, err error) {
 	if err := target.Invalidate(reason, s.Now); err != nil {
 		return done, err
@@ -121,7 +121,7 @@ func saveInvalidated(s *project.Step, f core.Frame) error {
 	return s.Emit(core.FrameInvalidated, f.ID, invalidatedBy(f.InvalidationReason))
 }
 
-// invalidatedBy is what the event of an invalidation tells.
+// invalidatedBy returns the data of an invalidation's event.
 func invalidatedBy(reason string) map[string]any { return map[string]any{"reason": reason} }
 
 // childrenOf yields the children of a frame, oldest first, a page at a time.
@@ -148,8 +148,8 @@ func childrenOf(s *project.Step, id string) iter.Seq2[core.Frame, error] {
 	}
 }
 
-// leave begins a cascade, unless one is under way for the same frame or one above it:
-// then nothing is planned below.
+// leave begins a cascade, unless one is in progress for the same frame or one above it:
+// then no frame below reads as planned.
 func leave(s *project.Step, c project.Cascade) (begun bool, err error) {
 	all, err := s.Tx.Cascades()
 	if err != nil {
@@ -164,11 +164,11 @@ func leave(s *project.Step, c project.Cascade) (begun bool, err error) {
 	return true, s.Tx.BeginCascade(c)
 }
 
-// turn bounds the time that others have between two batches.
+// turn limits the pause for others between two batches.
 const turn = 50 * time.Millisecond
 
-// settleAll goes on with the cascade of done's target until nothing is left of it.
-// Between batches others have as much time as each of them took.
+// settleAll runs the cascade of done's target to its end. After each batch it pauses as
+// long as the batch took, to let others write.
 func settleAll(ctx context.Context, p *project.Project, done *Invalidated) error {
 	for {
 		began := time.Now()
@@ -191,7 +191,7 @@ func settleAll(ctx context.Context, p *project.Project, done *Invalidated) error
 	}
 }
 
-// openBelow counts what is in progress below done's target, the latest change first.
+// openBelow counts the frames in progress below done's target, the latest change first.
 func openBelow(ctx context.Context, p *project.Project, done *Invalidated) error {
 	done.InProgress = Tally{}
 	for from, more := "", true; more; more = from != "" {
@@ -229,9 +229,9 @@ func tallyNames(ctx context.Context, p *project.Project, t *Tally, ids []string)
 	})
 }
 
-// SettleBatch goes on with the cascade of a frame for batchTime and puts off by alone
-// when others may do so. It returns what it settled, and the cascade as it is then,
-// without Due when it is at its end.
+// SettleBatch continues the cascade of a frame for one transaction, and keeps others from
+// continuing it for the time alone. It returns the ids of the frames that it settled, and
+// the cascade as it is then: Due is 0 if it has ended.
 func SettleBatch(ctx context.Context, p *project.Project, frame string, alone core.Millis) (ids []string, c project.Cascade, err error) {
 	err = p.Store.Update(ctx, func(tx project.Tx) error {
 		ids, c = nil, project.Cascade{}
@@ -241,7 +241,7 @@ func SettleBatch(ctx context.Context, p *project.Project, frame string, alone co
 		}
 		at := slices.IndexFunc(all, func(c project.Cascade) bool { return c.Frame == frame })
 		if at < 0 {
-			return nil // another process has brought it to its end
+			return nil // another process has finished it
 		}
 		c = all[at]
 		s := p.Step(tx, project.Caller{Session: c.Session, Agent: c.Agent})

@@ -9,16 +9,16 @@ import (
 
 // PopArgs say how a frame ends.
 type PopArgs struct {
-	Frame           string      // which; empty: the current one
+	Frame           string      // empty: the current one
 	Status          core.Status // completed, failed or blocked
-	Summary         string      // dense outcome; empty leaves the one there is
-	Results         string      // full outcome; empty leaves the one there is
-	Confidence      *float64    // 0..1 that the caller gives the result
+	Summary         string      // dense outcome; empty keeps the present one
+	Results         string      // full outcome; empty keeps the present one
+	Confidence      *float64    // the caller's in the result, 0..1
 	GenerateSummary bool        // end it once the host's next compaction brings a summary
-	Force           bool        // although children are in progress
+	Force           bool        // end it although children are in progress
 }
 
-// Check refuses what cannot end a frame and trims the texts.
+// Check refuses arguments that cannot end a frame, and trims the texts.
 func (a *PopArgs) Check() (err error) {
 	if !a.Status.Ended() {
 		return core.Invalidf("status %q cannot end a frame", a.Status).WithHint("use completed, failed or blocked")
@@ -33,15 +33,15 @@ func (a *PopArgs) Check() (err error) {
 	return err
 }
 
-// Popped is what became of a frame that was popped.
+// Popped is the result of Pop.
 type Popped struct {
 	Frame   core.Frame              // as it is now
-	Parent  *core.Frame             // its parent; nil for a root
+	Parent  *core.Frame             // nil for a root
 	Current string                  // id of the caller's current frame now; empty without one
 	Planned []core.Frame            // its planned children, left over
 	Open    []core.Frame            // its children still in progress, with Force
 	Next    *core.Frame             // the first planned frame beside it; nil without one
-	Pending *core.PendingCompletion // set when the frame waits for a summary
+	Pending *core.PendingCompletion // set if the frame waits for a summary
 }
 
 // Finish ends popped.Frame and moves the caller's current frame out of it.
@@ -72,8 +72,8 @@ func Finish(s *project.Step, popped *Popped, args PopArgs) error {
 	return err
 }
 
-// End moves frame to status, keeps the summary, drops what waited for its end,
-// and writes both frame and event.
+// End moves frame to status with a summary, unless that is empty, and writes the frame
+// and its event. A compaction that was asked for is no longer waited for.
 func End(s *project.Step, frame *core.Frame, status core.Status, summary string) error {
 	if err := frame.Move(status, s.Now); err != nil {
 		return err
@@ -112,7 +112,7 @@ type compactionMark struct {
 	Note string              `json:"note,omitempty"`
 }
 
-// forgetCompaction drops all that waits for a compaction of this frame.
+// forgetCompaction drops everything that waits for a compaction of the frame.
 func forgetCompaction(s *project.Step, frame string) error {
 	return errors.Join(
 		recordPending.Delete(s.Tx, frame),

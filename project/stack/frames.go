@@ -1,5 +1,5 @@
-// Package stack moves frames: what is pushed, popped, planned, taken up and invalidated,
-// the summaries that compactions bring, and the log of what was done in one.
+// Package stack changes the tree: frames are pushed, popped, planned, activated and
+// invalidated, compactions bring their summaries, and their logs are saved.
 package stack
 
 import (
@@ -11,9 +11,9 @@ import (
 	"flame/project/autonomy"
 )
 
-// Push starts a frame below the caller's current one and makes it current. In a
-// session that never had a frame the root comes first; where the root has been
-// ended, or a person begins an empty project, the new frame is a root itself.
+// Push starts a frame below the caller's current one and makes it current. A session
+// that never had a frame gets its root first; if the root has ended, or a person begins
+// an empty project, the new frame is a root itself.
 func Push(ctx context.Context, p *project.Project, by project.Caller, goal, criteria string) (frame core.Frame, err error) {
 	if goal, err = project.Clean("goal", goal); err != nil {
 		return frame, err
@@ -56,8 +56,8 @@ func PushParent(s *project.Step) (string, error) {
 	return root.ID, err
 }
 
-// Pop ends a frame. It refuses a root that is not named, and a frame with
-// children in progress unless forced.
+// Pop ends a frame. It refuses a root unless args names it, and a frame with children in
+// progress unless forced.
 func Pop(ctx context.Context, p *project.Project, by project.Caller, args PopArgs) (popped Popped, err error) {
 	if err := args.Check(); err != nil {
 		return popped, err
@@ -83,7 +83,7 @@ func Pop(ctx context.Context, p *project.Project, by project.Caller, args PopArg
 	return popped, err
 }
 
-// poppable checks that frame may end now and gathers what the reply names.
+// poppable checks that frame may end now and collects what the reply shows.
 func poppable(s *project.Step, frame core.Frame, args PopArgs) (popped Popped, err error) {
 	popped.Frame = frame
 	if frame.Parent == "" && args.Frame == "" {
@@ -123,7 +123,7 @@ func nextPlanned(s *project.Step, frame core.Frame) (*core.Frame, error) {
 	return &beside[0], nil
 }
 
-// SetGoal returns a frame another goal.
+// SetGoal gives a frame another goal.
 func SetGoal(ctx context.Context, p *project.Project, by project.Caller, ref, goal string) (core.Frame, error) {
 	goal, err := project.Clean("goal", goal)
 	if err != nil {
@@ -139,8 +139,8 @@ func SetGoal(ctx context.Context, p *project.Project, by project.Caller, ref, go
 	return frame, err
 }
 
-// AddArtifact records something a frame produced; added is false when it was
-// there already. A path inside the worktree is kept relative to it.
+// AddArtifact records something a frame produced; added is false if it was recorded
+// before. A path inside the worktree is stored relative to it.
 func AddArtifact(ctx context.Context, p *project.Project, by project.Caller, ref, artifact string) (frame core.Frame, added bool, err error) {
 	if artifact, err = project.Clean("artifact", artifact); err != nil {
 		return frame, false, err
@@ -151,8 +151,8 @@ func AddArtifact(ctx context.Context, p *project.Project, by project.Caller, ref
 	})
 }
 
-// AddDecision records a decision made in a frame; added is false when it was
-// there already.
+// AddDecision records a decision made in a frame; added is false if it was recorded
+// before.
 func AddDecision(ctx context.Context, p *project.Project, by project.Caller, ref, decision string) (frame core.Frame, added bool, err error) {
 	if decision, err = project.Clean("decision", decision); err != nil {
 		return frame, false, err
@@ -182,8 +182,7 @@ func change(
 	return frame, changed, err
 }
 
-// target is resolve for calls that write: the first one of a session makes its
-// root.
+// target is Resolve for calls that write: the first one of a session makes its root.
 func target(s *project.Step, ref string) (core.Frame, error) {
 	if ref == "" {
 		return s.EnsureCurrent()

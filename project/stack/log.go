@@ -15,20 +15,19 @@ import (
 	"flame/project"
 )
 
-// A Log says which part of which transcript is the log of a finished frame:
-// what was said and done in its session from its start to its end. What was done
-// in frames below it meanwhile, in the same session, belongs to it too. Of a
-// frame that was reopened it is the last stretch.
+// A Log is the part of a session's transcript that is the log of a finished frame: what
+// was said and done from its start to its end, including the work in frames below it in
+// the same session. For a reopened frame it covers the last period only.
 type Log struct {
 	Frame core.Frame
-	Host  string      // that the session lived in; empty where flame did not see it itself
-	Path  string      // of the session's transcript, as its host told; may be empty
+	Host  string      // of the session; empty if flame did not see the session itself
+	Path  string      // of the session's transcript, as its host reported it; may be empty
 	From  core.Millis // included
 	Until core.Millis // included
 }
 
-// LogOf finds the log of the frame that ref names. It refuses frames whose
-// work is not over, or was none.
+// LogOf returns the log of the frame that ref names. It refuses frames that have not
+// ended, or in which no work was done.
 func LogOf(ctx context.Context, p *project.Project, by project.Caller, ref string) (log Log, err error) {
 	err = p.View(ctx, by, func(s *project.Step) error {
 		log.Frame, err = s.Resolve(ref)
@@ -59,7 +58,7 @@ func hasLog(f core.Frame) error {
 	return nil
 }
 
-// findLog adds what is known of the session that worked in the frame.
+// findLog adds what is known about the session that worked in the frame.
 func findLog(s *project.Step, log *Log) error {
 	id := log.Frame.Session
 	session, err := s.Tx.Session(id)
@@ -68,7 +67,7 @@ func findLog(s *project.Step, log *Log) error {
 	}
 	log.Host = session.Host
 	if session.Root == log.Frame.ID {
-		log.From = min(log.From, session.CreatedAt) // the prompt that the root came of is older
+		log.From = min(log.From, session.CreatedAt) // the prompt that made the root is older
 	}
 	var told project.Transcript
 	_, err = project.RecordTranscript.Load(s.Tx, id, &told)
@@ -76,9 +75,9 @@ func findLog(s *project.Step, log *Log) error {
 	return err
 }
 
-// Part returns those of a transcript's messages that belong to the log, in their
-// order. One without a time is as old as the one before it, one that does not
-// tell whose it is is taken for the session's. An error ends it.
+// Part returns the messages of a transcript that belong to the log, in their order. A
+// message without a time is as old as the one before it; one without a speaker is taken
+// for the session's. The sequence ends at an error.
 func (l Log) Part(messages iter.Seq2[core.Message, error]) iter.Seq2[core.Message, error] {
 	return func(yield func(core.Message, error) bool) {
 		var at core.Millis
@@ -100,9 +99,9 @@ func (l Log) Part(messages iter.Seq2[core.Message, error]) iter.Seq2[core.Messag
 	}
 }
 
-// SaveLog writes the log of a frame to file, whole or not at all, in place of
-// what is there, and keeps in the frame where that is: an absolute path. It is
-// for its owner alone to read. No transaction is open while it is written.
+// SaveLog replaces file by the log of a frame, whole or not at all, and records its
+// absolute path in the frame. Only the owner can read the file. No transaction is open
+// while it is written.
 func SaveLog(ctx context.Context, p *project.Project, by project.Caller, frame, file string, write func(io.Writer) error) (core.Frame, error) {
 	file, err := filepath.Abs(file)
 	if err != nil {
@@ -121,8 +120,8 @@ func SaveLog(ctx context.Context, p *project.Project, by project.Caller, frame, 
 	return saved, err
 }
 
-// writeWhole writes a file beside and puts it in its place once it is on the
-// disk.
+// writeWhole writes a temporary file in the same folder and renames it to file once it
+// is on disk.
 func writeWhole(file string, write func(io.Writer) error) error {
 	beside, err := os.CreateTemp(filepath.Dir(file), ".flame-*")
 	if errors.Is(err, fs.ErrNotExist) {

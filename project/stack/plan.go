@@ -17,11 +17,11 @@ type PlannedChild struct {
 	SuccessCriteria string
 }
 
-// maxPlanned bounds the frames of one Plan call: more than an agent plans at
-// once, and few enough for one short transaction.
+// maxPlanned limits the frames of one Plan call: more than an agent plans at once, and
+// few enough for one short transaction.
 const maxPlanned = 200
 
-// Plan makes planned frames below parentRef, or below the caller's current
+// Plan makes planned frames below parentRef, or by default below the caller's current
 // frame, in the order given. A caller without a frame plans roots.
 func Plan(
 	ctx context.Context, p *project.Project, by project.Caller, parentRef string, children []PlannedChild,
@@ -77,7 +77,7 @@ func cleanPlan(children []PlannedChild) ([]PlannedChild, error) {
 	return cleaned, nil
 }
 
-// planParent finds the frame to plan under; nil plans roots.
+// planParent returns the frame to plan under; nil for roots.
 func planParent(s *project.Step, ref string) (*core.Frame, error) {
 	if ref == "" {
 		_, ok, err := s.Current()
@@ -116,19 +116,18 @@ func invalidatedIn(frames []core.Frame) *core.Frame {
 	return &frames[at]
 }
 
-// Activated is a frame that was taken up.
+// Activated is the result of Activate.
 type Activated struct {
 	Frame core.Frame
-	From  core.Status // what it was before
+	From  core.Status // its status before
 	Taken string      // session it was taken over from; empty otherwise
-	Under core.Status // of its parent, where that is over and stays so; empty otherwise
+	Under core.Status // of its parent, if that has ended; empty otherwise
 }
 
 // Activate takes up a frame: planned, blocked, completed or failed, or one in
-// progress whose sessions have all ended, or any with force. It becomes the
-// caller's current frame. That its parent has ended is no hindrance: what a finished
-// frame left over is work all the same. What is planned below an invalidated frame
-// is void.
+// progress whose sessions have all ended, or any with force. It becomes the caller's
+// current frame. Its parent may have ended: what a finished frame left over is still
+// work. Frames planned below an invalidated one are void.
 func Activate(ctx context.Context, p *project.Project, by project.Caller, ref string, force bool) (a Activated, err error) {
 	if ref = strings.TrimSpace(ref); ref == "" {
 		return a, core.Invalidf("sessionID is empty").WithHint("give the id of the frame to take up; %s shows them", op.Tree)
@@ -164,9 +163,9 @@ func Activate(ctx context.Context, p *project.Project, by project.Caller, ref st
 	return a, err
 }
 
-// standing returns the status of the parent of a frame that is to be taken up, where
-// the parent is over. It refuses a planned frame below one that is invalidated, at any
-// depth: an older flame could leave some there.
+// standing returns the status of the frame's parent if that has ended. It refuses a
+// planned frame below an invalidated one, at any depth: older versions of flame could
+// leave some there.
 func standing(s *project.Step, frame core.Frame) (parent core.Status, err error) {
 	above, err := s.Tx.Ancestors(frame.ID, 0)
 	if err != nil || len(above) == 0 {
@@ -200,7 +199,7 @@ func start(s *project.Step, frame *core.Frame) error {
 	return s.Emit(event, frame.ID, map[string]any{"from": from})
 }
 
-// takeOver returns the caller a frame in progress that no live session works in.
+// takeOver gives the caller a frame in progress that no live session works in.
 func takeOver(s *project.Step, frame *core.Frame, force bool, a *Activated) error {
 	owner, err := LiveOwner(s, *frame)
 	if err != nil {

@@ -8,15 +8,15 @@ import (
 	"flame/project"
 )
 
-// byCompaction is the rule by which flame ends a frame whose pop waited for a summary, as
-// events name it.
+// byCompaction is the name, in events, of the rule by which flame ends a frame whose pop
+// waited for a summary.
 const byCompaction = "compaction"
 
-// pendingTimeout is how long a popped frame waits for the summary that a
-// compaction is to bring (DESIGN §6).
+// pendingTimeout is how long a popped frame waits for the summary from a compaction
+// (DESIGN §6).
 const pendingTimeout = 10 * time.Minute
 
-// noSummary stands for the summary of a frame whose compaction never came.
+// noSummary is the summary of a frame whose compaction never came.
 const noSummary = "(no summary: the compaction that was to bring it did not come in time)"
 
 // awaitSummary leaves popped.Frame in progress until a summary comes.
@@ -41,16 +41,16 @@ func awaitSummary(s *project.Step, popped *Popped, args PopArgs) error {
 	return s.Emit(core.CompactionRequested, frame.ID, map[string]any{"type": core.FrameCompletion})
 }
 
-// A Summarizing is what Summarize answers with.
+// Summarized is the result of Summarize.
 type Summarized struct {
 	Frame  core.Frame
-	Stored bool   // a summary was given and is kept
-	Prompt string // otherwise: what a summary should tell
+	Stored bool   // a summary was given and is stored
+	Prompt string // otherwise: what a summary should say
 	Input  core.CompactionInput
 }
 
-// Summarize marks the frame's next compaction as one asked for, or keeps the
-// summary that the caller brings.
+// Summarize requests a summary from the frame's next compaction, or stores the one that
+// the caller passes.
 func Summarize(ctx context.Context, p *project.Project, by project.Caller, ref, note, summary string) (done Summarized, err error) {
 	if note, err = project.CleanOptional("note", note); err != nil {
 		return done, err
@@ -70,7 +70,7 @@ func Summarize(ctx context.Context, p *project.Project, by project.Caller, ref, 
 		if waiting, err := recordPending.Load(s.Tx, done.Frame.ID, &core.PendingCompletion{}); err != nil {
 			return err
 		} else if waiting {
-			mark.Type = core.FrameCompletion // the pop that waits for a summary is still to get one
+			mark.Type = core.FrameCompletion // a pop still waits for its summary
 		}
 		if err := recordCompaction.Save(s.Tx, done.Frame.ID, mark); err != nil {
 			return err
@@ -85,7 +85,7 @@ func Summarize(ctx context.Context, p *project.Project, by project.Caller, ref, 
 	return done, err
 }
 
-// compactionInput gathers what a compaction prompt for frame is made of.
+// compactionInput returns the input of a compaction prompt for frame.
 func compactionInput(s *project.Step, frame core.Frame) (in core.CompactionInput, err error) {
 	mark := compactionMark{Type: core.Overflow}
 	if _, err = recordCompaction.Load(s.Tx, frame.ID, &mark); err != nil {
@@ -103,8 +103,8 @@ func compactionInput(s *project.Step, frame core.Frame) (in core.CompactionInput
 	return in, err
 }
 
-// CompactionPrompt returns the text that a host's compaction of the caller's
-// frame, or of the one ref names, should work by.
+// CompactionPrompt returns the prompt for a host's compaction of the caller's frame, or
+// of the one ref names.
 func CompactionPrompt(ctx context.Context, p *project.Project, by project.Caller, ref string) (kind core.CompactionType, prompt string, err error) {
 	err = p.View(ctx, by, func(s *project.Step) error {
 		frame, err := s.Resolve(ref)
@@ -118,9 +118,9 @@ func CompactionPrompt(ctx context.Context, p *project.Project, by project.Caller
 	return kind, prompt, err
 }
 
-// StoreSummary keeps what a host's compaction of the caller's frame, or of the
-// one ref names, came to, and ends the frame if that was waited for. An empty
-// summary ends it with the user's text, where there is one.
+// StoreSummary stores the result of a host's compaction of the caller's frame, or of the
+// one ref names, and ends the frame if its pop waited for that. An empty summary ends it
+// with the text of the pop, if there is one.
 func StoreSummary(ctx context.Context, p *project.Project, by project.Caller, ref, summary string) (frame core.Frame, err error) {
 	if summary, err = project.CleanOptional("summary", core.StripAnalysis(summary)); err != nil {
 		return frame, err
@@ -192,19 +192,19 @@ func GiveUpSummary(s *project.Step, id string) error {
 	return complete(s, &frame, pending, summary)
 }
 
-// Compactions is the state of compactions.
+// Compactions are the compactions requested in a project, with details for one frame.
 type Compactions struct {
-	Frame   core.Frame                     // the caller's current one
-	OK      bool                           // there is one
-	Type    core.CompactionType            // of its next compaction; empty when none is asked for
+	Frame   core.Frame                     // the frame with details
+	OK      bool                           // there is such a frame
+	Type    core.CompactionType            // of its next compaction; empty if none is requested
 	Note    string                         // that came with the request
-	Pending *core.PendingCompletion        // it waits for a summary
-	Marks   map[string]core.CompactionType // all frames whose next compaction is asked for
-	Waiting int                            // frames that wait for a summary
+	Pending *core.PendingCompletion        // set if it waits for a summary
+	Marks   map[string]core.CompactionType // all frames with a requested compaction
+	Waiting int                            // number of frames that wait for a summary
 }
 
-// CompactionsOf tells what compactions are asked for and waited for; in detail
-// for the frame that ref names, or for the caller's.
+// CompactionsOf returns the compactions requested and waited for, in detail for the
+// frame that ref names, or for the caller's.
 func CompactionsOf(ctx context.Context, p *project.Project, by project.Caller, ref string) (info Compactions, err error) {
 	err = p.View(ctx, by, func(s *project.Step) error {
 		if ref != "" {

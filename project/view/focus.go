@@ -10,21 +10,21 @@ import (
 	"flame/project"
 )
 
-// focusShare is how many children of each frame on the way a focused tree
-// shows: with the usual depths some 60 lines, 8 KB of text.
+// focusShare is how many children of each frame on the path a focused tree shows: at
+// the usual depths some 60 lines, 8 KB of text.
 const focusShare = 10
 
-// A focus is a focused tree in the making. The way leads from a top down to the
-// caller's frame; each level of the tree shows what is on it and some beside it.
+// A focus is a focused tree in the making. The path leads from the top down to the
+// caller's frame; each level of the tree shows the frame on it and some beside that.
 type focus struct {
 	tx       project.Tx
-	way      []core.Frame
-	fault    core.Fault // of the first on the way
+	way      []core.Frame // the path
+	fault    core.Fault   // of the first frame on it
 	archived bool
 }
 
-// focusedTree reads the frames on the way to the caller's and some beside each;
-// what is left out below every frame shown is counted.
+// focusedTree reads the frames on the path to the caller's frame and some beside each;
+// the frames left out below each frame shown are counted.
 func focusedTree(s *project.Step, tree *Tree, scope project.FrameQuery) error {
 	f := &focus{tx: s.Tx, archived: scope.Archived}
 	top, err := f.begin(tree.Current, scope)
@@ -50,7 +50,7 @@ func focusedTree(s *project.Step, tree *Tree, scope project.FrameQuery) error {
 	return nil
 }
 
-// begin finds the way, and returns the query for what stands at the top.
+// begin finds the path, and returns the query for the top level.
 func (f *focus) begin(current string, scope project.FrameQuery) (top project.FrameQuery, err error) {
 	if err := f.findWay(current); err != nil {
 		return top, err
@@ -68,8 +68,8 @@ func (f *focus) begin(current string, scope project.FrameQuery) (top project.Fra
 	return project.FrameQuery{}, err
 }
 
-// findWay reads the caller's frame and those above it, the topmost first. It ends
-// below a frame without an id, which cannot be asked for.
+// findWay reads the caller's frame and those above it, the topmost first. The path
+// begins below a frame without an id, which cannot be looked up.
 func (f *focus) findWay(current string) error {
 	if current == "" {
 		return nil
@@ -91,7 +91,7 @@ func (f *focus) findWay(current string) error {
 	return err
 }
 
-// faultOf returns why the first frame on the way stands at the top.
+// faultOf returns why the first frame on the path is at the top.
 func (f *focus) faultOf(first core.Frame, cut bool) (core.Fault, error) {
 	switch {
 	case first.Parent == "":
@@ -108,8 +108,8 @@ func (f *focus) faultOf(first core.Frame, cut bool) (core.Fault, error) {
 	return core.InCycle, err
 }
 
-// level returns the lines at a depth: those up to the frame on the way, below which
-// the next level stands, and those after it. What lies below the others is counted.
+// level returns the lines at a depth: those up to the frame on the path, below which the
+// next level follows, and those after it. Frames below the others are counted.
 func (f *focus) level(q project.FrameQuery, depth int) (before, after []core.TreeLine, err error) {
 	shown, rest, err := f.pick(q, depth)
 	if err != nil {
@@ -130,7 +130,7 @@ func (f *focus) level(q project.FrameQuery, depth int) (before, after []core.Tre
 	return before, appendMore(after, rest, depth), nil
 }
 
-// isOn reports whether a frame is the one on the way at a depth.
+// isOn reports whether a frame is the one on the path at a depth.
 func (f *focus) isOn(frame core.Frame, depth int) bool {
 	return depth < len(f.way) && frame.ID == f.way[depth].ID
 }
@@ -143,14 +143,14 @@ func appendMore(lines []core.TreeLine, counts map[core.Status]int, depth int) []
 	return append(lines, core.TreeLine{Branch: core.Branch{Depth: int32(depth)}, More: counts})
 }
 
-// pick reads what is shown of the frames that q describes, in the order of a tree,
-// and counts the rest. The zero query is for the frame on the way alone.
+// pick reads the frames to show of those that q describes, in tree order, and counts the
+// rest. The zero query stands for the frame on the path alone.
 func (f *focus) pick(q project.FrameQuery, depth int) (shown []core.Frame, rest map[core.Status]int, err error) {
 	onWay := f.way[min(depth, len(f.way)):min(depth+1, len(f.way))]
 	if !q.Roots && q.Parent == "" {
 		return onWay, nil, nil
 	}
-	// Archived children are shown where they are asked for, and not counted.
+	// Archived children are shown on request, and never counted.
 	counts, err := f.tx.CountFrames(project.FrameQuery{Roots: q.Roots, Parent: q.Parent, Archived: q.Roots && f.archived})
 	if err != nil {
 		return nil, nil, err
@@ -172,9 +172,9 @@ func (f *focus) pick(q project.FrameQuery, depth int) (shown []core.Frame, rest 
 	return shown, without(counts, shown, q), nil
 }
 
-// share picks some of the frames of one level, the newest first: that on the way,
-// then those in progress, then the newest. Frames elsewhere on the way, as in a
-// cycle, are shown there.
+// share picks some of the frames of one level and returns them newest first: the one on
+// the path, then those in progress, then the newest. A frame on the path at another
+// level, as in a cycle, is shown only there.
 func (f *focus) share(onWay, open, newest []core.Frame) (shown []core.Frame) {
 	chosen := map[string]bool{}
 	for _, frame := range slices.Concat(onWay, open, newest) {
@@ -183,7 +183,7 @@ func (f *focus) share(onWay, open, newest []core.Frame) (shown []core.Frame) {
 			chosen[frame.ID] = true
 		}
 	}
-	// What is not among the newest is older than those.
+	// Frames that are not among the newest are older than those.
 	for _, frame := range slices.Concat(newest, open, onWay) {
 		if chosen[frame.ID] {
 			shown = append(shown, frame)
@@ -194,8 +194,8 @@ func (f *focus) share(onWay, open, newest []core.Frame) (shown []core.Frame) {
 	return shown
 }
 
-// without returns what counts holds of q beyond the frames shown. One that stands
-// among the roots for want of a better place is none of those.
+// without returns counts less the frames shown. A frame that has a parent but is shown
+// among the roots was not counted.
 func without(counts map[core.Status]int, shown []core.Frame, q project.FrameQuery) map[core.Status]int {
 	for _, frame := range shown {
 		if counts[frame.Status] > 0 && !(q.Roots && frame.Parent != "") {

@@ -10,8 +10,8 @@ import (
 	"flame/project"
 )
 
-// An Outline is a tree of any size. It holds the places of all frames, 16 bytes
-// each; the frames themselves are read when they are asked for.
+// An Outline is a tree of any size. It holds the places of all frames, 16 bytes each;
+// the frames themselves are read on demand.
 type Outline struct {
 	Current string // id of the caller's current frame; empty without one
 
@@ -20,8 +20,8 @@ type Outline struct {
 	revision int64 // of the tree when the places were read
 }
 
-// OutlineOf returns the tree of the project, or the part under one of its frames.
-// The limit of args plays no part.
+// OutlineOf returns the tree of the project, or the part under one of its frames. It
+// ignores the limit of args.
 func OutlineOf(ctx context.Context, p *project.Project, by project.Caller, args TreeArgs) (*Outline, error) {
 	o := &Outline{p: p}
 	var links []core.Link
@@ -50,9 +50,9 @@ func OutlineOf(ctx context.Context, p *project.Project, by project.Caller, args 
 // Empty reports whether there are no frames.
 func (o *Outline) Empty() bool { return len(o.places) == 0 }
 
-// Pages returns the lines of the tree, page by page. Each page is read in a View
-// of its own that has ended when the page is given, so that a slow reader holds up
-// nobody. Frames that were deleted meanwhile are left out.
+// Pages returns the lines of the tree, page by page. Each page is read in a View of its
+// own that ends before the page is yielded, so a slow reader blocks nobody. Frames
+// deleted meanwhile are left out.
 func (o *Outline) Pages(ctx context.Context) iter.Seq2[[]core.TreeLine, error] {
 	return func(yield func([]core.TreeLine, error) bool) {
 		for places := range slices.Chunk(o.places, project.PageSize) {
@@ -69,8 +69,8 @@ func (o *Outline) Pages(ctx context.Context) iter.Seq2[[]core.TreeLine, error] {
 	}
 }
 
-// linesAt reads the frames at places that were read at a revision. Where some are
-// missing although nothing was written since, the data is damaged.
+// linesAt reads the frames at places that were read at a revision. If some are missing
+// although nothing was written since, the data is damaged.
 func linesAt(s *project.Step, places []core.Place, revision int64) ([]core.TreeLine, error) {
 	keys := make([]int64, len(places))
 	for i, place := range places {
@@ -113,8 +113,8 @@ func mayBeGone(s *project.Step, revision int64) error {
 
 var errFramesLost = errors.New("its index lists frames that are not there")
 
-// outside returns the fault of a frame whose parent is not among those shown: none
-// if that is only left out.
+// outside returns the fault of a frame whose parent is not shown: NoFault if the parent
+// exists and is only left out.
 func outside(s *project.Step, parent string) (core.Fault, error) {
 	if parent == "" {
 		return core.NoParent, nil

@@ -7,7 +7,7 @@ import (
 	"flame/project"
 )
 
-// Stats counts what a project holds.
+// Stats are the numbers of a project.
 type Stats struct {
 	Frames   map[core.Status]int `json:"frames"`
 	Total    int                 `json:"total"`
@@ -16,7 +16,7 @@ type Stats struct {
 	Revision int64               `json:"revision"`
 }
 
-// StatsOf counts what the project holds.
+// StatsOf returns the numbers of the project.
 func StatsOf(ctx context.Context, p *project.Project) (stats Stats, err error) {
 	err = p.Store.View(ctx, func(tx project.Tx) error {
 		if stats.Frames, err = tx.CountFrames(project.FrameQuery{Archived: true}); err != nil {
@@ -40,7 +40,7 @@ func StatsOf(ctx context.Context, p *project.Project) (stats Stats, err error) {
 	return stats, err
 }
 
-// Events returns entries of the log.
+// Events returns the events that q describes, oldest first.
 func Events(ctx context.Context, p *project.Project, q project.EventQuery) (events []core.Event, err error) {
 	err = p.Store.View(ctx, func(tx project.Tx) error {
 		events, err = tx.FindEvents(q)

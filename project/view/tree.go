@@ -1,5 +1,5 @@
-// Package view reads a project for people and models: the tree, whole, in outline or round
-// the caller's frame, single frames, counts and events.
+// Package view reads a project for people and models: the tree (whole, in outline or
+// around the caller's frame), single frames, counts and events.
 package view
 
 import (
@@ -9,28 +9,28 @@ import (
 	"flame/project"
 )
 
-// TreeArgs say which part of the tree to give.
+// TreeArgs say which part of the tree to return.
 type TreeArgs struct {
-	Root     string // only this frame and what lies below it
+	Root     string // only this frame and those below it
 	Archived bool   // archived frames too
-	Limit    int    // a tree of more frames is given in part, the rest counted; 0: MaxWhole
+	Limit    int    // of a tree with more frames only a part is returned, the rest counted; 0: MaxWhole
 }
 
-// MaxWhole is how many frames are held in memory at once at most: some 50 MB of the
-// usual size. What there may be more of is read page by page.
+// MaxWhole is the greatest number of frames held in memory at once: some 50 MB at the
+// usual size. Larger trees are read page by page.
 const MaxWhole = 20_000
 
 // A Tree is frames in their order, ready to draw.
 type Tree struct {
 	Lines   []core.TreeLine
 	Current string              // id of the caller's current frame; empty without one
-	Counts  map[core.Status]int // of the project, or of Root and what lies below it
+	Counts  map[core.Status]int // of the project, or of Root and the frames below it
 	Usage   core.Usage          // of the caller's current frame
 }
 
-// TreeOf returns the frames of the project, or those under one of them. Of a tree
-// beyond the limit it returns the way to the caller's frame with what lies beside
-// it, and counts the rest.
+// TreeOf returns the frames of the project, or those under one of them. If they exceed
+// the limit it returns the path to the caller's frame with some frames beside it, and
+// counts the rest.
 func TreeOf(ctx context.Context, p *project.Project, by project.Caller, args TreeArgs) (tree Tree, err error) {
 	limit := args.Limit
 	if limit == 0 {
@@ -72,8 +72,8 @@ func scope(s *project.Step, args TreeArgs) (project.FrameQuery, error) {
 	return project.FrameQuery{Under: root.ID, Archived: args.Archived || root.ArchivedAt != 0}, err
 }
 
-// wholeTree reads every frame in scope, and reports whether they are within the
-// limit: those of unknown statuses are not counted.
+// wholeTree reads every frame in scope, and reports whether they are within the limit.
+// The counts cannot tell: they leave out frames with an unknown status.
 func wholeTree(s *project.Step, tree *Tree, scope project.FrameQuery, limit int) (whole bool, err error) {
 	scope.Limit = limit + 1
 	links, err := s.Tx.Links(scope)

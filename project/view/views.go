@@ -7,7 +7,7 @@ import (
 	"flame/project"
 )
 
-// Details is one frame with what lies around it.
+// Details is one frame with its surroundings.
 type Details struct {
 	Frame     core.Frame
 	Ancestors []core.Frame // parent first
@@ -50,7 +50,7 @@ type SearchArgs struct {
 	Limit  int         // 1..100; 0: 20
 }
 
-// maxFound bounds the frames a search gives: an answer that a model can read.
+// maxFound limits the frames that a search returns: an answer that a model can read.
 const maxFound = 100
 
 // Search finds frames by the words of goal, success criteria, summary, results
