@@ -1,5 +1,5 @@
-// Package briefing tells a session's agent what it should know: the context of its frame,
-// what others changed since it was last told, and notices.
+// Package briefing composes what a session's agent should know: the context of its
+// frame, what others changed since its last briefing, and notices.
 package briefing
 
 import (
@@ -13,7 +13,7 @@ import (
 	"flame/project/stack"
 )
 
-// LastSeq returns the sequence number of the newest event, 0 without any.
+// LastSeq returns the sequence number of the newest event; 0 if there are none.
 func LastSeq(s *project.Step) (int64, error) {
 	last, err := s.Tx.FindEvents(project.EventQuery{Limit: 1, Last: true})
 	if err != nil || len(last) == 0 {
@@ -22,17 +22,16 @@ func LastSeq(s *project.Step) (int64, error) {
 	return last[0].Seq, nil
 }
 
-// A Briefing is what belongs before a session's agent now. It is empty where
-// there is nothing to tell.
+// A Briefing is what a session's agent should read now; empty if there is nothing new.
 type Briefing struct {
 	Text string
 	Full bool // the whole context, not only what changed
 }
 
-// Begin notes that a session starts, or goes on after a pause or a compaction,
-// and returns what its agent should know: the context of its frame, or for a
-// session that has none yet, the unfinished frames of sessions that are over.
-// Where there is nothing to tell, nothing is written.
+// Begin records that a session starts, or resumes after a pause or a compaction, and
+// returns what its agent should know: the context of its frame, or for a session that
+// has none yet, the unfinished frames of sessions that have ended. If there is nothing
+// to say, it writes nothing.
 func Begin(ctx context.Context, p *project.Project, by project.Caller, maxChars int) (b Briefing, err error) {
 	err = p.Consider(ctx, by, func(s *project.Step) (func(*project.Step) error, error) {
 		b = Briefing{}
@@ -48,7 +47,7 @@ func Begin(ctx context.Context, p *project.Project, by project.Caller, maxChars 
 }
 
 func begin(s *project.Step, maxChars int) (b Briefing, err error) {
-	// What came with an agent's task stands until its prompt is taken in.
+	// The context that came with an agent's task holds until its first prompt is seen.
 	if mine, err := s.PresenceOf(s.Session.ID); mine.Given || err != nil {
 		return b, err
 	}
@@ -58,8 +57,8 @@ func begin(s *project.Step, maxChars int) (b Briefing, err error) {
 	return b, SaveTold(s, b)
 }
 
-// hasNews reports whether there is anything to begin with: a frame to go on in, some
-// to take up, or a notice.
+// hasNews reports whether Begin has anything to say: about the session's frame, about
+// unfinished ones, or in a notice.
 func hasNews(s *project.Step) (bool, error) {
 	_, ok, err := s.Current()
 	if ok || err != nil {
@@ -72,7 +71,8 @@ func hasNews(s *project.Step) (bool, error) {
 	return len(left) > 0, err
 }
 
-// TakeGiven reports, once, whether the session began with its context.
+// TakeGiven reports whether the session's first context came with its task, and records
+// that its agent knows that context. It reports true only once.
 func TakeGiven(s *project.Step) (bool, error) {
 	mine, err := s.PresenceOf(s.Session.ID)
 	if err != nil || !mine.Given {
@@ -85,7 +85,7 @@ func TakeGiven(s *project.Step) (bool, error) {
 	return true, s.SavePresence(s.Session.ID, mine)
 }
 
-// brief returns the full context of the session's frame, or what it could take up.
+// brief returns the full context of the session's frame, or the frames it could take up.
 func brief(s *project.Step, maxChars int) (Briefing, error) {
 	around, err := around(s)
 	if err != nil {
@@ -94,8 +94,7 @@ func brief(s *project.Step, maxChars int) (Briefing, error) {
 	return Briefing{Text: core.BuildContext(around, s.Project.Budget, maxChars).Text, Full: true}, nil
 }
 
-// around gathers what the session's own context is made of, with the suggestions
-// that stand for it.
+// around returns the input of the session's own context, with its current suggestions.
 func around(s *project.Step) (around core.Surroundings, err error) {
 	frame, ok, err := s.Current()
 	if err != nil {
@@ -116,16 +115,16 @@ func around(s *project.Step) (around core.Surroundings, err error) {
 	return around, err
 }
 
-// maxOrphans is how many frames in progress are looked at for some that no
-// session works in any more.
+// maxOrphans is how many frames in progress are searched for those that no session works
+// in any more.
 const maxOrphans = 50
 
-// quiet is how long a frame must have been left alone to be offered although its
-// session is not known to be over: a host that was killed tells no end.
+// quiet is how long a frame must have been unchanged to be offered although its session
+// is not known to have ended: a host that was killed reports no end.
 const quiet = 12 * time.Hour
 
-// unfinished returns frames in progress whose session is over, those that changed
-// last first. A subagent's session takes up none.
+// unfinished returns frames in progress whose session has ended, the latest change
+// first; none for a subagent, which takes up no frames.
 func unfinished(s *project.Step) (left []core.Frame, err error) {
 	if s.Session.Parent != "" || s.By.Parent != "" {
 		return nil, nil
@@ -149,7 +148,7 @@ func unfinished(s *project.Step) (left []core.Frame, err error) {
 	return left, nil
 }
 
-// SaveTold keeps that the session's agent was told b.
+// SaveTold records, in the log and in the session's presence, that its agent was told b.
 func SaveTold(s *project.Step, b Briefing) error {
 	mine, err := s.PresenceOf(s.Session.ID)
 	if err != nil {
@@ -161,8 +160,8 @@ func SaveTold(s *project.Step, b Briefing) error {
 	return s.SavePresence(s.Session.ID, mine)
 }
 
-// LogTold logs that the session's agent was told b, and returns the last event
-// that it knows of then.
+// LogTold records in the log that the session's agent was told b, and returns the last
+// event that the agent knows of then.
 func LogTold(s *project.Step, b Briefing) (int64, error) {
 	if b.Text != "" {
 		kind := "changes"
@@ -177,7 +176,7 @@ func LogTold(s *project.Step, b Briefing) (int64, error) {
 	return LastSeq(s)
 }
 
-// OnFirstPrompt returns the full context, where there is more to it than its own frame.
+// OnFirstPrompt returns the full context, if it says more than the frame itself.
 func OnFirstPrompt(s *project.Step, maxChars int) (b Briefing, err error) {
 	around, err := around(s)
 	if err != nil || !around.Tells() {
@@ -186,8 +185,9 @@ func OnFirstPrompt(s *project.Step, maxChars int) (b Briefing, err error) {
 	return Briefing{Text: core.BuildContext(around, s.Project.Budget, maxChars).Text, Full: true}, nil
 }
 
-// Opening is the full context. One that begins is told it only where there
-// is more to it than the prompt itself; a subagent's, where children get any.
+// Opening returns the full context for a conversation that begins, or again resumes or
+// lost its past. One that begins gets it only if it says more than the prompt itself, a
+// subagent only if the settings let children have it.
 func Opening(s *project.Step, again bool) (b Briefing, err error) {
 	config, err := s.SubagentConfig()
 	if err != nil || s.Session.Parent != "" && !config.InjectParentContext {
@@ -205,9 +205,8 @@ func Opening(s *project.Step, again bool) (b Briefing, err error) {
 	return Briefing{Text: core.BuildContext(around, s.Project.Budget, 0).Text, Full: true}, nil
 }
 
-// WithNotices returns a briefing with the notices that wait for the session, which are
-// told by it. brief makes the rest within the characters that they leave; 0 is no
-// limit.
+// WithNotices returns a briefing that begins with the notices for the session, and
+// deletes those. brief makes the rest, in the characters that they leave; 0 is no limit.
 func WithNotices(s *project.Step, maxChars int, brief func(maxChars int) (Briefing, error)) (b Briefing, err error) {
 	var waiting []string
 	known, err := recordNotice.Load(s.Tx, s.Session.ID, &waiting)

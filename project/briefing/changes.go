@@ -11,12 +11,12 @@ import (
 	"flame/project/autonomy"
 )
 
-// maxNews bounds the events that are read for one briefing.
+// maxNews limits the events that are read for one briefing.
 const maxNews = 500
 
-// news returns what changed, for the session's agent, since it was last told:
-// what others did to frames that it sees, and what flame did by itself. Words
-// that stand in known are not told again.
+// news returns the changes since the event since that matter to the session's agent:
+// what others did to frames that it sees, and what flame did on its own. It leaves out
+// summaries that known contains.
 func news(s *project.Step, since int64, known string) (told []core.Change, err error) {
 	frame, ok, err := s.Current()
 	if err != nil || !ok {
@@ -43,8 +43,8 @@ func news(s *project.Step, since int64, known string) (told []core.Change, err e
 	return told, nil
 }
 
-// changes sums up events by frame, in the order in which frames come first, as
-// far as they matter to an agent in frame.
+// changes summarizes events by frame, in the order in which frames first occur, as far
+// as they matter to an agent in frame.
 func changes(s *project.Step, events []core.Event, frame core.Frame) (list []*core.Change, err error) {
 	sight, err := sight(s, frame)
 	if err != nil {
@@ -71,16 +71,16 @@ func changes(s *project.Step, events []core.Event, frame core.Frame) (list []*co
 	return list, nil
 }
 
-// A saying is what the data of a frame's event hold for others.
+// A saying is the part of an event's data that matters to others.
 type saying struct {
 	By       string   `json:"by"`
 	Fields   []string `json:"fields"`
 	Decision string   `json:"decisions"`
 }
 
-// saidIn returns what an event says for others.
+// saidIn returns what an event says to others.
 func saidIn(e core.Event) (said saying) {
-	_ = json.Unmarshal(e.Data, &said) // what has another form says nothing here
+	_ = json.Unmarshal(e.Data, &said) // data of another form says nothing here
 	return said
 }
 
@@ -88,8 +88,8 @@ func saidIn(e core.Event) (said saying) {
 // asked for it.
 func RuleOf(e core.Event) string { return saidIn(e).By }
 
-// matters reports whether others need to know of the event: ends, decisions and
-// goals, but not each file.
+// matters reports whether others need to know about the event: ends, decisions and
+// goals, but not every file.
 func (said saying) matters(e core.Event) bool {
 	switch e.Event {
 	case core.FrameCreated:
@@ -100,8 +100,8 @@ func (said saying) matters(e core.Event) bool {
 	return true
 }
 
-// addTo adds the event to the news of its frame. Of what flame did for the agent
-// itself the summary is not told: those are its own words.
+// addTo adds the event to the change of its frame. If flame acted for the agent itself,
+// the summary is left out: it is in the agent's own words.
 func (said saying) addTo(change *core.Change, e core.Event, own bool) {
 	if said.By != "" {
 		change.By = said.By
@@ -112,8 +112,8 @@ func (said saying) addTo(change *core.Change, e core.Event, own bool) {
 	change.Ended = change.Ended || !own && (e.Event == core.FrameCompleted || e.Event == core.SummaryStored)
 }
 
-// newsOf begins the news of a frame; without a relation it is none of the
-// agent's business.
+// newsOf returns an empty change of a frame. Without a relation, the frame does not
+// concern the agent.
 func newsOf(s *project.Step, id string, sight map[string]core.Relation) (*core.Change, error) {
 	frame, err := s.Tx.Frame(id)
 	if errors.Is(err, core.ErrNotFound) {
@@ -126,11 +126,11 @@ func newsOf(s *project.Step, id string, sight map[string]core.Relation) (*core.C
 	return &core.Change{Frame: frame, Relation: relation}, err
 }
 
-// below stands in a sight for all frames with this parent.
+// below returns the key that stands in a sight for all frames with this parent.
 func below(parent string) string { return "below " + parent }
 
-// sight says how frames that an agent in frame sees stand to it (DESIGN §5): by
-// their ids, or by that of their parent.
+// sight returns the relations of the frames that an agent in frame sees (DESIGN §5), by
+// their ids or by below their parent's.
 func sight(s *project.Step, frame core.Frame) (map[string]core.Relation, error) {
 	above, err := s.Tx.Ancestors(frame.ID, project.MaxAncestors)
 	if err != nil {
@@ -149,7 +149,7 @@ func sight(s *project.Step, frame core.Frame) (map[string]core.Relation, error) 
 	return sight, nil
 }
 
-// heard reports whether the agent has the news from its host already.
+// heard reports whether the agent knows of the change from its host.
 func heard(s *project.Step, change *core.Change, known string) (bool, error) {
 	if !change.Ended {
 		return false, nil
@@ -165,9 +165,9 @@ func heard(s *project.Step, change *core.Change, known string) (bool, error) {
 	return theirs.Told, err
 }
 
-// Changes returns what changed since the event seen, with the suggestions that were
-// made since, in at most maxChars characters; 0 is no limit. Words that stand in known
-// are not told again.
+// Changes returns what changed since the event seen, and the suggestions made since, in
+// at most maxChars characters; 0 is no limit. It leaves out summaries that known
+// contains.
 func Changes(s *project.Step, known string, maxChars int, seen int64) (b Briefing, err error) {
 	changes, err := news(s, seen, known)
 	if err != nil {
@@ -189,7 +189,7 @@ func Changes(s *project.Step, known string, maxChars int, seen int64) (b Briefin
 	return b, nil
 }
 
-// freshSuggestions returns those that the session's agent has not been told.
+// freshSuggestions returns the current suggestions if one was made since the event since.
 func freshSuggestions(s *project.Step, since int64) (fresh []core.Suggestion, err error) {
 	made, err := s.Tx.FindEvents(project.EventQuery{AfterSeq: since, Session: s.Session.ID, Kinds: []string{core.SuggestionMade}, Limit: 1})
 	if err != nil || len(made) == 0 {

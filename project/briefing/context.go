@@ -6,17 +6,17 @@ import (
 	"flame/project/stack"
 )
 
-// How many uncles are weighed for a context, those that changed last first.
+// How many uncles are considered for a context, the latest change first.
 const (
 	maxUncles     = 5 // siblings of each ancestor
 	maxUncleTiers = 3
 )
 
-// terms are what the contexts of all frames depend on.
+// terms are the values that the contexts of all frames depend on.
 type terms struct {
 	revision  int64
 	newest    core.Millis
-	propagate bool // summaries of subagents show
+	propagate bool // contexts show the summaries of subagents
 }
 
 func termsNow(s *project.Step) (t terms, err error) {
@@ -28,8 +28,8 @@ func termsNow(s *project.Step) (t terms, err error) {
 	return t, err
 }
 
-// ContextOf is the text of a frame's context, in at most maxChars characters; 0 is no
-// limit.
+// ContextOf returns the text of a frame's context, in at most maxChars characters; 0 is
+// no limit.
 func ContextOf(s *project.Step, frame core.Frame, maxChars int) (string, error) {
 	terms, err := termsNow(s)
 	if err != nil {
@@ -42,7 +42,7 @@ func ContextOf(s *project.Step, frame core.Frame, maxChars int) (string, error) 
 	return core.BuildContext(around, s.Project.Budget, maxChars).Text, nil
 }
 
-// surroundings gathers what frame's context may be made of.
+// surroundings returns the input of a frame's context.
 func surroundings(s *project.Step, frame core.Frame, t terms) (around core.Surroundings, err error) {
 	most := project.Most{Ancestors: project.MaxAncestors, Near: stack.MaxCandidates, Uncles: maxUncles, Tiers: maxUncleTiers}
 	if around, err = s.Tx.Surroundings(frame.ID, most); err != nil {
@@ -55,7 +55,7 @@ func surroundings(s *project.Step, frame core.Frame, t terms) (around core.Surro
 	return around, err
 }
 
-// untracked returns those of the frames that are not those of subagents.
+// untracked returns the frames that do not belong to subagents.
 func untracked(known project.Sessions, frames []core.Frame) ([]core.Frame, error) {
 	kept := frames[:0]
 	for _, frame := range frames {

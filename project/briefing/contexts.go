@@ -11,7 +11,7 @@ import (
 	"flame/project/autonomy"
 )
 
-// The cache's bounds (seeds, phase 1.2: 30 s, 50 entries).
+// The limits of the cache (seeds, phase 1.2: 30 s, 50 entries).
 const (
 	cacheTTL  = 30 * time.Second
 	cacheSize = 50
@@ -31,8 +31,8 @@ type contextEntry struct {
 	made    core.Millis
 }
 
-// A contextCache keeps contexts of this process, the least recently used going
-// first. Its zero value is ready.
+// A contextCache keeps contexts of this process and evicts the least recently used first.
+// Its zero value is ready to use.
 type contextCache struct {
 	mu      sync.Mutex
 	entries map[contextKey]*list.Element
@@ -91,14 +91,14 @@ func (c *contextCache) clear(frame string) (dropped int) {
 	return dropped
 }
 
-// CacheInfo tells about the contexts that a process keeps.
+// CacheInfo describes the contexts that a process keeps.
 type CacheInfo struct {
 	Entries int
 	TTL     time.Duration
 	Last    *core.ContextMeta // of the context made or served last; nil before the first
 }
 
-// Info tells about the contexts that are kept.
+// Info describes the contexts that are kept.
 func (c *Contexts) Info() CacheInfo {
 	c.cache.mu.Lock()
 	defer c.cache.mu.Unlock()
@@ -128,8 +128,8 @@ type FrameContext struct {
 	CacheHit bool
 }
 
-// Contexts makes the contexts of a project's frames and keeps those it made last, for
-// a process that is asked for them again.
+// Contexts makes the contexts of a project's frames and caches the latest, for a process
+// that is asked for them repeatedly.
 type Contexts struct {
 	Project *project.Project
 

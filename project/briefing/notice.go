@@ -2,15 +2,14 @@ package briefing
 
 import "flame/project"
 
-// recordNotice, by session, is what its agent is still to be told.
+// recordNotice, by session, holds the notices that its agent has not seen.
 const recordNotice project.Kind[[]string] = "notice"
 
-// maxNotices bounds what waits for one session; the newest stay.
+// maxNotices limits the notices that wait for one session; the newest stay.
 const maxNotices = 8
 
-// Notify leaves a notice for a session, in the transaction of what it tells of: a fact
-// in a sentence. It stands in that session's next briefing, whatever else there is to
-// tell, and in none after it.
+// Notify leaves a notice, a fact in one sentence, for a session, in the transaction that
+// made it so. The session's next briefing includes it, and no later one does.
 func Notify(tx project.Tx, session, text string) error {
 	var waiting []string
 	if _, err := recordNotice.Load(tx, session, &waiting); err != nil {

@@ -10,8 +10,8 @@ import (
 
 var errDue = errors.New("project: something is due first")
 
-// OnEvent is Together for an f that takes in an event of a host: not where hooks are off
-// for the project, and after what is due.
+// OnEvent is Together for an f that handles an event of a host. It does nothing if hooks
+// are off for the project, and first does the work that is due.
 func OnEvent(ctx context.Context, p *project.Project, f func(*project.Project) error) error {
 	err := onEvent(ctx, p, f, false)
 	if errors.Is(err, errDue) {

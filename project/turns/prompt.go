@@ -18,12 +18,12 @@ type Prompt struct {
 	Text     string
 	FromUser bool             // a person's own words, not the host's
 	MaxChars int              // of the briefing; 0: no limit
-	Standing project.Standing // what the host tells of the session with it; zero: nothing
+	Standing project.Standing // of the session, reported with the prompt; zero: not reported
 }
 
-// Begin takes in a prompt: the first one makes and names the session's root, a
-// push that is due happens or is suggested. It returns what the agent should know
-// beside the prompt.
+// Begin records a prompt: the first one makes and names the session's root, and a push
+// that is due is made or suggested. It returns what the agent should know beside the
+// prompt.
 func Begin(ctx context.Context, p *project.Project, by project.Caller, prompt Prompt) (b briefing.Briefing, err error) {
 	err = prompted(ctx, p, by, prompt, func(s *project.Step, mine *project.Presence, first bool) error {
 		b, err = briefing.WithNotices(s, prompt.MaxChars, func(maxChars int) (briefing.Briefing, error) {
@@ -43,15 +43,14 @@ func Begin(ctx context.Context, p *project.Project, by project.Caller, prompt Pr
 	return b, err
 }
 
-// TakeIn is Begin without the briefing, for hosts that ask for that when they
-// send the prompt on (Amend).
+// TakeIn is Begin without the briefing, for hosts that ask for it when they send the
+// prompt to the model (Amend).
 func TakeIn(ctx context.Context, p *project.Project, by project.Caller, prompt Prompt) error {
 	return prompted(ctx, p, by, prompt, func(*project.Step, *project.Presence, bool) error { return nil })
 }
 
-// prompted takes in a prompt that was not taken in before; then finishes with
-// what else the session's presence should keep. first says that the session had
-// none.
+// prompted records a prompt unless it was recorded before. Then it calls then, which may
+// change the session's presence; first is true for the first prompt of the session.
 func prompted(
 	ctx context.Context, p *project.Project, by project.Caller, prompt Prompt,
 	then func(s *project.Step, mine *project.Presence, first bool) error,
@@ -64,7 +63,7 @@ func prompted(
 		if err := takeIn(s, prompt); err != nil {
 			return err
 		}
-		// Children that took a new frame have another presence now.
+		// takeIn changes the presence of a child that gets a new frame.
 		first := mine.Prompt == ""
 		if mine, err = s.PresenceOf(s.Session.ID); err != nil {
 			return err
@@ -85,7 +84,7 @@ func prompted(
 	})
 }
 
-// takeIn does what a person's prompt means for the tree.
+// takeIn makes the changes to the tree that a prompt implies.
 func takeIn(s *project.Step, prompt Prompt) error {
 	s.Session.MessageCount++
 	if err := s.Tx.ClearDeadline(children.IdleDeadline, s.Session.ID); err != nil {
@@ -107,9 +106,9 @@ func takeIn(s *project.Step, prompt Prompt) error {
 	return autonomy.WeighPush(s, firstLine(prompt.Text))
 }
 
-// nameRoot makes the root of a session that has none, or whose root is finished,
-// and names one that only has a default goal. It returns the id of the frame the
-// session works in; empty where there is none.
+// nameRoot makes the root of a session that has none, or whose root has ended, and names
+// one that only has a default goal. It returns the id of the frame the session works in;
+// empty without one.
 func nameRoot(s *project.Step, text string) (string, error) {
 	goal := core.OneLine(workIn(unquoted(firstLine(text))), project.MaxRootGoal)
 	if !s.Session.HasFrame() {
@@ -129,8 +128,8 @@ func nameRoot(s *project.Step, text string) (string, error) {
 	return root.ID, err
 }
 
-// workIn returns what a line asks for. A command to the host asks for nothing, but for
-// those of flame's own that name work.
+// workIn returns the work that a line asks for. A command to the host asks for none,
+// except those of flame's own that name work.
 func workIn(line string) string {
 	if !strings.HasPrefix(line, "/") {
 		return line
@@ -150,8 +149,7 @@ func firstLine(text string) string {
 	return strings.TrimSpace(line)
 }
 
-// unquoted takes the quotes off that OpenCode's run puts round a prompt of
-// several words.
+// unquoted removes the quotes that `opencode run` puts around a prompt of several words.
 func unquoted(line string) string {
 	if inner, ok := strings.CutPrefix(line, `"`); ok && strings.HasSuffix(inner, `"`) {
 		return strings.NewReplacer(`\"`, `"`, `\\`, `\`).Replace(strings.TrimSuffix(inner, `"`))
@@ -159,14 +157,14 @@ func unquoted(line string) string {
 	return line
 }
 
-// briefFor returns what belongs beside a prompt: for the first one of a session the
-// context of its frame where that tells anything, then what changed, and the
+// briefFor returns the briefing beside a prompt: for the first one of a session the
+// context of its frame, if that says anything, and for later ones what changed and the
 // suggestions made since.
 func briefFor(s *project.Step, prompt Prompt, first bool, seen int64) (b briefing.Briefing, err error) {
 	if first {
 		return briefing.OnFirstPrompt(s, prompt.MaxChars)
 	}
-	known := "" // a person's words tell nothing of a child, even where they are the same
+	known := "" // a person's words do not report a child's end, even if they are the same
 	if !prompt.FromUser {
 		known = prompt.Text
 	}

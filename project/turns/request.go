@@ -13,15 +13,15 @@ import (
 
 // A Request is what a host is about to send to a session's model.
 type Request struct {
-	First      bool               // the first of its process: the session begins or goes on after a pause
-	Compacting bool               // it asks for a summary, so nothing new is told
+	First      bool               // the first of its process: the session begins or resumes after a pause
+	Compacting bool               // it asks for a summary, so nothing new is inserted
 	History    []core.FoldMessage // oldest first
-	Prompts    []string           // ids of the messages in it that are the user's, or stand for such
+	Prompts    []string           // ids of the messages in it that are the user's, or stand in for them
 	Summary    string             // id of the newest compaction's summary; empty without one
 	Usage      []usage.Message    // of answers since the last request
 }
 
-// prompt is the newest message of the user's; empty without one.
+// prompt returns the id of the user's newest message; empty without one.
 func (r Request) prompt() string {
 	if len(r.Prompts) == 0 {
 		return ""
@@ -29,16 +29,16 @@ func (r Request) prompt() string {
 	return r.Prompts[len(r.Prompts)-1]
 }
 
-// An Attention is how flame changes a request.
+// An Amendment is how flame changes a request.
 type Amendment struct {
 	core.Folded
 	Inserts []briefing.Insert
 }
 
-// Amend returns what a request to the model leaves out and adds: finished frames
-// are folded, and beside the newest prompt stands what its agent should know. For
-// the same history and tree it is the same, to the byte; each prompt is decided
-// on once.
+// Amend returns what to leave out of a request to the model and what to insert: finished
+// frames are folded, and what the agent should know is inserted beside the newest
+// prompt. The result for the same history and tree is identical, to the byte, because
+// each prompt is decided on once.
 func Amend(ctx context.Context, p *project.Project, by project.Caller, r Request) (a Amendment, err error) {
 	err = p.Consider(ctx, by, func(s *project.Step) (func(*project.Step) error, error) {
 		known, err := insertsOf(s, r)
@@ -66,23 +66,22 @@ func Amend(ctx context.Context, p *project.Project, by project.Caller, r Request
 	return a, err
 }
 
-// insertsOf returns what was decided for the session, without what belonged to
-// messages that a compaction took away.
+// insertsOf returns the inserts decided for the session, without those of messages that
+// a compaction removed.
 func insertsOf(s *project.Step, r Request) (known briefing.Inserted, err error) {
 	_, err = briefing.RecordInserted.Load(s.Tx, s.Session.ID, &known)
 	known.Inserts = slices.DeleteFunc(known.Inserts, func(i briefing.Insert) bool { return !slices.Contains(r.Prompts, i.Message) })
 	return known, err
 }
 
-// undecided reports whether the request holds a prompt, or follows a compaction,
-// that nothing was decided for yet.
+// undecided reports whether the request has a new prompt, or follows a compaction, for
+// which nothing was decided yet.
 func undecided(s *project.Step, known briefing.Inserted, r Request) bool {
 	return !r.Compacting && r.prompt() != "" && (known.Prompt != r.prompt() || known.Summary != r.Summary)
 }
 
-// decide adds what the agent should know beside the newest prompt: its context
-// where the conversation begins, goes on after a pause or lost its past, else
-// what changed.
+// decide adds what the agent should know beside the newest prompt: its context if the
+// conversation begins, resumes or lost its past, else what changed.
 func decide(s *project.Step, known *briefing.Inserted, r Request) error {
 	again := known.Prompt != "" && r.First || known.Summary != r.Summary
 	begins := known.Prompt == ""
@@ -121,12 +120,12 @@ func fold(s *project.Step, history []core.FoldMessage) (core.Folded, error) {
 	return core.Fold(history, frames), nil
 }
 
-// maxFolded bounds the frames that are looked up for one history, those it names
-// apart.
+// maxFolded limits the frames that are looked up for one history, not counting those
+// that the history names.
 const maxFolded = 200
 
-// foldFrames returns the frames that a history names, and those that flame started
-// in its session by itself.
+// foldFrames returns the frames that a history names, and those that flame started on
+// its own in its session.
 func foldFrames(s *project.Step, history []core.FoldMessage) (frames []core.FoldFrame, err error) {
 	ids := map[string]bool{}
 	var order []string
@@ -161,8 +160,8 @@ func foldFrames(s *project.Step, history []core.FoldMessage) (frames []core.Fold
 	return frames, nil
 }
 
-// foldFrame is the frame as folding sees it. Of one that another session worked
-// in, only calls tell when this one entered it.
+// foldFrame returns the frame as core.Fold sees it. If another session worked in it,
+// only the calls in the history show when this session entered it.
 func foldFrame(s *project.Step, f core.Frame) core.FoldFrame {
 	entered := f.StartedAt
 	if f.Session != s.Session.ID {

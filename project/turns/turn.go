@@ -1,5 +1,5 @@
-// Package turns takes in what hosts tell of a session's turns: the prompt that begins one,
-// the requests to its model, and its end.
+// Package turns handles what hosts report about a session's turns: the prompt that begins
+// one, the requests to the model, and its end.
 package turns
 
 import (
@@ -13,18 +13,18 @@ import (
 	"flame/project/usage"
 )
 
-// A Turn is what a host tells when an agent stops to wait for input.
+// A Turn is what a host reports when an agent stops to wait for input.
 type Turn struct {
 	LastMessage string   // of the agent; becomes the summary of a frame that ends with the turn
-	Running     []string // children that still run, by their sessions' ids; nil: the host does not tell
+	Running     []string // session ids of the children that still run; nil: not reported
 	Transcript  string   // path of the host's log of the session; empty without one
 
-	Usage []usage.Message // of answers that were not told before, where the host tells it
+	Usage []usage.Message // of answers not reported before; empty if the host does not report it
 }
 
-// End notes that the caller's turn is over. Children that the host no longer
-// runs are orphaned, a pop that is due happens or is suggested, and what the
-// turn cost is counted later. A session that flame never saw stays unknown.
+// End records that the caller's turn is over. Children that the host no longer runs are
+// orphaned, a pop that is due is made or suggested, and the cost of the turn is counted
+// later. A session that flame never saw stays unknown.
 func End(ctx context.Context, p *project.Project, by project.Caller, turn Turn) error {
 	return p.Together(ctx, func(p *project.Project) error {
 		if turn.Running != nil {
@@ -52,7 +52,7 @@ func endTurn(s *project.Step, turn Turn) error {
 	return children.Idle(s)
 }
 
-// keepWords keeps what a child said last, for an end that its host does not tell.
+// keepWords saves the last message of a child, in case its host reports none at its end.
 func keepWords(s *project.Step, text string) error {
 	if s.Session.Parent == "" || text == "" {
 		return nil
@@ -65,7 +65,7 @@ func keepWords(s *project.Step, text string) error {
 	return s.SavePresence(s.Session.ID, mine)
 }
 
-// weighTurn counts the turn as progress or as none, and weighs a pop.
+// weighTurn counts whether the turn made progress, and considers a pop.
 func weighTurn(s *project.Step, lastMessage string) error {
 	frame, ok, err := s.Current()
 	if err != nil || !ok {
@@ -86,8 +86,8 @@ func weighTurn(s *project.Step, lastMessage string) error {
 	return weighPop(s, lastMessage)
 }
 
-// progressed reports whether the session changed anything in the tree since its
-// turn began; files count, as they are artifacts.
+// progressed reports whether the session changed anything in the tree since its turn
+// began. Changed files count, because they are artifacts.
 func progressed(s *project.Step) (bool, error) {
 	mine, err := s.PresenceOf(s.Session.ID)
 	if err != nil {
@@ -99,9 +99,9 @@ func progressed(s *project.Step) (bool, error) {
 	return len(made) > 0, err
 }
 
-// weighPop suggests to end the current frame, or at level auto ends it with the
-// agent's last message as its summary. It leaves roots alone, and frames with
-// work below them in progress.
+// weighPop suggests ending the current frame if that is due, or at level auto ends it
+// with the agent's last message as its summary. It leaves alone roots, and at level auto
+// frames with children in progress.
 func weighPop(s *project.Step, lastMessage string) error {
 	frame, config, seen, err := autonomy.Inputs(s, "")
 	if err != nil || config.Level == core.AutonomyManual || frame.Parent == "" || frame.ID == s.Session.Root {
