@@ -141,7 +141,7 @@ func TestSpawnsThatCannotBeRight(t *testing.T) {
 		"with a prompt of blanks": {plan.Request{Type: "builder", Prompt: " \n\t"}, core.ErrInvalid, "prompt is missing"},
 		"without a type":          {plan.Request{Prompt: "x"}, core.ErrInvalid, "subagent_type is missing"},
 		"of an unknown type":      {plan.Request{Type: "bilder", Prompt: "x"}, core.ErrNotFound, `did you mean "builder"`},
-		"of a broken definition":  {plan.Request{Type: "broken", Prompt: "x"}, core.ErrInvalid, "no other definition takes its place"},
+		"of a broken definition":  {plan.Request{Type: "broken", Prompt: "x"}, core.ErrInvalid, "no other definition replaces it"},
 		"of a broken inline one": {
 			plan.Request{Inline: json.RawMessage(`{"name":"x","description":"d","prompt":"p","tools":7}`), Prompt: "x"}, core.ErrInvalid, "tools",
 		},

@@ -2,13 +2,13 @@ package definition
 
 import "flame/hosts"
 
-// A builtin is an agent that comes with flame; a file of the same name takes its
-// place. They are those of seed 004.
+// A builtin is an agent that comes with flame; a file of the same name replaces
+// it. They are those of seed 004.
 type builtin struct {
 	name        string
 	mode        hosts.Mode     // a builder gets no more than its caller has
-	does        []hosts.Effect // what its tools are for
-	commands    []string       // that it may run, where it may not run any
+	does        []hosts.Effect // what its tools do
+	commands    []string       // that it may run, if it may not run any command
 	description string
 	prompt      string
 }
@@ -17,7 +17,7 @@ var builtins = []builtin{
 	{
 		name: "builder", mode: hosts.AcceptEdits,
 		does:        []hosts.Effect{hosts.Reads, hosts.Edits, hosts.Runs},
-		description: "Writes and changes code and builds it: features, fixes, refactorings, changes that were decided on.",
+		description: "Writes and changes code and builds it: features, fixes, refactorings, agreed changes.",
 		prompt: `You change code. Read what you are about to change and what uses it, keep to the style that you find, and change no more than the task needs.
 Build the result and run the tests that concern it. End with what you changed, file by file, what you ran and how that came out, and what is left open.`,
 	},
@@ -53,8 +53,8 @@ var testCommands = []string{
 	"cargo test", "make test", "make check", "ctest", "mvn test", "gradle test", "./gradlew test", "dotnet test", "bundle exec rspec",
 }
 
-// tools returns what it may use by the names of a host, with rules for the host's
-// shell that allow its commands with any arguments.
+// tools returns the tools it may use by a host's names, with rules for the
+// host's shell that allow its commands with any arguments.
 func (b builtin) tools(host hosts.Host) *[]string {
 	tools := host.Tools.Current().Names(b.does...)
 	for _, shell := range host.Tools.Names(hosts.Runs) {
@@ -65,7 +65,8 @@ func (b builtin) tools(host hosts.Host) *[]string {
 	return &tools
 }
 
-// definition returns the agent with its tools in the common names; For changes those.
+// definition returns the agent with its tools in the common names; For
+// translates them.
 func (b builtin) definition(common hosts.Host) Definition {
 	return Definition{
 		Name: b.name, Type: b.name, Description: b.description, Prompt: b.prompt,

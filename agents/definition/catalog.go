@@ -15,14 +15,14 @@ import (
 type Dir struct {
 	Path   string `json:"path"`
 	Kind   string `json:"kind"`             // User or Project
-	Nested bool   `json:"nested,omitempty"` // subfolders count, and name what is in them
-	Within string `json:"within,omitempty"` // of a project's: the folder that no link in it leads out of; empty: Path
+	Nested bool   `json:"nested,omitempty"` // subfolders count, and prefix the names of what they contain
+	Within string `json:"within,omitempty"` // of a project's: the folder that no link may lead out of; empty: Path
 }
 
-// Dirs returns the folders to look in, from the lowest precedence to the highest
-// (spec: agents §1.7), none twice: the hosts', which may follow variables of their own,
-// and flame's. A machine without a home or a project has none of that. A project that
-// holds the home folder is the user's own.
+// Dirs returns the folders to search, in ascending precedence (spec: agents
+// §1.7), each once: the hosts', which may follow variables of their own, and
+// flame's. Without a home or a project those folders are missing. A project
+// that contains the home folder counts as the user's own.
 func Dirs(known hosts.Registry, m hosts.Machine) []Dir {
 	var dirs []Dir
 	add := func(kind string, folders ...hosts.Folder) {
@@ -47,22 +47,22 @@ func Dirs(known hosts.Registry, m hosts.Machine) []Dir {
 	return dirs
 }
 
-// holds reports whether a folder is dir or lies in it.
+// holds reports whether a folder is dir or inside it.
 func holds(dir, folder string) bool {
 	inside, err := filepath.Rel(dir, folder)
 	return err == nil && filepath.IsLocal(inside)
 }
 
-// A Catalog is all definitions that there are at one time.
+// A Catalog is all definitions at one time.
 type Catalog struct {
-	Definitions []Definition // by name; of the same name, the one that holds first
+	Definitions []Definition // by name; of the same name, the effective one first
 	Findings    []Flaw       // in the order of the folders and files
 	Dirs        []Dir        // that were searched
 	broken      map[string]Flaw
-	doubtful    map[string]bool // names for which some file is broken, whichever holds
+	doubtful    map[string]bool // names for which some file is broken, effective or not
 }
 
-// Available returns the definitions that can be used, by name.
+// Available returns the usable definitions, by name.
 func (c Catalog) Available() []Definition {
 	var available []Definition
 	for _, def := range c.Definitions {
@@ -73,13 +73,13 @@ func (c Catalog) Available() []Definition {
 	return available
 }
 
-// Find returns the definition with exactly this name. There is no second best: a
+// Find returns the definition with exactly this name. It never falls back: a
 // file that is broken or disabled keeps a definition of lower precedence, which
-// may be wider, from being used in its place.
+// may be wider, from replacing it.
 func (c Catalog) Find(name string) (Definition, error) {
 	if finding, broken := c.broken[name]; broken {
 		return Definition{}, core.Invalidf("the definition of agent %q is broken: %s", name, finding).
-			WithHint("repair or remove that file; no other definition takes its place")
+			WithHint("repair or remove that file; no other definition replaces it")
 	}
 	for _, def := range c.Definitions {
 		if def.Name != name || def.ShadowedBy != "" {
@@ -98,10 +98,10 @@ func (c Catalog) Find(name string) (Definition, error) {
 	return Definition{}, problem.WithHint("use one of the available agents, or write NAME.md into one of these folders")
 }
 
-// Role returns the tools that a host's own agent of this name is left, and whether that
-// can be told. Flame looks into more folders than any one host, so the definition that
-// holds here need not be the one that the host took: none of that name may be
-// exceeded, and none may be unreadable.
+// Role returns the tools left to a host's own agent of this name, and whether
+// that is known. Flame looks into more folders than any one host, so the
+// effective definition here need not be the one that the host took: none of
+// that name may be exceeded, and none may be unreadable.
 func (c Catalog) Role(name string) (role hosts.ToolSet, known bool) {
 	if _, err := c.Find(name); err != nil || c.doubtful[name] {
 		return role, false
@@ -139,7 +139,7 @@ func (c Catalog) searched() string {
 }
 
 // nearest returns the name that differs from name in at most a third of its
-// letters; empty if there is none.
+// letters, or "".
 func (c Catalog) nearest(name string) (near string) {
 	least := max(2, len(name)/3) + 1
 	for _, def := range c.Available() {
@@ -154,8 +154,8 @@ func (c Catalog) nearest(name string) (near string) {
 	return near
 }
 
-// distance is Levenshtein's: how many letters must be changed, added or taken
-// away to get from a to b.
+// distance returns the Levenshtein distance: how many letters must be changed,
+// added or removed to get from a to b.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

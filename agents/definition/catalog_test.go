@@ -211,7 +211,7 @@ func TestOneNameTwiceInAFolderIsAFinding(t *testing.T) {
 	root := t.TempDir()
 	repository.Write(t, root, map[string]string{"a.md": agent("same", "first"), "b.md": agent("same", "second")})
 	_, findings, catalog := loaded(root, false)
-	assert.Equal(t, []string{"DIR/b.md: takes the place of DIR/a.md, which gives the same name"}, findings)
+	assert.Equal(t, []string{"DIR/b.md: replaces DIR/a.md, which has the same name"}, findings)
 	def, err := catalog.Find("same")
 	require.NoError(t, err)
 	assert.Equal(t, "second", def.Prompt)
@@ -226,7 +226,7 @@ func TestNestedFoldersMayNotLoop(t *testing.T) {
 	require.NoError(t, os.Symlink(other, filepath.Join(root, "linked")))
 	names, findings, _ := loaded(root, true)
 	assert.Equal(t, []string{"a", "linked/far", "own-name", "team/b"}, names)
-	assert.Equal(t, []string{"DIR/team/up: leads back to a folder that was read already"}, findings)
+	assert.Equal(t, []string{"DIR/team/up: leads back to a folder that was already read"}, findings)
 }
 
 func TestAFolderThatCannotBeReadIsAFinding(t *testing.T) {

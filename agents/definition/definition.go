@@ -1,6 +1,6 @@
 // Package definition holds what an agent is: the files in which people describe
-// agents, in the dialects of the hosts, where they are found, and which of a name
-// holds. What an agent of a definition gets, it leaves to others.
+// agents, in the hosts' dialects, where they are found, and which one of a name
+// is effective. What an agent gets from its definition, it leaves to others.
 package definition
 
 import (
@@ -16,8 +16,8 @@ import (
 	"flame/hosts"
 )
 
-// A Definition says what an agent is for, how it is told, and what it may use at
-// most. What it leaves open comes from the call and from the caller.
+// A Definition says what an agent is for, its instructions, and its limits.
+// What it leaves open comes from the call and from the caller.
 type Definition struct {
 	Name        string    `json:"name"`
 	Description string    `json:"description"`
@@ -25,7 +25,7 @@ type Definition struct {
 	Model       string    `json:"model,omitempty"`     // empty: the host's choice
 	Effort      string    `json:"effort,omitempty"`    // empty: the host's choice
 	Type        string    `json:"type,omitempty"`      // builder, tester, analyzer or retriever; empty: none of them
-	Host        string    `json:"host,omitempty"`      // name of the one that it runs in; empty: the caller's
+	Host        string    `json:"host,omitempty"`      // host that it runs in; empty: the caller's
 	Isolation   Isolation `json:"isolation,omitempty"` // empty: not said
 
 	Tools           *[]string  `json:"tools,omitempty"` // that it may use; nil: all that its caller may; empty: none; "*" stands for any
@@ -41,21 +41,21 @@ type Definition struct {
 	MaxChildren  *int            `json:"maxChildren,omitempty"`
 	BudgetTokens int64           `json:"budgetTokens,omitempty"` // 0: the setting
 	BudgetUSD    float64         `json:"budgetUSD,omitempty"`    // 0: the setting
-	Context      string          `json:"context,omitempty"`      // of its frame, in its prompt: none, goal, frame or full; empty: full
+	Context      string          `json:"context,omitempty"`      // how much of its frame's context its prompt has: none, goal, frame or full; empty: full
 	ResultSchema json.RawMessage `json:"resultSchema,omitempty"` // JSON schema of its answer; nil: free text
 
 	Hidden     bool                       `json:"hidden,omitempty"`   // not offered in lists
 	Disabled   bool                       `json:"disabled,omitempty"` // switched off, along with those it shadows
-	HostKeys   map[string]json.RawMessage `json:"hostKeys,omitempty"` // what only a host understands, to be handed on; objects keep their order
+	HostKeys   map[string]json.RawMessage `json:"hostKeys,omitempty"` // keys that only a host understands, to be passed on; objects keep their order
 	Source     Source                     `json:"source"`
-	ShadowedBy string                     `json:"shadowedBy,omitempty"` // file of the definition that holds in its place; empty: this one holds
-	Replaces   *Source                    `json:"replaces,omitempty"`   // a project's: the built-in one or the user's own whose place it takes
+	ShadowedBy string                     `json:"shadowedBy,omitempty"` // file of the definition that replaces it; empty: this one is effective
+	Replaces   *Source                    `json:"replaces,omitempty"`   // a project's: the built-in or user's definition that it replaces
 
-	digest string // of what was written, where tools have a host's names since
+	digest string // of the original text, from before tools were translated for a host
 }
 
-// Digest is equal for definitions that say the same, wherever they stand and whatever
-// host they were translated For.
+// Digest is equal for definitions that say the same, wherever they are and
+// whatever host they were translated For.
 func (d Definition) Digest() string {
 	if d.digest != "" {
 		return d.digest
@@ -63,10 +63,10 @@ func (d Definition) Digest() string {
 	d.Source, d.ShadowedBy, d.Replaces = Source{}, "", nil
 	raw, err := json.Marshal(d)
 	if err != nil {
-		return "" // which fits none
+		return "" // which matches nothing
 	}
-	// All of the sum: of half of it somebody could make two definitions that have the
-	// same, and ask for leave with the tame one.
+	// Use the whole sum: with half of it somebody could make two definitions
+	// with the same digest, and request permission with the tame one.
 	sum := sha256.Sum256(raw)
 	return hex.EncodeToString(sum[:])
 }
@@ -76,7 +76,7 @@ func (d Definition) ToolSet() hosts.ToolSet {
 	return hosts.ToolSet{}.Only(d.Tools).Without(d.DisallowedTools...)
 }
 
-// Isolation reports whether an agent gets a git worktree of its own.
+// Isolation says whether an agent gets its own git worktree.
 type Isolation string
 
 // The ways.
@@ -108,8 +108,8 @@ const (
 // Shipped reports whether the definition comes with the repository.
 func (d Definition) Shipped() bool { return d.Source.Kind == Project }
 
-// Origin says which file of the project's folder a shipped definition is, and whose
-// place it takes; empty for others.
+// Origin says which file of the project's folder a shipped definition is, and
+// what it replaces; it is empty for others.
 func (d Definition) Origin(project string) string {
 	if !d.Shipped() {
 		return ""
@@ -124,7 +124,7 @@ func (d Definition) Origin(project string) string {
 	return text + ", not your own " + core.OneLine(d.Replaces.File, maxPath)
 }
 
-// File is where the definition stands, as seen from a folder.
+// File returns the definition's path relative to a folder.
 func (d Definition) File(from string) string {
 	file, err := filepath.Rel(from, d.Source.File)
 	if err != nil || !filepath.IsLocal(file) {

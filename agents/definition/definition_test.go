@@ -74,8 +74,8 @@ func TestBadFilesAreReportedWithTheirLine(t *testing.T) {
 		"a wrong indentation":          {front(good, "tools:", "  - Read", " - Bash"), "a.md:6: not valid YAML: did not find expected key"},
 		"a tab":                        {front(good, "\ttools: Read"), "a.md:4: not valid YAML: found a tab character that violates indentation"},
 		"a colon elsewhere":            {front(good, "model: a: b"), "a.md:4: not valid YAML: mapping values are not allowed in this context"},
-		"a key twice":                  {front(good, "tools: Read", "tools: Bash"), "a.md:5: tools: stands there twice"},
-		"a key of flame's twice":       {front(good, "flame:", "  type: tester", "  type: builder"), "a.md:6: type: stands there twice"},
+		"a key twice":                  {front(good, "tools: Read", "tools: Bash"), "a.md:5: tools: appears twice"},
+		"a key of flame's twice":       {front(good, "flame:", "  type: tester", "  type: builder"), "a.md:6: type: appears twice"},
 		"an alias":                     {front(good, "x: &t [Read]", "tools: *t"), "a.md:5: aliases (*t) are not read"},
 		"a merged map":                 {front(good, "<<: {tools: Read}"), "a.md:4: a key must be a word"},
 		"a second document":            {front(good, "...", "tools: Read"), "a.md: not valid YAML: expected single document, found multiple"},
@@ -83,15 +83,15 @@ func TestBadFilesAreReportedWithTheirLine(t *testing.T) {
 		"no instructions":              {"---\n" + good + "\n---\n \n", "a.md:1: there are no instructions: write them below the front matter"},
 		"a name with blanks": {
 			front("name: my agent", "description: d"),
-			`a.md:1: the name "my agent" must begin with a letter and go on with letters, digits and hyphens; plugin:name is one too`,
+			`a.md:1: the name "my agent" must begin with a letter and continue with letters, digits and hyphens; plugin:name is also allowed`,
 		},
 		"a name of another script": {
 			front("name: é", "description: d"),
-			`a.md:1: the name "é" must begin with a letter and go on with letters, digits and hyphens; plugin:name is one too`,
+			`a.md:1: the name "é" must begin with a letter and continue with letters, digits and hyphens; plugin:name is also allowed`,
 		},
 		"a name that leaves the folder": {
 			front("name: ../a", "description: d"),
-			`a.md:1: the name "../a" must begin with a letter and go on with letters, digits and hyphens; plugin:name is one too`,
+			`a.md:1: the name "../a" must begin with a letter and continue with letters, digits and hyphens; plugin:name is also allowed`,
 		},
 		"tools without value":          {front(good, "tools:"), "a.md:4: tools: has no value; write [] for none, or leave the key out"},
 		"tools with an empty item":     {front(good, "tools:", "  - Read", "  -"), "a.md:4: tools: has no value; write [] for none, or leave the key out"},
@@ -164,7 +164,7 @@ func TestDoubtfulFilesGiveAnAgentAndAWarning(t *testing.T) {
 		"Descartes' levels beside tools": {front(good, "tools: Read", "tool_level: readonly"), "a.md:5: tool_level: is not a known key"},
 		"instructions twice":             {front(good, "prompt: Other."), "a.md:4: prompt: is not used, the text below the front matter is"},
 		"a description with colons": {
-			front("name: a", "description: Use when: asked"), "a.md:3: description: is not valid YAML and was taken as it stands; quote it",
+			front("name: a", "description: Use when: asked"), "a.md:3: description: is not valid YAML and was taken literally; quote it",
 		},
 		"a permission to ask": {
 			front(good, "permission: {bash: ask}"), "a.md:4: permission: bash would ask, and an agent has nobody to ask: it is denied",
@@ -263,7 +263,7 @@ func TestABadDefinitionInACallIsAnError(t *testing.T) {
 	tests := map[string]struct{ raw, want string }{
 		"not JSON":        {`{`, "it is not valid JSON"},
 		"not an object":   {`["Read"]`, "it must be a JSON object"},
-		"a key twice":     {`{"tools": ["Read"], "tools": null}`, "tools: stands there twice"},
+		"a key twice":     {`{"tools": ["Read"], "tools": null}`, "tools: appears twice"},
 		"tools null":      {`{"description": "d", "prompt": "p", "tools": null}`, "tools: has no value"},
 		"an unknown key":  {`{"description": "d", "prompt": "p", "colour": "red"}`, "colour: is not a known key"},
 		"no prompt":       {`{"description": "d"}`, "there are no instructions"},

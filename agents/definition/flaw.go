@@ -6,13 +6,13 @@ import (
 	"flame/core"
 )
 
-// A Flaw is something that is wrong with a definition's file or a folder.
+// A Flaw is something wrong with a definition's file or a folder.
 type Flaw struct {
 	File   string `json:"file"`
-	Line   int    `json:"line,omitempty"`  // from 1; 0 where it is about the whole
+	Line   int    `json:"line,omitempty"`  // from 1; 0 if it concerns the whole
 	Agent  string `json:"agent,omitempty"` // name of the definition, as far as it is known
 	Reason string `json:"reason"`
-	Fatal  bool   `json:"fatal"` // the file gives no agent
+	Fatal  bool   `json:"fatal"` // the file defines no agent
 }
 
 // maxPath bounds a path in a sentence, in characters.

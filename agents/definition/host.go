@@ -11,8 +11,8 @@ import (
 	"flame/hosts"
 )
 
-// For returns the definition with tools by the names that a host has for them; what
-// has no other name there stays as it is.
+// For returns the definition with a host's names for tools; a tool without
+// another name there stays as it is.
 func (d Definition) For(known hosts.Registry, host string) Definition {
 	d.digest = d.Digest()
 	if h := known.Of(host); d.Source.Kind == Builtin && len(h.Tools) > 0 {
@@ -31,8 +31,8 @@ func (d Definition) For(known hosts.Registry, host string) Definition {
 	return d
 }
 
-// Model returns a model by the name that a host takes it by; empty, with what to warn of,
-// for one of another host's, which a definition may have been written for.
+// Model returns a host's name for a model. For another host's model, which a
+// definition may have been written for, it returns "" and a warning.
 func Model(host hosts.Host, name string) (model string, warnings []string) {
 	switch {
 	case name == "" || name == "inherit":
@@ -53,18 +53,18 @@ func UnknownTools(host hosts.Host, tools *[]string) (warnings []string) {
 	return warnings
 }
 
-// HandedOn returns the keys that a host gets of the definition, and warns of the others.
-// Whoever may edit a project's files, or write a definition into a call, may not run
-// commands by that.
+// HandedOn returns the definition's keys for a host, and warnings about the
+// others. People who may edit a project's files, or write a definition into a
+// call, must not run commands that way.
 func (d Definition) HandedOn(host hosts.Host) (keys map[string]json.RawMessage, warnings []string) {
 	keys = map[string]json.RawMessage{}
 	for _, key := range slices.Sorted(maps.Keys(d.HostKeys)) {
 		switch {
-		case key == "mode" || slices.Contains(listing, key): // of its place in lists alone
+		case key == "mode" || slices.Contains(listing, key): // it only matters in lists
 		case !host.Key(key).Passed:
-			warnings = append(warnings, fmt.Sprintf("%s: is not handed on to %s", key, host.Name))
+			warnings = append(warnings, fmt.Sprintf("%s: is not passed on to %s", key, host.Name))
 		case host.Key(key).Commands && d.Source.Kind != User:
-			warnings = append(warnings, fmt.Sprintf("%s: is handed on only from definitions in your home, since it can run commands", key))
+			warnings = append(warnings, fmt.Sprintf("%s: is passed on only from definitions in your home, since it can run commands", key))
 		default:
 			keys[key] = d.HostKeys[key]
 		}
@@ -72,9 +72,9 @@ func (d Definition) HandedOn(host hosts.Host) (keys map[string]json.RawMessage, 
 	return keys, warnings
 }
 
-// Trusted returns the tools that the definition allows, as far as a set has them, where
-// it came with flame or lies in the user's home. Others limit an agent and allow
-// nothing: whoever writes them may be a model.
+// Trusted returns the tools that the definition allows, as far as a set has
+// them, if it comes with flame or from the user's home. Others limit an agent
+// and allow nothing: their author may be a model.
 func (d Definition) Trusted(set hosts.ToolSet) []string {
 	if d.Tools == nil || d.Source.Kind != Builtin && d.Source.Kind != User {
 		return nil

@@ -183,7 +183,7 @@ func TestDefinitionsOfARepositoryAreReadWithoutLeavingIt(t *testing.T) {
 			assert.Equal(t, tt.finding, finding)
 			builder, err := catalog.Find("builder")
 			if tt.builder == "" {
-				assert.Contains(t, problem(t, err, core.ErrInvalid), "no other definition takes its place")
+				assert.Contains(t, problem(t, err, core.ErrInvalid), "no other definition replaces it")
 				return
 			}
 			require.NoError(t, err)

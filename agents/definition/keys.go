@@ -9,7 +9,8 @@ import (
 )
 
 // keys are those of Claude Code, OpenCode and Wave (spec: agents §1). A value
-// that cannot be read fails the definition: what it was to limit would be open.
+// that cannot be read fails the definition: the limit it was meant to set would
+// be missing.
 var keys = map[string]setter{
 	"name":        text(func(d *Definition) *string { return &d.Name }),
 	"description": text(func(d *Definition) *string { return &d.Description }),
@@ -17,7 +18,7 @@ var keys = map[string]setter{
 	"effort":      text(func(d *Definition) *string { return &d.Effort }),
 	"model":       setModel,
 	"mode":        setRole,
-	// What asks for more than a worktree must not get less.
+	// A request for more than a worktree must not get less.
 	"isolation":       oneOf(func(d *Definition) *string { return (*string)(&d.Isolation) }, Isolation("").Values()...),
 	"permissionMode":  setPermissionMode,
 	"tools":           setTools,
@@ -35,7 +36,7 @@ var keys = map[string]setter{
 // listing are keys that are for lists of agents.
 var listing = []string{"color", "tags"}
 
-// flameKeys are those of the map that is flame's own.
+// flameKeys are those of flame's own map.
 var flameKeys = map[string]setter{
 	"host":            setHost,
 	"type":            oneOf(func(d *Definition) *string { return &d.Type }, "builder", "tester", "analyzer", "retriever"),
@@ -58,7 +59,7 @@ func (r *reader) read(n *yaml.Node) {
 	}
 }
 
-// fields puts each field of a map to where its key belongs.
+// fields passes each field of a map to its key's setter.
 func (r *reader) fields(n *yaml.Node, known map[string]setter, path string) error {
 	if n.Kind != yaml.MappingNode {
 		return errors.New("must be a map of keys to values")
@@ -82,14 +83,14 @@ func (r *reader) fields(n *yaml.Node, known map[string]setter, path string) erro
 	return nil
 }
 
-// handsOn reports whether a key is one that only hosts understand, or lists of agents;
-// it is kept as it stands. "observer" and its kin are a family of keys.
+// handsOn reports whether only hosts, or lists of agents, understand a key; its
+// value is kept as is. "observer" and its kin are a family of keys.
 func (r *reader) handsOn(key string) bool {
 	return r.known.Understands(key) || slices.Contains(listing, key) || strings.HasPrefix(key, "observer")
 }
 
-// unknown notes a key that nobody knows. One that sounds as if it limited the
-// agent must not be passed over, unless tools does that already.
+// unknown records a key that nobody knows. One that sounds as if it limited the
+// agent must not be ignored, unless tools limits it already.
 func (r *reader) unknown(key *yaml.Node, path string) {
 	name := strings.ToLower(key.Value)
 	if (strings.Contains(name, "tool") || strings.Contains(name, "permission")) && !r.limited {
@@ -100,12 +101,12 @@ func (r *reader) unknown(key *yaml.Node, path string) {
 	r.warn(key.Line, "%s%s: is not a known key", path, brief(key.Value))
 }
 
-// finish checks the whole and returns the definition, one that may do nothing if
-// anything is fatal.
+// finish checks the whole and returns the definition, which may do nothing if
+// any finding is fatal.
 func (r *reader) finish() (Definition, []Flaw) {
 	r.limitTools()
 	if !validName(r.def.Name) {
-		r.fail(1, "the name %q must begin with a letter and go on with letters, digits and hyphens; plugin:name is one too", brief(r.def.Name))
+		r.fail(1, "the name %q must begin with a letter and continue with letters, digits and hyphens; plugin:name is also allowed", brief(r.def.Name))
 	}
 	if !r.def.Disabled {
 		if r.def.Description == "" {

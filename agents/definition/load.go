@@ -18,29 +18,29 @@ import (
 	"flame/hosts"
 )
 
-// What is read of definitions at most: they stand on the way of each spawn, and a
-// repository may hold anything.
+// Limits on reading definitions: every spawn reads them, and a repository may
+// contain anything.
 const (
 	largest  = 1 << 20         // bytes of one file; instructions are a few KB
 	allowed  = 16 << 20        // bytes of all files together
-	most     = 5000            // entries of one folder, with those below it: a link may lead anywhere, to the root of the disk too
+	most     = 5000            // entries of one folder, including those below it: a link may lead anywhere, even to the root of the disk
 	deepest  = 10              // folders in folders
 	patience = 2 * time.Second // for all of them; a few hundred take some milliseconds
 )
 
-// Load reads the built-in definitions and those of the folders, each higher in
-// precedence than those before it. It reads anew at each call, so that what a
-// user changes holds at once. A bad file is a finding and keeps no other from
-// being loaded; but no other takes its place: see Find.
+// Load reads the built-in definitions and those of the folders, in ascending
+// precedence. It reads them on each call, so that a user's changes apply at
+// once. A bad file is a finding and keeps no other from being loaded; but no
+// other replaces it: see Find.
 //
-// A project's folders come with the repository, so no link is followed out of it, and
-// all folders together are bounded in size and time. The user's own come first, so
-// that nothing a repository holds keeps them from being read.
+// A project's folders come with the repository, so no link is followed out of
+// it, and all folders together are bounded in size and time. The user's own are
+// read first, so that nothing in a repository keeps them from being read.
 func Load(known hosts.Registry, dirs []Dir) Catalog {
 	return loadUntil(time.Now().Add(patience), known, dirs)
 }
 
-// loadUntil is Load that reads no more after a time.
+// loadUntil is Load with a deadline.
 func loadUntil(end time.Time, known hosts.Registry, dirs []Dir) Catalog {
 	l := loader{
 		catalog: Catalog{Dirs: dirs, broken: map[string]Flaw{}, doubtful: map[string]bool{}},
@@ -59,17 +59,17 @@ func loadUntil(end time.Time, known hosts.Registry, dirs []Dir) Catalog {
 type loader struct {
 	catalog Catalog
 	known   hosts.Registry
-	holds   map[string]int // index of the definition that holds, by name
+	holds   map[string]int // index of the effective definition, by name
 	end     time.Time      // when to read no more
 	room    int            // bytes that may still be read
 }
 
-// add takes a definition over those of its name that came before.
+// add replaces earlier definitions of the same name by this one.
 func (l *loader) add(def Definition) {
 	delete(l.catalog.broken, def.Name)
 	if i, known := l.holds[def.Name]; known {
 		if before := l.catalog.Definitions[i]; filepath.Dir(before.Source.File) == filepath.Dir(def.Source.File) {
-			l.note(def.Source.File, def.Name, fmt.Sprintf("takes the place of %s, which gives the same name", before.Source.File), false)
+			l.note(def.Source.File, def.Name, fmt.Sprintf("replaces %s, which has the same name", before.Source.File), false)
 		}
 	}
 	l.holds[def.Name] = len(l.catalog.Definitions)
@@ -80,11 +80,11 @@ func (l *loader) note(path, agent, reason string, fatal bool) {
 	l.catalog.Findings = append(l.catalog.Findings, Flaw{File: path, Agent: agent, Reason: reason, Fatal: fatal})
 }
 
-// finish marks what is shadowed, and whose place a project's definition takes, and
+// finish marks what is shadowed, and what a project's definition replaces, and
 // sorts by name.
 func (l *loader) finish() Catalog {
 	c := l.catalog
-	trusted := map[string]Source{} // of those so far that are not the project's, by name
+	trusted := map[string]Source{} // those so far that are not the project's, by name
 	for i := range c.Definitions {
 		def := &c.Definitions[i]
 		if finding, broken := c.broken[def.Name]; broken {
@@ -129,29 +129,29 @@ func (l *loader) dir(dir Dir) {
 type walk struct {
 	*loader
 	dir  Dir
-	base string         // path of the folder that names are seen from
+	base string         // path of the folder that names are relative to
 	in   confine.Folder // that folder
 	seen []fs.FileInfo  // of the folders that were read
 	left int            // entries that may still be looked at
-	over bool           // no more is read
+	over bool           // nothing more is read
 }
 
 func (w *walk) path(name string) string { return filepath.Join(w.base, name) }
 
-// unread notes a folder that cannot be read, unless there is none.
+// unread records a folder that cannot be read, unless it does not exist.
 func (w *walk) unread(path string, err error) {
 	if path != w.dir.Path || !errors.Is(err, fs.ErrNotExist) {
 		w.note(path, "", words(err), true)
 	}
 }
 
-// stop notes why the rest of the folder is not read.
+// stop records why the rest of the folder is not read.
 func (w *walk) stop(reason string) {
 	w.over = true
 	w.note(w.dir.Path, "", reason+"; the rest was not read", true)
 }
 
-// folder reads what a folder holds; prefix begins the names of agents in it.
+// folder reads a folder; prefix precedes the names of agents in it.
 func (w *walk) folder(name, prefix string, depth int) {
 	info, err := w.in.Stat(name)
 	if err != nil {
@@ -159,7 +159,7 @@ func (w *walk) folder(name, prefix string, depth int) {
 		return
 	}
 	if slices.ContainsFunc(w.seen, func(known fs.FileInfo) bool { return os.SameFile(known, info) }) {
-		w.note(w.path(name), "", "leads back to a folder that was read already", false)
+		w.note(w.path(name), "", "leads back to a folder that was already read", false)
 		return
 	}
 	w.seen = append(w.seen, info)
@@ -181,8 +181,8 @@ func (w *walk) folder(name, prefix string, depth int) {
 	}
 }
 
-// entry reads a file or, where folders nest, a folder. Links are followed, as far as
-// the folder lets them lead.
+// entry reads a file or, if folders nest, a folder. Links are followed as far
+// as the folder allows.
 func (w *walk) entry(name, prefix string, kind fs.FileMode, depth int) {
 	stem, markdown := strings.CutSuffix(path.Base(name), ".md")
 	if !markdown && !w.dir.Nested {
@@ -234,8 +234,8 @@ func (w *walk) file(name, agent string) {
 	w.add(def)
 }
 
-// unheardOf returns the tools that a definition names and no host is known to have, or
-// not the one that it is for.
+// unheardOf returns the tools in a definition that no host is known to have, or
+// that its own host is not known to have.
 func unheardOf(registry hosts.Registry, def Definition) (tools []string) {
 	names := registry.Names()
 	if def.Host != "" {
@@ -253,19 +253,20 @@ func unheardOf(registry hosts.Registry, def Definition) (tools []string) {
 	return tools
 }
 
-// broken notes a file that gives no definition, and that it stands in the way of
-// those of the same name.
+// broken records a file that gives no definition, and that it blocks those of
+// the same name.
 func (w *walk) broken(name, agent string, err error) {
 	w.note(w.path(name), agent, words(err), true)
 	w.inTheWay(agent, w.catalog.Findings[len(w.catalog.Findings)-1])
 }
 
-// inTheWay keeps what came before from being used by this name.
+// inTheWay keeps earlier definitions from being used by this name.
 func (l *loader) inTheWay(agent string, why Flaw) {
 	l.catalog.broken[agent], l.catalog.doubtful[agent] = why, true
 }
 
-// words say why something was not read, without its path, which stands beside them.
+// words says why something was not read, without its path, which is shown
+// beside it.
 func words(err error) string {
 	var refused confine.Refusal
 	if errors.As(err, &refused) {

@@ -8,12 +8,13 @@ import (
 	"flame/hosts"
 )
 
-// parse reads a definition: Markdown with YAML front matter, in the dialect of Claude
-// Code, OpenCode, Wave or flame. name holds where the file gives none. Where a finding
-// is fatal, the definition may use no tools and is good for its name only.
+// parse reads a definition: Markdown with YAML front matter, in the dialect of
+// Claude Code, OpenCode, Wave or flame. name applies if the file has none. If a
+// finding is fatal, the definition may use no tools and only its name is of
+// use.
 //
-// Whatever could widen what the agent may do, if it were passed over, is fatal: a
-// value that cannot be read, a key twice, an unknown key about tools.
+// Whatever could widen what the agent may do if it were ignored is fatal: a
+// value that cannot be read, a repeated key, an unknown key about tools.
 func parse(known hosts.Registry, file, name string, content []byte) (Definition, []Flaw) {
 	r := reader{known: known, file: file, def: Definition{Name: name, Source: Source{File: file}}}
 	front, body, err := split(content)
@@ -25,7 +26,7 @@ func parse(known hosts.Registry, file, name string, content []byte) (Definition,
 		return r.refuse(err)
 	}
 	if sloppy > 0 {
-		r.warn(sloppy, "description: is not valid YAML and was taken as it stands; quote it")
+		r.warn(sloppy, "description: is not valid YAML and was taken literally; quote it")
 	}
 	if body != "" {
 		if prompt := field(fields, "prompt"); prompt != nil {
@@ -39,14 +40,14 @@ func parse(known hosts.Registry, file, name string, content []byte) (Definition,
 	return r.finish()
 }
 
-// Inline reads a definition that a call carries: the keys of a file as JSON, the
+// Inline reads a definition carried by a call: the keys of a file as JSON, the
 // instructions in "prompt". Nobody would see a warning, so all findings are
 // errors.
 func Inline(known hosts.Registry, raw json.RawMessage) (Definition, error) {
 	r := reader{known: known, def: Definition{Name: "inline"}}
 	if len(raw) > largest {
 		return Definition{Tools: &[]string{}}, core.Invalidf("the definition in the call is larger than %d KB", largest>>10).
-			WithHint("put what is long into a file and name that in the prompt")
+			WithHint("put long text into a file and name that in the prompt")
 	}
 	fields, err := jsonFields(raw)
 	if err != nil {
@@ -62,9 +63,9 @@ func Inline(known hosts.Registry, raw json.RawMessage) (Definition, error) {
 	return def, nil
 }
 
-// Permitted returns the tools that OpenCode's permissions leave one of its agents.
-// What they ask a person about counts as denied, as an agent has nobody to ask;
-// of permissions that cannot be read nothing is left.
+// Permitted returns the tools that OpenCode's permissions leave one of its
+// agents. What they would ask a person about counts as denied, as an agent has
+// nobody to ask; permissions that cannot be read leave nothing.
 func Permitted(known hosts.Registry, permission string) Definition {
 	r := reader{known: known}
 	fields, err := jsonFields(json.RawMessage(`{"permission":` + permission + `}`))

@@ -15,7 +15,7 @@ import (
 	"flame/hosts"
 )
 
-// A reader makes a definition out of fields and notes what is wrong.
+// A reader makes a definition out of fields and records what is wrong.
 type reader struct {
 	known    hosts.Registry
 	file     string
@@ -25,13 +25,13 @@ type reader struct {
 	switched []rule    // its map
 	rules    []rule    // permission
 	findings []Flaw
-	more     int // findings that are not told one by one
+	more     int // number of findings that are not listed
 }
 
 // A setter puts the value of one key into the definition.
 type setter func(r *reader, n *yaml.Node) error
 
-// keep stores what is to be handed on to a host.
+// keep stores what is passed on to a host.
 func (r *reader) keep(key string, n *yaml.Node) error {
 	var value bytes.Buffer
 	if err := toJSON(&value, n); err != nil {
@@ -44,7 +44,7 @@ func (r *reader) keep(key string, n *yaml.Node) error {
 	return nil
 }
 
-// refuse returns up with one fatal finding.
+// refuse gives up with one fatal finding.
 func (r *reader) refuse(err error) (Definition, []Flaw) {
 	var at lineError
 	errors.As(err, &at)
@@ -66,8 +66,8 @@ func (r *reader) result() (Definition, []Flaw) {
 	return r.def, r.findings
 }
 
-// What is said of one file: a hostile one may hold thousands of mistakes, and texts of
-// any length in each.
+// Limits on what is said about one file: a hostile one may contain thousands of
+// mistakes, each with texts of any length.
 const (
 	mostFindings = 20
 	maxReason    = 300 // characters
@@ -82,7 +82,8 @@ func (r *reader) warn(line int, format string, args ...any) {
 	r.find(Flaw{File: r.file, Line: line, Reason: fmt.Sprintf(format, args...)})
 }
 
-// find notes a finding. Of too many the first ones stay, and the first that is fatal.
+// find records a finding. If there are too many, the first ones stay, and the
+// first fatal one.
 func (r *reader) find(f Flaw) {
 	f.Reason = core.OneLine(f.Reason, maxReason)
 	if len(r.findings) < mostFindings || f.Fatal && !slices.ContainsFunc(r.findings, isFatal) {
@@ -92,7 +93,7 @@ func (r *reader) find(f Flaw) {
 	}
 }
 
-// brief is as much of a name as is told of one that is wrong.
+// brief cuts a wrong name for a message.
 func brief(name string) string { return core.Cut(name, 60) }
 
 func isFatal(f Flaw) bool { return f.Fatal }

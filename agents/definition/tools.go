@@ -11,7 +11,7 @@ import (
 	"flame/hosts"
 )
 
-// setTools takes Claude Code's list or OpenCode's map of tools.
+// setTools accepts Claude Code's list or OpenCode's map of tools.
 func setTools(r *reader, n *yaml.Node) error {
 	if n.Kind == yaml.MappingNode {
 		return r.switches(n)
@@ -32,14 +32,14 @@ func setDelegateGrants(r *reader, n *yaml.Node) (err error) {
 	return err
 }
 
-// MaxTools bounds the names in one list and the rules in one map: each is compared
-// with each, of the definition and of whoever asks for the agent.
+// MaxTools bounds the names in one list and the rules in one map: each is
+// compared with each, those of the definition and those of the agent's caller.
 const MaxTools = 500
 
 var errTooMany = fmt.Errorf("has more than %d entries", MaxTools)
 
-// toolNames reads names with commas between them, or a list of such. Without
-// names the list is empty; no value at all is a mistake.
+// toolNames reads comma-separated names, or a list of such. Without names the
+// list is empty; a missing value is a mistake.
 func toolNames(n *yaml.Node) ([]string, error) {
 	lines := []*yaml.Node{n}
 	if n.Kind == yaml.SequenceNode {
@@ -65,8 +65,8 @@ func toolNames(n *yaml.Node) ([]string, error) {
 	return names, nil
 }
 
-// SplitNames cuts at commas that are not part of a rule, as in
-// "Bash(git add, git diff), Read".
+// SplitNames splits at commas that are not part of a rule, as in "Bash(git add,
+// git diff), Read".
 func SplitNames(line string) (names []string) {
 	depth, start := 0, 0
 	for i, c := range line + "," {
@@ -85,17 +85,17 @@ func SplitNames(line string) (names []string) {
 	return names
 }
 
-// A rule is one entry of OpenCode's maps. Of those that match a call the last
-// one holds.
+// A rule is one entry of OpenCode's maps. The last one that matches a call
+// applies.
 type rule struct {
 	tool    string
 	pattern string // of its arguments; "*": any
 	allow   bool
 	line    int
-	about   []string // the tools that it is about: several share a permission in some hosts
+	about   []string // the tools it covers: in some hosts several share a permission
 }
 
-// String returns the rule's tool as lists of tools have it.
+// String returns the rule's tool in the form used in lists of tools.
 func (r rule) String() string { return r.named(r.tool) }
 
 func (r rule) named(tool string) string {
@@ -105,7 +105,7 @@ func (r rule) named(tool string) string {
 	return tool + "(" + r.pattern + ")"
 }
 
-// names returns the tools that the rule is about.
+// names returns the tools that the rule covers.
 func (r rule) names() (names []string) {
 	for _, tool := range r.about {
 		names = append(names, r.named(tool))
@@ -158,8 +158,8 @@ func setPermission(r *reader, n *yaml.Node) error {
 	return nil
 }
 
-// permit notes one permission. What OpenCode would ask about is denied: there is
-// nobody to answer (spec: agents §3).
+// permit records one permission. What OpenCode would ask about is denied: there
+// is nobody to answer (spec: agents §3).
 func (r *reader) permit(tool, pattern string, action *yaml.Node) error {
 	entry := rule{tool, pattern, action.Value == "allow", action.Line, r.known.Sharing(tool)}
 	host, aside := r.known.Applies(tool)
@@ -182,7 +182,7 @@ func (r *reader) permit(tool, pattern string, action *yaml.Node) error {
 
 // limitTools turns lists and maps into what the agent may use.
 func (r *reader) limitTools() {
-	allowed, denied, lost := narrow(append(r.switched, r.rules...)) // permission goes last in OpenCode, wherever it stands
+	allowed, denied, lost := narrow(append(r.switched, r.rules...)) // in OpenCode permission applies last, wherever it is
 	for _, entry := range lost {
 		r.warn(entry.line, "%s is an exception from a denial, which cannot be kept: the denial holds; begin with \"*\": deny and allow what is needed",
 			brief(entry.String()))
@@ -198,9 +198,10 @@ func (r *reader) limitTools() {
 	}
 }
 
-// narrow says by lists what rules say by their order: the tools that alone are
-// allowed (nil: all) and those denied, which hold whatever is allowed. Allowing a
-// part of what was denied cannot be said so; those rules are lost.
+// narrow expresses by lists what rules express by their order: the tools that
+// alone are allowed (nil: all) and those denied, which applies to whatever is
+// allowed. Allowing a part of what was denied cannot be expressed; those rules
+// are lost.
 func narrow(rules []rule) (allowed *[]string, denied []string, lost []rule) {
 	for i, entry := range slices.Backward(rules) {
 		if entry.tool == "*" {
@@ -228,7 +229,7 @@ func narrow(rules []rule) (allowed *[]string, denied []string, lost []rule) {
 	return allowed, denied, lost
 }
 
-// meets reports whether the rule may be about one of these tools.
+// meets reports whether the rule may cover one of these tools.
 func (r rule) meets(tools []string) bool {
 	return slices.ContainsFunc(tools, func(tool string) bool {
 		return slices.ContainsFunc(r.names(), func(name string) bool { return hosts.Overlap(name, tool) })

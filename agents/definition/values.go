@@ -15,7 +15,7 @@ import (
 	"flame/hosts"
 )
 
-// field returns the value of a key; nil without it.
+// field returns the value of a key, or nil.
 func field(n *yaml.Node, key string) *yaml.Node {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		if n.Content[i].Value == key {
@@ -25,7 +25,7 @@ func field(n *yaml.Node, key string) *yaml.Node {
 	return nil
 }
 
-// word returns the text of a single value; a key without a value has none.
+// word returns the text of a single value, or "" for a key without one.
 func word(n *yaml.Node) (string, error) {
 	switch {
 	case n.Kind != yaml.ScalarNode:
@@ -76,8 +76,8 @@ func flag(of func(*Definition) *bool) setter {
 	}
 }
 
-// setRole keeps in which of OpenCode's lists the agent is. It limits nothing, so what
-// is meant for a permission mode must not pass for it.
+// setRole stores in which of OpenCode's lists the agent is. It limits nothing,
+// so a value meant as a permission mode must not be accepted for it.
 func setRole(r *reader, n *yaml.Node) error {
 	var role string
 	if err := oneOf(func(*Definition) *string { return &role }, "primary", "subagent", "all")(r, n); err != nil {
@@ -92,7 +92,7 @@ func setBackground(r *reader, n *yaml.Node) error {
 	return err
 }
 
-// integer reads a number of things.
+// integer parses a whole number of at least least.
 func integer(n *yaml.Node, least int64) (int64, error) {
 	value, err := strconv.ParseInt(n.Value, 10, 64)
 	if n.Kind != yaml.ScalarNode || err != nil || value < least {
@@ -149,7 +149,7 @@ func setHost(r *reader, n *yaml.Node) error {
 	return err
 }
 
-// setTimeout takes seconds, as the settings do, or Go's notation ("5m").
+// setTimeout accepts seconds, as the settings do, or Go's notation ("5m").
 func setTimeout(r *reader, n *yaml.Node) error {
 	timeout, err := time.ParseDuration(n.Value)
 	if seconds, numberErr := strconv.ParseFloat(n.Value, 64); numberErr == nil && seconds <= math.MaxInt32 {

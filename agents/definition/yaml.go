@@ -13,7 +13,7 @@ import (
 )
 
 // largestFront is the size of a front matter, in bytes, above which it is not
-// parsed; it bounds what a hostile one costs.
+// parsed; it bounds the cost of a hostile one.
 const largestFront = 64 << 10
 
 // A lineError is an error at a line of the file.
@@ -28,7 +28,7 @@ func errorAt(line int, format string, args ...any) error {
 	return lineError{line, fmt.Sprintf(format, args...)}
 }
 
-// split parts a file into its front matter, the opening line included so that
+// split splits a file into its front matter, including the opening line so that
 // lines keep their numbers, and the text below.
 func split(content []byte) (front, body string, err error) {
 	content = bytes.TrimPrefix(content, []byte("\ufeff"))
@@ -60,8 +60,8 @@ func split(content []byte) (front, body string, err error) {
 func isFence(line string) bool { return strings.TrimRight(line, " \t") == "---" }
 
 // frontMatter returns the fields of a file. Claude Code's own wizard writes
-// descriptions with colons in them and quotes nothing, which it and OpenCode take
-// as text; so do we, and say in which line, else sloppy is 0.
+// descriptions with colons in them and quotes nothing, which it and OpenCode
+// accept as text; so does this, and returns the line as sloppy, otherwise 0.
 func frontMatter(front string) (fields *yaml.Node, sloppy int, err error) {
 	fields, err = yamlFields(front)
 	if err == nil {
@@ -78,8 +78,8 @@ func frontMatter(front string) (fields *yaml.Node, sloppy int, err error) {
 	return again, line, nil
 }
 
-// quoteDescription puts a description that stands bare on one line into quotes,
-// and returns its line; 0 where there is none.
+// quoteDescription quotes an unquoted description on one line, and returns its
+// line, or 0 if there is none.
 func quoteDescription(front string) (string, int) {
 	lines := strings.Split(front, "\n")
 	for i, line := range lines {
@@ -109,8 +109,9 @@ func yamlFields(text string) (*yaml.Node, error) {
 	return document.Content[0], plain(document.Content[0])
 }
 
-// plain checks that a value means one thing only: no aliases and merges, whose
-// expansion has no bound, and no key twice, of which readers take either one.
+// plain checks that a value is unambiguous: no aliases and merges, whose
+// expansion is unbounded, and no repeated keys, of which readers take either
+// one.
 func plain(n *yaml.Node) error {
 	if n.Kind == yaml.AliasNode {
 		return errorAt(n.Line, "aliases (*%s) are not read", brief(n.Value))
@@ -127,7 +128,7 @@ func plain(n *yaml.Node) error {
 			return errorAt(child.Line, "a key must be a word")
 		}
 		if seen[child.Value] {
-			return errorAt(child.Line, "%s: stands there twice", brief(child.Value))
+			return errorAt(child.Line, "%s: appears twice", brief(child.Value))
 		}
 		seen[child.Value] = true
 	}
@@ -186,7 +187,7 @@ func jsonNode(decoder *json.Decoder) (*yaml.Node, error) {
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Value: "null"}, nil
 }
 
-// toJSON writes a value as JSON, objects in the order they have.
+// toJSON writes a value as JSON; objects keep their order.
 func toJSON(w io.Writer, n *yaml.Node) error {
 	switch n.Kind {
 	case yaml.MappingNode, yaml.SequenceNode:

@@ -12,7 +12,7 @@ import (
 	"flame/core"
 )
 
-// drawings are the formats that a graph can be drawn in.
+// drawings maps each format to the function that draws a graph in it.
 var drawings = map[string]func(*Graph) (string, error){
 	"tree":    drawTree,
 	"json":    drawJSON,
@@ -24,8 +24,8 @@ var drawings = map[string]func(*Graph) (string, error){
 func Formats() []string { return []string{"tree", "json", "dot", "mermaid"} }
 
 // Draw writes a graph as tree (text), json, dot (Graphviz) or mermaid. The same
-// nodes and edges in the same order give the same bytes; labels, ids and statuses
-// are data, whatever they hold.
+// nodes and edges in the same order give the same bytes; labels, ids and
+// statuses are data, whatever they contain.
 func Draw(w io.Writer, g *Graph, format string) error {
 	draw, known := drawings[format]
 	if !known {
@@ -47,8 +47,8 @@ func drawJSON(g *Graph) (string, error) {
 	return string(raw) + "\n", err
 }
 
-// maxDepth is how deep a tree is drawn. Limits keep real ones far from it (spec:
-// agents §4); the lines of one that is deeper would be too long to read.
+// maxDepth is how deep a tree is drawn. Limits keep real ones far from it
+// (spec: agents §4); deeper lines would be too long to read.
 const maxDepth = 100
 
 // drawTree indents nodes below those that started them; the other edges follow.
@@ -86,14 +86,14 @@ func (g *Graph) below() []int {
 	return counts
 }
 
-// A branch is a node that is to be drawn.
+// A branch is a node to be drawn.
 type branch struct {
 	place        int
 	sign, indent string // what its line begins with, and the lines below it
 }
 
-// branches returns nodes with the same parent, last first: what is drawn next
-// stands at the end of the list.
+// branches returns nodes with the same parent, last first: the next one to draw
+// is at the end of the list.
 func branches(places []int, indent, sign, lastSign string) (list []branch) {
 	for i, place := range slices.Backward(places) {
 		at := branch{place, indent + sign, indent}
@@ -109,7 +109,7 @@ func branches(places []int, indent, sign, lastSign string) (list []branch) {
 	return list
 }
 
-// roots returns the places of the nodes that nothing known started.
+// roots returns the places of the nodes without a known parent.
 func (g *Graph) roots() (places []int) {
 	for place := range g.nodes {
 		if _, is := g.parent(place); !is {
@@ -119,8 +119,7 @@ func (g *Graph) roots() (places []int) {
 	return places
 }
 
-// children returns the places of what a node started, in the order in which they
-// came.
+// children returns the places of what a node started, in order of addition.
 func (g *Graph) children(place int) (places []int) {
 	for _, e := range g.after[place] {
 		if l := g.edges[e]; l.Kind == Spawned {
@@ -149,10 +148,10 @@ func (n Node) line() string {
 	return strings.Join(parts, " ")
 }
 
-// maxLabel is the length in characters that labels are cut to in drawings.
+// maxLabel is the length in characters to which labels are cut in drawings.
 const maxLabel = 80
 
-// title names a node for people: what it is to do, and as what.
+// title names a node for people: its task, and its type.
 func (n Node) title() string {
 	text := core.OneLine(cmp.Or(n.Label, string(n.Kind)), maxLabel)
 	if n.AgentType != "" {
@@ -163,7 +162,7 @@ func (n Node) title() string {
 
 func (n Node) status() string { return core.OneLine(n.Status, maxLabel) }
 
-// caption returns a node with its status, apart from each other.
+// caption returns a node and its status, separated by apart.
 func (n Node) caption(apart string) string {
 	if n.Status == "" {
 		return n.title()
@@ -187,8 +186,8 @@ func drawDot(g *Graph) (string, error) {
 	return b.String() + "}\n", nil
 }
 
-// dotQuoted is a string of Graphviz, in which only quotes, backslashes and line
-// ends mean anything. What would steer a terminal stands there by its number.
+// dotQuoted returns a Graphviz string, in which only quotes, backslashes and
+// line ends have a meaning. What would steer a terminal is written as a number.
 func dotQuoted(text string) string {
 	var b strings.Builder
 	for _, r := range text {
@@ -206,8 +205,8 @@ func dotQuoted(text string) string {
 	return `"` + b.String() + `"`
 }
 
-// inOrder returns the edges such that those of Spawned stand first, in the order of
-// the nodes that were started: a late parent changes nothing.
+// inOrder returns the edges with those of Spawned first, in the order of the
+// nodes that were started: a late parent changes nothing.
 func (g *Graph) inOrder() []link {
 	edges := slices.Clone(g.edges)
 	slices.SortStableFunc(edges, func(a, b link) int {
@@ -240,8 +239,8 @@ func drawMermaid(g *Graph) (string, error) {
 	return b.String(), nil
 }
 
-// mermaidText keeps a label from meaning anything: Mermaid reads entities by
-// their codes, and markup of its own and of HTML otherwise.
+// mermaidText removes any meaning from a label: Mermaid interprets markup of
+// its own and of HTML, but reads entities by their codes.
 func mermaidText(text string) string {
 	var b strings.Builder
 	for _, r := range text {

@@ -1,7 +1,7 @@
 // Package graph holds the rules of the graph of agents: sessions, agents and
-// convergences, and what runs between them. It has no cycles, and who
-// started whom forms a forest. Where its nodes come from, and what is done about
-// them, it leaves to others.
+// convergences, and the edges between them. It has no cycles, and who started
+// whom forms a forest. Where its nodes come from, and what is done about them,
+// it leaves to others.
 package graph
 
 import (
@@ -26,31 +26,32 @@ const (
 type Node struct {
 	ID         string      `json:"id"`
 	Kind       Kind        `json:"kind"`
-	Label      string      `json:"label,omitempty"`      // what it is to do, for people: data, whatever it holds
+	Label      string      `json:"label,omitempty"`      // its task, for people: data, whatever it contains
 	Status     string      `json:"status,omitempty"`     // of a session, an agent or a convergence, as its kind has it
 	AgentType  string      `json:"agentType,omitempty"`  // name of its definition
 	Model      string      `json:"model,omitempty"`      // as the host calls it
 	Frame      string      `json:"frame,omitempty"`      // id of its frame
-	Usage      core.Usage  `json:"usage"`                // its own, with its cost; that of what it started is not included
+	Usage      core.Usage  `json:"usage"`                // its own usage and cost, excluding what it started
 	Started    core.Millis `json:"started,omitempty"`    //
 	Ended      core.Millis `json:"ended,omitempty"`      //
 	Parent     string      `json:"parent,omitempty"`     // id of what started it; it need not be in the graph yet
-	Depth      int         `json:"depth"`                // how many nodes stand above it; the graph finds it
-	Unparented bool        `json:"unparented,omitempty"` // something unknown started it; the graph finds it
+	Depth      int         `json:"depth"`                // number of nodes above it; set by the graph
+	Unparented bool        `json:"unparented,omitempty"` // something unknown started it; set by the graph
 }
 
 // An EdgeKind says what an edge means.
 type EdgeKind string
 
-// The kinds of edges. Whether From or To comes first is a part of the meaning.
+// The kinds of edges. Whether From or To comes first in time is part of the
+// meaning.
 const (
-	Spawned       EdgeKind = "spawned"        // From started To, which nothing else did
+	Spawned       EdgeKind = "spawned"        // From started To, and nothing else did
 	Handoff       EdgeKind = "handoff"        // From gave its work to To
-	ConvergedInto EdgeKind = "converged_into" // what came of From went into To
-	ResumedFrom   EdgeKind = "resumed_from"   // From goes on where To stopped
+	ConvergedInto EdgeKind = "converged_into" // the result of From went into To
+	ResumedFrom   EdgeKind = "resumed_from"   // From continues where To stopped
 )
 
-// edgeKinds are all there are.
+// edgeKinds lists all kinds.
 var edgeKinds = []EdgeKind{Spawned, Handoff, ConvergedInto, ResumedFrom}
 
 // An Edge runs from one node to another.
@@ -61,27 +62,27 @@ type Edge struct {
 }
 
 // A Graph is a directed graph without cycles. The zero value is empty; it is
-// not for use by several goroutines.
+// not safe for concurrent use.
 type Graph struct {
-	nodes  []Node           // in the order in which they came
+	nodes  []Node           // in order of addition
 	places map[string]int   // in nodes, by id
-	parked map[string][]int // places of nodes, by the id of the parent that they wait for
+	parked map[string][]int // places of nodes, by the id of the missing parent
 	edges  []link
 	known  map[Edge]bool
-	before [][]int // by node: the edges from what comes right before it
-	after  [][]int // by node: the edges to what comes right after it
+	before [][]int // by node: the edges from its direct predecessors
+	after  [][]int // by node: the edges to its direct successors
 }
 
-// A link is an edge in the order of time: first is over, or has at least begun,
+// A link is an edge in the order of time: first has ended, or at least begun,
 // when second begins. ResumedFrom points back in time.
 type link struct {
 	Edge
 	first, second int // places of the nodes
 }
 
-// AddNode adds a node, below its Parent where it names one. One whose parent is
-// not known waits as unparented until that comes; where the two would then form
-// a cycle, it stays so. An id that is blank or taken is refused.
+// AddNode adds a node, below its Parent if it names one. A node whose parent is
+// unknown is unparented until that one is added, and stays so if the two would
+// form a cycle. An id that is blank or taken is refused.
 func (g *Graph) AddNode(n Node) error {
 	if err := g.check(n); err != nil {
 		return err
@@ -111,17 +112,17 @@ func (g *Graph) check(n Node) error {
 	case strings.TrimSpace(n.ID) == "":
 		return core.Invalidf("a node has no id").WithHint("give each node an id of its own")
 	case taken:
-		return core.Invalidf("there is a node %q already", n.ID).WithHint("give each node an id of its own")
+		return core.Invalidf("there is already a node %q", n.ID).WithHint("give each node an id of its own")
 	case n.ID == n.Parent:
 		return core.Invalidf("%q cannot have started itself", n.ID).WithHint("leave its parent empty")
 	case !slices.Contains([]Kind{KindSession, KindSubagent, KindConvergence}, n.Kind):
-		return core.Invalidf("%q is of the unknown kind %q", n.ID, n.Kind).WithHint("use session, subagent or convergence")
+		return core.Invalidf("%q has the unknown kind %q", n.ID, n.Kind).WithHint("use session, subagent or convergence")
 	}
 	return nil
 }
 
-// adopt puts a node below the parent that it names, or parks it until there is
-// one.
+// adopt puts a node below the parent that it names, or parks it until that
+// exists.
 func (g *Graph) adopt(place int) {
 	n := g.nodes[place]
 	parent, known := g.places[n.Parent]
@@ -134,12 +135,11 @@ func (g *Graph) adopt(place int) {
 	}
 }
 
-// Link adds an edge. It refuses one from a node to itself, to or from a node that
-// is not there, one that is there already, a second parent, and what would close a
-// cycle. All kinds count for that together, each
-// in the order of time: no node can wait for one that begins after it. That takes
-// no exception for a run that is handed over and resumed, as both edges then
-// point the same way in time.
+// Link adds an edge. It refuses one from a node to itself, to or from a missing
+// node, a duplicate, a second parent, and what would close a cycle. All kinds
+// count together for that, each in the order of time: no node can wait for one
+// that begins after it. A run that is handed over and resumed needs no
+// exception, as both edges then point the same way in time.
 func (g *Graph) Link(e Edge) error {
 	if err := g.checkEnds(e); err != nil {
 		return err
@@ -148,9 +148,9 @@ func (g *Graph) Link(e Edge) error {
 	parent := &g.nodes[l.second].Parent
 	switch {
 	case g.known[e]:
-		return core.Invalidf("%s is there already", e).WithHint("link two nodes once in each way")
+		return core.Invalidf("%s exists already", e).WithHint("link two nodes once in each way")
 	case e.Kind == Spawned && *parent != "":
-		return core.Invalidf("%q was started by %q and cannot have been by %q", e.To, *parent, e.From).WithHint("a node has one parent")
+		return core.Invalidf("%q was started by %q and cannot have been started by %q", e.To, *parent, e.From).WithHint("a node has one parent")
 	case e.Kind == ResumedFrom:
 		l.first, l.second = l.second, l.first
 	}
@@ -165,7 +165,7 @@ func (g *Graph) Link(e Edge) error {
 	return nil
 }
 
-// checkEnds checks what an edge says by itself, and that its nodes are there.
+// checkEnds checks the edge itself, and that its nodes exist.
 func (g *Graph) checkEnds(e Edge) error {
 	if !slices.Contains(edgeKinds, e.Kind) {
 		return core.Invalidf("there are no edges of kind %q", e.Kind).WithHint("use spawned, handoff, converged_into or resumed_from")
@@ -221,7 +221,7 @@ func (g *Graph) Nodes() []Node {
 // hasParent reports whether something must have started it.
 func (n Node) hasParent() bool { return n.Parent != "" || n.Kind == KindSubagent }
 
-// parent is what started a node, if that is known.
+// parent returns what started a node, if that is known.
 func (g *Graph) parent(place int) (above int, is bool) {
 	for _, e := range g.before[place] {
 		if g.edges[e].Kind == Spawned {
@@ -231,8 +231,8 @@ func (g *Graph) parent(place int) (above int, is bool) {
 	return 0, false
 }
 
-// Edges returns all edges in the order in which they came; those to late parents
-// came when they were adopted.
+// Edges returns all edges in order of addition; those to late parents were
+// added when they were adopted.
 func (g *Graph) Edges() []Edge {
 	edges := make([]Edge, len(g.edges))
 	for i, l := range g.edges {

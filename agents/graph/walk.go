@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// A search follows edges one way from one node, nearest nodes first.
+// A search follows edges in one direction from one node, nearest nodes first.
 type search struct {
 	edges [][]int // by node: those to follow
 	next  func(link) int
-	from  map[int]int // the nodes that were met, each with the one before it
+	from  map[int]int // the nodes found, each with its predecessor
 	queue []int
 }
 
@@ -23,8 +23,8 @@ func (g *Graph) backward(from int) *search {
 	return &search{g.before, func(l link) int { return l.first }, map[int]int{from: from}, []int{from}}
 }
 
-// step goes on by one node and returns the nodes that it met there for the first
-// time; it is over when nothing is left to look at.
+// step advances by one node and returns the nodes first found there; over is
+// true when nothing is left to look at.
 func (s *search) step(g *Graph) (met []int, over bool) {
 	if len(s.queue) == 0 {
 		return nil, true
@@ -43,9 +43,9 @@ func (s *search) step(g *Graph) (met []int, over bool) {
 	return met, false
 }
 
-// reaches reports whether b is a or comes after it. It looks from both ends in
-// turn and is done when either knows no more, so that a chain of n nodes, linked
-// in whatever order, takes about n log n steps.
+// reaches reports whether b is a or comes after it. It searches from both ends
+// in turn and stops when either is exhausted, so that a chain of n nodes,
+// linked in whatever order, takes about n log n steps.
 func (g *Graph) reaches(a, b int) bool {
 	if a == b {
 		return true
@@ -71,7 +71,7 @@ func (s *search) met(place int) bool { _, is := s.from[place]; return is }
 // maxWay is how many nodes of a cycle an error names.
 const maxWay = 8
 
-// way names the nodes from a to b, which comes after it.
+// way names the nodes on the path from a to b, which comes after it.
 func (g *Graph) way(a, b int) string {
 	s := g.forward(a)
 	for over := false; !over && !s.met(b); {
@@ -89,8 +89,8 @@ func (g *Graph) way(a, b int) string {
 	return strings.Join(names, " before ")
 }
 
-// order returns the places of all nodes such that each stands after all that come
-// before it: by the length of the longest way to it, and then as they came.
+// order returns the places of all nodes in topological order: by the length of
+// the longest path to each, then by addition.
 func (g *Graph) order() []int {
 	levels, waits := make([]int, len(g.nodes)), make([]int, len(g.nodes))
 	var order []int

@@ -442,7 +442,7 @@ func TestAnEndIsNotLostWhileTheJournalCannotBeWritten(t *testing.T) {
 func TestAProgramThatIsNotThere(t *testing.T) {
 	got, _ := supervised(t, "", func(j *supervise.Job, _ *journal) { j.Command = []string{"/nowhere/host"} })
 	assert.Equal(t, core.AgentError, got.State)
-	assert.Contains(t, got.Reason, "not there")
+	assert.Contains(t, got.Reason, "does not exist")
 }
 
 func TestWhatAYoungAgentStartsIsNotedAtOnce(t *testing.T) {

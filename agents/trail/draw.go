@@ -12,8 +12,8 @@ import (
 func Formats() []string { return graph.Formats() }
 
 // Draw writes a trail as tree, json, dot (Graphviz) or mermaid. The same trail
-// gives the same bytes; labels are data, whatever they hold. As json it is all
-// that the logs tell, otherwise its graph.
+// gives the same bytes; labels are data, whatever they contain. As json it is
+// everything the logs say, otherwise its graph.
 func Draw(w io.Writer, t Trail, format string) error {
 	if format == "json" {
 		out := json.NewEncoder(w)
@@ -33,7 +33,7 @@ func (t Trail) Graph() (*graph.Graph, error) {
 	for _, n := range t.Nodes {
 		id := n.ID
 		for _, taken := g.Node(id); taken; _, taken = g.Node(id) {
-			id += "'" // hosts number calls anew in each session, and of some agents nothing else is known
+			id += "'" // hosts number calls anew in each session, and nothing else is known of some agents
 		}
 		err := g.AddNode(graph.Node{
 			ID: id, Kind: n.Kind, Parent: n.Parent, Label: cmp.Or(n.Description, n.Prompt), Status: string(n.State),

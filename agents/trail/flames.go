@@ -11,18 +11,18 @@ import (
 	"flame/core/op"
 )
 
-// The agents that flame starts are sessions like any other to their host, which
-// does not know who started them. What tells is flame's tool, by its call in the
-// log of who made it and by its answer, and the frame that stands in the first
-// prompt of the agent.
+// To their host, agents that flame starts are sessions like any other; it does
+// not know who started them. Flame's tool reveals that, by its call in the
+// caller's log and by its answer, together with the frame in the first prompt
+// of the agent.
 
-// flameTools end the names of flame's tools that tell of one agent, and say
-// whether they start it: before them hosts put names of their own.
+// flameTools holds the suffixes of flame's tools that concern one agent, and
+// whether they start it; hosts add prefixes of their own.
 var flameTools = map[op.Name]bool{
 	op.Spawn: true, op.AgentWait: false, op.AgentStatus: false, op.AgentResult: false,
 }
 
-// flame takes in what the speaker and flame's tools said to each other.
+// flame records what the speaker and flame's tools said to each other.
 func (t *Tracker) flame(m core.Message, speaker *sighting, p core.Part) {
 	switch {
 	case p.CallID == "":
@@ -54,7 +54,7 @@ func flameTool(tool string) (starts, ok bool) {
 	return false, false
 }
 
-// wish is what a call asks of flame's tool.
+// wish returns what a call asks of flame's tool.
 func wish(input json.RawMessage, speaker string, at core.Millis) core.AgentNote {
 	var in struct {
 		Type        string `json:"subagent_type"`
@@ -62,22 +62,22 @@ func wish(input json.RawMessage, speaker string, at core.Millis) core.AgentNote 
 		Description string `json:"description"`
 		Command     string `json:"command"` // all of it in one line
 	}
-	_ = json.Unmarshal(input, &in) // what cannot be read is not known
+	_ = json.Unmarshal(input, &in) // whatever cannot be read stays unknown
 	return core.AgentNote{
 		Spawn: true, Parent: speaker, Type: in.Type, Prompt: cmp.Or(in.Prompt, task(in.Command)), Description: in.Description,
 		State: core.AgentInitializing, Started: at,
 	}
 }
 
-// task is a line without the options behind it. The log of the agent itself has it
-// as it was read.
+// task returns a line without the options after it. The agent's own log has it
+// as it was parsed.
 func task(command string) string {
 	text, _, _ := strings.Cut(strings.Trim(strings.TrimSpace(command), `"`), " --")
 	return text
 }
 
-// answered takes in what one of flame's tools said of an agent. That is text which
-// anyone can have written: it is only looked at for what it names, and nobody
+// answered records what one of flame's tools said about an agent. Anyone can
+// have written that text: it is only searched for the names in it, and nobody
 // started himself.
 func (t *Tracker) answered(m core.Message, speaker *sighting, answer core.Part, starts bool) {
 	told, ok := op.ReadAgentAnswer(answer.Text)
@@ -100,14 +100,14 @@ func (t *Tracker) answered(m core.Message, speaker *sighting, answer core.Part, 
 	s.learn(n)
 }
 
-// contextStart begins what flame puts behind the task in an agent's prompt.
+// contextStart begins what flame appends to the task in an agent's prompt.
 const contextStart = "<flame-context"
 
 // framed matches the frame of an agent in its prompt.
 var framed = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^<flame-context session="([a-z]+-[a-z0-9]+)">`) })
 
-// frame returns a session which has now been asked something for the first time, by
-// its frame as well: it may turn out to be an agent that is known so already.
+// frame also registers a session that has now received its first prompt by its
+// frame, and returns its sighting: it may turn out to be a known agent.
 func (t *Tracker) frame(s *sighting) *sighting {
 	if frame := frameIn(s.prompt); frame != "" {
 		return t.meetIn(s.session, s.id, "", frame)
@@ -115,8 +115,8 @@ func (t *Tracker) frame(s *sighting) *sighting {
 	return s
 }
 
-// frameIn is the frame that the context in a prompt is of; empty without one. The
-// task before it may hold such words as well.
+// frameIn returns the frame of the context in a prompt, or "". The task before
+// it may contain the same words.
 func frameIn(prompt string) string {
 	at := strings.LastIndex(prompt, contextStart)
 	if at < 0 {
@@ -129,8 +129,8 @@ func frameIn(prompt string) string {
 	return found[1]
 }
 
-// request is a prompt as whoever gave it would know it again: without the context
-// that flame adds, and of a command of Claude Code's what stood behind its name.
+// request returns a prompt in the form its author would recognize: without the
+// context that flame adds, and for a command of Claude Code only its arguments.
 func request(prompt string) string {
 	text := strings.TrimSpace(prompt)
 	if strings.HasPrefix(text, "<command-") {
@@ -140,7 +140,7 @@ func request(prompt string) string {
 	return cmp.Or(strings.TrimSpace(before), text)
 }
 
-// element is what stands in the first element of that name.
+// element returns the content of the first element of that name.
 func element(text, name string) string {
 	_, text, _ = strings.Cut(text, "<"+name+">")
 	text, _, found := strings.Cut(text, "</"+name+">")

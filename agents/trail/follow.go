@@ -11,11 +11,11 @@ import (
 	"flame/transcripts"
 )
 
-// Follow tracks what of these formats is at path, a file, a folder or "-" for input, and calls show
-// with what is known: at first, and whenever there is more, at most once every so
-// often. It ends with ctx, with the input, or with an error of show. Logs are read
-// on from where they were left; when one was cut short, replaced, renamed or
-// removed, all are read anew.
+// Follow tracks the logs in these formats at path, a file, a folder or "-" for
+// input, and calls show with what is known: at first, and whenever there is
+// more, at most once per interval. It ends with ctx, with the input, or with an
+// error of show. Logs are read on from where they were left; when one was
+// truncated, replaced, renamed or removed, all are read again.
 func Follow(ctx context.Context, formats transcripts.Formats, path string, input io.Reader, every time.Duration, show func(Trail) error) error {
 	if path == "-" {
 		return followInput(ctx, formats, input, every, show)
@@ -49,15 +49,15 @@ type follower struct {
 	logs    map[string]*followed
 }
 
-// A followed log is one that has been read up to a place.
+// A followed log is a log that has been read up to a position.
 type followed struct {
 	at     core.LogPosition
 	file   os.FileInfo
-	beside time.Time // when the file beside, or SQLite's log, was last changed
+	beside time.Time // when the file beside, or SQLite's log, last changed
 }
 
-// step reads what is new. Logs that were there once may be gone for a moment, or
-// empty, while a host writes them anew; they are looked for again.
+// step reads what is new. A known log may be missing or empty for a moment
+// while a host rewrites it; it is looked for again.
 func (f *follower) step(ctx context.Context) (changed bool, err error) {
 	logs, err := f.formats.Detect(f.path, nil)
 	if err != nil && f.tracker != nil {
@@ -79,7 +79,8 @@ func (f *follower) step(ctx context.Context) (changed bool, err error) {
 	return changed || f.tracker.messages != before, ctx.Err()
 }
 
-// rewritten reports whether what was read of a log may no longer be what is there.
+// rewritten reports whether what was read of a log may no longer be its
+// content.
 func (f *follower) rewritten(logs []transcripts.Log) bool {
 	there := map[string]bool{}
 	for _, log := range logs {
@@ -104,7 +105,7 @@ func (f *follower) rewritten(logs []transcripts.Log) bool {
 	return false
 }
 
-// changedAt is when a file was last changed; zero where there is none.
+// changedAt returns when a file last changed, or zero if there is none.
 func changedAt(path string) time.Time {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -113,7 +114,7 @@ func changedAt(path string) time.Time {
 	return info.ModTime()
 }
 
-// read reads on in a log.
+// read continues reading a log.
 func (f *follower) read(ctx context.Context, log transcripts.Log) error {
 	known, ok := f.logs[log.Path]
 	now, err := os.Stat(log.Path)
@@ -146,8 +147,8 @@ func (f *follower) read(ctx context.Context, log transcripts.Log) error {
 	return nil
 }
 
-// ignoreGone takes a file that went away since it was found for one that will be
-// missed the next time.
+// ignoreGone ignores a file that disappeared after it was found; the next look
+// will miss it.
 func ignoreGone(err error) error {
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
@@ -155,13 +156,13 @@ func ignoreGone(err error) error {
 	return err
 }
 
-// A heard message is one of the input's.
+// A heard message is one from the input.
 type heard struct {
 	host string
 	core.Message
 }
 
-// followInput shows what input tells while it goes on.
+// followInput shows the content of input as it arrives.
 func followInput(ctx context.Context, formats transcripts.Formats, input io.Reader, every time.Duration, show func(Trail) error) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -196,7 +197,7 @@ func followInput(ctx context.Context, formats transcripts.Formats, input io.Read
 	}
 }
 
-// listen hands over what input says until it ends.
+// listen passes on the content of input until it ends.
 func listen(ctx context.Context, formats transcripts.Formats, input io.Reader, said chan<- heard) error {
 	logs, err := formats.Detect("-", input)
 	if err != nil {

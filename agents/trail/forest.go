@@ -2,8 +2,8 @@ package trail
 
 import "slices"
 
-// Trail returns what is known so far. Agents whose parent no log has told yet stand
-// by themselves; they move when it does.
+// Trail returns what is known so far. Agents whose parent no log has named yet
+// are roots until one does.
 func (t *Tracker) Trail() Trail {
 	trail := Trail{Torn: slices.Clone(t.torn), Unread: slices.Clone(t.unread), Messages: t.messages, Aside: t.aside, Unknown: t.unknown}
 	above, children := t.parents()
@@ -17,7 +17,7 @@ func (t *Tracker) Trail() Trail {
 }
 
 // appendTree appends the nodes of the tree below top, each before its children.
-// Trees of logs may be deep, so it keeps a list of what is to come.
+// Trees from logs may be deep, so it uses a stack instead of recursion.
 func appendTree(nodes []Node, top *sighting, children map[*sighting][]*sighting) []Node {
 	type place struct {
 		*sighting
@@ -38,8 +38,8 @@ func appendTree(nodes []Node, top *sighting, children map[*sighting][]*sighting)
 	return nodes
 }
 
-// parents returns for each node that one which started it, and the other way
-// round. What would close a cycle is left out, as is a parent that no log knows.
+// parents returns the parent of each node and the children of each. It leaves
+// out what would close a cycle, and parents that no log knows.
 func (t *Tracker) parents() (above map[*sighting]*sighting, children map[*sighting][]*sighting) {
 	above, children = map[*sighting]*sighting{}, map[*sighting][]*sighting{}
 	tops := map[*sighting]*sighting{} // some node further up
@@ -54,7 +54,8 @@ func (t *Tracker) parents() (above map[*sighting]*sighting, children map[*sighti
 	return above, children
 }
 
-// topOf is the root above s so far. It shortens the way for the next time.
+// topOf returns the current root above s. It shortens the path for the next
+// call.
 func topOf(tops map[*sighting]*sighting, s *sighting) *sighting {
 	top := s
 	for tops[top] != nil {
@@ -66,8 +67,8 @@ func topOf(tops map[*sighting]*sighting, s *sighting) *sighting {
 	return top
 }
 
-// parentOf is what started s, if it is known: what a log says outright goes
-// before who made the call.
+// parentOf returns what started s, if known: what a log states outright takes
+// precedence over who made the call.
 func (t *Tracker) parentOf(s *sighting) *sighting {
 	parent := s.caller
 	if first, ok := t.names[callName(s.session, s.call)]; ok && s.call != "" && parent == nil {
@@ -82,9 +83,9 @@ func (t *Tracker) parentOf(s *sighting) *sighting {
 	return parent.newest()
 }
 
-// priceTrees returns each session that knows what it cost with all below it the
-// part that none of those account for. Agents of flame's are no part of what their
-// caller's host counts. Nodes stand parents first.
+// priceTrees assigns to each session that knows its total cost, descendants
+// included, the part that none of those account for. Agents of flame's are not
+// part of what their caller's host counts. Nodes come parents first.
 func (t *Tracker) priceTrees(nodes []Node) {
 	below := map[string]float64{}
 	for i := len(nodes) - 1; i >= 0; i-- {

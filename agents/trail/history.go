@@ -10,17 +10,17 @@ import (
 	"flame/project/transfer"
 )
 
-// maxGoal is the length in characters that descriptions are cut to as goals.
+// maxGoal is the length in characters to which descriptions are cut as goals.
 const maxGoal = 80
 
-// maxSummary is the length in characters that an agent's last words are cut to as
-// the summary of its frame; all of them are its results.
+// maxSummary is the length in characters to which an agent's last words are cut
+// as the summary of its frame; its results have them in full.
 const maxSummary = 2_000
 
-// History returns a frame for each session and agent of a trail, with its usage, in
-// the form that a project imports. What is past is finished: a run that the logs
-// do not show to the end is blocked. The ids follow from those of the host, so the
-// same log gives the same frames.
+// History returns a frame for each session and agent of a trail, with its
+// usage, in the form that a project imports. What is past is finished: a run
+// whose end the logs do not show is blocked. The ids derive from those of the
+// host, so the same log gives the same frames.
 func (t Trail) History() transfer.State {
 	state := transfer.State{Version: transfer.StateVersion, Frames: map[string]transfer.StateFrame{}}
 	known := map[string]bool{}
@@ -39,7 +39,7 @@ func (t Trail) History() transfer.State {
 	return state
 }
 
-// frame is the node as a finished frame.
+// frame returns the node as a finished frame.
 func (n Node) frame() transfer.StateFrame {
 	usage := n.Usage
 	end := max(n.Ended, n.Started)
@@ -55,7 +55,7 @@ func (n Node) frame() transfer.StateFrame {
 	return f
 }
 
-// pastStatus is what became of a run, looked at afterwards.
+// pastStatus returns the status of a run in hindsight.
 func pastStatus(state core.AgentState) core.Status {
 	switch state {
 	case core.AgentCompleted:

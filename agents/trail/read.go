@@ -7,7 +7,7 @@ import (
 	"flame/transcripts"
 )
 
-// Read reads logs and returns what they tell together. A log that cannot be read
+// Read reads logs and returns what they say together. A log that cannot be read
 // is named in the result; it is an error only if none can.
 func Read(ctx context.Context, logs ...transcripts.Log) (Trail, error) {
 	t := NewTracker()

@@ -10,22 +10,22 @@ import (
 
 // A sighting is what is known under one or more names.
 type sighting struct {
-	same    *sighting // it turned out to be that one; nothing here counts
+	same    *sighting // it turned out to be that one; the rest of this one is void
 	host    string
 	session string
 	id      string
 	call    string
 	spawned bool   // it is an agent
 	talks   bool   // it is a session: messages are its own
-	flames  bool   // flame started it, or was to
-	agent   string // what flame calls it
+	flames  bool   // flame started it, or was asked to
+	agent   string // flame's name for it
 	frame   string // of flame, in which it works
 	parent  string
 	caller  *sighting // that made the call
 
 	note     core.AgentNote // all notes together
 	told     core.AgentState
-	seen     core.AgentState // by its own answers
+	seen     core.AgentState // judging by its own answers
 	prompt   string
 	words    string
 	failure  string
@@ -39,7 +39,7 @@ type sighting struct {
 	treeCost float64
 }
 
-// newest follows what was found to be the same.
+// newest follows the chain of sightings that turned out to be the same.
 func (s *sighting) newest() *sighting {
 	for s.same != nil {
 		s = s.same
@@ -76,7 +76,7 @@ func (s *sighting) merge(other *sighting) {
 	}
 }
 
-// at takes in a time at which it lived.
+// at records a time at which it was alive.
 func (s *sighting) at(t core.Millis) {
 	if t == 0 {
 		return
@@ -87,7 +87,7 @@ func (s *sighting) at(t core.Millis) {
 	s.last = max(s.last, t)
 }
 
-// learn takes in a note.
+// learn records a note.
 func (s *sighting) learn(n core.AgentNote) {
 	known := &s.note
 	s.spawned = s.spawned || n.Spawn
@@ -105,7 +105,7 @@ func (s *sighting) learn(n core.AgentNote) {
 	}
 }
 
-// union returns a and what of b is not in it, sorted.
+// union returns a and those of b that are not in it, sorted.
 func union(a, b []string) []string {
 	if len(b) == 0 {
 		return a
@@ -115,7 +115,7 @@ func union(a, b []string) []string {
 	return slices.Compact(all)
 }
 
-// hear takes in a message of its own.
+// hear records a message of its own.
 func (s *sighting) hear(m core.Message) {
 	s.count++
 	s.at(m.Time)
@@ -147,8 +147,8 @@ func (s *sighting) hear(m core.Message) {
 	}
 }
 
-// spend takes in what an answer took. Two logs may tell the same answer, one of
-// them less of it.
+// spend records the usage of an answer. Two logs may report the same answer,
+// one of them incompletely.
 func (s *sighting) spend(id string, usage core.Usage) {
 	usage.ToolCalls = 0 // they are counted by their ids
 	if usage == (core.Usage{}) {
@@ -166,7 +166,7 @@ func (s *sighting) spend(id string, usage core.Usage) {
 	})
 }
 
-// fullest takes the larger of each.
+// fullest returns the larger value of each field.
 func fullest(a, b core.Usage) core.Usage {
 	return core.Usage{
 		TokensIn: max(a.TokensIn, b.TokensIn), TokensOut: max(a.TokensOut, b.TokensOut),
@@ -175,13 +175,14 @@ func fullest(a, b core.Usage) core.Usage {
 	}
 }
 
-// isNode reports whether it is a session or an agent; notes may be of neither.
+// isNode reports whether it is a session or an agent; notes may be about
+// neither.
 func (s *sighting) isNode() bool { return s.same == nil && (s.spawned || s.talks) }
 
 // isChild reports whether something must have started it.
 func (s *sighting) isChild() bool { return s.spawned || s.parent != "" }
 
-// node is all that is known, but for its place.
+// node returns everything known except its place.
 func (s *sighting) node() Node {
 	usage := fullest(s.spent, s.turns)
 	usage.ToolCalls = max(int64(len(s.calls)), s.note.ToolCalls)
@@ -194,7 +195,7 @@ func (s *sighting) node() Node {
 	if s.isChild() {
 		n.Kind = graph.KindSubagent
 	}
-	if s.flames { // it has a session of its own, whose log has its prompt to the letter
+	if s.flames { // its own session's log has its prompt verbatim
 		n.Session, n.Prompt = s.id, cmp.Or(s.prompt, s.note.Prompt)
 	}
 	if n.State.Ended() {
@@ -207,7 +208,7 @@ func (s *sighting) node() Node {
 	return n
 }
 
-// state weighs what others told of it against its own last answer.
+// state combines what others said about it with its own last answer.
 func (s *sighting) state() core.AgentState {
 	switch {
 	case s.told.Ended() && s.told != core.AgentCompleted:

@@ -9,9 +9,9 @@ import (
 	"flame/transcripts"
 )
 
-// A Tracker puts together what messages tell of sessions and agents, in whatever
-// order they come: an agent may be met by its id before the call that started it,
-// and by that before its parent.
+// A Tracker combines what messages say about sessions and agents, in whatever
+// order they come: an agent may appear by its id before the call that started
+// it, and by that before its parent.
 type Tracker struct {
 	names    map[string]*sighting // by idName, callName, frameName
 	asked    map[string]bool      // calls of flame's tools, by callName: whether they start an agent
@@ -23,10 +23,10 @@ type Tracker struct {
 	aside    int
 }
 
-// NewTracker returns one that has seen nothing.
+// NewTracker returns a tracker that has seen nothing.
 func NewTracker() *Tracker { return &Tracker{names: map[string]*sighting{}, asked: map[string]bool{}} }
 
-// Add takes in a message of one of the host's logs.
+// Add records a message of one of the host's logs.
 func (t *Tracker) Add(host string, m core.Message) {
 	t.messages++
 	switch {
@@ -78,7 +78,7 @@ func (t *Tracker) read(ctx context.Context, log transcripts.Log) error {
 	return nil
 }
 
-// speaker is whose message it is.
+// speaker returns the sighting of a message's speaker.
 func (t *Tracker) speaker(m core.Message) *sighting {
 	if m.Agent == "" && m.SpawnCall == "" {
 		s := t.meet(m.Session, m.Session, "")
@@ -92,7 +92,7 @@ func (t *Tracker) speaker(m core.Message) *sighting {
 	return s
 }
 
-// call takes in a call that the speaker made, or what became of it.
+// call records a call that the speaker made, or its outcome.
 func (t *Tracker) call(session string, speaker *sighting, p core.Part) {
 	started, ok := t.names[callName(session, p.CallID)]
 	if !ok || p.CallID == "" {
@@ -108,13 +108,13 @@ func (t *Tracker) call(session string, speaker *sighting, p core.Part) {
 	}
 }
 
-// meet finds or makes the sighting of these names, of which some may be empty; nil
-// where all are.
+// meet finds or makes the sighting of these names, some of which may be empty;
+// it returns nil if all are.
 func (t *Tracker) meet(session, id, call string) *sighting {
 	return t.meetIn(session, id, call, "")
 }
 
-// meetIn is meet of an agent whose frame is known.
+// meetIn is meet for an agent whose frame is known.
 func (t *Tracker) meetIn(session, id, call, frame string) *sighting {
 	var found *sighting
 	for _, name := range namesOf(session, id, call, frame) {
@@ -142,7 +142,8 @@ func (t *Tracker) meetIn(session, id, call, frame string) *sighting {
 	return found
 }
 
-// namesOf are those of an agent whose id, call and frame are these, or empty.
+// namesOf returns the names of an agent with this id, call and frame, any of
+// which may be empty.
 func namesOf(session, id, call, frame string) []string {
 	names := make([]string, 0, 3)
 	if id != "" {
@@ -161,5 +162,5 @@ func idName(id string) string { return "id " + id }
 
 func frameName(frame string) string { return "frame " + frame }
 
-// callName is a call's name. Hosts number calls anew in each session.
+// callName returns a call's name. Hosts number calls anew in each session.
 func callName(session, call string) string { return "call " + session + " " + call }
