@@ -8,10 +8,10 @@ import (
 	"flame/project"
 )
 
-const recordActivity project.Kind[Activity] = "activity" // by frame: what was seen of the work in it
+const recordActivity project.Kind[Activity] = "activity" // by frame
 
-// Activity is what was seen of the work in one frame; it feeds the heuristics
-// where the caller passes nothing.
+// Activity is what was observed of the work in one frame. The heuristics use it where the
+// caller passes nothing.
 type Activity struct {
 	Messages        int      `json:"messages"`
 	Files           []string `json:"files,omitempty"` // changed, without repeats
@@ -20,11 +20,11 @@ type Activity struct {
 	NoProgressTurns int      `json:"noProgressTurns"` // turns in a row that changed nothing
 }
 
-// maxFiles bounds the changed files kept for one frame; the scores look at
+// maxFiles limits the changed files recorded for one frame; the scores distinguish
 // counts up to 6.
 const maxFiles = 100
 
-// UpdateActivity changes what was seen of the work in a frame.
+// UpdateActivity applies change to the Activity of a frame.
 func UpdateActivity(s *project.Step, frame string, change func(*Activity)) error {
 	var seen Activity
 	if _, err := recordActivity.Load(s.Tx, frame, &seen); err != nil {
@@ -41,7 +41,7 @@ func (a *Activity) addFile(file string) {
 	}
 }
 
-// NoteFailure counts a tool call of the caller's that failed.
+// NoteFailure counts a failed tool call of the caller.
 func NoteFailure(ctx context.Context, p *project.Project, by project.Caller) error {
 	return p.Update(ctx, by, func(s *project.Step) error {
 		frame, ok, err := s.Current()
@@ -52,8 +52,8 @@ func NoteFailure(ctx context.Context, p *project.Project, by project.Caller) err
 	})
 }
 
-// NoteFiles records files that the caller's tools changed: as artifacts of its
-// frame and as signs of progress. A session without a frame gets its root.
+// NoteFiles records files that the caller's tools changed, as artifacts of its frame and
+// as signs of progress. A session without a frame gets its root.
 func NoteFiles(ctx context.Context, p *project.Project, by project.Caller, files []string) error {
 	return p.Update(ctx, by, func(s *project.Step) error {
 		if s.AwaitsHeuristics() {

@@ -8,8 +8,8 @@ import (
 	"flame/project"
 )
 
-// PushQuestion is what a caller knows of the work; nil is taken from what was
-// recorded.
+// PushQuestion is what a caller knows about the work. A nil field is taken from the
+// recorded Activity.
 type PushQuestion struct {
 	Frame         string // which; empty: the current one
 	PotentialGoal string
@@ -19,8 +19,8 @@ type PushQuestion struct {
 	Tokens        *int
 }
 
-// PopQuestion is what a caller knows of the work; nil is taken from what was
-// recorded.
+// PopQuestion is what a caller knows about the work. A nil field is taken from the
+// recorded Activity.
 type PopQuestion struct {
 	Frame           string // which; empty: the current one
 	SuccessSignals  []string
@@ -30,15 +30,15 @@ type PopQuestion struct {
 	ContextLimit    int // tokens; 0: the default
 }
 
-// Advice is an evaluation and what came of it.
+// Advice is the result of an evaluation.
 type Advice struct {
 	core.Evaluation
 	Level  core.AutonomyLevel
-	Frame  core.Frame // the caller's; without an id when there is none
-	Queued bool       // a suggestion stands for the session
+	Frame  core.Frame // the caller's; zero without one
+	Queued bool       // as a suggestion for the session
 }
 
-// ShouldPush weighs whether the caller should start a new frame.
+// ShouldPush evaluates whether the caller should start a new frame.
 func ShouldPush(ctx context.Context, p *project.Project, by project.Caller, q PushQuestion) (advice Advice, err error) {
 	err = p.Update(ctx, by, func(s *project.Step) error {
 		frame, config, seen, err := Inputs(s, q.Frame)
@@ -59,7 +59,7 @@ func pushAdvice(frame core.Frame, config core.AutonomyConfig, seen Activity, q P
 	}, config)}
 }
 
-// ShouldPop weighs whether the caller should end its frame.
+// ShouldPop evaluates whether the caller should end its frame.
 func ShouldPop(ctx context.Context, p *project.Project, by project.Caller, q PopQuestion) (advice Advice, err error) {
 	err = p.Update(ctx, by, func(s *project.Step) error {
 		frame, config, seen, err := Inputs(s, q.Frame)
@@ -71,14 +71,14 @@ func ShouldPop(ctx context.Context, p *project.Project, by project.Caller, q Pop
 		}
 		advice = PopAdvice(frame, config, seen, q)
 		if frame.Parent == "" {
-			return nil // a root ends only by its id
+			return nil // a root is ended only by its id
 		}
 		return Suggest(s, &advice)
 	})
 	return advice, err
 }
 
-// PopAdvice is what the rules say on ending a frame.
+// PopAdvice returns the advice of core's rules on ending a frame.
 func PopAdvice(frame core.Frame, config core.AutonomyConfig, seen Activity, q PopQuestion) Advice {
 	return Advice{Frame: frame, Level: config.Level, Evaluation: core.EvaluatePop(core.PopInput{
 		Goal: frame.Goal, Artifacts: frame.Artifacts,
@@ -88,7 +88,7 @@ func PopAdvice(frame core.Frame, config core.AutonomyConfig, seen Activity, q Po
 	}, config)}
 }
 
-// given prefers what the caller passed to what was recorded.
+// given returns the value that the caller passed, if any, else the recorded one.
 func given[T any](passed *T, recorded T) T {
 	if passed != nil {
 		return *passed
@@ -96,8 +96,9 @@ func given[T any](passed *T, recorded T) T {
 	return recorded
 }
 
-// Inputs returns what an evaluation is made of; frame is zero when the caller named
-// none and has none.
+// Inputs returns the inputs of an evaluation: the frame that ref names, or the caller's,
+// the settings in force and the activity in the frame. frame is zero if ref is empty and
+// the caller has none.
 func Inputs(s *project.Step, ref string) (frame core.Frame, config core.AutonomyConfig, seen Activity, err error) {
 	if config, err = configOf(s); err != nil {
 		return frame, config, seen, err
@@ -114,7 +115,8 @@ func Inputs(s *project.Step, ref string) (frame core.Frame, config core.Autonomy
 	return frame, config, seen, err
 }
 
-// WeighPush suggests a frame for what a prompt asks, or at level auto starts it.
+// WeighPush suggests a frame for the goal of a prompt if it is worth one, or at level
+// auto starts it.
 // It suggests nothing more while a push it suggested stands.
 func WeighPush(s *project.Step, goal string) error {
 	frame, config, seen, err := Inputs(s, "")
@@ -144,9 +146,9 @@ func WeighPush(s *project.Step, goal string) error {
 	return UpdateStats(s, func(c *core.AutonomyStats) { c.AutoPushes++ })
 }
 
-// What a prompt must be, and what must have been done, for a frame of its own to
-// be worth a thought. Most prompts go on with what is there in other words, and
-// the heuristics see a new goal in each.
+// The least that a prompt and the work in the frame must have for a push to be
+// considered. Most prompts continue the present work in other words, and the heuristics
+// would see a new goal in each.
 const (
 	minPushMessages = 5 // in the frame, or
 	minPushFiles    = 2 // changed in it

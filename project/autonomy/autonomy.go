@@ -1,5 +1,5 @@
-// Package autonomy weighs when to start and end frames: what was seen of the work in them,
-// the advice that core's rules give on it, and the suggestions that come of that.
+// Package autonomy advises when to start and end frames: it records the activity in
+// them, evaluates it by core's rules, and queues the resulting suggestions.
 package autonomy
 
 import (
@@ -13,12 +13,11 @@ import (
 const (
 	settingAutonomy project.Setting[core.AutonomyConfig] = "autonomy"
 
-	// Counters, under the one id that they have.
 	recordAutonomyStats project.Kind[core.AutonomyStats] = "stats"
-	statAutonomy                                         = "autonomy"
+	statAutonomy                                         = "autonomy" // the only id
 
-	// Rule is the rule by which flame acts of its own at level auto, as events
-	// name it.
+	// Rule is the name, in events, of the rule by which flame acts on its own at
+	// level auto.
 	Rule = "autonomy"
 )
 
@@ -27,7 +26,7 @@ func configOf(s *project.Step) (core.AutonomyConfig, error) {
 	return settingAutonomy.In(s.Tx, s.Project.Autonomy)
 }
 
-// UpdateStats changes the counters.
+// UpdateStats applies count to the counters.
 func UpdateStats(s *project.Step, count func(*core.AutonomyStats)) error {
 	var stats core.AutonomyStats
 	if _, err := recordAutonomyStats.Load(s.Tx, statAutonomy, &stats); err != nil {
@@ -37,10 +36,10 @@ func UpdateStats(s *project.Step, count func(*core.AutonomyStats)) error {
 	return recordAutonomyStats.Save(s.Tx, statAutonomy, stats)
 }
 
-// State is how autonomy stands in the project and the caller's session.
+// State is the state of autonomy in the project and the caller's session.
 type State struct {
 	Config  core.AutonomyConfig
-	Changed []string // names of the settings that the project's store sets
+	Changed []string // names of the settings set in the project's store
 	Updated bool     // this call changed some
 	Stats   core.AutonomyStats
 	Pending []core.Suggestion // of the caller's session
@@ -48,7 +47,7 @@ type State struct {
 	Preview string            // what the caller's context shows of them; may be empty
 }
 
-// StateOf tells how autonomy stands.
+// StateOf returns the state of autonomy.
 func StateOf(ctx context.Context, p *project.Project, by project.Caller) (state State, err error) {
 	err = p.View(ctx, by, func(s *project.Step) error { return fill(s, &state) })
 	return state, err
@@ -77,7 +76,7 @@ func fill(s *project.Step, state *State) (err error) {
 	return err
 }
 
-// An Patch is a change of the autonomy settings; nil leaves a field.
+// A Patch is a change of the autonomy settings; nil leaves a field unchanged.
 type Patch struct {
 	Level             *core.AutonomyLevel `json:"level,omitempty"`
 	PushThreshold     *int                `json:"pushThreshold,omitempty"`
@@ -86,8 +85,8 @@ type Patch struct {
 	EnabledHeuristics *[]string           `json:"enabledHeuristics,omitempty"`
 }
 
-// Configure changes the autonomy settings of the project, all that is
-// asked for or nothing. Thresholds are clamped to 0..100.
+// Configure changes the autonomy settings of the project, all as requested or none.
+// Thresholds are clamped to 0..100.
 func Configure(ctx context.Context, p *project.Project, by project.Caller, patch Patch, enable, disable string) (state State, err error) {
 	for _, name := range []string{enable, disable} {
 		if name != "" {
@@ -128,8 +127,8 @@ func Configure(ctx context.Context, p *project.Project, by project.Caller, patch
 	return state, err
 }
 
-// Reset zeroes counters and empties queue and history; with settings it
-// also drops what tools changed, so that the environment rules again.
+// Reset zeroes the counters and empties queues and history. With settings it also drops
+// the changes made by tools, so that the environment's settings are in force again.
 func Reset(ctx context.Context, p *project.Project, by project.Caller, settings bool) (state State, err error) {
 	err = p.Update(ctx, by, func(s *project.Step) error {
 		if settings {

@@ -12,36 +12,37 @@ import (
 	"flame/project/stack"
 )
 
-// recordAgentFrame is by frame: the agent that it was made for.
+// recordAgentFrame, by frame, is the id of the agent that it was made for.
 const recordAgentFrame project.Kind[string] = "agent_frame"
 
 // A Delegation asks for the frame of an agent that flame starts itself.
 type Delegation struct {
 	Agent    string // the agent's id
-	Under    string // frame that it goes below; empty: the caller's current one
+	Under    string // frame to make it below; empty: the caller's current one
 	Goal     string
-	Session  string // of the agent in its host; empty where that is known only later (Join)
+	Session  string // of the agent in its host; empty if that is known only later (Join)
 	Host     string
 	Title    string // of that session
 	Bare     bool   // no context is asked for
 	MaxChars int    // of the context, in characters; 0: as much as fits the budget
 }
 
-// A Delegated is what a Delegation came to.
+// Delegated is the result of Delegate.
 type Delegated struct {
 	Frame   core.Frame
-	Caller  core.Session // that asked for it
+	Caller  core.Session // that asked for the agent
 	Context string       // that the agent should begin with
 	tell    func()
 }
 
-// Log tells the log of the frame, once the transaction is durable that made it.
+// Log writes the events of the frame to the log. It is to be called once the transaction
+// that made the frame is durable.
 func (d Delegated) Log() {
 	d.tell()
 }
 
-// Delegate makes the frame of an agent, and its session below the caller's, in a
-// transaction of whoever keeps the agent.
+// Delegate makes the frame of an agent, and its session below the caller's, in the
+// transaction that records the agent.
 func Delegate(p *project.Project, tx project.Tx, by project.Caller, d Delegation) (made Delegated, err error) {
 	if d.Goal, err = project.Clean("description", d.Goal); err != nil {
 		return made, err
@@ -63,7 +64,7 @@ func Delegate(p *project.Project, tx project.Tx, by project.Caller, d Delegation
 	return made, err
 }
 
-// delegateUnder returns the id of the frame that an agent's goes below.
+// delegateUnder returns the id of the frame below which to make an agent's.
 func delegateUnder(s *project.Step, ref string) (string, error) {
 	switch {
 	case ref == "" && s.By.Anonymous():
@@ -79,9 +80,9 @@ func delegateUnder(s *project.Step, ref string) (string, error) {
 	return parent.ID, err
 }
 
-// outsideAgents returns the frame that a person at a shell works in: where work goes
-// on, but not within what an agent does. Where there is none it makes one, so that
-// agents started one after the other are in one tree.
+// outsideAgents returns the frame that a person at a shell works in: the one where work
+// is going on, but not one that an agent works in. Without such a frame it makes one, so
+// that agents started one after the other are in one tree.
 func outsideAgents(s *project.Step) (string, error) {
 	id, err := spawnParent(s)
 	for err == nil && id != "" {
@@ -101,7 +102,7 @@ func outsideAgents(s *project.Step) (string, error) {
 	return root.ID, err
 }
 
-// isAgents reports whether an agent, or a subagent of a host's own, works in a frame.
+// isAgents reports whether an agent, or a host's own subagent, works in a frame.
 func isAgents(s *project.Step, frame core.Frame) (bool, error) {
 	agent := ""
 	if known, err := recordAgentFrame.Load(s.Tx, frame.ID, &agent); known || err != nil {
@@ -111,13 +112,13 @@ func isAgents(s *project.Step, frame core.Frame) (bool, error) {
 	return session.Parent != "", project.IgnoreMissing(err)
 }
 
-// Join tells which session an agent works in. The first that is told holds.
+// Join records which session an agent works in. Only the first call has an effect.
 func Join(ctx context.Context, p *project.Project, by project.Caller, agent, session string) error {
 	return p.Update(ctx, by, func(s *project.Step) error { return s.Join(agent, session) })
 }
 
-// EndDelegation ends the frame of an agent in the way its run ended: with its
-// session's other frames, where that is known. Telling it again changes nothing.
+// EndDelegation ends the frame of an agent in the way its run ended, and the other frames
+// of its session, if that is known. A repeated call changes nothing.
 func EndDelegation(ctx context.Context, p *project.Project, by project.Caller, frame string, ended Ended) error {
 	return p.Update(ctx, by, func(s *project.Step) error {
 		s.Agent = ended.Agent
@@ -133,8 +134,8 @@ func EndDelegation(ctx context.Context, p *project.Project, by project.Caller, f
 	})
 }
 
-// EndAbove ends the frame that an agent's was made below, if it is still in
-// progress, because the agent did not do its work.
+// EndAbove ends the frame above an agent's, if it is still in progress, because the agent
+// did not do the work that was handed over to it.
 func EndAbove(ctx context.Context, p *project.Project, by project.Caller, frame string, status core.Status, why string) error {
 	return p.Update(ctx, by, func(s *project.Step) error {
 		f, err := s.Tx.Frame(frame)

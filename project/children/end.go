@@ -10,7 +10,7 @@ import (
 	"flame/project/stack"
 )
 
-// tellEnd tells how a child ended.
+// tellEnd records the event of a child's end.
 func tellEnd(s *project.Step, how project.Ending, frame core.Frame, child string) error {
 	if how.Agent {
 		return nil
@@ -22,22 +22,22 @@ func tellEnd(s *project.Step, how project.Ending, frame core.Frame, child string
 	return s.Emit(how.End.Event(), frame.ID, told)
 }
 
-// A Ended tells of a child's end: which, how, and its last words.
+// Ended says which child ended, how, and what it said last.
 type Ended struct {
-	Agent      string // id of the agent that it was; empty for a child of the host's own
-	Session    string // the child's; empty: the one that Call came to be
+	Agent      string // id of the agent that it was; empty for a host's own child
+	Session    string // the child's; empty: the one that Call is bound to
 	Call       string // the host's id of the call that asked for it; may be empty
 	End        core.ChildEnd
 	Last       string // its last message, or the error
-	HandedOver string // what the host itself gives the parent of it; empty when nothing
+	HandedOver string // text that the host itself passes to the parent; may be empty
 	Transcript string // path of the host's log of the child; empty without one
-	Messages   int    // it exchanged, where the host tells; 0: as was seen
+	Messages   int    // number that it exchanged, if the host reports it; 0: as counted
 }
 
-// End ends the frame of a child session in the way its run ended. Frames of
-// its own below that end with it; while another agent still works below it, its
-// frame waits for that. Telling it again changes nothing, but a child that was
-// taken for lost may still be done. A child that is unknown stays so.
+// End ends the frame of a child session in the way its run ended. The child's own frames
+// below that end with it; while another agent still works below it, its frame waits for
+// that one. A repeated call changes nothing, but a child that was taken for lost may
+// still complete. An unknown child stays unknown.
 func End(ctx context.Context, p *project.Project, by project.Caller, ended Ended) error {
 	return p.IfKnown(ctx, by, func(s *project.Step) error {
 		id := ended.Session
@@ -71,8 +71,8 @@ func End(ctx context.Context, p *project.Project, by project.Caller, ended Ended
 	})
 }
 
-// frameAtLast returns a child that waits for one its frame after all, if its whole
-// run was worth it: not every host tells of its children before they end.
+// frameAtLast gives a child without a frame one after all, if its whole run was worth
+// it: not every host reports its children before they end.
 func frameAtLast(s *project.Step, child string, messages int) error {
 	session, err := s.Tx.Session(child)
 	if err != nil || !session.Tracked || session.HasFrame() || session.IsCompleted {
@@ -84,7 +84,7 @@ func frameAtLast(s *project.Step, child string, messages int) error {
 	})
 }
 
-// countChildLater sees to it that the child's own log is counted.
+// countChildLater has the child's own log counted soon.
 func countChildLater(s *project.Step, child, path string) error {
 	session, err := s.Tx.Session(child)
 	if err != nil || path == "" {
@@ -93,7 +93,8 @@ func countChildLater(s *project.Step, child, path string) error {
 	return s.As(session, func(s *project.Step) error { return s.CountLater(path) })
 }
 
-// handedOver keeps that the parent has the child's summary from its host.
+// handedOver records that the parent has the child's summary from its host, if text
+// contains it.
 func handedOver(s *project.Step, child, text string) error {
 	session, err := s.Tx.Session(child)
 	if err != nil || text == "" || !session.HasFrame() {
@@ -111,7 +112,7 @@ func handedOver(s *project.Step, child, text string) error {
 	return s.SavePresence(child, theirs)
 }
 
-// endChild is End for a session that is known by its id.
+// endChild is End for a session whose id is known.
 func endChild(s *project.Step, id string, how project.Ending) error {
 	session, err := s.Tx.Session(id)
 	if err != nil || session.Parent == "" || session.IsCompleted && how.End != core.ChildCompleted {
@@ -129,7 +130,7 @@ func endChild(s *project.Step, id string, how project.Ending) error {
 		return endLater(s, id, &how)
 	}
 	if busy, err := busyItself(s, session); how.Idle && busy || err != nil {
-		return err // its silence says nothing while it has pushed frames of its own
+		return err // its silence means nothing while frames that it pushed are in progress
 	}
 	if err := endLater(s, id, nil); err != nil {
 		return err
@@ -147,7 +148,7 @@ func endChild(s *project.Step, id string, how project.Ending) error {
 	return endAbove(s, session)
 }
 
-// endAbove ends children that only waited for this one: the one that asked for it,
+// endAbove ends the children that only waited for this one: the one that asked for it,
 // and the one in whose frame its own was made.
 func endAbove(s *project.Step, child core.Session) error {
 	if err := endParent(s, child.Parent); err != nil || !child.HasFrame() {
@@ -164,7 +165,7 @@ func endAbove(s *project.Step, child core.Session) error {
 	return endParent(s, parent.Session)
 }
 
-// lastWords adds what the child was seen to say, where its end tells nothing.
+// lastWords adds the last message that was seen of the child, if its end brought none.
 func lastWords(s *project.Step, id string, how project.Ending) (project.Ending, error) {
 	if how.Last != "" {
 		return how, nil
@@ -195,9 +196,9 @@ func openBelow(s *project.Step, child core.Session) ([]core.Frame, error) {
 	return s.Tx.FindFrames(project.FrameQuery{Under: child.Root, Statuses: []core.Status{core.InProgress}})
 }
 
-// endFrames ends what the child left in progress, the newest first, and tells of
-// its end. The summary goes to its own frame, where that has none of its own
-// making.
+// endFrames ends the frames that the child left in progress, the newest first, and
+// records its end. The summary goes to its first frame, unless the child wrote one there
+// itself and said nothing last.
 func endFrames(s *project.Step, how project.Ending) error {
 	child := s.Session
 	if !child.HasFrame() {
@@ -229,8 +230,8 @@ func endFrames(s *project.Step, how project.Ending) error {
 	return tellEnd(s, how, frame, child.ID)
 }
 
-// endLater keeps how a child ended until nothing works below it any more; nil
-// forgets it. One that ended is not lost when its host no longer runs it.
+// endLater records how a child ended until no work goes on below it; nil forgets it. A
+// child that ended is not orphaned when its host no longer runs it.
 func endLater(s *project.Step, id string, how *project.Ending) error {
 	theirs, err := s.PresenceOf(id)
 	if err != nil || how == nil && theirs.Ended == nil || how != nil && theirs.Ended != nil && how.End == core.ChildOrphaned {
@@ -249,12 +250,12 @@ func endParent(s *project.Step, id string) error {
 	return endChild(s, id, *theirs.Ended)
 }
 
-// continued is what the goal of a finished subagent's new frame ends in.
+// continued is the suffix of the goal of a finished subagent's new frame.
 const continued = " (continued)"
 
-// Continue notes that a child's session runs again. A finished frame stays
-// so: the child goes on in a new one beside it, whose context is given in at
-// most maxChars characters.
+// Continue records that a child's session runs again. A finished frame stays finished:
+// the child continues in a new one beside it. Continue returns the new frame's context in
+// at most maxChars characters.
 func Continue(ctx context.Context, p *project.Project, by project.Caller, child string, maxChars int) (context string, err error) {
 	err = p.IfKnown(ctx, by, func(s *project.Step) error {
 		session, err := s.Tx.Session(child)
@@ -274,7 +275,8 @@ func Continue(ctx context.Context, p *project.Project, by project.Caller, child 
 	return context, err
 }
 
-// Resume returns the caller's session, a child that had finished, a frame to go on in.
+// Resume gives the caller's session, if it is a child that had finished, a new frame to
+// continue in.
 func Resume(s *project.Step) error {
 	if !s.Session.IsCompleted {
 		return nil

@@ -9,10 +9,9 @@ import (
 	"flame/project"
 )
 
-// Orphan ends the caller's children, and theirs, that are not among those that its
-// host still runs, and gives up on children that it never started. What those that
-// still run have started is theirs to tell. It works in batches, each complete in
-// itself.
+// Orphan ends the caller's descendants that its host no longer runs, and gives up on
+// children that the host never started. Below a child that still runs it ends nothing:
+// that child reports its own. Orphan works in batches, each complete in itself.
 func Orphan(ctx context.Context, p *project.Project, by project.Caller, running []string) error {
 	var children, calls []string
 	err := p.View(ctx, by, func(s *project.Step) (err error) {
@@ -33,8 +32,8 @@ func Orphan(ctx context.Context, p *project.Project, by project.Caller, running 
 	return p.EachFor(ctx, by, calls, dropSpawn)
 }
 
-// lost returns the children to be orphaned, by their sessions, the latest activity
-// first, and the calls of the caller and of those that may be forgotten.
+// lost returns the session ids of the children to orphan, the latest activity first, and
+// the calls by the caller and by those children, which may be forgotten.
 func lost(s *project.Step, running []string) (children, calls []string, err error) {
 	var family []core.Session
 	met := map[string]bool{s.Session.ID: true}
@@ -65,8 +64,8 @@ func lost(s *project.Step, running []string) (children, calls []string, err erro
 	return children, calls, nil
 }
 
-// dropSpawn forgets a call, unless its child still runs. What was made for a child that
-// its host never started is blocked.
+// dropSpawn forgets a call, unless its child still runs. The frame made for a child that
+// its host never started ends as that of an orphan.
 func dropSpawn(s *project.Step, call string) error {
 	var asked spawn
 	there, err := recordSpawn.Load(s.Tx, call, &asked)
@@ -84,7 +83,7 @@ func dropSpawn(s *project.Step, call string) error {
 	return recordSpawn.Delete(s.Tx, call)
 }
 
-// neverStarted is the summary of a frame whose child was asked for in vain.
+// neverStarted is the summary of a frame whose child was never started.
 const neverStarted = "(its subagent was never started)"
 
 func stillRuns(s *project.Step, child string) (bool, error) {

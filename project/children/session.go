@@ -1,5 +1,5 @@
-// Package children follows the sessions below others from their start to their end: native
-// subagents, which hosts tell of, and the agents that flame starts.
+// Package children follows child sessions from their start to their end: native
+// subagents, which hosts report, and the agents that flame starts.
 package children
 
 import (
@@ -20,10 +20,10 @@ import (
 // activity (spec: subagents, clean-up).
 const trackedFor = time.Hour
 
-// StartSession notes that a session began, or has another title. A child of a
-// session that works in a frame is tracked as a subagent: it gets a frame below
-// that one at once when its title matches a pattern, else once the heuristics
-// pass (seeds, phase 1.5). Telling it again changes nothing.
+// StartSession records that a session began, or has another title. A child of a session
+// that works in a frame is tracked as a subagent: it gets a frame below that one at once
+// if its title matches a pattern, else once the heuristics pass (seeds, phase 1.5). A
+// repeated call changes nothing.
 func StartSession(ctx context.Context, p *project.Project, by project.Caller, title string) (session core.Session, err error) {
 	err = p.Update(ctx, by, func(s *project.Step) error {
 		defer func() { session = s.Session }()
@@ -45,8 +45,8 @@ func StartSession(ctx context.Context, p *project.Project, by project.Caller, ti
 	return session, err
 }
 
-// Idle notes that the caller's session waits for input. A watched session with a
-// frame completes after the configured delay.
+// Idle records that the caller's session waits for input. A tracked session with a frame
+// completes after the configured delay.
 func Idle(s *project.Step) error {
 	if err := tryHeuristics(s); err != nil {
 		return err
@@ -67,8 +67,8 @@ func Idle(s *project.Step) error {
 	return forgetOldSubagents(s)
 }
 
-// EndSession notes that the caller's session is over. Its frames stay as they
-// are, so that another session can take them up; its children are orphaned.
+// EndSession records that the caller's session has ended. Its frames stay as they are, so
+// that another session can take them up; its children are orphaned.
 func EndSession(ctx context.Context, p *project.Project, by project.Caller) error {
 	return p.Together(ctx, func(p *project.Project) error {
 		over := false
@@ -102,7 +102,7 @@ func forgetOldSubagents(s *project.Step) error {
 	}
 	for _, session := range old {
 		if s.Late() {
-			return nil // the next one that falls idle goes on
+			return nil // the next session that falls idle continues
 		}
 		if session.ID != s.Session.ID {
 			if err := forget(s, session.ID); err != nil {
@@ -113,7 +113,7 @@ func forgetOldSubagents(s *project.Step) error {
 	return nil
 }
 
-// forget drops a session and what is remembered for its sake.
+// forget deletes a session and everything recorded about it.
 func forget(s *project.Step, session string) error {
 	return errors.Join(
 		briefing.Forget(s.Tx, session), autonomy.Forget(s.Tx, session), usage.Forget(s.Tx, session),
@@ -136,7 +136,7 @@ func CompleteIdle(s *project.Step, id string) error {
 	return countSubagents(s, func(c *core.SubagentStats) { c.AutoCompleted++ })
 }
 
-// Tracked are the tracked child sessions and what was counted about them.
+// Tracked are the tracked child sessions and their counters.
 type Tracked struct {
 	Sessions []core.Session // latest activity first
 	Stats    core.SubagentStats
@@ -167,15 +167,15 @@ func ResetStats(ctx context.Context, p *project.Project, by project.Caller) erro
 	})
 }
 
-// Completion is what Complete did.
+// Completion is the result of Complete.
 type Completion struct {
 	Session core.Session
 	Frame   core.Frame
-	Already bool // it was completed before; nothing changed
+	Already bool // it had completed before; nothing changed
 }
 
-// Complete ends the frame of a tracked child session, the caller's own
-// unless ref names another by its id or that of its frame.
+// Complete ends the frame of a tracked child session, the caller's own unless ref names
+// another by its id or its frame's.
 func Complete(ctx context.Context, p *project.Project, by project.Caller, ref string, status core.Status, summary string) (done Completion, err error) {
 	args := stack.PopArgs{Status: status, Summary: summary}
 	if err := args.Check(); err != nil {
@@ -209,7 +209,7 @@ func Complete(ctx context.Context, p *project.Project, by project.Caller, ref st
 	return done, err
 }
 
-// mayComplete refuses to complete a child by hand while others work below it.
+// mayComplete refuses to complete a child by hand while other sessions work below it.
 func mayComplete(s *project.Step, child core.Session) error {
 	waits, err := waitsBelow(s, child)
 	if err != nil || !waits {

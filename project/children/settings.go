@@ -8,7 +8,7 @@ import (
 	"flame/project"
 )
 
-// A Patch is a change of the subagent settings; nil leaves a field.
+// A Patch is a change of the subagent settings; nil leaves a field unchanged.
 type Patch struct {
 	Enabled             *bool     `json:"enabled,omitempty"`
 	MinDuration         *int64    `json:"minDuration,omitempty"` // ms
@@ -42,13 +42,12 @@ func (c Patch) check(addPattern string) error {
 // Settings are the subagent settings in force.
 type Settings struct {
 	core.SubagentConfig
-	Changed []string // names of those that the project's store sets; the others are the environment's
+	Changed []string // names of the fields set in the project's store; the others are the environment's
 	Updated bool     // this call changed some
 }
 
-// Configure changes the subagent settings of the project, all that is
-// asked for or nothing, and gives those in force. With an empty patch and no
-// patterns it only tells.
+// Configure changes the subagent settings of the project, all as requested or none, and
+// returns those in force. With an empty patch and no patterns it changes nothing.
 func Configure(ctx context.Context, p *project.Project, by project.Caller, patch Patch, addPattern, removePattern string) (now Settings, err error) {
 	if err := patch.check(addPattern); err != nil {
 		return now, err

@@ -13,11 +13,11 @@ import (
 // recordSpawn, by the host's id of the call, is a child that a session asked for.
 const recordSpawn project.Kind[spawn] = "spawn"
 
-// A spawn is a child on its way: its frame is made when it is asked for, its
-// session's id is known later.
+// A spawn is a child that was asked for. Its frame is made at once; the id of its session
+// is known only later.
 type spawn struct {
-	Parent string `json:"parent"`          // session that asked
-	Host   string `json:"host,omitempty"`  //
+	Parent string `json:"parent"` // session that asked
+	Host   string `json:"host,omitempty"`
 	Title  string `json:"title"`           // of the child's session
 	Frame  string `json:"frame,omitempty"` // made for it; empty until the heuristics pass
 	Child  string `json:"child,omitempty"` // its session, once known
@@ -30,10 +30,9 @@ type Call struct {
 	AgentType   string
 }
 
-// Spawn notes that the caller asks for a child. The child's frame is made below
-// the caller's current one, where its title is that of a subagent, and its
-// context is given for the child to begin with; empty where there is none to
-// give. The same call again changes nothing.
+// Spawn records that the caller asks for a child. If the child's title is that of a
+// subagent, its frame is made below the caller's current one. Spawn returns the context
+// for the child to begin with, which may be empty. The same call again changes nothing.
 func Spawn(ctx context.Context, p *project.Project, by project.Caller, call Call) (context string, err error) {
 	err = p.Update(ctx, by, func(s *project.Step) error {
 		var known spawn
@@ -76,8 +75,8 @@ func ask(s *project.Step, call Call) (made spawn, err error) {
 	return made, recordSpawn.Save(s.Tx, call.ID, made)
 }
 
-// spawnParent returns the id of the frame that the caller's children go below. A
-// child that is not worth a frame itself has its children beside it.
+// spawnParent returns the id of the frame below which the caller's children get theirs.
+// The children of a child that is not worth a frame get theirs beside it.
 func spawnParent(s *project.Step) (string, error) {
 	if s.AwaitsHeuristics() {
 		return s.ParentFrame()
@@ -85,7 +84,8 @@ func spawnParent(s *project.Step) (string, error) {
 	return stack.PushParent(s)
 }
 
-// childContext is what a child in frame begins with, if children get any.
+// childContext returns the context that a child in frame begins with; empty if the
+// settings give children none.
 func childContext(s *project.Step, frame string, maxChars int) (string, error) {
 	config, err := s.SubagentConfig()
 	if err != nil || frame == "" || !config.InjectParentContext {
@@ -98,8 +98,8 @@ func childContext(s *project.Step, frame string, maxChars int) (string, error) {
 	return briefing.ContextOf(s, f, maxChars)
 }
 
-// Bind tells which session the child of a call came to be. It gives whether the
-// call is known; telling it again changes nothing.
+// Bind records the session of the child that a call asked for, and reports whether the
+// call is known. A repeated call changes nothing.
 func Bind(ctx context.Context, p *project.Project, by project.Caller, call, child string) (known bool, err error) {
 	err = p.Update(ctx, by, func(s *project.Step) error {
 		known, err = bind(s, call, child)
@@ -150,7 +150,7 @@ func bind(s *project.Step, call, child string) (bool, error) {
 	})
 }
 
-// adoptFrame returns the child's session the frame that was made for it.
+// adoptFrame gives the child's session the frame that was made for it.
 func adoptFrame(s *project.Step, session *core.Session, asked spawn) error {
 	if asked.Frame == "" {
 		return nil

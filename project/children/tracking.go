@@ -9,11 +9,12 @@ import (
 )
 
 const (
-	// Counters, under the one id that they have.
 	recordSubagentStats project.Kind[core.SubagentStats] = "stats"
-	statSubagents                                        = "subagents"
+	statSubagents                                        = "subagents" // the only id
 
-	IdleDeadline = "subagent_idle" // by session: complete its frame
+	// IdleDeadline, by session, is the kind of deadline that completes an idle
+	// session's frame.
+	IdleDeadline = "subagent_idle"
 )
 
 // countSubagents changes the counters.
@@ -26,8 +27,8 @@ func countSubagents(s *project.Step, count func(*core.SubagentStats)) error {
 	return recordSubagentStats.Save(s.Tx, statSubagents, stats)
 }
 
-// register puts the caller's session among those that are watched as subagents,
-// where that is enabled. framed says that it has its frame already.
+// register makes the caller's session a tracked subagent, if tracking is enabled. framed
+// says that it has a frame already.
 func register(s *project.Step, framed bool) error {
 	config, err := s.SubagentConfig()
 	if err != nil || !config.Enabled || s.Session.Tracked {
@@ -48,7 +49,7 @@ func register(s *project.Step, framed bool) error {
 	return s.Emit(core.SubagentDetected, s.Session.Root, map[string]any{"title": s.Session.Title, "matched": s.Session.IsSubagent})
 }
 
-// track begins to watch the caller's session as a child of frame parent.
+// track begins to track the caller's session as a child of frame parent.
 func track(s *project.Step, parent string) error {
 	if s.Session.Title == "" {
 		s.Session.Title = "Subagent task"
@@ -66,8 +67,8 @@ func track(s *project.Step, parent string) error {
 	return makeTrackedFrame(s, parent)
 }
 
-// tryHeuristics returns a watched session a frame if it has lived long enough and
-// said enough; if not, it counts as skipped, once.
+// tryHeuristics gives a tracked session a frame if it has lasted long enough and
+// exchanged enough messages; if not, it counts as skipped, once.
 func tryHeuristics(s *project.Step) error {
 	if !s.Session.Tracked || s.Session.HasFrame() || s.Session.IsCompleted {
 		return nil
@@ -98,14 +99,14 @@ func makeTrackedFrame(s *project.Step, parent string) error {
 	return countSubagents(s, func(c *core.SubagentStats) { c.FramesCreated++ })
 }
 
-// makeChild returns the caller's session a frame of its own below parent.
+// makeChild gives the caller's session a frame of its own below parent.
 func makeChild(s *project.Step, parent string) error {
 	frame, err := s.Create(core.Frame{Parent: parent, Goal: core.SubagentGoal(s.Session.Title), Status: core.InProgress})
 	s.Session.Root, s.Session.Current = frame.ID, frame.ID
 	return err
 }
 
-// trackedSession finds a tracked child session by its id or its frame's.
+// trackedSession returns a tracked child session by its id or its frame's.
 func trackedSession(s *project.Step, ref string) (core.Session, error) {
 	id := ref
 	if id == "" {

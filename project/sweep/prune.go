@@ -10,10 +10,9 @@ import (
 // pruneAge is how old a root without work must be to be archived (DESIGN §8).
 const pruneAge = 7 * project.Day
 
-// Prune archives the roots in which nothing was done for a week, or deletes
-// them: those without children, artifacts, decisions, summary and results. It
-// leaves alone the current frames of live sessions. It works in batches, each
-// complete in itself.
+// Prune archives, or with remove deletes, the roots that have been unchanged for a week
+// and have no children, artifacts, decisions, summary or results. It leaves alone the
+// current frames of live sessions. It works in batches, each complete in itself.
 func Prune(ctx context.Context, p *project.Project, remove bool) (pruned []core.Frame, err error) {
 	now := p.Now()
 	var roots []string
@@ -34,7 +33,8 @@ func Prune(ctx context.Context, p *project.Project, remove bool) (pruned []core.
 	return pruned, err
 }
 
-// untouchedRoots returns the ids of roots that may go.
+// untouchedRoots returns the ids of the untouched roots among the frames that q
+// describes.
 func untouchedRoots(tx project.Tx, q project.FrameQuery, now core.Millis) (ids []string, err error) {
 	links, err := tx.Links(q)
 	if err != nil {
@@ -48,7 +48,7 @@ func untouchedRoots(tx project.Tx, q project.FrameQuery, now core.Millis) (ids [
 	})
 }
 
-// pruneRoot prunes a root if it is still idle, else it returns none.
+// pruneRoot prunes a root if it is still idle, and returns it; else nil.
 func pruneRoot(tx project.Tx, id string, now core.Millis, remove bool) (*core.Frame, error) {
 	root, err := tx.Frame(id)
 	if err != nil {
@@ -65,7 +65,7 @@ func pruneRoot(tx project.Tx, id string, now core.Millis, remove bool) (*core.Fr
 	return &root, tx.SaveFrame(root)
 }
 
-// untouched reports whether nothing came of root for so long that it may go.
+// untouched reports whether root has no results and is old enough to be pruned.
 func untouched(root core.Frame, now core.Millis) bool {
 	worked := len(root.Artifacts)+len(root.Decisions)+len(root.Summary)+len(root.Results) > 0
 	return !worked && now-root.UpdatedAt >= pruneAge

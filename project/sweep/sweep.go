@@ -1,5 +1,5 @@
-// Package sweep does what is due: deadlines, invalidations that their processes left, old
-// events, and idle roots.
+// Package sweep does the work that is due: it meets deadlines, finishes invalidations
+// that other processes left, deletes old events and prunes idle roots.
 package sweep
 
 import (
@@ -16,21 +16,20 @@ import (
 	"flame/project/usage"
 )
 
-// maxSwept and maxCounted bound the deadlines of one sweep, so that each stays
-// short.
+// maxSwept and maxCounted limit the deadlines of one sweep, to keep it short.
 const (
 	maxSwept   = 100
 	maxCounted = 4
 )
 
-// clockJump is how far the clock may run ahead of a sweeper's own pace before
-// that counts as a jump: a laptop that slept (DESIGN §4).
+// clockJump is how far the clock may run ahead of the process's time awake before that
+// counts as a jump: a laptop that slept (DESIGN §4).
 const clockJump = core.Millis(60_000)
 
-// Once does what is due: it completes idle subagents, gives up on summaries
-// that did not come, expires suggestions, counts usage, drops old events and goes
-// on with invalidations that their processes left. It writes only when something is
-// due, and a deadline that fails does not stop the rest.
+// Once does the work that is due: it completes idle subagents, gives up on summaries that
+// did not come, expires suggestions, counts usage, deletes old events and continues
+// invalidations that other processes left. It writes only if something is due, and a
+// deadline that fails does not stop the rest.
 func Once(ctx context.Context, p *project.Project) error {
 	return sweep(ctx, p, 0)
 }
@@ -54,8 +53,8 @@ func sweep(ctx context.Context, p *project.Project, jumped core.Millis) error {
 	return nil
 }
 
-// settleLeft does a batch of each cascade that nobody goes on with. One that fails is
-// tried again in a minute.
+// settleLeft runs a batch of each cascade that its process left. One that fails is
+// retried in a minute.
 func settleLeft(ctx context.Context, p *project.Project, cascades []project.Cascade) {
 	for _, c := range cascades {
 		if _, _, err := stack.SettleBatch(ctx, p, c.Frame, 0); err != nil {
@@ -65,18 +64,18 @@ func settleLeft(ctx context.Context, p *project.Project, cascades []project.Casc
 	}
 }
 
-// A Work is what one sweep does.
+// Work is the work of one sweep.
 type Work struct {
 	deadlines []project.Deadline
-	cascades  []project.Cascade // that nobody goes on with
+	cascades  []project.Cascade // left by their processes
 }
 
 // Empty reports whether nothing is due.
 func (w Work) Empty() bool { return len(w.deadlines)+len(w.cascades) == 0 }
 
-// Due returns what is due: at most maxSwept deadlines, earliest first, and after them
-// at most maxCounted of usage, which take longest and would keep the others waiting. A
-// process that reads no transcripts has none of these.
+// Due returns the work that is due: at most maxSwept deadlines, earliest first, and after
+// them at most maxCounted for usage, which take longest and would delay the others. A
+// process without a TranscriptReader gets none of the latter.
 func Due(ctx context.Context, p *project.Project) (work Work, err error) {
 	now := p.Now()
 	err = p.Store.View(ctx, func(tx project.Tx) error {
@@ -101,10 +100,9 @@ func postpone(ctx context.Context, p *project.Project, d project.Deadline, by co
 	})
 }
 
-// meet does what is due by d, once: in one transaction with the removal of d,
-// and only if another process has not done it since. A deadline whose rule
-// fails is dropped rather than tried forever; where the store cannot serve, it
-// stays for the next sweep.
+// meet acts on d exactly once: in the transaction that removes d, and only if no other
+// process has done it since. A deadline whose action fails is dropped rather than retried
+// forever; if the store is unavailable, it stays for the next sweep.
 func meet(ctx context.Context, p *project.Project, d project.Deadline) error {
 	do := meetOnce
 	if d.Kind == project.UsageDeadline {
@@ -134,7 +132,7 @@ func meetOnce(ctx context.Context, p *project.Project, d project.Deadline) error
 	})
 }
 
-// act does what a deadline of each kind stands for.
+// act does the work of a deadline, by its kind.
 func act(s *project.Step, d project.Deadline) error {
 	switch d.Kind {
 	case children.IdleDeadline:
@@ -151,8 +149,8 @@ func act(s *project.Step, d project.Deadline) error {
 
 const minute = core.Millis(60_000)
 
-// dropOldEvents removes events beyond their keep and comes back in a day, or at once
-// for those that it had no time for.
+// dropOldEvents deletes events older than EventDays, and sets the next deadline: in a
+// day, or at once if there was no time for all of them.
 func dropOldEvents(s *project.Step) error {
 	const some = 100
 	again := project.Deadline{Kind: project.EventsDeadline, Due: s.Now + project.Day, Set: s.Now}
@@ -169,9 +167,9 @@ func dropOldEvents(s *project.Step) error {
 	return s.Tx.SetDeadline(again)
 }
 
-// Run sweeps every second until ctx ends. pace gives the time that this
-// process has been awake; where the clock runs ahead of it, the machine slept,
-// and idle deadlines that fell due meanwhile are postponed once.
+// Run sweeps at every tick until ctx ends. pace returns how long this process has been
+// awake; if the clock runs ahead of it, the machine slept, and idle deadlines that fell
+// due meanwhile are postponed once.
 func Run(ctx context.Context, p *project.Project, tick <-chan time.Time, pace func() time.Duration) {
 	wall, awake := p.Now(), pace()
 	for {

@@ -1,5 +1,5 @@
-// Package usage counts what sessions used, tokens and USD, for the frames that they worked
-// in: from what hosts tell with their events, and from their logs, which are read later.
+// Package usage counts the tokens and USD that sessions used, by the frames that they
+// worked in: from hosts' events, and from their logs, which are read later.
 package usage
 
 import (
@@ -15,18 +15,18 @@ import (
 
 const recordCounted project.Kind[string] = "counted" // by session: id of the last message whose usage the host told
 
-// maxRead bounds in bytes what is read of a log at once; the rest follows in the
+// maxRead limits how much of a log is read at once, in bytes; the rest follows in the
 // next sweep.
 const maxRead = 8 << 20
 
-// CountLater sees to it that what the host's log at path tells of the caller's
-// session is counted soon, by whichever process sweeps with a TranscriptReader.
-// A session that flame never saw stays unknown.
+// CountLater has the host's log of the caller's session at path counted soon, by any
+// process that sweeps with a TranscriptReader. A session that flame never saw stays
+// unknown.
 func CountLater(ctx context.Context, p *project.Project, by project.Caller, path string) error {
 	return p.IfKnown(ctx, by, func(s *project.Step) error { return s.CountLater(path) })
 }
 
-// A Message is what one answer of a session's agent took.
+// A Message is the usage of one answer of a session's agent.
 type Message struct {
 	ID      string      // of the host; ids of later messages sort after those of earlier ones
 	At      core.Millis // when
@@ -34,9 +34,9 @@ type Message struct {
 	Context int // tokens that were in the session's context then
 }
 
-// Add counts what a host tells of the answers in the caller's session. Telling it
-// again changes nothing. What is told before the session has a frame, or a parent with
-// one, is left for the host to tell again.
+// Add counts answers that a host reports of the caller's session, each of them once.
+// Before the session has a frame, or a parent with one, nothing is counted: the host has
+// to report the answers again.
 func Add(s *project.Step, usages []Message) error {
 	home, err := homeOf(s, s.Session)
 	if err != nil || home == "" {
@@ -62,17 +62,17 @@ func Add(s *project.Step, usages []Message) error {
 	return recordCounted.Save(s.Tx, s.Session.ID, fresh[len(fresh)-1].ID)
 }
 
-// A spending is what some messages of one time took.
+// A spending is the usage of some messages at one time.
 type spending struct {
 	at       core.Millis
 	usage    core.Usage
-	context  int // tokens in the session's context; 0: not told
+	context  int // tokens in the session's context; 0: not reported
 	messages int
 }
 
-// homeOf returns the id of the frame that work of session counts for where nothing
-// tells of another: its root, or for a child without a frame of its own the one
-// that its parent works in. It is empty where there is none.
+// homeOf returns the id of the frame that a session's work counts for by default: its
+// root, or for a child without a frame the one that its parent works in; empty without
+// one.
 func homeOf(s *project.Step, session core.Session) (string, error) {
 	if session.HasFrame() || session.Parent == "" {
 		return session.Root, nil
@@ -85,8 +85,8 @@ func homeOf(s *project.Step, session core.Session) (string, error) {
 	return cmp.Or(open, parent.Root), err
 }
 
-// spend adds what was spent to the frames that session worked in at the time.
-// Their UpdatedAt stays, as nobody changed them.
+// spend adds spent to the frames that session worked in at the time. Their UpdatedAt
+// stays, because nobody changed them.
 func spend(s *project.Step, session core.Session, home string, spent []spending) error {
 	if len(spent) == 0 {
 		return nil
@@ -112,8 +112,7 @@ func spend(s *project.Step, session core.Session, home string, spent []spending)
 	return s.ForgetBefore(session.ID, worked, newest)
 }
 
-// charge adds what was spent to one frame. What was spent in a frame that is
-// gone is gone with it.
+// charge adds sum to one frame. If the frame was deleted, its usage is lost with it.
 func charge(s *project.Step, id string, sum spending) error {
 	frame, err := s.Tx.Frame(id)
 	if err != nil {
@@ -131,9 +130,8 @@ func charge(s *project.Step, id string, sum spending) error {
 	})
 }
 
-// CountLog counts what session d.Subject's log tells beyond what was counted. The
-// log is read outside any transaction; where another process counted meanwhile,
-// what was read is dropped.
+// CountLog counts the new entries in the log of session d.Subject. The log is read
+// outside any transaction; if another process counted meanwhile, the result is dropped.
 func CountLog(ctx context.Context, p *project.Project, d project.Deadline) error {
 	var log project.Transcript
 	var session core.Session
@@ -146,7 +144,7 @@ func CountLog(ctx context.Context, p *project.Project, d project.Deadline) error
 	if err != nil {
 		return err
 	}
-	if home == "" || log.Path == "" { // once there is something, it is asked for again
+	if home == "" || log.Path == "" { // CountLater is called again once there is something
 		return p.Store.Update(ctx, func(tx project.Tx) error { return tx.ClearDeadline(d.Kind, d.Subject) })
 	}
 	told := read(p, session, log)
@@ -156,8 +154,8 @@ func CountLog(ctx context.Context, p *project.Project, d project.Deadline) error
 	})
 }
 
-// uncounted returns what is to be counted of a session, and its home: empty where
-// there is nothing that it could count for.
+// uncounted returns the log of a session that is to be counted, and the session's home:
+// empty if there is no frame that it could count for.
 func uncounted(s *project.Step, id string) (log project.Transcript, session core.Session, home string, err error) {
 	if session, err = s.Tx.Session(id); err != nil {
 		return log, session, "", project.IgnoreMissing(err)
@@ -177,16 +175,16 @@ func uncounted(s *project.Step, id string) (log project.Transcript, session core
 	return log, session, home, project.IgnoreMissing(err)
 }
 
-// A telling is what was read of a log.
+// A telling is what was read from a log.
 type telling struct {
 	spent    []spending
-	messages int // the answers among them, and what was said to them
+	messages int // the answers, and for a child the prompts
 	next     project.Transcript
 	more     bool // there is more than maxRead
 }
 
-// read returns what the session's log tells beyond what was counted, at most
-// maxRead of it.
+// read returns the entries of the session's log that were not counted yet, at most
+// maxRead bytes of it.
 func read(p *project.Project, session core.Session, log project.Transcript) (told telling) {
 	told.next = log
 	from := log.At
@@ -208,8 +206,8 @@ func read(p *project.Project, session core.Session, log project.Transcript) (tol
 	return told
 }
 
-// add takes in one line of a log. Prompts to a child count as messages; those to
-// a person's own session are counted when they are made.
+// add adds one line of a log. Prompts to a child count as messages; those to a person's
+// own session are counted when they are made.
 func (t *telling) add(entry core.LogEntry, child bool) {
 	m := entry.Message
 	if m.Role == core.RoleOther || m.Time < t.next.Since {
@@ -230,14 +228,14 @@ func (t *telling) add(entry core.LogEntry, child bool) {
 	t.spent = append(t.spent, one)
 }
 
-// isPrompt reports whether a user's message says something, rather than bring
-// what tools answered or what a compaction came to.
+// isPrompt reports whether a user's message has text of its own, rather than the results
+// of tools or of a compaction.
 func isPrompt(m core.Message) bool {
 	return !m.Summary && slices.ContainsFunc(m.Parts, func(p core.Part) bool { return p.Type == core.PartText })
 }
 
-// counted keeps what was read of a session's log, unless another process has
-// counted it since, and comes back where there is more or was asked again.
+// counted saves what was read from a session's log, unless another process has counted
+// it since. The deadline stays if there is more to read or it was set again.
 func counted(s *project.Step, d project.Deadline, log project.Transcript, home string, told telling) error {
 	var now project.Transcript
 	if _, err := project.RecordTranscript.Load(s.Tx, d.Subject, &now); err != nil {
@@ -261,7 +259,7 @@ func counted(s *project.Step, d project.Deadline, log project.Transcript, home s
 	return s.Tx.ClearDeadline(d.Kind, d.Subject)
 }
 
-// keep adds what was read of a session's log to its frames.
+// keep adds what was read from a session's log to its frames.
 func keep(s *project.Step, id, home string, told telling) error {
 	session, err := s.Tx.Session(id)
 	if err != nil {
@@ -279,7 +277,7 @@ func keep(s *project.Step, id, home string, told telling) error {
 	return project.RecordTranscript.Save(s.Tx, id, told.next)
 }
 
-// Forget drops how far a session's usage was counted.
+// Forget drops the records of how far a session's usage was counted.
 func Forget(tx project.Tx, session string) error {
 	return errors.Join(
 		project.RecordTranscript.Delete(tx, session), recordCounted.Delete(tx, session), tx.ClearDeadline(project.UsageDeadline, session),
