@@ -10,10 +10,10 @@ import (
 	"flame/project"
 )
 
-// around reads the frames around one. It walks up from that, which is level 0, and looks
-// on each level for what ended below: children on level 0, siblings on level 1, uncles
-// above. The level above a root has no key, and the other roots below it. In a cycle the
-// walk goes on until its limit.
+// around reads the frames around one. It walks up from that frame, which is
+// level 0, and looks on each level for what ended below: children on level 0,
+// siblings on level 1, uncles above. The level above a root has no key, and the
+// other roots below it. In a cycle the walk continues to its limit.
 var around = `WITH RECURSIVE up (level, key) AS (
 	SELECT 0, key FROM ids WHERE id = ?1
 	UNION ALL
@@ -30,7 +30,7 @@ var around = `WITH RECURSIVE up (level, key) AS (
 		WHERE parent = ` + keyOf1 + ` AND status = 'planned' AND archived_at = 0 ORDER BY created_at, key LIMIT +?3) d
 ) d CROSS JOIN frames f ON f.key = d.key`
 
-// toldTable has what contexts tell of a frame.
+// toldTable has the columns that contexts show of a frame.
 var toldTable = table[core.Frame]{frameTable.name, frameTable.key, frameTable.some([]string{
 	"key", "parent", "session", "status", "created_at", "updated_at", "archived_at",
 	"goal", "success_criteria", "artifacts", "summary", "log_path",
@@ -43,8 +43,9 @@ const (
 	partPlanned
 )
 
-// endedBelow is the SQL for the keys of the frames that ended below up.key, the latest
-// change first: each status comes in order from an index, and SQLite merges them.
+// endedBelow is the SQL for the keys of the frames that ended below up.key, the
+// latest change first: each status comes in order from an index, and SQLite
+// merges them.
 var endedBelow = func() string {
 	var parts []string
 	for _, status := range core.Statuses {
@@ -63,7 +64,7 @@ type nearFrame struct {
 	frame       core.Frame
 }
 
-// Surroundings returns what lies around frame id, at most so many of each.
+// Surroundings returns what surrounds frame id, at most so many of each kind.
 func (t *tx) Surroundings(id string, most project.Most) (s core.Surroundings, err error) {
 	near, err := t.sql.near(clean(id), max(most.Ancestors, 1+most.Tiers), most.Near, most.Uncles, most.Tiers)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"flame/project"
 )
 
-// Cascades returns those under way, the first begun first.
+// Cascades returns the cascades in progress, oldest first.
 func (t *tx) Cascades() (list []project.Cascade, err error) {
 	v, err := t.voiding()
 	if v == nil || err != nil {
@@ -22,13 +22,13 @@ func (t *tx) Cascades() (list []project.Cascade, err error) {
 	return list, nil
 }
 
-// begunColumns are those that whoever begins a cascade gives.
+// begunColumns are the columns set when a cascade begins.
 var begunColumns = []string{"frame", "session", "subagent", "at", "reason", "due", "settled"}
 
 var beginCascade = "INSERT INTO cascades (" + cascadeTable.each(itself, begunColumns...) + ", seq, reached) VALUES (" +
 	placeholders(len(begunColumns)) + ", (SELECT coalesce(max(seq), 0) + 1 FROM cascades), 0) ON CONFLICT (frame) DO NOTHING"
 
-// BeginCascade begins one, unless one of the same frame is under way.
+// BeginCascade begins a cascade, unless one of the same frame is in progress.
 func (t *tx) BeginCascade(c project.Cascade) error {
 	values, err := cascadeTable.values(t.sql, &cascade{Cascade: c}, begunColumns...)
 	if err != nil {
@@ -41,14 +41,14 @@ func (t *tx) BeginCascade(c project.Cascade) error {
 	return t.sql.raiseRevision()
 }
 
-// PutOffCascade sets when others may go on with the cascade of a frame.
+// PutOffCascade sets when others may continue the cascade of a frame.
 func (t *tx) PutOffCascade(frame string, due core.Millis) error {
 	t.voids = nil
 	_, err := t.sql.exec(`UPDATE cascades SET due = ? WHERE frame = `+keyOf, due, clean(frame))
 	return err
 }
 
-// EndCascade forgets the cascade of a frame.
+// EndCascade deletes the cascade of a frame.
 func (t *tx) EndCascade(frame string) error {
 	v, err := t.voiding()
 	if v == nil || err != nil {
@@ -59,8 +59,8 @@ func (t *tx) EndCascade(frame string) error {
 	return err
 }
 
-// How the next frames are settled, whose keys are a JSON array. The plus keeps
-// SQLite from going through all planned frames for them.
+// How the next frames, whose keys are a JSON array, are settled. The plus keeps
+// SQLite from searching them among all planned frames.
 const (
 	plannedChildren = `SELECT key FROM frames INDEXED BY frames_planned WHERE status = 'planned' AND parent = ?` + atMost
 	progress        = `UPDATE cascades SET settled = settled + ?, reached = ? WHERE frame = ?`
@@ -69,9 +69,9 @@ const (
 var settle = "UPDATE frames SET " + frameTable.each(func(column string) string { return column + " = ?" }, changedByCascade...) +
 	" WHERE key IN (SELECT value FROM json_each(?)) AND +status = 'planned'"
 
-// Settle stores up to limit of the frames that read as invalidated by the cascade of
-// frame as they read, appends e about each, and returns their ids. When more is false,
-// none was left.
+// Settle stores up to limit of the frames that read as invalidated by the
+// cascade of frame, the way they read, appends e about each, and returns their
+// ids. When more is false, none was left.
 func (t *tx) Settle(frame string, e core.Event, limit int) (ids []string, more bool, err error) {
 	v, err := t.voiding()
 	if v == nil || err != nil {
@@ -95,13 +95,13 @@ func (t *tx) Settle(frame string, e core.Event, limit int) (ids []string, more b
 	if err := t.sql.appendEvents(e, keys); err != nil {
 		return nil, false, err
 	}
-	ids, err = t.sql.ids(keys) // the revision stays, as nothing reads otherwise than before
+	ids, err = t.sql.ids(keys) // the revision stays, as everything reads as before
 	return ids, more, err
 }
 
-// next returns the keys of at most limit frames that c voids, and moves on what it
-// has reached. It looks at a limited number of others too, so there may be more
-// although it returns none.
+// next returns the keys of at most limit frames that c voids, and advances what
+// it has reached. It looks at a limited number of other frames too, so there
+// may be more even if it returns none.
 func (v *voiding) next(c *cascade, limit int) (keys []int64, more bool, err error) {
 	parents, err := collect(v.sql, scanKey, plannedParents, c.reached, limit)
 	if err == nil {
@@ -125,9 +125,9 @@ func (v *voiding) next(c *cascade, limit int) (keys []int64, more bool, err erro
 	return keys, len(parents) == limit, nil
 }
 
-// unvoided returns a frame that is about to be saved as it is to be stored while there
-// are cascades: what it only reads as is left for its cascade to settle. What comes to
-// lie below the frame of a cascade is voided too.
+// unvoided returns a frame about to be saved in the form in which it is stored
+// while there are cascades: a status that it only reads as is left for its
+// cascade to settle. A frame moved below the frame of a cascade is voided too.
 func (t *tx) unvoided(f core.Frame) (core.Frame, error) {
 	v, err := t.voiding()
 	if v == nil || err != nil {
@@ -137,7 +137,7 @@ func (t *tx) unvoided(f core.Frame) (core.Frame, error) {
 	if err != nil {
 		return f, err
 	}
-	t.voids = nil // where frames lie may change
+	t.voids = nil // frames may move
 	if c == nil {
 		return f, nil
 	}
@@ -160,8 +160,8 @@ func (t *tx) unvoided(f core.Frame) (core.Frame, error) {
 	return f, err
 }
 
-// cascadeOver returns the first cascade that voids what is planned directly below a
-// frame; nil without one.
+// cascadeOver returns the first cascade that voids what is planned directly
+// below a frame, or nil.
 func (v *voiding) cascadeOver(parent string) (*cascade, error) {
 	key, err := v.sql.known(clean(parent))
 	if err == nil {
@@ -177,8 +177,9 @@ const nextInProgress = `SELECT f.key, coalesce(f.parent, 0), f.archived_at, f.up
 	WHERE f.status = 'in_progress' AND (f.archived_at, f.updated_at, f.key) < (?, ?, ?)
 	ORDER BY f.archived_at DESC, f.updated_at DESC, f.key DESC` + atMost
 
-// OpenBelow looks at some frames in progress, the latest change first, and returns the
-// ids of those below top. It begins at from and says where to go on.
+// OpenBelow looks at some frames in progress, the latest change first, and
+// returns the ids of those below top. It begins at from and returns where to
+// continue.
 func (t *tx) OpenBelow(top, from string) (ids []string, next string, err error) {
 	at := [3]int64{math.MaxInt64, math.MaxInt64, math.MaxInt64} // archived, updated, key
 	if from != "" {
@@ -203,8 +204,8 @@ func (t *tx) OpenBelow(top, from string) (ids []string, next string, err error) 
 	return ids, next, err
 }
 
-// below returns the ids of those of the frames, given by their keys and those of their
-// parents, that lie below top.
+// below returns the ids of the frames below top, among frames given by their
+// keys and their parents' keys.
 func (s *statements) below(top string, keys, parents []int64) ([]string, error) {
 	key, err := s.known(clean(top))
 	if err != nil {

@@ -37,7 +37,7 @@ func Check(ctx context.Context, dir string) []core.Finding {
 	return append(findings, checkBackups(dir)...)
 }
 
-// broken returns the finding that an error is.
+// broken turns an error into a finding.
 func broken(ctx context.Context, path string, err error) core.Finding {
 	err = trouble.Of(ctx, path, err)
 	finding := core.Finding{What: err.Error(), Broken: true}
@@ -52,9 +52,9 @@ func broken(ctx context.Context, path string, err error) core.Finding {
 	return finding
 }
 
-// What to do about a damaged database, for one who asked already.
+// What to do about a damaged database, for someone who has already asked.
 const repair = "keep a copy of the folder; then put a backup in the place of %[1]s, " +
-	"save what can be read with `sqlite3 %[1]s .recover`, or move the folder away to begin anew"
+	"save what can be read with `sqlite3 %[1]s .recover`, or move the folder away to start afresh"
 
 // Bits of access(2).
 const mayWrite, mayEnter = 2, 1
@@ -83,7 +83,7 @@ func checkAccess(dir string) []core.Finding {
 	return findings
 }
 
-// A lock held for so long is not one of a write that runs: those take
+// A lock held this long does not belong to a running write: those take
 // milliseconds.
 const lockHeldLong = time.Second
 
@@ -92,10 +92,10 @@ func checkLock(ctx context.Context, path string) []core.Finding {
 	defer cancel()
 	pid, held := disk.HolderOf(wait, path)
 	if !held {
-		return nil // or not made yet, or told by checkAccess
+		return nil // or not made yet, or reported by checkAccess
 	}
 	return []core.Finding{{What: fmt.Sprintf("process %d has held %s for over a second", pid, path), Broken: true,
-		Hint: "if it is stopped, let it go on (kill -CONT) or end it; the lock ends with the process"}}
+		Hint: "if it is stopped, let it continue (kill -CONT) or end it; the lock ends with the process"}}
 }
 
 func checkDatabase(ctx context.Context, path string) []core.Finding {
@@ -113,7 +113,7 @@ func checkDatabase(ctx context.Context, path string) []core.Finding {
 	return findings
 }
 
-// damage returns the finding that an error in reading the database is.
+// damage turns an error in reading the database into a finding.
 func damage(ctx context.Context, path string, err error) core.Finding {
 	finding := broken(ctx, path, err)
 	if finding.Hint == trouble.SeeDoctor {
@@ -122,15 +122,15 @@ func damage(ctx context.Context, path string, err error) core.Finding {
 	return finding
 }
 
-// How long a check may take: the whole of a large file is read, some 50 MB a second
-// on a slow machine. A damaged file may lead round in circles.
+// How long a check may take: it reads all of a large file, some 50 MB a second
+// on a slow machine. A damaged file may lead around in circles.
 const (
 	checkPatience   = time.Minute
 	checkPatienceGB = time.Minute // for each 10^9 bytes more
 )
 
-// describe reads all of the database, as far as patience lasts, and says what is in
-// it.
+// describe reads all of the database, as far as patience lasts, and describes
+// its content.
 func describe(ctx context.Context, f *disk.File, patience time.Duration) ([]core.Finding, error) {
 	wait, cancel := context.WithTimeout(ctx, DefaultLockTimeout)
 	defer cancel()
@@ -154,20 +154,20 @@ func describe(ctx context.Context, f *disk.File, patience time.Duration) ([]core
 	findings, err := inspect(limited, f.Path, c, version)
 	if limited.Err() != nil && ctx.Err() == nil {
 		return []core.Finding{{What: fmt.Sprintf("%s could not be read to its end within %v", f.Path, patience), Broken: true,
-			Hint: "where the disk is not just slow, the file is damaged: " + fmt.Sprintf(repair, f.Path)}}, nil
+			Hint: "unless the disk is just slow, the file is damaged: " + fmt.Sprintf(repair, f.Path)}}, nil
 	}
 	return findings, err
 }
 
-// inspect looks at the file, then at the rows in it.
+// inspect checks the file, then its rows.
 func inspect(ctx context.Context, path string, c *disk.Conn, version int) (findings []core.Finding, err error) {
 	wrong, err := integrity(ctx, c)
 	if err != nil {
 		return nil, err
 	}
 	if len(wrong) > 0 {
-		findings = append(findings, core.Finding{What: "the indexes do not fit the tables: " + strings.Join(wrong, "; "),
-			Hint: mendHint, Broken: true, Mend: "build all indexes anew"})
+		findings = append(findings, core.Finding{What: "the indexes do not match the tables: " + strings.Join(wrong, "; "),
+			Hint: mendHint, Broken: true, Mend: "rebuild all indexes"})
 	}
 	in := &inspection{sql: &statements{ctx: ctx, c: c, keys: map[string]int64{}}}
 	if version > 0 {
@@ -182,8 +182,8 @@ func inspect(ctx context.Context, path string, c *disk.Conn, version int) (findi
 	return append([]core.Finding{all}, findings...), err
 }
 
-// integrity returns what SQLite finds wrong in the indexes, those of words included,
-// which can be made anew. Anything else is an error.
+// integrity returns what SQLite finds wrong in the indexes, including that of
+// words, which can be rebuilt. Anything else is an error.
 func integrity(ctx context.Context, c *disk.Conn) (wrong []string, err error) {
 	rows, err := c.Raw.QueryContext(ctx, "PRAGMA integrity_check(5)") // which may take long
 	if err != nil {
@@ -210,7 +210,7 @@ func integrity(ctx context.Context, c *disk.Conn) (wrong []string, err error) {
 func checkBackups(dir string) []core.Finding {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return nil // told by checkAccess
+		return nil // reported by checkAccess
 	}
 	var findings []core.Finding
 	for _, entry := range entries {

@@ -11,25 +11,25 @@ import (
 	"flame/core"
 )
 
-// A table keeps values of T, one in a row. All SQL that names its columns is made
-// from them, in their order, and so is what goes into that SQL and what comes out.
+// A table keeps values of T, one per row. All SQL that names its columns is
+// made from them, in their order, as are the arguments and results of that SQL.
 type table[T any] struct {
 	name    string
 	key     string // the columns that tell rows apart
 	columns []column[T]
 }
 
-// A column is one of a table. Its field returns a pointer to what it keeps of a
-// value: see bind for those there are.
+// A column is a column of a table. Its field returns a pointer to the part of a
+// value it keeps: see bind for the supported types.
 type column[T any] struct {
 	name  string
 	field func(*T) any
 }
 
-// An id is text outside of the store and the key of that text in a column.
+// An id is text outside the store and the key of that text in a column.
 type id struct{ of *string }
 
-// part returns the columns of something within a T as columns of the T.
+// part returns the columns of a part of T as columns of T.
 func part[T, P any](columns []column[P], in func(*T) *P) (list []column[T]) {
 	for _, c := range columns {
 		list = append(list, column[T]{c.name, func(v *T) any { return c.field(in(v)) }})
@@ -37,7 +37,7 @@ func part[T, P any](columns []column[P], in func(*T) *P) (list []column[T]) {
 	return list
 }
 
-// some returns the columns of these names; without any, all.
+// some returns the columns of these names, or all if there are none.
 func (t table[T]) some(names []string) []column[T] {
 	if len(names) == 0 {
 		return t.columns
@@ -45,7 +45,8 @@ func (t table[T]) some(names []string) []column[T] {
 	return slices.DeleteFunc(slices.Clone(t.columns), func(c column[T]) bool { return !slices.Contains(names, c.name) })
 }
 
-// each is the SQL that as makes of the columns of these names, with commas between.
+// each returns the SQL that as makes of the columns of these names, separated
+// by commas.
 func (t table[T]) each(as func(column string) string, names ...string) string {
 	var list []string
 	for _, c := range t.some(names) {
@@ -56,8 +57,8 @@ func (t table[T]) each(as func(column string) string, names ...string) string {
 
 func itself(column string) string { return column }
 
-// read is what to select of the row called as, for scan. The columns given are
-// parameters instead.
+// read returns what to select of the row called as, for scan. The given columns
+// are parameters instead.
 func (t table[T]) read(as string, given ...string) string {
 	var list []string
 	for _, c := range t.columns {
@@ -75,8 +76,8 @@ func (t table[T]) read(as string, given ...string) string {
 	return strings.Join(list, ", ")
 }
 
-// scan returns what reads a row of read's SQL, before which stand the columns of
-// first.
+// scan returns a function that reads a row of read's SQL, which the columns of
+// first precede.
 func (t table[T]) scan(first ...any) func(*sql.Rows) (T, error) {
 	row := new(T)
 	into := slices.Clone(first)
@@ -91,12 +92,12 @@ func (t table[T]) scan(first ...any) func(*sql.Rows) (T, error) {
 	}
 }
 
-// insert is the SQL that adds a row, of these columns.
+// insert returns the SQL that adds a row with these columns.
 func (t table[T]) insert(names ...string) string {
 	return fmt.Sprintf("INSERT INTO %s (%s) VALUES (%s)", t.name, t.each(itself, names...), placeholders(len(t.some(names))))
 }
 
-// save is the SQL that writes a row, new or not.
+// save returns the SQL that writes a row, new or not.
 func (t table[T]) save() string {
 	var sets []string
 	for _, c := range t.columns {
@@ -107,7 +108,8 @@ func (t table[T]) save() string {
 	return t.insert() + " ON CONFLICT (" + t.key + ") DO UPDATE SET " + strings.Join(sets, ", ")
 }
 
-// values returns what goes into the columns of these names; without any, into all.
+// values returns the values for the columns of these names, or for all columns
+// if there are none.
 func (t table[T]) values(s *statements, v *T, names ...string) ([]any, error) {
 	columns := t.some(names)
 	list := make([]any, len(columns))
@@ -121,7 +123,7 @@ func (t table[T]) values(s *statements, v *T, names ...string) ([]any, error) {
 	return list, nil
 }
 
-// pick returns those of all values that go into the columns of these names.
+// pick returns those of all values that belong to the columns of these names.
 func (t table[T]) pick(values []any, names ...string) []any {
 	picked := make([]any, 0, len(names)+1) // callers append a key
 	for i, c := range t.columns {
@@ -132,7 +134,7 @@ func (t table[T]) pick(values []any, names ...string) []any {
 	return picked
 }
 
-// bind returns the value of a field as SQLite keeps it.
+// bind returns the value of a field in SQLite's form.
 func bind(s *statements, field any) (any, error) {
 	switch p := field.(type) {
 	case id:
@@ -179,7 +181,7 @@ func target(field any) any {
 	return field
 }
 
-// jsonList returns a list as JSON text; none is an empty one.
+// jsonList returns a list as JSON text; nil gives an empty list.
 func jsonList(list []string) (string, error) {
 	cleaned := make([]string, len(list))
 	for i, item := range list {
@@ -188,7 +190,7 @@ func jsonList(list []string) (string, error) {
 	return asJSON(cleaned)
 }
 
-// A listInto reads JSON text into a list, which an empty one leaves nil.
+// A listInto reads JSON text into a list; an empty one leaves it nil.
 type listInto struct{ list *[]string }
 
 // Scan reads src, which is text.

@@ -23,7 +23,7 @@ var eventTable = table[core.Event]{"events", "seq", []column[core.Event]{
 	{"data", func(e *core.Event) any { return &e.Data }},
 }}
 
-// What is appended: seq is given by SQLite, and frame stands apart.
+// What is appended: SQLite assigns seq, and frame is separate.
 var (
 	eventColumns = eventTable.read("e")
 	newColumns   = []string{"v", "ts", "event", "session", "parent_session", "subagent", "depth", "host", "data"}
@@ -45,7 +45,7 @@ func (t *tx) AppendEvent(e core.Event) (seq int64, err error) {
 	return t.sql.insert(appendEvent, append([]any{frame}, values...)...)
 }
 
-// appendEvents writes e about each of these frames, in their order.
+// appendEvents writes e about each of these frames, in order.
 func (s *statements) appendEvents(e core.Event, frames []int64) error {
 	values, err := s.eventValues(e)
 	if err != nil {
@@ -55,7 +55,7 @@ func (s *statements) appendEvents(e core.Event, frames []int64) error {
 	return err
 }
 
-// eventValues returns what goes into newColumns.
+// eventValues returns the values for newColumns.
 func (s *statements) eventValues(e core.Event) ([]any, error) {
 	if len(e.Data) > 0 && !json.Valid(e.Data) {
 		return nil, core.Invalidf("the data of event %s is not JSON", e.Event)
@@ -92,9 +92,9 @@ func listEvents(q project.EventQuery) *selection {
 	return list
 }
 
-// eventParts splits a query for a session and what is below it, and one for several
-// kinds and nothing else, into one for each: every part then comes in order from an
-// index, and SQLite merges them.
+// eventParts splits a query for a session and what is below it, or one for
+// several kinds and nothing else, into one for each: every part then comes in
+// order from an index, and SQLite merges them.
 func eventParts(q project.EventQuery) []project.EventQuery {
 	if q.Session != "" && q.Below != "" {
 		own, below := q, q
@@ -115,8 +115,7 @@ func eventParts(q project.EventQuery) []project.EventQuery {
 
 const eventsByKind = "INDEXED BY events_event"
 
-// eventIndex says which index leads to what q describes; without any, the
-// sequence itself does.
+// eventIndex names the index for q; without one, the sequence itself serves.
 func eventIndex(q project.EventQuery) string {
 	switch {
 	case q.Frame != "":
@@ -126,7 +125,7 @@ func eventIndex(q project.EventQuery) string {
 	case q.Session != "":
 		return "INDEXED BY events_session"
 	case q.Below != "":
-		return "" // events_parent, where the file has it
+		return "" // events_parent, if the file has it
 	case len(q.Kinds) > 0:
 		return eventsByKind
 	}
@@ -153,7 +152,7 @@ func (s *selection) events(q project.EventQuery) {
 
 const deleteEvents = `DELETE FROM events WHERE seq IN (SELECT seq FROM events WHERE ts < ? ORDER BY ts` + atMost + `)`
 
-// DeleteEventsBefore removes at most limit of those older than before, the oldest
+// DeleteEventsBefore removes at most limit events older than before, the oldest
 // first, and returns their number.
 func (t *tx) DeleteEventsBefore(before core.Millis, limit int) (int, error) {
 	n, err := t.sql.exec(deleteEvents, before, limit)

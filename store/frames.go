@@ -46,14 +46,14 @@ var usageColumns = []column[core.Usage]{
 // changes (see cascade.changes).
 var changedByCascade = []string{"status", "ended_at", "updated_at", "invalidated_at", "invalidation_reason"}
 
-// What scanFrame reads of the frame f: as it is stored, and with parameters for what
-// a cascade changes.
+// What scanFrame reads of the frame f: the stored values, or parameters for
+// what a cascade changes.
 var (
 	frameColumns  = "f.key AS key, " + frameTable.read("f")
 	voidedColumns = "f.key AS key, " + frameTable.read("f", changedByCascade...)
 )
 
-// scanFrame returns what reads a frame, and its key into key.
+// scanFrame returns a function that reads a frame, and its key into key.
 func scanFrame(key *int64) func(*sql.Rows) (core.Frame, error) {
 	scan := frameTable.scan(key)
 	return func(rows *sql.Rows) (core.Frame, error) {
@@ -115,10 +115,10 @@ func (t *tx) SaveFrame(f core.Frame) error {
 	return t.sql.raiseRevision()
 }
 
-// wordColumns are those of a frame whose words are found.
+// wordColumns are the columns of a frame that are searched.
 var wordColumns = []string{"goal", "success_criteria", "summary", "results", "decisions"}
 
-// What the index of words says of a frame that is about to be saved.
+// SQL that compares and updates the word index of a frame about to be saved.
 var (
 	sameWords = "SELECT (" + frameTable.each(itself, wordColumns...) + ") IS (" + placeholders(len(wordColumns)) +
 		") FROM frames WHERE key = ?"
@@ -128,8 +128,9 @@ var (
 
 const forgetWords = `DELETE FROM frames_text WHERE rowid = ?`
 
-// wordsOf is the SQL for the words in a value of a column. Decisions are words, not
-// JSON, whose \n would be the letter n.
+// wordsOf returns the SQL for the words in a value of a column. Decisions are
+// words, not JSON, whose
+// would be the letter n.
 func wordsOf(column, value string) string {
 	if column == "decisions" {
 		return "(SELECT group_concat(value, ' ') FROM json_each(" + value + "))"
@@ -137,8 +138,8 @@ func wordsOf(column, value string) string {
 	return value
 }
 
-// indexWords brings the index of words from what the frame's row holds to words,
-// which are those of the row to come.
+// indexWords updates the word index from what the frame's row holds to words,
+// those of the new row.
 func (s *statements) indexWords(frame string, words []any) error {
 	key, err := s.key(frame)
 	if err != nil {
@@ -159,8 +160,8 @@ func (s *statements) indexWords(frame string, words []any) error {
 	return err
 }
 
-// What goes with a frame that is deleted, by its id: first what the session that
-// has it as root, and those that work in it, say of it.
+// What is deleted with a frame, by its id: first the references of the session
+// that has it as root, and of those that work in it.
 var deletions = []string{
 	`UPDATE sessions SET root = NULL WHERE root = ` + keyOf1 + ` AND key = (SELECT session FROM frames WHERE key = ` + keyOf1 + `)`,
 	`UPDATE sessions SET current = NULL WHERE current = ` + keyOf1,
@@ -219,8 +220,8 @@ func (t *tx) Revision() (number int64, newest core.Millis, err error) {
 	return number, newest, err
 }
 
-// ancestors walks up from a frame. UNION drops what it has met already, which
-// ends a cycle; CROSS JOIN keeps the walk from becoming a scan after ANALYZE.
+// ancestors walks up from a frame. UNION drops repeated rows, which ends a
+// cycle; CROSS JOIN keeps the walk from becoming a scan after ANALYZE.
 var ancestors = `WITH RECURSIVE up (key) AS (
 	SELECT f.key FROM frames f WHERE f.key = ` + keyOf + `
 	UNION

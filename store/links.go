@@ -12,8 +12,8 @@ import (
 )
 
 // Links returns the links of the frames that q describes, in the order in which
-// they were made, or in that of each parent's children. A file whose index has them
-// in another order, or one twice, is damaged: reading on might never end.
+// they were made, or in that of each parent's children. A file whose index has
+// them in another order, or one twice, is damaged: reading on might never end.
 func (t *tx) Links(q project.FrameQuery) (links []core.Link, err error) {
 	list := listLinks(q)
 	last := linkRow{group: math.MinInt64, created: math.MinInt64, key: math.MinInt64}
@@ -33,15 +33,15 @@ func (t *tx) Links(q project.FrameQuery) (links []core.Link, err error) {
 	return links, err
 }
 
-// A linkRow is where a row of Links stands.
+// A linkRow is the sort position of a row of Links.
 type linkRow struct{ group, created, key int64 }
 
 func (r linkRow) compare(other linkRow) int {
 	return cmp.Or(cmp.Compare(r.group, other.group), cmp.Compare(r.created, other.created), cmp.Compare(r.key, other.key))
 }
 
-// listLinks is the SQL of Links. Without a subtree an index alone has all it needs;
-// roots come first in it.
+// listLinks returns the SQL of Links. Without a subtree an index alone
+// suffices; roots come first in it.
 func listLinks(q project.FrameQuery) *selection {
 	list := &selection{}
 	if q.Under != "" {
@@ -73,7 +73,7 @@ func listLinks(q project.FrameQuery) *selection {
 // framesAt is the SQL of FramesAt: its keys are a JSON list.
 var framesAt = "SELECT " + frameColumns + " FROM json_each(?) k CROSS JOIN frames f ON f.key = k.value"
 
-// FramesAt returns the frames that have these keys; those that are gone are absent.
+// FramesAt returns the frames that have these keys, without missing ones.
 func (t *tx) FramesAt(keys []int64) (map[int64]core.Frame, error) {
 	var found []int64
 	var key int64

@@ -6,14 +6,14 @@ import (
 	"flame/core"
 )
 
-// A mender mends rows in one transaction.
+// A mender repairs rows in one transaction.
 type mender struct {
 	tx    *tx
 	newID func(kind string) string
 	now   core.Millis
 }
 
-// mendSQL mends a row by one statement; ?1 is its key and ?2 the time.
+// mendSQL repairs a row by one statement; ?1 is its key and ?2 the time.
 func mendSQL(query string) func(*mender, int64) (bool, error) {
 	return func(m *mender, key int64) (bool, error) {
 		args := []any{key}
@@ -25,7 +25,7 @@ func mendSQL(query string) func(*mender, int64) (bool, error) {
 	}
 }
 
-// name returns an id to a frame that has none.
+// name gives an id to a frame without one.
 func (m *mender) name(key int64) (bool, error) {
 	id := m.newID("frame")
 	for taken := 0; ; id = m.newID("frame") {

@@ -24,8 +24,8 @@ func (s *Store) enter(wait context.Context) error {
 	return err
 }
 
-// prepareDir makes the data folder, unless the database was opened in it before:
-// then it must still be there.
+// prepareDir creates the data folder, unless the database was opened in it
+// before: then it must still exist.
 func (s *Store) prepareDir(wait context.Context) error {
 	if err := s.enter(wait); err != nil {
 		return err
@@ -38,8 +38,8 @@ func (s *Store) prepareDir(wait context.Context) error {
 	return err
 }
 
-// ready reports whether the data folder is there to be used, and makes it if it is
-// to be written to.
+// ready reports whether the data folder is usable, and creates it if it is to
+// be written to.
 func (s *Store) ready(wait context.Context, write bool) (there bool, err error) {
 	if s.opts.Ready != nil {
 		if there, err := s.opts.Ready(wait, write); !there || err != nil {
@@ -53,8 +53,8 @@ func (s *Store) ready(wait context.Context, write bool) (there bool, err error) 
 	return err == nil, err
 }
 
-// writer returns the open file and its connection for Update, made and migrated
-// as need be. The caller holds the lock.
+// writer returns the open file and its connection for Update, created and
+// migrated as needed. The caller holds the lock.
 func (s *Store) writer(wait context.Context) (*disk.File, *disk.Conn, error) {
 	if err := s.enter(wait); err != nil {
 		return nil, nil, err
@@ -77,7 +77,7 @@ func (s *Store) writer(wait context.Context) (*disk.File, *disk.Conn, error) {
 	return f, c, nil
 }
 
-// openOrCreate sees to it that s.file is the file that is there.
+// openOrCreate makes s.file the current file, creating it if needed.
 func (s *Store) openOrCreate(wait context.Context) error {
 	if err := s.open(); err != nil || s.file != nil {
 		return err
@@ -92,7 +92,7 @@ func (s *Store) openOrCreate(wait context.Context) error {
 	return err
 }
 
-// open sees to it that s.file is the file that is there, or nil if there is none.
+// open makes s.file the current file, or nil if there is none.
 func (s *Store) open() (err error) {
 	if s.file == nil {
 		s.file, err = disk.Open(s.path(), s.opts.LongLived)
@@ -117,19 +117,19 @@ func (s *Store) reader(wait context.Context) (*disk.Conn, error) {
 	version, err := s.schema.Of(wait, c)
 	if errors.Is(err, schema.ErrOlder) && s.file.Immutable {
 		c.Older = true
-		return c, nil // it can only be read: reading does without what the steps add
+		return c, nil // it can only be read, which does not need the newer steps
 	}
 	if err != nil {
 		return nil, s.failed(err)
 	}
-	if version == 0 { // another program is making it, or was killed
+	if version == 0 { // another program is creating it, or was killed
 		return s.nothing(s.drop())
 	}
 	s.file.Current = true
 	return c, nil
 }
 
-// look opens the file if there is one in the data folder, if there is that.
+// look opens the file, if the data folder and the file exist.
 func (s *Store) look(wait context.Context) error {
 	if s.file != nil {
 		return nil
@@ -140,8 +140,8 @@ func (s *Store) look(wait context.Context) error {
 	return s.open()
 }
 
-// failed drops a file with which nothing has been done yet, so that the next use
-// begins anew, and gives err.
+// failed drops a file that has not been used yet, so that the next use starts
+// over, and returns err.
 func (s *Store) failed(err error) error {
 	if err == nil || s.file.Current {
 		return err
@@ -155,7 +155,7 @@ func (s *Store) drop() error {
 	return f.Close()
 }
 
-// nothing returns the connection to a project without data, unless err tells of
+// nothing returns the connection to a project without data, unless err says
 // something else.
 func (s *Store) nothing(err error) (*disk.Conn, error) {
 	if err != nil || s.empty.Usable() {
@@ -172,10 +172,11 @@ func (s *Store) nothing(err error) (*disk.Conn, error) {
 	return c, nil
 }
 
-// create puts a new database into the data folder, whole, so that nobody meets one
-// that is being made. The caller holds the lock.
+// create puts a complete new database into the data folder, so that nobody
+// meets a partial one. The caller holds the lock.
 func (s *Store) create(wait context.Context) error {
-	// By the journal that an empty file has left behind SQLite would undo the new one.
+	// SQLite would undo the new file by the journal that an empty one left
+	// behind.
 	if err := os.RemoveAll(s.path() + "-journal"); err != nil {
 		return err
 	}
@@ -191,8 +192,8 @@ func (s *Store) create(wait context.Context) error {
 	})
 }
 
-// bringUpToDate makes the schema of a file with nothing in it and migrates an
-// older one, which is copied to a file beside it first. The caller holds the lock.
+// bringUpToDate creates the schema of an empty file and migrates an older one,
+// after copying it to a file beside it. The caller holds the lock.
 func (s *Store) bringUpToDate(wait context.Context, f *disk.File, c *disk.Conn) error {
 	version, err := s.schema.Of(wait, c)
 	switch {

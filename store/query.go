@@ -42,8 +42,8 @@ func (t *tx) FindFrames(q project.FrameQuery) ([]core.Frame, error) {
 	return t.readFrames(list.query(), list.args...)
 }
 
-// listFrames is the SQL of FindFrames: frames as they are stored, and then those of
-// the voided ones that q describes as they read.
+// listFrames returns the SQL of FindFrames: frames as stored, and then those
+// voided ones that q describes as they read.
 func listFrames(q project.FrameQuery, after core.Frame, voided []voidedSet) *selection {
 	list := &selection{}
 	for i, part := range parts(q) {
@@ -70,7 +70,7 @@ func listFrames(q project.FrameQuery, after core.Frame, voided []voidedSet) *sel
 	return list
 }
 
-// after adds q's After, which is the frame given.
+// after adds q's After, which is the given frame.
 func (s *selection) after(q project.FrameQuery, frame core.Frame) {
 	if q.After != "" && q.Order != project.ByID {
 		s.add(" AND (f.created_at, f.key) > (?, "+keyOf+")", frame.CreatedAt, frame.ID)
@@ -100,8 +100,8 @@ var orders = map[project.FrameOrder]string{
 	project.ByID:        "d.id",
 }
 
-// textOrders are those of a search: the index of words gives its matches by key,
-// so that the newest of very many are found without a look at the others.
+// textOrders are the orders of a search: the word index returns its matches by
+// key, so that the newest of very many are found without looking at the others.
 var textOrders = map[project.FrameOrder]string{
 	project.OldestFirst: "d.key",
 	project.NewestFirst: "d.key DESC",
@@ -131,7 +131,7 @@ func (t *tx) CountFrames(q project.FrameQuery) (map[core.Status]int, error) {
 // countFrames is the SQL of CountFrames.
 func countFrames(q project.FrameQuery) *selection {
 	if len(q.Statuses) == 0 {
-		q.Statuses = core.Statuses // so that an index by status serves
+		q.Statuses = core.Statuses // so that an index by status can be used
 	}
 	count := &selection{}
 	count.add("SELECT f.status, count(*)")

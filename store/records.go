@@ -11,7 +11,7 @@ import (
 	"flame/project"
 )
 
-// What is asked most of records.
+// The most frequent queries on records.
 const (
 	recordByID    = `SELECT value FROM records WHERE kind = ? AND id = ?`
 	recordsByKind = `SELECT id, value FROM records WHERE kind = ? AND id >= ? AND id < ? ORDER BY id`
@@ -32,13 +32,13 @@ var (
 	saveDeadline  = deadlineTable.save()
 )
 
-// DueDeadlines returns those due at or before now, earliest first: only of one kind,
-// but of another.
+// DueDeadlines returns the deadlines due at or before now, earliest first: only
+// of kind only if given, and not of kind but.
 func (t *tx) DueDeadlines(now core.Millis, only, but string, limit int) ([]project.Deadline, error) {
 	return collect(t.sql, deadlineTable.scan(), dueDeadlines, now, clean(only), clean(but), limitOf(limit))
 }
 
-// Deadline returns one; ok is false where it is not set.
+// Deadline returns a deadline; ok is false if it is not set.
 func (t *tx) Deadline(kind, subject string) (d project.Deadline, ok bool, err error) {
 	list, err := collect(t.sql, deadlineTable.scan(), deadlineByKey, clean(kind), clean(subject))
 	if err != nil || len(list) == 0 {
@@ -56,13 +56,13 @@ func (t *tx) SetDeadline(d project.Deadline) error {
 	return err
 }
 
-// ClearDeadline removes one; clearing none is no error.
+// ClearDeadline removes a deadline; a missing one is not an error.
 func (t *tx) ClearDeadline(kind, subject string) error {
 	_, err := t.sql.exec(`DELETE FROM deadlines WHERE kind = ? AND subject = ?`, clean(kind), clean(subject))
 	return err
 }
 
-// Record decodes one into v and reports whether it exists.
+// Record decodes a record into v and reports whether it exists.
 func (t *tx) Record(kind, id string, v any) (bool, error) {
 	var value []byte
 	found, err := t.sql.get([]any{&value}, recordByID, clean(kind), clean(id))
@@ -75,7 +75,8 @@ func (t *tx) Record(kind, id string, v any) (bool, error) {
 	return true, nil
 }
 
-// Records calls f for each of a kind whose id begins with prefix, in order of id.
+// Records calls f for each record of a kind whose id begins with prefix, in
+// order of id.
 func (t *tx) Records(kind, prefix string, f func(id string, decode func(v any) error) error) error {
 	type record struct {
 		id    string
@@ -96,21 +97,23 @@ func (t *tx) Records(kind, prefix string, f func(id string, decode func(v any) e
 	return nil
 }
 
-// recordsOf is the SQL for the records of a kind by their parent. The kind stands in it,
-// as an index that is only of that kind would not serve otherwise.
+// recordsOf returns the SQL for the records of a kind by their parent. It
+// contains the kind, since an index limited to that kind would not be used
+// otherwise.
 func recordsOf(kind string) string {
 	return `SELECT id FROM records WHERE kind = '` + strings.ReplaceAll(clean(kind), "'", "''") + `'
 		AND iif(json_valid(value), json_extract(value, '$.parent'), NULL) = ? ORDER BY id`
 }
 
-// RecordsOf returns the ids of those of a kind whose field parent is this.
+// RecordsOf returns the ids of the records of a kind whose field parent is
+// this.
 func (t *tx) RecordsOf(kind, parent string) ([]string, error) {
 	return collect(t.sql, scanID, recordsOf(kind), clean(parent))
 }
 
 const saveRecord = `INSERT INTO records (kind, id, value) VALUES (?, ?, ?) ON CONFLICT (kind, id) DO UPDATE SET value = excluded.value`
 
-// SaveRecord writes one.
+// SaveRecord writes a record.
 func (t *tx) SaveRecord(kind, id string, v any) error {
 	value, err := asJSON(v)
 	if err != nil {
@@ -120,7 +123,7 @@ func (t *tx) SaveRecord(kind, id string, v any) error {
 	return err
 }
 
-// DeleteRecord removes one; removing none is no error.
+// DeleteRecord removes a record; a missing one is not an error.
 func (t *tx) DeleteRecord(kind, id string) error {
 	_, err := t.sql.exec(`DELETE FROM records WHERE kind = ? AND id = ?`, clean(kind), clean(id))
 	return err

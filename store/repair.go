@@ -12,7 +12,7 @@ import (
 	"flame/store/trouble"
 )
 
-// A Repairer mends the rows and indexes of a database that can be read.
+// A Repairer repairs the rows and indexes of a database that can be read.
 type Repairer struct {
 	Ready func(ctx context.Context, write bool) (there bool, err error) // as in Options
 	Now   func() core.Millis
@@ -22,15 +22,15 @@ type Repairer struct {
 // repairSuffix and the time follow the name of the database.
 const repairSuffix = ".before-repair-"
 
-// repairBatch is how many rows one transaction mends, which keeps it below the 50 ms
-// that others may have to wait (DESIGN §4).
+// repairBatch is how many rows one transaction repairs, which keeps it below
+// the 50 ms that others may have to wait (DESIGN §4).
 const repairBatch = 100
 
-// Repair mends what Check finds to be mendable in the data folder dir: first it
-// copies the database, then it builds the indexes anew, and then it brings each row
-// under the rules, a frame with an event that says why. A database that is damaged
-// or cannot be copied stays as it is. What was mended stays so if a later step fails;
-// repairing again goes on.
+// Repair repairs what Check finds repairable in the data folder dir: it copies
+// the database, rebuilds the indexes, and then makes each row follow the rules,
+// a frame with an event that says why. A database that is damaged or cannot be
+// copied stays as it is. Repairs stay if a later step fails; repairing again
+// continues.
 func (r Repairer) Repair(ctx context.Context, dir string) (done core.Repaired, err error) {
 	if r.Ready != nil {
 		if there, err := r.Ready(ctx, false); !there || err != nil {
@@ -55,7 +55,7 @@ func (r Repairer) Repair(ctx context.Context, dir string) (done core.Repaired, e
 			return done, err
 		}
 	}
-	done.Mended = append(done.Mended, "the indexes, that of words too")
+	done.Mended = append(done.Mended, "the indexes, including that of words")
 	return done, s.relearn(ctx)
 }
 
@@ -80,7 +80,7 @@ func (s *Store) copyAside(ctx context.Context, now core.Millis) (path string, er
 	return path, nil
 }
 
-// reindex builds all indexes but that of words anew.
+// reindex rebuilds all indexes except that of words.
 func (s *Store) reindex(ctx context.Context) error {
 	return s.Update(ctx, func(t project.Tx) error {
 		_, err := t.(*tx).sql.exec("REINDEX")
@@ -88,7 +88,7 @@ func (s *Store) reindex(ctx context.Context) error {
 	})
 }
 
-// keep mends what breaks a rule, and says what.
+// keep repairs what breaks a rule, and returns descriptions.
 func (s *Store) keep(ctx context.Context, by Repairer, r rule) (mended []string, err error) {
 	if r.mend == nil {
 		return nil, nil
@@ -123,7 +123,7 @@ func (s *Store) keep(ctx context.Context, by Repairer, r rule) (mended []string,
 	return []string{what}, err
 }
 
-// keep mends one row, unless it was changed since it was found.
+// keep repairs one row, unless it was changed since it was found.
 func (m *mender) keep(r rule, key int64) error {
 	changed, err := r.mend(m, key)
 	if err != nil || !changed || r.field == "" {
@@ -143,7 +143,7 @@ func (m *mender) keep(r rule, key int64) error {
 	return err
 }
 
-// relearn builds the index of words anew, batch by batch.
+// relearn rebuilds the word index, batch by batch.
 func (s *Store) relearn(ctx context.Context) error {
 	var links []core.Link
 	err := s.Update(ctx, func(t project.Tx) (err error) {
@@ -172,7 +172,7 @@ func (s *Store) relearn(ctx context.Context) error {
 var relearnWords = "INSERT INTO frames_text (" + frameTable.each(itself, wordColumns...) + ", rowid) SELECT " +
 	frameTable.each(func(column string) string { return wordsOf(column, column) }, wordColumns...) + ", key FROM frames WHERE key = ?"
 
-// relearn brings the index of words to what a frame's row holds.
+// relearn updates the word index to what a frame's row holds.
 func (s *statements) relearn(key int64) error {
 	if _, err := s.exec(forgetWords, key); err != nil {
 		return err

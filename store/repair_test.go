@@ -188,7 +188,7 @@ func TestIndexesThatDoNotFitAreBuiltAnew(t *testing.T) {
 	execute(t, db, "UPDATE frames SET created_at = created_at + 1000 WHERE key = "+key("one"))
 	execute(t, db, "PRAGMA writable_schema = 1; INSERT INTO sqlite_schema SELECT * FROM aside; DROP TABLE aside")
 	harmed := store.Check(context.Background(), dir)
-	assert.True(t, findingOf(t, harmed, "the indexes do not fit the tables: ").Broken)
+	assert.True(t, findingOf(t, harmed, "the indexes do not match the tables: ").Broken)
 	assert.NotEmpty(t, repair(t, dir).Copy)
 	assert.Contains(t, store.Check(context.Background(), dir)[0].What, "is sound")
 	assert.Equal(t, "root .two ..leaf .one", storetest.Outlined(t, open(t, dir, store.Options{}), project.FrameQuery{}))

@@ -9,12 +9,12 @@ import (
 	"flame/core"
 )
 
-// A rule is something that holds of the rows of every sound database. What breaks it
-// can be mended row by row, or with the indexes.
+// A rule is true of the rows of every sound database. What breaks it can be
+// repaired row by row, or with the indexes.
 type rule struct {
 	thing string // what the rows are: frames or sessions
 	flaw  string // what is wrong with those that break it
-	note  bool   // flame works all the same
+	note  bool   // flame works despite it
 	find  func(*inspection) (keys []int64, err error)
 
 	todo  string // what Repair does about them, in words
@@ -22,13 +22,13 @@ type rule struct {
 	field string // of the frame that it changes
 }
 
-// rules returns all rules in the order in which they are mended: each relies on
-// those before it.
+// rules returns all rules in the order of repair: each relies on those before
+// it.
 func rules() []rule {
 	return slices.Concat(valueRules(), linkRules(), referenceRules(), wordRules())
 }
 
-// valueRules are about what stands in one row.
+// valueRules are about the values in one row.
 func valueRules() []rule {
 	unknown := "status NOT IN ('" + strings.Join(core.Words(core.Statuses...), "', '") + "')"
 	return []rule{{
@@ -67,7 +67,7 @@ func linkRules() (list []rule) {
 	return list
 }
 
-// referenceRules are about what names a frame that is not there.
+// referenceRules are about references to missing frames.
 func referenceRules() []rule {
 	const missing = `NOT EXISTS (SELECT 1 FROM ids i JOIN frames c ON c.key = i.key WHERE i.id = j.value)`
 	list := []rule{{
@@ -91,9 +91,9 @@ func referenceRules() []rule {
 	return list
 }
 
-// wordRules are about the index of words, which is built anew in any case.
+// wordRules are about the word index, which is rebuilt in any case.
 func wordRules() []rule {
-	const todo = "build the index of words anew"
+	const todo = "rebuild the index of words"
 	return []rule{{
 		thing: "frame", flaw: "missing from the index of words", todo: todo,
 		find: findSQL("SELECT key FROM frames NOT INDEXED WHERE NOT EXISTS (SELECT 1 FROM frames_text_docsize d WHERE d.id = key)"),
@@ -103,23 +103,23 @@ func wordRules() []rule {
 	}}
 }
 
-// findSQL finds the keys that a query selects.
+// findSQL returns a function that finds the keys that a query selects.
 func findSQL(query string) func(*inspection) ([]int64, error) {
 	return func(in *inspection) ([]int64, error) {
 		return collect(in.sql, func(rows *sql.Rows) (key int64, err error) { return key, rows.Scan(&key) }, query)
 	}
 }
 
-// An inspection is one look at all rows.
+// An inspection is one pass over all rows.
 type inspection struct {
 	sql            *statements
-	frames, events int // how many there are
+	frames, events int // numbers of rows
 	found          []core.Finding
 	faults         map[core.Fault][]int64 // of links, by fault; nil until they are looked at
 }
 
 // faulty returns the keys of the frames whose link has this fault. It reads the
-// table rather than an index, which may say something else.
+// table rather than an index, which may differ.
 func (in *inspection) faulty(fault core.Fault) ([]int64, error) {
 	if in.faults != nil {
 		return in.faults[fault], nil
@@ -165,8 +165,8 @@ func (in *inspection) look() error {
 	return nil
 }
 
-// mendHint is what to do about what can be mended.
-const mendHint = "`flame doctor --repair` can mend it, and asks first"
+// mendHint is the hint for what can be repaired.
+const mendHint = "`flame doctor --repair` can repair it, and asks first"
 
 // maxNamed is how many rows a finding names.
 const maxNamed = 5

@@ -13,13 +13,14 @@ import (
 	"flame/store/trouble"
 )
 
-// errWrites ends a transaction that began as a View and cannot go on as an Update.
-var errWrites = errors.New("store: this is to begin as an Update")
+// errWrites ends a transaction that began as a View and cannot continue as an
+// Update.
+var errWrites = errors.New("store: this must begin as an Update")
 
-// Run runs f on a snapshot, as View does, for as long as it only reads. Its first
-// write waits for the lock and goes on in the same transaction; where another process
-// has written since, or there is no file yet, f runs again as in Update. Trouble with
-// the file is a core.Problem of kind ErrUnavailable.
+// Run runs f on a snapshot, as View does, as long as it only reads. Its first
+// write waits for the lock and continues in the same transaction; if another
+// process has written since, or there is no file yet, f runs again as in
+// Update. Trouble with the file is a core.Problem of kind ErrUnavailable.
 func (s *Store) Run(ctx context.Context, f func(project.Tx) error) error {
 	if ctx.Value(mark{s}) != nil {
 		return errNested
@@ -55,7 +56,7 @@ func (s *Store) run(ctx, wait context.Context, f func(project.Tx) error) error {
 	return s.commit(ctx, wait, f)
 }
 
-// runApart is run where readers have a connection of their own, which cannot write.
+// runApart is Run if readers have a separate connection, which cannot write.
 func (s *Store) runApart(ctx, wait context.Context, f func(project.Tx) error) error {
 	err := s.reading.Take(wait)
 	if err == nil {
@@ -68,8 +69,8 @@ func (s *Store) runApart(ctx, wait context.Context, f func(project.Tx) error) er
 	return err
 }
 
-// attempt runs f on a snapshot. take takes the lock at its first write; nil where that
-// ends it. The caller holds the turn for reading.
+// attempt runs f on a snapshot. take takes the lock at its first write; if it
+// is nil the write ends the attempt. The caller holds the turn for reading.
 func (s *Store) attempt(ctx, wait context.Context, f func(project.Tx) error, take func() error) error {
 	c, err := s.reader(wait)
 	if err != nil {
@@ -88,6 +89,6 @@ func (s *Store) attempt(ctx, wait context.Context, f func(project.Tx) error, tak
 	return committed(s.file)
 }
 
-// stale reports whether err, of the first write, says that another process has
+// stale reports whether err, of the first write, means that another process has
 // written since the snapshot was taken.
 func stale(err error) bool { return disk.Code(err) == sqlite3.SQLITE_BUSY }

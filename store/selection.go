@@ -8,7 +8,7 @@ import (
 	"flame/project"
 )
 
-// A selection is SQL in the making, with its arguments.
+// A selection is SQL under construction, with its arguments.
 type selection struct {
 	sql  strings.Builder
 	args []any
@@ -27,9 +27,9 @@ type keySet struct {
 	args []any
 }
 
-// frames adds FROM and WHERE for what q describes, within the sets given, all but
-// order, limit and After. What narrows most leads, by a CROSS JOIN, which SQLite does
-// not turn round.
+// frames adds FROM and WHERE for what q describes, within the given sets, all
+// but order, limit and After. The narrowest set comes first, by a CROSS JOIN,
+// which SQLite does not reorder.
 func (s *selection) frames(q project.FrameQuery, within ...keySet) {
 	sets := append(within, keySets(q)...)
 	if len(sets) == 0 {
@@ -54,9 +54,8 @@ func (s *selection) frames(q project.FrameQuery, within ...keySet) {
 	}
 }
 
-// index names the one that leads to what q describes. SQLite knows nothing of the
-// tree's shape before ANALYZE and would look for the few roots among all frames
-// of a status.
+// index names the index for q. Before ANALYZE SQLite does not know the tree's
+// shape and would search the few roots among all frames of a status.
 func index(q project.FrameQuery) string {
 	below, some := q.Parent != "" || q.Roots, len(q.Statuses) > 0
 	switch {
@@ -73,7 +72,7 @@ func index(q project.FrameQuery) string {
 	}
 }
 
-// keySets returns the sets that q's order by id, text, subtree and prefix stand for.
+// keySets returns the sets for q's order by id, text, subtree and prefix.
 func keySets(q project.FrameQuery) (sets []keySet) {
 	if q.Order == project.ByID {
 		sets = append(sets, keySet{"SELECT key, id FROM ids WHERE id > ?", []any{clean(q.After)}})
@@ -92,15 +91,16 @@ func keySets(q project.FrameQuery) (sets []keySet) {
 	return sets
 }
 
-// under walks down from a frame, which it contains. UNION ends a cycle.
+// under walks down from a frame, which it includes. UNION ends a cycle.
 const under = `WITH RECURSIVE down (key) AS (
 	SELECT key FROM ids WHERE id = ?
 	UNION
 	SELECT f.key FROM down CROSS JOIN frames f ON f.parent = down.key
 ) SELECT key FROM down`
 
-// textSet returns the frames that hold every word of a user's text. Each word is
-// quoted, which leaves nothing of FTS5's syntax; no words are in no frame.
+// textSet returns the frames that contain every word of a user's text. Each
+// word is quoted, which disables FTS5's syntax; without words there are no
+// frames.
 func textSet(text string) keySet {
 	var words []string
 	for _, word := range strings.FieldsFunc(clean(text), func(r rune) bool { return unicode.IsSpace(r) || r == 0 }) {

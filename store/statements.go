@@ -15,7 +15,7 @@ type statements struct {
 	ctx      context.Context
 	c        *disk.Conn
 	writable bool
-	promote  func() error     // makes a reading transaction one that writes; nil where that is refused
+	promote  func() error     // turns a reading transaction into a writing one; nil if that is refused
 	keys     map[string]int64 // keys of ids seen in this transaction
 	failed   error            // the first error of a statement; it may have ended the transaction
 }
@@ -40,9 +40,9 @@ func (s *statements) insert(query string, args ...any) (int64, error) {
 	return result.LastInsertId()
 }
 
-// run runs a statement that writes. After an error of SQLite, or a statement that
-// was called off, none does: where that has undone the transaction, the next
-// write would be one of its own.
+// run runs a writing statement. After an error of SQLite, or an interrupted
+// statement, none runs: if that has undone the transaction, the next write
+// would be outside it.
 func (s *statements) run(query string, args ...any) (sql.Result, error) {
 	if s.failed != nil {
 		return nil, s.failed
@@ -54,7 +54,7 @@ func (s *statements) run(query string, args ...any) (sql.Result, error) {
 	return s.firstWrite(query, args...)
 }
 
-// firstWrite is run for a transaction that has only read until now.
+// firstWrite is run for a transaction that has only read so far.
 func (s *statements) firstWrite(query string, args ...any) (result sql.Result, err error) {
 	if s.promote == nil {
 		return nil, errReadOnlyTx
@@ -120,7 +120,7 @@ func scanID(rows *sql.Rows) (id string, err error) { return id, rows.Scan(&id) }
 
 func scanKey(rows *sql.Rows) (key int64, err error) { return key, rows.Scan(&key) }
 
-// key returns the key of an id, and one to an id that has none; NULL for no id.
+// key returns the key of an id, creating it if needed; NULL for no id.
 func (s *statements) key(id string) (sql.NullInt64, error) {
 	id = clean(id)
 	if id == "" {
@@ -136,7 +136,7 @@ func (s *statements) key(id string) (sql.NullInt64, error) {
 	return sql.NullInt64{Int64: key, Valid: err == nil}, err
 }
 
-// known returns the key of an id, 0 for one that has none.
+// known returns the key of an id, or 0 if it has none.
 func (s *statements) known(id string) (key int64, err error) {
 	if key, ok := s.keys[id]; ok {
 		return key, nil
@@ -148,32 +148,33 @@ func (s *statements) known(id string) (key int64, err error) {
 	return key, err
 }
 
-// ids returns the ids of keys, in their order.
+// ids returns the ids of keys, in order.
 func (s *statements) ids(keys []int64) ([]string, error) {
 	return collect(s, scanID, `SELECT ids.id FROM json_each(?) v CROSS JOIN ids ON ids.key = v.value`, jsonOf(keys))
 }
 
-// idOf is the SQL for the id of a key column.
+// idOf returns the SQL for the id of a key column.
 func idOf(column string) string {
 	return "coalesce((SELECT id FROM ids WHERE ids.key = " + column + "), '')"
 }
 
-// keyOf is the SQL for the key of an id given as a parameter; keyOf1 for that of
-// the first parameter, which may be named again.
+// keyOf is the SQL for the key of an id given as a parameter; keyOf1 for that
+// of the first parameter, which may be used again.
 const (
 	keyOf  = "(SELECT key FROM ids WHERE id = ?)"
 	keyOf1 = "(SELECT key FROM ids WHERE id = ?1)"
 )
 
-// clean makes text valid UTF-8, as what reads it expects; SQLite would keep any
+// clean makes text valid UTF-8, as its readers expect; SQLite would keep any
 // bytes.
 func clean(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
-// atMost is SQL's LIMIT. The plus keeps SQLite from planning by the very number,
-// which would be to compile the statement again for each.
+// atMost is SQL's LIMIT. The plus keeps SQLite from planning for the exact
+// number, which would recompile the statement for each.
 const atMost = " LIMIT +?"
 
-// limitOf returns the number for atMost, where -1 is none, for a query's, where 0 is.
+// limitOf converts a query's limit, where 0 means none, for atMost, where -1
+// does.
 func limitOf(limit int) int {
 	if limit <= 0 {
 		return -1
@@ -199,6 +200,6 @@ func placeholders(n int) string {
 
 // jsonOf returns keys as a JSON array.
 func jsonOf(keys []int64) string {
-	text, _ := json.Marshal(keys) // numbers always can be
+	text, _ := json.Marshal(keys) // numbers can always be encoded
 	return string(text)
 }

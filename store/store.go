@@ -19,46 +19,46 @@ const DefaultLockTimeout = 10 * time.Second
 
 // Options says how a Store works. The zero value suits a short command.
 type Options struct {
-	// LongLived is for servers: reads have a connection of their own, and the
-	// write-ahead log is worked into the database in the background rather
-	// than by the write that made it long.
+	// LongLived is for servers: reads have a separate connection, and the
+	// write-ahead log is checkpointed in the background rather than by the
+	// write that made it long.
 	LongLived bool
-	// Ready reports whether the data folder is there to be used, and makes it if
-	// it is to be written to; nil makes a missing one.
+	// Ready reports whether the data folder is usable, and creates it if it is
+	// to be written to; nil creates a missing one.
 	Ready func(ctx context.Context, write bool) (there bool, err error)
 	// LockTimeout bounds the wait for other writers; 0 is DefaultLockTimeout.
 	LockTimeout time.Duration
-	// Logger hears of migrations and of trouble that no caller hears of; nil
-	// discards it.
+	// Logger receives migrations and trouble that no caller hears of; nil
+	// discards them.
 	Logger *slog.Logger
 }
 
 // A Store is a project.Store on the file flame.db of one folder, for any number
 // of goroutines. It opens that file at its first use.
 //
-// A process that is about to end need not call Close: each write is on the disk
-// already, and leaving the write-ahead log to the next process spares the syncs
+// A process that is about to end need not call Close: each write is on disk
+// already, and leaving the write-ahead log to the next process saves the syncs
 // with which SQLite closes.
 type Store struct {
 	dir    string
 	opts   Options
 	schema schema.Schema
 
-	writing disk.Turn // of the Update that runs
-	reading disk.Turn // of the View that runs; without LongLived the same as writing
+	writing disk.Turn // of the running Update
+	reading disk.Turn // of the running View; without LongLived the same as writing
 
-	waited atomic.Int64 // ns that Updates took to get their turn and the lock
+	waited atomic.Int64 // ns that Updates waited for their turn and the lock
 
 	opening disk.Turn  // guards what follows
-	file    *disk.File // nil until the first use that finds or makes it
+	file    *disk.File // nil until the first use that finds or creates it
 	empty   *disk.Conn // what a View of a project without data sees
 	closed  bool
 }
 
 var _ project.Waiter = (*Store)(nil)
 
-// Open returns the Store of the data folder dir. Nothing is read or made before
-// the first View or Update.
+// Open returns the Store of the data folder dir. It reads and creates nothing
+// before the first View or Update.
 func Open(dir string, opts Options) *Store {
 	if opts.LockTimeout <= 0 {
 		opts.LockTimeout = DefaultLockTimeout
@@ -74,8 +74,8 @@ func Open(dir string, opts Options) *Store {
 	return s
 }
 
-// absolute returns dir from the root, as SQLite wants it in a URI. Where that is
-// not to be had, the error of using it says why.
+// absolute returns dir as an absolute path, as SQLite requires in a URI. If
+// that fails, the error of using it says why.
 func absolute(dir string) string {
 	if whole, err := filepath.Abs(dir); err == nil {
 		return whole
@@ -88,8 +88,8 @@ var (
 	errClosed = errors.New("store: closed")
 )
 
-// mark is the key under which a Tx's context names the Store it belongs to, so
-// that a nested call is an error at once and not only at the deadline.
+// mark is the key under which a Tx's context names its Store, so that a nested
+// call fails at once and not only at the deadline.
 type mark struct{ *Store }
 
 func (s *Store) newTx(ctx context.Context, c *disk.Conn, writable bool) *tx {
@@ -132,9 +132,10 @@ func (s *Store) viewOnce(ctx, wait context.Context, f func(project.Tx) error) er
 	return c.Transact(wait, disk.BeginView, func() error { return s.newTx(ctx, c, false).call(f) })
 }
 
-// Update runs f in one transaction: all that f wrote is on the disk when Update
-// returns nil, and nothing of it is kept otherwise. It makes the data folder at
-// its first use. Trouble with the file is a core.Problem of kind ErrUnavailable.
+// Update runs f in one transaction: everything f wrote is on disk when Update
+// returns nil, and nothing of it is kept otherwise. It creates the data folder
+// at its first use. Trouble with the file is a core.Problem of kind
+// ErrUnavailable.
 func (s *Store) Update(ctx context.Context, f func(project.Tx) error) error {
 	if ctx.Value(mark{s}) != nil {
 		return errNested
@@ -158,7 +159,7 @@ func (s *Store) update(ctx, wait context.Context, f func(project.Tx) error) erro
 	return s.commit(ctx, wait, f)
 }
 
-// lock takes the lock that orders the writers of all processes, which it waits for
+// lock takes the lock that orders the writers of all processes, having waited
 // since began.
 func (s *Store) lock(wait context.Context, began time.Time) (*disk.Lock, error) {
 	if err := s.prepareDir(wait); err != nil {
@@ -169,7 +170,7 @@ func (s *Store) lock(wait context.Context, began time.Time) (*disk.Lock, error) 
 	return lock, err
 }
 
-// commit is update for a caller that holds the lock.
+// commit is Update for a caller that holds the lock.
 func (s *Store) commit(ctx, wait context.Context, f func(project.Tx) error) error {
 	opened, c, err := s.writer(wait)
 	if err != nil {
@@ -181,7 +182,7 @@ func (s *Store) commit(ctx, wait context.Context, f func(project.Tx) error) erro
 	return committed(opened)
 }
 
-// committed ends what was committed into a file.
+// committed finishes a commit into a file.
 func committed(opened *disk.File) error {
 	if err := opened.Check(); err != nil {
 		return err // the write went into a file that is gone
@@ -190,10 +191,11 @@ func committed(opened *disk.File) error {
 	return nil
 }
 
-// Waited returns how long this process's Updates have waited to begin, all together.
+// Waited returns how long this process's Updates have waited to begin, in
+// total.
 func (s *Store) Waited() time.Duration { return time.Duration(s.waited.Load()) }
 
-// Close ends the Store after the View and Update that run. Later calls fail.
+// Close ends the Store after the running View and Update. Later calls fail.
 func (s *Store) Close() error {
 	for _, t := range s.turns() {
 		if err := t.Take(context.Background()); err != nil {

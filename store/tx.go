@@ -16,11 +16,11 @@ type tx struct {
 	voids *voiding // what is known of cascades; nil until asked for
 }
 
-// Context returns the context of the transaction. A View or Update with it is a
-// nested one, and refused.
+// Context returns the context of the transaction. A View or Update with it is
+// nested, and refused.
 func (t *tx) Context() context.Context { return t.sql.ctx }
 
-// call runs f and returns what speaks against a commit of what f did.
+// call runs f and returns the reason not to commit, if any.
 func (t *tx) call(f func(project.Tx) error) error {
 	err := f(t)
 	if errors.Is(t.sql.failed, errWrites) {

@@ -7,7 +7,7 @@ import (
 	"flame/core"
 )
 
-// isNoList is SQL for: the column is no JSON list of texts.
+// isNoList returns SQL for: the column is not a JSON list of texts.
 func isNoList(column string) string {
 	return fmt.Sprintf(`(%[1]s <> '[]' AND CASE WHEN json_valid(%[1]s) THEN
 		json_type(%[1]s) <> 'array' OR EXISTS (SELECT 1 FROM json_each(%[1]s) WHERE type <> 'text') ELSE true END)`, column)
@@ -19,9 +19,9 @@ type repairable struct {
 	mended string // SQL for what to put in its place
 }
 
-// repairables returns the columns of frames that may have values that Go cannot read,
-// by name. Text that is no list becomes the one item of a list, so that nothing of it
-// is lost.
+// repairables returns the columns of frames that may have values that Go cannot
+// read, by name. Text that is not a list becomes the only item of one, so that
+// nothing is lost.
 func repairables() map[string]repairable {
 	list := map[string]repairable{}
 	for _, c := range frameTable.columns {
@@ -58,7 +58,7 @@ func unreadable() string {
 	return strings.Join(tests, " OR ")
 }
 
-// readable is SQL that sets all of these values to what can be read.
+// readable returns SQL that changes all of these values to readable ones.
 func readable() string {
 	var sets []string
 	for name, column := range repairables() {

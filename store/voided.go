@@ -8,14 +8,15 @@ import (
 	"flame/project"
 )
 
-// A frame is voided while it is stored as planned but reads as invalidated, as it lies
-// below the frame of a cascade (see project.Cascades). Nearly always there are no
-// cascades; then queries are not changed, and nothing here costs anything.
+// A frame is voided while it is stored as planned but reads as invalidated,
+// because it is below the frame of a cascade (see project.Cascades). There are
+// hardly ever cascades; without them queries are unchanged, and nothing here
+// costs anything.
 
-// A cascade is a project.Cascade with what only the store needs of it.
+// A cascade is a project.Cascade with what only the store needs.
 type cascade struct {
 	project.Cascade
-	seq     int64 // the first begun has the lowest
+	seq     int64 // the oldest has the lowest
 	key     int64 // of its frame
 	reached int64 // nothing is left to settle among the children of frames with keys up to this
 }
@@ -46,8 +47,8 @@ func scanCascade() func(*sql.Rows) (cascade, error) {
 	}
 }
 
-// changes returns what the cascade makes of a planned frame, in the columns that it
-// changes.
+// changes returns the values that the cascade gives a planned frame, in the
+// columns that it changes.
 func (c *cascade) changes() []any {
 	f := core.Frame{Status: core.Planned}
 	c.Void(&f)
@@ -55,15 +56,16 @@ func (c *cascade) changes() []any {
 	return values
 }
 
-// A voiding is what a transaction knows of the cascades under way.
+// A voiding is what a transaction knows of the cascades in progress.
 type voiding struct {
 	sql      *statements
-	cascades []cascade          // the first begun first
-	over     map[int64]*cascade // by key of a frame: the first cascade of it or of a frame above it; nil without one
+	cascades []cascade          // oldest first
+	over     map[int64]*cascade // by key of a frame: the first cascade of it or of a frame above it, or nil
 	parents  []int64            // keys of all frames with planned children; nil until asked for
 }
 
-// voiding returns what is known of the cascades under way, without any nil.
+// voiding returns what is known of the cascades in progress, or nil if there
+// are none.
 func (t *tx) voiding() (*voiding, error) {
 	if t.older {
 		return nil, nil
@@ -81,8 +83,8 @@ func (t *tx) voiding() (*voiding, error) {
 	return t.voids, nil
 }
 
-// underWay returns the cascades, the first begun first. It asks first whether there
-// are any: that is the shorter statement, which each process has to compile.
+// underWay returns the cascades, oldest first. It asks first whether there are
+// any: that is the shorter statement, which each process has to compile.
 func (s *statements) underWay() ([]cascade, error) {
 	var one int
 	some, err := s.get([]any{&one}, "SELECT 1 FROM cascades LIMIT 1")
@@ -95,7 +97,7 @@ func (s *statements) underWay() ([]cascade, error) {
 // withCascades is the first version of the schema that has them.
 const withCascades = 3
 
-// void brings frames from what is stored to what they read as.
+// void turns frames from their stored form into what they read as.
 func (t *tx) void(frames []core.Frame) error {
 	if !slices.ContainsFunc(frames, mayBeVoided) {
 		return nil
@@ -126,9 +128,9 @@ func (t *tx) void(frames []core.Frame) error {
 // mayBeVoided reports whether a frame as it is stored could be voided.
 func mayBeVoided(f core.Frame) bool { return f.Status == core.Planned && f.Parent != "" }
 
-// Walks up from frames, whose keys are a JSON array: each frame that is met, its
-// parent or 0, and the cascade that settled it or 0. UNION drops what was met before,
-// so that each frame is visited once, also in a cycle.
+// Walks up from frames, whose keys are a JSON array: each visited frame, its
+// parent or 0, and the cascade that settled it or 0. UNION drops repeated rows,
+// so that each frame is visited once, even in a cycle.
 const (
 	climbingAll = `WITH RECURSIVE up (key) AS (
 		SELECT value FROM json_each(?)
@@ -136,8 +138,8 @@ const (
 		SELECT f.parent FROM up CROSS JOIN frames f ON f.key = up.key WHERE f.parent IS NOT NULL
 	) SELECT f.key, coalesce(f.parent, 0), 0 FROM up CROSS JOIN frames f ON f.key = up.key`
 
-	// It ends at what a cascade under way has settled: below that is the same
-	// cascade. Else each batch of a long chain would climb all of it.
+	// It ends at what a cascade in progress has settled: below that the cascade
+	// is the same. Otherwise each batch of a long chain would climb all of it.
 	climbing = `WITH RECURSIVE up (key) AS (
 		SELECT value FROM json_each(?)
 		UNION
@@ -151,7 +153,8 @@ const (
 // A climbed is a frame that a walk up met.
 type climbed struct{ key, parent, settledBy int64 }
 
-// climb lets v learn what is over these frames, by keys of which 0 is none.
+// climb lets v learn which cascades are over these frames, by keys; 0 means
+// none.
 func (v *voiding) climb(walk string, keys ...int64) error {
 	unknown := slices.DeleteFunc(slices.Clone(keys), func(key int64) bool {
 		_, known := v.over[key]
@@ -177,7 +180,7 @@ func (v *voiding) climb(walk string, keys ...int64) error {
 	return nil
 }
 
-// learn notes what is over a frame and those above it, which were met.
+// learn records the cascade over a frame and over the visited ones above it.
 func (v *voiding) learn(key int64, met map[int64]climbed) {
 	var way []int64
 	var found *cascade
@@ -208,10 +211,10 @@ func (v *voiding) learn(key int64, met map[int64]climbed) {
 	}
 }
 
-// onTheWay stands for what learn does not know yet.
+// onTheWay marks what learn does not know yet.
 var onTheWay = &cascade{}
 
-// first returns the one of two cascades that was begun first; nil is none.
+// first returns the older of two cascades; nil is none.
 func first(a, b *cascade) *cascade {
 	if a == nil || b != nil && b.seq < a.seq {
 		return b

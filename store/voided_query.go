@@ -7,8 +7,8 @@ import (
 	"flame/project"
 )
 
-// How queries that ask for statuses, or for the latest changes, take voided frames for
-// what they read as: they leave them out and add them again.
+// How queries that ask for statuses, or for the latest changes, treat voided
+// frames as what they read as: they leave them out and add them again.
 
 // A voidedSet is all frames that one cascade voids directly below some others.
 type voidedSet struct {
@@ -16,15 +16,15 @@ type voidedSet struct {
 	parents []int64 // keys of those others
 }
 
-// cascadesMatter reports whether cascades matter to which frames q finds, or in which
-// order, and not only to how each of them reads.
+// cascadesMatter reports whether cascades affect which frames q finds, or their
+// order, and not only how each of them reads.
 func cascadesMatter(q project.FrameQuery) bool {
 	planned := wants(q, core.Planned)
 	return !q.Roots && (planned != wants(q, core.Invalidated) || planned && q.Order == project.RecentFirst)
 }
 
-// before reports whether all cascades were begun before the last change of any of
-// these frames: then none of them, and none of those before, is voided.
+// before reports whether all cascades began before the last change of any of
+// these frames: then none of them, and none older, is voided.
 func (v *voiding) before(frames []core.Frame) bool {
 	for _, f := range frames {
 		if slices.ContainsFunc(v.cascades, func(c cascade) bool { return c.At >= f.UpdatedAt }) {
@@ -39,7 +39,7 @@ func wants(q project.FrameQuery, s core.Status) bool {
 	return len(q.Statuses) == 0 || slices.Contains(q.Statuses, s)
 }
 
-// voidedIn returns the sets of voided frames among which are all that q describes.
+// voidedIn returns sets of voided frames that include all that q describes.
 func (v *voiding) voidedIn(q project.FrameQuery) (sets []voidedSet, err error) {
 	parents, err := v.parentsFor(q)
 	if err == nil {
@@ -59,8 +59,8 @@ func (v *voiding) voidedIn(q project.FrameQuery) (sets []voidedSet, err error) {
 	return sets, err
 }
 
-// plannedParents returns the keys of frames with planned children from one key on. It
-// leaps from each to the next, however many children there are.
+// plannedParents returns the keys of frames with planned children from one key
+// on. It jumps from each to the next, however many children there are.
 const plannedParents = `WITH RECURSIVE parents (key) AS (
 	SELECT min(parent) FROM frames INDEXED BY frames_planned WHERE status = 'planned' AND parent > ?
 	UNION ALL
@@ -80,8 +80,8 @@ func (v *voiding) parentsFor(q project.FrameQuery) (keys []int64, err error) {
 	return v.parents, err
 }
 
-// keySet is the frames of the set that q may describe; the last ones only, where q
-// asks for as many of the latest: all of a set changed at the same time.
+// keySet returns the frames of the set that q may describe; only the last ones
+// if q asks for that many of the latest: all of a set changed at the same time.
 func (set voidedSet) keySet(q project.FrameQuery) keySet {
 	keys := keySet{`SELECT f.key FROM json_each(?) v CROSS JOIN frames f INDEXED BY frames_planned
 		ON f.parent = v.value AND f.status = 'planned'`, []any{jsonOf(set.parents)}}
@@ -95,7 +95,7 @@ func (set voidedSet) keySet(q project.FrameQuery) keySet {
 	return keys
 }
 
-// within is q for the frames of the set: all of them read as invalidated.
+// within returns q for the frames of the set: all of them read as invalidated.
 func (set voidedSet) within(q project.FrameQuery) (project.FrameQuery, keySet) {
 	keys := set.keySet(q)
 	q.Statuses = nil
@@ -109,8 +109,8 @@ func (s *selection) without(sets []voidedSet) {
 	}
 }
 
-// moveVoided brings counts of the frames that q describes from what is stored to
-// what they read as.
+// moveVoided changes counts of the frames that q describes from their stored
+// status to what they read as.
 func (v *voiding) moveVoided(q project.FrameQuery, counts map[core.Status]int) error {
 	q.Limit = 0
 	sets, err := v.voidedIn(q)
@@ -126,8 +126,8 @@ func (v *voiding) moveVoided(q project.FrameQuery, counts map[core.Status]int) e
 	return err
 }
 
-// countVoided is the SQL that counts the frames of a set that q describes. An index
-// alone serves unless q looks at more than where they lie.
+// countVoided returns the SQL that counts the frames of a set that q describes.
+// An index alone suffices unless q looks at more than their place.
 func countVoided(q project.FrameQuery, set voidedSet) *selection {
 	count := &selection{}
 	if len(keySets(q)) == 0 {

@@ -14,18 +14,18 @@ import (
 
 // A Conn is one connection to SQLite with the statements it has prepared.
 //
-// A statement that has begun is not called off when its context ends: the driver and
-// database/sql would each start a goroutine to watch it, which costs more than most
-// statements do, and then return the context's error even if the statement was done.
-// Begin, commit and undo, whose outcome must be known, run without a context that
-// ends; SQLite's own waiting bounds them (see File.dsn).
+// A statement that has begun is not interrupted when its context ends: the
+// driver and database/sql would each start a goroutine to watch it, which costs
+// more than most statements do, and then return the context's error even if the
+// statement was done. Begin, commit and undo, whose outcome must be known, run
+// without a context that ends; SQLite's own waiting bounds them (see File.dsn).
 type Conn struct {
 	Raw   *sql.Conn // for what is not to be prepared
-	Older bool      // the file lacks what newer schemas have, and can only be read; its owner says so
+	Older bool      // the file lacks what newer schemas have, and can only be read; set by its owner
 
 	db     *sql.DB
 	stmts  map[string]*sql.Stmt
-	log    os.FileInfo // of the write-ahead log, which stays while this is open; nil for none
+	log    os.FileInfo // of the write-ahead log, which stays while this is open; nil if there is none
 	closed bool
 }
 
@@ -42,11 +42,11 @@ func Connect(dsn string) (*Conn, error) {
 	return &Conn{db: db, Raw: raw, stmts: map[string]*sql.Stmt{}}, nil
 }
 
-// Usable reports whether c is open. Where it is not, its owner opens another.
+// Usable reports whether c is open. If it is not, its owner opens another.
 func (c *Conn) Usable() bool { return c != nil && !c.closed }
 
-// Close closes the connection, which ends its transaction. One that is nil or
-// closed stays so.
+// Close closes the connection, which ends its transaction. It does nothing if c
+// is nil or closed.
 func (c *Conn) Close() error {
 	if !c.Usable() {
 		return nil
@@ -58,8 +58,8 @@ func (c *Conn) Close() error {
 	return errors.Join(c.Raw.Close(), c.db.Close())
 }
 
-// prepare returns query's statement, unless ctx has ended; later calls find it again.
-// The queries are made of a fixed set of parts, so their number is bounded.
+// prepare returns query's statement, unless ctx has ended, and caches it. The
+// queries are made of a fixed set of parts, so their number is bounded.
 func (c *Conn) prepare(ctx context.Context, query string) (*sql.Stmt, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -107,8 +107,8 @@ const (
 	BeginUpdate = "BEGIN IMMEDIATE"
 )
 
-// Transact runs f between begin and COMMIT, or undoes what f did. No transaction
-// is left when it returns or panics.
+// Transact runs f between begin and COMMIT, or undoes what f did. No
+// transaction is left when it returns or panics.
 func (c *Conn) Transact(wait context.Context, begin string, f func() error) error {
 	if err := WhileBusy(wait, func() error { return c.begin(begin) }); err != nil {
 		return err
@@ -127,8 +127,8 @@ func (c *Conn) Transact(wait context.Context, begin string, f func() error) erro
 	return err
 }
 
-// begin starts a transaction with begin, or leaves none. The snapshot is taken
-// here rather than by the first query, so that waiting for it ends here too.
+// begin starts a transaction with begin, or leaves none. It takes the snapshot
+// here rather than in the first query, so that waiting for it ends here too.
 func (c *Conn) begin(begin string) error {
 	_, err := c.Exec(context.Background(), begin)
 	if err == nil {
@@ -141,16 +141,16 @@ func (c *Conn) begin(begin string) error {
 }
 
 // undo leaves c without a transaction, whether it is in one or not. Only SQLite
-// knows which; where it does not tell, the connection is closed.
+// knows which; if it does not say, the connection is closed.
 func (c *Conn) undo() {
 	_, err := c.Exec(context.Background(), "ROLLBACK")
 	if err != nil && !strings.Contains(err.Error(), "no transaction is active") {
-		_ = c.Close() // the connection is given up, whatever it says
+		_ = c.Close() // the connection is given up in any case
 	}
 }
 
-// WhileBusy calls f again while SQLite says that it is busy, until wait is done:
-// SQLite's own waiting knows no context.
+// WhileBusy retries f while SQLite is busy, until wait is done: SQLite's own
+// waiting knows no context.
 func WhileBusy(wait context.Context, f func() error) error {
 	if err := wait.Err(); err != nil {
 		return err
@@ -168,8 +168,8 @@ func WhileBusy(wait context.Context, f func() error) error {
 	}
 }
 
-// UseLog sets the file to a write-ahead log, for good. It cannot be part of a
-// transaction, and needs the file for itself.
+// UseLog switches the file to a write-ahead log, permanently. It cannot be part
+// of a transaction, and needs exclusive access to the file.
 func (c *Conn) UseLog(wait context.Context) error {
 	var mode string
 	err := WhileBusy(wait, func() error {

@@ -12,27 +12,27 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// A File is the database while it is open.
+// A File is an open database.
 type File struct {
 	Path      string
-	Current   bool // of the newest schema version; its owner says so
+	Current   bool // has the newest schema version; set by its owner
 	Immutable bool // read as if nothing could change it, see Reader
 
 	longLived bool
-	reads     url.Values // of the connection string of a reader of its own
+	reads     url.Values // of the connection string of a separate reader
 	header    *header
 	write     *Conn // nil until needed
 	read      *Conn // nil until needed; without reads the same as write
 	keeper    *keeper
 }
 
-// ErrGone is what use of a file that was removed or replaced ends with.
+// ErrGone is returned for use of a file that was removed or replaced.
 var ErrGone = errors.New("the data folder was removed or replaced while flame was running")
 
-// Open opens the database at path; nil for none.
+// Open opens the database at path; it returns nil if there is none.
 func Open(path string, longLived bool) (*File, error) {
-	// Else any close of a descriptor of this file drops SQLite's locks on it.
-	// Where this is not to be had, header stays open instead.
+	// Otherwise closing any descriptor of this file drops SQLite's locks on it.
+	// On systems without such locks, header stays open instead.
 	_, _ = sqlite.OFDLocking(true)
 	h, err := readHeader(path)
 	if err != nil || h == nil {
@@ -45,7 +45,8 @@ func Open(path string, longLived bool) (*File, error) {
 	return f, nil
 }
 
-// OpenReadOnly opens the database at path to be read only; nil for none.
+// OpenReadOnly opens the database at path read-only; it returns nil if there is
+// none.
 func OpenReadOnly(path string) (*File, error) {
 	h, err := readHeader(path)
 	if err != nil || h == nil {
@@ -54,14 +55,15 @@ func OpenReadOnly(path string) (*File, error) {
 	return &File{Path: path, header: h, reads: url.Values{"mode": {"ro"}}}, nil
 }
 
-// New returns the file that is to be made at path.
+// New returns a File for a database to be created at path.
 func New(path string) *File { return &File{Path: path} }
 
-// Check reports whether the path still is the open file, and the log's the one that
-// writes go into. What is written into a file that is no longer there is lost.
+// Check reports whether the path still is the open file, and the log's the one
+// that writes go into. Whatever is written to a file that is no longer there is
+// lost.
 func (f *File) Check() error { return f.checkFor(f.write) }
 
-// checkFor reports the same of the log that c has open.
+// checkFor is Check for the log that c has open.
 func (f *File) checkFor(c *Conn) error {
 	info, err := os.Lstat(f.Path)
 	if err != nil || !os.SameFile(info, f.header.info) {
@@ -81,7 +83,7 @@ func (f *File) checkFor(c *Conn) error {
 	return nil
 }
 
-// goneUnless returns ErrGone, unless err says that it is not known.
+// goneUnless returns ErrGone, unless err leaves that unknown.
 func goneUnless(err error) error {
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		return ErrGone
@@ -112,11 +114,11 @@ func (f *File) Writer(wait context.Context) (c *Conn, err error) {
 	return f.write, err
 }
 
-// Reader returns the connection for View. Where SQLite may not make the files it
-// needs beside the database, and no log or journal is to be minded, the database
-// is read as it stands.
+// Reader returns the connection for View. If SQLite may not create the files it
+// needs beside the database, and there is no log or journal to respect, the
+// database is read as it is.
 func (f *File) Reader(wait context.Context) (c *Conn, err error) {
-	if f.Immutable { // what is not watched may have changed
+	if f.Immutable { // it is not watched, so it may have changed
 		if err := f.read.Close(); err != nil {
 			return nil, err
 		}
@@ -149,10 +151,10 @@ func deniedFiles(err error) bool {
 	return false
 }
 
-// dsn returns the connection string. The pragmas stand in it so that every
-// connection has them. The file is never made by SQLite; waiting for other
-// processes is left to WhileBusy, which minds the context; checkpoints are made
-// by Tidy and by the keeper.
+// dsn returns the connection string. It includes the pragmas so that every
+// connection has them. SQLite never creates the file; waiting for other
+// processes is left to WhileBusy, which respects the context; Tidy and the
+// keeper make checkpoints.
 func (f *File) dsn(params url.Values) string {
 	query := url.Values{
 		"mode":          {"rw"},
@@ -170,12 +172,13 @@ func (f *File) dsn(params url.Values) string {
 }
 
 // shortLog is the size in bytes of the write-ahead log from which a short
-// process works it into the database and empties it. As long as no process
-// stays, each new one reads all of the log; and because it then counts as not
-// yet worked in, a checkpoint that leaves it full would never end its growth.
+// process checkpoints it into the database and empties it. As long as no
+// process stays, each new one reads all of the log; and because the log then
+// counts as not checkpointed, a checkpoint that leaves it full would never stop
+// its growth.
 const shortLog = 64 * (4096 + 24)
 
-// StartKeeper starts the keeper of a long-lived process, unless it runs.
+// StartKeeper starts the keeper of a long-lived process, unless it is running.
 func (f *File) StartKeeper(wait context.Context, logger *slog.Logger) error {
 	if !f.longLived || f.keeper != nil {
 		return nil
@@ -187,8 +190,8 @@ func (f *File) StartKeeper(wait context.Context, logger *slog.Logger) error {
 	return err
 }
 
-// Tidy keeps the log short after a commit. What was committed is safe, so that
-// trouble is left to the next commit.
+// Tidy keeps the log short after a commit. The commit is safe already, so
+// trouble is left to the next one.
 func (f *File) Tidy() {
 	if f.longLived {
 		f.keeper.wake()
@@ -199,8 +202,8 @@ func (f *File) Tidy() {
 	}
 }
 
-// Connect opens a connection with these parameters, which looks into the file for
-// the first time.
+// Connect opens a connection with these parameters; it is the first to look
+// into the file.
 func (f *File) Connect(wait context.Context, params url.Values) (c *Conn, err error) {
 	err = WhileBusy(wait, func() error {
 		c, err = Connect(f.dsn(params))

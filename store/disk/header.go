@@ -11,14 +11,14 @@ import (
 	"strings"
 )
 
-// ErrDamaged is what a file that is no sound database ends with.
+// ErrDamaged is returned for a file that is not a sound database.
 var ErrDamaged = errors.New("damaged")
 
 // A header is what the first 100 bytes of the database say, by SQLite's file
 // format.
 type header struct {
-	// The file is kept open: where locks belong to processes, closing any
-	// descriptor of it would drop those of SQLite.
+	// The file is kept open: on systems where locks belong to processes,
+	// closing any descriptor of it would drop SQLite's.
 	file *os.File
 	info os.FileInfo
 
@@ -31,14 +31,14 @@ const (
 	headerMagic = "SQLite format 3\x00"
 )
 
-// readHeader opens the database at path; nil for none. An empty file is none: it
-// is new. What has left its log behind is not.
+// readHeader opens the database at path; it returns nil if there is none. An
+// empty file is new and counts as none, but not if its log is left.
 func readHeader(path string) (*header, error) {
 	h, err := openHeader(path)
 	if h != nil || err != nil || Size(path+"-wal") == 0 {
 		return h, err
 	}
-	// It may have been made between the two looks, before its log.
+	// It may have been created between the two looks, before its log.
 	if h, err = openHeader(path); h == nil && err == nil {
 		err = fmt.Errorf("%w: it is missing or empty, but its log is not", ErrDamaged)
 	}
@@ -85,7 +85,7 @@ func (h *header) read() (empty bool, err error) {
 		return false, fmt.Errorf("%w: it has pages of %d bytes", ErrDamaged, h.pageSize)
 	}
 	h.pages = int64(binary.BigEndian.Uint32(b[28:]))
-	if string(b[24:28]) != string(b[92:96]) { // the number is that of an older state
+	if string(b[24:28]) != string(b[92:96]) { // the number is from an older state
 		h.pages = 0
 	}
 	return false, nil
@@ -93,11 +93,11 @@ func (h *header) read() (empty bool, err error) {
 
 // examine compares the header, read before, with the file and with its log at
 // path. SQLite would take pages that are in neither for zeros if the log has
-// anything in it, and begin a log anew that is none of its own.
+// any content, and would restart a log that is not its own.
 //
-// A checkpoint, running or killed, may have told of pages that are still in the
-// log alone. A log that begins anew under our eyes has put them into the file;
-// hence the second look at that.
+// A checkpoint, running or killed, may have recorded pages that are still only
+// in the log. A log that restarts during this has put them into the file; hence
+// the second look at that.
 func (h *header) examine(path string) (err error) {
 	if h.info, err = h.file.Stat(); err != nil {
 		return err
@@ -120,7 +120,7 @@ func (h *header) examine(path string) (err error) {
 	return nil
 }
 
-// missing returns the number of the first page that is not in the file; 0 for none.
+// missing returns the number of the first page that is not in the file, or 0.
 func (h *header) missing() int64 {
 	if there := h.info.Size() / h.pageSize; there < h.pages {
 		return there + 1
@@ -134,7 +134,7 @@ const (
 	frameHeaderSize = 24
 )
 
-// openLog opens the log at path; nil for none.
+// openLog opens the log at path; it returns nil if there is none.
 func openLog(path string) (*os.File, error) {
 	log, err := OpenOwn(path, os.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -143,8 +143,8 @@ func openLog(path string) (*os.File, error) {
 	return log, err
 }
 
-// The log begins with one of two numbers, by the order of bytes in its checksums;
-// after a loss of power perhaps with zeros, and nothing is in it then.
+// The log begins with one of two numbers, by the byte order of its checksums;
+// after a power cut perhaps with zeros, in which case it is empty.
 var logMagics = []uint32{0x377f0682, 0x377f0683, 0}
 
 // checkLogHeader refuses a log that SQLite did not write.

@@ -4,8 +4,8 @@ package disk
 
 import "syscall"
 
-// UsedUp reports what the file system of dir has none left of. One that counts no
-// inodes always has another.
+// UsedUp reports what the file system of dir has run out of. One that does not
+// count inodes never runs out of them.
 func UsedUp(dir string) (blocks, inodes bool) {
 	var st syscall.Statfs_t
 	if syscall.Statfs(dir, &st) != nil {

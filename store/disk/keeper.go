@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// Pages of the write-ahead log. A thousand is where SQLite itself would work the
-// log into the database, on the time of the write that reaches it.
+// Pages of the write-ahead log. A thousand is where SQLite itself would
+// checkpoint the log, at the expense of the write that reaches it.
 const (
-	longLog    = 1000        // not yet worked in: time to do so
-	endlessLog = 4 * longLog // in all: it never comes to its end while others write
+	longLog    = 1000        // not checkpointed: time to do so
+	endlessLog = 4 * longLog // total: checkpoints never catch up while others write
 )
 
-// A keeper works the write-ahead log of a long-lived process into the database,
-// on a connection of its own, so that no write waits for it.
+// A keeper checkpoints the write-ahead log of a long-lived process into the
+// database, on its own connection, so that no write waits for it.
 type keeper struct {
 	path   string
 	logger *slog.Logger
@@ -24,14 +24,14 @@ type keeper struct {
 	conn   *Conn
 }
 
-// startKeeper starts the keeper of the database at path, which c is open on.
+// startKeeper starts the keeper of the database at path, on which c is open.
 func startKeeper(path string, c *Conn, logger *slog.Logger) *keeper {
 	k := &keeper{path: path, logger: logger, work: make(chan struct{}, 1), done: make(chan struct{}), conn: c}
 	go k.run()
 	return k
 }
 
-// wake tells the keeper of a commit.
+// wake notifies the keeper of a commit.
 func (k *keeper) wake() {
 	select {
 	case k.work <- struct{}{}:
@@ -39,7 +39,7 @@ func (k *keeper) wake() {
 	}
 }
 
-// stop ends the keeper after what it does; a nil one has ended.
+// stop ends the keeper after its current work; a nil one has ended.
 func (k *keeper) stop() error {
 	if k == nil {
 		return nil
@@ -58,9 +58,9 @@ func (k *keeper) run() {
 	}
 }
 
-// checkpoint works the log in when it is long. Only a write that finds all of it
-// worked in begins the log anew, which under constant writing may never be; then
-// the writers wait for the rest, which is short.
+// checkpoint checkpoints the log when it is long. Only a write that finds all
+// of it checkpointed restarts the log, which may never happen under constant
+// writing; then the writers wait for the rest, which is short.
 func (k *keeper) checkpoint() error {
 	pages, pending, err := k.pragma("NOOP")
 	if err == nil && pending >= longLog {
@@ -80,8 +80,8 @@ func (k *keeper) checkpoint() error {
 	return err
 }
 
-// pragma runs PRAGMA wal_checkpoint and returns the pages in the log, and those of
-// them that are not worked in.
+// pragma runs PRAGMA wal_checkpoint and returns the pages in the log, and those
+// not checkpointed.
 func (k *keeper) pragma(mode string) (pages, pending int, err error) {
 	var busy, done int
 	err = k.conn.Get(context.Background(), []any{&busy, &pages, &done}, "PRAGMA wal_checkpoint("+mode+")")

@@ -10,7 +10,7 @@ import (
 	"syscall"
 )
 
-// ErrBusy is what a wait for a turn or a lock ends with at its deadline.
+// ErrBusy is returned when a wait for a turn or a lock reaches its deadline.
 var ErrBusy = errors.New("another write is still running")
 
 // A Turn lets one goroutine through at a time, like a mutex one can give up on.
@@ -19,7 +19,7 @@ type Turn chan struct{}
 // NewTurn returns a turn that is free.
 func NewTurn() Turn { return make(Turn, 1) }
 
-// Take waits for the turn until wait is done, which is ErrBusy.
+// Take waits for the turn until wait is done, and returns ErrBusy then.
 func (t Turn) Take(wait context.Context) error {
 	select {
 	case t <- struct{}{}:
@@ -37,11 +37,12 @@ func (t Turn) Take(wait context.Context) error {
 // Give lets the next one through.
 func (t Turn) Give() { <-t }
 
-// A Lock is an exclusive flock that this process holds. Its file tells the
+// A Lock is an exclusive flock that this process holds. Its file contains the
 // holder's process id.
 type Lock struct{ file *os.File }
 
-// TakeLock waits for the lock on path until wait is done, which is a LockHeld.
+// TakeLock waits for the lock on path until wait is done, and returns a
+// LockHeld then.
 func TakeLock(wait context.Context, path string) (*Lock, error) {
 	file, err := OpenOwn(path, os.O_RDWR|os.O_CREATE)
 	if err != nil {
@@ -50,7 +51,7 @@ func TakeLock(wait context.Context, path string) (*Lock, error) {
 	if err := flockUntil(wait, file, syscall.LOCK_EX); err != nil {
 		return nil, err
 	}
-	// For the advice that others then give; that it fails is no reason not to
+	// This is for the advice given to others; a failure is no reason not to
 	// write.
 	_, _ = file.WriteAt(fmt.Appendf(nil, "%-10d\n", os.Getpid()), 0)
 	return &Lock{file}, nil
@@ -69,7 +70,7 @@ func flockUntil(wait context.Context, file *os.File, how int) error {
 	case err := <-granted:
 		return orClose(file, err)
 	case <-wait.Done():
-		go func() { // a system call cannot be called off: a late grant is given back
+		go func() { // a system call cannot be interrupted: a late grant is released
 			<-granted
 			file.Close()
 		}()
@@ -93,15 +94,17 @@ func flock(file *os.File, how int) error {
 	}
 }
 
-// Release gives the lock up: closing the file does. No lock is released already.
+// Release releases the lock by closing the file. A nil lock is released
+// already.
 func (l *Lock) Release() {
 	if l != nil {
 		l.file.Close()
 	}
 }
 
-// HolderOf waits for the lock on path until wait is done, and reports whether it was
-// held for so long, and by which process. A lock that it gets it gives back at once.
+// HolderOf waits for the lock on path until wait is done, and reports whether
+// it was held all that time, and by which process. It releases at once a lock
+// that it gets.
 func HolderOf(wait context.Context, path string) (pid int, held bool) {
 	file, err := OpenOwn(path, os.O_RDONLY)
 	if err != nil {
@@ -113,7 +116,8 @@ func HolderOf(wait context.Context, path string) (pid int, held bool) {
 	return lockHolder(path), errors.Is(err, ErrBusy)
 }
 
-// lockHolder returns the id of the process that took the lock last; 0: unknown.
+// lockHolder returns the id of the last process to take the lock, or 0 if
+// unknown.
 func lockHolder(path string) int {
 	text, err := os.ReadFile(path)
 	if err != nil {

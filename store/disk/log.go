@@ -8,13 +8,13 @@ import (
 	"sync"
 )
 
-// maxLog is how large the log grows, in bytes, before it begins anew; the one
-// before is kept (DESIGN §4).
+// maxLog is how large the log grows, in bytes, before it is rotated; the
+// previous one is kept (DESIGN §4).
 const maxLog = 10 << 20
 
-// A Log is the writer of a project's log file. It opens the file at the first
-// line, and only once the data folder is there: reading leaves no trace. What
-// cannot be logged is dropped; a log must not stop the work it tells of.
+// A Log writes a project's log file. It opens the file at the first line, and
+// only once the data folder exists: reading leaves no trace. What cannot be
+// logged is dropped; a log must not stop the work it describes.
 type Log struct {
 	path    string
 	isThere func() bool
@@ -25,7 +25,7 @@ type Log struct {
 }
 
 // NewLog returns the log of the data folder dir, which is opened once isThere
-// reports that the folder is there to be used; nil: whenever it exists.
+// reports that the folder is usable; nil: whenever it exists.
 func NewLog(dir string, isThere func() bool) *Log {
 	if isThere == nil {
 		isThere = func() bool { return true }
@@ -87,6 +87,6 @@ func (l *Log) rotate() error {
 }
 
 func (l *Log) close() {
-	l.file.Close() // each line was written whole; there is nothing to lose
+	l.file.Close() // each line was written whole; nothing can be lost
 	l.file, l.size = nil, 0
 }

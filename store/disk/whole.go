@@ -6,10 +6,11 @@ import (
 	"path/filepath"
 )
 
-// PutWhole puts what fill makes at path: all of it and on the disk, or nothing.
+// PutWhole creates a file at path with fill: complete and on disk, or not at
+// all.
 func PutWhole(path string, fill func(unfinished string) error) error {
 	unfinished := path + ".unfinished"
-	if err := removeDatabase(unfinished); err != nil { // of one that was killed
+	if err := removeDatabase(unfinished); err != nil { // left by a process that was killed
 		return err
 	}
 	if err := filled(unfinished, fill); err != nil {
@@ -21,7 +22,7 @@ func PutWhole(path string, fill func(unfinished string) error) error {
 	return syncDir(filepath.Dir(path))
 }
 
-// filled makes the file at path, which is not there, and fills it.
+// filled creates the file at path and fills it.
 func filled(path string, fill func(path string) error) error {
 	file, err := OpenOwn(path, os.O_RDWR|os.O_CREATE|os.O_EXCL)
 	if err != nil {
@@ -33,7 +34,7 @@ func filled(path string, fill func(path string) error) error {
 	return errors.Join(err, file.Close())
 }
 
-// removeDatabase removes a database with all that SQLite keeps beside it.
+// removeDatabase removes a database with everything SQLite keeps beside it.
 func removeDatabase(path string) error {
 	for _, suffix := range []string{"", "-journal", "-wal", "-shm"} {
 		if err := os.RemoveAll(path + suffix); err != nil {

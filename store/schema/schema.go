@@ -1,5 +1,6 @@
-// Package schema is the tables that flame keeps a project in, version by version:
-// what a file's version calls for, and the steps that lead from one to the next.
+// Package schema holds the tables in which flame keeps a project, version by
+// version: what a file's version requires, and the steps from one version to
+// the next.
 package schema
 
 import (
@@ -18,8 +19,9 @@ import (
 var files embed.FS
 
 // A Schema is the tables of a version, which the file keeps as PRAGMA
-// user_version. Each step leads there from the version before and only adds, so
-// that older binaries go on working unless meta's row "oldest" says otherwise.
+// user_version. Each step leads there from the previous version and only adds,
+// so that older binaries keep working unless meta's row "oldest" says
+// otherwise.
 type Schema struct {
 	Version int
 	Step    func(version int) (sql string, err error)
@@ -31,15 +33,16 @@ var Newest = Schema{Version: 4, Step: func(version int) (string, error) {
 	return string(sql), err
 }}
 
-// What a file's version calls for.
+// What a file's version requires.
 var (
 	ErrOlder   = errors.New("the file is of an older version")
 	ErrNewer   = errors.New("the file needs a newer flame")
 	ErrForeign = errors.New("the file is another program's database")
 )
 
-// Of returns the version of a file, 0 if nothing is in it, or says why it cannot be
-// used as it is. It judges by one snapshot: another process may be making the file.
+// Of returns the version of a file, 0 if it is empty, or an error that says why
+// it cannot be used as it is. It uses one snapshot: another process may be
+// creating the file.
 func (s Schema) Of(wait context.Context, c *disk.Conn) (version int, err error) {
 	err = c.Transact(wait, disk.BeginView, func() error {
 		version, err = s.judge(c)
@@ -75,7 +78,7 @@ func (s Schema) judge(c *disk.Conn) (version int, err error) {
 	return version, nil
 }
 
-// Apply runs the steps that lead on from version.
+// Apply runs the steps after version.
 func (s Schema) Apply(ctx context.Context, c *disk.Conn, version int) error {
 	for v := version + 1; v <= s.Version; v++ {
 		step, err := s.Step(v)

@@ -20,7 +20,7 @@ import (
 	"flame/store/schema"
 )
 
-// An advice is what to tell about a kind of trouble with the file.
+// An advice is what to say about a kind of trouble with the file.
 type advice struct {
 	errs    []error // any of these, or
 	codes   []int   // any of these results of SQLite
@@ -28,14 +28,14 @@ type advice struct {
 	hint    string  // what to do
 }
 
-// SeeDoctor is the hint where only a look into the file helps.
+// SeeDoctor is the hint if only a look into the file helps.
 const SeeDoctor = "`flame doctor` says what is wrong; the file was left as it is"
 
-// advices are looked through in this order.
+// advices are tried in this order.
 var advices = []advice{{
 	errs:    []error{disk.ErrGone},
 	message: "%s: " + disk.ErrGone.Error(),
-	hint:    "put the folder back, or restart this flame (in a host: its MCP server) to begin anew; `flame doctor` shows what is there",
+	hint:    "put the folder back, or restart this flame (in a host: its MCP server) to start afresh; `flame doctor` shows what is there",
 }, {
 	errs:    []error{schema.ErrNewer},
 	message: "%s was written by a newer flame",
@@ -81,15 +81,15 @@ func (a advice) fits(err error) bool {
 		slices.ContainsFunc(a.errs, func(target error) bool { return errors.Is(err, target) })
 }
 
-// A Callers is the error of the function that View or Update ran.
+// A Callers is an error of the function that View or Update ran.
 type Callers struct{ Err error }
 
 func (e Callers) Error() string { return e.Err.Error() }
 func (e Callers) Unwrap() error { return e.Err }
 
-// Of turns trouble with the file at path into advice. What the caller's
-// function returned, and the end of the caller's context, pass as they are; but
-// a deadline that ends a wait is trouble, and so is damage that f came upon.
+// Of turns trouble with the file at path into advice. Errors of the caller's
+// function and the end of the caller's context pass unchanged; but a deadline
+// that ends a wait is trouble, and so is damage that f found.
 func Of(ctx context.Context, path string, err error) error {
 	var caller Callers
 	ran := errors.As(err, &caller)
@@ -112,11 +112,11 @@ func Of(ctx context.Context, path string, err error) error {
 	return fmt.Errorf("%s: %w", path, err)
 }
 
-// ErrNoInodes is a disk that has room for no more files.
+// ErrNoInodes is returned for a disk that has room for no more files.
 var ErrNoInodes = errors.New("the disk has no inodes left")
 
-// withInodes adds ErrNoInodes to an error behind which it is: the system says that
-// the disk is full then, and SQLite that it cannot open a file.
+// withInodes adds ErrNoInodes to an error that it causes: the system then says
+// that the disk is full, and SQLite that it cannot open a file.
 func withInodes(path string, err error) error {
 	full, code := errors.Is(err, syscall.ENOSPC), disk.Code(err)
 	if !full && code != sqlite3.SQLITE_CANTOPEN && code != sqlite3.SQLITE_IOERR {
