@@ -110,7 +110,7 @@ func TestAnyForestIsShownWholeAndInPart(t *testing.T) {
 			require.NoError(t, err)
 			shown := idsOf(t, whole.Lines)
 			assert.ElementsMatch(t, all, shown, "each frame once")
-			assert.Equal(t, whole.Lines, outline(f, view.TreeArgs{Archived: true}), "streamed or not, it is the same")
+			assert.Equal(t, whole.Lines, linesOf(f, view.TreeArgs{Archived: true}), "streamed or not, it is the same")
 
 			part, err := view.TreeOf(f.Ctx, f.Project, projecttest.Host("s"), view.TreeArgs{Archived: true, Limit: 1})
 			require.NoError(t, err)
@@ -122,7 +122,7 @@ func TestAnyForestIsShownWholeAndInPart(t *testing.T) {
 			for _, id := range all {
 				below, err := view.TreeOf(f.Ctx, f.Project, projecttest.Host("s"), view.TreeArgs{Root: id})
 				require.NoError(t, err)
-				assert.Equal(t, below.Lines, outline(f, view.TreeArgs{Root: id}))
+				assert.Equal(t, below.Lines, linesOf(f, view.TreeArgs{Root: id}))
 				part, err := view.TreeOf(f.Ctx, f.Project, projecttest.Host("s"), view.TreeArgs{Root: id, Limit: 1})
 				require.NoError(t, err)
 				assert.Equal(t, id, part.Lines[0].Frame.ID)
@@ -132,8 +132,8 @@ func TestAnyForestIsShownWholeAndInPart(t *testing.T) {
 	}
 }
 
-// outline returns the lines of a tree as they are streamed.
-func outline(f *projecttest.Fixture, args view.TreeArgs) (lines []core.TreeLine) {
+// linesOf returns the lines of a tree as they are streamed.
+func linesOf(f *projecttest.Fixture, args view.TreeArgs) (lines []core.TreeLine) {
 	f.T.Helper()
 	tree, err := view.OutlineOf(f.Ctx, f.Project, projecttest.Host("s"), args)
 	require.NoError(f.T, err)
@@ -150,12 +150,12 @@ func TestFramesBelowAnArchivedOneAreNoFault(t *testing.T) {
 	save(f, core.Frame{ID: "old", Status: core.Completed, ArchivedAt: 1}, core.Frame{ID: "new", Parent: "old", Status: core.Planned},
 		core.Frame{ID: "lost", Parent: "gone", Status: core.Planned})
 	faults := map[string]core.Fault{}
-	for _, line := range outline(f, view.TreeArgs{}) {
+	for _, line := range linesOf(f, view.TreeArgs{}) {
 		assert.Zero(t, line.Depth)
 		faults[line.Frame.ID] = line.Fault
 	}
 	assert.Equal(t, map[string]core.Fault{"new": core.NoFault, "lost": core.NoParent}, faults)
-	assert.Zero(t, outline(f, view.TreeArgs{Root: "new"})[0].Fault, "what lies above is out of sight, not missing")
+	assert.Zero(t, linesOf(f, view.TreeArgs{Root: "new"})[0].Fault, "what lies above is out of sight, not missing")
 }
 
 func TestWhatIsDeletedWhileATreeStreamsIsLeftOut(t *testing.T) {
