@@ -9,6 +9,7 @@ import (
 	"flame/cli/flags"
 	"flame/cli/printer"
 	"flame/core"
+	"flame/core/outline"
 	"flame/project"
 	"flame/project/view"
 	"flame/render"
@@ -61,5 +62,5 @@ func (a *App) statusLine(ctx context.Context, p *project.Project) error {
 	case !ok:
 		return a.out.Print(nil, "")
 	}
-	return a.out.Frame(frame, frame.Status.Icon()+" "+render.Short(frame.Goal)+render.ShortUsage(frame.Usage))
+	return a.out.Frame(frame, outline.Icon(frame.Status)+" "+render.Short(frame.Goal)+render.ShortUsage(frame.Usage))
 }

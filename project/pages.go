@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"flame/core"
+	"flame/core/outline"
 )
 
 // PageSize is how many frames a page has: 500 take some 10 ms to read.
@@ -11,7 +12,7 @@ const PageSize = 500
 
 // EachFrame calls f for the frames of links, in their order. It holds no more than a
 // page of them in memory.
-func EachFrame(tx Tx, links []core.Link, f func(core.Frame) error) error {
+func EachFrame(tx Tx, links []outline.Link, f func(core.Frame) error) error {
 	for page := range slices.Chunk(links, PageSize) {
 		keys := make([]int64, len(page))
 		for i, link := range page {

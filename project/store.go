@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"flame/core"
+	"flame/core/outline"
 )
 
 // A Store keeps what a project must not forget. Its methods pass f a Tx that is valid
@@ -99,7 +100,7 @@ type Most struct {
 type Shape interface {
 	// Links returns the links of the frames that q describes, siblings in the order in
 	// which they were made. Of q it uses Under, Roots, Archived and Limit.
-	Links(q FrameQuery) ([]core.Link, error)
+	Links(q FrameQuery) ([]outline.Link, error)
 	// FramesAt returns the frames that have these keys; those that are gone are
 	// absent.
 	FramesAt(keys []int64) (map[int64]core.Frame, error)

@@ -6,6 +6,7 @@ import (
 
 	"flame/core"
 	"flame/core/op"
+	"flame/core/outline"
 	"flame/project/stack"
 	"flame/project/view"
 )
@@ -78,8 +79,8 @@ func Status(tree view.Tree) string {
 	if len(tree.Lines) == 0 {
 		return fmt.Sprintf("No frames yet. %s starts one; %s plans several.", op.Push, op.PlanChildren)
 	}
-	text := Current(tree.Current) + "\n" + usageLine(tree.Usage) + Counts(tree.Counts) + "\n" + core.TreeLegend() + "\n\n" +
-		core.DrawTree(tree.Lines, core.DrawOptions{Current: tree.Current, MaxLine: 120})
+	text := Current(tree.Current) + "\n" + usageLine(tree.Usage) + Counts(tree.Counts) + "\n" + outline.Legend() + "\n\n" +
+		outline.Draw(tree.Lines, outline.DrawOptions{Current: tree.Current, MaxLine: 120})
 	if len(text) <= maxStatus {
 		return text
 	}
@@ -162,8 +163,8 @@ func Tree(tree view.Tree, details bool) string {
 	if len(tree.Lines) == 0 {
 		return fmt.Sprintf("No frames yet. %s starts one; %s plans several.", op.Push, op.PlanChildren)
 	}
-	drawn := core.DrawTree(tree.Lines, core.DrawOptions{Current: tree.Current, Details: details})
-	return core.TreeLegend() + "\n" + Current(tree.Current) + "\n```\n" + drawn + "```\n" + Counts(tree.Counts)
+	drawn := outline.Draw(tree.Lines, outline.DrawOptions{Current: tree.Current, Details: details})
+	return outline.Legend() + "\n" + Current(tree.Current) + "\n```\n" + drawn + "```\n" + Counts(tree.Counts)
 }
 
 // ShortUsage returns what a frame's work consumed in a few words; it is empty

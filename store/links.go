@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"flame/core"
+	"flame/core/outline"
 	"flame/project"
 	"flame/store/disk"
 )
@@ -14,7 +15,7 @@ import (
 // Links returns the links of the frames that q describes, in the order in which
 // they were made, or in that of each parent's children. A file whose index has
 // them in another order, or one twice, is damaged: reading on might never end.
-func (t *tx) Links(q project.FrameQuery) (links []core.Link, err error) {
+func (t *tx) Links(q project.FrameQuery) (links []outline.Link, err error) {
 	list := listLinks(q)
 	last := linkRow{group: math.MinInt64, created: math.MinInt64, key: math.MinInt64}
 	err = t.sql.each(func(rows *sql.Rows) error {
@@ -27,7 +28,7 @@ func (t *tx) Links(q project.FrameQuery) (links []core.Link, err error) {
 			return fmt.Errorf("%w: its index of frames is out of order", disk.ErrDamaged)
 		}
 		last = row
-		links = append(links, core.Link{Key: row.key, Parent: parent.Int64})
+		links = append(links, outline.Link{Key: row.key, Parent: parent.Int64})
 		return nil
 	}, list.query(), list.args...)
 	return links, err

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"flame/core"
+	"flame/core/outline"
 	"flame/project"
 	"flame/store/disk"
 	"flame/store/trouble"
@@ -145,7 +146,7 @@ func (m *mender) keep(r rule, key int64) error {
 
 // relearn rebuilds the word index, batch by batch.
 func (s *Store) relearn(ctx context.Context) error {
-	var links []core.Link
+	var links []outline.Link
 	err := s.Update(ctx, func(t project.Tx) (err error) {
 		if links, err = t.Links(project.FrameQuery{Archived: true}); err != nil {
 			return err

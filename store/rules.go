@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"flame/core"
+	"flame/core/outline"
 )
 
 // A rule is true of the rows of every sound database. What breaks it can be
@@ -52,10 +53,10 @@ func valueRules() []rule {
 // linkRules are about the tree.
 func linkRules() (list []rule) {
 	for _, about := range []struct {
-		fault core.Fault
+		fault outline.Fault
 		flaw  string
 	}{
-		{core.OwnParent, "with itself as parent"}, {core.InCycle, "in a cycle of parents"}, {core.NoParent, "with a missing parent"},
+		{outline.OwnParent, "with itself as parent"}, {outline.InCycle, "in a cycle of parents"}, {outline.NoParent, "with a missing parent"},
 	} {
 		list = append(list, rule{
 			thing: "frame", flaw: about.flaw,
@@ -115,16 +116,16 @@ type inspection struct {
 	sql            *statements
 	frames, events int // numbers of rows
 	found          []core.Finding
-	faults         map[core.Fault][]int64 // of links, by fault; nil until they are looked at
+	faults         map[outline.Fault][]int64 // of links, by fault; nil until they are looked at
 }
 
 // faulty returns the keys of the frames whose link has this fault. It reads the
 // table rather than an index, which may differ.
-func (in *inspection) faulty(fault core.Fault) ([]int64, error) {
+func (in *inspection) faulty(fault outline.Fault) ([]int64, error) {
 	if in.faults != nil {
 		return in.faults[fault], nil
 	}
-	links, err := collect(in.sql, func(rows *sql.Rows) (l core.Link, err error) {
+	links, err := collect(in.sql, func(rows *sql.Rows) (l outline.Link, err error) {
 		var parent sql.NullInt64
 		err = rows.Scan(&l.Key, &parent)
 		l.Parent = parent.Int64
@@ -133,9 +134,9 @@ func (in *inspection) faulty(fault core.Fault) ([]int64, error) {
 	if err != nil {
 		return nil, err
 	}
-	in.faults = map[core.Fault][]int64{}
-	for _, place := range core.Outline(links) {
-		if place.Fault != core.NoFault {
+	in.faults = map[outline.Fault][]int64{}
+	for _, place := range outline.Of(links) {
+		if place.Fault != outline.NoFault {
 			in.faults[place.Fault] = append(in.faults[place.Fault], place.Key)
 		}
 	}

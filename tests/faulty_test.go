@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/core"
+	"flame/core/outline"
 	"flame/project"
 	"flame/store"
 )
@@ -149,7 +150,7 @@ func TestRowsThatCannotBeAreShownCheckedAndMended(t *testing.T) {
 func (b *bounded) shown(args ...string) []string {
 	b.t.Helper()
 	lines := strings.Split(strings.TrimSuffix(b.must(args...), "\n"), "\n")
-	require.Contains(b.t, lines[len(lines)-1], core.TreeLegend())
+	require.Contains(b.t, lines[len(lines)-1], outline.Legend())
 	return lines[:len(lines)-1]
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/mattn/go-isatty"
 
 	"flame/core"
+	"flame/core/outline"
 )
 
 // Colours of the signs of a tree, as terminals know them.
@@ -21,7 +22,7 @@ func (p *Printer) coloured(drawn string) string {
 	}
 	var pairs []string
 	for status, colour := range colours {
-		icon := status.Icon() + " "
+		icon := outline.Icon(status) + " "
 		pairs = append(pairs, icon, "\x1b["+colour+"m"+icon+"\x1b[0m")
 	}
 	return strings.NewReplacer(pairs...).Replace(drawn)

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/core"
+	"flame/core/outline"
 )
 
 func TestTextForTerminalsDoesNotSteerThem(t *testing.T) {
@@ -43,7 +44,7 @@ func TestJSONForTerminalsMeansTheSame(t *testing.T) {
 
 func TestListsAreNeverNull(t *testing.T) {
 	t.Parallel()
-	raw, _, err := TreeJSON([]core.TreeLine{{Frame: core.Frame{ID: "frame-1"}}}, "")
+	raw, _, err := TreeJSON([]outline.Line{{Frame: core.Frame{ID: "frame-1"}}}, "")
 	require.NoError(t, err)
 	assert.NotContains(t, string(raw), "null")
 }

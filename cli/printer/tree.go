@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"flame/core"
+	"flame/core/outline"
 	"flame/project/view"
 )
 
@@ -21,7 +22,7 @@ func (p *Printer) Tree(ctx context.Context, tree *view.Outline, details bool) er
 
 // streamText prints a tree of any size as text while it is read.
 func (p *Printer) streamText(ctx context.Context, tree *view.Outline, details bool) error {
-	d := core.NewTreeDrawer(core.DrawOptions{Current: tree.Current, Details: details})
+	d := outline.NewDrawer(outline.DrawOptions{Current: tree.Current, Details: details})
 	for lines, err := range tree.Pages(ctx) {
 		if err != nil {
 			return err
@@ -34,7 +35,7 @@ func (p *Printer) streamText(ctx context.Context, tree *view.Outline, details bo
 			return err
 		}
 	}
-	_, err := io.WriteString(p.Out, p.coloured(core.TreeLegend())+"\n")
+	_, err := io.WriteString(p.Out, p.coloured(outline.Legend())+"\n")
 	return err
 }
 
@@ -96,7 +97,7 @@ func newJSONTree(current string) *jsonTree {
 }
 
 // TreeJSON returns lines as a JSON list, and what was left out at the top.
-func TreeJSON(lines []core.TreeLine, current string) (list json.RawMessage, more map[core.Status]int, err error) {
+func TreeJSON(lines []outline.Line, current string) (list json.RawMessage, more map[core.Status]int, err error) {
 	if last := len(lines) - 1; last >= 0 && lines[last].Depth == 0 {
 		more = lines[last].More
 	}
@@ -107,7 +108,7 @@ func TreeJSON(lines []core.TreeLine, current string) (list json.RawMessage, more
 }
 
 // add writes lines.
-func (t *jsonTree) add(lines []core.TreeLine) error {
+func (t *jsonTree) add(lines []outline.Line) error {
 	for _, line := range lines {
 		if err := t.line(line); err != nil {
 			return err
@@ -130,7 +131,7 @@ func (t *jsonTree) indent(depth int, extra string) string {
 
 // line writes a node, whose object stays open, or adds to the count of the node
 // above; what was left out at the top is not in the list.
-func (t *jsonTree) line(line core.TreeLine) error {
+func (t *jsonTree) line(line outline.Line) error {
 	depth := min(int(line.Depth), len(t.open))
 	if line.More != nil || depth >= jsonLevels {
 		t.count(depth-1, line)
@@ -159,7 +160,7 @@ func (t *jsonTree) line(line core.TreeLine) error {
 
 // count adds the frames of a line to those left out below the open node at a
 // depth.
-func (t *jsonTree) count(depth int, line core.TreeLine) {
+func (t *jsonTree) count(depth int, line outline.Line) {
 	if depth < 0 {
 		return
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/core"
+	"flame/core/outline"
 )
 
 // A nested is a node of a tree in JSON with what is below it, as encoding/json
@@ -22,7 +23,7 @@ type nested struct {
 }
 
 // nest puts lines below each other.
-func nest(lines []core.TreeLine, current string) []*nested {
+func nest(lines []outline.Line, current string) []*nested {
 	top := &nested{Children: []*nested{}}
 	way := []*nested{top}
 	for _, line := range lines {
@@ -44,8 +45,8 @@ func nest(lines []core.TreeLine, current string) []*nested {
 }
 
 // randomLines makes a tree of n lines, no deeper than so many levels.
-func randomLines(r *rand.Rand, n int, levels int32) []core.TreeLine {
-	lines := make([]core.TreeLine, n)
+func randomLines(r *rand.Rand, n int, levels int32) []outline.Line {
+	lines := make([]outline.Line, n)
 	for i := range lines {
 		line := &lines[i]
 		if i > 0 {
@@ -60,7 +61,7 @@ func randomLines(r *rand.Rand, n int, levels int32) []core.TreeLine {
 		}
 		line.Frame = core.Frame{ID: fmt.Sprint("f", i), Goal: "a <b> & c \u2028", Artifacts: []string{"x"}}
 		if line.Depth == 0 && r.IntN(4) == 0 {
-			line.Fault = core.InCycle
+			line.Fault = outline.InCycle
 		}
 	}
 	return lines
@@ -85,9 +86,9 @@ func TestATreeInJSONIsThatOfEncodingJSON(t *testing.T) {
 func TestADeepTreeInJSONIsCutAndCounted(t *testing.T) {
 	t.Parallel()
 	const n = 3000
-	lines := make([]core.TreeLine, n)
+	lines := make([]outline.Line, n)
 	for i := range lines {
-		lines[i] = core.TreeLine{Branch: core.Branch{Depth: int32(i)}, Frame: core.Frame{ID: fmt.Sprint(i), Status: core.Statuses[i%2]}}
+		lines[i] = outline.Line{Branch: outline.Branch{Depth: int32(i)}, Frame: core.Frame{ID: fmt.Sprint(i), Status: core.Statuses[i%2]}}
 	}
 	raw, _, err := TreeJSON(lines, "")
 	require.NoError(t, err)
@@ -104,8 +105,8 @@ func TestADeepTreeInJSONIsCutAndCounted(t *testing.T) {
 
 func TestALineWhoseParentIsGoneStaysInTheTree(t *testing.T) {
 	t.Parallel()
-	raw, _, err := TreeJSON([]core.TreeLine{
-		{Frame: core.Frame{ID: "root"}}, {Branch: core.Branch{Depth: 2}, Frame: core.Frame{ID: "below one that was deleted"}},
+	raw, _, err := TreeJSON([]outline.Line{
+		{Frame: core.Frame{ID: "root"}}, {Branch: outline.Branch{Depth: 2}, Frame: core.Frame{ID: "below one that was deleted"}},
 	}, "")
 	require.NoError(t, err)
 	var nodes []nested

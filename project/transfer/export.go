@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"flame/core"
+	"flame/core/outline"
 	"flame/project"
 )
 
@@ -42,7 +43,7 @@ func Export(ctx context.Context, p *project.Project, by project.Caller, dir stri
 		return done, err
 	}
 	var state State
-	var all, roots []core.Link
+	var all, roots []outline.Link
 	err = p.View(ctx, by, func(s *project.Step) (err error) {
 		if state, err = empty(s); err != nil {
 			return err
@@ -65,7 +66,7 @@ func Export(ctx context.Context, p *project.Project, by project.Caller, dir stri
 
 // writeState writes the state as encoding/json would with an indent of two spaces,
 // and a file for each frame on the way.
-func (e *export) writeState(ctx context.Context, to io.Writer, state State, roots []core.Link) error {
+func (e *export) writeState(ctx context.Context, to io.Writer, state State, roots []outline.Link) error {
 	raw, err := json.MarshalIndent(state, "", "  ")
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"flame/core"
+	"flame/core/outline"
 	"flame/project"
 )
 
@@ -18,8 +19,8 @@ const focusShare = 10
 // caller's frame; each level of the tree shows the frame on it and some beside that.
 type focus struct {
 	tx       project.Tx
-	way      []core.Frame // the path
-	fault    core.Fault   // of the first frame on it
+	way      []core.Frame  // the path
+	fault    outline.Fault // of the first frame on it
 	archived bool
 }
 
@@ -46,7 +47,7 @@ func focusedTree(s *project.Step, tree *Tree, scope project.FrameQuery) error {
 		before, after = append(before, left...), append(right, after...)
 	}
 	tree.Lines = append(before, after...)
-	core.SetBranches(tree.Lines)
+	outline.SetBranches(tree.Lines)
 	return nil
 }
 
@@ -60,11 +61,11 @@ func (f *focus) begin(current string, scope project.FrameQuery) (top project.Fra
 	}
 	at := slices.IndexFunc(f.way, func(frame core.Frame) bool { return frame.ID == scope.Under })
 	if at >= 0 {
-		f.way, f.fault = f.way[at:], core.NoFault
+		f.way, f.fault = f.way[at:], outline.NoFault
 		return project.FrameQuery{}, nil
 	}
 	root, err := f.tx.Frame(scope.Under)
-	f.way, f.fault = []core.Frame{root}, core.NoFault
+	f.way, f.fault = []core.Frame{root}, outline.NoFault
 	return project.FrameQuery{}, err
 }
 
@@ -92,25 +93,25 @@ func (f *focus) findWay(current string) error {
 }
 
 // faultOf returns why the first frame on the path is at the top.
-func (f *focus) faultOf(first core.Frame, cut bool) (core.Fault, error) {
+func (f *focus) faultOf(first core.Frame, cut bool) (outline.Fault, error) {
 	switch {
 	case first.Parent == "":
-		return core.NoFault, nil
+		return outline.NoFault, nil
 	case cut:
-		return core.TooDeep, nil
+		return outline.TooDeep, nil
 	case first.Parent == first.ID:
-		return core.OwnParent, nil
+		return outline.OwnParent, nil
 	}
 	_, err := f.tx.Frame(first.Parent)
 	if errors.Is(err, core.ErrNotFound) {
-		return core.NoParent, nil
+		return outline.NoParent, nil
 	}
-	return core.InCycle, err
+	return outline.InCycle, err
 }
 
 // level returns the lines at a depth: those up to the frame on the path, below which the
 // next level follows, and those after it. Frames below the others are counted.
-func (f *focus) level(q project.FrameQuery, depth int) (before, after []core.TreeLine, err error) {
+func (f *focus) level(q project.FrameQuery, depth int) (before, after []outline.Line, err error) {
 	shown, rest, err := f.pick(q, depth)
 	if err != nil {
 		return nil, nil, err
@@ -120,7 +121,7 @@ func (f *focus) level(q project.FrameQuery, depth int) (before, after []core.Tre
 		return nil, nil, err
 	}
 	for _, frame := range shown {
-		line := core.TreeLine{Branch: core.Branch{Depth: int32(depth)}, Frame: frame}
+		line := outline.Line{Branch: outline.Branch{Depth: int32(depth)}, Frame: frame}
 		if f.isOn(frame, depth) {
 			before, after = append(after, line), nil
 		} else {
@@ -136,11 +137,11 @@ func (f *focus) isOn(frame core.Frame, depth int) bool {
 }
 
 // appendMore appends the line that counts frames left out, if there are any.
-func appendMore(lines []core.TreeLine, counts map[core.Status]int, depth int) []core.TreeLine {
+func appendMore(lines []outline.Line, counts map[core.Status]int, depth int) []outline.Line {
 	if project.Total(counts) == 0 {
 		return lines
 	}
-	return append(lines, core.TreeLine{Branch: core.Branch{Depth: int32(depth)}, More: counts})
+	return append(lines, outline.Line{Branch: outline.Branch{Depth: int32(depth)}, More: counts})
 }
 
 // pick reads the frames to show of those that q describes, in tree order, and counts the

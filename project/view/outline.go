@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"flame/core"
+	"flame/core/outline"
 	"flame/project"
 )
 
@@ -16,7 +17,7 @@ type Outline struct {
 	Current string // id of the caller's current frame; empty without one
 
 	p        *project.Project
-	places   []core.Place
+	places   []outline.Place
 	revision int64 // of the tree when the places were read
 }
 
@@ -24,7 +25,7 @@ type Outline struct {
 // ignores the limit of args.
 func OutlineOf(ctx context.Context, p *project.Project, by project.Caller, args TreeArgs) (*Outline, error) {
 	o := &Outline{p: p}
-	var links []core.Link
+	var links []outline.Link
 	err := p.View(ctx, by, func(s *project.Step) error {
 		scope, err := scope(s, args)
 		if err != nil {
@@ -43,7 +44,7 @@ func OutlineOf(ctx context.Context, p *project.Project, by project.Caller, args 
 		links, err = s.Tx.Links(scope)
 		return err
 	})
-	o.places = core.Outline(links)
+	o.places = outline.Of(links)
 	return o, err
 }
 
@@ -53,10 +54,10 @@ func (o *Outline) Empty() bool { return len(o.places) == 0 }
 // Pages returns the lines of the tree, page by page. Each page is read in a View of its
 // own that ends before the page is yielded, so a slow reader blocks nobody. Frames
 // deleted meanwhile are left out.
-func (o *Outline) Pages(ctx context.Context) iter.Seq2[[]core.TreeLine, error] {
-	return func(yield func([]core.TreeLine, error) bool) {
+func (o *Outline) Pages(ctx context.Context) iter.Seq2[[]outline.Line, error] {
+	return func(yield func([]outline.Line, error) bool) {
 		for places := range slices.Chunk(o.places, project.PageSize) {
-			var lines []core.TreeLine
+			var lines []outline.Line
 			err := o.p.Store.View(ctx, func(tx project.Tx) (err error) {
 				s := o.p.Step(tx, project.Caller{})
 				lines, err = linesAt(s, places, o.revision)
@@ -71,7 +72,7 @@ func (o *Outline) Pages(ctx context.Context) iter.Seq2[[]core.TreeLine, error] {
 
 // linesAt reads the frames at places that were read at a revision. If some are missing
 // although nothing was written since, the data is damaged.
-func linesAt(s *project.Step, places []core.Place, revision int64) ([]core.TreeLine, error) {
+func linesAt(s *project.Step, places []outline.Place, revision int64) ([]outline.Line, error) {
 	keys := make([]int64, len(places))
 	for i, place := range places {
 		keys[i] = place.Key
@@ -85,14 +86,14 @@ func linesAt(s *project.Step, places []core.Place, revision int64) ([]core.TreeL
 			return nil, err
 		}
 	}
-	lines := make([]core.TreeLine, 0, len(places))
+	lines := make([]outline.Line, 0, len(places))
 	for _, place := range places {
 		frame, there := frames[place.Key]
 		if !there {
 			continue
 		}
-		line := core.TreeLine{Branch: place.Branch, Frame: frame}
-		if line.Fault == core.NoParent {
+		line := outline.Line{Branch: place.Branch, Frame: frame}
+		if line.Fault == outline.NoParent {
 			if line.Fault, err = outside(s, frame.Parent); err != nil {
 				return nil, err
 			}
@@ -115,13 +116,13 @@ var errFramesLost = errors.New("its index lists frames that are not there")
 
 // outside returns the fault of a frame whose parent is not shown: NoFault if the parent
 // exists and is only left out.
-func outside(s *project.Step, parent string) (core.Fault, error) {
+func outside(s *project.Step, parent string) (outline.Fault, error) {
 	if parent == "" {
-		return core.NoParent, nil
+		return outline.NoParent, nil
 	}
 	_, err := s.Tx.Frame(parent)
 	if errors.Is(err, core.ErrNotFound) {
-		return core.NoParent, nil
+		return outline.NoParent, nil
 	}
-	return core.NoFault, err
+	return outline.NoFault, err
 }

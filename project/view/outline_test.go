@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/core"
+	"flame/core/outline"
 	"flame/project"
 	"flame/project/projecttest"
 	"flame/project/stack"
@@ -82,7 +83,7 @@ func randomForest(f *projecttest.Fixture, r *rand.Rand, n int) (ids []string) {
 }
 
 // idsOf returns the ids of lines in order, and fails where the shape is none of a tree.
-func idsOf(t *testing.T, lines []core.TreeLine) (ids []string) {
+func idsOf(t *testing.T, lines []outline.Line) (ids []string) {
 	t.Helper()
 	depth := int32(-1)
 	for _, line := range lines {
@@ -133,7 +134,7 @@ func TestAnyForestIsShownWholeAndInPart(t *testing.T) {
 }
 
 // linesOf returns the lines of a tree as they are streamed.
-func linesOf(f *projecttest.Fixture, args view.TreeArgs) (lines []core.TreeLine) {
+func linesOf(f *projecttest.Fixture, args view.TreeArgs) (lines []outline.Line) {
 	f.T.Helper()
 	tree, err := view.OutlineOf(f.Ctx, f.Project, projecttest.Host("s"), args)
 	require.NoError(f.T, err)
@@ -149,12 +150,12 @@ func TestFramesBelowAnArchivedOneAreNoFault(t *testing.T) {
 	f := projecttest.New(t)
 	save(f, core.Frame{ID: "old", Status: core.Completed, ArchivedAt: 1}, core.Frame{ID: "new", Parent: "old", Status: core.Planned},
 		core.Frame{ID: "lost", Parent: "gone", Status: core.Planned})
-	faults := map[string]core.Fault{}
+	faults := map[string]outline.Fault{}
 	for _, line := range linesOf(f, view.TreeArgs{}) {
 		assert.Zero(t, line.Depth)
 		faults[line.Frame.ID] = line.Fault
 	}
-	assert.Equal(t, map[string]core.Fault{"new": core.NoFault, "lost": core.NoParent}, faults)
+	assert.Equal(t, map[string]outline.Fault{"new": outline.NoFault, "lost": outline.NoParent}, faults)
 	assert.Zero(t, linesOf(f, view.TreeArgs{Root: "new"})[0].Fault, "what lies above is out of sight, not missing")
 }
 

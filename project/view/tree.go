@@ -6,6 +6,7 @@ import (
 	"context"
 
 	"flame/core"
+	"flame/core/outline"
 	"flame/project"
 )
 
@@ -22,7 +23,7 @@ const MaxWhole = 20_000
 
 // A Tree is frames in their order, ready to draw.
 type Tree struct {
-	Lines   []core.TreeLine
+	Lines   []outline.Line
 	Current string              // id of the caller's current frame; empty without one
 	Counts  map[core.Status]int // of the project, or of Root and the frames below it
 	Usage   core.Usage          // of the caller's current frame
@@ -84,6 +85,6 @@ func wholeTree(s *project.Step, tree *Tree, scope project.FrameQuery, limit int)
 	if err != nil {
 		return false, err
 	}
-	tree.Lines, err = linesAt(s, core.Outline(links), revision)
+	tree.Lines, err = linesAt(s, outline.Of(links), revision)
 	return true, err
 }

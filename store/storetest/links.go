@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/core"
+	"flame/core/outline"
 	"flame/project"
 )
 
@@ -22,7 +23,7 @@ func Outlined(t *testing.T, kept project.Store, q project.FrameQuery) string {
 	View(t, kept, func(tx project.Tx) {
 		links, err := tx.Links(q)
 		require.NoError(t, err)
-		for _, place := range core.Outline(links) {
+		for _, place := range outline.Of(links) {
 			frames, err := tx.FramesAt([]int64{place.Key})
 			require.NoError(t, err)
 			require.Contains(t, frames, place.Key)

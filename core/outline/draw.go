@@ -1,24 +1,26 @@
-package core
+package outline
 
 import (
 	"cmp"
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"flame/core"
 )
 
-// A TreeLine is one line of a drawn tree: a frame, or the number of frames left
+// A Line is one line of a drawn tree: a frame, or the number of frames left
 // out in its place. A tree is a list of lines, each frame before those below
 // it.
-type TreeLine struct {
+type Line struct {
 	Branch
-	Frame Frame
-	More  map[Status]int // frames left out, by status; nil on the line of a frame
+	Frame core.Frame
+	More  map[core.Status]int // frames left out, by status; nil on the line of a frame
 }
 
 // SetBranches sets Last and Leaf of lines whose Depth is set. No line may be
 // more than one level deeper than the line before it.
-func SetBranches(lines []TreeLine) {
+func SetBranches(lines []Line) {
 	open := []bool{false} // by depth: whether a line with the same parent follows
 	below := int32(0)     // depth of the line that follows
 	for i := len(lines) - 1; i >= 0; i-- {
@@ -33,18 +35,18 @@ func SetBranches(lines []TreeLine) {
 }
 
 // statusIcons are the signs of the seeds' tree (spec: tools, flame_tree).
-var statusIcons = map[Status]string{
-	Completed: "✓", InProgress: "→", Planned: "○", Invalidated: "✗", Blocked: "!", Failed: "⚠",
+var statusIcons = map[core.Status]string{
+	core.Completed: "✓", core.InProgress: "→", core.Planned: "○", core.Invalidated: "✗", core.Blocked: "!", core.Failed: "⚠",
 }
 
 // Icon returns the sign of the status in a tree.
-func (s Status) Icon() string { return cmp.Or(statusIcons[s], "?") }
+func Icon(s core.Status) string { return cmp.Or(statusIcons[s], "?") }
 
-// TreeLegend explains the signs of a tree in one line.
-func TreeLegend() string {
+// Legend explains the signs of a tree in one line.
+func Legend() string {
 	var parts []string
-	for _, s := range Statuses {
-		parts = append(parts, s.Icon()+" "+string(s))
+	for _, s := range core.Statuses {
+		parts = append(parts, Icon(s)+" "+string(s))
 	}
 	return strings.Join(parts, "  ")
 }
@@ -73,9 +75,9 @@ type DrawOptions struct {
 	MaxLine int    // characters in a line: goals and details are cut to it, ids never; 0: no limit
 }
 
-// DrawTree draws lines that belong together.
-func DrawTree(lines []TreeLine, opt DrawOptions) string {
-	d := NewTreeDrawer(opt)
+// Draw draws lines that belong together.
+func Draw(lines []Line, opt DrawOptions) string {
+	d := NewDrawer(opt)
 	var b strings.Builder
 	for _, line := range lines {
 		b.WriteString(d.Draw(line))
@@ -83,26 +85,26 @@ func DrawTree(lines []TreeLine, opt DrawOptions) string {
 	return b.String()
 }
 
-// A TreeDrawer draws a tree line by line, so that a tree of any size needs no
+// A Drawer draws a tree line by line, so that a tree of any size needs no
 // more memory than a small one.
-type TreeDrawer struct {
+type Drawer struct {
 	opt    DrawOptions
 	indent []string // what precedes lines of each depth, as far as branches are drawn
 }
 
-// NewTreeDrawer returns a drawer for one tree.
-func NewTreeDrawer(opt DrawOptions) *TreeDrawer {
+// NewDrawer returns a drawer for one tree.
+func NewDrawer(opt DrawOptions) *Drawer {
 	levels := branchLevels
 	if opt.MaxLine > 0 {
 		levels = min(levels, opt.MaxLine/2/branchWidth)
 	}
-	return &TreeDrawer{opt: opt, indent: make([]string, levels+2)}
+	return &Drawer{opt: opt, indent: make([]string, levels+2)}
 }
 
 // Draw returns the next line of the tree and the lines of its details. It
 // reduces texts of frames to one line without control characters. Each line
 // ends with a newline.
-func (d *TreeDrawer) Draw(line TreeLine) string {
+func (d *Drawer) Draw(line Line) string {
 	head, below := d.branch(line.Branch)
 	if line.More != nil {
 		return head + moreText(line.More) + "\n"
@@ -122,7 +124,7 @@ func (d *TreeDrawer) Draw(line TreeLine) string {
 
 // branch returns the beginning of a line, and what precedes the branches of the
 // lines below it.
-func (d *TreeDrawer) branch(at Branch) (head, below string) {
+func (d *Drawer) branch(at Branch) (head, below string) {
 	depth := int(at.Depth)
 	switch {
 	case depth == 0:
@@ -140,10 +142,10 @@ func (d *TreeDrawer) branch(at Branch) (head, below string) {
 }
 
 // frame returns the line of a frame.
-func (d *TreeDrawer) frame(head string, line TreeLine) string {
+func (d *Drawer) frame(head string, line Line) string {
 	f := line.Frame
-	head += f.Status.Icon() + " "
-	tail := " [" + OneLine(f.ID, 0) + "]"
+	head += Icon(f.Status) + " "
+	tail := " [" + core.OneLine(f.ID, 0) + "]"
 	if f.ID == "" {
 		tail = " (it has no id)"
 	}
@@ -153,11 +155,11 @@ func (d *TreeDrawer) frame(head string, line TreeLine) string {
 	if f.ID == d.opt.Current && f.ID != "" {
 		tail += " ← current"
 	}
-	return head + OneLine(f.Goal, d.fit(treeGoal, head+tail)) + tail
+	return head + core.OneLine(f.Goal, d.fit(treeGoal, head+tail)) + tail
 }
 
 // details draws what else is to be said about a frame.
-func (d *TreeDrawer) details(b *strings.Builder, indent string, f Frame) {
+func (d *Drawer) details(b *strings.Builder, indent string, f core.Frame) {
 	if f.InvalidationReason != "" {
 		d.detail(b, indent+"reason: ", f.InvalidationReason, treeReason)
 	}
@@ -173,15 +175,15 @@ func (d *TreeDrawer) details(b *strings.Builder, indent string, f Frame) {
 	}
 }
 
-func (d *TreeDrawer) detail(b *strings.Builder, head, text string, limit int) {
-	b.WriteString(head + OneLine(text, d.fit(limit, head)) + "\n")
+func (d *Drawer) detail(b *strings.Builder, head, text string, limit int) {
+	b.WriteString(head + core.OneLine(text, d.fit(limit, head)) + "\n")
 }
 
 // moreText says how many frames were left out.
-func moreText(counts map[Status]int) string {
+func moreText(counts map[core.Status]int) string {
 	total := 0
 	var parts []string
-	for _, s := range Statuses {
+	for _, s := range core.Statuses {
 		if n := counts[s]; n > 0 {
 			total += n
 			parts = append(parts, fmt.Sprintf("%d %s", n, s))
@@ -192,7 +194,7 @@ func moreText(counts map[Status]int) string {
 
 // fit returns how long a text may be, at most limit characters, on a line whose
 // other parts are given.
-func (d *TreeDrawer) fit(limit int, others string) int {
+func (d *Drawer) fit(limit int, others string) int {
 	if d.opt.MaxLine == 0 {
 		return limit
 	}

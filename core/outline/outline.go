@@ -1,4 +1,6 @@
-package core
+// Package outline orders frames as a tree and draws it: whatever the links between them
+// say, in time and memory that are linear in their number.
+package outline
 
 import "iter"
 
@@ -45,7 +47,7 @@ type Place struct {
 	Branch
 }
 
-// Outline returns the order in which a forest is drawn: depth first, children
+// Of returns the order in which a forest is drawn: depth first, children
 // in the order of their links, roots in the opposite order, so that the newest
 // come first. Links must come in the order in which their frames were made, at
 // least those with the same parent.
@@ -54,7 +56,7 @@ type Place struct {
 // missing and all members of a cycle are at the top, after the roots, with
 // their Fault. If a Key repeats, its first link counts. Time and memory are
 // linear in the number of links.
-func Outline(links []Link) []Place {
+func Of(links []Link) []Place {
 	f := newForest(links)
 	places := make([]Place, 0, len(f.above))
 	for i := range f.tops() {

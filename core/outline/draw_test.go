@@ -1,31 +1,38 @@
-package core_test
+package outline_test
 
 import (
+	"flag"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"flame/core"
+	"flame/core/outline"
 )
 
+var update = flag.Bool("update", false, "rewrite the expected texts in testdata")
+
 // forest has a frame of every status and texts of every kind.
-func forest() []core.TreeLine {
-	line := func(depth int32, id string, s core.Status, goal string) core.TreeLine {
-		return core.TreeLine{Branch: core.Branch{Depth: depth}, Frame: core.Frame{ID: id, Status: s, Goal: goal}}
+func forest() []outline.Line {
+	line := func(depth int32, id string, s core.Status, goal string) outline.Line {
+		return outline.Line{Branch: outline.Branch{Depth: depth}, Frame: core.Frame{ID: id, Status: s, Goal: goal}}
 	}
 	old := line(0, "frame-old00001", core.Completed, "An older tree")
 	old.Frame.Summary = "It stands.\nAll of it, with tests and a description that goes on for more than one line can hold."
 	old.Frame.Artifacts = []string{"a.go", "b.go", "c.go", "d.go", "e.go"}
 	gone := line(1, "plan-gone0001", core.Invalidated, "Given up")
 	gone.Frame.InvalidationReason = "the requirement went away when the customer found out that nobody used it"
-	lines := []core.TreeLine{
+	lines := []outline.Line{
 		line(0, "frame-shop0001", core.InProgress, "Ship the shop that sells more things than this line has room for"),
 		line(1, "frame-login001", core.InProgress, "Login"),
 		line(2, "frame-form0001", core.InProgress, "Form"),
-		{Branch: core.Branch{Depth: 2}, More: map[core.Status]int{core.Completed: 12, core.Failed: 1}},
+		{Branch: outline.Branch{Depth: 2}, More: map[core.Status]int{core.Completed: 12, core.Failed: 1}},
 		line(1, "plan-pay00001", core.Planned, "Payment"),
 		gone,
 		line(1, "frame-fail0001", core.Failed, "Opaque tokens"),
@@ -33,62 +40,68 @@ func forest() []core.TreeLine {
 		line(1, "frame-done0001", core.Completed, "Done"),
 		old,
 	}
-	core.SetBranches(lines)
+	outline.SetBranches(lines)
 	return lines
 }
 
 func TestDrawTree(t *testing.T) {
 	t.Parallel()
-	leftOut := core.TreeLine{More: map[core.Status]int{core.InProgress: 1, core.Planned: 2}}
-	faulty := []core.TreeLine{{Frame: core.Frame{Status: "odd", Goal: "no id"}}}
-	for fault := core.NoParent; fault <= core.TooDeep; fault++ {
-		faulty = append(faulty, core.TreeLine{Branch: core.Branch{Fault: fault}, Frame: core.Frame{ID: "frame-1", Goal: "goal"}})
+	leftOut := outline.Line{More: map[core.Status]int{core.InProgress: 1, core.Planned: 2}}
+	faulty := []outline.Line{{Frame: core.Frame{Status: "odd", Goal: "no id"}}}
+	for fault := outline.NoParent; fault <= outline.TooDeep; fault++ {
+		faulty = append(faulty, outline.Line{Branch: outline.Branch{Fault: fault}, Frame: core.Frame{ID: "frame-1", Goal: "goal"}})
 	}
 	tests := map[string]struct {
-		lines []core.TreeLine
-		opt   core.DrawOptions
+		lines []outline.Line
+		opt   outline.DrawOptions
 	}{
-		"plain":    {forest(), core.DrawOptions{}},
-		"current":  {forest(), core.DrawOptions{Current: "frame-form0001"}},
-		"details":  {forest(), core.DrawOptions{Details: true}},
-		"narrow":   {forest(), core.DrawOptions{MaxLine: 40, Details: true}},
-		"leftover": {append(forest(), leftOut), core.DrawOptions{}},
-		"faulty":   {faulty, core.DrawOptions{}},
+		"plain":    {forest(), outline.DrawOptions{}},
+		"current":  {forest(), outline.DrawOptions{Current: "frame-form0001"}},
+		"details":  {forest(), outline.DrawOptions{Details: true}},
+		"narrow":   {forest(), outline.DrawOptions{MaxLine: 40, Details: true}},
+		"leftover": {append(forest(), leftOut), outline.DrawOptions{}},
+		"faulty":   {faulty, outline.DrawOptions{}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			checkText(t, "tree/"+name+".txt", core.DrawTree(tt.lines, tt.opt))
+			drawn, file := outline.Draw(tt.lines, tt.opt), filepath.Join("testdata", name+".txt")
+			if *update {
+				require.NoError(t, os.WriteFile(file, []byte(drawn), 0o644))
+			}
+			want, err := os.ReadFile(file)
+			require.NoError(t, err)
+			assert.Equal(t, string(want), drawn)
 		})
 	}
-	assert.Empty(t, core.DrawTree(nil, core.DrawOptions{}))
+	assert.Empty(t, outline.Draw(nil, outline.DrawOptions{}))
 }
 
 func TestDrawnTreesAreTextForATerminal(t *testing.T) {
 	t.Parallel()
 	lines := forest()
 	lines[0].Frame.ID, lines[0].Frame.Goal = "id\n\x1b[2J", "line\nline\x9b\u202E"
-	drawn := core.DrawTree(lines, core.DrawOptions{Details: true})
+	drawn := outline.Draw(lines, outline.DrawOptions{Details: true})
 	assert.NotContains(t, drawn, "\x1b")
 	assert.NotContains(t, drawn, "\u202E")
 	assert.Equal(t, 1, strings.Count(drawn, "line line"))
 }
 
 // chain is a tree in which each frame has one child.
-func chain(n int) []core.TreeLine {
-	lines := make([]core.TreeLine, n)
+func chain(n int) []outline.Line {
+	lines := make([]outline.Line, n)
 	for i := range lines {
-		lines[i] = core.TreeLine{Branch: core.Branch{Depth: int32(i)}, Frame: core.Frame{
+		lines[i] = outline.Line{Branch: outline.Branch{Depth: int32(i)}, Frame: core.Frame{
 			ID: fmt.Sprintf("frame-%08d", i), Status: core.InProgress, Goal: strings.Repeat("goal ", 30), Summary: "summary",
 		}}
 	}
-	core.SetBranches(lines)
+	outline.SetBranches(lines)
 	return lines
 }
 
 func TestDeepTreesStayReadable(t *testing.T) {
 	t.Parallel()
-	drawn := core.DrawTree(chain(300), core.DrawOptions{MaxLine: 100, Details: true})
+	drawn := outline.Draw(chain(300), outline.DrawOptions{MaxLine: 100, Details: true})
 	for line := range strings.Lines(drawn) {
 		assert.LessOrEqual(t, utf8.RuneCountInString(strings.TrimSuffix(line, "\n")), 100)
 	}
@@ -99,8 +112,8 @@ func TestDeepTreesStayReadable(t *testing.T) {
 func TestTheTextOfADeepTreeGrowsWithItsFramesAlone(t *testing.T) {
 	t.Parallel()
 	for _, details := range []bool{false, true} {
-		opt := core.DrawOptions{Details: details}
-		less, more := len(core.DrawTree(chain(10_000), opt)), len(core.DrawTree(chain(20_000), opt))
+		opt := outline.DrawOptions{Details: details}
+		less, more := len(outline.Draw(chain(10_000), opt)), len(outline.Draw(chain(20_000), opt))
 		assert.Less(t, float64(more)/float64(less), 2.1)
 		assert.Less(t, more/20_000, 300, "characters a frame")
 	}
@@ -125,11 +138,11 @@ func TestBranchesFollowFromDepths(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			lines := make([]core.TreeLine, len(tt.depths))
+			lines := make([]outline.Line, len(tt.depths))
 			for i, depth := range tt.depths {
 				lines[i].Depth = depth
 			}
-			core.SetBranches(lines)
+			outline.SetBranches(lines)
 			last, leaf := "", ""
 			for _, line := range lines {
 				last, leaf = last+bit(line.Last), leaf+bit(line.Leaf)
@@ -149,6 +162,6 @@ func bit(is bool) string {
 
 func TestTreeLegendNamesEveryStatus(t *testing.T) {
 	t.Parallel()
-	assert.Equal(t, "→ in_progress  ○ planned  ✓ completed  ! blocked  ⚠ failed  ✗ invalidated", core.TreeLegend())
-	assert.Equal(t, "?", core.Status("odd").Icon())
+	assert.Equal(t, "→ in_progress  ○ planned  ✓ completed  ! blocked  ⚠ failed  ✗ invalidated", outline.Legend())
+	assert.Equal(t, "?", outline.Icon(core.Status("odd")))
 }
