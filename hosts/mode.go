@@ -20,30 +20,30 @@ const (
 	Bypass      Mode = "bypassPermissions" // everything
 )
 
-// lattice lists the modes from the narrowest to the widest.
-var lattice = []Mode{Plan, DontAsk, Default, AcceptEdits, Bypass}
+// modes lists the modes from the narrowest to the widest.
+var modes = []Mode{Plan, DontAsk, Default, AcceptEdits, Bypass}
 
 // ParseMode returns the mode of a name.
 func ParseMode(name string) (Mode, error) {
-	if mode := Mode(name); slices.Contains(lattice, mode) {
+	if mode := Mode(name); slices.Contains(modes, mode) {
 		return mode, nil
 	}
 	return "", core.Invalidf("there is no permission mode %q", name).WithHint("use %s", strings.Join(Mode("").Values(), ", "))
 }
 
 // Values lists the modes, from the narrowest to the widest.
-func (Mode) Values() []string { return core.Words(lattice...) }
+func (Mode) Values() []string { return core.Words(modes...) }
 
 // Known reports whether flame knows the mode.
-func (m Mode) Known() bool { return slices.Contains(lattice, m) }
+func (m Mode) Known() bool { return slices.Contains(modes, m) }
 
 // rank returns the mode's position. An unknown mode counts as Default, so that
 // it neither widens nor blocks.
 func (m Mode) rank() int {
-	if i := slices.Index(lattice, m); i >= 0 {
+	if i := slices.Index(modes, m); i >= 0 {
 		return i
 	}
-	return slices.Index(lattice, Default)
+	return slices.Index(modes, Default)
 }
 
 // Exceeds reports whether m allows more than other.
