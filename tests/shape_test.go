@@ -1,7 +1,6 @@
 package tests
 
 import (
-	"fmt"
 	"go/ast"
 	"go/token"
 	"go/types"
@@ -27,51 +26,12 @@ const (
 	orderedFiles = 5   // where it has more files than these
 )
 
-// over are the packages and types that have not come below the limits yet, with
-// their figures. A figure may only fall: lower it here when it did, and take off
-// the list what has come below its limit. What is moved into a package of its
-// own may bring its figure along.
-var over = struct {
-	lines   map[string]int
-	upwards map[string]int // tenths of a percent
-	methods map[string]int
-	wide    int // lines, in all
-}{
-	lines:   map[string]int{},
-	upwards: map[string]int{},
-	methods: map[string]int{},
-	wide:    2,
-}
-
-// within asserts that a figure is within the limit or, if its owner is on the
-// list of those over it, no higher than there.
-func within(t *testing.T, listed map[string]int, owner string, figure, limit int, what string) {
-	t.Helper()
-	bound, ok := listed[owner]
-	switch {
-	case !ok:
-		assert.LessOrEqual(t, figure, limit, "%s: %s", owner, what)
-	case figure <= limit:
-		assert.Failf(t, "below the limit", "%s has come below the limit: take it off the list (%s)", owner, what)
-	default:
-		assert.LessOrEqual(t, figure, bound, "%s: %s, which may only fall", owner, what)
-	}
-}
-
-// gone asserts that each owner on a list is there.
-func gone[T any](t *testing.T, listed map[string]int, there map[string]T) {
-	t.Helper()
-	for owner := range listed {
-		assert.Contains(t, there, owner, "the list of those over a limit names what is not there")
-	}
-}
-
 func TestShapeOfPackages(t *testing.T) {
-	sizes, wide, all := map[string]int{}, map[string]int{}, 0
+	sizes := map[string]int{}
 	walkCode(t, func(path string, text []byte) {
 		pkg, lines := filepath.ToSlash(filepath.Dir(path)), strings.Split(string(text), "\n")
-		if count := wideLines(lines); count > 0 {
-			wide[path], all = count, all+count
+		for i, line := range lines {
+			assert.LessOrEqual(t, columns(line), lineColumns, "%s:%d is one line", path, i+1)
 		}
 		assert.NotContains(t, string(text), "//"+"nolint", path)
 		assert.NotContains(t, string(text), "//"+"lint:", path)
@@ -82,24 +42,17 @@ func TestShapeOfPackages(t *testing.T) {
 		assert.LessOrEqual(t, len(lines)-1, fileLines, "%s is one file", path)
 	})
 	for pkg, lines := range sizes {
-		within(t, over.lines, pkg, lines, packageLines, "lines of a package")
+		assert.LessOrEqual(t, lines, packageLines, "%s is one package", pkg)
 	}
-	assert.LessOrEqual(t, all, over.wide, "lines over %d columns: %v", lineColumns, wide)
-	gone(t, over.lines, sizes)
 }
 
-// wideLines counts the lines that are too long. The tag of a field does not
-// count: Go wants it on one line.
-func wideLines(lines []string) (count int) {
-	for _, line := range lines {
-		if strings.HasSuffix(line, "\"`") {
-			line, _, _ = strings.Cut(line, "`")
-		}
-		if utf8.RuneCountInString(line) > lineColumns {
-			count++
-		}
+// columns returns the length of a line. The tag of a field does not count: Go wants it
+// on one line.
+func columns(line string) int {
+	if strings.HasSuffix(line, "\"`") {
+		line, _, _ = strings.Cut(line, "`")
 	}
-	return count
+	return utf8.RuneCountInString(line)
 }
 
 // walkCode calls f with each Go file that is written by hand.
@@ -148,20 +101,15 @@ func TestShapeOfFunctions(t *testing.T) {
 }
 
 func TestShapeOfTypes(t *testing.T) {
-	counts := map[string]int{}
 	for _, pkg := range productCode(t) {
 		for _, name := range pkg.types.Scope().Names() {
 			object, ok := pkg.types.Scope().Lookup(name).(*types.TypeName)
 			if !ok || object.IsAlias() {
 				continue
 			}
-			counts[pkg.path+"."+name] = ownMethods(object.Type())
+			assert.LessOrEqual(t, ownMethods(object.Type()), typeMethods, "%s.%s is one type", pkg.path, name)
 		}
 	}
-	for name, count := range counts {
-		within(t, over.methods, name, count, typeMethods, "methods of a type")
-	}
-	gone(t, over.methods, counts)
 }
 
 // ownMethods counts the methods of a type that flame declares.
@@ -179,9 +127,7 @@ func ownMethods(t types.Type) (count int) {
 }
 
 func TestShapeOfUsesBetweenFiles(t *testing.T) {
-	there := map[string]bool{}
 	for _, pkg := range productCode(t) {
-		there[pkg.path] = true
 		files, all := arrows(pkg)
 		if len(files) <= orderedFiles || len(all) == 0 {
 			continue
@@ -191,8 +137,7 @@ func TestShapeOfUsesBetweenFiles(t *testing.T) {
 		for _, a := range back {
 			names = append(names, files[a.from]+" -> "+files[a.to])
 		}
-		within(t, over.upwards, pkg.path, 1000*len(back)/len(all), 10*upwardsShare,
-			fmt.Sprintf("%d of %d uses run back up, in tenths of a percent: %s", len(back), len(all), strings.Join(names, ", ")))
+		assert.LessOrEqual(t, 100*len(back), upwardsShare*len(all),
+			"%s: %d of %d uses run back up: %s", pkg.path, len(back), len(all), strings.Join(names, ", "))
 	}
-	gone(t, over.upwards, there)
 }
