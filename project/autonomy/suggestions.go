@@ -15,14 +15,16 @@ const (
 	recordSuggestions project.Kind[[]core.Suggestion] = "suggestions"        // by session: its live ones
 	recordHistory     project.Kind[[]core.Suggestion] = "suggestion_history" // of the project, oldest first
 
-	ExpiryDeadline = "suggestion" // by session: its next suggestion expires
+	// ExpiryDeadline, by session, is the kind of deadline at which its next suggestion
+	// expires.
+	ExpiryDeadline = "suggestion"
 )
 
-// maxHistory bounds the kept history of suggestions (spec: autonomy §5).
+// maxHistory limits the history of suggestions (spec: autonomy §5).
 const maxHistory = 100
 
-// Suggest puts what advice recommends before the caller's session, or refreshes
-// it there.
+// Suggest queues what advice recommends as a suggestion for the caller's session, or
+// refreshes the one that is there.
 func Suggest(s *project.Step, advice *Advice) error {
 	if !advice.Recommended || advice.Level == core.AutonomyManual {
 		return nil
@@ -56,7 +58,7 @@ func Suggest(s *project.Step, advice *Advice) error {
 	})
 }
 
-// liveSuggestions returns those of the caller's session that have not expired.
+// liveSuggestions returns the suggestions for the caller's session that have not expired.
 func liveSuggestions(s *project.Step) ([]core.Suggestion, error) {
 	var all []core.Suggestion
 	if _, err := recordSuggestions.Load(s.Tx, s.Session.ID, &all); err != nil {
@@ -81,7 +83,7 @@ func Injectable(s *project.Step) ([]core.Suggestion, error) {
 	return About(live, current.ID), err
 }
 
-// About returns the suggestions that are about a frame.
+// About returns the suggestions in list that are about a frame.
 func About(list []core.Suggestion, frame string) []core.Suggestion {
 	return lo.Filter(list, func(l core.Suggestion, _ int) bool { return frame != "" && l.Frame == frame })
 }
@@ -103,8 +105,7 @@ func saveSuggestions(s *project.Step, live []core.Suggestion) error {
 	return s.Tx.SetDeadline(project.Deadline{Kind: ExpiryDeadline, Subject: s.Session.ID, Due: due, Set: s.Now})
 }
 
-// Expire drops what has expired; what nobody acted upon counts as
-// ignored.
+// Expire drops the expired suggestions for a session and counts them as ignored.
 func Expire(s *project.Step, session string) error {
 	s.Session.ID = session
 	var all []core.Suggestion
@@ -140,8 +141,8 @@ func ActOn(s *project.Step, frame string, kind core.SuggestionType) error {
 	return s.Emit(core.SuggestionActed, s.Session.Current, map[string]any{"type": kind, "text": acted.Text})
 }
 
-// remember adds a suggestion to the project's history, of which the last half
-// is kept when it is full.
+// remember adds a suggestion to the project's history. When that is full, it keeps the
+// newer half.
 func remember(s *project.Step, suggestion core.Suggestion) error {
 	history, err := suggestionHistory(s)
 	if err != nil {
@@ -173,8 +174,8 @@ func suggestionHistory(s *project.Step) (history []core.Suggestion, err error) {
 	return history, err
 }
 
-// ClearSuggestions empties the queue of the caller's session and returns the
-// number that were in it.
+// ClearSuggestions empties the queue of the caller's session and returns the number of
+// suggestions that were in it.
 func ClearSuggestions(ctx context.Context, p *project.Project, by project.Caller) (cleared int, err error) {
 	err = p.Update(ctx, by, func(s *project.Step) error {
 		live, err := liveSuggestions(s)
@@ -187,7 +188,7 @@ func ClearSuggestions(ctx context.Context, p *project.Project, by project.Caller
 	return cleared, err
 }
 
-// Forget drops those of a session.
+// Forget drops the suggestions for a session.
 func Forget(tx project.Tx, session string) error {
 	return errors.Join(recordSuggestions.Delete(tx, session), tx.ClearDeadline(ExpiryDeadline, session))
 }

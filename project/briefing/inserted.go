@@ -2,6 +2,7 @@ package briefing
 
 import (
 	"errors"
+
 	"flame/project"
 )
 

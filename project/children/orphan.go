@@ -65,7 +65,7 @@ func lost(s *project.Step, running []string) (children, calls []string, err erro
 }
 
 // dropSpawn forgets a call, unless its child still runs. The frame made for a child that
-// its host never started ends as that of an orphan.
+// its host never started becomes blocked.
 func dropSpawn(s *project.Step, call string) error {
 	var asked spawn
 	there, err := recordSpawn.Load(s.Tx, call, &asked)

@@ -11,16 +11,16 @@ import (
 	"flame/core"
 )
 
-// Surroundings are what decides where data lies.
+// Surroundings are the parts of the environment that decide where data is.
 type Surroundings struct {
 	FlameDir string // FLAME_DIR; empty: not set
 	DataHome string // XDG_DATA_HOME; empty: not set
 	Home     string // the user's home folder; empty: not known
 }
 
-// base returns the folder for the data of all projects: FLAME_DIR, else the
-// folder flame among the user's data (XDG base directories). It never lies in a
-// checkout: a repository can have its host set variables.
+// base returns the folder for the data of all projects: FLAME_DIR, or else the folder
+// flame in the user's data folder (XDG base directories). It is never in a checkout: a
+// repository can make its host set variables.
 func (s Surroundings) base() (string, error) {
 	base, from := s.FlameDir, env.Dir
 	switch {
@@ -35,7 +35,7 @@ func (s Surroundings) base() (string, error) {
 	}
 	if !filepath.IsAbs(base) {
 		return "", core.Invalidf("%s is %q, which is not an absolute path", from, base).
-			WithHint("name a folder from the root on, outside of any checkout")
+			WithHint("name a folder by its absolute path, outside of any checkout")
 	}
 	base = filepath.Clean(base)
 	for dir := range upwards(base, s.Home) {
@@ -47,11 +47,11 @@ func (s Surroundings) base() (string, error) {
 	return base, nil
 }
 
-// maxName bounds the part of a data folder's name that is for people, in bytes.
+// maxName limits the readable part of a data folder's name, in bytes.
 const maxName = 40
 
-// folderName is the name of the data folder of the project at a real path. The
-// first part is for people, the digits tell projects apart.
+// folderName returns the name of the data folder of the project at a real path. The first
+// part is for people, the digits distinguish projects.
 func folderName(path string) string {
 	plain := strings.Map(func(r rune) rune {
 		switch {

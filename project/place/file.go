@@ -12,11 +12,11 @@ import (
 	"flame/core"
 )
 
-// smallFile bounds in bytes what is read of a file that should hold a few lines.
+// smallFile is the greatest size in bytes of a file that should hold a few lines.
 const smallFile = 16 << 10
 
-// readSmall reads a regular file of at most smallFile bytes. It waits for none: a
-// file may have been replaced by a pipe.
+// readSmall reads a regular file of at most smallFile bytes. It never blocks, even if the
+// file was replaced by a pipe.
 func readSmall(path string, flags int) (content []byte, info fs.FileInfo, err error) {
 	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|flags, 0)
 	if err != nil {
@@ -33,7 +33,7 @@ func readSmall(path string, flags int) (content []byte, info fs.FileInfo, err er
 	return content, info, err
 }
 
-// firstLine returns the first line of a small file; empty where there is none.
+// firstLine returns the first line of a small file; empty if it cannot be read.
 func firstLine(path string) string {
 	content, _, err := readSmall(path, 0)
 	if err != nil {
@@ -62,8 +62,9 @@ var kinds = map[fs.FileMode]string{
 // mayOthersWrite are the bits of a mode that let group or others write.
 const mayOthersWrite = 0o022
 
-// Trusted returns what speaks against the use of a file or folder of flame's, which
-// should be of the type want: it is a link, another thing, or not this user's alone.
+// Trusted returns an error if flame must not use one of its files or folders, which should
+// be of the type want: it is a link, has another type, belongs to another user, or can be
+// written by others.
 func Trusted(path string, info fs.FileInfo, want fs.FileMode) error {
 	kind := info.Mode().Type()
 	switch {

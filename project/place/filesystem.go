@@ -8,10 +8,10 @@ import (
 )
 
 // unsuited are the file systems without the shared memory and the locks that a
-// write-ahead log needs, by the names that filesystemOf gives.
+// write-ahead log needs, by the names that filesystemOf returns.
 var unsuited = []string{"NFS", "SMB", "AFP", "WebDAV", "9p", "FUSE"}
 
-// Suited refuses a data folder on a file system that is not suited.
+// Suited returns an error if dir is, or would be, on an unsuited file system.
 func Suited(dir string) error {
 	name, err := filesystemOf(Nearest(dir))
 	if err != nil {
@@ -20,7 +20,7 @@ func Suited(dir string) error {
 	return suits(dir, name)
 }
 
-// suits reports whether dir may be on the file system of this name.
+// suits returns an error if the file system of this name, on which dir is, is unsuited.
 func suits(dir, name string) error {
 	if !slices.Contains(unsuited, name) {
 		return nil

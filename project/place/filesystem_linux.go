@@ -12,8 +12,8 @@ var filesystems = map[uint32]string{
 	0x65735546: "FUSE",
 }
 
-// filesystemOf names the file system that dir is on; empty for one that needs
-// no name here.
+// filesystemOf returns the name of the file system that dir is on; empty for one that is
+// not in filesystems.
 func filesystemOf(dir string) (string, error) {
 	var st syscall.Statfs_t
 	if err := syscall.Statfs(dir, &st); err != nil {

@@ -14,18 +14,18 @@ import (
 	"flame/core"
 )
 
-// A Folder is the one that a project's data lies in. It is looked at when it is
-// first used, and made by the first write.
+// A Folder is the folder with a project's data. It is examined when it is first used, and
+// made by the first write.
 type Folder struct {
-	Path string // empty where there is no place for it
+	Path string // empty if there is no place for it
 	Root string // real path of the project's folder; empty if Path is
 
-	// Hurried is for hooks: git is not asked what it tells of the project when the
-	// folder is made; NoteFirstCommit does that later.
+	// Hurried is for hooks: git is not run when the folder is made; NoteFirstCommit
+	// does that later.
 	Hurried bool
 
 	base     string // the folder of all projects' data
-	checkout string // where git is asked
+	checkout string // where git runs
 	git      Git
 	failed   error // why there is no place for it
 
@@ -34,8 +34,8 @@ type Folder struct {
 	notice string // see Notice
 }
 
-// FolderOf returns the data folder of a project. Where there is no place for it,
-// every use is an error that says what to do; finding the project is none.
+// FolderOf returns the data folder of a project. If there is no place for it, every use
+// returns an error that says what to do.
 func FolderOf(p Place, s Surroundings, git Git) *Folder {
 	f := &Folder{checkout: p.Worktree, git: git}
 	if f.base, f.failed = s.base(); f.failed != nil {
@@ -46,7 +46,7 @@ func FolderOf(p Place, s Surroundings, git Git) *Folder {
 		f.failed = core.NotFoundf("the project's folder %s cannot be reached: %v", p.Dir, reason(err))
 		return f
 	}
-	// Who works in a home as such, or above it, has all data below.
+	// Below a home folder, or a folder above it, there is the data of all projects.
 	if leadsInto(f.base, root) && !within(s.Home, root) {
 		f.failed = core.Invalidf("the data of %s would lie in it, in %s", root, f.base).
 			WithHint("set " + env.Dir + " to a folder outside of any project")
@@ -56,11 +56,11 @@ func FolderOf(p Place, s Surroundings, git Git) *Folder {
 	return f
 }
 
-// leadsInto reports whether path lies in root, by whatever links.
+// leadsInto reports whether path is in root, following links.
 func leadsInto(path, root string) bool {
 	real, err := filepath.EvalSymlinks(Nearest(path))
 	if err != nil {
-		return false // what cannot be reached cannot be used either
+		return false // a folder that cannot be reached cannot be used either
 	}
 	in, err := os.Stat(root)
 	if err != nil {
@@ -86,10 +86,9 @@ func Nearest(path string) string {
 	}
 }
 
-// Ready reports whether the folder is there to be used, and makes it if it is to be
-// written to. Data of another root that stood at the same path is not there for
-// readers; a writer sets it aside. It returns a Problem for a folder that cannot be
-// trusted, see Trusted.
+// Ready reports whether the folder can be used, and with write makes it if need be. For
+// readers, data of another root that was at the same path does not exist; a writer sets it
+// aside. Ready returns a Problem for a folder that cannot be trusted, see Trusted.
 func (f *Folder) Ready(ctx context.Context, write bool) (bool, error) {
 	if f.failed != nil {
 		return false, f.failed
@@ -117,15 +116,15 @@ func (f *Folder) Ready(ctx context.Context, write bool) (bool, error) {
 	return f.used, err
 }
 
-// Notice says what became of data of another root, once it is known; empty where
-// there was none.
+// Notice says what became of the data of another root; empty if there was none, or before
+// Ready looked.
 func (f *Folder) Notice() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.notice
 }
 
-// find looks for the folder, and reports whether it holds the data of this root.
+// find reads the folder's note and reports whether it holds the data of this root.
 func (f *Folder) find(ctx context.Context, now Root) (kept Root, ours bool, err error) {
 	kept, err = f.note()
 	if isMissing(err) {
@@ -145,7 +144,7 @@ func (f *Folder) find(ctx context.Context, now Root) (kept Root, ours bool, err 
 	return kept, ours, err
 }
 
-// firstCommit asks git, if there is one, for that of the project.
+// firstCommit returns the project's first commit; empty without git.
 func (f *Folder) firstCommit(ctx context.Context) (string, error) {
 	if f.git == nil {
 		return "", nil
@@ -153,8 +152,8 @@ func (f *Folder) firstCommit(ctx context.Context) (string, error) {
 	return f.git(ctx, f.checkout)
 }
 
-// note reads whose data the folder holds, if it can be trusted; fs.ErrNotExist
-// where there is none.
+// note reads whose data the folder holds, if it can be trusted. The error for a missing
+// folder is fs.ErrNotExist.
 func (f *Folder) note() (Root, error) {
 	if info, err := os.Stat(f.base); err != nil {
 		return Root{}, unlessMissing(err, f.base)
@@ -176,8 +175,8 @@ func noteOf(folder string) (Root, error) {
 	return readNote(folder)
 }
 
-// unlessMissing leaves fs.ErrNotExist as it is, and makes a Problem of anything else
-// that keeps a folder from being used.
+// unlessMissing returns fs.ErrNotExist as it is, and a Problem for any other error that
+// keeps a folder from being used.
 func unlessMissing(err error, folder string) error {
 	if isMissing(err) {
 		return err
@@ -185,8 +184,8 @@ func unlessMissing(err error, folder string) error {
 	return unusable(err, "%s cannot be used: %v", folder, reason(err))
 }
 
-// make makes the folder, and sets another root's aside that is in its place. Of
-// several processes one does it.
+// make makes the folder, and sets aside another root's folder in its place. Only one of
+// several processes does so.
 func (f *Folder) make(ctx context.Context, now Root) error {
 	if err := Suited(f.base); err != nil {
 		return err
@@ -217,11 +216,11 @@ func (f *Folder) make(ctx context.Context, now Root) error {
 	return syncFolder(f.base)
 }
 
-// soon is how long git may take to tell the first commit when the folder is made.
+// soon is how long git may take to find the first commit when the folder is made.
 const soon = time.Second
 
-// firstCommitSoon is firstCommit where there is time for it; empty where there is
-// not, or it takes longer: then it is noted later.
+// firstCommitSoon is firstCommit with a time limit. It returns "" if git takes longer or
+// the folder is Hurried: then the commit is noted later.
 func (f *Folder) firstCommitSoon(ctx context.Context) string {
 	if f.Hurried {
 		return ""
@@ -235,7 +234,7 @@ func (f *Folder) firstCommitSoon(ctx context.Context) string {
 	return commit
 }
 
-// setAside renames the folder, if there is one, to a name that is free.
+// setAside renames the folder, if it exists, to a free name.
 func (f *Folder) setAside() error {
 	for n := 1; ; n++ {
 		aside := fmt.Sprintf("%s.%d", f.Path, n)
@@ -258,5 +257,5 @@ func cannotMake(path string, err error) error {
 		err = errors.New("something else is in its place")
 	}
 	return core.Unavailablef(err, "the data folder %s cannot be made: %v", path, reason(err)).
-		WithHint("make room or give leave to write there, or name another folder for all data with " + env.Dir)
+		WithHint("free some space or allow flame to write there, or name another folder for all data with " + env.Dir)
 }

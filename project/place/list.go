@@ -14,14 +14,14 @@ import (
 	"flame/core"
 )
 
-// A State says what became of the folder that data is of.
+// A State says what became of the project's folder that data belongs to.
 type State string
 
 // The states of a project's folder.
 const (
 	Present  State = "present"  // it is where it was
-	Gone     State = "gone"     // nothing is there
-	Replaced State = "replaced" // another one is there
+	Gone     State = "gone"     // nothing is at its path
+	Replaced State = "replaced" // another folder is at its path
 )
 
 // Kept is the data of one project.
@@ -34,8 +34,8 @@ type Kept struct {
 	note Root
 }
 
-// List returns the data of all projects that lies beside this one's, by name.
-// Folders without a note are none of flame's, or cannot be used; they are left out.
+// List returns the data of all projects beside this one's, by name. Folders without a
+// note are not flame's, or cannot be used; they are left out.
 func (f *Folder) List() ([]Kept, error) {
 	if f.base == "" {
 		return nil, f.failed
@@ -57,7 +57,7 @@ func (f *Folder) List() ([]Kept, error) {
 	return all, nil
 }
 
-// state tells what became of the folder of a note that lies in a data folder.
+// state returns what became of the root r, whose note is in the data folder.
 func (r Root) state(folder string) State {
 	now, err := rootOf(r.Path)
 	switch {
@@ -69,8 +69,8 @@ func (r Root) state(folder string) State {
 	return Present
 }
 
-// Find returns the data that a user names: by its name in the list, by its path, or
-// by the project's path.
+// Find returns the data that a user names: by its name in the list, its path, or the
+// project's path.
 func (f *Folder) Find(named string) (Kept, error) {
 	all, err := f.List()
 	if err != nil {
@@ -92,8 +92,8 @@ func (f *Folder) Find(named string) (Kept, error) {
 		WithHint("`flame projects` lists what there is; name one by its name or by the project's path")
 }
 
-// Candidates returns data that may be this project's from before it was moved: its
-// root is gone, and was the same folder or had the same first commit.
+// Candidates returns data that may be this project's from before the project was moved:
+// its root is gone, and was the same folder or had the same first commit.
 func (f *Folder) Candidates(ctx context.Context) ([]Kept, error) {
 	all, err := f.List()
 	gone := slices.DeleteFunc(all, func(k Kept) bool { return k.State != Gone })
@@ -105,15 +105,15 @@ func (f *Folder) Candidates(ctx context.Context) ([]Kept, error) {
 		return nil, err
 	}
 	if now.FirstCommit, err = f.firstCommit(ctx); err != nil {
-		now.FirstCommit = "" // then only the folder itself tells
+		now.FirstCommit = "" // then only the folder itself counts
 	}
 	return slices.DeleteFunc(gone, func(k Kept) bool {
 		return !k.note.sameFolder(now) && (now.FirstCommit == "" || k.note.FirstCommit != now.FirstCommit)
 	}), nil
 }
 
-// Adopt takes over the data of a project that is no longer where it was. What this
-// project has of its own is set aside, see Notice.
+// Adopt takes over the data of a project that is no longer where it was. This project's
+// own data is set aside, see Notice.
 func (f *Folder) Adopt(ctx context.Context, old Kept) error {
 	if old.State == Present && old.Data != f.Path {
 		return core.Invalidf("%s is the data of %s, which is still there", old.Name, old.Root).
@@ -149,7 +149,7 @@ func (f *Folder) Delete(ctx context.Context, old Kept) error {
 		return err
 	}
 	defer unlock()
-	// At one moment it is there, at the next it is not: who uses it notices.
+	// A rename removes it in one step, so that its users notice.
 	doomed, err := os.MkdirTemp(f.base, ".deleted-")
 	if err != nil {
 		return err
@@ -157,8 +157,8 @@ func (f *Folder) Delete(ctx context.Context, old Kept) error {
 	return errors.Join(os.Rename(old.Data, filepath.Join(doomed, "data")), os.RemoveAll(doomed))
 }
 
-// NoteFirstCommit notes the first commit of a repository that has got one since its
-// data was made. It is not for hooks: git reads the whole history for it.
+// NoteFirstCommit notes the first commit of a repository if its data has none noted. It
+// is not for hooks: git reads the whole history for it.
 func (f *Folder) NoteFirstCommit(ctx context.Context) error {
 	if there, err := f.Ready(ctx, false); !there || err != nil {
 		return err
@@ -173,7 +173,7 @@ func (f *Folder) NoteFirstCommit(ctx context.Context) error {
 	return writeNote(f.Path, note)
 }
 
-// Size returns the bytes of all that data takes, and when any of it last changed.
+// Size returns the size of the data in bytes, and when any of it last changed.
 func (k Kept) Size(ctx context.Context) (bytes int64, last time.Time, err error) {
 	err = filepath.WalkDir(k.Data, func(_ string, entry fs.DirEntry, err error) error {
 		if err != nil || ctx.Err() != nil {
@@ -191,5 +191,5 @@ func (k Kept) Size(ctx context.Context) (bytes int64, last time.Time, err error)
 	return bytes, last, err
 }
 
-// ignored drops an error about one file of many, which may be deleted meanwhile.
+// ignored drops an error about one file of many, which may have been deleted meanwhile.
 func ignored(error) error { return nil }

@@ -11,11 +11,11 @@ import (
 	"flame/core"
 )
 
-// lockName is the file whose lock orders those who make, set aside, adopt and
-// delete data folders. It is taken once in a project's life, mostly.
+// lockName is the file whose lock is held to make, set aside, adopt and delete data
+// folders: usually once in a project's life.
 const lockName = ".lock"
 
-// lockPatience is how long that may take.
+// lockPatience is how long to wait for the lock.
 const lockPatience = 10 * time.Second
 
 // lock makes the folder of all data, if need be, and takes the lock in it.
@@ -41,7 +41,7 @@ func (f *Folder) lock(ctx context.Context) (unlock func(), err error) {
 		select {
 		case <-ctx.Done():
 			file.Close()
-			return nil, core.Unavailablef(ctx.Err(), "another process is at work on the data folders in %s", f.base).WithHint("try again")
+			return nil, core.Unavailablef(ctx.Err(), "another process is changing the data folders in %s", f.base).WithHint("try again")
 		case <-time.After(2 * time.Millisecond):
 		}
 	}

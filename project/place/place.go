@@ -1,6 +1,6 @@
-// Package place tells where a project is, and where its data lies. It trusts
-// nothing that a repository holds: a repository can make itself a project, never
-// another's, and it cannot say where data is or bring any along (DESIGN §4).
+// Package place finds a project and its data. It trusts nothing that a repository holds:
+// a repository can make itself a project but never pass for another, and it can neither
+// say where data is nor bring any along (DESIGN §4).
 package place
 
 import (
@@ -17,18 +17,17 @@ import (
 // A Place is where a project lives.
 type Place struct {
 	Dir      string // the project's folder: of a worktree, its main checkout or bare repository
-	Worktree string // the checkout at hand, that artifacts are relative to
+	Worktree string // the checkout in use, which artifacts are relative to
 
-	Data *Folder // what is kept of the project; nil until it is known where, see FolderOf
+	Data *Folder // the project's data; nil until its place is known, see FolderOf
 }
 
 // At returns the place of a project whose folder is known.
 func At(dir string) Place { return Place{Dir: dir, Worktree: dir} }
 
-// Locate finds the project that start lies in: the nearest folder upwards with a
-// .flame or .git of this user's own, but never home or above; else start itself.
-// A git worktree belongs to its main checkout or, where the main repository is
-// bare, to that.
+// Locate finds the project that start is in: the nearest folder upwards with a .flame or
+// .git of this user's own, but never home or above; else start itself. A git worktree
+// belongs to its main checkout or, if the main repository is bare, to that.
 func Locate(start, home string) (Place, error) {
 	start, err := filepath.Abs(start)
 	if err != nil {
@@ -47,9 +46,8 @@ func Locate(start, home string) (Place, error) {
 	return At(start), nil
 }
 
-// Given returns the place of the project in dir, which the user named, as seen
-// from start: where that is another worktree of the same project, it is the one
-// at hand.
+// Given returns the place of the project in dir, which the user named. If start is in
+// another worktree of the same project, that is the Worktree.
 func Given(dir, start, home string) (Place, error) {
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		return Place{}, core.NotFoundf(env.ProjectDir+" is %s, which is not a folder", dir).
@@ -66,8 +64,7 @@ func Given(dir, start, home string) (Place, error) {
 	return At(dir), nil
 }
 
-// upwards yields dir and the folders above it, up to the top but neither home nor
-// what is above that.
+// upwards yields dir and the folders above it, without home and the folders above home.
 func upwards(dir, home string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		for ; !within(home, dir) && yield(dir); dir = filepath.Dir(dir) {
@@ -78,13 +75,13 @@ func upwards(dir, home string) func(yield func(string) bool) {
 	}
 }
 
-// within reports whether path is dir or lies below it.
+// within reports whether path is dir or is below it.
 func within(path, dir string) bool {
 	rel, err := filepath.Rel(dir, path)
 	return path != "" && err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 
-// placeAt reports whether dir is a project.
+// placeAt returns the place of the project in dir, if dir is one.
 func placeAt(dir string) (place Place, found bool) {
 	git := filepath.Join(dir, ".git")
 	if info, err := os.Stat(git); err == nil && isOwn(info) {
@@ -100,9 +97,9 @@ func placeAt(dir string) (place Place, found bool) {
 	return Place{}, false
 }
 
-// placeOfGitFile follows a .git file to the main checkout, if it is that of a
-// worktree. That of a submodule is not, nor one that the folder it names knows
-// nothing of: anyone can write such a file, to pass for a worktree of another's.
+// placeOfGitFile follows the .git file of a worktree to the main checkout. It does not
+// follow the file of a submodule, nor one that the folder it names does not point back
+// to: anyone can write such a file, to pass for a worktree of another repository.
 func placeOfGitFile(dir, file string) Place {
 	target, ok := strings.CutPrefix(firstLine(file), "gitdir:")
 	if !ok {
@@ -141,6 +138,6 @@ func same(a, b string) bool {
 	return err == nil && os.SameFile(ia, ib)
 }
 
-// isMissing reports whether err is about something that is not there, a folder on
-// the way to it included.
+// isMissing reports whether err says that a file, or a folder on the path to it, does not
+// exist.
 func isMissing(err error) bool { return errors.Is(err, fs.ErrNotExist) }

@@ -13,13 +13,13 @@ import (
 	"flame/core"
 )
 
-// A Root tells the folder that a project's data is of from another that may stand
-// at its path some day. It is kept as noteName in the data folder.
+// A Root identifies the folder that a project's data belongs to, even if another folder
+// is at its path later. It is stored as noteName in the data folder.
 type Root struct {
 	Version     int    `json:"version"`
 	Path        string `json:"root"`  // real, in the file system's own spelling
 	Inode       uint64 `json:"inode"` // of the folder
-	Birth       int64  `json:"birth"` // of the folder, in ns since the Unix epoch; 0 where the file system does not tell
+	Birth       int64  `json:"birth"` // of the folder, in ns since the Unix epoch; 0 if the file system does not record it
 	FirstCommit string `json:"firstCommit,omitempty"`
 }
 
@@ -28,20 +28,19 @@ const (
 	noteVersion = 1
 )
 
-// rootOf returns what tells the folder at a real path from others, but for its
-// first commit.
+// rootOf returns the Root of the folder at a real path, without its first commit.
 func rootOf(path string) (Root, error) {
 	inode, birth, err := identify(path)
 	return Root{Version: noteVersion, Path: path, Inode: inode, Birth: birth}, err
 }
 
-// sameFolder reports whether both are one folder of the file system, wherever it
-// was moved.
+// sameFolder reports whether both are the same folder of the file system, even if it was
+// moved.
 func (r Root) sameFolder(other Root) bool { return r.Inode == other.Inode && r.Birth == other.Birth }
 
-// is reports whether a folder is the one that r was noted for: the same, or one
-// with the same first commit, as a repository that was cloned anew has. Git is
-// asked only where the folder is another (DESIGN §4).
+// is reports whether a folder is the one that r was noted for: the same folder, or one
+// with the same first commit, as a new clone of the repository has. Git runs only if the
+// folder is not the same (DESIGN §4).
 func (r Root) is(ctx context.Context, now Root, firstCommit func(context.Context) (string, error)) (bool, error) {
 	if r.sameFolder(now) {
 		return true, nil
@@ -53,12 +52,12 @@ func (r Root) is(ctx context.Context, now Root, firstCommit func(context.Context
 	return commit == r.FirstCommit, err
 }
 
-// Git returns the id of the first commit of the repository in a folder; empty
-// where there is none, or it is not known.
+// Git returns the id of the first commit of the repository in a folder; empty if there is
+// none or it is not known.
 type Git func(ctx context.Context, dir string) (commit string, err error)
 
-// readNote reads whose data a folder holds. A missing folder is fs.ErrNotExist; one
-// that has no note, though something else, is not flame's to use.
+// readNote reads whose data a folder holds. The error for a missing or empty folder is
+// fs.ErrNotExist; a folder with other content but no note is not flame's to use.
 func readNote(folder string) (Root, error) {
 	path := filepath.Join(folder, noteName)
 	content, info, err := readSmall(path, syscall.O_NOFOLLOW)
@@ -81,7 +80,8 @@ func readNote(folder string) (Root, error) {
 	return root, nil
 }
 
-// withoutNote says what a folder is that has no note: missing, or new, or another's.
+// withoutNote returns the error for a folder without a note: missing if it does not exist
+// or is new, else a Problem.
 func withoutNote(folder string, missing error) error {
 	entries, err := os.ReadDir(folder)
 	switch {
@@ -93,13 +93,13 @@ func withoutNote(folder string, missing error) error {
 	return unusable(nil, "%s does not say which project's data it holds: it has no %s", folder, noteName)
 }
 
-// unusable is the Problem of a data folder that flame neither reads nor writes.
+// unusable returns the Problem of a data folder that flame neither reads nor writes.
 func unusable(cause error, format string, args ...any) error {
 	return core.Unavailablef(cause, format, args...).
 		WithHint("put it right or move it away, or name another folder for all data with " + env.Dir + "; `flame doctor` shows what there is")
 }
 
-// reason is what the system says, without the path, which stands beside it.
+// reason returns the system's error without the path, which the message has already.
 func reason(err error) error {
 	var at *os.PathError
 	if errors.As(err, &at) {
@@ -108,7 +108,7 @@ func reason(err error) error {
 	return err
 }
 
-// writeNote puts the note into a folder, whole or not at all.
+// writeNote writes the note into a folder, whole or not at all.
 func writeNote(folder string, root Root) (err error) {
 	content, err := json.Marshal(root)
 	if err != nil {

@@ -8,9 +8,9 @@ import (
 	"unicode"
 )
 
-// realPath returns the one name of a folder: absolute, without links, and spelled
-// as the file system has it. Where a volume does not tell case apart, every
-// spelling leads to the same folder, and must lead to the same data.
+// realPath returns the canonical name of a folder: absolute, without links, and spelled
+// as the file system has it. On a volume that ignores case, every spelling leads to the
+// same folder, and must lead to the same data.
 func realPath(dir string) (string, error) {
 	path, err := filepath.EvalSymlinks(dir)
 	if err != nil {
@@ -22,13 +22,13 @@ func realPath(dir string) (string, error) {
 	return disk.respell(path), nil
 }
 
-// A volume is a file system as far as spelling needs it.
+// A volume is the part of a file system that spelling needs.
 type volume struct {
-	same func(a, b string) bool             // both paths lead to one entry
-	list func(dir string) ([]string, error) // names of the entries of a folder
+	same func(a, b string) bool             // reports whether both paths lead to one entry
+	list func(dir string) ([]string, error) // returns the names of the entries of a folder
 }
 
-// disk is the volume that there is.
+// disk is the real volume.
 var disk = volume{same: sameEntry, list: func(dir string) (names []string, err error) {
 	entries, err := os.ReadDir(dir)
 	for _, entry := range entries {
@@ -37,8 +37,8 @@ var disk = volume{same: sameEntry, list: func(dir string) (names []string, err e
 	return names, err
 }}
 
-// respell corrects the spelling of each part of a path that has another. Folders
-// are listed only on volumes where case does not count.
+// respell corrects the spelling of each part of a path. Folders are listed only on
+// volumes that ignore case.
 func (v volume) respell(path string) string {
 	parent := filepath.Dir(path)
 	if parent == path {
@@ -51,8 +51,8 @@ func (v volume) respell(path string) string {
 	return filepath.Join(spelled, name)
 }
 
-// ignoresCase reports whether the folder of path takes its name in another case
-// for the same.
+// ignoresCase reports whether the folder of path treats its name in another case as the
+// same.
 func (v volume) ignoresCase(path, name string) bool {
 	other := strings.Map(swapCase, name)
 	return other != name && v.same(path, filepath.Join(filepath.Dir(path), other))

@@ -10,23 +10,22 @@ import (
 	"flame/project/children"
 )
 
-// Child is a subagent's session, in the session s.
+// Child returns a subagent's session below the session s, in OpenCode.
 func Child(id string) project.Caller {
 	return project.Caller{Session: id, Parent: "s", Host: "opencode", Trust: project.Stamped}
 }
 
-// Agent is a subagent of session s.
+// Agent returns a subagent's session below the session s, in Claude Code.
 func Agent(id string) project.Caller {
 	return project.Caller{Session: id, Parent: "s", Host: "claude-code", Trust: project.Stamped}
 }
 
-// Completed is the end of a child that said so.
+// Completed returns the end of a child that completed with a last message.
 func Completed(child, last string) children.Ended {
 	return children.Ended{Session: child, End: core.ChildCompleted, Last: last}
 }
 
-// EndChild tells of a child's end, twice, as a host does where flame is installed
-// twice.
+// EndChild reports a child's end twice, as a host does if flame is installed twice.
 func (f *Fixture) EndChild(by project.Caller, ended children.Ended) {
 	f.T.Helper()
 	require.NoError(f.T, children.End(f.Ctx, f.Project, by, ended))
@@ -35,7 +34,7 @@ func (f *Fixture) EndChild(by project.Caller, ended children.Ended) {
 	require.Equal(f.T, drawn, f.Draw(), "the same again changes nothing")
 }
 
-// StartChild tells that a child of session s began.
+// StartChild reports that a child of session s began.
 func (f *Fixture) StartChild(id, title string) core.Session {
 	f.T.Helper()
 	session, err := children.StartSession(f.Ctx, f.Project, Child(id), title)
@@ -51,7 +50,7 @@ func (f *Fixture) Spawn(by project.Caller, call, description string) string {
 	return context
 }
 
-// Bind tells which session the child of a call came to be.
+// Bind reports the session of the child that a call asked for.
 func (f *Fixture) Bind(by project.Caller, call, child string) {
 	f.T.Helper()
 	known, err := children.Bind(f.Ctx, f.Project, by, call, child)
@@ -69,7 +68,7 @@ func (f *Fixture) SpawnAll(by project.Caller, goals ...string) {
 	}
 }
 
-// Working is a project in which the session s works.
+// Working returns a project in which the session s works.
 func Working(t *testing.T) *Fixture {
 	t.Helper()
 	f := New(t)

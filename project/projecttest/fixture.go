@@ -1,5 +1,5 @@
-// Package projecttest helps to test operations of a project: one on a real store, with a
-// clock and ids of its own, and short forms of what tests do all the time.
+// Package projecttest helps to test operations on a project: it has a fixture on a real
+// store, and short forms of what tests do all the time.
 package projecttest
 
 import (
@@ -70,7 +70,7 @@ func New(t *testing.T) *Fixture {
 	return f
 }
 
-// Host is a session that a hook vouches for.
+// Host returns a session that a hook vouches for.
 func Host(session string) project.Caller {
 	return project.Caller{Session: session, Host: "claude-code", Trust: project.Stamped}
 }
@@ -78,7 +78,7 @@ func Host(session string) project.Caller {
 // Shell is a person at a shell.
 var Shell = project.Caller{Host: project.CommandLine}
 
-// Prompt has a person ask for text in a session and returns the briefing beside it.
+// Prompt sends a person's prompt to a session and returns the briefing beside it.
 func (f *Fixture) Prompt(by project.Caller, id, text string) string {
 	f.T.Helper()
 	b, err := turns.Begin(f.Ctx, f.Project, by, turns.Prompt{ID: id, Text: text, FromUser: true})
@@ -114,7 +114,7 @@ func (f *Fixture) Plan(by project.Caller, under string, goals ...string) []core.
 	return planned
 }
 
-// Activate takes up a frame.
+// Activate activates a frame.
 func (f *Fixture) Activate(by project.Caller, id string) core.Frame {
 	f.T.Helper()
 	done, err := stack.Activate(f.Ctx, f.Project, by, id, false)
@@ -176,7 +176,7 @@ func (f *Fixture) All() (frames []core.Frame) {
 	return frames
 }
 
-// Walk returns the ids of a tree and the number of frames counted as left out.
+// Walk returns the ids shown in a tree and the number of frames that it left out.
 func Walk(tree view.Tree) (shown []string, left int) {
 	for _, line := range tree.Lines {
 		if line.More == nil {
@@ -224,7 +224,7 @@ func Sum(counts map[core.Status]int) (n int) {
 	return n
 }
 
-// ReadActivity calls look with what was seen of the work in a frame.
+// ReadActivity calls look with the recorded activity of a frame.
 func (f *Fixture) ReadActivity(frame string, look func(autonomy.Activity)) {
 	f.T.Helper()
 	var a autonomy.Activity
@@ -248,7 +248,7 @@ func (f *Fixture) Decide(by project.Caller, frame, decision string) {
 	require.NoError(f.T, err)
 }
 
-// ByID returns all frames as they read.
+// ByID returns all frames by their ids.
 func (f *Fixture) ByID() Frames {
 	f.T.Helper()
 	all := Frames{}
@@ -258,7 +258,7 @@ func (f *Fixture) ByID() Frames {
 	return all
 }
 
-// Frames are all of a project, by their ids.
+// Frames are all frames of a project, by their ids.
 type Frames map[string]core.Frame
 
 // CountOf counts frames by status.

@@ -16,7 +16,7 @@ import (
 	"flame/project/usage"
 )
 
-// NewCounter is a fixture that reads transcripts, with the log of one session.
+// NewCounter returns a fixture that reads transcripts, and the log of one session.
 func NewCounter(t *testing.T) (*Fixture, HostLog) {
 	t.Helper()
 	f := New(t)
@@ -30,7 +30,7 @@ type HostLog struct {
 	Path string
 }
 
-// NewLog returns a log that is not there yet.
+// NewLog returns a log that does not exist yet.
 func NewLog(f *Fixture, name string) HostLog {
 	return HostLog{f, filepath.Join(f.T.TempDir(), name)}
 }
@@ -45,42 +45,42 @@ func (l HostLog) Write(text string) {
 	require.NoError(l.F.T, file.Close())
 }
 
-// Answer writes an answer of the agent, given now: one dollar, as its model
-// takes 4 USD for a million tokens.
+// Answer writes an answer that the agent gives now. It costs one dollar: its model takes
+// 4 USD for a million tokens.
 func (l HostLog) Answer(id string) {
 	l.F.T.Helper()
 	l.Write(AnswerAt(l.F.Tick(), id))
 }
 
-// AnswerAt is the line of an answer of that time.
+// AnswerAt returns the line of an answer at that time.
 func AnswerAt(at core.Millis, id string) string {
 	return fmt.Sprintf(`{"type":"assistant","timestamp":%q,"message":{"id":%q,"model":"claude-opus-5-5","content":[],"usage":{"input_tokens":250000}}}`+"\n",
 		Stamp(at), id)
 }
 
-// Prompt writes what a user says, now.
+// Prompt writes what a user says now.
 func (l HostLog) Prompt(text string) {
 	l.F.T.Helper()
 	l.Write(fmt.Sprintf(`{"type":"user","timestamp":%q,"message":{"content":%q}}`+"\n", Stamp(l.F.Tick()), text))
 }
 
-// Stamp is a time as logs have it.
+// Stamp returns a time as logs have it.
 func Stamp(at core.Millis) string { return at.Time().Format(time.RFC3339Nano) }
 
-// Count has the log of a session counted.
+// Count counts the log of a session.
 func (f *Fixture) Count(by project.Caller, l HostLog) {
 	f.T.Helper()
 	f.CountLater(by, l)
 	f.Sweep()
 }
 
-// CountLater tells that there is something to count.
+// CountLater reports that there is something to count.
 func (f *Fixture) CountLater(by project.Caller, l HostLog) {
 	f.T.Helper()
 	require.NoError(f.T, usage.CountLater(f.Ctx, f.Project, by, l.Path))
 }
 
-// Sweep does what is due a moment later.
+// Sweep does the work that is due a moment later.
 func (f *Fixture) Sweep() {
 	f.T.Helper()
 	f.Tick()

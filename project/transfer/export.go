@@ -18,14 +18,14 @@ import (
 	"flame/project"
 )
 
-// Exported is what an export did.
+// Exported is the result of an export.
 type Exported struct {
 	Frames   int // that were written
-	Nameless int // left out: they have no id, for which the format has no place
+	Nameless int // left out because they have no id, which the format cannot represent
 }
 
-// An export is one under way. It holds no more than a page of frames, each page
-// read in a View of its own.
+// An export is one in progress. It holds no more than a page of frames in memory; each
+// page is read in a View of its own.
 type export struct {
 	p       *project.Project
 	dir     string // where it goes
@@ -33,10 +33,10 @@ type export struct {
 	written int
 }
 
-// Export writes the project as a folder of the seeds' format. Files that exist
-// are replaced whole, and those of an earlier export whose frames are gone are
-// deleted; the state file comes before that and after the frames, so a reader
-// never finds one that names frames without files.
+// Export writes the project as a folder in the seeds' format. Existing files are replaced
+// whole, and those of an earlier export whose frames are gone are deleted. The state file
+// is written after the frames and before the deletions, so it never names frames without
+// files.
 func Export(ctx context.Context, p *project.Project, by project.Caller, dir string) (done Exported, err error) {
 	e := &export{p: p, dir: dir, folder: filepath.Join(dir, "frames")}
 	if err := os.MkdirAll(e.folder, 0o755); err != nil {
@@ -64,8 +64,8 @@ func Export(ctx context.Context, p *project.Project, by project.Caller, dir stri
 	return Exported{Frames: e.written, Nameless: max(0, len(all)-e.written)}, err
 }
 
-// writeState writes the state as encoding/json would with an indent of two spaces,
-// and a file for each frame on the way.
+// writeState writes the state as encoding/json would with an indent of two spaces, and
+// at the same time a file for each frame.
 func (e *export) writeState(ctx context.Context, to io.Writer, state State, roots []outline.Link) error {
 	raw, err := json.MarshalIndent(state, "", "  ")
 	if err != nil {
@@ -136,7 +136,7 @@ func (e *export) eachFrame(ctx context.Context, f func(StateFrame) error) error 
 // values of an outermost object.
 type members struct {
 	to         io.Writer
-	begin, end string // what stands before and behind them
+	begin, end string // the text before and after them
 	begun      bool
 }
 
@@ -162,8 +162,8 @@ func (m *members) close() error {
 	return err
 }
 
-// dropStale deletes what an earlier export wrote of frames that are no more: a
-// later import would bring them back. Files that no export named stay.
+// dropStale deletes the files that an earlier export wrote for frames that no longer
+// exist: a later import would bring them back. Other files stay.
 func (e *export) dropStale(ctx context.Context) error {
 	folder, err := os.Open(e.folder)
 	if err != nil {
@@ -184,7 +184,7 @@ func (e *export) dropStale(ctx context.Context) error {
 	}
 }
 
-// dropStaleOf deletes those of some files whose frames are gone.
+// dropStaleOf deletes those files among entries whose frames are gone.
 func (e *export) dropStaleOf(ctx context.Context, entries []fs.DirEntry) error {
 	var stale []string
 	err := e.p.Store.View(ctx, func(tx project.Tx) error {
@@ -216,8 +216,8 @@ func (e *export) dropStaleOf(ctx context.Context, entries []fs.DirEntry) error {
 	return nil
 }
 
-// LogFile returns the file in the data folder that the log of a frame goes to, and
-// makes the folder for it.
+// LogFile returns the path of a frame's log in the data folder, and makes the folder for
+// it.
 func LogFile(data, frame, extension string) (string, error) {
 	dir := filepath.Join(data, "logs")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -226,9 +226,9 @@ func LogFile(data, frame, extension string) (string, error) {
 	return filepath.Join(dir, strings.TrimSuffix(fileName(frame), ".json")+"."+extension), nil
 }
 
-// fileName returns the name of a frame's file: letters, digits and '-' as they
-// are, every other byte as '_' and two hex digits, so that no two ids share one.
-// Capitals are written so too: some file systems do not tell them apart.
+// fileName returns the name of a frame's file: lower-case letters, digits and '-' as they
+// are, every other byte as '_' and two hex digits, so that no two ids share a name.
+// Capitals are escaped because some file systems ignore case.
 func fileName(id string) string {
 	var b strings.Builder
 	for _, c := range []byte(id) {
@@ -257,7 +257,7 @@ func writeJSON(file string, v any) error {
 	})
 }
 
-// writeFile replaces a file by what write writes, all of it or nothing.
+// writeFile replaces a file by the output of write, whole or not at all.
 func writeFile(file string, write func(to io.Writer) error) error {
 	beside, err := os.CreateTemp(filepath.Dir(file), ".flame-*")
 	if err != nil {

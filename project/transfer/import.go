@@ -16,17 +16,17 @@ import (
 	"flame/project"
 )
 
-// Imported is what an import did.
+// Imported is the result of an import.
 type Imported struct {
-	Added     int      // frames that were not there
-	Unchanged int      // frames that were there just so
-	Kept      []string // ids of frames that are there in another form; ours stay
-	Repaired  []string // what was put right, in words
+	Added     int      // frames that did not exist
+	Unchanged int      // frames that existed and are the same
+	Kept      []string // ids of frames that existed and differ; ours stay
+	Repaired  []string // what was repaired, in words
 }
 
-// Import reads a folder of the seeds' format: state.json and frames/*.json.
-// Frames keep their ids; importing the same again changes nothing. It works in
-// batches, each complete in itself, so an interrupted import can be repeated.
+// Import reads a folder in the seeds' format: state.json and frames/*.json. Frames keep
+// their ids; importing the same again changes nothing. It works in batches, each complete
+// in itself, so an interrupted import can be repeated.
 func Import(ctx context.Context, p *project.Project, dir string) (done Imported, err error) {
 	state, err := readState(dir)
 	if err != nil {
@@ -35,9 +35,8 @@ func Import(ctx context.Context, p *project.Project, dir string) (done Imported,
 	return importState(ctx, p, state, importFrame)
 }
 
-// ImportHistory takes in frames made from the logs of past sessions. Those of
-// sessions that flame saw itself are there already, under ids of their own, and
-// count as unchanged.
+// ImportHistory imports frames made from the logs of past sessions. Frames of sessions
+// that flame saw itself exist already, under other ids, and count as unchanged.
 func ImportHistory(ctx context.Context, p *project.Project, state State) (Imported, error) {
 	return importState(ctx, p, state, func(tx project.Tx, f StateFrame, done *Imported) error {
 		session, err := tx.Session(f.Session)
@@ -90,7 +89,7 @@ func importFrame(tx project.Tx, f StateFrame, done *Imported) error {
 	return tx.SaveFrame(fromState(f))
 }
 
-// sameState compares what flame has fields for.
+// sameState reports whether two frames agree in what flame has fields for.
 func sameState(a, b StateFrame) bool {
 	a.Extra, b.Extra = nil, nil
 	first, errA := json.Marshal(toState(fromState(a)))
@@ -98,8 +97,8 @@ func sameState(a, b StateFrame) bool {
 	return errA == nil && errB == nil && string(first) == string(second)
 }
 
-// readState reads state.json and the frame files beside it; where both have a
-// frame, state.json wins, as in the reference.
+// readState reads state.json and the frame files beside it. If both have a frame,
+// state.json wins, as in the reference.
 func readState(dir string) (state State, err error) {
 	main := filepath.Join(dir, "state.json")
 	if err := readJSON(main, &state); err != nil {
@@ -128,7 +127,7 @@ func readState(dir string) (state State, err error) {
 	return state, nil
 }
 
-// escapeGlob makes a folder's name stand for itself in a pattern.
+// escapeGlob returns a pattern that matches only the folder's name itself.
 func escapeGlob(dir string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(dir)
 }
@@ -142,13 +141,13 @@ func readJSON(file string, v any) error {
 		return err
 	}
 	if err := json.Unmarshal(raw, v); err != nil {
-		return core.Invalidf("%s cannot be read: %v", file, err).WithHint("repair the file or take it away; nothing of this import after it was written")
+		return core.Invalidf("%s cannot be read: %v", file, err).WithHint("repair or remove the file; this import wrote nothing after it")
 	}
 	return nil
 }
 
-// orderState returns the frames parents first, each with a parent that exists,
-// and says in words what had to be put right for that.
+// orderState returns the frames parents first, each with a parent that exists, and says
+// in words what it repaired for that.
 func orderState(state State) (ordered []StateFrame, repaired []string, err error) {
 	ids, err := idsByAge(state)
 	if err != nil {
@@ -175,8 +174,8 @@ func orderState(state State) (ordered []StateFrame, repaired []string, err error
 	return ordered, repaired, nil
 }
 
-// idsByAge returns the ids of all frames, the oldest first, once each has a
-// SessionID.
+// idsByAge returns the ids of all frames, the oldest first. It sets missing SessionIDs
+// and checks the frames.
 func idsByAge(state State) ([]string, error) {
 	ids := make([]string, 0, len(state.Frames))
 	for id, f := range state.Frames {
@@ -196,8 +195,8 @@ func idsByAge(state State) ([]string, error) {
 	return ids, nil
 }
 
-// wrongParent says in words why a frame cannot stay below its parent, if so; below
-// are the frames that lie below it, and itself.
+// wrongParent returns in words why a frame cannot stay below its parent; empty if it can.
+// The set below holds the frame itself and the frames visited below it.
 func wrongParent(state State, below map[string]bool, f StateFrame) string {
 	parent := f.ParentSessionID
 	_, known := state.Frames[parent]
@@ -212,8 +211,8 @@ func wrongParent(state State, below map[string]bool, f StateFrame) string {
 	return ""
 }
 
-// ranks returns the place of frames among those made in the same millisecond, as
-// the lists of roots and of planned children have it.
+// ranks returns the order of frames made in the same millisecond, according to the lists
+// of roots and of planned children.
 func ranks(state State) map[string]int {
 	rank := map[string]int{}
 	for _, f := range state.Frames {

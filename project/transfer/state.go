@@ -1,4 +1,4 @@
-// Package transfer carries a whole project out and in, in the seeds' format.
+// Package transfer exports and imports a whole project, in the seeds' format.
 package transfer
 
 import (
@@ -25,9 +25,9 @@ type State struct {
 	UpdatedAt     core.Millis           `json:"updatedAt"`
 }
 
-// A StateFrame is a frame under the seeds' names; the fields that the seeds
-// lack stand beside them under ours. Extra are members that neither knows; they
-// are kept through import and export.
+// A StateFrame is a frame under the seeds' names; fields that the seeds lack are added
+// under flame's names. Extra holds members that neither knows; import and export keep
+// them.
 type StateFrame struct {
 	SessionID          string      `json:"sessionID"`
 	ParentSessionID    string      `json:"parentSessionID,omitempty"`
@@ -73,9 +73,9 @@ func (f StateFrame) MarshalJSON() ([]byte, error) {
 	return json.Marshal(members)
 }
 
-// UnmarshalJSON reads a frame and keeps the members that it does not know.
-// Frames of the later reference have title, criteria and two results where the
-// seeds have goal and compactionSummary: those fill in what is missing.
+// UnmarshalJSON reads a frame and keeps unknown members in Extra. Frames of the later
+// reference have title, criteria and two results where the seeds have goal and
+// compactionSummary: the former fill in for the latter.
 func (f *StateFrame) UnmarshalJSON(raw []byte) error {
 	var plain plainStateFrame
 	if err := json.Unmarshal(raw, &plain); err != nil {
@@ -115,8 +115,8 @@ var stateMembers = []string{
 	"goalIsDefault", "successCriteria", "results", "confidence", "startedAt", "endedAt", "archivedAt", "usage",
 }
 
-// recordImported keeps, by frame, the members of an imported frame that flame
-// has no field for.
+// recordImported, by frame, holds the members of an imported frame that flame has no
+// field for.
 const recordImported project.Kind[map[string]json.RawMessage] = "imported"
 
 func toState(f core.Frame) StateFrame {
@@ -156,8 +156,8 @@ func fromState(s StateFrame) core.Frame {
 }
 
 // Snapshot returns the whole project; the active frame is the caller's current one. It
-// refuses more than view.MaxWhole frames. Frames without an id, which the format has no
-// place for, are left out.
+// refuses more than view.MaxWhole frames. Frames without an id, which the format cannot
+// represent, are left out.
 func Snapshot(ctx context.Context, p *project.Project, by project.Caller) (state State, err error) {
 	err = p.View(ctx, by, func(s *project.Step) error {
 		if state, err = empty(s); err != nil {
@@ -187,7 +187,7 @@ func Snapshot(ctx context.Context, p *project.Project, by project.Caller) (state
 	return state, err
 }
 
-// empty returns all of the state but its frames.
+// empty returns the state without its frames.
 func empty(s *project.Step) (state State, err error) {
 	state = State{Version: StateVersion, Frames: map[string]StateFrame{}, RootFrameIDs: []string{}}
 	current, _, err := s.Current()
@@ -199,7 +199,7 @@ func empty(s *project.Step) (state State, err error) {
 	return state, err
 }
 
-// stateOf returns a frame with what came with it when it was imported.
+// stateOf returns a frame with the extra members that it was imported with.
 func stateOf(tx project.Tx, f core.Frame) (StateFrame, error) {
 	state := toState(f)
 	_, err := recordImported.Load(tx, f.ID, &state.Extra)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+
 	"flame/project"
 	"flame/project/sweep"
 )
