@@ -7,6 +7,12 @@ import (
 	"flame/core/op"
 )
 
+// EventsDeadline is the kind of deadline that drops old events.
+const EventsDeadline = "events"
+
+// Day is 24 hours.
+const Day = core.Millis(24 * 60 * 60 * 1000)
+
 // Update runs f in a transaction that also notes the caller's activity.
 func (p *Project) Update(ctx context.Context, by Caller, f func(*Step) error) error {
 	return p.inStep(ctx, p.Store.Update, by, always(f))
@@ -158,12 +164,6 @@ func armRetention(s *Step) error {
 	}
 	return s.Tx.SetDeadline(Deadline{Kind: EventsDeadline, Due: s.Now + Day, Set: s.Now})
 }
-
-// EventsDeadline is the kind of deadline that drops old events.
-const EventsDeadline = "events"
-
-// Day is 24 hours.
-const Day = core.Millis(24 * 60 * 60 * 1000)
 
 // As runs f as if session were the caller, and saves the session as f leaves it.
 func (s *Step) As(session core.Session, f func(*Step) error) error {

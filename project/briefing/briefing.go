@@ -13,15 +13,6 @@ import (
 	"flame/project/stack"
 )
 
-// LastSeq returns the sequence number of the newest event; 0 if there are none.
-func LastSeq(s *project.Step) (int64, error) {
-	last, err := s.Tx.FindEvents(project.EventQuery{Limit: 1, Last: true})
-	if err != nil || len(last) == 0 {
-		return 0, err
-	}
-	return last[0].Seq, nil
-}
-
 // A Briefing is what a session's agent should read now; empty if there is nothing new.
 type Briefing struct {
 	Text string
@@ -174,6 +165,15 @@ func LogTold(s *project.Step, b Briefing) (int64, error) {
 		}
 	}
 	return LastSeq(s)
+}
+
+// LastSeq returns the sequence number of the newest event; 0 if there are none.
+func LastSeq(s *project.Step) (int64, error) {
+	last, err := s.Tx.FindEvents(project.EventQuery{Limit: 1, Last: true})
+	if err != nil || len(last) == 0 {
+		return 0, err
+	}
+	return last[0].Seq, nil
 }
 
 // OnFirstPrompt returns the full context, if it says more than the frame itself.

@@ -14,6 +14,34 @@ import (
 // maxNews limits the events that are read for one briefing.
 const maxNews = 500
 
+// Changes returns what changed since the event seen, and the suggestions made since, in
+// at most maxChars characters; 0 is no limit. It leaves out summaries that known
+// contains.
+func Changes(s *project.Step, known string, maxChars int, seen int64) (b Briefing, err error) {
+	changes, err := news(s, seen, known)
+	if err != nil {
+		return b, err
+	}
+	fresh, err := freshSuggestions(s, seen)
+	if err != nil {
+		return b, err
+	}
+	suggestions := ""
+	if len(fresh) > 0 {
+		suggestions = strings.TrimLeft(core.FormatSuggestions(fresh), "\n")
+	}
+	room := maxChars
+	if room > 0 {
+		room -= len(suggestions)
+	}
+	b.Text = strings.Trim(core.BuildChanges(s.Session.Current, changes, room)+"\n\n"+suggestions, "\n")
+	return b, nil
+}
+
+// RuleOf returns the rule by which flame did what an event records; empty if a caller
+// asked for it.
+func RuleOf(e core.Event) string { return saidIn(e).By }
+
 // news returns the changes since the event since that matter to the session's agent:
 // what others did to frames that it sees, and what flame did on its own. It leaves out
 // summaries that known contains.
@@ -83,10 +111,6 @@ func saidIn(e core.Event) (said saying) {
 	_ = json.Unmarshal(e.Data, &said) // data of another form says nothing here
 	return said
 }
-
-// RuleOf returns the rule by which flame did what an event records; empty if a caller
-// asked for it.
-func RuleOf(e core.Event) string { return saidIn(e).By }
 
 // matters reports whether others need to know about the event: ends, decisions and
 // goals, but not every file.
@@ -163,30 +187,6 @@ func heard(s *project.Step, change *core.Change, known string) (bool, error) {
 	}
 	theirs, err := s.PresenceOf(child.ID)
 	return theirs.Told, err
-}
-
-// Changes returns what changed since the event seen, and the suggestions made since, in
-// at most maxChars characters; 0 is no limit. It leaves out summaries that known
-// contains.
-func Changes(s *project.Step, known string, maxChars int, seen int64) (b Briefing, err error) {
-	changes, err := news(s, seen, known)
-	if err != nil {
-		return b, err
-	}
-	fresh, err := freshSuggestions(s, seen)
-	if err != nil {
-		return b, err
-	}
-	suggestions := ""
-	if len(fresh) > 0 {
-		suggestions = strings.TrimLeft(core.FormatSuggestions(fresh), "\n")
-	}
-	room := maxChars
-	if room > 0 {
-		room -= len(suggestions)
-	}
-	b.Text = strings.Trim(core.BuildChanges(s.Session.Current, changes, room)+"\n\n"+suggestions, "\n")
-	return b, nil
 }
 
 // freshSuggestions returns the current suggestions if one was made since the event since.

@@ -10,18 +10,6 @@ import (
 	"flame/project/stack"
 )
 
-// tellEnd records the event of a child's end.
-func tellEnd(s *project.Step, how project.Ending, frame core.Frame, child string) error {
-	if how.Agent {
-		return nil
-	}
-	told := map[string]any{"status": frame.Status}
-	if child != "" {
-		told["childSession"] = child
-	}
-	return s.Emit(how.End.Event(), frame.ID, told)
-}
-
 // Ended says which child ended, how, and what it said last.
 type Ended struct {
 	Agent      string // id of the agent that it was; empty for a host's own child
@@ -323,4 +311,16 @@ func endSpawn(s *project.Step, asked spawn, how project.Ending) error {
 		return err
 	}
 	return tellEnd(s, how, frame, "")
+}
+
+// tellEnd records the event of a child's end.
+func tellEnd(s *project.Step, how project.Ending, frame core.Frame, child string) error {
+	if how.Agent {
+		return nil
+	}
+	told := map[string]any{"status": frame.Status}
+	if child != "" {
+		told["childSession"] = child
+	}
+	return s.Emit(how.End.Event(), frame.ID, told)
 }

@@ -36,15 +36,6 @@ type Fixture struct {
 	Contexts *briefing.Contexts
 }
 
-// Delegate makes the frame of an agent.
-func (f *Fixture) Delegate(by project.Caller, d children.Delegation) (made children.Delegated, err error) {
-	err = f.Store.Update(f.Ctx, func(tx project.Tx) error {
-		made, err = children.Delegate(f.Project, tx, by, d)
-		return err
-	})
-	return made, err
-}
-
 // start is when the clock of a fixture begins.
 const start = core.Millis(1_766_600_000_000)
 
@@ -77,6 +68,9 @@ func Host(session string) project.Caller {
 
 // Shell is a person at a shell.
 var Shell = project.Caller{Host: project.CommandLine}
+
+// Strong is a question whose answer is to push.
+var Strong = autonomy.PushQuestion{PotentialGoal: "Set up database migrations", Errors: new(4), Tokens: new(60_000)}
 
 // Prompt sends a person's prompt to a session and returns the briefing beside it.
 func (f *Fixture) Prompt(by project.Caller, id, text string) string {
@@ -122,6 +116,15 @@ func (f *Fixture) Activate(by project.Caller, id string) core.Frame {
 	return done.Frame
 }
 
+// Delegate makes the frame of an agent.
+func (f *Fixture) Delegate(by project.Caller, d children.Delegation) (made children.Delegated, err error) {
+	err = f.Store.Update(f.Ctx, func(tx project.Tx) error {
+		made, err = children.Delegate(f.Project, tx, by, d)
+		return err
+	})
+	return made, err
+}
+
 // Get reads a frame by its id.
 func (f *Fixture) Get(id string) core.Frame {
 	f.T.Helper()
@@ -148,9 +151,6 @@ func (f *Fixture) Kinds(frame string) (kinds []string) {
 	}
 	return kinds
 }
-
-// Strong is a question whose answer is to push.
-var Strong = autonomy.PushQuestion{PotentialGoal: "Set up database migrations", Errors: new(4), Tokens: new(60_000)}
 
 // Tick lets time pass.
 func (f *Fixture) Tick() core.Millis {
@@ -248,6 +248,9 @@ func (f *Fixture) Decide(by project.Caller, frame, decision string) {
 	require.NoError(f.T, err)
 }
 
+// Frames are all frames of a project, by their ids.
+type Frames map[string]core.Frame
+
 // ByID returns all frames by their ids.
 func (f *Fixture) ByID() Frames {
 	f.T.Helper()
@@ -257,9 +260,6 @@ func (f *Fixture) ByID() Frames {
 	}
 	return all
 }
-
-// Frames are all frames of a project, by their ids.
-type Frames map[string]core.Frame
 
 // CountOf counts frames by status.
 func CountOf(all Frames) map[core.Status]int {
