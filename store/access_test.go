@@ -183,7 +183,7 @@ func TestWhatIsNoFolderIsRefused(t *testing.T) {
 				t.Parallel()
 				dir := filepath.Join(t.TempDir(), "data")
 				put(t, thing, dir, linked)
-				why := "is a symbolic link; flame follows none there"
+				why := "is a symbolic link, which flame does not follow there"
 				if !linked {
 					why = "is " + things[thing].name
 				}

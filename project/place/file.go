@@ -69,7 +69,7 @@ func Trusted(path string, info fs.FileInfo, want fs.FileMode) error {
 	kind := info.Mode().Type()
 	switch {
 	case kind == fs.ModeSymlink:
-		return core.Unavailablef(nil, "%s is a symbolic link; flame follows none there", path).
+		return core.Unavailablef(nil, "%s is a symbolic link, which flame does not follow there", path).
 			WithHint("remove the link, or name another folder with " + env.Dir + "; `flame doctor` looks again")
 	case kind != want:
 		return core.Unavailablef(nil, "%s is %s; flame wants %s there", path, kinds[kind], kinds[want]).

@@ -96,7 +96,7 @@ func withoutNote(folder string, missing error) error {
 // unusable returns the Problem of a data folder that flame neither reads nor writes.
 func unusable(cause error, format string, args ...any) error {
 	return core.Unavailablef(cause, format, args...).
-		WithHint("put it right or move it away, or name another folder for all data with " + env.Dir + "; `flame doctor` shows what there is")
+		WithHint("repair it or move it away, or name another folder for all data with " + env.Dir + "; `flame doctor` shows what there is")
 }
 
 // reason returns the system's error without the path, which the message has already.
