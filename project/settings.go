@@ -19,7 +19,7 @@ const (
 
 	// SettingSubagents are the settings for subagents.
 	SettingSubagents Setting[core.SubagentConfig] = "subagents"
-	settingOff                                    = "off" // a switch
+	settingOff       string                       = "off" // a switch
 )
 
 // In returns base with the changed settings on top. Lists in the result may be base's

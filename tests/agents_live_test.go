@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"flame/core/op"
 	"flame/tests/model"
 )
 
@@ -121,8 +122,8 @@ func finds(client, tool string) []model.Turn {
 // lineIn returns the line that the text of a slash command carries.
 func lineIn(r model.Request) string {
 	text := r.FirstUser()
-	for _, before := range []string{"word for word: ", "yourself.\n\n", "conflict in it.\n\n"} {
-		if _, after, found := strings.Cut(text, before); found {
+	for _, command := range op.Commands {
+		if _, after, found := strings.Cut(text, command.Text+"\n\n"); found {
 			line, _, _ := strings.Cut(after, "\n") // what flame adds comes behind it
 			return line
 		}

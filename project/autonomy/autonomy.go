@@ -14,11 +14,11 @@ const (
 	settingAutonomy project.Setting[core.AutonomyConfig] = "autonomy"
 
 	recordAutonomyStats project.Kind[core.AutonomyStats] = "stats"
-	statAutonomy                                         = "autonomy" // the only id
+	statAutonomy        string                           = "autonomy" // the only id
 
 	// Rule is the name, in events, of the rule by which flame acts on its own at
 	// level auto.
-	Rule = "autonomy"
+	Rule string = "autonomy"
 )
 
 // configOf returns the settings in force.

@@ -10,11 +10,11 @@ import (
 
 const (
 	recordSubagentStats project.Kind[core.SubagentStats] = "stats"
-	statSubagents                                        = "subagents" // the only id
+	statSubagents       string                           = "subagents" // the only id
 
 	// IdleDeadline, by session, is the kind of deadline that completes an idle
 	// session's frame.
-	IdleDeadline = "subagent_idle"
+	IdleDeadline string = "subagent_idle"
 )
 
 // countSubagents changes the counters.

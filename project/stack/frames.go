@@ -103,14 +103,15 @@ func poppable(s *project.Step, frame core.Frame, args PopArgs) (popped Popped, e
 	if popped.Planned, err = Children(s, frame.ID, core.Planned); err != nil {
 		return popped, err
 	}
-	if frame.Parent != "" {
-		parent, err := s.Tx.Frame(frame.Parent)
-		if err != nil {
-			return popped, err
-		}
-		popped.Parent = &parent
-		popped.Next, err = nextPlanned(s, frame)
+	if frame.Parent == "" {
+		return popped, nil
 	}
+	parent, err := s.Tx.Frame(frame.Parent)
+	if err != nil {
+		return popped, err
+	}
+	popped.Parent = &parent
+	popped.Next, err = nextPlanned(s, frame)
 	return popped, err
 }
 
