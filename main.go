@@ -26,6 +26,7 @@ import (
 	"flame/project/place"
 	"flame/store"
 	"flame/store/disk"
+	"flame/store/schema"
 	"flame/tools"
 )
 
@@ -38,7 +39,7 @@ func main() {
 		opencode.Host(tools.Names),
 	}
 	app := &cli.App{
-		Version: version(), Settings: settings, Warnings: warnings, Hosts: known,
+		Version: version(), Commit: commit(), Schema: schema.Newest.Version, Settings: settings, Warnings: warnings, Hosts: known,
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 		Open: func(at place.Place, longLived bool) (*project.Project, func() error, error) {
 			return open(settings, known, at, longLived)
@@ -61,6 +62,21 @@ func version() string {
 		return "(devel)"
 	}
 	return info.Main.Version
+}
+
+// commit is the one that was checked out when the program was built; empty if that is
+// not known.
+func commit() string {
+	info, _ := debug.ReadBuildInfo()
+	if info == nil {
+		return ""
+	}
+	for _, setting := range info.Settings {
+		if setting.Key == "vcs.revision" {
+			return setting.Value
+		}
+	}
+	return ""
 }
 
 // open wires a project to its store and log.

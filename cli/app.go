@@ -29,6 +29,8 @@ import (
 // An App is what commands work with. main fills it.
 type App struct {
 	Version  string
+	Commit   string // empty if the build did not note it
+	Schema   int    // version of the data that the program writes
 	Settings config.Settings
 	Warnings []config.Warning // of settings that could not be used
 	Stdin    io.Reader

@@ -72,9 +72,9 @@ func (a *App) groups() []group {
 	return []group{
 		{"Begin:", []*cobra.Command{newSetup(a), newDoctor(a), newDemo(a)}},
 		{"Look:", []*cobra.Command{newTree(a), newStatus(a), newShow(a), newContext(a), newSearch(a), newEvents(a), newLog(a), newStats(a)}},
-		{"Work:", []*cobra.Command{newPush(a), newPop(a), newPlan(a), newActivate(a), newInvalidate(a), newGoal(a), newArtifact(a), newDecision(a)}},
+		{"Work:", []*cobra.Command{newPush(a), newPop(a), newDone(a), newPlan(a), newActivate(a), newInvalidate(a), newGoal(a), newArtifact(a), newDecision(a)}},
 		{"Agents:", []*cobra.Command{newAgents(a), newTrack(a)}},
-		{"Maintenance:", []*cobra.Command{newWhere(a), newProjects(a), newImport(a), newExport(a), newPrune(a), newOff(a), newOn(a), newConfig(a)}},
+		{"Maintenance:", []*cobra.Command{newWhere(a), newProjects(a), newImport(a), newExport(a), newPrune(a), newOff(a), newOn(a), newConfig(a), newVersion(a)}},
 		{"For programs:", []*cobra.Command{newServe(a), newHook(a), newCall(a), newSupervise(a), newCompletion()}},
 	}
 }

@@ -34,6 +34,17 @@ func newPop(a *App) *cobra.Command {
 	return cmd
 }
 
+func newDone(a *App) *cobra.Command {
+	return a.writes(writing{
+		use: "done [SUMMARY]", short: "Complete the current frame: pop completed", example: `flame done "Login works; sessions expire after 30 min"`,
+		args: flags.Takes(0, -1), frame: true,
+		run: func(ctx context.Context, p *project.Project, by project.Caller, args []string, given *writeFlags) (core.Frame, string, error) {
+			popped, err := stack.Pop(ctx, p, by, stack.PopArgs{Frame: given.frame, Status: core.Completed, Summary: strings.Join(args, " ")})
+			return popped.Frame, render.PoppedShort(popped), err
+		},
+	})
+}
+
 // canEnd checks that the first argument is a status that ends a frame.
 func canEnd(cmd *cobra.Command, args []string) error {
 	if !core.Status(args[0]).Ended() {

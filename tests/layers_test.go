@@ -85,8 +85,8 @@ var layers = map[string][]string{
 	"guard":           {},
 	"tools/transport": {"core", "guard"},
 	"": {
-		"core", "config", "git", "project", "project/place", "store", "store/disk", "transcripts", "agents", "agents/definition", "agents/plan",
-		"agents/supervise", "hosts", "hosts/claudecode", "hosts/opencode", "tools", "cli",
+		"core", "config", "git", "project", "project/place", "store", "store/disk", "store/schema", "transcripts", "agents",
+		"agents/definition", "agents/plan", "agents/supervise", "hosts", "hosts/claudecode", "hosts/opencode", "tools", "cli",
 	},
 }
 

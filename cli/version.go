@@ -1,0 +1,29 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"runtime"
+
+	"github.com/spf13/cobra"
+
+	"flame/cli/flags"
+)
+
+// A Build is what a program was built from, as `flame version --json` prints it.
+type Build struct {
+	Version string `json:"version"`          // of the module; (devel) from a checkout
+	Commit  string `json:"commit,omitempty"` // that was checked out; empty if the build did not note it
+	Go      string `json:"go"`
+	Schema  int    `json:"schema"` // version of the data that it writes
+}
+
+func newVersion(a *App) *cobra.Command {
+	return &cobra.Command{
+		Use: "version", Short: "Print the version, commit, Go and data schema of this program", Example: "  flame version --json", Args: flags.Takes(0, 0),
+		RunE: func(*cobra.Command, []string) error {
+			b := Build{Version: a.Version, Commit: a.Commit, Go: runtime.Version(), Schema: a.Schema}
+			return a.out.Print(b, fmt.Sprintf("flame %s\ncommit %s\n%s\nschema %d", b.Version, cmp.Or(b.Commit, "unknown"), b.Go, b.Schema))
+		},
+	}
+}
