@@ -17,6 +17,7 @@ const waitPace = 100 * time.Millisecond
 func (a *Agents) Wait(ctx context.Context, id string, progress func(record.Run)) (record.Run, error) {
 	tick := time.NewTicker(waitPace)
 	defer tick.Stop()
+	settling := false
 	for looks := 1; ; looks++ {
 		if looks%20 == 0 { // its supervisor may be killed meanwhile
 			if err := a.Recover(context.WithoutCancel(ctx)); err != nil {
@@ -29,8 +30,10 @@ func (a *Agents) Wait(ctx context.Context, id string, progress func(record.Run))
 		}
 		if !run.State.Ended() {
 			progress(run)
-		} else if settled, err := a.settle(context.WithoutCancel(ctx), run); settled || err != nil {
+		} else if left, err := a.settle(context.WithoutCancel(ctx), run, settling); !left || err != nil {
 			return run, err
+		} else {
+			settling = true
 		}
 		select {
 		case <-ctx.Done():
@@ -40,21 +43,22 @@ func (a *Agents) Wait(ctx context.Context, id string, progress func(record.Run))
 	}
 }
 
-// settle does what is left to do about an agent that is final, and reports whether that
-// is done: its supervisor may be gone, or be at it still.
-func (a *Agents) settle(ctx context.Context, run record.Run) (done bool, err error) {
-	if left, err := a.isLiving(ctx, run); !left || err != nil {
-		return err == nil, err
+// settle does what is left to do about an agent that is final, unless begun says that
+// this was tried before, and reports whether something is left still: another process is
+// at it then, and Recover takes over should that die.
+func (a *Agents) settle(ctx context.Context, run record.Run, begun bool) (left bool, err error) {
+	left, err = a.isUnsettled(ctx, run)
+	if !left || begun || err != nil {
+		return left, err
 	}
 	if err := a.finish(ctx, run); err != nil {
-		return false, err
+		return true, err
 	}
-	left, err := a.isLiving(ctx, run)
-	return !left, err
+	return a.isUnsettled(ctx, run)
 }
 
-// isLiving reports whether something is left to do about an agent.
-func (a *Agents) isLiving(ctx context.Context, run record.Run) (left bool, err error) {
+// isUnsettled reports whether something is left to do about an agent that is final.
+func (a *Agents) isUnsettled(ctx context.Context, run record.Run) (left bool, err error) {
 	err = a.Project.Store.View(ctx, func(tx project.Tx) (err error) {
 		left, err = record.Living.Load(tx, run.ID, new(record.Live))
 		return err

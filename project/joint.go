@@ -3,12 +3,15 @@ package project
 import (
 	"context"
 	"errors"
+
+	"flame/core"
 )
 
 // A joint is the Store of operations that form one transaction together.
 type joint struct {
 	tx      Tx
-	failed  error // of its operations; if there is one, nothing is kept
+	failed  error // of its operations, other than that something is not found
+	missing error // what was not found; with either, nothing is kept
 	changed bool  // an operation wrote something
 	log     []func()
 }
@@ -26,7 +29,11 @@ func (j *joint) Update(ctx context.Context, f func(Tx) error) error {
 // Run runs f in the one transaction.
 func (j *joint) Run(_ context.Context, f func(Tx) error) error {
 	err := f(j.tx)
-	j.failed = errors.Join(j.failed, err)
+	if errors.Is(err, core.ErrNotFound) {
+		j.missing = errors.Join(j.missing, err)
+	} else {
+		j.failed = errors.Join(j.failed, err)
+	}
 	return err
 }
 
@@ -46,14 +53,14 @@ func (p *Project) Together(ctx context.Context, f func(*Project) error) error {
 	err := p.Store.Run(ctx, func(tx Tx) error {
 		j = &joint{tx: tx}
 		result = f(p.in(j))
-		return errors.Join(result, j.failed)
+		return errors.Join(result, j.failed, j.missing)
 	})
 	switch {
 	case err == nil:
 		tell(j.log)
 	case errors.Is(err, errApart):
 		return f(p)
-	case j != nil && j.failed != nil && result == nil && IgnoreMissing(j.failed) == nil:
+	case j != nil && result == nil && j.failed == nil && j.missing != nil:
 		if j.changed {
 			return f(p)
 		}

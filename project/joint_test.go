@@ -14,12 +14,15 @@ import (
 
 func TestOnlyWhatIsNotFoundLeavesTheRestOfAnEvent(t *testing.T) {
 	t.Parallel()
+	missing, refused := core.NotFoundf("no frame"), core.Invalidf("no goal")
 	tests := map[string]struct {
-		fails, want error
-		kept        int // frames
+		fail []error
+		want error
+		kept int // frames
 	}{
-		"not found": {core.NotFoundf("no frame"), nil, 2},
-		"refused":   {core.Invalidf("no goal"), core.ErrInvalid, 0},
+		"not found":             {[]error{missing}, nil, 2},
+		"refused":               {[]error{refused}, core.ErrInvalid, 0},
+		"not found and refused": {[]error{missing, refused}, core.ErrInvalid, 0},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -29,7 +32,9 @@ func TestOnlyWhatIsNotFoundLeavesTheRestOfAnEvent(t *testing.T) {
 				if _, err := stack.Push(f.Ctx, p, projecttest.Host("s"), "before", ""); err != nil {
 					return err
 				}
-				assert.ErrorIs(t, p.Store.Update(f.Ctx, func(project.Tx) error { return tt.fails }), tt.fails)
+				for _, fails := range tt.fail {
+					assert.ErrorIs(t, p.Store.Update(f.Ctx, func(project.Tx) error { return fails }), fails)
+				}
 				return nil
 			})
 			require.ErrorIs(t, err, tt.want)

@@ -116,8 +116,7 @@ func Inputs(s *project.Step, ref string) (frame core.Frame, config core.Autonomy
 }
 
 // WeighPush suggests a frame for the goal of a prompt if it is worth one, or at level
-// auto starts it.
-// It suggests nothing more while a push it suggested stands.
+// auto starts it. It suggests nothing more while a push it suggested stands.
 func WeighPush(s *project.Step, goal string) error {
 	frame, config, seen, err := Inputs(s, "")
 	if err != nil || config.Level == core.AutonomyManual || len(core.Keywords(goal)) < minPushKeywords {

@@ -106,6 +106,8 @@ func TestActivatingAPlannedFrameIsTheSuggestedPush(t *testing.T) {
 	planned := f.Plan(s, "", "Set up database migrations")
 	_, err := autonomy.ShouldPush(f.Ctx, f.Project, s, projecttest.Strong)
 	require.NoError(t, err)
+	f.Activate(s, f.Current(s))
+	assert.Len(t, autonomyNow(f, s).Pending, 1, "the frame itself is not what was suggested")
 	f.Activate(s, planned[0].ID)
 	state := autonomyNow(f, s)
 	assert.Empty(t, state.Pending)

@@ -17,6 +17,85 @@ const (
 	cacheSize = 50
 )
 
+// A FrameContext is the context of a frame as its agent sees it.
+type FrameContext struct {
+	core.Context
+	Frame    core.Frame
+	CacheHit bool
+}
+
+// Contexts makes the contexts of a project's frames and caches the latest, for a process
+// that is asked for them repeatedly.
+type Contexts struct {
+	Project *project.Project
+
+	cache contextCache
+}
+
+// Of assembles the context of the caller's frame, or of the one ref names.
+// maxChars limits its text in characters; 0 sets no limit.
+func (c *Contexts) Of(ctx context.Context, by project.Caller, ref string, maxChars int) (fc FrameContext, err error) {
+	p := c.Project
+	err = p.View(ctx, by, func(s *project.Step) error {
+		if fc.Frame, err = s.Resolve(ref); err != nil {
+			return err
+		}
+		suggestions, err := autonomy.Injectable(s)
+		if err != nil {
+			return err
+		}
+		suggestions = autonomy.About(suggestions, fc.Frame.ID)
+		terms, err := termsNow(s)
+		if err != nil {
+			return err
+		}
+		key := contextKey{fc.Frame.ID, p.Budget, maxChars, core.FormatSuggestions(suggestions), terms}
+		if fc.Context, fc.CacheHit = c.cache.get(key, s.Now); !fc.CacheHit {
+			around, err := surroundings(s, fc.Frame, terms)
+			if err != nil {
+				return err
+			}
+			around.Suggestions = suggestions
+			fc.Context = core.BuildContext(around, p.Budget, maxChars)
+			c.cache.put(key, fc.Context, s.Now)
+		}
+		p.Log.Info("ContextGenerated", "frame", fc.Frame.ID, "cacheHit", fc.CacheHit, "tokens", fc.Meta.TotalTokens)
+		fc.Meta.CacheHit = fc.CacheHit
+		return nil
+	})
+	return fc, err
+}
+
+// CacheInfo describes the contexts that a process keeps.
+type CacheInfo struct {
+	Entries int
+	TTL     time.Duration
+	Last    *core.ContextMeta // of the context made or served last; nil before the first
+}
+
+// Info describes the contexts that are kept.
+func (c *Contexts) Info() CacheInfo {
+	c.cache.mu.Lock()
+	defer c.cache.mu.Unlock()
+	return CacheInfo{Entries: len(c.cache.entries), TTL: cacheTTL, Last: c.cache.last}
+}
+
+// Clear drops the kept contexts of the frame that ref names, or all of
+// them, and returns the number.
+func (c *Contexts) Clear(ctx context.Context, by project.Caller, ref string) (frame core.Frame, dropped int, err error) {
+	if ref == "" {
+		return frame, c.cache.clear(""), nil
+	}
+	err = c.Project.View(ctx, by, func(s *project.Step) error {
+		frame, err = s.Resolve(ref)
+		return err
+	})
+	if err != nil {
+		return frame, 0, err
+	}
+	return frame, c.cache.clear(frame.ID), nil
+}
+
 type contextKey struct {
 	frame       string
 	budget      core.Budget
@@ -89,83 +168,4 @@ func (c *contextCache) clear(frame string) (dropped int) {
 		}
 	}
 	return dropped
-}
-
-// CacheInfo describes the contexts that a process keeps.
-type CacheInfo struct {
-	Entries int
-	TTL     time.Duration
-	Last    *core.ContextMeta // of the context made or served last; nil before the first
-}
-
-// Info describes the contexts that are kept.
-func (c *Contexts) Info() CacheInfo {
-	c.cache.mu.Lock()
-	defer c.cache.mu.Unlock()
-	return CacheInfo{Entries: len(c.cache.entries), TTL: cacheTTL, Last: c.cache.last}
-}
-
-// Clear drops the kept contexts of the frame that ref names, or all of
-// them, and returns the number.
-func (c *Contexts) Clear(ctx context.Context, by project.Caller, ref string) (frame core.Frame, dropped int, err error) {
-	if ref == "" {
-		return frame, c.cache.clear(""), nil
-	}
-	err = c.Project.View(ctx, by, func(s *project.Step) error {
-		frame, err = s.Resolve(ref)
-		return err
-	})
-	if err != nil {
-		return frame, 0, err
-	}
-	return frame, c.cache.clear(frame.ID), nil
-}
-
-// A FrameContext is the context of a frame as its agent sees it.
-type FrameContext struct {
-	core.Context
-	Frame    core.Frame
-	CacheHit bool
-}
-
-// Contexts makes the contexts of a project's frames and caches the latest, for a process
-// that is asked for them repeatedly.
-type Contexts struct {
-	Project *project.Project
-
-	cache contextCache
-}
-
-// Of assembles the context of the caller's frame, or of the one ref names.
-// maxChars limits its text in characters; 0 sets no limit.
-func (c *Contexts) Of(ctx context.Context, by project.Caller, ref string, maxChars int) (fc FrameContext, err error) {
-	p := c.Project
-	err = p.View(ctx, by, func(s *project.Step) error {
-		if fc.Frame, err = s.Resolve(ref); err != nil {
-			return err
-		}
-		suggestions, err := autonomy.Injectable(s)
-		if err != nil {
-			return err
-		}
-		suggestions = autonomy.About(suggestions, fc.Frame.ID)
-		terms, err := termsNow(s)
-		if err != nil {
-			return err
-		}
-		key := contextKey{fc.Frame.ID, p.Budget, maxChars, core.FormatSuggestions(suggestions), terms}
-		if fc.Context, fc.CacheHit = c.cache.get(key, s.Now); !fc.CacheHit {
-			around, err := surroundings(s, fc.Frame, terms)
-			if err != nil {
-				return err
-			}
-			around.Suggestions = suggestions
-			fc.Context = core.BuildContext(around, p.Budget, maxChars)
-			c.cache.put(key, fc.Context, s.Now)
-		}
-		p.Log.Info("ContextGenerated", "frame", fc.Frame.ID, "cacheHit", fc.CacheHit, "tokens", fc.Meta.TotalTokens)
-		fc.Meta.CacheHit = fc.CacheHit
-		return nil
-	})
-	return fc, err
 }

@@ -158,6 +158,9 @@ func Activate(ctx context.Context, p *project.Project, by project.Caller, ref st
 		if !s.Session.HasFrame() {
 			s.Session.Root = frame.ID
 		}
+		if left.ID == frame.ID {
+			return nil // nothing was started
+		}
 		return autonomy.ActOn(s, left.ID, core.SuggestPush)
 	})
 	return a, err

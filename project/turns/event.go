@@ -9,7 +9,7 @@ import (
 	"flame/project/sweep"
 )
 
-var errDue = errors.New("project: something is due first")
+var errDue = errors.New("turns: something is due first")
 
 // OnEvent is Together for an f that handles an event of a host. It does nothing if hooks
 // are off for the project, and first does the work that is due.
