@@ -16,6 +16,7 @@ import (
 	"flame/agents/plan"
 	"flame/agents/supervise"
 	"flame/cli"
+	"flame/cli/app"
 	"flame/config"
 	"flame/core"
 	"flame/git"
@@ -38,7 +39,7 @@ func main() {
 		claudecode.Host(),
 		opencode.Host(tools.Names),
 	}
-	app := &cli.App{
+	a := &app.App{
 		Version: version(), Commit: commit(), Schema: schema.Newest.Version, Settings: settings, Warnings: warnings, Hosts: known,
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 		Open: func(at place.Place, longLived bool) (*project.Project, func() error, error) {
@@ -50,7 +51,7 @@ func main() {
 		Check:  func(ctx context.Context, at place.Place) []core.Finding { return store.Check(ctx, at.Data.Path) },
 		Repair: repair, FirstCommit: git.FirstCommit, Exit: os.Exit,
 	}
-	code := app.Run(ctx, os.Args[1:])
+	code := cli.Run(ctx, a, os.Args[1:])
 	stop()
 	os.Exit(code)
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"flame/cli/app"
 	"flame/cli/flags"
 	"flame/core"
 	"flame/project"
@@ -13,8 +14,8 @@ import (
 	"flame/render"
 )
 
-func newActivate(a *App) *cobra.Command {
-	cmd := a.writes(writing{
+func newActivate(a *app.App) *cobra.Command {
+	cmd := writes(a, writing{
 		use: "activate FRAME", short: "Start a planned, blocked or finished frame", example: "flame activate plan-k3x9",
 		args: flags.Takes(1, 1),
 		flags: func(cmd *cobra.Command, given *writeFlags) {
@@ -29,6 +30,6 @@ func newActivate(a *App) *cobra.Command {
 			return done.Frame, text, err
 		},
 	})
-	cmd.ValidArgsFunction = a.frameArgs
+	cmd.ValidArgsFunction = a.FrameArgs
 	return cmd
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"flame/agents"
+	"flame/cli/app"
 	"flame/cli/flags"
 	"flame/core"
 	"flame/core/op"
@@ -17,11 +18,11 @@ import (
 	"flame/tools"
 )
 
-func newCall(a *App) *cobra.Command {
+func newCall(a *app.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "call TOOL [JSON]", Short: "Call any tool as an agent would", Example: `  flame call ` + string(op.Push) + ` '{"goal": "Fix the login"}'`,
 		Args: flags.Takes(1, 2),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.call(cmd.Context(), args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return call(cmd.Context(), a, args) },
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			if len(args) > 0 {
 				return nil, cobra.ShellCompDirectiveNoFileComp
@@ -46,13 +47,13 @@ type called struct {
 
 // call runs a tool and prints its answer, the text a model would get, on
 // stdout; the status is 1 for an error.
-func (a *App) call(ctx context.Context, args []string) error {
+func call(ctx context.Context, a *app.App, args []string) error {
 	raw := json.RawMessage("{}")
 	if len(args) > 1 {
 		raw = json.RawMessage(args[1])
 	}
-	return a.with(ctx, func(p *project.Project) error {
-		service, err := a.agentsOf(p)
+	return a.With(ctx, func(p *project.Project) error {
+		service, err := a.AgentsOf(p)
 		if err != nil {
 			return err
 		}
@@ -62,17 +63,17 @@ func (a *App) call(ctx context.Context, args []string) error {
 			names := lo.Map(all, func(t tools.Tool, _ int) string { return strings.TrimPrefix(t.Name, "flame_") })
 			return core.NotFoundf("there is no tool %q", args[0]).WithHint("use one of %s", strings.Join(names, ", "))
 		}
-		result, err := tool.Call(ctx, a.caller(), raw)
+		result, err := tool.Call(ctx, a.Caller(), raw)
 		switch {
 		case err == nil && result.Structured != nil:
-			return a.out.Raw([]byte(result.Text))
+			return a.Out.Raw([]byte(result.Text))
 		case err == nil:
-			return a.out.Print(called{Text: result.Text}, result.Text)
+			return a.Out.Print(called{Text: result.Text}, result.Text)
 		}
 		text, known := tools.Advice(err)
 		if !known {
 			return err
 		}
-		return errors.Join(errSilent, a.out.Print(called{text, true}, text))
+		return errors.Join(app.ErrSilent, a.Out.Print(called{text, true}, text))
 	})
 }

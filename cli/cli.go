@@ -5,14 +5,13 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"flame/cli/agentcmd"
+	"flame/cli/app"
 	"flame/cli/flags"
-	"flame/core"
-	"flame/render"
 )
 
 // Exit codes of the program.
@@ -28,37 +27,28 @@ const (
 const endTime = 3 * time.Second
 
 // endSoon ends the process after endTime, if it still runs then.
-func (a *App) endSoon() { time.AfterFunc(endTime, func() { a.Exit(exitError) }) }
+func endSoon(a *app.App) { time.AfterFunc(endTime, func() { a.Exit(exitError) }) }
 
 // Run runs one command line and returns the exit code. When ctx ends, so does
 // the process, soon after.
-func (a *App) Run(ctx context.Context, args []string) int {
-	a.takeTime = context.AfterFunc(ctx, a.endSoon)
-	root := a.root()
+func Run(ctx context.Context, a *app.App, args []string) int {
+	a.TakeTime = context.AfterFunc(ctx, func() { endSoon(a) })
+	root := root(a)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	switch {
 	case err == nil:
 		return exitOK
-	case errors.Is(err, errSilent):
+	case errors.Is(err, app.ErrSilent):
 		return exitError
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
 		err = errors.New("interrupted")
 	}
-	a.complain(err)
+	a.Complain(err)
 	if errors.Is(err, flags.ErrUsage) {
 		return exitUsage
 	}
 	return exitError
-}
-
-// complain prints an error for people: one line, perhaps a hint.
-func (a *App) complain(err error) {
-	fmt.Fprintf(a.Stderr, "flame: %s\n", core.OneLine(err.Error(), 2000))
-	var problem *core.Problem
-	if errors.As(err, &problem) && problem.Hint != "" {
-		fmt.Fprintf(a.Stderr, "hint: %s\n", core.OneLine(render.ForShell(problem.Hint), 2000))
-	}
 }
 
 // A group is a part of the list of commands that help prints.
@@ -68,18 +58,18 @@ type group struct {
 }
 
 // groups lists every command but help.
-func (a *App) groups() []group {
+func groups(a *app.App) []group {
 	return []group{
 		{"Begin:", []*cobra.Command{newSetup(a), newDoctor(a), newDemo(a)}},
 		{"Look:", []*cobra.Command{newTree(a), newStatus(a), newShow(a), newContext(a), newSearch(a), newEvents(a), newLog(a), newStats(a)}},
 		{"Work:", []*cobra.Command{newPush(a), newPop(a), newDone(a), newPlan(a), newActivate(a), newInvalidate(a), newGoal(a), newArtifact(a), newDecision(a)}},
-		{"Agents:", []*cobra.Command{newAgents(a), newTrack(a)}},
+		{"Agents:", []*cobra.Command{agentcmd.New(a), newTrack(a)}},
 		{"Maintenance:", []*cobra.Command{newWhere(a), newProjects(a), newImport(a), newExport(a), newPrune(a), newOff(a), newOn(a), newConfig(a), newVersion(a)}},
 		{"For programs:", []*cobra.Command{newServe(a), newHook(a), newCall(a), newSupervise(a), newCompletion()}},
 	}
 }
 
-func (a *App) root() *cobra.Command {
+func root(a *app.App) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "flame",
 		Short: "A call stack for coding agents",
@@ -91,20 +81,20 @@ func (a *App) root() *cobra.Command {
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
-		PersistentPreRun:  func(*cobra.Command, []string) { a.warn() },
+		PersistentPreRun:  func(*cobra.Command, []string) { a.Warn() },
 		Args:              flags.NoSuchCommand,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	a.out.Out = a.Stdout
+	a.Out.Out = a.Stdout
 	root.SetIn(a.Stdin)
 	root.SetOut(a.Stdout)
 	root.SetErr(a.Stderr)
-	root.PersistentFlags().BoolVar(&a.out.JSON, "json", false, "print JSON")
-	root.PersistentFlags().StringVar(&a.session, "session", "", "work for this host session (default: the one the host names, else the most recently active)")
+	root.PersistentFlags().BoolVar(&a.Out.JSON, "json", false, "print JSON")
+	root.PersistentFlags().StringVar(&a.Session, "session", "", "work for this host session (default: the one the host names, else the most recently active)")
 	root.SetFlagErrorFunc(flags.WrongFlag)
 	root.SetHelpCommand(newHelp())
 	root.SetHelpCommandGroupID("Begin:")
-	for _, group := range a.groups() {
+	for _, group := range groups(a) {
 		root.AddGroup(&cobra.Group{ID: group.title, Title: group.title})
 		for _, cmd := range group.commands {
 			cmd.GroupID = group.title

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/agents"
+	"flame/cli/app"
 	"flame/core"
 	"flame/core/op"
 	"flame/hosts/hoststest"
@@ -35,7 +36,7 @@ type said struct {
 func run(t *testing.T, ctx context.Context, args ...string) said {
 	t.Helper()
 	var out, errs bytes.Buffer
-	app := &App{
+	a := &app.App{
 		Version: "1.2.3", Hosts: hoststest.Known(), Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs,
 		Open: func(place.Place, bool) (*project.Project, func() error, error) {
 			if ctx.Err() == nil {
@@ -46,7 +47,7 @@ func run(t *testing.T, ctx context.Context, args ...string) said {
 		Check: func(context.Context, place.Place) []core.Finding { return nil },
 		Exit:  func(int) {},
 	}
-	code := app.Run(ctx, args)
+	code := Run(ctx, a, args)
 	return said{code, out.String(), errs.String()}
 }
 
@@ -55,9 +56,9 @@ func TestACommandThatHeedsNoSignalIsEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		exited := make(chan int, 1)
 		reader, stdout := io.Pipe()
-		app := &App{Hosts: hoststest.Known(), Stdin: strings.NewReader(""), Stdout: stdout, Stderr: io.Discard, Exit: func(code int) { exited <- code }}
+		a := &app.App{Hosts: hoststest.Known(), Stdin: strings.NewReader(""), Stdout: stdout, Stderr: io.Discard, Exit: func(code int) { exited <- code }}
 		ctx, stop := context.WithCancel(t.Context())
-		go app.Run(ctx, []string{"config"})
+		go Run(ctx, a, []string{"config"})
 		time.Sleep(time.Hour)
 		assert.Empty(t, exited, "without a signal it may block")
 		signalled := time.Now()
@@ -70,7 +71,7 @@ func TestACommandThatHeedsNoSignalIsEnded(t *testing.T) {
 
 // all returns every command, help included.
 func all() []*cobra.Command {
-	root := (&App{Hosts: hoststest.Known()}).root()
+	root := root(&app.App{Hosts: hoststest.Known()})
 	root.InitDefaultHelpCmd()
 	return append(root.Commands(), root)
 }
@@ -116,7 +117,7 @@ func TestAnInterruptedCommandSaysSo(t *testing.T) {
 
 func TestHintsNameCommandsThatThereAre(t *testing.T) {
 	t.Parallel()
-	root := (&App{Hosts: hoststest.Known()}).root()
+	root := root(&app.App{Hosts: hoststest.Known()})
 	for _, tool := range tools.All(&project.Project{}, &agents.Agents{}) {
 		words := render.ForShell("use " + op.Name(tool.Name).String())
 		named := regexp.MustCompile("^use `flame (.+)`$").FindStringSubmatch(words)

@@ -6,10 +6,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"flame/cli/app"
 	"flame/cli/flags"
 )
 
-func newConfig(a *App) *cobra.Command {
+func newConfig(a *app.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "config", Short: "List every setting with its value and source", Example: "  flame config", Args: flags.Takes(0, 0),
 		RunE: func(*cobra.Command, []string) error {
@@ -18,7 +19,7 @@ func newConfig(a *App) *cobra.Command {
 			for _, row := range rows {
 				fmt.Fprintf(&b, "%s=%s (%s)\n  %s\n", row.Name, row.Value, row.Source, row.Meaning)
 			}
-			return a.out.Print(rows, b.String())
+			return a.Out.Print(rows, b.String())
 		},
 	}
 }

@@ -6,28 +6,29 @@ import (
 	"github.com/samber/lo"
 	"github.com/spf13/cobra"
 
+	"flame/cli/app"
 	"flame/cli/flags"
 	"flame/core"
 	"flame/project"
 	"flame/project/briefing"
 )
 
-func newContext(a *App) *cobra.Command {
+func newContext(a *app.App) *cobra.Command {
 	var chars uint
 	cmd := &cobra.Command{
 		Use: "context [FRAME]", Short: "Show the context of an agent in a frame", Example: "  flame context frame-k3x9",
-		Args: flags.Takes(0, 1), ValidArgsFunction: a.frameArgs,
+		Args: flags.Takes(0, 1), ValidArgsFunction: a.FrameArgs,
 	}
 	cmd.Flags().UintVar(&chars, "chars", 0, "limit in characters (0: none)")
-	return a.reads(cmd, func(ctx context.Context, p *project.Project, args []string) error {
+	return a.Reads(cmd, func(ctx context.Context, p *project.Project, args []string) error {
 		contexts := briefing.Contexts{Project: p}
-		made, err := contexts.Of(ctx, a.caller(), lo.FirstOrEmpty(args), int(chars))
+		made, err := contexts.Of(ctx, a.Caller(), lo.FirstOrEmpty(args), int(chars))
 		if err != nil {
 			return err
 		}
 		if made.Text == "" {
 			return core.Invalidf("no context fits in %d characters", chars).WithHint("allow about 500 or more")
 		}
-		return a.out.Print(map[string]any{"frame": made.Frame.ID, "text": made.Text, "meta": made.Meta}, made.Text)
+		return a.Out.Print(map[string]any{"frame": made.Frame.ID, "text": made.Text, "meta": made.Meta}, made.Text)
 	})
 }

@@ -5,11 +5,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"flame/cli/app"
 	"flame/cli/demo"
 	"flame/cli/flags"
 )
 
-func newDemo(a *App) *cobra.Command {
+func newDemo(a *app.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "demo", Short: "Watch an agent do a piece of work in frames, in a temporary project", Example: "  flame demo", Args: flags.Takes(0, 0),
 		Long: "Play a short piece of work through a real MCP client and the real server in a\n" +

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"flame/cli/app"
 	"flame/hosts"
 )
 
@@ -16,8 +17,7 @@ type CommandDoc struct {
 
 // Docs lists every command, in the order of the help.
 func Docs(known hosts.Registry) (docs []CommandDoc) {
-	app := &App{Hosts: known}
-	for _, group := range app.groups() {
+	for _, group := range groups(&app.App{Hosts: known}) {
 		for _, cmd := range group.commands {
 			if !cmd.Hidden {
 				docs = append(docs, docsOf("flame ", cmd)...)

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"flame/agents"
+	"flame/cli/app"
 	"flame/cli/doctor"
 	"flame/cli/flags"
 	"flame/core"
@@ -14,7 +15,7 @@ import (
 	"flame/render"
 )
 
-func newDoctor(a *App) *cobra.Command {
+func newDoctor(a *app.App) *cobra.Command {
 	var repair, yes bool
 	cmd := &cobra.Command{
 		Use: "doctor", Short: "Check store, hosts and every link between them", Args: flags.Takes(0, 0),
@@ -41,22 +42,22 @@ func newDoctor(a *App) *cobra.Command {
 }
 
 // A checkup runs the doctor and repairs what it found.
-type checkup struct{ app *App }
+type checkup struct{ app *app.App }
 
 func (c checkup) doctor(ctx context.Context) error {
-	at, err := c.app.place()
+	at, err := c.app.Place()
 	if err != nil {
 		return err
 	}
 	warnings := c.app.Warnings
-	if _, warning := c.app.offered(&project.Project{}, &agents.Agents{}); warning != nil {
+	if _, warning := offered(c.app, &project.Project{}, &agents.Agents{}); warning != nil {
 		warnings = append(warnings, *warning)
 	}
 	findings := doctor.Doctor{
-		Version: c.app.Version, Warnings: warnings, Hosts: c.app.Hosts, Candidates: c.app.candidates(ctx, at),
-		Check: c.app.Check, Open: c.app.Open, Agents: c.app.Agents, Catalog: c.app.catalog,
+		Version: c.app.Version, Warnings: warnings, Hosts: c.app.Hosts, Candidates: c.app.Candidates(ctx, at),
+		Check: c.app.Check, Open: c.app.Open, Agents: c.app.Agents, Catalog: c.app.Catalog,
 	}.Findings(ctx, at)
-	if err := c.app.out.Print(findings, render.Findings(findings)); err != nil {
+	if err := c.app.Out.Print(findings, render.Findings(findings)); err != nil {
 		return err
 	}
 	return brokenOf(findings)
@@ -65,7 +66,7 @@ func (c checkup) doctor(ctx context.Context) error {
 // brokenOf returns the error with which a command ends that found these.
 func brokenOf(findings []core.Finding) error {
 	if slices.ContainsFunc(findings, func(f core.Finding) bool { return f.Broken }) {
-		return errSilent
+		return app.ErrSilent
 	}
 	return nil
 }

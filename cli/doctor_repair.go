@@ -20,7 +20,7 @@ import (
 // repair says what can be repaired in the store, repairs it if the user agrees,
 // and checks it again.
 func (c checkup) repair(cmd *cobra.Command, agreed bool) error {
-	place, err := c.app.place()
+	place, err := c.app.Place()
 	if err != nil {
 		return err
 	}
@@ -48,7 +48,7 @@ func (c checkup) repair(cmd *cobra.Command, agreed bool) error {
 // repaired prints what a repair did and what is left.
 func (c checkup) repaired(done core.Repaired, text string, left []core.Finding) error {
 	answer := map[string]any{"copy": done.Copy, "mended": append([]string{}, done.Mended...), "findings": left}
-	if err := c.app.out.Print(answer, text+render.Findings(left)); err != nil {
+	if err := c.app.Out.Print(answer, text+render.Findings(left)); err != nil {
 		return err
 	}
 	return brokenOf(left)
@@ -56,7 +56,7 @@ func (c checkup) repaired(done core.Repaired, text string, left []core.Finding) 
 
 // agrees prints a plan and asks whether to follow it.
 func (c checkup) agrees(cmd *cobra.Command, plan string) (bool, error) {
-	if err := c.app.out.Print(map[string]string{"plan": plan}, plan); err != nil {
+	if err := c.app.Out.Print(map[string]string{"plan": plan}, plan); err != nil {
 		return false, err
 	}
 	in, ok := c.app.Stdin.(*os.File)

@@ -11,13 +11,14 @@ import (
 	"github.com/samber/lo"
 	"github.com/spf13/cobra"
 
+	"flame/cli/app"
 	"flame/cli/flags"
 	"flame/core"
 	"flame/project"
 	"flame/project/view"
 )
 
-func newEvents(a *App) *cobra.Command {
+func newEvents(a *app.App) *cobra.Command {
 	query := project.EventQuery{Last: true}
 	var follow bool
 	var frame string
@@ -27,7 +28,7 @@ func newEvents(a *App) *cobra.Command {
 		Use: "events", Short: "Print the event log: what happened, when, to which frame",
 		Example: "  flame events --follow --frame frame-k3x9\n  flame events --since 2h --kind FrameCompleted --json", Args: flags.Takes(0, 0),
 	}
-	a.frameFlag(cmd, &frame, "only events of this frame")
+	a.FrameFlag(cmd, &frame, "only events of this frame")
 	cmd.Flags().Var(flags.NotBlank{Name: &query.SubagentID, Of: "AGENT"}, "agent", "only events of this agent: its subagent_id, or its beginning")
 	cmd.Flags().Var(flags.NotBlank{Name: &query.Session, Of: "SESSION"}, "session", "only events of this host session, and of agents it started")
 	cmd.Flags().StringSliceVar(&query.Kinds, "kind", nil, "only events of these kinds, such as FrameCompleted (repeatable)")
@@ -35,14 +36,14 @@ func newEvents(a *App) *cobra.Command {
 	cmd.Flags().UintVar(&after, "after", 0, "only events after this number")
 	cmd.Flags().UintVar(&limit, "limit", 50, "the latest so many (0: all)")
 	cmd.Flags().BoolVar(&follow, "follow", false, "keep printing events as they come")
-	return a.reads(cmd, func(ctx context.Context, p *project.Project, _ []string) error {
+	return a.Reads(cmd, func(ctx context.Context, p *project.Project, _ []string) error {
 		query.Below = query.Session
 		query.AfterSeq, query.Limit, query.Since = int64(after), int(limit), since.Before(p.Now())
 		if query.Since != 0 && !cmd.Flags().Changed("limit") {
 			query.Limit = 0
 		}
 		if frame != "" {
-			details, err := view.DetailsOf(ctx, p, a.caller(), frame)
+			details, err := view.DetailsOf(ctx, p, a.Caller(), frame)
 			if err != nil {
 				return err
 			}
@@ -78,7 +79,7 @@ func knownKinds(kinds []string) error {
 }
 
 // An eventLog prints events.
-type eventLog struct{ app *App }
+type eventLog struct{ app *app.App }
 
 // findAgent replaces what was given by the full id of an agent. The host's own
 // agents are known only by their events.
@@ -86,7 +87,7 @@ func (c eventLog) findAgent(ctx context.Context, p *project.Project, id *string)
 	if *id == "" {
 		return nil
 	}
-	s, err := c.app.agentsOf(p)
+	s, err := c.app.AgentsOf(p)
 	if err != nil {
 		return err
 	}
@@ -139,8 +140,8 @@ func (c eventLog) printEvents(ctx context.Context, p *project.Project, query pro
 }
 
 func (c eventLog) printEvent(e core.Event) error {
-	if c.app.out.JSON {
-		return c.app.out.JSONLine(e)
+	if c.app.Out.JSON {
+		return c.app.Out.JSONLine(e)
 	}
 	about := core.OneLine(e.Frame+" "+e.SubagentID, 0)
 	_, err := fmt.Fprintf(c.app.Stdout, "%d %s %-16s %s %s\n", e.Seq, e.TS.Time().Local().Format(time.DateTime), e.Event, about, core.OneLine(string(e.Data), 120))

@@ -6,19 +6,20 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"flame/cli/app"
 	"flame/cli/flags"
 	"flame/project"
 	"flame/project/transfer"
 	"flame/render"
 )
 
-func newExport(a *App) *cobra.Command {
+func newExport(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "export PATH", Short: "Write all frames as a folder of state.json and frames/*.json",
 		Example: "  flame export /tmp/frames", Args: flags.Takes(1, 1), ValidArgsFunction: folders,
 	}
-	return a.reads(cmd, func(ctx context.Context, p *project.Project, args []string) error {
-		done, err := transfer.Export(ctx, p, a.caller(), args[0])
+	return a.Reads(cmd, func(ctx context.Context, p *project.Project, args []string) error {
+		done, err := transfer.Export(ctx, p, a.Caller(), args[0])
 		if err != nil {
 			return err
 		}
@@ -28,6 +29,6 @@ func newExport(a *App) *cobra.Command {
 			answer["nameless"] = done.Nameless
 			text += fmt.Sprintf("\n%d left out because they have no id; `flame doctor --repair` gives them one", done.Nameless)
 		}
-		return a.out.Print(answer, text)
+		return a.Out.Print(answer, text)
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/samber/lo"
 	"github.com/spf13/cobra"
 
+	"flame/cli/app"
 	"flame/cli/flags"
 	"flame/core"
 	"flame/hosts"
@@ -21,7 +22,7 @@ import (
 // maxEvent bounds an event in bytes: a tool's answer can hold a whole file.
 const maxEvent = 64 << 20
 
-func newHook(a *App) *cobra.Command {
+func newHook(a *app.App) *cobra.Command {
 	hooked := a.Hosts.Hooked()
 	return &cobra.Command{
 		Use: "hook HOST", Short: "Handle one event of a host, as its hooks do", Example: "  flame hook " + lo.FirstOrEmpty(hooked).Name + " < event.json",
@@ -42,7 +43,7 @@ func newHook(a *App) *cobra.Command {
 }
 
 // A hookCall handles one event of a host.
-type hookCall struct{ app *App }
+type hookCall struct{ app *app.App }
 
 // hook handles the event on stdin, as far as it gets within the host's
 // patience. Errors go to the log, if there is one.
@@ -50,7 +51,7 @@ func (c hookCall) hook(ctx context.Context, host hosts.Host) {
 	if c.app.Settings.Off {
 		return
 	}
-	at, err := c.app.place()
+	at, err := c.app.Place()
 	if err != nil {
 		return
 	}

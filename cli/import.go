@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"flame/agents/trail"
+	"flame/cli/app"
 	"flame/cli/flags"
 	"flame/hosts"
 	"flame/project"
@@ -17,7 +18,7 @@ import (
 	"flame/render"
 )
 
-func newImport(a *App) *cobra.Command {
+func newImport(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "import PATH", Short: "Import exported frames, or past sessions from a host's logs",
 		Example: "  flame import exported/flame\n  flame import " + a.Hosts.LogsOf(),
@@ -26,7 +27,7 @@ func newImport(a *App) *cobra.Command {
 			"each past session and each agent in it becomes a finished frame with its cost.\nImporting the same again changes nothing.",
 		Args: flags.Takes(1, 1), ValidArgsFunction: folders,
 	}
-	return a.reads(cmd, func(ctx context.Context, p *project.Project, args []string) error {
+	return a.Reads(cmd, func(ctx context.Context, p *project.Project, args []string) error {
 		done, err := importPath(ctx, a.Hosts, p, args[0])
 		if err != nil {
 			return err
@@ -38,7 +39,7 @@ func newImport(a *App) *cobra.Command {
 		for _, repair := range done.Repaired {
 			text += "\nrepaired " + repair
 		}
-		return a.out.Print(imported{done.Added, done.Unchanged, append([]string{}, done.Kept...), append([]string{}, done.Repaired...)}, text)
+		return a.Out.Print(imported{done.Added, done.Unchanged, append([]string{}, done.Kept...), append([]string{}, done.Repaired...)}, text)
 	})
 }
 

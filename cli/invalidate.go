@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"flame/cli/app"
 	"flame/cli/flags"
 	"flame/core"
 	"flame/project"
@@ -13,8 +14,8 @@ import (
 	"flame/render"
 )
 
-func newInvalidate(a *App) *cobra.Command {
-	cmd := a.writes(writing{
+func newInvalidate(a *app.App) *cobra.Command {
+	cmd := writes(a, writing{
 		use: "invalidate FRAME REASON", short: "Mark a frame, and what is planned below it, as no longer valid",
 		example: `flame invalidate frame-k3x9 "The API changed"`,
 		args:    flags.Takes(2, -1),
@@ -24,6 +25,6 @@ func newInvalidate(a *App) *cobra.Command {
 			return done.Target, text, err
 		},
 	})
-	cmd.ValidArgsFunction = a.frameArgs
+	cmd.ValidArgsFunction = a.FrameArgs
 	return cmd
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"flame/cli/app"
 	"flame/cli/flags"
 	"flame/core"
 	"flame/project"
@@ -35,19 +36,19 @@ type logOptions struct {
 	format, output, transcript string
 }
 
-func newLog(a *App) *cobra.Command {
+func newLog(a *app.App) *cobra.Command {
 	opts := logOptions{format: "markdown"}
 	cmd := &cobra.Command{
 		Use: "log FRAME", Short: "Export what was said and done in a finished frame", Example: "  flame log frame-k3x9 --format jsonl",
 		Long: "Write the part of the host's transcript that covers the work in a finished frame,\n" +
 			"from its start to its end, and print where it is. The frame keeps that path.",
-		Args: flags.Takes(1, 1), ValidArgsFunction: a.frameArgs,
+		Args: flags.Takes(1, 1), ValidArgsFunction: a.FrameArgs,
 	}
 	flags.Choose(cmd, &opts.format, "format", "output format", "markdown", "jsonl")
 	cmd.Flags().Var(flags.NotBlank{Name: &opts.output, Of: "FILE"}, "output", "output file (default: logs/FRAME.md or .jsonl in flame's data folder)")
 	cmd.Flags().Var(flags.NotBlank{Name: &opts.transcript, Of: "PATH"}, "transcript", "file or folder to read (default: where the host keeps it)")
-	return a.reads(cmd, func(ctx context.Context, p *project.Project, args []string) error {
-		log, err := stack.LogOf(ctx, p, a.caller(), args[0])
+	return a.Reads(cmd, func(ctx context.Context, p *project.Project, args []string) error {
+		log, err := stack.LogOf(ctx, p, a.Caller(), args[0])
 		if err != nil {
 			return err
 		}
@@ -59,12 +60,12 @@ func newLog(a *App) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return a.out.Print(map[string]string{"frame": frame.ID, "path": frame.LogPath}, frame.LogPath)
+		return a.Out.Print(map[string]string{"frame": frame.ID, "path": frame.LogPath}, frame.LogPath)
 	})
 }
 
 // A logExport writes the log of a frame.
-type logExport struct{ app *App }
+type logExport struct{ app *app.App }
 
 // transcriptsOf finds what the host logged of a frame's session: in path, or
 // where the host keeps it. Either a hook reported that place, or the host has
@@ -74,7 +75,7 @@ func (c logExport) transcriptsOf(log stack.Log, path string) ([]transcripts.Log,
 	switch {
 	case given:
 	case c.app.Hosts.Of(log.Host).Store != nil:
-		machine, err := c.app.machine()
+		machine, err := c.app.Machine()
 		if err != nil {
 			return nil, err
 		}
@@ -108,7 +109,7 @@ func (c logExport) saveLog(ctx context.Context, p *project.Project, log stack.Lo
 	format := logFormats[opts.format]
 	file := opts.output
 	if file == "" {
-		at, err := c.app.place()
+		at, err := c.app.Place()
 		if err != nil {
 			return core.Frame{}, err
 		}
@@ -116,7 +117,7 @@ func (c logExport) saveLog(ctx context.Context, p *project.Project, log stack.Lo
 			return core.Frame{}, err
 		}
 	}
-	return stack.SaveLog(ctx, p, c.app.caller(), log.Frame.ID, file, func(w io.Writer) error {
+	return stack.SaveLog(ctx, p, c.app.Caller(), log.Frame.ID, file, func(w io.Writer) error {
 		found, failed := 0, error(nil)
 		err := format.write(w, log.Frame.Goal+" ("+log.Frame.ID+")", func(yield func(core.Message) bool) {
 			for m, err := range log.Part(messagesOf(ctx, sources)) {

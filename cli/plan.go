@@ -3,6 +3,7 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
+	"flame/cli/app"
 	"flame/cli/flags"
 	"flame/project"
 	"flame/project/stack"
@@ -11,7 +12,7 @@ import (
 
 // newPlan differs from the other writing commands in that it makes several
 // frames.
-func newPlan(a *App) *cobra.Command {
+func newPlan(a *app.App) *cobra.Command {
 	var frame, criteria string
 	cmd := &cobra.Command{
 		Use: "plan GOAL…", Short: "Plan frames below the current one, in order", Example: `  flame plan "Design the API" "Write it" "Test it"`,
@@ -21,17 +22,17 @@ func newPlan(a *App) *cobra.Command {
 			for i, goal := range args {
 				children[i] = stack.PlannedChild{Goal: goal, SuccessCriteria: criteria}
 			}
-			return a.with(cmd.Context(), func(p *project.Project) error {
-				_, planned, err := stack.Plan(cmd.Context(), p, a.caller(), frame, children)
+			return a.With(cmd.Context(), func(p *project.Project) error {
+				_, planned, err := stack.Plan(cmd.Context(), p, a.Caller(), frame, children)
 				if err != nil {
 					return err
 				}
-				return a.out.Frames(planned, render.ShortFrames(planned))
+				return a.Out.Frames(planned, render.ShortFrames(planned))
 			})
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	a.frameFlag(cmd, &frame, "plan below this frame (default: the current one)")
+	a.FrameFlag(cmd, &frame, "plan below this frame (default: the current one)")
 	cmd.Flags().StringVar(&criteria, "criteria", "", "what done means, for each")
 	return cmd
 }

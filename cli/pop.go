@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"flame/cli/app"
 	"flame/cli/flags"
 	"flame/core"
 	"flame/project"
@@ -13,8 +14,8 @@ import (
 	"flame/render"
 )
 
-func newPop(a *App) *cobra.Command {
-	cmd := a.writes(writing{
+func newPop(a *app.App) *cobra.Command {
+	cmd := writes(a, writing{
 		use: "pop completed|failed|blocked [SUMMARY]", short: "End the current frame", example: `flame pop completed "Login works; sessions expire after 30 min"`,
 		args: cobra.MatchAll(flags.Takes(1, -1), canEnd), frame: true,
 		flags: func(cmd *cobra.Command, given *writeFlags) {
@@ -34,8 +35,8 @@ func newPop(a *App) *cobra.Command {
 	return cmd
 }
 
-func newDone(a *App) *cobra.Command {
-	return a.writes(writing{
+func newDone(a *app.App) *cobra.Command {
+	return writes(a, writing{
 		use: "done [SUMMARY]", short: "Complete the current frame: pop completed", example: `flame done "Login works; sessions expire after 30 min"`,
 		args: flags.Takes(0, -1), frame: true,
 		run: func(ctx context.Context, p *project.Project, by project.Caller, args []string, given *writeFlags) (core.Frame, string, error) {

@@ -8,13 +8,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"flame/cli/app"
 	"flame/cli/flags"
 	"flame/core"
 	"flame/project/place"
 	"flame/render"
 )
 
-func newProjects(a *App) *cobra.Command {
+func newProjects(a *app.App) *cobra.Command {
 	var name string
 	var yes bool
 	cmd := &cobra.Command{
@@ -23,7 +24,7 @@ func newProjects(a *App) *cobra.Command {
 		Long: "List all projects that have data, with its size, when it was last used, and whether\n" +
 			"the project's folder still exists. --delete deletes the data of one for good.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			at, err := a.place()
+			at, err := a.Place()
 			if err != nil {
 				return err
 			}
@@ -63,7 +64,7 @@ func (c dataFolders) projects(ctx context.Context, at place.Place) error {
 	if len(all) == 0 {
 		b.WriteString("No project has data yet.")
 	}
-	return c.app.out.Print(listed, b.String())
+	return c.app.Out.Print(listed, b.String())
 }
 
 func (c dataFolders) deleteProject(ctx context.Context, at place.Place, name string, yes bool) error {
@@ -72,16 +73,16 @@ func (c dataFolders) deleteProject(ctx context.Context, at place.Place, name str
 		return err
 	}
 	if !yes {
-		if !c.app.atTerminal() {
+		if !c.app.AtTerminal() {
 			return core.Invalidf("this deletes all frames of %s for good", kept.Root).
 				WithHint("run it in a terminal, or with --yes; `flame export` there saves them first")
 		}
-		if err := c.app.confirm(kept.Name, "delete all frames of "+kept.Root); err != nil {
+		if err := c.app.Confirm(kept.Name, "delete all frames of "+kept.Root); err != nil {
 			return err
 		}
 	}
 	if err := at.Data.Delete(ctx, kept); err != nil {
 		return err
 	}
-	return c.app.out.Print(map[string]string{"deleted": kept.Name, "root": kept.Root}, "The data of "+kept.Root+" has been deleted.")
+	return c.app.Out.Print(map[string]string{"deleted": kept.Name, "root": kept.Root}, "The data of "+kept.Root+" has been deleted.")
 }

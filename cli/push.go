@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"flame/cli/app"
 	"flame/cli/flags"
 	"flame/core"
 	"flame/project"
@@ -14,8 +15,8 @@ import (
 	"flame/render"
 )
 
-func newPush(a *App) *cobra.Command {
-	return a.writes(writing{
+func newPush(a *app.App) *cobra.Command {
+	return writes(a, writing{
 		use: "push GOAL", short: "Start a frame below the current one", example: `flame push "Fix the login"`,
 		args: flags.Takes(1, -1), flags: criteriaFlag,
 		run: func(ctx context.Context, p *project.Project, by project.Caller, args []string, given *writeFlags) (core.Frame, string, error) {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"flame/cli/app"
 	"flame/cli/flags"
 	"flame/core"
 	"flame/project"
@@ -13,8 +14,8 @@ import (
 	"flame/render"
 )
 
-func newGoal(a *App) *cobra.Command {
-	return a.writes(writing{
+func newGoal(a *app.App) *cobra.Command {
+	return writes(a, writing{
 		use: "goal TEXT", short: "Change what a frame is for", example: `flame goal "Fix login and logout"`,
 		args: flags.Takes(1, -1), frame: true,
 		run: func(ctx context.Context, p *project.Project, by project.Caller, args []string, given *writeFlags) (core.Frame, string, error) {
@@ -24,8 +25,8 @@ func newGoal(a *App) *cobra.Command {
 	})
 }
 
-func newArtifact(a *App) *cobra.Command {
-	return a.writes(writing{
+func newArtifact(a *app.App) *cobra.Command {
+	return writes(a, writing{
 		use: "artifact TEXT", short: "Record what a frame produced", example: "flame artifact src/login.go",
 		args: flags.Takes(1, -1), frame: true,
 		run: func(ctx context.Context, p *project.Project, by project.Caller, args []string, given *writeFlags) (core.Frame, string, error) {
@@ -35,8 +36,8 @@ func newArtifact(a *App) *cobra.Command {
 	})
 }
 
-func newDecision(a *App) *cobra.Command {
-	return a.writes(writing{
+func newDecision(a *app.App) *cobra.Command {
+	return writes(a, writing{
 		use: "decision TEXT", short: "Record a decision with its reason", example: `flame decision "Cookies, not tokens: the proxy strips headers"`,
 		args: flags.Takes(1, -1), frame: true,
 		run: func(ctx context.Context, p *project.Project, by project.Caller, args []string, given *writeFlags) (core.Frame, string, error) {

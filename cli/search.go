@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"flame/cli/app"
 	"flame/cli/flags"
 	"flame/core"
 	"flame/project"
@@ -13,7 +14,7 @@ import (
 	"flame/render"
 )
 
-func newSearch(a *App) *cobra.Command {
+func newSearch(a *app.App) *cobra.Command {
 	var search view.SearchArgs
 	var limit uint
 	cmd := &cobra.Command{
@@ -22,12 +23,12 @@ func newSearch(a *App) *cobra.Command {
 	}
 	flags.Choose(cmd, &search.Status, "status", "only frames of this status", core.Words(core.Statuses...)...)
 	cmd.Flags().UintVar(&limit, "limit", 20, "at most this many, up to 100")
-	return a.reads(cmd, func(ctx context.Context, p *project.Project, args []string) error {
+	return a.Reads(cmd, func(ctx context.Context, p *project.Project, args []string) error {
 		search.Text, search.Limit = strings.Join(args, " "), int(limit)
-		found, err := view.Search(ctx, p, a.caller(), search)
+		found, err := view.Search(ctx, p, a.Caller(), search)
 		if err != nil {
 			return err
 		}
-		return a.out.Frames(found, render.FoundShort(search.Text, found))
+		return a.Out.Frames(found, render.FoundShort(search.Text, found))
 	})
 }

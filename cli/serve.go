@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"flame/agents"
+	"flame/cli/app"
 	"flame/cli/flags"
 	"flame/config"
 	"flame/config/env"
@@ -29,7 +30,7 @@ import (
 	"flame/tools/transport"
 )
 
-func newServe(a *App) *cobra.Command {
+func newServe(a *app.App) *cobra.Command {
 	var at listenAt
 	cmd := &cobra.Command{
 		Use: "serve", Short: "Run the MCP server, as hosts do", Example: "  flame serve\n  flame serve --http 127.0.0.1:7070",
@@ -60,10 +61,10 @@ type listenAt struct {
 const sweepPace = time.Second
 
 // A serving is a running MCP server.
-type serving struct{ app *App }
+type serving struct{ app *app.App }
 
 func (c serving) serve(ctx context.Context, listen listenAt) (err error) {
-	at, err := c.app.place()
+	at, err := c.app.Place()
 	if err != nil {
 		return err
 	}
@@ -76,9 +77,9 @@ func (c serving) serve(ctx context.Context, listen listenAt) (err error) {
 	if err != nil {
 		return err
 	}
-	offered, warning := c.app.offered(p, service)
+	offered, warning := offered(c.app, p, service)
 	if warning != nil {
-		c.app.say(*warning)
+		c.app.Say(*warning)
 	}
 	srv := tools.NewServer(p, service, offered, c.app.Version, c.clients(listen.addr != ""))
 	// A client that disappears must not end the process before its session's
@@ -94,7 +95,7 @@ func (c serving) serve(ctx context.Context, listen listenAt) (err error) {
 	defer stop()
 	if listen.addr == "" {
 		err := transport.ServeStdio(ctx, srv.MCP, srv.Writes, c.app.Stdin, c.app.Stdout)
-		c.app.endSoon()
+		endSoon(c.app)
 		srv.EndServed(ctx)
 		return err
 	}
@@ -151,7 +152,7 @@ func asProblem(err error) error {
 
 // offered returns the tools of the profile FLAME_TOOLS, or all tools with a
 // warning if there is no such profile.
-func (a *App) offered(p *project.Project, service *agents.Agents) ([]tools.Tool, *config.Warning) {
+func offered(a *app.App, p *project.Project, service *agents.Agents) ([]tools.Tool, *config.Warning) {
 	all := tools.All(p, service)
 	chosen, err := tools.Select(all, a.Settings.Tools)
 	if err != nil {
@@ -215,7 +216,7 @@ func watch(ctx context.Context, srv *tools.Server) {
 // else the one that the host started the server for, else one for this process
 // (DESIGN §4). An agent's own session is known by the process it lives in.
 func (c serving) clients(http bool) func(context.Context) project.Caller {
-	own := c.app.session
+	own := c.app.Session
 	if own == "" {
 		own = c.app.Hosts.Session(os.Getenv)
 	}

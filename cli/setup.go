@@ -12,6 +12,7 @@ import (
 	"github.com/samber/lo"
 	"github.com/spf13/cobra"
 
+	"flame/cli/app"
 	"flame/cli/doctor"
 	"flame/cli/flags"
 	"flame/core"
@@ -23,7 +24,7 @@ type setupOptions struct {
 	dryRun, remove bool
 }
 
-func newSetup(a *App) *cobra.Command {
+func newSetup(a *app.App) *cobra.Command {
 	opts := setupOptions{scope: string(hosts.User)}
 	names := a.Hosts.Names()
 	cmd := &cobra.Command{
@@ -48,11 +49,11 @@ func newSetup(a *App) *cobra.Command {
 }
 
 // An installation sets hosts up for flame, or undoes that.
-type installation struct{ app *App }
+type installation struct{ app *app.App }
 
 func (c installation) setup(ctx context.Context, names []string, opts setupOptions) error {
 	scope := hosts.Scope(opts.scope)
-	machine, err := c.app.machine()
+	machine, err := c.app.Machine()
 	if err != nil {
 		return err
 	}
@@ -66,15 +67,6 @@ func (c installation) setup(ctx context.Context, names []string, opts setupOptio
 	return c.install(ctx, machine, chosen, scope, len(names) > 0, opts.dryRun)
 }
 
-// machine returns this machine, seen from the project.
-func (a *App) machine() (hosts.Machine, error) {
-	at, err := a.place()
-	if err != nil {
-		return hosts.Machine{}, err
-	}
-	return hosts.ThisMachine(at.Worktree)
-}
-
 // install sets up the chosen hosts and reports missing ones. It fails, doing
 // nothing, if a host asked for by name is missing, or if there is none at all.
 func (c installation) install(ctx context.Context, machine hosts.Machine, chosen hosts.Registry, scope hosts.Scope, named, dryRun bool) error {
@@ -83,7 +75,7 @@ func (c installation) install(ctx context.Context, machine hosts.Machine, chosen
 		return err
 	}
 	if len(plans) == 0 {
-		return errSilent
+		return app.ErrSilent
 	}
 	program, err := os.Executable()
 	if err != nil {
@@ -113,7 +105,7 @@ func (c installation) install(ctx context.Context, machine hosts.Machine, chosen
 		c.tellPath(machine)
 	}
 	if missing && named {
-		return errSilent
+		return app.ErrSilent
 	}
 	return nil
 }
@@ -132,7 +124,7 @@ func (c installation) planHosts(ctx context.Context, machine hosts.Machine, chos
 		switch {
 		case errors.Is(err, core.ErrNotFound):
 			missing = true
-			c.app.complain(err)
+			c.app.Complain(err)
 		case err != nil:
 			return nil, false, err
 		default:
@@ -202,7 +194,7 @@ func (c installation) unset(ctx context.Context, machine hosts.Machine, chosen h
 
 // tellKept says where the frames stay when flame is removed.
 func (c installation) tellKept() error {
-	at, err := c.app.place()
+	at, err := c.app.Place()
 	if err != nil {
 		return err
 	}

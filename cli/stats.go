@@ -5,19 +5,20 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"flame/cli/app"
 	"flame/cli/flags"
 	"flame/project"
 	"flame/project/view"
 	"flame/render"
 )
 
-func newStats(a *App) *cobra.Command {
+func newStats(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{Use: "stats", Short: "Count frames, sessions and what they consumed", Example: "  flame stats --json", Args: flags.Takes(0, 0)}
-	return a.reads(cmd, func(ctx context.Context, p *project.Project, _ []string) error {
+	return a.Reads(cmd, func(ctx context.Context, p *project.Project, _ []string) error {
 		stats, err := view.StatsOf(ctx, p)
 		if err != nil {
 			return err
 		}
-		return a.out.Print(stats, render.Stats(stats))
+		return a.Out.Print(stats, render.Stats(stats))
 	})
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"flame/cli/app"
 	"flame/cli/flags"
 	"flame/cli/printer"
 	"flame/core"
@@ -15,21 +16,21 @@ import (
 	"flame/render"
 )
 
-func newStatus(a *App) *cobra.Command {
+func newStatus(a *app.App) *cobra.Command {
 	var short bool
 	cmd := &cobra.Command{
 		Use: "status", Short: "Show the current frame and the tree around it", Example: "  flame status --line", Args: flags.Takes(0, 0),
 	}
 	cmd.Flags().BoolVar(&short, "line", false, "one line, for a host's status line")
-	return a.reads(cmd, func(ctx context.Context, p *project.Project, _ []string) error {
+	return a.Reads(cmd, func(ctx context.Context, p *project.Project, _ []string) error {
 		if short {
-			return a.statusLine(ctx, p)
+			return statusLine(ctx, a, p)
 		}
-		tree, err := view.TreeOf(ctx, p, a.caller(), view.TreeArgs{Limit: statusLimit})
+		tree, err := view.TreeOf(ctx, p, a.Caller(), view.TreeArgs{Limit: statusLimit})
 		if err != nil {
 			return err
 		}
-		text := a.noFrames(ctx, len(tree.Lines))
+		text := a.NoFrames(ctx, len(tree.Lines))
 		if text == "" {
 			text = render.Status(tree)
 		}
@@ -37,7 +38,7 @@ func newStatus(a *App) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return a.out.Draw(status{tree.Current, tree.Counts, nodes, more}, text)
+		return a.Out.Draw(status{tree.Current, tree.Counts, nodes, more}, text)
 	})
 }
 
@@ -54,13 +55,13 @@ const statusLimit = 60
 
 // statusLine prints the current frame in one line, or nothing (null in JSON) if
 // there is none.
-func (a *App) statusLine(ctx context.Context, p *project.Project) error {
-	frame, ok, err := view.Current(ctx, p, a.caller())
+func statusLine(ctx context.Context, a *app.App, p *project.Project) error {
+	frame, ok, err := view.Current(ctx, p, a.Caller())
 	switch {
-	case err != nil || !ok && !a.out.JSON:
+	case err != nil || !ok && !a.Out.JSON:
 		return err
 	case !ok:
-		return a.out.Print(nil, "")
+		return a.Out.Print(nil, "")
 	}
-	return a.out.Frame(frame, outline.Icon(frame.Status)+" "+render.Short(frame.Goal)+render.ShortUsage(frame.Usage))
+	return a.Out.Frame(frame, outline.Icon(frame.Status)+" "+render.Short(frame.Goal)+render.ShortUsage(frame.Usage))
 }

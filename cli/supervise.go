@@ -12,20 +12,21 @@ import (
 
 	"flame/agents"
 	"flame/agents/supervise"
+	"flame/cli/app"
 	"flame/cli/flags"
 )
 
-func newSupervise(a *App) *cobra.Command {
+func newSupervise(a *app.App) *cobra.Command {
 	var detach, keep bool
 	cmd := &cobra.Command{
 		Use: "supervise AGENT", Short: "Run one agent to its end, as flame does for itself",
 		Example: "  flame supervise agent-k3x9a1b2", Hidden: true, Args: flags.Takes(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			at, err := a.place()
+			at, err := a.Place()
 			if err != nil {
 				return err
 			}
-			return a.withAgents(at, !detach && !keep, func(s *agents.Agents) error {
+			return a.WithAgents(at, !detach && !keep, func(s *agents.Agents) error {
 				switch seat := s.Seat(args[0], s.Dir); {
 				case detach:
 					return supervision{a}.detach(seat)
@@ -42,7 +43,7 @@ func newSupervise(a *App) *cobra.Command {
 }
 
 // A supervision is a process that supervises an agent.
-type supervision struct{ app *App }
+type supervision struct{ app *app.App }
 
 // detach starts the supervisor of an agent, which checks itself whether the
 // agent exists.
@@ -62,7 +63,7 @@ func (c supervision) detach(seat supervise.Seat) error {
 func (c supervision) supervised(ctx context.Context, s *agents.Agents, id string, log *slog.Logger) error {
 	// One signal cancels the agent; no other interrupts the cleanup, nor does
 	// lack of time.
-	c.app.takeTime()
+	c.app.TakeTime()
 	ctx, stop := signal.NotifyContext(context.WithoutCancel(ctx), syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	defer stop()
 	return s.Supervise(ctx, id, log)

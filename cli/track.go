@@ -11,12 +11,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"flame/agents/trail"
+	"flame/cli/app"
 	"flame/cli/flags"
 	"flame/core"
 	"flame/hosts"
 )
 
-func newTrack(a *App) *cobra.Command {
+func newTrack(a *app.App) *cobra.Command {
 	format := "tree"
 	var follow bool
 	cmd := &cobra.Command{
@@ -30,10 +31,10 @@ func newTrack(a *App) *cobra.Command {
 			return nil, cobra.ShellCompDirectiveDefault
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if a.out.JSON {
+			if a.Out.JSON {
 				format = "json"
 			}
-			return a.track(cmd.Context(), args[0], format, follow)
+			return track(cmd.Context(), a, args[0], format, follow)
 		},
 	}
 	flags.Choose(cmd, &format, "format", "output format", trail.Formats()...)
@@ -44,14 +45,14 @@ func newTrack(a *App) *cobra.Command {
 // trackPace is how often a followed log is checked.
 const trackPace = time.Second
 
-func (a *App) track(ctx context.Context, path, format string, follow bool) error {
+func track(ctx context.Context, a *app.App, path, format string, follow bool) error {
 	show := func(t trail.Trail) error {
 		if format == "tree" {
 			var b strings.Builder
 			if err := trail.Draw(&b, t, format); err != nil {
 				return err
 			}
-			return a.out.Print(t, b.String()+remarksOn(t))
+			return a.Out.Print(t, b.String()+remarksOn(t))
 		}
 		return trail.Draw(a.Stdout, t, format)
 	}

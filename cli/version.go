@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"flame/cli/app"
 	"flame/cli/flags"
 )
 
@@ -18,12 +19,12 @@ type Build struct {
 	Schema  int    `json:"schema"` // version of the data that it writes
 }
 
-func newVersion(a *App) *cobra.Command {
+func newVersion(a *app.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "version", Short: "Print the version, commit, Go and data schema of this program", Example: "  flame version --json", Args: flags.Takes(0, 0),
 		RunE: func(*cobra.Command, []string) error {
 			b := Build{Version: a.Version, Commit: a.Commit, Go: runtime.Version(), Schema: a.Schema}
-			return a.out.Print(b, fmt.Sprintf("flame %s\ncommit %s\n%s\nschema %d", b.Version, cmp.Or(b.Commit, "unknown"), b.Go, b.Schema))
+			return a.Out.Print(b, fmt.Sprintf("flame %s\ncommit %s\n%s\nschema %d", b.Version, cmp.Or(b.Commit, "unknown"), b.Go, b.Schema))
 		},
 	}
 }

@@ -6,12 +6,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"flame/cli/app"
 	"flame/cli/doctor"
 	"flame/cli/flags"
 	"flame/project/place"
 )
 
-func newWhere(a *App) *cobra.Command {
+func newWhere(a *app.App) *cobra.Command {
 	var old string
 	cmd := &cobra.Command{
 		Use: "where", Short: "Print the folder that this project's data is in",
@@ -20,7 +21,7 @@ func newWhere(a *App) *cobra.Command {
 			"Data of a project that was moved or renamed stays under the old name: --adopt takes\n" +
 			"it over. Any data this project has already is set aside then, not lost.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			at, err := a.place()
+			at, err := a.Place()
 			if err != nil {
 				return err
 			}
@@ -44,22 +45,22 @@ type whereabouts struct {
 }
 
 // The dataFolders are those of all projects.
-type dataFolders struct{ app *App }
+type dataFolders struct{ app *app.App }
 
 func (c dataFolders) where(ctx context.Context, at place.Place) error {
 	there, err := at.Data.Ready(ctx, false)
 	if err != nil {
 		return err
 	}
-	candidates := c.app.candidates(ctx, at)
-	if err := c.app.out.Print(whereabouts{at.Dir, at.Worktree, at.Data.Path, there, append([]place.Kept{}, candidates...)}, at.Data.Path); err != nil {
+	candidates := c.app.Candidates(ctx, at)
+	if err := c.app.Out.Print(whereabouts{at.Dir, at.Worktree, at.Data.Path, there, append([]place.Kept{}, candidates...)}, at.Data.Path); err != nil {
 		return err
 	}
 	if notice := at.Data.Notice(); notice != "" {
-		c.app.note(notice)
+		c.app.Note(notice)
 	}
 	for _, kept := range candidates {
-		c.app.note(doctor.MayBeOurs(kept) + "; `flame where --adopt " + kept.Name + "` takes it over")
+		c.app.Note(doctor.MayBeOurs(kept) + "; `flame where --adopt " + kept.Name + "` takes it over")
 	}
 	return nil
 }
@@ -73,8 +74,8 @@ func (c dataFolders) adopt(ctx context.Context, at place.Place, old string) erro
 		return err
 	}
 	if notice := at.Data.Notice(); notice != "" {
-		c.app.note(notice)
+		c.app.Note(notice)
 	}
-	return c.app.out.Print(map[string]string{"adopted": kept.Root, "data": at.Data.Path},
+	return c.app.Out.Print(map[string]string{"adopted": kept.Root, "data": at.Data.Path},
 		fmt.Sprintf("The data of %s now belongs to this project, in %s.", kept.Root, at.Data.Path))
 }

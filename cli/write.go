@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"flame/cli/app"
 	"flame/core"
 	"flame/project"
 )
@@ -24,23 +25,23 @@ type writeFlags struct {
 	force, generate          bool
 }
 
-func (a *App) writes(w writing) *cobra.Command {
+func writes(a *app.App, w writing) *cobra.Command {
 	var given writeFlags
 	cmd := &cobra.Command{
 		Use: w.use, Short: w.short, Example: "  " + w.example, Args: w.args,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.with(cmd.Context(), func(p *project.Project) error {
-				frame, text, err := w.run(cmd.Context(), p, a.caller(), args, &given)
+			return a.With(cmd.Context(), func(p *project.Project) error {
+				frame, text, err := w.run(cmd.Context(), p, a.Caller(), args, &given)
 				if err != nil {
 					return err
 				}
-				return a.out.Frame(frame, text)
+				return a.Out.Frame(frame, text)
 			})
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	if w.frame {
-		a.frameFlag(cmd, &given.frame, "the frame (default: the current one)")
+		a.FrameFlag(cmd, &given.frame, "the frame (default: the current one)")
 	}
 	if w.flags != nil {
 		w.flags(cmd, &given)

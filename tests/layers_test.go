@@ -73,9 +73,15 @@ var layers = map[string][]string{
 		"agents/supervise", "agents/converge", "agents/line", "project/transfer", "agents/handoff", "agents/result",
 	},
 	"cli": {
-		"cli/client", "cli/demo", "cli/doctor", "cli/flags", "cli/printer", "core", "config", "project", "project/place", "transcripts", "agents",
-		"agents/definition", "agents/permission", "agents/plan", "agents/record", "agents/supervise", "agents/converge", "agents/graph", "agents/trail",
-		"hosts", "render", "tools", "tools/transport", "guard", "project/transfer", "agents/handoff", "agents/result", "agents/convergence",
+		"cli/agentcmd", "cli/app", "cli/demo", "cli/doctor", "cli/flags", "cli/printer", "core", "config", "project", "project/place", "transcripts",
+		"agents", "agents/supervise", "agents/trail", "hosts", "render", "tools", "tools/transport", "guard", "project/transfer",
+	},
+	"cli/agentcmd": {
+		"cli/app", "cli/flags", "core", "project", "agents", "agents/converge", "agents/convergence", "agents/definition", "agents/graph",
+		"agents/handoff", "agents/permission", "agents/plan", "agents/record", "agents/result", "agents/supervise", "hosts", "render",
+	},
+	"cli/app": {
+		"cli/doctor", "cli/flags", "cli/printer", "core", "config", "project", "project/place", "agents", "agents/definition", "hosts", "render",
 	},
 	"cli/client":      {},
 	"cli/demo":        {"cli/client"},
@@ -86,7 +92,7 @@ var layers = map[string][]string{
 	"tools/transport": {"core", "guard"},
 	"": {
 		"core", "config", "git", "project", "project/place", "store", "store/disk", "store/schema", "transcripts", "agents",
-		"agents/definition", "agents/plan", "agents/supervise", "hosts", "hosts/claudecode", "hosts/opencode", "tools", "cli",
+		"agents/definition", "agents/plan", "agents/supervise", "hosts", "hosts/claudecode", "hosts/opencode", "tools", "cli", "cli/app",
 	},
 }
 

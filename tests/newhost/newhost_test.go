@@ -22,6 +22,7 @@ import (
 	"flame/agents/record"
 	"flame/agents/supervise"
 	"flame/cli"
+	"flame/cli/app"
 	"flame/config"
 	"flame/core"
 	"flame/git"
@@ -39,7 +40,7 @@ func TestMain(m *testing.M) {
 	case filepath.Base(os.Args[0]) == yonder:
 		beYonder(os.Args[1:])
 	case len(os.Args) > 1 && os.Args[1] == "supervise":
-		os.Exit(app(os.Stdin, os.Stdout, os.Stderr).Run(context.Background(), os.Args[1:]))
+		os.Exit(cli.Run(context.Background(), program(os.Stdin, os.Stdout, os.Stderr), os.Args[1:]))
 	default:
 		os.Exit(m.Run())
 	}
@@ -48,10 +49,10 @@ func TestMain(m *testing.M) {
 // registry returns the hosts that flame knows, and the new one: the one line.
 func registry() hosts.Registry { return append(hoststest.Known(), yonderHost()) }
 
-// app wires flame with these hosts, as main does.
-func app(in io.Reader, out, errs io.Writer) *cli.App {
+// program wires flame with these hosts, as main does.
+func program(in io.Reader, out, errs io.Writer) *app.App {
 	settings, _ := config.Load()
-	return &cli.App{
+	return &app.App{
 		Version: "test", Settings: settings, Hosts: registry(), Stdin: in, Stdout: out, Stderr: errs, FirstCommit: git.FirstCommit, Exit: os.Exit,
 		Open: func(at place.Place, longLived bool) (*project.Project, func() error, error) {
 			kept := store.Open(at.Data.Path, store.Options{LongLived: longLived, Ready: at.Data.Ready})
@@ -101,7 +102,7 @@ func user(t *testing.T) (home, dir string) {
 func flame(t *testing.T, stdin string, args ...string) string {
 	t.Helper()
 	var out, errs bytes.Buffer
-	require.Zero(t, app(strings.NewReader(stdin), &out, &errs).Run(t.Context(), args), "%v: %s", args, &errs)
+	require.Zero(t, cli.Run(t.Context(), program(strings.NewReader(stdin), &out, &errs), args), "%v: %s", args, &errs)
 	return out.String()
 }
 
@@ -144,7 +145,7 @@ func spawn(t *testing.T) record.Run {
 	at, err := place.Given(os.Getenv("FLAME_PROJECT_DIR"), "/", os.Getenv("HOME"))
 	require.NoError(t, err)
 	at.Data = place.FolderOf(at, place.Surroundings{FlameDir: os.Getenv("FLAME_DIR"), Home: os.Getenv("HOME")}, git.FirstCommit)
-	a := app(nil, nil, nil)
+	a := program(nil, nil, nil)
 	p, closeProject, err := a.Open(at, true)
 	require.NoError(t, err)
 	defer func() { assert.NoError(t, closeProject()) }()

@@ -1,4 +1,4 @@
-package cli
+package agentcmd
 
 import (
 	"context"
@@ -10,13 +10,14 @@ import (
 
 	"flame/agents"
 	"flame/agents/supervise"
+	"flame/cli/app"
 	"flame/cli/flags"
 	"flame/core"
 	"flame/project"
 	"flame/render"
 )
 
-func newAgentsAttach(a *App) *cobra.Command {
+func newAttach(a *app.App) *cobra.Command {
 	var wait bool
 	cmd := &cobra.Command{
 		Use: "attach ID [PROMPT...]", Short: "Resume an agent that has ended: talk to it, or give it another prompt",
@@ -27,11 +28,11 @@ func newAgentsAttach(a *App) *cobra.Command {
 			"host cannot resume it, another agent begins with its context.",
 	}
 	cmd.Flags().BoolVar(&wait, "wait", false, "wait until it ends, and print its result")
-	return a.asksAgents(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
+	return asksAgents(a, cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
 		if len(args) == 1 {
 			return agentView{a}.attach(ctx, s, args[0])
 		}
-		by := a.caller()
+		by := a.Caller()
 		if a.Hosts.Inside(os.Getenv, supervise.Above()) {
 			by.Trust = project.InHost
 		}
@@ -42,7 +43,7 @@ func newAgentsAttach(a *App) *cobra.Command {
 		if wait {
 			return agentView{a}.awaitResult(ctx, s, run.ID)
 		}
-		return a.out.Print(run, render.Agent(s, run))
+		return a.Out.Print(run, render.Agent(s, run))
 	})
 }
 
@@ -52,7 +53,7 @@ func (v agentView) attach(ctx context.Context, s *agents.Agents, id string) erro
 	if err != nil {
 		return err
 	}
-	if !v.app.atTerminal() {
+	if !v.app.AtTerminal() {
 		return core.Invalidf("there is no terminal to talk at").WithHint("give a prompt, or run in a terminal: cd %s && %s", dir, strings.Join(command, " "))
 	}
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)

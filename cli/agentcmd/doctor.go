@@ -1,4 +1,4 @@
-package cli
+package agentcmd
 
 import (
 	"fmt"
@@ -6,16 +6,17 @@ import (
 	"github.com/spf13/cobra"
 
 	"flame/agents/definition"
+	"flame/cli/app"
 	"flame/cli/flags"
 	"flame/render"
 )
 
-func newAgentsDoctor(a *App) *cobra.Command {
+func newDoctor(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "doctor", Short: "Check the definitions of agents", Example: "  flame agents doctor", Args: flags.Takes(0, 0),
 		Long: "Check every definition of an agent, and report file, line and reason of each problem.\nStatus 1 if a file defines no agent.",
 	}
-	return a.asksCatalog(cmd, func(c definition.Catalog, _ []string) error {
+	return asksCatalog(a, cmd, func(c definition.Catalog, _ []string) error {
 		text, broken := "", false
 		for _, f := range c.Findings {
 			sign := "note  "
@@ -27,11 +28,11 @@ func newAgentsDoctor(a *App) *cobra.Command {
 		if text == "" {
 			text = fmt.Sprintf("ok     %s\n", render.Count(len(c.Definitions), "definition"))
 		}
-		if err := a.out.Print(append([]definition.Flaw{}, c.Findings...), text); err != nil {
+		if err := a.Out.Print(append([]definition.Flaw{}, c.Findings...), text); err != nil {
 			return err
 		}
 		if broken {
-			return errSilent
+			return app.ErrSilent
 		}
 		return nil
 	})

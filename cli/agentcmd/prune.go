@@ -1,4 +1,4 @@
-package cli
+package agentcmd
 
 import (
 	"context"
@@ -9,12 +9,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"flame/agents"
+	"flame/cli/app"
 	"flame/cli/flags"
 	"flame/core"
 	"flame/render"
 )
 
-func newAgentsPrune(a *App) *cobra.Command {
+func newPrune(a *app.App) *cobra.Command {
 	var age time.Duration
 	var look bool
 	cmd := &cobra.Command{
@@ -25,7 +26,7 @@ func newAgentsPrune(a *App) *cobra.Command {
 	}
 	flags.Lasts(cmd, &age, "older-than", 30*24*time.Hour, "minimum time since they ended")
 	cmd.Flags().BoolVar(&look, "dry-run", false, "only say what would be deleted")
-	return a.asksAgents(cmd, func(ctx context.Context, s *agents.Agents, _ []string) error {
+	return asksAgents(a, cmd, func(ctx context.Context, s *agents.Agents, _ []string) error {
 		pruned, err := s.Prune(ctx, s.Project.Now()-core.Millis(age.Milliseconds()), look)
 		if err != nil {
 			return err
@@ -35,6 +36,6 @@ func newAgentsPrune(a *App) *cobra.Command {
 			done = "to delete"
 		}
 		size, count := render.Megabytes(pruned.Bytes), render.Count(len(pruned.Agents), "agent")
-		return a.out.Print(pruned, fmt.Sprintf("%s of %s %s\n%s", size, count, done, strings.Join(pruned.Agents, "\n")))
+		return a.Out.Print(pruned, fmt.Sprintf("%s of %s %s\n%s", size, count, done, strings.Join(pruned.Agents, "\n")))
 	})
 }

@@ -1,4 +1,4 @@
-package cli
+package agentcmd
 
 import (
 	"context"
@@ -8,11 +8,12 @@ import (
 	"flame/agents"
 	"flame/agents/converge"
 	"flame/agents/convergence"
+	"flame/cli/app"
 	"flame/cli/flags"
 	"flame/render"
 )
 
-func newAgentsConverge(a *App) *cobra.Command {
+func newConverge(a *app.App) *cobra.Command {
 	var o converge.Options
 	var schema string
 	cmd := &cobra.Command{
@@ -25,12 +26,12 @@ func newAgentsConverge(a *App) *cobra.Command {
 	flags.Choose(cmd, &o.Format, "output-format", usage, o.Format.Values()...)
 	cmd.Flags().Float64Var(&o.Tolerance, "tolerance", 0, "tolerance within which numbers count as equal")
 	cmd.Flags().StringVar(&schema, "result-schema", "", "a JSON schema: only what it declares is compared")
-	return a.asksAgents(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
+	return asksAgents(a, cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
 		o.Schema = []byte(schema)
-		if o.Format == "" && !a.out.JSON {
+		if o.Format == "" && !a.Out.JSON {
 			o.Format = converge.Markdown
 		}
-		c, err := s.Converge(ctx, a.caller(), args, o)
+		c, err := s.Converge(ctx, a.Caller(), args, o)
 		if err != nil {
 			return err
 		}
@@ -45,5 +46,5 @@ func (v agentView) printConvergence(ctx context.Context, s *agents.Agents, c con
 	if err != nil {
 		return err
 	}
-	return v.app.out.Print(c, text+next)
+	return v.app.Out.Print(c, text+next)
 }

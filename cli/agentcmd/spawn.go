@@ -1,4 +1,4 @@
-package cli
+package agentcmd
 
 import (
 	"context"
@@ -8,13 +8,14 @@ import (
 
 	"flame/agents"
 	"flame/agents/plan"
+	"flame/cli/app"
 	"flame/cli/flags"
 	"flame/config/env"
 	"flame/core/op"
 	"flame/render"
 )
 
-func newAgentsSpawn(a *App) *cobra.Command {
+func newSpawn(a *app.App) *cobra.Command {
 	var r plan.Request
 	var only []string
 	var wait bool
@@ -23,7 +24,7 @@ func newAgentsSpawn(a *App) *cobra.Command {
 		Example: `  flame agents spawn tester "run the tests of the store" --wait`, Args: flags.Takes(2, -1),
 	}
 	own := cmd.Flags()
-	a.frameFlag(cmd, &r.Frame, "frame to put its own below (default: the current one)")
+	a.FrameFlag(cmd, &r.Frame, "frame to put its own below (default: the current one)")
 	own.StringVar(&r.Description, "description", "", "its task in a few words")
 	flags.Choose(cmd, &r.Mode, "permission-mode", "what it may do; more than its caller needs a grant", r.Mode.Values()...)
 	own.StringSliceVar(&only, "tools", nil, "only these tools")
@@ -36,18 +37,18 @@ func newAgentsSpawn(a *App) *cobra.Command {
 	own.Float64Var(&r.BudgetUSD, "budget-usd", 0, "cost limit in US dollars")
 	own.BoolVar(&r.Bare, "no-context", false, "without the context of its frame")
 	own.BoolVar(&wait, "wait", false, "wait until it ends, and print its result")
-	return a.asksAgents(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
+	return asksAgents(a, cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
 		r.Type, r.Prompt = args[0], strings.Join(args[1:], " ")
 		if own.Changed("tools") {
 			r.Tools = &only
 		}
-		run, err := s.Spawn(ctx, a.caller(), r)
+		run, err := s.Spawn(ctx, a.Caller(), r)
 		if err != nil {
 			return err
 		}
 		if wait {
 			return agentView{a}.awaitResult(ctx, s, run.ID)
 		}
-		return a.out.Print(run, render.Agent(s, run))
+		return a.Out.Print(run, render.Agent(s, run))
 	})
 }

@@ -1,4 +1,4 @@
-package cli
+package agentcmd
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 
 	"flame/agents"
 	"flame/agents/result"
+	"flame/cli/app"
 	"flame/cli/flags"
 	"flame/core"
 	"flame/render"
@@ -25,7 +26,7 @@ type shownRun struct {
 
 // showRun shows everything that is kept of an agent.
 func (v agentView) showRun(ctx context.Context, id string) error {
-	return v.app.withRecovered(ctx, func(s *agents.Agents) error {
+	return withRecovered(ctx, v.app, func(s *agents.Agents) error {
 		r, err := s.Result(ctx, id)
 		if err != nil {
 			return err
@@ -38,7 +39,7 @@ func (v agentView) showRun(ctx context.Context, id string) error {
 		if o := r.Outcome; o != nil && o.Stderr != "" {
 			text += "The end of what it wrote to stderr:\n" + o.Stderr + "\n"
 		}
-		return v.app.out.Print(shown, text+"\n"+render.Work(r, 0, 0))
+		return v.app.Out.Print(shown, text+"\n"+render.Work(r, 0, 0))
 	})
 }
 
@@ -64,12 +65,12 @@ func filesIn(dir string) []string {
 	return names
 }
 
-func newAgentsShow(a *App) *cobra.Command {
+func newShow(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "show NAME|ID", Short: "Show the definition of an agent, or everything kept of one that was started",
 		Example: "  flame agents show tester", Args: flags.Takes(1, 1),
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) (names []cobra.Completion, _ cobra.ShellCompDirective) {
-			if catalog, err := a.catalog(); err == nil && len(args) == 0 {
+			if catalog, err := a.Catalog(); err == nil && len(args) == 0 {
 				for _, def := range catalog.Available() {
 					names = append(names, cobra.CompletionWithDesc(def.Name, core.OneLine(def.Description, 80)))
 				}
@@ -81,7 +82,7 @@ func newAgentsShow(a *App) *cobra.Command {
 		if strings.HasPrefix(args[0], "agent-") {
 			return agentView{a}.showRun(cmd.Context(), args[0])
 		}
-		catalog, err := a.catalog()
+		catalog, err := a.Catalog()
 		if err != nil {
 			return err
 		}
@@ -89,7 +90,7 @@ func newAgentsShow(a *App) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return a.out.Print(def, render.Definition(def))
+		return a.Out.Print(def, render.Definition(def))
 	}
 	return cmd
 }

@@ -1,4 +1,4 @@
-package cli
+package agentcmd
 
 import (
 	"context"
@@ -8,18 +8,19 @@ import (
 
 	"flame/agents"
 	"flame/agents/record"
+	"flame/cli/app"
 	"flame/cli/flags"
 	"flame/render"
 )
 
-func newAgentsRuns(a *App) *cobra.Command {
+func newRuns(a *app.App) *cobra.Command {
 	var running bool
 	cmd := &cobra.Command{
 		Use: "runs [ID]", Short: "List the agents that were started, or those below one",
 		Example: "  flame agents runs --running", Args: flags.Takes(0, 1),
 	}
 	cmd.Flags().BoolVar(&running, "running", false, "only running agents")
-	return a.asksAgents(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
+	return asksAgents(a, cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
 		runs, err := s.Below(ctx, strings.Join(args, ""))
 		if err != nil {
 			return err
@@ -28,6 +29,6 @@ func newAgentsRuns(a *App) *cobra.Command {
 		if running {
 			which = "running"
 		}
-		return a.out.Print(append([]record.Run{}, record.Filter(runs, which)...), render.AgentsTable(runs, which, s.Project.Now()))
+		return a.Out.Print(append([]record.Run{}, record.Filter(runs, which)...), render.AgentsTable(runs, which, s.Project.Now()))
 	})
 }

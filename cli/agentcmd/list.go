@@ -1,4 +1,4 @@
-package cli
+package agentcmd
 
 import (
 	"fmt"
@@ -7,16 +7,17 @@ import (
 	"github.com/spf13/cobra"
 
 	"flame/agents/definition"
+	"flame/cli/app"
 	"flame/cli/flags"
 	"flame/core"
 	"flame/render"
 )
 
-func newAgentsList(a *App) *cobra.Command {
+func newList(a *app.App) *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{Use: "list", Short: "List the available agents", Example: "  flame agents list --all", Args: flags.Takes(0, 0)}
 	cmd.Flags().BoolVar(&all, "all", false, "including those that are replaced, hidden or disabled")
-	return a.asksCatalog(cmd, func(c definition.Catalog, _ []string) error {
+	return asksCatalog(a, cmd, func(c definition.Catalog, _ []string) error {
 		shown := []definition.Definition{}
 		var b strings.Builder
 		for _, def := range c.Definitions {
@@ -31,6 +32,6 @@ func newAgentsList(a *App) *cobra.Command {
 		if broken := len(c.Findings); broken > 0 {
 			fmt.Fprintf(&b, "%s; `flame agents doctor` shows what is wrong\n", render.Count(broken, "finding"))
 		}
-		return a.out.Print(shown, b.String())
+		return a.Out.Print(shown, b.String())
 	})
 }

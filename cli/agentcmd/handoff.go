@@ -1,4 +1,4 @@
-package cli
+package agentcmd
 
 import (
 	"context"
@@ -8,10 +8,11 @@ import (
 
 	"flame/agents"
 	"flame/agents/handoff"
+	"flame/cli/app"
 	"flame/cli/flags"
 )
 
-func newAgentsHandoff(a *App) *cobra.Command {
+func newHandoff(a *app.App) *cobra.Command {
 	r := handoff.Request{OnFailure: handoff.Escalate}
 	cmd := &cobra.Command{
 		Use: "handoff ID", Short: "Hand over to an agent until it ends",
@@ -20,9 +21,9 @@ func newAgentsHandoff(a *App) *cobra.Command {
 	cmd.Flags().BoolVar(&r.Transfer, "transfer-control", false, "the session that started it changes no frames until then")
 	flags.Lasts(cmd, &r.Timeout, "timeout", 10*time.Minute, "how long it may take")
 	flags.Choose(cmd, &r.OnFailure, "on-failure", "what to do if it fails", r.OnFailure.Values()...)
-	return a.asksAgents(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
+	return asksAgents(a, cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
 		r.ID = args[0]
-		run, err := s.Handoff(ctx, a.caller(), r)
+		run, err := s.Handoff(ctx, a.Caller(), r)
 		if err != nil {
 			return err
 		}

@@ -1,4 +1,4 @@
-package cli
+package agentcmd
 
 import (
 	"context"
@@ -10,12 +10,13 @@ import (
 	"flame/agents"
 	"flame/agents/converge"
 	"flame/agents/convergence"
+	"flame/cli/app"
 	"flame/cli/flags"
 	"flame/core"
 	"flame/render"
 )
 
-func newAgentsReview(a *App) *cobra.Command {
+func newReview(a *app.App) *cobra.Command {
 	var choices []string
 	var trajectory bool
 	var format converge.Format
@@ -27,7 +28,7 @@ func newAgentsReview(a *App) *cobra.Command {
 	cmd.Flags().BoolVar(&trajectory, "trajectory", false, "print what its agents said and called in one stream, with the conflicts in their places")
 	usage := "output format (default " + string(converge.Markdown) + "; with --json as it was made)"
 	flags.Choose(cmd, &format, "output-format", usage, format.Values()...)
-	return a.asksAgents(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
+	return asksAgents(a, cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
 		if len(args) == 0 {
 			return agentView{a}.listConvergences(ctx, s)
 		}
@@ -47,7 +48,7 @@ func newAgentsReview(a *App) *cobra.Command {
 				return err
 			}
 		}
-		if format == "" && !a.out.JSON {
+		if format == "" && !a.Out.JSON {
 			format = converge.Markdown
 		}
 		if c, err = written(c, format); err != nil {
@@ -93,7 +94,7 @@ func (v agentView) listConvergences(ctx context.Context, s *agents.Agents) error
 	if text == "" {
 		text = "No convergences; `flame agents converge` makes one.\n"
 	}
-	return v.app.out.Print(append([]convergence.Convergence{}, all...), text)
+	return v.app.Out.Print(append([]convergence.Convergence{}, all...), text)
 }
 
 func (v agentView) printTrajectory(ctx context.Context, s *agents.Agents, c convergence.Convergence) error {
@@ -101,5 +102,5 @@ func (v agentView) printTrajectory(ctx context.Context, s *agents.Agents, c conv
 	if err != nil {
 		return err
 	}
-	return v.app.out.Print(append([]converge.Entry{}, entries...), render.Trajectory(entries))
+	return v.app.Out.Print(append([]converge.Entry{}, entries...), render.Trajectory(entries))
 }

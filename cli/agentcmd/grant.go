@@ -1,21 +1,24 @@
-package cli
+package agentcmd
 
 import (
 	"context"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"flame/agents"
 	"flame/agents/permission"
+	"flame/agents/supervise"
+	"flame/cli/app"
 	"flame/cli/flags"
 	"flame/core"
 	"flame/hosts"
 	"flame/render"
 )
 
-func newAgentsGrant(a *App) *cobra.Command {
+func newGrant(a *app.App) *cobra.Command {
 	var g permission.Grant
 	var life time.Duration
 	cmd := &cobra.Command{
@@ -29,8 +32,8 @@ func newAgentsGrant(a *App) *cobra.Command {
 	cmd.Flags().BoolVar(&g.Delegates, "delegates", false, "instead of a wider mode: allow children of --agent the tools that its delegate_grants name")
 	cmd.Flags().StringVar(&g.Reason, "reason", "", "reason, kept in the log")
 	flags.Lasts(cmd, &life, "for", 0, "how long (default: until it is revoked)")
-	return a.asksAgents(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
-		if err := a.mustBeAPerson(); err != nil {
+	return asksAgents(a, cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
+		if err := mustBeAPerson(a); err != nil {
 			return err
 		}
 		if g.Agent != "" {
@@ -39,10 +42,10 @@ func newAgentsGrant(a *App) *cobra.Command {
 				return err
 			}
 			if g.Digest = def.Digest(); def.Origin(s.Dir) != "" {
-				a.note(def.Origin(s.Dir))
+				a.Note(def.Origin(s.Dir))
 			}
 		}
-		if err := a.confirm(args[0], "grant it"); err != nil {
+		if err := a.Confirm(args[0], "grant it"); err != nil {
 			return err
 		}
 		g.Mode = hosts.Mode(args[0])
@@ -53,27 +56,36 @@ func newAgentsGrant(a *App) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return a.out.Print(made, fmt.Sprintf("%s: agents may have %s\n", made.ID, made.Mode))
+		return a.Out.Print(made, fmt.Sprintf("%s: agents may have %s\n", made.ID, made.Mode))
 	})
 }
 
-func newAgentsGrants(a *App) *cobra.Command {
+func newGrants(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{Use: "grants", Short: "List the grants", Example: "  flame agents grants", Args: flags.Takes(0, 0)}
-	return a.asksAgents(cmd, func(ctx context.Context, s *agents.Agents, _ []string) error {
+	return asksAgents(a, cmd, func(ctx context.Context, s *agents.Agents, _ []string) error {
 		all, err := s.Grants().List(ctx)
 		if err != nil {
 			return err
 		}
-		return a.out.Print(append([]permission.Grant{}, all...), render.Grants(all))
+		return a.Out.Print(append([]permission.Grant{}, all...), render.Grants(all))
 	})
 }
 
-func newAgentsRevoke(a *App) *cobra.Command {
+func newRevoke(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{Use: "revoke ID", Short: "Take a grant back", Example: "  flame agents revoke grant-k3x9a1b2", Args: flags.Takes(1, 1)}
-	return a.asksAgents(cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
+	return asksAgents(a, cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
 		if err := s.Grants().Revoke(ctx, args[0]); err != nil {
 			return err
 		}
-		return a.out.Print(map[string]string{"revoked": args[0]}, args[0]+" is revoked; running agents continue\n")
+		return a.Out.Print(map[string]string{"revoked": args[0]}, args[0]+" is revoked; running agents continue\n")
 	})
+}
+
+// mustBeAPerson refuses what models must not do for themselves: without a
+// terminal, or inside a host's session.
+func mustBeAPerson(a *app.App) error {
+	if !a.AtTerminal() || os.Getenv(core.AgentVariable) != "" || a.Hosts.Inside(os.Getenv, supervise.Above()) {
+		return core.Invalidf("a grant is for a person to make").WithHint("run this command yourself, in a terminal of your own")
+	}
+	return nil
 }

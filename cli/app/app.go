@@ -1,0 +1,149 @@
+// Package app is what the commands of the shell share: the parts of the program
+// that they work with, the project that they work on, and how they talk to people.
+package app
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/mattn/go-isatty"
+
+	"flame/agents"
+	"flame/cli/printer"
+	"flame/config"
+	"flame/core"
+	"flame/hosts"
+	"flame/project"
+	"flame/project/place"
+	"flame/project/sweep"
+	"flame/render"
+)
+
+// An App is what commands work with. main fills it.
+type App struct {
+	Version  string
+	Commit   string // empty if the build did not note it
+	Schema   int    // version of the data that the program writes
+	Settings config.Settings
+	Warnings []config.Warning // of settings that could not be used
+	Stdin    io.Reader
+	Stdout   io.Writer
+	Stderr   io.Writer
+	Hosts    hosts.Registry // that flame works in
+
+	// Open opens the project at a place. A long-lived one serves many calls.
+	Open func(at place.Place, longLived bool) (*project.Project, func() error, error)
+	// Agents returns the service that starts agents in a project.
+	Agents func(p *project.Project, at place.Place) (*agents.Agents, error)
+	// FirstCommit asks git for the first commit of a repository.
+	FirstCommit place.Git
+	// Check looks at the data of a place without changing it.
+	Check func(ctx context.Context, at place.Place) []core.Finding
+	// Repair repairs what it can, and keeps a copy of the data as it was.
+	Repair func(ctx context.Context, at place.Place) (core.Repaired, error)
+	// Exit ends the process at once, whatever blocks in it.
+	Exit func(code int)
+
+	TakeTime func() bool     // lets a command take as long as it needs to end after a signal
+	Session  string          // flag --session
+	Out      printer.Printer // as --json selects
+}
+
+// Warn reports settings that are not used.
+func (a *App) Warn() {
+	for _, w := range a.Warnings {
+		a.Say(w)
+	}
+}
+
+// Say tells of a setting that is not used.
+func (a *App) Say(w config.Warning) { a.Note(w.String()) }
+
+// Note tells a person something besides the answer.
+func (a *App) Note(text string) { fmt.Fprintf(a.Stderr, "[flame] %s\n", core.OneLine(text, 2000)) }
+
+// Complain prints an error for people: one line, perhaps a hint.
+func (a *App) Complain(err error) {
+	fmt.Fprintf(a.Stderr, "flame: %s\n", core.OneLine(err.Error(), 2000))
+	var problem *core.Problem
+	if errors.As(err, &problem) && problem.Hint != "" {
+		fmt.Fprintf(a.Stderr, "hint: %s\n", core.OneLine(render.ForShell(problem.Hint), 2000))
+	}
+}
+
+// AtTerminal reports whether a person may be typing.
+func (a *App) AtTerminal() bool {
+	stdin, ok := a.Stdin.(*os.File)
+	return ok && isatty.IsTerminal(stdin.Fd())
+}
+
+// Confirm has the person at the terminal type a word.
+func (a *App) Confirm(word, to string) error {
+	fmt.Fprintf(a.Stderr, "[flame] type %s to %s: ", word, to)
+	typed, err := bufio.NewReader(a.Stdin).ReadString('\n')
+	if strings.TrimSpace(typed) != word {
+		return errors.Join(core.Invalidf("nothing was done"), err)
+	}
+	return nil
+}
+
+// Caller returns on whose behalf commands run.
+func (a *App) Caller() project.Caller {
+	session := a.Session
+	if session == "" {
+		session = a.Hosts.Session(os.Getenv)
+	}
+	return project.Caller{Session: session, Agent: os.Getenv(core.AgentVariable), Host: project.CommandLine}
+}
+
+// With opens the project for one command, does what is due, and runs f.
+func (a *App) With(ctx context.Context, f func(*project.Project) error) error {
+	at, err := a.Place()
+	if err != nil {
+		return err
+	}
+	return a.At(at, false, func(p *project.Project) error {
+		if err := sweep.Once(ctx, p); err != nil && !errors.Is(err, core.ErrUnavailable) {
+			return err
+		}
+		return f(p)
+	})
+}
+
+// At opens the project of a place for f.
+func (a *App) At(at place.Place, longLived bool, f func(*project.Project) error) error {
+	p, closeProject, err := a.Open(at, longLived)
+	if err != nil {
+		return err
+	}
+	err = errors.Join(f(p), closeProject())
+	if notice := at.Data.Notice(); notice != "" {
+		a.Note(notice)
+	}
+	return err
+}
+
+// WithAgents opens the agents of a place for f.
+func (a *App) WithAgents(at place.Place, longLived bool, f func(*agents.Agents) error) error {
+	return a.At(at, longLived, func(p *project.Project) error {
+		s, err := a.Agents(p, at)
+		if err != nil {
+			return err
+		}
+		return f(s)
+	})
+}
+
+// AgentsOf returns the agents of an open project.
+func (a *App) AgentsOf(p *project.Project) (*agents.Agents, error) {
+	at, err := a.Place()
+	if err != nil {
+		return nil, err
+	}
+	return a.Agents(p, at)
+}
