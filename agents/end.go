@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/samber/lo"
+
+	"flame/agents/changes"
 	"flame/agents/handoff"
 	"flame/agents/record"
 	"flame/agents/supervise"
@@ -48,14 +51,15 @@ func (a *Agents) end(ctx context.Context, id string, o supervise.Outcome) error 
 		made = told.Hashes(a.Dir)
 	}
 	run, err := record.Change(ctx, a.Project.Store, id, func(tx project.Tx, run *record.Run) error {
-		if err := record.Spend(tx, *run, o.Progress); err != nil {
+		s := a.Project.Step(tx, project.Caller{})
+		if err := record.Spend(s, *run, o.Progress); err != nil {
 			return err
 		}
 		run.State, run.Outcome, run.Progress, run.Changes, run.Made, run.EndedAt = o.State, &o, o.Progress, changed, made, a.Project.Now()
 		if o.Session != "" {
 			run.Session = o.Session
 		}
-		if err := record.Leave(tx, *run); err != nil {
+		if err := errors.Join(record.Leave(tx, *run), s.CountFrom(run.Session, run.EndedAt+1)); err != nil {
 			return err
 		}
 		return tellEnd(tx, run.EndedAt, *run)
@@ -95,7 +99,7 @@ func tellEnd(tx project.Tx, now core.Millis, run record.Run) error {
 			"task_description": run.Description, "spawn_timestamp": run.CreatedAt, "completion_timestamp": run.EndedAt,
 			"outcome": record.OutcomeOf(run.State), "state": run.State, "stop_reason": o.Reason, "error": o.Error, "stderr": o.Stderr,
 			"partial": o.Partial, "tool_invocation_count": run.Progress.ToolCalls, "retries": run.Progress.Attempt,
-			"artifact_paths": append([]string{}, frame.Artifacts...), "model": model, "machine": record.Machine(),
+			"artifact_paths": lo.Union([]string{}, frame.Artifacts, changes.Paths(run.Changes)), "model": model, "machine": record.Machine(),
 			"tokens": run.Progress.Tokens(), "costUSD": run.Progress.Cost(), "duration_ms": run.EndedAt - run.CreatedAt,
 		}))
 }

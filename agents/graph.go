@@ -58,11 +58,9 @@ func (a *Agents) Graph(ctx context.Context) (*graph.Graph, error) {
 
 // nodeOf is an agent in the graph.
 func nodeOf(run record.Run) graph.Node {
-	usage := run.Progress.Usage
-	usage.CostUSD = run.Progress.Cost()
 	return graph.Node{
 		ID: run.ID, Kind: graph.KindSubagent, Parent: cmp.Or(run.ParentAgent, run.ParentSession), Label: run.Description, Status: string(run.State),
-		AgentType: run.Type, Model: run.Model, Frame: run.Frame, Usage: usage, Started: run.CreatedAt, Ended: run.EndedAt,
+		AgentType: run.Type, Model: run.Model, Frame: run.Frame, Usage: run.Progress.Used(), Started: run.CreatedAt, Ended: run.EndedAt,
 	}
 }
 

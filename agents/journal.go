@@ -108,7 +108,7 @@ func (j journal) Tell(ctx context.Context, p supervise.Progress) (orders supervi
 		return orders, err
 	}
 	_, err = record.Change(ctx, j.a.Project.Store, j.id, func(tx project.Tx, run *record.Run) error {
-		if err := record.Spend(tx, *run, p); err != nil {
+		if err := record.Spend(j.a.Project.Step(tx, project.Caller{}), *run, p); err != nil {
 			return err
 		}
 		run.Progress = p

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -43,14 +42,10 @@ func newImport(a *app.App) *cobra.Command {
 	})
 }
 
-// importPath imports a folder that holds state.json, or else what hosts logged.
+// importPath imports exported frames, or else what hosts logged.
 func importPath(ctx context.Context, known hosts.Registry, p *project.Project, path string) (transfer.Imported, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return transfer.Import(ctx, p, path) // it reports that the folder is missing
-	}
-	if _, err := os.Stat(filepath.Join(path, "state.json")); err == nil && info.IsDir() {
-		return transfer.Import(ctx, p, path)
+	if _, err := os.Stat(path); err != nil || transfer.IsState(path) {
+		return transfer.Import(ctx, p, path) // it reports what is missing
 	}
 	logs, err := known.Formats().Detect(path, nil)
 	if err != nil {

@@ -8,14 +8,17 @@ import (
 	"flame/cli/app"
 	"flame/cli/flags"
 	"flame/project"
-	"flame/project/view"
 	"flame/render"
 )
 
 func newStats(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{Use: "stats", Short: "Count frames, sessions and what they consumed", Example: "  flame stats --json", Args: flags.Takes(0, 0)}
 	return a.Reads(cmd, func(ctx context.Context, p *project.Project, _ []string) error {
-		stats, err := view.StatsOf(ctx, p)
+		service, err := a.AgentsOf(p)
+		if err != nil {
+			return err
+		}
+		stats, err := service.Stats(ctx)
 		if err != nil {
 			return err
 		}

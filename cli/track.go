@@ -15,6 +15,7 @@ import (
 	"flame/cli/flags"
 	"flame/core"
 	"flame/hosts"
+	"flame/render"
 )
 
 func newTrack(a *app.App) *cobra.Command {
@@ -93,6 +94,13 @@ func problemOf(err error, path string, known hosts.Registry) error {
 // remarksOn says what the drawing does not show of the logs.
 func remarksOn(t trail.Trail) string {
 	text := ""
+	all, untold := t.Used()
+	if len(t.Nodes) > 1 {
+		text += "in all: " + render.Usage(all) + "\n"
+	}
+	if untold > 0 {
+		text += "of it by agents whose own share these logs do not tell: " + render.Money(untold) + "\n"
+	}
 	if t.Unknown > 0 {
 		text += fmt.Sprintf("entries of unknown kinds: %d of %d\n", t.Unknown, t.Messages)
 	}

@@ -68,6 +68,18 @@ func (u Usage) Add(v Usage) Usage {
 	}
 }
 
+// Minus returns what u is more than v.
+func (u Usage) Minus(v Usage) Usage {
+	return Usage{
+		TokensIn: u.TokensIn - v.TokensIn, TokensOut: u.TokensOut - v.TokensOut,
+		CacheRead: u.CacheRead - v.CacheRead, CacheWritten: u.CacheWritten - v.CacheWritten,
+		CostUSD: u.CostUSD - v.CostUSD, ToolCalls: u.ToolCalls - v.ToolCalls,
+	}
+}
+
+// Tokens returns how many tokens were used, including cached ones.
+func (u Usage) Tokens() int64 { return u.TokensIn + u.TokensOut + u.CacheRead + u.CacheWritten }
+
 // A Frame is a unit of work. Its ID never changes; Parent is empty for a root.
 type Frame struct {
 	ID                 string   `json:"id"`                           // "frame-" or "plan-" and 8 characters of [a-z0-9]; imported frames keep their own

@@ -110,13 +110,15 @@ func SubagentGoal(title string) string {
 }
 
 // SubagentStats counts what became of child sessions since LastReset. Each
-// session counts once.
+// session got a frame or was skipped, or neither so far, and ended in one way:
+// the first, if it was resumed.
 type SubagentStats struct {
 	TotalDetected       int    `json:"totalDetected"`
 	FramesCreated       int    `json:"framesCreated"`
 	SkippedByHeuristics int    `json:"skippedByHeuristics"`
 	AutoCompleted       int    `json:"autoCompleted"`
 	ManuallyCompleted   int    `json:"manuallyCompleted"`
+	EndedByHost         int    `json:"endedByHost"`
 	LastReset           Millis `json:"lastReset"`
 }
 
@@ -131,6 +133,13 @@ func (s SubagentStats) SkipRate() float64 { return percent(s.SkippedByHeuristics
 // AutoCompleteRate returns the share of frames that ended by idleness, in
 // percent.
 func (s SubagentStats) AutoCompleteRate() float64 { return percent(s.AutoCompleted, s.FramesCreated) }
+
+// ManualRate returns the share of frames that ended by a tool, in percent.
+func (s SubagentStats) ManualRate() float64 { return percent(s.ManuallyCompleted, s.FramesCreated) }
+
+// HostRate returns the share of frames that ended as their host reported, in
+// percent.
+func (s SubagentStats) HostRate() float64 { return percent(s.EndedByHost, s.FramesCreated) }
 
 // percent returns part of whole in percent, and 0 if whole is 0.
 func percent(part, whole int) float64 {

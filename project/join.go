@@ -2,6 +2,7 @@ package project
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 
 	"flame/core"
@@ -97,7 +98,8 @@ func (s *Step) beginIn(work AgentWork, frame core.Frame, workedIn string) error 
 		return err
 	}
 	theirs.Given = work.Given
-	if err := s.SavePresence(session.ID, theirs); err != nil {
+	err = errors.Join(s.SavePresence(session.ID, theirs), s.CountFrom(session.ID, Supervised), s.worksIn(session.ID, frame.ID, session.Current))
+	if err != nil {
 		return err
 	}
 	if session.ID == s.Session.ID {

@@ -18,6 +18,7 @@ type Presence struct {
 	Told     bool    `json:"told,omitempty"`     // a child: its parent has its summary from the host
 	Fallback string  `json:"fallback,omitempty"` // a child: its last message so far
 	Ended    *Ending `json:"ended,omitempty"`    // a child: it has ended, but work below it goes on
+	Counted  bool    `json:"counted,omitempty"`  // a child: how it ended first was counted
 	Given    bool    `json:"given,omitempty"`    // an agent's: its first context came with its task
 	Standing
 }
@@ -38,6 +39,7 @@ type Ending struct {
 	End   core.ChildEnd `json:"end"`
 	Last  string        `json:"last,omitempty"`
 	Idle  bool          `json:"idle,omitempty"`  // flame concluded it from the child's silence
+	Hand  bool          `json:"hand,omitempty"`  // somebody completed it by a tool
 	Agent bool          `json:"agent,omitempty"` // the child is an agent of flame's own; events of its run report the end
 }
 

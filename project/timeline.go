@@ -52,20 +52,27 @@ func (s *Step) moved(before core.Session) error {
 	if frame == "" || frame == before.Current || s.By.Anonymous() {
 		return nil
 	}
-	l, err := s.Worked(s.Session.ID)
+	// What came before it was done in the frame it leaves, or in the root.
+	if err := s.worksIn(s.Session.ID, cmp.Or(before.Current, before.Root, s.Session.Root), frame); err != nil {
+		return err
+	}
+	return s.CountLater("")
+}
+
+// worksIn extends the timeline of a session that works in frame from now on; before it
+// began to be kept, the session worked in first.
+func (s *Step) worksIn(session, first, frame string) error {
+	l, err := s.Worked(session)
 	if err != nil {
 		return err
 	}
-	if len(l) == 0 { // what came before it was done in the frame it leaves, or in the root
-		l = Timeline{{Frame: cmp.Or(before.Current, before.Root, s.Session.Root)}}
+	if len(l) == 0 {
+		l = Timeline{{Frame: first}}
 	}
 	if l = append(l, workedIn{s.Now, frame}); len(l) > maxWorked {
 		l = l[len(l)-maxWorked:]
 	}
-	if err := recordWorked.Save(s.Tx, s.Session.ID, l); err != nil {
-		return err
-	}
-	return s.CountLater("")
+	return recordWorked.Save(s.Tx, session, l)
 }
 
 // ForgetBefore drops what precedes the entry for time t.

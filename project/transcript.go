@@ -2,6 +2,7 @@ package project
 
 import (
 	"iter"
+	"math"
 
 	"flame/core"
 )
@@ -21,7 +22,7 @@ type TranscriptReader func(host, path string, from core.LogPosition) iter.Seq2[c
 type Transcript struct {
 	Path  string           `json:"path"`
 	At    core.LogPosition `json:"at"`
-	Since core.Millis      `json:"since,omitempty"` // older messages were counted from a previous log
+	Since core.Millis      `json:"since,omitempty"` // older messages were counted otherwise: from a previous log, or by a supervisor
 	Until core.Millis      `json:"until,omitempty"` // time of the newest message that was counted
 }
 
@@ -49,4 +50,18 @@ func (s *Step) CountLater(path string) error {
 		}
 	}
 	return s.Tx.SetDeadline(Deadline{Kind: UsageDeadline, Subject: s.Session.ID, Due: s.Now, Set: s.Now})
+}
+
+// Supervised is the time from which a host's log counts for the session of a running
+// agent: never, because the agent's supervisor counts what it uses.
+const Supervised core.Millis = math.MaxInt64
+
+// CountFrom has a session's messages counted by the host only from that time on.
+func (s *Step) CountFrom(session string, since core.Millis) error {
+	var t Transcript
+	if _, err := RecordTranscript.Load(s.Tx, session, &t); err != nil {
+		return err
+	}
+	t.Since = since
+	return RecordTranscript.Save(s.Tx, session, t)
 }

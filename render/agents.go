@@ -166,12 +166,11 @@ func Work(r result.Result, offset, most int) string {
 	if r.Confidence != nil {
 		fmt.Fprintf(&b, "Confidence: %.2f\n", *r.Confidence)
 	}
-	u := r.Usage
-	fmt.Fprintf(&b, "Usage: %d in, %d out, %d read from cache, %d written to it", u.TokensIn, u.TokensOut, u.CacheRead, u.CacheWritten)
+	fmt.Fprintf(&b, "Usage: %s, %s", Usage(r.Usage), Count(r.Progress.Attempt, "retry"))
 	if r.Thinking > 0 {
-		fmt.Fprintf(&b, ", about %d for reasoning", r.Thinking)
+		fmt.Fprintf(&b, "; about %d tokens out were reasoning", r.Thinking)
 	}
-	fmt.Fprintf(&b, "; %s, %s\n", Count(u.ToolCalls, "tool call"), Count(r.Progress.Attempt, "retry"))
+	b.WriteByte('\n')
 	if r.Partial && r.State != core.AgentCompleted {
 		fmt.Fprintf(&b, "Incomplete. Everything it printed is in %s\n", r.Folder)
 	}

@@ -79,7 +79,7 @@ func Status(tree view.Tree) string {
 	if len(tree.Lines) == 0 {
 		return fmt.Sprintf("No frames yet. %s starts one; %s plans several.", op.Push, op.PlanChildren)
 	}
-	text := Current(tree.Current) + "\n" + usageLine(tree.Usage) + Counts(tree.Counts) + "\n" + outline.Legend() + "\n\n" +
+	text := Current(tree.Current) + "\n" + usageLine("Used in it", tree.Usage) + Counts(tree.Counts) + "\n" + outline.Legend() + "\n\n" +
 		outline.Draw(tree.Lines, outline.DrawOptions{Current: tree.Current, MaxLine: 120})
 	if len(text) <= maxStatus {
 		return text
@@ -118,23 +118,27 @@ func Details(d view.Details) string {
 	}
 	b.WriteString(Bullets("Planned children:", f.PlannedChildren) + Bullets("Artifacts:", f.Artifacts) + Bullets("Decisions:", f.Decisions))
 	b.WriteString(Field("Summary", f.Summary) + Field("Results", f.Results) + Field("Log", f.LogPath))
-	b.WriteString(usageLine(f.Usage))
+	b.WriteString(usageLine("Used in it, without its children", f.Usage))
 	return b.String()
 }
 
-// usageLine returns what the work in a frame consumed; it is empty if nothing
-// is known.
-func usageLine(u core.Usage) string {
+// usageLine says what the work in a frame consumed; it is empty if nothing is
+// known.
+func usageLine(what string, u core.Usage) string {
 	if u == (core.Usage{}) {
 		return ""
 	}
-	return "Usage: " + Usage(u) + "\n"
+	return what + ": " + Usage(u) + "\n"
 }
 
 // Usage returns what work consumed.
 func Usage(u core.Usage) string {
+	cost := Money(u.CostUSD)
+	if u.CostUSD == 0 && u.Tokens() > 0 {
+		cost = "cost not known"
+	}
 	return fmt.Sprintf("%s in, %d out, %d cache read, %d cache written, %s, %s",
-		Count(u.TokensIn, "token"), u.TokensOut, u.CacheRead, u.CacheWritten, Count(u.ToolCalls, "tool call"), Money(u.CostUSD))
+		Count(u.TokensIn, "token"), u.TokensOut, u.CacheRead, u.CacheWritten, Count(u.ToolCalls, "tool call"), cost)
 }
 
 // Found lists what a search found.
@@ -170,7 +174,7 @@ func Tree(tree view.Tree, details bool) string {
 // ShortUsage returns what a frame's work consumed in a few words; it is empty
 // if nothing is known.
 func ShortUsage(u core.Usage) string {
-	tokens := u.TokensIn + u.TokensOut + u.CacheRead + u.CacheWritten
+	tokens := u.Tokens()
 	if tokens == 0 {
 		return ""
 	}
@@ -194,22 +198,6 @@ func FoundShort(text string, found []core.Frame) string {
 		}
 	}
 	return b.String()
-}
-
-// Stats counts frames, sessions and what they consumed.
-func Stats(stats view.Stats) string {
-	var b strings.Builder
-	b.WriteString(Count(stats.Total, "frame"))
-	for _, status := range core.Statuses {
-		if n := stats.Frames[status]; n > 0 {
-			fmt.Fprintf(&b, ", %d %s", n, status)
-		}
-	}
-	b.WriteString("\nsessions:")
-	for _, state := range []core.SessionState{core.SessionActive, core.SessionIdle, core.SessionSuspended, core.SessionEnded} {
-		fmt.Fprintf(&b, " %d %s", stats.Sessions[string(state)], state)
-	}
-	return b.String() + "\nusage: " + Usage(stats.Usage)
 }
 
 // PoppedShort says what became of a frame that was popped, and what is left

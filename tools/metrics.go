@@ -12,7 +12,6 @@ import (
 	"flame/agents"
 	"flame/core"
 	"flame/project"
-	"flame/project/children"
 	"flame/project/view"
 )
 
@@ -185,15 +184,23 @@ func (m *Metrics) look(ctx context.Context) error {
 	set := func(n int, name string, labels ...string) {
 		m.set.GetOrCreateFloatCounter(series(name, labels)).Set(float64(n))
 	}
-	all, err := children.Sessions(ctx, m.project, project.Caller{})
+	all, err := m.agents.Stats(ctx)
 	if err != nil {
 		return err
 	}
-	set(all.Stats.TotalDetected, "flame_subagent_native_detected_total")
-	set(all.Stats.FramesCreated, "flame_subagent_native_frames_total")
-	set(all.Stats.SkippedByHeuristics, "flame_subagent_native_skipped_total")
-	set(all.Stats.AutoCompleted, "flame_subagent_native_auto_completed_total")
-	set(all.Stats.ManuallyCompleted, "flame_subagent_native_manually_completed_total")
+	for name, n := range map[string]int{
+		"detected": all.Subagents.TotalDetected, "frames": all.Subagents.FramesCreated, "skipped": all.Subagents.SkippedByHeuristics,
+		"auto_completed": all.Subagents.AutoCompleted, "manually_completed": all.Subagents.ManuallyCompleted, "ended_by_host": all.Subagents.EndedByHost,
+	} {
+		set(n, "flame_subagent_native_"+name+"_total")
+	}
+	for kind, n := range map[string]int64{
+		"in": all.Usage.TokensIn, "out": all.Usage.TokensOut, "cache_read": all.Usage.CacheRead, "cache_written": all.Usage.CacheWritten,
+	} {
+		set(int(n), "flame_tokens_total", "kind", kind)
+	}
+	set(int(all.Usage.ToolCalls), "flame_tool_calls_total")
+	m.set.GetOrCreateFloatCounter("flame_cost_usd_total").Set(all.Usage.CostUSD)
 	runs, err := m.agents.Running(ctx)
 	if err != nil {
 		return err

@@ -118,10 +118,10 @@ func (d subagentDoor) stats(ctx context.Context, by project.Caller, in statsArgs
 	}
 	s := all.Stats
 	var b strings.Builder
-	fmt.Fprintf(&b, "Detected %d, frames created %d, skipped %d, auto-completed %d, manually completed %d, active %d\n",
-		s.TotalDetected, s.FramesCreated, s.SkippedByHeuristics, s.AutoCompleted, s.ManuallyCompleted, active)
+	fmt.Fprintf(&b, "Subagents: %s, active %d\n", render.Subagents(s), active)
 	if s.TotalDetected > 0 {
-		fmt.Fprintf(&b, "Rates: frames %.1f %%, skipped %.1f %%, auto-completed %.1f %%\n", s.FrameRate(), s.SkipRate(), s.AutoCompleteRate())
+		fmt.Fprintf(&b, "Rates: frames %.1f %%, skipped %.1f %% of those detected; auto-completed %.1f %%, manually completed %.1f %%, "+
+			"ended by their host %.1f %% of the frames\n", s.FrameRate(), s.SkipRate(), s.AutoCompleteRate(), s.ManualRate(), s.HostRate())
 	}
 	fmt.Fprintf(&b, "Last reset: %s; sessions tracked: %d; integration %s\n", orNever(s.LastReset), len(all.Sessions), onOff(all.Enabled))
 	if in.ShowActive == nil || *in.ShowActive {

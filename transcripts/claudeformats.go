@@ -15,6 +15,9 @@ var (
 	ClaudeStream = &Format{
 		Name: "Claude Code's stream-json", Host: "claude-code",
 		Lines: func() parser { return new(claudeStream).line },
-		Entry: func(e Entry) bool { return e.Text("type") != "" && e.Text("session_id") != "" },
+		Entry: func(e Entry) bool {
+			speaks := e.Text("type") == "user" || e.Text("type") == "assistant"
+			return e.Text("type") != "" && e.Text("session_id") != "" || speaks && e.Has("message") && !e.Has("sessionId")
+		},
 	}
 )

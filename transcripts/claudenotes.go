@@ -63,6 +63,7 @@ type claudeSpawned struct {
 	AgentID   string `json:"agentId"`
 	AgentType string `json:"agentType"`
 	Status    string `json:"status"`
+	Prompt    string `json:"prompt"`
 	Model     string `json:"resolvedModel"`
 	Tokens    int64  `json:"totalTokens"`
 	ToolCalls int64  `json:"totalToolUseCount"`
@@ -83,7 +84,7 @@ func (s *claudeSpawned) UnmarshalJSON(text []byte) error {
 
 func (s claudeSpawned) note(result core.Part, at core.Millis) core.AgentNote {
 	n := core.AgentNote{
-		ID: s.AgentID, Call: result.CallID, Spawn: true, Type: s.AgentType, Model: s.Model,
+		ID: s.AgentID, Call: result.CallID, Spawn: true, Type: s.AgentType, Prompt: s.Prompt, Model: s.Model,
 		State: claudeStates[s.Status], Tokens: s.Tokens, ToolCalls: s.ToolCalls,
 	}
 	if n.State.Ended() {

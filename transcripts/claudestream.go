@@ -1,6 +1,7 @@
 package transcripts
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -15,6 +16,7 @@ import (
 type claudeStream struct {
 	compacted bool   // the next line that nobody typed is the summary
 	model     string // of the session's own answers
+	session   string // of the last line that names one
 }
 
 // A claudeStreamLine is what we read of a line of the client's output.
@@ -86,9 +88,11 @@ var (
 
 func (s *claudeStream) line(text []byte) core.Message {
 	var l claudeStreamLine
-	if !loose(text, &l) {
-		return other(text)
+	if !loose(text, &l) || l.Type == "" {
+		return aside(other(text), true) // a hook's words, or the shell's
 	}
+	s.session = cmp.Or(l.SessionID, s.session)
+	l.SessionID = s.session
 	switch {
 	case l.Type == "system":
 		s.compacted = s.compacted || l.Subtype == "compact_boundary"

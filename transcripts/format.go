@@ -58,18 +58,26 @@ func (f Formats) String() string {
 // sniff recognizes a format by how a log begins; nil if it is unknown.
 func (f Formats) sniff(head []byte) *Format {
 	for line := range bytes.Lines(head) {
-		var entry Entry
-		if json.Unmarshal(line, &entry) != nil {
-			continue
-		}
-		for _, format := range f {
-			if format.Entry != nil && format.Entry(entry) {
-				return format
-			}
+		if format := f.ofEntry(line); format != nil {
+			return format
 		}
 	}
 	for _, format := range f {
 		if format.Head != nil && format.Head(head) {
+			return format
+		}
+	}
+	return f.ofEntry(head) // one entry on several lines
+}
+
+// ofEntry returns the format that text, the first value in it, is an entry of.
+func (f Formats) ofEntry(text []byte) *Format {
+	var entry Entry
+	if json.NewDecoder(bytes.NewReader(text)).Decode(&entry) != nil {
+		return nil
+	}
+	for _, format := range f {
+		if format.Entry != nil && format.Entry(entry) {
 			return format
 		}
 	}

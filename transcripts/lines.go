@@ -3,6 +3,7 @@ package transcripts
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -30,6 +31,7 @@ type lines struct {
 	buffer []byte
 	number int
 	end    int64 // where the next line begins, in bytes
+	spread bool  // entries span lines
 }
 
 func newLines(r io.Reader) *lines { return &lines{r: bufio.NewReaderSize(r, 64<<10)} }
@@ -52,6 +54,24 @@ func (l *lines) next() (text []byte, err error) {
 		return fmt.Appendf(nil, "%s… (a line of %d bytes)", text, size), nil
 	}
 	return text, nil
+}
+
+// entry is next in a log whose entries may span lines, if its first one does: then an
+// entry is what comes until it is whole.
+func (l *lines) entry() (text []byte, err error) {
+	text, err = l.next()
+	l.spread = l.spread || l.number == 1 && string(text) == "{"
+	if !l.spread || err != nil || string(text) != "{" {
+		return text, err
+	}
+	whole := slices.Clone(text)
+	for size := 0; size < maxLine && (string(text) != "}" || !json.Valid(whole)); size += len(text) {
+		if text, err = l.next(); err != nil && len(text) == 0 {
+			return whole, errors.Join(ErrTorn, err)
+		}
+		whole = append(append(whole, '\n'), text...)
+	}
+	return whole, nil
 }
 
 // read returns a line with its newline, or the beginning of one that is too

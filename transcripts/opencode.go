@@ -120,7 +120,7 @@ func (s openCodeSession) note() core.AgentNote {
 		ID: s.ID, Spawn: s.ParentID != "", Parent: s.ParentID, Type: s.Agent, Description: core.SubagentGoal(s.Title),
 		Model: s.Model.ID, Started: s.Time.Created,
 	}
-	if s.Agent == flameAgent {
+	if s.Agent == flameAgent || s.Agent == "" {
 		n.Type = between(s.Title[len(n.Description):], "(@", " subagent)")
 	}
 	for _, rule := range s.Permission {
@@ -201,7 +201,11 @@ func openCodeMessage(raw []byte) core.Message {
 		Info  openCodeInfo   `json:"info"`
 		Parts []openCodePart `json:"parts"`
 	}
-	if !loose(raw, &entry) || !entry.Info.speaks() {
+	known := loose(raw, &entry)
+	if entry.Info.Role == "" && len(entry.Info.Tools) > 0 {
+		entry.Info.Role = string(core.RoleUser) // only prompts say which tools are offered
+	}
+	if !known || !entry.Info.speaks() {
 		return other(raw)
 	}
 	return entry.Info.message(entry.Parts)

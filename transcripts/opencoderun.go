@@ -18,12 +18,18 @@ func openCodeRunLine(text []byte) core.Message {
 		Part      openCodePart  `json:"part"`
 		Error     openCodeError `json:"error"`
 	}
-	if !loose(text, &l) || l.SessionID == "" {
+	if !loose(text, &l) || l.Type == "" {
+		return aside(other(text), true) // words of others in the same terminal
+	}
+	if l.SessionID == "" {
 		return other(text)
 	}
 	m := core.Message{ID: l.Part.MessageID, Role: core.RoleAssistant, Session: l.SessionID, Time: l.Timestamp}
 	switch l.Type {
 	case "text", "reasoning", "tool_use":
+		if l.Part.Tool != "" {
+			l.Part.Type = "tool" // some leave it out
+		}
 		if l.Part.Synthetic { // the client asks the model to continue
 			m.Role = core.RoleUser
 		}

@@ -49,7 +49,7 @@ func entries(r io.Reader, format *Format, from core.LogPosition, whole bool) ite
 		parse, told, at := format.Lines(), newTold(from.Last), from
 		log := newLines(r)
 		for {
-			text, err := log.next()
+			text, err := log.entry()
 			if errors.Is(err, io.EOF) {
 				return
 			}

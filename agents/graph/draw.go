@@ -142,7 +142,10 @@ func (n Node) line() string {
 	if n.Usage.CostUSD > 0 {
 		parts = append(parts, fmt.Sprintf("$%.4f", n.Usage.CostUSD))
 	}
-	if n.Unparented {
+	switch {
+	case n.Unparented && n.Parent != "":
+		parts = append(parts, "(started by "+core.OneLine(n.Parent, maxLabel)+", which is not here)")
+	case n.Unparented:
 		parts = append(parts, "(started by an unknown agent)")
 	}
 	return strings.Join(parts, " ")

@@ -6,6 +6,7 @@ import (
 
 	"flame/agents/supervise"
 	"flame/project"
+	"flame/project/usage"
 )
 
 // Enrol writes the records of a new agent, which counts in its tree from then on.
@@ -44,13 +45,19 @@ func Leave(tx project.Tx, run Run) error {
 	return Trees.Save(tx, run.Tree, t)
 }
 
-// Spend adds what an agent used since it was told last to what its tree used.
-func Spend(tx project.Tx, run Run, p supervise.Progress) error {
+// Spend adds what an agent used since it was told last to what its tree used, and to its
+// frames.
+func Spend(s *project.Step, run Run, p supervise.Progress) error {
 	var t Tree
-	if _, err := Trees.Load(tx, run.Tree, &t); err != nil {
+	if _, err := Trees.Load(s.Tx, run.Tree, &t); err != nil {
 		return err
 	}
 	t.Tokens += p.Tokens() - run.Progress.Tokens()
 	t.CostUSD += p.Cost() - run.Progress.Cost()
-	return Trees.Save(tx, run.Tree, t)
+	used := p.Used().Minus(run.Progress.Used())
+	own, err := s.Tx.FindSessions(project.SessionQuery{Tracked: true, Parent: run.Session, Limit: 1})
+	if len(own) > 0 && run.Session != "" { // its host's own subagents have frames that they are counted in
+		used = p.Usage.Minus(run.Progress.Usage)
+	}
+	return errors.Join(err, Trees.Save(s.Tx, run.Tree, t), usage.AddSupervised(s, run.Session, run.Frame, used, p.Turns-run.Progress.Turns))
 }

@@ -106,3 +106,22 @@ func OutcomeOf(state core.AgentState) string {
 	}
 	return "failure"
 }
+
+// A Sum is the number of agents and what they used together.
+type Sum struct {
+	Count   int        `json:"count"`
+	Running int        `json:"running"`
+	Usage   core.Usage `json:"usage"`
+}
+
+// SumOf adds agents up.
+func SumOf(runs []Run) (sum Sum) {
+	for _, run := range runs {
+		sum.Count++
+		if !run.State.Ended() {
+			sum.Running++
+		}
+		sum.Usage = sum.Usage.Add(run.Progress.Used())
+	}
+	return sum
+}

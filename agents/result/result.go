@@ -42,9 +42,8 @@ func Of(tx project.Tx, data, id string) (Result, error) {
 	}
 	r := Result{
 		Run: run, Text: run.Progress.Text, Files: changes.Paths(run.Changes), Partial: true, Thinking: run.Progress.Thinking,
-		Usage: run.Progress.Usage, Folder: record.Folder(data, run.ID), Artifacts: []string{}, Decisions: []string{},
+		Usage: run.Progress.Used(), Folder: record.Folder(data, run.ID), Artifacts: []string{}, Decisions: []string{},
 	}
-	r.Usage.CostUSD = run.Progress.Cost()
 	if o := run.Outcome; o != nil {
 		r.Text, r.Partial, r.StopReason = o.Text, o.Partial, o.Reason
 	}

@@ -98,10 +98,15 @@ type Progress struct {
 // Cost returns what the agent has cost as far as is known, in US dollars.
 func (p Progress) Cost() float64 { return max(p.Usage.CostUSD, p.TreeUSD) }
 
-// Tokens returns how many tokens the agent has used, including cached ones.
-func (p Progress) Tokens() int64 {
-	return p.Usage.TokensIn + p.Usage.TokensOut + p.Usage.CacheRead + p.Usage.CacheWritten
+// Used returns what the agent has used; its cost is Cost.
+func (p Progress) Used() core.Usage {
+	used := p.Usage
+	used.CostUSD = p.Cost()
+	return used
 }
+
+// Tokens returns how many tokens the agent has used, including cached ones.
+func (p Progress) Tokens() int64 { return p.Usage.Tokens() }
 
 // An Outcome is how an agent ended.
 type Outcome struct {

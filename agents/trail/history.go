@@ -42,6 +42,7 @@ func (t Trail) History() transfer.State {
 // frame returns the node as a finished frame.
 func (n Node) frame() transfer.StateFrame {
 	usage := n.Usage
+	usage.CostUSD += n.UntoldUSD
 	end := max(n.Ended, n.Started)
 	f := transfer.StateFrame{
 		SessionID: frameOf(n.ID), Session: n.ID, Goal: cmp.Or(core.OneLine(cmp.Or(n.Description, n.Prompt), maxGoal), string(n.Kind)+" "+n.ID),

@@ -28,7 +28,7 @@ type Node struct {
 	// start it.
 	ID            string          `json:"id"`
 	Kind          graph.Kind      `json:"kind"`                 // KindSession or KindSubagent
-	Parent        string          `json:"parent,omitempty"`     // empty for a root
+	Parent        string          `json:"parent,omitempty"`     // empty for a root; of one without a Parent in the logs, what they call it
 	Unparented    bool            `json:"unparented,omitempty"` // the logs do not say, or not yet, who started it
 	Depth         int             `json:"depth"`                // 0 for a root
 	Agent         string          `json:"agent,omitempty"`      // of an agent that flame started: flame's id
@@ -44,12 +44,23 @@ type Node struct {
 	Denied        []string        `json:"denied,omitempty"` // tools that it could not use
 	State         core.AgentState `json:"state"`
 	Error         string          `json:"error,omitempty"`
-	Result        string          `json:"result,omitempty"` // its last words
-	Usage         core.Usage      `json:"usage"`            // its own, without what it started
+	Result        string          `json:"result,omitempty"`    // its last words
+	Usage         core.Usage      `json:"usage"`               // its own, without what it started
+	UntoldUSD     float64         `json:"untoldUSD,omitempty"` // that agents below it cost beyond their own usage here
 	ContextTokens int64           `json:"contextTokens,omitempty"`
 	Messages      int             `json:"messages"`
 	Started       core.Millis     `json:"started,omitempty"`
 	Ended         core.Millis     `json:"ended,omitempty"`
+}
+
+// Used returns what all of them used, and what of that costs agents that the logs do
+// not tell apart, in US dollars.
+func (t Trail) Used() (all core.Usage, untold float64) {
+	for _, n := range t.Nodes {
+		all, untold = all.Add(n.Usage), untold+n.UntoldUSD
+	}
+	all.CostUSD += untold
+	return all, untold
 }
 
 // An UnreadLog is one that could not be read to its end.

@@ -102,8 +102,8 @@ func TestALogTellsWhoStartedWhom(t *testing.T) {
 			logSamples + "stream-resume-subagent-sendmessage.ndjson", "session  \"\" completed\n  subagent general-purpose \"sub job A\" completed\n",
 		},
 		"what OpenCode printed": {logSamples + "family/run.ndjson", `session  "" completed
-  subagent reader "do two" completed
   subagent general "do one" completed
+  subagent reader "do two" completed
   subagent general "go wrong" error
 `},
 		"OpenCode's export": {logSamples + "family/export.json", `session build "A title" completed
@@ -146,16 +146,22 @@ func TestANodeTellsAllThatIsKnown(t *testing.T) {
 
 func TestTokensAreCountedOnce(t *testing.T) {
 	t.Parallel()
-	sum := func(told trail.Trail) (u core.Usage) {
-		for _, n := range told.Nodes {
-			u = u.Add(n.Usage)
-		}
-		return u
+	sum := func(told trail.Trail) core.Usage {
+		used, _ := told.Used()
+		return used
 	}
 	files := track(t, logSamples+"family/claude")
 	const said = 0.10934 // total_cost_usd of the client's last line
 	assert.InDelta(t, said, sum(files).CostUSD, 1e-9)
-	assert.InDelta(t, said, sum(track(t, logSamples+"family/stream.ndjson")).CostUSD, 1e-9)
+	printed := track(t, logSamples+"family/stream.ndjson")
+	assert.InDelta(t, said, sum(printed).CostUSD, 1e-9)
+	for i, n := range printed.Nodes {
+		if n.Usage.Tokens() == files.Nodes[i].Usage.Tokens() {
+			assert.InDelta(t, files.Nodes[i].Usage.CostUSD, n.Usage.CostUSD, 1e-9, "whichever log is read, %s cost the same", n.ID)
+		}
+	}
+	_, untold := printed.Used()
+	assert.InDelta(t, 0.038052, untold, 1e-9, "of agents that the client does not print in full")
 
 	file, err := hoststest.Known().Formats().Detect(logSamples+"family/claude", nil)
 	require.NoError(t, err)
@@ -302,6 +308,53 @@ no JSON
 	told := track(t, dir)
 	assert.Equal(t, []int{5, 1, 2}, []int{told.Messages, told.Aside, told.Unknown})
 	assert.Equal(t, []string{"Read"}, told.Nodes[0].Tools)
+}
+
+func TestWordsBetweenWhatAHostPrintsAreNoEntries(t *testing.T) {
+	t.Parallel()
+	told := track(t, logSamples+"stream-compact-manual.ndjson")
+	assert.Zero(t, told.Unknown, "a hook's words are among them")
+	assert.Positive(t, told.Aside)
+}
+
+func TestSessionsStandInTheOrderOfTime(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for name, at := range map[string]string{"a": "2026-11-20T12:00:00Z", "b": "2026-11-20T10:00:00Z", "c": "2026-11-20T11:00:00Z"} {
+		line := fmt.Sprintf(`{"type":"user","sessionId":%q,"timestamp":%q,"message":{"content":%q}}`+"\n", name, at, at)
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name+".jsonl"), []byte(line), 0o600))
+	}
+	ids := lo.Map(track(t, dir).Nodes, func(n trail.Node, _ int) string { return n.ID })
+	assert.Equal(t, []string{"b", "c", "a"}, ids)
+}
+
+func TestALoneExportNamesItsParent(t *testing.T) {
+	t.Parallel()
+	told := track(t, logSamples+"samples/export.json")
+	require.Len(t, told.Nodes, 1)
+	n := told.Nodes[0]
+	assert.Equal(t, []any{"ses_49c7c7eb8ffev6NZJAKSt5p48e", true, 0}, []any{n.Parent, n.Unparented, n.Depth})
+	var drawn strings.Builder
+	require.NoError(t, trail.Draw(&drawn, told, "tree"))
+	assert.Contains(t, drawn.String(), "(started by ses_49c7c7eb8ffev6NZJAKSt5p48e, which is not here)")
+	assert.Len(t, told.History().RootFrameIDs, 1, "it is imported as a root")
+}
+
+// TestSamplesOfDocumentsAreRead is about entries as documents show them: on several
+// lines, and without what does not matter there.
+func TestSamplesOfDocumentsAreRead(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"stream.ndjson": "session  \"\" active\n  subagent general-purpose \"Add\" completed\n",
+		"task.json":     "subagent  \"What is 2+2?\" completed unparented\n",
+		"agent.jsonl":   "subagent  \"What is 2+2?\" initializing unparented\n",
+		"run.json":      "session  \"\" active\n  subagent explore \"Search CLI files\" completed\n",
+		"export.json":   "subagent explore \"Search CLI files\" initializing unparented\n",
+	} {
+		told := track(t, logSamples+"samples/"+name)
+		assert.Equal(t, want, outline(told), name)
+		assert.Zero(t, told.Unknown, name)
+	}
 }
 
 func BenchmarkTracking10000AgentsInAChain(b *testing.B) {

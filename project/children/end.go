@@ -125,6 +125,9 @@ func endChild(s *project.Step, id string, how project.Ending) error {
 	}
 	err = s.As(session, func(s *project.Step) error {
 		s.Session.IsCompleted, s.Session.Current, s.Session.State = true, "", core.SessionEnded
+		if err := countEnd(s, how); err != nil {
+			return err
+		}
 		if err := s.Tx.ClearDeadline(IdleDeadline, id); err != nil {
 			return err
 		}

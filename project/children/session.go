@@ -127,13 +127,7 @@ func CompleteIdle(s *project.Step, id string) error {
 	if err != nil || !session.Idle() || session.IsCompleted || !session.HasFrame() {
 		return project.IgnoreMissing(err)
 	}
-	if err := endChild(s, id, project.Ending{End: core.ChildCompleted, Idle: true}); err != nil {
-		return err
-	}
-	if session, err = s.Tx.Session(id); err != nil || !session.IsCompleted {
-		return err
-	}
-	return countSubagents(s, func(c *core.SubagentStats) { c.AutoCompleted++ })
+	return endChild(s, id, project.Ending{End: core.ChildCompleted, Idle: true})
 }
 
 // Tracked are the tracked child sessions and their counters.
@@ -196,15 +190,13 @@ func Complete(ctx context.Context, p *project.Project, by project.Caller, ref st
 		if err := mayComplete(s, session); err != nil {
 			return err
 		}
-		how := project.Ending{End: core.EndOf(status), Last: args.Summary}
+		how := project.Ending{End: core.EndOf(status), Last: args.Summary, Hand: true}
 		if err := endChild(s, session.ID, how); err != nil {
 			return err
 		}
-		if done.Frame, err = s.Tx.Frame(session.Root); err != nil {
-			return err
-		}
 		done.Session.IsCompleted = true
-		return countSubagents(s, func(c *core.SubagentStats) { c.ManuallyCompleted++ })
+		done.Frame, err = s.Tx.Frame(session.Root)
+		return err
 	})
 	return done, err
 }

@@ -60,6 +60,32 @@ func TestAnUnmatchedSubagentWaitsForTheHeuristics(t *testing.T) {
 	assert.Equal(t, 3, all.Sessions[0].MessageCount, "the same message twice is once")
 	require.True(t, all.Sessions[0].HasFrame())
 	assert.Equal(t, parent.ID, f.Get(all.Sessions[0].Root).Parent)
+	assert.Equal(t, core.SubagentStats{TotalDetected: 1, FramesCreated: 1}, stats(f), "what has a frame after all was not skipped")
+}
+
+func TestEachSubagentIsCountedByHowItEndedFirst(t *testing.T) {
+	t.Parallel()
+	f := projecttest.New(t)
+	f.Push(projecttest.Host("s"), "work")
+	for _, id := range []string{"idle", "hand", "host", "lost", "open"} {
+		f.StartChild(id, id+" subagent")
+	}
+	require.NoError(t, turns.End(f.Ctx, f.Project, projecttest.Child("idle"), turns.Turn{}))
+	f.Clock += 6_000
+	require.NoError(t, sweep.Once(f.Ctx, f.Project))
+	_, err := children.Complete(f.Ctx, f.Project, projecttest.Host("s"), "hand", core.Completed, "done")
+	require.NoError(t, err)
+	ended := children.Ended{Session: "host", End: core.ChildCompleted, Last: "done"}
+	require.NoError(t, children.End(f.Ctx, f.Project, projecttest.Host("s"), ended))
+	require.NoError(t, children.Orphan(f.Ctx, f.Project, projecttest.Host("s"), []string{"open"}))
+	want := core.SubagentStats{TotalDetected: 5, FramesCreated: 5, AutoCompleted: 1, ManuallyCompleted: 1, EndedByHost: 2}
+	assert.Equal(t, want, stats(f))
+	assert.InDelta(t, 80, want.AutoCompleteRate()+want.ManualRate()+want.HostRate(), 1e-9, "one of five still works")
+
+	_, err = children.Continue(f.Ctx, f.Project, projecttest.Host("s"), "host", 0)
+	require.NoError(t, err)
+	require.NoError(t, children.End(f.Ctx, f.Project, projecttest.Host("s"), ended))
+	assert.Equal(t, want, stats(f), "one that goes on and ends again is the same one")
 }
 
 func TestAnIdleSubagentIsCompletedAfterTheDelay(t *testing.T) {

@@ -27,6 +27,25 @@ func countSubagents(s *project.Step, count func(*core.SubagentStats)) error {
 	return recordSubagentStats.Save(s.Tx, statSubagents, stats)
 }
 
+// countEnd counts how the caller's session, a tracked child with a frame, ended first.
+func countEnd(s *project.Step, how project.Ending) error {
+	theirs, err := s.PresenceOf(s.Session.ID)
+	if err != nil || !s.Session.Tracked || !s.Session.HasFrame() || theirs.Counted {
+		return err
+	}
+	theirs.Counted = true
+	return errors.Join(s.SavePresence(s.Session.ID, theirs), countSubagents(s, func(c *core.SubagentStats) {
+		switch {
+		case how.Idle:
+			c.AutoCompleted++
+		case how.Hand:
+			c.ManuallyCompleted++
+		default:
+			c.EndedByHost++
+		}
+	}))
+}
+
 // register makes the caller's session a tracked subagent, if tracking is enabled. framed
 // says that it has a frame already.
 func register(s *project.Step, framed bool) error {
@@ -96,7 +115,14 @@ func makeTrackedFrame(s *project.Step, parent string) error {
 	if err := makeChild(s, parent); err != nil {
 		return err
 	}
-	return countSubagents(s, func(c *core.SubagentStats) { c.FramesCreated++ })
+	skipped := s.Session.Skipped
+	s.Session.Skipped = false
+	return countSubagents(s, func(c *core.SubagentStats) {
+		c.FramesCreated++
+		if skipped {
+			c.SkippedByHeuristics = max(0, c.SkippedByHeuristics-1) // the counters may have been reset since
+		}
+	})
 }
 
 // makeChild gives the caller's session a frame of its own below parent.

@@ -24,8 +24,21 @@ type Imported struct {
 	Repaired  []string // what was repaired, in words
 }
 
-// Import reads a folder in the seeds' format: state.json and frames/*.json. Frames keep
-// their ids; importing the same again changes nothing. It works in batches, each complete
+const stateName = "state.json"
+
+// IsState reports whether path is what Import reads, rather than a log of a host.
+func IsState(path string) bool {
+	if _, err := os.Stat(filepath.Join(path, stateName)); err == nil {
+		return true
+	}
+	var file struct {
+		Frames map[string]json.RawMessage `json:"frames"`
+	}
+	return filepath.Ext(path) == ".json" && readJSON(path, &file) == nil && file.Frames != nil
+}
+
+// Import reads a folder in the seeds' format: state.json and frames/*.json, or such a
+// file, whatever its name, with the frames beside it. Frames keep their ids; importing the same again changes nothing. It works in batches, each complete
 // in itself, so an interrupted import can be repeated.
 func Import(ctx context.Context, p *project.Project, dir string) (done Imported, err error) {
 	state, err := readState(dir)
@@ -99,8 +112,11 @@ func sameState(a, b StateFrame) bool {
 
 // readState reads state.json and the frame files beside it. If both have a frame,
 // state.json wins, as in the reference.
-func readState(dir string) (state State, err error) {
-	main := filepath.Join(dir, "state.json")
+func readState(path string) (state State, err error) {
+	main, dir := filepath.Join(path, stateName), path
+	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+		main, dir = path, filepath.Dir(path)
+	}
 	if err := readJSON(main, &state); err != nil {
 		return state, err
 	}

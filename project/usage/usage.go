@@ -52,14 +52,31 @@ func Add(s *project.Step, usages []Message) error {
 	if len(fresh) == 0 {
 		return nil
 	}
-	spent := make([]spending, len(fresh))
-	for i, u := range fresh {
-		spent[i] = spending{at: u.At, usage: u.Usage, context: u.Context, messages: 1}
+	var log project.Transcript
+	if _, err := project.RecordTranscript.Load(s.Tx, s.Session.ID, &log); err != nil {
+		return err
+	}
+	var spent []spending
+	for _, u := range fresh {
+		if u.At >= log.Since {
+			spent = append(spent, spending{at: u.At, usage: u.Usage, context: u.Context, messages: 1})
+		}
 	}
 	if err := spend(s, s.Session, home, spent); err != nil {
 		return err
 	}
 	return recordCounted.Save(s.Tx, s.Session.ID, fresh[len(fresh)-1].ID)
+}
+
+// AddSupervised counts what the supervisor of an agent saw it use since the last call:
+// tokens, USD, tool calls and answers. It is charged to the frame that the agent's
+// session works in, or to the agent's own if the session is not known.
+func AddSupervised(s *project.Step, session, own string, used core.Usage, answers int) error {
+	worked, err := s.Worked(session)
+	if err != nil || used == (core.Usage{}) {
+		return err
+	}
+	return charge(s, worked.At(s.Now, own), spending{usage: used, messages: answers})
 }
 
 // A spending is the usage of some messages at one time.
@@ -241,7 +258,7 @@ func counted(s *project.Step, d project.Deadline, log project.Transcript, home s
 	if _, err := project.RecordTranscript.Load(s.Tx, d.Subject, &now); err != nil {
 		return err
 	}
-	if now.Path != log.Path || now.At != log.At {
+	if now.Path != log.Path || now.At != log.At || now.Since > 0 && now.Since != log.Since {
 		return nil
 	}
 	if told.next != log {

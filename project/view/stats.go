@@ -11,7 +11,7 @@ import (
 type Stats struct {
 	Frames   map[core.Status]int `json:"frames"`
 	Total    int                 `json:"total"`
-	Sessions map[string]int      `json:"sessions"` // by state, of the last thousand
+	Sessions map[string]int      `json:"sessions"` // of people in hosts, by state; neither subagents nor the shell
 	Usage    core.Usage          `json:"usage"`
 	Revision int64               `json:"revision"`
 }
@@ -26,13 +26,15 @@ func StatsOf(ctx context.Context, p *project.Project) (stats Stats, err error) {
 		if stats.Revision, _, err = tx.Revision(); err != nil {
 			return err
 		}
-		sessions, err := tx.FindSessions(project.SessionQuery{Limit: 1000})
+		sessions, err := tx.FindSessions(project.SessionQuery{})
 		if err != nil {
 			return err
 		}
 		stats.Sessions = map[string]int{}
 		for _, session := range sessions {
-			stats.Sessions[string(session.State)]++
+			if session.Parent == "" && session.Host != project.CommandLine {
+				stats.Sessions[string(session.State)]++
+			}
 		}
 		stats.Usage, err = tx.TotalUsage()
 		return err
