@@ -6,6 +6,7 @@ import (
 	"unicode/utf16"
 
 	"flame/core"
+	"flame/core/compaction"
 	"flame/render"
 )
 
@@ -288,16 +289,16 @@ func goldenSubagentHeuristics(_ core.Millis, in struct {
 }
 
 func goldenCompactionPrompt(now core.Millis, in struct {
-	Frame                goldenFrame         `json:"frame"`
-	Type                 core.CompactionType `json:"type"`
-	AncestorsParentFirst []goldenFrame       `json:"ancestorsParentFirst"`
-	Siblings             []goldenFrame       `json:"siblings"`
+	Frame                goldenFrame     `json:"frame"`
+	Type                 compaction.Type `json:"type"`
+	AncestorsParentFirst []goldenFrame   `json:"ancestorsParentFirst"`
+	Siblings             []goldenFrame   `json:"siblings"`
 }, expected map[string]any) map[string]any {
-	input := core.CompactionInput{Type: in.Type, Frame: in.Frame.frame(), Siblings: framesOf(in.Siblings), Now: now}
+	input := compaction.Input{Type: in.Type, Frame: in.Frame.frame(), Siblings: framesOf(in.Siblings), Now: now}
 	if above := framesOf(in.AncestorsParentFirst); len(above) > 0 {
 		input.Parent = &above[0]
 	}
-	prompt := core.CompactionPrompt(input)
+	prompt := compaction.Prompt(input)
 	which := func(field string, contained bool) []any {
 		found := []any{}
 		texts, _ := expected[field].([]any)

@@ -32,6 +32,7 @@ type event struct {
 	Background  []struct {
 		ID string `json:"id"`
 	} `json:"background_tasks"` // still running
+	Trigger string `json:"trigger"` // of a compaction: manual or auto
 	Summary string `json:"compact_summary"`
 }
 

@@ -24,6 +24,10 @@ import (
 // over 10,000 to a file and shows the model its first 2 KB (observed).
 const maxInjected = 9_500
 
+// maxCompaction bounds what is added to the instructions for a summary, in UTF-16 code
+// units: Claude Code prints it, and keeps it in the history (observed).
+const maxCompaction = 600
+
 // A row says what one event of Claude Code means to flame.
 type row struct {
 	event string
@@ -228,11 +232,11 @@ func (x *exchange) toolFailed() error {
 // compacting answers in plain text, which Claude Code adds to its own
 // instructions for the summary; it rejects JSON there (observed).
 func (x *exchange) compacting() error {
-	_, prompt, err := stack.CompactionPrompt(x.ctx, x.p, x.caller(), "")
+	note, err := stack.CompactionNote(x.ctx, x.p, x.caller(), x.Trigger == "manual", maxCompaction)
 	if errors.Is(err, core.ErrNotFound) {
 		return nil
 	}
-	x.answer.text = prompt
+	x.answer.text = note
 	return err
 }
 

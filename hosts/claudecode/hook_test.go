@@ -272,7 +272,8 @@ func TestACompactionIsAskedForAndCaught(t *testing.T) {
 	assert.Empty(t, s.send("PreCompact", nil), "a session that flame does not know")
 	s.prompt("main work")
 	asked := s.send("PreCompact", map[string]any{"trigger": "auto"})
-	assert.True(t, strings.HasPrefix(asked, "# Summary of a flame frame"), "plain text: %s", asked)
+	assert.True(t, strings.HasPrefix(asked, "Flame frame frame-"), "plain text: %s", asked)
+	assert.Contains(t, asked, "outgrew its room")
 	assert.Contains(t, s.send("SessionStart", map[string]any{"source": "compact"}), "current-frame")
 	s.send("PostCompact", map[string]any{"compact_summary": " \n"})
 	assert.Equal(t, "in_progress main work\n", s.tree(), "one that says nothing")
@@ -286,6 +287,33 @@ func TestACompactionIsAskedForAndCaught(t *testing.T) {
 	require.NoError(t, err)
 	s.send("PostCompact", map[string]any{"compact_summary": "made"})
 	assert.Equal(t, "in_progress main work: THE-SUMMARY\n  completed piece: mine\n\n---\n\nmade\n", s.tree(), "a pop waited for it")
+}
+
+func TestTheNoteForACompactionIsShortAndTrue(t *testing.T) {
+	t.Parallel()
+	s := newSession(t)
+	s.prompt("\x1b[31m" + strings.Repeat("a very long goal ", 60))
+	by := project.Caller{Session: "main", Host: "claude-code", Trust: project.Stamped}
+	piece, err := stack.Push(context.Background(), s.p, by, "piece", "")
+	require.NoError(t, err)
+	for i := range 5 {
+		_, _, err = stack.AddDecision(context.Background(), s.p, by, "", fmt.Sprint("choice ", i, strings.Repeat(" and why", 30)))
+		require.NoError(t, err)
+	}
+	for trigger, says := range map[string]string{"auto": "outgrew its room", "manual": "This is a checkpoint"} {
+		note := s.send("PreCompact", map[string]any{"trigger": trigger})
+		assert.LessOrEqual(t, len([]rune(note)), 600)
+		assert.Contains(t, note, piece.ID+" (in_progress): piece")
+		assert.Contains(t, note, says)
+		assert.NotContains(t, note, "\x1b")
+		assert.NotContains(t, note, "overflow")
+		assert.Contains(t, note, "Decided: ")
+	}
+	assert.NotContains(t, s.send("PreCompact", map[string]any{"trigger": "manual"}), "outgrew")
+
+	_, err = stack.Pop(context.Background(), s.p, by, stack.PopArgs{Status: core.Completed, GenerateSummary: true})
+	require.NoError(t, err)
+	assert.Contains(t, s.send("PreCompact", map[string]any{"trigger": "manual"}), "This piece of work ends here")
 }
 
 func TestFilesBecomeArtifacts(t *testing.T) {

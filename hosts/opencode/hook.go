@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"flame/core"
+	"flame/core/compaction"
 	"flame/core/op"
 	"flame/hosts"
 	"flame/project"
@@ -175,7 +176,7 @@ func (x *exchange) compacting() error {
 	switch {
 	case errors.Is(err, core.ErrNotFound):
 		return nil
-	case kind == core.Overflow:
+	case kind == compaction.Overflow:
 		x.answer.Context = []string{prompt}
 	default:
 		x.answer.Prompt = prompt

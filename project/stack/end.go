@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"flame/core"
+	"flame/core/compaction"
 	"flame/project"
 )
 
@@ -35,13 +36,13 @@ func (a *PopArgs) Check() (err error) {
 
 // Popped is the result of Pop.
 type Popped struct {
-	Frame   core.Frame              // as it is now
-	Parent  *core.Frame             // nil for a root
-	Current string                  // id of the caller's current frame now; empty without one
-	Planned []core.Frame            // its planned children, left over
-	Open    []core.Frame            // its children still in progress, with Force
-	Next    *core.Frame             // the first planned frame beside it; nil without one
-	Pending *core.PendingCompletion // set if the frame waits for a summary
+	Frame   core.Frame          // as it is now
+	Parent  *core.Frame         // nil for a root
+	Current string              // id of the caller's current frame now; empty without one
+	Planned []core.Frame        // its planned children, left over
+	Open    []core.Frame        // its children still in progress, with Force
+	Next    *core.Frame         // the first planned frame beside it; nil without one
+	Pending *compaction.Pending // set if the frame waits for a summary
 }
 
 // Finish ends popped.Frame and moves the caller's current frame out of it.
@@ -101,15 +102,15 @@ func Children(s *project.Step, id string, status core.Status) ([]core.Frame, err
 
 // The kinds of records and deadlines that compactions need.
 const (
-	recordPending    project.Kind[core.PendingCompletion] = "pending_completion" // by frame
-	recordCompaction project.Kind[compactionMark]         = "compaction"         // by frame: what its next compaction is for
-	SummaryDeadline                                       = "pending_completion" // by frame: give up waiting for a summary
+	recordPending    project.Kind[compaction.Pending] = "pending_completion" // by frame
+	recordCompaction project.Kind[compactionMark]     = "compaction"         // by frame: what its next compaction is for
+	SummaryDeadline                                   = "pending_completion" // by frame: give up waiting for a summary
 )
 
 // A compactionMark says what a frame's next compaction is for.
 type compactionMark struct {
-	Type core.CompactionType `json:"type"`
-	Note string              `json:"note,omitempty"`
+	Type compaction.Type `json:"type"`
+	Note string          `json:"note,omitempty"`
 }
 
 // forgetCompaction drops everything that waits for a compaction of the frame.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"flame/core"
+	"flame/core/compaction"
 	"flame/project"
 )
 
@@ -22,7 +23,7 @@ const noSummary = "(no summary: the compaction that was to bring it did not come
 // awaitSummary leaves popped.Frame in progress until a summary comes.
 func awaitSummary(s *project.Step, popped *Popped, args PopArgs) error {
 	frame := popped.Frame
-	pending := core.PendingCompletion{
+	pending := compaction.Pending{
 		Frame: frame.ID, Status: args.Status, Summary: args.Summary,
 		Results: args.Results, Confidence: args.Confidence,
 		RequestedAt: s.Now, Due: s.Now + core.Millis(pendingTimeout.Milliseconds()),
@@ -32,13 +33,13 @@ func awaitSummary(s *project.Step, popped *Popped, args PopArgs) error {
 	if err := recordPending.Save(s.Tx, frame.ID, pending); err != nil {
 		return err
 	}
-	if err := recordCompaction.Save(s.Tx, frame.ID, compactionMark{Type: core.FrameCompletion}); err != nil {
+	if err := recordCompaction.Save(s.Tx, frame.ID, compactionMark{Type: compaction.FrameCompletion}); err != nil {
 		return err
 	}
 	if err := s.Tx.SetDeadline(project.Deadline{Kind: SummaryDeadline, Subject: frame.ID, Due: pending.Due, Set: s.Now}); err != nil {
 		return err
 	}
-	return s.Emit(core.CompactionRequested, frame.ID, map[string]any{"type": core.FrameCompletion})
+	return s.Emit(core.CompactionRequested, frame.ID, map[string]any{"type": compaction.FrameCompletion})
 }
 
 // Summarized is the result of Summarize.
@@ -46,7 +47,7 @@ type Summarized struct {
 	Frame  core.Frame
 	Stored bool   // a summary was given and is stored
 	Prompt string // otherwise: what a summary should say
-	Input  core.CompactionInput
+	Input  compaction.Input
 }
 
 // Summarize requests a summary from the frame's next compaction, or stores the one that
@@ -66,11 +67,11 @@ func Summarize(ctx context.Context, p *project.Project, by project.Caller, ref, 
 			done.Stored = true
 			return storeSummary(s, &done.Frame, summary)
 		}
-		mark := compactionMark{core.ManualSummary, note}
-		if waiting, err := recordPending.Load(s.Tx, done.Frame.ID, &core.PendingCompletion{}); err != nil {
+		mark := compactionMark{compaction.ManualSummary, note}
+		if waiting, err := recordPending.Load(s.Tx, done.Frame.ID, &compaction.Pending{}); err != nil {
 			return err
 		} else if waiting {
-			mark.Type = core.FrameCompletion // a pop still waits for its summary
+			mark.Type = compaction.FrameCompletion // a pop still waits for its summary
 		}
 		if err := recordCompaction.Save(s.Tx, done.Frame.ID, mark); err != nil {
 			return err
@@ -79,19 +80,19 @@ func Summarize(ctx context.Context, p *project.Project, by project.Caller, ref, 
 			return err
 		}
 		done.Input, err = compactionInput(s, done.Frame)
-		done.Prompt = core.CompactionPrompt(done.Input)
+		done.Prompt = compaction.Prompt(done.Input)
 		return err
 	})
 	return done, err
 }
 
 // compactionInput returns the input of a compaction prompt for frame.
-func compactionInput(s *project.Step, frame core.Frame) (in core.CompactionInput, err error) {
-	mark := compactionMark{Type: core.Overflow}
+func compactionInput(s *project.Step, frame core.Frame) (in compaction.Input, err error) {
+	mark := compactionMark{Type: compaction.Overflow}
 	if _, err = recordCompaction.Load(s.Tx, frame.ID, &mark); err != nil {
 		return in, err
 	}
-	in = core.CompactionInput{Type: mark.Type, Note: mark.Note, Frame: frame, Now: s.Now}
+	in = compaction.Input{Type: mark.Type, Note: mark.Note, Frame: frame, Now: s.Now}
 	if frame.Parent != "" {
 		parent, err := s.Tx.Frame(frame.Parent)
 		if err != nil {
@@ -105,24 +106,42 @@ func compactionInput(s *project.Step, frame core.Frame) (in core.CompactionInput
 
 // CompactionPrompt returns the prompt for a host's compaction of the caller's frame, or
 // of the one ref names.
-func CompactionPrompt(ctx context.Context, p *project.Project, by project.Caller, ref string) (kind core.CompactionType, prompt string, err error) {
+func CompactionPrompt(ctx context.Context, p *project.Project, by project.Caller, ref string) (kind compaction.Type, prompt string, err error) {
 	err = p.View(ctx, by, func(s *project.Step) error {
 		frame, err := s.Resolve(ref)
 		if err != nil {
 			return err
 		}
 		in, err := compactionInput(s, frame)
-		kind, prompt = in.Type, core.CompactionPrompt(in)
+		kind, prompt = in.Type, compaction.Prompt(in)
 		return err
 	})
 	return kind, prompt, err
+}
+
+// CompactionNote is CompactionPrompt in at most limit UTF-16 code units. A compaction that
+// nothing asked flame for is a checkpoint if a person asked the host for it.
+func CompactionNote(ctx context.Context, p *project.Project, by project.Caller, asked bool, limit int) (note string, err error) {
+	err = p.View(ctx, by, func(s *project.Step) error {
+		frame, err := s.Resolve("")
+		if err != nil {
+			return err
+		}
+		in, err := compactionInput(s, frame)
+		if asked && in.Type == compaction.Overflow {
+			in.Type = compaction.ManualSummary
+		}
+		note = compaction.Note(in, limit)
+		return err
+	})
+	return note, err
 }
 
 // StoreSummary stores the result of a host's compaction of the caller's frame, or of the
 // one ref names, and ends the frame if its pop waited for that. An empty summary ends it
 // with the text of the pop, if there is one.
 func StoreSummary(ctx context.Context, p *project.Project, by project.Caller, ref, summary string) (frame core.Frame, err error) {
-	if summary, err = project.CleanOptional("summary", core.StripAnalysis(summary)); err != nil {
+	if summary, err = project.CleanOptional("summary", compaction.StripAnalysis(summary)); err != nil {
 		return frame, err
 	}
 	err = p.Update(ctx, by, func(s *project.Step) error {
@@ -135,13 +154,13 @@ func StoreSummary(ctx context.Context, p *project.Project, by project.Caller, re
 }
 
 func storeSummary(s *project.Step, frame *core.Frame, summary string) error {
-	var pending core.PendingCompletion
+	var pending compaction.Pending
 	waiting, err := recordPending.Load(s.Tx, frame.ID, &pending)
 	if err != nil {
 		return err
 	}
 	if waiting && (summary != "" || pending.Summary != "") {
-		return complete(s, frame, pending, core.CombineSummaries(pending.Summary, summary))
+		return complete(s, frame, pending, compaction.CombineSummaries(pending.Summary, summary))
 	}
 	if summary == "" {
 		return nil
@@ -162,7 +181,7 @@ func storeSummary(s *project.Step, frame *core.Frame, summary string) error {
 
 // complete ends a frame that waited for its summary; the caller's current frame
 // moves out of it.
-func complete(s *project.Step, frame *core.Frame, pending core.PendingCompletion, summary string) error {
+func complete(s *project.Step, frame *core.Frame, pending compaction.Pending, summary string) error {
 	popped := Popped{Frame: *frame}
 	s.Rule = byCompaction
 	defer func() { s.Rule = "" }()
@@ -173,7 +192,7 @@ func complete(s *project.Step, frame *core.Frame, pending core.PendingCompletion
 
 // GiveUpSummary ends a frame whose compaction did not come in time.
 func GiveUpSummary(s *project.Step, id string) error {
-	var pending core.PendingCompletion
+	var pending compaction.Pending
 	waiting, err := recordPending.Load(s.Tx, id, &pending)
 	if err != nil || !waiting {
 		return err
@@ -194,13 +213,13 @@ func GiveUpSummary(s *project.Step, id string) error {
 
 // Compactions are the compactions requested in a project, with details for one frame.
 type Compactions struct {
-	Frame   core.Frame                     // the frame with details
-	OK      bool                           // there is such a frame
-	Type    core.CompactionType            // of its next compaction; empty if none is requested
-	Note    string                         // that came with the request
-	Pending *core.PendingCompletion        // set if it waits for a summary
-	Marks   map[string]core.CompactionType // all frames with a requested compaction
-	Waiting int                            // number of frames that wait for a summary
+	Frame   core.Frame                 // the frame with details
+	OK      bool                       // there is such a frame
+	Type    compaction.Type            // of its next compaction; empty if none is requested
+	Note    string                     // that came with the request
+	Pending *compaction.Pending        // set if it waits for a summary
+	Marks   map[string]compaction.Type // all frames with a requested compaction
+	Waiting int                        // number of frames that wait for a summary
 }
 
 // CompactionsOf returns the compactions requested and waited for, in detail for the
@@ -216,7 +235,7 @@ func CompactionsOf(ctx context.Context, p *project.Project, by project.Caller, r
 		if err != nil {
 			return err
 		}
-		info.Marks = map[string]core.CompactionType{}
+		info.Marks = map[string]compaction.Type{}
 		err := recordCompaction.Each(s.Tx, func(id string, mark compactionMark) error {
 			info.Marks[id] = mark.Type
 			if id == info.Frame.ID {
@@ -227,7 +246,7 @@ func CompactionsOf(ctx context.Context, p *project.Project, by project.Caller, r
 		if err != nil {
 			return err
 		}
-		return recordPending.Each(s.Tx, func(id string, pending core.PendingCompletion) error {
+		return recordPending.Each(s.Tx, func(id string, pending compaction.Pending) error {
 			info.Waiting++
 			if id == info.Frame.ID {
 				info.Pending = &pending

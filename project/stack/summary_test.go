@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/core"
+	"flame/core/compaction"
 	"flame/project"
 	"flame/project/projecttest"
 	"flame/project/stack"
@@ -42,7 +43,7 @@ func TestAPendingPopEndsWithTheSummaryOfACompaction(t *testing.T) {
 			assert.Equal(t, frame.ID, f.Current(projecttest.Host("s")))
 			kind, prompt, err := stack.CompactionPrompt(f.Ctx, f.Project, projecttest.Host("s"), "")
 			require.NoError(t, err)
-			assert.Equal(t, core.FrameCompletion, kind)
+			assert.Equal(t, compaction.FrameCompletion, kind)
 			assert.Contains(t, prompt, "work")
 
 			_, err = stack.StoreSummary(f.Ctx, f.Project, projecttest.Host("s"), frame.ID, tt.generated)
@@ -129,7 +130,7 @@ func TestSummarizeAsksAndThenKeeps(t *testing.T) {
 	assert.Contains(t, asked.Prompt, "heed the tests")
 	info, err := stack.CompactionsOf(f.Ctx, f.Project, projecttest.Host("s"), "")
 	require.NoError(t, err)
-	assert.Equal(t, core.ManualSummary, info.Type)
+	assert.Equal(t, compaction.ManualSummary, info.Type)
 	assert.Equal(t, "heed the tests", info.Note)
 
 	kept, err := stack.Summarize(f.Ctx, f.Project, projecttest.Host("s"), "", "", "half is done")

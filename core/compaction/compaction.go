@@ -1,52 +1,57 @@
-package core
+// Package compaction writes the instructions for the summary of a frame's history, and
+// reads what a host made of them.
+package compaction
 
 import (
 	"fmt"
 	"strings"
+	"unicode/utf16"
+
+	"flame/core"
 )
 
-// CompactionType says what a compaction of a frame's history is for.
-type CompactionType string
+// Type says what a compaction of a frame's history is for.
+type Type string
 
 // The types of compaction.
 const (
-	Overflow        CompactionType = "overflow"         // the host ran out of room; the default
-	FrameCompletion CompactionType = "frame_completion" // a pop waits for the summary
-	ManualSummary   CompactionType = "manual_summary"   // a checkpoint was requested
+	Overflow        Type = "overflow"         // the host ran out of room; the default
+	FrameCompletion Type = "frame_completion" // a pop waits for the summary
+	ManualSummary   Type = "manual_summary"   // a checkpoint was requested
 )
 
-// CompactionInput holds what a compaction prompt is made of.
-type CompactionInput struct {
-	Type     CompactionType
-	Frame    Frame
-	Parent   *Frame  // nil for a root
-	Siblings []Frame // of any status, in their stored order
-	Now      Millis
+// Input holds what a compaction prompt is made of.
+type Input struct {
+	Type     Type
+	Frame    core.Frame
+	Parent   *core.Frame  // nil for a root
+	Siblings []core.Frame // of any status, in their stored order
+	Now      core.Millis
 	Note     string // what the requester asks for; may be empty
 }
 
-// A PendingCompletion is a pop that waits for the summary of a compaction.
-type PendingCompletion struct {
-	Frame       string   `json:"frame"`                // id
-	Status      Status   `json:"status"`               // the frame ends with it
-	Summary     string   `json:"summary,omitempty"`    // the user's own text; the generated one is appended
-	Results     string   `json:"results,omitempty"`    // the full outcome, stored as is
-	Confidence  *float64 `json:"confidence,omitempty"` // 0..1
-	RequestedAt Millis   `json:"requestedAt"`
-	Due         Millis   `json:"due"` // after this time the frame ends with what is there
+// A Pending is a pop that waits for the summary of a compaction.
+type Pending struct {
+	Frame       string      `json:"frame"`                // id
+	Status      core.Status `json:"status"`               // the frame ends with it
+	Summary     string      `json:"summary,omitempty"`    // the user's own text; the generated one is appended
+	Results     string      `json:"results,omitempty"`    // the full outcome, stored as is
+	Confidence  *float64    `json:"confidence,omitempty"` // 0..1
+	RequestedAt core.Millis `json:"requestedAt"`
+	Due         core.Millis `json:"due"` // after this time the frame ends with what is there
 }
 
 // Limits of compaction prompts (spec: compaction §3), in UTF-16 code units
 // except for the last.
 const (
-	promptID             = 8
-	promptParentSummary  = 500
-	promptSiblingSummary = 200
-	promptSiblings       = 3
+	promptParentSummary    = 500
+	promptSiblingSummary   = 200
+	promptSiblingDecisions = 200
+	promptSiblings         = 3
 )
 
 // asks lists what a summary must cover, by type of compaction.
-var asks = map[CompactionType][]string{
+var asks = map[Type][]string{
 	FrameCompletion: {
 		"how far the work got toward its goal",
 		"outcomes: what was done, built or fixed",
@@ -70,19 +75,19 @@ var asks = map[CompactionType][]string{
 }
 
 // purposes say what a summary of each type is for.
-var purposes = map[CompactionType]string{
+var purposes = map[Type]string{
 	FrameCompletion: "This piece of work ends here. Whoever continues above it sees your summary and none of the conversation, so it must " +
 		"stand on its own. Write 2-4 paragraphs.",
 	ManualSummary: "This is a checkpoint. The work must be able to resume from your summary once the conversation is gone.",
 	Overflow:      "The conversation outgrew its room and continues from your summary. The work must go on without a break.",
 }
 
-// CompactionPrompt returns the instructions for summarizing the frame's
+// Prompt returns the instructions for summarizing the frame's
 // history, with the facts of the tree that the summary should agree with.
-func CompactionPrompt(in CompactionInput) string {
+func Prompt(in Input) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Summary of a flame frame\n\nType: %s\nTime: %s\n", in.Type, iso(in.Now))
-	fmt.Fprintf(&b, "\n## This frame\n\nId: %s\nGoal: %s\n", head(in.Frame.ID, promptID, runeUnits), in.Frame.Goal)
+	fmt.Fprintf(&b, "\n## This frame\n\nId: %s\nGoal: %s\n", in.Frame.ID, in.Frame.Goal)
 	if in.Frame.SuccessCriteria != "" {
 		fmt.Fprintf(&b, "Done means: %s\n", in.Frame.SuccessCriteria)
 	}
@@ -100,7 +105,39 @@ func CompactionPrompt(in CompactionInput) string {
 	return b.String()
 }
 
-func promptInstructions(b *strings.Builder, in CompactionInput) {
+// Limits of the texts in a compaction note, in characters.
+const (
+	noteGoal  = 150
+	noteExtra = 120
+)
+
+// Note says the most important of Prompt in at most limit UTF-16
+// code units, for a host that shows it to the user and keeps it in the history. A line
+// that does not fit is left out.
+func Note(in Input, limit int) string {
+	lines := []string{
+		fmt.Sprintf("Flame frame %s (%s): %s", core.OneLine(in.Frame.ID, 0), in.Frame.Status, core.OneLine(in.Frame.Goal, noteGoal)),
+		purposes[in.Type],
+	}
+	if in.Note != "" {
+		lines = append(lines, "Requested in particular: "+core.OneLine(in.Note, noteExtra))
+	}
+	if len(in.Frame.Decisions) > 0 {
+		lines = append(lines, "Decided: "+core.OneLine(strings.Join(in.Frame.Decisions, "; "), noteExtra))
+	}
+	if in.Parent != nil {
+		lines = append(lines, "Part of: "+core.OneLine(in.Parent.Goal, noteExtra))
+	}
+	note := ""
+	for _, line := range append(lines, "Tell "+strings.Join(asks[in.Type], "; ")+".") {
+		if longer := note + line + "\n"; head(longer, limit) == longer {
+			note = longer
+		}
+	}
+	return note
+}
+
+func promptInstructions(b *strings.Builder, in Input) {
 	b.WriteString("\n## What to write\n\n")
 	if in.Type == FrameCompletion {
 		fmt.Fprintf(b, "Judge the outcome by the goal: %s\n\n", in.Frame.Goal)
@@ -124,25 +161,43 @@ func promptList(b *strings.Builder, title string, items []string) {
 	}
 }
 
-// finishedBeside lists the first completed siblings that have a summary.
-func finishedBeside(siblings []Frame) (lines []string) {
+// finishedBeside lists the first completed siblings that have a summary or decisions.
+func finishedBeside(siblings []core.Frame) (lines []string) {
 	for _, f := range siblings {
-		if f.Status == Completed && f.Summary != "" && len(lines) < promptSiblings {
-			lines = append(lines, f.Goal+": "+dotted(f.Summary, promptSiblingSummary))
+		if f.Status != core.Completed || f.Summary == "" && len(f.Decisions) == 0 || len(lines) == promptSiblings {
+			continue
 		}
+		line := f.Goal
+		if f.Summary != "" {
+			line += ": " + dotted(f.Summary, promptSiblingSummary)
+		}
+		if len(f.Decisions) > 0 {
+			line += " (decided: " + dotted(strings.Join(f.Decisions, "; "), promptSiblingDecisions) + ")"
+		}
+		lines = append(lines, line)
 	}
 	return lines
 }
 
 // dotted cuts s to limit UTF-16 code units and adds three dots.
 func dotted(s string, limit int) string {
-	if short := head(s, limit, runeUnits); short != s {
+	if short := head(s, limit); short != s {
 		return short + "..."
 	}
 	return s
 }
 
-func iso(t Millis) string { return t.Time().Format("2006-01-02T15:04:05.000Z07:00") }
+// head returns the longest beginning of s of at most limit UTF-16 code units.
+func head(s string, limit int) string {
+	for i, r := range s {
+		if limit -= utf16.RuneLen(r); limit < 0 {
+			return s[:i]
+		}
+	}
+	return s
+}
+
+func iso(t core.Millis) string { return t.Time().Format("2006-01-02T15:04:05.000Z07:00") }
 
 // CombineSummaries joins the user's summary and the generated one; if one is
 // blank, it returns the other (spec: compaction §4).
