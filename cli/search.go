@@ -29,6 +29,6 @@ func newSearch(a *app.App) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return a.Out.Frames(found, render.FoundShort(search.Text, found))
+		return a.Out.Found(found, render.FoundShort(search.Text, found))
 	})
 }

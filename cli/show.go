@@ -21,6 +21,6 @@ func newShow(a *app.App) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return a.Out.Frame(details.Frame, render.Details(details))
+		return a.Out.Details(details, render.Details(details))
 	})
 }

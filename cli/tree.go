@@ -20,7 +20,7 @@ func newTree(a *app.App) *cobra.Command {
 		Args: flags.Takes(0, 1), ValidArgsFunction: a.FrameArgs,
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "archived frames too")
-	cmd.Flags().BoolVar(&details, "details", false, "with summaries, reasons and artifacts")
+	cmd.Flags().BoolVar(&details, "details", false, "with summaries, reasons, decisions and artifacts")
 	return a.Reads(cmd, func(ctx context.Context, p *project.Project, args []string) error {
 		tree, err := view.OutlineOf(ctx, p, a.Caller(), view.TreeArgs{Root: lo.FirstOrEmpty(args), Archived: all})
 		switch {

@@ -54,11 +54,11 @@ func BuildChanges(current string, changes []Change, maxChars int) string {
 
 // element returns the change as it is printed.
 func (c *Change) element() element {
-	fields := []field{{"goal", c.Frame.Goal, 0.3, cutMark}}
+	fields := []field{goalField(&c.Frame)}
 	if c.Ended {
-		fields = append(fields, field{"summary", c.Frame.Summary, 0.7, cutMark})
+		fields = append(fields, field{tag: "summary", text: c.Frame.Summary, share: 0.7, mark: cutMark})
 	}
-	fields = append(fields, field{"decisions", strings.Join(c.Decisions, "; "), 0.5, decisionsMark})
+	fields = append(fields, field{tag: "decisions", text: strings.Join(c.Decisions, "; "), share: 0.5, mark: decisionsMark})
 	e := newElement("  ", "frame", &c.Frame, fields)
 	e.attrs += ` relation="` + string(c.Relation) + `"`
 	if c.By != "" {

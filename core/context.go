@@ -32,6 +32,7 @@ type Surroundings struct {
 	Uncles      []Frame      // siblings of ancestors
 	Planned     []Frame      // children planned, in order
 	Now         Millis       // newest UpdatedAt of the tree, so that the same tree gives the same text
+	Outcomes    Outcomes     // below those of the finished frames that have no summary
 	Unfinished  []Frame      // of ended sessions, offered when one starts; the first five are shown
 	Suggestions []Suggestion // oldest first
 }
@@ -78,11 +79,14 @@ func BuildContext(s Surroundings, b Budget, maxChars int) Context {
 		limit = min(limit, maxChars)
 	}
 	c := composer{Surroundings: s, budget: b, limit: limit}
-	c.compose()
+	c.composeSummaries()
+	if !c.compose() {
+		return c.goalsAlone()
+	}
 	text := c.text()
 	characters := units(text)
 	if characters > limit {
-		return Context{Meta: ContextMeta{WasTruncated: true, Cut: []string{"everything: the limit leaves no room for ids"}}}
+		return c.goalsAlone()
 	}
 	return Context{Text: text, Meta: c.meta(characters)}
 }
@@ -93,68 +97,199 @@ type composer struct {
 	Surroundings
 	budget Budget
 	limit  int
+	brief  bool // no room for metadata and indents
+
+	composed map[string]*Frame // finished frames with composed summaries, by their ids
 
 	current, ancestors, unfinished section
 	completed                      []section // in the order of finishedParts
+	completedRoom                  int       // what they were built with
 	planned                        section   // within current
 	suggestions                    section
 }
 
-// compose divides the room: first for the current frame and its parent, then
-// the other ancestors, unfinished work and finished work. Parts that were cut
-// share what is left.
-func (c *composer) compose() {
-	c.suggestions = c.suggestionSection(c.limit / 8)
-	around := max(units(c.metadata(strings.Repeat(" ", maxTruncation))), unitsPerToken*c.budget.Overhead)
+// compose divides the room: first for the goals of the current frame and its
+// parent, then for the rest of these, the other ancestors, unfinished work and
+// finished work. Parts that were cut share what is left. It reports whether the
+// goals have room.
+func (c *composer) compose() bool {
+	around := c.around()
+	goal, parent, legible := c.goals(c.limit - around)
+	if !legible {
+		return false
+	}
+	c.suggestions = c.suggestionSection(min(c.limit/8, c.limit-around-goal-parent))
 	own, above, beside := unitsFor(c.budget.Current), unitsFor(c.budget.Ancestors), unitsFor(c.budget.Siblings)
-	rest := max(0, min(c.limit-around-c.suggestions.units, own+above+beside))
+	rest := max(0, min(c.limit-around-c.suggestions.units, max(own+above+beside, goal+parent)))
+	most := around + c.suggestions.units + rest
 
-	parent := c.parentNeed(rest)
-	own = min(own, rest/2, rest-parent)
+	own = max(goal, min(own, rest/2, rest-parent))
 	c.current = c.currentSection(own)
 	rest -= c.current.units
 	if above+beside > rest {
 		above = int(float64(above) / float64(above+beside) * float64(rest))
 	}
-	above = max(above, parent)
-	c.ancestors = c.ancestorSection(above)
+	c.ancestors = c.ancestorSection(max(above, parent))
 	rest -= c.ancestors.units
 	c.unfinished = c.unfinishedSection(rest / 2)
-	rest -= c.unfinished.units
-	c.completed = c.completedSections(rest)
-	for _, part := range c.completed {
-		rest -= part.units
+	c.completed = c.completedSections(rest - c.unfinished.units)
+	c.fill(most)
+	return true
+}
+
+// around returns the room for what surrounds the parts. Where that would take half
+// of the limit, the context is a brief one.
+func (c *composer) around() int {
+	around := units(c.metadata("")) + maxTruncation
+	if around <= c.limit/2 {
+		return max(around, min(unitsPerToken*c.budget.Overhead, c.limit/4))
 	}
-	rest -= c.current.grow(own, rest, c.currentSection)
-	c.ancestors.grow(above, rest, c.ancestorSection)
+	c.brief = true
+	return units(c.metadata(truncatedAttr)) + len(contextEnd)
+}
+
+// fill lets the parts that lack something use what they leave free together, up to most.
+func (c *composer) fill(most int) {
+	for _, rebuild := range []func(free int){
+		func(free int) { c.current.grow(free, c.currentSection) },
+		func(free int) { c.ancestors.grow(free, c.ancestorSection) },
+		c.growCompleted,
+	} {
+		kept, free := *c, most-c.units()
+		if free < max(minLine, c.limit/16) {
+			return // not worth the work
+		}
+		if rebuild(free); c.units() > most {
+			*c = kept // what it says of cuts takes more than was gained
+		}
+	}
+}
+
+// growCompleted is section.grow for the finished frames.
+func (c *composer) growCompleted(free int) {
+	lacks := false
+	for _, part := range c.completed {
+		free += part.units
+		lacks = lacks || part.lacks()
+	}
+	if lacks && free > c.completedRoom {
+		c.completed = c.completedSections(free)
+	}
 }
 
 // unitsFor converts a part's tokens to code units.
 func unitsFor(tokens int) int { return unitsPerToken * max(0, tokens) }
 
-// parentNeed returns the room that the parent takes with its goal alone: at
-// most half of what is available, unless its id takes more.
-func (c *composer) parentNeed(rest int) int {
-	if len(c.Ancestors) == 0 {
-		return 0
+// legibleGoal is how much of a goal has to be printed in its frame's element; with
+// less room than that, goals stand alone.
+const legibleGoal = 40
+
+// goals divides room between the current frame and its parent, each with its goal
+// alone: one that needs more than half gets what the other leaves. legible is false if
+// the goals could not be read then.
+func (c *composer) goals(room int) (goal, parent int, legible bool) {
+	needs := func(f *Frame, indent, tag string, tags int) (all, least int) {
+		e := c.element(indent, tag, f, nil)
+		field := firstGoal(f)
+		tags += e.size()
+		all = tags + field.need(e.inner, 0)
+		field.text = head(field.text, legibleGoal, xmlWidth)
+		return all, tags + field.need(e.inner, 0)
 	}
-	e := newElement("    ", "frame", &c.Ancestors[0], goalField(&c.Ancestors[0]))
-	return min(rest, sectionTags+e.render(rest, rest/2-sectionTags).units)
+	leastGoal, leastParent := 0, 0
+	if c.Current.ID != "" {
+		goal, leastGoal = needs(&c.Current, "  ", "current-frame", len("\n"))
+	}
+	if len(c.Ancestors) > 0 {
+		parent, leastParent = needs(&c.Ancestors[0], "    ", "frame", c.tags("ancestors")+len("\n"))
+	}
+	if goal+parent > room {
+		goal = min(goal, max(room/2, room-parent, leastGoal))
+		parent = room - goal
+	}
+	return goal, parent, goal >= leastGoal && parent >= leastParent
+}
+
+const contextEnd = "</flame-context>"
+
+// goalsAlone is the context where nothing else has room: the goals of the parent and
+// the current frame.
+func (c *composer) goalsAlone() Context {
+	const open = "<flame-context" + truncatedAttr + ">\n"
+	goals := []field{{tag: "goal", text: c.Current.Goal}}
+	if len(c.Ancestors) > 0 {
+		goals = append([]field{{tag: "parent-goal", text: c.Ancestors[0].Goal}}, goals...)
+	}
+	room := c.limit - len(open) - len(contextEnd)
+	for _, f := range goals {
+		room -= f.tagUnits("")
+	}
+	if c.Current.ID == "" || room < minField*len(goals) {
+		return Context{Meta: ContextMeta{WasTruncated: true, Cut: []string{"everything: the limit leaves no room"}}}
+	}
+	var b strings.Builder
+	b.WriteString(open)
+	for i, f := range goals {
+		part := room / (len(goals) - i)
+		if i+1 < len(goals) {
+			part = max(part, room-xmlUnits(goals[i+1].text, room))
+		}
+		f.text = head(f.text, part, xmlWidth)
+		room -= xmlUnits(f.text, part)
+		f.print(&b, "", c.limit)
+	}
+	b.WriteString(contextEnd)
+	characters := units(b.String())
+	return Context{b.String(), ContextMeta{
+		TotalTokens: tokensOf(characters), Characters: characters,
+		WasTruncated: true, Cut: []string{"everything but goals: the limit leaves no room for more"},
+	}}
+}
+
+// in returns the indent of an element; there is none in a brief context.
+func (c *composer) in(indent string) string {
+	if c.brief {
+		return ""
+	}
+	return indent
+}
+
+// element returns the element of a frame.
+func (c *composer) element(indent, tag string, f *Frame, fields []field) element {
+	e := newElement(indent, tag, f, fields)
+	e.indent, e.inner = c.in(e.indent), c.in(e.inner)
+	return e
+}
+
+// shown returns the parts that are not empty, in their order.
+func (c *composer) shown() []section {
+	parts := slices.Concat([]section{c.ancestors}, c.completed, []section{c.unfinished, c.current})
+	return slices.DeleteFunc(parts, func(part section) bool { return part.text == "" })
 }
 
 // text joins the parts.
 func (c *composer) text() string {
 	texts := []string{c.metadata(c.truncation())}
-	for _, part := range slices.Concat([]section{c.ancestors}, c.completed, []section{c.unfinished, c.current}) {
-		if part.text != "" {
-			texts = append(texts, "\n", part.text)
-		}
+	for _, part := range c.shown() {
+		texts = append(texts, c.in("\n"), part.text)
 	}
-	return strings.Join(append(texts, "</flame-context>", c.suggestions.text), "")
+	return strings.Join(append(texts, contextEnd, c.suggestions.text), "")
+}
+
+// units returns the length of text in UTF-16 code units.
+func (c *composer) units() int {
+	size := units(c.metadata(c.truncation())) + len(contextEnd) + c.suggestions.units
+	for _, part := range c.shown() {
+		size += len(c.in("\n")) + part.units
+	}
+	return size
 }
 
 // metadata returns the opening of the text.
 func (c *composer) metadata(truncation string) string {
+	if c.brief {
+		return "<flame-context" + truncation + ">\n"
+	}
 	return fmt.Sprintf(`<flame-context session="%s">
   <metadata>
     <budget total="%d" ancestors="%d" siblings="%d" current="%d" />
@@ -177,8 +312,11 @@ func (c *composer) truncation() string {
 	if list := cutList(c.cut()); list != "" {
 		attrs += ` cut="` + list + `"`
 	}
-	if attrs == "" {
+	switch {
+	case attrs == "":
 		return ""
+	case c.brief:
+		return truncatedAttr
 	}
 	return "    <truncation" + attrs + " />\n"
 }

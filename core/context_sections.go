@@ -13,16 +13,18 @@ type section struct {
 	shown int      // number of its items in text
 	left  int      // number of items left out
 	cut   []string // texts that were shortened or dropped: id and field
+	room  int      // what it was built with
+	told  []string // decisions in text
 }
 
-// grow rebuilds the section with free room added, if that would show more, and
-// returns how much of it was used. limit is what the section was built with.
-func (s *section) grow(limit, free int, make func(limit int) section) (taken int) {
-	before := s.units
-	if s.left+len(s.cut) > 0 && before+free > limit {
-		*s = make(before + free)
+// lacks reports whether something was left out or cut.
+func (s *section) lacks() bool { return s.left+len(s.cut) > 0 }
+
+// grow rebuilds a section that lacks something with free room added.
+func (s *section) grow(free int, make func(limit int) section) {
+	if s.lacks() && s.units+free > s.room {
+		*s = make(s.units + free)
 	}
-	return s.units - before
 }
 
 // note records what was cut of a frame.
@@ -42,12 +44,19 @@ const (
 	maxUnfinished = 5
 )
 
-// print renders the candidate as e if it fits into what is left, and returns
-// its cost.
+// print renders the candidate as e, without the last of its fields where room is
+// scarce, if that fits into what is left, and returns its cost.
 func (c *candidate) print(e element, quota, left int) int {
-	if size := e.size(quota); size > left {
+	n, size := e.fit(quota, left)
+	if size > left {
 		return size
 	}
+	for _, f := range e.fields[n:] {
+		if f.text != "" {
+			e.body.cut = append(e.body.cut, f.tag)
+		}
+	}
+	e.fields = e.fields[:n]
 	c.shown = e.render(quota, left)
 	return c.shown.units
 }
@@ -55,24 +64,72 @@ func (c *candidate) print(e element, quota, left int) int {
 // quota returns the room that each of n frames can count on.
 func quota(limit, n int) int { return max(0, limit) / max(1, min(n, crowd)) }
 
+// tags returns the room for the tags around a section's frames.
+func (c *composer) tags(tag string) int {
+	if c.brief {
+		return len("<>\n</>\n") + 2*len(tag)
+	}
+	return sectionTags
+}
+
 // listing prints the frames taken as one list, or nothing if there are none.
-// omission names the attribute that counts those left out.
-func listing(indent, tag, omission string, taken []*candidate, left int) section {
+// omission names the attribute that counts those left out; a brief context has no counts.
+func (c *composer) listing(indent, tag, omission string, taken []*candidate, left int) section {
 	s := section{shown: len(taken), left: left}
 	if len(taken) == 0 {
 		return s
 	}
-	open := indent + "<" + tag + attr("count", len(taken)) + attr(omission, left) + ">\n"
-	end := indent + "</" + tag + ">\n"
+	counts := attr("count", len(taken)) + attr(omission, left)
+	if c.brief {
+		counts = ""
+	}
+	open := c.in(indent) + "<" + tag + counts + ">\n"
+	end := c.in(indent) + "</" + tag + ">\n"
 	s.units = len(open) + len(end)
 	parts := []string{open}
-	for _, c := range taken {
-		parts = append(parts, c.shown.text)
-		s.units += c.shown.units
-		s.note(c.frame, c.shown)
+	for _, f := range taken {
+		parts = append(parts, f.shown.text)
+		s.units += f.shown.units
+		s.told = append(s.told, f.tells...)
+		s.note(f.frame, f.shown)
 	}
 	s.text = strings.Join(append(parts, end), "")
 	return s
+}
+
+// told returns the decisions that the current frame and these sections tell.
+func (c *composer) told(sections ...section) map[string]bool {
+	told := map[string]bool{}
+	for _, decision := range c.Current.Decisions {
+		told[decision] = true
+	}
+	for _, s := range sections {
+		for _, decision := range s.told {
+			told[decision] = true
+		}
+	}
+	return told
+}
+
+// entry returns the element of a frame in another one's context, with those of its
+// decisions that are not told yet.
+func (c *composer) entry(f *candidate, told map[string]bool, quota int) element {
+	f.tells = untold(f.frame.Decisions, told)
+	e := c.element("    ", "frame", f.frame, frameFields(f.frame, f.tells, quota))
+	if c.composed[f.frame.ID] != nil {
+		e.fields[1].attrs = ` composed="true"`
+	}
+	return e
+}
+
+// take records that the candidate is in the context, and so its decisions are told.
+func (c *candidate) take(told map[string]bool) {
+	if slices.Contains(c.shown.cut, "decisions") {
+		c.tells = nil
+	}
+	for _, decision := range c.tells {
+		told[decision] = true
+	}
 }
 
 // ancestorSection prints the ancestors that fit within limit. The parent is
@@ -82,18 +139,26 @@ func (c *composer) ancestorSection(limit int) section {
 	ranked := slices.DeleteFunc(rankAncestors(c.Ancestors, c.Now), func(a *candidate) bool {
 		return a.rank > 0 && (a.frame.Status == Invalidated || a.frame.ArchivedAt != 0)
 	})
-	room := limit - sectionTags
+	room := limit - c.tags("ancestors")
 	each := quota(room, len(ranked))
-	taken, _ := take(ranked, room, func(a *candidate, left int) int {
-		e := newElement("    ", "frame", a.frame, frameFields(a.frame, each))
-		if a.rank == 0 {
+	told := c.told(c.completed...)
+	taken, _ := take(ranked, room, func(a *candidate, left int) (price int) {
+		if e := c.entry(a, told, each); a.rank > 0 {
+			price = a.print(e, each, left)
+		} else {
+			e.fields[0] = firstGoal(a.frame)
 			a.shown = e.render(each, left)
-			return min(a.shown.units, left)
+			price = min(a.shown.units, left)
 		}
-		return a.print(e, each, left)
+		if price <= left {
+			a.take(told)
+		}
+		return price
 	})
 	rootFirst(taken)
-	return listing("  ", "ancestors", "omitted", taken, len(ranked)-len(taken))
+	s := c.listing("  ", "ancestors", "omitted", taken, len(ranked)-len(taken))
+	s.room = limit
+	return s
 }
 
 // finishedParts are the kinds of finished frames, in the order in which they
@@ -110,31 +175,37 @@ var finishedParts = []struct {
 // completedSections prints the finished frames that fit within limit: the best
 // children, then siblings, then uncles. Each section shows the latest first.
 func (c *composer) completedSections(limit int) []section {
+	c.completedRoom = limit
 	var ranked []*candidate
 	found := make([]int, len(finishedParts))
 	seen := c.workedIn()
 	keywords := Keywords(c.Current.Goal)
 	for i, part := range finishedParts {
-		frames := finished(part.frames(&c.Surroundings), seen)
+		frames := c.finished(part.frames(&c.Surroundings), seen)
 		found[i] = len(frames)
 		some := rankSiblings(frames, keywords, DefaultMinRelevance, c.Now)
 		for _, f := range some {
 			f.rank = i
 		}
 		if len(some) > 0 {
-			limit -= sectionTags
+			limit -= c.tags("completed-" + part.name)
 		}
 		ranked = append(ranked, some...)
 	}
 	each := quota(limit, len(ranked))
+	told := c.told(c.ancestors)
 	taken, _ := take(ranked, limit, func(f *candidate, left int) int {
-		return f.print(newElement("    ", "frame", f.frame, frameFields(f.frame, each)), each, left)
+		price := f.print(c.entry(f, told, each), each, left)
+		if price <= left {
+			f.take(told)
+		}
+		return price
 	})
 	recentFirst(taken)
 	sections := make([]section, len(finishedParts))
 	for i, part := range finishedParts {
 		own := slices.DeleteFunc(slices.Clone(taken), func(f *candidate) bool { return f.rank != i })
-		sections[i] = listing("  ", "completed-"+part.name, "filtered", own, found[i]-len(own))
+		sections[i] = c.listing("  ", "completed-"+part.name, "filtered", own, found[i]-len(own))
 	}
 	return sections
 }
@@ -149,18 +220,46 @@ func (c *composer) workedIn() map[string]bool {
 }
 
 // finished returns the frames that have ended and are not archived, each once,
-// in an order independent of the input's.
-func finished(frames []Frame, seen map[string]bool) (list []*Frame) {
+// in an order independent of the input's. Those without a summary have a composed one,
+// if there is one.
+func (c *composer) finished(frames []Frame, seen map[string]bool) (list []*Frame) {
 	for i := range frames {
 		if f := &frames[i]; f.Status.Ended() && f.ArchivedAt == 0 && !seen[f.ID] {
 			seen[f.ID] = true
-			list = append(list, f)
+			list = append(list, cmp.Or(c.composed[f.ID], f))
 		}
 	}
 	slices.SortFunc(list, func(a, b *Frame) int {
 		return cmp.Or(cmp.Compare(b.UpdatedAt, a.UpdatedAt), cmp.Compare(a.ID, b.ID))
 	})
 	return list
+}
+
+// composeSummaries composes summaries for the finished frames that have none, of what
+// the context does not tell elsewhere.
+func (c *composer) composeSummaries() {
+	if len(c.Outcomes) == 0 {
+		return
+	}
+	told := c.told()
+	for _, frames := range [][]Frame{c.Ancestors, c.Children, c.Siblings, c.Uncles} {
+		for i := range frames {
+			for _, decision := range frames[i].Decisions {
+				told[decision] = true
+			}
+		}
+	}
+	c.composed = map[string]*Frame{}
+	seen := map[string]bool{}
+	for _, part := range finishedParts {
+		for _, f := range c.finished(part.frames(&c.Surroundings), seen) {
+			if summary := c.Outcomes.Compose(f, told); summary != "" {
+				composed := *f
+				composed.Summary = summary
+				c.composed[f.ID] = &composed
+			}
+		}
+	}
 }
 
 // unfinishedSection offers frames that others left unfinished.
@@ -171,12 +270,12 @@ func (c *composer) unfinishedSection(limit int) section {
 			offered = append(offered, &candidate{frame: f})
 		}
 	}
-	room := limit - sectionTags
+	room := limit - c.tags("unfinished-frames")
 	each := quota(room, maxUnfinished)
 	taken, _ := take(offered[:min(len(offered), maxUnfinished)], room, func(f *candidate, left int) int {
-		return f.print(newElement("    ", "frame", f.frame, goalField(f.frame)), each, left)
+		return f.print(c.element("    ", "frame", f.frame, []field{goalField(f.frame)}), each, left)
 	})
-	return listing("  ", "unfinished-frames", "omitted", taken, len(offered)-len(taken))
+	return c.listing("  ", "unfinished-frames", "omitted", taken, len(offered)-len(taken))
 }
 
 // currentSection prints the current frame and its planned children, which it
@@ -185,11 +284,12 @@ func (c *composer) currentSection(limit int) section {
 	if c.Current.ID == "" {
 		return section{}
 	}
-	c.planned = c.plannedSection(int(0.3 * float64(limit)))
-	e := newElement("  ", "current-frame", &c.Current, currentFields(&c.Current, limit))
+	e := c.element("  ", "current-frame", &c.Current, currentFields(&c.Current, limit))
+	goal := e.size() + e.fields[0].need(e.inner, 0)
+	c.planned = c.plannedSection(min(int(0.3*float64(limit)), limit-goal))
 	e.body = rendering{text: c.planned.text, units: c.planned.units}
 	r := e.render(limit, limit)
-	s := section{text: r.text, units: r.units, shown: 1, left: c.planned.left}
+	s := section{text: r.text, units: r.units, shown: 1, left: c.planned.left, room: limit}
 	s.note(&c.Current, r)
 	s.cut = append(s.cut, c.planned.cut...)
 	return s
@@ -203,12 +303,12 @@ func (c *composer) plannedSection(limit int) section {
 			planned = append(planned, &candidate{frame: f})
 		}
 	}
-	room := limit - len("    <planned-children count=\"1000000\" omitted=\"1000000\">\n    </planned-children>\n")
+	room := limit - c.tags("planned-children")
 	each := quota(room, len(planned))
 	taken, _ := take(planned, room, func(f *candidate, left int) int {
-		return f.print(newElement("      ", "planned-task", f.frame, plannedFields(f.frame)), each, left)
+		return f.print(c.element("      ", "planned-task", f.frame, plannedFields(f.frame)), each, left)
 	})
-	return listing("    ", "planned-children", "omitted", taken, len(planned)-len(taken))
+	return c.listing("    ", "planned-children", "omitted", taken, len(planned)-len(taken))
 }
 
 // suggestionSection returns as many suggestions as fit within limit, with the

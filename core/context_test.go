@@ -99,7 +99,6 @@ func TestContextShowsTheWholeSurroundings(t *testing.T) {
 func TestContextUnderACharacterLimit(t *testing.T) {
 	t.Parallel()
 	s := typical()
-	long := strings.Repeat("the work went on & on. ", 200)
 	s.Current.Summary, s.Ancestors[0].Summary, s.Siblings[0].Summary = long, long, long
 	s.Current.Decisions = append(s.Current.Decisions, long)
 	c := core.BuildContext(s, core.DefaultBudget(), 2500)
@@ -166,9 +165,88 @@ func TestContextNeverExceedsItsLimitThoughIdsDo(t *testing.T) {
 	s := typical()
 	s.Current.ID = strings.Repeat("x", 20_000)
 	c := core.BuildContext(s, core.DefaultBudget(), 0)
-	assert.Empty(t, c.Text)
+	assert.Equal(t, "<flame-context truncated=\"true\">\n<parent-goal>Build the login</parent-goal>\n<goal>Verify tokens</goal>\n</flame-context>", c.Text)
 	assert.True(t, c.Meta.WasTruncated)
 	assert.NotEmpty(t, c.Meta.Cut)
+}
+
+// long is a text that fills every room.
+var long = strings.TrimSpace(strings.Repeat("the work went on & on. ", 400))
+
+// Within any limit the goals come first, and what is free is used.
+func TestASmallContextHasTheGoalsFirstAndUsesItsRoom(t *testing.T) {
+	t.Parallel()
+	s := typical()
+	for _, f := range []*core.Frame{&s.Current, &s.Ancestors[0], &s.Ancestors[1], &s.Children[0], &s.Siblings[0], &s.Uncles[0]} {
+		f.Summary, f.Decisions = long, append(f.Decisions, f.ID+" "+long)
+	}
+	for limit := 140; limit <= 6000; limit += 7 {
+		c := core.BuildContext(s, core.DefaultBudget(), limit)
+		assert.LessOrEqual(t, c.Meta.Characters, limit)
+		for _, goal := range []string{"goal>Build the login</", "<goal>Verify tokens</goal>"} {
+			assert.Contains(t, c.Text, goal, "%d characters", limit)
+		}
+		assert.True(t, c.Meta.WasTruncated)
+		if limit >= 400 {
+			assert.Greater(t, c.Meta.Characters, limit*7/10, "of %d characters", limit)
+		}
+		budget := core.Budget{Total: limit / 4}
+		c = core.BuildContext(s, budget, 0)
+		assert.LessOrEqual(t, c.Meta.TotalTokens, limit/4)
+		assert.Contains(t, c.Text, "goal>Build the login</", "no room for the parts, %d in all", limit)
+		assert.Contains(t, c.Text, "goal>Verify tokens</", "no room for the parts, %d in all", limit)
+	}
+	assert.Empty(t, core.BuildContext(s, core.DefaultBudget(), 60).Text)
+
+	s.Current.Goal = long
+	for _, limit := range []int{160, 300, 500, 800, 2000} {
+		c := core.BuildContext(s, core.DefaultBudget(), limit)
+		assert.Contains(t, c.Text, "goal>Build the login</", "a long goal leaves the other one its room in %d", limit)
+		assert.Contains(t, c.Text, "the work went on", "%d characters", limit)
+	}
+	s.Current.Goal, s.Ancestors[0].Goal = "Verify tokens", long
+	for _, limit := range []int{160, 300, 500, 800, 2000} {
+		c := core.BuildContext(s, core.DefaultBudget(), limit)
+		assert.Contains(t, c.Text, "goal>Verify tokens</", "%d characters", limit)
+		assert.Contains(t, c.Text, "the work went on", "%d characters", limit)
+	}
+}
+
+func TestFinishedFramesTellTheirDecisions(t *testing.T) {
+	t.Parallel()
+	s := typical()
+	s.Children[0].Decisions = []string{"no library", "HS256 only"}
+	s.Siblings[0].Decisions = []string{"no library", "mail later"}
+	s.Ancestors[1].Decisions = []string{"sell <books> first"}
+	s.Uncles[0].Artifacts, s.Uncles[0].Decisions = []string{"db/"}, []string{"mail later"}
+	c := core.BuildContext(s, core.DefaultBudget(), 0)
+	checkText(t, "context/decisions.xml", c.Text)
+	for _, decision := range []string{"HS256 only", "no library", "mail later", "sell &lt;books&gt; first"} {
+		assert.Equal(t, 1, strings.Count(c.Text, decision), "%s is told once", decision)
+	}
+}
+
+func TestAnEntryKeepsWhatSaysMostWhereRoomIsScarce(t *testing.T) {
+	t.Parallel()
+	s := core.Surroundings{Now: now, Current: aFrame("frame-current1", core.InProgress, "g", 0)}
+	s.Siblings = []core.Frame{with(aFrame("frame-sibling1", core.Completed, "GOAL", 1), func(f *core.Frame) {
+		f.Summary, f.Decisions = strings.Repeat("S", 50), []string{strings.Repeat("D", 50)}
+		f.Artifacts, f.LogPath = []string{strings.Repeat("A", 50)}, strings.Repeat("L", 50)
+	})}
+	seen := ""
+	for limit := 300; limit < 1200; limit++ {
+		text := core.BuildContext(s, core.DefaultBudget(), limit).Text
+		shown := ""
+		for _, letter := range []string{"GOAL", "SSS", "DDD", "AAA", "LLL"} {
+			if strings.Contains(text, letter) {
+				shown += letter[:1]
+			}
+		}
+		if !strings.Contains(seen, shown) {
+			seen += " " + shown
+		}
+	}
+	assert.Equal(t, " GS GSD GSDA GSDAL", seen)
 }
 
 func TestFramesCannotSpeakAsFlame(t *testing.T) {

@@ -17,8 +17,15 @@ const (
 // truncatedAttr marks an element whose text was cut.
 const truncatedAttr = ` truncated="true"`
 
-// minField is the shortest text, in UTF-16 code units, worth printing.
-const minField = 8
+const (
+	// minField is the shortest text, in UTF-16 code units, worth printing.
+	minField = 8
+	// minLine is the room, in UTF-16 code units, in which a cut field says something.
+	minLine = 72
+	// leastGoal is how much of the goals that come first is printed whatever their
+	// share, in UTF-16 code units.
+	leastGoal = 360
+)
 
 // A rendering is XML text together with what was cut to make it fit.
 type rendering struct {
@@ -34,16 +41,19 @@ type field struct {
 	text  string
 	share float64
 	mark  string
+	attrs string // of the element
+	least int    // units that it gets whatever its share
 }
 
-// frameFields returns the fields of a frame in another one's context. A list is
-// joined to at most maxUnits.
-func frameFields(f *Frame, maxUnits int) []field {
+// frameFields returns the fields of a frame in another one's context, those that say
+// most first. A list is joined to at most maxUnits.
+func frameFields(f *Frame, decisions []string, maxUnits int) []field {
 	return []field{
-		{"goal", f.Goal, 0.3, cutMark},
-		{"summary", f.Summary, 0.7, cutMark},
-		{"artifacts", joinList(f.Artifacts, ", ", maxUnits), 0.2, artifactsMark},
-		{"log", f.LogPath, 0.1, cutMark},
+		goalField(f),
+		{tag: "summary", text: f.Summary, share: 0.7, mark: cutMark},
+		decisionsField(decisions, 0.3, maxUnits),
+		artifactsField(f, maxUnits),
+		{tag: "log", text: f.LogPath, share: 0.1, mark: cutMark},
 	}
 }
 
@@ -51,21 +61,35 @@ func frameFields(f *Frame, maxUnits int) []field {
 // of decisions and summary are the reference's (spec: context §3).
 func currentFields(f *Frame, maxUnits int) []field {
 	return []field{
-		{"goal", f.Goal, 0.3, cutMark},
-		{"success-criteria", f.SuccessCriteria, 0.2, cutMark},
-		{"artifacts", joinList(f.Artifacts, ", ", maxUnits), 0.2, artifactsMark},
-		{"decisions", joinList(f.Decisions, "; ", maxUnits), 0.5, decisionsMark},
-		{"summary", f.Summary, 0.4, cutMark},
+		firstGoal(f),
+		{tag: "success-criteria", text: f.SuccessCriteria, share: 0.2, mark: cutMark},
+		artifactsField(f, maxUnits),
+		decisionsField(f.Decisions, 0.5, maxUnits),
+		{tag: "summary", text: f.Summary, share: 0.4, mark: cutMark},
 	}
 }
 
 // plannedFields returns the fields of a frame that is only planned.
 func plannedFields(f *Frame) []field {
-	return []field{{"goal", f.Goal, 0.7, cutMark}, {"success-criteria", f.SuccessCriteria, 0.3, cutMark}}
+	return []field{{tag: "goal", text: f.Goal, share: 0.7, mark: cutMark}, {tag: "success-criteria", text: f.SuccessCriteria, share: 0.3, mark: cutMark}}
 }
 
-// goalField returns the goal alone.
-func goalField(f *Frame) []field { return []field{{"goal", f.Goal, 0.3, cutMark}} }
+func goalField(f *Frame) field { return field{tag: "goal", text: f.Goal, share: 0.3, mark: cutMark} }
+
+// firstGoal returns the goal of the frame that a context is for, or of its parent.
+func firstGoal(f *Frame) field {
+	goal := goalField(f)
+	goal.least = leastGoal
+	return goal
+}
+
+func decisionsField(decisions []string, share float64, maxUnits int) field {
+	return field{tag: "decisions", text: joinList(decisions, "; ", maxUnits), share: share, mark: decisionsMark}
+}
+
+func artifactsField(f *Frame, maxUnits int) field {
+	return field{tag: "artifacts", text: joinList(f.Artifacts, ", ", maxUnits), share: 0.2, mark: artifactsMark}
+}
 
 // joinList joins as many items as fit in maxUnits, whatever their script: a
 // UTF-16 code unit takes at most three bytes.
@@ -83,6 +107,7 @@ func joinList(items []string, separator string, maxUnits int) string {
 // first), and its body.
 type element struct {
 	indent string
+	inner  string // indent of the fields
 	tag    string
 	attrs  string
 	fields []field
@@ -91,7 +116,7 @@ type element struct {
 
 func newElement(indent, tag string, f *Frame, fields []field) element {
 	attrs := ` id="` + EscapeXML(f.ID) + `" status="` + EscapeXML(string(f.Status)) + `"`
-	return element{indent: indent, tag: tag, attrs: attrs, fields: fields}
+	return element{indent: indent, inner: indent + "  ", tag: tag, attrs: attrs, fields: fields}
 }
 
 // render prints the element within limit and each field within its share of
@@ -99,7 +124,7 @@ func newElement(indent, tag string, f *Frame, fields []field) element {
 // the limit.
 func (e element) render(quota, limit int) rendering {
 	open, end := e.indent+"<"+e.tag+e.attrs+">\n", e.indent+"</"+e.tag+">\n"
-	used := units(open) + e.body.units + units(end)
+	used := e.size()
 	allowed := e.divide(quota, limit-used)
 	cut := e.body.cut
 	room := used
@@ -113,7 +138,7 @@ func (e element) render(quota, limit int) rendering {
 		if f.text == "" {
 			continue
 		}
-		size, whole := f.print(&b, e.indent+"  ", allowed[i])
+		size, whole := f.print(&b, e.inner, allowed[i])
 		if !whole {
 			cut = append(cut, f.tag)
 		}
@@ -124,68 +149,88 @@ func (e element) render(quota, limit int) rendering {
 	return rendering{text: b.String(), units: used, cut: cut}
 }
 
-// size returns the units that render takes without a limit, or slightly more
-// where cutting between words leaves room unused.
-func (e element) size(quota int) int {
-	size := 2*len(e.indent+e.tag) + len("<>\n</>\n") + units(e.attrs) + e.body.units
-	for _, f := range e.fields {
-		if f.text != "" {
-			size += f.need(e.indent+"  ", int(f.share*float64(quota)))
-		}
-	}
-	return size
+// size returns the units that the tags and the body take.
+func (e element) size() int {
+	return 2*len(e.indent+e.tag) + len("<>\n</>\n") + units(e.attrs) + e.body.units
 }
+
+// fit returns how many of the fields, the first ones, render prints within limit, and
+// the units that these take; slightly more where cutting between words leaves room
+// unused. If the useful ones do not fit, it is more than limit.
+func (e element) fit(quota, limit int) (n, size int) {
+	size = e.size()
+	for i, f := range e.fields {
+		if f.text == "" {
+			continue
+		}
+		longer := size + f.need(e.inner, quota)
+		if longer > limit && i >= usefulFields {
+			return i, size
+		}
+		size = longer
+	}
+	return len(e.fields), size
+}
+
+// usefulFields is how many fields a shortened entry has at least: those without
+// which the others say nothing.
+const usefulFields = 2
 
 // divide returns the room of each field: the goal gets what it needs, the
 // others share the rest by max-min fairness, so that short fields stay whole
-// and long ones divide what those leave.
+// and long ones divide what those leave. Where all would get too little, the last
+// ones get nothing.
 func (e element) divide(quota, room int) []int {
 	allowed := make([]int, len(e.fields))
 	order := make([]int, 0, len(e.fields))
+	rest := 0
 	for i, f := range e.fields {
-		if f.text != "" {
-			allowed[i] = f.need(e.indent+"  ", int(f.share*float64(quota)))
-			order = append(order, i)
+		if f.text == "" {
+			continue
 		}
+		allowed[i] = f.need(e.inner, quota)
+		if i == 0 {
+			allowed[i] = max(0, min(allowed[i], room))
+			room -= allowed[i]
+			continue
+		}
+		order = append(order, i)
+		rest += allowed[i]
 	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		if a == 0 || b == 0 {
-			return a - b
-		}
-		return allowed[a] - allowed[b]
-	})
+	for last := len(order) - 1; last > 0 && rest > room && room/(last+1) < minLine; last-- {
+		rest -= allowed[order[last]]
+		allowed[order[last]] = 0
+		order = order[:last]
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return allowed[a] - allowed[b] })
 	for n, i := range order {
-		fair := room
-		if i > 0 {
-			fair /= len(order) - n
-		}
-		allowed[i] = max(0, min(allowed[i], fair))
+		allowed[i] = max(0, min(allowed[i], room/(len(order)-n)))
 		room -= allowed[i]
 	}
 	return allowed
 }
 
-// need returns the units of the field's line if its text may take share: the
-// whole text if it is no longer than the cut one would be.
-func (f field) need(indent string, share int) int {
-	share += len(truncatedAttr)
+// need returns the units of the field's line if its text may take its share of
+// quota: the whole text if it is no longer than the cut one would be.
+func (f field) need(indent string, quota int) int {
+	share := max(f.least, int(f.share*float64(quota))) + len(truncatedAttr)
 	return f.tagUnits(indent) + min(xmlUnits(f.text, share), share)
 }
 
 // tagUnits returns the units of the tags around the field's text.
 func (f field) tagUnits(indent string) int {
-	return len(indent) + len("<></>\n") + 2*len(f.tag)
+	return len(indent) + len("<></>\n") + 2*len(f.tag) + len(f.attrs)
 }
 
 // print writes the field's line within limit and returns its size in UTF-16
 // code units; whole is false if it was cut or left out.
 func (f field) print(b *strings.Builder, indent string, limit int) (size int, whole bool) {
-	text, attrs, mark := f.text, "", ""
+	text, attrs, mark := f.text, f.attrs, ""
 	room := limit - f.tagUnits(indent)
 	width := xmlUnits(text, room)
 	if whole = width <= room; !whole {
-		attrs, mark = truncatedAttr, f.mark
-		if room -= len(attrs) + len(mark); room < minField {
+		attrs, mark = attrs+truncatedAttr, f.mark
+		if room -= len(truncatedAttr) + len(mark); room < minField {
 			return 0, false
 		}
 		text = wholeWords(head(text, room, xmlWidth), float64(room), xmlWidth)
@@ -194,7 +239,7 @@ func (f field) print(b *strings.Builder, indent string, limit int) (size int, wh
 	for _, part := range []string{indent, "<", f.tag, attrs, ">", quoteData(text), mark, "</", f.tag, ">\n"} {
 		b.WriteString(part)
 	}
-	return f.tagUnits(indent) + len(attrs) + width + len(mark), whole
+	return f.tagUnits(indent) + len(attrs) - len(f.attrs) + width + len(mark), whole
 }
 
 // suggestionMark begins flame's own suggestions. In data it gets a different

@@ -218,12 +218,12 @@ const noteQuota = 4000
 
 // stub returns a note on how a frame ended.
 func (f *folding) stub(s *stay) string {
-	return f.note("flame-ended", s, []field{{"summary", f.frames[s.frame].Summary, 0.7, cutMark}}, "")
+	return f.note("flame-ended", s, []field{{tag: "summary", text: f.frames[s.frame].Summary, share: 0.7, mark: cutMark}}, "")
 }
 
 // saidIn returns a note on the frame in which the user wrote message i.
 func (f *folding) saidIn(s *stay, i int) string {
-	return f.note("flame-said-in", s, []field{{"answered", f.answered(s, i), 1, cutMark}},
+	return f.note("flame-said-in", s, []field{{tag: "answered", text: f.answered(s, i), share: 1, mark: cutMark}},
 		"  <note>The user wrote the message after this one in that frame, and it was dealt with there.</note>\n")
 }
 
@@ -246,7 +246,7 @@ func (f *folding) answered(s *stay, i int) string {
 func (f *folding) note(tag string, s *stay, fields []field, body string) string {
 	known := f.frames[s.frame]
 	frame := &Frame{ID: known.ID, Status: known.Status, Goal: known.Goal}
-	e := newElement("", tag, frame, append(goalField(frame), fields...))
+	e := newElement("", tag, frame, append([]field{goalField(frame)}, fields...))
 	e.body = rendering{text: body, units: units(body)}
 	return e.render(noteQuota, 2*noteQuota).text
 }

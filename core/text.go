@@ -2,6 +2,7 @@ package core
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -128,6 +129,18 @@ func hasWord(text, word string) bool {
 		}
 		from = end
 	}
+}
+
+// Matching returns the texts that contain one of the words of a query.
+func Matching(texts []string, query string) (list []string) {
+	words := strings.FieldsFunc(strings.ToLower(query), func(r rune) bool { return !inWord(r) })
+	for _, text := range texts {
+		lower := strings.ToLower(text)
+		if slices.ContainsFunc(words, func(word string) bool { return hasWord(lower, word) }) {
+			list = append(list, text)
+		}
+	}
+	return list
 }
 
 var xmlEntities = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "'", "&apos;")

@@ -41,6 +41,7 @@ type Tx interface {
 	Context() context.Context
 
 	Frames
+	Relatives
 	Shape
 	Cascades
 	Sessions
@@ -61,17 +62,6 @@ type Frames interface {
 	// CountChildren counts the children of each of these frames by status;
 	// archived ones do not count. Frames without children are absent.
 	CountChildren(parents []string) (map[string]map[core.Status]int, error)
-	// Ancestors returns the frames above id, parent first, at most limit of them
-	// (0: MaxLevels). It ends at a missing parent and never loops.
-	Ancestors(id string, limit int) ([]core.Frame, error)
-	// Surroundings returns the frames around frame id, at most as many of each kind as
-	// most allows. Children, Siblings and Uncles (ancestor by ancestor) are frames that
-	// ended and are not archived, the latest change first. Other roots are siblings of
-	// a root and nobody's uncles. Planned are planned children that are not archived,
-	// oldest first. Fields that contexts do not show may be missing: decisions,
-	// results, usage, planned children, confidence, and the times at which a frame
-	// began, ended and was invalidated.
-	Surroundings(id string, most Most) (core.Surroundings, error)
 	// SaveFrame writes a new frame, or all fields of one that exists. A frame that
 	// reads as invalidated only because of a cascade is left for the cascade to settle.
 	SaveFrame(f core.Frame) error
@@ -82,6 +72,27 @@ type Frames interface {
 	// Revision returns a number that rises with every Update that writes a frame, and
 	// the newest UpdatedAt of any frame.
 	Revision() (revision int64, newest core.Millis, err error)
+}
+
+// Relatives are the frames around others.
+type Relatives interface {
+	// Ancestors returns the frames above id, parent first, at most limit of them
+	// (0: MaxLevels). It ends at a missing parent and never loops.
+	Ancestors(id string, limit int) ([]core.Frame, error)
+	// Surroundings returns the frames around frame id, at most as many of each kind as
+	// most allows. Children, Siblings and Uncles (ancestor by ancestor) are frames that
+	// ended and are not archived, the latest change first. Other roots are siblings of
+	// a root and nobody's uncles. Planned are planned children that are not archived,
+	// oldest first. Fields that contexts do not show may be missing: results, usage,
+	// planned children, confidence, and the times at which a frame began, ended and was
+	// invalidated.
+	Surroundings(id string, most Most) (core.Surroundings, error)
+	// Outcomes returns what ended below each of these frames, as far down as no frame
+	// on the way has a summary: of each parent the latest to change, one more than a
+	// summary shows (core.OutcomesEach, core.OutcomeLevels), and at most limit frames in
+	// all, the nearest first. In a cycle some occur more than once. Archived ones are absent, and so are the fields that
+	// Surroundings leaves out.
+	Outcomes(ids []string, limit int) (core.Outcomes, error)
 }
 
 // MaxLevels is the greatest number of ancestors that are read.

@@ -117,9 +117,17 @@ func Details(d view.Details) string {
 		fmt.Fprintf(&b, "Confidence: %g\n", *f.Confidence)
 	}
 	b.WriteString(Bullets("Planned children:", f.PlannedChildren) + Bullets("Artifacts:", f.Artifacts) + Bullets("Decisions:", f.Decisions))
-	b.WriteString(Field("Summary", f.Summary) + Field("Results", f.Results) + Field("Log", f.LogPath))
+	b.WriteString(Field("Summary", f.Summary) + composed(d.Composed) + Field("Results", f.Results) + Field("Log", f.LogPath))
 	b.WriteString(usageLine("Used in it, without its children", f.Usage))
 	return b.String()
+}
+
+// composed returns a summary that was composed; it is empty without one.
+func composed(summary string) string {
+	if summary == "" {
+		return ""
+	}
+	return "Summary (composed of what was done below it):\n" + summary + "\n"
 }
 
 // usageLine says what the work in a frame consumed; it is empty if nothing is
@@ -142,19 +150,37 @@ func Usage(u core.Usage) string {
 }
 
 // Found lists what a search found.
-func Found(query string, found []core.Frame) string {
+func Found(query string, found []view.Found) string {
 	if len(found) == 0 {
 		return fmt.Sprintf("No frame contains all the words of %s. Try fewer words, or %s.", Quote(query), op.Tree)
 	}
 	var b strings.Builder
 	for _, f := range found {
-		b.WriteString(Frame(f) + "\n")
-		if f.Summary != "" {
-			b.WriteString("  " + core.OneLine(f.Summary, MaxGoal) + "\n")
-		}
+		b.WriteString(Frame(f.Frame) + "\n" + outcome(f, MaxGoal))
 	}
 	fmt.Fprintf(&b, "%d found, newest first; %s shows one in full.", len(found), op.Details)
 	return b.String()
+}
+
+// maxMatched is how many decisions of a frame a search shows.
+const maxMatched = 3
+
+// outcome returns the summary of a frame that a search found, and those of its decisions
+// that the search is about, each cut to max characters.
+func outcome(f view.Found, max int) (text string) {
+	switch {
+	case f.Summary != "":
+		text = "  " + core.OneLine(f.Summary, max) + "\n"
+	case f.Composed != "":
+		text = "  below it: " + core.OneLine(f.Composed, max) + "\n"
+	}
+	for _, decision := range f.Matched[:min(len(f.Matched), maxMatched)] {
+		text += "  decided: " + core.OneLine(decision, max) + "\n"
+	}
+	if more := len(f.Matched) - maxMatched; more > 0 {
+		text += "  and " + Count(more, "other decision") + "\n"
+	}
+	return text
 }
 
 // UnderEnded warns that the parent of an activated frame has ended.
@@ -186,16 +212,13 @@ func ShortUsage(u core.Usage) string {
 }
 
 // FoundShort lists what a search found, each frame with its summary.
-func FoundShort(text string, found []core.Frame) string {
+func FoundShort(text string, found []view.Found) string {
 	if len(found) == 0 {
 		return fmt.Sprintf("No frame contains all the words of %q.", Short(text))
 	}
 	var b strings.Builder
 	for _, f := range found {
-		b.WriteString(ShortFrame(f) + "\n")
-		if f.Summary != "" {
-			b.WriteString("  " + Short(f.Summary) + "\n")
-		}
+		b.WriteString(ShortFrame(f.Frame) + "\n" + outcome(f, maxShort))
 	}
 	return b.String()
 }

@@ -57,8 +57,11 @@ func Count[N int | int64](n N, thing string) string {
 // Money returns an amount of US dollars for people.
 func Money(usd float64) string { return fmt.Sprintf("$%.4f", usd) }
 
+// maxShort is how much of a frame's text fits in a line of a terminal, in characters.
+const maxShort = 100
+
 // Short cuts a frame's text to what fits in a line of a terminal.
-func Short(text string) string { return core.OneLine(text, 100) }
+func Short(text string) string { return core.OneLine(text, maxShort) }
 
 // ShortFrame returns a frame in one line of a terminal.
 func ShortFrame(f core.Frame) string { return fmt.Sprintf("%s (%s) %s", f.ID, f.Status, Short(f.Goal)) }

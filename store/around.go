@@ -21,9 +21,9 @@ var around = `WITH RECURSIVE up (level, key) AS (
 ) SELECT d.part, d.level, f.key, ` + toldTable.read("f") + ` FROM (
 	SELECT 0 AS part, level, key FROM up WHERE level > 0
 	UNION ALL
-	SELECT 1, up.level, f.key FROM up CROSS JOIN frames f ON f.key IN (` + endedBelow + ` LIMIT +?3) WHERE up.level < 2
+	SELECT 1, up.level, f.key FROM up CROSS JOIN frames f ON f.key IN (` + endedBelow("up") + ` LIMIT +?3) WHERE up.level < 2
 	UNION ALL
-	SELECT 1, up.level, f.key FROM up CROSS JOIN frames f ON f.key IN (` + endedBelow + ` LIMIT +?4)
+	SELECT 1, up.level, f.key FROM up CROSS JOIN frames f ON f.key IN (` + endedBelow("up") + ` LIMIT +?4)
 		WHERE up.level BETWEEN 2 AND 1 + ?5 AND up.key IS NOT NULL
 	UNION ALL
 	SELECT 2, 0, key FROM (SELECT key FROM frames
@@ -33,7 +33,7 @@ var around = `WITH RECURSIVE up (level, key) AS (
 // toldTable has the columns that contexts show of a frame.
 var toldTable = table[core.Frame]{frameTable.name, frameTable.key, frameTable.some([]string{
 	"key", "parent", "session", "status", "created_at", "updated_at", "archived_at",
-	"goal", "success_criteria", "artifacts", "summary", "log_path",
+	"goal", "success_criteria", "artifacts", "decisions", "summary", "log_path",
 })}
 
 // The parts of around.
@@ -43,19 +43,19 @@ const (
 	partPlanned
 )
 
-// endedBelow is the SQL for the keys of the frames that ended below up.key, the
-// latest change first: each status comes in order from an index, and SQLite
+// endedBelow returns the SQL for the keys of the frames that ended below the key of a row,
+// the latest change first: each status comes in order from an index, and SQLite
 // merges them.
-var endedBelow = func() string {
+func endedBelow(row string) string {
 	var parts []string
 	for _, status := range core.Statuses {
 		if status.Ended() {
 			parts = append(parts, `SELECT key, updated_at FROM frames INDEXED BY frames_parent_status
-				WHERE parent IS up.key AND status = '`+string(status)+`' AND archived_at = 0`)
+				WHERE parent IS `+row+`.key AND status = '`+string(status)+`' AND archived_at = 0`)
 		}
 	}
 	return "SELECT key FROM (" + strings.Join(parts, " UNION ALL ") + " ORDER BY updated_at DESC, key DESC) d"
-}()
+}
 
 // A nearFrame is a row of around.
 type nearFrame struct {
@@ -129,16 +129,34 @@ func (n *nearFrame) isOn(way []string) bool {
 
 // list returns the list of s that n belongs to.
 func (n *nearFrame) list(s *core.Surroundings) *[]core.Frame {
-	switch {
-	case n.part == partAncestors:
+	switch n.part {
+	case partAncestors:
 		return &s.Ancestors
-	case n.part == partPlanned:
+	case partPlanned:
 		return &s.Planned
-	case n.level == 0:
-		return &s.Children
-	case n.level == 1:
-		return &s.Siblings
-	default:
-		return &s.Uncles
 	}
+	return []*[]core.Frame{&s.Children, &s.Siblings, &s.Uncles}[min(n.level, 2)]
+}
+
+// outcomes reads what ended below frames, whose ids are a JSON list, level by level, and
+// below those of them that have no summary.
+var outcomes = `WITH RECURSIVE below (level, key, bare) AS (
+	SELECT 0, i.key, true FROM json_each(?1) k CROSS JOIN ids i ON i.id = k.value
+	UNION ALL
+	SELECT below.level + 1, f.key, f.summary = '' FROM below CROSS JOIN frames f ON f.key IN (` + endedBelow("below") + ` LIMIT +?2)
+		WHERE below.bare AND below.level < ?3
+	LIMIT +?4
+) SELECT ` + toldTable.read("f") + ` FROM below CROSS JOIN frames f ON f.key = below.key WHERE below.level > 0`
+
+// Outcomes returns what ended below each of these frames, at most limit frames. In a
+// cycle some of them occur more than once.
+func (t *tx) Outcomes(ids []string, limit int) (core.Outcomes, error) {
+	found := core.Outcomes{}
+	scan := toldTable.scan()
+	err := t.sql.each(func(rows *sql.Rows) error {
+		f, err := scan(rows)
+		found[f.Parent] = append(found[f.Parent], f)
+		return err
+	}, outcomes, jsonOf(ids), core.OutcomesEach+1, core.OutcomeLevels, limit+len(ids))
+	return found, err
 }

@@ -31,6 +31,7 @@ func hotQueries() map[string]*selection {
 		"session":            byID(sessionByID, "s1"),
 		"ancestors":          byID(ancestors, "f1", 10),
 		"surroundings":       byID(around, "f1", 200, 20, 5, 3),
+		"outcomes":           byID(outcomes, `["f1"]`, 6, 3, 200),
 		"revision":           byID(revision),
 		"due deadlines":      byID(dueDeadlines, 1, "", "", 1),
 		"deadline":           byID(deadlineByKey, "k", "s"),
@@ -150,7 +151,7 @@ func scansNothing(t *testing.T, name, plan string, query *selection) {
 // few.
 func isScan(step, query string) bool {
 	return strings.HasPrefix(step, "SCAN ") &&
-		!slices.Contains([]string{"SCAN parents", "SCAN c", "SCAN d"}, step) &&
+		!slices.Contains([]string{"SCAN parents", "SCAN c", "SCAN d", "SCAN below"}, step) &&
 		!strings.Contains(step, "VIRTUAL TABLE INDEX 1:") && // of a JSON array
 		!(strings.Contains(step, " INDEX ") && strings.Contains(query, "LIMIT")) &&
 		!strings.HasPrefix(step, "SCAN up") &&

@@ -83,7 +83,7 @@ func (s *Store) attempt(ctx, wait context.Context, f func(project.Tx) error, tak
 		}
 		return take()
 	}
-	if err := c.Transact(wait, disk.BeginView, func() error { return t.call(f) }); err != nil || !t.sql.writable {
+	if err := c.Transact(wait, disk.BeginView, func() error { return call(t, f) }); err != nil || !t.sql.writable {
 		return err
 	}
 	return committed(s.file)

@@ -199,7 +199,7 @@ func placeholders(n int) string {
 }
 
 // jsonOf returns keys as a JSON array.
-func jsonOf(keys []int64) string {
-	text, _ := json.Marshal(keys) // numbers can always be encoded
+func jsonOf[T int64 | string](list []T) string {
+	text, _ := json.Marshal(list) // these can always be encoded
 	return string(text)
 }

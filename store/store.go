@@ -129,7 +129,7 @@ func (s *Store) viewOnce(ctx, wait context.Context, f func(project.Tx) error) er
 	if err != nil {
 		return err
 	}
-	return c.Transact(wait, disk.BeginView, func() error { return s.newTx(ctx, c, false).call(f) })
+	return c.Transact(wait, disk.BeginView, func() error { return call(s.newTx(ctx, c, false), f) })
 }
 
 // Update runs f in one transaction: everything f wrote is on disk when Update
@@ -176,7 +176,7 @@ func (s *Store) commit(ctx, wait context.Context, f func(project.Tx) error) erro
 	if err != nil {
 		return err
 	}
-	if err := c.Transact(wait, disk.BeginUpdate, func() error { return s.newTx(ctx, c, true).call(f) }); err != nil {
+	if err := c.Transact(wait, disk.BeginUpdate, func() error { return call(s.newTx(ctx, c, true), f) }); err != nil {
 		return err
 	}
 	return committed(opened)

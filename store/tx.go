@@ -20,8 +20,8 @@ type tx struct {
 // nested, and refused.
 func (t *tx) Context() context.Context { return t.sql.ctx }
 
-// call runs f and returns the reason not to commit, if any.
-func (t *tx) call(f func(project.Tx) error) error {
+// call runs f in t and returns the reason not to commit, if any.
+func call(t *tx, f func(project.Tx) error) error {
 	err := f(t)
 	if errors.Is(t.sql.failed, errWrites) {
 		return errWrites // whatever f made of it

@@ -95,7 +95,10 @@ func (d summaryDoor) get(ctx context.Context, by project.Caller, in summaryArgs)
 	}
 	f := details.Frame
 	summary := f.Summary
-	if summary == "" {
+	switch {
+	case details.Composed != "":
+		summary = "none of its own; composed of what was done below it:\n" + details.Composed
+	case summary == "":
 		summary = fmt.Sprintf("none yet; %s or %s give it one", op.Summarize, op.Pop)
 	}
 	return render.Frame(f) + "\n" + render.Field("Created", render.When(f.CreatedAt)) + render.Field("Updated", render.When(f.UpdatedAt)) +

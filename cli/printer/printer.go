@@ -14,6 +14,7 @@ import (
 	"github.com/samber/lo"
 
 	"flame/core"
+	"flame/project/view"
 	"flame/render"
 )
 
@@ -56,6 +57,16 @@ func (p *Printer) Frame(f core.Frame, text string) error { return p.Print(whole(
 // Frames prints a list of frames with --json, else the text.
 func (p *Printer) Frames(list []core.Frame, text string) error {
 	return p.Print(lo.Map(list, func(f core.Frame, _ int) core.Frame { return whole(f) }), text)
+}
+
+// Details prints a frame and what is known of it with --json, else the text.
+func (p *Printer) Details(d view.Details, text string) error {
+	return p.Print(view.Found{Frame: whole(d.Frame), Composed: d.Composed}, text)
+}
+
+// Found prints what a search found with --json, else the text.
+func (p *Printer) Found(list []view.Found, text string) error {
+	return p.Print(lo.Map(list, func(f view.Found, _ int) view.Found { f.Frame = whole(f.Frame); return f }), text)
 }
 
 // whole returns f with empty lists instead of those that would be null in JSON.

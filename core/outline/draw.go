@@ -53,11 +53,11 @@ func Legend() string {
 
 // Lengths in characters to which a tree cuts texts (spec: tools, flame_tree).
 const (
-	treeGoal      = 50
-	treeReason    = 60
-	treeSummary   = 80
-	treeArtifacts = 3 // how many are shown
-	minTreeText   = 10
+	treeGoal    = 50
+	treeReason  = 60
+	treeSummary = 80
+	treeListed  = 3 // decisions, and artifacts, of which there are many
+	minTreeText = 10
 )
 
 // How deep a tree is drawn with branches, and the characters they take per
@@ -71,7 +71,7 @@ const (
 // DrawOptions say how a tree is drawn.
 type DrawOptions struct {
 	Current string // id of the frame to mark as current; empty for none
-	Details bool   // add reason, summary and artifacts below each frame
+	Details bool   // add reason, summary, decisions and artifacts below each frame
 	MaxLine int    // characters in a line: goals and details are cut to it, ids never; 0: no limit
 }
 
@@ -166,12 +166,21 @@ func (d *Drawer) details(b *strings.Builder, indent string, f core.Frame) {
 	if f.Summary != "" {
 		d.detail(b, indent+"summary: ", f.Summary, treeSummary)
 	}
-	for i, artifact := range f.Artifacts {
-		if i == treeArtifacts {
-			fmt.Fprintf(b, "%sand %d more artifacts\n", indent, len(f.Artifacts)-i)
-			break
-		}
-		d.detail(b, indent+"artifact: ", artifact, treeSummary)
+	d.list(b, indent, "decision", f.Decisions)
+	d.list(b, indent, "artifact", f.Artifacts)
+}
+
+// list draws the first of some details of one kind, and how many there are more.
+func (d *Drawer) list(b *strings.Builder, indent, kind string, items []string) {
+	shown := treeListed
+	if len(items) == shown+1 {
+		shown++ // the last takes no more lines than its count
+	}
+	for _, item := range items[:min(len(items), shown)] {
+		d.detail(b, indent+kind+": ", item, treeSummary)
+	}
+	if more := len(items) - shown; more > 0 {
+		fmt.Fprintf(b, "%sand %d more %ss\n", indent, more, kind)
 	}
 }
 

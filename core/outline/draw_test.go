@@ -26,6 +26,7 @@ func forest() []outline.Line {
 	old := line(0, "frame-old00001", core.Completed, "An older tree")
 	old.Frame.Summary = "It stands.\nAll of it, with tests and a description that goes on for more than one line can hold."
 	old.Frame.Artifacts = []string{"a.go", "b.go", "c.go", "d.go", "e.go"}
+	old.Frame.Decisions = []string{"Go only,\nno scripts", "SQLite", "one binary", "no daemon"}
 	gone := line(1, "plan-gone0001", core.Invalidated, "Given up")
 	gone.Frame.InvalidationReason = "the requirement went away when the customer found out that nobody used it"
 	lines := []outline.Line{

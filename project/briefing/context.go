@@ -50,8 +50,11 @@ func surroundings(s *project.Step, frame core.Frame, t terms) (around core.Surro
 	}
 	around.Current, around.Now = frame, t.newest
 	if !t.propagate {
-		around.Children, err = untracked(s.Tx, around.Children)
+		if around.Children, err = untracked(s.Tx, around.Children); err != nil {
+			return around, err
+		}
 	}
+	around.Outcomes, err = project.Outcomes(s.Tx, around.Children, around.Siblings, around.Uncles)
 	return around, err
 }
 

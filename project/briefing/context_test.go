@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/samber/lo"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -25,12 +26,14 @@ func TestContextShowsGoalsAboveAndOutcomesBesideAndBelow(t *testing.T) {
 	f.Pop(projecttest.Host("s"), "UNCLE_SUMMARY")
 	f.Push(projecttest.Host("s"), "MIDDLE")
 	f.Push(projecttest.Host("s"), "SIBLING")
+	_, _, err := stack.AddDecision(f.Ctx, f.Project, projecttest.Host("s"), "", "SIBLING_DECISION")
+	require.NoError(t, err)
 	f.Pop(projecttest.Host("s"), "SIBLING_SUMMARY")
 	f.Push(projecttest.Host("s"), "CURRENT")
 	f.Push(projecttest.Host("s"), "CHILD")
 	f.Pop(projecttest.Host("s"), "CHILD_SUMMARY")
 	f.Push(projecttest.Host("s"), "DEAD_END")
-	_, err := stack.Pop(f.Ctx, f.Project, projecttest.Host("s"), stack.PopArgs{Status: core.Failed, Summary: "LESSON"})
+	_, err = stack.Pop(f.Ctx, f.Project, projecttest.Host("s"), stack.PopArgs{Status: core.Failed, Summary: "LESSON"})
 	require.NoError(t, err)
 	f.Plan(projecttest.Host("s"), "", "PLANNED")
 	gone := f.Plan(projecttest.Host("s"), "", "GONE")
@@ -39,7 +42,7 @@ func TestContextShowsGoalsAboveAndOutcomesBesideAndBelow(t *testing.T) {
 
 	made := f.Context(projecttest.Host("s"), "")
 	wellFormed(t, made.Text)
-	for _, text := range []string{"PARENT", "UNCLE_SUMMARY", "MIDDLE", "SIBLING_SUMMARY", "CURRENT", "CHILD_SUMMARY", "LESSON", "PLANNED"} {
+	for _, text := range []string{"PARENT", "UNCLE_SUMMARY", "MIDDLE", "SIBLING_SUMMARY", "SIBLING_DECISION", "CURRENT", "CHILD_SUMMARY", "LESSON", "PLANNED"} {
 		assert.Contains(t, made.Text, text)
 	}
 	assert.NotContains(t, made.Text, "GONE")
@@ -159,6 +162,10 @@ func wellFormed(t *testing.T, text string) {
 	}
 }
 
+func foundIDs(found []view.Found) []string {
+	return lo.Map(found, func(f view.Found, _ int) string { return f.ID })
+}
+
 func TestSearchFindsByWordsNewestFirst(t *testing.T) {
 	t.Parallel()
 	f := projecttest.New(t)
@@ -169,10 +176,10 @@ func TestSearchFindsByWordsNewestFirst(t *testing.T) {
 
 	found, err := view.Search(f.Ctx, f.Project, projecttest.Host("s"), view.SearchArgs{Text: "cookie"})
 	require.NoError(t, err)
-	assert.Equal(t, []string{second.ID, first.ID}, projecttest.IDs(found))
+	assert.Equal(t, []string{second.ID, first.ID}, foundIDs(found))
 	found, err = view.Search(f.Ctx, f.Project, projecttest.Host("s"), view.SearchArgs{Text: "proxy login"})
 	require.NoError(t, err)
-	assert.Equal(t, []string{first.ID}, projecttest.IDs(found), "words may stand in different texts of a frame")
+	assert.Equal(t, []string{first.ID}, foundIDs(found), "words may stand in different texts of a frame")
 	found, err = view.Search(f.Ctx, f.Project, projecttest.Host("s"), view.SearchArgs{Text: "cookie", Status: core.Failed})
 	require.NoError(t, err)
 	assert.Empty(t, found)

@@ -12,7 +12,8 @@ type Details struct {
 	Frame     core.Frame
 	Ancestors []core.Frame // parent first
 	Children  map[core.Status]int
-	Current   bool // the caller works in it
+	Current   bool   // the caller works in it
+	Composed  string // summary of what was done below it, if it ended without one
 }
 
 // DetailsOf returns the caller's frame, or the one ref names.
@@ -27,6 +28,11 @@ func DetailsOf(ctx context.Context, p *project.Project, by project.Caller, ref s
 		if d.Children, err = s.Tx.CountFrames(project.FrameQuery{Parent: d.Frame.ID, Archived: true}); err != nil {
 			return err
 		}
+		outcomes, err := project.Outcomes(s.Tx, []core.Frame{d.Frame})
+		if err != nil {
+			return err
+		}
+		d.Composed = outcomes.Compose(&d.Frame, map[string]bool{})
 		open, err := s.NearestOpen(s.Session.Current)
 		d.Current = open != "" && open == d.Frame.ID
 		return err
@@ -53,9 +59,16 @@ type SearchArgs struct {
 // maxFound limits the frames that a search returns: an answer that a model can read.
 const maxFound = 100
 
+// Found is a frame that a search found.
+type Found struct {
+	core.Frame
+	Composed string   `json:"composedSummary,omitempty"`  // of what was done below it, if it ended without a summary
+	Matched  []string `json:"matchedDecisions,omitempty"` // decisions that contain words of the search
+}
+
 // Search finds frames by the words of goal, success criteria, summary, results
 // and decisions, newest first.
-func Search(ctx context.Context, p *project.Project, by project.Caller, args SearchArgs) (found []core.Frame, err error) {
+func Search(ctx context.Context, p *project.Project, by project.Caller, args SearchArgs) (found []Found, err error) {
 	if args.Text, err = project.Clean("query", args.Text); err != nil {
 		return nil, err
 	}
@@ -73,7 +86,16 @@ func Search(ctx context.Context, p *project.Project, by project.Caller, args Sea
 		query.Limit = 20
 	}
 	err = p.View(ctx, by, func(s *project.Step) error {
-		found, err = s.Tx.FindFrames(query)
+		frames, err := s.Tx.FindFrames(query)
+		if err != nil {
+			return err
+		}
+		outcomes, err := project.Outcomes(s.Tx, frames)
+		found = make([]Found, len(frames))
+		for i := range frames {
+			f := &frames[i]
+			found[i] = Found{*f, outcomes.Compose(f, map[string]bool{}), core.Matching(f.Decisions, args.Text)}
+		}
 		return err
 	})
 	return found, err

@@ -2,7 +2,9 @@ package storetest
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -64,6 +66,67 @@ func assertSurroundings(t *testing.T, kept project.Store, most project.Most) {
 	})
 }
 
+// outcomes compares what ended below frames with the same found by single queries.
+func outcomes(t *testing.T, kept project.Store) {
+	random := rand.New(rand.NewPCG(3, 4))
+	const frames = 200
+	id := func(n int) string { return fmt.Sprintf("f-%03d", n) }
+	Update(t, kept, func(tx project.Tx) {
+		for i := range frames {
+			f := core.Frame{
+				ID: id(i), Status: core.Statuses[random.IntN(len(core.Statuses))], Goal: "goal", Decisions: []string{"d"},
+				CreatedAt: core.Millis(i), UpdatedAt: core.Millis(random.IntN(50)), ArchivedAt: core.Millis(random.IntN(9) / 8),
+			}
+			if i%3 == 0 {
+				f.Summary = "summary"
+			}
+			if i%5 > 0 {
+				f.Parent = id(random.IntN(frames / 20)) // or below itself
+			}
+			require.NoError(t, tx.SaveFrame(f))
+		}
+	})
+	View(t, kept, func(tx project.Tx) {
+		for i := range frames {
+			got, err := tx.Outcomes([]string{id(i), "none"}, 1000)
+			require.NoError(t, err)
+			want := core.Outcomes{}
+			outcomesBelow(t, tx, id(i), core.OutcomeLevels, want)
+			require.Len(t, got, len(want), id(i))
+			for parent := range want {
+				once := map[string]core.Frame{}
+				for _, f := range got[parent] {
+					once[f.ID] = f
+				}
+				require.ElementsMatch(t, want[parent], slices.Collect(maps.Values(once)))
+			}
+		}
+		few, err := tx.Outcomes([]string{id(0), id(1), id(2)}, 4)
+		require.NoError(t, err)
+		count := 0
+		for _, list := range few {
+			count += len(list)
+		}
+		assert.Positive(t, count)
+		assert.LessOrEqual(t, count, 4)
+	})
+}
+
+// outcomesBelow adds what ended below a frame to all.
+func outcomesBelow(t *testing.T, tx project.Tx, parent string, levels int, all core.Outcomes) {
+	q := project.FrameQuery{Parent: parent, Order: project.RecentFirst}
+	ended := find(t, tx, q, core.OutcomesEach+1, core.Completed, core.Failed, core.Blocked)
+	if len(ended) == 0 {
+		return
+	}
+	all[parent] = ended
+	for _, f := range ended {
+		if f.Summary == "" && levels > 1 {
+			outcomesBelow(t, tx, f.ID, levels-1, all)
+		}
+	}
+}
+
 // around is Surroundings of a frame made of single queries.
 func around(t *testing.T, tx project.Tx, f core.Frame, most project.Most) (s core.Surroundings) {
 	ended := func(of core.Frame, q project.FrameQuery, limit int) (told []core.Frame) {
@@ -104,7 +167,7 @@ func told(frames []core.Frame) (list []core.Frame) {
 	for _, f := range frames {
 		list = append(list, core.Frame{
 			ID: f.ID, Parent: f.Parent, Session: f.Session, Status: f.Status, Goal: f.Goal, SuccessCriteria: f.SuccessCriteria,
-			Artifacts: f.Artifacts, Summary: f.Summary, LogPath: f.LogPath,
+			Artifacts: f.Artifacts, Decisions: f.Decisions, Summary: f.Summary, LogPath: f.LogPath,
 			CreatedAt: f.CreatedAt, UpdatedAt: f.UpdatedAt, ArchivedAt: f.ArchivedAt,
 		})
 	}

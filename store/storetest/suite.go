@@ -28,6 +28,7 @@ func Run(t *testing.T, open func(t *testing.T) project.Store) {
 		"paging goes through all frames once":              paging,
 		"ancestors come parent first and never loop":       ancestors,
 		"surroundings are what single queries find":        surroundings,
+		"outcomes are what single queries find":            outcomes,
 		"links have the shape of the tree":                 links,
 		"paging by id goes through all frames once":        byID,
 		"a subtree ends where it began to loop":            subtree,
