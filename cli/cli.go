@@ -5,6 +5,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -61,7 +62,7 @@ type group struct {
 func groups(a *app.App) []group {
 	return []group{
 		{"Begin:", []*cobra.Command{newSetup(a), newDoctor(a), newDemo(a)}},
-		{"Look:", []*cobra.Command{newTree(a), newStatus(a), newShow(a), newContext(a), newSearch(a), newEvents(a), newLog(a), newStats(a)}},
+		{"Look:", []*cobra.Command{newTree(a), newStatus(a), newShow(a), newContext(a), newSearch(a), newEvents(a), newLog(a), newSessions(a), newStats(a)}},
 		{"Work:", []*cobra.Command{newPush(a), newPop(a), newDone(a), newPlan(a), newActivate(a), newInvalidate(a), newGoal(a), newArtifact(a), newDecision(a)}},
 		{"Agents:", []*cobra.Command{agentcmd.New(a), newTrack(a)}},
 		{"Maintenance:", []*cobra.Command{newWhere(a), newProjects(a), newImport(a), newExport(a), newPrune(a), newOff(a), newOn(a), newConfig(a), newVersion(a)}},
@@ -73,8 +74,8 @@ func root(a *app.App) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "flame",
 		Short: "A call stack for coding agents",
-		Long: "Flame keeps the work of coding agents as a tree of frames, so that it survives\n" +
-			"compaction, restarts and a change of agent. `flame setup` connects it to\n" +
+		Long: "Flame keeps the work of coding agents as a tree of frames, so that it survives " +
+			"compaction, restarts and a change of agent. `flame setup` connects it to " +
 			a.Hosts.Titles("and") + "; the other commands show and change the tree of this project.",
 		Example:           "  flame setup\n  flame tree\n  flame push \"Fix the login\"",
 		Version:           a.Version,
@@ -92,6 +93,11 @@ func root(a *app.App) *cobra.Command {
 	root.PersistentFlags().BoolVar(&a.Out.JSON, "json", false, "print JSON")
 	root.PersistentFlags().StringVar(&a.Session, "session", "", "work for this host session (default: the one the host names, else the most recently active)")
 	root.SetFlagErrorFunc(flags.WrongFlag)
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { fmt.Fprint(a.Stdout, explain(a, cmd)) })
+	root.SetUsageFunc(func(cmd *cobra.Command) error {
+		_, err := fmt.Fprint(a.Stdout, usageOf(a, cmd))
+		return err
+	})
 	root.SetHelpCommand(newHelp())
 	root.SetHelpCommandGroupID("Begin:")
 	for _, group := range groups(a) {

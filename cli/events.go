@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -16,6 +15,7 @@ import (
 	"flame/core"
 	"flame/project"
 	"flame/project/view"
+	"flame/render"
 )
 
 func newEvents(a *app.App) *cobra.Command {
@@ -25,7 +25,7 @@ func newEvents(a *app.App) *cobra.Command {
 	var after, limit uint
 	var since flags.Moment
 	cmd := &cobra.Command{
-		Use: "events", Short: "Print the event log: what happened, when, to which frame",
+		Use: "events", Short: "Tell what happened, when, to which frame",
 		Example: "  flame events --follow --frame frame-k3x9\n  flame events --since 2h --kind FrameCompleted --json", Args: flags.Takes(0, 0),
 	}
 	a.FrameFlag(cmd, &frame, "only events of this frame")
@@ -130,20 +130,17 @@ func (c eventLog) printEvents(ctx context.Context, p *project.Project, query pro
 	if err != nil {
 		return 0, err
 	}
+	var goals map[string]string
+	if !c.app.Out.JSON {
+		if goals, err = view.Goals(ctx, p, events); err != nil {
+			return 0, err
+		}
+	}
 	for _, e := range events {
 		last = e.Seq
-		if err := c.printEvent(e); err != nil {
+		if err := c.app.Out.Line(e, render.Event(e, goals[e.Frame], c.app.Out.Width())); err != nil {
 			return last, err
 		}
 	}
 	return last, nil
-}
-
-func (c eventLog) printEvent(e core.Event) error {
-	if c.app.Out.JSON {
-		return c.app.Out.JSONLine(e)
-	}
-	about := core.OneLine(e.Frame+" "+e.SubagentID, 0)
-	_, err := fmt.Fprintf(c.app.Stdout, "%d %s %-16s %s %s\n", e.Seq, e.TS.Time().Local().Format(time.DateTime), e.Event, about, core.OneLine(string(e.Data), 120))
-	return err
 }

@@ -32,7 +32,7 @@ func newStatus(a *app.App) *cobra.Command {
 		}
 		text := a.NoFrames(ctx, len(tree.Lines))
 		if text == "" {
-			text = render.Status(tree)
+			text = render.Status(tree, a.Out.Width())
 		}
 		nodes, more, err := printer.TreeJSON(tree.Lines, tree.Current)
 		if err != nil {

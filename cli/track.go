@@ -24,10 +24,9 @@ func newTrack(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "track FILE|DIR|-", Short: "Show who started whom, from the logs of a host",
 		Example: "  flame track " + a.Hosts.LogsOf() + " --format mermaid",
-		Long: "Read logs of " + a.Hosts.Titles("or") + " and show the sessions and agents that they\n" +
-			" and show their sessions and agents, with\n" +
+		Long: "Read logs of " + a.Hosts.Titles("or") + " and show their sessions and agents, with " +
 			"what each was asked, how it ended and what it took. Session files, folders of them,\n" +
-			"what the hosts print, exports and databases are recognized by their content;\n- reads standard input.",
+			"what the hosts print, exports and databases are recognized by their content; - reads standard input.",
 		Args: flags.Takes(1, 1), ValidArgsFunction: func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			return nil, cobra.ShellCompDirectiveDefault
 		},

@@ -244,9 +244,9 @@ func Cancelled(run record.Run, stopped []record.Run) string {
 	return b.String()
 }
 
-// AgentsTable returns the agents that match a filter, one per line, as they are
-// at a time.
-func AgentsTable(all []record.Run, which string, now core.Millis) string {
+// AgentsTable returns the agents that match a filter, one per line of a terminal
+// of that width, as they are at a time.
+func AgentsTable(all []record.Run, which string, now core.Millis, width int) string {
 	runs := record.Filter(all, which)
 	if len(runs) == 0 {
 		return noAgents(all, which)
@@ -259,7 +259,7 @@ func AgentsTable(all []record.Run, which string, now core.Millis) string {
 			run.CreatedAt.Time().Local().Format("Jan _2 15:04"), Took(run, now), costOf(run), Short(run.Description))
 	}
 	_ = table.Flush() // a strings.Builder never fails
-	return b.String()
+	return cutLines(b.String(), width)
 }
 
 // costOf returns what an agent has cost, or a dash if nothing is known of it.

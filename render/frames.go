@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -74,13 +75,14 @@ func Counts(counts map[core.Status]int) string {
 // maxStatus bounds the text of a status, in bytes (DESIGN §10).
 const maxStatus = 8 << 10
 
-// Status describes where the caller is and what surrounds it, in at most 8 KB.
-func Status(tree view.Tree) string {
+// Status describes where the caller is and what surrounds it, in at most 8 KB. Goals
+// take the whole width, if that is known: the number of columns, else 0.
+func Status(tree view.Tree, width int) string {
 	if len(tree.Lines) == 0 {
 		return fmt.Sprintf("No frames yet. %s starts one; %s plans several.", op.Push, op.PlanChildren)
 	}
 	text := Current(tree.Current) + "\n" + usageLine("Used in it", tree.Usage) + Counts(tree.Counts) + "\n" + outline.Legend() + "\n\n" +
-		outline.Draw(tree.Lines, outline.DrawOptions{Current: tree.Current, MaxLine: 120})
+		outline.Draw(tree.Lines, outline.DrawOptions{Current: tree.Current, MaxLine: cmp.Or(width, 120), Wide: width > 0})
 	if len(text) <= maxStatus {
 		return text
 	}

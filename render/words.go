@@ -73,3 +73,22 @@ func ShortFrames(frames []core.Frame) string {
 
 // Megabytes returns a size on disk for people.
 func Megabytes(bytes int64) string { return fmt.Sprintf("%.1f MB", float64(bytes)/1e6) }
+
+// Ago returns how long ago something was.
+func Ago(now, then core.Millis) string { return Duration(int64(max(0, now-then))) + " ago" }
+
+// cutLines cuts the lines of a table to a width in characters; 0 is no limit.
+func cutLines(table string, width int) string {
+	if width == 0 {
+		return table
+	}
+	var b strings.Builder
+	for line := range strings.Lines(table) {
+		text := []rune(strings.TrimSuffix(line, "\n"))
+		if len(text) > width {
+			text = append(text[:width-1], '…')
+		}
+		b.WriteString(string(text) + "\n")
+	}
+	return b.String()
+}

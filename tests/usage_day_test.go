@@ -227,6 +227,18 @@ func TestWhatADayCostIsTheSameWhereverItIsTold(t *testing.T) {
 	d.read(&shown, "show", "abc")
 	assert.InDelta(t, 1, shown.Usage.CostUSD, 1e-9)
 
+	var sessions []costed
+	d.read(&sessions, "sessions")
+	require.Len(t, sessions, 2)
+	assert.Equal(t, []string{"ses_1", "claude-1"}, []string{sessions[0].ID, sessions[1].ID}, "the one heard of last comes first")
+	assert.Equal(t, stats.Usage, sum(sessions))
+	assert.Regexp(t, `(?m)^claude-1  claude-code  idle, heard of \S+ ago\n  Build a login \(`, d.flame("", "sessions"))
+	assert.Contains(t, d.flame("", "sessions", "--limit", "1"), "and 1 more")
+	d.hook(claudeCode, map[string]any{"hook_event_name": "SessionEnd", "session_id": "claude-1", "reason": "logout"})
+	d.read(&sessions, "sessions")
+	assert.Len(t, sessions, 1)
+	assert.Contains(t, d.flame("", "sessions", "--all"), "claude-1  claude-code  ended")
+
 	var runs []struct {
 		Frame    string
 		Progress struct {

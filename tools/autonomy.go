@@ -193,7 +193,7 @@ func (d autonomyDoor) autoSuggest(ctx context.Context, by project.Caller, in aut
 	now := d.p.Now()
 	fmt.Fprintf(&b, "Suggestions in contexts: %s, level %s\n%d pending\n", onOff(state.Config.SuggestInContext), state.Config.Level, len(state.Pending))
 	for _, s := range state.Pending {
-		fmt.Fprintf(&b, "- %s %s, confidence %d: %s, %s\n", s.Type, render.Quote(suggested(s)), s.Confidence, s.Reason, ago(now, s.CreatedAt))
+		fmt.Fprintf(&b, "- %s %s, confidence %d: %s, %s\n", s.Type, render.Quote(suggested(s)), s.Confidence, s.Reason, render.Ago(now, s.CreatedAt))
 	}
 	if in.ShowHistory {
 		b.WriteString(historyText(state.History))

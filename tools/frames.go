@@ -120,7 +120,7 @@ func (d frameDoor) status(ctx context.Context, by project.Caller, _ noArgs) (str
 	if err != nil {
 		return "", err
 	}
-	return render.Status(tree), nil
+	return render.Status(tree, 0), nil
 }
 
 type goalArgs struct {

@@ -145,7 +145,7 @@ func orNever(t core.Millis) string {
 func activeLine(s core.Session, now core.Millis) string {
 	return fmt.Sprintf("- %s %s: parent %s, matches a pattern %s, frame %s, %s, started %s, last active %s, idle %s\n",
 		s.ID, render.Quote(s.Title), s.Parent, yesNo(s.IsSubagent), yesNo(s.HasFrame()), render.Count(s.MessageCount, "message"),
-		ago(now, s.CreatedAt), ago(now, s.LastActivityAt), yesNo(s.Idle()))
+		render.Ago(now, s.CreatedAt), render.Ago(now, s.LastActivityAt), yesNo(s.Idle()))
 }
 
 type completeArgs struct {

@@ -2,13 +2,7 @@ package tools
 
 import (
 	"fmt"
-
-	"flame/core"
-	"flame/render"
 )
-
-// ago returns the time between two points.
-func ago(now, then core.Millis) string { return render.Duration(int64(max(0, now-then))) + " ago" }
 
 // seconds returns ms, followed by the same in seconds.
 func seconds(ms int64) string { return fmt.Sprintf("%d ms (%.1f s)", ms, float64(ms)/1000) }

@@ -29,6 +29,6 @@ func newRuns(a *app.App) *cobra.Command {
 		if running {
 			which = "running"
 		}
-		return a.Out.Print(append([]record.Run{}, record.Filter(runs, which)...), render.AgentsTable(runs, which, s.Project.Now()))
+		return a.Out.Print(append([]record.Run{}, record.Filter(runs, which)...), render.AgentsTable(runs, which, s.Project.Now(), a.Out.Width()))
 	})
 }

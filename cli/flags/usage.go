@@ -26,11 +26,11 @@ func (e UsageError) Unwrap() []error { return []error{ErrUsage, e.Problem} }
 // it should be.
 func Wrong(cmd *cobra.Command, format string, args ...any) error {
 	return UsageError{Problem: core.Invalidf(format, args...).
-		WithHint("usage: %s; `flame help%s` explains it", cmd.UseLine(), topic(cmd))}
+		WithHint("usage: %s; `flame help%s` explains it", cmd.UseLine(), Topic(cmd))}
 }
 
-// topic returns what follows flame on the line of a command, and help.
-func topic(cmd *cobra.Command) string {
+// Topic returns what follows flame on the line of a command, and help.
+func Topic(cmd *cobra.Command) string {
 	return strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name())
 }
 
@@ -85,9 +85,9 @@ func NoSuchCommand(parent *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	hint := "`flame help" + topic(parent) + "` lists the commands"
+	hint := "`flame help" + Topic(parent) + "` lists the commands"
 	if !parent.HasSubCommands() {
-		hint = "`flame help" + topic(parent) + "` explains that command"
+		hint = "`flame help" + Topic(parent) + "` explains that command"
 	}
 	// Short words are near to everything: what was meant should not be guessed at from one letter.
 	parent.SuggestionsMinimumDistance = max(1, len(args[0])/3)

@@ -109,8 +109,11 @@ func plainJSON(document []byte) []byte {
 	return out
 }
 
-// JSONLine prints v as JSON on a line of its own.
-func (p *Printer) JSONLine(v any) error {
+// Line prints v as JSON on a line of its own with --json, else the text.
+func (p *Printer) Line(v any, text string) error {
+	if !p.JSON {
+		return p.answer(v, printable(text))
+	}
 	raw, err := json.Marshal(v)
 	if err != nil {
 		return err

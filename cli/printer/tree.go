@@ -22,7 +22,7 @@ func (p *Printer) Tree(ctx context.Context, tree *view.Outline, details bool) er
 
 // streamText prints a tree of any size as text while it is read.
 func (p *Printer) streamText(ctx context.Context, tree *view.Outline, details bool) error {
-	d := outline.NewDrawer(outline.DrawOptions{Current: tree.Current, Details: details})
+	d := outline.NewDrawer(outline.DrawOptions{Current: tree.Current, Details: details, MaxLine: p.Width(), Wide: p.Width() > 0})
 	for lines, err := range tree.Pages(ctx) {
 		if err != nil {
 			return err

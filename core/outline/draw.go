@@ -56,7 +56,8 @@ const (
 	treeGoal    = 50
 	treeReason  = 60
 	treeSummary = 80
-	treeListed  = 3 // decisions, and artifacts, of which there are many
+	treeListed  = 3   // decisions, and artifacts, of which there are many
+	treeWide    = 600 // where details take several lines
 	minTreeText = 10
 )
 
@@ -73,6 +74,7 @@ type DrawOptions struct {
 	Current string // id of the frame to mark as current; empty for none
 	Details bool   // add reason, summary, decisions and artifacts below each frame
 	MaxLine int    // characters in a line: goals and details are cut to it, ids never; 0: no limit
+	Wide    bool   // goals take all the room of a line, details several lines
 }
 
 // Draw draws lines that belong together.
@@ -161,10 +163,10 @@ func (d *Drawer) frame(head string, line Line) string {
 // details draws what else is to be said about a frame.
 func (d *Drawer) details(b *strings.Builder, indent string, f core.Frame) {
 	if f.InvalidationReason != "" {
-		d.detail(b, indent+"reason: ", f.InvalidationReason, treeReason)
+		d.detail(b, indent, "reason: ", f.InvalidationReason, treeReason)
 	}
 	if f.Summary != "" {
-		d.detail(b, indent+"summary: ", f.Summary, treeSummary)
+		d.detail(b, indent, "summary: ", f.Summary, treeSummary)
 	}
 	d.list(b, indent, "decision", f.Decisions)
 	d.list(b, indent, "artifact", f.Artifacts)
@@ -177,15 +179,22 @@ func (d *Drawer) list(b *strings.Builder, indent, kind string, items []string) {
 		shown++ // the last takes no more lines than its count
 	}
 	for _, item := range items[:min(len(items), shown)] {
-		d.detail(b, indent+kind+": ", item, treeSummary)
+		d.detail(b, indent, kind+": ", item, treeSummary)
 	}
 	if more := len(items) - shown; more > 0 {
 		fmt.Fprintf(b, "%sand %d more %ss\n", indent, more, kind)
 	}
 }
 
-func (d *Drawer) detail(b *strings.Builder, head, text string, limit int) {
-	b.WriteString(head + core.OneLine(text, d.fit(limit, head)) + "\n")
+func (d *Drawer) detail(b *strings.Builder, indent, name, text string, limit int) {
+	if !d.opt.Wide {
+		b.WriteString(indent + name + core.OneLine(text, d.fit(limit, indent+name)) + "\n")
+		return
+	}
+	for _, line := range core.Wrap(core.OneLine(text, treeWide), d.fit(0, indent+name)) {
+		b.WriteString(indent + name + line + "\n")
+		name = strings.Repeat(" ", len(name))
+	}
 }
 
 // moreText says how many frames were left out.
@@ -207,6 +216,9 @@ func (d *Drawer) fit(limit int, others string) int {
 	if d.opt.MaxLine == 0 {
 		return limit
 	}
-	room := d.opt.MaxLine - utf8.RuneCountInString(others) - 1 // for the ellipsis
-	return min(limit, max(minTreeText, room))
+	room := max(minTreeText, d.opt.MaxLine-utf8.RuneCountInString(others)-1) // for the ellipsis
+	if d.opt.Wide {
+		return room
+	}
+	return min(limit, room)
 }

@@ -32,7 +32,7 @@ func StatsOf(ctx context.Context, p *project.Project) (stats Stats, err error) {
 		}
 		stats.Sessions = map[string]int{}
 		for _, session := range sessions {
-			if session.Parent == "" && session.Host != project.CommandLine {
+			if isPersons(session) {
 				stats.Sessions[string(session.State)]++
 			}
 		}
@@ -42,6 +42,66 @@ func StatsOf(ctx context.Context, p *project.Project) (stats Stats, err error) {
 	return stats, err
 }
 
+// A ListedSession is a session of a person in a host, with what it is about.
+type ListedSession struct {
+	core.Session
+	Goal  string     `json:"goal,omitempty"` // of its root
+	Usage core.Usage `json:"usage"`          // of its root and all below that: subagents and agents too
+}
+
+// SessionArgs say which sessions to list.
+type SessionArgs struct {
+	Ended bool // ended ones too
+	Limit int  // the greatest number; 0: all
+}
+
+// SessionsOf returns the sessions of people in hosts, the one that was heard of last
+// first, and how many more there are.
+func SessionsOf(ctx context.Context, p *project.Project, args SessionArgs) (listed []ListedSession, more int, err error) {
+	listed = []ListedSession{}
+	err = p.Store.View(ctx, func(tx project.Tx) error {
+		all, err := tx.FindSessions(project.SessionQuery{})
+		if err != nil {
+			return err
+		}
+		for _, session := range all {
+			switch {
+			case !isPersons(session) || session.State == core.SessionEnded && !args.Ended:
+			case args.Limit > 0 && len(listed) == args.Limit:
+				more++
+			default:
+				one, err := listedSession(tx, session)
+				if err != nil {
+					return err
+				}
+				listed = append(listed, one)
+			}
+		}
+		return nil
+	})
+	return listed, more, err
+}
+
+// isPersons reports whether a person talks in the session: it is neither a subagent's
+// nor an agent's nor the shell's.
+func isPersons(s core.Session) bool { return s.Parent == "" && s.Host != project.CommandLine }
+
+func listedSession(tx project.Tx, session core.Session) (ListedSession, error) {
+	listed := ListedSession{Session: session}
+	if !session.HasFrame() {
+		return listed, nil
+	}
+	root, err := tx.Frame(session.Root)
+	if err != nil {
+		return listed, project.IgnoreMissing(err)
+	}
+	listed.Goal = root.Goal
+	return listed, project.EachUnder(tx, root.ID, func(f core.Frame) error {
+		listed.Usage = listed.Usage.Add(f.Usage)
+		return nil
+	})
+}
+
 // Events returns the events that q describes, oldest first.
 func Events(ctx context.Context, p *project.Project, q project.EventQuery) (events []core.Event, err error) {
 	err = p.Store.View(ctx, func(tx project.Tx) error {
@@ -49,6 +109,26 @@ func Events(ctx context.Context, p *project.Project, q project.EventQuery) (even
 		return err
 	})
 	return events, err
+}
+
+// Goals returns what the frames of events are for, by their ids; those that are gone are
+// absent.
+func Goals(ctx context.Context, p *project.Project, events []core.Event) (goals map[string]string, err error) {
+	goals = map[string]string{}
+	err = p.Store.View(ctx, func(tx project.Tx) error {
+		for _, e := range events {
+			if _, known := goals[e.Frame]; known || e.Frame == "" {
+				continue
+			}
+			frame, err := tx.Frame(e.Frame)
+			if project.IgnoreMissing(err) != nil {
+				return err
+			}
+			goals[e.Frame] = frame.Goal
+		}
+		return nil
+	})
+	return goals, err
 }
 
 // Revision returns a number that rises with every change of the tree.

@@ -1,0 +1,119 @@
+package render
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"flame/core"
+)
+
+// A happening says what happened in an event of one kind: in words, then what its data
+// says in these fields.
+type happening struct {
+	says   string
+	fields []string
+}
+
+// eventTexts are the words for each kind of event.
+var eventTexts = map[string]happening{
+	core.FrameCreated:        {"started", nil},
+	core.FramePlanned:        {"planned", nil},
+	core.FrameActivated:      {"taken up", nil},
+	core.FrameUpdated:        {"changed", []string{"fields", "goal", "successCriteria", "artifacts", "decisions", "logPath"}},
+	core.FrameCompleted:      {"ended", []string{"status"}},
+	core.FrameReopened:       {"opened again", nil},
+	core.FrameInvalidated:    {"invalidated", []string{"reason"}},
+	core.ContextInjected:     {"its agent was told", []string{"kind"}},
+	core.SuggestionMade:      {"suggested", []string{"type", "text"}},
+	core.SuggestionActed:     {"a suggestion was followed", []string{"type", "text"}},
+	core.CompactionRequested: {"waits for a summary", nil},
+	core.SummaryStored:       {"got a summary", nil},
+
+	core.SubagentDetected:   {"a subagent was seen", []string{"title"}},
+	core.SubagentSpawned:    {"an agent was started", []string{"agent_type", "description"}},
+	core.SubagentActive:     {"the agent runs", nil},
+	core.SubagentProgress:   {"the agent works", []string{"last_tool"}},
+	core.SubagentRetry:      {"the agent will try again", []string{"reason"}},
+	core.SubagentStop:       {"the agent's run is over", []string{"outcome", "stop_reason"}},
+	core.SubagentCompleted:  {"the agent completed", []string{"context"}},
+	core.SubagentError:      {"the agent failed", []string{"reason", "error"}},
+	core.SubagentTimeout:    {"the agent's time was over", []string{"reason"}},
+	core.SubagentCancelled:  {"the agent was cancelled", []string{"reason"}},
+	core.SubagentOrphaned:   {"the agent was lost", []string{"reason"}},
+	core.TranscriptEvent:    {"noted in the transcript", []string{"event_type", "task_description"}},
+	core.PermissionDecision: {"the agent's permissions were decided", []string{"agent_type"}},
+	core.PermissionGranted:  {"a person granted permissions", nil},
+	core.BudgetWarning:      {"the agent's budget is nearly used", nil},
+	core.BudgetExceeded:     {"the agent's budget is used", []string{"reason"}},
+
+	core.HandoffInitiated: {"handed over to the agent", nil},
+	core.HandoffComplete:  {"the handoff is over", []string{"outcome"}},
+	core.HandoffResolved:  {"the handoff was settled", []string{"outcome", "on_failure"}},
+
+	core.ConvergenceInitiated:  {"results are combined", []string{"convergence", "strategy"}},
+	core.ConvergenceComplete:   {"results were combined", []string{"convergence"}},
+	core.ManualReviewRequired:  {"a person has to review", []string{"convergence"}},
+	core.ConflictReviewRequest: {"a review was asked for", []string{"convergence"}},
+	core.FileConflictDetected:  {"agents changed the same file", []string{"path"}},
+}
+
+// Event returns an event in one line of a terminal of that width (0: unknown): its
+// number, time and frame, what happened, and what the frame is for.
+func Event(e core.Event, goal string, width int) string {
+	about := core.OneLine(e.Frame, 0)
+	if e.SubagentID != "" {
+		about = strings.TrimSpace(about + " " + core.OneLine(e.SubagentID, 0))
+	}
+	text := eventWords(e)
+	if goal != "" {
+		text += " " + Quote(goal)
+	}
+	head := fmt.Sprintf("%d %s %s: ", e.Seq, e.TS.Time().Local().Format(time.DateTime), about)
+	if about == "" {
+		head = strings.TrimSuffix(head, " : ") + " "
+	}
+	room := 200
+	if width > 0 {
+		room = max(20, width-len(head)-1)
+	}
+	return head + core.OneLine(text, room)
+}
+
+// eventWords says what happened.
+func eventWords(e core.Event) string {
+	known, ok := eventTexts[e.Event]
+	if !ok {
+		return e.Event
+	}
+	var data map[string]any
+	_ = json.Unmarshal(e.Data, &data) // data of another form says nothing
+	var details []string
+	for _, field := range known.fields {
+		if text := eventValue(data[field]); text != "" {
+			details = append(details, core.OneLine(text, 80))
+		}
+	}
+	if len(details) == 0 {
+		return known.says
+	}
+	return known.says + " (" + strings.Join(details, ": ") + ")"
+}
+
+// eventValue returns a value of an event's data in words: a text, a number, or a list of
+// those.
+func eventValue(v any) string {
+	switch v := v.(type) {
+	case nil, map[string]any:
+		return ""
+	case []any:
+		var texts []string
+		for _, one := range v {
+			texts = append(texts, eventValue(one))
+		}
+		return strings.Join(texts, ", ")
+	default:
+		return fmt.Sprint(v)
+	}
+}

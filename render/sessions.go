@@ -1,0 +1,34 @@
+package render
+
+import (
+	"fmt"
+	"strings"
+
+	"flame/core"
+	"flame/project/view"
+)
+
+// Sessions lists sessions, as they are at a time, on lines of a terminal of that width.
+func Sessions(listed []view.ListedSession, more int, now core.Millis, width int) string {
+	if len(listed) == 0 {
+		return "No session is open. `flame sessions --all` lists those that have ended."
+	}
+	var b strings.Builder
+	for _, s := range listed {
+		goal := s.Goal
+		if goal == "" {
+			goal = "(no frame yet)"
+		}
+		fmt.Fprintf(&b, "%s  %s  %s, heard of %s\n", core.OneLine(s.ID, 0), core.OneLine(s.Host, 30), s.State, Ago(now, s.LastActivityAt))
+		usage := ShortUsage(s.Usage)
+		room := 100
+		if width > 0 {
+			room = max(20, width-len("  …")-len(usage))
+		}
+		fmt.Fprintf(&b, "  %s%s\n", core.OneLine(goal, room), usage)
+	}
+	if more > 0 {
+		fmt.Fprintf(&b, "and %d more; --limit 0 lists all\n", more)
+	}
+	return b.String()
+}
