@@ -59,6 +59,12 @@ func listSessions(q project.SessionQuery) *selection {
 	if q.CompletedBefore != 0 {
 		list.add(" AND s.is_completed AND s.last_activity_at < ?", q.CompletedBefore)
 	}
+	if q.Live {
+		list.add(" AND s.state <> 'ended' AND s.parent IS NULL")
+	}
+	if q.SilentSince != 0 {
+		list.add(" AND s.last_activity_at < ?", q.SilentSince)
+	}
 	if q.Parent != "" {
 		list.add(" AND s.parent = "+keyOf, clean(q.Parent))
 	}
