@@ -6,6 +6,7 @@ import (
 	"encoding/base32"
 	"strings"
 
+	"flame/agents/graph"
 	"flame/core"
 	"flame/project/transfer"
 )
@@ -46,7 +47,7 @@ func (n Node) frame() transfer.StateFrame {
 	end := max(n.Ended, n.Started)
 	f := transfer.StateFrame{
 		SessionID: frameOf(n.ID), Session: n.ID, Goal: cmp.Or(core.OneLine(cmp.Or(n.Description, n.Prompt), maxGoal), string(n.Kind)+" "+n.ID),
-		Status: pastStatus(n.State), CreatedAt: n.Started, StartedAt: n.Started, EndedAt: end, UpdatedAt: end,
+		Status: n.pastStatus(), CreatedAt: n.Started, StartedAt: n.Started, EndedAt: end, UpdatedAt: end,
 		Artifacts: []string{}, Decisions: []string{}, Usage: &usage,
 	}
 	if words := strings.TrimSpace(cmp.Or(n.Result, n.Error)); words != "" {
@@ -56,12 +57,13 @@ func (n Node) frame() transfer.StateFrame {
 	return f
 }
 
-// pastStatus returns the status of a run in hindsight.
-func pastStatus(state core.AgentState) core.Status {
-	switch state {
-	case core.AgentCompleted:
+// pastStatus returns the status of a run in hindsight. Sessions take it as when they end
+// while flame sees them: one that failed is blocked.
+func (n Node) pastStatus() core.Status {
+	switch {
+	case n.State == core.AgentCompleted:
 		return core.Completed
-	case core.AgentError, core.AgentTimeout:
+	case n.Kind == graph.KindSubagent && (n.State == core.AgentError || n.State == core.AgentTimeout):
 		return core.Failed
 	}
 	return core.Blocked

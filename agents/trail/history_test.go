@@ -19,6 +19,7 @@ func TestAPastSessionBecomesFinishedFrames(t *testing.T) {
 			Usage: core.Usage{TokensIn: 7, CostUSD: 0.5},
 		},
 		{ID: "b", Kind: graph.KindSubagent, Parent: "gone", Unparented: true, State: core.AgentError, Error: "no luck"},
+		{ID: "broken", Kind: graph.KindSession, State: core.AgentError, Error: "overloaded"},
 	}}
 	state := told.History()
 	assert.Equal(t, state, told.History(), "the same log gives the same frames")
@@ -28,7 +29,7 @@ func TestAPastSessionBecomesFinishedFrames(t *testing.T) {
 		byID[f.Session] = id
 	}
 	session, agent, other := state.Frames[byID["s"]], state.Frames[byID["a"]], state.Frames[byID["b"]]
-	assert.Equal(t, []string{byID["s"], byID["b"]}, state.RootFrameIDs)
+	assert.Equal(t, []string{byID["s"], byID["b"], byID["broken"]}, state.RootFrameIDs)
 	assert.Equal(t, "Do it well", session.Goal)
 	assert.Equal(t, core.Blocked, session.Status, "it was never seen to end")
 	assert.Equal(t, byID["s"], agent.ParentSessionID)
@@ -38,4 +39,5 @@ func TestAPastSessionBecomesFinishedFrames(t *testing.T) {
 	assert.Equal(t, core.Usage{TokensIn: 7, CostUSD: 0.5}, *agent.Usage)
 	assert.Equal(t, core.Failed, other.Status)
 	assert.Equal(t, "subagent b", other.Goal)
+	assert.Equal(t, core.Blocked, state.Frames[byID["broken"]].Status, "as if flame had seen it")
 }

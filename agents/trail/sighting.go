@@ -3,6 +3,7 @@ package trail
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"flame/agents/graph"
 	"flame/core"
@@ -131,6 +132,9 @@ func (s *sighting) hear(m core.Message) {
 	if m.Role == core.RoleUser {
 		if !m.Summary && !m.Synthetic {
 			s.prompt = cmp.Or(s.prompt, text)
+			if s.seen == core.AgentCompleted && text != "" && !strings.HasPrefix(text, "<command-") {
+				s.seen = core.AgentActive // a prompt that is not answered yet
+			}
 		}
 		return
 	}
