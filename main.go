@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"sync"
 	"syscall"
 	"time"
 
@@ -88,7 +89,9 @@ func open(settings config.Settings, known hosts.Registry, at place.Place, longLi
 		Store: kept, Dir: at.Worktree, Now: now, NewID: project.NewID, Log: log,
 		Budget: budget(settings), Subagents: subagents(settings), Autonomy: autonomy(settings),
 		EventDays: int(settings.EventsDays), Transcripts: known.Formats().Read,
-		Fold: settings.Fold == "on",
+		Fold:        settings.Fold == "on",
+		HostProcess: sync.OnceValue(func() project.Process { return project.Process(supervise.Caller()) }),
+		Gone:        func(host project.Process) bool { return supervise.Process(host).Gone() },
 	}
 	if !longLived {
 		// Every write is on the disk already; closing would only cost a

@@ -81,6 +81,9 @@ func (c serving) serve(ctx context.Context, listen listenAt) (err error) {
 	if warning != nil {
 		c.app.Say(*warning)
 	}
+	if listen.addr != "" {
+		p.HostProcess = nil // whoever runs it is not the host of its clients
+	}
 	srv := tools.NewServer(p, service, offered, c.app.Version, c.clients(listen.addr != ""))
 	// A client that disappears must not end the process before its session's
 	// end is recorded.

@@ -126,6 +126,15 @@ func (f *Frame) Move(to Status, now Millis) error {
 	return nil
 }
 
+// Reopen puts a frame that has ended into progress as if it had not: its work began when
+// it began before.
+func (f *Frame) Reopen(now Millis) error {
+	started := f.StartedAt
+	err := f.Move(InProgress, now)
+	f.StartedAt = started
+	return err
+}
+
 // CanMove reports whether Move to this status would be allowed.
 func (f Frame) CanMove(to Status) bool { return slices.Contains(next[f.Status], to) }
 

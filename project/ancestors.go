@@ -27,6 +27,22 @@ func (s *Step) above(id string) iter.Seq2[[]core.Frame, error] {
 	}
 }
 
+// Top returns the topmost frame above a frame; the frame itself if nothing is above it.
+func (s *Step) Top(frame core.Frame) (core.Frame, error) {
+	if frame.Parent == "" {
+		return frame, nil
+	}
+	for above, err := range s.above(frame.ID) {
+		if err != nil {
+			return frame, err
+		}
+		if len(above) > 0 {
+			frame = above[len(above)-1]
+		}
+	}
+	return frame, nil
+}
+
 // IsInside reports whether frame id is ancestor or is below it.
 func (s *Step) IsInside(id, ancestor string) (bool, error) {
 	if id == "" || id == ancestor {

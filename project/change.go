@@ -93,7 +93,7 @@ func (p *Project) within(tx Tx, by Caller, f Consideration) (*Step, error) {
 
 // policies are checks and notes about the caller's session that precede every change.
 var policies = []func(*Step) error{
-	mustBeStamped, mayChange, noteCall, armRetention, noteHook,
+	mustBeStamped, mayChange, noteCall, noteFirst, armRetention, noteHook, resumeByCall,
 }
 
 // change runs f once all policies allow it, and saves the caller's session.

@@ -16,11 +16,46 @@ type Presence struct {
 	Prompt   string  `json:"prompt,omitempty"`   // id of the last prompt
 	Turn     int64   `json:"turn,omitempty"`     // the last event before its turn began
 	Told     bool    `json:"told,omitempty"`     // a child: its parent has its summary from the host
-	Fallback string  `json:"fallback,omitempty"` // a child: its last message so far
+	Fallback string  `json:"fallback,omitempty"` // its last message so far
+	Rested   bool    `json:"rested,omitempty"`   // its last turn ended by itself, and left nothing running
 	Ended    *Ending `json:"ended,omitempty"`    // a child: it has ended, but work below it goes on
 	Counted  bool    `json:"counted,omitempty"`  // a child: how it ended first was counted
 	Given    bool    `json:"given,omitempty"`    // an agent's: its first context came with its task
+	Process  Process `json:"process,omitzero"`   // of its host; zero if not known
 	Standing
+}
+
+// A Process is one that runs or ran. Pids are reused, so its start distinguishes it from
+// others.
+type Process struct {
+	PID     int    `json:"pid"`
+	Started string `json:"started"` // as the system reports it
+}
+
+// noteFirst records the host's process at the first call of a session.
+func noteFirst(s *Step) error {
+	if !s.Fresh {
+		return nil
+	}
+	mine, err := s.PresenceOf(s.Session.ID)
+	if err != nil || !mine.NoteProcess(s) {
+		return err
+	}
+	return s.SavePresence(s.Session.ID, mine)
+}
+
+// NoteProcess records the host's process that the caller's session lives in, and reports
+// whether that is news. A child ends with its parent, whatever process it lives in.
+func (p *Presence) NoteProcess(s *Step) bool {
+	if s.Project.HostProcess == nil || s.Session.Parent != "" || s.By.Anonymous() || s.By.Host == CommandLine {
+		return false
+	}
+	at := s.Project.HostProcess()
+	news := at != Process{} && at != p.Process
+	if news {
+		p.Process = at
+	}
+	return news
 }
 
 // PresenceOf returns the Presence of a session; zero if its hooks never called.

@@ -18,7 +18,7 @@ import (
 const CommandLine = "cli"
 
 // A Project is one tree of frames and everything that operations on it need. All fields
-// but Dir, EventDays, Fold and Transcripts must be set.
+// but Dir, EventDays, Fold, Transcripts, HostProcess and Gone must be set.
 type Project struct {
 	Store     Store
 	Dir       string                   // root of the worktree that artifacts are relative to; may be empty
@@ -34,6 +34,12 @@ type Project struct {
 	// Transcripts reads the hosts' logs of their sessions. A process without it
 	// leaves counting usage to others.
 	Transcripts TranscriptReader
+
+	// HostProcess returns the process of the host whose events and calls this process
+	// handles; zero if it is not known. Gone reports whether a process has ended for
+	// certain. Without them sessions end by their hosts' events and by silence only.
+	HostProcess func() Process
+	Gone        func(Process) bool
 
 	joint *joint // the transaction that this works in; nil outside of Together
 }

@@ -75,6 +75,23 @@ func (s *Step) worksIn(session, first, frame string) error {
 	return recordWorked.Save(s.Tx, session, l)
 }
 
+// MoveWork counts what the caller's session did in frame from as work in frame to.
+func MoveWork(s *Step, from, to string) error {
+	l, err := s.Worked(s.Session.ID)
+	if err != nil {
+		return err
+	}
+	if len(l) == 0 {
+		l = Timeline{{Frame: to}}
+	}
+	for i := range l {
+		if l[i].Frame == from {
+			l[i].Frame = to
+		}
+	}
+	return recordWorked.Save(s.Tx, s.Session.ID, l)
+}
+
 // ForgetBefore drops what precedes the entry for time t.
 func (s *Step) ForgetBefore(session string, l Timeline, t core.Millis) error {
 	if len(l) == 0 || l.index(t) == 0 {

@@ -35,8 +35,46 @@ func (p Process) Alive() bool {
 	if p.PID <= 1 || p.PID == os.Getpid() || p.Started == "" {
 		return false
 	}
+	return p.runs()
+}
+
+// runs reports whether the process still runs.
+func (p Process) runs() bool {
 	now, ok := process(p.PID)
 	return ok && !now.zombie && now.Process == p
+}
+
+// Gone reports whether the process has ended for certain. It is false for what was not
+// recorded whole, and for processes that this one cannot see.
+func (p Process) Gone() bool {
+	return p.PID > 1 && p.Started != "" && p.Here() && !stillThere(p)
+}
+
+// Caller returns the process that runs this one: its parent, or what is above the shells
+// that were started for this one command. It is zero if that cannot be told.
+func Caller() Process {
+	for pid, above := os.Getppid(), 0; pid > 1 && above < maxShells; above++ {
+		p, ok := process(pid)
+		if !ok {
+			break
+		}
+		if !runsOneCommand(commandsOf([]entry{p})[pid]) {
+			return p.Process
+		}
+		pid = p.parent
+	}
+	return Process{}
+}
+
+// maxShells is how many shells in a row Caller looks past.
+const maxShells = 5
+
+// runsOneCommand reports whether a command line is that of a shell for a single command,
+// which ends with it.
+func runsOneCommand(line string) bool {
+	words := strings.SplitN(line, " ", 3)
+	shells := []string{"sh", "bash", "dash", "zsh", "ksh", "ash"}
+	return len(words) == 3 && words[1] == "-c" && slices.Contains(shells, filepath.Base(words[0])) && !strings.ContainsAny(words[2], ";\n&|")
 }
 
 // Signal sends a signal to p if it is alive and works for the agent: its

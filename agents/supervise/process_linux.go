@@ -97,6 +97,9 @@ func process(pid int) (entry, bool) {
 	}, err == nil
 }
 
+// stillThere reports whether a process may still run.
+func stillThere(p Process) bool { return p.runs() }
+
 // place identifies this boot and pid namespace, in which a pid and its start
 // identify a process.
 var place = sync.OnceValue(func() string {

@@ -3,6 +3,7 @@
 package supervise
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -60,6 +61,10 @@ func process(pid int) (entry, bool) {
 	}
 	return entry{}, false
 }
+
+// stillThere reports whether a process may still run: whether any has its pid. Unlike ps,
+// that costs nothing.
+func stillThere(p Process) bool { return !errors.Is(syscall.Kill(p.PID, 0), syscall.ESRCH) }
 
 // elsewhere concerns pid namespaces, which other systems lack.
 func elsewhere(string) bool { return false }

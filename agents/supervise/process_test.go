@@ -362,3 +362,34 @@ func TestAProcessWhoseFirstThreadIsOverIsEnded(t *testing.T) {
 	require.NoError(t, err)
 	assert.ErrorIs(t, syscall.Kill(pid, 0), syscall.ESRCH, "its other threads run")
 }
+
+func TestOnlyAProcessThatWasSeenIsGone(t *testing.T) {
+	t.Parallel()
+	b := stand(t, nil)
+	noted := b.noted()
+	assert.False(t, noted.Gone())
+	parts := strings.Split(noted.Started, "/")
+	for name, tt := range map[string]struct {
+		other supervise.Process
+		gone  bool
+	}{
+		"another process with its pid":     {supervise.Process{PID: noted.PID, Started: "1" + noted.Started}, true},
+		"one of the boot before":           {supervise.Process{PID: noted.PID, Started: parts[0] + "/00000000-0000-0000-0000-000000000000/" + parts[2]}, true},
+		"one of another namespace":         {supervise.Process{PID: noted.PID, Started: parts[0] + "/" + parts[1] + "/pid:[1]"}, false},
+		"one whose start was not recorded": {supervise.Process{PID: 1 << 30}, false},
+		"the first":                        {supervise.Process{PID: 1, Started: noted.Started}, false},
+		"nothing":                          {supervise.Process{}, false},
+	} {
+		assert.Equal(t, tt.gone, tt.other.Gone(), name)
+	}
+	require.NoError(t, b.cmd.Process.Kill())
+	_ = b.cmd.Wait()
+	assert.True(t, noted.Gone())
+}
+
+func TestTheCallerOfThisProcess(t *testing.T) {
+	t.Parallel()
+	caller := supervise.Caller()
+	assert.True(t, caller.Alive(), "%+v", caller)
+	assert.False(t, caller.Gone())
+}

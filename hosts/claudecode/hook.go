@@ -68,7 +68,7 @@ var rows = []row{
 	{"StopFailure", "", (*exchange).turnFailed, "Ends the frame of a subagent that an error of the model's API stopped."},
 	{"PreCompact", "", (*exchange).compacting, "Adds what the frame needs to the instructions for the summary."},
 	{"PostCompact", "", (*exchange).compacted, "Stores the summary in the frame, and ends a frame whose pop waited for it."},
-	{"SessionEnd", "", (*exchange).sessionEnded, "Records that the session has ended; its frames stay as they are."},
+	{"SessionEnd", "", (*exchange).sessionEnded, "Ends the session's root frame if no work is left below it; other frames stay as they are."},
 }
 
 // Events says what flame does with each event of Claude Code.

@@ -173,7 +173,8 @@ func TestSubagentsEndInTheirWays(t *testing.T) {
 			s.spawn("t1", "", "first")
 			s.launched("t1", "", "a1")
 			tt.end(s)
-			assert.Equal(t, "in_progress main work\n  "+tt.want+"\n", s.tree())
+			_, below, _ := strings.Cut(s.tree(), "\n")
+			assert.Equal(t, "  "+tt.want+"\n", below)
 		})
 	}
 }
@@ -328,13 +329,20 @@ func TestFilesBecomeArtifacts(t *testing.T) {
 	assert.Equal(t, []string{"a/b.go"}, frame.Artifacts)
 }
 
+// written reports that the session wrote a file: work that others may take up.
+func (s *session) written() {
+	s.send("PostToolUse", map[string]any{"tool_name": "Write", "tool_input": map[string]any{"file_path": filepath.Join(s.dir, "a.go")}})
+}
+
 func TestAnEndedSessionsWorkIsOffered(t *testing.T) {
 	t.Parallel()
 	s := newSession(t)
 	assert.Empty(t, s.send("SessionStart", map[string]any{"source": "startup"}))
 	assert.NoDirExists(t, filepath.Join(s.dir, ".flame"), "a start leaves nothing behind")
 	s.prompt("main work")
+	s.written()
 	s.send("SessionEnd", nil)
+	assert.Equal(t, "blocked main work: (its session ended before the work was done)\n", s.tree())
 	offered := s.send("SessionStart", map[string]any{"session_id": "other", "source": "startup"})
 	assert.Contains(t, offered, "main work")
 	assert.Contains(t, s.send("SessionStart", map[string]any{"source": "resume"}), "current-frame")
@@ -344,10 +352,53 @@ func TestWorkOfAKilledSessionIsOfferedAfterAWhile(t *testing.T) {
 	t.Parallel()
 	s := newSession(t)
 	s.prompt("main work")
+	s.written()
 	begin := map[string]any{"session_id": "other", "source": "startup"}
 	assert.Empty(t, s.send("SessionStart", begin), "it may be at work")
 	s.clock += 13 * 60 * 60 * 1000
 	assert.Contains(t, s.send("SessionStart", begin), "main work")
+}
+
+// rest ends a turn by itself.
+func (s *session) rest(last string) {
+	s.send("Stop", map[string]any{"background_tasks": []any{}, "last_assistant_message": last})
+}
+
+func TestEveryEndOfASessionEndsItsRoot(t *testing.T) {
+	t.Parallel()
+	for _, reason := range []string{"clear", "logout", "prompt_input_exit", "resume", "bypass_permissions_disabled", "other", ""} {
+		t.Run(reason, func(t *testing.T) {
+			t.Parallel()
+			s := newSession(t)
+			s.prompt("main work")
+			s.rest("all green")
+			s.send("SessionEnd", map[string]any{"reason": reason})
+			assert.Equal(t, "completed main work: all green\n", s.tree())
+			next := map[string]any{"session_id": "next", "source": "clear", "prompt": "other work", "prompt_id": "n1"}
+			assert.Empty(t, s.send("SessionStart", next), "nothing is unfinished")
+			s.send("UserPromptSubmit", next)
+			assert.Equal(t, "in_progress other work\ncompleted main work: all green\n", s.tree(), "another session, another root")
+			assert.Contains(t, s.send("SessionStart", map[string]any{"source": "resume"}), "main work")
+			s.prompt("and the rest")
+			assert.Equal(t, "in_progress other work\nin_progress main work: all green\n", s.tree())
+			s.send("StopFailure", map[string]any{"error": "overloaded"})
+			s.send("SessionEnd", map[string]any{"reason": reason})
+			assert.Equal(t, "in_progress other work\nblocked main work: all green\n", s.tree())
+		})
+	}
+}
+
+func TestAForkIsASessionOfItsOwn(t *testing.T) {
+	t.Parallel()
+	s := newSession(t)
+	s.prompt("main work")
+	s.rest("all green")
+	s.send("SessionEnd", nil)
+	fork := map[string]any{"session_id": "fork", "source": "resume", "prompt": "try it another way", "prompt_id": "f1"}
+	s.send("SessionStart", fork)
+	s.send("UserPromptSubmit", fork)
+	s.send("SessionEnd", fork)
+	assert.Equal(t, "blocked try it another way: (its session ended before the work was done)\ncompleted main work: all green\n", s.tree())
 }
 
 func TestAtLevelAutoWhatIsDueHappens(t *testing.T) {

@@ -5,12 +5,10 @@ package briefing
 import (
 	"context"
 	"strings"
-	"time"
 
 	"flame/core"
 	"flame/project"
 	"flame/project/autonomy"
-	"flame/project/stack"
 )
 
 // A Briefing is what a session's agent should read now; empty if there is nothing new.
@@ -51,7 +49,7 @@ func begin(s *project.Step, maxChars int) (b Briefing, err error) {
 // hasNews reports whether Begin has anything to say: about the session's frame, about
 // unfinished ones, or in a notice.
 func hasNews(s *project.Step) (bool, error) {
-	_, ok, err := s.Current()
+	_, ok, err := place(s)
 	if ok || err != nil {
 		return ok, err
 	}
@@ -87,7 +85,7 @@ func brief(s *project.Step, maxChars int) (Briefing, error) {
 
 // around returns the input of the session's own context, with its current suggestions.
 func around(s *project.Step) (around core.Surroundings, err error) {
-	frame, ok, err := s.Current()
+	frame, ok, err := place(s)
 	if err != nil {
 		return around, err
 	}
@@ -104,39 +102,6 @@ func around(s *project.Step) (around core.Surroundings, err error) {
 	}
 	around.Suggestions, err = autonomy.Injectable(s)
 	return around, err
-}
-
-// maxOrphans is how many frames in progress are searched for those that no session works
-// in any more.
-const maxOrphans = 50
-
-// quiet is how long a frame must have been unchanged to be offered although its session
-// is not known to have ended: a host that was killed reports no end.
-const quiet = 12 * time.Hour
-
-// unfinished returns frames in progress whose session has ended, the latest change
-// first; none for a subagent, which takes up no frames.
-func unfinished(s *project.Step) (left []core.Frame, err error) {
-	if s.Session.Parent != "" || s.By.Parent != "" {
-		return nil, nil
-	}
-	open, err := s.Tx.FindFrames(project.FrameQuery{Statuses: []core.Status{core.InProgress}, Order: project.RecentFirst, Limit: maxOrphans})
-	if err != nil {
-		return nil, err
-	}
-	for _, frame := range open {
-		if frame.Session == s.Session.ID {
-			continue
-		}
-		owner, err := stack.LiveOwner(s, frame)
-		if err != nil {
-			return nil, err
-		}
-		if owner == "" || s.Now-frame.UpdatedAt > core.Millis(quiet.Milliseconds()) {
-			left = append(left, frame)
-		}
-	}
-	return left, nil
 }
 
 // SaveTold records, in the log and in the session's presence, that its agent was told b.

@@ -49,7 +49,8 @@ func TestWhatEndedSessionsLeftIsOffered(t *testing.T) {
 	for i := range 7 {
 		by := projecttest.Host(fmt.Sprint("gone-", i))
 		f.Prompt(by, "a", fmt.Sprint("left over ", i))
-		require.NoError(t, children.EndSession(f.Ctx, f.Project, by))
+		f.Plan(by, "", "a piece")
+		f.End(by)
 	}
 	f.Prompt(projecttest.Host("alive"), "a", "being worked on")
 	offered := begun(f, projecttest.Host("s")).Text
@@ -57,6 +58,30 @@ func TestWhatEndedSessionsLeftIsOffered(t *testing.T) {
 	assert.Contains(t, offered, "left over 6", "those that changed last")
 	assert.NotContains(t, offered, "being worked on")
 	assert.Empty(t, begun(f, projecttest.Child("c")).Text, "a subagent takes up nothing")
+}
+
+func TestTheBestOffersComeFirst(t *testing.T) {
+	t.Parallel()
+	f := projecttest.New(t)
+	leave := func(name string, work func(by project.Caller)) {
+		by := projecttest.Host(name)
+		f.Prompt(by, "a", name)
+		work(by)
+		f.End(by)
+	}
+	leave("PLANNED", func(by project.Caller) { f.Plan(by, "", "later") })
+	leave("OPEN", func(by project.Caller) { f.Push(by, "HALF DONE") })
+	leave("EMPTY", func(project.Caller) {})
+	leave("DONE", func(by project.Caller) { f.Decide(by, "", "use B"); f.Rest(by, "it works") })
+	leave("CUT SHORT", func(by project.Caller) { f.Decide(by, "", "use C") })
+	offered := begun(f, projecttest.Host("s")).Text
+	var goals []string
+	for _, line := range strings.Split(offered, "\n") {
+		if goal, found := strings.CutPrefix(strings.TrimSpace(line), "<goal>"); found {
+			goals = append(goals, strings.TrimSuffix(goal, "</goal>"))
+		}
+	}
+	assert.Equal(t, []string{"OPEN", "PLANNED", "CUT SHORT", "HALF DONE"}, goals)
 }
 
 func TestNewsIsWhatOthersChanged(t *testing.T) {

@@ -13,7 +13,6 @@ import (
 	"flame/core"
 	"flame/project"
 	"flame/project/briefing"
-	"flame/project/children"
 	"flame/project/projecttest"
 	"flame/project/turns"
 )
@@ -55,7 +54,8 @@ func TestANoticeStandsInTheNextBriefingAndInNoOther(t *testing.T) {
 		"when it goes on":                      {works, begin, "<flame-context"},
 		"when others left work": {func(f *projecttest.Fixture) {
 			f.Prompt(projecttest.Host("gone"), "a", "left over")
-			require.NoError(f.T, children.EndSession(f.Ctx, f.Project, projecttest.Host("gone")))
+			f.Plan(projecttest.Host("gone"), "", "a piece")
+			f.End(projecttest.Host("gone"))
 		}, begin, "left over"},
 		"with its first prompt":               {func(*projecttest.Fixture) {}, prompt, ""},
 		"with a prompt, with nothing to tell": {works, prompt, ""},

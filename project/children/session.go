@@ -67,8 +67,9 @@ func Idle(s *project.Step) error {
 	return forgetOldSubagents(s)
 }
 
-// EndSession records that the caller's session has ended. Its frames stay as they are, so
-// that another session can take them up; its children are orphaned.
+// EndSession records that the caller's session has ended. Its children are orphaned, and
+// its root ends with it unless work is left below (stack.EndRoot). Other frames stay as
+// they are, so that another session can take them up.
 func EndSession(ctx context.Context, p *project.Project, by project.Caller) error {
 	return p.Together(ctx, func(p *project.Project) error {
 		over := false
@@ -89,7 +90,10 @@ func EndSession(ctx context.Context, p *project.Project, by project.Caller) erro
 				return err
 			}
 			s.Session.State = core.SessionEnded
-			return s.Tx.SaveSession(s.Session)
+			if err := s.Tx.SaveSession(s.Session); err != nil || s.Session.Parent != "" {
+				return err
+			}
+			return stack.EndRoots(s)
 		})
 	})
 }

@@ -2,6 +2,7 @@ package children
 
 import (
 	"errors"
+	"slices"
 
 	"flame/core"
 	"flame/core/op"
@@ -130,6 +131,18 @@ func makeChild(s *project.Step, parent string) error {
 	frame, err := s.Create(core.Frame{Parent: parent, Goal: core.SubagentGoal(s.Session.Title), Status: core.InProgress})
 	s.Session.Root, s.Session.Current = frame.ID, frame.ID
 	return err
+}
+
+// maxRunning is how many children are looked at, the latest active first, for one that
+// still runs.
+const maxRunning = 100
+
+// Running reports whether children of the caller's session have not ended.
+func Running(s *project.Step) (bool, error) {
+	below, err := s.Tx.FindSessions(project.SessionQuery{Parent: s.Session.ID, Limit: maxRunning})
+	return slices.ContainsFunc(below, func(child core.Session) bool {
+		return !child.IsCompleted && child.State != core.SessionEnded
+	}), err
 }
 
 // trackedSession returns a tracked child session by its id or its frame's.

@@ -80,6 +80,18 @@ func (f *Fixture) Prompt(by project.Caller, id, text string) string {
 	return b.Text
 }
 
+// Rest reports that a session's turn ended by itself, with a last message.
+func (f *Fixture) Rest(by project.Caller, last string) {
+	f.T.Helper()
+	require.NoError(f.T, turns.End(f.Ctx, f.Project, by, turns.Turn{LastMessage: last, Running: []string{}}))
+}
+
+// End reports the end of a session.
+func (f *Fixture) End(by project.Caller) {
+	f.T.Helper()
+	require.NoError(f.T, children.EndSession(f.Ctx, f.Project, by))
+}
+
 // Push starts a frame below the caller's.
 func (f *Fixture) Push(by project.Caller, goal string) core.Frame {
 	f.T.Helper()

@@ -2,6 +2,7 @@ package stack
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"slices"
 	"time"
@@ -88,7 +89,7 @@ func invalidate(s *project.Step, target core.Frame, reason string) (done Invalid
 		return done, err
 	}
 	done.Target = target
-	if err := saveInvalidated(s, target); err != nil {
+	if err := errors.Join(saveInvalidated(s, target), endRootLater(s, target)); err != nil {
 		return done, err
 	}
 	cascade := core.CascadeOf(target)

@@ -2,6 +2,7 @@ package stack
 
 import (
 	"errors"
+	"slices"
 
 	"flame/core"
 	"flame/core/compaction"
@@ -89,10 +90,24 @@ func End(s *project.Step, frame *core.Frame, status core.Status, summary string)
 	if err := s.Tx.SaveFrame(*frame); err != nil {
 		return err
 	}
-	if err := forgetCompaction(s, frame.ID); err != nil {
+	if err := errors.Join(forgetCompaction(s, frame.ID), endRootLater(s, *frame)); err != nil {
 		return err
 	}
 	return s.Emit(core.FrameCompleted, frame.ID, data)
+}
+
+// endRootLater sets the deadline that ends the root above a frame that ended, if the
+// root's session has ended and left work below it.
+func endRootLater(s *project.Step, frame core.Frame) error {
+	left, err := recordLeft.IDs(s.Tx, "")
+	if err != nil || len(left) == 0 {
+		return err
+	}
+	top, err := s.Top(frame)
+	if err != nil || !slices.Contains(left, top.ID) {
+		return err
+	}
+	return s.Tx.SetDeadline(project.Deadline{Kind: RootDeadline, Subject: top.ID, Due: s.Now, Set: s.Now})
 }
 
 // Children returns the children of a frame that have this status, oldest first.
@@ -105,6 +120,12 @@ const (
 	recordPending    project.Kind[compaction.Pending] = "pending_completion" // by frame
 	recordCompaction project.Kind[compactionMark]     = "compaction"         // by frame: what its next compaction is for
 	SummaryDeadline                                   = "pending_completion" // by frame: give up waiting for a summary
+)
+
+// The kinds of records and deadlines that roots of sessions need which have ended.
+const (
+	recordLeft   project.Kind[string] = "left"         // by root: its session, which left work below it
+	RootDeadline string               = "session_root" // by root: end it, if that was the last of the work
 )
 
 // A compactionMark says what a frame's next compaction is for.

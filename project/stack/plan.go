@@ -155,8 +155,8 @@ func Activate(ctx context.Context, p *project.Project, by project.Caller, ref st
 		}
 		a.Frame = frame
 		s.Session.Current = frame.ID
-		if !s.Session.HasFrame() {
-			s.Session.Root = frame.ID
+		if err := settleIn(s, frame); err != nil {
+			return err
 		}
 		if left.ID == frame.ID {
 			return nil // nothing was started
@@ -221,24 +221,4 @@ func takeOver(s *project.Step, frame *core.Frame, force bool, a *Activated) erro
 		return err
 	}
 	return s.Emit(core.FrameActivated, frame.ID, map[string]any{"from": core.InProgress, "takenFrom": a.Taken})
-}
-
-// LiveOwner returns a session other than the caller's that still works in frame.
-func LiveOwner(s *project.Step, frame core.Frame) (string, error) {
-	at, err := s.Tx.FindSessions(project.SessionQuery{Current: frame.ID})
-	if err != nil {
-		return "", err
-	}
-	if frame.Session != "" {
-		owner, err := s.Tx.Session(frame.Session)
-		if err == nil {
-			at = append(at, owner)
-		}
-	}
-	for _, session := range at {
-		if session.ID != s.Session.ID && session.Host != project.CommandLine && session.State != core.SessionEnded {
-			return session.ID, nil
-		}
-	}
-	return "", nil
 }

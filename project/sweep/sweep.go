@@ -26,9 +26,9 @@ const (
 // counts as a jump: a laptop that slept (DESIGN §4).
 const clockJump = core.Millis(60_000)
 
-// Once does the work that is due: it completes idle subagents, gives up on summaries that
-// did not come, expires suggestions, counts usage, deletes old events and continues
-// invalidations that other processes left. It writes only if something is due, and a
+// Once does the work that is due: it ends sessions that no longer run, and their roots,
+// completes idle subagents, gives up on summaries that did not come, expires suggestions,
+// counts usage, deletes old events and continues invalidations that other processes left. It writes only if something is due, and a
 // deadline that fails does not stop the rest.
 func Once(ctx context.Context, p *project.Project) error {
 	return sweep(ctx, p, 0)
@@ -40,6 +40,7 @@ func sweep(ctx context.Context, p *project.Project, jumped core.Millis) error {
 		return err
 	}
 	settleLeft(ctx, p, work.cascades)
+	endOver(ctx, p, work.over)
 	for _, d := range work.deadlines {
 		if jumped > 0 && d.Kind == children.IdleDeadline {
 			err = postpone(ctx, p, d, jumped)
@@ -68,10 +69,11 @@ func settleLeft(ctx context.Context, p *project.Project, cascades []project.Casc
 type Work struct {
 	deadlines []project.Deadline
 	cascades  []project.Cascade // left by their processes
+	over      []string          // ids of sessions that have ended without a word
 }
 
 // Empty reports whether nothing is due.
-func (w Work) Empty() bool { return len(w.deadlines)+len(w.cascades) == 0 }
+func (w Work) Empty() bool { return len(w.deadlines)+len(w.cascades)+len(w.over) == 0 }
 
 // Due returns the work that is due: at most maxSwept deadlines, earliest first, and after
 // them at most maxCounted for usage, which take longest and would delay the others. A
@@ -83,6 +85,9 @@ func Due(ctx context.Context, p *project.Project) (work Work, err error) {
 			return err
 		}
 		work.cascades = slices.DeleteFunc(work.cascades, func(c project.Cascade) bool { return c.Due > now })
+		if work.over, err = over(p, tx, now); err != nil {
+			return err
+		}
 		if work.deadlines, err = tx.DueDeadlines(now, "", project.UsageDeadline, maxSwept); err != nil || p.Transcripts == nil {
 			return err
 		}
@@ -141,6 +146,8 @@ func act(s *project.Step, d project.Deadline) error {
 		return stack.GiveUpSummary(s, d.Subject)
 	case autonomy.ExpiryDeadline:
 		return autonomy.Expire(s, d.Subject)
+	case stack.RootDeadline:
+		return stack.EndRoot(s, d.Subject)
 	case project.EventsDeadline:
 		return dropOldEvents(s)
 	}

@@ -2,6 +2,7 @@ package turns
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	"flame/core"
@@ -74,6 +75,8 @@ func prompted(
 		if prompt.Standing != (project.Standing{}) {
 			mine.Standing = prompt.Standing
 		}
+		mine.Rested = false
+		mine.NoteProcess(s)
 		if mine.Prompt = prompt.ID; mine.Prompt == "" {
 			mine.Prompt = "unnamed"
 		}
@@ -87,7 +90,7 @@ func prompted(
 // takeIn makes the changes to the tree that a prompt implies.
 func takeIn(s *project.Step, prompt Prompt) error {
 	s.Session.MessageCount++
-	if err := s.Tx.ClearDeadline(children.IdleDeadline, s.Session.ID); err != nil {
+	if err := errors.Join(s.Tx.ClearDeadline(children.IdleDeadline, s.Session.ID), s.ResumeRoot()); err != nil {
 		return err
 	}
 	switch {

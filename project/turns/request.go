@@ -153,9 +153,17 @@ func foldFrames(s *project.Step, history []core.FoldMessage) (frames []core.Fold
 		if project.IgnoreMissing(err) != nil {
 			return nil, err
 		}
-		if err == nil {
-			frames = append(frames, foldFrame(s, frame))
+		if err != nil {
+			continue
 		}
+		resumes, err := project.EndedWithSession(s.Tx, frame)
+		if err != nil {
+			return nil, err
+		}
+		if resumes {
+			frame.Status, frame.EndedAt = core.InProgress, 0 // the end of a session is no move
+		}
+		frames = append(frames, foldFrame(s, frame))
 	}
 	return frames, nil
 }

@@ -3,6 +3,7 @@
 package turns
 
 import (
+	"cmp"
 	"context"
 
 	"flame/core"
@@ -40,7 +41,7 @@ func endTurn(s *project.Step, turn Turn) error {
 	if err := weighTurn(s, turn.LastMessage); err != nil {
 		return err
 	}
-	if err := keepWords(s, turn.LastMessage); err != nil {
+	if err := rest(s, turn); err != nil {
 		return err
 	}
 	if err := usage.Add(s, turn.Usage); err != nil {
@@ -52,16 +53,25 @@ func endTurn(s *project.Step, turn Turn) error {
 	return children.Idle(s)
 }
 
-// keepWords saves the last message of a child, in case its host reports none at its end.
-func keepWords(s *project.Step, text string) error {
-	if s.Session.Parent == "" || text == "" {
-		return nil
-	}
+// rest records that the turn ended by itself, and the last message: a host may report
+// neither again when the session ends.
+func rest(s *project.Step, turn Turn) error {
 	mine, err := s.PresenceOf(s.Session.ID)
-	if err != nil || mine.Fallback == text {
+	if err != nil {
 		return err
 	}
-	mine.Fallback = text
+	before := mine
+	mine.Fallback = cmp.Or(turn.LastMessage, mine.Fallback)
+	if s.Session.Parent == "" {
+		busy, err := children.Running(s)
+		if err != nil {
+			return err
+		}
+		mine.Rested = len(turn.Running) == 0 && !busy
+	}
+	if mine == before {
+		return nil
+	}
 	return s.SavePresence(s.Session.ID, mine)
 }
 

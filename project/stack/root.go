@@ -1,0 +1,176 @@
+package stack
+
+import (
+	"errors"
+
+	"flame/core"
+	"flame/project"
+)
+
+// cutShort is the summary of a root without one whose session ended in the middle of its
+// work.
+const cutShort = "(its session ended before the work was done)"
+
+// EndRoots ends the root of the caller's session, which has ended, and those of earlier
+// sessions that it worked in last.
+func EndRoots(s *project.Step) error {
+	left, err := recordLeft.IDs(s.Tx, "")
+	if err != nil {
+		return err
+	}
+	roots := []string{s.Session.Root}
+	for _, id := range left {
+		root, err := s.Tx.Frame(id)
+		if project.IgnoreMissing(err) != nil {
+			return err
+		}
+		if id != s.Session.Root && (root.Session == s.Session.ID || id == s.Session.Current) {
+			roots = append(roots, id)
+		}
+	}
+	for _, id := range roots {
+		if err := EndRoot(s, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// EndRoot ends a root whose session has ended (DESIGN §4): as completed, with the
+// session's last message as summary, if its last turn ended by itself and left nothing
+// running; else as blocked. While work is left below the root, or another session works
+// in it, it stays in progress.
+func EndRoot(s *project.Step, id string) error {
+	root, err := s.Tx.Frame(id)
+	if err != nil || root.Parent != "" || root.Status != core.InProgress {
+		return errors.Join(project.IgnoreMissing(err), recordLeft.Delete(s.Tx, id))
+	}
+	session, err := s.Tx.Session(root.Session)
+	if err != nil || session.Parent != "" || session.State != core.SessionEnded {
+		return project.IgnoreMissing(err)
+	}
+	busy, err := workBelow(s, session, root)
+	if err != nil {
+		return err
+	}
+	if busy {
+		return recordLeft.Save(s.Tx, id, session.ID)
+	}
+	theirs, err := s.PresenceOf(session.ID)
+	if err != nil {
+		return err
+	}
+	status, summary := core.Blocked, ""
+	switch {
+	case theirs.Rested:
+		status, summary = core.Completed, theirs.Fallback
+	case root.Summary == "":
+		summary = cutShort
+	}
+	return s.As(session, func(s *project.Step) error {
+		if err := errors.Join(recordLeft.Delete(s.Tx, id), End(s, &root, status, summary)); err != nil {
+			return err
+		}
+		return project.RecordEnded.Save(s.Tx, id, root.EndedAt)
+	})
+}
+
+// workBelow reports whether a root whose session has ended is still worked in: another
+// session does, or a frame below it is planned or in progress.
+func workBelow(s *project.Step, session core.Session, root core.Frame) (bool, error) {
+	if owner, err := liveOwner(s, root, session.ID); owner != "" || err != nil {
+		return true, err
+	}
+	left, err := s.Tx.FindFrames(project.FrameQuery{Under: root.ID, Statuses: []core.Status{core.InProgress, core.Planned}, Archived: true, Limit: 2})
+	return len(left) > 1, err // the first is the root itself
+}
+
+// settleIn makes the tree of a frame that the caller's session takes up the session's
+// own: for a session that did nothing yet, and if the session that left the tree has
+// ended. A root that the session made for nothing goes.
+func settleIn(s *project.Step, frame core.Frame) error {
+	if s.By.Anonymous() || s.Session.Parent != "" {
+		if !s.Session.HasFrame() {
+			s.Session.Root = frame.ID
+		}
+		return nil
+	}
+	top, err := s.Top(frame)
+	if err != nil || top.ID == s.Session.Root {
+		return err
+	}
+	mine := frame
+	if top.Status == core.InProgress {
+		owner, err := LiveOwner(s, top)
+		if err != nil {
+			return err
+		}
+		if owner == "" && top.Session != project.CommandLine {
+			mine, top.Session = top, s.Session.ID
+			if err := s.Tx.SaveFrame(top); err != nil {
+				return err
+			}
+		}
+	}
+	gone, err := dropEmptyRoot(s, frame.ID)
+	if gone || !s.Session.HasFrame() {
+		s.Session.Root = mine.ID
+	}
+	return err
+}
+
+// dropEmptyRoot deletes the root of the caller's session if nothing was done in it, and
+// reports whether it did. What was used there counts for frame next.
+func dropEmptyRoot(s *project.Step, next string) (gone bool, err error) {
+	if !s.Session.HasFrame() {
+		return false, nil
+	}
+	root, err := s.Tx.Frame(s.Session.Root)
+	if err != nil {
+		return false, project.IgnoreMissing(err)
+	}
+	if root.Parent != "" || root.Status != core.InProgress || root.Session != s.Session.ID {
+		return false, nil
+	}
+	if len(root.Artifacts)+len(root.Decisions)+len(root.Summary)+len(root.Results) > 0 {
+		return false, nil
+	}
+	below, err := s.Tx.CountFrames(project.FrameQuery{Parent: root.ID, Archived: true})
+	if err != nil || project.Total(below) > 0 {
+		return false, err
+	}
+	if owner, err := LiveOwner(s, root); owner != "" || err != nil {
+		return false, err
+	}
+	to, err := s.Tx.Frame(next)
+	if err != nil {
+		return false, err
+	}
+	to.Usage = to.Usage.Add(root.Usage)
+	return true, errors.Join(s.Tx.SaveFrame(to), s.Tx.DeleteFrame(root.ID), project.MoveWork(s, root.ID, next), recordLeft.Delete(s.Tx, root.ID))
+}
+
+// LiveOwner returns a session other than the caller's that still works in frame.
+func LiveOwner(s *project.Step, frame core.Frame) (string, error) {
+	return liveOwner(s, frame, s.Session.ID)
+}
+
+// liveOwner returns a session other than but that still works in frame.
+func liveOwner(s *project.Step, frame core.Frame, but string) (string, error) {
+	at, err := s.Tx.FindSessions(project.SessionQuery{Current: frame.ID})
+	if err != nil {
+		return "", err
+	}
+	if frame.Session != "" {
+		owner, err := s.Tx.Session(frame.Session)
+		if err == nil {
+			at = append(at, owner)
+		}
+	}
+	for _, session := range at {
+		if session.ID != but && session.Host != project.CommandLine && session.State != core.SessionEnded {
+			return session.ID, nil
+		}
+	}
+	return "", nil
+}

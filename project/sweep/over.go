@@ -1,0 +1,75 @@
+package sweep
+
+import (
+	"context"
+	"slices"
+
+	"flame/core"
+	"flame/project"
+	"flame/project/children"
+)
+
+// maxLive and maxSilent limit the sessions that one sweep looks at: those whose process
+// may be gone, the latest active first, and those that are silent.
+const (
+	maxLive   = 100
+	maxSilent = 20
+)
+
+// endOver ends sessions that have ended without a word. One that fails is tried again by
+// the next sweep.
+func endOver(ctx context.Context, p *project.Project, sessions []string) {
+	for _, id := range sessions {
+		if err := children.EndSession(ctx, p, project.Caller{Session: id, Trust: project.ByFlame}); err != nil {
+			p.Log.Warn("a session's end was not recorded", "session", id, "error", err)
+		}
+	}
+}
+
+// over returns the ids of the sessions that have ended without a word: the process of
+// their host is gone, or nothing was heard of them for a day (DESIGN §4).
+func over(p *project.Project, tx project.Tx, now core.Millis) (ids []string, err error) {
+	live, err := tx.FindSessions(project.SessionQuery{Live: true, Limit: maxLive})
+	if err != nil {
+		return nil, err
+	}
+	silent, err := tx.FindSessions(project.SessionQuery{Live: true, SilentSince: now - project.Day, Limit: maxSilent})
+	if err != nil {
+		return nil, err
+	}
+	for _, session := range slices.Concat(live, silent) {
+		if session.Host == project.CommandLine || slices.Contains(ids, session.ID) {
+			continue
+		}
+		over, err := isOver(p.Step(tx, project.Caller{}), session, now)
+		if err != nil {
+			return nil, err
+		}
+		if over {
+			ids = append(ids, session.ID)
+		}
+	}
+	return ids, nil
+}
+
+// isOver reports whether a session has ended without a word. One whose children run in a
+// process that is known to be alive is not silent: the clock may have jumped.
+func isOver(s *project.Step, session core.Session, now core.Millis) (bool, error) {
+	known, gone, err := processOf(s, session)
+	if err != nil || gone || now-session.LastActivityAt <= project.Day {
+		return gone, err
+	}
+	s.Session = session
+	running, err := children.Running(s)
+	return !(known && running), err
+}
+
+// processOf reports whether the process of a session's host is known, and whether it is
+// gone.
+func processOf(s *project.Step, session core.Session) (known, gone bool, err error) {
+	theirs, err := s.PresenceOf(session.ID)
+	if err != nil || s.Project.Gone == nil || theirs.Process == (project.Process{}) {
+		return false, false, err
+	}
+	return true, s.Project.Gone(theirs.Process), nil
+}
