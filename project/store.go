@@ -192,7 +192,6 @@ type SessionQuery struct {
 	Tracked         bool        // tracked child sessions only
 	CompletedBefore core.Millis // completed ones only, whose last activity is older than this
 	Live            bool        // ones without a parent that have not ended
-	SilentSince     core.Millis // ones whose last activity is older than this
 	Parent          string      // children of this session
 	Current         string      // sessions whose current frame is this one
 	Limit           int

@@ -81,13 +81,7 @@ func (t *tx) readFrames(query string, args ...any) ([]core.Frame, error) {
 // Frame returns one frame, or core.ErrNotFound.
 func (t *tx) Frame(id string) (core.Frame, error) {
 	list, err := t.readFrames(frameByID, clean(id))
-	switch {
-	case err != nil:
-		return core.Frame{}, err
-	case len(list) == 0:
-		return core.Frame{}, core.NotFoundf("frame %s not found", id)
-	}
-	return list[0], nil
+	return only(list, err, "frame", id)
 }
 
 // SaveFrame writes a new frame, or all fields of one that exists.

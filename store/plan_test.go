@@ -55,7 +55,6 @@ func hotQueries() map[string]*selection {
 		"child sessions":     listSessions(project.SessionQuery{Tracked: true, Parent: "s1"}),
 		"completed sessions": listSessions(project.SessionQuery{Tracked: true, CompletedBefore: 1}),
 		"live sessions":      listSessions(project.SessionQuery{Live: true, Limit: 100}),
-		"silent sessions":    listSessions(project.SessionQuery{Live: true, SilentSince: 1, Limit: 20}),
 		"spawns of session":  byID(recordsOf("spawn"), "s1"),
 	}
 	for name, q := range map[string]project.FrameQuery{

@@ -34,13 +34,7 @@ var sessionByID = "SELECT " + sessionColumns + " FROM sessions s WHERE s.key = "
 // Session returns one session, or core.ErrNotFound.
 func (t *tx) Session(id string) (core.Session, error) {
 	list, err := collect(t.sql, sessionTable.scan(), sessionByID, clean(id))
-	switch {
-	case err != nil:
-		return core.Session{}, err
-	case len(list) == 0:
-		return core.Session{}, core.NotFoundf("session %s not found", id)
-	}
-	return list[0], nil
+	return only(list, err, "session", id)
 }
 
 // FindSessions returns the sessions that q describes, latest activity first.
@@ -61,9 +55,6 @@ func listSessions(q project.SessionQuery) *selection {
 	}
 	if q.Live {
 		list.add(" AND s.state <> 'ended' AND s.parent IS NULL")
-	}
-	if q.SilentSince != 0 {
-		list.add(" AND s.last_activity_at < ?", q.SilentSince)
 	}
 	if q.Parent != "" {
 		list.add(" AND s.parent = "+keyOf, clean(q.Parent))

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"strings"
 
+	"flame/core"
 	"flame/store/disk"
 )
 
@@ -114,6 +115,14 @@ func collect[T any](s *statements, scan func(*sql.Rows) (T, error), query string
 		return err
 	}, query, args...)
 	return list, err
+}
+
+// only returns what was read of the kind with this id, or core.ErrNotFound.
+func only[T any](list []T, err error, kind, id string) (one T, _ error) {
+	if err == nil && len(list) == 0 {
+		err = core.NotFoundf("%s %s not found", kind, id)
+	}
+	return append(list, one)[0], err
 }
 
 func scanID(rows *sql.Rows) (id string, err error) { return id, rows.Scan(&id) }

@@ -2,19 +2,15 @@ package sweep
 
 import (
 	"context"
-	"slices"
 
 	"flame/core"
 	"flame/project"
 	"flame/project/children"
 )
 
-// maxLive and maxSilent limit the sessions that one sweep looks at: those whose process
-// may be gone, the latest active first, and those that are silent.
-const (
-	maxLive   = 100
-	maxSilent = 20
-)
+// maxLive is how many sessions a sweep looks at, the latest active first. Those that it
+// ends make room for others.
+const maxLive = 100
 
 // endOver ends sessions that have ended without a word. One that fails is tried again by
 // the next sweep.
@@ -33,12 +29,8 @@ func over(p *project.Project, tx project.Tx, now core.Millis) (ids []string, err
 	if err != nil {
 		return nil, err
 	}
-	silent, err := tx.FindSessions(project.SessionQuery{Live: true, SilentSince: now - project.Day, Limit: maxSilent})
-	if err != nil {
-		return nil, err
-	}
-	for _, session := range slices.Concat(live, silent) {
-		if session.Host == project.CommandLine || slices.Contains(ids, session.ID) {
+	for _, session := range live {
+		if session.Host == project.CommandLine {
 			continue
 		}
 		over, err := isOver(p.Step(tx, project.Caller{}), session, now)

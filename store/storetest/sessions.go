@@ -48,8 +48,6 @@ func sessions(t *testing.T, kept project.Store) {
 	assert.Equal(t, []string{"s-full"}, list(project.SessionQuery{Tracked: true, CompletedBefore: 3}))
 	assert.Empty(t, list(project.SessionQuery{CompletedBefore: 2}))
 	assert.Equal(t, []string{"s-new"}, list(project.SessionQuery{Live: true}))
-	assert.Empty(t, list(project.SessionQuery{Live: true, SilentSince: 3}))
-	assert.Equal(t, []string{"s-full", "s-old"}, list(project.SessionQuery{SilentSince: 3}))
 	assert.Equal(t, []string{"s-new"}, list(project.SessionQuery{Limit: 1}))
 	Update(t, kept, func(tx project.Tx) {
 		require.NoError(t, tx.DeleteSession("s-full"))
