@@ -78,7 +78,7 @@ func root(a *app.App) *cobra.Command {
 			"compaction, restarts and a change of agent. `flame setup` connects it to " +
 			a.Hosts.Titles("and") + "; the other commands show and change the tree of this project.",
 		Example:           "  flame setup\n  flame tree\n  flame push \"Fix the login\"",
-		Version:           a.Version,
+		Version:           buildOf(a).String(),
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
@@ -86,6 +86,7 @@ func root(a *app.App) *cobra.Command {
 		Args:              flags.NoSuchCommand,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
+	root.SetVersionTemplate("{{.Version}}\n")
 	a.Out.Out = a.Stdout
 	root.SetIn(a.Stdin)
 	root.SetOut(a.Stdout)

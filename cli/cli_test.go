@@ -132,6 +132,19 @@ func TestHintsNameCommandsThatThereAre(t *testing.T) {
 	}
 }
 
+func TestOnlyMisspellingsAreGuessedAt(t *testing.T) {
+	t.Parallel()
+	for _, word := range strings.Fields("rm mv ui open own one on2 top gone cp cat undo init add new start stop run up down edit delete remove kill " +
+		"clean save load use go no ok in an a p o complete finish end begin info get set put all") {
+		assert.NotContains(t, run(t, t.Context(), word).errors, "did you mean", "of %q nobody knows what is meant", word)
+	}
+	for word, meant := range map[string]string{
+		"tre": "tree", "pus": "push", "popp": "pop", "offf": "off", "agent": "agents", "invalid": "invalidate", "sesions": "sessions", "verison": "version",
+	} {
+		assert.Contains(t, run(t, t.Context(), word).errors, "did you mean "+meant+"?")
+	}
+}
+
 // TestEveryFlagOfATimeTakesTheSame is about flags of one name that took seconds in
 // one place and durations in another.
 func TestEveryFlagOfATimeTakesTheSame(t *testing.T) {

@@ -17,11 +17,19 @@ func newDemo(a *app.App) *cobra.Command {
 			"temporary project, and print what the agent called, what it got, and the resulting\n" +
 			"tree. Nothing of yours is touched.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := demo.Play(cmd.Context(), a.Stdout, a.Hosts.SessionVariables()); err != nil {
+			var calls []demo.Call
+			err := demo.Play(cmd.Context(), a.Hosts.SessionVariables(), func(call demo.Call) error {
+				calls = append(calls, call)
+				if a.Out.JSON {
+					return nil
+				}
+				_, err := fmt.Fprintln(a.Stdout, call)
+				return err
+			})
+			if err != nil {
 				return err
 			}
-			_, err := fmt.Fprintln(a.Stdout, "This was a temporary project. `flame setup` gives the same tools to "+a.Hosts.Titles("and")+".")
-			return err
+			return a.Out.Print(calls, "This was a temporary project. `flame setup` gives the same tools to "+a.Hosts.Titles("and")+".")
 		},
 	}
 }

@@ -40,7 +40,9 @@ func newSetup(a *app.App) *cobra.Command {
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return installation{a}.setup(cmd.Context(), args, opts) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return installation{app: a}.setup(cmd.Context(), args, opts)
+		},
 	}
 	flags.Choose(cmd, &opts.scope, "scope", "for all projects of the user or for this project", string(hosts.User), string(hosts.Project))
 	cmd.Flags().BoolVar(&opts.dryRun, "dry-run", false, "say what would be done, and do nothing")
@@ -49,9 +51,43 @@ func newSetup(a *app.App) *cobra.Command {
 }
 
 // An installation sets hosts up for flame, or undoes that.
-type installation struct{ app *app.App }
+type installation struct {
+	app  *app.App
+	told *[]setupNote // so far
+}
 
+// A setupNote is something that was done, or would be, or is to be known.
+type setupNote struct {
+	Host string `json:"host,omitempty"` // that it is about; empty: the program
+	Says string `json:"says"`
+}
+
+// note adds to what setup tells, and prints it on a line, behind what stands before it
+// there.
+func (c installation) note(host, before, says string) {
+	*c.told = append(*c.told, setupNote{host, says})
+	c.line(before + says)
+}
+
+// line prints a line, unless the answer is JSON.
+func (c installation) line(text string) {
+	if !c.app.Out.JSON {
+		fmt.Fprintln(c.app.Stdout, text)
+	}
+}
+
+// setup does as it was asked, and with --json prints what that was.
 func (c installation) setup(ctx context.Context, names []string, opts setupOptions) error {
+	c.told = &[]setupNote{}
+	err := c.run(ctx, names, opts)
+	if c.app.Out.JSON && (err == nil || errors.Is(err, app.ErrSilent)) {
+		answer := map[string]any{"dryRun": opts.dryRun, "remove": opts.remove, "scope": opts.scope, "notes": *c.told}
+		err = errors.Join(err, c.app.Out.Print(answer, ""))
+	}
+	return err
+}
+
+func (c installation) run(ctx context.Context, names []string, opts setupOptions) error {
 	scope := hosts.Scope(opts.scope)
 	machine, err := c.app.Machine()
 	if err != nil {
@@ -85,23 +121,22 @@ func (c installation) install(ctx context.Context, machine hosts.Machine, chosen
 	if err != nil {
 		return err
 	}
-	if err := c.take(ctx, steps, dryRun); err != nil {
+	if err := c.take(ctx, "", steps, dryRun); err != nil {
 		return err
 	}
 	for _, plan := range plans {
 		if len(plan.steps) == 0 {
-			fmt.Fprintf(c.app.Stdout, "%s: already set up\n", plan.host)
+			c.note(plan.host, plan.host+": ", "already set up")
 			continue
 		}
-		fmt.Fprintf(c.app.Stdout, "%s:\n", plan.host)
-		if err := c.take(ctx, plan.steps, dryRun); err != nil {
+		c.line(plan.host + ":")
+		if err := c.take(ctx, plan.host, plan.steps, dryRun); err != nil {
 			return err
 		}
 	}
 	c.tellDouble(ctx, machine, chosen)
 	if !dryRun {
-		fmt.Fprintln(c.app.Stdout, "Start a new session in the host and work as usual; "+
-			"`flame tree` shows the resulting frames, `flame doctor` checks each link.")
+		c.note("", "", "Start a new session in the host and work as usual; `flame tree` shows the resulting frames, `flame doctor` checks each link.")
 		c.tellPath(machine)
 	}
 	if missing && named {
@@ -140,7 +175,7 @@ func (c installation) tellPath(machine hosts.Machine) {
 	if err == nil && hosts.Same(found, machine.Binary()) {
 		return
 	}
-	fmt.Fprintf(c.app.Stdout, "To call flame by its name, add ~/.local/bin to PATH; until then it is %s.\n", machine.Binary())
+	c.note("", "", fmt.Sprintf("To call flame by its name, add ~/.local/bin to PATH; until then it is %s.", machine.Binary()))
 }
 
 // tellDouble warns of hosts in which flame is registered by hand as well.
@@ -164,7 +199,7 @@ func (c installation) unset(ctx context.Context, machine hosts.Machine, chosen h
 	for _, h := range chosen {
 		steps, err := h.On(machine).Remove(ctx, scope)
 		if errors.Is(err, core.ErrNotFound) {
-			fmt.Fprintf(c.app.Stdout, "%s: %v\n", h.Name, err)
+			c.note(h.Name, h.Name+": ", err.Error())
 			continue
 		}
 		if err != nil {
@@ -174,11 +209,11 @@ func (c installation) unset(ctx context.Context, machine hosts.Machine, chosen h
 	}
 	for _, plan := range plans {
 		if len(plan.steps) == 0 {
-			fmt.Fprintf(c.app.Stdout, "%s: nothing to remove\n", plan.host)
+			c.note(plan.host, plan.host+": ", "nothing to remove")
 			continue
 		}
-		fmt.Fprintf(c.app.Stdout, "%s:\n", plan.host)
-		if err := c.take(ctx, plan.steps, dryRun); err != nil {
+		c.line(plan.host + ":")
+		if err := c.take(ctx, plan.host, plan.steps, dryRun); err != nil {
 			return err
 		}
 	}
@@ -186,7 +221,7 @@ func (c installation) unset(ctx context.Context, machine hosts.Machine, chosen h
 	if err != nil || used {
 		return err
 	}
-	if err := c.take(ctx, machine.RemoveBinary(), dryRun); err != nil {
+	if err := c.take(ctx, "", machine.RemoveBinary(), dryRun); err != nil {
 		return err
 	}
 	return c.tellKept()
@@ -202,8 +237,8 @@ func (c installation) tellKept() error {
 	if err != nil || len(kept) == 0 {
 		return nil // there is nothing to tell
 	}
-	_, err = fmt.Fprintf(c.app.Stdout, "Your frames stay in %s: delete that folder if you no longer want them.\n", filepath.Dir(at.Data.Path))
-	return err
+	c.note("", "", fmt.Sprintf("Your frames stay in %s: delete that folder if you no longer want them.", filepath.Dir(at.Data.Path)))
+	return nil
 }
 
 // stillUsed reports whether some host starts the installed program.
@@ -223,9 +258,9 @@ func (c installation) stillUsed(ctx context.Context, machine hosts.Machine, dryR
 	return false, nil
 }
 
-// take performs the steps and prints each, or only prints them.
-func (c installation) take(ctx context.Context, steps []hosts.Step, dryRun bool) error {
-	say := func(s hosts.Step) { fmt.Fprintf(c.app.Stdout, "  %s\n", strings.TrimSpace(s.Says)) }
+// take performs the steps for a host and prints each, or only prints them.
+func (c installation) take(ctx context.Context, host string, steps []hosts.Step, dryRun bool) error {
+	say := func(s hosts.Step) { c.note(host, "  ", strings.TrimSpace(s.Says)) }
 	if dryRun {
 		for _, step := range steps {
 			say(step)

@@ -23,8 +23,18 @@ func newVersion(a *app.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "version", Short: "Print the version, commit, Go and data schema of this program", Example: "  flame version --json", Args: flags.Takes(0, 0),
 		RunE: func(*cobra.Command, []string) error {
-			b := Build{Version: a.Version, Commit: a.Commit, Go: runtime.Version(), Schema: a.Schema}
-			return a.Out.Print(b, fmt.Sprintf("flame %s\ncommit %s\n%s\nschema %d", b.Version, cmp.Or(b.Commit, "unknown"), b.Go, b.Schema))
+			b := buildOf(a)
+			return a.Out.Print(b, b.String())
 		},
 	}
+}
+
+// buildOf returns what this program was built from.
+func buildOf(a *app.App) Build {
+	return Build{Version: a.Version, Commit: a.Commit, Go: runtime.Version(), Schema: a.Schema}
+}
+
+// String returns b on lines of a terminal.
+func (b Build) String() string {
+	return fmt.Sprintf("flame %s\ncommit %s\n%s\nschema %d", b.Version, cmp.Or(b.Commit, "unknown"), b.Go, b.Schema)
 }

@@ -24,7 +24,7 @@ import (
 // oneAnswer answers once, for one dollar, and says that something beside it cost a
 // quarter more.
 const oneAnswer = `#!/bin/sh
-case "$*" in *--version*) echo "2.1.328 (Claude Code)"; exit ;; esac
+case "$*" in *--version*) echo "2.1.328 (Claude Code)"; exit ;; plugin*) echo "[]"; exit ;; esac
 for word; do case $word in --session-id=*) session=${word#*=} ;; esac; done
 cat >/dev/null
 echo '{"type":"system","subtype":"init","session_id":"'$session'","model":"claude-opus-5-5","tools":["Read"]}'
@@ -52,6 +52,20 @@ func newDay(t *testing.T) *day {
 	require.NoError(t, os.WriteFile(filepath.Join(bin, "claude"), []byte(oneAnswer), 0o755))
 	d.env = []string{"HOME=" + home, "PATH=" + bin + ":/usr/bin:/bin", "TERM=dumb", "GIT_CONFIG_NOSYSTEM=1"}
 	return d
+}
+
+// tries runs a command that may fail for what it finds, such as a missing host, and
+// returns what it prints.
+func (d *day) tries(args ...string) string {
+	d.t.Helper()
+	cmd := exec.Command(flameBinary(d.t), args...)
+	cmd.Dir, cmd.Env = d.project, d.env
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Run(); out.Len() == 0 {
+		assert.NoError(d.t, err, "flame %v: %s", args, &errs)
+	}
+	return out.String()
 }
 
 // flame runs a command and returns what it prints.

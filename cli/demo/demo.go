@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -50,10 +49,27 @@ var steps = []step{
 	{"The resulting tree:", op.Tree, map[string]any{"showDetails": true}},
 }
 
-// Play prints what an agent calls and gets, and the resulting tree. hosts are
-// the variables by which hosts point their children to a project; they are not
-// passed on.
-func Play(ctx context.Context, out io.Writer, hosts []string) (err error) {
+// A Call is what the agent calls and gets.
+type Call struct {
+	Says      string          `json:"says,omitempty"` // why, in a sentence
+	Tool      op.Name         `json:"tool"`
+	Arguments json.RawMessage `json:"arguments"`
+	Answer    string          `json:"answer"`
+}
+
+// String returns the call as people read it.
+func (c Call) String() string {
+	text := fmt.Sprintf("> %s %s\n%s\n", string(c.Tool), c.Arguments, indent(c.Answer))
+	if c.Says != "" {
+		text = "# " + c.Says + "\n" + text
+	}
+	return text
+}
+
+// Play shows what an agent calls and gets; the last answer is the resulting tree.
+// hosts are the variables by which hosts point their children to a project; they
+// are not passed on.
+func Play(ctx context.Context, hosts []string, show func(Call) error) (err error) {
 	program, err := os.Executable()
 	if err != nil {
 		return err
@@ -80,22 +96,25 @@ func Play(ctx context.Context, out io.Writer, hosts []string) (err error) {
 	planID := regexp.MustCompile(`plan-[a-z0-9]{8}`)
 	var planned []string
 	for _, s := range steps {
-		answer, err := s.play(ctx, c, planned, out)
+		call, err := s.play(ctx, c, planned)
 		if err != nil {
 			return err
 		}
 		if s.tool == op.PlanChildren {
-			planned = planID.FindAllString(answer, -1)
+			planned = planID.FindAllString(call.Answer, -1)
+		}
+		if err := show(call); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// play makes one call and prints it with its answer.
-func (s step) play(ctx context.Context, c *mcpclient.Client, planned []string, out io.Writer) (string, error) {
+// play makes one call.
+func (s step) play(ctx context.Context, c *mcpclient.Client, planned []string) (Call, error) {
 	raw, err := json.Marshal(s.args)
 	if err != nil {
-		return "", err
+		return Call{}, err
 	}
 	line := string(raw)
 	for i, id := range planned {
@@ -106,7 +125,7 @@ func (s step) play(ctx context.Context, c *mcpclient.Client, planned []string, o
 	request.Params.Arguments = json.RawMessage(line)
 	result, err := c.CallTool(ctx, request)
 	if err != nil {
-		return "", err
+		return Call{}, err
 	}
 	var answer strings.Builder
 	for _, content := range result.Content {
@@ -115,13 +134,9 @@ func (s step) play(ctx context.Context, c *mcpclient.Client, planned []string, o
 		}
 	}
 	if result.IsError {
-		return "", fmt.Errorf("%s: %s", string(s.tool), answer.String())
+		return Call{}, fmt.Errorf("%s: %s", string(s.tool), answer.String())
 	}
-	if s.says != "" {
-		fmt.Fprintf(out, "# %s\n", s.says)
-	}
-	fmt.Fprintf(out, "> %s %s\n%s\n\n", string(s.tool), line, indent(answer.String()))
-	return answer.String(), nil
+	return Call{s.says, s.tool, json.RawMessage(line), answer.String()}, nil
 }
 
 func indent(text string) string {

@@ -4,6 +4,7 @@ package flags
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -89,12 +90,26 @@ func NoSuchCommand(parent *cobra.Command, args []string) error {
 	if !parent.HasSubCommands() {
 		hint = "`flame help" + Topic(parent) + "` explains that command"
 	}
-	// Short words are near to everything: what was meant should not be guessed at from one letter.
-	parent.SuggestionsMinimumDistance = max(1, len(args[0])/3)
 	if other, ok := instead[args[0]]; ok && !parent.HasParent() {
 		hint = other
-	} else if near := parent.SuggestionsFor(args[0]); len(near) > 0 {
+	} else if near := nearest(parent, args[0]); len(near) > 0 {
 		hint = "did you mean " + strings.Join(near, " or ") + "? " + hint
 	}
 	return UsageError{Problem: core.Invalidf("there is no command %q", args[0]).WithHint("%s", hint)}
+}
+
+// nearest returns the subcommands that a word is a misspelling of. Short words are near to
+// everything, and a wrong guess may change what it should not.
+func nearest(parent *cobra.Command, word string) []string {
+	parent.SuggestionsMinimumDistance = max(1, len(word)/3)
+	return slices.DeleteFunc(parent.SuggestionsFor(word), func(name string) bool {
+		begun, longer := strings.HasPrefix(name, word), strings.HasPrefix(word, name) && len(name) > 2
+		switch {
+		case begun:
+			return 3*len(word) < 2*len(name)
+		case longer:
+			return false
+		}
+		return word[0] != name[0] || len(name) < 4
+	})
 }

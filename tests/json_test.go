@@ -1,0 +1,78 @@
+package tests
+
+import (
+	"encoding/json"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/cli"
+	"flame/hosts/hoststest"
+)
+
+// plainOnly are the commands that print nothing of their own as JSON, and why.
+var plainOnly = map[string]string{
+	"completion":    "a script for a shell",
+	"serve":         "the protocol's messages",
+	"hook":          "what the host expects",
+	"agents attach": "opens a host at the terminal",
+	"agents grant":  "only for a person at a terminal",
+	"agents revoke": "needs a grant",
+}
+
+// commandWords are the name of a command, before its arguments.
+var commandWords = regexp.MustCompile(`^flame ((?:[a-z]+ ?)+?)(?: [^a-z].*| [a-z]+\|.*)?$`)
+
+// TestEveryCommandThatPrintsDoesSoInJSON runs each of them, in an order in which each has
+// something to print.
+func TestEveryCommandThatPrintsDoesSoInJSON(t *testing.T) {
+	t.Parallel()
+	d := newDay(t)
+	logs := d.claude()
+	printed := d.flame("", "agents", "spawn", "analyzer", "Look", "--wait")
+	first := agentID.FindString(printed)
+	second := agentID.FindString(d.flame("", "agents", "spawn", "analyzer", "Look again", "--wait"))
+	frame := regexp.MustCompile(`frame-[a-z0-9]{8}`).FindString(d.flame("", "push", "Something"))
+	plan := regexp.MustCompile(`plan-[a-z0-9]{8}`).FindString(d.flame("", "plan", "Later"))
+	require.NotEmpty(t, plan)
+	lines := []string{
+		"setup --dry-run", "doctor", "demo",
+		"tree", "status", "show " + frame, "context", "search Some", "events", "log abc", "sessions", "stats",
+		"push More", "plan Most", "goal Better", "artifact a.go", "decision so", "invalidate " + plan + " no", "activate " + frame,
+		"pop completed --force", "push Again", "done Done",
+		"agents spawn analyzer Look", "agents runs", "agents status " + first, "agents wait " + first, "agents result " + first, "agents cancel " + first,
+		"agents prune --dry-run", "agents converge " + first + " " + second + " --strategy merge", "agents review", "agents graph", "agents list",
+		"agents show " + first, "agents doctor", "agents grants", "agents handoff " + first, "track " + logs,
+		"where", "projects", "export " + t.TempDir(), "import " + logs, "prune", "off", "on", "config", "version",
+		"call flame_tree", "help",
+	}
+	for _, command := range cli.Docs(hoststest.Known()) {
+		name := strings.TrimSpace(commandWords.FindStringSubmatch(command.Use)[1])
+		found := false
+		for _, line := range lines {
+			found = found || line == name || strings.HasPrefix(line, name+" ")
+		}
+		if _, plain := plainOnly[name]; !plain {
+			assert.True(t, found, "%s is not run here", name)
+		}
+	}
+	for _, line := range lines {
+		if line == "help" {
+			continue
+		}
+		for answer := range strings.Lines(oneDocument(line, d.tries(append(strings.Fields(line), "--json")...))) {
+			assert.True(t, json.Valid([]byte(answer)), "flame %s --json: %s", line, answer)
+		}
+	}
+}
+
+// oneDocument returns what a command printed as lines of JSON: only events are several.
+func oneDocument(line, printed string) string {
+	if line == "events" {
+		return printed
+	}
+	return strings.ReplaceAll(printed, "\n", " ")
+}
