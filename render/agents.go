@@ -174,7 +174,9 @@ func Work(r result.Result, offset, most int) string {
 	if r.Partial && r.State != core.AgentCompleted {
 		fmt.Fprintf(&b, "Incomplete. Everything it printed is in %s\n", r.Folder)
 	}
-	b.WriteString("\n" + answerText(r, offset, most))
+	if o := r.Outcome; r.Text != "" || o == nil || o.Error == "" { // an error was told above, and says more than that there is no text
+		b.WriteString("\n" + answerText(r, offset, most))
+	}
 	return b.String()
 }
 

@@ -105,3 +105,13 @@ func TestWhatIsToldOfAnAgentIsReadAgain(t *testing.T) {
 	_, ok = op.ReadAgentAnswer("He said: " + line + answerOf(run).Place())
 	assert.False(t, ok)
 }
+
+func TestAnErrorIsNotFollowedByItsLackOfText(t *testing.T) {
+	t.Parallel()
+	failed := result.Result{Run: record.Run{ID: "agent-1", State: core.AgentError}}
+	assert.Contains(t, Result(failed, 0, 0, 0), "(error with no text)")
+	failed.Outcome = &supervise.Outcome{Error: "no such model"}
+	told := Result(failed, 0, 0, 0)
+	assert.Contains(t, told, "Error: no such model\n")
+	assert.NotContains(t, told, "no text")
+}

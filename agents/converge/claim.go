@@ -177,6 +177,7 @@ func artifact(a Artifact, _ int) claim {
 type Change struct {
 	Base string `json:"base,omitempty"` // hash of the content that was there; empty if the file is new
 	Hash string `json:"hash,omitempty"` // hash of the content to be there; empty if the file is gone
+	Text string `json:"text,omitempty"` // what was done to it, cut where it is long
 }
 
 // file returns the claim about a changed file; ok is false for one that did not
@@ -191,6 +192,6 @@ func file(f File, _ int) (claim, bool) {
 	}
 	name := path.Clean(f.Path)
 	c := claim{part: filePart, key: name, same: f.Hash, hash: f.Hash, text: text, from: f.Base,
-		op: op, name: name, value: Change{f.Base, f.Hash}}
+		op: op, name: name, value: Change{f.Base, f.Hash, f.Excerpt}}
 	return c, f.Base != f.Hash
 }

@@ -205,6 +205,10 @@ func TestConsensus(t *testing.T) {
 		"one disagrees":                    {[]string{"yes", "yes", "no"}, 0, false},
 		"one has no answer":                {[]string{"yes", ""}, 0, false},
 		"numbers within the tolerance":     {[]string{`{"p":0.90}`, `{"p":1.0}`}, 0.1, true},
+		"numbers in words":                 {[]string{"The answer is 42.", "the answer is 43."}, 2, true},
+		"numbers in words, too far":        {[]string{"The answer is 42", "The answer is 45"}, 2, false},
+		"numbers in words, exactly":        {[]string{"The answer is 42", "The answer is 43"}, 0, false},
+		"other words about a number":       {[]string{"The answer is 42", "The answer was 42"}, 2, false},
 		"numbers beyond the tolerance":     {[]string{`{"p":0.90}`, `{"p":1.01}`}, 0.1, false},
 		"numbers near, but not all of all": {[]string{"1.1", "1.0", "1.2"}, 0.1, false},
 		"declared properties agree":        {[]string{`{"v":1,"note":"x"}`, `{"v":1,"note":"y"}`}, 0, true},
@@ -394,4 +398,52 @@ func TestRenderRefusesUnknownFormats(t *testing.T) {
 	asked, err := result.Render("")
 	require.NoError(t, err)
 	assert.True(t, strings.HasPrefix(string(asked), "# Converged"), "empty asks for the format of the options")
+}
+
+func TestWhatIsNotComparedIsNamed(t *testing.T) {
+	t.Parallel()
+	deciding := func(decisions ...string) func(*converge.Input) {
+		return func(in *converge.Input) { in.Decisions = decisions }
+	}
+	tests := map[string]struct {
+		inputs   []converge.Input
+		strategy converge.Strategy
+		want     string
+	}{
+		"answers in words": {answering("Yes, ship it", "No, wait"), converge.StrategyMerge,
+			"no conflicts in what was compared; not compared: the answers of a1, a2"},
+		"the same answer":    {answering("Yes", "yes"), converge.StrategyMerge, "returned; no conflicts"},
+		"an answer alone":    {answering("Yes", ""), converge.StrategyMerge, "returned; no conflicts"},
+		"an answer in words": {answering(`{"a":1}`, `{"a":1}`, "no"), converge.StrategyMerge, "in what was compared; not compared: the answers of a3"},
+		"other fields":       {answering(`{"a":1}`, `{"b":1}`), converge.StrategyMerge, "not compared: the answers of a1, a2"},
+		"decisions without a name": {with(answering("yes", "yes"), deciding("use SQLite", "name: x"), deciding("no SQLite", "name: x")),
+			converge.StrategyMerge, "not compared: the decisions of a1, a2"},
+		"decisions with a name": {with(answering("yes", "yes"), deciding("lang: Go", "name: x"), deciding("db: none", "name: x")),
+			converge.StrategyMerge, "returned; no conflicts"},
+		"only decisions without a name": {with(answering("yes", "yes"), deciding("use SQLite"), deciding("no SQLite")),
+			converge.StrategyConsensus, "not compared: the decisions of a1, a2"},
+		"what a vote leaves out": {with(answering("yes", "yes", "yes"), deciding("db: SQLite"), deciding("db: files")), converge.StrategyVote,
+			"no conflicts in what was compared; not compared: the decisions of a1, a2"},
+		"the first success": {answering("yes", "no"), converge.StrategyFirstSuccess, "nothing was compared"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			result := converged(t, tt.inputs, converge.Options{Strategy: tt.strategy})
+			assert.True(t, strings.HasSuffix(result.Rationale, tt.want), result.Rationale)
+		})
+	}
+}
+
+func TestADeltaOfAFileSaysWhatWasDone(t *testing.T) {
+	t.Parallel()
+	inputs := answering("done", "done")
+	inputs[0].Files = []converge.File{{Path: "a.go", Hash: "h1", Excerpt: "+package a"}}
+	result := converged(t, inputs, converge.Options{Strategy: converge.StrategyMerge})
+	assert.Contains(t, deltas(result), `a1 add file:a.go {"hash":"h1","text":"+package a"}`)
+	page, err := result.Render(converge.Markdown)
+	require.NoError(t, err)
+	assert.Contains(t, string(page), "+package a")
+	assert.NotContains(t, string(page), "completed", "that they ended well goes without saying")
+	assert.NotContains(t, string(page), "replace by")
 }

@@ -3,6 +3,7 @@ package converge
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -18,8 +19,10 @@ type page struct{ strings.Builder }
 func (r Result) markdown() string {
 	var p page
 	fmt.Fprintf(&p, "# Converged by %s: %s\n\n%s.\n", r.Strategy, spans(r.Inputs), r.Rationale)
-	for _, part := range parts {
-		p.items(part.title, r.Output[part.target], part.kind)
+	for at, part := range parts {
+		if at > int(basePart) || disputed(r.Conflicts, part.kind) { // what all began from, and that they ended, says nothing
+			p.items(part.title, r.Output[part.target], part.kind)
+		}
 	}
 	for _, c := range r.Conflicts {
 		p.conflict(c)
@@ -34,12 +37,17 @@ func (r Result) markdown() string {
 	return p.String()
 }
 
+// disputed reports whether there is a conflict of a kind.
+func disputed(conflicts []Conflict, kind Kind) bool {
+	return slices.ContainsFunc(conflicts, func(c Conflict) bool { return c.Kind == kind })
+}
+
 func (p *page) items(title string, items []Item, kind Kind) {
 	if len(items) > 0 {
 		fmt.Fprintf(p, "\n## %s\n\n", title)
 	}
 	for _, item := range items {
-		head := lo.Compact([]string{lo.Ternary(item.Op == opAdd, "", item.Op), span(item.Name)})
+		head := lo.Compact([]string{lo.Ternary(item.Op == opAdd || item.Name == "", "", item.Op), span(item.Name)})
 		source := "by " + span(item.Source)
 		if len(item.AgreedBy) > 0 {
 			source += ", as " + spans(item.AgreedBy)
@@ -106,7 +114,7 @@ func shown(value json.RawMessage, kind Kind) string {
 	}
 	var change Change
 	if kind == KindFile && json.Unmarshal(value, &change) == nil {
-		return lo.CoalesceOrEmpty(lo.Substring(change.Hash, 0, hashShown), "deleted")
+		return lo.CoalesceOrEmpty(change.Text, lo.Substring(change.Hash, 0, hashShown), "deleted")
 	}
 	return string(value)
 }

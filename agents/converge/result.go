@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/samber/lo"
 
@@ -23,6 +24,9 @@ type Result struct {
 	Resolved   int        `json:"resolved"`
 	Rationale  string     `json:"rationale"`
 	Ignored    []Ignored  `json:"ignored"` // agents whose results are not part of the output
+
+	// NotCompared names what was not held against each other, in words.
+	NotCompared []string `json:"not_compared,omitempty"`
 }
 
 // An Output is the combined result: the items of each part present. The parts
@@ -68,6 +72,7 @@ func (d *draft) result(agents []*agent, o Options) Result {
 		Unresolved: lo.CountBy(disputed, (*subject).open),
 	}
 	r.Resolved = len(r.Conflicts) - r.Unresolved
+	r.NotCompared = d.uncompared(agents)
 	r.Rationale = d.tell(r)
 	if r.Unresolved == 0 {
 		d.seat(o)
@@ -130,15 +135,25 @@ func (s *subject) item(tolerance float64) Item {
 // tell returns the rationale of a Result.
 func (d *draft) tell(r Result) string {
 	text := string(r.Strategy) + ": " + d.rationale
-	if len(r.Conflicts) == 0 {
-		return text + "; no conflicts"
+	switch {
+	case len(r.Conflicts) > 0:
+		text += fmt.Sprintf("; %d of %d conflicts resolved", r.Resolved, len(r.Conflicts))
+	case !slices.ContainsFunc(d.subjects, func(s *subject) bool { return len(s.claims) > 1 }):
+		return text + "; nothing was compared"
+	case len(r.NotCompared) > 0:
+		text += "; no conflicts in what was compared"
+	default:
+		text += "; no conflicts"
 	}
-	text += fmt.Sprintf("; %d of %d conflicts resolved", r.Resolved, len(r.Conflicts))
 	switch {
 	case r.Unresolved == 0:
-		return text
 	case d.unanimous:
-		return text + "; rejected, since agents disagree"
+		text += "; rejected, since agents disagree"
+	default:
+		text += "; the others wait for review"
 	}
-	return text + "; the others wait for review"
+	if len(r.NotCompared) > 0 {
+		text += "; not compared: " + strings.Join(r.NotCompared, ", ")
+	}
+	return text
 }

@@ -13,11 +13,12 @@ import (
 
 // A draft is what a strategy makes of agents before conflicts are settled.
 type draft struct {
-	subjects  []*subject
-	election  bool      // the winner of the only subject provides the whole output
-	unanimous bool      // only a person can replace agreement
-	rationale string    // what the strategy did
-	ignored   []Ignored // agents whose results stay out of the output
+	subjects   []*subject
+	election   bool      // the winner of the only subject provides the whole output
+	unanimous  bool      // only a person can replace agreement
+	everything bool      // all that agents say is compared, as far as it has names
+	rationale  string    // what the strategy did
+	ignored    []Ignored // agents whose results stay out of the output
 }
 
 // strategies maps each strategy to the function that drafts a result. Agents
@@ -35,7 +36,7 @@ func merge(agents []*agent, o Options) (*draft, error) {
 		return nil, err
 	}
 	return &draft{
-		subjects:  subjects(agents, false, o.Tolerance),
+		subjects: subjects(agents, false, o.Tolerance), everything: true,
 		rationale: "everything that any agent returned",
 	}, nil
 }
@@ -47,7 +48,7 @@ func consensus(agents []*agent, o Options) (*draft, error) {
 		return nil, err
 	}
 	return &draft{
-		subjects:  subjects(agents, true, o.Tolerance),
+		subjects: subjects(agents, true, o.Tolerance), everything: true,
 		unanimous: true,
 		rationale: fmt.Sprintf("what all agents agree on, numbers within a tolerance of %v", o.Tolerance),
 	}, nil

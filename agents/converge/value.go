@@ -7,9 +7,11 @@ import (
 	"encoding/json"
 	"io"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode"
 
 	"flame/core"
@@ -115,8 +117,23 @@ func agree(a, b any, tolerance float64) bool {
 	case map[string]any:
 		b, ok := b.(map[string]any)
 		return ok && agreeObjects(a, b, tolerance)
+	case string:
+		b, ok := b.(string)
+		return ok && (a == b || tolerance > 0 && agreeTexts(a, b, tolerance))
 	}
 	return a == b
+}
+
+// numbers matches the numbers in a text.
+var numbers = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`-?\d+(?:\.\d+)?`) })
+
+// agreeTexts reports whether two texts are equal but for their numbers, and
+// those are within tolerance.
+func agreeTexts(a, b string, tolerance float64) bool {
+	return numbers().ReplaceAllLiteralString(a, "0") == numbers().ReplaceAllLiteralString(b, "0") &&
+		slices.EqualFunc(numbers().FindAllString(a, -1), numbers().FindAllString(b, -1), func(x, y string) bool {
+			return x == y || near(json.Number(x), json.Number(y), tolerance)
+		})
 }
 
 func agreeObjects(a, b map[string]any, tolerance float64) bool {

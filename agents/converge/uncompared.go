@@ -1,0 +1,45 @@
+package converge
+
+import (
+	"strings"
+
+	"github.com/samber/lo"
+)
+
+// uncompared names what several agents returned that was not held against each
+// other: whether they contradict each other there is not known.
+func (d *draft) uncompared(agents []*agent) (list []string) {
+	shared, answered := map[lo.Tuple2[part, string]]bool{}, map[*agent]bool{}
+	for _, s := range d.subjects {
+		for _, c := range s.claims {
+			shared[c.subject()] = len(s.claims) > 1
+			answered[c.by] = answered[c.by] || len(s.claims) > 1 && c.isAnswer()
+		}
+	}
+	alone := func(c claim) bool {
+		switch {
+		case c.isAnswer():
+			return !answered[c.by]
+		case d.everything:
+			return c.nameless() && !shared[c.subject()]
+		}
+		return true
+	}
+	for _, at := range []part{answerPart, decisionPart, artifactPart, filePart} {
+		said := lo.Filter(lo.FlatMap(agents, func(a *agent, _ int) []claim { return a.claims(true) }), func(c claim, _ int) bool {
+			return c.part == at && !(c.isAnswer() && c.by.answer.blank())
+		})
+		by := func(c claim, _ int) string { return c.by.SubagentID }
+		names := lo.Uniq(lo.Map(lo.Filter(said, func(c claim, _ int) bool { return alone(c) }), by))
+		if len(names) > 0 && len(lo.Uniq(lo.Map(said, by))) > 1 {
+			list = append(list, "the "+strings.ToLower(parts[at].title)+" of "+strings.Join(names, ", "))
+		}
+	}
+	return list
+}
+
+// isAnswer reports whether c is an answer or a field of one.
+func (c claim) isAnswer() bool { return c.part == answerPart || c.part == findingPart }
+
+// nameless reports whether c is a decision that does not say what it decides.
+func (c claim) nameless() bool { return c.part == decisionPart && c.key == c.same }
