@@ -23,6 +23,7 @@ func (pl Planner) Admit(tx project.Tx, p Plan) (run record.Run, made children.De
 	made, err = children.Delegate(pl.Project, tx, p.by, children.Delegation{
 		Agent: p.Agent.ID, Under: p.request.Frame, Goal: p.Agent.Description, Session: p.Agent.Session, Host: p.Agent.Host,
 		Title: core.SubagentTitle(p.Agent.Description, p.def.Name), Bare: bare, MaxChars: most,
+		Attempt: p.request.attempt(),
 	})
 	if err != nil {
 		return run, made, err

@@ -1,13 +1,17 @@
 package plan
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"strings"
 	"time"
+	"unicode"
 
 	"flame/agents/definition"
 	"flame/core"
 	"flame/hosts"
+	"flame/project/briefing"
 )
 
 // A Request asks for an agent.
@@ -30,6 +34,22 @@ type Request struct {
 	Call         string // the host's id of the tool call that asks; empty where it tells none
 
 	session string // of the host, that it goes on in; empty for a new one
+}
+
+// attempt returns what the agent is to attempt.
+func (r Request) attempt() briefing.Attempt {
+	return briefing.Attempt{Task: likeness(r.Prompt), Name: likeness(r.Description)}
+}
+
+// likeness returns the same for texts that differ only in case, blanks and numbers, as
+// "attempt 1" and "attempt 2" do; it is empty for an empty one.
+func likeness(text string) string {
+	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return unicode.IsSpace(r) || unicode.IsDigit(r) })
+	if len(words) == 0 {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(strings.Join(words, " ")))
+	return hex.EncodeToString(sum[:])
 }
 
 // maxPrompt bounds a task, in bytes.

@@ -10,6 +10,7 @@ import (
 	"flame/core"
 	"flame/core/op"
 	"flame/project"
+	"flame/project/briefing"
 	"flame/project/children"
 )
 
@@ -40,9 +41,17 @@ func (pl Planner) Successor(ctx context.Context, old record.Run, prompt string) 
 // Readmit is Admit for an agent that goes on: its mode and tools stay what they were,
 // where whoever asks could still give it that mode.
 func (pl Planner) Readmit(tx project.Tx, by project.Caller, old, next record.Run, under string) (record.Run, children.Delegated, error) {
+	var attempt briefing.Attempt
+	known, err := briefing.Attempts.Load(tx, old.Frame, &attempt)
+	if err != nil {
+		return next, children.Delegated{}, err
+	}
+	if known {
+		attempt.After = old.Frame
+	}
 	made, err := children.Delegate(pl.Project, tx, by, children.Delegation{
 		Agent: next.ID, Under: under, Goal: strings.TrimSuffix(old.Description, continued) + continued, Session: next.Session, Host: next.Host,
-		Title: core.SubagentTitle(old.Description, old.Type), Bare: next.Resumes,
+		Title: core.SubagentTitle(old.Description, old.Type), Bare: next.Resumes, Attempt: attempt,
 	})
 	if err != nil {
 		return next, made, err

@@ -74,7 +74,7 @@ func news(s *project.Step, since int64, known string) (told []core.Change, err e
 // changes summarizes events by frame, in the order in which frames first occur, as far
 // as they matter to an agent in frame.
 func changes(s *project.Step, events []core.Event, frame core.Frame) (list []*core.Change, err error) {
-	sight, err := sight(s, frame)
+	sight, hides, err := sight(s, frame)
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +87,7 @@ func changes(s *project.Step, events []core.Event, frame core.Frame) (list []*co
 		}
 		change := byFrame[e.Frame]
 		if change == nil {
-			if change, err = newsOf(s, e.Frame, sight); err != nil {
+			if change, err = newsOf(s, e.Frame, sight, hides); err != nil {
 				return nil, err
 			}
 			if byFrame[e.Frame] = change; change.Relation != "" {
@@ -138,27 +138,37 @@ func (said saying) addTo(change *core.Change, e core.Event, own bool) {
 
 // newsOf returns an empty change of a frame. Without a relation, the frame does not
 // concern the agent.
-func newsOf(s *project.Step, id string, sight map[string]core.Relation) (*core.Change, error) {
+func newsOf(s *project.Step, id string, sight map[string]core.Relation, hides hiding) (*core.Change, error) {
 	frame, err := s.Tx.Frame(id)
 	if errors.Is(err, core.ErrNotFound) {
 		return &core.Change{}, nil
 	}
+	if err != nil {
+		return nil, err
+	}
 	relation := sight[id]
 	if relation == "" {
 		relation = sight[below(frame.Parent)]
+		if hides, err := hides.hides(s, frame); hides || err != nil {
+			return &core.Change{}, err
+		}
 	}
-	return &core.Change{Frame: frame, Relation: relation}, err
+	return &core.Change{Frame: frame, Relation: relation}, nil
 }
 
 // below returns the key that stands in a sight for all frames with this parent.
 func below(parent string) string { return "below " + parent }
 
 // sight returns the relations of the frames that an agent in frame sees (DESIGN §5), by
-// their ids or by below their parent's.
-func sight(s *project.Step, frame core.Frame) (map[string]core.Relation, error) {
+// their ids or by below their parent's, and what of them is hidden from it.
+func sight(s *project.Step, frame core.Frame) (map[string]core.Relation, hiding, error) {
 	above, err := s.Tx.Ancestors(frame.ID, project.MaxAncestors)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
+	}
+	hides, err := hidden(s, frame, above)
+	if err != nil {
+		return nil, nil, err
 	}
 	sight := map[string]core.Relation{}
 	for i, ancestor := range above {
@@ -170,7 +180,7 @@ func sight(s *project.Step, frame core.Frame) (map[string]core.Relation, error) 
 	sight[below(frame.Parent)] = core.RelationSibling
 	sight[below(frame.ID)] = core.RelationChild
 	sight[frame.ID] = core.RelationCurrent
-	return sight, nil
+	return sight, hides, nil
 }
 
 // heard reports whether the agent knows of the change from its host.

@@ -54,6 +54,16 @@ func surroundings(s *project.Step, frame core.Frame, t terms) (around core.Surro
 			return around, err
 		}
 	}
+	hides, err := hidden(s, frame, around.Ancestors)
+	if err != nil {
+		return around, err
+	}
+	if around.Siblings, err = hides.visible(s, around.Siblings); err != nil {
+		return around, err
+	}
+	if around.Uncles, err = hides.visible(s, around.Uncles); err != nil {
+		return around, err
+	}
 	around.Outcomes, err = project.Outcomes(s.Tx, around.Children, around.Siblings, around.Uncles)
 	return around, err
 }

@@ -25,6 +25,7 @@ type Delegation struct {
 	Title    string // of that session
 	Bare     bool   // no context is asked for
 	MaxChars int    // of the context, in characters; 0: as much as fits the budget
+	Attempt  briefing.Attempt
 }
 
 // Delegated is the result of Delegate.
@@ -51,6 +52,9 @@ func Delegate(p *project.Project, tx project.Tx, by project.Caller, d Delegation
 		parent, err := delegateUnder(s, d.Under)
 		if err == nil {
 			made.Frame, err = s.Create(core.Frame{Parent: parent, Goal: core.OneLine(d.Goal, project.MaxTitle), Status: core.InProgress})
+		}
+		if err == nil && d.Attempt != (briefing.Attempt{}) {
+			err = briefing.Attempts.Save(s.Tx, made.Frame.ID, d.Attempt)
 		}
 		if err == nil && !d.Bare {
 			made.Context, err = briefing.ContextOf(s, made.Frame, d.MaxChars)
