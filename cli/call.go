@@ -4,15 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"strings"
 
-	"github.com/samber/lo"
 	"github.com/spf13/cobra"
 
 	"flame/agents"
 	"flame/cli/app"
 	"flame/cli/flags"
-	"flame/core"
 	"flame/core/op"
 	"flame/project"
 	"flame/tools"
@@ -60,8 +57,7 @@ func call(ctx context.Context, a *app.App, args []string) error {
 		all := tools.All(p, service)
 		tool, err := tools.Find(all, args[0])
 		if err != nil {
-			names := lo.Map(all, func(t tools.Tool, _ int) string { return strings.TrimPrefix(t.Name, "flame_") })
-			return core.NotFoundf("there is no tool %q", args[0]).WithHint("use one of %s", strings.Join(names, ", "))
+			return err
 		}
 		result, err := tool.Call(ctx, a.Caller(), raw)
 		switch {

@@ -130,6 +130,10 @@ type Evaluation struct {
 func EvaluatePush(in PushInput, cfg AutonomyConfig) Evaluation {
 	e := weigh(SuggestPush, score(pushRules, in, cfg), cfg.PushThreshold, cfg.Strategy)
 	e.Goal = in.PotentialGoal
+	if SaysGoOn(in.PotentialGoal) {
+		e.Recommended, e.Confidence = false, 0
+		e.Reason, e.Explanation = "the goal only says to go on", "No frame is due for going on with the work at hand."
+	}
 	return e
 }
 

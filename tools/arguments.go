@@ -3,8 +3,6 @@ package tools
 import (
 	"reflect"
 	"strings"
-
-	"flame/core"
 )
 
 // An argument is one field of a tool's arguments.
@@ -90,7 +88,7 @@ type frameArgs struct {
 // oneRef returns the frame that a call names by the seeds' argument or ours.
 func oneRef(sessionID, frameID string) (string, error) {
 	if sessionID != "" && frameID != "" && sessionID != frameID {
-		return "", core.Invalidf("sessionID and frameID name different frames").WithHint("pass one of them")
+		return "", differentFrames()
 	}
 	if sessionID != "" {
 		return sessionID, nil

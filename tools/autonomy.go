@@ -56,7 +56,7 @@ const autonomyVariables = env.AutonomyLevel + ", " + env.PushThreshold + ", " + 
 func (d autonomyDoor) config(ctx context.Context, by project.Caller, in autonomyConfigArgs) (string, error) {
 	if in.Reset {
 		state, err := autonomy.Reset(ctx, d.p, by, true)
-		return "Settings, counters and suggestions of this project are reset.\n" + settingsText(state), err
+		return "Settings, counters and suggestions of this project are reset.\n" + d.settingsText(state), err
 	}
 	patch := autonomy.Patch{PushThreshold: in.PushThreshold, PopThreshold: in.PopThreshold, SuggestInContext: in.SuggestInContext}
 	if in.Level != "" {
@@ -67,18 +67,18 @@ func (d autonomyDoor) config(ctx context.Context, by project.Caller, in autonomy
 	if err != nil {
 		return "", err
 	}
-	return updatedLine(state.Updated) + settingsText(state) + countsText(state.Stats) + "The environment sets them by " + autonomyVariables + ".", nil
+	return updatedLine(state.Updated) + d.settingsText(state) + countsText(state.Stats) + "The environment sets them by " + autonomyVariables + ".", nil
 }
 
-func settingsText(state autonomy.State) string {
-	c := state.Config
+func (d autonomyDoor) settingsText(state autonomy.State) string {
+	c, from := state.Config, sourcesOf(state.Changed, d.p.Autonomy, core.DefaultAutonomyConfig())
 	var b strings.Builder
-	b.WriteString(settingLine("level", string(c.Level)+", "+levels[c.Level], state.Changed))
-	b.WriteString(settingLine("pushThreshold", fmt.Sprint(c.PushThreshold), state.Changed))
-	b.WriteString(settingLine("popThreshold", fmt.Sprint(c.PopThreshold), state.Changed))
-	b.WriteString(settingLine("suggestInContext", yesNo(c.SuggestInContext), state.Changed))
+	b.WriteString(from.line("level", string(c.Level)+", "+levels[c.Level]))
+	b.WriteString(from.line("pushThreshold", fmt.Sprint(c.PushThreshold)))
+	b.WriteString(from.line("popThreshold", fmt.Sprint(c.PopThreshold)))
+	b.WriteString(from.line("suggestInContext", yesNo(c.SuggestInContext)))
 	b.WriteString(render.Field("strategy", string(c.Strategy)))
-	b.WriteString(settingLine("enabledHeuristics", "", state.Changed))
+	b.WriteString(from.line("enabledHeuristics", ""))
 	for _, h := range core.Heuristics() {
 		fmt.Fprintf(&b, "  %s (%s): %s\n", h.Name, h.Family, onOff(c.Enabled(h.Name)))
 	}
@@ -240,6 +240,6 @@ func (d autonomyDoor) stats(ctx context.Context, by project.Caller, in autonomyS
 	if err != nil {
 		return "", err
 	}
-	return settingsText(state) + countsText(state.Stats) +
+	return d.settingsText(state) + countsText(state.Stats) +
 		fmt.Sprintf("Pending here: %d; history: %d\n", len(state.Pending), len(state.History)), nil
 }

@@ -88,7 +88,7 @@ func (d *decoding) readValue(decoder *json.Decoder, name string) error {
 	case "agent_id":
 		return readStamp(decoder, name, &d.stamp.agent)
 	}
-	i := slices.IndexFunc(d.arguments, func(a argument) bool { return a.name == name })
+	i := d.indexOf(name)
 	if i < 0 {
 		return core.Invalidf("there is no argument %q", name).WithHint("%s", taken(d.arguments))
 	}
@@ -97,10 +97,35 @@ func (d *decoding) readValue(decoder *json.Decoder, name string) error {
 		return d.explain(err, name)
 	}
 	if value = value.Elem(); !value.IsNil() {
+		if d.given[i] && d.arguments[i].name != name && d.in.FieldByIndex(d.arguments[i].Index).Interface() != value.Elem().Interface() {
+			return differentFrames()
+		}
 		d.in.FieldByIndex(d.arguments[i].Index).Set(value.Elem())
 		d.given[i] = true
 	}
 	return nil
+}
+
+// frameNames are the arguments by which tools take a frame. A tool takes it by the first
+// two of them, whichever it has.
+var frameNames = []string{"frameID", "sessionID", "rootID", "parentSessionID"}
+
+// indexOf returns the index of the named argument, or -1.
+func (d *decoding) indexOf(name string) int {
+	index := func(name string) int {
+		return slices.IndexFunc(d.arguments, func(a argument) bool { return a.name == name })
+	}
+	i := index(name)
+	for _, other := range frameNames {
+		if i < 0 && slices.Contains(frameNames[:2], name) {
+			i = index(other)
+		}
+	}
+	return i
+}
+
+func differentFrames() error {
+	return core.Invalidf("sessionID and frameID name different frames").WithHint("pass one of them")
 }
 
 func readStamp(decoder *json.Decoder, name string, to *string) error {

@@ -273,8 +273,11 @@ func TestPromptsPlaceTheirArgumentsAsTheyAre(t *testing.T) {
 	text, err = get("pop", map[string]string{"status": "failed", "summary": "it broke"})
 	require.NoError(t, err)
 	assert.True(t, strings.HasSuffix(text, "\n\nfailed it broke"), text)
-	_, err = get("push", nil)
-	require.ErrorContains(t, err, "goal is missing")
+	text, err = get("pop", nil)
+	require.NoError(t, err, "status and summary are optional, as its text says")
+	assert.Equal(t, installed[slices.IndexFunc(installed, func(c op.Command) bool { return c.Name == "pop" })].Prompt(""), text)
+	_, err = get("delegate", nil)
+	require.ErrorContains(t, err, "command is missing")
 }
 
 func TestCompletionOffersFramesAndStatuses(t *testing.T) {

@@ -1,7 +1,9 @@
 package tools
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -60,6 +62,7 @@ func (d subagentDoor) config(ctx context.Context, by project.Caller, in subagent
 	}
 	var b strings.Builder
 	b.WriteString(updatedLine(now.Updated))
+	from := sourcesOf(now.Changed, d.p.Subagents, core.DefaultSubagentConfig())
 	for _, row := range [][2]string{
 		{"enabled", yesNo(now.Enabled)},
 		{"minDuration", seconds(now.MinDuration)},
@@ -69,9 +72,9 @@ func (d subagentDoor) config(ctx context.Context, by project.Caller, in subagent
 		{"injectParentContext", yesNo(now.InjectParentContext)},
 		{"propagateSummaries", yesNo(now.PropagateSummaries)},
 	} {
-		b.WriteString(settingLine(row[0], row[1], now.Changed))
+		b.WriteString(from.line(row[0], row[1]))
 	}
-	b.WriteString(settingLine("subagentPatterns", "", now.Changed))
+	b.WriteString(from.line("subagentPatterns", ""))
 	for i, pattern := range now.SubagentPatterns {
 		fmt.Fprintf(&b, "  %d. %s\n", i+1, pattern)
 	}
@@ -88,11 +91,40 @@ func updatedLine(updated bool) string {
 	return ""
 }
 
-// settingLine shows a setting and whether a tool set it for this project.
-func settingLine(name, value string, changed []string) string {
-	source := "environment or default"
-	if slices.Contains(changed, name) {
+// A sourced tells where the values of settings come from.
+type sourced struct {
+	changed     []string // names of those that a tool set for this project
+	environment map[string]bool
+}
+
+// sourcesOf returns the sources of settings: of those that no tool set, the ones that
+// differ from the defaults were set by the environment.
+func sourcesOf(changed []string, settings, defaults any) sourced {
+	fields := func(v any) (values map[string]json.RawMessage) {
+		raw, err := json.Marshal(v)
+		if err == nil {
+			err = json.Unmarshal(raw, &values)
+		}
+		if err != nil {
+			panic("settings are no JSON object: " + err.Error()) // a programmer's mistake
+		}
+		return values
+	}
+	s, usual := sourced{changed, map[string]bool{}}, fields(defaults)
+	for name, value := range fields(settings) {
+		s.environment[name] = !bytes.Equal(value, usual[name])
+	}
+	return s
+}
+
+// line shows a setting and where its value comes from.
+func (s sourced) line(name, value string) string {
+	source := "default"
+	switch {
+	case slices.Contains(s.changed, name):
 		source = "this project"
+	case s.environment[name]:
+		source = "environment"
 	}
 	return fmt.Sprintf("%s: %s (%s)\n", name, value, source)
 }

@@ -324,6 +324,51 @@ var sessions = map[string][]call{
 	},
 }
 
+func TestAFrameMayBeNamedByEitherArgument(t *testing.T) {
+	t.Parallel()
+	text := play(t, newProject(t), []call{
+		{"s", "flame_plan_children", `{"children": ["one", "two"]}`},
+		{"s", "flame_activate", `{"frameID": "plan-00000002"}`},
+		{"s", "flame_frame_details", `{"sessionID": "plan-00000003"}`},
+		{"s", "flame_add_decision", `{"decision": "so", "sessionID": "plan-00000002"}`},
+		{"s", "flame_plan", `{"goal": "three", "frameID": "plan-00000002"}`},
+		{"s", "flame_tree", `{"frameID": "plan-00000002"}`},
+		{"s", "flame_activate", `{"sessionID": "plan-00000002", "frameID": "plan-00000003"}`},
+		{"s", "flame_activate", `{"sessionID": "plan-00000003", "frameID": "plan-00000003"}`},
+	})
+	for _, part := range []string{
+		"plan-00000002 \"one\": planned -> in_progress", "plan-00000003 (planned)", "plan-00000002 \"one\"", "Parent: plan-00000002 (in_progress)",
+		"Error: sessionID and frameID name different frames (pass one of them)", "plan-00000003 \"two\": planned -> in_progress",
+	} {
+		assert.Contains(t, text, part)
+	}
+	for _, tool := range tools.All(&project.Project{}, &agents.Agents{}) {
+		_, err := tool.Call(t.Context(), project.Caller{}, json.RawMessage(`{"frameID": 1}`))
+		if err != nil && strings.Contains(string(tool.Schema()), `ID"`) && tool.Group != "agents" {
+			assert.NotContains(t, err.Error(), "there is no argument", tool.Name)
+		}
+	}
+}
+
+func TestSettingsSayWhereTheyComeFromAndWhetherTheyChanged(t *testing.T) {
+	t.Parallel()
+	p := newProject(t)
+	p.Autonomy.PushThreshold, p.Subagents.MinDuration = 65, 30_000
+	const updated = "Settings updated"
+	text := play(t, p, []call{{"s", "flame_autonomy_config", `{}`}, {"s", "flame_subagent_config", `{"removePattern": "unknown"}`}})
+	for _, line := range []string{"pushThreshold: 65 (environment)", "popThreshold: 80 (default)", "minDuration: 30000 ms (30.0 s) (environment)", "enabled: yes (default)"} {
+		assert.Contains(t, text, line)
+	}
+	assert.NotContains(t, text, updated, "nothing was changed")
+	for tool, args := range map[string]string{
+		"flame_autonomy_config": `{"popThreshold": 75, "disableHeuristic": "duration"}`, "flame_subagent_config": `{"minDuration": 1000, "addPattern": "worker"}`,
+	} {
+		assert.Contains(t, play(t, p, []call{{"s", tool, args}}), updated)
+		assert.NotContains(t, play(t, p, []call{{"s", tool, args}}), updated, "the same again changes nothing")
+	}
+	assert.Contains(t, play(t, p, []call{{"s", "flame_autonomy_config", `{}`}}), "popThreshold: 75 (this project)")
+}
+
 func TestToolsAnswerAsTheyDid(t *testing.T) {
 	for name, calls := range sessions {
 		t.Run(name, func(t *testing.T) {

@@ -63,7 +63,7 @@ var Commands = []Command{
 		Hint:        "GOAL",
 		Tool:        Push,
 		Work:        true,
-		Arguments:   []CommandArgument{{"goal", "what the work is to achieve", true}},
+		Arguments:   []CommandArgument{{"goal", "what the work is to achieve", false}},
 		Text: "Call the tool " + string(Push) + " with the line below as its goal, word for word. " +
 			"If it is empty, name the next piece of work yourself. Then do that work in the new frame.",
 	},
@@ -72,7 +72,7 @@ var Commands = []Command{
 		Description: "End the current frame with a summary",
 		Hint:        "[completed|failed|blocked] [SUMMARY]",
 		Tool:        Pop,
-		Arguments:   []CommandArgument{{"status", "completed, failed or blocked", true}, {"summary", "the outcome of the work", false}},
+		Arguments:   []CommandArgument{{"status", "completed, failed or blocked", false}, {"summary", "the outcome of the work", false}},
 		Text: "Call the tool " + string(Pop) + " for the current frame. The line below may begin with its status " +
 			"(completed, failed or blocked; completed if none is given); the rest is the summary. " +
 			"If there is no summary, write one: what was done, what was decided, what is still open.",

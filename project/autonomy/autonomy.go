@@ -4,6 +4,7 @@ package autonomy
 
 import (
 	"context"
+	"reflect"
 	"slices"
 
 	"flame/core"
@@ -113,15 +114,21 @@ func Configure(ctx context.Context, p *project.Project, by project.Caller, patch
 			if enable != "" && !slices.Contains(names, enable) {
 				names = append(names, enable)
 			}
-			patch.EnabledHeuristics = &names
+			if !slices.Equal(names, config.EnabledHeuristics) {
+				patch.EnabledHeuristics = &names
+			}
+		}
+		changed, err := settingAutonomy.Changed(s.Tx)
+		if err != nil {
+			return err
 		}
 		if err := settingAutonomy.Change(s.Tx, patch); err != nil {
 			return err
 		}
-		state.Updated = true
 		if err := fill(s, &state); err != nil {
 			return err
 		}
+		state.Updated = !reflect.DeepEqual(config, state.Config) || !slices.Equal(changed, state.Changed)
 		return state.Config.Check()
 	})
 	return state, err

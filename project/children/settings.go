@@ -2,6 +2,7 @@ package children
 
 import (
 	"context"
+	"reflect"
 	"slices"
 
 	"flame/core"
@@ -72,13 +73,20 @@ func Configure(ctx context.Context, p *project.Project, by project.Caller, patch
 			if addPattern != "" && !slices.Contains(patterns, addPattern) {
 				patterns = append(patterns, addPattern)
 			}
-			patch.SubagentPatterns = &patterns
+			if !slices.Equal(patterns, config.SubagentPatterns) {
+				patch.SubagentPatterns = &patterns
+			}
+		}
+		changed, err := project.SettingSubagents.Changed(s.Tx)
+		if err != nil {
+			return err
 		}
 		if err := project.SettingSubagents.Change(s.Tx, patch); err != nil {
 			return err
 		}
-		now.Updated = true
-		return read(s)
+		err = read(s)
+		now.Updated = !reflect.DeepEqual(config, now.SubagentConfig) || !slices.Equal(changed, now.Changed)
+		return err
 	})
 	return now, err
 }
