@@ -35,7 +35,7 @@ func (s *Step) Resolve(ref string) (core.Frame, error) {
 }
 
 // candidates is how many frames an error about an id lists.
-const candidates = 5
+const candidates = 3
 
 func (s *Step) resolvePrefix(ref string) (core.Frame, error) {
 	var found []core.Frame

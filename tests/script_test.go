@@ -119,18 +119,19 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// complaint is how commands say what is wrong: a line, perhaps one with a hint.
-var complaint = regexp.MustCompile(`^flame: [^\n]+\n(hint: [^\n]+\n)?$`)
+// complaint is how commands say what is wrong: a line, perhaps a hint, of several lines if
+// it is long.
+var complaint = regexp.MustCompile(`^flame: [^\n]+\n(hint: [^\n]+(\n      [^\n]+)*\n)?$`)
 
 // fails is exits for a command that only complains: there is no answer, and
-// stderr has one line, perhaps with a hint.
+// stderr has a complaint.
 func fails(ts *testscript.TestScript, neg bool, args []string) {
 	exits(ts, neg, args)
 	if ts.ReadFile("stdout") != "" {
 		ts.Fatalf("stdout is not empty")
 	}
 	if !complaint.MatchString(ts.ReadFile("stderr")) {
-		ts.Fatalf("stderr is not one line with a hint")
+		ts.Fatalf("stderr is not a line with a hint")
 	}
 }
 

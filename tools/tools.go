@@ -57,15 +57,22 @@ func Names() []string {
 	return lo.Map(All(&project.Project{}, &agents.Agents{}), func(t Tool, _ int) string { return t.Name })
 }
 
-// Find returns the tool of this name, or an error that lists the tools there
-// are.
+// Find returns the tool of this name, or an error that lists the tools with a word of it
+// in their names; all, if there are none.
 func Find(all []Tool, name string) (Tool, error) {
-	var names []string
+	words := strings.Split(strings.TrimPrefix(name, "flame_"), "_")
+	var names, alike []string
 	for _, t := range all {
 		if t.Name == name || t.Name == "flame_"+name {
 			return t, nil
 		}
 		names = append(names, t.Name)
+		if slices.ContainsFunc(words, func(word string) bool { return word != "" && strings.Contains(t.Name, word) }) {
+			alike = append(alike, t.Name)
+		}
+	}
+	if len(alike) > 0 {
+		names = alike
 	}
 	return Tool{}, core.NotFoundf("there is no tool %q", name).WithHint("use one of %s", strings.Join(names, ", "))
 }

@@ -356,12 +356,15 @@ func TestSettingsSayWhereTheyComeFromAndWhetherTheyChanged(t *testing.T) {
 	p.Autonomy.PushThreshold, p.Subagents.MinDuration = 65, 30_000
 	const updated = "Settings updated"
 	text := play(t, p, []call{{"s", "flame_autonomy_config", `{}`}, {"s", "flame_subagent_config", `{"removePattern": "unknown"}`}})
-	for _, line := range []string{"pushThreshold: 65 (environment)", "popThreshold: 80 (default)", "minDuration: 30000 ms (30.0 s) (environment)", "enabled: yes (default)"} {
+	for _, line := range []string{
+		"pushThreshold: 65 (environment)", "popThreshold: 80 (default)", "minDuration: 30000 ms (30.0 s) (environment)", "enabled: yes (default)",
+	} {
 		assert.Contains(t, text, line)
 	}
 	assert.NotContains(t, text, updated, "nothing was changed")
 	for tool, args := range map[string]string{
-		"flame_autonomy_config": `{"popThreshold": 75, "disableHeuristic": "duration"}`, "flame_subagent_config": `{"minDuration": 1000, "addPattern": "worker"}`,
+		"flame_autonomy_config": `{"popThreshold": 75, "disableHeuristic": "duration"}`,
+		"flame_subagent_config": `{"minDuration": 1000, "addPattern": "worker"}`,
 	} {
 		assert.Contains(t, play(t, p, []call{{"s", tool, args}}), updated)
 		assert.NotContains(t, play(t, p, []call{{"s", tool, args}}), updated, "the same again changes nothing")

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/mattn/go-isatty"
 
@@ -72,8 +73,30 @@ func (a *App) Complain(err error) {
 	fmt.Fprintf(a.Stderr, "flame: %s\n", core.OneLine(err.Error(), 2000))
 	var problem *core.Problem
 	if errors.As(err, &problem) && problem.Hint != "" {
-		fmt.Fprintf(a.Stderr, "hint: %s\n", core.OneLine(render.ForShell(problem.Hint), 2000))
+		fmt.Fprintf(a.Stderr, "hint: %s\n", strings.Join(hintLines(render.ForShell(problem.Hint)), "\n      "))
 	}
+}
+
+// longHint is from how many characters on a hint is more than one line.
+const longHint = 140
+
+// hintLines returns a hint in lines: a long one has a line for each of its parts, and long
+// lists have several. Commands stay whole.
+func hintLines(hint string) (lines []string) {
+	if hint = core.OneLine(hint, 2000); utf8.RuneCountInString(hint) <= longHint {
+		return []string{hint}
+	}
+	for part := range strings.SplitSeq(hint, "; ") {
+		line, list := "", strings.Count(part, ", ") > 3
+		for item := range strings.SplitAfterSeq(part, ", ") {
+			if line != "" && list && utf8.RuneCountInString(line+item) > longHint {
+				lines, line = append(lines, strings.TrimSpace(line)), ""
+			}
+			line += item
+		}
+		lines = append(lines, line)
+	}
+	return lines
 }
 
 // AtTerminal reports whether a person may be typing.
