@@ -2,11 +2,11 @@ package cli
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"io"
-	"runtime/debug"
-	"slices"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
 
 	"github.com/samber/lo"
 	"github.com/spf13/cobra"
@@ -15,20 +15,27 @@ import (
 	"flame/cli/flags"
 	"flame/core"
 	"flame/hosts"
-	"flame/project"
-	"flame/tools"
+	"flame/intake"
+	"flame/project/place"
 )
 
-// maxEvent bounds an event in bytes: a tool's answer can hold a whole file.
-const maxEvent = 64 << 20
+const aboutHooks = `Handle one event of a host from stdin and print the answer that the host expects.
+It never fails its host: on any trouble it ends with status 0 and no answer, and
+the log (in the folder that flame where prints) has the reason. An event that
+cannot be kept in time waits in that folder, in inbox/, and is taken in later.
+
+With --stream it handles one event after the other until stdin ends. Each is a
+line {"n": NUMBER, "source": ID, "session": ID, "event": EVENT}, and each answer
+a line {"n": NUMBER, "answer": ANSWER}. An event without an answer may be told
+again.`
 
 func newHook(a *app.App) *cobra.Command {
 	hooked := a.Hosts.Hooked()
-	return &cobra.Command{
-		Use: "hook HOST", Short: "Handle one event of a host, as its hooks do", Example: "  flame hook " + lo.FirstOrEmpty(hooked).Name + " < event.json",
-		Long: "Handle one event of a host from stdin and print the answer that the host expects.\n" +
-			"It never fails its host: on any trouble it ends with status 0 and no answer, and\nthe log (`flame where` says in which folder) has the reason.",
-		Args: flags.Takes(1, 1), ValidArgs: hooked.Names(),
+	stream := false
+	cmd := &cobra.Command{
+		Use: "hook HOST", Short: "Handle events of a host, as its hooks do", Long: aboutHooks,
+		Example: "  flame hook " + lo.FirstOrEmpty(hooked).Name + " < event.json",
+		Args:    flags.Takes(1, 1), ValidArgs: hooked.Names(),
 		// Nothing but the answer may be printed.
 		PersistentPreRun: func(*cobra.Command, []string) {},
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -36,61 +43,91 @@ func newHook(a *app.App) *cobra.Command {
 			if !known {
 				return core.Invalidf("there is no host %q", args[0]).WithHint("use one of %v", hooked.Names())
 			}
-			hookCall{a}.hook(cmd.Context(), host)
+			if stream {
+				hookCall{a, host}.stream(cmd.Context())
+				return nil
+			}
+			hookCall{a, host}.hook(cmd.Context())
 			return nil
 		},
 	}
+	cmd.Flags().BoolVar(&stream, "stream", false, "handle events until stdin ends, as lines of JSON")
+	return cmd
 }
 
-// A hookCall handles one event of a host.
-type hookCall struct{ app *app.App }
+// A hookCall handles events of a host.
+type hookCall struct {
+	app  *app.App
+	host hosts.Host
+}
 
-// hook handles the event on stdin, as far as it gets within the host's
-// patience. Errors go to the log, if there is one.
-func (c hookCall) hook(ctx context.Context, host hosts.Host) {
+// hook handles the event on stdin within the host's patience. Errors go to the log, if
+// there is one.
+func (c hookCall) hook(ctx context.Context) {
 	if c.app.Settings.Off {
 		return
 	}
-	at, err := c.app.Place()
+	event, ok := readWithin(c.app.Stdin, c.host.Patience)
+	if !ok {
+		return
+	}
+	at, desk, _, err := c.open(false)
 	if err != nil {
 		return
 	}
-	at.Data.Hurried = true
-	p, closeProject, err := c.app.Open(at, false)
+	answer, err := desk.Handle(ctx, c.host, intake.Letter{
+		At: desk.Project.Now(), Dir: at.Worktree, Agent: os.Getenv(core.AgentVariable), Event: event,
+	})
+	if err != nil {
+		desk.Project.Log.Warn("hook", "error", err)
+	}
+	_, _ = c.app.Stdout.Write(answer) // a host that hung up expects no answer
+}
+
+// stream handles the events on stdin until it ends.
+func (c hookCall) stream(ctx context.Context) {
+	at, desk, closeProject, err := c.open(true)
 	if err != nil {
 		return
 	}
-	p.Transcripts = nil // counting usage would keep the host waiting
-	ctx, stop := context.WithTimeout(ctx, host.Patience)
-	defer stop()
-	answers := make(chan []byte, 1)
-	go func() {
-		answer, err := c.takeEvent(ctx, p, host.Hook)
-		if err = errors.Join(err, closeProject()); err != nil {
-			p.Log.Warn("hook", "error", err)
-		}
-		answers <- answer
-	}()
-	select {
-	case answer := <-answers:
-		_, _ = c.app.Stdout.Write(answer) // a host that hung up expects no answer
-	case <-ctx.Done():
-		p.Log.Warn("hook", "error", "no answer in time")
+	// Events that were sent before the host went away are still to be handled.
+	signal.Ignore(syscall.SIGPIPE)
+	s := intake.Stream{
+		Desk: desk, Host: c.host, Dir: at.Worktree, Agent: os.Getenv(core.AgentVariable), Off: c.app.Settings.Off,
+		In: c.app.Stdin, Out: c.app.Stdout,
+	}
+	err = s.Run(ctx)
+	if failed := closeProject(); err != nil || failed != nil {
+		desk.Project.Log.Warn("hook", "error", err, "closing", failed)
 	}
 }
 
-// takeEvent reads the event and asks hook for the answer. It returns a panic as
-// an error.
-func (c hookCall) takeEvent(ctx context.Context, p *project.Project, hook hosts.Hook) (answer []byte, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			answer, err = nil, fmt.Errorf("panic: %v\n%s", r, debug.Stack())
+// open opens the project that events are about.
+func (c hookCall) open(longLived bool) (at place.Place, desk intake.Desk, closeProject func() error, err error) {
+	if at, err = c.app.Place(); err != nil {
+		return at, desk, nil, err
+	}
+	at.Data.Hurried = true
+	p, closeProject, err := c.app.Open(at, longLived)
+	if err != nil {
+		return at, desk, nil, err
+	}
+	p.Transcripts = nil // counting usage would keep the host waiting
+	return at, c.app.Desk(p, at), closeProject, nil
+}
+
+// readWithin reads an event, and reports whether it came in time.
+func readWithin(in io.Reader, patience time.Duration) (event []byte, ok bool) {
+	done := make(chan []byte, 1)
+	go func() {
+		if event, err := io.ReadAll(io.LimitReader(in, intake.MaxEvent)); err == nil {
+			done <- event
 		}
 	}()
-	event, err := io.ReadAll(io.LimitReader(c.app.Stdin, maxEvent))
-	if err != nil {
-		return nil, err
+	select {
+	case event = <-done:
+		return event, true
+	case <-time.After(patience):
+		return nil, false
 	}
-	ownTool := func(name string) bool { return slices.Contains(tools.Names(), name) }
-	return hook(ctx, hosts.Flame{Project: p, OwnTool: ownTool}, event)
 }

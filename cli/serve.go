@@ -23,6 +23,7 @@ import (
 	"flame/config/env"
 	"flame/core"
 	"flame/guard"
+	"flame/intake"
 	"flame/project"
 	"flame/project/place"
 	"flame/project/sweep"
@@ -91,6 +92,7 @@ func (c serving) serve(ctx context.Context, listen listenAt) (err error) {
 	ctx, stop := context.WithCancel(ctx)
 	var background sync.WaitGroup
 	background.Go(func() { keepSwept(ctx, p) })
+	background.Go(func() { intake.Keep(ctx, c.app.Desk(p, at)) })
 	background.Go(func() { watch(ctx, srv) })
 	background.Go(func() { keepRecovered(ctx, service) })
 	background.Go(func() { keepKnown(ctx, at.Data, p.Log) })

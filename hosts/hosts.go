@@ -43,10 +43,11 @@ type Host struct {
 	Prints *transcripts.Format    // the format that its program prints when it runs an agent
 	Store  func(m Machine) string // returns the path of its one log of all sessions; nil: each session has its own
 
-	Hook     Hook                   // handles its events
-	Patience time.Duration          // how long the host waits for the hook's answer
-	Events   func() []EventDoc      // documents what Hook does with each
-	On       func(m Machine) Client // returns its program on a machine
+	Hook     Hook                      // handles its events
+	Patience time.Duration             // how long the host waits for the hook's answer
+	Gone     func(ids []string) []byte // makes the event that the sessions with these ids have ended with their process
+	Events   func() []EventDoc         // documents what Hook does with each
+	On       func(m Machine) Client    // returns its program on a machine
 }
 
 // A Client is a host's program on a machine.

@@ -69,6 +69,10 @@ func (p *Project) Together(ctx context.Context, f func(*Project) error) error {
 	return err
 }
 
+// Changed reports whether an operation of the Together that p belongs to has written
+// something; outside of one, whether one may have.
+func (p *Project) Changed() bool { return p.joint == nil || p.joint.changed }
+
 // in returns p as it works within a joint.
 func (p *Project) in(j *joint) *Project {
 	inside := *p

@@ -19,9 +19,9 @@ type LastHook struct {
 	Plugin  string      `json:"plugin,omitempty"` // version of the plugin it came through; empty if not reported
 }
 
-// noteHook records the hook that made the call, if one did.
+// noteHook records the hook that made the call, if one did just now.
 func noteHook(s *Step) error {
-	if s.By.Event == "" {
+	if s.By.Event == "" || s.Project.Late {
 		return nil
 	}
 	return recordLastHook.Save(s.Tx, s.By.Host, LastHook{Host: s.By.Host, At: s.Now, Event: s.By.Event, Session: s.By.Session, Plugin: s.By.Plugin})

@@ -22,6 +22,7 @@ type Presence struct {
 	Counted  bool    `json:"counted,omitempty"`  // a child: how it ended first was counted
 	Given    bool    `json:"given,omitempty"`    // an agent's: its first context came with its task
 	Process  Process `json:"process,omitzero"`   // of its host; zero if not known
+	Owed     bool    `json:"owed,omitempty"`     // its context was due when nobody waited for the answer
 	Standing
 }
 

@@ -18,7 +18,7 @@ import (
 const CommandLine = "cli"
 
 // A Project is one tree of frames and everything that operations on it need. All fields
-// but Dir, EventDays, Fold, Transcripts, HostProcess and Gone must be set.
+// but Dir, EventDays, Fold, Late, Transcripts, HostProcess and Gone must be set.
 type Project struct {
 	Store     Store
 	Dir       string                   // root of the worktree that artifacts are relative to; may be empty
@@ -30,6 +30,10 @@ type Project struct {
 	Autonomy  core.AutonomyConfig      // likewise
 	EventDays int                      // how many days events are kept; 0: forever
 	Fold      bool                     // requests to models leave finished frames out
+
+	// Late is set while events are taken in that nobody waits for any more: what agents
+	// should know is not told in answer to them.
+	Late bool
 
 	// Transcripts reads the hosts' logs of their sessions. A process without it
 	// leaves counting usage to others.

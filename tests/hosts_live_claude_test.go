@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -46,8 +47,9 @@ func family(spawn func(description, prompt string) model.Tool) model.Script {
 }
 
 // isFamily checks what the family's work left in the tree and what its models
-// were told.
-func (u *user) isFamily() {
+// were told: in their first requests, or if patient, in a later one, as a host goes on
+// where flame takes too long.
+func (u *user) isFamily(patient bool) {
 	u.t.Helper()
 	u.t.Log(u.must(u.flame, "tree"), u.must(u.flame, "events"), u.log())
 	root, one, two, leaf := u.frame("MAINWORK please"), u.frame("do one"), u.frame("do two"), u.frame("look at the leaf")
@@ -61,7 +63,10 @@ func (u *user) isFamily() {
 		assert.Equal(u.t, strings.ToUpper(actor)+"-RESULT", frame.CompactionSummary)
 		requests := u.model.By(actor)
 		require.NotEmpty(u.t, requests, actor)
-		assert.Contains(u.t, requests[0].Everything(), `<current-frame id="`+frame.SessionID+`"`, "a child's first request carries its frame's context")
+		told := func(r model.Request) bool {
+			return strings.Contains(r.Everything(), `<current-frame id="`+frame.SessionID+`"`)
+		}
+		assert.True(u.t, told(requests[0]) || patient && slices.ContainsFunc(requests, told), "%s has its frame's context", actor)
 	}
 	assert.Equal(u.t, []string{"one decides"}, one.Decisions)
 	assert.Equal(u.t, []string{"leaf decides"}, leaf.Decisions)
@@ -80,7 +85,7 @@ func TestClaudeSubagentsBuildTheTree(t *testing.T) {
 	u.must(u.flame, "setup", claudeCode)
 	u.model.Play(family(func(description, prompt string) model.Tool { return agent(description, prompt, false) }))
 	u.must("claude", "-p", "--output-format", "json", "MAINWORK please")
-	u.isFamily()
+	u.isFamily(false)
 }
 
 // log is what flame noted of troubles.

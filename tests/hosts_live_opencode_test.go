@@ -64,7 +64,7 @@ func TestOpenCodeSubagentsBuildTheTree(t *testing.T) {
 	u.configure(nested)
 	u.model.Play(family(task))
 	u.converse("MAINWORK please")
-	u.isFamily()
+	u.isFamily(true)
 }
 
 func TestOpenCodeFoldsWhatIsFinished(t *testing.T) {

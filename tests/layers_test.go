@@ -65,6 +65,8 @@ var layers = map[string][]string{
 	"hosts/claudecode":   {"core", "confine", "project", "hosts", "transcripts"},
 	"hosts/opencode":     {"core", "confine", "project", "hosts", "transcripts"},
 	"hosts/hoststest":    {"hosts", "hosts/claudecode", "hosts/opencode"},
+	"intake/inbox":       {"core", "project/place", "store/disk"},
+	"intake":             {"core", "hosts", "intake/inbox", "project"},
 	"render": {
 		"core", "project", "agents", "agents/changes", "agents/permission", "agents/record", "agents/supervise", "agents/converge", "agents/definition",
 		"hosts", "agents/result", "agents/convergence",
@@ -74,6 +76,7 @@ var layers = map[string][]string{
 		"agents/supervise", "agents/converge", "agents/line", "project/transfer", "agents/handoff", "agents/result",
 	},
 	"cli": {
+		"intake",
 		"cli/agentcmd", "cli/app", "cli/demo", "cli/doctor", "cli/flags", "cli/printer", "core", "config", "project", "project/place", "transcripts",
 		"agents", "agents/supervise", "agents/trail", "hosts", "render", "tools", "tools/transport", "guard", "project/transfer",
 	},
@@ -82,11 +85,12 @@ var layers = map[string][]string{
 		"agents/handoff", "agents/permission", "agents/plan", "agents/record", "agents/result", "agents/supervise", "hosts", "render",
 	},
 	"cli/app": {
+		"intake/inbox", "intake", "tools",
 		"cli/doctor", "cli/flags", "cli/printer", "core", "config", "project", "project/place", "agents", "agents/definition", "hosts", "render",
 	},
 	"cli/client":      {},
 	"cli/demo":        {"cli/client"},
-	"cli/doctor":      {"cli/client", "core", "config", "project", "project/place", "agents", "agents/definition", "hosts", "render"},
+	"cli/doctor":      {"intake/inbox", "cli/client", "core", "config", "project", "project/place", "agents", "agents/definition", "hosts", "render"},
 	"cli/flags":       {"core"},
 	"cli/printer":     {"core", "project", "render"},
 	"guard":           {},

@@ -131,6 +131,7 @@ func (a *App) With(ctx context.Context, f func(*project.Project) error) error {
 		return err
 	}
 	return a.At(at, false, func(p *project.Project) error {
+		a.takeIn(ctx, p, at)
 		if err := sweep.Once(ctx, p); err != nil && !errors.Is(err, core.ErrUnavailable) {
 			return err
 		}

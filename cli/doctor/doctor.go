@@ -1,5 +1,6 @@
 // Package doctor checks what flame depends on: its data, the hosts, definitions
-// and grants, and every link between them. It changes nothing.
+// and grants, and every link between them. It changes nothing, but that
+// late events are reported once.
 package doctor
 
 import (
@@ -37,6 +38,7 @@ func (d Doctor) Findings(ctx context.Context, at place.Place) []core.Finding {
 		findings = append(findings, core.Finding{What: w.String(), Hint: "correct the variable or unset it", Broken: true})
 	}
 	findings = append(findings, d.checkData(ctx, at)...)
+	findings = append(findings, d.checkEvents(ctx, at)...)
 	findings = append(findings, checkShipped(at)...)
 	machine, err := hosts.ThisMachine(at.Worktree)
 	if err != nil {

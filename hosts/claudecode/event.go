@@ -3,10 +3,8 @@ package claudecode
 import (
 	"encoding/json"
 	"errors"
-	"os"
 	"strings"
 
-	"flame/core"
 	"flame/project"
 )
 
@@ -34,6 +32,8 @@ type event struct {
 	} `json:"background_tasks"` // still running
 	Trigger string `json:"trigger"` // of a compaction: manual or auto
 	Summary string `json:"compact_summary"`
+
+	agentID string // of the agent in whose process it happened; empty outside of agents
 }
 
 // An mcpServer is the server that a tool belongs to.
@@ -74,7 +74,7 @@ func decodeEvent(raw []byte) (e event, err error) {
 // session returns the session itself as the caller.
 func (e event) session() project.Caller {
 	return project.Caller{
-		Session: e.Session, Host: Name, Agent: os.Getenv(core.AgentVariable), Trust: project.Stamped, Event: e.Name, Plugin: loadedVersion(),
+		Session: e.Session, Host: Name, Agent: e.agentID, Trust: project.Stamped, Event: e.Name, Plugin: loadedVersion(),
 	}
 }
 

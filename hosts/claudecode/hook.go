@@ -88,6 +88,9 @@ func (r row) fits(e event) bool {
 	return whole && err == nil
 }
 
+// vouches reports whether the answer only says who calls one of flame's tools.
+func (r row) vouches() bool { return r.tools == flameTools || r.tools == spawnTools }
+
 // Hook handles one event of Claude Code (a hosts.Hook).
 func Hook(ctx context.Context, flame hosts.Flame, raw []byte) ([]byte, error) {
 	e, err := decodeEvent(raw)
@@ -98,26 +101,34 @@ func Hook(ctx context.Context, flame hosts.Flame, raw []byte) ([]byte, error) {
 	if i < 0 || e.Session == "" {
 		return nil, nil
 	}
+	e.agentID = flame.Agent
 	var said answer
-	err = e.transaction(rows[i], flame.Project)(ctx, func(p *project.Project) error {
+	err = e.transaction(rows[i], flame)(ctx, func(p *project.Project) error {
 		x := exchange{ctx: ctx, p: p, ownTool: flame.OwnTool, event: e}
 		err := rows[i].means(&x)
 		said = x.answer
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", e.Name, err)
+		err = fmt.Errorf("%s: %w", e.Name, err)
+		if !rows[i].vouches() {
+			return nil, err // it would tell of what is not there
+		}
 	}
-	return said.encode(e.Name)
+	answer, wrong := said.encode(e.Name)
+	return answer, errors.Join(err, wrong)
 }
 
 // transaction returns the function in whose transaction the event is handled.
 // With hooks turned off for the project nothing is handled, but flame's own
 // tools still work and are vouched for.
-func (e event) transaction(r row, p *project.Project) func(context.Context, func(*project.Project) error) error {
+func (e event) transaction(r row, flame hosts.Flame) func(context.Context, func(*project.Project) error) error {
+	p := flame.Project
 	switch {
-	case r.tools != flameTools && r.tools != spawnTools:
-		return func(ctx context.Context, f func(*project.Project) error) error { return turns.OnEvent(ctx, p, f) }
+	case !r.vouches():
+		return func(ctx context.Context, f func(*project.Project) error) error {
+			return turns.OnEvent(ctx, p, flame.Mark, f)
+		}
 	case r.tools == flameTools && e.Agent == "":
 		return func(_ context.Context, f func(*project.Project) error) error { return f(p) } // it needs no store
 	}
@@ -166,12 +177,9 @@ func (x *exchange) stamp() (err error) {
 	stamp := map[string]string{"session_id": x.Session}
 	if x.Agent != "" {
 		stamp["agent_id"] = x.Agent
-		if err := x.bind(); err != nil {
-			return err
-		}
 	}
 	x.answer.fields.Input, err = changed(x.Input, stamp)
-	return err
+	return errors.Join(err, x.bind())
 }
 
 // agentAsked vouches for the caller of spawn_agent, and records the limits on

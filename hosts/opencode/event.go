@@ -2,10 +2,10 @@ package opencode
 
 import (
 	"encoding/json"
-	"os"
 
 	"flame/core"
 	"flame/project"
+	"flame/project/children"
 	"flame/project/turns"
 	"flame/project/usage"
 )
@@ -36,12 +36,16 @@ type event struct {
 	First      bool      `json:"first"`
 	Compacting bool      `json:"compacting"`
 	Messages   []message `json:"messages"`
+	Words      []words   `json:"words"` // that flame may not know of
+	Tasks      []task    `json:"tasks"` // likewise
+
+	agentID string // of the agent in whose process it happened; empty outside of agents
 }
 
 // caller returns the session of the event.
 func (e event) caller() project.Caller {
 	return project.Caller{
-		Session: e.Session, Parent: e.Parent, Host: Name, Agent: os.Getenv(core.AgentVariable), Trust: project.Stamped, Event: e.Name, Plugin: e.Plugin,
+		Session: e.Session, Parent: e.Parent, Host: Name, Agent: e.agentID, Trust: project.Stamped, Event: e.Name, Plugin: e.Plugin,
 	}
 }
 
@@ -57,6 +61,36 @@ type message struct {
 		Kind  core.FoldKind `json:"kind"`
 		Frame string        `json:"frame"`
 	} `json:"moves"`
+}
+
+// words are a prompt of the user's, as a request shows it.
+type words struct {
+	Message    string          `json:"message"`
+	Agent      string          `json:"agent"`
+	Permission json.RawMessage `json:"permission"`
+	Text       string          `json:"text"`
+}
+
+// A task is a child of the session, as a request shows it.
+type task struct {
+	Child  string `json:"child"`
+	Title  string `json:"title"`
+	State  string `json:"state"` // completed, error or aborted; empty while it works
+	Output string `json:"output"`
+	Error  string `json:"error"`
+}
+
+// ended returns how the child ended, or nil while it works.
+func (t task) ended() *children.Ended {
+	switch t.State {
+	case "completed":
+		return &children.Ended{Session: t.Child, End: core.ChildCompleted, Last: taskResult(t.Output), HandedOver: t.Output}
+	case "error":
+		return &children.Ended{Session: t.Child, End: core.ChildFailed, Last: t.Error}
+	case "aborted":
+		return &children.Ended{Session: t.Child, End: core.ChildCancelled, Last: t.Error}
+	}
+	return nil
 }
 
 // request returns the skeleton of a request in the form that flame processes.

@@ -2,11 +2,11 @@
 // and the hooks. The hooks tell flame of events and carry out its answers; what
 // an event means is decided there. This file has no dependency, prints nothing
 // and never fails its host.
-import { execFile } from "node:child_process"
-import { existsSync } from "node:fs"
-import { homedir } from "node:os"
+import { spawn } from "node:child_process"
+import { randomUUID } from "node:crypto"
+import { closeSync, existsSync, mkdtempSync, openSync, rmSync, writeFileSync } from "node:fs"
+import { homedir, tmpdir } from "node:os"
 import { basename, delimiter, join } from "node:path"
-import { promisify } from "node:util"
 
 // Setup writes a digest in place of it, which tells what OpenCode has loaded.
 const version = "dev"
@@ -14,13 +14,16 @@ const version = "dev"
 // The names of flame's tools, which setup writes in place of none.
 const ownTools = []
 
-// How long OpenCode is kept waiting, in ms, and when flame is not asked at all.
+// How long OpenCode is kept waiting, in ms, and what is kept for a flame that is not
+// there.
 const limits = {
   answer: 300, // for one answer, or for what a hook needs of flame in all
   hold: 2_000, // for the end of an earlier call of a tool of flame's
-  silences: 3, // unanswered in a row: a hanging flame is left alone for
-  pause: 30_000,
-  bytes: 4 << 20, // of one answer
+  silences: 3, // answers in a row that did not come in time, until none is waited for
+  pauses: [0, 0, 1_000, 5_000, 30_000], // before a flame is started, by how many ended since the last answer
+  open: 10_000, // events without an answer
+  line: 4 << 20, // characters of an answer
+  words: 4_000, // characters of a prompt or result that a request tells again
 }
 
 // The slash commands, which setup writes in place of none. The server offers prompts
@@ -34,25 +37,124 @@ const program = () =>
     .map((dir) => join(dir, "flame"))
     .find((file) => existsSync(file))
 
-// exchange gives flame's answer to an event: {} for none, or for one that makes
-// no sense, and undefined where flame had to be stopped.
-const exchange = async (flame, cwd, event) => {
-  const options = { cwd, timeout: limits.answer, killSignal: "SIGKILL", maxBuffer: limits.bytes }
-  try {
-    const answer = promisify(execFile)(flame, ["hook", "opencode"], options)
-    answer.child.stdin.on("error", () => {}) // it need not read to the end
-    answer.child.stdin.end(JSON.stringify(event))
-    return Object(JSON.parse((await answer).stdout))
-  } catch (error) {
-    return error.killed ? undefined : {}
-  }
+// within gives what a promise comes to, late if that takes longer than ms.
+const within = (ms, promise, late) => {
+  let timer
+  const over = new Promise((resolve) => (timer = setTimeout(resolve, ms, late)))
+  return Promise.race([promise, over]).finally(() => clearTimeout(timer))
 }
 
-// within gives what a promise comes to, undefined if that takes longer than ms.
-const within = (ms, promise) => {
-  let timer
-  const late = new Promise((resolve) => (timer = setTimeout(resolve, ms)))
-  return Promise.race([promise, late]).finally(() => clearTimeout(timer))
+// A Stream is the flame that takes in a plugin's events, one after the other. It
+// outlives this process, to handle all that it was sent; where it ends before that,
+// another is started and told again what has no answer. Flame knows events that come
+// twice by their numbers.
+class Stream {
+  source = randomUUID()
+  told = 0 // number of the last event
+  open = new Map() // by number, events without an answer
+  starts = 0 // since the last answer
+  part = "" // of a line
+
+  constructor(cwd) {
+    this.cwd = cwd
+  }
+
+  // tell gives flame's answer to an event: {} for none, and undefined where there will
+  // be none. An event that passes is worth nothing later.
+  tell(event, { passes = false } = {}) {
+    const flame = program()
+    if (!flame) return Promise.resolve({})
+    const n = ++this.told
+    const line = JSON.stringify({ n, source: this.source, session: event.session, at: Date.now(), event }) + "\n"
+    const told = { line, passes }
+    told.done = new Promise((answer) => (told.answer = answer))
+    this.open.set(n, told)
+    if (this.open.size > limits.open) this.close(this.open.keys().next().value)
+    if (this.flame) this.flame.stdin.write(line)
+    else this.start(flame)
+    return told.done
+  }
+
+  close(n, answer) {
+    this.open.get(n)?.answer(answer)
+    this.open.delete(n)
+  }
+
+  // start starts a flame and tells it all that has no answer. Where several ended
+  // without one, it waits a while.
+  start(flame) {
+    if (this.flame || this.waits) return
+    const pause = limits.pauses[Math.min(this.starts++, limits.pauses.length - 1)]
+    if (pause) {
+      this.waits = setTimeout(() => { this.waits = undefined; this.begin(flame) }, pause)
+      this.waits.unref?.()
+    } else this.begin(flame)
+  }
+
+  begin(flame) {
+    const child = spawn(flame, ["hook", "opencode", "--stream"], { cwd: this.cwd, detached: true, stdio: ["pipe", "pipe", "ignore"] })
+    const ended = () => this.flame === child && this.ended()
+    this.flame = child
+    this.part = ""
+    for (const end of [child, child.stdin, child.stdout]) {
+      end.on("error", ended)
+      end.unref?.() // it must not keep the host alive
+    }
+    child.on("exit", ended)
+    child.stdout.setEncoding("utf8").on("data", (text) => this.flame === child && this.heard(text)).on("end", ended)
+    for (const { line } of this.open.values()) child.stdin.write(line)
+  }
+
+  // ended goes on without the flame that was: what passes has passed, and all else is
+  // told to the next.
+  ended() {
+    const { stdin, stdout } = this.flame
+    this.flame = undefined
+    stdin.destroy()
+    stdout.destroy()
+    for (const [n, { passes }] of this.open) if (passes) this.close(n)
+    const flame = program()
+    if (flame && this.open.size) this.start(flame)
+  }
+
+  heard(text) {
+    const lines = (this.part + text).split("\n")
+    this.part = lines.pop()
+    try {
+      if (this.part.length > limits.line) throw new Error("this is no answer")
+      for (const { n, answer } of lines.map((line) => JSON.parse(line))) {
+        if (this.open.has(n)) this.starts = 0
+        this.close(n, Object(answer))
+      }
+    } catch {
+      this.ended() // it is no flame that speaks
+    }
+  }
+
+  // idle comes when there is an answer to all that was told.
+  idle() {
+    return Promise.all([...this.open.values()].map(({ done }) => done))
+  }
+
+  // end lets flame go when it has read to the end. What has no answer yet goes into a
+  // file for another one: it might be lost on its way when this process ends.
+  end() {
+    const lines = [...this.open.values()].filter(({ passes }) => !passes).map(({ line }) => line)
+    const flame = program()
+    if (lines.length && flame) {
+      const dir = mkdtempSync(join(tmpdir(), "flame-"))
+      const file = join(dir, "events")
+      writeFileSync(file, lines.join(""), { mode: 0o600 })
+      const input = openSync(file)
+      spawn(flame, ["hook", "opencode", "--stream"], { cwd: this.cwd, detached: true, stdio: [input, "ignore", "ignore"] })
+        .on("error", () => {}).unref()
+      closeSync(input)
+      rmSync(dir, { recursive: true })
+    }
+    this.open.clear()
+    if (lines.length) this.flame?.stdin.destroy() // what it has not read might keep this process waiting
+    else this.flame?.stdin.end()
+  }
 }
 
 // A Session is what must be known of a conversation while it runs; what is to
@@ -69,28 +171,29 @@ class Session {
   said = "" // the agent's newest words in the turn
   usage = [] // of answers of the model that flame was not told of
   known = new Set() // ids of messages and parts that are dealt with
+  heard = new Set() // of what its requests show, what flame has answered to: prompts and children
   tools = new Map() // ids of a message's tool parts
   children = new Map() // sessions that the tool task started, by its call
-  calls = Promise.resolve() // of flame: they keep the order of the events
   turn = Promise.resolve() // of the next call of a tool of flame's
   turns = new Map() // what passes the turn on, by the call that has it
+  edits = {} // of its requests, as flame answered last
+  sent = new Set() // ids of messages that requests had
+  placed = new Map() // texts that requests had, and after which message those stand that came too late for their own
   compactionPlaced // called when one stands in the conversation
 
   constructor(id, ask) {
     Object.assign(this, { id, ask })
   }
 
-  // tell gives flame's answer to an event. Where nobody waits for it any more,
-  // flame is not asked.
-  tell(event, fields, until = Infinity) {
-    const call = () => this.ask({ event, session: this.id, parent: this.parent, ...fields })
-    if (!this.over) this.calls = this.calls.then(() => Date.now() < until && call()).catch(() => {})
-    return this.calls
+  // tell gives flame's answer to an event, undefined where there is none.
+  tell(event, fields, how) {
+    if (this.over) return Promise.resolve()
+    return this.ask({ event, session: this.id, parent: this.parent, ...fields }, how)
   }
 
-  // consult is tell where OpenCode waits.
-  consult(event, fields) {
-    return within(limits.answer, this.tell(event, fields, Date.now() + limits.answer))
+  // tellOf is tell for an event that requests show too, by a key.
+  async tellOf(key, event, fields) {
+    if (await this.tell(event, fields)) this.heard.add(key)
   }
 
   // withUsage tells what answers of the model have cost, too; once more where flame
@@ -115,29 +218,34 @@ class Session {
 // A Plugin is this file at work in one project.
 class Plugin {
   sessions = new Map()
-  silences = 0
-  pausedUntil = 0
+  silences = 0 // how often in a row an answer did not come in time
   server = "flame" // name of flame's MCP server
   off = false // as the user has switched that server off
 
   constructor({ directory, client } = {}) {
-    Object.assign(this, { directory, client })
+    Object.assign(this, { directory, client, stream: new Stream(directory) })
   }
 
   session(id) {
-    if (!this.sessions.has(id)) this.sessions.set(id, new Session(id, (event) => this.ask(event)))
+    if (!this.sessions.has(id)) this.sessions.set(id, new Session(id, (event, how) => this.ask(event, how)))
     return this.sessions.get(id)
   }
 
-  // ask gives flame's answer to an event, undefined where flame is silent.
-  async ask(event) {
-    const flame = program()
-    if (!flame || this.off) return {}
-    if (Date.now() < this.pausedUntil) return
-    const answer = await exchange(flame, this.directory, { ...event, plugin: version })
-    this.silences = answer ? 0 : this.silences + 1
-    if (this.silences >= limits.silences) this.pausedUntil = Date.now() + limits.pause
+  // ask gives flame's answer to an event, undefined where there is none.
+  async ask(event, how) {
+    if (this.off) return {}
+    const answer = await this.stream.tell({ ...event, plugin: version }, how)
+    if (answer) this.silences = 0
     return answer
+  }
+
+  // inTime gives what OpenCode is kept waiting for, undefined where that takes too long.
+  // A flame that has hanged several times is not waited for until it answers.
+  async inTime(promise) {
+    const late = {}
+    const result = await within(this.silences < limits.silences ? limits.answer : 0, promise, late)
+    if (result !== late) return result
+    this.silences++
   }
 
   // running gives the sessions below one that are still at work.
@@ -188,23 +296,30 @@ const prompted = (plugin, { sessionID }, { message, parts }) => {
     const [, child, state] = childEnded.exec(text) ?? []
     if (!child) continue
     plugin.session(child).background = false
-    if (state === "completed") s.tell("tool.after", { tool: "task", child, output: text })
-    else s.tell("tool.failed", { tool: "task", child, error: text })
+    if (state === "completed") s.tellOf(child, "tool.after", { tool: "task", child, output: text })
+    else s.tellOf(child, "tool.failed", { tool: "task", child, error: text })
   }
-  const own = texts.filter((part) => !part.synthetic).map((part) => part.text)
-  if (own.length) s.tell("chat.message", { message: message.id, ...agentOf(plugin, message), text: own.join("\n") })
+  const own = wordsOf(parts)
+  if (own) s.tellOf(message.id, "chat.message", { message: message.id, ...agentOf(plugin, message), text: own })
 }
 
-// stamp says whose call it is. The calls of one message come at once; each has
-// its turn when the one before has ended.
+// wordsOf gives what the user has written in a message; empty where that is the host's.
+const wordsOf = (parts) => parts.filter((part) => part.type === "text" && !part.ignored && !part.synthetic).map((part) => part.text).join("\n")
+
+// stamp says whose call it is, in a child also whose child. The calls of one message
+// come at once; each has its turn when the one before has ended. Flame should know of
+// all that happened before.
 const stamp = async (plugin, { tool, sessionID, callID }, { args }) => {
   if (!plugin.isOurs(tool)) return
-  args.session_id = sessionID
-  delete args.agent_id
   const s = plugin.session(sessionID)
+  delete args.agent_id
+  args.session_id = s.parent ?? sessionID
+  if (s.parent) args.agent_id = sessionID
+  const told = plugin.inTime(plugin.stream.idle())
   const turn = s.turn
   s.turn = new Promise((end) => s.turns.set(callID, end))
   await within(limits.hold, turn)
+  await told
 }
 
 // What flame is told of a tool that ended well: files that it wrote, a child's result.
@@ -220,7 +335,7 @@ const toolEnded = async (plugin, { tool, sessionID, callID, args }, output) => {
   s.passTurn(callID)
   const metadata = output?.metadata ?? {}
   if (tool === "task" && metadata.background) plugin.session(metadata.sessionId).background = true
-  else if (results[tool] && output) s.tell("tool.after", { tool, ...results[tool](args, metadata, output) })
+  else if (results[tool] && output) s.tellOf(metadata.sessionId, "tool.after", { tool, ...results[tool](args, metadata, output) })
   if (plugin.isOurs(tool) && tool.endsWith("_flame_summarize") && !args.summary && !args.frameID) await summarize(plugin, s)
 }
 
@@ -249,7 +364,8 @@ const partUpdated = (plugin, { part }) => {
   }
   if (status === "completed" || status === "error") s.passTurn(part.callID)
   if (status !== "error" || !s.isNew(part.id)) return
-  s.tell("tool.failed", { tool: part.tool, child: s.children.get(part.callID), error, aborted: aborted.test(error) })
+  const child = s.children.get(part.callID)
+  s.tellOf(child, "tool.failed", { tool: part.tool, child, error, aborted: aborted.test(error) })
 }
 
 // answered keeps what an answer of the model has cost.
@@ -302,7 +418,7 @@ const events = {
 const compacting = async (plugin, { sessionID }, output) => {
   const s = plugin.session(sessionID)
   s.compaction = "due"
-  const { context = [], prompt } = (await s.consult("session.compacting")) || {}
+  const { context = [], prompt } = (await plugin.inTime(s.tell("session.compacting"))) || {}
   output.context.push(...context)
   if (prompt) output.prompt = prompt
 }
@@ -320,11 +436,42 @@ const attend = async (plugin, input, { messages }) => {
   messages.splice(0, messages.length, ...messages.map((message) => unstamped(plugin, message)))
   const s = plugin.session(messages[0].info.sessionID)
   s.compaction = s.compaction === "due" ? "writing" : undefined
-  const request = { first: !s.begun && !s.compaction, compacting: Boolean(s.compaction), messages: messages.map((message) => skeleton(plugin, message)) }
-  const answer = await s.withUsage((usage) => s.consult("messages.transform", { ...request, usage }))
-  if (!answer) return
-  s.begun ||= !request.compacting
-  messages.splice(0, messages.length, ...edited(messages, answer))
+  const { words, tasks } = untold(plugin, s, messages)
+  const request = {
+    first: !s.begun && !s.compaction, compacting: Boolean(s.compaction), messages: messages.map((message) => skeleton(plugin, message)),
+    ...(words.length && { words }), ...(tasks.length && { tasks }),
+  }
+  const answered = async (usage) => {
+    const answer = await s.tell("messages.transform", { ...request, usage }, { passes: true })
+    if (!answer) return
+    s.edits = answer
+    s.begun ||= !request.compacting
+    for (const key of [...words.map((w) => w.message), ...tasks.filter((t) => t.state).map((t) => t.child)]) s.heard.add(key)
+    return answer
+  }
+  await plugin.inTime(s.withUsage(answered)) // else as flame answered before
+  messages.splice(0, messages.length, ...edited(s, messages))
+}
+
+// untold is what flame may not know of a conversation that a request shows: the first
+// and the last prompt of a session of the user's, and the children that the tool task
+// started.
+const untold = (plugin, s, messages) => {
+  const prompts = s.parent ? [] : messages.filter(({ info, parts }) => info.role === "user" && wordsOf(parts))
+  const words = [...new Set([prompts[0], prompts.at(-1)])].filter((message) => message && !s.heard.has(message.info.id))
+  const tasks = messages.flatMap(({ parts }) => parts).filter((part) => part.tool === "task" && part.state.metadata?.sessionId).map(taskOf)
+  return {
+    words: words.map(({ info, parts }) => ({ message: info.id, ...agentOf(plugin, info), text: wordsOf(parts).slice(0, limits.words) })),
+    tasks: tasks.filter(({ child }) => !s.heard.has(child)),
+  }
+}
+
+// taskOf is a child as its parent's request shows it; without a state while it works.
+const taskOf = ({ state: { status, input, metadata, output, error } }) => {
+  const task = { child: metadata.sessionId, title: `${input?.description} (@${input?.subagent_type} subagent)` }
+  if (status === "completed" && !metadata.background) return { ...task, state: status, output: String(output) }
+  if (status === "error") return { ...task, state: aborted.test(error) ? "aborted" : status, error }
+  return task
 }
 
 // unstamped hides from the model what stamp added: it would learn to write it.
@@ -359,26 +506,46 @@ const moves = ({ tool, state: { output } }) => {
 
 // edited gives the messages as flame would have them sent. To the model, what it
 // adds is said by the user.
-const edited = (messages, { drop = [], before = [], append = [] }) => {
+const edited = (s, messages) => {
+  const { drop = [], before, append } = s.edits
+  const texts = placed(s, messages, [...where("before", before), ...where("after", append)])
   let user
   return messages.flatMap(({ info, parts }) => {
     if (drop.includes(info.id)) return []
-    const added = (texts, where) => texts.filter(({ message }) => message === info.id).map(({ text }, i) => ({
-      id: `prt_flame_${where}_${i}_${info.id}`, messageID: info.id, sessionID: info.sessionID, type: "text", text, synthetic: true,
+    const added = (place) => texts.filter((t) => t.message === info.id && t.place === place).map(({ text }, i) => ({
+      id: `prt_flame_${place}_${i}_${info.id}`, messageID: info.id, sessionID: info.sessionID, type: "text", text, synthetic: true,
     }))
     const isUser = info.role === "user"
-    const ahead = added(before, "before")
-    const whole = { info, parts: [...(isUser ? ahead : []), ...parts, ...added(append, "after")] }
+    const [ahead, behind] = [added("before"), added("after")]
     if (isUser) user = info
-    return isUser || !ahead.length || !user ? [whole] : [{ info: { ...user, id: `msg_flame_${info.id}` }, parts: ahead }, whole]
+    const apart = (parts, place) => (parts.length && !isUser && user ? [{ info: { ...user, id: `msg_flame_${place}${info.id}` }, parts }] : [])
+    const whole = { info, parts: isUser ? [...ahead, ...parts, ...behind] : parts }
+    return [...apart(ahead, ""), whole, ...apart(behind, "after_")]
   })
+}
+
+const where = (place, texts = []) => texts.map((text) => ({ ...text, place }))
+
+// placed says where texts stand. One that came too late, when its message had been sent
+// without it, stands behind the last message of now from now on: what was sent is never
+// changed, and the API has it in its cache.
+const placed = (s, messages, texts) => {
+  const last = messages.at(-1).info.id
+  const all = texts.map((t) => {
+    const key = `${t.message} ${t.text}`
+    if (!s.placed.has(key)) s.placed.set(key, s.sent.has(t.message) && t.message !== last ? { message: last, place: "after" } : {})
+    return { ...t, ...s.placed.get(key) }
+  })
+  for (const { info } of messages) s.sent.add(info.id)
+  return all
 }
 
 // disposed is the end of the process, and so of all its sessions.
 const disposed = async (plugin) => {
   const sessions = [...plugin.sessions.values()].filter((s) => !s.over)
-  await within(limits.answer, Promise.all(sessions.map((s) => s.calls)))
-  if (sessions.length) await plugin.ask({ event: "dispose", sessions: sessions.map((s) => s.id) })
+  if (sessions.length) plugin.ask({ event: "dispose", sessions: sessions.map((s) => s.id) })
+  await within(limits.answer, plugin.stream.idle())
+  plugin.stream.end()
 }
 
 // hooks are all that flame listens to, beside the configuration.
@@ -399,6 +566,7 @@ const acting = (globalThis[Symbol.for("flame.opencode")] ??= new Map())
 
 export const Flame = async (input) => {
   const plugin = new Plugin(input)
+  acting.get(plugin.directory)?.stream.end()
   acting.set(plugin.directory, plugin)
   // A fault of ours must not reach the host: a hook that throws ends its turn.
   const guarded = (name, hook) => async (...args) => {

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/samber/lo"
+
 	"flame/core"
 	"flame/core/compaction"
 	"flame/core/op"
@@ -64,20 +66,31 @@ func Hook(ctx context.Context, flame hosts.Flame, raw []byte) ([]byte, error) {
 	if i < 0 || e.Session == "" && len(e.Sessions) == 0 {
 		return nil, nil
 	}
+	e.agentID = flame.Agent
 	var said answer
-	err := turns.OnEvent(ctx, flame.Project, func(p *project.Project) error {
+	err := turns.OnEvent(ctx, flame.Project, flame.Mark, func(p *project.Project) error {
 		x := exchange{ctx: ctx, p: p, event: e}
 		err := rows[i].means(&x)
 		said = x.answer
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", e.Name, err)
+		err = fmt.Errorf("%s: %w", e.Name, err)
 	}
 	if said.empty() {
-		return nil, nil
+		return nil, err
 	}
-	return json.Marshal(said)
+	encoded, wrong := json.Marshal(said)
+	return encoded, errors.Join(err, wrong)
+}
+
+// gone makes the event of a process that ended without a word about its sessions.
+func gone(sessions []string) []byte {
+	encoded, err := json.Marshal(map[string]any{"event": "dispose", "sessions": sessions})
+	if err != nil {
+		panic(err) // strings can always be encoded
+	}
+	return encoded
 }
 
 // An exchange is one event and the answer to it.
@@ -99,23 +112,22 @@ func (x *exchange) sessionStarted() error {
 }
 
 func (x *exchange) prompted() error {
-	text := x.Text
+	return turns.TakeIn(x.ctx, x.p, x.caller(), prompt(words{x.Message, x.Agent, x.Permission, x.Text}))
+}
+
+// prompt returns a prompt in the form that flame processes.
+func prompt(w words) turns.Prompt {
+	text := w.Text
 	if command, line, ok := op.CommandOf(text); ok {
 		text = command.Slash() + " " + line // as the user typed it
 	}
-	return turns.TakeIn(x.ctx, x.p, x.caller(), turns.Prompt{
-		ID: x.Message, Text: text, FromUser: true,
-		Standing: project.Standing{Mode: x.mode(), Agent: x.Agent, Rules: string(x.Permission)},
-	})
-}
-
-// mode returns what the user's agent may do, by flame's names: OpenCode's agent
-// "plan" only reads. It limits what its agents may do.
-func (x *exchange) mode() string {
-	if x.Agent == "plan" {
-		return "plan"
+	mode := "" // what the user's agent may do, by flame's names; it limits what its agents may do
+	if w.Agent == "plan" {
+		mode = "plan" // it only reads
 	}
-	return ""
+	return turns.Prompt{
+		ID: w.Message, Text: text, FromUser: true, Standing: project.Standing{Mode: mode, Agent: w.Agent, Rules: string(w.Permission)},
+	}
 }
 
 func (x *exchange) turnEnded() error {
@@ -158,6 +170,11 @@ func (x *exchange) toolFailed() error {
 
 // attended handles a request to the model before it is sent.
 func (x *exchange) attended() error {
+	prompts := lo.Map(x.Words, func(w words, _ int) turns.Prompt { return prompt(w) })
+	tasks := lo.Map(x.Tasks, func(t task, _ int) children.Task {
+		return children.Task{Session: t.Child, Title: t.Title, Ended: t.ended()}
+	})
+	wrong := turns.CatchUp(x.ctx, x.p, x.caller(), prompts, tasks)
 	a, err := turns.Amend(x.ctx, x.p, x.caller(), x.request())
 	x.answer.Drop = a.Drop
 	for _, note := range a.Notes {
@@ -166,7 +183,7 @@ func (x *exchange) attended() error {
 	for _, insert := range a.Inserts {
 		x.answer.Append = append(x.answer.Append, text(insert))
 	}
-	return err
+	return errors.Join(wrong, err)
 }
 
 // compacting adds to the host's own instructions; for a requested summary,

@@ -36,13 +36,16 @@ func newHost(t *testing.T) *host {
 	return h
 }
 
-// records is a flame that keeps the event it is told, and answers from a file.
+// records is a flame that keeps the events it is told, and answers from a file.
 const records = `#!/bin/sh
-[ "$*" = "hook opencode" ] || exit
-event=$(cat)
-printf '%s\n' "$event" >> "$HOME/events"
+[ "$*" = "hook opencode --stream" ] || exit
 printf '%s|%s\n' "$PWD" "$FLAME_DIR" > "$HOME/place"
-cat "$HOME/answer"
+while IFS= read -r told; do
+	printf '%s\n' "$told" >> "$HOME/events"
+	n=${told#*:}
+	answer=$(cat "$HOME/answer")
+	printf '{"n": %s, "answer": %s}\n' "${n%%,*}" "${answer:-{\}}"
+done
 `
 
 func (h *host) installs(flame string) {
@@ -115,15 +118,27 @@ func (h *host) plays(scene string) string {
 // but for the end of all sessions, which is the last.
 func (h *host) heard() (events []map[string]any) {
 	h.t.Helper()
+	last := 0
 	for line := range strings.Lines(h.read("events")) {
-		var event map[string]any
-		require.NoError(h.t, json.Unmarshal([]byte(line), &event))
+		var told struct {
+			N       int
+			Source  string
+			Session string
+			Event   map[string]any
+		}
+		require.NoError(h.t, json.Unmarshal([]byte(line), &told))
+		event := told.Event
+		assert.Greater(h.t, told.N, last)
+		last = told.N
+		assert.Len(h.t, told.Source, 36)
+		if event["event"] != "dispose" {
+			assert.Equal(h.t, event["session"], told.Session)
+		}
 		assert.Regexp(h.t, "^[0-9a-f]{12}$", event["plugin"])
 		delete(event, "plugin")
 		events = append(events, event)
 	}
-	last := len(events) - 1
-	if last < 0 || events[last]["event"] != "dispose" {
+	if last = len(events) - 1; last < 0 || events[last]["event"] != "dispose" {
 		assert.NotContains(h.t, h.read("events"), `"dispose"`)
 		return events
 	}

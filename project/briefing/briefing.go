@@ -37,10 +37,15 @@ func Begin(ctx context.Context, p *project.Project, by project.Caller, maxChars 
 
 func begin(s *project.Step, maxChars int) (b Briefing, err error) {
 	// The context that came with an agent's task holds until its first prompt is seen.
-	if mine, err := s.PresenceOf(s.Session.ID); mine.Given || err != nil {
+	mine, err := s.PresenceOf(s.Session.ID)
+	if mine.Given || err != nil {
 		return b, err
 	}
-	if b, err = WithNotices(s, maxChars, func(left int) (Briefing, error) { return brief(s, left) }); err != nil || b.Text == "" {
+	if s.Project.Late {
+		mine.Owed = true
+		return b, s.SavePresence(s.Session.ID, mine)
+	}
+	if b, err = WithNotices(s, maxChars, func(left int) (Briefing, error) { return Whole(s, left) }); err != nil || b.Text == "" {
 		return b, err
 	}
 	return b, SaveTold(s, b)
@@ -74,8 +79,8 @@ func TakeGiven(s *project.Step) (bool, error) {
 	return true, s.SavePresence(s.Session.ID, mine)
 }
 
-// brief returns the full context of the session's frame, or the frames it could take up.
-func brief(s *project.Step, maxChars int) (Briefing, error) {
+// Whole returns the full context of the session's frame, or the frames it could take up.
+func Whole(s *project.Step, maxChars int) (Briefing, error) {
 	around, err := around(s)
 	if err != nil {
 		return Briefing{}, err
@@ -113,6 +118,7 @@ func SaveTold(s *project.Step, b Briefing) error {
 	if mine.Seen, err = LogTold(s, b); err != nil {
 		return err
 	}
+	mine.Owed = false
 	return s.SavePresence(s.Session.ID, mine)
 }
 

@@ -213,7 +213,7 @@ func (f *Folder) make(ctx context.Context, now Root) error {
 	if err := os.Rename(fresh, f.Path); err != nil {
 		return cannotMake(f.Path, err)
 	}
-	return syncFolder(f.base)
+	return SyncFolder(f.base)
 }
 
 // soon is how long git may take to find the first commit when the folder is made.

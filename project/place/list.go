@@ -139,7 +139,7 @@ func (f *Folder) Adopt(ctx context.Context, old Kept) error {
 			return unusable(err, "%s cannot be moved to %s: %v", old.Data, f.Path, reason(err))
 		}
 	}
-	return cmp.Or(writeNote(f.Path, now), syncFolder(f.base))
+	return cmp.Or(writeNote(f.Path, now), SyncFolder(f.base))
 }
 
 // Delete deletes the data of a project.

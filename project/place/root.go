@@ -123,11 +123,11 @@ func writeNote(folder string, root Root) (err error) {
 	if err := errors.Join(err, beside.Sync(), beside.Close()); err != nil {
 		return err
 	}
-	return cmp.Or(os.Rename(beside.Name(), filepath.Join(folder, noteName)), syncFolder(folder))
+	return cmp.Or(os.Rename(beside.Name(), filepath.Join(folder, noteName)), SyncFolder(folder))
 }
 
-// syncFolder makes the entries of a folder durable.
-func syncFolder(path string) error {
+// SyncFolder makes the entries of a folder durable.
+func SyncFolder(path string) error {
 	folder, err := os.Open(path)
 	if err != nil {
 		return err

@@ -5,25 +5,70 @@ import (
 	"context"
 	"errors"
 
+	"flame/core"
 	"flame/project"
 	"flame/project/sweep"
 )
 
+// A Mark tells an event from all others, so that it is handled once however often it
+// comes. The events of a source are numbered in the order in which they come; the zero
+// Mark is that of an event that comes once.
+type Mark struct {
+	Source string
+	N      int64
+}
+
+// recordTaken, by source, is the number of its last event that changed something.
+const recordTaken project.Kind[Taken] = "taken"
+
+// Taken says how far the events of a source were taken in.
+type Taken struct {
+	N  int64       `json:"n"`  // of the last event that changed something
+	At core.Millis `json:"at"` // when that was
+}
+
+// TakenFrom returns how far the events of a source were taken in.
+func TakenFrom(ctx context.Context, p *project.Project, source string) (t Taken, err error) {
+	err = p.Store.View(ctx, func(tx project.Tx) error {
+		_, err = recordTaken.Load(tx, source, &t)
+		return err
+	})
+	return t, err
+}
+
+// ForgetSources forgets the sources that sent nothing for a day.
+func ForgetSources(ctx context.Context, p *project.Project) error {
+	return p.Store.Run(ctx, func(tx project.Tx) error {
+		var gone []string
+		err := recordTaken.Each(tx, func(id string, t Taken) error {
+			if p.Now()-t.At > project.Day {
+				gone = append(gone, id)
+			}
+			return nil
+		})
+		for _, id := range gone {
+			err = errors.Join(err, recordTaken.Delete(tx, id))
+		}
+		return err
+	})
+}
+
 var errDue = errors.New("turns: something is due first")
 
 // OnEvent is Together for an f that handles an event of a host. It does nothing if hooks
-// are off for the project, and first does the work that is due.
-func OnEvent(ctx context.Context, p *project.Project, f func(*project.Project) error) error {
-	err := onEvent(ctx, p, f, false)
+// are off for the project or the event was handled before, and first does the work that
+// is due.
+func OnEvent(ctx context.Context, p *project.Project, mark Mark, f func(*project.Project) error) error {
+	err := onEvent(ctx, p, mark, f, false)
 	if errors.Is(err, errDue) {
 		if err = sweep.Once(ctx, p); err == nil {
-			err = onEvent(ctx, p, f, true)
+			err = onEvent(ctx, p, mark, f, true)
 		}
 	}
 	return err
 }
 
-func onEvent(ctx context.Context, p *project.Project, f func(*project.Project) error, swept bool) error {
+func onEvent(ctx context.Context, p *project.Project, mark Mark, f func(*project.Project) error, swept bool) error {
 	return p.Together(ctx, func(p *project.Project) error {
 		if off, err := p.Off(ctx); off || err != nil {
 			return err
@@ -33,6 +78,18 @@ func onEvent(ctx context.Context, p *project.Project, f func(*project.Project) e
 				return cmp.Or(err, errDue)
 			}
 		}
-		return f(p)
+		if mark == (Mark{}) {
+			return f(p)
+		}
+		taken, err := TakenFrom(ctx, p, mark.Source)
+		if err != nil || mark.N <= taken.N {
+			return err
+		}
+		if err := f(p); err != nil || !p.Changed() {
+			return err
+		}
+		return p.Store.Update(ctx, func(tx project.Tx) error {
+			return recordTaken.Save(tx, mark.Source, Taken{N: mark.N, At: p.Now()})
+		})
 	})
 }

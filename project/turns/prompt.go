@@ -27,17 +27,24 @@ type Prompt struct {
 // prompt.
 func Begin(ctx context.Context, p *project.Project, by project.Caller, prompt Prompt) (b briefing.Briefing, err error) {
 	err = prompted(ctx, p, by, prompt, func(s *project.Step, mine *project.Presence, first bool) error {
+		if p.Late {
+			mine.Owed = mine.Owed || first
+			return nil
+		}
 		b, err = briefing.WithNotices(s, prompt.MaxChars, func(maxChars int) (briefing.Briefing, error) {
 			if mine.Given {
 				return briefing.Briefing{}, nil
 			}
 			prompt.MaxChars = maxChars
+			if mine.Owed {
+				return briefing.Whole(s, maxChars)
+			}
 			return briefFor(s, prompt, first, mine.Seen)
 		})
 		if err != nil {
 			return err
 		}
-		mine.Given = false
+		mine.Given, mine.Owed = false, false
 		mine.Seen, err = briefing.LogTold(s, b)
 		return err
 	})

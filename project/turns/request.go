@@ -77,7 +77,7 @@ func insertsOf(s *project.Step, r Request) (known briefing.Inserted, err error) 
 // undecided reports whether the request has a new prompt, or follows a compaction, for
 // which nothing was decided yet.
 func undecided(s *project.Step, known briefing.Inserted, r Request) bool {
-	return !r.Compacting && r.prompt() != "" && (known.Prompt != r.prompt() || known.Summary != r.Summary)
+	return !s.Project.Late && !r.Compacting && r.prompt() != "" && (known.Prompt != r.prompt() || known.Summary != r.Summary)
 }
 
 // decide adds what the agent should know beside the newest prompt: its context if the

@@ -64,6 +64,7 @@ var measurements = []struct {
 	{"contexts", (*bench).contexts},
 	{"status", (*bench).status},
 	{"hooks", (*bench).hooks},
+	{"streams of events", (*bench).streams},
 	{"logs of hosts", (*bench).logs},
 	{"commands that write", (*bench).writing},
 	{"writes in a running server", (*bench).pushing},

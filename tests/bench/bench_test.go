@@ -32,6 +32,8 @@ var lines = map[string]int{
 	"flame hook, messages.transform of a new prompt, p50":  4,
 	"flame hook, UserPromptSubmit, p50":                    4,
 	"flame hook, PostToolUse of Write, p50":                4,
+	"flame hook --stream, messages.transform":              2,
+	"a look into an empty inbox":                           1,
 	"flame_push in a running server, p99":                  3,
 	"context of a frame, p50":                              2,
 	"context of a frame, p99":                              1,

@@ -1,0 +1,57 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"flame/core"
+	"flame/intake/inbox"
+	"flame/project"
+	"flame/project/place"
+)
+
+// checkEvents reports hosts' events that came late, that wait, and that are lost.
+func (d Doctor) checkEvents(ctx context.Context, at place.Place) (findings []core.Finding) {
+	note := func(hint, what string, args ...any) {
+		findings = append(findings, core.Finding{What: fmt.Sprintf(what, args...), Hint: hint})
+	}
+	box := inbox.Inbox{Dir: at.Data.Path}
+	state, err := box.State()
+	if err != nil {
+		return []core.Finding{problemFinding("the inbox: ", err)}
+	}
+	if state.Bytes > 0 {
+		note("the next command takes them in; if they stay, one of the findings about the data says why",
+			"%d KB of hosts' events wait to be taken in, of at most %d MB", state.Bytes>>10+1, state.Limit>>20)
+	}
+	if state.Lost > 0 {
+		findings = append(findings, core.Finding{
+			What: fmt.Sprintf("%d events of hosts are lost: neither the store nor the inbox could be written", state.Lost),
+			Hint: "the log says why; delete " + box.LostFile() + " to forget them", Broken: true,
+		})
+	}
+	if state.Aside != "" {
+		note("a newer flame may have written them; delete the file if they do not matter", "%s holds events that could not be read", state.Aside)
+	}
+	late, err := d.lateEvents(ctx, at)
+	if err != nil {
+		return findings // the store cannot be used, which is a finding of its own
+	}
+	for _, l := range late {
+		note("nothing is lost; a busy machine or a locked store makes them late",
+			"%d events of %s could not be handled in time and were taken in later, since %s", l.Count, l.Host, l.First.Time().Local().Format(time.DateTime))
+	}
+	return findings
+}
+
+// lateEvents returns the late events since they were last asked for.
+func (d Doctor) lateEvents(ctx context.Context, at place.Place) (late []project.LateEvents, err error) {
+	p, closeProject, err := d.Open(at, false)
+	if err != nil {
+		return nil, err
+	}
+	late, err = p.TakeLate(ctx)
+	return late, errors.Join(err, closeProject())
+}

@@ -1,0 +1,229 @@
+// Package intake takes in the events of hosts. A host waits only for a moment, so what
+// cannot be handled in time goes into an inbox, and whoever can write next takes it from
+// there first (DESIGN §4, "No event is lost").
+package intake
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+
+	"flame/core"
+	"flame/hosts"
+	"flame/intake/inbox"
+	"flame/project"
+	"flame/project/turns"
+)
+
+// A Desk takes in events for one project.
+type Desk struct {
+	Project *project.Project
+	Inbox   inbox.Inbox
+	Hosts   hosts.Registry
+	OwnTool func(name string) bool // see hosts.Flame
+}
+
+// How long an event may wait beyond its host's patience for a write that has begun, how
+// long it waits for those that came before it, and how long their count may take.
+const (
+	grace    = 50 * time.Millisecond
+	ahead    = 120 * time.Millisecond
+	counting = time.Second
+)
+
+// Handle handles an event of host within the host's patience and returns the answer. An
+// event that cannot be kept in that time is put into the inbox, with an answer that
+// needs no change. An error means that the event is lost, or made no sense.
+func (d Desk) Handle(ctx context.Context, host hosts.Host, letter Letter) (answer []byte, err error) {
+	letter.Version, letter.Host = version, host.Name
+	timed, stop := context.WithTimeout(ctx, host.Patience)
+	defer stop()
+	p := *d.Project
+	var touched atomic.Bool
+	if !d.isFirst(timed) {
+		p.Store = onlyReads{p.Store, &touched}
+	}
+	answer, err = d.inTime(timed, &p, host.Hook, letter)
+	if touched.Load() {
+		err = core.Unavailablef(errors.Join(errNotFirst, err), "%v", errNotFirst)
+	}
+	if !errors.Is(err, core.ErrUnavailable) && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
+		return answer, err
+	}
+	// The event is kept even if the process is to end.
+	keeping, stop := context.WithTimeout(context.WithoutCancel(ctx), host.Patience)
+	defer stop()
+	return answer, d.keep(keeping, letter, err)
+}
+
+// isFirst reports whether nothing in the inbox has to be taken in before an event.
+func (d Desk) isFirst(ctx context.Context) bool {
+	if !d.Inbox.Waits() {
+		return true
+	}
+	ctx, stop := context.WithTimeout(ctx, ahead)
+	defer stop()
+	return d.TakeIn(ctx) == nil
+}
+
+// keep puts an event into the inbox because of an error.
+func (d Desk) keep(ctx context.Context, letter Letter, because error) error {
+	line, err := json.Marshal(letter)
+	if err == nil {
+		err = d.Inbox.Put(ctx, line)
+	}
+	if err != nil {
+		return fmt.Errorf("an event of %s is lost: %w", letter.Host, errors.Join(because, err))
+	}
+	d.Project.Log.Info("an event waits in the inbox", "host", letter.Host, "because", because)
+	return nil
+}
+
+// inTime is handle for as long as ctx and a moment more.
+func (d Desk) inTime(ctx context.Context, p *project.Project, hook hosts.Hook, letter Letter) ([]byte, error) {
+	type result struct {
+		answer []byte
+		err    error
+	}
+	done := make(chan result, 1)
+	go func() {
+		answer, err := d.handle(ctx, p, hook, letter)
+		done <- result{answer, err}
+	}()
+	select {
+	case r := <-done:
+		return r.answer, r.err
+	case <-ctx.Done():
+	}
+	select {
+	case r := <-done:
+		return r.answer, r.err
+	case <-time.After(grace):
+		return nil, ctx.Err()
+	}
+}
+
+// handle has a host's hook handle an event. A panic is an error.
+func (d Desk) handle(ctx context.Context, p *project.Project, hook hosts.Hook, letter Letter) (answer []byte, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			answer, err = nil, fmt.Errorf("panic: %v\n%s", r, debug.Stack())
+		}
+	}()
+	return hook(ctx, hosts.Flame{Project: p, OwnTool: d.OwnTool, Agent: letter.Agent, Mark: letter.mark()}, letter.Event)
+}
+
+// TakeIn handles what waits in the inbox, in order, as far as it gets until ctx is done.
+// Nobody reads the answers any more.
+func (d Desk) TakeIn(ctx context.Context) error {
+	file := ""
+	var taken turns.Taken // of it
+	late := map[string]int{}
+	err := d.Inbox.Take(ctx, func(line inbox.Line) (err error) {
+		if line.File != file {
+			if taken, err = turns.TakenFrom(ctx, d.Project, line.File); err != nil {
+				return err
+			}
+			file = line.File
+		}
+		if line.N <= taken.N {
+			return nil
+		}
+		return d.takeIn(ctx, line, late)
+	})
+	d.noteLate(ctx, late)
+	return err
+}
+
+// noteLate counts late events by their hosts. The count is for people; what it counts is
+// taken in already.
+func (d Desk) noteLate(ctx context.Context, late map[string]int) {
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), counting)
+	defer stop()
+	if err := d.Project.NoteLate(ctx, late); err != nil {
+		d.Project.Log.Warn("late events were not counted", "error", err)
+	}
+}
+
+// takeIn handles one line of the inbox, and counts it for its host.
+func (d Desk) takeIn(ctx context.Context, line inbox.Line, late map[string]int) error {
+	var letter Letter
+	err := json.Unmarshal(line.Text, &letter)
+	host, known := d.Hosts.Find(letter.Host)
+	if err != nil || !known || host.Hook == nil || letter.Version != version {
+		d.Project.Log.Warn("an event in the inbox cannot be read", "version", letter.Version, "host", letter.Host, "error", err)
+		return d.Inbox.SetAside(line)
+	}
+	if letter.Source == "" {
+		letter.Source, letter.N = line.File, line.N
+	}
+	_, err = d.handle(ctx, d.then(letter), host.Hook, letter)
+	if errors.Is(err, core.ErrUnavailable) || ctx.Err() != nil {
+		return errors.Join(err, ctx.Err())
+	}
+	if err != nil {
+		d.Project.Log.Warn("hook", "error", err)
+	}
+	late[host.Name]++
+	return nil
+}
+
+// pace is how often a process that lives long looks into the inbox.
+const pace = time.Second
+
+// Keep takes in what waits in the inbox until ctx is done.
+func Keep(ctx context.Context, d Desk) {
+	tick := time.NewTicker(pace)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			d.TakeWaiting(ctx)
+		}
+	}
+}
+
+// TakeWaiting is TakeIn for those who can go on without; trouble is for the log.
+func (d Desk) TakeWaiting(ctx context.Context) {
+	if !d.Inbox.Waits() {
+		return
+	}
+	if err := d.TakeIn(ctx); err != nil && !errors.Is(ctx.Err(), context.Canceled) {
+		d.Project.Log.Warn("the inbox could not be taken in", "error", err)
+	}
+}
+
+// then returns the project as it was when the event of a letter happened.
+func (d Desk) then(letter Letter) *project.Project {
+	p := *d.Project
+	p.Late, p.Dir, p.HostProcess = true, letter.Dir, nil
+	p.Now = func() core.Millis { return min(letter.At, d.Project.Now()) }
+	return &p
+}
+
+// onlyReads is a Store that cannot be written to for now, as events that came before are
+// not in it yet.
+type onlyReads struct {
+	project.Store
+	touched *atomic.Bool // it was read, or was to be written to
+}
+
+var errNotFirst = errors.New("events that came before wait in the inbox")
+
+func (s onlyReads) View(ctx context.Context, f func(project.Tx) error) error {
+	s.touched.Store(true)
+	return s.Store.View(ctx, f)
+}
+
+func (s onlyReads) Update(context.Context, func(project.Tx) error) error {
+	s.touched.Store(true)
+	return errNotFirst
+}
+
+func (s onlyReads) Run(ctx context.Context, f func(project.Tx) error) error { return s.View(ctx, f) }

@@ -1,0 +1,206 @@
+package intake
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strconv"
+	"time"
+
+	"flame/core"
+	"flame/hosts"
+	"flame/project/turns"
+)
+
+// MaxEvent is the greatest size of an event in bytes: a tool's answer can hold a whole
+// file.
+const MaxEvent = 64 << 20
+
+// A Stream takes in the events of one plugin, from the first to the end of its host, as
+// lines of JSON. Each is a told; the answer to it is a line with the same number.
+type Stream struct {
+	Desk  Desk
+	Host  hosts.Host
+	Dir   string // root of the worktree, for every event
+	Agent string // id of the agent in whose process the host runs; empty outside of agents
+	Off   bool   // every event gets an empty answer, and nothing else is done
+	In    io.Reader
+	Out   io.Writer
+
+	sessions map[string]bool // of the events so far
+}
+
+// A told is a line that a plugin sends: an event, and its number among those that the
+// plugin sent. A plugin may tell an event again that got no answer; a number that is not
+// greater than that of an event before changes nothing.
+type told struct {
+	N       int64           `json:"n"`
+	Source  string          `json:"source"`            // the plugin, by an id that no other has
+	Session string          `json:"session,omitempty"` // that the event is about; empty: none, or several
+	At      core.Millis     `json:"at,omitempty"`      // when it happened; 0: now
+	Event   json.RawMessage `json:"event"`
+}
+
+// An answered is the line that answers a told.
+type answered struct {
+	N      int64           `json:"n"`
+	Answer json.RawMessage `json:"answer,omitempty"` // absent for an empty one
+	Error  string          `json:"error,omitempty"`  // why the event could not be read; telling it again does not help
+}
+
+// Run answers events until In ends, and then records that the sessions have ended whose
+// host is gone. When ctx is done, it puts what it has read into the inbox.
+func (s *Stream) Run(ctx context.Context) error {
+	lines := make(chan []byte, 64)
+	var failed error // of In, once lines is closed
+	go func() {
+		defer close(lines)
+		failed = eachLine(s.In, lines)
+	}()
+	s.sessions = map[string]bool{}
+	tick := time.NewTicker(pace)
+	defer tick.Stop()
+	for {
+		select {
+		case line, more := <-lines:
+			if !more {
+				return errors.Join(failed, s.close(context.WithoutCancel(ctx)))
+			}
+			s.answer(ctx, line)
+		case <-tick.C:
+			s.takeIn(ctx)
+		case <-ctx.Done():
+			s.putBy(ctx, lines)
+			return nil
+		}
+	}
+}
+
+// putBy puts what was read into the inbox: ctx is done.
+func (s *Stream) putBy(ctx context.Context, lines <-chan []byte) {
+	for {
+		select {
+		case line, more := <-lines:
+			if !more {
+				return
+			}
+			s.answer(ctx, line)
+		default:
+			return
+		}
+	}
+}
+
+// eachLine sends each line of in. Of one that is too long it sends the beginning.
+func eachLine(in io.Reader, lines chan<- []byte) error {
+	r := bufio.NewReaderSize(in, 64<<10)
+	for {
+		line, err := readLine(r)
+		if len(bytes.TrimSpace(line)) > 0 {
+			lines <- line
+		}
+		if err != nil {
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			return fmt.Errorf("stream: %w", err)
+		}
+	}
+}
+
+// readLine reads to the end of the line. Of a line that is too long it keeps only the
+// first part that was read.
+func readLine(r *bufio.Reader) (line []byte, err error) {
+	for size := 0; ; {
+		part, err := r.ReadSlice('\n')
+		if size += len(part); size <= MaxEvent {
+			line = append(line, part...)
+		} else if len(line) > r.Size() {
+			line = slices.Clone(line[:r.Size()])
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return line, err
+		}
+	}
+}
+
+// number finds the number of a line that is cut off or no JSON.
+var number = regexp.MustCompile(`^\s*\{\s*"n"\s*:\s*(\d{1,15})\b`)
+
+// answer handles a line and writes the answer. A host that reads no answers any more is
+// no reason to lose events.
+func (s *Stream) answer(ctx context.Context, line []byte) {
+	var t told
+	said := answered{}
+	if err := json.Unmarshal(line, &t); err != nil {
+		found := number.FindSubmatch(line)
+		if found == nil {
+			s.Desk.Project.Log.Warn("a line of the stream cannot be read", "error", err)
+			return
+		}
+		said.N, _ = strconv.ParseInt(string(found[1]), 10, 64)
+		said.Error = "it is no JSON, or has more than " + strconv.Itoa(MaxEvent>>20) + " MB"
+	} else {
+		said = s.handle(ctx, t)
+	}
+	text, err := json.Marshal(said)
+	if err != nil {
+		s.Desk.Project.Log.Warn("an answer cannot be written", "error", err)
+		text = fmt.Appendf(nil, `{"n":%d}`, said.N)
+	}
+	_, _ = s.Out.Write(append(text, '\n'))
+}
+
+func (s *Stream) handle(ctx context.Context, t told) answered {
+	if s.Off {
+		return answered{N: t.N}
+	}
+	if t.Session != "" {
+		s.sessions[t.Session] = true
+	}
+	if now := s.Desk.Project.Now(); t.At <= 0 || t.At > now {
+		t.At = now
+	}
+	answer, err := s.Desk.Handle(ctx, s.Host, Letter{At: t.At, Dir: s.Dir, Agent: s.Agent, Source: t.Source, N: t.N, Event: t.Event})
+	if err != nil {
+		s.Desk.Project.Log.Warn("hook", "error", err)
+	}
+	return answered{N: t.N, Answer: answer}
+}
+
+// takeIn takes in what could not be handled in time, while no event has to wait long for
+// that.
+func (s *Stream) takeIn(ctx context.Context) {
+	if s.Off {
+		return
+	}
+	ctx, stop := context.WithTimeout(ctx, s.Host.Patience)
+	defer stop()
+	s.Desk.TakeWaiting(ctx)
+}
+
+// close records that the sessions have ended: nobody sends their events any more.
+func (s *Stream) close(ctx context.Context) error {
+	if s.Off || len(s.sessions) == 0 {
+		return nil
+	}
+	if s.Host.Gone != nil {
+		var ids []string
+		for id := range s.sessions {
+			ids = append(ids, id)
+		}
+		slices.Sort(ids)
+		letter := Letter{At: s.Desk.Project.Now(), Dir: s.Dir, Agent: s.Agent, Event: s.Host.Gone(ids)}
+		if _, err := s.Desk.Handle(ctx, s.Host, letter); err != nil {
+			s.Desk.Project.Log.Warn("hook", "error", err)
+		}
+	}
+	s.takeIn(ctx)
+	return turns.ForgetSources(ctx, s.Desk.Project)
+}

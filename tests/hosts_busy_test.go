@@ -1,0 +1,110 @@
+package tests
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/tests/model"
+)
+
+// trio is the work of an agent that starts three subagents at once; the first of them
+// also does something itself.
+func trio(inFirst model.Tool) model.Script {
+	var tasks []model.Tool
+	script := model.Script{}
+	for _, word := range []string{"ONE", "TWO", "THREE"} {
+		tasks = append(tasks, task("do "+word, word+"WORK go"))
+		turns := []model.Turn{{Text: word + "-RESULT"}}
+		if word == "ONE" && inFirst.Name != "" {
+			turns = append([]model.Turn{{Tools: []model.Tool{inFirst}}}, turns...)
+		}
+		script = append(script, asked(word, word+"WORK", turns...))
+	}
+	return append(script, asked("main", "MAINWORK", model.Turn{Tools: tasks}, model.Turn{Text: "MAIN-RESULT"}))
+}
+
+// isTrio checks that the tree holds all that the three did.
+func (u *user) isTrio() {
+	u.t.Helper()
+	u.t.Log(u.must(u.flame, "tree"), u.must(u.flame, "events"), u.log())
+	root := u.frame("MAINWORK please")
+	assert.Empty(u.t, root.ParentSessionID)
+	for _, word := range []string{"ONE", "TWO", "THREE"} {
+		child := u.frame("do " + word)
+		assert.Equal(u.t, root.SessionID, child.ParentSessionID, word)
+		assert.Equal(u.t, "completed", child.Status, word)
+		assert.Equal(u.t, word+"-RESULT", child.CompactionSummary, word)
+	}
+	assert.Len(u.t, u.state().Frames, 4)
+}
+
+// On a machine that has no time the hooks' answers come too late, and still the tree has
+// all that happened. FLAME_TEST_BUSY says how often that is tried: it would slow down
+// every test beside it.
+func TestOpenCodeLosesNothingOnABusyMachine(t *testing.T) {
+	runs, _ := strconv.Atoi(os.Getenv("FLAME_TEST_BUSY"))
+	if runs == 0 {
+		t.Skip("FLAME_TEST_BUSY does not say how often to try it; CI does that in a step of its own")
+	}
+	for range 6 {
+		loop := exec.CommandContext(t.Context(), "sh", "-c", "while :; do :; done")
+		require.NoError(t, loop.Start())
+		t.Cleanup(func() { _ = loop.Wait() }) // the test's context has ended it
+	}
+	for run := range runs {
+		t.Run(strconv.Itoa(run), func(t *testing.T) {
+			u := newUser(t, openCode)
+			u.must(u.flame, "setup", openCode)
+			u.model.Play(trio(model.Tool{}))
+			u.converse("MAINWORK please")
+			u.isTrio()
+		})
+	}
+}
+
+func TestOpenCodeLosesNothingWhereFlameFails(t *testing.T) {
+	t.Parallel()
+	faults := map[string]func(u *user) model.Tool{
+		"killed in the middle": func(u *user) model.Tool {
+			ours := filepath.Base(filepath.Dir(filepath.Dir(u.home)))
+			return model.Tool{Name: "bash", Input: map[string]any{
+				"command": "pkill -9 -f '" + ours + ".*opencode --strea[m]' && echo KILLED-IT", "description": "kill flame",
+			}}
+		},
+		"locked out": func(u *user) model.Tool {
+			u.must(u.flame, "push", "something to lock")
+			u.must(u.flame, "pop", "completed", "--frame", u.frame("something to lock").SessionID)
+			u.lockStore(5 * time.Second)
+			return model.Tool{}
+		},
+	}
+	for fault, arrange := range faults {
+		t.Run(fault, func(t *testing.T) {
+			t.Parallel()
+			u := newUser(t, openCode)
+			u.must(u.flame, "setup", openCode)
+			tool := arrange(u)
+			u.model.Play(trio(tool))
+			u.converse("MAINWORK please")
+			if tool.Name != "" {
+				requests := u.model.By("ONE")
+				require.NotEmpty(t, requests)
+				require.Contains(t, requests[len(requests)-1].Everything(), "KILLED-IT")
+			}
+			require.Eventually(t, func() bool { return !strings.Contains(u.must(u.flame, "tree"), "in_progress do ") }, time.Minute, 200*time.Millisecond)
+			if fault == "locked out" {
+				assert.Len(t, u.state().Frames, 5)
+				return
+			}
+			u.isTrio()
+		})
+	}
+}
