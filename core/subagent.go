@@ -103,10 +103,23 @@ func SubagentTitle(description, agentType string) string {
 // SubagentGoal returns the goal of a subagent's frame: its title without the
 // type that hosts add. It undoes SubagentTitle.
 func SubagentGoal(title string) string {
-	if i := strings.LastIndex(title, " (@"); i > 0 && strings.HasSuffix(title, " subagent)") {
-		return strings.TrimSpace(title[:i])
+	goal, _ := splitTitle(title)
+	return goal
+}
+
+// SubagentType returns the type of a subagent that its title names; empty if it names
+// none.
+func SubagentType(title string) string {
+	_, agentType := splitTitle(title)
+	return agentType
+}
+
+func splitTitle(title string) (goal, agentType string) {
+	const before, after = " (@", " subagent)"
+	if i := strings.LastIndex(title, before); i > 0 && strings.HasSuffix(title, after) {
+		return strings.TrimSpace(title[:i]), strings.TrimSuffix(title[i+len(before):], after)
 	}
-	return title
+	return title, ""
 }
 
 // SubagentStats counts what became of child sessions since LastReset. Each

@@ -11,6 +11,9 @@ import (
 // RecordAgentWork, by an agent's id, is the work that its session is to do.
 const RecordAgentWork Kind[AgentWork] = "delegated"
 
+// RecordAgentFrame, by a frame's id, is the id of the agent that it was made for.
+const RecordAgentFrame Kind[string] = "agent_frame"
+
 // An AgentWork is the work of an agent that flame started.
 type AgentWork struct {
 	Frame   string `json:"frame"`

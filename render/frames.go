@@ -110,6 +110,7 @@ func Details(d view.Details) string {
 		}
 	}
 	b.WriteString("Children: " + Counts(d.Children) + "\n")
+	b.WriteString(Field("Made for the agent", strings.TrimSpace(d.Agent+" "+d.AgentID)))
 	b.WriteString(Field("Session", f.Session))
 	b.WriteString(Field("Created", When(f.CreatedAt)) + Field("Started", When(f.StartedAt)) +
 		Field("Ended", When(f.EndedAt)) + Field("Updated", When(f.UpdatedAt)))

@@ -14,7 +14,7 @@ import (
 func newGraph(a *app.App) *cobra.Command {
 	format := "tree"
 	cmd := &cobra.Command{
-		Use: "graph", Short: "Draw the agents that were started: by whom, and what their results were used for",
+		Use: "graph", Short: "Draw agents and subagents: who started them, and what their results were used for",
 		Example: "  flame agents graph --format mermaid", Args: flags.Takes(0, 0),
 	}
 	flags.Choose(cmd, &format, "format", "output format", graph.Formats()...)
@@ -25,6 +25,9 @@ func newGraph(a *app.App) *cobra.Command {
 		}
 		if a.Out.JSON {
 			format = "json"
+		}
+		if format == "tree" && len(g.Nodes()) == 0 {
+			return a.Out.Print(nil, "No agents or subagents yet; `flame agents spawn` starts an agent.\n")
 		}
 		return graph.Draw(a.Stdout, g, format)
 	})

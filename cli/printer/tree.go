@@ -62,6 +62,7 @@ func (p *Printer) streamJSON(ctx context.Context, tree *view.Outline) error {
 type treeNode struct {
 	core.Frame
 	Current bool   `json:"current,omitempty"`
+	Agent   string `json:"agent,omitempty"` // type of the agent that it was made for
 	Fault   string `json:"fault,omitempty"` // why it is at the top
 }
 
@@ -153,7 +154,7 @@ func (t *jsonTree) line(line outline.Line) error {
 	brace := t.indent(depth, "  ")
 	t.buffer.WriteString(brace)
 	t.nodes.SetIndent(brace[1:], "  ")
-	err := t.nodes.Encode(treeNode{whole(line.Frame), line.Frame.ID == t.current && t.current != "", line.Fault.String()})
+	err := t.nodes.Encode(treeNode{whole(line.Frame), line.Frame.ID == t.current && t.current != "", line.Agent, line.Fault.String()})
 	t.buffer.Truncate(t.buffer.Len() - len(brace+"}\n"))
 	return err
 }

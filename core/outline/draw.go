@@ -15,6 +15,7 @@ import (
 type Line struct {
 	Branch
 	Frame core.Frame
+	Agent string              // type of the agent or subagent that the frame was made for; empty for other frames
 	More  map[core.Status]int // frames left out, by status; nil on the line of a frame
 }
 
@@ -153,6 +154,9 @@ func (d *Drawer) frame(head string, line Line) string {
 	}
 	if line.Fault != NoFault {
 		tail += " (" + line.Fault.String() + ")"
+	}
+	if line.Agent != "" {
+		tail += " @" + core.OneLine(line.Agent, treeGoal)
 	}
 	if f.ID == d.opt.Current && f.ID != "" {
 		tail += " ← current"

@@ -12,9 +12,6 @@ import (
 	"flame/project/stack"
 )
 
-// recordAgentFrame, by frame, is the id of the agent that it was made for.
-const recordAgentFrame project.Kind[string] = "agent_frame"
-
 // A Delegation asks for the frame of an agent that flame starts itself.
 type Delegation struct {
 	Agent    string // the agent's id
@@ -63,7 +60,7 @@ func Delegate(p *project.Project, tx project.Tx, by project.Caller, d Delegation
 			return err
 		}
 		work := project.AgentWork{Frame: made.Frame.ID, Parent: s.Session.ID, Host: d.Host, Title: d.Title, Given: made.Context != ""}
-		return errors.Join(project.RecordAgentWork.Save(s.Tx, d.Agent, work), recordAgentFrame.Save(s.Tx, made.Frame.ID, d.Agent), s.Join(d.Agent, d.Session))
+		return errors.Join(project.RecordAgentWork.Save(s.Tx, d.Agent, work), project.RecordAgentFrame.Save(s.Tx, made.Frame.ID, d.Agent), s.Join(d.Agent, d.Session))
 	})
 	return made, err
 }
@@ -109,7 +106,7 @@ func outsideAgents(s *project.Step) (string, error) {
 // isAgents reports whether an agent, or a host's own subagent, works in a frame.
 func isAgents(s *project.Step, frame core.Frame) (bool, error) {
 	agent := ""
-	if known, err := recordAgentFrame.Load(s.Tx, frame.ID, &agent); known || err != nil {
+	if known, err := project.RecordAgentFrame.Load(s.Tx, frame.ID, &agent); known || err != nil {
 		return known, err
 	}
 	session, err := s.Tx.Session(frame.Session)

@@ -75,6 +75,23 @@ func ask(s *project.Step, call Call) (made spawn, err error) {
 	return made, recordSpawn.Save(s.Tx, call.ID, made)
 }
 
+// An Asked is a child that a session asked its host for.
+type Asked struct {
+	Parent  string // session that asked
+	Title   string // of the child's session
+	Frame   string // made for it; may be empty
+	Session string // of the child, once known
+}
+
+// AllAsked returns the children that sessions asked their hosts for.
+func AllAsked(tx project.Tx) (all []Asked, err error) {
+	err = recordSpawn.Each(tx, func(_ string, s spawn) error {
+		all = append(all, Asked{Parent: s.Parent, Title: s.Title, Frame: s.Frame, Session: s.Child})
+		return nil
+	})
+	return all, err
+}
+
 // spawnParent returns the id of the frame below which the caller's children get theirs.
 // The children of a child that is not worth a frame get theirs beside it.
 func spawnParent(s *project.Step) (string, error) {

@@ -100,7 +100,7 @@ func linesAt(s *project.Step, places []outline.Place, revision int64) ([]outline
 		}
 		lines = append(lines, line)
 	}
-	return lines, nil
+	return lines, markAgents(s, lines)
 }
 
 // mayBeGone returns an error unless frames may have been deleted since a revision.

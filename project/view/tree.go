@@ -57,7 +57,9 @@ func TreeOf(ctx context.Context, p *project.Project, by project.Caller, args Tre
 			whole, err = wholeTree(s, &tree, scope, limit)
 		}
 		if err == nil && !whole {
-			err = focusedTree(s, &tree, scope)
+			if err = focusedTree(s, &tree, scope); err == nil {
+				err = markAgents(s, tree.Lines)
+			}
 		}
 		return err
 	})

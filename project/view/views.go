@@ -13,6 +13,8 @@ type Details struct {
 	Ancestors []core.Frame // parent first
 	Children  map[core.Status]int
 	Current   bool   // the caller works in it
+	Agent     string // type of the agent or subagent that it was made for; empty for other frames
+	AgentID   string // of that agent, if flame started it
 	Composed  string // summary of what was done below it, if it ended without one
 }
 
@@ -26,6 +28,16 @@ func DetailsOf(ctx context.Context, p *project.Project, by project.Caller, ref s
 			return err
 		}
 		if d.Children, err = s.Tx.CountFrames(project.FrameQuery{Parent: d.Frame.ID, Archived: true}); err != nil {
+			return err
+		}
+		if _, err := project.RecordAgentFrame.Load(s.Tx, d.Frame.ID, &d.AgentID); err != nil {
+			return err
+		}
+		session, err := s.Tx.Session(d.Frame.Session)
+		if project.IgnoreMissing(err) != nil {
+			return err
+		}
+		if d.Agent, err = agentOf(s, d.Frame, session); err != nil {
 			return err
 		}
 		outcomes, err := project.Outcomes(s.Tx, []core.Frame{d.Frame})
