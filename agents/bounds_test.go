@@ -12,6 +12,7 @@ import (
 	"flame/agents/plan"
 	"flame/agents/record"
 	"flame/core"
+	"flame/hosts"
 	"flame/project"
 	"flame/project/children"
 )
@@ -61,6 +62,24 @@ func TestNativeSubagentsCountAsLevels(t *testing.T) {
 	assert.Equal(t, 3, run.Depth)
 	assert.Equal(t, user.Session, run.Tree)
 	s.refused(as(run), hangs, "FLAME_AGENT_MAX_DEPTH")
+}
+
+func TestWhoGoesOnForANativeSubagentHasItsTools(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	start := func(id, kind string) record.Run {
+		by := project.Caller{Session: id, Parent: user.Session, Host: "claude-code", Trust: project.Stamped}
+		_, err := children.StartSession(s.ctx, s.Project, by, "Look ("+kind+"subagent)")
+		require.NoError(t, err)
+		run, err := s.Continue(s.ctx, user, id, "hang")
+		require.NoError(t, err)
+		return run
+	}
+	explorer := start("one", "@Explore ")
+	assert.False(t, explorer.Tools.Permits("Edit"))
+	assert.NotEqual(t, "all of the host's", explorer.Tools.String())
+	assert.True(t, start("two", "@general-purpose ").Tools.Permits("Edit"))
+	assert.Equal(t, hosts.Plan, start("three", "@nobody-knows ").Mode.Effective, "what it may do is not known")
 }
 
 func TestADefinitionMayAllowLess(t *testing.T) {

@@ -132,7 +132,8 @@ func (a *Agents) continueNative(ctx context.Context, by project.Caller, id, prom
 	if err != nil {
 		return record.Run{}, err
 	}
-	p, err := a.planner().Continued(by, host, resumable(host.On(a.Machine), session.ID), goal, plan.Request{Prompt: prompt, Frame: under})
+	r := plan.Request{Prompt: prompt, Frame: under}
+	p, err := a.planner().Continued(by, host, core.SubagentType(session.Title), resumable(host.On(a.Machine), session.ID), goal, r)
 	if err != nil {
 		return record.Run{}, err
 	}

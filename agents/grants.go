@@ -13,7 +13,6 @@ import (
 	"flame/agents/permission"
 	"flame/agents/record"
 	"flame/core"
-	"flame/hosts"
 	"flame/project"
 	"flame/project/briefing"
 )
@@ -34,11 +33,8 @@ func (a *Agents) Grants() Grants {
 // a shell from such a door, one that is made while agents run is told to the session
 // that started them.
 func (all Grants) Make(ctx context.Context, g permission.Grant) (permission.Grant, error) {
-	if _, err := hosts.ParseMode(string(g.Mode)); err != nil {
+	if err := g.Check(); err != nil {
 		return g, err
-	}
-	if g.Reason == "" {
-		return g, core.Invalidf("a grant needs its reason").WithHint("say what it is for: it is kept in the log")
 	}
 	if g.Agent != "" && g.Digest == "" {
 		def, err := all.catalog().Find(g.Agent)

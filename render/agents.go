@@ -3,17 +3,20 @@ package render
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
 
 	"flame/agents"
+	"flame/agents/definition"
 	"flame/agents/permission"
 	"flame/agents/record"
 	"flame/agents/result"
 	"flame/agents/supervise"
 	"flame/core"
 	"flame/core/op"
+	"flame/hosts"
 )
 
 // runLine returns an agent in one line.
@@ -92,7 +95,8 @@ func Spawned(a *agents.Agents, run record.Run) string {
 func Agent(a *agents.Agents, run record.Run) string {
 	var b strings.Builder
 	b.WriteString(AgentLine(run, a.Project.Now()) + "\n" + answerOf(run).Place())
-	fmt.Fprintf(&b, "Mode: %s\nTools: %s\n", modeText(run.Mode), run.Tools)
+	fmt.Fprintf(&b, "Mode: %s\nTools: %s\n", modeText(run.Mode), usable(a.Hosts, run))
+	b.WriteString(Field("To allow more", wayOut(run)))
 	b.WriteString(Field("Model", run.Model))
 	fmt.Fprintf(&b, "Limits: %s\n", limitsText(run.Limits))
 	fmt.Fprintf(&b, "Output: %s\n", filepath.Join(a.Folder(run.ID), supervise.OutputFile))
@@ -115,6 +119,35 @@ func modeText(m permission.Choice) string {
 		text += " (by " + m.Grant + ")"
 	}
 	return text
+}
+
+// wayOut says how a person gives such agents the mode that one did not get.
+func wayOut(run record.Run) string {
+	if run.Mode.CappedBy == "" || run.State.Ended() {
+		return ""
+	}
+	agent := ""
+	if run.Source.Kind != definition.Call {
+		agent = " --agent " + core.OneLine(run.Type, permission.MaxName)
+	}
+	return fmt.Sprintf("a person runs `flame agents grant %s%s --reason WHY` at a terminal, before the agent is started", run.Mode.Requested, agent)
+}
+
+// usable returns the tools that an agent can use in its mode.
+func usable(known hosts.Registry, run record.Run) string {
+	if run.Mode.Effective != hosts.Plan {
+		return run.Tools.String()
+	}
+	changing := known.Of(run.Host).Tools.Names(hosts.Edits, hosts.Runs)
+	tools := run.Tools
+	tools.Allowed = slices.DeleteFunc(slices.Clone(tools.Allowed), func(tool string) bool {
+		name, _ := hosts.SplitRule(tool)
+		return slices.ContainsFunc(changing, func(other string) bool { return strings.EqualFold(other, name) })
+	})
+	if !tools.Limited {
+		tools = tools.Without(known.Of(run.Host).Tools.Current().Names(hosts.Edits, hosts.Runs)...)
+	}
+	return tools.String() + " (the mode plan only reads)"
 }
 
 func limitsText(l supervise.Limits) string {

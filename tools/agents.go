@@ -59,11 +59,11 @@ type spawnArgs struct {
 	Prompt         string               `json:"prompt,omitempty" line:"-" jsonschema:"the whole task"`
 	Description    string               `json:"description,omitempty" jsonschema:"the task in 3 to 5 words"`
 	Background     *bool                `json:"background,omitempty" jsonschema:"default true; false waits up to 50 s"`
-	InheritContext *bool                `json:"inherit_context,omitempty" jsonschema:"default true"`
+	InheritContext *bool                `json:"inherit_context,omitempty" line:"inherit-context=" jsonschema:"default true"`
 	Mode           hosts.Mode           `json:"permission_mode,omitempty" jsonschema:"never more than yours"`
 	Tools          *[]string            `json:"tools,omitempty" jsonschema:"only these"`
 	Model          string               `json:"model,omitempty"`
-	Timeout        float64              `json:"timeout,omitempty" jsonschema:"seconds"`
+	Timeout        *float64             `json:"timeout,omitempty" jsonschema:"seconds; 0: none"`
 	FrameID        string               `json:"frameID,omitempty" jsonschema:"frame to work below, default the current one"`
 	Cwd            string               `json:"cwd,omitempty"`
 	Isolation      definition.Isolation `json:"isolation,omitempty"`
@@ -90,7 +90,8 @@ func (in *spawnArgs) rest(l line.Line) error {
 func (in spawnArgs) request() (r plan.Request, err error) {
 	r = plan.Request{
 		Type: in.Type, Prompt: strings.TrimSpace(in.Prompt), Description: in.Description, Mode: in.Mode, Tools: in.Tools, Model: in.Model,
-		Timeout: time.Duration(in.Timeout * float64(time.Second)), Frame: in.FrameID, Cwd: in.Cwd, Isolation: in.Isolation,
+		Timeout: time.Duration(lo.FromPtr(in.Timeout) * float64(time.Second)), Unlimited: in.Timeout != nil && *in.Timeout == 0,
+		Frame: in.FrameID, Cwd: in.Cwd, Isolation: in.Isolation,
 		Bare: in.InheritContext != nil && !*in.InheritContext, Key: in.Key, BudgetTokens: in.BudgetTokens, BudgetUSD: in.BudgetUSD,
 	}
 	if in.Definition != nil {

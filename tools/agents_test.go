@@ -173,12 +173,25 @@ func TestASpawnSaysWhatWasStarted(t *testing.T) {
 	for _, says := range []string{
 		id + ` (initializing) builder: "Build the form"`, "Frame: frame-", "depth 1, in claude-code",
 		"Mode: default (bypassPermissions was requested; the parent allows no more)",
+		"To allow more: a person runs `flame agents grant bypassPermissions --agent builder --reason WHY` at a terminal",
 		"Tools: Read, Edit", "Limits: 1m30s in total", "$2.0000", filepath.Join(d.agents.Folder(id), "stdout.jsonl"),
 		"do not do its work", "flame_agent_status", "flame_agent_wait", "flame_agent_result",
 	} {
 		assert.Contains(t, text, says)
 	}
 	assert.NotContains(t, text, "Ended")
+}
+
+func TestASpawnWithoutLimitOfTimeAndInTheModePlan(t *testing.T) {
+	t.Parallel()
+	d := delegate(t)
+	_, text := d.spawn("hang", `, "timeout": 0, "permission_mode": "plan", "tools": ["Read", "Edit", "Bash(git *)", "Write"]`)
+	assert.Contains(t, text, "Limits: 10m0s without a sign of life\n")
+	assert.Contains(t, text, "Tools: Read (the mode plan only reads)\n")
+	assert.NotContains(t, text, "To allow more")
+	result, text := d.call("spawn_agent", `{"prompt": "hang", "permission_mode": "plan", "definition": {"description": "d", "prompt": "p"}}`)
+	require.False(t, result.IsError, text)
+	assert.Regexp(t, `Tools: all of the host's; not .*Edit.*Write.*Bash.* \(the mode plan only reads\)`, text)
 }
 
 func TestASpawnMayWait(t *testing.T) {

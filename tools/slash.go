@@ -19,7 +19,8 @@ import (
 
 // Slashed arguments may come instead as the line typed after a slash command:
 // its options are the arguments of the same names, with hyphens. A tag "line"
-// gives an argument another name there, or "-" if it is not an option.
+// gives an argument another name there, or "-" if it is not an option; a name with "="
+// at its end is of one that is true or false and never stands alone.
 type slashed interface {
 	// command returns the line; it is empty if the arguments came one by one.
 	command() string
@@ -28,11 +29,15 @@ type slashed interface {
 	rest(l line.Line) error
 }
 
-// fromLine reads the line of arguments, a pointer to a struct, into them,
-// replacing whatever they held. Its errors name the option and what was
+// fromLine reads the line of arguments, a pointer to a struct, into them. Nothing else
+// may be given beside it. Its errors name the option and what was
 // expected.
 func fromLine(in slashed) error {
 	args := reflect.ValueOf(in).Elem()
+	if beside := besideLine(args); len(beside) > 0 {
+		return core.Invalidf("command stands for all other arguments; given beside it: %s", strings.Join(beside, ", ")).
+			WithHint("give either the line as command, or the arguments")
+	}
 	options := optionsOf(args.Type())
 	l, err := line.Parse(unwrap(slash().ReplaceAllString(in.command(), "")), lo.Map(options, option.known))
 	if err != nil {
@@ -49,10 +54,21 @@ func fromLine(in slashed) error {
 	return in.rest(l)
 }
 
+// besideLine returns the names of the arguments that are given beside a line.
+func besideLine(args reflect.Value) (names []string) {
+	for _, a := range argumentsOf(args.Type()) {
+		if a.name != "command" && !args.FieldByIndex(a.Index).IsZero() {
+			names = append(names, a.name)
+		}
+	}
+	return names
+}
+
 // An option is an argument as it appears in a line.
 type option struct {
 	argument
-	name string // without the hyphens before it
+	name   string // without the hyphens before it
+	valued bool   // it is true or false, and has to say which
 }
 
 // optionsOf returns the arguments that are options in a line.
@@ -63,7 +79,8 @@ func optionsOf(t reflect.Type) (options []option) {
 			name = strings.ReplaceAll(a.name, "_", "-")
 		}
 		if name != "-" {
-			options = append(options, option{a, name})
+			name, valued := strings.CutSuffix(name, "=")
+			options = append(options, option{a, name, valued})
 		}
 	}
 	return options
@@ -71,7 +88,7 @@ func optionsOf(t reflect.Type) (options []option) {
 
 // known returns what parsing a line needs to know about an option.
 func (o option) known(int) line.Option {
-	return line.Option{Name: o.name, Switch: plain(o.Type).Kind() == reflect.Bool}
+	return line.Option{Name: o.name, Switch: plain(o.Type).Kind() == reflect.Bool && !o.valued}
 }
 
 // set parses value into the argument to, as strictly as JSON.
@@ -82,7 +99,10 @@ func (o option) set(to reflect.Value, value string) error {
 	}
 	switch to.Kind() {
 	case reflect.Bool:
-		to.SetBool(value == "true") // or "false": the line admits nothing else
+		if value != "true" && value != "false" {
+			return core.Invalidf("--%s is %q", o.name, value).WithHint("it must be true or false")
+		}
+		to.SetBool(value == "true")
 	case reflect.Slice:
 		to.Set(reflect.ValueOf(append([]string{}, definition.SplitNames(value)...))) // an empty list differs from no list
 	case reflect.Int64:

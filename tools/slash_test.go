@@ -46,6 +46,8 @@ func TestADelegateLineIsRead(t *testing.T) {
 		"a task in quotes": {
 			line: `"fix it, don't --break it" --agent-type builder`, want: plan.Request{Type: "builder", Prompt: "fix it, don't --break it"},
 		},
+		"all the time it needs":  {line: "fix it --timeout 0 --agent-type builder", want: plan.Request{Type: "builder", Prompt: "fix it", Unlimited: true}},
+		"the context, in a word": {line: "look --inherit-context true --agent-type builder", want: plan.Request{Type: "builder", Prompt: "look"}},
 		"quotes inside the task": {line: `say "hello" --agent-type=builder`, want: plan.Request{Type: "builder", Prompt: `say "hello"`}},
 		"all of it in quotes":    {line: `"say \"hello\" --agent-type builder"`, want: plan.Request{Type: "builder", Prompt: `say "hello"`}},
 		"without context, waited for": {
@@ -94,12 +96,11 @@ func TestAConvergeLineIsRead(t *testing.T) {
 
 func TestALineComesInsteadOfAllOtherArguments(t *testing.T) {
 	t.Parallel()
-	spawn, err := typed[spawnArgs]("look --agent-type analyzer", `, "prompt": "other", "tools": ["Bash"], "definition": {"name": "x"}`)
-	require.NoError(t, err)
-	assert.Equal(t, spawnArgs{Type: "analyzer", Prompt: "look"}, spawn)
-	merge, err := typed[convergeArgs]("a b --strategy merge", `, "subagent_ids": ["c"], "tolerance": 3, "result_schema": {}`)
-	require.NoError(t, err)
-	assert.Equal(t, convergeArgs{IDs: []string{"a", "b"}, Strategy: converge.StrategyMerge}, merge)
+	_, err := typed[spawnArgs]("look --agent-type analyzer", `, "subagent_type": "builder", "tools": [], "timeout": 0`)
+	require.ErrorIs(t, err, core.ErrInvalid)
+	require.ErrorContains(t, err, "given beside it: subagent_type, tools, timeout")
+	_, err = typed[convergeArgs]("a b --strategy merge", `, "result_schema": {}`)
+	require.ErrorContains(t, err, "given beside it: result_schema")
 	_, err = typed[spawnArgs]("", `, "prompt": "look"`)
 	assert.NoError(t, err, "an empty line is none")
 }
@@ -118,6 +119,8 @@ func TestWhatALineRefuses(t *testing.T) {
 		"time without end":            {delegate("fix it --agent-type b --timeout Inf"), `--timeout is "Inf", not a number`, "from 0 up"},
 		"time before now":             {delegate("fix it --agent-type b --timeout -5"), `--timeout is "-5", not a number`, "from 0 up"},
 		"part of a token":             {delegate("fix it --agent-type b --budget-tokens 1.5"), `--budget-tokens is "1.5", not a whole number`, "from 0 up"},
+		"no word on the context":      {delegate("fix it --agent-type b --inherit-context maybe"), `--inherit-context is "maybe"`, "true or false"},
+		"nothing on the context":      {delegate("fix it --inherit-context --agent-type b"), "--inherit-context has no value", "--inherit-context=VALUE"},
 		"an option that is none":      {delegate("fix it --agent-type b --speed 9"), "unknown option --speed", "in quotes"},
 		"the task as an option":       {delegate("--agent-type b --prompt x"), "unknown option --prompt", "in quotes"},
 		"another line in it":          {handoff("agent-1 --command x"), "unknown option --command", "in quotes"},
@@ -151,7 +154,7 @@ func TestEveryArgumentHasItsPlaceInALine(t *testing.T) {
 		assert.Len(t, options, args.NumField()-apart)
 		for _, o := range options {
 			value := append(enumOf(o.Type), "1")[0]
-			if o.known(0).Switch {
+			if plain(o.Type).Kind() == reflect.Bool {
 				value = "true"
 			}
 			assert.NoError(t, o.set(args.FieldByIndex(o.Index), value), o.name)

@@ -131,7 +131,7 @@ func (p *parser) value(option Option, w word, assigned bool) (string, error) {
 }
 
 // switched returns the value of a switch without "=". People also write
-// "--inherit-context false", and would not notice that the word became text.
+// "--background false", and would not notice that the word became text.
 func (p *parser) switched() string {
 	from := p.at
 	if next, ok := p.next(); ok && (next.raw == "true" || next.raw == "false") {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"flame/agents/definition"
 	"flame/core"
@@ -29,6 +30,17 @@ type Grant struct {
 	MadeAt    core.Millis `json:"madeAt"`
 	ExpiresAt core.Millis `json:"expiresAt,omitempty"` // 0: never
 	During    []string    `json:"during,omitempty"`    // agents that ran when it was made: one with a shell could have made it
+}
+
+// Check refuses a grant that cannot be made, whoever agrees to it.
+func (g Grant) Check() error {
+	if _, err := hosts.ParseMode(string(g.Mode)); err != nil {
+		return err
+	}
+	if strings.TrimSpace(g.Reason) == "" {
+		return core.Invalidf("a grant needs its reason").WithHint("say what it is for: it is kept in the log")
+	}
+	return nil
 }
 
 // Fits reports whether the grant is for a child of this definition, in the tree of

@@ -90,7 +90,9 @@ func (pl Planner) draft(p Plan, host hosts.Host) (record.Run, error) {
 	r := p.request
 	def, told := pl.lessened(p.def)
 	limits := pl.Bounds.Each
-	limits.Wall = cmp.Or(r.Timeout, def.Timeout, limits.Wall)
+	if limits.Wall = cmp.Or(r.Timeout, def.Timeout, limits.Wall); r.Unlimited {
+		limits.Wall = 0
+	}
 	limits.Tokens = cmp.Or(r.BudgetTokens, def.BudgetTokens, limits.Tokens)
 	limits.CostUSD = cmp.Or(r.BudgetUSD, def.BudgetUSD, limits.CostUSD)
 	if def.Retries != nil {
@@ -120,14 +122,22 @@ func (pl Planner) draft(p Plan, host hosts.Host) (record.Run, error) {
 	return run, nil
 }
 
-// Continued returns the plan of an agent that goes on with what a host's own subagent
-// did: in its session, if one is given.
-func (pl Planner) Continued(by project.Caller, host hosts.Host, session, goal string, r Request) (Plan, error) {
+// Continued returns the plan of an agent that goes on with what a host's own subagent of
+// a type did: in its session, if one is given, and with the tools of that type. What is
+// known of no such type only reads.
+func (pl Planner) Continued(by project.Caller, host hosts.Host, agentType, session, goal string, r Request) (Plan, error) {
 	r.session, r.Description = session, strings.TrimSuffix(core.OneLine(goal, 45), continued)+continued
-	return pl.drafted(Plan{
-		by: by, request: r, catalog: func() definition.Catalog { return pl.Catalog(pl.Dir) },
-		Definition: definition.Definition{Name: "continued", Host: host.Name, Source: definition.Source{Kind: definition.Call}},
-	})
+	catalog := sync.OnceValue(func() definition.Catalog { return pl.Catalog(pl.Dir) })
+	def := definition.Definition{Name: "continued", Host: host.Name, Source: definition.Source{Kind: definition.Call}}
+	role, known := pl.roleOf(host, project.Standing{Agent: agentType}, catalog)
+	if !known {
+		def.PermissionMode = hosts.Plan
+	}
+	if role.Limited {
+		def.Tools = &role.Allowed
+	}
+	def.DisallowedTools = role.Denied
+	return pl.drafted(Plan{by: by, request: r, catalog: catalog, Definition: def})
 }
 
 // context says how much of its frame's context an agent is given: whether none, and

@@ -23,8 +23,9 @@ type Request struct {
 	Mode         hosts.Mode      // empty: as definition and parent say
 	Tools        *[]string
 	Model        string
-	Timeout      time.Duration
-	Frame        string // that its own goes below; empty: the caller's current one
+	Timeout      time.Duration // 0: as the definition says, or the settings
+	Unlimited    bool          // no limit on its time, whatever those say
+	Frame        string        // that its own goes below; empty: the caller's current one
 	Cwd          string
 	Isolation    definition.Isolation // empty: as the definition says
 	Bare         bool                 // without the context of its frame

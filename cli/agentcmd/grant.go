@@ -33,6 +33,10 @@ func newGrant(a *app.App) *cobra.Command {
 	cmd.Flags().StringVar(&g.Reason, "reason", "", "reason, kept in the log")
 	flags.Lasts(cmd, &life, "for", 0, "how long (default: until it is revoked)")
 	return asksAgents(a, cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
+		g.Mode = hosts.Mode(args[0])
+		if err := g.Check(); err != nil {
+			return err
+		}
 		if err := mustBeAPerson(a); err != nil {
 			return err
 		}
@@ -48,7 +52,6 @@ func newGrant(a *app.App) *cobra.Command {
 		if err := a.Confirm(args[0], "grant it"); err != nil {
 			return err
 		}
-		g.Mode = hosts.Mode(args[0])
 		if life > 0 {
 			g.ExpiresAt = s.Project.Now() + core.Millis(life.Milliseconds())
 		}

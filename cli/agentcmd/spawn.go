@@ -29,7 +29,7 @@ func newSpawn(a *app.App) *cobra.Command {
 	flags.Choose(cmd, &r.Mode, "permission-mode", "what it may do; more than its caller needs a grant", r.Mode.Values()...)
 	own.StringSliceVar(&only, "tools", nil, "only these tools")
 	own.StringVar(&r.Model, "model", "", "the model")
-	flags.Lasts(cmd, &r.Timeout, "timeout", 0, "how long it may take (default: "+env.AgentTimeout+")")
+	flags.Lasts(cmd, &r.Timeout, "timeout", 0, "how long it may take; 0 is no limit (default: "+env.AgentTimeout+")")
 	own.StringVar(&r.Cwd, "cwd", "", "the folder to work in (default: the project's)")
 	flags.Choose(cmd, &r.Isolation, "isolation", "worktree: a git worktree of its own", r.Isolation.Values()...)
 	own.StringVar(&r.Key, "key", "", "the same key again gives the same agent")
@@ -39,6 +39,7 @@ func newSpawn(a *app.App) *cobra.Command {
 	own.BoolVar(&wait, "wait", false, "wait until it ends, and print its result")
 	return asksAgents(a, cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
 		r.Type, r.Prompt = args[0], strings.Join(args[1:], " ")
+		r.Unlimited = own.Changed("timeout") && r.Timeout == 0
 		if own.Changed("tools") {
 			r.Tools = &only
 		}
