@@ -9,6 +9,7 @@ import (
 	"os"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -32,7 +33,7 @@ type Settings struct {
 	BudgetSiblings  Count `envconfig:"FLAME_TOKEN_BUDGET_SIBLINGS" default:"1500" desc:"tokens for finished children, siblings and uncles"`
 	BudgetCurrent   Count `envconfig:"FLAME_TOKEN_BUDGET_CURRENT" default:"800" desc:"tokens for the current frame"`
 
-	SubagentEnabled      bool  `envconfig:"FLAME_SUBAGENT_ENABLED" default:"true" desc:"whether native subagents get frames by pattern and heuristics"`
+	SubagentEnabled      bool  `envconfig:"FLAME_SUBAGENT_ENABLED" default:"true" desc:"whether native subagents get frames, by pattern and heuristics"`
 	SubagentMinDuration  Count `envconfig:"FLAME_SUBAGENT_MIN_DURATION" default:"60000" desc:"ms a subagent whose title matches no pattern must live to get a frame"`
 	SubagentMinMessages  Count `envconfig:"FLAME_SUBAGENT_MIN_MESSAGES" default:"3" desc:"messages it must have exchanged"`
 	SubagentAutoComplete bool  `envconfig:"FLAME_SUBAGENT_AUTO_COMPLETE" default:"true" desc:"whether an idle subagent's frame is completed"`
@@ -60,14 +61,18 @@ type Settings struct {
 	AutonomyStrategy  Strategy `envconfig:"FLAME_AUTONOMY_STRATEGY" default:"noisy-or" desc:"how scores become a confidence: noisy-or, or mean as in the original plugin"`
 }
 
-// A Warning reports a variable whose value could not be used.
+// A Warning reports a variable whose value could not be used, or an item of a list.
 type Warning struct {
 	Variable, Value, Default string
+	Others                   string // of a list: the items that apply; empty: none does
 	Err                      error
 }
 
 // String says which variable is wrong, and what applies instead.
 func (w Warning) String() string {
+	if w.Others != "" {
+		return fmt.Sprintf("%q in %s is not used: %v; %s still applies", w.Value, w.Variable, w.Err, w.Others)
+	}
 	return fmt.Sprintf("%s=%q is not used: %v; the default %s applies", w.Variable, w.Value, w.Err, w.Default)
 }
 
@@ -101,9 +106,17 @@ func Load() (Settings, []Warning) {
 			panic(err) // a tag above is wrong
 		}
 		value := os.Getenv(parse.KeyName)
-		hidden[parse.KeyName] = value
+		if _, known := hidden[parse.KeyName]; !known {
+			hidden[parse.KeyName] = value
+		}
+		var bad badItem
+		if errors.As(parse.Err, &bad) && bad.others != "" {
+			os.Setenv(parse.KeyName, bad.others)
+			warnings = append(warnings, Warning{Variable: parse.KeyName, Value: bad.item, Others: bad.others, Err: bad.error})
+			continue
+		}
 		os.Unsetenv(parse.KeyName)
-		warnings = append(warnings, Warning{parse.KeyName, value, defaultOf(parse.KeyName), reason(parse.Err)})
+		warnings = append(warnings, Warning{Variable: parse.KeyName, Value: value, Default: defaultOf(parse.KeyName), Err: reason(parse.Err)})
 	}
 }
 
@@ -191,17 +204,23 @@ func (p *Percent) Decode(value string) error {
 // List is a comma-separated list of regular expressions.
 type List []string
 
+// A badItem is an item of a list that cannot be used.
+type badItem struct {
+	error
+	item, others string
+}
+
 // Decode splits and checks the expressions; empty items are dropped.
 func (l *List) Decode(value string) error {
 	for item := range strings.SplitSeq(value, ",") {
-		item = strings.TrimSpace(item)
-		if item == "" {
-			continue
+		if item = strings.TrimSpace(item); item != "" {
+			*l = append(*l, item)
 		}
+	}
+	for i, item := range *l {
 		if _, err := regexp.Compile(item); err != nil {
-			return err
+			return badItem{err, item, slices.Delete(slices.Clone(*l), i, i+1).String()}
 		}
-		*l = append(*l, item)
 	}
 	if len(*l) == 0 {
 		return errors.New("it has no pattern")

@@ -67,6 +67,17 @@ func TestLoadReadsTheEnvironment(t *testing.T) {
 	}
 }
 
+func TestABadPatternDropsOnlyItself(t *testing.T) {
+	clear(t)
+	t.Setenv("FLAME_SUBAGENT_PATTERNS", "(?=x), review,[, @.*helper")
+	s, warnings := Load()
+	assert.Equal(t, List{"review", "@.*helper"}, s.SubagentPatterns)
+	require.Len(t, warnings, 2)
+	assert.Contains(t, warnings[0].String(), `"(?=x)" in FLAME_SUBAGENT_PATTERNS is not used`)
+	assert.Contains(t, warnings[1].String(), `; review,@.*helper still applies`)
+	assert.Equal(t, "(?=x), review,[, @.*helper", os.Getenv("FLAME_SUBAGENT_PATTERNS"), "the environment is left as it was")
+}
+
 func TestLoadWarnsOfEveryBadVariable(t *testing.T) {
 	clear(t)
 	t.Setenv("FLAME_PUSH_THRESHOLD", "x")
