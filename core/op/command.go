@@ -10,7 +10,7 @@ type Command struct {
 	Description string
 	Hint        string            // what may follow the name; empty: it takes no line
 	Tool        Name              // the tool it calls
-	Work        bool              // the line describes work to do
+	Work        bool              // the line describes work for which no frame of its own is made below the session's root
 	OneArgument bool              // the tool takes the whole line in one argument and parses it itself
 	Arguments   []CommandArgument // of the server's prompt; together, in this order, they make the line
 	Text        string            // what the model reads before the line
@@ -62,7 +62,6 @@ var Commands = []Command{
 		Description: "Start a frame for a piece of work",
 		Hint:        "GOAL",
 		Tool:        Push,
-		Work:        true,
 		Arguments:   []CommandArgument{{"goal", "what the work is to achieve", false}},
 		Text: "Call the tool " + string(Push) + " with the line below as its goal, word for word. " +
 			"If it is empty, name the next piece of work yourself. Then do that work in the new frame.",

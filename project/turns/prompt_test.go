@@ -24,7 +24,7 @@ func TestPromptsNameTheRoot(t *testing.T) {
 		"cut to 80 characters":                 {[]string{strings.Repeat("ä", 100)}, []string{"in_progress " + strings.Repeat("ä", 80) + "…"}},
 		"without the quotes of a command line": {[]string{`"Fix the login"`}, []string{"in_progress Fix the login"}},
 		"by what a delegation is about":        {[]string{`/flame:delegate "write the parser" --agent-type builder`}, []string{"in_progress write the parser"}},
-		"by what a push is about":              {[]string{"/flame:push Fix -- the login"}, []string{"in_progress Fix"}},
+		"not by a push, which makes its own":   {[]string{"/flame:push Fix the login"}, []string{"in_progress Session s"}},
 		"not by another of flame's commands":   {[]string{"/flame:status"}, []string{"in_progress Session s"}},
 		"not by a command to the host":         {[]string{"/clear all"}, []string{"in_progress Session s"}},
 		"not by nothing":                       {[]string{"  "}, []string{"in_progress Session s"}},
