@@ -24,6 +24,9 @@ func newActivate(a *app.App) *cobra.Command {
 		run: func(ctx context.Context, p *project.Project, by project.Caller, args []string, given *writeFlags) (core.Frame, string, error) {
 			done, err := stack.Activate(ctx, p, by, args[0], given.force)
 			text := fmt.Sprintf("%s: %s -> %s", done.Frame.ID, done.From, done.Frame.Status)
+			if done.Here {
+				text = done.Frame.ID + " is the current frame already"
+			}
 			if done.Under != "" {
 				text += "\n" + render.UnderEnded(done)
 			}

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"flame/cli/app"
@@ -16,6 +18,7 @@ func newPlan(a *app.App) *cobra.Command {
 	var frame, criteria string
 	cmd := &cobra.Command{
 		Use: "plan GOAL…", Short: "Plan frames below the current one, in order", Example: `  flame plan "Design the API" "Write it" "Test it"`,
+		Long: "Plan frames below the current one, in order. A goal that is planned or in progress there\nalready is not planned again.",
 		Args: flags.Takes(1, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			children := make([]stack.PlannedChild, len(args))
@@ -23,11 +26,14 @@ func newPlan(a *app.App) *cobra.Command {
 				children[i] = stack.PlannedChild{Goal: goal, SuccessCriteria: criteria}
 			}
 			return a.With(cmd.Context(), func(p *project.Project) error {
-				_, planned, err := stack.Plan(cmd.Context(), p, a.Caller(), frame, children)
+				plan, err := stack.Plan(cmd.Context(), p, a.Caller(), frame, children)
 				if err != nil {
 					return err
 				}
-				return a.Out.Frames(planned, render.ShortFrames(planned))
+				if len(plan.There) > 0 {
+					a.Note("planned or in progress there already: " + strings.Join(plan.There, ", "))
+				}
+				return a.Out.Frames(plan.Frames, render.ShortFrames(plan.Frames))
 			})
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,

@@ -21,10 +21,11 @@ import (
 func planTools(p *project.Project) []Tool {
 	d := planDoor{p}
 	return slices.Concat(
-		[]Tool{define(op.Plan, "Plan one piece of work for later, below the current frame or parentSessionID.", writes, d.plan)},
+		[]Tool{define(op.Plan, "Plan one piece of work for later, below the current frame or parentSessionID. A goal that is open there is not planned twice.", writes, d.plan)},
 		always(
 			define(op.PlanChildren,
-				"Plan several pieces of work at once, in the order to do them. Use it to break down a larger task, then "+string(op.Activate)+" the first.",
+				"Plan several pieces of work at once, in order; a goal open there is not planned twice. Use it to break down a larger task, then "+
+					string(op.Activate)+" the first.",
 				writes, d.planChildren),
 			define(op.Activate,
 				"Start a planned frame, reopen a finished or blocked one, or take over one that an ended session left in progress.",
@@ -46,12 +47,15 @@ type planArgs struct {
 }
 
 func (d planDoor) plan(ctx context.Context, by project.Caller, in planArgs) (string, error) {
-	parent, planned, err := stack.Plan(ctx, d.p, by, in.ParentSessionID, []stack.PlannedChild{{Goal: in.Goal, SuccessCriteria: in.Criteria}})
+	plan, err := stack.Plan(ctx, d.p, by, in.ParentSessionID, []stack.PlannedChild{{Goal: in.Goal, SuccessCriteria: in.Criteria}})
 	if err != nil {
 		return "", err
 	}
-	frame := planned[0]
-	return fmt.Sprintf("Planned %s %s.\n%sStart it with %s, sessionID %s.", frame.ID, render.Quote(frame.Goal), render.Parent(parent), op.Activate, frame.ID), nil
+	frame, parent := plan.Frames[0], render.Parent(plan.Parent)
+	if len(plan.There) > 0 {
+		return fmt.Sprintf("%s %s is there already (%s); nothing was planned.\n%s", frame.ID, render.Quote(frame.Goal), frame.Status, parent), nil
+	}
+	return fmt.Sprintf("Planned %s %s.\n%sStart it with %s, sessionID %s.", frame.ID, render.Quote(frame.Goal), parent, op.Activate, frame.ID), nil
 }
 
 // A childArg is a goal, or an object with goal and successCriteria.
@@ -94,17 +98,21 @@ func (d planDoor) planChildren(ctx context.Context, by project.Caller, in planCh
 	for i, child := range in.Children {
 		children[i] = stack.PlannedChild{Goal: child.Goal, SuccessCriteria: child.SuccessCriteria}
 	}
-	parent, planned, err := stack.Plan(ctx, d.p, by, in.ParentSessionID, children)
+	plan, err := stack.Plan(ctx, d.p, by, in.ParentSessionID, children)
 	if err != nil {
 		return "", err
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "Planned %s:\n", render.Count(len(planned), "frame"))
-	for i, f := range planned {
-		fmt.Fprintf(&b, "%d. %s %s\n", i+1, f.ID, render.Quote(f.Goal))
+	fmt.Fprintf(&b, "Planned %s:\n", render.Count(len(plan.Frames)-len(plan.There), "frame"))
+	for i, f := range plan.Frames {
+		there := ""
+		if slices.Contains(plan.There, f.ID) {
+			there = fmt.Sprintf(" (there already, %s)", f.Status)
+		}
+		fmt.Fprintf(&b, "%d. %s %s%s\n", i+1, f.ID, render.Quote(f.Goal), there)
 	}
-	b.WriteString(render.Parent(parent))
-	fmt.Fprintf(&b, "Start the first with %s, sessionID %s.", op.Activate, planned[0].ID)
+	b.WriteString(render.Parent(plan.Parent))
+	fmt.Fprintf(&b, "Start the first with %s, sessionID %s.", op.Activate, plan.Frames[0].ID)
 	return b.String(), nil
 }
 
@@ -117,6 +125,9 @@ func (d planDoor) activate(ctx context.Context, by project.Caller, in activateAr
 	a, err := stack.Activate(ctx, d.p, by, in.SessionID, in.Force)
 	if err != nil {
 		return "", err
+	}
+	if a.Here {
+		return fmt.Sprintf("%s %s is your current frame already; end it with %s.", a.Frame.ID, render.Quote(a.Frame.Goal), op.Pop), nil
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s: %s -> %s.\n", a.Frame.ID, render.Quote(a.Frame.Goal), a.From, a.Frame.Status)

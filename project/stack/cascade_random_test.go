@@ -39,7 +39,7 @@ func TestInvalidationsAmongOtherOperations(t *testing.T) {
 					by := projecttest.Host(fmt.Sprint("o", r.IntN(3)))
 					switch what {
 					case "plan":
-						_, _, _ = stack.Plan(f.Ctx, other.Project, by, target, []stack.PlannedChild{{Goal: "more"}})
+						_, _ = stack.Plan(f.Ctx, other.Project, by, target, []stack.PlannedChild{{Goal: "more"}})
 					case "activate":
 						_, _ = stack.Activate(f.Ctx, other.Project, by, target, true)
 					case "decide":

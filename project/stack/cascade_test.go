@@ -214,10 +214,7 @@ func TestWhatIsDoneBelowAnInvalidationUnderWay(t *testing.T) {
 	t.Parallel()
 	f := projecttest.New(t)
 	top := f.Push(projecttest.Host("s"), "top")
-	var plans []core.Frame
-	for range 4 {
-		plans = append(plans, f.Plan(projecttest.Host("s"), "", slices.Repeat([]string{"part"}, 50)...)...)
-	}
+	plans := f.Plan(projecttest.Host("s"), "", slices.Repeat([]string{"part"}, 200)...)
 	taken := f.Activate(projecttest.Host("s"), plans[0].ID)
 	last := plans[len(plans)-1].ID
 	inner := f.Plan(projecttest.Host("s"), last, "inner")[0]
@@ -232,10 +229,10 @@ func TestWhatIsDoneBelowAnInvalidationUnderWay(t *testing.T) {
 		for _, id := range []string{last, inner.ID} {
 			_, err := stack.Activate(f.Ctx, other.Project, projecttest.Host("o"), id, true)
 			assert.ErrorIs(t, err, core.ErrInvalid)
-			_, _, err = stack.Plan(f.Ctx, other.Project, projecttest.Host("o"), id, []stack.PlannedChild{{Goal: "more"}})
+			_, err = stack.Plan(f.Ctx, other.Project, projecttest.Host("o"), id, []stack.PlannedChild{{Goal: "more"}})
 			assert.ErrorIs(t, err, core.ErrInvalid)
 		}
-		_, _, err := stack.Plan(f.Ctx, other.Project, projecttest.Host("o"), taken.ID, []stack.PlannedChild{{Goal: "more"}})
+		_, err := stack.Plan(f.Ctx, other.Project, projecttest.Host("o"), taken.ID, []stack.PlannedChild{{Goal: "more"}})
 		assert.ErrorIs(t, err, core.ErrInvalid, "nothing is planned below what is invalidated, at any depth")
 
 		_, _, err = stack.AddDecision(f.Ctx, other.Project, projecttest.Host("o"), last, "kept")

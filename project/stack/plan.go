@@ -21,39 +21,65 @@ type PlannedChild struct {
 // few enough for one short transaction.
 const maxPlanned = 200
 
+// Planned is the result of Plan.
+type Planned struct {
+	Parent *core.Frame  // nil for roots
+	Frames []core.Frame // in the order asked for
+	There  []string     // ids of those that were planned or in progress there before
+}
+
+// maxBeside limits the frames beside which a plan is compared, the latest change first.
+const maxBeside = 1000
+
 // Plan makes planned frames below parentRef, or by default below the caller's current
-// frame, in the order given. A caller without a frame plans roots.
-func Plan(
-	ctx context.Context, p *project.Project, by project.Caller, parentRef string, children []PlannedChild,
-) (parent *core.Frame, planned []core.Frame, err error) {
+// frame, in the order given. A caller without a frame plans roots. A goal that is planned
+// or in progress there already is not planned again.
+func Plan(ctx context.Context, p *project.Project, by project.Caller, parentRef string, children []PlannedChild) (plan Planned, err error) {
 	if children, err = cleanPlan(children); err != nil {
-		return nil, nil, err
+		return plan, err
 	}
 	err = p.Update(ctx, by, func(s *project.Step) error {
-		if parent, err = planParent(s, parentRef); err != nil {
+		plan = Planned{}
+		if plan.Parent, err = planParent(s, parentRef); err != nil {
 			return err
 		}
-		planned = nil
+		open, err := openBeside(s, plan.Parent)
+		if err != nil {
+			return err
+		}
+		var made []string
 		for _, child := range children {
+			if at := slices.IndexFunc(open, func(f core.Frame) bool { return f.Goal == child.Goal }); at >= 0 {
+				plan.Frames, plan.There = append(plan.Frames, open[at]), append(plan.There, open[at].ID)
+				open = slices.Delete(open, at, at+1) // a goal may stand in a plan twice
+				continue
+			}
 			frame := core.Frame{Goal: child.Goal, SuccessCriteria: child.SuccessCriteria, Status: core.Planned}
-			if parent != nil {
-				frame.Parent = parent.ID
+			if plan.Parent != nil {
+				frame.Parent = plan.Parent.ID
 			}
 			if frame, err = s.Create(frame); err != nil {
 				return err
 			}
-			planned = append(planned, frame)
+			plan.Frames, made = append(plan.Frames, frame), append(made, frame.ID)
 		}
-		if parent == nil {
+		if plan.Parent == nil || len(made) == 0 {
 			return nil
 		}
-		for _, frame := range planned {
-			parent.PlannedChildren = append(parent.PlannedChildren, frame.ID)
-		}
-		parent.UpdatedAt = s.Now
-		return s.Tx.SaveFrame(*parent)
+		plan.Parent.PlannedChildren, plan.Parent.UpdatedAt = append(plan.Parent.PlannedChildren, made...), s.Now
+		return s.Tx.SaveFrame(*plan.Parent)
 	})
-	return parent, planned, err
+	return plan, err
+}
+
+// openBeside returns the frames below parent, or the roots, that are planned or in
+// progress.
+func openBeside(s *project.Step, parent *core.Frame) ([]core.Frame, error) {
+	q := project.FrameQuery{Roots: parent == nil, Statuses: []core.Status{core.Planned, core.InProgress}, Order: project.RecentFirst, Limit: maxBeside}
+	if parent != nil {
+		q.Parent = parent.ID
+	}
+	return s.Tx.FindFrames(q)
 }
 
 func cleanPlan(children []PlannedChild) ([]PlannedChild, error) {
@@ -122,6 +148,7 @@ type Activated struct {
 	From  core.Status // its status before
 	Taken string      // session it was taken over from; empty otherwise
 	Under core.Status // of its parent, if that has ended; empty otherwise
+	Here  bool        // it was the caller's current frame already, and nothing changed
 }
 
 // Activate takes up a frame: planned, blocked, completed or failed, or one in
@@ -159,6 +186,7 @@ func Activate(ctx context.Context, p *project.Project, by project.Caller, ref st
 			return err
 		}
 		if left.ID == frame.ID {
+			a.Here = a.Taken == ""
 			return nil // nothing was started
 		}
 		return autonomy.ActOn(s, left.ID, core.SuggestPush)

@@ -36,10 +36,10 @@ func TestPlanIsAllOrNothing(t *testing.T) {
 	t.Parallel()
 	f := projecttest.New(t)
 	frame := f.Push(projecttest.Host("s"), "work")
-	_, _, err := stack.Plan(f.Ctx, f.Project, projecttest.Host("s"), "", []stack.PlannedChild{{Goal: "good"}, {Goal: "  "}})
+	_, err := stack.Plan(f.Ctx, f.Project, projecttest.Host("s"), "", []stack.PlannedChild{{Goal: "good"}, {Goal: "  "}})
 	require.ErrorIs(t, err, core.ErrInvalid)
 	assert.Empty(t, f.Get(frame.ID).PlannedChildren)
-	_, _, err = stack.Plan(f.Ctx, f.Project, projecttest.Host("s"), "", nil)
+	_, err = stack.Plan(f.Ctx, f.Project, projecttest.Host("s"), "", nil)
 	require.ErrorIs(t, err, core.ErrInvalid)
 }
 
@@ -48,7 +48,7 @@ func TestPlanRefusesParentsThatAreOver(t *testing.T) {
 	f := projecttest.New(t)
 	done := f.Push(projecttest.Host("s"), "done")
 	f.Pop(projecttest.Host("s"), "")
-	_, _, err := stack.Plan(f.Ctx, f.Project, projecttest.Host("s"), done.ID, []stack.PlannedChild{{Goal: "more"}})
+	_, err := stack.Plan(f.Ctx, f.Project, projecttest.Host("s"), done.ID, []stack.PlannedChild{{Goal: "more"}})
 	require.ErrorIs(t, err, core.ErrInvalid)
 	planned := f.Plan(projecttest.Host("s"), "", "outer")
 	assert.Equal(t, planned[0].ID, f.Plan(projecttest.Host("s"), planned[0].ID, "inner")[0].Parent, "plans nest")
@@ -178,7 +178,7 @@ func TestWhatIsPlannedBelowAnInvalidatedFrameCannotBeTakenUp(t *testing.T) {
 	assert.Equal(t, "plan-p lies below frame-v, which is invalidated: of no use", problem.Message)
 	assert.Contains(t, problem.Hint, "outside of frame-v")
 	assert.Equal(t, core.Planned, f.Get("plan-p").Status)
-	_, _, err = stack.Plan(f.Ctx, f.Project, projecttest.Host("s"), "frame-b", []stack.PlannedChild{{Goal: "more"}})
+	_, err = stack.Plan(f.Ctx, f.Project, projecttest.Host("s"), "frame-b", []stack.PlannedChild{{Goal: "more"}})
 	require.ErrorAs(t, err, &problem)
 	assert.Contains(t, problem.Message, "frame-v, which is invalidated")
 
@@ -202,4 +202,33 @@ func TestPopNamesWhatIsPlannedNext(t *testing.T) {
 		popped = f.Pop(s, "done")
 	}
 	assert.Nil(t, popped.Next)
+}
+
+func TestAPlanThatIsMadeAgainIsThereAlready(t *testing.T) {
+	t.Parallel()
+	f := projecttest.Working(t)
+	s := projecttest.Host("s")
+	first := f.Plan(s, "", "one", "two", "two")
+	f.Activate(s, first[0].ID)
+	root := f.Get(first[0].Parent)
+	plan, err := stack.Plan(f.Ctx, f.Project, s, root.ID, []stack.PlannedChild{{Goal: "two"}, {Goal: "three"}, {Goal: "one"}, {Goal: "two"}, {Goal: "two"}})
+	require.NoError(t, err)
+	assert.ElementsMatch(t, projecttest.IDs(first), plan.There)
+	assert.Len(t, plan.Frames, 5)
+	assert.Equal(t, []string{"in_progress work", "  in_progress one", "  planned two", "  planned two", "  planned three", "  planned two"}, f.Draw())
+	assert.Len(t, f.Get(root.ID).PlannedChildren, 5)
+	f.Pop(s, "done")
+	assert.NotEqual(t, first[0].ID, f.Plan(s, root.ID, "one")[0].ID, "what has ended may be planned anew")
+}
+
+func TestActivatingTheCurrentFrameChangesNothing(t *testing.T) {
+	t.Parallel()
+	f := projecttest.Working(t)
+	s := projecttest.Host("s")
+	frame := f.Push(s, "piece")
+	before := f.Kinds(frame.ID)
+	done, err := stack.Activate(f.Ctx, f.Project, s, frame.ID, false)
+	require.NoError(t, err)
+	assert.True(t, done.Here)
+	assert.Equal(t, before, f.Kinds(frame.ID))
 }

@@ -65,7 +65,7 @@ func randomOperation(f *projecttest.Fixture, r *rand.Rand, by project.Caller) (w
 	case "pop frame":
 		_, err = stack.Pop(f.Ctx, f.Project, by, stack.PopArgs{Frame: ref, Status: status, Force: r.IntN(2) == 0})
 	case "plan":
-		_, _, err = stack.Plan(f.Ctx, f.Project, by, ref, []stack.PlannedChild{{Goal: "one"}, {Goal: "two"}})
+		_, err = stack.Plan(f.Ctx, f.Project, by, ref, []stack.PlannedChild{{Goal: "one"}, {Goal: "two"}})
 	case "activate":
 		_, err = stack.Activate(f.Ctx, f.Project, by, ref, r.IntN(2) == 0)
 	case "invalidate":
