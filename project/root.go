@@ -22,10 +22,14 @@ func (s *Step) ParentFrame() (string, error) {
 	return s.NearestOpen(parent.Current)
 }
 
-// AwaitsHeuristics reports whether the caller's session is a child that is not
-// yet worth a frame.
-func (s *Step) AwaitsHeuristics() bool {
-	return s.Session.Tracked && !s.Session.HasFrame()
+// Frameless reports whether the caller's session is a child that is to have no frame: it
+// is not worth one yet, or the settings say that flame watches no children.
+func (s *Step) Frameless() (bool, error) {
+	if s.Session.Parent == "" || s.Session.HasFrame() || s.Session.Tracked {
+		return s.Session.Tracked && !s.Session.HasFrame(), nil
+	}
+	config, err := s.SubagentConfig()
+	return !config.Enabled, err
 }
 
 // MakeRoot gives the session its first frame: the root of a tree, or for a subagent's

@@ -23,17 +23,13 @@ func (x *exchange) childAsked() error {
 	if err := x.bind(); err != nil {
 		return err
 	}
-	context, err := children.Spawn(x.ctx, x.p, x.caller(), children.Call{ID: x.Call, Description: call.Description, AgentType: call.AgentType})
-	if err != nil || context == "" {
+	context, err := children.Spawn(x.ctx, x.p, x.caller(), children.Call{
+		ID: x.Call, Description: call.Description, AgentType: call.AgentType, Prompt: call.Prompt,
+	})
+	if err != nil || context == "" || strings.Contains(call.Prompt, context) {
 		return err
 	}
-	var input struct {
-		Prompt string `json:"prompt"`
-	}
-	if err := json.Unmarshal(x.Input, &input); err != nil || strings.Contains(input.Prompt, context) {
-		return err
-	}
-	x.answer.fields.Input, err = changed(x.Input, map[string]string{"prompt": input.Prompt + "\n\n" + context})
+	x.answer.fields.Input, err = changed(x.Input, map[string]string{"prompt": call.Prompt + "\n\n" + context})
 	return err
 }
 
@@ -64,8 +60,7 @@ func (x *exchange) childAnswered() error {
 		return err
 	}
 	if result.Status != "completed" {
-		_, err := children.Bind(x.ctx, x.p, x.caller(), x.Call, result.Agent)
-		return err
+		return children.Launched(x.ctx, x.p, x.caller(), x.Call, result.Agent)
 	}
 	last, all := result.text()
 	return children.End(x.ctx, x.p, x.caller(), children.Ended{

@@ -110,6 +110,7 @@ func (e event) running() []string {
 type agentCall struct {
 	Description string `json:"description"`
 	AgentType   string `json:"subagent_type"`
+	Prompt      string `json:"prompt"`
 }
 
 // An agentResult is that tool's answer: immediate for a child in the

@@ -56,8 +56,8 @@ func NoteFailure(ctx context.Context, p *project.Project, by project.Caller) err
 // as signs of progress. A session without a frame gets its root.
 func NoteFiles(ctx context.Context, p *project.Project, by project.Caller, files []string) error {
 	return p.Update(ctx, by, func(s *project.Step) error {
-		if s.AwaitsHeuristics() {
-			return nil
+		if frameless, err := s.Frameless(); frameless || err != nil {
+			return err
 		}
 		frame, err := s.EnsureCurrent()
 		if err != nil {

@@ -2,6 +2,7 @@ package children
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
@@ -40,7 +41,7 @@ func End(ctx context.Context, p *project.Project, by project.Caller, ended Ended
 				}
 			}
 			if id == "" && asked.Child == "" {
-				return endSpawn(s, asked, project.Ending{End: ended.End, Last: ended.Last})
+				return endCall(s, ended.Call, asked, project.Ending{End: ended.End, Last: ended.Last})
 			}
 			if id == "" {
 				id = asked.Child
@@ -273,6 +274,7 @@ func Resume(s *project.Step) error {
 		return nil
 	}
 	s.Session.IsCompleted, s.Session.State = false, core.SessionActive
+	s.Session.Tracked = s.Session.Tracked || s.Session.IsSubagent
 	if !s.Session.HasFrame() {
 		return nil
 	}
@@ -299,6 +301,15 @@ func Resume(s *project.Step) error {
 	}
 	theirs.Told, theirs.Fallback, theirs.Ended = false, "", nil
 	return s.SavePresence(s.Session.ID, theirs)
+}
+
+// endCall ends a child whose session is not known, by the call that asked for it.
+func endCall(s *project.Step, call string, asked spawn, how project.Ending) error {
+	if asked.Parent == "" {
+		return nil // nobody knows the call
+	}
+	asked.Over = true
+	return errors.Join(recordSpawn.Save(s.Tx, call, asked), endSpawn(s, asked, how))
 }
 
 // endSpawn ends the frame of a child that has no session.

@@ -3,6 +3,7 @@ package children
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 
 	"flame/core"
@@ -89,4 +90,57 @@ const neverStarted = "(its subagent was never started)"
 func stillRuns(s *project.Step, child string) (bool, error) {
 	session, err := s.Tx.Session(child)
 	return err == nil && !session.IsCompleted, project.IgnoreMissing(err)
+}
+
+// waiting returns the children that were asked for and watched, but whose sessions are not
+// known: their calls stand in for those.
+func waiting(s *project.Step) (list []core.Session, err error) {
+	err = recordSpawn.Each(s.Tx, func(call string, asked spawn) error {
+		if asked.Child == "" && asked.Watched && !asked.Over {
+			list = append(list, core.Session{
+				ID: call, Parent: asked.Parent, Host: asked.Host, Title: asked.Title, State: core.SessionActive, Root: asked.Frame, Current: asked.Frame,
+				Tracked: true, IsSubagent: asked.Frame != "", CreatedAt: asked.At, LastActivityAt: asked.At,
+			})
+		}
+		return nil
+	})
+	return list, err
+}
+
+// Interrupt cancels the children of the caller's session that its host ran in the
+// foreground: a person's prompt shows that the turn which waited for them is over, also
+// if the host did not say so. Children in the background go on.
+func Interrupt(s *project.Step) error { return interrupt(s, s.Session.ID) }
+
+func interrupt(s *project.Step, parent string) error {
+	calls, err := s.Tx.RecordsOf(string(recordSpawn), parent)
+	if err != nil {
+		return err
+	}
+	for _, call := range calls {
+		var asked spawn
+		if _, err := recordSpawn.Load(s.Tx, call, &asked); err != nil {
+			return err
+		}
+		if asked.Background || asked.Over {
+			continue
+		}
+		if err := cancel(s, call, asked); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cancel ends a child that its host ran in the foreground, those below it first.
+func cancel(s *project.Step, call string, asked spawn) error {
+	how := project.Ending{End: core.ChildCancelled}
+	if asked.Child == "" {
+		return endCall(s, call, asked, how)
+	}
+	asked.Over = true
+	if err := errors.Join(recordSpawn.Save(s.Tx, call, asked), interrupt(s, asked.Child)); err != nil {
+		return err
+	}
+	return endChild(s, asked.Child, how)
 }

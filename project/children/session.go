@@ -109,7 +109,7 @@ func forgetOldSubagents(s *project.Step) error {
 			return nil // the next session that falls idle continues
 		}
 		if session.ID != s.Session.ID {
-			if err := forget(s, session.ID); err != nil {
+			if err := forget(s, session); err != nil {
 				return err
 			}
 		}
@@ -117,12 +117,17 @@ func forgetOldSubagents(s *project.Step) error {
 	return nil
 }
 
-// forget deletes a session and everything recorded about it.
-func forget(s *project.Step, session string) error {
-	return errors.Join(
-		briefing.Forget(s.Tx, session), autonomy.Forget(s.Tx, session), usage.Forget(s.Tx, session),
-		s.Tx.ClearDeadline(IdleDeadline, session), s.Forget(session),
+// forget deletes what is recorded about a session. Of one with a frame it keeps whose it
+// is and what was counted, in case the child goes on; it is not tracked any more.
+func forget(s *project.Step, session core.Session) error {
+	err := errors.Join(
+		briefing.Forget(s.Tx, session.ID), autonomy.Forget(s.Tx, session.ID), s.Tx.ClearDeadline(IdleDeadline, session.ID), s.Forget(session.ID),
 	)
+	if err != nil || !session.HasFrame() {
+		return errors.Join(err, usage.Forget(s.Tx, session.ID))
+	}
+	session.Tracked = false
+	return s.Tx.SaveSession(session)
 }
 
 // CompleteIdle completes the frame of a child session that stayed idle.
@@ -141,7 +146,8 @@ type Tracked struct {
 	Enabled  bool
 }
 
-// Sessions returns the tracked child sessions.
+// Sessions returns the tracked child sessions, and the children that were asked for but
+// whose sessions are not known yet, by their calls.
 func Sessions(ctx context.Context, p *project.Project, by project.Caller) (all Tracked, err error) {
 	err = p.View(ctx, by, func(s *project.Step) error {
 		config, err := s.SubagentConfig()
@@ -152,7 +158,11 @@ func Sessions(ctx context.Context, p *project.Project, by project.Caller) (all T
 		if _, err := recordSubagentStats.Load(s.Tx, statSubagents, &all.Stats); err != nil {
 			return err
 		}
-		all.Sessions, err = s.Tx.FindSessions(project.SessionQuery{Tracked: true})
+		if all.Sessions, err = s.Tx.FindSessions(project.SessionQuery{Tracked: true}); err != nil {
+			return err
+		}
+		asked, err := waiting(s)
+		all.Sessions = append(asked, all.Sessions...)
 		return err
 	})
 	return all, err

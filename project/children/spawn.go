@@ -1,6 +1,7 @@
 package children
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -21,6 +22,11 @@ type spawn struct {
 	Title  string `json:"title"`           // of the child's session
 	Frame  string `json:"frame,omitempty"` // made for it; empty until the heuristics pass
 	Child  string `json:"child,omitempty"` // its session, once known
+
+	At         core.Millis `json:"at,omitempty"`         // when it was asked for
+	Watched    bool        `json:"watched,omitempty"`    // it counts as detected
+	Background bool        `json:"background,omitempty"` // it runs on when its parent's turn ends
+	Over       bool        `json:"over,omitempty"`       // its parent's turn is known to have ended, so it has as well
 }
 
 // A Call is a call by which an agent asks its host for a child.
@@ -28,7 +34,11 @@ type Call struct {
 	ID          string // the host's, unique
 	Description string // what the child is to do, in a few words
 	AgentType   string
+	Prompt      string
 }
+
+// maxPrompt is the length in tokens to which the prompt of a child is cut in its event.
+const maxPrompt = 500
 
 // Spawn records that the caller asks for a child. If the child's title is that of a
 // subagent, its frame is made below the caller's current one. Spawn returns the context
@@ -56,23 +66,40 @@ func ask(s *project.Step, call Call) (made spawn, err error) {
 	if err != nil {
 		return made, err
 	}
-	made = spawn{
-		Parent: s.Session.ID, Host: s.Session.Host,
-		Title: core.SubagentTitle(core.OneLine(call.Description, project.MaxTitle), call.AgentType),
-	}
 	config, err := s.SubagentConfig()
 	if err != nil {
 		return made, err
 	}
-	patterns, _ := core.CompilePatterns(config.SubagentPatterns)
-	if !config.Enabled || patterns.Match(made.Title) {
+	made = spawn{
+		Parent: s.Session.ID, Host: s.Session.Host, At: s.Now, Watched: config.Enabled,
+		Title: core.SubagentTitle(core.OneLine(call.Description, project.MaxTitle), call.AgentType),
+	}
+	if made.Watched {
+		if err := detect(s, &made, call, parent, config); err != nil {
+			return made, err
+		}
+	}
+	return made, recordSpawn.Save(s.Tx, call.ID, made)
+}
+
+// detect counts a child that was asked for, tells of it, and makes its frame if its title
+// is that of a subagent.
+func detect(s *project.Step, made *spawn, call Call, parent string, config core.SubagentConfig) error {
+	matched := matches(config, made.Title)
+	if matched {
 		frame, err := s.Create(core.Frame{Parent: parent, Goal: core.SubagentGoal(made.Title), Status: core.InProgress})
 		if err != nil {
-			return made, err
+			return err
 		}
 		made.Frame = frame.ID
 	}
-	return made, recordSpawn.Save(s.Tx, call.ID, made)
+	if err := countDetected(s, matched); err != nil {
+		return err
+	}
+	prompt, _ := core.Truncate(call.Prompt, maxPrompt, "...")
+	return s.Emit(core.SubagentDetected, made.Frame, map[string]any{
+		"title": made.Title, "matched": matched, "agentType": call.AgentType, "prompt": prompt, "toolUseId": call.ID,
+	})
 }
 
 // An Asked is a child that a session asked its host for.
@@ -95,7 +122,11 @@ func AllAsked(tx project.Tx) (all []Asked, err error) {
 // spawnParent returns the id of the frame below which the caller's children get theirs.
 // The children of a child that is not worth a frame get theirs beside it.
 func spawnParent(s *project.Step) (string, error) {
-	if s.AwaitsHeuristics() {
+	frameless, err := s.Frameless()
+	if err != nil {
+		return "", err
+	}
+	if frameless {
 		return s.ParentFrame()
 	}
 	return stack.PushParent(s)
@@ -125,6 +156,23 @@ func Bind(ctx context.Context, p *project.Project, by project.Caller, call, chil
 	return known, err
 }
 
+// Launched is Bind for a child that runs in the background: it runs on when the turn of
+// its parent ends, or is interrupted.
+func Launched(ctx context.Context, p *project.Project, by project.Caller, call, child string) error {
+	return p.Update(ctx, by, func(s *project.Step) error {
+		if _, err := bind(s, call, child); err != nil {
+			return err
+		}
+		var asked spawn
+		there, err := recordSpawn.Load(s.Tx, call, &asked)
+		if err != nil || !there || asked.Background {
+			return err
+		}
+		asked.Background = true
+		return recordSpawn.Save(s.Tx, call, asked)
+	})
+}
+
 // Bound reports whether the session of a child is known, and whether it has a
 // frame.
 func Bound(ctx context.Context, p *project.Project, child string) (bound, framed bool, err error) {
@@ -149,7 +197,7 @@ func bind(s *project.Step, call, child string) (bool, error) {
 	}
 	session, err := s.Tx.Session(child)
 	if errors.Is(err, core.ErrNotFound) {
-		session, err = core.Session{ID: child, CreatedAt: s.Now, State: core.SessionActive}, nil
+		session, err = core.Session{ID: child, CreatedAt: cmp.Or(asked.At, s.Now), State: core.SessionActive}, nil
 	}
 	if err != nil {
 		return true, err
@@ -160,7 +208,7 @@ func bind(s *project.Step, call, child string) (bool, error) {
 		return true, err
 	}
 	return true, s.As(session, func(s *project.Step) error {
-		if err := register(s, asked.Frame != ""); err != nil {
+		if err := watch(s, asked.Watched); err != nil {
 			return err
 		}
 		return s.MoveBelow(own, asked.Frame)

@@ -1,6 +1,7 @@
 package children_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -12,6 +13,7 @@ import (
 	"flame/project/children"
 	"flame/project/projecttest"
 	"flame/project/turns"
+	"flame/project/view"
 )
 
 func TestACallMakesItsChildsFrameOnce(t *testing.T) {
@@ -65,7 +67,7 @@ func TestSettingsDecideWhatAChildGets(t *testing.T) {
 		"no context": {
 			func(c *core.SubagentConfig) { c.InjectParentContext = false }, false, true, []string{"in_progress work", "  in_progress look"},
 		},
-		"a frame that is not watched":    {func(c *core.SubagentConfig) { c.Enabled = false }, true, false, []string{"in_progress work", "  in_progress look"}},
+		"nothing":                        {func(c *core.SubagentConfig) { c.Enabled = false }, false, false, []string{"in_progress work"}},
 		"no frame for one of no pattern": {func(c *core.SubagentConfig) { c.SubagentPatterns = []string{"never"} }, false, true, []string{"in_progress work"}},
 		"a frame by its kind": {
 			func(c *core.SubagentConfig) { c.SubagentPatterns = []string{"@GENERAL-"} }, true, true, []string{"in_progress work", "  in_progress look"},
@@ -152,4 +154,66 @@ func TestWhatARunningChildStartedIsNotLost(t *testing.T) {
 	require.NoError(t, turns.End(f.Ctx, f.Project, projecttest.Host("s"), turns.Turn{Running: []string{}}))
 	assert.Equal(t, []string{"in_progress work", "  blocked runs: (its host no longer runs it)",
 		"    blocked nested: (its host no longer runs it)", "    completed unborn: LAST"}, f.Draw())
+}
+
+func TestAChildIsKnownFromTheCallThatAsksForIt(t *testing.T) {
+	t.Parallel()
+	f := projecttest.Working(t)
+	s := projecttest.Host("s")
+	call := children.Call{ID: "call", Description: "look", AgentType: "explore", Prompt: "look around"}
+	for range 2 {
+		_, err := children.Spawn(f.Ctx, f.Project, s, call)
+		require.NoError(t, err)
+	}
+	asked := f.Clock
+	tracked := func() core.Session {
+		all, err := children.Sessions(f.Ctx, f.Project, s)
+		require.NoError(t, err)
+		require.Len(t, all.Sessions, 1)
+		assert.Equal(t, core.SubagentStats{TotalDetected: 1, FramesCreated: 1}, all.Stats)
+		return all.Sessions[0]
+	}
+	before := tracked()
+	assert.Equal(t, []string{"call", "look (@explore subagent)"}, []string{before.ID, before.Title})
+	events, err := view.Events(f.Ctx, f.Project, project.EventQuery{Kinds: []string{core.SubagentDetected}})
+	require.NoError(t, err)
+	require.Len(t, events, 1)
+	assert.Equal(t, before.Root, events[0].Frame)
+	assert.JSONEq(t, `{"title": "look (@explore subagent)", "matched": true, "agentType": "explore", "prompt": "look around", "toolUseId": "call"}`,
+		string(events[0].Data))
+	f.Clock += 70_000
+	f.Bind(s, "call", "c")
+	after := tracked()
+	assert.Equal(t, "c", after.ID)
+	assert.LessOrEqual(t, after.CreatedAt, asked, "its life began with the call")
+	f.EndChild(s, projecttest.Completed("c", "FOUND"))
+	assert.Equal(t, []string{"in_progress work", "  completed look: FOUND"}, f.Draw())
+}
+
+func TestAPersonsPromptShowsWhoWasInterrupted(t *testing.T) {
+	t.Parallel()
+	f := projecttest.Working(t)
+	s := projecttest.Host("s")
+	f.SpawnAll(s, "background")
+	for _, goal := range []string{"foreground", "never started"} {
+		f.Spawn(s, "call-"+goal, goal)
+	}
+	f.Bind(s, "call-foreground", "foreground")
+	f.Spawn(projecttest.Agent("foreground"), "call-nested", "nested")
+	_, err := turns.Begin(f.Ctx, f.Project, s, turns.Prompt{ID: "n", Text: "<task-notification>"})
+	require.NoError(t, err)
+	assert.NotContains(t, strings.Join(f.Draw(), "\n"), "blocked", "only a person interrupts")
+	for _, id := range []string{"b", "c"} {
+		f.Prompt(s, id, "wait, not so")
+		assert.Equal(t, []string{
+			"in_progress work", "  in_progress background", "  blocked foreground: (stopped before it was finished)",
+			"    blocked nested: (stopped before it was finished)", "  blocked never started: (stopped before it was finished)",
+		}, f.Draw())
+	}
+	f.EndChild(s, projecttest.Completed("foreground", "DONE AFTER ALL"))
+	f.EndChild(s, projecttest.Completed("background", "FOUND"))
+	assert.Equal(t, []string{
+		"in_progress work", "  completed background: FOUND", "  completed foreground: DONE AFTER ALL",
+		"    blocked nested: (stopped before it was finished)", "  blocked never started: (stopped before it was finished)",
+	}, f.Draw())
 }

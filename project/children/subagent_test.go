@@ -1,6 +1,7 @@
 package children_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -8,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/core"
+	"flame/project/autonomy"
 	"flame/project/children"
 	"flame/project/projecttest"
 	"flame/project/stack"
@@ -148,16 +150,25 @@ func TestCompleteSubagentByHand(t *testing.T) {
 	require.ErrorIs(t, err, core.ErrInvalid, "a session without a frame")
 }
 
-func TestWithIntegrationOffEveryChildGetsAFrameUntracked(t *testing.T) {
+func TestWithIntegrationOffNoChildGetsAFrame(t *testing.T) {
 	t.Parallel()
 	f := projecttest.New(t)
 	off := false
 	_, err := children.Configure(f.Ctx, f.Project, projecttest.Host("s"), children.Patch{Enabled: &off}, "", "")
 	require.NoError(t, err)
 	f.Push(projecttest.Host("s"), "work")
-	session := f.StartChild("c", "anything")
-	assert.True(t, session.HasFrame())
-	assert.False(t, session.Tracked)
+	f.Spawn(projecttest.Host("s"), "call", "look")
+	f.Bind(projecttest.Host("s"), "call", "c1")
+	assert.False(t, f.StartChild("c2", "a subagent").HasFrame())
+	for _, child := range []string{"c1", "c2", "never seen"} {
+		require.NoError(t, autonomy.NoteFiles(f.Ctx, f.Project, projecttest.Agent(child), []string{"a.go"}))
+		f.Prompt(projecttest.Agent(child), "m1", "go on")
+		f.EndChild(projecttest.Host("s"), projecttest.Completed(child, "FOUND"))
+	}
+	assert.Equal(t, []string{"in_progress Session s", "  in_progress work"}, f.Draw())
+	assert.Zero(t, stats(f).TotalDetected)
+	asked := f.Push(projecttest.Agent("c1"), "by its own will")
+	assert.Equal(t, f.Current(projecttest.Host("s")), asked.Parent)
 }
 
 func TestASubagentNobodyAnnouncedWorksBelowItsParent(t *testing.T) {
@@ -191,6 +202,21 @@ func TestCompletedSubagentsAreForgottenAfterAnHour(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, all.Sessions, 1)
 	assert.Equal(t, "new", all.Sessions[0].ID)
+}
+
+func TestAForgottenSubagentGoesOnWithItsGoal(t *testing.T) {
+	t.Parallel()
+	f := projecttest.Working(t)
+	f.SpawnAll(projecttest.Host("s"), "old", "new")
+	f.EndChild(projecttest.Host("s"), projecttest.Completed("old", "FOUND"))
+	f.Clock += core.Millis((2 * time.Hour).Milliseconds())
+	require.NoError(t, turns.End(f.Ctx, f.Project, projecttest.Agent("new"), turns.Turn{}))
+	_, err := children.Continue(f.Ctx, f.Project, projecttest.Host("s"), "old", 0)
+	require.NoError(t, err)
+	assert.Contains(t, f.Draw(), "  in_progress old (continued)")
+	f.EndChild(projecttest.Host("s"), projecttest.Completed("old", "MORE"))
+	assert.Equal(t, 1, slices.Index(f.Draw(), "  completed old: FOUND"))
+	assert.Contains(t, f.Draw(), "  completed old (continued): MORE")
 }
 
 func TestSubagentSettingsAreKeptAllOrNothing(t *testing.T) {

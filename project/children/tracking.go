@@ -47,44 +47,55 @@ func countEnd(s *project.Step, how project.Ending) error {
 	}))
 }
 
-// register makes the caller's session a tracked subagent, if tracking is enabled. framed
-// says that it has a frame already.
-func register(s *project.Step, framed bool) error {
-	config, err := s.SubagentConfig()
-	if err != nil || !config.Enabled || s.Session.Tracked {
-		return err
-	}
-	patterns, _ := core.CompilePatterns(config.SubagentPatterns)
-	s.Session.Tracked = true
-	s.Session.IsSubagent = patterns.Match(s.Session.Title)
-	err = countSubagents(s, func(c *core.SubagentStats) {
+// countDetected counts a child that was seen, and its frame if it has one.
+func countDetected(s *project.Step, framed bool) error {
+	return countSubagents(s, func(c *core.SubagentStats) {
 		c.TotalDetected++
 		if framed {
 			c.FramesCreated++
 		}
 	})
-	if err != nil {
-		return err
-	}
-	return s.Emit(core.SubagentDetected, s.Session.Root, map[string]any{"title": s.Session.Title, "matched": s.Session.IsSubagent})
 }
 
-// track begins to track the caller's session as a child of frame parent.
+// watch makes the caller's session a tracked subagent, if it is to be watched.
+func watch(s *project.Step, watched bool) error {
+	config, err := s.SubagentConfig()
+	if err != nil || !watched || s.Session.Tracked {
+		return err
+	}
+	s.Session.Tracked, s.Session.IsSubagent = true, matches(config, s.Session.Title)
+	return nil
+}
+
+// matches reports whether a title is that of a subagent. Patterns that cannot be used
+// match nothing.
+func matches(config core.SubagentConfig, title string) bool {
+	patterns, _ := core.CompilePatterns(config.SubagentPatterns)
+	return patterns.Match(title)
+}
+
+// track begins to track the caller's session as a child of frame parent, unless the
+// settings say that flame watches no children.
 func track(s *project.Step, parent string) error {
 	if s.Session.Title == "" {
 		s.Session.Title = "Subagent task"
 	}
 	config, err := s.SubagentConfig()
-	if err != nil {
+	if err != nil || !config.Enabled {
 		return err
 	}
-	if !config.Enabled {
-		return makeChild(s, parent)
-	}
-	if err := register(s, false); err != nil || !s.Session.IsSubagent {
+	if err := watch(s, true); err != nil {
 		return err
 	}
-	return makeTrackedFrame(s, parent)
+	if s.Session.IsSubagent {
+		if err := makeChild(s, parent); err != nil {
+			return err
+		}
+	}
+	if err := countDetected(s, s.Session.IsSubagent); err != nil {
+		return err
+	}
+	return s.Emit(core.SubagentDetected, s.Session.Root, map[string]any{"title": s.Session.Title, "matched": s.Session.IsSubagent})
 }
 
 // tryHeuristics gives a tracked session a frame if it has lasted long enough and

@@ -58,13 +58,13 @@ func (f *Fixture) Bind(by project.Caller, call, child string) {
 	require.True(f.T, known)
 }
 
-// SpawnAll starts children of a session. Each has its goal as the id of its own,
+// SpawnAll starts children of a session in the background. Each has its goal as the id of its own,
 // and "call-" before that as its call.
 func (f *Fixture) SpawnAll(by project.Caller, goals ...string) {
 	f.T.Helper()
 	for _, goal := range goals {
 		f.Spawn(by, "call-"+goal, goal)
-		f.Bind(by, "call-"+goal, goal)
+		require.NoError(f.T, children.Launched(f.Ctx, f.Project, by, "call-"+goal, goal))
 	}
 }
 

@@ -115,9 +115,9 @@ func (f *Fixture) Plan(by project.Caller, under string, goals ...string) []core.
 	for _, goal := range goals {
 		children = append(children, stack.PlannedChild{Goal: goal})
 	}
-	_, planned, err := stack.Plan(f.Ctx, f.Project, by, under, children)
+	plan, err := stack.Plan(f.Ctx, f.Project, by, under, children)
 	require.NoError(f.T, err)
-	return planned
+	return plan.Frames
 }
 
 // Activate activates a frame.

@@ -106,6 +106,9 @@ func takeIn(s *project.Step, prompt Prompt) error {
 	case s.Session.Parent != "":
 		return children.Resume(s)
 	}
+	if err := children.Interrupt(s); err != nil {
+		return err
+	}
 	frame, err := nameRoot(s, prompt.Text)
 	if err != nil || frame == "" {
 		return err
