@@ -31,7 +31,7 @@ func newPlan(a *app.App) *cobra.Command {
 					return err
 				}
 				if len(plan.There) > 0 {
-					a.Note("planned or in progress there already: " + strings.Join(plan.There, ", "))
+					a.Note(render.Count(len(plan.There), "frame") + " planned or in progress there already: " + strings.Join(plan.There[:min(len(plan.There), 5)], ", "))
 				}
 				return a.Out.Frames(plan.Frames, render.ShortFrames(plan.Frames))
 			})

@@ -21,7 +21,9 @@ import (
 func planTools(p *project.Project) []Tool {
 	d := planDoor{p}
 	return slices.Concat(
-		[]Tool{define(op.Plan, "Plan one piece of work for later, below the current frame or parentSessionID. A goal that is open there is not planned twice.", writes, d.plan)},
+		[]Tool{define(op.Plan,
+			"Plan one piece of work for later, below the current frame or parentSessionID. A goal that is open there is not planned twice.",
+			writes, d.plan)},
 		always(
 			define(op.PlanChildren,
 				"Plan several pieces of work at once, in order; a goal open there is not planned twice. Use it to break down a larger task, then "+
