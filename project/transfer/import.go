@@ -77,8 +77,41 @@ func importState(ctx context.Context, p *project.Project, state State, take func
 		done.Unchanged += part.Unchanged
 		done.Kept = append(done.Kept, part.Kept...)
 	})
-	return done, err
+	if err != nil || done.Added == 0 {
+		return done, err
+	}
+	return done, activate(ctx, p, state.ActiveFrameID)
 }
+
+// activate makes the frame that was active where the state comes from current for people
+// at a shell, unless work is going on elsewhere.
+func activate(ctx context.Context, p *project.Project, active string) error {
+	return p.Store.Update(ctx, func(tx project.Tx) error {
+		frame, err := tx.Frame(active)
+		if err != nil || frame.Status != core.InProgress {
+			return project.IgnoreMissing(err)
+		}
+		recent, err := tx.FindSessions(project.SessionQuery{Limit: maxRecent})
+		if err != nil {
+			return err
+		}
+		s := p.Step(tx, project.Caller{})
+		for _, session := range recent {
+			if open, err := s.NearestOpen(session.Current); open != "" || err != nil {
+				return err
+			}
+		}
+		shell := core.Session{ID: project.CommandLine, Host: project.CommandLine, State: core.SessionActive, CreatedAt: s.Now}
+		if known, err := tx.Session(shell.ID); err == nil {
+			shell = known
+		}
+		shell.Current, shell.LastActivityAt = active, s.Now
+		return tx.SaveSession(shell)
+	})
+}
+
+// maxRecent is how many sessions are looked at for one that works in a frame.
+const maxRecent = 20
 
 func importFrame(tx project.Tx, f StateFrame, done *Imported) error {
 	have, err := tx.Frame(f.SessionID)

@@ -211,3 +211,22 @@ func TestStatsAddUpUsage(t *testing.T) {
 	assert.Equal(t, 4, stats.Frames[core.InProgress])
 	assert.Equal(t, map[string]int{"active": 1}, stats.Sessions)
 }
+
+func TestWhichFrameWasActiveComesAlong(t *testing.T) {
+	t.Parallel()
+	from, to := projecttest.New(t), projecttest.New(t)
+	active := from.Push(projecttest.Host("mine"), "active")
+	from.Push(projecttest.Host("other"), "changed last")
+	dir := t.TempDir()
+	_, err := transfer.Export(from.Ctx, from.Project, projecttest.Host("mine"), dir)
+	require.NoError(t, err)
+	for range 2 {
+		_, err = transfer.Import(to.Ctx, to.Project, dir)
+		require.NoError(t, err)
+		assert.Equal(t, active.ID, to.Current(projecttest.Shell))
+	}
+	own := to.Push(projecttest.Host("s"), "own work")
+	_, err = transfer.Import(to.Ctx, to.Project, dir)
+	require.NoError(t, err)
+	assert.Equal(t, own.ID, to.Current(projecttest.Shell), "an import moves nobody who works")
+}
