@@ -19,6 +19,7 @@ type Change struct {
 	Frame     Frame // as it is now
 	Relation  Relation
 	Ended     bool     // it has just ended, so its summary is shown
+	Composed  bool     // that summary is composed of what was done below it
 	Decisions []string // made in it
 	By        string   // the rule of flame that made the change ("autonomy", ...); empty for people and agents
 }
@@ -56,7 +57,11 @@ func BuildChanges(current string, changes []Change, maxChars int) string {
 func (c *Change) element() element {
 	fields := []field{goalField(&c.Frame)}
 	if c.Ended {
-		fields = append(fields, field{tag: "summary", text: c.Frame.Summary, share: 0.7, mark: cutMark})
+		summary := field{tag: "summary", text: c.Frame.Summary, share: 0.7, mark: cutMark}
+		if c.Composed {
+			summary.attrs = composedAttr
+		}
+		fields = append(fields, summary)
 	}
 	fields = append(fields, field{tag: "decisions", text: strings.Join(c.Decisions, "; "), share: 0.5, mark: decisionsMark})
 	e := newElement("  ", "frame", &c.Frame, fields)

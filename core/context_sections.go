@@ -117,7 +117,7 @@ func (c *composer) entry(f *candidate, told map[string]bool, quota int) element 
 	f.tells = untold(f.frame.Decisions, told)
 	e := c.element("    ", "frame", f.frame, frameFields(f.frame, f.tells, quota))
 	if c.composed[f.frame.ID] != nil {
-		e.fields[1].attrs = ` composed="true"`
+		e.fields[1].attrs = composedAttr
 	}
 	return e
 }

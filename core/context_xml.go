@@ -17,6 +17,9 @@ const (
 // truncatedAttr marks an element whose text was cut.
 const truncatedAttr = ` truncated="true"`
 
+// composedAttr marks a summary that is composed of what was done below its frame.
+const composedAttr = ` composed="true"`
+
 const (
 	// minField is the shortest text, in UTF-16 code units, worth printing.
 	minField = 8

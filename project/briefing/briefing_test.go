@@ -235,3 +235,17 @@ func TestABriefingKeepsItsLimitAndItsForm(t *testing.T) {
 	assert.LessOrEqual(t, len(utf16.Encode([]rune(full))), 9_500)
 	assert.Equal(t, 1, strings.Count(full, "</flame-context>"))
 }
+
+func TestNewsOfAFrameWithoutSummaryHasAComposedOne(t *testing.T) {
+	t.Parallel()
+	f := projecttest.New(t)
+	by := projecttest.Host("s")
+	f.Push(by, "work")
+	part := f.Push(by, "part")
+	f.Push(by, "INNER")
+	f.Pop(by, "INNER_SUMMARY")
+	f.Prompt(by, "1", "go on")
+	_, err := stack.Pop(f.Ctx, f.Project, projecttest.Shell, stack.PopArgs{Status: core.Completed, Frame: part.ID})
+	require.NoError(t, err)
+	assert.Contains(t, f.Prompt(by, "2", "and?"), `<summary composed="true">- INNER: INNER_SUMMARY</summary>`)
+}

@@ -68,7 +68,28 @@ func news(s *project.Step, since int64, known string) (told []core.Change, err e
 			told = append(told, *change)
 		}
 	}
-	return told, nil
+	return told, composeSummaries(s, told)
+}
+
+// composeSummaries gives changes whose frames ended without a summary a composed one.
+func composeSummaries(s *project.Step, changes []core.Change) error {
+	var ended []core.Frame
+	for _, change := range changes {
+		if change.Ended {
+			ended = append(ended, change.Frame)
+		}
+	}
+	outcomes, err := project.Outcomes(s.Tx, ended)
+	if err != nil {
+		return err
+	}
+	for i := range changes {
+		f := &changes[i].Frame
+		if summary := outcomes.Compose(f, map[string]bool{}); summary != "" {
+			f.Summary, changes[i].Composed = summary, true
+		}
+	}
+	return nil
 }
 
 // changes summarizes events by frame, in the order in which frames first occur, as far
