@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"os"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -10,6 +11,7 @@ import (
 	"flame/cli/app"
 	"flame/cli/doctor"
 	"flame/cli/flags"
+	"flame/config"
 	"flame/core"
 	"flame/project"
 	"flame/render"
@@ -54,7 +56,8 @@ func (c checkup) doctor(ctx context.Context) error {
 		warnings = append(warnings, *warning)
 	}
 	findings := doctor.Doctor{
-		Version: c.app.Version, Warnings: warnings, Hosts: c.app.Hosts, Candidates: c.app.Candidates(ctx, at),
+		Version: c.app.Version, Warnings: warnings, Unknown: config.UnknownIn(os.Environ(), core.AgentVariable),
+		Hosts: c.app.Hosts, Candidates: c.app.Candidates(ctx, at),
 		Check: c.app.Check, Open: c.app.Open, Agents: c.app.Agents, Catalog: c.app.Catalog,
 	}.Findings(ctx, at)
 	if err := c.app.Out.Print(findings, render.Findings(findings)); err != nil {

@@ -67,6 +67,7 @@ type Installation struct {
 	Scope   Scope
 	Where   string // the file or folder that holds it
 	Current bool   // it is what this flame would install
+	Off     bool   // the user has turned it off in the host
 }
 
 // A Registration is an entry for flame that no setup made.

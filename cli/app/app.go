@@ -145,11 +145,21 @@ func (a *App) At(at place.Place, longLived bool, f func(*project.Project) error)
 	if err != nil {
 		return err
 	}
+	first := at.Alone && !a.there(at)
 	err = errors.Join(f(p), closeProject())
+	if first && a.there(at) {
+		a.Note(fmt.Sprintf("%s is in no project: neither it nor a folder above has a .git or .flame of yours, so the frames are kept for this folder alone", at.Dir))
+	}
 	if notice := at.Data.Notice(); notice != "" {
 		a.Note(notice)
 	}
 	return err
+}
+
+// there reports whether a place has data.
+func (a *App) there(at place.Place) bool {
+	there, err := at.Data.Ready(context.Background(), false)
+	return there && err == nil
 }
 
 // WithAgents opens the agents of a place for f.

@@ -10,7 +10,9 @@ import (
 	"strings"
 
 	"github.com/samber/lo"
+	"golang.org/x/sys/unix"
 
+	"flame/config/env"
 	"flame/core"
 	"flame/project/place"
 )
@@ -25,7 +27,7 @@ func (d Doctor) checkData(ctx context.Context, at place.Place) []core.Finding {
 	if there {
 		findings = append(d.Check(ctx, at), checkRoom(at.Data.Path)...)
 	} else {
-		findings = append(findings, core.Finding{What: "there is no data yet; the first write makes " + at.Data.Path})
+		findings = append(findings, checkMakable(at.Data.Path))
 	}
 	if notice := at.Data.Notice(); notice != "" {
 		findings = append(findings, core.Finding{What: notice, Hint: "`flame projects` lists all existing data"})
@@ -34,6 +36,23 @@ func (d Doctor) checkData(ctx context.Context, at place.Place) []core.Finding {
 		findings = append(findings, core.Finding{What: MayBeOurs(kept), Hint: "`flame where --adopt " + kept.Name + "` takes it over"})
 	}
 	return findings
+}
+
+// checkMakable says whether the data folder can be made.
+func checkMakable(data string) core.Finding {
+	dir := filepath.Dir(data)
+	for parent := filepath.Dir(dir); dir != parent; dir, parent = parent, filepath.Dir(parent) {
+		if _, err := os.Stat(dir); err == nil {
+			break
+		}
+	}
+	if err := unix.Access(dir, unix.W_OK|unix.X_OK); err != nil {
+		return core.Finding{
+			What: fmt.Sprintf("there is no data yet, and none can be made in %s: %v", dir, err),
+			Hint: "make that folder writable, or name another by " + env.Dir, Broken: true,
+		}
+	}
+	return core.Finding{What: "there is no data yet; the first write makes " + data}
 }
 
 // maxShipped is how many names a finding lists.

@@ -22,6 +22,7 @@ import (
 type Doctor struct {
 	Version    string
 	Warnings   []config.Warning // of settings that could not be used
+	Unknown    []config.Unknown // variables that look like settings
 	Hosts      hosts.Registry
 	Candidates []place.Kept // data that may be the project's from before it was moved
 
@@ -36,6 +37,13 @@ func (d Doctor) Findings(ctx context.Context, at place.Place) []core.Finding {
 	findings := []core.Finding{{What: fmt.Sprintf("flame %s, project %s", d.Version, at.Dir)}}
 	for _, w := range d.Warnings {
 		findings = append(findings, core.Finding{What: w.String(), Hint: "correct the variable or unset it", Broken: true})
+	}
+	for _, u := range d.Unknown {
+		f := core.Finding{What: u.Name + " is no setting of flame", Hint: "`flame config` lists them all"}
+		if u.Near != "" {
+			f.Hint = "it is ignored; did you mean " + u.Near + "? `flame config` lists them all"
+		}
+		findings = append(findings, f)
 	}
 	findings = append(findings, d.checkData(ctx, at)...)
 	findings = append(findings, d.checkEvents(ctx, at)...)

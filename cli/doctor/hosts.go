@@ -37,7 +37,10 @@ func checkHost(ctx context.Context, h hosts.Host, machine hosts.Machine, links m
 	findings = append(findings, core.Finding{What: where})
 	for _, in := range status.Installed {
 		f := core.Finding{What: fmt.Sprintf("%s: set up for the %s by %s", h.Name, in.Scope, in.Where)}
-		if !in.Current {
+		if in.Off {
+			f.What += ", and turned off there"
+			f.Hint = "none of its hooks runs; `flame setup " + h.Name + " --scope " + string(in.Scope) + "` turns it on again"
+		} else if !in.Current {
 			f.Hint = "it is another version; `flame setup " + h.Name + " --scope " + string(in.Scope) + "` brings it up to date"
 		}
 		findings = append(findings, f)

@@ -204,6 +204,36 @@ func TestRemoveUndoesInstall(t *testing.T) {
 	assert.NoDirExists(t, filepath.Join(s.Machine.DataHome(), "flame"))
 }
 
+func TestRemoveLeavesNoEmptySettings(t *testing.T) {
+	t.Parallel()
+	for left, stays := range map[string]bool{
+		`{}`: false, `{"enabledPlugins": {}}`: false, `{"enabledPlugins": {}, "model": "opus"}`: true, `{"enabledPlugins": {"x@y": true}}`: true,
+	} {
+		claude := &fakeClaude{}
+		s := claudecode.Client{Machine: machine(t, claude)}
+		install(t, s, hosts.Project)
+		file := filepath.Join(s.Machine.ProjectDir, ".claude", "settings.json")
+		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
+		require.NoError(t, os.WriteFile(file, []byte(left), 0o600)) // as the client leaves it
+		remove(t, s, hosts.Project)
+		if stays {
+			assert.FileExists(t, file, left)
+		} else {
+			assert.NoDirExists(t, filepath.Dir(file), left)
+		}
+	}
+}
+
+func TestStatusTellsThatThePluginIsOff(t *testing.T) {
+	t.Parallel()
+	claude := &fakeClaude{}
+	s := claudecode.Client{Machine: machine(t, claude)}
+	install(t, s, hosts.User)
+	assert.False(t, status(t, s).Installed[0].Off)
+	claude.plugins[0]["enabled"] = false
+	assert.True(t, status(t, s).Installed[0].Off)
+}
+
 func TestRemoveForgetsProjectsThatAreGone(t *testing.T) {
 	t.Parallel()
 	claude := &fakeClaude{}

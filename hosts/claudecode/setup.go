@@ -2,6 +2,7 @@ package claudecode
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -73,7 +74,7 @@ func (h Client) Remove(ctx context.Context, scope hosts.Scope) ([]hosts.Step, er
 			return nil, err
 		}
 		if _, found := h.installed(plugins, scope); found {
-			steps = append(steps, claude.step("plugin", "uninstall", pluginName, "--scope", string(scope)))
+			steps = append(steps, h.tidily(scope, claude.step("plugin", "uninstall", pluginName, "--scope", string(scope))))
 		}
 		if h.usedBeside(plugins, scope) {
 			return steps, nil
@@ -116,7 +117,7 @@ func (h Client) Status(ctx context.Context) (hosts.Status, error) {
 		switch {
 		case p.ID == pluginName:
 			status.Installed = append(status.Installed, hosts.Installation{
-				Scope: p.Scope, Where: p.where(), Current: written && p.Version == version,
+				Scope: p.Scope, Where: p.where(), Current: written && p.Version == version, Off: !p.Enabled,
 			})
 		case p.isFlame():
 			status.ByHand = append(status.ByHand, hosts.Registration{
@@ -125,6 +126,38 @@ func (h Client) Status(ctx context.Context) (hosts.Status, error) {
 		}
 	}
 	return status, nil
+}
+
+// tidily returns a step after which the project has no settings file that the client made
+// for the plugin and left with nothing in it.
+func (h Client) tidily(scope hosts.Scope, step hosts.Step) hosts.Step {
+	if scope != hosts.Project {
+		return step
+	}
+	uninstall := step.Do
+	step.Do = func(ctx context.Context) error {
+		if err := uninstall(ctx); err != nil {
+			return err
+		}
+		file := filepath.Join(h.Machine.ProjectDir, ".claude", "settings.json")
+		raw, err := os.ReadFile(file)
+		var settings, plugins map[string]json.RawMessage
+		if err != nil || json.Unmarshal(raw, &settings) != nil {
+			return nil // there is none, or it is not for us to judge
+		}
+		if json.Unmarshal(settings["enabledPlugins"], &plugins) == nil && len(plugins) == 0 {
+			delete(settings, "enabledPlugins")
+		}
+		if len(settings) > 0 {
+			return nil
+		}
+		if err := os.Remove(file); err != nil {
+			return err
+		}
+		_ = os.Remove(filepath.Dir(file)) // unless there is more in it
+		return nil
+	}
+	return step
 }
 
 // mayWrite refuses a scope whose settings Claude Code would write outside the

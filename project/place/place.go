@@ -19,7 +19,8 @@ type Place struct {
 	Dir      string // the project's folder: of a worktree, its main checkout or bare repository
 	Worktree string // the checkout in use, which artifacts are relative to
 
-	Data *Folder // the project's data; nil until its place is known, see FolderOf
+	Alone bool    // nothing marks the folder as a project: it is one for lack of a better
+	Data  *Folder // the project's data; nil until its place is known, see FolderOf
 }
 
 // At returns the place of a project whose folder is known.
@@ -43,7 +44,8 @@ func Locate(start, home string) (Place, error) {
 			return place, nil
 		}
 	}
-	return At(start), nil
+	_, marked := placeAt(start) // home may be a project by itself
+	return Place{Dir: start, Worktree: start, Alone: !marked}, nil
 }
 
 // Given returns the place of the project in dir, which the user named. If start is in

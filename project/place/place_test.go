@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"testing"
 
@@ -72,6 +73,7 @@ func TestLocateFindsTheProject(t *testing.T) {
 	s.dir("home/pipe")
 	require.NoError(t, syscall.Mkfifo(s.path("home/pipe/.git"), 0o600))
 
+	alone := []string{"home/linked/x", "home/nothing/x", "else/x"} // nothing marks these as projects
 	tests := map[string]struct{ start, dir, worktree string }{
 		"a repository":   {"home/repo", "home/repo", "home/repo"},
 		"a folder in it": {"home/repo/a/b", "home/repo", "home/repo"},
@@ -92,7 +94,7 @@ func TestLocateFindsTheProject(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			found, err := place.Locate(s.dir(tt.start), s.path("home"))
 			require.NoError(t, err)
-			assert.Equal(t, place.Place{Dir: s.path(tt.dir), Worktree: s.path(tt.worktree)}, found)
+			assert.Equal(t, place.Place{Dir: s.path(tt.dir), Worktree: s.path(tt.worktree), Alone: slices.Contains(alone, tt.dir)}, found)
 		})
 	}
 	_, err := place.Locate(s.path("missing"), s.path("home"))
@@ -110,7 +112,8 @@ func TestAnotherUsersRepositoryAboveDoesNotCount(t *testing.T) {
 		require.NoError(t, os.Chown(s.path("shared/"+marker), 12345, 12345))
 		found, err := place.Locate(s.dir("shared/mine"), s.path("home"))
 		require.NoError(t, err)
-		assert.Equal(t, place.At(s.path("shared/mine")), found, marker)
+		mine := s.path("shared/mine")
+		assert.Equal(t, place.Place{Dir: mine, Worktree: mine, Alone: true}, found, marker)
 	}
 }
 
