@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -105,6 +106,28 @@ func TestOpenCodeLosesNothingWhereFlameFails(t *testing.T) {
 				return
 			}
 			u.isTrio()
+		})
+	}
+}
+
+// A host that is stopped in the middle of its work tells nothing of that itself.
+func TestASessionWhoseHostIsStoppedEnds(t *testing.T) {
+	t.Parallel()
+	signals := map[string]os.Signal{"Ctrl-C": os.Interrupt, "SIGTERM": syscall.SIGTERM, "kill -9": os.Kill}
+	for name, signal := range signals {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			u := newUser(t, openCode)
+			u.must(u.flame, "setup", openCode)
+			waiting := model.Tool{Name: "bash", Input: map[string]any{"command": "sleep 60", "description": "wait"}}
+			u.model.Play(model.Script{asked("main", "MAINWORK", model.Turn{Tools: []model.Tool{waiting}}, model.Turn{Text: "MAIN-RESULT"})})
+			cmd := u.command(t.Context(), "opencode", "run", "--format", "json", "MAINWORK please")
+			cmd.SysProcAttr.Setpgid = true // as a shell does with what it runs
+			require.NoError(t, cmd.Start())
+			require.Eventually(t, func() bool { return strings.Contains(u.must(u.flame, "tree"), "MAINWORK please") }, time.Minute, 200*time.Millisecond)
+			require.NoError(t, syscall.Kill(-cmd.Process.Pid, signal.(syscall.Signal)))
+			_ = cmd.Wait() // it was stopped
+			require.Eventually(t, func() bool { return u.frame("MAINWORK please").Status == "blocked" }, time.Minute, 200*time.Millisecond)
 		})
 	}
 }

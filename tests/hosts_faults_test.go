@@ -3,6 +3,7 @@ package tests
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -49,6 +50,12 @@ func TestAHostGoesOnWhateverFlameDoes(t *testing.T) {
 				started := time.Now()
 				assert.Contains(t, u.ask(client, "A question"), "THE-ANSWER")
 				t.Log(time.Since(started))
+				if fault == "locked" {
+					require.Eventually(t, func() bool {
+						tree, _, _ := u.run(u.flame, "tree") // fails while the lock is held
+						return strings.Contains(tree, "A question")
+					}, time.Minute, 200*time.Millisecond, "the prompt is taken in later")
+				}
 			})
 		}
 	}
