@@ -85,10 +85,17 @@ class Stream {
   start(flame) {
     if (this.flame || this.waits) return
     const pause = limits.pauses[Math.min(this.starts++, limits.pauses.length - 1)]
-    if (pause) {
-      this.waits = setTimeout(() => { this.waits = undefined; this.begin(flame) }, pause)
-      this.waits.unref?.()
-    } else this.begin(flame)
+    const begin = () => {
+      this.waits = undefined
+      try {
+        this.begin(flame)
+      } catch {
+        this.flame = undefined // no process can be had; the next event tries again
+      }
+    }
+    if (!pause) return begin()
+    this.waits = setTimeout(begin, pause)
+    this.waits.unref?.()
   }
 
   begin(flame) {
