@@ -17,6 +17,7 @@ type FoldMessage struct {
 	// results of tools that the previous message called. If the user's words
 	// stand beside them it is false, and the previous message is Open.
 	Answers bool
+	Host    bool       // the user's in name only: the host says something
 	Open    bool       // must stay: one of its tools has not ended
 	Moves   []FoldMove // its successful calls of flame, in order
 	Text    string     // an assistant's words; the last FoldQuote characters suffice
@@ -134,7 +135,8 @@ func newFolding(history []FoldMessage, frames []FoldFrame) *folding {
 func (f *folding) mustStay(i int) bool {
 	m := &f.history[i]
 	ofOpen := func(move FoldMove) bool { return !f.frames[move.Frame].over() }
-	return i == 0 || m.Summary || m.Open || f.heads[i] == i && m.Role != RoleAssistant || slices.ContainsFunc(m.Moves, ofOpen)
+	words := f.heads[i] == i && m.Role != RoleAssistant && !(m.Host && m.Role == RoleUser)
+	return i == 0 || m.Summary || m.Open || words || slices.ContainsFunc(m.Moves, ofOpen)
 }
 
 // speaks reports whether a message is one of the user or the assistant, not
@@ -189,7 +191,7 @@ func (f *folding) result() (folded Folded) {
 		for _, s := range stubs[i] {
 			folded.Notes = append(folded.Notes, FoldNote{m.ID, f.stub(s)})
 		}
-		if s := f.owners[i]; s != nil && s.folds && f.speaks(i) && m.Role == RoleUser && !m.Summary {
+		if s := f.owners[i]; s != nil && s.folds && f.speaks(i) && m.Role == RoleUser && !m.Host && !m.Summary {
 			folded.Notes = append(folded.Notes, FoldNote{m.ID, f.saidIn(s, i)})
 		}
 	}

@@ -44,6 +44,8 @@ func speak(m core.FoldMessage, word string) core.FoldMessage {
 	switch word {
 	case "u", "r":
 		m.Role, m.Answers = core.RoleUser, word == "r"
+	case "h":
+		m.Role, m.Host = core.RoleUser, true
 	case "x":
 		m.Role = core.RoleOther
 	case "s":
@@ -116,6 +118,7 @@ func TestFold(t *testing.T) {
 		"push and pop in one message fold nothing":                          {"u a +A-A a", "A", "", ""},
 		"a pop in the last round folds nothing yet":                         {"u +A a -A", "A", "", ""},
 		"nor does one with only its results behind it":                      {"u +A r a r -A r", "A", "", ""},
+		"what the host says for the user goes":                              {"u +A a h a -A a", "A", "2 3 4", ""},
 		"a user's message after the pop makes it fold":                      {"u +A a -A u", "A", "2", ""},
 		"a message of no known role stays and is no round":                  {"u +A x a -A x", "A", "", ""},
 		"a message of no known role stays inside a frame":                   {"u +A x a -A a", "A", "3", ""},

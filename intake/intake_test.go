@@ -144,7 +144,7 @@ func TestWhatNeedsNoChangeIsAnsweredInTime(t *testing.T) {
 	t.Parallel()
 	s := newStation(t)
 	s.handle("opencode", prompt("s", "m1", "Work"))
-	const request = `{"event": "messages.transform", "session": "s", "first": true, "messages": [{"id": "m1", "role": "user", "time": 1}],
+	const request = `{"event": "messages.transform", "session": "s", "messages": [{"id": "m1", "role": "user", "time": 1}],
 		"usage": [{"id": "a", "at": 1, "in": 5}]}`
 	s.locked(func() {
 		assert.Empty(t, s.handle("opencode", request))

@@ -33,7 +33,6 @@ type event struct {
 	Running    []string        `json:"running"`  // children of the session that are still working
 	Sessions   []string        `json:"sessions"` // that end with the process
 
-	First      bool      `json:"first"`
 	Compacting bool      `json:"compacting"`
 	Messages   []message `json:"messages"`
 	Words      []words   `json:"words"` // that flame may not know of
@@ -56,6 +55,7 @@ type message struct {
 	Time    core.Millis `json:"time"`
 	Summary bool        `json:"summary"`
 	Open    bool        `json:"open"`
+	Host    bool        `json:"host"` // it is the host that speaks for the user
 	Tail    string      `json:"tail"`
 	Moves   []struct {
 		Kind  core.FoldKind `json:"kind"`
@@ -95,9 +95,9 @@ func (t task) ended() *children.Ended {
 
 // request returns the skeleton of a request in the form that flame processes.
 func (e event) request() turns.Request {
-	r := turns.Request{First: e.First, Compacting: e.Compacting, Usage: e.usages()}
+	r := turns.Request{Compacting: e.Compacting, Usage: e.usages()}
 	for _, m := range e.Messages {
-		folded := core.FoldMessage{ID: m.ID, Role: m.Role, Time: m.Time, Summary: m.Summary, Open: m.Open, Text: m.Tail}
+		folded := core.FoldMessage{ID: m.ID, Role: m.Role, Time: m.Time, Summary: m.Summary, Host: m.Host, Open: m.Open, Text: m.Tail}
 		for _, move := range m.Moves {
 			folded.Moves = append(folded.Moves, core.FoldMove{Kind: move.Kind, Frame: move.Frame})
 		}

@@ -173,7 +173,6 @@ class Session {
   busy = false
   background = false // a child whose end its parent has not heard of
   over = false // deleted
-  begun = false // flame has answered to a request of it
   compaction // "due" from its announcement, "writing" from its request on
   said = "" // the agent's newest words in the turn
   usage = [] // of answers of the model that flame was not told of
@@ -445,14 +444,12 @@ const attend = async (plugin, input, { messages }) => {
   s.compaction = s.compaction === "due" ? "writing" : undefined
   const { words, tasks } = untold(plugin, s, messages)
   const request = {
-    first: !s.begun && !s.compaction, compacting: Boolean(s.compaction), messages: messages.map((message) => skeleton(plugin, message)),
-    ...(words.length && { words }), ...(tasks.length && { tasks }),
+    compacting: Boolean(s.compaction), messages: messages.map((message) => skeleton(plugin, message)), ...(words.length && { words }), ...(tasks.length && { tasks }),
   }
   const answered = async (usage) => {
     const answer = await s.tell("messages.transform", { ...request, usage }, { passes: true })
     if (!answer) return
     s.edits = answer
-    s.begun ||= !request.compacting
     for (const key of [...words.map((w) => w.message), ...tasks.filter((t) => t.state).map((t) => t.child)]) s.heard.add(key)
     return answer
   }
@@ -498,7 +495,8 @@ const skeleton = (plugin, { info, parts }) => {
   const texts = parts.filter((part) => part.type === "text" && info.role === "assistant")
   return {
     id: info.id, role: info.role, time: info.time.created, summary: info.summary === true,
-    open: tools.some(({ state }) => state.status !== "completed" && state.status !== "error"),
+    open: !info.time.completed && tools.some(({ state }) => state.status !== "completed" && state.status !== "error"),
+    ...(info.role === "user" && parts.length && parts.every((part) => part.type === "text" && part.synthetic) && { host: true }),
     moves: tools.filter(({ tool, state }) => state.status === "completed" && plugin.isOurs(tool)).flatMap(moves),
     tail: texts.map((part) => part.text).join("\n").slice(-500).replace(/^[\udc00-\udfff]/, ""),
   }

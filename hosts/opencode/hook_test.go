@@ -202,19 +202,16 @@ func TestARequestIsFoldedAndToldTheNews(t *testing.T) {
 	frame := l.push("piece")
 	_, err := stack.Pop(context.Background(), l.p, l.caller(), stack.PopArgs{Status: core.Completed, Summary: "done"})
 	require.NoError(t, err)
-	const request = `"first": %first, "messages": [
+	const request = `"messages": [
 		{"id": "m1", "role": "user", "time": 1}, {"id": "a1", "role": "assistant", "time": 2, "moves": [{"kind": "enter", "frame": "%id"}]},
 		{"id": "a2", "role": "assistant", "time": 3}, {"id": "m2", "role": "user", "time": 4},
 		{"id": "a3", "role": "assistant", "time": 5, "moves": [{"kind": "leave", "frame": "%id"}]},
 		{"id": "a4", "role": "assistant", "time": 6}]`
-	fill := func(first string) string {
-		return strings.NewReplacer("%id", frame.ID, "%first", first).Replace(request)
-	}
 	var answer struct {
 		Drop           []string
 		Before, Append []struct{ Message, Text string }
 	}
-	told := l.tell("messages.transform", fill("true"))
+	told := l.tell("messages.transform", strings.ReplaceAll(request, "%id", frame.ID))
 	require.NoError(t, json.Unmarshal([]byte(told), &answer))
 	assert.Equal(t, []string{"a2"}, answer.Drop)
 	require.Len(t, answer.Before, 1)
@@ -222,7 +219,7 @@ func TestARequestIsFoldedAndToldTheNews(t *testing.T) {
 	require.Len(t, answer.Append, 1)
 	assert.Equal(t, "m2", answer.Append[0].Message)
 	assert.Contains(t, answer.Append[0].Text, "<flame-context")
-	assert.Equal(t, told, l.tell("messages.transform", fill("false")), "the same bytes again")
+	assert.Equal(t, told, l.tell("messages.transform", strings.ReplaceAll(request, "%id", frame.ID)), "the same bytes again")
 }
 
 func TestACompactionIsAskedForAndCaught(t *testing.T) {

@@ -82,11 +82,11 @@ func TestPluginTellsFlame(t *testing.T) {
 			 await request(message("a", "user", [])); said("s", "summary")
 			 event("session.compacted", { sessionID: "s" }); await request(message("a", "user", [])); said("s", "more words")`,
 			`[{"event": "session.compacting", "session": "s"},
-			  {"event": "messages.transform", "session": "s", "first": false, "compacting": true, "usage": [],
+			  {"event": "messages.transform", "session": "s", "compacting": true, "usage": [],
 			   "messages": [{"id": "a", "role": "user", "time": 5, "summary": false, "open": false, "moves": [], "tail": ""}]},
 			  {"event": "text.complete", "session": "s", "message": "m", "text": "summary"},
 			  {"event": "session.compacted", "session": "s"},
-			  {"event": "messages.transform", "session": "s", "first": true, "compacting": false, "usage": [],
+			  {"event": "messages.transform", "session": "s", "compacting": false, "usage": [],
 			   "messages": [{"id": "a", "role": "user", "time": 5, "summary": false, "open": false, "moves": [], "tail": ""}]}]`,
 		},
 		"of a session's deletion, and of nothing that comes after": {
@@ -147,7 +147,6 @@ func TestPluginEditsRequestsAsFlameAnswers(t *testing.T) {
 
 	requests := h.heard()
 	require.Len(t, requests, 2)
-	assert.Equal(t, []any{true, false}, []any{requests[0]["first"], requests[1]["first"]})
 	skeleton, err := json.Marshal(requests[0]["messages"])
 	require.NoError(t, err)
 	assert.JSONEq(t, `[
@@ -327,7 +326,6 @@ func TestPluginTellsUsageAgainThatFlameDidNotTake(t *testing.T) {
 	told := h.heard()
 	require.Len(t, told, 1, "a request that went out without an answer is not told again")
 	assert.Len(t, told[0]["usage"], 1)
-	assert.Equal(t, true, told[0]["first"], "one that was not answered does not count")
 }
 
 func TestPluginTellsTheNextFlameWhatHasNoAnswer(t *testing.T) {

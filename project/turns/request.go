@@ -13,7 +13,6 @@ import (
 
 // A Request is what a host is about to send to a session's model.
 type Request struct {
-	First      bool               // the first of its process: the session begins or resumes after a pause
 	Compacting bool               // it asks for a summary, so nothing new is inserted
 	History    []core.FoldMessage // oldest first
 	Prompts    []string           // ids of the messages in it that are the user's, or stand in for them
@@ -83,7 +82,7 @@ func undecided(s *project.Step, known briefing.Inserted, r Request) bool {
 // decide adds what the agent should know beside the newest prompt: its context if the
 // conversation begins, resumes or lost its past, else what changed.
 func decide(s *project.Step, known *briefing.Inserted, r Request) error {
-	again := known.Prompt != "" && r.First || known.Summary != r.Summary
+	again := known.Summary != r.Summary
 	begins := known.Prompt == ""
 	known.Prompt, known.Summary = r.prompt(), r.Summary
 	if given, err := briefing.TakeGiven(s); given || err != nil {

@@ -32,7 +32,7 @@ func TestEachPromptIsDecidedOnOnce(t *testing.T) {
 	t.Parallel()
 	f := projecttest.New(t)
 	require.NoError(t, turns.TakeIn(f.Ctx, f.Project, projecttest.Host("s"), turns.Prompt{ID: "m1", Text: "work", FromUser: true}))
-	assert.Empty(t, attend(f, projecttest.Host("s"), turns.Request{First: true}, "m1"), "nothing to tell")
+	assert.Empty(t, attend(f, projecttest.Host("s"), turns.Request{}, "m1"), "nothing to tell")
 	f.Push(projecttest.Host("s"), "deeper")
 	assert.Empty(t, attend(f, projecttest.Host("s"), turns.Request{}, "m1"), "its own calls are in its history")
 
@@ -48,25 +48,15 @@ func TestEachPromptIsDecidedOnOnce(t *testing.T) {
 	assert.Equal(t, told, attend(f, projecttest.Host("s"), turns.Request{Compacting: true}, "m1", "m2", "m4"), "a compaction adds nothing")
 }
 
-func TestTheContextComesBack(t *testing.T) {
+func TestTheContextComesBackAfterACompaction(t *testing.T) {
 	t.Parallel()
-	tests := map[string]turns.Request{
-		"in another process": {First: true},
-		"after a compaction": {Summary: "s1"},
-	}
-	for name, r := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			f := projecttest.New(t)
-			frame := f.Push(projecttest.Host("s"), "work")
-			attend(f, projecttest.Host("s"), turns.Request{First: true}, "m1")
-			told := attend(f, projecttest.Host("s"), r, "m2")
-			require.Len(t, told, 1, "what belonged to m1 went with it")
-			assert.Contains(t, told[0], `<current-frame id="`+frame.ID+`"`)
-			r.First = false
-			assert.Equal(t, told, attend(f, projecttest.Host("s"), r, "m2"))
-		})
-	}
+	f := projecttest.New(t)
+	frame := f.Push(projecttest.Host("s"), "work")
+	attend(f, projecttest.Host("s"), turns.Request{}, "m1")
+	told := attend(f, projecttest.Host("s"), turns.Request{Summary: "s1"}, "m2")
+	require.Len(t, told, 1, "what belonged to m1 went with it")
+	assert.Contains(t, told[0], `<current-frame id="`+frame.ID+`"`)
+	assert.Equal(t, told, attend(f, projecttest.Host("s"), turns.Request{Summary: "s1"}, "m2"))
 }
 
 func TestAChildsFirstRequestCarriesItsContext(t *testing.T) {
@@ -76,7 +66,7 @@ func TestAChildsFirstRequestCarriesItsContext(t *testing.T) {
 		f.Subagents.InjectParentContext = inject
 		f.Push(projecttest.Host("s"), "work")
 		frame := f.StartChild("c", "a subagent").Root
-		told := attend(f, projecttest.Child("c"), turns.Request{First: true}, "m1")
+		told := attend(f, projecttest.Child("c"), turns.Request{}, "m1")
 		if !inject {
 			assert.Empty(t, told)
 			continue
@@ -91,7 +81,7 @@ func TestInsertsGoWithTheirMessages(t *testing.T) {
 	f := projecttest.New(t)
 	f.Prompt(projecttest.Host("s"), "m0", "work")
 	frame := f.Push(projecttest.Host("s"), "piece")
-	attend(f, projecttest.Host("s"), turns.Request{First: true}, "m1")
+	attend(f, projecttest.Host("s"), turns.Request{}, "m1")
 	f.Decide(projecttest.Shell, frame.ID, "first")
 	attend(f, projecttest.Host("s"), turns.Request{}, "m1", "m2")
 	f.Decide(projecttest.Shell, frame.ID, "second")
@@ -118,7 +108,7 @@ func TestUsageOfARequestIsCountedOnce(t *testing.T) {
 func TestARequestOfASessionThatNobodyKnowsIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	f := projecttest.New(t)
-	assert.Empty(t, attend(f, projecttest.Host("s"), turns.Request{First: true, Summary: "s1"}, "m1"))
+	assert.Empty(t, attend(f, projecttest.Host("s"), turns.Request{Summary: "s1"}, "m1"))
 	assert.NoDirExists(t, f.Data)
 }
 
@@ -181,7 +171,7 @@ func TestTheFirstSessionOfAnAgentsProcessIsTheAgents(t *testing.T) {
 	assert.Equal(t, root.ID, f.Get(made.Frame.ID).Parent)
 	assert.Equal(t, "ses_1", f.Get(made.Frame.ID).Session)
 
-	a, err := turns.Amend(f.Ctx, f.Project, inside, turns.Request{First: true, Prompts: []string{"m1"}})
+	a, err := turns.Amend(f.Ctx, f.Project, inside, turns.Request{Prompts: []string{"m1"}})
 	require.NoError(t, err)
 	assert.Empty(t, a.Inserts, "its context came with its task")
 	require.NoError(t, children.Join(f.Ctx, f.Project, projecttest.Host("s"), "agent-1", "ses_1"), "telling it again changes nothing")
