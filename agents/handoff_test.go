@@ -74,6 +74,26 @@ func TestWhatFollowsAHandoff(t *testing.T) {
 	}
 }
 
+func TestAHandoffThatIsAskedForAgainTakesOnWhatIsAskedForNow(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	run := s.handoff("exit 3", handoff.Request{OnFailure: handoff.Escalate})
+	for _, again := range []handoff.Request{
+		{ID: run.ID}, {ID: run.ID, OnFailure: handoff.Abort}, {ID: run.ID, OnFailure: handoff.Abort}, {ID: run.ID, Timeout: time.Hour}, {ID: run.ID},
+	} {
+		_, err := s.Handoff(s.ctx, user, again)
+		require.NoError(t, err)
+	}
+	told := s.events(run.ID, core.HandoffInitiated)
+	require.Len(t, told, 3, "the same again changes nothing")
+	first, last := data(t, told[0]), data(t, told[2])
+	assert.Equal(t, []any{"escalate", "abort"}, []any{first["on_failure"], last["on_failure"]})
+	assert.InDelta(t, 50*time.Minute.Milliseconds(), last["due"].(float64)-first["due"].(float64), 60_000)
+	s.touch("go")
+	assert.Equal(t, "failure", s.resolved(run.ID)["outcome"])
+	assert.Equal(t, core.Failed, s.frame(s.frame(run.Frame).Parent).Status)
+}
+
 func TestControlIsHandedToOneAgent(t *testing.T) {
 	t.Parallel()
 	s := newService(t)

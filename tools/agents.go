@@ -22,6 +22,7 @@ import (
 	"flame/core/op"
 	"flame/hosts"
 	"flame/project"
+	"flame/project/view"
 	"flame/render"
 	"flame/tools/transport"
 )
@@ -216,7 +217,7 @@ func (d agentDoor) wait(ctx context.Context, _ project.Caller, in waitArgs) (str
 	if !run.State.Ended() {
 		return fmt.Sprintf("%s\nIt is still running; call %s again, or carry on with other work.", d.stateLine(run), op.AgentWait), nil
 	}
-	return d.resultText(ctx, run.ID, 0)
+	return d.endText(ctx, run)
 }
 
 type agentArgs struct {
@@ -248,6 +249,23 @@ func (d agentDoor) result(ctx context.Context, _ project.Caller, in resultArgs) 
 // maxAnswer bounds how much of an agent's answer one reply contains, in
 // characters: Claude Code cuts what is over 25,000 tokens.
 const maxAnswer = 60_000
+
+// endText returns what an agent came to, and says so if the frame above its own has failed
+// or is blocked, as after a handoff.
+func (d agentDoor) endText(ctx context.Context, run record.Run) (string, error) {
+	text, err := d.resultText(ctx, run.ID, 0)
+	if err != nil || run.State == core.AgentCompleted {
+		return text, err
+	}
+	frame, err := view.DetailsOf(ctx, d.a.Project, project.Caller{Session: run.ParentSession}, run.Frame)
+	if err != nil || len(frame.Ancestors) == 0 {
+		return text, project.IgnoreMissing(err)
+	}
+	if above := frame.Ancestors[0]; above.Status == core.Failed || above.Status == core.Blocked {
+		text += fmt.Sprintf("\nThe frame above, %s %s, is %s.", above.ID, render.Quote(above.Goal), above.Status)
+	}
+	return text, nil
+}
 
 func (d agentDoor) resultText(ctx context.Context, id string, offset int) (string, error) {
 	r, err := d.a.Result(ctx, id)
@@ -321,7 +339,7 @@ func (d agentDoor) handoff(ctx context.Context, by project.Caller, in handoffArg
 	if !run.State.Ended() {
 		return fmt.Sprintf("Handed over: %s\nUntil it ends this session changes no frames. Call %s, again while it is running.", d.stateLine(run), op.AgentWait), nil
 	}
-	return d.resultText(ctx, run.ID, 0)
+	return d.endText(ctx, run)
 }
 
 type convergeArgs struct {

@@ -290,6 +290,16 @@ func TestTheStateAndResultOfAnAgent(t *testing.T) {
 	assert.Equal(t, id+" had already ended: cancelled.", d.tell("flame_agent_cancel", id, ""))
 }
 
+func TestTheEndOfAnAgentSaysWhatBecameOfTheFrameAbove(t *testing.T) {
+	t.Parallel()
+	d := delegate(t)
+	id, _ := d.spawn("hang", "")
+	d.tell("flame_handoff", id, `, "on_failure": "escalate"`)
+	d.tell("flame_handoff", id, `, "on_failure": "abort"`)
+	d.tell("flame_agent_cancel", id, "")
+	assert.Regexp(t, `The frame above, frame-\w+ .*, is failed\.`, d.tell("flame_agent_wait", id, ""))
+}
+
 func TestASpawnSaysThatTheAgentEndsWithItsSession(t *testing.T) {
 	t.Parallel()
 	d := delegate(t)

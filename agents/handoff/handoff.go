@@ -3,6 +3,7 @@
 package handoff
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -70,18 +71,25 @@ func (h Handoff) MayTransfer(tx project.Tx, run record.Run) error {
 	return err
 }
 
-// Begin keeps the handoff to an agent. One that is under way may become a transfer; else
-// telling it again changes nothing.
+// Begin keeps the handoff to an agent. Asked again while it is under way, it takes on what
+// is asked for now; a transfer stays one. The same again changes nothing.
 func (h Handoff) Begin(tx project.Tx, now core.Millis, run record.Run) error {
-	h.Agent, h.Session, h.Due = run.ID, run.ParentSession, now+h.Timeout
 	var known Handoff
 	there, err := Records.Load(tx, run.ID, &known)
-	if err != nil || there && (known.Outcome != "" || known.Transfer || !h.Transfer) {
+	if err != nil || known.Outcome != "" {
 		return err
 	}
+	asked := h
 	if there {
-		known.Transfer = true
 		h = known
+	}
+	h.Agent, h.Session, h.Transfer = run.ID, run.ParentSession, known.Transfer || asked.Transfer
+	h.OnFailure = cmp.Or(asked.OnFailure, known.OnFailure, Escalate)
+	if h.Timeout = cmp.Or(asked.Timeout, known.Timeout, defaultTimeout); h.Timeout != known.Timeout {
+		h.Due = now + h.Timeout
+	}
+	if there && h == known {
+		return nil
 	}
 	if h.Transfer && !run.State.Ended() {
 		if err := project.Suspend(tx, h.Session, run.ID); err != nil {
