@@ -6,6 +6,7 @@ import (
 	"flame/core"
 	"flame/project"
 	"flame/project/children"
+	"flame/project/stack"
 )
 
 // maxLive is how many sessions a sweep looks at, the latest active first. Those that it
@@ -64,4 +65,25 @@ func processOf(s *project.Step, session core.Session) (known, gone bool, err err
 		return false, false, err
 	}
 	return true, s.Project.Gone(theirs.Process), nil
+}
+
+// maxOld limits the roots that are looked at once a day.
+const maxOld = 50
+
+// endOldRoots ends roots of sessions that ended while flame left such roots in progress,
+// as it did in earlier versions.
+func endOldRoots(s *project.Step) error {
+	roots, err := s.Tx.FindFrames(project.FrameQuery{Roots: true, Statuses: []core.Status{core.InProgress}, Limit: maxOld})
+	if err != nil {
+		return err
+	}
+	for _, root := range roots {
+		if s.Late() {
+			break
+		}
+		if err := stack.EndRoot(s, root.ID); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -1,6 +1,7 @@
 package sweep_test
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -124,4 +125,20 @@ func TestAnEndThatIsToldTwiceAndLate(t *testing.T) {
 	f.Sweep()
 	assert.Equal(t, []string{"blocked work: (its session ended before the work was done)"}, f.Draw())
 	require.NoError(t, sweep.Once(f.Ctx, f.Project))
+}
+
+func TestRootsThatEarlierVersionsLeftEndWithinADay(t *testing.T) {
+	t.Parallel()
+	f := projecttest.New(t)
+	f.Prompt(projecttest.Host("s"), "a", "work")
+	require.NoError(t, f.Store.Update(f.Ctx, func(tx project.Tx) error {
+		session, err := tx.Session("s")
+		session.State = core.SessionEnded
+		return errors.Join(err, tx.SaveSession(session))
+	}))
+	f.Sweep()
+	assert.Equal(t, []string{"in_progress work"}, f.Draw())
+	f.Clock += day
+	f.Sweep()
+	assert.Equal(t, []string{"blocked work: (its session ended before the work was done)"}, f.Draw())
 }

@@ -149,7 +149,7 @@ func act(s *project.Step, d project.Deadline) error {
 	case stack.RootDeadline:
 		return stack.EndRoot(s, d.Subject)
 	case project.EventsDeadline:
-		return dropOldEvents(s)
+		return errors.Join(dropOldEvents(s), endOldRoots(s))
 	}
 	return core.Invalidf("no rule for deadlines of kind %q", d.Kind)
 }
