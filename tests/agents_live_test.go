@@ -299,7 +299,7 @@ func TestAnAgentCannotReachMoreThanItsParent(t *testing.T) {
 	assert.False(t, offered, "the user's denial binds the child")
 	assert.NoFileExists(t, filepath.Join(u.project, "stolen.txt"))
 	assert.NoFileExists(t, filepath.Join(u.project, "touched.txt"))
-	assert.Contains(t, u.must(u.flame, "events", "--kind", "PermissionDecision"), "bypassPermissions")
+	assert.Contains(t, u.must(u.flame, "events", "--kind", "PermissionDecision", "--json"), "bypassPermissions")
 }
 
 // startsIn runs a client until its model has been asked by the actor, then gives
@@ -468,7 +468,7 @@ func TestAHandoffIsResolvedWhoeverWaits(t *testing.T) {
 					handedOver <- err
 				}()
 				assert.Eventually(t, func() bool {
-					return strings.Contains(u.must(u.flame, "events", "--limit", "0"), "HandoffInitiated")
+					return strings.Contains(u.must(u.flame, "events", "--limit", "0", "--json"), "HandoffInitiated")
 				}, time.Minute, 50*time.Millisecond)
 				return calls("flame_push", map[string]any{"goal": "meanwhile"})
 			}},
@@ -477,7 +477,7 @@ func TestAHandoffIsResolvedWhoeverWaits(t *testing.T) {
 	})
 	u.ask(claudeCode, "MAINWORK please")
 	require.NoError(t, <-handedOver)
-	events := u.must(u.flame, "events", "--limit", "0")
+	events := u.must(u.flame, "events", "--limit", "0", "--json")
 	t.Log(u.must(u.flame, "tree"), events)
 	main := u.model.By("main")
 	require.Len(t, main, 4)

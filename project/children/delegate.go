@@ -151,15 +151,35 @@ func EndAbove(ctx context.Context, p *project.Project, by project.Caller, frame 
 	})
 }
 
-// OpenAbove returns the nearest frame in progress above another; empty without one.
+// OpenAbove returns the nearest frame in progress above another, for work that goes on
+// with that one's; empty without one. A root that ended only because its session had is
+// opened again.
 func OpenAbove(ctx context.Context, p *project.Project, frame string) (open string, err error) {
-	err = p.View(ctx, project.Caller{}, func(s *project.Step) error {
+	by := project.Caller{Host: project.CommandLine, Trust: project.ByFlame}
+	err = p.Consider(ctx, by, func(s *project.Step) (func(*project.Step) error, error) {
 		f, err := s.Tx.Frame(frame)
 		if err != nil {
-			return project.IgnoreMissing(err)
+			return nil, project.IgnoreMissing(err)
 		}
-		open, err = s.NearestOpen(f.Parent)
-		return err
+		if open, err = s.NearestOpen(f.Parent); open != "" || err != nil {
+			return nil, err
+		}
+		root, err := s.Top(f)
+		if err != nil {
+			return nil, err
+		}
+		ended, err := project.EndedWithSession(s.Tx, root)
+		if !ended || err != nil {
+			return nil, err
+		}
+		open = root.ID
+		return func(s *project.Step) error {
+			session, err := s.Tx.Session(root.Session)
+			if err != nil {
+				return err
+			}
+			return s.As(session, (*project.Step).ResumeRoot)
+		}, nil
 	})
 	return open, err
 }
