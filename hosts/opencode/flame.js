@@ -175,6 +175,7 @@ class Session {
   over = false // deleted
   compaction // "due" from its announcement, "writing" from its request on
   said = "" // the agent's newest words in the turn
+  failed = false // its newest answer was stopped, or an error ended it
   usage = [] // of answers of the model that flame was not told of
   known = new Set() // ids of messages and parts that are dealt with
   heard = new Set() // of what its requests show, what flame has answered to: prompts and children
@@ -297,7 +298,7 @@ const agentOf = (plugin, { agent }) => {
 const prompted = (plugin, { sessionID }, { message, parts }) => {
   const s = plugin.session(sessionID)
   const texts = parts.filter((part) => part.type === "text" && !part.ignored)
-  Object.assign(s, { model: message.model, said: "" })
+  Object.assign(s, { model: message.model, said: "", failed: false })
   for (const { text } of texts.filter((part) => part.synthetic)) {
     const [, child, state] = childEnded.exec(text) ?? []
     if (!child) continue
@@ -378,6 +379,7 @@ const partUpdated = (plugin, { part }) => {
 const answered = (plugin, { info }) => {
   const s = plugin.session(info.sessionID)
   if (info.role !== "assistant" || !info.time.completed || !s.isNew(info.id)) return
+  s.failed = Boolean(info.error)
   if (info.error?.name === "MessageAbortedError") s.background = false // its parent is not told
   const { input, output, reasoning, cache } = info.tokens
   s.usage.push({
@@ -400,7 +402,7 @@ const about = (event) => (plugin, { info }) => {
 
 const idle = (plugin, { sessionID }) => {
   const s = plugin.session(sessionID)
-  s.withUsage((usage) => s.tell("session.idle", { text: s.said, running: plugin.running(s.id), usage }))
+  s.withUsage((usage) => s.tell("session.idle", { text: s.said, running: plugin.running(s.id), usage, ...(s.failed && { aborted: true }) }))
 }
 
 // deleted closes a session: OpenCode tells of its other ends only after that.

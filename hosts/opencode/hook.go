@@ -44,8 +44,8 @@ var rows = []row{
 	{"session.compacting", (*exchange).compacting, "Adds what the frame needs to the instructions for the summary."},
 	{"text.complete", (*exchange).summarized, "Stores the summary in the frame, and ends a frame whose pop waited for it."},
 	{"session.compacted", (*exchange).compacted, "Ends a frame whose pop waited for a summary that did not come."},
-	{"session.deleted", (*exchange).sessionEnded, "Records that the session has ended; its frames stay as they are."},
-	{"dispose", (*exchange).disposed, "Records that the sessions of this process have ended."},
+	{"session.deleted", (*exchange).sessionEnded, "Ends the session, and its root frame if nothing is left to do below that."},
+	{"dispose", (*exchange).disposed, "Ends the sessions of this process likewise."},
 }
 
 // Events says what flame does with each event of OpenCode.
@@ -131,7 +131,7 @@ func prompt(w words) turns.Prompt {
 }
 
 func (x *exchange) turnEnded() error {
-	return turns.End(x.ctx, x.p, x.caller(), turns.Turn{LastMessage: x.Text, Running: x.Running, Usage: x.usages()})
+	return turns.End(x.ctx, x.p, x.caller(), turns.Turn{LastMessage: x.Text, Failed: x.Aborted, Running: x.Running, Usage: x.usages()})
 }
 
 // toolEnded handles a task that is done, or a file that was written.

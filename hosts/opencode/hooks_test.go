@@ -70,6 +70,13 @@ func TestPluginTellsFlame(t *testing.T) {
 			   "usage": [{"id": "m", "at": 5, "in": 1, "out": 5, "cacheRead": 4, "cacheWrite": 5, "cost": 0.5, "tools": 1}]},
 			  {"event": "session.idle", "session": "s", "text": "", "running": ["grandchild"], "usage": []}]`,
 		},
+		"of a turn that was stopped, as one that failed": {
+			`answer("m", { error: { name: "MessageAbortedError" } }); event("session.idle", { sessionID: "s" })
+			 await prompt("s"); event("session.idle", { sessionID: "s" })`,
+			`[{"event": "session.idle", "session": "s", "text": "", "running": [], "aborted": true,
+			   "usage": [{"id": "m", "at": 5, "in": 1, "out": 5, "cacheRead": 4, "cacheWrite": 5, "cost": 0.5, "tools": 0}]},
+			  {"event": "session.idle", "session": "s", "text": "", "running": [], "usage": []}]`,
+		},
 		"of a background child as at work until its end is told": {
 			`after("task", "1", {}, { metadata: { sessionId: "child", background: true } }); below("child", "s")
 			 event("session.idle", { sessionID: "s" }); answer("x", { sessionID: "child", error: { name: "MessageAbortedError" } })

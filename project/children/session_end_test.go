@@ -30,6 +30,9 @@ func TestASessionEndsWithItsRoot(t *testing.T) {
 		"as blocked in the middle of a turn":  {func(*projecttest.Fixture) {}, []string{"blocked work: " + cutShort}},
 		"as blocked after another prompt": {func(f *projecttest.Fixture) { f.Rest(s, "half"); f.Prompt(s, "b", "and the rest") },
 			[]string{"blocked work: " + cutShort}},
+		"as blocked after a turn that was stopped": {func(f *projecttest.Fixture) {
+			require.NoError(f.T, turns.End(f.Ctx, f.Project, s, turns.Turn{LastMessage: "half", Failed: true}))
+		}, []string{"blocked work: " + cutShort}},
 		"as blocked if something still ran": {func(f *projecttest.Fixture) {
 			require.NoError(f.T, turns.End(f.Ctx, f.Project, s, turns.Turn{LastMessage: "wait", Running: []string{"shell"}}))
 		}, []string{"blocked work: " + cutShort}},

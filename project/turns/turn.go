@@ -17,6 +17,7 @@ import (
 // A Turn is what a host reports when an agent stops to wait for input.
 type Turn struct {
 	LastMessage string   // of the agent; becomes the summary of a frame that ends with the turn
+	Failed      bool     // it was stopped, or an error ended it
 	Running     []string // session ids of the children that still run; nil: not reported
 	Transcript  string   // path of the host's log of the session; empty without one
 
@@ -67,7 +68,7 @@ func rest(s *project.Step, turn Turn) error {
 		if err != nil {
 			return err
 		}
-		mine.Rested = len(turn.Running) == 0 && !busy
+		mine.Rested = !turn.Failed && len(turn.Running) == 0 && !busy
 	}
 	if mine == before {
 		return nil
