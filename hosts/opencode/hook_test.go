@@ -3,6 +3,7 @@ package opencode_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"path/filepath"
 	"strings"
@@ -305,4 +306,51 @@ func TestHooksThatAreOffDoNothing(t *testing.T) {
 		assert.Empty(t, l.tell(event, `"parent": "p", "message": "m1", "text": "Work", "messages": [{"id": "m1", "role": "user"}]`), event)
 	}
 	assert.Empty(t, l.tree())
+}
+
+func TestARequestMakesUpForWhatWasNotTold(t *testing.T) {
+	t.Parallel()
+	const words = `"messages": [{"id": "m1", "role": "user", "time": 1}, {"id": "m2", "role": "user", "time": 4}],
+		"words": [{"message": "m1", "text": "Main work"}, {"message": "m2", "text": "and more"}], "tasks": [%s]`
+	const (
+		done    = `{"child": "c1", "title": "look (@general subagent)", "state": "completed", "output": "<task_result>FOUND</task_result>"}`
+		failed  = `{"child": "c2", "title": "try (@general subagent)", "state": "error", "error": "no such thing"}`
+		stopped = `{"child": "c3", "title": "wait (@general subagent)", "state": "aborted", "error": "Cancelled"}`
+		working = `{"child": "c4", "title": "work (@general subagent)"}`
+	)
+	created := func(l *plugin) {
+		l.tell("chat.message", `"message": "m1", "text": "Main work"`)
+		l.tell("session.created", `"session": "c1", "parent": "s", "title": "look (@general subagent)"`)
+	}
+	tests := map[string]struct {
+		before func(l *plugin)
+		tasks  []string
+		want   string
+	}{
+		"of everything": {func(*plugin) {}, []string{done, failed, stopped, working},
+			"in_progress Main work\n  completed look: FOUND\n  failed try: no such thing\n  blocked wait: Cancelled\n  in_progress work\n"},
+		"of a child's end": {created, []string{done}, "in_progress Main work\n  completed look: FOUND\n"},
+		"of nothing that was told": {func(l *plugin) {
+			created(l)
+			l.tell("tool.after", `"tool": "task", "child": "c1", "output": "<task_result>TOLD</task_result>"`)
+		}, []string{done}, "in_progress Main work\n  completed look: TOLD\n"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := newPlugin(t)
+			tt.before(l)
+			l.tell("messages.transform", fmt.Sprintf(words, strings.Join(tt.tasks, ",")))
+			assert.Equal(t, tt.want, l.tree())
+		})
+	}
+}
+
+func TestTheFirstRequestOfAChildThatWasNotToldOfIsNoRoot(t *testing.T) {
+	t.Parallel()
+	l := working(t)
+	l.tell("messages.transform", `"session": "c1", "parent": "s", "messages": [{"id": "u", "role": "user", "time": 1}]`)
+	assert.Equal(t, "in_progress Main work\n", l.tree())
+	l.tell("session.created", `"session": "c1", "parent": "s", "title": "look (@general subagent)"`)
+	assert.Equal(t, "in_progress Main work\n  in_progress look\n", l.tree())
 }

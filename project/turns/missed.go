@@ -8,11 +8,11 @@ import (
 	"flame/project/children"
 )
 
-// CatchUp records what a conversation shows and was not reported: the caller's session,
-// its root frame, its prompts and its children. Of the prompts only the first and the
+// CatchUp records what a conversation shows and was not reported: its prompts, and with
+// them its root frame, and its children. Of the prompts only the first and the
 // last need be given; the first counts only if nothing is known of the session.
 func CatchUp(ctx context.Context, p *project.Project, by project.Caller, prompts []Prompt, tasks []children.Task) error {
-	if len(prompts)+len(tasks) == 0 && by.Parent == "" {
+	if len(prompts)+len(tasks) == 0 {
 		return nil
 	}
 	known, _, err := children.Known(ctx, p, by.Session)
@@ -20,10 +20,6 @@ func CatchUp(ctx context.Context, p *project.Project, by project.Caller, prompts
 		return err
 	}
 	var errs []error
-	if !known && by.Parent != "" {
-		_, err := children.StartSession(ctx, p, by, "")
-		errs = append(errs, err)
-	}
 	if known && len(prompts) > 1 {
 		prompts = prompts[len(prompts)-1:]
 	}
