@@ -40,10 +40,16 @@ type station struct {
 
 const start = core.Millis(1_766_600_000_000)
 
+// newStation has the store of a process that lives long, as streams and servers do.
 func newStation(t *testing.T) *station {
 	t.Helper()
+	return newStationWith(t, true)
+}
+
+func newStationWith(t *testing.T, longLived bool) *station {
+	t.Helper()
 	s := &station{t: t, data: filepath.Join(t.TempDir(), "data"), clock: start, patience: time.Minute}
-	kept := store.Open(s.data, store.Options{LongLived: true})
+	kept := store.Open(s.data, store.Options{LongLived: longLived})
 	t.Cleanup(func() { assert.NoError(t, kept.Close()) })
 	s.Desk = intake.Desk{
 		Inbox: inbox.Inbox{Dir: s.data}, Hosts: hosts.Registry{claudecode.Host(), opencode.Host(tools.Names)},
@@ -109,7 +115,16 @@ func prompt(session, id, text string) string {
 
 func TestEventsThatMeetALockAreTakenInLaterInTheirOrder(t *testing.T) {
 	t.Parallel()
-	s := newStation(t)
+	for _, longLived := range []bool{true, false} {
+		t.Run(fmt.Sprint("long-lived: ", longLived), func(t *testing.T) {
+			t.Parallel()
+			eventsMeetALock(t, newStationWith(t, longLived))
+		})
+	}
+}
+
+func eventsMeetALock(t *testing.T, s *station) {
+	t.Helper()
 	s.locked(func() {
 		s.handle("opencode", prompt("s", "m1", "First work"))
 		began := time.Now()

@@ -176,7 +176,7 @@ func TestThreeAgentsAreDelegatedToAndConverged(t *testing.T) {
 			assert.FileExists(t, file("two.txt"))
 			logged := u.tracked(client)
 			assert.Regexp(t, `^\S.*\n├── ONEWORK: write what's "due" \(@builder\) .* completed .*\n`+
-				`├── do two \(@builder\) .* completed .*\n└── do three \(@builder\) .* completed .*\n$`, logged)
+				`├── do two \(@builder\) .* completed .*\n└── do three \(@builder\) .* completed .*\nin all: .*\n$`, logged)
 
 			line = strings.Join(ids, " ") + " --strategy merge"
 			u.model.Play(model.Script{asked("converger", "flame_converge", append(finds(client, "flame_converge"), model.Turn{From: func(r model.Request) model.Turn {

@@ -55,6 +55,7 @@ func TestAHostGoesOnWhateverFlameDoes(t *testing.T) {
 						tree, _, _ := u.run(u.flame, "tree") // fails while the lock is held
 						return strings.Contains(tree, "A question")
 					}, time.Minute, 200*time.Millisecond, "the prompt is taken in later")
+					t.Log(u.must(u.flame, "tree"), u.log())
 				}
 			})
 		}

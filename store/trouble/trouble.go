@@ -89,11 +89,11 @@ func (e Callers) Unwrap() error { return e.Err }
 
 // Of turns trouble with the file at path into advice. Errors of the caller's
 // function and the end of the caller's context pass unchanged; but a deadline
-// that ends a wait is trouble, and so is damage that f found.
+// that ends a wait is trouble, and so are damage that f found and a lock that it met.
 func Of(ctx context.Context, path string, err error) error {
 	var caller Callers
 	ran := errors.As(err, &caller)
-	if ran && disk.Code(caller) == 0 && !errors.Is(caller, disk.ErrDamaged) {
+	if ran && disk.Code(caller) == 0 && !errors.Is(caller, disk.ErrDamaged) && !errors.Is(caller, disk.ErrBusy) {
 		return caller.Err
 	}
 	var told *core.Problem
