@@ -198,8 +198,13 @@ func (b Inbox) takeFile(ctx context.Context, name string, f func(Line) error) er
 	}
 }
 
-// SetAside keeps a line that nobody could read, where people can look at it.
+// SetAside keeps a line that nobody could read, where people can look at it, as long as
+// there are not too many.
 func (b Inbox) SetAside(line Line) error {
+	if info, err := os.Lstat(b.path(aside)); err == nil && info.Size()+int64(len(line.Text)) > b.limit() {
+		b.countLost()
+		return nil
+	}
 	return b.append(aside, bytes.TrimSuffix(line.Text, []byte("\n")))
 }
 
