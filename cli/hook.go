@@ -67,7 +67,7 @@ func (c hookCall) hook(ctx context.Context) {
 	if c.app.Settings.Off {
 		return
 	}
-	event, ok := readWithin(c.app.Stdin, c.host.Patience)
+	event, ok := readWithin(c.app.Stdin, stdinPatience)
 	if !ok {
 		return
 	}
@@ -75,7 +75,7 @@ func (c hookCall) hook(ctx context.Context) {
 	if err != nil {
 		return
 	}
-	answer, err := desk.Handle(ctx, c.host, intake.Letter{
+	answer, _, err := desk.Handle(ctx, c.host, intake.Letter{
 		At: desk.Project.Now(), Dir: at.Worktree, Agent: os.Getenv(core.AgentVariable), Event: event,
 	})
 	if err != nil {
@@ -115,6 +115,10 @@ func (c hookCall) open(longLived bool) (at place.Place, desk intake.Desk, closeP
 	p.Transcripts = nil // counting usage would keep the host waiting
 	return at, c.app.Desk(p, at), closeProject, nil
 }
+
+// stdinPatience is how long the host may take to say what happened: less than it gives
+// its hooks in all.
+const stdinPatience = 4 * time.Second
 
 // readWithin reads an event, and reports whether it came in time.
 func readWithin(in io.Reader, patience time.Duration) (event []byte, ok bool) {

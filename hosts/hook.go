@@ -22,7 +22,7 @@ type Flame struct {
 // that the host expects, or nothing. It ignores events that it does not know.
 // An error is for the log: the host must never fail because of it. If the error
 // is core.ErrUnavailable, the event is to be told again later; an answer beside
-// it holds all the same.
+// it tells of nothing that was to be kept.
 type Hook func(ctx context.Context, flame Flame, event []byte) (answer []byte, err error)
 
 // An EventDoc says what flame does with one kind of event of a host.

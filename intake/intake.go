@@ -27,18 +27,22 @@ type Desk struct {
 	OwnTool func(name string) bool // see hosts.Flame
 }
 
-// How long an event may wait beyond its host's patience for a write that has begun, how
-// long it waits for those that came before it, and how long their count may take.
+// ErrLost is returned for an event that neither the store nor the inbox could keep.
+var ErrLost = errors.New("an event is lost")
+
+// How long an event may wait beyond its host's patience for a write that has begun, and
+// for the inbox; how long it waits for those that came before it, and for their count.
 const (
-	grace    = 50 * time.Millisecond
-	ahead    = 120 * time.Millisecond
-	counting = time.Second
+	grace        = 250 * time.Millisecond
+	keepPatience = 2 * time.Second
+	ahead        = 120 * time.Millisecond
 )
 
 // Handle handles an event of host within the host's patience and returns the answer. An
-// event that cannot be kept in that time is put into the inbox, with an answer that
-// needs no change. An error means that the event is lost, or made no sense.
-func (d Desk) Handle(ctx context.Context, host hosts.Host, letter Letter) (answer []byte, err error) {
+// event that cannot be kept in that time is late: it is put into the inbox, with an
+// answer that needs no change. An error means that the event made no sense, or that it
+// is lost (ErrLost).
+func (d Desk) Handle(ctx context.Context, host hosts.Host, letter Letter) (answer []byte, late bool, err error) {
 	letter.Version, letter.Host = version, host.Name
 	timed, stop := context.WithTimeout(ctx, host.Patience)
 	defer stop()
@@ -52,12 +56,12 @@ func (d Desk) Handle(ctx context.Context, host hosts.Host, letter Letter) (answe
 		err = core.Unavailablef(errors.Join(errNotFirst, err), "%v", errNotFirst)
 	}
 	if !errors.Is(err, core.ErrUnavailable) && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
-		return answer, err
+		return answer, false, err
 	}
 	// The event is kept even if the process is to end.
-	keeping, stop := context.WithTimeout(context.WithoutCancel(ctx), host.Patience)
+	keeping, stop := context.WithTimeout(context.WithoutCancel(ctx), keepPatience)
 	defer stop()
-	return answer, d.keep(keeping, letter, err)
+	return answer, true, d.keep(keeping, letter, err)
 }
 
 // isFirst reports whether nothing in the inbox has to be taken in before an event.
@@ -77,7 +81,7 @@ func (d Desk) keep(ctx context.Context, letter Letter, because error) error {
 		err = d.Inbox.Put(ctx, line)
 	}
 	if err != nil {
-		return fmt.Errorf("an event of %s is lost: %w", letter.Host, errors.Join(because, err))
+		return fmt.Errorf("%w: %s: %w", ErrLost, letter.Host, errors.Join(because, err))
 	}
 	d.Project.Log.Info("an event waits in the inbox", "host", letter.Host, "because", because)
 	return nil
@@ -142,7 +146,7 @@ func (d Desk) TakeIn(ctx context.Context) error {
 // noteLate counts late events by their hosts. The count is for people; what it counts is
 // taken in already.
 func (d Desk) noteLate(ctx context.Context, late map[string]int) {
-	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), counting)
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), ahead)
 	defer stop()
 	if err := d.Project.NoteLate(ctx, late); err != nil {
 		d.Project.Log.Warn("late events were not counted", "error", err)
@@ -179,24 +183,45 @@ const pace = time.Second
 func Keep(ctx context.Context, d Desk) {
 	tick := time.NewTicker(pace)
 	defer tick.Stop()
+	var r rhythm
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			d.TakeWaiting(ctx)
+			r.beat(func() bool { return d.TakeWaiting(ctx) })
 		}
 	}
 }
 
-// TakeWaiting is TakeIn for those who can go on without; trouble is for the log.
-func (d Desk) TakeWaiting(ctx context.Context) {
-	if !d.Inbox.Waits() {
-		return
+// A rhythm tries something at each beat. After a failure it leaves out as many beats
+// as after the one before and as many again, at most a minute's: each wait for a lock
+// that nobody gives back costs a thread.
+type rhythm struct{ rest, pause int }
+
+func (r *rhythm) beat(try func() (ok bool)) {
+	switch {
+	case r.rest > 0:
+		r.rest--
+	case try():
+		r.pause = 0
+	default:
+		r.pause = min(2*r.pause+1, int(time.Minute/pace))
+		r.rest = r.pause
 	}
-	if err := d.TakeIn(ctx); err != nil && !errors.Is(ctx.Err(), context.Canceled) {
+}
+
+// TakeWaiting is TakeIn for those who can go on without: trouble is for the log. It
+// reports whether there was none.
+func (d Desk) TakeWaiting(ctx context.Context) bool {
+	if !d.Inbox.Waits() {
+		return true
+	}
+	err := d.TakeIn(ctx)
+	if err != nil && !errors.Is(ctx.Err(), context.Canceled) {
 		d.Project.Log.Warn("the inbox could not be taken in", "error", err)
 	}
+	return err == nil
 }
 
 // then returns the project as it was when the event of a letter happened.

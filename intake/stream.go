@@ -51,6 +51,7 @@ type told struct {
 type answered struct {
 	N      int64           `json:"n"`
 	Answer json.RawMessage `json:"answer,omitempty"` // absent for an empty one
+	Late   bool            `json:"late,omitempty"`   // the event will be handled later; the answer holds what could be said without it
 	Error  string          `json:"error,omitempty"`  // why the event could not be read; telling it again does not help
 }
 
@@ -66,6 +67,7 @@ func (s *Stream) Run(ctx context.Context) error {
 	s.sessions = map[string]bool{}
 	tick := time.NewTicker(pace)
 	defer tick.Stop()
+	var r rhythm
 	for {
 		select {
 		case line, more := <-lines:
@@ -74,7 +76,7 @@ func (s *Stream) Run(ctx context.Context) error {
 			}
 			s.answer(ctx, line)
 		case <-tick.C:
-			s.takeIn(ctx)
+			r.beat(func() bool { return s.takeIn(ctx) })
 		case <-ctx.Done():
 			s.putBy(ctx, lines)
 			return nil
@@ -147,7 +149,10 @@ func (s *Stream) answer(ctx context.Context, line []byte) {
 		said.N, _ = strconv.ParseInt(string(found[1]), 10, 64)
 		said.Error = "it is no JSON, or has more than " + strconv.Itoa(MaxEvent>>20) + " MB"
 	} else {
-		said = s.handle(ctx, t)
+		ok := false
+		if said, ok = s.handle(ctx, t); !ok {
+			return
+		}
 	}
 	text, err := json.Marshal(said)
 	if err != nil {
@@ -157,9 +162,11 @@ func (s *Stream) answer(ctx context.Context, line []byte) {
 	_, _ = s.Out.Write(append(text, '\n'))
 }
 
-func (s *Stream) handle(ctx context.Context, t told) answered {
+// handle handles an event, and reports whether it is to be answered: one that is lost is
+// told again.
+func (s *Stream) handle(ctx context.Context, t told) (said answered, ok bool) {
 	if s.Off {
-		return answered{N: t.N}
+		return answered{N: t.N}, true
 	}
 	if t.Session != "" {
 		s.sessions[t.Session] = true
@@ -167,22 +174,22 @@ func (s *Stream) handle(ctx context.Context, t told) answered {
 	if now := s.Desk.Project.Now(); t.At <= 0 || t.At > now {
 		t.At = now
 	}
-	answer, err := s.Desk.Handle(ctx, s.Host, Letter{At: t.At, Dir: s.Dir, Agent: s.Agent, Source: t.Source, N: t.N, Event: t.Event})
+	answer, late, err := s.Desk.Handle(ctx, s.Host, Letter{At: t.At, Dir: s.Dir, Agent: s.Agent, Source: t.Source, N: t.N, Event: t.Event})
 	if err != nil {
 		s.Desk.Project.Log.Warn("hook", "error", err)
 	}
-	return answered{N: t.N, Answer: answer}
+	return answered{N: t.N, Answer: answer, Late: late}, !errors.Is(err, ErrLost)
 }
 
 // takeIn takes in what could not be handled in time, while no event has to wait long for
-// that.
-func (s *Stream) takeIn(ctx context.Context) {
+// that, and reports whether there was no trouble.
+func (s *Stream) takeIn(ctx context.Context) bool {
 	if s.Off {
-		return
+		return true
 	}
 	ctx, stop := context.WithTimeout(ctx, s.Host.Patience)
 	defer stop()
-	s.Desk.TakeWaiting(ctx)
+	return s.Desk.TakeWaiting(ctx)
 }
 
 // close records that the sessions have ended: nobody sends their events any more.
@@ -197,10 +204,13 @@ func (s *Stream) close(ctx context.Context) error {
 		}
 		slices.Sort(ids)
 		letter := Letter{At: s.Desk.Project.Now(), Dir: s.Dir, Agent: s.Agent, Event: s.Host.Gone(ids)}
-		if _, err := s.Desk.Handle(ctx, s.Host, letter); err != nil {
+		if _, _, err := s.Desk.Handle(ctx, s.Host, letter); err != nil {
 			s.Desk.Project.Log.Warn("hook", "error", err)
 		}
 	}
 	s.takeIn(ctx)
+	if s.Desk.Inbox.Waits() {
+		return nil // how far it was taken in must not be forgotten
+	}
 	return turns.ForgetSources(ctx, s.Desk.Project)
 }

@@ -62,8 +62,8 @@ class Stream {
   // tell gives flame's answer to an event: {} for none, and undefined where there will
   // be none. An event that passes is worth nothing later.
   tell(event, { passes = false } = {}) {
-    const flame = program()
-    if (!flame) return Promise.resolve({})
+    const flame = this.flame ? "" : program()
+    if (!this.flame && !flame) return Promise.resolve({})
     const n = ++this.told
     const line = JSON.stringify({ n, source: this.source, session: event.session, at: Date.now(), event }) + "\n"
     const told = { line, passes }
@@ -129,9 +129,9 @@ class Stream {
     this.part = lines.pop()
     try {
       if (this.part.length > limits.line) throw new Error("this is no answer")
-      for (const { n, answer } of lines.map((line) => JSON.parse(line))) {
+      for (const { n, answer, late } of lines.map((line) => JSON.parse(line))) {
         if (this.open.has(n)) this.starts = 0
-        this.close(n, Object(answer))
+        this.close(n, late ? { late } : Object(answer))
       }
     } catch {
       this.ended() // it is no flame that speaks
@@ -148,19 +148,26 @@ class Stream {
   end() {
     const lines = [...this.open.values()].filter(({ passes }) => !passes).map(({ line }) => line)
     const flame = program()
-    if (lines.length && flame) {
-      const dir = mkdtempSync(join(tmpdir(), "flame-"))
-      const file = join(dir, "events")
+    try {
+      if (lines.length && flame) this.leave(flame, lines)
+    } catch {} // no file, no process: what can be done is done
+    this.open.clear()
+    if (lines.length) this.flame?.stdin.destroy() // what it has not read might keep this process waiting
+    else this.flame?.stdin.end()
+  }
+
+  leave(flame, lines) {
+    const dir = mkdtempSync(join(tmpdir(), "flame-"))
+    const file = join(dir, "events")
+    try {
       writeFileSync(file, lines.join(""), { mode: 0o600 })
       const input = openSync(file)
       spawn(flame, ["hook", "opencode", "--stream"], { cwd: this.cwd, detached: true, stdio: [input, "ignore", "ignore"] })
         .on("error", () => {}).unref()
       closeSync(input)
+    } finally {
       rmSync(dir, { recursive: true })
     }
-    this.open.clear()
-    if (lines.length) this.flame?.stdin.destroy() // what it has not read might keep this process waiting
-    else this.flame?.stdin.end()
   }
 }
 
@@ -241,9 +248,11 @@ class Plugin {
   // ask gives flame's answer to an event, undefined where there is none.
   async ask(event, how) {
     if (this.off) return {}
-    const answer = await this.stream.tell({ ...event, plugin: version }, how)
-    if (answer) this.silences = 0
-    return answer
+    try {
+      const answer = await this.stream.tell({ ...event, plugin: version }, how)
+      if (answer) this.silences = 0
+      return answer
+    } catch {} // nobody waits for most answers, so nobody would catch it
   }
 
   // inTime gives what OpenCode is kept waiting for, undefined where that takes too long.
@@ -451,7 +460,7 @@ const attend = async (plugin, input, { messages }) => {
   const answered = async (usage) => {
     const answer = await s.tell("messages.transform", { ...request, usage }, { passes: true })
     if (!answer) return
-    s.edits = answer
+    if (!answer.late) s.edits = answer
     for (const key of [...words.map((w) => w.message), ...tasks.filter((t) => t.state).map((t) => t.child)]) s.heard.add(key)
     return answer
   }
@@ -518,14 +527,15 @@ const edited = (s, messages) => {
   const texts = placed(s, messages, [...where("before", before), ...where("after", append)])
   let user
   return messages.flatMap(({ info, parts }) => {
-    if (drop.includes(info.id)) return []
     const added = (place) => texts.filter((t) => t.message === info.id && t.place === place).map(({ text }, i) => ({
       id: `prt_flame_${place}_${i}_${info.id}`, messageID: info.id, sessionID: info.sessionID, type: "text", text, synthetic: true,
     }))
-    const isUser = info.role === "user"
     const [ahead, behind] = [added("before"), added("after")]
+    const dropped = drop.includes(info.id)
+    const isUser = info.role === "user" && !dropped
     if (isUser) user = info
     const apart = (parts, place) => (parts.length && !isUser && user ? [{ info: { ...user, id: `msg_flame_${place}${info.id}` }, parts }] : [])
+    if (dropped) return apart(behind, "after_")
     const whole = { info, parts: isUser ? [...ahead, ...parts, ...behind] : parts }
     return [...apart(ahead, ""), whole, ...apart(behind, "after_")]
   })

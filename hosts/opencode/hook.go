@@ -75,13 +75,12 @@ func Hook(ctx context.Context, flame hosts.Flame, raw []byte) ([]byte, error) {
 		return err
 	})
 	if err != nil {
-		err = fmt.Errorf("%s: %w", e.Name, err)
+		return nil, fmt.Errorf("%s: %w", e.Name, err) // the answer would tell of what is not kept
 	}
 	if said.empty() {
-		return nil, err
+		return nil, nil
 	}
-	encoded, wrong := json.Marshal(said)
-	return encoded, errors.Join(err, wrong)
+	return json.Marshal(said)
 }
 
 // gone makes the event of a process that ended without a word about its sessions.

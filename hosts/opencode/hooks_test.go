@@ -405,6 +405,21 @@ func TestPluginPutsWhatCameTooLateBehindWhatWasSent(t *testing.T) {
 	assert.JSONEq(t, `[["Go"], ["Go", "one", "late"], ["Go", "one", "late", "two"]]`, result)
 }
 
+func TestPluginGoesOnWithTheLastAnswerWhereOneIsLate(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	h.write("answer", `{"drop": ["a2"]}`)
+	late := `[ -e "$HOME/late" ] && printf '{"n": %s, "late": true}\n' "${n%%,*}" && continue`
+	h.installs(strings.Replace(records, "	n=${told#*:}\n", "	n=${told#*:}\n	"+late+"\n", 1))
+	result := h.plays(`
+		const { writeFileSync } = await import("node:fs")
+		const sent = async () => (await request(...` + history + `)).map(({ info }) => info.id)
+		const first = await sent()
+		writeFileSync(process.env.HOME + "/late", "")
+		return [first, await sent()]`)
+	assert.JSONEq(t, `[["u1", "a1", "u2", "a3"], ["u1", "a1", "u2", "a3"]]`, result)
+}
+
 func TestPluginCallsFlameInTheProject(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)

@@ -52,8 +52,8 @@ type Line struct {
 
 // Waits reports whether there are lines to take.
 func (b Inbox) Waits() bool {
-	files, _ := b.files() // what cannot be looked at cannot be taken either
-	return len(files) > 0
+	files, err := b.files()
+	return len(files) > 0 || err != nil // nothing may go ahead of what cannot be seen
 }
 
 // files returns the names of the files with lines, the oldest first.
@@ -188,7 +188,10 @@ func (b Inbox) takeFile(ctx context.Context, name string, f func(Line) error) er
 	for n := int64(1); ; n++ {
 		text, err := lines.ReadBytes('\n')
 		if len(text) > 0 {
-			if err := errors.Join(ctx.Err(), f(Line{File: name, N: n, Text: text})); err != nil {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if err := f(Line{File: name, N: n, Text: text}); err != nil {
 				return err
 			}
 		}
@@ -259,10 +262,12 @@ func (b Inbox) size() (sum int64, err error) {
 	}
 	for _, name := range names {
 		info, err := os.Lstat(b.path(name))
-		if err != nil {
-			return 0, unlessMissing(err)
+		if unlessMissing(err) != nil {
+			return 0, err
 		}
-		sum += info.Size()
+		if err == nil { // else it was taken in meanwhile
+			sum += info.Size()
+		}
 	}
 	return sum, nil
 }

@@ -93,7 +93,8 @@ func (e Callers) Unwrap() error { return e.Err }
 func Of(ctx context.Context, path string, err error) error {
 	var caller Callers
 	ran := errors.As(err, &caller)
-	if ran && disk.Code(caller) == 0 && !errors.Is(caller, disk.ErrDamaged) && !errors.Is(caller, disk.ErrBusy) {
+	var file *fs.PathError // of the lock that its first write took
+	if ran && disk.Code(caller) == 0 && !errors.Is(caller, disk.ErrDamaged) && !errors.Is(caller, disk.ErrBusy) && !errors.As(caller, &file) {
 		return caller.Err
 	}
 	var told *core.Problem
@@ -109,7 +110,7 @@ func Of(ctx context.Context, path string, err error) error {
 			return core.Unavailablef(err, a.message, path).WithHint("%s", a.hint+holder(err))
 		}
 	}
-	return fmt.Errorf("%s: %w", path, err)
+	return core.Unavailablef(err, "%s: %v", path, err).WithHint("%s", SeeDoctor)
 }
 
 // ErrNoInodes is returned for a disk that has room for no more files.
