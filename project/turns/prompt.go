@@ -116,14 +116,14 @@ func takeIn(s *project.Step, prompt Prompt) error {
 	if err := autonomy.UpdateActivity(s, frame, func(a *autonomy.Activity) { a.Messages++ }); err != nil {
 		return err
 	}
-	return autonomy.WeighPush(s, firstLine(prompt.Text))
+	return autonomy.WeighPush(s, firstLine(unquoted(strings.TrimSpace(prompt.Text))))
 }
 
 // nameRoot makes the root of a session that has none, or whose root has ended, and names
 // one that only has a default goal. It returns the id of the frame the session works in;
 // empty without one.
 func nameRoot(s *project.Step, text string) (string, error) {
-	goal := core.OneLine(workIn(unquoted(firstLine(text))), project.MaxRootGoal)
+	goal := core.OneLine(workIn(firstLine(unquoted(strings.TrimSpace(text)))), project.MaxRootGoal)
 	if !s.Session.HasFrame() {
 		root, err := s.MakeRoot(goal)
 		return root.ID, err
