@@ -26,8 +26,8 @@ cannot be kept in time waits in that folder, in inbox/, and is taken in later.
 
 With --stream it handles one event after the other until stdin ends. Each is a
 line {"n": NUMBER, "source": ID, "session": ID, "event": EVENT}, and each answer
-a line {"n": NUMBER, "answer": ANSWER}. An event without an answer may be told
-again.`
+a line {"n": NUMBER, "answer": ANSWER}, with "late": true for an event that waits
+in inbox/. An event without an answer may be told again.`
 
 func newHook(a *app.App) *cobra.Command {
 	hooked := a.Hosts.Hooked()

@@ -3,6 +3,8 @@ package config
 import (
 	"slices"
 	"strings"
+
+	"github.com/agnivade/levenshtein"
 )
 
 // An Unknown is an environment variable that looks like a setting and is none.
@@ -28,7 +30,7 @@ func UnknownIn(environ []string, others ...string) (unknown []Unknown) {
 		}
 		found, least := Unknown{Name: name}, farthest+1
 		for _, other := range known {
-			if d := distance(strings.ToUpper(name), other); d < least {
+			if d := levenshtein.ComputeDistance(strings.ToUpper(name), other); d < least {
 				found.Near, least = other, d
 			}
 		}
@@ -36,25 +38,4 @@ func UnknownIn(environ []string, others ...string) (unknown []Unknown) {
 	}
 	slices.SortFunc(unknown, func(a, b Unknown) int { return strings.Compare(a.Name, b.Name) })
 	return unknown
-}
-
-// distance returns how many letters have to be added, dropped or replaced to make b of a.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		above := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			replaced := above
-			if a[i] != b[j] {
-				replaced++
-			}
-			above = row[j+1]
-			row[j+1] = min(replaced, row[j]+1, above+1)
-		}
-	}
-	return row[len(b)]
 }

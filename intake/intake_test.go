@@ -359,3 +359,20 @@ func (s *station) failures() int {
 	}))
 	return seen.Errors
 }
+
+func TestAStreamEndsAtAnEventThatItCannotKeep(t *testing.T) {
+	t.Parallel()
+	s := newStation(t)
+	s.handle("opencode", prompt("s", "m1", "Work"))
+	s.Inbox.Limit = 1
+	failures := told(1, "s", `{"event": "tool.failed", "session": "s", "tool": "bash"}`) +
+		told(2, "s", `{"event": "tool.failed", "session": "s", "tool": "bash"}`)
+	s.locked(func() {
+		var out bytes.Buffer
+		stream := intake.Stream{Desk: s.Desk, Host: s.host("opencode"), Dir: "/work", In: strings.NewReader(failures), Out: &out}
+		require.ErrorIs(t, stream.Run(t.Context()), intake.ErrLost)
+		assert.Empty(t, out.String(), "neither it nor what comes after it is answered")
+	})
+	assert.Len(t, s.streams(strings.NewReader(failures)), 2)
+	assert.Equal(t, 2, s.failures(), "told again, in their order")
+}

@@ -56,7 +56,8 @@ type answered struct {
 }
 
 // Run answers events until In ends, and then records that the sessions have ended whose
-// host is gone. When ctx is done, it puts what it has read into the inbox.
+// host is gone. When ctx is done, it puts what it has read into the inbox. At an event
+// that is lost it ends with ErrLost, and leaves that and later ones to be told again.
 func (s *Stream) Run(ctx context.Context) error {
 	lines := make(chan []byte, 64)
 	var failed error // of In, once lines is closed
@@ -74,7 +75,9 @@ func (s *Stream) Run(ctx context.Context) error {
 			if !more {
 				return errors.Join(failed, s.close(context.WithoutCancel(ctx)))
 			}
-			s.answer(ctx, line)
+			if err := s.answer(ctx, line); err != nil {
+				return err
+			}
 		case <-tick.C:
 			r.beat(func() bool { return s.takeIn(ctx) })
 		case <-ctx.Done():
@@ -92,7 +95,9 @@ func (s *Stream) putBy(ctx context.Context, lines <-chan []byte) {
 			if !more {
 				return
 			}
-			s.answer(ctx, line)
+			if s.answer(ctx, line) != nil {
+				return
+			}
 		default:
 			return
 		}
@@ -136,23 +141,21 @@ func readLine(r *bufio.Reader) (line []byte, err error) {
 var number = regexp.MustCompile(`^\s*\{\s*"n"\s*:\s*(\d{1,15})\b`)
 
 // answer handles a line and writes the answer. A host that reads no answers any more is
-// no reason to lose events.
-func (s *Stream) answer(ctx context.Context, line []byte) {
+// no reason to lose events. It returns ErrLost for an event that could not be kept, which
+// gets no answer: it can be told again, but to no stream that went on with later ones.
+func (s *Stream) answer(ctx context.Context, line []byte) error {
 	var t told
 	said := answered{}
 	if err := json.Unmarshal(line, &t); err != nil {
 		found := number.FindSubmatch(line)
 		if found == nil {
 			s.Desk.Project.Log.Warn("a line of the stream cannot be read", "error", err)
-			return
+			return nil
 		}
 		said.N, _ = strconv.ParseInt(string(found[1]), 10, 64)
 		said.Error = "it is no JSON, or has more than " + strconv.Itoa(MaxEvent>>20) + " MB"
-	} else {
-		ok := false
-		if said, ok = s.handle(ctx, t); !ok {
-			return
-		}
+	} else if said, err = s.handle(ctx, t); errors.Is(err, ErrLost) {
+		return err
 	}
 	text, err := json.Marshal(said)
 	if err != nil {
@@ -160,13 +163,12 @@ func (s *Stream) answer(ctx context.Context, line []byte) {
 		text = fmt.Appendf(nil, `{"n":%d}`, said.N)
 	}
 	_, _ = s.Out.Write(append(text, '\n'))
+	return nil
 }
 
-// handle handles an event, and reports whether it is to be answered: one that is lost is
-// told again.
-func (s *Stream) handle(ctx context.Context, t told) (said answered, ok bool) {
+func (s *Stream) handle(ctx context.Context, t told) (answered, error) {
 	if s.Off {
-		return answered{N: t.N}, true
+		return answered{N: t.N}, nil
 	}
 	if t.Session != "" {
 		s.sessions[t.Session] = true
@@ -178,7 +180,7 @@ func (s *Stream) handle(ctx context.Context, t told) (said answered, ok bool) {
 	if err != nil {
 		s.Desk.Project.Log.Warn("hook", "error", err)
 	}
-	return answered{N: t.N, Answer: answer, Late: late}, !errors.Is(err, ErrLost)
+	return answered{N: t.N, Answer: answer, Late: late}, err
 }
 
 // takeIn takes in what could not be handled in time, while no event has to wait long for

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agnivade/levenshtein"
+
 	"flame/core"
 	"flame/hosts"
 )
@@ -147,30 +149,9 @@ func (c Catalog) nearest(name string) (near string) {
 		if len(name) > len(def.Name)+least {
 			continue
 		}
-		if d := distance(strings.ToLower(name), strings.ToLower(def.Name)); d < least {
+		if d := levenshtein.ComputeDistance(strings.ToLower(name), strings.ToLower(def.Name)); d < least {
 			near, least = def.Name, d
 		}
 	}
 	return near
-}
-
-// distance returns the Levenshtein distance: how many letters must be changed,
-// added or removed to get from a to b.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			diagonal, row[j+1] = row[j+1], min(row[j]+1, row[j+1]+1, diagonal+cost)
-		}
-	}
-	return row[len(b)]
 }

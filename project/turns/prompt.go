@@ -109,21 +109,22 @@ func takeIn(s *project.Step, prompt Prompt) error {
 	if err := children.Interrupt(s); err != nil {
 		return err
 	}
-	frame, err := nameRoot(s, prompt.Text)
+	line := firstLine(unquoted(strings.TrimSpace(prompt.Text)))
+	frame, err := nameRoot(s, line)
 	if err != nil || frame == "" {
 		return err
 	}
 	if err := autonomy.UpdateActivity(s, frame, func(a *autonomy.Activity) { a.Messages++ }); err != nil {
 		return err
 	}
-	return autonomy.WeighPush(s, firstLine(unquoted(strings.TrimSpace(prompt.Text))))
+	return autonomy.WeighPush(s, line)
 }
 
 // nameRoot makes the root of a session that has none, or whose root has ended, and names
-// one that only has a default goal. It returns the id of the frame the session works in;
+// one that only has a default goal, by the first line of a prompt. It returns the id of the frame the session works in;
 // empty without one.
-func nameRoot(s *project.Step, text string) (string, error) {
-	goal := core.OneLine(workIn(firstLine(unquoted(strings.TrimSpace(text)))), project.MaxRootGoal)
+func nameRoot(s *project.Step, line string) (string, error) {
+	goal := core.OneLine(workIn(line), project.MaxRootGoal)
 	if !s.Session.HasFrame() {
 		root, err := s.MakeRoot(goal)
 		return root.ID, err
