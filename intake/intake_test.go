@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -375,4 +376,33 @@ func TestAStreamEndsAtAnEventThatItCannotKeep(t *testing.T) {
 	})
 	assert.Len(t, s.streams(strings.NewReader(failures)), 2)
 	assert.Equal(t, 2, s.failures(), "told again, in their order")
+}
+
+func TestOnlyTheStartOfASessionLooksForThoseThatEndedWithoutAWord(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		host, event string
+		looks       bool
+	}{
+		"Claude Code starts a session":     {"claude-code", `{"hook_event_name": "SessionStart", "session_id": "new", "source": "startup"}`, true},
+		"OpenCode starts one":              {"opencode", `{"event": "session.created", "session": "new", "title": "New"}`, true},
+		"OpenCode starts a child's":        {"opencode", `{"event": "session.created", "session": "new", "parent": "s", "title": "look (@general subagent)"}`, false},
+		"a prompt":                         {"claude-code", `{"hook_event_name": "UserPromptSubmit", "session_id": "c", "prompt_id": "p", "prompt": "Other"}`, false},
+		"a failure":                        {"opencode", `{"event": "tool.failed", "session": "s", "tool": "bash"}`, false},
+		"a request of a session not known": {"opencode", `{"event": "messages.transform", "session": "new", "messages": []}`, false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStation(t)
+			looked := 0
+			s.Project.HostProcess = func() project.Process { return project.Process{PID: 7, Started: "1"} }
+			s.Project.Gone = func(project.Process) bool { looked++; return true }
+			s.handle("opencode", prompt("killed", "m1", "Killed work"))
+			s.handle("opencode", prompt("s", "m1", "Work"))
+			s.handle(tt.host, tt.event)
+			assert.Equal(t, tt.looks, looked > 0)
+			assert.Equal(t, tt.looks, slices.Contains(s.tree(), "blocked Killed work"))
+		})
+	}
 }

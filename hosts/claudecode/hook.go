@@ -126,9 +126,11 @@ func (e event) transaction(r row, flame hosts.Flame) func(context.Context, func(
 	p := flame.Project
 	switch {
 	case !r.vouches():
-		return func(ctx context.Context, f func(*project.Project) error) error {
-			return turns.OnEvent(ctx, p, flame.Mark, f)
+		on := turns.OnEvent
+		if e.Name == "SessionStart" {
+			on = turns.OnStart
 		}
+		return func(ctx context.Context, f func(*project.Project) error) error { return on(ctx, p, flame.Mark, f) }
 	case r.tools == flameTools && e.Agent == "":
 		return func(_ context.Context, f func(*project.Project) error) error { return f(p) } // it needs no store
 	}

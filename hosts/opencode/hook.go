@@ -68,7 +68,11 @@ func Hook(ctx context.Context, flame hosts.Flame, raw []byte) ([]byte, error) {
 	}
 	e.agentID = flame.Agent
 	var said answer
-	err := turns.OnEvent(ctx, flame.Project, flame.Mark, func(p *project.Project) error {
+	on := turns.OnEvent
+	if e.Name == "session.created" && e.Parent == "" {
+		on = turns.OnStart
+	}
+	err := on(ctx, flame.Project, flame.Mark, func(p *project.Project) error {
 		x := exchange{ctx: ctx, p: p, event: e}
 		err := rows[i].means(&x)
 		said = x.answer

@@ -28,20 +28,29 @@ const clockJump = core.Millis(60_000)
 
 // Once does the work that is due: it ends sessions that no longer run, and their roots,
 // completes idle subagents, gives up on summaries that did not come, expires suggestions,
-// counts usage, deletes old events and continues invalidations that other processes left. It writes only if something is due, and a
-// deadline that fails does not stop the rest.
+// counts usage, deletes old events and continues invalidations that other processes left.
+// It writes only if something is due, and a deadline that fails does not stop the rest.
 func Once(ctx context.Context, p *project.Project) error {
 	return sweep(ctx, p, 0)
 }
 
 func sweep(ctx context.Context, p *project.Project, jumped core.Millis) error {
-	work, err := Due(ctx, p)
-	if err != nil {
-		return err
+	work, err := DueAndOver(ctx, p)
+	if err == nil {
+		work.do(ctx, p, jumped)
 	}
-	settleLeft(ctx, p, work.cascades)
-	endOver(ctx, p, work.over)
-	for _, d := range work.deadlines {
+	return err
+}
+
+// Do does the work of one sweep, as Once does.
+func (w Work) Do(ctx context.Context, p *project.Project) { w.do(ctx, p, 0) }
+
+// do is Do after the clock jumped that far.
+func (w Work) do(ctx context.Context, p *project.Project, jumped core.Millis) {
+	settleLeft(ctx, p, w.cascades)
+	endOver(ctx, p, w.over)
+	for _, d := range w.deadlines {
+		var err error
 		if jumped > 0 && d.Kind == children.IdleDeadline {
 			err = postpone(ctx, p, d, jumped)
 		} else {
@@ -51,7 +60,6 @@ func sweep(ctx context.Context, p *project.Project, jumped core.Millis) error {
 			p.Log.Warn("a deadline could not be met", "kind", d.Kind, "subject", d.Subject, "error", err)
 		}
 	}
-	return nil
 }
 
 // settleLeft runs a batch of each cascade that its process left. One that fails is
@@ -77,7 +85,8 @@ func (w Work) Empty() bool { return len(w.deadlines)+len(w.cascades)+len(w.over)
 
 // Due returns the work that is due: at most maxSwept deadlines, earliest first, and after
 // them at most maxCounted for usage, which take longest and would delay the others. A
-// process without a TranscriptReader gets none of the latter.
+// process without a TranscriptReader gets none of the latter. It does not look for
+// sessions that have ended without a word, as that takes as long as there are sessions.
 func Due(ctx context.Context, p *project.Project) (work Work, err error) {
 	now := p.Now()
 	err = p.Store.View(ctx, func(tx project.Tx) error {
@@ -85,14 +94,23 @@ func Due(ctx context.Context, p *project.Project) (work Work, err error) {
 			return err
 		}
 		work.cascades = slices.DeleteFunc(work.cascades, func(c project.Cascade) bool { return c.Due > now })
-		if work.over, err = over(p, tx, now); err != nil {
-			return err
-		}
 		if work.deadlines, err = tx.DueDeadlines(now, "", project.UsageDeadline, maxSwept); err != nil || p.Transcripts == nil {
 			return err
 		}
 		usage, err := tx.DueDeadlines(now, project.UsageDeadline, "", maxCounted)
 		work.deadlines = append(work.deadlines, usage...)
+		return err
+	})
+	return work, err
+}
+
+// DueAndOver is Due that also looks for sessions that have ended without a word.
+func DueAndOver(ctx context.Context, p *project.Project) (work Work, err error) {
+	if work, err = Due(ctx, p); err != nil {
+		return work, err
+	}
+	err = p.Store.View(ctx, func(tx project.Tx) error {
+		work.over, err = over(p, tx, p.Now())
 		return err
 	})
 	return work, err

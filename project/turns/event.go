@@ -1,7 +1,6 @@
 package turns
 
 import (
-	"cmp"
 	"context"
 	"errors"
 
@@ -59,24 +58,42 @@ var errDue = errors.New("turns: something is due first")
 // are off for the project or the event was handled before, and first does the work that
 // is due.
 func OnEvent(ctx context.Context, p *project.Project, mark Mark, f func(*project.Project) error) error {
-	err := onEvent(ctx, p, mark, f, false)
-	if errors.Is(err, errDue) {
-		if err = sweep.Once(ctx, p); err == nil {
-			err = onEvent(ctx, p, mark, f, true)
+	return onEvent(ctx, p, mark, sweep.Due, f)
+}
+
+// OnStart is OnEvent for an event with which a session starts. It first ends the sessions
+// that have ended without a word, too: that takes longer than most events may, and the
+// new session is to be offered what they left.
+func OnStart(ctx context.Context, p *project.Project, mark Mark, f func(*project.Project) error) error {
+	return onEvent(ctx, p, mark, sweep.DueAndOver, f)
+}
+
+// A search finds work that is due.
+type search func(context.Context, *project.Project) (sweep.Work, error)
+
+func onEvent(ctx context.Context, p *project.Project, mark Mark, due search, f func(*project.Project) error) error {
+	var work sweep.Work
+	err := handleOnce(ctx, p, mark, f, func(p *project.Project) (err error) {
+		if work, err = due(ctx, p); err == nil && !work.Empty() {
+			err = errDue
 		}
+		return err
+	})
+	if errors.Is(err, errDue) {
+		work.Do(ctx, p)
+		err = handleOnce(ctx, p, mark, f, func(*project.Project) error { return nil })
 	}
 	return err
 }
 
-func onEvent(ctx context.Context, p *project.Project, mark Mark, f func(*project.Project) error, swept bool) error {
+// handleOnce handles an event that was not handled before, once first allows it.
+func handleOnce(ctx context.Context, p *project.Project, mark Mark, f, first func(*project.Project) error) error {
 	return p.Together(ctx, func(p *project.Project) error {
 		if off, err := p.Off(ctx); off || err != nil {
 			return err
 		}
-		if !swept {
-			if work, err := sweep.Due(ctx, p); err != nil || !work.Empty() {
-				return cmp.Or(err, errDue)
-			}
+		if err := first(p); err != nil {
+			return err
 		}
 		if mark == (Mark{}) {
 			return f(p)
