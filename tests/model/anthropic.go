@@ -49,7 +49,10 @@ func parseAnthropic(body []byte) (Request, error) {
 			Role    string
 			Content content
 		}
-		Tools []struct{ Name string }
+		Tools []struct {
+			Name   string
+			Schema schema `json:"input_schema"`
+		}
 	}
 	if err := json.Unmarshal(body, &in); err != nil {
 		return Request{}, err
@@ -68,13 +71,26 @@ func parseAnthropic(body []byte) (Request, error) {
 		req.Messages = append(req.Messages, message)
 	}
 	for _, tool := range in.Tools {
-		req.Tools = append(req.Tools, tool.Name)
+		req.offer(tool.Name, tool.Schema)
 	}
 	return req, nil
 }
 
+// thought is the block of an answer's thinking; its signature is another's if no
+// rules bind it.
+func (a answer) thought() object {
+	signature := a.signature
+	if signature == "" {
+		signature = "c2ln"
+	}
+	return object{"type": "thinking", "thinking": a.thinking, "signature": signature}
+}
+
 func (anthropic) whole(r Request, a answer) any {
 	blocks := []object{}
+	if a.thinking != "" {
+		blocks = append(blocks, a.thought())
+	}
 	if a.text != "" {
 		blocks = append(blocks, object{"type": "text", "text": a.text})
 	}
@@ -113,13 +129,20 @@ func (anthropic) events(r Request, a answer) []event {
 		events = append(events, event{name: kind, data: fields})
 	}
 	blocks := 0
-	sendBlock := func(start, delta object) {
+	sendBlock := func(start object, deltas ...object) {
 		send("content_block_start", object{"index": blocks, "content_block": start})
-		send("content_block_delta", object{"index": blocks, "delta": delta})
+		for _, delta := range deltas {
+			send("content_block_delta", object{"index": blocks, "delta": delta})
+		}
 		send("content_block_stop", object{"index": blocks})
 		blocks++
 	}
 	send("message_start", object{"message": anthropicMessage(r, a, []object{}, nil)})
+	if a.thinking != "" {
+		sendBlock(object{"type": "thinking", "thinking": "", "signature": ""},
+			object{"type": "thinking_delta", "thinking": a.thinking},
+			object{"type": "signature_delta", "signature": a.thought()["signature"]})
+	}
 	if a.text != "" {
 		sendBlock(object{"type": "text", "text": ""}, object{"type": "text_delta", "text": a.text})
 	}

@@ -21,7 +21,10 @@ func parseOpenAI(body []byte) (Request, error) {
 			} `json:"tool_calls"`
 		}
 		Tools []struct {
-			Function struct{ Name string }
+			Function struct {
+				Name       string
+				Parameters schema
+			}
 		}
 	}
 	if err := json.Unmarshal(body, &in); err != nil {
@@ -45,7 +48,7 @@ func parseOpenAI(body []byte) (Request, error) {
 	}
 	req.System = strings.Join(system, "\n")
 	for _, tool := range in.Tools {
-		req.Tools = append(req.Tools, tool.Function.Name)
+		req.offer(tool.Function.Name, tool.Function.Parameters)
 	}
 	return req, nil
 }

@@ -1,8 +1,10 @@
 package model
 
 import (
+	"maps"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -17,9 +19,12 @@ type Request struct {
 	Messages []Message
 	Tools    []string // names offered, in order
 	Stream   bool
-	Bytes    int // size of the body
+	Bytes    int    // size of the body
+	Session  string // as the client names it; empty if it does not
+	Agent    string // a subagent in it, for clients whose subagents have no sessions of their own
+	Refused  error  // by the rules
 
-	session, agent string
+	takes map[string][]string // names of arguments, by tool
 }
 
 // A Message is one of a request's, of either API in one form.
@@ -79,6 +84,35 @@ func (r Request) Offered(name string) (string, bool) {
 		}
 	}
 	return "", false
+}
+
+// A schema tells a tool's arguments.
+type schema struct {
+	Properties map[string]any
+}
+
+// offer adds a tool to those that the client offers.
+func (r *Request) offer(name string, s schema) {
+	if r.takes == nil {
+		r.takes = map[string][]string{}
+	}
+	r.Tools = append(r.Tools, name)
+	r.takes[name] = slices.Collect(maps.Keys(s.Properties))
+}
+
+// Takes reports whether the tool that was offered as name has this argument.
+func (r Request) Takes(name, argument string) bool {
+	offered, ok := r.Offered(name)
+	return ok && slices.Contains(r.takes[offered], argument)
+}
+
+// conversation names the one that a request belongs to: a session's, or that of a
+// subagent in it.
+func (r Request) conversation() string {
+	if r.Agent == "" {
+		return r.Session
+	}
+	return r.Session + "/" + r.Agent
 }
 
 func (m Message) isUser() bool { return m.Role == "user" && m.Text != "" }

@@ -27,11 +27,12 @@ type Actor struct {
 
 // A Turn is one answer. The zero Turn says "ok".
 type Turn struct {
-	Text  string
-	Tools []Tool
-	Usage Usage
-	Delay time.Duration // before the answer
-	Error *Error        // instead of an answer
+	Thinking string // before all else; in Anthropic's API alone
+	Text     string
+	Tools    []Tool
+	Usage    Usage
+	Delay    time.Duration // before the answer
+	Error    *Error        // instead of an answer
 	// From makes the turn of the request at hand, for answers that depend on
 	// what the client sent; the other fields are ignored then.
 	From func(Request) Turn

@@ -11,17 +11,23 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"flame/tests/model/rules"
 )
 
 // A Server is a running scripted model.
 type Server struct {
 	URL string // of Anthropic's API; OpenAI's is below it at /v1
 
-	t        testing.TB
+	fault  func(format string, args ...any) // told of scripts that do not fit the client
+	server *httptest.Server
+
 	mu       sync.Mutex
 	script   Script
 	steps    map[step]int
 	requests []Request
+	texts    map[string]string // what was said so far, to keep once what each request repeats
+	judge    *rules.Judge      // nil: no rules
 }
 
 // step is the count of one actor's turns in one agent's conversation.
@@ -30,7 +36,15 @@ type step struct{ actor, session, agent string }
 // Start runs a server on loopback until the test ends. A scripted call of a
 // tool that the client did not offer fails the test.
 func Start(t testing.TB, script Script) *Server {
-	s := &Server{t: t, script: script, steps: map[step]int{}}
+	s := New(script, t.Errorf)
+	t.Cleanup(s.Close)
+	return s
+}
+
+// New runs a server on loopback until it is closed. It tells fault of a scripted
+// call of a tool that the client did not offer.
+func New(script Script, fault func(format string, args ...any)) *Server {
+	s := &Server{fault: fault, script: script, steps: map[step]int{}, texts: map[string]string{}}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/messages", s.answer(parseAnthropic, anthropic{}))
 	mux.HandleFunc("POST /v1/messages/count_tokens", countTokens)
@@ -40,11 +54,13 @@ func Start(t testing.TB, script Script) *Server {
 	})
 	// Clients probe and report on other paths; they get an empty answer.
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, http.StatusOK, object{}) })
-	server := httptest.NewServer(mux)
-	t.Cleanup(server.Close)
-	s.URL = server.URL
+	s.server = httptest.NewServer(mux)
+	s.URL = s.server.URL
 	return s
 }
+
+// Close ends the server.
+func (s *Server) Close() { s.server.Close() }
 
 // Play replaces the script and begins it anew; what was recorded stays.
 func (s *Server) Play(script Script) {
@@ -80,10 +96,12 @@ type event struct {
 
 // An answer is a turn as it is sent: tools by their full names, usage known.
 type answer struct {
-	id    string
-	text  string
-	calls []call
-	usage Usage
+	id        string
+	thinking  string
+	signature string // of the thinking
+	text      string
+	calls     []call
+	usage     Usage
 }
 
 type call struct {
@@ -105,6 +123,10 @@ func (s *Server) answer(parse func([]byte) (Request, error), d dialect) http.Han
 			return
 		}
 		req.Bytes, req.Headers = len(body), public(hr.Header)
+		req.Session = first(req.Headers, "X-Claude-Code-Session-Id", "X-Session-Id")
+		req.Agent = first(req.Headers, "X-Claude-Code-Agent-Id")
+		verdict := s.decide(req, d, body)
+		req.Refused = verdict.Refused
 		turn := s.next(&req)
 		select {
 		case <-time.After(turn.Delay):
@@ -116,6 +138,7 @@ func (s *Server) answer(parse func([]byte) (Request, error), d dialect) http.Han
 			return
 		}
 		ans := s.prepare(req, turn)
+		s.count(req, verdict, turn.Usage, &ans)
 		if req.Stream {
 			stream(w, d.events(req, ans))
 			return
@@ -127,29 +150,52 @@ func (s *Server) answer(parse func([]byte) (Request, error), d dialect) http.Han
 // next finds the turn for req, completes req by who answers, and records it.
 func (s *Server) next(req *Request) Turn {
 	req.Kind = req.kind()
-	req.session = first(req.Headers, "X-Claude-Code-Session-Id", "X-Session-Id")
-	req.agent = first(req.Headers, "X-Claude-Code-Agent-Id")
 	s.mu.Lock()
-	turn := byDefault(req.Kind)
-	for _, actor := range s.script {
-		if actor.Kind != req.Kind || actor.Match != nil && !actor.Match.MatchString(req.part(actor.Where)) {
-			continue
-		}
-		at := step{actor.Name, req.session, req.agent}
-		req.Actor, req.Turn = actor.Name, s.steps[at]
-		s.steps[at]++
-		turn = Turn{Text: "done"}
-		if req.Turn < len(actor.Turns) {
-			turn = actor.Turns[req.Turn]
-		}
-		break
-	}
+	turn := s.turn(req)
+	s.once(req)
 	s.requests = append(s.requests, *req)
 	s.mu.Unlock()
 	if turn.From != nil {
 		return turn.From(*req)
 	}
 	return turn
+}
+
+func (s *Server) turn(req *Request) Turn {
+	if req.Refused != nil {
+		return Turn{Error: &Error{Status: http.StatusBadRequest, Type: "invalid_request_error", Message: req.Refused.Error()}}
+	}
+	for _, actor := range s.script {
+		if actor.Kind != req.Kind || actor.Match != nil && !actor.Match.MatchString(req.part(actor.Where)) {
+			continue
+		}
+		at := step{actor.Name, req.Session, req.Agent}
+		req.Actor, req.Turn = actor.Name, s.steps[at]
+		s.steps[at]++
+		if req.Turn < len(actor.Turns) {
+			return actor.Turns[req.Turn]
+		}
+		return Turn{Text: "done"}
+	}
+	return byDefault(req.Kind)
+}
+
+// once has a request share the texts that earlier ones had: each repeats the
+// conversation so far.
+func (s *Server) once(req *Request) {
+	share := func(text *string) {
+		if _, known := s.texts[*text]; !known {
+			s.texts[*text] = *text
+		}
+		*text = s.texts[*text]
+	}
+	share(&req.System)
+	for i := range req.Messages {
+		share(&req.Messages[i].Text)
+		for j := range req.Messages[i].Results {
+			share(&req.Messages[i].Results[j])
+		}
+	}
 }
 
 func byDefault(k Kind) Turn {
@@ -165,16 +211,16 @@ func byDefault(k Kind) Turn {
 
 // prepare returns tools their full names and ids, and usage its missing figures.
 func (s *Server) prepare(req Request, turn Turn) answer {
-	ans := answer{id: rand.Text(), text: turn.Text, usage: turn.Usage}
+	ans := answer{id: rand.Text(), thinking: turn.Thinking, text: turn.Text, usage: turn.Usage}
 	for _, tool := range turn.Tools {
 		name, ok := req.Offered(tool.Name)
 		if !ok {
-			s.t.Errorf("actor %s calls %s, which the client does not offer: %v", req.Actor, tool.Name, req.Tools)
+			s.fault("actor %s calls %s, which the client does not offer: %v", req.Actor, tool.Name, req.Tools)
 			name = tool.Name
 		}
 		input, err := json.Marshal(tool.Input)
 		if err != nil {
-			s.t.Errorf("actor %s: input of %s: %v", req.Actor, tool.Name, err)
+			s.fault("actor %s: input of %s: %v", req.Actor, tool.Name, err)
 		}
 		if string(input) == "null" {
 			input = []byte("{}")

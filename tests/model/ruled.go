@@ -1,0 +1,43 @@
+package model
+
+import "flame/tests/model/rules"
+
+// Enforce has the judge decide on the requests to Anthropic's API from now on. One
+// that it refuses is recorded, but takes no turn.
+func (s *Server) Enforce(judge *rules.Judge) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.judge = judge
+}
+
+// decide asks the judge, if there is one for this API.
+func (s *Server) decide(req Request, d dialect, body []byte) rules.Verdict {
+	if judge := s.ruledBy(); judge != nil && d == (anthropic{}) {
+		return judge.Judge(req.conversation(), body)
+	}
+	return rules.Verdict{}
+}
+
+func (s *Server) ruledBy() *rules.Judge {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.judge
+}
+
+// count signs an answer's thinking and says in its usage what the judge counted,
+// unless the script has figures of its own.
+func (s *Server) count(req Request, v rules.Verdict, scripted Usage, ans *answer) {
+	ans.signature = v.Signature
+	judge := s.ruledBy()
+	if judge == nil {
+		return
+	}
+	said := []string{ans.thinking, ans.text}
+	for _, c := range ans.calls {
+		said = append(said, c.name, string(c.input))
+	}
+	out := judge.Answered(req.conversation(), said...)
+	if v.Cached && scripted == (Usage{}) {
+		ans.usage = Usage{Input: v.Uncached, Output: out, CacheRead: v.Read, Cached5m: v.Written}
+	}
+}
