@@ -34,7 +34,7 @@ func endSoon(a *app.App) { time.AfterFunc(endTime, func() { a.Exit(exitError) })
 // the process, soon after.
 func Run(ctx context.Context, a *app.App, args []string) int {
 	a.TakeTime = context.AfterFunc(ctx, func() { endSoon(a) })
-	root := root(a)
+	root := root(a, args)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	switch {
@@ -58,19 +58,35 @@ type group struct {
 	commands []*cobra.Command
 }
 
+// The titles of groups that are named elsewhere too.
+const (
+	beginning   = "Begin:" // help is in it
+	forPrograms = "For programs:"
+)
+
+// groupsFor returns the groups with the commands that a command line may need: a hook
+// needs no other command, and hosts would wait a sixth longer if it made them all.
+func groupsFor(a *app.App, args []string) []group {
+	if len(args) > 0 && args[0] == "hook" {
+		return []group{{beginning, nil}, {forPrograms, []*cobra.Command{newHook(a)}}}
+	}
+	return groups(a)
+}
+
 // groups lists every command but help.
 func groups(a *app.App) []group {
 	return []group{
-		{"Begin:", []*cobra.Command{newSetup(a), newDoctor(a), newDemo(a)}},
+		{beginning, []*cobra.Command{newSetup(a), newDoctor(a), newDemo(a)}},
 		{"Look:", []*cobra.Command{newTree(a), newStatus(a), newShow(a), newContext(a), newSearch(a), newEvents(a), newLog(a), newSessions(a), newStats(a)}},
 		{"Work:", []*cobra.Command{newPush(a), newPop(a), newDone(a), newPlan(a), newActivate(a), newInvalidate(a), newGoal(a), newArtifact(a), newDecision(a)}},
 		{"Agents:", []*cobra.Command{agentcmd.New(a), newTrack(a)}},
 		{"Maintenance:", []*cobra.Command{newWhere(a), newProjects(a), newImport(a), newExport(a), newPrune(a), newOff(a), newOn(a), newConfig(a), newVersion(a)}},
-		{"For programs:", []*cobra.Command{newServe(a), newHook(a), newCall(a), newSupervise(a), newCompletion()}},
+		{forPrograms, []*cobra.Command{newServe(a), newHook(a), newCall(a), newSupervise(a), newCompletion()}},
 	}
 }
 
-func root(a *app.App) *cobra.Command {
+// root returns the root of the commands that a command line may need.
+func root(a *app.App, args []string) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "flame",
 		Short: "A call stack for coding agents",
@@ -100,8 +116,8 @@ func root(a *app.App) *cobra.Command {
 		return err
 	})
 	root.SetHelpCommand(newHelp())
-	root.SetHelpCommandGroupID("Begin:")
-	for _, group := range groups(a) {
+	root.SetHelpCommandGroupID(beginning)
+	for _, group := range groupsFor(a, args) {
 		root.AddGroup(&cobra.Group{ID: group.title, Title: group.title})
 		for _, cmd := range group.commands {
 			cmd.GroupID = group.title

@@ -71,7 +71,7 @@ func TestACommandThatHeedsNoSignalIsEnded(t *testing.T) {
 
 // all returns every command, help included.
 func all() []*cobra.Command {
-	root := root(&app.App{Hosts: hoststest.Known()})
+	root := root(&app.App{Hosts: hoststest.Known()}, nil)
 	root.InitDefaultHelpCmd()
 	return append(root.Commands(), root)
 }
@@ -117,7 +117,7 @@ func TestAnInterruptedCommandSaysSo(t *testing.T) {
 
 func TestHintsNameCommandsThatThereAre(t *testing.T) {
 	t.Parallel()
-	root := root(&app.App{Hosts: hoststest.Known()})
+	root := root(&app.App{Hosts: hoststest.Known()}, nil)
 	for _, tool := range tools.All(&project.Project{}, &agents.Agents{}) {
 		words := render.ForShell("use " + op.Name(tool.Name).String())
 		named := regexp.MustCompile("^use `flame (.+)`$").FindStringSubmatch(words)
@@ -170,4 +170,11 @@ func TestEveryKindOfEventMayBeAskedFor(t *testing.T) {
 	assert.Greater(t, len(kinds), 30)
 	assert.Equal(t, kinds, core.EventKinds)
 	assert.NoError(t, knownKinds(kinds))
+}
+
+func TestAHookMakesNoOtherCommand(t *testing.T) {
+	t.Parallel()
+	hook := root(&app.App{Hosts: hoststest.Known()}, []string{"hook", "opencode"})
+	require.Len(t, hook.Commands(), 1, "each takes time that a host waits for")
+	assert.Equal(t, run(t, t.Context(), "help", "hook").out, run(t, t.Context(), "hook", "--help").out)
 }

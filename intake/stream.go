@@ -137,8 +137,16 @@ func readLine(r *bufio.Reader) (line []byte, err error) {
 	}
 }
 
-// number finds the number of a line that is cut off or no JSON.
-var number = regexp.MustCompile(`^\s*\{\s*"n"\s*:\s*(\d{1,15})\b`)
+// numberOf returns the number of a line that is cut off or no JSON.
+func numberOf(line []byte) (n int64, found bool) {
+	number := regexp.MustCompile(`^\s*\{\s*"n"\s*:\s*(\d{1,15})\b`) // here, as no hook is to wait for it
+	digits := number.FindSubmatch(line)
+	if digits == nil {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(string(digits[1]), 10, 64)
+	return n, err == nil
+}
 
 // answer handles a line and writes the answer. A host that reads no answers any more is
 // no reason to lose events. It returns ErrLost for an event that could not be kept, which
@@ -147,12 +155,12 @@ func (s *Stream) answer(ctx context.Context, line []byte) error {
 	var t told
 	said := answered{}
 	if err := json.Unmarshal(line, &t); err != nil {
-		found := number.FindSubmatch(line)
-		if found == nil {
+		n, found := numberOf(line)
+		if !found {
 			s.Desk.Project.Log.Warn("a line of the stream cannot be read", "error", err)
 			return nil
 		}
-		said.N, _ = strconv.ParseInt(string(found[1]), 10, 64)
+		said.N = n
 		said.Error = "it is no JSON, or has more than " + strconv.Itoa(MaxEvent>>20) + " MB"
 	} else if said, err = s.handle(ctx, t); errors.Is(err, ErrLost) {
 		return err
