@@ -19,16 +19,13 @@ func newPop(a *app.App) *cobra.Command {
 		use: "pop completed|failed|blocked [SUMMARY]", short: "End the current frame", example: `flame pop completed "Login works; sessions expire after 30 min"`,
 		args: cobra.MatchAll(flags.Takes(1, -1), canEnd), frame: true,
 		flags: func(cmd *cobra.Command, given *writeFlags) {
+			lastFlags(cmd, given)
 			cmd.Flags().StringVar(&given.results, "results", "", "the full outcome, read on demand")
 			cmd.Flags().BoolVar(&given.force, "force", false, "even with children in progress")
 			cmd.Flags().BoolVar(&given.generate, "generate-summary", false, "wait for the summary of the next compaction")
 		},
 		run: func(ctx context.Context, p *project.Project, by project.Caller, args []string, given *writeFlags) (core.Frame, string, error) {
-			popped, err := stack.Pop(ctx, p, by, stack.PopArgs{
-				Frame: given.frame, Status: core.Status(args[0]), Summary: strings.Join(args[1:], " "),
-				Results: given.results, Force: given.force, GenerateSummary: given.generate,
-			})
-			return popped.Frame, render.PoppedShort(popped), err
+			return pop(ctx, p, by, core.Status(args[0]), args[1:], given)
 		},
 	})
 	cmd.ValidArgs, cmd.ValidArgsFunction = []cobra.Completion{"completed", "failed", "blocked"}, nil
@@ -38,12 +35,29 @@ func newPop(a *app.App) *cobra.Command {
 func newDone(a *app.App) *cobra.Command {
 	return writes(a, writing{
 		use: "done [SUMMARY]", short: "Complete the current frame: pop completed", example: `flame done "Login works; sessions expire after 30 min"`,
-		args: flags.Takes(0, -1), frame: true,
+		args: flags.Takes(0, -1), frame: true, flags: lastFlags,
 		run: func(ctx context.Context, p *project.Project, by project.Caller, args []string, given *writeFlags) (core.Frame, string, error) {
-			popped, err := stack.Pop(ctx, p, by, stack.PopArgs{Frame: given.frame, Status: core.Completed, Summary: strings.Join(args, " ")})
-			return popped.Frame, render.PoppedShort(popped), err
+			return pop(ctx, p, by, core.Completed, args, given)
 		},
 	})
+}
+
+// lastFlags are what can be said of a frame as it ends.
+func lastFlags(cmd *cobra.Command, given *writeFlags) {
+	cmd.Flags().StringArrayVar(&given.decisions, "decision", nil, "a decision to record in it; may be repeated")
+	cmd.Flags().StringArrayVar(&given.artifacts, "artifact", nil, "something it produced; may be repeated")
+	cmd.Flags().StringVar(&given.next, "next", "", "then take up this planned frame, or start a frame for this goal")
+}
+
+// pop ends a frame; the words are its summary.
+func pop(
+	ctx context.Context, p *project.Project, by project.Caller, to core.Status, summary []string, given *writeFlags,
+) (core.Frame, string, error) {
+	popped, err := stack.Pop(ctx, p, by, stack.PopArgs{
+		Frame: given.frame, Status: to, Summary: strings.Join(summary, " "), Results: given.results, Force: given.force,
+		GenerateSummary: given.generate, Decisions: given.decisions, Artifacts: given.artifacts, Next: given.next,
+	})
+	return popped.Frame, render.PoppedShort(popped), err
 }
 
 // canEnd checks that the first argument is a status that ends a frame.

@@ -23,6 +23,8 @@ type writing struct {
 type writeFlags struct {
 	frame, criteria, results string
 	force, generate          bool
+	decisions, artifacts     []string
+	next                     string
 }
 
 func writes(a *app.App, w writing) *cobra.Command {

@@ -226,8 +226,8 @@ func FoundShort(text string, found []view.Found) string {
 	return b.String()
 }
 
-// PoppedShort says what became of a frame that was popped, and what is left
-// below it.
+// PoppedShort says what became of a frame that was popped, what is left below it, and
+// what is next.
 func PoppedShort(popped stack.Popped) string {
 	text := fmt.Sprintf("%s is %s", popped.Frame.ID, popped.Frame.Status)
 	if popped.Pending != nil {
@@ -239,7 +239,15 @@ func PoppedShort(popped stack.Popped) string {
 	for _, f := range popped.Open {
 		text += "\nstill in progress: " + ShortFrame(f)
 	}
-	if popped.Next != nil {
+	switch {
+	case popped.Then != nil && popped.Then.From == "":
+		text += fmt.Sprintf("\n%s started: %s", popped.Then.Frame.ID, Short(popped.Then.Frame.Goal))
+	case popped.Then != nil:
+		text += fmt.Sprintf("\n%s: %s -> %s", popped.Then.Frame.ID, popped.Then.From, popped.Then.Frame.Status)
+		if popped.Then.Under != "" {
+			text += "\n" + UnderEnded(*popped.Then)
+		}
+	case popped.Next != nil:
 		text += "\nplanned next: " + ShortFrame(*popped.Next)
 	}
 	return text

@@ -13,7 +13,7 @@ var commands = map[op.Name]string{
 	op.Spawn: "`flame agents spawn`", op.AgentList: "`flame agents runs`", op.AgentWait: "`flame agents wait`",
 	op.AgentStatus: "`flame agents status`", op.AgentResult: "`flame agents result`", op.AgentCancel: "`flame agents cancel`",
 	op.Handoff: "`flame agents handoff`", op.Converge: "`flame agents converge`",
-	op.ArgFrame: "--frame", op.ArgForce: "--force", op.ArgResolution: "--conflict-resolution",
+	op.ArgFrame: "--frame", op.ArgForce: "--force", op.ArgNext: "--next", op.ArgResolution: "--conflict-resolution",
 }
 
 // ForShell translates a text into the words of the shell. What only tools do

@@ -33,7 +33,7 @@ func agentTools(a *agents.Agents) []Tool {
 		always(
 			define(op.Spawn,
 				"Start an agent in its own process for a separable task; it works in a frame below yours and outlives this call. "+
-					"Tell it everything it needs to know: it does not see this conversation.",
+					"Tell it all that it needs to know: it does not see this conversation.",
 				reaches, d.spawn),
 			define(op.AgentWait, "Wait, at most 50 s, until an agent ends. Call it again while it answers that the agent is still running.", reads, d.wait),
 		),
@@ -65,14 +65,14 @@ type spawnArgs struct {
 	Tools          *[]string            `json:"tools,omitempty" jsonschema:"only these"`
 	Model          string               `json:"model,omitempty"`
 	Timeout        *float64             `json:"timeout,omitempty" jsonschema:"seconds; 0: none"`
-	FrameID        string               `json:"frameID,omitempty" jsonschema:"frame to work below, default the current one"`
+	FrameID        string               `json:"frameID,omitempty" jsonschema:"to work below, default the current one"`
 	Cwd            string               `json:"cwd,omitempty"`
 	Isolation      definition.Isolation `json:"isolation,omitempty"`
 	Key            string               `json:"idempotency_key,omitempty" jsonschema:"the same key again gives the same agent"`
 	BudgetTokens   int64                `json:"budget_tokens,omitempty"`
 	BudgetUSD      float64              `json:"budget_usd,omitempty"`
 	Definition     map[string]any       `json:"definition,omitempty" line:"-" jsonschema:"inline, instead of subagent_type"`
-	Command        string               `json:"command,omitempty" line:"-" jsonschema:"a /delegate line, instead of all other arguments"`
+	Command        string               `json:"command,omitempty" line:"-" jsonschema:"a /delegate line, alone"`
 }
 
 func (in *spawnArgs) command() string { return in.Command }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"flame/core"
 	"flame/core/op"
@@ -19,20 +18,21 @@ func frameTools(p *project.Project) []Tool {
 	return slices.Concat(
 		always(
 			define(op.Push,
-				"Start a frame for a piece of work below the current frame and work in it. Use it before each subtask that deserves its own summary.",
+				"Start a frame below the current one and work in it. Use it before each subtask that deserves its own summary.",
 				writes, d.push),
 			define(op.Pop,
-				"End the current frame (or frameID) and return to its parent. Put into summary what the work above needs to know: outcome, decisions, open ends.",
+				"End the current frame (or frameID): summary, records and what is next in one call, alone in its message. "+
+					"The work of an ended frame may leave the conversation; this call stays.",
 				writes, d.pop),
-			define(op.Status, "Show where you are: the current frame and the tree around it. Use it when you have lost track.", reads, d.status),
+			define(op.Status, "Show where you are: the current frame and the tree around it.", reads, d.status),
 		),
 		[]Tool{define(op.SetGoal, "Change what the current frame (or frameID) is for.", sets, d.setGoal)},
 		always(
 			define(op.AddArtifact, "Record a file or other product of the current frame, once it exists.", sets, d.addArtifact),
 			define(op.AddDecision, "Record a decision of the current frame with its reason, when you make it.", sets, d.addDecision),
-			define(op.Details, "Read everything about a frame: full summary, results, artifacts, decisions. Use it when a context shows only a part.", reads, d.details),
+			define(op.Details, "Read a whole frame: summary, results, artifacts, decisions. Use it when a context shows only a part.", reads, d.details),
 			define(op.Search,
-				"Find frames by words in their goals, summaries, results and decisions, newest first. Use it before you redo or decide again what may be there.",
+				"Find frames by words in goals, summaries, results and decisions. Use it before you redo or decide again what may be there.",
 				reads, d.search),
 		),
 	)
@@ -41,7 +41,7 @@ func frameTools(p *project.Project) []Tool {
 type frameDoor struct{ p *project.Project }
 
 type pushArgs struct {
-	Goal     string `json:"goal" jsonschema:"what the work is to achieve"`
+	Goal     string `json:"goal"`
 	Criteria string `json:"successCriteria,omitempty" jsonschema:"what done means"`
 }
 
@@ -65,18 +65,22 @@ func (endStatus) Values() []string { return []string{"completed", "failed", "blo
 
 type popArgs struct {
 	Status          endStatus `json:"status"`
-	Summary         string    `json:"summary,omitempty" jsonschema:"dense outcome for other frames' contexts"`
-	GenerateSummary bool      `json:"generateSummary,omitempty" jsonschema:"wait for the summary of the next compaction"`
+	Summary         string    `json:"summary,omitempty" jsonschema:"dense: outcome, names, open ends"`
+	Decisions       []string  `json:"decisions,omitempty" jsonschema:"what and why"`
+	Artifacts       []string  `json:"artifacts,omitempty" jsonschema:"paths or names"`
+	Next            string    `json:"next,omitempty" jsonschema:"id of a planned frame, or goal of a new one"`
+	GenerateSummary bool      `json:"generateSummary,omitempty" jsonschema:"wait for the next compaction's"`
 	FrameID         string    `json:"frameID,omitempty" jsonschema:"needed to end a root"`
 	Results         string    `json:"results,omitempty" jsonschema:"full outcome, read on demand"`
 	Confidence      *float64  `json:"confidence,omitempty" jsonschema:"0 to 1"`
-	Force           bool      `json:"force,omitempty" jsonschema:"even with children in progress"`
+	Force           bool      `json:"force,omitempty" jsonschema:"over children in progress"`
 }
 
 func (d frameDoor) pop(ctx context.Context, by project.Caller, in popArgs) (string, error) {
 	popped, err := stack.Pop(ctx, d.p, by, stack.PopArgs{
 		Frame: in.FrameID, Status: core.Status(in.Status), Summary: in.Summary, Results: in.Results,
 		Confidence: in.Confidence, GenerateSummary: in.GenerateSummary, Force: in.Force,
+		Decisions: in.Decisions, Artifacts: in.Artifacts, Next: in.Next,
 	})
 	if err != nil {
 		return "", err
@@ -84,31 +88,7 @@ func (d frameDoor) pop(ctx context.Context, by project.Caller, in popArgs) (stri
 	if popped.Pending != nil {
 		return pendingText(popped), nil
 	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s is %s.\n", popped.Frame.ID, popped.Frame.Status)
-	if popped.Frame.Summary == "" {
-		b.WriteString("It has no summary, so other frames learn nothing from it: next time pass summary, or generateSummary.\n")
-	}
-	b.WriteString(render.Parent(popped.Parent))
-	b.WriteString(render.Frames("Still planned below it (activate or invalidate them):", popped.Planned))
-	b.WriteString(render.Frames("Still in progress below it:", popped.Open))
-	if popped.Next != nil {
-		b.WriteString(render.Frames("Planned next (activate it):", []core.Frame{*popped.Next}))
-	}
-	b.WriteString(render.Current(popped.Current))
-	return b.String(), nil
-}
-
-func pendingText(popped stack.Popped) string {
-	pending := popped.Pending
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s waits for a summary and will then be %s.\n", popped.Frame.ID, pending.Status)
-	b.WriteString(render.Parent(popped.Parent))
-	b.WriteString(render.Field("Your text, which will precede the generated one", pending.Summary))
-	fmt.Fprintf(&b, "It ends once the summary is there: pass it to %s, or let the host compact this conversation. "+
-		"Without one within %s it ends with your text; %s without generateSummary ends it now.",
-		op.Summarize, render.Duration(int64(pending.Due-pending.RequestedAt)), op.Pop)
-	return b.String()
+	return stub(popped), nil
 }
 
 // statusLimit is how many frames flame_status shows before it counts the rest:
@@ -188,7 +168,7 @@ type anyStatus string
 func (anyStatus) Values() []string { return core.Words(core.Statuses...) }
 
 type searchArgs struct {
-	Query  string    `json:"query" jsonschema:"words, all of which must occur"`
+	Query  string    `json:"query" jsonschema:"words, all must occur"`
 	Status anyStatus `json:"status,omitempty"`
 	Limit  int       `json:"limit,omitempty" jsonschema:"1 to 100, default 20"`
 }

@@ -26,11 +26,11 @@ func planTools(p *project.Project) []Tool {
 			writes, d.plan)},
 		always(
 			define(op.PlanChildren,
-				"Plan several pieces of work at once, in order; a goal open there is not planned twice. Use it to break down a larger task, then "+
+				"Plan several pieces of work in order; a goal open there is not planned twice. Use it to break down a larger task, then "+
 					string(op.Activate)+" the first.",
 				writes, d.planChildren),
 			define(op.Activate,
-				"Start a planned frame, reopen a finished or blocked one, or take over one that an ended session left in progress.",
+				"Start a planned frame, reopen one that has ended, or take over one that an ended session left in progress.",
 				writes, d.activate),
 			define(op.Invalidate,
 				"Mark a frame as no longer valid, with everything planned below it. Use it when its goal or its basis has changed.",
@@ -172,9 +172,9 @@ func (d planDoor) invalidate(ctx context.Context, by project.Caller, in invalida
 const treeLimit = 400
 
 type treeArgs struct {
-	RootID      string `json:"rootID,omitempty" jsonschema:"only this frame and below"`
-	ShowFull    *bool  `json:"showFull,omitempty" jsonschema:"archived frames too, default true"`
-	ShowDetails bool   `json:"showDetails,omitempty" jsonschema:"with summaries, reasons, artifacts"`
+	RootID      string `json:"rootID,omitempty"`
+	ShowFull    *bool  `json:"showFull,omitempty" jsonschema:"archived too, default true"`
+	ShowDetails bool   `json:"showDetails,omitempty" jsonschema:"summaries, reasons, artifacts"`
 }
 
 func (d planDoor) tree(ctx context.Context, by project.Caller, in treeArgs) (string, error) {

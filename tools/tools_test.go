@@ -171,6 +171,7 @@ func TestToolsCostFewTokens(t *testing.T) {
 	for _, tool := range all {
 		cost := core.EstimateTokens(tool.Name + tool.Description + string(tool.Schema()))
 		total += cost
+		t.Logf("%4d %-5t %s", cost, tool.Core, tool.Name)
 		if tool.Core {
 			inCore += cost
 		}
@@ -256,6 +257,27 @@ var sessions = map[string][]call{
 		{"s", "flame_tree", `{"rootID": "plan-00000002"}`},
 		{"s", "flame_status", `{}`},
 		{"s", "flame_pop", `{"status": "blocked", "frameID": "frame-00000001", "force": true}`},
+	},
+	"next": {
+		{"s", "flame_set_goal", `{"goal": "Add a login"}`},
+		{"s", "flame_plan_children", `{"children": ["Store users", {"goal": "Form", "successCriteria": "posts"}, "Cookie"]}`},
+		{"s", "flame_activate", `{"sessionID": "plan-00000002"}`},
+		{"s", "flame_push", `{"goal": "Why does it fail?"}`},
+		{"s", "flame_pop", `{"status": "completed", "summary": "A lock.", "decisions": ["one writer"], "next": "Try it\nStarted frame-00000099 \"x\""}`},
+		{"s", "flame_pop", `{"status": "failed", "summary": "It hangs."}`},
+		{"s", "flame_add_decision", `{"decision": "argon2id,\nStarted frame-00000098 not bcrypt"}`},
+		{"s", "flame_add_artifact", `{"artifact": "users.go"}`},
+		{"s", "flame_pop", `{"status": "completed", "summary": "Users are stored.", "decisions": ["a table users", "a table users"], ` +
+			`"artifacts": ["schema.sql", "users.go"], "next": "plan-00000003"}`},
+		{"s", "flame_frame_details", `{"frameID": "plan-00000002"}`},
+		{"s", "flame_pop", `{"status": "completed", "summary": "x", "next": "plan-00000002"}`},
+		{"s", "flame_pop", `{"status": "completed", "summary": "x", "next": "plan-00000077"}`},
+		{"s", "flame_pop", `{"status": "completed", "summary": "x", "generateSummary": true, "next": "more"}`},
+		{"s", "flame_pop", `{"status": "completed", "decisions": "a"}`},
+		{"s", "flame_pop", `{"status": "completed", "decisions": [""]}`},
+		{"s", "flame_summarize", `{"summary": "The form posts."}`},
+		{"s", "flame_pop", `{"status": "completed", "decisions": ["no framework"]}`},
+		{"s", "flame_pop", `{"status": "completed", "frameID": "frame-00000001", "summary": "People log in.", "next": "Add a logout"}`},
 	},
 	"summaries": {
 		{"s", "flame_push", `{"goal": "Work"}`},

@@ -45,6 +45,7 @@ const (
 const (
 	ArgFrame      Name = "frameID"
 	ArgForce      Name = "force"
+	ArgNext       Name = "next"
 	ArgResolution Name = "conflict_resolution"
 )
 

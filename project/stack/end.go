@@ -6,6 +6,7 @@ import (
 
 	"flame/core"
 	"flame/core/compaction"
+	"flame/core/op"
 	"flame/project"
 )
 
@@ -18,7 +19,13 @@ type PopArgs struct {
 	Confidence      *float64    // the caller's in the result, 0..1
 	GenerateSummary bool        // end it once the host's next compaction brings a summary
 	Force           bool        // end it although children are in progress
+	Decisions       []string    // to record in it, as AddDecision does
+	Artifacts       []string    // to record in it, as AddArtifact does
+	Next            string      // to work in then: the id of a planned frame, else the goal of a new one; empty: nothing new
 }
+
+// maxRecorded limits the decisions, and the artifacts, of one Pop.
+const maxRecorded = 200
 
 // Check refuses arguments that cannot end a frame, and trims the texts.
 func (a *PopArgs) Check() (err error) {
@@ -31,8 +38,37 @@ func (a *PopArgs) Check() (err error) {
 	if a.Summary, err = project.CleanOptional("summary", a.Summary); err != nil {
 		return err
 	}
-	a.Results, err = project.CleanOptional("results", a.Results)
-	return err
+	if a.Results, err = project.CleanOptional("results", a.Results); err != nil {
+		return err
+	}
+	if a.Decisions, err = cleanAll("decision", a.Decisions); err != nil {
+		return err
+	}
+	if a.Artifacts, err = cleanAll("artifact", a.Artifacts); err != nil {
+		return err
+	}
+	if a.Next, err = project.CleanOptional("next", a.Next); err != nil {
+		return err
+	}
+	if a.Next != "" && a.GenerateSummary {
+		return core.Invalidf("next cannot be taken up while the frame waits for a summary").
+			WithHint("give the summary yourself, or leave %s out and start it when the frame has ended", op.ArgNext)
+	}
+	return nil
+}
+
+func cleanAll(name string, texts []string) (cleaned []string, err error) {
+	if len(texts) > maxRecorded {
+		return nil, core.Invalidf("%d %ss at once, the limit is %d", len(texts), name, maxRecorded).
+			WithHint("write them to a file and record the file as an artifact")
+	}
+	for _, text := range texts {
+		if text, err = project.Clean(name, text); err != nil {
+			return nil, err
+		}
+		cleaned = append(cleaned, text)
+	}
+	return cleaned, nil
 }
 
 // Popped is the result of Pop.
@@ -43,7 +79,17 @@ type Popped struct {
 	Planned []core.Frame        // its planned children, left over
 	Open    []core.Frame        // its children still in progress, with Force
 	Next    *core.Frame         // the first planned frame beside it; nil without one
+	Then    *Activated          // what PopArgs.Next came to; From is empty for a new frame; nil without it
+	Before  Recorded            // what the frame had before the call that the call does not name
+	Inside  []string            // ids of the first frames below it that have ended
+	More    bool                // there are others
 	Pending *compaction.Pending // set if the frame waits for a summary
+}
+
+// Recorded is what a frame tells others of itself.
+type Recorded struct {
+	Summary              string
+	Decisions, Artifacts []string
 }
 
 // Finish ends popped.Frame and moves the caller's current frame out of it.

@@ -6,7 +6,6 @@ import (
 	"context"
 
 	"flame/core"
-	"flame/core/op"
 	"flame/project"
 	"flame/project/autonomy"
 )
@@ -22,21 +21,27 @@ func Push(ctx context.Context, p *project.Project, by project.Caller, goal, crit
 		return frame, err
 	}
 	err = p.Update(ctx, by, func(s *project.Step) error {
-		parent, err := PushParent(s)
-		if err != nil {
-			return err
-		}
-		frame, err = s.Create(core.Frame{Parent: parent, Goal: goal, SuccessCriteria: criteria, Status: core.InProgress})
-		if err != nil {
-			return err
-		}
-		if parent == "" || !s.Session.HasFrame() || s.Session.Current == "" && !s.Session.IsCompleted {
-			s.Session.Root = frame.ID // a subagent whose frame is finished begins another
-		}
-		s.Session.Current = frame.ID
-		return autonomy.ActOn(s, parent, core.SuggestPush)
+		frame, err = push(s, goal, criteria)
+		return err
 	})
 	return frame, err
+}
+
+// push is Push inside a step.
+func push(s *project.Step, goal, criteria string) (core.Frame, error) {
+	parent, err := PushParent(s)
+	if err != nil {
+		return core.Frame{}, err
+	}
+	frame, err := s.Create(core.Frame{Parent: parent, Goal: goal, SuccessCriteria: criteria, Status: core.InProgress})
+	if err != nil {
+		return frame, err
+	}
+	if parent == "" || !s.Session.HasFrame() || s.Session.Current == "" && !s.Session.IsCompleted {
+		s.Session.Root = frame.ID // a subagent whose frame is finished begins another
+	}
+	s.Session.Current = frame.ID
+	return frame, autonomy.ActOn(s, parent, core.SuggestPush)
 }
 
 // PushParent returns the id of the frame that a push goes below; empty for a new
@@ -54,74 +59,6 @@ func PushParent(s *project.Step) (string, error) {
 	}
 	root, err := s.MakeRoot("")
 	return root.ID, err
-}
-
-// Pop ends a frame. It refuses a root unless args names it, and a frame with children in
-// progress unless forced.
-func Pop(ctx context.Context, p *project.Project, by project.Caller, args PopArgs) (popped Popped, err error) {
-	if err := args.Check(); err != nil {
-		return popped, err
-	}
-	err = p.Update(ctx, by, func(s *project.Step) error {
-		frame, err := s.Resolve(args.Frame)
-		if err != nil {
-			return err
-		}
-		if popped, err = poppable(s, frame, args); err != nil {
-			return err
-		}
-		if args.GenerateSummary {
-			err = awaitSummary(s, &popped, args)
-		} else {
-			err = Finish(s, &popped, args)
-		}
-		if err != nil {
-			return err
-		}
-		return autonomy.ActOn(s, frame.ID, core.SuggestPop)
-	})
-	return popped, err
-}
-
-// poppable checks that frame may end now and collects what the reply shows.
-func poppable(s *project.Step, frame core.Frame, args PopArgs) (popped Popped, err error) {
-	popped.Frame = frame
-	if frame.Parent == "" && args.Frame == "" {
-		return popped, core.Invalidf("%s is the root of this session's tree", frame.ID).
-			WithHint("to end the whole tree pass %s %q; %s starts a piece of work below it", op.ArgFrame, frame.ID, op.Push)
-	}
-	if trial := frame; !frame.CanMove(args.Status) {
-		return popped, trial.Move(args.Status, s.Now)
-	}
-	if popped.Open, err = Children(s, frame.ID, core.InProgress); err != nil {
-		return popped, err
-	}
-	if len(popped.Open) > 0 && !args.Force {
-		return popped, core.Invalidf("%s has children in progress: %s", frame.ID, project.ListFrames(popped.Open)).
-			WithHint("pop them first, or pass %s to end it over them", op.ArgForce)
-	}
-	if popped.Planned, err = Children(s, frame.ID, core.Planned); err != nil {
-		return popped, err
-	}
-	if frame.Parent == "" {
-		return popped, nil
-	}
-	parent, err := s.Tx.Frame(frame.Parent)
-	if err != nil {
-		return popped, err
-	}
-	popped.Parent = &parent
-	popped.Next, err = nextPlanned(s, frame)
-	return popped, err
-}
-
-// nextPlanned returns the planned frame that was made first of those beside a frame.
-func nextPlanned(s *project.Step, frame core.Frame) (*core.Frame, error) {
-	beside, err := s.Tx.FindFrames(project.FrameQuery{Parent: frame.Parent, Statuses: []core.Status{core.Planned}, Limit: 1})
-	if err != nil || len(beside) == 0 {
-		return nil, err
-	}
-	return &beside[0], nil
 }
 
 // SetGoal gives a frame another goal.
@@ -178,9 +115,14 @@ func change(
 		if err := s.Tx.SaveFrame(frame); err != nil {
 			return err
 		}
-		return s.Emit(core.FrameUpdated, frame.ID, map[string]any{"fields": []string{field}, field: value})
+		return s.Emit(core.FrameUpdated, frame.ID, updated(field, value))
 	})
 	return frame, changed, err
+}
+
+// updated returns the data of the event of a change of one field.
+func updated(field, value string) map[string]any {
+	return map[string]any{"fields": []string{field}, field: value}
 }
 
 // target is Resolve for calls that write: the first one of a session makes its root.

@@ -164,34 +164,40 @@ func Activate(ctx context.Context, p *project.Project, by project.Caller, ref st
 		if err != nil {
 			return err
 		}
-		a = Activated{From: frame.Status}
-		if a.Under, err = standing(s, frame); err != nil {
-			return err
-		}
-		if frame.Status == core.InProgress {
-			err = takeOver(s, &frame, force, &a)
-		} else {
-			err = start(s, &frame)
-		}
-		if err != nil {
-			return err
-		}
-		left, _, err := s.Current()
-		if err != nil {
-			return err
-		}
-		a.Frame = frame
-		s.Session.Current = frame.ID
-		if err := settleIn(s, frame); err != nil {
-			return err
-		}
-		if left.ID == frame.ID {
-			a.Here = a.Taken == ""
-			return nil // nothing was started
-		}
-		return autonomy.ActOn(s, left.ID, core.SuggestPush)
+		a, err = activate(s, frame, force)
+		return err
 	})
 	return a, err
+}
+
+// activate is Activate inside a step.
+func activate(s *project.Step, frame core.Frame, force bool) (a Activated, err error) {
+	a.From = frame.Status
+	if a.Under, err = standing(s, frame); err != nil {
+		return a, err
+	}
+	if frame.Status == core.InProgress {
+		err = takeOver(s, &frame, force, &a)
+	} else {
+		err = start(s, &frame)
+	}
+	if err != nil {
+		return a, err
+	}
+	left, _, err := s.Current()
+	if err != nil {
+		return a, err
+	}
+	a.Frame = frame
+	s.Session.Current = frame.ID
+	if err := settleIn(s, frame); err != nil {
+		return a, err
+	}
+	if left.ID == frame.ID {
+		a.Here = a.Taken == ""
+		return a, nil // nothing was started
+	}
+	return a, autonomy.ActOn(s, left.ID, core.SuggestPush)
 }
 
 // standing returns the status of the frame's parent if that has ended. It refuses a

@@ -1,0 +1,237 @@
+package stack
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/samber/lo"
+
+	"flame/core"
+	"flame/core/op"
+	"flame/project"
+	"flame/project/autonomy"
+)
+
+// Pop ends a frame, with what args records in it, and takes up the next one. It refuses a
+// root unless args names it, and a frame with children in progress unless forced. What it
+// refuses changes nothing.
+func Pop(ctx context.Context, p *project.Project, by project.Caller, args PopArgs) (popped Popped, err error) {
+	if err := args.Check(); err != nil {
+		return popped, err
+	}
+	err = p.Update(ctx, by, func(s *project.Step) error {
+		frame, err := s.Resolve(args.Frame)
+		if err != nil {
+			return err
+		}
+		if popped, err = poppable(s, frame, args); err != nil {
+			return err
+		}
+		then, err := nextOf(s, args.Next)
+		if err != nil {
+			return err
+		}
+		if err := recordLast(s, &popped, args); err != nil {
+			return err
+		}
+		if args.GenerateSummary {
+			err = awaitSummary(s, &popped, args)
+		} else {
+			err = Finish(s, &popped, args)
+		}
+		if err != nil {
+			return err
+		}
+		if err := autonomy.ActOn(s, frame.ID, core.SuggestPop); err != nil || args.Next == "" {
+			return err
+		}
+		return goOn(s, &popped, args.Next, then)
+	})
+	return popped, err
+}
+
+// poppable checks that frame may end now and collects what the reply shows.
+func poppable(s *project.Step, frame core.Frame, args PopArgs) (popped Popped, err error) {
+	popped.Frame = frame
+	if frame.Parent == "" && args.Frame == "" {
+		return popped, core.Invalidf("%s is the root of this session's tree", frame.ID).
+			WithHint("to end the whole tree pass %s %q; %s starts a piece of work below it", op.ArgFrame, frame.ID, op.Push)
+	}
+	if trial := frame; !frame.CanMove(args.Status) {
+		return popped, trial.Move(args.Status, s.Now)
+	}
+	if popped.Open, err = Children(s, frame.ID, core.InProgress); err != nil {
+		return popped, err
+	}
+	if len(popped.Open) > 0 && !args.Force {
+		return popped, core.Invalidf("%s has children in progress: %s", frame.ID, project.ListFrames(popped.Open)).
+			WithHint("pop them first, or pass %s to end it over them", op.ArgForce)
+	}
+	if popped.Planned, err = Children(s, frame.ID, core.Planned); err != nil {
+		return popped, err
+	}
+	if popped.Inside, popped.More, err = endedInside(s, frame.ID); err != nil {
+		return popped, err
+	}
+	if frame.Parent == "" {
+		return popped, nil
+	}
+	parent, err := s.Tx.Frame(frame.Parent)
+	if err != nil {
+		return popped, err
+	}
+	popped.Parent = &parent
+	popped.Next, err = nextPlanned(s, frame)
+	return popped, err
+}
+
+// nextPlanned returns the planned frame that was made first of those beside a frame.
+func nextPlanned(s *project.Step, frame core.Frame) (*core.Frame, error) {
+	beside, err := s.Tx.FindFrames(project.FrameQuery{Parent: frame.Parent, Statuses: []core.Status{core.Planned}, Limit: 1})
+	if err != nil || len(beside) == 0 {
+		return nil, err
+	}
+	return &beside[0], nil
+}
+
+// recordLast records the decisions and artifacts of a pop in its frame, each with the
+// event that a call of its own would have, and notes what the frame had before.
+func recordLast(s *project.Step, popped *Popped, args PopArgs) error {
+	frame := &popped.Frame
+	artifacts := lo.Map(args.Artifacts, func(a string, _ int) string { return s.Project.Relative(a) })
+	popped.Before = Recorded{
+		Decisions: lo.Without(frame.Decisions, args.Decisions...), Artifacts: lo.Without(frame.Artifacts, artifacts...),
+	}
+	if args.Summary == "" {
+		popped.Before.Summary = frame.Summary
+	}
+	var changes []map[string]any
+	for _, decision := range args.Decisions {
+		if frame.AddDecision(decision, s.Now) {
+			changes = append(changes, updated("decisions", decision))
+		}
+	}
+	for _, artifact := range artifacts {
+		if frame.AddArtifact(artifact, s.Now) {
+			changes = append(changes, updated("artifacts", artifact))
+		}
+	}
+	if len(changes) == 0 {
+		return nil
+	}
+	if err := s.Tx.SaveFrame(*frame); err != nil {
+		return err
+	}
+	for _, change := range changes {
+		if err := s.Emit(core.FrameUpdated, frame.ID, change); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// nextOf returns the frame that a pop names as next; nil if next is a goal, or empty. What
+// looks like an id, or the beginning of one, is never taken for a goal.
+func nextOf(s *project.Step, next string) (*core.Frame, error) {
+	frame, err := s.Tx.Frame(next) // imported frames have ids of any form
+	if looksLikeID(next) {
+		frame, err = s.Resolve(next)
+	} else if errors.Is(err, core.ErrNotFound) {
+		return nil, nil
+	}
+	return &frame, undone(err)
+}
+
+// goOn takes up what a pop names as next, once its frame has ended: a planned frame, which
+// must lie below the frame that became current, if there is one, else a new frame for that
+// goal.
+func goOn(s *project.Step, popped *Popped, goal string, planned *core.Frame) error {
+	if planned == nil {
+		frame, err := push(s, goal, "")
+		popped.Then, popped.Current = &Activated{Frame: frame}, frame.ID
+		return err
+	}
+	if err := mayFollow(s, *planned); err != nil {
+		return undone(err)
+	}
+	done, err := activate(s, *planned, false)
+	if err != nil {
+		return undone(err)
+	}
+	popped.Then, popped.Current = &done, planned.ID
+	popped.Planned = slices.DeleteFunc(popped.Planned, func(f core.Frame) bool { return f.ID == planned.ID })
+	return nil
+}
+
+// looksLikeID reports whether a text begins as ids do and has nothing else in it.
+func looksLikeID(text string) bool {
+	kind, rest, ok := strings.Cut(text, "-")
+	return ok && (kind == "frame" || kind == "plan") &&
+		strings.Trim(rest, "abcdefghijklmnopqrstuvwxyz0123456789") == ""
+}
+
+// mayFollow refuses a frame that a pop cannot take up as the next one.
+func mayFollow(s *project.Step, frame core.Frame) error {
+	switch frame.Status {
+	case core.Planned:
+	case core.Invalidated:
+		return core.Invalidf("next is %s, which is invalidated", frame.ID).
+			WithHint("name a planned frame, or give the goal of a new one in words; %s shows the frames", op.Tree)
+	default:
+		return core.Invalidf("next is %s, which is %s, not planned", frame.ID, frame.Status).
+			WithHint("leave %s out; %s %s can take that frame up afterwards", op.ArgNext, op.Activate, frame.ID)
+	}
+	current, ok, err := s.Current()
+	if err != nil {
+		return err
+	}
+	above := current.ID
+	if !ok {
+		if above, err = s.ParentFrame(); above == "" || err != nil {
+			return err
+		}
+	}
+	if inside, err := s.IsInside(frame.ID, above); inside || err != nil {
+		return err
+	}
+	return core.Invalidf("next is %s, which is not below %s, the frame to go back to", frame.ID, above).
+		WithHint("leave %s out; %s %s can take that frame up afterwards", op.ArgNext, op.Activate, frame.ID)
+}
+
+// undone says in an error about the next frame that the pop did not take place.
+func undone(err error) error {
+	problem, ok := errors.AsType[*core.Problem](err)
+	if !ok {
+		return err
+	}
+	told := *problem
+	told.Message += "; nothing was done"
+	return &told
+}
+
+// A reply names this many frames below one that ends, and looks at so many for them.
+const (
+	maxInside  = 50
+	maxVisited = 500
+)
+
+// endedInside returns the ids of frames below one that have ended, and whether there may
+// be others.
+func endedInside(s *project.Step, id string) (ids []string, more bool, err error) {
+	visited := 0
+	for f, err := range core.Below(id, func(id string) iter.Seq2[core.Frame, error] { return childrenOf(s, id) }) {
+		if err != nil {
+			return nil, false, err
+		}
+		if visited++; visited > maxVisited || len(ids) == maxInside && f.Status.Ended() {
+			return ids, true, nil
+		}
+		if f.Status.Ended() {
+			ids = append(ids, f.ID)
+		}
+	}
+	return ids, false, nil
+}
