@@ -115,7 +115,7 @@ func (x *exchange) sessionStarted() error {
 }
 
 func (x *exchange) prompted() error {
-	return turns.TakeIn(x.ctx, x.p, x.caller(), prompt(words{x.Message, x.Agent, x.Permission, x.Text}))
+	return turns.NotePrompt(x.ctx, x.p, x.caller(), prompt(words{x.Message, x.Agent, x.Permission, x.Text}))
 }
 
 // prompt returns a prompt in the form that flame processes.

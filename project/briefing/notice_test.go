@@ -62,7 +62,7 @@ func TestANoticeStandsInTheNextBriefingAndInNoOther(t *testing.T) {
 		"with a prompt, beside what changed":  {func(f *projecttest.Fixture) { works(f); f.Decide(projecttest.Shell, f.Current(s), "use B") }, prompt, "use B"},
 		"with a prompt of the host's":         {works, note, ""},
 		"with a request's first prompt": {func(f *projecttest.Fixture) {
-			require.NoError(f.T, turns.TakeIn(f.Ctx, f.Project, s, turns.Prompt{ID: "m", Text: "work", FromUser: true}))
+			require.NoError(f.T, turns.NotePrompt(f.Ctx, f.Project, s, turns.Prompt{ID: "m", Text: "work", FromUser: true}))
 		}, attend, ""},
 		"with a request, beside what changed": {func(f *projecttest.Fixture) {
 			f.Push(s, "work")

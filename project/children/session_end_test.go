@@ -123,7 +123,7 @@ func TestAResumedSessionWorksInItsRootAgain(t *testing.T) {
 		"with a prompt": func(f *projecttest.Fixture) { f.Prompt(s, "later", "and the rest") },
 		"with a call":   func(f *projecttest.Fixture) { f.Decide(s, "", "use B") },
 		"with a prompt of a host": func(f *projecttest.Fixture) {
-			require.NoError(f.T, turns.TakeIn(f.Ctx, f.Project, s, turns.Prompt{ID: "n", Text: "<note>"}))
+			require.NoError(f.T, turns.NotePrompt(f.Ctx, f.Project, s, turns.Prompt{ID: "n", Text: "<note>"}))
 		},
 	}
 	for name, resume := range tests {

@@ -24,7 +24,7 @@ func CatchUp(ctx context.Context, p *project.Project, by project.Caller, prompts
 		prompts = prompts[len(prompts)-1:]
 	}
 	for _, prompt := range prompts {
-		errs = append(errs, TakeIn(ctx, p, by, prompt))
+		errs = append(errs, NotePrompt(ctx, p, by, prompt))
 	}
 	return errors.Join(append(errs, children.CatchUp(ctx, p, by, tasks))...)
 }

@@ -51,9 +51,9 @@ func Begin(ctx context.Context, p *project.Project, by project.Caller, prompt Pr
 	return b, err
 }
 
-// TakeIn is Begin without the briefing, for hosts that ask for it when they send the
+// NotePrompt is Begin without the briefing, for hosts that ask for it when they send the
 // prompt to the model (Amend).
-func TakeIn(ctx context.Context, p *project.Project, by project.Caller, prompt Prompt) error {
+func NotePrompt(ctx context.Context, p *project.Project, by project.Caller, prompt Prompt) error {
 	return prompted(ctx, p, by, prompt, func(*project.Step, *project.Presence, bool) error { return nil })
 }
 
@@ -68,10 +68,10 @@ func prompted(
 		if err != nil || prompt.ID != "" && prompt.ID == mine.Prompt {
 			return err
 		}
-		if err := takeIn(s, prompt); err != nil {
+		if err := followPrompt(s, prompt); err != nil {
 			return err
 		}
-		// takeIn changes the presence of a child that gets a new frame.
+		// followPrompt changes the presence of a child that gets a new frame.
 		first := mine.Prompt == ""
 		if mine, err = s.PresenceOf(s.Session.ID); err != nil {
 			return err
@@ -94,8 +94,8 @@ func prompted(
 	})
 }
 
-// takeIn makes the changes to the tree that a prompt implies.
-func takeIn(s *project.Step, prompt Prompt) error {
+// followPrompt makes the changes to the tree that a prompt implies.
+func followPrompt(s *project.Step, prompt Prompt) error {
 	s.Session.MessageCount++
 	if err := errors.Join(s.Tx.ClearDeadline(children.IdleDeadline, s.Session.ID), s.ResumeRoot()); err != nil {
 		return err

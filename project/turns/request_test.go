@@ -31,7 +31,7 @@ func attend(f *projecttest.Fixture, by project.Caller, r turns.Request, prompts 
 func TestEachPromptIsDecidedOnOnce(t *testing.T) {
 	t.Parallel()
 	f := projecttest.New(t)
-	require.NoError(t, turns.TakeIn(f.Ctx, f.Project, projecttest.Host("s"), turns.Prompt{ID: "m1", Text: "work", FromUser: true}))
+	require.NoError(t, turns.NotePrompt(f.Ctx, f.Project, projecttest.Host("s"), turns.Prompt{ID: "m1", Text: "work", FromUser: true}))
 	assert.Empty(t, attend(f, projecttest.Host("s"), turns.Request{}, "m1"), "nothing to tell")
 	f.Push(projecttest.Host("s"), "deeper")
 	assert.Empty(t, attend(f, projecttest.Host("s"), turns.Request{}, "m1"), "its own calls are in its history")
@@ -165,7 +165,7 @@ func TestTheFirstSessionOfAnAgentsProcessIsTheAgents(t *testing.T) {
 	made, err := f.Delegate(projecttest.Host("s"), children.Delegation{Agent: "agent-1", Goal: "look around", Host: "opencode"})
 	require.NoError(t, err)
 	inside := project.Caller{Session: "ses_1", Host: "opencode", Agent: "agent-1"}
-	require.NoError(t, turns.TakeIn(f.Ctx, f.Project, inside, turns.Prompt{ID: "p", Text: "look around", FromUser: true}))
+	require.NoError(t, turns.NotePrompt(f.Ctx, f.Project, inside, turns.Prompt{ID: "p", Text: "look around", FromUser: true}))
 	deeper := f.Push(inside, "deeper")
 	assert.Equal(t, made.Frame.ID, deeper.Parent)
 	assert.Equal(t, root.ID, f.Get(made.Frame.ID).Parent)
