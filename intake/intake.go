@@ -61,6 +61,9 @@ func (d Desk) Handle(ctx context.Context, host hosts.Host, letter Letter) (answe
 	// The event is kept even if the process is to end.
 	keeping, stop := context.WithTimeout(context.WithoutCancel(ctx), keepPatience)
 	defer stop()
+	if host.Keeps != nil {
+		letter.Event = host.Keeps(letter.Event)
+	}
 	return answer, true, d.keep(keeping, letter, err)
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -172,6 +173,29 @@ func TestWhatNeedsNoChangeIsAnsweredInTime(t *testing.T) {
 	require.NoError(t, s.TakeIn(t.Context()))
 	assert.Empty(t, s.handle("opencode", request), "nothing of it is left to do")
 	assert.False(t, s.Inbox.Waits())
+}
+
+func TestOfALateRequestOnlyWhatIsWorthKeepingWaits(t *testing.T) {
+	t.Parallel()
+	s := newStation(t)
+	s.handle("opencode", prompt("s", "m1", "Work"))
+	skeleton := fmt.Sprintf(`{"id": "m1", "role": "user", "time": 1, "tail": %q}`, strings.Repeat("x", 1<<20))
+	request := fmt.Sprintf(`{"event": "messages.transform", "session": "s", "messages": [%s], "usage": [{"id": "a", "at": 1, "in": 5}],
+		"words": [{"message": "m2", "text": "and on"}], "tasks": [{"child": "c", "title": "look (@general subagent)", "state": "completed", "output": "FOUND"}]}`, skeleton)
+	s.locked(func() { s.handle("opencode", request) })
+	state, err := s.Inbox.State()
+	require.NoError(t, err)
+	assert.Positive(t, state.Bytes)
+	assert.Less(t, state.Bytes, int64(2<<10))
+	require.NoError(t, s.TakeIn(t.Context()))
+	assert.Equal(t, []string{"in_progress Work", "  completed look"}, s.tree())
+	require.NoError(t, s.Project.Store.View(t.Context(), func(tx project.Tx) error {
+		total, err := tx.TotalUsage()
+		assert.EqualValues(t, 5, total.TokensIn)
+		session, wrong := tx.Session("s")
+		assert.Equal(t, 2, session.MessageCount, "the prompt that it shows counts")
+		return errors.Join(err, wrong)
+	}))
 }
 
 func TestAContextThatNobodyReadIsToldWithTheNextPrompt(t *testing.T) {

@@ -96,6 +96,24 @@ func gone(sessions []string) []byte {
 	return encoded
 }
 
+// keeps returns what matters of an event that comes late. The messages of a request say
+// how flame should change it, and it was sent long ago.
+func keeps(raw []byte) []byte {
+	var e map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &e); err != nil {
+		return raw
+	}
+	if _, there := e["messages"]; !there {
+		return raw
+	}
+	delete(e, "messages")
+	kept, err := json.Marshal(e)
+	if err != nil {
+		return raw
+	}
+	return kept
+}
+
 // An exchange is one event and the answer to it.
 type exchange struct {
 	ctx context.Context
