@@ -10,8 +10,8 @@ import (
 // A Flame is what a host's hook works with.
 type Flame struct {
 	Project *project.Project
-	Agent   string     // id of the agent in whose process the event happened; empty outside of agents
-	Mark    turns.Mark // of the event, if it may come again
+	Agent   string       // id of the agent in whose process the event happened; empty outside of agents
+	Marks   []turns.Mark // of the event, if it may come again
 	// OwnTool reports whether flame has a tool of exactly this name, without
 	// the host's prefix. It is called only for calls that may be of such a
 	// tool.

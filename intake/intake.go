@@ -98,7 +98,7 @@ func (d Desk) inTime(ctx context.Context, p *project.Project, hook hosts.Hook, l
 	}
 	done := make(chan result, 1)
 	go func() {
-		answer, err := d.handle(ctx, p, hook, letter)
+		answer, err := d.handle(ctx, p, hook, letter, letter.marks())
 		done <- result{answer, err}
 	}()
 	select {
@@ -115,68 +115,13 @@ func (d Desk) inTime(ctx context.Context, p *project.Project, hook hosts.Hook, l
 }
 
 // handle has a host's hook handle an event. A panic is an error.
-func (d Desk) handle(ctx context.Context, p *project.Project, hook hosts.Hook, letter Letter) (answer []byte, err error) {
+func (d Desk) handle(ctx context.Context, p *project.Project, hook hosts.Hook, letter Letter, marks []turns.Mark) (answer []byte, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			answer, err = nil, fmt.Errorf("panic: %v\n%s", r, debug.Stack())
 		}
 	}()
-	return hook(ctx, hosts.Flame{Project: p, OwnTool: d.OwnTool, Agent: letter.Agent, Mark: letter.mark()}, letter.Event)
-}
-
-// TakeIn handles what waits in the inbox, in order, as far as it gets until ctx is done.
-// Nobody reads the answers any more.
-func (d Desk) TakeIn(ctx context.Context) error {
-	file := ""
-	var taken turns.Taken // of it
-	late := map[string]int{}
-	err := d.Inbox.Take(ctx, func(line inbox.Line) (err error) {
-		if line.File != file {
-			if taken, err = turns.TakenFrom(ctx, d.Project, line.File); err != nil {
-				return err
-			}
-			file = line.File
-		}
-		if line.N <= taken.N {
-			return nil
-		}
-		return d.takeIn(ctx, line, late)
-	})
-	d.noteLate(ctx, late)
-	return err
-}
-
-// noteLate counts late events by their hosts. The count is for people; what it counts is
-// taken in already.
-func (d Desk) noteLate(ctx context.Context, late map[string]int) {
-	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), ahead)
-	defer stop()
-	if err := d.Project.NoteLate(ctx, late); err != nil {
-		d.Project.Log.Warn("late events were not counted", "error", err)
-	}
-}
-
-// takeIn handles one line of the inbox, and counts it for its host.
-func (d Desk) takeIn(ctx context.Context, line inbox.Line, late map[string]int) error {
-	var letter Letter
-	err := json.Unmarshal(line.Text, &letter)
-	host, known := d.Hosts.Find(letter.Host)
-	if err != nil || !known || host.Hook == nil || letter.Version != version {
-		d.Project.Log.Warn("an event in the inbox cannot be read", "version", letter.Version, "host", letter.Host, "error", err)
-		return d.Inbox.SetAside(line)
-	}
-	if letter.Source == "" {
-		letter.Source, letter.N = line.File, line.N
-	}
-	_, err = d.handle(ctx, d.then(letter), host.Hook, letter)
-	if errors.Is(err, core.ErrUnavailable) || ctx.Err() != nil {
-		return errors.Join(err, ctx.Err())
-	}
-	if err != nil {
-		d.Project.Log.Warn("hook", "error", err)
-	}
-	late[host.Name]++
-	return nil
+	return hook(ctx, hosts.Flame{Project: p, OwnTool: d.OwnTool, Agent: letter.Agent, Marks: marks}, letter.Event)
 }
 
 // pace is how often a process that lives long looks into the inbox.
@@ -225,14 +170,6 @@ func (d Desk) TakeWaiting(ctx context.Context) bool {
 		d.Project.Log.Warn("the inbox could not be taken in", "error", err)
 	}
 	return err == nil
-}
-
-// then returns the project as it was when the event of a letter happened.
-func (d Desk) then(letter Letter) *project.Project {
-	p := *d.Project
-	p.Late, p.Dir, p.HostProcess = true, letter.Dir, nil
-	p.Now = func() core.Millis { return min(letter.At, d.Project.Now()) }
-	return &p
 }
 
 // onlyReads is a Store that cannot be written to for now, as events that came before are

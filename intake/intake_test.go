@@ -181,7 +181,8 @@ func TestOfALateRequestOnlyWhatIsWorthKeepingWaits(t *testing.T) {
 	s.handle("opencode", prompt("s", "m1", "Work"))
 	skeleton := fmt.Sprintf(`{"id": "m1", "role": "user", "time": 1, "tail": %q}`, strings.Repeat("x", 1<<20))
 	request := fmt.Sprintf(`{"event": "messages.transform", "session": "s", "messages": [%s], "usage": [{"id": "a", "at": 1, "in": 5}],
-		"words": [{"message": "m2", "text": "and on"}], "tasks": [{"child": "c", "title": "look (@general subagent)", "state": "completed", "output": "FOUND"}]}`, skeleton)
+		"words": [{"message": "m2", "text": "and on"}],
+		"tasks": [{"child": "c", "title": "look (@general subagent)", "state": "completed", "output": "FOUND"}]}`, skeleton)
 	s.locked(func() { s.handle("opencode", request) })
 	state, err := s.Inbox.State()
 	require.NoError(t, err)
@@ -261,6 +262,54 @@ func TestEventsAreTakenInOnceWhoeverStops(t *testing.T) {
 	}
 	require.NoError(t, s.TakeIn(t.Context()))
 	assert.Equal(t, 5, s.failures())
+}
+
+func TestWhoGoesOnWithAnInboxBeginsWhereAnotherStopped(t *testing.T) {
+	t.Parallel()
+	s := newStation(t)
+	s.handle("opencode", prompt("s", "m0", "Work"))
+	lines := []string{"no JSON", "nor this"}
+	for n := range 4 {
+		lines = append(lines, fmt.Sprintf(`{"v":1,"host":"opencode","at":%d,"source":"plugin","n":%d,"event":{"event": "tool.failed", "session": "s"}}`, start, n+1),
+			fmt.Sprintf(`{"v":1,"host":"opencode","at":%d,"source":"plugin","n":%d,"event":{"event": "session.compacted", "session": "nobody"}}`, start, n+1))
+	}
+	for _, line := range lines {
+		require.NoError(t, s.Inbox.Put(t.Context(), []byte(line)))
+	}
+	handled := 0
+	s.Hosts = slices.Clone(s.Hosts)
+	for i, host := range s.Hosts {
+		s.Hosts[i].Hook = func(ctx context.Context, flame hosts.Flame, event []byte) ([]byte, error) {
+			handled++
+			return host.Hook(ctx, flame, event)
+		}
+	}
+	for range lines {
+		ctx, stop := context.WithCancel(t.Context())
+		stopping, p := s.Desk, *s.Project
+		p.Store, stopping.Project = stopAfter{p.Store, stop}, &p
+		_ = stopping.TakeIn(ctx)
+		stop()
+	}
+	require.NoError(t, s.TakeIn(t.Context()))
+	assert.Equal(t, 4, s.failures())
+	assert.Equal(t, 8, handled, "each once")
+	state, err := s.Inbox.State()
+	require.NoError(t, err)
+	assert.Zero(t, state.Bytes)
+	kept, err := os.ReadFile(state.Aside)
+	require.NoError(t, err)
+	assert.Equal(t, "no JSON\nnor this\n", string(kept))
+	late, err := s.Project.TakeLate(t.Context())
+	require.NoError(t, err)
+	require.Len(t, late, 1)
+	assert.Equal(t, 8, late[0].Count)
+	require.NoError(t, s.Project.Store.View(t.Context(), func(tx project.Tx) error {
+		var left []string
+		err := tx.Records("taken", "", func(id string, _ func(any) error) error { left = append(left, id); return nil })
+		assert.Equal(t, []string{"plugin"}, left, "what is known of a file goes with it")
+		return err
+	}))
 }
 
 // stopAfter is a Store whose process is stopped after each write.

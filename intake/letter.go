@@ -18,10 +18,15 @@ type Letter struct {
 	At      core.Millis     `json:"at"`               // when it happened
 	Dir     string          `json:"dir,omitempty"`    // root of the worktree that it happened in
 	Agent   string          `json:"agent,omitempty"`  // id of the agent in whose process it happened
-	Source  string          `json:"source,omitempty"` // with N, its turns.Mark; empty: it comes once
+	Source  string          `json:"source,omitempty"` // with N, its mark; empty: it comes once
 	N       int64           `json:"n,omitempty"`
 	Event   json.RawMessage `json:"event"`
 }
 
-// mark returns what tells the letter from others.
-func (l Letter) mark() turns.Mark { return turns.Mark{Source: l.Source, N: l.N} }
+// marks returns what tells the letter from others.
+func (l Letter) marks() []turns.Mark {
+	if l.Source == "" {
+		return nil
+	}
+	return []turns.Mark{{Source: l.Source, N: l.N}}
+}

@@ -130,7 +130,7 @@ func (e event) transaction(r row, flame hosts.Flame) func(context.Context, func(
 		if e.Name == "SessionStart" {
 			on = turns.OnStart
 		}
-		return func(ctx context.Context, f func(*project.Project) error) error { return on(ctx, p, flame.Mark, f) }
+		return func(ctx context.Context, f func(*project.Project) error) error { return on(ctx, p, flame.Marks, f) }
 	case r.tools == flameTools && e.Agent == "":
 		return func(_ context.Context, f func(*project.Project) error) error { return f(p) } // it needs no store
 	}

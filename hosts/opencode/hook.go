@@ -72,7 +72,7 @@ func Hook(ctx context.Context, flame hosts.Flame, raw []byte) ([]byte, error) {
 	if e.Name == "session.created" && e.Parent == "" {
 		on = turns.OnStart
 	}
-	err := on(ctx, flame.Project, flame.Mark, func(p *project.Project) error {
+	err := on(ctx, flame.Project, flame.Marks, func(p *project.Project) error {
 		x := exchange{ctx: ctx, p: p, event: e}
 		err := rows[i].means(&x)
 		said = x.answer

@@ -202,13 +202,40 @@ func (b Inbox) takeFile(ctx context.Context, name string, f func(Line) error) er
 }
 
 // SetAside keeps a line that nobody could read, where people can look at it, as long as
-// there are not too many.
+// there are not too many. One that was set aside last is not kept twice.
 func (b Inbox) SetAside(line Line) error {
+	text := bytes.TrimSuffix(line.Text, []byte("\n"))
+	if again, err := b.endsWith(aside, text); again || err != nil {
+		return err
+	}
 	if info, err := os.Lstat(b.path(aside)); err == nil && info.Size()+int64(len(line.Text)) > b.limit() {
 		b.countLost()
 		return nil
 	}
-	return b.append(aside, bytes.TrimSuffix(line.Text, []byte("\n")))
+	return b.append(aside, text)
+}
+
+// endsWith reports whether the last line of a file is this one.
+func (b Inbox) endsWith(name string, line []byte) (bool, error) {
+	file, err := disk.OpenOwn(b.path(name), os.O_RDONLY)
+	if err != nil {
+		return false, unlessMissing(err)
+	}
+	defer file.Close()
+	last := slices.Concat([]byte("\n"), line, []byte("\n"))
+	info, err := file.Stat()
+	if err != nil {
+		return false, err
+	}
+	if info.Size() == int64(len(last))-1 {
+		last = last[1:] // it is the only line
+	}
+	if info.Size() < int64(len(last)) {
+		return false, nil
+	}
+	end := make([]byte, len(last))
+	_, err = file.ReadAt(end, info.Size()-int64(len(last)))
+	return bytes.Equal(end, last), err
 }
 
 // countLost counts a line that could not be put, if even that can be written.

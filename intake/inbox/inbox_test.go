@@ -224,3 +224,17 @@ func TestNoLinkIsFollowed(t *testing.T) {
 		})
 	}
 }
+
+func TestALineIsSetAsideOnce(t *testing.T) {
+	t.Parallel()
+	b := inbox.Inbox{Dir: t.TempDir()}
+	require.NoError(t, b.Put(t.Context(), []byte("a line")))
+	for _, text := range []string{"one", "one", "two\n", "two", "o", "one"} {
+		require.NoError(t, b.SetAside(inbox.Line{Text: []byte(text)}))
+	}
+	state, err := b.State()
+	require.NoError(t, err)
+	kept, err := os.ReadFile(state.Aside)
+	require.NoError(t, err)
+	assert.Equal(t, "one\ntwo\no\none\n", string(kept))
+}
