@@ -131,23 +131,26 @@ func mustBeStamped(s *Step) error {
 // noteCall records the call in the caller's session.
 func noteCall(s *Step) error {
 	s.Session.Stamped = s.Session.Stamped || s.By.Trust == Stamped
-	if wakes(s) {
+	wakes, err := wakes(s)
+	if wakes {
 		s.Session.State = core.SessionActive
 	}
 	s.Session.LastActivityAt = s.Now
-	return nil
+	return err
 }
 
 // wakes reports whether the call shows that the caller's session is at work. A call from
-// a shell, or at the end of an agent, in the name of an ended session does not.
-func wakes(s *Step) bool {
+// a shell, or at the end of an agent, in the name of an ended session does not, nor does
+// an event that is taken in late and happened before the session ended.
+func wakes(s *Step) (bool, error) {
 	switch s.Session.State {
 	case core.SessionSuspended:
-		return false
+		return false, nil
 	case core.SessionEnded:
-		return s.By.Host != CommandLine
+		mine, err := s.PresenceOf(s.Session.ID)
+		return s.By.Host != CommandLine && !(s.Project.Late && s.Now <= mine.Over), err
 	}
-	return true
+	return true, nil
 }
 
 // armRetention sets the deadline that drops old events, on a session's first call.

@@ -12,17 +12,18 @@ const recordPresence Kind[Presence] = "presence"
 
 // A Presence is what the hooks of a session remember about it.
 type Presence struct {
-	Seen     int64   `json:"seen"`               // the last event that its agent knows of
-	Prompt   string  `json:"prompt,omitempty"`   // id of the last prompt
-	Turn     int64   `json:"turn,omitempty"`     // the last event before its turn began
-	Told     bool    `json:"told,omitempty"`     // a child: its parent has its summary from the host
-	Fallback string  `json:"fallback,omitempty"` // its last message so far
-	Rested   bool    `json:"rested,omitempty"`   // its last turn ended by itself, and left nothing running
-	Ended    *Ending `json:"ended,omitempty"`    // a child: it has ended, but work below it goes on
-	Counted  bool    `json:"counted,omitempty"`  // a child: how it ended first was counted
-	Given    bool    `json:"given,omitempty"`    // an agent's: its first context came with its task
-	Process  Process `json:"process,omitzero"`   // of its host; zero if not known
-	Owed     bool    `json:"owed,omitempty"`     // its context was due when nobody waited for the answer
+	Seen     int64       `json:"seen"`               // the last event that its agent knows of
+	Prompt   string      `json:"prompt,omitempty"`   // id of the last prompt
+	Turn     int64       `json:"turn,omitempty"`     // the last event before its turn began
+	Told     bool        `json:"told,omitempty"`     // a child: its parent has its summary from the host
+	Fallback string      `json:"fallback,omitempty"` // its last message so far
+	Rested   bool        `json:"rested,omitempty"`   // its last turn ended by itself, and left nothing running
+	Ended    *Ending     `json:"ended,omitempty"`    // a child: it has ended, but work below it goes on
+	Counted  bool        `json:"counted,omitempty"`  // a child: how it ended first was counted
+	Given    bool        `json:"given,omitempty"`    // an agent's: its first context came with its task
+	Process  Process     `json:"process,omitzero"`   // of its host; zero if not known
+	Over     core.Millis `json:"over,omitempty"`     // when the session ended; 0: it never did
+	Owed     bool        `json:"owed,omitempty"`     // its context was due when nobody waited for the answer
 	Standing
 }
 

@@ -51,7 +51,7 @@ func Idle(s *project.Step) error {
 	if err := tryHeuristics(s); err != nil {
 		return err
 	}
-	if s.Session.State != core.SessionSuspended {
+	if s.Session.State == core.SessionActive {
 		s.Session.State = core.SessionIdle
 	}
 	config, err := s.SubagentConfig()
@@ -90,7 +90,12 @@ func EndSession(ctx context.Context, p *project.Project, by project.Caller) erro
 				return err
 			}
 			s.Session.State = core.SessionEnded
-			if err := s.Tx.SaveSession(s.Session); err != nil || s.Session.Parent != "" {
+			mine, err := s.PresenceOf(s.Session.ID)
+			if err != nil {
+				return err
+			}
+			mine.Over = s.Now
+			if err := errors.Join(s.SavePresence(s.Session.ID, mine), s.Tx.SaveSession(s.Session)); err != nil || s.Session.Parent != "" {
 				return err
 			}
 			return stack.EndRoots(s)

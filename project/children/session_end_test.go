@@ -72,6 +72,53 @@ func TestASessionEndsWithItsRoot(t *testing.T) {
 	}
 }
 
+func TestATurnWhoseEndIsTakenInAfterThatOfItsSession(t *testing.T) {
+	t.Parallel()
+	s := projecttest.Host("s")
+	s.Event = "Stop"
+	tests := map[string]struct {
+		turn  turns.Turn
+		later core.Millis // than the end of the session
+		want  string
+	}{
+		"completes the root if it ended by itself":      {turns.Turn{LastMessage: "all green"}, -2, "completed work: all green"},
+		"completes it without words":                    {turns.Turn{}, -2, "completed work"},
+		"leaves it blocked after a failure":             {turns.Turn{LastMessage: "half", Failed: true}, -2, "blocked work: " + cutShort},
+		"leaves it blocked if something ran":            {turns.Turn{LastMessage: "wait", Running: []string{"shell"}}, -2, "blocked work: " + cutShort},
+		"belongs to a resumed session if it came later": {turns.Turn{LastMessage: "more"}, 2, "blocked work: " + cutShort},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := projecttest.Working(t)
+			root := f.Current(s)
+			f.Clock += 1000
+			f.End(projecttest.Host("s"))
+			ended := f.Get(root).EndedAt
+			late, at := *f.Project, f.Clock+tt.later
+			late.Late, late.Now = true, func() core.Millis { return at }
+			f.Clock += 1000
+			for range 2 {
+				require.NoError(t, turns.End(f.Ctx, &late, s, tt.turn))
+				assert.Equal(t, []string{tt.want}, f.Draw())
+				assert.Equal(t, ended, f.Get(root).EndedAt)
+			}
+			if tt.later > 0 {
+				return
+			}
+			require.NoError(t, f.Store.View(f.Ctx, func(tx project.Tx) error {
+				session, err := tx.Session("s")
+				assert.Equal(t, core.SessionEnded, session.State)
+				return err
+			}))
+			require.NoError(t, turns.NotePrompt(f.Ctx, &late, s, turns.Prompt{ID: "before that", Text: "go on", FromUser: true}))
+			assert.Equal(t, []string{tt.want}, f.Draw(), "a prompt from before the end resumes nothing")
+			f.Prompt(projecttest.Host("s"), "after", "go on")
+			assert.Equal(t, core.InProgress, f.Get(root).Status, "but one after it does")
+		})
+	}
+}
+
 func TestARootEndsWithTheLastThatWasLeftBelowIt(t *testing.T) {
 	t.Parallel()
 	s, other := projecttest.Host("s"), projecttest.Host("other")

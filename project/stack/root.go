@@ -75,6 +75,26 @@ func EndRoot(s *project.Step, id string) error {
 	})
 }
 
+// CorrectEnd completes the root of the caller's session, which has ended, if that was
+// blocked only because flame had not heard yet that the last turn ended by itself.
+func CorrectEnd(s *project.Step) error {
+	root, ended, err := s.ResumableRoot()
+	if err != nil || !ended || root.Status != core.Blocked {
+		return err
+	}
+	mine, err := s.PresenceOf(s.Session.ID)
+	if err != nil || !mine.Rested {
+		return err
+	}
+	if root.Summary == cutShort {
+		root.Summary = ""
+	}
+	now := s.Now
+	s.Now = root.EndedAt // it ended when its session did
+	defer func() { s.Now = now }()
+	return End(s, &root, core.Completed, mine.Fallback)
+}
+
 // workBelow reports whether a root whose session has ended is still worked in: another
 // session does, or a frame below it is planned or in progress.
 func workBelow(s *project.Step, session core.Session, root core.Frame) (bool, error) {

@@ -97,6 +97,9 @@ func prompted(
 // followPrompt makes the changes to the tree that a prompt implies.
 func followPrompt(s *project.Step, prompt Prompt) error {
 	s.Session.MessageCount++
+	if s.Session.State == core.SessionEnded {
+		return nil // the prompt came before that, so nothing goes on
+	}
 	if err := errors.Join(s.Tx.ClearDeadline(children.IdleDeadline, s.Session.ID), s.ResumeRoot()); err != nil {
 		return err
 	}

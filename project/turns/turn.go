@@ -45,6 +45,11 @@ func endTurn(s *project.Step, turn Turn) error {
 	if err := rest(s, turn); err != nil {
 		return err
 	}
+	if s.Session.State == core.SessionEnded { // the end of the turn was told after that
+		if err := stack.CorrectEnd(s); err != nil {
+			return err
+		}
+	}
 	if err := usage.Add(s, turn.Usage); err != nil {
 		return err
 	}
