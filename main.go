@@ -46,6 +46,7 @@ func main() {
 		Open: func(at place.Place, longLived bool) (*project.Project, func() error, error) {
 			return open(settings, known, at, longLived)
 		},
+		Log: func(at place.Place) *slog.Logger { return logger(settings, at) },
 		Agents: func(p *project.Project, at place.Place) (*agents.Agents, error) {
 			return service(settings, known, p, at)
 		},

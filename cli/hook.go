@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"os/signal"
@@ -67,11 +68,16 @@ func (c hookCall) hook(ctx context.Context) {
 	if c.app.Settings.Off {
 		return
 	}
-	event, ok := readWithin(c.app.Stdin, stdinPatience)
-	if !ok {
+	at, err := c.place()
+	if err != nil {
+		return // without a project there is no log
+	}
+	event, err := readWithin(c.app.Stdin, stdinPatience)
+	if err != nil {
+		c.app.Log(at).Warn("hook", "error", err)
 		return
 	}
-	at, desk, _, err := c.open(false)
+	desk, _, err := c.open(at, false)
 	if err != nil {
 		return
 	}
@@ -86,7 +92,11 @@ func (c hookCall) hook(ctx context.Context) {
 
 // stream handles the events on stdin until it ends.
 func (c hookCall) stream(ctx context.Context) {
-	at, desk, closeProject, err := c.open(true)
+	at, err := c.place()
+	if err != nil {
+		return
+	}
+	desk, closeProject, err := c.open(at, true)
 	if err != nil {
 		return
 	}
@@ -102,36 +112,45 @@ func (c hookCall) stream(ctx context.Context) {
 	}
 }
 
-// open opens the project that events are about.
-func (c hookCall) open(longLived bool) (at place.Place, desk intake.Desk, closeProject func() error, err error) {
-	if at, err = c.app.Place(); err != nil {
-		return at, desk, nil, err
+// place finds the project that events are about.
+func (c hookCall) place() (place.Place, error) {
+	at, err := c.app.Place()
+	if err == nil {
+		at.Data.Hurried = true
 	}
-	at.Data.Hurried = true
+	return at, err
+}
+
+// open opens the project at a place. An error is in its log.
+func (c hookCall) open(at place.Place, longLived bool) (desk intake.Desk, closeProject func() error, err error) {
 	p, closeProject, err := c.app.Open(at, longLived)
 	if err != nil {
-		return at, desk, nil, err
+		c.app.Log(at).Warn("hook", "error", err)
+		return desk, nil, err
 	}
 	p.Transcripts = nil // counting usage would keep the host waiting
-	return at, c.app.Desk(p, at), closeProject, nil
+	return c.app.Desk(p, at), closeProject, nil
 }
 
 // stdinPatience is how long the host may take to say what happened: less than it gives
 // its hooks in all.
 const stdinPatience = 4 * time.Second
 
-// readWithin reads an event, and reports whether it came in time.
-func readWithin(in io.Reader, patience time.Duration) (event []byte, ok bool) {
-	done := make(chan []byte, 1)
+// readWithin reads an event.
+func readWithin(in io.Reader, patience time.Duration) ([]byte, error) {
+	type read struct {
+		event []byte
+		err   error
+	}
+	done := make(chan read, 1)
 	go func() {
-		if event, err := io.ReadAll(io.LimitReader(in, intake.MaxEvent)); err == nil {
-			done <- event
-		}
+		event, err := io.ReadAll(io.LimitReader(in, intake.MaxEvent))
+		done <- read{event, err}
 	}()
 	select {
-	case event = <-done:
-		return event, true
+	case r := <-done:
+		return r.event, r.err
 	case <-time.After(patience):
-		return nil, false
+		return nil, fmt.Errorf("no event came within %v", patience)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"strings"
 	"unicode/utf8"
@@ -39,6 +40,8 @@ type App struct {
 
 	// Open opens the project at a place. A long-lived one serves many calls.
 	Open func(at place.Place, longLived bool) (*project.Project, func() error, error)
+	// Log returns the log of a place, for those who did not get to open its project.
+	Log func(at place.Place) *slog.Logger
 	// Agents returns the service that starts agents in a project.
 	Agents func(p *project.Project, at place.Place) (*agents.Agents, error)
 	// FirstCommit asks git for the first commit of a repository.

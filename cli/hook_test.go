@@ -1,0 +1,66 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/assert"
+
+	"flame/cli/app"
+	"flame/config"
+	"flame/hosts/hoststest"
+	"flame/project"
+	"flame/project/place"
+)
+
+func TestAHookThatCannotReadItsEventOrOpenItsProjectLogsWhy(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		stdin func() (in io.Reader, done func() error)
+		line  string
+		want  string
+	}{
+		"no event comes": {
+			func() (io.Reader, func() error) { in, out := io.Pipe(); return in, out.Close }, "hook claude-code", "no event came within 4s",
+		},
+		"the event breaks off": {
+			func() (io.Reader, func() error) { return iotest.ErrReader(errors.New("broken")), nil }, "hook claude-code", "broken",
+		},
+		"the project cannot be opened": {
+			func() (io.Reader, func() error) { return strings.NewReader("{}"), nil }, "hook claude-code", "no project",
+		},
+		"the project cannot be opened for a stream": {
+			func() (io.Reader, func() error) { return strings.NewReader("{}"), nil }, "hook opencode --stream", "no project",
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			synctest.Test(t, func(t *testing.T) {
+				var out, errs, log bytes.Buffer
+				in, done := tt.stdin()
+				a := &app.App{
+					Hosts: hoststest.Known(), Stdin: in, Stdout: &out, Stderr: &errs, Settings: config.Settings{ProjectDir: dir}, Exit: func(int) {},
+					Open: func(place.Place, bool) (*project.Project, func() error, error) {
+						return nil, nil, errors.New("no project")
+					},
+					Log: func(place.Place) *slog.Logger { return slog.New(slog.NewTextHandler(&log, nil)) },
+				}
+				assert.Equal(t, exitOK, Run(t.Context(), a, strings.Fields(tt.line)))
+				assert.Equal(t, 1, strings.Count(log.String(), "\n"))
+				assert.Contains(t, log.String(), tt.want)
+				assert.Empty(t, out.String()+errs.String())
+				if done != nil {
+					assert.NoError(t, done())
+				}
+			})
+		})
+	}
+}
