@@ -22,6 +22,7 @@ const limits = {
   silences: 3, // answers in a row that did not come in time, until none is waited for
   pauses: [0, 0, 1_000, 5_000, 30_000], // before a flame is started, by how many ended since the last answer
   open: 10_000, // events without an answer
+  size: 64 << 20, // characters of them in all
   line: 4 << 20, // characters of an answer
   words: 4_000, // characters of a prompt or result that a request tells again
 }
@@ -52,6 +53,8 @@ class Stream {
   source = randomUUID()
   told = 0 // number of the last event
   open = new Map() // by number, events without an answer
+  size = 0 // of those, in characters
+  sent = 0 // number of the last event that the flame of now was sent
   starts = 0 // since the last answer
   part = "" // of a line
 
@@ -64,20 +67,54 @@ class Stream {
   tell(event, { passes = false } = {}) {
     const flame = this.flame ? "" : program()
     if (!this.flame && !flame) return Promise.resolve({})
+    if (passes && this.hangs()) return Promise.resolve()
     const n = ++this.told
     const line = JSON.stringify({ n, source: this.source, session: event.session, at: Date.now(), event }) + "\n"
-    const told = { line, passes }
+    if (line.length > limits.size) return Promise.resolve() // flame takes no such event
+    const told = { line, passes, since: performance.now() }
     told.done = new Promise((answer) => (told.answer = answer))
     this.open.set(n, told)
-    if (this.open.size > limits.open) this.close(this.open.keys().next().value)
-    if (this.flame) this.flame.stdin.write(line)
+    this.size += line.length
+    this.shed()
+    if (this.flame) this.send()
     else this.start(flame)
     return told.done
   }
 
+  // hangs says whether flame has owed an answer for longer than anybody waits.
+  hangs() {
+    const [oldest] = this.open.values()
+    return oldest !== undefined && performance.now() - oldest.since > limits.answer * limits.silences
+  }
+
+  // shed gives up what is too much to keep: first events that pass, then the oldest.
+  shed() {
+    for (const passing of [true, false]) {
+      for (const [n, { passes }] of this.open) {
+        if (this.size <= limits.size && this.open.size <= limits.open) return
+        if (passes === passing) this.close(n)
+      }
+    }
+  }
+
+  // send sends flame what it was not sent yet, no more than it reads: what lies in the
+  // pipe already cannot be given up.
+  send() {
+    const { stdin } = this.flame
+    for (const [n, { line }] of this.open) {
+      if (stdin.writableNeedDrain) return
+      if (n <= this.sent) continue
+      this.sent = n
+      stdin.write(line)
+    }
+  }
+
   close(n, answer) {
-    this.open.get(n)?.answer(answer)
+    const told = this.open.get(n)
+    if (!told) return
     this.open.delete(n)
+    this.size -= told.line.length
+    told.answer(answer)
   }
 
   // start starts a flame and tells it all that has no answer. Where several ended
@@ -103,13 +140,15 @@ class Stream {
     const ended = () => this.flame === child && this.ended()
     this.flame = child
     this.part = ""
+    this.sent = 0
     for (const end of [child, child.stdin, child.stdout]) {
       end.on("error", ended)
       end.unref?.() // it must not keep the host alive
     }
     child.on("exit", ended)
     child.stdout.setEncoding("utf8").on("data", (text) => this.flame === child && this.heard(text)).on("end", ended)
-    for (const { line } of this.open.values()) child.stdin.write(line)
+    child.stdin.on("drain", () => this.flame === child && this.send())
+    this.send()
   }
 
   // ended goes on without the flame that was: what passes has passed, and all else is
@@ -133,6 +172,7 @@ class Stream {
         if (this.open.has(n)) this.starts = 0
         this.close(n, late ? { late } : Object(answer))
       }
+      this.send()
     } catch {
       this.ended() // it is no flame that speaks
     }
@@ -152,6 +192,7 @@ class Stream {
       if (lines.length && flame) this.leave(flame, lines)
     } catch {} // no file, no process: what can be done is done
     this.open.clear()
+    this.size = 0
     if (lines.length) this.flame?.stdin.destroy() // what it has not read might keep this process waiting
     else this.flame?.stdin.end()
   }

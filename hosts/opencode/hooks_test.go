@@ -351,10 +351,66 @@ func (h *host) order() (all []string) {
 	return all
 }
 
+// hanging is a flame that reads nothing, the first time.
+var hanging = strings.Replace(records, "while IFS=", "[ -e \"$HOME/hanging\" ] || { touch \"$HOME/hanging\"; exec sleep 60; }\nwhile IFS=", 1)
+
+func TestPluginAsksAHangingFlameNothingThatPasses(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	h.installs(hanging)
+	h.patience = 3 * time.Second
+	assert.Equal(t, "true", h.plays(`
+		prompt("s", text("Go"))
+		const now = performance.now.bind(performance), begin = now()
+		performance.now = () => now() + 3_600_000
+		await request(message("a", "user", []))
+		return now() - begin < 2_000`))
+}
+
+func TestPluginKeepsNoMoreForAHangingFlameThanItHasRoomFor(t *testing.T) {
+	t.Parallel()
+	const fill = `const fill = (...sessions) => sessions.forEach((s) => prompt(s, text("x".repeat(300_000))))`
+	tests := map[string]struct {
+		scene string
+		want  []string
+	}{
+		"what passes goes first": {
+			`session("created", "a"); request(...Array.from({ length: 600 }, (_, n) => message("m" + n, "assistant", [text("x".repeat(500))]))); fill("b", "c", "d")`,
+			[]string{"a session.created", "b chat.message", "c chat.message", "d chat.message"},
+		},
+		"then the oldest":            {`fill("a", "b", "c", "d", "e")`, []string{"c chat.message", "d chat.message", "e chat.message"}},
+		"but not for what is larger": {`fill("a"); prompt("b", text("x".repeat(2_000_000)))`, []string{"a chat.message"}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHost(t)
+			h.installs(hanging)
+			h.patience, h.room = 300*time.Millisecond, "1_000_000"
+			h.plays(fill + "\n" + tt.scene)
+			require.Eventually(t, func() bool { return strings.Contains(h.read("events"), `"dispose"`) }, 20*time.Second, 10*time.Millisecond)
+			assert.Equal(t, tt.want, h.order())
+		})
+	}
+}
+
+func TestPluginTellsAFlameThatReadsSlowlyEverything(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	h.plays(`
+		for (let n = 0; n < 300; n++) prompt("s" + n, text("x".repeat(10_000)))
+		await new Promise((end) => setTimeout(end, 10))`)
+	var want []string
+	for n := range 300 {
+		want = append(want, fmt.Sprintf("s%d chat.message", n))
+	}
+	assert.Equal(t, want, h.order())
+}
+
 func TestPluginLeavesWhatHasNoAnswerToAnotherFlame(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
-	h.installs(strings.Replace(records, "while IFS=", "[ -e \"$HOME/hanging\" ] || { touch \"$HOME/hanging\"; exec sleep 60; }\nwhile IFS=", 1))
+	h.installs(hanging)
 	h.patience = 300 * time.Millisecond
 	h.plays(`session("created", "s"); prompt("s", text("long ".repeat(100_000)))`)
 	require.Eventually(t, func() bool { return strings.Contains(h.read("events"), `"dispose"`) }, 20*time.Second, 10*time.Millisecond)

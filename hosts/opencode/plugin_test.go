@@ -24,6 +24,7 @@ type host struct {
 	t             *testing.T
 	home, project string
 	env           []string      // more than what every host has
+	room          string        // for events without an answer, in characters; empty: the plugin's own
 	patience      time.Duration // with flame; longer than the plugin's own where a busy machine could use that up
 }
 
@@ -102,7 +103,13 @@ func (h *host) plays(scene string) string {
 	const patience = "answer: 300,"
 	plugin := installed(h.t, tools.Names)
 	require.Contains(h.t, plugin, patience)
-	h.write("flame.mjs", strings.Replace(plugin, patience, fmt.Sprintf("answer: %d,", h.patience.Milliseconds()), 1))
+	plugin = strings.Replace(plugin, patience, fmt.Sprintf("answer: %d,", h.patience.Milliseconds()), 1)
+	if h.room != "" {
+		const room = "size: 64 << 20,"
+		require.Contains(h.t, plugin, room)
+		plugin = strings.Replace(plugin, room, "size: "+h.room+",", 1)
+	}
+	h.write("flame.mjs", plugin)
 	script := stage + "const result = await (async () => {" + scene + "})()\nawait hooks.dispose?.()\nprocess.stdout.write(JSON.stringify(result ?? null))"
 	cmd := exec.CommandContext(h.t.Context(), node, "--input-type=module", "-e", script, filepath.Join(h.home, "flame.mjs"), h.project)
 	cmd.Env = append([]string{"HOME=" + h.home, "PATH=/usr/bin:/bin"}, h.env...)
