@@ -46,6 +46,7 @@ type Host struct {
 	Hook     Hook                      // handles its events
 	Patience time.Duration             // how long the host waits for the hook's answer
 	Keeps    func(event []byte) []byte // returns what is worth keeping of an event that could not be handled in time; nil: all of it
+	Streams  bool                      // its plugin starts one flame hook --stream for all its events
 	Gone     func(ids []string) []byte // makes the event that the sessions with these ids have ended with their process
 	Events   func() []EventDoc         // documents what Hook does with each
 	On       func(m Machine) Client    // returns its program on a machine

@@ -99,3 +99,34 @@ func TestTheDoctorListsSomeOfManyFindings(t *testing.T) {
 	require.GreaterOrEqual(t, len(theirs), 11)
 	assert.Regexp(t, `^agents: \d+ more findings$`, theirs[len(theirs)-1].What)
 }
+
+func TestTheDoctorTriesTheStream(t *testing.T) {
+	t.Parallel()
+	const answers = "while read -r line; do n=${line#*:}; printf '{\"n\":%d}\\n' \"${n%%,*}\"; done"
+	tests := map[string]struct{ script, broken string }{
+		"that answers each event":     {script: answers},
+		"that answers in the end":     {`read -r a; read -r b; printf '{"n":1}\n{"n":2}\n'`, "its answer is"},
+		"that answers another event":  {`read -r a; printf '{"n":2}\n'; cat > /dev/null`, `its answer is "{\"n\":2}" instead of {"n":1}`},
+		"that puts events by":         {`read -r a; printf '{"n":1,"late":true}\n'; cat > /dev/null`, "late"},
+		"that ends after the first":   {`read -r a; printf '{"n":1}\n'`, "hook opencode --stream, does not work"},
+		"that fails when it is ended": {answers + "; exit 3", "exit status 3"},
+		"that is missing":             {"", "no such file"},
+	}
+	dir := t.TempDir()
+	for name, tt := range tests {
+		program := filepath.Join(dir, name)
+		if tt.script != "" {
+			script := "#!/bin/sh\n[ \"$*\" = 'hook opencode --stream' ] || exit 9\n" + tt.script + "\n"
+			require.NoError(t, os.WriteFile(program, []byte(script), 0o755))
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel() // no script is still open for writing when one starts
+			ctx, stop := context.WithTimeout(t.Context(), 3*time.Second)
+			defer stop()
+			found := checkStream(ctx, "opencode", program)
+			assert.Equal(t, tt.broken != "", found.Broken, found.What)
+			assert.Contains(t, found.What, tt.broken)
+			assert.Contains(t, found.What, "hook opencode --stream")
+		})
+	}
+}

@@ -1,10 +1,12 @@
 package doctor
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os/exec"
 	"strings"
 	"time"
@@ -55,6 +57,9 @@ func checkHost(ctx context.Context, h hosts.Host, machine hosts.Machine, links m
 	}
 	if len(status.Installed) > 0 {
 		findings = append(findings, checkServer(ctx, h.Name, machine.Binary()), checkHook(ctx, h.Name, machine.Binary()))
+		if h.Streams {
+			findings = append(findings, checkStream(ctx, h.Name, machine.Binary()))
+		}
 		findings = append(findings, checkLink(h.Name, links[h.Name], status.Offers, time.Now()))
 	}
 	return findings
@@ -101,43 +106,6 @@ func checkServer(ctx context.Context, host, program string) core.Finding {
 	return core.Finding{What: fmt.Sprintf("%s: %s serve offers %s after %s", host, program, render.Count(len(names), "tool"), took)}
 }
 
-// checkLink reports when a hook of the host last reached this project, and
-// whether the host has loaded the plugin that is installed now.
-func checkLink(host string, last project.LastHook, offers string, now time.Time) core.Finding {
-	if last.At == 0 {
-		return core.Finding{
-			What: host + ": none of its hooks has reached this project yet",
-			Hint: "say something to " + host + " in this project and run this again; flame.log says what went wrong, if anything did",
-		}
-	}
-	f := core.Finding{What: fmt.Sprintf("%s: its last hook here was %s, %s ago in session %s, through plugin %s", host, last.Event,
-		render.Duration(now.Sub(last.At.Time()).Milliseconds()), last.Session, cmp.Or(last.Plugin, "of no version"))}
-	if last.Plugin != offers {
-		f.Hint = fmt.Sprintf("the plugin of this flame is %s: restart %s, or run `flame setup %s`", offers, host, host)
-	}
-	return f
-}
-
-// probe is an event that hooks ignore.
-const probe = `{"hook_event_name": "flame doctor", "event": "flame doctor", "session_id": "doctor", "session": "doctor"}`
-
-// checkHook starts the program as the host's hooks do.
-func checkHook(ctx context.Context, host, program string) core.Finding {
-	ctx, cancel := context.WithTimeout(ctx, serverPatience)
-	defer cancel()
-	started := time.Now()
-	cmd := exec.CommandContext(ctx, program, "hook", host)
-	cmd.Stdin = strings.NewReader(probe)
-	out, err := cmd.CombinedOutput()
-	if err != nil || len(out) > 0 {
-		return core.Finding{
-			What: fmt.Sprintf("%s: the hook it starts, %s hook %s, does not work: %v %s", host, program, host, err, core.OneLine(string(out), 200)),
-			Hint: "run `flame setup " + host + "` to install the program again", Broken: true,
-		}
-	}
-	return core.Finding{What: fmt.Sprintf("%s: %s hook %s ran in %s", host, program, host, render.Duration(time.Since(started).Milliseconds()))}
-}
-
 // listTools does what a host does first: start the server, do the handshake,
 // ask for the tools.
 func listTools(ctx context.Context, program string) (names []string, err error) {
@@ -154,6 +122,86 @@ func listTools(ctx context.Context, program string) (names []string, err error) 
 		names = append(names, t.Name)
 	}
 	return names, nil
+}
+
+// probe is an event that hooks ignore.
+const probe = `{"hook_event_name": "flame doctor", "event": "flame doctor", "session_id": "doctor", "session": "doctor"}`
+
+// checkHook starts the program as the host's hooks do.
+func checkHook(ctx context.Context, host, program string) core.Finding {
+	ctx, cancel := context.WithTimeout(ctx, serverPatience)
+	defer cancel()
+	started := time.Now()
+	cmd := exec.CommandContext(ctx, program, "hook", host)
+	cmd.Stdin = strings.NewReader(probe)
+	out, err := cmd.CombinedOutput()
+	if err != nil || len(out) > 0 {
+		return noHook(host, program, fmt.Sprintf("hook %s, does not work: %v %s", host, err, core.OneLine(string(out), 200)))
+	}
+	return core.Finding{What: fmt.Sprintf("%s: %s hook %s ran in %s", host, program, host, render.Duration(time.Since(started).Milliseconds()))}
+}
+
+// noHook says that what the host's hooks start does not do its work.
+func noHook(host, program, wrong string) core.Finding {
+	return core.Finding{
+		What: fmt.Sprintf("%s: the hook it starts, %s %s", host, program, wrong),
+		Hint: "run `flame setup " + host + "` to install the program again", Broken: true,
+	}
+}
+
+// checkStream starts the program as the host's plugin does, and tells it two events one
+// after the other.
+func checkStream(ctx context.Context, host, program string) core.Finding {
+	ctx, cancel := context.WithTimeout(ctx, serverPatience)
+	defer cancel()
+	started := time.Now()
+	if err := converse(exec.CommandContext(ctx, program, "hook", host, "--stream"), 2); err != nil {
+		return noHook(host, program, fmt.Sprintf("hook %s --stream, does not work: %v", host, err))
+	}
+	took := render.Duration(time.Since(started).Milliseconds())
+	return core.Finding{What: fmt.Sprintf("%s: %s hook %s --stream answered two events in %s", host, program, host, took)}
+}
+
+// converse tells a stream events, each after the answer to the one before, and ends it.
+func converse(stream *exec.Cmd, events int) (err error) {
+	in, err := stream.StdinPipe()
+	if err != nil {
+		return err
+	}
+	out, err := stream.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := stream.Start(); err != nil {
+		return err
+	}
+	answers := bufio.NewScanner(out)
+	for n := 1; n <= events && err == nil; n++ {
+		_, err = fmt.Fprintf(in, `{"n": %d, "source": "doctor", "event": %s}`+"\n", n, probe)
+		if want := fmt.Sprintf(`{"n":%d}`, n); err == nil && (!answers.Scan() || answers.Text() != want) {
+			err = fmt.Errorf("its answer is %q instead of %s", core.OneLine(answers.Text(), 200), want)
+		}
+	}
+	err = errors.Join(err, in.Close())
+	_, _ = io.Copy(io.Discard, out) // it may not be kept from ending
+	return errors.Join(err, stream.Wait())
+}
+
+// checkLink reports when a hook of the host last reached this project, and
+// whether the host has loaded the plugin that is installed now.
+func checkLink(host string, last project.LastHook, offers string, now time.Time) core.Finding {
+	if last.At == 0 {
+		return core.Finding{
+			What: host + ": none of its hooks has reached this project yet",
+			Hint: "say something to " + host + " in this project and run this again; flame.log says what went wrong, if anything did",
+		}
+	}
+	f := core.Finding{What: fmt.Sprintf("%s: its last hook here was %s, %s ago in session %s, through plugin %s", host, last.Event,
+		render.Duration(now.Sub(last.At.Time()).Milliseconds()), last.Session, cmp.Or(last.Plugin, "of no version"))}
+	if last.Plugin != offers {
+		f.Hint = fmt.Sprintf("the plugin of this flame is %s: restart %s, or run `flame setup %s`", offers, host, host)
+	}
+	return f
 }
 
 // links returns when each host's hooks last reached the project; it is empty if

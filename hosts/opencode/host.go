@@ -11,7 +11,7 @@ import (
 func Host(ownTools func() []string) hosts.Host {
 	h := facts()
 	h.Hook, h.Events, h.Patience = Hook, Events, 280*time.Millisecond // flame.js gives up after 300
-	h.Gone, h.Keeps = gone, keeps
+	h.Streams, h.Gone, h.Keeps = true, gone, keeps
 	h.On = func(m hosts.Machine) hosts.Client { return Client{Machine: m, OwnTools: ownTools} }
 	return h
 }
