@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"flame/store/disk"
+	"flame/store/health"
 	"flame/store/schema"
 )
 
@@ -198,7 +199,7 @@ func (s *Store) bringUpToDate(wait context.Context, f *disk.File, c *disk.Conn) 
 	version, err := s.schema.Of(wait, c)
 	switch {
 	case errors.Is(err, schema.ErrOlder):
-		if err = c.CopyTo(wait, s.path()+backupSuffix+strconv.Itoa(version)); err == nil {
+		if err = c.CopyTo(wait, s.path()+health.BeforeMigration+strconv.Itoa(version)); err == nil {
 			err = s.migrate(wait, c, version)
 		}
 	case err == nil && version == 0:
@@ -209,9 +210,6 @@ func (s *Store) bringUpToDate(wait context.Context, f *disk.File, c *disk.Conn) 
 	f.Current = err == nil
 	return err
 }
-
-// backupSuffix and the version follow the name of the database.
-const backupSuffix = ".backup-"
 
 // migrate brings the file from version to the newest, in one transaction.
 func (s *Store) migrate(ctx context.Context, c *disk.Conn, version int) error {

@@ -10,6 +10,7 @@ import (
 	"flame/core/outline"
 	"flame/project"
 	"flame/store/disk"
+	"flame/store/health"
 	"flame/store/trouble"
 )
 
@@ -19,9 +20,6 @@ type Repairer struct {
 	Now   func() core.Millis
 	NewID func(kind string) string // a new id: kind, a hyphen and random characters
 }
-
-// repairSuffix and the time follow the name of the database.
-const repairSuffix = ".before-repair-"
 
 // repairBatch is how many rows one transaction repairs, which keeps it below
 // the 50 ms that others may have to wait (DESIGN §4).
@@ -62,7 +60,7 @@ func (r Repairer) Repair(ctx context.Context, dir string) (done core.Repaired, e
 
 // copyAside copies the database to a file beside it, whose name has the time.
 func (s *Store) copyAside(ctx context.Context, now core.Millis) (path string, err error) {
-	path = s.path() + repairSuffix + now.Time().Format("20060102T150405.000")
+	path = s.path() + health.BeforeRepair + now.Time().Format("20060102T150405.000")
 	f, err := disk.OpenReadOnly(s.path())
 	if err == nil && f == nil {
 		err = disk.ErrGone

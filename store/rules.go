@@ -8,6 +8,7 @@ import (
 
 	"flame/core"
 	"flame/core/outline"
+	"flame/store/health"
 )
 
 // A rule is true of the rows of every sound database. What breaks it can be
@@ -113,10 +114,9 @@ func findSQL(query string) func(*inspection) ([]int64, error) {
 
 // An inspection is one pass over all rows.
 type inspection struct {
-	sql            *statements
-	frames, events int // numbers of rows
-	found          []core.Finding
-	faults         map[outline.Fault][]int64 // of links, by fault; nil until they are looked at
+	health.Rows
+	sql    *statements
+	faults map[outline.Fault][]int64 // of links, by fault; nil until they are looked at
 }
 
 // faulty returns the keys of the frames whose link has this fault. It reads the
@@ -146,7 +146,7 @@ func (in *inspection) faulty(fault outline.Fault) ([]int64, error) {
 // look counts the rows and finds what breaks the rules.
 func (in *inspection) look() error {
 	const count = "SELECT (SELECT count(*) FROM frames NOT INDEXED), (SELECT count(*) FROM events)"
-	if _, err := in.sql.get([]any{&in.frames, &in.events}, count); err != nil {
+	if _, err := in.sql.get([]any{&in.Frames, &in.Events}, count); err != nil {
 		return err
 	}
 	for _, r := range rules() {
@@ -161,13 +161,10 @@ func (in *inspection) look() error {
 		if err != nil {
 			return err
 		}
-		in.found = append(in.found, core.Finding{What: what, Hint: mendHint, Broken: !r.note, Mend: r.todo})
+		in.Found = append(in.Found, core.Finding{What: what, Hint: health.MendHint, Broken: !r.note, Mend: r.todo})
 	}
 	return nil
 }
-
-// mendHint is the hint for what can be repaired.
-const mendHint = "`flame doctor --repair` can repair it, and asks first"
 
 // maxNamed is how many rows a finding names.
 const maxNamed = 5
