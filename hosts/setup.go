@@ -55,6 +55,7 @@ type Status struct {
 	Installed []Installation // by setup
 	ByHand    []Registration // by anyone else
 	Offers    string         // version of the plugin that setup would install
+	Tools     string         // value of FLAME_TOOLS that the installed server gets unless the user chose one; empty: none
 	GivesWay  bool           // if both are there, the host starts only what was registered by hand
 }
 

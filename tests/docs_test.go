@@ -115,8 +115,11 @@ func toolTable() string {
 	b.WriteString("| tool | group | when |\n|---|---|---|\n")
 	for _, tool := range tools.All(&project.Project{}, &agents.Agents{}) {
 		name := "`" + tool.Name + "`"
-		if tool.Core {
+		switch {
+		case tool.Core:
 			name = "**" + name + "**"
+		case tool.Direct, tool.Group == "lean":
+			name = "_" + name + "_"
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s |\n", name, tool.Group, cell(tool.Description))
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -29,22 +30,26 @@ import (
 
 func agentTools(a *agents.Agents) []Tool {
 	d := newAgentDoor(a)
-	return append(
+	return slices.Concat(
 		always(
 			define(op.Spawn,
-				"Start an agent in its own process for a separable task; it works in a frame below yours and outlives this call. "+
-					"Tell it all that it needs to know: it does not see this conversation.",
+				"Start an agent in its own process; it works in a frame below yours and outlives this call. "+
+					"Tell it all it needs: it does not see this conversation.",
 				reaches, d.spawn),
-			define(op.AgentWait, "Wait, at most 50 s, until an agent ends. Call it again while it answers that the agent is still running.", reads, d.wait),
+			define(op.AgentWait, "Wait, at most 50 s, until an agent ends. Call it again while the agent is running.", reads, d.wait),
 		),
-		define(op.AgentStatus, "Show the progress of an agent.", reads, d.status),
-		define(op.AgentResult, "Read the outcome of an agent: its answer, files, artifacts, decisions, usage.", reads, d.result),
-		define(op.AgentList, "List the agents that were started, newest first.", reads, d.list),
-		define(op.Handoff,
-			"Hand over to a running agent: watch it, or stop changing frames until it ends. What happens if it fails is decided now.",
-			writes, d.handoff),
-		define(op.Converge, "Combine the results of several agents that have ended into one, and find where they contradict each other.", writes, d.converge),
-		define(op.AgentCancel, "Stop an agent and everything it started. What they did is kept.", discards, d.cancel),
+		[]Tool{
+			define(op.AgentStatus, "Show the progress of an agent.", reads, d.status),
+			define(op.AgentResult, "Read the outcome of an agent: its answer, files, artifacts, decisions, usage.", reads, d.result),
+			define(op.AgentList, "List the agents that were started, newest first.", reads, d.list),
+		},
+		direct(
+			define(op.Handoff,
+				"Hand over to a running agent: watch it, or change no frames until it ends.",
+				writes, d.handoff),
+			define(op.Converge, "Combine the results of agents that have ended, and find where they contradict each other.", writes, d.converge),
+			define(op.AgentCancel, "Stop an agent and everything it started. What they did is kept.", discards, d.cancel),
+		),
 	)
 }
 
@@ -56,19 +61,19 @@ type agentDoor struct {
 func newAgentDoor(a *agents.Agents) agentDoor { return agentDoor{a, &sync.Map{}} }
 
 type spawnArgs struct {
-	Type           string               `json:"subagent_type,omitempty" line:"agent-type" jsonschema:"builder, tester, analyzer, retriever or another definition's exact name"`
+	Type           string               `json:"subagent_type,omitempty" line:"agent-type" jsonschema:"builder, tester, analyzer, retriever or another definition's name"`
 	Prompt         string               `json:"prompt,omitempty" line:"-" jsonschema:"the whole task"`
-	Description    string               `json:"description,omitempty" jsonschema:"the task in 3 to 5 words"`
+	Description    string               `json:"description,omitempty" jsonschema:"3 to 5 words"`
 	Background     *bool                `json:"background,omitempty" jsonschema:"default true; false waits up to 50 s"`
 	InheritContext *bool                `json:"inherit_context,omitempty" line:"inherit-context=" jsonschema:"default true"`
 	Mode           hosts.Mode           `json:"permission_mode,omitempty" jsonschema:"never more than yours"`
 	Tools          *[]string            `json:"tools,omitempty" jsonschema:"only these"`
 	Model          string               `json:"model,omitempty"`
 	Timeout        *float64             `json:"timeout,omitempty" jsonschema:"seconds; 0: none"`
-	FrameID        string               `json:"frameID,omitempty" jsonschema:"to work below, default the current one"`
+	FrameID        string               `json:"frameID,omitempty" jsonschema:"to work below"`
 	Cwd            string               `json:"cwd,omitempty"`
 	Isolation      definition.Isolation `json:"isolation,omitempty"`
-	Key            string               `json:"idempotency_key,omitempty" jsonschema:"the same key again gives the same agent"`
+	Key            string               `json:"idempotency_key,omitempty" jsonschema:"same key, same agent"`
 	BudgetTokens   int64                `json:"budget_tokens,omitempty"`
 	BudgetUSD      float64              `json:"budget_usd,omitempty"`
 	Definition     map[string]any       `json:"definition,omitempty" line:"-" jsonschema:"inline, instead of subagent_type"`
@@ -308,7 +313,7 @@ type handoffArgs struct {
 	Transfer  bool              `json:"transfer_control,omitempty" jsonschema:"default false: only watch"`
 	Timeout   float64           `json:"timeout,omitempty" jsonschema:"seconds, default 600"`
 	OnFailure handoff.OnFailure `json:"on_failure,omitempty" jsonschema:"default escalate"`
-	Command   string            `json:"command,omitempty" line:"-" jsonschema:"a /handoff line, instead of all other arguments"`
+	Command   string            `json:"command,omitempty" line:"-" jsonschema:"a /handoff line, alone"`
 }
 
 func (in *handoffArgs) command() string { return in.Command }
@@ -348,8 +353,8 @@ type convergeArgs struct {
 	Resolution converge.Resolution `json:"conflict_resolution,omitempty" jsonschema:"default manual"`
 	Format     converge.Format     `json:"output_format,omitempty" jsonschema:"default delta_batch"`
 	Tolerance  float64             `json:"tolerance,omitempty" jsonschema:"between numbers that count as equal"`
-	Schema     map[string]any      `json:"result_schema,omitempty" line:"-" jsonschema:"only what it declares is compared"`
-	Command    string              `json:"command,omitempty" line:"-" jsonschema:"a /converge line, instead of all other arguments"`
+	Schema     map[string]any      `json:"result_schema,omitempty" line:"-" jsonschema:"compare only what it declares"`
+	Command    string              `json:"command,omitempty" line:"-" jsonschema:"a /converge line, alone"`
 }
 
 func (in *convergeArgs) command() string { return in.Command }

@@ -21,18 +21,18 @@ func frameTools(p *project.Project) []Tool {
 				"Start a frame below the current one and work in it. Use it before each subtask that deserves its own summary.",
 				writes, d.push),
 			define(op.Pop,
-				"End the current frame (or frameID): summary, records and what is next in one call, alone in its message. "+
-					"The work of an ended frame may leave the conversation; this call stays.",
+				"End the current frame (or frameID), record what it leaves and take up next, in one call, alone in its message. "+
+					"Of an ended frame only this call may stay.",
 				writes, d.pop),
 			define(op.Status, "Show where you are: the current frame and the tree around it.", reads, d.status),
 		),
 		[]Tool{define(op.SetGoal, "Change what the current frame (or frameID) is for.", sets, d.setGoal)},
 		always(
-			define(op.AddArtifact, "Record a file or other product of the current frame, once it exists.", sets, d.addArtifact),
-			define(op.AddDecision, "Record a decision of the current frame with its reason, when you make it.", sets, d.addDecision),
+			define(op.AddArtifact, "Record a file or other product of the current frame.", sets, d.addArtifact),
+			define(op.AddDecision, "Record a decision of the current frame with its reason.", sets, d.addDecision),
 			define(op.Details, "Read a whole frame: summary, results, artifacts, decisions. Use it when a context shows only a part.", reads, d.details),
 			define(op.Search,
-				"Find frames by words in goals, summaries, results and decisions. Use it before you redo or decide again what may be there.",
+				"Find frames by words in goals, summaries, results and decisions. Use it before you redo or decide anything again.",
 				reads, d.search),
 		),
 	)

@@ -33,7 +33,7 @@ func planTools(p *project.Project) []Tool {
 				"Start a planned frame, reopen one that has ended, or take over one that an ended session left in progress.",
 				writes, d.activate),
 			define(op.Invalidate,
-				"Mark a frame as no longer valid, with everything planned below it. Use it when its goal or its basis has changed.",
+				"Mark a frame, and all planned below it, as no longer valid. Use it when its goal or basis has changed.",
 				discards, d.invalidate),
 			define(op.Tree, "Draw the frame tree, or the part below rootID.", reads, d.tree),
 		),
@@ -120,7 +120,7 @@ func (d planDoor) planChildren(ctx context.Context, by project.Caller, in planCh
 
 type activateArgs struct {
 	SessionID string `json:"sessionID" jsonschema:"id of the frame"`
-	Force     bool   `json:"force,omitempty" jsonschema:"take it from a session that is gone"`
+	Force     bool   `json:"force,omitempty" jsonschema:"from a session that is gone"`
 }
 
 func (d planDoor) activate(ctx context.Context, by project.Caller, in activateArgs) (string, error) {
@@ -147,15 +147,10 @@ func (d planDoor) activate(ctx context.Context, by project.Caller, in activateAr
 type invalidateArgs struct {
 	Reason    string `json:"reason"`
 	SessionID string `json:"sessionID,omitempty" jsonschema:"frame, default the current one"`
-	FrameID   string `json:"frameID,omitempty" jsonschema:"same as sessionID"`
 }
 
 func (d planDoor) invalidate(ctx context.Context, by project.Caller, in invalidateArgs) (string, error) {
-	ref, err := oneRef(in.SessionID, in.FrameID)
-	if err != nil {
-		return "", err
-	}
-	done, err := stack.Invalidate(ctx, d.p, by, ref, in.Reason)
+	done, err := stack.Invalidate(ctx, d.p, by, in.SessionID, in.Reason)
 	if err != nil {
 		return "", err
 	}

@@ -37,19 +37,23 @@ type described interface{ schema() *jsonschema.Schema }
 func ownSchemas(arguments []argument) map[reflect.Type]*jsonschema.Schema {
 	own := map[reflect.Type]*jsonschema.Schema{}
 	for _, a := range arguments {
-		if a.Type.Kind() != reflect.Slice {
-			continue
+		t := plain(a.Type)
+		if t.Kind() == reflect.Slice {
+			t = t.Elem()
 		}
-		if d, ok := reflect.Zero(a.Type.Elem()).Interface().(described); ok {
-			own[a.Type.Elem()] = d.schema()
+		if d, ok := reflect.Zero(t).Interface().(described); ok {
+			own[t] = d.schema()
 		}
 	}
 	return own
 }
 
 // trim drops what costs tokens without adding meaning: null beside the type of
-// an optional argument.
+// an optional argument, and that an object may have any properties.
 func trim(schema *jsonschema.Schema) {
+	if rest := schema.AdditionalProperties; rest != nil && reflect.DeepEqual(*rest, jsonschema.Schema{}) {
+		schema.AdditionalProperties = nil
+	}
 	if i := slices.Index(schema.Types, "null"); i >= 0 && len(schema.Types) == 2 {
 		schema.Type, schema.Types = schema.Types[1-i], nil
 	}

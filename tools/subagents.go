@@ -18,12 +18,14 @@ import (
 
 func subagentTools(p *project.Project) []Tool {
 	d := subagentDoor{p}
-	return []Tool{
+	return slices.Concat([]Tool{
 		define(op.SubagentConfig, "Show or change when native subagents get frames of their own. Changes hold for this project.", sets, d.config),
 		define("flame_subagent_stats", "Count the native subagents seen: how many got frames, were skipped, completed.", sets, d.stats),
-		define("flame_subagent_complete", "End the frame of a subagent session that did not end it itself.", sets, d.complete),
+	}, direct(
+		define("flame_subagent_complete", "End the frame that a subagent session left open.", sets, d.complete),
+	), []Tool{
 		define(op.SubagentList, "List the subagent sessions that are tracked.", reads, d.list),
-	}
+	})
 }
 
 type subagentDoor struct{ p *project.Project }

@@ -17,20 +17,20 @@ import (
 
 func summaryTools(p *project.Project) []Tool {
 	d := summaryDoor{p}
-	return []Tool{
-		define(op.Summarize,
-			"Make a summary of the current frame before its history is lost: call it, write what the reply asks for, and pass that as summary.",
-			writes, d.summarize),
+	return append(
+		direct(define(op.Summarize,
+			"Make a summary of the current frame before its history is lost: call it, write what the reply asks for, pass that as summary.",
+			writes, d.summarize)), // it ends a frame that waited for that
 		define("flame_compaction_info", "Show which frames wait for a compaction, and for what.", reads, d.info),
 		define("flame_get_summary", "Read the summary of the current frame or of another one.", reads, d.get),
-	}
+	)
 }
 
 type summaryDoor struct{ p *project.Project }
 
 type summarizeArgs struct {
-	Note    string `json:"note,omitempty" jsonschema:"what the summary should consider"`
-	Summary string `json:"summary,omitempty" jsonschema:"the summary, in a second call"`
+	Note    string `json:"note,omitempty"`
+	Summary string `json:"summary,omitempty" jsonschema:"in a second call"`
 	FrameID string `json:"frameID,omitempty"`
 }
 

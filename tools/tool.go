@@ -17,6 +17,7 @@ type Tool struct {
 	Group       string // for FLAME_TOOLS
 	Description string // when to use it
 	Core        bool   // part of the profile "core": always visible to clients
+	Direct      bool   // always called by its own name: it starts or stops processes, or a frame may begin or end by it
 	Hints       Hints
 	Schema      func() json.RawMessage // of its arguments; built on demand
 
@@ -91,6 +92,17 @@ func always(tools ...Tool) []Tool {
 	}
 	return tools
 }
+
+// direct marks tools that are never called through another.
+func direct(tools ...Tool) []Tool {
+	for i := range tools {
+		tools[i].Direct = true
+	}
+	return tools
+}
+
+// inLean reports whether the profile "lean" offers the tool by its name.
+func (t Tool) inLean() bool { return t.Core || t.Direct }
 
 // read reads raw into in, a pointer to a struct of these arguments, and then
 // the line that may replace them.

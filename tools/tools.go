@@ -41,7 +41,7 @@ func Groups() []string {
 	return lo.Map(groups(&project.Project{}, &agents.Agents{}), func(g group, _ int) string { return g.name })
 }
 
-// All returns every tool of a project and its agents.
+// All returns every tool of a project and its agents. The last one is flame_more.
 func All(p *project.Project, a *agents.Agents) (all []Tool) {
 	for _, g := range groups(p, a) {
 		for _, t := range g.tools {
@@ -49,7 +49,9 @@ func All(p *project.Project, a *agents.Agents) (all []Tool) {
 			all = append(all, t)
 		}
 	}
-	return all
+	more := moreTool(all)
+	more.Group = lean
+	return append(all, more)
 }
 
 // Names returns the names of flame's tools.
@@ -77,21 +79,22 @@ func Find(all []Tool, name string) (Tool, error) {
 	return Tool{}, core.NotFoundf("there is no tool %q", name).WithHint("use one of %s", strings.Join(names, ", "))
 }
 
-// Select returns the tools of a profile: "all", "core", or groups separated by
+// Select returns the tools of a profile: "all", "lean", "core", or groups separated by
 // commas. An unknown name is an error.
 func Select(all []Tool, profile string) ([]Tool, error) {
-	wanted := map[string]bool{}
+	known, wanted := append(Groups(), "", "all", lean, "core"), map[string]bool{}
 	for word := range strings.SplitSeq(profile, ",") {
 		word = strings.ToLower(strings.TrimSpace(word))
-		if word != "" && word != "all" && word != "core" && !slices.Contains(Groups(), word) {
+		if !slices.Contains(known, word) {
 			return nil, core.Invalidf(env.Tools+" names the unknown group %q", word).
-				WithHint("use all, core, or some of %s", strings.Join(Groups(), ", "))
+				WithHint("use all, lean, core, or some of %s", strings.Join(Groups(), ", "))
 		}
 		wanted[word] = true
 	}
 	var chosen []Tool
 	for _, t := range all {
-		if wanted["all"] || wanted[""] || wanted[t.Group] || wanted["core"] && t.Core {
+		everything := (wanted["all"] || wanted[""]) && t.Group != lean
+		if everything || wanted[t.Group] || wanted["core"] && t.Core || wanted[lean] && t.inLean() {
 			chosen = append(chosen, t)
 		}
 	}

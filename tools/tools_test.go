@@ -109,7 +109,7 @@ func TestToolsHaveTheSeedsArguments(t *testing.T) {
 	all := tools.All(&project.Project{}, &agents.Agents{})
 	count := 0
 	for _, tool := range all {
-		if tool.Group == "agents" {
+		if tool.Group == "agents" || tool.Group == "lean" {
 			continue // their arguments are those of other documents: TestAgentToolsHaveTheSeedsArguments
 		}
 		count++
@@ -162,11 +162,12 @@ func TestAgentToolsHaveTheSeedsArguments(t *testing.T) {
 const (
 	maxAverage = 140
 	maxCore    = 1500
+	maxLean    = 2060
 )
 
 func TestToolsCostFewTokens(t *testing.T) {
 	t.Parallel()
-	total, inCore := 0, 0
+	total, inCore, inLean := 0, 0, 0
 	all := tools.All(&project.Project{}, &agents.Agents{})
 	for _, tool := range all {
 		cost := core.EstimateTokens(tool.Name + tool.Description + string(tool.Schema()))
@@ -175,12 +176,16 @@ func TestToolsCostFewTokens(t *testing.T) {
 		if tool.Core {
 			inCore += cost
 		}
+		if tool.Core || tool.Direct || tool.Group == "lean" {
+			inLean += cost
+		}
 		sentences := strings.Count(tool.Description+" ", ". ")
 		assert.LessOrEqual(t, sentences, 2, "%s: %s", tool.Name, tool.Description)
 	}
-	t.Logf("%d tokens on average, %d in the core profile", total/len(all), inCore)
+	t.Logf("%d tokens on average, %d in the profile core, %d in lean", total/len(all), inCore, inLean)
 	assert.LessOrEqual(t, total/len(all), maxAverage)
 	assert.LessOrEqual(t, inCore, maxCore)
+	assert.LessOrEqual(t, inLean, maxLean)
 }
 
 func TestProfilesChooseTools(t *testing.T) {
@@ -199,6 +204,11 @@ func TestProfilesChooseTools(t *testing.T) {
 	assert.Contains(t, names("core"), "flame_push")
 	assert.NotContains(t, names("core"), "flame_get_state")
 	assert.Equal(t, []string{"flame_get_state"}, names("state"))
+	others := []string{
+		"flame_summarize", "flame_subagent_complete", "flame_handoff", "flame_converge", "flame_agent_cancel", "flame_more",
+	}
+	assert.ElementsMatch(t, append(names("core"), others...), names("lean"), "what begins or ends frames or processes has its own name")
+	assert.Subset(t, names("lean,autonomy"), names("autonomy"))
 	assert.Subset(t, names(" Core, state "), append(names("core"), "flame_get_state"))
 	_, err := tools.Select(all, "core,nonsense")
 	require.ErrorIs(t, err, core.ErrInvalid)
@@ -314,6 +324,24 @@ var sessions = map[string][]call{
 		{"s", "flame_subagent_complete", `{"sessionID": "s", "status": "failed", "summary": "x"}`},
 		{"s", "flame_subagent_list", `{"filter": "active"}`},
 		{"s", "flame_subagent_stats", `{"reset": true}`},
+	},
+	"more": {
+		{"s", "flame_more", `{}`},
+		{"s", "flame_more", `{"tool": "flame_set_goal"}`},
+		{"s", "flame_more", `{"tool": "get_state"}`},
+		{"s", "flame_more", `{"tool": "flame_set_goal", "arguments": {"goal": "Add a login"}}`},
+		{"s", "flame_more", `{"tool": "flame_get_summary", "arguments": {}}`},
+		{"s", "flame_more", `{"tool": "flame_plan", "arguments": {"goal": "later", "parentSessionID": "frame-00000001"}}`},
+		{"s", "flame_more", `{"tool": "flame_set_goal", "arguments": {}}`},
+		{"s", "flame_more", `{"tool": "flame_set_goal", "arguments": {"goal": "x", "title": "y"}}`},
+		{"s", "flame_more", `{"tool": "flame_set_goal", "arguments": {"goal": 7}}`},
+		{"s", "flame_more", `{"tool": "flame_set_goal", "arguments": "{\"goal\": \"x\"}"}`},
+		{"s", "flame_more", `{"tool": "flame_set_goal", "goal": "x"}`},
+		{"s", "flame_more", `{"arguments": {"goal": "x"}}`},
+		{"s", "flame_more", `{"tool": "flame_push", "arguments": {"goal": "x"}}`},
+		{"s", "flame_more", `{"tool": "flame_agent_cancel", "arguments": {"subagent_id": "x"}}`},
+		{"s", "flame_more", `{"tool": "flame_more", "arguments": {}}`},
+		{"s", "flame_more", `{"tool": "flame_get_sumary"}`},
 	},
 	"mistakes": {
 		{"s", "flame_push", `{}`},

@@ -15,6 +15,7 @@ import (
 
 	"flame/agents"
 	"flame/cli/client"
+	"flame/config/env"
 	"flame/core"
 	"flame/hosts"
 	"flame/project"
@@ -56,7 +57,7 @@ func checkHost(ctx context.Context, h hosts.Host, machine hosts.Machine, links m
 		findings = append(findings, f)
 	}
 	if len(status.Installed) > 0 {
-		findings = append(findings, checkServer(ctx, h.Name, machine.Binary()), checkHook(ctx, h.Name, machine.Binary()))
+		findings = append(findings, checkServer(ctx, h.Name, machine, status.Tools), checkHook(ctx, h.Name, machine.Binary()))
 		if h.Streams {
 			findings = append(findings, checkStream(ctx, h.Name, machine.Binary()))
 		}
@@ -90,12 +91,15 @@ func Doubly(status hosts.Status) string {
 // serverPatience is how long an installed server may take to list its tools.
 const serverPatience = 5 * time.Second
 
-// checkServer starts the program that a host would start and asks for its tools.
-func checkServer(ctx context.Context, host, program string) core.Finding {
+// checkServer starts the program that a host would start and asks for its tools, as many
+// as the host would.
+func checkServer(ctx context.Context, host string, machine hosts.Machine, profile string) core.Finding {
+	program := machine.Binary()
+	profile = cmp.Or(machine.Getenv(env.Tools), profile)
 	ctx, cancel := context.WithTimeout(ctx, serverPatience)
 	defer cancel()
 	started := time.Now()
-	names, err := listTools(ctx, program)
+	names, err := listTools(ctx, program, profile)
 	if err != nil {
 		return core.Finding{
 			What: fmt.Sprintf("%s: the server it starts, %s serve, does not answer: %v", host, program, err),
@@ -103,13 +107,17 @@ func checkServer(ctx context.Context, host, program string) core.Finding {
 		}
 	}
 	took := render.Duration(time.Since(started).Milliseconds())
-	return core.Finding{What: fmt.Sprintf("%s: %s serve offers %s after %s", host, program, render.Count(len(names), "tool"), took)}
+	offers := render.Count(len(names), "tool")
+	if profile != "" {
+		offers += fmt.Sprintf(" (%s=%s)", env.Tools, profile)
+	}
+	return core.Finding{What: fmt.Sprintf("%s: %s serve offers %s after %s", host, program, offers, took)}
 }
 
 // listTools does what a host does first: start the server, do the handshake,
 // ask for the tools.
-func listTools(ctx context.Context, program string) (names []string, err error) {
-	c, err := client.Start(ctx, program, nil, "flame doctor")
+func listTools(ctx context.Context, program, profile string) (names []string, err error) {
+	c, err := client.Start(ctx, program, []string{env.Tools + "=" + profile}, "flame doctor")
 	if err != nil {
 		return nil, err
 	}

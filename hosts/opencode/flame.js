@@ -321,7 +321,8 @@ class Plugin {
 
 // configure adds what the user has not configured: an entry for flame of their
 // own, also one that switches it off, stays as it is. The server inherits the
-// environment, and with it every FLAME_* setting, and the project as its folder.
+// environment, and with it every FLAME_* setting, and the project as its folder. Where
+// the user has not chosen its tools, it offers few: OpenCode sends all with each request.
 const configure = (plugin, config) => {
   const servers = Object.entries(config.mcp ?? {})
   const own = servers.find(([name, server]) => name === "flame" || basename(String(server?.command?.[0])) === "flame")
@@ -330,7 +331,8 @@ const configure = (plugin, config) => {
   if (own) plugin.server = own[0]
   plugin.off = own?.[1]?.enabled === false
   if (own ? plugin.off : !flame) return
-  if (!own) config.mcp = { ...config.mcp, flame: { type: "local", command: [flame, "serve"] } }
+  const environment = { FLAME_TOOLS: process.env.FLAME_TOOLS || "lean" }
+  if (!own) config.mcp = { ...config.mcp, flame: { type: "local", command: [flame, "serve"], environment } }
   config.command = { ...commands, ...config.command }
 }
 

@@ -192,6 +192,7 @@ func TestPluginStampsFlamesCalls(t *testing.T) {
 	const stamped, plain = `{"session_id":"s"}`, `{"session_id":"mine","agent_id":"a"}`
 	tests := map[string]struct{ config, tool, args string }{
 		"a tool of the server it added":        {`{}`, "flame_flame_push", stamped},
+		"a call through another tool":          {`{}`, "flame_flame_more", stamped},
 		"a tool that is not called flame":      {`{}`, "flame_spawn_agent", stamped},
 		"a server that the user named":         {`{"mcp": {"my f": {"command": ["/opt/flame"]}}}`, "my_f_spawn_agent", stamped},
 		"a server of the user's at an address": {`{"mcp": {"flame": {"url": "http://localhost"}}}`, "flame_flame_pop", stamped},

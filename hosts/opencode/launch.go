@@ -1,10 +1,12 @@
 package opencode
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
 
+	"flame/config/env"
 	"flame/hosts"
 )
 
@@ -74,7 +76,10 @@ func (h Client) config(c hosts.Child, permission permissions) map[string]any {
 	}
 	config := map[string]any{"agent": map[string]any{agentName: agent}}
 	if !h.hasFlame() {
-		config["mcp"] = map[string]any{"flame": map[string]any{"type": "local", "command": []string{c.Flame, "serve"}}}
+		config["mcp"] = map[string]any{"flame": map[string]any{
+			"type": "local", "command": []string{c.Flame, "serve"},
+			"environment": map[string]string{env.Tools: cmp.Or(h.Machine.Getenv(env.Tools), profile)},
+		}}
 	}
 	return config
 }

@@ -77,3 +77,28 @@ func TestAChildsPermissionsOnlyTakeAway(t *testing.T) {
 		})
 	}
 }
+
+func TestAnAgentIsGivenFewToolsUnlessTheUserChose(t *testing.T) {
+	t.Parallel()
+	for chosen, want := range map[string]string{"": "lean", "all": "all"} {
+		s := setup(t)
+		getenv := s.Machine.Getenv
+		s.Machine.Getenv = func(name string) string {
+			if name == "FLAME_TOOLS" {
+				return chosen
+			}
+			return getenv(name)
+		}
+		launch, err := opencode.Client{Machine: s.Machine}.Launch(hosts.Child{Flame: "/opt/flame"})
+		require.NoError(t, err)
+		var config struct {
+			MCP map[string]struct {
+				Command     []string
+				Environment map[string]string
+			}
+		}
+		require.NoError(t, json.Unmarshal([]byte(strings.TrimPrefix(launch.Env[0], "OPENCODE_CONFIG_CONTENT=")), &config))
+		assert.Equal(t, []string{"/opt/flame", "serve"}, config.MCP["flame"].Command)
+		assert.Equal(t, map[string]string{"FLAME_TOOLS": want}, config.MCP["flame"].Environment)
+	}
+}

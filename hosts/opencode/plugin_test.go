@@ -155,10 +155,11 @@ func (h *host) heard() (events []map[string]any) {
 
 func TestPluginConfiguresOpenCode(t *testing.T) {
 	t.Parallel()
-	const ours = `{"flame": {"type": "local", "command": ["FLAME", "serve"]}}`
+	const ours = `{"flame": {"type": "local", "command": ["FLAME", "serve"], "environment": {"FLAME_TOOLS": "lean"}}}`
 	added := []string{"flame:converge", "flame:delegate", "flame:handoff", "flame:pop", "flame:push", "flame:status"}
 	tests := map[string]struct {
 		config   string
+		env      string // of OpenCode's
 		without  bool   // a flame to start
 		mcp      string // afterwards; empty: none
 		commands []string
@@ -180,6 +181,14 @@ func TestPluginConfiguresOpenCode(t *testing.T) {
 		"does nothing where the user switched flame off": {
 			config: `{"mcp": {"flame": {"enabled": false}}}`, mcp: `{"flame": {"enabled": false}}`,
 		},
+		"offers the tools that the user chose": {
+			env: "FLAME_TOOLS=frames,plan", config: `{}`, mcp: strings.Replace(ours, "lean", "frames,plan", 1), commands: added,
+		},
+		"takes an empty choice for none": {env: "FLAME_TOOLS=", config: `{}`, mcp: ours, commands: added},
+		"leaves a choice in the user's own entry alone": {
+			config: `{"mcp": {"flame": {"command": ["flame"], "environment": {"FLAME_TOOLS": "all"}}}}`,
+			mcp:    `{"flame": {"command": ["flame"], "environment": {"FLAME_TOOLS": "all"}}}`, commands: added,
+		},
 		"does nothing without a flame to start": {config: `{}`, without: true},
 		"survives a configuration that makes no sense": {
 			config: `{"mcp": {"a": null, "b": {"command": 7}}}`, mcp: `{"a": null, "b": {"command": 7}, ` + ours[1:], commands: added,
@@ -189,6 +198,9 @@ func TestPluginConfiguresOpenCode(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := newHost(t)
+			if tt.env != "" {
+				h.env = append(h.env, tt.env)
+			}
 			flame := filepath.Join(h.home, ".local", "bin", "flame")
 			if tt.without {
 				require.NoError(t, os.Remove(flame))

@@ -28,6 +28,11 @@ const (
 	withoutCommands = `const commands = {}`
 )
 
+// profile is what the server is asked to offer (FLAME_TOOLS) unless the user chose:
+// OpenCode cannot defer tools, so it sends all of them with each request. The plugin
+// names it too.
+const profile = "lean"
+
 // A slashCommand is a slash command in OpenCode's configuration.
 type slashCommand struct {
 	Description string `json:"description"`
@@ -109,7 +114,7 @@ func (h Client) Status(ctx context.Context) (hosts.Status, error) {
 		status.Program, status.Version = path, h.Machine.Version(ctx, path)
 	}
 	content, version := h.plugin()
-	status.Offers = version
+	status.Offers, status.Tools = version, profile
 	for scope, there := range h.installed() {
 		status.Installed = append(status.Installed, hosts.Installation{
 			Scope: scope, Where: h.file(scope), Current: bytes.Equal(there, content),

@@ -1,0 +1,103 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"flame/core"
+	"flame/project"
+)
+
+// lean is the profile, and the group in the documentation, of flame_more, through which a
+// model finds and calls the tools that the profile does not offer by their names.
+const lean = "lean"
+
+// moreTool returns flame_more for those of all tools that the profile lean leaves out.
+func moreTool(all []Tool) Tool {
+	d := moreDoor{all}
+	return defineResult("flame_more",
+		"Flame's other tools, for goals, contexts, subagents, agents' results, suggestions, settings. "+
+			"Without arguments lists them, with tool describes that one, with arguments too calls it.",
+		d.hints(), d.more)
+}
+
+type moreDoor struct{ all []Tool }
+
+// hidden returns the tools that are called through flame_more.
+func (d moreDoor) hidden() []Tool {
+	return slices.DeleteFunc(slices.Clone(d.all), func(t Tool) bool { return t.inLean() })
+}
+
+// hints returns what the tools behind it may do together.
+func (d moreDoor) hints() Hints {
+	all := reads
+	for _, t := range d.hidden() {
+		all.ReadOnly = all.ReadOnly && t.Hints.ReadOnly
+		all.Destructive = all.Destructive || t.Hints.Destructive
+		all.Idempotent = all.Idempotent && t.Hints.Idempotent
+		all.OpenWorld = all.OpenWorld || t.Hints.OpenWorld
+	}
+	return all
+}
+
+// An objectArg is a JSON object, as it came.
+type objectArg struct{ json.RawMessage }
+
+func (objectArg) schema() *jsonschema.Schema { return &jsonschema.Schema{Type: "object"} }
+
+type moreArgs struct {
+	Tool      string     `json:"tool,omitempty"`
+	Arguments *objectArg `json:"arguments,omitempty" jsonschema:"{} for none"`
+}
+
+func (d moreDoor) more(ctx context.Context, by project.Caller, in moreArgs) (Result, error) {
+	if in.Tool == "" {
+		if in.Arguments != nil {
+			return Result{}, core.Invalidf("argument tool is missing").WithHint("name the tool that the arguments are for")
+		}
+		return Result{Text: d.list()}, nil
+	}
+	t, err := d.find(in.Tool)
+	if err != nil {
+		return Result{}, err
+	}
+	if in.Arguments == nil {
+		return Result{Text: describe(t)}, nil
+	}
+	c, err := t.parse(in.Arguments.RawMessage)
+	if err != nil {
+		return Result{}, err
+	}
+	return c.run(ctx, by) // a stamp within the arguments is the model's own, and names nobody
+}
+
+func (d moreDoor) find(name string) (Tool, error) {
+	if t, err := Find(d.all, name); err == nil && t.inLean() {
+		return t, core.Invalidf("%s is not called through this tool", t.Name).WithHint("call it by its own name")
+	}
+	return Find(d.hidden(), name)
+}
+
+// list returns the tools, each in a short line.
+func (d moreDoor) list() string {
+	var b strings.Builder
+	for _, t := range d.hidden() {
+		what, _, _ := strings.Cut(t.Description, ". ")
+		fmt.Fprintf(&b, "%s: %s\n", t.Name, strings.TrimSuffix(what, "."))
+	}
+	return b.String()
+}
+
+// describe returns what a client would be told of a tool.
+func describe(t Tool) string {
+	does := "It changes state."
+	if t.Hints.ReadOnly {
+		does = "It only reads."
+	}
+	return fmt.Sprintf("%s: %s %s\nIts arguments: %s", t.Name, t.Description, does, t.Schema())
+}
