@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"flame/tests/clients"
 	"flame/tests/model"
 )
 
@@ -33,27 +34,20 @@ type user struct {
 
 // The clients, under the names flame has for them.
 const (
-	claudeCode = "claude-code"
-	openCode   = "opencode"
+	claudeCode = clients.ClaudeCode
+	openCode   = clients.OpenCode
 )
 
-// programs are the clients' binaries below node_modules (pinned in .ci/run),
-// and what they are called on PATH.
-var programs = map[string]struct{ pkg, name string }{
-	claudeCode: {"@anthropic-ai/claude-code-linux-x64/claude", "claude"},
-	openCode:   {"opencode-linux-x64/bin/opencode", "opencode"},
-}
-
 // newUser has the named clients installed. Names of folders need quoting.
-func newUser(t *testing.T, clients ...string) *user {
+func newUser(t *testing.T, installed ...string) *user {
 	t.Helper()
 	top := t.TempDir()
 	u := &user{t: t, home: filepath.Join(top, "it's home"), project: filepath.Join(top, "my project"), bin: filepath.Join(top, "bin")}
 	for _, dir := range []string{u.home, u.project, u.bin} {
 		require.NoError(t, os.MkdirAll(dir, 0o755))
 	}
-	for _, client := range clients {
-		require.NoError(t, os.Symlink(clientBinary(t, client), filepath.Join(u.bin, programs[client].name)))
+	for _, client := range installed {
+		require.NoError(t, os.Symlink(clientBinary(t, client), filepath.Join(u.bin, clients.Programs[client].Name)))
 	}
 	u.flame = flameBinary(t)
 	u.path = u.bin + ":/usr/local/bin:/usr/bin:/bin"
@@ -69,15 +63,14 @@ func newUser(t *testing.T, clients ...string) *user {
 // skipped, or fails where FLAME_TEST_HOSTS says that the clients are required.
 func clientBinary(t *testing.T, client string) string {
 	t.Helper()
-	dir := os.Getenv("FLAME_TEST_HOSTS_DIR")
-	file := filepath.Join(dir, "node_modules", programs[client].pkg)
-	if _, err := os.Stat(file); dir != "" && err == nil {
+	file, err := clients.Binary(client)
+	if err == nil {
 		return file
 	}
-	if os.Getenv("FLAME_TEST_HOSTS") == "required" {
-		t.Fatalf("%s is required, but FLAME_TEST_HOSTS_DIR (%q) does not have it", client, dir)
+	if clients.Required() {
+		t.Fatal("required: ", err)
 	}
-	t.Skipf("%s is not in FLAME_TEST_HOSTS_DIR (%q)", client, dir)
+	t.Skip(err)
 	return ""
 }
 
@@ -136,16 +129,7 @@ func (u *user) command(ctx context.Context, program string, args ...string) *exe
 	}
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Dir = u.project
-	cmd.Env = append([]string{
-		"HOME=" + u.home, "PATH=" + u.path, "TERM=dumb", "LANG=C.UTF-8", "NO_PROXY=127.0.0.1,localhost",
-		"ANTHROPIC_BASE_URL=" + u.model.URL, "ANTHROPIC_API_KEY=dummy", "IS_SANDBOX=1",
-		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1", "DISABLE_TELEMETRY=1", "DISABLE_ERROR_REPORTING=1",
-		"OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_MODELS_FETCH=1", "OPENCODE_DISABLE_SHARE=1", "OPENCODE_DISABLE_LSP_DOWNLOAD=1",
-		"OPENCODE_DISABLE_DEFAULT_PLUGINS=1", "OPENCODE_DISABLE_CLAUDE_CODE=1", "OPENCODE_DISABLE_EXTERNAL_SKILLS=1",
-		// With any plugin OpenCode first installs a package that ours does not
-		// need; without a network that takes 74 s (ran).
-		"npm_config_offline=true",
-	}, u.env...)
+	cmd.Env = append(clients.Environment(u.home, u.path, u.model.URL), u.env...)
 	cmd.SysProcAttr, cmd.WaitDelay = &syscall.SysProcAttr{Credential: u.as}, time.Second
 	return cmd
 }

@@ -49,10 +49,7 @@ func parseAnthropic(body []byte) (Request, error) {
 			Role    string
 			Content content
 		}
-		Tools []struct {
-			Name   string
-			Schema schema `json:"input_schema"`
-		}
+		Tools []struct{ Name string }
 	}
 	if err := json.Unmarshal(body, &in); err != nil {
 		return Request{}, err
@@ -71,7 +68,7 @@ func parseAnthropic(body []byte) (Request, error) {
 		req.Messages = append(req.Messages, message)
 	}
 	for _, tool := range in.Tools {
-		req.offer(tool.Name, tool.Schema)
+		req.Tools = append(req.Tools, tool.Name)
 	}
 	return req, nil
 }

@@ -21,10 +21,7 @@ func parseOpenAI(body []byte) (Request, error) {
 			} `json:"tool_calls"`
 		}
 		Tools []struct {
-			Function struct {
-				Name       string
-				Parameters schema
-			}
+			Function struct{ Name string }
 		}
 	}
 	if err := json.Unmarshal(body, &in); err != nil {
@@ -48,7 +45,7 @@ func parseOpenAI(body []byte) (Request, error) {
 	}
 	req.System = strings.Join(system, "\n")
 	for _, tool := range in.Tools {
-		req.offer(tool.Function.Name, tool.Function.Parameters)
+		req.Tools = append(req.Tools, tool.Function.Name)
 	}
 	return req, nil
 }

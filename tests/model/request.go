@@ -1,10 +1,8 @@
 package model
 
 import (
-	"maps"
 	"net/http"
 	"regexp"
-	"slices"
 	"strings"
 )
 
@@ -23,8 +21,6 @@ type Request struct {
 	Session  string // as the client names it; empty if it does not
 	Agent    string // a subagent in it, for clients whose subagents have no sessions of their own
 	Refused  error  // by the rules
-
-	takes map[string][]string // names of arguments, by tool
 }
 
 // A Message is one of a request's, of either API in one form.
@@ -84,26 +80,6 @@ func (r Request) Offered(name string) (string, bool) {
 		}
 	}
 	return "", false
-}
-
-// A schema tells a tool's arguments.
-type schema struct {
-	Properties map[string]any
-}
-
-// offer adds a tool to those that the client offers.
-func (r *Request) offer(name string, s schema) {
-	if r.takes == nil {
-		r.takes = map[string][]string{}
-	}
-	r.Tools = append(r.Tools, name)
-	r.takes[name] = slices.Collect(maps.Keys(s.Properties))
-}
-
-// Takes reports whether the tool that was offered as name has this argument.
-func (r Request) Takes(name, argument string) bool {
-	offered, ok := r.Offered(name)
-	return ok && slices.Contains(r.takes[offered], argument)
 }
 
 // conversation names the one that a request belongs to: a session's, or that of a

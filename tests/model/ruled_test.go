@@ -52,19 +52,3 @@ func TestRulesDecideAndCount(t *testing.T) {
 	assert.Equal(t, 2, judge.Stats().Rejected)
 	assert.Positive(t, judge.Stats().Read)
 }
-
-func TestArgumentsOfATool(t *testing.T) {
-	t.Parallel()
-	bodies := map[string]string{
-		"/v1/messages":         `{"messages": [], "tools": [{"name": "x_pop", "input_schema": {"properties": {"next": {}}}}]}`,
-		"/v1/chat/completions": `{"messages": [], "tools": [{"function": {"name": "x_pop", "parameters": {"properties": {"next": {}}}}}]}`,
-	}
-	for path, body := range bodies {
-		server := model.Start(t, nil)
-		post(t, server.URL+path, body)
-		seen := server.Requests()[0]
-		assert.True(t, seen.Takes("pop", "next"))
-		assert.False(t, seen.Takes("pop", "goal"))
-		assert.False(t, seen.Takes("push", "next"))
-	}
-}

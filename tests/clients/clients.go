@@ -1,0 +1,58 @@
+// Package clients knows the real agent clients that tests drive: where their pinned
+// versions are, and how one runs sealed off from everything but a scripted model.
+package clients
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// The clients, under the names flame has for them.
+const (
+	ClaudeCode = "claude-code"
+	OpenCode   = "opencode"
+)
+
+// A Program is a client's binary below node_modules (pinned in .ci/run), and what it
+// is called on PATH.
+type Program struct{ File, Name string }
+
+// Programs are the clients'.
+var Programs = map[string]Program{
+	ClaudeCode: {"@anthropic-ai/claude-code-linux-x64/claude", "claude"},
+	OpenCode:   {"opencode-linux-x64/bin/opencode", "opencode"},
+}
+
+// ErrMissing is what Binary returns for a client that is not there.
+var ErrMissing = errors.New("FLAME_TEST_HOSTS_DIR does not have it")
+
+// Binary finds a client in FLAME_TEST_HOSTS_DIR.
+func Binary(client string) (string, error) {
+	dir := os.Getenv("FLAME_TEST_HOSTS_DIR")
+	file := filepath.Join(dir, "node_modules", Programs[client].File)
+	if _, err := os.Stat(file); dir == "" || err != nil {
+		return "", fmt.Errorf("%s: %w (%q)", client, ErrMissing, dir)
+	}
+	return file, nil
+}
+
+// Required reports whether a test whose client is missing fails, rather than being
+// skipped.
+func Required() bool { return os.Getenv("FLAME_TEST_HOSTS") == "required" }
+
+// Environment is that of a client's process, whole: it has no model but the one at
+// url, and of the machine only what home and path name.
+func Environment(home, path, url string) []string {
+	return []string{
+		"HOME=" + home, "PATH=" + path, "TERM=dumb", "LANG=C.UTF-8", "NO_PROXY=127.0.0.1,localhost",
+		"ANTHROPIC_BASE_URL=" + url, "ANTHROPIC_API_KEY=dummy", "IS_SANDBOX=1",
+		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1", "DISABLE_TELEMETRY=1", "DISABLE_ERROR_REPORTING=1",
+		"OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_MODELS_FETCH=1", "OPENCODE_DISABLE_SHARE=1", "OPENCODE_DISABLE_LSP_DOWNLOAD=1",
+		"OPENCODE_DISABLE_DEFAULT_PLUGINS=1", "OPENCODE_DISABLE_CLAUDE_CODE=1", "OPENCODE_DISABLE_EXTERNAL_SKILLS=1",
+		// With any plugin OpenCode first installs a package that ours does not
+		// need; without a network that takes 74 s (ran).
+		"npm_config_offline=true",
+	}
+}
