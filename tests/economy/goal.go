@@ -1,0 +1,114 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"math"
+)
+
+// A bound is where a figure may be.
+type bound struct{ least, most float64 }
+
+func atLeast(f float64) bound { return bound{f, math.Inf(1)} }
+func atMost(f float64) bound  { return bound{math.Inf(-1), f} }
+
+// about is what is within 5 percent.
+func about(f float64) bound { return bound{0.95 * f, 1.05 * f} }
+
+func (b bound) holds(figure float64) bool { return b.least <= figure && figure <= b.most }
+
+func (b bound) String() string {
+	switch {
+	case math.IsInf(b.most, 1):
+		return fmt.Sprintf(">= %g", b.least)
+	case math.IsInf(b.least, -1):
+		return fmt.Sprintf("<= %g", b.most)
+	}
+	return fmt.Sprintf("%.4g to %.4g", b.least, b.most)
+}
+
+// A goal is what a variant is to come to.
+type goal struct {
+	host, variant string
+	what          string
+	// figure is what the goal is about, of the variant and of the same work without flame.
+	figure func(with, without result) float64
+	whole  bound // for the whole work
+	// short is for the first pieces of it, where less can be saved: -check fails outside of
+	// it. Without one the goal is not met yet, and only told.
+	short *bound
+}
+
+func floor(f float64) *bound   { b := atLeast(f); return &b }
+func ceiling(f float64) *bound { b := atMost(f); return &b }
+
+const everything = "of goals, decisions, artifacts, summaries and the user's words in the last request"
+
+// goals are what flame is to save, and what it may not cost; and that the work is as long
+// as it was when the goals were set.
+var goals = []goal{
+	{openCode, withoutFlame, "million tokens", inMillions, about(54.7), nil},
+	{claudeCode, withoutFlame, "million tokens", inMillions, about(52.6), nil},
+	{openCode, withFlame, "times fewer tokens", fewerTokens, atLeast(8), floor(2)},
+	{openCode, withFlame, "times fewer cached dollars", fewerDollars, atLeast(5), floor(1.4)},
+	{openCode, withFlame, "requests rejected", rejected, atMost(0), ceiling(0)},
+	{openCode, withFlame, "blocks of thinking dropped", dropped, atMost(0), nil},
+	{openCode, withFlame, "bytes told again", toldAgain, atMost(0), nil},
+	{openCode, withFlame, everything, kept, atLeast(1), nil},
+	{openCode, withFlame, "of decisions by word", decided, atLeast(1), nil},
+	{openCode, withFlame, "times as much written to the cache", moreWritten, atMost(1.05), nil},
+	{openCode, natively, "requests rejected", rejected, atMost(0), nil},
+	{claudeCode, withFlame, "times as many tokens", moreTokens, atMost(1.08), nil},
+	{claudeCode, withFlame, "requests rejected", rejected, atMost(0), ceiling(0)},
+	{claudeCode, withFlame, "blocks of thinking dropped", dropped, atMost(0), ceiling(0)},
+	{claudeCode, withFlame, "bytes told again", toldAgain, atMost(0), nil},
+	{claudeCode, withFlame, everything, kept, atLeast(1), floor(1)},
+	{claudeCode, natively, "requests rejected", rejected, atMost(0), nil},
+}
+
+func inMillions(with, _ result) float64         { return float64(with.Tokens) / 1e6 }
+func fewerTokens(with, without result) float64  { return ratio(without.Tokens, with.Tokens) }
+func moreTokens(with, without result) float64   { return ratio(with.Tokens, without.Tokens) }
+func moreWritten(with, without result) float64  { return ratio(with.Written, without.Written) }
+func fewerDollars(with, without result) float64 { return without.Cached / with.Cached }
+func rejected(with, _ result) float64           { return float64(with.Rejected) }
+func dropped(with, _ result) float64            { return float64(with.Dropped) }
+func toldAgain(with, _ result) float64          { return float64(with.Twice) }
+func decided(with, _ result) float64 {
+	return ratio(with.Kept.Decisions.ByWord, with.Kept.Decisions.Of)
+}
+
+func kept(with, _ result) float64 {
+	k, sum := with.Kept, share{}
+	for _, s := range []share{k.Goals, k.Decisions, k.Artifacts, k.Summaries, k.Words} {
+		sum.Of, sum.ByWord, sum.ByID = sum.Of+s.Of, sum.ByWord+s.ByWord, sum.ByID+s.ByID
+	}
+	return ratio(sum.ByWord+sum.ByID, sum.Of)
+}
+
+func ratio(a, b int) float64 { return float64(a) / float64(max(b, 1)) }
+
+// judge tells of each goal whether it is met, by the whole work or the beginning of it,
+// and returns those that are not.
+func (r results) judge(w io.Writer, whole bool) (broken []string) {
+	for _, g := range goals {
+		with, ok := r.find(g.host, g.variant)
+		without, based := r.find(g.host, withoutFlame)
+		if !ok || !based {
+			continue
+		}
+		figure, wanted, verdict := g.figure(with, without), &g.whole, "met"
+		if !whole {
+			wanted = g.short
+		}
+		switch {
+		case wanted == nil:
+			continue // says nothing about work that is short
+		case !wanted.holds(figure):
+			verdict = "MISSED"
+			broken = append(broken, g.host+", "+g.variant+": "+g.what)
+		}
+		fmt.Fprintf(w, "%-6s %s, %s: %.4g %s (%s)\n", verdict, g.host, g.variant, figure, g.what, wanted)
+	}
+	return broken
+}

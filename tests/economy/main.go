@@ -1,0 +1,168 @@
+// Command economy measures how much a long piece of work has the real clients send to
+// their model, with and without flame: tokens, what they cost, and what of the work is
+// still there in the last request. The model is a scripted one, which enforces the
+// rules of the API (package rules) and makes the same calls in every variant.
+//
+//	go run ./tests/economy [-frames N] [-host HOST] [-only VARIANT] [-with FILE] [-check] [-write] [-json]
+//
+// It needs the clients (see CONTRIBUTING.md) and about ten minutes for each variant.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"flame/tests/economy/work"
+	"flame/tests/tokens"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "economy:", err)
+		os.Exit(1)
+	}
+}
+
+// options are what the flags say.
+type options struct {
+	pieces      int
+	host, only  string
+	flame       string
+	with        string
+	check, json bool
+	write       bool
+}
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	var o options
+	flags := flag.NewFlagSet("economy", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	flags.IntVar(&o.pieces, "frames", work.Pieces, "do the first `N` pieces of the work; 6 show that it works")
+	flags.StringVar(&o.host, "host", "", "measure `HOST` alone: opencode or claude-code")
+	flags.StringVar(&o.only, "only", "", "measure the variants of these names, separated by commas")
+	flags.StringVar(&o.flame, "flame", "", "measure the program `FILE` instead of building one")
+	flags.StringVar(&o.with, "with", "", "tell also of what an earlier run wrote into `FILE` with -json")
+	flags.BoolVar(&o.check, "check", false, "fail where a goal is missed that is met otherwise")
+	flags.BoolVar(&o.write, "write", false, "write the tables into docs/economy.md")
+	flags.BoolVar(&o.json, "json", false, "print JSON instead of tables")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if flags.NArg() > 0 {
+		return fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	}
+	known, err := read(o.with)
+	if err != nil {
+		return err
+	}
+	found, err := measureAll(ctx, o, stderr)
+	if err != nil {
+		return err
+	}
+	return append(known, found...).report(o, stdout)
+}
+
+func measureAll(ctx context.Context, o options, log io.Writer) (results, error) {
+	if o.flame == "" {
+		dir, err := os.MkdirTemp("", "flame-economy-")
+		if err != nil {
+			return nil, err
+		}
+		defer os.RemoveAll(dir)
+		o.flame = filepath.Join(dir, "flame")
+		if out, err := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", o.flame, ".").CombinedOutput(); err != nil {
+			return nil, fmt.Errorf("go build: %w\n%s", err, out)
+		}
+	}
+	counter, err := tokens.New()
+	if err != nil {
+		return nil, err
+	}
+	b := bench{flame: o.flame, pieces: o.pieces, counter: counter, log: log}
+	var found results
+	for _, v := range variants {
+		if !o.wants(v) {
+			continue
+		}
+		one, err := b.measure(ctx, v)
+		if err != nil {
+			return nil, fmt.Errorf("%s, %s: %w", v.host, v.name, err)
+		}
+		fmt.Fprintf(log, "%s, %s: %s tokens, $%.2f\n", v.host, v.name, millions(one.Tokens), one.Cached)
+		found = append(found, one)
+	}
+	return found, nil
+}
+
+// read returns the results in a file; no file has none.
+func read(file string) (r results, err error) {
+	if file == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	return r, json.Unmarshal(text, &r)
+}
+
+func (o options) wants(v variant) bool {
+	named := o.only == ""
+	for name := range strings.SplitSeq(o.only, ",") {
+		named = named || name == v.name
+	}
+	return named && v.possible() && (o.host == "" || o.host == v.host)
+}
+
+func (r results) report(o options, stdout io.Writer) error {
+	if o.json {
+		encoder := json.NewEncoder(stdout)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(r)
+	}
+	r.write(stdout)
+	broken := r.judge(stdout, o.pieces >= work.Pieces)
+	if o.write {
+		if err := r.writeInto("docs/economy.md"); err != nil {
+			return err
+		}
+	}
+	if o.check && len(broken) > 0 {
+		return fmt.Errorf("missed: %s", strings.Join(broken, "; "))
+	}
+	return nil
+}
+
+// Markers of the part of the document that is written.
+const begin, end = "<!-- measured: go run ./tests/economy -write -->\n", "<!-- end -->"
+
+// writeInto replaces the tables in a document.
+func (r results) writeInto(file string) error {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	before, rest, ok := strings.Cut(string(text), begin)
+	_, after, ended := strings.Cut(rest, end)
+	if !ok || !ended {
+		return fmt.Errorf("%s has no place for the tables", file)
+	}
+	var tables strings.Builder
+	r.write(&tables)
+	return os.WriteFile(file, []byte(before+begin+tables.String()+end+after), 0o644)
+}

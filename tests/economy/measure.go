@@ -1,0 +1,86 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"flame/tests/economy/work"
+	"flame/tests/model"
+	"flame/tests/model/rules"
+	"flame/tests/tokens"
+)
+
+// A bench measures variants.
+type bench struct {
+	flame   string // the program
+	pieces  int
+	counter *tokens.Counter
+	log     io.Writer
+}
+
+// measure does the work as a variant says, and returns what its requests came to.
+func (b bench) measure(ctx context.Context, v variant) (row result, err error) {
+	h := hostOf(v)
+	w := work.Make(b.pieces, h.bytes)
+	var faults []error
+	server := model.New(nil, func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) })
+	defer server.Close()
+	judge := rules.New(rules.Options{Protocol: true, Bound: true, Cache: true, Tokens: b.counter.Count})
+	server.Enforce(judge)
+	m, err := newMachine(h, server, w.Files, v.env)
+	if err != nil {
+		return row, err
+	}
+	defer func() { err = errors.Join(err, m.close()) }()
+	if v.flame {
+		if _, err := m.run(ctx, b.flame, "setup", h.name); err != nil {
+			return row, err
+		}
+	}
+	server.Play(w.Script(v.way, speaker{h.tongue, m.project}))
+	session := ""
+	for _, p := range w.Prompts {
+		if session, err = m.ask(ctx, session, p.Text); err != nil {
+			return row, err
+		}
+	}
+	ids, err := b.frames(ctx, v, m)
+	if err != nil {
+		return row, err
+	}
+	answered := server.By(work.Main)
+	if len(answered) == 0 {
+		return row, fmt.Errorf("no request was answered: %v", judge.Reasons())
+	}
+	row = figures(v, judge)
+	row.Kept = remaining(w, said(answered[len(answered)-1]), ids)
+	row.Twice = twice(answered[len(answered)-1])
+	for reason, times := range judge.Reasons() {
+		fmt.Fprintf(b.log, "%s, %s: refused %d times: %s\n", v.host, v.name, times, reason)
+	}
+	return row, errors.Join(faults...)
+}
+
+func hostOf(v variant) host {
+	for _, h := range hosts {
+		if h.name == v.host {
+			return h
+		}
+	}
+	panic("variant of an unknown host " + v.host)
+}
+
+// said is all that a request says of the conversation, calls included.
+func said(r model.Request) string {
+	var b strings.Builder
+	b.WriteString(r.System + "\n" + r.Everything())
+	for _, m := range r.Messages {
+		for _, c := range m.Calls {
+			fmt.Fprintf(&b, "\n%s", c.Input)
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"regexp"
+	"strings"
+
+	"flame/tests/economy/work"
+	"flame/tests/model"
+)
+
+// A share is how many of some things a request says by their words, and how many more
+// it names by the id of their frame, with which they can be read.
+type share struct {
+	Of     int `json:"of"`
+	ByWord int `json:"byWord"`
+	ByID   int `json:"byID"`
+}
+
+// A remainder is what is left of the work in a request.
+type remainder struct {
+	Goals     share `json:"goals"`
+	Decisions share `json:"decisions"`
+	Artifacts share `json:"artifacts"`
+	Summaries share `json:"summaries"`
+	Words     share `json:"words"` // the user's
+}
+
+// remaining looks for all of the work in what a request says. ids are those of flame's
+// frames by their goals.
+func remaining(w work.Work, text string, ids map[string]string) remainder {
+	var r remainder
+	look := func(in *share, goal string, things ...string) {
+		id := ids[goal]
+		for _, thing := range things {
+			in.Of++
+			switch {
+			case strings.Contains(text, thing):
+				in.ByWord++
+			case id != "" && strings.Contains(text, id):
+				in.ByID++
+			}
+		}
+	}
+	for _, prompt := range w.Prompts {
+		look(&r.Words, "", strings.Split(prompt.Text, "\n")...)
+		for _, p := range prompt.Pieces {
+			look(&r.Goals, p.Goal, p.Goal)
+			look(&r.Decisions, p.Goal, p.Decisions...)
+			look(&r.Artifacts, p.Goal, p.Artifacts...)
+			look(&r.Summaries, p.Goal, p.Summary)
+		}
+	}
+	return r
+}
+
+// frames returns the ids of flame's frames by their goals.
+func (b bench) frames(ctx context.Context, v variant, m *machine) (map[string]string, error) {
+	ids := map[string]string{}
+	if !v.flame {
+		return ids, nil
+	}
+	out, err := m.run(ctx, b.flame, "call", "flame_get_state")
+	if err != nil {
+		return nil, err
+	}
+	var state struct {
+		Frames map[string]struct{ SessionID, Goal string }
+	}
+	if err := json.Unmarshal([]byte(out), &state); err != nil {
+		return nil, err
+	}
+	for _, f := range state.Frames {
+		ids[f.Goal] = f.SessionID
+	}
+	return ids, nil
+}
+
+// told are the texts that flame puts into a conversation.
+var told = regexp.MustCompile(`(?s)<flame-(?:context|changes)\b.*?</flame-(?:context|changes)>`)
+
+// twice returns how many bytes flame told that it had told before in the same
+// conversation, line by line.
+func twice(r model.Request) (bytes int) {
+	known := map[string]bool{}
+	for _, text := range told.FindAllString(r.Everything(), -1) {
+		lines := strings.Split(text, "\n")
+		for _, line := range lines {
+			if known[line] && strings.Contains(strings.TrimSpace(line), " ") { // not a bare element
+				bytes += len(line) + 1
+			}
+		}
+		for _, line := range lines {
+			known[line] = true
+		}
+	}
+	return bytes
+}

@@ -1,0 +1,35 @@
+package main
+
+import "flame/tests/model/rules"
+
+// A result is what one variant came to.
+type result struct {
+	Host    string `json:"host"`
+	Variant string `json:"variant"`
+
+	rules.Stats
+
+	Cached   float64   `json:"cached"`   // USD, as the cache served it
+	Uncached float64   `json:"uncached"` // USD, were there no cache
+	Kept     remainder `json:"kept"`     // of the work in the last request
+	Twice    int       `json:"twice"`    // bytes that flame told again
+}
+
+// Prices in USD for a million tokens.
+const (
+	priceIn      = 3.0
+	priceWritten = 3.75
+	priceRead    = 0.30
+	priceOut     = 15.0
+)
+
+func figures(v variant, judge *rules.Judge) result {
+	s := judge.Stats()
+	dollars := func(tokens int, price float64) float64 { return float64(tokens) * price / 1e6 }
+	out := dollars(s.Out, priceOut)
+	return result{
+		Host: v.host, Variant: v.name, Stats: s,
+		Cached:   dollars(s.Uncached, priceIn) + dollars(s.Written, priceWritten) + dollars(s.Read, priceRead) + out,
+		Uncached: dollars(s.Tokens, priceIn) + out,
+	}
+}

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+)
+
+// results are those of one run of the benchmark.
+type results []result
+
+func (r results) find(host, variant string) (result, bool) {
+	for _, one := range r {
+		if one.Host == host && one.Variant == variant {
+			return one, true
+		}
+	}
+	return result{}, false
+}
+
+// A column of a table shows one thing of a result, beside what its host sends without
+// flame, if that is known.
+type column struct {
+	head string
+	cell func(r result, base *result) string
+}
+
+// costs says what variants send, and remains what they keep.
+var (
+	costs = []column{
+		{"requests", func(r result, _ *result) string { return fmt.Sprint(r.Requests) }},
+		{"tokens", func(r result, _ *result) string { return millions(r.Tokens) }},
+		{"less", compared(fewerTokens)},
+		{"cached $", func(r result, _ *result) string { return fmt.Sprintf("%.2f", r.Cached) }},
+		{"less", compared(fewerDollars)},
+		{"uncached $", func(r result, _ *result) string { return fmt.Sprintf("%.2f", r.Uncached) }},
+		{"largest request", func(r result, _ *result) string { return fmt.Sprintf("%.0f k", float64(r.Peak)/1e3) }},
+		{"written to the cache", func(r result, _ *result) string { return millions(r.Written) }},
+	}
+	remains = []column{
+		{"goals", func(r result, _ *result) string { return r.Kept.Goals.String() }},
+		{"decisions", func(r result, _ *result) string { return r.Kept.Decisions.String() }},
+		{"artifacts", func(r result, _ *result) string { return r.Kept.Artifacts.String() }},
+		{"summaries", func(r result, _ *result) string { return r.Kept.Summaries.String() }},
+		{"user's words", func(r result, _ *result) string { return r.Kept.Words.String() }},
+		{"thinking dropped", func(r result, _ *result) string { return fmt.Sprintf("%d of %d", r.Dropped, r.Thinking) }},
+		{"requests rejected", func(r result, _ *result) string { return fmt.Sprint(r.Rejected) }},
+		{"bytes told again", func(r result, _ *result) string { return fmt.Sprint(r.Twice) }},
+	}
+)
+
+func compared(figure func(with, without result) float64) func(result, *result) string {
+	return func(r result, base *result) string {
+		if base == nil {
+			return "-"
+		}
+		return fmt.Sprintf("%.2fx", figure(r, *base))
+	}
+}
+
+func millions(tokens int) string { return fmt.Sprintf("%.2f M", float64(tokens)/1e6) }
+
+// String says how many are there by word, and how many more by id.
+func (s share) String() string {
+	text := fmt.Sprintf("%d of %d", s.ByWord, s.Of)
+	if s.ByID > 0 {
+		text += fmt.Sprintf(", %d by id", s.ByID)
+	}
+	return text
+}
+
+// write prints the results as two tables of Markdown.
+func (r results) write(w io.Writer) {
+	for _, columns := range [][]column{costs, remains} {
+		heads, rule := "| |", "|---|"
+		for _, c := range columns {
+			heads, rule = heads+" "+c.head+" |", rule+"---|"
+		}
+		fmt.Fprintf(w, "%s\n%s\n", heads, rule)
+		for _, one := range r {
+			var base *result
+			if without, ok := r.find(one.Host, withoutFlame); ok {
+				base = &without
+			}
+			cells := []string{title[one.Host] + ", " + one.Variant}
+			for _, c := range columns {
+				cells = append(cells, c.cell(one, base))
+			}
+			fmt.Fprintf(w, "| %s |\n", strings.Join(cells, " | "))
+		}
+		fmt.Fprintln(w)
+	}
+}

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"slices"
+	"strings"
+
+	"flame/config"
+	"flame/tests/clients"
+	"flame/tests/economy/work"
+)
+
+// A variant is one way of doing the work, a row of the table.
+type variant struct {
+	host, name string
+	flame      bool // whether it is set up
+	way        work.Way
+	env        []string
+}
+
+// Names of hosts and variants that others are compared with, or goals are for.
+const (
+	openCode     = clients.OpenCode
+	claudeCode   = clients.ClaudeCode
+	withoutFlame = "no flame"
+	withFlame    = "flame"
+	natively     = "each piece a native subagent"
+)
+
+// title is what readers call a host.
+var title = map[string]string{openCode: "OpenCode", claudeCode: "Claude Code"}
+
+// variants are all that are measured.
+var variants = []variant{
+	{host: openCode, name: withoutFlame, way: work.Plain},
+	{host: openCode, name: withFlame, flame: true, way: work.Framed},
+	{host: openCode, name: "FLAME_FOLD=off", flame: true, way: work.Framed, env: []string{"FLAME_FOLD=off"}},
+	{host: openCode, name: "FLAME_TOOLS=all", flame: true, way: work.Framed, env: []string{"FLAME_TOOLS=all"}},
+	{host: openCode, name: "FLAME_TRIM=superseded", flame: true, way: work.Framed, env: []string{"FLAME_TRIM=superseded"}},
+	{host: openCode, name: "FLAME_TRIM=old", flame: true, way: work.Framed, env: []string{"FLAME_TRIM=old"}},
+	{host: openCode, name: natively, flame: true, way: work.Natively},
+	{host: claudeCode, name: withoutFlame, way: work.Plain},
+	{host: claudeCode, name: withFlame, flame: true, way: work.Framed},
+	{host: claudeCode, name: natively, flame: true, way: work.Natively},
+}
+
+// possible reports whether flame knows the settings of a variant.
+func (v variant) possible() bool {
+	known := config.Settings{}.List()
+	return !slices.ContainsFunc(v.env, func(assigned string) bool {
+		name, _, _ := strings.Cut(assigned, "=")
+		return !slices.ContainsFunc(known, func(s config.Setting) bool { return s.Name == name })
+	})
+}

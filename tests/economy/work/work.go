@@ -1,0 +1,158 @@
+// Package work makes the long piece of work that the benchmark of context economy has
+// agents do: pieces of 8 to 15 rounds with tools under a few prompts of the user,
+// some rounds with a subagent. It is the same whenever it is made.
+package work
+
+import (
+	"fmt"
+	"math/rand/v2"
+)
+
+// A Work is all that is to be done.
+type Work struct {
+	Prompts []Prompt
+	Files   map[string]string // of the project, by path
+}
+
+// A Prompt is the user's, and the pieces of work that it leads to.
+type Prompt struct {
+	Text     string
+	Pieces   []Piece
+	Thinking string // before the last answer
+}
+
+// A Piece of work has one goal.
+type Piece struct {
+	Goal, Summary        string
+	Decisions, Artifacts []string
+	Rounds               []Round
+	Thinking             [2]string // before it begins and ends, where that takes calls of their own
+}
+
+// A Round is one answer of the model: it thinks, says something and calls one tool.
+type Round struct {
+	Thinking, Text string
+	Call           Call
+}
+
+// A Call is of one of the tools that every host has.
+type Call struct {
+	Kind     Kind
+	File     string // that is read or edited, or printed by a command
+	Old, New string // of an edit
+	Child    *Child // of Delegate
+}
+
+// A Kind is what a call does.
+type Kind string
+
+// The kinds of calls.
+const (
+	Read     Kind = "read"
+	Run      Kind = "run"
+	Edit     Kind = "edit"
+	Delegate Kind = "delegate"
+)
+
+// A Child is a native subagent at work.
+type Child struct {
+	Key    string // word that only its prompt has
+	Task   string // in a few words
+	Rounds []Round
+	Answer string
+
+	Thinking string // before the answer
+}
+
+// Sizes of the work.
+const (
+	pieces, prompts, children = 20, 5, 5 // of the whole; a shorter one has its share
+	leastRounds, mostRounds   = 8, 15
+	childRounds               = 4
+)
+
+// Pieces is how many the whole work has.
+const Pieces = pieces
+
+// Make returns the work, or its first so many pieces. The outputs of its tools have a
+// mean of so many bytes.
+func Make(count, bytes int) Work {
+	count = min(max(count, 1), pieces)
+	m := maker{rand: rand.New(rand.NewPCG(seed, seed)), bytes: bytes, files: map[string]string{}}
+	w := Work{Files: m.files}
+	for i := range count {
+		if i%(pieces/prompts) == 0 {
+			w.Prompts = append(w.Prompts, Prompt{Text: m.prompt(len(w.Prompts) + 1), Thinking: m.thought()})
+		}
+		last := &w.Prompts[len(w.Prompts)-1]
+		last.Pieces = append(last.Pieces, m.piece(i+1))
+	}
+	return w
+}
+
+// All returns the pieces of all prompts.
+func (w Work) All() (all []Piece) {
+	for _, p := range w.Prompts {
+		all = append(all, p.Pieces...)
+	}
+	return all
+}
+
+// seed makes the work what it is.
+const seed = 20
+
+// A maker makes the work, piece by piece, from one row of random numbers.
+type maker struct {
+	rand  *rand.Rand
+	bytes int
+	files map[string]string
+}
+
+func (m *maker) prompt(n int) string {
+	return fmt.Sprintf("MAINWORK part %d: make the %s of the %s ready for the %s.\nMind above all that %s.",
+		n, m.word(), m.word(), m.word(), m.sentence())
+}
+
+func (m *maker) piece(n int) Piece {
+	p := Piece{
+		Goal:    fmt.Sprintf("Piece %02d: bring the %s of the %s in line with the %s", n, m.word(), m.word(), m.word()),
+		Summary: fmt.Sprintf("Piece %02d is done: %s; %s; %s.", n, m.sentence(), m.sentence(), m.sentence()),
+
+		Thinking: [2]string{m.thought(), m.thought()},
+	}
+	for i := range 1 + m.rand.IntN(2) {
+		p.Decisions = append(p.Decisions, fmt.Sprintf("Decision %02d.%d: %s, because %s", n, i+1, m.sentence(), m.sentence()))
+	}
+	p.Rounds = m.rounds(fmt.Sprintf("piece%02d", n), leastRounds+m.rand.IntN(mostRounds-leastRounds+1))
+	if n%(pieces/children) == 2 {
+		p.Rounds[len(p.Rounds)/2] = m.delegating(n)
+	}
+	p.tell()
+	return p
+}
+
+// tell has the agent say aloud what it does: what its goal is at the start, what it
+// decided under way, what came of it at the end. The edited files are the artifacts.
+func (p *Piece) tell() {
+	for _, r := range p.Rounds {
+		if r.Call.Kind == Edit {
+			p.Artifacts = append(p.Artifacts, r.Call.File)
+		}
+	}
+	first, last := &p.Rounds[0], &p.Rounds[len(p.Rounds)-1]
+	first.Text = p.Goal + ". " + first.Text
+	for i, d := range p.Decisions {
+		at := &p.Rounds[2+i]
+		at.Text = d + ". " + at.Text
+	}
+	last.Text = p.Summary + " " + last.Text
+}
+
+func (m *maker) delegating(n int) Round {
+	key := fmt.Sprintf("CHILDKEY%02d", n)
+	return Round{Thinking: m.thought(), Text: m.sentence(), Call: Call{Kind: Delegate, Child: &Child{
+		Key: key, Task: fmt.Sprintf("Look into the %s of piece %02d", m.word(), n),
+		Rounds: m.rounds(fmt.Sprintf("child%02d", n), childRounds),
+		Answer: fmt.Sprintf("It is so: %s; %s.", m.sentence(), m.sentence()), Thinking: m.thought(),
+	}}}
+}

@@ -1,0 +1,28 @@
+package tests
+
+import (
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestEconomy has both clients do the beginning of the long work that
+// `go run ./tests/economy` measures whole, with flame and without.
+func TestEconomy(t *testing.T) {
+	t.Parallel()
+	program := filepath.Join(t.TempDir(), "economy")
+	out, err := exec.Command("go", "build", "-o", program, "./economy").CombinedOutput()
+	require.NoError(t, err, string(out))
+	for _, client := range []string{claudeCode, openCode} {
+		t.Run(client, func(t *testing.T) {
+			t.Parallel()
+			clientBinary(t, client)
+			cmd := exec.CommandContext(t.Context(), program, "-frames", "6", "-host", client, "-only", "no flame,flame", "-check", "-flame", flameBinary(t))
+			out, err := cmd.CombinedOutput()
+			t.Log(string(out))
+			require.NoError(t, err)
+		})
+	}
+}
