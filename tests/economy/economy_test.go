@@ -36,9 +36,12 @@ func TestWhatIsToldTwice(t *testing.T) {
 		texts []string
 		want  int
 	}{
-		"once":                        {texts: []string{"hi", context}},
-		"again":                       {texts: []string{context, context}, want: len("<flame-context a=\"1\">\n  <goal>the parser</goal>\n")},
-		"one line again":              {texts: []string{context, "<flame-changes>\n  <goal>the parser</goal>\n  <goal>more</goal>\n</flame-changes>"}, want: len("  <goal>the parser</goal>\n")},
+		"once":  {texts: []string{"hi", context}},
+		"again": {texts: []string{context, context}, want: len("<flame-context a=\"1\">\n  <goal>the parser</goal>\n")},
+		"one line again": {
+			texts: []string{context, "<flame-changes>\n  <goal>the parser</goal>\n  <goal>more</goal>\n</flame-changes>"},
+			want:  len("  <goal>the parser</goal>\n"),
+		},
 		"by others":                   {texts: []string{"<goal>the parser</goal>", context, "<goal>the parser</goal>"}},
 		"and again in a tool's words": {texts: []string{context, "result"}},
 	}
