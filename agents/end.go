@@ -59,7 +59,7 @@ func (a *Agents) end(ctx context.Context, id string, o supervise.Outcome) error 
 		if o.Session != "" {
 			run.Session = o.Session
 		}
-		if err := errors.Join(record.Leave(tx, *run), s.CountFrom(run.Session, run.EndedAt+1)); err != nil {
+		if err := errors.Join(record.Leave(tx, *run), project.CountFrom(tx, run.Session, run.EndedAt+1)); err != nil {
 			return err
 		}
 		return tellEnd(tx, run.EndedAt, *run)

@@ -15,10 +15,10 @@ const climb = 50
 
 // above returns the frames above id, parent first, at most MaxLevels of them, in pages
 // that are read on demand.
-func (s *Step) above(id string) iter.Seq2[[]core.Frame, error] {
+func above(tx Tx, id string) iter.Seq2[[]core.Frame, error] {
 	return func(yield func([]core.Frame, error) bool) {
 		for range MaxLevels / climb {
-			page, err := s.Tx.Ancestors(id, climb)
+			page, err := tx.Ancestors(id, climb)
 			if !yield(page, err) || err != nil || len(page) < climb {
 				return
 			}
@@ -32,12 +32,12 @@ func (s *Step) Top(frame core.Frame) (core.Frame, error) {
 	if frame.Parent == "" {
 		return frame, nil
 	}
-	for above, err := range s.above(frame.ID) {
+	for page, err := range above(s.Tx, frame.ID) {
 		if err != nil {
 			return frame, err
 		}
-		if len(above) > 0 {
-			frame = above[len(above)-1]
+		if len(page) > 0 {
+			frame = page[len(page)-1]
 		}
 	}
 	return frame, nil
@@ -48,8 +48,8 @@ func (s *Step) IsInside(id, ancestor string) (bool, error) {
 	if id == "" || id == ancestor {
 		return id == ancestor && id != "", nil
 	}
-	for above, err := range s.above(id) {
-		inside := slices.ContainsFunc(above, func(f core.Frame) bool { return f.ID == ancestor })
+	for page, err := range above(s.Tx, id) {
+		inside := slices.ContainsFunc(page, func(f core.Frame) bool { return f.ID == ancestor })
 		if err != nil || inside {
 			return inside, err
 		}

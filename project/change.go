@@ -110,7 +110,7 @@ func (s *Step) change(f func(*Step) error) error {
 	if err := f(s); err != nil {
 		return err
 	}
-	if err := s.moved(before); err != nil {
+	if err := noteMove(s, before); err != nil {
 		return err
 	}
 	s.changed = true
@@ -178,7 +178,7 @@ func (s *Step) As(session core.Session, f func(*Step) error) error {
 	if err := f(&child); err != nil {
 		return err
 	}
-	if err := child.moved(session); err != nil {
+	if err := noteMove(&child, session); err != nil {
 		return err
 	}
 	s.log = child.log

@@ -82,11 +82,11 @@ func (s *Step) beginIn(work AgentWork, frame core.Frame, workedIn string) error 
 	if session.ID == "" {
 		session = core.Session{ID: work.Session, CreatedAt: s.Now}
 	}
-	own, err := s.inProgress(session.Root)
+	own, err := inProgress(s.Tx, session.Root)
 	if err != nil {
 		return err
 	}
-	if session.Current, err = s.inProgress(session.Current); err != nil {
+	if session.Current, err = inProgress(s.Tx, session.Current); err != nil {
 		return err
 	}
 	session.Current = cmp.Or(session.Current, workedIn, frame.ID)
@@ -101,7 +101,7 @@ func (s *Step) beginIn(work AgentWork, frame core.Frame, workedIn string) error 
 		return err
 	}
 	theirs.Given = work.Given
-	err = errors.Join(s.SavePresence(session.ID, theirs), s.CountFrom(session.ID, Supervised), s.worksIn(session.ID, frame.ID, session.Current))
+	err = errors.Join(s.SavePresence(session.ID, theirs), CountFrom(s.Tx, session.ID, Supervised), worksIn(s, session.ID, frame.ID, session.Current))
 	if err != nil {
 		return err
 	}
@@ -140,11 +140,11 @@ func (s *Step) MoveBelow(own, meant string) error {
 }
 
 // inProgress returns id if that frame is in progress, else "".
-func (s *Step) inProgress(id string) (string, error) {
+func inProgress(tx Tx, id string) (string, error) {
 	if id == "" {
 		return "", nil
 	}
-	frame, err := s.Tx.Frame(id)
+	frame, err := tx.Frame(id)
 	if err != nil || frame.Status != core.InProgress {
 		return "", IgnoreMissing(err)
 	}

@@ -128,6 +128,6 @@ func StandingOf(tx Tx, session string) (Standing, error) {
 }
 
 // Forget deletes a session, its Presence and its Timeline.
-func (s *Step) Forget(id string) error {
-	return errors.Join(recordPresence.Delete(s.Tx, id), recordWorked.Delete(s.Tx, id), s.Tx.DeleteSession(id))
+func Forget(tx Tx, id string) error {
+	return errors.Join(recordPresence.Delete(tx, id), recordWorked.Delete(tx, id), tx.DeleteSession(id))
 }

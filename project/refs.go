@@ -31,16 +31,17 @@ func (s *Step) Resolve(ref string) (core.Frame, error) {
 	if err != nil && !errors.Is(err, core.ErrNotFound) {
 		return core.Frame{}, err
 	}
-	return s.resolvePrefix(ref)
+	return resolvePrefix(s.Tx, ref)
 }
 
 // candidates is how many frames an error about an id lists.
 const candidates = 3
 
-func (s *Step) resolvePrefix(ref string) (core.Frame, error) {
+// resolvePrefix returns the one frame whose id begins with ref.
+func resolvePrefix(tx Tx, ref string) (core.Frame, error) {
 	var found []core.Frame
 	for _, kind := range []string{"", "frame-", "plan-"} {
-		frames, err := s.Tx.FindFrames(FrameQuery{Prefix: kind + ref, Archived: true, Limit: candidates + 1})
+		frames, err := tx.FindFrames(FrameQuery{Prefix: kind + ref, Archived: true, Limit: candidates + 1})
 		if err != nil {
 			return core.Frame{}, err
 		}
@@ -52,7 +53,7 @@ func (s *Step) resolvePrefix(ref string) (core.Frame, error) {
 	case len(found) > 1:
 		return core.Frame{}, core.Invalidf("frame %q is ambiguous", ref).WithHint("it could be %s", ListFrames(found))
 	}
-	recent, err := s.Tx.FindFrames(FrameQuery{Order: RecentFirst, Limit: candidates})
+	recent, err := tx.FindFrames(FrameQuery{Order: RecentFirst, Limit: candidates})
 	if err != nil {
 		return core.Frame{}, err
 	}

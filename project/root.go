@@ -42,20 +42,20 @@ func (s *Step) MakeRoot(goal string) (core.Frame, error) {
 	}
 	isDefault := goal == ""
 	if isDefault {
-		goal = s.defaultGoal()
+		goal = defaultGoal(s.Session)
 	}
 	root, err := s.Create(core.Frame{Parent: parent, Goal: goal, GoalIsDefault: isDefault, Status: core.InProgress})
 	s.Session.Root, s.Session.Current = root.ID, root.ID
 	return root, err
 }
 
-// defaultGoal returns the session's title, or else "Session" and the first 8 characters
+// defaultGoal returns a session's title, or else "Session" and the first 8 characters
 // of its id (DESIGN §4).
-func (s *Step) defaultGoal() string {
-	if s.Session.Title != "" {
-		return core.OneLine(s.Session.Title, 80)
+func defaultGoal(session core.Session) string {
+	if session.Title != "" {
+		return core.OneLine(session.Title, 80)
 	}
-	id := []rune(s.Session.ID)
+	id := []rune(session.ID)
 	return "Session " + string(id[:min(8, len(id))])
 }
 

@@ -99,11 +99,11 @@ func (s *Step) openAt(id string) (none core.Frame, err error) {
 	if frame.Status == core.InProgress {
 		return frame, nil
 	}
-	for above, err := range s.above(id) {
+	for page, err := range above(s.Tx, id) {
 		if err != nil {
 			return none, err
 		}
-		if open := core.NearestOpen(frame, above); open != "" {
+		if open := core.NearestOpen(frame, page); open != "" {
 			return s.Tx.Frame(open)
 		}
 	}

@@ -39,21 +39,21 @@ func (l Timeline) index(t core.Millis) int {
 // is counted at each change of its frame, which keeps its timeline at a few entries.
 const maxWorked = 100
 
-// Worked returns the timeline of a session.
-func (s *Step) Worked(session string) (l Timeline, err error) {
-	_, err = recordWorked.Load(s.Tx, session, &l)
+// TimelineOf returns the timeline of a session.
+func TimelineOf(tx Tx, session string) (l Timeline, err error) {
+	_, err = recordWorked.Load(tx, session, &l)
 	return l, err
 }
 
-// moved extends the timeline of the caller's session if it works in another frame than
+// noteMove extends the timeline of the caller's session if it works in another frame than
 // before, and has its usage until now counted soon.
-func (s *Step) moved(before core.Session) error {
+func noteMove(s *Step, before core.Session) error {
 	frame := s.Session.Current
 	if frame == "" || frame == before.Current || s.By.Anonymous() {
 		return nil
 	}
 	// What came before it was done in the frame it leaves, or in the root.
-	if err := s.worksIn(s.Session.ID, cmp.Or(before.Current, before.Root, s.Session.Root), frame); err != nil {
+	if err := worksIn(s, s.Session.ID, cmp.Or(before.Current, before.Root, s.Session.Root), frame); err != nil {
 		return err
 	}
 	return s.CountLater("")
@@ -61,8 +61,8 @@ func (s *Step) moved(before core.Session) error {
 
 // worksIn extends the timeline of a session that works in frame from now on; before it
 // began to be kept, the session worked in first.
-func (s *Step) worksIn(session, first, frame string) error {
-	l, err := s.Worked(session)
+func worksIn(s *Step, session, first, frame string) error {
+	l, err := TimelineOf(s.Tx, session)
 	if err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func (s *Step) worksIn(session, first, frame string) error {
 
 // MoveWork counts what the caller's session did in frame from as work in frame to.
 func MoveWork(s *Step, from, to string) error {
-	l, err := s.Worked(s.Session.ID)
+	l, err := TimelineOf(s.Tx, s.Session.ID)
 	if err != nil {
 		return err
 	}
@@ -92,10 +92,10 @@ func MoveWork(s *Step, from, to string) error {
 	return recordWorked.Save(s.Tx, s.Session.ID, l)
 }
 
-// ForgetBefore drops what precedes the entry for time t.
-func (s *Step) ForgetBefore(session string, l Timeline, t core.Millis) error {
+// ForgetBefore drops what precedes the entry for time t in the timeline l of a session.
+func ForgetBefore(tx Tx, session string, l Timeline, t core.Millis) error {
 	if len(l) == 0 || l.index(t) == 0 {
 		return nil
 	}
-	return recordWorked.Save(s.Tx, session, l[l.index(t):])
+	return recordWorked.Save(tx, session, l[l.index(t):])
 }

@@ -57,11 +57,11 @@ func (s *Step) CountLater(path string) error {
 const Supervised core.Millis = math.MaxInt64
 
 // CountFrom has a session's messages counted by the host only from that time on.
-func (s *Step) CountFrom(session string, since core.Millis) error {
+func CountFrom(tx Tx, session string, since core.Millis) error {
 	var t Transcript
-	if _, err := RecordTranscript.Load(s.Tx, session, &t); err != nil {
+	if _, err := RecordTranscript.Load(tx, session, &t); err != nil {
 		return err
 	}
 	t.Since = since
-	return RecordTranscript.Save(s.Tx, session, t)
+	return RecordTranscript.Save(tx, session, t)
 }

@@ -126,7 +126,7 @@ func forgetOldSubagents(s *project.Step) error {
 // is and what was counted, in case the child goes on; it is not tracked any more.
 func forget(s *project.Step, session core.Session) error {
 	err := errors.Join(
-		briefing.Forget(s.Tx, session.ID), autonomy.Forget(s.Tx, session.ID), s.Tx.ClearDeadline(IdleDeadline, session.ID), s.Forget(session.ID),
+		briefing.Forget(s.Tx, session.ID), autonomy.Forget(s.Tx, session.ID), s.Tx.ClearDeadline(IdleDeadline, session.ID), project.Forget(s.Tx, session.ID),
 	)
 	if err != nil || !session.HasFrame() {
 		return errors.Join(err, usage.Forget(s.Tx, session.ID))

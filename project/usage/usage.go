@@ -72,7 +72,7 @@ func Add(s *project.Step, usages []Message) error {
 // tokens, USD, tool calls and answers. It is charged to the frame that the agent's
 // session works in, or to the agent's own if the session is not known.
 func AddSupervised(s *project.Step, session, own string, used core.Usage, answers int) error {
-	worked, err := s.Worked(session)
+	worked, err := project.TimelineOf(s.Tx, session)
 	if err != nil || used == (core.Usage{}) {
 		return err
 	}
@@ -108,7 +108,7 @@ func spend(s *project.Step, session core.Session, home string, spent []spending)
 	if len(spent) == 0 {
 		return nil
 	}
-	worked, err := s.Worked(session.ID)
+	worked, err := project.TimelineOf(s.Tx, session.ID)
 	if err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ func spend(s *project.Step, session core.Session, home string, spent []spending)
 			return err
 		}
 	}
-	return s.ForgetBefore(session.ID, worked, newest)
+	return project.ForgetBefore(s.Tx, session.ID, worked, newest)
 }
 
 // charge adds sum to one frame. If the frame was deleted, its usage is lost with it.
