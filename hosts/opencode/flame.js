@@ -55,6 +55,7 @@ class Stream {
   open = new Map() // by number, events without an answer
   size = 0 // of those, in characters
   sent = 0 // number of the last event that the flame of now was sent
+  full = false // the pipe to it, until it is drained
   starts = 0 // since the last answer
   part = "" // of a line
 
@@ -102,11 +103,16 @@ class Stream {
   send() {
     const { stdin } = this.flame
     for (const [n, { line }] of this.open) {
-      if (stdin.writableNeedDrain) return
+      if (this.full) return
       if (n <= this.sent) continue
       this.sent = n
-      stdin.write(line)
+      this.full = !stdin.write(line) // Bun, which OpenCode runs in, has no writableNeedDrain
     }
+  }
+
+  drained() {
+    this.full = false
+    this.send()
   }
 
   close(n, answer) {
@@ -141,13 +147,14 @@ class Stream {
     this.flame = child
     this.part = ""
     this.sent = 0
+    this.full = false
     for (const end of [child, child.stdin, child.stdout]) {
       end.on("error", ended)
       end.unref?.() // it must not keep the host alive
     }
     child.on("exit", ended)
     child.stdout.setEncoding("utf8").on("data", (text) => this.flame === child && this.heard(text)).on("end", ended)
-    child.stdin.on("drain", () => this.flame === child && this.send())
+    child.stdin.on("drain", () => this.flame === child && this.drained())
     this.send()
   }
 
