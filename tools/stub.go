@@ -48,7 +48,7 @@ func goesOn(popped stack.Popped) string {
 	}
 	text := ""
 	if popped.Next != nil {
-		text = render.Frames("Planned next (activate it):", []core.Frame{*popped.Next})
+		text = render.Frames(fmt.Sprintf("Planned next (%s; as next, %s takes it up itself):", op.Activate, op.Pop), []core.Frame{*popped.Next})
 	}
 	if popped.Parent == nil || popped.Parent.ID != popped.Current {
 		return render.Parent(popped.Parent) + text + render.Current(popped.Current)
