@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 
 	"flame/tests/economy/work"
 	"flame/tests/model"
@@ -25,8 +26,8 @@ type bench struct {
 func (b bench) measure(ctx context.Context, v variant) (row result, err error) {
 	h := hostOf(v)
 	w := work.Make(b.pieces, h.bytes)
-	var faults []error
-	server := model.New(nil, func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) })
+	var faults faults
+	server := model.New(nil, faults.add)
 	defer server.Close()
 	judge := rules.New(rules.Options{Protocol: true, Bound: true, Cache: true, Tokens: b.counter.Count})
 	server.Enforce(judge)
@@ -61,7 +62,25 @@ func (b bench) measure(ctx context.Context, v variant) (row result, err error) {
 	for reason, times := range judge.Reasons() {
 		fmt.Fprintf(b.log, "%s, %s: refused %d times: %s\n", v.host, v.name, times, reason)
 	}
-	return row, errors.Join(faults...)
+	return row, faults.err()
+}
+
+// faults are what a server found wrong with its script.
+type faults struct {
+	mu   sync.Mutex
+	errs []error
+}
+
+func (f *faults) add(format string, args ...any) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.errs = append(f.errs, fmt.Errorf(format, args...))
+}
+
+func (f *faults) err() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return errors.Join(f.errs...)
 }
 
 func hostOf(v variant) host {
