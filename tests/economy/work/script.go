@@ -74,7 +74,8 @@ func (s *script) rounds(rounds []Round) (turns []model.Turn) {
 }
 
 func (s *script) child(c Child) {
-	s.children = append(s.children, asked(c.Key, c.Key, append(s.rounds(c.Rounds), model.Turn{Thinking: c.Thinking, Text: c.Answer})))
+	turns := append(s.rounds(c.Rounds), model.Turn{Thinking: c.Thinking, Text: c.Answer})
+	s.children = append(s.children, asked(c.Key, c.Key, turns))
 }
 
 // framed does a piece in a frame. The call that ends it stands alone in its message, says
@@ -82,13 +83,13 @@ func (s *script) child(c Child) {
 func (s *script) framed(p Piece, first bool, next string) []model.Turn {
 	var turns []model.Turn
 	if first {
-		turns = append(turns, call(p.Thinking[0], "flame_push", map[string]any{"goal": p.Goal}))
+		turns = append(turns, call(p.Opening, "flame_push", map[string]any{"goal": p.Goal}))
 	}
 	pop := map[string]any{"status": "completed", "summary": p.Summary, "decisions": p.Decisions, "artifacts": p.Artifacts}
 	if next != "" {
 		pop["next"] = next
 	}
-	return append(append(turns, s.rounds(p.Rounds)...), call(p.Thinking[1], "flame_pop", pop))
+	return append(append(turns, s.rounds(p.Rounds)...), call(p.Closing, "flame_pop", pop))
 }
 
 func call(thinking, name string, input map[string]any) model.Turn {
@@ -99,8 +100,8 @@ func call(thinking, name string, input map[string]any) model.Turn {
 func (s *script) natively(p Piece) model.Turn {
 	key := "PIECEKEY" + p.Goal[len("Piece "):][:2]
 	c := Child{
-		Key: key, Task: p.Goal, Rounds: p.Rounds, Thinking: p.Thinking[1],
+		Key: key, Task: p.Goal, Rounds: p.Rounds, Thinking: p.Closing,
 		Answer: strings.Join(slices.Concat([]string{p.Summary}, p.Decisions, p.Artifacts), "\n"),
 	}
-	return s.rounds([]Round{{Thinking: p.Thinking[0], Call: Call{Kind: Delegate, Child: &c}}})[0]
+	return s.rounds([]Round{{Thinking: p.Opening, Call: Call{Kind: Delegate, Child: &c}}})[0]
 }

@@ -26,7 +26,7 @@ type Piece struct {
 	Goal, Summary        string
 	Decisions, Artifacts []string
 	Rounds               []Round
-	Thinking             [2]string // before it begins and ends, where that takes calls of their own
+	Opening, Closing     string // thinking before what begins and ends it, where that takes calls of their own
 }
 
 // A Round is one answer of the model: it thinks, says something and calls one tool.
@@ -118,7 +118,7 @@ func (m *maker) piece(n int) Piece {
 		Goal:    fmt.Sprintf("Piece %02d: bring the %s of the %s in line with the %s", n, m.word(), m.word(), m.word()),
 		Summary: fmt.Sprintf("Piece %02d is done: %s; %s; %s.", n, m.sentence(), m.sentence(), m.sentence()),
 
-		Thinking: [2]string{m.thought(), m.thought()},
+		Opening: m.thought(), Closing: m.thought(),
 	}
 	for i := range 1 + m.rand.IntN(2) {
 		p.Decisions = append(p.Decisions, fmt.Sprintf("Decision %02d.%d: %s, because %s", n, i+1, m.sentence(), m.sentence()))
