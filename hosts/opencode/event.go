@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"flame/core"
+	"flame/core/fold"
 	"flame/project"
 	"flame/project/children"
 	"flame/project/turns"
@@ -33,10 +34,12 @@ type event struct {
 	Running    []string        `json:"running"`  // children of the session that are still working
 	Sessions   []string        `json:"sessions"` // that end with the process
 
-	Compacting bool      `json:"compacting"`
-	Messages   []message `json:"messages"`
-	Words      []words   `json:"words"` // that flame may not know of
-	Tasks      []task    `json:"tasks"` // likewise
+	Compacting bool        `json:"compacting"`
+	Messages   []message   `json:"messages"`
+	Prices     fold.Prices `json:"prices"` // of the model
+	Leads      bool        `json:"leads"`  // a round of tools has to begin with thinking
+	Words      []words     `json:"words"`  // that flame may not know of
+	Tasks      []task      `json:"tasks"`  // likewise
 
 	agentID string // of the agent in whose process it happened; empty outside of agents
 }
@@ -50,16 +53,19 @@ func (e event) caller() project.Caller {
 
 // A message is the skeleton of one message of a request.
 type message struct {
-	ID      string      `json:"id"`
+	Name    string      `json:"name"`
 	Role    core.Role   `json:"role"`
 	Time    core.Millis `json:"time"`
+	Edition *int        `json:"edition"` // of the request that it answers, where flame.js knows it
 	Summary bool        `json:"summary"`
 	Open    bool        `json:"open"`
 	Host    bool        `json:"host"` // it is the host that speaks for the user
 	Tail    string      `json:"tail"`
+	Tokens  int         `json:"tokens"`
 	Moves   []struct {
-		Kind  core.FoldKind `json:"kind"`
-		Frame string        `json:"frame"`
+		Kind  fold.Kind `json:"kind"`
+		Frame string    `json:"frame"`
+		First bool      `json:"first"`
 	} `json:"moves"`
 }
 
@@ -95,21 +101,36 @@ func (t task) ended() *children.Ended {
 
 // request returns the skeleton of a request in the form that flame processes.
 func (e event) request() turns.Request {
-	r := turns.Request{Compacting: e.Compacting, Usage: e.usages()}
+	r := turns.Request{
+		Compacting: e.Compacting, Usage: e.usages(), Editions: e.editions(),
+		Terms: fold.Terms{Prices: e.Prices, Leads: e.Leads},
+	}
 	for _, m := range e.Messages {
-		folded := core.FoldMessage{ID: m.ID, Role: m.Role, Time: m.Time, Summary: m.Summary, Host: m.Host, Open: m.Open, Text: m.Tail}
+		skeleton := fold.Message{
+			Name: m.Name, Role: m.Role, Time: m.Time, Summary: m.Summary, Host: m.Host, Open: m.Open, Text: m.Tail, Tokens: m.Tokens,
+		}
 		for _, move := range m.Moves {
-			folded.Moves = append(folded.Moves, core.FoldMove{Kind: move.Kind, Frame: move.Frame})
+			skeleton.Moves = append(skeleton.Moves, fold.Move{Kind: move.Kind, Frame: move.Frame, First: move.First})
 		}
-		r.History = append(r.History, folded)
-		switch {
-		case m.Role == core.RoleUser:
-			r.Prompts = append(r.Prompts, m.ID)
-		case m.Summary:
-			r.Summary = m.ID
-		}
+		r.History = append(r.History, skeleton)
 	}
 	return r
+}
+
+// editions returns under which editions answers were made, by their times.
+func (e event) editions() map[core.Millis]int {
+	known := map[core.Millis]int{}
+	for _, u := range e.Usage {
+		if u.Edition != nil {
+			known[u.At] = *u.Edition
+		}
+	}
+	for _, m := range e.Messages {
+		if m.Edition != nil {
+			known[m.Time] = *m.Edition
+		}
+	}
+	return known
 }
 
 // An answerUsage is the usage of one answer of the model.
@@ -122,6 +143,7 @@ type answerUsage struct {
 	CacheWrite int64       `json:"cacheWrite"`
 	Cost       float64     `json:"cost"` // USD
 	Tools      int64       `json:"tools"`
+	Edition    *int        `json:"edition"`
 }
 
 func (e event) usages() (all []usage.Message) {
@@ -139,9 +161,12 @@ func (e event) usages() (all []usage.Message) {
 type answer struct {
 	Context []string `json:"context,omitempty"` // for a compaction: added to the host's prompt
 	Prompt  string   `json:"prompt,omitempty"`  // for a compaction: replaces it
+
+	Edition int      `json:"edition,omitempty"` // by which the answer to the request is to be known
 	Drop    []string `json:"drop,omitempty"`    // messages to leave out
-	Before  []text   `json:"before,omitempty"`  // texts inserted right before a message
-	Append  []text   `json:"append,omitempty"`  // texts appended to a message of the user
+	Before  []text   `json:"before,omitempty"`  // texts right before a message
+	After   []text   `json:"after,omitempty"`   // texts right after a message
+	Stale   []string `json:"stale,omitempty"`   // messages that go without their thinking
 }
 
 type text struct {
@@ -150,5 +175,5 @@ type text struct {
 }
 
 func (a answer) empty() bool {
-	return a.Prompt == "" && len(a.Context)+len(a.Drop)+len(a.Before)+len(a.Append) == 0
+	return a.Prompt == "" && a.Edition == 0 && len(a.Context)+len(a.Drop)+len(a.Before)+len(a.After)+len(a.Stale) == 0
 }

@@ -238,9 +238,11 @@ class Session {
   children = new Map() // sessions that the tool task started, by its call
   turn = Promise.resolve() // of the next call of a tool of flame's
   turns = new Map() // what passes the turn on, by the call that has it
-  edits = {} // of its requests, as flame answered last
-  sent = new Set() // ids of messages that requests had
-  placed = new Map() // texts that requests had, and after which message those stand that came too late for their own
+  edits = {} // of its requests, as flame answered last, and the name of the last message it knew
+  sent // edition of the newest request; -1 where nobody knows
+  editions = new Map() // of the requests that answers belong to, by the answers' ids
+  sizes = new Map() // of messages, in tokens
+  terms = {} // on which its model works
   compactionPlaced // called when one stands in the conversation
 
   constructor(id, ask) {
@@ -443,7 +445,7 @@ const answered = (plugin, { info }) => {
   const { input, output, reasoning, cache } = info.tokens
   s.usage.push({
     id: info.id, at: info.time.created, in: input, out: output + reasoning, cacheRead: cache.read, cacheWrite: cache.write,
-    cost: info.cost, tools: s.tools.get(info.id)?.size ?? 0,
+    cost: info.cost, tools: s.tools.get(info.id)?.size ?? 0, edition: s.editions.get(info.id) ?? s.sent,
   })
   s.tools.delete(info.id)
 }
@@ -496,26 +498,49 @@ const heard = (plugin, { sessionID, messageID }, { text }) => {
   else s.said = text
 }
 
+// termed keeps what the model's API asks for, and what it asks of a request.
+const termed = (plugin, { sessionID, model }, { options }) => {
+  const { input, cache } = model?.cost ?? {}
+  plugin.session(sessionID).terms = {
+    ...(input && cache && { prices: { read: cache.read / input, write: cache.write / input } }),
+    ...(options?.thinking?.type === "enabled" && { leads: true }),
+  }
+}
+
 // attend is called for requests of agents and of compactions, never of titles. A
 // compaction's is the one right after its announcement.
 const attend = async (plugin, input, { messages }) => {
   if (!messages.length) return
-  messages.splice(0, messages.length, ...messages.map((message) => unstamped(plugin, message)))
   const s = plugin.session(messages[0].info.sessionID)
+  const history = named(messages.map((message) => unstamped(plugin, message)))
   s.compaction = s.compaction === "due" ? "writing" : undefined
-  const { words, tasks } = untold(plugin, s, messages)
+  for (const { info } of history) if (info.role === "assistant" && !s.editions.has(info.id)) s.editions.set(info.id, s.sent)
+  const { words, tasks } = untold(plugin, s, history)
   const request = {
-    compacting: Boolean(s.compaction), messages: messages.map((message) => skeleton(plugin, message)), ...(words.length && { words }), ...(tasks.length && { tasks }),
+    compacting: Boolean(s.compaction), ...s.terms, messages: history.map((message) => skeleton(plugin, s, message)),
+    ...(words.length && { words }), ...(tasks.length && { tasks }),
   }
   const answered = async (usage) => {
     const answer = await s.tell("messages.transform", { ...request, usage }, { passes: true })
     if (!answer) return
-    if (!answer.late) s.edits = answer
+    if (!answer.late) s.edits = { ...answer, last: history.at(-1).name }
     for (const key of [...words.map((w) => w.message), ...tasks.filter((t) => t.state).map((t) => t.child)]) s.heard.add(key)
     return answer
   }
   await plugin.inTime(s.withUsage(answered)) // else as flame answered before
-  messages.splice(0, messages.length, ...edited(s, messages))
+  messages.splice(0, messages.length, ...edited(s, history))
+}
+
+// named gives messages names that a branch of the conversation has as well: OpenCode
+// copies their times, and gives them new ids.
+const named = (messages) => {
+  const names = new Set()
+  return messages.map(({ info, parts }) => {
+    let name = info.role[0] + info.time.created
+    while (names.has(name)) name += "+"
+    names.add(name)
+    return { name, info, parts }
+  })
 }
 
 // untold is what flame may not know of a conversation that a request shows: the first
@@ -550,61 +575,69 @@ const unstamped = (plugin, { info, parts }) => {
   return { info, parts: parts.map(plain) }
 }
 
-// skeleton is what flame must know of a message to decide whether it is sent.
-const skeleton = (plugin, { info, parts }) => {
+// skeleton is what flame must know of a message to decide how it is sent.
+const skeleton = (plugin, s, { name, info, parts }) => {
   const tools = parts.filter((part) => part.type === "tool")
   const texts = parts.filter((part) => part.type === "text" && info.role === "assistant")
   return {
-    id: info.id, role: info.role, time: info.time.created, summary: info.summary === true,
+    name, role: info.role, time: info.time.created, edition: s.editions.get(info.id), summary: info.summary === true,
     open: !info.time.completed && tools.some(({ state }) => state.status !== "completed" && state.status !== "error"),
     ...(info.role === "user" && parts.length && parts.every((part) => part.type === "text" && part.synthetic) && { host: true }),
-    moves: tools.filter(({ tool, state }) => state.status === "completed" && plugin.isOurs(tool)).flatMap(moves),
+    moves: tools.flatMap((part, i) => (part.state.status === "completed" && plugin.isOurs(part.tool) ? moves(part, i === 0) : [])),
     tail: texts.map((part) => part.text).join("\n").slice(-500).replace(/^[\udc00-\udfff]/, ""),
+    tokens: tokens(s, info, parts),
   }
 }
 
-// moves gives the way that a call of flame's led, and the frame: the first that its result names.
-const moves = ({ tool, state: { output } }) => {
+// tokens estimates the size of a message; once, if nothing is added to it any more.
+const tokens = (s, info, parts) => {
+  const length = ({ text = "", state }) => text.length + (state ? JSON.stringify(state.input ?? "").length + String(state.output ?? state.error).length : 0)
+  const size = s.sizes.get(info.id) ?? Math.ceil(parts.reduce((sum, part) => sum + length(part), 0) / 4)
+  if (info.role === "user" || info.time.completed) s.sizes.set(info.id, size)
+  return size
+}
+
+// moves gives the ways that a call of flame's led, and the frames: the first that its
+// result names, and the one that a pop went on with.
+const moves = ({ tool, state: { output } }, first) => {
   const [, way] = /_flame_(push|activate|pop)$/.exec(tool) ?? []
   const [frame] = /\b(frame|plan)-[a-z0-9]{8}\b/.exec(output) ?? []
-  return way && frame ? [{ kind: way === "pop" ? "leave" : "enter", frame }] : []
+  if (!way || !frame) return []
+  const [, next] = (way === "pop" && /^(?:Started|Activated) ((?:frame|plan)-[a-z0-9]{8}) /m.exec(output)) || []
+  return [{ kind: way === "pop" ? "leave" : "enter", frame, first }, ...(next ? [{ kind: "enter", frame: next }] : [])]
 }
 
 // edited gives the messages as flame would have them sent. To the model, what it
 // adds is said by the user.
-const edited = (s, messages) => {
-  const { drop = [], before, append } = s.edits
-  const texts = placed(s, messages, [...where("before", before), ...where("after", append)])
+const edited = (s, history) => {
+  const { edition = 0, drop = [], before = [], after = [], stale = [], last } = s.edits
+  const known = history.findIndex(({ name }) => name === last)
+  s.sent = last && known < 0 ? -1 : edition // where it was cut short, some of it may hold no more
+  const [dropped, past] = [new Set(drop), new Set(stale)]
+  const isStale = ({ name, info }, i) => past.has(name) || (i > known && info.role === "assistant" && s.editions.get(info.id) !== edition)
   let user
-  return messages.flatMap(({ info, parts }) => {
-    const added = (place) => texts.filter((t) => t.message === info.id && t.place === place).map(({ text }, i) => ({
-      id: `prt_flame_${place}_${i}_${info.id}`, messageID: info.id, sessionID: info.sessionID, type: "text", text, synthetic: true,
+  return history.flatMap((message, i) => {
+    const { name, info } = message
+    const added = (texts, place) => texts.filter((text) => text.message === name).map(({ text }, n) => ({
+      id: `prt_flame_${place}${n}_${info.id}`, messageID: info.id, sessionID: info.sessionID, type: "text", text, synthetic: true,
     }))
-    const [ahead, behind] = [added("before"), added("after")]
-    const dropped = drop.includes(info.id)
-    const isUser = info.role === "user" && !dropped
-    if (isUser) user = info
-    const apart = (parts, place) => (parts.length && !isUser && user ? [{ info: { ...user, id: `msg_flame_${place}${info.id}` }, parts }] : [])
-    if (dropped) return apart(behind, "after_")
-    const whole = { info, parts: isUser ? [...ahead, ...parts, ...behind] : parts }
-    return [...apart(ahead, ""), whole, ...apart(behind, "after_")]
+    const [ahead, behind] = [added(before, "before_"), added(after, "after_")]
+    const apart = (parts, place) => (parts.length && user ? [{ info: { ...user, id: `msg_flame_${place}${info.id}` }, parts }] : [])
+    if (dropped.has(name)) return apart(behind, "after_")
+    if (info.role === "user") {
+      user = info
+      return [{ info, parts: [...ahead, ...message.parts, ...behind] }]
+    }
+    const parts = last && !s.terms.leads && isStale(message, i) ? unthought(message.parts) : message.parts
+    return [...apart(ahead, ""), ...(parts.length ? [{ info, parts }] : []), ...apart(behind, "after_")]
   })
 }
 
-const where = (place, texts = []) => texts.map((text) => ({ ...text, place }))
-
-// placed says where texts stand. One that came too late, when its message had been sent
-// without it, stands behind the last message of now from now on: what was sent is never
-// changed, and the API has it in its cache.
-const placed = (s, messages, texts) => {
-  const last = messages.at(-1).info.id
-  const all = texts.map((t) => {
-    const key = `${t.message} ${t.text}`
-    if (!s.placed.has(key)) s.placed.set(key, s.sent.has(t.message) && t.message !== last ? { message: last, place: "after" } : {})
-    return { ...t, ...s.placed.get(key) }
-  })
-  for (const { info } of messages) s.sent.add(info.id)
-  return all
+// unthought is an answer without the thinking that is bound to its past; nothing, if
+// there is no more to it.
+const unthought = (parts) => {
+  const left = parts.filter((part) => part.type !== "reasoning" || !part.metadata?.anthropic)
+  return left.some((part) => part.type === "tool" || part.type === "reasoning" || part.text) ? left : []
 }
 
 // disposed is the end of the process, and so of all its sessions.
@@ -621,6 +654,7 @@ const hooks = {
   "chat.message": prompted,
   "tool.execute.before": stamp,
   "tool.execute.after": toolEnded,
+  "chat.params": termed,
   "experimental.session.compacting": compacting,
   "experimental.chat.messages.transform": attend,
   "experimental.text.complete": heard,

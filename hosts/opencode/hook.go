@@ -36,7 +36,7 @@ var rows = []row{
 	{"chat.message", (*exchange).prompted, "Names the session's root frame by the first prompt; evaluates whether a new frame is due."},
 	{
 		"messages.transform", (*exchange).attended,
-		"Before each request to the model: leaves out what was done in finished frames, and adds to the newest prompt the context or what has changed since.",
+		"Before each request to the model: leaves out what was done in finished frames, and adds behind the newest prompt the context or what has changed since.",
 	},
 	{"tool.after", (*exchange).toolEnded, "Completes the frame of a subagent with its result as summary; records written files as artifacts."},
 	{"tool.failed", (*exchange).toolFailed, "Ends the frame of a subagent that failed or was aborted; counts failures, for suggestions."},
@@ -152,7 +152,7 @@ func prompt(w words) turns.Prompt {
 }
 
 func (x *exchange) turnEnded() error {
-	return turns.End(x.ctx, x.p, x.caller(), turns.Turn{LastMessage: x.Text, Failed: x.Aborted, Running: x.Running, Usage: x.usages()})
+	return turns.End(x.ctx, x.p, x.caller(), turns.Turn{LastMessage: x.Text, Failed: x.Aborted, Running: x.Running, Usage: x.usages(), Editions: x.editions()})
 }
 
 // toolEnded handles a task that is done, or a file that was written.
@@ -197,12 +197,12 @@ func (x *exchange) attended() error {
 	})
 	wrong := turns.CatchUp(x.ctx, x.p, x.caller(), prompts, tasks)
 	a, err := turns.Amend(x.ctx, x.p, x.caller(), x.request())
-	x.answer.Drop = a.Drop
-	for _, note := range a.Notes {
+	x.answer.Edition, x.answer.Drop, x.answer.Stale = a.Edition, a.Drop, a.Stale
+	for _, note := range a.Before {
 		x.answer.Before = append(x.answer.Before, text{note.Before, note.Text})
 	}
-	for _, insert := range a.Inserts {
-		x.answer.Append = append(x.answer.Append, text(insert))
+	for _, insert := range a.After {
+		x.answer.After = append(x.answer.After, text{insert.Message, insert.Text})
 	}
 	return errors.Join(wrong, err)
 }

@@ -204,22 +204,25 @@ func TestARequestIsFoldedAndToldTheNews(t *testing.T) {
 	_, err := stack.Pop(context.Background(), l.p, l.caller(), stack.PopArgs{Status: core.Completed, Summary: "done"})
 	require.NoError(t, err)
 	const request = `"messages": [
-		{"id": "m1", "role": "user", "time": 1}, {"id": "a1", "role": "assistant", "time": 2, "moves": [{"kind": "enter", "frame": "%id"}]},
-		{"id": "a2", "role": "assistant", "time": 3}, {"id": "m2", "role": "user", "time": 4},
-		{"id": "a3", "role": "assistant", "time": 5, "moves": [{"kind": "leave", "frame": "%id"}]},
-		{"id": "a4", "role": "assistant", "time": 6}]`
+		{"name": "m1", "role": "user", "time": 1}, {"name": "a1", "role": "assistant", "time": 2, "moves": [{"kind": "enter", "frame": "%id", "first": true}]},
+		{"name": "a2", "role": "assistant", "time": 3}, {"name": "m2", "role": "user", "time": 4},
+		{"name": "a3", "role": "assistant", "time": 5, "moves": [{"kind": "leave", "frame": "%id"}]},
+		{"name": "a4", "role": "assistant", "time": 6}]`
 	var answer struct {
-		Drop           []string
-		Before, Append []struct{ Message, Text string }
+		Edition       int
+		Drop, Stale   []string
+		Before, After []struct{ Message, Text string }
 	}
 	told := l.tell("messages.transform", strings.ReplaceAll(request, "%id", frame.ID))
 	require.NoError(t, json.Unmarshal([]byte(told), &answer))
-	assert.Equal(t, []string{"a2"}, answer.Drop)
+	assert.Equal(t, []string{"a1", "a2"}, answer.Drop)
+	assert.Equal(t, []string{"a3", "a4"}, answer.Stale, "they were made with all of it before them")
+	assert.Positive(t, answer.Edition)
 	require.Len(t, answer.Before, 1)
 	assert.Equal(t, "m2", answer.Before[0].Message, "what the user said in it stays, and is marked")
-	require.Len(t, answer.Append, 1)
-	assert.Equal(t, "m2", answer.Append[0].Message)
-	assert.Contains(t, answer.Append[0].Text, "<flame-context")
+	require.Len(t, answer.After, 1)
+	assert.Equal(t, "a4", answer.After[0].Message, "requests since m2 went out without it")
+	assert.Contains(t, answer.After[0].Text, "<flame-context")
 	assert.Equal(t, told, l.tell("messages.transform", strings.ReplaceAll(request, "%id", frame.ID)), "the same bytes again")
 }
 

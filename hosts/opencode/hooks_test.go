@@ -90,11 +90,11 @@ func TestPluginTellsFlame(t *testing.T) {
 			 event("session.compacted", { sessionID: "s" }); await request(message("a", "user", [])); said("s", "more words")`,
 			`[{"event": "session.compacting", "session": "s"},
 			  {"event": "messages.transform", "session": "s", "compacting": true, "usage": [],
-			   "messages": [{"id": "a", "role": "user", "time": 5, "summary": false, "open": false, "moves": [], "tail": ""}]},
+			   "messages": [{"name": "u0", "tokens": 0, "role": "user", "time": 0, "summary": false, "open": false, "moves": [], "tail": ""}]},
 			  {"event": "text.complete", "session": "s", "message": "m", "text": "summary"},
 			  {"event": "session.compacted", "session": "s"},
 			  {"event": "messages.transform", "session": "s", "compacting": false, "usage": [],
-			   "messages": [{"id": "a", "role": "user", "time": 5, "summary": false, "open": false, "moves": [], "tail": ""}]}]`,
+			   "messages": [{"name": "u0", "tokens": 0, "role": "user", "time": 0, "summary": false, "open": false, "moves": [], "tail": ""}]}]`,
 		},
 		"of a session's deletion, and of nothing that comes after": {
 			`session("deleted", "s"); event("session.idle", { sessionID: "s" })`,
@@ -125,7 +125,7 @@ const history = `[
 	message("a2", "assistant", [tool("bash", "running"), tool("flame_flame_push", "error", { error: "not frame-abcdefgh" }),
 		tool("flame_x_flame_pop", "completed", { output: "frame-abcdefgh" })]),
 	message("u2", "user", [text("Mind this")]),
-	message("a3", "assistant", [tool("flame_flame_pop", "completed", { output: "frame-abcdefgh is done" })], { summary: true }),
+	message("a3", "assistant", [tool("flame_flame_pop", "completed", { output: "frame-abcdefgh is done.\nActivated plan-abcdefgh 'next'." })], { summary: true }),
 ]`
 
 func TestPluginEditsRequestsAsFlameAnswers(t *testing.T) {
@@ -133,7 +133,7 @@ func TestPluginEditsRequestsAsFlameAnswers(t *testing.T) {
 	h := newHost(t)
 	h.write(
 		"answer",
-		`{"drop": ["a2"], "before": [{"message": "u2", "text": "ahead"}, {"message": "a3", "text": "between"}], "append": [{"message": "u1", "text": "behind"}]}`,
+		`{"drop": ["a2"], "before": [{"message": "u2", "text": "ahead"}, {"message": "a3", "text": "between"}], "after": [{"message": "u1", "text": "behind"}]}`,
 	)
 	result := h.plays(`
 		const stored = ` + history + `, kept = structuredClone(stored)
@@ -157,12 +157,12 @@ func TestPluginEditsRequestsAsFlameAnswers(t *testing.T) {
 	skeleton, err := json.Marshal(requests[0]["messages"])
 	require.NoError(t, err)
 	assert.JSONEq(t, `[
-		{"id": "u1", "role": "user", "time": 5, "summary": false, "open": false, "moves": [], "tail": ""},
-		{"id": "a1", "role": "assistant", "time": 5, "summary": false, "open": false,
-		 "moves": [{"kind": "enter", "frame": "frame-abcdefgh"}], "tail": "`+strings.Repeat("x", 492)+`I begin."},
-		{"id": "a2", "role": "assistant", "time": 5, "summary": false, "open": true, "moves": [], "tail": ""},
-		{"id": "u2", "role": "user", "time": 5, "summary": false, "open": false, "moves": [], "tail": ""},
-		{"id": "a3", "role": "assistant", "time": 5, "summary": true, "open": false, "moves": [{"kind": "leave", "frame": "frame-abcdefgh"}], "tail": ""}]`,
+		{"name": "u1", "tokens": 1, "role": "user", "time": 1, "summary": false, "open": false, "moves": [], "tail": ""},
+		{"name": "a1", "tokens": 166, "role": "assistant", "time": 1, "summary": false, "open": false,
+		 "moves": [{"kind": "enter", "frame": "frame-abcdefgh", "first": true}], "tail": "`+strings.Repeat("x", 492)+`I begin."},
+		{"name": "a2", "tokens": 12, "role": "assistant", "time": 2, "summary": false, "open": true, "moves": [], "tail": ""},
+		{"name": "u2", "tokens": 3, "role": "user", "time": 2, "summary": false, "open": false, "moves": [], "tail": ""},
+		{"name": "a3", "tokens": 15, "role": "assistant", "time": 3, "summary": true, "open": false, "moves": [{"kind": "leave", "frame": "frame-abcdefgh", "first": true}, {"kind": "enter", "frame": "plan-abcdefgh"}], "tail": ""}]`,
 		string(skeleton))
 }
 
@@ -447,27 +447,15 @@ func TestPluginTellsOfWhatFlameMayHaveMissed(t *testing.T) {
 	assert.JSONEq(t, `["s", null, null]`, told[2])
 }
 
-func TestPluginPutsWhatCameTooLateBehindWhatWasSent(t *testing.T) {
-	t.Parallel()
-	h := newHost(t)
-	h.write("answer", `{"append": [{"message": "u1", "text": "late"}]}`)
-	h.installs(strings.Replace(records, "while IFS=", "sleep 1; while IFS=", 1))
-	h.patience = 300 * time.Millisecond
-	result := h.plays(`
-		const u1 = message("u1", "user", [text("Go")]), a1 = message("a1", "assistant", [text("one")]), a2 = message("a2", "assistant", [text("two")])
-		const sent = async (...messages) => (await request(...messages)).map(({ parts }) => parts.map((p) => p.text).join("+"))
-		const first = await sent(u1)
-		await new Promise((end) => setTimeout(end, 2_000))
-		return [first, await sent(u1, a1), await sent(u1, a1, a2)]`)
-	assert.JSONEq(t, `[["Go"], ["Go", "one", "late"], ["Go", "one", "late", "two"]]`, result)
-}
+// lateOnce is a flame whose answers come too late while there is a file called late.
+var lateOnce = strings.Replace(records, "	n=${told#*:}\n", "	n=${told#*:}\n	"+
+	`[ -e "$HOME/late" ] && printf '{"n": %s, "late": true}\n' "${n%%,*}" && continue`+"\n", 1)
 
 func TestPluginGoesOnWithTheLastAnswerWhereOneIsLate(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
-	h.write("answer", `{"drop": ["a2"]}`)
-	late := `[ -e "$HOME/late" ] && printf '{"n": %s, "late": true}\n' "${n%%,*}" && continue`
-	h.installs(strings.Replace(records, "	n=${told#*:}\n", "	n=${told#*:}\n	"+late+"\n", 1))
+	h.write("answer", `{"edition": 3, "drop": ["a2"]}`)
+	h.installs(lateOnce)
 	result := h.plays(`
 		const { writeFileSync } = await import("node:fs")
 		const sent = async () => (await request(...` + history + `)).map(({ info }) => info.id)
@@ -475,6 +463,66 @@ func TestPluginGoesOnWithTheLastAnswerWhereOneIsLate(t *testing.T) {
 		writeFileSync(process.env.HOME + "/late", "")
 		return [first, await sent()]`)
 	assert.JSONEq(t, `[["u1", "a1", "u2", "a3"], ["u1", "a1", "u2", "a3"]]`, result)
+}
+
+func TestPluginSendsNoThinkingOfAnotherPast(t *testing.T) {
+	t.Parallel()
+	const thinking = `
+		const { writeFileSync } = await import("node:fs")
+		const says = (id, ...parts) => message(id, "assistant", [thought("t" + id), ...parts, text(id)])
+		const sent = async (...messages) => (await request(...messages)).flatMap(({ parts }) => parts.map((p) => p.text)).join(" ")
+		const all = [message("u1", "user", [text("Go")]), says("a2"), says("a3"), says("a4")]
+	`
+	tests := map[string]struct{ scene, sent, editions string }{
+		"as flame says; newer answers keep theirs": {
+			`const first = await sent(...all); return [first, await sent(...all, says("a5"))]`,
+			`["Go ta2 a2 a4", "Go ta2 a2 a4 ta5 a5"]`, `[[], [["a5", 3]]]`,
+		},
+		"what was sent before an answer of flame's is not known to fit": {
+			`writeFileSync(process.env.HOME + "/late", ""); const first = await sent(...all)
+			 const { rmSync } = await import("node:fs"); rmSync(process.env.HOME + "/late"); await sent(...all, says("a5"))
+			 writeFileSync(process.env.HOME + "/late", ""); return [first, await sent(...all, says("a5"), says("a6"))]`,
+			`["Go ta2 a2 ta3 a3 ta4 a4", "Go ta2 a2 a4 ta5 a5 ta6 a6"]`, `[[], [["a5", 0]], [["a5", 0], ["a6", 3]]]`,
+		},
+		"what was made after another past is left out until flame knows it": {
+			`await sent(...all); h = await sent(...all, says("a5")); writeFileSync(process.env.HOME + "/answer", '{"edition": 4, "drop": ["a3"]}')
+			 const second = await sent(...all, says("a5")); writeFileSync(process.env.HOME + "/late", "")
+			 return [second, await sent(...all, says("a5"), says("a6"))]`,
+			`["Go ta2 a2 ta4 a4 ta5 a5", "Go ta2 a2 ta4 a4 ta5 a5 ta6 a6"]`, `[[], [["a5", 3]], [["a5", 3]], [["a5", 3], ["a6", 4]]]`,
+		},
+		"a history that was cut short": {
+			`await sent(...all); writeFileSync(process.env.HOME + "/late", ""); const second = await sent(...all.slice(0, 2), message("u7", "user", [text("No")]))
+			 return [second, await sent(...all.slice(0, 2), message("u7", "user", [text("No")]), says("a8"))]`,
+			`["Go a2 No", "Go a2 No a8"]`, `[[], [], [["a8", -1]]]`,
+		},
+		"but where a round of tools has to begin with it": {
+			`await hooks["chat.params"]({ sessionID: "s", model: { cost: { input: 4, cache: { read: 1, write: 5 } } } }, { options: { thinking: { type: "enabled" } } })
+			 return [await sent(...all)]`,
+			`["Go ta2 a2 ta4 a4"]`, `[[]]`,
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHost(t)
+			h.write("answer", `{"edition": 3, "drop": ["a3"], "stale": ["a4"]}`)
+			h.installs(lateOnce)
+			assert.JSONEq(t, tt.sent, h.plays(thinking+"let h\n"+tt.scene))
+			editions := [][][]any{}
+			for _, request := range h.heard() {
+				known := [][]any{}
+				for _, m := range request["messages"].([]any) {
+					if edition, told := m.(map[string]any)["edition"]; told {
+						known = append(known, []any{m.(map[string]any)["name"], edition})
+					}
+				}
+				editions = append(editions, known)
+			}
+			told, err := json.Marshal(editions)
+			require.NoError(t, err)
+			assert.JSONEq(t, tt.editions, string(told))
+		})
+	}
 }
 
 func TestPluginCallsFlameInTheProject(t *testing.T) {

@@ -86,7 +86,8 @@ const stage = `
 	const prompt = (sessionID, ...parts) => hooks["chat.message"]({ sessionID }, { message: { id: "u", model: { providerID: "a", modelID: "b" } }, parts })
 	const before = async (tool, callID, args) => { await hooks["tool.execute.before"]({ tool, sessionID: "s", callID }, { args }); return args }
 	const after = (tool, callID, args, output) => hooks["tool.execute.after"]({ tool, sessionID: "s", callID, args }, output)
-	const message = (id, role, parts, info) => ({ info: { id, role, sessionID: "s", time: { created: 5 }, ...info }, parts })
+	const message = (id, role, parts, info) => ({ info: { id, role, sessionID: "s", time: { created: Number(id.slice(1)) }, ...info }, parts })
+	const thought = (text) => ({ type: "reasoning", text, metadata: { anthropic: { signature: "x" } } })
 	const answer = (id, info) => event("message.updated", { info: { id, role: "assistant", sessionID: "s", time: { created: 5, completed: 9 },
 		tokens: { input: 1, output: 2, reasoning: 3, cache: { read: 4, write: 5 } }, cost: 0.5, ...info } })
 	const request = async (...messages) => { await hooks["experimental.chat.messages.transform"]({}, { messages }); return messages }

@@ -24,3 +24,6 @@ func isNotified(s *project.Step) (bool, error) {
 	var waiting []string
 	return recordNotice.Load(s.Tx, s.Session.ID, &waiting)
 }
+
+// ForgetNotices drops the notices of a session.
+func ForgetNotices(tx project.Tx, session string) error { return recordNotice.Delete(tx, session) }

@@ -37,12 +37,12 @@ func TestANoticeStandsInTheNextBriefingAndInNoOther(t *testing.T) {
 		return b.Text
 	}
 	attend := func(f *projecttest.Fixture, id string) string {
-		a, err := turns.Amend(f.Ctx, f.Project, s, turns.Request{Prompts: []string{id}})
+		a, err := turns.Amend(f.Ctx, f.Project, s, turns.Request{History: projecttest.Asked(id)})
 		require.NoError(f.T, err)
-		if len(a.Inserts) == 0 {
+		if len(a.After) == 0 {
 			return ""
 		}
-		return a.Inserts[len(a.Inserts)-1].Text
+		return a.After[len(a.After)-1].Text
 	}
 	works := func(f *projecttest.Fixture) { f.Prompt(s, "before", "work") }
 	tests := map[string]struct {
@@ -66,7 +66,7 @@ func TestANoticeStandsInTheNextBriefingAndInNoOther(t *testing.T) {
 		}, attend, ""},
 		"with a request, beside what changed": {func(f *projecttest.Fixture) {
 			f.Push(s, "work")
-			_, err := turns.Amend(f.Ctx, f.Project, s, turns.Request{Prompts: []string{"m0"}})
+			_, err := turns.Amend(f.Ctx, f.Project, s, turns.Request{History: projecttest.Asked("m0")})
 			require.NoError(f.T, err)
 			f.Decide(projecttest.Shell, f.Current(s), "use B")
 		}, attend, "use B"},

@@ -12,6 +12,7 @@ import (
 	"flame/project"
 	"flame/project/autonomy"
 	"flame/project/briefing"
+	"flame/project/conversation"
 	"flame/project/stack"
 	"flame/project/usage"
 )
@@ -123,13 +124,15 @@ func forgetOldSubagents(s *project.Step) error {
 }
 
 // forget deletes what is recorded about a session. Of one with a frame it keeps whose it
-// is and what was counted, in case the child goes on; it is not tracked any more.
+// is, what was counted and how its requests were sent, in case the child goes on; it is
+// not tracked any more.
 func forget(s *project.Step, session core.Session) error {
 	err := errors.Join(
-		briefing.Forget(s.Tx, session.ID), autonomy.Forget(s.Tx, session.ID), s.Tx.ClearDeadline(IdleDeadline, session.ID), project.Forget(s.Tx, session.ID),
+		briefing.ForgetNotices(s.Tx, session.ID), autonomy.Forget(s.Tx, session.ID), s.Tx.ClearDeadline(IdleDeadline, session.ID),
+		project.Forget(s.Tx, session.ID),
 	)
 	if err != nil || !session.HasFrame() {
-		return errors.Join(err, usage.Forget(s.Tx, session.ID))
+		return errors.Join(err, usage.Forget(s.Tx, session.ID), conversation.Forget(s.Tx, session.ID))
 	}
 	session.Tracked = false
 	return s.Tx.SaveSession(session)

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/core"
+	"flame/core/fold"
 	"flame/project"
 	"flame/project/autonomy"
 	"flame/project/children"
@@ -229,12 +230,12 @@ func TestTheEndOfASessionIsNoMoveOfItsHistory(t *testing.T) {
 	_, err := stack.Pop(f.Ctx, f.Project, s, stack.PopArgs{Frame: f.Current(s), Status: core.Completed, Summary: "done"})
 	require.NoError(t, err)
 	root := f.Push(s, "another root, by a call")
-	history := []core.FoldMessage{
-		{ID: "m1", Role: core.RoleUser, Time: 1}, {ID: "m2", Role: core.RoleAssistant, Time: 2, Moves: []core.FoldMove{{Kind: core.FoldEnter, Frame: root.ID}}},
-		{ID: "m3", Role: core.RoleAssistant, Time: f.Tick()}, {ID: "m4", Role: core.RoleAssistant, Time: f.Tick()},
+	history := []fold.Message{
+		{Name: "m1", Role: core.RoleUser, Time: 1}, {Name: "m2", Role: core.RoleAssistant, Time: 2, Moves: []fold.Move{{Kind: fold.Enter, Frame: root.ID}}},
+		{Name: "m3", Role: core.RoleAssistant, Time: f.Tick()}, {Name: "m4", Role: core.RoleAssistant, Time: f.Tick()},
 	}
 	folded := func() []string {
-		history = append(history, core.FoldMessage{ID: fmt.Sprint("m", len(history)+1), Role: core.RoleUser, Time: f.Tick()})
+		history = append(history, fold.Message{Name: fmt.Sprint("m", len(history)+1), Role: core.RoleUser, Time: f.Tick()})
 		a, err := turns.Amend(f.Ctx, f.Project, s, turns.Request{Compacting: true, History: history})
 		require.NoError(t, err)
 		return a.Drop

@@ -5,86 +5,126 @@ import (
 	"slices"
 
 	"flame/core"
+	"flame/core/fold"
 	"flame/project"
 	"flame/project/autonomy"
 	"flame/project/briefing"
+	"flame/project/conversation"
 	"flame/project/usage"
 )
 
 // A Request is what a host is about to send to a session's model.
 type Request struct {
-	Compacting bool               // it asks for a summary, so nothing new is inserted
-	History    []core.FoldMessage // oldest first
-	Prompts    []string           // ids of the messages in it that are the user's, or stand in for them
-	Summary    string             // id of the newest compaction's summary; empty without one
-	Usage      []usage.Message    // of answers since the last request
+	Compacting bool                // it asks for a summary, so nothing new is inserted
+	History    []fold.Message      // oldest first
+	Usage      []usage.Message     // of answers since the last request
+	Editions   map[core.Millis]int // of the requests that these answers belong to, by the times of the answers
+	Terms      fold.Terms          // but for Cold, which Amend knows
 }
 
-// prompt returns the id of the user's newest message; empty without one.
+// prompt returns the name of the newest message of the user's, or that stands in for
+// one; empty without one.
 func (r Request) prompt() string {
-	if len(r.Prompts) == 0 {
-		return ""
-	}
-	return r.Prompts[len(r.Prompts)-1]
+	return r.last(func(m fold.Message) bool { return m.Role == core.RoleUser && !m.Answers })
 }
 
-// An Amendment is how flame changes a request.
-type Amendment struct {
-	core.Folded
-	Inserts []briefing.Insert
+// summary returns the name of the newest compaction's summary; empty without one.
+func (r Request) summary() string {
+	return r.last(func(m fold.Message) bool { return m.Summary })
+}
+
+func (r Request) last(is func(fold.Message) bool) string {
+	for _, m := range slices.Backward(r.History) {
+		if is(m) {
+			return m.Name
+		}
+	}
+	return ""
+}
+
+// cacheLife is how long a model's cache keeps what nobody uses: Anthropic's, unless more
+// is paid for.
+const cacheLife = core.Millis(5 * 60_000)
+
+// terms returns the terms of the request at a time.
+func (r Request) terms(now core.Millis) fold.Terms {
+	terms := r.Terms
+	for _, m := range slices.Backward(r.History) {
+		if m.Role == core.RoleAssistant {
+			terms.Cold = now-m.Time > cacheLife
+			break
+		}
+	}
+	return terms
 }
 
 // Amend returns what to leave out of a request to the model and what to insert: finished
-// frames are folded, and what the agent should know is inserted beside the newest
+// frames are folded, and what the agent should know is inserted behind the newest
 // prompt. The result for the same history and tree is identical, to the byte, because
-// each prompt is decided on once.
-func Amend(ctx context.Context, p *project.Project, by project.Caller, r Request) (a Amendment, err error) {
+// each is decided on once.
+func Amend(ctx context.Context, p *project.Project, by project.Caller, r Request) (a fold.Amendment, err error) {
 	err = p.Consider(ctx, by, func(s *project.Step) (func(*project.Step) error, error) {
-		known, err := insertsOf(s, r)
+		c, err := amended(s, r)
 		if err != nil {
 			return nil, err
 		}
-		if a.Folded, err = fold(s, r.History); err != nil {
-			return nil, err
-		}
-		a.Inserts = known.Inserts
-		if len(r.Usage) == 0 && (s.Fresh || !undecided(s, known, r)) {
+		a = c.Amend(r.History, s.Project.Fold)
+		if len(r.Usage) == 0 && (s.Fresh || !c.Changed() && !undecided(s, c, r)) {
 			return nil, nil
 		}
 		return func(s *project.Step) error {
-			if err := usage.Add(s, r.Usage); err != nil || !undecided(s, known, r) {
+			if err := usage.Add(s, r.Usage); err != nil {
 				return err
 			}
-			if err := decide(s, &known, r); err != nil {
+			if c, err = amended(s, r); err != nil {
 				return err
 			}
-			a.Inserts = known.Inserts
-			return briefing.RecordInserted.Save(s.Tx, s.Session.ID, known)
+			if undecided(s, c, r) {
+				if err := decide(s, &c, r); err != nil {
+					return err
+				}
+			}
+			a = c.Amend(r.History, s.Project.Fold)
+			return c.Save(s.Tx, s.Session.ID)
 		}, nil
 	})
 	return a, err
 }
 
-// insertsOf returns the inserts decided for the session, without those of messages that
-// a compaction removed.
-func insertsOf(s *project.Step, r Request) (known briefing.Inserted, err error) {
-	_, err = briefing.RecordInserted.Load(s.Tx, s.Session.ID, &known)
-	known.Inserts = slices.DeleteFunc(known.Inserts, func(i briefing.Insert) bool { return !slices.Contains(r.Prompts, i.Message) })
-	return known, err
+// amended returns the session's conversation with what a request shows, but for what
+// the agent should be told.
+func amended(s *project.Step, r Request) (c conversation.Conversation, err error) {
+	if s.Fresh || len(r.History) == 0 {
+		return c, nil
+	}
+	if c, err = conversation.Load(s, r.History); err != nil {
+		return c, err
+	}
+	c.Note(r.History, r.Editions)
+	c.Catch(r.History)
+	if !s.Project.Fold {
+		return c, nil
+	}
+	frames, err := foldFrames(s, r.History)
+	if err != nil || len(frames) == 0 {
+		return c, err
+	}
+	c.Fold(fold.Find(r.History, frames, c.Ledger, r.terms(s.Now)))
+	return c, nil
 }
 
 // undecided reports whether the request has a new prompt, or follows a compaction, for
 // which nothing was decided yet.
-func undecided(s *project.Step, known briefing.Inserted, r Request) bool {
-	return !s.Project.Late && !r.Compacting && r.prompt() != "" && (known.Prompt != r.prompt() || known.Summary != r.Summary)
+func undecided(s *project.Step, c conversation.Conversation, r Request) bool {
+	return !s.Fresh && !s.Project.Late && !r.Compacting && r.prompt() != "" && (c.Prompt != r.prompt() || c.Summary != r.summary())
 }
 
-// decide adds what the agent should know beside the newest prompt: its context if the
+// decide adds what the agent should know, behind the newest prompt: its context if the
 // conversation begins, resumes or lost its past, else what changed.
-func decide(s *project.Step, known *briefing.Inserted, r Request) error {
-	again := known.Summary != r.Summary
-	begins := known.Prompt == ""
-	known.Prompt, known.Summary = r.prompt(), r.Summary
+func decide(s *project.Step, c *conversation.Conversation, r Request) error {
+	again := c.Summary != r.summary()
+	begins := c.Prompt == ""
+	c.Decide(r.History, r.prompt(), r.summary())
 	if given, err := briefing.TakeGiven(s); given || err != nil {
 		return err
 	}
@@ -102,21 +142,9 @@ func decide(s *project.Step, known *briefing.Inserted, r Request) error {
 		return err
 	}
 	if b.Text != "" {
-		known.Inserts = append(known.Inserts, briefing.Insert{Message: r.prompt(), Text: b.Text})
+		c.Insert(r.History, b.Text)
 	}
 	return briefing.SaveTold(s, b)
-}
-
-// fold leaves finished frames out of a history, unless that is switched off.
-func fold(s *project.Step, history []core.FoldMessage) (core.Folded, error) {
-	if !s.Project.Fold || s.Fresh {
-		return core.Folded{}, nil
-	}
-	frames, err := foldFrames(s, history)
-	if err != nil || len(frames) == 0 {
-		return core.Folded{}, err
-	}
-	return core.Fold(history, frames), nil
 }
 
 // maxFolded limits the frames that are looked up for one history, not counting those
@@ -125,7 +153,7 @@ const maxFolded = 200
 
 // foldFrames returns the frames that a history names, and those that flame started on
 // its own in its session.
-func foldFrames(s *project.Step, history []core.FoldMessage) (frames []core.FoldFrame, err error) {
+func foldFrames(s *project.Step, history []fold.Message) (frames []fold.Frame, err error) {
 	ids := map[string]bool{}
 	var order []string
 	add := func(id string) {
@@ -167,15 +195,12 @@ func foldFrames(s *project.Step, history []core.FoldMessage) (frames []core.Fold
 	return frames, nil
 }
 
-// foldFrame returns the frame as core.Fold sees it. If another session worked in it,
+// foldFrame returns the frame as folding sees it. If another session worked in it,
 // only the calls in the history show when this session entered it.
-func foldFrame(s *project.Step, f core.Frame) core.FoldFrame {
+func foldFrame(s *project.Step, f core.Frame) fold.Frame {
 	entered := f.StartedAt
 	if f.Session != s.Session.ID {
 		entered = 0
 	}
-	return core.FoldFrame{
-		ID: f.ID, Parent: f.Parent, Goal: f.Goal, Summary: f.Summary, Status: f.Status,
-		EnteredAt: entered, EndedAt: f.EndedAt,
-	}
+	return fold.Frame{Frame: f, EnteredAt: entered}
 }

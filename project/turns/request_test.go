@@ -1,12 +1,14 @@
 package turns_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"flame/core"
+	"flame/core/fold"
 	"flame/project"
 	"flame/project/briefing"
 	"flame/project/children"
@@ -19,10 +21,10 @@ import (
 // attend asks what goes beside the newest of these prompts.
 func attend(f *projecttest.Fixture, by project.Caller, r turns.Request, prompts ...string) (texts []string) {
 	f.T.Helper()
-	r.Prompts = prompts
+	r.History = slices.Concat(projecttest.Asked(prompts...), r.History)
 	a, err := turns.Amend(f.Ctx, f.Project, by, r)
 	require.NoError(f.T, err)
-	for _, insert := range a.Inserts {
+	for _, insert := range a.After {
 		texts = append(texts, insert.Message+": "+insert.Text)
 	}
 	return texts
@@ -53,10 +55,10 @@ func TestTheContextComesBackAfterACompaction(t *testing.T) {
 	f := projecttest.New(t)
 	frame := f.Push(projecttest.Host("s"), "work")
 	attend(f, projecttest.Host("s"), turns.Request{}, "m1")
-	told := attend(f, projecttest.Host("s"), turns.Request{Summary: "s1"}, "m2")
+	told := attend(f, projecttest.Host("s"), turns.Request{History: []fold.Message{{Name: "s1", Role: core.RoleAssistant, Summary: true}}}, "m2")
 	require.Len(t, told, 1, "what belonged to m1 went with it")
 	assert.Contains(t, told[0], `<current-frame id="`+frame.ID+`"`)
-	assert.Equal(t, told, attend(f, projecttest.Host("s"), turns.Request{Summary: "s1"}, "m2"))
+	assert.Equal(t, told, attend(f, projecttest.Host("s"), turns.Request{History: []fold.Message{{Name: "s1", Role: core.RoleAssistant, Summary: true}}}, "m2"))
 }
 
 func TestAChildsFirstRequestCarriesItsContext(t *testing.T) {
@@ -108,29 +110,29 @@ func TestUsageOfARequestIsCountedOnce(t *testing.T) {
 func TestARequestOfASessionThatNobodyKnowsIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	f := projecttest.New(t)
-	assert.Empty(t, attend(f, projecttest.Host("s"), turns.Request{Summary: "s1"}, "m1"))
+	assert.Empty(t, attend(f, projecttest.Host("s"), turns.Request{History: []fold.Message{{Name: "s1", Role: core.RoleAssistant, Summary: true}}}, "m1"))
 	assert.NoDirExists(t, f.Data)
 }
 
 func TestFinishedFramesAreFoldedUnlessThatIsOff(t *testing.T) {
 	t.Parallel()
-	for _, fold := range []bool{true, false} {
+	for _, folds := range []bool{true, false} {
 		f := projecttest.New(t)
-		f.Fold = fold
+		f.Fold = folds
 		f.Push(projecttest.Host("s"), "root")
 		frame := f.Push(projecttest.Host("s"), "work")
 		f.Pop(projecttest.Host("s"), "done")
-		move := func(kind core.FoldKind) []core.FoldMove { return []core.FoldMove{{Kind: kind, Frame: frame.ID}} }
-		a, err := turns.Amend(f.Ctx, f.Project, projecttest.Host("s"), turns.Request{Prompts: []string{"m1"}, History: []core.FoldMessage{
-			{ID: "m1", Role: core.RoleUser},
-			{ID: "m2", Role: core.RoleAssistant, Moves: move(core.FoldEnter)},
-			{ID: "m3", Role: core.RoleAssistant},
-			{ID: "m4", Role: core.RoleAssistant, Moves: move(core.FoldLeave)},
-			{ID: "m5", Role: core.RoleAssistant},
+		move := func(kind fold.Kind) []fold.Move { return []fold.Move{{Kind: kind, Frame: frame.ID, First: true}} }
+		a, err := turns.Amend(f.Ctx, f.Project, projecttest.Host("s"), turns.Request{History: []fold.Message{
+			{Name: "m1", Role: core.RoleUser},
+			{Name: "m2", Role: core.RoleAssistant, Moves: move(fold.Enter)},
+			{Name: "m3", Role: core.RoleAssistant},
+			{Name: "m4", Role: core.RoleAssistant, Moves: move(fold.Leave)},
+			{Name: "m5", Role: core.RoleAssistant},
 		}})
 		require.NoError(t, err)
-		if fold {
-			assert.Equal(t, []string{"m3"}, a.Drop)
+		if folds {
+			assert.Equal(t, []string{"m2", "m3"}, a.Drop)
 		} else {
 			assert.Empty(t, a.Drop)
 		}
@@ -171,9 +173,9 @@ func TestTheFirstSessionOfAnAgentsProcessIsTheAgents(t *testing.T) {
 	assert.Equal(t, root.ID, f.Get(made.Frame.ID).Parent)
 	assert.Equal(t, "ses_1", f.Get(made.Frame.ID).Session)
 
-	a, err := turns.Amend(f.Ctx, f.Project, inside, turns.Request{Prompts: []string{"m1"}})
+	a, err := turns.Amend(f.Ctx, f.Project, inside, turns.Request{History: projecttest.Asked("m1")})
 	require.NoError(t, err)
-	assert.Empty(t, a.Inserts, "its context came with its task")
+	assert.Empty(t, a.After, "its context came with its task")
 	require.NoError(t, children.Join(f.Ctx, f.Project, projecttest.Host("s"), "agent-1", "ses_1"), "telling it again changes nothing")
 
 	other := f.Push(project.Caller{Session: "ses_2", Host: "opencode", Agent: "agent-1"}, "of another conversation")

@@ -5,11 +5,13 @@ package turns
 import (
 	"cmp"
 	"context"
+	"errors"
 
 	"flame/core"
 	"flame/project"
 	"flame/project/autonomy"
 	"flame/project/children"
+	"flame/project/conversation"
 	"flame/project/stack"
 	"flame/project/usage"
 )
@@ -21,7 +23,8 @@ type Turn struct {
 	Running     []string // session ids of the children that still run; nil: not reported
 	Transcript  string   // path of the host's log of the session; empty without one
 
-	Usage []usage.Message // of answers not reported before; empty if the host does not report it
+	Usage    []usage.Message     // of answers not reported before; empty if the host does not report it
+	Editions map[core.Millis]int // of the requests that these answers belong to, by the times of the answers
 }
 
 // End records that the caller's turn is over. Children that the host no longer runs are
@@ -50,7 +53,7 @@ func endTurn(s *project.Step, turn Turn) error {
 			return err
 		}
 	}
-	if err := usage.Add(s, turn.Usage); err != nil {
+	if err := errors.Join(usage.Add(s, turn.Usage), conversation.NoteAnswers(s.Tx, s.Session.ID, turn.Editions)); err != nil {
 		return err
 	}
 	if err := s.CountLater(turn.Transcript); err != nil {

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"flame/core"
+	"flame/core/fold"
 	"flame/hosts/claudecode"
 	"flame/hosts/opencode"
 	"flame/project"
@@ -169,19 +170,19 @@ func requestedAnew(t tree, run int) map[string]any { return request(t, run+1) }
 
 // request is a request of OpenCode that answers the prompt of a turn.
 func request(t tree, turn int) map[string]any {
-	messages := []map[string]any{{"id": promptOf(turn), "role": core.RoleUser, "time": firstMorning}}
+	messages := []map[string]any{{"name": promptOf(turn), "role": core.RoleUser, "time": firstMorning}}
 	for visit := range frameVisits {
 		frame := t.ids[len(t.ids)-1-visit]
 		for step := range frameWork {
 			message := map[string]any{
-				"id": fmt.Sprintf("msg_%d_%d", visit, step), "role": core.RoleAssistant,
+				"name": fmt.Sprintf("msg_%d_%d", visit, step), "role": core.RoleAssistant,
 				"time": firstMorning + core.Millis(len(messages))*1000, "tail": strings.Repeat("So it goes on. ", 20),
 			}
 			switch step {
 			case 0:
-				message["moves"] = []map[string]any{{"kind": core.FoldEnter, "frame": frame}}
+				message["moves"] = []map[string]any{{"kind": fold.Enter, "frame": frame}}
 			case frameWork - 1:
-				message["moves"] = []map[string]any{{"kind": core.FoldLeave, "frame": frame}}
+				message["moves"] = []map[string]any{{"kind": fold.Leave, "frame": frame}}
 			}
 			messages = append(messages, message)
 		}

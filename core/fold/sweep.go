@@ -1,8 +1,10 @@
-package core
+package fold
 
 import (
 	"cmp"
 	"slices"
+
+	"flame/core"
 )
 
 // A stay is the stretch of a history spent in a frame: messages from to to-1. A
@@ -20,27 +22,32 @@ func (f *folding) sweep() {
 	silent := f.silentMoves()
 	for i := range f.history {
 		for ; len(silent) > 0 && silent[0].before == i; silent = silent[1:] {
-			f.move(silent[0].FoldMove, place{i, i})
+			f.move(silent[0].Move, place{end: i, next: i, silent: true})
 		}
-		for _, move := range f.history[i].Moves {
-			f.move(move, place{i, i + 1})
+		moves := f.history[i].Moves
+		for _, move := range moves {
+			at := place{end: i, next: i + 1}
+			if move.Kind == Enter && move.First && len(moves) == 1 {
+				at.next = i
+			}
+			f.move(move, at)
 		}
 	}
 }
 
 // A place is where in the history a move happens: what it ends, ends before
-// message end; what it begins, begins with next. Between them is the message
-// that calls for it, if any.
-type place struct{ end, next int }
+// message end; what it begins, begins with next. The message that calls for it, if any,
+// is end; it begins a stay if it does nothing else.
+type place struct {
+	end, next int
+	silent    bool // without a call
+}
 
-// silent reports whether the move happens without a call.
-func (p place) silent() bool { return p.end == p.next }
-
-func (f *folding) move(m FoldMove, at place) {
+func (f *folding) move(m Move, at place) {
 	switch m.Kind {
-	case FoldEnter:
+	case Enter:
 		f.enter(m.Frame, at)
-	case FoldLeave:
+	case Leave:
 		f.leave(m.Frame, at)
 	}
 }
@@ -54,7 +61,7 @@ func (f *folding) enter(frame string, at place) {
 	}
 	f.ascend(depth, at.end)
 	s := &stay{frame: frame, from: at.next, to: len(f.history), left: -1}
-	if at.silent() && f.frames[frame].over() {
+	if at.silent && f.frames[frame].over() {
 		s.from = max(s.from, f.kept)
 	}
 	f.stays, f.path, f.latest[frame] = append(f.stays, s), append(f.path, s), s
@@ -67,7 +74,7 @@ func (f *folding) leave(frame string, at place) {
 	if s == nil || s.left >= 0 {
 		return
 	}
-	s.left, s.silent = at.next-1, at.silent()
+	s.left, s.silent = at.next-1, at.silent
 	if depth := slices.Index(f.path, s); depth >= 0 {
 		f.ascend(depth, at.end)
 	}
@@ -95,26 +102,26 @@ func (f *folding) ancestors(frame string) (ids []string) {
 
 // A silentMove is a move without a call in the history.
 type silentMove struct {
-	FoldMove
+	Move
 	before int // the message that follows it
-	at     Millis
+	at     core.Millis
 	depth  int // of its frame in the tree
 }
 
 // silentMoves returns the moves that only the tree knows of, in order; at the
 // same time, those of outer frames come first. A frame whose first call enters
 // it was entered by that call. A frame that a call has left already does not
-// end again.
+// end again, nor one whose end was taken back.
 func (f *folding) silentMoves() (list []silentMove) {
 	firsts := f.firstCalls()
 	for id, frame := range f.frames {
 		first, depth := firsts[id], len(f.ancestors(id))
 		before := f.firstSince(frame.EnteredAt + 1)
-		if frame.EnteredAt > 0 && (first.kind == "" || first.kind == FoldLeave && before <= first.at) {
-			list = append(list, silentMove{FoldMove{FoldEnter, id}, before, frame.EnteredAt, depth})
+		if frame.EnteredAt > 0 && (first.kind == "" || first.kind == Leave && before <= first.at) {
+			list = append(list, silentMove{Move{Kind: Enter, Frame: id}, before, frame.EnteredAt, depth})
 		}
-		if frame.Status.Ended() {
-			list = append(list, silentMove{FoldMove{FoldLeave, id}, f.firstSince(frame.EndedAt), frame.EndedAt, depth})
+		if frame.Status.Ended() && f.undone[id] != frame.EndedAt {
+			list = append(list, silentMove{Move{Kind: Leave, Frame: id}, f.firstSince(frame.EndedAt), frame.EndedAt, depth})
 		}
 	}
 	slices.SortFunc(list, func(a, b silentMove) int {
@@ -126,8 +133,8 @@ func (f *folding) silentMoves() (list []silentMove) {
 
 // A firstCall is the first call in a history that concerns a frame.
 type firstCall struct {
-	kind FoldKind // empty if there is none
-	at   int      // its message
+	kind Kind // empty if there is none
+	at   int  // its message
 }
 
 func (f *folding) firstCalls() map[string]firstCall {
@@ -144,7 +151,7 @@ func (f *folding) firstCalls() map[string]firstCall {
 
 // firstSince returns the first message made at time since or later, ignoring a
 // compaction's summary, or the length of the history if there is none.
-func (f *folding) firstSince(since Millis) int {
+func (f *folding) firstSince(since core.Millis) int {
 	for i := f.start; i < len(f.history); i++ {
 		if f.speaks(i) && f.history[i].Time >= since {
 			return i
@@ -157,8 +164,8 @@ func (f *folding) firstSince(since Millis) int {
 // summary, if no assistant's message precedes it, and the older messages after
 // it that hosts keep word for word. It returns the first message after each. A
 // summary further on belongs to a history that is whole.
-func compacted(history []FoldMessage) (start, kept int) {
-	summary := slices.IndexFunc(history, func(m FoldMessage) bool { return m.Summary || m.Role == RoleAssistant })
+func compacted(history []Message) (start, kept int) {
+	summary := slices.IndexFunc(history, func(m Message) bool { return m.Summary || m.Role == core.RoleAssistant })
 	if summary < 0 || !history[summary].Summary {
 		return 0, 0
 	}

@@ -1,0 +1,251 @@
+package fold
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"flame/core"
+)
+
+// Find returns what of a history is to be left out next: what was done inside frames
+// that are over, as far as the ledger does not leave it out yet. That are the messages
+// between the one that entered a frame and the one that left it, with the results of
+// their tools, and the one that entered, if its first call is the only move in it.
+//
+//   - The user's messages, summaries, messages with a tool still at work, everything
+//     done in an open frame, and the last round stay.
+//   - Nested frames fold with the outermost; inside an open one each folds alone.
+//   - The message that left a frame stays and says how it ended. Where there is none, a
+//     note is put in its place.
+//   - A frame that no call entered, or whose call was compacted away, begins with
+//     the first message after EnteredAt, but not before the end of what the
+//     compaction kept. One that no call left ends before the first message made
+//     after EndedAt, unless its end was taken back: the ledger knows of a call, and
+//     the history does not have it.
+//   - What costs more than it saves waits (see Prices).
+//
+// The editions of the result are not set.
+func Find(history []Message, frames []Frame, known Ledger, terms Terms) []Fold {
+	f := newFolding(history, frames, known, terms)
+	f.sweep()
+	f.claim()
+	return f.result()
+}
+
+// Terms are what a fold depends on, beside history and tree.
+type Terms struct {
+	Prices Prices
+	Cold   bool // the cache has nothing of the conversation any more
+	// Leads says that the model's API wants a round of tools that is in progress to
+	// begin with its thinking: then a frame folds once a round follows that which
+	// left it.
+	Leads bool
+}
+
+// A folding is the state of one run of Find. Its slices run parallel to the history.
+type folding struct {
+	history []Message
+	frames  map[string]*Frame
+	undone  map[string]core.Millis // by frame, when it ended by a call that the history has no more
+	gone    []bool                 // what the ledger leaves out
+	noted   map[string]bool        // messages before which the ledger has a note
+	terms   Terms
+	heads   []int   // the message whose fate each shares: itself, or for answers the message they answer
+	bound   []bool  // by head: must stay, whatever frame it is in
+	last    int     // head of the last round
+	start   int     // end of a compaction's summary, if any
+	kept    int     // end of what the compaction kept beside it
+	stays   []*stay // in the order of entering
+	latest  map[string]*stay
+	path    []*stay // the sweep's current position, outermost first
+	owners  []*stay // the fold that contains each message; nil outside any
+}
+
+func newFolding(history []Message, frames []Frame, known Ledger, terms Terms) *folding {
+	f := &folding{
+		history: history, frames: make(map[string]*Frame, len(frames)), latest: map[string]*stay{}, terms: terms,
+		heads: make([]int, len(history)), bound: make([]bool, len(history)), owners: make([]*stay, len(history)),
+	}
+	f.start, f.kept = compacted(history)
+	for i := range frames {
+		f.frames[frames[i].ID] = &frames[i]
+	}
+	for i := range history {
+		f.heads[i] = i
+		if i > 0 && history[i].Answers && history[i].Role == core.RoleUser {
+			f.heads[i] = f.heads[i-1]
+		}
+		head := f.heads[i]
+		f.bound[head] = f.bound[head] || f.mustStay(i)
+		if f.speaks(i) {
+			f.last = i
+		}
+	}
+	f.remember(known)
+	return f
+}
+
+// remember takes over what the ledger leaves out, and which ends were taken back.
+func (f *folding) remember(known Ledger) {
+	at := places(f.history)
+	f.gone, f.noted, f.undone = make([]bool, len(f.history)), map[string]bool{}, map[string]core.Millis{}
+	for i := range known.Folds {
+		fold := &known.Folds[i]
+		if !fold.holds(at) {
+			f.undone[fold.Frame] = fold.EndedAt
+			continue
+		}
+		for _, name := range fold.Drop {
+			if i, stands := at[name]; stands {
+				f.gone[i] = true
+			}
+		}
+		for _, note := range fold.Notes {
+			f.noted[note.Before] = true
+		}
+	}
+}
+
+// mustStay reports whether a message stays wherever it is.
+func (f *folding) mustStay(i int) bool {
+	m := &f.history[i]
+	ofOpen := func(move Move) bool { return !f.frames[move.Frame].over() }
+	words := f.heads[i] == i && m.Role != core.RoleAssistant && !(m.Host && m.Role == core.RoleUser)
+	return i == 0 || m.Summary || m.Open || words || slices.ContainsFunc(m.Moves, ofOpen)
+}
+
+// speaks reports whether a message is one of the user or the assistant, not
+// results of tools alone.
+func (f *folding) speaks(i int) bool {
+	role := f.history[i].Role
+	return f.heads[i] == i && (role == core.RoleUser || role == core.RoleAssistant)
+}
+
+// claim assigns each message to the fold that contains it: inner stays come
+// after outer ones, and messages of an open frame belong to none.
+func (f *folding) claim() {
+	for _, s := range f.stays {
+		switch {
+		case !f.frames[s.frame].over():
+			end := len(f.history)
+			if s.left >= 0 {
+				end = s.left
+			}
+			f.give(s.from, end, nil)
+		case f.closed(s) && s.from < s.to && f.owners[s.from] == nil:
+			f.give(s.from, s.to, s)
+		}
+	}
+	for i := range f.history {
+		if f.dropped(i) {
+			f.owners[f.heads[i]].folds = true
+		}
+	}
+}
+
+// closed reports whether a stay has ended, and may fold.
+func (f *folding) closed(s *stay) bool {
+	return s.left >= 0 && (s.left < f.last || s.left == f.last && !s.silent && !f.terms.Leads)
+}
+
+func (f *folding) give(from, to int, owner *stay) {
+	for i := from; i < to; i++ {
+		f.owners[i] = owner
+	}
+}
+
+// dropped reports whether a message is in a frame that folds. The last round is never.
+func (f *folding) dropped(i int) bool {
+	head := f.heads[i]
+	return f.owners[head] != nil && !f.bound[head] && head != f.last
+}
+
+// result collects the outcome, as far as it pays.
+func (f *folding) result() (found []Fold) {
+	by := map[*stay]*Fold{}
+	var order []*stay
+	for i, m := range f.history {
+		s := f.owners[f.heads[i]]
+		switch {
+		case s == nil || !s.folds:
+		case f.dropped(i) && !f.gone[i]:
+			if by[s] == nil {
+				by[s], order = f.begin(s), append(order, s)
+			}
+			by[s].Drop = append(by[s].Drop, m.Name)
+			by[s].Tokens += m.tokens()
+		}
+	}
+	for _, s := range order {
+		f.note(s, by[s])
+		found = append(found, *by[s])
+	}
+	return f.pays(found)
+}
+
+// begin makes the fold of a stay, with nothing left out yet.
+func (f *folding) begin(s *stay) *Fold {
+	fold := &Fold{Frame: s.frame, EndedAt: f.frames[s.frame].EndedAt, Upto: f.history[s.left].Name}
+	if s.silent {
+		fold.Upto = f.history[f.next(s.left+1)].Name
+	}
+	return fold
+}
+
+// next returns the first message from i on that stays.
+func (f *folding) next(i int) int {
+	for f.dropped(i) {
+		i++
+	}
+	return i
+}
+
+// note adds to a fold what is told of the frame: before the user's messages in it, and
+// after it if no call ended it.
+func (f *folding) note(s *stay, fold *Fold) {
+	for i := s.from; i < s.to; i++ {
+		m := &f.history[i]
+		if f.owners[i] == s && !f.dropped(i) && !f.noted[m.Name] && f.speaks(i) && m.Role == core.RoleUser && !m.Host && !m.Summary {
+			fold.Notes = append(fold.Notes, Note{m.Name, core.SaidInRemark(f.frames[s.frame].Frame, f.answered(s, i))})
+		}
+	}
+	if s.silent {
+		fold.Notes = append(fold.Notes, Note{fold.Upto, core.EndedRemark(f.frames[s.frame].Frame, f.within(s))})
+	}
+}
+
+// within returns the ids of the frames that ended inside a stay.
+func (f *folding) within(s *stay) (ids []string) {
+	for _, other := range f.stays {
+		inside := other != s && other.frame != s.frame && other.from >= s.from && other.to <= s.to
+		if inside && f.frames[other.frame].over() && !slices.Contains(ids, other.frame) {
+			ids = append(ids, other.frame)
+		}
+	}
+	return ids
+}
+
+// answered returns the end of the text that message i replied to, if that is
+// left out.
+func (f *folding) answered(s *stay, i int) string {
+	for j := i - 1; j >= s.from; j-- {
+		if m := &f.history[j]; m.Role == core.RoleAssistant && strings.TrimSpace(m.Text) != "" {
+			if f.dropped(j) {
+				return lastCharacters(m.Text, Quote)
+			}
+			return ""
+		}
+	}
+	return ""
+}
+
+// lastCharacters returns the last n characters of s.
+func lastCharacters(s string, n int) string {
+	start := len(s)
+	for ; n > 0 && start > 0; n-- {
+		_, size := utf8.DecodeLastRuneInString(s[:start])
+		start -= size
+	}
+	return s[start:]
+}

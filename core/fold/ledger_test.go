@@ -1,0 +1,247 @@
+package fold_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/core"
+	"flame/core/fold"
+)
+
+// checkAmendment checks what holds of any history.
+func checkAmendment(t *testing.T, history []fold.Message, frames []fold.Frame) {
+	t.Helper()
+	a := whole(history, frames)
+	require.Equal(t, a, whole(history, shuffled(frames)), "the order of frames does not matter")
+	gone := func(m fold.Message) bool { return slices.Contains(a.Drop, m.Name) }
+	require.Len(t, remaining(history, a), len(history)-len(a.Drop), "each message that is left out is one of the history, once")
+	over := map[string]bool{}
+	for _, f := range frames {
+		over[f.ID] = f.Status.Ended() || f.Status == core.Invalidated
+	}
+	for i, m := range history {
+		answers := i > 0 && m.Answers
+		if answers {
+			require.Equal(t, gone(history[i-1]), gone(m), "message %d shares the fate of what it answers", i)
+		}
+		if !gone(m) {
+			continue
+		}
+		require.True(t, i > 0 && i < len(history)-1 && !m.Summary && !m.Open && (answers || m.Host || m.Role == core.RoleAssistant), "message %d: %+v", i, m)
+		for _, move := range m.Moves {
+			require.True(t, over[move.Frame], "message %d moves an open frame", i)
+		}
+	}
+	at := 0
+	rest := remaining(history, a)
+	for _, note := range a.Before {
+		i := slices.IndexFunc(rest, func(m fold.Message) bool { return m.Name == note.Before })
+		require.GreaterOrEqual(t, i, at)
+		require.False(t, i > 0 && rest[i].Answers && rest[i].Role == core.RoleUser)
+		require.Regexp(t, noteShape, note.Text)
+		require.NotContains(t, note.Text, "[FLAME SUGGESTION")
+		checkXML(t, note.Text)
+		at = i
+	}
+}
+
+// remaining is the history without what was left out.
+func remaining(history []fold.Message, a fold.Amendment) []fold.Message {
+	return slices.DeleteFunc(slices.Clone(history), func(m fold.Message) bool { return slices.Contains(a.Drop, m.Name) })
+}
+
+// shuffled returns the frames in another order, the last of those with one id only,
+// which is the one that counts.
+func shuffled(frames []fold.Frame) []fold.Frame {
+	var list []fold.Frame
+	for _, f := range slices.Backward(frames) {
+		if !slices.ContainsFunc(list, func(other fold.Frame) bool { return other.ID == f.ID }) {
+			list = append(list, f)
+		}
+	}
+	return list
+}
+
+// A sender is a host with flame: it sends requests as flame amends them, or, where that
+// comes late, as flame did before; and a model that binds its thinking.
+type sender struct {
+	t       *testing.T
+	ledger  fold.Ledger
+	answers fold.Answers
+	last    amendment
+	covered map[string]bool // messages that it is about
+	sent    int             // edition of the newest request
+	bounds  map[string]bond
+	known   map[string]int // editions of answers, as the host has them
+	kept    int            // blocks of thinking that were sent and fit
+	lost    int            // that were left out
+}
+
+// An amendment is one for a history up to its last message.
+type amendment struct {
+	fold.Amendment
+	last string
+}
+
+func has(history []fold.Message, name string) bool {
+	return name == "" || slices.ContainsFunc(history, func(m fold.Message) bool { return m.Name == name })
+}
+
+// A bond is what a block of thinking is bound to: all that was sent before it, and the
+// block before it.
+type bond struct{ past, block string }
+
+func newSender(t *testing.T) *sender {
+	return &sender{t: t, bounds: map[string]bond{}, known: map[string]int{}}
+}
+
+// request sends what there is of a conversation.
+func (s *sender) request(c *conversation) {
+	for _, m := range c.history {
+		if _, known := s.known[m.Name]; m.Role == core.RoleAssistant && !known {
+			s.known[m.Name] = s.sent
+			s.answers.Note(m.Time, s.sent)
+		}
+	}
+	a := s.before(c.history)
+	switch c.roll(8) {
+	case 0: // flame is told of nothing
+	case 1: // its answer comes too late for this request
+		s.amend(c)
+	default:
+		s.amend(c)
+		a = s.last
+	}
+	s.send(c, a)
+	if s.sent = a.Edition; !has(c.history, a.last) {
+		s.sent = fold.Unknown // it was made for a history that was cut short since
+	}
+}
+
+func (s *sender) edition(m fold.Message) int { return s.answers.At(m.Time) }
+
+// before is the last amendment for a history that has grown since: newer answers keep
+// their thinking if they were made under its edition.
+func (s *sender) before(history []fold.Message) amendment {
+	a := s.last
+	a.Stale = slices.Clone(a.Stale)
+	for _, m := range history {
+		if m.Role == core.RoleAssistant && !s.covered[m.Name] && s.known[m.Name] != a.Edition {
+			a.Stale = append(a.Stale, m.Name)
+		}
+	}
+	return a
+}
+
+// amend has flame decide on a history.
+func (s *sender) amend(c *conversation) {
+	before := s.ledger.Amend(c.history, s.edition)
+	terms := fold.Terms{Cold: c.roll(4) == 0, Leads: c.roll(8) == 0}
+	found := fold.Find(c.history, c.frames, s.ledger, terms)
+	edition := s.ledger.Edition() + 1
+	for _, f := range found {
+		f.Edition = edition
+		s.ledger.Folds = append(s.ledger.Folds, f)
+	}
+	require.Empty(s.t, fold.Find(c.history, c.frames, s.ledger, terms), "what is folded has nothing more to fold")
+	if c.roll(6) == 0 {
+		s.ledger.Inserts = append(s.ledger.Inserts, fold.Insert{Edition: edition, Message: c.history[len(c.history)-1].Name, Text: "told"})
+	}
+	after := s.ledger.Amend(c.history, s.edition)
+	require.Subset(s.t, after.Drop, before.Drop, "a fold never comes undone")
+	checkNothingIsLost(s.t, c.history, after)
+	s.last, s.covered = amendment{after, c.history[len(c.history)-1].Name}, map[string]bool{}
+	for _, m := range c.history {
+		s.covered[m.Name] = true
+	}
+}
+
+// checkNothingIsLost checks that the user's words and what is still open are sent.
+func checkNothingIsLost(t *testing.T, history []fold.Message, a fold.Amendment) {
+	t.Helper()
+	for i, m := range history {
+		if slices.Contains(a.Drop, m.Name) {
+			require.False(t, i == 0 || m.Summary || m.Open || m.Role == core.RoleUser && !m.Answers && !m.Host, "message %d: %+v", i, m)
+		}
+		if m.Answers && i > 0 {
+			require.Equal(t, slices.Contains(a.Drop, history[i-1].Name), slices.Contains(a.Drop, m.Name))
+		}
+	}
+}
+
+// send checks each block of thinking of a request, and binds that of the answer to it.
+func (s *sender) send(c *conversation, a amendment) {
+	var past strings.Builder
+	block := ""
+	for _, m := range c.history {
+		for _, note := range a.Before {
+			if note.Before == m.Name {
+				past.WriteString("|" + note.Text)
+			}
+		}
+		if !slices.Contains(a.Drop, m.Name) {
+			bond, thinks := s.bounds[m.Name]
+			switch {
+			case thinks && !slices.Contains(a.Stale, m.Name):
+				require.Equal(s.t, bond.past, past.String(), "%s thought so after another past", m.Name)
+				require.Equal(s.t, bond.block, block, "%s thought so after other thoughts", m.Name)
+				block = m.Name
+				s.kept++
+			case thinks:
+				s.lost++
+			}
+			past.WriteString("|" + m.Name)
+		}
+		for _, insert := range a.After {
+			if insert.Message == m.Name {
+				past.WriteString("|" + insert.Text)
+			}
+		}
+	}
+	s.bounds[nameAt(c.now)] = bond{past.String(), block}
+}
+
+func TestAnyHistory(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(2000) {
+		history, frames := anyHistory(randomBytes(seed, 160))
+		checkAmendment(t, history, frames)
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+}
+
+func TestThinkingFitsInGrowingConversations(t *testing.T) {
+	t.Parallel()
+	folds, kept, lost := 0, 0, 0
+	for seed := range uint64(600) {
+		s := newSender(t)
+		play(randomBytes(seed, 200), s.request)
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+		folds, kept, lost = folds+len(s.ledger.Folds), kept+s.kept, lost+s.lost
+	}
+	assert.Positive(t, folds)
+	assert.Greater(t, kept, 3*lost, "of %d folds", folds)
+	assert.Positive(t, lost)
+}
+
+func FuzzLedger(f *testing.F) {
+	for seed := range uint64(20) {
+		f.Add(randomBytes(seed, 160))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if len(data) > 400 {
+			return
+		}
+		history, frames := anyHistory(data)
+		checkAmendment(t, history, frames)
+		play(data, newSender(t).request)
+	})
+}

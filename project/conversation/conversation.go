@@ -1,0 +1,204 @@
+// Package conversation keeps by what the requests of a session to its model differ from
+// the history that its host has: what was left out of them, and what was put in.
+package conversation
+
+import (
+	"errors"
+	"maps"
+	"slices"
+
+	"flame/core"
+	"flame/core/fold"
+	"flame/project"
+)
+
+// A Conversation is what is kept of one session's. The zero value is that of a session
+// whose requests were all sent as they are.
+type Conversation struct {
+	record
+	answers fold.Answers
+	changed bool
+	told    bool // an answer was noted
+}
+
+// A record is what changes when something new is left out or put in.
+type record struct {
+	Prompt  string `json:"prompt"`            // name of the last message of the user's that was decided on
+	Summary string `json:"summary,omitempty"` // name of the compaction after which the context was last inserted
+	Newest  int    `json:"edition,omitempty"` // highest edition that the ledger has had
+	fold.Ledger
+}
+
+const (
+	recordLedger  project.Kind[record]       = "inserted" // by session
+	recordAnswers project.Kind[fold.Answers] = "answered" // likewise; changes with each request
+)
+
+// Load returns the conversation of the step's session. One that was branched off another
+// session's has what is kept of that, as far as its history goes.
+func Load(s *project.Step, history []fold.Message) (Conversation, error) {
+	c, known, err := load(s.Tx, s.Session.ID)
+	if known || err != nil {
+		return c, err
+	}
+	origin, err := originOf(s, history)
+	if origin == "" || err != nil {
+		return c, err
+	}
+	branch, known, err := load(s.Tx, origin)
+	if standing := branch.Standing(history); known && len(standing.Folds)+len(standing.Inserts) > 0 {
+		return branch, err
+	}
+	return c, err
+}
+
+func load(tx project.Tx, session string) (c Conversation, known bool, err error) {
+	if known, err = recordLedger.Load(tx, session, &c.record); err != nil {
+		return c, known, err
+	}
+	_, err = recordAnswers.Load(tx, session, &c.answers)
+	return c, known, err
+}
+
+// originOf returns the session in which the first frame was worked in that a history
+// names; empty if that is the step's own, or there is none.
+func originOf(s *project.Step, history []fold.Message) (session string, err error) {
+	for _, m := range history {
+		for _, move := range m.Moves {
+			frame, err := s.Tx.Frame(move.Frame)
+			if err != nil || frame.Session == s.Session.ID {
+				return "", project.IgnoreMissing(err)
+			}
+			return frame.Session, nil
+		}
+	}
+	return "", nil
+}
+
+// Changed reports whether there is anything to save.
+func (c *Conversation) Changed() bool { return c.changed || c.told }
+
+// Save writes what has changed.
+func (c *Conversation) Save(tx project.Tx, session string) (err error) {
+	if c.changed {
+		err = recordLedger.Save(tx, session, c.record)
+	}
+	if c.told {
+		err = errors.Join(err, recordAnswers.Save(tx, session, c.answers))
+	}
+	return err
+}
+
+// Forget deletes what is kept of a session's conversation.
+func Forget(tx project.Tx, session string) error {
+	return errors.Join(recordLedger.Delete(tx, session), recordAnswers.Delete(tx, session))
+}
+
+// Note fixes under which edition each new answer in a history was made. editions has
+// those that the host knows, by the times of the answers.
+func (c *Conversation) Note(history []fold.Message, editions map[core.Millis]int) {
+	for _, m := range history {
+		if m.Role != core.RoleAssistant || m.Time <= c.answers.Seen {
+			continue
+		}
+		edition, known := editions[m.Time]
+		if !known && c.Newest > 0 {
+			edition = fold.Unknown
+		}
+		c.answers.Note(m.Time, edition)
+		c.told = true
+	}
+}
+
+// NoteAnswers fixes under which editions answers were made that no request has shown
+// yet, by their times.
+func NoteAnswers(tx project.Tx, session string, editions map[core.Millis]int) error {
+	c, _, err := load(tx, session)
+	if err != nil || c.Newest == 0 {
+		return err
+	}
+	for _, time := range slices.Sorted(maps.Keys(editions)) {
+		c.told = c.told || time > c.answers.Seen
+		c.answers.Note(time, editions[time])
+	}
+	return c.Save(tx, session)
+}
+
+// Decide records that the newest prompt was decided on, after the compaction of this
+// summary, if any. What stood before a compaction is forgotten.
+func (c *Conversation) Decide(history []fold.Message, prompt, summary string) {
+	if summary != c.Summary {
+		c.Ledger = c.Standing(history)
+	}
+	c.Prompt, c.Summary, c.changed = prompt, summary, true
+}
+
+// Insert puts a text behind all that was sent so far.
+func (c *Conversation) Insert(history []fold.Message, text string) {
+	c.Inserts = append(c.Inserts, fold.Insert{Edition: c.next(), Message: history[len(history)-1].Name, Text: text})
+}
+
+// Catch puts texts that missed the request they were meant for behind all that was sent
+// since: what went out without a thing goes on without it.
+func (c *Conversation) Catch(history []fold.Message) {
+	first := len(c.Inserts)
+	for first > 0 && c.missed(history, c.Inserts[first-1]) {
+		first--
+	}
+	late := slices.Clone(c.Inserts[first:])
+	c.Inserts = c.Inserts[:first]
+	for _, insert := range late {
+		c.Insert(history, insert.Text)
+	}
+}
+
+// missed reports whether a text was in none of the requests that were answered since it
+// was to be.
+func (c *Conversation) missed(history []fold.Message, insert fold.Insert) (missed bool) {
+	place := slices.IndexFunc(history, func(m fold.Message) bool { return m.Name == insert.Message })
+	for _, m := range history[place+1:] {
+		if m.Role != core.RoleAssistant {
+			continue
+		}
+		if edition := c.answers.At(m.Time); edition == fold.Unknown || edition >= insert.Edition {
+			return false
+		}
+		missed = true
+	}
+	return missed && place >= 0
+}
+
+// Fold adds what is to be left out from now on.
+func (c *Conversation) Fold(found []fold.Fold) {
+	if len(found) == 0 {
+		return
+	}
+	edition := c.next()
+	for _, f := range found {
+		f.Edition = edition
+		c.Folds = append(c.Folds, f)
+	}
+}
+
+// next begins an edition.
+func (c *Conversation) next() int {
+	c.Newest++
+	c.changed = true
+	return c.Newest
+}
+
+// Amend returns what makes a request out of a history; folded says whether anything is
+// left out. Where that is switched off, answers to folded requests lose their thinking.
+func (c *Conversation) Amend(history []fold.Message, folded bool) fold.Amendment {
+	ledger, edition := c.Ledger, func(m fold.Message) int { return c.answers.At(m.Time) }
+	if !folded && len(c.Folds) > 0 {
+		first := c.Folds[0].Edition
+		ledger.Folds, edition = nil, func(m fold.Message) int {
+			if e := c.answers.At(m.Time); e < first {
+				return e
+			}
+			return fold.Unknown
+		}
+	}
+	return ledger.Amend(history, edition)
+}
