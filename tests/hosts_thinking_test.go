@@ -1,0 +1,111 @@
+package tests
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/tests/model"
+	"flame/tests/model/rules"
+)
+
+// bound has OpenCode speak Anthropic's API, with a model that binds its thinking, and
+// enforces the API's rules.
+func (u *user) bound() *rules.Judge {
+	u.t.Helper()
+	judge := rules.New(rules.Options{Protocol: true, Bound: true, Cache: true})
+	u.model.Enforce(judge)
+	const name = "claude-opus-5-5"
+	u.configure(map[string]any{
+		"model": "anthropic/" + name, "small_model": "anthropic/" + name,
+		"provider": map[string]any{"anthropic": map[string]any{
+			"npm": "@ai-sdk/anthropic", "options": map[string]any{"baseURL": u.model.URL + "/v1", "apiKey": "dummy"},
+			"models": map[string]any{name: map[string]any{
+				"name": "Bound", "reasoning": true, "tool_call": true, "limit": map[string]any{"context": 1_000_000, "output": 32_000},
+				"options": map[string]any{"thinking": map[string]any{"type": "adaptive"}},
+			}},
+		}},
+	})
+	return judge
+}
+
+// think has the model think before each of its turns.
+func think(turns ...model.Turn) []model.Turn {
+	for i := range turns {
+		turns[i].Thinking = "I think " + strings.Repeat("so ", i+1)
+	}
+	return turns
+}
+
+// output is a call of the shell that prints a word, and much else.
+func output(word string) model.Turn {
+	return calls("bash", map[string]any{"command": "head -c 4000 /dev/zero | tr '\\0' x; echo " + word, "description": "much output"})
+}
+
+func pop(summary string) model.Turn {
+	return calls("flame_pop", map[string]any{"status": "completed", "summary": summary})
+}
+
+func TestOpenCodeKeepsThinkingThatFits(t *testing.T) {
+	t.Parallel()
+	u := newUser(t, openCode)
+	u.must(u.flame, "setup", openCode)
+	judge := u.bound()
+	u.model.Play(model.Script{
+		asked("child", "CHILDWORK", think(output("IN-CHILD"),
+			calls("flame_push", map[string]any{"goal": "deeper"}), output("IN-DEEPER"), pop("deeper done"), output("IN-CHILD-2"), model.Turn{Text: "CHILD-RESULT"})...),
+		asked("main", "FIRST", think(
+			calls("flame_push", map[string]any{"goal": "piece A"}), output("IN-A"), output("IN-A-2"), pop("A-SUMMARY"),
+			calls("flame_push", map[string]any{"goal": "piece B"}), output("IN-B"),
+			model.Turn{Tools: []model.Tool{task("dig", "CHILDWORK")}}, pop("B-SUMMARY"), model.Turn{Text: "one"},
+			calls("flame_push", map[string]any{"goal": "piece C"}), output("IN-C"), model.Turn{Text: "two"},
+			output("IN-C-2"), pop("C-SUMMARY"), output("AFTER"), model.Turn{Text: "three"}, model.Turn{Text: "four"})...),
+	})
+	session := u.converse("FIRST", "SECOND", "THIRD")
+	u.fits(judge, "three prompts, each by a process of its own")
+	requests := u.model.By("main")
+	last := requests[len(requests)-1].Everything()
+	for _, gone := range []string{"IN-A", "IN-B", "IN-C"} {
+		assert.NotContains(t, last, gone)
+	}
+	called, err := json.Marshal(requests[len(requests)-1].Messages)
+	require.NoError(t, err)
+	for _, stays := range []string{"FIRST", "SECOND", "THIRD", "A-SUMMARY", "B-SUMMARY", "C-SUMMARY", "AFTER"} {
+		assert.Contains(t, string(called), stays)
+	}
+
+	serve := u.serve()
+	serve.post("/session/"+session+"/message", prompt("FOURTH"))
+	u.fits(judge, "another process of the same conversation")
+	fork := serve.post("/session/"+session+"/fork", map[string]any{})["id"].(string)
+	u.model.Play(model.Script{asked("main", "FIRST", think(output("IN-FORK"), model.Turn{Text: "five"})...)})
+	serve.post("/session/"+fork+"/message", prompt("FIFTH"))
+	u.fits(judge, "a branch of it")
+	requests = u.model.By("main")
+	assert.NotContains(t, requests[len(requests)-1].Everything(), "IN-A", "it is folded there as well")
+
+	u.model.Play(model.Script{asked("main", "FIRST", think(calls("flame_push", map[string]any{"goal": "piece D"}), output("IN-D"),
+		pop("D-SUMMARY"), output("AFTER-D"), model.Turn{Text: "six"}, output("INSTEAD"), model.Turn{Text: "seven"})...)})
+	asking := serve.post("/session/"+session+"/message", prompt("SIXTH"))
+	u.fits(judge, "one more piece")
+	serve.post("/session/"+session+"/revert", map[string]any{"messageID": asking["info"].(map[string]any)["parentID"]})
+	serve.post("/session/"+session+"/message", prompt("SEVENTH"))
+	u.fits(judge, "what was taken back")
+	requests = u.model.By("main")
+	assert.NotContains(t, requests[len(requests)-1].Everything(), "IN-D")
+}
+
+// fits checks that nothing was refused or lost so far.
+func (u *user) fits(judge *rules.Judge, after string) {
+	u.t.Helper()
+	stats := judge.Stats()
+	raw, err := json.Marshal(stats)
+	require.NoError(u.t, err)
+	u.t.Logf("%s: %s", after, raw)
+	assert.Empty(u.t, judge.Reasons(), after)
+	assert.Zero(u.t, stats.Dropped, after)
+	assert.Positive(u.t, stats.Thinking, after)
+}
