@@ -7,16 +7,6 @@ import (
 	"flame/core"
 )
 
-// A stay is the stretch of a history spent in a frame: messages from to to-1. A
-// frame that is entered again gets another stay.
-type stay struct {
-	frame    string
-	from, to int
-	left     int  // the last message before its frame was known to be left; -1 until then
-	silent   bool // left without a call
-	folds    bool // some of it is left out
-}
-
 // sweep walks the history once and finds the stays.
 func (f *folding) sweep() {
 	silent := f.silentMoves()
@@ -158,20 +148,4 @@ func (f *folding) firstSince(since core.Millis) int {
 		}
 	}
 	return len(f.history)
-}
-
-// compacted finds what a compaction left at the beginning of a history: its
-// summary, if no assistant's message precedes it, and the older messages after
-// it that hosts keep word for word. It returns the first message after each. A
-// summary further on belongs to a history that is whole.
-func compacted(history []Message) (start, kept int) {
-	summary := slices.IndexFunc(history, func(m Message) bool { return m.Summary || m.Role == core.RoleAssistant })
-	if summary < 0 || !history[summary].Summary {
-		return 0, 0
-	}
-	kept = summary + 1
-	for kept < len(history) && history[kept].Time < history[summary].Time {
-		kept++
-	}
-	return summary + 1, kept
 }

@@ -162,7 +162,8 @@ func TestPluginEditsRequestsAsFlameAnswers(t *testing.T) {
 		 "moves": [{"kind": "enter", "frame": "frame-abcdefgh", "first": true}], "tail": "`+strings.Repeat("x", 492)+`I begin."},
 		{"name": "a2", "tokens": 12, "role": "assistant", "time": 2, "summary": false, "open": true, "moves": [], "tail": ""},
 		{"name": "u2", "tokens": 3, "role": "user", "time": 2, "summary": false, "open": false, "moves": [], "tail": ""},
-		{"name": "a3", "tokens": 15, "role": "assistant", "time": 3, "summary": true, "open": false, "moves": [{"kind": "leave", "frame": "frame-abcdefgh", "first": true}, {"kind": "enter", "frame": "plan-abcdefgh"}], "tail": ""}]`,
+		{"name": "a3", "tokens": 15, "role": "assistant", "time": 3, "summary": true, "open": false,
+		 "moves": [{"kind": "leave", "frame": "frame-abcdefgh", "first": true}, {"kind": "enter", "frame": "plan-abcdefgh"}], "tail": ""}]`,
 		string(skeleton))
 }
 
@@ -491,12 +492,14 @@ func TestPluginSendsNoThinkingOfAnotherPast(t *testing.T) {
 			`["Go ta2 a2 ta4 a4 ta5 a5", "Go ta2 a2 ta4 a4 ta5 a5 ta6 a6"]`, `[[], [["a5", 3]], [["a5", 3]], [["a5", 3], ["a6", 4]]]`,
 		},
 		"a history that was cut short": {
-			`await sent(...all); writeFileSync(process.env.HOME + "/late", ""); const second = await sent(...all.slice(0, 2), message("u7", "user", [text("No")]))
+			`await sent(...all); writeFileSync(process.env.HOME + "/late", "")
+			 const second = await sent(...all.slice(0, 2), message("u7", "user", [text("No")]))
 			 return [second, await sent(...all.slice(0, 2), message("u7", "user", [text("No")]), says("a8"))]`,
 			`["Go a2 No", "Go a2 No a8"]`, `[[], [], [["a8", -1]]]`,
 		},
 		"but where a round of tools has to begin with it": {
-			`await hooks["chat.params"]({ sessionID: "s", model: { cost: { input: 4, cache: { read: 1, write: 5 } } } }, { options: { thinking: { type: "enabled" } } })
+			`const model = { cost: { input: 4, cache: { read: 1, write: 5 } } }
+			 await hooks["chat.params"]({ sessionID: "s", model }, { options: { thinking: { type: "enabled" } } })
 			 return [await sent(...all)]`,
 			`["Go ta2 a2 ta4 a4"]`, `[[]]`,
 		},

@@ -63,16 +63,15 @@ func load(tx project.Tx, session string) (c Conversation, known bool, err error)
 // originOf returns the session in which the first frame was worked in that a history
 // names; empty if that is the step's own, or there is none.
 func originOf(s *project.Step, history []fold.Message) (session string, err error) {
-	for _, m := range history {
-		for _, move := range m.Moves {
-			frame, err := s.Tx.Frame(move.Frame)
-			if err != nil || frame.Session == s.Session.ID {
-				return "", project.IgnoreMissing(err)
-			}
-			return frame.Session, nil
-		}
+	first := slices.IndexFunc(history, func(m fold.Message) bool { return len(m.Moves) > 0 })
+	if first < 0 {
+		return "", nil
 	}
-	return "", nil
+	frame, err := s.Tx.Frame(history[first].Moves[0].Frame)
+	if err != nil || frame.Session == s.Session.ID {
+		return "", project.IgnoreMissing(err)
+	}
+	return frame.Session, nil
 }
 
 // Changed reports whether there is anything to save.
