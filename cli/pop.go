@@ -15,11 +15,13 @@ import (
 )
 
 func newPop(a *app.App) *cobra.Command {
+	last := lastFlags(a)
 	cmd := writes(a, writing{
-		use: "pop completed|failed|blocked [SUMMARY]", short: "End the current frame", example: `flame pop completed "Login works; sessions expire after 30 min"`,
+		use: "pop completed|failed|blocked [SUMMARY]", short: "End the current frame",
+		example: `flame pop completed "Login works; sessions expire after 30 min" --next "Add a logout"`,
 		args: cobra.MatchAll(flags.Takes(1, -1), canEnd), frame: true,
 		flags: func(cmd *cobra.Command, given *writeFlags) {
-			lastFlags(cmd, given)
+			last(cmd, given)
 			cmd.Flags().StringVar(&given.results, "results", "", "the full outcome, read on demand")
 			cmd.Flags().BoolVar(&given.force, "force", false, "even with children in progress")
 			cmd.Flags().BoolVar(&given.generate, "generate-summary", false, "wait for the summary of the next compaction")
@@ -35,18 +37,25 @@ func newPop(a *app.App) *cobra.Command {
 func newDone(a *app.App) *cobra.Command {
 	return writes(a, writing{
 		use: "done [SUMMARY]", short: "Complete the current frame: pop completed", example: `flame done "Login works; sessions expire after 30 min"`,
-		args: flags.Takes(0, -1), frame: true, flags: lastFlags,
+		args: flags.Takes(0, -1), frame: true, flags: lastFlags(a),
 		run: func(ctx context.Context, p *project.Project, by project.Caller, args []string, given *writeFlags) (core.Frame, string, error) {
 			return pop(ctx, p, by, core.Completed, args, given)
 		},
 	})
 }
 
-// lastFlags are what can be said of a frame as it ends.
-func lastFlags(cmd *cobra.Command, given *writeFlags) {
-	cmd.Flags().StringArrayVar(&given.decisions, "decision", nil, "a decision to record in it; may be repeated")
-	cmd.Flags().StringArrayVar(&given.artifacts, "artifact", nil, "something it produced; may be repeated")
-	cmd.Flags().StringVar(&given.next, "next", "", "then take up this planned frame, or start a frame for this goal")
+// lastFlags returns a function that adds the flags for what can be said of a frame as it
+// ends.
+func lastFlags(a *app.App) func(cmd *cobra.Command, given *writeFlags) {
+	return func(cmd *cobra.Command, given *writeFlags) {
+		cmd.Flags().StringArrayVar(&given.decisions, "decision", nil, "record this `TEXT` as a decision of it; may be repeated")
+		cmd.Flags().StringArrayVar(&given.artifacts, "artifact", nil, "record this `TEXT` as something it produced; may be repeated")
+		cmd.Flags().Var(flags.NotBlank{Name: &given.next, Of: "FRAME|GOAL"}, "next", "then take up this planned frame, or start a frame for this goal")
+		// The error is for an unknown flag, which this one is not.
+		_ = cmd.RegisterFlagCompletionFunc("next", func(cmd *cobra.Command, _ []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			return a.FrameArgs(cmd, nil, prefix)
+		})
+	}
 }
 
 // pop ends a frame; the words are its summary.

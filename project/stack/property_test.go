@@ -56,14 +56,20 @@ func randomOperation(f *projecttest.Fixture, r *rand.Rand, by project.Caller) (w
 	status := []core.Status{core.Completed, core.Failed, core.Blocked}[r.IntN(3)]
 	switch what = []string{
 		"push", "pop", "pop frame", "plan", "activate", "invalidate", "decide", "goal", "summarize", "await", "store", "idle", "end", "start", "sweep",
-		"prompt", "spawn", "bind", "child ends", "child goes on", "delegate", "lost",
-	}[r.IntN(22)]; what {
+		"prompt", "spawn", "bind", "child ends", "child goes on", "delegate", "lost", "pop and go on",
+	}[r.IntN(23)]; what {
 	case "push":
 		_, err = stack.Push(f.Ctx, f.Project, by, fmt.Sprintf("goal %d", r.IntN(100)), "")
 	case "pop":
 		_, err = stack.Pop(f.Ctx, f.Project, by, stack.PopArgs{Status: status, Summary: "done"})
 	case "pop frame":
 		_, err = stack.Pop(f.Ctx, f.Project, by, stack.PopArgs{Frame: ref, Status: status, Force: r.IntN(2) == 0})
+	case "pop and go on":
+		args := stack.PopArgs{Status: status, Decisions: []string{fmt.Sprintf("decision %d", r.IntN(3))}, Next: []string{"a goal", randomFrame(f, r)}[r.IntN(2)]}
+		if r.IntN(2) == 0 {
+			args.Frame = ref
+		}
+		_, err = stack.Pop(f.Ctx, f.Project, by, args)
 	case "plan":
 		_, err = stack.Plan(f.Ctx, f.Project, by, ref, []stack.PlannedChild{{Goal: "one"}, {Goal: "two"}})
 	case "activate":
