@@ -19,7 +19,7 @@ func newPop(a *app.App) *cobra.Command {
 	cmd := writes(a, writing{
 		use: "pop completed|failed|blocked [SUMMARY]", short: "End the current frame",
 		example: `flame pop completed "Login works; sessions expire after 30 min" --next "Add a logout"`,
-		args: cobra.MatchAll(flags.Takes(1, -1), canEnd), frame: true,
+		args:    cobra.MatchAll(flags.Takes(1, -1), canEnd), frame: true,
 		flags: func(cmd *cobra.Command, given *writeFlags) {
 			last(cmd, given)
 			cmd.Flags().StringVar(&given.results, "results", "", "the full outcome, read on demand")
