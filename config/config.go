@@ -25,7 +25,7 @@ type Settings struct {
 	LogLevel   LogLevel `envconfig:"FLAME_LOG_LEVEL" default:"info" desc:"what the log file tells: debug, info, warn, error or off"`
 	EventsDays Count    `envconfig:"FLAME_EVENTS_DAYS" default:"90" desc:"days that events are kept; 0 keeps them forever"`
 
-	Tools     string `envconfig:"FLAME_TOOLS" default:"all" desc:"tools that the server offers: all; lean: the core tools, those that start agents or end frames, and flame_more for the others, which is what OpenCode is given where this is not set; core; or a list of groups: frames, plan, context, summary, subagents, agents, autonomy, state"`
+	Tools     string `envconfig:"FLAME_TOOLS" default:"all" desc:"tools that the server offers: all; lean: the core tools, those that start agents or end frames, and flame_more for the others, which flame setup has hosts use that send all tools with each request, unless this is set; core; or a list of groups: frames, plan, context, summary, subagents, agents, autonomy, state"`
 	HTTPToken string `envconfig:"FLAME_HTTP_TOKEN" secret:"true" desc:"bearer token that flame serve --http asks for, of 16 characters at least; without it, one that flame makes and keeps in the project's data folder, as http-token"`
 
 	BudgetTotal     Count `envconfig:"FLAME_TOKEN_BUDGET_TOTAL" default:"4000" desc:"tokens of a whole context, a hard limit"`
