@@ -20,6 +20,7 @@ import (
 	"flame/cli/app"
 	"flame/config"
 	"flame/core"
+	"flame/core/fold"
 	"flame/git"
 	"flame/hosts"
 	"flame/hosts/claudecode"
@@ -90,7 +91,7 @@ func open(settings config.Settings, known hosts.Registry, at place.Place, longLi
 		Store: kept, Dir: at.Worktree, Now: now, NewID: project.NewID, Log: log,
 		Budget: budget(settings), Subagents: subagents(settings), Autonomy: autonomy(settings),
 		EventDays: int(settings.EventsDays), Transcripts: known.Formats().Read,
-		Fold:        settings.Fold == "on",
+		Fold: settings.Fold == "on", Trim: fold.Trimming(settings.Trim),
 		HostProcess: sync.OnceValue(func() project.Process { return project.Process(supervise.Caller()) }),
 		Gone:        func(host project.Process) bool { return supervise.Process(host).Gone() },
 	}

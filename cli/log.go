@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"io/fs"
 	"iter"
 
 	"github.com/spf13/cobra"
@@ -68,33 +67,22 @@ func newLog(a *app.App) *cobra.Command {
 type logExport struct{ app *app.App }
 
 // transcriptsOf finds what the host logged of a frame's session: in path, or
-// where the host keeps it. Either a hook reported that place, or the host has
-// one log for all.
+// where the host keeps it.
 func (c logExport) transcriptsOf(log stack.Log, path string) ([]transcripts.Log, error) {
-	given := path != ""
-	switch {
-	case given:
-	case c.app.Hosts.Of(log.Host).Store != nil:
+	if path == "" {
 		machine, err := c.app.Machine()
 		if err != nil {
 			return nil, err
 		}
-		path = c.app.Hosts.Of(log.Host).Store(machine)
-	case log.Path != "":
-		path = log.Path
-	default:
-		return nil, core.NotFoundf("it is not known where the transcript of session %s is", log.Frame.Session).
-			WithHint("name it with --transcript")
+		found, err := c.app.Hosts.LogOf(machine, log.Host, log.Frame.Session, log.Path)
+		if problem := (*core.Problem)(nil); errors.As(err, &problem) {
+			return nil, problem.WithHint("hosts delete old sessions; name a copy of its transcript with --transcript")
+		}
+		return []transcripts.Log{found}, problemOf(err, log.Path, c.app.Hosts)
 	}
 	logs, err := c.app.Hosts.Formats().Detect(path, nil)
-	switch {
-	case errors.Is(err, fs.ErrNotExist) && !given:
-		return nil, core.NotFoundf("the transcript of session %s is gone: there is no %s", log.Frame.Session, path).
-			WithHint("hosts delete old sessions; name a copy with --transcript")
-	case err != nil:
+	if err != nil {
 		return nil, problemOf(err, path, c.app.Hosts)
-	case !given:
-		logs = logs[:1] // its subagents are sessions of their own
 	}
 	for i := range logs {
 		if logs[i].Format.Database != nil {

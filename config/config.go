@@ -52,6 +52,7 @@ type Settings struct {
 	AgentOnSessionEnd  Fate    `envconfig:"FLAME_AGENT_ON_SESSION_END" default:"cancel" desc:"cancel or keep: what becomes of running agents when the session that asked for them ends"`
 
 	Fold Switch `envconfig:"FLAME_FOLD" default:"on" desc:"on or off: leave what was done in finished frames out of requests to the model, in hosts that let flame"`
+	Trim Trim   `envconfig:"FLAME_TRIM" default:"off" desc:"off, superseded or old: also leave out, in open frames, outputs of tools that a later call of the same has anew, or these and those older than a few rounds; flame_recall shows them again"`
 
 	AutonomyLevel     Level    `envconfig:"FLAME_AUTONOMY_LEVEL" default:"suggest" desc:"manual, suggest or auto"`
 	PushThreshold     Percent  `envconfig:"FLAME_PUSH_THRESHOLD" default:"70" desc:"confidence, 0 to 100, from which a push is recommended"`
@@ -250,6 +251,12 @@ type Switch string
 
 // Decode parses a switch, in any case.
 func (s *Switch) Decode(value string) error { return oneOf(s, value, "on", "off") }
+
+// Trim is off, superseded or old.
+type Trim string
+
+// Decode parses a trim, in any case.
+func (t *Trim) Decode(value string) error { return oneOf(t, value, "off", "superseded", "old") }
 
 // Dollars is an amount of US dollars, 0 or more.
 type Dollars float64

@@ -12,13 +12,14 @@ import (
 	"log/slog"
 
 	"flame/core"
+	"flame/core/fold"
 )
 
 // CommandLine is the host of callers that are people at a shell.
 const CommandLine = "cli"
 
 // A Project is one tree of frames and everything that operations on it need. All fields
-// but Dir, EventDays, Fold, Late, Transcripts, HostProcess and Gone must be set.
+// but Dir, EventDays, Fold, Trim, Late, Transcripts, HostProcess and Gone must be set.
 type Project struct {
 	Store     Store
 	Dir       string                   // root of the worktree that artifacts are relative to; may be empty
@@ -30,6 +31,7 @@ type Project struct {
 	Autonomy  core.AutonomyConfig      // likewise
 	EventDays int                      // how many days events are kept; 0: forever
 	Fold      bool                     // requests to models leave finished frames out
+	Trim      fold.Trimming            // which outputs of tools they leave out of open ones; empty: none
 
 	// Late is set while events are taken in that nobody waits for any more: what agents
 	// should know is not told in answer to them.

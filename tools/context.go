@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf16"
 
+	"flame/agents"
 	"flame/config/env"
 	"flame/core"
 	"flame/core/op"
@@ -15,16 +16,20 @@ import (
 	"flame/render"
 )
 
-func contextTools(p *project.Project) []Tool {
-	d := contextDoor{&briefing.Contexts{Project: p}}
+func contextTools(p *project.Project, a *agents.Agents) []Tool {
+	d := contextDoor{&briefing.Contexts{Project: p}, a}
 	return []Tool{
 		define("flame_context_info", "Show how the current frame's context is built: budgets, what was chosen and left out, cache.", reads, d.info),
 		define(op.Preview, "Show the context of the current frame (or frameID) as agents get it: goals above, summaries beside and below.", reads, d.preview),
+		define(op.Recall, "Read again what a call of a tool put out, where a line of flame's says that it was left out.", reads, d.recall),
 		define("flame_cache_clear", "Drop cached contexts, of one frame or all. Contexts follow every change anyway.", sets, d.clear),
 	}
 }
 
-type contextDoor struct{ contexts *briefing.Contexts }
+type contextDoor struct {
+	contexts *briefing.Contexts
+	agents   *agents.Agents
+}
 
 // budgetVariables are the environment variables that override budgets, in the
 // order shown.
@@ -63,6 +68,14 @@ func (d contextDoor) info(ctx context.Context, by project.Caller, in frameArgs) 
 
 func selection(what string, in, out int) string {
 	return fmt.Sprintf("%s: %d included, %d left out\n", what, in, out)
+}
+
+type recallArgs struct {
+	Call string `json:"call" jsonschema:"id of the call, as that line has it"`
+}
+
+func (d contextDoor) recall(ctx context.Context, by project.Caller, in recallArgs) (string, error) {
+	return d.agents.Recall(ctx, by, in.Call)
 }
 
 type previewArgs struct {

@@ -27,7 +27,7 @@ func groups(p *project.Project, a *agents.Agents) []group {
 	return []group{
 		{"frames", frameTools(p)},
 		{"plan", planTools(p)},
-		{"context", contextTools(p)},
+		{"context", contextTools(p, a)},
 		{"summary", summaryTools(p)},
 		{"subagents", subagentTools(p)},
 		{"agents", agentTools(a)},

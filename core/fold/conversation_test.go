@@ -119,6 +119,10 @@ func (c *conversation) say(word string) *fold.Message {
 	c.now += 10
 	m := speak(fold.Message{Name: nameAt(c.now), Role: core.RoleAssistant, Time: c.now, Tokens: c.roll(50)}, word)
 	if m.Role == core.RoleAssistant && !m.Summary {
+		if word == "a" && c.roll(2) == 0 {
+			m.Calls = []fold.Call{{ID: "call-" + m.Name, Key: []string{"", "read a", "read b"}[c.roll(3)], Tokens: 150 * c.roll(5)}}
+			m.Tokens += m.Calls[0].Tokens
+		}
 		c.request()
 	}
 	c.history = append(c.history, m)

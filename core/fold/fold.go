@@ -25,6 +25,7 @@ type Message struct {
 	Moves   []Move // its successful calls of flame, in order
 	Text    string // an assistant's words; the last Quote characters suffice
 	Tokens  int    // estimated size; 0 counts as 1
+	Calls   []Call // of other tools, in order, where outputs may be cut
 }
 
 // Quote is how much of an assistant's words, in characters, is quoted before the user's

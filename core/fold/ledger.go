@@ -12,6 +12,7 @@ import (
 type Ledger struct {
 	Folds   []Fold   `json:"folds,omitempty"`
 	Inserts []Insert `json:"inserts,omitempty"`
+	Cuts    []Cut    `json:"cuts,omitempty"`
 }
 
 // An Insert is text by flame that stands right after a message.
@@ -30,7 +31,21 @@ func (l Ledger) Edition() (newest int) {
 	for _, i := range l.Inserts {
 		newest = max(newest, i.Edition)
 	}
+	for _, c := range l.Cuts {
+		newest = max(newest, c.Edition)
+	}
 	return newest
+}
+
+// LeftOutSince returns the lowest edition that leaves anything out; 0 if none does.
+func (l Ledger) LeftOutSince() (first int) {
+	if len(l.Folds) > 0 {
+		first = l.Folds[0].Edition
+	}
+	if len(l.Cuts) > 0 && (first == 0 || l.Cuts[0].Edition < first) {
+		first = l.Cuts[0].Edition
+	}
+	return first
 }
 
 // Standing returns the ledger without what the history has nothing of any more.
@@ -39,6 +54,7 @@ func (l Ledger) Standing(history []Message) Ledger {
 	return Ledger{
 		Folds:   slices.DeleteFunc(slices.Clone(l.Folds), func(f Fold) bool { return !f.holds(at) }),
 		Inserts: slices.DeleteFunc(slices.Clone(l.Inserts), func(i Insert) bool { _, stands := at[i.Message]; return !stands }),
+		Cuts:    slices.DeleteFunc(slices.Clone(l.Cuts), func(c Cut) bool { _, stands := at[c.Message]; return !stands }),
 	}
 }
 
@@ -48,6 +64,7 @@ type Amendment struct {
 	Drop    []string
 	Before  []Note
 	After   []Insert
+	Cuts    []Cut
 	Stale   []string // names of the assistant's messages that go without their thinking
 }
 
@@ -71,6 +88,11 @@ func (l Ledger) Amend(history []Message, edition func(Message) int) Amendment {
 	for _, insert := range l.Inserts {
 		if _, stands := at[insert.Message]; stands {
 			a.After = append(a.After, insert)
+		}
+	}
+	for _, cut := range l.Cuts {
+		if i, stands := at[cut.Message]; stands && by[i] == nil {
+			a.Cuts = append(a.Cuts, cut)
 		}
 	}
 	for _, i := range Stale(history, l.changes(at), edition) {
@@ -147,6 +169,11 @@ func (l Ledger) changes(at map[string]int) (all []Change) {
 	for _, insert := range l.Inserts {
 		if i, stands := at[insert.Message]; stands {
 			all = append(all, Change{insert.Edition, i + 1})
+		}
+	}
+	for _, cut := range l.Cuts {
+		if i, stands := at[cut.Message]; stands {
+			all = append(all, Change{cut.Edition, i + 1})
 		}
 	}
 	return all

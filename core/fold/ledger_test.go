@@ -147,6 +147,13 @@ func (s *sender) amend(c *conversation) {
 		f.Edition = edition
 		s.ledger.Folds = append(s.ledger.Folds, f)
 	}
+	trimming := []fold.Trimming{fold.TrimOff, fold.TrimSuperseded, fold.TrimOld}[c.roll(3)]
+	edition++
+	for _, cut := range fold.Trim(c.history, s.ledger, trimming, terms) {
+		cut.Edition = edition
+		s.ledger.Cuts = append(s.ledger.Cuts, cut)
+	}
+	require.Empty(s.t, fold.Trim(c.history, s.ledger, trimming, terms), "what is cut is not cut again")
 	require.Empty(s.t, fold.Find(c.history, c.frames, s.ledger, terms), "what is folded has nothing more to fold")
 	if c.roll(6) == 0 {
 		s.ledger.Inserts = append(s.ledger.Inserts, fold.Insert{Edition: edition, Message: c.history[len(c.history)-1].Name, Text: "told"})
@@ -195,6 +202,11 @@ func (s *sender) send(c *conversation, a amendment) {
 				s.lost++
 			}
 			past.WriteString("|" + m.Name)
+			for _, cut := range a.Cuts {
+				if cut.Message == m.Name {
+					past.WriteString("|" + cut.Text)
+				}
+			}
 		}
 		for _, insert := range a.After {
 			if insert.Message == m.Name {
@@ -218,17 +230,18 @@ func TestAnyHistory(t *testing.T) {
 
 func TestThinkingFitsInGrowingConversations(t *testing.T) {
 	t.Parallel()
-	folds, kept, lost := 0, 0, 0
+	folds, cuts, kept, lost := 0, 0, 0, 0
 	for seed := range uint64(600) {
 		s := newSender(t)
 		play(randomBytes(seed, 200), s.request)
 		if t.Failed() {
 			t.Fatalf("seed %d", seed)
 		}
-		folds, kept, lost = folds+len(s.ledger.Folds), kept+s.kept, lost+s.lost
+		folds, cuts, kept, lost = folds+len(s.ledger.Folds), cuts+len(s.ledger.Cuts), kept+s.kept, lost+s.lost
 	}
 	assert.Positive(t, folds)
-	assert.Greater(t, kept, 3*lost, "of %d folds", folds)
+	assert.Positive(t, cuts)
+	assert.Greater(t, kept, lost, "of %d folds, %d cuts", folds, cuts)
 	assert.Positive(t, lost)
 }
 

@@ -21,35 +21,47 @@ var UsualPrices = Prices{Read: 0.1, Write: 1.25}
 // least; one that has sent more is expected to go on for as long again.
 const requestsToCome = 20
 
-// pays returns those of the folds that save more than they cost. Each request to come
-// reads the less from the cache; but once, all behind the first cut has to be written
-// into it again. As that is so for any further cut behind the first, they are decided
-// on together: from the cut on that saves most.
-func (f *folding) pays(found []Fold) []Fold {
-	if f.terms.Cold || len(found) == 0 {
-		return found
-	}
-	prices := Prices{cmp.Or(f.terms.Prices.Read, UsualPrices.Read), cmp.Or(f.terms.Prices.Write, UsualPrices.Write)}
-	requests := requestsToCome
-	if answers := f.answers(); answers > requests {
-		requests = answers
-	}
-	at := places(f.history)
-	best, most := len(found), 0.0
-	left, i, behind := 0, len(f.history), 0
-	for k := len(found) - 1; k >= 0; k-- {
-		for cut := at[found[k].Drop[0]]; i > cut; {
-			if i--; !f.gone[i] {
-				behind += f.history[i].tokens()
+// A saving is what an edit of a history leaves out of the requests to come.
+type saving struct {
+	from   int // the first message that it changes or leaves out
+	tokens int
+}
+
+// best returns the first of the savings, which are in order, from which on they save
+// most. Each request to come reads the less from the cache; but once, all behind the
+// first has to be written into it again. As that is so for any further one behind the
+// first, they are decided on together.
+func (p Prices) best(history []Message, stays func(i int) bool, savings []saving, requests int) int {
+	read, write := cmp.Or(p.Read, UsualPrices.Read), cmp.Or(p.Write, UsualPrices.Write)
+	best, most := len(savings), 0.0
+	left, i, behind := 0, len(history), 0
+	for k := len(savings) - 1; k >= 0; k-- {
+		for i > savings[k].from {
+			if i--; stays(i) {
+				behind += history[i].tokens()
 			}
 		}
-		left += found[k].Tokens
-		saved := float64(requests)*float64(left)*prices.Read - float64(behind-left)*(prices.Write-prices.Read)
+		left += savings[k].tokens
+		saved := float64(requests)*float64(left)*read - float64(behind-left)*(write-read)
 		if saved > most {
 			best, most = k, saved
 		}
 	}
-	return found[best:]
+	return best
+}
+
+// pays returns those of the folds that save more than they cost.
+func (f *folding) pays(found []Fold) []Fold {
+	if f.terms.Cold {
+		return found
+	}
+	at := places(f.history)
+	savings := make([]saving, len(found))
+	for i, fold := range found {
+		savings[i] = saving{at[fold.Drop[0]], fold.Tokens}
+	}
+	stays := func(i int) bool { return !f.gone[i] }
+	return found[f.terms.Prices.best(f.history, stays, savings, max(requestsToCome, f.answers())):]
 }
 
 // answers returns how many answers of the model the history has.

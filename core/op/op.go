@@ -27,6 +27,7 @@ const (
 	Tree         Name = "flame_tree"
 	Summarize    Name = "flame_summarize"
 	Preview      Name = "flame_context_preview"
+	Recall       Name = "flame_recall"
 
 	SubagentList   Name = "flame_subagent_list"
 	SubagentConfig Name = "flame_subagent_config"

@@ -62,11 +62,19 @@ type message struct {
 	Host    bool        `json:"host"` // it is the host that speaks for the user
 	Tail    string      `json:"tail"`
 	Tokens  int         `json:"tokens"`
+	Calls   []call      `json:"calls"` // where answers ask for them
 	Moves   []struct {
 		Kind  fold.Kind `json:"kind"`
 		Frame string    `json:"frame"`
 		First bool      `json:"first"`
 	} `json:"moves"`
+}
+
+// A call is one of a tool that is not flame's, and ended well.
+type call struct {
+	ID     string `json:"id"`
+	Key    string `json:"key"`
+	Tokens int    `json:"tokens"`
 }
 
 // words are a prompt of the user's, as a request shows it.
@@ -111,6 +119,9 @@ func (e event) request() turns.Request {
 		}
 		for _, move := range m.Moves {
 			skeleton.Moves = append(skeleton.Moves, fold.Move{Kind: move.Kind, Frame: move.Frame, First: move.First})
+		}
+		for _, c := range m.Calls {
+			skeleton.Calls = append(skeleton.Calls, fold.Call(c))
 		}
 		r.History = append(r.History, skeleton)
 	}
@@ -167,6 +178,13 @@ type answer struct {
 	Before  []text   `json:"before,omitempty"`  // texts right before a message
 	After   []text   `json:"after,omitempty"`   // texts right after a message
 	Stale   []string `json:"stale,omitempty"`   // messages that go without their thinking
+	Cuts    []cut    `json:"cuts,omitempty"`    // outputs that a line takes the place of
+	Calls   bool     `json:"calls,omitempty"`   // requests are to tell of calls
+}
+
+type cut struct {
+	Call string `json:"call"`
+	Text string `json:"text"`
 }
 
 type text struct {
@@ -175,5 +193,5 @@ type text struct {
 }
 
 func (a answer) empty() bool {
-	return a.Prompt == "" && a.Edition == 0 && len(a.Context)+len(a.Drop)+len(a.Before)+len(a.After)+len(a.Stale) == 0
+	return a.Prompt == "" && a.Edition == 0 && !a.Calls && len(a.Context)+len(a.Drop)+len(a.Before)+len(a.After)+len(a.Stale) == 0
 }

@@ -586,7 +586,16 @@ const skeleton = (plugin, s, { name, info, parts }) => {
     moves: tools.flatMap((part, i) => (part.state.status === "completed" && plugin.isOurs(part.tool) ? moves(part, i === 0) : [])),
     tail: texts.map((part) => part.text).join("\n").slice(-500).replace(/^[\udc00-\udfff]/, ""),
     tokens: tokens(s, info, parts),
+    ...(s.edits.calls && { calls: tools.filter(({ tool, state }) => state.status === "completed" && !plugin.isOurs(tool)).map(called) }),
   }
+}
+
+// called is a call whose output may be cut: its key tells what it asks for. The same file
+// may be read again by another range.
+const called = ({ callID, tool, state: { input, output } }) => {
+  const { description, ...asked } = input ?? {}
+  const key = `${tool} ${JSON.stringify(asked)}`
+  return { id: callID, key: tool === "task" ? "" : key.length > limits.words ? callID : key, tokens: Math.ceil(String(output).length / 4) }
 }
 
 // tokens estimates the size of a message; once, if nothing is added to it any more.
@@ -610,10 +619,10 @@ const moves = ({ tool, state: { output } }, first) => {
 // edited gives the messages as flame would have them sent. To the model, what it
 // adds is said by the user.
 const edited = (s, history) => {
-  const { edition = 0, drop = [], before = [], after = [], stale = [], last } = s.edits
+  const { edition = 0, drop = [], before = [], after = [], stale = [], cuts = [], last } = s.edits
   const known = history.findIndex(({ name }) => name === last)
   s.sent = last && known < 0 ? -1 : edition // where it was cut short, some of it may hold no more
-  const [dropped, past] = [new Set(drop), new Set(stale)]
+  const [dropped, past, lines] = [new Set(drop), new Set(stale), new Map(cuts.map(({ call, text }) => [call, text]))]
   const isStale = ({ name, info }, i) => past.has(name) || (i > known && info.role === "assistant" && s.editions.get(info.id) !== edition)
   let user
   return history.flatMap((message, i) => {
@@ -628,9 +637,17 @@ const edited = (s, history) => {
       user = info
       return [{ info, parts: [...ahead, ...message.parts, ...behind] }]
     }
-    const parts = last && !s.terms.leads && isStale(message, i) ? unthought(message.parts) : message.parts
+    const fresh = last && !s.terms.leads && isStale(message, i) ? unthought(message.parts) : message.parts
+    const parts = lines.size ? fresh.map((part) => cut(part, lines)) : fresh
     return [...apart(ahead, ""), ...(parts.length ? [{ info, parts }] : []), ...apart(behind, "after_")]
   })
+}
+
+// cut is a part with a line in the place of its output, where there is one.
+const cut = (part, lines) => {
+  if (part.type !== "tool" || part.state.status !== "completed" || !lines.has(part.callID)) return part
+  const { attachments, ...state } = part.state
+  return { ...part, state: { ...state, output: lines.get(part.callID) } }
 }
 
 // unthought is an answer without the thinking that is bound to its past; nothing, if

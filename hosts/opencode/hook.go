@@ -13,6 +13,7 @@ import (
 
 	"flame/core"
 	"flame/core/compaction"
+	"flame/core/fold"
 	"flame/core/op"
 	"flame/hosts"
 	"flame/project"
@@ -204,6 +205,10 @@ func (x *exchange) attended() error {
 	for _, insert := range a.After {
 		x.answer.After = append(x.answer.After, text{insert.Message, insert.Text})
 	}
+	for _, c := range a.Cuts {
+		x.answer.Cuts = append(x.answer.Cuts, cut{c.Call, c.Text})
+	}
+	x.answer.Calls = x.p.Fold && x.p.Trim != "" && x.p.Trim != fold.TrimOff
 	return errors.Join(wrong, err)
 }
 

@@ -179,6 +179,18 @@ func (c *Conversation) Fold(found []fold.Fold) {
 	}
 }
 
+// Cut adds what is to be cut from now on.
+func (c *Conversation) Cut(found []fold.Cut) {
+	if len(found) == 0 {
+		return
+	}
+	edition := c.next()
+	for _, cut := range found {
+		cut.Edition = edition
+		c.Cuts = append(c.Cuts, cut)
+	}
+}
+
 // next begins an edition.
 func (c *Conversation) next() int {
 	c.Newest++
@@ -190,9 +202,8 @@ func (c *Conversation) next() int {
 // left out. Where that is switched off, answers to folded requests lose their thinking.
 func (c *Conversation) Amend(history []fold.Message, folded bool) fold.Amendment {
 	ledger, edition := c.Ledger, func(m fold.Message) int { return c.answers.At(m.Time) }
-	if !folded && len(c.Folds) > 0 {
-		first := c.Folds[0].Edition
-		ledger.Folds, edition = nil, func(m fold.Message) int {
+	if first := c.LeftOutSince(); !folded && first > 0 {
+		ledger.Folds, ledger.Cuts, edition = nil, nil, func(m fold.Message) int {
 			if e := c.answers.At(m.Time); e < first {
 				return e
 			}

@@ -106,10 +106,14 @@ func amended(s *project.Step, r Request) (c conversation.Conversation, err error
 		return c, nil
 	}
 	frames, err := foldFrames(s, r.History)
-	if err != nil || len(frames) == 0 {
+	if err != nil {
 		return c, err
 	}
-	c.Fold(fold.Find(r.History, frames, c.Ledger, r.terms(s.Now)))
+	terms := r.terms(s.Now)
+	if len(frames) > 0 {
+		c.Fold(fold.Find(r.History, frames, c.Ledger, terms))
+	}
+	c.Cut(fold.Trim(r.History, c.Ledger, s.Project.Trim, terms))
 	return c, nil
 }
 

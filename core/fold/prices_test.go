@@ -1,0 +1,143 @@
+package fold_test
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/core"
+	"flame/core/fold"
+)
+
+// weighed is talk with the sizes of the messages, in tokens.
+func weighed(script string, tokens ...int) []fold.Message {
+	history := talk(script)
+	for i := range history {
+		history[i].Tokens = tokens[i]
+	}
+	return history
+}
+
+func TestAFoldWaitsUntilItPays(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		history []fold.Message
+		frames  string
+		terms   fold.Terms
+		folds   string // frames
+	}{
+		"with the request after the pop":                   {weighed("u +A a -A", 9, 100, 60_000, 400), "A", fold.Terms{}, "A"},
+		"not a small one":                                  {weighed("u +A a -A", 9, 20, 100, 400), "A", fold.Terms{}, ""},
+		"one that had not paid alone, with one behind it":  {weighed("u +A a -A +B a -B", 9, 20, 400, 400, 20, 8_000, 300), "A B", fold.Terms{}, "A B"},
+		"not with one that would pay alone, far ahead":     {weighed("u +A a -A u +B a -B", 9, 20, 100, 400, 90_000, 20, 8_000, 300), "A B", fold.Terms{}, "B"},
+		"where much was said since, and it is worth it":    {weighed("u +A a -A a", 9, 100, 60_000, 400, 20_000), "A", fold.Terms{}, "A"},
+		"where too much was said since":                    {weighed("u +A a -A a", 9, 100, 10_000, 400, 90_000), "A", fold.Terms{}, ""},
+		"unless the cache is cold":                         {weighed("u +A a -A a", 9, 100, 10_000, 400, 90_000), "A", fold.Terms{Cold: true}, "A"},
+		"where reading costs half of that":                 {weighed("u +A a -A a", 9, 0, 10_000, 400, 12_000), "A", fold.Terms{Prices: fold.Prices{Read: 0.05}}, ""},
+		"the same at the usual price":                      {weighed("u +A a -A a", 9, 0, 10_000, 400, 12_000), "A", fold.Terms{}, "A"},
+		"one round later, where rounds lead with thoughts": {weighed("u +A a -A", 9, 100, 60_000, 400), "A", fold.Terms{Leads: true}, ""},
+		"then with the next":                               {weighed("u +A a -A a", 9, 100, 60_000, 400, 100), "A", fold.Terms{Leads: true}, "A"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var folds []string
+			for _, f := range fold.Find(tt.history, tree(tt.frames), fold.Ledger{}, tt.terms) {
+				folds = append(folds, f.Frame)
+			}
+			assert.Equal(t, tt.folds, strings.Join(folds, " "))
+		})
+	}
+}
+
+// reading is a history whose answers each call a tool: words of the script are the keys of
+// the calls, with their outputs' sizes in hundreds of tokens.
+func reading(script string) (history []fold.Message) {
+	history = append(history, fold.Message{Name: "u", Role: core.RoleUser, Tokens: 100})
+	for i, word := range strings.Fields(script) {
+		key, size, _ := strings.Cut(word, ":")
+		n, _ := strconv.Atoi(size)
+		name := fmt.Sprint(i)
+		history = append(history, fold.Message{
+			Name: name, Role: core.RoleAssistant, Tokens: 50 + 100*n, Calls: []fold.Call{{ID: name, Key: strings.TrimLeft(key, "-"), Tokens: 100 * n}},
+		})
+	}
+	return history
+}
+
+func TestTrim(t *testing.T) {
+	t.Parallel()
+	const old = "a:50 b:50 c:50 d:50 e:50 f:50 g:50 h:50 i:50 j:50 k:50 l:50"
+	tests := map[string]struct {
+		which   fold.Trimming
+		history string
+		known   fold.Ledger
+		cold    bool
+		cut     string // ids of calls
+	}{
+		"nothing, if that is off":                  {fold.TrimOff, "a:90 a:90 b:1", fold.Ledger{}, true, ""},
+		"what a later call has anew":               {fold.TrimSuperseded, "a:90 b:90 a:90 b:9 c:1", fold.Ledger{}, true, "0 1"},
+		"and nothing old":                          {fold.TrimSuperseded, old, fold.Ledger{}, true, ""},
+		"what is older than a few rounds":          {fold.TrimOld, old, fold.Ledger{}, true, "0 1 2 3 4 5"},
+		"not what is as good as a line":            {fold.TrimOld, "a:1 a:1 " + old, fold.Ledger{}, true, "2 3 4 5 6 7"},
+		"not what must stay":                       {fold.TrimOld, "-:50 " + old, fold.Ledger{}, true, "1 2 3 4 5 6"},
+		"not what is cut":                          {fold.TrimOld, old, fold.Ledger{Cuts: []fold.Cut{{Message: "1", Call: "1"}}}, true, "0 2 3 4 5"},
+		"not what is left out":                     {fold.TrimOld, old, fold.Ledger{Folds: []fold.Fold{{Upto: "3", Drop: []string{"1", "2"}}}}, true, "0 3 4 5"},
+		"in steps, where that pays":                {fold.TrimOld, old + " m:50", fold.Ledger{}, false, "0 1 2 3 4 5 6"},
+		"and waits until then":                     {fold.TrimOld, "a:20 b:90 c:90 d:90 e:90 f:90 g:90", fold.Ledger{}, false, ""},
+		"the newest of the same stays":             {fold.TrimSuperseded, "a:90 a:90 a:90", fold.Ledger{}, true, "0 1"},
+		"what is read again in the last round too": {fold.TrimSuperseded, "a:90 b:2 a:90", fold.Ledger{}, true, "0"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var cut []string
+			for _, c := range fold.Trim(reading(tt.history), tt.known, tt.which, fold.Terms{Cold: tt.cold}) {
+				cut = append(cut, c.Call)
+				require.Regexp(t, `^\[about \d+ tokens left out by flame: .*; flame_recall with call "\d+" shows them\]$`, c.Text)
+			}
+			assert.Equal(t, tt.cut, strings.Join(cut, " "))
+		})
+	}
+}
+
+func TestAnEndThatWasTakenBackFoldsNothing(t *testing.T) {
+	t.Parallel()
+	frames := tree("A@-250")
+	history := talk("u +A a -A a")
+	var ledger fold.Ledger
+	ledger.Folds = fold.Find(history, frames, ledger, fold.Terms{})
+	require.Len(t, ledger.Folds, 1)
+	cut := append(history[:3:3], talk("u u u u u u")[4:]...)
+	assert.Empty(t, fold.Find(cut, frames, ledger, fold.Terms{Cold: true}), "the pop was taken back, and with it what it ended")
+	assert.Empty(t, ledger.Amend(cut, unnoted).Drop)
+	assert.Equal(t, []string{"1", "2"}, ledger.Amend(history, unnoted).Drop, "and brought back")
+}
+
+func TestAFoldStaysWhateverBecomesOfItsFrame(t *testing.T) {
+	t.Parallel()
+	history := talk("u +A a -A a")
+	ledger := fold.Ledger{Folds: fold.Find(history, tree("A"), fold.Ledger{}, fold.Terms{})}
+	for name, frames := range map[string]string{"reopened": "A:in_progress", "invalidated": "A:invalidated", "deleted": "", "moved": "A<B B"} {
+		more := append(talk("u +A a -A a +A a"), talk("u")...)
+		more[7].Name = "7"
+		assert.Empty(t, fold.Find(more, tree(frames), ledger, fold.Terms{Cold: true}), name)
+		assert.Equal(t, []string{"1", "2"}, ledger.Amend(more, unnoted).Drop, name)
+	}
+}
+
+func TestANoteMovesOnWhereItsMessageIsLeftOut(t *testing.T) {
+	t.Parallel()
+	first, frames := talk("u +A a +B"), tree("A@-250 B:in_progress")
+	ledger := fold.Ledger{Folds: fold.Find(first, frames, fold.Ledger{}, fold.Terms{Cold: true})}
+	require.Equal(t, "3 ended A", outline(ledger.Amend(first, unnoted).Before))
+	all := talk("u +A a +B a -B a")
+	ledger.Folds = append(ledger.Folds, fold.Find(all, tree("A@-250 B"), ledger, fold.Terms{Cold: true})...)
+	a := ledger.Amend(all, unnoted)
+	assert.Equal(t, "1 2 3 4", strings.Join(a.Drop, " "))
+	assert.Equal(t, "5 ended A", outline(a.Before))
+}
