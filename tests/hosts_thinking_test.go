@@ -2,6 +2,8 @@ package tests
 
 import (
 	"encoding/json"
+	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -41,8 +43,12 @@ func think(turns ...model.Turn) []model.Turn {
 }
 
 // output is a call of the shell that prints a word, and much else.
-func output(word string) model.Turn {
-	return calls("bash", map[string]any{"command": "head -c 4000 /dev/zero | tr '\\0' x; echo " + word, "description": "much output"})
+func output(word string) model.Turn { return prints(4_000, word) }
+
+func long(word string) model.Turn { return prints(24_000, word) }
+
+func prints(characters int, word string) model.Turn {
+	return calls("bash", map[string]any{"command": fmt.Sprintf("head -c %d /dev/zero | tr '\\0' x; echo %s", characters, word), "description": "much output"})
 }
 
 func pop(summary string) model.Turn {
@@ -108,4 +114,34 @@ func (u *user) fits(judge *rules.Judge, after string) {
 	assert.Empty(u.t, judge.Reasons(), after)
 	assert.Zero(u.t, stats.Dropped, after)
 	assert.Positive(u.t, stats.Thinking, after)
+}
+
+func TestOpenCodeTrimsOutputsThatCanBeReadAgain(t *testing.T) {
+	t.Parallel()
+	u := newUser(t, openCode)
+	u.env = append(u.env, "FLAME_TRIM=old")
+	u.must(u.flame, "setup", openCode)
+	judge := u.bound()
+	line := regexp.MustCompile(`\[about \d+ tokens left out by flame: [^\]]*; flame_recall with call "([^"]+)" shows them\]`)
+	turns := []model.Turn{calls("flame_push", map[string]any{"goal": "a long piece"}), long("THE-FIRST"), long("THE-SECOND")}
+	for i := range 8 {
+		turns = append(turns, output(fmt.Sprint("NEXT-", i)))
+	}
+	turns = append(turns, model.Turn{From: func(r model.Request) model.Turn {
+		found := line.FindStringSubmatch(r.Everything())
+		if found == nil {
+			return model.Turn{Text: "nothing was left out"}
+		}
+		turn := calls("flame_more", map[string]any{"tool": "flame_recall", "arguments": map[string]any{"call": found[1]}})
+		turn.Thinking = "I want to see it"
+		return turn
+	}}, model.Turn{Text: "done"})
+	u.model.Play(model.Script{asked("main", "FIRST", think(turns...)...)})
+	u.converse("FIRST")
+	u.fits(judge, "outputs of an open frame were cut")
+	requests := u.model.By("main")
+	before, last := requests[len(requests)-2], requests[len(requests)-1]
+	assert.NotContains(t, before.Everything(), "THE-FIRST")
+	assert.Regexp(t, line, before.Everything())
+	assert.Contains(t, last.LastResult(), "THE-FIRST")
 }
