@@ -86,7 +86,7 @@ var seeds = map[string]string{
 	"flame_should_push":     "potentialGoal recentMessages recentFileChanges errorCount tokenCount",
 	"flame_should_pop":      "successSignals failureSignals noProgressTurns tokenCount contextLimit",
 	"flame_auto_suggest":    "enable clearPending showHistory", "flame_autonomy_stats": "reset", "flame_get_state": "",
-	"flame_frame_details": "frameID!", "flame_search": "query! status limit",
+	"flame_frame_details": "frameID!", "flame_search": "query! status limit", "flame_recall": "call!",
 }
 
 // A schema is the part of a JSON schema that the tests look at.
@@ -199,8 +199,8 @@ func TestProfilesChooseTools(t *testing.T) {
 		}
 		return names
 	}
-	assert.Len(t, names("all"), 37)
-	assert.Len(t, names(""), 37)
+	assert.Len(t, names("all"), 38)
+	assert.Len(t, names(""), 38)
 	assert.Contains(t, names("core"), "flame_push")
 	assert.NotContains(t, names("core"), "flame_get_state")
 	assert.Equal(t, []string{"flame_get_state"}, names("state"))
@@ -344,6 +344,7 @@ var sessions = map[string][]call{
 		{"s", "flame_more", `{"tool": "flame_get_sumary"}`},
 	},
 	"mistakes": {
+		{"s", "flame_recall", `{"call": "toolu_1"}`},
 		{"s", "flame_push", `{}`},
 		{"s", "flame_push", `{"goal": ""}`},
 		{"s", "flame_push", `{"goal": 7}`},
