@@ -105,6 +105,16 @@ func TestGoals(t *testing.T) {
 	assert.Contains(t, whole, fewer)
 }
 
+func TestNewerResultsReplaceOlder(t *testing.T) {
+	t.Parallel()
+	row := func(host, variant string, twice int) result {
+		return result{Host: host, Variant: variant, Twice: twice}
+	}
+	older := results{row(claudeCode, withFlame, 1), row(openCode, withFlame, 2)}
+	got := older.with(results{row(openCode, withFlame, 3), row(openCode, withoutFlame, 4)})
+	assert.Equal(t, results{row(openCode, withoutFlame, 4), row(openCode, withFlame, 3), row(claudeCode, withFlame, 1)}, got)
+}
+
 func someVariant(host, name string) bool {
 	for _, v := range variants {
 		if v.host == host && v.name == name {

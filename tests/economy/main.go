@@ -74,7 +74,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return append(known, found...).report(o, stdout)
+	return known.with(found).report(o, stdout)
 }
 
 func measureAll(ctx context.Context, o options, log io.Writer) (results, error) {

@@ -15,6 +15,30 @@ type result struct {
 	Twice    int       `json:"twice"`    // bytes that flame told again
 }
 
+// results are those of one run of the benchmark, in the order of the variants.
+type results []result
+
+func (r results) find(host, variant string) (result, bool) {
+	for _, one := range r {
+		if one.Host == host && one.Variant == variant {
+			return one, true
+		}
+	}
+	return result{}, false
+}
+
+// with adds newer results, which replace those of the same variants.
+func (r results) with(newer results) (all results) {
+	for _, v := range variants {
+		if one, ok := newer.find(v.host, v.name); ok {
+			all = append(all, one)
+		} else if one, ok := r.find(v.host, v.name); ok {
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
 // Prices in USD for a million tokens.
 const (
 	priceIn      = 3.0

@@ -6,18 +6,6 @@ import (
 	"strings"
 )
 
-// results are those of one run of the benchmark.
-type results []result
-
-func (r results) find(host, variant string) (result, bool) {
-	for _, one := range r {
-		if one.Host == host && one.Variant == variant {
-			return one, true
-		}
-	}
-	return result{}, false
-}
-
 // A column of a table shows one thing of a result, beside what its host sends without
 // flame, if that is known.
 type column struct {

@@ -25,16 +25,16 @@ type Options struct {
 
 // Stats are sums over requests.
 type Stats struct {
-	Requests int
-	Rejected int
-	Thinking int // blocks of thinking that were sent
-	Dropped  int // those of them that did not fit; a block sent five times counts five times
-	Tokens   int // of requests that were not rejected: Read, Written and Uncached
-	Read     int
-	Written  int
-	Uncached int
-	Out      int
-	Peak     int // tokens of the largest request
+	Requests int `json:"requests"`
+	Rejected int `json:"rejected"`
+	Thinking int `json:"thinking"` // blocks of thinking that were sent
+	Dropped  int `json:"dropped"`  // those of them that did not fit; a block sent five times counts five times
+	Tokens   int `json:"tokens"`   // of requests that were not rejected: Read, Written and Uncached
+	Read     int `json:"read"`
+	Written  int `json:"written"`
+	Uncached int `json:"uncached"`
+	Out      int `json:"out"`
+	Peak     int `json:"peak"` // tokens of the largest request
 }
 
 // A Judge applies rules to the requests of any number of sessions.
