@@ -32,7 +32,10 @@ func newMachine(h host, server *model.Server, files map[string]string, env []str
 		top: top, home: filepath.Join(top, "home"), project: filepath.Join(top, "project"), bin: filepath.Join(top, "bin"),
 		host: h, model: server, env: env,
 	}
-	return m, m.furnish(files)
+	if err := m.furnish(files); err != nil {
+		return nil, errors.Join(err, m.close())
+	}
+	return m, nil
 }
 
 func (m *machine) furnish(files map[string]string) error {

@@ -9,10 +9,10 @@ type result struct {
 
 	rules.Stats
 
-	Cached   float64   `json:"cached"`   // USD, as the cache served it
-	Uncached float64   `json:"uncached"` // USD, were there no cache
-	Kept     remainder `json:"kept"`     // of the work in the last request
-	Twice    int       `json:"twice"`    // bytes that flame told again
+	Cached   float64   `json:"cachedUSD"`   // as the cache served it
+	Uncached float64   `json:"uncachedUSD"` // were there no cache
+	Kept     remainder `json:"kept"`        // of the work in the last request
+	Twice    int       `json:"twice"`       // bytes that flame told again
 }
 
 // results are those of one run of the benchmark, in the order of the variants.
