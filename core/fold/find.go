@@ -13,7 +13,7 @@ import (
 // between the one that entered a frame and the one that left it, with the results of
 // their tools, and the one that entered, if its first call is the only move in it.
 //
-//   - The user's messages, summaries, messages with a tool still at work, everything
+//   - The user's words, summaries, messages with a tool still at work, everything
 //     done in an open frame, and the last round stay.
 //   - Nested frames fold with the outermost; inside an open one each folds alone.
 //   - The message that left a frame stays and says how it ended. Where there is none, a
@@ -69,7 +69,18 @@ func (f *folding) give(from, to int, owner *stay) {
 // dropped reports whether a message is in a frame that folds. The last round is never.
 func (f *folding) dropped(i int) bool {
 	head := f.heads[i]
-	return f.owners[head] != nil && !f.bound[head] && head != f.last
+	return f.owners[head] != nil && !f.bound[head] && head != f.last && !f.parts(head)
+}
+
+// parts reports whether a message has to stay because of the one before it, which stays:
+// what the host says for the user after an answer, or that and the next one to stay would
+// meet; and an answer after a message of role system, which has to have one behind it.
+func (f *folding) parts(head int) bool {
+	if head == 0 {
+		return false
+	}
+	role, before := f.history[head].Role, f.history[f.heads[head-1]].Role
+	return (role == core.RoleUser && before == core.RoleAssistant || role == core.RoleAssistant && before == core.RoleOther) && !f.dropped(head-1)
 }
 
 // result collects the outcome, as far as it pays.
@@ -117,6 +128,10 @@ func (f *folding) next(i int) int {
 func (f *folding) note(s *stay, fold *Fold) {
 	for i := s.from; i < s.to; i++ {
 		m := &f.history[i]
+		if f.owners[i] == s && f.dropped(i) && !f.gone[i] && m.Said != "" {
+			text := core.SaidInRemark(f.frames[s.frame].Frame, f.answered(s, i)) + m.Said
+			fold.Notes = append(fold.Notes, Note{f.history[f.next(i)].Name, text})
+		}
 		if f.owners[i] == s && !f.dropped(i) && !f.noted[m.Name] && f.speaks(i) && m.Role == core.RoleUser && !m.Host && !m.Summary {
 			fold.Notes = append(fold.Notes, Note{m.Name, core.SaidInRemark(f.frames[s.frame].Frame, f.answered(s, i))})
 		}

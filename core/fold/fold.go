@@ -20,7 +20,8 @@ type Message struct {
 	// results of tools that the previous message called. If the user's words
 	// stand beside them it is false, and the previous message is Open.
 	Answers bool
-	Host    bool   // the user's in name only: the host says something
+	Host    bool   // the host says it, in the user's name or as a message of role system
+	Said    string // the user's words in a message of the host's; they stay if it goes
 	Open    bool   // must stay: one of its tools has not ended
 	Moves   []Move // its successful calls of flame, in order
 	Text    string // an assistant's words; the last Quote characters suffice

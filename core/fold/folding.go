@@ -24,12 +24,13 @@ type folding struct {
 	gone    []bool                 // what the ledger leaves out
 	noted   map[string]bool        // messages before which the ledger has a note
 	terms   Terms
-	heads   []int   // the message whose fate each shares: itself, or for answers the message they answer
-	bound   []bool  // by head: must stay, whatever frame it is in
-	last    int     // head of the last round
-	start   int     // end of a compaction's summary, if any
-	kept    int     // end of what the compaction kept beside it
-	stays   []*stay // in the order of entering
+	heads   []int         // the message whose fate each shares: itself, or for answers the message they answer
+	bound   []bool        // by head: must stay, whatever frame it is in
+	last    int           // head of the last round
+	start   int           // end of a compaction's summary, if any
+	kept    int           // end of what the compaction kept beside it
+	newest  []core.Millis // see newestUpTo
+	stays   []*stay       // in the order of entering
 	latest  map[string]*stay
 	path    []*stay // the sweep's current position, outermost first
 	owners  []*stay // the fold that contains each message; nil outside any
@@ -55,6 +56,7 @@ func newFolding(history []Message, frames []Frame, known Ledger, terms Terms) *f
 			f.last = i
 		}
 	}
+	f.newest = f.newestUpTo()
 	f.remember(known)
 	return f
 }
@@ -84,7 +86,7 @@ func (f *folding) remember(known Ledger) {
 func (f *folding) mustStay(i int) bool {
 	m := &f.history[i]
 	ofOpen := func(move Move) bool { return !f.frames[move.Frame].over() }
-	words := f.heads[i] == i && m.Role != core.RoleAssistant && !(m.Host && m.Role == core.RoleUser)
+	words := f.heads[i] == i && m.Role != core.RoleAssistant && !m.Host
 	return i == 0 || m.Summary || m.Open || words || slices.ContainsFunc(m.Moves, ofOpen)
 }
 

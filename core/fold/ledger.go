@@ -131,10 +131,21 @@ func (f *Fold) notes(history []Message, at map[string]int, by []*Fold) (notes []
 			i++
 		}
 		if i < len(by) {
-			notes = append(notes, Note{history[i].Name, note.Text})
+			notes = append(notes, Note{history[beforeSystem(history, by, i)].Name, note.Text})
 		}
 	}
 	return notes
+}
+
+// beforeSystem returns where a text of the user's may stand that is to stand before
+// message i: not between one of role system and the answer behind that.
+func beforeSystem(history []Message, by []*Fold, i int) int {
+	for k := i - 1; k > 0 && (by[k] != nil || history[k].Role == core.RoleOther); k-- {
+		if by[k] == nil {
+			i = k
+		}
+	}
+	return i
 }
 
 // Unknown is the edition of an answer to a request of which nobody knows how it was

@@ -2,6 +2,7 @@ package fold
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"flame/core"
@@ -142,10 +143,20 @@ func (f *folding) firstCalls() map[string]firstCall {
 // firstSince returns the first message made at time since or later, ignoring a
 // compaction's summary, or the length of the history if there is none.
 func (f *folding) firstSince(since core.Millis) int {
+	i, _ := slices.BinarySearchFunc(f.newest, since, func(newest, since core.Millis) int { return cmp.Compare(newest, since) })
+	return f.start + i
+}
+
+// newestUpTo returns, for each message from the end of a compaction's summary on, the
+// time of the newest that speaks up to it.
+func (f *folding) newestUpTo() []core.Millis {
+	times := make([]core.Millis, 0, len(f.history)-f.start)
+	newest := core.Millis(math.MinInt64)
 	for i := f.start; i < len(f.history); i++ {
-		if f.speaks(i) && f.history[i].Time >= since {
-			return i
+		if f.speaks(i) {
+			newest = max(newest, f.history[i].Time)
 		}
+		times = append(times, newest)
 	}
-	return len(f.history)
+	return times
 }
