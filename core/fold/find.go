@@ -175,3 +175,27 @@ func lastCharacters(s string, n int) string {
 	}
 	return s[start:]
 }
+
+// pays returns those of the folds that save more than they cost.
+func (f *folding) pays(found []Fold) []Fold {
+	if f.terms.Cold {
+		return found
+	}
+	at := places(f.history)
+	savings := make([]saving, len(found))
+	for i, fold := range found {
+		savings[i] = saving{at[fold.Drop[0]], fold.Tokens}
+	}
+	stays := func(i int) bool { return !f.gone[i] }
+	return found[f.terms.Prices.best(f.history, stays, savings, max(requestsToCome, f.answers())):]
+}
+
+// answers returns how many answers of the model the history has.
+func (f *folding) answers() (n int) {
+	for i := range f.history {
+		if f.history[i].Role == core.RoleAssistant {
+			n++
+		}
+	}
+	return n
+}

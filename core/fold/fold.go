@@ -29,6 +29,13 @@ type Message struct {
 	Calls   []Call // of other tools, in order, where outputs may be cut
 }
 
+// A Call is a call of a tool in a message, with its output.
+type Call struct {
+	ID     string
+	Key    string // the same for calls that ask the same; empty for outputs that are never cut
+	Tokens int    // of the output, estimated
+}
+
 // Quote is how much of an assistant's words, in characters, is quoted before the user's
 // message that answered them.
 const Quote = 500

@@ -22,6 +22,15 @@ type Insert struct {
 	Text    string `json:"text"`
 }
 
+// A Cut puts one line in the place of a tool's output.
+type Cut struct {
+	Edition int    `json:"edition"`
+	Message string `json:"message"` // name
+	Call    string `json:"call"`    // id
+	Text    string `json:"text"`    // the line
+	Tokens  int    `json:"tokens"`  // cut, estimated
+}
+
 // Edition returns the highest edition of an entry, 0 of an empty ledger: that of a
 // request which is sent as the ledger has it.
 func (l Ledger) Edition() (newest int) {

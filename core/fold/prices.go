@@ -2,8 +2,6 @@ package fold
 
 import (
 	"cmp"
-
-	"flame/core"
 )
 
 // Prices are what a model's API asks for a token of a request, relative to one that the
@@ -48,30 +46,6 @@ func (p Prices) best(history []Message, stays func(i int) bool, savings []saving
 		}
 	}
 	return best
-}
-
-// pays returns those of the folds that save more than they cost.
-func (f *folding) pays(found []Fold) []Fold {
-	if f.terms.Cold {
-		return found
-	}
-	at := places(f.history)
-	savings := make([]saving, len(found))
-	for i, fold := range found {
-		savings[i] = saving{at[fold.Drop[0]], fold.Tokens}
-	}
-	stays := func(i int) bool { return !f.gone[i] }
-	return found[f.terms.Prices.best(f.history, stays, savings, max(requestsToCome, f.answers())):]
-}
-
-// answers returns how many answers of the model the history has.
-func (f *folding) answers() (n int) {
-	for i := range f.history {
-		if f.history[i].Role == core.RoleAssistant {
-			n++
-		}
-	}
-	return n
 }
 
 func (m *Message) tokens() int { return max(1, m.Tokens) }

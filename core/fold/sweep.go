@@ -2,7 +2,6 @@ package fold
 
 import (
 	"cmp"
-	"math"
 	"slices"
 
 	"flame/core"
@@ -138,25 +137,4 @@ func (f *folding) firstCalls() map[string]firstCall {
 		}
 	}
 	return calls
-}
-
-// firstSince returns the first message made at time since or later, ignoring a
-// compaction's summary, or the length of the history if there is none.
-func (f *folding) firstSince(since core.Millis) int {
-	i, _ := slices.BinarySearchFunc(f.newest, since, func(newest, since core.Millis) int { return cmp.Compare(newest, since) })
-	return f.start + i
-}
-
-// newestUpTo returns, for each message from the end of a compaction's summary on, the
-// time of the newest that speaks up to it.
-func (f *folding) newestUpTo() []core.Millis {
-	times := make([]core.Millis, 0, len(f.history)-f.start)
-	newest := core.Millis(math.MinInt64)
-	for i := f.start; i < len(f.history); i++ {
-		if f.speaks(i) {
-			newest = max(newest, f.history[i].Time)
-		}
-		times = append(times, newest)
-	}
-	return times
 }

@@ -26,22 +26,6 @@ const (
 	leastCut = 200
 )
 
-// A Call is a call of a tool in a message, with its output.
-type Call struct {
-	ID     string
-	Key    string // the same for calls that ask the same; empty for outputs that are never cut
-	Tokens int    // of the output, estimated
-}
-
-// A Cut puts one line in the place of a tool's output.
-type Cut struct {
-	Edition int    `json:"edition"`
-	Message string `json:"message"` // name
-	Call    string `json:"call"`    // id
-	Text    string `json:"text"`    // the line
-	Tokens  int    `json:"tokens"`  // cut, estimated
-}
-
 // Trim returns which outputs of a history are to be cut next. As that edits the past of
 // work in progress, its thinking goes with it (see Stale), and all behind the first cut
 // is written into the cache again: so it waits until that pays (see Prices). The last
