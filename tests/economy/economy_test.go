@@ -98,11 +98,12 @@ func TestGoals(t *testing.T) {
 		{Host: openCode, Variant: withFlame, Stats: rules.Stats{Tokens: 1, Rejected: 1}, Cached: 1},
 	}
 	const fewer, refused = "opencode, flame: times fewer tokens", "opencode, flame: requests rejected"
-	short, whole := r.judge(t.Output(), false), r.judge(t.Output(), true)
+	short, whole := r.judge(t.Output(), shortWork), r.judge(t.Output(), work.Pieces)
 	assert.Contains(t, short, refused)
 	assert.Contains(t, whole, refused)
 	assert.NotContains(t, short, fewer, "short work saves less")
 	assert.Contains(t, whole, fewer)
+	assert.Empty(t, r.judge(t.Output(), shortWork-1), "too little to tell")
 }
 
 func TestNewerResultsReplaceOlder(t *testing.T) {

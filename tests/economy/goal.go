@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"math"
+
+	"flame/tests/economy/work"
 )
 
 // A bound is where a figure may be.
@@ -34,10 +36,13 @@ type goal struct {
 	// figure is what the goal is about, of the variant and of the same work without flame.
 	figure func(with, without result) float64
 	whole  bound // for the whole work
-	// short is for the first pieces of it, where less can be saved: -check fails outside of
-	// it. Without one the goal is not met yet, and only told.
+	// short is for the first shortWork pieces of it or more, where less can be saved: -check
+	// fails outside of it. Without one the goal is not met yet, and only told.
 	short *bound
 }
+
+// shortWork is how many pieces show what flame saves.
+const shortWork = 6
 
 func floor(f float64) *bound   { b := atLeast(f); return &b }
 func ceiling(f float64) *bound { b := atMost(f); return &b }
@@ -89,9 +94,9 @@ func kept(with, _ result) float64 {
 
 func ratio(a, b int) float64 { return float64(a) / float64(max(b, 1)) }
 
-// judge tells of each goal whether it is met, by the whole work or the beginning of it,
-// and returns those that are not.
-func (r results) judge(w io.Writer, whole bool) (broken []string) {
+// judge tells of each goal whether so many pieces of work met it, and returns those that
+// they did not.
+func (r results) judge(w io.Writer, pieces int) (broken []string) {
 	for _, g := range goals {
 		with, ok := r.find(g.host, g.variant)
 		without, based := r.find(g.host, withoutFlame)
@@ -99,12 +104,12 @@ func (r results) judge(w io.Writer, whole bool) (broken []string) {
 			continue
 		}
 		figure, wanted, verdict := g.figure(with, without), &g.whole, "met"
-		if !whole {
+		if pieces < work.Pieces {
 			wanted = g.short
 		}
 		switch {
-		case wanted == nil:
-			continue // says nothing about work that is short
+		case wanted == nil || pieces < shortWork:
+			continue // it says nothing about so little work
 		case !wanted.holds(figure):
 			verdict = "MISSED"
 			broken = append(broken, g.host+", "+g.variant+": "+g.what)

@@ -136,7 +136,7 @@ func (r results) report(o options, stdout io.Writer) error {
 		return encoder.Encode(r)
 	}
 	r.write(stdout)
-	broken := r.judge(stdout, o.pieces >= work.Pieces)
+	broken := r.judge(stdout, o.pieces)
 	if o.write {
 		if err := r.writeInto("docs/economy.md"); err != nil {
 			return err
