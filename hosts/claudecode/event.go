@@ -30,6 +30,7 @@ type event struct {
 	Background  []struct {
 		ID string `json:"id"`
 	} `json:"background_tasks"` // still running
+	Source  string `json:"source"`  // of a start: startup, resume, clear or compact
 	Trigger string `json:"trigger"` // of a compaction: manual or auto
 	Summary string `json:"compact_summary"`
 

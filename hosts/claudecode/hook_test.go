@@ -345,7 +345,7 @@ func TestAnEndedSessionsWorkIsOffered(t *testing.T) {
 	assert.Equal(t, "blocked main work: (its session ended before the work was done)\n", s.tree())
 	offered := s.send("SessionStart", map[string]any{"session_id": "other", "source": "startup"})
 	assert.Contains(t, offered, "main work")
-	assert.Contains(t, s.send("SessionStart", map[string]any{"source": "resume"}), "current-frame")
+	assert.Contains(t, s.send("SessionStart", map[string]any{"source": "compact"}), "current-frame")
 }
 
 func TestWorkOfAKilledSessionIsOfferedAfterAWhile(t *testing.T) {
@@ -378,7 +378,7 @@ func TestEveryEndOfASessionEndsItsRoot(t *testing.T) {
 			assert.Empty(t, s.send("SessionStart", next), "nothing is unfinished")
 			s.send("UserPromptSubmit", next)
 			assert.Equal(t, "in_progress other work\ncompleted main work: all green\n", s.tree(), "another session, another root")
-			assert.Contains(t, s.send("SessionStart", map[string]any{"source": "resume"}), "main work")
+			assert.Empty(t, s.send("SessionStart", map[string]any{"source": "resume"}), "its history has it all")
 			s.prompt("and the rest")
 			assert.Equal(t, "in_progress other work\nin_progress main work: all green\n", s.tree())
 			s.send("StopFailure", map[string]any{"error": "overloaded"})

@@ -17,25 +17,48 @@ type Briefing struct {
 	Full bool // the whole context, not only what changed
 }
 
-// Begin records that a session starts, or resumes after a pause or a compaction, and
-// returns what its agent should know: the context of its frame, or for a session that
-// has none yet, the unfinished frames of sessions that have ended. If there is nothing
-// to say, it writes nothing.
-func Begin(ctx context.Context, p *project.Project, by project.Caller, maxChars int) (b Briefing, err error) {
+// Begin records that a session starts, or goes on after a compaction, and returns what
+// its agent should know: the context of its frame, or for a session that has none yet,
+// the unfinished frames of sessions that have ended. If there is nothing to say, it
+// writes nothing.
+func Begin(ctx context.Context, p *project.Project, by project.Caller, maxChars int) (Briefing, error) {
+	return onStart(ctx, p, by, maxChars, Whole)
+}
+
+// Resume is Begin for a session that goes on with its history: that still holds what its
+// agent was told and did, so of its frame only what changed since is told.
+func Resume(ctx context.Context, p *project.Project, by project.Caller, maxChars int) (Briefing, error) {
+	return onStart(ctx, p, by, maxChars, func(s *project.Step, maxChars int) (Briefing, error) {
+		if _, ok, err := place(s); err != nil {
+			return Briefing{}, err
+		} else if !ok {
+			return Whole(s, maxChars)
+		}
+		mine, err := s.PresenceOf(s.Session.ID)
+		if err != nil {
+			return Briefing{}, err
+		}
+		return Changes(s, "", maxChars, mine.Seen)
+	})
+}
+
+func onStart(
+	ctx context.Context, p *project.Project, by project.Caller, maxChars int, brief func(*project.Step, int) (Briefing, error),
+) (b Briefing, err error) {
 	err = p.Consider(ctx, by, func(s *project.Step) (func(*project.Step) error, error) {
 		b = Briefing{}
 		if tells, err := hasNews(s); !tells || err != nil {
 			return nil, err
 		}
 		return func(s *project.Step) (err error) {
-			b, err = begin(s, maxChars)
+			b, err = begin(s, maxChars, brief)
 			return err
 		}, nil
 	})
 	return b, err
 }
 
-func begin(s *project.Step, maxChars int) (b Briefing, err error) {
+func begin(s *project.Step, maxChars int, brief func(*project.Step, int) (Briefing, error)) (b Briefing, err error) {
 	// The context that came with an agent's task holds until its first prompt is seen.
 	mine, err := s.PresenceOf(s.Session.ID)
 	if mine.Given || err != nil {
@@ -45,7 +68,7 @@ func begin(s *project.Step, maxChars int) (b Briefing, err error) {
 		mine.Owed = true
 		return b, s.SavePresence(s.Session.ID, mine)
 	}
-	if b, err = WithNotices(s, maxChars, func(left int) (Briefing, error) { return Whole(s, left) }); err != nil || b.Text == "" {
+	if b, err = WithNotices(s, maxChars, func(left int) (Briefing, error) { return brief(s, left) }); err != nil || b.Text == "" {
 		return b, err
 	}
 	return b, SaveTold(s, b)

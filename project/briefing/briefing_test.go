@@ -249,3 +249,26 @@ func TestNewsOfAFrameWithoutSummaryHasAComposedOne(t *testing.T) {
 	require.NoError(t, err)
 	assert.Contains(t, f.Prompt(by, "2", "and?"), `<summary composed="true">- INNER: INNER_SUMMARY</summary>`)
 }
+
+func TestASessionThatGoesOnIsToldWhatChanged(t *testing.T) {
+	t.Parallel()
+	f := projecttest.New(t)
+	s := projecttest.Host("s")
+	resumed := func(by project.Caller) string {
+		b, err := briefing.Resume(f.Ctx, f.Project, by, 9_500)
+		require.NoError(t, err)
+		return b.Text
+	}
+	assert.Empty(t, resumed(s), "nobody knows of it, and nothing is left over")
+	f.Prompt(s, "p", "work")
+	frame := f.Push(s, "piece")
+	assert.Empty(t, resumed(s), "its own calls are in its history")
+	f.Decide(projecttest.Shell, frame.ID, "someone else decides")
+	told := resumed(s)
+	assert.Contains(t, told, "<flame-changes")
+	assert.Contains(t, told, "someone else decides")
+	assert.NotContains(t, told, "<flame-context")
+	assert.Empty(t, resumed(s), "once")
+	f.End(s)
+	assert.Contains(t, resumed(projecttest.Host("new")), "piece", "one without a frame is offered what is unfinished")
+}
