@@ -14,6 +14,7 @@ const (
 	FrameCompleted      = "FrameCompleted"
 	FrameReopened       = "FrameReopened"
 	FrameInvalidated    = "FrameInvalidated"
+	FrameFolded         = "FrameFolded" // requests to the model leave out from now on what was done in it
 	ContextInjected     = "ContextInjected"
 	SuggestionMade      = "SuggestionMade"
 	SuggestionActed     = "SuggestionActed"
@@ -77,7 +78,7 @@ type Event struct {
 
 // EventKinds lists all kinds of events, in the order of the lists above.
 var EventKinds = []string{
-	FrameCreated, FramePlanned, FrameActivated, FrameUpdated, FrameCompleted, FrameReopened, FrameInvalidated,
+	FrameCreated, FramePlanned, FrameActivated, FrameUpdated, FrameCompleted, FrameReopened, FrameInvalidated, FrameFolded,
 	ContextInjected, SuggestionMade, SuggestionActed, CompactionRequested, SummaryStored,
 	SubagentDetected, SubagentSpawned, SubagentActive, SubagentProgress, SubagentRetry, SubagentStop,
 	SubagentCompleted, SubagentError, SubagentTimeout, SubagentCancelled, SubagentOrphaned, TranscriptEvent,

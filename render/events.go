@@ -25,6 +25,7 @@ var eventTexts = map[string]happening{
 	core.FrameCompleted:      {"ended", []string{"status"}},
 	core.FrameReopened:       {"opened again", nil},
 	core.FrameInvalidated:    {"invalidated", []string{"reason"}},
+	core.FrameFolded:         {"left out of requests from now on", []string{"messages", "tokens"}},
 	core.ContextInjected:     {"its agent was told", []string{"kind"}},
 	core.SuggestionMade:      {"suggested", []string{"type", "text"}},
 	core.SuggestionActed:     {"a suggestion was followed", []string{"type", "text"}},
@@ -59,6 +60,9 @@ var eventTexts = map[string]happening{
 	core.FileConflictDetected:  {"agents changed the same file", []string{"path"}},
 }
 
+// eventUnits follow the values of fields that are numbers.
+var eventUnits = map[string]string{"messages": " messages", "tokens": " tokens, estimated"}
+
 // Event returns an event in one line of a terminal of that width (0: unknown): its
 // number, time and frame, what happened, and what the frame is for.
 func Event(e core.Event, goal string, width int) string {
@@ -92,7 +96,7 @@ func eventWords(e core.Event) string {
 	var details []string
 	for _, field := range known.fields {
 		if text := eventValue(data[field]); text != "" {
-			details = append(details, core.OneLine(text, 80))
+			details = append(details, core.OneLine(text+eventUnits[field], 80))
 		}
 	}
 	if len(details) == 0 {

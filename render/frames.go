@@ -122,6 +122,10 @@ func Details(d view.Details) string {
 	b.WriteString(Bullets("Planned children:", f.PlannedChildren) + Bullets("Artifacts:", f.Artifacts) + Bullets("Decisions:", f.Decisions))
 	b.WriteString(Field("Summary", f.Summary) + composed(d.Composed) + Field("Results", f.Results) + Field("Log", f.LogPath))
 	b.WriteString(usageLine("Used in it, without its children", f.Usage))
+	if d.Folded != nil {
+		fmt.Fprintf(&b, "Folded: %s, about %s, left out of %s\n", Count(d.Folded.Messages, "message"),
+			Count(d.Folded.Tokens, "token"), Count(d.Folded.Requests, "request"))
+	}
 	return b.String()
 }
 

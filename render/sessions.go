@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"flame/core"
+	"flame/core/fold"
 	"flame/project/view"
 )
 
@@ -20,7 +21,7 @@ func Sessions(listed []view.ListedSession, more int, now core.Millis, width int)
 			goal = "(no frame yet)"
 		}
 		fmt.Fprintf(&b, "%s  %s  %s, heard of %s\n", core.OneLine(s.ID, 0), core.OneLine(s.Host, 30), s.State, Ago(now, s.LastActivityAt))
-		usage := ShortUsage(s.Usage)
+		usage := ShortUsage(s.Usage) + lessSent(s.Requests)
 		room := 100
 		if width > 0 {
 			room = max(20, width-len("  …")-len(usage))
@@ -31,4 +32,13 @@ func Sessions(listed []view.ListedSession, more int, now core.Millis, width int)
 		fmt.Fprintf(&b, "and %d more; --limit 0 lists all\n", more)
 	}
 	return b.String()
+}
+
+// lessSent says how much folding spared a session's requests; it is empty if that is
+// nothing, or not known.
+func lessSent(m *fold.Meter) string {
+	if m == nil || m.LeftOut <= 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (%s, about %.1fx less by folding)", Count(m.Requests, "request"), m.Less())
 }

@@ -5,7 +5,9 @@ import (
 	"strings"
 
 	"flame/agents"
+	"flame/config/env"
 	"flame/core"
+	"flame/core/fold"
 )
 
 // Stats counts frames, sessions and agents, and says what they consumed.
@@ -19,7 +21,23 @@ func Stats(s agents.Stats) string {
 	if s.Agents.Count > 0 {
 		b.WriteString("; " + Usage(s.Agents.Usage))
 	}
-	return b.String() + "\nusage in all: " + Usage(s.Usage)
+	b.WriteString("\nusage in all: " + Usage(s.Usage))
+	for _, r := range s.Requests {
+		b.WriteString("\nrequests of " + core.OneLine(r.Host, 30) + ": " + Requests(r.Meter))
+	}
+	if !s.Folds {
+		b.WriteString("\nfolding is off (" + env.Fold + "): requests are sent whole")
+	}
+	return b.String()
+}
+
+// Requests counts requests to models, and says what they went without.
+func Requests(m fold.Meter) string {
+	text := fmt.Sprintf("%d, about %s sent", m.Requests, Count(m.Sent, "token"))
+	if m.LeftOut <= 0 {
+		return text
+	}
+	return text + fmt.Sprintf(", about %d left out: %.1fx less", m.LeftOut, m.Less())
 }
 
 // Subagents says what became of the subagents that hosts started.

@@ -134,6 +134,7 @@ var counted = map[string]func(m *Metrics, e core.Event, d told){
 	core.ContextInjected: func(m *Metrics, _ core.Event, d told) {
 		m.add(d.Tokens, "flame_context_tokens_injected_total", "kind", d.Kind)
 	},
+	core.FrameFolded:   func(m *Metrics, e core.Event, _ told) { m.add(1, "flame_frames_folded_total", "host", e.Host) },
 	core.SummaryStored: func(m *Metrics, _ core.Event, _ told) { m.add(1, "flame_compactions_total") },
 }
 
@@ -201,6 +202,12 @@ func (m *Metrics) look(ctx context.Context) error {
 	}
 	set(int(all.Usage.ToolCalls), "flame_tool_calls_total")
 	m.set.GetOrCreateFloatCounter("flame_cost_usd_total").Set(all.Usage.CostUSD)
+	for _, r := range all.Requests {
+		host := m.bounded("host", r.Host)
+		set(r.Requests, "flame_requests_total", "host", host)
+		set(int(r.Sent), "flame_request_tokens_total", "host", host, "kind", "sent")
+		set(int(r.LeftOut), "flame_request_tokens_total", "host", host, "kind", "left_out")
+	}
 	runs, err := m.agents.Running(ctx)
 	if err != nil {
 		return err

@@ -14,6 +14,7 @@ import (
 	"github.com/samber/lo"
 
 	"flame/core"
+	"flame/core/fold"
 	"flame/project/view"
 	"flame/render"
 )
@@ -61,7 +62,13 @@ func (p *Printer) Frames(list []core.Frame, text string) error {
 
 // Details prints a frame and what is known of it with --json, else the text.
 func (p *Printer) Details(d view.Details, text string) error {
-	return p.Print(view.Found{Frame: whole(d.Frame), Composed: d.Composed}, text)
+	return p.Print(detailed{view.Found{Frame: whole(d.Frame), Composed: d.Composed}, d.Folded}, text)
+}
+
+// A detailed is what is printed of a frame.
+type detailed struct {
+	view.Found
+	Folded *fold.Spared `json:"folded,omitempty"`
 }
 
 // Found prints what a search found with --json, else the text.

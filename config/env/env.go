@@ -26,6 +26,7 @@ const (
 	AgentBudgetTokens    = "FLAME_AGENT_BUDGET_TOKENS"
 	AgentBudgetUSD       = "FLAME_AGENT_BUDGET_USD"
 	AgentOnSessionEnd    = "FLAME_AGENT_ON_SESSION_END"
+	Fold                 = "FLAME_FOLD"
 	AutonomyLevel        = "FLAME_AUTONOMY_LEVEL"
 	PushThreshold        = "FLAME_PUSH_THRESHOLD"
 	PopThreshold         = "FLAME_POP_THRESHOLD"

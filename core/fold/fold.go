@@ -84,4 +84,7 @@ type Fold struct {
 	Drop    []string    `json:"drop"`    // names of the messages left out, in order
 	Notes   []Note      `json:"notes,omitempty"`
 	Tokens  int         `json:"tokens"` // left out, estimated
+
+	Since    int `json:"since,omitempty"`    // number of the first request that went without it; 0 while none does
+	Requests int `json:"requests,omitempty"` // that went without it before, if it did not hold for a while
 }

@@ -132,7 +132,7 @@ func forget(s *project.Step, session core.Session) error {
 		project.Forget(s.Tx, session.ID),
 	)
 	if err != nil || !session.HasFrame() {
-		return errors.Join(err, usage.Forget(s.Tx, session.ID), conversation.Forget(s.Tx, session.ID))
+		return errors.Join(err, usage.Forget(s.Tx, session.ID), conversation.Forget(s.Tx, session))
 	}
 	session.Tracked = false
 	return s.Tx.SaveSession(session)

@@ -16,9 +16,10 @@ import (
 // whose requests were all sent as they are.
 type Conversation struct {
 	record
-	answers fold.Answers
+	answers answered
 	changed bool
-	told    bool // an answer was noted
+	told    bool        // an answer was noted, or a request counted
+	begun   []fold.Fold // that were added
 }
 
 // A record is what changes when something new is left out or put in.
@@ -27,11 +28,20 @@ type record struct {
 	Summary string `json:"summary,omitempty"` // name of the compaction after which the context was last inserted
 	Newest  int    `json:"edition,omitempty"` // highest edition that the ledger has had
 	fold.Ledger
+	Past map[string]fold.Spared `json:"past,omitempty"` // by frame, what folds spared that are not in the ledger any more
+}
+
+// An answered is what changes with each request.
+type answered struct {
+	fold.Answers
+	fold.Meter
+	Open bool `json:"open,omitempty"` // the newest request that was counted has no answer yet
 }
 
 const (
-	recordLedger  project.Kind[record]       = "inserted" // by session
-	recordAnswers project.Kind[fold.Answers] = "answered" // likewise; changes with each request
+	recordLedger  project.Kind[record]     = "inserted" // by session
+	recordAnswers project.Kind[answered]   = "answered" // likewise; changes with each request
+	recordPast    project.Kind[fold.Meter] = "requests" // by host, those of sessions that were forgotten
 )
 
 // Load returns the conversation of the step's session. One that was branched off another
@@ -47,6 +57,8 @@ func Load(s *project.Step, history []fold.Message) (Conversation, error) {
 	}
 	branch, known, err := load(s.Tx, origin)
 	if standing := branch.Standing(history); known && len(standing.Folds)+len(standing.Inserts) > 0 {
+		branch.answers.Meter, branch.answers.Open, branch.Past = fold.Meter{}, false, nil
+		branch.Reset()
 		return branch, err
 	}
 	return c, err
@@ -88,11 +100,6 @@ func (c *Conversation) Save(tx project.Tx, session string) (err error) {
 	return err
 }
 
-// Forget deletes what is kept of a session's conversation.
-func Forget(tx project.Tx, session string) error {
-	return errors.Join(recordLedger.Delete(tx, session), recordAnswers.Delete(tx, session))
-}
-
 // Note fixes under which edition each new answer in a history was made. editions has
 // those that the host knows, by the times of the answers.
 func (c *Conversation) Note(history []fold.Message, editions map[core.Millis]int) {
@@ -104,9 +111,21 @@ func (c *Conversation) Note(history []fold.Message, editions map[core.Millis]int
 		if !known && c.Newest > 0 {
 			edition = fold.Unknown
 		}
-		c.answers.Note(m.Time, edition)
-		c.told = true
+		c.note(m.Time, edition)
 	}
+}
+
+// note fixes under which edition an answer was made. If it is the answer to the newest
+// request, that tells how this was sent.
+func (c *Conversation) note(time core.Millis, edition int) {
+	if time <= c.answers.Seen {
+		return
+	}
+	if c.answers.Open && c.answers.TakeBack(&c.Ledger, edition) {
+		c.changed = true
+	}
+	c.answers.Note(time, edition)
+	c.answers.Open, c.told = false, true
 }
 
 // NoteAnswers fixes under which editions answers were made that no request has shown
@@ -117,8 +136,7 @@ func NoteAnswers(tx project.Tx, session string, editions map[core.Millis]int) er
 		return err
 	}
 	for _, time := range slices.Sorted(maps.Keys(editions)) {
-		c.told = c.told || time > c.answers.Seen
-		c.answers.Note(time, editions[time])
+		c.note(time, editions[time])
 	}
 	return c.Save(tx, session)
 }
@@ -127,7 +145,7 @@ func NoteAnswers(tx project.Tx, session string, editions map[core.Millis]int) er
 // summary, if any. What stood before a compaction is forgotten.
 func (c *Conversation) Decide(history []fold.Message, prompt, summary string) {
 	if summary != c.Summary {
-		c.Ledger = c.Standing(history)
+		c.retire(history)
 	}
 	c.Prompt, c.Summary, c.changed = prompt, summary, true
 }
@@ -175,7 +193,7 @@ func (c *Conversation) Fold(found []fold.Fold) {
 	edition := c.next()
 	for _, f := range found {
 		f.Edition = edition
-		c.Folds = append(c.Folds, f)
+		c.Folds, c.begun = append(c.Folds, f), append(c.begun, f)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"flame/core"
 	"flame/core/op"
 	"flame/project"
+	"flame/project/conversation"
 	"flame/project/view"
 )
 
@@ -23,6 +24,9 @@ type State struct {
 	ActiveFrameID string                `json:"activeFrameID,omitempty"`
 	RootFrameIDs  []string              `json:"rootFrameIDs"`
 	UpdatedAt     core.Millis           `json:"updatedAt"`
+
+	// Requests are those to models, by host, and what they went without; not in exports.
+	Requests []conversation.HostMeter `json:"requests,omitempty"`
 }
 
 // A StateFrame is a frame under the seeds' names; fields that the seeds lack are added
@@ -182,7 +186,12 @@ func Snapshot(ctx context.Context, p *project.Project, by project.Caller) (state
 				state.RootFrameIDs = append(state.RootFrameIDs, f.ID)
 			}
 		}
-		return nil
+		sessions, err := s.Tx.FindSessions(project.SessionQuery{})
+		if err != nil {
+			return err
+		}
+		state.Requests, err = conversation.ByHost(s.Tx, sessions)
+		return err
 	})
 	return state, err
 }

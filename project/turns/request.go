@@ -85,6 +85,11 @@ func Amend(ctx context.Context, p *project.Project, by project.Caller, r Request
 				}
 			}
 			a = c.Amend(r.History, s.Project.Fold)
+			if !s.Fresh && len(r.History) > 0 {
+				if err := c.Count(s, r.History, a); err != nil {
+					return err
+				}
+			}
 			return c.Save(s.Tx, s.Session.ID)
 		}, nil
 	})

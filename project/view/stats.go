@@ -4,7 +4,9 @@ import (
 	"context"
 
 	"flame/core"
+	"flame/core/fold"
 	"flame/project"
+	"flame/project/conversation"
 )
 
 // Stats are the numbers of a project.
@@ -14,6 +16,9 @@ type Stats struct {
 	Sessions map[string]int      `json:"sessions"` // of people in hosts, by state; neither subagents nor the shell
 	Usage    core.Usage          `json:"usage"`
 	Revision int64               `json:"revision"`
+
+	Requests []conversation.HostMeter `json:"requests"` // to models, of hosts whose requests flame sees
+	Folds    bool                     `json:"folds"`    // they leave finished frames out
 }
 
 // StatsOf returns the numbers of the project.
@@ -36,6 +41,10 @@ func StatsOf(ctx context.Context, p *project.Project) (stats Stats, err error) {
 				stats.Sessions[string(session.State)]++
 			}
 		}
+		stats.Folds = p.Fold
+		if stats.Requests, err = conversation.ByHost(tx, sessions); err != nil {
+			return err
+		}
 		stats.Usage, err = tx.TotalUsage()
 		return err
 	})
@@ -45,8 +54,9 @@ func StatsOf(ctx context.Context, p *project.Project) (stats Stats, err error) {
 // A ListedSession is a session of a person in a host, with what it is about.
 type ListedSession struct {
 	core.Session
-	Goal  string     `json:"goal,omitempty"` // of its root
-	Usage core.Usage `json:"usage"`          // of its root and all below that: subagents and agents too
+	Goal     string      `json:"goal,omitempty"`     // of its root
+	Usage    core.Usage  `json:"usage"`              // of its root and all below that: subagents and agents too
+	Requests *fold.Meter `json:"requests,omitempty"` // its own ones to its model; nil if flame does not see them
 }
 
 // SessionArgs say which sessions to list.
@@ -88,6 +98,13 @@ func isPersons(s core.Session) bool { return s.Parent == "" && s.Host != project
 
 func listedSession(tx project.Tx, session core.Session) (ListedSession, error) {
 	listed := ListedSession{Session: session}
+	requests, err := conversation.Requests(tx, session.ID)
+	if err != nil {
+		return listed, err
+	}
+	if requests.Requests > 0 {
+		listed.Requests = &requests
+	}
 	if !session.HasFrame() {
 		return listed, nil
 	}

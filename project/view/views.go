@@ -4,7 +4,9 @@ import (
 	"context"
 
 	"flame/core"
+	"flame/core/fold"
 	"flame/project"
+	"flame/project/conversation"
 )
 
 // Details is one frame with its surroundings.
@@ -12,10 +14,11 @@ type Details struct {
 	Frame     core.Frame
 	Ancestors []core.Frame // parent first
 	Children  map[core.Status]int
-	Current   bool   // the caller works in it
-	Agent     string // type of the agent or subagent that it was made for; empty for other frames
-	AgentID   string // of that agent, if flame started it
-	Composed  string // summary of what was done below it, if it ended without one
+	Current   bool         // the caller works in it
+	Agent     string       // type of the agent or subagent that it was made for; empty for other frames
+	AgentID   string       // of that agent, if flame started it
+	Composed  string       // summary of what was done below it, if it ended without one
+	Folded    *fold.Spared // what the requests of its session went without; nil unless it was folded
 }
 
 // DetailsOf returns the caller's frame, or the one ref names.
@@ -45,6 +48,13 @@ func DetailsOf(ctx context.Context, p *project.Project, by project.Caller, ref s
 			return err
 		}
 		d.Composed = outcomes.Compose(&d.Frame, map[string]bool{})
+		spared, err := conversation.Spared(s.Tx, d.Frame.Session, d.Frame.ID)
+		if err != nil {
+			return err
+		}
+		if spared.Messages > 0 {
+			d.Folded = &spared
+		}
 		open, err := s.NearestOpen(s.Session.Current)
 		d.Current = open != "" && open == d.Frame.ID
 		return err

@@ -1,0 +1,165 @@
+package tests
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// A conversation is one of OpenCode's, as flame.js tells of it, with what its requests
+// come to by their answers.
+type conversation struct {
+	*day
+	session string
+	history []map[string]any
+	clock   int64
+	edition int // of the newest request
+
+	requests, sent, leftOut int
+}
+
+func (c *conversation) say(role string, tokens int, moves ...map[string]any) {
+	c.clock++
+	message := map[string]any{"name": fmt.Sprint(role[:1], c.clock), "role": role, "time": c.clock, "tokens": tokens, "moves": moves}
+	if role == "assistant" {
+		message["edition"] = c.edition
+	}
+	c.history = append(c.history, message)
+}
+
+// request sends the history as flame has it sent.
+func (c *conversation) request() {
+	c.t.Helper()
+	raw, err := json.Marshal(map[string]any{"event": "messages.transform", "session": c.session, "messages": c.history})
+	require.NoError(c.t, err)
+	var answer struct {
+		Edition       int
+		Drop          []string
+		Before, After []struct{ Text string }
+	}
+	if said := c.flame(string(raw), "hook", openCode); said != "" {
+		require.NoError(c.t, json.Unmarshal([]byte(said), &answer))
+	}
+	c.edition = answer.Edition
+	c.requests++
+	for _, message := range c.history {
+		if slices.Contains(answer.Drop, message["name"].(string)) {
+			c.leftOut += message["tokens"].(int)
+		} else {
+			c.sent += message["tokens"].(int)
+		}
+	}
+	for _, text := range slices.Concat(answer.Before, answer.After) {
+		c.sent += (utf8.RuneCountInString(text.Text) + 3) / 4
+	}
+}
+
+// piece is a piece of work in a frame, which its id is returned of.
+func (c *conversation) piece(goal string) string {
+	c.t.Helper()
+	var frame struct{ ID string }
+	c.read(&frame, "push", goal, "--session", c.session)
+	c.say("assistant", 100, map[string]any{"kind": "enter", "frame": frame.ID, "first": true})
+	c.request()
+	c.say("assistant", 5_000)
+	c.request()
+	c.flame("", "done", "Done", "--session", c.session)
+	c.say("assistant", 50, map[string]any{"kind": "leave", "frame": frame.ID, "first": true})
+	c.request()
+	return frame.ID
+}
+
+func TestWhatFoldingSavedIsTheSameWhereverItIsTold(t *testing.T) {
+	t.Parallel()
+	d := newDay(t)
+	d.claude()
+	c := &conversation{day: d, session: "ses_1", clock: time.Now().UnixMilli()}
+	d.hook(openCode, map[string]any{"event": "chat.message", "session": "ses_1", "message": "msg_1", "text": "Write the docs"})
+	c.say("user", 10)
+	c.request()
+	assert.NotContains(t, d.flame("", "stats"), "left out", "nothing yet")
+	first := c.piece("First")
+	second := c.piece("Second")
+	c.say("assistant", 20)
+	c.request()
+	require.Equal(t, 8, c.requests)
+	require.Equal(t, 5*5_100+2*5_100, c.leftOut)
+	less := float64(c.sent+c.leftOut) / float64(c.sent)
+	said := fmt.Sprintf("%d, about %d tokens sent, about %d left out: %.1fx less\n", c.requests, c.sent, c.leftOut, less)
+
+	type meter struct {
+		Host                 string
+		Count, Sent, LeftOut int
+		TimesLess            float64
+	}
+	want := []meter{{"opencode", c.requests, c.sent, c.leftOut, less}}
+	var stats struct {
+		Requests []meter
+		Folds    bool
+	}
+	d.read(&stats, "stats")
+	assert.Equal(t, want, stats.Requests, "of Claude Code flame sees none, and claims nothing")
+	assert.True(t, stats.Folds)
+	assert.Contains(t, d.flame("", "stats"), "requests of opencode: "+said)
+	var state struct{ Requests []meter }
+	require.NoError(t, json.Unmarshal([]byte(d.flame("", "call", "flame_get_state")), &state))
+	assert.Equal(t, want, state.Requests)
+
+	var sessions []struct {
+		ID       string
+		Requests *meter
+	}
+	d.read(&sessions, "sessions")
+	require.Len(t, sessions, 2)
+	assert.Equal(t, &meter{Count: c.requests, Sent: c.sent, LeftOut: c.leftOut}, sessions[0].Requests)
+	assert.Nil(t, sessions[1].Requests)
+	assert.Contains(t, d.flame("", "sessions"), fmt.Sprintf("8 requests, about %.1fx less by folding", less))
+
+	leftOut := 0
+	for frame, requests := range map[string]int{first: 5, second: 2} {
+		var shown struct {
+			Folded struct{ Messages, Tokens, Requests, LeftOut int }
+		}
+		d.read(&shown, "show", frame)
+		assert.Equal(t, 2, shown.Folded.Messages)
+		assert.Equal(t, 5_100, shown.Folded.Tokens)
+		assert.Equal(t, requests, shown.Folded.Requests)
+		leftOut += shown.Folded.LeftOut
+		folded := fmt.Sprintf("Folded: 2 messages, about 5100 tokens, left out of %d requests", requests)
+		assert.Contains(t, d.flame("", "show", frame), folded)
+		assert.Contains(t, d.flame("", "call", "flame_frame_details", `{"frameID": "`+frame+`"}`), folded)
+	}
+	assert.Equal(t, c.leftOut, leftOut)
+
+	var event struct {
+		Session, Frame, Host string
+		Data                 struct{ Messages, Tokens, Request int }
+	}
+	require.NoError(t, json.Unmarshal([]byte(d.flame("", "events", "--kind", "FrameFolded", "--frame", first, "--json")), &event))
+	assert.Equal(t, []any{"ses_1", first, "opencode", 2, 5_100, 4},
+		[]any{event.Session, event.Frame, event.Host, event.Data.Messages, event.Data.Tokens, event.Data.Request})
+	assert.Contains(t, d.flame("", "events", "--kind", "FrameFolded", "--frame", second),
+		second+`: left out of requests from now on (2 messages: 5100 tokens, estimated) "Second"`)
+
+	metrics := d.metrics()
+	assert.Contains(t, metrics, fmt.Sprintf(`flame_requests_total{host="opencode"} %d`, c.requests))
+	assert.Contains(t, metrics, fmt.Sprintf(`flame_request_tokens_total{host="opencode",kind="sent"} %d`, c.sent))
+	assert.Contains(t, metrics, fmt.Sprintf(`flame_request_tokens_total{host="opencode",kind="left_out"} %d`, c.leftOut))
+	assert.Contains(t, metrics, `flame_frames_folded_total{host="opencode"} 2`)
+
+	d.env = append(d.env, "FLAME_FOLD=off")
+	c.say("assistant", 20)
+	c.request()
+	assert.Equal(t, 5*5_100+2*5_100, c.leftOut, "sent whole")
+	d.read(&stats, "stats")
+	assert.False(t, stats.Folds)
+	assert.Equal(t, []int{c.requests, c.sent, c.leftOut}, []int{stats.Requests[0].Count, stats.Requests[0].Sent, stats.Requests[0].LeftOut})
+	assert.Contains(t, d.flame("", "stats"), "folding is off (FLAME_FOLD): requests are sent whole\n")
+	assert.Contains(t, d.flame("", "show", second), "left out of 2 requests", "no more than before")
+}
