@@ -44,7 +44,19 @@ func (m *Meter) Count(history []Message, a Amendment) {
 	for _, insert := range a.After {
 		m.Sent += sizeOf(insert.Text)
 	}
+	for i := range a.Cuts {
+		m.leaveOut(a.Cuts[i].saved())
+	}
 }
+
+// leaveOut moves tokens of a request from those sent to those left out.
+func (m *Meter) leaveOut(tokens int64) {
+	m.LeftOut += tokens
+	m.Sent -= tokens
+}
+
+// saved returns how many tokens less a request has by a cut.
+func (c *Cut) saved() int64 { return int64(c.Tokens) - sizeOf(c.Text) }
 
 // sizeOf estimates the tokens of a text, as is done for messages.
 func sizeOf(text string) int64 { return int64(utf8.RuneCountInString(text)+3) / 4 }
@@ -53,12 +65,21 @@ func sizeOf(text string) int64 { return int64(utf8.RuneCountInString(text)+3) / 
 // go as the ledger had it, but as of an edition before that. If that is Unknown, it
 // counts as sent whole. It reports whether anything of the ledger changed.
 func (m *Meter) TakeBack(l *Ledger, edition int) (changed bool) {
+	folded := map[string]bool{}
 	for i := range l.Folds {
-		if f := &l.Folds[i]; f.Since > 0 && f.Edition > edition {
+		f := &l.Folds[i]
+		for _, name := range f.Drop {
+			folded[name] = folded[name] || f.Since > 0
+		}
+		if f.Since > 0 && f.Edition > edition {
 			f.Since++
-			m.LeftOut -= int64(f.Tokens)
-			m.Sent += int64(f.Tokens)
+			m.leaveOut(-int64(f.Tokens))
 			changed = true
+		}
+	}
+	for i := range l.Cuts {
+		if c := &l.Cuts[i]; c.Edition > edition && !folded[c.Message] {
+			m.leaveOut(-c.saved())
 		}
 	}
 	return changed

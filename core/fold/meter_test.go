@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"flame/core"
 	"flame/core/fold"
 )
 
@@ -87,6 +88,20 @@ func TestMeter(t *testing.T) {
 			assert.Equal(t, tt.changes, changes)
 		})
 	}
+}
+
+func TestMeterOfCuts(t *testing.T) {
+	t.Parallel()
+	history := []fold.Message{{Name: "u", Role: core.RoleUser, Tokens: 10}, {Name: "a", Role: core.RoleAssistant, Tokens: 500}}
+	ledger := fold.Ledger{Cuts: []fold.Cut{{Edition: 1, Message: "a", Call: "c", Text: "gone", Tokens: 400}}}
+	var m fold.Meter
+	m.Count(history, ledger.Amend(history, unnoted))
+	assert.Equal(t, fold.Meter{Requests: 1, Sent: 111, LeftOut: 399}, m)
+	late := m
+	assert.False(t, late.TakeBack(&ledger, 0))
+	assert.Equal(t, fold.Meter{Requests: 1, Sent: 510}, late, "it was sent before the cut")
+	m.TakeBack(&ledger, 1)
+	assert.Equal(t, int64(399), m.LeftOut, "it was sent with it")
 }
 
 func TestMeterOfTextsAndSums(t *testing.T) {

@@ -35,7 +35,7 @@ type record struct {
 type answered struct {
 	fold.Answers
 	fold.Meter
-	Open bool `json:"open,omitempty"` // the newest request that was counted has no answer yet
+	Open bool `json:"open,omitempty"` // the newest request that was counted was not sent whole, and has no answer yet
 }
 
 const (

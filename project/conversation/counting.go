@@ -17,7 +17,7 @@ func (c *Conversation) Count(s *project.Step, history []fold.Message, a fold.Ame
 		c.changed = true
 	}
 	c.answers.Count(history, a)
-	c.answers.Open, c.told = true, true
+	c.answers.Open, c.told = s.Project.Fold, true
 	for _, f := range c.begun {
 		told := map[string]any{"messages": len(f.Drop), "tokens": f.Tokens, "request": c.answers.Requests}
 		if err := s.Emit(core.FrameFolded, f.Frame, told); err != nil {
