@@ -195,7 +195,7 @@ func TestClaudeGetsTheContextBack(t *testing.T) {
 	u.must("claude", "-p", "--resume", talkID, "PROMPT-AFTER")
 	requests := u.model.By("main")
 	after := requests[len(requests)-1]
-	assert.Contains(t, after.Everything(), `<current-frame id="`+u.frame("MAINWORK").SessionID+`"`)
+	assert.Regexp(t, `<flame-changes[^>]*"`+u.frame("MAINWORK").SessionID+`"`, after.Everything(), "where it stands now")
 	assert.Contains(t, after.Everything(), "WHAT-WAS-DONE")
 }
 
