@@ -21,7 +21,7 @@ const (
 const (
 	// freshRounds is how many of the newest answers keep what their tools put out, if no
 	// later call has it anew.
-	freshRounds = 6
+	freshRounds = 3
 	// leastCut is the smallest output, in tokens, that is cut: it goes for a line.
 	leastCut = 200
 )

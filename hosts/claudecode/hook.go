@@ -50,7 +50,8 @@ const (
 // applies. The plugin's hooks.json is generated from them.
 var rows = []row{
 	{"SessionStart", "", (*exchange).sessionStarted,
-		"Restores the context of the session's frame after a compaction, and says after a resume what changed since; offers a new session the frames that others left unfinished."},
+		"Restores the context of the session's frame after a compaction, and says after a resume what changed since; " +
+			"offers a new session the frames that others left unfinished."},
 	{"UserPromptSubmit", "", (*exchange).prompted,
 		"Names the session's root frame by the first prompt; reports what others have changed in the tree since the last one, if anything."},
 	{"PreToolUse", flameTools, (*exchange).flameCalled, "Tells flame's own tools which session or subagent calls, and allows them."},

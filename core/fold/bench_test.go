@@ -3,9 +3,6 @@ package fold_test
 import (
 	"fmt"
 	"testing"
-	"time"
-
-	"github.com/stretchr/testify/assert"
 
 	"flame/core"
 	"flame/core/fold"
@@ -48,25 +45,14 @@ func amended(n int) func() {
 	}
 }
 
-func TestFoldingIsLinear(t *testing.T) {
-	t.Parallel()
-	took := func(n int) time.Duration {
-		request, best := amended(n), time.Hour
-		for range 5 {
-			began := time.Now()
-			request()
-			best = min(best, time.Since(began))
-		}
-		return best
-	}
-	small, large := took(2_000), took(20_000)
-	t.Logf("2,000 messages: %v, 20,000: %v", small, large)
-	assert.Less(t, large, 40*small+10*time.Millisecond)
-}
-
-func BenchmarkRequestOfTenThousandMessages(b *testing.B) {
-	request := amended(10_000)
-	for b.Loop() {
-		request()
+func BenchmarkRequest(b *testing.B) {
+	for _, messages := range []int{1_000, 10_000, 100_000} {
+		b.Run(fmt.Sprint(messages, " messages"), func(b *testing.B) {
+			request := amended(messages)
+			for b.Loop() {
+				request()
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(messages), "ns/message")
+		})
 	}
 }
