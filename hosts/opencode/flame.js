@@ -516,8 +516,9 @@ const attend = async (plugin, input, { messages }) => {
   s.compaction = s.compaction === "due" ? "writing" : undefined
   for (const { info } of history) if (info.role === "assistant" && !s.editions.has(info.id)) s.editions.set(info.id, s.sent)
   const { words, tasks } = untold(plugin, s, history)
+  const quoted = answeredByUser(history)
   const request = {
-    compacting: Boolean(s.compaction), ...s.terms, messages: history.map((message) => skeleton(plugin, s, message)),
+    compacting: Boolean(s.compaction), ...s.terms, messages: history.map((message) => skeleton(plugin, s, message, quoted.has(message.name))),
     ...(words.length && { words }), ...(tasks.length && { tasks }),
   }
   const answered = async (usage) => {
@@ -575,10 +576,22 @@ const unstamped = (plugin, { info, parts }) => {
   return { info, parts: parts.map(plain) }
 }
 
+// answeredByUser gives the names of the answers that a user's message follows: their
+// words may be quoted.
+const answeredByUser = (history) => {
+  const names = new Set()
+  let last
+  for (const { name, info, parts } of history) {
+    if (info.role === "user") names.add(last)
+    else if (parts.some((part) => part.type === "text" && part.text?.trim())) last = name
+  }
+  return names
+}
+
 // skeleton is what flame must know of a message to decide how it is sent.
-const skeleton = (plugin, s, { name, info, parts }) => {
+const skeleton = (plugin, s, { name, info, parts }, quoted) => {
   const tools = parts.filter((part) => part.type === "tool")
-  const texts = parts.filter((part) => part.type === "text" && info.role === "assistant")
+  const texts = quoted ? parts.filter((part) => part.type === "text") : []
   return {
     name, role: info.role, time: info.time.created, edition: s.editions.get(info.id), summary: info.summary === true,
     open: !info.time.completed && tools.some(({ state }) => state.status !== "completed" && state.status !== "error"),

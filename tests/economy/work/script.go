@@ -78,18 +78,20 @@ func (s *script) child(c Child) {
 	s.children = append(s.children, asked(c.Key, c.Key, turns))
 }
 
-// framed does a piece in a frame. The call that ends it stands alone in its message, says
-// all that is to last, and begins the next one, if the prompt has another.
+// framed does a piece in a frame. The first of a prompt is begun beside its first call.
+// The call that ends a piece stands alone in its message, says all that is to last, and
+// begins the next one, if the prompt has another.
 func (s *script) framed(p Piece, first bool, next string) []model.Turn {
-	var turns []model.Turn
+	turns := s.rounds(p.Rounds)
 	if first {
-		turns = append(turns, call(p.Opening, "flame_push", map[string]any{"goal": p.Goal}))
+		begin := call(p.Opening+" "+turns[0].Thinking, "flame_push", map[string]any{"goal": p.Goal})
+		turns[0].Thinking, turns[0].Tools = begin.Thinking, append(begin.Tools, turns[0].Tools...)
 	}
 	pop := map[string]any{"status": "completed", "summary": p.Summary, "decisions": p.Decisions, "artifacts": p.Artifacts}
 	if next != "" {
 		pop["next"] = next
 	}
-	return append(append(turns, s.rounds(p.Rounds)...), call(p.Closing, "flame_pop", pop))
+	return append(turns, call(p.Closing, "flame_pop", pop))
 }
 
 func call(thinking, name string, input map[string]any) model.Turn {
