@@ -26,6 +26,7 @@ func (a *Agents) Recall(ctx context.Context, by project.Caller, call string) (ou
 	if err != nil {
 		return "", err
 	}
+	found := false
 	for m, err := range log.Messages(ctx) {
 		if errors.Is(err, transcripts.ErrTorn) {
 			break // the host is still writing it
@@ -35,9 +36,12 @@ func (a *Agents) Recall(ctx context.Context, by project.Caller, call string) (ou
 		}
 		for _, part := range m.Parts {
 			if part.Type == core.PartToolResult && part.CallID == call {
-				return part.Text, nil
+				output, found = part.Text, true // some models number their calls anew in each answer
 			}
 		}
+	}
+	if found {
+		return output, nil
 	}
 	return "", core.NotFoundf("no call %q has put out anything in session %s", call, session.ID).
 		WithHint("pass the id of the call as the line in place of its output has it")

@@ -52,7 +52,7 @@ type answered struct {
 	N      int64           `json:"n"`
 	Answer json.RawMessage `json:"answer,omitempty"` // absent for an empty one
 	Late   bool            `json:"late,omitempty"`   // the event will be handled later; the answer holds what could be said without it
-	Error  string          `json:"error,omitempty"`  // why the event could not be read; telling it again does not help
+	Error  string          `json:"error,omitempty"`  // why there is no answer; telling the event again does not help
 }
 
 // Run answers events until In ends, and then records that the sessions have ended whose
@@ -185,10 +185,12 @@ func (s *Stream) handle(ctx context.Context, t told) (answered, error) {
 		t.At = now
 	}
 	answer, late, err := s.Desk.Handle(ctx, s.Host, Letter{At: t.At, Dir: s.Dir, Agent: s.Agent, Source: t.Source, N: t.N, Event: t.Event})
+	said := answered{N: t.N, Answer: answer, Late: late}
 	if err != nil {
 		s.Desk.Project.Log.Warn("hook", "error", err)
+		said.Error = "it could not be handled; the log says why"
 	}
-	return answered{N: t.N, Answer: answer, Late: late}, err
+	return said, err
 }
 
 // takeIn takes in what could not be handled in time, while no event has to wait long for

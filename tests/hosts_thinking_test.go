@@ -145,3 +145,44 @@ func TestOpenCodeTrimsOutputsThatCanBeReadAgain(t *testing.T) {
 	assert.Regexp(t, line, before.Everything())
 	assert.Contains(t, last.LastResult(), "THE-FIRST")
 }
+func TestOpenCodeKeepsThinkingAfterACompaction(t *testing.T) {
+	t.Parallel()
+	u := newUser(t, openCode)
+	u.must(u.flame, "setup", openCode)
+	judge := u.bound()
+	u.model.Play(model.Script{asked("main", ".", think(
+		output("IN-1"), model.Turn{Text: "one"},
+		output("IN-2"), output("IN-2b"), model.Turn{Text: "two"},
+		model.Turn{Text: "A SUMMARY OF ALL"},
+		output("IN-3"), output("IN-3b"), model.Turn{Text: "three"},
+		output("IN-4"), model.Turn{Text: "four"})...)})
+	serve := u.serve()
+	session := serve.post("/session", map[string]any{})["id"].(string)
+	serve.post("/session/"+session+"/message", prompt("FIRST"))
+	serve.post("/session/"+session+"/message", prompt("SECOND"))
+	u.fits(judge, "before")
+	serve.post("/session/"+session+"/summarize", map[string]any{"providerID": "anthropic", "modelID": "claude-opus-5-5"})
+	u.fits(judge, "compacted")
+	serve.post("/session/"+session+"/message", prompt("THIRD"))
+	u.fits(judge, "after the compaction")
+	serve.post("/session/"+session+"/message", prompt("FOURTH"))
+	u.fits(judge, "and later")
+}
+
+func TestOpenCodeKeepsThinkingWherePlansAreMade(t *testing.T) {
+	t.Parallel()
+	u := newUser(t, openCode)
+	u.must(u.flame, "setup", openCode)
+	judge := u.bound()
+	u.model.Play(model.Script{asked("main", ".", think(
+		output("IN-1"), model.Turn{Text: "one"}, output("IN-2"), model.Turn{Text: "two"}, output("IN-3"), model.Turn{Text: "three"},
+		output("IN-4"), model.Turn{Text: "four"})...)})
+	serve := u.serve()
+	session := serve.post("/session", map[string]any{})["id"].(string)
+	for _, agent := range []string{"plan", "plan", "build", "build"} {
+		p := prompt("DO " + agent)
+		p["agent"] = agent
+		serve.post("/session/"+session+"/message", p)
+		u.fits(judge, agent)
+	}
+}

@@ -40,3 +40,11 @@ func (a *Answers) Note(time core.Millis, edition int) {
 	}
 	a.Seen = time
 }
+
+// Upto forgets the answers that are newer than a time.
+func (a *Answers) Upto(time core.Millis) {
+	a.Seen = min(a.Seen, time)
+	for len(a.Runs) > 0 && a.Runs[len(a.Runs)-1].From > time {
+		a.Runs = a.Runs[:len(a.Runs)-1]
+	}
+}

@@ -117,10 +117,17 @@ func (f *folding) begin(s *stay) *Fold {
 
 // next returns the first message from i on that stays.
 func (f *folding) next(i int) int {
-	for f.dropped(i) {
-		i++
+	if f.follow == nil {
+		f.follow = make([]int, len(f.history))
+		stays := len(f.history)
+		for k := len(f.history) - 1; k >= 0; k-- {
+			if !f.dropped(k) {
+				stays = k
+			}
+			f.follow[k] = stays
+		}
 	}
-	return i
+	return f.follow[i]
 }
 
 // note adds to a fold what is told of the frame: before the user's messages in it, and

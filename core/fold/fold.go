@@ -61,6 +61,9 @@ const (
 type Frame struct {
 	core.Frame
 	EnteredAt core.Millis // when the conversation's own session last entered it; 0 if it never did
+	// Foreign says that another session worked in it last: only calls in the history
+	// show when this one entered and left it.
+	Foreign bool
 }
 
 // over reports whether nobody works in the frame any more. A frame that the tree does

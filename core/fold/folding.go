@@ -34,13 +34,15 @@ type folding struct {
 	newest  []core.Millis // see newestUpTo
 	stays   []*stay       // in the order of entering
 	latest  map[string]*stay
-	path    []*stay // the sweep's current position, outermost first
-	owners  []*stay // the fold that contains each message; nil outside any
+	path    []*stay             // the sweep's current position, outermost first
+	follow  []int               // by message, the first from it on that stays; made once owners are known
+	above   map[string][]string // by frame, ids of those above it that are known
+	owners  []*stay             // the fold that contains each message; nil outside any
 }
 
 func newFolding(history []Message, frames []Frame, known Ledger, terms Terms) *folding {
 	f := &folding{
-		history: history, frames: make(map[string]*Frame, len(frames)), latest: map[string]*stay{}, terms: terms,
+		history: history, frames: make(map[string]*Frame, len(frames)), latest: map[string]*stay{}, above: map[string][]string{}, terms: terms,
 		heads: make([]int, len(history)), bound: make([]bool, len(history)), owners: make([]*stay, len(history)),
 	}
 	f.start, f.kept = compacted(history)

@@ -1,6 +1,7 @@
 package fold
 
 import (
+	"math"
 	"slices"
 
 	"flame/core"
@@ -13,6 +14,8 @@ type Ledger struct {
 	Folds   []Fold   `json:"folds,omitempty"`
 	Inserts []Insert `json:"inserts,omitempty"`
 	Cuts    []Cut    `json:"cuts,omitempty"`
+	// Switches are oldest first; folding is on before the first.
+	Switches []Switch `json:"switches,omitempty"`
 }
 
 // An Insert is text by flame that stands right after a message.
@@ -31,6 +34,25 @@ type Cut struct {
 	Tokens  int    `json:"tokens"`  // cut, estimated
 }
 
+// A Switch is when folding and cutting were switched off, or on again.
+type Switch struct {
+	Edition int  `json:"edition"`
+	Whole   bool `json:"whole"` // nothing is left out from then on
+}
+
+// Whole reports whether nothing is left out at present.
+func (l Ledger) Whole() bool { return l.wholeAt(math.MaxInt) }
+
+// wholeAt reports whether nothing was left out under an edition.
+func (l Ledger) wholeAt(edition int) (whole bool) {
+	for _, s := range l.Switches {
+		if s.Edition <= edition {
+			whole = s.Whole
+		}
+	}
+	return whole
+}
+
 // Edition returns the highest edition of an entry, 0 of an empty ledger: that of a
 // request which is sent as the ledger has it.
 func (l Ledger) Edition() (newest int) {
@@ -43,18 +65,10 @@ func (l Ledger) Edition() (newest int) {
 	for _, c := range l.Cuts {
 		newest = max(newest, c.Edition)
 	}
+	for _, s := range l.Switches {
+		newest = max(newest, s.Edition)
+	}
 	return newest
-}
-
-// LeftOutSince returns the lowest edition that leaves anything out; 0 if none does.
-func (l Ledger) LeftOutSince() (first int) {
-	if len(l.Folds) > 0 {
-		first = l.Folds[0].Edition
-	}
-	if len(l.Cuts) > 0 && (first == 0 || l.Cuts[0].Edition < first) {
-		first = l.Cuts[0].Edition
-	}
-	return first
 }
 
 // Standing returns the ledger without what the history has nothing of any more.
@@ -64,6 +78,8 @@ func (l Ledger) Standing(history []Message) Ledger {
 		Folds:   slices.DeleteFunc(slices.Clone(l.Folds), func(f Fold) bool { return !f.holds(at) }),
 		Inserts: slices.DeleteFunc(slices.Clone(l.Inserts), func(i Insert) bool { _, stands := at[i.Message]; return !stands }),
 		Cuts:    slices.DeleteFunc(slices.Clone(l.Cuts), func(c Cut) bool { _, stands := at[c.Message]; return !stands }),
+
+		Switches: l.Switches,
 	}
 }
 
@@ -82,15 +98,19 @@ type Amendment struct {
 func (l Ledger) Amend(history []Message, edition func(Message) int) Amendment {
 	at := places(history)
 	a := Amendment{Edition: l.Edition()}
-	by := l.dropped(history, at)
+	sent := l
+	if l.Whole() {
+		sent.Folds, sent.Cuts = nil, nil
+	}
+	by := sent.dropped(history, at)
 	for i, m := range history {
 		if by[i] != nil {
 			a.Drop = append(a.Drop, m.Name)
 		}
 	}
-	for i := range l.Folds {
-		if l.Folds[i].holds(at) {
-			a.Before = append(a.Before, l.Folds[i].notes(history, at, by)...)
+	for i := range sent.Folds {
+		if f := &sent.Folds[i]; f.holds(at) {
+			a.Before = append(a.Before, f.notes(history, at, by)...)
 		}
 	}
 	slices.SortStableFunc(a.Before, func(n, m Note) int { return at[n.Before] - at[m.Before] })
@@ -99,12 +119,12 @@ func (l Ledger) Amend(history []Message, edition func(Message) int) Amendment {
 			a.After = append(a.After, insert)
 		}
 	}
-	for _, cut := range l.Cuts {
+	for _, cut := range sent.Cuts {
 		if i, stands := at[cut.Message]; stands && by[i] == nil {
 			a.Cuts = append(a.Cuts, cut)
 		}
 	}
-	for _, i := range Stale(history, l.changes(at), edition) {
+	for _, i := range l.stale(history, at, edition) {
 		if by[i] == nil {
 			a.Stale = append(a.Stale, history[i].Name)
 		}
@@ -160,67 +180,6 @@ func beforeSystem(history []Message, by []*Fold, i int) int {
 // Unknown is the edition of an answer to a request of which nobody knows how it was
 // sent.
 const Unknown = -1
-
-// A Change is an edit of a conversation's past.
-type Change struct {
-	Edition int // the first that has it
-	From    int // the first message that has another past for it
-}
-
-// changes returns what the entries that hold change.
-func (l Ledger) changes(at map[string]int) (all []Change) {
-	for _, fold := range l.Folds {
-		if !fold.holds(at) {
-			continue
-		}
-		from := at[fold.Upto]
-		for _, name := range fold.Drop {
-			if i, stands := at[name]; stands {
-				from = min(from, i+1)
-			}
-		}
-		for _, note := range fold.Notes {
-			if i, stands := at[note.Before]; stands {
-				from = min(from, i)
-			}
-		}
-		all = append(all, Change{fold.Edition, from})
-	}
-	for _, insert := range l.Inserts {
-		if i, stands := at[insert.Message]; stands {
-			all = append(all, Change{insert.Edition, i + 1})
-		}
-	}
-	for _, cut := range l.Cuts {
-		if i, stands := at[cut.Message]; stands {
-			all = append(all, Change{cut.Edition, i + 1})
-		}
-	}
-	return all
-}
-
-// Stale returns the assistant's messages whose past is not what it was when the model
-// wrote them. Newer models bind their thinking to all that stood before it; what is no
-// longer so bound must not be sent, or all that comes later is lost as well. A message
-// keeps its thinking only if its edition is known, and no change of a later one lies
-// before it.
-func Stale(history []Message, changes []Change, edition func(Message) int) (stale []int) {
-	changes = slices.Clone(changes)
-	slices.SortFunc(changes, func(a, b Change) int { return a.From - b.From })
-	newest := 0 // edition of all changes before message i
-	for i, m := range history {
-		for ; len(changes) > 0 && changes[0].From <= i; changes = changes[1:] {
-			newest = max(newest, changes[0].Edition)
-		}
-		if m.Role != core.RoleAssistant {
-			continue
-		}
-		if own := edition(m); own == Unknown || own < newest {
-			stale = append(stale, i)
-		}
-	}
-	return stale
-}
 
 // holds reports whether a fold's end is in the history; else it was cut off.
 func (f *Fold) holds(at map[string]int) bool {

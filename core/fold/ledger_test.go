@@ -84,7 +84,8 @@ type sender struct {
 // An amendment is one for a history up to its last message.
 type amendment struct {
 	fold.Amendment
-	last string
+	last    string
+	guessed bool // what flame had not answered to went without thinking
 }
 
 func has(history []fold.Message, name string) bool {
@@ -117,8 +118,8 @@ func (s *sender) request(c *conversation) {
 		a = s.last
 	}
 	s.send(c, a)
-	if s.sent = a.Edition; !has(c.history, a.last) {
-		s.sent = fold.Unknown // it was made for a history that was cut short since
+	if s.sent = a.Edition; a.guessed || !has(c.history, a.last) {
+		s.sent = fold.Unknown // it was made for a history that was cut short since, or says too little
 	}
 }
 
@@ -131,7 +132,7 @@ func (s *sender) before(history []fold.Message) amendment {
 	a.Stale = slices.Clone(a.Stale)
 	for _, m := range history {
 		if m.Role == core.RoleAssistant && !s.covered[m.Name] && s.known[m.Name] != a.Edition {
-			a.Stale = append(a.Stale, m.Name)
+			a.Stale, a.guessed = append(a.Stale, m.Name), true
 		}
 	}
 	return a
@@ -139,6 +140,13 @@ func (s *sender) before(history []fold.Message) amendment {
 
 // amend has flame decide on a history.
 func (s *sender) amend(c *conversation) {
+	if left := len(s.ledger.Folds) + len(s.ledger.Cuts); left > 0 && c.roll(10) == 0 {
+		s.ledger.Switches = append(s.ledger.Switches, fold.Switch{Edition: s.ledger.Edition() + 1, Whole: !s.ledger.Whole()})
+	}
+	if s.ledger.Whole() {
+		s.takes(c, s.ledger.Amend(c.history, s.edition))
+		return
+	}
 	before := s.ledger.Amend(c.history, s.edition)
 	terms := fold.Terms{Cold: c.roll(4) == 0, Leads: c.roll(8) == 0}
 	found := fold.Find(c.history, c.frames, s.ledger, terms)
@@ -161,7 +169,12 @@ func (s *sender) amend(c *conversation) {
 	after := s.ledger.Amend(c.history, s.edition)
 	require.Subset(s.t, after.Drop, before.Drop, "a fold never comes undone")
 	checkNothingIsLost(s.t, c.history, after)
-	s.last, s.covered = amendment{after, c.history[len(c.history)-1].Name}, map[string]bool{}
+	s.takes(c, after)
+}
+
+// takes has the host go by an amendment from now on.
+func (s *sender) takes(c *conversation, a fold.Amendment) {
+	s.last, s.covered = amendment{a, c.history[len(c.history)-1].Name, false}, map[string]bool{}
 	for _, m := range c.history {
 		s.covered[m.Name] = true
 	}

@@ -83,10 +83,16 @@ func (f *folding) below(frame, above string) bool { return slices.Contains(f.anc
 
 // ancestors returns the known ids of the frames above one, parent first; it
 // walks a cycle once.
-func (f *folding) ancestors(frame string) (ids []string) {
-	for known := f.frames[frame]; known != nil && known.Parent != "" && !slices.Contains(ids, known.Parent); known = f.frames[known.Parent] {
-		ids = append(ids, known.Parent)
+func (f *folding) ancestors(frame string) []string {
+	if ids, known := f.above[frame]; known {
+		return ids
 	}
+	var ids []string
+	seen := map[string]bool{}
+	for known := f.frames[frame]; known != nil && known.Parent != "" && !seen[known.Parent]; known = f.frames[known.Parent] {
+		ids, seen[known.Parent] = append(ids, known.Parent), true
+	}
+	f.above[frame] = ids
 	return ids
 }
 
@@ -110,7 +116,7 @@ func (f *folding) silentMoves() (list []silentMove) {
 		if frame.EnteredAt > 0 && (first.kind == "" || first.kind == Leave && before <= first.at) {
 			list = append(list, silentMove{Move{Kind: Enter, Frame: id}, before, frame.EnteredAt, depth})
 		}
-		if frame.Status.Ended() && f.undone[id] != frame.EndedAt {
+		if frame.Status.Ended() && !frame.Foreign && f.undone[id] != frame.EndedAt {
 			list = append(list, silentMove{Move{Kind: Leave, Frame: id}, f.firstSince(frame.EndedAt), frame.EndedAt, depth})
 		}
 	}

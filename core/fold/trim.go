@@ -37,9 +37,9 @@ func Trim(history []Message, known Ledger, which Trimming, terms Terms) []Cut {
 	}
 	at := places(history)
 	gone, newest := known.dropped(history, at), map[string]int{}
-	cut := map[string]bool{}
+	cut := map[[2]string]bool{}
 	for _, c := range known.Cuts {
-		cut[c.Call] = true
+		cut[[2]string{c.Message, c.Call}] = true
 	}
 	for i, m := range history {
 		for _, call := range m.Calls {
@@ -55,7 +55,7 @@ func Trim(history []Message, known Ledger, which Trimming, terms Terms) []Cut {
 		for _, call := range slices.Backward(m.Calls) {
 			again := newest[call.Key] > i
 			due := again || which == TrimOld && rounds >= freshRounds
-			if due && rounds > 0 && call.Key != "" && call.Tokens >= leastCut && !cut[call.ID] && !m.Open && !m.Summary {
+			if due && rounds > 0 && call.Key != "" && call.Tokens >= leastCut && !cut[[2]string{m.Name, call.ID}] && !m.Open && !m.Summary {
 				found = append(found, Cut{Message: m.Name, Call: call.ID, Text: inPlace(call, again), Tokens: call.Tokens})
 			}
 		}

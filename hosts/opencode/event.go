@@ -183,8 +183,9 @@ type answer struct {
 }
 
 type cut struct {
-	Call string `json:"call"`
-	Text string `json:"text"`
+	Message string `json:"message"`
+	Call    string `json:"call"`
+	Text    string `json:"text"`
 }
 
 type text struct {

@@ -175,9 +175,9 @@ class Stream {
     this.part = lines.pop()
     try {
       if (this.part.length > limits.line) throw new Error("this is no answer")
-      for (const { n, answer, late } of lines.map((line) => JSON.parse(line))) {
+      for (const { n, answer, late, error } of lines.map((line) => JSON.parse(line))) {
         if (this.open.has(n)) this.starts = 0
-        this.close(n, late ? { late } : Object(answer))
+        this.close(n, late ? { late } : error ? undefined : Object(answer))
       }
       this.send()
     } catch {
@@ -499,7 +499,8 @@ const heard = (plugin, { sessionID, messageID }, { text }) => {
 }
 
 // termed keeps what the model's API asks for, and what it asks of a request.
-const termed = (plugin, { sessionID, model }, { options }) => {
+const termed = (plugin, { sessionID, agent, model }, { options }) => {
+  if (/^(title|summary|compaction)$/.test(agent?.name ?? agent)) return // they have models of their own
   const { input, cache } = model?.cost ?? {}
   plugin.session(sessionID).terms = {
     ...(input && cache && { prices: { read: cache.read / input, write: cache.write / input } }),
@@ -512,9 +513,11 @@ const termed = (plugin, { sessionID, model }, { options }) => {
 const attend = async (plugin, input, { messages }) => {
   if (!messages.length) return
   const s = plugin.session(messages[0].info.sessionID)
+  const { sent } = s
+  s.sent = -1 // where this fails, OpenCode sends the messages as they are
   const history = named(messages.map((message) => unstamped(plugin, message)))
   s.compaction = s.compaction === "due" ? "writing" : undefined
-  for (const { info } of history) if (info.role === "assistant" && !s.editions.has(info.id)) s.editions.set(info.id, s.sent)
+  for (const { info } of history) if (info.role === "assistant" && !s.editions.has(info.id)) s.editions.set(info.id, sent)
   const { words, tasks } = untold(plugin, s, history)
   const quoted = answeredByUser(history)
   const request = {
@@ -613,19 +616,20 @@ const called = ({ callID, tool, state: { input, output } }) => {
 
 // tokens estimates the size of a message; once, if nothing is added to it any more.
 const tokens = (s, info, parts) => {
-  const length = ({ text = "", state }) => text.length + (state ? JSON.stringify(state.input ?? "").length + String(state.output ?? state.error).length : 0)
+  const length = ({ type, text = "", state }) => (type === "reasoning" ? 0 : text.length) + (state ? JSON.stringify(state.input ?? "").length + String(state.output ?? state.error).length : 0)
   const size = s.sizes.get(info.id) ?? Math.ceil(parts.reduce((sum, part) => sum + length(part), 0) / 4)
   if (info.role === "user" || info.time.completed) s.sizes.set(info.id, size)
   return size
 }
 
-// moves gives the ways that a call of flame's led, and the frames: the first that its
-// result names, and the one that a pop went on with.
+// moves gives the ways that a call of flame's led, and the frames: the one with which its
+// result begins, and the one that a pop went on with. A pop that waits for a summary has
+// left nothing yet.
 const moves = ({ tool, state: { output } }, first) => {
   const [, way] = /_flame_(push|activate|pop)$/.exec(tool) ?? []
-  const [frame] = /\b(frame|plan)-[a-z0-9]{8}\b/.exec(output) ?? []
+  const [, frame] = way === "pop" ? /^(\S+) is (?:completed|failed|blocked)\b/.exec(output) ?? [] : /^(?:Started )?(\S+) /.exec(output) ?? []
   if (!way || !frame) return []
-  const [, next] = (way === "pop" && /^(?:Started|Activated) ((?:frame|plan)-[a-z0-9]{8}) /m.exec(output)) || []
+  const [, next] = (way === "pop" && /^(?:Started|Activated) (\S+) /m.exec(output)) || []
   return [{ kind: way === "pop" ? "leave" : "enter", frame, first }, ...(next ? [{ kind: "enter", frame: next }] : [])]
 }
 
@@ -634,9 +638,10 @@ const moves = ({ tool, state: { output } }, first) => {
 const edited = (s, history) => {
   const { edition = 0, drop = [], before = [], after = [], stale = [], cuts = [], last } = s.edits
   const known = history.findIndex(({ name }) => name === last)
+  const isNew = (i) => last && i > known && s.editions.get(history[i].info.id) !== edition // to flame, and made otherwise
+  const [dropped, past, lines] = [new Set(drop), new Set(stale), new Map(cuts.map(({ message, call, text }) => [message + call, text]))]
+  const reminded = remindedOf(history)
   s.sent = last && known < 0 ? -1 : edition // where it was cut short, some of it may hold no more
-  const [dropped, past, lines] = [new Set(drop), new Set(stale), new Map(cuts.map(({ call, text }) => [call, text]))]
-  const isStale = ({ name, info }, i) => past.has(name) || (i > known && info.role === "assistant" && s.editions.get(info.id) !== edition)
   let user
   return history.flatMap((message, i) => {
     const { name, info } = message
@@ -650,17 +655,34 @@ const edited = (s, history) => {
       user = info
       return [{ info, parts: [...ahead, ...message.parts, ...behind] }]
     }
-    const fresh = last && !s.terms.leads && isStale(message, i) ? unthought(message.parts) : message.parts
-    const parts = lines.size ? fresh.map((part) => cut(part, lines)) : fresh
+    if (isNew(i)) s.sent = -1 // as far as flame is concerned
+    const isStale = !s.terms.leads && (past.has(name) || reminded.has(name) || isNew(i))
+    const fresh = isStale ? unthought(message.parts) : message.parts
+    const parts = lines.size ? fresh.map((part) => cut(part, lines.get(name + part.callID))) : fresh
     return [...apart(ahead, ""), ...(parts.length ? [{ info, parts }] : []), ...apart(behind, "after_")]
   })
 }
 
-// cut is a part with a line in the place of its output, where there is one.
-const cut = (part, lines) => {
-  if (part.type !== "tool" || part.state.status !== "completed" || !lines.has(part.callID)) return part
+// remindedOf gives the names of the answers that were made behind a reminder of the
+// host's, which it has taken away since: it puts those of its agent plan, and of the
+// change to build, into the newest message of the user's alone.
+const remindedOf = (history) => {
+  const newest = history.findLastIndex(({ info }) => info.role === "user")
+  const names = new Set()
+  let [user, planned] = [undefined, false]
+  for (const { name, info } of history.slice(0, Math.max(0, newest))) {
+    if (info.role === "user") user = info.agent === "plan" || (info.agent === "build" && planned)
+    else if (user) names.add(name)
+    planned ||= info.role === "assistant" && (info.agent ?? info.mode) === "plan"
+  }
+  return names
+}
+
+// cut is a part with a line in the place of its output, if there is one.
+const cut = (part, line) => {
+  if (line === undefined || part.type !== "tool" || part.state.status !== "completed") return part
   const { attachments, ...state } = part.state
-  return { ...part, state: { ...state, output: lines.get(part.callID) } }
+  return { ...part, state: { ...state, output: line } }
 }
 
 // unthought is an answer without the thinking that is bound to its past; nothing, if

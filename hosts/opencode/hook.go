@@ -206,7 +206,7 @@ func (x *exchange) attended() error {
 		x.answer.After = append(x.answer.After, text{insert.Message, insert.Text})
 	}
 	for _, c := range a.Cuts {
-		x.answer.Cuts = append(x.answer.Cuts, cut{c.Call, c.Text})
+		x.answer.Cuts = append(x.answer.Cuts, cut{c.Message, c.Call, c.Text})
 	}
 	x.answer.Calls = x.p.Fold && x.p.Trim != "" && x.p.Trim != fold.TrimOff
 	return errors.Join(wrong, err)

@@ -125,7 +125,8 @@ const history = `[
 	message("a2", "assistant", [tool("bash", "running"), tool("flame_flame_push", "error", { error: "not frame-abcdefgh" }),
 		tool("flame_x_flame_pop", "completed", { output: "frame-abcdefgh" })]),
 	message("u2", "user", [text("Mind this")]),
-	message("a3", "assistant", [tool("flame_flame_pop", "completed", { output: "frame-abcdefgh is done.\nActivated plan-abcdefgh 'next'." })], { summary: true }),
+	message("a3", "assistant", [
+		tool("flame_flame_pop", "completed", { output: "frame-abcdefgh is completed: x.\nActivated plan-abcdefgh 'next'." })], { summary: true }),
 ]`
 
 func TestPluginEditsRequestsAsFlameAnswers(t *testing.T) {
@@ -162,7 +163,7 @@ func TestPluginEditsRequestsAsFlameAnswers(t *testing.T) {
 		 "moves": [{"kind": "enter", "frame": "frame-abcdefgh", "first": true}], "tail": "`+strings.Repeat("x", 492)+`I begin."},
 		{"name": "a2", "tokens": 12, "role": "assistant", "time": 2, "summary": false, "open": true, "moves": [], "tail": ""},
 		{"name": "u2", "tokens": 3, "role": "user", "time": 2, "summary": false, "open": false, "moves": [], "tail": ""},
-		{"name": "a3", "tokens": 15, "role": "assistant", "time": 3, "summary": true, "open": false,
+		{"name": "a3", "tokens": 17, "role": "assistant", "time": 3, "summary": true, "open": false,
 		 "moves": [{"kind": "leave", "frame": "frame-abcdefgh", "first": true}, {"kind": "enter", "frame": "plan-abcdefgh"}], "tail": ""}]`,
 		string(skeleton))
 }
@@ -561,4 +562,82 @@ func TestPluginStaysSilent(t *testing.T) {
 			assert.Len(t, h.heard(), tt.events)
 		})
 	}
+}
+
+func TestPluginSendsNoThinkingThatAReminderIsGoneFrom(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	h.write("answer", `{}`)
+	got := h.plays(`
+		const says = (id, ...parts) => message(id, "assistant", [thought("t" + id), ...parts, text(id)], { agent: "plan" })
+		const u = (id, ...parts) => message(id, "user", [text(id), ...parts], { agent: "plan" })
+		const sent = async (...messages) => (await request(...messages)).flatMap(({ parts }) => parts.map((p) => p.text)).join(" ")
+		const reminder = () => text("PLAN", { synthetic: true })
+		await sent(u("u1", reminder()))
+		return await sent(u("u1"), says("a2"), u("u3", reminder()))`)
+	assert.NotContains(t, got, "ta2", "a2 was made behind PLAN")
+}
+
+func TestPluginCutsTheOutputOfItsMessageAlone(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	h.write("answer", `{"edition": 3, "calls": true, "cuts": [{"message": "a2", "call": "c-0", "text": "LINE"}]}`)
+	got := h.plays(`
+		const call = (id, output) => message(id, "assistant", [{ ...tool("bash", "completed", { output }, "0"), messageID: id }])
+		const sent = await request(message("u1", "user", [text("Go")]), call("a2", "OLD"), call("a3", "NEWEST"))
+		return sent.flatMap(({ parts }) => parts.map((p) => p.text ?? p.state.output)).join(" ")`)
+	assert.Contains(t, got, "NEWEST")
+}
+
+func TestPluginCountsNoThinking(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	h.plays(`await request(message("u1", "user", [text("Go")]), message("a2", "assistant", [thought("x".repeat(4000)), text("four")]))`)
+	for _, e := range h.heard() {
+		for _, m := range e["messages"].([]any) {
+			if m := m.(map[string]any); m["name"] == "a2" {
+				assert.EqualValues(t, 1, m["tokens"])
+			}
+		}
+	}
+}
+
+func TestPluginKnowsNothingOfARequestThatItCouldNotAmend(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	h.write("answer", `{"edition": 3, "drop": ["a2"]}`)
+	h.plays(`
+		const all = () => [message("u1", "user", [text("Go")]), message("a2", "assistant", [text("a2")]), message("a3", "assistant", [text("a3")])]
+		await request(...all())
+		await request(...all(), message("u4", "user", null))
+		await request(...all(), message("u4", "user", [text("x")]), message("a5", "assistant", [text("a5")]))`)
+	events := h.heard()
+	last := events[len(events)-1]["messages"].([]any)
+	assert.EqualValues(t, -1, last[len(last)-1].(map[string]any)["edition"])
+}
+
+func TestPluginTakesNoIDOutOfTextsOfFrames(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	h.plays(`await request(message("u1", "user", [text("Go")]), message("a2", "assistant", [
+		tool("flame_flame_pop", "completed", { output: 'ses-imported is completed: "as frame-aaaaaaaa did"\nMore: x' })]))`)
+	for _, e := range h.heard() {
+		raw, _ := json.Marshal(e["messages"])
+		assert.NotContains(t, string(raw), "frame-aaaaaaaa")
+	}
+}
+
+func TestPluginKeepsToTheLastAnswerWhereOneFails(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	h.write("answer", `{"edition": 3, "drop": ["a2"]}`)
+	h.installs(strings.Replace(lateOnce, `"late": true`, `"error": "no"`, 1))
+	got := h.plays(`
+		const { writeFileSync } = await import("node:fs")
+		const all = () => [message("u1", "user", [text("Go")]), message("a2", "assistant", [text("a2")]), message("a3", "assistant", [text("a3")])]
+		const sent = async () => (await request(...all())).map(({ info }) => info.id)
+		const first = await sent()
+		writeFileSync(process.env.HOME + "/late", "")
+		return [first, await sent()]`)
+	assert.JSONEq(t, `[["u1", "a3"], ["u1", "a3"]]`, got)
 }

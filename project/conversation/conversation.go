@@ -51,17 +51,29 @@ func Load(s *project.Step, history []fold.Message) (Conversation, error) {
 	if known || err != nil {
 		return c, err
 	}
+	newest := newestAnswer(history)
+	if newest == 0 {
+		return c, nil
+	}
 	origin, err := originOf(s, history)
 	if origin == "" || err != nil {
 		return c, err
 	}
-	branch, known, err := load(s.Tx, origin)
-	if standing := branch.Standing(history); known && len(standing.Folds)+len(standing.Inserts) > 0 {
-		branch.answers.Meter, branch.answers.Open, branch.Past = fold.Meter{}, false, nil
-		branch.Reset()
-		return branch, err
+	branch, _, err := load(s.Tx, origin)
+	branch.answers.Upto(newest)
+	branch.answers.Meter, branch.answers.Open, branch.Past = fold.Meter{}, false, nil
+	branch.Reset()
+	return branch, err
+}
+
+// newestAnswer returns the time of the newest answer in a history, 0 if it has none.
+func newestAnswer(history []fold.Message) (newest core.Millis) {
+	for _, m := range history {
+		if m.Role == core.RoleAssistant {
+			newest = max(newest, m.Time)
+		}
 	}
-	return c, err
+	return newest
 }
 
 func load(tx project.Tx, session string) (c Conversation, known bool, err error) {
@@ -72,18 +84,18 @@ func load(tx project.Tx, session string) (c Conversation, known bool, err error)
 	return c, known, err
 }
 
-// originOf returns the session in which the first frame was worked in that a history
-// names; empty if that is the step's own, or there is none.
-func originOf(s *project.Step, history []fold.Message) (session string, err error) {
-	first := slices.IndexFunc(history, func(m fold.Message) bool { return len(m.Moves) > 0 })
-	if first < 0 {
-		return "", nil
-	}
-	frame, err := s.Tx.Frame(history[first].Moves[0].Frame)
-	if err != nil || frame.Session == s.Session.ID {
-		return "", project.IgnoreMissing(err)
-	}
-	return frame.Session, nil
+// originOf returns the session of whose ledger most stands in a history, which is that
+// from which it was branched off; empty if nothing of any does.
+func originOf(s *project.Step, history []fold.Message) (origin string, err error) {
+	most := 0
+	err = recordLedger.Each(s.Tx, func(session string, kept record) error {
+		standing := kept.Standing(history)
+		if n := len(standing.Folds) + len(standing.Inserts) + len(standing.Cuts); n > most {
+			origin, most = session, n
+		}
+		return nil
+	})
+	return origin, err
 }
 
 // Changed reports whether there is anything to save.
@@ -216,17 +228,14 @@ func (c *Conversation) next() int {
 	return c.Newest
 }
 
-// Amend returns what makes a request out of a history; folded says whether anything is
-// left out. Where that is switched off, answers to folded requests lose their thinking.
-func (c *Conversation) Amend(history []fold.Message, folded bool) fold.Amendment {
-	ledger, edition := c.Ledger, func(m fold.Message) int { return c.answers.At(m.Time) }
-	if first := c.LeftOutSince(); !folded && first > 0 {
-		ledger.Folds, ledger.Cuts, edition = nil, nil, func(m fold.Message) int {
-			if e := c.answers.At(m.Time); e < first {
-				return e
-			}
-			return fold.Unknown
-		}
+// Switch notes whether anything is left out from now on.
+func (c *Conversation) Switch(folds bool) {
+	if folds == c.Whole() && len(c.Folds)+len(c.Cuts) > 0 {
+		c.Switches = append(c.Switches, fold.Switch{Edition: c.next(), Whole: !folds})
 	}
-	return ledger.Amend(history, edition)
+}
+
+// Amend returns what makes a request out of a history.
+func (c *Conversation) Amend(history []fold.Message) fold.Amendment {
+	return c.Ledger.Amend(history, func(m fold.Message) int { return c.answers.At(m.Time) })
 }

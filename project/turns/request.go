@@ -68,7 +68,7 @@ func Amend(ctx context.Context, p *project.Project, by project.Caller, r Request
 		if err != nil {
 			return nil, err
 		}
-		a = c.Amend(r.History, s.Project.Fold)
+		a = c.Amend(r.History)
 		if len(r.Usage) == 0 && (s.Fresh || !c.Changed() && !undecided(s, c, r)) {
 			return nil, nil
 		}
@@ -84,7 +84,7 @@ func Amend(ctx context.Context, p *project.Project, by project.Caller, r Request
 					return err
 				}
 			}
-			a = c.Amend(r.History, s.Project.Fold)
+			a = c.Amend(r.History)
 			if !s.Fresh && len(r.History) > 0 {
 				if err := c.Count(s, r.History, a); err != nil {
 					return err
@@ -107,6 +107,7 @@ func amended(s *project.Step, r Request) (c conversation.Conversation, err error
 	}
 	c.Note(r.History, r.Editions)
 	c.Catch(r.History)
+	c.Switch(s.Project.Fold)
 	if !s.Project.Fold {
 		return c, nil
 	}
@@ -204,12 +205,10 @@ func foldFrames(s *project.Step, history []fold.Message) (frames []fold.Frame, e
 	return frames, nil
 }
 
-// foldFrame returns the frame as folding sees it. If another session worked in it,
-// only the calls in the history show when this session entered it.
+// foldFrame returns the frame as folding sees it.
 func foldFrame(s *project.Step, f core.Frame) fold.Frame {
-	entered := f.StartedAt
 	if f.Session != s.Session.ID {
-		entered = 0
+		return fold.Frame{Frame: f, Foreign: true}
 	}
-	return fold.Frame{Frame: f, EnteredAt: entered}
+	return fold.Frame{Frame: f, EnteredAt: f.StartedAt}
 }
