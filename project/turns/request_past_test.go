@@ -37,12 +37,7 @@ func TestWhatACompactionKeptHasAnotherPast(t *testing.T) {
 
 func TestThinkingFitsWhereFoldingIsSwitchedOffAndOn(t *testing.T) {
 	t.Parallel()
-	f := projecttest.New(t)
-	f.Fold = true
-	f.Push(projecttest.Host("s"), "root")
-	frame := f.Push(projecttest.Host("s"), "work")
-	f.Pop(projecttest.Host("s"), "done")
-	h := folded(frame.ID)
+	f, h := inFrames(t)
 	a := request(f, projecttest.Host("s"), h, nil) // folds
 	h = append(h, says("a5", 5), says("u6", 6))
 	f.Decide(projecttest.Shell, f.Current(projecttest.Host("s")), "by another")
@@ -82,12 +77,7 @@ func TestABranchWithoutFramesHasTheTextsOfItsOrigin(t *testing.T) {
 
 func TestABranchOfABranchGoesOnFromThat(t *testing.T) {
 	t.Parallel()
-	f := projecttest.New(t)
-	f.Fold = true
-	f.Push(projecttest.Host("s"), "root")
-	frame := f.Push(projecttest.Host("s"), "work")
-	f.Pop(projecttest.Host("s"), "done")
-	h := folded(frame.ID)
+	f, h := inFrames(t)
 	a := request(f, projecttest.Host("s"), h, nil)
 	h = append(h, says("a5", 5))
 	request(f, projecttest.Host("s"), h, map[core.Millis]int{5: a.Edition})
