@@ -29,10 +29,10 @@ type hookEvent struct {
 	kept   func(tx project.Tx, t tree) (int, error)
 }
 
-// hookEvents are those that hosts send most. Of those that read, a resume also
+// hookEvents are those that hosts send most. Of those that read, that of a compaction also
 // notes durably that the context was given, so it is one that writes.
 var hookEvents = []hookEvent{
-	{what: "SessionStart of a resume", host: claudecode.Name, goal: writeGoal, event: resumed, answer: currentFrame},
+	{what: "SessionStart of a compaction", host: claudecode.Name, goal: writeGoal, event: compacted, answer: currentFrame},
 	{what: "PreToolUse of a flame tool", host: claudecode.Name, goal: readGoal, event: flameCalled, answer: hookedID},
 	{what: "PreToolUse in a subagent", host: claudecode.Name, goal: readGoal, event: flameCalledInChild, answer: childID},
 	{what: "messages.transform", host: opencode.Name, goal: readGoal, event: requested, answer: currentFrame},
@@ -121,8 +121,8 @@ func claudeEvent(t tree, name string, fields map[string]any) map[string]any {
 	return event
 }
 
-func resumed(t tree, _ int) map[string]any {
-	return claudeEvent(t, "SessionStart", map[string]any{"source": "resume"})
+func compacted(t tree, _ int) map[string]any {
+	return claudeEvent(t, "SessionStart", map[string]any{"source": "compact"})
 }
 
 func flameCalled(t tree, run int) map[string]any {
