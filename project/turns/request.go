@@ -64,19 +64,21 @@ func (r Request) terms(now core.Millis) fold.Terms {
 // each is decided on once.
 func Amend(ctx context.Context, p *project.Project, by project.Caller, r Request) (a fold.Amendment, err error) {
 	err = p.Consider(ctx, by, func(s *project.Step) (func(*project.Step) error, error) {
-		c, err := amended(s, r)
-		if err != nil {
-			return nil, err
-		}
-		a = c.Amend(r.History)
-		if len(r.Usage) == 0 && (s.Fresh || !c.Changed() && !undecided(s, c, r)) {
-			return nil, nil
+		if len(r.Usage) == 0 { // else there is something to write anyway
+			c, err := amended(s, r)
+			if err != nil {
+				return nil, err
+			}
+			if a = c.Amend(r.History); s.Fresh || !c.Changed() && !undecided(s, c, r) {
+				return nil, nil
+			}
 		}
 		return func(s *project.Step) error {
 			if err := usage.Add(s, r.Usage); err != nil {
 				return err
 			}
-			if c, err = amended(s, r); err != nil {
+			c, err := amended(s, r)
+			if err != nil {
 				return err
 			}
 			if undecided(s, c, r) {
