@@ -15,6 +15,10 @@ type Run struct {
 	Edition int         `json:"edition"`
 }
 
+// Unknown is the edition of an answer to a request of which nobody knows how it was
+// sent.
+const Unknown = -1
+
 // At returns the edition of the answer of a time: 0 if it is older than all that were
 // noted, Unknown if it is newer.
 func (a Answers) At(time core.Millis) int {

@@ -9,7 +9,7 @@ import (
 )
 
 // Find returns what of a history is to be left out next: what was done inside frames
-// that are over, as far as the ledger does not leave it out yet. That are the messages
+// that are over, as far as the ledger does not leave it out yet. Those are the messages
 // between the one that entered a frame and the one that left it, with the results of
 // their tools, and the one that entered, if its first call is the only move in it.
 //
@@ -88,16 +88,15 @@ func (f *folding) result() (found []Fold) {
 	by := map[*stay]*Fold{}
 	var order []*stay
 	for i, m := range f.history {
-		s := f.owners[f.heads[i]]
-		switch {
-		case s == nil || !s.folds:
-		case f.dropped(i) && !f.gone[i]:
-			if by[s] == nil {
-				by[s], order = f.begin(s), append(order, s)
-			}
-			by[s].Drop = append(by[s].Drop, m.Name)
-			by[s].Tokens += m.tokens()
+		if !f.isNew(i) {
+			continue
 		}
+		s := f.owners[f.heads[i]]
+		if by[s] == nil {
+			by[s], order = f.begin(s), append(order, s)
+		}
+		by[s].Drop = append(by[s].Drop, m.Name)
+		by[s].Tokens += m.tokens()
 	}
 	for _, s := range order {
 		f.note(s, by[s])
@@ -105,6 +104,9 @@ func (f *folding) result() (found []Fold) {
 	}
 	return f.pays(found)
 }
+
+// isNew reports whether a message is to be left out that the ledger does not leave out.
+func (f *folding) isNew(i int) bool { return f.dropped(i) && f.gone[i] == nil }
 
 // begin makes the fold of a stay, with nothing left out yet.
 func (f *folding) begin(s *stay) *Fold {
@@ -135,7 +137,7 @@ func (f *folding) next(i int) int {
 func (f *folding) note(s *stay, fold *Fold) {
 	for i := s.from; i < s.to; i++ {
 		m := &f.history[i]
-		if f.owners[i] == s && f.dropped(i) && !f.gone[i] && m.Said != "" {
+		if f.owners[i] == s && f.isNew(i) && m.Said != "" {
 			text := core.SaidInRemark(f.frames[s.frame].Frame, f.answered(s, i)) + m.Said
 			fold.Notes = append(fold.Notes, Note{f.history[f.next(i)].Name, text})
 		}
@@ -185,16 +187,12 @@ func lastCharacters(s string, n int) string {
 
 // pays returns those of the folds that save more than they cost.
 func (f *folding) pays(found []Fold) []Fold {
-	if f.terms.Cold {
-		return found
-	}
 	at := places(f.history)
 	savings := make([]saving, len(found))
 	for i, fold := range found {
 		savings[i] = saving{at[fold.Drop[0]], fold.Tokens}
 	}
-	stays := func(i int) bool { return !f.gone[i] }
-	return found[f.terms.Prices.best(f.history, stays, savings, max(requestsToCome, f.answers())):]
+	return found[f.terms.firstToPay(f.history, f.gone, savings, max(requestsToCome, f.answers())):]
 }
 
 // answers returns how many answers of the model the history has.

@@ -8,22 +8,12 @@ import (
 	"flame/core"
 )
 
-// Terms are what a fold depends on, beside history and tree.
-type Terms struct {
-	Prices Prices
-	Cold   bool // the cache has nothing of the conversation any more
-	// Leads says that the model's API wants a round of tools that is in progress to
-	// begin with its thinking: then a frame folds once a round follows that which
-	// left it.
-	Leads bool
-}
-
 // A folding is the state of one run of Find. Its slices run parallel to the history.
 type folding struct {
 	history []Message
 	frames  map[string]*Frame
 	undone  map[string]core.Millis // by frame, when it ended by a call that the history has no more
-	gone    []bool                 // what the ledger leaves out
+	gone    []*Fold                // by message, the fold of the ledger that leaves it out; nil if none does
 	noted   map[string]bool        // messages before which the ledger has a note
 	terms   Terms
 	heads   []int         // the message whose fate each shares: itself, or for answers the message they answer
@@ -68,17 +58,12 @@ func newFolding(history []Message, frames []Frame, known Ledger, terms Terms) *f
 // remember takes over what the ledger leaves out, and which ends were taken back.
 func (f *folding) remember(known Ledger) {
 	at := places(f.history)
-	f.gone, f.noted, f.undone = make([]bool, len(f.history)), map[string]bool{}, map[string]core.Millis{}
+	f.gone, f.noted, f.undone = known.dropped(f.history, at), map[string]bool{}, map[string]core.Millis{}
 	for i := range known.Folds {
 		fold := &known.Folds[i]
 		if !fold.holds(at) {
 			f.undone[fold.Frame] = fold.EndedAt
 			continue
-		}
-		for _, name := range fold.Drop {
-			if i, stands := at[name]; stands {
-				f.gone[i] = true
-			}
 		}
 		for _, note := range fold.Notes {
 			f.noted[note.Before] = true

@@ -79,7 +79,7 @@ func (l Ledger) Standing(history []Message) Ledger {
 		Inserts: slices.DeleteFunc(slices.Clone(l.Inserts), func(i Insert) bool { _, stands := at[i.Message]; return !stands }),
 		Cuts:    slices.DeleteFunc(slices.Clone(l.Cuts), func(c Cut) bool { _, stands := at[c.Message]; return !stands }),
 
-		Switches: l.Switches,
+		Switches: l.Switches, // all, as they say how older answers were asked for
 	}
 }
 
@@ -176,10 +176,6 @@ func beforeSystem(history []Message, by []*Fold, i int) int {
 	}
 	return i
 }
-
-// Unknown is the edition of an answer to a request of which nobody knows how it was
-// sent.
-const Unknown = -1
 
 // holds reports whether a fold's end is in the history; else it was cut off.
 func (f *Fold) holds(at map[string]int) bool {

@@ -27,7 +27,7 @@ const (
 )
 
 // Trim returns which outputs of a history are to be cut next. As that edits the past of
-// work in progress, its thinking goes with it (see Stale), and all behind the first cut
+// work in progress, its thinking goes with it (see Ledger.Amend), and all behind the first cut
 // is written into the cache again: so it waits until that pays (see Prices). The last
 // round, calls that failed to end, and what the ledger leaves out already are not cut.
 // The editions of the result are not set.
@@ -62,15 +62,11 @@ func Trim(history []Message, known Ledger, which Trimming, terms Terms) []Cut {
 		rounds++
 	}
 	slices.Reverse(found)
-	if terms.Cold {
-		return found
-	}
 	savings := make([]saving, len(found))
 	for i, c := range found {
 		savings[i] = saving{at[c.Message], c.Tokens}
 	}
-	stays := func(i int) bool { return gone[i] == nil }
-	return found[terms.Prices.best(history, stays, savings, requestsToCome):]
+	return found[terms.firstToPay(history, gone, savings, requestsToCome):]
 }
 
 // inPlace returns the line in the place of an output.

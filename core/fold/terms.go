@@ -1,8 +1,6 @@
 package fold
 
-import (
-	"cmp"
-)
+import "cmp"
 
 // Prices are what a model's API asks for a token of a request, relative to one that the
 // cache neither has nor gets.
@@ -15,6 +13,16 @@ type Prices struct {
 // reading.
 var UsualPrices = Prices{Read: 0.1, Write: 1.25}
 
+// Terms are what a fold depends on, beside history and tree.
+type Terms struct {
+	Prices Prices
+	Cold   bool // the cache has nothing of the conversation any more
+	// Leads says that the model's API wants a round of tools that is in progress to
+	// begin with its thinking: then a frame folds once a round follows that which
+	// left it.
+	Leads bool
+}
+
 // requestsToCome is how many requests a conversation is expected to send still, at
 // least; one that has sent more is expected to go on for as long again.
 const requestsToCome = 20
@@ -25,17 +33,20 @@ type saving struct {
 	tokens int
 }
 
-// best returns the first of the savings, which are in order, from which on they save
-// most. Each request to come reads the less from the cache; but once, all behind the
+// firstToPay returns the first of the savings, which are in order, from which on they save
+// most; gone has what is left out already. Where the cache is cold, all save. Each request to come reads the less from the cache; but once, all behind the
 // first has to be written into it again. As that is so for any further one behind the
 // first, they are decided on together.
-func (p Prices) best(history []Message, stays func(i int) bool, savings []saving, requests int) int {
-	read, write := cmp.Or(p.Read, UsualPrices.Read), cmp.Or(p.Write, UsualPrices.Write)
+func (t Terms) firstToPay(history []Message, gone []*Fold, savings []saving, requests int) int {
+	if t.Cold {
+		return 0
+	}
+	read, write := cmp.Or(t.Prices.Read, UsualPrices.Read), cmp.Or(t.Prices.Write, UsualPrices.Write)
 	best, most := len(savings), 0.0
 	left, i, behind := 0, len(history), 0
 	for k := len(savings) - 1; k >= 0; k-- {
 		for i > savings[k].from {
-			if i--; stays(i) {
+			if i--; gone[i] == nil {
 				behind += history[i].tokens()
 			}
 		}
