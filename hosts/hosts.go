@@ -50,6 +50,7 @@ type Host struct {
 	Gone     func(ids []string) []byte // makes the event that the sessions with these ids have ended with their process
 	Events   func() []EventDoc         // documents what Hook does with each
 	On       func(m Machine) Client    // returns its program on a machine
+	Wire     *Wire                     // how it speaks with its model; nil: flame has no gateway for it
 }
 
 // A Client is a host's program on a machine.

@@ -71,6 +71,8 @@ var layers = map[string][]string{
 	"hosts/claudecode":   {"core", "confine", "project", "hosts", "transcripts"},
 	"hosts/opencode":     {"core", "confine", "project", "hosts", "transcripts"},
 	"hosts/hoststest":    {"hosts", "hosts/claudecode", "hosts/opencode"},
+	"gateway":            {"core", "project", "project/conversation", "hosts", "guard", "gateway/messages"},
+	"gateway/messages":   {"core", "hosts"},
 	"intake/inbox":       {"core", "project/place", "store/disk"},
 	"intake":             {"core", "hosts", "intake/inbox", "project"},
 	"render": {

@@ -110,7 +110,7 @@ func (t task) ended() *children.Ended {
 // request returns the skeleton of a request in the form that flame processes.
 func (e event) request() turns.Request {
 	r := turns.Request{
-		Compacting: e.Compacting, Usage: e.usages(), Editions: e.editions(),
+		Untold: e.Compacting, Usage: e.usages(), Editions: e.editions(),
 		Terms: fold.Terms{Prices: e.Prices, Leads: e.Leads},
 	}
 	for _, m := range e.Messages {

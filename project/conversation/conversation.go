@@ -3,6 +3,7 @@
 package conversation
 
 import (
+	"cmp"
 	"errors"
 	"maps"
 	"slices"
@@ -35,11 +36,12 @@ type record struct {
 type answered struct {
 	fold.Answers
 	fold.Meter
-	Open bool `json:"open,omitempty"` // the newest request that was counted was not sent whole, and has no answer yet
+	Open  bool                   `json:"open,omitempty"`  // the newest request that was counted was not sent whole, and has no answer yet
+	Times map[string]core.Millis `json:"times,omitempty"` // of messages, by name, where the host tells none
 }
 
 const (
-	recordLedger  project.Kind[record]     = "inserted" // by session
+	recordLedger  project.Kind[record]     = "inserted" // by session; called by all that it once held
 	recordAnswers project.Kind[answered]   = "answered" // likewise; changes with each request
 	recordPast    project.Kind[fold.Meter] = "requests" // by host, those of sessions that were forgotten
 )
@@ -48,40 +50,44 @@ const (
 // session's has what is kept of that, as far as its history goes.
 func Load(s *project.Step, history []fold.Message) (Conversation, error) {
 	c, known, err := load(s.Tx, s.Session.ID)
-	if known || err != nil {
+	if known || err != nil || !hasAnswers(history) {
 		return c, err
-	}
-	newest := newestAnswer(history)
-	if newest == 0 {
-		return c, nil
 	}
 	origin, err := originOf(s, history)
 	if origin == "" || err != nil {
 		return c, err
 	}
 	branch, _, err := load(s.Tx, origin)
-	branch.answers.Upto(newest)
+	branch.answers.Upto(branch.newestAnswer(history))
 	branch.answers.Meter, branch.answers.Open, branch.Past = fold.Meter{}, false, nil
 	branch.Reset()
+	branch.changed, branch.told = true, true
 	return branch, err
 }
 
+// hasAnswers reports whether a history has any.
+func hasAnswers(history []fold.Message) bool {
+	return slices.ContainsFunc(history, func(m fold.Message) bool { return m.Role == core.RoleAssistant })
+}
+
 // newestAnswer returns the time of the newest answer in a history, 0 if it has none.
-func newestAnswer(history []fold.Message) (newest core.Millis) {
+func (c *Conversation) newestAnswer(history []fold.Message) (newest core.Millis) {
 	for _, m := range history {
 		if m.Role == core.RoleAssistant {
-			newest = max(newest, m.Time)
+			newest = max(newest, cmp.Or(m.Time, c.answers.Times[m.Name]))
 		}
 	}
 	return newest
 }
 
+// load returns what is kept of a session's conversation, and whether anything is.
 func load(tx project.Tx, session string) (c Conversation, known bool, err error) {
-	if known, err = recordLedger.Load(tx, session, &c.record); err != nil {
-		return c, known, err
+	left, err := recordLedger.Load(tx, session, &c.record)
+	if err != nil {
+		return c, false, err
 	}
-	_, err = recordAnswers.Load(tx, session, &c.answers)
-	return c, known, err
+	answered, err := recordAnswers.Load(tx, session, &c.answers)
+	return c, left || answered, err
 }
 
 // originOf returns the session of whose ledger most stands in a history, which is that

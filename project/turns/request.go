@@ -15,11 +15,14 @@ import (
 
 // A Request is what a host is about to send to a session's model.
 type Request struct {
-	Compacting bool                // it asks for a summary, so nothing new is inserted
-	History    []fold.Message      // oldest first
-	Usage      []usage.Message     // of answers since the last request
-	Editions   map[core.Millis]int // of the requests that these answers belong to, by the times of the answers
-	Terms      fold.Terms          // but for Cold, which Amend knows
+	Untold   bool                // nothing new is inserted: it asks for a summary, or its host tells the agent otherwise
+	History  []fold.Message      // oldest first
+	Usage    []usage.Message     // of answers since the last request
+	Editions map[core.Millis]int // of the requests that these answers belong to, by the times of the answers
+	Terms    fold.Terms          // but for Cold, which Amend knows
+
+	Undated bool                  // the messages have no times; names of the same history are the same
+	Seen    []conversation.Answer // of such a history, since the last request; those known already change nothing
 }
 
 // prompt returns the name of the newest message of the user's, or that stands in for
@@ -98,6 +101,25 @@ func Amend(ctx context.Context, p *project.Project, by project.Caller, r Request
 	return a, err
 }
 
+// Kept returns what to leave out of a request as was decided on for those before it. It
+// writes nothing: it is for when nothing can be written.
+func Kept(ctx context.Context, p *project.Project, by project.Caller, r Request) (a fold.Amendment, err error) {
+	err = p.View(ctx, by, func(s *project.Step) error {
+		c, err := conversation.Load(s, r.History)
+		if err != nil || s.Fresh {
+			return err
+		}
+		if r.Undated {
+			c.See(r.Seen)
+			c.Date(r.History, s.Now)
+		}
+		c.Note(r.History, r.Editions)
+		a = c.Amend(r.History)
+		return nil
+	})
+	return a, err
+}
+
 // amended returns the session's conversation with what a request shows, but for what
 // the agent should be told.
 func amended(s *project.Step, r Request) (c conversation.Conversation, err error) {
@@ -106,6 +128,10 @@ func amended(s *project.Step, r Request) (c conversation.Conversation, err error
 	}
 	if c, err = conversation.Load(s, r.History); err != nil {
 		return c, err
+	}
+	if r.Undated {
+		c.See(r.Seen)
+		c.Date(r.History, s.Now)
 	}
 	c.Note(r.History, r.Editions)
 	c.Catch(r.History)
@@ -128,7 +154,7 @@ func amended(s *project.Step, r Request) (c conversation.Conversation, err error
 // undecided reports whether the request has a new prompt, or follows a compaction, for
 // which nothing was decided yet.
 func undecided(s *project.Step, c conversation.Conversation, r Request) bool {
-	return !s.Fresh && !s.Project.Late && !r.Compacting && r.prompt() != "" && (c.Prompt != r.prompt() || c.Summary != r.summary())
+	return !s.Fresh && !s.Project.Late && !r.Untold && r.prompt() != "" && (c.Prompt != r.prompt() || c.Summary != r.summary())
 }
 
 // decide adds what the agent should know, behind the newest prompt: its context if the

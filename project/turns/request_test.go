@@ -47,7 +47,7 @@ func TestEachPromptIsDecidedOnOnce(t *testing.T) {
 	assert.Contains(t, told[0], "someone else decides")
 	assert.Equal(t, told, attend(f, projecttest.Host("s"), turns.Request{}, "m1", "m2"), "the same bytes again")
 	assert.Equal(t, told, attend(f, projecttest.Host("s"), turns.Request{}, "m1", "m2", "m3"), "and in later requests")
-	assert.Equal(t, told, attend(f, projecttest.Host("s"), turns.Request{Compacting: true}, "m1", "m2", "m4"), "a compaction adds nothing")
+	assert.Equal(t, told, attend(f, projecttest.Host("s"), turns.Request{Untold: true}, "m1", "m2", "m4"), "a compaction adds nothing")
 }
 
 func TestTheContextComesBackAfterACompaction(t *testing.T) {

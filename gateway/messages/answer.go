@@ -1,0 +1,152 @@
+package messages
+
+import (
+	"bytes"
+	"hash/fnv"
+	"mime"
+
+	"github.com/tidwall/gjson"
+)
+
+// An Answer is what a gateway must know of a model's answer.
+type Answer struct {
+	ID    string // of the message; empty if there is none
+	Model string
+	Name  string // that its message will have in the histories to come; empty if it has no content
+	Usage []byte // as the message has it; nil without one
+	Final []byte // the usage at the end, where it was streamed
+	Whole bool   // it is at its end
+}
+
+// A Reader reads an answer as it passes. It is not for several goroutines at once.
+type Reader struct {
+	Answer
+	First func() // called once, with the first of the content
+
+	streamed   bool
+	rest       []byte // what came of a line, or of a message that is not streamed
+	full       bool   // too much came of it
+	calls      []*block
+	words      digester
+	thoughts   []byte
+	hasContent bool
+}
+
+// maxLine limits a line of a stream, and a message that is not streamed, in bytes: of what
+// is longer nothing is known.
+const maxLine = 16 << 20
+
+// NewReader returns the reader of an answer of this type of content, or nil for one that
+// is no message.
+func NewReader(contentType string) *Reader {
+	kind, _, err := mime.ParseMediaType(contentType)
+	if err != nil || kind != "text/event-stream" && kind != "application/json" {
+		return nil
+	}
+	return &Reader{streamed: kind == "text/event-stream", words: digester{h: fnv.New64a()}}
+}
+
+// Write takes what has come; it never fails.
+func (r *Reader) Write(p []byte) (int, error) {
+	size := len(p)
+	for r.streamed {
+		line, rest, ended := bytes.Cut(p, []byte("\n"))
+		r.keep(line)
+		if !ended {
+			break
+		}
+		if !r.full {
+			r.line(r.rest)
+		}
+		r.rest, r.full, p = r.rest[:0], false, rest
+	}
+	if !r.streamed {
+		r.keep(p)
+	}
+	return size, nil
+}
+
+func (r *Reader) keep(p []byte) {
+	if r.full = r.full || len(r.rest)+len(p) > maxLine; !r.full {
+		r.rest = append(r.rest, p...)
+	}
+}
+
+// Close ends the answer: nothing more comes.
+func (r *Reader) Close() {
+	if !r.streamed && !r.full && gjson.ValidBytes(r.rest) {
+		r.message(gjson.ParseBytes(r.rest))
+	}
+	r.rest = nil
+	if r.hasContent {
+		r.Name = answerName(r.calls, r.words.sum(), string(r.thoughts))
+	}
+}
+
+// message reads an answer that was not streamed.
+func (r *Reader) message(m gjson.Result) {
+	if m.Get("type").Str != "message" {
+		return
+	}
+	r.begin(m)
+	m.Get("content").ForEach(func(_, value gjson.Result) bool {
+		r.started()
+		b := readBlock(value)
+		r.add(&b)
+		return true
+	})
+	r.Whole = true
+}
+
+func (r *Reader) begin(m gjson.Result) {
+	r.ID, r.Model, r.Usage = m.Get("id").Str, m.Get("model").Str, []byte(m.Get("usage").Raw)
+}
+
+func (r *Reader) started() {
+	if !r.hasContent && r.First != nil {
+		r.First()
+	}
+	r.hasContent = true
+}
+
+func (r *Reader) add(b *block) {
+	switch {
+	case b.kind == "tool_use":
+		r.calls = append(r.calls, b)
+	case b.kind == "text":
+		r.words.add(b.text)
+	case b.thinks():
+		r.thoughts = append(r.thoughts, b.signature...)
+	}
+}
+
+// line reads a line of a stream of events.
+func (r *Reader) line(line []byte) {
+	data, ok := bytes.CutPrefix(bytes.TrimRight(line, "\r"), []byte("data:"))
+	if !ok || !gjson.ValidBytes(data) {
+		return
+	}
+	event := gjson.ParseBytes(data)
+	switch event.Get("type").Str {
+	case "message_start":
+		r.begin(event.Get("message"))
+	case "content_block_start":
+		r.started()
+		b := readBlock(event.Get("content_block"))
+		r.add(&b)
+	case "content_block_delta":
+		delta := event.Get("delta")
+		switch delta.Get("type").Str {
+		case "text_delta":
+			r.words.add(delta.Get("text").Str)
+		case "signature_delta":
+			r.thoughts = append(r.thoughts, delta.Get("signature").Str...)
+		}
+	case "message_delta":
+		if usage := event.Get("usage"); usage.IsObject() {
+			r.Final = []byte(usage.Raw)
+		}
+	case "message_stop":
+		r.Whole = true
+	}
+}

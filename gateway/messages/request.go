@@ -1,0 +1,167 @@
+// Package messages reads and edits requests to Anthropic's Messages API, and reads the
+// answers, as far as a gateway must know them. It keeps the bytes of what it does not
+// edit.
+package messages
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/tidwall/gjson"
+
+	"flame/core"
+)
+
+// A Request is the body of a request, as it came.
+type Request struct {
+	Model    string
+	Thinking string   // the type of thinking that it asks for; empty: it does not say
+	Tools    []string // names, in order
+
+	raw      string
+	list     span // of the list of messages
+	messages []message
+	edits    gjson.Result // context_management, if it has that
+	end      int          // of the body: where its last brace is
+}
+
+// A span is a stretch of a text.
+type span struct{ from, to int }
+
+// A message is one of a request.
+type message struct {
+	raw    string
+	role   core.Role
+	blocks []block
+	listed bool // its content is a list of blocks, not one text
+	list   span // of that list, in raw
+}
+
+// ErrUnread is returned for a body that is none of the API's, or that has what nobody
+// knows how to edit.
+var ErrUnread = errors.New("the body of the request is not as expected")
+
+// Parse reads a body.
+func Parse(body []byte) (*Request, error) {
+	r := &Request{raw: string(body)}
+	if !gjson.Valid(r.raw) {
+		return nil, ErrUnread
+	}
+	top, found := gjson.Parse(r.raw), map[string]gjson.Result{}
+	wrong := !top.IsObject()
+	top.ForEach(func(key, value gjson.Result) bool {
+		_, twice := found[key.Str]
+		found[key.Str], wrong = value, wrong || twice
+		return true
+	})
+	if wrong || !found["messages"].IsArray() {
+		return nil, ErrUnread
+	}
+	r.Model, r.Thinking, r.edits = found["model"].Str, found["thinking"].Get("type").Str, found["context_management"]
+	for _, tool := range found["tools"].Array() {
+		r.Tools = append(r.Tools, tool.Get("name").Str)
+	}
+	r.end = top.Index + len(top.Raw)
+	for r.end > 0 && r.raw[r.end-1] != '}' {
+		r.end--
+	}
+	list := found["messages"]
+	r.list = span{list.Index, list.Index + len(list.Raw)}
+	for _, value := range list.Array() {
+		m, ok := readMessage(value)
+		if !ok {
+			return nil, ErrUnread
+		}
+		r.messages = append(r.messages, m)
+	}
+	return r, nil
+}
+
+// roles are the API's.
+var roles = map[string]core.Role{"user": core.RoleUser, "assistant": core.RoleAssistant, "system": core.RoleOther}
+
+func readMessage(value gjson.Result) (m message, ok bool) {
+	m.raw = value.Raw
+	content, known := gjson.Result{}, false
+	gjson.Parse(m.raw).ForEach(func(key, value gjson.Result) bool {
+		switch key.Str {
+		case "role":
+			m.role, known = roles[value.Str]
+		case "content":
+			content = value
+		}
+		return true
+	})
+	switch {
+	case content.IsArray():
+		m.listed, m.list = true, span{content.Index, content.Index + len(content.Raw)}
+		content.ForEach(func(_, value gjson.Result) bool {
+			m.blocks = append(m.blocks, readBlock(value))
+			return true
+		})
+	case content.Type == gjson.String:
+		m.blocks = []block{{kind: "text", text: content.Str}}
+	default:
+		return m, false
+	}
+	return m, known
+}
+
+// A block is one of a message.
+type block struct {
+	raw       string
+	kind      string // type
+	id        string // of a call, or that a result answers
+	tool      string // of a call
+	text      string
+	signature string       // of thinking
+	input     gjson.Result // of a call
+	content   gjson.Result // of a result
+	failed    bool         // a result tells an error
+}
+
+func readBlock(value gjson.Result) block {
+	b := block{raw: value.Raw}
+	gjson.Parse(b.raw).ForEach(func(key, value gjson.Result) bool {
+		switch key.Str {
+		case "type":
+			b.kind = value.Str
+		case "id", "tool_use_id":
+			b.id = value.Str
+		case "name":
+			b.tool = value.Str
+		case "text":
+			b.text = value.Str
+		case "signature", "data":
+			b.signature = value.Str
+		case "input":
+			b.input = value
+		case "content":
+			b.content = value
+		case "is_error":
+			b.failed = value.Bool()
+		}
+		return true
+	})
+	return b
+}
+
+// The types of blocks that are known; others stay as they are, with their message.
+var known = []string{"text", "image", "document", "thinking", "redacted_thinking", "tool_use", "tool_result"}
+
+func (b *block) thinks() bool { return b.kind == "thinking" || b.kind == "redacted_thinking" }
+
+// of returns the blocks of a kind.
+func (m *message) of(kind string) (blocks []*block) {
+	for i := range m.blocks {
+		if m.blocks[i].kind == kind {
+			blocks = append(blocks, &m.blocks[i])
+		}
+	}
+	return blocks
+}
+
+// isKnown reports whether all that is in the message is known.
+func (m *message) isKnown() bool {
+	return !slices.ContainsFunc(m.blocks, func(b block) bool { return !slices.Contains(known, b.kind) })
+}

@@ -1,0 +1,75 @@
+package claudecode
+
+import (
+	"cmp"
+	"net/http"
+	"regexp"
+	"strings"
+	"sync"
+
+	"flame/core/op"
+	"flame/hosts"
+	"flame/transcripts"
+)
+
+// wire is how Claude Code speaks with its model.
+func wire() *hosts.Wire {
+	return &hosts.Wire{Asked: asked, Own: ownTool, Said: said, IsSummary: isSummary, Usage: transcripts.ClaudeUsage, Prices: transcripts.ClaudePrices}
+}
+
+// The headers of a request. All but the first two come only with HintVariable set.
+const (
+	sessionHeader   = "X-Claude-Code-Session-Id"
+	agentHeader     = "X-Claude-Code-Agent-Id"
+	agentTypeHeader = "X-Claude-Code-Agent-Type"
+	classHeader     = "X-Claude-Code-Request-Class"
+)
+
+// asked reads the headers. A client that tells no class sends the conversation, as far
+// as anyone knows.
+func asked(h http.Header) hosts.Asked {
+	a := hosts.Asked{Session: h.Get(sessionHeader), Agent: h.Get(agentHeader), Type: h.Get(agentTypeHeader)}
+	usual := hosts.Main
+	if a.Agent != "" {
+		usual = hosts.Subagent
+	}
+	a.Class = cmp.Or(hosts.Class(h.Get(classHeader)), usual)
+	return a
+}
+
+func ownTool(tool string) op.Name {
+	for _, server := range servers {
+		if name, ok := strings.CutPrefix(tool, server.prefix); ok {
+			return op.Name(name)
+		}
+	}
+	return ""
+}
+
+// Texts by which Claude Code's own words are known (observed).
+const (
+	whileWorking = "The user sent a new message while you were working:"
+	continued    = "This session is being continued from a previous conversation"
+)
+
+// byClient matches the beginning of what the client says in the user's name. What it puts
+// in tags about the user's own commands is the user's.
+var byClient = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^\s*(?:<(?:system-reminder|task-notification|local-command-caveat|local-command-stdout|local-command-stderr)>` +
+		`|\[Request interrupted by user[^\]]*\]\s*$)`)
+})
+
+func said(text string, system bool) string {
+	if system {
+		if words, ok := strings.CutPrefix(text, whileWorking); ok {
+			return strings.TrimSpace(words)
+		}
+		return ""
+	}
+	if byClient().MatchString(text) {
+		return ""
+	}
+	return text
+}
+
+func isSummary(text string) bool { return strings.HasPrefix(text, continued) }
