@@ -21,7 +21,10 @@ import (
 	"flame/core"
 	"flame/gateway"
 	"flame/hosts/claudecode"
+	"flame/project"
 	"flame/project/projecttest"
+	"flame/project/stack"
+	"flame/store"
 	"flame/tests/model"
 	"flame/tests/model/rules"
 )
@@ -39,9 +42,11 @@ type talk struct {
 	history  []any
 	session  string
 	log      *bytes.Buffer
-	stop     func() // ends the gateway
+	faults   *faulty // between the gateways and the store
+	stop     func()  // ends the gateway
 	clock    atomic.Int64
 	statuses []int
+	lengths  []int // bytes of the requests as they were asked
 }
 
 type object = map[string]any
@@ -50,9 +55,12 @@ type object = map[string]any
 func newTalk(t *testing.T, script ...model.Turn) *talk {
 	t.Helper()
 	f := projecttest.New(t)
-	f.Fold = true
 	c := &talk{t: t, f: f, session: "s", log: &bytes.Buffer{}}
 	c.clock.Store(int64(f.Clock))
+	kept := store.Open(f.Data, store.Options{}) // without the checks of the fixture's, which are for one goroutine
+	t.Cleanup(func() { assert.NoError(t, kept.Close()) })
+	f.Project.Store, f.Project.NewID = kept, project.NewID
+	c.faults = &faulty{Store: kept}
 	f.Project.Now = func() core.Millis { return core.Millis(c.clock.Load()) }
 	c.judge = rules.New(rules.Options{Protocol: true, Bound: true, Cache: true})
 	c.model = model.Start(t, model.Script{{Name: "main", Kind: model.Work, Turns: script}})
@@ -69,7 +77,9 @@ func (c *talk) start(o gateway.Options) {
 	}
 	upstream, err := url.Parse(c.model.URL)
 	require.NoError(c.t, err)
-	o.Project, o.Host, o.Wire, o.Secret = c.f.Project, claudecode.Name, claudecode.Host().Wire, secret
+	p := *c.f.Project
+	p.Store, p.Fold = c.faults, true
+	o.Project, o.Host, o.Wire, o.Secret = &p, claudecode.Name, claudecode.Host().Wire, secret
 	if o.Upstream == nil {
 		o.Upstream = upstream
 	}
@@ -115,8 +125,10 @@ func (c *talk) body() []byte {
 func (c *talk) ask() []object {
 	c.t.Helper()
 	c.clock.Add(1000)
-	response := c.post("/v1/messages?beta=true", c.body(), nil)
+	body := c.body()
+	response := c.post("/v1/messages?beta=true", body, nil)
 	defer response.Body.Close()
+	c.lengths = append(c.lengths, len(body))
 	c.statuses = append(c.statuses, response.StatusCode)
 	if response.StatusCode != http.StatusOK {
 		return nil
@@ -192,7 +204,8 @@ func (c *talk) round() {
 		results := []any{}
 		for _, b := range c.ask() {
 			if b["type"] == "tool_use" {
-				results = append(results, object{"type": "tool_result", "tool_use_id": b["id"], "content": c.call(b)})
+				said, err := c.call(b)
+				results = append(results, object{"type": "tool_result", "tool_use_id": b["id"], "content": said, "is_error": err != nil})
 			}
 		}
 		if len(results) == 0 {
@@ -203,20 +216,21 @@ func (c *talk) round() {
 }
 
 // call is what a tool answers.
-func (c *talk) call(b object) string {
+func (c *talk) call(b object) (string, error) {
 	c.clock.Add(1000)
 	var input struct{ Goal, Summary, File string }
 	require.NoError(c.t, json.Unmarshal(b["input"].(json.RawMessage), &input))
 	s := projecttest.Host(c.session)
 	switch b["name"] {
 	case prefix + "flame_push":
-		f := c.f.Push(s, input.Goal)
-		return fmt.Sprintf("Started %s %q. Parent: x.\nIt is your current frame.", f.ID, f.Goal)
+		f, err := stack.Push(c.f.Ctx, c.f.Project, s, input.Goal, "")
+		return fmt.Sprintf("Started %s %q. Parent: x.\nIt is your current frame.", f.ID, f.Goal), err
 	case prefix + "flame_pop":
-		f := c.f.Pop(s, input.Summary).Frame
-		return fmt.Sprintf("%s is completed: %q\nMore: flame_frame_details %s", f.ID, f.Goal, f.ID)
+		popped, err := stack.Pop(c.f.Ctx, c.f.Project, s, stack.PopArgs{Status: core.Completed, Summary: input.Summary})
+		f := popped.Frame
+		return fmt.Sprintf("%s is completed: %q\nMore: flame_frame_details %s", f.ID, f.Goal, f.ID), err
 	}
-	return strings.Repeat("content of "+input.File+" ", 300)
+	return strings.Repeat("content of "+input.File+" ", 300), nil
 }
 
 func push(goal string) model.Turn {

@@ -95,13 +95,13 @@ func (s *session) decide(ctx context.Context, x *exchange, request *messages.Req
 }
 
 // again returns the newest amendment for a history that has gone on since. Thinking that
-// was asked for otherwise goes.
+// was asked for otherwise goes, and all if the history did not just go on.
 func (s *session) again(history []fold.Message) fold.Amendment {
 	a := *s.last
 	a.Stale = slices.Clone(a.Stale)
 	known := slices.IndexFunc(history, func(m fold.Message) bool { return m.Name == s.upto })
 	for _, m := range history[known+1:] {
-		fits := slices.ContainsFunc(s.seen, func(seen conversation.Answer) bool { return seen.Name == m.Name && seen.Edition == a.Edition })
+		fits := known >= 0 && slices.ContainsFunc(s.seen, func(seen conversation.Answer) bool { return seen.Name == m.Name && seen.Edition == a.Edition })
 		if m.Role == core.RoleAssistant && !fits {
 			a.Stale = append(a.Stale, m.Name)
 		}

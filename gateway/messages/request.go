@@ -6,6 +6,7 @@ package messages
 import (
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/tidwall/gjson"
 
@@ -22,7 +23,7 @@ type Request struct {
 	list     span // of the list of messages
 	messages []message
 	edits    gjson.Result // context_management, if it has that
-	end      int          // of the body: where its last brace is
+	end      int          // where its last brace is
 }
 
 // A span is a stretch of a text.
@@ -61,10 +62,7 @@ func Parse(body []byte) (*Request, error) {
 	for _, tool := range found["tools"].Array() {
 		r.Tools = append(r.Tools, tool.Get("name").Str)
 	}
-	r.end = top.Index + len(top.Raw)
-	for r.end > 0 && r.raw[r.end-1] != '}' {
-		r.end--
-	}
+	r.end = strings.LastIndexByte(r.raw, '}')
 	list := found["messages"]
 	r.list = span{list.Index, list.Index + len(list.Raw)}
 	for _, value := range list.Array() {

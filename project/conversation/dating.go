@@ -45,18 +45,20 @@ func (c *Conversation) keepTime(name string, time core.Millis) {
 
 // Date gives the messages of a history, whose host tells no times, those that they had
 // when a request first showed them; now is that of the request. Results of tools and what
-// the host says have the time of the message before. A message that was sent without
-// flame's knowledge has none: it was asked for with the whole past.
+// the host says have the time of the message before. An answer that was sent without
+// flame's knowledge has none: it was asked for with the whole past. If it stands right
+// behind a summary that nobody has seen yet, it is older, and was kept beside it.
 func (c *Conversation) Date(history []fold.Message, now core.Millis) {
 	c.forgetTimes(history)
-	last := lastAnswer(history)
+	last, compacted := lastAnswer(history), false
 	var before core.Millis
 	for i := range history {
 		m := &history[i]
 		time, known := c.answers.Times[m.Name]
 		switch {
 		case known:
-		case m.Role == core.RoleUser && !m.Answers && i > last:
+		case m.Role == core.RoleUser && !m.Answers && (i > last || m.Summary || compacted):
+			compacted = compacted || m.Summary
 			time = now
 			c.keepTime(m.Name, now)
 		case m.Role == core.RoleUser && m.Answers || m.Role == core.RoleOther:
