@@ -14,7 +14,8 @@ const (
 	FrameCompleted      = "FrameCompleted"
 	FrameReopened       = "FrameReopened"
 	FrameInvalidated    = "FrameInvalidated"
-	FrameFolded         = "FrameFolded" // requests to the model leave out from now on what was done in it
+	FrameFolded         = "FrameFolded"     // requests to the model leave out from now on what was done in it
+	RequestAnswered     = "RequestAnswered" // a gateway saw a request to the model, and its answer or failure
 	ContextInjected     = "ContextInjected"
 	SuggestionMade      = "SuggestionMade"
 	SuggestionActed     = "SuggestionActed"
@@ -79,7 +80,7 @@ type Event struct {
 // EventKinds lists all kinds of events, in the order of the lists above.
 var EventKinds = []string{
 	FrameCreated, FramePlanned, FrameActivated, FrameUpdated, FrameCompleted, FrameReopened, FrameInvalidated, FrameFolded,
-	ContextInjected, SuggestionMade, SuggestionActed, CompactionRequested, SummaryStored,
+	RequestAnswered, ContextInjected, SuggestionMade, SuggestionActed, CompactionRequested, SummaryStored,
 	SubagentDetected, SubagentSpawned, SubagentActive, SubagentProgress, SubagentRetry, SubagentStop,
 	SubagentCompleted, SubagentError, SubagentTimeout, SubagentCancelled, SubagentOrphaned, TranscriptEvent,
 	PermissionDecision, PermissionGranted, BudgetWarning, BudgetExceeded,

@@ -24,6 +24,7 @@ type Transcript struct {
 	At    core.LogPosition `json:"at"`
 	Since core.Millis      `json:"since,omitempty"` // older messages were counted otherwise: from a previous log, or by a supervisor
 	Until core.Millis      `json:"until,omitempty"` // time of the newest message that was counted
+	From  core.Millis      `json:"from,omitempty"`  // what was used before this was counted by a supervisor
 }
 
 // Anew returns the transcript of a session whose log was replaced by the one at path.
@@ -31,9 +32,9 @@ type Transcript struct {
 func (t Transcript) Anew(path string) Transcript {
 	since := t.Since
 	if t.Until > 0 {
-		since = t.Until + 1
+		since = max(since, t.Until+1)
 	}
-	return Transcript{Path: path, Since: since, Until: t.Until}
+	return Transcript{Path: path, Since: since, Until: t.Until, From: t.From}
 }
 
 // CountLater has the log of the caller's session at path counted soon. An empty path
@@ -56,12 +57,13 @@ func (s *Step) CountLater(path string) error {
 // agent: never, because the agent's supervisor counts what it uses.
 const Supervised core.Millis = math.MaxInt64
 
-// CountFrom has a session's messages counted by the host only from that time on.
+// CountFrom has what a session uses counted by its host's log, or by a gateway, only from
+// that time on.
 func CountFrom(tx Tx, session string, since core.Millis) error {
 	var t Transcript
 	if _, err := RecordTranscript.Load(tx, session, &t); err != nil {
 		return err
 	}
-	t.Since = since
+	t.Since, t.From = since, since
 	return RecordTranscript.Save(tx, session, t)
 }

@@ -26,6 +26,7 @@ var eventTexts = map[string]happening{
 	core.FrameReopened:       {"opened again", nil},
 	core.FrameInvalidated:    {"invalidated", []string{"reason"}},
 	core.FrameFolded:         {"left out of requests from now on", []string{"messages", "tokens"}},
+	core.RequestAnswered:     {"a request to the model", []string{"class", "status", "first", "out", "cost"}},
 	core.ContextInjected:     {"its agent was told", []string{"kind"}},
 	core.SuggestionMade:      {"suggested", []string{"type", "text"}},
 	core.SuggestionActed:     {"a suggestion was followed", []string{"type", "text"}},
@@ -61,7 +62,9 @@ var eventTexts = map[string]happening{
 }
 
 // eventUnits follow the values of fields that are numbers.
-var eventUnits = map[string]string{"messages": " messages", "tokens": " tokens, estimated"}
+var eventUnits = map[string]string{
+	"messages": " messages", "tokens": " tokens, estimated", "first": " ms to the first token", "out": " tokens out", "cost": " USD",
+}
 
 // Event returns an event in one line of a terminal of that width (0: unknown): its
 // number, time and frame, what happened, and what the frame is for.

@@ -2,6 +2,7 @@ package turns
 
 import (
 	"context"
+	"errors"
 
 	"flame/core"
 	"flame/project"
@@ -16,13 +17,14 @@ type Report struct {
 }
 
 // Answered stores a report, each answer of it once. It returns core.ErrNotFound for a
-// session that nobody has told of yet.
+// session that nobody has told of yet. What a gateway saw is nothing that the session did
+// now: it neither wakes nor resumes one.
 func Answered(ctx context.Context, p *project.Project, by project.Caller, r Report) error {
-	return p.Consider(ctx, by, func(s *project.Step) (func(*project.Step) error, error) {
+	return r.storeFor(ctx, p, by, func(s *project.Step) error {
 		if s.Fresh {
-			return nil, core.NotFoundf("session %s is not known yet", by.Session)
+			return core.NotFoundf("session %s is not known yet", by.Session)
 		}
-		return r.store, nil
+		return nil
 	})
 }
 
@@ -32,9 +34,19 @@ func AnsweredLate(ctx context.Context, p *project.Project, by project.Caller, r 
 	if by.Parent != "" {
 		by.Session, by.Parent, r.Seen = by.Parent, "", nil
 	}
-	return p.Update(ctx, by, r.store)
+	return r.storeFor(ctx, p, by, func(*project.Step) error { return nil })
 }
 
-func (r Report) store(s *project.Step) error {
-	return conversation.NoteSeen(s.Tx, s.Session.ID, r.Seen)
+// storeFor stores a report of the caller's session, unless check has something against it.
+func (r Report) storeFor(ctx context.Context, p *project.Project, by project.Caller, check func(*project.Step) error) error {
+	return p.Store.Run(ctx, func(tx project.Tx) error {
+		s := p.Step(tx, by)
+		if err := s.Enter(); err != nil {
+			return err
+		}
+		if err := check(s); err != nil {
+			return err
+		}
+		return errors.Join(conversation.NoteSeen(s.Tx, s.Session.ID, r.Seen), usage.Meter(s, r.Requests))
+	})
 }

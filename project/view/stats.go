@@ -7,6 +7,7 @@ import (
 	"flame/core/fold"
 	"flame/project"
 	"flame/project/conversation"
+	"flame/project/usage"
 )
 
 // Stats are the numbers of a project.
@@ -19,6 +20,8 @@ type Stats struct {
 
 	Requests []conversation.HostMeter `json:"requests"` // to models, of hosts whose requests flame sees
 	Folds    bool                     `json:"folds"`    // they leave finished frames out
+
+	Metered []usage.Metered `json:"metered,omitempty"` // requests that gateways measured, by host and class
 }
 
 // StatsOf returns the numbers of the project.
@@ -45,6 +48,9 @@ func StatsOf(ctx context.Context, p *project.Project) (stats Stats, err error) {
 		if stats.Requests, err = conversation.ByHost(tx, sessions); err != nil {
 			return err
 		}
+		if stats.Metered, err = usage.ByClass(tx); err != nil {
+			return err
+		}
 		stats.Usage, err = tx.TotalUsage()
 		return err
 	})
@@ -54,9 +60,10 @@ func StatsOf(ctx context.Context, p *project.Project) (stats Stats, err error) {
 // A ListedSession is a session of a person in a host, with what it is about.
 type ListedSession struct {
 	core.Session
-	Goal     string      `json:"goal,omitempty"`     // of its root
-	Usage    core.Usage  `json:"usage"`              // of its root and all below that: subagents and agents too
-	Requests *fold.Meter `json:"requests,omitempty"` // its own ones to its model; nil if flame does not see them
+	Goal     string          `json:"goal,omitempty"`     // of its root
+	Usage    core.Usage      `json:"usage"`              // of its root and all below that: subagents and agents too
+	Requests *fold.Meter     `json:"requests,omitempty"` // its own ones to its model; nil if flame does not see them
+	Metered  []usage.Metered `json:"metered,omitempty"`  // its own ones that a gateway measured, by class
 }
 
 // SessionArgs say which sessions to list.
@@ -104,6 +111,9 @@ func listedSession(tx project.Tx, session core.Session) (ListedSession, error) {
 	}
 	if requests.Requests > 0 {
 		listed.Requests = &requests
+	}
+	if listed.Metered, err = usage.OfSession(tx, session.ID); err != nil {
+		return listed, err
 	}
 	if !session.HasFrame() {
 		return listed, nil

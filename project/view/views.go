@@ -7,6 +7,7 @@ import (
 	"flame/core/fold"
 	"flame/project"
 	"flame/project/conversation"
+	"flame/project/usage"
 )
 
 // Details is one frame with its surroundings.
@@ -19,6 +20,8 @@ type Details struct {
 	AgentID   string       // of that agent, if flame started it
 	Composed  string       // summary of what was done below it, if it ended without one
 	Folded    *fold.Spared // what the requests of its session went without; nil unless it was folded
+
+	Metered []usage.Metered // requests that a gateway measured while a session worked in it, by class
 }
 
 // DetailsOf returns the caller's frame, or the one ref names.
@@ -54,6 +57,9 @@ func DetailsOf(ctx context.Context, p *project.Project, by project.Caller, ref s
 		}
 		if spared.Messages > 0 {
 			d.Folded = &spared
+		}
+		if d.Metered, err = usage.OfFrame(s.Tx, d.Frame.ID); err != nil {
+			return err
 		}
 		open, err := s.NearestOpen(s.Session.Current)
 		d.Current = open != "" && open == d.Frame.ID

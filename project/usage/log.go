@@ -1,0 +1,210 @@
+package usage
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"flame/core"
+	"flame/project"
+)
+
+// late is how much later than the log a gateway may tell of an answer, in ms: requests
+// take their time.
+const late = 10 * 60 * 1000
+
+// maxRead limits how much of a log is read at once, in bytes; the rest follows in the
+// next sweep.
+const maxRead = 8 << 20
+
+// CountLog counts the new entries in the log of session d.Subject, and charges requests
+// that waited for that. The log is read outside any transaction; if another process
+// counted meanwhile, the result is dropped.
+func CountLog(ctx context.Context, p *project.Project, d project.Deadline) error {
+	var c counting
+	err := p.Store.View(ctx, func(tx project.Tx) (err error) {
+		c, err = countingOf(p.Step(tx, project.Caller{}), d.Subject)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if c.home == "" || c.log.Path == "" && len(c.joined.Waiting) == 0 { // CountLater is called again once there is something
+		return p.Store.Update(ctx, func(tx project.Tx) error { return tx.ClearDeadline(d.Kind, d.Subject) })
+	}
+	told := c.read(p)
+	return p.Store.Update(ctx, func(tx project.Tx) error {
+		return c.counted(p.Step(tx, project.Caller{}), d, told)
+	})
+}
+
+// A counting is what is known of a session whose log is to be counted.
+type counting struct {
+	session core.Session
+	log     project.Transcript
+	home    string      // empty if there is no frame that it could count for
+	begun   core.Millis // older messages are of the session that it was branched off
+	joined  joined
+}
+
+func countingOf(s *project.Step, id string) (c counting, err error) {
+	if c.session, err = s.Tx.Session(id); err != nil {
+		return c, project.IgnoreMissing(err)
+	}
+	if _, err = project.RecordTranscript.Load(s.Tx, id, &c.log); err != nil {
+		return c, err
+	}
+	if _, err = recordJoined.Load(s.Tx, id, &c.joined); err != nil {
+		return c, err
+	}
+	if c.home, err = homeOf(s, c.session); err != nil || c.session.Parent != "" || c.home == "" {
+		return c, err
+	}
+	// The log of a forked session begins with a copy of the other's.
+	root, err := s.Tx.Frame(c.home)
+	if c.begun = c.session.CreatedAt; err == nil {
+		c.begun = min(root.CreatedAt, c.session.CreatedAt)
+	}
+	if c.log.Since == 0 {
+		c.log.Since = c.begun
+	}
+	return c, project.IgnoreMissing(err)
+}
+
+// A telling is what was read from a log.
+type telling struct {
+	spent    []spending
+	messages int // the answers, and for a child the prompts
+	next     project.Transcript
+	more     bool     // there is more than maxRead
+	old      []string // answers in the part that was to be read again
+}
+
+// read returns the entries of the session's log that were not counted yet, at most
+// maxRead bytes of it.
+func (c *counting) read(p *project.Project) (told telling) {
+	told.next = c.log
+	if c.log.Path == "" {
+		return told
+	}
+	if c.joined.unread() {
+		told.old = c.joined.oldAnswers(p, c.session.Host, c.log.Path, c.begun)
+	}
+	from := c.log.At
+	for entry, err := range p.Transcripts(c.session.Host, c.log.Path, from) {
+		if err != nil {
+			p.Log.Warn("a transcript cannot be read", "session", c.session.ID, "path", c.log.Path, "error", err)
+			break
+		}
+		if entry.Next.Offset < from.Offset { // it was written anew
+			p.Log.Warn("a transcript became shorter", "session", c.session.ID, "path", c.log.Path)
+			told.next, from = c.log.Anew(c.log.Path), core.LogPosition{}
+		}
+		told.add(entry, c.session.Parent != "")
+		told.next.At = entry.Next
+		if told.more = entry.Next.Offset-from.Offset >= maxRead; told.more {
+			break
+		}
+	}
+	return told
+}
+
+// add adds one line of a log. Prompts to a child count as messages; those to a person's
+// own session are counted when they are made.
+func (t *telling) add(entry core.LogEntry, child bool) {
+	m := entry.Message
+	if m.Role == core.RoleOther || m.Time < t.next.Since {
+		return
+	}
+	one := spending{at: m.Time, usage: m.Usage}
+	if m.Role == core.RoleAssistant {
+		one.answer = m.ID
+	}
+	t.next.Until = max(t.next.Until, m.Time)
+	switch {
+	case m.Role == core.RoleAssistant && m.ID != t.next.At.Last:
+		one.messages = 1
+		one.context = int(m.Usage.TokensIn + m.Usage.CacheRead + m.Usage.CacheWritten)
+	case m.Role == core.RoleUser && child && isPrompt(m):
+		one.messages = 1
+	case one.usage == core.Usage{}:
+		return
+	}
+	t.messages += one.messages
+	t.spent = append(t.spent, one)
+}
+
+// isPrompt reports whether a user's message has text of its own, rather than the results
+// of tools or of a compaction.
+func isPrompt(m core.Message) bool {
+	return !m.Summary && slices.ContainsFunc(m.Parts, func(p core.Part) bool { return p.Type == core.PartText })
+}
+
+// counted saves what was read from a session's log, unless another process has counted
+// it since. The deadline stays if there is more to read or it was set again.
+func (c *counting) counted(s *project.Step, d project.Deadline, told telling) error {
+	var now project.Transcript
+	if _, err := project.RecordTranscript.Load(s.Tx, d.Subject, &now); err != nil {
+		return err
+	}
+	if now.Path != c.log.Path || now.At != c.log.At || now.Since > 0 && now.Since != c.log.Since {
+		return nil
+	}
+	more, err := c.keep(s, told)
+	if err != nil {
+		return err
+	}
+	due, is, err := s.Due(d.Kind, d.Subject)
+	switch {
+	case err != nil || !is || due.Set != d.Set:
+		return err
+	case more:
+		return s.Tx.SetDeadline(project.Deadline{Kind: d.Kind, Subject: d.Subject, Due: s.Now, Set: s.Now})
+	}
+	return s.Tx.ClearDeadline(d.Kind, d.Subject)
+}
+
+// keep adds what was read from a session's log to its frames, and then what waited for
+// that. It reports whether there is more to read.
+func (c *counting) keep(s *project.Step, told telling) (more bool, err error) {
+	session, err := s.Tx.Session(c.session.ID)
+	if err != nil {
+		return told.more, project.IgnoreMissing(err)
+	}
+	var j joined
+	metered, err := recordJoined.Load(s.Tx, session.ID, &j)
+	if err != nil {
+		return told.more, err
+	}
+	upto := s.Now
+	if metered {
+		if upto -= late; j.unread() && j.Unread == c.joined.Unread {
+			j.reread(told.old)
+		}
+		told.spent = j.show(told.spent)
+	}
+	if told.next != c.log {
+		if err := c.save(s, session, told, upto); err != nil {
+			return told.more, err
+		}
+	}
+	if !metered {
+		return told.more, nil
+	}
+	return told.more || j.unread(), errors.Join(j.charge(s, session.ID, c.home), j.save(s.Tx, session.ID))
+}
+
+// save adds what the log tells to the session and its frames. The session's timeline
+// stays from upto on.
+func (c *counting) save(s *project.Step, session core.Session, told telling, upto core.Millis) error {
+	if err := errors.Join(spend(s, session.ID, c.home, told.spent), forgetWorked(s, session.ID, told.spent, upto)); err != nil {
+		return err
+	}
+	if session.Tracked && told.messages > 0 {
+		session.MessageCount += told.messages
+		if err := s.Tx.SaveSession(session); err != nil {
+			return err
+		}
+	}
+	return project.RecordTranscript.Save(s.Tx, session.ID, told.next)
+}

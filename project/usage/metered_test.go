@@ -1,0 +1,566 @@
+package usage_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/core"
+	"flame/hosts/hoststest"
+	"flame/project"
+	"flame/project/autonomy"
+	"flame/project/children"
+	"flame/project/projecttest"
+	"flame/project/sweep"
+	"flame/project/turns"
+	"flame/project/usage"
+	"flame/project/view"
+	"flame/store"
+	"flame/tests/race"
+)
+
+// asked is a request whose answer costs one dollar, as those of HostLog do.
+func asked(at core.Millis, id string) usage.Request {
+	return usage.Request{
+		Answer: id, Class: "main", Model: "claude-opus-5-5", Asked: at, First: 300, Took: 900, Status: 200,
+		Usage: core.Usage{TokensIn: 250_000, CostUSD: 1}, Context: 250_000, Given: 1_000, Sent: 400,
+	}
+}
+
+func tell(f *projecttest.Fixture, by project.Caller, requests ...usage.Request) {
+	f.T.Helper()
+	require.NoError(f.T, turns.Answered(f.Ctx, f.Project, by, turns.Report{Requests: requests}))
+}
+
+// called is the line of an answer that calls one tool.
+func called(at core.Millis, id string) string {
+	return strings.Replace(projecttest.AnswerAt(at, id), `"content":[]`, `"content":[{"type":"tool_use","id":"t","name":"Read","input":{}}]`, 1)
+}
+
+func metered(f *projecttest.Fixture) usage.Tally {
+	f.T.Helper()
+	stats, err := view.StatsOf(f.Ctx, f.Project)
+	require.NoError(f.T, err)
+	return usage.Sum(stats.Metered)
+}
+
+func TestAnAnswerCountsOnceWhoeverTellsOfItFirst(t *testing.T) {
+	t.Parallel()
+	s := projecttest.Host("s")
+	gateway := func(f *projecttest.Fixture, _ projecttest.HostLog, at core.Millis, id string) {
+		tell(f, s, asked(at, id))
+	}
+	written := func(_ *projecttest.Fixture, log projecttest.HostLog, at core.Millis, id string) {
+		log.Write(called(at, id))
+	}
+	counted := func(f *projecttest.Fixture, log projecttest.HostLog, _ core.Millis, _ string) { f.Count(s, log) }
+	type step = func(*projecttest.Fixture, projecttest.HostLog, core.Millis, string)
+	tests := map[string]struct {
+		steps           []step
+		requests, tools int64
+	}{
+		"the log alone":                            {[]step{written, counted}, 0, 1},
+		"the gateway alone":                        {[]step{gateway}, 1, 0},
+		"the gateway, twice":                       {[]step{gateway, gateway}, 1, 0},
+		"the gateway first":                        {[]step{gateway, written, counted}, 1, 1},
+		"the log first, that was not metered":      {[]step{written, counted, gateway, counted}, 1, 1},
+		"the log first, then the gateway twice":    {[]step{written, counted, gateway, gateway, counted}, 1, 1},
+		"the gateway again after the log":          {[]step{gateway, written, counted, gateway, counted}, 1, 1},
+		"a line after the gateway":                 {[]step{written, counted, gateway, counted, written, counted}, 1, 2},
+		"a line before it was read again":          {[]step{written, counted, gateway, written, counted}, 1, 2},
+		"a line and a line, the gateway between":   {[]step{written, gateway, written, counted}, 1, 2},
+		"the gateway twice before it was read":     {[]step{written, counted, gateway, gateway, written, counted, gateway}, 1, 2},
+		"counted again with nothing new in it":     {[]step{gateway, written, counted, counted, counted}, 1, 1},
+		"the gateway first, and nothing to count":  {[]step{gateway, counted}, 1, 0},
+		"twice in the log at different times":      {[]step{gateway, written, counted, written, counted}, 1, 2},
+		"the log first, of which a part is unread": {[]step{written, counted, written, gateway, counted}, 1, 2},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f, log := projecttest.NewCounter(t)
+			frame := f.Push(s, "work")
+			at := f.Tick()
+			log.Write("")
+			for _, step := range tt.steps {
+				step(f, log, at, "msg_1")
+			}
+			assert.Equal(t, core.Usage{TokensIn: 250_000, CostUSD: 1, ToolCalls: tt.tools}, f.Get(frame.ID).Usage)
+			assert.EqualValues(t, tt.requests, metered(f).Requests)
+			assert.Empty(t, counting(f))
+		})
+	}
+}
+
+func TestRequestsOfASessionThatWasNeverCountedLeaveNoTraceInOthers(t *testing.T) {
+	t.Parallel()
+	f, log := projecttest.NewCounter(t)
+	f.Push(projecttest.Host("s"), "work")
+	log.Answer("m1")
+	f.Count(projecttest.Host("s"), log)
+	require.NoError(t, f.Store.View(f.Ctx, func(tx project.Tx) error {
+		var v any
+		known, err := tx.Record("joined", "s", &v)
+		assert.False(t, known, "a session without a gateway costs nothing")
+		return err
+	}))
+	assert.Zero(t, metered(f))
+}
+
+func TestTheLogAddsWhatAGatewayCannotSee(t *testing.T) {
+	t.Parallel()
+	f, log := projecttest.NewCounter(t)
+	s := projecttest.Host("s")
+	frame := f.Push(s, "work")
+	at := f.Tick()
+	late := asked(f.Tick(), "m2")
+	late.Context = 9_000
+	tell(f, s, asked(at, "m1"), late)
+	log.Write(called(at, "m1"))
+	f.Count(s, log)
+	f.ReadActivity(frame.ID, func(a autonomy.Activity) {
+		assert.Equal(t, autonomy.Activity{Messages: 1, Tokens: 9_000}, a, "what the log has later is older")
+	})
+	assert.Equal(t, core.Usage{TokensIn: 500_000, CostUSD: 2, ToolCalls: 1}, f.Get(frame.ID).Usage)
+}
+
+func TestRequestsBesideTheConversationLeaveItsContextAlone(t *testing.T) {
+	t.Parallel()
+	f, _ := projecttest.NewCounter(t)
+	s := projecttest.Host("s")
+	frame := f.Push(s, "work")
+	tell(f, s, asked(f.Tick(), "m1"))
+	beside := asked(f.Tick(), "m2")
+	beside.Class, beside.Context = "auxiliary", 0
+	tell(f, s, beside)
+	f.ReadActivity(frame.ID, func(a autonomy.Activity) { assert.Equal(t, 250_000, a.Tokens) })
+	assert.InDelta(t, 2, f.Spent(frame.ID), 1e-9, "what they cost counts")
+}
+
+func TestRequestsAreOfTheFrameWorkedInWhenTheyWereAsked(t *testing.T) {
+	t.Parallel()
+	f, log := projecttest.NewCounter(t)
+	s := projecttest.Host("s")
+	outer := f.Push(s, "outer")
+	first := asked(f.Tick(), "m1")
+	log.Answer("m1")
+	inner := f.Push(s, "inner")
+	second := asked(f.Tick(), "m2")
+	log.Answer("m2")
+	f.Pop(s, "done")
+	third := asked(f.Tick(), "m3")
+	tell(f, s, third)
+	log.Answer("m3")
+	f.Count(s, log)
+	tell(f, s, second, first)
+	f.Sweep()
+	assert.InDelta(t, 2, f.Spent(outer.ID), 1e-9)
+	assert.InDelta(t, 1, f.Spent(inner.ID), 1e-9)
+	details, err := view.DetailsOf(f.Ctx, f.Project, s, inner.ID)
+	require.NoError(t, err)
+	assert.Equal(t, usage.Tally{
+		Requests: 1, Usage: second.Usage, Begun: 1, FirstSum: 300, FirstMax: 300, Given: 1_000, Sent: 400,
+	}, usage.Sum(details.Metered))
+	events, err := view.Events(f.Ctx, f.Project, project.EventQuery{Kinds: []string{core.RequestAnswered}})
+	require.NoError(t, err)
+	require.Len(t, events, 3)
+	assert.Equal(t, outer.ID, events[0].Frame)
+	assert.Equal(t, "s", events[0].Session)
+	assert.JSONEq(t, `{"class": "main", "model": "claude-opus-5-5", "status": 200, "first": 300, "took": 900, "in": 250000, "out": 0,
+		"cacheRead": 0, "cacheWritten": 0, "cost": 1, "given": 1000, "sent": 400}`, string(events[0].Data))
+}
+
+// frameless makes a session known that has no frame.
+func frameless(f *projecttest.Fixture, by project.Caller) {
+	f.T.Helper()
+	_, err := children.StartSession(f.Ctx, f.Project, by, "")
+	require.NoError(f.T, err)
+}
+
+func TestRequestsWaitForAFrame(t *testing.T) {
+	t.Parallel()
+	f, log := projecttest.NewCounter(t)
+	s := projecttest.Host("s")
+	frameless(f, s)
+	for i := range 5 {
+		tell(f, s, asked(f.Tick(), fmt.Sprint("early", i)))
+		f.Sweep()
+	}
+	assert.EqualValues(t, 5, metered(f).Requests)
+	frame := f.Push(s, "work")
+	tell(f, s, asked(f.Tick(), "m1"))
+	log.Answer("m1")
+	f.Count(s, log)
+	assert.InDelta(t, 5, f.Spent(frame.Parent), 1e-9)
+	assert.InDelta(t, 1, f.Spent(frame.ID), 1e-9)
+	details, err := view.DetailsOf(f.Ctx, f.Project, s, frame.Parent)
+	require.NoError(t, err)
+	assert.Equal(t, 5, usage.Sum(details.Metered).Requests)
+}
+
+func TestRequestsOfASessionThatNobodyToldOf(t *testing.T) {
+	t.Parallel()
+	f, _ := projecttest.NewCounter(t)
+	s, child := projecttest.Host("s"), projecttest.Child("c")
+	early := turns.Report{Requests: []usage.Request{asked(f.Tick(), "m1")}}
+	require.ErrorIs(t, turns.Answered(f.Ctx, f.Project, s, early), core.ErrNotFound)
+	assert.NoDirExists(t, f.Data, "it is to be told again")
+	frame := f.Push(s, "work")
+	require.ErrorIs(t, turns.Answered(f.Ctx, f.Project, child, early), core.ErrNotFound)
+	require.NoError(t, turns.AnsweredLate(f.Ctx, f.Project, child, early))
+	assert.InDelta(t, 1, f.Spent(frame.Parent), 1e-9, "in the end it is its parent's")
+}
+
+func TestRequestsOfASubagentAreItsOwnFramesAlsoBeforeItHasOne(t *testing.T) {
+	t.Parallel()
+	f, log := projecttest.NewCounter(t)
+	parent := f.Push(projecttest.Host("s"), "work")
+	child := projecttest.Agent("c")
+	require.NoError(t, f.Store.Update(f.Ctx, func(tx project.Tx) error { // seen, but not bound
+		return tx.SaveSession(core.Session{ID: "c", Parent: "s", Host: "claude-code", CreatedAt: f.Tick(), State: core.SessionActive})
+	}))
+	first := asked(f.Tick(), "m1")
+	tell(f, child, first)
+	f.Spawn(projecttest.Host("s"), "call", "a subagent")
+	f.Bind(projecttest.Host("s"), "call", "c")
+	second := asked(f.Tick(), "m2")
+	tell(f, child, second)
+	log.Write(called(first.Asked, "m1") + called(second.Asked, "m2"))
+	f.Count(child, log)
+	details, err := view.DetailsOf(f.Ctx, f.Project, child, "c")
+	require.NoError(t, err)
+	assert.Equal(t, core.Usage{TokensIn: 500_000, CostUSD: 2, ToolCalls: 2}, details.Frame.Usage)
+	assert.NotEqual(t, parent.ID, details.Frame.ID)
+	assert.Zero(t, f.Spent(parent.ID))
+}
+
+func TestRequestsOfAChildWithoutAFrameAreOfTheOneItWorksForInTheEnd(t *testing.T) {
+	t.Parallel()
+	f, _ := projecttest.NewCounter(t)
+	parent := f.Push(projecttest.Host("s"), "work")
+	require.False(t, f.StartChild("c", "no match").HasFrame())
+	tell(f, projecttest.Child("c"), asked(f.Tick(), "m1"), asked(f.Tick(), "m2"))
+	f.Sweep()
+	assert.Zero(t, f.Spent(parent.ID), "it may still get one")
+	f.Clock += 10_000
+	f.Sweep()
+	assert.InDelta(t, 2, f.Spent(parent.ID), 1e-9)
+	assert.Empty(t, counting(f))
+}
+
+func TestWhatASupervisorCountsIsOnlyMetered(t *testing.T) {
+	t.Parallel()
+	f, _ := projecttest.NewCounter(t)
+	s := projecttest.Host("s")
+	frame := f.Push(s, "work")
+	count := func(from core.Millis) {
+		require.NoError(t, f.Store.Update(f.Ctx, func(tx project.Tx) error { return project.CountFrom(tx, "s", from) }))
+	}
+	count(project.Supervised)
+	during, late := asked(f.Tick(), "m1"), asked(f.Tick(), "m2")
+	tell(f, s, during)
+	count(f.Tick())
+	after := asked(f.Tick(), "m3")
+	tell(f, s, late, after)
+	assert.InDelta(t, 1, f.Spent(frame.ID), 1e-9)
+	assert.EqualValues(t, 3, metered(f).Requests)
+	details, err := view.DetailsOf(f.Ctx, f.Project, s, frame.ID)
+	require.NoError(t, err)
+	assert.Equal(t, 3, usage.Sum(details.Metered).Requests)
+}
+
+func TestAGatewayNeitherWakesNorResumesASession(t *testing.T) {
+	t.Parallel()
+	f, _ := projecttest.NewCounter(t)
+	s := projecttest.Host("s")
+	frame := f.Push(s, "work")
+	f.Pop(s, "done")
+	require.NoError(t, children.EndSession(f.Ctx, f.Project, s))
+	before := f.Get(frame.Parent)
+	tell(f, s, asked(f.Tick(), "late"))
+	after := f.Get(frame.Parent)
+	assert.Equal(t, before.Status, after.Status)
+	assert.Equal(t, before.UpdatedAt, after.UpdatedAt)
+	assert.InDelta(t, 1, after.Usage.CostUSD, 1e-9)
+	listed, _, err := view.SessionsOf(f.Ctx, f.Project, view.SessionArgs{})
+	require.NoError(t, err)
+	assert.Empty(t, listed)
+}
+
+func TestTalliesTellFailuresAndClassesApart(t *testing.T) {
+	t.Parallel()
+	f, _ := projecttest.NewCounter(t)
+	s := projecttest.Host("s")
+	f.Push(s, "work")
+	refused := usage.Request{Class: "main", Asked: f.Tick(), Status: 529, Given: 100, Sent: 100}
+	lost := usage.Request{Class: "main", Asked: f.Tick(), Given: 100, Sent: 50}
+	fast, slow := asked(f.Tick(), "m1"), asked(f.Tick(), "m2")
+	fast.First, slow.First = 100, 500
+	slow.Usage.ToolCalls = 7 // that it does not count
+	strange := asked(f.Tick(), "m3")
+	strange.Class = strings.Repeat("brand new", 1000)
+	tell(f, s, refused, lost, fast, slow, strange)
+	stats, err := view.StatsOf(f.Ctx, f.Project)
+	require.NoError(t, err)
+	require.Len(t, stats.Metered, 2)
+	one := stats.Metered[0]
+	assert.Equal(t, "claude-code", one.Host)
+	assert.Equal(t, "main", one.Class)
+	assert.Equal(t, usage.Tally{
+		Requests: 4, Failed: 2, Usage: core.Usage{TokensIn: 500_000, CostUSD: 2}, Begun: 2, FirstSum: 600, FirstMax: 500, Given: 2_200, Sent: 950,
+	}, one.Tally)
+	assert.EqualValues(t, 300, one.FirstMean)
+	assert.EqualValues(t, 1_250, one.Spared)
+	assert.Equal(t, "other", stats.Metered[1].Class)
+}
+
+func TestAnswersAreForgottenInTime(t *testing.T) {
+	t.Parallel()
+	f, log := projecttest.NewCounter(t)
+	s := projecttest.Host("s")
+	frame := f.Push(s, "work")
+	var many []usage.Request
+	for i := range 1_500 {
+		many = append(many, asked(f.Tick(), fmt.Sprint("m", i)))
+	}
+	tell(f, s, many...)
+	for _, r := range many[600:] { // those of the last thousand are still known
+		log.Write(called(r.Asked, r.Answer))
+	}
+	f.Count(s, log)
+	assert.InDelta(t, 1_500, f.Spent(frame.ID), 1e-9)
+	require.NoError(t, f.Store.View(f.Ctx, func(tx project.Tx) error {
+		var kept struct{ Answers []any }
+		_, err := tx.Record("joined", "s", &kept)
+		assert.LessOrEqual(t, len(kept.Answers), 1_100)
+		return err
+	}))
+}
+
+func TestWhatAForkCopiedIsNotMeteredAgain(t *testing.T) {
+	t.Parallel()
+	f, log := projecttest.NewCounter(t)
+	frame := f.Push(projecttest.Host("s"), "work")
+	tell(f, projecttest.Host("s"), asked(f.Tick(), "m1"))
+	log.Answer("m1")
+	f.Count(projecttest.Host("s"), log)
+	copied, err := os.ReadFile(log.Path)
+	require.NoError(t, err)
+
+	fork := projecttest.NewLog(f, "fork.jsonl")
+	fork.Write(string(copied))
+	f.Tick()
+	other := f.Push(projecttest.Host("fork"), "another way")
+	second := asked(f.Tick(), "m2")
+	fork.Answer("m2")
+	f.Count(projecttest.Host("fork"), fork)
+	tell(f, projecttest.Host("fork"), second)
+	f.Sweep()
+	assert.InDelta(t, 1, f.Spent(other.ID), 1e-9)
+	assert.Zero(t, f.Spent(other.Parent))
+	assert.InDelta(t, 1, f.Spent(frame.ID), 1e-9)
+}
+
+// A life is one of a session whose answers a log and a gateway tell of, in any order.
+type life struct {
+	*projecttest.Fixture
+	r   *rand.Rand
+	by  project.Caller
+	log projecttest.HostLog
+
+	frames  []string
+	want    map[string]core.Usage // by frame
+	lines   []string              // still to be written
+	untold  []usage.Request
+	told    []usage.Request
+	half    string // of a line that is written
+	prompt  bool   // the gateway tells in order, from the first answer on
+	answers int
+	renamed int
+}
+
+// answer has the model answer: a log of some lines, a gateway, or both will tell of it.
+func (l *life) answer() {
+	l.answers++
+	id, at := fmt.Sprint("msg_", l.answers), l.Tick()
+	frame := l.Current(l.by)
+	used := l.want[frame]
+	used.TokensIn, used.CostUSD = used.TokensIn+250_000, used.CostUSD+1
+	side := l.r.IntN(6)
+	if side > 0 { // the log
+		for range 1 + l.r.IntN(3) {
+			l.lines = append(l.lines, called(l.Tick(), id))
+			used.ToolCalls++
+		}
+	}
+	if side != 1 { // the gateway
+		l.untold = append(l.untold, asked(at, id))
+	}
+	l.want[frame] = used
+	l.Tick()
+}
+
+// write writes some of the lines, the last of them perhaps in half.
+func (l *life) write(n int) {
+	l.log.Write(l.half)
+	l.half = ""
+	for n = min(n, len(l.lines)); n > 0; n-- {
+		l.log.Write(l.lines[0])
+		l.lines = l.lines[1:]
+	}
+	if len(l.lines) > 0 && l.r.IntN(2) == 0 {
+		l.log.Write(l.lines[0][:30])
+		l.half, l.lines = l.lines[0][30:], l.lines[1:]
+	}
+}
+
+// tell has the gateway tell of some requests in any order, and repeat some.
+func (l *life) tell(n int) {
+	if !l.prompt {
+		l.r.Shuffle(len(l.untold), func(i, j int) { l.untold[i], l.untold[j] = l.untold[j], l.untold[i] })
+	}
+	n = min(n, len(l.untold))
+	batch := slices.Clone(l.untold[:n])
+	l.untold, l.told = l.untold[n:], append(l.told, batch...)
+	if len(l.told) > 0 && l.r.IntN(3) == 0 {
+		batch = append(batch, l.told[max(0, len(l.told)-1-l.r.IntN(20))])
+	}
+	tell(l.Fixture, l.by, batch...)
+}
+
+// move gives the log another path, once all of it is counted.
+func (l *life) move() {
+	l.write(1_000)
+	l.write(1_000)
+	l.Count(l.by, l.log)
+	l.renamed++
+	to := projecttest.NewLog(l.Fixture, fmt.Sprint("moved-", l.renamed, ".jsonl"))
+	if _, err := os.Stat(l.log.Path); err == nil {
+		require.NoError(l.T, os.Rename(l.log.Path, to.Path))
+	}
+	l.log = to
+}
+
+// restart has another process do what follows.
+func (l *life) restart() {
+	kept := store.Open(l.Data, store.Options{})
+	l.T.Cleanup(func() { assert.NoError(l.T, kept.Close()) })
+	next := *l.Project
+	next.Store = kept
+	l.Project = &next
+}
+
+func (l *life) step() {
+	switch l.r.IntN(12) {
+	case 0, 1, 2, 3:
+		l.answer()
+	case 4, 5:
+		l.write(1 + l.r.IntN(4))
+	case 6:
+		l.Count(l.by, l.log)
+	case 7, 8:
+		l.tell(1 + l.r.IntN(4))
+	case 9:
+		l.frames = append(l.frames, l.Push(l.by, "work").ID)
+	case 10:
+		if len(l.frames) > 1 {
+			l.Pop(l.by, "done")
+			l.frames = l.frames[:len(l.frames)-1]
+		}
+	case 11:
+		if l.r.IntN(3) == 0 {
+			l.move()
+		} else {
+			l.restart()
+		}
+	}
+}
+
+func TestAnyOrderOfLogAndGatewayCountsEachAnswerOnce(t *testing.T) {
+	t.Parallel()
+	for seed := range race.Seeds(24) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			f, log := projecttest.NewCounter(t)
+			l := &life{Fixture: f, r: rand.New(rand.NewPCG(seed, 1)), by: projecttest.Host("s"), log: log, want: map[string]core.Usage{}}
+			l.frames = []string{l.Push(l.by, "work").ID}
+			if l.prompt = seed%2 == 0; l.prompt {
+				l.untold = append(l.untold, usage.Request{Class: "auxiliary", Asked: f.Tick(), Status: 200})
+				l.tell(1)
+			}
+			log.Write("")
+			for range 20 + l.r.IntN(100) {
+				l.step()
+			}
+			l.move()
+			l.tell(1_000)
+			l.log.Write("")
+			l.Count(l.by, l.log)
+			l.Sweep()
+			require.Positive(t, l.answers)
+			var want, sum core.Usage
+			for frame, used := range l.want {
+				if l.prompt {
+					assert.Equal(t, used, l.Get(frame).Usage, "seed %d, frame %s", seed, frame)
+				}
+				want, sum = want.Add(used), sum.Add(l.Get(frame).Usage)
+			}
+			assert.Equal(t, want, sum)
+			assert.Equal(t, len(l.told), metered(l.Fixture).Requests)
+			assert.Empty(t, counting(l.Fixture))
+		})
+	}
+}
+
+func TestProcessesThatTellAndCountAtOnceCountOnce(t *testing.T) {
+	t.Parallel()
+	f, log := projecttest.NewCounter(t)
+	s := projecttest.Host("s")
+	frame := f.Push(s, "work")
+	now := f.Tick()
+	other := func() *project.Project {
+		kept := store.Open(f.Data, store.Options{})
+		t.Cleanup(func() { assert.NoError(t, kept.Close()) })
+		return &project.Project{
+			Store: kept, Log: f.Log, NewID: f.NewID, Transcripts: hoststest.Known().Formats().Read, Now: func() core.Millis { return now },
+		}
+	}
+	var requests []usage.Request
+	for i := range 60 {
+		requests = append(requests, asked(now, fmt.Sprint("m", i)))
+	}
+	var all sync.WaitGroup
+	for range 2 { // of which one repeats what the other tells
+		gateway := other()
+		all.Go(func() {
+			for _, r := range requests {
+				assert.NoError(t, turns.Answered(f.Ctx, gateway, s, turns.Report{Requests: []usage.Request{r}}))
+			}
+		})
+	}
+	for range 2 {
+		reader := other()
+		all.Go(func() {
+			for range 30 {
+				assert.NoError(t, usage.CountLater(f.Ctx, reader, s, log.Path))
+				assert.NoError(t, sweep.Once(f.Ctx, reader))
+			}
+		})
+	}
+	for _, r := range requests {
+		log.Write(called(now, r.Answer))
+	}
+	all.Wait()
+	f.Clock = now
+	f.Count(s, log)
+	f.Sweep()
+	assert.Equal(t, core.Usage{TokensIn: 60 * 250_000, CostUSD: 60, ToolCalls: 60}, f.Get(frame.ID).Usage)
+	assert.EqualValues(t, 60, metered(f).Requests)
+}
