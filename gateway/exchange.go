@@ -33,7 +33,7 @@ type exchange struct {
 type sent struct {
 	body    []byte
 	edition int  // of the ledger; Unknown if it went as it came
-	edited  bool // the body is not as it came
+	edited  bool // something was left out
 }
 
 type exchangeKey struct{}
@@ -95,7 +95,7 @@ func setBody(r *http.Request, body []byte, rest io.Reader) {
 // fold edits the body, if that is to be done. Whatever goes wrong in it, the request goes
 // on.
 func (x *exchange) fold(ctx context.Context) {
-	if x.g.Folding == Off || !x.asked.Class.Converses() || x.session == nil {
+	if x.g.Folding == Off || !x.asked.Converses() || x.session == nil {
 		return
 	}
 	defer func() {

@@ -60,9 +60,7 @@ func (s *session) fold(ctx context.Context, x *exchange, request *messages.Reque
 		return
 	}
 	x.sent.edition = a.Edition
-	if len(a.Drop)+len(a.Before)+len(a.Cuts)+len(a.Stale) > 0 {
-		x.sent.body, x.sent.edited = request.Amended(history, a), true
-	}
+	x.sent.body, x.sent.edited = request.Amended(history, a), len(a.Drop)+len(a.Before)+len(a.Cuts)+len(a.Stale) > 0
 }
 
 // decide returns what to leave out; ok is false if nobody knows. A store that is not to be
@@ -133,9 +131,10 @@ func (s *session) answered(x *exchange, name string) {
 	}
 }
 
-// answer returns what is noted of an answer; nil if there is nothing to note.
+// answer returns what is noted of an answer; nil if there is nothing to note, or if it is
+// a summary, which comes back in a message of the user's.
 func (x *exchange) answer(name string) *conversation.Answer {
-	if name == "" || x.sent.edition == notNoted {
+	if name == "" || x.sent.edition == notNoted || x.asked.Class == hosts.Compaction {
 		return nil
 	}
 	return &conversation.Answer{Name: name, Time: x.metered.Asked, Edition: x.sent.edition}

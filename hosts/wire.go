@@ -47,5 +47,13 @@ const (
 	Auxiliary  Class = "auxiliary"  // beside the conversation
 )
 
-// Converses reports whether requests of the class send the conversation so far.
-func (c Class) Converses() bool { return c == Main || c == Subagent || c == Compaction }
+// Converses reports whether the request sends the conversation so far of whoever asks.
+func (a Asked) Converses() bool {
+	switch a.Class {
+	case Main, Compaction:
+		return true
+	case Subagent, Workflow:
+		return a.Agent != ""
+	}
+	return false
+}

@@ -8,10 +8,12 @@ import (
 	"flame/core/fold"
 )
 
-// Amended returns the body as an amendment has it, and history is what History returned.
-// Messages that it says nothing about keep their bytes.
+// Amended returns the body as an amendment has it; history is what History returned.
+// Messages that it says nothing about keep their bytes, but for one, which may get a mark
+// of the cache.
 func (r *Request) Amended(history []fold.Message, a fold.Amendment) []byte {
 	e := newEdit(a)
+	mark := r.markFor(history, e.dropped)
 	var out strings.Builder
 	out.Grow(len(r.raw))
 	out.WriteString(r.raw[:r.list.from] + "[")
@@ -28,9 +30,14 @@ func (r *Request) Amended(history []fold.Message, a fold.Amendment) []byte {
 		if notes := e.before[name]; len(notes) > 0 {
 			write(userSays(notes))
 		}
-		if !e.dropped[name] {
-			write(e.message(&r.messages[i], name))
+		if e.dropped[name] {
+			continue
 		}
+		raw := e.message(&r.messages[i], name)
+		if i == mark.at {
+			raw = r.messages[i].marked(raw, mark.value)
+		}
+		write(raw)
 	}
 	out.WriteString("]" + r.raw[r.list.to:])
 	return []byte(out.String())

@@ -1,0 +1,100 @@
+package messages
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"flame/core"
+	"flame/core/fold"
+)
+
+// What the API's cache does with marks (documented): it takes so many, and finds an entry
+// that ends so many blocks before one.
+const (
+	maxMarks = 4
+	reach    = 20
+)
+
+const markKey = `"cache_control":`
+
+// A mark has the cache keep what stands before an open frame, so that it is still there
+// when the frame is left out: of the host's marks none is that far back.
+type mark struct {
+	at    int    // index of the message; -1: none is put
+	value string // of cache_control
+}
+
+// markFor returns where to put a mark, if the host leaves one free and the place is out of
+// reach of its own.
+func (r *Request) markFor(history []fold.Message, dropped map[string]bool) mark {
+	value, none := r.newestMark(), mark{at: -1}
+	if value == "" || strings.Count(r.raw, markKey) >= maxMarks {
+		return none
+	}
+	at := openSince(history) - 1
+	for at >= 0 && dropped[history[at].Name] {
+		at--
+	}
+	if at < 0 || history[at].Role == core.RoleAssistant || len(r.messages[at].blocks) == 0 || strings.Contains(r.messages[at].raw, markKey) {
+		return none
+	}
+	behind := 0
+	for i := at + 1; i < len(history); i++ {
+		if !dropped[history[i].Name] {
+			behind += len(r.messages[i].blocks)
+		}
+	}
+	if behind <= reach {
+		return none
+	}
+	return mark{at, value}
+}
+
+// newestMark returns the value of the newest mark of the messages; empty if they have none.
+func (r *Request) newestMark() string {
+	for _, m := range slices.Backward(r.messages) {
+		if !strings.Contains(m.raw, markKey) {
+			continue
+		}
+		for _, b := range slices.Backward(m.blocks) {
+			if value := gjson.Get(b.raw, "cache_control"); value.IsObject() {
+				return value.Raw
+			}
+		}
+	}
+	return ""
+}
+
+// openSince returns the message that entered the innermost frame that is still open, or 0.
+func openSince(history []fold.Message) int {
+	type entered struct {
+		frame string
+		at    int
+	}
+	var path []entered
+	for i, m := range history {
+		for _, move := range m.Moves {
+			path = slices.DeleteFunc(path, func(e entered) bool { return e.frame == move.Frame })
+			if move.Kind == fold.Enter {
+				path = append(path, entered{move.Frame, i})
+			}
+		}
+	}
+	if len(path) == 0 {
+		return 0
+	}
+	return path[len(path)-1].at
+}
+
+// marked returns a message with a mark on its last block.
+func (m *message) marked(raw string, value string) string {
+	if !m.listed {
+		text := gjson.Get(raw, "content")
+		return raw[:text.Index] + `[{"type":"text","text":` + text.Raw + `,` + markKey + value + `}]` + raw[text.Index+len(text.Raw):]
+	}
+	last := gjson.Get(raw, "content.@reverse.0")
+	at := strings.LastIndex(raw, last.Raw) + len(last.Raw) - 1
+	return raw[:at] + `,` + markKey + value + raw[at:]
+}
