@@ -54,6 +54,9 @@ type Tx interface {
 type Frames interface {
 	// Frame returns one frame, or core.ErrNotFound.
 	Frame(id string) (core.Frame, error)
+	// FramesOf returns the frames that have these ids, in any order; those that are
+	// missing are absent.
+	FramesOf(ids []string) ([]core.Frame, error)
 	// FindFrames returns the frames that q describes.
 	FindFrames(q FrameQuery) ([]core.Frame, error)
 	// CountFrames counts the frames that q describes, by status; it ignores q's

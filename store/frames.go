@@ -1,6 +1,8 @@
 package store
 
 import (
+	"github.com/samber/lo"
+
 	"database/sql"
 	"fmt"
 
@@ -82,6 +84,17 @@ func (t *tx) readFrames(query string, args ...any) ([]core.Frame, error) {
 func (t *tx) Frame(id string) (core.Frame, error) {
 	list, err := t.readFrames(frameByID, clean(id))
 	return only(list, err, "frame", id)
+}
+
+// framesOf is the SQL of FramesOf: its ids are a JSON list.
+var framesOf = "SELECT " + frameColumns + " FROM json_each(?) k CROSS JOIN ids i ON i.id = k.value CROSS JOIN frames f ON f.key = i.key"
+
+// FramesOf returns the frames that have these ids, without missing ones.
+func (t *tx) FramesOf(ids []string) ([]core.Frame, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	return t.readFrames(framesOf, jsonOf(lo.Map(ids, func(id string, _ int) string { return clean(id) })))
 }
 
 // SaveFrame writes a new frame, or all fields of one that exists.

@@ -213,14 +213,11 @@ func foldFrames(s *project.Step, history []fold.Message) (frames []fold.Frame, e
 			add(e.Frame)
 		}
 	}
-	for _, id := range order {
-		frame, err := s.Tx.Frame(id)
-		if project.IgnoreMissing(err) != nil {
-			return nil, err
-		}
-		if err != nil {
-			continue
-		}
+	known, err := s.Tx.FramesOf(order)
+	if err != nil {
+		return nil, err
+	}
+	for _, frame := range known {
 		resumes, err := project.EndedWithSession(s.Tx, frame)
 		if err != nil {
 			return nil, err

@@ -33,6 +33,14 @@ func frameRoundTrip(t *testing.T, kept project.Store) {
 			assert.Equal(t, f, got)
 		})
 	}
+	View(t, kept, func(tx project.Tx) {
+		got, err := tx.FramesOf([]string{bare.ID, "frame-missing", "nul \x00 \xff", full.ID})
+		require.NoError(t, err)
+		assert.ElementsMatch(t, []core.Frame{bare, changed}, got)
+		got, err = tx.FramesOf(nil)
+		require.NoError(t, err)
+		assert.Empty(t, got)
+	})
 }
 
 func anyText(t *testing.T, kept project.Store) {
