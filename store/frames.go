@@ -1,10 +1,10 @@
 package store
 
 import (
-	"github.com/samber/lo"
-
 	"database/sql"
 	"fmt"
+
+	"github.com/samber/lo"
 
 	"flame/core"
 	"flame/project"
