@@ -12,6 +12,7 @@ import (
 	"flame/core"
 	"flame/core/outline"
 	"flame/project"
+	"flame/project/usage"
 	"flame/project/view"
 	"flame/render"
 )
@@ -30,15 +31,19 @@ func newStatus(a *app.App) *cobra.Command {
 		if err != nil {
 			return err
 		}
+		metered, err := view.MeteredOf(ctx, p)
+		if err != nil {
+			return err
+		}
 		text := a.NoFrames(ctx, len(tree.Lines))
 		if text == "" {
-			text = render.Status(tree, a.Out.Width())
+			text = render.Status(tree, a.Out.Width()) + render.MeteredLine(metered)
 		}
 		nodes, more, err := printer.TreeJSON(tree.Lines, tree.Current)
 		if err != nil {
 			return err
 		}
-		return a.Out.Draw(status{tree.Current, tree.Counts, nodes, more}, text)
+		return a.Out.Draw(status{tree.Current, tree.Counts, nodes, more, metered}, text)
 	})
 }
 
@@ -47,7 +52,8 @@ type status struct {
 	Current string              `json:"current,omitempty"`
 	Counts  map[core.Status]int `json:"counts"`
 	Tree    json.RawMessage     `json:"tree"`
-	More    map[core.Status]int `json:"more,omitempty"` // roots left out
+	More    map[core.Status]int `json:"more,omitempty"`    // roots left out
+	Metered []usage.Metered     `json:"metered,omitempty"` // requests of the project that gateways measured
 }
 
 // statusLimit is how many frames a status shows before it counts the rest.

@@ -126,6 +126,7 @@ func Details(d view.Details) string {
 		fmt.Fprintf(&b, "Folded: %s, about %s, left out of %s\n", Count(d.Folded.Messages, "message"),
 			Count(d.Folded.Tokens, "token"), Count(d.Folded.Requests, "request"))
 	}
+	b.WriteString(MeteredLine(d.Metered))
 	return b.String()
 }
 

@@ -21,7 +21,7 @@ func Sessions(listed []view.ListedSession, more int, now core.Millis, width int)
 			goal = "(no frame yet)"
 		}
 		fmt.Fprintf(&b, "%s  %s  %s, heard of %s\n", core.OneLine(s.ID, 0), core.OneLine(s.Host, 30), s.State, Ago(now, s.LastActivityAt))
-		usage := ShortUsage(s.Usage) + lessSent(s.Requests)
+		usage := ShortUsage(s.Usage) + lessSent(s.Requests) + shortMetered(s.Metered)
 		room := 100
 		if width > 0 {
 			room = max(20, width-len("  …")-len(usage))

@@ -25,6 +25,9 @@ func Stats(s agents.Stats) string {
 	for _, r := range s.Requests {
 		b.WriteString("\nrequests of " + core.OneLine(r.Host, 30) + ": " + Requests(r.Meter))
 	}
+	for _, m := range s.Metered {
+		b.WriteString("\ngateway of " + core.OneLine(m.Host, 30) + ", " + m.Class + ": " + Metered(m.Tally))
+	}
 	if !s.Folds {
 		b.WriteString("\nfolding is off (" + env.Fold + "): requests are sent whole")
 	}

@@ -12,6 +12,7 @@ import (
 	"flame/agents"
 	"flame/core"
 	"flame/project"
+	"flame/project/usage"
 	"flame/project/view"
 )
 
@@ -208,6 +209,7 @@ func (m *Metrics) look(ctx context.Context) error {
 		set(int(r.Sent), "flame_request_tokens_total", "host", host, "kind", "sent")
 		set(int(r.LeftOut), "flame_request_tokens_total", "host", host, "kind", "left_out")
 	}
+	m.lookAtMetered(all.Metered)
 	runs, err := m.agents.Running(ctx)
 	if err != nil {
 		return err
@@ -226,4 +228,27 @@ func (m *Metrics) look(ctx context.Context) error {
 		m.set.GetOrCreateFloatCounter("flame_store_lock_wait_seconds_total").Set(store.Waited().Seconds())
 	}
 	return nil
+}
+
+// lookAtMetered sets the metrics of requests that gateways measured.
+func (m *Metrics) lookAtMetered(all []usage.Metered) {
+	for _, r := range all {
+		host := m.bounded("host", r.Host)
+		set := func(x float64, name string, labels ...string) {
+			m.set.GetOrCreateFloatCounter(series("flame_gateway_"+name, append([]string{"host", host, "class", r.Class}, labels...))).Set(x)
+		}
+		set(float64(r.Requests-r.Failed), "requests_total", "outcome", "answered")
+		set(float64(r.Failed), "requests_total", "outcome", "failed")
+		set(float64(r.Begun), "first_token_seconds_count")
+		set(float64(r.FirstSum)/1000, "first_token_seconds_sum")
+		set(float64(r.FirstMax)/1000, "first_token_seconds_max")
+		set(r.Usage.CostUSD, "cost_usd_total")
+		set(float64(r.Given), "bytes_total", "kind", "given")
+		set(float64(r.Sent), "bytes_total", "kind", "sent")
+		for kind, n := range map[string]int64{
+			"in": r.Usage.TokensIn, "out": r.Usage.TokensOut, "cache_read": r.Usage.CacheRead, "cache_written": r.Usage.CacheWritten,
+		} {
+			set(float64(n), "tokens_total", "kind", kind)
+		}
+	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"flame/core"
 	"flame/core/fold"
+	"flame/project/usage"
 	"flame/project/view"
 	"flame/render"
 )
@@ -62,13 +63,14 @@ func (p *Printer) Frames(list []core.Frame, text string) error {
 
 // Details prints a frame and what is known of it with --json, else the text.
 func (p *Printer) Details(d view.Details, text string) error {
-	return p.Print(detailed{view.Found{Frame: whole(d.Frame), Composed: d.Composed}, d.Folded}, text)
+	return p.Print(detailed{view.Found{Frame: whole(d.Frame), Composed: d.Composed}, d.Folded, d.Metered}, text)
 }
 
 // A detailed is what is printed of a frame.
 type detailed struct {
 	view.Found
-	Folded *fold.Spared `json:"folded,omitempty"`
+	Folded  *fold.Spared    `json:"folded,omitempty"`
+	Metered []usage.Metered `json:"metered,omitempty"`
 }
 
 // Found prints what a search found with --json, else the text.

@@ -10,6 +10,7 @@ import (
 	"flame/core/op"
 	"flame/project"
 	"flame/project/conversation"
+	"flame/project/usage"
 	"flame/project/view"
 )
 
@@ -27,6 +28,8 @@ type State struct {
 
 	// Requests are those to models, by host, and what they went without; not in exports.
 	Requests []conversation.HostMeter `json:"requests,omitempty"`
+	// Metered are those that gateways measured, by host and class; not in exports either.
+	Metered []usage.Metered `json:"metered,omitempty"`
 }
 
 // A StateFrame is a frame under the seeds' names; fields that the seeds lack are added
@@ -190,7 +193,10 @@ func Snapshot(ctx context.Context, p *project.Project, by project.Caller) (state
 		if err != nil {
 			return err
 		}
-		state.Requests, err = conversation.ByHost(s.Tx, sessions)
+		if state.Requests, err = conversation.ByHost(s.Tx, sessions); err != nil {
+			return err
+		}
+		state.Metered, err = usage.ByClass(s.Tx)
 		return err
 	})
 	return state, err

@@ -57,6 +57,16 @@ func StatsOf(ctx context.Context, p *project.Project) (stats Stats, err error) {
 	return stats, err
 }
 
+// MeteredOf returns what the requests of the project came to that gateways measured, by
+// host and class.
+func MeteredOf(ctx context.Context, p *project.Project) (all []usage.Metered, err error) {
+	err = p.Store.View(ctx, func(tx project.Tx) error {
+		all, err = usage.ByClass(tx)
+		return err
+	})
+	return all, err
+}
+
 // A ListedSession is a session of a person in a host, with what it is about.
 type ListedSession struct {
 	core.Session
