@@ -19,7 +19,7 @@ func TestEconomy(t *testing.T) {
 		t.Run(client, func(t *testing.T) {
 			t.Parallel()
 			clientBinary(t, client)
-			cmd := exec.CommandContext(t.Context(), program, "-frames", "6", "-host", client, "-only", "no flame,flame", "-check", "-flame", flameBinary(t))
+			cmd := exec.CommandContext(t.Context(), program, "-frames", "6", "-host", client, "-only", "no flame,flame,flame claude", "-check", "-flame", flameBinary(t))
 			out, err := cmd.CombinedOutput()
 			t.Log(string(out))
 			require.NoError(t, err)

@@ -69,6 +69,15 @@ var goals = []goal{
 	{claudeCode, withFlame, "blocks of thinking dropped", dropped, atMost(0), ceiling(0)},
 	{claudeCode, withFlame, "bytes told again", toldAgain, atMost(0), ceiling(0)},
 	{claudeCode, withFlame, everything, kept, atLeast(1), floor(1)},
+	{claudeCode, behind, "times fewer tokens", fewerTokens, atLeast(7.5), floor(2.5)},
+	{claudeCode, behind, "times fewer cached dollars", fewerDollars, atLeast(4.5), floor(1.6)},
+	{claudeCode, behind, "requests rejected", rejected, atMost(0), ceiling(0)},
+	{claudeCode, behind, "blocks of thinking dropped", dropped, atMost(0), ceiling(0)},
+	{claudeCode, behind, "bytes told again", toldAgain, atMost(0), ceiling(0)},
+	{claudeCode, behind, everything, kept, atLeast(1), floor(1)},
+	{claudeCode, behind, "times as much written to the cache", moreWritten, atMost(1.05), nil},
+	{claudeCode, behind, "tokens that flame counted otherwise than the model", miscounted, atMost(0), ceiling(0)},
+	{claudeCode, behindTrim, "times fewer tokens", fewerTokens, atLeast(9), nil},
 	{claudeCode, natively, "requests rejected", rejected, atMost(0), nil},
 }
 
@@ -80,6 +89,7 @@ func fewerDollars(with, without result) float64 { return without.Cached / with.C
 func rejected(with, _ result) float64           { return float64(with.Rejected) }
 func dropped(with, _ result) float64            { return float64(with.Dropped) }
 func toldAgain(with, _ result) float64          { return float64(with.Twice) }
+func miscounted(with, _ result) float64         { return float64(with.Miscounted) }
 func decided(with, _ result) float64 {
 	return ratio(with.Kept.Decisions.ByWord, with.Kept.Decisions.Of)
 }

@@ -21,6 +21,7 @@ type machine struct {
 	host                    host
 	model                   *model.Server
 	env                     []string // more than what everyone has
+	starts                  []string // the command that starts the client
 }
 
 func newMachine(h host, server *model.Server, files map[string]string, env []string) (*machine, error) {
@@ -32,6 +33,7 @@ func newMachine(h host, server *model.Server, files map[string]string, env []str
 		top: top, home: filepath.Join(top, "home"), project: filepath.Join(top, "project"), bin: filepath.Join(top, "bin"),
 		host: h, model: server, env: env,
 	}
+	m.starts = []string{m.client()}
 	if err := m.furnish(files); err != nil {
 		return nil, errors.Join(err, m.close())
 	}
@@ -103,7 +105,7 @@ func (m *machine) ask(ctx context.Context, session, prompt string) (string, erro
 	if session == "" {
 		args = m.host.first
 	}
-	out, err := m.run(ctx, m.client(), args(session, prompt)...)
+	out, err := m.run(ctx, m.starts[0], append(m.starts[1:len(m.starts):len(m.starts)], args(session, prompt)...)...)
 	if err != nil {
 		return "", err
 	}

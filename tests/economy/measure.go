@@ -2,12 +2,15 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
 	"sync"
 
+	"flame/core"
+	"flame/tests/clients"
 	"flame/tests/economy/work"
 	"flame/tests/model"
 	"flame/tests/model/rules"
@@ -41,6 +44,9 @@ func (b bench) measure(ctx context.Context, v variant) (row result, err error) {
 			return row, err
 		}
 	}
+	if v.gateway {
+		m.starts = []string{b.flame, clients.Programs[h.name].Name}
+	}
 	server.Play(w.Script(v.way, speaker{h.tongue, m.project}))
 	session := ""
 	for _, p := range w.Prompts {
@@ -59,10 +65,35 @@ func (b bench) measure(ctx context.Context, v variant) (row result, err error) {
 	row = figures(v, judge)
 	row.Kept = remaining(w, said(answered[len(answered)-1]), ids)
 	row.Twice = twice(answered[len(answered)-1])
+	if v.gateway {
+		if row.Miscounted, err = b.miscounted(ctx, m, judge.Stats()); err != nil {
+			return row, err
+		}
+	}
 	for reason, times := range judge.Reasons() {
 		fmt.Fprintf(b.log, "%s, %s: refused %d times: %s\n", v.host, v.name, times, reason)
 	}
 	return row, faults.err()
+}
+
+// miscounted returns by how many tokens flame's count differs from the model's.
+func (b bench) miscounted(ctx context.Context, m *machine, counted rules.Stats) (int, error) {
+	out, err := m.run(ctx, b.flame, "stats", "--json")
+	if err != nil {
+		return 0, err
+	}
+	var told struct{ Usage core.Usage }
+	if err := json.Unmarshal([]byte(out), &told); err != nil {
+		return 0, err
+	}
+	miss := 0
+	for _, pair := range [][2]int{
+		{int(told.Usage.TokensIn), counted.Uncached}, {int(told.Usage.CacheRead), counted.Read},
+		{int(told.Usage.CacheWritten), counted.Written}, {int(told.Usage.TokensOut), counted.Out},
+	} {
+		miss += max(pair[0]-pair[1], pair[1]-pair[0])
+	}
+	return miss, nil
 }
 
 // faults are what a server found wrong with its script.

@@ -13,6 +13,8 @@ type result struct {
 	Uncached float64   `json:"uncachedUSD"` // were there no cache
 	Kept     remainder `json:"kept"`        // of the work in the last request
 	Twice    int       `json:"twice"`       // bytes that flame told again
+
+	Miscounted int `json:"miscounted,omitempty"` // tokens that flame counted otherwise than the model, behind a gateway
 }
 
 // results are those of one run of the benchmark, in the order of the variants.

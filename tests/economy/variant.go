@@ -15,6 +15,7 @@ type variant struct {
 	flame      bool // whether it is set up
 	way        work.Way
 	env        []string
+	gateway    bool // the host is started by flame, behind a gateway
 }
 
 // Names of hosts and variants that others are compared with, or goals are for.
@@ -24,6 +25,8 @@ const (
 	withoutFlame = "no flame"
 	withFlame    = "flame"
 	natively     = "each piece a native subagent"
+	behind       = "flame claude"
+	behindTrim   = "flame claude, FLAME_TRIM=old"
 )
 
 // title is what readers call a host.
@@ -40,6 +43,8 @@ var variants = []variant{
 	{host: openCode, name: natively, flame: true, way: work.Natively},
 	{host: claudeCode, name: withoutFlame, way: work.Plain},
 	{host: claudeCode, name: withFlame, flame: true, way: work.Framed},
+	{host: claudeCode, name: behind, flame: true, way: work.Framed, gateway: true},
+	{host: claudeCode, name: behindTrim, flame: true, way: work.Framed, env: []string{"FLAME_TRIM=old"}, gateway: true},
 	{host: claudeCode, name: natively, flame: true, way: work.Natively},
 }
 
