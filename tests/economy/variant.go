@@ -26,7 +26,7 @@ const (
 	withFlame    = "flame"
 	natively     = "each piece a native subagent"
 	behind       = "flame claude"
-	behindTrim   = "flame claude, FLAME_TRIM=old"
+	behindTrim   = "FLAME_TRIM=old flame claude"
 )
 
 // title is what readers call a host.
