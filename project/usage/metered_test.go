@@ -2,6 +2,7 @@ package usage_test
 
 import (
 	"fmt"
+	"iter"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -112,6 +113,45 @@ func TestRequestsOfASessionThatWasNeverCountedLeaveNoTraceInOthers(t *testing.T)
 		return err
 	}))
 	assert.Zero(t, metered(f))
+}
+
+func TestAnAnswerThatTheLogRepeatsLaterCountsOnce(t *testing.T) {
+	t.Parallel()
+	f, log := projecttest.NewCounter(t)
+	s := projecttest.Host("s")
+	frame := f.Push(s, "work")
+	tell(f, s, asked(f.Tick(), "m0"))
+	at := f.Tick()
+	log.Write(called(at, "m1") + called(f.Tick(), "m2"))
+	f.Count(s, log)
+	log.Write(called(at, "m1"))
+	f.Count(s, log)
+	assert.Equal(t, core.Usage{TokensIn: 750_000, CostUSD: 3, ToolCalls: 3}, f.Get(frame.ID).Usage)
+}
+
+func TestAGatewayThatBeginsDuringACountIsJoinedAfterIt(t *testing.T) {
+	t.Parallel()
+	f, log := projecttest.NewCounter(t)
+	s := projecttest.Host("s")
+	frame := f.Push(s, "work")
+	first := asked(f.Tick(), "m1")
+	log.Write(called(first.Asked, "m1"))
+	f.Count(s, log)
+	log.Write(called(f.Tick(), "m2"))
+	told := false
+	f.Transcripts = func(by, path string, from core.LogPosition) iter.Seq2[core.LogEntry, error] {
+		return func(yield func(core.LogEntry, error) bool) {
+			if hoststest.Known().Formats().Read(by, path, from)(yield); !told {
+				told = true
+				tell(f, s, first, asked(f.Tick(), "m3"))
+			}
+		}
+	}
+	f.Count(s, log)
+	assert.Equal(t, []string{"s"}, counting(f), "what the log had is to be read again")
+	f.Sweep()
+	assert.Equal(t, core.Usage{TokensIn: 750_000, CostUSD: 3, ToolCalls: 2}, f.Get(frame.ID).Usage)
+	assert.Empty(t, counting(f))
 }
 
 func TestTheLogAddsWhatAGatewayCannotSee(t *testing.T) {
