@@ -319,3 +319,18 @@ func (c *talk) compact() {
 		c.history = append(c.history, last)
 	}
 }
+
+func TestWhatACompactionKeepsGoesWithoutItsThinking(t *testing.T) {
+	t.Parallel()
+	c := framed(t)
+	last := c.history[len(c.history)-1]
+	c.history = []any{
+		object{"role": "user", "content": "This session is being continued from a previous conversation. "},
+		object{"role": "system", "content": []any{}}, last,
+	}
+	for _, words := range []string{"go on", "and on"} {
+		c.say(words)
+		c.round()
+		c.requireNoRefusal()
+	}
+}

@@ -65,6 +65,9 @@ func (c *Conversation) Date(history []fold.Message, now core.Millis) {
 			time = before
 		}
 		m.Time, before = time, time
+		if m.Summary {
+			before = time - 1 // what is kept beside it is older
+		}
 	}
 }
 
