@@ -13,6 +13,7 @@ import (
 	"flame/cli/agentcmd"
 	"flame/cli/app"
 	"flame/cli/flags"
+	"flame/cli/gatewaycmd"
 )
 
 // Exit codes of the program.
@@ -37,9 +38,12 @@ func Run(ctx context.Context, a *app.App, args []string) int {
 	root := root(a, args)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
+	var ended app.Ended
 	switch {
 	case err == nil:
 		return exitOK
+	case errors.As(err, &ended):
+		return int(ended)
 	case errors.Is(err, app.ErrSilent):
 		return exitError
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
@@ -76,12 +80,12 @@ func groupsFor(a *app.App, args []string) []group {
 // groups lists every command but help.
 func groups(a *app.App) []group {
 	return []group{
-		{beginning, []*cobra.Command{newSetup(a), newDoctor(a), newDemo(a)}},
+		{beginning, append([]*cobra.Command{newSetup(a), newDoctor(a), newDemo(a)}, gatewaycmd.Fronts(a)...)},
 		{"Look:", []*cobra.Command{newTree(a), newStatus(a), newShow(a), newContext(a), newSearch(a), newEvents(a), newLog(a), newSessions(a), newStats(a)}},
 		{"Work:", []*cobra.Command{newPush(a), newPop(a), newDone(a), newPlan(a), newActivate(a), newInvalidate(a), newGoal(a), newArtifact(a), newDecision(a)}},
 		{"Agents:", []*cobra.Command{agentcmd.New(a), newTrack(a)}},
 		{"Maintenance:", []*cobra.Command{newWhere(a), newProjects(a), newImport(a), newExport(a), newPrune(a), newOff(a), newOn(a), newConfig(a), newVersion(a)}},
-		{forPrograms, []*cobra.Command{newServe(a), newHook(a), newCall(a), newSupervise(a), newCompletion()}},
+		{forPrograms, []*cobra.Command{newServe(a), newHook(a), newCall(a), gatewaycmd.New(a), newSupervise(a), newCompletion()}},
 	}
 }
 

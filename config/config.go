@@ -51,8 +51,9 @@ type Settings struct {
 	AgentBudgetUSD     Dollars `envconfig:"FLAME_AGENT_BUDGET_USD" default:"0" desc:"US dollars that they may cost; 0: no limit"`
 	AgentOnSessionEnd  Fate    `envconfig:"FLAME_AGENT_ON_SESSION_END" default:"cancel" desc:"cancel or keep: what becomes of running agents when the session that asked for them ends"`
 
-	Fold Switch `envconfig:"FLAME_FOLD" default:"on" desc:"on or off: leave what was done in finished frames out of requests to the model, in hosts that let flame"`
-	Trim Trim   `envconfig:"FLAME_TRIM" default:"off" desc:"off, superseded or old: also leave out, in open frames, outputs of tools that a later call of the same has anew, or these and those older than a few rounds; flame_recall shows them again"`
+	Fold        Switch  `envconfig:"FLAME_FOLD" default:"on" desc:"on or off: leave what was done in finished frames out of requests to the model, in hosts that let flame"`
+	Trim        Trim    `envconfig:"FLAME_TRIM" default:"off" desc:"off, superseded or old: also leave out, in open frames, outputs of tools that a later call of the same has anew, or these and those older than a few rounds; flame_recall shows them again"`
+	GatewayFold Folding `envconfig:"FLAME_GATEWAY_FOLD" default:"on" desc:"on, edit or off: what flame's gateway does to requests: leave out what was done in finished frames (as FLAME_FOLD and FLAME_TRIM say), have the model's API clear old results of tools instead, or only count what they use"`
 
 	AutonomyLevel     Level    `envconfig:"FLAME_AUTONOMY_LEVEL" default:"suggest" desc:"manual, suggest or auto"`
 	PushThreshold     Percent  `envconfig:"FLAME_PUSH_THRESHOLD" default:"70" desc:"confidence, 0 to 100, from which a push is recommended"`
@@ -257,6 +258,12 @@ type Trim string
 
 // Decode parses a trim, in any case.
 func (t *Trim) Decode(value string) error { return oneOf(t, value, "off", "superseded", "old") }
+
+// Folding is on, edit or off.
+type Folding string
+
+// Decode parses a folding, in any case.
+func (f *Folding) Decode(value string) error { return oneOf(f, value, "on", "edit", "off") }
 
 // Dollars is an amount of US dollars, 0 or more.
 type Dollars float64

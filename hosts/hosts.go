@@ -43,14 +43,16 @@ type Host struct {
 	Prints *transcripts.Format    // the format that its program prints when it runs an agent
 	Store  func(m Machine) string // returns the path of its one log of all sessions; nil: each session has its own
 
-	Hook     Hook                      // handles its events
-	Patience time.Duration             // how long the host waits for the hook's answer
-	Keeps    func(event []byte) []byte // returns what is worth keeping of an event that could not be handled in time; nil: all of it
-	Streams  bool                      // its plugin starts one flame hook --stream for all its events
-	Gone     func(ids []string) []byte // makes the event that the sessions with these ids have ended with their process
-	Events   func() []EventDoc         // documents what Hook does with each
-	On       func(m Machine) Client    // returns its program on a machine
-	Wire     *Wire                     // how it speaks with its model; nil: flame has no gateway for it
+	Hook         Hook                      // handles its events
+	Patience     time.Duration             // how long the host waits for the hook's answer
+	Keeps        func(event []byte) []byte // returns what is worth keeping of an event that could not be handled in time; nil: all of it
+	Streams      bool                      // its plugin starts one flame hook --stream for all its events
+	Gone         func(ids []string) []byte // makes the event that the sessions with these ids have ended with their process
+	Events       func() []EventDoc         // documents what Hook does with each
+	On           func(m Machine) Client    // returns its program on a machine
+	Wire         *Wire                     // how it speaks with its model; nil: flame has no gateway for it
+	BaseVariable string                    // the environment variable that holds the base URL of its model's API
+	Behind       Fronted                   // how a command line of its program runs behind a gateway; nil: none does
 }
 
 // A Client is a host's program on a machine.

@@ -72,6 +72,7 @@ var layers = map[string][]string{
 	"hosts/opencode":     {"core", "confine", "project", "hosts", "transcripts"},
 	"hosts/hoststest":    {"hosts", "hosts/claudecode", "hosts/opencode"},
 	"gateway":            {"core", "project", "project/conversation", "hosts", "guard", "gateway/messages"},
+	"gateway/front":      {},
 	"gateway/messages":   {"core", "hosts"},
 	"intake/inbox":       {"core", "project/place", "store/disk"},
 	"intake":             {"core", "hosts", "intake/inbox", "project"},
@@ -85,7 +86,8 @@ var layers = map[string][]string{
 	},
 	"cli": {
 		"intake",
-		"cli/agentcmd", "cli/app", "cli/demo", "cli/doctor", "cli/flags", "cli/printer", "core", "config", "project", "project/place", "transcripts",
+		"cli/agentcmd", "cli/app", "cli/demo", "cli/doctor", "cli/flags", "cli/gatewaycmd", "cli/printer",
+		"gateway/front", "core", "config", "project", "project/place", "transcripts",
 		"agents", "agents/supervise", "agents/trail", "hosts", "render", "tools", "tools/transport", "guard", "project/transfer",
 	},
 	"cli/agentcmd": {
@@ -96,6 +98,7 @@ var layers = map[string][]string{
 		"intake/inbox", "intake", "tools",
 		"cli/doctor", "cli/flags", "cli/printer", "core", "config", "project", "project/place", "agents", "agents/definition", "hosts", "render",
 	},
+	"cli/gatewaycmd":  {"cli/app", "cli/flags", "core", "gateway", "gateway/front", "hosts", "project", "project/place"},
 	"cli/client":      {},
 	"cli/demo":        {"cli/client"},
 	"cli/doctor":      {"intake/inbox", "cli/client", "core", "config", "project", "project/place", "agents", "agents/definition", "hosts", "render"},

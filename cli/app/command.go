@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"errors"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -50,3 +51,10 @@ func (a *App) FrameArgs(cmd *cobra.Command, args []string, prefix string) (offer
 	}
 	return offers, cobra.ShellCompDirectiveNoFileComp
 }
+
+// Ended is the status of a program that a command ran to its end. As an error it says
+// nothing: the program has.
+type Ended int
+
+// Error names the status.
+func (e Ended) Error() string { return "exit status " + strconv.Itoa(int(e)) }

@@ -27,6 +27,7 @@ const (
 	AgentBudgetUSD       = "FLAME_AGENT_BUDGET_USD"
 	AgentOnSessionEnd    = "FLAME_AGENT_ON_SESSION_END"
 	Fold                 = "FLAME_FOLD"
+	GatewayFold          = "FLAME_GATEWAY_FOLD"
 	AutonomyLevel        = "FLAME_AUTONOMY_LEVEL"
 	PushThreshold        = "FLAME_PUSH_THRESHOLD"
 	PopThreshold         = "FLAME_POP_THRESHOLD"

@@ -1,6 +1,7 @@
 package claudecode
 
 import (
+	"runtime"
 	"time"
 
 	"flame/hosts"
@@ -11,6 +12,10 @@ func Host() hosts.Host {
 	h := facts()
 	h.Hook, h.Events, h.Patience = Hook, Events, time.Second
 	h.Wire = wire()
+	h.BaseVariable = baseVariable
+	h.Behind = func(m hosts.Machine, args []string) (hosts.Behind, error) {
+		return behind(m, managedFolder(runtime.GOOS), args)
+	}
 	h.On = func(m hosts.Machine) hosts.Client { return Client{Machine: m} }
 	return h
 }

@@ -1,0 +1,157 @@
+package front
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"syscall"
+	"time"
+)
+
+// Variable is the environment variable by which the processes of a program know which
+// gateway is theirs. It names a folder, and says nothing of what is in it: a project's
+// settings could set it.
+const Variable = "FLAME_GATEWAY"
+
+// id matches what Variable may hold.
+var id = regexp.MustCompile(`^gateway-[a-z0-9]{8}$`)
+
+// A Folder has the files of one front. Nobody else may read them.
+type Folder struct {
+	ID   string
+	Path string
+
+	held *os.File // locked while the front runs
+}
+
+// folders is the part of a project's data that the folders of fronts are in.
+const folders = "gateway"
+
+// addressFile says where a gateway is, and what is behind it.
+const addressFile = "address.json"
+
+// An Address is where a gateway is, and what is behind it.
+type Address struct {
+	Base     string `json:"base"`     // the base URL that its program uses
+	Upstream string `json:"upstream"` // the base URL of the model's API
+}
+
+// MakeFolder makes the folder of a front in a project's data, and removes those of fronts
+// that were killed; in a temporary folder if data is empty.
+func MakeFolder(data, name string) (*Folder, error) {
+	if data == "" {
+		path, err := os.MkdirTemp("", "flame-gateway-") // 0700
+		return &Folder{ID: name, Path: path}, err
+	}
+	in, err := os.OpenRoot(data)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	if err := in.Mkdir(folders, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+		return nil, err
+	}
+	removeLeft(in)
+	f := &Folder{ID: name, Path: filepath.Join(data, folders, name)}
+	if err := in.Mkdir(filepath.Join(folders, name), 0o700); err != nil {
+		return nil, err
+	}
+	if f.held, err = in.Open(filepath.Join(folders, name)); err != nil {
+		return nil, err
+	}
+	return f, syscall.Flock(int(f.held.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+}
+
+// fresh is how long a folder may be without its lock when it is made.
+const fresh = time.Minute
+
+// removeLeft removes the folders of fronts that are gone, as far as it can.
+func removeLeft(in *os.Root) {
+	all, err := in.Open(folders)
+	if err != nil {
+		return
+	}
+	defer all.Close()
+	entries, _ := all.ReadDir(-1) // of those that can be read
+	for _, entry := range entries {
+		info, err := entry.Info()
+		if err != nil || !entry.IsDir() || !id.MatchString(entry.Name()) || time.Since(info.ModTime()) < fresh {
+			continue
+		}
+		name := filepath.Join(folders, entry.Name())
+		dir, err := in.Open(name)
+		if err != nil {
+			continue
+		}
+		if syscall.Flock(int(dir.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil {
+			_ = in.RemoveAll(name)
+		}
+		dir.Close()
+	}
+}
+
+// Write writes a file and returns its path.
+func (f *Folder) Write(name string, content []byte) (string, error) {
+	path := filepath.Join(f.Path, name)
+	return path, os.WriteFile(path, content, 0o600)
+}
+
+// Note writes down where the gateway is, for processes that look for it with Find.
+func (f *Folder) Note(a Address) error {
+	content, err := json.Marshal(a)
+	if err == nil {
+		_, err = f.Write(addressFile, content)
+	}
+	return err
+}
+
+// Remove removes the folder.
+func (f *Folder) Remove() error {
+	err := os.RemoveAll(f.Path)
+	if f.held != nil {
+		err = errors.Join(err, f.held.Close())
+	}
+	return err
+}
+
+// maxAddress bounds what Find reads, in bytes.
+const maxAddress = 64 << 10
+
+// Find returns the address of a gateway by the value of Variable, from a project's data; ok
+// is false if there is none of that name.
+func Find(data, name string) (a Address, ok bool) {
+	if data == "" || !id.MatchString(name) {
+		return a, false
+	}
+	in, err := os.OpenRoot(data)
+	if err != nil {
+		return a, false
+	}
+	defer in.Close()
+	path := filepath.Join(folders, name, addressFile)
+	if info, err := in.Lstat(path); err != nil || !info.Mode().IsRegular() || info.Size() > maxAddress {
+		return a, false
+	}
+	content, err := in.ReadFile(path)
+	if err != nil || json.Unmarshal(content, &a) != nil {
+		return Address{}, false
+	}
+	return a, a.Upstream != ""
+}
+
+// Behind returns the base URL of the model's API: that of a program that runs inside of
+// another one's front is the other one's, rather than the other one's gateway.
+func (a Address) Behind(upstream *url.URL) (*url.URL, error) {
+	if a.Base == "" || upstream.String() != a.Base {
+		return upstream, nil
+	}
+	real, err := url.Parse(a.Upstream)
+	if err != nil {
+		return nil, fmt.Errorf("the address of the gateway around this one: %w", err)
+	}
+	return real, nil
+}

@@ -1,0 +1,53 @@
+package front
+
+import (
+	"fmt"
+	"net"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// A Port is an open port of 127.0.0.1 that several processes share.
+type Port struct {
+	Addr string // host and number
+	file *os.File
+}
+
+// Open opens any port that is free.
+func Open() (*Port, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	defer l.Close()
+	shared, err := l.(*net.TCPListener).File()
+	if err != nil {
+		return nil, err
+	}
+	defer shared.Close()
+	// Handing a file on would make it blocking for all who share it, a running gateway
+	// too, if Go took it for one that is not.
+	own, err := unix.FcntlInt(shared.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	return &Port{Addr: l.Addr().String(), file: os.NewFile(uintptr(own), l.Addr().String())}, nil
+}
+
+// Close closes the port for this process.
+func (p *Port) Close() error { return p.file.Close() }
+
+// inherited is the number under which a gateway finds the port: the first after stderr.
+const inherited = 3
+
+// Inherited returns the port that this process, a gateway, was started with.
+func Inherited() (net.Listener, error) {
+	file := os.NewFile(inherited, "port")
+	defer file.Close()
+	l, err := net.FileListener(file)
+	if err != nil {
+		return nil, fmt.Errorf("this process was started without a port: %w", err)
+	}
+	return l, nil
+}

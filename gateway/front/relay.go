@@ -1,0 +1,123 @@
+package front
+
+import (
+	"os"
+	"os/signal"
+	"slices"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// An End is how a program ended.
+type End struct {
+	Status int            // its exit status; 128 and the signal's number if a signal ended it
+	Signal syscall.Signal // 0 if it exited
+}
+
+// A relay gives a program the signals that only this process got, and has this process
+// stop when the program does, so that a shell sees one job.
+type relay struct {
+	signals chan os.Signal
+	closed  chan struct{}
+}
+
+// Signals that this process passes on, and those of a terminal, which the program gets
+// itself: both are in the terminal's foreground. What the terminal stops the program with
+// must not stop this process before it, or `fg` would stop it again.
+var (
+	passed = []os.Signal{syscall.SIGTERM, syscall.SIGHUP, syscall.SIGCONT, syscall.SIGUSR1, syscall.SIGUSR2}
+	typed  = []os.Signal{syscall.SIGINT, syscall.SIGQUIT}
+	stops  = []os.Signal{syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU}
+)
+
+// listen begins to take signals. Those that whoever started this process had it ignore
+// stay ignored, in the program too.
+func listen() *relay {
+	r := &relay{signals: make(chan os.Signal, 16), closed: make(chan struct{})}
+	for _, s := range slices.Concat(passed, typed, stops) {
+		if !signal.Ignored(s) {
+			signal.Notify(r.signals, s)
+		}
+	}
+	return r
+}
+
+func (r *relay) close() {
+	signal.Stop(r.signals)
+	close(r.closed)
+}
+
+// wait relays signals to a program until it is over. Nothing else may wait for it.
+func (r *relay) wait(program *os.Process) (End, error) {
+	go r.pass(program.Pid)
+	for {
+		var status unix.WaitStatus
+		_, err := unix.Wait4(program.Pid, &status, unix.WUNTRACED, nil)
+		switch {
+		case err == unix.EINTR:
+		case err != nil:
+			return End{}, os.NewSyscallError("wait4", err)
+		case status.Stopped():
+			stop()
+		case status.Signaled():
+			return End{Status: 128 + int(status.Signal()), Signal: syscall.Signal(status.Signal())}, nil
+		default:
+			return End{Status: status.ExitStatus()}, nil
+		}
+	}
+}
+
+// pass sends the program what is for it alone.
+func (r *relay) pass(pid int) {
+	for {
+		select {
+		case <-r.closed:
+			return
+		case s := <-r.signals:
+			if slices.Contains(typed, s) && inForeground() || slices.Contains(stops, s) && hasTerminal() {
+				continue // it has it already
+			}
+			_ = syscall.Kill(pid, s.(syscall.Signal)) // it may be over
+		}
+	}
+}
+
+// stop stops this process as its program is, if there is a shell that can continue both.
+func stop() {
+	if hasTerminal() {
+		_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+	}
+}
+
+// hasTerminal reports whether this process has a terminal that controls it.
+func hasTerminal() bool { return foreground() > 0 }
+
+// inForeground reports whether what is typed there is for this process's group.
+func inForeground() bool { return foreground() == syscall.Getpgrp() }
+
+// foreground returns the group that what is typed at the terminal is for; 0 without a
+// terminal.
+func foreground() int {
+	terminal, err := os.OpenFile("/dev/tty", os.O_RDONLY, 0)
+	if err != nil {
+		return 0
+	}
+	defer terminal.Close()
+	group, err := unix.IoctlGetInt(int(terminal.Fd()), unix.TIOCGPGRP)
+	if err != nil {
+		return 0
+	}
+	return group
+}
+
+// Die ends this process by the signal that ended its program, so that a shell sees the
+// same; it returns if that signal would do more than end it.
+func Die(by syscall.Signal) {
+	switch by {
+	case syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGKILL:
+		signal.Reset(by)
+		_ = syscall.Kill(os.Getpid(), by)
+		select {} // until it comes
+	}
+}

@@ -1,0 +1,148 @@
+package claudecode
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"flame/core"
+	"flame/hosts"
+)
+
+// The client's variables that a gateway needs to know, and what it sends requests to
+// without any.
+const (
+	baseVariable  = "ANTHROPIC_BASE_URL"
+	hintsVariable = "CLAUDE_CODE_GATEWAY_HINT_HEADERS" // has it say what each request is for
+	defaultBase   = "https://api.anthropic.com"
+)
+
+// elsewhere are the switches by which the client sends its requests to another service,
+// in that one's own format or to that one's own address.
+var elsewhere = []struct{ variable, service string }{
+	{"CLAUDE_CODE_USE_BEDROCK", "Amazon Bedrock"}, {"CLAUDE_CODE_USE_MANTLE", "Amazon Bedrock"}, {"CLAUDE_CODE_USE_ANTHROPIC_AWS", "Anthropic on AWS"},
+	{"CLAUDE_CODE_USE_VERTEX", "Google Vertex AI"}, {"CLAUDE_CODE_USE_ANTHROPIC_GOOGLE_CLOUD", "Anthropic on Google Cloud"},
+	{"CLAUDE_CODE_USE_FOUNDRY", "Microsoft Foundry"}, {"CLAUDE_CODE_USE_GATEWAY", "a gateway that it is logged in to"},
+}
+
+// socketVariable names a socket that the client sends its requests to, whatever its base
+// URL is.
+const socketVariable = "ANTHROPIC_UNIX_SOCKET"
+
+// Variables by which requests reach the network; what the user's settings say of them
+// holds for the gateway.
+var (
+	proxies      = []string{"HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"}
+	direct       = []string{"NO_PROXY", "no_proxy"}
+	certificates = []string{"NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE"}
+)
+
+// behind returns how a command line of the client runs behind a gateway. Settings of an
+// administrator are in the folder managed.
+func behind(m hosts.Machine, managed string, args []string) (hosts.Behind, error) {
+	if note, plain := runsPlain(args); plain {
+		return hosts.Behind{Plain: true, Notes: note}, nil
+	}
+	given, err := givenSettings(m, args)
+	if err != nil {
+		return hosts.Behind{}, err
+	}
+	all := layersOf(m, managed, given)
+	if err := all.refusal(); err != nil {
+		return hosts.Behind{}, err
+	}
+	upstream, err := all.upstream()
+	if err != nil {
+		return hosts.Behind{}, err
+	}
+	return hosts.Behind{
+		Upstream: upstream, Env: all.forGateway(), Notes: all.unfollowed(),
+		Settings: func(base, mark string) ([]byte, error) { return given.with(all.forClient(base, mark)) },
+		Args:     given.args,
+	}, nil
+}
+
+// refusal returns why the client's requests would not go through a gateway; nil if they do.
+func (all layers) refusal() error {
+	const plainly = "use plain `" + Program + "` here; flame's frames work in it all the same"
+	for _, other := range elsewhere {
+		if value, where := all.value(other.variable); slices.Contains([]string{"1", "true", "yes", "on"}, strings.ToLower(strings.TrimSpace(value))) {
+			return core.Invalidf("%s is set in %s: requests go to %s, which flame's gateway does not serve", other.variable, where, other.service).WithHint(plainly)
+		}
+	}
+	if value, where := all.value(socketVariable); value != "" {
+		return core.Invalidf("%s is set in %s: requests go there, and not through flame's gateway", socketVariable, where).WithHint(plainly)
+	}
+	for _, l := range all {
+		if l.rank == ofAdministrator && l.env[baseVariable] != "" {
+			return core.Invalidf("%s sets %s, which no other setting can change: requests would not go through flame's gateway", l.where, baseVariable).
+				WithHint(plainly)
+		}
+	}
+	return nil
+}
+
+// upstream returns the base URL that the client would use, but for what the project says.
+func (all layers) upstream() (*url.URL, error) {
+	value, where := all.trusted().value(baseVariable)
+	upstream, err := url.Parse(cmp.Or(strings.TrimSpace(value), defaultBase))
+	if err != nil || upstream.Scheme != "http" && upstream.Scheme != "https" || upstream.Host == "" {
+		return nil, core.Invalidf("%s in %s is not the URL of a server", baseVariable, where).WithHint("it must begin with https:// or http:// and a host")
+	}
+	return upstream, nil
+}
+
+// forGateway returns the variables that the gateway needs of the user's settings.
+func (all layers) forGateway() (env []string) {
+	trusted := all.trusted()
+	for _, name := range slices.Concat(proxies, direct, certificates) {
+		if value, where := trusted.value(name); where != "" && where != environment {
+			env = append(env, name+"="+value)
+		}
+	}
+	return env
+}
+
+// forClient returns the variables that the client needs to send its requests to a base
+// URL of this machine's own.
+func (all layers) forClient(base, mark string) map[string]string {
+	env := map[string]string{baseVariable: base, hintsVariable: "1"}
+	name, value, _ := strings.Cut(mark, "=")
+	env[name] = value
+	if !slices.ContainsFunc(proxies, func(name string) bool { value, _ := all.value(name); return value != "" }) {
+		return env
+	}
+	for _, name := range direct {
+		value, where := all.value(name)
+		if where == "" && name != direct[0] || strings.TrimSpace(value) == "*" {
+			continue
+		}
+		env[name] = strings.TrimPrefix(value+",127.0.0.1", ",")
+	}
+	return env
+}
+
+// unfollowed tells of a base URL that the project names.
+func (all layers) unfollowed() (notes []string) {
+	for _, l := range all {
+		if l.rank == ofProject && l.env[baseVariable] != "" {
+			notes = append(notes, fmt.Sprintf("%s sets %s, which is not followed: a project could send your requests and your key anywhere", l.where, baseVariable))
+		}
+	}
+	return notes
+}
+
+// asText returns a value of `env` as the client takes it.
+func asText(raw json.RawMessage) (string, bool) {
+	var value any
+	if json.Unmarshal(raw, &value) != nil || value == nil {
+		return "", false
+	}
+	if s, ok := value.(string); ok {
+		return s, true
+	}
+	return strings.TrimSpace(string(raw)), true
+}

@@ -1,0 +1,153 @@
+package claudecode
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"flame/hosts"
+)
+
+// A rank says whose a layer is.
+type rank int
+
+const (
+	ofUser rank = iota
+	ofProject
+	ofAdministrator
+)
+
+// A layer is one place that sets variables for the client.
+type layer struct {
+	where string // for people
+	rank  rank
+	env   map[string]string
+}
+
+// layers are those places; each one wins over those before it.
+type layers []layer
+
+// environment is what the process's own variables are called.
+const environment = "the environment"
+
+// value returns what a variable is set to, and where; both are empty if nothing sets it.
+func (all layers) value(name string) (value, where string) {
+	for _, l := range slices.Backward(all) {
+		if value, set := l.env[name]; set {
+			return value, l.where
+		}
+	}
+	return "", ""
+}
+
+// trusted returns the layers without those that came with a project.
+func (all layers) trusted() layers {
+	return slices.DeleteFunc(slices.Clone(all), func(l layer) bool { return l.rank == ofProject })
+}
+
+// layersOf reads all the places, in the client's order. A file that cannot be read sets
+// nothing, for the client neither.
+func layersOf(m hosts.Machine, managed string, given given) layers {
+	own := cmp.Or(m.Getenv("CLAUDE_CONFIG_DIR"), filepath.Join(m.Home, ".claude"))
+	all := layers{{where: environment, env: ofProcess(m)}}
+	read := func(scope hosts.Scope, m hosts.Machine, file string, rank rank) {
+		if content, err := m.Files(scope).Read(file); err == nil {
+			all = append(all, layer{where: file, rank: rank, env: envOf(content)})
+		}
+	}
+	read(hosts.User, m, Client{Machine: m}.userFile(), ofUser)
+	read(hosts.User, m, filepath.Join(own, "settings.json"), ofUser)
+	for _, dir := range projectFolders(m) {
+		for _, file := range (Client{Machine: m.At(dir)}).projectSettings() {
+			if file != filepath.Join(own, "settings.json") { // the home may be the folder that the client is started in
+				read(hosts.Project, m.At(dir), file, ofProject)
+			}
+		}
+	}
+	all = append(all, layer{where: "--settings", env: given.variables()})
+	for _, file := range administrators(managed, own) {
+		read(hosts.User, m, file, ofAdministrator)
+	}
+	return all
+}
+
+// ofProcess returns the variables of this process that matter here.
+func ofProcess(m hosts.Machine) map[string]string {
+	env := map[string]string{}
+	for _, name := range slices.Concat([]string{baseVariable, socketVariable}, proxies, direct, certificates) {
+		if value := m.Getenv(name); value != "" {
+			env[name] = value
+		}
+	}
+	for _, other := range elsewhere {
+		if value := m.Getenv(other.variable); value != "" {
+			env[other.variable] = value
+		}
+	}
+	return env
+}
+
+// projectFolders returns the folders whose settings the client may read: that of the
+// project, and the one that it is started in.
+func projectFolders(m hosts.Machine) []string {
+	here, err := os.Getwd()
+	if err != nil || hosts.Same(here, m.ProjectDir) {
+		return []string{m.ProjectDir}
+	}
+	return []string{m.ProjectDir, here}
+}
+
+// managedFolder returns where the client looks for settings of an administrator on an
+// operating system.
+func managedFolder(system string) string {
+	if system == "darwin" {
+		return "/Library/Application Support/ClaudeCode"
+	}
+	return "/etc/claude-code"
+}
+
+// administrators returns the files with settings of an administrator: those on this
+// machine, and what the client keeps of those that a server sends.
+func administrators(managed, own string) []string {
+	parts, err := filepath.Glob(filepath.Join(managed, "managed-settings.d", "*.json"))
+	if err != nil {
+		parts = nil // the pattern is right
+	}
+	files := append([]string{filepath.Join(managed, "managed-settings.json")}, parts...)
+	return append(files, filepath.Join(own, "remote-settings.json"),
+		filepath.Join(managed, "..", "..", "Managed Preferences", "com.anthropic.claudecode.plist"))
+}
+
+// envOf returns the variables that the content of a settings file sets. Of a property list,
+// which is not read, it is assumed that it sets the base URL if it names it.
+func envOf(content []byte) map[string]string {
+	env := map[string]string{}
+	var settings struct {
+		Env      map[string]json.RawMessage `json:"env"`
+		Settings struct {
+			Env map[string]json.RawMessage `json:"env"`
+		} `json:"settings"` // as a server sends them
+	}
+	if err := json.Unmarshal(withoutMark(content), &settings); err != nil {
+		isList := bytes.HasPrefix(content, []byte("bplist")) || bytes.HasPrefix(content, []byte("<?xml"))
+		if isList && bytes.Contains(content, []byte(baseVariable)) {
+			env[baseVariable] = "a property list"
+		}
+		return env
+	}
+	for _, part := range []map[string]json.RawMessage{settings.Settings.Env, settings.Env} {
+		for name, raw := range part {
+			if value, ok := asText(raw); ok {
+				env[name] = value
+			}
+		}
+	}
+	return env
+}
+
+// withoutMark returns a text without the mark of its byte order.
+func withoutMark(text []byte) []byte { return []byte(strings.TrimPrefix(string(text), "\ufeff")) }
