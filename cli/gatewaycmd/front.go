@@ -42,7 +42,7 @@ func newFront(a *app.App, h hosts.Host) *cobra.Command {
 			"` goes on with the same sessions.\n\nEvery word goes to " + h.Program + ", `--help` too, but for " + meterOption +
 			" as the first one: then requests are counted and go out whole, as with " + env.GatewayFold + "=off.",
 		Example:            "  " + name + "\n  " + name + " --resume\n  " + name + " " + meterOption + " -p \"Fix the login\"",
-		DisableFlagParsing: true, DisableFlagsInUseLine: true,
+		DisableFlagParsing: true, DisableFlagsInUseLine: true, Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error { return fronting{a, h}.run(cmd.Context(), args) },
 	}
 }

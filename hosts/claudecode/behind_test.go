@@ -66,19 +66,31 @@ func TestTheUpstreamIsThatOfTheClientAloneButForTheProject(t *testing.T) {
 		want  string
 		notes int
 	}{
-		"nothing is set":      {want: "https://api.anthropic.com"},
-		"the environment":     {env: map[string]string{base: "http://one:1/path"}, want: "http://one:1/path"},
-		"blanks around it":    {env: map[string]string{base: " http://one:1 "}, want: "http://one:1"},
-		"the file of old":     {files: map[string]string{"home/.claude.json": sets(base, "http://two")}, env: map[string]string{base: "http://one"}, want: "http://two"},
+		"nothing is set":   {want: "https://api.anthropic.com"},
+		"the environment":  {env: map[string]string{base: "http://one:1/path"}, want: "http://one:1/path"},
+		"blanks around it": {env: map[string]string{base: " http://one:1 "}, want: "http://one:1"},
+		"the file of old": {
+			files: map[string]string{"home/.claude.json": sets(base, "http://two")},
+			env:   map[string]string{base: "http://one"},
+			want:  "http://two",
+		},
 		"the user's settings": {files: map[string]string{settings: sets(base, "http://two"), "home/.claude.json": sets(base, "http://old")}, want: "http://two"},
 		"settings elsewhere": {
 			files: map[string]string{"home/other/settings.json": sets(base, "http://two"), settings: sets(base, "http://unused")},
 			env:   map[string]string{"CLAUDE_CONFIG_DIR": "home/other"}, want: "http://two",
 		},
-		"the command line":      {files: map[string]string{settings: sets(base, "http://two")}, args: []string{"--settings", sets(base, "http://three")}, want: "http://three"},
-		"the last of several":   {args: []string{"--settings", sets(base, "http://three"), "-p", "--settings=" + sets(base, "http://four")}, want: "http://four"},
-		"what is no option":     {args: []string{"-p", "--", "--settings", sets(base, "http://three")}, want: "https://api.anthropic.com"},
-		"emptied":               {files: map[string]string{settings: sets(base, "")}, env: map[string]string{base: "http://one"}, want: "https://api.anthropic.com"},
+		"the command line": {
+			files: map[string]string{settings: sets(base, "http://two")},
+			args:  []string{"--settings", sets(base, "http://three")},
+			want:  "http://three",
+		},
+		"the last of several": {args: []string{"--settings", sets(base, "http://three"), "-p", "--settings=" + sets(base, "http://four")}, want: "http://four"},
+		"what is no option":   {args: []string{"-p", "--", "--settings", sets(base, "http://three")}, want: "https://api.anthropic.com"},
+		"emptied": {
+			files: map[string]string{settings: sets(base, "")},
+			env:   map[string]string{base: "http://one"},
+			want:  "https://api.anthropic.com",
+		},
 		"a file that is broken": {files: map[string]string{settings: `{"env":{`}, env: map[string]string{base: "http://one"}, want: "http://one"},
 		"the project":           {files: map[string]string{committed: sets(base, "http://evil")}, want: "https://api.anthropic.com", notes: 1},
 		"the project, beside the user": {
@@ -120,17 +132,26 @@ func TestWhatNoGatewayWouldSeeIsRefused(t *testing.T) {
 		"Foundry in the project's":      {files: map[string]string{committed: sets("CLAUDE_CODE_USE_FOUNDRY", "yes")}, says: "Microsoft Foundry"},
 		"Bedrock on the command line":   {args: []string{"--settings", sets("CLAUDE_CODE_USE_BEDROCK", "TRUE")}, says: "--settings"},
 		"Bedrock, off":                  {env: map[string]string{"CLAUDE_CODE_USE_BEDROCK": "0"}},
-		"Bedrock, turned off again":     {env: map[string]string{"CLAUDE_CODE_USE_BEDROCK": "1"}, files: map[string]string{settings: sets("CLAUDE_CODE_USE_BEDROCK", "")}},
-		"a socket":                      {env: map[string]string{"ANTHROPIC_UNIX_SOCKET": "/run/x"}, says: "ANTHROPIC_UNIX_SOCKET"},
-		"an administrator's base URL":   {files: map[string]string{"managed/managed-settings.json": sets(base, "http://corp")}, says: "no other setting can change"},
-		"one in a part":                 {files: map[string]string{"managed/managed-settings.d/10-net.json": sets(base, "http://corp")}, says: "10-net.json"},
-		"one that a server sent":        {files: map[string]string{"home/.claude/remote-settings.json": `{"settings":` + sets(base, "http://corp") + `}`}, says: "remote-settings"},
-		"an administrator without one":  {files: map[string]string{"managed/managed-settings.json": sets("HTTPS_PROXY", "http://proxy")}},
-		"no URL":                        {env: map[string]string{base: "api.example.com"}, says: "not the URL of a server"},
-		"the URL of a file":             {env: map[string]string{base: "file:///etc/passwd"}, says: "not the URL of a server"},
-		"settings that are no JSON":     {args: []string{"--settings", `{"env":` + `}`}, says: "not a JSON object"},
-		"settings that are a list":      {args: []string{"--settings=home.json"}, files: map[string]string{}, says: "cannot be read"},
-		"variables that are a list":     {args: []string{"--settings", `{"env":[]}`}, says: "`env` of --settings"},
+		"Bedrock, turned off again": {
+			env:   map[string]string{"CLAUDE_CODE_USE_BEDROCK": "1"},
+			files: map[string]string{settings: sets("CLAUDE_CODE_USE_BEDROCK", "")},
+		},
+		"a socket": {env: map[string]string{"ANTHROPIC_UNIX_SOCKET": "/run/x"}, says: "ANTHROPIC_UNIX_SOCKET"},
+		"an administrator's base URL": {
+			files: map[string]string{"managed/managed-settings.json": sets(base, "http://corp")},
+			says:  "no other setting can change",
+		},
+		"one in a part": {files: map[string]string{"managed/managed-settings.d/10-net.json": sets(base, "http://corp")}, says: "10-net.json"},
+		"one that a server sent": {
+			files: map[string]string{"home/.claude/remote-settings.json": `{"settings":` + sets(base, "http://corp") + `}`},
+			says:  "remote-settings",
+		},
+		"an administrator without one": {files: map[string]string{"managed/managed-settings.json": sets("HTTPS_PROXY", "http://proxy")}},
+		"no URL":                       {env: map[string]string{base: "api.example.com"}, says: "not the URL of a server"},
+		"the URL of a file":            {env: map[string]string{base: "file:///etc/passwd"}, says: "not the URL of a server"},
+		"settings that are no JSON":    {args: []string{"--settings", `{"env":` + `}`}, says: "not a JSON object"},
+		"settings that are a list":     {args: []string{"--settings=home.json"}, files: map[string]string{}, says: "cannot be read"},
+		"variables that are a list":    {args: []string{"--settings", `{"env":[]}`}, says: "`env` of --settings"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -151,14 +172,20 @@ func TestSettingsOfTheUserMeanTheSameInTheFileOfTheRun(t *testing.T) {
 	const mark = "FLAME_GATEWAY=gateway-12345678"
 	ours := `"ANTHROPIC_BASE_URL":"http://127.0.0.1:1/s","CLAUDE_CODE_GATEWAY_HINT_HEADERS":"1","FLAME_GATEWAY":"gateway-12345678"`
 	tests := map[string]struct{ given, want string }{
-		"none":                 {"", `{"env":{` + ours + `}}`},
-		"other keys":           {`{"model":"opus","big":12345678901234567890,"text":"\ud800 <b>"}`, `{"model":"opus","big":12345678901234567890,"text":"\ud800 <b>","env":{` + ours + `}}`},
-		"other variables":      {`{"env":{"A":"1","N":7}}`, `{"env":{"A":"1","N":7,` + ours + `}}`},
-		"their own base URL":   {`{"env":{"ANTHROPIC_BASE_URL":"http://mine"}}`, `{"env":{` + ours + `}}`},
-		"a proxy":              {`{"env":{"HTTPS_PROXY":"http://p"}}`, `{"env":{"HTTPS_PROXY":"http://p","NO_PROXY":"127.0.0.1",` + ours + `}}`},
-		"a proxy, with others": {`{"env":{"https_proxy":"http://p","no_proxy":"corp"}}`, `{"env":{"https_proxy":"http://p","no_proxy":"corp,127.0.0.1","NO_PROXY":"127.0.0.1",` + ours + `}}`},
-		"no proxy for any":     {`{"env":{"HTTPS_PROXY":"http://p","NO_PROXY":"*"}}`, `{"env":{"HTTPS_PROXY":"http://p","NO_PROXY":"*",` + ours + `}}`},
-		"no variables":         {`{"env":null}`, `{"env":{` + ours + `}}`},
+		"none": {"", `{"env":{` + ours + `}}`},
+		"other keys": {
+			`{"model":"opus","big":12345678901234567890,"text":"\ud800 <b>"}`,
+			`{"model":"opus","big":12345678901234567890,"text":"\ud800 <b>","env":{` + ours + `}}`,
+		},
+		"other variables":    {`{"env":{"A":"1","N":7}}`, `{"env":{"A":"1","N":7,` + ours + `}}`},
+		"their own base URL": {`{"env":{"ANTHROPIC_BASE_URL":"http://mine"}}`, `{"env":{` + ours + `}}`},
+		"a proxy":            {`{"env":{"HTTPS_PROXY":"http://p"}}`, `{"env":{"HTTPS_PROXY":"http://p","NO_PROXY":"127.0.0.1",` + ours + `}}`},
+		"a proxy, with others": {
+			`{"env":{"https_proxy":"http://p","no_proxy":"corp"}}`,
+			`{"env":{"https_proxy":"http://p","no_proxy":"corp,127.0.0.1","NO_PROXY":"127.0.0.1",` + ours + `}}`,
+		},
+		"no proxy for any": {`{"env":{"HTTPS_PROXY":"http://p","NO_PROXY":"*"}}`, `{"env":{"HTTPS_PROXY":"http://p","NO_PROXY":"*",` + ours + `}}`},
+		"no variables":     {`{"env":null}`, `{"env":{` + ours + `}}`},
 		"rules of the command line": {
 			`{"permissions":{"deny":["Read(/a)"]}}`, `{"permissions":{"deny":["Read(/a)"]},"env":{` + ours + `}}`,
 		},
@@ -192,7 +219,8 @@ func TestPathsInAFileOfSettingsMeanWhatTheyMeantThere(t *testing.T) {
 	got, err := behind.Settings("http://g", "A=b")
 	require.NoError(t, err)
 	assert.JSONEq(t, `{"env":{"ANTHROPIC_BASE_URL":"http://g","CLAUDE_CODE_GATEWAY_HINT_HEADERS":"1","A":"b"},
-		"permissions":{"allow":["Read(/`+dir+`/a/**)","Edit(//b)","Bash(/bin/ls:*)","Read(~/c)","Read(d)","WebFetch"],"deny":["Edit(/`+dir+`/e)"],"defaultMode":"plan"},
+		"permissions":{"allow":["Read(/`+dir+`/a/**)","Edit(//b)","Bash(/bin/ls:*)","Read(~/c)","Read(d)","WebFetch"],
+			"deny":["Edit(/`+dir+`/e)"],"defaultMode":"plan"},
 		"sandbox":{"enabled":true,"filesystem":{"allowWrite":["`+dir+`/x","/y","~/z"]}}}`, string(got))
 }
 
@@ -206,7 +234,10 @@ func TestOtherArgumentsStayAsTheyAre(t *testing.T) {
 		"joined":            {[]string{"-p", "--settings=" + given, "hi"}, []string{"-p", "--settings", "F", "hi"}},
 		"several":           {[]string{"--settings", given, "-p", "--settings=" + given, "--settings", given, "hi"}, []string{"-p", "--settings", "F", "hi"}},
 		"without its value": {[]string{"-p", "--settings"}, []string{"--settings", "F", "-p", "--settings"}},
-		"its value is one":  {[]string{"-p", "--model", "opus", "--setting-sources", "user"}, []string{"--settings", "F", "-p", "--model", "opus", "--setting-sources", "user"}},
+		"its value is one": {
+			[]string{"-p", "--model", "opus", "--setting-sources", "user"},
+			[]string{"--settings", "F", "-p", "--model", "opus", "--setting-sources", "user"},
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -1,0 +1,143 @@
+package tests
+
+import (
+	"bufio"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestWhereAProgramRunsWithoutAGateway(t *testing.T) {
+	t.Parallel()
+	const script = `printf '%s|' "$0" "$@"; echo "$ANTHROPIC_BASE_URL$FLAME_GATEWAY"; exit 5`
+	tests := map[string]struct {
+		line  []string
+		env   []string
+		off   bool
+		says  string // on stderr; empty: nothing
+		wants string
+	}{
+		"FLAME_OFF":            {line: []string{"-p", "--settings", "{}"}, env: []string{"FLAME_OFF=1"}, says: "flame is off here", wants: "-p|--settings|{}|"},
+		"flame off":            {line: []string{"--meter", "-p"}, off: true, says: "flame is off here", wants: "-p|"},
+		"the client's command": {line: []string{"mcp", "list"}, wants: "mcp|list|"},
+		"a background session": {line: []string{"--bg", "do it"}, says: "goes on without flame's gateway", wants: "--bg|do it|"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFronted(t, script)
+			f.env = append(f.env, tt.env...)
+			if tt.off {
+				_, _, code := f.run("off")
+				require.Zero(t, code)
+			}
+			out, errs, code := f.run(append([]string{"claude"}, tt.line...)...)
+			assert.Equal(t, 5, code)
+			assert.Equal(t, filepath.Join(f.bin, "claude")+"|"+tt.wants+f.upstream.URL+"\n", out)
+			if tt.says == "" {
+				assert.Empty(t, errs)
+				return
+			}
+			assert.Contains(t, errs, tt.says)
+			assert.Equal(t, 1, strings.Count(errs, "\n"))
+		})
+	}
+}
+
+func TestOddMachinesOfAFront(t *testing.T) {
+	t.Parallel()
+	const script = tells + `exit 5`
+	tests := map[string]struct {
+		change func(f *fronted)
+		code   int
+		says   string // on stderr; empty: nothing
+	}{
+		"no claude":  {func(f *fronted) { require.NoError(f.t, os.Remove(filepath.Join(f.bin, "claude"))) }, 1, `claude-code is not installed: no "claude" on PATH`},
+		"no home":    {func(f *fronted) { f.env = f.env[1:] }, 5, "[flame] the project's data cannot be written, so nothing is folded or counted"},
+		"Bedrock":    {func(f *fronted) { f.env = append(f.env, "CLAUDE_CODE_USE_BEDROCK=1") }, 1, "hint: use plain `claude` here"},
+		"a bad fold": {func(f *fronted) { f.env = append(f.env, "FLAME_GATEWAY_FOLD=much") }, 5, "[flame] FLAME_GATEWAY_FOLD="},
+		"no place for data": {
+			func(f *fronted) { f.write(filepath.Join(f.home, ".local", "share", "flame"), "a file") }, 5, "[flame] the project's data cannot be written",
+		},
+		"a project that cannot be written": {func(f *fronted) { require.NoError(f.t, os.Chmod(f.project, 0o555)) }, 5, ""},
+		"a program that cannot run":        {func(f *fronted) { f.write(filepath.Join(f.bin, "claude"), "#!/nonexistent\n") }, 1, "flame: "},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFronted(t, script)
+			tt.change(f)
+			out, errs, code := f.run("claude", "-p")
+			assert.Equal(t, tt.code, code, errs)
+			assert.Empty(t, out)
+			if tt.says == "" {
+				assert.Empty(t, errs)
+			} else {
+				assert.Contains(t, errs, tt.says)
+			}
+			assert.Empty(t, f.folders())
+			if tt.code == 5 {
+				base := f.base(f.text("settings"))
+				assert.Regexp(t, `^http://127\.0\.0\.1:\d+/\w{26}$`, base)
+			}
+		})
+	}
+}
+
+func TestAGatewayByHand(t *testing.T) {
+	t.Parallel()
+	f := newFronted(t, "")
+	cmd := f.command("gateway", "--upstream", f.upstream.URL+"/below")
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	lines := bufio.NewScanner(out)
+	require.True(t, lines.Scan())
+	base, told := strings.CutPrefix(lines.Text(), "ANTHROPIC_BASE_URL=")
+	require.True(t, told, lines.Text())
+	assert.Equal(t, "from the model", get(t, base+"/v1/models"))
+	assert.Equal(t, "/below/v1/models", (<-f.seen).URL.Path)
+	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
+	assert.False(t, lines.Scan())
+	assert.NoError(t, endsSoon(t, cmd))
+	f.free(base)
+	for _, wrong := range []string{"file:///etc", "example.com", "http://"} {
+		_, errs, code := f.run("gateway", "--upstream", wrong)
+		assert.Equal(t, 1, code)
+		assert.Contains(t, errs, "base URL of the model's API", wrong)
+	}
+}
+
+func TestAFrontInsideOfAnotherUsesItsUpstream(t *testing.T) {
+	t.Parallel()
+	f := newFronted(t, `case "$3" in
+	inner) `+tells+`read line;;
+	*) cp "$2" $TOP/outer
+	   eval "$(sed 's/.*"ANTHROPIC_BASE_URL":"\([^"]*\)".*"FLAME_GATEWAY":"\([^"]*\)".*/export ANTHROPIC_BASE_URL=\1 FLAME_GATEWAY=\2/' $TOP/outer)"
+	   exec '`+flameBinary(t)+`' claude inner;;
+	esac; exit 0`)
+	cmd, end, _ := f.begin("claude", "outer")
+	text := f.text("settings")
+	assert.NotEqual(t, f.base(f.text("outer")), f.base(text))
+	require.Len(t, f.folders(), 2)
+	var found int
+	for _, folder := range f.folders() {
+		raw, err := os.ReadFile(filepath.Join(folder, "address.json"))
+		require.NoError(t, err)
+		if strings.Contains(string(raw), `"upstream":"`+f.upstream.URL+`"`) {
+			found++
+		}
+	}
+	assert.Equal(t, 2, found, "no chain")
+	assert.Equal(t, "from the model", get(t, f.base(text)+"/v1/models"))
+	assert.Equal(t, http.MethodGet, (<-f.seen).Method)
+	end()
+	assert.NoError(t, endsSoon(t, cmd))
+}

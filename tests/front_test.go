@@ -1,0 +1,349 @@
+package tests
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// A fronted is a user with a program called claude on PATH, a script, and a model that
+// notes what is asked of it.
+type fronted struct {
+	t                  *testing.T
+	home, project, bin string
+	env                []string
+	upstream           *httptest.Server
+	seen               chan *http.Request
+}
+
+// newFronted has a script for claude, which finds its folder in $TOP.
+func newFronted(t *testing.T, script string) *fronted {
+	t.Helper()
+	top := t.TempDir()
+	f := &fronted{
+		t: t, home: filepath.Join(top, "home"), project: filepath.Join(top, "project"), bin: filepath.Join(top, "bin"), seen: make(chan *http.Request, 100),
+	}
+	for _, dir := range []string{f.home, filepath.Join(f.project, ".git"), f.bin} {
+		require.NoError(t, os.MkdirAll(dir, 0o755))
+	}
+	f.upstream = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		f.seen <- r
+		fmt.Fprint(w, "from the model")
+	}))
+	t.Cleanup(f.upstream.Close)
+	f.write(filepath.Join(f.bin, "claude"), "#!/bin/sh\nTOP='"+top+"'\n"+script)
+	f.env = []string{"HOME=" + f.home, "PATH=" + f.bin + ":/usr/bin:/bin", "ANTHROPIC_BASE_URL=" + f.upstream.URL}
+	return f
+}
+
+func (f *fronted) write(path, text string) {
+	f.t.Helper()
+	require.NoError(f.t, os.MkdirAll(filepath.Dir(path), 0o755))
+	require.NoError(f.t, os.WriteFile(path, []byte(text), 0o755))
+}
+
+func (f *fronted) command(args ...string) *exec.Cmd {
+	cmd := exec.Command(flameBinary(f.t), args...)
+	cmd.Dir, cmd.Env = f.project, f.env
+	return cmd
+}
+
+// run runs flame to its end.
+func (f *fronted) run(args ...string) (stdout, stderr string, code int) {
+	f.t.Helper()
+	var out, errs strings.Builder
+	cmd := f.command(args...)
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	require.NoError(f.t, cmd.Start())
+	_ = endsSoon(f.t, cmd)
+	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
+}
+
+// text waits for a file below the folder of the test, which its program writes at once.
+func (f *fronted) text(name string) (text string) {
+	f.t.Helper()
+	path := filepath.Join(filepath.Dir(f.home), name)
+	require.Eventually(f.t, func() bool {
+		raw, err := os.ReadFile(path)
+		text = string(raw)
+		return err == nil && len(raw) > 0
+	}, soon, 5*time.Millisecond, "%s is not written", name)
+	return text
+}
+
+// base is the base URL in the settings that claude was started with.
+func (f *fronted) base(settings string) string {
+	f.t.Helper()
+	var s struct{ Env map[string]string }
+	require.NoError(f.t, json.Unmarshal([]byte(settings), &s))
+	return s.Env["ANTHROPIC_BASE_URL"]
+}
+
+// folders are those of fronts in the project's data.
+func (f *fronted) folders() []string {
+	found, err := filepath.Glob(filepath.Join(f.home, ".local", "share", "flame", "*", "gateway", "*"))
+	require.NoError(f.t, err)
+	return found
+}
+
+// tells writes what a test looks at: its arguments, settings and process.
+const tells = `
+printf '%s\n' "$@" >$TOP/args.new; mv $TOP/args.new $TOP/args
+for word; do [ -f "$word" ] && cp "$word" $TOP/settings.new && mv $TOP/settings.new $TOP/settings; done
+echo $$ >$TOP/pid.new; mv $TOP/pid.new $TOP/pid
+`
+
+func TestAProgramBehindAGatewayIsAsIfStartedAlone(t *testing.T) {
+	t.Parallel()
+	f := newFronted(t, tells+`cat; echo said; echo complained >&2; exit 7`)
+	f.write(filepath.Join(f.home, "own.json"), `{"model":"opus","env":{"A":"b"}}`)
+	var out, errs strings.Builder
+	cmd := f.command("claude", "-p", "", "two words", "--settings", filepath.Join(f.home, "own.json"), "--", "--settings", "--meter")
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader("typed\n"), &out, &errs
+	require.Error(t, cmd.Run())
+	assert.Equal(t, 7, cmd.ProcessState.ExitCode())
+	assert.Equal(t, "typed\nsaid\n", out.String())
+	assert.Equal(t, "complained\n", errs.String())
+	args := strings.Split(f.text("args"), "\n")
+	require.Len(t, args, 9)
+	file := args[4]
+	args[4] = "FILE"
+	assert.Equal(t, []string{"-p", "", "two words", "--settings", "FILE", "--", "--settings", "--meter", ""}, args)
+	assert.Regexp(t, `/home/\.local/share/flame/project-\w{10}/gateway/gateway-\w{8}/settings\.json$`, file)
+	assert.NoFileExists(t, file)
+	assert.Empty(t, f.folders())
+	assert.Regexp(t, `^\{"env":\{"A":"b","ANTHROPIC_BASE_URL":"http://127\.0\.0\.1:\d+/[A-Z2-7]{26}","CLAUDE_CODE_GATEWAY_HINT_HEADERS":"1",`+
+		`"FLAME_GATEWAY":"gateway-\w{8}"\},"model":"opus"\}$`, f.text("settings"))
+}
+
+func TestRequestsOfAProgramReachItsModel(t *testing.T) {
+	t.Parallel()
+	f := newFronted(t, tells+`read line; exit 0`)
+	f.write(filepath.Join(f.project, ".claude", "settings.json"), `{"env":{"ANTHROPIC_BASE_URL":"http://127.0.0.1:1/evil"}}`)
+	cmd, end, errs := f.begin("claude", "-p")
+	base := f.base(f.text("settings"))
+	assert.Equal(t, "from the model", get(t, base+"/v1/models?after=x"))
+	got := <-f.seen
+	assert.Equal(t, "/v1/models?after=x", got.URL.String())
+	outside := strings.TrimSuffix(base, filepath.Base(base))
+	for _, wrong := range []string{outside, outside + "v1/models", base + "x/v1/models"} {
+		answer, err := http.Get(wrong)
+		require.NoError(t, err)
+		assert.Equal(t, http.StatusNotFound, answer.StatusCode, wrong)
+		require.NoError(t, answer.Body.Close())
+	}
+	f.private(base)
+	end()
+	assert.NoError(t, endsSoon(t, cmd))
+	assert.Contains(t, errs.String(), "[flame] ")
+	assert.Contains(t, errs.String(), ".claude/settings.json sets ANTHROPIC_BASE_URL, which is not followed")
+	assert.Len(t, strings.Split(strings.TrimSpace(errs.String()), "\n"), 1)
+	assert.Empty(t, f.seen)
+	f.free(base)
+}
+
+// begin starts flame; end closes its stdin.
+func (f *fronted) begin(args ...string) (cmd *exec.Cmd, end func(), stderr *bytes.Buffer) {
+	f.t.Helper()
+	cmd, stderr = f.command(args...), &bytes.Buffer{}
+	in, err := cmd.StdinPipe()
+	require.NoError(f.t, err)
+	cmd.Stderr = stderr
+	require.NoError(f.t, cmd.Start())
+	f.t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	return cmd, func() { _ = in.Close() }, stderr
+}
+
+// private checks that what a run has in secret is for its user alone.
+func (f *fronted) private(base string) {
+	f.t.Helper()
+	secret := filepath.Base(base)
+	require.Len(f.t, secret, 26)
+	folders := f.folders()
+	require.Len(f.t, folders, 1)
+	files := 0
+	require.NoError(f.t, filepath.WalkDir(filepath.Dir(folders[0]), func(path string, d fs.DirEntry, err error) error {
+		require.NoError(f.t, err)
+		info, err := d.Info()
+		require.NoError(f.t, err)
+		want := fs.FileMode(0o600)
+		if d.IsDir() {
+			want = 0o700
+		} else {
+			files++
+		}
+		assert.Equal(f.t, want, info.Mode().Perm(), path)
+		return nil
+	}))
+	assert.Equal(f.t, 2, files)
+	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	require.NoError(f.t, err)
+	ours := 0
+	for _, path := range lines {
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			continue // it has ended
+		}
+		assert.NotContains(f.t, string(raw), secret)
+		if bytes.Contains(raw, []byte(filepath.Base(folders[0]))) {
+			ours++
+		}
+	}
+	assert.Equal(f.t, 1, ours, "the program's own")
+}
+
+// free waits until nobody has the port of a base URL.
+func (f *fronted) free(base string) {
+	f.t.Helper()
+	at, err := url.Parse(base)
+	require.NoError(f.t, err)
+	require.Eventually(f.t, func() bool {
+		l, err := net.Listen("tcp", at.Host)
+		if err == nil {
+			_ = l.Close()
+		}
+		return err == nil
+	}, soon, 10*time.Millisecond, "the port is taken")
+}
+
+func get(t *testing.T, url string) string {
+	t.Helper()
+	client := http.Client{Timeout: soon, Transport: &http.Transport{DisableKeepAlives: true}}
+	answer, err := client.Get(url)
+	require.NoError(t, err)
+	defer answer.Body.Close()
+	var text bytes.Buffer
+	_, err = text.ReadFrom(answer.Body)
+	require.NoError(t, err)
+	return text.String()
+}
+
+// gatewayOf is the process of the gateway that a process started.
+func gatewayOf(t *testing.T, flame int) (pid int) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
+		require.NoError(t, err)
+		for _, path := range lines {
+			line, _ := os.ReadFile(path)
+			stat, _ := os.ReadFile(filepath.Join(filepath.Dir(path), "stat"))
+			parent := regexp.MustCompile(`\) [A-Y] (\d+) `).FindSubmatch(stat)
+			if bytes.Contains(line, []byte("gateway\x00--inherited")) && parent != nil && string(parent[1]) == strconv.Itoa(flame) {
+				pid, err = strconv.Atoi(filepath.Base(filepath.Dir(path)))
+				return err == nil
+			}
+		}
+		return false
+	}, soon, 5*time.Millisecond)
+	return pid
+}
+
+func TestAGatewayThatDiesIsStartedAgain(t *testing.T) {
+	t.Parallel()
+	onLinux(t)
+	f := newFronted(t, tells+`read line; exit 0`)
+	cmd, end, errs := f.begin("claude")
+	base := f.base(f.text("settings"))
+	last := 0
+	for range 3 {
+		pid := gatewayOf(t, cmd.Process.Pid)
+		assert.NotEqual(t, last, pid)
+		require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
+		assert.Equal(t, "from the model", get(t, base+"/v1/models"), "what connects meanwhile waits")
+		last = pid
+	}
+	end()
+	assert.NoError(t, endsSoon(t, cmd))
+	assert.Empty(t, errs.String(), "the terminal is the program's")
+	f.free(base)
+}
+
+// onLinux skips a test of what only Linux can.
+func onLinux(t *testing.T) {
+	t.Helper()
+	if _, err := os.Stat("/proc/self/stat"); err != nil {
+		t.Skip("there is no /proc")
+	}
+}
+
+func TestAProgramEndsWithTheFlameThatStartedIt(t *testing.T) {
+	t.Parallel()
+	onLinux(t)
+	f := newFronted(t, tells+`exec sleep 1000`)
+	cmd, _, _ := f.begin("claude")
+	base := f.base(f.text("settings"))
+	assert.Equal(t, "from the model", get(t, base+"/v1/models"))
+	require.NoError(t, cmd.Process.Kill())
+	pid, err := strconv.Atoi(strings.TrimSpace(f.text("pid")))
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return syscall.Kill(pid, 0) != nil }, soon, 5*time.Millisecond)
+	f.free(base)
+
+	left := f.folders()
+	require.Len(t, left, 1)
+	long := time.Now().Add(-time.Hour)
+	require.NoError(t, os.Chtimes(left[0], long, long))
+	_ = cmd.Wait()
+	_, end, _ := f.begin("claude")
+	require.Eventually(t, func() bool { return len(f.folders()) == 1 && f.folders()[0] != left[0] }, soon, 5*time.Millisecond, "what it left is removed")
+	end()
+}
+
+func TestSignalsAndStatusesPass(t *testing.T) {
+	t.Parallel()
+
+	tests := map[string]struct {
+		script string
+		send   syscall.Signal
+		status int
+		signal syscall.Signal
+	}{
+		"a program that handles SIGTERM": {"trap 'exit 9' TERM", syscall.SIGTERM, 9, 0},
+		"one that handles SIGINT":        {"trap 'exit 10' INT", syscall.SIGINT, 10, 0},
+		"one that handles SIGHUP":        {"trap 'exit 11' HUP", syscall.SIGHUP, 11, 0},
+		"one that handles SIGUSR1":       {"trap 'exit 12' USR1", syscall.SIGUSR1, 12, 0},
+		"one that SIGTERM ends":          {"", syscall.SIGTERM, 0, syscall.SIGTERM},
+		"one that SIGHUP ends":           {"", syscall.SIGHUP, 0, syscall.SIGHUP},
+		"one that SIGQUIT ends":          {"ulimit -c 0", syscall.SIGQUIT, 131, 0},
+		"one that kills itself":          {"kill -KILL $$", 0, 0, syscall.SIGKILL},
+		"one that aborts":                {"ulimit -c 0; kill -ABRT $$", 0, 134, 0},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFronted(t, tt.script+"\n"+tells+"while :; do sleep 0.01; done")
+			cmd, _, errs := f.begin("claude")
+			if tt.send != 0 {
+				f.text("pid")
+				require.NoError(t, cmd.Process.Signal(tt.send))
+			}
+			_ = endsSoon(t, cmd)
+			status := cmd.ProcessState.Sys().(syscall.WaitStatus)
+			if tt.signal != 0 {
+				assert.Equal(t, tt.signal, status.Signal(), "%v", cmd.ProcessState)
+			} else {
+				assert.Equal(t, tt.status, status.ExitStatus(), "%v", cmd.ProcessState)
+			}
+			assert.Empty(t, errs.String())
+			assert.Empty(t, f.folders())
+		})
+	}
+
+}
