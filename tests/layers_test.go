@@ -30,7 +30,7 @@ var layers = map[string][]string{
 	"project":              {"core"},
 	"project/autonomy":     {"core", "project"},
 	"project/usage":        {"core", "project", "project/autonomy"},
-	"project/stack":        {"core", "project", "project/autonomy"},
+	"project/stack":        {"core", "project", "project/autonomy", "project/usage"},
 	"project/view":         {"core", "project", "project/conversation", "project/usage"},
 	"project/briefing":     {"core", "project", "project/autonomy", "project/stack"},
 	"project/conversation": {"core", "project"},

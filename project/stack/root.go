@@ -5,6 +5,7 @@ import (
 
 	"flame/core"
 	"flame/project"
+	"flame/project/usage"
 )
 
 // cutShort is the summary of a root without one whose session ended in the middle of its
@@ -167,7 +168,10 @@ func dropEmptyRoot(s *project.Step, next string) (gone bool, err error) {
 		return false, err
 	}
 	to.Usage = to.Usage.Add(root.Usage)
-	return true, errors.Join(s.Tx.SaveFrame(to), s.Tx.DeleteFrame(root.ID), project.MoveWork(s, root.ID, next), recordLeft.Delete(s.Tx, root.ID))
+	return true, errors.Join(
+		s.Tx.SaveFrame(to), s.Tx.DeleteFrame(root.ID), project.MoveWork(s, root.ID, next), usage.MoveRequests(s.Tx, root.ID, next),
+		recordLeft.Delete(s.Tx, root.ID),
+	)
 }
 
 // LiveOwner returns a session other than the caller's that still works in frame.

@@ -245,6 +245,23 @@ func TestRequestsWaitForAFrame(t *testing.T) {
 	assert.Equal(t, 5, usage.Sum(details.Metered).Requests)
 }
 
+func TestRequestsOfARootThatWasDroppedAreOfTheFrameTakenUp(t *testing.T) {
+	t.Parallel()
+	f, _ := projecttest.NewCounter(t)
+	s := projecttest.Host("s")
+	planned := f.Plan(projecttest.Shell, "", "later")[0]
+	f.Prompt(s, "p1", "go on")
+	root := f.Current(s)
+	require.NotEmpty(t, root)
+	tell(f, s, asked(f.Tick(), "m1"))
+	f.Activate(s, planned.ID)
+	tell(f, s, asked(f.Tick(), "m2"))
+	details, err := view.DetailsOf(f.Ctx, f.Project, s, planned.ID)
+	require.NoError(t, err)
+	assert.Equal(t, 2, usage.Sum(details.Metered).Requests)
+	assert.InDelta(t, 2, details.Frame.Usage.CostUSD, 1e-9)
+}
+
 func TestRequestsOfASessionThatNobodyToldOf(t *testing.T) {
 	t.Parallel()
 	f, _ := projecttest.NewCounter(t)

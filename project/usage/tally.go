@@ -2,6 +2,7 @@ package usage
 
 import (
 	"cmp"
+	"errors"
 	"maps"
 	"slices"
 
@@ -63,6 +64,16 @@ func note(tx project.Tx, kind project.Kind[tallies], id string, sums tallies) er
 		return err
 	}
 	return kind.Save(tx, id, kept.add(sums))
+}
+
+// MoveRequests counts the requests made in frame from as made in frame to.
+func MoveRequests(tx project.Tx, from, to string) error {
+	var moved tallies
+	known, err := recordByFrame.Load(tx, from, &moved)
+	if !known || err != nil {
+		return err
+	}
+	return errors.Join(note(tx, recordByFrame, to, moved), recordByFrame.Delete(tx, from))
 }
 
 // A Metered is what the requests of one class came to, as a gateway measured them.
