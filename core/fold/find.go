@@ -48,6 +48,7 @@ func (f *folding) claim() {
 			f.give(s.from, s.to, s)
 		}
 	}
+	f.settle()
 	for i := range f.history {
 		if f.dropped(i) {
 			f.owners[f.heads[i]].folds = true
@@ -66,21 +67,57 @@ func (f *folding) give(from, to int, owner *stay) {
 	}
 }
 
-// dropped reports whether a message is in a frame that folds. The last round is never.
-func (f *folding) dropped(i int) bool {
-	head := f.heads[i]
-	return f.owners[head] != nil && !f.bound[head] && head != f.last && !f.parts(head)
+// dropped reports whether a message is left out.
+func (f *folding) dropped(i int) bool { return f.drops[i] }
+
+// settle decides which messages of frames that fold are left out. The last round is never.
+func (f *folding) settle() {
+	fixed, kept := f.fixed(), -1 // kept is the newest head that stays
+	for i := range f.history {
+		if head := f.heads[i]; head < i {
+			f.drops[i] = f.drops[head]
+			continue
+		}
+		f.drops[i] = f.mayGo(i) && !f.parts(i, kept, fixed[i])
+		if !f.drops[i] {
+			kept = i
+		}
+	}
 }
 
-// parts reports whether a message has to stay because of the one before it, which stays:
-// what the host says for the user after an answer, or that and the next one to stay would
-// meet; and an answer after a message of role system, which has to have one behind it.
-func (f *folding) parts(head int) bool {
-	if head == 0 {
+// mayGo reports whether a head is in a frame that folds, and nothing else keeps it.
+func (f *folding) mayGo(head int) bool {
+	return f.owners[head] != nil && !f.bound[head] && head != f.last
+}
+
+// fixed returns, for each message, the next head behind it that may not go; -1 if there is
+// none.
+func (f *folding) fixed() []int {
+	next, stays := make([]int, len(f.history)), -1
+	for i := len(f.history) - 1; i >= 0; i-- {
+		next[i] = stays
+		if f.heads[i] == i && !f.mayGo(i) {
+			stays = i
+		}
+	}
+	return next
+}
+
+// parts reports whether a head has to stay because of the one that stays before it: what
+// the host says for the user right after an answer, or that and the next one to stay would
+// meet; and an answer after a message of role system, which has to have one behind it,
+// unless the next to stay is another answer.
+func (f *folding) parts(head, before, next int) bool {
+	if before < 0 {
 		return false
 	}
-	role, before := f.history[head].Role, f.history[f.heads[head-1]].Role
-	return (role == core.RoleUser && before == core.RoleAssistant || role == core.RoleAssistant && before == core.RoleOther) && !f.dropped(head-1)
+	switch role := f.history[before].Role; f.history[head].Role {
+	case core.RoleUser:
+		return role == core.RoleAssistant && before == f.heads[head-1]
+	case core.RoleAssistant:
+		return role == core.RoleOther && (next < 0 || f.history[next].Role != core.RoleAssistant)
+	}
+	return false
 }
 
 // result collects the outcome, as far as it pays.

@@ -28,12 +28,13 @@ type folding struct {
 	follow  []int               // by message, the first from it on that stays; made once owners are known
 	above   map[string][]string // by frame, ids of those above it that are known
 	owners  []*stay             // the fold that contains each message; nil outside any
+	drops   []bool              // by message, whether it is left out; made once owners are known
 }
 
 func newFolding(history []Message, frames []Frame, known Ledger, terms Terms) *folding {
 	f := &folding{
 		history: history, frames: make(map[string]*Frame, len(frames)), latest: map[string]*stay{}, above: map[string][]string{}, terms: terms,
-		heads: make([]int, len(history)), bound: make([]bool, len(history)), owners: make([]*stay, len(history)),
+		heads: make([]int, len(history)), bound: make([]bool, len(history)), owners: make([]*stay, len(history)), drops: make([]bool, len(history)),
 	}
 	f.start, f.kept = compacted(history)
 	for i := range frames {
