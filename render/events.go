@@ -3,6 +3,8 @@ package render
 import (
 	"encoding/json"
 	"fmt"
+	"math"
+	"strconv"
 	"strings"
 	"time"
 
@@ -108,8 +110,8 @@ func eventWords(e core.Event) string {
 	return known.says + " (" + strings.Join(details, ": ") + ")"
 }
 
-// eventValue returns a value of an event's data in words: a text, a number, or a list of
-// those.
+// eventValue returns a value of an event's data in words: a text, a number with at most
+// four decimals, or a list of those.
 func eventValue(v any) string {
 	switch v := v.(type) {
 	case nil, map[string]any:
@@ -120,6 +122,8 @@ func eventValue(v any) string {
 			texts = append(texts, eventValue(one))
 		}
 		return strings.Join(texts, ", ")
+	case float64:
+		return strconv.FormatFloat(math.Round(v*1e4)/1e4, 'f', -1, 64)
 	default:
 		return fmt.Sprint(v)
 	}

@@ -24,7 +24,9 @@ func TestAnEventFitsItsLine(t *testing.T) {
 	narrow := Event(e, goal, 80)
 	assert.LessOrEqual(t, len([]rune(narrow)), 80)
 	assert.Contains(t, narrow, `frame-k3x9a1b2: ended (completed) "Fix`)
-	e.Data = []byte("what is no JSON")
+	e.Event, e.Data = core.RequestAnswered, []byte(`{"class": "main", "status": 200, "out": 1200000, "cost": 0.019404000000000001}`)
+	assert.Contains(t, Event(e, "", 0), "a request to the model (main: 200: 1200000 tokens out: 0.0194 USD)")
+	e.Event, e.Data = core.FrameCompleted, []byte("what is no JSON")
 	assert.Contains(t, Event(e, "", 80), "frame-k3x9a1b2: ended")
 	e.Frame, e.Event, e.SubagentID = "", "OfTomorrow", ""
 	assert.Regexp(t, `^12 \S+ \S+ OfTomorrow$`, Event(e, "", 80))
