@@ -3,9 +3,11 @@ package gateway
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"runtime/debug"
+	"sync/atomic"
 	"time"
 
 	"flame/core"
@@ -45,11 +47,12 @@ func exchangeOf(ctx context.Context) *exchange {
 
 // serveMessages passes on a request for an answer.
 func (g *Gateway) serveMessages(w http.ResponseWriter, r *http.Request) {
-	x := &exchange{g: g, asked: g.Wire.Asked(r.Header), at: time.Now()}
+	x := &exchange{g: g, at: time.Now()}
+	g.guarded("the headers of a request", func() { x.asked = g.Wire.Asked(r.Header) })
 	x.session = g.sessionOf(x.asked)
 	body, rest, err := readBody(r)
 	if err != nil {
-		return // the host is gone
+		panic(http.ErrAbortHandler) // the host is gone, or does not obey HTTP
 	}
 	x.metered = Metered{Asked: g.Project.Now(), Class: string(x.asked.Class), Given: int64(len(body))}
 	x.sent = sent{body: body, edition: notNoted}
@@ -58,9 +61,42 @@ func (g *Gateway) serveMessages(w http.ResponseWriter, r *http.Request) {
 	}
 	x.metered.Sent = int64(len(x.sent.body))
 	r = r.WithContext(context.WithValue(r.Context(), exchangeKey{}, x))
+	counted := &counter{Reader: rest}
+	if rest != nil {
+		rest = counted
+	}
 	setBody(r, x.sent.body, rest)
-	defer x.finish()
+	defer func() {
+		x.metered.Given += counted.n.Load()
+		x.metered.Sent += counted.n.Load()
+		g.guarded("an answer", x.finish)
+	}()
 	g.proxy.ServeHTTP(w, r)
+}
+
+// A counter counts what is read of a body.
+type counter struct {
+	io.Reader
+	n atomic.Int64 // bytes
+}
+
+// Read reads from the body.
+func (c *counter) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	c.n.Add(int64(n))
+	return n, err
+}
+
+// guarded calls f, and reports whether it came to its end. What goes wrong in it must not
+// hold up what passes. The log gets no value of a panic: it may have words of the user's.
+func (g *Gateway) guarded(what string, f func()) (ended bool) {
+	defer func() {
+		if wrong := recover(); wrong != nil {
+			g.Log.Error("the gateway stumbled over "+what, "panic", fmt.Sprintf("%T", wrong), "stack", string(debug.Stack()))
+		}
+	}()
+	f()
+	return true
 }
 
 // readBody reads the body of a request; rest is what comes behind maxBody, nil if that is
@@ -90,6 +126,7 @@ func setBody(r *http.Request, body []byte, rest io.Reader) {
 	r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
 	r.Body, _ = r.GetBody() // it cannot fail
 	r.Header.Del("Content-Length")
+	r.Header.Del("Expect") // the body is here
 }
 
 // fold edits the body, if that is to be done. Whatever goes wrong in it, the request goes
@@ -98,12 +135,13 @@ func (x *exchange) fold(ctx context.Context) {
 	if x.g.Folding == Off || !x.asked.Converses() || x.session == nil {
 		return
 	}
-	defer func() {
-		if wrong := recover(); wrong != nil {
-			x.g.Log.Error("a request could not be folded", "panic", wrong, "stack", string(debug.Stack()))
-			x.sent.edition, x.sent.edited = notNoted, false
-		}
-	}()
+	came := x.sent
+	if !x.g.guarded("a request", func() { x.edit(ctx) }) {
+		x.sent = came
+	}
+}
+
+func (x *exchange) edit(ctx context.Context) {
 	request, err := messages.Parse(x.sent.body)
 	if err != nil {
 		x.g.Log.Debug("a request goes out as it came", "error", err)
@@ -126,7 +164,7 @@ func (x *exchange) answered(response *http.Response) {
 		return
 	}
 	x.reader.First = func() { x.metered.First = x.since() }
-	response.Body = &tee{response.Body, x.reader}
+	response.Body = &tee{ReadCloser: response.Body, x: x}
 }
 
 func (x *exchange) since() core.Millis { return core.Millis(time.Since(x.at).Milliseconds()) }
@@ -160,15 +198,18 @@ func (x *exchange) caller() project.Caller {
 	return by
 }
 
-// A tee is the body of an answer that somebody else reads, too.
+// A tee is the body of an answer that is also read here.
 type tee struct {
 	io.ReadCloser
-	reader *messages.Reader
+	x     *exchange
+	blind bool // the answer cannot be read
 }
 
 // Read reads from the body.
 func (t *tee) Read(p []byte) (int, error) {
 	n, err := t.ReadCloser.Read(p)
-	_, _ = t.reader.Write(p[:n]) // it never fails
+	t.blind = t.blind || !t.x.g.guarded("a part of an answer", func() {
+		_, _ = t.x.reader.Write(p[:n]) // it never fails
+	})
 	return n, err
 }

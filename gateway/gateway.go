@@ -10,6 +10,8 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"errors"
+	"io"
+	"log"
 	"log/slog"
 	"net"
 	"net/http"
@@ -64,6 +66,7 @@ type Gateway struct {
 
 // New returns a gateway. It alone must use the project that it is given.
 func New(o Options) *Gateway {
+	log.SetOutput(io.Discard) // there net/http quotes what a server sends unasked
 	o.Transport = cmp.Or[http.RoundTripper](o.Transport, newTransport(o.Log))
 	o.Project.Fold = o.Project.Fold && o.Folding == On
 	g := &Gateway{Options: o, sessions: map[string]*session{}}
@@ -83,7 +86,7 @@ func (g *Gateway) Serve(ctx context.Context, l net.Listener) error {
 	protocols.SetUnencryptedHTTP2(true)
 	server := &http.Server{
 		Handler: g.handler(), Protocols: &protocols, ReadHeaderTimeout: time.Minute,
-		ErrorLog: slog.NewLogLogger(g.Log.Handler(), slog.LevelWarn),
+		ErrorLog: log.New(io.Discard, "", 0), // it quotes what passes
 	}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(l) }()
@@ -117,6 +120,8 @@ func (g *Gateway) handler() http.Handler {
 			http.NotFound(w, r)
 			return
 		}
+		// Unless the upstream says so, the answer has none of these.
+		w.Header()["Date"], w.Header()["Content-Type"] = nil, nil
 		if r.Method == http.MethodPost && rest == "v1/messages" {
 			g.serveMessages(w, r)
 			return

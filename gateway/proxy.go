@@ -2,19 +2,15 @@ package gateway
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
-	"net"
+	"io"
+	"log"
 	"net/http"
 	"net/http/httputil"
-	"os"
 	"strings"
 	"sync"
-	"time"
 )
 
 // newProxy returns the proxy to the upstream. It keeps all headers but those of the
@@ -26,10 +22,15 @@ func (g *Gateway) newProxy() *httputil.ReverseProxy {
 		FlushInterval:  -1, // at once
 		ModifyResponse: modifyResponse,
 		ErrorHandler:   g.unreachable,
-		ErrorLog:       slog.NewLogLogger(g.Log.Handler(), slog.LevelDebug),
+		ErrorLog:       log.New(io.Discard, "", 0), // it quotes what passes
 		BufferPool:     &buffers{sync.Pool{New: func() any { return new([bufferSize]byte) }}},
 	}
 }
+
+// forwarding are headers of proxies on the way to the gateway.
+var forwarding = []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"}
+
+const idempotencyKey = "Idempotency-Key"
 
 // rewrite aims a request at the upstream: the path without the secret, below that of the
 // upstream.
@@ -41,11 +42,21 @@ func (g *Gateway) rewrite(r *httputil.ProxyRequest) {
 	r.SetURL(g.Upstream)
 	r.Out.URL.RawQuery = r.In.URL.RawQuery
 	r.Out.Host = ""
+	for _, name := range forwarding {
+		if values, given := r.In.Header[name]; given {
+			r.Out.Header[name] = values // which the proxy takes away
+		}
+	}
 	if exchangeOf(r.In.Context()) != nil {
 		r.Out.Header.Set("Accept-Encoding", "identity")
 	}
 	if _, given := r.In.Header["User-Agent"]; !given {
 		r.Out.Header["User-Agent"] = nil // else Go's own would be added
+	}
+	if _, given := r.In.Header[idempotencyKey]; !given && r.Out.GetBody != nil {
+		// Not sent, but so it is asked again where the upstream closes the connection of
+		// earlier requests in that moment. The host would do the same.
+		r.Out.Header[idempotencyKey] = nil
 	}
 }
 
@@ -63,24 +74,13 @@ func (g *Gateway) unreachable(w http.ResponseWriter, r *http.Request, err error)
 	if errors.Is(err, context.Canceled) && r.Context().Err() != nil {
 		return
 	}
-	g.Log.Warn("the model's API does not answer", "host", g.Upstream.Host, "error", plain(err))
+	g.Log.Warn("the model's API does not answer", "host", g.Upstream.Host, "error", causeOf(err))
 	body, _ := json.Marshal(map[string]any{"type": "error", "error": map[string]string{ // of texts alone
-		"type": "api_error", "message": fmt.Sprintf("flame's gateway got no answer from %s: %s", g.Upstream.Host, plain(err)),
+		"type": "api_error", "message": fmt.Sprintf("flame's gateway got no answer from %s: %s", g.Upstream.Host, causeOf(err)),
 	}})
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusBadGateway)
 	_, _ = w.Write(body)
-}
-
-// plain returns what went wrong without the URL, which may have a user's name in it.
-func plain(err error) string {
-	for {
-		inner := errors.Unwrap(err)
-		if inner == nil {
-			return err.Error()
-		}
-		err = inner
-	}
 }
 
 const bufferSize = 32 << 10
@@ -91,45 +91,3 @@ type buffers struct{ pool sync.Pool }
 func (b *buffers) Get() []byte { return b.pool.Get().(*[bufferSize]byte)[:] }
 
 func (b *buffers) Put(buffer []byte) { b.pool.Put((*[bufferSize]byte)(buffer)) }
-
-// newTransport returns the usual transport: proxies and certificates as the environment
-// names them, no limit to how long a model thinks, and answers as they are encoded.
-func newTransport(log *slog.Logger) http.RoundTripper {
-	t := &http.Transport{
-		Proxy:               http.ProxyFromEnvironment,
-		DialContext:         (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
-		ForceAttemptHTTP2:   true,
-		MaxIdleConnsPerHost: 16, IdleConnTimeout: 90 * time.Second,
-		TLSHandshakeTimeout: 15 * time.Second, ExpectContinueTimeout: time.Second,
-		DisableCompression: true,
-	}
-	if file := os.Getenv(extraCertificates); file != "" {
-		pool, err := withCertificates(file)
-		if err != nil {
-			log.Warn("certificates cannot be read", "variable", extraCertificates, "error", err)
-		}
-		t.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
-	}
-	return t
-}
-
-// extraCertificates names a file of certificates that programs on Node.js trust beside the
-// system's.
-const extraCertificates = "NODE_EXTRA_CA_CERTS"
-
-// withCertificates returns the system's certificates and those of a file; nil, which means
-// the system's, if it cannot be read.
-func withCertificates(file string) (*x509.CertPool, error) {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return nil, err
-	}
-	pool, err := x509.SystemCertPool()
-	if err != nil {
-		return nil, err
-	}
-	if !pool.AppendCertsFromPEM(text) {
-		return nil, errors.New("there is none in " + file)
-	}
-	return pool, nil
-}

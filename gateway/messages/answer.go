@@ -2,8 +2,8 @@ package messages
 
 import (
 	"bytes"
-	"hash/fnv"
 	"mime"
+	"strings"
 
 	"github.com/tidwall/gjson"
 )
@@ -26,9 +26,10 @@ type Reader struct {
 	streamed   bool
 	rest       []byte // what came of a line, or of a message that is not streamed
 	full       bool   // too much came of it
-	calls      []*block
+	call       string // id of the first
+	calls      bool
 	words      digester
-	thoughts   []byte
+	thoughts   digester // of signatures
 	hasContent bool
 }
 
@@ -43,7 +44,7 @@ func NewReader(contentType string) *Reader {
 	if err != nil || kind != "text/event-stream" && kind != "application/json" {
 		return nil
 	}
-	return &Reader{streamed: kind == "text/event-stream", words: digester{h: fnv.New64a()}}
+	return &Reader{streamed: kind == "text/event-stream", words: newDigester(), thoughts: newDigester()}
 }
 
 // Write takes what has come; it never fails.
@@ -74,12 +75,12 @@ func (r *Reader) keep(p []byte) {
 
 // Close ends the answer: nothing more comes.
 func (r *Reader) Close() {
-	if !r.streamed && !r.full && gjson.ValidBytes(r.rest) {
-		r.message(gjson.ParseBytes(r.rest))
+	if text := string(r.rest); !r.streamed && !r.full && isValid(text) {
+		r.message(gjson.Parse(text))
 	}
 	r.rest = nil
 	if r.hasContent {
-		r.Name = answerName(r.calls, r.words.sum(), string(r.thoughts))
+		r.Name = answerName(r.calls, r.call, r.words.sum(), r.thoughts.sum())
 	}
 }
 
@@ -99,7 +100,10 @@ func (r *Reader) message(m gjson.Result) {
 }
 
 func (r *Reader) begin(m gjson.Result) {
-	r.ID, r.Model, r.Usage = m.Get("id").Str, m.Get("model").Str, []byte(m.Get("usage").Raw)
+	r.ID, r.Model, r.Usage = strings.Clone(m.Get("id").Str), strings.Clone(m.Get("model").Str), nil
+	if usage := m.Get("usage"); usage.IsObject() {
+		r.Usage = []byte(usage.Raw)
+	}
 }
 
 func (r *Reader) started() {
@@ -112,21 +116,23 @@ func (r *Reader) started() {
 func (r *Reader) add(b *block) {
 	switch {
 	case b.kind == "tool_use":
-		r.calls = append(r.calls, b)
+		if !r.calls {
+			r.calls, r.call = true, strings.Clone(b.id)
+		}
 	case b.kind == "text":
 		r.words.add(b.text)
 	case b.thinks():
-		r.thoughts = append(r.thoughts, b.signature...)
+		r.thoughts.add(b.signature)
 	}
 }
 
 // line reads a line of a stream of events.
 func (r *Reader) line(line []byte) {
-	data, ok := bytes.CutPrefix(bytes.TrimRight(line, "\r"), []byte("data:"))
-	if !ok || !gjson.ValidBytes(data) {
+	data, ok := strings.CutPrefix(strings.TrimRight(string(line), "\r"), "data:")
+	if !ok || !isValid(data) {
 		return
 	}
-	event := gjson.ParseBytes(data)
+	event := gjson.Parse(data)
 	switch event.Get("type").Str {
 	case "message_start":
 		r.begin(event.Get("message"))
@@ -140,7 +146,7 @@ func (r *Reader) line(line []byte) {
 		case "text_delta":
 			r.words.add(delta.Get("text").Str)
 		case "signature_delta":
-			r.thoughts = append(r.thoughts, delta.Get("signature").Str...)
+			r.thoughts.add(delta.Get("signature").Str)
 		}
 	case "message_delta":
 		if usage := event.Get("usage"); usage.IsObject() {

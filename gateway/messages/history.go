@@ -1,6 +1,7 @@
 package messages
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -26,8 +27,9 @@ func (r *Request) History(w *hosts.Wire) []fold.Message {
 			f.Host, f.Said = true, m.said(w, true)
 			f.Name = "h:" + digest(m.texts())
 		}
-		named[f.Name]++
-		f.Name += strings.Repeat("+", named[f.Name]-1)
+		if named[f.Name]++; named[f.Name] > 1 {
+			f.Name += "+" + strconv.Itoa(named[f.Name])
+		}
 		f.Open = f.Open || !m.isKnown()
 		history[i] = f
 	}
@@ -54,7 +56,11 @@ func (r *Request) after(i int) map[string]*block {
 // describeAnswer fills in what an assistant's message did.
 func (m *message) describeAnswer(f *fold.Message, results map[string]*block, w *hosts.Wire) {
 	calls := m.of("tool_use")
-	f.Name = answerName(calls, digest(m.texts()), m.signatures())
+	first := ""
+	if len(calls) > 0 {
+		first = calls[0].id
+	}
+	f.Name = answerName(len(calls) > 0, first, digest(m.texts()), digest(m.signatures()))
 	for _, text := range m.of("text") {
 		f.Text = text.text
 	}

@@ -7,21 +7,21 @@ import (
 )
 
 // answerName returns the name of an answer: by its first call, which has an id, else by
-// its words, else by its thinking. words is what digest returns.
-func answerName(calls []*block, words, signatures string) string {
+// its words, else by its thinking. words and signatures are what digest returns.
+func answerName(calls bool, first, words, signatures string) string {
 	switch {
-	case len(calls) > 0:
-		return "c:" + calls[0].id
+	case calls:
+		return "c:" + first
 	case words != "":
 		return "t:" + words
 	}
-	return "s:" + digest(signatures)
+	return "s:" + signatures
 }
 
 // digest returns a short text that is the same for texts that differ in white space alone,
 // of which a host may take some away; empty if there is nothing else.
 func digest(text string) string {
-	d := digester{h: fnv.New64a()}
+	d := newDigester()
 	d.add(text)
 	return d.sum()
 }
@@ -31,6 +31,8 @@ type digester struct {
 	h    hash.Hash64
 	some bool
 }
+
+func newDigester() digester { return digester{h: fnv.New64a()} }
 
 func (d *digester) add(text string) {
 	from := 0

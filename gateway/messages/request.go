@@ -45,7 +45,7 @@ var ErrUnread = errors.New("the body of the request is not as expected")
 // Parse reads a body.
 func Parse(body []byte) (*Request, error) {
 	r := &Request{raw: string(body)}
-	if !gjson.Valid(r.raw) {
+	if !isValid(r.raw) {
 		return nil, ErrUnread
 	}
 	top, found := gjson.Parse(r.raw), map[string]gjson.Result{}
@@ -75,22 +75,51 @@ func Parse(body []byte) (*Request, error) {
 	return r, nil
 }
 
+// maxDepth limits how deep lists and objects may lie in each other.
+const maxDepth = 1000
+
+// isValid reports whether a text is JSON, and not so deep that to read it could take all
+// of the stack.
+func isValid(text string) bool {
+	depth, quoted := 0, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '[' || c == '{':
+			if depth++; depth > maxDepth {
+				return false
+			}
+		case c == ']' || c == '}':
+			depth--
+		}
+	}
+	return gjson.Valid(text)
+}
+
 // roles are the API's.
 var roles = map[string]core.Role{"user": core.RoleUser, "assistant": core.RoleAssistant, "system": core.RoleOther}
 
 func readMessage(value gjson.Result) (m message, ok bool) {
 	m.raw = value.Raw
-	content, known := gjson.Result{}, false
+	content, known, keys := gjson.Result{}, false, 0
 	gjson.Parse(m.raw).ForEach(func(key, value gjson.Result) bool {
 		switch key.Str {
 		case "role":
 			m.role, known = roles[value.Str]
+			keys++
 		case "content":
 			content = value
+			keys++
 		}
 		return true
 	})
 	switch {
+	case keys != 2: // one of them twice
+		return m, false
 	case content.IsArray():
 		m.listed, m.list = true, span{content.Index, content.Index + len(content.Raw)}
 		content.ForEach(func(_, value gjson.Result) bool {
