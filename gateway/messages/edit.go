@@ -17,7 +17,7 @@ func (r *Request) Amended(history []fold.Message, a fold.Amendment) []byte {
 	var out strings.Builder
 	out.Grow(len(r.raw))
 	out.WriteString(r.raw[:r.list.from] + "[")
-	written := 0
+	written, same := 0, true
 	write := func(raw string) {
 		if written > 0 {
 			out.WriteByte(',')
@@ -29,15 +29,21 @@ func (r *Request) Amended(history []fold.Message, a fold.Amendment) []byte {
 		name := history[i].Name
 		if notes := e.before[name]; len(notes) > 0 {
 			write(userSays(notes))
+			same = false
 		}
 		if e.dropped[name] {
+			same = false
 			continue
 		}
 		raw := e.message(&r.messages[i], name)
 		if i == mark.at {
 			raw = r.messages[i].marked(raw, mark.value)
 		}
+		same = same && raw == r.messages[i].raw
 		write(raw)
+	}
+	if same {
+		return []byte(r.raw)
 	}
 	out.WriteString("]" + r.raw[r.list.to:])
 	return []byte(out.String())

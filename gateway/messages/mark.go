@@ -37,7 +37,7 @@ func (r *Request) markFor(history []fold.Message, dropped map[string]bool) mark 
 	for at >= 0 && dropped[history[at].Name] {
 		at--
 	}
-	if at < 0 || history[at].Role == core.RoleAssistant || len(r.messages[at].blocks) == 0 || strings.Contains(r.messages[at].raw, markKey) {
+	if at < 0 || history[at].Role == core.RoleAssistant || !r.messages[at].canBeMarked() {
 		return none
 	}
 	behind := 0
@@ -51,6 +51,10 @@ func (r *Request) markFor(history []fold.Message, dropped map[string]bool) mark 
 	}
 	return mark{at, value}
 }
+
+// canBeMarked reports whether the message has a block that can bear a mark, and none has
+// one.
+func (m *message) canBeMarked() bool { return len(m.blocks) > 0 && m.isKnown() && !strings.Contains(m.raw, markKey) }
 
 // newestMark returns the value of the newest mark of the messages; empty if they have none.
 func (r *Request) newestMark() string {
@@ -94,7 +98,7 @@ func (m *message) marked(raw string, value string) string {
 		text := gjson.Get(raw, "content")
 		return raw[:text.Index] + `[{"type":"text","text":` + text.Raw + `,` + markKey + value + `}]` + raw[text.Index+len(text.Raw):]
 	}
-	last := gjson.Get(raw, "content.@reverse.0")
-	at := strings.LastIndex(raw, last.Raw) + len(last.Raw) - 1
+	list := gjson.Get(raw, "content")
+	at := strings.LastIndexByte(raw[:list.Index+len(list.Raw)], '}') // the end of the last block
 	return raw[:at] + `,` + markKey + value + raw[at:]
 }
