@@ -115,6 +115,21 @@ func readBody(r *http.Request) (body []byte, rest io.Reader, err error) {
 	return read.Bytes(), rest, nil
 }
 
+// maxKept limits the body of any other request that is read before it goes on, in bytes.
+const maxKept = 1 << 20
+
+// keep reads the body of a request, if it is short.
+func keep(r *http.Request) error {
+	if r.ContentLength <= 0 || r.ContentLength > maxKept {
+		return nil
+	}
+	body, rest, err := readBody(r)
+	if err == nil {
+		setBody(r, body, rest)
+	}
+	return err
+}
+
 // setBody gives a request another body. It can be sent once more if the connection turns
 // out to be closed.
 func setBody(r *http.Request, body []byte, rest io.Reader) {
@@ -175,18 +190,25 @@ func (x *exchange) finish() {
 	m.Took = x.since()
 	var name string
 	if x.reader != nil {
-		x.reader.Close()
-		m.Answer, m.Model, name = x.reader.ID, x.reader.Model, x.reader.Name
-		m.Usage = x.g.Wire.Usage(m.Model, x.reader.Usage, x.reader.Final)
-		if x.asked.Class != hosts.Compaction && x.asked.Class != hosts.Auxiliary {
-			m.Context = int(m.Usage.TokensIn + m.Usage.CacheRead + m.Usage.CacheWritten)
-		}
+		x.g.guarded("an answer", func() { name = x.read() })
 	}
 	if x.session == nil {
 		return // nobody knows whose it is
 	}
 	x.session.answered(x, name)
 	x.g.teller.tell(telling{by: x.caller(), metered: *m, answer: x.answer(name)})
+}
+
+// read takes what the answer told, and returns its name.
+func (x *exchange) read() (name string) {
+	x.reader.Close()
+	m := &x.metered
+	m.Answer, m.Model, name = x.reader.ID, x.reader.Model, x.reader.Name
+	m.Usage = x.g.Wire.Usage(m.Model, x.reader.Usage, x.reader.Final)
+	if x.asked.Class != hosts.Compaction && x.asked.Class != hosts.Auxiliary {
+		m.Context = int(m.Usage.TokensIn + m.Usage.CacheRead + m.Usage.CacheWritten)
+	}
+	return name
 }
 
 // caller returns whose request it is.

@@ -100,6 +100,9 @@ func (g *Gateway) Serve(ctx context.Context, l net.Listener) error {
 		}
 		cancel()
 	}
+	if t, ok := g.Transport.(*http.Transport); ok {
+		t.CloseIdleConnections()
+	}
 	g.teller.close()
 	if errors.Is(failed, http.ErrServerClosed) {
 		return nil
@@ -125,6 +128,9 @@ func (g *Gateway) handler() http.Handler {
 		if r.Method == http.MethodPost && rest == "v1/messages" {
 			g.serveMessages(w, r)
 			return
+		}
+		if keep(r) != nil {
+			panic(http.ErrAbortHandler) // the host is gone, or does not obey HTTP
 		}
 		g.proxy.ServeHTTP(w, r)
 	}))

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"maps"
 	"net/http"
 	"net/http/httputil"
 	"strings"
@@ -60,8 +61,10 @@ func (g *Gateway) rewrite(r *httputil.ProxyRequest) {
 	}
 }
 
-// modifyResponse reads an answer as it passes.
+// modifyResponse reads an answer as it passes. It takes away what would let pages in a
+// browser read it.
 func modifyResponse(response *http.Response) error {
+	maps.DeleteFunc(response.Header, func(name string, _ []string) bool { return strings.HasPrefix(name, "Access-Control-") })
 	if x := exchangeOf(response.Request.Context()); x != nil {
 		x.answered(response)
 	}

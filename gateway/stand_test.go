@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"flame/core"
 	"flame/gateway"
 	"flame/hosts/claudecode"
 	"flame/project"
@@ -49,6 +50,7 @@ func newStand(t *testing.T, upstream string, changes ...func(*gateway.Options)) 
 	t.Cleanup(func() { assert.NoError(t, kept.Close()) })
 	p := *f.Project
 	p.Store, p.NewID, p.Fold = kept, project.NewID, true
+	p.Now = func() core.Millis { return core.MillisOf(time.Now()) }
 	base, err := url.Parse(upstream)
 	require.NoError(t, err)
 	s := &stand{t: t, upstream: base.Host, data: f.Data, metered: make(chan gateway.Metered, 2000)}

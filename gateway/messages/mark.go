@@ -54,7 +54,9 @@ func (r *Request) markFor(history []fold.Message, dropped map[string]bool) mark 
 
 // canBeMarked reports whether the message has a block that can bear a mark, and none has
 // one.
-func (m *message) canBeMarked() bool { return len(m.blocks) > 0 && m.isKnown() && !strings.Contains(m.raw, markKey) }
+func (m *message) canBeMarked() bool {
+	return len(m.blocks) > 0 && m.isKnown() && !strings.Contains(m.raw, markKey)
+}
 
 // newestMark returns the value of the newest mark of the messages; empty if they have none.
 func (r *Request) newestMark() string {
