@@ -21,6 +21,7 @@ import (
 	"sync"
 	"time"
 
+	"flame/gateway/upstream"
 	"flame/guard"
 	"flame/hosts"
 	"flame/project"
@@ -67,7 +68,7 @@ type Gateway struct {
 // New returns a gateway. It alone must use the project that it is given.
 func New(o Options) *Gateway {
 	log.SetOutput(io.Discard) // there net/http quotes what a server sends unasked
-	o.Transport = cmp.Or[http.RoundTripper](o.Transport, newTransport(o.Log))
+	o.Transport = cmp.Or[http.RoundTripper](o.Transport, upstream.Transport(o.Log))
 	o.Project.Fold = o.Project.Fold && o.Folding == On
 	g := &Gateway{Options: o, sessions: map[string]*session{}}
 	g.teller = newTeller(g)

@@ -207,7 +207,8 @@ func TestAnswersPass(t *testing.T) {
 		"an answer":        "HTTP/1.1 200 OK\r\nDate: yesterday\r\nX-A: 1\r\nx-a: 2\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}",
 		"without a type":   "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n<html>",
 		"of the other way": "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: {}\n\n",
-		"in chunks":        "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream; charset=utf-8\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nda\n\r\n1;x=y\r\n\n\r\n0\r\n\r\n",
+		"in chunks": "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream; charset=utf-8\r\nTransfer-Encoding: chunked\r\n\r\n" +
+			"3\r\nda\n\r\n1;x=y\r\n\n\r\n0\r\n\r\n",
 		"trailers": "HTTP/1.1 200 OK\r\nTrailer: X-Sum\r\nTransfer-Encoding: chunked\r\nContent-Type: text/event-stream\r\n\r\n" +
 			"3\r\nabc\r\n0\r\nX-Sum: 7\r\n\r\n",
 		"HTML":               "HTTP/1.1 503 Gone Fishing\r\nContent-Type: text/html\r\nContent-Length: 9\r\n\r\n<h1>x</h1",

@@ -137,7 +137,8 @@ func TestARedirectIsNotFollowed(t *testing.T) {
 // answers are what an upstream may say, each with words that are private.
 var privateAnswers = []string{
 	"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nX-Private: " + prompt + "\r\n\r\n{}",
-	"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: {\"type\":\"content_block_start\",\"content_block\":{\"type\":\"text\",\"text\":\"" + prompt + "\"}}\n\n",
+	"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n" +
+		"data: {\"type\":\"content_block_start\",\"content_block\":{\"type\":\"text\",\"text\":\"" + prompt + "\"}}\n\n",
 	"HTTP/1.1 400 Bad " + prompt + "\r\nContent-Length: 2\r\n\r\n{}", prompt, "HTTP/1.1 200 OK\r\n" + prompt + "\r\n\r\n",
 	"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + prompt, "HTTP/1.1 " + prompt + "\r\n\r\n",
 	"HTTP/1.1 200 OK\r\nContent-Length: " + prompt + "\r\n\r\n", "HTTP/1.1 200 OK\r\nTransfer-Encoding: " + prompt + "\r\n\r\n",

@@ -12,6 +12,8 @@ import (
 	"net/http/httputil"
 	"strings"
 	"sync"
+
+	"flame/gateway/upstream"
 )
 
 // newProxy returns the proxy to the upstream. It keeps all headers but those of the
@@ -77,9 +79,9 @@ func (g *Gateway) unreachable(w http.ResponseWriter, r *http.Request, err error)
 	if errors.Is(err, context.Canceled) && r.Context().Err() != nil {
 		return
 	}
-	g.Log.Warn("the model's API does not answer", "host", g.Upstream.Host, "error", causeOf(err))
+	g.Log.Warn("the model's API does not answer", "host", g.Upstream.Host, "error", upstream.CauseOf(err))
 	body, _ := json.Marshal(map[string]any{"type": "error", "error": map[string]string{ // of texts alone
-		"type": "api_error", "message": fmt.Sprintf("flame's gateway got no answer from %s: %s", g.Upstream.Host, causeOf(err)),
+		"type": "api_error", "message": fmt.Sprintf("flame's gateway got no answer from %s: %s", g.Upstream.Host, upstream.CauseOf(err)),
 	}})
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusBadGateway)

@@ -1,4 +1,6 @@
-package gateway
+// Package upstream reaches the API of a model as hosts do: through the proxies and with the
+// certificates of the environment.
+package upstream
 
 import (
 	"context"
@@ -17,9 +19,9 @@ import (
 	"time"
 )
 
-// newTransport returns the usual transport: proxies and certificates as the environment
+// Transport returns the usual transport: proxies and certificates as the environment
 // names them, no limit to how long a model thinks, and answers as they are encoded.
-func newTransport(log *slog.Logger) http.RoundTripper {
+func Transport(log *slog.Logger) *http.Transport {
 	t := &http.Transport{
 		Proxy:                  proxyOf,
 		OnProxyConnectResponse: connected,
@@ -74,7 +76,7 @@ func proxyOf(r *http.Request) (*url.URL, error) {
 	}
 	proxy, err := http.ProxyFromEnvironment(r)
 	if err != nil {
-		return nil, cause("HTTPS_PROXY or HTTP_PROXY is not the URL of a proxy") // err quotes it, with its password
+		return nil, Cause("HTTPS_PROXY or HTTP_PROXY is not the URL of a proxy") // err quotes it, with its password
 	}
 	return proxy, nil
 }
@@ -100,20 +102,20 @@ func connected(_ context.Context, _ *url.URL, _ *http.Request, answer *http.Resp
 	if answer.StatusCode == http.StatusOK {
 		return nil
 	}
-	return cause(fmt.Sprintf("the proxy answers %d %s", answer.StatusCode, http.StatusText(answer.StatusCode)))
+	return Cause(fmt.Sprintf("the proxy answers %d %s", answer.StatusCode, http.StatusText(answer.StatusCode)))
 }
 
-// A cause is why there is no answer, in words of our own.
-type cause string
+// A Cause is why there is no answer, in words of our own.
+type Cause string
 
 // Error returns the words.
-func (c cause) Error() string { return string(c) }
+func (c Cause) Error() string { return string(c) }
 
-// causeOf returns why there is no answer, without anything of what passed and of the URLs
+// CauseOf returns why there is no answer, without anything of what passed and of the URLs
 // of the API and of a proxy: net/http quotes such in its errors.
-func causeOf(err error) cause {
+func CauseOf(err error) Cause {
 	var (
-		own   cause
+		own   Cause
 		dns   *net.DNSError
 		cert  *tls.CertificateVerificationError
 		alert tls.AlertError
@@ -127,19 +129,19 @@ func causeOf(err error) cause {
 	case errors.As(err, &dns):
 		return "its name cannot be looked up"
 	case errors.As(err, &cert):
-		return cause(fmt.Sprintf("its certificate is not trusted (%s can name a file of others that are): %s", nodeCertificates, cert.Err))
+		return Cause(fmt.Sprintf("its certificate is not trusted (%s can name a file of others that are): %s", nodeCertificates, cert.Err))
 	case errors.As(err, &alert):
-		return cause(alert.Error())
+		return Cause(alert.Error())
 	case errors.As(err, &plain):
 		return "it does not speak TLS"
 	case errors.As(err, &errno):
-		return cause(errno.Error())
+		return Cause(errno.Error())
 	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
 		return "it closed the connection"
 	case errors.As(err, &slow) && slow.Timeout():
 		return "it took too long"
 	}
-	return cause(fmt.Sprintf("it does not answer as HTTP wants it (%T)", innermost(err)))
+	return Cause(fmt.Sprintf("it does not answer as HTTP wants it (%T)", innermost(err)))
 }
 
 func innermost(err error) error {
