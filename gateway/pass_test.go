@@ -155,7 +155,7 @@ func TestBodiesOfRequestsPass(t *testing.T) {
 		"unknown roles":     {body: `{"messages":[{"role":"oracle","content":"a"},{"role":7},{}]}`},
 		"unknown blocks":    {body: `{"messages":[{"role":"user","content":[{"type":"hologram","data":{"a":[1]}},7,null,"x"]}]}`},
 		"an empty system":   {body: `{"messages":[{"role":"user","content":"a"},{"role":"system","content":[]}]}`},
-		"orphans":           {body: `{"messages":[{"role":"user","content":[{"type":"tool_result","tool_use_id":"x"}]},{"role":"assistant","content":[{"type":"tool_use"}]}]}`},
+		"orphans":           {body: `{"messages":[{"role":"user","content":[{"type":"tool_result","tool_use_id":"x"}]},{"role":"assistant"}]}`},
 		"bad unicode":       {body: `{"messages":[{"role":"user","content":"\ud800 ` + "\xff\xfe" + `"}]}`},
 		"deep":              {body: `{"messages":` + strings.Repeat("[", mb)},
 		"many messages":     {body: `{"messages":[` + strings.Repeat(`{"role":"user","content":""},`, 60_000) + `{"role":"user","content":""}]}`},
