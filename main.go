@@ -120,7 +120,7 @@ func service(s config.Settings, known hosts.Registry, p *project.Project, at pla
 		Catalog: func(checkout string) definition.Catalog {
 			return definition.Load(known, definition.Dirs(known, machine.At(checkout)))
 		},
-		Keep: s.AgentOnSessionEnd == "keep", Start: supervise.Start,
+		Keep: s.AgentOnSessionEnd == "keep", Start: supervise.Start, OpenGate: gates{s, known, at}.open,
 	}, nil
 }
 

@@ -30,6 +30,8 @@ type Agents struct {
 	Bounds  plan.Bounds
 	Keep    bool // agents go on when the session that asked for them ends
 
+	OpenGate OpenGate // nil: agents have no gateways
+
 	// Start starts the supervisor of an agent, as supervise.Start does.
 	Start func(ctx context.Context, seat supervise.Seat) (supervise.Process, error)
 }

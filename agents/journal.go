@@ -31,6 +31,7 @@ func (a *Agents) Supervise(ctx context.Context, id string, log *slog.Logger) err
 	s := supervise.Supervisor{
 		Job: job, Read: a.Hosts.Of(run.Host).Prints.Reader(), Journal: journal{a, job.ID}, Log: log, Pace: supervise.DefaultPace,
 	}
+	defer a.gated(run, &s)()
 	_, err = s.Run(ctx)
 	return err
 }

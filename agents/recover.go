@@ -57,6 +57,9 @@ func (a *Agents) recover(ctx context.Context, id string, begun bool) error {
 		outcome = orphaned(run, begun, a.Project.Now())
 		if told, text := supervise.Reread(a.Folder(id), run.SpentUSD, a.Hosts.Of(run.Host).Prints.Reader()); told.Session != "" {
 			told.Attempt = run.Progress.Attempt
+			if run.Progress.Metered {
+				told = told.MeteredAs(run.Progress)
+			}
 			outcome.Progress, outcome.Text = told, text
 		}
 	}

@@ -109,7 +109,7 @@ var layers = map[string][]string{
 	"tools/transport": {"core", "guard"},
 	"": {
 		"core", "config", "git", "project", "project/place", "store", "store/disk", "store/schema", "transcripts", "agents",
-		"agents/definition", "agents/plan", "agents/supervise", "hosts", "hosts/claudecode", "hosts/opencode", "tools", "cli", "cli/app",
+		"agents/definition", "agents/plan", "agents/supervise", "gateway", "gateway/front", "hosts", "hosts/claudecode", "hosts/opencode", "tools", "cli", "cli/app",
 	},
 }
 

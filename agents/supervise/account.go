@@ -64,7 +64,11 @@ func (a *account) note(m core.Message) {
 func (a *account) listen(m core.Message) {
 	a.known, a.failed, a.settled = true, "", false
 	a.done = m.Final && m.Error == ""
-	a.Usage = a.Usage.Add(m.Usage)
+	if used := m.Usage; a.Metered {
+		a.Usage.ToolCalls += used.ToolCalls
+	} else {
+		a.Usage = a.Usage.Add(used)
+	}
 	a.Model = cmp.Or(m.Model, a.Model)
 	a.ToolCalls += m.Usage.ToolCalls
 	if m.ID != a.spoken || m.ID == "" {
@@ -106,7 +110,7 @@ func (a *account) learn(m core.Message) {
 
 // hear records what the host says about the session itself.
 func (a *account) hear(n core.AgentNote) {
-	if n.Turn != (core.Usage{}) {
+	if n.Turn != (core.Usage{}) && !a.Metered {
 		calls := a.Usage.ToolCalls
 		a.sure = a.sure.Add(n.Turn)
 		a.Usage, a.Usage.ToolCalls = a.sure, calls
@@ -117,7 +121,9 @@ func (a *account) hear(n core.AgentNote) {
 	}
 	a.refuse(n.Refused)
 	a.SessionUSD = max(a.SessionUSD, n.TreeCostUSD)
-	a.TreeUSD = max(a.SessionUSD-a.spent, 0)
+	if !a.Metered {
+		a.TreeUSD = max(a.SessionUSD-a.spent, 0)
+	}
 	switch n.State {
 	case core.AgentCompleted:
 		a.done, a.settled = true, true

@@ -88,25 +88,36 @@ type Progress struct {
 	ToolCalls  int64       `json:"tool_uses"`
 	Turns      int         `json:"turns"` // answers of the model
 	Usage      core.Usage  `json:"usage"`
+	Below      core.Usage  `json:"below,omitzero"`            // of subagents of the host's own, if a gateway measures it
+	Metered    bool        `json:"metered,omitempty"`         // Usage and Below are what a gateway measured
 	Thinking   int64       `json:"thinking_tokens,omitempty"` // as the host counts, else estimated from visible reasoning
-	TreeUSD    float64     `json:"treeUSD,omitempty"`         // including the host's own subagents, if the host reports them
+	TreeUSD    float64     `json:"treeUSD,omitempty"`         // including the host's own subagents, if the host reports them and no gateway measures
 	SessionUSD float64     `json:"sessionUSD,omitempty"`      // TreeUSD plus the session's earlier cost
 	Attempt    int         `json:"attempt,omitempty"`         // retries so far
 	LastLine   core.Millis `json:"lastLine,omitempty"`        // when the host last printed
 }
 
 // Cost returns what the agent has cost as far as is known, in US dollars.
-func (p Progress) Cost() float64 { return max(p.Usage.CostUSD, p.TreeUSD) }
+func (p Progress) Cost() float64 { return max(p.Usage.CostUSD+p.Below.CostUSD, p.TreeUSD) }
 
 // Used returns what the agent has used; its cost is Cost.
 func (p Progress) Used() core.Usage {
-	used := p.Usage
+	used := p.Usage.Add(p.Below)
 	used.CostUSD = p.Cost()
 	return used
 }
 
 // Tokens returns how many tokens the agent has used, including cached ones.
-func (p Progress) Tokens() int64 { return p.Usage.Tokens() }
+func (p Progress) Tokens() int64 { return p.Usage.Tokens() + p.Below.Tokens() }
+
+// MeteredAs returns p with what was measured of its usage, rather than what the output
+// says.
+func (p Progress) MeteredAs(measured Progress) Progress {
+	calls := p.Usage.ToolCalls
+	p.Usage, p.Below, p.Metered, p.TreeUSD = measured.Usage, measured.Below, true, 0
+	p.Usage.ToolCalls = calls
+	return p
+}
 
 // An Outcome is how an agent ended.
 type Outcome struct {
@@ -183,10 +194,12 @@ const (
 // write to its folder, too.
 func (o Outcome) possible() bool {
 	final := []core.AgentState{core.AgentCompleted, core.AgentError, core.AgentTimeout, core.AgentCancelled, core.AgentOrphaned}
-	u := o.Usage
-	counts := []int64{u.TokensIn, u.TokensOut, u.CacheRead, u.CacheWritten, u.ToolCalls, o.ToolCalls, o.Thinking}
+	counts := []int64{o.ToolCalls, o.Thinking}
+	for _, u := range []core.Usage{o.Usage, o.Below} {
+		counts = append(counts, u.TokensIn, u.TokensOut, u.CacheRead, u.CacheWritten, u.ToolCalls)
+	}
 	const most = 1e12 // of whatever is counted, and in US dollars
-	costs := []float64{u.CostUSD, o.TreeUSD, o.SessionUSD}
+	costs := []float64{o.Usage.CostUSD, o.Below.CostUSD, o.TreeUSD, o.SessionUSD}
 	return slices.Contains(final, o.State) &&
 		!slices.ContainsFunc(counts, func(n int64) bool { return n < 0 || n > most }) &&
 		!slices.ContainsFunc(costs, func(usd float64) bool { return usd < 0 || usd > most })

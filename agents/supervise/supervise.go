@@ -23,6 +23,8 @@ type Supervisor struct {
 	Journal Journal
 	Log     *slog.Logger
 	Pace    Pace
+	Meter   *Meter       // nil: no gateway measures
+	Prepare func() error // is called before each process of the host is started; nil: nothing is to be done
 
 	started time.Time
 	began   time.Time // start of the time that Limits.Wall bounds
@@ -59,8 +61,13 @@ func (s *Supervisor) Run(ctx context.Context) (Outcome, error) {
 	if err := s.lasting(func(ctx context.Context) error { return s.Journal.Begin(ctx, Self()) }); err != nil {
 		return Outcome{}, err
 	}
-	outcome := s.outcome(s.work(ctx))
+	end := s.work(ctx)
 	s.killAll()
+	if s.Meter != nil {
+		s.Meter.Close()
+		s.account.measure(s.Meter)
+	}
+	outcome := s.outcome(end)
 	err := save(filepath.Join(s.Job.Dir, outcomeFile), outcome)
 	return outcome, errors.Join(err, s.lasting(func(ctx context.Context) error { return s.Journal.End(ctx, outcome) }))
 }
@@ -161,6 +168,12 @@ func (s *Supervisor) handBack(ctx context.Context) {
 // attempt runs one process of the host to its end, within limits.
 func (s *Supervisor) attempt(ctx context.Context, command []string, prompt string, limits Limits) stop {
 	s.account.begin()
+	if s.Prepare != nil {
+		if err := s.Prepare(); err != nil {
+			return s.unstarted(err)
+		}
+	}
+	s.account.measure(s.Meter)
 	c, err := s.start(command, prompt)
 	if err != nil {
 		return s.unstarted(err)

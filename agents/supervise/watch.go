@@ -50,6 +50,7 @@ func (w *watch) until(ctx context.Context, c *child) stop {
 // read takes in new lines and reports whether there are more.
 func (w *watch) read() bool {
 	s := w.s
+	s.account.measure(s.Meter)
 	more, err := s.tail.lines(func(line []byte) {
 		w.heard = time.Now()
 		s.account.tick(w.heard)

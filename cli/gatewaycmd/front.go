@@ -5,7 +5,6 @@ package gatewaycmd
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"fmt"
 	"os"
 	"os/exec"
@@ -125,7 +124,7 @@ func (c fronting) fronted(ctx context.Context, at place.Place, behind hosts.Behi
 	if err != nil {
 		return end, err
 	}
-	o := orders{upstream: upstream.String(), secret: rand.Text(), folding: folding}
+	o := orders{upstream: upstream.String(), secret: front.NewSecret(), folding: folding}
 	file, err := settingsFile(folder, behind, port, o)
 	if err != nil {
 		return end, err
@@ -150,15 +149,15 @@ func (c fronting) fronted(ctx context.Context, at place.Place, behind hosts.Behi
 
 // settingsFile writes the settings of a run, and where its gateway is.
 func settingsFile(folder *front.Folder, behind hosts.Behind, port *front.Port, o orders) (string, error) {
-	base := "http://" + port.Addr + "/" + o.secret
-	if err := folder.Note(front.Address{Base: base, Upstream: o.upstream}); err != nil {
+	base := front.Base(port.Addr, o.secret)
+	if err := folder.Note(front.Address{Base: base, Upstream: o.upstream, Folding: o.folding}); err != nil {
 		return "", err
 	}
 	settings, err := behind.Settings(base, front.Variable+"="+folder.ID)
 	if err != nil {
 		return "", err
 	}
-	return folder.Write("settings.json", settings)
+	return folder.WriteSettings(settings)
 }
 
 // folder makes a private folder: in the project's data or, without that, a temporary one.

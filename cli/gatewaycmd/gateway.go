@@ -2,7 +2,6 @@ package gatewaycmd
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -74,7 +73,7 @@ type serving struct{ app *app.App }
 
 // byHand serves on a port of its own.
 func (c serving) byHand(ctx context.Context, upstream string) error {
-	o := orders{upstream: upstream, secret: rand.Text()}
+	o := orders{upstream: upstream, secret: front.NewSecret()}
 	if o.upstream == "" {
 		usual, err := c.usual()
 		if err != nil {
@@ -87,7 +86,7 @@ func (c serving) byHand(ctx context.Context, upstream string) error {
 		return core.Unavailablef(err, "no port of 127.0.0.1 can be had: %v", err)
 	}
 	return c.serve(ctx, l, o, func(h hosts.Host) error {
-		_, err := fmt.Fprintf(c.app.Stdout, "%s=http://%s/%s\n", h.BaseVariable, l.Addr(), o.secret)
+		_, err := fmt.Fprintf(c.app.Stdout, "%s=%s\n", h.BaseVariable, front.Base(l.Addr().String(), o.secret))
 		return err
 	})
 }

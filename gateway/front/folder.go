@@ -38,6 +38,7 @@ const addressFile = "address.json"
 type Address struct {
 	Base     string `json:"base"`     // the base URL that its program uses
 	Upstream string `json:"upstream"` // the base URL of the model's API
+	Folding  string `json:"folding"`  // what the gateway does to requests
 }
 
 // MakeFolder makes the folder of a front in a project's data, and removes those of fronts
@@ -94,17 +95,21 @@ func removeLeft(in *os.Root) {
 	}
 }
 
-// Write writes a file and returns its path.
-func (f *Folder) Write(name string, content []byte) (string, error) {
+func (f *Folder) write(name string, content []byte) (string, error) {
 	path := filepath.Join(f.Path, name)
 	return path, os.WriteFile(path, content, 0o600)
+}
+
+// WriteSettings writes the settings file of the program and returns its path.
+func (f *Folder) WriteSettings(content []byte) (string, error) {
+	return f.write("settings.json", content)
 }
 
 // Note writes down where the gateway is, for processes that look for it with Find.
 func (f *Folder) Note(a Address) error {
 	content, err := json.Marshal(a)
 	if err == nil {
-		_, err = f.Write(addressFile, content)
+		_, err = f.write(addressFile, content)
 	}
 	return err
 }

@@ -1,6 +1,7 @@
 package front
 
 import (
+	"crypto/rand"
 	"fmt"
 	"net"
 	"os"
@@ -13,6 +14,12 @@ type Port struct {
 	Addr string // host and number
 	file *os.File
 }
+
+// NewSecret returns a path that nobody can guess.
+func NewSecret() string { return rand.Text() }
+
+// Base returns the base URL of a gateway at an address.
+func Base(addr, secret string) string { return "http://" + addr + "/" + secret }
 
 // Open opens any port that is free.
 func Open() (*Port, error) {

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net"
+	"net/url"
+	"os"
+	"sync"
+
+	"flame/agents"
+	"flame/config"
+	"flame/core"
+	"flame/gateway"
+	"flame/gateway/front"
+	"flame/hosts"
+	"flame/project"
+	"flame/project/place"
+	"flame/project/usage"
+)
+
+// gates open the gateways of agents.
+type gates struct {
+	settings config.Settings
+	known    hosts.Registry
+	at       place.Place
+}
+
+// open opens the gateway of one agent (an agents.OpenGate). What is behind it is what is
+// behind that of the session around this process: no variable names it, as a project's
+// settings set variables.
+func (g gates) open(host hosts.Host, agent string, metered func(used core.Usage, below bool)) (*agents.Gate, error) {
+	around, found := front.Find(g.at.Data.Path, os.Getenv(front.Variable))
+	if !found {
+		return nil, nil
+	}
+	if host.Wire == nil || host.Behind == nil {
+		return &agents.Gate{Upstream: around.Upstream, Close: func() {}}, nil
+	}
+	upstream, err := url.Parse(around.Upstream)
+	if err != nil {
+		return nil, err
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	folder, err := front.MakeFolder(g.at.Data.Path, project.NewID("gateway"))
+	if err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	secret := front.NewSecret()
+	base := front.Base(l.Addr().String(), secret)
+	if err := folder.Note(front.Address{Base: base, Upstream: around.Upstream, Folding: around.Folding}); err != nil {
+		return nil, errors.Join(err, l.Close(), folder.Remove())
+	}
+	p, closeProject, err := open(g.settings, g.known, g.at, true)
+	if err != nil {
+		return nil, errors.Join(err, l.Close(), folder.Remove())
+	}
+	p.HostProcess = nil // this process is not the host
+	served := serve(l, gateway.Options{
+		Project: p, Host: host.Name, Agent: agent, Wire: host.Wire, Upstream: upstream, Secret: secret, Log: p.Log,
+		Folding: gateway.Folding(cmp.Or(around.Folding, string(g.settings.GatewayFold))),
+		Metered: func(r usage.Request) {
+			metered(r.Usage, r.Class == string(hosts.Subagent) || r.Class == string(hosts.Workflow))
+		},
+	})
+	return &agents.Gate{
+		Upstream: around.Upstream, Base: base, Mark: front.Variable + "=" + folder.ID, Write: folder.WriteSettings,
+		Close: sync.OnceFunc(func() {
+			if err := errors.Join(served(), closeProject(), folder.Remove()); err != nil {
+				p.Log.Warn("an agent's gateway did not end in order", "agent", agent, "error", err)
+			}
+		}),
+	}, nil
+}
+
+// serve serves a gateway until its end is asked for.
+func serve(l net.Listener, o gateway.Options) (end func() error) {
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- gateway.New(o).Serve(ctx, l) }()
+	return func() error {
+		stop()
+		return <-ended
+	}
+}
