@@ -1,0 +1,98 @@
+package tests
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/core"
+	"flame/tests/model"
+)
+
+func TestClaudeCodeRunsBehindItsGateway(t *testing.T) {
+	t.Parallel()
+	u := newUser(t, claudeCode)
+	u.must(u.flame, "setup", claudeCode)
+	u.model.Play(model.Script{asked("main", "MAINWORK", model.Turn{
+		Tools: []model.Tool{{Name: "Bash", Input: map[string]any{
+			"command": "echo at $ANTHROPIC_BASE_URL $FLAME_GATEWAY; ls -l /proc/$PPID/fd | grep -c '[34] -> \\(socket\\|pipe\\)'", "description": "look",
+		}}},
+	}, model.Turn{Text: "DONE"})})
+	stdout, stderr, err := u.run(u.flame, "claude", "-p", "--output-format", "json", "--allowedTools", "Bash", "--", "MAINWORK")
+	require.NoError(t, err, stderr)
+	assert.Empty(t, stderr)
+	var said struct{ Result string }
+	require.NoError(t, json.Unmarshal([]byte(stdout), &said), stdout)
+	assert.Equal(t, "DONE", said.Result)
+	requests := u.model.By("main")
+	require.Len(t, requests, 2)
+	for _, r := range requests {
+		assert.Equal(t, "main", r.Headers.Get("X-Claude-Code-Request-Class"))
+		assert.Equal(t, "identity", r.Headers.Get("Accept-Encoding"))
+	}
+	assert.Regexp(t, `at http://127\.0\.0\.1:\d+/\w{26} gateway-\w{8}`, requests[1].LastResult())
+	u.must(u.flame, "stats")
+
+	_, _, alone := u.run("claude", "-p", "--resume", "nothing", "MAINWORK")
+	_, _, behind := u.run(u.flame, "claude", "-p", "--resume", "nothing", "MAINWORK")
+	require.Error(t, alone)
+	require.Error(t, behind)
+	assert.Equal(t, alone.Error(), behind.Error())
+}
+
+// The agent's own gateway counts its side requests and its native subagents' too.
+func TestAnAgentsGatewayCountsAllThatItsModelAnswered(t *testing.T) {
+	t.Parallel()
+	u := newUser(t, claudeCode)
+	u.must(u.flame, "setup", claudeCode)
+	u.write(".claude/agents/boss.md", "---\nname: boss\ndescription: delegates\nmodel: inherit\n---\nYou delegate.\n")
+	usage := model.Usage{Input: 1_000, Output: 100, CacheRead: 10_000}
+	native := model.Tool{Name: "Agent", Input: map[string]any{
+		"subagent_type": "general-purpose", "description": "look closer", "prompt": "NATIVEWORK", "run_in_background": false,
+	}}
+	u.model.Play(model.Script{
+		asked("native", "NATIVEWORK", model.Turn{Text: "NATIVE-RESULT", Usage: usage}),
+		asked("child", "CHILDWORK", model.Turn{Tools: []model.Tool{native}, Usage: usage}, model.Turn{Text: "CHILD-RESULT", Usage: usage}),
+		asked("main", "MAINWORK",
+			model.Turn{Tools: []model.Tool{spawns("boss", "look at it", "CHILDWORK go", nil)}}, waitsFor(), model.Turn{Text: "MAIN-RESULT"}),
+	})
+	u.must(u.flame, "claude", "-p", "--output-format", "json", "--allowedTools", spawnRule, "--", "MAINWORK please")
+	require.Len(t, u.model.By("native"), 1, u.log())
+	child := u.model.By("child")
+	require.Len(t, child, 2)
+	for _, r := range child {
+		assert.Equal(t, "main", r.Headers.Get("X-Claude-Code-Request-Class"))
+	}
+	var agents []struct {
+		ID       string `json:"subagent_id"`
+		Progress struct {
+			Metered bool
+			Usage   struct{ TokensIn, TokensOut, CacheRead int64 }
+			Below   struct{ TokensIn, TokensOut, CacheRead int64 }
+		}
+	}
+	text := u.must(u.flame, "agents", "runs", "--json")
+	require.NoError(t, json.Unmarshal([]byte(text), &agents), text)
+	require.Len(t, agents, 1, text)
+	p := agents[0].Progress
+	assert.True(t, p.Metered, text)
+	assert.Equal(t, int64(2_000), p.Usage.TokensIn, text)
+	assert.Equal(t, int64(1_000), p.Below.TokensIn, text)
+	var told struct {
+		Usage   core.Usage
+		Metered []metered
+	}
+	require.NoError(t, json.Unmarshal([]byte(u.must(u.flame, "stats", "--json")), &told))
+	used := core.Usage{}
+	for _, m := range told.Metered {
+		used = used.Add(m.Usage)
+	}
+	assert.InDelta(t, used.CostUSD, told.Usage.CostUSD, 1e-9, "each answer once")
+	assert.Equal(t, used.Tokens(), told.Usage.Tokens())
+	left, err := filepath.Glob(filepath.Join(u.data(), "gateway", "*"))
+	require.NoError(t, err)
+	assert.Empty(t, left)
+}
