@@ -76,7 +76,7 @@ func proxyOf(r *http.Request) (*url.URL, error) {
 	}
 	proxy, err := http.ProxyFromEnvironment(r)
 	if err != nil {
-		return nil, Cause("HTTPS_PROXY or HTTP_PROXY is not the URL of a proxy") // err quotes it, with its password
+		return nil, Cause("the proxy of the environment cannot be used") // err may quote it
 	}
 	return proxy, nil
 }
