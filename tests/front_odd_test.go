@@ -66,7 +66,12 @@ func TestOddMachinesOfAFront(t *testing.T) {
 			func(f *fronted) { f.write(filepath.Join(f.home, ".local", "share", "flame"), "a file") }, 5, "[flame] the project's data cannot be written",
 		},
 		"a project that cannot be written": {func(f *fronted) { require.NoError(f.t, os.Chmod(f.project, 0o555)) }, 5, ""},
-		"a program that cannot run":        {func(f *fronted) { f.write(filepath.Join(f.bin, "claude"), "#!/nonexistent\n") }, 1, "flame: "},
+		"a claude that is flame": {
+			func(f *fronted) {
+				f.write(filepath.Join(f.bin, "claude"), "#!/bin/sh\n'"+flameBinary(f.t)+"' claude \"$@\"\n")
+			}, 1, "the claude on PATH seems to start flame again",
+		},
+		"a program that cannot run": {func(f *fronted) { f.write(filepath.Join(f.bin, "claude"), "#!/nonexistent\n") }, 1, "flame: "},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

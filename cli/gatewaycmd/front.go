@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strconv"
 	"syscall"
 
 	"github.com/samber/lo"
@@ -108,6 +109,10 @@ func (c fronting) plainly(program string, args []string) error {
 
 // fronted runs the program behind a gateway.
 func (c fronting) fronted(ctx context.Context, at place.Place, behind hosts.Behind, program, folding string) (end front.End, err error) {
+	deeper, err := c.deeper()
+	if err != nil {
+		return end, err
+	}
 	port, err := front.Open()
 	if err != nil {
 		return end, core.Unavailablef(err, "no port of 127.0.0.1 can be had for the gateway: %v", err).
@@ -134,7 +139,8 @@ func (c fronting) fronted(ctx context.Context, at place.Place, behind hosts.Behi
 		return end, err
 	}
 	cmd := &exec.Cmd{
-		Path: program, Args: append([]string{c.host.Program}, behind.Args(file)...), Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+		Path: program, Args: append([]string{c.host.Program}, behind.Args(file)...), Env: append(os.Environ(), deeper),
+		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 	}
 	c.app.TakeTime() // the program decides when it ends
 	return front.Front{
@@ -145,6 +151,19 @@ func (c fronting) fronted(ctx context.Context, at place.Place, behind hosts.Behi
 			return gateway
 		},
 	}.Run()
+}
+
+// mostFronts is how many may be around each other: a program of the host's name may be a
+// script that starts flame.
+const mostFronts = 5
+
+// deeper returns the variable that says how deep the program is.
+func (c fronting) deeper() (string, error) {
+	depth, err := strconv.Atoi(cmp.Or(os.Getenv(front.DepthVariable), "0"))
+	if err != nil || depth >= mostFronts {
+		return "", core.Invalidf("the %s on PATH seems to start flame again", c.host.Program).WithHint("put the folder of the real one before its folder on PATH")
+	}
+	return front.DepthVariable + "=" + strconv.Itoa(depth+1), nil
 }
 
 // settingsFile writes the settings of a run, and where its gateway is.

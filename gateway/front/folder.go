@@ -17,6 +17,10 @@ import (
 // settings could set it.
 const Variable = "FLAME_GATEWAY"
 
+// DepthVariable is the environment variable that says how many fronts are around a
+// program.
+const DepthVariable = "FLAME_GATEWAY_DEPTH"
+
 // id matches what Variable may hold.
 var id = regexp.MustCompile(`^gateway-[a-z0-9]{8}$`)
 

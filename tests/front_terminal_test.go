@@ -1,0 +1,120 @@
+package tests
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+// A terminal is one with a shell in it that controls jobs.
+type terminal struct {
+	t      *testing.T
+	master *os.File
+
+	mu   sync.Mutex
+	seen strings.Builder
+	read int // of seen, by wait
+}
+
+// newTerminal starts a shell for a user.
+func newTerminal(t *testing.T, f *fronted) *terminal {
+	t.Helper()
+	onLinux(t)
+	shell, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skip("there is no bash")
+	}
+	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	require.NoError(t, err)
+	require.NoError(t, unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0))
+	number, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
+	require.NoError(t, err)
+	slave, err := os.OpenFile(fmt.Sprint("/dev/pts/", number), os.O_RDWR|syscall.O_NOCTTY, 0)
+	require.NoError(t, err)
+	defer slave.Close()
+	term := &terminal{t: t, master: os.NewFile(uintptr(fd), "terminal")}
+	cmd := exec.Command(shell, "--norc", "--noprofile", "-i")
+	cmd.Dir, cmd.Env = f.project, append(f.env, "PS1=$ ", "TERM=dumb")
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, slave, slave
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill() // which hangs up
+		_ = cmd.Wait()
+		_ = term.master.Close()
+	})
+	go term.listen()
+	return term
+}
+
+func (x *terminal) listen() {
+	buffer := make([]byte, 4096)
+	for {
+		n, err := x.master.Read(buffer)
+		if err != nil {
+			return
+		}
+		x.mu.Lock()
+		x.seen.Write(buffer[:n])
+		x.mu.Unlock()
+	}
+}
+
+func (x *terminal) enter(keys string) {
+	x.t.Helper()
+	_, err := x.master.WriteString(keys)
+	require.NoError(x.t, err)
+}
+
+// wait waits until the terminal shows what matches, behind what was waited for before.
+func (x *terminal) wait(pattern string) {
+	x.t.Helper()
+	shows := regexp.MustCompile(pattern)
+	fresh := func() string { return x.seen.String()[x.read:] }
+	require.Eventually(x.t, func() bool {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		found := shows.FindStringIndex(fresh())
+		if found != nil {
+			x.read += found[1]
+		}
+		return found != nil
+	}, soon, 5*time.Millisecond, "%s is not shown", pattern)
+}
+
+func TestATerminalIsTheProgramsOwn(t *testing.T) {
+	t.Parallel()
+	f := newFronted(t, `n=0
+trap 'n=$((n+1))' INT; trap 'echo went on' CONT; trap 'echo resized' WINCH
+echo begun
+while [ $n = 0 ]; do sleep 0.02; done
+sleep 0.3 # another signal would come now
+exit $((40+n))`)
+	x := newTerminal(t, f)
+	x.enter("'" + flameBinary(t) + "' claude; echo status=$?\n")
+	x.wait(`begun`)
+	require.NoError(t, unix.IoctlSetWinsize(int(x.master.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 50, Col: 99}))
+	x.wait(`resized`)
+	for range 3 {
+		x.enter("\x1a")
+		x.wait(`Stopped`)
+		x.enter("jobs\n")
+		x.wait(`Stopped.* claude`)
+		x.enter("fg\n")
+		x.wait(`went on`)
+	}
+	x.enter("\x03")
+	x.enter("echo status=$?\n")
+	x.wait(`status=41`)
+	assert.Empty(t, f.folders())
+}
