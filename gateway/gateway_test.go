@@ -46,7 +46,8 @@ type talk struct {
 	stop     func()  // ends the gateway
 	clock    atomic.Int64
 	statuses []int
-	lengths  []int // bytes of the requests as they were asked
+	lengths  []int        // bytes of the requests as they were asked
+	beside   func() []any // what the user says beside the results of tools; nil: nothing
 }
 
 type object = map[string]any
@@ -210,6 +211,9 @@ func (c *talk) round() {
 		}
 		if len(results) == 0 {
 			return
+		}
+		if c.beside != nil {
+			results = append(results, c.beside()...)
 		}
 		c.history = append(c.history, object{"role": "user", "content": results})
 	}

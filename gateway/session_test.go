@@ -253,6 +253,15 @@ func TestNothingIsEverRefused(t *testing.T) {
 			c := newTalk(t, slices.Repeat([]model.Turn{whatever(dice)}, 300)...)
 			c.f.Trim = []fold.Trimming{fold.TrimOff, fold.TrimOld, fold.TrimSuperseded}[seed%3]
 			c.start(gateway.Options{Folding: gateway.On})
+			c.beside = func() []any {
+				if dice.IntN(8) > 0 {
+					return nil
+				}
+				return []any{
+					object{"type": "text", "text": "[Request interrupted by user for tool use]"},
+					object{"type": "text", "text": fmt.Sprint("no: ", dice.IntN(1000))},
+				}
+			}
 			c.f.Prompt(projecttest.Host("s"), "p0", "work")
 			for step := range 12 {
 				c.faults.set(fine)

@@ -128,7 +128,7 @@ func (v *voiding) next(c *cascade, limit int) (keys []int64, more bool, err erro
 // unvoided returns a frame about to be saved in the form in which it is stored
 // while there are cascades: a status that it only reads as is left for its
 // cascade to settle. A frame moved below the frame of a cascade is voided too.
-func (t *tx) unvoided(f core.Frame) (core.Frame, error) {
+func unvoided(t *tx, f core.Frame) (core.Frame, error) {
 	v, err := t.voiding()
 	if v == nil || err != nil {
 		return f, err

@@ -105,7 +105,7 @@ func (t *tx) SaveFrame(f core.Frame) error {
 	if !f.Status.Valid() { // counts would miss it
 		return core.Invalidf("frame %s has the unknown status %q", f.ID, f.Status)
 	}
-	f, err := t.unvoided(f)
+	f, err := unvoided(t, f)
 	if err != nil {
 		return err
 	}

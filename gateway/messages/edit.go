@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/samber/lo"
+
 	"flame/core/fold"
 )
 
@@ -14,39 +16,21 @@ import (
 func (r *Request) Amended(history []fold.Message, a fold.Amendment) []byte {
 	e := newEdit(a)
 	mark := r.markFor(history, e.dropped)
-	var out strings.Builder
-	out.Grow(len(r.raw))
-	out.WriteString(r.raw[:r.list.from] + "[")
-	written, same := 0, true
-	write := func(raw string) {
-		if written > 0 {
-			out.WriteByte(',')
-		}
-		out.WriteString(raw)
-		written++
-	}
+	all, same := make([]string, 0, len(r.messages)), true
 	for i := range r.messages {
-		name := history[i].Name
-		if notes := e.before[name]; len(notes) > 0 {
-			write(userSays(notes))
-			same = false
-		}
-		if e.dropped[name] {
-			same = false
-			continue
-		}
-		raw := e.message(&r.messages[i], name)
+		m := &r.messages[i]
+		sent := e.sent(m, history[i].Name)
 		if i == mark.at {
-			raw = r.messages[i].marked(raw, mark.value)
+			last := len(sent) - 1
+			sent[last] = m.marked(sent[last], mark.value)
 		}
-		same = same && raw == r.messages[i].raw
-		write(raw)
+		same = same && len(sent) == 1 && sent[0] == m.raw
+		all = append(all, sent...)
 	}
 	if same {
 		return []byte(r.raw)
 	}
-	out.WriteString("]" + r.raw[r.list.to:])
-	return []byte(out.String())
+	return []byte(r.raw[:r.list.from] + "[" + strings.Join(all, ",") + "]" + r.raw[r.list.to:])
 }
 
 // An edit is an amendment, by the names of messages and the ids of calls.
@@ -76,11 +60,11 @@ func newEdit(a fold.Amendment) edit {
 // userSays returns a message of the user's. Beside another of theirs the API takes both
 // for one.
 func userSays(texts []string) string {
-	blocks := make([]string, len(texts))
-	for i, text := range texts {
-		blocks[i] = textBlock(text)
-	}
-	return `{"role":"user","content":[` + strings.Join(blocks, ",") + `]}`
+	return `{"role":"user","content":[` + strings.Join(textBlocks(texts), ",") + `]}`
+}
+
+func textBlocks(texts []string) []string {
+	return lo.Map(texts, func(text string, _ int) string { return textBlock(text) })
 }
 
 func textBlock(text string) string { return `{"type":"text","text":` + quoted(text) + `}` }
@@ -97,26 +81,47 @@ func quoted(text string) string {
 // be empty.
 const thoughtOnly = "(thinking)"
 
-// message returns a message as it is sent.
-func (e *edit) message(m *message, name string) string {
-	edited, blocks := false, make([]string, 0, len(m.blocks))
+// sent returns what is sent of a message: notes before it, and itself, if it stays. Notes
+// before results of tools stand behind these, as nothing may stand between a call and its
+// result.
+func (e *edit) sent(m *message, name string) (all []string) {
+	notes, within := e.before[name], !e.dropped[name] && len(m.of("tool_result")) > 0
+	if len(notes) > 0 && !within {
+		all = append(all, userSays(notes))
+	}
+	if !e.dropped[name] {
+		all = append(all, e.message(m, name, within))
+	}
+	return all
+}
+
+// message returns a message as it is sent; notes before it are within, if that is said.
+func (e *edit) message(m *message, name string, notesWithin bool) string {
+	edited, results, blocks := false, 0, make([]string, 0, len(m.blocks))
 	for i := range m.blocks {
 		b := &m.blocks[i]
 		line, cut := e.lines[b.id]
 		switch {
 		case b.thinks() && e.stale[name]:
 			edited = true
+			continue
 		case b.kind == "tool_result" && cut && b.content.Exists():
 			at := b.content.Index
 			blocks, edited = append(blocks, b.raw[:at]+quoted(line)+b.raw[at+len(b.content.Raw):]), true
 		default:
 			blocks = append(blocks, b.raw)
 		}
+		if b.kind == "tool_result" {
+			results = len(blocks)
+		}
+	}
+	if notes := e.before[name]; notesWithin && len(notes) > 0 {
+		blocks, edited = slices.Insert(blocks, results, textBlocks(notes)...), true
 	}
 	if !edited || !m.listed {
 		return m.raw
 	}
-	if !slices.ContainsFunc(m.blocks, func(b block) bool { return !b.thinks() }) {
+	if len(blocks) == 0 {
 		blocks = append(blocks, textBlock(thoughtOnly))
 	}
 	return m.raw[:m.list.from] + "[" + strings.Join(blocks, ",") + "]" + m.raw[m.list.to:]

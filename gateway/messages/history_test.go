@@ -29,12 +29,15 @@ func parse(t *testing.T, body string) (*messages.Request, []fold.Message) {
 const (
 	asks    = `{"role":"user","content":[{"type":"text","text":"<system-reminder>x</system-reminder>"},{"type":"text","text":"please"}]}`
 	env     = `{"role":"system","content":"# Environment"}`
-	pushes  = `{"role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"c2ln"},{"type":"tool_use","id":"t1","name":"mcp__flame__flame_push","input":{"goal":"g"}}]}`
+	thinks  = `{"type":"thinking","thinking":"hm","signature":"c2ln"},`
+	pushes  = `{"role":"assistant","content":[` + thinks + `{"type":"tool_use","id":"t1","name":"mcp__flame__flame_push","input":{"goal":"g"}}]}`
 	pushed  = `{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":[{"type":"text","text":"Started frame-aaaaaaaa \"g\". Parent: x."}]}]}`
-	reads   = `{"role":"assistant","content":[{"type":"text","text":"I read"},{"type":"tool_use","id":"t2","name":"Read","input":{"file":"a","description":"why"}}]}`
+	call    = `{"type":"tool_use","id":"t2","name":"Read","input":{"file":"a","description":"why"}}`
+	reads   = `{"role":"assistant","content":[{"type":"text","text":"I read"},` + call + `]}`
 	result  = `{"role":"user","content":[{"type":"tool_result","tool_use_id":"t2","content":"out"}]}`
 	pops    = `{"role":"assistant","content":[{"type":"tool_use","id":"t3","name":"mcp__plugin_flame_flame__flame_pop","input":{}}]}`
-	popped  = `{"role":"user","content":[{"type":"tool_result","tool_use_id":"t3","content":"frame-aaaaaaaa is completed: \"g\"\nStarted frame-bbbbbbbb \"h\", your current frame."}]}`
+	ended   = `"frame-aaaaaaaa is completed: \"g\"\nStarted frame-bbbbbbbb \"h\", your current frame."`
+	popped  = `{"role":"user","content":[{"type":"tool_result","tool_use_id":"t3","content":` + ended + `}]}`
 	answers = `{"role":"assistant","content":[{"type":"text","text":"all done"}]}`
 )
 
@@ -53,7 +56,8 @@ func TestHistory(t *testing.T) {
 	assert.Equal(t, []string{"c:t1", "r:t1", "c:t2", "r:t2", "c:t3", "r:t3"}, names[2:8])
 	assert.Equal(t, []core.Role{core.RoleUser, core.RoleOther, core.RoleAssistant}, roles[:3])
 	assert.Equal(t, []fold.Move{
-		{Kind: fold.Enter, Frame: "frame-aaaaaaaa", First: true}, {Kind: fold.Leave, Frame: "frame-aaaaaaaa", First: true}, {Kind: fold.Enter, Frame: "frame-bbbbbbbb"},
+		{Kind: fold.Enter, Frame: "frame-aaaaaaaa", First: true}, {Kind: fold.Leave, Frame: "frame-aaaaaaaa", First: true},
+		{Kind: fold.Enter, Frame: "frame-bbbbbbbb"},
 	}, moves)
 	require.Len(t, calls, 1)
 	assert.Equal(t, "t2", calls[0].ID)
@@ -66,7 +70,7 @@ func TestNamesStayTheSame(t *testing.T) {
 	tests := map[string]struct{ one, other string }{
 		"a text, or a list of one": {env, `{"role":"system","content":[{"type":"text","text":"# Environment"}]}`},
 		"with a mark of the cache": {env, `{"role":"system","content":[{"type":"text","text":"# Environment","cache_control":{"type":"ephemeral"}}]}`},
-		"without its thinking":     {pushes, strings.Replace(pushes, `{"type":"thinking","thinking":"hm","signature":"c2ln"},`, "", 1)},
+		"without its thinking":     {pushes, strings.Replace(pushes, thinks, "", 1)},
 		"with other reminders":     {asks, strings.Replace(asks, "reminder>x<", "reminder>y<", 1)},
 		"with other white space":   {answers, strings.Replace(answers, "all done", "all  done\\n", 1)},
 	}
@@ -107,9 +111,12 @@ func TestWhoSpeaks(t *testing.T) {
 			`{"role":"system","content":"The user sent a new message while you were working:\nfaster"}`,
 			fold.Message{Role: core.RoleOther, Host: true, Said: "faster"}, false,
 		},
-		"nobody":          {`{"role":"system","content":[]}`, fold.Message{Role: core.RoleOther, Host: true}, false},
-		"something new":   {user(`{"type":"hologram"}`), fold.Message{Role: core.RoleUser, Host: true, Open: true}, false},
-		"a server's tool": {`{"role":"assistant","content":[{"type":"server_tool_use","id":"s1","name":"web_search","input":{}}]}`, fold.Message{Role: core.RoleAssistant, Open: true}, false},
+		"nobody":        {`{"role":"system","content":[]}`, fold.Message{Role: core.RoleOther, Host: true}, false},
+		"something new": {user(`{"type":"hologram"}`), fold.Message{Role: core.RoleUser, Host: true, Open: true}, false},
+		"a server's tool": {
+			`{"role":"assistant","content":[{"type":"server_tool_use","id":"s1","name":"web_search","input":{}}]}`,
+			fold.Message{Role: core.RoleAssistant, Open: true}, false,
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -140,10 +147,15 @@ func TestAmended(t *testing.T) {
 		a    fold.Amendment
 		want []string
 	}{
-		"nothing":     {fold.Amendment{}, all},
-		"left out":    {fold.Amendment{Drop: []string{"c:t1", "r:t1", "c:t2", "r:t2"}}, []string{asks, env, pops, popped, answers}},
-		"noted":       {fold.Amendment{Before: []fold.Note{{Before: "c:t3", Text: `a "note"`}}}, append(append(all[:6:6], note), all[6:]...)},
-		"not thought": {fold.Amendment{Stale: []string{"c:t1", "c:t2"}}, append([]string{asks, env, strings.Replace(pushes, `{"type":"thinking","thinking":"hm","signature":"c2ln"},`, "", 1)}, all[3:]...)},
+		"nothing":  {fold.Amendment{}, all},
+		"left out": {fold.Amendment{Drop: []string{"c:t1", "r:t1", "c:t2", "r:t2"}}, []string{asks, env, pops, popped, answers}},
+		"noted":    {fold.Amendment{Before: []fold.Note{{Before: "c:t3", Text: `a "note"`}}}, append(append(all[:6:6], note), all[6:]...)},
+		"not thought": {fold.Amendment{Stale: []string{"c:t1", "c:t2"}},
+			append([]string{asks, env, strings.Replace(pushes, thinks, "", 1)}, all[3:]...)},
+		"noted beside results": {
+			fold.Amendment{Before: []fold.Note{{Before: "r:t2", Text: `a "note"`}}},
+			append(append(all[:5:5], strings.Replace(result, `"out"}`, `"out"},{"type":"text","text":"a \"note\""}`, 1)), all[6:]...),
+		},
 		"cut": {
 			fold.Amendment{Cuts: []fold.Cut{{Message: "c:t2", Call: "t2", Text: "a line"}}},
 			append(append(all[:5:5], strings.Replace(result, `"out"`, `"a line"`, 1)), all[6:]...),
@@ -190,12 +202,15 @@ func TestCleared(t *testing.T) {
 		have  string
 		edits []string // types, as they are sent
 	}{
-		"none":          {``, []string{"clear_tool_uses_20250919"}},
-		"null":          {`,"context_management":null`, []string{"clear_tool_uses_20250919"}},
-		"empty":         {`,"context_management":{}`, []string{"clear_tool_uses_20250919"}},
-		"no edits":      {`,"context_management":{"edits":[]}`, []string{"clear_tool_uses_20250919"}},
-		"that thinking": {`,"context_management":{"x":1,"edits":[{"type":"clear_thinking_20251015","keep":"all"}]}`, []string{"clear_thinking_20251015", "clear_tool_uses_20250919"}},
-		"it already":    {`,"context_management":{"edits":[{"type":"clear_tool_uses_20250919"}]}`, []string{"clear_tool_uses_20250919"}},
+		"none":     {``, []string{"clear_tool_uses_20250919"}},
+		"null":     {`,"context_management":null`, []string{"clear_tool_uses_20250919"}},
+		"empty":    {`,"context_management":{}`, []string{"clear_tool_uses_20250919"}},
+		"no edits": {`,"context_management":{"edits":[]}`, []string{"clear_tool_uses_20250919"}},
+		"that thinking": {
+			`,"context_management":{"x":1,"edits":[{"type":"clear_thinking_20251015","keep":"all"}]}`,
+			[]string{"clear_thinking_20251015", "clear_tool_uses_20250919"},
+		},
+		"it already": {`,"context_management":{"edits":[{"type":"clear_tool_uses_20250919"}]}`, []string{"clear_tool_uses_20250919"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -1,0 +1,315 @@
+package tests
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"image"
+	"image/png"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/tests/model"
+	"flame/tests/model/rules"
+)
+
+// behind is a user of Claude Code with flame, whose model binds its thinking and enforces
+// the API's rules.
+func behind(t *testing.T) (*user, *rules.Judge) {
+	t.Helper()
+	u := newUser(t, claudeCode)
+	u.must(u.flame, "setup", claudeCode)
+	judge := rules.New(rules.Options{Protocol: true, Bound: true, Cache: true})
+	u.model.Enforce(judge)
+	return u, judge
+}
+
+// claude runs Claude Code behind a gateway, in print mode.
+func (u *user) claude(args ...string) string {
+	u.t.Helper()
+	return u.must(u.flame, append([]string{"claude"}, printed(args...)...)...)
+}
+
+// printed are the arguments of print mode, with a model that binds its thinking.
+func printed(args ...string) []string {
+	return append([]string{"-p", "--model", "claude-opus-5-5", "--permission-mode", "bypassPermissions"}, args...)
+}
+
+// piece is a frame in which so many rounds are done: their outputs say the word.
+func piece(word string, rounds int) (turns []model.Turn) {
+	turns = append(turns, calls("flame_push", map[string]any{"goal": "piece " + word}))
+	for range rounds {
+		turns = append(turns, shell("IN-"+word))
+	}
+	return append(turns, pop(word+"-SUMMARY"))
+}
+
+// shell is a call of Claude Code's shell that prints a word, and much else.
+func shell(word string) model.Turn {
+	return calls("Bash", map[string]any{"command": "head -c 4000 /dev/zero | tr '\\0' x; echo " + word, "description": "much output"})
+}
+
+// inOrder joins turns.
+func inOrder(parts ...[]model.Turn) (all []model.Turn) {
+	for _, part := range parts {
+		all = append(all, part...)
+	}
+	return all
+}
+
+// newestOf is the newest request that an actor answered.
+func (u *user) newestOf(actor string) model.Request {
+	u.t.Helper()
+	requests := u.model.By(actor)
+	require.NotEmpty(u.t, requests)
+	return requests[len(requests)-1]
+}
+
+// counts checks that flame counted what the model did, to the token.
+func (u *user) counts(judge *rules.Judge) {
+	u.t.Helper()
+	var told struct {
+		Usage struct{ TokensIn, TokensOut, CacheRead, CacheWritten int }
+	}
+	require.NoError(u.t, json.Unmarshal([]byte(u.must(u.flame, "stats", "--json")), &told))
+	s := judge.Stats()
+	assert.Equal(u.t, [4]int{s.Uncached, s.Out, s.Read, s.Written},
+		[4]int{told.Usage.TokensIn, told.Usage.TokensOut, told.Usage.CacheRead, told.Usage.CacheWritten})
+}
+
+func TestClaudeBehindAGateway(t *testing.T) {
+	t.Parallel()
+	u, judge := behind(t)
+	say := func(text string) []model.Turn { return []model.Turn{{Text: text}} }
+	u.model.Play(model.Script{
+		{Name: "summary", Kind: model.Compaction, Turns: []model.Turn{{Text: "<summary>\nWHAT-WAS-DONE\n</summary>"}}},
+		asked("main", "FIRST|continued from a previous", think(inOrder(
+			piece("A", 3), piece("B", 5), say("one"), // FIRST
+			piece("C", 5), say("two"), // SECOND
+			piece("D", 2), say("three"), // THIRD, resumed
+			say("four"), say("five"), piece("E", 2), say("six"), say("seven"), // after /compact
+		)...)...),
+	})
+	u.claude("--session-id", talkID, "FIRST")
+	u.claude("--resume", talkID, "SECOND")
+	u.claude("--resume", talkID, "THIRD")
+	u.fits(judge, "three prompts, each by a process of its own")
+	u.counts(judge)
+	require.Len(t, u.model.By("main"), 26)
+	last := u.newestOf("main")
+	for _, word := range []string{"A", "B", "C", "D"} {
+		assert.NotContains(t, last.Everything(), "IN-"+word)
+		assert.Contains(t, said(last), word+"-SUMMARY")
+	}
+	for _, words := range []string{"FIRST", "SECOND", "THIRD"} {
+		assert.Contains(t, last.Everything(), words)
+	}
+
+	u.claude("--resume", talkID, "/compact")
+	summary := u.newestOf("summary")
+	assert.NotContains(t, summary.Everything(), "IN-A", "the request for a summary is folded as well")
+	u.claude("--resume", talkID, "FOURTH")
+	u.fits(judge, "after a compaction")
+	u.counts(judge)
+
+	refused := judge.Stats().Rejected
+	u.must("claude", printed("--resume", talkID, "FIFTH")...)
+	assert.LessOrEqual(t, judge.Stats().Rejected, refused+1, "without the gateway it heals at once")
+	refused = judge.Stats().Rejected
+	u.claude("--resume", talkID, "SIXTH")
+	u.claude("--resume", talkID, "SEVENTH")
+	assert.Equal(t, refused, judge.Stats().Rejected, "%v", judge.Reasons())
+	assert.NotContains(t, u.newestOf("main").Everything(), "IN-E")
+}
+
+// said is all that the messages of a request say, calls included.
+func said(r model.Request) string {
+	var all strings.Builder
+	for _, m := range r.Messages {
+		all.WriteString(m.Text + strings.Join(m.Results, "\n"))
+		for _, c := range m.Calls {
+			all.Write(c.Input.(json.RawMessage))
+		}
+	}
+	return all.String()
+}
+
+func TestClaudesSubagentsAndParallelCallsPassAGateway(t *testing.T) {
+	t.Parallel()
+	u, judge := behind(t)
+	several := model.Turn{Tools: []model.Tool{shell("IN-A").Tools[0], shell("IN-A").Tools[0], agent("dig", "CHILDWORK", false)}}
+	u.model.Play(model.Script{
+		asked("child", "CHILDWORK", think(inOrder(piece("CHILD", 2), []model.Turn{shell("AFTER"), {Text: "CHILD-RESULT"}})...)...),
+		asked("main", "FIRST", think(calls("flame_push", map[string]any{"goal": "piece A"}), several, several, pop("A-SUMMARY"), shell("AFTER"),
+			model.Turn{Text: "done"}, model.Turn{Text: "more"})...),
+	})
+	u.claude("--session-id", talkID, "FIRST")
+	u.claude("--resume", talkID, "SECOND")
+	u.fits(judge, "with subagents")
+	u.counts(judge)
+	assert.NotContains(t, u.newestOf("main").Everything(), "IN-A")
+	assert.NotContains(t, u.newestOf("child").Everything(), "IN-CHILD", "what a subagent has finished leaves its requests")
+}
+
+func TestClaudeReadsPicturesBehindAGateway(t *testing.T) {
+	t.Parallel()
+	u, judge := behind(t)
+	var picture bytes.Buffer
+	require.NoError(t, png.Encode(&picture, image.NewGray(image.Rect(0, 0, 64, 64))))
+	u.write("dot.png", picture.String())
+	look := calls("Read", map[string]any{"file_path": filepath.Join(u.project, "dot.png")})
+	u.model.Play(model.Script{asked("main", "FIRST", think(
+		calls("flame_push", map[string]any{"goal": "look"}), look, pop("seen"), look, model.Turn{Text: "done"}, model.Turn{Text: "more"})...)})
+	u.claude("--session-id", talkID, "FIRST")
+	u.claude("--resume", talkID, "SECOND")
+	u.fits(judge, "with pictures")
+	u.counts(judge)
+}
+
+func TestClaudePlansBehindAGateway(t *testing.T) {
+	t.Parallel()
+	u, judge := behind(t)
+	u.write("a.txt", strings.Repeat("x", 6000))
+	look := calls("Read", map[string]any{"file_path": filepath.Join(u.project, "a.txt")}) // frames cannot be moved there
+	u.model.Play(model.Script{asked("main", "FIRST", think(inOrder([]model.Turn{look, look, {Text: "planned"}},
+		piece("B", 2), []model.Turn{{Text: "done"}, {Text: "more"}})...)...)})
+	plan := []string{"-p", "--model", "claude-opus-5-5", "--permission-mode", "plan", "--allowedTools", "mcp__plugin_flame_flame"}
+	u.must(u.flame, append(append([]string{"claude"}, plan...), "--session-id", talkID, "--", "FIRST")...)
+	u.claude("--resume", talkID, "SECOND")
+	u.must(u.flame, append(append([]string{"claude"}, plan...), "--resume", talkID, "--", "THIRD")...)
+	u.fits(judge, "in plan mode and out of it")
+	u.counts(judge)
+	assert.NotContains(t, u.newestOf("main").Everything(), "IN-B")
+}
+
+func TestTwoClaudesBehindGatewaysDoNotMeet(t *testing.T) {
+	t.Parallel()
+	u, judge := behind(t)
+	u.model.Play(model.Script{
+		asked("one", "FIRST-ONE", think(inOrder(piece("A", 4), []model.Turn{{Text: "one"}, {Text: "more"}})...)...),
+		asked("two", "FIRST-TWO", think(inOrder(piece("B", 4), []model.Turn{{Text: "two"}, {Text: "more"}})...)...),
+	})
+	ids := map[string]string{"ONE": talkID, "TWO": strings.Replace(talkID, "1", "2", 1)}
+	for _, flags := range []string{"--session-id", "--resume"} {
+		var done []*exec.Cmd
+		for name, id := range ids {
+			cmd := u.command(t.Context(), u.flame, append([]string{"claude"}, printed(flags, id, "FIRST-"+name)...)...)
+			require.NoError(t, cmd.Start())
+			done = append(done, cmd)
+		}
+		for _, cmd := range done {
+			require.NoError(t, cmd.Wait())
+		}
+	}
+	u.fits(judge, "two sessions at once")
+	u.counts(judge)
+	assert.NotContains(t, u.newestOf("one").Everything(), "IN-A")
+	assert.NotContains(t, u.newestOf("two").Everything(), "IN-B")
+}
+
+// TestClaudeDoesNotCompactBehindAGateway has a window in which the work does not fit
+// unless it is folded.
+func TestClaudeDoesNotCompactBehindAGateway(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		meter    []string
+		compacts bool
+	}{"folded": {nil, false}, "only metered": {[]string{"--meter"}, true}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			u, judge := behind(t)
+			u.env = append(u.env, "CLAUDE_CODE_AUTO_COMPACT_WINDOW=100000")
+			turns := []model.Turn{}
+			for i := range 5 {
+				turns = append(turns, calls("flame_push", map[string]any{"goal": fmt.Sprint("piece ", i)}))
+				for range 3 {
+					turns = append(turns, calls("Bash", map[string]any{"command": "head -c 28000 /dev/zero | tr '\\0' x", "description": "much output"}))
+				}
+				turns = append(turns, pop("done"))
+			}
+			u.model.Play(model.Script{
+				{Name: "summary", Kind: model.Compaction, Turns: []model.Turn{{Text: "<summary>\nx\n</summary>"}}},
+				asked("main", "FIRST|continued from a previous", append(turns, model.Turn{Text: "done"})...),
+			})
+			u.must(u.flame, append(append([]string{"claude"}, test.meter...), printed("--session-id", talkID, "FIRST")...)...)
+			assert.Empty(t, judge.Reasons())
+			assert.Equal(t, test.compacts, len(u.model.By("summary")) > 0, "%+v", judge.Stats())
+		})
+	}
+}
+
+// TestAGatewayThatIsKilledIsReplaced kills it while the model thinks.
+func TestAGatewayThatIsKilledIsReplaced(t *testing.T) {
+	t.Parallel()
+	u, judge := behind(t)
+	killed := 0
+	slow := model.Turn{From: func(model.Request) model.Turn {
+		if killed == 0 {
+			killed = u.killGateways()
+		}
+		return model.Turn{Thinking: "slowly", Tools: shell("IN-B").Tools}
+	}}
+	turns := inOrder(think(piece("A", 3)...), []model.Turn{slow, slow}, think(shell("AFTER"), model.Turn{Text: "done"}))
+	u.model.Play(model.Script{asked("main", "FIRST", turns...)})
+	u.claude("--session-id", talkID, "FIRST")
+	assert.Equal(t, 1, killed)
+	u.fits(judge, "after a kill")
+	assert.NotContains(t, u.newestOf("main").Everything(), "IN-A")
+}
+
+// killGateways kills the gateways that run for this user, and returns how many.
+func (u *user) killGateways() (killed int) {
+	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, file := range lines {
+		line, err := os.ReadFile(file)
+		env, _ := os.ReadFile(filepath.Join(filepath.Dir(file), "environ"))
+		if err != nil || !strings.Contains(string(line), "\x00gateway\x00") || !strings.Contains("\x00"+string(env), "\x00HOME="+u.home+"\x00") {
+			continue
+		}
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+		if err == nil && syscall.Kill(pid, syscall.SIGKILL) == nil {
+			killed++
+		}
+	}
+	return killed
+}
+
+// TestAStoreThatIsLockedOrDamagedIsNotInTheWay breaks the store while a session is folded.
+func TestAStoreThatIsLockedOrDamagedIsNotInTheWay(t *testing.T) {
+	t.Parallel()
+	tests := map[string]func(u *user) (mend func()){
+		"locked": func(u *user) func() {
+			file, err := os.OpenFile(filepath.Join(u.data(), "flame.lock"), os.O_RDWR, 0)
+			require.NoError(u.t, err)
+			require.NoError(u.t, syscall.Flock(int(file.Fd()), syscall.LOCK_EX))
+			return func() { file.Close() }
+		},
+	}
+	for name, happens := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			u, judge := behind(t)
+			mend := func() {}
+			broken := model.Turn{From: func(model.Request) model.Turn {
+				mend = happens(u)
+				return model.Turn{Thinking: "now", Tools: shell("MEANWHILE").Tools}
+			}}
+			u.model.Play(model.Script{asked("main", "FIRST",
+				inOrder(think(piece("A", 3)...), []model.Turn{broken}, think(shell("AFTER"), shell("AFTER"), model.Turn{Text: "done"}, model.Turn{Text: "more"}))...)})
+			u.claude("--session-id", talkID, "FIRST")
+			mend()
+			u.fits(judge, "while it is "+name)
+			assert.NotContains(t, u.newestOf("main").Everything(), "IN-A")
+			u.claude("--resume", talkID, "SECOND")
+			u.fits(judge, "once it is not")
+		})
+	}
+}

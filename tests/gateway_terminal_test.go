@@ -1,0 +1,119 @@
+package tests
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/tests/model"
+)
+
+// A terminal is one that a person types into.
+type terminal struct {
+	u      *user
+	socket string
+}
+
+// interactive starts a command in a terminal.
+func (u *user) interactive(args ...string) *terminal {
+	u.t.Helper()
+	if _, err := exec.LookPath("tmux"); err != nil {
+		u.t.Skip(err)
+	}
+	term := &terminal{u: u, socket: filepath.Join(u.t.TempDir(), "tmux")}
+	start := []string{"-S", term.socket, "-f", "/dev/null", "new-session", "-d", "-x", "150", "-y", "50", "sh", "-c", `"$@"; echo "EXIT $?"; read line`, "sh"}
+	cmd := u.command(context.Background(), "/usr/bin/tmux", append(start, args...)...)
+	cmd.Env = append(cmd.Env, "TERM=xterm-256color")
+	out, err := cmd.CombinedOutput()
+	require.NoError(u.t, err, string(out))
+	u.t.Cleanup(func() { _ = exec.Command("tmux", "-S", term.socket, "kill-server").Run() })
+	return term
+}
+
+func (term *terminal) tmux(args ...string) string {
+	term.u.t.Helper()
+	out, err := exec.Command("tmux", append([]string{"-S", term.socket}, args...)...).CombinedOutput()
+	require.NoError(term.u.t, err, string(out))
+	return string(out)
+}
+
+// keys types.
+func (term *terminal) keys(keys ...string) { term.tmux(append([]string{"send-keys"}, keys...)...) }
+
+// shows waits until the screen shows what a pattern matches.
+func (term *terminal) shows(pattern string) {
+	term.u.t.Helper()
+	require.Eventually(term.u.t, func() bool { return regexp.MustCompile(pattern).MatchString(term.screen()) }, time.Minute, 200*time.Millisecond,
+		"%s in:\n%s", pattern, lazily(term.screen))
+}
+
+func (term *terminal) screen() string {
+	out, _ := exec.Command("tmux", "-S", term.socket, "capture-pane", "-p").CombinedOutput()
+	return string(out)
+}
+
+// lazily is a text that is made when it is printed.
+type lazily func() string
+
+func (l lazily) String() string { return l() }
+
+// TestClaudeInATerminalBehindAGateway types prompts, interrupts one, and rewinds.
+func TestClaudeInATerminalBehindAGateway(t *testing.T) {
+	t.Parallel()
+	u, judge := behind(t)
+	u.model.Play(model.Script{asked("main", "HELLO", think(inOrder([]model.Turn{{Text: "HELLO-DONE"}}, piece("A", 3), []model.Turn{{Text: "ONE-DONE"}},
+		[]model.Turn{calls("flame_push", map[string]any{"goal": "piece B"}), calls("Bash", map[string]any{"command": "tail -f /dev/null", "description": "wait"})},
+		[]model.Turn{shell("IN-B"), pop("B-SUMMARY"), {Text: "THREE-DONE"}, {Text: "FOUR-DONE"}})...)...)})
+	u.settled()
+	term := u.interactive(u.flame, "claude", "--model", "claude-opus-5-5", "--permission-mode", "acceptEdits", "--allowedTools", "Bash,mcp__plugin_flame_flame")
+	term.shows(`accept edits on`)
+	term.say("HELLO") // its servers connect meanwhile
+	term.shows("HELLO-DONE")
+	term.say("FIRST")
+	term.shows("ONE-DONE")
+	term.say("SECOND")
+	term.shows(`tail -f`)
+	term.keys("Escape")
+	term.shows("Interrupted")
+	term.say("THIRD")
+	term.shows("THREE-DONE")
+	term.say("FOURTH")
+	term.shows("FOUR-DONE")
+	u.fits(judge, "in a terminal")
+	assert.NotContains(t, u.newestOf("main").Everything(), "IN-A")
+	term.keys("C-c")
+	term.keys("C-c")
+	u.counts(judge)
+}
+
+// say types a prompt.
+func (term *terminal) say(text string) {
+	term.u.t.Helper()
+	term.keys("-l", text)
+	term.shows(text)
+	term.keys("Enter")
+}
+
+// settled is a user who has answered what Claude Code asks at first.
+func (u *user) settled() {
+	u.t.Helper()
+	file := filepath.Join(u.home, ".claude.json")
+	state := map[string]any{}
+	if text, err := os.ReadFile(file); err == nil {
+		require.NoError(u.t, json.Unmarshal(text, &state))
+	}
+	state["hasCompletedOnboarding"], state["theme"] = true, "dark"
+	state["customApiKeyResponses"] = map[string]any{"approved": []string{"dummy"}}
+	state["projects"] = map[string]any{u.project: map[string]any{"hasTrustDialogAccepted": true, "hasCompletedProjectOnboarding": true}}
+	text, err := json.Marshal(state)
+	require.NoError(u.t, err)
+	require.NoError(u.t, os.WriteFile(file, text, 0o600))
+}
