@@ -13,22 +13,26 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"flame/tests/clients"
 	"flame/tests/model"
 )
 
-// A terminal is one that a person types into.
-type terminal struct {
+// A screen is a terminal that a person types into.
+type screen struct {
 	u      *user
 	socket string
 }
 
 // interactive starts a command in a terminal.
-func (u *user) interactive(args ...string) *terminal {
+func (u *user) interactive(args ...string) *screen {
 	u.t.Helper()
 	if _, err := exec.LookPath("tmux"); err != nil {
+		if clients.Required() {
+			u.t.Fatal("required: ", err)
+		}
 		u.t.Skip(err)
 	}
-	term := &terminal{u: u, socket: filepath.Join(u.t.TempDir(), "tmux")}
+	term := &screen{u: u, socket: filepath.Join(u.t.TempDir(), "tmux")}
 	start := []string{"-S", term.socket, "-f", "/dev/null", "new-session", "-d", "-x", "150", "-y", "50", "sh", "-c", `"$@"; echo "EXIT $?"; read line`, "sh"}
 	cmd := u.command(context.Background(), "/usr/bin/tmux", append(start, args...)...)
 	cmd.Env = append(cmd.Env, "TERM=xterm-256color")
@@ -38,25 +42,25 @@ func (u *user) interactive(args ...string) *terminal {
 	return term
 }
 
-func (term *terminal) tmux(args ...string) string {
-	term.u.t.Helper()
-	out, err := exec.Command("tmux", append([]string{"-S", term.socket}, args...)...).CombinedOutput()
-	require.NoError(term.u.t, err, string(out))
+func (s *screen) tmux(args ...string) string {
+	s.u.t.Helper()
+	out, err := exec.Command("tmux", append([]string{"-S", s.socket}, args...)...).CombinedOutput()
+	require.NoError(s.u.t, err, string(out))
 	return string(out)
 }
 
 // keys types.
-func (term *terminal) keys(keys ...string) { term.tmux(append([]string{"send-keys"}, keys...)...) }
+func (s *screen) keys(keys ...string) { s.tmux(append([]string{"send-keys"}, keys...)...) }
 
 // shows waits until the screen shows what a pattern matches.
-func (term *terminal) shows(pattern string) {
-	term.u.t.Helper()
-	require.Eventually(term.u.t, func() bool { return regexp.MustCompile(pattern).MatchString(term.screen()) }, time.Minute, 200*time.Millisecond,
-		"%s in:\n%s", pattern, lazily(term.screen))
+func (s *screen) shows(pattern string) {
+	s.u.t.Helper()
+	require.Eventually(s.u.t, func() bool { return regexp.MustCompile(pattern).MatchString(s.text()) }, time.Minute, 200*time.Millisecond,
+		"%s in:\n%s", pattern, lazily(s.text))
 }
 
-func (term *terminal) screen() string {
-	out, _ := exec.Command("tmux", "-S", term.socket, "capture-pane", "-p").CombinedOutput()
+func (s *screen) text() string {
+	out, _ := exec.Command("tmux", "-S", s.socket, "capture-pane", "-p").CombinedOutput()
 	return string(out)
 }
 
@@ -95,11 +99,11 @@ func TestClaudeInATerminalBehindAGateway(t *testing.T) {
 }
 
 // say types a prompt.
-func (term *terminal) say(text string) {
-	term.u.t.Helper()
-	term.keys("-l", text)
-	term.shows(text)
-	term.keys("Enter")
+func (s *screen) say(text string) {
+	s.u.t.Helper()
+	s.keys("-l", text)
+	s.shows(text)
+	s.keys("Enter")
 }
 
 // settled is a user who has answered what Claude Code asks at first.
