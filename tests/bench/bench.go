@@ -32,16 +32,19 @@ type scale struct {
 	calls     int // of each, where they are servers
 	commands  int // in place of each, where they are commands
 	voided    int // frames that are invalidated beside them
+	requests  int // through a gateway
 }
 
 var (
 	full = scale{
 		trees: []int{100, 10_000, 100_000}, compared: 1_000,
 		processes: 200, starts: 50, pushes: 1000, contexts: 2000, statuses: 300, crowd: 8, calls: 200, commands: 50, voided: 100_000,
+		requests: 1000,
 	}
 	small = scale{
 		trees: []int{100, 200, 400}, compared: 150,
 		processes: 3, starts: 2, pushes: 5, contexts: 20, statuses: 5, crowd: 8, calls: 4, commands: 2, voided: 500,
+		requests: 20,
 	}
 )
 
@@ -72,6 +75,7 @@ var measurements = []struct {
 	{"commands that write at once", (*bench).crowdOfCommands},
 	{"memory", (*bench).memory},
 	{"servers that write beside an invalidation", (*bench).besideInvalidation},
+	{"a gateway", (*bench).gateway},
 	{"agents", (*bench).spawning},
 }
 

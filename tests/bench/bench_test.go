@@ -54,6 +54,8 @@ var lines = map[string]int{
 	"flame hook, PostToolUse of Write, peak":               1,
 	"flame show FRAME, peak memory":                        1,
 	"flame serve at work, peak memory":                     1,
+	"flame gateway, what it adds to a request":             1,
+	"flame gateway, memory after all requests":             1,
 	"spawn_agent, one of 200 definitions":                  1,
 	"the same, worst":                                      1,
 	"flame track on a log of":                              4,
