@@ -75,7 +75,7 @@ func TestClaudeInATerminalBehindAGateway(t *testing.T) {
 	u, judge := behind(t)
 	u.model.Play(model.Script{asked("main", "HELLO", think(inOrder([]model.Turn{{Text: "HELLO-DONE"}}, piece("A", 3), []model.Turn{{Text: "ONE-DONE"}},
 		[]model.Turn{calls("flame_push", map[string]any{"goal": "piece B"}), calls("Bash", map[string]any{"command": "tail -f /dev/null", "description": "wait"})},
-		[]model.Turn{shell("IN-B"), pop("B-SUMMARY"), {Text: "THREE-DONE"}, {Text: "FOUR-DONE"}})...)...)})
+		[]model.Turn{shell("IN-B"), pop("B-SUMMARY"), {Text: "THREE-DONE"}, {Text: "FOUR-DONE"}, {Text: "FIVE-DONE"}})...)...)})
 	u.settled()
 	term := u.interactive(u.flame, "claude", "--model", "claude-opus-5-5", "--permission-mode", "acceptEdits", "--allowedTools", "Bash,mcp__plugin_flame_flame")
 	term.shows(`accept edits on`)
@@ -92,6 +92,12 @@ func TestClaudeInATerminalBehindAGateway(t *testing.T) {
 	term.say("FOURTH")
 	term.shows("FOUR-DONE")
 	u.fits(judge, "in a terminal")
+	before := len(u.newestOf("main").Messages)
+	term.rewind("THIRD", 2)
+	term.keys("Enter")
+	term.shows("FIVE-DONE")
+	u.fits(judge, "after a rewind")
+	assert.Less(t, len(u.newestOf("main").Messages), before)
 	assert.NotContains(t, u.newestOf("main").Everything(), "IN-A")
 	term.keys("C-c")
 	term.keys("C-c")
@@ -104,6 +110,23 @@ func (s *screen) say(text string) {
 	s.keys("-l", text)
 	s.shows(text)
 	s.keys("Enter")
+}
+
+// rewind goes back to before one of the newest prompts, which then waits to be sent again.
+func (s *screen) rewind(prompt string, back int) {
+	s.u.t.Helper()
+	s.keys("-l", "/rewind")
+	s.shows("Restore earlier code")
+	s.keys("Enter")
+	s.shows(`❯ \(current\)`)
+	for range back {
+		s.keys("Up")
+	}
+	s.shows("❯ " + prompt)
+	s.keys("Enter")
+	s.shows("❯ 1. Restore conversation")
+	s.keys("Enter")
+	s.shows(`─\n❯\W` + prompt)
 }
 
 // settled is a user who has answered what Claude Code asks at first.
