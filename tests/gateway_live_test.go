@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -320,4 +321,25 @@ func TestAStoreThatIsLockedOrDamagedIsNotInTheWay(t *testing.T) {
 			assert.True(t, name == "damaged" || judge.Stats().Rejected == 0, "%v", judge.Reasons())
 		})
 	}
+}
+
+func TestOutputsLeaveClaudesRequestsBehindAGateway(t *testing.T) {
+	t.Parallel()
+	u, judge := behind(t)
+	u.env = append(u.env, "FLAME_TRIM=old")
+	turns := []model.Turn{calls("flame_push", map[string]any{"goal": "a long piece"})}
+	for i := range 10 {
+		turns = append(turns, calls("Bash", map[string]any{"command": fmt.Sprintf("head -c 20000 /dev/zero | tr '\\0' x; echo OUT-%d", i), "description": "much"}))
+	}
+	u.model.Play(model.Script{asked("main", "FIRST", think(append(turns, model.Turn{Text: "done"}, model.Turn{Text: "more"})...)...)})
+	u.claude("--session-id", talkID, "FIRST")
+	u.claude("--resume", talkID, "SECOND")
+	u.fits(judge, "with old outputs cut")
+	u.counts(judge)
+	last := u.newestOf("main").Everything()
+	assert.NotContains(t, last, "OUT-0")
+	assert.Contains(t, last, "OUT-9")
+	found := regexp.MustCompile(`flame_recall with call "([^"]+)" shows them`).FindStringSubmatch(last)
+	require.NotNil(t, found, last)
+	assert.Contains(t, u.must(u.flame, "call", "--session", talkID, "flame_recall", `{"call":"`+found[1]+`"}`), "OUT-")
 }
