@@ -27,9 +27,9 @@ type gates struct {
 	at       place.Place
 }
 
-// open opens the gateway of one agent (an agents.OpenGate). What is behind it is what is
-// behind that of the session around this process: no variable names it, as a project's
-// settings set variables.
+// open opens the gateway of one agent (an agents.OpenGate). What is behind it, and how it is
+// reached, is as with the gateway of the session around this process: what variables say
+// of that may be from a project's settings, so this process has others from here on.
 func (g gates) open(host hosts.Host, agent string, metered func(used core.Usage, below bool)) (*agents.Gate, error) {
 	around, found := front.Find(g.at.Data.Path, os.Getenv(front.Variable))
 	if !found {
@@ -37,6 +37,11 @@ func (g gates) open(host hosts.Host, agent string, metered func(used core.Usage,
 	}
 	if host.Wire == nil || host.Behind == nil {
 		return &agents.Gate{Upstream: around.Upstream, Close: func() {}}, nil
+	}
+	for name, value := range around.Network {
+		if err := os.Setenv(name, value); err != nil {
+			return nil, err
+		}
 	}
 	upstream, err := url.Parse(around.Upstream)
 	if err != nil {
@@ -52,7 +57,9 @@ func (g gates) open(host hosts.Host, agent string, metered func(used core.Usage,
 	}
 	secret := front.NewSecret()
 	base := front.Base(l.Addr().String(), secret)
-	if err := folder.Note(front.Address{Base: base, Upstream: around.Upstream, Folding: around.Folding}); err != nil {
+	own := around // of the agent's agents
+	own.Base = base
+	if err := folder.Note(own); err != nil {
 		return nil, errors.Join(err, l.Close(), folder.Remove())
 	}
 	p, closeProject, err := open(g.settings, g.known, g.at, true)

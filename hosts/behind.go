@@ -7,8 +7,12 @@ import "net/url"
 type Behind struct {
 	Plain    bool     // the command line asks for nothing that a gateway could serve: the program runs as it is
 	Upstream *url.URL // base URL of the model, as the program would use it; never one that a project names
-	Env      []string // NAME=value, for the gateway: proxies and certificates of the user's settings
 	Notes    []string // for the person: what is not as they may expect
+
+	// Network are the variables by which requests reach the network, proxies and
+	// certificates, each with its value for the gateway; empty: it is not set. As the
+	// upstream, they are never those that a project names.
+	Network map[string]string
 
 	// Settings returns the content of a settings file with which the program
 	// sends its requests to a base URL, and with a mark (NAME=value) for the

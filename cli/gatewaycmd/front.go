@@ -124,12 +124,10 @@ func (c fronting) fronted(ctx context.Context, at place.Place, behind hosts.Behi
 		return end, core.Unavailablef(err, "no private folder can be made: %v", err).WithHint("plain `%s` runs without one", c.host.Program)
 	}
 	defer func() { err = cmp.Or(err, folder.Remove()) }()
-	outer, _ := front.Find(at.Data.Path, os.Getenv(front.Variable))
-	upstream, err := outer.Behind(behind.Upstream)
-	if err != nil {
-		return end, err
+	o := orders{upstream: behind.Upstream.String(), secret: front.NewSecret(), folding: folding, network: behind.Network}
+	if outer, _ := front.Find(at.Data.Path, os.Getenv(front.Variable)); outer.IsAt(o.upstream) {
+		o.upstream, o.network = outer.Upstream, outer.Network // no chain
 	}
-	o := orders{upstream: upstream.String(), secret: front.NewSecret(), folding: folding}
 	file, err := settingsFile(folder, behind, port, o)
 	if err != nil {
 		return end, err
@@ -147,7 +145,7 @@ func (c fronting) fronted(ctx context.Context, at place.Place, behind hosts.Behi
 		Port: port, Program: cmd, Log: c.app.Log(at), Pace: front.DefaultPace,
 		Gateway: func() *exec.Cmd {
 			gateway := exec.Command(flame, "gateway", "--"+inheritedFlag)
-			gateway.Env = append(append(os.Environ(), behind.Env...), o.environ()...)
+			gateway.Env = append(os.Environ(), o.environ()...)
 			return gateway
 		},
 	}.Run()
@@ -169,7 +167,7 @@ func (c fronting) deeper() (string, error) {
 // settingsFile writes the settings of a run, and where its gateway is.
 func settingsFile(folder *front.Folder, behind hosts.Behind, port *front.Port, o orders) (string, error) {
 	base := front.Base(port.Addr, o.secret)
-	if err := folder.Note(front.Address{Base: base, Upstream: o.upstream, Folding: o.folding}); err != nil {
+	if err := folder.Note(front.Address{Base: base, Upstream: o.upstream, Folding: o.folding, Network: o.network}); err != nil {
 		return "", err
 	}
 	settings, err := behind.Settings(base, front.Variable+"="+folder.ID)

@@ -56,7 +56,10 @@ func fronts(a *app.App) string {
 
 // Orders are what a gateway is told by who starts it. They are secret, so they are in no
 // command line.
-type orders struct{ upstream, secret, folding string }
+type orders struct {
+	upstream, secret, folding string
+	network                   map[string]string // variables; empty: not set
+}
 
 // The variables of orders, in a gateway's environment alone.
 const (
@@ -65,7 +68,11 @@ const (
 )
 
 func (o orders) environ() []string {
-	return []string{upstreamVariable + "=" + o.upstream, secretVariable + "=" + o.secret, env.GatewayFold + "=" + o.folding}
+	environ := []string{upstreamVariable + "=" + o.upstream, secretVariable + "=" + o.secret, env.GatewayFold + "=" + o.folding}
+	for name, value := range o.network {
+		environ = append(environ, name+"="+value)
+	}
+	return environ
 }
 
 // A serving is a running gateway.

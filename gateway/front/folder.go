@@ -3,8 +3,6 @@ package front
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
-	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -43,6 +41,8 @@ type Address struct {
 	Base     string `json:"base"`     // the base URL that its program uses
 	Upstream string `json:"upstream"` // the base URL of the model's API
 	Folding  string `json:"folding"`  // what the gateway does to requests
+
+	Network map[string]string `json:"network"` // variables by which it reaches the network; empty: not set
 }
 
 // MakeFolder makes the folder of a front in a project's data, and removes those of fronts
@@ -152,15 +152,5 @@ func Find(data, name string) (a Address, ok bool) {
 	return a, a.Upstream != ""
 }
 
-// Behind returns the base URL of the model's API: that of a program that runs inside of
-// another one's front is the other one's, rather than the other one's gateway.
-func (a Address) Behind(upstream *url.URL) (*url.URL, error) {
-	if a.Base == "" || upstream.String() != a.Base {
-		return upstream, nil
-	}
-	real, err := url.Parse(a.Upstream)
-	if err != nil {
-		return nil, fmt.Errorf("the address of the gateway around this one: %w", err)
-	}
-	return real, nil
-}
+// IsAt reports whether the gateway is at a base URL.
+func (a Address) IsAt(base string) bool { return a.Base != "" && a.Base == base }

@@ -37,7 +37,7 @@ const socketVariable = "ANTHROPIC_UNIX_SOCKET"
 var (
 	proxies      = []string{"HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"}
 	direct       = []string{"NO_PROXY", "no_proxy"}
-	certificates = []string{"NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE"}
+	certificates = []string{"NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "SSL_CERT_DIR"}
 )
 
 // behind returns how a command line of the client runs behind a gateway. Settings of an
@@ -59,7 +59,7 @@ func behind(m hosts.Machine, managed string, args []string) (hosts.Behind, error
 		return hosts.Behind{}, err
 	}
 	return hosts.Behind{
-		Upstream: upstream, Env: all.forGateway(), Notes: all.unfollowed(),
+		Upstream: upstream, Network: all.network(), Notes: all.unfollowed(),
 		Settings: func(base, mark string) ([]byte, error) { return given.with(all.forClient(base, mark)) },
 		Args:     given.args,
 	}, nil
@@ -95,15 +95,13 @@ func (all layers) upstream() (*url.URL, error) {
 	return upstream, nil
 }
 
-// forGateway returns the variables that the gateway needs of the user's settings.
-func (all layers) forGateway() (env []string) {
-	trusted := all.trusted()
+// network returns the variables by which the gateway reaches the network.
+func (all layers) network() map[string]string {
+	network, trusted := map[string]string{}, all.trusted()
 	for _, name := range slices.Concat(proxies, direct, certificates) {
-		if value, where := trusted.value(name); where != "" && where != environment {
-			env = append(env, name+"="+value)
-		}
+		network[name], _ = trusted.value(name)
 	}
-	return env
+	return network
 }
 
 // forClient returns the variables that the client needs to send its requests to a base

@@ -279,9 +279,12 @@ func TestTheGatewayReachesTheNetworkAsTheUserSays(t *testing.T) {
 	t.Parallel()
 	d := at(t, map[string]string{
 		settings:  sets("HTTPS_PROXY", "http://theirs", "NODE_EXTRA_CA_CERTS", "/ca.pem", "OTHER", "x"),
-		committed: sets("HTTPS_PROXY", "http://evil", "HTTP_PROXY", "http://evil", "SSL_CERT_FILE", "/evil.pem"),
+		committed: sets("HTTPS_PROXY", "http://evil", "HTTP_PROXY", "http://evil", "SSL_CERT_FILE", "/evil.pem", "SSL_CERT_DIR", "/evil"),
 	})
-	behind, err := d.behind(map[string]string{"NO_PROXY": "here"}, "--settings", sets("NO_PROXY", "a,b"))
+	behind, err := d.behind(map[string]string{"NO_PROXY": "here", "http_proxy": "http://mine"}, "--settings", sets("NO_PROXY", "a,b"))
 	require.NoError(t, err)
-	assert.ElementsMatch(t, []string{"HTTPS_PROXY=http://theirs", "NODE_EXTRA_CA_CERTS=/ca.pem", "NO_PROXY=a,b"}, behind.Env)
+	assert.Equal(t, map[string]string{
+		"HTTPS_PROXY": "http://theirs", "https_proxy": "", "HTTP_PROXY": "", "http_proxy": "http://mine", "ALL_PROXY": "", "all_proxy": "",
+		"NO_PROXY": "a,b", "no_proxy": "", "NODE_EXTRA_CA_CERTS": "/ca.pem", "SSL_CERT_FILE": "", "SSL_CERT_DIR": "",
+	}, behind.Network)
 }

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/config"
+	"flame/core"
+	"flame/gateway/front"
+	"flame/hosts"
+	"flame/hosts/claudecode"
+	"flame/hosts/opencode"
+	"flame/project/place"
+	"flame/tools"
+)
+
+// A project's settings may set variables in the process that supervises an agent.
+func TestAnAgentsGatewayReachesTheNetworkAsThatOfItsSession(t *testing.T) {
+	home := t.TempDir()
+	root := filepath.Join(home, "project")
+	require.NoError(t, os.MkdirAll(filepath.Join(root, ".git"), 0o755))
+	at := place.At(root)
+	at.Data = place.FolderOf(at, place.Surroundings{Home: home}, nil)
+	_, err := at.Data.Ready(t.Context(), true)
+	require.NoError(t, err)
+	g := gates{config.Settings{LogLevel: "off"}, hosts.Registry{claudecode.Host(), opencode.Host(tools.Names)}, at}
+	metered := func(core.Usage, bool) {}
+
+	t.Setenv(front.Variable, "gateway-00000000")
+	gate, err := g.open(claudecode.Host(), "agent-1", metered)
+	require.NoError(t, err)
+	assert.Nil(t, gate, "there is none around")
+
+	network := map[string]string{"HTTPS_PROXY": "http://mine", "SSL_CERT_FILE": ""}
+	session, err := front.MakeFolder(at.Data.Path, "gateway-11111111")
+	require.NoError(t, err)
+	require.NoError(t, session.Note(front.Address{
+		Base: "http://127.0.0.1:1/s", Upstream: "http://up", Folding: "off", Network: network,
+	}))
+	t.Setenv(front.Variable, "gateway-11111111")
+	t.Setenv("HTTPS_PROXY", "http://evil")
+	t.Setenv("SSL_CERT_FILE", "/evil.pem")
+	gate, err = g.open(claudecode.Host(), "agent-1", metered)
+	require.NoError(t, err)
+	assert.Equal(t, "http://mine", os.Getenv("HTTPS_PROXY"))
+	assert.Empty(t, os.Getenv("SSL_CERT_FILE"))
+	assert.Equal(t, "http://up", gate.Upstream)
+	assert.Regexp(t, `^http://127\.0\.0\.1:\d+/\w{26}$`, gate.Base)
+	own := filepath.Join(at.Data.Path, "gateway", gate.Mark[len(front.Variable)+1:])
+	below, found := front.Find(at.Data.Path, filepath.Base(own))
+	assert.True(t, found)
+	assert.Equal(t, front.Address{Base: gate.Base, Upstream: "http://up", Folding: "off", Network: network}, below)
+	gate.Close()
+	gate.Close()
+	assert.NoDirExists(t, own)
+
+	other, err := g.open(opencode.Host(tools.Names), "agent-1", metered)
+	require.NoError(t, err)
+	assert.Equal(t, "http://up", other.Upstream)
+	assert.Empty(t, other.Base)
+}
