@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"flame/core"
+	"flame/core/fold"
 	"flame/gateway/messages"
 	"flame/hosts"
 	"flame/project"
@@ -36,6 +37,8 @@ type sent struct {
 	body    []byte
 	edition int  // of the ledger; Unknown if it went as it came
 	edited  bool // something was left out
+
+	uncounted fold.Meter // of it, if it is still to be counted
 }
 
 type exchangeKey struct{}
@@ -196,7 +199,7 @@ func (x *exchange) finish() {
 		return // nobody knows whose it is
 	}
 	x.session.answered(x, name)
-	x.g.teller.tell(telling{by: x.caller(), metered: *m, answer: x.answer(name)})
+	x.g.teller.tell(telling{by: x.caller(), metered: *m, answer: x.answer(name), sent: x.sent.uncounted})
 }
 
 // read takes what the answer told, and returns its name.

@@ -19,9 +19,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/core"
+	"flame/core/fold"
 	"flame/gateway"
 	"flame/hosts/claudecode"
 	"flame/project"
+	"flame/project/conversation"
 	"flame/project/projecttest"
 	"flame/project/stack"
 	"flame/store"
@@ -263,6 +265,14 @@ func TestFinishedFramesLeaveTheRequests(t *testing.T) {
 	assert.Zero(t, c.judge.Stats().Rejected)
 	c.say("and more")
 	c.round()
+	c.stop()
+	var counted fold.Meter
+	require.NoError(t, c.f.Project.View(c.f.Ctx, projecttest.Host("s"), func(s *project.Step) (err error) {
+		counted, err = conversation.Requests(s.Tx, "s")
+		return err
+	}))
+	assert.Equal(t, 9, counted.Requests, "each is counted once, whether anything changed with it or not")
+	assert.Positive(t, counted.LeftOut)
 	last := c.model.Requests()[8]
 	assert.Equal(t, []string{"work", "", "", "", "", "all done", "and more"}, texts(last))
 	assert.Zero(t, c.judge.Stats().Rejected)

@@ -56,17 +56,20 @@ func (s *session) fold(ctx context.Context, x *exchange, request *messages.Reque
 	}
 	history := request.History(x.g.Wire)
 	a, ok := s.decide(ctx, x, request, history)
+	if !a.Counted {
+		x.sent.uncounted.Count(history, a.Amendment)
+	}
 	if !ok {
 		return
 	}
 	x.sent.edition = a.Edition
-	x.sent.body, x.sent.edited = request.Amended(history, a), len(a.Drop)+len(a.Before)+len(a.Cuts)+len(a.Stale) > 0
+	x.sent.body, x.sent.edited = request.Amended(history, a.Amendment), len(a.Drop)+len(a.Before)+len(a.Cuts)+len(a.Stale) > 0
 }
 
 // decide returns what to leave out; ok is false if nobody knows. A store that is not to be
 // had in time is no reason to send what was left out before: it may not fit the model's
 // window.
-func (s *session) decide(ctx context.Context, x *exchange, request *messages.Request, history []fold.Message) (a fold.Amendment, ok bool) {
+func (s *session) decide(ctx context.Context, x *exchange, request *messages.Request, history []fold.Message) (a turns.Amended, ok bool) {
 	read, write := x.g.Wire.Prices(request.Model)
 	r := turns.Request{
 		Untold: true, Undated: true, History: history, Seen: s.seen,
@@ -76,16 +79,16 @@ func (s *session) decide(ctx context.Context, x *exchange, request *messages.Req
 	defer cancel()
 	a, err := turns.Amend(soon, x.g.Project, x.caller(), r)
 	if err == nil {
-		s.last, s.upto, s.seen = &a, nameOfLast(history), nil
+		s.last, s.upto, s.seen = &a.Amendment, nameOfLast(history), nil
 		return a, true
 	}
 	x.g.Log.Warn("what to leave out of a request could not be decided", "session", x.asked.Session, "error", err)
 	if s.last != nil {
-		return s.again(history), true
+		return turns.Amended{Amendment: s.again(history)}, true
 	}
 	soon, cancel = context.WithTimeout(ctx, patienceRead)
 	defer cancel()
-	if a, err = turns.Kept(soon, x.g.Project, x.caller(), r); err != nil {
+	if a.Amendment, err = turns.Kept(soon, x.g.Project, x.caller(), r); err != nil {
 		x.g.Log.Warn("a request goes out as it came", "session", x.asked.Session, "error", err)
 		return a, false
 	}

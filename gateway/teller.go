@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"flame/core"
+	"flame/core/fold"
 	"flame/project"
 	"flame/project/conversation"
 	"flame/project/turns"
@@ -22,6 +23,7 @@ type telling struct {
 	by      project.Caller
 	metered Metered
 	answer  *conversation.Answer // nil: nothing is to be noted of it
+	sent    fold.Meter
 }
 
 // A teller stores what was measured, in order, while no request waits for that.
@@ -143,7 +145,7 @@ func (t *teller) done(batch []telling) {
 
 func reportOf(batch []telling) (r turns.Report) {
 	for _, one := range batch {
-		r.Requests = append(r.Requests, one.metered)
+		r.Requests, r.Sent = append(r.Requests, one.metered), r.Sent.Add(one.sent)
 		if one.answer != nil {
 			r.Seen = append(r.Seen, *one.answer)
 		}

@@ -14,11 +14,14 @@ type Answer struct {
 }
 
 // NoteSeen keeps the times and editions of answers of a session whose host tells no
-// times.
-func NoteSeen(tx project.Tx, session string, answers []Answer) error {
+// times, and counts requests that were sent without being counted.
+func NoteSeen(tx project.Tx, session string, answers []Answer, sent fold.Meter) error {
 	c, _, err := load(tx, session)
 	if err != nil {
 		return err
+	}
+	if sent.Requests > 0 {
+		c.answers.Meter, c.told = c.answers.Add(sent), true
 	}
 	c.See(answers)
 	return c.Save(tx, session)

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"flame/core"
+	"flame/core/fold"
 	"flame/project"
 	"flame/project/conversation"
 	"flame/project/usage"
@@ -14,6 +15,7 @@ import (
 type Report struct {
 	Requests []usage.Request
 	Seen     []conversation.Answer
+	Sent     fold.Meter // of requests that Amend did not count
 }
 
 // Answered stores a report, each answer of it once. It returns core.ErrNotFound for a
@@ -32,7 +34,7 @@ func Answered(ctx context.Context, p *project.Project, by project.Caller, r Repo
 // if it has one.
 func AnsweredLate(ctx context.Context, p *project.Project, by project.Caller, r Report) error {
 	if by.Parent != "" {
-		by.Session, by.Parent, r.Seen = by.Parent, "", nil
+		by.Session, by.Parent, r.Seen, r.Sent = by.Parent, "", nil, fold.Meter{}
 	}
 	return r.storeFor(ctx, p, by, func(*project.Step) error { return nil })
 }
@@ -47,6 +49,6 @@ func (r Report) storeFor(ctx context.Context, p *project.Project, by project.Cal
 		if err := check(s); err != nil {
 			return err
 		}
-		return errors.Join(conversation.NoteSeen(s.Tx, s.Session.ID, r.Seen), usage.Meter(s, r.Requests))
+		return errors.Join(conversation.NoteSeen(s.Tx, s.Session.ID, r.Seen, r.Sent), usage.Meter(s, r.Requests))
 	})
 }

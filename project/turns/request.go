@@ -61,18 +61,24 @@ func (r Request) terms(now core.Millis) fold.Terms {
 	return terms
 }
 
+// An Amended is how a request is sent.
+type Amended struct {
+	fold.Amendment
+	Counted bool // among the requests of its session; nothing else was to be written if not
+}
+
 // Amend returns what to leave out of a request to the model and what to insert: finished
 // frames are folded, and what the agent should know is inserted behind the newest
 // prompt. The result for the same history and tree is identical, to the byte, because
 // each is decided on once.
-func Amend(ctx context.Context, p *project.Project, by project.Caller, r Request) (a fold.Amendment, err error) {
+func Amend(ctx context.Context, p *project.Project, by project.Caller, r Request) (a Amended, err error) {
 	err = p.Consider(ctx, by, func(s *project.Step) (func(*project.Step) error, error) {
 		if len(r.Usage) == 0 { // else there is something to write anyway
 			c, err := amended(s, r)
 			if err != nil {
 				return nil, err
 			}
-			if a = c.Amend(r.History); s.Fresh || !c.Changed() && !undecided(s, c, r) {
+			if a = (Amended{Amendment: c.Amend(r.History)}); s.Fresh || !c.Changed() && !undecided(s, c, r) {
 				return nil, nil
 			}
 		}
@@ -89,9 +95,9 @@ func Amend(ctx context.Context, p *project.Project, by project.Caller, r Request
 					return err
 				}
 			}
-			a = c.Amend(r.History)
-			if !s.Fresh && len(r.History) > 0 {
-				if err := c.Count(s, r.History, a); err != nil {
+			a = Amended{Amendment: c.Amend(r.History), Counted: !s.Fresh && len(r.History) > 0}
+			if a.Counted {
+				if err := c.Count(s, r.History, a.Amendment); err != nil {
 					return err
 				}
 			}

@@ -24,7 +24,7 @@ func request(f *projecttest.Fixture, by project.Caller, history []fold.Message, 
 	f.T.Helper()
 	a, err := turns.Amend(f.Ctx, f.Project, by, turns.Request{History: history, Editions: editions})
 	require.NoError(f.T, err)
-	return a
+	return a.Amendment
 }
 
 func TestATextThatMissedItsRequestIsToldBehindIt(t *testing.T) {
