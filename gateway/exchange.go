@@ -26,10 +26,12 @@ type exchange struct {
 	asked   hosts.Asked
 	session *session // nil: it says nothing about one
 	at      time.Time
+	due     time.Time // when it has to go on
 	sent    sent
 
 	metered Metered
 	reader  *messages.Reader // of the answer; nil: it is none that can be read
+	noted   bool             // in the session
 }
 
 // A sent is how a request went on.
@@ -153,6 +155,7 @@ func (x *exchange) fold(ctx context.Context) {
 	if x.g.Folding == Off || !x.asked.Converses() || x.session == nil {
 		return
 	}
+	x.due = time.Now().Add(patience)
 	came := x.sent
 	if !x.g.guarded("a request", func() { x.edit(ctx) }) {
 		x.sent = came
@@ -191,27 +194,41 @@ func (x *exchange) since() core.Millis { return core.Millis(time.Since(x.at).Mil
 func (x *exchange) finish() {
 	m := &x.metered
 	m.Took = x.since()
-	var name string
 	if x.reader != nil {
-		x.g.guarded("an answer", func() { name = x.read() })
+		x.g.guarded("an answer", x.read)
 	}
 	if x.session == nil {
 		return // nobody knows whose it is
 	}
-	x.session.answered(x, name)
-	x.g.teller.tell(telling{by: x.caller(), metered: *m, answer: x.answer(name), sent: x.sent.uncounted})
+	x.note()
+	x.g.teller.tell(telling{by: x.caller(), metered: *m, answer: x.answer(x.name()), sent: x.sent.uncounted})
 }
 
-// read takes what the answer told, and returns its name.
-func (x *exchange) read() (name string) {
+// note has the session know of the answer, once.
+func (x *exchange) note() {
+	if !x.noted && x.session != nil {
+		x.noted = true
+		x.session.answered(x, x.name())
+	}
+}
+
+// name returns that of the answer; empty if it has none.
+func (x *exchange) name() string {
+	if x.reader == nil {
+		return ""
+	}
+	return x.reader.Name
+}
+
+// read takes what the answer told.
+func (x *exchange) read() {
 	x.reader.Close()
 	m := &x.metered
-	m.Answer, m.Model, name = x.reader.ID, x.reader.Model, x.reader.Name
+	m.Answer, m.Model = x.reader.ID, x.reader.Model
 	m.Usage = x.g.Wire.Usage(m.Model, x.reader.Usage, x.reader.Final)
 	if x.asked.Class != hosts.Compaction && x.asked.Class != hosts.Auxiliary {
 		m.Context = int(m.Usage.TokensIn + m.Usage.CacheRead + m.Usage.CacheWritten)
 	}
-	return name
 }
 
 // caller returns whose request it is.
@@ -230,11 +247,16 @@ type tee struct {
 	blind bool // the answer cannot be read
 }
 
-// Read reads from the body.
+// Read reads from the body. The session knows of an answer before the host has all of it:
+// it may send its next request while the connection of this one is not at its end.
 func (t *tee) Read(p []byte) (int, error) {
 	n, err := t.ReadCloser.Read(p)
 	t.blind = t.blind || !t.x.g.guarded("a part of an answer", func() {
 		_, _ = t.x.reader.Write(p[:n]) // it never fails
+		if (t.x.reader.Whole || err == io.EOF) && !t.x.noted {
+			t.x.reader.Close()
+			t.x.note()
+		}
 	})
 	return n, err
 }

@@ -75,7 +75,7 @@ func (s *session) decide(ctx context.Context, x *exchange, request *messages.Req
 		Untold: true, Undated: true, History: history, Seen: s.seen,
 		Terms: fold.Terms{Prices: fold.Prices{Read: read, Write: write}, Leads: request.Thinking == "enabled"},
 	}
-	soon, cancel := context.WithTimeout(ctx, patience)
+	soon, cancel := context.WithDeadline(ctx, x.due) // of all that wait for the session, each has its own
 	defer cancel()
 	a, err := turns.Amend(soon, x.g.Project, x.caller(), r)
 	if err == nil {
@@ -86,7 +86,7 @@ func (s *session) decide(ctx context.Context, x *exchange, request *messages.Req
 	if s.last != nil {
 		return turns.Amended{Amendment: s.again(history)}, true
 	}
-	soon, cancel = context.WithTimeout(ctx, patienceRead)
+	soon, cancel = context.WithDeadline(ctx, x.due.Add(patienceRead))
 	defer cancel()
 	if a.Amendment, err = turns.Kept(soon, x.g.Project, x.caller(), r); err != nil {
 		x.g.Log.Warn("a request goes out as it came", "session", x.asked.Session, "error", err)
@@ -126,7 +126,7 @@ func (s *session) answered(x *exchange, name string) {
 		if s.refused++; s.refused == maxRefused {
 			x.g.Log.Warn("folded requests were refused again and again: this session is folded no more", "session", x.asked.Session)
 		}
-	case x.metered.Status < 300 && x.sent.edited:
+	case x.metered.Status == 200 && x.sent.edited:
 		s.refused = 0
 	}
 	if answer := x.answer(name); answer != nil {
