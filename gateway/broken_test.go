@@ -26,7 +26,7 @@ import (
 
 func TestBrokenUpstreamsAreTold(t *testing.T) {
 	t.Parallel()
-	const start = "data: {\"type\":\"message_start\",\"message\":{\"id\":\"m1\",\"model\":\"claude-opus-5-5\",\"usage\":{\"input_tokens\":5,\"output_tokens\":1}}}\n\n"
+	const start = streamStart
 	tests := map[string]struct {
 		answer string
 		status int
@@ -81,7 +81,7 @@ func TestBrokenUpstreamsAreTold(t *testing.T) {
 					if tt.words != "" {
 						assert.Zero(t, m.Status, "there was no answer")
 					} else {
-						assert.EqualValues(t, 5, m.Usage.TokensIn, "what was told until then counts")
+						assert.EqualValues(t, 10, m.Usage.TokensIn, "what was told until then counts")
 						assert.Equal(t, tt.status, m.Status)
 					}
 				}
@@ -251,7 +251,7 @@ func (e *endless) Read(p []byte) (int, error) {
 
 func TestALineWithoutEndTakesNoMemory(t *testing.T) {
 	for _, kind := range []string{"text/event-stream", "application/json"} {
-		const size = 400 << 20
+		const size = 240 << 20
 		s := before(t, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", kind)
 			_, _ = io.Copy(w, &endless{size})

@@ -162,6 +162,8 @@ func TestBodiesOfRequestsPass(t *testing.T) {
 		"30 MB":             {body: body(strings.Repeat("x", 30*mb))},
 		"more than is read": {body: body(strings.Repeat("x", 64*mb))},
 	}
+	got := make(chan seen, 1)
+	s := before(t, recorder(got))
 	for name, tt := range tests {
 		for _, path := range []string{"/v1/messages", "/v1/messages/count_tokens"} {
 			for _, chunked := range []bool{false, true} {
@@ -169,8 +171,6 @@ func TestBodiesOfRequestsPass(t *testing.T) {
 					continue
 				}
 				t.Run(fmt.Sprint(name, path, chunked), func(t *testing.T) {
-					got := make(chan seen, 1)
-					s := before(t, recorder(got))
 					var from io.Reader = strings.NewReader(tt.body)
 					if chunked {
 						from = io.MultiReader(from) // of unknown length
