@@ -7,6 +7,7 @@ import (
 
 	"github.com/samber/lo"
 
+	"flame/core"
 	"flame/core/fold"
 )
 
@@ -85,7 +86,7 @@ const thoughtOnly = "(thinking)"
 // before results of tools stand behind these, as nothing may stand between a call and its
 // result.
 func (e *edit) sent(m *message, name string) (all []string) {
-	notes, within := e.before[name], !e.dropped[name] && len(m.of("tool_result")) > 0
+	notes, within := e.before[name], !e.dropped[name] && m.role == core.RoleUser && len(m.of("tool_result")) > 0
 	if len(notes) > 0 && !within {
 		all = append(all, userSays(notes))
 	}
