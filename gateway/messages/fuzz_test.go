@@ -26,7 +26,8 @@ var askedOften = []string{
 	`{"messages":[{"role":"user","role":"assistant","content":"a","content":[7,"x",null,{}]}]}`,
 	`{"messages":[{"role":"system","content":[]},{"role":"system","content":[]}],"context_management":{"edits":[ ]},"tools":[{"name":"x"},7]}`,
 	`{"messages":[{"role":"user","content":[{"type":"text","te\u0078t":"a"}]}],"context_management":{"a":{}}}`,
-	`{"messages":[{"role":"assistant","content":[{"type":"tool_result"}]}]}`, `{"messages":{}}`, `[]`, `{`, "\x00", `{"messages":[{"role":"user","content":[[[[{"type":"text"}]]]]}]}`,
+	`{"messages":[{"role":"assistant","content":[{"type":"tool_result"}]}]}`,
+	`{"messages":{}}`, `[]`, `{`, "\x00", `{"messages":[{"role":"user","content":[[[[{"type":"text"}]]]]}]}`,
 }
 
 func FuzzRequests(f *testing.F) {
