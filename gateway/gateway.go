@@ -19,6 +19,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"flame/gateway/upstream"
@@ -65,9 +66,16 @@ type Gateway struct {
 	sessions map[string]*session // by id, of subagents by theirs
 }
 
+// keepSecrets has this process write nothing of what passes anywhere: net/http quotes what
+// a server sends unasked in the standard log, and a core file would hold all.
+func keepSecrets() {
+	log.SetOutput(io.Discard)
+	_ = syscall.Setrlimit(syscall.RLIMIT_CORE, &syscall.Rlimit{}) // less is always allowed
+}
+
 // New returns a gateway. It alone must use the project that it is given.
 func New(o Options) *Gateway {
-	log.SetOutput(io.Discard) // there net/http quotes what a server sends unasked
+	keepSecrets()
 	o.Transport = cmp.Or[http.RoundTripper](o.Transport, upstream.Transport(o.Log))
 	o.Project.Fold = o.Project.Fold && o.Folding == On
 	g := &Gateway{Options: o, sessions: map[string]*session{}}
