@@ -11,6 +11,7 @@ import (
 
 	"flame/agents"
 	"flame/config"
+	"flame/config/env"
 	"flame/core"
 	"flame/gateway"
 	"flame/gateway/front"
@@ -31,7 +32,7 @@ type gates struct {
 // reached, is as with the gateway of the session around this process: what variables say
 // of that may be from a project's settings, so this process has others from here on.
 func (g gates) open(host hosts.Host, agent string, metered func(used core.Usage, below bool)) (*agents.Gate, error) {
-	around, found := front.Find(g.at.Data.Path, os.Getenv(front.Variable))
+	around, found := front.Find(g.at.Data.Path, os.Getenv(env.Gateway))
 	if !found {
 		return nil, nil
 	}
@@ -75,7 +76,7 @@ func (g gates) open(host hosts.Host, agent string, metered func(used core.Usage,
 		},
 	})
 	return &agents.Gate{
-		Upstream: around.Upstream, Base: base, Mark: front.Variable + "=" + folder.ID, Write: folder.WriteSettings,
+		Upstream: around.Upstream, Base: base, Mark: env.Gateway + "=" + folder.ID, Write: folder.WriteSettings,
 		Close: sync.OnceFunc(func() {
 			if err := errors.Join(served(), closeProject(), folder.Remove()); err != nil {
 				p.Log.Warn("an agent's gateway did not end in order", "agent", agent, "error", err)

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/config"
+	"flame/config/env"
 	"flame/core"
 	"flame/gateway/front"
 	"flame/hosts"
@@ -30,7 +31,7 @@ func TestAnAgentsGatewayReachesTheNetworkAsThatOfItsSession(t *testing.T) {
 	g := gates{config.Settings{LogLevel: "off"}, hosts.Registry{claudecode.Host(), opencode.Host(tools.Names)}, at}
 	metered := func(core.Usage, bool) {}
 
-	t.Setenv(front.Variable, "gateway-00000000")
+	t.Setenv(env.Gateway, "gateway-00000000")
 	gate, err := g.open(claudecode.Host(), "agent-1", metered)
 	require.NoError(t, err)
 	assert.Nil(t, gate, "there is none around")
@@ -41,7 +42,7 @@ func TestAnAgentsGatewayReachesTheNetworkAsThatOfItsSession(t *testing.T) {
 	require.NoError(t, session.Note(front.Address{
 		Base: "http://127.0.0.1:1/s", Upstream: "http://up", Folding: "off", Network: network,
 	}))
-	t.Setenv(front.Variable, "gateway-11111111")
+	t.Setenv(env.Gateway, "gateway-11111111")
 	t.Setenv("HTTPS_PROXY", "http://evil")
 	t.Setenv("SSL_CERT_FILE", "/evil.pem")
 	gate, err = g.open(claudecode.Host(), "agent-1", metered)
@@ -50,7 +51,7 @@ func TestAnAgentsGatewayReachesTheNetworkAsThatOfItsSession(t *testing.T) {
 	assert.Empty(t, os.Getenv("SSL_CERT_FILE"))
 	assert.Equal(t, "http://up", gate.Upstream)
 	assert.Regexp(t, `^http://127\.0\.0\.1:\d+/\w{26}$`, gate.Base)
-	own := filepath.Join(at.Data.Path, "gateway", gate.Mark[len(front.Variable)+1:])
+	own := filepath.Join(at.Data.Path, "gateway", gate.Mark[len(env.Gateway)+1:])
 	below, found := front.Find(at.Data.Path, filepath.Base(own))
 	assert.True(t, found)
 	assert.Equal(t, front.Address{Base: gate.Base, Upstream: "http://up", Folding: "off", Network: network}, below)

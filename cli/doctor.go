@@ -12,8 +12,8 @@ import (
 	"flame/cli/doctor"
 	"flame/cli/flags"
 	"flame/config"
+	"flame/config/env"
 	"flame/core"
-	"flame/gateway/front"
 	"flame/project"
 	"flame/render"
 )
@@ -57,7 +57,7 @@ func (c checkup) doctor(ctx context.Context) error {
 		warnings = append(warnings, *warning)
 	}
 	findings := doctor.Doctor{
-		Version: c.app.Version, Warnings: warnings, Unknown: config.UnknownIn(os.Environ(), core.AgentVariable, front.Variable, front.DepthVariable),
+		Version: c.app.Version, Warnings: warnings, Unknown: config.UnknownIn(os.Environ(), append(env.Inner, core.AgentVariable)...),
 		Hosts: c.app.Hosts, Candidates: c.app.Candidates(ctx, at),
 		Check: c.app.Check, Open: c.app.Open, Agents: c.app.Agents, Catalog: c.app.Catalog,
 	}.Findings(ctx, at)

@@ -18,6 +18,8 @@ var plainOnly = map[string]string{
 	"completion":    "a script for a shell",
 	"serve":         "the protocol's messages",
 	"hook":          "what the host expects",
+	"claude":        "what Claude Code prints",
+	"gateway":       "runs until it is ended",
 	"agents attach": "opens a host at the terminal",
 	"agents grant":  "only for a person at a terminal",
 	"agents revoke": "needs a grant",

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/config"
+	"flame/config/env"
 	"flame/core"
 	"flame/core/op"
 	"flame/tools"
@@ -105,19 +106,22 @@ func TestASlashCommandStandsInOnePlace(t *testing.T) {
 }
 
 // A setting's variable stands in the tag of its field, and in config/env where texts tell
-// of it.
+// of it; those that are no settings stand there alone.
 func TestASettingIsNamedInOnePlace(t *testing.T) {
 	t.Parallel()
-	all, settings := literals(t), map[string]bool{}
+	all, known := literals(t), map[string]bool{}
 	for _, setting := range (config.Settings{}).List() {
-		settings[setting.Name] = true
+		known[setting.Name] = true
+	}
+	for _, name := range env.Inner {
+		known[name] = true
 	}
 	variable := regexp.MustCompile(`FLAME_[A-Z_]+`)
 	found := map[string]string{}
 	for _, l := range all {
 		for _, name := range variable.FindAllString(l.text, -1) {
 			assert.Empty(t, found[name], "%s stands at %s, too", name, l.at)
-			assert.True(t, strings.HasPrefix(l.at, "config/env/") && settings[name] || name == core.AgentVariable, "%s: %s", l.at, name)
+			assert.True(t, strings.HasPrefix(l.at, "config/env/") && known[name] || name == core.AgentVariable, "%s: %s", l.at, name)
 			found[name] = l.at
 		}
 	}

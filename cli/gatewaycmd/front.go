@@ -125,7 +125,7 @@ func (c fronting) fronted(ctx context.Context, at place.Place, behind hosts.Behi
 	}
 	defer func() { err = cmp.Or(err, folder.Remove()) }()
 	o := orders{upstream: behind.Upstream.String(), secret: front.NewSecret(), folding: folding, network: behind.Network}
-	if outer, _ := front.Find(at.Data.Path, os.Getenv(front.Variable)); outer.IsAt(o.upstream) {
+	if outer, _ := front.Find(at.Data.Path, os.Getenv(env.Gateway)); outer.IsAt(o.upstream) {
 		o.upstream, o.network = outer.Upstream, outer.Network // no chain
 	}
 	file, err := settingsFile(folder, behind, port, o)
@@ -157,11 +157,11 @@ const mostFronts = 5
 
 // deeper returns the variable that says how deep the program is.
 func (c fronting) deeper() (string, error) {
-	depth, err := strconv.Atoi(cmp.Or(os.Getenv(front.DepthVariable), "0"))
+	depth, err := strconv.Atoi(cmp.Or(os.Getenv(env.GatewayDepth), "0"))
 	if err != nil || depth >= mostFronts {
 		return "", core.Invalidf("the %s on PATH seems to start flame again", c.host.Program).WithHint("put the folder of the real one before its folder on PATH")
 	}
-	return front.DepthVariable + "=" + strconv.Itoa(depth+1), nil
+	return env.GatewayDepth + "=" + strconv.Itoa(depth+1), nil
 }
 
 // settingsFile writes the settings of a run, and where its gateway is.
@@ -170,7 +170,7 @@ func settingsFile(folder *front.Folder, behind hosts.Behind, port *front.Port, o
 	if err := folder.Note(front.Address{Base: base, Upstream: o.upstream, Folding: o.folding, Network: o.network}); err != nil {
 		return "", err
 	}
-	settings, err := behind.Settings(base, front.Variable+"="+folder.ID)
+	settings, err := behind.Settings(base, env.Gateway+"="+folder.ID)
 	if err != nil {
 		return "", err
 	}

@@ -61,14 +61,8 @@ type orders struct {
 	network                   map[string]string // variables; empty: not set
 }
 
-// The variables of orders, in a gateway's environment alone.
-const (
-	upstreamVariable = "FLAME_GATEWAY_UPSTREAM"
-	secretVariable   = "FLAME_GATEWAY_SECRET"
-)
-
 func (o orders) environ() []string {
-	environ := []string{upstreamVariable + "=" + o.upstream, secretVariable + "=" + o.secret, env.GatewayFold + "=" + o.folding}
+	environ := []string{env.GatewayUpstream + "=" + o.upstream, env.GatewaySecret + "=" + o.secret, env.GatewayFold + "=" + o.folding}
 	for name, value := range o.network {
 		environ = append(environ, name+"="+value)
 	}
@@ -110,7 +104,7 @@ func (c serving) inherited(ctx context.Context) error {
 		defer stop()
 		_, _ = io.Copy(io.Discard, c.app.Stdin) // until those who need the gateway are gone
 	}()
-	o := orders{upstream: os.Getenv(upstreamVariable), secret: os.Getenv(secretVariable)}
+	o := orders{upstream: os.Getenv(env.GatewayUpstream), secret: os.Getenv(env.GatewaySecret)}
 	return c.serve(ctx, l, o, func(hosts.Host) error { return nil })
 }
 

@@ -10,16 +10,7 @@ import (
 	"time"
 )
 
-// Variable is the environment variable by which the processes of a program know which
-// gateway is theirs. It names a folder, and says nothing of what is in it: a project's
-// settings could set it.
-const Variable = "FLAME_GATEWAY"
-
-// DepthVariable is the environment variable that says how many fronts are around a
-// program.
-const DepthVariable = "FLAME_GATEWAY_DEPTH"
-
-// id matches what Variable may hold.
+// id matches what env.Gateway may hold.
 var id = regexp.MustCompile(`^gateway-[a-z0-9]{8}$`)
 
 // A Folder has the files of one front. Nobody else may read them.
@@ -130,7 +121,7 @@ func (f *Folder) Remove() error {
 // maxAddress bounds what Find reads, in bytes.
 const maxAddress = 64 << 10
 
-// Find returns the address of a gateway by the value of Variable, from a project's data; ok
+// Find returns the address of a gateway by the value of env.Gateway, from a project's data; ok
 // is false if there is none of that name.
 func Find(data, name string) (a Address, ok bool) {
 	if data == "" || !id.MatchString(name) {
