@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -118,6 +119,62 @@ func TestAGatewayByHand(t *testing.T) {
 		_, errs, code := f.run("gateway", "--upstream", wrong)
 		assert.Equal(t, 1, code)
 		assert.Contains(t, errs, "base URL of the model's API", wrong)
+	}
+}
+
+// As sudo, su and sandboxes' launchers do.
+func TestAGatewayStaysForAProgramThatClosesWhatItInherits(t *testing.T) {
+	t.Parallel()
+	onLinux(t)
+	f := newFronted(t, "exec 3>&- 4>&-\n"+tells+`read line; exit 0`)
+	cmd, end, _ := f.begin("claude")
+	base := f.base(f.text("settings"))
+	first := gatewayOf(t, cmd.Process.Pid)
+	for range 3 {
+		assert.Equal(t, "from the model", get(t, base+"/v1/models"))
+	}
+	assert.Equal(t, first, gatewayOf(t, cmd.Process.Pid))
+	end()
+	assert.NoError(t, endsSoon(t, cmd))
+	f.free(base)
+}
+
+func TestASignalEndsTheWaitForAGateway(t *testing.T) {
+	t.Parallel()
+	onLinux(t)
+	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+		t.Run(s.String(), func(t *testing.T) {
+			t.Parallel()
+			f := newFronted(t, tells+`read line; exit 7`)
+			cmd, end, _ := f.begin("claude")
+			f.text("pid")
+			gateway := gatewayOf(t, cmd.Process.Pid)
+			require.NoError(t, syscall.Kill(gateway, syscall.SIGSTOP))
+			t.Cleanup(func() { _ = syscall.Kill(gateway, syscall.SIGKILL) })
+			end()
+			ended := make(chan struct{})
+			go func() {
+				defer close(ended)
+				_ = cmd.Wait() // its status is looked at below
+			}()
+			program, err := strconv.Atoi(strings.TrimSpace(f.text("pid")))
+			require.NoError(t, err)
+			require.Eventually(t, func() bool {
+				if syscall.Kill(program, 0) == nil {
+					return false
+				}
+				_ = cmd.Process.Signal(s) // it may be over
+				select {
+				case <-ended:
+					return true
+				default:
+					return false
+				}
+			}, soon, 5*time.Millisecond)
+			assert.NoError(t, syscall.Kill(gateway, 0), "it was not waited for")
+			assert.Equal(t, 7, cmd.ProcessState.ExitCode())
+			assert.Empty(t, f.folders())
+		})
 	}
 }
 

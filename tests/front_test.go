@@ -290,9 +290,9 @@ func TestAProgramEndsWithTheFlameThatStartedIt(t *testing.T) {
 	cmd, _, _ := f.begin("claude")
 	base := f.base(f.text("settings"))
 	assert.Equal(t, "from the model", get(t, base+"/v1/models"))
-	require.NoError(t, cmd.Process.Kill())
 	pid, err := strconv.Atoi(strings.TrimSpace(f.text("pid")))
 	require.NoError(t, err)
+	require.NoError(t, cmd.Process.Kill())
 	require.Eventually(t, func() bool { return syscall.Kill(pid, 0) != nil }, soon, 5*time.Millisecond)
 	f.free(base)
 

@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
-	"sync"
 	"syscall"
 	"time"
 )
@@ -39,31 +38,36 @@ type Pace struct {
 var DefaultPace = Pace{First: 50 * time.Millisecond, Most: 5 * time.Second, Steady: 10 * time.Second, Grace: 10 * time.Second}
 
 // Run starts gateway and program, and returns when the program is over and its gateway
-// too.
+// too. A signal that ends this process ends the wait for the gateway alone, which still
+// stores what it knows.
 func (f Front) Run() (End, error) {
 	runtime.LockOSThread() // the program is bound to the thread that starts it
 	defer runtime.UnlockOSThread()
-	alive, held, err := os.Pipe() // held is open in this process and the program, and gateways end with it
+	// Gateways end when held is closed everywhere: this process and the program hold it, but
+	// a program that is a wrapper may close what it was not told of.
+	alive, held, err := os.Pipe()
 	if err != nil {
 		return End{}, err
 	}
 	defer alive.Close()
+	defer held.Close()
 	f.Program.ExtraFiles = []*os.File{f.Port.file, held}
 	f.Program.SysProcAttr = bound()
 	relay := listen() // before the program starts: a signal in between is not lost
 	defer relay.close()
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
-	err = f.Program.Start()
-	held.Close()
-	if err != nil {
+	if err := f.Program.Start(); err != nil {
 		return End{}, err
 	}
-	var gateways sync.WaitGroup
-	gateways.Go(func() { f.keepGateway(ctx, alive) })
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		f.keepGateway(ctx, alive)
+	}()
 	end, err := relay.wait(f.Program.Process)
 	stop()
-	gateways.Wait()
+	relay.until(ended)
 	return end, err
 }
 

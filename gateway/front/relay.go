@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -19,7 +20,6 @@ type End struct {
 // stop when the program does, so that a shell sees one job.
 type relay struct {
 	signals chan os.Signal
-	closed  chan struct{}
 }
 
 // Signals that this process passes on, and those of a terminal, which the program gets
@@ -31,10 +31,13 @@ var (
 	stops  = []os.Signal{syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU}
 )
 
+// ending are those by which a person ends this process once its program is over.
+var ending = []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP}
+
 // listen begins to take signals. Those that whoever started this process had it ignore
 // stay ignored, in the program too.
 func listen() *relay {
-	r := &relay{signals: make(chan os.Signal, 16), closed: make(chan struct{})}
+	r := &relay{signals: make(chan os.Signal, 16)}
 	for _, s := range slices.Concat(passed, typed, stops) {
 		if !signal.Ignored(s) {
 			signal.Notify(r.signals, s)
@@ -43,14 +46,29 @@ func listen() *relay {
 	return r
 }
 
-func (r *relay) close() {
-	signal.Stop(r.signals)
-	close(r.closed)
+func (r *relay) close() { signal.Stop(r.signals) }
+
+// until waits until something is over, or a signal ends this process.
+func (r *relay) until(over <-chan struct{}) {
+	for {
+		select {
+		case <-over:
+			return
+		case s := <-r.signals:
+			if slices.Contains(ending, s) {
+				return
+			}
+		}
+	}
 }
 
 // wait relays signals to a program until it is over. Nothing else may wait for it.
 func (r *relay) wait(program *os.Process) (End, error) {
-	go r.pass(program.Pid)
+	over := make(chan struct{})
+	var passing sync.WaitGroup
+	passing.Go(func() { r.pass(program, over) })
+	defer passing.Wait()
+	defer close(over)
 	for {
 		var status unix.WaitStatus
 		_, err := unix.Wait4(program.Pid, &status, unix.WUNTRACED, nil)
@@ -68,17 +86,17 @@ func (r *relay) wait(program *os.Process) (End, error) {
 	}
 }
 
-// pass sends the program what is for it alone.
-func (r *relay) pass(pid int) {
+// pass sends the program what is for it alone, until it is over.
+func (r *relay) pass(program *os.Process, over <-chan struct{}) {
 	for {
 		select {
-		case <-r.closed:
+		case <-over:
 			return
 		case s := <-r.signals:
 			if slices.Contains(typed, s) && inForeground() || slices.Contains(stops, s) && hasTerminal() {
 				continue // it has it already
 			}
-			_ = syscall.Kill(pid, s.(syscall.Signal)) // it may be over
+			_ = program.Signal(s) // it may be over; another process of its number does not get it
 		}
 	}
 }
