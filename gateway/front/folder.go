@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -36,12 +37,35 @@ type Address struct {
 	Network map[string]string `json:"network"` // variables by which it reaches the network; empty: not set
 }
 
-// MakeFolder makes the folder of a front in a project's data, and removes those of fronts
-// that were killed; in a temporary folder if data is empty.
+// temporary begins the names of folders outside of a project's data.
+const temporary = "flame-"
+
+// MakeFolder makes the folder of a front in a project's data, or a temporary one if data is
+// empty, and removes those of fronts that were killed.
 func MakeFolder(data, name string) (*Folder, error) {
+	f, prefix := &Folder{ID: name, Path: filepath.Join(data, folders, name)}, ""
 	if data == "" {
-		path, err := os.MkdirTemp("", "flame-gateway-") // 0700
-		return &Folder{ID: name, Path: path}, err
+		f.Path, prefix = filepath.Join(os.TempDir(), temporary+name), temporary
+	}
+	in, err := openFolders(data)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	removeLeft(in, prefix)
+	if err := in.Mkdir(prefix+name, 0o700); err != nil {
+		return nil, err
+	}
+	if f.held, err = in.Open(prefix + name); err != nil {
+		return nil, err
+	}
+	return f, syscall.Flock(int(f.held.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+}
+
+// openFolders opens what the folders of fronts are in.
+func openFolders(data string) (*os.Root, error) {
+	if data == "" {
+		return os.OpenRoot(os.TempDir())
 	}
 	in, err := os.OpenRoot(data)
 	if err != nil {
@@ -51,43 +75,42 @@ func MakeFolder(data, name string) (*Folder, error) {
 	if err := in.Mkdir(folders, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return nil, err
 	}
-	removeLeft(in)
-	f := &Folder{ID: name, Path: filepath.Join(data, folders, name)}
-	if err := in.Mkdir(filepath.Join(folders, name), 0o700); err != nil {
-		return nil, err
-	}
-	if f.held, err = in.Open(filepath.Join(folders, name)); err != nil {
-		return nil, err
-	}
-	return f, syscall.Flock(int(f.held.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	return in.OpenRoot(folders)
 }
 
 // fresh is how long a folder may be without its lock when it is made.
 const fresh = time.Minute
 
 // removeLeft removes the folders of fronts that are gone, as far as it can.
-func removeLeft(in *os.Root) {
-	all, err := in.Open(folders)
+func removeLeft(in *os.Root, prefix string) {
+	all, err := in.Open(".")
 	if err != nil {
 		return
 	}
 	defer all.Close()
 	entries, _ := all.ReadDir(-1) // of those that can be read
 	for _, entry := range entries {
+		name, ours := strings.CutPrefix(entry.Name(), prefix)
 		info, err := entry.Info()
-		if err != nil || !entry.IsDir() || !id.MatchString(entry.Name()) || time.Since(info.ModTime()) < fresh {
+		if err != nil || !ours || !id.MatchString(name) || !private(info) || time.Since(info.ModTime()) < fresh {
 			continue
 		}
-		name := filepath.Join(folders, entry.Name())
-		dir, err := in.Open(name)
+		dir, err := in.Open(entry.Name())
 		if err != nil {
 			continue
 		}
 		if syscall.Flock(int(dir.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil {
-			_ = in.RemoveAll(name)
+			_ = in.RemoveAll(entry.Name())
 		}
 		dir.Close()
 	}
+}
+
+// private reports whether a folder is this user's own: others may write to a folder for
+// temporary ones.
+func private(info os.FileInfo) bool {
+	status, known := info.Sys().(*syscall.Stat_t)
+	return info.Mode() == os.ModeDir|0o700 && known && int(status.Uid) == os.Geteuid()
 }
 
 func (f *Folder) write(name string, content []byte) (string, error) {
