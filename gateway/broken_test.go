@@ -337,7 +337,7 @@ func TestFaultsWithinHoldNothingUp(t *testing.T) {
 		"headers":  func(w *hosts.Wire) { w.Asked = func(h http.Header) hosts.Asked { panic(h) } },
 		"words":    func(w *hosts.Wire) { w.Said = func(text string, _ bool) string { panic(text) } },
 		"summary":  func(w *hosts.Wire) { w.IsSummary = func(text string) bool { panic(text) } },
-		"prices":   func(w *hosts.Wire) { w.Prices = func(string) (float64, float64) { wrong(); return 0, 0 } },
+		"prices":   func(w *hosts.Wire) { w.Prices = func(string, bool) (float64, float64) { wrong(); return 0, 0 } },
 		"nil":      func(w *hosts.Wire) { w.Prices = nil },
 		"usage":    func(w *hosts.Wire) { w.Usage = nil },
 		"an index": func(w *hosts.Wire) { w.Said = func(text string, _ bool) string { return text[len(text)+1:] } },

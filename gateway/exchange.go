@@ -2,11 +2,13 @@ package gateway
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"net/http"
 	"runtime/debug"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -32,13 +34,15 @@ type exchange struct {
 	metered Metered
 	reader  *messages.Reader // of the answer; nil: it is none that can be read
 	noted   bool             // in the session
+	name    string           // of the answer, once it is noted; empty if it has none
 }
 
 // A sent is how a request went on.
 type sent struct {
 	body    []byte
-	edition int  // of the ledger; Unknown if it went as it came
-	edited  bool // something was left out
+	edition int            // of the ledger; Unknown if it went as it came
+	edited  bool           // the body is not as it came
+	names   messages.Names // of the messages, as they came
 
 	uncounted fold.Meter // of it, if it is still to be counted
 }
@@ -62,7 +66,7 @@ func (g *Gateway) serveMessages(w http.ResponseWriter, r *http.Request) {
 	x.metered = Metered{Asked: g.Project.Now(), Class: string(x.asked.Class), Given: int64(len(body))}
 	x.sent = sent{body: body, edition: notNoted}
 	if rest == nil && r.Header.Get("Content-Encoding") == "" {
-		x.fold(r.Context())
+		x.fold(r.Context(), r.Header)
 	}
 	x.metered.Sent = int64(len(x.sent.body))
 	r = r.WithContext(context.WithValue(r.Context(), exchangeKey{}, x))
@@ -151,28 +155,41 @@ func setBody(r *http.Request, body []byte, rest io.Reader) {
 
 // fold edits the body, if that is to be done. Whatever goes wrong in it, the request goes
 // on.
-func (x *exchange) fold(ctx context.Context) {
-	if x.g.Folding == Off || !x.asked.Converses() || x.session == nil {
+func (x *exchange) fold(ctx context.Context, headers http.Header) {
+	if x.g.Folding == Off || !x.asked.Converses() || x.session == nil || x.session.stopped(x.asked.Class) {
 		return
 	}
 	x.due = time.Now().Add(patience)
 	came := x.sent
-	if !x.g.guarded("a request", func() { x.edit(ctx) }) {
+	if !x.g.guarded("a request", func() { x.edit(ctx, headers) }) {
 		x.sent = came
 	}
+	x.sent.edited = !bytes.Equal(x.sent.body, came.body)
 }
 
-func (x *exchange) edit(ctx context.Context) {
+// clearing is in the header of requests for which the API edits contexts.
+const clearing = "context-management-"
+
+func (x *exchange) edit(ctx context.Context, headers http.Header) {
 	request, err := messages.Parse(x.sent.body)
 	if err != nil {
 		x.g.Log.Debug("a request goes out as it came", "error", err)
 		return
 	}
-	if x.g.Folding == Edit {
+	switch off, err := x.off(ctx); {
+	case err == nil && off:
+	case x.g.Folding != Edit:
+		x.session.fold(ctx, x, request)
+	case strings.Contains(strings.Join(headers.Values("Anthropic-Beta"), ","), clearing):
 		x.sent.body = request.Cleared(x.g.Wire)
-		return
 	}
-	x.session.fold(ctx, x, request)
+}
+
+// off reports whether flame was turned off for the project.
+func (x *exchange) off(ctx context.Context) (bool, error) {
+	soon, cancel := context.WithDeadline(ctx, x.due)
+	defer cancel()
+	return x.g.Project.Off(soon)
 }
 
 // answered begins to read the answer.
@@ -185,7 +202,7 @@ func (x *exchange) answered(response *http.Response) {
 		return
 	}
 	x.reader.First = func() { x.metered.First = x.since() }
-	response.Body = &tee{ReadCloser: response.Body, x: x}
+	response.Body = &tee{ReadCloser: response.Body, x: x, left: response.ContentLength}
 }
 
 func (x *exchange) since() core.Millis { return core.Millis(time.Since(x.at).Milliseconds()) }
@@ -201,30 +218,36 @@ func (x *exchange) finish() {
 		return // nobody knows whose it is
 	}
 	x.note()
-	x.g.teller.tell(telling{by: x.caller(), metered: *m, answer: x.answer(x.name()), sent: x.sent.uncounted})
+	x.g.teller.tell(telling{by: x.caller(), metered: *m, answer: x.answer(), sent: x.sent.uncounted})
 }
 
 // note has the session know of the answer, once.
 func (x *exchange) note() {
 	if !x.noted && x.session != nil {
 		x.noted = true
-		x.session.answered(x, x.name())
+		if x.reader != nil {
+			x.name = x.reader.Name(x.sent.names)
+		}
+		x.session.answered(x)
 	}
 }
 
-// name returns that of the answer; empty if it has none.
-func (x *exchange) name() string {
-	if x.reader == nil {
-		return ""
-	}
-	return x.reader.Name
+// refused reports whether the API did not take the request for what is in its messages.
+func (x *exchange) refused() bool {
+	return x.metered.Status == http.StatusBadRequest && x.reader != nil && x.reader.Malformed
 }
+
+// statuses are those of errors that the API tells of when an answer has begun.
+var statuses = map[string]int{"overloaded_error": 529, "rate_limit_error": http.StatusTooManyRequests}
 
 // read takes what the answer told.
 func (x *exchange) read() {
 	x.reader.Close()
 	m := &x.metered
 	m.Answer, m.Model = x.reader.ID, x.reader.Model
+	if x.reader.Failed != "" && m.Status == http.StatusOK {
+		m.Status = cmp.Or(statuses[x.reader.Failed], http.StatusInternalServerError)
+	}
 	m.Usage = x.g.Wire.Usage(m.Model, x.reader.Usage, x.reader.Final)
 	if x.asked.Class != hosts.Compaction && x.asked.Class != hosts.Auxiliary {
 		m.Context = int(m.Usage.TokensIn + m.Usage.CacheRead + m.Usage.CacheWritten)
@@ -244,7 +267,8 @@ func (x *exchange) caller() project.Caller {
 type tee struct {
 	io.ReadCloser
 	x     *exchange
-	blind bool // the answer cannot be read
+	blind bool  // the answer cannot be read
+	left  int64 // bytes to come; negative: nobody knows
 }
 
 // Read reads from the body. The session knows of an answer before the host has all of it:
@@ -253,7 +277,8 @@ func (t *tee) Read(p []byte) (int, error) {
 	n, err := t.ReadCloser.Read(p)
 	t.blind = t.blind || !t.x.g.guarded("a part of an answer", func() {
 		_, _ = t.x.reader.Write(p[:n]) // it never fails
-		if (t.x.reader.Whole || err == io.EOF) && !t.x.noted {
+		t.left -= int64(n)
+		if (t.x.reader.Whole || t.left == 0 || err == io.EOF) && !t.x.noted { // before the host has it all, and asks again
 			t.x.reader.Close()
 			t.x.note()
 		}

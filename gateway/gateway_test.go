@@ -50,6 +50,7 @@ type talk struct {
 	statuses []int
 	lengths  []int        // bytes of the requests as they were asked
 	beside   func() []any // what the user says beside the results of tools; nil: nothing
+	behind   func()       // happens behind the results of tools; nil: nothing
 }
 
 type object = map[string]any
@@ -134,6 +135,8 @@ func (c *talk) ask() []object {
 	c.lengths = append(c.lengths, len(body))
 	c.statuses = append(c.statuses, response.StatusCode)
 	if response.StatusCode != http.StatusOK {
+		_, err := io.Copy(io.Discard, response.Body) // what is wrong is read before anything else is sent
+		require.NoError(c.t, err)
 		return nil
 	}
 	blocks := assemble(c.t, response.Body)
@@ -218,6 +221,9 @@ func (c *talk) round() {
 			results = append(results, c.beside()...)
 		}
 		c.history = append(c.history, object{"role": "user", "content": results})
+		if c.behind != nil {
+			c.behind()
+		}
 	}
 }
 

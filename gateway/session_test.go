@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net/http"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -14,10 +12,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"flame/core/fold"
+	"flame/core"
 	"flame/gateway"
 	"flame/project"
 	"flame/project/projecttest"
+	"flame/project/stack"
 	"flame/tests/model"
 )
 
@@ -188,7 +187,7 @@ func (c *talk) forgetThinking() {
 func TestAfterTwoRefusalsASessionIsFoldedNoMore(t *testing.T) {
 	t.Parallel()
 	c := framed(t)
-	refusal := model.Turn{Error: &model.Error{Status: 400, Type: "invalid_request_error", Message: "no"}}
+	refusal := model.Turn{Error: &model.Error{Status: 400, Type: "invalid_request_error", Message: "messages.1.content.0: Invalid `signature` in `thinking` block"}}
 	c.model.Play(model.Script{{Name: "main", Kind: model.Work, Turns: []model.Turn{refusal, {Text: "one"}, refusal, refusal, {Text: "whole"}}}})
 	c.say("go on")
 	require.Nil(t, c.ask())
@@ -218,117 +217,6 @@ func TestFoldingIsSwitched(t *testing.T) {
 	}
 }
 
-// whatever is a model that does one thing after another at random.
-func whatever(dice *rand.Rand) model.Turn {
-	n := 0
-	return model.Turn{From: func(model.Request) model.Turn {
-		n++
-		turn := model.Turn{Thinking: fmt.Sprint("thought ", n)}
-		switch dice.IntN(6) {
-		case 0:
-			turn.Tools = push(fmt.Sprint("goal ", n)).Tools
-		case 1:
-			turn.Tools = pop(fmt.Sprint("did ", n)).Tools
-		case 2:
-			turn.Tools = append(read("x").Tools, read("y").Tools...)
-		case 3:
-			turn.Tools = append(read("x").Tools, pop("did beside").Tools...)
-		case 4:
-			turn.Text = fmt.Sprint("words ", n)
-		default:
-			turn.Tools = read(fmt.Sprint("f", dice.IntN(3))).Tools
-		}
-		return turn
-	}}
-}
-
-// TestNothingIsEverRefused plays random sessions: gateways come and go, the store fails for
-// a while, the conversation is cut short and compacted.
-func TestNothingIsEverRefused(t *testing.T) {
-	t.Parallel()
-	for seed := range uint64(16) {
-		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
-			t.Parallel()
-			dice := rand.New(rand.NewPCG(seed, 7))
-			c := newTalk(t, slices.Repeat([]model.Turn{whatever(dice)}, 300)...)
-			c.f.Trim = []fold.Trimming{fold.TrimOff, fold.TrimOld, fold.TrimSuperseded}[seed%3]
-			c.start(gateway.Options{Folding: gateway.On})
-			c.beside = func() []any {
-				if dice.IntN(8) > 0 {
-					return nil
-				}
-				return []any{
-					object{"type": "text", "text": "[Request interrupted by user for tool use]"},
-					object{"type": "text", "text": fmt.Sprint("no: ", dice.IntN(1000))},
-				}
-			}
-			c.f.Prompt(projecttest.Host("s"), "p0", "work")
-			for step := range 12 {
-				c.faults.set(fine)
-				c.happen(dice.IntN(7), dice)
-				c.say(fmt.Sprint("prompt ", step))
-				c.round()
-				require.Zero(t, c.judge.Stats().Rejected, "step %d: %v", step, c.judge.Reasons())
-			}
-			assert.Positive(t, c.shorter())
-		})
-	}
-}
-
-// shorter counts the requests that went on shorter than they came.
-func (c *talk) shorter() (n int) {
-	for i, r := range c.model.Requests() {
-		if r.Bytes < c.lengths[i] {
-			n++
-		}
-	}
-	return n
-}
-
-// happen makes something happen between two prompts.
-func (c *talk) happen(what int, dice *rand.Rand) {
-	switch what {
-	case 0:
-		c.start(gateway.Options{Folding: gateway.On})
-	case 1:
-		c.faults.set(full)
-	case 2:
-		c.rewind(dice.IntN(len(c.history) + 1))
-	case 3:
-		c.compact()
-	case 4:
-		c.history = append(c.history, object{"role": "user", "content": []any{object{"type": "text", "text": "<task-notification>x"}}})
-	case 5:
-		c.faults.set(gone)
-	}
-}
-
-// rewind cuts the conversation before a prompt of the user's, message from or later.
-func (c *talk) rewind(from int) {
-	for i := from; i < len(c.history); i++ {
-		if m := c.history[i].(object); m["role"] == "user" && i > 0 && c.history[i-1].(object)["role"] == "assistant" && !calls(c.history[i-1].(object)) {
-			c.history = c.history[:i]
-			return
-		}
-	}
-}
-
-func calls(m object) bool {
-	return slices.ContainsFunc(m["content"].([]any), func(b any) bool { return b.(object)["type"] == "tool_use" })
-}
-
-// compact puts a summary in the place of all but the last answer, as the client does.
-func (c *talk) compact() {
-	if len(c.history) == 0 {
-		return
-	}
-	last := c.history[len(c.history)-1]
-	c.history = []any{object{"role": "user", "content": "This session is being continued from a previous conversation. " + fmt.Sprint(len(c.lengths))}}
-	if last.(object)["role"] == "assistant" {
-		c.history = append(c.history, last)
-	}
-}
-
 func TestWhatACompactionKeepsGoesWithoutItsThinking(t *testing.T) {
 	t.Parallel()
 	c := framed(t)
@@ -342,4 +230,119 @@ func TestWhatACompactionKeepsGoesWithoutItsThinking(t *testing.T) {
 		c.round()
 		c.requireNoRefusal()
 	}
+}
+
+// hostSays adds a message of role system.
+func (c *talk) hostSays(text string) {
+	c.history = append(c.history, object{"role": "system", "content": []any{object{"type": "text", "text": text}}})
+}
+
+const meanwhile = "The user sent a new message while you were working:\n"
+
+func TestWhatTheUserSaidMeanwhileStaysWhateverFolds(t *testing.T) {
+	t.Parallel()
+	c := newTalk(t, push("outer"), read("z"), push("inner"), read("a"), pop("did inner"), read("c"), pop("did outer"), model.Turn{Text: "so far"},
+		model.Turn{Text: "end"})
+	c.f.Prompt(projecttest.Host("s"), "p1", "work")
+	rounds := 0
+	c.behind = func() {
+		if rounds++; rounds == 4 {
+			c.hostSays(meanwhile + "NEVER TOUCH PROD")
+		}
+	}
+	c.say("work")
+	c.round()
+	c.say("go on")
+	c.round()
+	c.requireNoRefusal()
+	assert.Contains(t, strings.Join(texts(c.newest()), " "), "NEVER TOUCH PROD")
+	assert.NotContains(t, c.said(), "content of z")
+}
+
+// said is all that tools told in the newest request.
+func (c *talk) said() (all string) {
+	for _, m := range c.newest().Messages {
+		all += strings.Join(m.Results, " ")
+	}
+	return all
+}
+
+func TestWorkOutsideOfFramesStaysWhereNobodyKnowsWhenItWasDone(t *testing.T) {
+	t.Parallel()
+	c := newTalk(t, push("one"), read("a"), model.Turn{Text: "so far"}, read("rootwork"), model.Turn{Text: "done in the root"}, model.Turn{Text: "x"},
+		model.Turn{Text: "y"})
+	c.f.Prompt(projecttest.Host("s"), "p1", "work")
+	c.say("work")
+	c.round()
+	c.clock.Add(1000)
+	_, err := stack.Pop(c.f.Ctx, c.f.Project, projecttest.Host("s"), stack.PopArgs{Status: core.Completed, Summary: "by hand"})
+	require.NoError(t, err)
+	through := c.url
+	c.url = c.model.URL
+	c.say("now in the root")
+	c.round()
+	c.url = through
+	for range 2 {
+		c.say("behind a gateway again")
+		c.round()
+		c.requireNoRefusal()
+	}
+	assert.Contains(t, c.said(), "content of rootwork")
+	assert.Contains(t, strings.Join(texts(c.newest()), " "), "done in the root")
+}
+
+func TestAnOutageLeavesNoTrace(t *testing.T) {
+	t.Parallel()
+	for name, second := range map[string]string{"the same words": "Done.", "other words": "Ready."} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newTalk(t, model.Turn{Thinking: "a", Text: "Done."}, model.Turn{Thinking: "b", Text: second}, model.Turn{Thinking: "c", Text: "ok"},
+				model.Turn{Text: "end"})
+			c.f.Prompt(projecttest.Host("s"), "p1", "work")
+			for i, mode := range []int32{fine, full, full, fine} {
+				c.faults.set(mode)
+				c.say(fmt.Sprint("prompt ", i))
+				c.round()
+				c.requireNoRefusal()
+			}
+		})
+	}
+}
+
+func TestRefusalsForOtherReasonsDoNotStopFolding(t *testing.T) {
+	t.Parallel()
+	for _, why := range []string{"Your credit balance is too low to access the API.", "prompt is too long: 210000 tokens > 200000 maximum"} {
+		c := framed(t)
+		refusal := model.Turn{Error: &model.Error{Status: 400, Type: "invalid_request_error", Message: why}}
+		c.model.Play(model.Script{{Name: "main", Kind: model.Work, Turns: []model.Turn{refusal, refusal, refusal, {Text: "one"}}}})
+		c.say("go on")
+		for range 4 {
+			c.ask()
+		}
+		assert.True(t, c.isFolded(), why)
+		c.requireNoRefusal()
+	}
+}
+
+func TestContextsAreClearedWhereTheClientAsksForSuchThings(t *testing.T) {
+	t.Parallel()
+	for beta, shorter := range map[string]bool{"": false, "x,context-management-2025-06-27": true} {
+		c := newTalk(t, model.Turn{Text: "end"})
+		c.start(gateway.Options{Folding: gateway.Edit})
+		c.say("work")
+		body := c.body()
+		response := c.post("/v1/messages", body, http.Header{"Anthropic-Beta": {beta}})
+		require.NoError(t, response.Body.Close())
+		assert.Equal(t, shorter, c.newest().Bytes != len(body), beta)
+	}
+}
+
+func TestFlameIsTurnedOffWhileAGatewayRuns(t *testing.T) {
+	t.Parallel()
+	c := framed(t)
+	require.NoError(t, c.f.Project.SetOff(c.f.Ctx, true))
+	c.forgetThinking()
+	c.say("go on")
+	c.round()
+	assert.False(t, c.isFolded())
 }

@@ -23,8 +23,9 @@ type Wire struct {
 	// as at its end, if that is told apart.
 	Usage func(model string, usage, final []byte) core.Usage
 	// Prices returns what a token costs that the cache has, and one that is written into
-	// it, relative to one that it neither has nor gets; 0 if that is not known.
-	Prices func(model string) (read, write float64)
+	// it, for an hour or as usual, relative to one that it neither has nor gets; 0 if that is
+	// not known.
+	Prices func(model string, hour bool) (read, write float64)
 }
 
 // An Asked is what a request says about itself.

@@ -25,12 +25,15 @@ func ClaudeUsage(model string, usage, final []byte) core.Usage {
 }
 
 // ClaudePrices returns what a model of Anthropic's asks for a token that its cache has, and
-// for one that is written into it for 5 minutes, relative to any other; 0 if that is not
-// known.
-func ClaudePrices(model string) (read, write float64) {
+// for one that is written into it, for an hour or for 5 minutes, relative to any other; 0 if
+// that is not known.
+func ClaudePrices(model string, hour bool) (read, write float64) {
 	p, known := prices[family(model)]
 	if !known || p.in == 0 {
 		return 0, 0
+	}
+	if hour {
+		return p.read / p.in, p.writtenHour / p.in
 	}
 	return p.read / p.in, p.written5m / p.in
 }

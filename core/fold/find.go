@@ -176,14 +176,14 @@ func (f *folding) note(s *stay, fold *Fold) {
 		m := &f.history[i]
 		if f.owners[i] == s && f.isNew(i) && m.Said != "" {
 			text := core.SaidInRemark(f.frames[s.frame].Frame, f.answered(s, i)) + m.Said
-			fold.Notes = append(fold.Notes, Note{f.history[f.next(i)].Name, text})
+			fold.Notes = append(fold.Notes, Note{Before: f.history[f.next(i)].Name, Text: text, Words: true})
 		}
 		if f.owners[i] == s && !f.dropped(i) && !f.noted[m.Name] && f.speaks(i) && m.Role == core.RoleUser && !m.Host && !m.Summary {
-			fold.Notes = append(fold.Notes, Note{m.Name, core.SaidInRemark(f.frames[s.frame].Frame, f.answered(s, i))})
+			fold.Notes = append(fold.Notes, Note{Before: m.Name, Text: core.SaidInRemark(f.frames[s.frame].Frame, f.answered(s, i))})
 		}
 	}
 	if s.silent {
-		fold.Notes = append(fold.Notes, Note{fold.Upto, core.EndedRemark(f.frames[s.frame].Frame, f.within(s))})
+		fold.Notes = append(fold.Notes, Note{Before: fold.Upto, Text: core.EndedRemark(f.frames[s.frame].Frame, f.within(s))})
 	}
 }
 

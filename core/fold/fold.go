@@ -75,6 +75,7 @@ func (f *Frame) over() bool { return f != nil && (f.Status.Ended() || f.Status =
 type Note struct {
 	Before string `json:"before"` // name of the message
 	Text   string `json:"text"`
+	Words  bool   `json:"words,omitempty"` // it has words of the user's, which stay also if all around them goes
 }
 
 // A Fold is what one request was the first to leave out: what was done in a frame, with

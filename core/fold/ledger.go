@@ -145,22 +145,40 @@ func (l Ledger) dropped(history []Message, at map[string]int) []*Fold {
 			}
 		}
 	}
+	alone(history, by)
 	return by
 }
 
+// alone leaves out what the host says in messages of role system that lost the answer
+// behind it: that was left out with it, but a compaction cut off so much that the host's
+// message has another name.
+func alone(history []Message, by []*Fold) {
+	next := -1 // the first behind that stays
+	for i, m := range slices.Backward(history) {
+		if by[i] == nil && m.Role == core.RoleOther && m.Said == "" && next > i+1 && history[next].Role == core.RoleUser {
+			by[i] = by[i+1]
+		}
+		if by[i] == nil {
+			next = i
+		}
+	}
+}
+
 // notes returns a fold's notes where they stand now: where a later fold has left out the
-// message, before the next one that stays, unless that fold has all of this one within.
+// message, before the next one that stays. Those about the frame go if that fold has all
+// of this one within.
 func (f *Fold) notes(history []Message, at map[string]int, by []*Fold) (notes []Note) {
 	for _, note := range f.Notes {
 		i, stands := at[note.Before]
-		if !stands || by[i] != nil && at[by[i].Drop[0]] < at[f.Drop[0]] {
+		if enclosed := stands && by[i] != nil && at[by[i].Drop[0]] < at[f.Drop[0]]; !stands || enclosed && !note.Words {
 			continue
 		}
 		for i < len(by) && by[i] != nil {
 			i++
 		}
 		if i < len(by) {
-			notes = append(notes, Note{history[beforeSystem(history, by, i)].Name, note.Text})
+			note.Before = history[beforeSystem(history, by, i)].Name
+			notes = append(notes, note)
 		}
 	}
 	return notes

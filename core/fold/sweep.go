@@ -117,7 +117,7 @@ func (f *folding) silentMoves() (list []silentMove) {
 			list = append(list, silentMove{Move{Kind: Enter, Frame: id}, before, frame.EnteredAt, depth})
 		}
 		if frame.Status.Ended() && !frame.Foreign && f.undone[id] != frame.EndedAt {
-			list = append(list, silentMove{Move{Kind: Leave, Frame: id}, f.firstSince(frame.EndedAt), frame.EndedAt, depth})
+			list = append(list, silentMove{Move{Kind: Leave, Frame: id}, f.endOf(frame), frame.EndedAt, depth})
 		}
 	}
 	slices.SortFunc(list, func(a, b silentMove) int {
@@ -125,6 +125,25 @@ func (f *folding) silentMoves() (list []silentMove) {
 			cmp.Compare(a.Frame, b.Frame), cmp.Compare(a.Kind, b.Kind))
 	})
 	return list
+}
+
+// endOf returns the message before which a frame ended, if no call left it. Messages
+// without a time right before that may have been made in it or behind it, so it ends before
+// them.
+func (f *folding) endOf(frame *Frame) int {
+	dated := f.firstSince(frame.EndedAt)
+	end := dated
+	for i := dated - 1; i >= f.start && (!f.speaks(i) || f.history[i].Time == 0 && i > 0); i-- {
+		for _, move := range f.history[i].Moves {
+			if move.Kind == Leave && move.Frame == frame.ID {
+				return dated
+			}
+		}
+		if f.speaks(i) {
+			end = i
+		}
+	}
+	return end
 }
 
 // A firstCall is the first call in a history that concerns a frame.

@@ -3,7 +3,9 @@ package messages
 import (
 	"bytes"
 	"mime"
+	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/tidwall/gjson"
 )
@@ -12,10 +14,13 @@ import (
 type Answer struct {
 	ID    string // of the message; empty if there is none
 	Model string
-	Name  string // that its message will have in the histories to come; empty if it has no content
 	Usage []byte // as the message has it; nil without one
 	Final []byte // the usage at the end, where it was streamed
 	Whole bool   // it is at its end
+	// Failed is why there is no answer, or no end of it, as the API names it: the type of an
+	// error. Malformed says that it is about the form of the request's messages.
+	Failed    string
+	Malformed bool
 }
 
 // A Reader reads an answer as it passes. It is not for several goroutines at once.
@@ -79,14 +84,36 @@ func (r *Reader) Close() {
 		r.message(gjson.Parse(text))
 	}
 	r.rest = nil
-	if r.hasContent {
-		r.Name = answerName(r.calls, r.call, r.words.sum(), r.thoughts.sum())
+}
+
+// Name returns the name that the answer will have in the histories to come, behind a request
+// whose messages had these; empty if it has no content.
+func (r *Reader) Name(names Names) string {
+	if !r.hasContent {
+		return ""
 	}
+	return names.answer(r.calls, r.call, r.words.sum(), r.thoughts.sum())
+}
+
+// form matches what the API says of messages that do not fit each other, or their thinking.
+var form = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile("thinking|signature|tool_use|tool_result|role|cache_control|non-empty|context_management")
+})
+
+// fail takes an error of the API.
+func (r *Reader) fail(e gjson.Result) {
+	r.Failed = strings.Clone(e.Get("type").Str)
+	r.Malformed = r.Failed == "invalid_request_error" && form().MatchString(e.Get("message").Str)
 }
 
 // message reads an answer that was not streamed.
 func (r *Reader) message(m gjson.Result) {
-	if m.Get("type").Str != "message" {
+	switch m.Get("type").Str {
+	case "message":
+	case "error":
+		r.fail(m.Get("error"))
+		return
+	default:
 		return
 	}
 	r.begin(m)
@@ -152,6 +179,8 @@ func (r *Reader) line(line []byte) {
 		if usage := event.Get("usage"); usage.IsObject() {
 			r.Final = []byte(usage.Raw)
 		}
+	case "error":
+		r.fail(event.Get("error"))
 	case "message_stop":
 		r.Whole = true
 	}

@@ -1,7 +1,7 @@
 package messages
 
 import (
-	"strconv"
+	"maps"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -14,21 +14,19 @@ import (
 
 // History returns the request's messages as folding sees them. They have no times.
 func (r *Request) History(w *hosts.Wire) []fold.Message {
-	history, named := make([]fold.Message, len(r.messages)), map[string]int{}
+	history := make([]fold.Message, len(r.messages))
+	r.names = Names{}
 	for i := range r.messages {
 		m := &r.messages[i]
 		f := fold.Message{Role: m.role, Tokens: m.tokens()}
 		switch m.role {
 		case core.RoleAssistant:
-			m.describeAnswer(&f, r.after(i), w)
+			m.describeAnswer(&f, r.after(i), w, &r.names)
 		case core.RoleUser:
-			m.describeUser(&f, w)
+			m.describeUser(&f, w, &r.names)
 		default:
 			f.Host, f.Said = true, m.said(w, true)
-			f.Name = "h:" + digest(m.texts())
-		}
-		if named[f.Name]++; named[f.Name] > 1 {
-			f.Name += "+" + strconv.Itoa(named[f.Name])
+			f.Name = r.names.next("h", digest(m.texts()))
 		}
 		f.Open = f.Open || !m.isKnown()
 		history[i] = f
@@ -39,6 +37,13 @@ func (r *Request) History(w *hosts.Wire) []fold.Message {
 		}
 	}
 	return history
+}
+
+// Names returns the names that History has given, to name the answer with.
+func (r *Request) Names() Names {
+	names := r.names
+	names.given, names.ids = maps.Clone(names.given), nil
+	return names
 }
 
 // after returns the results of the calls of message i, by their ids.
@@ -54,13 +59,13 @@ func (r *Request) after(i int) map[string]*block {
 }
 
 // describeAnswer fills in what an assistant's message did.
-func (m *message) describeAnswer(f *fold.Message, results map[string]*block, w *hosts.Wire) {
+func (m *message) describeAnswer(f *fold.Message, results map[string]*block, w *hosts.Wire, names *Names) {
 	calls := m.of("tool_use")
 	first := ""
 	if len(calls) > 0 {
 		first = calls[0].id
 	}
-	f.Name = answerName(len(calls) > 0, first, digest(m.texts()), digest(m.signatures()))
+	f.Name = names.answer(len(calls) > 0, first, digest(m.texts()), digest(m.signatures()))
 	for _, text := range m.of("text") {
 		f.Text = text.text
 	}
@@ -112,16 +117,16 @@ func keyOf(call *block) string {
 }
 
 // describeUser fills in who speaks in a message of the user's.
-func (m *message) describeUser(f *fold.Message, w *hosts.Wire) {
+func (m *message) describeUser(f *fold.Message, w *hosts.Wire, names *Names) {
 	words := m.said(w, false)
 	results := m.of("tool_result")
 	switch {
 	case len(results) > 0:
-		f.Name, f.Answers = "r:"+results[0].id, words == "" && !m.shows()
+		f.Name, f.Answers = names.call("r", results[0].id), words == "" && !m.shows()
 	case words != "":
-		f.Name = "u:" + digest(words)
+		f.Name = names.next("u", digest(words))
 	default:
-		f.Name, f.Host = "u:"+digest(m.texts()), !m.shows()
+		f.Name, f.Host = names.next("u", digest(m.texts())), !m.shows()
 	}
 	if texts := m.of("text"); len(results) == 0 && len(texts) > 0 {
 		f.Summary = w.IsSummary(texts[0].text)

@@ -58,6 +58,9 @@ func (m *message) canBeMarked() bool {
 	return len(m.blocks) > 0 && m.isKnown() && !strings.Contains(m.raw, markKey)
 }
 
+// KeepsHour reports whether the request asks the cache to keep it for an hour.
+func (r *Request) KeepsHour() bool { return gjson.Get(r.newestMark(), "ttl").Str == "1h" }
+
 // newestMark returns the value of the newest mark of the messages; empty if they have none.
 func (r *Request) newestMark() string {
 	for _, m := range slices.Backward(r.messages) {

@@ -6,16 +6,50 @@ import (
 	"strconv"
 )
 
-// answerName returns the name of an answer: by its first call, which has an id, else by
-// its words, else by its thinking. words and signatures are what digest returns.
-func answerName(calls bool, first, words, signatures string) string {
+// Names are given to the messages of a conversation in their order: the same message gets
+// the same name in every request that has it, also where what is far before it was cut off.
+// Calls and their results have ids. Other messages are named by what they say, and behind
+// which call: the same words come again and again.
+type Names struct {
+	behind string         // the newest call, or its result
+	given  map[string]int // behind it
+	ids    map[string]bool
+}
+
+// next names the next message: kind is one letter, words are its digest.
+func (n *Names) next(kind, words string) string {
+	name := kind + ":" + words + "@" + n.behind
+	if n.given == nil {
+		n.given = map[string]int{}
+	}
+	if n.given[name]++; n.given[name] > 1 {
+		name += "+" + strconv.Itoa(n.given[name])
+	}
+	return name
+}
+
+// call names the next message, which has a call of this id, or its result.
+func (n *Names) call(kind, id string) string {
+	name := kind + ":" + id
+	if n.ids[name] { // it is none
+		return n.next(kind, id)
+	}
+	if n.ids == nil {
+		n.ids = map[string]bool{}
+	}
+	n.behind, n.given, n.ids[name] = name, nil, true
+	return name
+}
+
+// answer names the next message, an answer: words and signatures are digests.
+func (n *Names) answer(calls bool, first, words, signatures string) string {
 	switch {
 	case calls:
-		return "c:" + first
+		return n.call("c", first)
 	case words != "":
-		return "t:" + words
+		return n.next("t", words)
 	}
-	return "s:" + signatures
+	return n.next("s", signatures)
 }
 
 // digest returns a short text that is the same for texts that differ in white space alone,

@@ -20,7 +20,8 @@ type Request struct {
 	Tools    []string // names, in order
 
 	raw      string
-	list     span // of the list of messages
+	names    Names // of messages, once they are named
+	list     span  // of the list of messages
 	messages []message
 	edits    gjson.Result // context_management, if it has that
 	end      int          // where its last brace is

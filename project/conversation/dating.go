@@ -1,6 +1,9 @@
 package conversation
 
 import (
+	"maps"
+	"slices"
+
 	"flame/core"
 	"flame/core/fold"
 	"flame/project"
@@ -49,19 +52,20 @@ func (c *Conversation) keepTime(name string, time core.Millis) {
 // Date gives the messages of a history, whose host tells no times, those that they had
 // when a request first showed them; now is that of the request. Results of tools and what
 // the host says have the time of the message before. An answer that was sent without
-// flame's knowledge has none: it was asked for with the whole past. If it stands right
-// behind a summary that nobody has seen yet, it is older, and was kept beside it.
+// flame's knowledge has none: it was asked for with the whole past. If it stands behind a
+// summary that nobody has seen yet, it counts as kept beside that.
 func (c *Conversation) Date(history []fold.Message, now core.Millis) {
 	c.forgetTimes(history)
-	last, compacted := lastAnswer(history), false
+	last := lastAnswer(history)
 	var before core.Millis
 	for i := range history {
 		m := &history[i]
 		time, known := c.answers.Times[m.Name]
 		switch {
 		case known:
-		case m.Role == core.RoleUser && !m.Answers && (i > last || m.Summary || compacted):
-			compacted = compacted || m.Summary
+		case m.Role == core.RoleAssistant:
+			c.keepTime(m.Name, 0) // whatever is told of it from now on, that is how it was shown
+		case m.Role == core.RoleUser && !m.Answers && (i > last || m.Summary):
 			time = now
 			c.keepTime(m.Name, now)
 		case m.Role == core.RoleUser && m.Answers || m.Role == core.RoleOther:
@@ -72,6 +76,13 @@ func (c *Conversation) Date(history []fold.Message, now core.Millis) {
 			before = time - 1 // what is kept beside it is older
 		}
 	}
+}
+
+// Clone returns a copy that can be changed apart from c.
+func (c Conversation) Clone() Conversation {
+	c.answers.Times, c.answers.Runs = maps.Clone(c.answers.Times), slices.Clone(c.answers.Runs)
+	c.record.Past, c.Folds = maps.Clone(c.record.Past), slices.Clone(c.Folds)
+	return c
 }
 
 func lastAnswer(history []fold.Message) int {

@@ -1,6 +1,7 @@
 package turns
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -20,6 +21,8 @@ type Request struct {
 	Usage    []usage.Message     // of answers since the last request
 	Editions map[core.Millis]int // of the requests that these answers belong to, by the times of the answers
 	Terms    fold.Terms          // but for Cold, which Amend knows
+
+	CacheLife core.Millis // how long the model's cache keeps what nobody uses; 0: as is usual
 
 	Undated bool                  // the messages have no times; names of the same history are the same
 	Seen    []conversation.Answer // of such a history, since the last request; those known already change nothing
@@ -45,16 +48,16 @@ func (r Request) last(is func(fold.Message) bool) string {
 	return ""
 }
 
-// cacheLife is how long a model's cache keeps what nobody uses: Anthropic's, unless more
+// usualLife is how long a model's cache keeps what nobody uses: Anthropic's, unless more
 // is paid for.
-const cacheLife = core.Millis(5 * 60_000)
+const usualLife = core.Millis(5 * 60_000)
 
 // terms returns the terms of the request at a time.
 func (r Request) terms(now core.Millis) fold.Terms {
 	terms := r.Terms
 	for _, m := range slices.Backward(r.History) {
 		if m.Role == core.RoleAssistant {
-			terms.Cold = now-m.Time > cacheLife
+			terms.Cold = m.Time > 0 && now-m.Time > cmp.Or(r.CacheLife, usualLife)
 			break
 		}
 	}
@@ -65,6 +68,9 @@ func (r Request) terms(now core.Millis) fold.Terms {
 type Amended struct {
 	fold.Amendment
 	Counted bool // among the requests of its session; nothing else was to be written if not
+	// Kept is what the amendment was made by. It serves for later requests while the store
+	// is out of reach.
+	Kept conversation.Conversation
 }
 
 // Amend returns what to leave out of a request to the model and what to insert: finished
@@ -78,7 +84,7 @@ func Amend(ctx context.Context, p *project.Project, by project.Caller, r Request
 			if err != nil {
 				return nil, err
 			}
-			if a = (Amended{Amendment: c.Amend(r.History)}); s.Fresh || !c.Changed() && !undecided(s, c, r) {
+			if a = (Amended{Amendment: c.Amend(r.History), Kept: c}); s.Fresh || !c.Changed() && !undecided(s, c, r) {
 				return nil, nil
 			}
 		}
@@ -95,7 +101,7 @@ func Amend(ctx context.Context, p *project.Project, by project.Caller, r Request
 					return err
 				}
 			}
-			a = Amended{Amendment: c.Amend(r.History), Counted: !s.Fresh && len(r.History) > 0}
+			a = Amended{Amendment: c.Amend(r.History), Counted: !s.Fresh && len(r.History) > 0, Kept: c}
 			if a.Counted {
 				if err := c.Count(s, r.History, a.Amendment); err != nil {
 					return err
@@ -107,23 +113,34 @@ func Amend(ctx context.Context, p *project.Project, by project.Caller, r Request
 	return a, err
 }
 
-// Kept returns what to leave out of a request as was decided on for those before it. It
+// Recall returns how a request is sent by what was decided on for those before it. It
 // writes nothing: it is for when nothing can be written.
-func Kept(ctx context.Context, p *project.Project, by project.Caller, r Request) (a fold.Amendment, err error) {
+func Recall(ctx context.Context, p *project.Project, by project.Caller, r Request) (a Amended, err error) {
 	err = p.View(ctx, by, func(s *project.Step) error {
+		if s.Fresh {
+			return nil
+		}
 		c, err := conversation.Load(s, r.History)
-		if err != nil || s.Fresh {
-			return err
+		if err == nil {
+			a = r.again(c, s.Now)
 		}
-		if r.Undated {
-			c.See(r.Seen)
-			c.Date(r.History, s.Now)
-		}
-		c.Note(r.History, r.Editions)
-		a = c.Amend(r.History)
-		return nil
+		return err
 	})
 	return a, err
+}
+
+// Again is Recall by what an earlier one was sent by.
+func Again(p *project.Project, kept conversation.Conversation, r Request) Amended {
+	return r.again(kept.Clone(), p.Now())
+}
+
+func (r Request) again(c conversation.Conversation, now core.Millis) Amended {
+	if r.Undated {
+		c.See(r.Seen)
+		c.Date(r.History, now)
+	}
+	c.Note(r.History, r.Editions)
+	return Amended{Amendment: c.Amend(r.History), Kept: c}
 }
 
 // amended returns the session's conversation with what a request shows, but for what
