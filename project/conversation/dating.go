@@ -56,20 +56,21 @@ func (c *Conversation) keepTime(name string, time core.Millis) {
 // summary that nobody has seen yet, it counts as kept beside that.
 func (c *Conversation) Date(history []fold.Message, now core.Millis) {
 	c.forgetTimes(history)
-	last := lastAnswer(history)
+	last, compacted := lastAnswer(history), false // compacted: by a summary that nobody has seen yet
 	var before core.Millis
 	for i := range history {
 		m := &history[i]
 		time, known := c.answers.Times[m.Name]
 		switch {
 		case known:
-		case m.Role == core.RoleAssistant:
-			c.keepTime(m.Name, 0) // whatever is told of it from now on, that is how it was shown
-		case m.Role == core.RoleUser && !m.Answers && (i > last || m.Summary):
-			time = now
-			c.keepTime(m.Name, now)
 		case m.Role == core.RoleUser && m.Answers || m.Role == core.RoleOther:
 			time = before
+		case m.Role == core.RoleUser && (i > last || m.Summary && !compacted):
+			compacted = compacted || m.Summary
+			time = now
+			c.keepTime(m.Name, now)
+		default:
+			c.keepTime(m.Name, 0) // whatever is told of it from now on, that is how it was shown
 		}
 		m.Time, before = time, time
 		if m.Summary {
