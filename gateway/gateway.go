@@ -19,7 +19,6 @@ import (
 	"net/url"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"flame/gateway/upstream"
@@ -66,16 +65,11 @@ type Gateway struct {
 	sessions map[string]*session // by id, of subagents by theirs
 }
 
-// keepSecrets has this process write nothing of what passes anywhere: net/http quotes what
-// a server sends unasked in the standard log, and a core file would hold all.
-func keepSecrets() {
-	log.SetOutput(io.Discard)
-	_ = syscall.Setrlimit(syscall.RLIMIT_CORE, &syscall.Rlimit{}) // less is always allowed
-}
-
-// New returns a gateway. It alone must use the project that it is given.
+// New returns a gateway. It alone must use the project that it is given. From then on this
+// process writes nothing to the standard log, and on Linux no core file.
 func New(o Options) *Gateway {
-	keepSecrets()
+	log.SetOutput(io.Discard) // there, and nowhere else, a transport quotes what a server sends unasked
+	keepMemory()
 	o.Transport = cmp.Or[http.RoundTripper](o.Transport, upstream.Transport(o.Log))
 	o.Project.Fold = o.Project.Fold && o.Folding == On
 	g := &Gateway{Options: o, sessions: map[string]*session{}}

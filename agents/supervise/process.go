@@ -118,6 +118,16 @@ func supervises(command, agent string) bool {
 	return slices.Contains(words, "supervise") && slices.ContainsFunc(words, func(word string) bool { return filepath.Base(word) == agent })
 }
 
+// supervised returns the agent that a supervisor with this command line has; empty if it
+// is that of another program.
+func supervised(command string) string {
+	words := strings.Fields(command)
+	if !slices.Contains(words, "supervise") {
+		return ""
+	}
+	return filepath.Base(words[len(words)-1])
+}
+
 // An entry is a process with its place among the others.
 type entry struct {
 	Process

@@ -3,6 +3,7 @@ package supervise
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -135,8 +136,11 @@ func marksOf(all []entry) map[int]string {
 // markOf returns the agent that a process works for, by its environment.
 func markOf(pid int) string {
 	file, err := open(pid, "environ")
-	if err != nil {
-		return "" // gone, or another user's
+	switch {
+	case errors.Is(err, os.ErrPermission): // another user's, or a supervisor with a gateway
+		return supervised(commandsOf([]entry{{Process: Process{PID: pid}}})[pid])
+	case err != nil:
+		return "" // it is gone
 	}
 	defer file.Close()
 	variables := bufio.NewScanner(io.LimitReader(file, maxEnviron))

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"syscall"
 
 	"github.com/samber/lo"
 	"github.com/spf13/cobra"
@@ -148,6 +149,7 @@ func (c serving) serve(ctx context.Context, l net.Listener, o orders, ready func
 	}
 	defer func() { err = errors.Join(err, closeProject()) }()
 	p.HostProcess = nil // whoever runs it is not the host
+	leaveNoCore()
 	g := gateway.New(gateway.Options{
 		Project: p, Host: h.Name, Agent: os.Getenv(core.AgentVariable), Wire: h.Wire, Upstream: upstream, Secret: o.secret,
 		Folding: gateway.Folding(c.app.Settings.GatewayFold), Log: p.Log,
@@ -156,4 +158,13 @@ func (c serving) serve(ctx context.Context, l net.Listener, o orders, ready func
 		return err
 	}
 	return g.Serve(ctx, l)
+}
+
+// leaveNoCore has a crash of this process leave no core file, which would hold what passed.
+func leaveNoCore() {
+	var limit syscall.Rlimit
+	if syscall.Getrlimit(syscall.RLIMIT_CORE, &limit) == nil {
+		limit.Cur = 0
+		_ = syscall.Setrlimit(syscall.RLIMIT_CORE, &limit) // less is always allowed
+	}
 }
