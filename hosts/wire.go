@@ -32,7 +32,6 @@ type Wire struct {
 type Asked struct {
 	Session string // of the host; empty if it does not say
 	Agent   string // id of the native subagent that asks; empty for the session itself
-	Type    string // of that subagent
 	Class   Class
 }
 

@@ -19,16 +19,15 @@ func wire() *hosts.Wire {
 
 // The headers of a request. All but the first two come only with HintVariable set.
 const (
-	sessionHeader   = "X-Claude-Code-Session-Id"
-	agentHeader     = "X-Claude-Code-Agent-Id"
-	agentTypeHeader = "X-Claude-Code-Agent-Type"
-	classHeader     = "X-Claude-Code-Request-Class"
+	sessionHeader = "X-Claude-Code-Session-Id"
+	agentHeader   = "X-Claude-Code-Agent-Id"
+	classHeader   = "X-Claude-Code-Request-Class"
 )
 
 // asked reads the headers. A client that tells no class sends the conversation, as far
 // as anyone knows.
 func asked(h http.Header) hosts.Asked {
-	a := hosts.Asked{Session: h.Get(sessionHeader), Agent: h.Get(agentHeader), Type: h.Get(agentTypeHeader)}
+	a := hosts.Asked{Session: h.Get(sessionHeader), Agent: h.Get(agentHeader)}
 	usual := hosts.Main
 	if a.Agent != "" {
 		usual = hosts.Subagent
