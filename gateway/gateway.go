@@ -52,7 +52,9 @@ type Options struct {
 	// Metered is told of each request once it is answered, before the store is; nil: of
 	// none. It is called by one goroutine at a time.
 	Metered func(Metered)
-	Log     *slog.Logger
+	// Grace is how long it waits at its end for answers under way; 0: a few seconds.
+	Grace time.Duration
+	Log   *slog.Logger
 }
 
 // A Gateway is the proxy between a host and its model.
@@ -60,6 +62,8 @@ type Gateway struct {
 	Options
 	proxy  *httputil.ReverseProxy
 	teller *teller
+
+	asking sync.RWMutex // held to read while a request is under way
 
 	mu       sync.Mutex
 	sessions map[string]*session // by id, of subagents by theirs
@@ -70,6 +74,7 @@ type Gateway struct {
 func New(o Options) *Gateway {
 	log.SetOutput(io.Discard) // there, and nowhere else, a transport quotes what a server sends unasked
 	keepMemory()
+	o.Grace = cmp.Or(o.Grace, grace)
 	o.Transport = cmp.Or[http.RoundTripper](o.Transport, upstream.Transport(o.Log))
 	o.Project.Fold = o.Project.Fold && o.Folding == On
 	g := &Gateway{Options: o, sessions: map[string]*session{}}
@@ -78,8 +83,10 @@ func New(o Options) *Gateway {
 	return g
 }
 
-// grace is how long a gateway that ends waits for answers under way.
-const grace = 3 * time.Second
+const (
+	grace    = 3 * time.Second // that a gateway which ends waits for answers under way
+	breaking = time.Second     // that requests take to end once their connections are closed
+)
 
 // Serve answers the connections of a listener until ctx is done, and then stores what it
 // measured.
@@ -97,12 +104,13 @@ func (g *Gateway) Serve(ctx context.Context, l net.Listener) error {
 	select {
 	case failed = <-served:
 	case <-ctx.Done():
-		soon, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+		soon, cancel := context.WithTimeout(context.WithoutCancel(ctx), g.Grace)
 		if server.Shutdown(soon) != nil {
 			_ = server.Close() // what still streams has nobody to read it
 		}
 		cancel()
 	}
+	g.settle()
 	if t, ok := g.Transport.(*http.Transport); ok {
 		t.CloseIdleConnections()
 	}
@@ -111,6 +119,20 @@ func (g *Gateway) Serve(ctx context.Context, l net.Listener) error {
 		return nil
 	}
 	return failed
+}
+
+// settle waits until no request is under way, so that all of them are told of, and has the
+// handler take no more. One that does not end is not told of.
+func (g *Gateway) settle() {
+	over := make(chan struct{})
+	go func() {
+		g.asking.Lock() // for good
+		close(over)
+	}()
+	select {
+	case <-over:
+	case <-time.After(breaking):
+	}
 }
 
 // handler passes on what the host sends. Others cannot know the path; a page in a browser
@@ -126,6 +148,10 @@ func (g *Gateway) handler() http.Handler {
 			http.NotFound(w, r)
 			return
 		}
+		if !g.asking.TryRLock() {
+			panic(http.ErrAbortHandler) // the gateway ends
+		}
+		defer g.asking.RUnlock()
 		// Unless the upstream says so, the answer has none of these.
 		w.Header()["Date"], w.Header()["Content-Type"] = nil, nil
 		if r.Method == http.MethodPost && rest == "v1/messages" {

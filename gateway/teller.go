@@ -41,8 +41,9 @@ const (
 	maxQueue     = 10_000          // tellings; more are lost
 	tellIn       = 2 * time.Second // that the store has for one batch
 	leastPause   = 100 * time.Millisecond
-	longestPause = 5 * time.Second // between two tries
-	lastTry      = 5 * time.Second // to store what is left at the end
+	longestPause = 5 * time.Second  // between two tries
+	lastTry      = 5 * time.Second  // to store what is left at the end
+	toldIn       = 30 * time.Second // that others have to tell of a session
 )
 
 func newTeller(g *Gateway) *teller {
@@ -77,9 +78,12 @@ func (t *teller) close() {
 
 func (t *teller) run(ctx context.Context) {
 	defer close(t.ended)
+	tick := time.NewTicker(toldIn)
+	defer tick.Stop()
 	for ctx.Err() == nil {
 		select {
 		case <-t.ready:
+		case <-tick.C:
 		case <-ctx.Done():
 		}
 		for pause := leastPause; ctx.Err() == nil && !t.store(ctx, turns.Answered); pause = min(2*pause, longestPause) {
@@ -95,11 +99,15 @@ func (t *teller) run(ctx context.Context) {
 }
 
 // store stores what is there, and reports whether the store could be had. What belongs to
-// sessions that nobody has told of stays for the next time.
+// sessions that nobody has told of stays for the next time, unless it has waited for long:
+// flame may not be set up in the host.
 func (t *teller) store(ctx context.Context, how func(context.Context, *project.Project, project.Caller, turns.Report) error) bool {
 	for _, batch := range t.batches() {
 		soon, cancel := context.WithTimeout(ctx, tellIn)
 		err := how(soon, t.g.Project, batch[0].by, reportOf(batch))
+		if errors.Is(err, core.ErrNotFound) && t.waited(batch[0]) {
+			err = turns.AnsweredLate(soon, t.g.Project, batch[0].by, reportOf(batch))
+		}
 		cancel()
 		switch {
 		case errors.Is(err, core.ErrNotFound):
@@ -111,6 +119,11 @@ func (t *teller) store(ctx context.Context, how func(context.Context, *project.P
 		}
 	}
 	return true
+}
+
+// waited reports whether nobody has told of a session in time.
+func (t *teller) waited(one telling) bool {
+	return t.g.Project.Now()-one.metered.Asked-one.metered.Took >= core.Millis(toldIn.Milliseconds())
 }
 
 // batches returns what there is to tell, by callers.
