@@ -72,8 +72,7 @@ type Gateway struct {
 // New returns a gateway. It alone must use the project that it is given. From then on this
 // process writes nothing to the standard log, and on Linux no core file.
 func New(o Options) *Gateway {
-	log.SetOutput(io.Discard) // there, and nowhere else, a transport quotes what a server sends unasked
-	keepMemory()
+	upstream.KeepSecrets()
 	o.Grace = cmp.Or(o.Grace, grace)
 	o.Transport = cmp.Or[http.RoundTripper](o.Transport, upstream.Transport(o.Log))
 	o.Project.Fold = o.Project.Fold && o.Folding == On

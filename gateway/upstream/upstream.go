@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"log/slog"
 	"net"
 	"net/http"
@@ -18,6 +19,13 @@ import (
 	"syscall"
 	"time"
 )
+
+// KeepSecrets has this process write nothing of what passes anywhere. In the standard log,
+// and nowhere else, net/http quotes what a server sends unasked; a core file would hold all.
+func KeepSecrets() {
+	log.SetOutput(io.Discard)
+	keepMemory()
+}
 
 // Transport returns the usual transport: proxies and certificates as the environment
 // names them, no limit to how long a model thinks, and answers as they are encoded.

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package gateway
+package upstream
 
 // keepMemory does nothing: elsewhere only a limit prevents core files, and whatever this
 // process starts would have it too.
