@@ -9,6 +9,8 @@ import (
 	"os"
 	"sync"
 
+	"github.com/samber/lo"
+
 	"flame/agents"
 	"flame/config"
 	"flame/config/env"
@@ -32,9 +34,13 @@ type gates struct {
 // reached, is as with the gateway of the session around this process: what variables say
 // of that may be from a project's settings, so this process has others from here on.
 func (g gates) open(host hosts.Host, agent string, metered func(used core.Usage, below bool)) (*agents.Gate, error) {
-	around, found := front.Find(g.at.Data.Path, os.Getenv(env.Gateway))
-	if !found {
+	name := os.Getenv(env.Gateway)
+	around, found := front.Find(g.at.Data.Path, name)
+	switch {
+	case name == "":
 		return nil, nil
+	case !found:
+		return nil, errors.Join(core.NotFoundf("the gateway of the session around the agent is gone"), g.leaveGone())
 	}
 	if host.Wire == nil || host.Behind == nil {
 		return &agents.Gate{Upstream: around.Upstream, Close: func() {}}, nil
@@ -83,6 +89,17 @@ func (g gates) open(host hosts.Host, agent string, metered func(used core.Usage,
 			}
 		}),
 	}, nil
+}
+
+// leaveGone has hosts use their own base URLs where this process has that of a gateway
+// which has ended.
+func (g gates) leaveGone() error {
+	return errors.Join(lo.Map(g.known, func(h hosts.Host, _ int) error {
+		if h.BaseVariable == "" || !front.IsGone(os.Getenv(h.BaseVariable)) {
+			return nil
+		}
+		return os.Unsetenv(h.BaseVariable)
+	})...)
 }
 
 // serve serves a gateway until its end is asked for.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"net"
 	"os"
 	"path/filepath"
 	"testing"
@@ -31,7 +32,7 @@ func TestAnAgentsGatewayReachesTheNetworkAsThatOfItsSession(t *testing.T) {
 	g := gates{config.Settings{LogLevel: "off"}, hosts.Registry{claudecode.Host(), opencode.Host(tools.Names)}, at}
 	metered := func(core.Usage, bool) {}
 
-	t.Setenv(env.Gateway, "gateway-00000000")
+	t.Setenv(env.Gateway, "")
 	gate, err := g.open(claudecode.Host(), "agent-1", metered)
 	require.NoError(t, err)
 	assert.Nil(t, gate, "there is none around")
@@ -63,4 +64,35 @@ func TestAnAgentsGatewayReachesTheNetworkAsThatOfItsSession(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "http://up", other.Upstream)
 	assert.Empty(t, other.Base)
+}
+
+func TestAnAgentLeavesAGatewayThatIsGone(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	ended, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	require.NoError(t, ended.Close())
+	gone := front.Base(ended.Addr().String(), front.NewSecret())
+	tests := map[string]struct{ base, want string }{
+		"it is gone":         {gone, ""},
+		"it is another's":    {front.Base(l.Addr().String(), front.NewSecret()), "the same"},
+		"of the user's own":  {"http://" + ended.Addr().String(), "the same"},
+		"on another machine": {"https://example.com/" + front.NewSecret(), "the same"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv(env.Gateway, "gateway-00000000")
+			t.Setenv("ANTHROPIC_BASE_URL", tt.base)
+			g := gates{known: hosts.Registry{claudecode.Host()}, at: place.Place{Data: &place.Folder{Path: t.TempDir()}}}
+			gate, err := g.open(claudecode.Host(), "agent-1", nil)
+			assert.Nil(t, gate)
+			require.ErrorIs(t, err, core.ErrNotFound, "it is logged")
+			value, set := os.LookupEnv("ANTHROPIC_BASE_URL")
+			assert.Equal(t, tt.want != "", set)
+			if set {
+				assert.Equal(t, tt.base, value)
+			}
+		})
+	}
 }

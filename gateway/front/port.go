@@ -2,9 +2,13 @@ package front
 
 import (
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"net"
 	"os"
+	"regexp"
+	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -20,6 +24,23 @@ func NewSecret() string { return rand.Text() }
 
 // Base returns the base URL of a gateway at an address.
 func Base(addr, secret string) string { return "http://" + addr + "/" + secret }
+
+// bases matches the base URLs of gateways.
+var bases = regexp.MustCompile(`^http://(127\.0\.0\.1:\d+)/[A-Z2-7]{26}$`)
+
+// IsGone reports whether a base URL is that of a gateway where nothing listens any more.
+func IsGone(base string) bool {
+	found := bases.FindStringSubmatch(base)
+	if found == nil {
+		return false
+	}
+	conn, err := net.DialTimeout("tcp", found[1], time.Second)
+	if err != nil {
+		return errors.Is(err, syscall.ECONNREFUSED)
+	}
+	_ = conn.Close() // nothing was sent
+	return false
+}
 
 // Open opens any port that is free.
 func Open() (*Port, error) {
