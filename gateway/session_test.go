@@ -187,7 +187,8 @@ func (c *talk) forgetThinking() {
 func TestAfterTwoRefusalsASessionIsFoldedNoMore(t *testing.T) {
 	t.Parallel()
 	c := framed(t)
-	refusal := model.Turn{Error: &model.Error{Status: 400, Type: "invalid_request_error", Message: "messages.1.content.0: Invalid `signature` in `thinking` block"}}
+	why := "messages.1.content.0: Invalid `signature` in `thinking` block"
+	refusal := model.Turn{Error: &model.Error{Status: 400, Type: "invalid_request_error", Message: why}}
 	c.model.Play(model.Script{{Name: "main", Kind: model.Work, Turns: []model.Turn{refusal, {Text: "one"}, refusal, refusal, {Text: "whole"}}}})
 	c.say("go on")
 	require.Nil(t, c.ask())

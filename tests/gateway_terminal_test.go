@@ -100,7 +100,9 @@ func TestClaudeInATerminalBehindAGateway(t *testing.T) {
 	assert.Less(t, len(u.newestOf("main").Messages), before)
 	assert.NotContains(t, u.newestOf("main").Everything(), "IN-A")
 	term.keys("C-c")
+	term.shows("again to exit")
 	term.keys("C-c")
+	term.shows(`EXIT \d`)
 	u.counts(judge)
 }
 
