@@ -30,65 +30,88 @@ type gates struct {
 	at       place.Place
 }
 
-// open opens the gateway of one agent (an agents.OpenGate). What is behind it, and how it is
-// reached, is as with the gateway of the session around this process: what variables say
-// of that may be from a project's settings, so this process has others from here on.
+// open opens the gateway of one agent (an agents.OpenGate); nil outside of a session that
+// has one.
 func (g gates) open(host hosts.Host, agent string, metered func(used core.Usage, below bool)) (*agents.Gate, error) {
-	name := os.Getenv(env.Gateway)
-	around, found := front.Find(g.at.Data.Path, name)
+	around, inside, err := g.around()
 	switch {
-	case name == "":
-		return nil, nil
-	case !found:
-		return nil, errors.Join(core.NotFoundf("the gateway of the session around the agent is gone"), g.leaveGone())
-	}
-	if host.Wire == nil || host.Behind == nil {
+	case !inside || err != nil:
+		return nil, err
+	case host.Wire == nil || host.Behind == nil:
 		return &agents.Gate{Upstream: around.Upstream, Close: func() {}}, nil
 	}
-	for name, value := range around.Network {
-		if err := os.Setenv(name, value); err != nil {
-			return nil, err
-		}
-	}
-	upstream, err := url.Parse(around.Upstream)
+	at, err := g.stand(around)
 	if err != nil {
 		return nil, err
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
-	}
-	folder, err := front.MakeFolder(g.at.Data.Path, project.NewID("gateway"))
-	if err != nil {
-		return nil, errors.Join(err, l.Close())
-	}
-	secret := front.NewSecret()
-	base := front.Base(l.Addr().String(), secret)
-	own := around // of the agent's agents
-	own.Base = base
-	if err := folder.Note(own); err != nil {
-		return nil, errors.Join(err, l.Close(), folder.Remove())
 	}
 	p, closeProject, err := open(g.settings, g.known, g.at, true)
 	if err != nil {
-		return nil, errors.Join(err, l.Close(), folder.Remove())
+		return nil, errors.Join(err, at.Close(), at.folder.Remove())
 	}
 	p.HostProcess = nil // this process is not the host
-	served := serve(l, gateway.Options{
-		Project: p, Host: host.Name, Agent: agent, Wire: host.Wire, Upstream: upstream, Secret: secret, Log: p.Log,
+	served := serve(at, gateway.Options{
+		Project: p, Host: host.Name, Agent: agent, Wire: host.Wire, Upstream: at.upstream, Secret: at.secret, Log: p.Log,
 		Folding: gateway.Folding(cmp.Or(around.Folding, string(g.settings.GatewayFold))),
 		Metered: func(r usage.Request) {
 			metered(r.Usage, r.Class == string(hosts.Subagent) || r.Class == string(hosts.Workflow))
 		},
 	})
 	return &agents.Gate{
-		Upstream: around.Upstream, Base: base, Mark: env.Gateway + "=" + folder.ID, Write: folder.WriteSettings,
+		Upstream: around.Upstream, Base: at.base, Mark: env.Gateway + "=" + at.folder.ID, Write: at.folder.WriteSettings,
 		Close: sync.OnceFunc(func() {
-			if err := errors.Join(served(), closeProject(), folder.Remove()); err != nil {
+			if err := errors.Join(served(), closeProject(), at.folder.Remove()); err != nil {
 				p.Log.Warn("an agent's gateway did not end in order", "agent", agent, "error", err)
 			}
 		}),
 	}, nil
+}
+
+// around returns where the gateway of the session around this process is, and what is
+// behind it; inside is false without one. What is behind it, and how it is reached, holds
+// for the agent's: what variables say of that may be from a project's settings, so this
+// process has others from here on.
+func (g gates) around() (a front.Address, inside bool, err error) {
+	name := os.Getenv(env.Gateway)
+	if name == "" {
+		return a, false, nil
+	}
+	a, found := front.Find(g.at.Data.Path, name)
+	if !found {
+		return a, true, errors.Join(core.NotFoundf("the gateway of the session around the agent is gone"), g.leaveGone())
+	}
+	for name, value := range a.Network {
+		err = errors.Join(err, os.Setenv(name, value))
+	}
+	return a, true, err
+}
+
+// A stand is where a gateway listens, and the folder that says so.
+type stand struct {
+	net.Listener
+	folder       *front.Folder
+	upstream     *url.URL
+	base, secret string
+}
+
+// stand makes that of an agent's gateway.
+func (g gates) stand(around front.Address) (s stand, err error) {
+	if s.upstream, err = url.Parse(around.Upstream); err != nil {
+		return s, err
+	}
+	if s.Listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+		return s, err
+	}
+	if s.folder, err = front.MakeFolder(g.at.Data.Path, project.NewID("gateway")); err != nil {
+		return s, errors.Join(err, s.Close())
+	}
+	s.secret = front.NewSecret()
+	s.base = front.Base(s.Addr().String(), s.secret)
+	own := around // of the agent's agents
+	own.Base = s.base
+	if err := s.folder.Note(own); err != nil {
+		return s, errors.Join(err, s.Close(), s.folder.Remove())
+	}
+	return s, nil
 }
 
 // leaveGone has hosts use their own base URLs where this process has that of a gateway
