@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -88,7 +89,9 @@ func (fakeHost) Launch(c hosts.Child) (hosts.Launch, error) {
 	if err != nil {
 		return launch, err
 	}
-	return launch, os.WriteFile(filepath.Join(c.Dir, launchFile), raw, 0o600)
+	file := filepath.Join(c.Dir, launchFile)
+	written := fmt.Sprint(file, ".", os.Getpid()) // and renamed: tests read it meanwhile
+	return launch, errors.Join(os.WriteFile(written, raw, 0o600), os.Rename(written, file))
 }
 
 // act does what the steps of the prompt's first paragraph say, one after the
