@@ -15,6 +15,7 @@ import (
 	"flame/project/projecttest"
 	"flame/project/stack"
 	"flame/tests/model"
+	"flame/tests/race"
 )
 
 // A wild is a session in which anything happens.
@@ -144,7 +145,7 @@ func (w *wild) heard() {
 // fails for a while, the conversation is cut short, compacted and branched.
 func TestNothingIsEverRefusedOrUnheard(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(24) {
+	for seed := range race.Seeds(24) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			t.Parallel()
 			w := &wild{dice: rand.New(rand.NewPCG(seed, 7))}
