@@ -54,7 +54,6 @@ func (f Front) Run() (End, error) {
 	f.Program.ExtraFiles = []*os.File{f.Port.file, held}
 	f.Program.SysProcAttr = bound()
 	relay := listen() // before the program starts: a signal in between is not lost
-	defer relay.close()
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	if err := f.Program.Start(); err != nil {

@@ -23,30 +23,29 @@ type relay struct {
 }
 
 // Signals that this process passes on, and those of a terminal, which the program gets
-// itself: both are in the terminal's foreground. What the terminal stops the program with
+// itself: both are in the foreground of the shell. What the terminal stops the program with
 // must not stop this process before it, or `fg` would stop it again.
 var (
-	passed = []os.Signal{syscall.SIGTERM, syscall.SIGHUP, syscall.SIGCONT, syscall.SIGUSR1, syscall.SIGUSR2}
+	passed = []os.Signal{syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2}
 	typed  = []os.Signal{syscall.SIGINT, syscall.SIGQUIT}
-	stops  = []os.Signal{syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU}
+	jobs   = []os.Signal{syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU, syscall.SIGCONT}
 )
 
 // ending are those by which a person ends this process once its program is over.
 var ending = []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP}
 
-// listen begins to take signals. Those that whoever started this process had it ignore
-// stay ignored, in the program too.
+// listen begins to take signals, for as long as this process lives: what comes when the
+// program is over would only keep it from tidying up. Those that whoever started this
+// process had it ignore stay ignored, in the program too.
 func listen() *relay {
 	r := &relay{signals: make(chan os.Signal, 16)}
-	for _, s := range slices.Concat(passed, typed, stops) {
+	for _, s := range slices.Concat(passed, typed, jobs) {
 		if !signal.Ignored(s) {
 			signal.Notify(r.signals, s)
 		}
 	}
 	return r
 }
-
-func (r *relay) close() { signal.Stop(r.signals) }
 
 // until waits until something is over, or a signal ends this process.
 func (r *relay) until(over <-chan struct{}) {
@@ -93,8 +92,8 @@ func (r *relay) pass(program *os.Process, over <-chan struct{}) {
 		case <-over:
 			return
 		case s := <-r.signals:
-			if slices.Contains(typed, s) && inForeground() || slices.Contains(stops, s) && hasTerminal() {
-				continue // it has it already
+			if slices.Contains(typed, s) && inForeground() || slices.Contains(jobs, s) && hasTerminal() {
+				continue // it has it already; a late SIGCONT would undo the next Ctrl-Z
 			}
 			_ = program.Signal(s) // it may be over; another process of its number does not get it
 		}
