@@ -80,16 +80,32 @@ func (x *terminal) enter(keys string) {
 func (x *terminal) wait(pattern string) {
 	x.t.Helper()
 	shows := regexp.MustCompile(pattern)
-	fresh := func() string { return x.seen.String()[x.read:] }
+	require.Eventually(x.t, func() bool { return x.shows(shows) }, soon, 5*time.Millisecond, "%s is not shown", pattern)
+}
+
+// press presses a key until the terminal shows what matches: on a busy machine the shell
+// may still be changing who is in the foreground.
+func (x *terminal) press(key, pattern string) {
+	x.t.Helper()
+	shows, pressed := regexp.MustCompile(pattern), time.Time{}
 	require.Eventually(x.t, func() bool {
-		x.mu.Lock()
-		defer x.mu.Unlock()
-		found := shows.FindStringIndex(fresh())
-		if found != nil {
-			x.read += found[1]
+		if time.Since(pressed) > time.Second {
+			pressed = time.Now()
+			x.enter(key)
 		}
-		return found != nil
+		return x.shows(shows)
 	}, soon, 5*time.Millisecond, "%s is not shown", pattern)
+}
+
+// shows reports whether what matches is shown, and goes behind it.
+func (x *terminal) shows(what *regexp.Regexp) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	found := what.FindStringIndex(x.seen.String()[x.read:])
+	if found != nil {
+		x.read += found[1]
+	}
+	return found != nil
 }
 
 func TestATerminalIsTheProgramsOwn(t *testing.T) {
@@ -106,8 +122,7 @@ exit $((40+n))`)
 	require.NoError(t, unix.IoctlSetWinsize(int(x.master.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 50, Col: 99}))
 	x.wait(`resized`)
 	for range 3 {
-		x.enter("\x1a")
-		x.wait(`Stopped`)
+		x.press("\x1a", `Stopped`)
 		x.enter("jobs\n")
 		x.wait(`Stopped.* claude`)
 		x.enter("fg\n")
