@@ -111,7 +111,7 @@ func (p Progress) Used() core.Usage {
 func (p Progress) Tokens() int64 { return p.Usage.Tokens() + p.Below.Tokens() }
 
 // MeteredAs returns p with what was measured of its usage, rather than what the output
-// says.
+// says. Tool calls, which only the output tells, stay.
 func (p Progress) MeteredAs(measured Progress) Progress {
 	calls := p.Usage.ToolCalls
 	p.Usage, p.Below, p.Metered, p.TreeUSD = measured.Usage, measured.Below, true, 0

@@ -34,7 +34,5 @@ func (a *account) measure(m *Meter) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	calls := a.Usage.ToolCalls // which only the output tells
-	a.Usage, a.Below, a.Metered = m.own, m.below, true
-	a.Usage.ToolCalls, a.TreeUSD = calls, 0
+	a.Progress = a.MeteredAs(Progress{Usage: m.own, Below: m.below})
 }

@@ -34,9 +34,10 @@ type saving struct {
 }
 
 // firstToPay returns the first of the savings, which are in order, from which on they save
-// most; gone has what is left out already. Where the cache is cold, all save. Each request to come reads the less from the cache; but once, all behind the
-// first has to be written into it again. As that is so for any further one behind the
-// first, they are decided on together.
+// most; gone has what is left out already. Where the cache is cold, all save. Each request
+// to come reads the less from the cache; but once, all behind the first has to be written
+// into it again. As that is so for any further one behind the first, they are decided on
+// together.
 func (t Terms) firstToPay(history []Message, gone []*Fold, savings []saving, requests int) int {
 	if t.Cold {
 		return 0

@@ -135,12 +135,17 @@ func Again(p *project.Project, kept conversation.Conversation, r Request) Amende
 }
 
 func (r Request) again(c conversation.Conversation, now core.Millis) Amended {
+	r.show(&c, now)
+	return Amended{Amendment: c.Amend(r.History), Kept: c}
+}
+
+// show has a conversation know what the request shows of answers and times.
+func (r Request) show(c *conversation.Conversation, now core.Millis) {
 	if r.Undated {
 		c.See(r.Seen)
 		c.Date(r.History, now)
 	}
 	c.Note(r.History, r.Editions)
-	return Amended{Amendment: c.Amend(r.History), Kept: c}
 }
 
 // amended returns the session's conversation with what a request shows, but for what
@@ -152,11 +157,7 @@ func amended(s *project.Step, r Request) (c conversation.Conversation, err error
 	if c, err = conversation.Load(s, r.History); err != nil {
 		return c, err
 	}
-	if r.Undated {
-		c.See(r.Seen)
-		c.Date(r.History, s.Now)
-	}
-	c.Note(r.History, r.Editions)
+	r.show(&c, s.Now)
 	c.Catch(r.History)
 	c.Switch(s.Project.Fold)
 	if !s.Project.Fold {
