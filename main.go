@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"runtime/debug"
 	"sync"
 	"syscall"
@@ -19,12 +20,15 @@ import (
 	"flame/cli"
 	"flame/cli/app"
 	"flame/config"
+	"flame/config/env"
 	"flame/core"
 	"flame/core/fold"
+	"flame/core/learn"
 	"flame/git"
 	"flame/hosts"
 	"flame/hosts/claudecode"
 	"flame/hosts/opencode"
+	"flame/notify"
 	"flame/project"
 	"flame/project/place"
 	"flame/store"
@@ -47,7 +51,8 @@ func main() {
 		Open: func(at place.Place, longLived bool) (*project.Project, func() error, error) {
 			return open(settings, known, at, longLived)
 		},
-		Log: func(at place.Place) *slog.Logger { return logger(settings, at) },
+		File: func(at place.Place) string { return filepath.Join(at.Data.Path, disk.Name) },
+		Log:  func(at place.Place) *slog.Logger { return logger(settings, at) },
 		Agents: func(p *project.Project, at place.Place) (*agents.Agents, error) {
 			return service(settings, known, p, at)
 		},
@@ -90,6 +95,7 @@ func open(settings config.Settings, known hosts.Registry, at place.Place, longLi
 	p := &project.Project{
 		Store: kept, Dir: at.Worktree, Now: now, NewID: project.NewID, Log: log,
 		Budget: budget(settings), Subagents: subagents(settings), Autonomy: autonomy(settings),
+		Learn:     learn.Settings{Mode: learn.Mode(settings.Learn), Bounds: int(settings.LearnBounds)},
 		EventDays: int(settings.EventsDays), Transcripts: known.Formats().Read,
 		Fold: settings.Fold == "on", Trim: fold.Trimming(settings.Trim),
 		HostProcess: sync.OnceValue(func() project.Process { return project.Process(supervise.Caller()) }),
@@ -114,14 +120,31 @@ func service(s config.Settings, known hosts.Registry, p *project.Project, at pla
 	bounds.Depth, bounds.Total, bounds.Concurrent = int(s.AgentMaxDepth), int(s.AgentMaxTotal), int(s.AgentMaxConcurrent)
 	bounds.Tokens, bounds.CostUSD = int64(s.AgentBudgetTokens), float64(s.AgentBudgetUSD)
 	bounds.Each.Wall, bounds.Each.Idle, bounds.Each.Start = seconds(s.AgentTimeout), seconds(s.AgentIdle), seconds(s.AgentStart)
-	return &agents.Agents{
+	a := &agents.Agents{
 		Project: p, Data: at.Data.Path, Root: at.Dir, Dir: at.Worktree, Program: program, Host: s.AgentHost, Bounds: bounds,
 		Hosts: known, Machine: machine,
 		Catalog: func(checkout string) definition.Catalog {
 			return definition.Load(known, definition.Dirs(known, machine.At(checkout)))
 		},
 		Keep: s.AgentOnSessionEnd == "keep", Start: supervise.Start, OpenGate: gates{s, known, at}.open,
-	}, nil
+	}
+	if s.Notify != "" {
+		notifying(a, s.Notify, at)
+	}
+	return a, nil
+}
+
+// notifying has agents run the user's program when a person may want to know something.
+func notifying(a *agents.Agents, setting string, at place.Place) {
+	program, err := notify.Chosen(setting, a.Hosts, at)
+	if err != nil {
+		a.Project.Log.Warn("notify", "error", err)
+		// Where it came from is seen here, and not by what this process starts elsewhere.
+		os.Unsetenv(env.Notify)
+		return
+	}
+	teller := &notify.Teller{Flame: a.Program, Program: program, Log: a.Project.Log}
+	a.Notify, a.Notified = teller.Tell, teller.Wait
 }
 
 func seconds(n config.Count) time.Duration { return time.Duration(n) * time.Second }

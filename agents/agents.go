@@ -30,6 +30,10 @@ type Agents struct {
 	Bounds  plan.Bounds
 	Keep    bool // agents go on when the session that asked for them ends
 
+	Notify Notifier // of the end of agents, of limits and of conflicts
+	// Notified waits until what Notify began is over; nil: there is nothing to wait for.
+	Notified func()
+
 	OpenGate OpenGate // nil: agents have no gateways
 
 	// Start starts the supervisor of an agent, as supervise.Start does.

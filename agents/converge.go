@@ -14,6 +14,7 @@ func (a *Agents) Converge(ctx context.Context, by project.Caller, ids []string, 
 	if c, err = a.Convergences().Make(ctx, by, ids, o); err != nil {
 		return c, err
 	}
+	a.Notify.conflicts(c)
 	for _, ignored := range c.Result.Ignored {
 		if ignored.Outcome.Ended() {
 			continue

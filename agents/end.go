@@ -49,10 +49,13 @@ func (a *Agents) end(ctx context.Context, id string, o supervise.Outcome) error 
 	}
 	if !told.State.Ended() {
 		made = told.Hashes(a.Dir)
+		if err := noteFiles(ctx, a, told, o.Session); err != nil {
+			return err
+		}
 	}
 	run, err := record.Change(ctx, a.Project.Store, id, func(tx project.Tx, run *record.Run) error {
 		s := a.Project.Step(tx, project.Caller{})
-		if err := record.Spend(s, *run, o.Progress); err != nil {
+		if err := record.Spend(s, run, o.Progress); err != nil {
 			return err
 		}
 		run.State, run.Outcome, run.Progress, run.Changes, run.Made, run.EndedAt = o.State, &o, o.Progress, changed, made, a.Project.Now()
@@ -66,6 +69,9 @@ func (a *Agents) end(ctx context.Context, id string, o supervise.Outcome) error 
 	})
 	if err != nil {
 		return err
+	}
+	if run.Outcome == &o { // else another process wrote how it ended, and tells of it
+		a.Notify.end(run)
 	}
 	return a.finish(ctx, run)
 }
@@ -82,7 +88,7 @@ func tellEnd(tx project.Tx, now core.Millis, run record.Run) error {
 	}
 	err = nil // a frame that is gone had no artifacts
 	o, model := run.Outcome, cmp.Or(run.Progress.Model, run.Model)
-	if over := budgetReasons[o.Reason]; over {
+	if supervise.OverBudget(o.Reason) {
 		err = record.Tell(tx, now, run, core.BudgetExceeded, map[string]any{"reason": o.Reason, "tokens": run.Progress.Tokens(), "costUSD": run.Progress.Cost()})
 	}
 	if err == nil && len(o.Refused) > 0 {
@@ -103,9 +109,6 @@ func tellEnd(tx project.Tx, now core.Millis, run record.Run) error {
 			"tokens": run.Progress.Tokens(), "costUSD": run.Progress.Cost(), "duration_ms": run.EndedAt - run.CreatedAt,
 		}))
 }
-
-// budgetReasons are the stop reasons that are about a budget.
-var budgetReasons = map[string]bool{supervise.TokenBudget: true, supervise.CostBudget: true, treeBudget: true}
 
 // finish does what follows the end of an agent that is final: its frame ends, and
 // those that it started stop with it.

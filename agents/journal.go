@@ -18,6 +18,9 @@ import (
 
 // Supervise runs an agent to its end. It is what `flame supervise` does.
 func (a *Agents) Supervise(ctx context.Context, id string, log *slog.Logger) error {
+	if a.Notified != nil {
+		defer a.Notified() // the keeper ends whatever the supervisor leaves
+	}
 	// One that is cancelled before it began is told so in order, too.
 	lasting := context.WithoutCancel(ctx)
 	run, err := a.Find(lasting, id)
@@ -109,7 +112,7 @@ func (j journal) Tell(ctx context.Context, p supervise.Progress) (orders supervi
 		return orders, err
 	}
 	_, err = record.Change(ctx, j.a.Project.Store, j.id, func(tx project.Tx, run *record.Run) error {
-		if err := record.Spend(j.a.Project.Step(tx, project.Caller{}), *run, p); err != nil {
+		if err := record.Spend(j.a.Project.Step(tx, project.Caller{}), run, p); err != nil {
 			return err
 		}
 		run.Progress = p
@@ -141,13 +144,10 @@ func (j journal) orders(tx project.Tx, run record.Run) (supervise.Orders, error)
 		return orders, err
 	}
 	if j.a.Bounds.UsedUp(t) != nil {
-		orders = supervise.Orders{Stop: core.AgentError, Reason: treeBudget}
+		orders = supervise.Orders{Stop: core.AgentError, Reason: supervise.TreeBudget}
 	}
 	return orders, nil
 }
-
-// treeBudget is the stop reason of agents whose tree has used its budget.
-const treeBudget = "the budget of all agents below this session is used"
 
 // tellProgress tells of an agent's progress from time to time, and once that its
 // budget is nearly used.

@@ -50,7 +50,7 @@ func TestHowAnAgentEndsDecidesItsFrameAndWhatIsTold(t *testing.T) {
 			want:    want{core.AgentError, core.Failed, core.SubagentError, "failure", "So far: half"},
 		},
 		"it takes too long": {
-			request: plan.Request{Prompt: "say half; hang", Timeout: 200 * time.Millisecond},
+			request: plan.Request{Prompt: "say half; hang", Timeout: 5 * time.Second},
 			want:    want{core.AgentTimeout, core.Failed, core.SubagentTimeout, "timeout", "So far: handed back"},
 		},
 		"it ended its frame itself": {

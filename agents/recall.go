@@ -2,7 +2,6 @@ package agents
 
 import (
 	"context"
-	"errors"
 
 	"flame/core"
 	"flame/project"
@@ -27,10 +26,7 @@ func (a *Agents) Recall(ctx context.Context, by project.Caller, call string) (ou
 		return "", err
 	}
 	found := false
-	for m, err := range log.Messages(ctx) {
-		if errors.Is(err, transcripts.ErrTorn) {
-			break // the host is still writing it
-		}
+	for m, err := range transcripts.Complete(ctx, log) {
 		if err != nil {
 			return "", core.Unavailablef(err, "the transcript of session %s cannot be read: %v", session.ID, err)
 		}

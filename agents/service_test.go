@@ -98,6 +98,7 @@ func newAgents(data string, shared kept) (*agents.Agents, error) {
 		},
 		Data: data, Root: dir, Dir: dir, Program: program, Bounds: shared.Bounds, Keep: shared.Keep, Start: supervise.Start,
 		Hosts: hoststest.Reached(map[string]hosts.Client{"claude-code": fakeHost{}, "opencode": fakeHost{}}), Machine: hoststest.With("claude"),
+		Notify: noticesIn(data).add,
 		Catalog: func(string) definition.Catalog {
 			return definition.Load(hoststest.Known(), []definition.Dir{
 				{Path: filepath.Join(data, "agents"), Kind: definition.User},

@@ -22,15 +22,15 @@ import (
 	"flame/hosts"
 	"flame/hosts/hoststest"
 	"flame/project"
+	"flame/project/projecttest"
 	"flame/project/stack"
 	"flame/project/transfer"
-	"flame/project/view"
 )
 
 func TestASpawnAnswersAtOnceAndTheAgentWorksInAFrameBelowItsCallers(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
-	above, ok, err := view.Current(s.ctx, s.Project, user)
+	above, ok, err := projecttest.Current(s.ctx, s.Project, user)
 	require.NoError(t, err)
 	require.True(t, ok)
 	run := s.request(user, plan.Request{Type: "builder", Prompt: "say half of it; done all of it", Description: "Build the form", Timeout: time.Minute})
@@ -50,7 +50,7 @@ func TestASpawnAnswersAtOnceAndTheAgentWorksInAFrameBelowItsCallers(t *testing.T
 	frame = s.frame(run.Frame)
 	assert.Equal(t, "all of it", frame.Summary)
 	assert.Equal(t, run.Session, frame.Session)
-	still, _, err := view.Current(s.ctx, s.Project, user)
+	still, _, err := projecttest.Current(s.ctx, s.Project, user)
 	require.NoError(t, err)
 	assert.Equal(t, above.ID, still.ID, "an agent moves nobody else's current frame")
 }

@@ -65,14 +65,19 @@ type group struct {
 // The titles of groups that are named elsewhere too.
 const (
 	beginning   = "Begin:" // help is in it
+	looking     = "Look:"
 	forPrograms = "For programs:"
 )
 
 // groupsFor returns the groups with the commands that a command line may need: a hook
-// needs no other command, and hosts would wait a sixth longer if it made them all.
+// or a status line needs no other command, and hosts would wait a sixth longer if it made
+// them all.
 func groupsFor(a *app.App, args []string) []group {
-	if len(args) > 0 && args[0] == "hook" {
+	switch {
+	case len(args) > 0 && args[0] == "hook":
 		return []group{{beginning, nil}, {forPrograms, []*cobra.Command{newHook(a)}}}
+	case len(args) > 1 && args[0] == "status" && args[1] == "--line":
+		return []group{{beginning, nil}, {looking, []*cobra.Command{newStatus(a)}}}
 	}
 	return groups(a)
 }
@@ -81,11 +86,14 @@ func groupsFor(a *app.App, args []string) []group {
 func groups(a *app.App) []group {
 	return []group{
 		{beginning, append([]*cobra.Command{newSetup(a), newDoctor(a), newDemo(a)}, gatewaycmd.Fronts(a)...)},
-		{"Look:", []*cobra.Command{newTree(a), newStatus(a), newShow(a), newContext(a), newSearch(a), newEvents(a), newLog(a), newSessions(a), newStats(a)}},
+		{looking, []*cobra.Command{
+			newWeb(a), newTop(a), newReport(a), newTree(a), newStatus(a), newShow(a), newContext(a), newSearch(a), newEvents(a), newLog(a),
+			newSessions(a), newStats(a), newLearned(a),
+		}},
 		{"Work:", []*cobra.Command{newPush(a), newPop(a), newDone(a), newPlan(a), newActivate(a), newInvalidate(a), newGoal(a), newArtifact(a), newDecision(a)}},
 		{"Agents:", []*cobra.Command{agentcmd.New(a), newTrack(a)}},
 		{"Maintenance:", []*cobra.Command{newWhere(a), newProjects(a), newImport(a), newExport(a), newPrune(a), newOff(a), newOn(a), newConfig(a), newVersion(a)}},
-		{forPrograms, []*cobra.Command{newServe(a), newHook(a), newCall(a), gatewaycmd.New(a), newSupervise(a), newCompletion()}},
+		{forPrograms, []*cobra.Command{newServe(a), newHook(a), newCall(a), gatewaycmd.New(a), newSupervise(a), newNotify(a), newCompletion()}},
 	}
 }
 

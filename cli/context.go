@@ -21,14 +21,15 @@ func newContext(a *app.App) *cobra.Command {
 	}
 	cmd.Flags().UintVar(&chars, "chars", 0, "limit in characters (0: none)")
 	return a.Reads(cmd, func(ctx context.Context, p *project.Project, args []string) error {
-		contexts := briefing.Contexts{Project: p}
-		made, err := contexts.Of(ctx, a.Caller(), lo.FirstOrEmpty(args), int(chars))
+		contexts, by := briefing.Contexts{Project: p}, a.Caller()
+		made, err := contexts.Of(ctx, by, lo.FirstOrEmpty(args), int(chars))
 		if err != nil {
 			return err
 		}
 		if made.Text == "" {
 			return core.Invalidf("no context fits in %d characters", chars).WithHint("allow about 500 or more")
 		}
+		contexts.Shown(ctx, by, made.Text) // a model's shell runs this too
 		return a.Out.Print(map[string]any{"frame": made.Frame.ID, "text": made.Text, "meta": made.Meta}, made.Text)
 	})
 }

@@ -21,8 +21,7 @@ func newInvalidate(a *app.App) *cobra.Command {
 		args:    flags.Takes(2, -1),
 		run: func(ctx context.Context, p *project.Project, by project.Caller, args []string, _ *writeFlags) (core.Frame, string, error) {
 			done, err := stack.Invalidate(ctx, p, by, args[0], strings.Join(args[1:], " "))
-			text := done.Target.ID + " is invalidated" + render.TallyShort("invalidated with it", done.Planned) + render.TallyShort("still in progress", done.InProgress)
-			return done.Target, text, err
+			return done.Target, render.InvalidatedShort(done), err
 		},
 	})
 	cmd.ValidArgsFunction = a.FrameArgs

@@ -108,7 +108,7 @@ func (c logExport) saveLog(ctx context.Context, p *project.Project, log stack.Lo
 	return stack.SaveLog(ctx, p, c.app.Caller(), log.Frame.ID, file, func(w io.Writer) error {
 		found, failed := 0, error(nil)
 		err := format.write(w, log.Frame.Goal+" ("+log.Frame.ID+")", func(yield func(core.Message) bool) {
-			for m, err := range log.Part(messagesOf(ctx, sources)) {
+			for m, err := range log.Part(transcripts.Complete(ctx, sources...)) {
 				if failed = err; err != nil || !yield(m) {
 					return
 				}
@@ -126,22 +126,4 @@ func (c logExport) saveLog(ctx context.Context, p *project.Project, log stack.Lo
 		}
 		return nil
 	})
-}
-
-// messagesOf yields the messages of logs, one log after the other. An
-// incomplete last line comes from a host that is still writing, later than any
-// finished frame.
-func messagesOf(ctx context.Context, logs []transcripts.Log) iter.Seq2[core.Message, error] {
-	return func(yield func(core.Message, error) bool) {
-		for _, log := range logs {
-			for m, err := range log.Messages(ctx) {
-				if errors.Is(err, transcripts.ErrTorn) {
-					break
-				}
-				if !yield(m, err) || err != nil {
-					return
-				}
-			}
-		}
-	}
 }

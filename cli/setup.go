@@ -22,6 +22,7 @@ import (
 type setupOptions struct {
 	scope          string
 	dryRun, remove bool
+	statusLine     bool
 }
 
 func newSetup(a *app.App) *cobra.Command {
@@ -30,9 +31,9 @@ func newSetup(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     strings.Join(append([]string{"setup"}, lo.Map(names, func(name string, _ int) string { return "[" + name + "]" })...), " "),
 		Short:   "Connect flame to " + a.Hosts.Titles("and"),
-		Example: "  flame setup\n  flame setup " + lo.LastOrEmpty(names) + " --scope project\n  flame setup --remove",
+		Example: "  flame setup\n  flame setup " + lo.LastOrEmpty(names) + " --scope project\n  flame setup --statusline\n  flame setup --remove",
 		Long: "Install flame in the hosts on PATH, or in those named: the program as\n~/.local/bin/flame, " + a.Hosts.Additions() + ".\n" +
-			"No config file is edited. Running it again brings everything up to date.",
+			"No config file is edited, but for --statusline. Running it again brings everything\nup to date.",
 		ValidArgs: names,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if unknown, found := lo.Find(args, func(name string) bool { return !slices.Contains(names, name) }); found {
@@ -46,7 +47,8 @@ func newSetup(a *app.App) *cobra.Command {
 	}
 	flags.Choose(cmd, &opts.scope, "scope", "for all projects of the user or for this project", string(hosts.User), string(hosts.Project))
 	cmd.Flags().BoolVar(&opts.dryRun, "dry-run", false, "say what would be done, and do nothing")
-	cmd.Flags().BoolVar(&opts.remove, "remove", false, "undo it")
+	cmd.Flags().BoolVar(&opts.remove, "remove", false, "undo it; with --statusline, that alone")
+	cmd.Flags().BoolVar(&opts.statusLine, "statusline", false, "also show the goal in the host's status line, unless you have set one; edits its settings")
 	return cmd
 }
 
@@ -97,16 +99,19 @@ func (c installation) run(ctx context.Context, names []string, opts setupOptions
 	if len(names) > 0 {
 		chosen = lo.Filter(c.app.Hosts, func(h hosts.Host, _ int) bool { return slices.Contains(names, h.Name) })
 	}
-	if opts.remove {
+	switch {
+	case opts.remove && opts.statusLine:
+		return c.untie(ctx, machine, chosen, opts.dryRun)
+	case opts.remove:
 		return c.unset(ctx, machine, chosen, scope, opts.dryRun)
 	}
-	return c.install(ctx, machine, chosen, scope, len(names) > 0, opts.dryRun)
+	return c.install(ctx, machine, chosen, opts, len(names) > 0)
 }
 
 // install sets up the chosen hosts and reports missing ones. It fails, doing
 // nothing, if a host asked for by name is missing, or if there is none at all.
-func (c installation) install(ctx context.Context, machine hosts.Machine, chosen hosts.Registry, scope hosts.Scope, named, dryRun bool) error {
-	plans, missing, err := c.planHosts(ctx, machine, chosen, scope)
+func (c installation) install(ctx context.Context, machine hosts.Machine, chosen hosts.Registry, opts setupOptions, named bool) error {
+	plans, missing, err := c.planHosts(ctx, machine, chosen, opts)
 	if err != nil {
 		return err
 	}
@@ -121,21 +126,14 @@ func (c installation) install(ctx context.Context, machine hosts.Machine, chosen
 	if err != nil {
 		return err
 	}
-	if err := c.take(ctx, "", steps, dryRun); err != nil {
+	if err := c.take(ctx, "", steps, opts.dryRun); err != nil {
 		return err
 	}
-	for _, plan := range plans {
-		if len(plan.steps) == 0 {
-			c.note(plan.host, plan.host+": ", "already set up")
-			continue
-		}
-		c.line(plan.host + ":")
-		if err := c.take(ctx, plan.host, plan.steps, dryRun); err != nil {
-			return err
-		}
+	if err := c.takePlans(ctx, plans, "already set up", opts.dryRun); err != nil {
+		return err
 	}
 	c.tellDouble(ctx, machine, chosen)
-	if !dryRun {
+	if !opts.dryRun {
 		c.note("", "", "Start a new session in the host and work as usual; `flame tree` shows the resulting frames, `flame doctor` checks each link.")
 		c.tellPath(machine)
 	}
@@ -149,24 +147,74 @@ func (c installation) install(ctx context.Context, machine hosts.Machine, chosen
 type hostPlan struct {
 	host  string
 	steps []hosts.Step
+	note  string // besides; may be empty
+}
+
+// takePlans takes the steps of each plan. Of one without any it tells idle.
+func (c installation) takePlans(ctx context.Context, plans []hostPlan, idle string, dryRun bool) error {
+	for _, plan := range plans {
+		if len(plan.steps) == 0 {
+			c.note(plan.host, plan.host+": ", idle)
+		} else {
+			c.line(plan.host + ":")
+			if err := c.take(ctx, plan.host, plan.steps, dryRun); err != nil {
+				return err
+			}
+		}
+		if plan.note != "" {
+			c.note(plan.host, plan.host+": ", plan.note)
+		}
+	}
+	return nil
 }
 
 // planHosts plans each installed host, and reports those that are missing.
-func (c installation) planHosts(ctx context.Context, machine hosts.Machine, chosen hosts.Registry, scope hosts.Scope) (
+func (c installation) planHosts(ctx context.Context, machine hosts.Machine, chosen hosts.Registry, opts setupOptions) (
 	plans []hostPlan, missing bool, err error) {
 	for _, h := range chosen {
-		steps, err := h.On(machine).Install(ctx, scope)
-		switch {
-		case errors.Is(err, core.ErrNotFound):
+		steps, err := h.On(machine).Install(ctx, hosts.Scope(opts.scope))
+		if errors.Is(err, core.ErrNotFound) {
 			missing = true
 			c.app.Complain(err)
-		case err != nil:
-			return nil, false, err
-		default:
-			plans = append(plans, hostPlan{h.Name, steps})
+			continue
 		}
+		plan := hostPlan{host: h.Name, steps: steps}
+		if err == nil && opts.statusLine {
+			err = plan.tie(h, machine)
+		}
+		if err != nil {
+			return nil, false, err
+		}
+		plans = append(plans, plan)
 	}
 	return plans, missing, nil
+}
+
+// tie adds what has a host show flame's status line.
+func (p *hostPlan) tie(h hosts.Host, machine hosts.Machine) error {
+	if h.StatusLine == nil {
+		p.note = h.Title + " has no status line"
+		return nil
+	}
+	steps, note, err := h.StatusLine.Tie(machine)
+	p.steps, p.note = append(p.steps, steps...), note
+	return err
+}
+
+// untie has the chosen hosts show flame's status line no more.
+func (c installation) untie(ctx context.Context, machine hosts.Machine, chosen hosts.Registry, dryRun bool) error {
+	var plans []hostPlan
+	for _, h := range chosen {
+		if h.StatusLine == nil {
+			continue
+		}
+		steps, err := h.StatusLine.Untie(machine)
+		if err != nil {
+			return err
+		}
+		plans = append(plans, hostPlan{host: h.Name, steps: steps})
+	}
+	return c.takePlans(ctx, plans, "no status line of flame's to remove", dryRun)
 }
 
 // tellPath says how to call flame by its name if it is not on PATH.
@@ -202,20 +250,18 @@ func (c installation) unset(ctx context.Context, machine hosts.Machine, chosen h
 			c.note(h.Name, h.Name+": ", err.Error())
 			continue
 		}
+		if err == nil && scope == hosts.User && h.StatusLine != nil {
+			var line []hosts.Step
+			line, err = h.StatusLine.Untie(machine)
+			steps = append(steps, line...)
+		}
 		if err != nil {
 			return err
 		}
-		plans = append(plans, hostPlan{h.Name, steps})
+		plans = append(plans, hostPlan{host: h.Name, steps: steps})
 	}
-	for _, plan := range plans {
-		if len(plan.steps) == 0 {
-			c.note(plan.host, plan.host+": ", "nothing to remove")
-			continue
-		}
-		c.line(plan.host + ":")
-		if err := c.take(ctx, plan.host, plan.steps, dryRun); err != nil {
-			return err
-		}
+	if err := c.takePlans(ctx, plans, "nothing to remove", dryRun); err != nil {
+		return err
 	}
 	used, err := c.stillUsed(ctx, machine, dryRun)
 	if err != nil || used {
@@ -253,6 +299,12 @@ func (c installation) stillUsed(ctx context.Context, machine hosts.Machine, dryR
 		}
 		if len(status.Installed) > 0 {
 			return true, nil
+		}
+		if h.StatusLine == nil {
+			continue
+		}
+		if line, err := h.StatusLine.Untie(machine); len(line) > 0 || err != nil {
+			return true, err
 		}
 	}
 	return false, nil

@@ -10,7 +10,6 @@ import (
 	"flame/cli/flags"
 	"flame/cli/printer"
 	"flame/core"
-	"flame/core/outline"
 	"flame/project"
 	"flame/project/usage"
 	"flame/project/view"
@@ -22,11 +21,13 @@ func newStatus(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "status", Short: "Show the current frame and the tree around it", Example: "  flame status --line", Args: flags.Takes(0, 0),
 	}
-	cmd.Flags().BoolVar(&short, "line", false, "one line, for a host's status line")
-	return a.Reads(cmd, func(ctx context.Context, p *project.Project, _ []string) error {
-		if short {
-			return statusLine(ctx, a, p)
+	cmd.Flags().BoolVar(&short, "line", false, "one line of at most 80 columns, for a host's status line")
+	cmd.PersistentPreRun = func(*cobra.Command, []string) {
+		if !short {
+			a.Warn()
 		}
+	}
+	whole := a.Reads(cmd, func(ctx context.Context, p *project.Project, _ []string) error {
 		tree, err := view.TreeOf(ctx, p, a.Caller(), view.TreeArgs{Limit: statusLimit})
 		if err != nil {
 			return err
@@ -44,7 +45,14 @@ func newStatus(a *app.App) *cobra.Command {
 			return err
 		}
 		return a.Out.Draw(status{tree.Current, tree.Counts, nodes, more, metered}, text)
-	})
+	}).RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if short {
+			return statusLine(cmd.Context(), a)
+		}
+		return whole(cmd, args)
+	}
+	return cmd
 }
 
 // A status is what `flame status --json` prints.
@@ -58,16 +66,3 @@ type status struct {
 
 // statusLimit is how many frames a status shows before it counts the rest.
 const statusLimit = 60
-
-// statusLine prints the current frame in one line, or nothing (null in JSON) if
-// there is none.
-func statusLine(ctx context.Context, a *app.App, p *project.Project) error {
-	frame, ok, err := view.Current(ctx, p, a.Caller())
-	switch {
-	case err != nil || !ok && !a.Out.JSON:
-		return err
-	case !ok:
-		return a.Out.Print(nil, "")
-	}
-	return a.Out.Frame(frame, outline.Icon(frame.Status)+" "+render.Short(frame.Goal)+render.ShortUsage(frame.Usage))
-}

@@ -51,6 +51,8 @@ type Settings struct {
 	AgentBudgetUSD     Dollars `envconfig:"FLAME_AGENT_BUDGET_USD" default:"0" desc:"US dollars that they may cost; 0: no limit"`
 	AgentOnSessionEnd  Fate    `envconfig:"FLAME_AGENT_ON_SESSION_END" default:"cancel" desc:"cancel or keep: what becomes of running agents when the session that asked for them ends"`
 
+	Notify string `envconfig:"FLAME_NOTIFY" desc:"program to run when an agent ends, a conflict waits for you or a limit is reached, by an absolute path or by its name on PATH; it gets three arguments: agent-ended, conflict or limit, a short sentence, and an id; not used where the project's own settings set it"`
+
 	Fold        Switch  `envconfig:"FLAME_FOLD" default:"on" desc:"on or off: leave what was done in finished frames out of requests to the model, in hosts that let flame"`
 	Trim        Trim    `envconfig:"FLAME_TRIM" default:"off" desc:"off, superseded or old: also leave out, in open frames, outputs of tools that a later call of the same has anew, or these and those older than a few rounds; flame_recall shows them again"`
 	GatewayFold Folding `envconfig:"FLAME_GATEWAY_FOLD" default:"on" desc:"on, edit or off: what flame's gateway does to requests: leave out what was done in finished frames (as FLAME_FOLD and FLAME_TRIM say), have the model's API clear old results of tools instead, or only count what they use"`
@@ -60,7 +62,9 @@ type Settings struct {
 	PopThreshold      Percent  `envconfig:"FLAME_POP_THRESHOLD" default:"80" desc:"confidence, 0 to 100, from which a pop is recommended"`
 	SuggestInContext  bool     `envconfig:"FLAME_SUGGEST_IN_CONTEXT" default:"true" desc:"whether contexts carry suggestions"`
 	EnabledHeuristics Names    `envconfig:"FLAME_ENABLED_HEURISTICS" default:"failure_boundary,context_switch,complexity,duration,goal_completion,stagnation,context_overflow" desc:"heuristics in use, comma-separated"`
-	AutonomyStrategy  Strategy `envconfig:"FLAME_AUTONOMY_STRATEGY" default:"noisy-or" desc:"how scores become a confidence: noisy-or, or mean as in the original plugin"`
+	AutonomyStrategy  Strategy `envconfig:"FLAME_AUTONOMY_STRATEGY" default:"evidence" desc:"how flame judges that a push or a pop is due: evidence weighs what was said and done; noisy-or and mean combine the scores of the heuristics, mean as in the original plugin"`
+	Learn             Learning `envconfig:"FLAME_LEARN" default:"suggest" desc:"suggest, on or off: what became of suggestions and of subagents' frames is counted, and what follows for thresholds and title patterns is proposed by flame learned, or applies too, or nothing is counted and nothing applies"`
+	LearnBounds       Percent  `envconfig:"FLAME_LEARN_BOUNDS" default:"10" desc:"points, 0 to 100, that a learned threshold may be above or below the one that is set"`
 }
 
 // A Warning reports a variable whose value could not be used, or an item of a list.
@@ -253,6 +257,12 @@ type Switch string
 // Decode parses a switch, in any case.
 func (s *Switch) Decode(value string) error { return oneOf(s, value, "on", "off") }
 
+// Learning is suggest, on or off.
+type Learning string
+
+// Decode parses a way to learn, in any case.
+func (l *Learning) Decode(value string) error { return oneOf(l, value, "suggest", "on", "off") }
+
 // Trim is off, superseded or old.
 type Trim string
 
@@ -288,7 +298,7 @@ func (f *Fate) Decode(value string) error { return oneOf(f, value, "cancel", "ke
 type Strategy string
 
 // Decode parses a strategy, in any case.
-func (s *Strategy) Decode(value string) error { return oneOf(s, value, "noisy-or", "mean") }
+func (s *Strategy) Decode(value string) error { return oneOf(s, value, "evidence", "noisy-or", "mean") }
 
 // Names is a list of heuristics.
 type Names []string

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -22,8 +23,9 @@ type Strategy string
 
 // The strategies.
 const (
-	NoisyOr Strategy = "noisy-or" // 1-Π(1-score/100): one strong signal suffices
-	Mean    Strategy = "mean"     // of the enabled scores, not clamped: the reference's
+	Evidence Strategy = "evidence" // by what was said and done, as core/judge weighs it; here as NoisyOr
+	NoisyOr  Strategy = "noisy-or" // 1-Π(1-score/100): one strong signal suffices
+	Mean     Strategy = "mean"     // of the enabled scores, not clamped: the reference's
 )
 
 // AutonomyConfig says when flame recommends a push or a pop (seeds, phase 1.7).
@@ -36,11 +38,14 @@ type AutonomyConfig struct {
 	Strategy          Strategy      `json:"strategy"`
 }
 
+// Strategies lists the strategies, the default first.
+func Strategies() []Strategy { return []Strategy{Evidence, NoisyOr, Mean} }
+
 // DefaultAutonomyConfig returns the seeds' defaults, with the strategy
-// noisy-or. Each call returns fresh lists.
+// evidence. Each call returns fresh lists.
 func DefaultAutonomyConfig() AutonomyConfig {
 	c := AutonomyConfig{
-		Level: AutonomySuggest, PushThreshold: 70, PopThreshold: 80, SuggestInContext: true, Strategy: NoisyOr,
+		Level: AutonomySuggest, PushThreshold: 70, PopThreshold: 80, SuggestInContext: true, Strategy: Evidence,
 	}
 	for _, h := range Heuristics() {
 		c.EnabledHeuristics = append(c.EnabledHeuristics, h.Name)
@@ -57,8 +62,8 @@ func (c AutonomyConfig) Check() error {
 		return Invalidf("pushThreshold %d is out of range", c.PushThreshold).WithHint("give a number from 0 to 100")
 	case c.PopThreshold < 0 || c.PopThreshold > 100:
 		return Invalidf("popThreshold %d is out of range", c.PopThreshold).WithHint("give a number from 0 to 100")
-	case c.Strategy != NoisyOr && c.Strategy != Mean:
-		return Invalidf("there is no strategy %q", c.Strategy).WithHint("use noisy-or or mean")
+	case !slices.Contains(Strategies(), c.Strategy):
+		return Invalidf("there is no strategy %q", c.Strategy).WithHint("use evidence, noisy-or or mean")
 	}
 	for _, name := range c.EnabledHeuristics {
 		if err := CheckHeuristic(name); err != nil {
@@ -108,6 +113,13 @@ type HeuristicScore struct {
 	Score int    `json:"score"`
 }
 
+// A Signal is one thing that speaks for or against a push or a pop.
+type Signal struct {
+	Heuristic string `json:"heuristic"` // that it belongs to: it counts only if that is enabled
+	Points    int    `json:"points"`    // below 0: it speaks against
+	Because   string `json:"because"`   // in words: "the test run passes"
+}
+
 // NoReason is the Reason of an Evaluation whose scores are all 0.
 const NoReason = "no strong signal"
 
@@ -119,11 +131,12 @@ type Evaluation struct {
 	Mean        int              `json:"mean"`        // by the strategy mean; may exceed 100
 	NoisyOr     int              `json:"noisyOr"`     // by the strategy noisy-or; 0..100
 	Threshold   int              `json:"threshold"`
-	Scores      []HeuristicScore `json:"scores"`           // of the enabled heuristics
-	Reason      string           `json:"reason"`           // the strongest heuristic, in words, or NoReason
-	Goal        string           `json:"goal,omitempty"`   // of the frame to push; may be empty
-	Status      Status           `json:"status,omitempty"` // to pop the frame with
-	Explanation string           `json:"explanation"`      // one sentence with the numbers behind it
+	Scores      []HeuristicScore `json:"scores"`            // of the enabled heuristics
+	Signals     []Signal         `json:"signals,omitempty"` // by the strategy evidence: what was weighed, the strongest first
+	Reason      string           `json:"reason"`            // the strongest heuristic or signal, in words, or NoReason
+	Goal        string           `json:"goal,omitempty"`    // of the frame to push; may be empty
+	Status      Status           `json:"status,omitempty"`  // to pop the frame with
+	Explanation string           `json:"explanation"`       // one sentence with the numbers behind it
 }
 
 // EvaluatePush weighs whether a child frame is due.
@@ -162,8 +175,28 @@ func weigh(family SuggestionType, scores []HeuristicScore, threshold int, strate
 		e.Confidence = e.Mean
 	}
 	e.Recommended = e.Confidence >= threshold
-	e.Reason = strongest(scores)
+	e.Reason = cmp.Or(inWords(strongest(scores)), NoReason)
 	e.Explanation = explain(e)
+	return e
+}
+
+// By returns the evaluation as the signals have it, which are those for one outcome.
+// Those of heuristics that are not enabled do not count. The confidence is the sum of
+// their points, 0..100.
+func (e Evaluation) By(signals []Signal, cfg AutonomyConfig) Evaluation {
+	e.Signals = slices.DeleteFunc(slices.Clone(signals), func(s Signal) bool { return !cfg.Enabled(s.Heuristic) })
+	slices.SortStableFunc(e.Signals, func(a, b Signal) int { return cmp.Compare(b.Points, a.Points) })
+	sum, words := 0, []string{}
+	for _, s := range e.Signals {
+		sum += s.Points
+		words = append(words, fmt.Sprintf("%s %+d", s.Because, s.Points))
+	}
+	e.Confidence, e.Reason = min(max(sum, 0), 100), NoReason
+	if len(e.Signals) > 0 && e.Signals[0].Points > 0 {
+		e.Reason = e.Signals[0].Because
+	}
+	e.Recommended = e.Confidence >= e.Threshold
+	e.Explanation = conclude(e, words)
 	return e
 }
 
@@ -186,15 +219,25 @@ func noisyOr(scores []HeuristicScore) int {
 	return roundHalfUp(100 * (1 - doubt))
 }
 
-// strongest names the highest score in words, the first one on a tie.
-func strongest(scores []HeuristicScore) string {
-	best, reason := 0, NoReason
+// strongest returns the name of the highest score, the first one on a tie; empty if all
+// are 0.
+func strongest(scores []HeuristicScore) (name string) {
+	best := 0
 	for _, s := range scores {
 		if s.Score > best {
-			best, reason = s.Score, inWords(s.Name)
+			best, name = s.Score, s.Name
 		}
 	}
-	return reason
+	return name
+}
+
+// Strongest returns the name of the heuristic that the recommendation rests on most;
+// empty if none speaks for it.
+func (e Evaluation) Strongest() string {
+	if len(e.Signals) > 0 && e.Signals[0].Points > 0 {
+		return e.Signals[0].Heuristic
+	}
+	return strongest(e.Scores)
 }
 
 func inWords(heuristic string) string { return strings.ReplaceAll(heuristic, "_", " ") }
@@ -206,6 +249,11 @@ func explain(e Evaluation) string {
 			signals = append(signals, fmt.Sprintf("%s %d", inWords(s.Name), s.Score))
 		}
 	}
+	return conclude(e, signals)
+}
+
+// conclude says in a sentence what follows from the signals, which are in words.
+func conclude(e Evaluation, signals []string) string {
 	why := NoReason
 	if len(signals) > 0 {
 		why = strings.Join(signals, ", ")

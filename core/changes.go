@@ -76,6 +76,6 @@ func (c *Change) element() element {
 // goal.
 func (s Surroundings) Tells() bool {
 	f := s.Current
-	return len(s.Ancestors)+len(s.Children)+len(s.Siblings)+len(s.Uncles)+len(s.Planned)+len(s.Unfinished)+len(s.Suggestions) > 0 ||
+	return len(s.Ancestors)+len(s.Children)+len(s.Siblings)+len(s.Uncles)+len(s.Planned)+len(s.Unfinished)+len(s.Suggestions)+len(s.Finished.Text) > 0 ||
 		len(f.Artifacts)+len(f.Decisions) > 0 || f.Summary != "" || f.SuccessCriteria != ""
 }

@@ -29,12 +29,21 @@ type Surroundings struct {
 	Ancestors   []Frame // parent first
 	Children    []Frame
 	Siblings    []Frame
-	Uncles      []Frame      // siblings of ancestors
-	Planned     []Frame      // children planned, in order
-	Now         Millis       // newest UpdatedAt of the tree, so that the same tree gives the same text
-	Outcomes    Outcomes     // below those of the finished frames that have no summary
-	Unfinished  []Frame      // of ended sessions, offered when one starts; the first five are shown
-	Suggestions []Suggestion // oldest first
+	Uncles      []Frame            // siblings of ancestors
+	Planned     []Frame            // children planned, in order
+	Now         Millis             // newest UpdatedAt of the tree, so that the same tree gives the same text
+	Below       map[string][]Frame // what ended below the finished frames, by the frame directly above
+	Composed    map[string]string  // summaries of those that have none, by their ids; decisions in Below are left out
+	Unfinished  []Frame            // of ended sessions, offered when one starts; the first five are shown
+	Finished    Finished           // offered when a session starts, as Unfinished are
+	Suggestions []Suggestion       // oldest first
+}
+
+// Finished is a root that ended, with what it leaves to those who go on; without a text
+// there is none.
+type Finished struct {
+	Frame Frame
+	Text  string
 }
 
 // A Context is the text that tells an agent where its frame stands.
@@ -71,7 +80,7 @@ type ContextMeta struct {
 // a pure function: the same tree gives the same bytes. The text is empty if not
 // even ids fit, or if there is nothing to say.
 func BuildContext(s Surroundings, b Budget, maxChars int) Context {
-	if s.Current.ID == "" && len(s.Unfinished) == 0 {
+	if s.Current.ID == "" && len(s.Unfinished) == 0 && s.Finished.Text == "" {
 		return Context{}
 	}
 	limit := unitsPerToken * max(0, b.Total)
@@ -79,6 +88,7 @@ func BuildContext(s Surroundings, b Budget, maxChars int) Context {
 		limit = min(limit, maxChars)
 	}
 	c := composer{Surroundings: s, budget: b, limit: limit}
+	c.bind()
 	c.composeSummaries()
 	if !c.compose() {
 		return c.goalsAlone()
@@ -99,13 +109,15 @@ type composer struct {
 	limit  int
 	brief  bool // no room for metadata and indents
 
-	composed map[string]*Frame // finished frames with composed summaries, by their ids
+	composed map[string]*Frame   // finished frames with composed summaries, by their ids
+	makers   map[string][]*Frame // of each finished frame, those that decided something: itself, and others below it
+	binding  map[string][]*Frame // of each open frame, those whose decisions bind the work below it
 
-	current, ancestors, unfinished section
-	completed                      []section // in the order of finishedParts
-	completedRoom                  int       // what they were built with
-	planned                        section   // within current
-	suggestions                    section
+	current, ancestors, unfinished, left section
+	completed                            []section // in the order of finishedParts
+	completedRoom                        int       // what they were built with
+	planned                              section   // within current
+	suggestions                          section
 }
 
 // compose divides the room: first for the goals of the current frame and its
@@ -132,7 +144,8 @@ func (c *composer) compose() bool {
 	c.ancestors = c.ancestorSection(max(above, parent))
 	rest -= c.ancestors.units
 	c.unfinished = c.unfinishedSection(rest / 2)
-	c.completed = c.completedSections(rest - c.unfinished.units)
+	c.left = c.leftSection(rest - c.unfinished.units)
+	c.completed = c.completedSections(rest - c.unfinished.units - c.left.units)
 	c.fill(most)
 	return true
 }
@@ -263,7 +276,7 @@ func (c *composer) element(indent, tag string, f *Frame, fields []field) element
 
 // shown returns the parts that are not empty, in their order.
 func (c *composer) shown() []section {
-	parts := slices.Concat([]section{c.ancestors}, c.completed, []section{c.unfinished, c.current})
+	parts := slices.Concat([]section{c.ancestors}, c.completed, []section{c.left, c.unfinished, c.current})
 	return slices.DeleteFunc(parts, func(part section) bool { return part.text == "" })
 }
 
@@ -327,7 +340,7 @@ func (c *composer) cut() []string {
 	for _, part := range c.completed {
 		cut = append(cut, part.cut...)
 	}
-	return append(cut, c.unfinished.cut...)
+	return slices.Concat(cut, c.left.cut, c.unfinished.cut)
 }
 
 func (c *composer) meta(characters int) ContextMeta {

@@ -2,6 +2,7 @@ package core
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -53,7 +54,7 @@ func (c *candidate) print(e element, quota, left int) int {
 	}
 	for _, f := range e.fields[n:] {
 		if f.text != "" {
-			e.body.cut = append(e.body.cut, f.tag)
+			e.body.cut = append(e.body.cut, f.name())
 		}
 	}
 	e.fields = e.fields[:n]
@@ -90,7 +91,7 @@ func (c *composer) listing(indent, tag, omission string, taken []*candidate, lef
 	for _, f := range taken {
 		parts = append(parts, f.shown.text)
 		s.units += f.shown.units
-		s.told = append(s.told, f.tells...)
+		s.told = append(s.told, whole(f.tells, f.shown.cut)...)
 		s.note(f.frame, f.shown)
 	}
 	s.text = strings.Join(append(parts, end), "")
@@ -100,22 +101,31 @@ func (c *composer) listing(indent, tag, omission string, taken []*candidate, lef
 // told returns the decisions that the current frame and these sections tell.
 func (c *composer) told(sections ...section) map[string]bool {
 	told := map[string]bool{}
-	for _, decision := range c.Current.Decisions {
-		told[decision] = true
-	}
-	for _, s := range sections {
-		for _, decision := range s.told {
-			told[decision] = true
-		}
+	Tell(told, c.Current.Decisions)
+	for _, s := range append(sections, c.current) {
+		Tell(told, s.told)
 	}
 	return told
 }
 
-// entry returns the element of a frame in another one's context, with those of its
-// decisions that are not told yet.
+// entry returns the element of a frame in another one's context, with those decisions
+// that are not told yet: of an open frame its own and those that bind the work below it,
+// of a finished one its own and those that were made below it.
 func (c *composer) entry(f *candidate, told map[string]bool, quota int) element {
-	f.tells = untold(f.frame.Decisions, told)
-	e := c.element("    ", "frame", f.frame, frameFields(f.frame, f.tells, quota))
+	var own []string
+	told = maps.Clone(told)
+	if makers, finished := c.makers[f.frame.ID]; finished {
+		for _, maker := range makers {
+			own = append(own, Untold(maker.Decisions, told)...)
+			Tell(told, own)
+		}
+	} else {
+		own = Untold(f.frame.Decisions, told)
+		Tell(told, own)
+	}
+	bound, tells := c.boundFields(f.frame, told, quota)
+	f.tells = append(tells, telling{"decisions", own})
+	e := c.element("    ", "frame", f.frame, frameFields(f.frame, own, bound, quota))
 	if c.composed[f.frame.ID] != nil {
 		e.fields[1].attrs = composedAttr
 	}
@@ -124,12 +134,7 @@ func (c *composer) entry(f *candidate, told map[string]bool, quota int) element 
 
 // take records that the candidate is in the context, and so its decisions are told.
 func (c *candidate) take(told map[string]bool) {
-	if slices.Contains(c.shown.cut, "decisions") {
-		c.tells = nil
-	}
-	for _, decision := range c.tells {
-		told[decision] = true
-	}
+	Tell(told, whole(c.tells, c.shown.cut))
 }
 
 // ancestorSection prints the ancestors that fit within limit. The parent is
@@ -235,25 +240,13 @@ func (c *composer) finished(frames []Frame, seen map[string]bool) (list []*Frame
 	return list
 }
 
-// composeSummaries composes summaries for the finished frames that have none, of what
-// the context does not tell elsewhere.
+// composeSummaries gives the finished frames that have no summary the composed ones.
 func (c *composer) composeSummaries() {
-	if len(c.Outcomes) == 0 {
-		return
-	}
-	told := c.told()
-	for _, frames := range [][]Frame{c.Ancestors, c.Children, c.Siblings, c.Uncles} {
-		for i := range frames {
-			for _, decision := range frames[i].Decisions {
-				told[decision] = true
-			}
-		}
-	}
 	c.composed = map[string]*Frame{}
 	seen := map[string]bool{}
 	for _, part := range finishedParts {
 		for _, f := range c.finished(part.frames(&c.Surroundings), seen) {
-			if summary := c.Outcomes.Compose(f, told); summary != "" {
+			if summary := c.Composed[f.ID]; summary != "" && f.Summary == "" {
 				composed := *f
 				composed.Summary = summary
 				c.composed[f.ID] = &composed
@@ -278,21 +271,45 @@ func (c *composer) unfinishedSection(limit int) section {
 	return c.listing("  ", "unfinished-frames", "omitted", taken, len(offered)-len(taken))
 }
 
+// leftSection prints what a root that ended leaves.
+func (c *composer) leftSection(limit int) section {
+	f := &c.Finished.Frame
+	if c.Finished.Text == "" {
+		return section{}
+	}
+	e := c.element("  ", "finished-work", f, []field{goalField(f), {tag: "left", text: c.Finished.Text, share: 1, mark: cutMark}})
+	if e.size()+2*minLine > limit {
+		return section{}
+	}
+	r := e.render(limit, limit)
+	s := section{text: r.text, units: r.units, shown: 1}
+	s.note(f, r)
+	return s
+}
+
 // currentSection prints the current frame and its planned children, which it
 // also stores in c.planned.
 func (c *composer) currentSection(limit int) section {
 	if c.Current.ID == "" {
 		return section{}
 	}
-	e := c.element("  ", "current-frame", &c.Current, currentFields(&c.Current, limit))
+	bound, tells := c.boundFields(&c.Current, c.toldElsewhere(), limit)
+	e := c.element("  ", "current-frame", &c.Current, currentFields(&c.Current, bound, limit))
 	goal := e.size() + e.fields[0].need(e.inner, 0)
 	c.planned = c.plannedSection(min(int(0.3*float64(limit)), limit-goal))
 	e.body = rendering{text: c.planned.text, units: c.planned.units}
 	r := e.render(limit, limit)
 	s := section{text: r.text, units: r.units, shown: 1, left: c.planned.left, room: limit}
 	s.note(&c.Current, r)
+	s.told = whole(tells, r.cut)
 	s.cut = append(s.cut, c.planned.cut...)
 	return s
+}
+
+// toldElsewhere returns the decisions that the current frame need not tell of others.
+func (c *composer) toldElsewhere() map[string]bool {
+	c.current = section{}
+	return c.told(append(slices.Clone(c.completed), c.ancestors)...)
 }
 
 // plannedSection prints the planned children that fit within limit, in order.

@@ -212,17 +212,77 @@ func TestASmallContextHasTheGoalsFirstAndUsesItsRoom(t *testing.T) {
 	}
 }
 
-func TestFinishedFramesTellTheirDecisions(t *testing.T) {
+func TestDecisionsStandAtTheNearestOpenFrameWhoseWorkTheyBind(t *testing.T) {
 	t.Parallel()
 	s := typical()
+	s.Uncles[0].Parent = s.Ancestors[1].ID
 	s.Children[0].Decisions = []string{"no library", "HS256 only"}
 	s.Siblings[0].Decisions = []string{"no library", "mail later"}
 	s.Ancestors[1].Decisions = []string{"sell <books> first"}
-	s.Uncles[0].Artifacts, s.Uncles[0].Decisions = []string{"db/"}, []string{"mail later"}
+	s.Uncles[0].Artifacts, s.Uncles[0].Decisions = []string{"db/"}, []string{"mail later", "one database"}
 	c := core.BuildContext(s, core.DefaultBudget(), 0)
 	checkText(t, "context/decisions.xml", c.Text)
-	for _, decision := range []string{"HS256 only", "no library", "mail later", "sell &lt;books&gt; first"} {
+	for _, decision := range []string{"HS256 only", "no library", "mail later", "sell &lt;books&gt; first", "one database"} {
 		assert.Equal(t, 1, strings.Count(c.Text, decision), "%s is told once", decision)
+	}
+
+	s.Ancestors[0].Status, s.Ancestors[1].Status = core.Completed, core.Failed
+	c = core.BuildContext(s, core.DefaultBudget(), 0)
+	assert.Contains(t, c.Text, `<decided in="frame-child001" goal="Choose a token library">no library</decided>`)
+	assert.Contains(t, c.Text, "<decisions>mail later</decisions>", "nothing open is above it")
+}
+
+// family is a frame below so many that are open or not, with finished ones beside and
+// below each, and below those; each of these decided something of its own and something
+// that others decided too. makers counts what is decided.
+func family(random *rand.Rand) (s core.Surroundings, makers map[string]int) {
+	makers = map[string]int{}
+	s = core.Surroundings{Now: now, Current: aFrame("frame-current", core.InProgress, "work", 0), Below: map[string][]core.Frame{}}
+	finished := func(parent string, n int) (list []core.Frame) {
+		for i := range random.IntN(n + 1) {
+			f := ended(fmt.Sprintf("%s.%d", parent, i), "some work", "", now-core.Millis(random.IntN(9)), "shared!")
+			f.Parent = parent
+			if random.IntN(3) > 0 {
+				f.Decisions = append(f.Decisions, "D"+f.ID+"!")
+				makers[f.Decisions[1]]++
+			}
+			list = append(list, f)
+		}
+		return list
+	}
+	s.Children = finished(s.Current.ID, 2)
+	for i := range 4 {
+		s.Ancestors = append(s.Ancestors, aFrame(fmt.Sprintf("frame-above%d", i), core.Statuses[random.IntN(len(core.Statuses)-1)], "above", 0))
+	}
+	s.Siblings = finished(s.Ancestors[0].ID, 2)
+	s.Uncles = append(finished(s.Ancestors[1].ID, 1), finished(s.Ancestors[2].ID, 1)...)
+	for _, f := range slices.Concat(s.Children, s.Siblings, s.Uncles) {
+		s.Below[f.ID] = finished(f.ID, 1)
+	}
+	return s, makers
+}
+
+func TestEachDecisionIsToldOnce(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(8, 9))
+	ample := core.Budget{Total: 40_000, Ancestors: 10_000, Siblings: 10_000, Current: 10_000, Overhead: 200}
+	for range 400 {
+		s, makers := family(random)
+		text := core.BuildContext(s, ample, 0).Text
+		for decision := range makers {
+			require.Equal(t, 1, strings.Count(text, decision), "%s in %s", decision, text)
+		}
+		require.LessOrEqual(t, strings.Count(text, "shared!"), 1, text)
+		for limit := 300; limit < 4000; limit += 371 {
+			small := core.BuildContext(s, core.DefaultBudget(), limit).Text
+			for decision := range makers {
+				require.LessOrEqual(t, strings.Count(small, decision), 1, "%s in %s", decision, small)
+			}
+		}
+		for _, list := range [][]core.Frame{s.Children, s.Siblings, s.Uncles} {
+			random.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+		}
+		require.Equal(t, text, core.BuildContext(s, ample, 0).Text, "the same frames give the same bytes")
 	}
 }
 
@@ -432,4 +492,23 @@ func BenchmarkContext(b *testing.B) {
 	for b.Loop() {
 		core.BuildContext(s, core.DefaultBudget(), 0)
 	}
+}
+
+// ended returns a frame that ended, made at a time.
+func ended(id, goal, summary string, made core.Millis, decisions ...string) core.Frame {
+	return core.Frame{ID: id, Status: core.Completed, Goal: goal, Summary: summary, Decisions: decisions, CreatedAt: made, UpdatedAt: made}
+}
+
+func TestAContextHasComposedSummaries(t *testing.T) {
+	t.Parallel()
+	s := typical()
+	s.Siblings[0].Summary, s.Siblings[0].Decisions = "", []string{"mail later"}
+	s.Below = map[string][]core.Frame{"frame-sibling1": {ended("x", "Find a server", "There is none.", 1, "HS256 only", "mail later", "ask Ada")}}
+	s.Composed = map[string]string{"frame-sibling1": "- Find a server: There is none."}
+	c := core.BuildContext(s, core.DefaultBudget(), 0)
+	assert.Contains(t, c.Text, `<summary composed="true">- Find a server: There is none.</summary>`)
+	assert.Contains(t, c.Text, `<decided in="x" goal="Find a server">mail later; ask Ada</decided>`, "at the parent of the two")
+	assert.Equal(t, 1, strings.Count(c.Text, "HS256 only"), "told in the current frame")
+	assert.Equal(t, 1, strings.Count(c.Text, "mail later"))
+	assert.Empty(t, s.Siblings[0].Summary, "it stays the reader's")
 }

@@ -41,6 +41,7 @@ type rendering struct {
 // frame's quota, and the mark that shows a cut.
 type field struct {
 	tag   string
+	of    string // id of the frame whose text it is, if it stands in another one's element
 	text  string
 	share float64
 	mark  string
@@ -48,28 +49,39 @@ type field struct {
 	least int    // units that it gets whatever its share
 }
 
+// name returns what a list of cut texts calls the field.
+func (f field) name() string {
+	if f.of == "" {
+		return f.tag
+	}
+	return f.tag + " in " + f.of
+}
+
 // frameFields returns the fields of a frame in another one's context, those that say
-// most first. A list is joined to at most maxUnits.
-func frameFields(f *Frame, decisions []string, maxUnits int) []field {
-	return []field{
+// most first; bound are the decisions of others that bind the work below it. A list is
+// joined to at most maxUnits.
+func frameFields(f *Frame, decisions []string, bound []field, maxUnits int) []field {
+	return slices.Concat([]field{
 		goalField(f),
 		{tag: "summary", text: f.Summary, share: 0.7, mark: cutMark},
 		decisionsField(decisions, 0.3, maxUnits),
+	}, bound, []field{
 		artifactsField(f, maxUnits),
 		{tag: "log", text: f.LogPath, share: 0.1, mark: cutMark},
-	}
+	})
 }
 
 // currentFields returns the fields of the frame whose context it is. The shares
 // of decisions and summary are the reference's (spec: context §3).
-func currentFields(f *Frame, maxUnits int) []field {
-	return []field{
+func currentFields(f *Frame, bound []field, maxUnits int) []field {
+	return slices.Concat([]field{
 		firstGoal(f),
 		{tag: "success-criteria", text: f.SuccessCriteria, share: 0.2, mark: cutMark},
 		artifactsField(f, maxUnits),
 		decisionsField(f.Decisions, 0.5, maxUnits),
+	}, bound, []field{
 		{tag: "summary", text: f.Summary, share: 0.4, mark: cutMark},
-	}
+	})
 }
 
 // plannedFields returns the fields of a frame that is only planned.
@@ -143,7 +155,7 @@ func (e element) render(quota, limit int) rendering {
 		}
 		size, whole := f.print(&b, e.inner, allowed[i])
 		if !whole {
-			cut = append(cut, f.tag)
+			cut = append(cut, f.name())
 		}
 		used += size
 	}

@@ -66,6 +66,7 @@ type Part struct {
 	Tool   string          `json:"tool,omitempty"`   // by the host's name for it
 	Input  json.RawMessage `json:"input,omitempty"`  // of a tool's call
 	Failed bool            `json:"failed,omitempty"` // the tool answered with an error
+	Files  []FileChange    `json:"files,omitempty"`  // what the call did to them, of its result; of a call, where its host reports no more, what it asked for
 }
 
 // AgentState is where the run of an agent stands.

@@ -74,7 +74,7 @@ type candidate struct {
 	rank  int // an ancestor's depth, or the place of a finished frame's part in finishedParts
 	score float64
 	shown rendering // as a context prints it
-	tells []string  // decisions in shown
+	tells []telling // decisions in shown, unless cut
 }
 
 // rankAncestors returns the ancestors in the order in which they are tried: the

@@ -40,3 +40,9 @@ func (s Session) HasFrame() bool { return s.Root != "" }
 
 // Idle reports whether the session waits for input.
 func (s Session) Idle() bool { return s.State == SessionIdle }
+
+// A Stretch is the time from From until Until, which is later.
+type Stretch struct {
+	From  Millis `json:"from"`
+	Until Millis `json:"until"`
+}

@@ -135,6 +135,12 @@ type SubagentStats struct {
 	LastReset           Millis `json:"lastReset"`
 }
 
+// Undecided returns the number of detected sessions that have no frame so far, and were
+// not skipped.
+func (s SubagentStats) Undecided() int {
+	return max(0, s.TotalDetected-s.FramesCreated-s.SkippedByHeuristics)
+}
+
 // FrameRate returns the share of detected sessions that got a frame, in
 // percent.
 func (s SubagentStats) FrameRate() float64 { return percent(s.FramesCreated, s.TotalDetected) }

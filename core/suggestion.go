@@ -42,13 +42,40 @@ type Suggestion struct {
 	RefreshedAt Millis         `json:"refreshedAt"`       // when it was last made
 	ExpiresAt   Millis         `json:"expiresAt"`         // last moment it is valid
 	ActedAt     Millis         `json:"actedAt,omitempty"` // when the push or pop happened; 0 before
+
+	Heuristic string  `json:"heuristic,omitempty"` // name of the strongest one
+	ShownAt   Millis  `json:"shownAt,omitempty"`   // when it was first put where its agent reads it; 0 before
+	Outcome   Outcome `json:"outcome,omitempty"`   // empty while it stands
+	EndedAt   Millis  `json:"endedAt,omitempty"`   // when that came about
+	Made      string  `json:"made,omitempty"`      // the frame that the push began
+	Asked     bool    `json:"asked,omitempty"`     // its agent asked, so it stands until it is acted on or expires
+}
+
+// An Outcome is what became of a suggestion.
+type Outcome string
+
+// The outcomes.
+const (
+	Acted    Outcome = "acted"    // the push or pop that it asked for happened
+	Done     Outcome = "done"     // flame did it by itself, at level auto
+	Undone   Outcome = "undone"   // it was acted on or done, and then taken back
+	Ignored  Outcome = "ignored"  // it expired, or no longer held, after it was shown
+	Unseen   Outcome = "unseen"   // it expired, or no longer held, without having been shown
+	Replaced Outcome = "replaced" // a newer one about the same took its place
+	Dropped  Outcome = "dropped"  // it was cleared away, or stronger ones were there
+)
+
+// End returns the suggestion with its outcome, which came about at a time.
+func (s Suggestion) End(outcome Outcome, at Millis) Suggestion {
+	s.Outcome, s.EndedAt = outcome, at
+	return s
 }
 
 // Suggestion turns an evaluation into a suggestion for a session.
 func (e Evaluation) Suggestion(session, frame string, now Millis) Suggestion {
 	s := Suggestion{
 		Session: session, Frame: frame, Type: e.Type, Text: e.Goal, Status: e.Status, Reason: e.Reason, Confidence: e.Confidence,
-		CreatedAt: now, RefreshedAt: now, ExpiresAt: now + SuggestionLife,
+		CreatedAt: now, RefreshedAt: now, ExpiresAt: now + SuggestionLife, Heuristic: e.Strongest(),
 	}
 	if s.Type == SuggestPush && s.Text == "" {
 		s.Text = newGoal
@@ -56,9 +83,9 @@ func (e Evaluation) Suggestion(session, frame string, now Millis) Suggestion {
 	return s
 }
 
-// same reports whether both suggest the same.
-func (s Suggestion) same(other Suggestion) bool {
-	return s.rivals(other) && s.Text == other.Text && s.Status == other.Status
+// Same reports whether both suggest the same to one session.
+func (s Suggestion) Same(other Suggestion) bool {
+	return s.Session == other.Session && s.rivals(other) && s.Text == other.Text && s.Status == other.Status
 }
 
 // rivals reports whether both are of one type and about one frame, which has room for
@@ -70,22 +97,28 @@ func (s Suggestion) rivals(other Suggestion) bool {
 // AddSuggestion returns a session's list with s, made at time now. A live
 // suggestion of the same is refreshed in place; of those about one frame and of one
 // type the newest stands. Beyond MaxSuggestions the
-// weakest is dropped, the oldest on a tie. added is false if one was refreshed.
-func AddSuggestion(list []Suggestion, s Suggestion, now Millis) (kept []Suggestion, added bool) {
+// weakest is dropped, the oldest on a tie. added is false if one was refreshed. gone are
+// those that had to go, with their outcomes; s itself may be one of them.
+func AddSuggestion(list []Suggestion, s Suggestion, now Millis) (kept, gone []Suggestion, added bool) {
 	kept = slices.Clone(list)
 	s.RefreshedAt, s.ExpiresAt, s.ActedAt = now, now+SuggestionLife, 0
-	if i := slices.IndexFunc(kept, s.same); i >= 0 {
-		s.CreatedAt = kept[i].CreatedAt
+	if i := slices.IndexFunc(kept, s.Same); i >= 0 {
+		s.CreatedAt, s.ShownAt = kept[i].CreatedAt, kept[i].ShownAt
 		kept[i] = s
-		return kept, false
+		return kept, nil, false
 	}
 	s.CreatedAt = now
+	for _, old := range list {
+		if s.rivals(old) {
+			gone = append(gone, old.End(Replaced, now))
+		}
+	}
 	kept = append(slices.DeleteFunc(kept, s.rivals), s)
 	if len(kept) > MaxSuggestions {
 		weakest := slices.MinFunc(kept, weaker)
-		kept = slices.DeleteFunc(kept, weakest.same)
+		kept, gone = slices.DeleteFunc(kept, weakest.Same), append(gone, weakest.End(Dropped, now))
 	}
-	return kept, true
+	return kept, gone, true
 }
 
 // weaker orders suggestions by confidence, the older one first among equals.
@@ -94,13 +127,17 @@ func weaker(a, b Suggestion) int {
 }
 
 // ExpireSuggestions splits the list into those alive at time now and those
-// expired.
+// expired, with their outcomes. One that is of the future has expired too: the clock was
+// set back, and nobody knows how old it is.
 func ExpireSuggestions(list []Suggestion, now Millis) (live, expired []Suggestion) {
 	for _, s := range list {
-		if now > s.ExpiresAt {
-			expired = append(expired, s)
-		} else {
+		switch {
+		case now <= s.ExpiresAt && now >= s.RefreshedAt-SuggestionLife:
 			live = append(live, s)
+		case s.ShownAt != 0:
+			expired = append(expired, s.End(Ignored, min(now, s.ExpiresAt)))
+		default:
+			expired = append(expired, s.End(Unseen, min(now, s.ExpiresAt)))
 		}
 	}
 	return live, expired
@@ -113,7 +150,7 @@ func ActOn(list []Suggestion, frame string, kind SuggestionType, now Millis) (le
 	if i < 0 {
 		return list, Suggestion{}, false
 	}
-	acted = list[i]
+	acted = list[i].End(Acted, now)
 	acted.ActedAt = now
 	return slices.Delete(slices.Clone(list), i, i+1), acted, true
 }
@@ -141,6 +178,13 @@ func FormatSuggestions(list []Suggestion) string {
 	return strings.Join(lines, "\n")
 }
 
+// HasSuggestions reports whether a text may have suggestions as FormatSuggestions writes
+// them. Text from frames cannot look like them.
+func HasSuggestions(text string) bool { return strings.Contains(text, suggestionHeader) }
+
+// In reports whether a text has the suggestion as FormatSuggestions writes it.
+func (s Suggestion) In(text string) bool { return strings.Contains(text, s.line()) }
+
 func (s Suggestion) line() string {
 	what := "pushing a new frame for"
 	object := s.Text
@@ -163,6 +207,8 @@ type AutonomyStats struct {
 	PopSuggestions   int    `json:"popSuggestions"`
 	ActedUpon        int    `json:"actedUpon"`
 	Ignored          int    `json:"ignored"` // expired
+	Unseen           int    `json:"unseen"`  // of Ignored, those that were never shown
+	Undone           int    `json:"undone"`  // of ActedUpon, AutoPushes and AutoPops, those that were taken back
 	AutoPushes       int    `json:"autoPushes"`
 	AutoPops         int    `json:"autoPops"`
 	LastReset        Millis `json:"lastReset"`

@@ -253,3 +253,38 @@ func OneLine(s string, max int) string {
 	}
 	return b.String()
 }
+
+// Head returns the first characters of s, at most max.
+func Head(s string, max int) string {
+	for i := range s {
+		if max--; max < 0 {
+			return s[:i]
+		}
+	}
+	return s
+}
+
+// Tail returns the last characters of s, at most max.
+func Tail(s string, max int) string {
+	at := len(s)
+	for ; at > 0 && max > 0; max-- {
+		_, size := utf8.DecodeLastRuneInString(s[:at])
+		at -= size
+	}
+	return s[at:]
+}
+
+// Units returns the length of s in UTF-16 code units.
+func Units(s string) int { return units(s) }
+
+// Clip returns s in at most room UTF-16 code units, the last an ellipsis if something is
+// left out; "" if what has room would say nothing.
+func Clip(s string, room int) string {
+	if units(s) <= room {
+		return s
+	}
+	if room < minField {
+		return ""
+	}
+	return head(s, room-1, runeUnits) + "…"
+}

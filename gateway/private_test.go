@@ -168,8 +168,8 @@ func TestNothingThatPassesIsKept(t *testing.T) {
 		require.NoError(t, err)
 		_, err = io.WriteString(conn, strings.ReplaceAll(request, "\n", "\r\n"))
 		require.NoError(t, err)
-		require.NoError(t, conn.(*net.TCPConn).CloseWrite())
-		_, _ = io.Copy(io.Discard, conn) // whatever it says
+		_ = conn.(*net.TCPConn).CloseWrite() // it may have hung up already
+		_, _ = io.Copy(io.Discard, conn)     // whatever it says
 		require.NoError(t, conn.Close())
 	}
 	s.stop()

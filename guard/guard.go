@@ -3,12 +3,15 @@
 package guard
 
 import (
+	"crypto/hmac"
 	"crypto/sha256"
 	"crypto/subtle"
+	"encoding/hex"
 	"fmt"
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -20,9 +23,11 @@ import (
 // (DNS rebinding), and everyone without the token. Other users of the machine
 // can connect to loopback, too.
 type Guard struct {
-	addr     string // the server's
-	loopback bool   // the server listens on loopback
-	token    string // empty: none is required
+	addr     string   // the server's
+	loopback bool     // the server listens on loopback
+	token    string   // empty: none is required
+	public   *url.URL // another address that it is reached by; nil: none
+	page     bool     // it serves a page: only that page may use it
 }
 
 // New returns the guard of a server that listens on addr and requires token
@@ -57,29 +62,77 @@ func WithoutToken(addr string) (*Guard, error) {
 	return &Guard{addr: addr, loopback: true}, nil
 }
 
+// ForPage returns the guard for the server of a page: a page of the same origin may use
+// it, and no other. public is the address by which a browser reaches it through another
+// machine or a proxy, as in https://host.example; empty: none.
+func (g *Guard) ForPage(public string) (*Guard, error) {
+	guarded := *g
+	guarded.page = true
+	if public == "" {
+		return &guarded, nil
+	}
+	at, err := url.Parse(public)
+	if err != nil || at.Scheme != "http" && at.Scheme != "https" || at.Host == "" || strings.Trim(at.Path, "/") != "" || at.User != nil {
+		return nil, &Problem{
+			Message: fmt.Sprintf("%q is not the address of a server", public),
+			Hint:    "give scheme and host as the browser shows them, as in https://host.example:8443",
+		}
+	}
+	guarded.public = at
+	return &guarded, nil
+}
+
 // Addr returns the address that the server must listen on: the guard depends on
 // it.
 func (g *Guard) Addr() string { return g.addr }
 
 // Protect returns a handler that passes only allowed requests to next.
 func (g *Guard) Protect(next http.Handler) http.Handler {
+	return g.Screen(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !g.knows(r.Header.Get("Authorization")) {
+			w.Header().Set("WWW-Authenticate", `Bearer realm="flame"`)
+			http.Error(w, "send the server's token as: Authorization: Bearer TOKEN; flame said at start-up where that is", http.StatusUnauthorized)
+			return
+		}
+		next.ServeHTTP(w, r)
+	}))
+}
+
+// Screen returns a handler that passes requests to next by where they come from, with a
+// token or without: for what is no secret.
+func (g *Guard) Screen(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case strings.Contains(r.URL.Path, "/.well-known/"):
 			// A refused client looks there for a way to sign in (OAuth), and
 			// starts one unless told that there is none.
 			http.NotFound(w, r)
-		case g.loopback && !isLoopback(hostname(r.Host)):
-			http.Error(w, "this server is for its own machine: the Host header must name localhost, 127.0.0.1 or [::1]", http.StatusForbidden)
+		case g.loopback && !isLoopback(hostname(r.Host)) && !g.isPublic(r.Host):
+			said := "this server is for its own machine: the Host header must name localhost, 127.0.0.1 or [::1]"
+			if g.page {
+				said += "; where a browser reaches it by another name, start it with --public-url"
+			}
+			http.Error(w, said, http.StatusForbidden)
 		case !g.isFromHere(r):
 			http.Error(w, "pages of other origins may not use this server", http.StatusForbidden)
-		case !g.knows(r.Header.Get("Authorization")):
-			w.Header().Set("WWW-Authenticate", `Bearer realm="flame"`)
-			http.Error(w, "send the server's token as: Authorization: Bearer TOKEN; flame serve said at start-up where that is", http.StatusUnauthorized)
 		default:
 			next.ServeHTTP(w, r)
 		}
 	})
+}
+
+// isPublic reports whether a Host header names the public address.
+func (g *Guard) isPublic(host string) bool {
+	return g.public != nil && strings.EqualFold(host, g.public.Host)
+}
+
+// Proof returns what only a holder of the secret can answer to a challenge, for a server
+// at an address: whoever asks learns that it is the right one before sending the token.
+// The secret must be random: from an answer others can try out guesses.
+func Proof(secret, addr, challenge string) string {
+	sum := hmac.New(sha256.New, []byte(secret))
+	fmt.Fprintf(sum, "flame\n%s\n%s", addr, challenge)
+	return hex.EncodeToString(sum.Sum(nil))
 }
 
 // knows reports whether the token is the server's. It compares hashes, which
@@ -100,6 +153,9 @@ func (g *Guard) isFromHere(r *http.Request) bool {
 	if len(origins) == 0 {
 		return true
 	}
+	if g.public != nil && len(origins) == 1 && strings.EqualFold(origins[0], g.public.Scheme+"://"+g.public.Host) {
+		return true
+	}
 	return len(origins) == 1 && slices.ContainsFunc(g.names(r), func(host string) bool {
 		return strings.ToLower(origins[0]) == "http://"+strings.ToLower(host)
 	})
@@ -112,7 +168,7 @@ func (g *Guard) isFromHere(r *http.Request) bool {
 func (g *Guard) names(r *http.Request) []string {
 	names := []string{r.Host}
 	local, known := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
-	if !g.loopback || !known {
+	if !g.loopback || !known || g.page {
 		return names
 	}
 	_, port, _ := net.SplitHostPort(r.Host) // an error means no port

@@ -75,28 +75,38 @@ func makeToken(path string) error {
 // readToken returns the token in the file at path. If there is none, the error
 // is fs.ErrNotExist.
 func readToken(path string) (string, error) {
-	// Do not wait for a named pipe in its place.
-	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	content, err := ReadPrivate(path)
 	if err != nil {
-		return "", unreadable(path, err)
-	}
-	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		return "", unreadable(path, err)
-	}
-	if why := distrust(info); why != "" {
-		return "", distrusted(path, why)
-	}
-	content, err := io.ReadAll(io.LimitReader(file, maxToken)) // it may have grown since
-	if err != nil {
-		return "", unreadable(path, err)
+		return "", err
 	}
 	token := strings.TrimSpace(string(content)) // a person may have written it
 	if flaw := flawOf(token); flaw != "" {
 		return "", distrusted(path, flaw)
 	}
 	return token, nil
+}
+
+// ReadPrivate returns the content of a small file that only this user can have written
+// and read. If there is none, the error is fs.ErrNotExist; another one is a Problem.
+func ReadPrivate(path string) ([]byte, error) {
+	// Do not wait for a named pipe in its place.
+	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, unreadable(path, err)
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return nil, unreadable(path, err)
+	}
+	if why := distrust(info); why != "" {
+		return nil, distrusted(path, why)
+	}
+	content, err := io.ReadAll(io.LimitReader(file, maxToken)) // it may have grown since
+	if err != nil {
+		return nil, unreadable(path, err)
+	}
+	return content, nil
 }
 
 // unreadable turns trouble with an existing file at path into a Problem.

@@ -52,7 +52,12 @@ type Host struct {
 	On           func(m Machine) Client    // returns its program on a machine
 	Wire         *Wire                     // how it speaks with its model; nil: flame has no gateway for it
 	BaseVariable string                    // the environment variable that holds the base URL of its model's API
-	Behind       Fronted                   // how a command line of its program runs behind a gateway; nil: none does
+	// SetsVariable returns a file among the project's own settings that may set an
+	// environment variable for the host's processes; empty if none does. nil: a project
+	// cannot set any.
+	SetsVariable func(m Machine, name string) (file string)
+	StatusLine   *StatusLine // that it shows; nil: it shows none
+	Behind       Fronted     // how a command line of its program runs behind a gateway; nil: none does
 }
 
 // A Client is a host's program on a machine.

@@ -191,7 +191,7 @@ func TestOfALateRequestOnlyWhatIsWorthKeepingWaits(t *testing.T) {
 	require.NoError(t, s.TakeIn(t.Context()))
 	assert.Equal(t, []string{"in_progress Work", "  completed look"}, s.tree())
 	require.NoError(t, s.Project.Store.View(t.Context(), func(tx project.Tx) error {
-		total, err := tx.TotalUsage()
+		total, _, err := tx.UsageUnder("", 0)
 		assert.EqualValues(t, 5, total.TokensIn)
 		session, wrong := tx.Session("s")
 		assert.Equal(t, 2, session.MessageCount, "the prompt that it shows counts")

@@ -130,6 +130,9 @@ func mustBeStamped(s *Step) error {
 
 // noteCall records the call in the caller's session.
 func noteCall(s *Step) error {
+	if err := noteIdle(s.Tx, s.Session, s.Now); err != nil {
+		return err
+	}
 	s.Session.Stamped = s.Session.Stamped || s.By.Trust == Stamped
 	wakes, err := wakes(s)
 	if wakes {

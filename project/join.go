@@ -56,7 +56,7 @@ func (s *Step) Join(agent, id string) error {
 		return IgnoreMissing(err)
 	}
 	if before.ID != "" {
-		if err := s.Tx.DeleteSession(before.ID); err != nil {
+		if err := errors.Join(RecordIdle.Delete(s.Tx, before.ID), s.Tx.DeleteSession(before.ID)); err != nil {
 			return err
 		}
 	}
@@ -81,6 +81,9 @@ func (s *Step) beginIn(work AgentWork, frame core.Frame, workedIn string) error 
 	}
 	if session.ID == "" {
 		session = core.Session{ID: work.Session, CreatedAt: s.Now}
+	}
+	if err := noteIdle(s.Tx, session, s.Now); err != nil {
+		return err
 	}
 	own, err := inProgress(s.Tx, session.Root)
 	if err != nil {

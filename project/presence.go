@@ -19,6 +19,7 @@ type Presence struct {
 	Fallback string      `json:"fallback,omitempty"` // its last message so far
 	Rested   bool        `json:"rested,omitempty"`   // its last turn ended by itself, and left nothing running
 	Ended    *Ending     `json:"ended,omitempty"`    // a child: it has ended, but work below it goes on
+	Framed   bool        `json:"framed,omitempty"`   // a child: its frame was counted
 	Counted  bool        `json:"counted,omitempty"`  // a child: how it ended first was counted
 	Given    bool        `json:"given,omitempty"`    // an agent's: its first context came with its task
 	Process  Process     `json:"process,omitzero"`   // of its host; zero if not known
@@ -127,7 +128,7 @@ func StandingOf(tx Tx, session string) (Standing, error) {
 	return p.Standing, err
 }
 
-// Forget deletes a session, its Presence and its Timeline.
+// Forget deletes a session, its Presence, its Timeline and when it was idle.
 func Forget(tx Tx, id string) error {
-	return errors.Join(recordPresence.Delete(tx, id), recordWorked.Delete(tx, id), tx.DeleteSession(id))
+	return errors.Join(recordPresence.Delete(tx, id), recordWorked.Delete(tx, id), RecordIdle.Delete(tx, id), tx.DeleteSession(id))
 }

@@ -13,13 +13,14 @@ import (
 
 	"flame/core"
 	"flame/core/fold"
+	"flame/core/learn"
 )
 
 // CommandLine is the host of callers that are people at a shell.
 const CommandLine = "cli"
 
 // A Project is one tree of frames and everything that operations on it need. All fields
-// but Dir, EventDays, Fold, Trim, Late, Transcripts, HostProcess and Gone must be set.
+// but Dir, Learn, EventDays, Fold, Trim, Late, Transcripts, HostProcess and Gone must be set.
 type Project struct {
 	Store     Store
 	Dir       string                   // root of the worktree that artifacts are relative to; may be empty
@@ -29,6 +30,7 @@ type Project struct {
 	Budget    core.Budget              // of contexts, in tokens
 	Subagents core.SubagentConfig      // set by the environment; changes made by tools are in the store
 	Autonomy  core.AutonomyConfig      // likewise
+	Learn     learn.Settings           // what is done with what the project teaches
 	EventDays int                      // how many days events are kept; 0: forever
 	Fold      bool                     // requests to models leave finished frames out
 	Trim      fold.Trimming            // which outputs of tools they leave out of open ones; empty: none

@@ -97,8 +97,14 @@ func (p *Project) SetOff(ctx context.Context, off bool) error {
 // Off reports whether hooks and context injection are off for the project.
 func (p *Project) Off(ctx context.Context) (off bool, err error) {
 	err = p.Store.View(ctx, func(tx Tx) error {
-		_, err := recordSwitches.Load(tx, settingOff, &off)
+		off, err = p.Step(tx, Caller{}).Off()
 		return err
 	})
+	return off, err
+}
+
+// Off reports whether hooks and context injection are off for the project.
+func (s *Step) Off() (off bool, err error) {
+	_, err = recordSwitches.Load(s.Tx, settingOff, &off)
 	return off, err
 }

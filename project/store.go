@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"flame/core"
+	"flame/core/outcome"
 	"flame/core/outline"
 )
 
@@ -70,8 +71,6 @@ type Frames interface {
 	SaveFrame(f core.Frame) error
 	// DeleteFrame removes a frame. It refuses one with children: core.ErrInvalid.
 	DeleteFrame(id string) error
-	// TotalUsage adds up the usage of all frames.
-	TotalUsage() (core.Usage, error)
 	// Revision returns a number that rises with every Update that writes a frame, and
 	// the newest UpdatedAt of any frame.
 	Revision() (revision int64, newest core.Millis, err error)
@@ -82,6 +81,10 @@ type Relatives interface {
 	// Ancestors returns the frames above id, parent first, at most limit of them
 	// (0: MaxLevels). It ends at a missing parent and never loops.
 	Ancestors(id string, limit int) ([]core.Frame, error)
+	// UsageUnder adds up the usage of frame id and of those below it, archived ones too.
+	// It reads most frames and one more; whole is false if there are others. Without an
+	// id it adds up all frames there are.
+	UsageUnder(id string, most int) (u core.Usage, whole bool, err error)
 	// Surroundings returns the frames around frame id, at most as many of each kind as
 	// most allows. Children, Siblings and Uncles (ancestor by ancestor) are frames that
 	// ended and are not archived, the latest change first. Other roots are siblings of
@@ -90,12 +93,19 @@ type Relatives interface {
 	// planned children, confidence, and the times at which a frame began, ended and was
 	// invalidated.
 	Surroundings(id string, most Most) (core.Surroundings, error)
-	// Outcomes returns what ended below each of these frames, as far down as no frame
-	// on the way has a summary: of each parent the latest to change, one more than a
-	// summary shows (core.OutcomesEach, core.OutcomeLevels), and at most limit frames in
-	// all, the nearest first. In a cycle some occur more than once. Archived ones are absent, and so are the fields that
-	// Surroundings leaves out.
-	Outcomes(ids []string, limit int) (core.Outcomes, error)
+	// Outcomes returns frames that ended, as of says. In a cycle some occur more than
+	// once. Archived ones are absent, and so are the fields that Surroundings leaves out,
+	// but for usage and times. Of a long summary the end is missing.
+	Outcomes(of Ended) (outcome.Below, error)
+}
+
+// Ended says which frames Outcomes returns: of each parent those that changed last.
+type Ended struct {
+	Below      []string // ids: those below these, as far down as no frame on the way has a summary (outcome.Levels at most)
+	Summarized []string // ids: those directly below these that decided something, if they are among the last to change
+	All        string   // id: those below this one on any level, and of each parent as many that are planned or in progress; the others are empty then
+	Each       int      // of one parent
+	Limit      int      // of all, the nearest first
 }
 
 // MaxLevels is the greatest number of ancestors that are read.
@@ -118,6 +128,17 @@ type Shape interface {
 	// FramesAt returns the frames that have these keys; those that are gone are
 	// absent.
 	FramesAt(keys []int64) (map[int64]core.Frame, error)
+	// Changed returns the frames that were written after a revision (see
+	// Frames.Revision), in any order, archived ones too, without their longer texts:
+	// planned children, success criteria, artifacts, decisions, summary and results are
+	// absent. After 0 these are all frames, and so they are after a revision that is not
+	// reached yet, or where the Store does not know what was written since: frames that
+	// did not change may be among them. Frames that a cascade voids are among them by the
+	// time they are settled. Deleted ones are not told of: the Revision rises, and there
+	// are fewer frames.
+	Changed(after int64) ([]core.Frame, error)
+	// FrameIDs returns the ids of all frames, archived ones too, in any order.
+	FrameIDs() ([]string, error)
 }
 
 // Cascades are the invalidations in progress. From BeginCascade to EndCascade every

@@ -26,7 +26,11 @@ func SuspendedBy(tx Tx, session string) (agent string, err error) {
 // Resume lets a suspended session continue.
 func (p *Project) Resume(ctx context.Context, session string) error {
 	return p.Store.Update(ctx, func(tx Tx) error {
-		return errors.Join(setState(tx, session, core.SessionActive), recordSuspended.Delete(tx, session))
+		known, err := tx.Session(session)
+		if IgnoreMissing(err) != nil {
+			return err
+		}
+		return errors.Join(noteIdle(tx, known, p.Now()), setState(tx, session, core.SessionActive), recordSuspended.Delete(tx, session))
 	})
 }
 

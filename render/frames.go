@@ -119,23 +119,32 @@ func Details(d view.Details) string {
 	if f.Confidence != nil {
 		fmt.Fprintf(&b, "Confidence: %g\n", *f.Confidence)
 	}
-	b.WriteString(Bullets("Planned children:", f.PlannedChildren) + Bullets("Artifacts:", f.Artifacts) + Bullets("Decisions:", f.Decisions))
-	b.WriteString(Field("Summary", f.Summary) + composed(d.Composed) + Field("Results", f.Results) + Field("Log", f.LogPath))
+	b.WriteString(Bullets("Planned children:", f.PlannedChildren) + Bullets("Artifacts:", f.Artifacts) + Bullets("Decisions:", f.Decisions) + Files(d.Files))
+	b.WriteString(Field("Summary", f.Summary) + composed(d) + Field("Results", f.Results) + Field("Log", f.LogPath))
 	b.WriteString(usageLine("Used in it, without its children", f.Usage))
 	if d.Folded != nil {
 		fmt.Fprintf(&b, "Folded: %s, about %s, left out of %s\n", Count(d.Folded.Messages, "message"),
 			Count(d.Folded.Tokens, "token"), Count(d.Folded.Requests, "request"))
 	}
-	b.WriteString(MeteredLine(d.Metered))
+	b.WriteString(MeteredLine(d.Metered) + closing(d))
 	return b.String()
 }
 
-// composed returns a summary that was composed; it is empty without one.
-func composed(summary string) string {
-	if summary == "" {
+// composed returns a summary that was composed; it is empty without one, or where a
+// closing tells it.
+func composed(d view.Details) string {
+	if d.Composed == "" || d.Closing != "" {
 		return ""
 	}
-	return "Summary (composed of what was done below it):\n" + summary + "\n"
+	return "Summary (composed of what was done below it):\n" + d.Composed + "\n"
+}
+
+// closing returns what is needed to go on from a root that ended.
+func closing(d view.Details) string {
+	if d.Closing == "" {
+		return ""
+	}
+	return "\nTo go on from it:\n" + d.Closing + "\n"
 }
 
 // usageLine says what the work in a frame consumed; it is empty if nothing is
@@ -237,6 +246,9 @@ func PoppedShort(popped stack.Popped) string {
 	text := fmt.Sprintf("%s is %s", popped.Frame.ID, popped.Frame.Status)
 	if popped.Pending != nil {
 		text = popped.Frame.ID + " waits for a summary"
+	}
+	if popped.Below != "" {
+		text += "\nno summary of its own; others see what was done below it:\n" + popped.Below
 	}
 	for _, f := range popped.Planned {
 		text += "\nstill planned: " + ShortFrame(f)

@@ -45,6 +45,6 @@ func Requests(m fold.Meter) string {
 
 // Subagents says what became of the subagents that hosts started.
 func Subagents(s core.SubagentStats) string {
-	return fmt.Sprintf("detected %d, frames created %d, skipped %d, auto-completed %d, manually completed %d, ended by their host %d",
-		s.TotalDetected, s.FramesCreated, s.SkippedByHeuristics, s.AutoCompleted, s.ManuallyCompleted, s.EndedByHost)
+	return fmt.Sprintf("detected %d, frames created %d, skipped %d, undecided %d, auto-completed %d, manually completed %d, ended by their host %d",
+		s.TotalDetected, s.FramesCreated, s.SkippedByHeuristics, s.Undecided(), s.AutoCompleted, s.ManuallyCompleted, s.EndedByHost)
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"flame/core"
+	"flame/core/outcome"
 	"flame/project"
 )
 
@@ -44,15 +45,19 @@ const (
 )
 
 // endedBelow returns the SQL for the keys of the frames that ended below the key of a row,
-// the latest change first: each status comes in order from an index, and SQLite
-// merges them.
+// the latest change first.
 func endedBelow(row string) string {
+	return latestBelow(row, core.Completed, core.Blocked, core.Failed)
+}
+
+// latestBelow returns the SQL for the keys of the frames of these statuses below the key of
+// a row, the latest change first: each status comes in order from an index, and SQLite
+// merges them.
+func latestBelow(row string, statuses ...core.Status) string {
 	var parts []string
-	for _, status := range core.Statuses {
-		if status.Ended() {
-			parts = append(parts, `SELECT key, updated_at FROM frames INDEXED BY frames_parent_status
-				WHERE parent IS `+row+`.key AND status = '`+string(status)+`' AND archived_at = 0`)
-		}
+	for _, status := range statuses {
+		parts = append(parts, `SELECT key, updated_at FROM frames INDEXED BY frames_parent_status
+			WHERE parent IS `+row+`.key AND status = '`+string(status)+`' AND archived_at = 0`)
 	}
 	return "SELECT key FROM (" + strings.Join(parts, " UNION ALL ") + " ORDER BY updated_at DESC, key DESC) d"
 }
@@ -80,10 +85,10 @@ func (t *tx) Surroundings(id string, most project.Most) (s core.Surroundings, er
 		all = append(all, n.frame)
 		*list = all[len(all)-1-len(*list) : len(all) : len(all)]
 	}
-	if err := t.void(s.Ancestors); err != nil {
+	if err := void(t, s.Ancestors); err != nil {
 		return s, err
 	}
-	err = t.void(s.Planned)
+	err = void(t, s.Planned)
 	if len(s.Planned) > 0 && s.Planned[0].Status != core.Planned {
 		s.Planned = nil // they have one parent, so that a cascade voids all or none
 	}
@@ -139,24 +144,75 @@ func (n *nearFrame) list(s *core.Surroundings) *[]core.Frame {
 }
 
 // outcomes reads what ended below frames, whose ids are a JSON list, level by level, and
-// below those of them that have no summary.
-var outcomes = `WITH RECURSIVE below (level, key, bare) AS (
-	SELECT 0, i.key, true FROM json_each(?1) k CROSS JOIN ids i ON i.id = k.value
+// below those of them that have no summary. Directly below the frames of a second list it
+// reads what decided something.
+var outcomes = `WITH RECURSIVE below (level, key, bare, told) AS (
+	SELECT 0, i.key, true, true FROM json_each(?1) k CROSS JOIN ids i ON i.id = k.value
 	UNION ALL
-	SELECT below.level + 1, f.key, f.summary = '' FROM below CROSS JOIN frames f ON f.key IN (` + endedBelow("below") + ` LIMIT +?2)
-		WHERE below.bare AND below.level < ?3
+	SELECT 0, i.key, false, false FROM json_each(?5) k CROSS JOIN ids i ON i.id = k.value
+	UNION ALL
+	SELECT below.level + 1, f.key, below.bare AND f.summary = '', below.bare
+		FROM below CROSS JOIN frames f ON f.key IN (` + endedBelow("below") + ` LIMIT +?2)
+		WHERE (below.bare OR below.level = 0) AND below.level < ?3
 	LIMIT +?4
-) SELECT ` + toldTable.read("f") + ` FROM below CROSS JOIN frames f ON f.key = below.key WHERE below.level > 0`
+) SELECT ` + startOfSummary(outcomeTable.read("f")) + ` FROM below CROSS JOIN frames f ON f.key = below.key
+	WHERE below.level > 0 AND (below.told OR f.decisions <> '[]')`
 
-// Outcomes returns what ended below each of these frames, at most limit frames. In a
-// cycle some of them occur more than once.
-func (t *tx) Outcomes(ids []string, limit int) (core.Outcomes, error) {
-	found := core.Outcomes{}
-	scan := toldTable.scan()
+// startOfSummary has columns of the frame f give only as much of its summary as is told
+// in a line.
+func startOfSummary(columns string) string {
+	return strings.Replace(columns, "f.summary AS", "substr(f.summary, 1, 4000) AS", 1)
+}
+
+// outcomeTable has what is told of a frame in a summary composed of several, and what
+// weighs them against each other.
+var outcomeTable = table[core.Frame]{frameTable.name, frameTable.key, frameTable.some([]string{
+	"key", "parent", "session", "status", "created_at", "started_at", "ended_at", "updated_at", "archived_at",
+	"goal", "success_criteria", "artifacts", "decisions", "summary", "log_path",
+	"tokens_in", "tokens_out", "cache_read", "cache_written", "cost_usd", "tool_calls",
+})}
+
+// Outcomes returns what ended below some frames. In a cycle some of them occur more than
+// once.
+func (t *tx) Outcomes(of project.Ended) (outcome.Below, error) {
+	if of.All != "" {
+		return allBeneath(t, of)
+	}
+	found := outcome.Below{}
+	scan := outcomeTable.scan()
 	err := t.sql.each(func(rows *sql.Rows) error {
 		f, err := scan(rows)
 		found[f.Parent] = append(found[f.Parent], f)
 		return err
-	}, outcomes, jsonOf(ids), core.OutcomesEach+1, core.OutcomeLevels, limit+len(ids))
+	}, outcomes, jsonOf(of.Below), of.Each, outcome.Levels, of.Limit+len(of.Below)+len(of.Summarized), jsonOf(of.Summarized))
 	return found, err
+}
+
+// beneath reads frames below one, level by level: of each parent the latest that ended, and
+// the latest that are open.
+var beneath = `WITH RECURSIVE below (level, key) AS (
+	SELECT 0, key FROM ids WHERE id = ?1
+	UNION ALL
+	SELECT below.level + 1, f.key FROM below CROSS JOIN frames f ON f.key IN (` + endedBelow("below") + ` LIMIT +?2)
+	UNION ALL
+	SELECT below.level + 1, f.key FROM below CROSS JOIN frames f ON f.key IN (` + latestBelow("below", core.Planned, core.InProgress) + ` LIMIT +?2)
+	LIMIT +?3
+) SELECT ` + startOfSummary(outcomeTable.read("f")) + ` FROM below CROSS JOIN frames f ON f.key = below.key WHERE below.level > 0`
+
+// allBeneath returns the frames of beneath that are not invalidated, by the one above each.
+func allBeneath(t *tx, of project.Ended) (outcome.Below, error) {
+	frames, err := collect(t.sql, outcomeTable.scan(), beneath, clean(of.All), of.Each, 1+of.Limit)
+	if err != nil {
+		return nil, err
+	}
+	if err := void(t, frames); err != nil {
+		return nil, err
+	}
+	found := outcome.Below{}
+	for _, f := range frames {
+		if f.Status != core.Invalidated {
+			found[f.Parent] = append(found[f.Parent], f)
+		}
+	}
+	return found, nil
 }

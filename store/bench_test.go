@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -163,6 +164,55 @@ func BenchmarkQueries(b *testing.B) {
 			})
 		}
 	})
+}
+
+// BenchmarkChanged reads what a live view of the tree does: all frames once, and then what
+// changed, with texts of the usual length.
+func BenchmarkChanged(b *testing.B) {
+	for _, n := range []int{20_000, 100_000} {
+		kept := open(b, b.TempDir(), store.Options{LongLived: true})
+		grow(b, kept, n)
+		elaborate(b, kept)
+		var last int64
+		look := func(after int64, want int) func(b *testing.B) {
+			return func(b *testing.B) {
+				for b.Loop() {
+					storetest.View(b, kept, func(tx project.Tx) {
+						frames, err := tx.Changed(after)
+						require.NoError(b, err)
+						require.Len(b, frames, want)
+						last, _, err = tx.Revision()
+						require.NoError(b, err)
+					})
+				}
+			}
+		}
+		b.Run(fmt.Sprintf("all of %d", n), look(0, n))
+		require.NoError(b, kept.Update(context.Background(), decide("one")))
+		b.Run(fmt.Sprintf("one of %d", n), look(last, 1))
+	}
+}
+
+// elaborate gives all frames the texts that frames usually have.
+func elaborate(b *testing.B, kept project.Store) {
+	b.Helper()
+	prose := func(n int) string { return strings.Repeat("why the parser reads on ", n/24+1)[:n] }
+	for after := ""; ; {
+		var frames []core.Frame
+		storetest.Update(b, kept, func(tx project.Tx) {
+			var err error
+			frames, err = tx.FindFrames(project.FrameQuery{After: after, Limit: 2000})
+			require.NoError(b, err)
+			for _, f := range frames {
+				f.Goal, f.Summary, f.Decisions = prose(60), prose(300), []string{prose(80), prose(80)}
+				require.NoError(b, tx.SaveFrame(f))
+			}
+		})
+		if len(frames) == 0 {
+			return
+		}
+		after = frames[len(frames)-1].ID
+	}
 }
 
 // BenchmarkRows reads and writes a thousand frames, without the sync at the end.

@@ -67,7 +67,7 @@ const (
 )
 
 var settle = "UPDATE frames SET " + frameTable.each(func(column string) string { return column + " = ?" }, changedByCascade...) +
-	" WHERE key IN (SELECT value FROM json_each(?)) AND +status = 'planned'"
+	", " + stamp.name + " = " + stamp.value + " WHERE key IN (SELECT value FROM json_each(?)) AND +status = 'planned'"
 
 // Settle stores up to limit of the frames that read as invalidated by the
 // cascade of frame, the way they read, appends e about each, and returns their
@@ -89,13 +89,16 @@ func (t *tx) Settle(frame string, e core.Event, limit int) (ids []string, more b
 		return nil, more, err
 	}
 	c.Settled += len(keys)
+	if err := t.sql.raiseRevision(); err != nil { // although all reads as before: Changed tells of frames as they are stored
+		return nil, false, err
+	}
 	if _, err := t.sql.exec(settle, append(c.changes(), jsonOf(keys))...); err != nil {
 		return nil, false, err
 	}
 	if err := t.sql.appendEvents(e, keys); err != nil {
 		return nil, false, err
 	}
-	ids, err = t.sql.ids(keys) // the revision stays, as everything reads as before
+	ids, err = t.sql.ids(keys)
 	return ids, more, err
 }
 

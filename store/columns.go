@@ -45,6 +45,11 @@ func (t table[T]) some(names []string) []column[T] {
 	return slices.DeleteFunc(slices.Clone(t.columns), func(c column[T]) bool { return !slices.Contains(names, c.name) })
 }
 
+// but returns the columns without those of these names.
+func (t table[T]) but(names ...string) []column[T] {
+	return slices.DeleteFunc(slices.Clone(t.columns), func(c column[T]) bool { return slices.Contains(names, c.name) })
+}
+
 // each returns the SQL that as makes of the columns of these names, separated
 // by commas.
 func (t table[T]) each(as func(column string) string, names ...string) string {
@@ -92,20 +97,27 @@ func (t table[T]) scan(first ...any) func(*sql.Rows) (T, error) {
 	}
 }
 
-// insert returns the SQL that adds a row with these columns.
-func (t table[T]) insert(names ...string) string {
-	return fmt.Sprintf("INSERT INTO %s (%s) VALUES (%s)", t.name, t.each(itself, names...), placeholders(len(t.some(names))))
+// An own column is one that keeps no field of a value, but what the store needs.
+type own struct {
+	name  string
+	value string // SQL
 }
 
-// save returns the SQL that writes a row, new or not.
-func (t table[T]) save() string {
+// save returns the SQL that writes a row, new or not, with these own columns.
+func (t table[T]) save(owns ...own) string {
+	names, values := t.each(itself), placeholders(len(t.columns))
 	var sets []string
 	for _, c := range t.columns {
 		if !strings.Contains(t.key, c.name) {
 			sets = append(sets, c.name+" = excluded."+c.name)
 		}
 	}
-	return t.insert() + " ON CONFLICT (" + t.key + ") DO UPDATE SET " + strings.Join(sets, ", ")
+	for _, c := range owns {
+		names, values = names+", "+c.name, values+", "+c.value
+		sets = append(sets, c.name+" = excluded."+c.name)
+	}
+	return fmt.Sprintf("INSERT INTO %s (%s) VALUES (%s) ON CONFLICT (%s) DO UPDATE SET %s",
+		t.name, names, values, t.key, strings.Join(sets, ", "))
 }
 
 // values returns the values for the columns of these names, or for all columns

@@ -67,22 +67,22 @@ func scanFrame(key *int64) func(*sql.Rows) (core.Frame, error) {
 	}
 }
 
-var saveFrame = frameTable.save()
+var saveFrame = frameTable.save(stamp)
 
 var frameByID = "SELECT " + frameColumns + " FROM frames f WHERE f.key = " + keyOf
 
 // readFrames returns the frames of a query as they read.
-func (t *tx) readFrames(query string, args ...any) ([]core.Frame, error) {
+func readFrames(t *tx, query string, args ...any) ([]core.Frame, error) {
 	frames, err := collect(t.sql, scanFrame(new(int64)), query, args...)
 	if err != nil {
 		return nil, err
 	}
-	return frames, t.void(frames)
+	return frames, void(t, frames)
 }
 
 // Frame returns one frame, or core.ErrNotFound.
 func (t *tx) Frame(id string) (core.Frame, error) {
-	list, err := t.readFrames(frameByID, clean(id))
+	list, err := readFrames(t, frameByID, clean(id))
 	return only(list, err, "frame", id)
 }
 
@@ -94,7 +94,7 @@ func (t *tx) FramesOf(ids []string) ([]core.Frame, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	return t.readFrames(framesOf, jsonOf(lo.Map(ids, func(id string, _ int) string { return clean(id) })))
+	return readFrames(t, framesOf, jsonOf(lo.Map(ids, func(id string, _ int) string { return clean(id) })))
 }
 
 // SaveFrame writes a new frame, or all fields of one that exists.
@@ -116,10 +116,11 @@ func (t *tx) SaveFrame(f core.Frame) error {
 	if err := t.sql.indexWords(f.ID, frameTable.pick(values, wordColumns...)); err != nil {
 		return err
 	}
-	if _, err = t.sql.exec(saveFrame, values...); err != nil {
+	if err := t.sql.raiseRevision(); err != nil {
 		return err
 	}
-	return t.sql.raiseRevision()
+	_, err = t.sql.exec(saveFrame, values...)
+	return err
 }
 
 // wordColumns are the columns of a frame that are searched.
@@ -197,34 +198,33 @@ func (t *tx) DeleteFrame(id string) error {
 	return t.sql.raiseRevision()
 }
 
-func (s *statements) raiseRevision() error {
-	_, err := s.exec(`UPDATE meta SET value = value + 1 WHERE name = 'revision'`)
-	return err
-}
-
-const revision = `SELECT value,
-	coalesce((SELECT updated_at FROM frames ORDER BY updated_at DESC LIMIT 1), 0)
-	FROM meta WHERE name = 'revision'`
-
-var totalUsage = "SELECT " + table[core.Usage]{columns: usageColumns}.each(func(column string) string {
+var sumOfUsage = table[core.Usage]{columns: usageColumns}.each(func(column string) string {
 	return "coalesce(sum(" + column + "), 0)"
-}) + " FROM frames"
+})
 
-// TotalUsage adds up the usage of all frames.
-func (t *tx) TotalUsage() (u core.Usage, err error) {
-	var sums []any
+var totalUsage = "SELECT 0, " + sumOfUsage + " FROM frames"
+
+// usageUnder adds up what the first frames of a subtree used. UNION ends a cycle, and
+// CROSS JOIN keeps the walk from becoming a scan.
+var usageUnder = `WITH RECURSIVE below (key) AS (
+	SELECT key FROM ids WHERE id = ?
+	UNION
+	SELECT f.key FROM below CROSS JOIN frames f ON f.parent = below.key` + atMost + `
+) SELECT count(*), ` + sumOfUsage + ` FROM below CROSS JOIN frames f ON f.key = below.key`
+
+// UsageUnder adds up the usage of a frame and of those below it, or of all frames.
+func (t *tx) UsageUnder(id string, most int) (u core.Usage, whole bool, err error) {
+	var counted int
+	sums := []any{&counted}
 	for _, c := range usageColumns {
 		sums = append(sums, c.field(&u))
 	}
-	_, err = t.sql.get(sums, totalUsage)
-	return u, err
-}
-
-// Revision returns a number that every Update that wrote a frame raises, and the
-// newest UpdatedAt of any frame.
-func (t *tx) Revision() (number int64, newest core.Millis, err error) {
-	_, err = t.sql.get([]any{&number, &newest}, revision)
-	return number, newest, err
+	if id == "" {
+		_, err = t.sql.get(sums, totalUsage)
+		return u, true, err
+	}
+	_, err = t.sql.get(sums, usageUnder, clean(id), most+1)
+	return u, counted <= most, err
 }
 
 // ancestors walks up from a frame. UNION drops repeated rows, which ends a
@@ -241,5 +241,5 @@ func (t *tx) Ancestors(id string, limit int) ([]core.Frame, error) {
 	if limit <= 0 || limit > project.MaxLevels {
 		limit = project.MaxLevels
 	}
-	return t.readFrames(ancestors, clean(id), limit)
+	return readFrames(t, ancestors, clean(id), limit)
 }

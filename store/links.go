@@ -85,7 +85,7 @@ func (t *tx) FramesAt(keys []int64) (map[int64]core.Frame, error) {
 		return frame, err
 	}, framesAt, jsonOf(keys))
 	if err == nil {
-		err = t.void(list)
+		err = void(t, list)
 	}
 	frames := make(map[int64]core.Frame, len(list))
 	for i, key := range found {

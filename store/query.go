@@ -26,10 +26,10 @@ func (t *tx) FindFrames(q project.FrameQuery) ([]core.Frame, error) {
 	}
 	list := listFrames(q, after, nil)
 	if v == nil {
-		return t.readFrames(list.query(), list.args...)
+		return readFrames(t, list.query(), list.args...)
 	}
 	if q.Order == project.RecentFirst && q.Limit > 0 {
-		frames, err := t.readFrames(list.query(), list.args...)
+		frames, err := readFrames(t, list.query(), list.args...)
 		if err != nil || len(frames) == q.Limit && v.before(frames) {
 			return frames, err
 		}
@@ -39,7 +39,7 @@ func (t *tx) FindFrames(q project.FrameQuery) ([]core.Frame, error) {
 		return nil, err
 	}
 	list = listFrames(q, after, voided)
-	return t.readFrames(list.query(), list.args...)
+	return readFrames(t, list.query(), list.args...)
 }
 
 // listFrames returns the SQL of FindFrames: frames as stored, and then those

@@ -108,7 +108,7 @@ func (s *Store) keep(ctx context.Context, by Repairer, r rule) (mended []string,
 					return err
 				}
 			}
-			return m.tx.sql.raiseRevision()
+			return m.tx.sql.raiseUnstamped()
 		})
 		if err != nil {
 			return nil, err

@@ -43,6 +43,21 @@ func saveOne(kept *Store, id string) error {
 	})
 }
 
+// saveAsOlder saves a frame as flames did that knew nothing of revisions in rows.
+func saveAsOlder(kept *Store, id string) error {
+	return kept.Update(context.Background(), func(ptx project.Tx) error {
+		x := ptx.(*tx)
+		values, err := frameTable.values(x.sql, &core.Frame{ID: id, Status: core.Planned})
+		if err != nil {
+			return err
+		}
+		if _, err := x.sql.exec(frameTable.save(), values...); err != nil {
+			return err
+		}
+		return x.sql.raiseUnstamped()
+	})
+}
+
 func hasFrame(kept *Store, id string) error {
 	return kept.View(context.Background(), func(tx project.Tx) error {
 		_, err := tx.Frame(id)
@@ -87,16 +102,63 @@ func TestEveryVersionIsBroughtUpToDate(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			old := openWith(t, dir, schema.Schema{Version: version, Step: schema.Newest.Step}, Options{})
-			require.NoError(t, saveOne(old, "f-old"))
+			require.NoError(t, saveAsOlder(old, "f-old"))
 			now := openWith(t, dir, schema.Newest, Options{})
 			require.NoError(t, hasFrame(now, "f-old"))
 			require.NoError(t, now.View(context.Background(), func(tx project.Tx) error {
 				_, err := tx.FindEvents(project.EventQuery{Below: "s"})
 				return err
 			}))
-			require.NoError(t, saveOne(old, "f-older"), "an older binary goes on")
+			require.NoError(t, saveAsOlder(old, "f-older"), "an older binary goes on")
 		})
 	}
+}
+
+// A flame that does not stamp frames may write before others that do, and between them.
+// Whoever asks for changes then gets all frames, once.
+func TestChangesByOlderFlamesAreReported(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	old := openWith(t, dir, schema.Schema{Version: 5, Step: schema.Newest.Step}, Options{})
+	for _, id := range []string{"f-1", "f-2", "f-3"} {
+		require.NoError(t, saveAsOlder(old, id))
+	}
+	now := openWith(t, dir, schema.Newest, Options{})
+	var at []int64 // the revisions after each step, the first before all
+	for _, step := range []struct {
+		save  func(*Store, string) error
+		by    *Store
+		frame string
+		want  []int // frames that changed after each of at
+	}{
+		{saveOne, now, "f-1", []int{1}},
+		{saveAsOlder, old, "f-2", []int{3, 3}},
+		{saveAsOlder, old, "f-2", []int{3, 3, 3}},
+		{saveOne, now, "f-3", []int{3, 3, 3, 1}},
+		{saveOne, now, "f-1", []int{3, 3, 3, 2, 1}},
+	} {
+		require.NoError(t, now.View(context.Background(), func(tx project.Tx) error {
+			revision, _, err := tx.Revision()
+			at = append(at, revision)
+			return err
+		}))
+		require.NoError(t, step.save(step.by, step.frame))
+		require.NoError(t, now.View(context.Background(), func(tx project.Tx) error {
+			var got []int
+			for _, revision := range append(at, at[len(at)-1]+1) {
+				frames, err := tx.Changed(revision)
+				require.NoError(t, err)
+				got = append(got, len(frames))
+			}
+			assert.Equal(t, append(step.want, 0), got)
+			return nil
+		}))
+	}
+	require.NoError(t, now.View(context.Background(), func(tx project.Tx) error {
+		all, err := tx.Changed(at[0] - 1)
+		assert.Len(t, all, 3, "what was before the stamps")
+		return err
+	}))
 }
 
 // Spawns that were kept before there was an index of them are found by it, and so are

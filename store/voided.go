@@ -98,7 +98,7 @@ func (s *statements) underWay() ([]cascade, error) {
 const withCascades = 3
 
 // void turns frames from their stored form into what they read as.
-func (t *tx) void(frames []core.Frame) error {
+func void(t *tx, frames []core.Frame) error {
 	if !slices.ContainsFunc(frames, mayBeVoided) {
 		return nil
 	}

@@ -3,7 +3,6 @@ package tools
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"flame/config/env"
@@ -74,8 +73,8 @@ func (d autonomyDoor) settingsText(state autonomy.State) string {
 	c, from := state.Config, sourcesOf(state.Changed, d.p.Autonomy, core.DefaultAutonomyConfig())
 	var b strings.Builder
 	b.WriteString(from.line("level", string(c.Level)+", "+levels[c.Level]))
-	b.WriteString(from.line("pushThreshold", fmt.Sprint(c.PushThreshold)))
-	b.WriteString(from.line("popThreshold", fmt.Sprint(c.PopThreshold)))
+	b.WriteString(from.line("pushThreshold", thresholdText(c.PushThreshold, state.Applies.PushThreshold)))
+	b.WriteString(from.line("popThreshold", thresholdText(c.PopThreshold, state.Applies.PopThreshold)))
 	b.WriteString(from.line("suggestInContext", yesNo(c.SuggestInContext)))
 	b.WriteString(render.Field("strategy", string(c.Strategy)))
 	b.WriteString(from.line("enabledHeuristics", ""))
@@ -85,9 +84,17 @@ func (d autonomyDoor) settingsText(state autonomy.State) string {
 	return b.String()
 }
 
+// thresholdText returns a threshold as it is set, and as it applies.
+func thresholdText(set, applies int) string {
+	if set == applies {
+		return fmt.Sprint(set)
+	}
+	return fmt.Sprintf("%d, moved to %d by what was learned", set, applies)
+}
+
 func countsText(s core.AutonomyStats) string {
-	text := fmt.Sprintf("Suggestions: %d (%d push, %d pop); acted on %d, ignored %d",
-		s.TotalSuggestions, s.PushSuggestions, s.PopSuggestions, s.ActedUpon, s.Ignored)
+	text := fmt.Sprintf("Suggestions: %d (%d push, %d pop); acted on %d, ignored %d (%d never shown), taken back %d",
+		s.TotalSuggestions, s.PushSuggestions, s.PopSuggestions, s.ActedUpon, s.Ignored, s.Unseen, s.Undone)
 	if s.TotalSuggestions > 0 {
 		text += fmt.Sprintf(", action rate %.1f %%", s.ActionRate())
 	}
@@ -193,10 +200,10 @@ func (d autonomyDoor) autoSuggest(ctx context.Context, by project.Caller, in aut
 	now := d.p.Now()
 	fmt.Fprintf(&b, "Suggestions in contexts: %s, level %s\n%d pending\n", onOff(state.Config.SuggestInContext), state.Config.Level, len(state.Pending))
 	for _, s := range state.Pending {
-		fmt.Fprintf(&b, "- %s %s, confidence %d: %s, %s\n", s.Type, render.Quote(suggested(s)), s.Confidence, s.Reason, render.Ago(now, s.CreatedAt))
+		fmt.Fprintf(&b, "- %s %s, confidence %d: %s, %s\n", s.Type, render.Quote(render.Suggested(s)), s.Confidence, s.Reason, render.Ago(now, s.CreatedAt))
 	}
 	if in.ShowHistory {
-		b.WriteString(historyText(state.History))
+		b.WriteString(render.History(state.History, historyShown, now))
 	}
 	if state.Preview == "" {
 		b.WriteString("None of this is in contexts now.\n")
@@ -204,27 +211,6 @@ func (d autonomyDoor) autoSuggest(ctx context.Context, by project.Caller, in aut
 		b.WriteString("In your context:\n" + state.Preview + "\n")
 	}
 	return b.String(), nil
-}
-
-// suggested returns the goal of a push or the status of a pop.
-func suggested(s core.Suggestion) string {
-	if s.Type == core.SuggestPop {
-		return string(s.Status)
-	}
-	return s.Text
-}
-
-func historyText(history []core.Suggestion) string {
-	if len(history) == 0 {
-		return "No history.\n"
-	}
-	var b strings.Builder
-	b.WriteString("| time | type | what | confidence | acted |\n|---|---|---|---|---|\n")
-	last := history[max(0, len(history)-historyShown):]
-	for _, s := range slices.Backward(last) {
-		fmt.Fprintf(&b, "| %s | %s | %s | %d | %s |\n", render.When(s.CreatedAt), s.Type, core.OneLine(suggested(s), titleWidth), s.Confidence, yesNo(s.ActedAt != 0))
-	}
-	return b.String()
 }
 
 type autonomyStatsArgs struct {

@@ -12,7 +12,7 @@ import (
 	"flame/agents"
 	"flame/core"
 	"flame/project"
-	"flame/project/view"
+	"flame/project/projecttest"
 	"flame/tools"
 )
 
@@ -74,11 +74,11 @@ func TestMoreCallsForWhoeverItsOwnStampNames(t *testing.T) {
 		return err
 	}
 	require.NoError(t, plan(project.Caller{Session: "server", Host: "test"}, `, "session_id": "s"`, `, "session_id": "other", "agent_id": "a"`))
-	frame, _, err := view.Current(t.Context(), p, project.Caller{Session: "s"})
+	frame, _, err := projecttest.Current(t.Context(), p, project.Caller{Session: "s"})
 	require.NoError(t, err)
 	assert.Equal(t, "mine", frame.Goal)
 	for _, other := range []string{"other", "a"} {
-		_, there, err := view.Current(t.Context(), p, project.Caller{Session: other})
+		_, there, err := projecttest.Current(t.Context(), p, project.Caller{Session: other})
 		require.NoError(t, err)
 		assert.False(t, there, "the model has written that stamp")
 	}

@@ -57,7 +57,11 @@ func (r resources) tree(ctx context.Context) (string, error) {
 }
 
 func (r resources) context(ctx context.Context, id string) (string, error) {
-	made, err := r.contexts.Of(ctx, r.caller(ctx), id, 0)
+	by := r.caller(ctx)
+	made, err := r.contexts.Of(ctx, by, id, 0)
+	if err == nil {
+		r.contexts.Shown(ctx, by, made.Text)
+	}
 	return made.Text, err
 }
 

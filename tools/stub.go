@@ -20,7 +20,10 @@ func stub(popped stack.Popped) string {
 	frame, before := popped.Frame, popped.Before
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s is %s: %s\n", frame.ID, frame.Status, render.Quote(frame.Goal))
-	if frame.Summary == "" {
+	switch {
+	case popped.Below != "":
+		b.WriteString("It has no summary of its own; others see what was done below it: " + quoteWhole(popped.Below) + "\n")
+	case frame.Summary == "":
 		b.WriteString("It has no summary, so other frames learn nothing from it: next time pass summary, or generateSummary.\n")
 	}
 	if before.Summary != "" {

@@ -96,6 +96,8 @@ func (d summaryDoor) get(ctx context.Context, by project.Caller, in summaryArgs)
 	f := details.Frame
 	summary := f.Summary
 	switch {
+	case details.Closing != "":
+		summary = "all that is needed to go on:\n" + details.Closing
 	case details.Composed != "":
 		summary = "none of its own; composed of what was done below it:\n" + details.Composed
 	case summary == "":

@@ -21,8 +21,8 @@ import (
 	"flame/agents"
 	"flame/core"
 	"flame/project"
+	"flame/project/projecttest"
 	"flame/project/stack"
-	"flame/project/view"
 	"flame/store"
 	"flame/store/storetest"
 	"flame/tools"
@@ -487,10 +487,10 @@ func TestAStampNamesTheCallerWhateverTheModelSays(t *testing.T) {
 	require.NoError(t, err)
 	_, err = push.Call(ctx, by, json.RawMessage(`{"goal": "in the subagent", "session_id": "s", "agent_id": "a"}`))
 	require.NoError(t, err)
-	own, _, err := view.Current(ctx, p, project.Caller{Session: "s"})
+	own, _, err := projecttest.Current(ctx, p, project.Caller{Session: "s"})
 	require.NoError(t, err)
 	assert.Equal(t, "in the session", own.Goal)
-	agents, _, err := view.Current(ctx, p, project.Caller{Session: "a"})
+	agents, _, err := projecttest.Current(ctx, p, project.Caller{Session: "a"})
 	require.NoError(t, err)
 	assert.Equal(t, own.ID, agents.Parent)
 

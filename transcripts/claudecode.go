@@ -19,7 +19,7 @@ type claudeLine struct {
 	IsAPIError       bool             `json:"isApiErrorMessage"`
 	IsMeta           bool             `json:"isMeta"`
 	Message          claudeBody       `json:"message"`
-	ToolUseResult    claudeSpawned    `json:"toolUseResult"`
+	ToolUseResult    claudeAnswer     `json:"toolUseResult"`
 	Attachment       claudeAttachment `json:"attachment"`
 }
 
@@ -102,7 +102,11 @@ func claudeSessionLine(text []byte) core.Message {
 	if l.IsAPIError {
 		m.Error, m.Final = firstText(m), false
 	}
-	m.Notes = claudeNotes(m, speaker, l.ToolUseResult)
+	m.Notes = claudeNotes(m, speaker, l.ToolUseResult.spawned)
+	l.ToolUseResult.tell(&m)
+	if l.AgentID != "" {
+		askChanges(&m)
+	}
 	return m
 }
 

@@ -21,17 +21,17 @@ type claudeStream struct {
 
 // A claudeStreamLine is what we read of a line of the client's output.
 type claudeStreamLine struct {
-	Type          string        `json:"type"`
-	Subtype       string        `json:"subtype"`
-	SessionID     string        `json:"session_id"`
-	AgentID       string        `json:"agent_id"`
-	ParentCall    string        `json:"parent_tool_use_id"`
-	AgentType     string        `json:"subagent_type"`
-	Described     string        `json:"task_description"`
-	Timestamp     claudeTime    `json:"timestamp"`
-	IsSynthetic   bool          `json:"isSynthetic"`
-	Message       claudeBody    `json:"message"`
-	ToolUseResult claudeSpawned `json:"tool_use_result"`
+	Type          string       `json:"type"`
+	Subtype       string       `json:"subtype"`
+	SessionID     string       `json:"session_id"`
+	AgentID       string       `json:"agent_id"`
+	ParentCall    string       `json:"parent_tool_use_id"`
+	AgentType     string       `json:"subagent_type"`
+	Described     string       `json:"task_description"`
+	Timestamp     claudeTime   `json:"timestamp"`
+	IsSynthetic   bool         `json:"isSynthetic"`
+	Message       claudeBody   `json:"message"`
+	ToolUseResult claudeAnswer `json:"tool_use_result"`
 }
 
 // A claudeTask is what the lines of type system tell of a session or a task.
@@ -111,7 +111,11 @@ func (s *claudeStream) line(text []byte) core.Message {
 	if m.Role == core.RoleAssistant && m.SpawnCall == "" && m.Agent == "" {
 		s.model = m.Model
 	}
-	m.Notes = claudeNotes(m, m.Speaker(), l.ToolUseResult)
+	m.Notes = claudeNotes(m, m.Speaker(), l.ToolUseResult.spawned)
+	l.ToolUseResult.tell(&m)
+	if m.Agent != "" || m.SpawnCall != "" {
+		askChanges(&m)
+	}
 	if l.AgentType != "" {
 		m.Notes = append(m.Notes, core.AgentNote{ID: l.AgentID, Call: l.ParentCall, Spawn: true, Type: l.AgentType, Description: l.Described})
 	}

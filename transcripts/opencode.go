@@ -280,7 +280,7 @@ func (p openCodePart) addTo(m *core.Message) {
 		m.Usage.ToolCalls++
 		m.Parts = append(m.Parts, core.Part{Type: core.PartToolCall, CallID: p.CallID, Tool: p.Tool, Input: p.State.Input})
 		if p.State.Status == "completed" {
-			m.Parts = append(m.Parts, core.Part{Type: core.PartToolResult, CallID: p.CallID, Tool: p.Tool, Text: p.State.Output})
+			m.Parts = append(m.Parts, core.Part{Type: core.PartToolResult, CallID: p.CallID, Tool: p.Tool, Text: p.State.Output, Files: p.files()})
 		}
 		if p.State.Status == "error" {
 			m.Parts = append(m.Parts, core.Part{Type: core.PartToolResult, CallID: p.CallID, Tool: p.Tool, Text: p.State.Error, Failed: true})

@@ -1,6 +1,6 @@
 package transcripts
 
-import "strings"
+import "flame/core"
 
 // A price is the cost of a million tokens of each kind, in US dollars.
 type price struct {
@@ -60,7 +60,7 @@ const (
 // cost returns the list price of an answer in US dollars, or 0 if the model's
 // is unknown.
 func (u claudeUsage) cost(model string) float64 {
-	model = family(model)
+	model = core.ModelName(model)
 	p, known := prices[model]
 	if !known {
 		return 0
@@ -78,16 +78,4 @@ func (u claudeUsage) cost(model string) float64 {
 		tokens *= usTimes
 	}
 	return tokens/1e6 + float64(u.Server.Searches)*searchPrice
-}
-
-// family returns the name of a model without the provider's prefix and without
-// date and version.
-func family(model string) string {
-	if i := strings.Index(model, "claude-"); i > 0 {
-		model = model[i:]
-	}
-	for _, mark := range []string{"@", "[", "-20", "-v", "-latest"} {
-		model, _, _ = strings.Cut(model, mark)
-	}
-	return model
 }

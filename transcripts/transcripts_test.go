@@ -61,6 +61,11 @@ var samples = map[string]reader{
 	"family/export.json":                        transcripts.OpenCode,
 	claudeFamily + ".jsonl":                     claudeSession,
 	delegated:                                   claudeSession,
+	"edits/session.jsonl":                       claudeSession,
+	"edits/subagent.jsonl":                      claudeSession,
+	"edits/stream.ndjson":                       claudeStream,
+	"edits/run.ndjson":                          openCodeRun,
+	"edits/run-patch.ndjson":                    openCodeRun,
 }
 
 // claudeFamily is the session of a main agent with four subagents, one of which
@@ -191,6 +196,7 @@ func fuzz(f *testing.F, read reader) {
 			if _, err := json.Marshal(m); err != nil {
 				t.Fatal(err)
 			}
+			areChanges(t, m)
 		}
 	})
 }

@@ -31,6 +31,7 @@ const (
 	scopePart
 	answerPart
 	findingPart
+	statementPart
 	decisionPart
 	artifactPart
 	filePart
@@ -43,14 +44,15 @@ var parts = [...]struct {
 	kind   Kind
 	title  string
 }{
-	outcomePart:  {"outcome", KindStatus, "Outcome"},
-	basePart:     {"base", KindStale, "Commit"},
-	scopePart:    {"scope", KindScope, "Frames taken over"},
-	answerPart:   {"answer", KindAnswer, "Answers"},
-	findingPart:  {"finding", KindAnswer, "Findings"},
-	decisionPart: {"decision", KindDecision, "Decisions"},
-	artifactPart: {"artifact", KindArtifact, "Artifacts"},
-	filePart:     {"file", KindFile, "Files"},
+	outcomePart:   {"outcome", KindStatus, "Outcome"},
+	basePart:      {"base", KindStale, "Commit"},
+	scopePart:     {"scope", KindScope, "Frames taken over"},
+	answerPart:    {"answer", KindAnswer, "Answers"},
+	findingPart:   {"finding", KindAnswer, "Findings"},
+	statementPart: {"statement", KindAnswer, "Statements"},
+	decisionPart:  {"decision", KindDecision, "Decisions"},
+	artifactPart:  {"artifact", KindArtifact, "Artifacts"},
+	filePart:      {"file", KindFile, "Files"},
 }
 
 // What a delta does to its target.

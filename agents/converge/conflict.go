@@ -8,6 +8,7 @@ import (
 
 	"github.com/samber/lo"
 
+	"flame/agents/converge/notation"
 	"flame/core"
 )
 
@@ -38,6 +39,11 @@ type Side struct {
 // Resolved reports whether the conflict is settled.
 func (c Conflict) Resolved() bool { return c.Winner != "" }
 
+// Waiting returns the conflicts that a person has to settle.
+func (r Result) Waiting() []Conflict {
+	return lo.Reject(r.Conflicts, func(c Conflict, _ int) bool { return c.Resolved() })
+}
+
 // A subject is everything that agents claim about one thing: they agree, or it
 // is a conflict until one claim wins.
 type subject struct {
@@ -47,7 +53,7 @@ type subject struct {
 }
 
 // newSubject checks whether claims agree.
-func newSubject(claims []claim, tolerance float64) *subject {
+func newSubject(claims []claim, tolerance notation.Tolerance) *subject {
 	s := &subject{claims: claims}
 	if allAgree(claims, tolerance) {
 		first := earliest(claims)
@@ -77,7 +83,7 @@ func side(c claim, _ int) Side {
 }
 
 // classesOf groups claims that agree with the first of their group.
-func classesOf(claims []claim, tolerance float64) (classes [][]claim) {
+func classesOf(claims []claim, tolerance notation.Tolerance) (classes [][]claim) {
 	for _, c := range claims {
 		i := slices.IndexFunc(classes, func(class []claim) bool { return agree(class[0].same, c.same, tolerance) })
 		if i < 0 {
@@ -91,7 +97,7 @@ func classesOf(claims []claim, tolerance float64) (classes [][]claim) {
 
 // allAgree compares every pair: within a tolerance a may agree with b and b
 // with c, but not a with c.
-func allAgree(claims []claim, tolerance float64) bool {
+func allAgree(claims []claim, tolerance notation.Tolerance) bool {
 	for i, a := range claims {
 		for _, b := range claims[i+1:] {
 			if !agree(a.same, b.same, tolerance) {
@@ -156,7 +162,7 @@ func (s *subject) choose(subagentID string) error {
 
 // byRank applies an automatic resolution: the claim whose agent ranks highest
 // wins, unless others of that rank say something else.
-func (s *subject) byRank(how Resolution, tolerance float64) {
+func (s *subject) byRank(how Resolution, tolerance notation.Tolerance) {
 	rank := ranks[how]
 	best := slices.MaxFunc(s.claims, func(a, b claim) int { return rank.compare(a.by, b.by) })
 	top := lo.Filter(s.claims, func(c claim, _ int) bool { return rank.compare(c.by, best.by) == 0 })

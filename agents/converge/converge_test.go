@@ -105,13 +105,18 @@ func TestMergeFindsConflicts(t *testing.T) {
 		"texts stand beside each other":                 {answer("done"), answer("fine"), nil},
 		"fields that differ conflict":                   {answer(`{"a":1,"b":1}`), answer(`{"a":2,"b":1.0}`), []string{"answer:a"}},
 		"fields in a fenced block are read":             {answer("So:\n```json\n{\"a\":1}\n```"), answer(`{"a":2}`), []string{"answer:a"}},
-		"of two fenced blocks none is the answer":       {answer("```\n{\"a\":1}\n```\n```\n{\"a\":1}\n```"), answer(`{"a":2}`), nil},
+		"of two fenced blocks each is read":             {answer("```\n{\"a\":1}\n```\n```\n{\"a\":1}\n```"), answer(`{"a":2}`), []string{"answer:a"}},
 		"neighbours that a float cannot tell conflict":  {answer(`{"a":9007199254740993}`), answer(`{"a":9007199254740992}`), []string{"answer:a"}},
-		"text in JSON is compared as written":           {answer(`{"a":"Yes"}`), answer(`{"a":"yes"}`), []string{"answer:a"}},
+		"text in JSON is compared whatever its case":    {answer(`{"a":"Yes"}`), answer(`{"a":"yes"}`), nil},
 		"objects are compared whatever their order":     {answer(`{"a":{"x":1,"y":[true,null]}}`), answer(`{"a":{"y":[true,null],"x":1}}`), nil},
-		"lists are compared in their order":             {answer(`{"a":[1,2]}`), answer(`{"a":[2,1]}`), []string{"answer:a"}},
-		"a value and a list of it conflict":             {answer(`{"a":1}`), answer(`{"a":[1]}`), []string{"answer:a"}},
-		"a missing property of a nested object differs": {answer(`{"a":{"x":1}}`), answer(`{"a":{"x":1,"y":1}}`), []string{"answer:a"}},
+		"lists are compared whatever their order":       {answer(`{"a":[1,2]}`), answer(`{"a":[2,1]}`), nil},
+		"lists of other members conflict":               {answer(`{"a":[1,2]}`), answer(`{"a":[1,3]}`), []string{"answer:a"}},
+		"a value and a list of it do not conflict":      {answer(`{"a":1}`), answer(`{"a":[1]}`), nil},
+		"a missing property of a nested object is kept": {answer(`{"a":{"x":1}}`), answer(`{"a":{"x":1,"y":1}}`), nil},
+		"a property of a nested object conflicts":       {answer(`{"a":{"x":1}}`), answer(`{"a":{"x":2,"y":1}}`), []string{"answer:a"}},
+		"words in JSON stand beside each other": {
+			answer(`{"a":"it waits for the lock to be given back"}`), answer(`{"a":"nobody ever wakes the second reader up"}`), nil,
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -410,10 +415,10 @@ func TestWhatIsNotComparedIsNamed(t *testing.T) {
 		strategy converge.Strategy
 		want     string
 	}{
-		"answers in words": {answering("Yes, ship it", "No, wait"), converge.StrategyMerge,
+		"answers in words": {answering("Ship it", "Better wait"), converge.StrategyMerge,
 			"no conflicts in what was compared; not compared: the answers of a1, a2"},
 		"the same answer":    {answering("Yes", "yes"), converge.StrategyMerge, "returned; no conflicts"},
-		"an answer alone":    {answering("Yes", ""), converge.StrategyMerge, "returned; no conflicts"},
+		"an answer alone":    {answering("Yes", ""), converge.StrategyMerge, "not compared: the answer of a2, which is empty"},
 		"an answer in words": {answering(`{"a":1}`, `{"a":1}`, "no"), converge.StrategyMerge, "in what was compared; not compared: the answers of a3"},
 		"other fields":       {answering(`{"a":1}`, `{"b":1}`), converge.StrategyMerge, "not compared: the answers of a1, a2"},
 		"decisions without a name": {with(answering("yes", "yes"), deciding("use SQLite", "name: x"), deciding("no SQLite", "name: x")),

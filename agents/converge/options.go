@@ -8,6 +8,7 @@ import (
 
 	"github.com/samber/lo"
 
+	"flame/agents/converge/notation"
 	"flame/core"
 )
 
@@ -70,10 +71,12 @@ type Options struct {
 	Strategy   Strategy   `json:"strategy"`                      // required
 	Resolution Resolution `json:"conflict_resolution,omitempty"` // Manual if empty
 	Format     Format     `json:"output_format,omitempty"`       // DeltaBatch if empty
-	// Tolerance is how far apart two numbers in JSON answers may be and still
-	// count as equal, in their own unit.
-	Tolerance float64         `json:"tolerance,omitempty"`
-	Schema    json.RawMessage `json:"result_schema,omitempty"` // a JSON schema: of JSON answers only the properties it declares are compared
+	// Tolerance is how far apart two numbers in answers may be and still count
+	// as equal, in their own unit. RelativeTolerance is the same as a share of
+	// the larger one. The wider of both applies.
+	Tolerance         float64         `json:"tolerance,omitempty"`
+	RelativeTolerance float64         `json:"relative_tolerance,omitempty"`
+	Schema            json.RawMessage `json:"result_schema,omitempty"` // a JSON schema: of JSON answers only the properties it declares are compared
 
 	// Choices are a person's: the subagent_id of the winning side, by
 	// Conflict.ID. They override every other way to settle a conflict.
@@ -95,7 +98,15 @@ func (o Options) withDefaults() (Options, error) {
 	if !(o.Tolerance >= 0) || math.IsInf(o.Tolerance, 0) {
 		return o, core.Invalidf("tolerance %v is not a distance", o.Tolerance).WithHint("give a number from 0 up; 0 means exactly equal")
 	}
+	if !(o.RelativeTolerance >= 0 && o.RelativeTolerance < 1) {
+		return o, core.Invalidf("relative tolerance %v is not a share",
+			o.RelativeTolerance).WithHint("give a number from 0 to below 1, such as 0.05 for 5 %%")
+	}
 	return o, nil
+}
+
+func (o Options) tolerance() notation.Tolerance {
+	return notation.Tolerance{Absolute: o.Tolerance, Relative: o.RelativeTolerance}
 }
 
 // checkInputs applies the rules common to all strategies.

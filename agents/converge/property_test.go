@@ -4,7 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/samber/lo"
 	"github.com/stretchr/testify/assert"
@@ -12,6 +15,7 @@ import (
 
 	"flame/agents/converge"
 	"flame/core"
+	"flame/tests/race"
 )
 
 // TestAnyOrderGivesTheSameBytes converges random agents in random orders, and
@@ -82,6 +86,50 @@ func checkReview(t *testing.T, inputs []converge.Input, options converge.Options
 	assert.ElementsMatch(t, conflictIDs(r), conflictIDs(reviewed))
 }
 
+// someLines are lines that answers are made of: of all notations, some of them against others.
+var someLines = []string{
+	"port: 80", "port: 81", "- retries - 3", "retries = 5", "The port is 80.", "Yes.", "No, never.", "Use Kafka.", "I'd go with NATS.",
+	"| name | seats |\n|---|---|\n| a | 1 |\n| b | 2 |", "a: 1", "b: 3", "```\nNAME  READY  SEATS\na     yes    1\nb     no     4\n```",
+	"1. a\n2. b\n3. c", "b > a > c", "limit: 10 -> 20", "limit changed from 10 to 30", "MIT (3), ISC (2)", "2 passed, 1 failed",
+	"It is in `a/b.go:12`.", "a/b.go:14", "Commit 8f3a91c broke it.", "day,count\nmon,1\ntue,2", `{"port": 80, "a": 2}`, "- [x] a works", "✗ a works",
+}
+
+// TestTextsInAnyOrderGiveTheSameBytes converges random texts in random orders.
+func TestTextsInAnyOrderGiveTheSameBytes(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(7, 5))
+	for range 400 {
+		task := pick(random, "", "Which port is it?", "Rank a, b and c.", "Does it work?")
+		inputs := answering(lo.Times(2+random.IntN(3), func(int) string {
+			return strings.Join(lo.Times(1+random.IntN(4), func(int) string { return pick(random, someLines...) }), "\n\n")
+		})...)
+		for i := range inputs {
+			inputs[i].Task = task
+		}
+		options := converge.Options{Strategy: converge.StrategyMerge}
+		result := converged(t, inputs, options)
+		random.Shuffle(len(inputs), func(i, j int) { inputs[i], inputs[j] = inputs[j], inputs[i] })
+		assert.Equal(t, written(t, result), written(t, converged(t, inputs, options)))
+		checkResult(t, result)
+	}
+}
+
+// TestAnAnswerAgreesWithItself converges texts of the same paragraphs, whatever is in them.
+// The opening is left out: what comes first is the answer.
+func TestAnAnswerAgreesWithItself(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(8, 6))
+	for range 400 {
+		lines := lo.Times(1+random.IntN(6), func(int) string { return pick(random, lo.Without(someLines, "Yes.", "No, never.")...) })
+		text := strings.Join(lines, "\n\n")
+		slices.Reverse(lines)
+		result := converged(t, answering(text, text+"\n", strings.Join(lines, "\n\n")), converge.Options{Strategy: converge.StrategyMerge})
+		assert.Empty(t, result.Conflicts, text)
+		result = converged(t, answering(text, text+"\n"), converge.Options{Strategy: converge.StrategyMerge})
+		assert.Empty(t, result.NotCompared, text)
+	}
+}
+
 func pick[T any](random *rand.Rand, from ...T) T { return from[random.IntN(len(from))] }
 
 // randomTeam returns agents that say much of the same and some of it differently.
@@ -118,4 +166,67 @@ func FuzzAnswers(f *testing.F) {
 			checkReview(t, inputs, options, result)
 		}
 	})
+}
+
+// TestHostileAnswersAreReadQuickly converges answers that are huge, binary or deeply
+// nested.
+func TestHostileAnswersAreReadQuickly(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(1, 2))
+	const size = 1 << 20 / race.Share
+	binary := make([]byte, size)
+	for i := range binary {
+		binary[i] = byte(random.IntN(256))
+	}
+	repeated := func(text string) string { return strings.Repeat(text, size/len(text)) }
+	for name, text := range map[string]string{
+		"one line":            repeated("word 12 "),
+		"lines":               repeated("key: 1\n"),
+		"other keys":          strings.Join(lo.Times(50_000/race.Share, func(i int) string { return fmt.Sprintf("key %d: %d", i, i) }), "\n"),
+		"binary":              string(binary),
+		"open braces":         repeated("{"),
+		"lines of braces":     repeated("{ \"a\n"),
+		"nested JSON":         repeated(`{"a":`),
+		"nested lists":        strings.Repeat("[", 5_000) + strings.Repeat("]", 5_000),
+		"a wide table":        "|" + repeated("a|") + "\n|" + repeated("-|") + "\n|" + repeated("1|"),
+		"a long table":        "| a | b |\n|---|---|\n" + repeated("| x | 1 |\n"),
+		"bullets":             repeated("- a, b and c\n"),
+		"fences":              repeated("```\n"),
+		"backquotes":          repeated("`"),
+		"digits":              repeated("1234567890"),
+		"grouped digits":      repeated("1,234,"),
+		"strikes":             repeated("~~"),
+		"a patch":             "```diff\n" + repeated("-a\n+b\n"),
+		"dots":                repeated("a. "),
+		"a number of ranges":  repeated("1-2 "),
+		"headings":            repeated("# a\n"),
+		"equal signs":         repeated("a=b=c\n"),
+		"letters of no case":  repeated("漢字 "),
+		"a sentence of paths": repeated("a/b "),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			from := time.Now()
+			result := converged(t, answering(text, text+"\nport: 80", "port: 81"), converge.Options{Strategy: converge.StrategyMerge})
+			checkResult(t, result)
+			assert.Less(t, time.Since(from), time.Minute, "a second when the machine is idle")
+		})
+	}
+}
+
+// BenchmarkMerge converges ten answers of 40 lines.
+func BenchmarkMerge(b *testing.B) {
+	answers := lo.Times(10, func(agent int) string {
+		return "## Findings\n\n| name | seats | price |\n|---|---|---|\n" +
+			strings.Join(lo.Times(12, func(i int) string { return fmt.Sprintf("| ferry %d | %d | %d EUR |", i, i*10, i+agent) }), "\n") + "\n\n" +
+			strings.Join(lo.Times(12, func(i int) string { return fmt.Sprintf("- setting %d: %d ms", i, i*agent) }), "\n") + "\n\n" +
+			strings.Join(lo.Times(12, func(i int) string {
+				return fmt.Sprintf("The ferry number %d leaves at %d:30 from the `pier/%d.txt` and is never late.", i, i+1, agent)
+			}), "\n")
+	})
+	inputs := answering(answers...)
+	for b.Loop() {
+		_, err := converge.Converge(inputs, converge.Options{Strategy: converge.StrategyMerge})
+		require.NoError(b, err)
+	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/samber/lo"
 
+	"flame/agents/converge/notation"
 	"flame/core"
 	"flame/core/op"
 )
@@ -20,7 +21,7 @@ func (d *draft) resolve(o Options) error {
 	}
 	if d.election {
 		for _, s := range lo.Filter(disputed, isOpen) {
-			s.elect(o.Tolerance)
+			s.elect(o.tolerance())
 		}
 	}
 	if d.unanimous || o.Resolution == Manual {
@@ -31,7 +32,7 @@ func (d *draft) resolve(o Options) error {
 		return err
 	}
 	for _, s := range disputed {
-		s.byRank(o.Resolution, o.Tolerance)
+		s.byRank(o.Resolution, o.tolerance())
 	}
 	return nil
 }
@@ -45,7 +46,7 @@ func (d *draft) disputed() []*subject {
 
 // elect lets the largest class of answers win. An answer has the votes of all
 // that agree with it; if different groups are equally large, none wins.
-func (s *subject) elect(tolerance float64) {
+func (s *subject) elect(tolerance notation.Tolerance) {
 	most, groups := 0, map[string][]claim{}
 	for _, candidate := range s.claims {
 		votes := lo.Filter(s.claims, func(c claim, _ int) bool { return agree(candidate.same, c.same, tolerance) })

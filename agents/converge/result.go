@@ -9,6 +9,7 @@ import (
 
 	"github.com/samber/lo"
 
+	"flame/agents/converge/notation"
 	"flame/core"
 )
 
@@ -76,7 +77,7 @@ func (d *draft) result(agents []*agent, o Options) Result {
 	r.Rationale = d.tell(r)
 	if r.Unresolved == 0 {
 		d.seat(o)
-		r.Output = output(d.subjects, o.Tolerance)
+		r.Output = output(d.subjects, o.tolerance())
 	}
 	r.Ignored = slices.Clone(d.ignored)
 	slices.SortFunc(r.Ignored, func(a, b Ignored) int { return cmp.Compare(a.SubagentID, b.SubagentID) })
@@ -95,19 +96,19 @@ func (d *draft) seat(o Options) {
 			continue
 		}
 		reason := "voted otherwise"
-		if agree(c.same, answer.winner.same, o.Tolerance) {
+		if agree(c.same, answer.winner.same, o.tolerance()) {
 			reason = "voted for the same answer"
 		}
 		d.ignored = append(d.ignored, ignore(reason)(c.by, 0))
 	}
-	rest := lo.Reject(subjects([]*agent{answer.winner.by}, true, o.Tolerance), func(s *subject, _ int) bool {
+	rest := lo.Reject(subjects([]*agent{answer.winner.by}, true, o.tolerance()), func(s *subject, _ int) bool {
 		return s.winner.part == answerPart
 	})
 	d.subjects = append(d.subjects, rest...)
 }
 
 // output returns the items of subjects that are all settled.
-func output(subjects []*subject, tolerance float64) Output {
+func output(subjects []*subject, tolerance notation.Tolerance) Output {
 	out := Output{}
 	for _, s := range subjects {
 		target := parts[s.winner.part].target
@@ -117,7 +118,7 @@ func output(subjects []*subject, tolerance float64) Output {
 }
 
 // item returns the accepted claim of a subject.
-func (s *subject) item(tolerance float64) Item {
+func (s *subject) item(tolerance notation.Tolerance) Item {
 	item := Item{
 		Op:     s.winner.op,
 		Name:   s.winner.name,

@@ -8,17 +8,20 @@ import (
 
 	"github.com/samber/lo"
 
+	"flame/agents/converge/notation"
 	"flame/core"
 )
 
 // A draft is what a strategy makes of agents before conflicts are settled.
 type draft struct {
 	subjects   []*subject
-	election   bool      // the winner of the only subject provides the whole output
-	unanimous  bool      // only a person can replace agreement
-	everything bool      // all that agents say is compared, as far as it has names
-	rationale  string    // what the strategy did
-	ignored    []Ignored // agents whose results stay out of the output
+	election   bool            // the winner of the only subject provides the whole output
+	unanimous  bool            // only a person can replace agreement
+	everything bool            // all that agents say is compared, as far as it has names
+	agreed     map[*agent]bool // whose answers were compared by what they claim
+	alike      []string        // what these say alike
+	rationale  string          // what the strategy did
+	ignored    []Ignored       // agents whose results stay out of the output
 }
 
 // strategies maps each strategy to the function that drafts a result. Agents
@@ -30,14 +33,18 @@ var strategies = map[Strategy]func([]*agent, Options) (*draft, error){
 	StrategyFirstSuccess: firstSuccess,
 }
 
-// merge takes everything that any agent says.
+// merge takes everything that any agent says. Answers that contradict each
+// other stay beside each other; what they say differently is a conflict.
 func merge(agents []*agent, o Options) (*draft, error) {
 	if err := needEnded(agents, o.Strategy); err != nil {
 		return nil, err
 	}
+	r := read(agents, o)
+	all := subjectsOf(r.fields(claimsOf(agents, false)), r.tolerance)
+	contradictions := r.contradictions(all)
 	return &draft{
-		subjects: subjects(agents, false, o.Tolerance), everything: true,
-		rationale: "everything that any agent returned",
+		subjects: append(all, contradictions...), everything: true,
+		agreed: r.agreed(append(all, contradictions...)), alike: r.alike(), rationale: "everything that any agent returned",
 	}, nil
 }
 
@@ -48,7 +55,7 @@ func consensus(agents []*agent, o Options) (*draft, error) {
 		return nil, err
 	}
 	return &draft{
-		subjects: subjects(agents, true, o.Tolerance), everything: true,
+		subjects: subjects(agents, true, o.tolerance()), everything: true,
 		unanimous: true,
 		rationale: fmt.Sprintf("what all agents agree on, numbers within a tolerance of %v", o.Tolerance),
 	}, nil
@@ -71,7 +78,7 @@ func vote(agents []*agent, o Options) (*draft, error) {
 	}
 	answers := lo.Map(voters, func(a *agent, _ int) claim { return a.signed([]claim{a.wholeAnswer()})[0] })
 	return &draft{
-		subjects:  []*subject{newSubject(answers, o.Tolerance)},
+		subjects:  []*subject{newSubject(answers, o.tolerance())},
 		election:  true,
 		rationale: fmt.Sprintf("the most frequent answer of %d agents, with the rest of one of their results", len(voters)),
 		ignored:   lo.Map(others, ignore("abstains: completed without an answer, or not at all")),
@@ -88,7 +95,7 @@ func firstSuccess(agents []*agent, o Options) (*draft, error) {
 	}
 	first := slices.MinFunc(successes, byTime)
 	return &draft{
-		subjects:  subjects([]*agent{first}, true, o.Tolerance),
+		subjects:  subjects([]*agent{first}, true, o.tolerance()),
 		rationale: "the result of " + first.SubagentID + ", which completed first",
 		ignored:   lo.Map(lo.Without(agents, first), ignore("not the first to complete")),
 	}, nil
@@ -105,11 +112,18 @@ func needEnded(agents []*agent, s Strategy) error {
 }
 
 // subjects groups what agents claim by part and key.
-func subjects(agents []*agent, whole bool, tolerance float64) []*subject {
-	all := lo.FlatMap(agents, func(a *agent, _ int) []claim { return a.claims(whole) })
+func subjects(agents []*agent, whole bool, tolerance notation.Tolerance) []*subject {
+	return subjectsOf(claimsOf(agents, whole), tolerance)
+}
+
+func claimsOf(agents []*agent, whole bool) []claim {
+	return lo.FlatMap(agents, func(a *agent, _ int) []claim { return a.claims(whole) })
+}
+
+func subjectsOf(all []claim, tolerance notation.Tolerance) []*subject {
 	groups := lo.Values(lo.GroupBy(all, claim.subject))
 	slices.SortFunc(groups, func(a, b []claim) int {
 		return cmp.Or(cmp.Compare(a[0].part, b[0].part), cmp.Compare(a[0].key, b[0].key))
 	})
-	return lo.Map(groups, func(claims []claim, _ int) *subject { return newSubject(claims, tolerance) })
+	return lo.Map(groups, func(group []claim, _ int) *subject { return newSubject(group, tolerance) })
 }

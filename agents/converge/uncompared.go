@@ -9,12 +9,16 @@ import (
 // uncompared names what several agents returned that was not held against each
 // other: whether they contradict each other there is not known.
 func (d *draft) uncompared(agents []*agent) (list []string) {
-	shared, answered := map[lo.Tuple2[part, string]]bool{}, map[*agent]bool{}
+	shared, answered, wholly := map[lo.Tuple2[part, string]]bool{}, map[*agent]bool{}, map[*agent]bool{}
 	for _, s := range d.subjects {
 		for _, c := range s.claims {
 			shared[c.subject()] = len(s.claims) > 1
+			wholly[c.by] = wholly[c.by] || len(s.claims) > 1 && c.part == answerPart
 			answered[c.by] = answered[c.by] || len(s.claims) > 1 && c.isAnswer()
 		}
+	}
+	for a, ok := range d.agreed {
+		answered[a] = ok || answered[a] && wholly[a]
 	}
 	alone := func(c claim) bool {
 		switch {
@@ -24,6 +28,9 @@ func (d *draft) uncompared(agents []*agent) (list []string) {
 			return c.nameless() && !shared[c.subject()]
 		}
 		return true
+	}
+	if silent := lo.Filter(agents, func(a *agent, _ int) bool { return a.silent() }); len(silent) > 0 && len(agents) > 1 {
+		list = append(list, "the answer of "+strings.Join(lo.Map(silent, id), ", ")+", which is empty")
 	}
 	for _, at := range []part{answerPart, decisionPart, artifactPart, filePart} {
 		said := lo.Filter(lo.FlatMap(agents, func(a *agent, _ int) []claim { return a.claims(true) }), func(c claim, _ int) bool {
@@ -36,6 +43,11 @@ func (d *draft) uncompared(agents []*agent) (list []string) {
 		}
 	}
 	return list
+}
+
+// silent reports whether the agent left nothing that could be compared.
+func (a *agent) silent() bool {
+	return a.answer.blank() && len(a.Decisions)+len(a.Artifacts)+len(a.Files) == 0
 }
 
 // isAnswer reports whether c is an answer or a field of one.

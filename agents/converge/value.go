@@ -14,6 +14,7 @@ import (
 	"sync"
 	"unicode"
 
+	"flame/agents/converge/notation"
 	"flame/core"
 )
 
@@ -106,7 +107,7 @@ func hash(value any) string {
 }
 
 // agree reports whether two values are equal, numbers in them within tolerance.
-func agree(a, b any, tolerance float64) bool {
+func agree(a, b any, tolerance notation.Tolerance) bool {
 	switch a := a.(type) {
 	case json.Number:
 		b, ok := b.(json.Number)
@@ -117,9 +118,15 @@ func agree(a, b any, tolerance float64) bool {
 	case map[string]any:
 		b, ok := b.(map[string]any)
 		return ok && agreeObjects(a, b, tolerance)
+	case statement:
+		b, ok := b.(statement)
+		return ok && a.agrees(b, tolerance)
+	case field:
+		b, ok := b.(field)
+		return ok && a.agrees(b, tolerance)
 	case string:
 		b, ok := b.(string)
-		return ok && (a == b || tolerance > 0 && agreeTexts(a, b, tolerance))
+		return ok && (a == b || tolerance != (notation.Tolerance{}) && agreeTexts(a, b, tolerance))
 	}
 	return a == b
 }
@@ -129,14 +136,14 @@ var numbers = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`
 
 // agreeTexts reports whether two texts are equal but for their numbers, and
 // those are within tolerance.
-func agreeTexts(a, b string, tolerance float64) bool {
+func agreeTexts(a, b string, tolerance notation.Tolerance) bool {
 	return numbers().ReplaceAllLiteralString(a, "0") == numbers().ReplaceAllLiteralString(b, "0") &&
 		slices.EqualFunc(numbers().FindAllString(a, -1), numbers().FindAllString(b, -1), func(x, y string) bool {
 			return x == y || near(json.Number(x), json.Number(y), tolerance)
 		})
 }
 
-func agreeObjects(a, b map[string]any, tolerance float64) bool {
+func agreeObjects(a, b map[string]any, tolerance notation.Tolerance) bool {
 	for key, x := range a {
 		if y, ok := b[key]; !ok || !agree(x, y, tolerance) {
 			return false
@@ -149,10 +156,11 @@ func agreeObjects(a, b map[string]any, tolerance float64) bool {
 // reader 1.1 and 1.0 are 0.1 apart.
 const slack = 1e-9
 
-func near(a, b json.Number, tolerance float64) bool {
+func near(a, b json.Number, tolerance notation.Tolerance) bool {
 	x, errX := a.Float64()
 	y, errY := b.Float64()
-	return tolerance > 0 && errX == nil && errY == nil && math.Abs(x-y) <= tolerance*(1+slack)
+	allowed := max(tolerance.Absolute, tolerance.Relative*max(math.Abs(x), math.Abs(y)))
+	return allowed > 0 && errX == nil && errY == nil && math.Abs(x-y) <= allowed*(1+slack)
 }
 
 // A schema is the part of a JSON schema that lists properties. The zero value

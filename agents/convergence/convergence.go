@@ -3,6 +3,7 @@
 package convergence
 
 import (
+	"cmp"
 	"errors"
 
 	"github.com/samber/lo"
@@ -15,6 +16,16 @@ import (
 
 // Records are convergences, by id.
 const Records project.Kind[Convergence] = "convergence"
+
+// Open has the convergences with conflicts that wait for a person, by id, so that these are
+// found without reading all.
+const Open project.Kind[Waiting] = "convergence_open"
+
+// A Waiting is how much of a convergence waits for a person.
+type Waiting struct {
+	Person    string `json:"person"` // session at the root of all that spawned the one that asked for it
+	Conflicts int    `json:"conflicts"`
+}
 
 // A Convergence is one making of a result from those of several agents, with all
 // that it was made from: the same inputs give the same result again.
@@ -49,14 +60,14 @@ func (c Convergence) keep(tx project.Tx, before converge.Result) error {
 	if err := Records.Save(tx, c.ID, c); err != nil {
 		return err
 	}
-	var waiting []converge.Conflict
+	waiting := c.Result.Waiting()
 	for _, conflict := range c.Result.Conflicts {
-		if !conflict.Resolved() {
-			waiting = append(waiting, conflict)
-		}
 		if err := c.tellConflict(tx, before, conflict); err != nil {
 			return err
 		}
+	}
+	if err := c.noteOpen(tx, len(waiting)); err != nil {
+		return err
 	}
 	if len(waiting) > 0 {
 		return errors.Join(
@@ -66,6 +77,18 @@ func (c Convergence) keep(tx project.Tx, before converge.Result) error {
 	return c.tell(tx, core.ConvergenceComplete, map[string]any{
 		"convergence": c.ID, "conflict_count": len(c.Result.Conflicts), "resolution_count": c.Result.Resolved, "output_size": len(c.Text),
 	})
+}
+
+// noteOpen keeps how many conflicts wait.
+func (c Convergence) noteOpen(tx project.Tx, conflicts int) error {
+	if conflicts == 0 {
+		return Open.Delete(tx, c.ID)
+	}
+	asked, err := record.AgentOf(tx, project.Caller{}, c.Session)
+	if err != nil {
+		return err
+	}
+	return Open.Save(tx, c.ID, Waiting{Person: cmp.Or(asked.Tree, c.Session), Conflicts: conflicts})
 }
 
 // tellConflict tells of a conflict when it is found, and of each way it is resolved.

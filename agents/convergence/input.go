@@ -41,6 +41,11 @@ func inputOf(tx project.Tx, r result.Result) (in converge.Input, err error) {
 		SubagentID: r.ID, Outcome: r.State, Answer: result.WithoutConfidence(r.Text), Decisions: r.Decisions,
 		Confidence: r.Confidence, CompletedAt: r.EndedAt, Base: r.Base,
 	}
+	var asked record.Assignment
+	if _, err := record.Assignments.Load(tx, r.ID, &asked); err != nil {
+		return in, err
+	}
+	in.Task = asked.Task
 	for _, change := range r.Changes {
 		file := converge.File{Path: change.Path, Hash: change.Hash, Excerpt: change.Excerpt}
 		if change.Existed {

@@ -1,10 +1,12 @@
 package record
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 
 	"flame/agents/supervise"
+	"flame/core"
 	"flame/project"
 	"flame/project/usage"
 )
@@ -46,18 +48,31 @@ func Leave(tx project.Tx, run Run) error {
 }
 
 // Spend adds what an agent used since it was told last to what its tree used, and to its
-// frames.
-func Spend(s *project.Step, run Run, p supervise.Progress) error {
+// frames. What its host's own subagents used counts for its frame until flame knows of
+// them: then they have frames of their own, and it is taken out of that one again.
+func Spend(s *project.Step, run *Run, p supervise.Progress) error {
 	var t Tree
 	if _, err := Trees.Load(s.Tx, run.Tree, &t); err != nil {
 		return err
 	}
 	t.Tokens += p.Tokens() - run.Progress.Tokens()
 	t.CostUSD += p.Cost() - run.Progress.Cost()
-	used := p.Used().Minus(run.Progress.Used())
-	own, err := s.Tx.FindSessions(project.SessionQuery{Tracked: true, Parent: run.Session, Limit: 1})
-	if len(own) > 0 && run.Session != "" { // its host's own subagents have frames that they are counted in
-		used = p.Usage.Minus(run.Progress.Usage)
+	session := cmp.Or(run.Session, p.Session)
+	if !run.Apart && session != "" {
+		own, err := s.Tx.FindSessions(project.SessionQuery{Tracked: true, Parent: session, Limit: 1})
+		if err != nil {
+			return err
+		}
+		run.Apart = len(own) > 0
 	}
-	return errors.Join(err, Trees.Save(s.Tx, run.Tree, t), usage.AddSupervised(s, run.Session, run.Frame, used, p.Turns-run.Progress.Turns))
+	if run.Charged == (core.Usage{}) { // nothing was, or an older flame did not note it
+		run.Charged = run.Progress.Used()
+	}
+	charged := p.Used()
+	if run.Apart {
+		charged = p.Usage
+	}
+	used := charged.Minus(run.Charged)
+	run.Charged = charged
+	return errors.Join(Trees.Save(s.Tx, run.Tree, t), usage.AddSupervised(s, session, run.Frame, used, p.Turns-run.Progress.Turns))
 }

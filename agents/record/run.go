@@ -49,6 +49,9 @@ type Run struct {
 	SpentUSD      float64           `json:"spentUSD,omitempty"` // that Session had cost before, which hosts count in
 	Warnings      []string          `json:"warnings,omitempty"`
 
+	Charged core.Usage `json:"charged,omitzero"` // that its frames were charged with so far
+	Apart   bool       `json:"apart,omitempty"`  // its host's own subagents have frames that they are counted in
+
 	State       core.AgentState    `json:"state"`
 	Progress    supervise.Progress `json:"progress,omitzero"`
 	CancelledBy string             `json:"cancelledBy,omitempty"`    // who asked it to stop

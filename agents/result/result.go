@@ -16,6 +16,8 @@ import (
 	"flame/core"
 	"flame/hosts"
 	"flame/project"
+	"flame/project/files"
+	"flame/transcripts"
 )
 
 // A Result is all that an agent came to, or has come to so far.
@@ -80,6 +82,39 @@ func (r Result) Changed(known hosts.Registry) []changes.Change {
 	}
 	defer file.Close()
 	return changes.In(file, known, r.Host, r.Cwd)
+}
+
+// maxPatches bounds the patches of Calls, in bytes; the oldest beyond it are left out.
+const maxPatches = 4 << 20
+
+// Calls returns what an agent's log tells of calls that changed files, its subagents'
+// included.
+func (r Result) Calls(known hosts.Registry) (calls []files.Call) {
+	file, err := os.Open(filepath.Join(r.Folder, supervise.OutputFile))
+	if err != nil {
+		return nil
+	}
+	defer file.Close()
+	size, whole := 0, 0 // bytes of patches; the first call that has its own still
+	for m, err := range transcripts.Messages(file, known.Of(r.Host).Prints) {
+		if err != nil {
+			break
+		}
+		for _, call := range files.CallsOf(m) {
+			calls = append(calls, call)
+			for _, f := range call.Files {
+				size += len(f.Patch)
+			}
+		}
+		for ; size > maxPatches; whole++ {
+			for i := range calls[whole].Files {
+				f := &calls[whole].Files[i]
+				size -= len(f.Patch)
+				f.Cut, f.Patch = f.Cut || f.Patch != "", ""
+			}
+		}
+	}
+	return calls
 }
 
 // Hashes returns the hashes of an agent's artifacts that are files, whatever made them,

@@ -151,7 +151,13 @@ func (a *account) refuse(tools []string) {
 const (
 	TokenBudget = "token budget"
 	CostBudget  = "cost budget"
+	TreeBudget  = "the budget of all agents below this session is used"
 )
+
+// OverBudget reports whether a reason to stop an agent is that a budget was used.
+func OverBudget(reason string) bool {
+	return reason == TokenBudget || reason == CostBudget || reason == TreeBudget
+}
 
 // over returns the reason to stop the agent for exceeding a limit, or "" while
 // there is none.

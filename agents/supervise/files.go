@@ -29,15 +29,25 @@ func openFile(path string) (*os.File, error) {
 	return file, nil
 }
 
-// readFile reads a file of at most so many bytes.
-func readFile(path string, most int64) ([]byte, error) {
+// ReadSome reads a file in an agent's folder, at most so many bytes, and reports whether
+// there are more.
+func ReadSome(path string, most int64) (text []byte, more bool, err error) {
 	file, err := openFile(path)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	defer file.Close()
-	raw, err := io.ReadAll(io.LimitReader(file, most+1))
-	if err == nil && int64(len(raw)) > most {
+	text, err = io.ReadAll(io.LimitReader(file, most+1))
+	if more = int64(len(text)) > most; more {
+		text = text[:most]
+	}
+	return text, more, err
+}
+
+// readFile reads a file of at most so many bytes.
+func readFile(path string, most int64) ([]byte, error) {
+	raw, more, err := ReadSome(path, most)
+	if err == nil && more {
 		err = fmt.Errorf("%s has over %d bytes", path, most)
 	}
 	return raw, err

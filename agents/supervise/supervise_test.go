@@ -467,15 +467,28 @@ func TestWhatAYoungAgentStartsIsNotedAtOnce(t *testing.T) {
 	}
 }
 
+// cancelling is a journal of somebody who calls the agent off at its first words.
+type cancelling struct {
+	journal
+	cancel func()
+}
+
+func (c *cancelling) Tell(ctx context.Context, p supervise.Progress) (supervise.Orders, error) {
+	if p.Text != "" {
+		c.cancel()
+	}
+	return c.journal.Tell(ctx, p)
+}
+
 func TestACancelledContextEndsTheAgent(t *testing.T) {
 	dir := t.TempDir()
-	j := &journal{}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	j := &cancelling{cancel: cancel}
 	s := supervise.Supervisor{
 		Job:  supervise.Job{ID: "agent-cancelled", Dir: dir, Cwd: dir, Command: []string{os.Args[0]}, Env: []string{fakeHost + "=hangs"}},
 		Read: transcripts.ClaudeStream.Reader(), Journal: j, Log: slog.New(slog.DiscardHandler), Pace: fast,
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 150*time.Millisecond)
-	defer cancel()
 	got, err := s.Run(ctx)
 	require.NoError(t, err)
 	assert.Equal(t, core.AgentCancelled, got.State)

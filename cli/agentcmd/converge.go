@@ -25,6 +25,7 @@ func newConverge(a *app.App) *cobra.Command {
 	usage := "output format (default " + string(converge.Markdown) + "; with --json " + string(converge.DeltaBatch) + ")"
 	flags.Choose(cmd, &o.Format, "output-format", usage, o.Format.Values()...)
 	cmd.Flags().Float64Var(&o.Tolerance, "tolerance", 0, "tolerance within which numbers count as equal")
+	cmd.Flags().Float64Var(&o.RelativeTolerance, "relative-tolerance", 0, "the same as a share of the larger number, such as 0.05 for 5 %")
 	cmd.Flags().StringVar(&schema, "result-schema", "", "a JSON schema: only what it declares is compared")
 	return asksAgents(a, cmd, func(ctx context.Context, s *agents.Agents, args []string) error {
 		o.Schema = []byte(schema)

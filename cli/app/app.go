@@ -40,6 +40,8 @@ type App struct {
 
 	// Open opens the project at a place. A long-lived one serves many calls.
 	Open func(at place.Place, longLived bool) (*project.Project, func() error, error)
+	// File returns the path of the database of a place.
+	File func(at place.Place) string
 	// Log returns the log of a place, for those who did not get to open its project.
 	Log func(at place.Place) *slog.Logger
 	// Agents returns the service that starts agents in a project.
@@ -55,6 +57,7 @@ type App struct {
 
 	TakeTime func() bool     // lets a command take as long as it needs to end after a signal
 	Session  string          // flag --session
+	Folder   string          // that a host's session was started in; empty: as the environment says
 	Out      printer.Printer // as --json selects
 }
 

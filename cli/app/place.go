@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"os"
 
@@ -18,9 +19,20 @@ func (a *App) Place() (place.Place, error) {
 	if err != nil {
 		return at, err
 	}
+	return a.withData(at, home), nil
+}
+
+// PlaceOf returns the place of another project, by its folder.
+func (a *App) PlaceOf(root string) place.Place {
+	home, _ := os.UserHomeDir()
+	return a.withData(place.At(root), home)
+}
+
+// withData adds the data folder.
+func (a *App) withData(at place.Place, home string) place.Place {
 	around := place.Surroundings{FlameDir: a.Settings.Dir, DataHome: os.Getenv("XDG_DATA_HOME"), Home: home}
 	at.Data = place.FolderOf(at, around, a.FirstCommit)
-	return at, nil
+	return at
 }
 
 // locate finds the project: by FLAME_PROJECT_DIR, else around the folder of the
@@ -30,7 +42,7 @@ func (a *App) locate(home string) (place.Place, error) {
 	if dir := a.Settings.ProjectDir; dir != "" {
 		return place.Given(dir, start, home)
 	}
-	if dir := a.Hosts.Folder(os.Getenv); dir != "" {
+	if dir := cmp.Or(a.Folder, a.Hosts.Folder(os.Getenv)); dir != "" {
 		return place.Locate(dir, home)
 	}
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"flame/config"
 	"flame/core"
 	"flame/hosts"
+	"flame/notify"
 	"flame/project"
 	"flame/project/place"
 	"flame/render"
@@ -24,6 +25,7 @@ type Doctor struct {
 	Warnings   []config.Warning // of settings that could not be used
 	Unknown    []config.Unknown // variables that look like settings
 	Hosts      hosts.Registry
+	Notify     string       // setting FLAME_NOTIFY; empty: none
 	Candidates []place.Kept // data that may be the project's from before it was moved
 
 	Check   func(ctx context.Context, at place.Place) []core.Finding // looks at the store
@@ -45,8 +47,10 @@ func (d Doctor) Findings(ctx context.Context, at place.Place) []core.Finding {
 		}
 		findings = append(findings, f)
 	}
+	findings = append(findings, d.checkNotify(at)...)
 	findings = append(findings, d.checkData(ctx, at)...)
 	findings = append(findings, d.checkEvents(ctx, at)...)
+	findings = append(findings, d.checkLearned(ctx, at)...)
 	findings = append(findings, checkShipped(at)...)
 	machine, err := hosts.ThisMachine(at.Worktree)
 	if err != nil {
@@ -59,6 +63,20 @@ func (d Doctor) Findings(ctx context.Context, at place.Place) []core.Finding {
 		findings = append(findings, checkHost(ctx, h, machine, links)...)
 	}
 	return findings
+}
+
+// checkNotify checks the program that the user is told of things by.
+func (d Doctor) checkNotify(at place.Place) []core.Finding {
+	if d.Notify == "" {
+		return nil
+	}
+	program, err := notify.Chosen(d.Notify, d.Hosts, at)
+	if err != nil {
+		f := problemFinding("", err)
+		f.Broken = false // all else works without
+		return []core.Finding{f}
+	}
+	return []core.Finding{{What: "you are told by " + program + " when an agent ends, a conflict waits for you or a limit is reached"}}
 }
 
 // problemFinding turns an error into a finding.

@@ -9,6 +9,7 @@ import (
 	"flame/core"
 	"flame/intake/inbox"
 	"flame/project"
+	"flame/project/autonomy"
 	"flame/project/place"
 )
 
@@ -54,4 +55,20 @@ func (d Doctor) lateEvents(ctx context.Context, at place.Place) (late []project.
 	}
 	late, err = p.TakeLate(ctx)
 	return late, errors.Join(err, closeProject())
+}
+
+// checkLearned tells of counts that the project cannot learn from.
+func (d Doctor) checkLearned(ctx context.Context, at place.Place) []core.Finding {
+	p, closeProject, err := d.Open(at, false)
+	if err != nil {
+		return nil // a finding of its own
+	}
+	lessons, err := autonomy.Learned(ctx, p)
+	if errors.Join(err, closeProject()) != nil || lessons.Damage == "" {
+		return nil
+	}
+	return []core.Finding{{
+		What: "what the project learned is not used: " + lessons.Damage,
+		Hint: "a newer flame may have written it; `flame learned --forget` begins anew, and nothing else depends on it",
+	}}
 }

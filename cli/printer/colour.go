@@ -15,9 +15,12 @@ var colours = map[core.Status]string{
 	core.Completed: "32", core.InProgress: "36", core.Blocked: "33", core.Failed: "31", core.Invalidated: "90",
 }
 
+// Colour returns the colour of the sign of a status, as terminals know it; empty for none.
+func Colour(s core.Status) string { return colours[s] }
+
 // coloured colours the signs of a drawn tree, on a terminal only.
 func (p *Printer) coloured(drawn string) string {
-	if !p.onTerminal() {
+	if !p.wantsColours() {
 		return drawn
 	}
 	var pairs []string
@@ -28,12 +31,14 @@ func (p *Printer) coloured(drawn string) string {
 	return strings.NewReplacer(pairs...).Replace(drawn)
 }
 
-// onTerminal reports whether the output goes to a terminal that wants colours
+// wantsColours reports whether the output goes to a terminal that wants colours
 // (NO_COLOR, TERM=dumb: no).
-func (p *Printer) onTerminal() bool {
+func (p *Printer) wantsColours() bool {
+	return os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && p.OnTerminal()
+}
+
+// OnTerminal reports whether the output goes to a terminal.
+func (p *Printer) OnTerminal() bool {
 	out, ok := p.Out.(*os.File)
-	if !ok || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" {
-		return false
-	}
-	return isatty.IsTerminal(out.Fd())
+	return ok && isatty.IsTerminal(out.Fd())
 }

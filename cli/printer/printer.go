@@ -13,8 +13,10 @@ import (
 
 	"github.com/samber/lo"
 
+	"flame/agents/glance"
 	"flame/core"
 	"flame/core/fold"
+	"flame/project/files"
 	"flame/project/usage"
 	"flame/project/view"
 	"flame/render"
@@ -28,13 +30,13 @@ type Printer struct {
 
 // Print writes v as JSON with --json, else the text.
 func (p *Printer) Print(v any, text string) error {
-	return p.answer(v, printable(render.ForShell(text)))
+	return p.answer(v, Printable(render.ForShell(text)))
 }
 
 // Draw is Print for a text with the signs of a tree, which a terminal shows in
 // colour.
 func (p *Printer) Draw(v any, text string) error {
-	return p.answer(v, p.coloured(printable(render.ForShell(text))))
+	return p.answer(v, p.coloured(Printable(render.ForShell(text))))
 }
 
 func (p *Printer) answer(v any, text string) error {
@@ -56,6 +58,14 @@ func (p *Printer) answer(v any, text string) error {
 // Frame prints a frame with --json, else the text.
 func (p *Printer) Frame(f core.Frame, text string) error { return p.Print(whole(f), text) }
 
+// Glance prints a look at the work of a session with --json, else the text.
+func (p *Printer) Glance(g glance.Glance, text string) error {
+	return p.Print(struct {
+		core.Frame
+		glance.Glance
+	}{whole(g.Frame), g}, text)
+}
+
 // Frames prints a list of frames with --json, else the text.
 func (p *Printer) Frames(list []core.Frame, text string) error {
 	return p.Print(lo.Map(list, func(f core.Frame, _ int) core.Frame { return whole(f) }), text)
@@ -63,14 +73,20 @@ func (p *Printer) Frames(list []core.Frame, text string) error {
 
 // Details prints a frame and what is known of it with --json, else the text.
 func (p *Printer) Details(d view.Details, text string) error {
-	return p.Print(detailed{view.Found{Frame: whole(d.Frame), Composed: d.Composed}, d.Folded, d.Metered}, text)
+	shown := detailed{Found: view.Found{Frame: whole(d.Frame), Composed: d.Composed}, Closing: d.Closing, Folded: d.Folded, Metered: d.Metered}
+	if len(d.Files.Files) > 0 || d.Files.Trouble != "" {
+		shown.Changed = &d.Files
+	}
+	return p.Print(shown, text)
 }
 
 // A detailed is what is printed of a frame.
 type detailed struct {
 	view.Found
+	Closing string          `json:"closing,omitempty"`
 	Folded  *fold.Spared    `json:"folded,omitempty"`
 	Metered []usage.Metered `json:"metered,omitempty"`
+	Changed *files.List     `json:"changed,omitempty"`
 }
 
 // Found prints what a search found with --json, else the text.
@@ -90,9 +106,9 @@ func whole(f core.Frame) core.Frame {
 // from models, files and imports, and cannot be trusted with those.
 func steersTerminal(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) }
 
-// printable drops from text what steers a terminal, except for line ends and
+// Printable drops from text what steers a terminal, except for line ends and
 // tabs.
-func printable(text string) string {
+func Printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r != '\n' && r != '\t' && steersTerminal(r) {
 			return -1
@@ -121,7 +137,7 @@ func plainJSON(document []byte) []byte {
 // Line prints v as JSON on a line of its own with --json, else the text.
 func (p *Printer) Line(v any, text string) error {
 	if !p.JSON {
-		return p.answer(v, printable(text))
+		return p.answer(v, Printable(text))
 	}
 	raw, err := json.Marshal(v)
 	if err != nil {

@@ -25,7 +25,7 @@ func TestTextForTerminalsDoesNotSteerThem(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			assert.Equal(t, tt.want, printable(tt.text))
+			assert.Equal(t, tt.want, Printable(tt.text))
 		})
 	}
 }

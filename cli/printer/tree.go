@@ -31,7 +31,7 @@ func (p *Printer) streamText(ctx context.Context, tree *view.Outline, details bo
 		for _, line := range lines {
 			page.WriteString(d.Draw(line))
 		}
-		if _, err := io.WriteString(p.Out, p.coloured(printable(page.String()))); err != nil {
+		if _, err := io.WriteString(p.Out, p.coloured(Printable(page.String()))); err != nil {
 			return err
 		}
 	}

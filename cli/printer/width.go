@@ -4,7 +4,6 @@ import (
 	"os"
 	"strconv"
 
-	"github.com/mattn/go-isatty"
 	"golang.org/x/sys/unix"
 )
 
@@ -18,7 +17,7 @@ func (p *Printer) Width() int {
 		return columns
 	}
 	out, ok := p.Out.(*os.File)
-	if !ok || !isatty.IsTerminal(out.Fd()) {
+	if !ok || !p.OnTerminal() {
 		return 0
 	}
 	size, err := unix.IoctlGetWinsize(int(out.Fd()), unix.TIOCGWINSZ)

@@ -26,6 +26,7 @@ const (
 	AgentBudgetTokens    = "FLAME_AGENT_BUDGET_TOKENS"
 	AgentBudgetUSD       = "FLAME_AGENT_BUDGET_USD"
 	AgentOnSessionEnd    = "FLAME_AGENT_ON_SESSION_END"
+	Notify               = "FLAME_NOTIFY"
 	Fold                 = "FLAME_FOLD"
 	GatewayFold          = "FLAME_GATEWAY_FOLD"
 	AutonomyLevel        = "FLAME_AUTONOMY_LEVEL"
@@ -33,4 +34,6 @@ const (
 	PopThreshold         = "FLAME_POP_THRESHOLD"
 	SuggestInContext     = "FLAME_SUGGEST_IN_CONTEXT"
 	EnabledHeuristics    = "FLAME_ENABLED_HEURISTICS"
+	Learn                = "FLAME_LEARN"
+	LearnBounds          = "FLAME_LEARN_BOUNDS"
 )

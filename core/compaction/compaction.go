@@ -8,6 +8,7 @@ import (
 	"unicode/utf16"
 
 	"flame/core"
+	"flame/core/outcome"
 )
 
 // Type says what a compaction of a frame's history is for.
@@ -24,8 +25,10 @@ const (
 type Input struct {
 	Type     Type
 	Frame    core.Frame
-	Parent   *core.Frame  // nil for a root
-	Siblings []core.Frame // of any status, in their stored order
+	Parent   *core.Frame   // nil for a root
+	Siblings []core.Frame  // of any status, in their stored order
+	Below    outcome.Below // what ended below the frame
+	Ended    int           // how many frames directly below it have ended
 	Now      core.Millis
 	Note     string // what the requester asks for; may be empty
 }
@@ -42,11 +45,12 @@ type Pending struct {
 }
 
 // Limits of compaction prompts (spec: compaction §3), in UTF-16 code units
-// except for the last.
+// but for the number of siblings.
 const (
 	promptParentSummary    = 500
 	promptSiblingSummary   = 200
 	promptSiblingDecisions = 200
+	promptBelow            = 4000
 	promptSiblings         = 3
 )
 
@@ -100,9 +104,50 @@ func Prompt(in Input) string {
 	}
 	promptList(&b, "Artifacts", in.Frame.Artifacts)
 	promptList(&b, "Decisions", in.Frame.Decisions)
+	known := promptBelowIt(&b, in)
 	promptList(&b, "Finished beside it", finishedBeside(in.Siblings))
 	promptInstructions(&b, in)
+	b.WriteString(known)
 	return b.String()
+}
+
+// promptBelowIt tells what is known of the frames below, and returns what to say of that
+// in the instructions.
+func promptBelowIt(b *strings.Builder, in Input) (instruction string) {
+	told := map[string]bool{}
+	for _, decision := range in.Frame.Decisions {
+		told[decision] = true
+	}
+	text := in.Below.Known(in.Frame.ID, told, promptBelow)
+	if text == "" {
+		return ""
+	}
+	b.WriteString("\n## Done below it\n\n" + text)
+	return "\nKnown already, and kept with your summary: the artifacts and decisions above, and what is told above of " +
+		belowIDs(in, promptBelow) + ". Do not tell that again; refer to a frame by its id. Tell only what is not known.\n"
+}
+
+// belowIDs returns the ids of frames that ended directly below, the weightiest first: as
+// many as fit within limit UTF-16 code units, and how many more there are. It returns ""
+// if not one fits.
+func belowIDs(in Input, limit int) (list string) {
+	ended := in.Below.Ended(in.Frame.ID)
+	ids, named := "", 0
+	for _, f := range ended {
+		longer := core.OneLine(f.ID, 0)
+		if named > 0 {
+			longer = ids + ", " + longer
+		}
+		text := longer
+		if more := max(in.Ended, len(ended)) - named - 1; more > 0 {
+			text += fmt.Sprintf(" and %d more", more)
+		}
+		if head(text, limit) == text {
+			ids, list = longer, text
+			named++
+		}
+	}
+	return list
 }
 
 // Limits of the texts in a compaction note, in characters.
@@ -113,28 +158,53 @@ const (
 
 // Note says the most important of Prompt in at most limit UTF-16
 // code units, for a host that shows it to the user and keeps it in the history. A line
-// that does not fit is left out.
+// that does not fit is left out. Where frames ended below, what is asked for goes before
+// what is known.
 func Note(in Input, limit int) string {
-	lines := []string{
+	first := []string{
 		fmt.Sprintf("Flame frame %s (%s): %s", core.OneLine(in.Frame.ID, 0), in.Frame.Status, core.OneLine(in.Frame.Goal, noteGoal)),
 		purposes[in.Type],
 	}
 	if in.Note != "" {
-		lines = append(lines, "Requested in particular: "+core.OneLine(in.Note, noteExtra))
+		first = append(first, "Requested in particular: "+core.OneLine(in.Note, noteExtra))
 	}
+	var facts []string
 	if len(in.Frame.Decisions) > 0 {
-		lines = append(lines, "Decided: "+core.OneLine(strings.Join(in.Frame.Decisions, "; "), noteExtra))
+		facts = append(facts, "Decided: "+core.OneLine(strings.Join(in.Frame.Decisions, "; "), noteExtra))
 	}
 	if in.Parent != nil {
-		lines = append(lines, "Part of: "+core.OneLine(in.Parent.Goal, noteExtra))
+		facts = append(facts, "Part of: "+core.OneLine(in.Parent.Goal, noteExtra))
 	}
-	note := ""
-	for _, line := range append(lines, "Tell "+strings.Join(asks[in.Type], "; ")+".") {
+	ask := "Tell " + strings.Join(asks[in.Type], "; ") + "."
+	note := fitting("", limit, first)
+	if known := knownLine(in, limit-core.Units(note), core.Units(ask+"\n")); known != "" {
+		return fitting(note, limit, append([]string{known, ask}, facts...))
+	}
+	return fitting(note, limit, append(facts, ask))
+}
+
+// fitting returns note and those of the lines that fit within limit UTF-16 code units.
+func fitting(note string, limit int, lines []string) string {
+	for _, line := range lines {
 		if longer := note + line + "\n"; head(longer, limit) == longer {
 			note = longer
 		}
 	}
 	return note
+}
+
+// knownLine says what need not be told, in a line of at most room UTF-16 code units. It
+// leaves so many to what is asked for, if it can.
+func knownLine(in Input, room, asked int) string {
+	const before, after = "Known already, do not tell it again: its decisions, and the summaries of ", "."
+	ids := belowIDs(in, room-len(before)-len(after)-len("\n")-asked)
+	if ids == "" {
+		ids = belowIDs(in, room-len(before)-len(after)-len("\n"))
+	}
+	if ids == "" {
+		return ""
+	}
+	return before + ids + after
 }
 
 func promptInstructions(b *strings.Builder, in Input) {

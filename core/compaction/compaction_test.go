@@ -2,16 +2,20 @@ package compaction_test
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+	"unicode/utf16"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"flame/core"
 	"flame/core/compaction"
+	"flame/core/outcome"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected texts in testdata")
@@ -77,6 +81,69 @@ func TestANoteHasWholeLines(t *testing.T) {
 	for _, text := range []string{"HS256 only", "mind the leeway", "Build the login"} {
 		assert.Contains(t, compaction.Note(in, 600), text)
 	}
+}
+
+// above is typical with so many ended frames below it; the last two are of most weight.
+func above(n int) compaction.Input {
+	in := typical()
+	in.Ended, in.Below = n, outcome.Below{}
+	for i := range n {
+		in.Below[in.Frame.ID] = append(in.Below[in.Frame.ID], core.Frame{
+			ID: fmt.Sprintf("frame-below%03d", i), Status: core.Completed, Goal: fmt.Sprintf("Part %d", i), Summary: "It works.",
+			UpdatedAt: core.Millis(i), CreatedAt: core.Millis(i),
+		})
+	}
+	last := &in.Below[in.Frame.ID][n-1]
+	last.Summary, last.Decisions = "", []string{"HS256 only", "no library"}
+	in.Below[last.ID] = []core.Frame{{ID: "frame-inner001", Status: core.Failed, Goal: "Inner", Summary: "Too slow.", CreatedAt: now}}
+	return in
+}
+
+func TestAPromptAsksOnlyForWhatIsNotKnown(t *testing.T) {
+	t.Parallel()
+	in := above(7)
+	in.Type = compaction.ManualSummary
+	prompt := compaction.Prompt(in)
+	file := filepath.Join("testdata", "above_others.txt")
+	if *update {
+		require.NoError(t, os.WriteFile(file, []byte(prompt), 0o644))
+	}
+	want, err := os.ReadFile(file)
+	require.NoError(t, err)
+	assert.Equal(t, string(want), prompt)
+	assert.Equal(t, 1, strings.Count(prompt, "HS256 only"), "told once")
+
+	huge := above(30)
+	for i := range huge.Below[huge.Frame.ID] {
+		f := &huge.Below[huge.Frame.ID][i]
+		f.Goal, f.Summary = strings.Repeat("g", 1<<16), strings.Repeat("s", 1<<16)
+	}
+	assert.Less(t, len(compaction.Prompt(huge)), 7000)
+}
+
+func TestANoteNamesWhatIsKnown(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []compaction.Type{compaction.FrameCompletion, compaction.ManualSummary, compaction.Overflow} {
+		for _, n := range []int{1, 2, 24, 5000} {
+			in := above(min(n, 24))
+			in.Type, in.Ended = kind, n
+			in.Frame.Goal, in.Note, in.Parent.Goal = strings.Repeat("goal ", 99), strings.Repeat("note ", 99), strings.Repeat("up ", 99)
+			note := compaction.Note(in, 600)
+			assert.LessOrEqual(t, len(utf16.Encode([]rune(note))), 600)
+			ids := regexp.MustCompile(`frame-below\d+`).FindAllString(note, -1)
+			require.NotEmpty(t, ids, note)
+			assert.Equal(t, in.Below[in.Frame.ID][min(n, 24)-1].ID, ids[0], "the weightiest first")
+			if more := n - len(ids); more > 0 {
+				assert.Contains(t, note, fmt.Sprintf(" and %d more", more))
+			}
+			assert.Contains(t, note, "note note")
+		}
+	}
+	in := above(4)
+	in.Type, in.Below[in.Frame.ID][3].ID = compaction.Overflow, strings.Repeat("imported", 100)
+	note := compaction.Note(in, 600)
+	assert.Contains(t, note, "frame-below002, frame-below001, frame-below000 and 1 more", "an id that has no room is counted")
+	assert.Contains(t, note, "Tell what the goal is")
 }
 
 func TestCombineSummaries(t *testing.T) {

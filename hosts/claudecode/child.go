@@ -48,7 +48,7 @@ func (x *exchange) bind() error {
 	if call == "" {
 		return nil
 	}
-	_, err = children.Bind(x.ctx, x.p, x.session(), call, x.Agent)
+	_, err = children.Bind(x.ctx, x.p, x.session(), x.start(call, x.Agent))
 	return err
 }
 
@@ -60,7 +60,7 @@ func (x *exchange) childAnswered() error {
 		return err
 	}
 	if result.Status != "completed" {
-		return children.Launched(x.ctx, x.p, x.caller(), x.Call, result.Agent)
+		return children.Launched(x.ctx, x.p, x.caller(), x.start(x.Call, result.Agent))
 	}
 	last, all := result.text()
 	return children.End(x.ctx, x.p, x.caller(), children.Ended{
@@ -85,8 +85,22 @@ func (x *exchange) childStopped() error {
 	return children.End(x.ctx, x.p, x.caller(), children.Ended{Session: child, End: core.ChildCancelled, Transcript: x.agentLog(child)})
 }
 
-// childStarted resumes a child that is already known.
+// start says that a call asked for a subagent.
+func (x *exchange) start(call, agent string) children.Start {
+	return children.Start{Call: call, Session: agent, Transcript: x.agentLog(agent)}
+}
+
+// childStarted resumes a child that is already known, and learns the session of another
+// where only one can be meant: a child that uses none of the tools that flame hears of
+// would not be known before it ends.
 func (x *exchange) childStarted() error {
+	bound, _, err := children.Bound(x.ctx, x.p, x.Agent)
+	if err == nil && !bound && x.AgentType != "" {
+		err = children.BindOnly(x.ctx, x.p, x.session(), x.AgentType, x.start("", x.Agent))
+	}
+	if err != nil {
+		return err
+	}
 	context, err := children.Continue(x.ctx, x.p, x.session(), x.Agent, maxInjected)
 	x.answer.fields.Context = context
 	return err

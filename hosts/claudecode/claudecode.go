@@ -1,6 +1,7 @@
 // Package claudecode is what flame knows of Claude Code. It is set up by our
 // plugin, which Claude Code's own command line installs from a marketplace
-// folder that we write. No file of Claude Code's is edited here.
+// folder that we write. The only file of
+// Claude Code's that is edited here is the user's settings, for the status line.
 package claudecode
 
 import (
@@ -64,10 +65,15 @@ var tools = hosts.Tools{
 // readersLack returns the tools that Claude Code's read-only agents lack.
 func readersLack() []string { return append(tools.Names(hosts.Edits, hosts.Spawns), "ExitPlanMode") }
 
+// ownFolder returns where Claude Code keeps the user's settings.
+func ownFolder(m hosts.Machine) string {
+	return cmp.Or(m.Getenv("CLAUDE_CONFIG_DIR"), filepath.Join(m.Home, ".claude"))
+}
+
 // definitions returns where Claude Code looks for definitions of agents. Wave's
 // definitions are read as its own.
 func definitions(m hosts.Machine) []hosts.Folder {
-	own := cmp.Or(m.Getenv("CLAUDE_CONFIG_DIR"), filepath.Join(m.Home, ".claude"))
+	own := ownFolder(m)
 	return []hosts.Folder{
 		{Path: filepath.Join(own, "agents"), Scope: hosts.User},
 		{Path: filepath.Join(m.Home, ".wave", "agents"), Scope: hosts.User},

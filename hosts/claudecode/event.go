@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"flame/project"
+	"flame/project/autonomy"
 )
 
 // An event is what Claude Code sends a hook, as far as flame reads it.
@@ -35,6 +36,9 @@ type event struct {
 	Summary string `json:"compact_summary"`
 
 	agentID string // of the agent in whose process it happened; empty outside of agents
+
+	// What the log shows of the turn that ends, and at a prompt of the one before.
+	seenAtEnd, seenBefore func() autonomy.Seen
 }
 
 // An mcpServer is the server that a tool belongs to.

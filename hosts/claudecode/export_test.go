@@ -1,5 +1,7 @@
 package claudecode
 
+import "flame/hosts"
+
 // CommandFile is what the golden files of the plugin are made with.
 var CommandFile = commandFile
 
@@ -8,3 +10,12 @@ var HooksFile = hooksFile
 
 // BehindIn is the host's Behind with another folder for an administrator's settings.
 var BehindIn = behind
+
+// TieIn and UntieIn are those of the host's StatusLine with another folder for an
+// administrator's settings.
+func TieIn(m hosts.Machine, managed string) ([]hosts.Step, string, error) {
+	return lineFile{m, managed}.tie()
+}
+
+// UntieIn undoes TieIn.
+func UntieIn(m hosts.Machine) ([]hosts.Step, error) { return lineFile{m, ""}.untie() }

@@ -51,7 +51,7 @@ const (
 var rows = []row{
 	{"SessionStart", "", (*exchange).sessionStarted,
 		"Restores the context of the session's frame after a compaction, and says after a resume what changed since; " +
-			"offers a new session the frames that others left unfinished."},
+			"offers a new session the frames that others left unfinished, and what the root that ended last leaves."},
 	{"UserPromptSubmit", "", (*exchange).prompted,
 		"Names the session's root frame by the first prompt; reports what others have changed in the tree since the last one, if anything."},
 	{"PreToolUse", flameTools, (*exchange).flameCalled, "Tells flame's own tools which session or subagent calls, and allows them."},
@@ -63,10 +63,20 @@ var rows = []row{
 	{"PostToolUse", stopTools, (*exchange).childStopped, "Blocks the frame of a subagent that was stopped."},
 	{"PostToolUseFailure", agentTools, (*exchange).childFailed, "Ends the frame of a subagent that failed."},
 	{"PostToolUseFailure", "", (*exchange).toolFailed, "Counts failures, for suggestions."},
-	{"SubagentStart", "", (*exchange).childStarted, "Gives a finished subagent that resumes a new frame."},
+	{
+		"SubagentStart", "", (*exchange).childStarted,
+		"Gives a finished subagent that resumes a new frame; learns the session of one that no pattern matches, where only one can be meant.",
+	},
 	{"SubagentStop", "", (*exchange).childEnded, "Completes the subagent's frame with its last message as summary."},
-	{"Stop", "", (*exchange).turnEnded, "Records that the session waits; blocks frames of subagents that no longer run; evaluates whether the frame should end."},
-	{"StopFailure", "", (*exchange).turnFailed, "Ends the frame of a subagent that an error of the model's API stopped."},
+	{
+		"Stop", "", (*exchange).turnEnded,
+		"Records that the session waits; blocks frames of subagents that no longer run; " +
+			"evaluates, with the last calls in the session's log, whether the frame should end.",
+	},
+	{
+		"StopFailure", "", (*exchange).turnFailed,
+		"Ends the frame of a subagent that an error of the model's API stopped; in the session itself, records that it waits.",
+	},
 	{"PreCompact", "", (*exchange).compacting, "Adds what the frame needs to the instructions for the summary."},
 	{"PostCompact", "", (*exchange).compacted, "Stores the summary in the frame, and ends a frame whose pop waited for it."},
 	{"SessionEnd", "", (*exchange).sessionEnded, "Ends the session's root frame if no work is left below it; other frames stay as they are."},
@@ -103,6 +113,7 @@ func Hook(ctx context.Context, flame hosts.Flame, raw []byte) ([]byte, error) {
 		return nil, nil
 	}
 	e.agentID = flame.Agent
+	e.seenAtEnd, e.seenBefore = e.seen(true), e.seen(false)
 	var said answer
 	err = e.transaction(rows[i], flame)(ctx, func(p *project.Project) error {
 		x := exchange{ctx: ctx, p: p, ownTool: flame.OwnTool, event: e}
@@ -158,6 +169,7 @@ func (x *exchange) sessionStarted() error {
 func (x *exchange) prompted() error {
 	return x.tell(turns.Begin(x.ctx, x.p, x.session(), turns.Prompt{
 		ID: x.PromptID, Text: x.Prompt, FromUser: !x.isNotification(), MaxChars: maxInjected, Standing: x.standing(),
+		Seen: x.seenBefore,
 	}))
 }
 
@@ -204,13 +216,18 @@ func (x *exchange) standing() project.Standing {
 }
 
 func (x *exchange) turnEnded() error {
-	return turns.End(x.ctx, x.p, x.session(), turns.Turn{LastMessage: x.LastMessage, Running: x.running(), Transcript: x.Transcript})
+	return turns.End(x.ctx, x.p, x.session(), turns.Turn{
+		LastMessage: x.LastMessage, Running: x.running(), Transcript: x.Transcript, Seen: x.seenAtEnd,
+	})
 }
 
 // turnFailed handles a turn that an error of the model's API ended.
 func (x *exchange) turnFailed() error {
 	if x.Agent == "" {
-		return autonomy.NoteFailure(x.ctx, x.p, x.session())
+		return errors.Join(
+			autonomy.NoteFailure(x.ctx, x.p, x.session()),
+			turns.End(x.ctx, x.p, x.session(), turns.Turn{Failed: true, Stopped: x.failure(), Running: x.running(), Transcript: x.Transcript, Seen: x.seenAtEnd}),
+		)
 	}
 	if err := x.bind(); err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode/utf16"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -15,8 +16,8 @@ import (
 	"flame/core"
 	"flame/hosts/claudecode"
 	"flame/project"
+	"flame/project/projecttest"
 	"flame/project/stack"
-	"flame/project/view"
 )
 
 func TestEverySampleIsTakenIn(t *testing.T) {
@@ -241,7 +242,9 @@ func TestSuggestionsStandBeforeTheSessionTheyConcern(t *testing.T) {
 		s.send("PostToolUse", map[string]any{"tool_name": "Write", "tool_input": map[string]any{"file_path": fmt.Sprintf("%s/f%d", s.dir, i)}})
 	}
 	assert.Contains(t, s.prompt("Draw the quarterly revenue charts anew"), "[FLAME SUGGESTION")
-	assert.Empty(t, s.prompt("Paint the office walls in green"), "one is enough while it stands")
+	told := s.prompt("Paint the office walls in green")
+	assert.Contains(t, told, "Paint the office walls in green", "what the newest prompt asks for")
+	assert.NotContains(t, told, "revenue", "takes the place of what an earlier one did")
 	assert.Equal(t, "Implement user authentication", s.current("main"))
 	assert.NotContains(t, s.send("UserPromptSubmit", map[string]any{"session_id": "other", "prompt": "Hello there", "prompt_id": "o1"}), "SUGGESTION")
 }
@@ -312,6 +315,23 @@ func TestTheNoteForACompactionIsShortAndTrue(t *testing.T) {
 	}
 	assert.NotContains(t, s.send("PreCompact", map[string]any{"trigger": "manual"}), "outgrew")
 
+	var inner []string
+	for range 20 {
+		f, err := stack.Push(context.Background(), s.p, by, "inner "+strings.Repeat("😀", 99), "")
+		require.NoError(t, err)
+		_, err = stack.Pop(context.Background(), s.p, by, stack.PopArgs{Status: core.Completed, Summary: "KNOWN-SUMMARY"})
+		require.NoError(t, err)
+		inner = append(inner, f.ID)
+	}
+	note := s.send("PreCompact", map[string]any{"trigger": "auto"})
+	assert.LessOrEqual(t, len(utf16.Encode([]rune(note))), 600)
+	assert.Contains(t, note, "Known already, do not tell it again")
+	assert.Contains(t, note, inner[19])
+	assert.NotContains(t, note, inner[0])
+	assert.Regexp(t, ` and 1\d more\.`, note)
+	prompt := s.send("PreCompact", map[string]any{"trigger": "manual"})
+	assert.Contains(t, prompt, "Tell what has been done so far")
+
 	_, err = stack.Pop(context.Background(), s.p, by, stack.PopArgs{Status: core.Completed, GenerateSummary: true})
 	require.NoError(t, err)
 	assert.Contains(t, s.send("PreCompact", map[string]any{"trigger": "manual"}), "This piece of work ends here")
@@ -324,7 +344,7 @@ func TestFilesBecomeArtifacts(t *testing.T) {
 	for range 2 {
 		s.send("PostToolUse", map[string]any{"tool_name": "Write", "tool_input": map[string]any{"file_path": filepath.Join(s.dir, "a", "b.go")}})
 	}
-	frame, _, err := view.Current(context.Background(), s.p, project.Caller{Session: "main", Host: "claude-code"})
+	frame, _, err := projecttest.Current(context.Background(), s.p, project.Caller{Session: "main", Host: "claude-code"})
 	require.NoError(t, err)
 	assert.Equal(t, []string{"a/b.go"}, frame.Artifacts)
 }

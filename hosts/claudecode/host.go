@@ -13,6 +13,8 @@ func Host() hosts.Host {
 	h.Hook, h.Events, h.Patience = Hook, Events, time.Second
 	h.Wire = wire()
 	h.BaseVariable = baseVariable
+	h.StatusLine = statusLine()
+	h.SetsVariable = setsVariable
 	h.Behind = func(m hosts.Machine, args []string) (hosts.Behind, error) {
 		return behind(m, managedFolder(runtime.GOOS), args)
 	}

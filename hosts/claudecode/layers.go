@@ -2,7 +2,6 @@ package claudecode
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -52,7 +51,7 @@ func (all layers) trusted() layers {
 // layersOf reads all the places, in the client's order. A file that cannot be read sets
 // nothing, for the client neither.
 func layersOf(m hosts.Machine, managed string, given given) layers {
-	own := cmp.Or(m.Getenv("CLAUDE_CONFIG_DIR"), filepath.Join(m.Home, ".claude"))
+	own := ownFolder(m)
 	all := layers{{where: environment, env: ofProcess(m)}}
 	read := func(scope hosts.Scope, m hosts.Machine, file string, rank rank) {
 		if content, err := m.Files(scope).Read(file); err == nil {
@@ -89,6 +88,13 @@ func ofProcess(m hosts.Machine) map[string]string {
 		}
 	}
 	return env
+}
+
+// setsVariable returns the project's file that sets a variable for the client's processes,
+// or for one of its servers.
+func setsVariable(m hosts.Machine, name string) string {
+	files := (Client{Machine: m}).projectSettings()
+	return m.Naming(append(files, filepath.Join(m.ProjectDir, ".mcp.json")), withoutMark, name)
 }
 
 // projectFolders returns the folders whose settings the client may read: that of the

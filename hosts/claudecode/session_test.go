@@ -17,6 +17,7 @@ import (
 	"flame/hosts"
 	"flame/hosts/claudecode"
 	"flame/project"
+	"flame/project/projecttest"
 	"flame/project/view"
 	"flame/store"
 	"flame/store/storetest"
@@ -41,7 +42,7 @@ func newSession(t *testing.T) *session {
 	s.kept = &storetest.Counted{Store: kept}
 	s.p = &project.Project{
 		Store: s.kept, Dir: s.dir, Log: slog.New(slog.DiscardHandler), Budget: core.DefaultBudget(), EventDays: 90,
-		Subagents: core.DefaultSubagentConfig(), Autonomy: core.DefaultAutonomyConfig(),
+		Subagents: core.DefaultSubagentConfig(), Autonomy: projecttest.ByScores(),
 		Now: func() core.Millis { s.clock++; return s.clock }, NewID: project.NewID,
 	}
 	return s
@@ -121,7 +122,7 @@ func (s *session) current(id string) string {
 	if id == "main" {
 		by.Parent = ""
 	}
-	frame, ok, err := view.Current(context.Background(), s.p, by)
+	frame, ok, err := projecttest.Current(context.Background(), s.p, by)
 	require.NoError(s.t, err)
 	if !ok {
 		return ""

@@ -5,7 +5,9 @@ import (
 
 	"flame/core"
 	"flame/core/fold"
+	"flame/core/judge"
 	"flame/project"
+	"flame/project/autonomy"
 	"flame/project/children"
 	"flame/project/turns"
 	"flame/project/usage"
@@ -27,12 +29,21 @@ type event struct {
 	Text       string          `json:"text"`
 	Tool       string          `json:"tool"`
 	Files      []string        `json:"files"`
-	Child      string          `json:"child"`
-	Output     string          `json:"output"`
-	Error      string          `json:"error"`
-	Aborted    bool            `json:"aborted"`
-	Running    []string        `json:"running"`  // children of the session that are still working
-	Sessions   []string        `json:"sessions"` // that end with the process
+	Call       string          `json:"call"` // id of that of a tool
+	Did        struct {        // what it did to Files
+		Input    json.RawMessage `json:"input"`
+		Metadata json.RawMessage `json:"metadata"`
+	} `json:"did"`
+	Child    string   `json:"child"`
+	Output   string   `json:"output"`
+	Error    string   `json:"error"`
+	Aborted  bool     `json:"aborted"`
+	Running  []string `json:"running"`  // children of the session that are still working
+	Sessions []string `json:"sessions"` // that end with the process
+
+	Calls  []judge.Call `json:"calls"`  // of tools in the turn that ended, the last ones
+	Model  string       `json:"model"`  // that the session's agent works with
+	Window int          `json:"window"` // tokens that this model takes
 
 	Compacting bool        `json:"compacting"`
 	Messages   []message   `json:"messages"`
@@ -142,6 +153,11 @@ func (e event) editions() map[core.Millis]int {
 		}
 	}
 	return known
+}
+
+// seen returns what the event shows of a turn that ended.
+func (e event) seen() autonomy.Seen {
+	return autonomy.Seen{Calls: e.Calls, Model: e.Model, Window: e.Window, Whole: true}
 }
 
 // An answerUsage is the usage of one answer of the model.

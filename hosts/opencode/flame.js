@@ -25,6 +25,10 @@ const limits = {
   size: 64 << 20, // characters of them in all
   line: 4 << 20, // characters of an answer
   words: 4_000, // characters of a prompt or result that a request tells again
+  change: 1 << 20, // characters of what is told of a change of files
+  calls: 20, // of tools that are told of at the end of a turn: the last ones
+  input: 200, // characters of what one asks for: the first ones
+  output: 300, // characters of what it gave: the last ones
 }
 
 // The slash commands, which setup writes in place of none. The server offers prompts
@@ -219,6 +223,9 @@ class Stream {
   }
 }
 
+// What tells most of a call, in the arguments of tools.
+const aboutCall = ["command", "filePath", "path", "pattern", "description", "query", "url", "prompt"]
+
 // A Session is what must be known of a conversation while it runs; what is to
 // last, flame keeps.
 class Session {
@@ -230,7 +237,9 @@ class Session {
   over = false // deleted
   compaction // "due" from its announcement, "writing" from its request on
   said = "" // the agent's newest words in the turn
-  failed = false // its newest answer was stopped, or an error ended it
+  failed = "" // why its newest answer did not end by itself: aborted, or the error
+  calls = [] // of tools in the turn, as flame is told of them
+  window // tokens that its model takes
   usage = [] // of answers of the model that flame was not told of
   known = new Set() // ids of messages and parts that are dealt with
   heard = new Set() // of what its requests show, what flame has answered to: prompts and children
@@ -267,6 +276,13 @@ class Session {
     const answer = await tell(usage)
     if (!answer) this.usage.unshift(...usage)
     return answer
+  }
+
+  // noteCall keeps a call of a tool until flame is told of the turn.
+  noteCall(tool, args, { ok, exit, output }) {
+    const input = aboutCall.map((name) => args?.[name]).find((value) => typeof value === "string" && value) ?? JSON.stringify(args ?? {})
+    const call = { tool, input: input.slice(0, limits.input), ok: ok && !exit, output: String(output ?? "").slice(-limits.output) }
+    this.calls = [...this.calls, Number.isInteger(exit) ? { ...call, exit } : call].slice(-limits.calls)
   }
 
   isNew(id) {
@@ -359,7 +375,7 @@ const agentOf = (plugin, { agent }) => {
 const prompted = (plugin, { sessionID }, { message, parts }) => {
   const s = plugin.session(sessionID)
   const texts = parts.filter((part) => part.type === "text" && !part.ignored)
-  Object.assign(s, { model: message.model, said: "", failed: false })
+  Object.assign(s, { model: message.model, said: "", failed: "", calls: [] })
   for (const { text } of texts.filter((part) => part.synthetic)) {
     const [, child, state] = childEnded.exec(text) ?? []
     if (!child) continue
@@ -391,8 +407,15 @@ const stamp = async (plugin, { tool, sessionID, callID }, { args }) => {
 }
 
 // What flame is told of a tool that ended well: files that it wrote, a child's result.
-const written = ({ filePath }) => ({ files: [filePath] })
-const patched = (args, { files }) => ({ files: files.map((file) => file.movePath ?? file.filePath) })
+const written = (args, metadata) => ({ files: [args.filePath], ...changed(args, metadata) })
+const patched = (args, metadata) => ({ files: metadata.files.map((file) => file.movePath ?? file.filePath), ...changed(args, metadata) })
+
+// changed is what became of the files, unless that is too long.
+const changed = ({ filePath, content }, { filediff, diff, exists, files, results }) => {
+  const patch = filediff?.patch ? { filediff: { patch: filediff.patch } } : files ? { files } : { diff, results }
+  const did = { input: { filePath, content }, metadata: { ...patch, exists } }
+  return JSON.stringify(did).length > limits.change ? {} : { did }
+}
 const results = {
   write: written, edit: written, multiedit: written, patch: patched, apply_patch: patched,
   task: (args, { sessionId }, { output }) => ({ child: sessionId, output }),
@@ -402,8 +425,9 @@ const toolEnded = async (plugin, { tool, sessionID, callID, args }, output) => {
   const s = plugin.session(sessionID)
   s.passTurn(callID)
   const metadata = output?.metadata ?? {}
+  if (!plugin.isOurs(tool)) s.noteCall(tool, args, { ok: true, exit: metadata.exit, output: output?.output })
   if (tool === "task" && metadata.background) plugin.session(metadata.sessionId).background = true
-  else if (results[tool] && output) s.tellOf(metadata.sessionId, "tool.after", { tool, ...results[tool](args, metadata, output) })
+  else if (results[tool] && output) s.tellOf(metadata.sessionId, "tool.after", { tool, call: callID, ...results[tool](args, metadata, output) })
   if (plugin.isOurs(tool) && tool.endsWith("_flame_summarize") && !args.summary && !args.frameID) await summarize(plugin, s)
 }
 
@@ -432,6 +456,7 @@ const partUpdated = (plugin, { part }) => {
   }
   if (status === "completed" || status === "error") s.passTurn(part.callID)
   if (status !== "error" || !s.isNew(part.id)) return
+  if (!plugin.isOurs(part.tool)) s.noteCall(part.tool, part.state.input, { ok: false, output: error })
   const child = s.children.get(part.callID)
   s.tellOf(child, "tool.failed", { tool: part.tool, child, error, aborted: aborted.test(error) })
 }
@@ -440,7 +465,7 @@ const partUpdated = (plugin, { part }) => {
 const answered = (plugin, { info }) => {
   const s = plugin.session(info.sessionID)
   if (info.role !== "assistant" || !info.time.completed || !s.isNew(info.id)) return
-  s.failed = Boolean(info.error)
+  s.failed = !info.error ? "" : info.error.name === "MessageAbortedError" ? "aborted" : String(info.error.data?.message ?? info.error.name)
   if (info.error?.name === "MessageAbortedError") s.background = false // its parent is not told
   const { input, output, reasoning, cache } = info.tokens
   s.usage.push({
@@ -461,9 +486,13 @@ const about = (event) => (plugin, { info }) => {
   s.tell(event, { title })
 }
 
+// idle tells of the end of a turn, with what flame may judge it by.
 const idle = (plugin, { sessionID }) => {
   const s = plugin.session(sessionID)
-  s.withUsage((usage) => s.tell("session.idle", { text: s.said, running: plugin.running(s.id), usage, ...(s.failed && { aborted: true }) }))
+  const turn = { text: s.said, running: plugin.running(s.id), window: s.window, model: s.model?.modelID, ...(s.calls.length && { calls: s.calls }) }
+  s.calls = []
+  const stopped = s.failed && { aborted: true, ...(s.failed !== "aborted" && { error: s.failed.slice(0, limits.words) }) }
+  s.withUsage((usage) => s.tell("session.idle", { ...turn, usage, ...stopped }))
 }
 
 // deleted closes a session: OpenCode tells of its other ends only after that.
@@ -502,6 +531,7 @@ const heard = (plugin, { sessionID, messageID }, { text }) => {
 const termed = (plugin, { sessionID, agent, model }, { options }) => {
   if (/^(title|summary|compaction)$/.test(agent?.name ?? agent)) return // they have models of their own
   const { input, cache } = model?.cost ?? {}
+  plugin.session(sessionID).window = model?.limit?.context || undefined
   plugin.session(sessionID).terms = {
     ...(input && cache && { prices: { read: cache.read / input, write: cache.write / input } }),
     ...(options?.thinking?.type === "enabled" && { leads: true }),

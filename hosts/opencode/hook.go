@@ -19,8 +19,10 @@ import (
 	"flame/project"
 	"flame/project/autonomy"
 	"flame/project/children"
+	"flame/project/files"
 	"flame/project/stack"
 	"flame/project/turns"
+	"flame/transcripts"
 )
 
 // A row says what one event of flame.js means to flame.
@@ -39,7 +41,10 @@ var rows = []row{
 		"messages.transform", (*exchange).attended,
 		"Before each request to the model: leaves out what was done in finished frames, and adds behind the newest prompt the context or what has changed since.",
 	},
-	{"tool.after", (*exchange).toolEnded, "Completes the frame of a subagent with its result as summary; records written files as artifacts."},
+	{
+		"tool.after", (*exchange).toolEnded,
+		"Completes the frame of a subagent with its result as summary; records written files as artifacts, and what was changed in them.",
+	},
 	{"tool.failed", (*exchange).toolFailed, "Ends the frame of a subagent that failed or was aborted; counts failures, for suggestions."},
 	{"session.idle", (*exchange).turnEnded, "Records that the session waits and what its answers cost; evaluates whether the frame should end."},
 	{"session.compacting", (*exchange).compacting, "Adds what the frame needs to the instructions for the summary."},
@@ -153,7 +158,9 @@ func prompt(w words) turns.Prompt {
 }
 
 func (x *exchange) turnEnded() error {
-	return turns.End(x.ctx, x.p, x.caller(), turns.Turn{LastMessage: x.Text, Failed: x.Aborted, Running: x.Running, Usage: x.usages(), Editions: x.editions()})
+	return turns.End(x.ctx, x.p, x.caller(), turns.Turn{
+		LastMessage: x.Text, Failed: x.Aborted, Stopped: x.Error, Running: x.Running, Usage: x.usages(), Editions: x.editions(), Seen: x.seen,
+	})
 }
 
 // toolEnded handles a task that is done, or a file that was written.
@@ -166,7 +173,10 @@ func (x *exchange) toolEnded() error {
 	if len(x.Files) == 0 {
 		return nil
 	}
-	return autonomy.NoteFiles(x.ctx, x.p, x.caller(), x.Files)
+	if err := autonomy.NoteFiles(x.ctx, x.p, x.caller(), x.Files); err != nil {
+		return err
+	}
+	return files.Note(x.ctx, x.p, x.caller(), files.Call{ID: x.Call, Files: transcripts.OpenCodeFiles(x.Tool, x.Did.Input, x.Did.Metadata)})
 }
 
 // resultOf finds a child's words in its task's answer.

@@ -19,6 +19,8 @@ import (
 	"flame/hosts/opencode"
 	"flame/project"
 	"flame/project/briefing"
+	"flame/project/files"
+	"flame/project/projecttest"
 	"flame/project/stack"
 	"flame/project/sweep"
 	"flame/project/view"
@@ -43,7 +45,7 @@ func newPlugin(t *testing.T) *plugin {
 	l.kept = &storetest.Counted{Store: kept}
 	l.p = &project.Project{
 		Store: l.kept, Dir: l.dir, Log: slog.New(slog.DiscardHandler), Budget: core.DefaultBudget(), EventDays: 90, Fold: true,
-		Subagents: core.DefaultSubagentConfig(), Autonomy: core.DefaultAutonomyConfig(),
+		Subagents: core.DefaultSubagentConfig(), Autonomy: projecttest.ByScores(),
 		Now: func() core.Millis { l.clock++; return l.clock }, NewID: project.NewID,
 	}
 	return l
@@ -101,7 +103,7 @@ func (l *plugin) caller() project.Caller {
 
 func (l *plugin) current() core.Frame {
 	l.t.Helper()
-	frame, _, err := view.Current(context.Background(), l.p, l.caller())
+	frame, _, err := projecttest.Current(context.Background(), l.p, l.caller())
 	require.NoError(l.t, err)
 	return frame
 }
@@ -288,6 +290,23 @@ func TestFilesAndCostsAreKeptOnce(t *testing.T) {
 	frame := l.current()
 	assert.Equal(t, []string{"a.go", "b/c.go"}, frame.Artifacts)
 	assert.Equal(t, core.Usage{TokensIn: 2, TokensOut: 3, CacheRead: 4, CacheWritten: 5, CostUSD: 0.5, ToolCalls: 1}, frame.Usage)
+}
+
+func TestWhatAToolDidToFilesIsKeptOnce(t *testing.T) {
+	t.Parallel()
+	l := working(t)
+	edit := `"tool": "edit", "call": "c1", "files": ["a.go"], "did": {"input": {"filePath": "` + filepath.Join(l.dir, "a.go") +
+		`"}, "metadata": {"filediff": {"patch": "--- a\n+++ b\n@@ -1,1 +1,1 @@\n-a\n+b\n"}}}`
+	l.tell("tool.after", edit)
+	l.tell("tool.after", edit)
+	l.tell("tool.after", `"tool": "write", "call": "c2", "files": ["b.go"], `+
+		`"did": {"input": {"filePath": "b.go", "content": "b\n"}, "metadata": {"exists": false}}`)
+	l.tell("tool.after", `"tool": "write", "call": "c3", "files": ["c.go"], "did": {"input": [], "metadata": 7}`)
+	details, err := view.DetailsOf(context.Background(), l.p, project.Caller{Session: "s", Host: opencode.Name}, "")
+	require.NoError(t, err)
+	assert.Equal(t, []files.File{
+		{Path: "a.go", Kind: core.FileModified, Added: 1, Removed: 1, Changes: 1}, {Path: "b.go", Kind: core.FileAdded, Added: 1, Changes: 1},
+	}, details.Files.Files)
 }
 
 func TestADeletedSessionsWorkStays(t *testing.T) {

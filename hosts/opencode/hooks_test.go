@@ -34,15 +34,21 @@ func TestPluginTellsFlame(t *testing.T) {
 			`[{"event": "chat.message", "session": "s", "message": "u", "text": "One\ntwo"}]`,
 		},
 		"of files that tools wrote, and of no other tools": {
-			`after("write", "1", { filePath: "a" }, {}); after("edit", "2", { filePath: "b" }, {}); after("bash", "3", {}, {})
-			 after("apply_patch", "4", {}, { metadata: { files: [{ filePath: "c" }, { filePath: "d", movePath: "e" }] } })`,
-			`[{"event": "tool.after", "session": "s", "tool": "write", "files": ["a"]},
-			  {"event": "tool.after", "session": "s", "tool": "edit", "files": ["b"]},
-			  {"event": "tool.after", "session": "s", "tool": "apply_patch", "files": ["c", "e"]}]`,
+			`after("write", "1", { filePath: "a", content: "x" }, { metadata: { exists: false } }); after("bash", "3", {}, {})
+			 after("edit", "2", { filePath: "b", oldString: "x" }, { metadata: { diff: "D", filediff: { patch: "D", before: "x" } } })
+			 after("apply_patch", "4", {}, { metadata: { diff: "D", files: [{ filePath: "c" }, { filePath: "d", movePath: "e" }] } })
+			 after("write", "5", { filePath: "long", content: "x".repeat(1 << 20) }, {})`,
+			`[{"event": "tool.after", "session": "s", "tool": "write", "call": "1", "files": ["a"],
+			   "did": {"input": {"filePath": "a", "content": "x"}, "metadata": {"exists": false}}},
+			  {"event": "tool.after", "session": "s", "tool": "edit", "call": "2", "files": ["b"],
+			   "did": {"input": {"filePath": "b"}, "metadata": {"filediff": {"patch": "D"}}}},
+			  {"event": "tool.after", "session": "s", "tool": "apply_patch", "call": "4", "files": ["c", "e"],
+			   "did": {"input": {}, "metadata": {"files": [{"filePath": "c"}, {"filePath": "d", "movePath": "e"}]}}},
+			  {"event": "tool.after", "session": "s", "tool": "write", "call": "5", "files": ["long"]}]`,
 		},
 		"of a child's result": {
 			`after("task", "1", {}, { output: "done", metadata: { sessionId: "child" } })`,
-			`[{"event": "tool.after", "session": "s", "tool": "task", "child": "child", "output": "done"}]`,
+			`[{"event": "tool.after", "session": "s", "tool": "task", "call": "1", "child": "child", "output": "done"}]`,
 		},
 		"of a background child's end when it comes": {
 			`after("task", "1", {}, { output: "begun", metadata: { sessionId: "child", background: true } })
@@ -68,20 +74,40 @@ func TestPluginTellsFlame(t *testing.T) {
 			 await prompt("s"); event("session.idle", { sessionID: "s" })`,
 			`[{"event": "session.idle", "session": "s", "text": "last", "running": ["grandchild"],
 			   "usage": [{"id": "m", "at": 5, "in": 1, "out": 5, "cacheRead": 4, "cacheWrite": 5, "cost": 0.5, "tools": 1}]},
-			  {"event": "session.idle", "session": "s", "text": "", "running": ["grandchild"], "usage": []}]`,
+			  {"event": "session.idle", "session": "s", "text": "", "running": ["grandchild"], "model": "b", "usage": []}]`,
+		},
+		"of the calls of a turn, in short": {
+			`prompt("s", text("One")); after("bash", "1", { command: "go test ./..." + " ".repeat(300), description: "test" },
+			   { output: "x".repeat(400) + "FAIL", metadata: { exit: 1 } })
+			 after("read", "2", { filePath: "a.go" }, { output: "text", metadata: {} }); after("flame_flame_push", "3", { goal: "x" }, { content: [] })
+			 part(tool("grep", "error", { input: { pattern: "x" }, error: "no" }))
+			 event("session.idle", { sessionID: "s" }); await prompt("s", text("Two")); event("session.idle", { sessionID: "s" })`,
+			`[{"event": "chat.message", "session": "s", "message": "u", "text": "One"},
+			  {"event": "tool.failed", "session": "s", "tool": "grep", "error": "no", "aborted": false},
+			  {"event": "session.idle", "session": "s", "text": "", "running": [], "model": "b", "usage": [], "calls": [
+			   {"tool": "bash", "input": "go test ./...` + strings.Repeat(" ", 187) + `", "ok": false, "exit": 1, "output": "` + strings.Repeat("x", 296) + `FAIL"},
+			   {"tool": "read", "input": "a.go", "ok": true, "output": "text"}, {"tool": "grep", "input": "x", "ok": false, "output": "no"}]},
+			  {"event": "chat.message", "session": "s", "message": "u", "text": "Two"},
+			  {"event": "session.idle", "session": "s", "text": "", "running": [], "model": "b", "usage": []}]`,
+		},
+		"of a turn that an error of the model's ended, as one that failed": {
+			`answer("m", { error: { name: "APIError", data: { message: "Overloaded" } } }); event("session.idle", { sessionID: "s" })`,
+			`[{"event": "session.idle", "session": "s", "text": "", "running": [], "aborted": true, "error": "Overloaded",
+			   "usage": [{"id": "m", "at": 5, "in": 1, "out": 5, "cacheRead": 4, "cacheWrite": 5, "cost": 0.5, "tools": 0}]}]`,
 		},
 		"of a turn that was stopped, as one that failed": {
 			`answer("m", { error: { name: "MessageAbortedError" } }); event("session.idle", { sessionID: "s" })
 			 await prompt("s"); event("session.idle", { sessionID: "s" })`,
 			`[{"event": "session.idle", "session": "s", "text": "", "running": [], "aborted": true,
 			   "usage": [{"id": "m", "at": 5, "in": 1, "out": 5, "cacheRead": 4, "cacheWrite": 5, "cost": 0.5, "tools": 0}]},
-			  {"event": "session.idle", "session": "s", "text": "", "running": [], "usage": []}]`,
+			  {"event": "session.idle", "session": "s", "text": "", "running": [], "model": "b", "usage": []}]`,
 		},
 		"of a background child as at work until its end is told": {
 			`after("task", "1", {}, { metadata: { sessionId: "child", background: true } }); below("child", "s")
 			 event("session.idle", { sessionID: "s" }); answer("x", { sessionID: "child", error: { name: "MessageAbortedError" } })
 			 event("session.idle", { sessionID: "s" })`,
-			`[{"event": "session.idle", "session": "s", "text": "", "running": ["child"], "usage": []},
+			`[{"event": "session.idle", "session": "s", "text": "", "running": ["child"], "usage": [],
+			   "calls": [{"tool": "task", "input": "{}", "ok": true, "output": ""}]},
 			  {"event": "session.idle", "session": "s", "text": "", "running": [], "usage": []}]`,
 		},
 		"of the summary that a compaction made, and of no other text": {

@@ -57,14 +57,26 @@ func (h Client) configs() (all []config, err error) {
 	for _, name := range []string{"opencode.json", "opencode.jsonc"} {
 		read(own, filepath.Join(h.userFolder(), name))
 	}
-	for _, dir := range []string{h.Machine.ProjectDir, filepath.Join(h.Machine.ProjectDir, ".opencode")} {
-		read(projects, filepath.Join(dir, "opencode.json"))
-		read(projects, filepath.Join(dir, "opencode.jsonc"))
+	for _, file := range projectConfigs(h.Machine) {
+		read(projects, file)
 	}
 	if extra := h.Machine.Getenv("OPENCODE_CONFIG"); extra != "" {
 		read(own, extra)
 	}
 	return all, err
+}
+
+// projectConfigs returns where a project has configuration files, in OpenCode's order.
+func projectConfigs(m hosts.Machine) (files []string) {
+	for _, dir := range []string{m.ProjectDir, filepath.Join(m.ProjectDir, ".opencode")} {
+		files = append(files, filepath.Join(dir, "opencode.json"), filepath.Join(dir, "opencode.jsonc"))
+	}
+	return files
+}
+
+// setsVariable returns the project's file that sets a variable for a server of OpenCode's.
+func setsVariable(m hosts.Machine, name string) string {
+	return m.Naming(projectConfigs(m), standardize, name)
 }
 
 // flameServers returns the names of flame's server in a configuration. An entry

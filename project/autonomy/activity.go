@@ -2,7 +2,10 @@ package autonomy
 
 import (
 	"context"
+	"errors"
 	"slices"
+
+	"github.com/samber/lo"
 
 	"flame/core"
 	"flame/project"
@@ -35,10 +38,14 @@ func UpdateActivity(s *project.Step, frame string, change func(*Activity)) error
 }
 
 // addFile counts a changed file, once.
-func (a *Activity) addFile(file string) {
-	if !slices.Contains(a.Files, file) && len(a.Files) < maxFiles {
-		a.Files = append(a.Files, file)
+func (a *Activity) addFile(file string) { a.Files = addOnce(a.Files, file) }
+
+// addOnce adds a changed file to a list that it is not in, as long as that has room.
+func addOnce(files []string, file string) []string {
+	if file == "" || slices.Contains(files, file) || len(files) >= maxFiles {
+		return files
 	}
+	return append(files, file)
 }
 
 // NoteFailure counts a failed tool call of the caller.
@@ -48,7 +55,7 @@ func NoteFailure(ctx context.Context, p *project.Project, by project.Caller) err
 		if err != nil || !ok {
 			return err
 		}
-		return UpdateActivity(s, frame.ID, func(a *Activity) { a.Errors++ })
+		return errors.Join(UpdateActivity(s, frame.ID, func(a *Activity) { a.Errors++ }), UpdateScene(s, func(c *Scene) { c.Errors++ }))
 	})
 }
 
@@ -79,10 +86,10 @@ func NoteFiles(ctx context.Context, p *project.Project, by project.Caller, files
 				}
 			}
 		}
-		return UpdateActivity(s, frame.ID, func(a *Activity) {
-			for _, file := range files {
-				a.addFile(p.Relative(file))
-			}
-		})
+		changed := lo.Map(files, func(file string, _ int) string { return p.Relative(file) })
+		return errors.Join(
+			UpdateActivity(s, frame.ID, func(a *Activity) { lo.ForEach(changed, func(file string, _ int) { a.addFile(file) }) }),
+			UpdateScene(s, func(c *Scene) { lo.ForEach(changed, func(file string, _ int) { c.addFile(file) }) }),
+		)
 	})
 }

@@ -1,10 +1,16 @@
 package autonomy
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"slices"
+	"strings"
+
+	"github.com/samber/lo"
 
 	"flame/core"
+	"flame/core/judge"
 	"flame/project"
 )
 
@@ -28,6 +34,7 @@ type PopQuestion struct {
 	NoProgressTurns *int
 	Tokens          *int
 	ContextLimit    int // tokens; 0: the default
+	Running         int // children and jobs of the agent's host that go on
 }
 
 // Advice is the result of an evaluation.
@@ -36,56 +43,45 @@ type Advice struct {
 	Level  core.AutonomyLevel
 	Frame  core.Frame // the caller's; zero without one
 	Queued bool       // as a suggestion for the session
+	Asked  bool       // the agent asked for it
+
+	// Finished says of advice on a pop at level auto that the frame may be ended as advised
+	// without asking anybody: there is proof of what was reached.
+	Finished bool
 }
 
 // ShouldPush evaluates whether the caller should start a new frame.
 func ShouldPush(ctx context.Context, p *project.Project, by project.Caller, q PushQuestion) (advice Advice, err error) {
 	err = p.Update(ctx, by, func(s *project.Step) error {
-		frame, config, seen, err := Inputs(s, q.Frame)
+		seen, err := Observe(s, q.Frame)
 		if err != nil {
 			return err
 		}
-		advice = pushAdvice(frame, config, seen, q)
+		advice = seen.push(q, q.PotentialGoal != "")
+		advice.Asked = true
 		return Suggest(s, &advice)
 	})
 	return advice, err
-}
-
-func pushAdvice(frame core.Frame, config core.AutonomyConfig, seen Activity, q PushQuestion) Advice {
-	return Advice{Frame: frame, Level: config.Level, Evaluation: core.EvaluatePush(core.PushInput{
-		Goal: frame.Goal, PotentialGoal: q.PotentialGoal,
-		Messages: given(q.Messages, seen.Messages), Files: given(q.Files, seen.Files),
-		Errors: given(q.Errors, seen.Errors), Tokens: given(q.Tokens, seen.Tokens),
-	}, config)}
 }
 
 // ShouldPop evaluates whether the caller should end its frame.
 func ShouldPop(ctx context.Context, p *project.Project, by project.Caller, q PopQuestion) (advice Advice, err error) {
 	err = p.Update(ctx, by, func(s *project.Step) error {
-		frame, config, seen, err := Inputs(s, q.Frame)
+		seen, err := Observe(s, q.Frame)
 		if err != nil {
 			return err
 		}
-		if frame.ID == "" {
+		if seen.Frame.ID == "" {
 			return project.NoCurrent()
 		}
-		advice = PopAdvice(frame, config, seen, q)
-		if frame.Parent == "" {
+		advice = seen.Pop(q)
+		advice.Asked = true
+		if seen.Frame.Parent == "" {
 			return nil // a root is ended only by its id
 		}
 		return Suggest(s, &advice)
 	})
 	return advice, err
-}
-
-// PopAdvice returns the advice of core's rules on ending a frame.
-func PopAdvice(frame core.Frame, config core.AutonomyConfig, seen Activity, q PopQuestion) Advice {
-	return Advice{Frame: frame, Level: config.Level, Evaluation: core.EvaluatePop(core.PopInput{
-		Goal: frame.Goal, Artifacts: frame.Artifacts,
-		SuccessSignals: q.SuccessSignals, FailureSignals: q.FailureSignals,
-		NoProgressTurns: given(q.NoProgressTurns, seen.NoProgressTurns),
-		Tokens:          given(q.Tokens, seen.Tokens), ContextLimit: q.ContextLimit,
-	}, config)}
 }
 
 // given returns the value that the caller passed, if any, else the recorded one.
@@ -96,60 +92,261 @@ func given[T any](passed *T, recorded T) T {
 	return recorded
 }
 
-// Inputs returns the inputs of an evaluation: the frame that ref names, or the caller's,
-// the settings in force and the activity in the frame. frame is zero if ref is empty and
-// the caller has none.
-func Inputs(s *project.Step, ref string) (frame core.Frame, config core.AutonomyConfig, seen Activity, err error) {
-	if config, err = configOf(s); err != nil {
-		return frame, config, seen, err
-	}
-	if ref != "" {
-		frame, err = s.Resolve(ref)
-	} else {
-		frame, _, err = s.Current()
-	}
-	if err != nil || frame.ID == "" {
-		return frame, config, seen, err
-	}
-	_, err = recordActivity.Load(s.Tx, frame.ID, &seen)
-	return frame, config, seen, err
+// An Observation is what a judgement about a frame goes by.
+type Observation struct {
+	Frame    core.Frame // zero if there is none
+	Config   core.AutonomyConfig
+	Activity Activity
+	Scene    Scene        // zero unless the frame is the one that its session works in
+	Planned  []core.Frame // the frame's children that nobody has begun
+	Open     int          // its children in progress
 }
 
-// WeighPush suggests a frame for the goal of a prompt if it is worth one, or at level
-// auto starts it. It suggests nothing more while a push it suggested stands.
-func WeighPush(s *project.Step, goal string) error {
-	frame, config, seen, err := Inputs(s, "")
-	if err != nil || config.Level == core.AutonomyManual || len(core.Keywords(goal)) < minPushKeywords {
+// Observe returns what is known of the frame that ref names, or of the caller's, with the
+// settings in force. Without a frame, if ref is empty, there are only the settings.
+func Observe(s *project.Step, ref string) (seen Observation, err error) {
+	if seen.Config, err = configOf(s); err != nil {
+		return seen, err
+	}
+	if ref != "" {
+		seen.Frame, err = s.Resolve(ref)
+	} else {
+		seen.Frame, _, err = s.Current()
+	}
+	if err != nil || seen.Frame.ID == "" {
+		return seen, err
+	}
+	if _, err = recordActivity.Load(s.Tx, seen.Frame.ID, &seen.Activity); err != nil {
+		return seen, err
+	}
+	return seen, errors.Join(seen.lookAround(s), seen.lookBelow(s))
+}
+
+// lookAround adds the Scene of the session that works in the frame.
+func (o *Observation) lookAround(s *project.Step) error {
+	session := s.Session
+	if o.Frame.Session != session.ID {
+		var err error
+		if session, err = s.Tx.Session(o.Frame.Session); err != nil {
+			return project.IgnoreMissing(err)
+		}
+	}
+	at, err := s.NearestOpen(session.Current)
+	if err != nil || at != o.Frame.ID {
 		return err
 	}
-	if seen.Messages <= minPushMessages && len(seen.Files) < minPushFiles && seen.Errors == 0 {
-		return nil
+	o.Scene, err = sceneOf(s, session.ID)
+	return err
+}
+
+// maxChildren is how many children of a frame are looked at.
+const maxChildren = 100
+
+// lookBelow adds the frame's children that are planned or in progress.
+func (o *Observation) lookBelow(s *project.Step) error {
+	below, err := s.Tx.FindFrames(project.FrameQuery{
+		Parent: o.Frame.ID, Statuses: []core.Status{core.Planned, core.InProgress}, Limit: maxChildren,
+	})
+	for _, child := range below {
+		if child.Status == core.Planned {
+			o.Planned = append(o.Planned, child)
+		} else {
+			o.Open++
+		}
 	}
-	live, err := liveSuggestions(s)
-	if err != nil || slices.ContainsFunc(About(live, frame.ID), func(l core.Suggestion) bool { return l.Type == core.SuggestPush }) {
+	return err
+}
+
+// Moment returns what was observed, as a judgement takes it.
+func (o Observation) Moment() judge.Moment {
+	return judge.Moment{
+		Frame: judge.Frame{
+			Goal: o.Frame.Goal, Criteria: o.Frame.SuccessCriteria, Root: o.Frame.Parent == "", Open: o.Open,
+			Planned:  lo.Map(o.Planned, func(child core.Frame, _ int) string { return child.Goal }),
+			Messages: o.Activity.Messages, Files: o.Activity.Files, Decisions: o.Frame.Decisions, Artifacts: o.Frame.Artifacts,
+		},
+		Recent: o.Scene.Recent,
+		Turn: judge.Turn{
+			Calls: o.Scene.Calls, Files: o.Scene.Files, Errors: o.Scene.Errors, Tokens: o.Activity.Tokens, Window: o.Scene.Window, Model: o.Scene.Model,
+			WithoutProgress: o.Activity.NoProgressTurns,
+		},
+	}
+}
+
+// push returns the advice on a new frame for the question's goal. It is named by a caller,
+// or else a prompt.
+func (o Observation) push(q PushQuestion, named bool) Advice {
+	m := o.Moment()
+	m.Prompt, m.Named = q.PotentialGoal, named
+	m.Frame.Messages, m.Frame.Files = given(q.Messages, m.Frame.Messages), given(q.Files, m.Frame.Files)
+	if o.Config.Strategy != core.Evidence {
+		m.Turn.Errors = o.Activity.Errors // the reference's scores are of the frame
+	}
+	m.Turn.Errors, m.Turn.Tokens = given(q.Errors, m.Turn.Errors), given(q.Tokens, m.Turn.Tokens)
+	return Advice{Frame: o.Frame, Level: o.Config.Level, Evaluation: judge.Push(m, o.Config)}
+}
+
+// Pop returns the advice on ending the frame.
+func (o Observation) Pop(q PopQuestion) Advice {
+	m := o.Moment()
+	m.Successes, m.Failures = q.SuccessSignals, q.FailureSignals
+	m.Turn.WithoutProgress, m.Turn.Tokens = given(q.NoProgressTurns, m.Turn.WithoutProgress), given(q.Tokens, m.Turn.Tokens)
+	m.Turn.Window = cmp.Or(q.ContextLimit, m.Turn.Window)
+	m.Frame.Open = max(m.Frame.Open, q.Running)
+	advice := Advice{Frame: o.Frame, Level: o.Config.Level, Evaluation: judge.Pop(m, o.Config)}
+	if advice.Level == core.AutonomyAuto && advice.Recommended {
+		advice.Finished = advice.Status != core.Completed || judge.Finished(m)
+	}
+	return advice
+}
+
+// WeighPush suggests a frame for what a prompt asks if it is worth one, or at level auto
+// starts it: a planned child with activate, where the prompt says that it is to begin,
+// anything else as a new frame. What was suggested for an earlier prompt goes, and with a
+// prompt that asks for more of the work at hand what was suggested of its end. Events that
+// are taken in late are not judged.
+func WeighPush(s *project.Step, prompt string, activate func(*project.Step, core.Frame) error) error {
+	seen, err := Observe(s, "")
+	if err != nil || s.Project.Late || seen.Config.Level == core.AutonomyManual || seen.Frame.ID == "" {
 		return err
 	}
-	advice := pushAdvice(frame, config, seen, PushQuestion{PotentialGoal: core.OneLine(goal, 200)})
-	if config.Level != core.AutonomyAuto {
+	advice := seen.push(PushQuestion{PotentialGoal: prompt}, false)
+	advice.Recommended = advice.Recommended && seen.isRoomy(prompt)
+	if !advice.Recommended && judge.AsksForMore(prompt) {
+		if err := withdraw(s, seen.Frame.ID, core.SuggestPop); err != nil {
+			return err
+		}
+	}
+	if !advice.Recommended || seen.Config.Level != core.AutonomyAuto {
+		return Advise(s, &advice)
+	}
+	planned := slices.IndexFunc(seen.Planned, func(child core.Frame) bool { return child.Goal == advice.Goal })
+	if planned >= 0 && !judge.Begins(prompt, advice.Goal) {
 		return Suggest(s, &advice)
 	}
-	if !advice.Recommended {
-		return nil
-	}
 	s.Rule = Rule
-	child, err := s.Create(core.Frame{Parent: frame.ID, Goal: advice.Goal, Status: core.InProgress})
+	if planned >= 0 {
+		err = activate(s, seen.Planned[planned])
+	} else {
+		err = begin(s, seen.Frame.ID, advice.Goal)
+	}
 	if s.Rule = ""; err != nil {
 		return err
 	}
-	s.Session.Current = child.ID
-	return UpdateStats(s, func(c *core.AutonomyStats) { c.AutoPushes++ })
+	return NoteDone(s, advice, s.Session.Current)
 }
 
-// The least that a prompt and the work in the frame must have for a push to be
-// considered. Most prompts continue the present work in other words, and the heuristics
-// would see a new goal in each.
+// begin makes a new child of a frame the one in which the caller's session works.
+func begin(s *project.Step, parent, goal string) error {
+	child, err := s.Create(core.Frame{Parent: parent, Goal: goal, Status: core.InProgress})
+	if err == nil {
+		s.Session.Current = child.ID
+	}
+	return err
+}
+
+// isRoomy reports whether a frame and a prompt are of the size for which the reference's
+// scores say something: most prompts continue the present work in other words, and those
+// see a new goal in each.
+func (o Observation) isRoomy(prompt string) bool {
+	if o.Config.Strategy == core.Evidence {
+		return true
+	}
+	line, _, _ := strings.Cut(strings.TrimSpace(prompt), "\n")
+	return len(core.Keywords(line)) >= minPushKeywords &&
+		(o.Activity.Messages > minPushMessages || len(o.Activity.Files) >= minPushFiles || o.Scene.Errors > 0)
+}
+
+// The least that a prompt and the work in the frame must have for a push to be considered
+// by the reference's scores.
 const (
 	minPushMessages = 5 // in the frame, or
 	minPushFiles    = 2 // changed in it
 	minPushKeywords = 3 // in the prompt's first line
 )
+
+// Suggest queues what advice recommends as a suggestion for the caller's session, or
+// refreshes the one that is there.
+func Suggest(s *project.Step, advice *Advice) error {
+	if !advice.Recommended || advice.Level == core.AutonomyManual {
+		return nil
+	}
+	advice.Queued = true
+	live, err := takeLive(s)
+	if err != nil {
+		return err
+	}
+	suggestion := advice.Suggestion(s.Session.ID, advice.Frame.ID, s.Now)
+	suggestion.Asked = advice.Asked
+	live, gone, added := core.AddSuggestion(live, suggestion, s.Now)
+	if err := saveSuggestions(s, live); err != nil || !added {
+		return err
+	}
+	if err := remember(s, suggestion); err != nil {
+		return err
+	}
+	if err := settle(s, gone...); err != nil {
+		return err
+	}
+	err = UpdateStats(s, func(c *core.AutonomyStats) {
+		c.TotalSuggestions++
+		if suggestion.Type == core.SuggestPush {
+			c.PushSuggestions++
+		} else {
+			c.PopSuggestions++
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return s.Emit(core.SuggestionMade, advice.Frame.ID, map[string]any{
+		"type": suggestion.Type, "text": suggestion.Text, "status": suggestion.Status, "confidence": suggestion.Confidence,
+	})
+}
+
+// Advise suggests what advice recommends, and drops what was suggested before if it does
+// not.
+func Advise(s *project.Step, advice *Advice) error {
+	if advice.Recommended {
+		return Suggest(s, advice)
+	}
+	return withdraw(s, advice.Frame.ID, advice.Type)
+}
+
+// NoteDone records that flame did what it advised, at level auto: it began the frame made,
+// or with none ended the one that the advice is about.
+func NoteDone(s *project.Step, advice Advice, made string) error {
+	live, err := takeLive(s)
+	if err != nil {
+		return err
+	}
+	live, done, waited := core.ActOn(live, advice.Frame.ID, advice.Type, s.Now)
+	if waited {
+		err = saveSuggestions(s, live)
+	} else {
+		done = advice.Suggestion(s.Session.ID, advice.Frame.ID, s.Now)
+		err = remember(s, done)
+	}
+	if err != nil {
+		return err
+	}
+	done = done.End(core.Done, s.Now)
+	done.ActedAt, done.Made = s.Now, made
+	if err := settle(s, done); err != nil {
+		return err
+	}
+	if err := UpdateStats(s, func(c *core.AutonomyStats) {
+		if done.Type == core.SuggestPush {
+			c.AutoPushes++
+		} else {
+			c.AutoPops++
+		}
+	}); err != nil {
+		return err
+	}
+	frame := made
+	if done.Type == core.SuggestPop {
+		frame = advice.Frame.ID
+	}
+	return recordFollowed.Save(s.Tx, frame, done)
+}

@@ -9,39 +9,18 @@ import (
 
 	"flame/core"
 	"flame/project"
+	"flame/project/learned"
 )
 
-const (
-	settingAutonomy project.Setting[core.AutonomyConfig] = "autonomy"
-
-	recordAutonomyStats project.Kind[core.AutonomyStats] = "stats"
-	statAutonomy        string                           = "autonomy" // the only id
-
-	// Rule is the name, in events, of the rule by which flame acts on its own at
-	// level auto.
-	Rule string = "autonomy"
-)
-
-// configOf returns the settings in force.
-func configOf(s *project.Step) (core.AutonomyConfig, error) {
-	return settingAutonomy.In(s.Tx, s.Project.Autonomy)
-}
-
-// UpdateStats applies count to the counters.
-func UpdateStats(s *project.Step, count func(*core.AutonomyStats)) error {
-	var stats core.AutonomyStats
-	if _, err := recordAutonomyStats.Load(s.Tx, statAutonomy, &stats); err != nil {
-		return err
-	}
-	count(&stats)
-	return recordAutonomyStats.Save(s.Tx, statAutonomy, stats)
-}
+// Rule is the name, in events, of the rule by which flame acts on its own at level auto.
+const Rule = "autonomy"
 
 // State is the state of autonomy in the project and the caller's session.
 type State struct {
 	Config  core.AutonomyConfig
-	Changed []string // names of the settings set in the project's store
-	Updated bool     // this call changed some
+	Applies core.AutonomyConfig // Config with what was learned, if that is to apply
+	Changed []string            // names of the settings set in the project's store
+	Updated bool                // this call changed some
 	Stats   core.AutonomyStats
 	Pending []core.Suggestion // of the caller's session
 	History []core.Suggestion // of the project, oldest first
@@ -55,7 +34,10 @@ func StateOf(ctx context.Context, p *project.Project, by project.Caller) (state 
 }
 
 func fill(s *project.Step, state *State) (err error) {
-	if state.Config, err = configOf(s); err != nil {
+	if state.Config, err = configured(s); err != nil {
+		return err
+	}
+	if state.Applies, err = configOf(s); err != nil {
 		return err
 	}
 	if state.Changed, err = settingAutonomy.Changed(s.Tx); err != nil {
@@ -105,7 +87,7 @@ func Configure(ctx context.Context, p *project.Project, by project.Caller, patch
 		return StateOf(ctx, p, by)
 	}
 	err = p.Update(ctx, by, func(s *project.Step) error {
-		config, err := configOf(s)
+		config, err := configured(s)
 		if err != nil {
 			return err
 		}
@@ -151,14 +133,32 @@ func Reset(ctx context.Context, p *project.Project, by project.Caller, settings 
 			return err
 		}
 		for _, id := range sessions {
-			if err := Forget(s.Tx, id); err != nil {
+			if err := forgetSuggestions(s.Tx, id); err != nil {
 				return err
 			}
 		}
-		if err := recordHistory.Delete(s.Tx, ""); err != nil {
+		if err := dropHistory(s); err != nil {
 			return err
 		}
 		return fill(s, &state)
 	})
 	return state, err
+}
+
+// Learned returns what the project teaches about thresholds and subagents.
+func Learned(ctx context.Context, p *project.Project) (l learned.Lessons, err error) {
+	err = p.View(ctx, project.Caller{}, func(s *project.Step) error {
+		config, err := configured(s)
+		if err != nil {
+			return err
+		}
+		l, err = learned.Of(s, config)
+		return err
+	})
+	return l, err
+}
+
+// ForgetLearned drops all from which the project learned.
+func ForgetLearned(ctx context.Context, p *project.Project) error {
+	return p.Store.Update(ctx, func(tx project.Tx) error { return learned.Forget(p.Step(tx, project.Caller{})) })
 }

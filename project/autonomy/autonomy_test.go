@@ -131,6 +131,7 @@ func TestManualSuggestsNothing(t *testing.T) {
 func TestWhatIsNotPassedComesFromWhatWasRecorded(t *testing.T) {
 	t.Parallel()
 	f := projecttest.New(t)
+	f.Autonomy.Strategy = core.NoisyOr
 	f.Push(projecttest.Host("s"), "Implement user authentication")
 	for _, file := range []string{"a", "b", "b", "c"} {
 		require.NoError(t, autonomy.NoteFiles(f.Ctx, f.Project, projecttest.Host("s"), []string{file}))
@@ -184,7 +185,7 @@ func TestAutonomySettingsAreCheckedKeptAndReset(t *testing.T) {
 	require.ErrorIs(t, err, core.ErrInvalid)
 	_, err = autonomy.Configure(f.Ctx, f.Project, projecttest.Host("s"), autonomy.Patch{PushThreshold: new(10)}, "", "bogus")
 	require.ErrorIs(t, err, core.ErrInvalid)
-	assert.Equal(t, core.DefaultAutonomyConfig(), autonomyNow(f, projecttest.Host("s")).Config, "all or nothing")
+	assert.Equal(t, projecttest.ByScores(), autonomyNow(f, projecttest.Host("s")).Config, "all or nothing")
 
 	state, err := autonomy.Configure(f.Ctx, f.Project, projecttest.Host("s"), autonomy.Patch{PushThreshold: new(170)}, "", "duration")
 	require.NoError(t, err)
@@ -192,6 +193,6 @@ func TestAutonomySettingsAreCheckedKeptAndReset(t *testing.T) {
 	assert.False(t, state.Config.Enabled("duration"))
 	state, err = autonomy.Reset(f.Ctx, f.Project, projecttest.Host("s"), true)
 	require.NoError(t, err)
-	assert.Equal(t, core.DefaultAutonomyConfig(), state.Config)
+	assert.Equal(t, projecttest.ByScores(), state.Config)
 	assert.Empty(t, state.Changed)
 }

@@ -12,60 +12,36 @@ import (
 )
 
 const (
-	recordSuggestions project.Kind[[]core.Suggestion] = "suggestions"        // by session: its live ones
-	recordHistory     project.Kind[[]core.Suggestion] = "suggestion_history" // of the project, oldest first
+	recordSuggestions project.Kind[[]core.Suggestion] = "suggestions" // by session: its live ones
 
 	// ExpiryDeadline, by session, is the kind of deadline at which its next suggestion
 	// expires.
 	ExpiryDeadline = "suggestion"
 )
 
-// maxHistory limits the history of suggestions (spec: autonomy §5).
-const maxHistory = 100
-
-// Suggest queues what advice recommends as a suggestion for the caller's session, or
-// refreshes the one that is there.
-func Suggest(s *project.Step, advice *Advice) error {
-	if !advice.Recommended || advice.Level == core.AutonomyManual {
-		return nil
-	}
-	advice.Queued = true
-	live, err := liveSuggestions(s)
-	if err != nil {
-		return err
-	}
-	suggestion := advice.Suggestion(s.Session.ID, advice.Frame.ID, s.Now)
-	live, added := core.AddSuggestion(live, suggestion, s.Now)
-	if err := saveSuggestions(s, live); err != nil || !added {
-		return err
-	}
-	if err := remember(s, suggestion); err != nil {
-		return err
-	}
-	err = UpdateStats(s, func(c *core.AutonomyStats) {
-		c.TotalSuggestions++
-		if suggestion.Type == core.SuggestPush {
-			c.PushSuggestions++
-		} else {
-			c.PopSuggestions++
-		}
-	})
-	if err != nil {
-		return err
-	}
-	return s.Emit(core.SuggestionMade, advice.Frame.ID, map[string]any{
-		"type": suggestion.Type, "text": suggestion.Text, "status": suggestion.Status, "confidence": suggestion.Confidence,
-	})
-}
-
 // liveSuggestions returns the suggestions for the caller's session that have not expired.
 func liveSuggestions(s *project.Step) ([]core.Suggestion, error) {
-	var all []core.Suggestion
-	if _, err := recordSuggestions.Load(s.Tx, s.Session.ID, &all); err != nil {
+	live, _, err := suggestionsNow(s)
+	return live, err
+}
+
+// takeLive is liveSuggestions for a caller that saves them afterwards: it records what
+// became of the others.
+func takeLive(s *project.Step) ([]core.Suggestion, error) {
+	live, expired, err := suggestionsNow(s)
+	if err != nil {
 		return nil, err
 	}
-	live, _ := core.ExpireSuggestions(all, s.Now)
-	return live, nil
+	return live, settle(s, expired...)
+}
+
+func suggestionsNow(s *project.Step) (live, expired []core.Suggestion, err error) {
+	var all []core.Suggestion
+	if _, err := recordSuggestions.Load(s.Tx, s.Session.ID, &all); err != nil {
+		return nil, nil, err
+	}
+	live, expired = core.ExpireSuggestions(all, s.Now)
+	return live, expired, nil
 }
 
 // Injectable returns the suggestions that belong in the caller's context: those about
@@ -105,90 +81,123 @@ func saveSuggestions(s *project.Step, live []core.Suggestion) error {
 	return s.Tx.SetDeadline(project.Deadline{Kind: ExpiryDeadline, Subject: s.Session.ID, Due: due, Set: s.Now})
 }
 
+// NoteShown records which of the suggestions for the caller's session stand in a text
+// that its agent gets, the first time that they do.
+func NoteShown(s *project.Step, text string) error {
+	live, shown, err := shownIn(s, text)
+	if err != nil || len(shown) == 0 {
+		return err
+	}
+	if err := recordSuggestions.Save(s.Tx, s.Session.ID, live); err != nil {
+		return err
+	}
+	return changeHistory(s, func(history []core.Suggestion) []core.Suggestion {
+		for i, h := range history {
+			if h.Outcome == "" && slices.ContainsFunc(shown, h.Same) {
+				history[i].ShownAt = s.Now
+			}
+		}
+		return history
+	})
+}
+
+// shownIn returns the suggestions for the caller's session as they are once a text is
+// shown, and those that it shows for the first time.
+func shownIn(s *project.Step, text string) (live, shown []core.Suggestion, err error) {
+	if !core.HasSuggestions(text) {
+		return nil, nil, nil
+	}
+	if _, err := recordSuggestions.Load(s.Tx, s.Session.ID, &live); err != nil {
+		return nil, nil, err
+	}
+	for i, l := range live {
+		if l.ShownAt == 0 && l.In(text) {
+			live[i].ShownAt = s.Now
+			shown = append(shown, l)
+		}
+	}
+	return live, shown, nil
+}
+
 // Expire drops the expired suggestions for a session and counts them as ignored.
 func Expire(s *project.Step, session string) error {
 	s.Session.ID = session
-	var all []core.Suggestion
-	if _, err := recordSuggestions.Load(s.Tx, session, &all); err != nil {
+	live, err := takeLive(s)
+	if err != nil {
 		return err
 	}
-	live, expired := core.ExpireSuggestions(all, s.Now)
-	if err := saveSuggestions(s, live); err != nil {
-		return err
-	}
-	return UpdateStats(s, func(c *core.AutonomyStats) { c.Ignored += len(expired) })
+	return saveSuggestions(s, live)
 }
 
-// ActOn marks the session's suggestion of this type about a frame as acted upon.
+// ActOn marks the session's suggestion of this type about a frame as acted upon. A push
+// made the session's current frame.
 func ActOn(s *project.Step, frame string, kind core.SuggestionType) error {
 	live, err := liveSuggestions(s)
 	if err != nil || len(live) == 0 {
 		return err
 	}
+	if live, err = takeLive(s); err != nil {
+		return err
+	}
 	live, acted, ok := core.ActOn(live, frame, kind, s.Now)
 	if !ok {
-		return nil
+		return saveSuggestions(s, live)
 	}
-	if err := saveSuggestions(s, live); err != nil {
-		return err
+	if kind == core.SuggestPush {
+		acted.Made = s.Session.Current
+		if err := recordFollowed.Save(s.Tx, acted.Made, acted); err != nil {
+			return err
+		}
 	}
-	if err := rememberActed(s, acted); err != nil {
-		return err
-	}
-	if err := UpdateStats(s, func(c *core.AutonomyStats) { c.ActedUpon++ }); err != nil {
+	if err := errors.Join(saveSuggestions(s, live), settle(s, acted)); err != nil {
 		return err
 	}
 	return s.Emit(core.SuggestionActed, s.Session.Current, map[string]any{"type": kind, "text": acted.Text})
 }
 
-// remember adds a suggestion to the project's history. When that is full, it keeps the
-// newer half.
-func remember(s *project.Step, suggestion core.Suggestion) error {
-	history, err := suggestionHistory(s)
-	if err != nil {
+// withdraw drops the session's suggestion of this type about a frame, as it no longer
+// holds, unless its agent asked for it. One that was shown was ignored until then.
+func withdraw(s *project.Step, frame string, kind core.SuggestionType) error {
+	live, err := liveSuggestions(s)
+	if err != nil || !slices.ContainsFunc(live, func(l core.Suggestion) bool { return l.Frame == frame && l.Type == kind && !l.Asked }) {
 		return err
 	}
-	history = append(history, suggestion)
-	if len(history) > maxHistory {
-		history = history[len(history)-maxHistory/2:]
-	}
-	return recordHistory.Save(s.Tx, "", history)
-}
-
-func rememberActed(s *project.Step, acted core.Suggestion) error {
-	history, err := suggestionHistory(s)
-	if err != nil {
+	if live, err = takeLive(s); err != nil {
 		return err
 	}
-	for i, h := range slices.Backward(history) {
-		if h.Session == acted.Session && h.Frame == acted.Frame && h.Type == acted.Type && h.Text == acted.Text && h.Status == acted.Status {
-			history[i].ActedAt = s.Now
-			break
-		}
+	left, gone, _ := core.ActOn(live, frame, kind, s.Now)
+	gone.ActedAt = 0
+	if gone = gone.End(core.Unseen, s.Now); gone.ShownAt != 0 {
+		gone.Outcome = core.Ignored
 	}
-	return recordHistory.Save(s.Tx, "", history)
-}
-
-func suggestionHistory(s *project.Step) (history []core.Suggestion, err error) {
-	_, err = recordHistory.Load(s.Tx, "", &history)
-	return history, err
+	return errors.Join(saveSuggestions(s, left), settle(s, gone))
 }
 
 // ClearSuggestions empties the queue of the caller's session and returns the number of
 // suggestions that were in it.
 func ClearSuggestions(ctx context.Context, p *project.Project, by project.Caller) (cleared int, err error) {
 	err = p.Update(ctx, by, func(s *project.Step) error {
-		live, err := liveSuggestions(s)
+		live, err := takeLive(s)
 		cleared = len(live)
 		if err != nil {
 			return err
 		}
-		return saveSuggestions(s, nil)
+		for i, l := range live {
+			live[i] = l.End(core.Dropped, s.Now)
+		}
+		return errors.Join(saveSuggestions(s, nil), settle(s, live...))
 	})
 	return cleared, err
 }
 
-// Forget drops the suggestions for a session.
+// Forget drops the suggestions for a session, and what was seen of it.
 func Forget(tx project.Tx, session string) error {
+	return errors.Join(forgetSuggestions(tx, session), ForgetScene(tx, session))
+}
+
+func forgetSuggestions(tx project.Tx, session string) error {
 	return errors.Join(recordSuggestions.Delete(tx, session), tx.ClearDeadline(ExpiryDeadline, session))
 }
+
+// ForgetScene drops what was seen of a session's conversation.
+func ForgetScene(tx project.Tx, session string) error { return recordScene.Delete(tx, session) }

@@ -3,6 +3,7 @@
 package briefing
 
 import (
+	"errors"
 	"strings"
 
 	"flame/core"
@@ -46,8 +47,7 @@ func around(s *project.Step) (around core.Surroundings, err error) {
 		return around, err
 	}
 	if !ok {
-		around.Unfinished, err = unfinished(s)
-		return around, err
+		return around, offers(s, &around)
 	}
 	terms, err := termsNow(s)
 	if err != nil {
@@ -82,7 +82,7 @@ func LogTold(s *project.Step, b Briefing) (int64, error) {
 			kind = "context"
 		}
 		data := map[string]any{"kind": kind, "tokens": core.EstimateTokens(b.Text)}
-		if err := s.Emit(core.ContextInjected, s.Session.Current, data); err != nil {
+		if err := errors.Join(s.Emit(core.ContextInjected, s.Session.Current, data), autonomy.NoteShown(s, b.Text)); err != nil {
 			return 0, err
 		}
 	}
@@ -120,7 +120,7 @@ func Opening(s *project.Step, again bool) (b Briefing, err error) {
 		return b, err
 	}
 	if !again && s.Session.Parent == "" {
-		if around.Unfinished, err = unfinished(s); err != nil || !around.Tells() {
+		if err = offers(s, &around); err != nil || !around.Tells() {
 			return b, err
 		}
 	}

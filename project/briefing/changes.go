@@ -51,7 +51,7 @@ func news(s *project.Step, since int64, known string) (told []core.Change, err e
 		return nil, err
 	}
 	events, err := s.Tx.FindEvents(project.EventQuery{AfterSeq: since, Limit: maxNews, Last: true,
-		Kinds: []string{core.FrameCompleted, core.FrameInvalidated, core.FrameUpdated, core.FrameCreated, core.SummaryStored}})
+		Kinds: []string{core.FrameCompleted, core.FrameInvalidated, core.FrameUpdated, core.FrameCreated, core.FrameActivated, core.SummaryStored}})
 	if err != nil || len(events) == 0 {
 		return nil, err
 	}
@@ -73,23 +73,17 @@ func news(s *project.Step, since int64, known string) (told []core.Change, err e
 
 // composeSummaries gives changes whose frames ended without a summary a composed one.
 func composeSummaries(s *project.Step, changes []core.Change) error {
-	var ended []core.Frame
-	for _, change := range changes {
-		if change.Ended {
-			ended = append(ended, change.Frame)
-		}
-	}
-	outcomes, err := project.Outcomes(s.Tx, ended)
-	if err != nil {
-		return err
-	}
+	var ended []*core.Frame
 	for i := range changes {
-		f := &changes[i].Frame
-		if summary := outcomes.Compose(f, map[string]bool{}); summary != "" {
-			f.Summary, changes[i].Composed = summary, true
+		if changes[i].Ended {
+			ended = append(ended, &changes[i].Frame)
 		}
 	}
-	return nil
+	composed, err := project.ComposeAll(s.Tx, ended...)
+	for i := range changes {
+		changes[i].Composed = composed[changes[i].Frame.ID]
+	}
+	return err
 }
 
 // changes summarizes events by frame, in the order in which frames first occur, as far
@@ -137,7 +131,7 @@ func saidIn(e core.Event) (said saying) {
 // goals, but not every file.
 func (said saying) matters(e core.Event) bool {
 	switch e.Event {
-	case core.FrameCreated:
+	case core.FrameCreated, core.FrameActivated:
 		return said.By != ""
 	case core.FrameUpdated:
 		return slices.Contains(said.Fields, "decisions") || slices.Contains(said.Fields, "goal")

@@ -64,8 +64,7 @@ func surroundings(s *project.Step, frame core.Frame, t terms) (around core.Surro
 	if around.Uncles, err = hides.visible(s, around.Uncles); err != nil {
 		return around, err
 	}
-	around.Outcomes, err = project.Outcomes(s.Tx, around.Children, around.Siblings, around.Uncles)
-	return around, err
+	return around, project.TellBelow(s.Tx, &around)
 }
 
 // untracked returns the frames that do not belong to subagents.

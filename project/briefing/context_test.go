@@ -48,6 +48,25 @@ func TestContextShowsGoalsAboveAndOutcomesBesideAndBelow(t *testing.T) {
 	assert.NotContains(t, made.Text, "GONE")
 }
 
+func TestADecisionBindsTheWorkBelowTheNearestOpenFrame(t *testing.T) {
+	t.Parallel()
+	f := projecttest.New(t)
+	by := projecttest.Host("s")
+	f.Push(by, "TOP")
+	f.Push(by, "FIRST")
+	inner := f.Push(by, "INNER")
+	_, err := stack.Pop(f.Ctx, f.Project, by, stack.PopArgs{Status: core.Completed, Summary: "found out", Decisions: []string{"HS256, not RS256"}})
+	require.NoError(t, err)
+	assert.Contains(t, f.Context(by, "").Text, `<decided in="`+inner.ID+`" goal="INNER">HS256, not RS256</decided>`, "FIRST is still open")
+	f.Pop(by, "a summary that does not tell it")
+	second := f.Push(by, "SECOND")
+	made := f.Context(by, second.ID).Text
+	wellFormed(t, made)
+	above, _, _ := strings.Cut(made, "<completed-siblings")
+	assert.Contains(t, above, `<decided in="`+inner.ID+`" goal="INNER">HS256, not RS256</decided>`, "it binds what is done beside FIRST")
+	assert.Equal(t, 1, strings.Count(made, "HS256, not RS256"))
+}
+
 func TestContextIsCachedUntilTheTreeChanges(t *testing.T) {
 	t.Parallel()
 	f := projecttest.New(t)

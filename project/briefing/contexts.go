@@ -66,6 +66,24 @@ func (c *Contexts) Of(ctx context.Context, by project.Caller, ref string, maxCha
 	return fc, err
 }
 
+// Shown records that the caller's agent got suggestions in a text that was made of a
+// context. Where that cannot be written, the text is no worse.
+func (c *Contexts) Shown(ctx context.Context, by project.Caller, text string) {
+	if !core.HasSuggestions(text) {
+		return
+	}
+	err := c.Project.Store.Run(ctx, func(tx project.Tx) error {
+		s := c.Project.Step(tx, by)
+		if err := s.Enter(); err != nil {
+			return err
+		}
+		return autonomy.NoteShown(s, text)
+	})
+	if err != nil {
+		c.Project.Log.Warn("that a suggestion was shown is not recorded", "error", err)
+	}
+}
+
 // CacheInfo describes the contexts that a process keeps.
 type CacheInfo struct {
 	Entries int

@@ -43,14 +43,56 @@ func place(s *project.Step) (frame core.Frame, ok bool, err error) {
 	return frame, ok, err
 }
 
+// offers adds what a new session could take up: unfinished frames, and what the root that
+// ended last leaves. There is nothing for a subagent, which takes up no frames.
+func offers(s *project.Step, around *core.Surroundings) (err error) {
+	if s.Session.Parent != "" || s.By.Parent != "" {
+		return nil
+	}
+	if around.Unfinished, err = unfinished(s); err != nil {
+		return err
+	}
+	around.Finished, err = finished(s)
+	return err
+}
+
+// How many roots that ended last are looked at for one whose session is over, and the
+// length of what is told of it, in UTF-16 code units.
+const (
+	maxFinished = 5
+	maxLeft     = 3000
+)
+
+// finished returns the root that ended last of those that no session works in any more, if
+// it left something open.
+func finished(s *project.Step) (left core.Finished, err error) {
+	roots, err := s.Tx.FindFrames(project.FrameQuery{
+		Roots: true, Statuses: []core.Status{core.Completed, core.Failed, core.Blocked}, Order: project.RecentFirst, Limit: maxFinished,
+	})
+	if err != nil {
+		return left, err
+	}
+	for _, root := range roots {
+		owner, err := stack.LiveOwner(s, root)
+		if err != nil {
+			return left, err
+		}
+		if owner != "" || root.Session == s.Session.ID {
+			continue
+		}
+		c, ok, err := project.ClosingOf(s.Tx, root)
+		if err != nil || !ok || len(c.Open()) == 0 {
+			return left, err
+		}
+		return core.Finished{Frame: root, Text: c.Text(maxLeft)}, nil
+	}
+	return left, nil
+}
+
 // unfinished returns the frames that sessions which have ended left unfinished: first
 // those with planned or open frames below them, roots before others, then the latest
-// change. Roots without work are left out. There are none for a subagent, which takes up
-// no frames.
+// change. Roots without work are left out.
 func unfinished(s *project.Step) (left []core.Frame, err error) {
-	if s.Session.Parent != "" || s.By.Parent != "" {
-		return nil, nil
-	}
 	var offers []offer
 	for _, q := range orphans {
 		q.Order, q.Limit = project.RecentFirst, maxOrphans

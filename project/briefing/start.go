@@ -3,6 +3,7 @@ package briefing
 import (
 	"context"
 
+	"flame/core"
 	"flame/project"
 )
 
@@ -73,6 +74,7 @@ func hasNews(s *project.Step) (bool, error) {
 	if noted, err := isNotified(s); noted || err != nil {
 		return noted, err
 	}
-	left, err := unfinished(s)
-	return len(left) > 0, err
+	var around core.Surroundings
+	err = offers(s, &around)
+	return around.Tells(), err
 }

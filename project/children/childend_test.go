@@ -260,7 +260,10 @@ func randomEvent(f *projecttest.Fixture, r *rand.Rand, i int) (what string, play
 			_, err := children.Spawn(f.Ctx, f.Project, asker, children.Call{ID: "call-" + one, Description: one, AgentType: "general"})
 			return err
 		}},
-		{"child known", func() error { _, err := children.Bind(f.Ctx, f.Project, asker, "call-"+one, one); return err }},
+		{"child known", func() error {
+			_, err := children.Bind(f.Ctx, f.Project, asker, children.Start{Call: "call-" + one, Session: one})
+			return err
+		}},
 		{"child writes", func() error {
 			return autonomy.NoteFiles(f.Ctx, f.Project, project.Caller{Session: one, Parent: session, Host: "claude-code", Trust: project.Stamped}, []string{one})
 		}},

@@ -8,6 +8,7 @@ import (
 
 	"flame/core"
 	"flame/project"
+	"flame/project/learned"
 	"flame/project/stack"
 )
 
@@ -36,7 +37,7 @@ func End(ctx context.Context, p *project.Project, by project.Caller, ended Ended
 				return err
 			}
 			if id != "" && asked.Child == "" {
-				if _, err := bind(s, ended.Call, id); err != nil {
+				if _, err := bind(s, Start{Call: ended.Call, Session: id}); err != nil {
 					return err
 				}
 			}
@@ -125,19 +126,43 @@ func endChild(s *project.Step, id string, how project.Ending) error {
 		return err
 	}
 	err = s.As(session, func(s *project.Step) error {
+		if err := tryHeuristics(s); err != nil {
+			return err
+		}
 		s.Session.IsCompleted, s.Session.Current, s.Session.State = true, "", core.SessionEnded
-		if err := countEnd(s, how); err != nil {
+		first, err := countEnd(s, how)
+		if err != nil {
 			return err
 		}
-		if err := s.Tx.ClearDeadline(IdleDeadline, id); err != nil {
+		if err := errors.Join(s.Tx.ClearDeadline(IdleDeadline, id), s.Tx.ClearDeadline(WorthDeadline, id)); err != nil {
 			return err
 		}
-		return endFrames(s, how)
+		if err := endFrames(s, how); err != nil || !first {
+			return err
+		}
+		frame, err := s.Tx.Frame(s.Session.Root)
+		if err != nil {
+			return project.IgnoreMissing(err)
+		}
+		return learnFrom(s, s.Session.Title, frame, how)
 	})
 	if err != nil {
 		return err
 	}
+	if session, err = s.Tx.Session(id); err != nil {
+		return err
+	}
 	return endAbove(s, session)
+}
+
+// learnFrom counts the end of a subagent's frame. Only one that completed wrote a summary
+// that is worth something: others leave an error, or a note of flame's.
+func learnFrom(s *project.Step, title string, frame core.Frame, how project.Ending) error {
+	wrote := frame.Summary
+	if frame.Status != core.Completed || how.Last == "" && wrote == how.Summary() {
+		wrote = ""
+	}
+	return learned.CountFrame(s, title, frame, wrote)
 }
 
 // endAbove ends the children that only waited for this one: the one that asked for it,
@@ -308,8 +333,24 @@ func endCall(s *project.Step, call string, asked spawn, how project.Ending) erro
 	if asked.Parent == "" {
 		return nil // nobody knows the call
 	}
+	counted := countUnbound(s, asked)
 	asked.Over = true
-	return errors.Join(recordSpawn.Save(s.Tx, call, asked), endSpawn(s, asked, how))
+	return errors.Join(counted, recordSpawn.Save(s.Tx, call, asked), endSpawn(s, asked, how))
+}
+
+// countUnbound counts a child whose session is not known when it has ended: as ended, or
+// as skipped if it has no frame.
+func countUnbound(s *project.Step, asked spawn) error {
+	if !asked.Watched || asked.Over {
+		return nil
+	}
+	return countSubagents(s, asked.At, func(c *core.SubagentStats) {
+		if asked.Frame != "" {
+			c.EndedByHost++
+		} else {
+			c.SkippedByHeuristics++
+		}
+	})
 }
 
 // endSpawn ends the frame of a child that has no session.
@@ -321,8 +362,14 @@ func endSpawn(s *project.Step, asked spawn, how project.Ending) error {
 	if err != nil || !frame.CanMove(how.End.Status()) {
 		return project.IgnoreMissing(err)
 	}
+	first := frame.Status == core.InProgress
 	if err := stack.End(s, &frame, how.End.Status(), how.Summary()); err != nil {
 		return err
+	}
+	if first {
+		if err := learnFrom(s, asked.Title, frame, how); err != nil {
+			return err
+		}
 	}
 	return tellEnd(s, how, frame, "")
 }

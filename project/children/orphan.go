@@ -74,7 +74,7 @@ func dropSpawn(s *project.Step, call string) error {
 		return err
 	}
 	if asked.Child == "" {
-		err = endSpawn(s, asked, project.Ending{End: core.ChildOrphaned, Last: neverStarted})
+		err = errors.Join(countUnbound(s, asked), endSpawn(s, asked, project.Ending{End: core.ChildOrphaned, Last: neverStarted}))
 	} else if running, unknown := stillRuns(s, asked.Child); running || unknown != nil {
 		return unknown
 	}

@@ -96,7 +96,8 @@ func EndSession(ctx context.Context, p *project.Project, by project.Caller) erro
 				return err
 			}
 			mine.Over = s.Now
-			if err := errors.Join(s.SavePresence(s.Session.ID, mine), s.Tx.SaveSession(s.Session)); err != nil || s.Session.Parent != "" {
+			err = errors.Join(s.SavePresence(s.Session.ID, mine), s.Tx.SaveSession(s.Session), autonomy.ForgetScene(s.Tx, s.Session.ID))
+			if err != nil || s.Session.Parent != "" {
 				return err
 			}
 			return stack.EndRoots(s)
@@ -129,6 +130,7 @@ func forgetOldSubagents(s *project.Step) error {
 func forget(s *project.Step, session core.Session) error {
 	err := errors.Join(
 		briefing.ForgetNotices(s.Tx, session.ID), autonomy.Forget(s.Tx, session.ID), s.Tx.ClearDeadline(IdleDeadline, session.ID),
+		s.Tx.ClearDeadline(WorthDeadline, session.ID),
 		project.Forget(s.Tx, session.ID),
 	)
 	if err != nil || !session.HasFrame() {

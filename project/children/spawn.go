@@ -8,6 +8,7 @@ import (
 	"flame/core"
 	"flame/project"
 	"flame/project/briefing"
+	"flame/project/learned"
 	"flame/project/stack"
 )
 
@@ -85,7 +86,10 @@ func ask(s *project.Step, call Call) (made spawn, err error) {
 // detect counts a child that was asked for, tells of it, and makes its frame if its title
 // is that of a subagent.
 func detect(s *project.Step, made *spawn, call Call, parent string, config core.SubagentConfig) error {
-	matched := matches(config, made.Title)
+	matched, err := learned.MatchesTitle(s, config, made.Title)
+	if err != nil {
+		return err
+	}
 	if matched {
 		frame, err := s.Create(core.Frame{Parent: parent, Goal: core.SubagentGoal(made.Title), Status: core.InProgress})
 		if err != nil {
@@ -146,30 +150,83 @@ func childContext(s *project.Step, frame string, maxChars int) (string, error) {
 	return briefing.ContextOf(s, f, maxChars)
 }
 
+// A Start says which session is the child that a call asked for.
+type Start struct {
+	Call       string // the host's id of the call
+	Session    string // of the child
+	Transcript string // path of the host's log of the child; empty without one
+}
+
 // Bind records the session of the child that a call asked for, and reports whether the
-// call is known. A repeated call changes nothing.
-func Bind(ctx context.Context, p *project.Project, by project.Caller, call, child string) (known bool, err error) {
+// call is known. The log of a child without a frame is counted, to see what it is worth.
+// A repeated call changes nothing.
+func Bind(ctx context.Context, p *project.Project, by project.Caller, child Start) (known bool, err error) {
 	err = p.Update(ctx, by, func(s *project.Step) error {
-		known, err = bind(s, call, child)
+		known, err = bind(s, child)
 		return err
 	})
 	return known, err
 }
 
+// BindOnly is Bind for a child of which only the type is known: it does nothing unless
+// exactly one child of that type was asked for, in the caller's session or below it, and
+// has no session yet.
+func BindOnly(ctx context.Context, p *project.Project, by project.Caller, agentType string, child Start) error {
+	return p.Consider(ctx, by, func(s *project.Step) (func(*project.Step) error, error) {
+		var calls []string
+		err := recordSpawn.Each(s.Tx, func(call string, asked spawn) error {
+			if asked.Child != "" || asked.Over || core.SubagentType(asked.Title) != agentType {
+				return nil
+			}
+			mine, err := isBelow(s, asked.Parent)
+			if mine {
+				calls = append(calls, call)
+			}
+			return err
+		})
+		if err != nil || len(calls) != 1 {
+			return nil, err
+		}
+		child.Call = calls[0]
+		return func(s *project.Step) error {
+			_, err := bind(s, child)
+			return err
+		}, nil
+	})
+}
+
+// maxNested is how deep children are nested at most.
+const maxNested = 32
+
+// isBelow reports whether a session is the caller's, or below it.
+func isBelow(s *project.Step, id string) (bool, error) {
+	for range maxNested {
+		if id == s.Session.ID || id == "" {
+			return id != "", nil
+		}
+		session, err := s.Tx.Session(id)
+		if err != nil {
+			return false, project.IgnoreMissing(err)
+		}
+		id = session.Parent
+	}
+	return false, nil
+}
+
 // Launched is Bind for a child that runs in the background: it runs on when the turn of
 // its parent ends, or is interrupted.
-func Launched(ctx context.Context, p *project.Project, by project.Caller, call, child string) error {
+func Launched(ctx context.Context, p *project.Project, by project.Caller, child Start) error {
 	return p.Update(ctx, by, func(s *project.Step) error {
-		if _, err := bind(s, call, child); err != nil {
+		if _, err := bind(s, child); err != nil {
 			return err
 		}
 		var asked spawn
-		there, err := recordSpawn.Load(s.Tx, call, &asked)
+		there, err := recordSpawn.Load(s.Tx, child.Call, &asked)
 		if err != nil || !there || asked.Background {
 			return err
 		}
 		asked.Background = true
-		return recordSpawn.Save(s.Tx, call, asked)
+		return recordSpawn.Save(s.Tx, child.Call, asked)
 	})
 }
 
@@ -185,19 +242,19 @@ func Bound(ctx context.Context, p *project.Project, child string) (bound, framed
 	return bound, framed, err
 }
 
-func bind(s *project.Step, call, child string) (bool, error) {
+func bind(s *project.Step, child Start) (bool, error) {
 	var asked spawn
-	there, err := recordSpawn.Load(s.Tx, call, &asked)
-	if err != nil || !there || asked.Child != "" || child == "" {
+	there, err := recordSpawn.Load(s.Tx, child.Call, &asked)
+	if err != nil || !there || asked.Child != "" || child.Session == "" {
 		return there, err
 	}
-	asked.Child = child
-	if err := recordSpawn.Save(s.Tx, call, asked); err != nil {
+	asked.Child = child.Session
+	if err := recordSpawn.Save(s.Tx, child.Call, asked); err != nil {
 		return true, err
 	}
-	session, err := s.Tx.Session(child)
+	session, err := s.Tx.Session(child.Session)
 	if errors.Is(err, core.ErrNotFound) {
-		session, err = core.Session{ID: child, CreatedAt: cmp.Or(asked.At, s.Now), State: core.SessionActive}, nil
+		session, err = core.Session{ID: child.Session, CreatedAt: cmp.Or(asked.At, s.Now), State: core.SessionActive}, nil
 	}
 	if err != nil {
 		return true, err
@@ -211,8 +268,19 @@ func bind(s *project.Step, call, child string) (bool, error) {
 		if err := watch(s, asked.Watched); err != nil {
 			return err
 		}
-		return s.MoveBelow(own, asked.Frame)
+		return errors.Join(countedByCall(s, asked), s.MoveBelow(own, asked.Frame), lookLater(s, child.Transcript))
 	})
+}
+
+// countedByCall notes of the caller's session what was counted of it by the call that
+// asked for it.
+func countedByCall(s *project.Step, asked spawn) error {
+	if !asked.Watched {
+		return nil
+	}
+	framed := asked.Frame != ""
+	s.Session.Skipped = s.Session.Skipped || asked.Over && !framed
+	return errors.Join(noteCounted(s, framed, asked.Over && framed), countFramed(s))
 }
 
 // adoptFrame gives the child's session the frame that was made for it.

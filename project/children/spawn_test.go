@@ -35,7 +35,7 @@ func TestACallMakesItsChildsFrameOnce(t *testing.T) {
 func TestACallThatNobodyMadeHasNoChild(t *testing.T) {
 	t.Parallel()
 	f := projecttest.Working(t)
-	known, err := children.Bind(f.Ctx, f.Project, projecttest.Host("s"), "unknown", "c")
+	known, err := children.Bind(f.Ctx, f.Project, projecttest.Host("s"), children.Start{Call: "unknown", Session: "c"})
 	require.NoError(t, err)
 	assert.False(t, known)
 	bound, framed, err := children.Bound(f.Ctx, f.Project, "c")
@@ -135,7 +135,7 @@ func TestATurnsEndGivesUpOnChildrenThatNeverCame(t *testing.T) {
 	assert.Contains(t, drawn, "  in_progress another session's")
 	require.NoError(t, turns.End(f.Ctx, f.Project, projecttest.Host("s"), turns.Turn{Running: []string{}}))
 	assert.Equal(t, drawn, f.Draw())
-	known, err := children.Bind(f.Ctx, f.Project, projecttest.Host("s"), "call", "late")
+	known, err := children.Bind(f.Ctx, f.Project, projecttest.Host("s"), children.Start{Call: "call", Session: "late"})
 	require.NoError(t, err)
 	assert.False(t, known, "its call is forgotten")
 }

@@ -7,35 +7,78 @@ import (
 	"flame/core"
 	"flame/core/op"
 	"flame/project"
+	"flame/project/learned"
 )
 
 const (
 	recordSubagentStats project.Kind[core.SubagentStats] = "stats"
 	statSubagents       string                           = "subagents" // the only id
 
+	// WorthDeadline, by session, is the kind of deadline at which a child that has no frame
+	// and still works is looked at again.
+	WorthDeadline string = "subagent_worth"
+
 	// IdleDeadline, by session, is the kind of deadline that completes an idle
 	// session's frame.
 	IdleDeadline string = "subagent_idle"
 )
 
-// countSubagents changes the counters.
-func countSubagents(s *project.Step, count func(*core.SubagentStats)) error {
+// countSubagents changes the counters for a child that was detected at a time, unless
+// they were reset since: they are of the sessions that were detected after that.
+func countSubagents(s *project.Step, detected core.Millis, count func(*core.SubagentStats)) error {
 	var stats core.SubagentStats
-	if _, err := recordSubagentStats.Load(s.Tx, statSubagents, &stats); err != nil {
+	if _, err := recordSubagentStats.Load(s.Tx, statSubagents, &stats); err != nil || detected < stats.LastReset {
 		return err
 	}
 	count(&stats)
 	return recordSubagentStats.Save(s.Tx, statSubagents, stats)
 }
 
-// countEnd counts how the caller's session, a tracked child with a frame, ended first.
-func countEnd(s *project.Step, how project.Ending) error {
-	theirs, err := s.PresenceOf(s.Session.ID)
-	if err != nil || !s.Session.Tracked || !s.Session.HasFrame() || theirs.Counted {
+// countFramed counts that the caller's session, a tracked child, has a frame: one that was
+// made for it, or that it made itself before it ended. If it was skipped before, it no
+// longer is.
+func countFramed(s *project.Step) error {
+	if !s.Session.Tracked || !s.Session.HasFrame() || s.Session.IsCompleted {
+		return nil
+	}
+	mine, err := s.PresenceOf(s.Session.ID)
+	if err != nil || mine.Framed {
 		return err
 	}
+	skipped := s.Session.Skipped
+	mine.Framed, s.Session.Skipped = true, false
+	if skipped {
+		if err := learned.CountSkip(s, s.Session.Title, true); err != nil {
+			return err
+		}
+	}
+	return errors.Join(s.SavePresence(s.Session.ID, mine), countSubagents(s, s.Session.CreatedAt, func(c *core.SubagentStats) {
+		c.FramesCreated++
+		if skipped {
+			c.SkippedByHeuristics--
+		}
+	}))
+}
+
+// noteCounted records what was counted of the caller's session before it was known.
+func noteCounted(s *project.Step, framed, ended bool) error {
+	mine, err := s.PresenceOf(s.Session.ID)
+	if err != nil {
+		return err
+	}
+	mine.Framed, mine.Counted = mine.Framed || framed, mine.Counted || ended
+	return s.SavePresence(s.Session.ID, mine)
+}
+
+// countEnd counts how the caller's session, a tracked child with a frame, ended first, and
+// reports whether it did so now.
+func countEnd(s *project.Step, how project.Ending) (first bool, err error) {
+	theirs, err := s.PresenceOf(s.Session.ID)
+	if err != nil || !theirs.Framed || theirs.Counted {
+		return false, err
+	}
 	theirs.Counted = true
-	return errors.Join(s.SavePresence(s.Session.ID, theirs), countSubagents(s, func(c *core.SubagentStats) {
+	return true, errors.Join(s.SavePresence(s.Session.ID, theirs), countSubagents(s, s.Session.CreatedAt, func(c *core.SubagentStats) {
 		switch {
 		case how.Idle:
 			c.AutoCompleted++
@@ -49,7 +92,7 @@ func countEnd(s *project.Step, how project.Ending) error {
 
 // countDetected counts a child that was seen, and its frame if it has one.
 func countDetected(s *project.Step, framed bool) error {
-	return countSubagents(s, func(c *core.SubagentStats) {
+	return countSubagents(s, s.Now, func(c *core.SubagentStats) {
 		c.TotalDetected++
 		if framed {
 			c.FramesCreated++
@@ -63,15 +106,9 @@ func watch(s *project.Step, watched bool) error {
 	if err != nil || !watched || s.Session.Tracked {
 		return err
 	}
-	s.Session.Tracked, s.Session.IsSubagent = true, matches(config, s.Session.Title)
-	return nil
-}
-
-// matches reports whether a title is that of a subagent. Patterns that cannot be used
-// match nothing.
-func matches(config core.SubagentConfig, title string) bool {
-	patterns, _ := core.CompilePatterns(config.SubagentPatterns)
-	return patterns.Match(title)
+	s.Session.Tracked = true
+	s.Session.IsSubagent, err = learned.MatchesTitle(s, config, s.Session.Title)
+	return err
 }
 
 // track begins to track the caller's session as a child of frame parent, unless the
@@ -92,7 +129,7 @@ func track(s *project.Step, parent string) error {
 			return err
 		}
 	}
-	if err := countDetected(s, s.Session.IsSubagent); err != nil {
+	if err := errors.Join(countDetected(s, s.Session.IsSubagent), noteCounted(s, s.Session.IsSubagent, false), lookLater(s, "")); err != nil {
 		return err
 	}
 	return s.Emit(core.SubagentDetected, s.Session.Root, map[string]any{"title": s.Session.Title, "matched": s.Session.IsSubagent})
@@ -102,7 +139,7 @@ func track(s *project.Step, parent string) error {
 // exchanged enough messages; if not, it counts as skipped, once.
 func tryHeuristics(s *project.Step) error {
 	if !s.Session.Tracked || s.Session.HasFrame() || s.Session.IsCompleted {
-		return nil
+		return countFramed(s)
 	}
 	config, err := s.SubagentConfig()
 	if err != nil {
@@ -120,21 +157,74 @@ func tryHeuristics(s *project.Step) error {
 		return nil
 	}
 	s.Session.Skipped = true
-	return countSubagents(s, func(c *core.SubagentStats) { c.SkippedByHeuristics++ })
+	return errors.Join(
+		countSubagents(s, s.Session.CreatedAt, func(c *core.SubagentStats) { c.SkippedByHeuristics++ }),
+		learned.CountSkip(s, s.Session.Title, false),
+	)
+}
+
+// Weigh gives the caller's session a frame if it is a child that is worth one by now. One
+// that is not, or not yet, stays undecided while it works.
+func Weigh(s *project.Step) error {
+	if !s.Session.Tracked || s.Session.HasFrame() || s.Session.IsCompleted {
+		return nil
+	}
+	config, err := s.SubagentConfig()
+	if err != nil || !core.MeetsFrameHeuristics(int64(s.Now-s.Session.CreatedAt), s.Session.MessageCount, config) {
+		return err
+	}
+	parent, err := s.ParentFrame()
+	if err != nil || parent == "" {
+		return err
+	}
+	return errors.Join(makeTrackedFrame(s, parent), s.Tx.ClearDeadline(WorthDeadline, s.Session.ID))
+}
+
+// Look is Weigh for a child that has said nothing: its host's log is counted, and it is
+// looked at again, less and less often, until it has a frame or ends.
+func Look(s *project.Step, id string) error {
+	child, err := s.Tx.Session(id)
+	if err != nil {
+		return project.IgnoreMissing(err)
+	}
+	return s.As(child, func(s *project.Step) error {
+		if err := Weigh(s); err != nil || !s.Session.Tracked || s.Session.HasFrame() || s.Session.IsCompleted {
+			return err
+		}
+		return errors.Join(s.CountLater(""), lookAt(s, s.Now+max(lookAgain, (s.Now-s.Session.CreatedAt)/8)))
+	})
+}
+
+// lookAgain is how long it takes at least until a child is looked at again, in ms.
+const lookAgain = core.Millis(3_000)
+
+func lookAt(s *project.Step, due core.Millis) error {
+	return s.Tx.SetDeadline(project.Deadline{Kind: WorthDeadline, Subject: s.Session.ID, Due: due, Set: s.Now})
+}
+
+// lookLater has the caller's session, a child without a frame, looked at when it is old
+// enough to be worth one. Its log at path is counted, if there is one.
+func lookLater(s *project.Step, path string) error {
+	if !s.Session.Tracked || s.Session.HasFrame() {
+		return nil
+	}
+	config, err := s.SubagentConfig()
+	if err != nil {
+		return err
+	}
+	if path != "" {
+		if err := s.CountLater(path); err != nil {
+			return err
+		}
+	}
+	return lookAt(s, s.Session.CreatedAt+core.Millis(config.MinDuration))
 }
 
 func makeTrackedFrame(s *project.Step, parent string) error {
 	if err := makeChild(s, parent); err != nil {
 		return err
 	}
-	skipped := s.Session.Skipped
-	s.Session.Skipped = false
-	return countSubagents(s, func(c *core.SubagentStats) {
-		c.FramesCreated++
-		if skipped {
-			c.SkippedByHeuristics = max(0, c.SkippedByHeuristics-1) // the counters may have been reset since
-		}
-	})
+	return countFramed(s)
 }
 
 // makeChild gives the caller's session a frame of its own below parent.

@@ -3,6 +3,7 @@ package conversation
 import (
 	"cmp"
 	"errors"
+	"maps"
 	"slices"
 
 	"flame/core"
@@ -53,18 +54,25 @@ func Requests(tx project.Tx, session string) (fold.Meter, error) {
 
 // Spared returns what the requests of a session went without because a frame was folded;
 // the zero value if it was not.
-func Spared(tx project.Tx, session, frame string) (spared fold.Spared, err error) {
+func Spared(tx project.Tx, session, frame string) (fold.Spared, error) {
+	all, err := SparedBy(tx, session)
+	return all[frame], err
+}
+
+// SparedBy returns what the requests of a session went without, by the frames that were
+// folded.
+func SparedBy(tx project.Tx, session string) (map[string]fold.Spared, error) {
 	c, known, err := load(tx, session)
 	if !known || err != nil {
-		return spared, err
+		return nil, err
 	}
-	spared = c.Past[frame]
+	all := map[string]fold.Spared{}
+	maps.Copy(all, c.Past)
 	for i := range c.Folds {
-		if f := &c.Folds[i]; f.Frame == frame {
-			spared = spared.With(f.Spared(c.answers.Meter))
-		}
+		f := &c.Folds[i]
+		all[f.Frame] = all[f.Frame].With(f.Spared(c.answers.Meter))
 	}
-	return spared, nil
+	return all, nil
 }
 
 // A HostMeter counts the requests of all sessions of a host.

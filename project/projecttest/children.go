@@ -53,7 +53,7 @@ func (f *Fixture) Spawn(by project.Caller, call, description string) string {
 // Bind reports the session of the child that a call asked for.
 func (f *Fixture) Bind(by project.Caller, call, child string) {
 	f.T.Helper()
-	known, err := children.Bind(f.Ctx, f.Project, by, call, child)
+	known, err := children.Bind(f.Ctx, f.Project, by, children.Start{Call: call, Session: child})
 	require.NoError(f.T, err)
 	require.True(f.T, known)
 }
@@ -64,7 +64,7 @@ func (f *Fixture) SpawnAll(by project.Caller, goals ...string) {
 	f.T.Helper()
 	for _, goal := range goals {
 		f.Spawn(by, "call-"+goal, goal)
-		require.NoError(f.T, children.Launched(f.Ctx, f.Project, by, "call-"+goal, goal))
+		require.NoError(f.T, children.Launched(f.Ctx, f.Project, by, children.Start{Call: "call-" + goal, Session: goal}))
 	}
 }
 

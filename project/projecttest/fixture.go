@@ -15,6 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/core"
+	"flame/core/judge"
+	"flame/core/learn"
 	"flame/project"
 	"flame/project/autonomy"
 	"flame/project/briefing"
@@ -50,7 +52,7 @@ func New(t *testing.T) *Fixture {
 	again := func() func() { before := ids; return func() { ids = before } }
 	f.Project = &project.Project{
 		Store: storetest.Twice{Store: kept, Begin: again}, Log: slog.New(slog.DiscardHandler), Budget: core.DefaultBudget(),
-		Subagents: core.DefaultSubagentConfig(), Autonomy: core.DefaultAutonomyConfig(), EventDays: 90,
+		Subagents: core.DefaultSubagentConfig(), Autonomy: ByScores(), Learn: learn.Settings{Mode: learn.Suggest, Bounds: 10}, EventDays: 90,
 		Now: func() core.Millis { f.Clock++; return f.Clock },
 		NewID: func(kind string) string {
 			ids++
@@ -68,6 +70,13 @@ func Host(session string) project.Caller {
 
 // Shell is a person at a shell.
 var Shell = project.Caller{Host: project.CommandLine}
+
+// ByScores returns the default settings with a strategy that tests can compute with.
+func ByScores() core.AutonomyConfig {
+	c := core.DefaultAutonomyConfig()
+	c.Strategy = core.NoisyOr
+	return c
+}
 
 // Strong is a question whose answer is to push.
 var Strong = autonomy.PushQuestion{PotentialGoal: "Set up database migrations", Errors: new(4), Tokens: new(60_000)}
@@ -148,7 +157,7 @@ func (f *Fixture) Get(id string) core.Frame {
 // Current returns the id of the frame a caller works in; empty without one.
 func (f *Fixture) Current(by project.Caller) string {
 	f.T.Helper()
-	frame, _, err := view.Current(f.Ctx, f.Project, by)
+	frame, _, err := Current(f.Ctx, f.Project, by)
 	require.NoError(f.T, err)
 	return frame.ID
 }
@@ -247,6 +256,17 @@ func (f *Fixture) ReadActivity(frame string, look func(autonomy.Activity)) {
 	look(a)
 }
 
+// Moment returns what a judgement about the frame that a session works in goes by.
+func (f *Fixture) Moment(by project.Caller) (m judge.Moment) {
+	f.T.Helper()
+	require.NoError(f.T, f.View(f.Ctx, by, func(s *project.Step) error {
+		seen, err := autonomy.Observe(s, "")
+		m = seen.Moment()
+		return err
+	}))
+	return m
+}
+
 // Spent returns what the work in a frame cost, in dollars: one for each answer.
 func (f *Fixture) Spent(frame string) float64 {
 	f.T.Helper()
@@ -280,4 +300,13 @@ func CountOf(all Frames) map[core.Status]int {
 		counts[f.Status]++
 	}
 	return counts
+}
+
+// Current returns the caller's current frame; ok is false without one.
+func Current(ctx context.Context, p *project.Project, by project.Caller) (frame core.Frame, ok bool, err error) {
+	err = p.View(ctx, by, func(s *project.Step) error {
+		frame, ok, err = s.Current()
+		return err
+	})
+	return frame, ok, err
 }

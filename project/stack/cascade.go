@@ -9,6 +9,7 @@ import (
 
 	"flame/core"
 	"flame/project"
+	"flame/project/autonomy"
 )
 
 // An invalidation takes effect in one short transaction, for everything below its frame
@@ -89,7 +90,7 @@ func invalidate(s *project.Step, target core.Frame, reason string) (done Invalid
 		return done, err
 	}
 	done.Target = target
-	if err := errors.Join(saveInvalidated(s, target), endRootLater(s, target)); err != nil {
+	if err := errors.Join(saveInvalidated(s, target), endRootLater(s, target), autonomy.NoteEnded(s, target)); err != nil {
 		return done, err
 	}
 	cascade := core.CascadeOf(target)

@@ -8,6 +8,7 @@ import (
 	"flame/core/compaction"
 	"flame/core/op"
 	"flame/project"
+	"flame/project/autonomy"
 )
 
 // PopArgs say how a frame ends.
@@ -74,6 +75,7 @@ func cleanAll(name string, texts []string) (cleaned []string, err error) {
 // Popped is the result of Pop.
 type Popped struct {
 	Frame   core.Frame          // as it is now
+	Below   string              // what was done below it, if it ended without a summary
 	Parent  *core.Frame         // nil for a root
 	Current string              // id of the caller's current frame now; empty without one
 	Planned []core.Frame        // its planned children, left over
@@ -136,7 +138,7 @@ func End(s *project.Step, frame *core.Frame, status core.Status, summary string)
 	if err := s.Tx.SaveFrame(*frame); err != nil {
 		return err
 	}
-	if err := errors.Join(forgetCompaction(s, frame.ID), endRootLater(s, *frame)); err != nil {
+	if err := errors.Join(forgetCompaction(s, frame.ID), endRootLater(s, *frame), autonomy.NoteEnded(s, *frame)); err != nil {
 		return err
 	}
 	return s.Emit(core.FrameCompleted, frame.ID, data)

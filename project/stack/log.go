@@ -3,16 +3,15 @@ package stack
 import (
 	"cmp"
 	"context"
-	"errors"
 	"io"
-	"io/fs"
 	"iter"
-	"os"
+	"math"
 	"path/filepath"
 
 	"flame/core"
 	"flame/core/op"
 	"flame/project"
+	"flame/whole"
 )
 
 // A Log is the part of a session's transcript that is the log of a finished frame: what
@@ -28,13 +27,29 @@ type Log struct {
 
 // LogOf returns the log of the frame that ref names. It refuses frames that have not
 // ended, or in which no work was done.
-func LogOf(ctx context.Context, p *project.Project, by project.Caller, ref string) (log Log, err error) {
+func LogOf(ctx context.Context, p *project.Project, by project.Caller, ref string) (Log, error) {
+	return logOf(ctx, p, by, ref, hasEnded)
+}
+
+// LogSoFar returns the log of the frame that ref names, of one in progress too, whose log
+// goes on.
+func LogSoFar(ctx context.Context, p *project.Project, by project.Caller, ref string) (log Log, err error) {
+	if log, err = logOf(ctx, p, by, ref, nil); log.Frame.Status == core.InProgress {
+		log.Until = math.MaxInt64
+	}
+	return log, err
+}
+
+func logOf(ctx context.Context, p *project.Project, by project.Caller, ref string, check func(core.Frame) error) (log Log, err error) {
 	err = p.View(ctx, by, func(s *project.Step) error {
 		log.Frame, err = s.Resolve(ref)
-		if err != nil {
-			return err
+		if err == nil && check != nil {
+			err = check(log.Frame)
 		}
-		if err := hasLog(log.Frame); err != nil {
+		if err == nil {
+			err = hasLog(log.Frame)
+		}
+		if err != nil {
 			return err
 		}
 		log.From = cmp.Or(log.Frame.StartedAt, log.Frame.CreatedAt) // imported ones may lack the former
@@ -44,11 +59,17 @@ func LogOf(ctx context.Context, p *project.Project, by project.Caller, ref strin
 	return log, err
 }
 
+// hasEnded checks that nothing more will be logged of a frame.
+func hasEnded(f core.Frame) error {
+	if f.Status == core.InProgress {
+		return core.Invalidf("%s is in progress, its log is not complete", f.ID).WithHint("%s ends it", op.Pop)
+	}
+	return nil
+}
+
 // hasLog checks that there can be a log of a frame.
 func hasLog(f core.Frame) error {
 	switch {
-	case f.Status == core.InProgress:
-		return core.Invalidf("%s is in progress, its log is not complete", f.ID).WithHint("%s ends it", op.Pop)
 	case f.Status == core.Planned:
 		return core.Invalidf("%s is planned, nothing was done in it yet", f.ID).WithHint("%s takes it up", op.Activate)
 	case f.Session == "" || f.Session == project.CommandLine:
@@ -107,7 +128,7 @@ func SaveLog(ctx context.Context, p *project.Project, by project.Caller, frame, 
 	if err != nil {
 		return core.Frame{}, err
 	}
-	if err := writeWhole(file, write); err != nil {
+	if err := whole.Write(file, 0o600, write); err != nil {
 		return core.Frame{}, err
 	}
 	saved, _, err := change(ctx, p, by, frame, "logPath", file, func(f *core.Frame, now core.Millis) bool {
@@ -118,21 +139,4 @@ func SaveLog(ctx context.Context, p *project.Project, by project.Caller, frame, 
 		return changed
 	})
 	return saved, err
-}
-
-// writeWhole writes a temporary file in the same folder and renames it to file once it
-// is on disk.
-func writeWhole(file string, write func(io.Writer) error) error {
-	beside, err := os.CreateTemp(filepath.Dir(file), ".flame-*")
-	if errors.Is(err, fs.ErrNotExist) {
-		return core.NotFoundf("the folder %s does not exist", filepath.Dir(file)).WithHint("make it first, or name another")
-	}
-	if err != nil {
-		return err
-	}
-	defer os.Remove(beside.Name())
-	if err := errors.Join(write(beside), beside.Sync(), beside.Close()); err != nil {
-		return err
-	}
-	return os.Rename(beside.Name(), file)
 }

@@ -2,6 +2,7 @@ package stack
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
@@ -170,6 +171,12 @@ func Activate(ctx context.Context, p *project.Project, by project.Caller, ref st
 	return a, err
 }
 
+// TakeUp is Activate inside a step, for a frame that nobody works in.
+func TakeUp(s *project.Step, frame core.Frame) error {
+	_, err := activate(s, frame, false)
+	return err
+}
+
 // activate is Activate inside a step.
 func activate(s *project.Step, frame core.Frame, force bool) (a Activated, err error) {
 	a.From = frame.Status
@@ -197,7 +204,7 @@ func activate(s *project.Step, frame core.Frame, force bool) (a Activated, err e
 		a.Here = a.Taken == ""
 		return a, nil // nothing was started
 	}
-	return a, autonomy.ActOn(s, left.ID, core.SuggestPush)
+	return a, errors.Join(autonomy.NoteLeft(s, left), autonomy.ActOn(s, left.ID, core.SuggestPush))
 }
 
 // standing returns the status of the frame's parent if that has ended. It refuses a
@@ -230,7 +237,7 @@ func start(s *project.Step, frame *core.Frame) error {
 		return err
 	}
 	frame.Session, frame.ArchivedAt = s.Session.ID, 0
-	if err := s.Tx.SaveFrame(*frame); err != nil {
+	if err := errors.Join(s.Tx.SaveFrame(*frame), autonomy.NoteTakenUp(s, frame.ID)); err != nil {
 		return err
 	}
 	return s.Emit(event, frame.ID, map[string]any{"from": from})

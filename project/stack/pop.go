@@ -11,6 +11,7 @@ import (
 
 	"flame/core"
 	"flame/core/op"
+	"flame/core/outcome"
 	"flame/project"
 	"flame/project/autonomy"
 )
@@ -40,7 +41,7 @@ func Pop(ctx context.Context, p *project.Project, by project.Caller, args PopArg
 		if args.GenerateSummary {
 			err = awaitSummary(s, &popped, args)
 		} else {
-			err = Finish(s, &popped, args)
+			err = finish(s, &popped, args)
 		}
 		if err != nil {
 			return err
@@ -51,6 +52,16 @@ func Pop(ctx context.Context, p *project.Project, by project.Caller, args PopArg
 		return goOn(s, &popped, args.Next, then)
 	})
 	return popped, err
+}
+
+// finish is Finish for a caller who is told what others read of the frame.
+func finish(s *project.Step, popped *Popped, args PopArgs) error {
+	if err := Finish(s, popped, args); err != nil {
+		return err
+	}
+	outcomes, err := project.Outcomes(s.Tx, []core.Frame{popped.Frame})
+	popped.Below = outcomes.Compose(&popped.Frame, map[string]bool{}, outcome.Room)
+	return err
 }
 
 // poppable checks that frame may end now and collects what the reply shows.

@@ -97,7 +97,7 @@ func randomOperation(f *projecttest.Fixture, r *rand.Rand, by project.Caller) (w
 	case "spawn":
 		_, err = children.Spawn(f.Ctx, f.Project, by, children.Call{ID: randomCall(r), Description: "look", AgentType: "general"})
 	case "bind":
-		_, err = children.Bind(f.Ctx, f.Project, by, randomCall(r), randomChild(r))
+		_, err = children.Bind(f.Ctx, f.Project, by, children.Start{Call: randomCall(r), Session: randomChild(r)})
 	case "child ends":
 		ends := []core.ChildEnd{core.ChildCompleted, core.ChildFailed, core.ChildCancelled}
 		err = children.End(f.Ctx, f.Project, by, children.Ended{Session: randomChild(r), Call: randomCall(r), End: ends[r.IntN(3)], Last: "last words"})
@@ -183,7 +183,7 @@ func checkSessions(f *projecttest.Fixture, all map[string]core.Frame, what strin
 		projecttest.Child("c"), projecttest.Child("d"), projecttest.Child("e"), projecttest.Shell,
 	}
 	for _, by := range callers {
-		frame, ok, err := view.Current(f.Ctx, f.Project, by)
+		frame, ok, err := projecttest.Current(f.Ctx, f.Project, by)
 		require.NoError(f.T, err, what)
 		if ok {
 			assert.Equal(f.T, core.InProgress, all[frame.ID].Status, what)

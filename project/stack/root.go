@@ -5,6 +5,7 @@ import (
 
 	"flame/core"
 	"flame/project"
+	"flame/project/files"
 	"flame/project/usage"
 )
 
@@ -170,7 +171,7 @@ func dropEmptyRoot(s *project.Step, next string) (gone bool, err error) {
 	to.Usage = to.Usage.Add(root.Usage)
 	return true, errors.Join(
 		s.Tx.SaveFrame(to), s.Tx.DeleteFrame(root.ID), project.MoveWork(s, root.ID, next), usage.MoveRequests(s.Tx, root.ID, next),
-		recordLeft.Delete(s.Tx, root.ID),
+		files.Move(s.Tx, root.ID, next), recordLeft.Delete(s.Tx, root.ID),
 	)
 }
 

@@ -100,7 +100,20 @@ func compactionInput(s *project.Step, frame core.Frame) (in compaction.Input, er
 		}
 		in.Parent = &parent
 	}
-	in.Siblings, err = beside(s, frame)
+	if in.Siblings, err = beside(s, frame); err != nil {
+		return in, err
+	}
+	var others []*core.Frame
+	for i := range in.Siblings {
+		others = append(others, &in.Siblings[i])
+	}
+	if in.Parent != nil {
+		others = append(others, in.Parent)
+	}
+	if _, err = project.ComposeAll(s.Tx, others...); err != nil {
+		return in, err
+	}
+	in.Below, in.Ended, err = project.OutcomesBelow(s.Tx, frame.ID)
 	return in, err
 }
 

@@ -2,9 +2,11 @@ package sweep
 
 import (
 	"context"
+	"errors"
 
 	"flame/core"
 	"flame/project"
+	"flame/project/files"
 )
 
 // pruneAge is how old a root without work must be to be archived (DESIGN §8).
@@ -59,7 +61,7 @@ func pruneRoot(tx project.Tx, id string, now core.Millis, remove bool) (*core.Fr
 		return nil, err
 	}
 	if remove {
-		return &root, tx.DeleteFrame(id)
+		return &root, errors.Join(tx.DeleteFrame(id), files.Delete(tx, id))
 	}
 	root.ArchivedAt = now
 	return &root, tx.SaveFrame(root)

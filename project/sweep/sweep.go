@@ -85,7 +85,8 @@ func (w Work) Empty() bool { return len(w.deadlines)+len(w.cascades)+len(w.over)
 
 // Due returns the work that is due: at most maxSwept deadlines, earliest first, and after
 // them at most maxCounted for usage, which take longest and would delay the others. A
-// process without a TranscriptReader gets none of the latter. It does not look for
+// process without a TranscriptReader gets none of the latter, nor children to look at, whose
+// messages those count. It does not look for
 // sessions that have ended without a word, as that takes as long as there are sessions.
 func Due(ctx context.Context, p *project.Project) (work Work, err error) {
 	now := p.Now()
@@ -94,8 +95,12 @@ func Due(ctx context.Context, p *project.Project) (work Work, err error) {
 			return err
 		}
 		work.cascades = slices.DeleteFunc(work.cascades, func(c project.Cascade) bool { return c.Due > now })
-		if work.deadlines, err = tx.DueDeadlines(now, "", project.UsageDeadline, maxSwept); err != nil || p.Transcripts == nil {
+		if work.deadlines, err = tx.DueDeadlines(now, "", project.UsageDeadline, maxSwept); err != nil {
 			return err
+		}
+		if p.Transcripts == nil {
+			work.deadlines = slices.DeleteFunc(work.deadlines, func(d project.Deadline) bool { return d.Kind == children.WorthDeadline })
+			return nil
 		}
 		usage, err := tx.DueDeadlines(now, project.UsageDeadline, "", maxCounted)
 		work.deadlines = append(work.deadlines, usage...)
@@ -160,6 +165,8 @@ func act(s *project.Step, d project.Deadline) error {
 	switch d.Kind {
 	case children.IdleDeadline:
 		return children.CompleteIdle(s, d.Subject)
+	case children.WorthDeadline:
+		return children.Look(s, d.Subject)
 	case stack.SummaryDeadline:
 		return stack.GiveUpSummary(s, d.Subject)
 	case autonomy.ExpiryDeadline:

@@ -1,7 +1,6 @@
 package transfer
 
 import (
-	"bufio"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -16,6 +15,7 @@ import (
 	"flame/core"
 	"flame/core/outline"
 	"flame/project"
+	"flame/whole"
 )
 
 // Exported is the result of an export.
@@ -57,7 +57,7 @@ func Export(ctx context.Context, p *project.Project, by project.Caller, dir stri
 	if err != nil {
 		return done, err
 	}
-	err = writeFile(filepath.Join(dir, "state.json"), func(to io.Writer) error { return e.writeState(ctx, to, state, roots) })
+	err = whole.Write(filepath.Join(dir, "state.json"), 0o644, func(to io.Writer) error { return e.writeState(ctx, to, state, roots) })
 	if err == nil {
 		err = e.dropStale(ctx)
 	}
@@ -247,7 +247,7 @@ func fileName(id string) string {
 }
 
 func writeJSON(file string, v any) error {
-	return writeFile(file, func(to io.Writer) error {
+	return whole.Write(file, 0o644, func(to io.Writer) error {
 		raw, err := json.MarshalIndent(v, "", "  ")
 		if err != nil {
 			return err
@@ -255,19 +255,4 @@ func writeJSON(file string, v any) error {
 		_, err = to.Write(append(raw, '\n'))
 		return err
 	})
-}
-
-// writeFile replaces a file by the output of write, whole or not at all.
-func writeFile(file string, write func(to io.Writer) error) error {
-	beside, err := os.CreateTemp(filepath.Dir(file), ".flame-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(beside.Name())
-	to := bufio.NewWriter(beside)
-	err = errors.Join(write(to), to.Flush(), beside.Chmod(0o644), beside.Sync(), beside.Close())
-	if err != nil {
-		return err
-	}
-	return os.Rename(beside.Name(), file)
 }

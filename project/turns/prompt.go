@@ -11,6 +11,7 @@ import (
 	"flame/project/autonomy"
 	"flame/project/briefing"
 	"flame/project/children"
+	"flame/project/stack"
 )
 
 // A Prompt is what a session's agent is asked to do.
@@ -20,6 +21,10 @@ type Prompt struct {
 	FromUser bool             // a person's own words, not the host's
 	MaxChars int              // of the briefing; 0: no limit
 	Standing project.Standing // of the session, reported with the prompt; zero: not reported
+
+	// Seen returns what the host shows of the turn before the prompt; nil: nothing. It is
+	// only called where the end of that turn did not show it.
+	Seen func() autonomy.Seen
 }
 
 // Begin records a prompt: the first one makes and names the session's root, and a push
@@ -107,42 +112,66 @@ func followPrompt(s *project.Step, prompt Prompt) error {
 	case !prompt.FromUser:
 		return nil
 	case s.Session.Parent != "":
-		return children.Resume(s)
+		return errors.Join(children.Resume(s), children.Weigh(s))
 	}
 	if err := children.Interrupt(s); err != nil {
 		return err
 	}
-	line := firstLine(unquoted(strings.TrimSpace(prompt.Text)))
-	frame, err := nameRoot(s, line)
+	text := unquoted(strings.TrimSpace(prompt.Text))
+	frame, named, err := nameRoot(s, firstLine(text))
 	if err != nil || frame == "" {
 		return err
 	}
 	if err := autonomy.UpdateActivity(s, frame, func(a *autonomy.Activity) { a.Messages++ }); err != nil {
 		return err
 	}
-	return autonomy.WeighPush(s, line)
+	if err := weighPrompt(s, prompt, text, named); err != nil {
+		return err
+	}
+	return autonomy.UpdateScene(s, func(c *autonomy.Scene) { c.Begin(text) })
 }
 
+// weighPrompt considers a push, unless the prompt has named the root that is there for
+// it. Before, it takes in what was not seen of the turn before.
+func weighPrompt(s *project.Step, prompt Prompt, text string, named bool) error {
+	judged, err := autonomy.Judges(s)
+	if err != nil || named || !judged {
+		return err
+	}
+	if err := weighMissed(s, text, prompt.Seen); err != nil {
+		return err
+	}
+	return autonomy.WeighPush(s, core.Head(text, maxWeighed), stack.TakeUp)
+}
+
+// maxWeighed is how much of a prompt is judged, in characters.
+const maxWeighed = 4000
+
 // nameRoot makes the root of a session that has none, or whose root has ended, and names
-// one that only has a default goal, by the first line of a prompt. It returns the id of the frame the session works in;
-// empty without one.
-func nameRoot(s *project.Step, line string) (string, error) {
+// one that only has a default goal, by the first line of a prompt. It returns the id of
+// the frame the session works in, empty without one, and reports whether the prompt has
+// named it.
+func nameRoot(s *project.Step, line string) (frame string, named bool, err error) {
 	goal := core.OneLine(workIn(line), project.MaxRootGoal)
 	if !s.Session.HasFrame() {
 		root, err := s.MakeRoot(goal)
-		return root.ID, err
+		return root.ID, true, err
 	}
 	if goal != "" {
 		if err := s.RenameRoot(goal, false); err != nil {
-			return "", err
+			return "", false, err
 		}
 	}
 	open, err := s.NearestOpen(s.Session.Current)
-	if open != "" || goal == "" || err != nil {
-		return open, err
+	if err != nil || goal == "" {
+		return open, false, err
 	}
-	root, err := s.MakeRoot(goal)
-	return root.ID, err
+	if open == "" {
+		root, err := s.MakeRoot(goal)
+		return root.ID, true, err
+	}
+	at, err := s.Tx.Frame(open)
+	return open, at.Goal == goal, err
 }
 
 // workIn returns the work that a line asks for. A command to the host asks for none,

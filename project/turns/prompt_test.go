@@ -134,3 +134,33 @@ func TestADuePushIsSuggestedOrDone(t *testing.T) {
 		})
 	}
 }
+
+func TestAPromptThatNamesAPlannedChildTakesItUp(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		level core.AutonomyLevel
+		told  string // part of the briefing
+		want  []string
+	}{
+		"at level auto": {core.AutonomyAuto, `by="autonomy"`, []string{
+			"in_progress Implement user authentication", "  in_progress Recovery codes by post", "  planned Passkeys",
+		}},
+		"only as a suggestion else": {core.AutonomySuggest, `"Recovery codes by post"`, []string{
+			"in_progress Implement user authentication", "  planned Recovery codes by post", "  planned Passkeys",
+		}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := projecttest.New(t)
+			f.Autonomy.Level, f.Autonomy.Strategy = tt.level, core.Evidence
+			s := projecttest.Host("s")
+			f.Prompt(s, "first", "Implement user authentication")
+			require.NoError(t, autonomy.NoteFiles(f.Ctx, f.Project, s, []string{"a"}))
+			_, err := stack.Plan(f.Ctx, f.Project, s, "", []stack.PlannedChild{{Goal: "Recovery codes by post"}, {Goal: "Passkeys"}})
+			require.NoError(t, err)
+			assert.Contains(t, f.Prompt(s, "second", "ok, now the recovery codes please"), tt.told)
+			assert.Equal(t, tt.want, f.Draw())
+		})
+	}
+}

@@ -3,6 +3,7 @@ package turns
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 
 	"flame/core"
@@ -10,6 +11,7 @@ import (
 	"flame/project"
 	"flame/project/autonomy"
 	"flame/project/briefing"
+	"flame/project/children"
 	"flame/project/conversation"
 	"flame/project/usage"
 )
@@ -89,7 +91,7 @@ func Amend(ctx context.Context, p *project.Project, by project.Caller, r Request
 			}
 		}
 		return func(s *project.Step) error {
-			if err := usage.Add(s, r.Usage); err != nil {
+			if err := errors.Join(usage.Add(s, r.Usage), children.Weigh(s)); err != nil {
 				return err
 			}
 			c, err := amended(s, r)
@@ -228,7 +230,8 @@ func foldFrames(s *project.Step, history []fold.Message) (frames []fold.Frame, e
 			add(move.Frame)
 		}
 	}
-	started, err := s.Tx.FindEvents(project.EventQuery{Session: s.Session.ID, Kinds: []string{core.FrameCreated}, Limit: maxFolded, Last: true})
+	begins := []string{core.FrameCreated, core.FrameActivated}
+	started, err := s.Tx.FindEvents(project.EventQuery{Session: s.Session.ID, Kinds: begins, Limit: maxFolded, Last: true})
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"errors"
 
 	"flame/core"
+	"flame/core/judge"
 	"flame/project"
 	"flame/project/autonomy"
 	"flame/project/children"
@@ -20,8 +21,13 @@ import (
 type Turn struct {
 	LastMessage string   // of the agent; becomes the summary of a frame that ends with the turn
 	Failed      bool     // it was stopped, or an error ended it
+	Stopped     string   // of a turn that failed: the host's own words in its place; empty: the user stopped it
 	Running     []string // session ids of the children that still run; nil: not reported
 	Transcript  string   // path of the host's log of the session; empty without one
+
+	// Seen returns what the host shows of the turn; nil: nothing. It is only called where
+	// that may matter, and takes no longer than a hook may.
+	Seen func() autonomy.Seen
 
 	Usage    []usage.Message     // of answers not reported before; empty if the host does not report it
 	Editions map[core.Millis]int // of the requests that these answers belong to, by the times of the answers
@@ -42,7 +48,7 @@ func End(ctx context.Context, p *project.Project, by project.Caller, turn Turn) 
 }
 
 func endTurn(s *project.Step, turn Turn) error {
-	if err := weighTurn(s, turn.LastMessage); err != nil {
+	if err := weighTurn(s, turn); err != nil {
 		return err
 	}
 	if err := rest(s, turn); err != nil {
@@ -84,8 +90,9 @@ func rest(s *project.Step, turn Turn) error {
 	return s.SavePresence(s.Session.ID, mine)
 }
 
-// weighTurn counts whether the turn made progress, and considers a pop.
-func weighTurn(s *project.Step, lastMessage string) error {
+// weighTurn notes what was seen of the turn, counts whether it made progress, and
+// considers a pop.
+func weighTurn(s *project.Step, turn Turn) error {
 	frame, ok, err := s.Current()
 	if err != nil || !ok {
 		return err
@@ -94,16 +101,43 @@ func weighTurn(s *project.Step, lastMessage string) error {
 	if err != nil {
 		return err
 	}
+	seen, err := turn.look(s)
+	if err != nil {
+		return err
+	}
+	if s.Session.State != core.SessionEnded {
+		err = autonomy.UpdateScene(s, func(c *autonomy.Scene) { progress = c.End(turn.LastMessage, seen) || progress })
+	}
+	if err != nil {
+		return err
+	}
 	err = autonomy.UpdateActivity(s, frame.ID, func(a *autonomy.Activity) {
 		if a.NoProgressTurns++; progress {
 			a.NoProgressTurns = 0
 		}
+		a.Tokens = cmp.Or(seen.Tokens, a.Tokens)
 	})
 	if err != nil {
 		return err
 	}
-	return weighPop(s, lastMessage)
+	return weighPop(s, turn)
 }
+
+// look returns what the host shows of the turn, as far as it matters: at level manual
+// nothing is judged, and what is taken in late says what there was, not what there is.
+func (t Turn) look(s *project.Step) (seen autonomy.Seen, err error) {
+	judged, err := autonomy.Judges(s)
+	if err == nil && judged && t.Seen != nil {
+		seen = t.Seen()
+	}
+	if t.Failed {
+		seen.Stopped = cmp.Or(seen.Stopped, t.Stopped, stopped)
+	}
+	return seen, err
+}
+
+// stopped is what stands in a conversation where a user stopped the agent.
+const stopped = "[Request interrupted by user]"
 
 // progressed reports whether the session changed anything in the tree since its turn
 // began. Changed files count, because they are artifacts.
@@ -118,27 +152,51 @@ func progressed(s *project.Step) (bool, error) {
 	return len(made) > 0, err
 }
 
+// weighMissed takes in what a host shows of the turn before a prompt, where its end did not
+// show it: the turn did not end by itself, or the host's log was late. In the second case
+// its pop is considered now, unless the prompt asks for more of the work.
+func weighMissed(s *project.Step, prompt string, look func() autonomy.Seen) error {
+	known, err := autonomy.SceneKnown(s)
+	if err != nil || known || look == nil {
+		return err
+	}
+	seen, answered := look(), false
+	if err := autonomy.UpdateScene(s, func(c *autonomy.Scene) {
+		answered = c.Answered()
+		c.Look(seen)
+	}); err != nil {
+		return err
+	}
+	mine, err := s.PresenceOf(s.Session.ID)
+	if err != nil || !answered || !mine.Rested || judge.AsksForMore(prompt) {
+		return err
+	}
+	return weighPop(s, Turn{LastMessage: mine.Fallback})
+}
+
 // weighPop suggests ending the current frame if that is due, or at level auto ends it
-// with the agent's last message as its summary. It leaves alone roots, and at level auto
-// frames with children in progress.
-func weighPop(s *project.Step, lastMessage string) error {
-	frame, config, seen, err := autonomy.Inputs(s, "")
-	if err != nil || config.Level == core.AutonomyManual || frame.Parent == "" || frame.ID == s.Session.Root {
+// with the agent's last message as its summary, if there is proof that it may (DESIGN §6).
+// It leaves alone roots, turns that did not end by themselves, and at level auto frames
+// with children in progress. Events that are taken in late are not judged.
+func weighPop(s *project.Step, turn Turn) error {
+	seen, err := autonomy.Observe(s, "")
+	frame, level := seen.Frame, seen.Config.Level
+	if err != nil || s.Project.Late || level == core.AutonomyManual || frame.Parent == "" || frame.ID == s.Session.Root {
 		return err
 	}
-	advice := autonomy.PopAdvice(frame, config, seen, autonomy.PopQuestion{})
-	if config.Level != core.AutonomyAuto {
-		return autonomy.Suggest(s, &advice)
+	advice := seen.Pop(autonomy.PopQuestion{Running: len(turn.Running)})
+	advice.Recommended = advice.Recommended && !turn.Failed
+	if level != core.AutonomyAuto || !advice.Finished || !advice.Recommended {
+		return autonomy.Advise(s, &advice)
 	}
-	open, err := stack.Children(s, frame.ID, core.InProgress)
-	if err != nil || !advice.Recommended || len(open) > 0 {
-		return err
+	if seen.Open > 0 {
+		return nil
 	}
 	popped := stack.Popped{Frame: frame}
 	s.Rule = autonomy.Rule
-	err = stack.Finish(s, &popped, stack.PopArgs{Status: advice.Status, Summary: lastMessage})
+	err = stack.Finish(s, &popped, stack.PopArgs{Status: advice.Status, Summary: turn.LastMessage})
 	if s.Rule = ""; err != nil {
 		return err
 	}
-	return autonomy.UpdateStats(s, func(c *core.AutonomyStats) { c.AutoPops++ })
+	return autonomy.NoteDone(s, advice, "")
 }

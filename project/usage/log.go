@@ -7,6 +7,7 @@ import (
 
 	"flame/core"
 	"flame/project"
+	"flame/project/files"
 )
 
 // late is how much later than the log a gateway may tell of an answer, in ms: requests
@@ -16,6 +17,13 @@ const late = 10 * 60 * 1000
 // maxRead limits how much of a log is read at once, in bytes; the rest follows in the
 // next sweep.
 const maxRead = 8 << 20
+
+// Limits of what is told of changes of files in one transaction; the rest follows
+// likewise.
+const (
+	maxPatches = 512 << 10 // bytes
+	maxCalls   = 1000
+)
 
 // CountLog counts the new entries in the log of session d.Subject, and charges requests
 // that waited for that. The log is read outside any transaction; if another process
@@ -78,12 +86,16 @@ type telling struct {
 	next     project.Transcript
 	more     bool     // there is more than maxRead
 	old      []string // answers in the part that was to be read again
+
+	calls   []files.Call
+	begun   core.Millis // as of the counting
+	patches int         // bytes of those in calls
 }
 
 // read returns the entries of the session's log that were not counted yet, at most
 // maxRead bytes of it.
 func (c *counting) read(p *project.Project) (told telling) {
-	told.next = c.log
+	told.next, told.begun = c.log, c.begun
 	if c.log.Path == "" {
 		return told
 	}
@@ -100,13 +112,31 @@ func (c *counting) read(p *project.Project) (told telling) {
 			p.Log.Warn("a transcript became shorter", "session", c.session.ID, "path", c.log.Path)
 			told.next, from = c.log.Anew(c.log.Path), core.LogPosition{}
 		}
+		told.change(entry.Message)
 		told.add(entry, c.session.Parent != "")
 		told.next.At = entry.Next
-		if told.more = entry.Next.Offset-from.Offset >= maxRead; told.more {
+		if told.more = entry.Next.Offset-from.Offset >= maxRead || told.patches >= maxPatches || len(told.calls) >= maxCalls; told.more {
 			break
 		}
 	}
 	return told
+}
+
+// change adds what one line of a log tells of changes of files.
+func (t *telling) change(m core.Message) {
+	since := t.next.Since
+	if since == t.next.From { // a supervisor counts what was used before, but not what was changed
+		since = t.begun
+	}
+	if m.Time < since {
+		return
+	}
+	for _, call := range files.CallsOf(m) {
+		t.calls = append(t.calls, call)
+		for _, f := range call.Files {
+			t.patches += len(f.Patch)
+		}
+	}
 }
 
 // add adds one line of a log. Prompts to a child count as messages; those to a person's
@@ -197,7 +227,10 @@ func (c *counting) keep(s *project.Step, told telling) (more bool, err error) {
 // save adds what the log tells to the session and its frames. The session's timeline
 // stays from upto on.
 func (c *counting) save(s *project.Step, session core.Session, told telling, upto core.Millis) error {
-	if err := errors.Join(spend(s, session.ID, c.home, told.spent), forgetWorked(s, session.ID, told.spent, upto)); err != nil {
+	err := errors.Join(
+		spend(s, session.ID, c.home, told.spent), files.Add(s, session.ID, c.home, told.calls), forgetWorked(s, session.ID, told.spent, upto),
+	)
+	if err != nil {
 		return err
 	}
 	if session.Tracked && told.messages > 0 {

@@ -12,6 +12,7 @@ import (
 	"flame/core"
 	"flame/project"
 	"flame/project/autonomy"
+	"flame/project/files"
 )
 
 const recordCounted project.Kind[string] = "counted" // by session: id of the last message whose usage the host told
@@ -61,6 +62,9 @@ func Add(s *project.Step, usages []Message) error {
 	}
 	if err := errors.Join(spend(s, s.Session.ID, home, spent), forgetWorked(s, s.Session.ID, spent, s.Now)); err != nil {
 		return err
+	}
+	if s.Session.Tracked {
+		s.Session.MessageCount += len(spent)
 	}
 	return recordCounted.Save(s.Tx, s.Session.ID, fresh[len(fresh)-1].ID)
 }
@@ -164,6 +168,6 @@ func charge(s *project.Step, id string, sum spending) error {
 func Forget(tx project.Tx, session string) error {
 	return errors.Join(
 		project.RecordTranscript.Delete(tx, session), recordCounted.Delete(tx, session), tx.ClearDeadline(project.UsageDeadline, session),
-		recordJoined.Delete(tx, session), recordBySession.Delete(tx, session),
+		recordJoined.Delete(tx, session), recordBySession.Delete(tx, session), files.Forget(tx, session),
 	)
 }

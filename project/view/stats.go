@@ -51,7 +51,7 @@ func StatsOf(ctx context.Context, p *project.Project) (stats Stats, err error) {
 		if stats.Metered, err = usage.ByClass(tx); err != nil {
 			return err
 		}
-		stats.Usage, err = tx.TotalUsage()
+		stats.Usage, _, err = tx.UsageUnder("", 0)
 		return err
 	})
 	return stats, err

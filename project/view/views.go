@@ -5,8 +5,10 @@ import (
 
 	"flame/core"
 	"flame/core/fold"
+	"flame/core/outcome"
 	"flame/project"
 	"flame/project/conversation"
+	"flame/project/files"
 	"flame/project/usage"
 )
 
@@ -19,9 +21,11 @@ type Details struct {
 	Agent     string       // type of the agent or subagent that it was made for; empty for other frames
 	AgentID   string       // of that agent, if flame started it
 	Composed  string       // summary of what was done below it, if it ended without one
+	Closing   string       // of a root that ended: all that is needed to go on; empty if there is nothing below it
 	Folded    *fold.Spared // what the requests of its session went without; nil unless it was folded
 
 	Metered []usage.Metered // requests that a gateway measured while a session worked in it, by class
+	Files   files.List      // that were changed while a session worked in it, without patches
 }
 
 // DetailsOf returns the caller's frame, or the one ref names.
@@ -50,7 +54,10 @@ func DetailsOf(ctx context.Context, p *project.Project, by project.Caller, ref s
 		if err != nil {
 			return err
 		}
-		d.Composed = outcomes.Compose(&d.Frame, map[string]bool{})
+		d.Composed = outcomes.Compose(&d.Frame, map[string]bool{}, outcome.Alone)
+		if d.Closing, err = closingOf(s.Tx, d.Frame); err != nil {
+			return err
+		}
 		spared, err := conversation.Spared(s.Tx, d.Frame.Session, d.Frame.ID)
 		if err != nil {
 			return err
@@ -61,6 +68,9 @@ func DetailsOf(ctx context.Context, p *project.Project, by project.Caller, ref s
 		if d.Metered, err = usage.OfFrame(s.Tx, d.Frame.ID); err != nil {
 			return err
 		}
+		if d.Files, err = files.Of(s, d.Frame.ID); err != nil {
+			return err
+		}
 		open, err := s.NearestOpen(s.Session.Current)
 		d.Current = open != "" && open == d.Frame.ID
 		return err
@@ -68,13 +78,18 @@ func DetailsOf(ctx context.Context, p *project.Project, by project.Caller, ref s
 	return d, err
 }
 
-// Current returns the caller's current frame; ok is false without one.
-func Current(ctx context.Context, p *project.Project, by project.Caller) (frame core.Frame, ok bool, err error) {
-	err = p.View(ctx, by, func(s *project.Step) error {
-		frame, ok, err = s.Current()
-		return err
-	})
-	return frame, ok, err
+// maxClosing is the length of a closing that is read by itself, in UTF-16 code units.
+const maxClosing = 8000
+
+func closingOf(tx project.Tx, f core.Frame) (string, error) {
+	if f.Parent != "" || !f.Status.Ended() {
+		return "", nil
+	}
+	c, ok, err := project.ClosingOf(tx, f)
+	if err != nil || !ok {
+		return "", err
+	}
+	return c.Text(maxClosing), nil
 }
 
 // SearchArgs say what to look for.
@@ -122,7 +137,7 @@ func Search(ctx context.Context, p *project.Project, by project.Caller, args Sea
 		found = make([]Found, len(frames))
 		for i := range frames {
 			f := &frames[i]
-			found[i] = Found{*f, outcomes.Compose(f, map[string]bool{}), core.Matching(f.Decisions, args.Text)}
+			found[i] = Found{*f, outcomes.Compose(f, map[string]bool{}, outcome.Room), core.Matching(f.Decisions, args.Text)}
 		}
 		return err
 	})

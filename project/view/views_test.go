@@ -47,7 +47,8 @@ func TestAFrameWithoutSummaryShowsOneComposedOfThoseBelow(t *testing.T) {
 	assert.Empty(t, f.Get(parent.ID).Summary, "it is never stored")
 
 	made := f.Context(projecttest.Host("s"), "")
-	assert.Contains(t, made.Text, `<summary composed="true">`+want+`</summary>`)
+	assert.Contains(t, made.Text, "<summary composed=\"true\">- MIDDLE\n  - CHILD: It works</summary>")
+	assert.Contains(t, made.Text, ` goal="CHILD">Use HS256 for tokens</decided>`, "at the frame whose work it binds")
 }
 
 func TestASearchShowsTheDecisionsThatMatched(t *testing.T) {

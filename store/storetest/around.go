@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/core"
+	"flame/core/outcome"
 	"flame/project"
 )
 
@@ -74,7 +75,7 @@ func outcomes(t *testing.T, kept project.Store) {
 	Update(t, kept, func(tx project.Tx) {
 		for i := range frames {
 			f := core.Frame{
-				ID: id(i), Status: core.Statuses[random.IntN(len(core.Statuses))], Goal: "goal", Decisions: []string{"d"},
+				ID: id(i), Status: core.Statuses[random.IntN(len(core.Statuses))], Goal: "goal", Decisions: slices.Repeat([]string{"d"}, i%2),
 				CreatedAt: core.Millis(i), UpdatedAt: core.Millis(random.IntN(50)), ArchivedAt: core.Millis(random.IntN(9) / 8),
 			}
 			if i%3 == 0 {
@@ -88,10 +89,10 @@ func outcomes(t *testing.T, kept project.Store) {
 	})
 	View(t, kept, func(tx project.Tx) {
 		for i := range frames {
-			got, err := tx.Outcomes([]string{id(i), "none"}, 1000)
+			got, err := tx.Outcomes(project.Ended{Below: []string{id(i), "none"}, Each: 6, Limit: 1000})
 			require.NoError(t, err)
-			want := core.Outcomes{}
-			outcomesBelow(t, tx, id(i), core.OutcomeLevels, want)
+			want := outcome.Below{}
+			outcomesBelow(t, tx, id(i), outcome.Levels, want)
 			require.Len(t, got, len(want), id(i))
 			for parent := range want {
 				once := map[string]core.Frame{}
@@ -101,8 +102,29 @@ func outcomes(t *testing.T, kept project.Store) {
 				require.ElementsMatch(t, want[parent], slices.Collect(maps.Values(once)))
 			}
 		}
-		few, err := tx.Outcomes([]string{id(0), id(1), id(2)}, 4)
+		few, err := tx.Outcomes(project.Ended{Below: []string{id(0), id(1), id(2)}, Each: 6, Limit: 4})
 		require.NoError(t, err)
+		for i := range frames {
+			got, err := tx.Outcomes(project.Ended{Summarized: []string{id(i)}, Each: 6, Limit: 1000})
+			require.NoError(t, err)
+			q := project.FrameQuery{Parent: id(i), Order: project.RecentFirst}
+			deciding := slices.DeleteFunc(find(t, tx, q, 6, core.Completed, core.Failed, core.Blocked), func(f core.Frame) bool { return len(f.Decisions) == 0 })
+			require.ElementsMatch(t, deciding, got[id(i)])
+		}
+		for i := range frames {
+			got, err := tx.Outcomes(project.Ended{All: id(i), Each: 6, Limit: 5000})
+			require.NoError(t, err)
+			once := map[string]core.Frame{}
+			for _, f := range slices.Concat(slices.Collect(maps.Values(got))...) {
+				once[f.ID] = f
+			}
+			want := map[string]core.Frame{}
+			beneath(t, tx, id(i), want)
+			require.Equal(t, want, once, id(i))
+			first, err := tx.Outcomes(project.Ended{All: id(i), Each: 6, Limit: 3})
+			require.NoError(t, err)
+			require.LessOrEqual(t, len(slices.Concat(slices.Collect(maps.Values(first))...)), 3)
+		}
 		count := 0
 		for _, list := range few {
 			count += len(list)
@@ -113,9 +135,9 @@ func outcomes(t *testing.T, kept project.Store) {
 }
 
 // outcomesBelow adds what ended below a frame to all.
-func outcomesBelow(t *testing.T, tx project.Tx, parent string, levels int, all core.Outcomes) {
+func outcomesBelow(t *testing.T, tx project.Tx, parent string, levels int, all outcome.Below) {
 	q := project.FrameQuery{Parent: parent, Order: project.RecentFirst}
-	ended := find(t, tx, q, core.OutcomesEach+1, core.Completed, core.Failed, core.Blocked)
+	ended := find(t, tx, q, 6, core.Completed, core.Failed, core.Blocked)
 	if len(ended) == 0 {
 		return
 	}
@@ -123,6 +145,17 @@ func outcomesBelow(t *testing.T, tx project.Tx, parent string, levels int, all c
 	for _, f := range ended {
 		if f.Summary == "" && levels > 1 {
 			outcomesBelow(t, tx, f.ID, levels-1, all)
+		}
+	}
+}
+
+// beneath adds what is below a frame, the latest of each parent, to all.
+func beneath(t *testing.T, tx project.Tx, parent string, all map[string]core.Frame) {
+	q := project.FrameQuery{Parent: parent, Order: project.RecentFirst}
+	for _, f := range append(find(t, tx, q, 6, core.Completed, core.Failed, core.Blocked), find(t, tx, q, 6, core.Planned, core.InProgress)...) {
+		if _, seen := all[f.ID]; !seen {
+			all[f.ID] = f
+			beneath(t, tx, f.ID, all)
 		}
 	}
 }

@@ -29,13 +29,17 @@ func randomCascades(t *testing.T, kept project.Store) {
 				}
 				m.check(t, tx, fmt.Sprintf("seed %d, round %d, inside", seed, round))
 			})
-			View(t, kept, func(tx project.Tx) { m.check(t, tx, fmt.Sprintf("seed %d, round %d", seed, round)) })
+			View(t, kept, func(tx project.Tx) {
+				m.check(t, tx, fmt.Sprintf("seed %d, round %d", seed, round))
+				m.follow(t, tx, fmt.Sprintf("seed %d, round %d", seed, round))
+			})
 		}
 		Update(t, kept, func(tx project.Tx) {
 			for len(m.cascades) > 0 {
 				m.settle(t, tx)
 			}
 			m.check(t, tx, "at the end")
+			m.follow(t, tx, "at the end")
 			assert.Empty(t, m.unsettled, "every frame that was invalidated is told of once")
 		})
 	}

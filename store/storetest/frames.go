@@ -172,8 +172,23 @@ func ancestors(t *testing.T, kept project.Store) {
 }
 
 func subtree(t *testing.T, kept project.Store) {
-	Save(t, kept, core.Frame{ID: "l-1", Parent: "l-2"}, core.Frame{ID: "l-2", Parent: "l-1"}, core.Frame{ID: "l-3", Parent: "l-2"})
-	assert.Equal(t, "l-1 l-2 l-3", Found(t, kept, project.FrameQuery{Under: "l-2"}))
+	spent := func(usd float64) core.Usage { return core.Usage{TokensIn: int64(usd), CostUSD: usd} }
+	Save(t, kept, core.Frame{ID: "l-1", Parent: "l-2", Usage: spent(1)}, core.Frame{ID: "l-2", Parent: "l-1", Usage: spent(2)},
+		core.Frame{ID: "l-3", Parent: "l-2", Usage: spent(4), ArchivedAt: 1}, core.Frame{ID: "other", Usage: spent(8)})
+	assert.Equal(t, "l-1 l-2", Found(t, kept, project.FrameQuery{Under: "l-2"}))
+	View(t, kept, func(tx project.Tx) {
+		for _, tt := range []struct {
+			id    string
+			most  int
+			want  float64
+			whole bool
+		}{{"l-2", 3, 7, true}, {"l-3", 1, 4, true}, {"other", 1, 8, true}, {"none", 1, 0, true}, {"l-3", 0, 4, false}} {
+			used, whole, err := tx.UsageUnder(tt.id, tt.most)
+			require.NoError(t, err)
+			assert.Equal(t, spent(tt.want), used, "%s, at most %d", tt.id, tt.most)
+			assert.Equal(t, tt.whole, whole, "%s, at most %d", tt.id, tt.most)
+		}
+	})
 }
 
 func counts(t *testing.T, kept project.Store) {

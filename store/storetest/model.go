@@ -24,6 +24,8 @@ type model struct {
 	cascades  []project.Cascade
 	unsettled map[string]bool // frames that only read as invalidated
 	moves     bool            // frames change their parents
+
+	reader reader // that follows all this
 }
 
 func newModel(seed uint64) *model {

@@ -37,6 +37,8 @@ func Run(t *testing.T, open func(t *testing.T) project.Store) {
 		"a search follows changes":                         searchFollows,
 		"only leaves are deleted":                          deletion,
 		"every write of a frame raises the revision":       revision,
+		"what changed is told after any revision":          changed,
+		"a cascade tells of what it settled":               changedByCascade,
 		"sessions are kept, found and forgotten":           sessions,
 		"events are numbered, found and forgotten":         events,
 		"deadlines come in order of time":                  deadlines,

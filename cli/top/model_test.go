@@ -1,0 +1,25 @@
+package top
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"flame/board"
+)
+
+func TestADeletedFrameLeavesTheModel(t *testing.T) {
+	t.Parallel()
+	m := newModel()
+	m.take(board.Change{Whole: true, Frames: []board.Row{
+		{ID: "a", Status: "completed"}, {ID: "b", Parent: "a", Status: "completed"}, {ID: "c", Parent: "b", Status: "completed"},
+	}})
+	m.take(board.Change{Gone: []string{"b", "unknown"}})
+	assert.NotContains(t, m.frames, "b")
+	assert.Len(t, m.order, 2)
+	assert.Len(t, m.roots, 2, "what was below it is at the top")
+	assert.Equal(t, 2, m.counts["completed"])
+	m.take(board.Change{Frames: []board.Row{{ID: "b", Parent: "a", Status: "completed"}}, Gone: []string{"a"}})
+	assert.Len(t, m.roots, 1)
+	assert.Len(t, m.roots[0].below, 1)
+}

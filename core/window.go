@@ -1,0 +1,69 @@
+package core
+
+import (
+	_ "embed"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+//go:embed windows.txt
+var published string
+
+// A window is what models take whose names begin so.
+type window struct {
+	name   string
+	tokens int
+}
+
+// windows are those of windows.txt, in its order.
+var windows = sync.OnceValue(func() (list []window) {
+	for line := range strings.Lines(published) {
+		fields := strings.Fields(line)
+		if len(fields) != 2 || fields[0] == "#" {
+			continue
+		}
+		if tokens, err := strconv.Atoi(fields[1]); err == nil {
+			list = append(list, window{fields[0], tokens})
+		}
+	}
+	return list
+})
+
+// longWindow is the window of a model whose name ends with longMark, as a host may have it.
+const (
+	longWindow = 1_000_000
+	longMark   = "[1m]"
+)
+
+// Window returns the size in tokens of a model's context window, and whether it is
+// known. The name may have a provider before it, and a date and a version after it.
+func Window(model string) (tokens int, known bool) {
+	model = strings.ToLower(model)
+	if strings.HasSuffix(model, longMark) {
+		return longWindow, true
+	}
+	model = ModelName(model)
+	for _, w := range windows() {
+		rest, ok := strings.CutPrefix(model, w.name)
+		if ok && (rest == "" || strings.ContainsAny(rest[:1], "-.:")) {
+			return w.tokens, true
+		}
+	}
+	return 0, false
+}
+
+// ModelName returns the name of a model without the provider's prefix and without date
+// and version.
+func ModelName(model string) string {
+	model = model[strings.LastIndexByte(model, '/')+1:]
+	model = model[len(makers.FindString(model)):]
+	for _, mark := range []string{"@", "[", "-20", "-v", "-latest"} {
+		model, _, _ = strings.Cut(model, mark)
+	}
+	return model
+}
+
+// makers matches the region and the maker that a cloud puts before the name of a model.
+var makers = regexp.MustCompile(`^([a-z]+\.)+`)

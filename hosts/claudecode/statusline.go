@@ -1,0 +1,256 @@
+package claudecode
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"flame/core"
+	"flame/hosts"
+)
+
+// lineMember is the member of a settings file that says what the client's status line
+// shows; lineArgs is what flame is called with for one.
+const (
+	lineMember = "statusLine"
+	lineArgs   = " status --line"
+)
+
+// A lineSetting is the value of lineMember.
+type lineSetting struct {
+	Type    string `json:"type"`
+	Command string `json:"command"` // for a shell
+	Padding int    `json:"padding"`
+}
+
+// statusLine is what flame knows of the client's status line.
+func statusLine() *hosts.StatusLine {
+	return &hosts.StatusLine{
+		Shown: shown,
+		Tie: func(m hosts.Machine) ([]hosts.Step, string, error) {
+			return lineFile{m, managedFolder(runtime.GOOS)}.tie()
+		},
+		Untie: func(m hosts.Machine) ([]hosts.Step, error) { return lineFile{m, managedFolder(runtime.GOOS)}.untie() },
+	}
+}
+
+// shown reads what the client tells the command of its status line.
+func shown(document []byte) (hosts.Shown, bool) {
+	var told struct {
+		Session   string `json:"session_id"`
+		Cwd       string `json:"cwd"`
+		Workspace struct {
+			Project string `json:"project_dir"`
+		} `json:"workspace"`
+	}
+	if json.Unmarshal(document, &told) != nil || told.Session == "" {
+		return hosts.Shown{}, false
+	}
+	s := hosts.Shown{Session: told.Session}
+	for _, dir := range []string{told.Workspace.Project, told.Cwd} {
+		if s.Folder == "" && filepath.IsAbs(dir) {
+			s.Folder = dir
+		}
+	}
+	return s, true
+}
+
+// A lineFile is the user's settings file, in which the status line is set. Settings of an
+// administrator are in the folder managed.
+type lineFile struct {
+	machine hosts.Machine
+	managed string
+}
+
+func (f lineFile) path() string { return filepath.Join(ownFolder(f.machine), "settings.json") }
+
+// value is flame's status line.
+func (f lineFile) value() lineSetting {
+	program := f.machine.Binary()
+	if strings.Trim(program, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-") != "" {
+		program = "'" + strings.ReplaceAll(program, "'", `'\''`) + "'"
+	}
+	return lineSetting{Type: "command", Command: program + lineArgs}
+}
+
+// tie plans to set the status line, where none is.
+func (f lineFile) tie() (steps []hosts.Step, note string, err error) {
+	for _, file := range administrators(f.managed, ownFolder(f.machine)) {
+		if _, set := lineOf(f.machine.Files(hosts.User), file); set {
+			return nil, file + " sets the status line, which only an administrator can change", nil
+		}
+	}
+	_, before, err := f.read()
+	if err != nil {
+		return nil, "", err
+	}
+	if set, there := before.member(lineMember); there {
+		if isFlames(set) {
+			return nil, f.elsewhere(), nil
+		}
+		return nil, fmt.Sprintf("%s sets another status line, which stays; to have flame's instead, delete %q there and run this again; "+
+			"to have both, let your command print what `flame%s` does with the same input", f.path(), lineMember, lineArgs), nil
+	}
+	value, err := f.text()
+	if err != nil {
+		return nil, "", err
+	}
+	return []hosts.Step{{
+		Says: fmt.Sprintf("add %q to %s: %s", lineMember, f.path(), value),
+		Do: func(context.Context) error {
+			return f.edit(func(o object) []byte {
+				if _, there := o.member(lineMember); there {
+					return o.text // set since
+				}
+				return o.with(lineMember, value)
+			})
+		},
+	}}, f.elsewhere(), nil
+}
+
+// untie plans to remove the status line that tie set.
+func (f lineFile) untie() ([]hosts.Step, error) {
+	own, err := f.text()
+	if err != nil {
+		return nil, err
+	}
+	_, before, err := f.read()
+	if set, there := before.member(lineMember); err != nil || !there || !same(set, own) {
+		return nil, nil // one that cannot be read is none that flame wrote
+	}
+	return []hosts.Step{{
+		Says: fmt.Sprintf("delete %q from %s", lineMember, f.path()),
+		Do: func(context.Context) error {
+			return f.edit(func(o object) []byte {
+				if set, there := o.member(lineMember); !there || !same(set, own) {
+					return o.text // changed since
+				}
+				return o.without(lineMember)
+			})
+		},
+	}}, nil
+}
+
+func (f lineFile) text() ([]byte, error) {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	err := encoder.Encode(f.value())
+	return bytes.TrimSpace(text.Bytes()), err
+}
+
+// same reports whether a status line is the one that flame sets.
+func same(set, own []byte) bool {
+	var a, b lineSetting
+	return json.Unmarshal(set, &a) == nil && json.Unmarshal(own, &b) == nil && a.Command == b.Command
+}
+
+// isFlames reports whether a status line is made by flame, whoever set it.
+func isFlames(set []byte) bool {
+	var line lineSetting
+	if json.Unmarshal(set, &line) != nil {
+		return false
+	}
+	program, is := strings.CutSuffix(line.Command, lineArgs)
+	return is && hosts.IsFlame("", strings.Trim(program, `'"`))
+}
+
+// elsewhere tells of a status line that the project sets, which the client shows in it.
+func (f lineFile) elsewhere() string {
+	for _, dir := range projectFolders(f.machine) {
+		m := f.machine.At(dir)
+		for _, file := range (Client{Machine: m}).projectSettings() {
+			if line, set := lineOf(m.Files(hosts.Project), file); set && file != f.path() && !isFlames(line) {
+				return file + " sets another status line, which is shown in this project"
+			}
+		}
+	}
+	return ""
+}
+
+// lineOf returns the status line that a settings file sets. One that cannot be read sets
+// none, for the client neither.
+func lineOf(files hosts.Files, file string) ([]byte, bool) {
+	content, err := files.Read(file)
+	if err != nil {
+		return nil, false
+	}
+	settings, err := objectOf(content)
+	if err != nil {
+		return nil, false
+	}
+	return settings.member(lineMember)
+}
+
+// read returns the file and its content; a file that does not exist is empty.
+func (f lineFile) read() (target string, content object, err error) {
+	refuse := func(format string, args ...any) (string, object, error) {
+		value, _ := f.text()
+		return "", object{}, core.Invalidf("%s %s", f.path(), fmt.Sprintf(format, args...)).
+			WithHint("add this there yourself, if you want the status line: %q: %s", lineMember, value)
+	}
+	target, err = filepath.EvalSymlinks(f.path())
+	switch {
+	case hosts.IsMissing(err):
+		if _, err := os.Lstat(f.path()); err == nil {
+			return refuse("is a link that leads nowhere")
+		}
+		empty, err := objectOf(nil)
+		return f.path(), empty, err
+	case err != nil:
+		return "", object{}, err
+	}
+	raw, err := f.machine.Files(hosts.User).Read(target)
+	if err != nil {
+		return "", object{}, err
+	}
+	if content, err = objectOf(raw); err != nil {
+		return refuse("is not an object in plain JSON, so it is left as it is: %v", err)
+	}
+	return target, content, nil
+}
+
+// edit changes the file: through a link its target, atomically, with the mode that it has.
+func (f lineFile) edit(change func(object) []byte) error {
+	target, before, err := f.read()
+	if err != nil {
+		return err
+	}
+	after := change(before)
+	if bytes.Equal(before.text, after) {
+		return nil
+	}
+	mode := fs.FileMode(0o600)
+	if info, err := os.Stat(target); err == nil {
+		if mode = info.Mode().Perm(); mode&0o200 == 0 {
+			return core.Invalidf("%s is not to be written", target).WithHint("it may be made by another program, in whose settings the status line belongs")
+		}
+	}
+	files := f.machine.Files(hosts.User)
+	if isEmpty(after) && target == f.path() {
+		return apply(files.Remove(target, filepath.Dir(target)))
+	}
+	steps, err := files.Write(target, after, mode)
+	if err != nil {
+		return err
+	}
+	return apply(steps)
+}
+
+// isEmpty reports whether nothing is set.
+func isEmpty(settings []byte) bool { return string(bytes.TrimSpace(settings)) == "{}" }
+
+func apply(steps []hosts.Step) error {
+	for _, step := range steps {
+		if err := step.Do(context.Background()); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,118 @@
+package claudecode_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/core"
+	"flame/core/judge"
+	"flame/project"
+	"flame/project/autonomy"
+	"flame/project/projecttest"
+)
+
+// A line of a session's log.
+func logged(role string, content any) string {
+	line, err := json.Marshal(map[string]any{"type": role, "sessionId": "main", "message": map[string]any{
+		"role": role, "model": "claude-opus-5-5", "content": content, "usage": map[string]any{"input_tokens": 9_000},
+	}})
+	if err != nil {
+		panic(err)
+	}
+	return string(line)
+}
+
+// ran are the lines of a command.
+func ran(id, command, output string, failed bool) string {
+	return logged("assistant", []map[string]any{{"type": "tool_use", "id": id, "name": "Bash", "input": map[string]any{"command": command}}}) + "\n" +
+		logged("user", []map[string]any{{"type": "tool_result", "tool_use_id": id, "content": output, "is_error": failed}})
+}
+
+// logs writes the session's log.
+func (s *session) logs(lines ...string) {
+	s.t.Helper()
+	path := filepath.Join(s.dir, "logs", "main.jsonl")
+	require.NoError(s.t, os.MkdirAll(filepath.Dir(path), 0o755))
+	require.NoError(s.t, os.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"), 0o600))
+}
+
+// moment returns what a judgement about the session goes by.
+func (s *session) moment() (m judge.Moment) {
+	s.t.Helper()
+	require.NoError(s.t, s.p.View(s.t.Context(), projecttest.Host("main"), func(step *project.Step) error {
+		seen, err := autonomy.Observe(step, "")
+		m = seen.Moment()
+		return err
+	}))
+	return m
+}
+
+func TestWhatATurnDidIsSeenInItsLog(t *testing.T) {
+	t.Parallel()
+	works := ran("1", "go test ./...", "ok", false)
+	want := []judge.Call{{Tool: "Bash", Input: "go test ./...", OK: true, Exit: new(0), Output: "ok"}}
+	end := map[string]any{"last_assistant_message": "All green.", "background_tasks": []any{}}
+	tests := map[string]struct {
+		play   func(s *session)
+		calls  []judge.Call
+		recent []string
+	}{
+		"when it ends": {func(s *session) {
+			s.logs(logged("user", "main work"), works, logged("assistant", "All green."))
+			s.send("Stop", end)
+		}, want, []string{"main work", "All green."}},
+		"and not without a log": {func(s *session) { s.send("Stop", end) }, nil, []string{"main work", "All green."}},
+		"nor in one of something else": {func(s *session) {
+			s.logs("\x00\x01", strings.Repeat("{", 300_000), `{"type":"user","sessionId":"main","message":7}`)
+			s.send("Stop", end)
+		}, nil, []string{"main work", "All green."}},
+		"where an error ended it": {func(s *session) {
+			s.logs(logged("user", "main work"), works)
+			s.send("StopFailure", map[string]any{"error": "API Error: 529 Overloaded"})
+		}, want, []string{"main work", "API Error: 529 Overloaded"}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSession(t)
+			s.prompt("main work")
+			tt.play(s)
+			m := s.moment()
+			assert.Equal(t, tt.calls, m.Turn.Calls)
+			var recent []string
+			for _, message := range m.Recent {
+				recent = append(recent, message.Text)
+			}
+			assert.Equal(t, tt.recent, recent)
+			if tt.calls != nil {
+				assert.Equal(t, []any{"claude-opus-5-5", 9_000}, []any{m.Turn.Model, m.Turn.Tokens})
+			}
+			s.prompt("and more")
+			assert.Empty(t, s.moment().Turn.Calls, "another turn has begun")
+			s.send("SessionEnd", nil)
+			require.NoError(t, s.p.Store.View(t.Context(), func(tx project.Tx) error {
+				known, err := tx.Record("scene", "main", new(json.RawMessage))
+				assert.False(t, known, "it goes with the session")
+				return err
+			}))
+		})
+	}
+}
+
+func TestATurnThatDidNotEndByItselfIsSeenWithTheNextPrompt(t *testing.T) {
+	t.Parallel()
+	s := newSession(t)
+	s.p.Autonomy.Level = core.AutonomySuggest
+	s.prompt("main work")
+	s.logs(logged("user", "main work"), ran("1", "make", "Exit code 2\nno rule", true), logged("user", "[Request interrupted by user]"))
+	s.prompt("wait, not that")
+	m := s.moment()
+	require.Len(t, m.Recent, 3)
+	assert.Equal(t, judge.Message{Role: core.RoleUser, Text: "[Request interrupted by user]"}, m.Recent[1])
+}

@@ -1,0 +1,127 @@
+package autonomy_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/core"
+	"flame/core/judge"
+	"flame/project/autonomy"
+	"flame/project/projecttest"
+	"flame/project/turns"
+)
+
+func bash(command string, exit int) judge.Call {
+	return judge.Call{Tool: "Bash", Input: command, OK: exit == 0, Exit: &exit}
+}
+
+func TestACommandThatPassesAgainIsAResult(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		before, now []judge.Call
+		want        bool
+	}{
+		"after a turn in which it failed": {[]judge.Call{bash("make", 2)}, []judge.Call{bash("make", 0)}, true},
+		"after it failed in this one":     {nil, []judge.Call{bash("make", 2), bash("make", 0)}, true},
+		"not if it passed before":         {[]judge.Call{bash("make", 0)}, []judge.Call{bash("make", 0)}, false},
+		"not if it was another":           {[]judge.Call{bash("make", 2)}, []judge.Call{bash("ls", 0)}, false},
+		"once":                            {[]judge.Call{bash("make", 2), bash("make", 0)}, []judge.Call{bash("make", 0)}, false},
+		"not while it fails":              {[]judge.Call{bash("make", 2)}, []judge.Call{bash("make", 2)}, false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var scene autonomy.Scene
+			scene.End("", autonomy.Seen{Calls: tt.before})
+			scene.Begin("go on")
+			assert.Equal(t, tt.want, scene.End("", autonomy.Seen{Calls: tt.now}))
+		})
+	}
+}
+
+func TestWhatIsKeptOfAConversationIsBounded(t *testing.T) {
+	t.Parallel()
+	var scene autonomy.Scene
+	long := strings.Repeat("é\U0001f600", 5_000)
+	for i := range 50 {
+		var calls []judge.Call
+		for n := range 100 {
+			calls = append(calls, judge.Call{Tool: "Bash", Input: fmt.Sprint(n, long), Output: fmt.Sprint(long, n), Exit: new(1)})
+		}
+		scene.Begin(fmt.Sprint(i, long))
+		scene.End(fmt.Sprint(long, i), autonomy.Seen{Calls: calls})
+	}
+	require.Len(t, scene.Recent, 4)
+	require.Len(t, scene.Calls, 20)
+	assert.LessOrEqual(t, len(scene.Red), 20)
+	for _, m := range scene.Recent {
+		assert.LessOrEqual(t, utf8.RuneCountInString(m.Text), 2_003)
+		assert.True(t, utf8.ValidString(m.Text))
+	}
+	assert.True(t, strings.HasPrefix(scene.Recent[2].Text, "49"), "its beginning")
+	assert.True(t, strings.HasSuffix(scene.Recent[3].Text, "49"), "and its end")
+	for _, call := range scene.Calls {
+		assert.Equal(t, []int{200, 300}, []int{utf8.RuneCountInString(call.Input), utf8.RuneCountInString(call.Output)})
+	}
+	assert.True(t, strings.HasPrefix(scene.Calls[19].Input, "99"))
+	assert.True(t, strings.HasSuffix(scene.Calls[19].Output, "99"))
+}
+
+func TestAJudgementGoesByWhatWasSeen(t *testing.T) {
+	t.Parallel()
+	f := projecttest.Working(t)
+	s := projecttest.Host("s")
+	f.Plan(s, "", "later")
+	f.Prompt(s, "second", "Run the tests")
+	require.NoError(t, autonomy.NoteFiles(f.Ctx, f.Project, s, []string{"a.go", "b.go", "a.go"}))
+	require.NoError(t, autonomy.NoteFailure(f.Ctx, f.Project, s))
+	require.NoError(t, turns.End(f.Ctx, f.Project, s, turns.Turn{LastMessage: "They pass.", Seen: func() autonomy.Seen {
+		return autonomy.Seen{Calls: []judge.Call{bash("go test", 0)}, Model: "m", Window: 50_000, Tokens: 7_000}
+	}}))
+	m := f.Moment(s)
+	assert.Equal(t, []judge.Message{
+		{Role: core.RoleUser, Text: "work"}, {Role: core.RoleUser, Text: "Run the tests"}, {Role: core.RoleAssistant, Text: "They pass."},
+	}, m.Recent)
+	assert.Equal(t, judge.Turn{
+		Calls: []judge.Call{bash("go test", 0)}, Files: []string{"a.go", "b.go"}, Errors: 1, Tokens: 7_000, Model: "m", Window: 50_000,
+	}, m.Turn)
+	assert.Equal(t, []any{"work", true, []string{"later"}, 0, []string{"a.go", "b.go"}},
+		[]any{m.Frame.Goal, m.Frame.Root, m.Frame.Planned, m.Frame.Open, m.Frame.Files})
+	f.SpawnAll(s, "look")
+	assert.Equal(t, 1, f.Moment(s).Frame.Open)
+}
+
+func TestLateEventsAreNotJudged(t *testing.T) {
+	t.Parallel()
+	f := projecttest.New(t)
+	s := projecttest.Host("s")
+	f.Autonomy.Level = core.AutonomyAuto
+	f.Prompt(s, "first", "Implement user authentication")
+	require.NoError(t, autonomy.NoteFiles(f.Ctx, f.Project, s, []string{"a", "b", "c"}))
+	late := *f.Project
+	late.Late = true
+	require.NoError(t, turns.End(f.Ctx, &late, s, turns.Turn{Seen: func() autonomy.Seen {
+		t.Error("what a log shows now is not what it showed then")
+		return autonomy.Seen{}
+	}}))
+	require.NoError(t, turns.NotePrompt(f.Ctx, &late, s, turns.Prompt{ID: "late", Text: "Draw the quarterly revenue charts anew", FromUser: true}))
+	assert.Equal(t, []string{"in_progress Implement user authentication"}, f.Draw())
+}
+
+func TestASuggestionGoesWithThePromptThatItWasFor(t *testing.T) {
+	t.Parallel()
+	f := projecttest.New(t)
+	s := projecttest.Host("s")
+	f.Prompt(s, "first", "Implement user authentication")
+	require.NoError(t, autonomy.NoteFiles(f.Ctx, f.Project, s, []string{"a", "b", "c"}))
+	assert.Contains(t, f.Prompt(s, "second", "Draw the quarterly revenue charts anew"), "[FLAME SUGGESTION")
+	f.Prompt(s, "third", "yes, go")
+	now := autonomyNow(f, s)
+	assert.Empty(t, now.Pending)
+	assert.Equal(t, 1, now.Stats.Ignored)
+}

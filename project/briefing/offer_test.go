@@ -1,0 +1,67 @@
+package briefing_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/core"
+	"flame/project/children"
+	"flame/project/projecttest"
+	"flame/project/stack"
+)
+
+// leaves has a session finish its root with a decision and some parts, plan so many more
+// below it, and end.
+func leaves(t *testing.T, f *projecttest.Fixture, planned int) (root core.Frame) {
+	t.Helper()
+	by := projecttest.Host("first")
+	root = f.Get(f.Push(by, "PART").Parent)
+	_, err := stack.Pop(f.Ctx, f.Project, by, stack.PopArgs{Status: core.Completed, Summary: "PART-DONE", Decisions: []string{"DECIDED"}})
+	require.NoError(t, err)
+	for i := range planned {
+		f.Plan(by, "", fmt.Sprint("NEXT ", i))
+	}
+	_, err = stack.Pop(f.Ctx, f.Project, by, stack.PopArgs{Frame: root.ID, Status: core.Completed, Summary: "ALL-DONE", Force: true})
+	require.NoError(t, err)
+	return root
+}
+
+func TestANewSessionIsToldWhatAFinishedRootLeaves(t *testing.T) {
+	t.Parallel()
+	f := projecttest.New(t)
+	root := leaves(t, f, 2)
+	assert.Empty(t, begun(f, projecttest.Host("second")).Text, "the first session still goes on")
+	require.NoError(t, children.EndSession(f.Ctx, f.Project, projecttest.Host("first")))
+	text := begun(f, projecttest.Host("third")).Text
+	wellFormed(t, text)
+	assert.Contains(t, text, `<finished-work id="`+root.ID+`" status="completed">`)
+	for _, told := range []string{"ALL-DONE", "PART-DONE", "DECIDED", "NEXT 0", "NEXT 1"} {
+		assert.Equal(t, 1, strings.Count(text, told), told)
+	}
+}
+
+func TestARootThatLeavesNothingOpenIsNotOffered(t *testing.T) {
+	t.Parallel()
+	f := projecttest.New(t)
+	leaves(t, f, 0)
+	require.NoError(t, children.EndSession(f.Ctx, f.Project, projecttest.Host("first")))
+	assert.Empty(t, begun(f, projecttest.Host("second")).Text)
+}
+
+func TestWhatAHugeRootLeavesIsBounded(t *testing.T) {
+	t.Parallel()
+	f := projecttest.New(t)
+	root := leaves(t, f, 130)
+	require.NoError(t, children.EndSession(f.Ctx, f.Project, projecttest.Host("first")))
+	text := begun(f, projecttest.Host("second")).Text
+	assert.LessOrEqual(t, len(text), 4000)
+	assert.Contains(t, text, "DECIDED")
+	assert.Contains(t, text, "There is more below it than is told here.")
+	assert.Regexp(t, `- and \d+ others`, text)
+	assert.Equal(t, text, begun(f, projecttest.Host("third")).Text)
+	assert.NotEmpty(t, root.ID)
+}

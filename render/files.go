@@ -1,0 +1,70 @@
+package render
+
+import (
+	"fmt"
+	"strings"
+
+	"flame/core"
+	"flame/project/files"
+)
+
+// Files returns the line about the files that were changed in a frame; it is empty
+// without any.
+func Files(l files.List) string {
+	if len(l.Files) == 0 {
+		return Field("Files", l.Trouble)
+	}
+	var all []string
+	for _, f := range l.Files[:min(len(l.Files), maxListed)] {
+		all = append(all, f.Path+changed(f))
+	}
+	text := "Files: " + strings.Join(all, ", ")
+	if more := len(l.Files) - maxListed; more > 0 {
+		text += fmt.Sprintf(", and %d more", more)
+	}
+	if l.More > 0 {
+		text += fmt.Sprintf(" (and %s of others)", Count(l.More, "change"))
+	}
+	return text + "\n" + Field("Files", l.Trouble)
+}
+
+// changed says what became of a file, behind its path.
+func changed(f files.File) string {
+	text := ""
+	if f.From != "" {
+		text = " (was " + f.From + ")"
+	}
+	if f.Kind != core.FileModified {
+		text += " (" + string(f.Kind) + ")"
+	}
+	about := ""
+	if f.Inexact {
+		about = "about "
+	}
+	return fmt.Sprintf("%s %s+%d -%d", text, about, f.Added, f.Removed)
+}
+
+// Patches returns the patches of the files that were changed in a frame, by file.
+func Patches(l files.List) string {
+	if len(l.Files) == 0 && l.Trouble == "" {
+		return "No change of a file is known. What shell commands change, hosts do not tell."
+	}
+	var b strings.Builder
+	for _, f := range l.Files {
+		b.WriteString(f.Path + changed(f) + "\n" + f.Patch)
+		if f.Cut {
+			b.WriteString("(not all of it is kept)\n")
+		}
+		b.WriteString("\n")
+	}
+	if l.Trouble != "" {
+		b.WriteString(l.Trouble + "\n")
+	}
+	if l.Dropped > 0 {
+		fmt.Fprintf(&b, "Older patches that made room for newer ones: %d\n", l.Dropped)
+	}
+	if l.More > 0 {
+		fmt.Fprintf(&b, "%s of other files are not listed.\n", Count(l.More, "change"))
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}

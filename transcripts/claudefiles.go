@@ -1,0 +1,188 @@
+package transcripts
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"flame/core"
+)
+
+// A claudeAnswer is what the client stores beside a tool's answer, for those tools that
+// mean something to flame.
+type claudeAnswer struct {
+	spawned claudeSpawned
+	files   []core.FileChange
+}
+
+// UnmarshalJSON never fails. The answers of other tools are long, and of any form.
+func (a *claudeAnswer) UnmarshalJSON(text []byte) error {
+	if bytes.Contains(text, []byte(`"structuredPatch"`)) || bytes.Contains(text, []byte(`"notebook_path"`)) {
+		var e claudeEdited
+		loose(text, &e)
+		a.files = e.changes()
+	}
+	return a.spawned.UnmarshalJSON(text)
+}
+
+// A claudeEdited is what Edit, MultiEdit, Write or NotebookEdit did.
+type claudeEdited struct {
+	Path     string          `json:"filePath"`
+	Type     string          `json:"type"` // of Write: create or update
+	Content  json.RawMessage `json:"content"`
+	Original json.RawMessage `json:"originalFile"`
+	Old      string          `json:"oldString"`
+	Hunks    []claudeHunk    `json:"structuredPatch"`
+
+	Notebook  string `json:"notebook_path"`
+	Cell      string `json:"cell_id"`
+	OldSource string `json:"old_source"`
+	NewSource string `json:"new_source"`
+	Mode      string `json:"edit_mode"`
+	Error     string `json:"error"`
+}
+
+// A claudeHunk is one of a unified diff.
+type claudeHunk struct {
+	OldStart int      `json:"oldStart"`
+	OldLines int      `json:"oldLines"`
+	NewStart int      `json:"newStart"`
+	NewLines int      `json:"newLines"`
+	Lines    []string `json:"lines"`
+}
+
+// changes returns what was done; nothing where a file holds what it did before.
+func (e *claudeEdited) changes() []core.FileChange {
+	if e.Notebook != "" {
+		return e.inNotebook()
+	}
+	if len(e.Hunks) == 0 {
+		return e.written()
+	}
+	p := &patch{}
+	for _, h := range e.Hunks {
+		p.write(fmt.Sprintf("@@ -%d,%d +%d,%d @@", max(0, h.OldStart), max(0, h.OldLines), max(0, h.NewStart), max(0, h.NewLines)))
+		for _, line := range h.Lines {
+			if line == "" || !strings.ContainsRune(" +-\\", rune(line[0])) {
+				line = " " + line
+			}
+			p.line(strings.ReplaceAll(line, "\n", " "))
+		}
+	}
+	kind := core.FileModified
+	if string(e.Original) == "null" || e.Type == "create" || e.Type == "" && e.Old == "" && string(e.Original) == `""` {
+		kind = core.FileAdded
+	}
+	return credible([]core.FileChange{p.of(e.Path, kind)})
+}
+
+// written returns what Write did without a patch: the client makes none of a new file,
+// and of one that it cannot compare.
+func (e *claudeEdited) written() []core.FileChange {
+	var content string
+	if json.Unmarshal(e.Content, &content) != nil || bytes.Equal(e.Content, e.Original) {
+		return nil
+	}
+	change := whole(content).of(e.Path, core.FileAdded)
+	if e.Type != "create" {
+		change.Kind, change.Inexact = core.FileModified, true
+	}
+	return credible([]core.FileChange{change})
+}
+
+// inNotebook returns what became of a cell.
+func (e *claudeEdited) inNotebook() []core.FileChange {
+	if e.Error != "" {
+		return nil
+	}
+	before, after := e.OldSource, e.NewSource
+	switch e.Mode {
+	case "insert":
+		before = ""
+	case "delete":
+		after = ""
+	}
+	p := &patch{}
+	p.replaced(before, after, strings.TrimRight("cell "+core.OneLine(e.Cell, 100), " "))
+	return credible([]core.FileChange{p.of(e.Notebook, core.FileModified)})
+}
+
+// tell adds to a message what its answers did to files.
+func (a *claudeAnswer) tell(m *core.Message) {
+	answered := -1
+	for i, p := range m.Parts {
+		if p.Type != core.PartToolResult {
+			continue
+		}
+		if answered >= 0 {
+			return // whose it is cannot be told
+		}
+		answered = i
+	}
+	if answered >= 0 && !m.Parts[answered].Failed {
+		m.Parts[answered].Files = a.files
+	}
+}
+
+// A claudeAsked is the input of a tool that changes a file.
+type claudeAsked struct {
+	Path     string  `json:"file_path"`
+	Notebook string  `json:"notebook_path"`
+	Content  *string `json:"content"`
+	claudeReplaced
+	Edits     []claudeReplaced `json:"edits"`
+	Cell      string           `json:"cell_id"`
+	NewSource string           `json:"new_source"`
+	Mode      string           `json:"edit_mode"`
+}
+
+type claudeReplaced struct {
+	Old string `json:"old_string"`
+	New string `json:"new_string"`
+}
+
+// claudeMade begins the answer of Write to a subagent, if there was no such file.
+const claudeMade = "File created successfully at: "
+
+// askChanges adds to a subagent's message what its calls ask to change: of a subagent the
+// client does not keep what its tools did beside their answers.
+func askChanges(m *core.Message) {
+	for i := range m.Parts {
+		part := &m.Parts[i]
+		switch {
+		case part.Type == core.PartToolCall && claudeEdits[part.Tool]:
+			var in claudeAsked
+			loose(part.Input, &in)
+			part.Files = in.changes()
+		case part.Type == core.PartToolResult && part.Files == nil && !part.Failed && strings.HasPrefix(part.Text, claudeMade):
+			path, _, _ := strings.Cut(strings.TrimPrefix(part.Text, claudeMade), " (file state")
+			part.Files = credible([]core.FileChange{{Path: strings.TrimSpace(path), Kind: core.FileAdded}})
+		}
+	}
+}
+
+// claudeEdits are the tools that change files.
+var claudeEdits = map[string]bool{"Edit": true, "MultiEdit": true, "Write": true, "NotebookEdit": true}
+
+// changes returns what the call asks for.
+func (in *claudeAsked) changes() []core.FileChange {
+	var change core.FileChange
+	switch {
+	case in.Notebook != "":
+		e := claudeEdited{Notebook: in.Notebook, Cell: in.Cell, NewSource: in.NewSource, Mode: in.Mode}
+		if all := e.inNotebook(); len(all) > 0 {
+			change = all[0]
+		}
+	case in.Content != nil:
+		change = whole(*in.Content).of(in.Path, core.FileModified)
+	default:
+		p := &patch{}
+		for _, edit := range append(in.Edits, in.claudeReplaced) {
+			p.replaced(edit.Old, edit.New, "")
+		}
+		change = p.of(in.Path, core.FileModified)
+	}
+	change.Inexact = true
+	return credible([]core.FileChange{change})
+}

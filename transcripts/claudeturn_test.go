@@ -1,0 +1,150 @@
+package transcripts_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/core"
+	"flame/core/judge"
+	"flame/transcripts"
+)
+
+// The lines of a session's file, as far as a turn is read from them.
+func asks(text string) string { return logLine("user", text) }
+func says(text string) string {
+	return logLine("assistant", []map[string]any{{"type": "text", "text": text}})
+}
+
+func runs(id, tool string, input map[string]any) string {
+	return logLine("assistant", []map[string]any{{"type": "tool_use", "id": id, "name": tool, "input": input}})
+}
+
+func gives(id, text string, failed bool) string {
+	return logLine("user", []map[string]any{{"type": "tool_result", "tool_use_id": id, "content": text, "is_error": failed}})
+}
+
+func logLine(role string, content any) string {
+	line, err := json.Marshal(map[string]any{"type": role, "sessionId": "s", "message": map[string]any{
+		"role": role, "model": "claude-opus-5-5", "content": content, "usage": map[string]any{"input_tokens": 10, "cache_read_input_tokens": 90},
+	}})
+	if err != nil {
+		panic(err)
+	}
+	return string(line)
+}
+
+var (
+	testFails    = []string{runs("1", "Bash", map[string]any{"command": "go test ./...", "description": "test"}), gives("1", "Exit code 1\nFAIL", true)}
+	testWorks    = []string{runs("2", "Bash", map[string]any{"command": "go test ./..."}), gives("2", "ok", false)}
+	inBackground = []string{runs("4", "Bash", map[string]any{"command": "make", "run_in_background": true}), gives("4", "begun", false)}
+
+	reads = []string{runs("3", "Read", map[string]any{"file_path": "/p/a.go"}), gives("3", "package a", false)}
+)
+
+func TestTheTurnAtTheEndOfALogIsRead(t *testing.T) {
+	t.Parallel()
+	fails := judge.Call{Tool: "Bash", Input: "go test ./...", Exit: new(1), Output: "Exit code 1\nFAIL"}
+	works := judge.Call{Tool: "Bash", Input: "go test ./...", OK: true, Exit: new(0), Output: "ok"}
+	read := judge.Call{Tool: "Read", Input: "/p/a.go", OK: true, Output: "package a"}
+	const cut = "[Request interrupted by user for tool use]"
+	tests := map[string]struct {
+		log   [][]string
+		asked bool
+		want  transcripts.Turn
+	}{
+		"with its calls alone": {[][]string{{asks("one")}, testFails, {says("first"), asks("two")}, reads, testWorks, {says("second")}}, true,
+			transcripts.Turn{Calls: []judge.Call{read, works}, Said: "second"}},
+		"without what was not answered": {[][]string{{asks("one")}, testFails, testWorks[:1], {says("first")}}, true,
+			transcripts.Turn{Calls: []judge.Call{fails}, Said: "first"}},
+		"where it said nothing":   {[][]string{{asks("one")}, reads}, true, transcripts.Turn{Calls: []judge.Call{read}}},
+		"where the log is behind": {[][]string{{asks("one")}, reads, {says("first"), asks("two")}}, true, transcripts.Turn{}},
+		"before a prompt": {[][]string{{asks("one")}, reads, {says("first"), asks("two")}}, false,
+			transcripts.Turn{Calls: []judge.Call{read}, Said: "first"}},
+		"before a prompt not yet in it": {[][]string{{asks("one")}, testFails, {says("first"), asks("two")}, reads, {says("second")}}, false,
+			transcripts.Turn{Calls: []judge.Call{read}, Said: "second"}},
+		"where the user stopped it": {[][]string{{asks("one")}, reads, {logLine("user", []map[string]any{{"type": "text", "text": cut}})}, {asks("two")}}, false,
+			transcripts.Turn{Calls: []judge.Call{read}, Stopped: cut}},
+		"between other lines": {[][]string{{asks("one"), "{torn", `{"type":"message","message":`, strings.ReplaceAll(says("not mine"), `"s"`, `"other"`)}, reads,
+			{`{"type":"attachment","message":1}`, "", says("first")}}, true, transcripts.Turn{Calls: []judge.Call{read}, Said: "first"}},
+		"in the background, without a status": {[][]string{{asks("one")}, inBackground}, true,
+			transcripts.Turn{Calls: []judge.Call{{Tool: "Bash", Input: "make", OK: true, Output: "begun"}}}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var lines []string
+			for _, part := range tt.log {
+				lines = append(lines, part...)
+			}
+			got := transcripts.ClaudeTurn([]byte("cut\"}}\n"+strings.Join(lines, "\n")+"\n"), "s", tt.asked)
+			if len(got.Calls) > 0 {
+				assert.Equal(t, "claude-opus-5-5", got.Model)
+				assert.Equal(t, 100, got.Tokens)
+			}
+			got.Model, got.Tokens = "", 0
+			assert.Equal(t, tt.want, got)
+		})
+	}
+	assert.Zero(t, transcripts.ClaudeTurn(nil, "s", true))
+	assert.Zero(t, transcripts.ClaudeTurn([]byte("\x00\xff\n\n"), "s", true))
+}
+
+func TestOfALongTurnTheLastCallsAreRead(t *testing.T) {
+	t.Parallel()
+	lines := []string{asks("one")}
+	for i := range 50 {
+		id := fmt.Sprint(i)
+		lines = append(lines, runs(id, "Read", map[string]any{"file_path": id}), gives(id, id, false))
+	}
+	got := transcripts.ClaudeTurn([]byte(strings.Join(lines, "\n")), "s", true)
+	require.Len(t, got.Calls, 20)
+	assert.Equal(t, []string{"30", "49"}, []string{got.Calls[0].Input, got.Calls[19].Input})
+}
+
+func TestOfLongTextsBeginningAndEndAreRead(t *testing.T) {
+	t.Parallel()
+	for name, part := range map[string]string{
+		"plain": "some text", "lines": "one\ntwo\n", "quotes": `say "no"`, "backslashes": `a\\\`, "signs": "\U0001f600é\x01", "blanks": "\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for more := range 30 {
+				long := "Exit code 7\n" + strings.Repeat("x", more) + strings.Repeat(part, 20_000/len(part)) + "\nFAIL pkg a b c d e f"
+				log := runs("1", "Bash", map[string]any{"command": "go test"}) + "\n" + gives("1", long, true)
+				got := transcripts.ClaudeTurn([]byte(log), "s", true)
+				require.Len(t, got.Calls, 1)
+				require.Equal(t, new(7), got.Calls[0].Exit)
+				require.Less(t, len(got.Calls[0].Output), 8_000)
+				require.Equal(t, core.Tail(long, 20), core.Tail(got.Calls[0].Output, 20))
+			}
+		})
+	}
+}
+
+func FuzzClaudeTurn(f *testing.F) {
+	f.Add([]byte(strings.Join(append(testFails, says("done")), "\n")))
+	f.Add([]byte(`{"message":{"role":"user","content":"` + strings.Repeat(`\"`, 5_000)))
+	f.Fuzz(func(t *testing.T, log []byte) {
+		transcripts.ClaudeTurn(log, "s", true)
+		transcripts.ClaudeTurn(log, "s", false)
+	})
+}
+
+// BenchmarkClaudeTurn reads a log's end as long as a hook reads one.
+func BenchmarkClaudeTurn(b *testing.B) {
+	lines := []string{asks("one")}
+	for i := range 16 {
+		id := fmt.Sprint(i)
+		lines = append(lines, runs(id, "Read", map[string]any{"file_path": id}), gives(id, strings.Repeat("some text\n", 1600), false))
+	}
+	log := []byte(strings.Join(append(lines, says("done")), "\n"))
+	b.SetBytes(int64(len(log)))
+	for b.Loop() {
+		transcripts.ClaudeTurn(log, "s", true)
+	}
+}

@@ -1,0 +1,131 @@
+package transcripts
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"flame/core"
+)
+
+const (
+	// maxPatch bounds the patch of one call for one file, in bytes.
+	maxPatch = 64 << 10
+	// maxChanged bounds the files that one call is said to change.
+	maxChanged = 500
+	// maxPath bounds the path of a changed file, in bytes.
+	maxPath = 1 << 10
+	// nowhere begins a hunk of which it is not known where in the file it is.
+	nowhere = "@@ @@"
+	// noNewline follows the last line of a text without a newline at its end.
+	noNewline = "\\ No newline at end of file"
+)
+
+// A patch collects the hunks of one file. Past maxPatch it only counts.
+type patch struct {
+	text           strings.Builder
+	added, removed int
+	cut            bool
+}
+
+// line adds a line of a hunk, which begins with what became of it.
+func (p *patch) line(line string) {
+	switch {
+	case strings.HasPrefix(line, "+"):
+		p.added++
+	case strings.HasPrefix(line, "-"):
+		p.removed++
+	}
+	p.write(line)
+}
+
+// write adds a line that counts for nothing.
+func (p *patch) write(line string) {
+	if p.cut = p.cut || p.text.Len()+len(line) >= maxPatch; !p.cut {
+		p.text.WriteString(line + "\n")
+	}
+}
+
+// lines adds lines that all became of the same.
+func (p *patch) lines(mark string, lines []string) {
+	for _, line := range lines {
+		p.line(mark + line)
+	}
+}
+
+// of returns the change of the file at path.
+func (p *patch) of(path string, kind core.ChangeKind) core.FileChange {
+	return core.FileChange{Path: path, Kind: kind, Added: p.added, Removed: p.removed, Patch: p.text.String(), Cut: p.cut}
+}
+
+// whole is the patch of a file that came to be with this content.
+func whole(content string) *patch {
+	p := &patch{}
+	if content == "" {
+		return p
+	}
+	lines := linesOf(content)
+	p.write(fmt.Sprintf("@@ -0,0 +1,%d @@", len(lines)))
+	p.lines("+", lines)
+	if !strings.HasSuffix(content, "\n") {
+		p.write(noNewline)
+	}
+	return p
+}
+
+// linesOf returns the lines of a text; the newline at its end begins no other.
+func linesOf(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+}
+
+// maxContext is how many lines a hunk has around what changed.
+const maxContext = 3
+
+// replaced adds the hunk of a text that took the place of another.
+func (p *patch) replaced(before, after, where string) {
+	from, to := linesOf(before), linesOf(after)
+	if slices.Equal(from, to) {
+		return
+	}
+	same := 0
+	for same < min(len(from), len(to)) && from[same] == to[same] {
+		same++
+	}
+	behind := 0
+	for behind < min(len(from), len(to))-same && from[len(from)-1-behind] == to[len(to)-1-behind] {
+		behind++
+	}
+	p.write(strings.TrimRight(nowhere+" "+where, " "))
+	p.lines(" ", from[max(0, same-maxContext):same])
+	p.lines("-", from[same:len(from)-behind])
+	p.lines("+", to[same:len(to)-behind])
+	p.lines(" ", from[len(from)-behind:][:min(behind, maxContext)])
+}
+
+// toldPatch reads the hunks of a unified diff of one file.
+func toldPatch(diff string) *patch {
+	p := &patch{}
+	inside := false
+	for line := range strings.Lines(diff) {
+		line = strings.TrimSuffix(line, "\n")
+		if strings.HasPrefix(line, "@@ ") {
+			inside = true
+			p.write(line)
+		} else if inside && line != "" {
+			p.line(line)
+		}
+	}
+	return p
+}
+
+// credible leaves out changes of files without a name, or with one that no file has, and
+// those beyond maxChanged.
+func credible(changes []core.FileChange) []core.FileChange {
+	known := slices.DeleteFunc(changes, func(c core.FileChange) bool {
+		return c.Path == "" || len(c.Path) > maxPath || len(c.From) > maxPath || strings.ContainsRune(c.Path+c.From, 0)
+	})
+	return slices.Clip(known[:min(len(known), maxChanged)])
+}

@@ -1,0 +1,58 @@
+package web
+
+import (
+	"errors"
+	"fmt"
+	"html"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+)
+
+// openFile, in a project's data folder, leads a browser to the page. The address with its
+// token never stands on a command line, which other users of the machine can read.
+const openFile = "open.html"
+
+// leads is that file, around the address.
+const leads = `<!doctype html><meta charset="utf-8"><title>flame</title>
+<meta http-equiv="refresh" content="0;url=%[1]s"><a href="%[1]s">flame</a>
+`
+
+// Address returns the address of the page at base, with the token.
+func Address(base, token string) string { return base + "/#t=" + url.QueryEscape(token) }
+
+// Browse opens the page at base in the person's browser.
+func Browse(dir, base, token string) error {
+	program, err := opener()
+	if err != nil {
+		return err
+	}
+	address := html.EscapeString(Address(base, token))
+	file := filepath.Join(dir, openFile)
+	if err := os.Remove(file); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	page := fmt.Sprintf(leads, address)
+	if err := os.WriteFile(file, []byte(page), 0o600); err != nil {
+		return err
+	}
+	cmd := exec.Command(program, file)
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	go cmd.Wait() // whatever it ends with, the address was printed
+	return nil
+}
+
+// opener returns the program that opens files as the person's desktop does.
+func opener() (string, error) {
+	if runtime.GOOS == "darwin" {
+		return exec.LookPath("open")
+	}
+	if os.Getenv("DISPLAY") == "" && os.Getenv("WAYLAND_DISPLAY") == "" {
+		return "", errors.New("there is no desktop")
+	}
+	return exec.LookPath("xdg-open")
+}

@@ -1,0 +1,127 @@
+// What the page knows of a project, as the server told it, and what of that is shown.
+
+import { tokensOf, costOf } from "./words.js";
+
+// A Model holds the frames with their children, and the agents.
+export class Model {
+  constructor() {
+    this.version = 0; // counts what changed
+    this.reads = 0; // counts how often all was told
+    this.clear();
+  }
+
+  clear() {
+    this.version++;
+    this.frames = new Map();
+    this.agents = new Map();
+    this.roots = [];
+    this.sessions = [];
+    this.conflicts = [];
+    this.notices = [];
+    this.gaps = [];
+    this.root = this.root || "";
+    this.skew = 0; // how much the server's clock is ahead of this one, in ms
+    this.read = false;
+  }
+
+  // now is the present by the server's clock.
+  now() { return Date.now() + this.skew; }
+
+  // take applies a line of the stream, and reports whether anything is different.
+  take(line) {
+    if (line.whole) {
+      this.clear();
+      this.reads++;
+    }
+    this.skew = line.now - Date.now();
+    if (line.root) this.root = line.root;
+    let moved = false;
+    for (const id of line.gone || []) moved = this.frames.delete(id) || moved;
+    for (const row of line.frames || []) {
+      const was = this.frames.get(row.id);
+      moved = moved || !was || was.parent !== row.parent;
+      row.total = row.total || {};
+      row.self = row.self || {};
+      row.children = was ? was.children : [];
+      this.frames.set(row.id, was ? Object.assign(emptied(was), row) : row);
+    }
+    for (const agent of line.agents || []) this.agents.set(agent.id, agent);
+    for (const name of ["sessions", "conflicts", "notices", "gaps"]) if (line[name]) this[name] = line[name];
+    if (moved || line.whole) this.link();
+    const changed = line.whole || line.gone || line.frames || line.agents || line.sessions || line.conflicts || line.notices || line.gaps;
+    if (changed) this.version++;
+    this.read = true;
+    return Boolean(changed);
+  }
+
+  // link puts the frames below their parents, in the order in which they were made. What
+  // has no parent, and one of each cycle, is a root.
+  link() {
+    this.roots = [];
+    for (const f of this.frames.values()) f.children = [];
+    for (const f of this.frames.values()) {
+      const up = this.frames.get(f.parent);
+      if (up && up !== f) up.children.push(f);
+      else this.roots.push(f);
+    }
+    const seen = new Set();
+    const visit = (root) => {
+      const stack = [root];
+      while (stack.length) {
+        const f = stack.pop();
+        seen.add(f);
+        f.children = f.children.filter((child) => !seen.has(child));
+        stack.push(...f.children);
+      }
+    };
+    this.roots.forEach(visit);
+    for (const f of this.frames.values()) {
+      if (seen.has(f)) continue;
+      this.roots.push(f);
+      visit(f);
+    }
+  }
+
+  // above returns the frames above one, the parent first.
+  above(frame) {
+    const found = new Set();
+    for (let up = this.frames.get(frame.parent); up && up !== frame && !found.has(up); up = this.frames.get(up.parent)) found.add(up);
+    return [...found];
+  }
+
+  // total adds up all roots.
+  total() {
+    return this.roots.reduce((sum, f) => ({ tokens: sum.tokens + tokensOf(f.total), usd: sum.usd + costOf(f.total) }), { tokens: 0, usd: 0 });
+  }
+
+  // running returns the agents at work.
+  running() { return [...this.agents.values()].filter((a) => isRunning(a)); }
+}
+
+// emptied removes what a row may leave out the next time.
+function emptied(row) {
+  for (const key of ["parent", "session", "host", "agent", "agentID", "from", "until", "archived"]) delete row[key];
+  return row;
+}
+
+export function isRunning(agent) { return agent.state === "initializing" || agent.state === "active" || agent.state === "suspended"; }
+
+const spans = { hour: 3600000, day: 86400000, week: 604800000 };
+
+// sinceOf returns from when on a view shows frames; 0: from the beginning.
+export function sinceOf(view, now) { return spans[view.since] ? now - spans[view.since] : 0; }
+
+// A filter says which frames are wanted; empty parts do not restrict.
+export function matcher(view, model, found) {
+  const statuses = view.status ? new Set(view.status.split(",")) : null;
+  const since = sinceOf(view, model.now());
+  return (f) =>
+    (!statuses || statuses.has(f.status)) &&
+    (!view.agent || (f.agent || "") === view.agent) &&
+    (!view.host || (f.host || "") === view.host) &&
+    (!since || !f.until || f.until >= since) &&
+    (!found || found.has(f.id));
+}
+
+// isFiltering reports whether a view leaves frames out.
+export function isFiltering(view) { return Boolean(view.status || view.agent || view.host || view.since || view.q); }

@@ -1,0 +1,82 @@
+// Words and numbers as people read them.
+
+// The signs of statuses are those of `flame tree`; U+FE0E keeps browsers from drawing an emoji.
+export const glyphs = { planned: "○", in_progress: "→", completed: "✓", failed: "⚠\uFE0E", blocked: "!", invalidated: "✗" };
+export const statusNames = {
+  in_progress: "in progress", planned: "planned", completed: "completed", blocked: "blocked", failed: "failed", invalidated: "invalidated",
+};
+
+const units = [[86400000, "d"], [3600000, "h"], [60000, "m"], [1000, "s"]];
+
+// duration tells a time in ms in at most two units.
+export function duration(ms) {
+  if (!(ms >= 1000)) return ms > 0 ? "<1 s" : "0 s";
+  let i = units.findIndex(([size]) => ms >= size);
+  const [size, name] = units[i];
+  const n = Math.floor(ms / size);
+  if (i === units.length - 1 || n >= 10) return `${n} ${name}`;
+  const [small, smaller] = units[i + 1];
+  const rest = Math.floor((ms % size) / small);
+  return rest ? `${n} ${name} ${rest} ${smaller}` : `${n} ${name}`;
+}
+
+// amount tells a number in three digits.
+export function amount(n) {
+  n = n || 0;
+  for (const [size, name] of [[1e9, " G"], [1e6, " M"], [1e3, " k"]]) {
+    if (n >= size * 0.9995) return (n / size).toFixed(n >= size * 99.95 ? 0 : n >= size * 9.995 ? 1 : 2) + name;
+  }
+  return String(Math.round(n));
+}
+
+// money tells US dollars.
+export function money(usd) {
+  if (!usd) return "$0";
+  return usd < 0.01 ? "<$0.01" : "$" + usd.toFixed(usd >= 100 ? 0 : 2);
+}
+
+export function tokensOf(u) { return u ? (u.tokensIn || 0) + (u.tokensOut || 0) + (u.cacheRead || 0) + (u.cacheWritten || 0) : 0; }
+
+export function costOf(u) { return u ? u.costUSD || 0 : 0; }
+
+const day = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric" });
+const minute = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
+const second = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+
+// moment tells a point in time, as exactly as the span around it needs.
+export function moment(t, span = 0) {
+  const at = new Date(t);
+  if (span > 3 * 86400000) return day.format(at);
+  if (span && span < 10 * 60000) return second.format(at);
+  return (span > 20 * 3600000 || Math.abs(Date.now() - t) > 20 * 3600000 ? day.format(at) + " " : "") + minute.format(at);
+}
+
+export function plural(n, thing) { return `${n} ${thing}${n === 1 ? "" : "s"}`; }
+
+// h makes an element. Texts become text nodes, whatever they hold.
+export function h(tag, props, ...children) {
+  const el = document.createElement(tag);
+  for (const [name, value] of Object.entries(props || {})) {
+    if (value === undefined || value === null || value === false) continue;
+    if (name.startsWith("on")) el.addEventListener(name.slice(2), value);
+    else if (name === "value" || name === "checked" || name === "disabled") el[name] = value;
+    else el.setAttribute(name, value === true ? "" : value);
+  }
+  el.append(...children.flat().filter((c) => c !== null && c !== undefined && c !== false));
+  return el;
+}
+
+// s makes an element of SVG.
+export function s(tag, props, ...children) {
+  const el = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(props || {})) el.setAttribute(name, value);
+  el.append(...children);
+  return el;
+}
+
+// hueOf returns which of the eight colours a name has.
+export function hueOf(name) {
+  let sum = 0;
+  for (const c of name || "") sum = (sum * 31 + c.codePointAt(0)) >>> 0;
+  return sum % 8;
+}

@@ -1,0 +1,146 @@
+package web
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"html"
+	"io"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"flame/agents"
+	"flame/board"
+	"flame/core"
+	"flame/project/view"
+)
+
+// A Report is a project, or the part below one of its frames, at one moment.
+type Report struct {
+	Root  string                `json:"root"` // name of the project's folder
+	Board board.Change          `json:"board"`
+	Texts map[string]core.Frame `json:"texts"` // the whole frames, by id
+}
+
+// ReportOf reads a project, or the part of it below the frame that ref names.
+func ReportOf(ctx context.Context, a *agents.Agents, ref string) (r Report, err error) {
+	b := board.New(a.Project.Store, a.Project.Now)
+	if _, err := b.Read(ctx); err != nil {
+		return r, err
+	}
+	r = Report{Root: filepath.Base(a.Root), Board: b.Since(0), Texts: map[string]core.Frame{}}
+	tree, err := view.OutlineOf(ctx, a.Project, action{}.by(), view.TreeArgs{Root: ref, Archived: true})
+	if err != nil {
+		return r, err
+	}
+	for page, err := range tree.Pages(ctx) {
+		if err != nil {
+			return r, err
+		}
+		for _, line := range page {
+			line.Frame.LogPath = "" // it is of this machine
+			r.Texts[line.Frame.ID] = line.Frame
+		}
+	}
+	r.Board = r.Board.Only(func(frame string) bool { _, in := r.Texts[frame]; return in })
+	return r, nil
+}
+
+// A ReportFormat is a format in which a report is written.
+type ReportFormat string
+
+// The formats of reports.
+const (
+	HTML       ReportFormat = "html"
+	Markdown   ReportFormat = "md"
+	Speedscope ReportFormat = "speedscope"
+)
+
+// Write writes the report: nothing of it comes from elsewhere when it is opened.
+func (r Report) Write(w io.Writer, format ReportFormat) error {
+	switch format {
+	case Markdown:
+		return r.markdown(w)
+	case Speedscope:
+		return json.NewEncoder(w).Encode(r.speedscope())
+	}
+	return r.html(w)
+}
+
+// modules are the page's scripts, each after those that it imports.
+var modules = []string{"words", "layout", "net", "address", "report", "model", "head", "picture", "tree", "parts", "details", "dialogs", "app"}
+
+var (
+	imported = regexp.MustCompile(`(?m)^import (\{[^}]*\}) from "\./(\w+)\.js";$`)
+	exported = regexp.MustCompile(`(?m)^export (?:async )?(?:const|function|class) (\w+)`)
+)
+
+// script returns the page's modules as one script: a page from a disk may not load
+// others.
+func script() (string, error) {
+	var b strings.Builder
+	for _, name := range modules {
+		source, err := files.ReadFile("page/" + name + ".js")
+		if err != nil {
+			return "", err
+		}
+		var names []string
+		for _, found := range exported.FindAllStringSubmatch(string(source), -1) {
+			names = append(names, found[1])
+		}
+		text := imported.ReplaceAllString(string(source), "const $1 = ${2}_js;")
+		text = strings.ReplaceAll("\n"+text, "\nexport ", "\n")
+		fmt.Fprintf(&b, "const %s_js = (() => {%s\nreturn { %s };\n})();\n", name, text, strings.Join(names, ", "))
+	}
+	return b.String(), nil
+}
+
+// reported is the page of a report: around its policy, title, style, body, data and
+// script.
+const reported = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src '%s'; style-src '%s'; base-uri 'none'; form-action 'none'">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>%s</title>
+<style>%s</style>
+</head>
+%s
+<script type="application/json" id="report">%s</script>
+<script>%s</script>
+</html>
+`
+
+func (r Report) html(w io.Writer) error {
+	code, err := script()
+	if err != nil {
+		return err
+	}
+	style, err := files.ReadFile("page/style.css")
+	if err != nil {
+		return err
+	}
+	page, err := files.ReadFile("page/index.html")
+	if err != nil {
+		return err
+	}
+	data, err := json.Marshal(r) // which writes < as \u003c: nothing in it ends the script
+	if err != nil {
+		return err
+	}
+	_, body, _ := strings.Cut(string(page), "</head>\n")
+	body, _, _ = strings.Cut(body, "\n</html>")
+	_, err = fmt.Fprintf(w, reported, digest(code), digest(string(style)), html.EscapeString(filepath.Base(r.Root)+" – flame"), style, body, data, code)
+	return err
+}
+
+// digest is how a policy names an inline script or style.
+func digest(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
+}

@@ -1,0 +1,149 @@
+package web
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"time"
+
+	"flame/guard"
+	"flame/whole"
+)
+
+// Keys are what a server of the page is found and known by.
+type Keys struct {
+	Addr   string `json:"addr,omitempty"` // host:port on loopback that it listens on; empty: not for others to find
+	Token  string `json:"token"`          // that requests for data carry
+	Secret string `json:"secret"`         // by which it proves to be the one that it was (guard.Proof)
+}
+
+// Running keeps the keys of a project's server in its data folder, so that the next
+// `flame web` finds it. A server that is started soon after another's end takes its
+// address and keys over, and pages that are open go on. Later they are worth nothing: what
+// a browser has kept of them opens nothing.
+type Running struct {
+	Dir string // the data folder
+}
+
+const (
+	runningFile = "web.json"
+	// inherited is for how long after its end the keys of a server are taken over.
+	inherited = 10 * time.Minute
+	// signPace is how often a running server shows that it is there.
+	signPace = time.Minute
+)
+
+func (r Running) file() string { return filepath.Join(r.Dir, runningFile) }
+
+// Last returns the keys of the server that runs, or ran until a short while ago; zero if
+// there is none. They are believed only from a file of this user's alone, and as an
+// address only a port of this machine is.
+func (r Running) Last() (kept Keys) {
+	info, err := os.Lstat(r.file())
+	if err != nil || time.Since(info.ModTime()).Abs() > inherited {
+		return Keys{}
+	}
+	content, err := guard.ReadPrivate(r.file())
+	if err != nil || json.Unmarshal(content, &kept) != nil || len(kept.Secret) < challengeSize || kept.Token == "" {
+		return Keys{}
+	}
+	if at, err := netip.ParseAddrPort(kept.Addr); err != nil || !at.Addr().IsLoopback() || at.Port() == 0 {
+		kept.Addr = ""
+	}
+	return kept
+}
+
+// Next returns the keys for a server at an address: those of the last one, or new ones.
+// A token that the user has set is taken.
+func (r Running) Next(addr net.Addr, token string) Keys {
+	last := r.Last()
+	next := Keys{Token: cmp.Or(token, last.Token, rand.Text()+rand.Text()), Secret: cmp.Or(last.Secret, rand.Text()+rand.Text())}
+	if at, err := netip.ParseAddrPort(addr.String()); err == nil && at.Addr().IsLoopback() {
+		next.Addr = at.String()
+	}
+	return next
+}
+
+// Keep writes the keys of a server that begins, and shows from then on that it is there.
+// The function that it returns ends that.
+func (r Running) Keep(keys Keys) (end func(), err error) {
+	err = whole.Write(r.file(), 0o600, func(w io.Writer) error { return json.NewEncoder(w).Encode(keys) })
+	if err != nil {
+		return nil, err
+	}
+	done := make(chan struct{})
+	go func() {
+		tick := time.NewTicker(signPace)
+		defer tick.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case now := <-tick.C:
+				_ = os.Chtimes(r.file(), now, now) // at worst the next server has keys of its own
+				r.removeLead(signPace)
+			}
+		}
+	}()
+	return func() {
+		close(done)
+		r.removeLead(0)
+	}, nil
+}
+
+// removeLead removes the file that led a browser to the page, some time after that.
+func (r Running) removeLead(after time.Duration) {
+	file := filepath.Join(r.Dir, openFile)
+	if info, err := os.Lstat(file); err == nil && time.Since(info.ModTime()) >= after {
+		_ = os.Remove(file) // it leads to nothing once the server has ended for a while
+	}
+}
+
+const (
+	challengeSize = 32              // characters of a challenge, and of a secret, at least
+	helloTime     = 2 * time.Second // that a server on this machine may take to answer
+)
+
+// errAnother is that what listens at an address is not the server that it should be.
+var errAnother = errors.New("another program listens there")
+
+// Answers reports whether the server of these keys listens. It does not tell the token:
+// another user's program may have taken the port.
+func (k Keys) Answers(ctx context.Context) bool {
+	return k.Addr != "" && k.hello(ctx) == nil
+}
+
+func (k Keys) hello(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, helloTime)
+	defer cancel()
+	challenge := rand.Text() + rand.Text()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+k.Addr+"/hello?challenge="+challenge, nil)
+	if err != nil {
+		return err
+	}
+	client := http.Client{Transport: &http.Transport{Proxy: nil, DisableKeepAlives: true}}
+	answer, err := client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	var told struct {
+		Proof string `json:"proof"`
+	}
+	if err := json.NewDecoder(io.LimitReader(answer.Body, 4096)).Decode(&told); err != nil {
+		return err
+	}
+	if subtle.ConstantTimeCompare([]byte(told.Proof), []byte(guard.Proof(k.Secret, k.Addr, challenge))) != 1 {
+		return errAnother
+	}
+	return nil
+}

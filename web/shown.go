@@ -1,0 +1,127 @@
+package web
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"flame/board/feed"
+)
+
+// projects are those that are open.
+type projects struct {
+	Options
+	life context.Context // of the server
+
+	mu      sync.Mutex
+	shown   map[string]*shown // by name
+	closing sync.WaitGroup
+}
+
+// A shown project is open for those who look at it, and a while longer.
+type shown struct {
+	ready  chan struct{} // closed once it is open, or cannot be opened
+	feed   *feed.Feed
+	err    error
+	users  int         // streams and requests
+	closes *time.Timer // that closes it; nil: none does
+}
+
+// lingers is how long a project stays open unless Options say otherwise.
+const lingers = 5 * time.Minute
+
+// feed returns the feed of a project, and opens that if need be: once, however many ask.
+// It is there until leave is called.
+func (p *projects) feed(ctx context.Context, name string) (f *feed.Feed, leave func(), err error) {
+	at := p.join(name)
+	leave = func() { p.leave(name, at) }
+	select {
+	case <-at.ready:
+		err = at.err
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	if err != nil {
+		leave()
+		return nil, nil, err
+	}
+	return at.feed, leave, nil
+}
+
+func (p *projects) join(name string) *shown {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	at := p.shown[name]
+	if at == nil {
+		at = &shown{ready: make(chan struct{})}
+		p.shown[name] = at
+		p.closing.Go(func() { p.open(name, at) })
+	}
+	if at.closes != nil {
+		at.closes.Stop()
+	}
+	at.users++
+	return at
+}
+
+// open opens a project. It may take long, for which no other has to wait.
+func (p *projects) open(name string, at *shown) {
+	opened, err := p.Open(p.life, name)
+	if err == nil {
+		at.feed = feed.New(p.life, opened, func(ctx context.Context) (feed.Opened, error) { return p.Open(ctx, name) })
+	} else {
+		p.mu.Lock()
+		delete(p.shown, name) // the next one tries again
+		p.mu.Unlock()
+	}
+	at.err = err
+	close(at.ready)
+}
+
+// leave ends one use of a project.
+func (p *projects) leave(name string, at *shown) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if at.users--; at.users > 0 || p.shown[name] != at {
+		return
+	}
+	at.closes = time.AfterFunc(cmp.Or(p.Lingers, lingers), func() {
+		p.mu.Lock()
+		isUnused := at.users == 0 && p.shown[name] == at
+		if isUnused {
+			delete(p.shown, name)
+			p.closing.Add(1)
+		}
+		p.mu.Unlock()
+		if !isUnused {
+			return
+		}
+		defer p.closing.Done()
+		if <-at.ready; at.feed != nil {
+			if err := at.feed.Close(); err != nil {
+				p.Logger.Warn("closing a project", "project", name, "error", err)
+			}
+		}
+	})
+}
+
+// close closes the projects.
+func (p *projects) close() error {
+	p.mu.Lock()
+	all := p.shown
+	p.shown = map[string]*shown{}
+	p.mu.Unlock()
+	p.closing.Wait()
+	var errs []error
+	for _, at := range all {
+		if at.closes != nil {
+			at.closes.Stop()
+		}
+		if at.feed != nil {
+			errs = append(errs, at.feed.Close())
+		}
+	}
+	return errors.Join(errs...)
+}

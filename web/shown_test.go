@@ -1,0 +1,163 @@
+package web_test
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/board/feed"
+	"flame/core"
+	"flame/project/projecttest"
+	"flame/web"
+)
+
+// counted counts how often projects are opened and closed, which may take until go is closed.
+type counted struct {
+	opened, closed atomic.Int32
+	goOn           chan struct{}
+}
+
+func (c *counted) options(lingers time.Duration) func(*web.Options) {
+	return func(o *web.Options) {
+		open := o.Open
+		o.Lingers = lingers
+		o.Open = func(ctx context.Context, name string) (feed.Opened, error) {
+			if name == "slow-1" {
+				c.opened.Add(1)
+				<-c.goOn
+				return feed.Opened{}, core.Unavailablef(nil, "it is on a disk that sleeps")
+			}
+			opened, err := open(ctx, name)
+			if err == nil {
+				c.opened.Add(1)
+				opened.Close = func() error { c.closed.Add(1); return nil }
+			}
+			return opened, err
+		}
+	}
+}
+
+// follow opens a stream of the project, until leave is called.
+func (s site) follow() (stream *bufio.Reader, leave func()) {
+	s.T.Helper()
+	ctx, leave := context.WithTimeout(context.Background(), time.Minute)
+	s.T.Cleanup(leave)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.base+"/api/thing-1/live", nil)
+	require.NoError(s.T, err)
+	req.Header.Set("Authorization", "Bearer "+token)
+	got, err := http.DefaultClient.Do(req)
+	require.NoError(s.T, err)
+	s.T.Cleanup(func() { got.Body.Close() })
+	return bufio.NewReader(got.Body), leave
+}
+
+func TestAProjectThatNobodyLooksAtIsClosed(t *testing.T) {
+	t.Parallel()
+	c := &counted{}
+	s := serve(t, c.options(time.Millisecond))
+	s.Push(projecttest.Host("s"), "work")
+	stream, leave := s.follow()
+	_, err := stream.ReadString('\n')
+	require.NoError(t, err)
+	for range 3 {
+		status, _ := s.send(http.MethodGet, "/api/thing-1/search?q=work", "", nil)
+		assert.Equal(t, 200, status)
+	}
+	assert.Equal(t, []int32{1, 0}, []int32{c.opened.Load(), c.closed.Load()}, "a page looks at it")
+	leave()
+	require.Eventually(t, func() bool { return c.closed.Load() == 1 }, 10*time.Second, time.Millisecond)
+	status, _ := s.send(http.MethodGet, "/api/thing-1/search?q=work", "", nil)
+	assert.Equal(t, 200, status, "it is opened again")
+	assert.EqualValues(t, 2, c.opened.Load())
+}
+
+func TestAProjectThatTakesLongToOpenIsOpenedOnceAndKeepsNobodyElseWaiting(t *testing.T) {
+	t.Parallel()
+	c := &counted{goOn: make(chan struct{})}
+	s := serve(t, c.options(0))
+	var asking sync.WaitGroup
+	for range 5 {
+		asking.Go(func() {
+			status, answer := s.send(http.MethodGet, "/api/slow-1/search?q=x", "", nil)
+			assert.Equal(t, 503, status)
+			assert.Contains(t, answer, "a disk that sleeps")
+		})
+	}
+	require.Eventually(t, func() bool { return c.opened.Load() == 1 }, 10*time.Second, time.Millisecond)
+	status, _ := s.send(http.MethodGet, "/api/thing-1/search?q=x", "", nil)
+	assert.Equal(t, 200, status)
+	close(c.goOn)
+	asking.Wait()
+	before := c.opened.Load()
+	status, _ = s.send(http.MethodGet, "/api/slow-1/search?q=x", "", nil)
+	assert.Equal(t, 503, status)
+	assert.Equal(t, before+1, c.opened.Load(), "each later question tries again")
+}
+
+func TestStreamsAreLimited(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	var leaves []func()
+	for range 50 {
+		stream, leave := s.follow()
+		_, err := stream.ReadString('\n')
+		require.NoError(t, err)
+		leaves = append(leaves, leave)
+	}
+	status, answer := s.send(http.MethodGet, "/api/thing-1/live", "", nil)
+	assert.Equal(t, 503, status)
+	assert.Contains(t, answer, "close some of them")
+	status, _ = s.send(http.MethodGet, "/api/thing-1/search?q=x", "", nil)
+	assert.Equal(t, 200, status, "questions are answered")
+	for _, leave := range leaves {
+		leave()
+	}
+	require.Eventually(t, func() bool {
+		stream, leave := s.follow()
+		defer leave()
+		line, _ := stream.ReadString('\n')
+		return strings.Contains(line, `"whole"`)
+	}, 10*time.Second, 10*time.Millisecond)
+}
+
+func TestConnectionsAreLimited(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	addr := strings.TrimPrefix(s.base, "http://")
+	var all []net.Conn
+	for range 500 {
+		conn, err := net.Dial("tcp", addr)
+		require.NoError(t, err)
+		all = append(all, conn)
+	}
+	_, err := all[0].Write([]byte("GET /start.json HTTP/1.1\r\nHost: " + addr + "\r\n\r\n"))
+	require.NoError(t, err)
+	_, err = http.ReadResponse(bufio.NewReader(all[0]), nil)
+	require.NoError(t, err, "those that are there are served")
+	more, err := net.Dial("tcp", addr)
+	require.NoError(t, err)
+	defer more.Close()
+	require.NoError(t, more.SetReadDeadline(time.Now().Add(10*time.Second)))
+	_, err = more.Read(make([]byte, 1))
+	assert.ErrorIs(t, err, io.EOF)
+	for _, conn := range all {
+		conn.Close()
+	}
+	require.Eventually(t, func() bool {
+		got, err := http.Get(s.base + "/start.json")
+		if err == nil {
+			got.Body.Close()
+		}
+		return err == nil
+	}, 10*time.Second, 10*time.Millisecond)
+}

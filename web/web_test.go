@@ -1,0 +1,391 @@
+package web_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/agents"
+	"flame/board/feed"
+	"flame/core"
+	"flame/guard"
+	"flame/hosts"
+	"flame/project"
+	"flame/project/projecttest"
+	"flame/web"
+)
+
+const (
+	token  = "0123456789abcdef0123"
+	secret = "a secret that is as random as none is"
+)
+
+// A site is a server of the page with a project of its own.
+type site struct {
+	*projecttest.Fixture
+	agents *agents.Agents
+	base   string
+}
+
+func serve(t *testing.T, changes ...func(*web.Options)) site {
+	f := projecttest.New(t)
+	s := site{Fixture: f, agents: &agents.Agents{Project: f.Project, Data: t.TempDir(), Root: "/home/me/thing", Hosts: hosts.Registry{}}}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	g, err := guard.New(listener.Addr().String(), token)
+	require.NoError(t, err)
+	g, err = g.ForPage("https://page.example:8443")
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	opts := web.Options{
+		Guard: g, Secret: secret, Project: "thing-1", Logger: slog.New(slog.DiscardHandler), Version: "1",
+		Open: func(_ context.Context, name string) (feed.Opened, error) {
+			if name != "thing-1" {
+				return feed.Opened{}, core.NotFoundf("there is no project %q", name)
+			}
+			return feed.Opened{Agents: s.agents, Close: func() error { return nil }}, nil
+		},
+		Projects: func(context.Context) ([]web.Listed, error) { return []web.Listed{{Name: "thing-1"}}, nil },
+	}
+	for _, with := range changes {
+		with(&opts)
+	}
+	go func() { ended <- web.Serve(ctx, listener, opts) }()
+	t.Cleanup(func() {
+		stop()
+		assert.NoError(t, <-ended)
+	})
+	s.base = "http://" + listener.Addr().String()
+	return s
+}
+
+// send sends a request with changes, and returns the status and the body.
+func (s site) send(method, path, body string, change func(*http.Request)) (status int, answer string) {
+	s.T.Helper()
+	req, err := http.NewRequest(method, s.base+path, strings.NewReader(body))
+	require.NoError(s.T, err)
+	req.Header.Set("Authorization", "Bearer "+token)
+	if method == http.MethodPost {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if change != nil {
+		change(req)
+	}
+	got, err := http.DefaultClient.Do(req)
+	require.NoError(s.T, err)
+	defer got.Body.Close()
+	content, err := io.ReadAll(got.Body)
+	require.NoError(s.T, err)
+	return got.StatusCode, string(content)
+}
+
+func TestOnlyItsOwnPageWithTheTokenGetsData(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	header := func(name, value string) func(*http.Request) {
+		return func(r *http.Request) { r.Header.Set(name, value) }
+	}
+	host := func(name string) func(*http.Request) { return func(r *http.Request) { r.Host = name } }
+	_, port, _ := strings.Cut(strings.TrimPrefix(s.base, "http://"), ":")
+	tests := map[string]struct {
+		path   string
+		change func(*http.Request)
+		status int
+	}{
+		"the token":     {"/api/projects", nil, 200},
+		"no token":      {"/api/projects", header("Authorization", ""), 401},
+		"a wrong token": {"/api/projects", header("Authorization", "Bearer 0123456789abcdef0124"), 401},
+		"the token in a cookie": {"/api/projects", func(r *http.Request) {
+			r.Header.Del("Authorization")
+			r.AddCookie(&http.Cookie{Name: "token", Value: token})
+		}, 401},
+		"the token in the address":     {"/api/projects?t=" + token, header("Authorization", ""), 401},
+		"its own origin":               {"/api/projects", header("Origin", s.base), 200},
+		"a foreign origin":             {"/api/projects", header("Origin", "http://evil.example"), 403},
+		"another port of this machine": {"/api/projects", header("Origin", "http://127.0.0.1:1"), 403},
+		"another name of this machine": {"/api/projects", header("Origin", "http://localhost:"+port), 403},
+		"a sandboxed page":             {"/api/projects", header("Origin", "null"), 403},
+		"another name as Host":         {"/api/projects", host("evil.example:" + port), 403},
+		"the public address": {"/api/projects", func(r *http.Request) {
+			r.Host = "page.example:8443"
+			r.Header.Set("Origin", "https://page.example:8443")
+		}, 200},
+		"the public address, otherwise":  {"/api/projects", header("Origin", "http://page.example:8443"), 403},
+		"files need no token":            {"/", header("Authorization", ""), 200},
+		"files for another Host":         {"/app.js", host("evil.example"), 403},
+		"a file that is not there":       {"/secret", nil, 404},
+		"a way out of the folder":        {"/..%2f..%2fgo.mod", nil, 404},
+		"a project that is not there":    {"/api/other-1/frame?id=x", nil, 404},
+		"a question that is not there":   {"/api/thing-1/secrets", nil, 404},
+		"an action by asking":            {"/api/thing-1/goal?text=x", nil, 405},
+		"a search without words":         {"/api/thing-1/search?q=", nil, 400},
+		"a log from before its begin":    {"/api/thing-1/log?id=x&from=-1", nil, 404},
+		"a frame that is not there":      {"/api/thing-1/frame?id=frame-none", nil, 404},
+		"a place to sign in":             {"/.well-known/oauth-authorization-server", nil, 404},
+		"a challenge that is too simple": {"/hello?challenge=1", header("Authorization", ""), 400},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			status, answer := s.send(http.MethodGet, tt.path, "", tt.change)
+			assert.Equal(t, tt.status, status, answer)
+			assert.NotContains(t, answer, token)
+		})
+	}
+}
+
+func TestEveryAnswerHasThePolicy(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	for _, path := range []string{"/", "/app.js", "/api/projects", "/nothing"} {
+		got, err := http.Get(s.base + path)
+		require.NoError(t, err)
+		got.Body.Close()
+		policy := got.Header.Get("Content-Security-Policy")
+		assert.Contains(t, policy, "default-src 'none'", path)
+		assert.NotContains(t, policy, "unsafe-", path)
+		if got.StatusCode == http.StatusOK {
+			assert.Equal(t, "no-store", got.Header.Get("Cache-Control"), path)
+		}
+		assert.Empty(t, got.Header.Values("Set-Cookie"), path)
+	}
+}
+
+func TestNothingOfThePageMakesHTMLOfText(t *testing.T) {
+	t.Parallel()
+	names, err := filepath.Glob("page/*")
+	require.NoError(t, err)
+	require.NotEmpty(t, names)
+	for _, name := range names {
+		content, err := os.ReadFile(name)
+		require.NoError(t, err)
+		for _, way := range []string{"innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function", "https://"} {
+			assert.NotContains(t, string(content), way, name)
+		}
+	}
+}
+
+func TestWhatIsDoneOnThePage(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	top := s.Push(projecttest.Host("s"), "top")
+	plan := s.Plan(projecttest.Host("s"), top.ID, "later")[0]
+	act := func(path, body string) (int, string) { return s.send(http.MethodPost, "/api/thing-1/"+path, body, nil) }
+	said := func(status int, answer string) string {
+		t.Helper()
+		require.Equal(t, 200, status, answer)
+		var told struct{ Said string }
+		require.NoError(t, json.Unmarshal([]byte(answer), &told))
+		return told.Said
+	}
+	assert.Contains(t, said(act("goal", `{"frame":"`+top.ID+`","text":"a better goal"}`)), top.ID)
+	assert.Equal(t, "a better goal", s.Get(top.ID).Goal)
+
+	status, answer := s.send(http.MethodGet, "/api/thing-1/cascade?id="+top.ID, "", nil)
+	assert.Equal(t, 200, status)
+	assert.JSONEq(t, `{"planned":{"count":1,"first":[{"id":"`+plan.ID+`","goal":"later"}]},"inProgress":{"count":0,"first":[]}}`, answer)
+	assert.Equal(t, core.Planned, s.Get(plan.ID).Status, "looking changes nothing")
+
+	assert.Contains(t, said(act("activate", `{"frame":"`+plan.ID+`","session":"s"}`)), "planned -> in_progress")
+	assert.Equal(t, plan.ID, s.Current(projecttest.Host("s")))
+	said(act("pop", `{"frame":"`+plan.ID+`","status":"completed","text":"it is done"}`))
+	assert.Equal(t, "it is done", s.Get(plan.ID).Summary)
+	assert.Contains(t, said(act("invalidate", `{"frame":"`+top.ID+`","text":"no use"}`)), "invalidated")
+	assert.Equal(t, core.Invalidated, s.Get(top.ID).Status)
+}
+
+func TestBadActionsChangeNothing(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	top := s.Push(projecttest.Host("s"), "top")
+	body := `{"frame":"` + top.ID + `","text":"other"}`
+	tests := map[string]struct {
+		path, body string
+		change     func(*http.Request)
+		status     int
+	}{
+		"a form":                 {"goal", "frame=" + top.ID, func(r *http.Request) { r.Header.Set("Content-Type", "application/x-www-form-urlencoded") }, 400},
+		"text":                   {"goal", body, func(r *http.Request) { r.Header.Set("Content-Type", "text/plain") }, 400},
+		"a page of another site": {"goal", body, func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "cross-site") }, 403},
+		"without the token":      {"goal", body, func(r *http.Request) { r.Header.Del("Authorization") }, 401},
+		"no frame":               {"goal", `{"text":"other"}`, nil, 400},
+		"an unknown member":      {"goal", `{"frame":"x","mode":"bypass"}`, nil, 400},
+		"more than one":          {"goal", body + body, nil, 400},
+		"broken":                 {"goal", `{"frame":`, nil, 400},
+		"too long":               {"goal", `{"text":"` + strings.Repeat("x", 2<<20) + `"}`, nil, 400},
+		"starting an agent":      {"spawn", `{}`, nil, 404},
+		"a grant":                {"grant", `{}`, nil, 404},
+		"an agent that is none":  {"cancel", `{"agent":"agent-none"}`, nil, 404},
+		"an unknown status":      {"pop", `{"frame":"` + top.ID + `","status":"great"}`, nil, 400},
+		"no reason":              {"invalidate", `{"frame":"` + top.ID + `"}`, nil, 400},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			status, answer := s.send(http.MethodPost, "/api/thing-1/"+tt.path, tt.body, tt.change)
+			assert.Equal(t, tt.status, status, answer)
+			assert.Equal(t, "top", s.Get(top.ID).Goal)
+			assert.Equal(t, core.InProgress, s.Get(top.ID).Status)
+		})
+	}
+}
+
+// lines follows the stream of a project.
+func (s site) lines() (next func() map[string]any) {
+	s.T.Helper()
+	in, _ := s.follow()
+	return func() map[string]any {
+		s.T.Helper()
+		raw, err := in.ReadBytes('\n')
+		require.NoError(s.T, err)
+		var line map[string]any
+		require.NoError(s.T, json.Unmarshal(raw, &line))
+		return line
+	}
+}
+
+func TestAStreamTellsAllAndThenWhatChanges(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	s.Push(projecttest.Host("s"), "one")
+	next := s.lines()
+	first := next()
+	assert.Equal(t, true, first["whole"])
+	assert.Equal(t, "/home/me/thing", first["root"])
+	assert.Len(t, first["frames"], 2, "with the root of the session")
+	s.Push(projecttest.Host("s"), "two")
+	line := next()
+	assert.Nil(t, line["whole"])
+	require.Len(t, line["frames"], 1)
+	assert.Equal(t, "two", line["frames"].([]any)[0].(map[string]any)["goal"])
+
+	late := s.lines()()
+	assert.Len(t, late["frames"], 3, "a second page gets all at once")
+}
+
+// broken is a store that cannot be read for a while.
+type broken struct {
+	project.Store
+	fails chan bool
+	is    bool
+}
+
+func (b *broken) View(ctx context.Context, f func(project.Tx) error) error {
+	select {
+	case b.is = <-b.fails:
+	default:
+	}
+	if b.is {
+		return core.Unavailablef(nil, "the data is locked").WithHint("`flame doctor` says by whom")
+	}
+	return b.Store.View(ctx, f)
+}
+
+func TestTroubleIsToldUntilItIsOver(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	fails := make(chan bool, 1)
+	s.agents.Project.Store = &broken{Store: s.Project.Store, fails: fails}
+	fails <- true
+	next := s.lines()
+	line := next()
+	assert.Equal(t, map[string]any{"kind": "unavailable", "message": "the data is locked", "hint": "`flame doctor` says by whom"}, line["trouble"])
+	fails <- false
+	for line["trouble"] != nil {
+		line = next()
+	}
+	assert.Equal(t, true, line["whole"])
+}
+
+func TestTheServerOfAProjectIsFoundWithoutTellingTheToken(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	seen := make(chan string, 1)
+	another := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var all bytes.Buffer
+		_ = r.Write(&all)
+		seen <- all.String()
+		// It asks the true server: the proof is for another address.
+		got, err := http.Get(s.base + r.URL.String())
+		if err == nil {
+			defer got.Body.Close()
+			_, _ = io.Copy(w, got.Body)
+		}
+	})}
+	go another.Serve(listener)
+	t.Cleanup(func() { another.Close() })
+	keys := web.Keys{Addr: listener.Addr().String(), Token: token, Secret: secret}
+	assert.False(t, keys.Answers(t.Context()))
+	told := <-seen
+	assert.NotContains(t, told, token)
+	assert.NotContains(t, told, secret)
+	keys.Addr = strings.TrimPrefix(s.base, "http://")
+	assert.True(t, keys.Answers(t.Context()))
+	keys.Secret = "another one of the same length as that"
+	assert.False(t, keys.Answers(t.Context()))
+}
+
+func TestAServerThatIsStartedSoonAfterTakesTheKeysOver(t *testing.T) {
+	t.Parallel()
+	running := web.Running{Dir: t.TempDir()}
+	at := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 4711}
+	first := running.Next(at, "")
+	assert.Equal(t, "127.0.0.1:4711", first.Addr)
+	assert.NotEqual(t, first.Token, first.Secret)
+	end, err := running.Keep(first)
+	require.NoError(t, err)
+	end()
+	file := filepath.Join(running.Dir, "web.json")
+	info, err := os.Stat(file)
+	require.NoError(t, err)
+	assert.Equal(t, os.FileMode(0o600), info.Mode())
+	assert.Equal(t, first, running.Last())
+	assert.Equal(t, first, running.Next(at, ""))
+	assert.Equal(t, "of the user's own", running.Next(at, "of the user's own").Token)
+	assert.Empty(t, running.Next(&net.TCPAddr{IP: net.IPv4zero, Port: 4711}, "").Addr, "others do not look beyond this machine")
+
+	long := time.Now().Add(-11 * time.Minute)
+	require.NoError(t, os.Chtimes(file, long, long))
+	assert.Zero(t, running.Last())
+	later := running.Next(at, "")
+	assert.NotEqual(t, first.Token, later.Token)
+	assert.NotEqual(t, first.Secret, later.Secret)
+}
+
+func TestANoteOfAServerIsNotTrusted(t *testing.T) {
+	t.Parallel()
+	note := func(addr string) string {
+		return `{"addr":"` + addr + `","token":"` + token + `","secret":"` + secret + `"}`
+	}
+	for name, content := range map[string]string{
+		"elsewhere": note("192.0.2.1:80"), "a name": note("localhost:80"), "no port": note("127.0.0.1"), "port 0": note("127.0.0.1:0"),
+		"nothing": ``, "broken": `{"addr"`, "no secret": `{"addr":"127.0.0.1:80","token":"` + token + `"}`, "endless": note(strings.Repeat("1", 1<<20)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "web.json"), []byte(content), 0o600))
+			assert.Empty(t, web.Running{Dir: dir}.Last().Addr)
+		})
+	}
+	t.Run("one that others can read", func(t *testing.T) {
+		t.Parallel()
+		dir := t.TempDir()
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "web.json"), []byte(note("127.0.0.1:80")), 0o644))
+		require.NoError(t, os.Chmod(filepath.Join(dir, "web.json"), 0o644))
+		assert.Zero(t, web.Running{Dir: dir}.Last())
+	})
+}
