@@ -34,6 +34,15 @@ func newTerminal(t *testing.T, f *fronted) *terminal {
 	if err != nil {
 		t.Skip("there is no bash")
 	}
+	cmd := exec.Command(shell, "--norc", "--noprofile", "-i")
+	cmd.Dir, cmd.Env = f.project, append(f.env, "PS1=$ ", "TERM=dumb")
+	return inTerminal(t, cmd)
+}
+
+// inTerminal starts a command in a terminal, which answers nothing.
+func inTerminal(t *testing.T, cmd *exec.Cmd) *terminal {
+	t.Helper()
+	onLinux(t)
 	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	require.NoError(t, err)
 	require.NoError(t, unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0))
@@ -43,8 +52,6 @@ func newTerminal(t *testing.T, f *fronted) *terminal {
 	require.NoError(t, err)
 	defer slave.Close()
 	term := &terminal{t: t, master: os.NewFile(uintptr(fd), "terminal")}
-	cmd := exec.Command(shell, "--norc", "--noprofile", "-i")
-	cmd.Dir, cmd.Env = f.project, append(f.env, "PS1=$ ", "TERM=dumb")
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, slave, slave
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	require.NoError(t, cmd.Start())
@@ -55,6 +62,13 @@ func newTerminal(t *testing.T, f *fronted) *terminal {
 	})
 	go term.listen()
 	return term
+}
+
+// all returns what was written to the terminal so far.
+func (x *terminal) all() string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.seen.String()
 }
 
 func (x *terminal) listen() {

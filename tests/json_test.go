@@ -20,6 +20,8 @@ var plainOnly = map[string]string{
 	"hook":          "what the host expects",
 	"claude":        "what Claude Code prints",
 	"gateway":       "runs until it is ended",
+	"web":           "runs until it is ended",
+	"top":           "a screen for a person at a terminal",
 	"agents attach": "opens a host at the terminal",
 	"agents grant":  "only for a person at a terminal",
 	"agents revoke": "needs a grant",
@@ -42,7 +44,7 @@ func TestEveryCommandThatPrintsDoesSoInJSON(t *testing.T) {
 	require.NotEmpty(t, plan)
 	lines := []string{
 		"setup --dry-run", "doctor", "demo",
-		"tree", "status", "show " + frame, "context", "search Some", "events", "log abc", "sessions", "stats",
+		"tree", "status", "show " + frame, "context", "search Some", "events", "log abc", "sessions", "stats", "learned", "report",
 		"push More", "plan Most", "goal Better", "artifact a.go", "decision so", "invalidate " + plan + " no", "activate " + frame,
 		"pop completed --force", "push Again", "done Done",
 		"agents spawn analyzer Look", "agents runs", "agents status " + first, "agents wait " + first, "agents result " + first, "agents cancel " + first,

@@ -63,6 +63,7 @@ var measurements = []struct {
 }{
 	{"package initialisation", (*bench).initialisation},
 	{"commands that read", (*bench).reading},
+	{"status lines", (*bench).statusLine},
 	{"start of the server", (*bench).starting},
 	{"contexts", (*bench).contexts},
 	{"status", (*bench).status},

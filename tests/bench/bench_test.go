@@ -24,6 +24,7 @@ import (
 var lines = map[string]int{
 	"package initialisation":                               1,
 	"flame show FRAME, process":                            4,
+	"flame status --line, process":                         4,
 	"flame decision TEXT, process":                         4,
 	"flame hook, SessionStart of a compaction, p50":        4,
 	"flame hook, PreToolUse of a flame tool, p50":          4,

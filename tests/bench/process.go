@@ -9,6 +9,9 @@ import (
 	"os/exec"
 	"strings"
 	"time"
+
+	"flame/core"
+	"flame/core/outline"
 )
 
 // command prepares a run of flame in the project of t, as a host's session there
@@ -42,6 +45,7 @@ var (
 	readGoal  = goal{times: 4}
 	flatGoal  = goal{times: 1.25} // "flat": what a second look at the same thing may differ by
 	writeGoal = goal{times: 5}
+	lineGoal  = goal{times: 5}
 	initGoal  = goal{plus: 2}
 )
 
@@ -56,6 +60,30 @@ func (b *bench) reading(ctx context.Context) ([]row, error) {
 		}
 		return err
 	})
+}
+
+// statusLine times flame status --line, which hosts start again and again while they show
+// what it prints.
+func (b *bench) statusLine(ctx context.Context) ([]row, error) {
+	return b.everywhere(ctx, "flame status --line, process, p50", lineGoal, func(t tree, run int) error {
+		cmd, err := b.fed(b.command(ctx, t, "status", "--line"), hookEvent{event: lineShown}, t, run)
+		if err != nil {
+			return err
+		}
+		out, err := output(cmd)
+		if err == nil && !strings.HasPrefix(out, outline.Icon(core.InProgress)) {
+			err = fmt.Errorf("flame status --line printed something else: %q", out)
+		}
+		return err
+	})
+}
+
+// lineShown is what Claude Code tells its status line.
+func lineShown(t tree, _ int) map[string]any {
+	return map[string]any{
+		"session_id": t.hooked, "cwd": t.dir, "workspace": map[string]any{"current_dir": t.dir, "project_dir": t.dir},
+		"model": map[string]any{"id": "claude-opus-5-5"}, "cost": map[string]any{"total_cost_usd": 0.5},
+	}
 }
 
 // writing times flame decision, a command that writes; it has the goal of a hook

@@ -1,0 +1,68 @@
+package tests
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/tests/model"
+)
+
+// TestASecondSessionGoesOnFromTheClosingAlone has one session finish a root that leaves
+// work, and another begin. The model is scripted, so this cannot show that a model would
+// go on well; it shows that all it needs for that is in what the host really sends it
+// (each decision and artifact with its frame, each open end, the ids), that nothing else
+// of the first session is, and that the id given there can be taken up.
+func TestASecondSessionGoesOnFromTheClosingAlone(t *testing.T) {
+	t.Parallel()
+	for _, client := range []string{claudeCode, openCode} {
+		t.Run(client, func(t *testing.T) {
+			t.Parallel()
+			u := newUser(t, claudeCode, openCode)
+			u.must(u.flame, "setup", client)
+			pops := func(more map[string]any) model.Turn { return calls("flame_pop", more) }
+			u.model.Play(model.Script{
+				asked("second", "SECONDWORK",
+					model.Turn{From: func(r model.Request) model.Turn {
+						return calls("flame_activate", map[string]any{"sessionID": planned.FindString(r.Everything())})
+					}},
+					pops(map[string]any{"status": "completed", "summary": "logged out"}),
+					model.Turn{Text: "done"}),
+				asked("main", "MAINWORK",
+					calls("flame_push", map[string]any{"goal": "Store users"}),
+					calls("flame_push", map[string]any{"goal": "Inner question"}),
+					pops(map[string]any{"status": "completed", "summary": "ANSWERED", "decisions": []string{"DECIDED-INSIDE"}, "results": "RAW-RESULTS"}),
+					pops(map[string]any{"status": "completed", "summary": "USERS-STORED", "decisions": []string{"DECIDED-USERS"}, "artifacts": []string{"users.go"}}),
+					calls("flame_push", map[string]any{"goal": "Mail the link"}),
+					pops(map[string]any{"status": "blocked", "summary": "NO-CREDENTIALS"}),
+					calls("flame_plan_children", map[string]any{"children": []string{"Add a logout"}}),
+					model.Turn{From: func(model.Request) model.Turn {
+						root := u.frame("Store users").ParentSessionID
+						return pops(map[string]any{"status": "completed", "summary": "LOGIN-WORKS", "frameID": root, "force": true})
+					}},
+					model.Turn{Text: "RAW-WORDS"}),
+			})
+			u.ask(client, "MAINWORK please\nRAW-PROMPT")
+			users, inner, mail, logout := u.frame("Store users"), u.frame("Inner question"), u.frame("Mail the link"), u.frame("Add a logout")
+			shown := u.must(u.flame, "show", users.ParentSessionID)
+			u.ask(client, "SECONDWORK please")
+
+			requests := u.model.By("second")
+			require.NotEmpty(t, requests)
+			sent := requests[0].Everything()
+			for _, text := range []string{
+				"LOGIN-WORKS", "USERS-STORED", "NO-CREDENTIALS",
+				"DECIDED-USERS [" + users.SessionID + " Store users]", "DECIDED-INSIDE [" + inner.SessionID + " Inner question]",
+				"users.go [" + users.SessionID + " Store users]", mail.SessionID + " (blocked) Mail the link", "take up " + logout.SessionID + ": Add a logout",
+			} {
+				assert.Contains(t, sent, text)
+				assert.Contains(t, shown, text, "flame show tells the same")
+			}
+			for _, text := range []string{"RAW-RESULTS", "RAW-PROMPT", "RAW-WORDS", "flame_push {"} {
+				assert.NotContains(t, sent, text)
+			}
+			assert.Equal(t, "completed", u.frame("Add a logout").Status, "it took up what was left")
+		})
+	}
+}

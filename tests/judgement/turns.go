@@ -1,0 +1,254 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"flame/core"
+	"flame/core/judge"
+)
+
+// A turn is a labelled moment, as a line of the file has it.
+type turn struct {
+	ID    string `json:"id"`
+	Point string `json:"point"` // prompt or turn_end
+	Frame struct {
+		Goal            string   `json:"goal"`
+		SuccessCriteria string   `json:"successCriteria"`
+		Depth           int      `json:"depth"`
+		PlannedChildren []string `json:"plannedChildren"`
+		OpenChildren    int      `json:"openChildren"`
+		Messages        int      `json:"messages"`
+		Decisions       []string `json:"decisions"`
+		Artifacts       []string `json:"artifacts"`
+	} `json:"frame"`
+	Recent []judge.Message `json:"recent"`
+	Turn   struct {
+		Tools []struct {
+			Name   string `json:"name"`
+			Input  string `json:"input"`
+			OK     bool   `json:"ok"`
+			Exit   *int   `json:"exit"`
+			Output string `json:"output"`
+		} `json:"tools"`
+		FilesChanged         []string `json:"filesChanged"`
+		Errors               int      `json:"errors"`
+		Tokens               int      `json:"tokens"`
+		Window               int      `json:"window"`
+		TurnsWithoutProgress int      `json:"turnsWithoutProgress"`
+	} `json:"turn"`
+	Prompt   string `json:"prompt"`
+	Expected struct {
+		Push *bool   `json:"push"`
+		Pop  *string `json:"pop"`
+	} `json:"expected"`
+	Why       string `json:"why"`
+	Contested bool   `json:"contested"`
+	Hard      bool   `json:"hard"`
+}
+
+// maxLine bounds a line of the file, in bytes.
+const maxLine = 64 << 20
+
+// lines decodes the lines of a file of JSON objects, and hands each to take.
+func lines[Line any](in io.Reader, take func(Line) error) error {
+	scanner := bufio.NewScanner(in)
+	scanner.Buffer(nil, maxLine)
+	n, taken := 0, 0
+	for scanner.Scan() {
+		if n++; len(scanner.Bytes()) == 0 {
+			continue
+		}
+		var line Line
+		err := json.Unmarshal(scanner.Bytes(), &line)
+		if err == nil {
+			err = take(line)
+		}
+		if err != nil {
+			return fmt.Errorf("line %d: %w", n, err)
+		}
+		taken++
+	}
+	if err := scanner.Err(); err != nil {
+		return err
+	}
+	if taken == 0 {
+		return fmt.Errorf("the file is empty: one JSON object a line is expected")
+	}
+	return nil
+}
+
+// readTurns returns the cases of a file that count.
+func readTurns(in io.Reader, which part) (list []turn, err error) {
+	err = lines(in, func(t turn) error {
+		switch {
+		case t.ID == "":
+			return fmt.Errorf("it has no id")
+		case t.Point == "prompt" && t.Expected.Push == nil, t.Point == "turn_end" && t.Expected.Pop == nil, t.Point != "prompt" && t.Point != "turn_end":
+			return fmt.Errorf("case %s has point %q without what is expected there", t.ID, t.Point)
+		}
+		if which(t.ID) && !t.Contested {
+			list = append(list, t)
+		}
+		return nil
+	})
+	return list, err
+}
+
+// moment returns the case as flame sees it.
+func (t turn) moment() judge.Moment {
+	m := judge.Moment{
+		Frame: judge.Frame{
+			Goal: t.Frame.Goal, Criteria: t.Frame.SuccessCriteria, Root: t.Frame.Depth == 0, Planned: t.Frame.PlannedChildren,
+			Open: t.Frame.OpenChildren, Messages: t.Frame.Messages, Decisions: t.Frame.Decisions, Artifacts: t.Frame.Artifacts,
+		},
+		Recent: t.Recent,
+		Turn: judge.Turn{
+			Files: t.Turn.FilesChanged, Errors: t.Turn.Errors, Tokens: t.Turn.Tokens, Window: t.Turn.Window,
+			WithoutProgress: t.Turn.TurnsWithoutProgress,
+		},
+		Prompt: t.Prompt,
+	}
+	for _, c := range t.Turn.Tools {
+		m.Turn.Calls = append(m.Turn.Calls, judge.Call{Tool: c.Name, Input: c.Input, OK: c.OK, Exit: c.Exit, Output: c.Output})
+	}
+	return m
+}
+
+// A verdict is what is done at a moment: nothing, a push, or a pop with a status.
+type verdict string
+
+const (
+	nothing verdict = "none"
+	push    verdict = "push"
+)
+
+// expected returns the verdict that a careful person gave.
+func (t turn) expected() verdict {
+	switch {
+	case t.Point != "prompt":
+		return verdict(*t.Expected.Pop)
+	case *t.Expected.Push:
+		return push
+	}
+	return nothing
+}
+
+// A strategy gives a verdict on a case. finished says that flame would end the frame as
+// completed by itself, at level auto.
+type strategy struct {
+	name  string
+	judge func(turn) (v verdict, finished bool)
+}
+
+// strategies are those that are measured. The default is named so, whatever it is.
+func strategies() []strategy {
+	return []strategy{
+		{"default", by(core.DefaultAutonomyConfig().Strategy)},
+		{"noisy-or", by(core.NoisyOr)},
+		{"mean", by(core.Mean)},
+		{"always", func(t turn) (verdict, bool) {
+			if t.Point == "prompt" {
+				return push, false
+			}
+			return verdict(core.Completed), true
+		}},
+		{"never", func(turn) (verdict, bool) { return nothing, false }},
+	}
+}
+
+func by(s core.Strategy) func(turn) (verdict, bool) {
+	cfg := core.DefaultAutonomyConfig()
+	cfg.Strategy = s
+	return func(t turn) (verdict, bool) {
+		m := t.moment()
+		if t.Point == "prompt" {
+			if judge.Push(m, cfg).Recommended {
+				return push, false
+			}
+			return nothing, false
+		}
+		e := judge.Pop(m, cfg)
+		if !e.Recommended {
+			return nothing, false
+		}
+		return verdict(e.Status), e.Status == core.Completed && judge.Finished(m)
+	}
+}
+
+// A count is of verdicts of one kind, or of several.
+type count struct{ said, right, due int }
+
+func (c *count) add(other count) {
+	c.said, c.right, c.due = c.said+other.said, c.right+other.right, c.due+other.due
+}
+
+// precision is the share of verdicts that were right; 0 if there were none.
+func (c count) precision() float64 { return share(c.right, c.said) }
+
+// recall is the share of what was due that was found; 0 if nothing was due.
+func (c count) recall() float64 { return share(c.right, c.due) }
+
+func share(part, whole int) float64 {
+	if whole == 0 {
+		return 0
+	}
+	return float64(part) / float64(whole)
+}
+
+// A score is how one strategy did.
+type score struct {
+	strategy   string
+	kinds      map[verdict]count // of push, and of each way to pop
+	unfinished int               // frames that level auto would end as completed, though they are not
+	failed     []failure
+}
+
+// A failure is a case with another verdict than the expected one.
+type failure struct {
+	turn
+	said verdict
+}
+
+var pops = []verdict{verdict(core.Completed), verdict(core.Failed), verdict(core.Blocked)}
+
+// pop returns the count of all pops: one is right if its kind is.
+func (s score) pop() (sum count) {
+	for _, kind := range pops {
+		sum.add(s.kinds[kind])
+	}
+	return sum
+}
+
+// measure has a strategy judge all cases.
+func measure(s strategy, cases []turn) score {
+	result := score{strategy: s.name, kinds: map[verdict]count{}}
+	for _, t := range cases {
+		said, finished := s.judge(t)
+		due := t.expected()
+		if finished && due != verdict(core.Completed) {
+			result.unfinished++
+		}
+		if said != nothing {
+			c := result.kinds[said]
+			c.said++
+			result.kinds[said] = c
+		}
+		if due != nothing {
+			c := result.kinds[due]
+			c.due++
+			result.kinds[due] = c
+		}
+		switch {
+		case said != due:
+			result.failed = append(result.failed, failure{t, said})
+		case said != nothing:
+			c := result.kinds[said]
+			c.right++
+			result.kinds[said] = c
+		}
+	}
+	return result
+}

@@ -1,0 +1,136 @@
+package web
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// longLog has the server tell of a log of so many messages, each a text and a call, and
+// counts in `asked` how often it is asked for what, by path.
+const longLog = `
+window.asked = {};
+window.told = %d;
+const real = window.fetch;
+window.fetch = (path, ...more) => {
+  const url = new URL(path, location.href);
+  const name = url.pathname.split("/").pop();
+  asked[name] = (asked[name] || 0) + 1;
+  if (name !== "log") return real(path, ...more);
+  const from = Number(url.searchParams.get("from") || 0);
+  const messages = [];
+  for (let i = from; i < Math.min(from + Math.min(url.searchParams.get("count") || 2, 500), told); i++) {
+    messages.push({ role: "assistant", parts: [{ type: "text", text: "words " + i }, { type: "tool_call", tool: "look", input: { at: "tree " + i } }] });
+  }
+  return Promise.resolve(new Response(JSON.stringify({ total: told, from, messages, models: [] })));
+};
+`
+
+func TestWhatAReaderDidInTheDetailsStays(t *testing.T) {
+	t.Parallel()
+	u := newUser(t)
+	u.id("push", "The harvest")
+	apples := u.id("push", "Pick the apples")
+	u.flame("decision", "see https://example.org/apples about it")
+	s := u.serve()
+	tb := newTab(t)
+	tb.before(fmt.Sprintf(longLog, 1002))
+	tb.open(s.address)
+	tb.choose(apples)
+	shown := func(n int) {
+		t.Helper()
+		tb.until(fmt.Sprintf(`document.querySelectorAll(".log > li").length === %d`, n))
+	}
+	shown(2)
+	tb.click(`[data-key=more]`)
+	shown(10)
+	for _, n := range []int{510, 1002} {
+		tb.click(`[data-key=all]`)
+		shown(n)
+	}
+	eval[bool](tb, `(document.querySelectorAll(".call summary")[3].click(), true)`)
+	tb.until(`document.querySelector(".call[open] pre")?.innerText.includes("tree 3")`)
+	tb.click(`[data-key="fold context"]`)
+	tb.until(`[...document.querySelectorAll("#details details[open] pre")].some((el) => el.innerText.includes("Pick the apples"))`)
+	eval[bool](tb, `(window.held = document.querySelector(".call[open]"), getSelection().selectAllChildren(held.querySelector("pre")),
+  document.querySelector("#details a").focus(), true)`)
+	for i, change := range []func(){
+		func() { u.flame("artifact", "a ladder") },
+		func() { u.flame("goal", "--frame", apples, "Pick the pears") },
+		func() { eval[int](tb, `told = 1003`); u.flame("artifact", "a basket") },
+	} {
+		change()
+		tb.until([]string{
+			`document.querySelector("#details").innerText.includes("a ladder")`,
+			`[...document.querySelectorAll("#details details[open] pre")].some((el) => el.innerText.includes("Pick the pears"))`,
+			`document.querySelectorAll(".log > li").length === 1003`,
+		}[i])
+		assert.True(t, eval[bool](tb, `held.isConnected && held.open`), "a call that was opened stays as it is")
+		assert.Contains(t, eval[string](tb, `getSelection().toString()`), "tree 3", "what is selected stays")
+		assert.Equal(t, "A", eval[string](tb, `document.activeElement.tagName`), "the focus stays on a link")
+		assert.GreaterOrEqual(t, eval[int](tb, `document.querySelectorAll(".log > li").length`), 1002)
+	}
+	tb.noNothing()
+}
+
+// noNothing fails if the page shows a value that is none.
+func (tb *tab) noNothing() {
+	tb.t.Helper()
+	assert.NotRegexp(tb.t, `\b(null|undefined|NaN)\b|\[object`, tb.text("body"))
+}
+
+func TestABusyAgentIsAskedAboutInTime(t *testing.T) {
+	t.Parallel()
+	u := newUser(t)
+	u.host()
+	u.id("push", "The harvest")
+	work := "for i in $(seq 1 600); do say line $i; sleep 0.05; done"
+	agent := agentID.FindString(u.flame("agents", "spawn", "builder", work, "--description", "Build the press", "--budget-tokens", "2000000"))
+	require.NotEmpty(t, agent)
+	s := u.serve()
+	tb := newTab(t)
+	tb.before(fmt.Sprintf(longLog, 0))
+	tb.open(s.address)
+	tb.until(`document.querySelector(".lane.runs text")?.textContent.includes("line")`)
+	frame := eval[string](tb, `[...document.querySelectorAll("[role=treeitem]")].find((el) => el.innerText.includes("Build the press")).dataset.id`)
+	tb.click("#line-" + frame)
+	tb.until(`document.querySelector('[data-key="fold task"]')`)
+	tb.click(`[data-key="fold task"]`)
+	before := eval[[]float64](tb, `[asked.agent, performance.now()]`)
+	line := eval[string](tb, `document.querySelector(".lane text").textContent`)
+	for range 5 { // changes
+		tb.until(fmt.Sprintf(`document.querySelector(".lane text").textContent !== %s`, quoted(line)))
+		line = eval[string](tb, `document.querySelector(".lane text").textContent`)
+	}
+	after := eval[[]float64](tb, `[asked.agent, performance.now()]`)
+	assert.LessOrEqual(t, after[0]-before[0], (after[1]-before[1])/1000+1, "once a second, whatever it says")
+	assert.Contains(t, tb.text("#details"), "for i in $(seq", "its task stays open")
+	assert.Contains(t, tb.text("#details"), "2.00 M tokens", "a limit of tokens is no time")
+	tb.noNothing()
+	u.flame("agents", "cancel", agent)
+}
+
+func TestTheDetailsOfAFrameThatGoesAwayWhileItIsAskedAbout(t *testing.T) {
+	t.Parallel()
+	u := newUser(t)
+	apples := u.id("push", "Pick the apples")
+	s := u.serve()
+	tb := newTab(t)
+	tb.before(fmt.Sprintf(longLog, 3) + `
+const quick = window.fetch;
+window.late = [];
+window.fetch = async (path, ...more) => {
+  if (String(path).includes("/frame?")) await new Promise((go) => late.push(go));
+  return quick(path, ...more);
+};`)
+	tb.open(s.address)
+	tb.click("#line-" + apples)
+	tb.until(`late.length === 1 && document.querySelector(".log")`) // each answer is shown as it comes
+	eval[bool](tb, `(location.hash = "", true)`)
+	tb.until(`document.querySelector("#details").innerText.includes("Select a frame")`)
+	eval[bool](tb, `(late.forEach((go) => go()), true)`)
+	tb.settled()
+	assert.Contains(t, tb.text("#details"), "Select a frame")
+}

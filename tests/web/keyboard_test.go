@@ -1,0 +1,163 @@
+package web
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/assert"
+)
+
+// focused says what has the focus: its id, its key or its text.
+const focused = `(() => {
+  const el = document.activeElement;
+  return el.id || el.getAttribute("data-key") || el.getAttribute("aria-label") || (el.value && el.name + " " + el.value) || el.textContent || el.tagName;
+})()`
+
+// chosen is the goal of the selected line of the tree.
+const chosen = `(document.querySelector("[aria-selected=true] bdi")?.innerText)`
+
+// selects waits until the line of a goal is selected, and named to programs that read aloud.
+func (tb *tab) selects(goal string) {
+	tb.t.Helper()
+	tb.until(fmt.Sprintf(`%s === %s`, chosen, quoted(goal)))
+	tb.until(`document.getElementById("tree").getAttribute("aria-activedescendant") === document.querySelector("[aria-selected=true]").id`)
+}
+
+// shift presses Tab to go back.
+func (tb *tab) shift() {
+	tb.t.Helper()
+	tb.do(chromedp.KeyEvent(tabKey, chromedp.KeyModifiers(modifierShift)))
+}
+
+func TestTheWholePageIsUsedByKeys(t *testing.T) {
+	t.Parallel()
+	u := newUser(t)
+	root := u.id("push", "The harvest")
+	apples := u.id("push", "Pick the apples")
+	u.id("push", "Find a ladder")
+	u.flame("pop", "completed", "found")
+	u.id("plan", "Press them")
+	s := u.serve()
+	tb := newTab(t)
+	tb.expect("/log?")
+	tb.expect("/pop") // one is refused
+	tb.open(s.address)
+
+	// From the address bar, past the head, to the tree.
+	tb.press(tabKey)
+	assert.Equal(t, "To the tree", eval[string](tb, focused))
+	tb.press(enter)
+	tb.until(`document.activeElement.id === "tree"`)
+	assert.NotContains(t, eval[string](tb, "location.hash"), "tree", "the address says what is shown")
+
+	// The tree.
+	tb.press(arrowDown)
+	tb.selects("The harvest")
+	tb.press(arrowDown)
+	tb.selects("Pick the apples")
+	tb.press(arrowRight)
+	tb.selects("Find a ladder")
+	tb.press(arrowLeft)
+	tb.selects("Pick the apples")
+	tb.press(arrowLeft)
+	tb.until(fmt.Sprintf(`document.querySelector("#line-%s[aria-expanded=false]")`, apples))
+	tb.until(`![...document.querySelectorAll("[role=treeitem]")].some((el) => el.innerText.includes("ladder"))`)
+	tb.press(arrowRight)
+	tb.until(fmt.Sprintf(`document.querySelector("#line-%s[aria-expanded=true]")`, apples))
+	tb.press(end)
+	tb.selects("Press them")
+	tb.press(home)
+	tb.selects("The harvest")
+	tb.press("F", "i") // a goal that begins so
+	tb.selects("Find a ladder")
+
+	// Zoom, and back by the browser.
+	tb.press(arrowUp)
+	tb.selects("Pick the apples")
+	tb.press("z")
+	tb.until(fmt.Sprintf(`location.hash.includes("under=%s") && document.querySelectorAll("[role=treeitem]").length === 3`, apples))
+	tb.press("u")
+	tb.until(fmt.Sprintf(`location.hash.includes("under=%s") && document.querySelectorAll("[role=treeitem]").length === 4`, root))
+	tb.press("0")
+	tb.until(`!location.hash.includes("under")`)
+	eval[bool](tb, `(history.back(), true)`)
+	tb.until(fmt.Sprintf(`location.hash.includes("under=%s")`, root))
+	tb.press("0", "t")
+	tb.until(`location.hash.includes("by=tokens") && document.querySelector("input[value=tokens]").checked`)
+	tb.press("d")
+	tb.until(`location.hash.includes("by=cost")`)
+	tb.press("c")
+	tb.until(`!location.hash.includes("by=")`)
+
+	// Search and filters.
+	tb.press("/")
+	tb.until(`document.activeElement.type === "search"`)
+	tb.press("ladder")
+	tb.until(`document.querySelectorAll("[role=treeitem]").length === 3`)
+	tb.press(escape)
+	tb.until(`document.querySelectorAll("[role=treeitem]").length === 4 && document.activeElement.id === "tree"`)
+
+	// The lists.
+	for _, key := range []string{"?", "n", "e", "p"} {
+		tb.press(key)
+		tb.until(`document.querySelector("dialog[open]")?.contains(document.activeElement)`)
+		tb.press(escape)
+		tb.until(`!document.querySelector("dialog") && document.activeElement.id === "tree"`)
+	}
+
+	// Details, and an action on them: the focus stays where it was.
+	tb.press(".")
+	tb.selects("Pick the apples")
+	tb.press(enter)
+	tb.until(`document.activeElement.id === "details"`)
+	tb.settled()
+	for range 5 {
+		if eval[string](tb, focused) == "do pop" {
+			break
+		}
+		tb.press(tabKey)
+	}
+	assert.Equal(t, "do pop", eval[string](tb, focused))
+	tb.press(enter)
+	tb.until(`document.querySelector("dialog[open]")?.contains(document.activeElement)`)
+	tb.press(tabKey)
+	tb.until(`document.activeElement.tagName === "TEXTAREA"`)
+	tb.press("picked")
+	tb.press(tabKey)
+	tb.press(enter)
+	tb.status(apples, "completed")
+	tb.until(`!document.querySelector("dialog")`)
+	tb.until(`document.querySelector("#details").contains(document.activeElement)`)
+	tb.settled()
+	tb.until(`document.querySelector("#details").contains(document.activeElement)`)
+	tb.shift()
+	assert.NotEqual(t, "BODY", eval[string](tb, `document.activeElement.tagName`))
+}
+
+// While one reads on, changes come in; they take neither focus nor place.
+func TestTheFocusStaysWhileThePageChanges(t *testing.T) {
+	t.Parallel()
+	u := newUser(t)
+	u.id("push", "The harvest")
+	apples := u.id("push", "Pick the apples")
+	s := u.serve()
+	tb := newTab(t)
+	tb.expect("/log?")
+	tb.open(s.address)
+	tb.choose(apples)
+	tb.focus(`[data-key="do goal"]`)
+	tb.focus(`[data-key="fold context"]`)
+	tb.press(enter)
+	tb.until(`document.querySelector("#details details pre")`)
+	u.flame("decision", "by hand")
+	tb.until(`document.querySelector("#details").innerText.includes("by hand")`)
+	tb.settled()
+	assert.Equal(t, "fold context", eval[string](tb, focused))
+	assert.True(t, eval[bool](tb, `Boolean(document.querySelector("#details details[open] pre"))`), "what was opened stays open")
+	tb.focus("[type=search]")
+	tb.press("app")
+	u.flame("decision", "with a ladder")
+	tb.until(`document.querySelector("#details").innerText.includes("with a ladder")`)
+	assert.Equal(t, "app", eval[string](tb, `document.activeElement.value`))
+}

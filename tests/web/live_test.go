@@ -1,0 +1,208 @@
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestWhatAnotherProcessDoesAppears(t *testing.T) {
+	t.Parallel()
+	u := newUser(t)
+	u.id("push", "The harvest")
+	s := u.serve()
+	shown := u.top()
+	tb, other := newTab(t), newTab(t)
+	for _, each := range []*tab{tb, other} {
+		each.open(s.address)
+		each.until(`document.querySelector("[role=treeitem]")?.innerText.includes("The harvest")`)
+	}
+	id := u.id("push", "Pick the apples")
+	for _, each := range []*tab{tb, other} {
+		each.until(fmt.Sprintf(`document.getElementById("line-%s")`, id))
+		each.until(fmt.Sprintf(`document.querySelector('.box[data-id="%s"]')`, id))
+	}
+	assert.Eventually(t, func() bool { return strings.Contains(shown(), "Pick the apples") }, patience, 20*time.Millisecond, "flame top shows it, too")
+	u.flame("pop", "completed", "picked")
+	tb.until(fmt.Sprintf(`document.querySelector("#line-%s .s-completed")`, id))
+	assert.Contains(t, tb.text(".live"), "live")
+}
+
+// top has `flame top` run in a terminal of its own until the end of the test.
+func (u *user) top() (shown func() string) {
+	u.t.Helper()
+	file := filepath.Join(u.t.TempDir(), "terminal")
+	cmd := exec.Command("script", "--quiet", "--flush", "--return", "--command", filepath.Join(built, "flame")+" top", file)
+	cmd.Dir, cmd.Env = u.project, u.command(context.Background()).Env
+	keys, err := cmd.StdinPipe()
+	require.NoError(u.t, err)
+	require.NoError(u.t, cmd.Start())
+	u.t.Cleanup(func() {
+		_, _ = keys.Write([]byte("q"))
+		assert.NoError(u.t, cmd.Wait())
+	})
+	return func() string {
+		content, err := os.ReadFile(file)
+		require.NoError(u.t, err)
+		return string(content)
+	}
+}
+
+// When a change was made is known by the time at which its goal says it began; both are by
+// this machine's clock.
+func TestAChangeIsOnThePageWithinASecond(t *testing.T) {
+	u := newUser(t) // not in parallel: it is measured
+	id := u.id("push", "The harvest")
+	s := u.serve()
+	tb := newTab(t)
+	tb.expect("/log?")
+	tb.open(s.address)
+	eval[bool](tb, `(window.seen = [], new MutationObserver(() => {
+  const goal = document.querySelector("[role=treeitem] bdi")?.innerText || "";
+  if (/^[0-9]+$/.test(goal) && seen.at(-1)?.[0] !== goal) seen.push([goal, Date.now() - Number(goal)]);
+}).observe(document.getElementById("tree"), { subtree: true, childList: true }), true)`)
+	const changes = 30
+	for i := range changes {
+		goal := fmt.Sprint(time.Now().UnixMilli())
+		u.flame("goal", "--frame", id, goal)
+		tb.until(fmt.Sprintf(`window.seen.length === %d`, i+1))
+	}
+	seen := eval[[]float64](tb, `seen.map((s) => s[1])`)
+	slices.Sort(seen)
+	middle, late := seen[len(seen)/2], seen[len(seen)*95/100]
+	t.Logf("from the start of a command to the page: %.0f ms (median), %.0f ms (p95)", middle, late)
+	assert.Less(t, late, 1000.0*slack)
+}
+
+func TestAServerThatWasKilledAndIsBackIsFound(t *testing.T) {
+	t.Parallel()
+	u := newUser(t)
+	root := u.id("push", "The harvest")
+	s := u.serve()
+	tb := newTab(t)
+	tb.expect("ERR_") // while it is gone
+	tb.expect("/log?")
+	tb.open(s.address)
+	tb.choose(root)
+	s.kill()
+	tb.until(`document.querySelector(".live.is-gone")`)
+	tb.until(`document.querySelector("#state:not([hidden])")?.innerText.includes("The server is gone")`)
+	assert.Contains(t, tb.text("#tree"), "The harvest", "what was shown stays")
+	id := u.id("push", "Meanwhile")
+	again := u.serve()
+	assert.Equal(t, s.base, again.base, "at the same address")
+	assert.Equal(t, s.token, again.token)
+	tb.until(fmt.Sprintf(`document.querySelector(".live.is-live") && document.getElementById("line-%s")`, id))
+	tb.until(`document.querySelector("#state").hidden`)
+	assert.Contains(t, eval[string](tb, "location.hash"), root, "what was selected still is")
+}
+
+// events reads the stream of a project as a page does.
+func (s *server) events(t *testing.T) (next func() map[string]any) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.base+"/api/"+s.project+"/live", nil)
+	require.NoError(t, err)
+	r.Header.Set("Authorization", "Bearer "+s.token)
+	answer, err := http.DefaultClient.Do(r)
+	require.NoError(t, err)
+	t.Cleanup(func() { answer.Body.Close() })
+	require.Equal(t, http.StatusOK, answer.StatusCode)
+	in := json.NewDecoder(answer.Body)
+	return func() (line map[string]any) {
+		t.Helper()
+		require.NoError(t, in.Decode(&line))
+		return line
+	}
+}
+
+func TestOnlyWhatChangedIsSent(t *testing.T) {
+	t.Parallel()
+	u := newUser(t)
+	u.imported(2000)
+	s := u.serve()
+	next := s.events(t)
+	first := next()
+	require.Equal(t, true, first["whole"])
+	require.Len(t, first["frames"], 2000)
+	u.flame("goal", "--frame", "frame-00000007", "Another goal")
+	for line := next(); ; line = next() {
+		require.NotContains(t, line, "whole", "nothing is sent twice")
+		if frames, has := line["frames"].([]any); has {
+			assert.Len(t, frames, 1)
+			break
+		}
+	}
+	for range 3 { // what was there when a page comes is one line, not a replay of all changes
+		u.flame("goal", "--frame", "frame-00000007", "Yet another goal")
+	}
+	latest := s.events(t)
+	assert.Len(t, latest()["frames"], 2000)
+}
+
+func TestABusyProjectIsDrawnAndAskedForInMeasure(t *testing.T) {
+	u := newUser(t) // not in parallel: it is measured
+	u.imported(200)
+	s := u.serve()
+	tb := newTab(t)
+	tb.expect("/log?")
+	tb.fresh(s, "sel=frame-00000000")
+	const counts = `[
+  Number(document.documentElement.getAttribute("data-drawn")), performance.now(),
+  performance.getEntriesByType("resource").filter((e) => e.name.includes("/frame?")).length,
+]`
+	before := eval[[]float64](tb, counts)
+	u.showcase("-touch", "20000")
+	tb.until(`document.querySelector("#details h2").innerText.includes("Change 19800")`)
+	after := eval[[]float64](tb, counts)
+	draws, seconds, asked := after[0]-before[0], (after[1]-before[1])/1000, after[2]-before[2]
+	t.Logf("%.0f draws in %.1f s while frames changed without a pause, all about the selected one asked for %.0f times", draws, seconds, asked)
+	assert.Greater(t, draws, 1.0)
+	assert.LessOrEqual(t, draws, 4*seconds+1)
+	assert.LessOrEqual(t, asked, seconds+1)
+}
+
+func TestADataFolderThatIsRemovedAndMadeAnew(t *testing.T) {
+	t.Parallel()
+	u := newUser(t)
+	u.id("push", "The harvest")
+	s := u.serve()
+	tb := newTab(t)
+	tb.open(s.address)
+	tb.until(`document.querySelectorAll("[role=treeitem]").length === 1`)
+	require.NoError(t, os.RemoveAll(u.flame("where")))
+	tb.until(`document.querySelectorAll("[role=treeitem]").length === 0`)
+	tb.until(`document.body.innerText.includes("No frames yet")`)
+	u.id("push", "A new year")
+	tb.until(`document.querySelector("[role=treeitem]")?.innerText.includes("A new year")`)
+	tb.until(`document.querySelector("#state").hidden && !document.getElementById("none")`)
+}
+
+// An agent's terminal, a page, another page and a slow one: none keeps the others waiting.
+func TestASlowReaderKeepsNobodyWaiting(t *testing.T) {
+	t.Parallel()
+	u := newUser(t)
+	u.imported(3000)
+	s := u.serve()
+	slow := s.events(t) // which is not read any further, but once
+	tb := newTab(t)
+	tb.expect("/log?")
+	tb.fresh(s, "sel=frame-00000005")
+	tb.until(`[...document.querySelectorAll("[aria-selected=true]")].some((el) => el.getBoundingClientRect().bottom < innerHeight)`)
+	for range 3 {
+		u.showcase("-touch", "3000")
+	}
+	u.flame("goal", "--frame", "frame-00000005", "The last change")
+	tb.until(`document.querySelector("#details h2").innerText.includes("The last change")`)
+	assert.Equal(t, true, slow()["whole"])
+}

@@ -1,0 +1,94 @@
+package web
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"image"
+	"image/color"
+	"image/png"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// maxPicture is how large a picture in the documents may be, in bytes.
+const maxPicture = 200_000
+
+// The pictures in the documents are made by this test: with FLAME_TEST_PICTURES=../../docs.
+func TestThePicturesOfTheDocuments(t *testing.T) {
+	t.Parallel()
+	u := newUser(t)
+	u.showcase()
+	s := u.serve()
+	for _, theme := range []string{"light", "dark"} {
+		tb := newTab(t)
+		tb.expect("/log?") // the scene has no transcripts
+		tb.theme(theme)
+		tb.size(1400, 860)
+		tb.fresh(s, "sel=frame-agnt0001")
+		tb.until(`document.querySelector("#details").innerText.includes("agent-k3x9a1b2")`)
+		ctx, cancel := context.WithTimeout(tb.ctx, patience)
+		raw, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
+		cancel()
+		require.NoError(t, err)
+		picture, err := png.Decode(bytes.NewReader(raw))
+		require.NoError(t, err)
+		var small bytes.Buffer
+		encoder := png.Encoder{CompressionLevel: png.BestCompression}
+		require.NoError(t, encoder.Encode(&small, fewColours(picture)))
+		assert.Less(t, small.Len(), maxPicture)
+		if dir := os.Getenv("FLAME_TEST_PICTURES"); dir != "" {
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "web-"+theme+".png"), small.Bytes(), 0o644))
+		}
+	}
+}
+
+// fewColours returns a picture in 256 of its colours: those that it has most of, but none
+// that is almost another.
+func fewColours(picture image.Image) image.Image {
+	counts := map[color.Color]int{}
+	bounds := picture.Bounds()
+	for y := bounds.Min.Y; y < bounds.Max.Y; y++ {
+		for x := bounds.Min.X; x < bounds.Max.X; x++ {
+			counts[picture.At(x, y)]++
+		}
+	}
+	all := slices.SortedFunc(maps.Keys(counts), func(a, b color.Color) int { return cmp.Compare(counts[b], counts[a]) })
+	few := image.NewPaletted(bounds, all[:1])
+	for _, c := range all {
+		if len(few.Palette) < 256 && apart(c, few.Palette.Convert(c)) > 12 {
+			few.Palette = append(few.Palette, c)
+		}
+	}
+	nearest := map[color.Color]uint8{}
+	for y := bounds.Min.Y; y < bounds.Max.Y; y++ {
+		for x := bounds.Min.X; x < bounds.Max.X; x++ {
+			c := picture.At(x, y)
+			i, known := nearest[c]
+			if !known {
+				i = uint8(few.Palette.Index(c))
+				nearest[c] = i
+			}
+			few.SetColorIndex(x, y, i)
+		}
+	}
+	return few
+}
+
+// apart returns by how much two colours differ in the channel in which they differ most.
+func apart(a, b color.Color) (most int) {
+	ar, ag, ab, _ := a.RGBA()
+	br, bg, bb, _ := b.RGBA()
+	for _, pair := range [][2]uint32{{ar, br}, {ag, bg}, {ab, bb}} {
+		difference := int(pair[0]>>8) - int(pair[1]>>8)
+		most = max(most, difference, -difference)
+	}
+	return most
+}

@@ -1,0 +1,145 @@
+package web
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// freePort returns an address of this machine that nothing listens on.
+func freePort(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer listener.Close()
+	return listener.Addr().String()
+}
+
+// A proxy in between, or a port that is forwarded, has another name than the server.
+func TestThePageBehindAProxy(t *testing.T) {
+	t.Parallel()
+	u := newUser(t)
+	root := u.id("push", "The harvest")
+	behind := freePort(t)
+	target, err := url.Parse("http://" + behind)
+	require.NoError(t, err)
+	tests := map[string]func(r *httputil.ProxyRequest){
+		"that passes the name on": func(r *httputil.ProxyRequest) { r.SetURL(target); r.Out.Host = r.In.Host },
+		"that has its own name":   func(r *httputil.ProxyRequest) { r.SetURL(target) },
+	}
+	front := httptest.NewUnstartedServer(nil)
+	front.Start()
+	t.Cleanup(front.Close)
+	u.serve("--http", behind, "--public-url", front.URL)
+	for name, rewrite := range tests {
+		t.Run(name, func(t *testing.T) {
+			front.Config.Handler = &httputil.ReverseProxy{Rewrite: rewrite, FlushInterval: -1, ErrorLog: nil}
+			s := &server{u: u, base: front.URL, token: token(t, u)}
+			tb := newTab(t)
+			tb.expect("/log?")
+			tb.fresh(s)
+			tb.choose(root)
+			id := u.id("push", "Through "+name)
+			tb.until(fmt.Sprintf(`document.getElementById("line-%s")`, id))
+			tb.asks("goal")
+			tb.agree()
+		})
+	}
+	without := newUser(t)
+	without.id("push", "The harvest")
+	own := without.serve()
+	other := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		to, _ := url.Parse(own.base)
+		r.SetURL(to)
+		r.Out.Host = "flame.example"
+	}})
+	t.Cleanup(other.Close)
+	s := &server{u: without, base: other.URL}
+	status, said, _ := s.ask(http.MethodGet, "/", "")
+	assert.Equal(t, http.StatusForbidden, status)
+	assert.Contains(t, said, "--public-url", "what helps is said")
+}
+
+// token is what the pages of a user's project know.
+func token(t *testing.T, u *user) string {
+	t.Helper()
+	_, known, found := strings.Cut(u.flame("web", "--no-open"), "#t=") // it is served already
+	require.True(t, found)
+	return known
+}
+
+func TestASecondServerIsTheFirst(t *testing.T) {
+	t.Parallel()
+	u := newUser(t)
+	u.id("push", "The harvest")
+	s := u.serve()
+	assert.Equal(t, s.address, u.flame("web", "--no-open"), "the page that is there is shown, and the command ends")
+}
+
+func TestAPortThatIsTaken(t *testing.T) {
+	t.Parallel()
+	u := newUser(t)
+	u.id("push", "The harvest")
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { taken.Close() })
+	cmd := u.command(t.Context(), "web", "--no-open", "--http", taken.Addr().String())
+	var wrong bytes.Buffer
+	cmd.Stderr = &wrong
+	assert.Error(t, cmd.Run())
+	assert.Contains(t, wrong.String(), "cannot listen")
+	assert.Contains(t, wrong.String(), "--http")
+
+	// Where another program has taken the port of last time, any free one is.
+	first := u.serve()
+	first.kill()
+	other, err := net.Listen("tcp", strings.TrimPrefix(first.base, "http://"))
+	require.NoError(t, err)
+	t.Cleanup(func() { other.Close() })
+	second := u.serve()
+	assert.NotEqual(t, first.base, second.base)
+	status, _, _ := second.ask(http.MethodGet, "/api/projects", "", "Authorization", "Bearer "+second.token)
+	assert.Equal(t, http.StatusOK, status)
+}
+
+// A machine without a desktop shows the address, and says what to do with it.
+func TestWithoutABrowserTheAddressIsPrinted(t *testing.T) {
+	t.Parallel()
+	u := newUser(t)
+	u.id("push", "The harvest")
+	u.serve()
+	cmd := u.command(t.Context(), "web")
+	var wrong bytes.Buffer
+	cmd.Stderr = &wrong
+	out, err := cmd.Output()
+	require.NoError(t, err)
+	assert.Contains(t, string(out), "/#t=")
+	assert.Contains(t, wrong.String(), "open the address above")
+}
+
+// What goes on is as long as by the server's clock, whatever the browser's says.
+func TestClocksThatDiffer(t *testing.T) {
+	t.Parallel()
+	u := newUser(t)
+	u.id("push", "The harvest")
+	s := u.serve()
+	for name, ahead := range map[string]int{"an hour ahead": 3_600_000, "two days behind": -172_800_000} {
+		tb := newTab(t)
+		tb.before(fmt.Sprintf(`{ const now = Date.now; Date.now = () => now() + %d; }`, ahead))
+		tb.open(s.address)
+		tb.until(`document.querySelector("[role=treeitem]")?.innerText.includes(" s")`)
+		lasted := eval[string](tb, `document.querySelector("[role=treeitem] > span:nth-child(3)").innerText`)
+		assert.Regexp(t, `^(<1|\d+) s$`, lasted, name)
+		assert.Empty(t, strings.Join(eval[[]string](tb, ugly), "\n"), name)
+		assert.Equal(t, 1, eval[int](tb, `[...document.querySelectorAll(".box")].filter((el) => el.getBoundingClientRect().width > 100).length`), name)
+	}
+}

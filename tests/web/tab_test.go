@@ -1,0 +1,274 @@
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// patience is how long a test waits for what should take a moment: machines may be busy.
+const patience = 30 * time.Second
+
+// A tab is one page of the browser, as one person has it open.
+type tab struct {
+	t   testing.TB
+	ctx context.Context
+
+	mu       sync.Mutex
+	messages []string // of the console: errors, and what the policy forbade
+	expected []string // parts of those that a test wants
+}
+
+// watch notes in each page what its policy forbids, how long it is busy at a time, and
+// when a tree was there first, in ms since the page was asked for.
+const watch = `
+window.drawn = 0;
+new MutationObserver(() => { drawn = drawn || (document.querySelector(".box") ? performance.now() : 0); })
+  .observe(document, { subtree: true, childList: true });
+window.forbidden = [];
+document.addEventListener("securitypolicyviolation", (e) => {
+  forbidden.push([e.violatedDirective, e.blockedURI, e.sourceFile, e.lineNumber].join(" "));
+});
+window.longest = 0;
+new PerformanceObserver((list) => { for (const e of list.getEntries()) longest = Math.max(longest, e.duration); })
+  .observe({ type: "longtask", buffered: true });
+`
+
+// newTab opens an empty tab that shares nothing with others. At the end of the test there
+// must be nothing in its console, and nothing that the page's policy forbade.
+func newTab(t testing.TB) *tab {
+	t.Helper()
+	ctx, cancel := chromedp.NewContext(browser, chromedp.WithNewBrowserContext())
+	tb := &tab{t: t, ctx: ctx}
+	require.NoError(t, chromedp.Listen(ctx, tb.hear))
+	t.Cleanup(func() {
+		if t.Failed() {
+			tb.keep(strings.ReplaceAll(t.Name(), "/", "_"))
+		}
+		assert.Empty(t, tb.complaints(), "the console")
+		cancel()
+	})
+	tb.before(watch)
+	call(tb, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true})
+	tb.size(1400, 900)
+	return tb
+}
+
+// before runs a script in each page before its own.
+func (tb *tab) before(script string) {
+	tb.t.Helper()
+	call(tb, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: script})
+}
+
+// hear keeps what the console says.
+func (tb *tab) hear(ev any) {
+	said := ""
+	switch e := ev.(type) {
+	case *runtime.EventExceptionThrown:
+		said = e.ExceptionDetails.Text
+		if e.ExceptionDetails.Exception != nil {
+			said += " " + e.ExceptionDetails.Exception.Description
+		}
+	case *log.EventEntryAdded:
+		if e.Entry.Level == log.EntryLevelError || e.Entry.Level == log.EntryLevelWarning {
+			said = e.Entry.Text + " " + e.Entry.URL
+		}
+	case *runtime.EventConsoleAPICalled:
+		if e.Type == "error" || e.Type == "warning" {
+			said = fmt.Sprint("console: ", e.Args)
+		}
+	}
+	if said != "" {
+		tb.mu.Lock()
+		defer tb.mu.Unlock()
+		tb.messages = append(tb.messages, said)
+	}
+}
+
+// expect has messages with this part be no complaint.
+func (tb *tab) expect(part string) { tb.expected = append(tb.expected, part) }
+
+// complaints are the messages that no test expects.
+func (tb *tab) complaints() (all []string) {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	for _, m := range tb.messages {
+		wanted := false
+		for _, part := range tb.expected {
+			wanted = wanted || strings.Contains(m, part)
+		}
+		if !wanted {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+// call runs a command of the browser's protocol.
+func call[P, R any](tb *tab, command cdp.Command[P, R], params P) R {
+	tb.t.Helper()
+	ctx, cancel := context.WithTimeout(tb.ctx, patience)
+	defer cancel()
+	result, err := chromedp.Call(ctx, command, params)
+	require.NoError(tb.t, err, command.Method)
+	return result
+}
+
+// do runs actions that must work.
+func (tb *tab) do(steps ...chromedp.Action[chromedp.Void]) {
+	tb.t.Helper()
+	ctx, cancel := context.WithTimeout(tb.ctx, patience)
+	defer cancel()
+	require.NoError(tb.t, chromedp.Do(ctx, steps...))
+}
+
+// eval returns what an expression comes to in the page; a promise is awaited.
+func eval[T any](tb *tab, expression string) T {
+	tb.t.Helper()
+	value, err := try[T](tb, expression)
+	require.NoError(tb.t, err, expression)
+	return value
+}
+
+func try[T any](tb *tab, expression string) (T, error) {
+	ctx, cancel := context.WithTimeout(tb.ctx, patience)
+	defer cancel()
+	return chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+}
+
+// until waits until an expression is true in the page.
+func (tb *tab) until(expression string) {
+	tb.t.Helper()
+	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+		is, err := try[bool](tb, "Boolean("+expression+")")
+		if is {
+			return
+		}
+		if time.Now().After(deadline) {
+			shown, _ := try[string](tb, "document.body.innerText")
+			require.FailNow(tb.t, "it never came to be", "%s\n%v\n%v\n%s", expression, err, tb.complaints(), shown)
+		}
+	}
+}
+
+// open opens an address, and waits until the page has drawn what it was sent first.
+func (tb *tab) open(address string) {
+	tb.t.Helper()
+	tb.do(chromedp.Navigate(address))
+	tb.drawn()
+}
+
+func (tb *tab) drawn() {
+	tb.t.Helper()
+	tb.until(`document.querySelector(".live.is-live") && document.documentElement.hasAttribute("data-drawn")`)
+}
+
+// fresh shows a view of the page as it is when it is opened.
+func (tb *tab) fresh(s *server, view ...string) {
+	tb.t.Helper()
+	tb.do(chromedp.Navigate("about:blank"))
+	tb.open(s.base + "/#" + strings.Join(append(view, "t="+s.token), "&"))
+	tb.settled()
+}
+
+// settled waits until nothing on the page is still asked for, and what came is drawn.
+func (tb *tab) settled() {
+	tb.t.Helper()
+	eval[bool](tb, `new Promise((done) => {
+  let last = "";
+  let calm = 0;
+  const look = () => {
+    const now = document.body.innerHTML.length + " " + performance.getEntriesByType("resource").length;
+    calm = now === last ? calm + 1 : 0;
+    last = now;
+    calm > 5 ? done(true) : requestAnimationFrame(look);
+  };
+  look();
+})`)
+}
+
+// press presses keys, one after the other.
+func (tb *tab) press(keys ...string) {
+	tb.t.Helper()
+	for _, key := range keys {
+		tb.do(chromedp.KeyEvent(key))
+	}
+}
+
+// click presses the mouse where the first element of a selector is by then: the page may
+// draw it anew at any time.
+func (tb *tab) click(selector string) {
+	tb.t.Helper()
+	tb.until("document.querySelector(" + quoted(selector) + ")")
+	at := eval[[]float64](tb, fmt.Sprintf(`(() => {
+  const el = document.querySelector(%s);
+  el.scrollIntoView({ block: "nearest" });
+  const box = el.getBoundingClientRect();
+  return [box.left + box.width / 2, box.top + box.height / 2];
+})()`, quoted(selector)))
+	tb.do(chromedp.MouseClickXY(at[0], at[1]))
+}
+
+// focus puts the focus on the first element of a selector.
+func (tb *tab) focus(selector string) {
+	tb.t.Helper()
+	tb.until(fmt.Sprintf(`(document.querySelector(%[1]s)?.focus(), document.activeElement === document.querySelector(%[1]s))`, quoted(selector)))
+}
+
+// size makes the window as large as this, in pixels.
+func (tb *tab) size(width, height int64) {
+	tb.t.Helper()
+	tb.do(chromedp.EmulateViewport(width, height))
+}
+
+// theme shows the page as a person sees it who likes "light" or "dark".
+func (tb *tab) theme(name string) {
+	tb.t.Helper()
+	call(tb, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
+		{Name: "prefers-color-scheme", Value: name}, {Name: "prefers-reduced-motion", Value: "reduce"},
+	}})
+}
+
+// text returns what a person reads in an element.
+func (tb *tab) text(selector string) string {
+	tb.t.Helper()
+	return eval[string](tb, fmt.Sprintf("document.querySelector(%s).innerText", quoted(selector)))
+}
+
+// keep writes a picture of the whole page into the folder of FLAME_TEST_PICTURES, if there is one.
+func (tb *tab) keep(name string) {
+	dir := os.Getenv("FLAME_TEST_PICTURES")
+	if dir == "" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(tb.ctx, patience)
+	defer cancel()
+	picture, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
+	if assert.NoError(tb.t, err) {
+		assert.NoError(tb.t, os.WriteFile(filepath.Join(dir, name+".png"), picture, 0o644))
+	}
+}
+
+// quoted returns a text as it stands in JavaScript.
+func quoted(text string) string {
+	raw, err := json.Marshal(text)
+	if err != nil {
+		panic(err) // a text always has a form in JSON
+	}
+	return string(raw)
+}

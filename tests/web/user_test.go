@@ -1,0 +1,168 @@
+package web
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A user has a home and a project of their own.
+type user struct {
+	t             testing.TB
+	home, project string
+	env           []string // settings beside those that all have
+}
+
+func newUser(t testing.TB) *user {
+	t.Helper()
+	dir := t.TempDir()
+	u := &user{t: t, home: filepath.Join(dir, "home"), project: filepath.Join(dir, "orchard")}
+	require.NoError(t, os.MkdirAll(filepath.Join(u.project, ".git"), 0o755))
+	require.NoError(t, os.MkdirAll(filepath.Join(u.home, "bin"), 0o755))
+	return u
+}
+
+// command returns a command of flame as the user has it run in their project.
+func (u *user) command(ctx context.Context, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, filepath.Join(built, "flame"), args...)
+	cmd.Dir = u.project
+	cmd.Env = append([]string{
+		"HOME=" + u.home, "PATH=" + filepath.Join(u.home, "bin") + ":" + built + ":/usr/bin:/bin", "TERM=xterm", "GIT_CONFIG_NOSYSTEM=1", "TZ=UTC",
+	}, u.env...)
+	return cmd
+}
+
+// flame runs a command of flame that must work, and returns what it prints.
+func (u *user) flame(args ...string) string {
+	u.t.Helper()
+	cmd := u.command(context.Background(), args...)
+	var wrong bytes.Buffer
+	cmd.Stderr = &wrong
+	out, err := cmd.Output()
+	require.NoError(u.t, err, "flame %s: %s", strings.Join(args, " "), wrong.String())
+	return strings.TrimSpace(string(out))
+}
+
+var frameID = regexp.MustCompile(`(frame|plan)-[a-z0-9]{8}\b`)
+
+// id runs a command and returns the first frame that its answer names.
+func (u *user) id(args ...string) string {
+	u.t.Helper()
+	said := u.flame(args...)
+	id := frameID.FindString(said)
+	require.NotEmpty(u.t, id, said)
+	return id
+}
+
+// A server is a running `flame web`.
+type server struct {
+	u       *user
+	cmd     *exec.Cmd
+	address string // with the token
+	base    string // without
+	token   string
+	project string // as the server names it
+}
+
+// serve starts `flame web`; it ends with the test.
+func (u *user) serve(args ...string) *server {
+	u.t.Helper()
+	s := &server{u: u, cmd: u.command(context.Background(), append([]string{"web", "--no-open"}, args...)...)}
+	out, err := s.cmd.StdoutPipe()
+	require.NoError(u.t, err)
+	var wrong bytes.Buffer
+	s.cmd.Stderr = &wrong
+	require.NoError(u.t, s.cmd.Start())
+	u.t.Cleanup(s.kill)
+	s.address, err = bufio.NewReader(out).ReadString('\n')
+	require.NoError(u.t, err, "flame web: %s", wrong.String())
+	s.address = strings.TrimSpace(s.address)
+	s.base, s.token, _ = strings.Cut(s.address, "/#t=")
+	s.project = filepath.Base(u.flame("where"))
+	return s
+}
+
+// kill ends the server at once.
+func (s *server) kill() {
+	if s.cmd.ProcessState == nil {
+		_ = s.cmd.Process.Signal(syscall.SIGKILL)
+		_ = s.cmd.Wait()
+	}
+}
+
+// ask sends a request; header holds names and values in turn.
+func (s *server) ask(method, path, body string, header ...string) (status int, answer string, headers http.Header) {
+	s.u.t.Helper()
+	r, err := http.NewRequestWithContext(s.u.t.Context(), method, s.base+path, strings.NewReader(body))
+	require.NoError(s.u.t, err)
+	for i := 0; i < len(header); i += 2 {
+		if r.Header.Set(header[i], header[i+1]); header[i] == "Host" {
+			r.Host = header[i+1]
+		}
+	}
+	got, err := http.DefaultClient.Do(r)
+	require.NoError(s.u.t, err)
+	defer got.Body.Close()
+	content, err := io.ReadAll(io.LimitReader(got.Body, 1<<20))
+	require.NoError(s.u.t, err)
+	return got.StatusCode, string(content), got.Header
+}
+
+// imported has a project of so many frames, in sessions of a hundred below one root each.
+func (u *user) imported(frames int) {
+	u.t.Helper()
+	type frame struct {
+		ID        string   `json:"sessionID"`
+		Parent    string   `json:"parentSessionID,omitempty"`
+		Status    string   `json:"status"`
+		Title     string   `json:"title"`
+		Created   int64    `json:"createdAt"`
+		Updated   int64    `json:"updatedAt"`
+		Artifacts []string `json:"artifacts"`
+		Decisions []string `json:"decisions"`
+	}
+	const begun = 1_760_000_000_000
+	all := map[string]frame{}
+	name := func(i int) string { return fmt.Sprintf("frame-%08d", i) }
+	for i := range frames {
+		f := frame{ID: name(i), Status: "completed", Title: fmt.Sprintf("Work %d of many", i), Artifacts: []string{}, Decisions: []string{}}
+		f.Created = begun + int64(i)*1000
+		f.Updated = f.Created + 900
+		if at := i % 100; at > 0 { // a chain of four below each tenth
+			up := i - at
+			if at%10 < 4 && at%10 > 0 {
+				up = i - 1
+			}
+			f.Parent = name(up)
+		}
+		all[f.ID] = f
+	}
+	content, err := json.Marshal(map[string]any{"version": 1, "frames": all, "rootFrameIDs": []string{}})
+	require.NoError(u.t, err)
+	file := filepath.Join(u.t.TempDir(), "state.json")
+	require.NoError(u.t, os.WriteFile(file, content, 0o600))
+	u.flame("import", file)
+}
+
+// showcase has the user's project be two days of work of agents, or so many frames of it
+// changed.
+func (u *user) showcase(args ...string) {
+	u.t.Helper()
+	cmd := exec.Command(filepath.Join(built, "showcase"), append(args, u.project)...)
+	cmd.Env = []string{"HOME=" + u.home}
+	out, err := cmd.CombinedOutput()
+	require.NoError(u.t, err, string(out))
+}
