@@ -47,6 +47,24 @@ func TestStartDoesNotCompileMetaSchemas(t *testing.T) {
 	assert.Less(t, spent["github.com/santhosh-tekuri/jsonschema/v6"], 0.3)
 }
 
+// TestStartMakesNothingThatMostProcessesDoNotNeed counts what is allocated before main,
+// which does not depend on the machine: hosts wait for each hook to begin. What only some
+// processes need is made when it is first asked for.
+func TestStartMakesNothingThatMostProcessesDoNotNeed(t *testing.T) {
+	t.Parallel()
+	cmd := exec.Command(flameBinary(t), "version")
+	cmd.Env = append(os.Environ(), "GODEBUG=inittrace=1")
+	trace, err := cmd.CombinedOutput()
+	require.NoError(t, err)
+	found := regexp.MustCompile(`(?m)^init (flame/\S+) @.* ms clock, (\d+) bytes`).FindAllStringSubmatch(string(trace), -1)
+	require.NotEmpty(t, found, "the trace was not understood")
+	for _, m := range found {
+		bytes, err := strconv.Atoi(m[2])
+		require.NoError(t, err)
+		assert.Less(t, bytes, 160_000, "%s makes too much before main", m[1])
+	}
+}
+
 var initLine = regexp.MustCompile(`(?m)^init (\S+) @\S+ ms, (\S+) ms clock`)
 
 // initTimes reads a trace of GODEBUG=inittrace=1: package to milliseconds.

@@ -12,17 +12,17 @@ import (
 func Begins(prompt, goal string) bool {
 	own := stems(core.Cut(goal, maxMessage))
 	for _, s := range statements(core.Cut(prompt, maxPrompt)) {
-		if s.asks || slices.ContainsFunc(s.words, func(word string) bool { return puttingOff[word] || defectWords[word] || notNow[word] }) {
+		if s.asks || slices.ContainsFunc(s.words, func(word string) bool { return puttingOff.has(word) || defectWords.has(word) || notNow.has(word) }) {
 			continue
 		}
 		words := s.words
-		for len(words) > 1 && (closing[words[0]] || overWords[words[0]] || fillers[words[0]] || leading[words[0]]) {
+		for len(words) > 1 && (closing.has(words[0]) || overWords.has(words[0]) || fillers.has(words[0]) || leading.has(words[0])) {
 			words = words[1:]
 		}
 		if len(words) == 0 || !slices.ContainsFunc(words, func(word string) bool { return slices.Contains(own, stemOf(word)) }) {
 			continue
 		}
-		if starting[words[0]] || slices.Contains(own, stemOf(words[0])) && len(words) <= maxOrder {
+		if starting.has(words[0]) || slices.Contains(own, stemOf(words[0])) && len(words) <= maxOrder {
 			return true
 		}
 	}

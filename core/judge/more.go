@@ -19,12 +19,12 @@ func AsksForMore(prompt string) bool {
 	if slices.ContainsFunc(said, func(s statement) bool { return slices.ContainsFunc(s.words, tellsOfFault) }) {
 		return true
 	}
-	if len(said) > 0 && closing[said[0].words[0]] && !slices.ContainsFunc(said, func(s statement) bool { return s.asks || s.has(turning...) }) {
+	if len(said) > 0 && closing.has(said[0].words[0]) && !slices.ContainsFunc(said, func(s statement) bool { return s.asks || s.has(turning...) }) {
 		return false
 	}
 	wish := 0
 	for _, word := range core.Keywords(prompt) {
-		if !closing[word] && !keeping[word] {
+		if !closing.has(word) && !keeping.has(word) {
 			wish++
 		}
 	}
@@ -35,7 +35,9 @@ func AsksForMore(prompt string) bool {
 var turning = strings.Fields("but however also now next then only except still please aber noch mais pero")
 
 // tellsOfFault reports whether a word says that something is wrong, or is to be taken back.
-func tellsOfFault(word string) bool { return defectWords[word] || word == "revert" || word == "undo" }
+func tellsOfFault(word string) bool {
+	return defectWords.has(word) || word == "revert" || word == "undo"
+}
 
 // minMore is how many words that say something make a wish.
 const minMore = 2

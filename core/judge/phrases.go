@@ -1,8 +1,10 @@
 package judge
 
 import (
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 )
 
@@ -99,8 +101,15 @@ func withoutCode(text string) string {
 	return b.String()
 }
 
-// A lexicon is a set of phrases, by the first letters of their first words.
-type lexicon map[string][][]string
+// expression returns a regular expression that is compiled when it is first asked for:
+// most processes of flame judge nothing, and hosts wait for all of them to begin.
+func expression(text string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
+}
+
+// A lexicon is a set of phrases, by the first letters of their first words. It is made
+// when it is first looked into, as expressions are.
+type lexicon func() map[string][][]string
 
 // maxGap is the number of words that a star in a phrase stands for at most.
 const maxGap = 4
@@ -109,7 +118,11 @@ const maxGap = 4
 // "word~" stands for all words that begin so, "#" for a number, and "*" for a few words
 // of any kind.
 func phrases(text string) lexicon {
-	l := lexicon{}
+	return sync.OnceValue(func() map[string][][]string { return readPhrases(text) })
+}
+
+func readPhrases(text string) map[string][][]string {
+	l := map[string][][]string{}
 	for phrase := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == '\n' || r == ',' }) {
 		words := strings.Fields(phrase)
 		if len(words) > 0 {
@@ -131,9 +144,10 @@ func letters(word string) string {
 
 // find returns the first phrase in the words as it stands there; empty if there is none.
 func (l lexicon) find(words []string) string {
+	phrases := l()
 	for i, word := range words {
 		for _, key := range []string{letters(word), "#"} {
-			for _, phrase := range l[key] {
+			for _, phrase := range phrases[key] {
 				if n := begins(words[i:], phrase); n > 0 {
 					return strings.Join(words[i:i+n], " ")
 				}
@@ -195,5 +209,5 @@ func (s statement) has(words ...string) bool {
 
 // begin reports whether the words begin with a phrase.
 func (l lexicon) begin(words []string) bool {
-	return len(words) > 0 && slices.ContainsFunc(l[letters(words[0])], func(phrase []string) bool { return begins(words, phrase) > 0 })
+	return len(words) > 0 && slices.ContainsFunc(l()[letters(words[0])], func(phrase []string) bool { return begins(words, phrase) > 0 })
 }

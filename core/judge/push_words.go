@@ -1,5 +1,7 @@
 package judge
 
+import "sync"
+
 // Small lists of words, each with a role. They are of English, a few of them of other
 // languages: what is said in another one counts for little, so that nothing is suggested.
 
@@ -42,19 +44,15 @@ var newWork = wordSet(`
 var makingWork = wordSet(`write create generate introduce automate bootstrap scaffold prototype sketch`)
 
 // someWork are verbs of which one cannot say.
-var someWork = wordSet(`
+var someWork = wordSet(someVerbs)
+
+const someVerbs = `
 	add make set do fix find get look check change extend support update upgrade connect hook give take help load import export run
 	collect have improve speed reduce optimise optimize refactor rewrite replace send switch enable allow test verify
-	rename split clean extract remove apply tune patch rotate renew measure repair merge tidy shrink harden`)
+	rename split clean extract remove apply tune patch rotate renew measure repair merge tidy shrink harden`
 
 // plainWork has the stems of verbs that say nothing of what a text is about.
-var plainWork = func() map[string]bool {
-	set := stemSet(`write create build implement prepare generate introduce set setup start begin draft move remove delete keep put`)
-	for word := range someWork {
-		set[stemOf(word)] = true
-	}
-	return set
-}()
+var plainWork = stemSet(`write create build implement prepare generate introduce set setup start begin draft move remove delete keep put ` + someVerbs)
 
 // wanting words ask for something by saying that it is wanted.
 var wanting = wordSet(`
@@ -108,18 +106,20 @@ var everyday = stemSet(`
 	problem model customer customers admin web site product request response number line lines log logs job jobs text link
 	links button run start use add fix write support check create implement set update`)
 
-func stemSet(text string) map[string]bool {
-	set := map[string]bool{}
-	for word := range wordSet(text) {
-		set[stemOf(word)] = true
-	}
-	return set
+func stemSet(text string) words {
+	return sync.OnceValue(func() map[string]bool {
+		set := map[string]bool{}
+		for word := range wordSet(text)() {
+			set[stemOf(word)] = true
+		}
+		return set
+	})
 }
 
 // weightOf adds up what the stems tell of what a text is about.
 func weightOf(stems []string) (sum float64) {
 	for _, stem := range stems {
-		if everyday[stem] {
+		if everyday.has(stem) {
 			sum += 0.4
 		} else {
 			sum++

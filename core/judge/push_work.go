@@ -21,7 +21,7 @@ const (
 )
 
 // kindWords tell the kind of a piece of work.
-var kindWords = map[kind]map[string]bool{
+var kindWords = map[kind]words{
 	explaining:    wordSet("explain answer understand describe"),
 	investigating: wordSet("investigate investigation debug analyse analyze profile cause audit research diagnose reproduce study compare evaluate survey"),
 	reviewing:     wordSet("review"),
@@ -37,7 +37,7 @@ var kindWords = map[kind]map[string]bool{
 func kindOf(words []string) kind {
 	for _, word := range words {
 		for kind, telling := range kindWords {
-			if telling[word] {
+			if telling.has(word) {
 				return kind
 			}
 		}
@@ -67,9 +67,9 @@ func kindAsked(words []string) kind {
 	switch {
 	case len(words) == 0:
 		return ""
-	case k == building && smallWork[words[0]]:
+	case k == building && smallWork.has(words[0]):
 		return ""
-	case k == "" && makingWork[words[0]] && !pointing[next(words)]:
+	case k == "" && makingWork.has(words[0]) && !pointing.has(next(words)):
 		return building
 	}
 	return k
@@ -167,7 +167,7 @@ type order struct {
 // of a fault.
 func (s sentence) orders() (list []order) {
 	for _, part := range []sentence{s, s.last()} {
-		if len(part.words) == 0 || part.left || slices.ContainsFunc(part.raw, func(word string) bool { return puttingOff[word] || defectWords[word] }) {
+		if len(part.words) == 0 || part.left || slices.ContainsFunc(part.raw, func(word string) bool { return puttingOff.has(word) || defectWords.has(word) }) {
 			continue
 		}
 		a, _ := part.ask()

@@ -3,6 +3,7 @@ package judge
 import (
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 )
@@ -22,7 +23,7 @@ func stems(s string) []string {
 	var list []string
 	seen := map[string]bool{}
 	for _, word := range wordsOf(s) {
-		if utf8.RuneCountInString(word) < minStem || emptyWords[word] || number(word) {
+		if utf8.RuneCountInString(word) < minStem || emptyWords.has(word) || number(word) {
 			continue
 		}
 		if stem := stemOf(word); !seen[stem] {
@@ -88,13 +89,20 @@ func number(word string) bool {
 	return !strings.ContainsFunc(word, func(r rune) bool { return !unicode.IsDigit(r) })
 }
 
+// A words is a set of words, made when it is first asked, as expressions are.
+type words func() map[string]bool
+
+func (w words) has(word string) bool { return w()[word] }
+
 // wordSet makes a set of the words of a text.
-func wordSet(text string) map[string]bool {
-	set := map[string]bool{}
-	for _, word := range strings.Fields(text) {
-		set[word] = true
-	}
-	return set
+func wordSet(text string) words {
+	return sync.OnceValue(func() map[string]bool {
+		set := map[string]bool{}
+		for _, word := range strings.Fields(text) {
+			set[word] = true
+		}
+		return set
+	})
 }
 
 // known returns those of the stems that are among others.

@@ -28,7 +28,7 @@ func columns(lines []string) (rows [][]string) {
 	}
 	order := []int{name}
 	for i, h := range header {
-		if i != name && !fleeting[strings.ToLower(h)] {
+		if i != name && !fleeting.Has(strings.ToLower(h)) {
 			order = append(order, i)
 		}
 	}
@@ -115,7 +115,7 @@ func rolesOf(header []string) roles {
 	var list roles
 	for _, h := range header {
 		words := notation.SplitWords(h)
-		is := func(set map[string]bool) bool { return len(words) > 0 && len(words) < 4 && set[words[0]] }
+		is := func(set notation.Words) bool { return len(words) > 0 && len(words) < 4 && set.Has(words[0]) }
 		list.past = append(list.past, is(formers))
 		list.present = append(list.present, is(presents))
 		list.future = append(list.future, is(futures))

@@ -22,7 +22,7 @@ func begins(before []Claim, key string) bool {
 // identify notes what a text as a whole is about, if a claim says so.
 func (r *reader) identify(key string, v notation.Value) {
 	words := notation.KeyWords(key)
-	if len(words) != 1 || !identities[words[0]] && !r.reading.task.tellsApart(words[0]) || v.Kind == notation.Set || v.Kind == notation.Prose {
+	if len(words) != 1 || !identities.Has(words[0]) && !r.reading.task.tellsApart(words[0]) || v.Kind == notation.Set || v.Kind == notation.Prose {
 		return
 	}
 	if slices.Contains(r.reading.task.words, words[0]) && strings.Contains(r.reading.task.text, "which "+strings.ToLower(key)) {

@@ -242,7 +242,7 @@ func plainKey(key string) bool {
 		return false
 	}
 	return strings.IndexFunc(key, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }) >= 0 &&
-		!(openers[strings.ToLower(fields[0])] && len(fields) > 1)
+		!(openers.Has(strings.ToLower(fields[0])) && len(fields) > 1)
 }
 
 // corrections are keys and beginnings of what takes something back.
@@ -262,7 +262,7 @@ func (r *reader) pair(key, value, line string) {
 		key = r.prefix + "." + key
 	}
 	words := notation.KeyWords(key)
-	if len(words) == 1 && withdrawn[words[0]] {
+	if len(words) == 1 && withdrawn.Has(words[0]) {
 		return
 	}
 	value, rest := firstSentence(value)

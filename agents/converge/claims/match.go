@@ -117,7 +117,7 @@ func (c *comparer) one(list []Claim) (Claim, bool) {
 
 // onlyVague reports whether a subject is told by words that need a question to tell of what.
 func onlyVague(words []string) bool {
-	return len(words) > 0 && !slices.ContainsFunc(words, func(word string) bool { return !vague[word] })
+	return len(words) > 0 && !slices.ContainsFunc(words, func(word string) bool { return !vague.Has(word) })
 }
 
 // elsewhere returns what tells the claims of a text from those of one that is about another
@@ -256,9 +256,9 @@ func (c *comparer) closely(x, y Claim) (extra string, related relation) {
 	safe := true
 	for _, word := range y.words {
 		if !slices.Contains(x.words, word) {
-			safe = safe && (vague[word] || c.asks(word))
+			safe = safe && (vague.Has(word) || c.asks(word))
 			extra += " " + word
-			if notation.Scopes[word] != "" && !c.asks(word) {
+			if notation.Scopes()[word] != "" && !c.asks(word) {
 				return "", apart
 			}
 		}

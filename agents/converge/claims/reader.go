@@ -44,7 +44,7 @@ func titled(text string) title {
 	text = strings.TrimSpace(strings.Trim(strings.TrimSpace(text), "#*_: "))
 	t := title{text: text, words: notation.KeyWords(notation.Plain.Replace(text))}
 	if all := notation.SplitWords(text); len(all) > 0 && len(t.words) <= 4 {
-		t.aside = asides[notation.Stem(all[0])] || len(t.words) <= 2 && slices.ContainsFunc(t.words, func(word string) bool { return asides[word] })
+		t.aside = asides.Has(notation.Stem(all[0])) || len(t.words) <= 2 && slices.ContainsFunc(t.words, func(word string) bool { return asides.Has(word) })
 	}
 	return t
 }
@@ -74,7 +74,7 @@ var mains = notation.StemsOf("recommendation verdict conclusion answer decision 
 
 // isMain reports whether words name the answer itself.
 func isMain(words []string) bool {
-	return slices.ContainsFunc(words, func(word string) bool { return mains[word] }) && len(words) <= 2
+	return slices.ContainsFunc(words, func(word string) bool { return mains.Has(word) }) && len(words) <= 2
 }
 
 // works are words of subjects that belong to the work of one agent: how and when it
@@ -89,20 +89,20 @@ func (t task) work(words []string) bool {
 	if len(words) > 3 {
 		return false
 	}
-	own := func(word string) bool { return works[word] && !slices.Contains(t.words, word) }
+	own := func(word string) bool { return works.Has(word) && !slices.Contains(t.words, word) }
 	if own(words[0]) && len(words) == 1 {
 		return true
 	}
 	if len(words) == 1 {
-		return whens[words[0]] && !slices.Contains(t.words, words[0]) && !t.long
+		return whens.Has(words[0]) && !slices.Contains(t.words, words[0]) && !t.long
 	}
-	return slices.ContainsFunc(words, func(word string) bool { return own(word) && moments[word] })
+	return slices.ContainsFunc(words, func(word string) bool { return own(word) && moments.Has(word) })
 }
 
 // scope returns the words of the headings above that say where something holds.
 func (r *reader) scope() (list []string) {
 	for _, word := range slices.Concat(r.section.words, r.lead.words) {
-		if notation.Scopes[word] != "" && !slices.Contains(list, word) {
+		if notation.Scopes()[word] != "" && !slices.Contains(list, word) {
 			list = append(list, word)
 		}
 	}

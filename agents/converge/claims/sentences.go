@@ -93,7 +93,7 @@ func (r *reader) sentence(s string) {
 func (r *reader) changed(list []notation.Token, s string) {
 	for i, t := range list[:min(2, len(list))] {
 		if t.Text == "changed" && i+1 < len(list) && (list[i+1].Form == notation.NameForm || list[i+1].Form == notation.PathForm) {
-			about := notation.Opposites[notation.Stem("changed")].About
+			about := notation.Opposites()[notation.Stem("changed")].About
 			v := notation.Value{Kind: notation.Name, Text: s, Words: []string{about}, Yes: true, Loose: true}
 			r.add(list[i+1].Text, notation.KeyWords(list[i+1].Text), v, s)
 		}
@@ -159,11 +159,11 @@ func ownWork(list []notation.Token) bool {
 	if slices.ContainsFunc(list, func(t notation.Token) bool { return t.Text == "that" || t.Text == ":" }) {
 		return false
 	}
-	if (word(0) == "i" || word(0) == "we") && (workVerbs[word(1)] || word(1) == "have" || word(1) == "did" || word(1) == "only" ||
+	if (word(0) == "i" || word(0) == "we") && (workVerbs.Has(word(1)) || word(1) == "have" || word(1) == "did" || word(1) == "only" ||
 		word(1) == "also" || word(1) == "can") {
 		return true
 	}
-	if workVerbs[word(0)] && len(list) > 1 && list[0].Form == notation.WordForm && word(1) != "is" && word(1) != "are" {
+	if workVerbs.Has(word(0)) && len(list) > 1 && list[0].Form == notation.WordForm && word(1) != "is" && word(1) != "are" {
 		return true
 	}
 	for i, t := range list {
@@ -228,7 +228,7 @@ func (r *reader) counts(list []notation.Token, s string) bool {
 			if after.Form != notation.WordForm {
 				break
 			}
-			if counted[after.Stem] {
+			if counted.Has(after.Stem) {
 				r.add(after.Text, []string{after.Stem}, t.Value, s)
 				found = true
 				break
@@ -243,13 +243,13 @@ var verbs = notation.SetOf("is are takes take lasts costs needs holds allows exp
 
 // statement reads "X is Y".
 func (r *reader) statement(list []notation.Token, s string) {
-	at := slices.IndexFunc(list, func(t notation.Token) bool { return t.Form == notation.WordForm && verbs[t.Text] })
+	at := slices.IndexFunc(list, func(t notation.Token) bool { return t.Form == notation.WordForm && verbs.Has(t.Text) })
 	if at < 1 || at > 7 || at+1 >= len(list) {
 		return
 	}
 	var subject []string
 	for i, t := range list[:at] {
-		if t.Form == notation.SignForm || i == 0 && (openers[t.Text] || t.Text == "this" || t.Text == "that" || t.Text == "these" || t.Text == "what") {
+		if t.Form == notation.SignForm || i == 0 && (openers.Has(t.Text) || t.Text == "this" || t.Text == "that" || t.Text == "these" || t.Text == "what") {
 			if i == 0 && (t.Text == "so" || t.Text == "therefore") {
 				continue
 			}
@@ -301,7 +301,7 @@ func predicate(list []notation.Token) (notation.Value, bool) {
 	if v.Kind == notation.Name {
 		v.Yes = v.Yes != not
 		v.Loose = !slices.ContainsFunc(list, func(t notation.Token) bool { return t.Form == notation.NameForm })
-		if o, ok := notation.Opposites[notation.Stem(texts[0])]; ok && len(texts) == 1 {
+		if o, ok := notation.Opposites()[notation.Stem(texts[0])]; ok && len(texts) == 1 {
 			v.Words, v.Yes = []string{o.About}, v.Yes == o.Affirms
 		}
 	}
@@ -327,7 +327,7 @@ func (r *reader) same(list []notation.Token, s string) {
 	content := 0
 	for i, t := range list {
 		switch {
-		case (t.Form == notation.ValueForm || t.Form == notation.PathForm || t.Form == notation.NumberWord) && !(i > 0 && i < 3 && labels[list[i-1].Text]):
+		case (t.Form == notation.ValueForm || t.Form == notation.PathForm || t.Form == notation.NumberWord) && !(i > 0 && i < 3 && labels.Has(list[i-1].Text)):
 			if i > 0 && notation.Roughly[list[i-1].Text] == "about" && t.Value.Kind == notation.Number {
 				t.Value.Quantity.About = true
 				if list[i-1].Form == notation.WordForm && len(key) > 0 {
@@ -336,19 +336,19 @@ func (r *reader) same(list []notation.Token, s string) {
 			}
 			v.List = append(v.List, t.Value)
 			key = append(key, "#")
-		case t.Form == notation.SignForm || auxiliaries[t.Text]:
-		case notation.Negations[t.Text]:
+		case t.Form == notation.SignForm || auxiliaries.Has(t.Text):
+		case notation.Negations.Has(t.Text):
 			v.Yes = !v.Yes
 		default:
 			word := t.Stem
-			if o, ok := notation.Opposites[word]; ok {
+			if o, ok := notation.Opposites()[word]; ok {
 				word = o.About
 				v.Yes = v.Yes == o.Affirms
 			}
 			if word == "" {
 				word = strings.ToLower(t.Text)
 			}
-			if !notation.Fillers[t.Text] {
+			if !notation.Fillers.Has(t.Text) {
 				content++
 			}
 			key = append(key, word)
@@ -359,7 +359,7 @@ func (r *reader) same(list []notation.Token, s string) {
 	}
 	r.reading.Claims = append(r.reading.Claims, Claim{Subject: shortened(s), Text: s, Value: v, key: "= " + strings.Join(key, " ")})
 	if len(v.List) == 0 && content <= notation.MaxName {
-		words := slices.DeleteFunc(key, func(word string) bool { return fillerStems[word] })
+		words := slices.DeleteFunc(key, func(word string) bool { return fillerStems.Has(word) })
 		slices.Sort(words)
 		truth := notation.Value{Kind: notation.Truth, Text: s, Yes: v.Yes}
 		r.reading.Claims = append(r.reading.Claims, Claim{

@@ -38,9 +38,9 @@ func measured(line string) (keyed, bool) {
 	}
 	key, value := strings.Trim(strings.TrimSpace(line[:at]), "`*"), strings.TrimSpace(line[at:])
 	fields := strings.Fields(key)
-	if len(fields) == 0 || len(fields) > 2 || !plainKey(key) || labels[strings.ToLower(key)] || notation.Fillers[strings.ToLower(fields[len(fields)-1])] ||
+	if len(fields) == 0 || len(fields) > 2 || !plainKey(key) || labels.Has(strings.ToLower(key)) || notation.Fillers.Has(strings.ToLower(fields[len(fields)-1])) ||
 		notation.Roughly[strings.ToLower(fields[len(fields)-1])] != "" || len(strings.Fields(value)) > 2 || slices.ContainsFunc(fields, func(f string) bool {
-		return verbs[strings.ToLower(f)]
+		return verbs.Has(strings.ToLower(f))
 	}) {
 		return keyed{}, false
 	}
@@ -132,10 +132,10 @@ func moved(s string) (keyed, bool) {
 	if !ok || !isTo || len(fields) < 2 || len(fields) > 6 {
 		return keyed{}, false
 	}
-	if !movers[strings.ToLower(fields[len(fields)-1])] {
+	if !movers.Has(strings.ToLower(fields[len(fields)-1])) {
 		return keyed{}, false
 	}
-	fields = slices.DeleteFunc(fields[:len(fields)-1], func(word string) bool { return notation.Fillers[strings.ToLower(word)] })
+	fields = slices.DeleteFunc(fields[:len(fields)-1], func(word string) bool { return notation.Fillers.Has(strings.ToLower(word)) })
 	key := strings.Trim(strings.Join(fields, " "), "`")
 	return keyed{key, to}, plainKey(key) && plainly(notation.Parse(to, nil))
 }

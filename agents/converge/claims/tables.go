@@ -142,7 +142,7 @@ var (
 // rows reads the rows of a table, each by the name in its first cell.
 func (r *reader) rows(header []string, rows [][]string) {
 	nameAt := 0
-	if len(header) > 1 && ranks[strings.ToLower(header[0])] {
+	if len(header) > 1 && ranks.Has(strings.ToLower(header[0])) {
 		nameAt = 1
 		r.ranked(header, rows)
 	}
@@ -161,7 +161,7 @@ func (r *reader) rows(header []string, rows [][]string) {
 				continue
 			}
 			h := header[i]
-			if roles.latter(i) || len(row) == nameAt+2 && generics[strings.ToLower(h)] {
+			if roles.latter(i) || len(row) == nameAt+2 && generics.Has(strings.ToLower(h)) {
 				h = ""
 			}
 			v := r.cell(label, h, cell)

@@ -49,7 +49,7 @@ func readTask(text string) task {
 		"other asked", "other tried", "asked the running")
 	if _, what, ok := strings.Cut(lower, "how many "); ok {
 		nouns := strings.Fields(what)
-		if end := slices.IndexFunc(nouns, func(word string) bool { return nounEnds[strings.Trim(word, "?,.")] }); end > 0 {
+		if end := slices.IndexFunc(nouns, func(word string) bool { return nounEnds.Has(strings.Trim(word, "?,.")) }); end > 0 {
 			nouns = nouns[:end]
 		}
 		nouns = first(nouns, 3)
@@ -87,7 +87,7 @@ var nounEnds = notation.SetOf("does do did is are was were has have had can coul
 // asksYesOrNo reports whether a task is a question for yes or no.
 func asksYesOrNo(text string) bool {
 	verb, _, _ := strings.Cut(text, " ")
-	return strings.HasSuffix(text, "?") && strings.Count(text, "?") == 1 && yesOrNo[verb] && !strings.Contains(text, " or ")
+	return strings.HasSuffix(text, "?") && strings.Count(text, "?") == 1 && yesOrNo.Has(verb) && !strings.Contains(text, " or ")
 }
 
 var yesOrNo = notation.SetOf("is are was were does do did can could may must should has have will")

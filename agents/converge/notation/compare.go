@@ -101,8 +101,8 @@ func compareScales(v, w []string) Verdict {
 	if len(v) != 1 || len(w) != 1 {
 		return Unknown
 	}
-	x, y := Opposites[v[0]], Opposites[w[0]]
-	if x.About != "" && x.About == y.About && x.Affirms != y.Affirms || scales[v[0]] != "" && scales[v[0]] == scales[w[0]] {
+	x, y := Opposites()[v[0]], Opposites()[w[0]]
+	if x.About != "" && x.About == y.About && x.Affirms != y.Affirms || scales()[v[0]] != "" && scales()[v[0]] == scales()[w[0]] {
 		return Different
 	}
 	return Unknown

@@ -62,7 +62,7 @@ func Lex(s string) (list []Token) {
 // named returns the version at s[i:] and its length, if the words before say that the
 // number there is one: "the version is 1.10". ok is false for anything else.
 func named(before []Token, s string, i int) (t Token, n int, ok bool) {
-	if !IsDigit(s[i]) || !slices.ContainsFunc(before[max(0, len(before)-maxApart):], func(t Token) bool { return versioned[t.Stem] }) {
+	if !IsDigit(s[i]) || !slices.ContainsFunc(before[max(0, len(before)-maxApart):], func(t Token) bool { return versioned.Has(t.Stem) }) {
 		return t, 0, false
 	}
 	for n = 1; i+n < len(s) && (IsDigit(s[i+n]) || s[i+n] == '.' && i+n+1 < len(s) && IsDigit(s[i+n+1])); n++ {
@@ -168,7 +168,7 @@ func IsPath(run string) bool {
 	slash := strings.IndexByte(run, '/')
 	if slash < 0 {
 		dot := strings.LastIndexByte(run, '.')
-		return dot > 0 && extensions[strings.ToLower(run[dot+1:])]
+		return dot > 0 && extensions.Has(strings.ToLower(run[dot+1:]))
 	}
 	letters := strings.IndexFunc(run, unicode.IsLetter) >= 0
 	if !letters {
@@ -186,8 +186,8 @@ func IsPath(run string) bool {
 // isUnitRatio reports whether a run is a unit such as MB/s.
 func isUnitRatio(run string) bool {
 	above, below, ok := strings.Cut(run, "/")
-	_, known := units[below]
-	_, counted := units[above]
+	_, known := units()[below]
+	_, counted := units()[above]
 	return ok && known && (counted || len(above) < 4)
 }
 

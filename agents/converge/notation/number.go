@@ -4,6 +4,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -14,7 +15,7 @@ type unit struct {
 }
 
 // units are those that are converted.
-var units = func() map[string]unit {
+var units = sync.OnceValue(func() map[string]unit {
 	m := map[string]unit{}
 	add := func(dimension string, factor float64, names string) {
 		for name := range strings.FieldsSeq(names) {
@@ -65,7 +66,7 @@ var units = func() map[string]unit {
 	add("", 1e9, "G billion")
 	add("milli", 1, "m")
 	return m
-}()
+})
 
 // readNumber reads a number without a unit, with grouped thousands and an exponent.
 func readNumber(s string) (x, half float64, digits string, n int, ok bool) {
@@ -187,12 +188,12 @@ func (q *quantity) Apply(name string) {
 		return
 	}
 	above, below, rate := strings.Cut(name, "/")
-	u, ok := units[above]
+	u, ok := units()[above]
 	if !ok {
 		u = unit{above, 1}
 	}
 	if rate {
-		if per, ok := units[below]; ok {
+		if per, ok := units()[below]; ok {
 			u.factor /= per.factor
 			u.dimension += "/" + per.dimension
 		} else {
@@ -222,15 +223,15 @@ func readUnit(s string) (name string, n int) {
 	}
 	word := s[blank:end]
 	above, below, rate := strings.Cut(word, "/")
-	_, known := units[above]
+	_, known := units()[above]
 	if word == "per" {
 		length := runLength(strings.TrimPrefix(s[end:], " "))
-		if u, ok := units[strings.TrimPrefix(s[end:], " ")[:length]]; ok && (u.dimension == "time" || u.dimension == "months") {
+		if u, ok := units()[strings.TrimPrefix(s[end:], " ")[:length]]; ok && (u.dimension == "time" || u.dimension == "months") {
 			return "/" + s[end+1:end+1+length], end + 1 + length
 		}
 	}
 	if !known && rate && below != "" && len(above) < 8 {
-		_, known = units[below]
+		_, known = units()[below]
 		known = known || below == "op"
 	}
 	if !known || blank == 1 && len(above) == 1 && !strings.Contains("sShBd€%", above) {
@@ -242,7 +243,7 @@ func readUnit(s string) (name string, n int) {
 	for _, per := range []string{" per ", " a "} {
 		if rest, ok := strings.CutPrefix(s[end:], per); ok {
 			length := runLength(rest)
-			if u, ok := units[rest[:length]]; ok && u.dimension == "time" || ok && u.dimension == "months" {
+			if u, ok := units()[rest[:length]]; ok && u.dimension == "time" || ok && u.dimension == "months" {
 				return word + "/" + rest[:length], end + len(per) + length
 			}
 		}

@@ -13,13 +13,13 @@ func Parse(text string, key []string) Value {
 	text = strings.TrimSpace(text)
 	bare := strings.TrimSpace(strings.Trim(strings.TrimRight(text, ".;,"), "*_`\"'"))
 	lower := strings.ToLower(bare)
-	if lower == "" || bare == "[]" || bare == "{}" || nones[lower] {
+	if lower == "" || bare == "[]" || bare == "{}" || nones.Has(lower) {
 		return Value{Kind: Nothing, Text: text}
 	}
 	if yes, ok := truths[lower]; ok {
 		return Value{Kind: Truth, Text: text, Yes: yes}
 	}
-	if len(key) > 0 && identities[key[len(key)-1]] && !strings.Contains(bare, " ") && !isHash(bare) {
+	if len(key) > 0 && identities.Has(key[len(key)-1]) && !strings.Contains(bare, " ") && !isHash(bare) {
 		return Value{Kind: Name, Text: text, Words: []string{lower}} // 007 is not 7
 	}
 	if v, ok := parseVersion(bare, key); ok {
@@ -128,7 +128,7 @@ func unitOfKey(key []string) string {
 // LookUnit returns a word if it is a unit that is converted (kB, min, %), else nothing. Case
 // counts: MB is known, Mbyte is not.
 func LookUnit(word string) string {
-	if _, ok := units[word]; ok {
+	if _, ok := units()[word]; ok {
 		return word
 	}
 	return ""
@@ -202,11 +202,11 @@ func NameValue(text string) Value {
 	}
 	v := Value{Kind: Name, Text: text, Name: strings.Join(strings.Fields(strings.ToLower(text)), " "), Words: words, Yes: true}
 	for _, word := range all {
-		if Negations[word] {
+		if Negations.Has(word) {
 			v.Yes = !v.Yes
 		}
 	}
-	v.Words = slices.DeleteFunc(v.Words, func(word string) bool { return Negations[word] })
+	v.Words = slices.DeleteFunc(v.Words, func(word string) bool { return Negations.Has(word) })
 	if len(v.Words) == 0 && len(all) > 0 {
 		v.Words = all
 	}

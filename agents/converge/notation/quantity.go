@@ -119,7 +119,7 @@ func compareBare(q, r quantity, tolerance Tolerance) Verdict {
 	}
 	dimension, _, _ := strings.Cut(r.Dimension, "/")
 	known := false
-	for _, u := range units {
+	for _, u := range units() {
 		if u.dimension != dimension {
 			continue
 		}

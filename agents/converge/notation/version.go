@@ -63,7 +63,7 @@ var versionKeys = StemsOf("version release php python node go java ruby rust sin
 // parseVersion reads a version, or a range of them, that is the whole value.
 func parseVersion(text string, key []string) (Value, bool) {
 	text, how := cutRough(text)
-	versioned := slices.ContainsFunc(key, func(word string) bool { return versionKeys[word] })
+	versioned := slices.ContainsFunc(key, func(word string) bool { return versionKeys.Has(word) })
 	read := func(s string) (string, int, bool) {
 		if v, n, ok := readVersion(s); ok {
 			return v.version[0], n, true

@@ -3,17 +3,27 @@ package notation
 import (
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 )
 
-// StemsOf returns the stems of words.
-func StemsOf(words string) map[string]bool {
-	set := map[string]bool{}
-	for word := range strings.FieldsSeq(words) {
-		set[Stem(word)] = true
-	}
-	return set
+// Words is a set of words. It is made when it is first asked: most processes of flame
+// compare nothing, and hosts wait for all of them to begin.
+type Words func() map[string]bool
+
+// Has reports whether word is in the set.
+func (w Words) Has(word string) bool { return w()[word] }
+
+// StemsOf returns the stems of words as a set.
+func StemsOf(words string) Words {
+	return sync.OnceValue(func() map[string]bool {
+		set := map[string]bool{}
+		for word := range strings.FieldsSeq(words) {
+			set[Stem(word)] = true
+		}
+		return set
+	})
 }
 
 // numberWords are small numbers in letters.
@@ -64,7 +74,7 @@ func Stem(word string) string {
 // taken apart: maxConns, max_conns and "max conns" are one.
 func KeyWords(text string) (list []string) {
 	for _, word := range SplitWords(text) {
-		if s := Stem(word); !Fillers[word] && !slices.Contains(list, s) {
+		if s := Stem(word); !Fillers.Has(word) && !slices.Contains(list, s) {
 			list = append(list, s)
 		}
 	}
@@ -117,7 +127,7 @@ var truths = map[string]bool{
 }
 
 // Opposites maps words to what they are about, and whether they affirm it.
-var Opposites = func() map[string]opposite {
+var Opposites = sync.OnceValue(func() map[string]opposite {
 	m := map[string]opposite{}
 	for _, pair := range []string{
 		"enabled disabled", "enable disable", "on off", "safe unsafe", "supported unsupported", "pass fail", "passes fails",
@@ -142,7 +152,7 @@ var Opposites = func() map[string]opposite {
 		}
 	}
 	return m
-}()
+})
 
 type opposite struct {
 	About   string
@@ -153,7 +163,7 @@ type opposite struct {
 var Negations = SetOf("not no never cannot without none neither nor nothing")
 
 // scales are words of which only one can hold.
-var scales = func() map[string]string {
+var scales = sync.OnceValue(func() map[string]string {
 	m := map[string]string{}
 	for name, words := range map[string]string{
 		"severity": "critical high medium moderate low info informational negligible",
@@ -168,10 +178,10 @@ var scales = func() map[string]string {
 		}
 	}
 	return m
-}()
+})
 
 // Scopes are words that say where or for whom something holds: other scope, other thing.
-var Scopes = func() map[string]string {
+var Scopes = sync.OnceValue(func() map[string]string {
 	m := map[string]string{}
 	for name, words := range map[string]string{
 		"stage":    "production prod staging dev development qa local canary preview",
@@ -189,7 +199,7 @@ var Scopes = func() map[string]string {
 		}
 	}
 	return m
-}()
+})
 
 // boundary reports whether no word goes on at s[i:].
 func boundary(s string, i int) bool {
@@ -239,12 +249,14 @@ func inRun(s string, n int, r rune) bool {
 }
 
 // SetOf returns the words of a text as a set.
-func SetOf(words string) map[string]bool {
-	set := map[string]bool{}
-	for _, word := range strings.Fields(words) {
-		set[word] = true
-	}
-	return set
+func SetOf(words string) Words {
+	return sync.OnceValue(func() map[string]bool {
+		set := map[string]bool{}
+		for _, word := range strings.Fields(words) {
+			set[word] = true
+		}
+		return set
+	})
 }
 
 // IsDigit reports whether c is a digit.
