@@ -252,7 +252,7 @@ func (j *journal) End(_ context.Context, o supervise.Outcome) error {
 
 var fast = supervise.Pace{
 	Look: 5 * time.Millisecond, Tell: 20 * time.Millisecond, Grace: 150 * time.Millisecond, Linger: 100 * time.Millisecond,
-	HandBack: 300 * time.Millisecond, Retry: 10 * time.Millisecond, Patience: time.Second,
+	HandBack: 3 * time.Second, Retry: 10 * time.Millisecond, Patience: time.Second,
 }
 
 // supervised runs a fake host under a supervisor and returns what came of it.
@@ -264,7 +264,7 @@ func supervised(t *testing.T, behaviour string, change func(*supervise.Job, *jou
 		ID: "agent-" + filepath.Base(filepath.Dir(dir)), Dir: dir, Cwd: dir,
 		Command: []string{os.Args[0], "first"}, Resume: []string{os.Args[0], "resumed", "--session=" + supervise.Session},
 		Env: []string{fakeHost + "=" + behaviour}, Prompt: "do it", GoOn: "go on", HandBack: "hand back",
-		Limits: supervise.Limits{Start: 2 * time.Second, Wall: 20 * time.Second, Retries: 2},
+		Limits: supervise.Limits{Start: 20 * time.Second, Wall: time.Minute, Retries: 2},
 	}
 	if change != nil {
 		change(&job, j)
@@ -326,12 +326,12 @@ func TestAnAgentEnds(t *testing.T) {
 		"stays after its result": {want: want{state: core.AgentCompleted, reason: "did not exit", text: "all of it is done"}},
 		"leaves children":        {want: want{state: core.AgentCompleted, reason: "done", text: "all of it is done"}},
 		"hangs": {
-			change: func(j *supervise.Job, _ *journal) { j.Limits.Idle = 100 * time.Millisecond },
-			want:   want{state: core.AgentTimeout, reason: "nothing came for 100ms", text: "handed back: half of it", partial: true},
+			change: func(j *supervise.Job, _ *journal) { j.Limits.Idle = 500 * time.Millisecond },
+			want:   want{state: core.AgentTimeout, reason: "nothing came for 500ms", text: "handed back: half of it", partial: true},
 		},
 		"never hands back": {
-			change: func(j *supervise.Job, _ *journal) { j.Limits.Wall = 200 * time.Millisecond },
-			want:   want{state: core.AgentTimeout, reason: "it took over 200ms", text: half, partial: true},
+			change: func(j *supervise.Job, _ *journal) { j.Limits.Wall = 1500 * time.Millisecond },
+			want:   want{state: core.AgentTimeout, reason: "it took over 1.5s", text: half, partial: true},
 		},
 		"passes an error for an answer": {
 			want: want{state: core.AgentError, reason: "ended with an error", error: "401", partial: true},
@@ -345,7 +345,7 @@ func TestAnAgentEnds(t *testing.T) {
 			want:   want{state: core.AgentError, reason: "printed more", partial: true},
 		},
 		"ignores SIGTERM": {
-			change: func(j *supervise.Job, _ *journal) { j.Limits.Wall, j.HandBack = 200*time.Millisecond, "" },
+			change: func(j *supervise.Job, _ *journal) { j.Limits.Wall, j.HandBack = 1500*time.Millisecond, "" },
 			want:   want{state: core.AgentTimeout, reason: "it took over", text: half, partial: true},
 		},
 		"leaves children and hangs": {
@@ -396,8 +396,8 @@ func TestWhatASessionHadCostBeforeIsNotTheAgents(t *testing.T) {
 func TestWhoeverHandsOverMayGiveMoreTime(t *testing.T) {
 	var until core.Millis
 	got, _ := supervised(t, "hangs", func(j *supervise.Job, on *journal) {
-		j.Limits.Wall, j.HandBack = 100*time.Millisecond, ""
-		until = core.MillisOf(time.Now().Add(600 * time.Millisecond))
+		j.Limits.Wall, j.HandBack = 2*time.Second, "" // by then it has asked for orders, however busy the machine is
+		until = core.MillisOf(time.Now().Add(2500 * time.Millisecond))
 		on.orders = supervise.Orders{Until: until}
 	})
 	assert.Equal(t, core.AgentTimeout, got.State)
