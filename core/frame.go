@@ -84,6 +84,7 @@ func (u Usage) Tokens() int64 { return u.TokensIn + u.TokensOut + u.CacheRead + 
 type Frame struct {
 	ID                 string   `json:"id"`                           // "frame-" or "plan-" and 8 characters of [a-z0-9]; imported frames keep their own
 	Parent             string   `json:"parent,omitempty"`             // id of the frame above; empty for a root
+	Machine            string   `json:"machine,omitempty"`            // id of the machine that it belongs to, if that is another than this one
 	Session            string   `json:"session,omitempty"`            // host session that works, or last worked, in it; empty while planned
 	Status             Status   `json:"status"`                       // only changed by Move
 	Goal               string   `json:"goal"`                         // what the work is for

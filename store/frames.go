@@ -26,6 +26,7 @@ var frameTable = table[core.Frame]{"frames", "key", append([]column[core.Frame]{
 	{"goal_is_default", func(f *core.Frame) any { return &f.GoalIsDefault }},
 	{"confidence", func(f *core.Frame) any { return &f.Confidence }},
 	{"log_path", func(f *core.Frame) any { return &f.LogPath }},
+	{"machine", func(f *core.Frame) any { return &f.Machine }},
 	{"planned_children", func(f *core.Frame) any { return &f.PlannedChildren }},
 	{"goal", func(f *core.Frame) any { return &f.Goal }},
 	{"success_criteria", func(f *core.Frame) any { return &f.SuccessCriteria }},

@@ -24,6 +24,7 @@ var layers = map[string][]string{
 	"core/fold":            {"core"},
 	"core/judge":           {"core"},
 	"core/learn":           {"core"},
+	"core/merge":           {"core"},
 	"core/op":              {},
 	"core/outcome":         {"core"},
 	"core/outline":         {"core"},
@@ -36,6 +37,8 @@ var layers = map[string][]string{
 	"project":              {"core"},
 	"project/autonomy":     {"core", "project", "project/learned"},
 	"project/learned":      {"core", "project"},
+	"project/shared":       {"core", "project"},
+	"hub":                  {"core", "project"},
 	"project/files":        {"core", "project"},
 	"project/usage":        {"core", "project", "project/autonomy", "project/files"},
 	"project/stack":        {"core", "project", "whole", "project/autonomy", "project/files", "project/usage"},
@@ -139,11 +142,11 @@ var layers = map[string][]string{
 }
 
 // coreParts are parts of core: who may import core may import them too.
-var coreParts = []string{"core/closing", "core/compaction", "core/fold", "core/judge", "core/learn", "core/outcome", "core/outline"}
+var coreParts = []string{"core/closing", "core/compaction", "core/fold", "core/judge", "core/learn", "core/merge", "core/outcome", "core/outline"}
 
 // chapters are the operations of a project: who may import that may import them too.
 var chapters = []string{
-	"project/autonomy", "project/briefing", "project/children", "project/files", "project/learned",
+	"project/autonomy", "project/briefing", "project/children", "project/files", "project/learned", "project/shared",
 	"project/stack", "project/sweep", "project/turns", "project/usage", "project/view",
 }
 

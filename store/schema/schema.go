@@ -28,7 +28,7 @@ type Schema struct {
 }
 
 // Newest is the schema of this binary.
-var Newest = Schema{Version: 6, Step: func(version int) (string, error) {
+var Newest = Schema{Version: 7, Step: func(version int) (string, error) {
 	sql, err := files.ReadFile(fmt.Sprintf("%d.sql", version))
 	return string(sql), err
 }}

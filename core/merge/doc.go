@@ -1,0 +1,145 @@
+package merge
+
+import (
+	"encoding/json"
+	"slices"
+
+	"flame/core"
+)
+
+// Version is the version of documents written today.
+const Version = 1
+
+// A Doc is all that is known of one frame, with who wrote what.
+type Doc struct {
+	V         int              `json:"v"`
+	ID        string           `json:"id"` // of the frame
+	CreatedAt core.Millis      `json:"createdAt"`
+	UpdatedAt core.Millis      `json:"updatedAt"` // the newest that any machine saw
+	Work      Work             `json:"work"`
+	Artifacts []Entry          `json:"artifacts,omitempty"` // by stamp
+	Decisions []Entry          `json:"decisions,omitempty"`
+	Planned   []Entry          `json:"plannedChildren,omitempty"` // ids
+	Invalid   *Invalidation    `json:"invalid,omitempty"`
+	Archived  Archived         `json:"archived,omitzero"`
+	Deleted   Stamp            `json:"deleted,omitzero"` // for ever
+	Usage     map[string]Spent `json:"usage,omitempty"`  // by machine
+}
+
+// Work is what only the machine writes whose session works in the frame, or that planned
+// it.
+type Work struct {
+	Machine         string      `json:"machine"`
+	Term            int64       `json:"term,omitempty"` // how often another machine took it over
+	Stamp           Stamp       `json:"stamp"`
+	Parent          string      `json:"parent,omitempty"`
+	Session         string      `json:"session,omitempty"` // of the host on that machine
+	Status          core.Status `json:"status"`            // what it is where nobody invalidated it
+	Goal            string      `json:"goal"`
+	GoalIsDefault   bool        `json:"goalIsDefault,omitempty"`
+	SuccessCriteria string      `json:"successCriteria,omitempty"`
+	Summary         string      `json:"summary,omitempty"`
+	Results         string      `json:"results,omitempty"`
+	Confidence      *float64    `json:"confidence,omitempty"`
+	StartedAt       core.Millis `json:"startedAt,omitempty"`
+	EndedAt         core.Millis `json:"endedAt,omitempty"`
+}
+
+// An Entry is an element of a set.
+type Entry struct {
+	Text  string `json:"text"`
+	Stamp Stamp  `json:"stamp"` // of the first machine that added it
+}
+
+// An Invalidation says that a frame is no longer valid.
+type Invalidation struct {
+	Reason string      `json:"reason"`
+	At     core.Millis `json:"at"`
+	Stamp  Stamp       `json:"stamp"`
+}
+
+// Archived says whether a frame is shown on demand only.
+type Archived struct {
+	At    core.Millis `json:"at"` // 0: it is not
+	Stamp Stamp       `json:"stamp"`
+}
+
+// Spent is the usage of one machine in a frame.
+type Spent struct {
+	Usage core.Usage `json:"usage"`
+	Stamp Stamp      `json:"stamp"`
+}
+
+// Equal reports whether two documents say the same.
+func (d Doc) Equal(e Doc) bool { return string(d.bytes()) == string(e.bytes()) }
+
+func (d Doc) bytes() []byte {
+	text, err := json.Marshal(d)
+	if err != nil { // numbers that JSON has none for; Parse and Absorb let none in
+		panic(err)
+	}
+	return text
+}
+
+// Stamps returns all stamps of the document, in any order.
+func (d Doc) Stamps() []Stamp {
+	all := []Stamp{d.Work.Stamp, d.Archived.Stamp, d.Deleted}
+	for _, set := range [][]Entry{d.Artifacts, d.Decisions, d.Planned} {
+		for _, e := range set {
+			all = append(all, e.Stamp)
+		}
+	}
+	if d.Invalid != nil {
+		all = append(all, d.Invalid.Stamp)
+	}
+	for _, spent := range d.Usage {
+		all = append(all, spent.Stamp)
+	}
+	return slices.DeleteFunc(all, Stamp.IsZero)
+}
+
+// Frame returns the frame that a document describes, as machine keeps it: Machine is empty
+// where it is its own.
+func (d Doc) Frame(machine string) core.Frame {
+	w := d.Work
+	f := core.Frame{
+		ID: d.ID, Parent: w.Parent, Status: w.Status, Goal: w.Goal, GoalIsDefault: w.GoalIsDefault,
+		SuccessCriteria: w.SuccessCriteria, Summary: w.Summary, Results: w.Results, Confidence: w.Confidence,
+		Artifacts: texts(d.Artifacts), Decisions: texts(d.Decisions), PlannedChildren: texts(d.Planned),
+		CreatedAt: d.CreatedAt, StartedAt: w.StartedAt, EndedAt: w.EndedAt, UpdatedAt: d.UpdatedAt, ArchivedAt: d.Archived.At,
+		Usage: d.used(""),
+	}
+	if w.Machine == machine {
+		f.Session = w.Session
+	} else {
+		f.Machine = w.Machine
+	}
+	if d.Invalid != nil {
+		f.Status, f.EndedAt = core.Invalidated, d.Invalid.At
+		f.InvalidationReason, f.InvalidatedAt = d.Invalid.Reason, d.Invalid.At
+	}
+	return f
+}
+
+// used adds up the usage of all machines but one.
+func (d Doc) used(but string) (u core.Usage) {
+	machines := make([]string, 0, len(d.Usage))
+	for machine := range d.Usage {
+		machines = append(machines, machine)
+	}
+	slices.Sort(machines) // sums of fractions depend on their order
+	for _, machine := range machines {
+		if machine != but {
+			u = u.Add(d.Usage[machine].Usage)
+		}
+	}
+	return u
+}
+
+func texts(set []Entry) []string {
+	var list []string
+	for _, e := range set {
+		list = append(list, e.Text)
+	}
+	return list
+}

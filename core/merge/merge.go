@@ -1,0 +1,91 @@
+package merge
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+// Merge returns what two documents of one frame say together. It does not matter which is
+// a and which is b, in which order several are merged, or how often one is.
+func Merge(a, b Doc) Doc {
+	switch {
+	case a.ID == "":
+		return b
+	case b.ID == "":
+		return a
+	}
+	return Doc{
+		V: max(a.V, b.V), ID: a.ID, CreatedAt: min(a.CreatedAt, b.CreatedAt), UpdatedAt: max(a.UpdatedAt, b.UpdatedAt),
+		Work:      latest(a.Work, b.Work, func(w Work) Stamp { return w.Stamp }, func(v, w Work) int { return cmp.Compare(v.Term, w.Term) }),
+		Artifacts: union(a.Artifacts, b.Artifacts), Decisions: union(a.Decisions, b.Decisions), Planned: union(a.Planned, b.Planned),
+		Invalid:  invalid(a.Invalid, b.Invalid),
+		Archived: latest(a.Archived, b.Archived, func(x Archived) Stamp { return x.Stamp }, nil),
+		Deleted:  latest(a.Deleted, b.Deleted, func(s Stamp) Stamp { return s }, nil),
+		Usage:    spent(a.Usage, b.Usage),
+	}
+}
+
+// latest returns the one that comes last: by first, if that tells them apart, then by
+// stamp. Two with the same stamp that differ, as after a machine's data were put back to an
+// older copy, are ordered by their bytes.
+func latest[T any](a, b T, stamp func(T) Stamp, first func(a, b T) int) T {
+	order := 0
+	if first != nil {
+		order = first(a, b)
+	}
+	if order = cmp.Or(order, stamp(a).Compare(stamp(b))); order == 0 {
+		x, _ := json.Marshal(a)
+		y, _ := json.Marshal(b)
+		order = bytes.Compare(x, y)
+	}
+	if order >= 0 {
+		return a
+	}
+	return b
+}
+
+func invalid(a, b *Invalidation) *Invalidation {
+	switch {
+	case a == nil:
+		return b
+	case b == nil:
+		return a
+	}
+	last := latest(*a, *b, func(i Invalidation) Stamp { return i.Stamp }, nil)
+	return &last
+}
+
+// union returns the elements of both, each with its earliest stamp, in order of stamps.
+func union(a, b []Entry) []Entry {
+	first := make(map[string]Stamp, len(a)+len(b))
+	for _, e := range slices.Concat(a, b) {
+		if at, known := first[e.Text]; !known || e.Stamp.Compare(at) < 0 {
+			first[e.Text] = e.Stamp
+		}
+	}
+	var all []Entry
+	for text, at := range first {
+		all = append(all, Entry{text, at})
+	}
+	slices.SortFunc(all, func(x, y Entry) int { return cmp.Or(x.Stamp.Compare(y.Stamp), strings.Compare(x.Text, y.Text)) })
+	return all
+}
+
+func spent(a, b map[string]Spent) map[string]Spent {
+	if len(a) == 0 && len(b) == 0 {
+		return nil
+	}
+	all := make(map[string]Spent, len(a)+len(b))
+	for _, each := range []map[string]Spent{a, b} {
+		for machine, s := range each {
+			if was, known := all[machine]; known {
+				s = latest(was, s, func(s Spent) Stamp { return s.Stamp }, nil)
+			}
+			all[machine] = s
+		}
+	}
+	return all
+}

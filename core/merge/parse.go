@@ -1,0 +1,103 @@
+package merge
+
+import (
+	"encoding/json"
+	"math"
+	"regexp"
+	"unicode/utf8"
+
+	"flame/core"
+)
+
+// Limits of a document from elsewhere.
+const (
+	maxID    = 256                             // bytes of an id
+	maxSet   = 10_000                          // elements of a set
+	maxAhead = core.Millis(365 * 24 * 3600000) // how far ahead of this machine's clock a stamp may be: a wrong clock, but no mischief
+)
+
+// ErrNewer is a document of a version that this program does not know.
+var ErrNewer = core.Invalidf("it was written by a newer flame")
+
+// machineID is what ids of machines look like (see NewMachine).
+var machineID = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
+
+// ValidMachine reports whether id can be the id of a machine.
+func ValidMachine(id string) bool { return machineID.MatchString(id) }
+
+// Parse reads a document that may come from anybody. It returns ErrNewer, or an error that
+// says what is wrong. now is the time of this machine.
+func Parse(text []byte, now core.Millis) (Doc, error) {
+	var d Doc
+	var version struct{ V int }
+	if err := json.Unmarshal(text, &version); err != nil {
+		return d, core.Invalidf("it is not a document of a frame: %v", err)
+	}
+	if version.V > Version {
+		return d, ErrNewer
+	}
+	if !utf8.Valid(text) {
+		return d, core.Invalidf("it is not UTF-8")
+	}
+	if err := json.Unmarshal(text, &d); err != nil {
+		return d, core.Invalidf("it is not a document of a frame: %v", err)
+	}
+	return d, d.check(now)
+}
+
+// check reports what no flame writes.
+func (d Doc) check(now core.Millis) error {
+	switch {
+	case d.V != Version:
+		return core.Invalidf("it has the version %d", d.V)
+	case d.ID == "" || len(d.ID) > maxID || len(d.Work.Parent) > maxID || d.Work.Parent == d.ID:
+		return core.Invalidf("its ids are not those of a frame and its parent")
+	case !ValidMachine(d.Work.Machine):
+		return core.Invalidf("it belongs to no machine")
+	case !d.Work.Status.Valid() || d.Work.Status == core.Invalidated && d.Invalid == nil:
+		return core.Invalidf("its status is %q", d.Work.Status)
+	case d.Work.Term < 0 || d.Work.Term > math.MaxInt32:
+		return core.Invalidf("it was taken over %d times", d.Work.Term)
+	case d.Work.Confidence != nil && !(*d.Work.Confidence >= 0 && *d.Work.Confidence <= 1):
+		return core.Invalidf("its confidence is %v", *d.Work.Confidence)
+	case max(len(d.Artifacts), len(d.Decisions), len(d.Planned), len(d.Usage)) > maxSet:
+		return core.Invalidf("its lists are longer than %d", maxSet)
+	}
+	for _, t := range d.times() {
+		if t < 0 || t > now+maxAhead {
+			return core.Invalidf("it has a time, %d ms, that no clock shows", t)
+		}
+	}
+	for _, s := range d.Stamps() {
+		if !ValidMachine(s.Machine) || s.Count < 0 || s.Count > math.MaxInt32 {
+			return core.Invalidf("a stamp of it is of no machine")
+		}
+	}
+	return d.checkUsage()
+}
+
+// times returns all points in time of the document.
+func (d Doc) times() []core.Millis {
+	all := []core.Millis{d.CreatedAt, d.UpdatedAt, d.Work.StartedAt, d.Work.EndedAt, d.Archived.At}
+	if d.Invalid != nil {
+		all = append(all, d.Invalid.At)
+	}
+	for _, s := range d.Stamps() {
+		all = append(all, s.At)
+	}
+	return all
+}
+
+// checkUsage refuses what would make sums nonsense.
+func (d Doc) checkUsage() error {
+	const most = 1 << 50
+	for machine, s := range d.Usage {
+		u := s.Usage
+		if !ValidMachine(machine) || math.Abs(u.CostUSD) > most ||
+			min(u.TokensIn, u.TokensOut, u.CacheRead, u.CacheWritten, u.ToolCalls) < -most ||
+			max(u.TokensIn, u.TokensOut, u.CacheRead, u.CacheWritten, u.ToolCalls) > most {
+			return core.Invalidf("its usage is that of no machine")
+		}
+	}
+	return nil
+}
