@@ -251,7 +251,7 @@ func TestModesOfWhatIsMade(t *testing.T) {
 	execute(t, filepath.Join(dir, "flame.db"), `PRAGMA user_version = 1; DROP INDEX events_parent; DROP TABLE cascades;
 		DROP INDEX frames_planned; DROP INDEX frames_planned_created;
 		DROP INDEX sessions_parent; DROP INDEX sessions_completed; DROP INDEX sessions_live; DROP INDEX records_spawn;
-		DROP INDEX frames_revision; ALTER TABLE frames DROP COLUMN revision;
+		ALTER TABLE frames DROP COLUMN machine; DROP INDEX frames_revision; ALTER TABLE frames DROP COLUMN revision;
 		ALTER TABLE meta DROP COLUMN stamped; ALTER TABLE meta DROP COLUMN unstamped`)
 	storetest.Save(t, open(t, dir, store.Options{}), core.Frame{ID: "f-1"})
 	assert.FileExists(t, filepath.Join(dir, "flame.db.backup-1"))

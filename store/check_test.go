@@ -26,7 +26,7 @@ func TestCheck(t *testing.T) {
 
 	kept := open(t, dir, store.Options{LongLived: true})
 	fill(t, kept, 300)
-	assert.Contains(t, check(), "is sound: version 6, 300 frames, 0 events")
+	assert.Contains(t, check(), "is sound: version 7, 300 frames, 0 events")
 	assert.Empty(t, broken(store.Check(context.Background(), dir)))
 	storetest.Save(t, kept, core.Frame{ID: "goes on"})
 

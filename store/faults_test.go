@@ -330,6 +330,11 @@ func TestReadOnly(t *testing.T) {
 			fill(t, open(t, dir, store.Options{}), 300)
 			return dir
 		},
+		"of an older version": func(t *testing.T) string {
+			dir := filled(t)
+			execute(t, filepath.Join(dir, "flame.db"), "PRAGMA user_version = 6; ALTER TABLE frames DROP COLUMN machine")
+			return dir
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

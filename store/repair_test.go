@@ -104,7 +104,7 @@ func TestRowsThatCannotBeAreFoundAndMended(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir, db := planted(t)
-			assert.Contains(t, store.Check(context.Background(), dir)[0].What, "is sound: version 6, 4 frames")
+			assert.Contains(t, store.Check(context.Background(), dir)[0].What, "is sound: version 7, 4 frames")
 			execute(t, db, tt.harm)
 			harmed := store.Check(context.Background(), dir)
 			assert.NotContains(t, harmed[0].What, "is sound")
@@ -116,7 +116,7 @@ func TestRowsThatCannotBeAreFoundAndMended(t *testing.T) {
 			done := repair(t, dir)
 			assert.Equal(t, harmed[1:], store.Check(context.Background(), copyOf(t, done.Copy))[1:], "the copy is as it was")
 			left := store.Check(context.Background(), dir)
-			assert.Contains(t, left[0].What, "is sound: version 6, 4 frames", "%+v", left)
+			assert.Contains(t, left[0].What, "is sound: version 7, 4 frames", "%+v", left)
 			assert.Empty(t, broken(left))
 			assert.Empty(t, repair(t, dir), "there is nothing more to do")
 
@@ -276,7 +276,7 @@ func TestAnyRowsCanBeMended(t *testing.T) {
 			}
 			require.NoError(t, db.Close())
 			repair(t, dir)
-			assert.Contains(t, store.Check(context.Background(), dir)[0].What, "is sound: version 6, 4 frames")
+			assert.Contains(t, store.Check(context.Background(), dir)[0].What, "is sound: version 7, 4 frames")
 			kept := open(t, dir, store.Options{})
 			storetest.View(t, kept, func(tx project.Tx) {
 				frames, err := tx.FindFrames(project.FrameQuery{Archived: true})

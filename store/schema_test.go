@@ -43,15 +43,17 @@ func saveOne(kept *Store, id string) error {
 	})
 }
 
-// saveAsOlder saves a frame as flames did that knew nothing of revisions in rows.
+// saveAsOlder saves a frame as flames did that knew nothing of revisions in rows, or of
+// other machines.
 func saveAsOlder(kept *Store, id string) error {
 	return kept.Update(context.Background(), func(ptx project.Tx) error {
 		x := ptx.(*tx)
-		values, err := frameTable.values(x.sql, &core.Frame{ID: id, Status: core.Planned})
+		older := table[core.Frame]{frameTable.name, frameTable.key, frameTable.but("machine")}
+		values, err := older.values(x.sql, &core.Frame{ID: id, Status: core.Planned})
 		if err != nil {
 			return err
 		}
-		if _, err := x.sql.exec(frameTable.save(), values...); err != nil {
+		if _, err := x.sql.exec(older.save(), values...); err != nil {
 			return err
 		}
 		return x.sql.raiseUnstamped()

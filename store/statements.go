@@ -81,7 +81,7 @@ func (s *statements) note(err error) error {
 
 // get scans the one row of query into dest and reports whether there is one.
 func (s *statements) get(dest []any, query string, args ...any) (bool, error) {
-	err := s.c.Get(s.ctx, dest, query, args...)
+	err := s.c.Get(s.ctx, dest, s.fit(query), args...)
 	if errors.Is(err, sql.ErrNoRows) {
 		return false, nil
 	}
@@ -90,7 +90,7 @@ func (s *statements) get(dest []any, query string, args ...any) (bool, error) {
 
 // each calls scan on every row of query.
 func (s *statements) each(scan func(*sql.Rows) error, query string, args ...any) error {
-	rows, err := s.c.Query(s.ctx, query, args...)
+	rows, err := s.c.Query(s.ctx, s.fit(query), args...)
 	if err != nil {
 		return s.note(err)
 	}
@@ -104,6 +104,14 @@ func (s *statements) each(scan func(*sql.Rows) error, query string, args ...any)
 		}
 	}
 	return s.note(rows.Err())
+}
+
+// fit returns a query as a file can answer it that lacks what newer schemas have.
+func (s *statements) fit(query string) string {
+	if !s.c.Older {
+		return query
+	}
+	return strings.ReplaceAll(query, "f.machine AS machine", "'' AS machine")
 }
 
 // collect returns every row of query as scan reads it.
