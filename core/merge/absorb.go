@@ -3,6 +3,7 @@ package merge
 import (
 	"maps"
 	"math"
+	"slices"
 
 	"flame/core"
 )
@@ -13,6 +14,9 @@ import (
 // difference was is returned. Only the machine that a frame belongs to can have worked in
 // it: of the others' frames the rest counts.
 func Absorb(was Doc, f core.Frame, machine string, tick func() Stamp) Doc {
+	if was.ID == "" && f.Machine != "" {
+		was = secondHand(f)
+	}
 	d := was
 	d.V, d.ID = Version, f.ID
 	if was.ID == "" {
@@ -30,12 +34,8 @@ func Absorb(was Doc, f core.Frame, machine string, tick func() Stamp) Doc {
 	if f.ArchivedAt != was.Archived.At {
 		d.Archived = Archived{f.ArchivedAt, tick()}
 	}
-	if own := f.Usage.Minus(was.used(machine)); !sameUsage(own, was.Usage[machine].Usage) {
-		d.Usage = maps.Clone(was.Usage)
-		if d.Usage == nil {
-			d.Usage = map[string]Spent{}
-		}
-		d.Usage[machine] = Spent{own, tick()}
+	if own := f.Usage.Minus(was.used(machine)); !sameUsage(own, was.Usage[machine].Usage, f.Usage.CostUSD) {
+		d = d.withUsage(machine, Spent{own, tick()})
 	}
 	if was.ID != "" && d.Equal(was) {
 		return was
@@ -44,14 +44,42 @@ func Absorb(was Doc, f core.Frame, machine string, tick func() Stamp) Doc {
 	return d
 }
 
-// absorbWork returns the work of a frame that belongs to machine.
-func absorbWork(was Doc, f core.Frame, machine string, tick func() Stamp) Work {
-	w := Work{
-		Machine: machine, Term: was.Work.Term, Stamp: was.Work.Stamp,
-		Parent: f.Parent, Session: f.Session, Status: f.Status, Goal: f.Goal, GoalIsDefault: f.GoalIsDefault,
+// secondHand returns the document of a frame of another machine of which none has come, or
+// none is left. It has no stamps, so that all that its machine says of it wins.
+func secondHand(f core.Frame) Doc {
+	none := func() Stamp { return Stamp{} }
+	d := Doc{V: Version, ID: f.ID, CreatedAt: f.CreatedAt, UpdatedAt: f.UpdatedAt, Work: workOf(f, f.Machine)}
+	d.Artifacts, d.Decisions, d.Planned = absorbSet(nil, f.Artifacts, none), absorbSet(nil, f.Decisions, none), absorbSet(nil, f.PlannedChildren, none)
+	if f.Usage != (core.Usage{}) {
+		d = d.withUsage(f.Machine, Spent{Usage: f.Usage})
+	}
+	return d
+}
+
+// withUsage returns the document with another usage of a machine.
+func (d Doc) withUsage(machine string, s Spent) Doc {
+	if d.Usage = maps.Clone(d.Usage); d.Usage == nil {
+		d.Usage = map[string]Spent{}
+	}
+	if d.Usage[machine] = s; s == (Spent{}) {
+		delete(d.Usage, machine)
+	}
+	return d
+}
+
+// workOf returns the work of a frame that belongs to machine, without a stamp.
+func workOf(f core.Frame, machine string) Work {
+	return Work{
+		Machine: machine, Parent: f.Parent, Session: f.Session, Status: f.Status, Goal: f.Goal, GoalIsDefault: f.GoalIsDefault,
 		SuccessCriteria: f.SuccessCriteria, Summary: f.Summary, Results: f.Results, Confidence: f.Confidence,
 		StartedAt: f.StartedAt, EndedAt: f.EndedAt,
 	}
+}
+
+// absorbWork returns the work of a frame that belongs to machine.
+func absorbWork(was Doc, f core.Frame, machine string, tick func() Stamp) Work {
+	w := workOf(f, machine)
+	w.Term, w.Stamp = was.Work.Term, was.Work.Stamp
 	if f.Status == core.Invalidated && was.ID != "" { // that is no work
 		w.Status, w.EndedAt = was.Work.Status, was.Work.EndedAt
 	}
@@ -86,12 +114,14 @@ func absorbSet(was []Entry, list []string, tick func() Stamp) []Entry {
 			set = append(set, Entry{text, tick()})
 		}
 	}
+	slices.SortStableFunc(set[len(was):], byStamp) // without stamps they are ordered as elsewhere
 	return set
 }
 
-// sameUsage compares usages; sums of fractions of a dollar differ by their order.
-func sameUsage(a, b core.Usage) bool {
+// sameUsage compares usages; sums of fractions of a dollar differ by their order. total is
+// what the frame cost in all.
+func sameUsage(a, b core.Usage, total float64) bool {
 	cost := math.Abs(a.CostUSD - b.CostUSD)
 	a.CostUSD, b.CostUSD = 0, 0
-	return a == b && cost < 1e-9
+	return a == b && cost <= 1e-9+1e-12*math.Abs(total)
 }

@@ -73,11 +73,10 @@ type Spent struct {
 // Equal reports whether two documents say the same.
 func (d Doc) Equal(e Doc) bool { return string(d.bytes()) == string(e.bytes()) }
 
+// bytes returns the document as it travels. What JSON has no number for is in no store and
+// passes no Parse.
 func (d Doc) bytes() []byte {
-	text, err := json.Marshal(d)
-	if err != nil { // numbers that JSON has none for; Parse and Absorb let none in
-		panic(err)
-	}
+	text, _ := json.Marshal(d)
 	return text
 }
 

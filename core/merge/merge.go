@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+
+	"flame/core"
 )
 
 // Merge returns what two documents of one frame say together. It does not matter which is
@@ -18,7 +20,7 @@ func Merge(a, b Doc) Doc {
 		return a
 	}
 	return Doc{
-		V: max(a.V, b.V), ID: a.ID, CreatedAt: min(a.CreatedAt, b.CreatedAt), UpdatedAt: max(a.UpdatedAt, b.UpdatedAt),
+		V: max(a.V, b.V), ID: a.ID, CreatedAt: earliest(a.CreatedAt, b.CreatedAt), UpdatedAt: max(a.UpdatedAt, b.UpdatedAt),
 		Work:      latest(a.Work, b.Work, func(w Work) Stamp { return w.Stamp }, func(v, w Work) int { return cmp.Compare(v.Term, w.Term) }),
 		Artifacts: union(a.Artifacts, b.Artifacts), Decisions: union(a.Decisions, b.Decisions), Planned: union(a.Planned, b.Planned),
 		Invalid:  invalid(a.Invalid, b.Invalid),
@@ -26,6 +28,14 @@ func Merge(a, b Doc) Doc {
 		Deleted:  latest(a.Deleted, b.Deleted, func(s Stamp) Stamp { return s }, nil),
 		Usage:    spent(a.Usage, b.Usage),
 	}
+}
+
+// earliest returns the earlier of two times, of which each may be unset.
+func earliest(a, b core.Millis) core.Millis {
+	if a == 0 || b == 0 {
+		return max(a, b)
+	}
+	return min(a, b)
 }
 
 // latest returns the one that comes last: by first, if that tells them apart, then by
@@ -70,8 +80,13 @@ func union(a, b []Entry) []Entry {
 	for text, at := range first {
 		all = append(all, Entry{text, at})
 	}
-	slices.SortFunc(all, func(x, y Entry) int { return cmp.Or(x.Stamp.Compare(y.Stamp), strings.Compare(x.Text, y.Text)) })
+	slices.SortFunc(all, byStamp)
 	return all
+}
+
+// byStamp orders the elements of a set.
+func byStamp(x, y Entry) int {
+	return cmp.Or(x.Stamp.Compare(y.Stamp), strings.Compare(x.Text, y.Text))
 }
 
 func spent(a, b map[string]Spent) map[string]Spent {

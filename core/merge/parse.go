@@ -2,8 +2,12 @@ package merge
 
 import (
 	"encoding/json"
+	"errors"
 	"math"
 	"regexp"
+	"slices"
+	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"flame/core"
@@ -11,9 +15,11 @@ import (
 
 // Limits of a document from elsewhere.
 const (
-	maxID    = 256                             // bytes of an id
-	maxSet   = 10_000                          // elements of a set
-	maxAhead = core.Millis(365 * 24 * 3600000) // how far ahead of this machine's clock a stamp may be: a wrong clock, but no mischief
+	maxID       = 256                             // bytes of an id
+	maxText     = 1 << 20                         // bytes of another text, as of those that are given to flame (see project.Clean)
+	maxSet      = 10_000                          // elements of a set
+	maxMachines = 1000                            // that may have used something in one frame: sums stay numbers
+	maxAhead    = core.Millis(365 * 24 * 3600000) // how far ahead of this machine's clock a stamp may be: a wrong clock, but no mischief
 )
 
 // ErrNewer is a document of a version that this program does not know.
@@ -42,7 +48,17 @@ func Parse(text []byte, now core.Millis) (Doc, error) {
 	if err := json.Unmarshal(text, &d); err != nil {
 		return d, core.Invalidf("it is not a document of a frame: %v", err)
 	}
-	return d, d.check(now)
+	if err := d.check(now); err != nil {
+		return d, err
+	}
+	return d.inOrder(), nil
+}
+
+// inOrder returns the document in the form in which two that say the same are the same.
+func (d Doc) inOrder() Doc {
+	d.Artifacts, d.Decisions, d.Planned = union(d.Artifacts, nil), union(d.Decisions, nil), union(d.Planned, nil)
+	d.Usage = spent(d.Usage, nil)
+	return d
 }
 
 // check reports what no flame writes.
@@ -50,7 +66,7 @@ func (d Doc) check(now core.Millis) error {
 	switch {
 	case d.V != Version:
 		return core.Invalidf("it has the version %d", d.V)
-	case d.ID == "" || len(d.ID) > maxID || len(d.Work.Parent) > maxID || d.Work.Parent == d.ID:
+	case d.ID == "" || d.Work.Parent == d.ID:
 		return core.Invalidf("its ids are not those of a frame and its parent")
 	case !ValidMachine(d.Work.Machine):
 		return core.Invalidf("it belongs to no machine")
@@ -60,9 +76,39 @@ func (d Doc) check(now core.Millis) error {
 		return core.Invalidf("it was taken over %d times", d.Work.Term)
 	case d.Work.Confidence != nil && !(*d.Work.Confidence >= 0 && *d.Work.Confidence <= 1):
 		return core.Invalidf("its confidence is %v", *d.Work.Confidence)
-	case max(len(d.Artifacts), len(d.Decisions), len(d.Planned), len(d.Usage)) > maxSet:
-		return core.Invalidf("its lists are longer than %d", maxSet)
+	case max(len(d.Artifacts), len(d.Decisions), len(d.Planned)) > maxSet || len(d.Usage) > maxMachines:
+		return core.Invalidf("its lists are longer than %d, or it was used by more than %d machines", maxSet, maxMachines)
 	}
+	return errors.Join(d.checkTexts(), d.checkTimes(now), d.checkUsage())
+}
+
+// checkTexts refuses texts that flame refuses elsewhere too, and ids that are none.
+func (d Doc) checkTexts() error {
+	ids, all := []string{d.ID, d.Work.Parent, d.Work.Session}, []string{d.Work.Goal, d.Work.SuccessCriteria, d.Work.Summary, d.Work.Results}
+	for _, e := range d.Planned {
+		ids = append(ids, e.Text)
+	}
+	for _, e := range slices.Concat(d.Artifacts, d.Decisions) {
+		all = append(all, e.Text)
+	}
+	if d.Invalid != nil {
+		all = append(all, d.Invalid.Reason)
+	}
+	for _, id := range ids {
+		if len(id) > maxID || strings.ContainsFunc(id, unicode.IsControl) {
+			return core.Invalidf("an id in it is none")
+		}
+	}
+	for _, text := range all {
+		if len(text) > maxText || strings.ContainsRune(text, 0) {
+			return core.Invalidf("a text in it is longer than %d bytes, or is none", maxText)
+		}
+	}
+	return nil
+}
+
+// checkTimes refuses what no clock shows.
+func (d Doc) checkTimes(now core.Millis) error {
 	for _, t := range d.times() {
 		if t < 0 || t > now+maxAhead {
 			return core.Invalidf("it has a time, %d ms, that no clock shows", t)
@@ -73,7 +119,7 @@ func (d Doc) check(now core.Millis) error {
 			return core.Invalidf("a stamp of it is of no machine")
 		}
 	}
-	return d.checkUsage()
+	return nil
 }
 
 // times returns all points in time of the document.
@@ -90,10 +136,13 @@ func (d Doc) times() []core.Millis {
 
 // checkUsage refuses what would make sums nonsense.
 func (d Doc) checkUsage() error {
-	const most = 1 << 50
+	const (
+		most        = 1 << 50
+		mostDollars = 1e9
+	)
 	for machine, s := range d.Usage {
 		u := s.Usage
-		if !ValidMachine(machine) || math.Abs(u.CostUSD) > most ||
+		if !ValidMachine(machine) || math.Abs(u.CostUSD) > mostDollars ||
 			min(u.TokensIn, u.TokensOut, u.CacheRead, u.CacheWritten, u.ToolCalls) < -most ||
 			max(u.TokensIn, u.TokensOut, u.CacheRead, u.CacheWritten, u.ToolCalls) > most {
 			return core.Invalidf("its usage is that of no machine")

@@ -1,0 +1,58 @@
+package merge
+
+import "flame/core"
+
+// Join returns the document of a frame after another machine's came: what the store had
+// agreed on, with what this machine did since, merged with what came. was is as for Absorb;
+// f is the frame as it is in the store, the zero Frame if it is not there. The clock has
+// seen what came from then on.
+//
+// A machine whose data were put back to an older copy hears here of what it had said after
+// that copy was made. What it did since comes on top.
+func Join(was Doc, f core.Frame, came Doc, c *Clock, now core.Millis) Doc {
+	for _, s := range came.Stamps() {
+		if s.Machine == c.Machine {
+			c.See(s)
+		}
+	}
+	tick := func() Stamp { return c.Tick(now) }
+	mine := was
+	switch {
+	case f.ID != "":
+		mine = onTop(was, Absorb(was, f, c.Machine, tick), f, came, c.Machine, tick)
+	case was.ID != "" && was.Deleted.IsZero():
+		mine.Deleted = tick()
+	}
+	for _, s := range came.Stamps() {
+		c.See(s)
+	}
+	return Merge(mine, came)
+}
+
+// onTop returns mine, what this machine says, with what it did since was on top of what it
+// had said by came, where was does not know of that.
+func onTop(was, mine Doc, f core.Frame, came Doc, machine string, tick func() Stamp) Doc {
+	said, before := came.Usage[machine], was.Usage[machine]
+	since := mine.Usage[machine].Usage.Minus(before.Usage)
+	switch {
+	case was.ID != "" && said.Stamp.Compare(before.Stamp) <= 0, f.Machine != "" && was.ID == "":
+		return mine
+	case was.ID == "": // the frame is known here, but no document of it: whatever is not said to be another's is this one's
+		since = atLeastNone(f.Usage.Minus(came.used("")))
+		if came.Work.Machine == machine {
+			mine.Work.Term = max(mine.Work.Term, came.Work.Term)
+		}
+	}
+	if sameUsage(since, core.Usage{}, f.Usage.CostUSD) {
+		return mine.withUsage(machine, said)
+	}
+	return mine.withUsage(machine, Spent{said.Usage.Add(since), tick()})
+}
+
+// atLeastNone returns u without what is less than nothing.
+func atLeastNone(u core.Usage) core.Usage {
+	return core.Usage{
+		TokensIn: max(0, u.TokensIn), TokensOut: max(0, u.TokensOut), CacheRead: max(0, u.CacheRead),
+		CacheWritten: max(0, u.CacheWritten), CostUSD: max(0, u.CostUSD), ToolCalls: max(0, u.ToolCalls),
+	}
+}
