@@ -37,7 +37,7 @@ var layers = map[string][]string{
 	"project":              {"core"},
 	"project/autonomy":     {"core", "project", "project/learned"},
 	"project/learned":      {"core", "project"},
-	"project/shared":       {"core", "project"},
+	"project/shared":       {"core", "project", "project/files"},
 	"hub":                  {"core", "project"},
 	"project/files":        {"core", "project"},
 	"project/usage":        {"core", "project", "project/autonomy", "project/files"},

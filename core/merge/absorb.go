@@ -64,6 +64,9 @@ func (d Doc) withUsage(machine string, s Spent) Doc {
 	if d.Usage[machine] = s; s == (Spent{}) {
 		delete(d.Usage, machine)
 	}
+	if len(d.Usage) == 0 {
+		d.Usage = nil
+	}
 	return d
 }
 

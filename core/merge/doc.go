@@ -1,7 +1,7 @@
 package merge
 
 import (
-	"encoding/json"
+	"reflect"
 	"slices"
 
 	"flame/core"
@@ -22,7 +22,7 @@ type Doc struct {
 	Planned   []Entry          `json:"plannedChildren,omitempty"` // ids
 	Invalid   *Invalidation    `json:"invalid,omitempty"`
 	Archived  Archived         `json:"archived,omitzero"`
-	Deleted   Stamp            `json:"deleted,omitzero"` // for ever
+	Deleted   Stamp            `json:"deleted,omitzero"` // see Gone
 	Usage     map[string]Spent `json:"usage,omitempty"`  // by machine
 }
 
@@ -70,15 +70,9 @@ type Spent struct {
 	Stamp Stamp      `json:"stamp"`
 }
 
-// Equal reports whether two documents say the same.
-func (d Doc) Equal(e Doc) bool { return string(d.bytes()) == string(e.bytes()) }
-
-// bytes returns the document as it travels. What JSON has no number for is in no store and
-// passes no Parse.
-func (d Doc) bytes() []byte {
-	text, _ := json.Marshal(d)
-	return text
-}
+// Equal reports whether two documents say the same. They are as Absorb, Merge, Join and
+// Parse return them, without empty lists.
+func (d Doc) Equal(e Doc) bool { return reflect.DeepEqual(d, e) }
 
 // Stamps returns all stamps of the document, in any order.
 func (d Doc) Stamps() []Stamp {

@@ -21,12 +21,36 @@ func Join(was Doc, f core.Frame, came Doc, c *Clock, now core.Millis) Doc {
 	case f.ID != "":
 		mine = onTop(was, Absorb(was, f, c.Machine, tick), f, came, c.Machine, tick)
 	case was.ID != "" && was.Deleted.IsZero():
-		mine.Deleted = tick()
+		mine = Delete(was, c.Machine, tick)
 	}
 	for _, s := range came.Stamps() {
 		c.See(s)
 	}
-	return Merge(mine, came)
+	merged := Merge(mine, came)
+	if merged.Gone() && f.Status == core.InProgress && f.Machine == "" && merged.Work.Machine == c.Machine {
+		merged.Work.Stamp = tick() // others may not take a frame from under those who work in it
+	}
+	return merged
+}
+
+// Delete returns the document of a frame that was deleted on machine, and with it what that
+// had used: it counts elsewhere, or nowhere.
+func Delete(was Doc, machine string, tick func() Stamp) Doc {
+	d := was
+	d.Deleted = tick()
+	if used, is := was.Usage[machine]; is && used.Usage != (core.Usage{}) {
+		d = d.withUsage(machine, Spent{Stamp: tick()})
+	}
+	return d
+}
+
+// Gone reports whether the frame was deleted, and nothing was done in it that would be lost
+// with it: only empty roots are ever deleted. Where frames are below it, it stays
+// nevertheless.
+func (d Doc) Gone() bool {
+	w := d.Work
+	isEmpty := w.Parent == "" && len(d.Artifacts)+len(d.Decisions)+len(w.Summary)+len(w.Results) == 0
+	return !d.Deleted.IsZero() && isEmpty && w.Stamp.Compare(d.Deleted) < 0
 }
 
 // onTop returns mine, what this machine says, with what it did since was on top of what it

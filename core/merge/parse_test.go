@@ -70,7 +70,8 @@ func FuzzParse(f *testing.F) {
 		f.Add(text)
 	}
 	f.Add([]byte(plain))
-	f.Add([]byte(`{"v":1,"id":"f","work":{"machine":"a","status":"invalidated"},"invalid":{},"decisions":[{"text":"\ud800"},{"text":"\ud800"},{}],"usage":{"a":{}}}`))
+	f.Add([]byte(`{"v":1,"id":"f","work":{"machine":"a","status":"invalidated"},"invalid":{},` +
+		`"decisions":[{"text":"\ud800"},{"text":"\ud800"},{}],"usage":{"a":{}}}`))
 	ours := merge.Absorb(merge.Doc{}, core.Frame{ID: "f", Status: core.InProgress, Decisions: []string{"ours"}, Usage: core.Usage{CostUSD: 0.1}}, "ours",
 		func() merge.Stamp { return at(1, "ours") })
 	f.Fuzz(func(t *testing.T, text []byte) {

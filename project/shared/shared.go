@@ -5,7 +5,10 @@ package shared
 
 import (
 	"context"
+	"errors"
+	"slices"
 
+	"flame/core"
 	"flame/core/merge"
 	"flame/project"
 )
@@ -17,21 +20,140 @@ const recordDoc project.Kind[merge.Doc] = "shared"
 // recordClock is the clock of this machine's stamps.
 const recordClock project.Kind[merge.Clock] = "shared_clock"
 
-// Collect returns the documents of frames that were written here after a revision and
-// differ from what was agreed on, after it noted them as agreed on; and the revision up to
-// which it looked. After 0 it looks at all frames. machine is the id of this machine.
-func Collect(ctx context.Context, p *project.Project, machine string, after int64) (docs []merge.Doc, revision int64, err error) {
-	panic("not yet")
+// recordGone has the ids of agreed documents whose frames were deleted, and recordHere is
+// the number of all others: if there are fewer frames, some were deleted since.
+const (
+	recordGone project.Kind[bool] = "shared_gone"
+	recordHere project.Kind[int]  = "shared_here"
+)
+
+// part is how many frames are read at a time, and batchTime how long one transaction
+// lasts: with its commit it stays below the 50 ms that others may have to wait (DESIGN §4).
+const (
+	part      = 50
+	batchTime = core.Millis(20)
+)
+
+// A batch is a transaction of this package: what is kept between them, as it will be saved.
+type batch struct {
+	tx    project.Tx
+	s     *project.Step
+	clock merge.Clock
+	here  int
+
+	began merge.Clock // the clock as it was read
+	were  int         // here as it was read
 }
 
-// Take merges documents of other machines into the tree, in transactions of at most some
-// 50 ms, and writes the events of what changed, with the machine in their data. It returns
-// the documents that say more than those that came, which their senders do not have yet.
-func Take(ctx context.Context, p *project.Project, machine string, docs []merge.Doc) (owed []merge.Doc, err error) {
-	panic("not yet")
+// tick makes a stamp.
+func (b *batch) tick() merge.Stamp { return b.clock.Tick(b.s.Now) }
+
+// frames returns the frames that have these ids.
+func (b *batch) frames(ids []string) (map[string]core.Frame, error) {
+	list, err := b.tx.FramesOf(ids)
+	found := make(map[string]core.Frame, len(list))
+	for _, f := range list {
+		found[f.ID] = f
+	}
+	return found, err
 }
 
-// Known calls f for each document that was agreed on.
+// begin reads what is kept between transactions.
+func begin(p *project.Project, tx project.Tx, machine string) (*batch, error) {
+	b := &batch{tx: tx, s: p.Step(tx, project.Caller{})}
+	_, err := recordClock.Load(tx, "", &b.clock)
+	if err == nil {
+		_, err = recordHere.Load(tx, "", &b.here)
+	}
+	b.clock.Machine = machine
+	b.began, b.were = b.clock, b.here
+	return b, err
+}
+
+// end saves what is kept between transactions.
+func (b *batch) end() (err error) {
+	if b.clock != b.began {
+		err = recordClock.Save(b.tx, "", b.clock)
+	}
+	if b.here != b.were {
+		err = errors.Join(err, recordHere.Save(b.tx, "", b.here))
+	}
+	return err
+}
+
+// inBatches runs work on parts of items in short transactions, which only read until they
+// write, and passes the results to done once they are durable.
+func inBatches[T, R any](
+	ctx context.Context, p *project.Project, machine string, items []T, work func(*batch, []T) (R, error), done func(R),
+) error {
+	parts := slices.Collect(slices.Chunk(items, part))
+	for len(parts) > 0 {
+		var results []R
+		err := p.Store.Run(ctx, func(tx project.Tx) error {
+			results = nil
+			b, err := begin(p, tx, machine)
+			if err != nil {
+				return err
+			}
+			for len(results) < len(parts) && (len(results) == 0 || p.Now()-b.s.Now <= batchTime) {
+				result, err := work(b, parts[len(results)])
+				if err != nil {
+					return err
+				}
+				results = append(results, result)
+			}
+			return b.end()
+		})
+		if err != nil {
+			return err
+		}
+		parts = parts[len(results):]
+		for _, result := range results {
+			done(result)
+		}
+	}
+	return nil
+}
+
+// Known calls f for each document that was agreed on, outside of transactions.
 func Known(ctx context.Context, p *project.Project, f func(merge.Doc) error) error {
-	panic("not yet")
+	var ids []string
+	err := p.Store.View(ctx, func(tx project.Tx) error {
+		all, err := tx.FrameIDs()
+		if err != nil {
+			return err
+		}
+		gone, err := recordGone.IDs(tx, "")
+		ids = append(all, gone...)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for ids := range slices.Chunk(ids, part) {
+		var docs []merge.Doc
+		err := p.Store.View(ctx, func(tx project.Tx) error {
+			docs = nil
+			for _, id := range ids {
+				var d merge.Doc
+				known, err := recordDoc.Load(tx, id, &d)
+				if err != nil {
+					return err
+				}
+				if known {
+					docs = append(docs, d)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		for _, d := range docs {
+			if err := f(d); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }

@@ -1,0 +1,468 @@
+package shared_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/core"
+	"flame/core/merge"
+	"flame/project"
+	"flame/project/projecttest"
+	"flame/project/shared"
+	"flame/project/stack"
+	"flame/project/sweep"
+)
+
+const day = core.Millis(24 * 3600 * 1000)
+
+// A machine has a project of its own, and what it read of it last.
+type machine struct {
+	*projecttest.Fixture
+	id   string
+	seen int64
+}
+
+// A hub keeps documents, as what machines meet at does.
+type hub map[string]merge.Doc
+
+// machines returns that many, with clocks a day apart.
+func machines(t *testing.T, n int) (list []*machine) {
+	for i := range n {
+		m := &machine{Fixture: projecttest.New(t), id: string(rune('a' + i))}
+		m.Clock += core.Millis(i) * day
+		newID := m.NewID
+		m.Project.NewID = func(kind string) string { return newID(kind) + m.id }
+		list = append(list, m)
+	}
+	return list
+}
+
+// send brings what was done here to the hub.
+func (m *machine) send(h hub) (sent int) {
+	m.T.Helper()
+	docs, revision, err := shared.Collect(m.Ctx, m.Project, m.id, m.seen)
+	require.NoError(m.T, err)
+	m.seen = revision
+	for _, d := range docs {
+		h.put(m.T, d)
+	}
+	return len(docs)
+}
+
+func (h hub) put(t *testing.T, d merge.Doc) {
+	text, err := json.Marshal(d)
+	require.NoError(t, err)
+	read, err := merge.Parse(text, max(d.CreatedAt, d.UpdatedAt)+3*day)
+	require.NoError(t, err, "%s", text)
+	h[d.ID] = merge.Merge(h[d.ID], read)
+}
+
+// receive takes in what is on the hub, in some order.
+func (m *machine) receive(h hub) {
+	m.T.Helper()
+	var docs []merge.Doc
+	for _, d := range h { // in any order
+		docs = append(docs, d)
+	}
+	owed, err := shared.Take(m.Ctx, m.Project, m.id, docs)
+	require.NoError(m.T, err)
+	for _, d := range owed {
+		h.put(m.T, d)
+	}
+}
+
+// meet has machines exchange all that they have.
+func meet(h hub, list ...*machine) {
+	for range 3 {
+		for _, m := range list {
+			m.receive(h)
+			m.send(h)
+		}
+	}
+}
+
+// state is all that may not change when nothing is done.
+func (m *machine) state() (s [2]int64) {
+	m.T.Helper()
+	require.NoError(m.T, m.Store.View(m.Ctx, func(tx project.Tx) (err error) {
+		if s[0], _, err = tx.Revision(); err != nil {
+			return err
+		}
+		last, err := tx.FindEvents(project.EventQuery{Last: true, Limit: 1})
+		if len(last) > 0 {
+			s[1] = last[0].Seq
+		}
+		return err
+	}))
+	return s
+}
+
+// alike returns all frames without what may differ between machines.
+func (m *machine) alike() projecttest.Frames {
+	m.T.Helper()
+	all := m.ByID()
+	for id, f := range all {
+		if f.Machine == "" {
+			f.Machine = m.id
+		}
+		f.Session, f.LogPath = "", ""
+		all[id] = f
+	}
+	return all
+}
+
+// events returns the events of a frame with their data.
+func (m *machine) events(frame string) (list []string) {
+	m.T.Helper()
+	require.NoError(m.T, m.Store.View(m.Ctx, func(tx project.Tx) error {
+		events, err := tx.FindEvents(project.EventQuery{Frame: frame})
+		for _, e := range events {
+			list = append(list, e.Event+" "+string(e.Data))
+		}
+		return err
+	}))
+	return list
+}
+
+// takeOver does what activating a claimed frame comes to.
+func (m *machine) takeOver(id string) {
+	m.T.Helper()
+	require.NoError(m.T, m.Store.Update(m.Ctx, func(tx project.Tx) error {
+		f, err := tx.Frame(id)
+		require.NoError(m.T, err)
+		f.Machine, f.Session = "", "s-"+m.id
+		f.UpdatedAt = m.Now()
+		if f.Status != core.InProgress {
+			require.NoError(m.T, f.Move(core.InProgress, f.UpdatedAt))
+		}
+		return tx.SaveFrame(f)
+	}))
+}
+
+func TestWhatAnotherMachineDidIsTold(t *testing.T) {
+	t.Parallel()
+	h, m := hub{}, machines(t, 2)
+	a, b := m[0], m[1]
+	by := projecttest.Host("s-a")
+	root := a.Push(by, "Ship it")
+	a.send(h)
+	b.receive(h)
+	got := b.Get(root.ID)
+	assert.Equal(t, "a", got.Machine)
+	assert.Empty(t, got.Session)
+	assert.Equal(t, root.Goal, got.Goal)
+	parent := b.Get(root.Parent)
+	assert.Equal(t, []string{`FrameCreated {"goal":"Ship it","machine":"a","parent":"` + parent.ID + `"}`}, b.events(root.ID))
+
+	plan := a.Plan(by, root.ID, "Later")[0]
+	a.Decide(by, root.ID, "use tabs")
+	_, err := stack.SetGoal(a.Ctx, a.Project, by, root.ID, "Ship it now")
+	require.NoError(t, err)
+	a.Activate(by, plan.ID)
+	a.send(h)
+	b.receive(h)
+	assert.Equal(t, []string{`FramePlanned`, `FrameActivated`}, a.Kinds(plan.ID))
+	assert.Equal(t, []string{`FrameCreated {"goal":"Later","machine":"a","parent":"` + root.ID + `"}`}, b.events(plan.ID))
+	assert.Equal(t, []string{`FrameUpdated {"decisions":"use tabs","fields":["decisions"],"machine":"a"}`,
+		`FrameUpdated {"fields":["goal"],"goal":"Ship it now","machine":"a"}`}, b.events(root.ID)[1:])
+
+	a.Pop(by, "it was done")
+	a.send(h)
+	b.receive(h)
+	assert.Equal(t, []string{`FrameCompleted {"machine":"a","status":"completed"}`}, b.events(plan.ID)[1:])
+	a.Activate(by, plan.ID)
+	a.send(h)
+	b.receive(h)
+	a.Pop(by, "it was done better")
+	a.send(h)
+	b.receive(h)
+	_, err = stack.Invalidate(a.Ctx, a.Project, by, plan.ID, "no")
+	require.NoError(t, err)
+	a.send(h)
+	b.receive(h)
+	assert.Equal(t, []string{`FrameReopened {"from":"completed","machine":"a"}`,
+		`FrameCompleted {"machine":"a","replacedSummary":"it was done","status":"completed"}`,
+		`FrameInvalidated {"machine":"a","reason":"no"}`}, b.events(plan.ID)[2:])
+	assert.Equal(t, a.alike(), b.alike())
+}
+
+func TestNothingIsSaidTwice(t *testing.T) {
+	t.Parallel()
+	h, m := hub{}, machines(t, 2)
+	a, b := m[0], m[1]
+	by := projecttest.Host("s-a")
+	root := a.Push(by, "Ship it")
+	a.Plan(by, root.ID, "One", "Two")
+	a.Decide(by, root.ID, "use tabs")
+	assert.Equal(t, 4, a.send(h))
+	assert.Zero(t, a.send(h), "nothing was done since")
+	b.receive(h)
+	before := b.state()
+	b.receive(h)
+	a.receive(h)
+	assert.Equal(t, before, b.state())
+	assert.Zero(t, b.send(h), "what came is not sent back")
+	b.seen, a.seen = 0, 0
+	assert.Zero(t, b.send(h), "not even if all is looked at")
+	assert.Zero(t, a.send(h))
+	known := 0
+	require.NoError(t, shared.Known(b.Ctx, b.Project, func(d merge.Doc) error {
+		known++
+		assert.True(t, d.Equal(h[d.ID]))
+		return nil
+	}))
+	assert.Equal(t, len(h), known)
+}
+
+func TestAFrameTakenOverKeepsItsTextsInTheLog(t *testing.T) {
+	t.Parallel()
+	h, m := hub{}, machines(t, 2)
+	a, b := m[0], m[1]
+	by := projecttest.Host("s-a")
+	a.Push(by, "Outer")
+	inner := a.Push(by, "Inner")
+	meet(h, a, b)
+	b.takeOver(inner.ID)
+	_, err := stack.SetGoal(a.Ctx, a.Project, by, inner.ID, "Inner, by a")
+	require.NoError(t, err)
+	a.Pop(by, "a's summary") // offline
+	_, err = stack.SetGoal(b.Ctx, b.Project, projecttest.Host("s-b"), inner.ID, "Inner, by b")
+	require.NoError(t, err)
+	meet(h, a, b)
+	assert.Equal(t, a.alike(), b.alike())
+	got := a.Get(inner.ID)
+	assert.Equal(t, "b", got.Machine)
+	assert.Equal(t, core.InProgress, got.Status)
+	assert.Equal(t, "Inner, by b", got.Goal)
+	log := a.events(inner.ID)
+	assert.Contains(t, log[len(log)-3], `"previous":{"goal":"Inner, by a","summary":"a's summary"}`)
+	assert.Contains(t, log[len(log)-2], `FrameReopened {"from":"completed","machine":"b"}`)
+	assert.Contains(t, log[len(log)-1], `"replacedSummary":"a's summary"`)
+}
+
+func TestWhatIsPlannedBelowAnInvalidatedFrameIsVoid(t *testing.T) {
+	t.Parallel()
+	h, m := hub{}, machines(t, 2)
+	a, b := m[0], m[1]
+	root := a.Push(projecttest.Host("s-a"), "Outer")
+	meet(h, a, b)
+	plan := b.Plan(projecttest.Host("s-b"), root.ID, "Offline")[0]
+	_, err := stack.Invalidate(a.Ctx, a.Project, projecttest.Host("s-a"), root.ID, "no")
+	require.NoError(t, err)
+	meet(h, a, b)
+	require.NoError(t, sweep.Once(b.Ctx, b.Project))
+	require.NoError(t, sweep.Once(a.Ctx, a.Project))
+	meet(h, a, b)
+	for _, m := range m {
+		assert.Equal(t, core.Invalidated, m.Get(plan.ID).Status, m.id)
+		assert.Equal(t, "parent invalidated: no", m.Get(plan.ID).InvalidationReason, m.id)
+	}
+	assert.Equal(t, a.alike(), b.alike())
+}
+
+func TestDeletedFrames(t *testing.T) {
+	t.Parallel()
+	empty := func(m *machine) core.Frame {
+		f := core.Frame{ID: m.NewID("frame"), Status: core.InProgress, Goal: "Empty", CreatedAt: m.Now(), Session: "old"}
+		require.NoError(t, m.Store.Update(m.Ctx, func(tx project.Tx) error { return tx.SaveFrame(f) }))
+		return f
+	}
+	remove := func(m *machine, id string) {
+		require.NoError(t, m.Store.Update(m.Ctx, func(tx project.Tx) error { return tx.DeleteFrame(id) }))
+	}
+	t.Run("goes everywhere, and stays away", func(t *testing.T) {
+		t.Parallel()
+		h, m := hub{}, machines(t, 2)
+		a, b := m[0], m[1]
+		f := empty(a)
+		meet(h, a, b)
+		old := h[f.ID]
+		require.Contains(t, b.ByID(), f.ID)
+		remove(a, f.ID)
+		meet(h, a, b)
+		assert.NotContains(t, a.ByID(), f.ID)
+		assert.NotContains(t, b.ByID(), f.ID)
+		_, err := shared.Take(b.Ctx, b.Project, "b", []merge.Doc{old})
+		require.NoError(t, err)
+		assert.NotContains(t, b.ByID(), f.ID)
+		before := a.state()
+		a.seen = 0
+		assert.Zero(t, a.send(h))
+		assert.Equal(t, before, a.state())
+		require.NoError(t, shared.Known(a.Ctx, a.Project, func(d merge.Doc) error {
+			assert.True(t, d.Gone())
+			return nil
+		}))
+	})
+	t.Run("stays where frames are below it", func(t *testing.T) {
+		t.Parallel()
+		h, m := hub{}, machines(t, 3)
+		a, b, c := m[0], m[1], m[2]
+		f := empty(a)
+		meet(h, a, b)
+		plan := b.Plan(projecttest.Host("s-b"), f.ID, "Below")[0]
+		remove(a, f.ID)
+		meet(h, a, b, c)
+		for _, m := range m {
+			assert.Contains(t, m.ByID(), plan.ID, m.id)
+			assert.Contains(t, m.ByID(), f.ID, m.id)
+		}
+		assert.Equal(t, a.alike(), b.alike())
+		assert.Equal(t, a.alike(), c.alike())
+	})
+	t.Run("stays where it is worked in", func(t *testing.T) {
+		t.Parallel()
+		h, m := hub{}, machines(t, 2)
+		a, b := m[0], m[1]
+		f := empty(a)
+		meet(h, a, b)
+		remove(b, f.ID)
+		meet(h, a, b)
+		assert.Contains(t, a.ByID(), f.ID)
+		assert.Contains(t, b.ByID(), f.ID)
+	})
+	t.Run("is put back if something was done in it", func(t *testing.T) {
+		t.Parallel()
+		h, m := hub{}, machines(t, 2)
+		a, b := m[0], m[1]
+		f := empty(a)
+		a.Decide(projecttest.Shell, f.ID, "a decision")
+		meet(h, a, b)
+		want := a.ByID()
+		remove(a, f.ID)
+		meet(h, a, b)
+		assert.Equal(t, want, a.ByID())
+	})
+}
+
+func TestFramesBeforeTheirParents(t *testing.T) {
+	t.Parallel()
+	h, m := hub{}, machines(t, 2)
+	a, b := m[0], m[1]
+	root := a.Push(projecttest.Host("s-a"), "Outer")
+	plan := a.Plan(projecttest.Host("s-a"), root.ID, "Inner")[0]
+	a.send(h)
+	for _, id := range []string{plan.ID, root.ID, root.Parent} {
+		_, err := shared.Take(b.Ctx, b.Project, "b", []merge.Doc{h[id]})
+		require.NoError(t, err)
+	}
+	assert.Equal(t, a.alike(), b.alike())
+	assert.Equal(t, a.Draw(), b.Draw())
+}
+
+// act has a machine do something at random, as the rules allow.
+func act(m *machine, r *rand.Rand) {
+	ctx, p := m.Ctx, m.Project
+	by := projecttest.Host(fmt.Sprintf("s-%s-%d", m.id, r.IntN(2)))
+	all := m.All()
+	valid := slices.DeleteFunc(slices.Clone(all), func(f core.Frame) bool { return f.Status == core.Invalidated })
+	pick := func() core.Frame { return valid[r.IntN(len(valid))] }
+	text := fmt.Sprint(m.id, r.IntN(1_000_000))
+	var err error
+	switch kind := r.IntN(10); {
+	case len(valid) == 0 || kind == 0:
+		_, err = stack.Push(ctx, p, by, text, "")
+	case kind == 1:
+		_, err = stack.Pop(ctx, p, by, stack.PopArgs{Status: core.Failed, Summary: text, Force: true})
+	case kind == 2:
+		_, err = stack.Plan(ctx, p, by, pick().ID, []stack.PlannedChild{{Goal: text}})
+	case kind < 5:
+		_, _, err = stack.AddDecision(ctx, p, by, pick().ID, text)
+	case kind == 5:
+		if f := pick(); f.Machine == "" {
+			_, err = stack.Activate(ctx, p, by, f.ID, true)
+		}
+	case kind == 6 && r.IntN(4) == 0:
+		_, err = stack.Invalidate(ctx, p, by, pick().ID, text)
+	case kind == 7:
+		if f := pick(); f.Machine != "" {
+			m.takeOver(f.ID)
+		}
+	case kind == 8:
+		err = m.Store.Update(ctx, func(tx project.Tx) error {
+			f, err := tx.Frame(pick().ID)
+			f.Usage = f.Usage.Add(core.Usage{TokensOut: 7, CostUSD: 0.1})
+			f.ArchivedAt = core.Millis(r.IntN(2)) * 5
+			return errJoin(err, tx.SaveFrame(f))
+		})
+	}
+	if err != nil { // refused, as the tree is
+		require.True(m.T, isRefusal(err), "%v", err)
+	}
+}
+
+func errJoin(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func isRefusal(err error) bool {
+	_, is := err.(*core.Problem)
+	return is
+}
+
+func TestTreesOfThreeMachinesConverge(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(6) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			r := rand.New(rand.NewPCG(seed, 3))
+			h, m := hub{}, machines(t, 3)
+			for range 120 {
+				one := m[r.IntN(len(m))]
+				switch n := r.IntN(12); {
+				case n < 9:
+					act(one, r)
+				case n == 9:
+					one.send(h)
+				case n == 10:
+					one.receive(h)
+				case r.IntN(4) == 0:
+					clear(h)
+					require.NoError(t, shared.Known(one.Ctx, one.Project, func(d merge.Doc) error {
+						h.put(t, d)
+						return nil
+					}))
+				}
+			}
+			for _, one := range m {
+				require.NoError(t, shared.Known(one.Ctx, one.Project, func(d merge.Doc) error {
+					h.put(t, d)
+					return nil
+				}))
+			}
+			meet(h, m...)
+			for _, one := range m {
+				require.NoError(t, sweep.Once(one.Ctx, one.Project))
+			}
+			meet(h, m...)
+			want := m[0].alike()
+			for _, one := range m[1:] {
+				got := one.alike()
+				for id, f := range want {
+					assert.Equal(t, f, got[id])
+				}
+				assert.Len(t, got, len(want))
+			}
+			var before [][2]int64
+			for _, one := range m {
+				before = append(before, one.state())
+			}
+			meet(h, m...)
+			for i, one := range m {
+				assert.Equal(t, before[i], one.state(), "nothing is new")
+				assert.Zero(t, one.send(h))
+			}
+		})
+	}
+}

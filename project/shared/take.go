@@ -1,0 +1,192 @@
+package shared
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"slices"
+
+	"flame/core"
+	"flame/core/merge"
+	"flame/project"
+	"flame/project/files"
+)
+
+// Take merges documents of other machines into the tree, in transactions of at most some
+// 50 ms, and writes the events of what changed, with the machine in their data. It returns
+// the documents that say more than those that came, which their senders do not have yet.
+func Take(ctx context.Context, p *project.Project, machine string, docs []merge.Doc) (owed []merge.Doc, err error) {
+	taken := 0
+	err = inBatches(ctx, p, machine, docs, take, func(t *taking) {
+		owed, taken = append(owed, t.owed...), taken+t.changed
+	})
+	if taken > 0 {
+		p.Log.Info("frames of other machines changed", "frames", taken)
+	}
+	return owed, err
+}
+
+// A taking is some documents on their way into the tree.
+type taking struct {
+	*batch
+	frames  map[string]core.Frame // those that are there, by id
+	parents []string              // of frames that are new
+	void    []core.Frame          // that were invalidated elsewhere
+	owed    []merge.Doc
+	changed int
+}
+
+// take takes in some documents.
+func take(b *batch, docs []merge.Doc) (*taking, error) {
+	ids := make([]string, len(docs))
+	for i, d := range docs {
+		ids[i] = d.ID
+	}
+	t := &taking{batch: b}
+	var err error
+	if t.frames, err = b.frames(ids); err != nil {
+		return nil, err
+	}
+	for _, d := range docs {
+		if err := t.one(d); err != nil {
+			return nil, err
+		}
+	}
+	return t, errors.Join(t.bringBack(), t.voidBelow())
+}
+
+// one takes in a document.
+func (t *taking) one(came merge.Doc) error {
+	var was merge.Doc
+	known, err := recordDoc.Load(t.tx, came.ID, &was)
+	if err != nil {
+		return err
+	}
+	f, there := t.frames[came.ID]
+	d := merge.Join(was, f, came, &t.clock, t.s.Now)
+	if !d.Equal(came) {
+		t.owed = append(t.owed, d)
+	}
+	if !known || !d.Equal(was) {
+		if err := recordDoc.Save(t.tx, d.ID, d); err != nil {
+			return err
+		}
+	}
+	stays := !d.Gone()
+	if !stays {
+		below, err := t.tx.CountFrames(project.FrameQuery{Parent: d.ID, Archived: true})
+		if err != nil {
+			return err
+		}
+		stays = project.Total(below) > 0
+	}
+	if err := t.count(d.ID, known && there, stays, known && !there); err != nil {
+		return err
+	}
+	switch {
+	case stays:
+		return t.keep(d, f, there)
+	case there:
+		delete(t.frames, d.ID)
+		t.changed++
+		return errors.Join(t.tx.DeleteFrame(d.ID), files.Delete(t.tx, d.ID))
+	}
+	return nil
+}
+
+// count keeps recordHere and recordGone of a frame that was there, and had a document, and
+// is there now. wasGone says that it may be noted as gone.
+func (b *batch) count(id string, was, is, wasGone bool) error {
+	if is && !was {
+		b.here++
+	}
+	if was && !is {
+		b.here--
+	}
+	switch {
+	case is && wasGone:
+		return recordGone.Delete(b.tx, id)
+	case !is:
+		return recordGone.Save(b.tx, id, true)
+	}
+	return nil
+}
+
+// keep has the frame be as its document says, and tells of what changed in it.
+func (t *taking) keep(d merge.Doc, f core.Frame, there bool) error {
+	want := d.Frame(t.clock.Machine)
+	want.LogPath, want.UpdatedAt = f.LogPath, max(f.UpdatedAt, want.UpdatedAt)
+	if there && same(f, want) {
+		return nil
+	}
+	if err := t.tx.SaveFrame(want); err != nil {
+		return err
+	}
+	t.frames[d.ID] = want
+	t.changed++
+	if !there && want.Parent != "" {
+		t.parents = append(t.parents, want.Parent)
+	}
+	if want.Status == core.Invalidated && f.Status != core.Invalidated {
+		t.void = append(t.void, want)
+	}
+	return (&telling{s: t.s, doc: d, was: f, is: want}).tell(there)
+}
+
+// same reports whether a frame need not be written.
+func same(f, g core.Frame) bool {
+	for _, f := range []*core.Frame{&f, &g} { // a list may be empty in two ways
+		for _, list := range []*[]string{&f.Artifacts, &f.Decisions, &f.PlannedChildren} {
+			if len(*list) == 0 {
+				*list = nil
+			}
+		}
+	}
+	return reflect.DeepEqual(f, g)
+}
+
+// bringBack puts back frames that were deleted, below which others are new.
+func (t *taking) bringBack() error {
+	slices.Sort(t.parents)
+	t.parents = slices.Compact(t.parents)
+	there, err := t.batch.frames(t.parents)
+	if err != nil {
+		return err
+	}
+	for _, id := range t.parents {
+		if _, is := there[id]; is {
+			continue
+		}
+		var d merge.Doc
+		known, err := recordDoc.Load(t.tx, id, &d)
+		if err != nil {
+			return err
+		}
+		if !known {
+			continue
+		}
+		if err := errors.Join(t.count(id, false, true, true), t.keep(d, core.Frame{}, false)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// voidBelow has what is planned below frames that were invalidated elsewhere be invalidated
+// too: what was planned here may be known to nobody else.
+func (t *taking) voidBelow() error {
+	for _, f := range t.void {
+		left, err := t.tx.FindFrames(project.FrameQuery{Under: f.ID, Statuses: []core.Status{core.Planned}, Archived: true, Limit: 1})
+		if err != nil {
+			return err
+		}
+		if len(left) == 0 {
+			continue
+		}
+		c := project.Cascade{Cascade: core.CascadeOf(f), Frame: f.ID, Due: t.s.Now}
+		if err := t.tx.BeginCascade(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,143 @@
+package shared
+
+import (
+	"slices"
+
+	"flame/core"
+	"flame/core/merge"
+	"flame/project"
+)
+
+// A telling writes the events of what another machine did to a frame, as the operations of
+// this one would.
+type telling struct {
+	s        *project.Step
+	doc      merge.Doc
+	was, is  core.Frame
+	previous map[string]string // our texts that are gone; told with the next event
+	err      error
+}
+
+// tell writes the events. there says whether the frame was known.
+func (t *telling) tell(there bool) error {
+	by := t.doc.Work.Machine
+	if !there {
+		t.begin(by)
+	}
+	if there {
+		t.added("artifacts", t.was.Artifacts, t.doc.Artifacts)
+	}
+	t.added("decisions", t.was.Decisions, t.doc.Decisions)
+	t.note()
+	if there && t.is.Goal != t.was.Goal {
+		t.event(core.FrameUpdated, by, map[string]any{"fields": []string{"goal"}, "goal": t.is.Goal})
+	}
+	summed := t.move(by, there)
+	if there {
+		t.others(by, summed)
+	}
+	return t.err
+}
+
+// event writes an event of what a machine did.
+func (t *telling) event(kind, machine string, data map[string]any) {
+	if machine != "" {
+		data["machine"] = machine
+	}
+	if len(t.previous) > 0 {
+		data["previous"], t.previous = t.previous, nil
+	}
+	e, err := t.s.Event(kind, t.is.ID, data)
+	if err == nil && t.err == nil {
+		_, err = t.s.Tx.AppendEvent(e)
+	}
+	if t.err == nil {
+		t.err = err
+	}
+}
+
+// begin tells of a frame that is new here.
+func (t *telling) begin(by string) {
+	kind := core.FrameCreated
+	if t.was.Status = core.InProgress; t.is.Status == core.Planned || t.doc.Work.Status == core.Planned {
+		kind, t.was.Status = core.FramePlanned, core.Planned
+	}
+	t.was.Machine, t.was.Summary = t.is.Machine, t.is.Summary
+	t.event(kind, by, map[string]any{"goal": t.is.Goal, "parent": t.is.Parent})
+}
+
+// note keeps the texts of a frame of ours that another machine took over and changed.
+func (t *telling) note() {
+	if t.was.Machine != "" || t.is.Machine == "" {
+		return
+	}
+	t.previous = map[string]string{}
+	for name, texts := range map[string][2]string{
+		"goal": {t.was.Goal, t.is.Goal}, "summary": {t.was.Summary, t.is.Summary}, "results": {t.was.Results, t.is.Results},
+	} {
+		if texts[0] != "" && texts[0] != texts[1] {
+			t.previous[name] = texts[0]
+		}
+	}
+}
+
+// added tells of the elements of a set that are new.
+func (t *telling) added(field string, was []string, all []merge.Entry) {
+	if len(was) == len(all) {
+		return
+	}
+	for _, e := range all {
+		if !slices.Contains(was, e.Text) {
+			t.event(core.FrameUpdated, e.Stamp.Machine, map[string]any{"fields": []string{field}, field: e.Text})
+		}
+	}
+}
+
+// move tells of another status, or another machine, and reports whether that told of the
+// summary too.
+func (t *telling) move(by string, there bool) (summed bool) {
+	from, to := t.was.Status, t.is.Status
+	switch {
+	case to == core.Invalidated:
+		if from != to || t.was.InvalidationReason != t.is.InvalidationReason {
+			t.event(core.FrameInvalidated, t.doc.Invalid.Stamp.Machine, map[string]any{"reason": t.is.InvalidationReason})
+		}
+	case to.Ended() && (from != to || there && t.was.EndedAt != t.is.EndedAt):
+		data := map[string]any{"status": to}
+		if t.was.Summary != "" && t.was.Summary != t.is.Summary {
+			data["replacedSummary"] = t.was.Summary
+		}
+		t.event(core.FrameCompleted, by, data)
+		return true
+	case to == core.InProgress && (from == core.Completed || from == core.Failed):
+		t.event(core.FrameReopened, by, map[string]any{"from": from})
+	case to == core.InProgress && from != to:
+		t.event(core.FrameActivated, by, map[string]any{"from": from})
+	case to == core.InProgress && t.was.Machine != t.is.Machine:
+		t.event(core.FrameActivated, by, map[string]any{"from": from, "takenFrom": t.was.Session})
+	}
+	return false
+}
+
+// others tells of what else changed.
+func (t *telling) others(by string, summed bool) {
+	if !summed && t.was.Summary != t.is.Summary {
+		data := map[string]any{}
+		if t.was.Summary != "" {
+			data["replacedSummary"] = t.was.Summary
+		}
+		t.event(core.SummaryStored, by, data)
+	}
+	var fields []string
+	for field, changed := range map[string]bool{
+		"successCriteria": t.was.SuccessCriteria != t.is.SuccessCriteria, "results": !summed && t.was.Results != t.is.Results,
+		"parent": t.was.Parent != t.is.Parent,
+	} {
+		if changed {
+			fields = append(fields, field)
+		}
+	}
+	if slices.Sort(fields); len(fields) > 0 || len(t.previous) > 0 {
+		t.event(core.FrameUpdated, by, map[string]any{"fields": fields})
+	}
+}
