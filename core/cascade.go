@@ -57,14 +57,14 @@ func Below(top string, children func(id string) iter.Seq2[Frame, error]) iter.Se
 	}
 }
 
-// NearestOpen returns the id of the frame in which work continues: current if
-// it is in progress, else the nearest ancestor that is, else "".
+// NearestOpen returns the id of the frame in which work continues: current if it is in
+// progress on this machine, else the nearest ancestor that is, else "".
 func NearestOpen(current Frame, ancestorsParentFirst []Frame) (id string) {
-	if current.Status == InProgress {
+	if current.Open() {
 		return current.ID
 	}
 	for _, f := range ancestorsParentFirst {
-		if f.Status == InProgress {
+		if f.Open() {
 			return f.ID
 		}
 	}

@@ -131,6 +131,9 @@ type element struct {
 
 func newElement(indent, tag string, f *Frame, fields []field) element {
 	attrs := ` id="` + EscapeXML(f.ID) + `" status="` + EscapeXML(string(f.Status)) + `"`
+	if f.Foreign() {
+		attrs += ` machine="` + EscapeXML(f.Machine) + `"`
+	}
 	return element{indent: indent, inner: indent + "  ", tag: tag, attrs: attrs, fields: fields}
 }
 

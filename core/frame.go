@@ -136,6 +136,12 @@ func (f *Frame) Reopen(now Millis) error {
 	return err
 }
 
+// Foreign reports whether the frame belongs to another machine.
+func (f Frame) Foreign() bool { return f.Machine != "" }
+
+// Open reports whether the frame is in progress on this machine.
+func (f Frame) Open() bool { return f.Status == InProgress && !f.Foreign() }
+
 // CanMove reports whether Move to this status would be allowed.
 func (f Frame) CanMove(to Status) bool { return slices.Contains(next[f.Status], to) }
 

@@ -12,7 +12,7 @@ const RecordEnded Kind[core.Millis] = "ended"
 // EndedWithSession reports whether a frame is a root that ended only because its session
 // had, so that the session continues in it if it is resumed.
 func EndedWithSession(tx Tx, root core.Frame) (bool, error) {
-	if root.Parent != "" || !root.Status.Ended() {
+	if root.Parent != "" || !root.Status.Ended() || root.Foreign() {
 		return false, nil
 	}
 	var at core.Millis

@@ -52,7 +52,7 @@ func (s *Step) Join(agent, id string) error {
 		return err
 	}
 	frame, err := s.Tx.Frame(work.Frame)
-	if err != nil {
+	if err != nil || frame.Foreign() {
 		return IgnoreMissing(err)
 	}
 	if before.ID != "" {
@@ -123,7 +123,7 @@ func (s *Step) MoveBelow(own, meant string) error {
 		return nil
 	}
 	frame, err := s.Tx.Frame(own)
-	if err != nil {
+	if err != nil || frame.Foreign() {
 		return IgnoreMissing(err)
 	}
 	if frame.Parent != "" {
@@ -132,8 +132,8 @@ func (s *Step) MoveBelow(own, meant string) error {
 			return IgnoreMissing(err)
 		}
 	}
-	if open, err := s.Tx.Frame(meant); err != nil || open.Status != core.InProgress {
-		return IgnoreMissing(err) // nothing begins below what is finished
+	if open, err := s.Tx.Frame(meant); err != nil || !open.Open() {
+		return IgnoreMissing(err) // nothing begins below what is finished, or works elsewhere
 	}
 	if loop, err := s.IsInside(meant, own); loop || err != nil {
 		return err
@@ -142,13 +142,13 @@ func (s *Step) MoveBelow(own, meant string) error {
 	return s.Tx.SaveFrame(frame)
 }
 
-// inProgress returns id if that frame is in progress, else "".
+// inProgress returns id if that frame is in progress on this machine, else "".
 func inProgress(tx Tx, id string) (string, error) {
 	if id == "" {
 		return "", nil
 	}
 	frame, err := tx.Frame(id)
-	if err != nil || frame.Status != core.InProgress {
+	if err != nil || !frame.Open() {
 		return "", IgnoreMissing(err)
 	}
 	return id, nil

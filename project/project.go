@@ -20,7 +20,8 @@ import (
 const CommandLine = "cli"
 
 // A Project is one tree of frames and everything that operations on it need. All fields
-// but Dir, Learn, EventDays, Fold, Trim, Late, Transcripts, HostProcess and Gone must be set.
+// but Dir, Learn, EventDays, Fold, Trim, Late, Transcripts, Claim, HostProcess and Gone must be
+// set.
 type Project struct {
 	Store     Store
 	Dir       string                   // root of the worktree that artifacts are relative to; may be empty
@@ -42,6 +43,10 @@ type Project struct {
 	// Transcripts reads the hosts' logs of their sessions. A process without it
 	// leaves counting usage to others.
 	Transcripts TranscriptReader
+
+	// Claim claims a frame of another machine for this one, on the hub. It is nil without
+	// a connection to that: in hooks, and where no hub is joined.
+	Claim func(ctx context.Context, frame core.Frame) error
 
 	// HostProcess returns the process of the host whose events and calls this process
 	// handles; zero if it is not known. Gone reports whether a process has ended for

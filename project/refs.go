@@ -71,7 +71,11 @@ func ListFrames(frames []core.Frame) string {
 		if i > 0 {
 			b.WriteString("; ")
 		}
-		b.WriteString(f.ID + " (" + string(f.Status) + ", " + core.OneLine(f.Goal, 40) + ")")
+		status := string(f.Status)
+		if f.Foreign() {
+			status += " on " + f.Machine
+		}
+		b.WriteString(f.ID + " (" + status + ", " + core.OneLine(f.Goal, 40) + ")")
 	}
 	if len(frames) > candidates {
 		b.WriteString("; and more")

@@ -66,7 +66,7 @@ const MaxRootGoal = 80
 // RenameRoot gives the session's root another goal, if it only has a default one.
 func (s *Step) RenameRoot(goal string, isDefault bool) error {
 	root, err := s.Tx.Frame(s.Session.Root)
-	if err != nil || !root.GoalIsDefault || root.Goal == goal && isDefault {
+	if err != nil || root.Foreign() || !root.GoalIsDefault || root.Goal == goal && isDefault {
 		return IgnoreMissing(err)
 	}
 	root.Goal, root.GoalIsDefault, root.UpdatedAt = goal, isDefault, s.Now

@@ -3,6 +3,7 @@ package project
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 
 	"flame/core"
 	"flame/core/op"
@@ -53,7 +54,7 @@ func (s *Step) Enter() error {
 }
 
 // adopt makes the frame of the most recently active session current for an
-// anonymous caller; without one, the frame in progress that changed last.
+// anonymous caller; without one, the frame in progress on this machine that changed last.
 func (s *Step) adopt() error {
 	recent, err := s.Tx.FindSessions(SessionQuery{Limit: 20})
 	if err != nil {
@@ -69,19 +70,27 @@ func (s *Step) adopt() error {
 			return nil
 		}
 	}
-	frames, err := s.Tx.FindFrames(FrameQuery{Statuses: []core.Status{core.InProgress}, Order: RecentFirst, Limit: 1})
-	if err != nil {
-		return err
-	}
 	s.Session.Current = ""
-	if len(frames) > 0 {
-		s.Session.Current = frames[0].ID
+	for _, limit := range []int{1, maxAdopted} { // the first is this machine's, but for those that a hub brought
+		frames, err := s.Tx.FindFrames(FrameQuery{Statuses: []core.Status{core.InProgress}, Order: RecentFirst, Limit: limit})
+		if err != nil {
+			return err
+		}
+		if at := slices.IndexFunc(frames, core.Frame.Open); at >= 0 {
+			s.Session.Current = frames[at].ID
+		}
+		if s.Session.Current != "" || len(frames) < limit {
+			return nil
+		}
 	}
 	return nil
 }
 
-// NearestOpen returns id if that frame is in progress, else the id of the nearest frame
-// above it that is; empty without one.
+// maxAdopted is how many frames are looked at for one of this machine.
+const maxAdopted = 100
+
+// NearestOpen returns id if that frame is in progress on this machine, else the id of the
+// nearest frame above it that is; empty without one.
 func (s *Step) NearestOpen(id string) (string, error) {
 	frame, err := s.openAt(id)
 	return frame.ID, err
@@ -96,7 +105,7 @@ func (s *Step) openAt(id string) (none core.Frame, err error) {
 	if err != nil {
 		return none, IgnoreMissing(err)
 	}
-	if frame.Status == core.InProgress {
+	if frame.Open() {
 		return frame, nil
 	}
 	for page, err := range above(s.Tx, id) {
@@ -111,7 +120,8 @@ func (s *Step) openAt(id string) (none core.Frame, err error) {
 }
 
 // Current returns the frame the caller works in; ok is false without one. If another
-// session has ended it since, the nearest frame above it in progress takes its place.
+// session has ended it since, or another machine took it over, the nearest frame above it
+// in progress takes its place.
 func (s *Step) Current() (frame core.Frame, ok bool, err error) {
 	frame, err = s.openAt(s.Session.Current)
 	return frame, frame.ID != "", err

@@ -201,8 +201,8 @@ func (o Observation) Pop(q PopQuestion) Advice {
 }
 
 // WeighPush suggests a frame for what a prompt asks if it is worth one, or at level auto
-// starts it: a planned child with activate, where the prompt says that it is to begin,
-// anything else as a new frame. What was suggested for an earlier prompt goes, and with a
+// starts it: a planned child of this machine with activate, where the prompt says that it is
+// to begin, anything else as a new frame. What was suggested for an earlier prompt goes, and with a
 // prompt that asks for more of the work at hand what was suggested of its end. Events that
 // are taken in late are not judged.
 func WeighPush(s *project.Step, prompt string, activate func(*project.Step, core.Frame) error) error {
@@ -221,7 +221,7 @@ func WeighPush(s *project.Step, prompt string, activate func(*project.Step, core
 		return Advise(s, &advice)
 	}
 	planned := slices.IndexFunc(seen.Planned, func(child core.Frame) bool { return child.Goal == advice.Goal })
-	if planned >= 0 && !judge.Begins(prompt, advice.Goal) {
+	if planned >= 0 && (seen.Planned[planned].Foreign() || !judge.Begins(prompt, advice.Goal)) {
 		return Suggest(s, &advice)
 	}
 	s.Rule = Rule

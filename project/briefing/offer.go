@@ -148,11 +148,16 @@ func rankOf(s *project.Step, frame core.Frame) (int, error) {
 	return 1, nil
 }
 
-// isLeft reports whether no session works in an unfinished frame any more.
+// isLeft reports whether no session works in an unfinished frame any more. Of another
+// machine's sessions only their silence is known.
 func isLeft(s *project.Step, frame core.Frame) (bool, error) {
+	isQuiet := s.Now-frame.UpdatedAt > core.Millis(quiet.Milliseconds())
+	if frame.Foreign() {
+		return isQuiet && frame.Status == core.InProgress, nil
+	}
 	if frame.Status == core.Blocked {
 		return project.EndedWithSession(s.Tx, frame)
 	}
 	owner, err := stack.LiveOwner(s, frame)
-	return owner == "" || s.Now-frame.UpdatedAt > core.Millis(quiet.Milliseconds()), err
+	return owner == "" || isQuiet, err
 }

@@ -74,6 +74,9 @@ func delegateUnder(s *project.Step, ref string) (string, error) {
 		return spawnParent(s)
 	}
 	parent, err := s.Resolve(ref)
+	if err == nil {
+		err = s.MayWork(parent)
+	}
 	if err == nil && parent.Status != core.InProgress {
 		err = core.Invalidf("%s is %s, so no agent can work below it", parent.ID, parent.Status).
 			WithHint("name a frame in progress, or %s this one", op.Activate)
@@ -144,7 +147,7 @@ func EndAbove(ctx context.Context, p *project.Project, by project.Caller, frame 
 			return project.IgnoreMissing(err)
 		}
 		above, err := s.Tx.Frame(f.Parent)
-		if err != nil || above.Status != core.InProgress {
+		if err != nil || !above.Open() {
 			return project.IgnoreMissing(err)
 		}
 		return stack.End(s, &above, status, fmt.Sprintf("(handed over, and not done) %s", why))

@@ -182,6 +182,27 @@ func endAbove(s *project.Step, child core.Session) error {
 	return endParent(s, parent.Session)
 }
 
+// EndedElsewhere records that a frame of another machine ended: the children of sessions
+// here that only waited for it end, and a root whose session left that work below it.
+func EndedElsewhere(s *project.Step, frame core.Frame) error {
+	if err := stack.EndRootLater(s, frame); err != nil {
+		return err
+	}
+	above, err := s.Tx.Ancestors(frame.ID, project.MaxAncestors)
+	if err != nil {
+		return err
+	}
+	for _, f := range above {
+		if f.Session == "" || !f.Open() {
+			continue
+		}
+		if err := endParent(s, f.Session); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // lastWords adds the last message that was seen of the child, if its end brought none.
 func lastWords(s *project.Step, id string, how project.Ending) (project.Ending, error) {
 	if how.Last != "" {
@@ -192,10 +213,11 @@ func lastWords(s *project.Step, id string, how project.Ending) (project.Ending, 
 	return how, err
 }
 
-// waitsBelow reports whether another session still works below the child's frame.
+// waitsBelow reports whether another session, here or on another machine, still works
+// below the child's frame.
 func waitsBelow(s *project.Step, child core.Session) (bool, error) {
 	open, err := openBelow(s, child)
-	return slices.ContainsFunc(open, func(f core.Frame) bool { return f.Session != child.ID && f.Session != "" }), err
+	return slices.ContainsFunc(open, func(f core.Frame) bool { return f.Foreign() || f.Session != child.ID && f.Session != "" }), err
 }
 
 // busyItself reports whether the child has frames of its own in progress below
@@ -205,12 +227,14 @@ func busyItself(s *project.Step, child core.Session) (bool, error) {
 	return slices.ContainsFunc(open, func(f core.Frame) bool { return f.ID != child.Root }), err
 }
 
-// openBelow returns the frames in progress in and below the child's, oldest first.
+// openBelow returns the frames in progress in and below the child's, oldest first. The
+// child's own is none of them if another machine took it over.
 func openBelow(s *project.Step, child core.Session) ([]core.Frame, error) {
 	if !child.HasFrame() {
 		return nil, nil
 	}
-	return s.Tx.FindFrames(project.FrameQuery{Under: child.Root, Statuses: []core.Status{core.InProgress}})
+	open, err := s.Tx.FindFrames(project.FrameQuery{Under: child.Root, Statuses: []core.Status{core.InProgress}})
+	return slices.DeleteFunc(open, func(f core.Frame) bool { return f.ID == child.Root && f.Foreign() }), err
 }
 
 // endFrames ends the frames that the child left in progress, the newest first, and
@@ -226,7 +250,7 @@ func endFrames(s *project.Step, how project.Ending) error {
 		return err
 	}
 	for _, frame := range slices.Backward(open) {
-		if frame.ID == child.Root {
+		if frame.ID == child.Root || frame.Foreign() {
 			continue
 		}
 		if err := stack.End(s, &frame, how.End.Status(), ""); err != nil {
@@ -234,7 +258,7 @@ func endFrames(s *project.Step, how project.Ending) error {
 		}
 	}
 	frame, err := s.Tx.Frame(child.Root)
-	if err != nil || !frame.CanMove(how.End.Status()) || frame.Status == how.End.Status() {
+	if err != nil || frame.Foreign() || !frame.CanMove(how.End.Status()) || frame.Status == how.End.Status() {
 		return project.IgnoreMissing(err)
 	}
 	summary := how.Summary()
@@ -359,7 +383,7 @@ func endSpawn(s *project.Step, asked spawn, how project.Ending) error {
 		return nil
 	}
 	frame, err := s.Tx.Frame(asked.Frame)
-	if err != nil || !frame.CanMove(how.End.Status()) {
+	if err != nil || frame.Foreign() || !frame.CanMove(how.End.Status()) {
 		return project.IgnoreMissing(err)
 	}
 	first := frame.Status == core.InProgress

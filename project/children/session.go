@@ -211,6 +211,12 @@ func Complete(ctx context.Context, p *project.Project, by project.Caller, ref st
 			return core.Invalidf("subagent session %s has no frame yet", session.ID).
 				WithHint("it gets one after minDuration and minMessageCount; %s shows and changes them", op.SubagentConfig)
 		}
+		if done.Frame, err = s.Tx.Frame(session.Root); err != nil {
+			return err
+		}
+		if err := s.MayWork(done.Frame); err != nil {
+			return err
+		}
 		if err := mayComplete(s, session); err != nil {
 			return err
 		}

@@ -289,7 +289,7 @@ func adoptFrame(s *project.Step, session *core.Session, asked spawn) error {
 		return nil
 	}
 	frame, err := s.Tx.Frame(asked.Frame)
-	if err != nil {
+	if err != nil || frame.Foreign() {
 		return project.IgnoreMissing(err)
 	}
 	if session.Current == "" {

@@ -57,7 +57,7 @@ func Invalidate(ctx context.Context, p *project.Project, by project.Caller, ref,
 		return done, err
 	}
 	err = p.Update(ctx, by, func(s *project.Step) error {
-		frame, err := s.Resolve(ref)
+		frame, err := resolveMeant(s, ref)
 		if err != nil {
 			return err
 		}
@@ -90,7 +90,7 @@ func invalidate(s *project.Step, target core.Frame, reason string) (done Invalid
 		return done, err
 	}
 	done.Target = target
-	if err := errors.Join(saveInvalidated(s, target), endRootLater(s, target), autonomy.NoteEnded(s, target)); err != nil {
+	if err := errors.Join(saveInvalidated(s, target), EndRootLater(s, target), autonomy.NoteEnded(s, target)); err != nil {
 		return done, err
 	}
 	cascade := core.CascadeOf(target)

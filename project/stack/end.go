@@ -125,6 +125,9 @@ func Finish(s *project.Step, popped *Popped, args PopArgs) error {
 // End moves frame to status with a summary, unless that is empty, and writes the frame
 // and its event. A compaction that was asked for is no longer waited for.
 func End(s *project.Step, frame *core.Frame, status core.Status, summary string) error {
+	if err := s.MayWork(*frame); err != nil {
+		return err
+	}
 	if err := frame.Move(status, s.Now); err != nil {
 		return err
 	}
@@ -138,15 +141,15 @@ func End(s *project.Step, frame *core.Frame, status core.Status, summary string)
 	if err := s.Tx.SaveFrame(*frame); err != nil {
 		return err
 	}
-	if err := errors.Join(forgetCompaction(s, frame.ID), endRootLater(s, *frame), autonomy.NoteEnded(s, *frame)); err != nil {
+	if err := errors.Join(forgetCompaction(s, frame.ID), EndRootLater(s, *frame), autonomy.NoteEnded(s, *frame)); err != nil {
 		return err
 	}
 	return s.Emit(core.FrameCompleted, frame.ID, data)
 }
 
-// endRootLater sets the deadline that ends the root above a frame that ended, if the
-// root's session has ended and left work below it.
-func endRootLater(s *project.Step, frame core.Frame) error {
+// EndRootLater sets the deadline that ends the root above a frame that ended, here or on
+// another machine, if the root's session has ended and left work below it.
+func EndRootLater(s *project.Step, frame core.Frame) error {
 	left, err := recordLeft.IDs(s.Tx, "")
 	if err != nil || len(left) == 0 {
 		return err

@@ -4,6 +4,7 @@ package stack
 
 import (
 	"context"
+	"strings"
 
 	"flame/core"
 	"flame/project"
@@ -95,10 +96,13 @@ func AddDecision(ctx context.Context, p *project.Project, by project.Caller, ref
 	if decision, err = project.Clean("decision", decision); err != nil {
 		return frame, false, err
 	}
-	return change(ctx, p, by, ref, "decisions", decision, func(f *core.Frame, now core.Millis) bool {
+	return change(ctx, p, by, ref, anybodys, decision, func(f *core.Frame, now core.Millis) bool {
 		return f.AddDecision(decision, now)
 	})
 }
+
+// anybodys is the field that is added to in frames of other machines too.
+const anybodys = "decisions"
 
 // change applies a change of one field to a frame, the caller's own unless ref
 // names another, and writes it with its event if it changed anything.
@@ -108,6 +112,11 @@ func change(
 	err = p.Update(ctx, by, func(s *project.Step) error {
 		if frame, err = target(s, ref); err != nil {
 			return err
+		}
+		if field != anybodys {
+			if err := s.MayWork(frame); err != nil {
+				return err
+			}
 		}
 		if changed = apply(&frame, s.Now); !changed {
 			return nil
@@ -125,10 +134,24 @@ func updated(field, value string) map[string]any {
 	return map[string]any{"fields": []string{field}, field: value}
 }
 
-// target is Resolve for calls that write: the first one of a session makes its root.
+// target is resolveMeant for calls that write: the first one of a session makes its root.
 func target(s *project.Step, ref string) (core.Frame, error) {
-	if ref == "" {
-		return s.EnsureCurrent()
+	if ref != "" {
+		return s.Resolve(ref)
+	}
+	if err := s.NotTaken(); err != nil {
+		return core.Frame{}, err
+	}
+	return s.EnsureCurrent()
+}
+
+// resolveMeant is Resolve for calls that change what they name: without a name that is the
+// frame which the caller believes to work in.
+func resolveMeant(s *project.Step, ref string) (core.Frame, error) {
+	if strings.TrimSpace(ref) == "" {
+		if err := s.NotTaken(); err != nil {
+			return core.Frame{}, err
+		}
 	}
 	return s.Resolve(ref)
 }

@@ -61,7 +61,7 @@ func logOf(ctx context.Context, p *project.Project, by project.Caller, ref strin
 
 // hasEnded checks that nothing more will be logged of a frame.
 func hasEnded(f core.Frame) error {
-	if f.Status == core.InProgress {
+	if f.Open() {
 		return core.Invalidf("%s is in progress, its log is not complete", f.ID).WithHint("%s ends it", op.Pop)
 	}
 	return nil
@@ -70,6 +70,8 @@ func hasEnded(f core.Frame) error {
 // hasLog checks that there can be a log of a frame.
 func hasLog(f core.Frame) error {
 	switch {
+	case f.Foreign() && f.Status != core.Planned:
+		return core.Invalidf("%s belongs to machine %s, which has its log", f.ID, f.Machine).WithHint("%s %s shows what is known of it here", op.Details, f.ID)
 	case f.Status == core.Planned:
 		return core.Invalidf("%s is planned, nothing was done in it yet", f.ID).WithHint("%s takes it up", op.Activate)
 	case f.Session == "" || f.Session == project.CommandLine:

@@ -145,48 +145,64 @@ func invalidatedIn(frames []core.Frame) *core.Frame {
 
 // Activated is the result of Activate.
 type Activated struct {
-	Frame core.Frame
-	From  core.Status // its status before
-	Taken string      // session it was taken over from; empty otherwise
-	Under core.Status // of its parent, if that has ended; empty otherwise
-	Here  bool        // it was the caller's current frame already, and nothing changed
+	Frame   core.Frame
+	From    core.Status // its status before
+	Taken   string      // session it was taken over from; empty otherwise
+	Machine string      // id of the machine it was taken over from; empty otherwise
+	Under   core.Status // of its parent, if that has ended; empty otherwise
+	Here    bool        // it was the caller's current frame already, and nothing changed
 }
 
 // Activate takes up a frame: planned, blocked, completed or failed, or one in
 // progress whose sessions have all ended, or any with force. It becomes the caller's
 // current frame. Its parent may have ended: what a finished frame left over is still
-// work. Frames planned below an invalidated one are void.
+// work. Frames planned below an invalidated one are void. One of another machine is taken
+// over, by a claim.
 func Activate(ctx context.Context, p *project.Project, by project.Caller, ref string, force bool) (a Activated, err error) {
 	if ref = strings.TrimSpace(ref); ref == "" {
 		return a, core.Invalidf("sessionID is empty").WithHint("give the id of the frame to take up; %s shows them", op.Tree)
+	}
+	claimed, err := claim(ctx, p, by, func(s *project.Step) (core.Frame, error) {
+		frame, err := s.Resolve(ref)
+		if err == nil {
+			_, err = standing(s, frame)
+		}
+		return frame, err
+	})
+	if err != nil {
+		return a, err
 	}
 	err = p.Update(ctx, by, func(s *project.Step) error {
 		frame, err := s.Resolve(ref)
 		if err != nil {
 			return err
 		}
-		a, err = activate(s, frame, force)
+		a, err = activate(s, frame, claimed, force)
 		return err
 	})
 	return a, err
 }
 
-// TakeUp is Activate inside a step, for a frame that nobody works in.
+// TakeUp is Activate inside a step, for a frame of this machine that nobody works in.
 func TakeUp(s *project.Step, frame core.Frame) error {
-	_, err := activate(s, frame, false)
+	_, err := activate(s, frame, core.Frame{}, false)
 	return err
 }
 
-// activate is Activate inside a step.
-func activate(s *project.Step, frame core.Frame, force bool) (a Activated, err error) {
+// activate is Activate inside a step; claimed is the frame of another machine that was
+// claimed for it.
+func activate(s *project.Step, frame, claimed core.Frame, force bool) (a Activated, err error) {
 	a.From = frame.Status
 	if a.Under, err = standing(s, frame); err != nil {
+		return a, err
+	}
+	if err := takeFrom(&frame, claimed, &a); err != nil {
 		return a, err
 	}
 	if frame.Status == core.InProgress {
 		err = takeOver(s, &frame, force, &a)
 	} else {
-		err = start(s, &frame)
+		err = start(s, &frame, a.Machine)
 	}
 	if err != nil {
 		return a, err
@@ -201,7 +217,7 @@ func activate(s *project.Step, frame core.Frame, force bool) (a Activated, err e
 		return a, err
 	}
 	if left.ID == frame.ID {
-		a.Here = a.Taken == ""
+		a.Here = a.Taken == "" && a.Machine == ""
 		return a, nil // nothing was started
 	}
 	return a, errors.Join(autonomy.NoteLeft(s, left), autonomy.ActOn(s, left.ID, core.SuggestPush))
@@ -226,8 +242,9 @@ func standing(s *project.Step, frame core.Frame) (parent core.Status, err error)
 	return "", nil
 }
 
-// start puts a frame into progress for the caller's session.
-func start(s *project.Step, frame *core.Frame) error {
+// start puts a frame into progress for the caller's session. It was taken over from a
+// machine, unless that is empty.
+func start(s *project.Step, frame *core.Frame, machine string) error {
 	event := core.FrameActivated
 	if frame.Status == core.Completed || frame.Status == core.Failed {
 		event = core.FrameReopened
@@ -240,20 +257,29 @@ func start(s *project.Step, frame *core.Frame) error {
 	if err := errors.Join(s.Tx.SaveFrame(*frame), autonomy.NoteTakenUp(s, frame.ID)); err != nil {
 		return err
 	}
-	return s.Emit(event, frame.ID, map[string]any{"from": from})
+	return s.Emit(event, frame.ID, fromMachine(machine, map[string]any{"from": from}))
 }
 
-// takeOver gives the caller a frame in progress that no live session works in.
+// fromMachine adds to the data of an event from which machine a frame was taken over.
+func fromMachine(machine string, data map[string]any) map[string]any {
+	if machine != "" {
+		data["fromMachine"] = machine
+	}
+	return data
+}
+
+// takeOver gives the caller a frame in progress that no live session works in, or that was
+// claimed from another machine.
 func takeOver(s *project.Step, frame *core.Frame, force bool, a *Activated) error {
 	owner, err := LiveOwner(s, *frame)
 	if err != nil {
 		return err
 	}
-	if owner != "" && !force {
+	if owner != "" && !force && a.Machine == "" {
 		return core.Invalidf("%s is in progress in session %s", frame.ID, owner).
 			WithHint("let that session finish it, or pass %s if that session is gone", op.ArgForce)
 	}
-	if frame.Session == s.Session.ID {
+	if frame.Session == s.Session.ID && a.Machine == "" {
 		return nil
 	}
 	a.Taken = frame.Session
@@ -261,5 +287,5 @@ func takeOver(s *project.Step, frame *core.Frame, force bool, a *Activated) erro
 	if err := s.Tx.SaveFrame(*frame); err != nil {
 		return err
 	}
-	return s.Emit(core.FrameActivated, frame.ID, map[string]any{"from": core.InProgress, "takenFrom": a.Taken})
+	return s.Emit(core.FrameActivated, frame.ID, fromMachine(a.Machine, map[string]any{"from": core.InProgress, "takenFrom": a.Taken}))
 }

@@ -23,8 +23,12 @@ func Pop(ctx context.Context, p *project.Project, by project.Caller, args PopArg
 	if err := args.Check(); err != nil {
 		return popped, err
 	}
+	claimed, err := claimNext(ctx, p, by, args)
+	if err != nil {
+		return popped, undone(err)
+	}
 	err = p.Update(ctx, by, func(s *project.Step) error {
-		frame, err := s.Resolve(args.Frame)
+		frame, err := toEnd(s, args.Frame)
 		if err != nil {
 			return err
 		}
@@ -49,9 +53,41 @@ func Pop(ctx context.Context, p *project.Project, by project.Caller, args PopArg
 		if err := autonomy.ActOn(s, frame.ID, core.SuggestPop); err != nil || args.Next == "" {
 			return err
 		}
-		return goOn(s, &popped, args.Next, then)
+		return goOn(s, &popped, args.Next, then, claimed)
 	})
 	return popped, err
+}
+
+// toEnd returns the frame that a call names to end, or the caller's.
+func toEnd(s *project.Step, ref string) (core.Frame, error) {
+	frame, err := resolveMeant(s, ref)
+	if err == nil {
+		err = s.MayWork(frame)
+	}
+	return frame, err
+}
+
+// claimNext claims the frame that a pop names as next, if another machine has it and the
+// frame to end may end.
+func claimNext(ctx context.Context, p *project.Project, by project.Caller, args PopArgs) (claimed core.Frame, err error) {
+	if args.Next == "" {
+		return claimed, nil
+	}
+	return claim(ctx, p, by, func(s *project.Step) (none core.Frame, err error) {
+		frame, err := toEnd(s, args.Frame)
+		if err != nil {
+			return none, err
+		}
+		if _, err := poppable(s, frame, args); err != nil {
+			return none, err
+		}
+		next, err := nextOf(s, args.Next)
+		if err != nil || next == nil || next.Status != core.Planned {
+			return none, err
+		}
+		_, err = standing(s, *next)
+		return *next, err
+	})
 }
 
 // finish is Finish for a caller who is told what others read of the frame.
@@ -158,8 +194,8 @@ func nextOf(s *project.Step, next string) (*core.Frame, error) {
 
 // goOn takes up what a pop names as next, once its frame has ended: a planned frame, which
 // must lie below the frame that became current, if there is one, else a new frame for that
-// goal.
-func goOn(s *project.Step, popped *Popped, goal string, planned *core.Frame) error {
+// goal. claimed is the frame of another machine that was claimed for it.
+func goOn(s *project.Step, popped *Popped, goal string, planned *core.Frame, claimed core.Frame) error {
 	if planned == nil {
 		frame, err := push(s, goal, "")
 		popped.Then, popped.Current = &Activated{Frame: frame}, frame.ID
@@ -168,7 +204,7 @@ func goOn(s *project.Step, popped *Popped, goal string, planned *core.Frame) err
 	if err := mayFollow(s, *planned); err != nil {
 		return undone(err)
 	}
-	done, err := activate(s, *planned, false)
+	done, err := activate(s, *planned, claimed, false)
 	if err != nil {
 		return undone(err)
 	}

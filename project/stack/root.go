@@ -44,7 +44,7 @@ func EndRoots(s *project.Step) error {
 // in it, it stays in progress.
 func EndRoot(s *project.Step, id string) error {
 	root, err := s.Tx.Frame(id)
-	if err != nil || root.Parent != "" || root.Status != core.InProgress {
+	if err != nil || root.Parent != "" || !root.Open() {
 		return errors.Join(project.IgnoreMissing(err), recordLeft.Delete(s.Tx, id))
 	}
 	session, err := s.Tx.Session(root.Session)
@@ -122,7 +122,7 @@ func settleIn(s *project.Step, frame core.Frame) error {
 		return err
 	}
 	mine := frame
-	if top.Status == core.InProgress {
+	if top.Open() {
 		owner, err := LiveOwner(s, top)
 		if err != nil {
 			return err
@@ -151,7 +151,7 @@ func dropEmptyRoot(s *project.Step, next string) (gone bool, err error) {
 	if err != nil {
 		return false, project.IgnoreMissing(err)
 	}
-	if root.Parent != "" || root.Status != core.InProgress || root.Session != s.Session.ID {
+	if root.Parent != "" || !root.Open() || root.Session != s.Session.ID {
 		return false, nil
 	}
 	if len(root.Artifacts)+len(root.Decisions)+len(root.Summary)+len(root.Results) > 0 {
@@ -180,8 +180,12 @@ func LiveOwner(s *project.Step, frame core.Frame) (string, error) {
 	return liveOwner(s, frame, s.Session.ID)
 }
 
-// liveOwner returns a session other than but that still works in frame.
+// liveOwner returns a session other than but that still works in frame. In one of another
+// machine no session of this one does.
 func liveOwner(s *project.Step, frame core.Frame, but string) (string, error) {
+	if frame.Foreign() {
+		return "", nil
+	}
 	at, err := s.Tx.FindSessions(project.SessionQuery{Current: frame.ID})
 	if err != nil {
 		return "", err

@@ -2,6 +2,7 @@ package stack
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"flame/core"
@@ -61,6 +62,9 @@ func Summarize(ctx context.Context, p *project.Project, by project.Caller, ref, 
 	}
 	err = p.Update(ctx, by, func(s *project.Step) error {
 		if done.Frame, err = target(s, ref); err != nil {
+			return err
+		}
+		if err := s.MayWork(done.Frame); err != nil {
 			return err
 		}
 		if summary != "" {
@@ -158,7 +162,13 @@ func StoreSummary(ctx context.Context, p *project.Project, by project.Caller, re
 		return frame, err
 	}
 	err = p.Update(ctx, by, func(s *project.Step) error {
-		if frame, err = s.Resolve(ref); err != nil {
+		if frame, err = resolveMeant(s, ref); ref == "" && errors.Is(err, core.ErrInvalid) {
+			return project.NoCurrent() // it is no summary of the frame above the one that was taken over
+		}
+		if err != nil {
+			return err
+		}
+		if err := s.MayWork(frame); err != nil {
 			return err
 		}
 		return storeSummary(s, &frame, summary)
@@ -218,7 +228,7 @@ func GiveUpSummary(s *project.Step, id string) error {
 	if summary == "" && frame.Summary == "" {
 		summary = noSummary
 	}
-	if !frame.CanMove(pending.Status) {
+	if !frame.CanMove(pending.Status) || frame.Foreign() {
 		return forgetCompaction(s, id)
 	}
 	return complete(s, &frame, pending, summary)

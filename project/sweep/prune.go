@@ -67,10 +67,11 @@ func pruneRoot(tx project.Tx, id string, now core.Millis, remove bool) (*core.Fr
 	return &root, tx.SaveFrame(root)
 }
 
-// untouched reports whether root has no results and is old enough to be pruned.
+// untouched reports whether root has no results and is old enough to be pruned. What
+// becomes of another machine's is that one's matter.
 func untouched(root core.Frame, now core.Millis) bool {
 	worked := len(root.Artifacts)+len(root.Decisions)+len(root.Summary)+len(root.Results) > 0
-	return !worked && now-root.UpdatedAt >= pruneAge
+	return !worked && !root.Foreign() && now-root.UpdatedAt >= pruneAge
 }
 
 // isIdleRoot reports whether root is untouched, has no children, and no live
