@@ -13,6 +13,7 @@ type Row struct {
 	Parent   string      `json:"parent,omitempty"`
 	Goal     string      `json:"goal"` // in one line, cut
 	Status   core.Status `json:"status"`
+	Machine  string      `json:"machine,omitempty"` // id of the machine that it belongs to, if that is another than this one
 	Session  string      `json:"session,omitempty"` // that works, or last worked, in it
 	Host     string      `json:"host,omitempty"`    // that it runs in
 	Agent    string      `json:"agent,omitempty"`   // type of the agent or subagent that the frame was made for
@@ -32,7 +33,7 @@ const maxGoal = 200
 // rowOf returns the row of a frame that nothing is below.
 func rowOf(f core.Frame) Row {
 	r := Row{
-		ID: f.ID, Parent: f.Parent, Goal: core.OneLine(f.Goal, maxGoal), Status: f.Status, Session: f.Session,
+		ID: f.ID, Parent: f.Parent, Goal: core.OneLine(f.Goal, maxGoal), Status: f.Status, Machine: f.Machine, Session: f.Session,
 		Created: f.CreatedAt, Updated: f.UpdatedAt, Archived: f.ArchivedAt != 0, Self: f.Usage, Total: f.Usage,
 	}
 	// What was imported may not say when it was begun; what was only planned, when it was

@@ -27,6 +27,9 @@ func newActivate(a *app.App) *cobra.Command {
 			if done.Here {
 				text = done.Frame.ID + " is the current frame already"
 			}
+			if from := render.TakenFrom(done); from != "" {
+				text += "\n" + from
+			}
 			if done.Under != "" {
 				text += "\n" + render.UnderEnded(done)
 			}

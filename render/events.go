@@ -20,20 +20,20 @@ type happening struct {
 
 // eventTexts are the words for each kind of event.
 var eventTexts = map[string]happening{
-	core.FrameCreated:        {"started", nil},
-	core.FramePlanned:        {"planned", nil},
-	core.FrameActivated:      {"taken up", nil},
-	core.FrameUpdated:        {"changed", []string{"fields", "goal", "successCriteria", "artifacts", "decisions", "logPath"}},
-	core.FrameCompleted:      {"ended", []string{"status"}},
-	core.FrameReopened:       {"opened again", nil},
-	core.FrameInvalidated:    {"invalidated", []string{"reason"}},
+	core.FrameCreated:        {"started", []string{"machine"}},
+	core.FramePlanned:        {"planned", []string{"machine"}},
+	core.FrameActivated:      {"taken up", []string{"machine", "fromMachine"}},
+	core.FrameUpdated:        {"changed", []string{"fields", "goal", "successCriteria", "artifacts", "decisions", "logPath", "machine"}},
+	core.FrameCompleted:      {"ended", []string{"status", "machine"}},
+	core.FrameReopened:       {"opened again", []string{"machine", "fromMachine"}},
+	core.FrameInvalidated:    {"invalidated", []string{"reason", "machine"}},
 	core.FrameFolded:         {"left out of requests from now on", []string{"messages", "tokens"}},
 	core.RequestAnswered:     {"a request to the model", []string{"class", "status", "first", "out", "cost"}},
 	core.ContextInjected:     {"its agent was told", []string{"kind"}},
 	core.SuggestionMade:      {"suggested", []string{"type", "text"}},
 	core.SuggestionActed:     {"a suggestion was followed", []string{"type", "text"}},
 	core.CompactionRequested: {"waits for a summary", nil},
-	core.SummaryStored:       {"got a summary", nil},
+	core.SummaryStored:       {"got a summary", []string{"machine"}},
 
 	core.SubagentDetected:   {"a subagent was seen", []string{"title"}},
 	core.SubagentSpawned:    {"an agent was started", []string{"agent_type", "description"}},
@@ -68,6 +68,9 @@ var eventUnits = map[string]string{
 	"messages": " messages", "tokens": " tokens, estimated", "first": " ms to the first token", "out": " tokens out", "cost": " USD",
 }
 
+// eventSigns precede the values of fields that need one.
+var eventSigns = map[string]string{"machine": "@", "fromMachine": "from @"}
+
 // Event returns an event in one line of a terminal of that width (0: unknown): its
 // number, time and frame, what happened, and what the frame is for.
 func Event(e core.Event, goal string, width int) string {
@@ -101,7 +104,7 @@ func eventWords(e core.Event) string {
 	var details []string
 	for _, field := range known.fields {
 		if text := eventValue(data[field]); text != "" {
-			details = append(details, core.OneLine(text+eventUnits[field], 80))
+			details = append(details, core.OneLine(eventSigns[field]+text+eventUnits[field], 80))
 		}
 	}
 	if len(details) == 0 {

@@ -13,7 +13,9 @@ import (
 )
 
 // Frame returns a frame in one line: id, status, goal.
-func Frame(f core.Frame) string { return fmt.Sprintf("%s (%s) %s", f.ID, f.Status, Quote(f.Goal)) }
+func Frame(f core.Frame) string {
+	return fmt.Sprintf("%s (%s) %s", f.ID, f.Status, Quote(f.Goal)) + Machine(f)
+}
 
 // Parent returns the line about a frame's parent.
 func Parent(parent *core.Frame) string {
@@ -111,6 +113,7 @@ func Details(d view.Details) string {
 	}
 	b.WriteString("Children: " + Counts(d.Children) + "\n")
 	b.WriteString(Field("Made for the agent", strings.TrimSpace(d.Agent+" "+d.AgentID)))
+	b.WriteString(Field("Machine", f.Machine))
 	b.WriteString(Field("Session", f.Session))
 	b.WriteString(Field("Created", When(f.CreatedAt)) + Field("Started", When(f.StartedAt)) +
 		Field("Ended", When(f.EndedAt)) + Field("Updated", When(f.UpdatedAt)))
@@ -200,6 +203,15 @@ func outcome(f view.Found, max int) (text string) {
 	return text
 }
 
+// TakenFrom says from which machine an activated frame was taken over; it is empty for one
+// of this machine.
+func TakenFrom(a stack.Activated) string {
+	if a.Machine == "" {
+		return ""
+	}
+	return "Taken over from machine " + core.OneLine(a.Machine, 0) + "."
+}
+
 // UnderEnded warns that the parent of an activated frame has ended.
 func UnderEnded(a stack.Activated) string {
 	return fmt.Sprintf("Its parent %s is %s and stays so.", a.Frame.Parent, a.Under)
@@ -261,6 +273,9 @@ func PoppedShort(popped stack.Popped) string {
 		text += fmt.Sprintf("\n%s started: %s", popped.Then.Frame.ID, Short(popped.Then.Frame.Goal))
 	case popped.Then != nil:
 		text += fmt.Sprintf("\n%s: %s -> %s", popped.Then.Frame.ID, popped.Then.From, popped.Then.Frame.Status)
+		if from := TakenFrom(*popped.Then); from != "" {
+			text += "\n" + from
+		}
 		if popped.Then.Under != "" {
 			text += "\n" + UnderEnded(*popped.Then)
 		}

@@ -32,7 +32,7 @@ func (b *bounded) seed(n int, parent string) {
 			SELECT key, printf('f-%%08d', key) FROM n`, n),
 		`INSERT INTO frames SELECT key, ` + parent + `, NULL,
 			CASE key % 3 WHEN 0 THEN 'planned' WHEN 1 THEN 'in_progress' ELSE 'completed' END,
-			key, key, 0, key, 0, 0, '', 0, NULL, 0, 0, 0, 0, 0.0, 0, '', '[]', 'word goal ' || key, '', '[]', '[]', '', '', 0 FROM ids`,
+			key, key, 0, key, 0, 0, '', 0, NULL, 0, 0, 0, 0, 0.0, 0, '', '[]', 'word goal ' || key, '', '[]', '[]', '', '', 0, '' FROM ids`,
 		"COMMIT", "PRAGMA journal_mode = WAL",
 	} {
 		_, err := db.Exec(statement)

@@ -133,6 +133,7 @@ func (d planDoor) activate(ctx context.Context, by project.Caller, in activateAr
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s: %s -> %s.\n", a.Frame.ID, render.Quote(a.Frame.Goal), a.From, a.Frame.Status)
+	b.WriteString(render.Field("Taken over from machine", a.Machine))
 	b.WriteString(render.Field("Taken over from session", a.Taken))
 	b.WriteString(render.Field("Parent", a.Frame.Parent))
 	if a.Under != "" {

@@ -43,8 +43,11 @@ func goesOn(popped stack.Popped) string {
 		if then.From != "" {
 			verb = "Activated"
 		}
+		if from := render.TakenFrom(*then); from != "" {
+			under = "\n" + from
+		}
 		if then.Under != "" {
-			under = "\n" + render.UnderEnded(*then)
+			under += "\n" + render.UnderEnded(*then)
 		}
 		return fmt.Sprintf("%s %s %s, your current frame.", verb, then.Frame.ID, render.Quote(then.Frame.Goal)) + under +
 			strings.TrimSuffix("\n"+render.Field("Done means", core.OneLine(then.Frame.SuccessCriteria, 0)), "\n")

@@ -30,6 +30,9 @@ func activate(q query, a action) (string, error) {
 		return done.Frame.ID + " is the current frame already", nil
 	}
 	said := fmt.Sprintf("%s: %s -> %s", done.Frame.ID, done.From, done.Frame.Status)
+	if from := render.TakenFrom(done); from != "" {
+		said += "\n" + from
+	}
 	if done.Under != "" {
 		said += "\n" + render.UnderEnded(done)
 	}

@@ -106,6 +106,9 @@ func (r Report) facts(row board.Row) []string {
 	if row.Agent != "" || row.Host != "" {
 		facts = append(facts, escaped(cmp.Or(row.Agent, row.Host)))
 	}
+	if row.Machine != "" {
+		facts = append(facts, escaped("@"+core.OneLine(row.Machine, 0)))
+	}
 	if row.From != 0 {
 		facts = append(facts, render.Duration(int64(cmp.Or(row.Until, r.Board.Now)-row.From)))
 	}
@@ -221,7 +224,7 @@ type clocks struct {
 func (c *clocks) begin(at *branch) {
 	p := c.of[at.Session]
 	if p == nil {
-		p = &profile{Type: "evented", Name: strings.TrimSpace(cmp.Or(at.Agent, at.Host) + " " + at.Session), Unit: "milliseconds"}
+		p = &profile{Type: "evented", Name: strings.TrimSpace(cmp.Or(at.Agent, at.Host, at.Machine) + " " + at.Session), Unit: "milliseconds"}
 		c.of[at.Session] = p
 		c.order = append(c.order, at.Session)
 	}

@@ -20,7 +20,7 @@ type column struct {
 
 // columns are those of the tree, from left to right.
 var columns = []column{
-	{"who", 12, true, func(_ *Screen, f *frame) string { return cmp.Or(f.Agent, f.Host) }},
+	{"who", 12, true, func(_ *Screen, f *frame) string { return whose(f) }},
 	{"time", 6, false, func(s *Screen, f *frame) string {
 		if f.From == 0 {
 			return ""
@@ -30,6 +30,14 @@ var columns = []column{
 	{"self $", 7, false, func(_ *Screen, f *frame) string { return money(f.Self.CostUSD) }},
 	{"total $", 7, false, func(_ *Screen, f *frame) string { return money(f.Total.CostUSD) }},
 	{"tokens", 6, false, func(_ *Screen, f *frame) string { return tokens(f.Total) }},
+}
+
+// whose names who works in a frame, or the machine if that is another than this one.
+func whose(f *frame) string {
+	if f.Machine != "" {
+		return "@" + f.Machine
+	}
+	return cmp.Or(f.Agent, f.Host)
 }
 
 // Columns are left out, in this order, where a goal would have less than leastGoal columns.

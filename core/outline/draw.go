@@ -158,6 +158,9 @@ func (d *Drawer) frame(head string, line Line) string {
 	if line.Agent != "" {
 		tail += " @" + core.OneLine(line.Agent, treeGoal)
 	}
+	if f.Foreign() {
+		tail += " @" + core.OneLine(f.Machine, treeGoal)
+	}
 	if f.ID == d.opt.Current && f.ID != "" {
 		tail += " ← current"
 	}

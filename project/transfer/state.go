@@ -50,6 +50,7 @@ type StateFrame struct {
 	InvalidatedAt      core.Millis `json:"invalidatedAt,omitempty"`
 	PlannedChildren    []string    `json:"plannedChildren,omitempty"`
 
+	Machine         string      `json:"machine,omitempty"` // not imported: a frame is whose machine works in it
 	Session         string      `json:"session,omitempty"`
 	GoalIsDefault   bool        `json:"goalIsDefault,omitempty"`
 	SuccessCriteria string      `json:"successCriteria,omitempty"`
@@ -118,7 +119,7 @@ func (f *StateFrame) UnmarshalJSON(raw []byte) error {
 // stateMembers are the JSON members that StateFrame has fields for.
 var stateMembers = []string{
 	"sessionID", "parentSessionID", "status", "goal", "createdAt", "updatedAt", "artifacts", "decisions",
-	"compactionSummary", "logPath", "invalidationReason", "invalidatedAt", "plannedChildren", "session",
+	"compactionSummary", "logPath", "invalidationReason", "invalidatedAt", "plannedChildren", "machine", "session",
 	"goalIsDefault", "successCriteria", "results", "confidence", "startedAt", "endedAt", "archivedAt", "usage",
 }
 
@@ -131,7 +132,7 @@ func toState(f core.Frame) StateFrame {
 		SessionID: f.ID, ParentSessionID: f.Parent, Status: f.Status, Goal: f.Goal,
 		CreatedAt: f.CreatedAt, UpdatedAt: f.UpdatedAt, Artifacts: f.Artifacts, Decisions: f.Decisions,
 		CompactionSummary: f.Summary, LogPath: f.LogPath, InvalidationReason: f.InvalidationReason,
-		InvalidatedAt: f.InvalidatedAt, PlannedChildren: f.PlannedChildren, Session: f.Session,
+		InvalidatedAt: f.InvalidatedAt, PlannedChildren: f.PlannedChildren, Machine: f.Machine, Session: f.Session,
 		GoalIsDefault: f.GoalIsDefault, SuccessCriteria: f.SuccessCriteria, Results: f.Results,
 		Confidence: f.Confidence, StartedAt: f.StartedAt, EndedAt: f.EndedAt, ArchivedAt: f.ArchivedAt,
 	}

@@ -55,7 +55,7 @@ export class Details {
     return [
       { name: "frame", query: { id }, about: row },
       { name: "files", query: { id }, about: work },
-      f.from && { name: "log", query: { id, ...this.piece() }, about: work },
+      f.from && !f.machine && { name: "log", query: { id, ...this.piece() }, about: work },
       agent && !agent.native && { name: "agent", query: { id: agent.id }, about: work },
       this.isOpen("context") && { name: "context", query: { id }, about: this.model.version },
     ].filter(Boolean);

@@ -100,7 +100,7 @@ export class Model {
 
 // emptied removes what a row may leave out the next time.
 function emptied(row) {
-  for (const key of ["parent", "session", "host", "agent", "agentID", "from", "until", "archived"]) delete row[key];
+  for (const key of ["parent", "machine", "session", "host", "agent", "agentID", "from", "until", "archived"]) delete row[key];
   return row;
 }
 

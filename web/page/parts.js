@@ -35,6 +35,7 @@ function facts(d, f) {
     line("id", h("code", {}, f.id)),
     line("status", statusNames[f.status] + (frame && frame.invalidationReason ? ": " + frame.invalidationReason : "") + (f.archived ? ", archived" : "")),
     line("who", [f.agent, f.host, models.join(", ")].filter(Boolean).join(", "), session ? (session.state === "idle" ? " – waits for a person" : " – works here now") : ""),
+    line("machine", f.machine),
     line("session", f.session ? h("code", {}, f.session) : ""),
     f.from ? line("time", moment(f.from), goesOn ? ", for " : ` – ${moment(f.until)}, `, h("span", { class: "lasted" }, lasted)) : line("time", "not begun"),
     line("done means", frame && frame.successCriteria),
@@ -51,8 +52,8 @@ function actions(d, f) {
   const settle = (id) => d.on.act("settle", d.model.conflicts.find((c) => c.id === id));
   return h("div", { class: "actions" },
     act("activate", "Activate", f.status !== "invalidated"),
-    act("pop", "End", f.status === "in_progress" || f.status === "blocked"),
-    act("goal", "Change the goal", f.status !== "invalidated"),
+    act("pop", "End", !f.machine && (f.status === "in_progress" || f.status === "blocked")),
+    act("goal", "Change the goal", !f.machine && f.status !== "invalidated"),
     act("invalidate", "Invalidate", f.status !== "invalidated"),
     act("cancel", "Cancel the agent", Boolean(agent && !agent.native && isRunning(agent))),
     conflicts.map((c) => button(c.id, "Settle the conflict", () => settle(c.id), "urgent")), zoom);

@@ -121,7 +121,7 @@ export class Picture {
     if (!f) return null;
     const part = (u) => `${amount(tokensOf(u))} tokens, ${money(costOf(u))}, ${u.toolCalls || 0} tool calls`;
     const time = f.from ? duration((f.until || this.model.now()) - f.from) : "not begun";
-    return [f.goal, `${glyphs[f.status]} ${statusNames[f.status]}, ${time}${f.agent ? ", " + f.agent : ""}${f.host ? ", " + f.host : ""}`, "self: " + part(f.self), "total: " + part(f.total)];
+    return [f.goal, `${glyphs[f.status]} ${statusNames[f.status]}, ${time}${f.agent ? ", " + f.agent : ""}${f.host ? ", " + f.host : ""}${f.machine ? ", @" + f.machine : ""}`, "self: " + part(f.self), "total: " + part(f.total)];
   }
 
   // show draws a view of the model.
@@ -267,7 +267,7 @@ function drawBox(item, place, x, width, picture, chosen) {
   const tall = rowHeight - 2;
   const open = picture.view.by === "clock" && f.status === "in_progress";
   const dim = picture.matches && !picture.matches(f);
-  set(item.el, "class", `box h${hueOf(f.agent || f.host)} s-${f.status}${dim ? " dim" : ""}${chosen ? " chosen" : ""}`);
+  set(item.el, "class", `box h${hueOf(f.agent || f.host || f.machine)} s-${f.status}${dim ? " dim" : ""}${chosen ? " chosen" : ""}`);
   set(item.el, "data-id", f.id);
   for (const rect of [item.fill, item.pattern]) {
     set(rect, "x", x.toFixed(1));

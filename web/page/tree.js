@@ -1,7 +1,7 @@
 // The frames as text: a tree that only has the lines that can be seen. It is the
 // accessible form of the picture, and selects the same frame.
 
-import { h, duration, amount, money, tokensOf, costOf, hueOf, glyphs, statusNames } from "./words.js";
+import { h, duration, amount, money, tokensOf, costOf, hueOf, whoOf, glyphs, statusNames } from "./words.js";
 
 const lineHeight = 28;
 
@@ -83,7 +83,7 @@ export class Tree {
   line(i, chosen) {
     const { f, depth, of, at } = this.lines[i];
     const time = f.from ? duration((f.until || this.model.now()) - f.from) : "";
-    const who = f.agent || f.host || "";
+    const who = whoOf(f);
     const opens = f.children.length > 0;
     const folded = this.folded.has(f.id);
     const total = `${money(costOf(f.total))}|${amount(tokensOf(f.total))}`;

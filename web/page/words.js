@@ -74,6 +74,9 @@ export function s(tag, props, ...children) {
   return el;
 }
 
+// whoOf names who works in a frame, and the machine if that is another than this one.
+export function whoOf(f) { return [f.agent || f.host, f.machine && "@" + f.machine].filter(Boolean).join(" "); }
+
 // hueOf returns which of the eight colours a name has.
 export function hueOf(name) {
   let sum = 0;
