@@ -33,7 +33,7 @@ var around = `WITH RECURSIVE up (level, key) AS (
 
 // toldTable has the columns that contexts show of a frame.
 var toldTable = table[core.Frame]{frameTable.name, frameTable.key, frameTable.some([]string{
-	"key", "parent", "session", "status", "created_at", "updated_at", "archived_at",
+	"key", "parent", "machine", "session", "status", "created_at", "updated_at", "archived_at",
 	"goal", "success_criteria", "artifacts", "decisions", "summary", "log_path",
 })}
 

@@ -44,6 +44,27 @@ func TestANewSessionIsToldWhatAFinishedRootLeaves(t *testing.T) {
 	}
 }
 
+func TestWorkOfAnotherMachineIsOfferedOnceItIsQuiet(t *testing.T) {
+	t.Parallel()
+	f := projecttest.New(t)
+	root := f.Foreign("", "THEIRS", core.InProgress)
+	f.Foreign(root.ID, "PART", core.InProgress)
+	f.Push(projecttest.Host("first"), "mine")
+	assert.NotContains(t, begun(f, projecttest.Host("second")).Text, "THEIRS", "it may be worked in there")
+	f.Clock += 13 * 3_600_000
+	text := begun(f, projecttest.Host("third")).Text
+	wellFormed(t, text)
+	assert.Contains(t, text, `<frame id="`+root.ID+`" status="in_progress" machine="laptop-x7k2">`)
+}
+
+func TestWhatAnotherMachinesRootLeavesSaysWhoseItIs(t *testing.T) {
+	t.Parallel()
+	f := projecttest.New(t)
+	root := leaves(t, f, 2)
+	f.TakeAway(root.ID)
+	assert.Contains(t, begun(f, projecttest.Host("second")).Text, `<finished-work id="`+root.ID+`" status="completed" machine="laptop-x7k2">`)
+}
+
 func TestARootThatLeavesNothingOpenIsNotOffered(t *testing.T) {
 	t.Parallel()
 	f := projecttest.New(t)

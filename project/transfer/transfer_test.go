@@ -53,6 +53,36 @@ func TestExportAndImportLoseNothing(t *testing.T) {
 	assert.Equal(t, want, got)
 }
 
+func TestAnImportNeitherSetsNorClearsAMachine(t *testing.T) {
+	t.Parallel()
+	from := projecttest.New(t)
+	foreign := from.Foreign("", "theirs", core.Completed)
+	dir := t.TempDir()
+	_, err := transfer.Export(from.Ctx, from.Project, projecttest.Shell, dir)
+	require.NoError(t, err)
+	state, err := transfer.Snapshot(from.Ctx, from.Project, projecttest.Shell)
+	require.NoError(t, err)
+	assert.Equal(t, projecttest.Laptop, state.Frames[foreign.ID].Machine)
+
+	done, err := transfer.Import(from.Ctx, from.Project, dir)
+	require.NoError(t, err)
+	assert.Equal(t, transfer.Imported{Unchanged: 1}, done)
+	assert.Equal(t, foreign, from.Get(foreign.ID))
+
+	to := projecttest.New(t)
+	_, err = transfer.Import(to.Ctx, to.Project, dir)
+	require.NoError(t, err)
+	assert.Empty(t, to.Get(foreign.ID).Machine)
+	state, err = transfer.Snapshot(to.Ctx, to.Project, projecttest.Shell)
+	require.NoError(t, err)
+	assert.Empty(t, state.Frames[foreign.ID].Extra)
+
+	to.TakeAway(foreign.ID)
+	_, err = transfer.Import(to.Ctx, to.Project, dir)
+	require.NoError(t, err)
+	assert.Equal(t, projecttest.Laptop, to.Get(foreign.ID).Machine)
+}
+
 func TestImportTakesTheOriginalPluginsState(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

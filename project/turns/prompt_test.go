@@ -138,14 +138,18 @@ func TestADuePushIsSuggestedOrDone(t *testing.T) {
 func TestAPromptThatNamesAPlannedChildTakesItUp(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
-		level core.AutonomyLevel
-		told  string // part of the briefing
-		want  []string
+		level   core.AutonomyLevel
+		foreign bool   // the child is another machine's
+		told    string // part of the briefing
+		want    []string
 	}{
-		"at level auto": {core.AutonomyAuto, `by="autonomy"`, []string{
+		"at level auto": {core.AutonomyAuto, false, `by="autonomy"`, []string{
 			"in_progress Implement user authentication", "  in_progress Recovery codes by post", "  planned Passkeys",
 		}},
-		"only as a suggestion else": {core.AutonomySuggest, `"Recovery codes by post"`, []string{
+		"only as a suggestion else": {core.AutonomySuggest, false, `"Recovery codes by post"`, []string{
+			"in_progress Implement user authentication", "  planned Recovery codes by post", "  planned Passkeys",
+		}},
+		"only as a suggestion where it needs a claim": {core.AutonomyAuto, true, `"Recovery codes by post"`, []string{
 			"in_progress Implement user authentication", "  planned Recovery codes by post", "  planned Passkeys",
 		}},
 	}
@@ -157,8 +161,11 @@ func TestAPromptThatNamesAPlannedChildTakesItUp(t *testing.T) {
 			s := projecttest.Host("s")
 			f.Prompt(s, "first", "Implement user authentication")
 			require.NoError(t, autonomy.NoteFiles(f.Ctx, f.Project, s, []string{"a"}))
-			_, err := stack.Plan(f.Ctx, f.Project, s, "", []stack.PlannedChild{{Goal: "Recovery codes by post"}, {Goal: "Passkeys"}})
-			require.NoError(t, err)
+			planned := f.Plan(s, "", "Recovery codes by post", "Passkeys")
+			if tt.foreign {
+				f.TakeAway(planned[0].ID)
+				f.Grant() // which nobody may ask for here
+			}
 			assert.Contains(t, f.Prompt(s, "second", "ok, now the recovery codes please"), tt.told)
 			assert.Equal(t, tt.want, f.Draw())
 		})

@@ -199,7 +199,7 @@ func find(t *testing.T, tx project.Tx, q project.FrameQuery, limit int, statuses
 func told(frames []core.Frame) (list []core.Frame) {
 	for _, f := range frames {
 		list = append(list, core.Frame{
-			ID: f.ID, Parent: f.Parent, Session: f.Session, Status: f.Status, Goal: f.Goal, SuccessCriteria: f.SuccessCriteria,
+			ID: f.ID, Parent: f.Parent, Machine: f.Machine, Session: f.Session, Status: f.Status, Goal: f.Goal, SuccessCriteria: f.SuccessCriteria,
 			Artifacts: f.Artifacts, Decisions: f.Decisions, Summary: f.Summary, LogPath: f.LogPath,
 			CreatedAt: f.CreatedAt, UpdatedAt: f.UpdatedAt, ArchivedAt: f.ArchivedAt,
 		})

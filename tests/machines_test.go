@@ -1,0 +1,47 @@
+package tests
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/core"
+)
+
+// TestCommandsSayWhichMachineAFrameBelongsTo shows a tree that a laptop works in too.
+func TestCommandsSayWhichMachineAFrameBelongsTo(t *testing.T) {
+	t.Parallel()
+	b := newBounded(t)
+	at := core.Millis(1_766_600_000_000)
+	b.save([]core.Frame{
+		{ID: "frame-ship0001", Status: core.InProgress, Goal: "Ship the shop", Session: "session", CreatedAt: at, StartedAt: at, UpdatedAt: at},
+		{ID: "frame-form0001", Parent: "frame-ship0001", Machine: "laptop-x7k2", Status: core.InProgress, Goal: "Form", Session: "theirs",
+			CreatedAt: at + 1, StartedAt: at + 1, UpdatedAt: at + 1},
+		{ID: "frame-hash0001", Parent: "frame-ship0001", Machine: "laptop-x7k2", Status: core.Completed, Goal: "Hash", Summary: "argon2id",
+			Session: "theirs", CreatedAt: at + 2, StartedAt: at + 2, EndedAt: at + 3, UpdatedAt: at + 3},
+		{ID: "frame-mine0001", Parent: "frame-ship0001", Status: core.InProgress, Goal: "Cookie", Session: "session",
+			CreatedAt: at + 4, StartedAt: at + 4, UpdatedAt: at + 4},
+	})
+	var text strings.Builder
+	for _, line := range []string{
+		"tree", "tree --json", "status", "show frame-hash0001", "show --json frame-hash0001", "context", "search argon2id", "search --json argon2id",
+		"report --format md", "call flame_get_state", "log frame-hash0001", "pop --frame frame-form0001 completed", "activate frame-form0001",
+		"activate frame-form0001 --force", "goal --frame frame-hash0001 Another", "artifact --frame frame-form0001 a.go", "decision --frame frame-form0001 simple",
+		"plan --frame frame-form0001 Labels", "invalidate frame-form0001 unused", "prune --delete", "events",
+	} {
+		out, errors := b.said(strings.Fields(line)...)
+		text.WriteString("$ flame " + line + "\n" + out + errors)
+	}
+	shown := steady.Replace(text.String())
+	file := filepath.Join("testdata", "machines.txt")
+	if *update {
+		require.NoError(t, os.WriteFile(file, []byte(shown), 0o644))
+	}
+	want, err := os.ReadFile(file)
+	require.NoError(t, err)
+	assert.Equal(t, string(want), shown)
+}
