@@ -13,6 +13,20 @@ import (
 	"flame/store"
 )
 
+func TestARowSaysWhichMachineItsFrameBelongsTo(t *testing.T) {
+	t.Parallel()
+	s := store.Open(filepath.Join(t.TempDir(), "data"), store.Options{})
+	t.Cleanup(func() { assert.NoError(t, s.Close()) })
+	b := board.New(s, func() core.Millis { return 50 })
+	for _, machine := range []string{"laptop-x7k2", ""} { // it is taken over
+		f := core.Frame{ID: "frame-aaaaaaaa", Machine: machine, Goal: "work", Status: core.InProgress, CreatedAt: 10, UpdatedAt: 40}
+		require.NoError(t, s.Update(t.Context(), func(tx project.Tx) error { return tx.SaveFrame(f) }))
+		_, err := b.Read(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, machine, b.Since(0).Frames[0].Machine)
+	}
+}
+
 // What was begun has a time, also if an import does not say when; what never was, none.
 func TestAFrameHasATimeFromWhenItWasBegun(t *testing.T) {
 	t.Parallel()

@@ -11,6 +11,10 @@ import (
 // another machine, invalidate it and add decisions to it. All else is refused until this
 // machine has taken it over by a claim.
 
+// ElsewhereDeadline, by frame, is the kind of deadline that ends what only waited here for a
+// frame of another machine, which has ended or was invalidated there.
+const ElsewhereDeadline = "ended_elsewhere"
+
 // MayWork refuses to work in a frame of another machine, to end it, or to change what its
 // own machine says of it.
 func (s *Step) MayWork(frame core.Frame) error {

@@ -16,6 +16,20 @@ func TestEachKindOfEventIsToldInWords(t *testing.T) {
 	assert.Len(t, eventTexts, len(core.EventKinds))
 }
 
+func TestAnEventSaysOnWhichMachineItHappened(t *testing.T) {
+	t.Parallel()
+	for data, want := range map[string]string{
+		`{"status": "failed", "machine": "laptop-x7k2"}`:       "ended (failed: @laptop-x7k2)",
+		`{"machine": "laptop-x7k2"}`:                           "ended (@laptop-x7k2)",
+		`{"machine": "laptop-x7k2", "fields": ["decisions"]}`:  "changed (decisions: @laptop-x7k2)",
+		`{"from": "planned", "fromMachine": "laptop-x7k2"}`:    "taken up (from @laptop-x7k2)",
+		`{"machine": "tower-1", "fromMachine": "laptop-x7k2"}`: "opened again (@tower-1: from @laptop-x7k2)",
+	} {
+		kind := map[string]string{"e": core.FrameCompleted, "c": core.FrameUpdated, "t": core.FrameActivated, "o": core.FrameReopened}[want[:1]]
+		assert.Equal(t, want, eventWords(core.Event{Event: kind, Data: []byte(data)}))
+	}
+}
+
 func TestAnEventFitsItsLine(t *testing.T) {
 	t.Parallel()
 	e := core.Event{Seq: 12, Event: core.FrameCompleted, Frame: "frame-k3x9a1b2", Data: []byte(`{"status": "completed"}`)}

@@ -182,27 +182,6 @@ func endAbove(s *project.Step, child core.Session) error {
 	return endParent(s, parent.Session)
 }
 
-// EndedElsewhere records that a frame of another machine ended: the children of sessions
-// here that only waited for it end, and a root whose session left that work below it.
-func EndedElsewhere(s *project.Step, frame core.Frame) error {
-	if err := stack.EndRootLater(s, frame); err != nil {
-		return err
-	}
-	above, err := s.Tx.Ancestors(frame.ID, project.MaxAncestors)
-	if err != nil {
-		return err
-	}
-	for _, f := range above {
-		if f.Session == "" || !f.Open() {
-			continue
-		}
-		if err := endParent(s, f.Session); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // lastWords adds the last message that was seen of the child, if its end brought none.
 func lastWords(s *project.Step, id string, how project.Ending) (project.Ending, error) {
 	if how.Last != "" {

@@ -38,12 +38,14 @@ func (f *Fixture) TakeAway(id string) {
 }
 
 // EndElsewhere ends a frame of another machine, as a hub would bring it.
-func (f *Fixture) EndElsewhere(id string) core.Frame {
+func (f *Fixture) EndElsewhere(id string) {
 	f.T.Helper()
 	frame := f.Get(id)
 	require.NoError(f.T, frame.Move(core.Completed, f.Now()))
 	f.save(frame)
-	return frame
+	require.NoError(f.T, f.Store.Update(f.Ctx, func(tx project.Tx) error {
+		return tx.SetDeadline(project.Deadline{Kind: project.ElsewhereDeadline, Subject: id, Due: f.Clock, Set: f.Clock})
+	}))
 }
 
 func (f *Fixture) save(frame core.Frame) {

@@ -173,6 +173,8 @@ func act(s *project.Step, d project.Deadline) error {
 		return autonomy.Expire(s, d.Subject)
 	case stack.RootDeadline:
 		return stack.EndRoot(s, d.Subject)
+	case project.ElsewhereDeadline:
+		return children.EndElsewhere(s, d.Subject)
 	case project.EventsDeadline:
 		return errors.Join(dropOldEvents(s), endOldRoots(s))
 	}
