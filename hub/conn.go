@@ -1,0 +1,130 @@
+package hub
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"flame/core"
+)
+
+// ServerVersion is the version of nats-server that flame is tried with. It needs 2.12 for
+// batches that are written together, and 2.11 for keys that expire.
+const ServerVersion = "2.15.2"
+
+const oldestMinor = 12 // of 2.x
+
+// callTime bounds one request to the server.
+const callTime = 5 * time.Second
+
+// A Conn is a connection to a hub. It lasts until the first fault of the network.
+type Conn struct {
+	nc      *nats.Conn
+	js      jetstream.JetStream
+	link    Link
+	refused atomic.Pointer[string] // what the server refused last
+	gone    chan struct{}          // closed when the connection is
+}
+
+// Connect connects a machine to its hub.
+func Connect(ctx context.Context, link Link) (*Conn, error) {
+	c := &Conn{link: link, gone: make(chan struct{})}
+	nc, err := link.Identity().Dial(ctx,
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+			if errors.Is(err, nats.ErrPermissionViolation) {
+				text := err.Error()
+				c.refused.Store(&text)
+			}
+		}),
+		nats.ClosedHandler(func(*nats.Conn) { close(c.gone) }))
+	if err != nil {
+		return nil, err
+	}
+	c.nc = nc
+	if err := c.suits(ctx); err != nil {
+		nc.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// Close ends the connection.
+func (c *Conn) Close() { c.nc.Close() }
+
+// Version returns the version of the server.
+func (c *Conn) Version() string { return core.OneLine(c.nc.ConnectedServerVersion(), 40) }
+
+// Latency measures how long the server takes to answer.
+func (c *Conn) Latency() (time.Duration, error) { return c.nc.RTT() }
+
+// suits reports what keeps flame from using the server.
+func (c *Conn) suits(ctx context.Context) (err error) {
+	var major, minor int
+	if n, _ := fmt.Sscanf(c.nc.ConnectedServerVersion(), "%d.%d", &major, &minor); n < 2 || major < 2 || major == 2 && minor < oldestMinor {
+		return core.Invalidf("the server at %s is nats-server %s", Shown(c.link.URL), c.Version()).
+			WithHint("flame needs 2.%d or newer, best %s: go install github.com/nats-io/nats-server/v2@v%s", oldestMinor, ServerVersion, ServerVersion)
+	}
+	if c.js, err = jetstream.New(c.nc, jetstream.WithDefaultTimeout(callTime)); err != nil {
+		return err
+	}
+	switch _, err = c.js.AccountInfo(ctx); {
+	case errors.Is(err, jetstream.ErrJetStreamNotEnabled), errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount):
+		return core.Invalidf("the server at %s has no JetStream", Shown(c.link.URL)).
+			WithHint("start it with -js, or with a jetstream block in its configuration; `flame hub` does so")
+	case err != nil:
+		return c.told(err)
+	}
+	return nil
+}
+
+// told returns an error of the server's as people should read it. A request that was
+// refused looks like one that was never answered.
+func (c *Conn) told(err error) error {
+	if err == nil {
+		return nil
+	}
+	var api *jetstream.APIError
+	if refused := c.refused.Load(); refused != nil && !errors.As(err, &api) {
+		return core.Invalidf("the hub refused: %s", core.OneLine(*refused, 300)).
+			WithHint("this machine may not do that in project %s; ask whoever runs the hub", c.link.Project)
+	}
+	if errors.As(err, &api) && api.Code == 503 || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout) {
+		return core.Unavailablef(err, "the hub does not answer: %v", err)
+	}
+	return err
+}
+
+// stream returns a stream of the hub, which is made if it is not there. One that is there
+// is used as it is: who runs the server may have chosen copies and limits for it.
+func (c *Conn) stream(ctx context.Context, config jetstream.StreamConfig) (jetstream.Stream, error) {
+	s, err := c.js.Stream(ctx, config.Name)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		s, err = c.js.CreateStream(ctx, config)
+		if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // another machine was faster
+			s, err = c.js.Stream(ctx, config.Name)
+		}
+	}
+	return s, c.told(err)
+}
+
+// bucket returns a key-value bucket of the project, which is made if it is not there.
+func (c *Conn) bucket(ctx context.Context, name string, change func(*jetstream.StreamConfig)) (jetstream.KeyValue, jetstream.StreamConfig, error) {
+	full := "flame_" + c.link.Project + "_" + name
+	config := jetstream.StreamConfig{ // what makes a stream a bucket
+		Name: "KV_" + full, Subjects: []string{"$KV." + full + ".>"}, MaxMsgsPerSubject: 1, MaxMsgs: -1, MaxBytes: -1, MaxMsgSize: -1, MaxConsumers: -1,
+		Storage: jetstream.FileStorage, Discard: jetstream.DiscardNew, Compression: jetstream.S2Compression, Replicas: 1,
+		AllowRollup: true, DenyDelete: true, AllowDirect: true,
+	}
+	change(&config)
+	s, err := c.stream(ctx, config)
+	if err != nil {
+		return nil, config, err
+	}
+	kv, err := c.js.KeyValue(ctx, full)
+	return kv, s.CachedInfo().Config, c.told(err)
+}
