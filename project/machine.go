@@ -1,8 +1,6 @@
 package project
 
 import (
-	"context"
-
 	"flame/core"
 	"flame/core/op"
 )
@@ -53,14 +51,9 @@ func elsewhere(frame core.Frame) *core.Problem {
 	return problem
 }
 
-// ClaimFrame claims a frame that another machine has for this one, which may speak to a
-// network: no transaction may be open.
-func (p *Project) ClaimFrame(ctx context.Context, frame core.Frame) error {
-	if p.Claim == nil || p.joint != nil {
-		return Unclaimed(frame)
-	}
-	return p.Claim(ctx, frame)
-}
+// MayClaim reports whether frames of other machines can be claimed here. That speaks to a
+// network, which is not done while a transaction is open.
+func (p *Project) MayClaim() bool { return p.Claim != nil && p.joint == nil }
 
 // Unclaimed returns the error for a frame of another machine that this one cannot claim.
 func Unclaimed(frame core.Frame) error {

@@ -9,8 +9,11 @@ import (
 
 // claim claims the frame of another machine that an operation is to begin, as find returns
 // it, before the operation's own transaction. It returns the frame; the zero Frame if no
-// claim is needed, or the operation fails anyway, as find does.
+// claim is needed or can be had, or the operation fails anyway, as find does.
 func claim(ctx context.Context, p *project.Project, by project.Caller, find func(*project.Step) (core.Frame, error)) (claimed core.Frame, err error) {
+	if !p.MayClaim() {
+		return claimed, nil // which takeFrom refuses
+	}
 	err = p.View(ctx, by, func(s *project.Step) error {
 		frame, err := find(s)
 		if err == nil && frame.Foreign() && (frame.Status == core.InProgress || frame.CanMove(core.InProgress)) {
@@ -21,7 +24,7 @@ func claim(ctx context.Context, p *project.Project, by project.Caller, find func
 	if err != nil || claimed.ID == "" {
 		return core.Frame{}, err
 	}
-	return claimed, p.ClaimFrame(ctx, claimed)
+	return claimed, p.Claim(ctx, claimed)
 }
 
 // takeFrom makes a frame of another machine this one's, if that was claimed.
