@@ -1,0 +1,97 @@
+package hub
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"flame/core"
+	"flame/project/place"
+	"flame/whole"
+)
+
+// linkName is the file in a project's data folder that says which hub it is joined to.
+const linkName = "hub.json"
+
+// maxLink is the greatest size of that file in bytes.
+const maxLink = 16 << 10
+
+// Load reads the link of a project from its data folder. If it is joined to no hub, the
+// error is fs.ErrNotExist.
+func Load(data string) (l Link, err error) {
+	path := filepath.Join(data, linkName)
+	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return l, fs.ErrNotExist
+	}
+	if err != nil {
+		return l, core.Unavailablef(err, "%s cannot be read: %v", path, err)
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err == nil {
+		err = place.Trusted(path, info, 0)
+	}
+	if err != nil {
+		return l, err
+	}
+	text, err := io.ReadAll(io.LimitReader(file, maxLink+1))
+	if err == nil && len(text) > maxLink {
+		err = errors.New("it is too long")
+	}
+	if err == nil {
+		err = json.Unmarshal(bytes.TrimSpace(text), &l)
+	}
+	if err == nil && (l.URL == "" || l.Project == "" || l.Machine == "") {
+		err = errors.New("something is missing in it")
+	}
+	if err != nil {
+		return l, core.Invalidf("%s cannot be used: %v", path, err).WithHint("`flame leave` removes it; then join anew")
+	}
+	return l, nil
+}
+
+// Save keeps the link of a project in its data folder, which must exist.
+func Save(data string, l Link) error {
+	text, err := json.MarshalIndent(l, "", "  ")
+	if err != nil {
+		return err
+	}
+	return whole.Write(filepath.Join(data, linkName), 0o600, func(to io.Writer) error {
+		_, err := to.Write(append(text, '\n'))
+		return err
+	})
+}
+
+// Remove has a project be joined to no hub.
+func Remove(data string) error {
+	err := os.Remove(filepath.Join(data, linkName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// NewMachine returns an id for this machine on a hub: its name, as far as that is fit for
+// one, and some random characters.
+func NewMachine() string {
+	name, _ := os.Hostname() // without one, the random characters alone tell it apart
+	name, _, _ = strings.Cut(strings.ToLower(name), ".")
+	name = strings.Trim(strings.Map(func(c rune) rune {
+		if c >= 'a' && c <= 'z' || c >= '0' && c <= '9' {
+			return c
+		}
+		return '-'
+	}, name), "-")
+	if name = name[:min(len(name), 30)]; name == "" {
+		name = "machine"
+	}
+	return name + "-" + strings.ToLower(rand.Text()[:5])
+}
