@@ -1,0 +1,198 @@
+package server
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"io/fs"
+	"net"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nkeys"
+
+	"flame/core"
+	"flame/store/disk"
+)
+
+// An Invitation lets one machine join a project of a hub. It is a secret until it was used
+// or has expired.
+type Invitation struct {
+	Address string // host:port
+	Project string
+	seed    string // private nkey
+	pin     string // of the server's certificate
+}
+
+// scheme is that of URLs of hubs that `flame hub` runs.
+const scheme = "tls"
+
+// String returns the argument of `flame join`.
+func (i Invitation) String() string {
+	return scheme + "://" + i.Address + "/" + i.Project + "#" + i.seed + "." + i.pin
+}
+
+// server returns the URL of the hub's server.
+func (i Invitation) server() string { return scheme + "://" + i.Address }
+
+// maxLine is the greatest length of an invitation in bytes.
+const maxLine = 1 << 10
+
+// IsInvitation reports whether a text is meant as an invitation, and not as the URL of a
+// server.
+func IsInvitation(text string) bool {
+	rest, encrypted := strings.CutPrefix(text, scheme+"://")
+	_, path, _ := strings.Cut(rest, "/")
+	return strings.Contains(text, "#") || encrypted && path != "" // the project, and what came after it is lost
+}
+
+// ParseInvitation reads what String returned, and people have passed on.
+func ParseInvitation(text string) (Invitation, error) {
+	damaged := func(what string) error {
+		return core.Invalidf("this is not the whole line that `flame hub invite` printed: %s", what).
+			WithHint("copy all of it, with its quotes: a shell takes # as the beginning of a comment")
+	}
+	if len(text) > maxLine {
+		return Invitation{}, damaged("it is too long")
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != scheme || u.User != nil || u.RawQuery != "" {
+		return Invitation{}, damaged("it is no URL that begins with tls://")
+	}
+	i := Invitation{Address: u.Host, Project: strings.TrimPrefix(u.Path, "/")}
+	if err := checkAddress(i.Address); err != nil {
+		return i, damaged(err.Error())
+	}
+	if err := ValidName("a project", i.Project); err != nil {
+		return i, damaged(err.Error())
+	}
+	i.seed, i.pin, _ = strings.Cut(u.Fragment, ".")
+	if pair, err := nkeys.FromSeed([]byte(i.seed)); err != nil {
+		return i, damaged("the key is damaged")
+	} else if public, err := pair.PublicKey(); err != nil || !nkeys.IsValidPublicUserKey(public) {
+		return i, damaged("the key is of another kind")
+	}
+	if sum, err := hex.DecodeString(i.pin); err != nil || len(sum) != 32 {
+		return i, damaged("the end is missing")
+	}
+	return i, nil
+}
+
+// checkAddress returns an error unless address is host:port.
+func checkAddress(address string) error {
+	host, port, err := net.SplitHostPort(address)
+	odd := func(c rune) bool {
+		letter, digit := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z', c >= '0' && c <= '9'
+		return !letter && !digit && !strings.ContainsRune(".-:_", c)
+	}
+	if err != nil || host == "" || strings.ContainsFunc(host, odd) {
+		return core.Invalidf("%q is not HOST:PORT", core.OneLine(address, maxName))
+	}
+	if _, err := net.LookupPort("tcp", port); err != nil || strings.Trim(port, "0123456789") != "" {
+		return core.Invalidf("%q is no port", core.OneLine(port, maxName))
+	}
+	return nil
+}
+
+// A Guest is who is invited, and how.
+type Guest struct {
+	Project string
+	For     time.Duration // from now on
+	Address string        // host:port at which machines reach the hub; empty: where it listens
+}
+
+// maxInvitation is the longest time an invitation works.
+const maxInvitation = 30 * 24 * time.Hour
+
+// Invite makes an invitation to the hub of a folder.
+func (f Folder) Invite(ctx context.Context, g Guest, now time.Time) (Invitation, error) {
+	none := Invitation{}
+	if g.For <= 0 || g.For > maxInvitation {
+		return none, core.Invalidf("an invitation lasts for more than nothing, and at most 30 days")
+	}
+	if err := f.check(); err != nil {
+		return none, err
+	}
+	pin, err := f.pin()
+	if errors.Is(err, fs.ErrNotExist) {
+		return none, core.Invalidf("there is no hub in %s", f.Path).WithHint("start one: `flame hub`; or name its folder with --data")
+	}
+	if err != nil {
+		return none, err
+	}
+	pair, err := nkeys.CreateUser()
+	if err != nil {
+		return none, err
+	}
+	seed, err := pair.Seed()
+	if err != nil {
+		return none, err
+	}
+	public, err := pair.PublicKey()
+	if err != nil {
+		return none, err
+	}
+	l, err := f.edit(ctx, func(l *ledger) error {
+		l.expire(now)
+		return l.invite(invite{Key: public, Project: g.Project, Expires: core.MillisOf(now.Add(g.For))})
+	})
+	if err != nil {
+		return none, err
+	}
+	if g.Address == "" {
+		g.Address = reachable(l.Listen)
+	}
+	if err := checkAddress(g.Address); err != nil {
+		return none, core.Invalidf("%v", err).WithHint("name the address at which other machines reach the hub with --address")
+	}
+	return Invitation{Address: g.Address, Project: g.Project, seed: string(seed), pin: pin}, nil
+}
+
+// reachable returns at which address others reach a server that listens on this one.
+func reachable(listen string) string {
+	host, port, err := net.SplitHostPort(listen)
+	if ip := net.ParseIP(host); err != nil || host != "" && (ip == nil || !ip.IsUnspecified()) {
+		return listen
+	}
+	addresses, _ := net.InterfaceAddrs() // none: this machine alone
+	for _, a := range addresses {
+		if known, ok := a.(*net.IPNet); ok && known.IP.IsGlobalUnicast() && known.IP.To4() != nil {
+			return net.JoinHostPort(known.IP.String(), port)
+		}
+	}
+	return net.JoinHostPort("127.0.0.1", port)
+}
+
+// reachedHere returns the address at which this machine reaches a server that listens on
+// listen.
+func reachedHere(listen string) string {
+	host, port, _ := net.SplitHostPort(listen)
+	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
+		if host = "127.0.0.1"; ip.To4() == nil {
+			host = "::1"
+		}
+	}
+	return net.JoinHostPort(host, port)
+}
+
+// Here returns the address at which this machine reaches the hub of the folder.
+func (f Folder) Here() (string, error) {
+	l, err := f.load()
+	return reachedHere(l.Listen), err
+}
+
+// Local reports whether only the hub's own machine reaches an address.
+func Local(address string) bool {
+	host, _, _ := net.SplitHostPort(address)
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// Running reports whether a hub runs in the folder.
+func (f Folder) Running() bool {
+	wait, stop := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	defer stop()
+	_, held := disk.HolderOf(wait, f.file(hubLock))
+	return held
+}

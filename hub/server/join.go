@@ -1,0 +1,149 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
+
+	"flame/core"
+	"flame/hub"
+)
+
+// A joining is what a machine sends to `flame hub`.
+type joining struct {
+	Version int    `json:"version"`
+	Machine string `json:"machine"`
+	Key     string `json:"key"` // public
+}
+
+// An answer is that of `flame hub`.
+type answer struct {
+	Version int    `json:"version"`
+	Error   string `json:"error,omitempty"` // empty: it is done
+	Hint    string `json:"hint,omitempty"`
+}
+
+// protocol is the version of joinings and answers.
+const protocol = 1
+
+// askTime bounds one question to `flame hub`.
+const askTime = 10 * time.Second
+
+// Accept has a machine join the project of an invitation. It returns the link, with a key
+// that is made here; the hub gets its public half. A server takes a moment to know it.
+func (i Invitation) Accept(ctx context.Context, machine string, now core.Millis) (hub.Link, error) {
+	guest, err := nkeys.FromSeed([]byte(i.seed))
+	if err != nil {
+		return hub.Link{}, err
+	}
+	invited, err := guest.PublicKey()
+	if err != nil {
+		return hub.Link{}, err
+	}
+	own, err := nkeys.CreateUser()
+	if err != nil {
+		return hub.Link{}, err
+	}
+	seed, err := own.Seed()
+	if err != nil {
+		return hub.Link{}, err
+	}
+	public, err := own.PublicKey()
+	if err != nil {
+		return hub.Link{}, err
+	}
+	by := identity{URL: i.server(), Seed: i.seed, Pin: i.pin, Inbox: inboxOf(invited)}
+	if err := by.ask(ctx, joinSubject+invited, joining{protocol, machine, public}); err != nil {
+		return hub.Link{}, err
+	}
+	return hub.Link{URL: i.server(), Project: i.Project, Machine: machine, Seed: string(seed), Pin: i.pin, JoinedAt: now}, nil
+}
+
+// GiveBack has a hub that flame runs forget the key of a machine.
+func GiveBack(ctx context.Context, link hub.Link) error {
+	pair, err := nkeys.FromSeed([]byte(link.Seed))
+	if err != nil {
+		return core.Invalidf("the key of this machine is damaged")
+	}
+	public, err := pair.PublicKey()
+	if err != nil {
+		return err
+	}
+	by := identityOf(link)
+	return by.ask(ctx, leaveSubject+public, joining{Version: protocol, Machine: link.Machine, Key: public})
+}
+
+// newcomerTime is how long a running hub's server may take to know a key.
+const newcomerTime = 10 * time.Second
+
+// Await waits until the server knows the key of a machine that has joined.
+func Await(ctx context.Context, link hub.Link) error {
+	return identityOf(link).await(ctx)
+}
+
+// AwaitAt waits until the server, reached at an address of this machine, knows the invitation.
+func (i Invitation) AwaitAt(ctx context.Context, address string) error {
+	return identity{URL: scheme + "://" + address, Seed: i.seed, Pin: i.pin, Inbox: inboxOf(i.Project)}.await(ctx)
+}
+
+// await connects until the server knows the key.
+func (i identity) await(ctx context.Context) error {
+	ctx, stop := context.WithTimeout(ctx, newcomerTime)
+	defer stop()
+	for {
+		conn, err := i.dial(ctx)
+		if err == nil {
+			conn.Close()
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return unreached(err, i)
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// ask sends a question to `flame hub` and returns what it objects.
+func (i identity) ask(ctx context.Context, subject string, question joining) error {
+	ctx, stop := context.WithTimeout(ctx, askTime)
+	defer stop()
+	denied := make(chan error, 1)
+	conn, err := i.dial(ctx, nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+		select {
+		case denied <- err:
+		default:
+		}
+	}))
+	if err != nil {
+		return unreached(err, i)
+	}
+	defer conn.Close()
+	text, err := json.Marshal(question)
+	if err != nil {
+		return err
+	}
+	reply, err := conn.RequestWithContext(ctx, subject, text)
+	if err != nil {
+		select {
+		case err = <-denied:
+		default:
+		}
+		return core.Unavailablef(err, "the server at %s runs, but `flame hub` does not answer: %v", Shown(i.URL), err).WithHint("is `flame hub` running there?")
+	}
+	var said answer
+	if err := json.Unmarshal(reply.Data, &said); err != nil || said.Version != protocol {
+		return core.Unavailablef(err, "the hub at %s is of another version of flame", Shown(i.URL)).WithHint("use the same version on both machines")
+	}
+	if said.Error == "" {
+		return nil
+	}
+	problem := core.Invalidf("the hub refuses: %s", core.OneLine(said.Error, 500))
+	if said.Hint != "" {
+		return problem.WithHint("%s", core.OneLine(said.Hint, 500))
+	}
+	return problem
+}

@@ -1,0 +1,504 @@
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	natsserver "github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nkeys"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/core"
+	"flame/hub"
+)
+
+// patience is how long tests wait for what comes at once.
+const patience = 30 * time.Second
+
+var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// A rig is a hub's folder, and a server in this process that reads its configuration.
+type rig struct {
+	*testing.T
+	ctx    context.Context
+	folder Folder
+	admin  identity
+	run    *running
+	server *natsserver.Server
+}
+
+// newRig returns the rig of a hub with these invitations, by project.
+func newRig(t *testing.T, projects ...string) (*rig, []Invitation) {
+	t.Helper()
+	ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
+	t.Cleanup(stop)
+	g := &rig{T: t, ctx: ctx, folder: Folder{Path: filepath.Join(t.TempDir(), "hub"), Temporary: true}}
+	require.NoError(t, g.folder.prepare())
+	pin, err := g.folder.certificate(start)
+	require.NoError(t, err)
+	pair, err := nkeys.CreateUser()
+	require.NoError(t, err)
+	seed, err := pair.Seed()
+	require.NoError(t, err)
+	public, err := pair.PublicKey()
+	require.NoError(t, err)
+	listen, err := freePort("127.0.0.1:0")
+	require.NoError(t, err)
+	_, err = g.folder.edit(ctx, func(l *ledger) error { l.Listen = listen; return nil })
+	require.NoError(t, err)
+	var invitations []Invitation
+	for _, p := range projects {
+		invitations = append(invitations, g.invite(p))
+	}
+	g.run = &running{
+		Hub:    Hub{Folder: g.folder, Listen: listen, Now: func() time.Time { return start }, Say: func(text string) { t.Log(text) }},
+		public: public, stir: make(chan struct{}, 1),
+	}
+	g.admin = identity{URL: "tls://" + listen, Seed: string(seed), Pin: pin, Inbox: inboxOf(public)}
+	g.server, err = natsserver.NewServer(g.options())
+	require.NoError(t, err)
+	g.server.Start()
+	t.Cleanup(func() { g.server.Shutdown(); g.server.WaitForShutdown() })
+	require.True(t, g.server.ReadyForConnections(patience))
+	return g, invitations
+}
+
+// options writes the configuration and reads it as a server does.
+func (g *rig) options() *natsserver.Options {
+	g.Helper()
+	l, err := g.folder.load()
+	require.NoError(g, err)
+	require.NoError(g, g.folder.write(confName, []byte(g.run.text(l))))
+	opts, err := natsserver.ProcessConfigFile(g.folder.file(confName))
+	require.NoError(g, err)
+	opts.NoSigs, opts.NoLog = true, true
+	return opts
+}
+
+// reload has the server read its configuration again.
+func (g *rig) reload() {
+	g.Helper()
+	require.NoError(g, g.server.ReloadOptions(g.options()))
+}
+
+func (g *rig) invite(project string) Invitation {
+	g.Helper()
+	i, err := g.folder.Invite(g.ctx, Guest{Project: project, For: time.Hour}, start)
+	require.NoError(g, err)
+	return i
+}
+
+// serve answers machines as `flame hub` does.
+func (g *rig) serve() {
+	g.Helper()
+	conn, err := g.admin.dial(g.ctx)
+	require.NoError(g, err)
+	g.Cleanup(conn.Close)
+	require.NoError(g, g.run.serve(g.ctx, conn))
+}
+
+// join has a machine join, and returns its link.
+func (g *rig) join(i Invitation, machine string) hub.Link {
+	g.Helper()
+	link, err := i.Accept(g.ctx, machine, core.MillisOf(start))
+	require.NoError(g, err)
+	g.reload()
+	return link
+}
+
+// A client is a machine's connection, with what the server refused.
+type client struct {
+	*nats.Conn
+	jetstream.JetStream
+	refused chan error
+}
+
+func (g *rig) connect(link hub.Link) client {
+	g.Helper()
+	c := client{refused: make(chan error, 100)}
+	var err error
+	c.Conn, err = identity{URL: link.URL, Seed: link.Seed, Pin: link.Pin, Inbox: inboxOf(link.Machine)}.dial(g.ctx,
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { c.refused <- err }))
+	require.NoError(g, err)
+	g.Cleanup(c.Close)
+	c.JetStream, err = jetstream.New(c.Conn)
+	require.NoError(g, err)
+	return c
+}
+
+// refuses requires that the server refuses what f does.
+func (c client) refuses(t *testing.T, what string, f func(context.Context)) {
+	t.Helper()
+	for len(c.refused) > 0 {
+		<-c.refused
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); f(ctx) }()
+	select {
+	case err := <-c.refused:
+		require.ErrorIs(t, err, nats.ErrPermissionViolation, what)
+	case <-time.After(patience):
+		assert.Fail(t, "not refused", what)
+	}
+	stop()
+	<-done
+}
+
+func bucketOf(name string) jetstream.KeyValueConfig {
+	return jetstream.KeyValueConfig{Bucket: name, History: 1, Storage: jetstream.FileStorage, LimitMarkerTTL: time.Minute}
+}
+
+func TestAMachineUsesItsProject(t *testing.T) {
+	t.Parallel()
+	g, lines := newRig(t, "blue-1")
+	g.serve()
+	c := g.connect(g.join(lines[0], "desk-1"))
+	for _, name := range buckets {
+		kv, err := c.CreateKeyValue(g.ctx, bucketOf("flame_blue-1_"+name))
+		require.NoError(t, err, name)
+		watch, err := kv.WatchAll(g.ctx)
+		require.NoError(t, err, name)
+		first, err := kv.Create(g.ctx, "frame-1", []byte("one"))
+		require.NoError(t, err, name)
+		_, err = kv.Update(g.ctx, "frame-1", []byte("two"), first)
+		require.NoError(t, err, name)
+		_, err = kv.Create(g.ctx, "frame-1", []byte("three"))
+		require.ErrorIs(t, err, jetstream.ErrKeyExists, name)
+		_, err = kv.Create(g.ctx, "frame-2", nil, jetstream.KeyTTL(time.Minute))
+		require.NoError(t, err, name)
+		got, err := kv.Get(g.ctx, "frame-1")
+		require.NoError(t, err, name)
+		assert.Equal(t, "two", string(got.Value()), name)
+		keys, err := kv.Keys(g.ctx)
+		require.NoError(t, err, name)
+		assert.Equal(t, []string{"frame-1", "frame-2"}, keys, name)
+		assert.Eventually(t, func() bool {
+			e := <-watch.Updates()
+			return e != nil && string(e.Value()) == "two"
+		}, patience, time.Millisecond, name)
+		require.NoError(t, watch.Stop(), name)
+		_, err = c.KeyValue(g.ctx, "flame_blue-1_"+name)
+		require.NoError(t, err, name)
+		_, err = kv.Status(g.ctx)
+		require.NoError(t, err, name)
+	}
+	info, err := c.AccountInfo(g.ctx)
+	require.NoError(t, err)
+	assert.Equal(t, len(buckets), info.Streams)
+	select {
+	case err := <-c.refused:
+		assert.NoError(t, err)
+	default:
+	}
+}
+
+func TestAMachineIsKeptFromAllElse(t *testing.T) {
+	t.Parallel()
+	g, lines := newRig(t, "blue", "blue", "red")
+	g.serve()
+	desk, other, foreign := g.join(lines[0], "desk"), g.join(lines[1], "couch"), g.join(lines[2], "desk")
+	theirs, err := g.connect(foreign).CreateKeyValue(g.ctx, bucketOf("flame_red_tree"))
+	require.NoError(t, err)
+	_, err = theirs.Create(g.ctx, "frame-1", []byte("red"))
+	require.NoError(t, err)
+	c := g.connect(desk)
+	ours, err := c.CreateKeyValue(g.ctx, bucketOf("flame_blue_tree"))
+	require.NoError(t, err)
+	_, err = ours.Create(g.ctx, "frame-1", []byte("blue"))
+	require.NoError(t, err)
+	publish := func(subject string) func(context.Context) {
+		return func(context.Context) { assert.NoError(t, c.Conn.Publish(subject, nil)) }
+	}
+	for what, f := range map[string]func(context.Context){
+		"read a foreign project":  func(ctx context.Context) { _, _ = c.KeyValue(ctx, "flame_red_tree") },
+		"make a foreign bucket":   func(ctx context.Context) { _, _ = c.CreateKeyValue(ctx, bucketOf("flame_red_runs")) },
+		"make another bucket":     func(ctx context.Context) { _, _ = c.CreateKeyValue(ctx, bucketOf("mine")) },
+		"delete its bucket":       func(ctx context.Context) { _ = c.DeleteKeyValue(ctx, "flame_blue_tree") },
+		"change its bucket":       func(ctx context.Context) { _, _ = c.UpdateKeyValue(ctx, bucketOf("flame_blue_tree")) },
+		"write a foreign project": publish("$KV.flame_red_tree.frame-1"),
+		"purge its stream":        publish("$JS.API.STREAM.PURGE.KV_flame_blue_tree"),
+		"delete a message":        publish("$JS.API.STREAM.MSG.DELETE.KV_flame_blue_tree"),
+		"restore a stream":        publish("$JS.API.STREAM.RESTORE.KV_flame_blue_tree"),
+		"list streams":            publish("$JS.API.STREAM.LIST"),
+		"answer for another":      publish(inboxOf(other.Machine) + ".x"),
+		"invite":                  publish(joinSubject + "X"),
+		"remove another machine":  publish(leaveSubject + publicOf(t, other.Seed)),
+		"read another's answers":  func(context.Context) { _, _ = c.SubscribeSync(inboxOf(other.Machine) + ".>") },
+		"read all":                func(context.Context) { _, _ = c.SubscribeSync(">") },
+		"read the bucket past it": func(context.Context) { _, _ = c.SubscribeSync("$KV.>") },
+	} {
+		c.refuses(t, what, f)
+	}
+	// A stream that copies is within what a machine may make, but sees its own project alone.
+	_, err = c.CreateStream(g.ctx, jetstream.StreamConfig{Name: "FLAME_blue_JOBS", Sources: []*jetstream.StreamSource{{Name: "KV_flame_red_tree"}}})
+	if err == nil {
+		s, err := c.Stream(g.ctx, "FLAME_blue_JOBS")
+		require.NoError(t, err)
+		assert.Zero(t, s.CachedInfo().State.Msgs)
+	}
+	got, err := theirs.Get(g.ctx, "frame-1")
+	require.NoError(t, err)
+	assert.Equal(t, "red", string(got.Value()))
+}
+
+func publicOf(t *testing.T, seed string) string {
+	t.Helper()
+	pair, err := nkeys.FromSeed([]byte(seed))
+	require.NoError(t, err)
+	public, err := pair.PublicKey()
+	require.NoError(t, err)
+	return public
+}
+
+func TestAnInvitationWorksOnce(t *testing.T) {
+	t.Parallel()
+	g, lines := newRig(t, "blue", "red")
+	g.serve()
+	_, err := lines[0].Accept(g.ctx, "desk", 1) // the server knows the invitation still
+	require.NoError(t, err)
+	_, err = lines[0].Accept(g.ctx, "couch", 1)
+	require.ErrorContains(t, err, "used already")
+	g.reload()
+	_, err = lines[0].Accept(g.ctx, "couch", 1)
+	require.ErrorContains(t, err, "does not know this key")
+
+	g.run.Now = func() time.Time { return start.Add(time.Hour) }
+	_, err = lines[1].Accept(g.ctx, "desk", 1)
+	require.ErrorContains(t, err, "expired")
+	l, err := g.folder.load()
+	require.NoError(t, err)
+	require.Len(t, l.Machines, 1)
+	assert.Equal(t, []string{"desk", "blue"}, []string{l.Machines[0].ID, l.Machines[0].Project})
+}
+
+func TestAGuestCanOnlyJoin(t *testing.T) {
+	t.Parallel()
+	g, lines := newRig(t, "blue", "blue")
+	guest := identity{URL: lines[0].server(), Seed: lines[0].seed, Pin: lines[0].pin, Inbox: inboxOf(publicOf(t, lines[0].seed))}
+	c := client{refused: make(chan error, 100)}
+	var err error
+	c.Conn, err = guest.dial(g.ctx, nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { c.refused <- err }))
+	require.NoError(t, err)
+	t.Cleanup(c.Close)
+	for _, subject := range []string{
+		joinSubject + publicOf(t, lines[1].seed), "$JS.API.INFO", "$KV.flame_blue_tree.x", leaveSubject + "x", inboxOf(publicOf(t, lines[1].seed)) + ".x",
+	} {
+		c.refuses(t, subject, func(context.Context) { assert.NoError(t, c.Conn.Publish(subject, nil)) })
+	}
+	c.refuses(t, "others' requests", func(context.Context) { _, _ = c.SubscribeSync("flame.join.*") })
+}
+
+func TestAMachineThatLeftIsNotLetIn(t *testing.T) {
+	t.Parallel()
+	g, lines := newRig(t, "blue", "blue")
+	g.serve()
+	link, other := g.join(lines[0], "desk"), g.join(lines[1], "couch")
+	require.NoError(t, GiveBack(g.ctx, link))
+	g.reload()
+	_, err := identity{URL: link.URL, Seed: link.Seed, Pin: link.Pin, Inbox: "x"}.dial(g.ctx)
+	require.ErrorIs(t, err, nats.ErrAuthorization)
+	g.connect(other)
+	removed, err := g.folder.Remove(g.ctx, "blue/couch")
+	require.NoError(t, err)
+	require.Len(t, removed, 1)
+	_, err = g.folder.Remove(g.ctx, "couch")
+	require.ErrorIs(t, err, core.ErrNotFound)
+}
+
+func TestAnotherServerIsNotTrusted(t *testing.T) {
+	t.Parallel()
+	g, lines := newRig(t, "blue")
+	lines[0].pin = strings.Repeat("0", 64)
+	_, err := lines[0].Accept(g.ctx, "desk", 1)
+	require.ErrorContains(t, err, "another server")
+
+	own := &tls.Config{InsecureSkipVerify: true}
+	_, err = nats.Connect(g.admin.URL, nats.Secure(own))
+	require.ErrorIs(t, err, nats.ErrAuthorization, "nobody is let in without a key")
+}
+
+func TestNobodyAnswersWithoutFlameHub(t *testing.T) {
+	t.Parallel()
+	g, lines := newRig(t, "blue")
+	_, err := lines[0].Accept(g.ctx, "desk", 1)
+	require.ErrorContains(t, err, "`flame hub` does not answer")
+	g.server.Shutdown()
+	g.server.WaitForShutdown()
+	_, err = lines[0].Accept(g.ctx, "desk", 1)
+	require.ErrorContains(t, err, "no hub answers at "+g.admin.URL)
+}
+
+func TestRequestsThatCannotBeMet(t *testing.T) {
+	t.Parallel()
+	g, lines := newRig(t, "blue", "blue")
+	g.serve()
+	g.join(lines[0], "desk")
+	guest := publicOf(t, lines[1].seed)
+	by := identity{URL: lines[1].server(), Seed: lines[1].seed, Pin: lines[1].pin, Inbox: inboxOf(guest)}
+	fresh, err := nkeys.CreateUser()
+	require.NoError(t, err)
+	key, err := fresh.PublicKey()
+	require.NoError(t, err)
+	for want, q := range map[string]joining{
+		"has version 9":        {Version: 9, Machine: "couch", Key: key},
+		"cannot be a machine":  {Version: protocol, Machine: "a.>", Key: key},
+		"is no public key":     {Version: protocol, Machine: "couch", Key: "U\" }"},
+		"machine desk already": {Version: protocol, Machine: "desk", Key: key},
+		"a key of its own":     {Version: protocol, Machine: "couch", Key: guest},
+	} {
+		require.ErrorContains(t, by.ask(g.ctx, joinSubject+guest, q), want)
+	}
+	require.NoError(t, by.ask(g.ctx, joinSubject+guest, joining{Version: protocol, Machine: "couch", Key: key}), "nothing was used up")
+}
+
+func TestAnInvitationIsALine(t *testing.T) {
+	t.Parallel()
+	f := Folder{Path: filepath.Join(t.TempDir(), "hub"), Temporary: true}
+	_, err := f.Invite(t.Context(), Guest{Project: "blue", For: time.Hour}, start)
+	require.ErrorContains(t, err, "there is no hub in "+f.Path)
+	require.NoError(t, f.prepare())
+	_, err = f.certificate(start)
+	require.NoError(t, err)
+	_, err = f.edit(t.Context(), func(l *ledger) error { l.Listen = "10.1.2.3:4222"; return nil })
+	require.NoError(t, err)
+	made, err := f.Invite(t.Context(), Guest{Project: "blue", For: time.Hour}, start)
+	require.NoError(t, err)
+	read, err := ParseInvitation(made.String())
+	require.NoError(t, err)
+	assert.Equal(t, made, read)
+	assert.Equal(t, "10.1.2.3:4222", read.Address)
+
+	line := made.String()
+	for name, text := range map[string]string{
+		"cut at the #":     line[:strings.IndexByte(line, '#')] + "#",
+		"cut in the key":   line[:strings.IndexByte(line, '#')+20],
+		"cut in the pin":   line[:len(line)-2],
+		"another scheme":   "http" + strings.TrimPrefix(line, "tls"),
+		"with a user":      strings.Replace(line, "//", "//me@", 1),
+		"no project":       strings.Replace(line, "/blue", "", 1),
+		"a strange one":    strings.Replace(line, "/blue", "/a.b", 1),
+		"no port":          strings.Replace(line, ":4222", "", 1),
+		"a letter changed": strings.Replace(line, "#SU", "#SA", 1),
+		"long":             line + strings.Repeat("0", maxLine),
+		"empty":            "#",
+	} {
+		_, err := ParseInvitation(text)
+		require.ErrorIs(t, err, core.ErrInvalid, name)
+		assert.NotContains(t, err.Error(), made.seed, name)
+	}
+	for what, g := range map[string]Guest{
+		"lasts for more than nothing": {Project: "blue"},
+		"cannot be a project":         {Project: "a b", For: time.Hour},
+		"differs from BLUE in case":   {Project: "BLUE", For: time.Hour},
+		"is not HOST:PORT":            {Project: "blue", For: time.Hour, Address: "host"},
+	} {
+		_, err := f.Invite(t.Context(), g, start)
+		require.ErrorContains(t, err, what)
+	}
+}
+
+func TestAFolderIsTheUsersOwn(t *testing.T) {
+	t.Parallel()
+	base := t.TempDir()
+	f := Folder{Path: filepath.Join(base, "hub"), Temporary: true}
+	require.NoError(t, f.prepare())
+	info, err := os.Stat(f.Path)
+	require.NoError(t, err)
+	assert.Equal(t, os.FileMode(0o700), info.Mode().Perm())
+	pin, err := f.certificate(start)
+	require.NoError(t, err)
+	again, err := f.certificate(start.Add(time.Hour))
+	require.NoError(t, err)
+	assert.Equal(t, pin, again, "machines know the certificate")
+	for _, name := range []string{keyName, certName} {
+		info, err := os.Stat(f.file(name))
+		require.NoError(t, err)
+		assert.Equal(t, os.FileMode(0o600), info.Mode().Perm(), name)
+	}
+	assert.ErrorContains(t, Folder{Path: f.Path}.prepare(), "is temporary")
+	require.NoError(t, os.Chmod(f.Path, 0o755))
+	assert.ErrorContains(t, f.prepare(), "can be read by others")
+	require.NoError(t, os.Chmod(f.Path, 0o700))
+	link := Folder{Path: filepath.Join(base, "link"), Temporary: true}
+	require.NoError(t, os.Symlink(f.Path, link.Path))
+	assert.ErrorContains(t, link.prepare(), "link")
+	assert.ErrorContains(t, Folder{Path: base + "/a\"b", Temporary: true}.prepare(), "cannot be written")
+
+	lock, err := f.own()
+	require.NoError(t, err)
+	assert.True(t, f.Running())
+	_, err = f.own()
+	require.ErrorContains(t, err, "a hub runs in "+f.Path+" already")
+	lock.Release()
+	assert.False(t, f.Running())
+}
+
+func TestALedgerIsChecked(t *testing.T) {
+	t.Parallel()
+	pair, err := nkeys.CreateUser()
+	require.NoError(t, err)
+	key, err := pair.PublicKey()
+	require.NoError(t, err)
+	good := `{"version":1,"projects":["p"],"machines":[{"key":"` + key + `","id":"m","project":"p"}]}`
+	_, err = parseLedger([]byte(good))
+	require.NoError(t, err)
+	for name, edit := range map[string][2]string{
+		"another version":       {`"version":1`, `"version":2`},
+		"a project's name":      {`["p"]`, `["p","a } b"]`},
+		"an unknown project":    {`["p"]`, `["q"]`},
+		"a machine's name":      {`"id":"m"`, `"id":"m.>"`},
+		"a key":                 {key, key[:55] + " }"},
+		"a key of another kind": {key, "A" + key[1:]},
+		"no JSON":               {`{`, `[`},
+	} {
+		_, err := parseLedger([]byte(strings.Replace(good, edit[0], edit[1], 1)))
+		require.Error(t, err, name)
+	}
+}
+
+func TestTheServerThatIsFound(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("GOBIN", "")
+	t.Setenv("GOPATH", "")
+	t.Setenv("PATH", dir)
+	_, err := FindProgram(t.Context(), dir)
+	require.ErrorIs(t, err, core.ErrNotFound)
+	var problem *core.Problem
+	require.True(t, errors.As(err, &problem))
+	assert.Contains(t, problem.Hint, "go install github.com/nats-io/nats-server/v2@v"+pinnedVersion)
+	place := filepath.Join(dir, "go", "bin")
+	require.NoError(t, os.MkdirAll(place, 0o700))
+	for said, want := range map[string]string{
+		"nats-server: v2.15.2":  "",
+		"nats-server: v2.12.0":  "",
+		"nats-server: v3.0.1-x": "",
+		"nats-server: v2.11.9":  "needs 2.12 or newer",
+		"gnatsd 1":              "does not say which version",
+	} {
+		require.NoError(t, os.WriteFile(filepath.Join(place, "nats-server"), []byte("#!/bin/sh\necho '"+said+"'\n"), 0o700))
+		p, err := FindProgram(t.Context(), dir)
+		if want != "" {
+			require.ErrorContains(t, err, want, said)
+			continue
+		}
+		require.NoError(t, err, said)
+		assert.Equal(t, said == "nats-server: v"+pinnedVersion, p.Pinned())
+	}
+}
+
+func TestAUnitQuotesItsWords(t *testing.T) {
+	t.Parallel()
+	unit := Unit([]string{"/opt/a b/flame", "hub", "--data", `/x%y/$HOME/"`}, "/bin")
+	assert.Contains(t, unit, `ExecStart="/opt/a b/flame" "hub" "--data" "/x%%y/$$HOME/\""`+"\n")
+	assert.Contains(t, unit, "Environment=\"PATH=/bin\"\n")
+}
