@@ -14,6 +14,7 @@ import (
 	"flame/cli/app"
 	"flame/cli/flags"
 	"flame/cli/gatewaycmd"
+	"flame/cli/hubcmd"
 )
 
 // Exit codes of the program.
@@ -92,6 +93,7 @@ func groups(a *app.App) []group {
 		}},
 		{"Work:", []*cobra.Command{newPush(a), newPop(a), newDone(a), newPlan(a), newActivate(a), newInvalidate(a), newGoal(a), newArtifact(a), newDecision(a)}},
 		{"Agents:", []*cobra.Command{agentcmd.New(a), newTrack(a)}},
+		{"Several machines:", hubcmd.Commands(a)},
 		{"Maintenance:", []*cobra.Command{newWhere(a), newProjects(a), newImport(a), newExport(a), newPrune(a), newOff(a), newOn(a), newConfig(a), newVersion(a)}},
 		{forPrograms, []*cobra.Command{newServe(a), newHook(a), newCall(a), gatewaycmd.New(a), newSupervise(a), newNotify(a), newCompletion()}},
 	}

@@ -27,13 +27,13 @@ func Docs(known hosts.Registry) (docs []CommandDoc) {
 	return docs
 }
 
-// docsOf lists a command, or instead of it those below it.
+// docsOf lists a command, if it does something by itself, and those below it.
 func docsOf(prefix string, cmd *cobra.Command) (docs []CommandDoc) {
+	if !cmd.HasSubCommands() || cmd.HasLocalFlags() {
+		docs = []CommandDoc{{strings.TrimSpace(prefix + cmd.Use), cmd.Short}}
+	}
 	for _, sub := range cmd.Commands() {
 		docs = append(docs, docsOf(prefix+cmd.Name()+" ", sub)...)
-	}
-	if docs == nil {
-		docs = []CommandDoc{{strings.TrimSpace(prefix + cmd.Use), cmd.Short}}
 	}
 	return docs
 }

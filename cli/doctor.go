@@ -11,6 +11,7 @@ import (
 	"flame/cli/app"
 	"flame/cli/doctor"
 	"flame/cli/flags"
+	"flame/cli/hubcmd"
 	"flame/config"
 	"flame/config/env"
 	"flame/core"
@@ -59,7 +60,7 @@ func (c checkup) doctor(ctx context.Context) error {
 	findings := doctor.Doctor{
 		Version: c.app.Version, Warnings: warnings, Unknown: config.UnknownIn(os.Environ(), append(env.Inner, core.AgentVariable)...),
 		Hosts: c.app.Hosts, Candidates: c.app.Candidates(ctx, at),
-		Notify: c.app.Settings.Notify, Check: c.app.Check, Open: c.app.Open, Agents: c.app.Agents, Catalog: c.app.Catalog,
+		Notify: c.app.Settings.Notify, Hub: hubcmd.Findings, Check: c.app.Check, Open: c.app.Open, Agents: c.app.Agents, Catalog: c.app.Catalog,
 	}.Findings(ctx, at)
 	if err := c.app.Out.Print(findings, render.Findings(findings)); err != nil {
 		return err

@@ -28,6 +28,7 @@ type Doctor struct {
 	Notify     string       // setting FLAME_NOTIFY; empty: none
 	Candidates []place.Kept // data that may be the project's from before it was moved
 
+	Hub     func(ctx context.Context, at place.Place) []core.Finding // looks at the hub that the project has joined; nil: at none
 	Check   func(ctx context.Context, at place.Place) []core.Finding // looks at the store
 	Open    func(at place.Place, longLived bool) (*project.Project, func() error, error)
 	Agents  func(p *project.Project, at place.Place) (*agents.Agents, error)
@@ -52,6 +53,9 @@ func (d Doctor) Findings(ctx context.Context, at place.Place) []core.Finding {
 	findings = append(findings, d.checkEvents(ctx, at)...)
 	findings = append(findings, d.checkLearned(ctx, at)...)
 	findings = append(findings, checkShipped(at)...)
+	if d.Hub != nil {
+		findings = append(findings, d.Hub(ctx, at)...)
+	}
 	machine, err := hosts.ThisMachine(at.Worktree)
 	if err != nil {
 		findings = append(findings, problemFinding("", err))

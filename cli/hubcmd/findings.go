@@ -1,0 +1,62 @@
+package hubcmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"flame/core"
+	"flame/hub"
+	"flame/hub/server"
+	"flame/project/place"
+	"flame/render"
+)
+
+// lookTime is how long the doctor waits for a hub.
+const lookTime = 2 * time.Second
+
+// Findings returns what is worth saying about the hub of a project.
+func Findings(ctx context.Context, at place.Place) []core.Finding {
+	if there, err := at.Data.Ready(ctx, false); err != nil || !there {
+		return nil // said elsewhere
+	}
+	link, err := hub.Load(at.Data.Path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return []core.Finding{{What: "this project has joined no hub: its tree is this machine's alone"}}
+	}
+	if err != nil {
+		f := problemOf("", err)
+		f.Broken = true
+		return []core.Finding{f}
+	}
+	findings := []core.Finding{{What: fmt.Sprintf("joined project %s at %s, as machine %s", link.Project, server.Shown(link.URL), link.Machine)}}
+	ctx, stop := context.WithTimeout(ctx, lookTime)
+	defer stop()
+	seen, err := server.Ask(ctx, link)
+	if err != nil {
+		return append(findings, problemOf("the hub: ", err))
+	}
+	findings = append(findings, core.Finding{
+		What: fmt.Sprintf("the hub answers in %v; nats-server %s", seen.Latency.Round(10*time.Microsecond), core.OneLine(seen.Version, 30)),
+	})
+	if link.Pin == "" {
+		findings = append(findings, core.Finding{
+			What: "flame cannot see whether that server writes to disk what it acknowledges",
+			Hint: "set sync_interval: always in its jetstream block; by default a power cut loses the last two minutes, until every machine has connected again",
+		})
+	}
+	return findings
+}
+
+// problemOf turns an error into a finding. Nothing that flame does on this machine needs a
+// hub.
+func problemOf(what string, err error) core.Finding {
+	f := core.Finding{What: what + err.Error(), Hint: "frames of this machine are not affected; what it has is sent once the hub is there"}
+	var problem *core.Problem
+	if errors.As(err, &problem) && problem.Hint != "" {
+		f.Hint = render.ForShell(problem.Hint)
+	}
+	return f
+}
