@@ -9,7 +9,6 @@ import (
 
 	"flame/core"
 	"flame/hub"
-	"flame/hub/server"
 	"flame/project/place"
 	"flame/render"
 )
@@ -31,15 +30,20 @@ func Findings(ctx context.Context, at place.Place) []core.Finding {
 		f.Broken = true
 		return []core.Finding{f}
 	}
-	findings := []core.Finding{{What: fmt.Sprintf("joined project %s at %s, as machine %s", link.Project, server.Shown(link.URL), link.Machine)}}
+	findings := []core.Finding{{What: fmt.Sprintf("joined project %s at %s, as machine %s", link.Project, hub.Shown(link.URL), link.Machine)}}
 	ctx, stop := context.WithTimeout(ctx, lookTime)
 	defer stop()
-	seen, err := server.Ask(ctx, link)
+	conn, err := hub.Connect(ctx, link)
+	if err != nil {
+		return append(findings, problemOf("the hub: ", err))
+	}
+	defer conn.Close()
+	latency, err := conn.Latency()
 	if err != nil {
 		return append(findings, problemOf("the hub: ", err))
 	}
 	findings = append(findings, core.Finding{
-		What: fmt.Sprintf("the hub answers in %v; nats-server %s", seen.Latency.Round(10*time.Microsecond), core.OneLine(seen.Version, 30)),
+		What: fmt.Sprintf("the hub answers in %v; nats-server %s", latency.Round(10*time.Microsecond), conn.Version()),
 	})
 	if link.Pin == "" {
 		findings = append(findings, core.Finding{

@@ -16,6 +16,7 @@ import (
 	"flame/cli/app"
 	"flame/cli/flags"
 	"flame/core"
+	"flame/hub"
 	"flame/hub/server"
 	"flame/project/place"
 )
@@ -104,7 +105,7 @@ func (c hubs) run(ctx context.Context, opts hubOptions) error {
 		return c.unit(opts, folder, program)
 	}
 	if !program.Pinned() {
-		c.app.Note(fmt.Sprintf("%s is version %s; flame is tested with %s", program.Path, program.Version, server.Recommended))
+		c.app.Note(fmt.Sprintf("%s is version %s; flame is tested with %s", program.Path, program.Version, hub.ServerVersion))
 	}
 	c.app.TakeTime() // the server writes what it has before it ends
 	return server.Hub{

@@ -81,7 +81,7 @@ func (c members) join(ctx context.Context, to string, opts joinOptions) error {
 	}
 	switch known, err := hub.Load(at.Data.Path); {
 	case err == nil:
-		return core.Invalidf("this project has joined the hub at %s already, as %s in %s", server.Shown(known.URL), known.Machine, known.Project).
+		return core.Invalidf("this project has joined the hub at %s already, as %s in %s", hub.Shown(known.URL), known.Machine, known.Project).
 			WithHint("`flame doctor` shows how that goes; to join another, `flame leave` first")
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
@@ -97,8 +97,8 @@ func (c members) join(ctx context.Context, to string, opts joinOptions) error {
 	}
 	text := fmt.Sprintf("Joined project %s at %s, as machine %s.\n"+
 		"Frames of other machines show within seconds while `flame serve` runs here, as your host starts it; what travels: `flame help join`.",
-		link.Project, server.Shown(link.URL), link.Machine)
-	return c.app.Out.Print(map[string]string{"project": link.Project, "url": server.Shown(link.URL), "machine": link.Machine}, text)
+		link.Project, hub.Shown(link.URL), link.Machine)
+	return c.app.Out.Print(map[string]string{"project": link.Project, "url": hub.Shown(link.URL), "machine": link.Machine}, text)
 }
 
 // accept joins with an invitation, or without a line with one of this machine's own hub.
@@ -179,9 +179,11 @@ func (c members) connect(ctx context.Context, at place.Place, to string, opts jo
 			return link, core.Invalidf("--creds: %v", err)
 		}
 	}
-	if _, err := server.Ask(ctx, link); err != nil {
+	conn, err := hub.Connect(ctx, link)
+	if err != nil {
 		return link, err
 	}
+	conn.Close()
 	return link, hub.Save(at.Data.Path, link)
 }
 

@@ -4,11 +4,8 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
-	"crypto/sha256"
-	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
-	"encoding/hex"
 	"encoding/pem"
 	"errors"
 	"io/fs"
@@ -16,6 +13,7 @@ import (
 	"time"
 
 	"flame/core"
+	"flame/hub"
 )
 
 // certificateYears is how long a certificate is valid. Nobody checks that: machines know
@@ -72,29 +70,5 @@ func (f Folder) pin() (string, error) {
 	if block == nil || block.Type != "CERTIFICATE" {
 		return "", core.Invalidf("%s has no certificate", f.file(certName)).WithHint("move it away: then the hub makes another, and machines join anew")
 	}
-	return pinOf(block.Bytes), nil
-}
-
-// pinOf returns the SHA-256 of a certificate, in hex.
-func pinOf(der []byte) string {
-	sum := sha256.Sum256(der)
-	return hex.EncodeToString(sum[:])
-}
-
-// errPin is returned for a server that shows another certificate than it should.
-var errPin = errors.New("it shows another certificate than the hub that was joined")
-
-// pinned trusts a server with one certificate, whatever name is in it.
-func pinned(pin string) *tls.Config {
-	return &tls.Config{
-		MinVersion: tls.VersionTLS13,
-		// The certificate itself is known, which says more than who signed it.
-		InsecureSkipVerify: true,
-		VerifyConnection: func(state tls.ConnectionState) error {
-			if len(state.PeerCertificates) == 0 || pinOf(state.PeerCertificates[0].Raw) != pin {
-				return errPin
-			}
-			return nil
-		},
-	}
+	return hub.Fingerprint(block.Bytes), nil
 }

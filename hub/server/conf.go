@@ -3,6 +3,8 @@ package server
 import (
 	"fmt"
 	"strings"
+
+	"flame/hub"
 )
 
 // The names of accounts. Each project has one of its own: the server keeps accounts apart
@@ -19,10 +21,6 @@ const (
 	joinSubject  = "flame.join."
 	leaveSubject = "flame.leave."
 )
-
-// inboxOf returns the prefix of the subjects at which a client gets answers. No other
-// client may read them.
-func inboxOf(name string) string { return "_INBOX_" + name }
 
 // Limits of the server.
 const (
@@ -58,7 +56,7 @@ func (c configuration) text() string {
 	b.WriteString("accounts {\n")
 	fmt.Fprintf(&b, "  %s {\n    exports: [ { service: %q } ]\n    users: [\n      { nkey: %s }\n", hubAccount, leaveSubject+"*", c.Admin)
 	for _, i := range c.Ledger.Invites {
-		writeUser(&b, i.Key, []string{joinSubject + i.Key}, inboxOf(i.Key)+".>")
+		writeUser(&b, i.Key, []string{joinSubject + i.Key}, hub.InboxOf(i.Key)+".>")
 	}
 	b.WriteString("    ]\n  }\n")
 	for _, p := range c.Ledger.Projects {
@@ -66,7 +64,7 @@ func (c configuration) text() string {
 		fmt.Fprintf(&b, "    imports: [ { service: { account: %s, subject: %q } } ]\n    users: [\n", hubAccount, leaveSubject+"*")
 		for _, m := range c.Ledger.Machines {
 			if m.Project == p {
-				writeUser(&b, m.Key, append(subjectsOf(p), leaveSubject+m.Key), inboxOf(m.ID)+".>")
+				writeUser(&b, m.Key, append(subjectsOf(p), leaveSubject+m.Key), hub.InboxOf(m.ID)+".>")
 			}
 		}
 		b.WriteString("    ]\n  }\n")

@@ -19,6 +19,7 @@ import (
 	"github.com/nats-io/nkeys"
 
 	"flame/core"
+	"flame/hub"
 	"flame/store/disk"
 )
 
@@ -35,7 +36,7 @@ type Hub struct {
 // A running is a hub that runs.
 type running struct {
 	Hub
-	admin  identity
+	admin  hub.Identity
 	public string // key of admin
 	conf   string // as the server has it
 	child  *child
@@ -147,7 +148,7 @@ func (r *running) start(ctx context.Context) error {
 	if r.public, err = pair.PublicKey(); err != nil {
 		return err
 	}
-	r.admin = identity{URL: scheme + "://" + reachedHere(r.Listen), Seed: string(seed), Pin: pin, Inbox: inboxOf(r.public)}
+	r.admin = hub.Identity{URL: scheme + "://" + reachedHere(r.Listen), Seed: string(seed), Pin: pin, Inbox: hub.InboxOf(r.public)}
 	l, err := r.Folder.edit(ctx, func(l *ledger) error {
 		l.Listen = r.Listen
 		l.expire(r.Now())
@@ -172,14 +173,14 @@ func (r *running) text(l ledger) string {
 func (r *running) connect(ctx context.Context) (*nats.Conn, error) {
 	deadline := time.Now().Add(startTime)
 	for {
-		conn, err := r.admin.dial(ctx, nats.MaxReconnects(-1), nats.ReconnectWait(pace), func(o *nats.Options) error {
+		conn, err := r.admin.Dial(ctx, nats.MaxReconnects(-1), nats.ReconnectWait(pace), func(o *nats.Options) error {
 			o.AllowReconnect = true
 			return nil
 		})
 		if err == nil {
 			return conn, nil
 		}
-		if errors.Is(err, nats.ErrAuthorization) || errors.Is(err, errPin) {
+		if errors.Is(err, core.ErrInvalid) {
 			return nil, core.Unavailablef(err, "another server answers at %s", r.Listen).WithHint("end it, or name another address with --listen")
 		}
 		if time.Now().After(deadline) {

@@ -55,8 +55,8 @@ func (i Invitation) Accept(ctx context.Context, machine string, now core.Millis)
 	if err != nil {
 		return hub.Link{}, err
 	}
-	by := identity{URL: i.server(), Seed: i.seed, Pin: i.pin, Inbox: inboxOf(invited)}
-	if err := by.ask(ctx, joinSubject+invited, joining{protocol, machine, public}); err != nil {
+	by := hub.Identity{URL: i.server(), Seed: i.seed, Pin: i.pin, Inbox: hub.InboxOf(invited)}
+	if err := ask(ctx, by, joinSubject+invited, joining{protocol, machine, public}); err != nil {
 		return hub.Link{}, err
 	}
 	return hub.Link{URL: i.server(), Project: i.Project, Machine: machine, Seed: string(seed), Pin: i.pin, JoinedAt: now}, nil
@@ -72,8 +72,8 @@ func GiveBack(ctx context.Context, link hub.Link) error {
 	if err != nil {
 		return err
 	}
-	by := identityOf(link)
-	return by.ask(ctx, leaveSubject+public, joining{Version: protocol, Machine: link.Machine, Key: public})
+	by := link.Identity()
+	return ask(ctx, by, leaveSubject+public, joining{Version: protocol, Machine: link.Machine, Key: public})
 }
 
 // newcomerTime is how long a running hub's server may take to know a key.
@@ -81,45 +81,45 @@ const newcomerTime = 10 * time.Second
 
 // Await waits until the server knows the key of a machine that has joined.
 func Await(ctx context.Context, link hub.Link) error {
-	return identityOf(link).await(ctx)
+	return await(ctx, link.Identity())
 }
 
 // AwaitAt waits until the server, reached at an address of this machine, knows the invitation.
 func (i Invitation) AwaitAt(ctx context.Context, address string) error {
-	return identity{URL: scheme + "://" + address, Seed: i.seed, Pin: i.pin, Inbox: inboxOf(i.Project)}.await(ctx)
+	return await(ctx, hub.Identity{URL: scheme + "://" + address, Seed: i.seed, Pin: i.pin, Inbox: hub.InboxOf(i.Project)})
 }
 
 // await connects until the server knows the key.
-func (i identity) await(ctx context.Context) error {
+func await(ctx context.Context, i hub.Identity) error {
 	ctx, stop := context.WithTimeout(ctx, newcomerTime)
 	defer stop()
 	for {
-		conn, err := i.dial(ctx)
+		conn, err := i.Dial(ctx)
 		if err == nil {
 			conn.Close()
 			return nil
 		}
 		select {
 		case <-ctx.Done():
-			return unreached(err, i)
+			return err
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
 }
 
 // ask sends a question to `flame hub` and returns what it objects.
-func (i identity) ask(ctx context.Context, subject string, question joining) error {
+func ask(ctx context.Context, i hub.Identity, subject string, question joining) error {
 	ctx, stop := context.WithTimeout(ctx, askTime)
 	defer stop()
 	denied := make(chan error, 1)
-	conn, err := i.dial(ctx, nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+	conn, err := i.Dial(ctx, nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
 		select {
 		case denied <- err:
 		default:
 		}
 	}))
 	if err != nil {
-		return unreached(err, i)
+		return err
 	}
 	defer conn.Close()
 	text, err := json.Marshal(question)
@@ -132,11 +132,11 @@ func (i identity) ask(ctx context.Context, subject string, question joining) err
 		case err = <-denied:
 		default:
 		}
-		return core.Unavailablef(err, "the server at %s runs, but `flame hub` does not answer: %v", Shown(i.URL), err).WithHint("is `flame hub` running there?")
+		return core.Unavailablef(err, "the server at %s runs, but `flame hub` does not answer: %v", hub.Shown(i.URL), err).WithHint("is `flame hub` running there?")
 	}
 	var said answer
 	if err := json.Unmarshal(reply.Data, &said); err != nil || said.Version != protocol {
-		return core.Unavailablef(err, "the hub at %s is of another version of flame", Shown(i.URL)).WithHint("use the same version on both machines")
+		return core.Unavailablef(err, "the hub at %s is of another version of flame", hub.Shown(i.URL)).WithHint("use the same version on both machines")
 	}
 	if said.Error == "" {
 		return nil

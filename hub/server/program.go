@@ -2,24 +2,27 @@ package server
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
+	"strings"
 	"time"
 
 	"flame/core"
+	"flame/hub"
 )
 
 // Versions of the server.
 const (
-	pinnedVersion = "2.15.2" // with which flame is tested
-	leastMajor    = 2
-	leastMinor    = 12 // atomic batches
+	leastMajor = 2
+	leastMinor = 12 // atomic batches
 )
 
 // install is the hint that says how to get the server.
-const install = "`go install github.com/nats-io/nats-server/v2@v" + pinnedVersion + "`"
+const install = "`go install github.com/nats-io/nats-server/v2@v" + hub.ServerVersion + "`"
 
 // A Program is the nats-server of this machine.
 type Program struct {
@@ -28,10 +31,7 @@ type Program struct {
 }
 
 // Pinned reports whether it is the version that flame is tested with.
-func (p Program) Pinned() bool { return p.Version == pinnedVersion }
-
-// Recommended is the version of the server that flame is tested with.
-const Recommended = pinnedVersion
+func (p Program) Pinned() bool { return p.Version == hub.ServerVersion }
 
 var versionOf = regexp.MustCompile(`nats-server: v?(\d+\.\d+\.\d+[-.+0-9A-Za-z]*)`)
 
@@ -65,4 +65,16 @@ func FindProgram(ctx context.Context, home string) (Program, error) {
 		return p, core.Invalidf("%s is version %s, and flame needs %d.%d or newer", path, p.Version, leastMajor, leastMinor).WithHint(install)
 	}
 	return p, nil
+}
+
+// old reports whether a server is older than flame needs. One that does not tell its version
+// is not.
+func old(version string) bool {
+	parts := strings.SplitN(version, ".", 3)
+	if len(parts) < 2 {
+		return false
+	}
+	major, err := strconv.Atoi(parts[0])
+	minor, err2 := strconv.Atoi(parts[1])
+	return errors.Join(err, err2) == nil && (major < leastMajor || major == leastMajor && minor < leastMinor)
 }

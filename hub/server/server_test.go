@@ -31,7 +31,7 @@ type rig struct {
 	*testing.T
 	ctx    context.Context
 	folder Folder
-	admin  identity
+	admin  hub.Identity
 	run    *running
 	server *natsserver.Server
 }
@@ -63,7 +63,7 @@ func newRig(t *testing.T, projects ...string) (*rig, []Invitation) {
 		Hub:    Hub{Folder: g.folder, Listen: listen, Now: func() time.Time { return start }, Say: func(text string) { t.Log(text) }},
 		public: public, stir: make(chan struct{}, 1),
 	}
-	g.admin = identity{URL: "tls://" + listen, Seed: string(seed), Pin: pin, Inbox: inboxOf(public)}
+	g.admin = hub.Identity{URL: "tls://" + listen, Seed: string(seed), Pin: pin, Inbox: hub.InboxOf(public)}
 	g.server, err = natsserver.NewServer(g.options())
 	require.NoError(t, err)
 	g.server.Start()
@@ -100,7 +100,7 @@ func (g *rig) invite(project string) Invitation {
 // serve answers machines as `flame hub` does.
 func (g *rig) serve() {
 	g.Helper()
-	conn, err := g.admin.dial(g.ctx)
+	conn, err := g.admin.Dial(g.ctx)
 	require.NoError(g, err)
 	g.Cleanup(conn.Close)
 	require.NoError(g, g.run.serve(g.ctx, conn))
@@ -126,7 +126,7 @@ func (g *rig) connect(link hub.Link) client {
 	g.Helper()
 	c := client{refused: make(chan error, 100)}
 	var err error
-	c.Conn, err = identity{URL: link.URL, Seed: link.Seed, Pin: link.Pin, Inbox: inboxOf(link.Machine)}.dial(g.ctx,
+	c.Conn, err = link.Identity().Dial(g.ctx,
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { c.refused <- err }))
 	require.NoError(g, err)
 	g.Cleanup(c.Close)
@@ -230,10 +230,10 @@ func TestAMachineIsKeptFromAllElse(t *testing.T) {
 		"delete a message":        publish("$JS.API.STREAM.MSG.DELETE.KV_flame_blue_tree"),
 		"restore a stream":        publish("$JS.API.STREAM.RESTORE.KV_flame_blue_tree"),
 		"list streams":            publish("$JS.API.STREAM.LIST"),
-		"answer for another":      publish(inboxOf(other.Machine) + ".x"),
+		"answer for another":      publish(hub.InboxOf(other.Machine) + ".x"),
 		"invite":                  publish(joinSubject + "X"),
 		"remove another machine":  publish(leaveSubject + publicOf(t, other.Seed)),
-		"read another's answers":  func(context.Context) { _, _ = c.SubscribeSync(inboxOf(other.Machine) + ".>") },
+		"read another's answers":  func(context.Context) { _, _ = c.SubscribeSync(hub.InboxOf(other.Machine) + ".>") },
 		"read all":                func(context.Context) { _, _ = c.SubscribeSync(">") },
 		"read the bucket past it": func(context.Context) { _, _ = c.SubscribeSync("$KV.>") },
 	} {
@@ -284,14 +284,14 @@ func TestAnInvitationWorksOnce(t *testing.T) {
 func TestAGuestCanOnlyJoin(t *testing.T) {
 	t.Parallel()
 	g, lines := newRig(t, "blue", "blue")
-	guest := identity{URL: lines[0].server(), Seed: lines[0].seed, Pin: lines[0].pin, Inbox: inboxOf(publicOf(t, lines[0].seed))}
+	guest := hub.Identity{URL: lines[0].server(), Seed: lines[0].seed, Pin: lines[0].pin, Inbox: hub.InboxOf(publicOf(t, lines[0].seed))}
 	c := client{refused: make(chan error, 100)}
 	var err error
-	c.Conn, err = guest.dial(g.ctx, nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { c.refused <- err }))
+	c.Conn, err = guest.Dial(g.ctx, nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { c.refused <- err }))
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
 	for _, subject := range []string{
-		joinSubject + publicOf(t, lines[1].seed), "$JS.API.INFO", "$KV.flame_blue_tree.x", leaveSubject + "x", inboxOf(publicOf(t, lines[1].seed)) + ".x",
+		joinSubject + publicOf(t, lines[1].seed), "$JS.API.INFO", "$KV.flame_blue_tree.x", leaveSubject + "x", hub.InboxOf(publicOf(t, lines[1].seed)) + ".x",
 	} {
 		c.refuses(t, subject, func(context.Context) { assert.NoError(t, c.Conn.Publish(subject, nil)) })
 	}
@@ -305,8 +305,8 @@ func TestAMachineThatLeftIsNotLetIn(t *testing.T) {
 	link, other := g.join(lines[0], "desk"), g.join(lines[1], "couch")
 	require.NoError(t, GiveBack(g.ctx, link))
 	g.reload()
-	_, err := identity{URL: link.URL, Seed: link.Seed, Pin: link.Pin, Inbox: "x"}.dial(g.ctx)
-	require.ErrorIs(t, err, nats.ErrAuthorization)
+	_, err := link.Identity().Dial(g.ctx)
+	require.ErrorContains(t, err, "does not know this key")
 	g.connect(other)
 	removed, err := g.folder.Remove(g.ctx, "blue/couch")
 	require.NoError(t, err)
@@ -344,7 +344,7 @@ func TestRequestsThatCannotBeMet(t *testing.T) {
 	g.serve()
 	g.join(lines[0], "desk")
 	guest := publicOf(t, lines[1].seed)
-	by := identity{URL: lines[1].server(), Seed: lines[1].seed, Pin: lines[1].pin, Inbox: inboxOf(guest)}
+	by := hub.Identity{URL: lines[1].server(), Seed: lines[1].seed, Pin: lines[1].pin, Inbox: hub.InboxOf(guest)}
 	fresh, err := nkeys.CreateUser()
 	require.NoError(t, err)
 	key, err := fresh.PublicKey()
@@ -356,9 +356,9 @@ func TestRequestsThatCannotBeMet(t *testing.T) {
 		"machine desk already": {Version: protocol, Machine: "desk", Key: key},
 		"a key of its own":     {Version: protocol, Machine: "couch", Key: guest},
 	} {
-		require.ErrorContains(t, by.ask(g.ctx, joinSubject+guest, q), want)
+		require.ErrorContains(t, ask(g.ctx, by, joinSubject+guest, q), want)
 	}
-	require.NoError(t, by.ask(g.ctx, joinSubject+guest, joining{Version: protocol, Machine: "couch", Key: key}), "nothing was used up")
+	require.NoError(t, ask(g.ctx, by, joinSubject+guest, joining{Version: protocol, Machine: "couch", Key: key}), "nothing was used up")
 }
 
 func TestAnInvitationIsALine(t *testing.T) {
@@ -475,7 +475,7 @@ func TestTheServerThatIsFound(t *testing.T) {
 	require.ErrorIs(t, err, core.ErrNotFound)
 	var problem *core.Problem
 	require.True(t, errors.As(err, &problem))
-	assert.Contains(t, problem.Hint, "go install github.com/nats-io/nats-server/v2@v"+pinnedVersion)
+	assert.Contains(t, problem.Hint, "go install github.com/nats-io/nats-server/v2@v"+hub.ServerVersion)
 	place := filepath.Join(dir, "go", "bin")
 	require.NoError(t, os.MkdirAll(place, 0o700))
 	for said, want := range map[string]string{
@@ -492,7 +492,7 @@ func TestTheServerThatIsFound(t *testing.T) {
 			continue
 		}
 		require.NoError(t, err, said)
-		assert.Equal(t, said == "nats-server: v"+pinnedVersion, p.Pinned())
+		assert.Equal(t, said == "nats-server: v"+hub.ServerVersion, p.Pinned())
 	}
 }
 
