@@ -115,7 +115,7 @@ func (d Doc) checkTimes(now core.Millis) error {
 		}
 	}
 	for _, s := range d.Stamps() {
-		if !ValidMachine(s.Machine) || s.Count < 0 || s.Count > math.MaxInt32 {
+		if !ValidMachine(s.Machine) || s.Count < 0 || s.Count > maxCount {
 			return core.Invalidf("a stamp of it is of no machine")
 		}
 	}

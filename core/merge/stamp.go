@@ -11,6 +11,7 @@ package merge
 
 import (
 	"cmp"
+	"math"
 
 	"flame/core"
 )
@@ -41,13 +42,19 @@ type Clock struct {
 	Count   int64       `json:"n"`
 }
 
+// maxCount is the greatest Count of a stamp.
+const maxCount = math.MaxInt32
+
 // Tick returns a stamp that is later than all that were made or seen; now is the time of
 // the wall clock.
 func (c *Clock) Tick(now core.Millis) Stamp {
-	if now > c.At {
+	switch {
+	case now > c.At:
 		c.At, c.Count = now, 0
-	} else {
+	case c.Count < maxCount:
 		c.Count++
+	default:
+		c.At, c.Count = c.At+1, 0
 	}
 	return Stamp{c.At, c.Count, c.Machine}
 }

@@ -1,7 +1,9 @@
 package shared_test
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -130,19 +132,12 @@ func (m *machine) events(frame string) (list []string) {
 	return list
 }
 
-// takeOver does what activating a claimed frame comes to.
-func (m *machine) takeOver(id string) {
+// takeOver takes a frame over from another machine; every claim is granted.
+func (m *machine) takeOver(by project.Caller, id string) {
 	m.T.Helper()
-	require.NoError(m.T, m.Store.Update(m.Ctx, func(tx project.Tx) error {
-		f, err := tx.Frame(id)
-		require.NoError(m.T, err)
-		f.Machine, f.Session = "", "s-"+m.id
-		f.UpdatedAt = m.Now()
-		if f.Status != core.InProgress {
-			require.NoError(m.T, f.Move(core.InProgress, f.UpdatedAt))
-		}
-		return tx.SaveFrame(f)
-	}))
+	m.Project.Claim = func(context.Context, core.Frame) error { return nil }
+	_, err := stack.Activate(m.Ctx, m.Project, by, id, true)
+	require.True(m.T, err == nil || isRefusal(err), "%v", err)
 }
 
 func TestWhatAnotherMachineDidIsTold(t *testing.T) {
@@ -228,7 +223,7 @@ func TestAFrameTakenOverKeepsItsTextsInTheLog(t *testing.T) {
 	a.Push(by, "Outer")
 	inner := a.Push(by, "Inner")
 	meet(h, a, b)
-	b.takeOver(inner.ID)
+	b.takeOver(projecttest.Host("s-b"), inner.ID)
 	_, err := stack.SetGoal(a.Ctx, a.Project, by, inner.ID, "Inner, by a")
 	require.NoError(t, err)
 	a.Pop(by, "a's summary") // offline
@@ -242,7 +237,7 @@ func TestAFrameTakenOverKeepsItsTextsInTheLog(t *testing.T) {
 	assert.Equal(t, "Inner, by b", got.Goal)
 	log := a.events(inner.ID)
 	assert.Contains(t, log[len(log)-3], `"previous":{"goal":"Inner, by a","summary":"a's summary"}`)
-	assert.Contains(t, log[len(log)-2], `FrameReopened {"from":"completed","machine":"b"}`)
+	assert.Contains(t, log[len(log)-2], `FrameReopened {"from":"completed","fromMachine":"a","machine":"b"}`)
 	assert.Contains(t, log[len(log)-1], `"replacedSummary":"a's summary"`)
 }
 
@@ -382,14 +377,14 @@ func act(m *machine, r *rand.Rand) {
 		_, err = stack.Invalidate(ctx, p, by, pick().ID, text)
 	case kind == 7:
 		if f := pick(); f.Machine != "" {
-			m.takeOver(f.ID)
+			m.takeOver(by, f.ID)
 		}
 	case kind == 8:
 		err = m.Store.Update(ctx, func(tx project.Tx) error {
 			f, err := tx.Frame(pick().ID)
 			f.Usage = f.Usage.Add(core.Usage{TokensOut: 7, CostUSD: 0.1})
 			f.ArchivedAt = core.Millis(r.IntN(2)) * 5
-			return errJoin(err, tx.SaveFrame(f))
+			return errors.Join(err, tx.SaveFrame(f))
 		})
 	}
 	if err != nil { // refused, as the tree is
@@ -397,17 +392,8 @@ func act(m *machine, r *rand.Rand) {
 	}
 }
 
-func errJoin(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 func isRefusal(err error) bool {
-	_, is := err.(*core.Problem)
+	_, is := errors.AsType[*core.Problem](err)
 	return is
 }
 
@@ -465,4 +451,137 @@ func TestTreesOfThreeMachinesConverge(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestASessionLeavesWhatOthersTookOrVoided(t *testing.T) {
+	t.Parallel()
+	for name, act := range map[string]func(b *machine, id string){
+		"taken over": func(b *machine, id string) { b.takeOver(projecttest.Host("s-b"), id) },
+		"invalidated": func(b *machine, id string) {
+			_, err := stack.Invalidate(b.Ctx, b.Project, projecttest.Host("s-b"), id, "no")
+			require.NoError(b.T, err)
+		},
+		"ended after it was taken over": func(b *machine, id string) {
+			b.takeOver(projecttest.Host("s-b"), id)
+			b.Pop(projecttest.Host("s-b"), "done by b")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h, m := hub{}, machines(t, 2)
+			a, b := m[0], m[1]
+			by := projecttest.Host("s-a")
+			outer := a.Push(by, "Outer")
+			inner := a.Push(by, "Inner")
+			meet(h, a, b)
+			session := a.session("s-a")
+			act(b, inner.ID)
+			meet(h, a, b)
+			assert.Equal(t, session, a.session("s-a"), "nobody moves it")
+			assert.Equal(t, outer.ID, a.Current(by))
+			before := a.Get(inner.ID)
+			_, _, err := stack.AddArtifact(a.Ctx, a.Project, by, "", "file.go")
+			if name == "taken over" {
+				require.ErrorContains(t, err, "belongs to machine b")
+			} else {
+				require.NoError(t, err)
+			}
+			assert.Equal(t, before, a.Get(inner.ID))
+			meet(h, a, b)
+			assert.Equal(t, a.alike(), b.alike())
+		})
+	}
+}
+
+func (m *machine) session(id string) (s core.Session) {
+	m.T.Helper()
+	require.NoError(m.T, m.Store.View(m.Ctx, func(tx project.Tx) (err error) {
+		s, err = tx.Session(id)
+		return err
+	}))
+	return s
+}
+
+func TestAnAgentHearsOfWhatAnotherMachineDid(t *testing.T) {
+	t.Parallel()
+	h, m := hub{}, machines(t, 2)
+	a, b := m[0], m[1]
+	mine, theirs := projecttest.Host("s-a"), projecttest.Host("s-b")
+	outer := a.Push(mine, "Outer")
+	meet(h, a, b)
+	b.takeOver(theirs, outer.ID)
+	inner := b.Push(theirs, "Inner")
+	b.Prompt(theirs, "p-1", "go on")
+	meet(h, a, b)
+	a.Decide(mine, inner.ID, "no globals")
+	_, err := stack.Plan(a.Ctx, a.Project, mine, outer.ID, []stack.PlannedChild{{Goal: "Beside"}})
+	require.NoError(t, err)
+	meet(h, a, b)
+	assert.Contains(t, b.Prompt(theirs, "p-2", "what now"), "no globals")
+	assert.Contains(t, b.Context(theirs, outer.ID).Text, "Beside")
+}
+
+// What waits here for work that was done elsewhere is told of its end, once.
+func TestAnEndElsewhereIsDue(t *testing.T) {
+	t.Parallel()
+	h, m := hub{}, machines(t, 2)
+	a, b := m[0], m[1]
+	outer := a.Push(projecttest.Host("s-a"), "Outer")
+	plan := a.Plan(projecttest.Host("s-a"), outer.ID, "Inner")[0]
+	meet(h, a, b)
+	due := func() (is bool) {
+		require.NoError(t, a.Store.View(a.Ctx, func(tx project.Tx) (err error) {
+			_, is, err = tx.Deadline(project.ElsewhereDeadline, plan.ID)
+			return err
+		}))
+		return is
+	}
+	b.takeOver(projecttest.Host("s-b"), plan.ID)
+	meet(h, a, b)
+	assert.False(t, due())
+	b.Pop(projecttest.Host("s-b"), "done")
+	meet(h, a, b)
+	assert.True(t, due())
+	require.NoError(t, sweep.Once(a.Ctx, a.Project))
+	a.seen = 0
+	meet(h, a, b)
+	assert.False(t, due())
+}
+
+// A cascade in progress makes frames read as what they are not stored as yet.
+func TestACascadeInProgressGoesOn(t *testing.T) {
+	t.Parallel()
+	h, m := hub{}, machines(t, 2)
+	a, b := m[0], m[1]
+	by := projecttest.Host("s-a")
+	outer := a.Push(by, "Outer")
+	plans := a.Plan(by, outer.ID, "One", "Two")
+	meet(h, a, b)
+	b.Decide(projecttest.Shell, plans[0].ID, "a decision")
+	b.takeOver(projecttest.Host("s-b"), plans[1].ID)
+	require.NoError(t, a.Store.Update(a.Ctx, func(tx project.Tx) error { // as if its process died now
+		f, err := tx.Frame(outer.ID)
+		require.NoError(t, err)
+		require.NoError(t, f.Invalidate("no", a.Clock))
+		require.NoError(t, tx.SaveFrame(f))
+		return tx.BeginCascade(project.Cascade{Cascade: core.CascadeOf(f), Frame: f.ID, Due: a.Clock})
+	}))
+	meet(h, a, b)
+	require.NoError(t, sweep.Once(a.Ctx, a.Project))
+	require.NoError(t, sweep.Once(b.Ctx, b.Project))
+	meet(h, a, b)
+	require.NoError(t, a.Store.View(a.Ctx, func(tx project.Tx) error {
+		left, err := tx.Cascades()
+		assert.Empty(t, left)
+		return err
+	}))
+	assert.Equal(t, a.alike(), b.alike())
+	for _, plan := range plans {
+		got := a.Get(plan.ID)
+		assert.Equal(t, core.Invalidated, got.Status)
+		assert.Equal(t, "parent invalidated: no", got.InvalidationReason)
+		told := slices.DeleteFunc(a.Kinds(plan.ID), func(kind string) bool { return kind != core.FrameInvalidated })
+		assert.Len(t, told, 1, plan.Goal)
+	}
+	assert.Equal(t, []string{"a decision"}, a.Get(plans[0].ID).Decisions)
 }

@@ -80,33 +80,36 @@ func (t *taking) one(came merge.Doc) error {
 		}
 		stays = project.Total(below) > 0
 	}
-	if err := t.count(d.ID, known && there, stays, known && !there); err != nil {
-		return err
-	}
 	switch {
 	case stays:
-		return t.keep(d, f, there)
+		return errors.Join(t.count(d.ID, known && there, true), t.keep(d, f, there))
 	case there:
 		delete(t.frames, d.ID)
 		t.changed++
-		return errors.Join(t.tx.DeleteFrame(d.ID), files.Delete(t.tx, d.ID))
+		return errors.Join(t.count(d.ID, known, false), t.tx.DeleteFrame(d.ID), files.Delete(t.tx, d.ID))
 	}
-	return nil
+	return t.count(d.ID, false, false)
 }
 
-// count keeps recordHere and recordGone of a frame that was there, and had a document, and
-// is there now. wasGone says that it may be noted as gone.
-func (b *batch) count(id string, was, is, wasGone bool) error {
-	if is && !was {
-		b.here++
+// count notes whether a frame is there. counted says that it was, and had a document.
+func (b *batch) count(id string, counted, is bool) error {
+	if counted && is {
+		return nil
 	}
-	if was && !is {
+	gone := false
+	if _, err := recordGone.Load(b.tx, id, &gone); err != nil {
+		return err
+	}
+	switch {
+	case is:
+		b.here++
+	case counted:
 		b.here--
 	}
 	switch {
-	case is && wasGone:
+	case is && gone:
 		return recordGone.Delete(b.tx, id)
-	case !is:
+	case !is && !gone:
 		return recordGone.Save(b.tx, id, true)
 	}
 	return nil
@@ -130,8 +133,17 @@ func (t *taking) keep(d merge.Doc, f core.Frame, there bool) error {
 	if want.Status == core.Invalidated && f.Status != core.Invalidated {
 		t.void = append(t.void, want)
 	}
-	return (&telling{s: t.s, doc: d, was: f, is: want}).tell(there)
+	if there && want.Foreign() && isOpen(f) && !isOpen(want) {
+		due := project.Deadline{Kind: project.ElsewhereDeadline, Subject: want.ID, Due: t.s.Now, Set: t.s.Now}
+		if err := t.tx.SetDeadline(due); err != nil {
+			return err
+		}
+	}
+	return (&telling{s: t.s, doc: d, was: f, is: want, here: t.clock.Machine}).tell(there)
 }
+
+// isOpen reports whether work in a frame is not over, on whatever machine.
+func isOpen(f core.Frame) bool { return f.Status == core.Planned || f.Status == core.InProgress }
 
 // same reports whether a frame need not be written.
 func same(f, g core.Frame) bool {
@@ -165,7 +177,7 @@ func (t *taking) bringBack() error {
 		if !known {
 			continue
 		}
-		if err := errors.Join(t.count(id, false, true, true), t.keep(d, core.Frame{}, false)); err != nil {
+		if err := errors.Join(t.count(id, false, true), t.keep(d, core.Frame{}, false)); err != nil {
 			return err
 		}
 	}

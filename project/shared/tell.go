@@ -1,6 +1,7 @@
 package shared
 
 import (
+	"cmp"
 	"slices"
 
 	"flame/core"
@@ -14,6 +15,7 @@ type telling struct {
 	s        *project.Step
 	doc      merge.Doc
 	was, is  core.Frame
+	here     string            // id of this machine
 	previous map[string]string // our texts that are gone; told with the next event
 	err      error
 }
@@ -68,7 +70,7 @@ func (t *telling) begin(by string) {
 
 // note keeps the texts of a frame of ours that another machine took over and changed.
 func (t *telling) note() {
-	if t.was.Machine != "" || t.is.Machine == "" {
+	if t.was.Foreign() || !t.is.Foreign() {
 		return
 	}
 	t.previous = map[string]string{}
@@ -110,13 +112,24 @@ func (t *telling) move(by string, there bool) (summed bool) {
 		t.event(core.FrameCompleted, by, data)
 		return true
 	case to == core.InProgress && (from == core.Completed || from == core.Failed):
-		t.event(core.FrameReopened, by, map[string]any{"from": from})
-	case to == core.InProgress && from != to:
-		t.event(core.FrameActivated, by, map[string]any{"from": from})
-	case to == core.InProgress && t.was.Machine != t.is.Machine:
-		t.event(core.FrameActivated, by, map[string]any{"from": from, "takenFrom": t.was.Session})
+		t.event(core.FrameReopened, by, t.taken(from))
+	case to == core.InProgress && (from != to || t.was.Machine != t.is.Machine):
+		t.event(core.FrameActivated, by, t.taken(from))
 	}
 	return false
+}
+
+// taken returns the data of the event of a frame that was taken up, perhaps from another
+// machine.
+func (t *telling) taken(from core.Status) map[string]any {
+	data := map[string]any{"from": from}
+	if t.was.Machine != t.is.Machine {
+		data["fromMachine"] = cmp.Or(t.was.Machine, t.here)
+	}
+	if from == core.InProgress && t.was.Session != "" {
+		data["takenFrom"] = t.was.Session
+	}
+	return data
 }
 
 // others tells of what else changed.
