@@ -196,7 +196,8 @@ func TestAbsorb(t *testing.T) {
 	full := core.Frame{
 		ID: "f", Parent: "p", Session: "s", Status: core.Completed, Goal: "goal", GoalIsDefault: true, SuccessCriteria: "criteria", Summary: "summary",
 		Results: "results", Artifacts: []string{"z", "a"}, Decisions: []string{"y", "b"}, PlannedChildren: []string{"x", "c"}, Confidence: new(0.25),
-		CreatedAt: 1, StartedAt: 2, EndedAt: 3, UpdatedAt: 4, ArchivedAt: 5, Usage: core.Usage{TokensIn: 1, TokensOut: 2, CacheRead: 3, CacheWritten: 4, CostUSD: 0.1, ToolCalls: 6},
+		CreatedAt: 1, StartedAt: 2, EndedAt: 3, UpdatedAt: 4, ArchivedAt: 5,
+		Usage: core.Usage{TokensIn: 1, TokensOut: 2, CacheRead: 3, CacheWritten: 4, CostUSD: 0.1, ToolCalls: 6},
 	}
 	void := full
 	require.NoError(t, void.Invalidate("reason", 9))

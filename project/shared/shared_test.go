@@ -303,10 +303,25 @@ func TestDeletedFrames(t *testing.T) {
 		meet(h, a, b)
 		plan := b.Plan(projecttest.Host("s-b"), f.ID, "Below")[0]
 		remove(a, f.ID)
+		a.send(h)
+		require.True(t, h[f.ID].Gone())
+		b.send(h)
+		for range 2 {
+			_, err := shared.Take(a.Ctx, a.Project, "a", []merge.Doc{h[plan.ID]})
+			require.NoError(t, err)
+			assert.Contains(t, a.ByID(), f.ID, "it is there again")
+		}
 		meet(h, a, b, c)
 		for _, m := range m {
 			assert.Contains(t, m.ByID(), plan.ID, m.id)
 			assert.Contains(t, m.ByID(), f.ID, m.id)
+			met := map[string]bool{}
+			require.NoError(t, shared.Known(m.Ctx, m.Project, func(d merge.Doc) error {
+				assert.False(t, met[d.ID], "%s: %s", m.id, d.ID)
+				met[d.ID] = true
+				return nil
+			}))
+			assert.Len(t, met, len(h))
 		}
 		assert.Equal(t, a.alike(), b.alike())
 		assert.Equal(t, a.alike(), c.alike())
@@ -584,4 +599,44 @@ func TestACascadeInProgressGoesOn(t *testing.T) {
 		assert.Len(t, told, 1, plan.Goal)
 	}
 	assert.Equal(t, []string{"a decision"}, a.Get(plans[0].ID).Decisions)
+}
+
+// What this machine did last is what others hear last, whatever its clock says.
+func TestAClockThatIsPutBack(t *testing.T) {
+	t.Parallel()
+	h, m := hub{}, machines(t, 2)
+	a, b := m[0], m[1]
+	by := projecttest.Host("s-a")
+	frame := a.Push(by, "First")
+	for _, goal := range []string{"Second", "Third"} {
+		a.send(h)
+		b.receive(h)
+		a.Clock -= 2 * day
+		_, err := stack.SetGoal(a.Ctx, a.Project, by, "", goal)
+		require.NoError(t, err)
+		a.send(h)
+		b.receive(h)
+		assert.Equal(t, goal, b.Get(frame.ID).Goal)
+	}
+}
+
+func TestWhatIsOfThisMachineAloneStays(t *testing.T) {
+	t.Parallel()
+	h, m := hub{}, machines(t, 2)
+	a, b := m[0], m[1]
+	frame := a.Push(projecttest.Host("s-a"), "Work")
+	require.NoError(t, a.Store.Update(a.Ctx, func(tx project.Tx) error {
+		f, err := tx.Frame(frame.ID)
+		f.LogPath = "/logs/of-a.md"
+		return errors.Join(err, tx.SaveFrame(f))
+	}))
+	meet(h, a, b)
+	b.Decide(projecttest.Shell, frame.ID, "a decision")
+	meet(h, a, b)
+	got := a.Get(frame.ID)
+	assert.Equal(t, []string{"a decision"}, got.Decisions)
+	assert.Equal(t, "/logs/of-a.md", got.LogPath)
+	assert.Equal(t, "s-a", got.Session)
+	assert.Empty(t, got.Machine)
+	assert.Empty(t, b.Get(frame.ID).LogPath)
 }
