@@ -1,0 +1,116 @@
+package hub
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/core"
+)
+
+// claims returns those of a machine, which last for so long.
+func (h *hubServer) claims(machine string, lasts time.Duration) *Claims {
+	h.t.Helper()
+	c, err := h.connect(machine).claimsFor(h.ctx(), lasts)
+	require.NoError(h.t, err)
+	return c
+}
+
+func TestClaimsOfTwoMachines(t *testing.T) {
+	t.Parallel()
+	h := startHub(t)
+	a, b := h.claims("laptop", time.Hour), h.claims("desk", time.Hour)
+	odd := "imported frame/ü.*"
+	for _, frame := range []string{"frame-1", odd} {
+		require.NoError(t, a.Claim(h.ctx(), frame))
+		require.NoError(t, a.Claim(h.ctx(), frame), "again")
+		err := b.Claim(h.ctx(), frame)
+		require.ErrorIs(t, err, core.ErrInvalid)
+		assert.Contains(t, err.Error(), "on machine laptop")
+	}
+	require.NoError(t, h.claims("laptop", time.Hour).Claim(h.ctx(), "frame-1"), "another process of the same machine")
+	require.NoError(t, a.Claim(h.ctx(), "frame-1"), "which wrote it meanwhile")
+
+	require.NoError(t, a.Release(h.ctx()))
+	require.NoError(t, b.Claim(h.ctx(), odd), "it is free")
+	require.Error(t, a.Claim(h.ctx(), odd))
+	require.NoError(t, a.Release(h.ctx()), "nothing is left of it")
+	require.Error(t, a.Claim(h.ctx(), odd), "which did not release that of another")
+}
+
+func TestClaimsEndUnlessTheyAreRenewed(t *testing.T) {
+	t.Parallel()
+	h := startHub(t)
+	a, b := h.claims("laptop", 2*time.Second), h.claims("desk", 2*time.Second)
+	require.NoError(t, a.Claim(h.ctx(), "frame-1"))
+	require.NoError(t, a.Hold(h.ctx(), []string{"frame-1"}), "renewed once, it still ends")
+	require.Eventually(t, func() bool { return b.Claim(h.ctx(), "frame-1") == nil }, patience, 50*time.Millisecond)
+	err := a.Hold(h.ctx(), []string{"frame-1"})
+	require.ErrorIs(t, err, core.ErrInvalid)
+	assert.Contains(t, err.Error(), "on machine desk", "the old one cannot renew it")
+	assert.Empty(t, a.held)
+}
+
+func TestClaimsFollowTheWork(t *testing.T) {
+	t.Parallel()
+	h := startHub(t)
+	a, b := h.claims("laptop", time.Hour), h.claims("desk", time.Hour)
+	require.NoError(t, a.Claim(h.ctx(), "frame-taken"))
+	require.NoError(t, a.Hold(h.ctx(), []string{"frame-1", "frame-2"}))
+	for _, frame := range []string{"frame-1", "frame-2", "frame-taken"} {
+		require.Error(t, b.Claim(h.ctx(), frame))
+	}
+	require.NoError(t, a.Hold(h.ctx(), []string{"frame-2"}))
+	require.NoError(t, b.Claim(h.ctx(), "frame-1"), "the work in it has ended")
+	require.Error(t, b.Claim(h.ctx(), "frame-taken"), "the work in it has not begun")
+
+	err := a.Hold(h.ctx(), []string{"frame-1", "frame-2", "frame-3"})
+	require.ErrorIs(t, err, core.ErrInvalid)
+	require.Error(t, b.Claim(h.ctx(), "frame-3"), "one that cannot be had does not keep the others")
+}
+
+func TestClaimsThatAreNoneCanBeMade(t *testing.T) {
+	t.Parallel()
+	h := startHub(t)
+	a := h.claims("laptop", time.Hour)
+	for frame, text := range map[string]string{"f-1": "", "f-2": "{", "f-3": `{"machine":"../x"}`, "f-4": "\x00\xff", "f-5": `{"machine":7}`} {
+		_, err := a.kv.Put(h.ctx(), frame, []byte(text))
+		require.NoError(t, err)
+		require.NoError(t, a.Claim(h.ctx(), frame))
+	}
+}
+
+func TestMachinesTellThatTheyAreThere(t *testing.T) {
+	t.Parallel()
+	h := startHub(t)
+	before := core.MillisOf(time.Now())
+	a, err := h.connect("laptop").Machines(h.ctx())
+	require.NoError(t, err)
+	b, err := h.connect("desk").Machines(h.ctx())
+	require.NoError(t, err)
+	list, err := a.List(h.ctx())
+	require.NoError(t, err)
+	assert.Empty(t, list)
+
+	me := Machine{ID: "laptop", Version: "1.2.3", Doc: 1, Run: "one"}
+	require.NoError(t, a.Tell(h.ctx(), me))
+	require.NoError(t, a.Tell(h.ctx(), me))
+	require.NoError(t, b.Tell(h.ctx(), Machine{ID: "desk", Version: "1.2\x1b[31m", Doc: 1, Run: "two"}))
+	_, err = a.kv.Put(h.ctx(), "garbage", []byte(`{"id":"laptop"}`))
+	require.NoError(t, err)
+	list, err = b.List(h.ctx())
+	require.NoError(t, err)
+	require.Len(t, list, 2)
+	assert.Equal(t, "desk", list[0].ID)
+	assert.NotContains(t, list[0].Version, "\x1b")
+	assert.GreaterOrEqual(t, list[1].Seen, before)
+	list[1].Seen = 0
+	assert.Equal(t, me, list[1])
+
+	copied, err := h.connect("laptop").Machines(h.ctx())
+	require.NoError(t, err)
+	require.NoError(t, copied.Tell(h.ctx(), Machine{ID: "laptop", Run: "three"}), "it may be the next process of the same machine")
+	require.ErrorIs(t, a.Tell(h.ctx(), me), core.ErrInvalid, "two at once are not")
+}
