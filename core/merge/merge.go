@@ -32,8 +32,11 @@ func Merge(a, b Doc) Doc {
 
 // earliest returns the earlier of two times, of which each may be unset.
 func earliest(a, b core.Millis) core.Millis {
-	if a == 0 || b == 0 {
-		return max(a, b)
+	switch {
+	case a == 0:
+		return b
+	case b == 0:
+		return a
 	}
 	return min(a, b)
 }

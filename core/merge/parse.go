@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -19,17 +18,18 @@ const (
 	maxText     = 1 << 20                         // bytes of another text, as of those that are given to flame (see project.Clean)
 	maxSet      = 10_000                          // elements of a set
 	maxMachines = 1000                            // that may have used something in one frame: sums stay numbers
+	maxTime     = core.Millis(1 << 53)            // of a time that a frame tells: what numbers in JSON hold
 	maxAhead    = core.Millis(365 * 24 * 3600000) // how far ahead of this machine's clock a stamp may be: a wrong clock, but no mischief
 )
 
 // ErrNewer is a document of a version that this program does not know.
 var ErrNewer = core.Invalidf("it was written by a newer flame")
 
-// machineID is what ids of machines look like (see NewMachine).
-var machineID = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
-
-// ValidMachine reports whether id can be the id of a machine.
-func ValidMachine(id string) bool { return machineID.MatchString(id) }
+// ValidMachine reports whether id can be the id of a machine: letters from a to z,
+// digits, and hyphens that do not begin it.
+func ValidMachine(id string) bool {
+	return id != "" && len(id) <= 63 && id[0] != '-' && strings.Trim(id, "abcdefghijklmnopqrstuvwxyz0123456789-") == ""
+}
 
 // Parse reads a document that may come from anybody. It returns ErrNewer, or an error that
 // says what is wrong. now is the time of this machine.
@@ -74,8 +74,6 @@ func (d Doc) check(now core.Millis) error {
 		return core.Invalidf("its status is %q", d.Work.Status)
 	case d.Work.Term < 0 || d.Work.Term > math.MaxInt32:
 		return core.Invalidf("it was taken over %d times", d.Work.Term)
-	case d.Work.Confidence != nil && !(*d.Work.Confidence >= 0 && *d.Work.Confidence <= 1):
-		return core.Invalidf("its confidence is %v", *d.Work.Confidence)
 	case max(len(d.Artifacts), len(d.Decisions), len(d.Planned)) > maxSet || len(d.Usage) > maxMachines:
 		return core.Invalidf("its lists are longer than %d, or it was used by more than %d machines", maxSet, maxMachines)
 	}
@@ -107,29 +105,30 @@ func (d Doc) checkTexts() error {
 	return nil
 }
 
-// checkTimes refuses what no clock shows.
+// checkTimes refuses stamps that no clock gives out, and times beyond all reckoning. Those of
+// imported frames may be odd.
 func (d Doc) checkTimes(now core.Millis) error {
 	for _, t := range d.times() {
-		if t < 0 || t > now+maxAhead {
+		if t < -maxTime || t > maxTime {
 			return core.Invalidf("it has a time, %d ms, that no clock shows", t)
 		}
 	}
 	for _, s := range d.Stamps() {
-		if !ValidMachine(s.Machine) || s.Count < 0 || s.Count > maxCount {
+		switch {
+		case !ValidMachine(s.Machine) || s.Count < 0 || s.Count > maxCount:
 			return core.Invalidf("a stamp of it is of no machine")
+		case s.At < 0 || s.At > now+maxAhead:
+			return core.Invalidf("it was written at %d ms, which no clock shows", s.At)
 		}
 	}
 	return nil
 }
 
-// times returns all points in time of the document.
+// times returns all points in time that the document tells.
 func (d Doc) times() []core.Millis {
 	all := []core.Millis{d.CreatedAt, d.UpdatedAt, d.Work.StartedAt, d.Work.EndedAt, d.Archived.At}
 	if d.Invalid != nil {
 		all = append(all, d.Invalid.At)
-	}
-	for _, s := range d.Stamps() {
-		all = append(all, s.At)
 	}
 	return all
 }

@@ -37,11 +37,12 @@ func TestParseRefuses(t *testing.T) {
 		"an unknown status":       {work(`"status":"done"`), `status is "done"`},
 		"invalidated by nobody":   {work(`"status":"invalidated"`), "status"},
 		"a negative term":         {work(`"status":"planned","term":-1`), "taken over"},
-		"too sure":                {work(`"status":"planned","confidence":1.5`), "confidence"},
 		"a goal with a zero byte": {strings.Replace(plain, `"g"`, `"\u0000"`, 1), "a text"},
 		"an endless decision":     {more(`"decisions":[{"text":"` + strings.Repeat("x", 1<<20+1) + `"}]`), "a text"},
-		"a year and more ahead":   {strings.Replace(plain, `"createdAt":1`, `"createdAt":99999999999`, 1), "clock"},
-		"before all times":        {strings.Replace(plain, `"createdAt":1`, `"createdAt":-1`, 1), "clock"},
+		"beyond all times":        {strings.Replace(plain, `"createdAt":1`, `"createdAt":99999999999999999`, 1), "clock"},
+		"before all times":        {strings.Replace(plain, `"createdAt":1`, `"createdAt":-99999999999999999`, 1), "clock"},
+		"written a year ahead":    {strings.Replace(plain, `{"at":1`, `{"at":99999999999`, 1), "clock"},
+		"written before 1970":     {strings.Replace(plain, `{"at":1`, `{"at":-1`, 1), "clock"},
 		"a stamp of nobody":       {strings.Replace(plain, `{"at":1,"m":"a"}`, `{"at":1,"m":"A B"}`, 1), "stamp"},
 		"a stamp of endless use":  {strings.Replace(plain, `{"at":1,"m":"a"}`, `{"at":1,"n":9999999999,"m":"a"}`, 1), "stamp"},
 		"more than there is":      {more(`"usage":{"a":{"usage":{"tokensIn":9000000000000000000}}}`), "usage"},
@@ -97,4 +98,15 @@ func FuzzParse(f *testing.F) {
 		back := merge.Absorb(joined, shown, "ours", func() merge.Stamp { return c.Tick(now) })
 		assert.True(t, back.Equal(joined), "%s", kept)
 	})
+}
+
+func TestValidMachine(t *testing.T) {
+	t.Parallel()
+	for id, want := range map[string]bool{
+		"a": true, "laptop-x7k2": true, "7": true, strings.Repeat("a", 63): true,
+		"": false, "-a": false, "A": false, "a b": false, "a.b": false, "a>": false, "*": false, "a\n": false, "a\x00b": false, "ä": false, strings.Repeat("a", 64): false,
+		"a_b": false,
+	} {
+		assert.Equal(t, want, merge.ValidMachine(id), "%q", id)
+	}
 }
