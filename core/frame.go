@@ -139,6 +139,15 @@ func (f *Frame) Reopen(now Millis) error {
 // Foreign reports whether the frame belongs to another machine.
 func (f Frame) Foreign() bool { return f.Machine != "" }
 
+// Mark returns what stands behind the goal of a frame of another machine: " @", and that
+// machine. It is empty for this one's.
+func (f Frame) Mark() string {
+	if !f.Foreign() {
+		return ""
+	}
+	return " @" + OneLine(f.Machine, 0)
+}
+
 // Open reports whether the frame is in progress on this machine.
 func (f Frame) Open() bool { return f.Status == InProgress && !f.Foreign() }
 

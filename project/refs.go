@@ -71,11 +71,7 @@ func ListFrames(frames []core.Frame) string {
 		if i > 0 {
 			b.WriteString("; ")
 		}
-		status := string(f.Status)
-		if f.Foreign() {
-			status += " on " + f.Machine
-		}
-		b.WriteString(f.ID + " (" + status + ", " + core.OneLine(f.Goal, 40) + ")")
+		b.WriteString(f.ID + " (" + string(f.Status) + ", " + core.OneLine(f.Goal, 40) + f.Mark() + ")")
 	}
 	if len(frames) > candidates {
 		b.WriteString("; and more")

@@ -14,7 +14,7 @@ import (
 
 // Frame returns a frame in one line: id, status, goal.
 func Frame(f core.Frame) string {
-	return fmt.Sprintf("%s (%s) %s", f.ID, f.Status, Quote(f.Goal)) + Machine(f)
+	return fmt.Sprintf("%s (%s) %s", f.ID, f.Status, Quote(f.Goal)) + f.Mark()
 }
 
 // Parent returns the line about a frame's parent.

@@ -65,15 +65,7 @@ func Short(text string) string { return core.OneLine(text, maxShort) }
 
 // ShortFrame returns a frame in one line of a terminal.
 func ShortFrame(f core.Frame) string {
-	return fmt.Sprintf("%s (%s) %s", f.ID, f.Status, Short(f.Goal)) + Machine(f)
-}
-
-// Machine returns the mark of a frame of another machine; it is empty for this one's.
-func Machine(f core.Frame) string {
-	if !f.Foreign() {
-		return ""
-	}
-	return " @" + core.OneLine(f.Machine, 0)
+	return fmt.Sprintf("%s (%s) %s", f.ID, f.Status, Short(f.Goal)) + f.Mark()
 }
 
 // ShortFrames returns frames one per line.

@@ -167,7 +167,7 @@ func startOfSummary(columns string) string {
 // outcomeTable has what is told of a frame in a summary composed of several, and what
 // weighs them against each other.
 var outcomeTable = table[core.Frame]{frameTable.name, frameTable.key, frameTable.some([]string{
-	"key", "parent", "session", "status", "created_at", "started_at", "ended_at", "updated_at", "archived_at",
+	"key", "parent", "machine", "session", "status", "created_at", "started_at", "ended_at", "updated_at", "archived_at",
 	"goal", "success_criteria", "artifacts", "decisions", "summary", "log_path",
 	"tokens_in", "tokens_out", "cache_read", "cache_written", "cost_usd", "tool_calls",
 })}

@@ -54,6 +54,11 @@ func TestFramesOfOtherMachinesSayWhoseTheyAre(t *testing.T) {
 		{"s", "flame_activate", `{"sessionID": "frame-laptop01"}`},
 		{"s", "flame_pop", `{"status": "completed", "summary": "It posts.", "next": "plan-laptop03", "force": true}`},
 		{"s", "flame_tree", `{}`},
+		{"s", "flame_pop", `{"status": "completed", "frameID": "plan-laptop03"}`},
+		{"s", "flame_pop", `{"status": "blocked", "frameID": "frame-00000001", "force": true}`},
+		{"s", "flame_frame_details", `{"frameID": "frame-00000001"}`},
+		{"s", "flame_search", `{"query": "laptop"}`},
+		{"s", "flame_frame_details", `{"frameID": "frame-lap"}`},
 	})
 	golden(t, "session/machines.txt", text)
 }

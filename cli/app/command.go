@@ -11,7 +11,6 @@ import (
 	"flame/core"
 	"flame/project"
 	"flame/project/view"
-	"flame/render"
 )
 
 // ErrSilent ends with status 1 after a command has printed what is wrong.
@@ -43,7 +42,7 @@ func (a *App) FrameArgs(cmd *cobra.Command, args []string, prefix string) (offer
 	err := a.With(cmd.Context(), func(p *project.Project) error {
 		frames, err := view.Complete(cmd.Context(), p, prefix, 50)
 		for _, f := range frames {
-			offers = append(offers, cobra.CompletionWithDesc(core.OneLine(f.ID, 0), core.OneLine(f.Goal, 40)+render.Machine(f)))
+			offers = append(offers, cobra.CompletionWithDesc(core.OneLine(f.ID, 0), core.OneLine(f.Goal, 40)+f.Mark()))
 		}
 		return err
 	})

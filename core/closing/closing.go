@@ -75,7 +75,7 @@ func (c Closing) Text(room int) string {
 
 // head returns what the root is about.
 func (c Closing) head() []string {
-	lines := []string{fmt.Sprintf("%s (%s): %s", core.OneLine(c.Root.ID, 0), c.Root.Status, core.OneLine(c.Root.Goal, maxText))}
+	lines := []string{fmt.Sprintf("%s (%s): %s", core.OneLine(c.Root.ID, 0), c.Root.Status, core.OneLine(c.Root.Goal, maxText)) + c.Root.Mark()}
 	if c.Root.SuccessCriteria != "" {
 		lines = append(lines, "Done means: "+core.OneLine(c.Root.SuccessCriteria, maxText))
 	}
@@ -153,7 +153,7 @@ func (c Closing) leftOpen() (lines []string) {
 		if f.Status == core.Planned {
 			continue
 		}
-		line := fmt.Sprintf("- %s (%s) %s", core.OneLine(f.ID, 0), f.Status, core.OneLine(f.Goal, maxText))
+		line := fmt.Sprintf("- %s (%s) %s", core.OneLine(f.ID, 0), f.Status, core.OneLine(f.Goal, maxText)) + f.Mark()
 		if f.Summary != "" {
 			line += ": " + core.OneLine(f.Summary, maxText)
 		}
@@ -168,7 +168,7 @@ func (c Closing) next() (lines []string) {
 		if f.Status != core.Planned {
 			continue
 		}
-		line := fmt.Sprintf("- take up %s: %s", core.OneLine(f.ID, 0), core.OneLine(f.Goal, maxText))
+		line := fmt.Sprintf("- take up %s: %s", core.OneLine(f.ID, 0), core.OneLine(f.Goal, maxText)) + f.Mark()
 		if f.SuccessCriteria != "" {
 			line += " (done means: " + core.OneLine(f.SuccessCriteria, maxText) + ")"
 		}

@@ -151,7 +151,7 @@ func heading(f *core.Frame) string {
 	if f.Status != core.Completed {
 		head += " (" + string(f.Status) + ")"
 	}
-	return head
+	return head + f.Mark()
 }
 
 // lines tells of the frames directly below frame id, which is so many levels below the

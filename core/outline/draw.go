@@ -158,9 +158,7 @@ func (d *Drawer) frame(head string, line Line) string {
 	if line.Agent != "" {
 		tail += " @" + core.OneLine(line.Agent, treeGoal)
 	}
-	if f.Foreign() {
-		tail += " @" + core.OneLine(f.Machine, treeGoal)
-	}
+	tail += f.Mark()
 	if f.ID == d.opt.Current && f.ID != "" {
 		tail += " ← current"
 	}

@@ -88,7 +88,7 @@ func importState(ctx context.Context, p *project.Project, state State, take func
 func activate(ctx context.Context, p *project.Project, active string) error {
 	return p.Store.Update(ctx, func(tx project.Tx) error {
 		frame, err := tx.Frame(active)
-		if err != nil || frame.Status != core.InProgress {
+		if err != nil || !frame.Open() {
 			return project.IgnoreMissing(err)
 		}
 		recent, err := tx.FindSessions(project.SessionQuery{Limit: maxRecent})
