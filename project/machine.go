@@ -25,17 +25,21 @@ func (s *Step) MayWork(frame core.Frame) error {
 // NotTaken refuses a call that names no frame, if another machine took over the one that
 // the caller's session works in: the frame above it is not the one that is meant.
 func (s *Step) NotTaken() error {
-	if s.Session.Current == "" {
-		return nil
+	frame, taken, err := s.taken(s.Session.Current)
+	if err != nil || !taken {
+		return err
 	}
-	frame, err := s.Tx.Frame(s.Session.Current)
-	if err != nil || frame.Status != core.InProgress {
-		return IgnoreMissing(err)
+	return elsewhere(frame).WithHint("%s %s takes it over again; %s starts another frame", op.Activate, frame.ID, op.Push)
+}
+
+// taken returns a frame that a session works in, or did, and reports whether another
+// machine works in it now.
+func (s *Step) taken(id string) (frame core.Frame, taken bool, err error) {
+	if id == "" {
+		return frame, false, nil
 	}
-	if problem := elsewhere(frame); problem != nil {
-		return problem.WithHint("%s %s takes it over again; %s starts another frame", op.Activate, frame.ID, op.Push)
-	}
-	return nil
+	frame, err = s.Tx.Frame(id)
+	return frame, frame.Status == core.InProgress && frame.Foreign(), IgnoreMissing(err)
 }
 
 // elsewhere returns what is wrong with work in a frame of another machine; nil if it is

@@ -65,10 +65,15 @@ func (s *Step) adopt() error {
 		if err != nil {
 			return err
 		}
-		if open != "" {
-			s.Session.Current = open
-			return nil
+		if open == "" {
+			continue
 		}
+		_, taken, err := s.taken(session.Current)
+		if taken {
+			open = session.Current // so that NotTaken refuses it
+		}
+		s.Session.Current = open
+		return err
 	}
 	s.Session.Current = ""
 	for _, limit := range []int{1, maxAdopted} { // the first is this machine's, but for those that a hub brought

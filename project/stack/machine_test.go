@@ -266,6 +266,24 @@ func TestAPersonAtAShellWorksInFramesOfThisMachine(t *testing.T) {
 	assert.Equal(t, mine.Parent, f.Current(projecttest.Shell))
 }
 
+func TestWhatWasTakenFromAPersonAtAShellIsLeftBehindToo(t *testing.T) {
+	t.Parallel()
+	f := projecttest.New(t)
+	f.Push(projecttest.Shell, "outer")
+	middle := f.Push(projecttest.Shell, "middle")
+	inner := f.Push(projecttest.Shell, "inner")
+	f.TakeAway(inner.ID)
+	assert.Equal(t, middle.ID, f.Current(projecttest.Shell))
+	_, err := stack.Pop(f.Ctx, f.Project, projecttest.Shell, stack.PopArgs{Status: core.Completed})
+	assert.Equal(t, inner.ID+" belongs to machine laptop-x7k2", problem(t, err).Message)
+	own := f.Push(projecttest.Shell, "own")
+	assert.Equal(t, middle.ID, own.Parent)
+	f.Pop(projecttest.Shell, "")
+	_, err = stack.Pop(f.Ctx, f.Project, projecttest.Shell, stack.PopArgs{Status: core.Completed})
+	assert.Contains(t, problem(t, err).Message, "has children in progress: "+inner.ID+" (in_progress, inner @laptop-x7k2)")
+	assert.Equal(t, middle.ID, f.Current(projecttest.Shell))
+}
+
 func TestASessionTakesBackWhatAnotherMachineTook(t *testing.T) {
 	t.Parallel()
 	f := projecttest.New(t)

@@ -1,6 +1,6 @@
 // The picture: frames by clock, by tokens or by cost, and the agents on the same axis.
 
-import { h, s, duration, amount, money, moment, tokensOf, costOf, hueOf, glyphs, statusNames } from "./words.js";
+import { h, s, duration, amount, money, moment, tokensOf, costOf, hueOf, whoOf, glyphs, statusNames } from "./words.js";
 import { byClock, byAmount, scaleOf, ticksOf } from "./layout.js";
 import { isRunning, sinceOf } from "./model.js";
 
@@ -267,7 +267,7 @@ function drawBox(item, place, x, width, picture, chosen) {
   const tall = rowHeight - 2;
   const open = picture.view.by === "clock" && f.status === "in_progress";
   const dim = picture.matches && !picture.matches(f);
-  set(item.el, "class", `box h${hueOf(f.agent || f.host || f.machine)} s-${f.status}${dim ? " dim" : ""}${chosen ? " chosen" : ""}`);
+  set(item.el, "class", `box h${hueOf(whoOf(f))} s-${f.status}${dim ? " dim" : ""}${chosen ? " chosen" : ""}`);
   set(item.el, "data-id", f.id);
   for (const rect of [item.fill, item.pattern]) {
     set(rect, "x", x.toFixed(1));
