@@ -104,7 +104,8 @@ func TestValidMachine(t *testing.T) {
 	t.Parallel()
 	for id, want := range map[string]bool{
 		"a": true, "laptop-x7k2": true, "7": true, strings.Repeat("a", 63): true,
-		"": false, "-a": false, "A": false, "a b": false, "a.b": false, "a>": false, "*": false, "a\n": false, "a\x00b": false, "ä": false, strings.Repeat("a", 64): false,
+		"": false, "-a": false, "A": false, "a b": false, "a.b": false, "a>": false, "*": false,
+		"a\n": false, "a\x00b": false, "ä": false, strings.Repeat("a", 64): false,
 		"a_b": false,
 	} {
 		assert.Equal(t, want, merge.ValidMachine(id), "%q", id)

@@ -53,12 +53,15 @@ func recount(ctx context.Context, p *project.Project, off int) error {
 
 // absorb notes as agreed on what was done in frames, and returns the documents of those in
 // which something was.
-func absorb(b *batch, ids []string) (docs []merge.Doc, err error) {
+func absorb(b *batch, ids []string) (docs []merge.Doc, n int, err error) {
 	frames, err := b.frames(ids)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	for _, id := range ids {
+	for i, id := range ids {
+		if i > 0 && b.late() {
+			return docs, i, nil
+		}
 		f, there := frames[id]
 		if !there {
 			continue
@@ -66,7 +69,7 @@ func absorb(b *batch, ids []string) (docs []merge.Doc, err error) {
 		var was merge.Doc
 		known, err := recordDoc.Load(b.tx, id, &was)
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		d := merge.Absorb(was, f, b.clock.Machine, b.tick)
 		if known && d.Equal(was) {
@@ -76,11 +79,11 @@ func absorb(b *batch, ids []string) (docs []merge.Doc, err error) {
 			b.here++
 		}
 		if err := recordDoc.Save(b.tx, id, d); err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		docs = append(docs, d)
 	}
-	return docs, nil
+	return docs, len(ids), nil
 }
 
 // missing returns the ids of agreed documents whose frames are not there, if there are any
@@ -154,16 +157,16 @@ func withoutFrame(tx project.Tx) (ids []string, docs int, err error) {
 // noteMissing notes that frames were deleted and returns their documents. Nobody deletes
 // frames in which something was done: such a one was lost, as with damaged rows of the
 // file, and is put back.
-func noteMissing(b *batch, ids []string) (docs []merge.Doc, err error) {
+func noteMissing(b *batch, ids []string) (docs []merge.Doc, n int, err error) {
 	frames, err := b.frames(ids)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	for _, id := range ids {
 		var was merge.Doc
 		known, err := recordDoc.Load(b.tx, id, &was)
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		if _, there := frames[id]; there || !known {
 			continue
@@ -175,18 +178,18 @@ func noteMissing(b *batch, ids []string) (docs []merge.Doc, err error) {
 		if !d.Gone() {
 			b.s.Project.Log.Warn("a frame was lost and is put back", "frame", id)
 			if err := b.tx.SaveFrame(was.Frame(b.clock.Machine)); err != nil {
-				return nil, err
+				return nil, 0, err
 			}
 			continue
 		}
 		b.here--
 		if err := recordGone.Save(b.tx, id, true); err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		if err := recordDoc.Save(b.tx, id, d); err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		docs = append(docs, d)
 	}
-	return docs, nil
+	return docs, len(ids), nil
 }

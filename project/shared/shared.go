@@ -81,33 +81,37 @@ func (b *batch) end() (err error) {
 	return err
 }
 
+// late reports whether the transaction has taken long enough.
+func (b *batch) late() bool { return b.s.Project.Now()-b.s.Now > batchTime }
+
 // inBatches runs work on parts of items in short transactions, which only read until they
-// write, and passes the results to done once they are durable.
+// write, and passes the results to done once they are durable. work returns how many items
+// of its part it did: at least one, and not all if it is late.
 func inBatches[T, R any](
-	ctx context.Context, p *project.Project, machine string, items []T, work func(*batch, []T) (R, error), done func(R),
+	ctx context.Context, p *project.Project, machine string, items []T, work func(*batch, []T) (R, int, error), done func(R),
 ) error {
-	parts := slices.Collect(slices.Chunk(items, part))
-	for len(parts) > 0 {
+	for len(items) > 0 {
 		var results []R
+		var rest []T
 		err := p.Store.Run(ctx, func(tx project.Tx) error {
-			results = nil
+			results, rest = nil, items
 			b, err := begin(p, tx, machine)
 			if err != nil {
 				return err
 			}
-			for len(results) < len(parts) && (len(results) == 0 || p.Now()-b.s.Now <= batchTime) {
-				result, err := work(b, parts[len(results)])
+			for len(rest) > 0 && (len(results) == 0 || !b.late()) {
+				result, n, err := work(b, rest[:min(part, len(rest))])
 				if err != nil {
 					return err
 				}
-				results = append(results, result)
+				results, rest = append(results, result), rest[n:]
 			}
 			return b.end()
 		})
 		if err != nil {
 			return err
 		}
-		parts = parts[len(results):]
+		items = rest
 		for _, result := range results {
 			done(result)
 		}

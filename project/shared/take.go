@@ -36,23 +36,23 @@ type taking struct {
 	changed int
 }
 
-// take takes in some documents.
-func take(b *batch, docs []merge.Doc) (*taking, error) {
+// take takes in some documents and returns their number.
+func take(b *batch, docs []merge.Doc) (t *taking, n int, err error) {
 	ids := make([]string, len(docs))
 	for i, d := range docs {
 		ids[i] = d.ID
 	}
-	t := &taking{batch: b}
-	var err error
+	t = &taking{batch: b}
 	if t.frames, err = b.frames(ids); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	for _, d := range docs {
-		if err := t.one(d); err != nil {
-			return nil, err
+	for n == 0 || n < len(docs) && !b.late() {
+		if err := t.one(docs[n]); err != nil {
+			return nil, 0, err
 		}
+		n++
 	}
-	return t, errors.Join(t.bringBack(), t.voidBelow())
+	return t, n, errors.Join(t.bringBack(), t.voidBelow())
 }
 
 // one takes in a document.
