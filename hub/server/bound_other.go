@@ -4,5 +4,6 @@ package server
 
 import "syscall"
 
-// bound returns nothing: only Linux ends a child with the process that started it.
-func bound() *syscall.SysProcAttr { return nil }
+// bound keeps a Ctrl-C at the terminal from a child. Only Linux ends one with the process
+// that started it.
+func bound() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
