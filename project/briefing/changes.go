@@ -97,7 +97,7 @@ func changes(s *project.Step, events []core.Event, frame core.Frame) (list []*co
 	for _, e := range events {
 		said := saidIn(e)
 		own := e.Session == s.Session.ID
-		if own && said.By == "" || !said.matters(e) {
+		if own && said.By == "" || !said.matters(e, s.Session.Current) {
 			continue
 		}
 		change := byFrame[e.Frame]
@@ -117,6 +117,7 @@ func changes(s *project.Step, events []core.Event, frame core.Frame) (list []*co
 // A saying is the part of an event's data that matters to others.
 type saying struct {
 	By       string   `json:"by"`
+	Machine  string   `json:"machine"`
 	Fields   []string `json:"fields"`
 	Decision string   `json:"decisions"`
 }
@@ -128,11 +129,14 @@ func saidIn(e core.Event) (said saying) {
 }
 
 // matters reports whether others need to know about the event: ends, decisions and
-// goals, but not every file.
-func (said saying) matters(e core.Event) bool {
+// goals, but not every file; and the one that works in frame current, that another machine
+// took that over.
+func (said saying) matters(e core.Event, current string) bool {
 	switch e.Event {
-	case core.FrameCreated, core.FrameActivated:
+	case core.FrameCreated:
 		return said.By != ""
+	case core.FrameActivated:
+		return said.By != "" || said.Machine != "" && e.Frame == current
 	case core.FrameUpdated:
 		return slices.Contains(said.Fields, "decisions") || slices.Contains(said.Fields, "goal")
 	}

@@ -35,6 +35,12 @@ func (f *Fixture) TakeAway(id string) {
 	frame := f.Get(id)
 	frame.Machine, frame.Session, frame.UpdatedAt = Laptop, "at the laptop", f.Now()
 	f.save(frame)
+	require.NoError(f.T, f.Store.Update(f.Ctx, func(tx project.Tx) error {
+		_, err := tx.AppendEvent(core.Event{
+			V: core.EventVersion, TS: f.Clock, Event: core.FrameActivated, Frame: id, Data: []byte(`{"from": "in_progress", "machine": "` + Laptop + `"}`),
+		})
+		return err
+	}))
 }
 
 // EndElsewhere ends a frame of another machine, as a hub would bring it.

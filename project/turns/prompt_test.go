@@ -103,6 +103,21 @@ func TestTheSamePromptTwiceIsOnePrompt(t *testing.T) {
 	assert.Empty(t, f.Prompt(projecttest.Host("s"), "third", "and on"))
 }
 
+func TestASessionIsToldThatAnotherMachineTookItsFrame(t *testing.T) {
+	t.Parallel()
+	f := projecttest.New(t)
+	s := projecttest.Host("s")
+	f.Prompt(s, "first", "work")
+	frame := f.Push(s, "inner")
+	other := f.Push(projecttest.Host("other"), "beside")
+	f.TakeAway(frame.ID)
+	f.TakeAway(other.ID)
+	told := f.Prompt(s, "second", "and on")
+	assert.Contains(t, told, `<frame id="`+frame.ID+`" status="in_progress" machine="laptop-x7k2" relation="child">`)
+	assert.NotContains(t, told, other.ID)
+	assert.Empty(t, f.Prompt(s, "third", "and on"), "told once")
+}
+
 func TestADuePushIsSuggestedOrDone(t *testing.T) {
 	t.Parallel()
 	const other = "Draw the quarterly revenue charts anew"
