@@ -28,6 +28,7 @@ import (
 	"flame/hosts"
 	"flame/hosts/claudecode"
 	"flame/hosts/opencode"
+	"flame/hub"
 	"flame/notify"
 	"flame/project"
 	"flame/project/place"
@@ -97,7 +98,8 @@ func open(settings config.Settings, known hosts.Registry, at place.Place, longLi
 		Budget: budget(settings), Subagents: subagents(settings), Autonomy: autonomy(settings),
 		Learn:     learn.Settings{Mode: learn.Mode(settings.Learn), Bounds: int(settings.LearnBounds)},
 		EventDays: int(settings.EventsDays), Transcripts: known.Formats().Read,
-		Fold: settings.Fold == "on", Trim: fold.Trimming(settings.Trim),
+		Claim: func(ctx context.Context, frame core.Frame) error { return hub.Claim(ctx, at.Data.Path, frame) },
+		Fold:  settings.Fold == "on", Trim: fold.Trimming(settings.Trim),
 		HostProcess: sync.OnceValue(func() project.Process { return project.Process(supervise.Caller()) }),
 		Gone:        func(host project.Process) bool { return supervise.Process(host).Gone() },
 	}

@@ -96,6 +96,9 @@ func (c serving) serve(ctx context.Context, listen listenAt) (err error) {
 	background.Go(func() { watch(ctx, srv) })
 	background.Go(func() { keepRecovered(ctx, service) })
 	background.Go(func() { keepKnown(ctx, at.Data, p.Log) })
+	if c.app.KeepHub != nil {
+		background.Go(func() { c.app.KeepHub(ctx, p, at) })
+	}
 	defer background.Wait()
 	defer stop()
 	if listen.addr == "" {

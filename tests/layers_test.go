@@ -138,7 +138,7 @@ var layers = map[string][]string{
 	"tools/transport": {"core", "guard"},
 	"": {
 		"core", "config", "git", "project", "project/place", "store", "store/disk", "store/schema", "transcripts", "agents",
-		"agents/definition", "agents/plan", "agents/supervise", "gateway", "gateway/front", "hosts", "hosts/claudecode", "hosts/opencode", "notify", "tools",
+		"agents/definition", "agents/plan", "agents/supervise", "gateway", "gateway/front", "hosts", "hosts/claudecode", "hosts/opencode", "hub", "notify", "tools",
 		"cli", "cli/app",
 	},
 }

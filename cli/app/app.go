@@ -46,6 +46,9 @@ type App struct {
 	Log func(at place.Place) *slog.Logger
 	// Agents returns the service that starts agents in a project.
 	Agents func(p *project.Project, at place.Place) (*agents.Agents, error)
+	// KeepHub shares a project with other machines, while it has joined a hub, until ctx ends.
+	// It is nil where nothing is shared.
+	KeepHub func(ctx context.Context, p *project.Project, at place.Place)
 	// FirstCommit asks git for the first commit of a repository.
 	FirstCommit place.Git
 	// Check looks at the data of a place without changing it.

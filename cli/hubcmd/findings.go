@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 	"time"
 
 	"flame/core"
@@ -45,10 +46,49 @@ func Findings(ctx context.Context, at place.Place) []core.Finding {
 	findings = append(findings, core.Finding{
 		What: fmt.Sprintf("the hub answers in %v; nats-server %s", latency.Round(10*time.Microsecond), conn.Version()),
 	})
+	findings = append(findings, present(ctx, conn, link.Machine)...)
 	if link.Pin == "" {
 		findings = append(findings, core.Finding{
 			What: "flame cannot see whether that server writes to disk what it acknowledges",
 			Hint: "set sync_interval: always in its jetstream block; by default a power cut loses the last two minutes, until every machine has connected again",
+		})
+	}
+	return findings
+}
+
+// maxNamed is how many machines a finding names.
+const maxNamed = 12
+
+// present says which machines are connected.
+func present(ctx context.Context, conn *hub.Conn, own string) []core.Finding {
+	there, err := conn.Machines(ctx)
+	if err != nil {
+		return []core.Finding{problemOf("the hub: ", err)}
+	}
+	list, err := there.List(ctx)
+	if err != nil {
+		return []core.Finding{problemOf("the hub: ", err)}
+	}
+	var others []string
+	here := false
+	for _, m := range list {
+		if m.ID == own {
+			here = true
+			continue
+		}
+		others = append(others, m.ID+" (flame "+m.Version+")")
+	}
+	what := "no other machine was connected in the last minutes"
+	if n := len(others); n > 0 {
+		what = "connected in the last minutes: " + strings.Join(others[:min(n, maxNamed)], ", ")
+		if n > maxNamed {
+			what += fmt.Sprintf(" and %d others", n-maxNamed)
+		}
+	}
+	findings := []core.Finding{{What: what}}
+	if !here {
+		findings = append(findings, core.Finding{
+			What: "nothing on this machine shares its frames now", Hint: "start a session of your host in this project, or `flame serve --http 127.0.0.1:0`, and leave it running",
 		})
 	}
 	return findings

@@ -200,7 +200,7 @@ func (c hubs) invite(ctx context.Context, opts inviteOptions) error {
 // its folder, with the beginning of its first commit, which is the same in every clone.
 func projectOf(ctx context.Context, a *app.App, at place.Place) string {
 	name := strings.Trim(strings.Map(func(c rune) rune {
-		if server.ValidName("", string(c)) != nil {
+		if server.ValidProject(string(c)) != nil {
 			return '-'
 		}
 		return c

@@ -168,7 +168,7 @@ func (c members) connect(ctx context.Context, at place.Place, to string, opts jo
 		return link, err
 	}
 	link = hub.Link{URL: to, Project: cmp.Or(opts.project, projectOf(ctx, c.app, at)), Machine: hub.NewMachine(), JoinedAt: core.MillisOf(time.Now())}
-	if err := server.ValidName("a project", link.Project); err != nil {
+	if err := server.ValidProject(link.Project); err != nil {
 		return link, err
 	}
 	if opts.creds != "" {

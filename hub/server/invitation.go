@@ -64,7 +64,7 @@ func ParseInvitation(text string) (Invitation, error) {
 	if err := checkAddress(i.Address); err != nil {
 		return i, damaged(err.Error())
 	}
-	if err := ValidName("a project", i.Project); err != nil {
+	if err := ValidProject(i.Project); err != nil {
 		return i, damaged(err.Error())
 	}
 	i.seed, i.pin, _ = strings.Cut(u.Fragment, ".")

@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nkeys"
 
 	"flame/core"
+	"flame/core/merge"
 )
 
 // A ledger is what a hub must not forget, kept in its folder as machines.json.
@@ -40,22 +41,29 @@ type invite struct {
 
 // Bounds of a ledger. All of it is in the server's configuration.
 const (
-	maxName     = 64 // characters of a project's or a machine's name
+	maxName     = 64 // characters of a project's name
 	maxProjects = 1000
 	maxMachines = 5000
 	maxInvites  = 1000
 )
 
-// ValidName returns an error if name cannot be the name of a project or the id of a
-// machine on a hub. What names it as a whole says what it is for.
-func ValidName(what, name string) error {
+// ValidProject returns an error if name cannot be the name of a project on a hub.
+func ValidProject(name string) error {
 	odd := func(c rune) bool {
 		letter, digit := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z', c >= '0' && c <= '9'
 		return !letter && !digit && c != '-' && c != '_'
 	}
 	if name == "" || len(name) > maxName || strings.ContainsFunc(name, odd) {
-		return core.Invalidf("%q cannot be %s on a hub", core.OneLine(name, maxName), what).
+		return core.Invalidf("%q cannot be a project on a hub", core.OneLine(name, maxName)).
 			WithHint("use letters, digits, - and _, at most %d", maxName)
+	}
+	return nil
+}
+
+// validMachine returns an error if id cannot be the id of a machine.
+func validMachine(id string) error {
+	if !merge.ValidMachine(id) {
+		return core.Invalidf("%q cannot be a machine on a hub", core.OneLine(id, maxName))
 	}
 	return nil
 }
@@ -70,7 +78,7 @@ func parseLedger(text []byte) (l ledger, err error) {
 		return l, core.Invalidf("it has version %d, and this flame knows version %d", l.Version, ledgerVersion)
 	}
 	for _, p := range l.Projects {
-		if err := ValidName("a project", p); err != nil {
+		if err := ValidProject(p); err != nil {
 			return l, err
 		}
 	}
@@ -78,7 +86,7 @@ func parseLedger(text []byte) (l ledger, err error) {
 		if err := l.fits(m.Key, m.Project); err != nil {
 			return l, err
 		}
-		if err := ValidName("a machine", m.ID); err != nil {
+		if err := validMachine(m.ID); err != nil {
 			return l, err
 		}
 	}
@@ -103,7 +111,7 @@ func (l *ledger) fits(key, project string) error {
 
 // invite adds an invitation to a project, which it adds as well if need be.
 func (l *ledger) invite(i invite) error {
-	if err := ValidName("a project", i.Project); err != nil {
+	if err := ValidProject(i.Project); err != nil {
 		return err
 	}
 	for _, p := range l.Projects {
@@ -133,7 +141,7 @@ func (l *ledger) accept(invitation string, m Machine) error {
 		return core.Invalidf("this invitation has expired").WithHint("ask for another: `flame hub invite`")
 	}
 	m.Project = by.Project
-	if err := ValidName("a machine", m.ID); err != nil {
+	if err := validMachine(m.ID); err != nil {
 		return err
 	}
 	if err := l.fits(m.Key, m.Project); err != nil {

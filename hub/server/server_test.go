@@ -202,6 +202,31 @@ func TestAMachineUsesItsProject(t *testing.T) {
 	}
 }
 
+func TestFlameIsAMachineLikeThat(t *testing.T) {
+	t.Parallel()
+	g, lines := newRig(t, "blue", "blue", "red")
+	g.serve()
+	for _, link := range []hub.Link{g.join(lines[0], "desk"), g.join(lines[1], "couch"), g.join(lines[2], "desk")} {
+		conn, err := hub.Connect(g.ctx, link)
+		require.NoError(t, err)
+		defer conn.Close()
+		machines, err := conn.Machines(g.ctx)
+		require.NoError(t, err)
+		require.NoError(t, machines.Tell(g.ctx, hub.Machine{ID: link.Machine, Version: "1"}))
+		list, err := machines.List(g.ctx)
+		require.NoError(t, err)
+		assert.Len(t, list, map[bool]int{true: 2, false: 1}[link.Machine == "couch"], "those of its project")
+		claims, err := conn.Claims(g.ctx)
+		require.NoError(t, err)
+		err = claims.Claim(g.ctx, "frame-1")
+		if link.Machine == "couch" {
+			require.ErrorContains(t, err, "desk", "the other has it")
+			continue
+		}
+		require.NoError(t, err)
+	}
+}
+
 func TestAMachineIsKeptFromAllElse(t *testing.T) {
 	t.Parallel()
 	g, lines := newRig(t, "blue", "blue", "red")
