@@ -82,23 +82,26 @@ func (t *taking) one(came merge.Doc) error {
 	}
 	switch {
 	case stays:
-		return errors.Join(t.count(d.ID, known && there, true), t.keep(d, f, there))
+		return errors.Join(t.count(d.ID, known, known && there, true), t.keep(d, f, there))
 	case there:
 		delete(t.frames, d.ID)
 		t.changed++
-		return errors.Join(t.count(d.ID, known, false), t.tx.DeleteFrame(d.ID), files.Delete(t.tx, d.ID))
+		return errors.Join(t.count(d.ID, known, known, false), t.tx.DeleteFrame(d.ID), files.Delete(t.tx, d.ID))
 	}
-	return t.count(d.ID, false, false)
+	return t.count(d.ID, known, false, false)
 }
 
-// count notes whether a frame is there. counted says that it was, and had a document.
-func (b *batch) count(id string, counted, is bool) error {
+// count notes whether a frame is there. known says that it had a document, and counted that
+// it was there too.
+func (b *batch) count(id string, known, counted, is bool) error {
 	if counted && is {
 		return nil
 	}
 	gone := false
-	if _, err := recordGone.Load(b.tx, id, &gone); err != nil {
-		return err
+	if known {
+		if _, err := recordGone.Load(b.tx, id, &gone); err != nil {
+			return err
+		}
 	}
 	switch {
 	case is:
@@ -177,7 +180,7 @@ func (t *taking) bringBack() error {
 		if !known {
 			continue
 		}
-		if err := errors.Join(t.count(id, false, true), t.keep(d, core.Frame{}, false)); err != nil {
+		if err := errors.Join(t.count(id, true, false, true), t.keep(d, core.Frame{}, false)); err != nil {
 			return err
 		}
 	}
