@@ -29,7 +29,7 @@ func Docs(known hosts.Registry) (docs []CommandDoc) {
 
 // docsOf lists a command, if it does something by itself, and those below it.
 func docsOf(prefix string, cmd *cobra.Command) (docs []CommandDoc) {
-	if !cmd.HasSubCommands() || cmd.HasLocalFlags() {
+	if acts(cmd) {
 		docs = []CommandDoc{{strings.TrimSpace(prefix + cmd.Use), cmd.Short}}
 	}
 	for _, sub := range cmd.Commands() {

@@ -39,6 +39,9 @@ func usageOf(a *app.App, cmd *cobra.Command) string {
 	line := cmd.UseLine()
 	if cmd.HasAvailableSubCommands() {
 		line = cmd.CommandPath() + " COMMAND"
+		if acts(cmd) {
+			line = cmd.UseLine() + "\n  " + line
+		}
 	}
 	part("Usage:", "  "+line)
 	part("Also called:", strings.Join(lo.Map(cmd.Aliases, func(name string, _ int) string { return "  " + name }), ""))
@@ -53,6 +56,14 @@ func usageOf(a *app.App, cmd *cobra.Command) string {
 		b.WriteString("`flame help" + flags.Topic(cmd) + " COMMAND` explains a command.\n")
 	}
 	return strings.TrimRight(b.String(), "\n") + "\n"
+}
+
+// acts reports whether a command does something by itself: one with others below it has
+// flags of its own then.
+func acts(cmd *cobra.Command) bool {
+	found := !cmd.HasSubCommands()
+	cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) { found = found || f.Name != "help" && f.Name != "version" })
+	return found
 }
 
 // commandsOf lists the subcommands of a group, each with what it does.

@@ -200,6 +200,55 @@ func TestMachinesJoinAndLeaveAHub(t *testing.T) {
 	assert.Contains(t, train.flame("doctor"), "no hub answers at")
 }
 
+func TestAProjectJoinsAServerThatIsThere(t *testing.T) {
+	t.Parallel()
+	desk := machines(t, "desk")[0]
+	withJetStream, without := desk.nats("-js", "-sd", filepath.Join(desk.home, "store"), "--auth", "aSecretToken"), desk.nats()
+	assert.Contains(t, desk.fails("join", "nats://"+without), "has no JetStream")
+	for _, wrong := range []string{"nats://" + withJetStream, "nats://aWrongToken@" + withJetStream} {
+		said := desk.fails("join", wrong)
+		assert.Contains(t, said, "does not let this machine in")
+		assert.NotContains(t, said, "aWrongToken")
+	}
+	assert.Contains(t, desk.flame("doctor"), "has joined no hub", "nothing is kept of what failed")
+	said := desk.flame("join", "nats://aSecretToken@"+withJetStream, "--project", "shop")
+	assert.Contains(t, said, "Joined project shop at nats://"+withJetStream)
+	assert.NotContains(t, said, "aSecretToken")
+	said = desk.flame("doctor")
+	assert.Contains(t, said, "the hub answers in")
+	assert.Contains(t, said, "flame cannot see whether that server writes to disk what it acknowledges")
+	assert.NotContains(t, said, "aSecretToken")
+	desk.flame("leave")
+}
+
+// nats starts a server without flame, and returns its address.
+func (m machine) nats(args ...string) (address string) {
+	m.Helper()
+	cmd := exec.Command(m.server, append([]string{"-a", "127.0.0.1", "-p", "-1"}, args...)...)
+	said, err := cmd.StderrPipe()
+	require.NoError(m, err)
+	require.NoError(m, cmd.Start())
+	m.Cleanup(func() {
+		_ = cmd.Process.Kill() // it may be over
+		_ = cmd.Wait()
+	})
+	listens := regexp.MustCompile(`Listening for client connections on (\S+)`)
+	ready := make(chan string, 1)
+	go func() {
+		for lines := bufio.NewScanner(said); lines.Scan(); {
+			if found := listens.FindStringSubmatch(lines.Text()); found != nil {
+				ready <- found[1]
+			}
+		}
+	}()
+	select {
+	case address = <-ready:
+	case <-time.After(hubPatience):
+		require.Fail(m, "nats-server does not listen")
+	}
+	return address
+}
+
 func TestAHubThatWasKilledIsTheSameAgain(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {

@@ -88,7 +88,8 @@ func present(ctx context.Context, conn *hub.Conn, own string) []core.Finding {
 	findings := []core.Finding{{What: what}}
 	if !here {
 		findings = append(findings, core.Finding{
-			What: "nothing on this machine shares its frames now", Hint: "start a session of your host in this project, or `flame serve --http 127.0.0.1:0`, and leave it running",
+			What: "nothing on this machine shares its frames now",
+			Hint: "start a session of your host in this project, or `flame serve --http 127.0.0.1:0`, and leave it running",
 		})
 	}
 	return findings

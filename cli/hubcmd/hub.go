@@ -39,8 +39,8 @@ func newHub(a *app.App) *cobra.Command {
 		Use: "hub", Short: "Run the server where several machines share their trees",
 		Example: "  flame hub\n  flame hub --listen 0.0.0.0:4222\n  flame hub --print-unit > ~/.config/systemd/user/flame-hub.service",
 		Long: "Run a server where machines meet that work on the same project, so that each shows\n" +
-			"the frames of all: a nats-server, whose configuration flame writes. Without --listen only this\n" +
-			"machine reaches it. Connections are encrypted, and each machine has a key of its own, for\n" +
+			"the frames of all: a nats-server, whose configuration flame writes. Unless --listen says\n" +
+			"otherwise, only this machine reaches it. Connections are encrypted, and each machine has a key of its own, for\n" +
 			"one project. `flame hub invite` prints the line with which a machine joins. The hub\n" +
 			"holds nothing that some machine does not have; it may be lost. If you have a NATS server\n" +
 			"already, you need none of this: `flame join URL`.",
