@@ -177,23 +177,31 @@ func (c hubs) invite(ctx context.Context, opts inviteOptions) error {
 	if err != nil {
 		return err
 	}
-	switch {
-	case !folder.Running():
-		c.app.Note("the hub does not run now; the line works once it does")
-	default:
-		here, err := folder.Here()
-		if err == nil {
-			err = made.AwaitAt(ctx, here)
-		}
-		if err != nil {
-			return err
-		}
+	if err := c.awaited(ctx, folder, made); err != nil {
+		return err
 	}
-	if server.Local(made.Address) {
+	switch {
+	case opts.address != "":
+	case !server.Local(made.Address):
+		c.app.Note("if other machines reach this one at another address than " + made.Address + ", name it with --address")
+	default:
 		c.app.Note(made.Address + " is reached by this machine alone; for others: `flame hub --listen 0.0.0.0:4222`, or --address if they reach it otherwise")
 	}
 	line := "flame join '" + made.String() + "'"
 	return c.app.Out.Print(map[string]string{"join": made.String(), "project": made.Project, "address": made.Address}, line)
+}
+
+// awaited returns once a line works, if the hub runs.
+func (c hubs) awaited(ctx context.Context, folder server.Folder, made server.Invitation) error {
+	if !folder.Running() {
+		c.app.Note("the hub does not run now; the line works once it does")
+		return nil
+	}
+	here, err := folder.Here()
+	if err != nil {
+		return err
+	}
+	return made.AwaitAt(ctx, here)
 }
 
 // projectOf returns the name that a project has on a hub if nobody chooses another: that of

@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nkeys"
 
 	"flame/core"
 	"flame/hub"
@@ -137,18 +136,11 @@ func (r *running) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	pair, err := nkeys.CreateUser() // of this run alone
-	if err != nil {
+	var seed string // of this run alone
+	if seed, r.public, err = newKey(); err != nil {
 		return err
 	}
-	seed, err := pair.Seed()
-	if err != nil {
-		return err
-	}
-	if r.public, err = pair.PublicKey(); err != nil {
-		return err
-	}
-	r.admin = hub.Identity{URL: scheme + "://" + reachedHere(r.Listen), Seed: string(seed), Pin: pin, Inbox: hub.InboxOf(r.public)}
+	r.admin = hub.Identity{URL: scheme + "://" + reachedHere(r.Listen), Seed: seed, Pin: pin, Inbox: hub.InboxOf(r.public)}
 	l, err := r.Folder.edit(ctx, func(l *ledger) error {
 		l.Listen = r.Listen
 		l.expire(r.Now())

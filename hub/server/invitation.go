@@ -121,15 +121,7 @@ func (f Folder) Invite(ctx context.Context, g Guest, now time.Time) (Invitation,
 	if err != nil {
 		return none, err
 	}
-	pair, err := nkeys.CreateUser()
-	if err != nil {
-		return none, err
-	}
-	seed, err := pair.Seed()
-	if err != nil {
-		return none, err
-	}
-	public, err := pair.PublicKey()
+	seed, public, err := newKey()
 	if err != nil {
 		return none, err
 	}
@@ -146,7 +138,7 @@ func (f Folder) Invite(ctx context.Context, g Guest, now time.Time) (Invitation,
 	if err := checkAddress(g.Address); err != nil {
 		return none, core.Invalidf("%v", err).WithHint("name the address at which other machines reach the hub with --address")
 	}
-	return Invitation{Address: g.Address, Project: g.Project, seed: string(seed), pin: pin}, nil
+	return Invitation{Address: g.Address, Project: g.Project, seed: seed, pin: pin}, nil
 }
 
 // reachable returns at which address others reach a server that listens on this one.
@@ -155,13 +147,14 @@ func reachable(listen string) string {
 	if ip := net.ParseIP(host); err != nil || host != "" && (ip == nil || !ip.IsUnspecified()) {
 		return listen
 	}
-	addresses, _ := net.InterfaceAddrs() // none: this machine alone
-	for _, a := range addresses {
-		if known, ok := a.(*net.IPNet); ok && known.IP.IsGlobalUnicast() && known.IP.To4() != nil {
-			return net.JoinHostPort(known.IP.String(), port)
-		}
+	// The address from which this machine would speak to the world, which sends nothing.
+	route, err := net.Dial("udp4", "192.0.2.1:9")
+	if err != nil {
+		return net.JoinHostPort("127.0.0.1", port) // without a network, this machine alone
 	}
-	return net.JoinHostPort("127.0.0.1", port)
+	defer route.Close()
+	host, _, _ = net.SplitHostPort(route.LocalAddr().String()) // a *net.UDPAddr has both
+	return net.JoinHostPort(host, port)
 }
 
 // reachedHere returns the address at which this machine reaches a server that listens on

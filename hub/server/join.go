@@ -43,15 +43,7 @@ func (i Invitation) Accept(ctx context.Context, machine string, now core.Millis)
 	if err != nil {
 		return hub.Link{}, err
 	}
-	own, err := nkeys.CreateUser()
-	if err != nil {
-		return hub.Link{}, err
-	}
-	seed, err := own.Seed()
-	if err != nil {
-		return hub.Link{}, err
-	}
-	public, err := own.PublicKey()
+	seed, public, err := newKey()
 	if err != nil {
 		return hub.Link{}, err
 	}
@@ -59,7 +51,7 @@ func (i Invitation) Accept(ctx context.Context, machine string, now core.Millis)
 	if err := ask(ctx, by, joinSubject+invited, joining{protocol, machine, public}); err != nil {
 		return hub.Link{}, err
 	}
-	return hub.Link{URL: i.server(), Project: i.Project, Machine: machine, Seed: string(seed), Pin: i.pin, JoinedAt: now}, nil
+	return hub.Link{URL: i.server(), Project: i.Project, Machine: machine, Seed: seed, Pin: i.pin, JoinedAt: now}, nil
 }
 
 // GiveBack has a hub that flame runs forget the key of a machine.

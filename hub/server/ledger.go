@@ -177,3 +177,17 @@ func (l *ledger) remove(match func(Machine) bool) (removed []Machine) {
 func (l *ledger) expire(now time.Time) {
 	l.Invites = slices.DeleteFunc(l.Invites, func(i invite) bool { return core.MillisOf(now) >= i.Expires })
 }
+
+// newKey makes an nkey: its private half, and the public one by which a server knows it.
+func newKey() (seed, public string, err error) {
+	pair, err := nkeys.CreateUser()
+	if err != nil {
+		return "", "", err
+	}
+	private, err := pair.Seed()
+	if err != nil {
+		return "", "", err
+	}
+	public, err = pair.PublicKey()
+	return string(private), public, err
+}

@@ -45,11 +45,7 @@ func newRig(t *testing.T, projects ...string) (*rig, []Invitation) {
 	require.NoError(t, g.folder.prepare())
 	pin, err := g.folder.certificate(start)
 	require.NoError(t, err)
-	pair, err := nkeys.CreateUser()
-	require.NoError(t, err)
-	seed, err := pair.Seed()
-	require.NoError(t, err)
-	public, err := pair.PublicKey()
+	seed, public, err := newKey()
 	require.NoError(t, err)
 	listen, err := freePort("127.0.0.1:0")
 	require.NoError(t, err)
@@ -63,7 +59,7 @@ func newRig(t *testing.T, projects ...string) (*rig, []Invitation) {
 		Hub:    Hub{Folder: g.folder, Listen: listen, Now: func() time.Time { return start }, Say: func(text string) { t.Log(text) }},
 		public: public, stir: make(chan struct{}, 1),
 	}
-	g.admin = hub.Identity{URL: "tls://" + listen, Seed: string(seed), Pin: pin, Inbox: hub.InboxOf(public)}
+	g.admin = hub.Identity{URL: "tls://" + listen, Seed: seed, Pin: pin, Inbox: hub.InboxOf(public)}
 	g.server, err = natsserver.NewServer(g.options())
 	require.NoError(t, err)
 	g.server.Start()
@@ -374,9 +370,7 @@ func TestRequestsThatCannotBeMet(t *testing.T) {
 	g.join(lines[0], "desk")
 	guest := publicOf(t, lines[1].seed)
 	by := hub.Identity{URL: lines[1].server(), Seed: lines[1].seed, Pin: lines[1].pin, Inbox: hub.InboxOf(guest)}
-	fresh, err := nkeys.CreateUser()
-	require.NoError(t, err)
-	key, err := fresh.PublicKey()
+	_, key, err := newKey()
 	require.NoError(t, err)
 	for want, q := range map[string]joining{
 		"has version 9":        {Version: 9, Machine: "couch", Key: key},
@@ -474,9 +468,7 @@ func TestAFolderIsTheUsersOwn(t *testing.T) {
 
 func TestALedgerIsChecked(t *testing.T) {
 	t.Parallel()
-	pair, err := nkeys.CreateUser()
-	require.NoError(t, err)
-	key, err := pair.PublicKey()
+	_, key, err := newKey()
 	require.NoError(t, err)
 	good := `{"version":1,"projects":["p"],"machines":[{"key":"` + key + `","id":"m","project":"p"}]}`
 	_, err = parseLedger([]byte(good))
