@@ -177,10 +177,3 @@ func (c *Claims) release(ctx context.Context, frame string) error {
 	delete(c.held, frame)
 	return nil
 }
-
-// isMismatch reports whether a value was not written because what it replaces has changed.
-func isMismatch(err error) bool {
-	var api *jetstream.APIError
-	return errors.Is(err, jetstream.ErrKeyRevisionMismatch) || errors.As(err, &api) &&
-		(api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence || api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant)
-}

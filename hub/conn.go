@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -27,8 +26,8 @@ type Conn struct {
 	nc      *nats.Conn
 	js      jetstream.JetStream
 	link    Link
-	refused atomic.Pointer[string] // what the server refused last
-	gone    chan struct{}          // closed when the connection is
+	gone    chan struct{} // closed when the connection is
+	refused refusals
 }
 
 // Connect connects a machine to its hub.
@@ -37,8 +36,7 @@ func Connect(ctx context.Context, link Link) (*Conn, error) {
 	nc, err := link.Identity().Dial(ctx,
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
 			if errors.Is(err, nats.ErrPermissionViolation) {
-				text := err.Error()
-				c.refused.Store(&text)
+				c.refused.add(err.Error())
 			}
 		}),
 		nats.ClosedHandler(func(*nats.Conn) { close(c.gone) }))
@@ -89,8 +87,8 @@ func (c *Conn) told(err error) error {
 		return nil
 	}
 	var api *jetstream.APIError
-	if refused := c.refused.Load(); refused != nil && !errors.As(err, &api) {
-		return core.Invalidf("the hub refused: %s", core.OneLine(*refused, 300)).
+	if refused := c.refused.latest(); refused != "" && !errors.As(err, &api) {
+		return core.Invalidf("the hub refused: %s", core.OneLine(refused, 300)).
 			WithHint("this machine may not do that in project %s; ask whoever runs the hub", c.link.Project)
 	}
 	if errors.As(err, &api) && api.Code == 503 || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout) {

@@ -24,8 +24,10 @@ import (
 type tree struct {
 	conn    *Conn
 	kv      jetstream.KeyValue
+	stream  jetstream.Stream
 	subject string // of a key, which is appended
 	batches bool   // several values can be written together
+	limit   int    // greatest size of a value in bytes
 }
 
 func (c *Conn) tree(ctx context.Context) (*tree, error) {
@@ -33,7 +35,17 @@ func (c *Conn) tree(ctx context.Context) (*tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &tree{conn: c, kv: kv, subject: "$KV." + kv.Bucket() + ".", batches: config.AllowAtomicPublish}, nil
+	stream, err := c.js.Stream(ctx, "KV_"+kv.Bucket())
+	if err != nil {
+		return nil, c.told(err)
+	}
+	limit := int(c.nc.MaxPayload())
+	if config.MaxMsgSize > 0 {
+		limit = min(limit, int(config.MaxMsgSize))
+	}
+	return &tree{
+		conn: c, kv: kv, stream: stream, subject: "$KV." + kv.Bucket() + ".", batches: config.AllowAtomicPublish, limit: max(limit-headerRoom, limit/2),
+	}, nil
 }
 
 // keyChars are those that a key of a bucket may have, but for "=", which begins the keys of
@@ -55,8 +67,30 @@ const (
 	maxDoc   = 32 << 20
 )
 
+// headerRoom is what is left of a message for its headers and subject.
+const headerRoom = 16 << 10
+
+// A cutDoc is a document without its results, for which there is no room.
+type cutDoc struct {
+	merge.Doc
+	Cut bool `json:"cut"`
+}
+
+// fit returns the value of a document, without its results if there is no room for them.
+func (t *tree) fit(d merge.Doc) (value []byte, cut bool, err error) {
+	if value, err = encode(d); err != nil || len(value) <= t.limit {
+		return value, false, err
+	}
+	size := len(value)
+	d.Work.Results = ""
+	if value, err = encode(cutDoc{d, true}); err == nil && len(value) > t.limit {
+		err = core.Invalidf("%s has %d bytes, and the hub takes %d", d.ID, size, t.limit)
+	}
+	return value, true, err
+}
+
 // encode returns the value of a document.
-func encode(d merge.Doc) ([]byte, error) {
+func encode(d any) ([]byte, error) {
 	text, err := json.Marshal(d)
 	if err != nil || len(text) <= zipAbove {
 		return text, err
@@ -66,7 +100,8 @@ func encode(d merge.Doc) ([]byte, error) {
 	if _, err := z.Write(text); err != nil {
 		return nil, err
 	}
-	return b.Bytes(), z.Close()
+	err = z.Close() // which writes the rest
+	return b.Bytes(), err
 }
 
 // decode reads a value that anybody may have written.
@@ -96,20 +131,64 @@ var errChanged = errors.New("it changed meanwhile")
 // put writes one document and returns its revision. If what it replaces changed meanwhile,
 // the error is errChanged.
 func (t *tree) put(ctx context.Context, o outgoing) (uint64, error) {
+	ctx, stop := t.conn.refused.watch(ctx, t.subject)
+	defer stop()
 	ack, err := t.conn.js.PublishMsg(ctx, t.message(o), jetstream.WithExpectLastSequencePerSubject(o.last))
-	var api *jetstream.APIError
-	if errors.As(err, &api) && api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence {
+	switch {
+	case isMismatch(err):
 		return 0, errChanged
-	}
-	if err != nil {
+	case err != nil:
 		return 0, t.conn.told(err)
 	}
 	return ack.Sequence, nil
 }
 
+// putEach writes documents one by one, without waiting for each, and passes what became of
+// them to done.
+func (t *tree) putEach(ctx context.Context, all []outgoing, done func(o outgoing, revision uint64, err error)) {
+	ctx, stop := t.conn.refused.watch(ctx, t.subject)
+	defer stop()
+	futures := make([]jetstream.PubAckFuture, len(all))
+	errs := make([]error, len(all))
+	for i, o := range all {
+		futures[i], errs[i] = t.conn.js.PublishMsgAsync(t.message(o),
+			jetstream.WithExpectLastSequencePerSubject(o.last), jetstream.WithStallWait(callTime))
+	}
+	ctx, stopWaiting := context.WithTimeout(ctx, batchTime)
+	defer stopWaiting()
+	for i, o := range all {
+		revision, err := uint64(0), errs[i]
+		if err == nil {
+			revision, err = outcome(ctx, futures[i])
+		}
+		switch {
+		case isMismatch(err):
+			err = errChanged
+		case err != nil:
+			err = t.conn.told(err)
+		}
+		done(o, revision, err)
+	}
+}
+
+// outcome waits for the answer to a message.
+func outcome(ctx context.Context, future jetstream.PubAckFuture) (revision uint64, err error) {
+	select {
+	case ack := <-future.Ok():
+		return ack.Sequence, nil
+	case err := <-future.Err():
+		return 0, err
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	}
+}
+
 func (t *tree) message(o outgoing) *nats.Msg {
 	return &nats.Msg{Subject: t.subject + keyOf(o.doc.ID), Data: o.value, Header: nats.Header{}}
 }
+
+// batchTime bounds the writing of many documents: they are on the disk by then.
+const batchTime = 6 * callTime
 
 // Limits of what is written together. The server takes 1,000 messages.
 const (
@@ -148,8 +227,10 @@ func (t *tree) putTogether(ctx context.Context, batch []outgoing) (first uint64,
 			continue
 		}
 		m.Header.Set("Nats-Batch-Commit", "1")
-		ctx, stop := context.WithTimeout(ctx, 6*callTime) // it is on the disk by then
+		ctx, stop := context.WithTimeout(ctx, batchTime)
 		defer stop()
+		ctx, stopWatching := t.conn.refused.watch(ctx, t.subject)
+		defer stopWatching()
 		answer, err := t.conn.nc.RequestMsgWithContext(ctx, m)
 		if err != nil {
 			return 0, t.conn.told(err)
@@ -170,7 +251,7 @@ func firstOf(answer []byte, size int) (uint64, error) {
 		return 0, fmt.Errorf("the hub's answer cannot be read: %w", err)
 	}
 	switch {
-	case ack.Error != nil && ack.Error.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence:
+	case ack.Error != nil && isMismatch(ack.Error):
 		return 0, errChanged
 	case ack.Error != nil:
 		return 0, ack.Error
@@ -178,4 +259,21 @@ func firstOf(answer []byte, size int) (uint64, error) {
 		return 0, fmt.Errorf("the hub wrote %d of %d documents", ack.Count, size)
 	}
 	return ack.Sequence - uint64(size) + 1, nil
+}
+
+// last returns the value of a key and its revision; nil if it was deleted, and 0 if it was
+// never there.
+func (t *tree) last(ctx context.Context, key string) (value []byte, revision uint64, err error) {
+	m, err := t.stream.GetLastMsgForSubject(ctx, t.subject+key)
+	switch {
+	case errors.Is(err, jetstream.ErrMsgNotFound):
+		return nil, 0, nil
+	case err != nil:
+		return nil, 0, t.conn.told(err)
+	case m.Header.Get("KV-Operation") != "" || m.Header.Get(jetstream.MarkerReasonHeader) != "":
+		return nil, m.Sequence, nil
+	case m.Data == nil:
+		return []byte{}, m.Sequence, nil
+	}
+	return m.Data, m.Sequence, nil
 }

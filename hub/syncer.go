@@ -1,0 +1,85 @@
+package hub
+
+import (
+	"errors"
+	"log/slog"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"flame/core"
+	"flame/core/merge"
+)
+
+// The times of a round.
+const (
+	lookTime   = 250 * time.Millisecond // between two looks at what was done here
+	checkTime  = 5 * time.Second        // between two looks at whether the hub is what it was
+	firstRetry = 2 * time.Second        // until what the hub did not take is tried again; doubled each time
+	lastRetry  = 5 * time.Minute
+)
+
+// Limits of what is done at once.
+const (
+	takeAtOnce = 500 // documents
+	maxNamed   = 100 // frames that are too large
+)
+
+// errAnew has a round begin anew.
+var errAnew = errors.New("the hub's tree is read anew")
+
+// errGone is the end of a connection.
+var errGone = core.Unavailablef(nats.ErrConnectionClosed, "the connection to the hub is lost")
+
+// A Syncer keeps the tree of a machine and that of its hub alike. All but Look must be set.
+type Syncer struct {
+	Tree Tree
+	Log  *slog.Logger
+	Now  func() core.Millis
+	Look <-chan time.Time // when to look at what was done here; nil: four times a second
+
+	seen  int64                 // revision of the store up to which the hub was told
+	whole map[string]merge.Work // of frames whose results the hub has no room for
+	retry time.Duration
+
+	mu       sync.Mutex
+	progress Progress
+}
+
+// Progress is how far a machine and its hub are alike.
+type Progress struct {
+	Complete bool            // the hub's tree was read, and what it lacked was sent
+	Taken    int             // documents that came
+	Sent     int             // documents that were sent
+	Waiting  int             // documents that the hub did not take
+	Skipped  int             // values of the hub that are no documents, or newer than this flame
+	TooLarge map[string]bool // ids of frames that the hub has no room for
+	Error    error           // the last thing that went wrong in this round
+}
+
+// Progress returns how far it is.
+func (s *Syncer) Progress() Progress {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.progress
+	p.TooLarge = maps.Clone(p.TooLarge)
+	return p
+}
+
+func (s *Syncer) change(f func(*Progress)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f(&s.progress)
+}
+
+// fault notes what went wrong, and logs it once in a row.
+func (s *Syncer) fault(err error) {
+	s.change(func(p *Progress) {
+		if p.Error == nil || p.Error.Error() != err.Error() {
+			s.Log.Warn("the hub did not take what was done here", "error", err)
+		}
+		p.Error = err
+	})
+}
