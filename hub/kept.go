@@ -27,24 +27,9 @@ const maxLink = 16 << 10
 // error is fs.ErrNotExist.
 func Load(data string) (l Link, err error) {
 	path := filepath.Join(data, linkName)
-	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
-	if errors.Is(err, fs.ErrNotExist) {
-		return l, fs.ErrNotExist
-	}
-	if err != nil {
-		return l, core.Unavailablef(err, "%s cannot be read: %v", path, err)
-	}
-	defer file.Close()
-	info, err := file.Stat()
-	if err == nil {
-		err = place.Trusted(path, info, 0)
-	}
-	if err != nil {
+	text, err := readOwn(path, maxLink)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, core.ErrUnavailable) {
 		return l, err
-	}
-	text, err := io.ReadAll(io.LimitReader(file, maxLink+1))
-	if err == nil && len(text) > maxLink {
-		err = errors.New("it is too long")
 	}
 	if err == nil {
 		err = json.Unmarshal(bytes.TrimSpace(text), &l)
@@ -56,6 +41,31 @@ func Load(data string) (l Link, err error) {
 		return l, core.Invalidf("%s cannot be used: %v", path, err).WithHint("`flame leave` removes it; then join anew")
 	}
 	return l, nil
+}
+
+// readOwn reads a file of the data folder of at most max bytes. If it is not there, the
+// error is fs.ErrNotExist; if it may not be used, ErrUnavailable.
+func readOwn(path string, max int64) ([]byte, error) {
+	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fs.ErrNotExist
+	}
+	if err != nil {
+		return nil, core.Unavailablef(err, "%s cannot be read: %v", path, err)
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err == nil {
+		err = place.Trusted(path, info, 0)
+	}
+	if err != nil {
+		return nil, err
+	}
+	text, err := io.ReadAll(io.LimitReader(file, max+1))
+	if err == nil && int64(len(text)) > max {
+		err = errors.New("it is too long")
+	}
+	return text, err
 }
 
 // Save keeps the link of a project in its data folder, which must exist.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"log/slog"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -25,6 +26,7 @@ type round struct {
 type slot struct {
 	revision uint64
 	has      has
+	sum      uint64 // of its bytes
 }
 
 // has says what a value is.
@@ -36,9 +38,18 @@ const (
 	newer               // one of a newer flame, which is left alone
 )
 
+// seed is that of the sums of slots.
+var seed = maphash.MakeSeed()
+
 // note keeps what the hub has at a key.
-func (r *round) note(key string, revision uint64, has has) {
-	r.at[key], r.newest = slot{revision, has}, max(r.newest, revision)
+func (r *round) note(key string, revision uint64, has has, value []byte) {
+	r.at[key], r.newest = slot{revision, has, maphash.Bytes(seed, value)}, max(r.newest, revision)
+}
+
+// says reports whether the hub has these bytes already. Two machines that disagree on what
+// they say would write them for ever.
+func (s slot) says(value []byte) bool {
+	return s.has == document && s.sum == maphash.Bytes(seed, value)
 }
 
 // send brings documents to the hub. Those that it does not take are counted; they are tried
@@ -58,7 +69,9 @@ func (r *round) send(ctx context.Context, docs []merge.Doc) error {
 		if cut {
 			r.whole[d.ID] = d.Work
 		}
-		all = append(all, outgoing{doc: d, value: value, last: at.revision})
+		if !at.says(value) {
+			all = append(all, outgoing{doc: d, value: value, last: at.revision})
+		}
 	}
 	for _, batch := range batchesOf(all) {
 		if err := r.write(ctx, batch); err != nil {
@@ -141,6 +154,9 @@ func (r *round) settle(ctx context.Context, o outgoing) error {
 		if cut {
 			r.whole[o.doc.ID] = o.doc.Work
 		}
+		if r.at[keyOf(o.doc.ID)].says(o.value) {
+			return nil
+		}
 		if revision, err = r.tree.put(ctx, o); err == nil {
 			r.sent(o, revision)
 			return nil
@@ -154,7 +170,7 @@ func (r *round) settle(ctx context.Context, o outgoing) error {
 
 // sent notes that the hub has a document.
 func (r *round) sent(o outgoing, revision uint64) {
-	r.note(keyOf(o.doc.ID), revision, document)
+	r.note(keyOf(o.doc.ID), revision, document, o.value)
 	r.change(func(p *Progress) { p.Sent++ })
 }
 
@@ -186,7 +202,7 @@ func (r *round) tooLarge(id string, err error) {
 // read reads a value of the hub, and notes what it is.
 func (r *round) read(key string, value []byte, revision uint64) (d merge.Doc, is has) {
 	if value == nil {
-		r.note(key, revision, nothing)
+		r.note(key, revision, nothing, nil)
 		return d, nothing
 	}
 	d, err := decode(value, r.Now())
@@ -198,7 +214,7 @@ func (r *round) read(key string, value []byte, revision uint64) (d merge.Doc, is
 	} else if err == nil {
 		is = document
 	}
-	r.note(key, revision, is)
+	r.note(key, revision, is, value)
 	if err != nil {
 		first := false
 		r.change(func(p *Progress) { first, p.Skipped = p.Skipped == 0, p.Skipped+1 })

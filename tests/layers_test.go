@@ -38,7 +38,7 @@ var layers = map[string][]string{
 	"project/autonomy":     {"core", "project", "project/learned"},
 	"project/learned":      {"core", "project"},
 	"project/shared":       {"core", "project", "project/files"},
-	"hub":                  {"core", "project", "project/place", "whole"},
+	"hub":                  {"core", "project", "project/place", "store/disk", "whole"},
 	"hub/server":           {"core", "hub", "project/place", "store/disk", "whole"},
 	"project/files":        {"core", "project"},
 	"project/usage":        {"core", "project", "project/autonomy", "project/files"},

@@ -1,0 +1,126 @@
+package hub
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"math/big"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nkeys"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/core"
+)
+
+// newKey returns a new nkey.
+func newKey(t *testing.T) (seed, public string) {
+	pair, err := nkeys.CreateUser()
+	require.NoError(t, err)
+	text, err := pair.Seed()
+	require.NoError(t, err)
+	public, err = pair.PublicKey()
+	require.NoError(t, err)
+	return string(text), public
+}
+
+// certificate returns one that nobody signed.
+func certificate(t *testing.T) tls.Certificate {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	is := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
+	raw, err := x509.CreateCertificate(rand.Reader, is, is, key.Public(), key)
+	require.NoError(t, err)
+	return tls.Certificate{Certificate: [][]byte{raw}, PrivateKey: key}
+}
+
+func TestWhatKeepsAMachineFromItsHub(t *testing.T) {
+	t.Parallel()
+	seed, public := newKey(t)
+	otherSeed, _ := newKey(t)
+	cert := certificate(t)
+	secure := startHub(t, func(o *server.Options) {
+		o.Nkeys = []*server.NkeyUser{{Nkey: public}}
+		o.TLSConfig, o.TLSTimeout = &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}, 5
+	})
+	token := startHub(t, func(o *server.Options) { o.Authorization = "a-secret-token" })
+	without := startHub(t, func(o *server.Options) { o.JetStream = false })
+	gone := startHub(t)
+	gone.stop()
+	right := secure.link("laptop")
+	right.Seed, right.Pin = seed, Fingerprint(cert.Certificate[0])
+	tests := map[string]struct {
+		link Link
+		kind error
+		says string
+	}{
+		"another key":         {link: Link{Seed: otherSeed, Pin: right.Pin, URL: right.URL}, kind: core.ErrInvalid, says: "does not know this key"},
+		"another certificate": {link: Link{Seed: seed, Pin: Fingerprint([]byte("x")), URL: right.URL}, kind: core.ErrInvalid, says: "another server"},
+		"a damaged key":       {link: Link{Seed: "SUABC", Pin: right.Pin, URL: right.URL}, kind: core.ErrInvalid, says: "no nkey"},
+		"no token":            {link: token.link("laptop"), kind: core.ErrInvalid, says: "does not let this machine in"},
+		"no server":           {link: gone.link("laptop"), kind: core.ErrUnavailable, says: "no hub answers"},
+		"no JetStream":        {link: without.link("laptop"), kind: core.ErrInvalid, says: "has no JetStream"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tt.link.Project, tt.link.Machine = "shop", "laptop"
+			_, err := Connect(secure.ctx(), tt.link)
+			require.ErrorIs(t, err, tt.kind)
+			assert.Contains(t, err.Error(), tt.says)
+			assert.NotContains(t, err.Error(), "secret")
+		})
+	}
+	c, err := Connect(secure.ctx(), right)
+	require.NoError(t, err)
+	c.Close()
+}
+
+// restricted starts a server on which a machine may publish to what is listed only.
+func restricted(t *testing.T, publish ...string) (h *hubServer, link Link) {
+	seed, public := newKey(t)
+	h = startHub(t, func(o *server.Options) {
+		o.Nkeys = []*server.NkeyUser{{Nkey: public, Permissions: &server.Permissions{
+			Publish: &server.SubjectPermission{Allow: publish}, Subscribe: &server.SubjectPermission{Allow: []string{InboxOf("laptop") + ".>"}},
+		}}}
+		o.Users = []*server.User{{Username: "admin", Password: "x"}}
+	})
+	link = h.link("laptop")
+	link.Seed = seed
+	return h, link
+}
+
+func TestWhatIsRefusedIsToldAsSuch(t *testing.T) {
+	t.Parallel()
+	h, link := restricted(t, "$JS.API.>") // it may read, but not write
+	m := h.mate("laptop")
+	m.decide("frame-1", "one")
+	began := time.Now()
+	h.runAs(m, link)
+	require.Eventually(t, func() bool { return m.sync.Progress().Waiting > 0 }, patience, 20*time.Millisecond)
+	t.Log("told after", time.Since(began))
+	p := m.sync.Progress()
+	require.ErrorIs(t, p.Error, core.ErrInvalid)
+	assert.Contains(t, p.Error.Error(), "$KV.flame_shop_tree.frame-1")
+
+	admin := h.link("admin")
+	admin.URL = "nats://admin:x@" + admin.URL[len("nats://"):]
+	other := h.mate("admin")
+	other.decide("frame-2", "two")
+	h.runAs(other, admin)
+	require.Eventually(t, func() bool { return len(m.all()) == 2 }, patience, 20*time.Millisecond, "what others write still comes")
+}
+
+func TestAMachineThatMayNothing(t *testing.T) {
+	t.Parallel()
+	_, link := restricted(t, "nothing")
+	_, err := Connect(t.Context(), link)
+	require.ErrorIs(t, err, core.ErrInvalid)
+	assert.Contains(t, err.Error(), "the hub refused")
+}

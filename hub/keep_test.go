@@ -1,0 +1,143 @@
+package hub
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/core"
+)
+
+// A kept project is one with a data folder.
+type kept struct {
+	*memory
+	data string
+	held []string
+	stop func()
+}
+
+// station returns a project that is not kept yet.
+func station(t *testing.T, machine string) *kept {
+	return &kept{memory: newMemory(machine), data: t.TempDir()}
+}
+
+// keep keeps the project connected, from one of perhaps several processes.
+func (k *kept) keep(h *hubServer) *kept {
+	ctx, stop := context.WithCancel(h.ctx())
+	ended := make(chan struct{})
+	k.stop = func() { stop(); <-ended }
+	h.t.Cleanup(k.stop)
+	go func() {
+		defer close(ended)
+		Keep(ctx, Station{
+			Data: k.data, Tree: func(string) Tree { return k.memory }, Version: "1.2.3", Log: slog.New(slog.DiscardHandler),
+			Held: func(context.Context) ([]string, error) { return k.held, nil },
+			Now:  func() core.Millis { return core.MillisOf(time.Now()) },
+		})
+	}()
+	return k
+}
+
+// await waits until the status of a project is as want says.
+func (k *kept) await(t *testing.T, want func(Status) bool) (s Status) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		var err error
+		s, err = LoadStatus(k.data)
+		return err == nil && want(s)
+	}, patience, 20*time.Millisecond)
+	return s
+}
+
+func connected(s Status) bool { return s.Since > 0 && s.Complete }
+
+func TestAProjectIsKeptConnected(t *testing.T) {
+	t.Parallel()
+	h := startHub(t)
+	a, b := station(t, "laptop"), station(t, "desk")
+	a.held = []string{"frame-1"}
+	a.decide("frame-1", "one")
+	a.keep(h)
+	assert.NoFileExists(t, filepath.Join(a.data, lockName), "without a hub nothing is done")
+	for _, k := range []*kept{a, b} {
+		require.NoError(t, Save(k.data, h.link(k.clock.Machine)))
+	}
+	b.keep(h)
+	s := a.await(t, connected)
+	assert.Equal(t, os.Getpid(), s.PID)
+	assert.Equal(t, ServerVersion, s.Server)
+	assert.Empty(t, s.Error)
+	assert.True(t, s.Holds(core.MillisOf(time.Now())))
+	require.Eventually(t, func() bool { return len(b.all()) == 1 }, patience, 20*time.Millisecond)
+	b.await(t, func(s Status) bool { return len(s.Machines) == 2 })
+	require.ErrorContains(t, h.claims("desk", claimTime).Claim(h.ctx(), "frame-1"), "on machine laptop")
+
+	h.stop()
+	a.await(t, func(s Status) bool { return s.Since == 0 && s.Error != "" && s.Hint != "" })
+	a.decide("frame-2", "while the hub is away")
+	h.start()
+	a.await(t, connected)
+	require.Eventually(t, func() bool { return len(b.all()) == 2 }, patience, 20*time.Millisecond)
+
+	require.NoError(t, Remove(a.data))
+	require.Eventually(t, func() bool {
+		_, err := LoadStatus(a.data)
+		return os.IsNotExist(err)
+	}, patience, 20*time.Millisecond, "it has left")
+	require.NoError(t, h.claims("desk", claimTime).Claim(h.ctx(), "frame-1"), "and released its claims")
+}
+
+func TestOneProcessKeepsAProject(t *testing.T) {
+	t.Parallel()
+	h := startHub(t)
+	a := station(t, "laptop")
+	require.NoError(t, Save(a.data, h.link("laptop")))
+	a.keep(h)
+	first := a.await(t, connected)
+	second := (&kept{memory: newMemory("laptop"), data: a.data}).keep(h)
+	k := &keeper{Station: Station{Data: a.data, Log: slog.New(slog.DiscardHandler)}}
+	assert.Nil(t, k.lock(), "the first has it")
+	a.stop()
+	s := second.await(t, func(s Status) bool { return connected(s) && s.Since != first.Since })
+	assert.Greater(t, s.Since, first.Since)
+}
+
+func TestAStatusThatIsNone(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{"no JSON": "{", "too long": strings.Repeat(" ", maxStatus+1), "another type": `{"at":"x"}`} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			data := t.TempDir()
+			require.NoError(t, os.WriteFile(filepath.Join(data, statusName), []byte(text), 0o600))
+			_, err := LoadStatus(data)
+			require.ErrorIs(t, err, core.ErrInvalid)
+		})
+	}
+	data := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(data, "elsewhere"), []byte("{}"), 0o600))
+	require.NoError(t, os.Symlink("elsewhere", filepath.Join(data, statusName)))
+	_, err := LoadStatus(data)
+	require.ErrorIs(t, err, core.ErrUnavailable)
+}
+
+func TestLinksThatAreNone(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{
+		"no JSON": "{", "empty": "", "too long": strings.Repeat(" ", maxLink+1), "nothing in it": "{}", "no machine": `{"url":"nats://x","project":"p"}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			data := t.TempDir()
+			require.NoError(t, os.WriteFile(filepath.Join(data, linkName), []byte(text), 0o600))
+			_, err := Load(data)
+			require.ErrorIs(t, err, core.ErrInvalid)
+		})
+	}
+}
