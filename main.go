@@ -32,6 +32,7 @@ import (
 	"flame/notify"
 	"flame/project"
 	"flame/project/place"
+	"flame/project/shared"
 	"flame/store"
 	"flame/store/disk"
 	"flame/store/schema"
@@ -52,8 +53,9 @@ func main() {
 		Open: func(at place.Place, longLived bool) (*project.Project, func() error, error) {
 			return open(settings, known, at, longLived)
 		},
-		File: func(at place.Place) string { return filepath.Join(at.Data.Path, disk.Name) },
-		Log:  func(at place.Place) *slog.Logger { return logger(settings, at) },
+		File:    func(at place.Place) string { return filepath.Join(at.Data.Path, disk.Name) },
+		Log:     func(at place.Place) *slog.Logger { return logger(settings, at) },
+		KeepHub: keepHub,
 		Agents: func(p *project.Project, at place.Place) (*agents.Agents, error) {
 			return service(settings, known, p, at)
 		},
@@ -147,6 +149,15 @@ func notifying(a *agents.Agents, setting string, at place.Place) {
 	}
 	teller := &notify.Teller{Flame: a.Program, Program: program, Log: a.Project.Log}
 	a.Notify, a.Notified = teller.Tell, teller.Wait
+}
+
+// keepHub keeps a project connected to the hub that it has joined, if it has.
+func keepHub(ctx context.Context, p *project.Project, at place.Place) {
+	hub.Keep(ctx, hub.Station{
+		Data: at.Data.Path, Version: version(), Log: p.Log, Now: now,
+		Tree: func(machine string) hub.Tree { return hub.TreeOf(p, machine) },
+		Held: func(ctx context.Context) ([]string, error) { return shared.Held(ctx, p) },
+	})
 }
 
 func seconds(n config.Count) time.Duration { return time.Duration(n) * time.Second }

@@ -1,6 +1,7 @@
 package hubcmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -46,7 +47,7 @@ func Findings(ctx context.Context, at place.Place) []core.Finding {
 	findings = append(findings, core.Finding{
 		What: fmt.Sprintf("the hub answers in %v; nats-server %s", latency.Round(10*time.Microsecond), conn.Version()),
 	})
-	findings = append(findings, present(ctx, conn, link.Machine)...)
+	findings = append(findings, shares(at, link)...)
 	if link.Pin == "" {
 		findings = append(findings, core.Finding{
 			What: "flame cannot see whether that server writes to disk what it acknowledges",
@@ -56,43 +57,70 @@ func Findings(ctx context.Context, at place.Place) []core.Finding {
 	return findings
 }
 
-// maxNamed is how many machines a finding names.
+// maxNamed is how many machines or frames a finding names.
 const maxNamed = 12
 
-// present says which machines are connected.
-func present(ctx context.Context, conn *hub.Conn, own string) []core.Finding {
-	there, err := conn.Machines(ctx)
-	if err != nil {
-		return []core.Finding{problemOf("the hub: ", err)}
+// shares says how far the process is that keeps the project connected.
+func shares(at place.Place, link hub.Link) []core.Finding {
+	status, err := hub.LoadStatus(at.Data.Path)
+	if err == nil && status.Holds(core.MillisOf(time.Now())) {
+		return told(status, link)
 	}
-	list, err := there.List(ctx)
-	if err != nil {
-		return []core.Finding{problemOf("the hub: ", err)}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return []core.Finding{problemOf("", err)}
+	}
+	return []core.Finding{{
+		What: "no process of this machine shares its frames now",
+		Hint: "start a session of your host in this project, or `flame serve --http 127.0.0.1:0`, and leave it running",
+	}}
+}
+
+// told says in words what a status does.
+func told(s hub.Status, link hub.Link) (findings []core.Finding) {
+	note := func(hint, format string, args ...any) {
+		findings = append(findings, core.Finding{What: fmt.Sprintf(format, args...), Hint: hint})
+	}
+	switch {
+	case s.Since == 0:
+		note(cmp.Or(s.Hint, "it is tried again every few seconds"), "process %d is not connected to the hub: %s", s.PID, s.Error)
+		return findings
+	case !s.Complete:
+		note("wait a moment", "process %d is connected, and still reads what the hub has", s.PID)
+	default:
+		note("", "process %d is connected: %d changes sent, %d received", s.PID, s.Sent, s.Taken)
+	}
+	if s.Error != "" {
+		note(cmp.Or(s.Hint, "it is tried again"), "the hub: %s", s.Error)
+	}
+	if s.Waiting > 0 {
+		note("they are sent again; if the number stays, the hub may be full", "%d changes wait until the hub takes them", s.Waiting)
+	}
+	if s.Skipped > 0 {
+		note("use the same version of flame on all machines", "%d frames of other machines are of a newer version, or cannot be read", s.Skipped)
+	}
+	if len(s.TooLarge) > 0 {
+		note("shorten their results, or have max_payload of the server raised", "the hub has no room for what these frames hold: %s", named(s.TooLarge))
 	}
 	var others []string
-	here := false
-	for _, m := range list {
-		if m.ID == own {
-			here = true
-			continue
-		}
-		others = append(others, m.ID+" (flame "+m.Version+")")
-	}
-	what := "no other machine was connected in the last minutes"
-	if n := len(others); n > 0 {
-		what = "connected in the last minutes: " + strings.Join(others[:min(n, maxNamed)], ", ")
-		if n > maxNamed {
-			what += fmt.Sprintf(" and %d others", n-maxNamed)
+	for _, m := range s.Machines {
+		if m.ID != link.Machine {
+			others = append(others, m.ID+" (flame "+m.Version+")")
 		}
 	}
-	findings := []core.Finding{{What: what}}
-	if !here {
-		findings = append(findings, core.Finding{
-			What: "nothing on this machine shares its frames now",
-			Hint: "start a session of your host in this project, or `flame serve --http 127.0.0.1:0`, and leave it running",
-		})
+	if len(others) > 0 {
+		note("", "connected in the last minutes: %s", named(others))
+	} else {
+		note("", "no other machine was connected in the last minutes")
 	}
 	return findings
+}
+
+// named returns the first of many names.
+func named(all []string) string {
+	if n := len(all); n > maxNamed {
+		return fmt.Sprintf("%s and %d others", strings.Join(all[:maxNamed], ", "), n-maxNamed)
+	}
+	return strings.Join(all, ", ")
 }
 
 // problemOf turns an error into a finding. Nothing that flame does on this machine needs a

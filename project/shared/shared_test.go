@@ -660,3 +660,31 @@ func TestFramesThatBothHadBefore(t *testing.T) {
 	assert.Equal(t, core.Usage{TokensIn: 101, CostUSD: 0.5}, got.Usage)
 	assert.ElementsMatch(t, []string{"both", "only a", "only b"}, got.Decisions)
 }
+
+func TestHeldAreTheFramesOfLiveSessions(t *testing.T) {
+	t.Parallel()
+	a := machines(t, 1)[0]
+	push := func(session, goal string) string {
+		pushed, err := stack.Push(a.Ctx, a.Project, project.Caller{Session: session}, goal, "")
+		require.NoError(t, err)
+		return pushed.ID
+	}
+	held := func() []string {
+		ids, err := shared.Held(a.Ctx, a.Project)
+		require.NoError(t, err)
+		return ids
+	}
+	assert.Empty(t, held())
+	one, two := push("one", "One"), push("two", "Two")
+	assert.Subset(t, held(), []string{one, two})
+	require.NoError(t, a.Store.Update(a.Ctx, func(tx project.Tx) error {
+		s, err := tx.Session("two")
+		if err != nil {
+			return err
+		}
+		s.State = core.SessionEnded
+		return tx.SaveSession(s)
+	}))
+	assert.Contains(t, held(), one)
+	assert.NotContains(t, held(), two)
+}

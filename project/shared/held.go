@@ -1,0 +1,60 @@
+package shared
+
+import (
+	"context"
+
+	"flame/core"
+	"flame/project"
+)
+
+// Limits of Held.
+const (
+	maxHeld   = 100 // frames
+	maxParent = 16  // sessions above that of a frame
+)
+
+// Held returns the ids of the frames in progress on this machine whose sessions are live:
+// which no other machine may take over without asking. If there are very many, it returns
+// the ones in which something happened last.
+func Held(ctx context.Context, p *project.Project) (ids []string, err error) {
+	err = p.Store.View(ctx, func(tx project.Tx) error {
+		ids = nil
+		open, err := tx.FindFrames(project.FrameQuery{Statuses: []core.Status{core.InProgress}, Order: project.RecentFirst, Limit: maxHeld})
+		if err != nil {
+			return err
+		}
+		live := map[string]bool{}
+		for _, f := range open {
+			if !f.Open() || f.Session == "" {
+				continue
+			}
+			is, known := live[f.Session]
+			if !known {
+				if is, err = isLive(tx, f.Session); err != nil {
+					return err
+				}
+				live[f.Session] = is
+			}
+			if is {
+				ids = append(ids, f.ID)
+			}
+		}
+		return nil
+	})
+	return ids, err
+}
+
+// isLive reports whether a session has not ended; a child ends with its parent.
+func isLive(tx project.Tx, id string) (bool, error) {
+	for range maxParent {
+		session, err := tx.Session(id)
+		if err != nil || session.State == core.SessionEnded {
+			return false, project.IgnoreMissing(err)
+		}
+		if session.Parent == "" {
+			return true, nil
+		}
+		id = session.Parent
+	}
+	return false, nil
+}

@@ -1,0 +1,75 @@
+package tests
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// serve runs `flame serve` on the machine as a host does, until the test ends.
+func (m machine) serve() {
+	m.Helper()
+	cmd := m.command("serve")
+	stdin, err := cmd.StdinPipe()
+	require.NoError(m, err)
+	require.NoError(m, cmd.Start())
+	m.Cleanup(func() {
+		stdin.Close()
+		_ = cmd.Wait() // however it ends
+	})
+}
+
+// shows waits until a command's answer has each of the texts.
+func (m machine) shows(command string, texts ...string) {
+	m.Helper()
+	for _, text := range texts {
+		said := ""
+		for until := time.Now().Add(hubPatience); ; time.Sleep(100 * time.Millisecond) {
+			if said = m.flame(command); strings.Contains(said, text) {
+				break
+			}
+			if time.Now().After(until) {
+				require.Contains(m, said, text, "%s\n%s", m.home, m.flame("doctor"))
+			}
+		}
+	}
+}
+
+// TestMachinesHaveOneTree is what docs/machines.md promises: set up in three commands, two
+// machines show the frames of both, and a hub that lost its data is filled again.
+func TestMachinesHaveOneTree(t *testing.T) {
+	t.Parallel()
+	all := machines(t, "desk", "couch")
+	desk, couch := all[0], all[1]
+	h := desk.hub("--listen", "127.0.0.1:0")
+	desk.flame("push", "Before it joined")
+	desk.flame("join")
+	couch.flame("join", desk.invite())
+	desk.serve()
+	couch.serve()
+	couch.shows("tree", "Before it joined")
+	desk.flame("push", "Mend the login")
+	began := time.Now()
+	couch.shows("tree", "Mend the login")
+	t.Logf("seen after %v", time.Since(began))
+	couch.flame("push", "Paint the door")
+	desk.shows("tree", "Paint the door")
+	desk.flame("pop", "completed", "It is mended now")
+	couch.shows("status", "Paint the door")
+	couch.shows("doctor", "connected in the last minutes: ")
+
+	h.end(t, syscall.SIGTERM)
+	desk.flame("push", "While the hub was away")
+	require.NoError(t, os.RemoveAll(filepath.Join(desk.home, ".local", "share", "flame-hub", "jetstream")))
+	desk.hub()
+	couch.shows("tree", "While the hub was away")
+	assert.Contains(t, couch.flame("tree"), "Before it joined")
+	couch.flame("leave")
+	assert.Contains(t, couch.flame("tree"), "Mend the login", "what came stays")
+}
