@@ -8,14 +8,6 @@ import (
 	"flame/project/shared"
 )
 
-// A Tree is a project's part in the tree that several machines have. What its methods do is
-// told at those of package project/shared, with whose functions TreeOf makes one.
-type Tree interface {
-	Collect(ctx context.Context, after int64) (docs []merge.Doc, revision int64, err error)
-	Take(ctx context.Context, docs []merge.Doc) (owed []merge.Doc, err error)
-	Known(ctx context.Context, f func(merge.Doc) error) error
-}
-
 // TreeOf returns that of a project on a machine.
 func TreeOf(p *project.Project, machine string) Tree { return projectTree{p, machine} }
 

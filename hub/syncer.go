@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"maps"
@@ -32,6 +33,14 @@ var errAnew = errors.New("the hub's tree is read anew")
 
 // errGone is the end of a connection.
 var errGone = core.Unavailablef(nats.ErrConnectionClosed, "the connection to the hub is lost")
+
+// A Tree is a project's part in the tree that several machines have. What its methods do is
+// told at those of package project/shared, with whose functions TreeOf makes one.
+type Tree interface {
+	Collect(ctx context.Context, after int64) (docs []merge.Doc, revision int64, err error)
+	Take(ctx context.Context, docs []merge.Doc) (owed []merge.Doc, err error)
+	Known(ctx context.Context, f func(merge.Doc) error) error
+}
 
 // A Syncer keeps the tree of a machine and that of its hub alike. All but Look must be set.
 type Syncer struct {

@@ -1,0 +1,73 @@
+package hub
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/core"
+	"flame/project"
+	"flame/project/shared"
+	"flame/project/stack"
+	"flame/store"
+)
+
+// realProject returns a project without data, on a store as processes have it.
+func realProject(t *testing.T) (p *project.Project, data string) {
+	data = t.TempDir()
+	kept := store.Open(data, store.Options{LongLived: true})
+	t.Cleanup(func() { assert.NoError(t, kept.Close()) })
+	return &project.Project{
+		Store: kept, Log: slog.New(slog.DiscardHandler), NewID: project.NewID, EventDays: 90,
+		Now: func() core.Millis { return core.MillisOf(time.Now()) },
+	}, data
+}
+
+// frames returns those of a project, by id.
+func frames(ctx context.Context, t *testing.T, p *project.Project) map[string]core.Frame {
+	all := map[string]core.Frame{}
+	require.NoError(t, p.Store.View(ctx, func(tx project.Tx) error {
+		list, err := tx.FindFrames(project.FrameQuery{})
+		clear(all)
+		for _, f := range list {
+			all[f.ID] = f
+		}
+		return err
+	}))
+	return all
+}
+
+func TestTwoProjectsOnTwoMachines(t *testing.T) {
+	t.Parallel()
+	h := startHub(t)
+	a, dataA := realProject(t)
+	b, dataB := realProject(t)
+	by := project.Caller{Session: "s-1", Host: "claude-code", Trust: project.ByFlame}
+	f, err := stack.Push(h.ctx(), a, by, "Read what it wrote", "")
+	require.NoError(t, err)
+	for data, machine := range map[string]string{dataA: "laptop", dataB: "desk"} {
+		require.NoError(t, Save(data, h.link(machine)))
+	}
+	ctx, stop := context.WithCancel(h.ctx())
+	ended := make(chan struct{}, 2)
+	for data, p := range map[string]*project.Project{dataA: a, dataB: b} {
+		s := Station{
+			Data: data, Version: "1", Log: p.Log, Now: p.Now, Tree: func(machine string) Tree { return TreeOf(p, machine) },
+			Held: func(ctx context.Context) ([]string, error) { return shared.Held(ctx, p) },
+		}
+		go func() { Keep(ctx, s); ended <- struct{}{} }()
+	}
+	defer func() { stop(); <-ended; <-ended }()
+	require.Eventually(t, func() bool { return frames(h.ctx(), t, b)[f.ID].Machine == "laptop" }, patience, 50*time.Millisecond)
+	require.Eventually(t, func() bool { // the frame is worked in, and so it is held
+		err := Claim(h.ctx(), dataB, frames(h.ctx(), t, b)[f.ID])
+		return err != nil && assert.ObjectsAreEqual(f.ID+" is being worked in on machine laptop", err.Error())
+	}, patience, 50*time.Millisecond)
+	_, _, err = stack.AddDecision(h.ctx(), b, by, f.ID, "from the desk")
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return len(frames(h.ctx(), t, a)[f.ID].Decisions) == 1 }, patience, 50*time.Millisecond)
+}
