@@ -31,7 +31,7 @@ func (m machine) shows(command string, texts ...string) {
 	for _, text := range texts {
 		said := ""
 		for until := time.Now().Add(hubPatience); ; time.Sleep(100 * time.Millisecond) {
-			if said = m.flame(command); strings.Contains(said, text) {
+			if said = m.flame(strings.Fields(command)...); strings.Contains(said, text) {
 				break
 			}
 			if time.Now().After(until) {
@@ -64,8 +64,14 @@ func TestMachinesHaveOneTree(t *testing.T) {
 	couch.shows("status", "Paint the door")
 	couch.shows("doctor", "connected in the last minutes: ")
 
+	taken := frameID.FindString(desk.flame("push", "Taken over"))
+	couch.shows("tree", "Taken over")
+	couch.flame("activate", taken)
+	desk.shows("show "+taken, "\nMachine: ")
+
 	h.end(t, syscall.SIGTERM)
 	desk.flame("push", "While the hub was away")
+	assert.Contains(t, desk.fails("activate", taken), "not connected to the hub now")
 	require.NoError(t, os.RemoveAll(filepath.Join(desk.home, ".local", "share", "flame-hub", "jetstream")))
 	desk.hub()
 	couch.shows("tree", "While the hub was away")

@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"time"
 
@@ -120,7 +119,7 @@ func (c members) accept(ctx context.Context, at place.Place, line string, opts j
 			WithHint("ask for another: `flame hub invite --project %s`", opts.project)
 	}
 	own := beginning(ctx, c.app, at)
-	if theirs := namedCommit.FindStringSubmatch(with.Project); opts.project == "" && theirs != nil && own != "" && theirs[1] != own {
+	if theirs := namedCommit(with.Project); opts.project == "" && theirs != "" && own != "" && theirs != own {
 		return link, core.Invalidf("the invitation is to project %s, another repository by its name: the first commit of %s is %s…", with.Project, at.Dir, own).
 			WithHint("change to a clone of that one; if it is right all the same: --project %s", with.Project)
 	}
@@ -136,8 +135,15 @@ func (c members) accept(ctx context.Context, at place.Place, line string, opts j
 	return link, nil
 }
 
-// namedCommit matches the beginning of a commit in a project's name.
-var namedCommit = regexp.MustCompile(`-([0-9a-f]{8})$`)
+// namedCommit returns the beginning of a commit in a project's name, as projectOf puts it
+// there; empty if there is none.
+func namedCommit(project string) string {
+	at := strings.LastIndexByte(project, '-') + 1
+	if part := project[at:]; at > 0 && len(part) == commitPart && strings.Trim(part, "0123456789abcdef") == "" {
+		return part
+	}
+	return ""
+}
 
 // ownInvitation makes an invitation to the hub that runs on this machine.
 func (c members) ownInvitation(ctx context.Context, at place.Place, opts joinOptions) (server.Invitation, error) {

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"flame/core"
@@ -33,7 +34,8 @@ type Program struct {
 // Pinned reports whether it is the version that flame is tested with.
 func (p Program) Pinned() bool { return p.Version == hub.ServerVersion }
 
-var versionOf = regexp.MustCompile(`nats-server: v?(\d+\.\d+\.\d+[-.+0-9A-Za-z]*)`)
+// versionOf matches what the server says of its version. Hooks would wait while it is made.
+var versionOf = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`nats-server: v?(\d+\.\d+\.\d+[-.+0-9A-Za-z]*)`) })
 
 // FindProgram finds the server on PATH, else where `go install` puts it, and asks for its
 // version.
@@ -56,7 +58,7 @@ func FindProgram(ctx context.Context, home string) (Program, error) {
 	if err != nil {
 		return Program{}, core.Unavailablef(err, "%s --version: %v", path, err).WithHint("install it anew: " + install)
 	}
-	found := versionOf.FindSubmatch(said)
+	found := versionOf().FindSubmatch(said)
 	if found == nil {
 		return Program{}, core.Unavailablef(nil, "%s does not say which version it is", path).WithHint("install it anew: " + install)
 	}
