@@ -70,6 +70,8 @@ func (c *Conn) suits(ctx context.Context) (err error) {
 	if c.js, err = jetstream.New(c.nc, jetstream.WithDefaultTimeout(callTime)); err != nil {
 		return err
 	}
+	ctx, stop := c.refused.watch(ctx, "$JS.")
+	defer stop()
 	switch _, err = c.js.AccountInfo(ctx); {
 	case errors.Is(err, jetstream.ErrJetStreamNotEnabled), errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount):
 		return core.Invalidf("the server at %s has no JetStream", Shown(c.link.URL)).
@@ -91,7 +93,11 @@ func (c *Conn) told(err error) error {
 		return core.Invalidf("the hub refused: %s", core.OneLine(refused, 300)).
 			WithHint("this machine may not do that in project %s; ask whoever runs the hub", c.link.Project)
 	}
-	if errors.As(err, &api) && api.Code == 503 || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout) {
+	if errors.As(err, &api) && api.Code == 503 {
+		return core.Unavailablef(err, "the hub cannot do that now: %s", core.OneLine(api.Description, 300)).
+			WithHint("is its disk full, or the space that its server may use? `flame hub` says so in its log")
+	}
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout) {
 		return core.Unavailablef(err, "the hub does not answer: %v", err)
 	}
 	return err
@@ -100,6 +106,8 @@ func (c *Conn) told(err error) error {
 // stream returns a stream of the hub, which is made if it is not there. One that is there
 // is used as it is: who runs the server may have chosen copies and limits for it.
 func (c *Conn) stream(ctx context.Context, config jetstream.StreamConfig) (jetstream.Stream, error) {
+	ctx, stop := c.refused.watch(ctx, "$JS.")
+	defer stop()
 	s, err := c.js.Stream(ctx, config.Name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		s, err = c.js.CreateStream(ctx, config)

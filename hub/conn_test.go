@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
+	"fmt"
 	"math/big"
 	"net"
 	"testing"
@@ -123,4 +124,26 @@ func TestAMachineThatMayNothing(t *testing.T) {
 	_, err := Connect(t.Context(), link)
 	require.ErrorIs(t, err, core.ErrInvalid)
 	assert.Contains(t, err.Error(), "the hub refused")
+}
+
+func TestAHubThatIsFull(t *testing.T) {
+	t.Parallel()
+	h := startHub(t, func(o *server.Options) { o.JetStreamMaxStore = 1 << 20 })
+	m, other := h.run(h.mate("laptop")), h.run(h.mate("desk"))
+	m.decide("frame-small", "one")
+	alike(t, 1, m, other)
+	results := noise(t, 900<<10)
+	require.Eventually(t, func() bool {
+		m.write(fmt.Sprint("frame-", len(m.all())), func(f *core.Frame) { f.Results = results })
+		return m.sync.Progress().Waiting > 0
+	}, patience, 200*time.Millisecond)
+	p := m.sync.Progress()
+	require.ErrorIs(t, p.Error, core.ErrUnavailable)
+	assert.Contains(t, p.Error.Error(), "cannot do that now")
+	assert.True(t, p.Complete)
+	select {
+	case err := <-m.done:
+		assert.Fail(t, "it goes on", "%v", err)
+	default:
+	}
 }
