@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"io"
 	"net"
 	"os"
@@ -26,7 +27,7 @@ import (
 func natsServer(t *testing.T) string {
 	t.Helper()
 	natsBuilt.once.Do(func() {
-		natsBuilt.path = filepath.Join(filepath.Dir(flameBinary(t)), "nats-server")
+		natsBuilt.path = filepath.Join(filepath.Dir(flameBinary(t)), "nats", "nats-server") // apart: tests of flame alone have none on PATH
 		cmd := exec.Command("go", "build", "-o", natsBuilt.path, "github.com/nats-io/nats-server/v2")
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := cmd.CombinedOutput(); err != nil {
@@ -198,6 +199,21 @@ func TestMachinesJoinAndLeaveAHub(t *testing.T) {
 	require.Eventually(t, func() bool { return strings.Contains(train.flame("doctor"), "does not know this key") }, hubPatience, 100*time.Millisecond)
 	h.end(t, syscall.SIGTERM)
 	assert.Contains(t, train.flame("doctor"), "no hub answers at")
+}
+
+func TestMachinesAnswerInJSON(t *testing.T) {
+	t.Parallel()
+	desk := machines(t, "desk")[0]
+	desk.hub("--listen", "127.0.0.1:0")
+	for _, line := range []string{"join", "hub invite", "hub machines", "leave"} {
+		answer := desk.flame(append(strings.Fields(line), "--json")...)
+		assert.True(t, json.Valid([]byte(answer)), "flame %s --json: %s", line, answer)
+	}
+	desk.flame("join")
+	name := regexp.MustCompile(`as machine (\S+)`).FindStringSubmatch(desk.flame("doctor"))
+	require.NotNil(t, name)
+	answer := desk.flame("hub", "remove", name[1], "--json")
+	assert.True(t, json.Valid([]byte(answer)), answer)
 }
 
 func TestAProjectJoinsAServerThatIsThere(t *testing.T) {

@@ -25,6 +25,12 @@ var plainOnly = map[string]string{
 	"agents attach": "opens a host at the terminal",
 	"agents grant":  "only for a person at a terminal",
 	"agents revoke": "needs a grant",
+	"hub":           "runs until it is ended",
+	"hub invite":    "needs a hub; see TestMachinesAnswerInJSON",
+	"hub machines":  "likewise",
+	"hub remove":    "likewise",
+	"join":          "likewise",
+	"leave":         "likewise",
 }
 
 // commandWords are the name of a command, before its arguments.
