@@ -11,7 +11,7 @@ import (
 // entirely, so that a machine cannot reach another project even by way of a stream or a
 // consumer that it configures.
 const (
-	hubAccount    = "FLAME_HUB" // of `flame hub` itself, and of those who were invited
+	hubAccount    = "hub" // of `flame hub` itself, and of those who were invited
 	projectPrefix = "flame_"    // of a project's account
 )
 
