@@ -11,8 +11,8 @@ import (
 // entirely, so that a machine cannot reach another project even by way of a stream or a
 // consumer that it configures.
 const (
-	hubAccount    = "hub" // of `flame hub` itself, and of those who were invited
-	projectPrefix = "flame_"    // of a project's account
+	hubAccount    = "hub"    // of `flame hub` itself, and of those who were invited
+	projectPrefix = "flame_" // of a project's account
 )
 
 // Subjects of requests to `flame hub`. The last token is the public key of who asks; the
