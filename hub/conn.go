@@ -60,6 +60,15 @@ func (c *Conn) Version() string { return core.OneLine(c.nc.ConnectedServerVersio
 // Latency measures how long the server takes to answer.
 func (c *Conn) Latency() (time.Duration, error) { return c.nc.RTT() }
 
+// lag returns how much later than others the answer to what was written may come: servers
+// of a cluster agree on it first.
+func (c *Conn) lag() time.Duration {
+	if c.nc.ConnectedClusterName() == "" {
+		return 0
+	}
+	return callTime
+}
+
 // suits reports what keeps flame from using the server.
 func (c *Conn) suits(ctx context.Context) (err error) {
 	var major, minor int

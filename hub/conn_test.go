@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/core"
+	"flame/core/merge"
 )
 
 // newKey returns a new nkey.
@@ -133,10 +134,14 @@ func TestAHubThatIsFull(t *testing.T) {
 	m.decide("frame-small", "one")
 	alike(t, 1, m, other)
 	results := noise(t, 900<<10)
-	require.Eventually(t, func() bool {
-		m.write(fmt.Sprint("frame-", len(m.all())), func(f *core.Frame) { f.Results = results })
-		return m.sync.Progress().Waiting > 0
-	}, patience, 200*time.Millisecond)
+	for i := 0; m.sync.Progress().Waiting == 0; i++ { // one by one, until there is no room
+		sent := m.sync.Progress().Sent
+		m.write(fmt.Sprint("frame-", i), func(f *core.Frame) { f.Results = results })
+		require.Eventually(t, func() bool {
+			p := m.sync.Progress()
+			return p.Sent > sent || p.Waiting > 0
+		}, patience, 5*time.Millisecond)
+	}
 	p := m.sync.Progress()
 	require.ErrorIs(t, p.Error, core.ErrUnavailable)
 	assert.Contains(t, p.Error.Error(), "cannot do that now")
@@ -146,4 +151,36 @@ func TestAHubThatIsFull(t *testing.T) {
 		assert.Fail(t, "it goes on", "%v", err)
 	default:
 	}
+}
+
+// The server does not answer a batch in the middle of which its space ends; it keeps a part.
+func TestAHubThatIsFullInTheMiddleOfABatch(t *testing.T) {
+	t.Parallel()
+	h := startHub(t, func(o *server.Options) { o.JetStreamMaxStore = 1 << 20 })
+	m := h.mate("laptop")
+	results := noise(t, 900<<10)
+	for i := range 7 {
+		m.write(fmt.Sprint("frame-", i), func(f *core.Frame) { f.Results = results })
+	}
+	h.run(m)
+	require.Eventually(t, func() bool { return m.sync.Progress().Waiting > 0 }, patience, 5*time.Millisecond)
+	p := m.sync.Progress()
+	require.ErrorIs(t, p.Error, core.ErrUnavailable)
+	assert.Contains(t, p.Error.Error(), "cannot do that now")
+	assert.NotContains(t, p.Error.Error(), "does not answer")
+}
+
+func TestABatchThatIsNotAnswered(t *testing.T) {
+	t.Parallel()
+	h := startHub(t, func(o *server.Options) { o.JetStreamMaxStore = 1 << 20 })
+	tr, err := h.connect("laptop").tree(h.ctx())
+	require.NoError(t, err)
+	var batch []outgoing
+	for i := range 7 {
+		value := []byte(noise(t, 900<<10))
+		batch = append(batch, outgoing{doc: merge.Doc{ID: fmt.Sprint("frame-", i)}, value: value})
+	}
+	_, err = tr.putTogether(h.ctx(), batch)
+	require.Error(t, err)
+	assert.True(t, isUnfinished(err), "%v", err)
 }

@@ -10,17 +10,10 @@ import (
 
 // follow takes in what comes, and sends what is done here.
 func (r *round) follow(ctx context.Context, w jetstream.KeyWatcher) error {
-	look := r.Look
-	if look == nil {
-		ticker := time.NewTicker(lookTime)
-		defer ticker.Stop()
-		look = ticker.C
-	}
-	check := time.NewTicker(checkTime)
-	defer check.Stop()
-	if r.failed == 0 {
-		r.retry = 0
-	}
+	look, stop := every(lookTime, r.Look)
+	defer stop()
+	check, stop := every(checkTime, r.Check)
+	defer stop()
 	var anew <-chan time.Time
 	looking := &state{}
 	for {
@@ -43,8 +36,10 @@ func (r *round) follow(ctx context.Context, w jetstream.KeyWatcher) error {
 			}
 		case <-look:
 			err = r.collect(ctx)
-		case <-check.C:
-			err = r.check(ctx, looking)
+		case <-check:
+			if err = r.check(ctx, looking); err == nil && r.failed == 0 {
+				r.retry = 0 // the round has lasted
+			}
 		case <-anew:
 			err = errAnew
 		}
@@ -52,6 +47,15 @@ func (r *round) follow(ctx context.Context, w jetstream.KeyWatcher) error {
 			return err
 		}
 	}
+}
+
+// every returns a channel that tells when a time has passed, unless another one is given.
+func every(d time.Duration, given <-chan time.Time) (<-chan time.Time, func()) {
+	if given != nil {
+		return given, func() {}
+	}
+	ticker := time.NewTicker(d)
+	return ticker.C, ticker.Stop
 }
 
 // more returns an entry and those that came with it.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
-	"log/slog"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -20,6 +19,7 @@ type round struct {
 	at     map[string]slot // what the hub has, by key
 	newest uint64          // the highest revision that was seen
 	failed int             // documents that the hub did not take in this round
+	unused map[string]bool // keys of values of which this machine can make no use
 }
 
 // A slot is what the hub has at a key.
@@ -35,7 +35,7 @@ type has int
 const (
 	nothing  has = iota // a marker that it was deleted, or garbage; what this machine has replaces it
 	document            // one that this machine has too
-	newer               // one of a newer flame, which is left alone
+	unread              // one that this machine refuses, or of a newer flame, which is left alone
 )
 
 // seed is that of the sums of slots.
@@ -58,7 +58,7 @@ func (r *round) send(ctx context.Context, docs []merge.Doc) error {
 	var all []outgoing
 	for _, d := range docs {
 		at := r.at[keyOf(d.ID)]
-		if at.has == newer {
+		if at.has == unread {
 			continue
 		}
 		value, cut, err := r.tree.fit(d)
@@ -92,6 +92,7 @@ func (r *round) write(ctx context.Context, batch []outgoing) error {
 				r.sent(o, first+uint64(i))
 			}
 			return nil
+		case isUnfinished(err): // why, is told to those that are written alone
 		case errors.As(err, &api) && api.Code == 400: // batches are not for this stream
 			r.Log.Info("the hub takes documents one by one only", "error", err)
 			r.tree.batches = false
@@ -136,7 +137,7 @@ func (r *round) settle(ctx context.Context, o outgoing) error {
 			return r.refused(ctx, err, 1)
 		}
 		d, has := r.read(keyOf(o.doc.ID), value, revision)
-		if has == newer {
+		if has == unread {
 			return nil
 		}
 		if o.last = revision; has == document {
@@ -203,28 +204,41 @@ func (r *round) tooLarge(id string, err error) {
 func (r *round) read(key string, value []byte, revision uint64) (d merge.Doc, is has) {
 	if value == nil {
 		r.note(key, revision, nothing, nil)
+		r.skip(key, nil)
 		return d, nothing
 	}
 	d, err := decode(value, r.Now())
 	if err == nil && keyOf(d.ID) != key {
 		err = core.Invalidf("it is of the frame %q", d.ID)
 	}
-	if errors.Is(err, merge.ErrNewer) {
-		is = newer
-	} else if err == nil {
+	switch {
+	case err == nil:
 		is = document
+	case errors.Is(err, merge.ErrNewer), claimsToBe(value, key):
+		is = unread
 	}
 	r.note(key, revision, is, value)
+	r.skip(key, err)
 	if err != nil {
-		first := false
-		r.change(func(p *Progress) { first, p.Skipped = p.Skipped == 0, p.Skipped+1 })
-		if first {
-			r.Log.Log(context.Background(), slog.LevelWarn, "what the hub has is not all of use", "key", core.OneLine(key, 100), "error", err)
-		}
 		return d, is
 	}
 	if was, known := r.whole[d.ID]; known && d.Work.Results == "" && was.Term == d.Work.Term && was.Stamp == d.Work.Stamp {
 		d.Work.Results = was.Results // it was cut off on its way
 	}
 	return d, is
+}
+
+// skip notes whether this machine can make use of what the hub has at a key. What it cannot
+// use is logged once.
+func (r *round) skip(key string, err error) {
+	if err == nil {
+		delete(r.unused, key)
+	} else {
+		r.unused[key] = true
+		if !r.told[key] && len(r.told) < maxNamed {
+			r.told[key] = true
+			r.Log.Warn("what the hub has is not all of use", "key", core.OneLine(key, 100), "error", err)
+		}
+	}
+	r.change(func(p *Progress) { p.Skipped = len(r.unused) })
 }

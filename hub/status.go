@@ -37,7 +37,7 @@ type Status struct {
 	Taken    int         `json:"taken"`               // documents that came
 	Sent     int         `json:"sent"`                // documents that were sent
 	Waiting  int         `json:"waiting"`             // documents that the hub did not take
-	Skipped  int         `json:"skipped"`             // values of the hub that are no documents, or newer than this flame
+	Skipped  int         `json:"skipped"`             // values of the hub that are no documents, that this machine refuses, or newer than this flame
 	TooLarge []string    `json:"tooLarge,omitempty"`  // ids of frames that the hub has no room for
 	Machines []Machine   `json:"machines,omitempty"`  // that are connected, or were a few minutes ago
 	Error    string      `json:"error,omitempty"`     // what went wrong last, if it still is

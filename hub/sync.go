@@ -21,7 +21,7 @@ func (s *Syncer) Run(ctx context.Context, c *Conn) error {
 		}
 	}()
 	if s.whole == nil {
-		s.whole = map[string]merge.Work{}
+		s.whole, s.told = map[string]merge.Work{}, map[string]bool{}
 	}
 	for {
 		err := s.round(ctx, c)
@@ -40,7 +40,7 @@ func (s *Syncer) round(ctx context.Context, c *Conn) (err error) {
 	if err != nil {
 		return err
 	}
-	r := &round{Syncer: s, tree: t, at: map[string]slot{}}
+	r := &round{Syncer: s, tree: t, at: map[string]slot{}, unused: map[string]bool{}}
 	s.change(func(p *Progress) { *p = Progress{Taken: p.Taken, Sent: p.Sent} })
 	if err := r.findCut(ctx); err != nil {
 		return err

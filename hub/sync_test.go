@@ -252,7 +252,70 @@ func TestGarbageOnTheHub(t *testing.T) {
 	e, err := tr.kv.Get(h.ctx(), "newer")
 	require.NoError(t, err)
 	assert.Contains(t, string(e.Value()), `"future"`, "what a newer flame wrote is left alone")
-	assert.Equal(t, 1, strings.Count(a.log.String(), "not all of use"), "%s", a.log)
+	for _, key := range []string{"no-json", "frame-mine", "newer"} {
+		assert.Equal(t, 1, strings.Count(a.log.String(), "key="+key+" "), "%s", a.log)
+	}
+}
+
+func TestWhatOneMachineRefusesIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	h := startHub(t)
+	a, b := h.mate("laptop"), h.mate("desk")
+	for i := range 20 {
+		a.decide(fmt.Sprint("frame-", i), "known to both")
+	}
+	b.docs, b.agreed = a.all(), a.all()
+	for i := range 20 {
+		a.decide(fmt.Sprint("frame-", i), "two")
+	}
+	const years = 2 * 365 * 24 * 3600 * 1000
+	behind := func() core.Millis { return core.MillisOf(time.Now()) - years }
+	b.sync.Now = behind
+	h.run(a)
+	require.Eventually(t, func() bool { return a.sync.Progress().Sent == 20 }, patience, 20*time.Millisecond)
+	h.run(b)
+	require.Eventually(t, func() bool { return b.sync.Progress().Complete }, patience, 20*time.Millisecond)
+	assert.Equal(t, 20, b.sync.Progress().Skipped)
+	a.decide("frame-3", "three")
+	b.decide("frame-3", "of a machine that cannot read the others")
+	b.decide("frame-b", "which goes on")
+	require.Eventually(t, func() bool { return len(a.all()) == 21 }, patience, 20*time.Millisecond)
+	b.stop()
+	assert.Equal(t, 1, b.sync.Progress().Sent)
+	assert.Equal(t, 20, b.sync.Progress().Skipped, "each counts once")
+	assert.Len(t, a.all()["frame-3"].Decisions, 3)
+	assert.Equal(t, 1, strings.Count(b.log.String(), "key=frame-3 "), "%s", b.log)
+
+	b.sync.Now = func() core.Millis { return core.MillisOf(time.Now()) }
+	h.run(b)
+	require.Eventually(t, func() bool { return len(a.all()["frame-3"].Decisions) == 4 }, patience, 20*time.Millisecond)
+	alike(t, 21, a, b)
+}
+
+func TestARoundThatDidNotLastIsNotRepeatedAtOnce(t *testing.T) {
+	t.Parallel()
+	h := startHub(t)
+	a := h.mate("laptop")
+	check := make(chan time.Time)
+	a.sync.Check = check
+	a.decide("frame-1", "one")
+	h.run(a)
+	tr, err := h.connect("somebody").tree(h.ctx())
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return a.sync.Progress().Sent == 1 }, patience, 5*time.Millisecond)
+	require.NoError(t, tr.kv.Delete(h.ctx(), "frame-1"))
+	require.Eventually(t, func() bool { return a.sync.Progress().Sent == 2 }, patience, 5*time.Millisecond)
+	require.NoError(t, tr.kv.Delete(h.ctx(), "frame-1"))
+	require.Eventually(t, func() bool { return a.sync.Progress().Sent == 3 }, patience, 5*time.Millisecond)
+	a.stop()
+	assert.Equal(t, 2*firstRetry, a.sync.retry, "the second time it waited longer")
+
+	h.run(a)
+	for range 2 { // the second is taken when the first is done
+		check <- time.Now()
+	}
+	a.stop()
+	assert.Zero(t, a.sync.retry, "this one has lasted")
 }
 
 func TestAFrameIsPutBackThatSomebodyDeletedOnTheHub(t *testing.T) {

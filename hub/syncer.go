@@ -42,15 +42,18 @@ type Tree interface {
 	Known(ctx context.Context, f func(merge.Doc) error) error
 }
 
-// A Syncer keeps the tree of a machine and that of its hub alike. All but Look must be set.
+// A Syncer keeps the tree of a machine and that of its hub alike. All but Look and Check
+// must be set.
 type Syncer struct {
-	Tree Tree
-	Log  *slog.Logger
-	Now  func() core.Millis
-	Look <-chan time.Time // when to look at what was done here; nil: four times a second
+	Tree  Tree
+	Log   *slog.Logger
+	Now   func() core.Millis
+	Look  <-chan time.Time // when to look at what was done here; nil: four times a second
+	Check <-chan time.Time // when to look whether the hub is what it was; nil: every five seconds
 
 	seen  int64                 // revision of the store up to which the hub was told
 	whole map[string]merge.Work // of frames whose results the hub has no room for
+	told  map[string]bool       // keys of values that are of no use here, which were logged
 	retry time.Duration
 
 	mu       sync.Mutex
@@ -63,7 +66,7 @@ type Progress struct {
 	Taken    int             // documents that came
 	Sent     int             // documents that were sent
 	Waiting  int             // documents that the hub did not take
-	Skipped  int             // values of the hub that are no documents, or newer than this flame
+	Skipped  int             // values of the hub that are no documents, that this machine refuses, or newer than this flame
 	TooLarge map[string]bool // ids of frames that the hub has no room for
 	Error    error           // the last thing that went wrong in this round
 }

@@ -106,16 +106,36 @@ func encode(d any) ([]byte, error) {
 
 // decode reads a value that anybody may have written.
 func decode(value []byte, now core.Millis) (merge.Doc, error) {
-	if bytes.HasPrefix(value, []byte{0x1f, 0x8b}) {
-		z, err := gzip.NewReader(bytes.NewReader(value))
-		if err != nil {
-			return merge.Doc{}, core.Invalidf("it is not a document of a frame: %v", err)
-		}
-		if value, err = io.ReadAll(io.LimitReader(z, maxDoc+1)); err != nil || len(value) > maxDoc {
-			return merge.Doc{}, core.Invalidf("it is not a document of a frame, or larger than %d bytes", maxDoc)
-		}
+	text, err := unzip(value)
+	if err != nil {
+		return merge.Doc{}, err
 	}
-	return merge.Parse(value, now)
+	return merge.Parse(text, now)
+}
+
+// unzip returns the JSON of a value.
+func unzip(value []byte) ([]byte, error) {
+	if !bytes.HasPrefix(value, []byte{0x1f, 0x8b}) {
+		return value, nil
+	}
+	z, err := gzip.NewReader(bytes.NewReader(value))
+	if err != nil {
+		return nil, core.Invalidf("it is not a document of a frame: %v", err)
+	}
+	text, err := io.ReadAll(io.LimitReader(z, maxDoc+1))
+	if err != nil || len(text) > maxDoc {
+		return nil, core.Invalidf("it is not a document of a frame, or larger than %d bytes", maxDoc)
+	}
+	return text, nil
+}
+
+// claimsToBe reports whether a value that was refused has the form of a document of the
+// frame with this key: another machine may take it for one, as where this one's clock is
+// wrong. If this machine replaced it, the two would write it by turns for ever.
+func claimsToBe(value []byte, key string) bool {
+	text, err := unzip(value)
+	var d merge.Doc
+	return err == nil && json.Unmarshal(text, &d) == nil && d.V == merge.Version && d.ID != "" && keyOf(d.ID) == key
 }
 
 // An outgoing document, and what it replaces.
@@ -190,6 +210,16 @@ func (t *tree) message(o outgoing) *nats.Msg {
 // batchTime bounds the writing of many documents: they are on the disk by then.
 const batchTime = 6 * callTime
 
+// codeUnfinished is that of the error for a batch of which a message was refused.
+const codeUnfinished = 10176
+
+// isUnfinished reports whether a batch was not written, or not all of it, and the server
+// does not say why.
+func isUnfinished(err error) bool {
+	var api *jetstream.APIError
+	return errors.Is(err, errUnanswered) || errors.As(err, &api) && api.ErrorCode == codeUnfinished
+}
+
 // Limits of what is written together. The server takes 1,000 messages.
 const (
 	maxBatch      = 500
@@ -227,17 +257,57 @@ func (t *tree) putTogether(ctx context.Context, batch []outgoing) (first uint64,
 			continue
 		}
 		m.Header.Set("Nats-Batch-Commit", "1")
-		ctx, stop := context.WithTimeout(ctx, batchTime)
-		defer stop()
-		ctx, stopWatching := t.conn.refused.watch(ctx, t.subject)
-		defer stopWatching()
-		answer, err := t.conn.nc.RequestMsgWithContext(ctx, m)
+		answer, err := t.commit(ctx, m)
 		if err != nil {
-			return 0, t.conn.told(err)
+			return 0, err
 		}
-		return firstOf(answer.Data, len(batch))
+		return firstOf(answer, len(batch))
 	}
 	return 0, nil
+}
+
+// errUnanswered says that the server was done with a batch and did not answer: so it is if
+// its space ends in the middle of one, of which it then has a part.
+var errUnanswered = errors.New("the hub did not say what became of a batch")
+
+// commit sends the last message of a batch and returns the answer. A message follows that
+// the server refuses, after the batch, with an answer of its own.
+func (t *tree) commit(ctx context.Context, last *nats.Msg) (answer []byte, err error) {
+	ctx, stop := context.WithTimeout(ctx, batchTime)
+	defer stop()
+	ctx, stopWatching := t.conn.refused.watch(ctx, t.subject)
+	defer stopWatching()
+	inbox := t.conn.nc.NewInbox()
+	answers, err := t.conn.nc.SubscribeSync(inbox + ".*")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = answers.Unsubscribe() }() // with the connection lost, it has ended
+	last.Reply = inbox + ".batch"
+	after := &nats.Msg{Subject: last.Subject, Reply: inbox + ".after", Header: nats.Header{}}
+	after.Header.Set("Nats-Batch-Id", nuid.Next())
+	after.Header.Set("Nats-Batch-Sequence", "2") // of a batch without a first
+	for _, m := range []*nats.Msg{last, after} {
+		if err := t.conn.nc.PublishMsg(m); err != nil {
+			return nil, err
+		}
+	}
+	for {
+		m, err := answers.NextMsgWithContext(ctx)
+		switch {
+		case err != nil && errors.Is(context.Cause(ctx), errUnanswered):
+			return nil, errUnanswered
+		case err == nil && m.Header.Get("Status") == "503":
+			return nil, t.conn.told(nats.ErrNoResponders)
+		case err != nil:
+			return nil, t.conn.told(err)
+		case m.Subject == last.Reply:
+			return m.Data, nil
+		}
+		var stopWaiting context.CancelFunc // servers of a cluster agree first
+		ctx, stopWaiting = context.WithTimeoutCause(ctx, t.conn.lag(), errUnanswered)
+		defer stopWaiting()
+	}
 }
 
 // firstOf reads the answer to a batch.
