@@ -129,11 +129,11 @@ func TestAMachineThatMayNothing(t *testing.T) {
 
 func TestAHubThatIsFull(t *testing.T) {
 	t.Parallel()
-	h := startHub(t, func(o *server.Options) { o.JetStreamMaxStore = 1 << 20 })
+	h := startHub(t, func(o *server.Options) { o.JetStreamMaxStore = 256 << 10 })
 	m, other := h.run(h.mate("laptop")), h.run(h.mate("desk"))
 	m.decide("frame-small", "one")
 	alike(t, 1, m, other)
-	results := noise(t, 900<<10)
+	results := noise(t, 225<<10)
 	for i := 0; m.sync.Progress().Waiting == 0; i++ { // one by one, until there is no room
 		sent := m.sync.Progress().Sent
 		m.write(fmt.Sprint("frame-", i), func(f *core.Frame) { f.Results = results })
@@ -156,9 +156,9 @@ func TestAHubThatIsFull(t *testing.T) {
 // The server does not answer a batch in the middle of which its space ends; it keeps a part.
 func TestAHubThatIsFullInTheMiddleOfABatch(t *testing.T) {
 	t.Parallel()
-	h := startHub(t, func(o *server.Options) { o.JetStreamMaxStore = 1 << 20 })
+	h := startHub(t, func(o *server.Options) { o.JetStreamMaxStore = 256 << 10 })
 	m := h.mate("laptop")
-	results := noise(t, 900<<10)
+	results := noise(t, 225<<10)
 	for i := range 7 {
 		m.write(fmt.Sprint("frame-", i), func(f *core.Frame) { f.Results = results })
 	}
@@ -172,12 +172,12 @@ func TestAHubThatIsFullInTheMiddleOfABatch(t *testing.T) {
 
 func TestABatchThatIsNotAnswered(t *testing.T) {
 	t.Parallel()
-	h := startHub(t, func(o *server.Options) { o.JetStreamMaxStore = 1 << 20 })
+	h := startHub(t, func(o *server.Options) { o.JetStreamMaxStore = 256 << 10 })
 	tr, err := h.connect("laptop").tree(h.ctx())
 	require.NoError(t, err)
 	var batch []outgoing
 	for i := range 7 {
-		value := []byte(noise(t, 900<<10))
+		value := []byte(noise(t, 225<<10))
 		batch = append(batch, outgoing{doc: merge.Doc{ID: fmt.Sprint("frame-", i)}, value: value})
 	}
 	_, err = tr.putTogether(h.ctx(), batch)

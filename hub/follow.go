@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -18,7 +19,7 @@ func (r *round) follow(ctx context.Context, w jetstream.KeyWatcher) error {
 	looking := &state{}
 	for {
 		if r.failed > 0 && anew == nil {
-			r.retry = min(max(firstRetry, 2*r.retry), lastRetry)
+			r.retry = min(max(cmp.Or(r.Retry, firstRetry), 2*r.retry), lastRetry)
 			anew = time.After(r.retry)
 		}
 		var err error

@@ -207,14 +207,17 @@ func (r *round) read(key string, value []byte, revision uint64) (d merge.Doc, is
 		r.skip(key, nil)
 		return d, nothing
 	}
-	d, err := decode(value, r.Now())
+	text, err := unzip(value)
+	if err == nil {
+		d, err = merge.Parse(text, r.Now())
+	}
 	if err == nil && keyOf(d.ID) != key {
 		err = core.Invalidf("it is of the frame %q", d.ID)
 	}
 	switch {
 	case err == nil:
 		is = document
-	case errors.Is(err, merge.ErrNewer), claimsToBe(value, key):
+	case errors.Is(err, merge.ErrNewer), claimsToBe(text, key):
 		is = unread
 	}
 	r.note(key, revision, is, value)

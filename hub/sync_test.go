@@ -112,6 +112,7 @@ func (h *hubServer) mate(machine string) *mate {
 	log, m := new(bytes.Buffer), newMemory(machine)
 	return &mate{memory: m, log: log, sync: &Syncer{
 		Tree: m, Log: slog.New(slog.NewTextHandler(log, nil)), Now: func() core.Millis { return core.MillisOf(time.Now()) },
+		Retry: 50 * time.Millisecond,
 	}}
 }
 
@@ -216,11 +217,15 @@ func TestAHubThatLostItsDataIsFilledAgain(t *testing.T) {
 func TestABucketThatIsDeletedIsMadeAgain(t *testing.T) {
 	t.Parallel()
 	h := startHub(t)
-	a := h.run(h.mate("laptop"))
+	a := h.mate("laptop")
+	check := make(chan time.Time)
+	a.sync.Check = check
+	h.run(a)
 	a.decide("frame-1", "one")
 	c := h.connect("admin")
 	require.Eventually(t, func() bool { return a.sync.Progress().Sent == 1 }, patience, 20*time.Millisecond)
 	require.NoError(t, c.js.DeleteKeyValue(h.ctx(), "flame_shop_tree"))
+	check <- time.Now()
 	alike(t, 1, a, h.run(h.mate("fresh")))
 }
 
@@ -308,7 +313,7 @@ func TestARoundThatDidNotLastIsNotRepeatedAtOnce(t *testing.T) {
 	require.NoError(t, tr.kv.Delete(h.ctx(), "frame-1"))
 	require.Eventually(t, func() bool { return a.sync.Progress().Sent == 3 }, patience, 5*time.Millisecond)
 	a.stop()
-	assert.Equal(t, 2*firstRetry, a.sync.retry, "the second time it waited longer")
+	assert.Equal(t, 2*a.sync.Retry, a.sync.retry, "the second time it waited longer")
 
 	h.run(a)
 	for range 2 { // the second is taken when the first is done

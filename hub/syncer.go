@@ -18,7 +18,7 @@ import (
 const (
 	lookTime   = 250 * time.Millisecond // between two looks at what was done here
 	checkTime  = 5 * time.Second        // between two looks at whether the hub is what it was
-	firstRetry = 2 * time.Second        // until what the hub did not take is tried again; doubled each time
+	firstRetry = 2 * time.Second
 	lastRetry  = 5 * time.Minute
 )
 
@@ -42,14 +42,16 @@ type Tree interface {
 	Known(ctx context.Context, f func(merge.Doc) error) error
 }
 
-// A Syncer keeps the tree of a machine and that of its hub alike. All but Look and Check
-// must be set.
+// A Syncer keeps the tree of a machine and that of its hub alike. The last three need
+// not be set.
 type Syncer struct {
-	Tree  Tree
-	Log   *slog.Logger
-	Now   func() core.Millis
+	Tree Tree
+	Log  *slog.Logger
+	Now  func() core.Millis
+
 	Look  <-chan time.Time // when to look at what was done here; nil: four times a second
 	Check <-chan time.Time // when to look whether the hub is what it was; nil: every five seconds
+	Retry time.Duration    // until what the hub did not take is tried again, doubled each time; 0: two seconds
 
 	seen  int64                 // revision of the store up to which the hub was told
 	whole map[string]merge.Work // of frames whose results the hub has no room for

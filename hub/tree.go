@@ -104,16 +104,7 @@ func encode(d any) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// decode reads a value that anybody may have written.
-func decode(value []byte, now core.Millis) (merge.Doc, error) {
-	text, err := unzip(value)
-	if err != nil {
-		return merge.Doc{}, err
-	}
-	return merge.Parse(text, now)
-}
-
-// unzip returns the JSON of a value.
+// unzip returns the text of a value that anybody may have written.
 func unzip(value []byte) ([]byte, error) {
 	if !bytes.HasPrefix(value, []byte{0x1f, 0x8b}) {
 		return value, nil
@@ -129,13 +120,12 @@ func unzip(value []byte) ([]byte, error) {
 	return text, nil
 }
 
-// claimsToBe reports whether a value that was refused has the form of a document of the
+// claimsToBe reports whether a text that was refused has the form of a document of the
 // frame with this key: another machine may take it for one, as where this one's clock is
 // wrong. If this machine replaced it, the two would write it by turns for ever.
-func claimsToBe(value []byte, key string) bool {
-	text, err := unzip(value)
+func claimsToBe(text []byte, key string) bool {
 	var d merge.Doc
-	return err == nil && json.Unmarshal(text, &d) == nil && d.V == merge.Version && d.ID != "" && keyOf(d.ID) == key
+	return json.Unmarshal(text, &d) == nil && d.V == merge.Version && d.ID != "" && keyOf(d.ID) == key
 }
 
 // An outgoing document, and what it replaces.

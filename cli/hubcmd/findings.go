@@ -96,7 +96,8 @@ func told(s hub.Status, link hub.Link) (findings []core.Finding) {
 		note("they are sent again; if the number stays, the hub may be full", "%d changes wait until the hub takes them", s.Waiting)
 	}
 	if s.Skipped > 0 {
-		note("use the same version of flame on all machines; is the clock of this machine right?", "%d frames of other machines are of a newer version, or cannot be read, and are left as they are", s.Skipped)
+		note("use the same version of flame on all machines; is the clock of this machine right?",
+			"%d frames of other machines are of a newer version, or cannot be read, and are left as they are", s.Skipped)
 	}
 	if len(s.TooLarge) > 0 {
 		note("shorten their results, or have max_payload of the server raised", "the hub has no room for what these frames hold: %s", named(s.TooLarge))
