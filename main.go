@@ -100,11 +100,11 @@ func open(settings config.Settings, known hosts.Registry, at place.Place, longLi
 		Budget: budget(settings), Subagents: subagents(settings), Autonomy: autonomy(settings),
 		Learn:     learn.Settings{Mode: learn.Mode(settings.Learn), Bounds: int(settings.LearnBounds)},
 		EventDays: int(settings.EventsDays), Transcripts: known.Formats().Read,
-		Claim: func(ctx context.Context, frame core.Frame) error { return hub.Claim(ctx, at.Data.Path, frame) },
-		Fold:  settings.Fold == "on", Trim: fold.Trimming(settings.Trim),
+		Fold: settings.Fold == "on", Trim: fold.Trimming(settings.Trim),
 		HostProcess: sync.OnceValue(func() project.Process { return project.Process(supervise.Caller()) }),
 		Gone:        func(host project.Process) bool { return supervise.Process(host).Gone() },
 	}
+	p.Claim = func(ctx context.Context, frame core.Frame) error { return hub.Claim(ctx, p, at.Data.Path, frame) }
 	if !longLived {
 		// Every write is on the disk already; closing would only cost a
 		// command the syncs of SQLite's clean-up.

@@ -67,7 +67,7 @@ func (m *Machines) Tell(ctx context.Context, me Machine) error {
 	was, there := machineOf(before)
 	if there && m.told && was.Run != me.Run {
 		err = core.Invalidf("another machine has joined as %s too", me.ID).
-			WithHint("was the data folder copied? `flame leave` on one of them, then join again")
+			WithHint("was the data folder copied? On the copy, `flame leave`, then join with --new-id")
 	}
 	m.told = true
 	return err

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/core"
+	"flame/core/merge"
 	"flame/project"
 	"flame/project/shared"
 	"flame/project/stack"
@@ -64,10 +65,43 @@ func TestTwoProjectsOnTwoMachines(t *testing.T) {
 	defer func() { stop(); <-ended; <-ended }()
 	require.Eventually(t, func() bool { return frames(h.ctx(), t, b)[f.ID].Machine == "laptop" }, patience, 50*time.Millisecond)
 	require.Eventually(t, func() bool { // the frame is worked in, and so it is held
-		err := Claim(h.ctx(), dataB, frames(h.ctx(), t, b)[f.ID])
+		err := Claim(h.ctx(), b, dataB, frames(h.ctx(), t, b)[f.ID])
 		return err != nil && assert.ObjectsAreEqual(f.ID+" is being worked in on machine laptop", err.Error())
 	}, patience, 50*time.Millisecond)
 	_, _, err = stack.AddDecision(h.ctx(), b, by, f.ID, "from the desk")
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { return len(frames(h.ctx(), t, a)[f.ID].Decisions) == 1 }, patience, 50*time.Millisecond)
+}
+
+func TestAClaimOfAFrameThatChangedMeanwhile(t *testing.T) {
+	t.Parallel()
+	h := startHub(t)
+	p, data := realProject(t)
+	others := h.mate("laptop")
+	others.write("frame-1", func(f *core.Frame) { f.Status, f.StartedAt = core.Planned, 0 })
+	_, err := shared.Take(h.ctx(), p, "desk", []merge.Doc{others.all()["frame-1"]})
+	require.NoError(t, err)
+	old := frames(h.ctx(), t, p)["frame-1"]
+	require.NoError(t, Claim(h.ctx(), p, data, old), "without a hub there is nobody to agree with")
+
+	require.NoError(t, Save(data, h.link("desk")))
+	require.NoError(t, Claim(h.ctx(), p, data, old), "the hub does not know it")
+	h.run(others)
+	require.Eventually(t, func() bool { return others.sync.Progress().Sent == 1 }, patience, 5*time.Millisecond)
+	require.NoError(t, Claim(h.ctx(), p, data, old), "it is as it was")
+
+	require.NoError(t, h.claims("desk", claimTime).Claim(h.ctx(), "frame-1")) // and released below
+	others.write("frame-1", func(f *core.Frame) { f.Status, f.Summary = core.Completed, "It was done there." })
+	require.Eventually(t, func() bool { return others.sync.Progress().Sent == 2 }, patience, 5*time.Millisecond)
+	err = Claim(h.ctx(), p, data, old)
+	require.ErrorIs(t, err, core.ErrInvalid)
+	assert.Contains(t, err.Error(), "frame-1 has changed on machine laptop")
+	now := frames(h.ctx(), t, p)["frame-1"]
+	assert.Equal(t, "It was done there.", now.Summary)
+	assert.Equal(t, core.Completed, now.Status)
+	require.NoError(t, h.claims("third", claimTime).Claim(h.ctx(), "frame-1"), "it was released")
+
+	machine, err := shared.Machine(h.ctx(), p)
+	require.NoError(t, err)
+	assert.Equal(t, "desk", machine, "with which it joins again")
 }

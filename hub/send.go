@@ -201,28 +201,11 @@ func (r *round) tooLarge(id string, err error) {
 }
 
 // read reads a value of the hub, and notes what it is.
-func (r *round) read(key string, value []byte, revision uint64) (d merge.Doc, is has) {
-	if value == nil {
-		r.note(key, revision, nothing, nil)
-		r.skip(key, nil)
-		return d, nothing
-	}
-	text, err := unzip(value)
-	if err == nil {
-		d, err = merge.Parse(text, r.Now())
-	}
-	if err == nil && keyOf(d.ID) != key {
-		err = core.Invalidf("it is of the frame %q", d.ID)
-	}
-	switch {
-	case err == nil:
-		is = document
-	case errors.Is(err, merge.ErrNewer), claimsToBe(text, key):
-		is = unread
-	}
+func (r *round) read(key string, value []byte, revision uint64) (merge.Doc, has) {
+	d, is, err := parse(key, value, r.Now())
 	r.note(key, revision, is, value)
 	r.skip(key, err)
-	if err != nil {
+	if is != document {
 		return d, is
 	}
 	if was, known := r.whole[d.ID]; known && d.Work.Results == "" && was.Term == d.Work.Term && was.Stamp == d.Work.Stamp {
@@ -244,4 +227,26 @@ func (r *round) skip(key string, err error) {
 		}
 	}
 	r.change(func(p *Progress) { p.Skipped = len(r.unused) })
+}
+
+// parse reads a value of the hub, which anybody may have written; nil was deleted. err says
+// why it is no document that this machine uses.
+func parse(key string, value []byte, now core.Millis) (d merge.Doc, is has, err error) {
+	if value == nil {
+		return d, nothing, nil
+	}
+	text, err := unzip(value)
+	if err == nil {
+		d, err = merge.Parse(text, now)
+	}
+	if err == nil && keyOf(d.ID) != key {
+		err = core.Invalidf("it is of the frame %q", d.ID)
+	}
+	switch {
+	case err == nil:
+		return d, document, nil
+	case errors.Is(err, merge.ErrNewer), claimsToBe(text, key):
+		return d, unread, err
+	}
+	return d, nothing, err
 }

@@ -127,7 +127,7 @@ var layers = map[string][]string{
 		"cli/doctor", "cli/flags", "cli/printer", "core", "config", "project", "project/place", "agents", "agents/definition", "hosts", "render",
 	},
 	"cli/gatewaycmd":  {"cli/app", "cli/flags", "core", "gateway", "gateway/front", "hosts", "project", "project/place"},
-	"cli/hubcmd":      {"cli/app", "cli/flags", "core", "hub", "hub/server", "project/place", "render"},
+	"cli/hubcmd":      {"cli/app", "cli/flags", "core", "hub", "hub/server", "project", "project/place", "project/shared", "render"},
 	"cli/client":      {},
 	"cli/demo":        {"cli/client"},
 	"cli/doctor":      {"notify", "intake/inbox", "cli/client", "core", "config", "project", "project/place", "agents", "agents/definition", "hosts", "render"},

@@ -20,12 +20,15 @@ import (
 	"flame/core"
 	"flame/hub"
 	"flame/hub/server"
+	"flame/project"
 	"flame/project/place"
+	"flame/project/shared"
 )
 
 // joinOptions are the flags of `flame join`.
 type joinOptions struct {
 	project, creds string
+	newID          bool
 	data           dataFlags
 }
 
@@ -56,8 +59,24 @@ func newJoin(a *app.App) *cobra.Command {
 	cmd.Flags().Var(flags.NotBlank{Name: &opts.project, Of: "NAME"}, "project",
 		"name of the project on the hub (default: as the LINE says, else this folder's name, with the beginning of its first commit)")
 	cmd.Flags().Var(flags.NotBlank{Name: &opts.creds, Of: "FILE"}, "creds", "with a URL: file with a JWT and its key")
+	cmd.Flags().BoolVar(&opts.newID, "new-id", false, "have this machine be another one than before, where its data were copied from one that has joined")
 	opts.data.add(cmd)
 	return cmd
+}
+
+// machine returns the id with which this machine joins: the one that it had before, under
+// which others know its frames.
+func (c members) machine(ctx context.Context, at place.Place, opts joinOptions) (id string, err error) {
+	if !opts.newID {
+		err = c.app.At(at, false, func(p *project.Project) (err error) {
+			id, err = shared.Machine(ctx, p)
+			return err
+		})
+	}
+	if err == nil && id == "" {
+		id = hub.NewMachine()
+	}
+	return id, err
 }
 
 // lineOf returns the argument of `flame join` in a line that somebody passed on, which may
@@ -123,7 +142,11 @@ func (c members) accept(ctx context.Context, at place.Place, line string, opts j
 		return link, core.Invalidf("the invitation is to project %s, another repository by its name: the first commit of %s is %s…", with.Project, at.Dir, own).
 			WithHint("change to a clone of that one; if it is right all the same: --project %s", with.Project)
 	}
-	if link, err = with.Accept(ctx, hub.NewMachine(), core.MillisOf(time.Now())); err != nil {
+	machine, err := c.machine(ctx, at, opts)
+	if err != nil {
+		return link, err
+	}
+	if link, err = with.Accept(ctx, machine, core.MillisOf(time.Now())); err != nil {
 		return link, err
 	}
 	if err := hub.Save(at.Data.Path, link); err != nil {
@@ -173,7 +196,11 @@ func (c members) connect(ctx context.Context, at place.Place, to string, opts jo
 	if err := server.CheckURL(to); err != nil {
 		return link, err
 	}
-	link = hub.Link{URL: to, Project: cmp.Or(opts.project, projectOf(ctx, c.app, at)), Machine: hub.NewMachine(), JoinedAt: core.MillisOf(time.Now())}
+	machine, err := c.machine(ctx, at, opts)
+	if err != nil {
+		return link, err
+	}
+	link = hub.Link{URL: to, Project: cmp.Or(opts.project, projectOf(ctx, c.app, at)), Machine: machine, JoinedAt: core.MillisOf(time.Now())}
 	if err := server.ValidProject(link.Project); err != nil {
 		return link, err
 	}
@@ -197,7 +224,9 @@ func newLeave(a *app.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "leave", Short: "Share this project's tree with no other machine any more", Example: "  flame leave", Args: flags.Takes(0, 0),
 		Long: "Share this project's tree with no other machine any more. Frames of other machines\n" +
-			"stay in it as they were. A hub that flame runs forgets this machine's key, if it can be reached.",
+			"stay in it as they were; `flame activate` takes one over without asking anybody. A hub\n" +
+			"that flame runs forgets this machine's key, if it can be reached. It joins again as the\n" +
+			"machine that it was.",
 		RunE: func(cmd *cobra.Command, _ []string) error { return members{a}.leave(cmd.Context()) },
 	}
 }
@@ -223,6 +252,7 @@ func (c members) leave(ctx context.Context) error {
 	if err := hub.Remove(at.Data.Path); err != nil {
 		return err
 	}
-	text := "Left. Frames of other machines stay in this project's tree as they are."
+	text := "Left. Frames of other machines stay in this project's tree as they are.\n" +
+		"There is nobody to agree with any more: `flame activate` takes one over without asking. `flame join` joins again as the same machine."
 	return c.app.Out.Print(map[string]any{"left": true, "project": link.Project, "machine": link.Machine}, text)
 }

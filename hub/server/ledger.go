@@ -148,7 +148,8 @@ func (l *ledger) accept(invitation string, m Machine) error {
 		return err
 	}
 	if slices.ContainsFunc(l.Machines, func(o Machine) bool { return o.Key == m.Key || o.Project == m.Project && o.ID == m.ID }) {
-		return core.Invalidf("the project %s has a machine %s already", m.Project, m.ID)
+		return core.Invalidf("the project %s has a machine %s already", m.Project, m.ID).
+			WithHint("if it was this one, `flame hub remove %s` where the hub runs; if its data were copied from another: --new-id", m.ID)
 	}
 	if slices.ContainsFunc(l.Invites, func(i invite) bool { return i.Key == m.Key }) {
 		return core.Invalidf("a machine needs a key of its own")
