@@ -3,6 +3,7 @@ package tests
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -11,6 +12,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
+
+var machineName = regexp.MustCompile(`as machine \S+`)
 
 // serve runs `flame serve` on the machine as a host does, until the test ends.
 func (m machine) serve() {
@@ -70,12 +73,21 @@ func TestMachinesHaveOneTree(t *testing.T) {
 	desk.shows("show "+taken, "\nMachine: ")
 
 	h.end(t, syscall.SIGTERM)
-	desk.flame("push", "While the hub was away")
+	away := frameID.FindString(desk.flame("push", "While the hub was away"))
 	assert.Contains(t, desk.fails("activate", taken), "not connected to the hub now")
 	require.NoError(t, os.RemoveAll(filepath.Join(desk.home, ".local", "share", "flame-hub", "jetstream")))
 	desk.hub()
 	couch.shows("tree", "While the hub was away")
 	assert.Contains(t, couch.flame("tree"), "Before it joined")
+	was := machineName.FindString(couch.flame("doctor"))
+	require.NotEmpty(t, was)
 	couch.flame("leave")
 	assert.Contains(t, couch.flame("tree"), "Mend the login", "what came stays")
+	couch.flame("activate", away) // there is nobody to agree with
+	couch.flame("join", desk.invite())
+	assert.Equal(t, was, machineName.FindString(couch.flame("doctor")), "it is the machine that it was")
+	desk.shows("show "+away, "\nMachine: ")
+	couch.flame("leave")
+	couch.flame("join", desk.invite(), "--new-id")
+	assert.NotEqual(t, was, machineName.FindString(couch.flame("doctor")))
 }
