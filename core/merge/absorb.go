@@ -87,7 +87,7 @@ func absorbWork(was Doc, f core.Frame, machine string, tick func() Stamp) Work {
 		w.Status, w.EndedAt = was.Work.Status, was.Work.EndedAt
 	}
 	if was.ID != "" && was.Work.Machine != machine {
-		w.Term++
+		w.Term = min(w.Term+1, maxTerm) // from there on the latest stamp wins
 	}
 	if was.ID == "" || !sameWork(w, was.Work) {
 		w.Stamp = tick()

@@ -12,25 +12,41 @@ import "flame/core"
 func Join(was Doc, f core.Frame, came Doc, c *Clock, now core.Millis) Doc {
 	for _, s := range came.Stamps() {
 		if s.Machine == c.Machine {
-			c.See(s)
+			c.See(s, now)
 		}
 	}
 	tick := func() Stamp { return c.Tick(now) }
+	here := f
+	if was.ID == "" && f.ID != "" && f.Machine == "" {
+		here.Machine = elsewhere(came, c.Machine) // as of frames that were imported
+	}
+	if i := came.Invalid; i != nil && was.Invalid == nil && f.InvalidationReason == i.Reason && f.InvalidatedAt == i.At {
+		was.Invalid = i // by the same cascade, which runs on each machine
+	}
 	mine := was
 	switch {
 	case f.ID != "":
-		mine = onTop(was, Absorb(was, f, c.Machine, tick), f, came, c.Machine, tick)
-	case was.ID != "" && was.Deleted.IsZero():
+		mine = onTop(was, Absorb(was, here, c.Machine, tick), f, came, c.Machine, tick)
+	case was.ID != "" && was.Deleted.IsZero() && was.Work.Machine == c.Machine:
 		mine = Delete(was, c.Machine, tick)
 	}
 	for _, s := range came.Stamps() {
-		c.See(s)
+		c.See(s, now)
 	}
 	merged := Merge(mine, came)
 	if merged.Gone() && f.Status == core.InProgress && f.Machine == "" && merged.Work.Machine == c.Machine {
 		merged.Work.Stamp = tick() // others may not take a frame from under those who work in it
 	}
 	return merged
+}
+
+// elsewhere returns the machine that a frame belongs to by its document; empty if that is
+// this one.
+func elsewhere(d Doc, machine string) string {
+	if d.Work.Machine == machine {
+		return ""
+	}
+	return d.Work.Machine
 }
 
 // Delete returns the document of a frame that was deleted on machine, and with it what that
@@ -50,7 +66,7 @@ func Delete(was Doc, machine string, tick func() Stamp) Doc {
 func (d Doc) Gone() bool {
 	w := d.Work
 	isEmpty := w.Parent == "" && len(d.Artifacts)+len(d.Decisions)+len(w.Summary)+len(w.Results) == 0
-	return !d.Deleted.IsZero() && isEmpty && w.Stamp.Compare(d.Deleted) < 0
+	return !d.Deleted.IsZero() && d.Deleted.Machine == w.Machine && isEmpty && w.Stamp.Compare(d.Deleted) < 0
 }
 
 // onTop returns mine, what this machine says, with what it did since was on top of what it

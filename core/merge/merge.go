@@ -71,7 +71,8 @@ func invalid(a, b *Invalidation) *Invalidation {
 	return &last
 }
 
-// union returns the elements of both, each with its earliest stamp, in order of stamps.
+// union returns the elements of both, each with its earliest stamp, in order of stamps: the
+// first maxSet of them, so that what was merged can be read again.
 func union(a, b []Entry) []Entry {
 	first := make(map[string]Stamp, len(a)+len(b))
 	for _, e := range slices.Concat(a, b) {
@@ -84,7 +85,7 @@ func union(a, b []Entry) []Entry {
 		all = append(all, Entry{text, at})
 	}
 	slices.SortFunc(all, byStamp)
-	return all
+	return all[:min(len(all), maxSet)]
 }
 
 // byStamp orders the elements of a set.

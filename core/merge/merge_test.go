@@ -38,6 +38,9 @@ func randomDoc(r *rand.Rand) merge.Doc {
 		Artifacts: set(), Decisions: set(), Planned: set(),
 		Archived: merge.Archived{At: core.Millis(r.IntN(2)), Stamp: stamp()},
 	}
+	if !d.Work.Stamp.IsZero() {
+		d.Work.Stamp.Machine = d.Work.Machine
+	}
 	if r.IntN(2) == 0 {
 		d.Work.Confidence = new(r.Float64())
 	}
@@ -159,7 +162,7 @@ func TestAClockAheadDoesNotWinForADay(t *testing.T) {
 	ahead, right := merge.Clock{Machine: "z"}, merge.Clock{Machine: "a"}
 	first := ahead.Tick(now + day)
 	assert.Negative(t, right.Tick(now).Compare(first), "nobody could know")
-	right.See(first)
+	right.See(first, now)
 	last := first
 	for i := range core.Millis(5) {
 		next := right.Tick(now + i)
@@ -241,9 +244,9 @@ func TestAbsorb(t *testing.T) {
 func TestADeletionIsForEver(t *testing.T) {
 	t.Parallel()
 	c := merge.Clock{Machine: "a"}
-	was := merge.Doc{V: 1, ID: "f", Work: merge.Work{Machine: "b", Stamp: at(1, "b"), Status: core.InProgress}}
+	was := merge.Doc{V: 1, ID: "f", Work: merge.Work{Machine: "a", Stamp: at(1, "a"), Status: core.InProgress}}
 	came := was
-	came.Work.Stamp, came.Work.Goal = at(9, "b"), "more"
+	came.Work.Stamp, came.Work.Goal = at(9, "a"), "more"
 	gone := merge.Join(was, core.Frame{}, came, &c, 2)
 	assert.False(t, gone.Deleted.IsZero(), "it was deleted here before the document came")
 	again := merge.Join(gone, core.Frame{}, came, &c, 3)

@@ -17,6 +17,7 @@ const (
 	maxID       = 256                             // bytes of an id
 	maxText     = 1 << 20                         // bytes of another text, as of those that are given to flame (see project.Clean)
 	maxSet      = 10_000                          // elements of a set
+	maxTerm     = math.MaxInt32                   // of takeovers
 	maxMachines = 1000                            // that may have used something in one frame: sums stay numbers
 	maxTime     = core.Millis(1 << 53)            // of a time that a frame tells: what numbers in JSON hold
 	maxAhead    = core.Millis(365 * 24 * 3600000) // how far ahead of this machine's clock a stamp may be: a wrong clock, but no mischief
@@ -29,6 +30,14 @@ var ErrNewer = core.Invalidf("it was written by a newer flame")
 // digits, and hyphens that do not begin it.
 func ValidMachine(id string) bool {
 	return id != "" && len(id) <= 63 && id[0] != '-' && strings.Trim(id, "abcdefghijklmnopqrstuvwxyz0123456789-") == ""
+}
+
+// ValidID reports whether a document may have this id. Ids are shown to models as they are,
+// so that none may read like a text of flame's own, or be written backwards.
+func ValidID(id string) bool {
+	return id != "" && len(id) <= maxID && !strings.ContainsFunc(id, func(r rune) bool {
+		return r == utf8.RuneError || unicode.IsSpace(r) || !unicode.IsPrint(r) || unicode.Is(unicode.Bidi_Control, r)
+	})
 }
 
 // Parse reads a document that may come from anybody. It returns ErrNewer, or an error that
@@ -51,11 +60,14 @@ func Parse(text []byte, now core.Millis) (Doc, error) {
 	if err := d.check(now); err != nil {
 		return d, err
 	}
-	return d.inOrder(), nil
+	return d.inOrder(now), nil
 }
 
 // inOrder returns the document in the form in which two that say the same are the same.
-func (d Doc) inOrder() Doc {
+func (d Doc) inOrder(now core.Millis) Doc {
+	for _, t := range []*core.Millis{&d.CreatedAt, &d.UpdatedAt} {
+		*t = min(*t, now+maxAhead) // what is later than all else would stay first in every list
+	}
 	d.Artifacts, d.Decisions, d.Planned = union(d.Artifacts, nil), union(d.Decisions, nil), union(d.Planned, nil)
 	d.Usage = spent(d.Usage, nil)
 	return d
@@ -70,9 +82,11 @@ func (d Doc) check(now core.Millis) error {
 		return core.Invalidf("its ids are not those of a frame and its parent")
 	case !ValidMachine(d.Work.Machine):
 		return core.Invalidf("it belongs to no machine")
+	case !d.Work.Stamp.IsZero() && d.Work.Stamp.Machine != d.Work.Machine:
+		return core.Invalidf("machine %s wrote it in the name of %s", d.Work.Stamp.Machine, d.Work.Machine)
 	case !d.Work.Status.Valid() || d.Work.Status == core.Invalidated && d.Invalid == nil:
 		return core.Invalidf("its status is %q", d.Work.Status)
-	case d.Work.Term < 0 || d.Work.Term > math.MaxInt32:
+	case d.Work.Term < 0 || d.Work.Term > maxTerm:
 		return core.Invalidf("it was taken over %d times", d.Work.Term)
 	case max(len(d.Artifacts), len(d.Decisions), len(d.Planned)) > maxSet || len(d.Usage) > maxMachines:
 		return core.Invalidf("its lists are longer than %d, or it was used by more than %d machines", maxSet, maxMachines)
@@ -93,7 +107,7 @@ func (d Doc) checkTexts() error {
 		all = append(all, d.Invalid.Reason)
 	}
 	for _, id := range ids {
-		if len(id) > maxID || strings.ContainsFunc(id, unicode.IsControl) {
+		if id != "" && !ValidID(id) {
 			return core.Invalidf("an id in it is none")
 		}
 	}

@@ -49,6 +49,8 @@ const maxCount = math.MaxInt32
 // the wall clock.
 func (c *Clock) Tick(now core.Millis) Stamp {
 	switch {
+	case c.At > now+maxAhead/2: // the wall clock was wrong once
+		c.At, c.Count = now, 0
 	case now > c.At:
 		c.At, c.Count = now, 0
 	case c.Count < maxCount:
@@ -59,8 +61,12 @@ func (c *Clock) Tick(now core.Millis) Stamp {
 	return Stamp{c.At, c.Count, c.Machine}
 }
 
-// See has later stamps be later than s.
-func (c *Clock) See(s Stamp) {
+// See has later stamps be later than s, unless s is so far ahead of the wall clock, whose
+// time is now, that others might refuse them.
+func (c *Clock) See(s Stamp, now core.Millis) {
+	if s.At > now+maxAhead/2 {
+		return
+	}
 	if s.At > c.At || s.At == c.At && s.Count > c.Count {
 		c.At, c.Count = s.At, s.Count
 	}
