@@ -166,7 +166,7 @@ func TestTwoMachinesHaveOneTree(t *testing.T) {
 	for i := range 700 { // more than a batch
 		a.decide(fmt.Sprint("frame-a", i), "one")
 	}
-	a.decide("imported ü/*.>", "an id that is no key")
+	a.decide("imported_ü/*.>", "an id that is no key")
 	b.decide("frame-b", "two")
 	b.decide("frame-a1", "of another machine, before they met")
 	h.run(a)

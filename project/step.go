@@ -76,7 +76,7 @@ func (s *Step) adopt() error {
 		return err
 	}
 	s.Session.Current = ""
-	for _, limit := range []int{1, maxAdopted} { // the first is this machine's, but for those that a hub brought
+	for _, limit := range []int{1, maxAdopted / 20, maxAdopted} { // the first is this machine's, but for those that a hub brought
 		frames, err := s.Tx.FindFrames(FrameQuery{Statuses: []core.Status{core.InProgress}, Order: RecentFirst, Limit: limit})
 		if err != nil {
 			return err
@@ -92,7 +92,7 @@ func (s *Step) adopt() error {
 }
 
 // maxAdopted is how many frames are looked at for one of this machine.
-const maxAdopted = 100
+const maxAdopted = 2000
 
 // NearestOpen returns id if that frame is in progress on this machine, else the id of the
 // nearest frame above it that is; empty without one.

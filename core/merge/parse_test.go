@@ -43,7 +43,7 @@ func TestParseRefuses(t *testing.T) {
 		"before all times":        {strings.Replace(plain, `"createdAt":1`, `"createdAt":-99999999999999999`, 1), "clock"},
 		"written a year ahead":    {strings.Replace(plain, `{"at":1`, `{"at":99999999999`, 1), "clock"},
 		"written before 1970":     {strings.Replace(plain, `{"at":1`, `{"at":-1`, 1), "clock"},
-		"a stamp of nobody":       {strings.Replace(plain, `{"at":1,"m":"a"}`, `{"at":1,"m":"A B"}`, 1), "stamp"},
+		"a stamp of nobody":       {strings.Replace(plain, `{"at":1,"m":"a"}`, `{"at":1,"m":"A B"}`, 1), "in the name of"},
 		"a stamp of endless use":  {strings.Replace(plain, `{"at":1,"m":"a"}`, `{"at":1,"n":9999999999,"m":"a"}`, 1), "stamp"},
 		"more than there is":      {more(`"usage":{"a":{"usage":{"tokensIn":9000000000000000000}}}`), "usage"},
 		"used by nobody":          {more(`"usage":{"":{"usage":{"tokensIn":9}}}`), "usage"},

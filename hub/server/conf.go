@@ -86,7 +86,9 @@ func writeUser(b *strings.Builder, key string, publish []string, subscribe strin
 }
 
 // subjectsOf returns what a machine of a project may publish to. It may make the streams of
-// its project, and read and write them, but not change, empty or delete them.
+// its project, and read and write them. That it may not change or delete them keeps it from
+// doing so by mistake: the server's answers go wherever who asks wants them to go, and a
+// message may be one that replaces all others.
 func subjectsOf(project string) (subjects []string) {
 	subjects = []string{"$JS.API.INFO", "$JS.ACK.>", "$JS.FC.>"}
 	var names []string

@@ -210,9 +210,11 @@ func (r *running) serve(ctx context.Context, conn *nats.Conn) error {
 // key, from, that a request comes from.
 func (r *running) answering(ctx context.Context, conn *nats.Conn, change func(l *ledger, from string, q joining) error) nats.MsgHandler {
 	return func(m *nats.Msg) {
-		from := m.Subject[strings.LastIndexByte(m.Subject, '.')+1:]
+		if strings.HasPrefix(m.Reply, "flame.") {
+			return // the answer would be another's request
+		}
 		said := answer{Version: protocol}
-		if err := r.take(ctx, m.Data, from, change); err != nil {
+		if err := r.take(ctx, m.Subject, m.Data, change); err != nil {
 			said.Error = err.Error()
 			if problem := (*core.Problem)(nil); errors.As(err, &problem) {
 				said.Hint = problem.Hint
@@ -234,7 +236,7 @@ func (r *running) answering(ctx context.Context, conn *nats.Conn, change func(l 
 }
 
 // take does what a request asks for.
-func (r *running) take(ctx context.Context, text []byte, from string, change func(l *ledger, from string, q joining) error) error {
+func (r *running) take(ctx context.Context, subject string, text []byte, change func(l *ledger, from string, q joining) error) error {
 	var q joining
 	if err := json.Unmarshal(text, &q); err != nil {
 		return core.Invalidf("the request cannot be read")
@@ -242,6 +244,10 @@ func (r *running) take(ctx context.Context, text []byte, from string, change fun
 	if q.Version != protocol {
 		return core.Invalidf("the request has version %d, and this flame knows version %d", q.Version, protocol).
 			WithHint("use the same version of flame on both machines")
+	}
+	from := subject[strings.LastIndexByte(subject, '.')+1:]
+	if err := q.verify(subject, from); err != nil {
+		return err
 	}
 	_, err := r.Folder.edit(ctx, func(l *ledger) error { return change(l, from, q) })
 	return err

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -17,6 +18,38 @@ type joining struct {
 	Version int    `json:"version"`
 	Machine string `json:"machine"`
 	Key     string `json:"key"` // public
+	// Signature is by the key that the request speaks for, which its subject names. The
+	// server lets nobody else publish there, but it lets answers of its own go anywhere.
+	Signature []byte `json:"signature"`
+}
+
+// signed returns what is signed of a request.
+func (q joining) signed(subject string) []byte {
+	return fmt.Appendf(nil, "%s %d %s %s", subject, q.Version, q.Machine, q.Key)
+}
+
+// sign signs a request with a private key.
+func (q *joining) sign(subject, seed string) error {
+	pair, err := nkeys.FromSeed([]byte(seed))
+	if err == nil {
+		q.Signature, err = pair.Sign(q.signed(subject))
+	}
+	if err != nil {
+		return core.Invalidf("the key is no nkey: %v", err)
+	}
+	return nil
+}
+
+// verify refuses a request that the owner of a public key did not sign.
+func (q joining) verify(subject, key string) error {
+	pair, err := nkeys.FromPublicKey(key)
+	if err == nil {
+		err = pair.Verify(q.signed(subject), q.Signature)
+	}
+	if err != nil {
+		return core.Invalidf("the request is not signed by who it speaks for").WithHint("use the same version of flame on both machines")
+	}
+	return nil
 }
 
 // An answer is that of `flame hub`.
@@ -48,7 +81,7 @@ func (i Invitation) Accept(ctx context.Context, machine string, now core.Millis)
 		return hub.Link{}, err
 	}
 	by := hub.Identity{URL: i.server(), Seed: i.seed, Pin: i.pin, Inbox: hub.InboxOf(invited)}
-	if err := ask(ctx, by, joinSubject+invited, joining{protocol, machine, public}); err != nil {
+	if err := ask(ctx, by, joinSubject+invited, joining{Version: protocol, Machine: machine, Key: public}); err != nil {
 		return hub.Link{}, err
 	}
 	return hub.Link{URL: i.server(), Project: i.Project, Machine: machine, Seed: seed, Pin: i.pin, JoinedAt: now}, nil
@@ -114,6 +147,9 @@ func ask(ctx context.Context, i hub.Identity, subject string, question joining) 
 		return err
 	}
 	defer conn.Close()
+	if err := question.sign(subject, i.Seed); err != nil {
+		return err
+	}
 	text, err := json.Marshal(question)
 	if err != nil {
 		return err

@@ -350,6 +350,29 @@ func TestAMachineThatLeftIsNotLetIn(t *testing.T) {
 	require.ErrorIs(t, err, core.ErrNotFound)
 }
 
+// TestNobodyHasAnotherLeave has the server send a request for a machine: an answer of its own
+// goes wherever whoever asks wants it to go.
+func TestNobodyHasAnotherLeave(t *testing.T) {
+	t.Parallel()
+	g, lines := newRig(t, "blue", "red")
+	g.serve()
+	victim, evil := g.join(lines[0], "desk"), g.join(lines[1], "couch")
+	c := g.connect(evil)
+	kv, err := c.CreateKeyValue(g.ctx, bucketOf("flame_red_tree"))
+	require.NoError(t, err)
+	_, err = kv.Put(g.ctx, "x", []byte(`{"version":1}`))
+	require.NoError(t, err)
+	ask := &nats.Msg{Subject: "$JS.API.DIRECT.GET.KV_flame_red_tree.$KV.flame_red_tree.x", Reply: leaveSubject + publicOf(t, victim.Seed)}
+	require.NoError(t, c.Conn.PublishMsg(ask))
+	require.NoError(t, c.Conn.Flush())
+	require.NoError(t, GiveBack(g.ctx, evil), "what was sent before has been handled by now")
+	g.reload()
+	known, err := g.folder.Machines()
+	require.NoError(t, err)
+	require.Len(t, known, 1)
+	assert.Equal(t, "desk", known[0].ID)
+}
+
 func TestAnotherServerIsNotTrusted(t *testing.T) {
 	t.Parallel()
 	g, lines := newRig(t, "blue")

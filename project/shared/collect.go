@@ -66,6 +66,10 @@ func absorb(b *batch, ids []string) (docs []merge.Doc, n int, err error) {
 		if !there {
 			continue
 		}
+		if !merge.ValidID(id) { // an imported one
+			b.s.Project.Log.Warn("a frame stays on this machine: others refuse its id", "frame", id)
+			continue
+		}
 		var was merge.Doc
 		known, err := recordDoc.Load(b.tx, id, &was)
 		if err != nil {

@@ -2,6 +2,7 @@ package shared
 
 import (
 	"context"
+	"slices"
 
 	"flame/core"
 	"flame/project"
@@ -9,8 +10,9 @@ import (
 
 // Limits of Held.
 const (
-	maxHeld   = 100 // frames
-	maxParent = 16  // sessions above that of a frame
+	maxHeld   = 100  // frames, others' included
+	maxLooked = 2000 // frames, where others' are among the first
+	maxParent = 16   // sessions above that of a frame
 )
 
 // Held returns the ids of the frames in progress on this machine whose sessions are live:
@@ -19,7 +21,10 @@ const (
 func Held(ctx context.Context, p *project.Project) (ids []string, err error) {
 	err = p.Store.View(ctx, func(tx project.Tx) error {
 		ids = nil
-		open, err := tx.FindFrames(project.FrameQuery{Statuses: []core.Status{core.InProgress}, Order: project.RecentFirst, Limit: maxHeld})
+		open, err := newest(tx, maxHeld)
+		if err == nil && slices.ContainsFunc(open, core.Frame.Foreign) {
+			open, err = newest(tx, maxLooked)
+		}
 		if err != nil {
 			return err
 		}
@@ -42,6 +47,11 @@ func Held(ctx context.Context, p *project.Project) (ids []string, err error) {
 		return nil
 	})
 	return ids, err
+}
+
+// newest returns the frames in progress in which something happened last.
+func newest(tx project.Tx, limit int) ([]core.Frame, error) {
+	return tx.FindFrames(project.FrameQuery{Statuses: []core.Status{core.InProgress}, Order: project.RecentFirst, Limit: limit})
 }
 
 // isLive reports whether a session has not ended; a child ends with its parent.

@@ -136,7 +136,7 @@ func (t *taking) keep(d merge.Doc, f core.Frame, there bool) error {
 	if want.Status == core.Invalidated && f.Status != core.Invalidated {
 		t.void = append(t.void, want)
 	}
-	if there && want.Foreign() && isOpen(f) && !isOpen(want) {
+	if there && isOpen(f) && !isOpen(want) {
 		due := project.Deadline{Kind: project.ElsewhereDeadline, Subject: want.ID, Due: t.s.Now, Set: t.s.Now}
 		if err := t.tx.SetDeadline(due); err != nil {
 			return err

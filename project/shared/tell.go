@@ -68,14 +68,16 @@ func (t *telling) begin(by string) {
 	t.event(kind, by, map[string]any{"goal": t.is.Goal, "parent": t.is.Parent})
 }
 
-// note keeps the texts of a frame of ours that another machine took over and changed.
+// note keeps the texts of a frame of ours that another machine took over and changed, or
+// that somebody wrote in our name.
 func (t *telling) note() {
-	if t.was.Foreign() || !t.is.Foreign() {
+	if t.was.Foreign() {
 		return
 	}
 	t.previous = map[string]string{}
 	for name, texts := range map[string][2]string{
 		"goal": {t.was.Goal, t.is.Goal}, "summary": {t.was.Summary, t.is.Summary}, "results": {t.was.Results, t.is.Results},
+		"successCriteria": {t.was.SuccessCriteria, t.is.SuccessCriteria},
 	} {
 		if texts[0] != "" && texts[0] != texts[1] {
 			t.previous[name] = texts[0]
@@ -83,15 +85,31 @@ func (t *telling) note() {
 	}
 }
 
+// maxTold is how many new elements of a set have events of their own; the others are counted.
+const maxTold = 20
+
 // added tells of the elements of a set that are new.
 func (t *telling) added(field string, was []string, all []merge.Entry) {
 	if len(was) == len(all) {
 		return
 	}
+	known := make(map[string]bool, len(was))
+	for _, text := range was {
+		known[text] = true
+	}
+	told, more := 0, 0
 	for _, e := range all {
-		if !slices.Contains(was, e.Text) {
+		switch {
+		case known[e.Text]:
+		case told < maxTold:
+			told++
 			t.event(core.FrameUpdated, e.Stamp.Machine, map[string]any{"fields": []string{field}, field: e.Text})
+		default:
+			more++
 		}
+	}
+	if more > 0 {
+		t.event(core.FrameUpdated, t.doc.Work.Machine, map[string]any{"fields": []string{field}, "more": more})
 	}
 }
 
