@@ -16,7 +16,7 @@ import (
 // changing is what differs from run to run: times of now, made ids, and how long work goes on.
 var changing = regexp.MustCompile(`20[2-9]\d-\d\d-\d\d[ T][\d:]+(Z| UTC)?|plan-[a-z0-9]{8}|\b[\d.]+h\b`)
 
-// TestCommandsSayWhichMachineAFrameBelongsTo shows a tree that a laptop works in too.
+// TestCommandsSayWhichMachineAFrameBelongsTo shows a tree that a laptop works in too, as it is after its hub was left.
 func TestCommandsSayWhichMachineAFrameBelongsTo(t *testing.T) {
 	t.Parallel()
 	b := newBounded(t)
@@ -33,9 +33,10 @@ func TestCommandsSayWhichMachineAFrameBelongsTo(t *testing.T) {
 	var text strings.Builder
 	for _, line := range []string{
 		"tree", "tree --json", "status", "show frame-hash0001", "show --json frame-hash0001", "context", "search argon2id", "search --json argon2id",
-		"report --format md", "call flame_get_state", "log frame-hash0001", "pop --frame frame-form0001 completed", "activate frame-form0001",
-		"activate frame-form0001 --force", "goal --frame frame-hash0001 Another", "artifact --frame frame-form0001 a.go", "decision --frame frame-form0001 simple",
-		"plan --frame frame-form0001 Labels", "invalidate frame-form0001 unused", "prune --delete", "events",
+		"report --format md", "call flame_get_state", "log frame-hash0001", "pop --frame frame-form0001 completed",
+		"goal --frame frame-hash0001 Another", "artifact --frame frame-form0001 a.go", "decision --frame frame-form0001 simple",
+		"plan --frame frame-form0001 Labels", "activate frame-form0001", "artifact --frame frame-form0001 a.go",
+		"invalidate frame-form0001 unused", "prune --delete", "events",
 	} {
 		cmd := b.command(t.Context(), strings.Fields(line)...)
 		cmd.Env = append(cmd.Env, "TZ=UTC")
