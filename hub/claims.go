@@ -55,7 +55,7 @@ func (c *Conn) Claims(ctx context.Context) (*Claims, error) { return c.claimsFor
 
 // claimsFor is Claims with another time that they last.
 func (c *Conn) claimsFor(ctx context.Context, lasts time.Duration) (*Claims, error) {
-	kv, config, err := c.bucket(ctx, "claims", func(s *jetstream.StreamConfig) { s.AllowMsgTTL, s.SubjectDeleteMarkerTTL = true, markerTime })
+	kv, config, err := c.Bucket(ctx, "claims", func(s *jetstream.StreamConfig) { s.AllowMsgTTL, s.SubjectDeleteMarkerTTL = true, markerTime })
 	if err != nil {
 		return nil, err
 	}
@@ -119,8 +119,8 @@ func (c *Claims) take(ctx context.Context, frame string, worked bool) error {
 			c.held[frame] = has
 			return nil
 		}
-		if !errors.Is(err, jetstream.ErrKeyExists) && !isMismatch(err) {
-			return c.conn.told(err) // held still, as far as is known
+		if !errors.Is(err, jetstream.ErrKeyExists) && !IsMismatch(err) {
+			return c.conn.Told(err) // held still, as far as is known
 		}
 		delete(c.held, frame)
 		if has.revision, known, err = c.mine(ctx, frame); err != nil {
@@ -139,7 +139,7 @@ func (c *Claims) mine(ctx context.Context, frame string) (revision uint64, known
 		return 0, false, nil
 	}
 	if err != nil {
-		return 0, false, c.conn.told(err)
+		return 0, false, c.conn.Told(err)
 	}
 	var by claim
 	err = json.Unmarshal(e.Value(), &by)
@@ -171,8 +171,8 @@ func (c *Claims) value(frame string) []byte {
 // release ends a claim, unless it has passed to another machine.
 func (c *Claims) release(ctx context.Context, frame string) error {
 	err := c.kv.Purge(ctx, keyOf(frame), jetstream.LastRevision(c.held[frame].revision), jetstream.PurgeTTL(markerTime))
-	if err != nil && !isMismatch(err) {
-		return c.conn.told(err)
+	if err != nil && !IsMismatch(err) {
+		return c.conn.Told(err)
 	}
 	delete(c.held, frame)
 	return nil

@@ -26,21 +26,23 @@ type Conn struct {
 	nc      *nats.Conn
 	js      jetstream.JetStream
 	link    Link
-	gone    chan struct{} // closed when the connection is
+	life    context.Context // ends with the connection
 	refused refusals
 }
 
 // Connect connects a machine to its hub.
 func Connect(ctx context.Context, link Link) (*Conn, error) {
-	c := &Conn{link: link, gone: make(chan struct{})}
+	life, end := context.WithCancel(context.WithoutCancel(ctx))
+	c := &Conn{link: link, life: life}
 	nc, err := link.Identity().Dial(ctx,
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
 			if errors.Is(err, nats.ErrPermissionViolation) {
 				c.refused.add(err.Error())
 			}
 		}),
-		nats.ClosedHandler(func(*nats.Conn) { close(c.gone) }))
+		nats.ClosedHandler(func(*nats.Conn) { end() }))
 	if err != nil {
+		end()
 		return nil, err
 	}
 	c.nc = nc
@@ -53,6 +55,24 @@ func Connect(ctx context.Context, link Link) (*Conn, error) {
 
 // Close ends the connection.
 func (c *Conn) Close() { c.nc.Close() }
+
+// Gone is closed when the connection has ended.
+func (c *Conn) Gone() <-chan struct{} { return c.life.Done() }
+
+// Link returns what the connection was made by.
+func (c *Conn) Link() Link { return c.link }
+
+// JetStream returns what streams are used by.
+func (c *Conn) JetStream() jetstream.JetStream { return c.js }
+
+// Call returns a context for requests to the server that are to end within so long. It ends
+// with the connection too, and when the server refuses what is asked of it.
+func (c *Conn) Call(ctx context.Context, within time.Duration) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	ctx, forget := c.refused.watch(ctx, "")
+	unbind := context.AfterFunc(c.life, cancel)
+	return ctx, func() { unbind(); forget(); cancel() }
+}
 
 // Version returns the version of the server.
 func (c *Conn) Version() string { return core.OneLine(c.nc.ConnectedServerVersion(), 40) }
@@ -86,14 +106,14 @@ func (c *Conn) suits(ctx context.Context) (err error) {
 		return core.Invalidf("the server at %s has no JetStream", Shown(c.link.URL)).
 			WithHint("start it with -js, or with a jetstream block in its configuration; `flame hub` does so")
 	case err != nil:
-		return c.told(err)
+		return c.Told(err)
 	}
 	return nil
 }
 
-// told returns an error of the server's as people should read it. A request that was
+// Told returns an error of the server's as people should read it. A request that was
 // refused looks like one that was never answered.
-func (c *Conn) told(err error) error {
+func (c *Conn) Told(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -106,15 +126,18 @@ func (c *Conn) told(err error) error {
 		return core.Unavailablef(err, "the hub cannot do that now: %s", core.OneLine(api.Description, 300)).
 			WithHint("is its disk full, or the space that its server may use? `flame hub` says so in its log")
 	}
-	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout) {
+	if c.life.Err() != nil || errors.Is(err, nats.ErrConnectionClosed) {
+		return core.Unavailablef(err, "the connection to the hub was lost: %v", err)
+	}
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout) || errors.Is(err, jetstream.ErrNoStreamResponse) {
 		return core.Unavailablef(err, "the hub does not answer: %v", err)
 	}
 	return err
 }
 
-// stream returns a stream of the hub, which is made if it is not there. One that is there
+// Stream returns a stream of the hub, which is made if it is not there. One that is there
 // is used as it is: who runs the server may have chosen copies and limits for it.
-func (c *Conn) stream(ctx context.Context, config jetstream.StreamConfig) (jetstream.Stream, error) {
+func (c *Conn) Stream(ctx context.Context, config jetstream.StreamConfig) (jetstream.Stream, error) {
 	ctx, stop := c.refused.watch(ctx, "$JS.")
 	defer stop()
 	s, err := c.js.Stream(ctx, config.Name)
@@ -124,11 +147,11 @@ func (c *Conn) stream(ctx context.Context, config jetstream.StreamConfig) (jetst
 			s, err = c.js.Stream(ctx, config.Name)
 		}
 	}
-	return s, c.told(err)
+	return s, c.Told(err)
 }
 
-// bucket returns a key-value bucket of the project, which is made if it is not there.
-func (c *Conn) bucket(ctx context.Context, name string, change func(*jetstream.StreamConfig)) (jetstream.KeyValue, jetstream.StreamConfig, error) {
+// Bucket returns a key-value bucket of the project, which is made if it is not there.
+func (c *Conn) Bucket(ctx context.Context, name string, change func(*jetstream.StreamConfig)) (jetstream.KeyValue, jetstream.StreamConfig, error) {
 	full := "flame_" + c.link.Project + "_" + name
 	config := jetstream.StreamConfig{ // what makes a stream a bucket
 		Name: "KV_" + full, Subjects: []string{"$KV." + full + ".>"}, MaxMsgsPerSubject: 1, MaxMsgs: -1, MaxBytes: -1, MaxMsgSize: -1, MaxConsumers: -1,
@@ -136,10 +159,10 @@ func (c *Conn) bucket(ctx context.Context, name string, change func(*jetstream.S
 		AllowRollup: true, DenyDelete: true, AllowDirect: true,
 	}
 	change(&config)
-	s, err := c.stream(ctx, config)
+	s, err := c.Stream(ctx, config)
 	if err != nil {
 		return nil, config, err
 	}
 	kv, err := c.js.KeyValue(ctx, full)
-	return kv, s.CachedInfo().Config, c.told(err)
+	return kv, s.CachedInfo().Config, c.Told(err)
 }

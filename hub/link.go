@@ -1,6 +1,6 @@
 // Package hub connects the flames of several machines by way of a NATS server with
 // JetStream, which is a meeting point: it holds nothing that some machine does not have,
-// and may be lost. It is the only package that speaks NATS.
+// and may be lost. It is the only package that speaks NATS, with hub/queue.
 package hub
 
 import "flame/core"

@@ -43,7 +43,7 @@ type Machines struct {
 
 // Machines returns the machines of the project.
 func (c *Conn) Machines(ctx context.Context) (*Machines, error) {
-	kv, _, err := c.bucket(ctx, "machines", func(s *jetstream.StreamConfig) { s.MaxAge = presentTime })
+	kv, _, err := c.Bucket(ctx, "machines", func(s *jetstream.StreamConfig) { s.MaxAge = presentTime })
 	if err != nil {
 		return nil, err
 	}
@@ -55,14 +55,14 @@ func (c *Conn) Machines(ctx context.Context) (*Machines, error) {
 func (m *Machines) Tell(ctx context.Context, me Machine) error {
 	before, err := m.kv.Get(ctx, me.ID)
 	if err != nil && !errors.Is(err, jetstream.ErrKeyNotFound) {
-		return m.conn.told(err)
+		return m.conn.Told(err)
 	}
 	text, err := json.Marshal(me)
 	if err != nil {
 		return err
 	}
 	if _, err := m.kv.Put(ctx, me.ID, text); err != nil {
-		return m.conn.told(err)
+		return m.conn.Told(err)
 	}
 	was, there := machineOf(before)
 	if there && m.told && was.Run != me.Run {
@@ -79,7 +79,7 @@ func (m *Machines) List(ctx context.Context) (list []Machine, err error) {
 	defer stop()
 	w, err := m.kv.WatchAll(ctx, jetstream.IgnoreDeletes())
 	if err != nil {
-		return nil, m.conn.told(err)
+		return nil, m.conn.Told(err)
 	}
 	defer func() { err = errors.Join(err, w.Stop()) }()
 	for {
@@ -96,7 +96,7 @@ func (m *Machines) List(ctx context.Context) (list []Machine, err error) {
 				list = append(list, one)
 			}
 		case <-ctx.Done():
-			return list, m.conn.told(context.Cause(ctx))
+			return list, m.conn.Told(context.Cause(ctx))
 		}
 	}
 }

@@ -69,8 +69,8 @@ func (r *refusals) watch(ctx context.Context, subjects string) (context.Context,
 	}
 }
 
-// isMismatch reports whether a value was not written because what it replaces has changed.
-func isMismatch(err error) bool {
+// IsMismatch reports whether a value was not written because what it replaces has changed.
+func IsMismatch(err error) bool {
 	var api *jetstream.APIError
 	return errors.Is(err, jetstream.ErrKeyRevisionMismatch) || errors.As(err, &api) &&
 		(api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence || api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant)

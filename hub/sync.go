@@ -15,7 +15,7 @@ func (s *Syncer) Run(ctx context.Context, c *Conn) error {
 	defer stop(nil)
 	go func() {
 		select {
-		case <-c.gone:
+		case <-c.Gone():
 			stop(errGone)
 		case <-ctx.Done():
 		}
@@ -47,7 +47,7 @@ func (s *Syncer) round(ctx context.Context, c *Conn) (err error) {
 	}
 	w, err := t.kv.WatchAll(ctx)
 	if err != nil {
-		return c.told(err)
+		return c.Told(err)
 	}
 	defer func() { _ = w.Stop() }() // with the connection lost, it has ended by itself
 	if err := r.fill(ctx, w); err != nil {

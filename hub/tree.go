@@ -31,13 +31,13 @@ type tree struct {
 }
 
 func (c *Conn) tree(ctx context.Context) (*tree, error) {
-	kv, config, err := c.bucket(ctx, "tree", func(s *jetstream.StreamConfig) { s.AllowAtomicPublish = true })
+	kv, config, err := c.Bucket(ctx, "tree", func(s *jetstream.StreamConfig) { s.AllowAtomicPublish = true })
 	if err != nil {
 		return nil, err
 	}
 	stream, err := c.js.Stream(ctx, "KV_"+kv.Bucket())
 	if err != nil {
-		return nil, c.told(err)
+		return nil, c.Told(err)
 	}
 	limit := int(c.nc.MaxPayload())
 	if config.MaxMsgSize > 0 {
@@ -145,10 +145,10 @@ func (t *tree) put(ctx context.Context, o outgoing) (uint64, error) {
 	defer stop()
 	ack, err := t.conn.js.PublishMsg(ctx, t.message(o), jetstream.WithExpectLastSequencePerSubject(o.last))
 	switch {
-	case isMismatch(err):
+	case IsMismatch(err):
 		return 0, errChanged
 	case err != nil:
-		return 0, t.conn.told(err)
+		return 0, t.conn.Told(err)
 	}
 	return ack.Sequence, nil
 }
@@ -172,10 +172,10 @@ func (t *tree) putEach(ctx context.Context, all []outgoing, done func(o outgoing
 			revision, err = outcome(ctx, futures[i])
 		}
 		switch {
-		case isMismatch(err):
+		case IsMismatch(err):
 			err = errChanged
 		case err != nil:
-			err = t.conn.told(err)
+			err = t.conn.Told(err)
 		}
 		done(o, revision, err)
 	}
@@ -288,9 +288,9 @@ func (t *tree) commit(ctx context.Context, last *nats.Msg) (answer []byte, err e
 		case err != nil && errors.Is(context.Cause(ctx), errUnanswered):
 			return nil, errUnanswered
 		case err == nil && m.Header.Get("Status") == "503":
-			return nil, t.conn.told(nats.ErrNoResponders)
+			return nil, t.conn.Told(nats.ErrNoResponders)
 		case err != nil:
-			return nil, t.conn.told(err)
+			return nil, t.conn.Told(err)
 		case m.Subject == last.Reply:
 			return m.Data, nil
 		}
@@ -311,7 +311,7 @@ func firstOf(answer []byte, size int) (uint64, error) {
 		return 0, fmt.Errorf("the hub's answer cannot be read: %w", err)
 	}
 	switch {
-	case ack.Error != nil && isMismatch(ack.Error):
+	case ack.Error != nil && IsMismatch(ack.Error):
 		return 0, errChanged
 	case ack.Error != nil:
 		return 0, ack.Error
@@ -329,7 +329,7 @@ func (t *tree) last(ctx context.Context, key string) (value []byte, revision uin
 	case errors.Is(err, jetstream.ErrMsgNotFound):
 		return nil, 0, nil
 	case err != nil:
-		return nil, 0, t.conn.told(err)
+		return nil, 0, t.conn.Told(err)
 	case m.Header.Get("KV-Operation") != "" || m.Header.Get(jetstream.MarkerReasonHeader) != "":
 		return nil, m.Sequence, nil
 	case m.Data == nil:
