@@ -39,6 +39,7 @@ var layers = map[string][]string{
 	"project/learned":      {"core", "project"},
 	"project/shared":       {"core", "project", "project/files"},
 	"hub":                  {"core", "project", "project/place", "store/disk", "whole"},
+	"hub/queue":            {"core", "hub"},
 	"hub/server":           {"core", "hub", "project/place", "store/disk", "whole"},
 	"project/files":        {"core", "project"},
 	"project/usage":        {"core", "project", "project/autonomy", "project/files"},

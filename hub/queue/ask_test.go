@@ -1,0 +1,151 @@
+package queue
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/core"
+)
+
+func TestAJobFromItsAskerToItsWorkerAndBack(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, time.Second, eternal)
+	laptop, desk := r.queue("laptop"), r.queue("desk")
+	r.put(laptop, "job-1", 0)
+	r.put(laptop, "job-1", 0)
+	require.NoError(t, desk.Put(r.ctx(), Job{ID: "job-1", Queue: "other", Body: json.RawMessage(`{}`)}), "the id decides")
+	assert.Equal(t, 1, r.left(laptop))
+	runs, done := r.follow(laptop, "job-1")
+	assert.Equal(t, "laptop", r.becomes(runs, Queued).Asker)
+
+	lease, job := r.next(desk)
+	assert.Equal(t, Job{ID: "job-1", Queue: "gpu", Asker: "laptop", Body: json.RawMessage(`{"task":"job-1"}`)}, job)
+	text, err := json.Marshal(lease)
+	require.NoError(t, err)
+	var elsewhere Lease
+	require.NoError(t, json.Unmarshal(text, &elsewhere))
+	h := r.queue("desk").Hold(elsewhere) // another process
+	o, err := h.Beat(r.ctx(), json.RawMessage(`{"turns":1}`))
+	require.NoError(t, err)
+	assert.Zero(t, o)
+	run := r.becomes(runs, Running)
+	for run.Progress == nil {
+		run = r.becomes(runs, Running)
+	}
+	assert.Equal(t, []any{"desk", 1, `{"turns":1}`}, []any{run.Worker, run.Attempt, string(run.Progress)})
+	r.put(laptop, "job-1", 0)
+	require.NoError(t, h.End(r.ctx(), json.RawMessage(`{"ok":true}`)))
+	require.NoError(t, h.End(r.ctx(), json.RawMessage(`{"ok":true}`)), "again, as if the answer had been lost")
+	run = r.becomes(runs, Ended)
+	assert.Equal(t, []string{`{"ok":true}`, `{"turns":1}`}, []string{string(run.Outcome), string(run.Progress)})
+	require.NoError(t, r.ends(done))
+	r.put(laptop, "job-1", 0)
+	assert.Zero(t, r.left(laptop), "what has ended is not done again")
+	runs, done = r.follow(laptop, "job-1")
+	r.becomes(runs, Ended)
+	require.NoError(t, r.ends(done))
+}
+
+func TestAJobThatIsCancelled(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, time.Second, eternal)
+	laptop, desk := r.queue("laptop"), r.queue("desk")
+	require.ErrorIs(t, laptop.Order(r.ctx(), "job-1", Order{Cancel: true}), core.ErrNotFound)
+	r.put(laptop, "job-1", 0)
+	require.NoError(t, laptop.Order(r.ctx(), "job-1", Order{Until: 5}), "it waits still")
+	require.Equal(t, Queued, r.run(laptop, "job-1").State)
+	require.NoError(t, laptop.Order(r.ctx(), "job-1", Order{Cancel: true, Reason: "no longer needed"}))
+	run := r.run(laptop, "job-1")
+	assert.Equal(t, []any{Ended, "no longer needed", 0}, []any{run.State, run.Reason, run.Attempt})
+	assert.Zero(t, r.left(laptop))
+
+	r.put(laptop, "job-2", 0)
+	lease, job := r.next(desk)
+	require.Equal(t, "job-2", job.ID)
+	h := desk.Hold(lease)
+	told := make(chan Order, 10)
+	go func() { _ = h.Orders(r.ctx(), func(o Order) { told <- o }) }()
+	require.NoError(t, laptop.Order(r.ctx(), "job-2", Order{Cancel: true, Reason: "too dear"}))
+	assert.Equal(t, Running, r.run(laptop, "job-2").State, "its worker ends it")
+	assert.Equal(t, Order{Cancel: true, Reason: "too dear"}, <-told)
+	o, err := h.Beat(r.ctx(), nil)
+	require.NoError(t, err)
+	assert.True(t, o.Cancel)
+	require.NoError(t, h.End(r.ctx(), json.RawMessage(`{"cancelled":true}`)))
+	assert.Zero(t, r.left(laptop))
+}
+
+func TestWhatCannotBePut(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, time.Second, eternal)
+	q := r.queue("laptop")
+	body := json.RawMessage(`{}`)
+	tests := map[string]struct {
+		job  Job
+		says string
+	}{
+		"an id that is a subject":   {Job{ID: "a.>", Queue: "gpu", Body: body}, "id of a job"},
+		"no id":                     {Job{Queue: "gpu", Body: body}, "id of a job"},
+		"a queue with a star":       {Job{ID: "a", Queue: "*", Body: body}, "name of a queue"},
+		"a queue with a long name":  {Job{ID: "a", Queue: strings.Repeat("q", 65), Body: body}, "name of a queue"},
+		"retries without end":       {Job{ID: "a", Queue: "gpu", Retries: 1000, Body: body}, "tried again"},
+		"a body that is no JSON":    {Job{ID: "a", Queue: "gpu", Body: json.RawMessage(`{`)}, "no JSON"},
+		"a body that has a million": {Job{ID: "a", Queue: "gpu", Body: json.RawMessage(`"` + strings.Repeat("x", 1e6) + `"`)}, "has 976 KB, and the hub takes 900"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			err := q.Put(r.ctx(), tt.job)
+			require.ErrorIs(t, err, core.ErrInvalid)
+			assert.Contains(t, err.Error(), tt.says)
+		})
+	}
+	require.ErrorIs(t, q.Follow(r.ctx(), "nobody-knows", func(Run) error { return nil }), core.ErrNotFound)
+	assert.Zero(t, r.left(q))
+	_, _, err := q.Next(r.ctx(), "a.*", 0)
+	require.ErrorIs(t, err, core.ErrInvalid)
+	_, _, err = q.Next(r.ctx(), "gpu", -1)
+	require.ErrorIs(t, err, core.ErrInvalid)
+}
+
+// Nobody else serves the queue.
+func TestTheAskerNoticesThatAWorkerIsGone(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		retries int
+		cancel  bool
+		state   State
+		says    string
+	}{
+		"it is lost":                     {state: Lost, says: "worker lost: desk"},
+		"or cancelled, if that is asked": {retries: 1, cancel: true, state: Ended, says: "enough"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, 50*time.Millisecond, 200*time.Millisecond)
+			laptop, desk := r.queue("laptop"), r.queue("desk")
+			r.put(laptop, "job-1", tt.retries)
+			lease, _ := r.next(desk)
+			h := desk.Hold(lease)
+			_, err := h.Beat(r.ctx(), json.RawMessage(`{"turns":3}`))
+			require.NoError(t, err)
+			if tt.cancel {
+				require.NoError(t, laptop.Order(r.ctx(), "job-1", Order{Cancel: true, Reason: "enough"}))
+			}
+			runs, done := r.follow(laptop, "job-1")
+			run := r.becomes(runs, tt.state)
+			assert.Contains(t, run.Reason, tt.says)
+			assert.Equal(t, []string{"desk", `{"turns":3}`}, []string{run.Worker, string(run.Progress)})
+			require.NoError(t, r.ends(done))
+			r.emptied(laptop)
+			_, err = h.Beat(r.ctx(), nil)
+			require.ErrorIs(t, err, ErrFenced)
+			require.ErrorIs(t, h.End(r.ctx(), json.RawMessage(`{}`)), ErrFenced)
+			assert.Equal(t, tt.state, r.run(laptop, "job-1").State)
+		})
+	}
+}

@@ -1,0 +1,117 @@
+package queue
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/core"
+)
+
+// The hub is away for longer than what it waits for a worker.
+func TestAHubThatIsAway(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, 200*time.Millisecond, 1500*time.Millisecond)
+	laptop, desk := r.queue("laptop"), r.queue("desk")
+	r.put(laptop, "job-1", 1)
+	lease, _ := r.next(desk)
+	h := desk.Hold(lease)
+	_, err := h.Beat(r.ctx(), nil)
+	require.NoError(t, err)
+	runs, done := r.follow(laptop, "job-1")
+	r.becomes(runs, Running)
+	waits := make(chan error, 1)
+	go func() {
+		_, _, err := desk.Next(r.ctx(), "gpu", 100)
+		waits <- err
+	}()
+	r.stop()
+	gone := time.Now()
+	require.ErrorIs(t, r.ends(done), core.ErrUnavailable)
+	require.ErrorIs(t, r.ends(waits), core.ErrUnavailable)
+	_, err = h.Beat(r.ctx(), nil)
+	require.ErrorIs(t, err, core.ErrUnavailable)
+	require.ErrorIs(t, h.End(r.ctx(), nil), core.ErrUnavailable)
+	require.ErrorIs(t, laptop.Put(r.ctx(), Job{ID: "x", Queue: "gpu", Body: json.RawMessage("{}")}), core.ErrUnavailable)
+	require.ErrorIs(t, laptop.Follow(r.ctx(), "job-1", func(Run) error { return nil }), core.ErrUnavailable)
+	require.Eventually(t, func() bool { return time.Since(gone) > 2*r.wait }, patience, 50*time.Millisecond)
+	r.start()
+
+	laptop, couch := r.queue("laptop"), r.queue("couch")
+	runs, done = r.follow(laptop, "job-1")
+	go func() {
+		_, _, err := couch.Next(r.ctx(), "gpu", 100)
+		waits <- err
+	}()
+	h = r.queue("desk").Hold(h.Lease())
+	stop := r.holding(h)
+	for range 10 { // as many heartbeats
+		assert.Equal(t, 1, r.becomes(runs, Running).Attempt)
+	}
+	stop()
+	require.NoError(t, h.End(r.ctx(), json.RawMessage(`{}`)))
+	run := r.becomes(runs, Ended)
+	assert.Equal(t, []any{1, "desk"}, []any{run.Attempt, run.Worker})
+	require.NoError(t, r.ends(done))
+	assert.Zero(t, r.left(laptop))
+	select {
+	case err := <-waits:
+		assert.Fail(t, "the job was given to another", "%v", err)
+	default:
+	}
+}
+
+func TestAHubThatLostItsData(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, 200*time.Millisecond, eternal)
+	laptop, desk := r.queue("laptop"), r.queue("desk")
+	r.put(laptop, "job-1", 0)
+	lease, _ := r.next(desk)
+	h := desk.Hold(lease)
+	_, err := h.Beat(r.ctx(), nil)
+	require.NoError(t, err)
+	r.stop()
+	r.options.StoreDir = t.TempDir()
+	r.start()
+
+	laptop, desk = r.queue("laptop"), r.queue("desk")
+	require.ErrorIs(t, laptop.Follow(r.ctx(), "job-1", func(Run) error { return nil }), core.ErrNotFound)
+	r.put(laptop, "job-2", 0) // has the place in the stream that job-1 had
+	r.put(laptop, "job-1", 0)
+	h = desk.Hold(h.Lease())
+	_, err = h.Beat(r.ctx(), nil)
+	require.NoError(t, err)
+	assert.Equal(t, "desk", r.run(laptop, "job-1").Worker)
+	require.NoError(t, h.End(r.ctx(), json.RawMessage(`{}`)))
+	assert.Equal(t, 2, r.left(laptop), "another's job stays")
+	r.put(laptop, "job-3", 0)
+	for _, id := range []string{"job-2", "job-3"} {
+		_, job := r.next(desk)
+		assert.Equal(t, id, job.ID, "job-1 has ended")
+	}
+}
+
+func TestTheAnswerToAWriteIsLost(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, time.Second, eternal)
+	laptop, desk := r.queue("laptop"), r.queue("desk")
+	r.put(laptop, "job-1", 0)
+	lease, _ := r.next(desk)
+	h := desk.Hold(lease)
+	for range 3 {
+		before := h.Lease()
+		_, err := h.Beat(r.ctx(), nil)
+		require.NoError(t, err)
+		h = r.queue("desk").Hold(before) // it does not know what became of its heartbeat
+	}
+	before := h.Lease()
+	require.NoError(t, h.End(r.ctx(), json.RawMessage(`1`)))
+	require.NoError(t, r.queue("desk").Hold(before).End(r.ctx(), json.RawMessage(`1`)))
+	_, err := desk.Hold(before).Beat(r.ctx(), nil)
+	require.ErrorIs(t, err, ErrFenced)
+	before.Claim = "of-the-same-machine"
+	require.ErrorIs(t, desk.Hold(before).End(r.ctx(), nil), ErrFenced)
+}
