@@ -100,7 +100,11 @@ func subjectsOf(project string) (subjects []string) {
 	for _, stream := range streams {
 		names = append(names, "FLAME_"+project+"_"+stream)
 	}
-	subjects = append(subjects, "flame."+project+".job.>", "flame."+project+".log.>")
+	files := "flame_" + project + "_files"
+	names = append(names, "OBJ_"+files)
+	subjects = append(subjects, "flame."+project+".job.>", "flame."+project+".log.>", "$O."+files+".>",
+		"$JS.API.STREAM.MSG.DELETE.FLAME_"+project+"_JOBS", // a job that is cancelled; whoever takes one may remove it anyway
+		"$JS.API.STREAM.PURGE.OBJ_"+files)                  // the parts of a file that is removed
 	for _, name := range names {
 		for _, operation := range []string{
 			"STREAM.INFO.%s", "STREAM.CREATE.%s", "STREAM.MSG.GET.%s", "DIRECT.GET.%s", "DIRECT.GET.%s.>",

@@ -3,7 +3,9 @@ package server
 import (
 	"context"
 	"crypto/tls"
+	"encoding/json"
 	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -20,6 +22,7 @@ import (
 
 	"flame/core"
 	"flame/hub"
+	"flame/hub/queue"
 )
 
 // patience is how long tests wait for what comes at once.
@@ -222,6 +225,48 @@ func TestFlameIsAMachineLikeThat(t *testing.T) {
 		}
 		require.NoError(t, err)
 	}
+}
+
+func TestMachinesWorkForEachOther(t *testing.T) {
+	t.Parallel()
+	g, lines := newRig(t, "blue", "blue", "blue")
+	g.serve()
+	open := func(i Invitation, machine string) *queue.Queue {
+		conn, err := hub.Connect(g.ctx, g.join(i, machine))
+		require.NoError(t, err)
+		t.Cleanup(conn.Close)
+		q, err := queue.Open(g.ctx, conn)
+		require.NoError(t, err)
+		q.Log = slog.New(slog.NewTextHandler(t.Output(), nil))
+		return q
+	}
+	desk, couch := open(lines[0], "desk"), open(lines[1], "couch")
+	body := json.RawMessage(`{}`)
+	for _, id := range []string{"job-1", "job-2"} {
+		require.NoError(t, desk.Put(g.ctx, queue.Job{ID: id, Queue: "gpu", Body: body}))
+	}
+	require.NoError(t, desk.Order(g.ctx, "job-1", queue.Order{Cancel: true}))
+	lease, job, err := couch.Next(g.ctx, "gpu", 1)
+	require.NoError(t, err)
+	assert.Equal(t, "job-2", job.ID)
+	require.NoError(t, desk.Order(g.ctx, "job-2", queue.Order{Cancel: true}))
+	h := couch.Hold(lease)
+	ctx, stop := context.WithCancel(g.ctx)
+	require.ErrorIs(t, h.Orders(ctx, func(queue.Order) { stop() }), context.Canceled)
+	o, err := h.Beat(g.ctx, body)
+	require.NoError(t, err)
+	assert.True(t, o.Cancel)
+	require.NoError(t, couch.PutObject(g.ctx, "changes", strings.NewReader(strings.Repeat("x", 300_000))))
+	require.NoError(t, couch.PutObject(g.ctx, "changes", strings.NewReader("a patch")))
+	require.NoError(t, h.End(g.ctx, body))
+	require.NoError(t, desk.Follow(g.ctx, "job-2", func(run queue.Run) error { assert.Equal(t, queue.Ended, run.State); return nil }))
+	var got strings.Builder
+	require.NoError(t, desk.Object(g.ctx, "changes", &got, 100))
+	assert.Equal(t, "a patch", got.String())
+	require.NoError(t, desk.DropObject(g.ctx, "changes"))
+	info, err := g.connect(g.join(lines[2], "sofa")).Stream(g.ctx, "FLAME_blue_JOBS")
+	require.NoError(t, err)
+	assert.Zero(t, info.CachedInfo().State.Msgs, "what was cancelled was removed")
 }
 
 func TestAMachineIsKeptFromAllElse(t *testing.T) {
