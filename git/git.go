@@ -1,6 +1,7 @@
 // Package git runs git so that nothing a repository ships or configures is run:
 // no hook, filter, fsmonitor, external diff, textconv, signature program, pager
-// or editor, no transport, and nothing of a submodule's. A repository is data
+// or editor, no transport, and nothing of a submodule's. Only Fetch, Push and
+// Refs speak to other repositories, by a configuration that is the user's alone. A repository is data
 // here, whoever wrote it; the same means exclude what the user configured for
 // every repository. Files of git-lfs, git-crypt and other filters are therefore
 // taken as they are committed: in a worktree made here they are pointers, or
@@ -27,12 +28,15 @@ const patience = 2 * time.Minute
 // into submodules and has no option against that: see AddIntent.
 var commands = map[string][]string{
 	"apply":           nil,
+	"commit-tree":     nil,
 	"diff":            {"--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty", "--submodule=short"},
+	"for-each-ref":    nil,
 	"ls-files":        nil,
 	"reset":           nil,
 	"rev-list":        nil,
 	"rev-parse":       nil,
 	"status":          {"--ignore-submodules=dirty"},
+	"update-ref":      nil,
 	"worktree add":    {"--no-checkout"}, // see AddWorktree
 	"worktree list":   nil,
 	"worktree prune":  nil,

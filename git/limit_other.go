@@ -3,4 +3,4 @@
 package git
 
 // limit does nothing on systems that cannot limit another process.
-func limit(int) {}
+func limit(int, uint64) {}

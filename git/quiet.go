@@ -50,12 +50,12 @@ var harmless = map[string]map[string]string{
 	"merge":  {"driver": "false"},
 }
 
-// quietFor writes a settings file under which git, in dir, starts nothing. It
+// quietFor writes a settings file under which git, in a call's place, starts nothing. It
 // is meant for `git -c include.path`: that precedes every other configuration,
 // and git passes it on to what it runs. A file takes any number of names, while
 // a command line is limited, and thousands of variables cost git seconds. A
 // configuration that changes between this and the run is not seen.
-func quietFor(ctx context.Context, dir string) (path string, err error) {
+func quietFor(ctx context.Context, c call) (path string, err error) {
 	file, err := os.CreateTemp("", "flame-git-")
 	if err == nil {
 		defer file.Close()
@@ -67,7 +67,7 @@ func quietFor(ctx context.Context, dir string) (path string, err error) {
 	if err != nil {
 		return path, core.Unavailablef(err, "git needs a file of flame's to be kept quiet: %v", err).WithHint("TMPDIR says where")
 	}
-	list, err := execute(ctx, call{dir: dir, args: []string{"config", "--list", "--name-only", "-z"}}, path)
+	list, err := execute(ctx, call{dir: c.dir, env: c.env, args: []string{"config", "--list", "--name-only", "-z"}}, path)
 	if err == nil {
 		_, err = file.WriteString(switchedOff(list))
 	}
@@ -109,6 +109,7 @@ func environ() []string {
 	return append(env,
 		"GIT_ALLOW_PROTOCOL=none",
 		"GIT_NO_LAZY_FETCH=1",
+		"GIT_OPTIONAL_LOCKS=0", // looking leaves the user's index as it is
 		"GIT_TERMINAL_PROMPT=0",
 		"GIT_ASKPASS=",
 		"GIT_SSH_COMMAND=false",

@@ -2,6 +2,7 @@ package git
 
 import (
 	"context"
+	"slices"
 	"strings"
 )
 
@@ -25,7 +26,12 @@ func AddWorktree(ctx context.Context, dir, path, commit string) error {
 // submodules stay as the index has them, since git would run git in each to see
 // whether it has changed.
 func AddIntent(ctx context.Context, dir string) error {
-	submodules, err := Submodules(ctx, dir)
+	return addAll(ctx, call{dir: dir}, "--intent-to-add")
+}
+
+// addAll adds all files that exist now, and no submodule, in a call's place.
+func addAll(ctx context.Context, c call, options ...string) error {
+	submodules, err := Submodules(ctx, c.dir)
 	if err != nil {
 		return err
 	}
@@ -33,10 +39,9 @@ func AddIntent(ctx context.Context, dir string) error {
 	for _, path := range submodules {
 		paths = append(paths, ":(exclude,literal)"+path)
 	}
-	_, err = call{
-		dir: dir, stdin: strings.Join(paths, "\x00"),
-		args: []string{"add", "--all", "--intent-to-add", "--pathspec-from-file=-", "--pathspec-file-nul"},
-	}.run(ctx)
+	c.stdin = strings.Join(paths, "\x00")
+	c.args = slices.Concat([]string{"add", "--all", "--pathspec-from-file=-", "--pathspec-file-nul"}, options)
+	_, err = c.run(ctx)
 	return err
 }
 
