@@ -75,6 +75,7 @@ var layers = map[string][]string{
 		"core", "confine", "git", "project", "transcripts", "hosts", "agents/changes", "agents/definition", "agents/permission", "agents/plan",
 		"agents/record", "agents/supervise", "agents/converge", "agents/graph", "agents/handoff", "agents/result", "agents/convergence",
 	},
+	"agents/carry":       {"core", "git", "agents/changes"},
 	"agents/changes":     {"core", "confine", "git", "hosts", "transcripts"},
 	"agents/definition":  {"core", "confine", "hosts"},
 	"agents/handoff":     {"core", "project", "agents/record", "agents/supervise"},
