@@ -65,10 +65,10 @@ func itself(column string) string { return column }
 // read returns what to select of the row called as, for scan. The given columns
 // are parameters instead.
 func (t table[T]) read(as string, given ...string) string {
-	var list []string
+	list, row := make([]string, 0, len(t.columns)), new(T)
 	for _, c := range t.columns {
 		from := as + "." + c.name
-		_, isID := c.field(new(T)).(id)
+		_, isID := c.field(row).(id)
 		switch {
 		case slices.Contains(given, c.name):
 			list = append(list, "? AS "+c.name)
