@@ -58,7 +58,7 @@ func Window(model string) (tokens int, known bool) {
 // and version.
 func ModelName(model string) string {
 	model = model[strings.LastIndexByte(model, '/')+1:]
-	model = model[len(makers.FindString(model)):]
+	model = model[len(makers().FindString(model)):]
 	for _, mark := range []string{"@", "[", "-20", "-v", "-latest"} {
 		model, _, _ = strings.Cut(model, mark)
 	}
@@ -66,4 +66,4 @@ func ModelName(model string) string {
 }
 
 // makers matches the region and the maker that a cloud puts before the name of a model.
-var makers = regexp.MustCompile(`^([a-z]+\.)+`)
+var makers = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([a-z]+\.)+`) })

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"flame/core"
 	"flame/core/judge"
@@ -157,14 +158,14 @@ func (r *claudeTurn) take(t *Turn, m claudeTurnLine) {
 
 // claudeExit finds the status that the client writes before the output of a command that
 // failed.
-var claudeExit = regexp.MustCompile(`^(?:Error: )?Exit code (\d+)`)
+var claudeExit = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:Error: )?Exit code (\d+)`) })
 
 func claudeCall(asked, result claudeTurnBlock) judge.Call {
 	call := judge.Call{Tool: asked.Name, Input: callInput(asked.Input), OK: !result.IsError, Output: string(result.Content)}
 	if asked.Name != "Bash" {
 		return call
 	}
-	if found := claudeExit.FindStringSubmatch(call.Output); result.IsError && found != nil {
+	if found := claudeExit().FindStringSubmatch(call.Output); result.IsError && found != nil {
 		if status, err := strconv.Atoi(found[1]); err == nil {
 			call.Exit = &status
 		}

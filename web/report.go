@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 
 	"flame/agents"
 	"flame/board"
@@ -74,8 +75,10 @@ func (r Report) Write(w io.Writer, format ReportFormat) error {
 var modules = []string{"words", "layout", "net", "address", "report", "model", "head", "picture", "tree", "parts", "details", "dialogs", "app"}
 
 var (
-	imported = regexp.MustCompile(`(?m)^import (\{[^}]*\}) from "\./(\w+)\.js";$`)
-	exported = regexp.MustCompile(`(?m)^export (?:async )?(?:const|function|class) (\w+)`)
+	imported = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^import (\{[^}]*\}) from "\./(\w+)\.js";$`) })
+	exported = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?m)^export (?:async )?(?:const|function|class) (\w+)`)
+	})
 )
 
 // script returns the page's modules as one script: a page from a disk may not load
@@ -88,10 +91,10 @@ func script() (string, error) {
 			return "", err
 		}
 		var names []string
-		for _, found := range exported.FindAllStringSubmatch(string(source), -1) {
+		for _, found := range exported().FindAllStringSubmatch(string(source), -1) {
 			names = append(names, found[1])
 		}
-		text := imported.ReplaceAllString(string(source), "const $1 = ${2}_js;")
+		text := imported().ReplaceAllString(string(source), "const $1 = ${2}_js;")
 		text = strings.ReplaceAll("\n"+text, "\nexport ", "\n")
 		fmt.Fprintf(&b, "const %s_js = (() => {%s\nreturn { %s };\n})();\n", name, text, strings.Join(names, ", "))
 	}

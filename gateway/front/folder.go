@@ -7,12 +7,13 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
 
 // id matches what env.Gateway may hold.
-var id = regexp.MustCompile(`^gateway-[a-z0-9]{8}$`)
+var id = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^gateway-[a-z0-9]{8}$`) })
 
 // A Folder has the files of one front. Nobody else may read them.
 type Folder struct {
@@ -92,7 +93,7 @@ func removeLeft(in *os.Root, prefix string) {
 	for _, entry := range entries {
 		name, ours := strings.CutPrefix(entry.Name(), prefix)
 		info, err := entry.Info()
-		if err != nil || !ours || !id.MatchString(name) || !private(info) || time.Since(info.ModTime()) < fresh {
+		if err != nil || !ours || !id().MatchString(name) || !private(info) || time.Since(info.ModTime()) < fresh {
 			continue
 		}
 		dir, err := in.Open(entry.Name())
@@ -147,7 +148,7 @@ const maxAddress = 64 << 10
 // Find returns the address of a gateway by the value of env.Gateway, from a project's data; ok
 // is false if there is none of that name.
 func Find(data, name string) (a Address, ok bool) {
-	if data == "" || !id.MatchString(name) {
+	if data == "" || !id().MatchString(name) {
 		return a, false
 	}
 	in, err := os.OpenRoot(data)

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"regexp"
+	"sync"
 	"syscall"
 	"time"
 
@@ -26,11 +27,11 @@ func NewSecret() string { return rand.Text() }
 func Base(addr, secret string) string { return "http://" + addr + "/" + secret }
 
 // bases matches the base URLs of gateways.
-var bases = regexp.MustCompile(`^http://(127\.0\.0\.1:\d+)/[A-Z2-7]{26}$`)
+var bases = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^http://(127\.0\.0\.1:\d+)/[A-Z2-7]{26}$`) })
 
 // IsGone reports whether a base URL is that of a gateway where nothing listens any more.
 func IsGone(base string) bool {
-	found := bases.FindStringSubmatch(base)
+	found := bases().FindStringSubmatch(base)
 	if found == nil {
 		return false
 	}

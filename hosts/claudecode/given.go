@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"flame/core"
 	"flame/hosts"
@@ -127,14 +128,16 @@ func (g given) args(file string) []string {
 }
 
 // fileRule matches a rule for a file below the folder of the settings that hold it.
-var fileRule = regexp.MustCompile(`^(Read|Edit|Write|MultiEdit|NotebookEdit|Glob|Grep|LS)\(/([^/].*)\)$`)
+var fileRule = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(Read|Edit|Write|MultiEdit|NotebookEdit|Glob|Grep|LS)\(/([^/].*)\)$`)
+})
 
 // root makes paths absolute that mean something below dir, the folder of the file that the
 // settings are from: they are to mean the same from another file.
 func (g *given) root(dir string) {
 	prefix := "//" + strings.TrimPrefix(dir+string(os.PathSeparator), "/")
 	change(g.all, "permissions", []string{"allow", "deny", "ask"}, func(rule string) string {
-		if m := fileRule.FindStringSubmatch(rule); m != nil {
+		if m := fileRule().FindStringSubmatch(rule); m != nil {
 			return m[1] + "(" + prefix + m[2] + ")"
 		}
 		return rule

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/samber/lo"
 
@@ -180,10 +181,10 @@ func (x *exchange) toolEnded() error {
 }
 
 // resultOf finds a child's words in its task's answer.
-var resultOf = regexp.MustCompile(`(?s)<task_result>\n?(.*?)\n?</task_result>`)
+var resultOf = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?s)<task_result>\n?(.*?)\n?</task_result>`) })
 
 func taskResult(output string) string {
-	if found := resultOf.FindStringSubmatch(output); found != nil {
+	if found := resultOf().FindStringSubmatch(output); found != nil {
 		return strings.TrimSpace(found[1])
 	}
 	return strings.TrimSpace(output)
