@@ -38,7 +38,7 @@ func readEnding(m Moment) ending {
 				e.cut = "the user interrupted"
 			}
 			e.text = ""
-		case len(e.text) < maxNotice && notices().MatchString(e.text):
+		case len(e.text) < maxNotice && notices.MatchString(e.text):
 			e.cut, e.text = "an error or a limit of the model's service ended the turn", ""
 		}
 	}
@@ -63,7 +63,7 @@ func readEnding(m Moment) ending {
 }
 
 // notices are the texts with which hosts end a turn in place of the agent.
-var notices = expression(`(?i)^\W*(API error|.{0,20}usage limit reached|(you've|you have) (hit|reached) your|.{0,20}limit reached|prompt is too long|` +
+var notices = expressionOf(`(?i)^\W*(API error|.{0,20}usage limit reached|(you've|you have) (hit|reached) your|.{0,20}limit reached|prompt is too long|` +
 	`credit balance|request timed out|connection error|execution error|overloaded|internal server error|error: \d{3}\b|\d{3} \{|MessageAborted|aborted|` +
 	`.{0,40}output token maximum|max(imum)? turns|context (window|length) (is )?exceeded|input is too long)`)
 

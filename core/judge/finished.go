@@ -90,12 +90,12 @@ func (e ending) proven() bool {
 		return e.says(whole, nil) != "" && e.covered(e.Frame.Goal) >= 0.6
 	}
 	return !slices.ContainsFunc(items, func(item string) bool {
-		return e.made(item) < 0.5 && !e.shown(item) && !onlyChecks().MatchString(strings.TrimSpace(item))
+		return e.made(item) < 0.5 && !e.shown(item) && !onlyChecks.MatchString(strings.TrimSpace(item))
 	})
 }
 
 // onlyChecks are criteria that ask for nothing but tests that pass.
-var onlyChecks = expression(`(?i)^(all |the |unit |go )*(tests?|specs?|suite)( (suite|run))?( (pass(es)?|(are|is|stay|stays) green|green))?$`)
+var onlyChecks = expressionOf(`(?i)^(all |the |unit |go )*(tests?|specs?|suite)( (suite|run))?( (pass(es)?|(are|is|stay|stays) green|green))?$`)
 
 // made returns the share of the words of a criterion that stand in what the agent said
 // last and made. What its calls say does not count: they may have read the criterion.

@@ -22,13 +22,13 @@ type bound struct {
 var (
 	figure  = `(\d[\d,]*(?:\.\d+)?)`
 	unit    = `\s?(%|°/min|[a-zA-Zµ]+)?`
-	limited = expression(`(?i)([a-zA-Z]\w*)?(?:\s+(?:is|be|of|on))*\s*(<=|>=|≤|≥|<|>|=|\bbelow|\bunder|\bless than|` +
+	limited = expressionOf(`(?i)([a-zA-Z]\w*)?(?:\s+(?:is|be|of|on))*\s*(<=|>=|≤|≥|<|>|=|\bbelow|\bunder|\bless than|` +
 		`\bfewer than|\bat most|\bno more than|\bup to|\bat least|\babove|\bover|\bmore than|\bmin(?:imum)?\.?|\bmax(?:imum)?\.?)\s*` + figure + unit)
-	counted = expression(`(?i)\b(0|no|zero)\s+([a-zA-Z-]+ )?` +
+	counted = expressionOf(`(?i)\b(0|no|zero)\s+([a-zA-Z-]+ )?` +
 		`(warnings?|errors?|findings?|failures?|problems?|issues?|vulnerabilities|violations?|leaks?|todos?)\b`)
-	measured = expression(figure + unit)
-	shares   = expression(`(?i)\b(\d[\d,]*|` + spelled + `) (?:of|out of) (?:the |all |our |its )?(\d[\d,]*|` + spelled + `)\b`)
-	portions = expression(`(?i)(?:\(|\b)(\d+(?:\.\d+)?)\s?(?:%|percent)\s*` +
+	measured = expressionOf(figure + unit)
+	shares   = expressionOf(`(?i)\b(\d[\d,]*|` + spelled + `) (?:of|out of) (?:the |all |our |its )?(\d[\d,]*|` + spelled + `)\b`)
+	portions = expressionOf(`(?i)(?:\(|\b)(\d+(?:\.\d+)?)\s?(?:%|percent)\s*` +
 		`(?:(?:is |are )?(?:of the|done|complete|finished|migrated|through|converted|translated|ready|,? the rest|so far))`)
 )
 
@@ -41,7 +41,7 @@ var compares = map[string]func(value, limit float64) bool{
 // opposite are the signs of what must not be.
 var (
 	opposite = map[string]string{"<": ">=", ">": "<=", "<=": ">", ">=": "<"}
-	forbids  = expression(`(?i)\b(no|not|never|none|nothing)\b[^,;]*$`)
+	forbids  = expressionOf(`(?i)\b(no|not|never|none|nothing)\b[^,;]*$`)
 )
 
 var asSign = map[string]string{
@@ -51,7 +51,7 @@ var asSign = map[string]string{
 
 // boundsOf returns the figures that a criterion asks for.
 func boundsOf(criterion string) (list []bound) {
-	for _, at := range limited().FindAllStringSubmatchIndex(criterion, maxCounts) {
+	for _, at := range limited.FindAllStringSubmatchIndex(criterion, maxCounts) {
 		m := make([]string, 5)
 		for i := range m {
 			if at[2*i] >= 0 {
@@ -62,7 +62,7 @@ func boundsOf(criterion string) (list []bound) {
 		if s, ok := asSign[sign]; ok {
 			sign = s
 		}
-		if o, ok := opposite[sign]; ok && forbids().MatchString(criterion[max(0, at[0]-nearby):at[4]]) {
+		if o, ok := opposite[sign]; ok && forbids.MatchString(criterion[max(0, at[0]-nearby):at[4]]) {
 			sign = o
 		}
 		of := unitOf(m[4])
@@ -71,7 +71,7 @@ func boundsOf(criterion string) (list []bound) {
 		}
 		list = append(list, bound{measure{float(m[3]), of}, compares[sign], strings.TrimSpace(m[0])})
 	}
-	for _, m := range counted().FindAllStringSubmatch(criterion, maxCounts) {
+	for _, m := range counted.FindAllStringSubmatch(criterion, maxCounts) {
 		list = append(list, bound{measure{0, unitOf(m[3])}, compares["<="], m[0]})
 	}
 	return list
@@ -87,22 +87,22 @@ func measuresOf(text, of string) (list []float64) {
 				return list
 			}
 			lower = lower[i+len(name):]
-			if m := measured().FindStringSubmatch(lower[:min(nearby, len(lower))]); m != nil {
+			if m := measured.FindStringSubmatch(lower[:min(nearby, len(lower))]); m != nil {
 				list = append(list, float(m[1]))
 			}
 		}
 		return list
 	}
 	var said []float64
-	for _, at := range measured().FindAllStringSubmatchIndex(text, maxMeasures) {
+	for _, at := range measured.FindAllStringSubmatchIndex(text, maxMeasures) {
 		if at[4] < 0 || unitOf(text[at[4]:at[5]]) != of {
 			continue
 		}
 		before := text[max(0, at[0]-nearby):at[0]]
 		value := float(text[at[2]:at[3]])
 		switch {
-		case former().MatchString(before):
-		case present().MatchString(before):
+		case former.MatchString(before):
+		case present.MatchString(before):
 			list = append(list, value)
 		default:
 			said = append(said, value)
@@ -117,9 +117,9 @@ func measuresOf(text, of string) (list []float64) {
 // What stands before a figure that is no longer so, or that is a part of another; and
 // before one that is what has been reached.
 var (
-	former = expression(`(?i)\b(from|was|were|another|saved?|saves|by|of|removed|brought|` +
+	former = expressionOf(`(?i)\b(from|was|were|another|saved?|saves|by|of|removed|brought|` +
 		`costs?|than|below|under|limit|goal|target|instead of|old)[ :]*[^\w]*$`)
-	present = expression(`(?i)(\b(now|is|are|to|at|takes|only|just|largest|peak|stays)|→|->)[ :]*(about |only |just )?[^\w]*$`)
+	present = expressionOf(`(?i)(\b(now|is|are|to|at|takes|only|just|largest|peak|stays)|→|->)[ :]*(about |only |just )?[^\w]*$`)
 )
 
 // nearby is how far from its name a figure may stand, in bytes; maxMeasures bounds how
@@ -188,12 +188,12 @@ func (b bound) held(texts ...string) (met, unmet bool) {
 // partOf returns the first part of a whole that a text tells of: "14 of 37". Empty if all
 // are whole, or parts of what is another thing, such as a time.
 func partOf(text string) string {
-	for _, m := range shares().FindAllStringSubmatch(text, maxCounts) {
+	for _, m := range shares.FindAllStringSubmatch(text, maxCounts) {
 		if amount(m[1]) < amount(m[2]) {
 			return m[0]
 		}
 	}
-	for _, m := range portions().FindAllStringSubmatch(text, maxCounts) {
+	for _, m := range portions.FindAllStringSubmatch(text, maxCounts) {
 		if float(m[1]) < 100 {
 			return m[0]
 		}

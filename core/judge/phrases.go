@@ -1,7 +1,6 @@
 package judge
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -99,12 +98,6 @@ func withoutCode(text string) string {
 		b.WriteString(" … ")
 	}
 	return b.String()
-}
-
-// expression returns a regular expression that is compiled when it is first asked for:
-// most processes of flame judge nothing, and hosts wait for all of them to begin.
-func expression(text string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
 }
 
 // A lexicon is a set of phrases, by the first letters of their first words. It is made

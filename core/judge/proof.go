@@ -13,11 +13,11 @@ func (c Call) proves() bool {
 		return false
 	}
 	alone := strings.ReplaceAll(line, "&&", " ")
-	if strings.ContainsAny(alone, "|;&\n`$<>") || dryRun().MatchString(line) || noTests().MatchString(c.Output) {
+	if strings.ContainsAny(alone, "|;&\n`$<>") || dryRun.MatchString(line) || noTests.MatchString(c.Output) {
 		return false
 	}
 	last := line[strings.LastIndex(line, "&&")+1:]
-	return tests().MatchString(strings.TrimPrefix(last, "&"))
+	return tests.MatchString(strings.TrimPrefix(last, "&"))
 }
 
 // maxProof is the length in bytes from which a command may have been cut where it was
@@ -26,10 +26,10 @@ const maxProof = 180
 
 var (
 	// tests are commands that run tests. Those that build, format or lint prove less.
-	tests = expression(`(?i)(^|[^a-z])(tests?|specs?|e2e|pytest|tox|nox|jest|vitest|mocha|rspec|phpunit|ctest|nextest|unittest|` +
+	tests = expressionOf(`(?i)(^|[^a-z])(tests?|specs?|e2e|pytest|tox|nox|jest|vitest|mocha|rspec|phpunit|ctest|nextest|unittest|` +
 		`verify|check|playwright|cypress)([^a-z]|$)`)
-	dryRun  = expression(`(^|\s)(-n|--dry-run|--dryrun|--help|-h|--list|-l|--no-run|--collect-only|--version)(\s|=|$)`)
-	noTests = expression(`(?i)no tests? (to run|found|ran|files? found|were)|\b0 (tests?|passed|passing|examples?|specs?)\b|collected 0|ran 0 `)
+	dryRun  = expressionOf(`(^|\s)(-n|--dry-run|--dryrun|--help|-h|--list|-l|--no-run|--collect-only|--version)(\s|=|$)`)
+	noTests = expressionOf(`(?i)no tests? (to run|found|ran|files? found|were)|\b0 (tests?|passed|passing|examples?|specs?)\b|collected 0|ran 0 `)
 )
 
 // onlyReads reports whether the call changes nothing that a run of tests could have

@@ -1,14 +1,6 @@
 package judge
 
-import (
-	"regexp"
-	"strings"
-)
-
-// anyOf matches what one of the patterns matches, in upper or lower case.
-func anyOf(patterns ...string) func() *regexp.Regexp {
-	return expression("(?i)" + strings.Join(patterns, "|"))
-}
+import "strings"
 
 // What a prompt says of its relation to the work at hand. Each is looked for in the words
 // of one sentence, in lower case, with single spaces.
@@ -110,39 +102,39 @@ var leadText = anyOf(`(?i)^((` + strings.Join([]string{
 
 var (
 	// logLine is a line that a program wrote.
-	logLine = expression(`^\s*(` + strings.Join([]string{
+	logLine = expressionOf(`^\s*(` + strings.Join([]string{
 		`\d{4}-\d\d-\d\dT`, `\d\d:\d\d:\d\d`, `at \S+ ?\(`, `File ".*", line`, `goroutine \d`, `panic:`, `Traceback`, `=> ERROR`, `[Ee]rror:`,
 		`(ERROR|WARN|FATAL|FAIL|FAILED)\b`, `--- FAIL`, `npm ERR`, `\w*(Error|Exception):`, `ERR_\w+`, `ld: `, `clang: `, `= note:`, `\[!\]`,
 		`\S+\.\w+:\d+`, `[$+>] `, `\t\S`,
 	}, "|") + `)`)
 
 	// nextText ends what comes next.
-	nextText = expression(`(?i)\S \S.* next\s*(:|,|please|$)`)
+	nextText = expressionOf(`(?i)\S \S.* next\s*(:|,|please|$)`)
 
 	// ticketTitle begins with the name of a ticket, and says what it is about.
-	ticketTitle = expression(`^\W*([A-Z]{2,9}-\d+|#\d+)( (then|now|next|please))?\s*[:,–—-]\s`)
+	ticketTitle = expressionOf(`^\W*([A-Z]{2,9}-\d+|#\d+)( (then|now|next|please))?\s*[:,–—-]\s`)
 
 	// subordinate is a clause before the one that may ask for something.
-	subordinate = expression(`(?im)((?:^|[.!?] )` +
+	subordinate = expressionOf(`(?im)((?:^|[.!?] )` +
 		`(?:given|since|now that|as|if|because|once|seeing|considering|wenn|falls|da|nachdem) [^,.!?\n]{3,100}), `)
 
 	// verbComma ends a clause before one that asks for a piece of work.
-	verbComma = expression(`(?i), (?:so |then |now )?` +
+	verbComma = expressionOf(`(?i), (?:so |then |now )?` +
 		`((?:build|write|implement|create|rewrite|investigate|deploy|publish|generate|migrate|prepare|set up) \S+ \S+)`)
 
 	// titleEnd ends a title.
-	titleEnd = expression(`:\s|!!+\s`)
+	titleEnd = expressionOf(`:\s|!!+\s`)
 
 	// ticketName is the name of a ticket.
-	ticketName = expression(`\b[a-zA-Z]{2,9}-\d+\b|#\d+`)
+	ticketName = expressionOf(`\b[a-zA-Z]{2,9}-\d+\b|#\d+`)
 
 	// leaveComma ends the words that leave something, where more follows in the sentence.
-	leaveComma = expression(`(?i)((^|[.!] |, )(leave|drop|park|pause|forget|shelve|postpone|stop) ` +
+	leaveComma = expressionOf(`(?i)((^|[.!] |, )(leave|drop|park|pause|forget|shelve|postpone|stop) ` +
 		`(about )?(this|that|it|here|the \w+)( for (a|the) \w+)?), `)
 
 	// clauseComma is before words that ask for something in the middle of a sentence.
-	clauseComma = expression(`(?i), (?:and |so )?(please|plz|can you|could you|look into|find out|check|investigate|debug|bitte|kannst du) `)
+	clauseComma = expressionOf(`(?i), (?:and |so )?(please|plz|can you|could you|look into|find out|check|investigate|debug|bitte|kannst du) `)
 
 	// sentenceEnd ends a sentence.
-	sentenceEnd = expression(`[.!?…。！？]+(\s+|$)|\n+|;\s|\s[-–—]\s`)
+	sentenceEnd = expressionOf(`[.!?…。！？]+(\s+|$)|\n+|;\s|\s[-–—]\s`)
 )

@@ -77,7 +77,7 @@ func read(text string) reading {
 	prose = clauses(prose) + "\n"
 	r := reading{pasted: pasted}
 	from := 0
-	for _, end := range sentenceEnd().FindAllStringIndex(prose, maxSentences) {
+	for _, end := range sentenceEnd.FindAllStringIndex(prose, maxSentences) {
 		if s := sentenceOf(prose[from:end[0]], strings.Contains(prose[end[0]:end[1]], "?")); len(s.raw) > 0 {
 			r.sentences = append(r.sentences, s)
 		}
@@ -85,15 +85,15 @@ func read(text string) reading {
 	}
 	r.marks(prose)
 	r.asks()
-	r.about = slices.DeleteFunc(stems(ticketName().ReplaceAllString(r.body, " ")), func(stem string) bool { return plainWork.has(stem) })
+	r.about = slices.DeleteFunc(stems(ticketName.ReplaceAllString(r.body, " ")), func(stem string) bool { return plainWork.has(stem) })
 	return r
 }
 
 // clauses makes sentences of the clauses that leave something or ask for something.
 func clauses(prose string) string {
-	prose = leaveComma().ReplaceAllString(prose, "$1. ")
-	prose = clauseComma().ReplaceAllString(prose, ". $1 ")
-	return verbComma().ReplaceAllString(subordinate().ReplaceAllString(prose, "$1. "), ". $1")
+	prose = leaveComma.ReplaceAllString(prose, "$1. ")
+	prose = clauseComma.ReplaceAllString(prose, ". $1 ")
+	return verbComma.ReplaceAllString(subordinate.ReplaceAllString(prose, "$1. "), ". $1")
 }
 
 // maxSentences bounds how many sentences of a prompt are read.
@@ -110,7 +110,7 @@ func unpasted(text string) (prose string, pasted int) {
 			pasted++
 			continue
 		}
-		if fenced || logLine().MatchString(line) {
+		if fenced || logLine.MatchString(line) {
 			pasted++
 			continue
 		}
@@ -121,9 +121,9 @@ func unpasted(text string) (prose string, pasted int) {
 
 // sentenceOf takes the words off that come before what a sentence says.
 func sentenceOf(text string, asks bool) sentence {
-	s := sentence{raw: wordsOf(text), asks: asks, said: leadText().ReplaceAllString(strings.TrimSpace(text), "")}
+	s := sentence{raw: wordsOf(text), asks: asks, said: leadText.ReplaceAllString(strings.TrimSpace(text), "")}
 	s.words, s.whole = wordsOf(s.said), strings.Join(s.raw, " ")
-	s.over = nextText().MatchString(text) || overText().MatchString(s.whole)
+	s.over = nextText.MatchString(text) || overText.MatchString(s.whole)
 	s.praised = strings.ContainsFunc(text, func(r rune) bool { return unicode.Is(unicode.So, r) })
 	for len(s.words) > 0 {
 		word := s.words[0]
@@ -131,11 +131,11 @@ func sentenceOf(text string, asks bool) sentence {
 		case overWords.has(word):
 			s.over = true
 		case closing.has(word) && !(len(s.words) > 1 && pointing.has(s.words[1]) && word == "works"):
-			s.over = nextText().MatchString(text) || overText().MatchString(strings.Join(s.words[1:], " "))
+			s.over = nextText.MatchString(text) || overText.MatchString(strings.Join(s.words[1:], " "))
 			s.praised = true
 		case !fillers.has(word):
 			s.text = strings.Join(s.words, " ")
-			s.left = leaveText().MatchString(s.text)
+			s.left = leaveText.MatchString(s.text)
 			return s
 		}
 		s.said = after(s.said, word)
@@ -157,24 +157,24 @@ func after(text, word string) string {
 func (r *reading) marks(prose string) {
 	var body []string
 	for i, s := range r.sentences {
-		away := awayText().MatchString(head(s.whole, 30)) || apartText().MatchString(s.whole)
+		away := awayText.MatchString(head(s.whole, 30)) || apartText.MatchString(s.whole)
 		switch {
 		case s.left && len(r.sentences) > 1:
 			r.turn = max(r.turn, leaves)
 		case away:
 			r.turn = max(r.turn, turnsAway)
-		case ticketText().MatchString(s.whole), i == 0 && ticketTitle().MatchString(prose):
+		case ticketText.MatchString(s.whole), i == 0 && ticketTitle.MatchString(prose):
 			r.turn = max(r.turn, takesNext)
-		case firstText().MatchString(s.whole), beforeText().MatchString(s.whole) && s.asksFor():
+		case firstText.MatchString(s.whole), beforeText.MatchString(s.whole) && s.asksFor():
 			r.turn = max(r.turn, first)
 		case s.over && len(s.words) > 0:
 			r.turn = max(r.turn, goesOver)
 		}
-		r.aside = r.aside || asideText().MatchString(s.whole)
-		r.cause = r.cause || causeText().MatchString(s.whole)
-		r.planned = r.planned || planText().MatchString(s.whole) && s.asksFor()
-		r.urgent = r.urgent || urgentText().MatchString(s.whole)
-		r.closed = r.closed || i < len(r.sentences)-1 && closedText().MatchString(s.whole)
+		r.aside = r.aside || asideText.MatchString(s.whole)
+		r.cause = r.cause || causeText.MatchString(s.whole)
+		r.planned = r.planned || planText.MatchString(s.whole) && s.asksFor()
+		r.urgent = r.urgent || urgentText.MatchString(s.whole)
+		r.closed = r.closed || i < len(r.sentences)-1 && closedText.MatchString(s.whole)
 		if !s.left && len(s.words) > 0 {
 			body = append(body, s.said)
 		}
@@ -184,13 +184,13 @@ func (r *reading) marks(prose string) {
 		return
 	}
 	start := r.sentences[0]
-	r.goesOn = goOnText().MatchString(start.whole)
+	r.goesOn = goOnText.MatchString(start.whole)
 	r.joined = joining.has(start.raw[0])
 	r.praised = start.praised
 	front, rest, ok := strings.Cut(prose, ":")
 	r.listed = ok && len(front) < 80 && strings.Count(rest, ",") >= 2 || strings.Count(prose, ",") >= 4
 	r.titled = titled(prose)
-	r.ticket = ticketName().FindString(prose)
+	r.ticket = ticketName.FindString(prose)
 }
 
 // asks reads what is asked for.
@@ -204,13 +204,13 @@ func (r *reading) asks() {
 		if a > asksNothing && r.ask == asksNothing {
 			r.told, r.pointing = told, told == 0 && len(verb) == len(s.words) && pointing.has(next(verb))
 			r.ofThat = told == 0 && definite.has(next(verb))
-			r.files = filesText().MatchString(s.text) && len(s.words) < 12
+			r.files = filesText.MatchString(s.text) && len(s.words) < 12
 		}
 		if a > r.ask {
 			r.kind = kindAsked(verb)
 		}
 		r.ask = max(r.ask, a)
-		r.favour = r.favour || a > asksNothing && favourText().MatchString(s.whole)
+		r.favour = r.favour || a > asksNothing && favourText.MatchString(s.whole)
 		r.question = r.question || s.asks && a == asksNothing || asking.has(s.words[0])
 		r.detail = r.detail || a > asksNothing && slices.ContainsFunc(s.words, func(w string) bool { return detailWords.has(w) })
 		r.defect = r.defect || slices.ContainsFunc(s.words, func(w string) bool { return defectWords.has(w) })
@@ -262,7 +262,7 @@ func (s sentence) asksFor() bool {
 
 // wantsNew reports whether a thing is wanted that is not there yet.
 func (s sentence) wantsNew() bool {
-	at := wantText().FindStringIndex(s.whole)
+	at := wantText.FindStringIndex(s.whole)
 	if at == nil {
 		return false
 	}
@@ -273,14 +273,14 @@ func (s sentence) wantsNew() bool {
 // ask returns how much the sentence asks for, and its words from the verb on that says so.
 func (s sentence) ask() (most ask, verb []string) {
 	switch {
-	case suggestText().MatchString(s.whole):
+	case suggestText.MatchString(s.whole):
 		return asksSome, s.words
 	case asking.has(s.words[0]) || s.asks && wondering.has(s.words[0]):
 		return asksNothing, nil
 	case s.wantsNew():
 		return asksNew, s.words
 	}
-	if favourText().MatchString(s.whole) || pleaseText().MatchString(s.whole) || shouldText().MatchString(s.whole) {
+	if favourText.MatchString(s.whole) || pleaseText.MatchString(s.whole) || shouldText.MatchString(s.whole) {
 		most, verb = asksSome, s.words
 	}
 	for at, word := range s.words {
@@ -293,7 +293,7 @@ func (s sentence) ask() (most ask, verb []string) {
 		after := strings.Join(s.words[at:], " ")
 		switch {
 		case negated(s.words[:at]):
-		case newWork.has(word) && (at < len(s.words)-1 || !s.praised), newText().MatchString(after):
+		case newWork.has(word) && (at < len(s.words)-1 || !s.praised), newText.MatchString(after):
 			return asksNew, s.words[at:]
 		case someWork.has(word) && most == asksNothing && at < len(s.words)-1:
 			most, verb = asksSome, s.words[at:]
@@ -305,7 +305,7 @@ func (s sentence) ask() (most ask, verb []string) {
 // titled reports whether a prompt begins with a title: a few words that tell nothing
 // yet, and what is wanted after it.
 func titled(prose string) bool {
-	at := titleEnd().FindStringIndex(head(prose, maxTitle))
+	at := titleEnd.FindStringIndex(head(prose, maxTitle))
 	if at == nil || len(strings.Fields(prose[at[1]:])) < 3 {
 		return false
 	}

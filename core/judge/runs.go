@@ -27,7 +27,7 @@ var runners = phrases(`go test, go vet, go build, staticcheck, golangci, golangc
 		nix flake check, docker build, docker compose build`)
 
 // checkWords are those by which the name of a script or of a target says that it checks.
-var checkWords = expression(`(?i)check|verify|lint|validat|` +
+var checkWords = expressionOf(`(?i)check|verify|lint|validat|` +
 	`(^|[^a-z])(tests?|specs?|e2e|smoke|ci|build|compile|sim|replay|soak|chaos|eval)([^a-z]|$)`)
 
 // searchers are programs that end with 1 where they find nothing, or a difference.
@@ -35,10 +35,10 @@ var searchers = phrases(`grep, rg, egrep, fgrep, zgrep, ag, ack, git grep, diff,
 
 // What the output of a run says of its outcome, whatever the exit status.
 var (
-	failedCount = expression(`(?i)\b(\d+(?:,\d{3})*) (?:tests? |specs? |examples? )?` +
+	failedCount = expressionOf(`(?i)\b(\d+(?:,\d{3})*) (?:tests? |specs? |examples? )?` +
 		`(?:failed|failing|failures?|fail|errors?|errored|broken|problems?|mismatch(?:es)?|missing)\b([=:])?|` +
 		`\b(?:failed|failures?|errors?|mismatch(?:es)?|missing|critical|high) ?[:=] *(\d+)`)
-	failedMark = expression(`(?m)^(--- FAIL|FAIL\b|FAILED\b|\[ERROR\]|` +
+	failedMark = expressionOf(`(?m)^(--- FAIL|FAIL\b|FAILED\b|\[ERROR\]|` +
 		`error(\[\w+\])?:|Error:|ERROR:|BUILD FAILED|X )|test result: FAILED|BUILD FAILURE`)
 )
 
@@ -65,16 +65,16 @@ func (c Call) command() string {
 const maxCommand = 500
 
 var (
-	between = expression(`&&|\|\||[;|\n]`)
-	setting = expression(`^\w+=\S*$`)
+	between = expressionOf(`&&|\|\||[;|\n]`)
+	setting = expressionOf(`^\w+=\S*$`)
 )
 
 // programs returns the commands of a line, each as its words: without settings of the
 // environment and programs that only start others, and without the folders of names.
 func programs(line string) (list [][]string) {
-	for _, part := range between().Split(line, maxParts) {
+	for _, part := range between.Split(line, maxParts) {
 		words := strings.Fields(strings.ToLower(part))
-		for len(words) > 1 && (setting().MatchString(words[0]) || starters[words[0]] || strings.HasPrefix(words[0], "python")) {
+		for len(words) > 1 && (setting.MatchString(words[0]) || starters[words[0]] || strings.HasPrefix(words[0], "python")) {
 			words = words[1:]
 		}
 		if len(words) == 0 {
@@ -98,7 +98,7 @@ var starters = map[string]bool{
 // none does.
 func (c Call) runner() string {
 	line := c.command()
-	if line == "" || c.refused() || c.Output == "" && filtered().MatchString(line) {
+	if line == "" || c.refused() || c.Output == "" && filtered.MatchString(line) {
 		return ""
 	}
 	named := ""
@@ -108,7 +108,7 @@ func (c Call) runner() string {
 		case runners.begin(words):
 			return first
 		case searchers.begin(words), readers[words[0]]:
-		case checkWords().MatchString(strings.Join(words, " ")):
+		case checkWords.MatchString(strings.Join(words, " ")):
 			named = first
 		}
 	}
@@ -116,7 +116,7 @@ func (c Call) runner() string {
 }
 
 // filtered are lines whose exit status is that of a search in the output of a check.
-var filtered = expression(`\|\s*(grep|rg|egrep)\b[^|]*$`)
+var filtered = expressionOf(`\|\s*(grep|rg|egrep)\b[^|]*$`)
 
 // readers are programs that show things and check nothing, whatever their arguments are.
 var readers = map[string]bool{
@@ -136,13 +136,13 @@ func (c Call) passed() bool {
 		return false
 	}
 	output := bounded(c.Output)
-	for _, count := range failedCount().FindAllStringSubmatch(output, maxCounts) {
+	for _, count := range failedCount.FindAllStringSubmatch(output, maxCounts) {
 		n, _ := strconv.Atoi(strings.ReplaceAll(count[1]+count[3], ",", ""))
 		if n > 0 && count[2] == "" { // "8 failed=0" is of something else
 			return false
 		}
 	}
-	return !failedMark().MatchString(output)
+	return !failedMark.MatchString(output)
 }
 
 // maxCounts bounds how many counts of an output are read.
