@@ -180,11 +180,9 @@ func (f *follower) take(run Run, revision uint64, wrong error) (done bool, err e
 
 func (f *follower) unknown() error { return core.NotFoundf("the hub knows no job %s", f.id) }
 
-// look finds out whether a job that runs still moves, while this machine sees the hub.
+// look finds out whether the hub knows the job still, and one that runs moves while this
+// machine sees the hub.
 func (f *follower) look(ctx context.Context) (done bool, err error) {
-	if f.run.State != Running {
-		return false, nil
-	}
 	began := time.Now()
 	run, revision, err := f.q.find(ctx, f.id)
 	now := time.Now()
@@ -203,10 +201,9 @@ func (f *follower) look(ctx context.Context) (done bool, err error) {
 		f.moved = now // if the connection is gone, that is told otherwise
 		return false, nil
 	}
-	if now.Sub(f.moved) < f.q.AckWait+f.q.Heartbeat || now.Sub(f.q.opened) < 2*f.q.AckWait {
-		return false, nil
+	if f.run.State == Running && now.Sub(f.moved) >= f.q.AckWait+f.q.Heartbeat && now.Sub(f.q.opened) >= 2*f.q.AckWait {
+		f.settle(ctx)
 	}
-	f.settle(ctx)
 	return false, nil
 }
 

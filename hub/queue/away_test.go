@@ -41,11 +41,18 @@ func TestAHubThatIsAway(t *testing.T) {
 	r.start()
 
 	laptop, couch := r.queue("laptop"), r.queue("couch")
+	couch.opened = time.Now().Add(patience) // others have the time to come back, on any machine
 	runs, done = r.follow(laptop, "job-1")
 	go func() {
 		_, _, err := couch.Next(r.ctx(), "gpu", 100)
 		waits <- err
 	}()
+	require.Eventually(t, func() bool { // the hub gives it to another, which looks
+		c, err := laptop.jobs.Consumer(r.ctx(), "q_gpu")
+		return err == nil && c.CachedInfo().Delivered.Consumer >= 2
+	}, patience, 20*time.Millisecond)
+	looks := time.Now()
+	require.Eventually(t, func() bool { return time.Since(looks) > 2*r.heartbeat }, patience, 20*time.Millisecond)
 	h = r.queue("desk").Hold(h.Lease())
 	stop := r.holding(h)
 	for range 10 { // as many heartbeats

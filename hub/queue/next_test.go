@@ -63,8 +63,9 @@ func TestAWorkerThatIsGone(t *testing.T) {
 
 func TestAWorkerThatGoesOnIsLeftAlone(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, 100*time.Millisecond, 2*time.Second)
+	r := newRig(t, 100*time.Millisecond, 500*time.Millisecond)
 	laptop, desk, couch := r.queue("laptop"), r.queue("desk"), r.queue("couch")
+	couch.opened = time.Now().Add(patience) // it looks long enough on any machine
 	r.put(laptop, "job-1", 1)
 	lease, _ := r.next(desk)
 	h := desk.Hold(lease)
@@ -94,7 +95,7 @@ func TestTheCapHoldsForAllWorkers(t *testing.T) {
 	for i := range 7 {
 		r.put(laptop, fmt.Sprint("job-", i), 0)
 	}
-	leases, stop := make(chan Lease, 10), make(chan struct{})
+	leases := make(chan Lease, 10)
 	ctx, cancel := context.WithCancel(r.ctx())
 	var slots sync.WaitGroup
 	for i := range 6 {
@@ -107,7 +108,7 @@ func TestTheCapHoldsForAllWorkers(t *testing.T) {
 			}
 		})
 	}
-	defer func() { close(stop); cancel(); slots.Wait() }()
+	defer func() { cancel(); slots.Wait() }()
 	var held []Lease
 	for len(held) < 3 {
 		held = append(held, <-leases)
@@ -125,7 +126,7 @@ func TestTheCapHoldsForAllWorkers(t *testing.T) {
 func TestManyJobsAndAWorkerThatStopsWithoutAWord(t *testing.T) {
 	t.Parallel()
 	const jobs, slots = 200, 10
-	r := newRig(t, 200*time.Millisecond, 2*time.Second)
+	r := newRig(t, 300*time.Millisecond, 4*time.Second)
 	laptop, desk, couch := r.queue("laptop"), r.queue("desk"), r.queue("couch")
 	var put sync.WaitGroup
 	for i := range slots {
@@ -152,7 +153,9 @@ func TestManyJobsAndAWorkerThatStopsWithoutAWord(t *testing.T) {
 				continue
 			}
 			if q == desk && len(job.ID)%2 == 0 { // job-10 and on
+				stop := r.holding(h)
 				<-ctx.Done()
+				stop()
 				return
 			}
 			if h.End(ctx, json.RawMessage(`{}`)) == nil {
