@@ -11,6 +11,27 @@ import (
 	"flame/core"
 )
 
+func TestTheHubIsToldThatAJobGoesOn(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, time.Second, eternal)
+	laptop, desk := r.queue("laptop"), r.queue("desk")
+	r.put(laptop, "job-1", 0)
+	lease, _ := r.next(desk)
+	nc := laptop.conn.JetStream().Conn()
+	told, err := nc.SubscribeSync(lease.Reply)
+	require.NoError(t, err)
+	require.NoError(t, nc.Flush())
+	h := desk.Hold(lease)
+	_, err = h.Beat(r.ctx(), nil)
+	require.NoError(t, err)
+	require.NoError(t, h.End(r.ctx(), nil))
+	for _, want := range []string{"+WPI", "+ACK"} {
+		m, err := told.NextMsgWithContext(r.ctx())
+		require.NoError(t, err)
+		assert.Equal(t, want, string(m.Data))
+	}
+}
+
 // The hub is away for longer than what it waits for a worker.
 func TestAHubThatIsAway(t *testing.T) {
 	t.Parallel()
