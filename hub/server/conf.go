@@ -99,6 +99,7 @@ func subjectsOf(project string) (subjects []string) {
 	}
 	for _, stream := range streams {
 		names = append(names, "FLAME_"+project+"_"+stream)
+		subjects = append(subjects, "$JS.API.CONSUMER.MSG.NEXT.FLAME_"+project+"_"+stream+".*")
 	}
 	files := "flame_" + project + "_files"
 	names = append(names, "OBJ_"+files)
@@ -108,7 +109,7 @@ func subjectsOf(project string) (subjects []string) {
 	for _, name := range names {
 		for _, operation := range []string{
 			"STREAM.INFO.%s", "STREAM.CREATE.%s", "STREAM.MSG.GET.%s", "DIRECT.GET.%s", "DIRECT.GET.%s.>",
-			"CONSUMER.CREATE.%s", "CONSUMER.CREATE.%s.>", "CONSUMER.INFO.%s.*", "CONSUMER.DELETE.%s.*", "CONSUMER.MSG.NEXT.%s.*",
+			"CONSUMER.CREATE.%s", "CONSUMER.CREATE.%s.>", "CONSUMER.INFO.%s.*", "CONSUMER.DELETE.%s.*",
 		} {
 			subjects = append(subjects, "$JS.API."+fmt.Sprintf(operation, name))
 		}
