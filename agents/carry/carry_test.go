@@ -7,8 +7,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -130,6 +132,8 @@ func TestWorkGoesToAnotherMachineAndComesBack(t *testing.T) {
 	s.write("ignored.log", "ignored\n")
 	s.git(s.checkout, "add", "sub/new")
 	s.write("sub/new", "not even staged\n")
+	later := time.Now().Add(time.Minute) // plain git would note in the index that it has looked
+	require.NoError(t, os.Chtimes(filepath.Join(s.checkout, ".gitignore"), later, later))
 	before := s.state()
 
 	b, left := s.give("ag-1", carry.Options{})
@@ -251,4 +255,37 @@ func advice(t *testing.T, err error) string {
 	require.True(t, errors.As(err, &p), "%v", err)
 	require.NotEmpty(t, p.Hint, p.Message)
 	return p.Message + "; " + p.Hint
+}
+
+func TestManyAgentsOfOneRepositoryBeginAtOnce(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	const agents = 6
+	bases, errs := make([]carry.Base, agents), make(chan error, agents)
+	for i := range agents {
+		s.write("new", strconv.Itoa(i))
+		bases[i], _ = s.give("a"+strconv.Itoa(i), carry.Options{Uncommitted: true})
+	}
+	for i, b := range bases {
+		go func() {
+			dir := s.dir(strconv.Itoa(i))
+			_, err := s.worker.Take(t.Context(), dir, b, nil)
+			if err == nil {
+				err = os.WriteFile(filepath.Join(dir, "made"), []byte("x"), 0o600)
+			}
+			if err == nil {
+				_, err = s.worker.Return(t.Context(), dir, b, "a"+strconv.Itoa(i), 1, filepath.Join(s.base, "patch"+strconv.Itoa(i)))
+			}
+			errs <- err
+		}()
+	}
+	for range agents {
+		require.NoError(t, <-errs)
+	}
+	for i := range agents {
+		text, err := os.ReadFile(filepath.Join(s.dir(strconv.Itoa(i)), "new"))
+		require.NoError(t, err)
+		assert.Equal(t, strconv.Itoa(i), string(text))
+		s.git(s.remote, "rev-parse", "refs/flame/run/a"+strconv.Itoa(i)+"/1")
+	}
 }
