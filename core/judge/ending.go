@@ -88,7 +88,7 @@ func (e ending) lastRun() (red string, passed bool) {
 
 // says returns the first phrase that the agent uses, unless a phrase of except stands in
 // the same sentence, or the phrase is one that the goal is about.
-func (e ending) says(l, except lexicon) string {
+func (e ending) says(l, except *lexicon) string {
 	for _, s := range e.said {
 		found := l.find(s.words)
 		if found != "" && (except == nil || except.find(s.words) == "") && !slices.Contains(e.subject, found) {

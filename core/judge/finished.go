@@ -64,7 +64,7 @@ func (e ending) doubts() bool {
 	if asks || e.open() != "" || partOf(e.text) != "" || e.stuck() > 0 {
 		return true
 	}
-	for _, l := range []lexicon{ahead, doubtful, tries, running, red, givesUp, quits, impossible, defeated, undone, but} {
+	for _, l := range []*lexicon{ahead, doubtful, tries, running, red, givesUp, quits, impossible, defeated, undone, but} {
 		if e.says(l, noneLeft) != "" {
 			return true
 		}

@@ -100,9 +100,18 @@ func withoutCode(text string) string {
 	return b.String()
 }
 
-// A lexicon is a set of phrases, by the first letters of their first words. It is made
-// when it is first looked into, as expressions are.
-type lexicon func() map[string][][]string
+// A lexicon is a set of phrases. It is made when it is first looked into, as expressions
+// are.
+type lexicon struct {
+	text    string
+	once    sync.Once
+	phrases map[string][][]string // by the first letters of their first words
+}
+
+func (l *lexicon) read() map[string][][]string {
+	l.once.Do(func() { l.phrases = readPhrases(l.text) })
+	return l.phrases
+}
 
 // maxGap is the number of words that a star in a phrase stands for at most.
 const maxGap = 4
@@ -110,9 +119,7 @@ const maxGap = 4
 // phrases reads a lexicon: phrases between commas or on lines of their own. In a phrase
 // "word~" stands for all words that begin so, "#" for a number, and "*" for a few words
 // of any kind.
-func phrases(text string) lexicon {
-	return sync.OnceValue(func() map[string][][]string { return readPhrases(text) })
-}
+func phrases(text string) *lexicon { return &lexicon{text: text} }
 
 func readPhrases(text string) map[string][][]string {
 	l := map[string][][]string{}
@@ -136,8 +143,8 @@ func letters(word string) string {
 }
 
 // find returns the first phrase in the words as it stands there; empty if there is none.
-func (l lexicon) find(words []string) string {
-	phrases := l()
+func (l *lexicon) find(words []string) string {
+	phrases := l.read()
 	for i, word := range words {
 		for _, key := range []string{letters(word), "#"} {
 			for _, phrase := range phrases[key] {
@@ -152,7 +159,7 @@ func (l lexicon) find(words []string) string {
 
 // in returns the first phrase in one of the sentences, unless a phrase of except stands
 // in the same one.
-func (l lexicon) in(said []statement, except lexicon) string {
+func (l *lexicon) in(said []statement, except *lexicon) string {
 	for _, s := range said {
 		if found := l.find(s.words); found != "" && (except == nil || except.find(s.words) == "") {
 			return found
@@ -201,6 +208,6 @@ func (s statement) has(words ...string) bool {
 }
 
 // begin reports whether the words begin with a phrase.
-func (l lexicon) begin(words []string) bool {
-	return len(words) > 0 && slices.ContainsFunc(l()[letters(words[0])], func(phrase []string) bool { return begins(words, phrase) > 0 })
+func (l *lexicon) begin(words []string) bool {
+	return len(words) > 0 && slices.ContainsFunc(l.read()[letters(words[0])], func(phrase []string) bool { return begins(words, phrase) > 0 })
 }

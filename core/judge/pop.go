@@ -234,7 +234,7 @@ func (e ending) halted() bool {
 }
 
 // times returns in how many sentences a phrase stands.
-func times(l lexicon, said []statement) (n int) {
+func times(l *lexicon, said []statement) (n int) {
 	for _, s := range said {
 		if l.find(s.words) != "" {
 			n++

@@ -1,7 +1,5 @@
 package judge
 
-import "sync"
-
 // Small lists of words, each with a role. They are of English, a few of them of other
 // languages: what is said in another one counts for little, so that nothing is suggested.
 
@@ -106,15 +104,8 @@ var everyday = stemSet(`
 	problem model customer customers admin web site product request response number line lines log logs job jobs text link
 	links button run start use add fix write support check create implement set update`)
 
-func stemSet(text string) words {
-	return sync.OnceValue(func() map[string]bool {
-		set := map[string]bool{}
-		for word := range wordSet(text)() {
-			set[stemOf(word)] = true
-		}
-		return set
-	})
-}
+// stemSet makes a set of the stems of the words of a text.
+func stemSet(text string) *words { return &words{text: text, as: stemOf} }
 
 // weightOf adds up what the stems tell of what a text is about.
 func weightOf(stems []string) (sum float64) {

@@ -21,7 +21,7 @@ const (
 )
 
 // kindWords tell the kind of a piece of work.
-var kindWords = map[kind]words{
+var kindWords = map[kind]*words{
 	explaining:    wordSet("explain answer understand describe"),
 	investigating: wordSet("investigate investigation debug analyse analyze profile cause audit research diagnose reproduce study compare evaluate survey"),
 	reviewing:     wordSet("review"),

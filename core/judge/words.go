@@ -90,20 +90,30 @@ func number(word string) bool {
 }
 
 // A words is a set of words, made when it is first asked, as expressions are.
-type words func() map[string]bool
+type words struct {
+	text string
+	as   func(word string) string // what is kept of a word; nil: the word
+	once sync.Once
+	set  map[string]bool
+}
 
-func (w words) has(word string) bool { return w()[word] }
+func (w *words) has(word string) bool {
+	w.once.Do(w.read)
+	return w.set[word]
+}
+
+func (w *words) read() {
+	w.set = map[string]bool{}
+	for word := range strings.FieldsSeq(w.text) {
+		if w.as != nil {
+			word = w.as(word)
+		}
+		w.set[word] = true
+	}
+}
 
 // wordSet makes a set of the words of a text.
-func wordSet(text string) words {
-	return sync.OnceValue(func() map[string]bool {
-		set := map[string]bool{}
-		for _, word := range strings.Fields(text) {
-			set[word] = true
-		}
-		return set
-	})
-}
+func wordSet(text string) *words { return &words{text: text} }
 
 // known returns those of the stems that are among others.
 func known(stems, others []string) (list []string) {
