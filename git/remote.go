@@ -115,7 +115,7 @@ func (r Remote) IsFolder() bool { return r.scheme == "file" }
 
 // secret returns the user and password that are in the address, if any.
 func (r Remote) secret() string {
-	if r.scheme == "https" {
+	if r.scheme == "https" || strings.Contains(r.user, ":") {
 		return r.user
 	}
 	return ""

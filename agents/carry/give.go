@@ -19,7 +19,7 @@ const MaxBundle = 50 << 20
 // Options say what Give takes along.
 type Options struct {
 	Uncommitted bool      // what is not committed yet, but for ignored files
-	Bundle      io.Writer // where a bundle goes if there is no remote; nil: none is wanted
+	Bundle      io.Writer // where a bundle goes if there is no remote, useless after an error; nil: none is wanted
 	MaxBundle   int64     // 0: the constant
 	Folders     []string  // patterns of remotes that are folders, file:/path/*, which are else not used
 }
