@@ -83,7 +83,9 @@ func TestAnExpressionIsNotPassedOverWhereItMatches(t *testing.T) {
 	}
 }
 
-// saidSomewhere returns all texts of the moments that the judgement is measured with, their
+const everyNth = 8
+
+// saidSomewhere returns an eighth of all texts of the moments that the judgement is measured with, their
 // words, and both in capitals.
 func saidSomewhere(t *testing.T) []string {
 	files, err := filepath.Glob("../testdata/judgement/*.jsonl")
@@ -104,7 +106,11 @@ func saidSomewhere(t *testing.T) []string {
 		}
 	}
 	require.Greater(t, len(said), 1000)
-	return slices.Sorted(maps.Keys(said))
+	some := slices.Sorted(maps.Keys(said))
+	for i := range len(some) / everyNth { // all would take half a minute with the race detector
+		some[i] = some[i*everyNth]
+	}
+	return some[:len(some)/everyNth]
 }
 
 func collectTexts(v any, add func(text string)) {
