@@ -36,6 +36,8 @@ type Agents struct {
 
 	OpenGate OpenGate // nil: agents have no gateways
 
+	Elsewhere Elsewhere // nil: agents run on this machine alone
+
 	// Start starts the supervisor of an agent, as supervise.Start does.
 	Start func(ctx context.Context, seat supervise.Seat) (supervise.Process, error)
 }

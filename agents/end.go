@@ -37,7 +37,10 @@ func (a *Agents) end(ctx context.Context, id string, o supervise.Outcome) error 
 	if err != nil {
 		return err
 	}
-	changed, made := told.Changed(a.Hosts), map[string]string(nil)
+	changed, made := told.Changes, map[string]string(nil) // as its worker tells, of one elsewhere
+	if !told.Elsewhere() {
+		changed = told.Changed(a.Hosts)
+	}
 	if told.Worktree != "" && !told.State.Ended() {
 		kept, err := told.Own().Keep(ctx, record.Patch(a.Data, told.ID))
 		if err != nil {
@@ -47,7 +50,7 @@ func (a *Agents) end(ctx context.Context, id string, o supervise.Outcome) error 
 			changed = kept
 		}
 	}
-	if !told.State.Ended() {
+	if !told.State.Ended() && !told.Elsewhere() {
 		made = told.Hashes(a.Dir)
 		if err := noteFiles(ctx, a, told, o.Session); err != nil {
 			return err
@@ -62,8 +65,13 @@ func (a *Agents) end(ctx context.Context, id string, o supervise.Outcome) error 
 		if o.Session != "" {
 			run.Session = o.Session
 		}
-		if err := errors.Join(record.Leave(tx, *run), project.CountFrom(tx, run.Session, run.EndedAt+1)); err != nil {
+		if err := record.Leave(tx, *run); err != nil {
 			return err
+		}
+		if !run.Elsewhere() {
+			if err := project.CountFrom(tx, run.Session, run.EndedAt+1); err != nil {
+				return err
+			}
 		}
 		return tellEnd(tx, run.EndedAt, *run)
 	})

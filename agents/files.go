@@ -21,8 +21,8 @@ const (
 )
 
 // FilesOf returns which files were changed in the caller's frame, or the one ref names;
-// children of it are not included. Of an agent that had a worktree for itself, and has
-// ended, it is what git tells of that, however it was changed.
+// children of it are not included. Of an agent that had a worktree for itself, here or on
+// another machine, and has ended, it is what git tells of that, however it was changed.
 func FilesOf(ctx context.Context, a *Agents, by project.Caller, ref string) (l files.List, err error) {
 	var run record.Run
 	err = a.Project.View(ctx, by, func(s *project.Step) error {
@@ -41,7 +41,7 @@ func FilesOf(ctx context.Context, a *Agents, by project.Caller, ref string) (l f
 		l, err = files.WithPatches(s, frame.ID)
 		return err
 	})
-	if err != nil || run.Worktree == "" || !run.State.Ended() {
+	if err != nil || run.Worktree == "" && !run.Elsewhere() || !run.State.Ended() {
 		return l, err
 	}
 	patch, cut, err := supervise.ReadSome(record.Patch(a.Data, run.ID), maxPatchFile)

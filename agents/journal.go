@@ -27,6 +27,9 @@ func (a *Agents) Supervise(ctx context.Context, id string, log *slog.Logger) err
 	if err != nil {
 		return err
 	}
+	if run.Elsewhere() {
+		return a.follow(ctx, run, log)
+	}
 	job, err := a.launcher().job(lasting, run)
 	if err != nil {
 		return errors.Join(err, a.unstarted(ctx, run.ID, err))
@@ -52,7 +55,9 @@ var errOver = errors.New("the agent is over")
 // Begin keeps who watches over the agent.
 func (j journal) Begin(ctx context.Context, by supervise.Process) error {
 	run, err := record.Change(ctx, j.a.Project.Store, j.id, func(tx project.Tx, run *record.Run) error {
-		return record.Living.Save(tx, j.id, record.Live{Supervisor: by, Since: run.CreatedAt})
+		var live record.Live
+		_, err := record.Living.Load(tx, j.id, &live)
+		return errors.Join(err, record.Living.Save(tx, j.id, record.Live{Supervisor: by, Worker: live.Worker, Since: run.CreatedAt}))
 	})
 	if err == nil && run.State.Ended() {
 		err = errOver
@@ -131,6 +136,9 @@ func (j journal) orders(tx project.Tx, run record.Run) (supervise.Orders, error)
 	}
 	if run.CancelledBy != "" {
 		return cancel("cancelled by %s", run.CancelledBy)
+	}
+	if run.For != "" {
+		return j.workersOrders(tx, run)
 	}
 	if parent, err := tx.Session(run.ParentSession); err == nil && parent.State == core.SessionEnded && !j.a.Keep {
 		return cancel("the session that asked for it ended; " + env.AgentOnSessionEnd + "=keep lets agents go on")

@@ -60,8 +60,10 @@ func (l launcher) launch(ctx context.Context, run record.Run) error {
 	if err := os.MkdirAll(record.Folder(l.Data, run.ID), 0o700); err != nil {
 		return core.Unavailablef(err, "could not make the agent's folder: %v", err)
 	}
-	if _, err := l.job(ctx, run); err != nil {
-		return err
+	if !run.Elsewhere() {
+		if _, err := l.job(ctx, run); err != nil {
+			return err
+		}
 	}
 	supervisor, err := l.start(ctx, l.seat(run.ID, run.Checkout))
 	if err != nil {

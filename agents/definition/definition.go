@@ -103,6 +103,7 @@ const (
 	User    = "user"    // a folder for all projects of this user
 	Project = "project" // a folder of this project
 	Call    = "call"    // written into the call
+	Machine = "machine" // another machine, which asked for the agent
 )
 
 // Shipped reports whether the definition comes with the repository.

@@ -11,6 +11,9 @@ import (
 // host. Another that has taken its name is not it; nor is what it has become since,
 // where a person granted the agent its mode.
 func (pl Planner) DefinitionOf(run record.Run, told record.Assignment) (definition.Definition, error) {
+	if told.Definition != nil {
+		return told.Definition.For(pl.Hosts, run.Host), nil
+	}
 	if run.Source.Kind == definition.Call {
 		def := definition.Definition{Name: run.Type, Source: run.Source}
 		if len(told.Inline) > 0 {

@@ -28,6 +28,7 @@ type Request struct {
 	Frame        string        // that its own goes below; empty: the caller's current one
 	Cwd          string
 	Isolation    definition.Isolation // empty: as the definition says
+	On           string               // queue of workers on other machines; empty: this machine
 	Bare         bool                 // without the context of its frame
 	Key          string               // the same one again gives the agent that is there
 	BudgetTokens int64
@@ -35,6 +36,13 @@ type Request struct {
 	Call         string // the host's id of the tool call that asks; empty where it tells none
 
 	session string // of the host, that it goes on in; empty for a new one
+}
+
+// ValidQueue reports whether a queue of workers may have a name.
+func ValidQueue(name string) bool {
+	return name != "" && len(name) <= 63 && !strings.ContainsFunc(name, func(c rune) bool {
+		return !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '-' || c == '_')
+	})
 }
 
 // attempt returns what the agent is to attempt.
@@ -68,6 +76,13 @@ func (r Request) check() error {
 			WithHint("name the kind of agent, for example builder, tester, analyzer or retriever; `flame agents list` shows all")
 	case r.Timeout < 0 || r.BudgetTokens < 0 || r.BudgetUSD < 0:
 		return core.Invalidf("timeout and budgets cannot be negative").WithHint("leave them out for the defaults")
+	}
+	if r.On != "" && !ValidQueue(r.On) {
+		return core.Invalidf("there is no queue %q", core.OneLine(r.On, 80)).
+			WithHint("a queue is named with letters, digits, - and _, as `flame worker --queue` names it")
+	}
+	if r.On != "" && r.Isolation == definition.NoIsolation {
+		return core.Invalidf("an agent on another machine always has a worktree of its own").WithHint("leave isolation out")
 	}
 	if r.Isolation != "" {
 		if err := core.OneOf("isolation", r.Isolation); err != nil {

@@ -19,10 +19,14 @@ func Enrol(tx project.Tx, run Run) error {
 	}
 	t.Total++
 	t.Live = append(t.Live, run.ID)
+	live := Live{Starter: supervise.Self(), Since: run.CreatedAt}
+	if run.For != "" {
+		live.Worker = live.Starter
+	}
 	err := errors.Join(
 		Trees.Save(tx, run.Tree, t),
 		Runs.Save(tx, run.ID, run),
-		Living.Save(tx, run.ID, Live{Starter: supervise.Self(), Since: run.CreatedAt}),
+		Living.Save(tx, run.ID, live),
 		Children.Save(tx, run.ID+"/", struct{}{}),
 	)
 	if run.Session != "" {
@@ -57,6 +61,9 @@ func Spend(s *project.Step, run *Run, p supervise.Progress) error {
 	}
 	t.Tokens += p.Tokens() - run.Progress.Tokens()
 	t.CostUSD += p.Cost() - run.Progress.Cost()
+	if run.Elsewhere() { // its worker's machine charges the frames
+		return Trees.Save(s.Tx, run.Tree, t)
+	}
 	session := cmp.Or(run.Session, p.Session)
 	if !run.Apart && session != "" {
 		own, err := s.Tx.FindSessions(project.SessionQuery{Tracked: true, Parent: session, Limit: 1})

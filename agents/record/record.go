@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"flame/agents/changes"
+	"flame/agents/definition"
 	"flame/project"
 )
 
@@ -31,6 +32,8 @@ type Assignment struct {
 	Task    string          `json:"task"`              // as it was asked
 	Context string          `json:"context,omitempty"` // of its frame, when it was asked
 	Inline  json.RawMessage `json:"inline,omitempty"`  // its definition, where the call brought that along
+
+	Definition *definition.Definition `json:"definition,omitempty"` // of an agent that another machine asked for
 }
 
 // A Tree is what was spawned below one user's session.

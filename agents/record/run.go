@@ -48,6 +48,9 @@ type Run struct {
 	Worktree      string            `json:"worktree,omitempty"` // of its own, where it has one
 	SpentUSD      float64           `json:"spentUSD,omitempty"` // that Session had cost before, which hosts count in
 	Warnings      []string          `json:"warnings,omitempty"`
+	On            string            `json:"on,omitempty"`     // queue by which a worker on another machine runs it; empty: it runs on this one
+	Worker        string            `json:"worker,omitempty"` // id of that machine, once one has begun
+	For           string            `json:"for,omitempty"`    // id of the machine that asked for it, if this one is its worker
 
 	Charged core.Usage `json:"charged,omitzero"` // that its frames were charged with so far
 	Apart   bool       `json:"apart,omitempty"`  // its host's own subagents have frames that they are counted in
@@ -95,6 +98,9 @@ func (r *Run) UnmarshalJSON(raw []byte) error {
 // MaxPrompt bounds a task in the record, in characters. All of it is in the
 // assignment.
 const MaxPrompt = 20_000
+
+// Elsewhere reports whether the agent runs on another machine.
+func (r Run) Elsewhere() bool { return r.On != "" }
 
 // Own returns the worktree that the agent has for itself.
 func (r Run) Own() changes.Worktree { return changes.Worktree{Dir: r.Worktree, Base: r.Base} }

@@ -174,7 +174,7 @@ func LoadOutcome(dir string) (o Outcome, known bool, err error) {
 	if err == nil {
 		err = json.Unmarshal(raw, &o)
 	}
-	if err == nil && !o.possible() {
+	if err == nil && !o.Possible() {
 		err = fmt.Errorf("%s does not say how an agent ended", outcomeFile)
 	}
 	if err != nil {
@@ -190,9 +190,9 @@ const (
 	maxWritten = 1 << 20
 )
 
-// possible reports whether an agent can have ended like this: the agent can
+// Possible reports whether an agent can have ended like this: the agent can
 // write to its folder, too.
-func (o Outcome) possible() bool {
+func (o Outcome) Possible() bool {
 	final := []core.AgentState{core.AgentCompleted, core.AgentError, core.AgentTimeout, core.AgentCancelled, core.AgentOrphaned}
 	counts := []int64{o.ToolCalls, o.Thinking}
 	for _, u := range []core.Usage{o.Usage, o.Below} {

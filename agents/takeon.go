@@ -1,0 +1,172 @@
+package agents
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"flame/agents/away"
+	"flame/agents/definition"
+	"flame/agents/record"
+	"flame/agents/supervise"
+	"flame/core"
+	"flame/hosts"
+	"flame/project"
+	"flame/project/stack"
+)
+
+// Terms are what a worker lets the agents of other machines do, and where.
+type Terms struct {
+	Asker string     // id of the machine that asks
+	Most  hosts.Mode // no agent works in a wider one
+	Dir   string     // folder that the agent works in
+	Own   string     // the worktree that Dir is in; empty: none of its own
+	Base  string     // commit that this began from
+}
+
+// frameTime bounds the wait for the frame of an agent that another machine asked for: it
+// comes by way of the hub, as the work does, and may be later.
+const frameTime = 10 * time.Second
+
+// TakeOn starts an agent here that another machine asked for. Its frame is taken over from
+// that machine, if it is known here: it belongs to the machine whose session works in it.
+func (a *Agents) TakeOn(ctx context.Context, w away.Work, t Terms) (record.Run, error) {
+	host, err := a.Hosts.Named(w.Host)
+	if err != nil {
+		return record.Run{}, err
+	}
+	if !host.Installed(a.Machine) {
+		return record.Run{}, core.NotFoundf("%s is not installed on the worker's machine", w.Host).
+			WithHint("install it there, or ask a queue whose workers have it")
+	}
+	run, told := a.takenOn(host, w, t)
+	if run.Frame, err = a.takeFrame(ctx, run); err != nil {
+		return run, err
+	}
+	err = a.Project.Store.Update(ctx, func(tx project.Tx) error {
+		if known, err := record.Runs.Load(tx, run.ID, new(record.Run)); err != nil || known {
+			return errors.Join(err, core.Invalidf("%s was begun here already", run.ID))
+		}
+		return errors.Join(record.Enrol(tx, run), record.Assignments.Save(tx, run.ID, told),
+			record.Tell(tx, run.CreatedAt, run, core.SubagentSpawned, map[string]any{
+				"agent_type": run.Type, "description": run.Description, "frame": run.Frame, "permission_mode": run.Mode.Effective,
+				"model": run.Model, "limits": run.Limits, "machine": record.Machine(), "asked_by": run.For,
+			}))
+	})
+	if err != nil {
+		return run, err
+	}
+	if err := a.launcher().launch(ctx, run); err != nil {
+		return run, errors.Join(err, a.unstarted(ctx, run.ID, err))
+	}
+	return run, nil
+}
+
+// takenOn returns the record of an agent that another machine asked for, as this one lets it
+// be. It starts no others: the limits of its tree are looked after where it was asked for.
+func (a *Agents) takenOn(host hosts.Host, w away.Work, t Terms) (record.Run, record.Assignment) {
+	def := w.Definition
+	told := record.Assignment{Task: w.Task, Context: w.Context}
+	run := record.Run{
+		ID: w.ID, Tree: w.ID, ParentSession: project.CommandLine, Session: host.On(a.Machine).NewSession(), Frame: w.Frame, Depth: 1, MaxDepth: 1,
+		Host: host.Name, Foreign: w.Foreign, Type: def.Name, Digest: w.Digest, Source: def.Source,
+		Description: w.Description, Prompt: core.Cut(w.Task, record.MaxPrompt), Mode: away.Narrowed(w.Mode, t.Most),
+		Tools: w.Tools.Without(a.Hosts.SpawnTools()...), Model: w.Model, Limits: w.Limits, Schema: w.Schema, Background: true,
+		Checkout: a.Dir, Cwd: t.Dir, Worktree: t.Own, Base: t.Base, For: t.Asker,
+		State: core.AgentInitializing, CreatedAt: a.Project.Now(),
+	}
+	own, err := a.Catalog(a.Dir).Find(def.Name)
+	if err == nil && !own.Shipped() && own.Digest() == w.Digest {
+		run.Source = own.Source // the same, but trusted here
+	} else {
+		told.Definition = &def
+	}
+	return run, told
+}
+
+// OwnDigest returns the digest of this machine's definition of a name; empty if it has none.
+func (a *Agents) OwnDigest(name string) string {
+	own, err := a.Catalog(a.Dir).Find(name)
+	if err != nil {
+		return ""
+	}
+	return own.Digest()
+}
+
+// takeFrame takes over the frame of an agent, and returns its id; empty if it is not known
+// here in time.
+func (a *Agents) takeFrame(ctx context.Context, run record.Run) (string, error) {
+	frame, err := a.awaitFrame(ctx, run.Frame)
+	if errors.Is(err, core.ErrNotFound) || run.Frame == "" {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	if !frame.Open() {
+		return "", core.Invalidf("the frame of %s is %s", run.ID, frame.Status).WithHint("start another agent")
+	}
+	work := project.AgentWork{
+		Frame: frame.ID, Parent: run.ParentSession, Host: run.Host, Title: core.SubagentTitle(run.Description, run.Type), Given: true,
+	}
+	err = a.Project.Store.Update(ctx, func(tx project.Tx) error {
+		return errors.Join(project.RecordAgentWork.Save(tx, run.ID, work), project.RecordAgentFrame.Save(tx, frame.ID, run.ID))
+	})
+	if err != nil {
+		return "", err
+	}
+	// Until its host's session is known, an agent's own id stands for it.
+	by := project.Caller{Session: run.ID, Host: run.Host, Agent: run.ID, Trust: project.ByFlame}
+	if _, err := stack.Activate(ctx, a.Project, by, frame.ID, true); err != nil {
+		return "", fmt.Errorf("its frame: %w", err)
+	}
+	return frame.ID, a.Project.Store.Update(ctx, func(tx project.Tx) error {
+		return a.Project.Step(tx, project.Caller{}).Join(run.ID, run.Session)
+	})
+}
+
+// awaitFrame returns a frame, which may still be on its way here.
+func (a *Agents) awaitFrame(ctx context.Context, id string) (frame core.Frame, err error) {
+	ctx, stop := context.WithTimeout(ctx, frameTime)
+	defer stop()
+	tick := time.NewTicker(waitPace)
+	defer tick.Stop()
+	for {
+		err = a.Project.Store.View(context.WithoutCancel(ctx), func(tx project.Tx) error {
+			frame, err = tx.Frame(id)
+			return err
+		})
+		if id == "" || !errors.Is(err, core.ErrNotFound) {
+			return frame, err
+		}
+		select {
+		case <-ctx.Done():
+			return frame, err
+		case <-tick.C:
+		}
+	}
+}
+
+// workersOrders returns what ends an agent from outside that another machine asked for.
+func (j journal) workersOrders(tx project.Tx, run record.Run) (orders supervise.Orders, err error) {
+	var live record.Live
+	known, err := record.Living.Load(tx, run.ID, &live)
+	if err == nil && known && live.Worker.PID != 0 && live.Worker.Here() && !live.Worker.Alive() {
+		orders = supervise.Orders{Stop: core.AgentCancelled, Reason: "the worker that ran it is gone"}
+	}
+	return orders, err
+}
+
+// Report returns how far an agent is that another machine asked for.
+func (a *Agents) Report(ctx context.Context, id string) (r away.Report, state core.AgentState, err error) {
+	run, err := a.Find(ctx, id)
+	if err != nil {
+		return r, "", err
+	}
+	r = away.Report{Progress: run.Progress, Mode: run.Mode, Own: run.Source.Kind != definition.Machine, Digest: a.OwnDigest(run.Type)}
+	if run.State.Ended() {
+		r.Outcome, r.Changes = run.Outcome, run.Changes
+	}
+	return r, run.State, nil
+}
