@@ -37,6 +37,7 @@ import (
 	"flame/store/disk"
 	"flame/store/schema"
 	"flame/tools"
+	"flame/worker"
 )
 
 func main() {
@@ -131,6 +132,7 @@ func service(s config.Settings, known hosts.Registry, p *project.Project, at pla
 			return definition.Load(known, definition.Dirs(known, machine.At(checkout)))
 		},
 		Keep: s.AgentOnSessionEnd == "keep", Start: supervise.Start, OpenGate: gates{s, known, at}.open,
+		Elsewhere: worker.Asker{Data: at.Data.Path},
 	}
 	if s.Notify != "" {
 		notifying(a, s.Notify, at)

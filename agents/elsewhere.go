@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,11 +22,11 @@ import (
 // Elsewhere has workers on other machines run agents. What it cannot do now for want of a
 // connection is core.ErrUnavailable.
 type Elsewhere interface {
-	// Ask puts work into a queue. To ask again changes nothing.
-	Ask(ctx context.Context, queue string, w away.Work) error
-	// Follow tells how far an agent is, until it is over or ctx ends. A lost connection is
-	// made again.
-	Follow(ctx context.Context, id string, see func(Sight)) error
+	// Ready says why no agent can run elsewhere, without asking anybody.
+	Ready() error
+	// Run puts work into a queue, which may be called again for the same, and tells how far
+	// it is until it is over or ctx ends. Connections are made again.
+	Run(ctx context.Context, queue string, w away.Work, see func(Sight)) error
 	// Cancel has the worker stop an agent, or takes it out of its queue.
 	Cancel(ctx context.Context, id, why string) error
 	// Fetch writes what the worker left under a name, at most so many bytes of it.
@@ -55,21 +56,30 @@ func NotJoined() error {
 		WithHint("`flame hub` runs one, `flame join` joins it, and `flame worker` runs agents there; leave the queue out to run the agent here")
 }
 
+// reach says why agents cannot run elsewhere, as far as is known without asking.
+func (a *Agents) reach() error {
+	if a.Elsewhere == nil {
+		return NotJoined()
+	}
+	return a.Elsewhere.Ready()
+}
+
 // follow is Supervise for an agent that runs on another machine: it has a worker do the
 // work, and keeps what that tells as a supervisor would.
 func (a *Agents) follow(ctx context.Context, run record.Run, log *slog.Logger) error {
 	lasting := context.WithoutCancel(ctx)
-	if a.Elsewhere == nil {
-		return errors.Join(NotJoined(), a.unstarted(lasting, run.ID, NotJoined()))
+	if err := a.reach(); err != nil {
+		return errors.Join(err, a.unstarted(lasting, run.ID, err))
 	}
 	f := &follower{a: a, journal: journal{a, run.ID}, run: run, log: log, seen: make(chan Sight)}
 	if err := f.journal.Begin(lasting, supervise.Self()); err != nil {
 		return err
 	}
-	if err := f.ask(ctx); err != nil {
+	work, err := f.work(lasting)
+	if err != nil {
 		return errors.Join(err, a.unstarted(lasting, run.ID, err))
 	}
-	return f.journal.End(lasting, f.outcome(ctx))
+	return f.journal.End(lasting, f.outcome(ctx, work))
 }
 
 // A follower follows an agent that runs on another machine.
@@ -88,25 +98,22 @@ type follower struct {
 	since  time.Time
 }
 
-// ask puts the work into its queue.
-func (f *follower) ask(ctx context.Context) error {
+// work returns what the agent is to do.
+func (f *follower) work(ctx context.Context) (away.Work, error) {
 	told, err := record.AssignmentOf(ctx, f.a.Project.Store, f.run.ID)
 	if err != nil {
-		return err
+		return away.Work{}, err
 	}
 	def, err := f.a.launcher().DefinitionOf(f.run, told)
-	if err != nil {
-		return err
-	}
-	return f.a.Elsewhere.Ask(ctx, f.run.On, away.Of(f.run, told, def))
+	return away.Of(f.run, told, def), err
 }
 
 // outcome follows the agent to its end.
-func (f *follower) outcome(ctx context.Context) supervise.Outcome {
+func (f *follower) outcome(ctx context.Context, w away.Work) supervise.Outcome {
 	lasting, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	go func() {
-		err := f.a.Elsewhere.Follow(lasting, f.run.ID, func(s Sight) {
+		err := f.a.Elsewhere.Run(lasting, f.run.On, w, func(s Sight) {
 			select {
 			case f.seen <- s:
 			case <-lasting.Done():
@@ -217,7 +224,7 @@ func (f *follower) ended(ctx context.Context) supervise.Outcome {
 		if f.stop.Stop != "" {
 			return f.over(f.stop.Stop, f.stop.Reason)
 		}
-		return f.over(core.AgentError, s.Lost)
+		return f.over(core.AgentError, cmp.Or(s.Lost, "its worker told nothing of its end"))
 	}
 	o := *s.Report.Outcome
 	o.Session = ""

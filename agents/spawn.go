@@ -26,6 +26,11 @@ func (a *Agents) Begin(ctx context.Context, p plan.Plan) (run record.Run, err er
 	if p.Known {
 		return p.Agent, nil
 	}
+	if p.Agent.Elsewhere() {
+		if err := a.reach(); err != nil {
+			return record.Run{}, err
+		}
+	}
 	p.Agent.Base = changes.Commit(ctx, p.Agent.Cwd)
 	var made children.Delegated
 	err = a.Project.Store.Update(ctx, func(tx project.Tx) error {

@@ -104,7 +104,7 @@ func (a *Agents) takeFrame(ctx context.Context, run record.Run) (string, error) 
 	if err != nil {
 		return "", err
 	}
-	if !frame.Open() {
+	if frame.Status != core.InProgress {
 		return "", core.Invalidf("the frame of %s is %s", run.ID, frame.Status).WithHint("start another agent")
 	}
 	work := project.AgentWork{

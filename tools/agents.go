@@ -73,6 +73,7 @@ type spawnArgs struct {
 	FrameID        string               `json:"frameID,omitempty" jsonschema:"to work below"`
 	Cwd            string               `json:"cwd,omitempty"`
 	Isolation      definition.Isolation `json:"isolation,omitempty"`
+	On             string               `json:"on,omitempty" jsonschema:"queue of a worker on another machine"`
 	Key            string               `json:"idempotency_key,omitempty" jsonschema:"same key, same agent"`
 	BudgetTokens   int64                `json:"budget_tokens,omitempty"`
 	BudgetUSD      float64              `json:"budget_usd,omitempty"`
@@ -97,7 +98,7 @@ func (in spawnArgs) request() (r plan.Request, err error) {
 	r = plan.Request{
 		Type: in.Type, Prompt: strings.TrimSpace(in.Prompt), Description: in.Description, Mode: in.Mode, Tools: in.Tools, Model: in.Model,
 		Timeout: time.Duration(lo.FromPtr(in.Timeout) * float64(time.Second)), Unlimited: in.Timeout != nil && *in.Timeout == 0,
-		Frame: in.FrameID, Cwd: in.Cwd, Isolation: in.Isolation,
+		Frame: in.FrameID, Cwd: in.Cwd, Isolation: in.Isolation, On: in.On,
 		Bare: in.InheritContext != nil && !*in.InheritContext, Key: in.Key, BudgetTokens: in.BudgetTokens, BudgetUSD: in.BudgetUSD,
 	}
 	if in.Definition != nil {

@@ -32,6 +32,7 @@ func newSpawn(a *app.App) *cobra.Command {
 	flags.Lasts(cmd, &r.Timeout, "timeout", 0, "how long it may take; 0 is no limit (default: "+env.AgentTimeout+")")
 	own.StringVar(&r.Cwd, "cwd", "", "the folder to work in (default: the project's)")
 	flags.Choose(cmd, &r.Isolation, "isolation", "worktree: a git worktree of its own", r.Isolation.Values()...)
+	own.StringVar(&r.On, "on", "", "run it on another machine: the queue of its worker")
 	own.StringVar(&r.Key, "key", "", "the same key again gives the same agent")
 	own.Int64Var(&r.BudgetTokens, "budget-tokens", 0, "token budget")
 	own.Float64Var(&r.BudgetUSD, "budget-usd", 0, "cost limit in US dollars")

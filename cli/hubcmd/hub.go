@@ -23,7 +23,7 @@ import (
 
 // Commands returns the commands.
 func Commands(a *app.App) []*cobra.Command {
-	return []*cobra.Command{newHub(a), newJoin(a), newLeave(a)}
+	return []*cobra.Command{newHub(a), newJoin(a), newLeave(a), newWorker(a)}
 }
 
 // hubOptions are the flags of `flame hub`.

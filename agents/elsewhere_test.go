@@ -1,0 +1,295 @@
+package agents_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/agents"
+	"flame/agents/away"
+	"flame/agents/changes"
+	"flame/agents/permission"
+	"flame/agents/plan"
+	"flame/agents/record"
+	"flame/agents/supervise"
+	"flame/core"
+	"flame/hosts"
+	"flame/project"
+)
+
+// elsewhere is a hub without a network.
+type elsewhere struct {
+	run func(ctx context.Context, w away.Work, see func(agents.Sight)) error
+
+	mu        sync.Mutex
+	cancelled []string
+	left      map[string]string // what a worker left, by name
+}
+
+func (e *elsewhere) Ready() error { return nil }
+
+func (e *elsewhere) Run(ctx context.Context, _ string, w away.Work, see func(agents.Sight)) error {
+	text, err := json.Marshal(w)
+	if err != nil {
+		return err
+	}
+	if w, err = away.Read(text); err != nil {
+		return err
+	}
+	return e.run(ctx, w, see)
+}
+
+func (e *elsewhere) Cancel(_ context.Context, _, why string) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.cancelled = append(e.cancelled, why)
+	return nil
+}
+
+func (e *elsewhere) toldToStop() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return len(e.cancelled) > 0
+}
+
+func (e *elsewhere) Fetch(_ context.Context, name string, to io.Writer, _ int64) error {
+	text, known := e.left[name]
+	if !known {
+		return core.NotFoundf("there is no %s", name)
+	}
+	_, err := io.WriteString(to, text)
+	return err
+}
+
+// joined returns a service whose project has joined a hub, with workers that do this.
+func joined(t *testing.T, run func(ctx context.Context, w away.Work, see func(agents.Sight)) error) (*service, *elsewhere) {
+	t.Helper()
+	s, e := newService(t), &elsewhere{run: run, left: map[string]string{}}
+	s.Elsewhere = e
+	var following sync.WaitGroup
+	t.Cleanup(following.Wait)
+	s.Start = func(_ context.Context, seat supervise.Seat) (supervise.Process, error) {
+		following.Go(func() {
+			assert.NoError(t, s.Supervise(context.Background(), seat.Agent, slog.New(slog.DiscardHandler)))
+		})
+		return supervise.Self(), nil
+	}
+	return s, e
+}
+
+// away asks for an agent on another machine.
+func (s *service) away(steps string) record.Run {
+	s.t.Helper()
+	return s.request(user, plan.Request{Type: "builder", Prompt: steps, On: "gpu"})
+}
+
+func TestAnAgentElsewhereIsSeenAsOneHere(t *testing.T) {
+	t.Parallel()
+	var did away.Work
+	go1 := make(chan struct{})
+	s, e := joined(t, func(ctx context.Context, w away.Work, see func(agents.Sight)) error {
+		did = w
+		see(agents.Sight{})
+		half := supervise.Progress{Session: "theirs", Text: "half", Turns: 1, Usage: core.Usage{TokensIn: 100, TokensOut: 10, CostUSD: 0.5}}
+		mode := permission.Choice{Effective: hosts.Plan, CappedBy: "worker"}
+		see(agents.Sight{Begun: true, Report: away.Report{Machine: "box-1", Progress: half, Mode: mode}})
+		select {
+		case <-go1:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		o := &supervise.Outcome{State: core.AgentCompleted, Reason: "done", Text: "all of it", Progress: half}
+		o.Usage.CostUSD = 0.75
+		see(agents.Sight{Begun: true, Over: true, Report: away.Report{
+			Machine: "box-1", Progress: o.Progress, Mode: mode, Outcome: o, Output: "out", Patch: "patch", Changes: []changes.Change{{Path: "a.go"}},
+		}})
+		return nil
+	})
+	e.left["out"], e.left["patch"] = `{"type":"system"}`+"\n", "diff --git a/a.go b/a.go\n"
+	run := s.away("say half of it; done all of it")
+	assert.Equal(t, "gpu", run.On)
+	assert.Empty(t, run.Session, "its session is one of the worker's")
+	run = s.until(run.ID, core.AgentActive)
+	s.eventually(func() bool {
+		run = s.until(run.ID, core.AgentActive)
+		return run.Progress.Text == "half"
+	})
+	assert.Equal(t, "box-1", run.Worker)
+	assert.Equal(t, permission.Choice{Requested: run.Mode.Requested, Effective: hosts.Plan, CappedBy: "worker"}, run.Mode)
+	close(go1)
+	run = s.over(run.ID, core.AgentCompleted, core.Completed)
+	assert.Equal(t, "all of it", run.Outcome.Text)
+	assert.Equal(t, []changes.Change{{Path: "a.go"}}, run.Changes)
+	patch, err := os.ReadFile(record.Patch(s.Data, run.ID))
+	require.NoError(t, err)
+	assert.Equal(t, e.left["patch"], string(patch))
+	assert.FileExists(t, filepath.Join(s.Folder(run.ID), supervise.OutputFile))
+	assert.Zero(t, s.frame(run.Frame).Usage, "the worker's machine charges the frame")
+	require.NoError(t, s.Project.Store.View(s.ctx, func(tx project.Tx) error {
+		var tree record.Tree
+		_, err := record.Trees.Load(tx, run.Tree, &tree)
+		assert.InDelta(t, 0.75, tree.CostUSD, 1e-9, "the limits of the tree are looked after here")
+		return err
+	}))
+
+	raw, err := json.Marshal(did)
+	require.NoError(t, err)
+	assert.NotContains(t, string(raw), s.Dir, "no path of this machine travels")
+}
+
+func TestAnAgentElsewhereEndsAsItsWorkerSaysOrNobodyKnows(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		sight  agents.Sight
+		err    error
+		state  core.AgentState
+		reason string
+	}{
+		"its worker is lost":    {agents.Sight{Begun: true, Over: true, Lost: "worker lost: box-1"}, nil, core.AgentError, "worker lost: box-1"},
+		"it was refused":        {agents.Sight{Over: true, Report: away.Report{Outcome: &supervise.Outcome{State: core.AgentError, Reason: "the worker did not begin it", Partial: true}}}, nil, core.AgentError, "the worker did not begin it"},
+		"the key is not known":  {agents.Sight{}, core.Invalidf("the hub does not know this key"), core.AgentError, "the hub does not know this key"},
+		"what it left is gone":  {agents.Sight{Begun: true, Over: true, Report: away.Report{Patch: "none", Outcome: &supervise.Outcome{State: core.AgentCompleted, Reason: "done", Text: "x"}}}, nil, core.AgentCompleted, "done"},
+		"an outcome is missing": {agents.Sight{Begun: true, Over: true}, nil, core.AgentError, "its worker told nothing of its end"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, _ := joined(t, func(_ context.Context, _ away.Work, see func(agents.Sight)) error {
+				if c.err == nil {
+					see(c.sight)
+				}
+				return c.err
+			})
+			run := s.ended(s.away("done").ID)
+			assert.Equal(t, c.state, run.State)
+			assert.Equal(t, c.reason, run.Outcome.Reason)
+		})
+	}
+}
+
+func TestCancellingAnAgentElsewhereTellsItsWorker(t *testing.T) {
+	t.Parallel()
+	var e *elsewhere
+	s, e := joined(t, func(ctx context.Context, _ away.Work, see func(agents.Sight)) error {
+		see(agents.Sight{Begun: true, Report: away.Report{Machine: "box-1"}})
+		for !e.toldToStop() {
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-time.After(10 * time.Millisecond):
+			}
+		}
+		see(agents.Sight{Begun: true, Over: true, Report: away.Report{Outcome: &supervise.Outcome{State: core.AgentCancelled, Reason: "cancelled", Text: "so far"}}})
+		return nil
+	})
+	run := s.until(s.away("wait").ID, core.AgentActive)
+	_, err := s.Cancel(s.ctx, user, run.ID)
+	require.NoError(t, err)
+	run = s.ended(run.ID)
+	assert.Equal(t, core.AgentCancelled, run.State)
+	assert.Equal(t, "cancelled by user", run.Outcome.Reason)
+	assert.Equal(t, "so far", run.Outcome.Text)
+}
+
+func TestNoAgentIsAskedForElsewhereWithoutAHub(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	_, err := s.Spawn(s.ctx, user, plan.Request{Type: "builder", Prompt: "done", On: "gpu"})
+	require.ErrorContains(t, err, "joined a hub")
+	_, err = s.Spawn(s.ctx, user, plan.Request{Type: "builder", Prompt: "done", On: "../gpu"})
+	require.ErrorContains(t, err, `there is no queue "../gpu"`)
+	all, err := s.Below(s.ctx, "")
+	require.NoError(t, err)
+	assert.Empty(t, all)
+}
+
+// asked returns what another machine asks this one to do, in a frame that this one knows.
+func (s *service) asked(steps string) away.Work {
+	s.t.Helper()
+	frame := core.Frame{
+		ID: "frame-theirs01", Machine: "desk-1", Status: core.InProgress, Goal: "Their work", Session: "", CreatedAt: 1, StartedAt: 1, UpdatedAt: 1,
+	}
+	require.NoError(s.t, s.Project.Store.Update(s.ctx, func(tx project.Tx) error { return tx.SaveFrame(frame) }))
+	s.Project.Claim = func(context.Context, core.Frame) error { return nil }
+	def, err := s.Catalog(s.Dir).Find("builder")
+	require.NoError(s.t, err)
+	return away.Of(record.Run{
+		ID: s.Project.NewID("agent"), Frame: frame.ID, Host: "claude-code", Description: "Their work", Digest: def.Digest(),
+		Mode: permission.Choice{Effective: hosts.AcceptEdits, Grant: "grant-1"}, Limits: supervise.Limits{Wall: time.Minute},
+	}, record.Assignment{Task: steps}, def)
+}
+
+func TestAWorkerRunsWhatAnotherMachineAsksFor(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	run, err := s.TakeOn(s.ctx, s.asked("say half; done all"), agents.Terms{Asker: "desk-1", Most: hosts.Plan, Dir: s.Dir})
+	require.NoError(t, err)
+	assert.Equal(t, permission.Choice{Effective: hosts.Plan, CappedBy: "worker"}, run.Mode)
+	assert.Equal(t, "builtin", run.Source.Kind, "it says the same as the worker's own")
+	assert.False(t, run.Tools.Permits("mcp__flame__spawn_agent"))
+	run = s.over(run.ID, core.AgentCompleted, core.Completed)
+	frame := s.frame(run.Frame)
+	assert.Empty(t, frame.Machine, "the frame belongs to the machine whose session works in it")
+	assert.Equal(t, "all", frame.Summary)
+	assert.NotZero(t, frame.Usage.TokensIn)
+	report, state, err := s.Report(s.ctx, run.ID)
+	require.NoError(t, err)
+	assert.Equal(t, core.AgentCompleted, state)
+	assert.Equal(t, "all", report.Outcome.Text)
+	assert.True(t, report.Own)
+
+	again := s.asked("done")
+	again.ID = run.ID
+	_, err = s.TakeOn(s.ctx, again, agents.Terms{Asker: "desk-1", Most: hosts.Plan, Dir: s.Dir})
+	assert.ErrorContains(t, err, "was begun here already")
+}
+
+func TestAWorkerTrustsNoDefinitionOfAnotherMachine(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	w := s.asked("done")
+	w.Definition.Prompt += " And more."
+	w.Digest = w.Definition.Digest()
+	w.Definition.Source.Kind = "user"
+	w.Definition.HostKeys = map[string]json.RawMessage{"hooks": json.RawMessage(`{}`)}
+	text, err := json.Marshal(w)
+	require.NoError(t, err)
+	w, err = away.Read(text)
+	require.NoError(t, err)
+	run, err := s.TakeOn(s.ctx, w, agents.Terms{Asker: "desk-1", Most: hosts.AcceptEdits, Dir: s.Dir})
+	require.NoError(t, err)
+	assert.Equal(t, "machine", run.Source.Kind)
+	assert.Empty(t, run.Trusted)
+	told, err := record.AssignmentOf(s.ctx, s.Project.Store, run.ID)
+	require.NoError(t, err)
+	assert.Empty(t, told.Definition.HostKeys)
+	s.ended(run.ID)
+}
+
+func TestAWorkerThatIsGoneEndsWhatItRan(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	run, err := s.TakeOn(s.ctx, s.asked("say half; wait"), agents.Terms{Asker: "desk-1", Most: hosts.AcceptEdits, Dir: s.Dir})
+	require.NoError(t, err)
+	s.until(run.ID, core.AgentActive)
+	gone := supervise.Self()
+	gone.PID = 1 << 22 // no process has it
+	require.NoError(t, s.Project.Store.Update(s.ctx, func(tx project.Tx) error {
+		var live record.Live
+		_, err := record.Living.Load(tx, run.ID, &live)
+		live.Worker = gone
+		return errors.Join(err, record.Living.Save(tx, run.ID, live))
+	}))
+	run = s.ended(run.ID)
+	assert.Equal(t, core.AgentCancelled, run.State)
+	assert.Equal(t, "the worker that ran it is gone", run.Outcome.Reason)
+}

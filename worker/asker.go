@@ -1,0 +1,106 @@
+// Package worker has agents run on other machines than the one that asks for them: it puts
+// what they are to do into a queue of the hub, and takes it out there.
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+
+	"flame/agents"
+	"flame/agents/away"
+	"flame/core"
+	"flame/hub"
+	"flame/hub/queue"
+)
+
+// An Asker has workers elsewhere run agents (an agents.Elsewhere).
+type Asker struct {
+	Data string // data folder of the project, whose hub.json says where the hub is
+}
+
+var _ agents.Elsewhere = Asker{}
+
+// Ready says whether the project has joined a hub.
+func (a Asker) Ready() error {
+	_, err := a.link()
+	return err
+}
+
+func (a Asker) link() (hub.Link, error) {
+	link, err := hub.Load(a.Data)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = agents.NotJoined()
+	}
+	return link, err
+}
+
+// Run puts work into a queue and tells how far it is.
+func (a Asker) Run(ctx context.Context, name string, w away.Work, see func(agents.Sight)) error {
+	link, err := a.link()
+	if err != nil {
+		return err
+	}
+	body, err := json.Marshal(w)
+	if err != nil {
+		return err
+	}
+	job := queue.Job{ID: w.ID, Queue: name, Asker: link.Machine, Body: body}
+	line := &line{Data: a.Data}
+	defer line.close()
+	return line.lasting(ctx, func(q *queue.Queue) error {
+		if err := q.Put(ctx, job); err != nil {
+			return err
+		}
+		return q.Follow(ctx, w.ID, func(r queue.Run) error {
+			see(sightOf(r))
+			return nil
+		})
+	})
+}
+
+// sightOf returns how far a run of the hub's is, as agents see it.
+func sightOf(r queue.Run) (s agents.Sight) {
+	s.Begun, s.Over = r.Worker != "", r.State == queue.Ended || r.State == queue.Lost
+	body := r.Progress
+	if len(r.Outcome) > 0 {
+		body = r.Outcome
+	}
+	if len(body) > 0 {
+		report, err := away.ReadReport(body)
+		if err != nil && s.Over {
+			s.Lost = err.Error()
+		}
+		s.Report = report
+	}
+	s.Report.Machine = r.Worker
+	if s.Over && s.Report.Outcome == nil && s.Lost == "" {
+		s.Lost = core.OneLine(r.Reason, 500)
+	}
+	return s
+}
+
+// Cancel has the worker stop an agent, or takes it out of its queue.
+func (a Asker) Cancel(ctx context.Context, id, why string) error {
+	return a.once(ctx, func(q *queue.Queue) error {
+		return q.Order(ctx, id, queue.Order{Cancel: true, Reason: why})
+	})
+}
+
+// Fetch writes what a worker left under a name.
+func (a Asker) Fetch(ctx context.Context, name string, to io.Writer, most int64) error {
+	return a.once(ctx, func(q *queue.Queue) error { return q.Object(ctx, name, to, most) })
+}
+
+// once calls f with a connection of its own.
+func (a Asker) once(ctx context.Context, f func(*queue.Queue) error) error {
+	line := &line{Data: a.Data}
+	defer line.close()
+	q, err := line.queue(ctx)
+	if err != nil {
+		return err
+	}
+	return f(q)
+}

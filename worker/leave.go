@@ -1,0 +1,55 @@
+package worker
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+
+	"flame/agents/away"
+	"flame/agents/changes"
+	"flame/agents/supervise"
+	"flame/core"
+	"flame/hub/queue"
+)
+
+// What an agent leaves is bounded, in bytes and files; of texts in a report, in characters.
+const (
+	maxOutput  = 64 << 20
+	maxPatch   = 50 << 20
+	maxChanges = 1_000
+	maxText    = 200_000
+)
+
+// leave has the hub keep what the agent left, and fits the report to what a record holds.
+func (h *held) leave(ctx context.Context, q *queue.Queue, r *away.Report) (err error) {
+	dir, name := h.Agents.Folder(h.lease.Job), fmt.Sprintf("%s/%d/", h.lease.Job, h.lease.Attempt)
+	if r.Output, err = put(ctx, q, filepath.Join(dir, supervise.OutputFile), name+supervise.OutputFile, maxOutput); err != nil {
+		return err
+	}
+	if r.Patch, err = put(ctx, q, filepath.Join(dir, changes.PatchFile), name+changes.PatchFile, maxPatch); err != nil {
+		return err
+	}
+	r.Outcome.Text, r.Outcome.Error = core.Cut(r.Outcome.Text, maxText), core.Cut(r.Outcome.Error, maxText/10)
+	r.Outcome.Stderr = core.Cut(r.Outcome.Stderr, maxText/10)
+	r.Changes = r.Changes[:min(len(r.Changes), maxChanges)]
+	for i := range r.Changes {
+		r.Changes[i].Excerpt = "" // it is in the patch
+	}
+	return nil
+}
+
+// put has the hub keep a file of an agent's folder, at most so many bytes of it, and returns
+// under which name; empty if there is none.
+func put(ctx context.Context, q *queue.Queue, path, name string, most int64) (string, error) {
+	text, _, err := supervise.ReadSome(path, most)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && len(text) == 0 {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	return name, q.PutObject(ctx, name, bytes.NewReader(text))
+}

@@ -1,0 +1,93 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"flame/core"
+	"flame/hub"
+	"flame/hub/queue"
+)
+
+// The time before another attempt to connect, which doubles each time.
+const (
+	shortestWait = 250 * time.Millisecond
+	longestWait  = 5 * time.Second
+)
+
+// A line is a connection to the queues of a project's hub that is made again when it is
+// lost. Several goroutines may use it.
+type line struct {
+	Data string
+
+	mu   sync.Mutex
+	conn *hub.Conn
+	q    *queue.Queue
+}
+
+// queue returns the queues, by the connection that there is, or a new one.
+func (l *line) queue(ctx context.Context) (*queue.Queue, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.conn != nil {
+		select {
+		case <-l.conn.Gone():
+		default:
+			return l.q, nil
+		}
+		l.conn.Close()
+		l.conn = nil
+	}
+	link, err := Asker{Data: l.Data}.link()
+	if err != nil {
+		return nil, err
+	}
+	conn, err := hub.Connect(ctx, link)
+	if err != nil {
+		return nil, err
+	}
+	q, err := queue.Open(ctx, conn)
+	if err != nil {
+		conn.Close()
+		return nil, err
+	}
+	l.conn, l.q = conn, q
+	return q, nil
+}
+
+func (l *line) close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.conn != nil {
+		l.conn.Close()
+		l.conn = nil
+	}
+}
+
+// lasting calls f until it succeeds, fails for good, or ctx ends: what only wants a
+// connection is tried again with the next one.
+func (l *line) lasting(ctx context.Context, f func(*queue.Queue) error) error {
+	for wait := shortestWait; ; wait = min(2*wait, longestWait) {
+		q, err := l.queue(ctx)
+		if err == nil {
+			began := time.Now()
+			if err = f(q); err == nil {
+				return nil
+			}
+			if time.Since(began) > longestWait {
+				wait = shortestWait
+			}
+		}
+		if ctx.Err() != nil || !errors.Is(err, core.ErrUnavailable) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(wait/2 + rand.N(wait)): // not all at once
+		}
+	}
+}

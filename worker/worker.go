@@ -1,0 +1,244 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"flame/agents"
+	"flame/agents/away"
+	"flame/agents/supervise"
+	"flame/core"
+	"flame/hosts"
+	"flame/hub/queue"
+	"flame/project"
+)
+
+// A Worker runs agents that other machines ask for.
+type Worker struct {
+	Agents *agents.Agents
+	Data   string     // data folder of the project, whose hub.json says where the hub is
+	Queue  string     // the queue that it serves
+	Slots  int        // how many agents it runs at a time
+	Most   hosts.Mode // no agent works in a wider one
+	Repos  []string   // patterns of the remotes that agents may work in
+	Log    *slog.Logger
+	Say    func(format string, args ...any) // tells whoever runs it what it does
+
+	line line
+}
+
+// Run serves the queue until ctx ends; then agents that run are cancelled, and their ends
+// are told.
+func (w *Worker) Run(ctx context.Context) error {
+	w.line.Data = w.Data
+	defer w.line.close()
+	if _, err := w.line.queue(ctx); err != nil {
+		return err // who starts it should see that
+	}
+	var slots sync.WaitGroup
+	for range w.Slots {
+		slots.Go(func() { w.serve(ctx) })
+	}
+	slots.Wait()
+	return nil
+}
+
+// serve runs one agent after the other.
+func (w *Worker) serve(ctx context.Context) {
+	for ctx.Err() == nil {
+		var lease queue.Lease
+		var job queue.Job
+		err := w.line.lasting(ctx, func(q *queue.Queue) (err error) {
+			lease, job, err = q.Next(ctx, w.Queue, w.Slots)
+			return err
+		})
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil:
+			w.Log.Warn("the queue cannot be served", "queue", w.Queue, "error", err)
+			w.Say("the queue cannot be served: %v", err)
+			select {
+			case <-ctx.Done():
+			case <-time.After(longestWait):
+			}
+		default:
+			w.do(ctx, lease, job)
+		}
+	}
+}
+
+// do runs the agent of a job to its end.
+func (w *Worker) do(ctx context.Context, lease queue.Lease, job queue.Job) {
+	lasting := context.WithoutCancel(ctx)
+	h := &held{Worker: w, lease: lease}
+	work, err := away.Read(job.Body)
+	if err == nil && work.ID != job.ID {
+		err = core.Invalidf("what is to be done is another agent's")
+	}
+	if err == nil {
+		w.Say("%s: %s, asked for by %s", job.ID, core.OneLine(work.Description, 80), job.Asker)
+		err = h.begin(lasting, work, job.Asker)
+	}
+	var report away.Report
+	if err == nil {
+		report, err = h.follow(ctx, work.ID)
+	}
+	switch {
+	case errors.Is(err, queue.ErrFenced):
+		w.Say("%s: another worker has it now", job.ID)
+		return
+	case err != nil:
+		report.Outcome = refusal(err)
+	}
+	w.Say("%s: %s", job.ID, report.Outcome.State)
+	if err := h.end(lasting, report); err != nil {
+		w.Log.Warn("the end of an agent was not told", "agent", job.ID, "error", err)
+	}
+}
+
+// refusal is the outcome of an agent that was not begun.
+func refusal(why error) *supervise.Outcome {
+	o := &supervise.Outcome{State: core.AgentError, Reason: "the worker did not begin it", Error: core.OneLine(why.Error(), 1000), Partial: true}
+	var problem *core.Problem
+	if errors.As(why, &problem) && problem.Hint != "" {
+		o.Error += " (" + core.OneLine(problem.Hint, 500) + ")"
+	}
+	return o
+}
+
+// A held is a job that this worker holds.
+type held struct {
+	*Worker
+	lease  queue.Lease
+	holder *queue.Holder
+	of     *queue.Queue // whose holder it is
+}
+
+// with calls f with the holder of the job, by the connection that there is.
+func (h *held) with(ctx context.Context, f func(*queue.Holder) error) error {
+	q, err := h.line.queue(ctx)
+	if err != nil {
+		return err
+	}
+	if q != h.of {
+		if h.holder != nil {
+			h.lease = h.holder.Lease()
+		}
+		h.holder, h.of = q.Hold(h.lease), q
+	}
+	return f(h.holder)
+}
+
+// begin starts the agent, and says so again and again while that takes its time.
+func (h *held) begin(ctx context.Context, work away.Work, asker string) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	begun := make(chan error, 1)
+	go func() {
+		_, err := h.Agents.TakeOn(ctx, work, agents.Terms{Asker: asker, Most: h.Most, Dir: h.Agents.Dir})
+		begun <- err
+	}()
+	beat := time.NewTicker(lookPace)
+	defer beat.Stop()
+	for {
+		select {
+		case err := <-begun:
+			return err
+		case <-beat.C:
+			if _, err := h.beat(ctx, away.Report{}); errors.Is(err, queue.ErrFenced) {
+				stop(err)
+				<-begun
+				return errors.Join(err, h.cancel(context.WithoutCancel(ctx), work.ID))
+			}
+		}
+	}
+}
+
+// lookPace is how often a worker tells of an agent, and asks what it is to do. Cancelling
+// one takes at most a second (DESIGN §13).
+const lookPace = 500 * time.Millisecond
+
+// follow tells how far the agent is until it has ended, and returns how.
+func (h *held) follow(ctx context.Context, id string) (r away.Report, err error) {
+	lasting := context.WithoutCancel(ctx)
+	beat := time.NewTicker(lookPace)
+	defer beat.Stop()
+	done := ctx.Done()
+	for {
+		r, state, err := h.Agents.Report(lasting, id)
+		if err != nil {
+			return r, err
+		}
+		if state.Ended() {
+			return r, nil
+		}
+		order, err := h.beat(lasting, r)
+		if errors.Is(err, queue.ErrFenced) {
+			return r, errors.Join(err, h.cancel(lasting, id))
+		}
+		if err != nil && !errors.Is(err, core.ErrUnavailable) {
+			h.Log.Warn("the hub was not told how far an agent is", "agent", id, "error", err)
+		}
+		if order.Cancel {
+			err = h.cancel(lasting, id)
+		}
+		select {
+		case <-done:
+			done = nil
+			err = h.cancel(lasting, id)
+		case <-beat.C:
+		}
+		if err != nil && !errors.Is(err, core.ErrUnavailable) {
+			h.Log.Warn("an agent could not be cancelled", "agent", id, "error", err)
+		}
+	}
+}
+
+// beat tells how far the agent is, and returns what it is to do.
+func (h *held) beat(ctx context.Context, r away.Report) (order queue.Order, err error) {
+	body, err := json.Marshal(r)
+	if err != nil {
+		return order, err
+	}
+	err = h.with(ctx, func(holder *queue.Holder) error {
+		order, err = holder.Beat(ctx, body)
+		return err
+	})
+	return order, err
+}
+
+// cancel stops the agent.
+func (h *held) cancel(ctx context.Context, id string) error {
+	_, err := h.Agents.Cancel(ctx, project.Caller{Host: project.CommandLine}, id)
+	if errors.Is(err, core.ErrNotFound) {
+		return nil
+	}
+	return err
+}
+
+// endTime bounds how long the end of an agent is kept to be told, while no hub answers.
+const endTime = 24 * time.Hour
+
+// end tells how the agent ended.
+func (h *held) end(ctx context.Context, r away.Report) error {
+	ctx, stop := context.WithTimeout(ctx, endTime)
+	defer stop()
+	return h.line.lasting(ctx, func(q *queue.Queue) error {
+		return h.with(ctx, func(holder *queue.Holder) error {
+			if err := h.leave(ctx, q, &r); err != nil {
+				return err
+			}
+			body, err := json.Marshal(r)
+			if err != nil {
+				return fmt.Errorf("the end of %s: %w", h.lease.Job, err)
+			}
+			return holder.End(ctx, body)
+		})
+	})
+}
