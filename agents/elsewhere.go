@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"time"
 
 	"flame/agents/away"
+	"flame/agents/carry"
 	"flame/agents/changes"
 	"flame/agents/record"
 	"flame/agents/supervise"
@@ -29,6 +31,8 @@ type Elsewhere interface {
 	Run(ctx context.Context, queue string, w away.Work, see func(Sight)) error
 	// Cancel has the worker stop an agent, or takes it out of its queue.
 	Cancel(ctx context.Context, id, why string) error
+	// Leave keeps something for the worker, under a name.
+	Leave(ctx context.Context, name string, from io.Reader) error
 	// Fetch writes what the worker left under a name, at most so many bytes of it.
 	Fetch(ctx context.Context, name string, to io.Writer, most int64) error
 }
@@ -105,7 +109,41 @@ func (f *follower) work(ctx context.Context) (away.Work, error) {
 		return away.Work{}, err
 	}
 	def, err := f.a.launcher().DefinitionOf(f.run, told)
-	return away.Of(f.run, told, def), err
+	if err != nil {
+		return away.Work{}, err
+	}
+	w := away.Of(f.run, told, def)
+	if f.run.Base != "" {
+		err = f.give(ctx, &w)
+	}
+	return w, err
+}
+
+// give takes the state of the repository to where the worker can have it.
+func (f *follower) give(ctx context.Context, w *away.Work) error {
+	path := filepath.Join(f.a.Folder(f.run.ID), "base.bundle")
+	bundle, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return core.Unavailablef(err, "could not write a bundle: %v", err)
+	}
+	defer os.Remove(path)
+	defer bundle.Close()
+	base, left, err := carry.Give(ctx, f.run.Cwd, f.run.ID, carry.Options{Bundle: bundle})
+	if err != nil {
+		return err
+	}
+	if left > 0 {
+		f.log.Info("files that are not committed stay here", "files", left)
+	}
+	w.Base = &base
+	if !base.Bundle {
+		return nil
+	}
+	w.Bundle = f.run.ID + "-base"
+	if _, err := bundle.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	return f.a.Elsewhere.Leave(ctx, w.Bundle, bundle)
 }
 
 // outcome follows the agent to its end.
@@ -156,7 +194,7 @@ func (f *follower) outcome(ctx context.Context, w away.Work) supervise.Outcome {
 func (f *follower) look(ctx context.Context) {
 	p := f.last.Report.Progress
 	p.Session = "" // it is one of the worker's machine
-	if f.last.Begun && !f.active {
+	if !f.active && f.last.Report.Mode.Effective.Known() {
 		f.active = f.begun(ctx, p) == nil
 	}
 	orders, err := f.journal.Tell(ctx, p)
@@ -217,7 +255,7 @@ func (f *follower) over(state core.AgentState, reason string) supervise.Outcome 
 // ended is how an agent ended that is over, with what it left.
 func (f *follower) ended(ctx context.Context) supervise.Outcome {
 	s := f.last
-	if !f.active && s.Begun {
+	if !f.active {
 		f.look(ctx)
 	}
 	if s.Lost != "" || s.Report.Outcome == nil {

@@ -62,6 +62,14 @@ func (e *elsewhere) toldToStop() bool {
 	return len(e.cancelled) > 0
 }
 
+func (e *elsewhere) Leave(_ context.Context, name string, from io.Reader) error {
+	text, err := io.ReadAll(from)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.left[name] = string(text)
+	return err
+}
+
 func (e *elsewhere) Fetch(_ context.Context, name string, to io.Writer, _ int64) error {
 	text, known := e.left[name]
 	if !known {
@@ -180,7 +188,7 @@ func TestCancellingAnAgentElsewhereTellsItsWorker(t *testing.T) {
 	t.Parallel()
 	var e *elsewhere
 	s, e := joined(t, func(ctx context.Context, _ away.Work, see func(agents.Sight)) error {
-		see(agents.Sight{Begun: true, Report: away.Report{Machine: "box-1"}})
+		see(agents.Sight{Begun: true, Report: away.Report{Machine: "box-1", Mode: permission.Choice{Effective: hosts.Plan}}})
 		for !e.toldToStop() {
 			select {
 			case <-ctx.Done():
@@ -228,11 +236,17 @@ func (s *service) asked(steps string) away.Work {
 	}, record.Assignment{Task: steps}, def)
 }
 
+// here has agents work in the project's folder.
+func (s *service) here(context.Context, string) (agents.Place, error) {
+	return agents.Place{Dir: s.Dir}, nil
+}
+
 func TestAWorkerRunsWhatAnotherMachineAsksFor(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
-	run, err := s.TakeOn(s.ctx, s.asked("say half; done all"), agents.Terms{Asker: "desk-1", Most: hosts.Plan, Dir: s.Dir})
+	run, err := s.TakeOn(s.ctx, s.asked("say half; done all"), agents.Terms{Asker: "desk-1", Most: hosts.Plan, Prepare: s.here})
 	require.NoError(t, err)
+	assert.NotEqual(t, run.Asked, run.ID, "no id of another machine names a folder")
 	assert.Equal(t, permission.Choice{Effective: hosts.Plan, CappedBy: "worker"}, run.Mode)
 	assert.Equal(t, "builtin", run.Source.Kind, "it says the same as the worker's own")
 	assert.False(t, run.Tools.Permits("mcp__flame__spawn_agent"))
@@ -247,10 +261,6 @@ func TestAWorkerRunsWhatAnotherMachineAsksFor(t *testing.T) {
 	assert.Equal(t, "all", report.Outcome.Text)
 	assert.True(t, report.Own)
 
-	again := s.asked("done")
-	again.ID = run.ID
-	_, err = s.TakeOn(s.ctx, again, agents.Terms{Asker: "desk-1", Most: hosts.Plan, Dir: s.Dir})
-	assert.ErrorContains(t, err, "was begun here already")
 }
 
 func TestAWorkerTrustsNoDefinitionOfAnotherMachine(t *testing.T) {
@@ -265,7 +275,7 @@ func TestAWorkerTrustsNoDefinitionOfAnotherMachine(t *testing.T) {
 	require.NoError(t, err)
 	w, err = away.Read(text)
 	require.NoError(t, err)
-	run, err := s.TakeOn(s.ctx, w, agents.Terms{Asker: "desk-1", Most: hosts.AcceptEdits, Dir: s.Dir})
+	run, err := s.TakeOn(s.ctx, w, agents.Terms{Asker: "desk-1", Most: hosts.AcceptEdits, Prepare: s.here})
 	require.NoError(t, err)
 	assert.Equal(t, "machine", run.Source.Kind)
 	assert.Empty(t, run.Trusted)
@@ -278,7 +288,7 @@ func TestAWorkerTrustsNoDefinitionOfAnotherMachine(t *testing.T) {
 func TestAWorkerThatIsGoneEndsWhatItRan(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
-	run, err := s.TakeOn(s.ctx, s.asked("say half; wait"), agents.Terms{Asker: "desk-1", Most: hosts.AcceptEdits, Dir: s.Dir})
+	run, err := s.TakeOn(s.ctx, s.asked("say half; wait"), agents.Terms{Asker: "desk-1", Most: hosts.AcceptEdits, Prepare: s.here})
 	require.NoError(t, err)
 	s.until(run.ID, core.AgentActive)
 	gone := supervise.Self()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"flame/agents/away"
@@ -20,9 +21,16 @@ import (
 type Terms struct {
 	Asker string     // id of the machine that asks
 	Most  hosts.Mode // no agent works in a wider one
-	Dir   string     // folder that the agent works in
-	Own   string     // the worktree that Dir is in; empty: none of its own
-	Base  string     // commit that this began from
+
+	// Prepare makes the folder that an agent works in, below the agent's own folder.
+	Prepare func(ctx context.Context, folder string) (Place, error)
+}
+
+// A Place is where an agent works that another machine asked for.
+type Place struct {
+	Dir      string // that it works in
+	Worktree string // that Dir is in; empty: none
+	Base     string // commit that this began from
 }
 
 // frameTime bounds the wait for the frame of an agent that another machine asked for: it
@@ -41,17 +49,22 @@ func (a *Agents) TakeOn(ctx context.Context, w away.Work, t Terms) (record.Run, 
 			WithHint("install it there, or ask a queue whose workers have it")
 	}
 	run, told := a.takenOn(host, w, t)
+	if err := os.MkdirAll(a.Folder(run.ID), 0o700); err != nil {
+		return run, core.Unavailablef(err, "could not make the agent's folder: %v", err)
+	}
+	at, err := t.Prepare(ctx, a.Folder(run.ID))
+	if err != nil {
+		return run, err
+	}
+	run.Cwd, run.Worktree, run.Base = at.Dir, at.Worktree, at.Base
 	if run.Frame, err = a.takeFrame(ctx, run); err != nil {
 		return run, err
 	}
 	err = a.Project.Store.Update(ctx, func(tx project.Tx) error {
-		if known, err := record.Runs.Load(tx, run.ID, new(record.Run)); err != nil || known {
-			return errors.Join(err, core.Invalidf("%s was begun here already", run.ID))
-		}
 		return errors.Join(record.Enrol(tx, run), record.Assignments.Save(tx, run.ID, told),
 			record.Tell(tx, run.CreatedAt, run, core.SubagentSpawned, map[string]any{
 				"agent_type": run.Type, "description": run.Description, "frame": run.Frame, "permission_mode": run.Mode.Effective,
-				"model": run.Model, "limits": run.Limits, "machine": record.Machine(), "asked_by": run.For,
+				"model": run.Model, "limits": run.Limits, "machine": record.Machine(), "asked_by": run.For, "asked_as": run.Asked,
 			}))
 	})
 	if err != nil {
@@ -66,14 +79,14 @@ func (a *Agents) TakeOn(ctx context.Context, w away.Work, t Terms) (record.Run, 
 // takenOn returns the record of an agent that another machine asked for, as this one lets it
 // be. It starts no others: the limits of its tree are looked after where it was asked for.
 func (a *Agents) takenOn(host hosts.Host, w away.Work, t Terms) (record.Run, record.Assignment) {
-	def := w.Definition
+	id, def := a.Project.NewID("agent"), w.Definition // an id of this machine's: folders are named by it, and processes marked
 	told := record.Assignment{Task: w.Task, Context: w.Context}
 	run := record.Run{
-		ID: w.ID, Tree: w.ID, ParentSession: project.CommandLine, Session: host.On(a.Machine).NewSession(), Frame: w.Frame, Depth: 1, MaxDepth: 1,
+		ID: id, Tree: id, Asked: w.ID, ParentSession: project.CommandLine, Session: host.On(a.Machine).NewSession(), Frame: w.Frame, Depth: 1, MaxDepth: 1,
 		Host: host.Name, Foreign: w.Foreign, Type: def.Name, Digest: w.Digest, Source: def.Source,
 		Description: w.Description, Prompt: core.Cut(w.Task, record.MaxPrompt), Mode: away.Narrowed(w.Mode, t.Most),
 		Tools: w.Tools.Without(a.Hosts.SpawnTools()...), Model: w.Model, Limits: w.Limits, Schema: w.Schema, Background: true,
-		Checkout: a.Dir, Cwd: t.Dir, Worktree: t.Own, Base: t.Base, For: t.Asker,
+		Checkout: a.Dir, For: t.Asker,
 		State: core.AgentInitializing, CreatedAt: a.Project.Now(),
 	}
 	own, err := a.Catalog(a.Dir).Find(def.Name)

@@ -27,6 +27,7 @@ type Child struct {
 	Mode     Mode     // effective
 	Tools    ToolSet  // effective
 	Trusted  []string // entries of Tools that allow what they name, besides limiting the set
+	Strange  bool     // it works in a repository of another machine, whose settings, hooks and servers are not to be run
 	Foreign  bool     // its caller lives in another host, whose mode means something else here
 	Model    string   // empty: the host's choice
 	Effort   string   // empty: the host's choice

@@ -52,6 +52,7 @@ type machine struct {
 	*testing.T
 	home, checkout string
 	server         string // path of nats-server
+	bin            string // folder of programs that this machine has alone; empty: none
 }
 
 // machines returns machines with clones of one repository.
@@ -83,7 +84,7 @@ func machines(t *testing.T, names ...string) (all []machine) {
 func (m machine) command(args ...string) *exec.Cmd {
 	cmd := exec.Command(flameBinary(m.T), args...)
 	cmd.Dir = m.checkout
-	cmd.Env = []string{"HOME=" + m.home, "PATH=" + filepath.Dir(m.server) + ":/usr/bin:/bin", "GIT_CONFIG_NOSYSTEM=1"}
+	cmd.Env = []string{"HOME=" + m.home, "PATH=" + m.bin + ":" + filepath.Dir(m.server) + ":/usr/bin:/bin", "GIT_CONFIG_NOSYSTEM=1"}
 	return cmd
 }
 

@@ -89,6 +89,11 @@ func (a Asker) Cancel(ctx context.Context, id, why string) error {
 	})
 }
 
+// Leave keeps something for the worker, under a name.
+func (a Asker) Leave(ctx context.Context, name string, from io.Reader) error {
+	return a.once(ctx, func(q *queue.Queue) error { return q.PutObject(ctx, name, from) })
+}
+
 // Fetch writes what a worker left under a name.
 func (a Asker) Fetch(ctx context.Context, name string, to io.Writer, most int64) error {
 	return a.once(ctx, func(q *queue.Queue) error { return q.Object(ctx, name, to, most) })

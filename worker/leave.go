@@ -25,11 +25,17 @@ const (
 
 // leave has the hub keep what the agent left, and fits the report to what a record holds.
 func (h *held) leave(ctx context.Context, q *queue.Queue, r *away.Report) (err error) {
-	dir, name := h.Agents.Folder(h.lease.Job), fmt.Sprintf("%s/%d/", h.lease.Job, h.lease.Attempt)
-	if r.Output, err = put(ctx, q, filepath.Join(dir, supervise.OutputFile), name+supervise.OutputFile, maxOutput); err != nil {
+	if h.agent == "" {
+		return nil // it was not begun
+	}
+	if err := h.giveBack(ctx, r); err != nil {
+		h.Log.Warn("what an agent changed could not be pushed; its patch has it", "agent", h.agent, "error", err)
+	}
+	dir, name := h.Agents.Folder(h.agent), fmt.Sprintf("%s-%d-", h.lease.Job, h.lease.Attempt)
+	if r.Output, err = put(ctx, q, filepath.Join(dir, supervise.OutputFile), name+"output", maxOutput); err != nil {
 		return err
 	}
-	if r.Patch, err = put(ctx, q, filepath.Join(dir, changes.PatchFile), name+changes.PatchFile, maxPatch); err != nil {
+	if r.Patch, err = put(ctx, q, filepath.Join(dir, changes.PatchFile), name+"patch", maxPatch); err != nil {
 		return err
 	}
 	r.Outcome.Text, r.Outcome.Error = core.Cut(r.Outcome.Text, maxText), core.Cut(r.Outcome.Error, maxText/10)

@@ -11,6 +11,7 @@ import (
 
 	"flame/agents"
 	"flame/agents/away"
+	"flame/agents/carry"
 	"flame/agents/supervise"
 	"flame/core"
 	"flame/hosts"
@@ -87,7 +88,7 @@ func (w *Worker) do(ctx context.Context, lease queue.Lease, job queue.Job) {
 	}
 	var report away.Report
 	if err == nil {
-		report, err = h.follow(ctx, work.ID)
+		report, err = h.follow(ctx)
 	}
 	switch {
 	case errors.Is(err, queue.ErrFenced):
@@ -118,6 +119,8 @@ type held struct {
 	lease  queue.Lease
 	holder *queue.Holder
 	of     *queue.Queue // whose holder it is
+	agent  string       // id of the agent here, once it is begun
+	base   *carry.Base  // where it began from; nil: it works in an empty folder
 }
 
 // with calls f with the holder of the job, by the connection that there is.
@@ -140,10 +143,7 @@ func (h *held) begin(ctx context.Context, work away.Work, asker string) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	begun := make(chan error, 1)
-	go func() {
-		_, err := h.Agents.TakeOn(ctx, work, agents.Terms{Asker: asker, Most: h.Most, Dir: h.Agents.Dir})
-		begun <- err
-	}()
+	go func() { begun <- h.takeOn(ctx, work, asker) }()
 	beat := time.NewTicker(lookPace)
 	defer beat.Stop()
 	for {
@@ -154,7 +154,7 @@ func (h *held) begin(ctx context.Context, work away.Work, asker string) error {
 			if _, err := h.beat(ctx, away.Report{}); errors.Is(err, queue.ErrFenced) {
 				stop(err)
 				<-begun
-				return errors.Join(err, h.cancel(context.WithoutCancel(ctx), work.ID))
+				return errors.Join(err, h.cancel(context.WithoutCancel(ctx)))
 			}
 		}
 	}
@@ -165,13 +165,13 @@ func (h *held) begin(ctx context.Context, work away.Work, asker string) error {
 const lookPace = 500 * time.Millisecond
 
 // follow tells how far the agent is until it has ended, and returns how.
-func (h *held) follow(ctx context.Context, id string) (r away.Report, err error) {
+func (h *held) follow(ctx context.Context) (r away.Report, err error) {
 	lasting := context.WithoutCancel(ctx)
 	beat := time.NewTicker(lookPace)
 	defer beat.Stop()
 	done := ctx.Done()
 	for {
-		r, state, err := h.Agents.Report(lasting, id)
+		r, state, err := h.Agents.Report(lasting, h.agent)
 		if err != nil {
 			return r, err
 		}
@@ -180,22 +180,22 @@ func (h *held) follow(ctx context.Context, id string) (r away.Report, err error)
 		}
 		order, err := h.beat(lasting, r)
 		if errors.Is(err, queue.ErrFenced) {
-			return r, errors.Join(err, h.cancel(lasting, id))
+			return r, errors.Join(err, h.cancel(lasting))
 		}
 		if err != nil && !errors.Is(err, core.ErrUnavailable) {
-			h.Log.Warn("the hub was not told how far an agent is", "agent", id, "error", err)
+			h.Log.Warn("the hub was not told how far an agent is", "agent", h.agent, "error", err)
 		}
 		if order.Cancel {
-			err = h.cancel(lasting, id)
+			err = h.cancel(lasting)
 		}
 		select {
 		case <-done:
 			done = nil
-			err = h.cancel(lasting, id)
+			err = h.cancel(lasting)
 		case <-beat.C:
 		}
 		if err != nil && !errors.Is(err, core.ErrUnavailable) {
-			h.Log.Warn("an agent could not be cancelled", "agent", id, "error", err)
+			h.Log.Warn("an agent could not be cancelled", "agent", h.agent, "error", err)
 		}
 	}
 }
@@ -214,11 +214,11 @@ func (h *held) beat(ctx context.Context, r away.Report) (order queue.Order, err 
 }
 
 // cancel stops the agent.
-func (h *held) cancel(ctx context.Context, id string) error {
-	_, err := h.Agents.Cancel(ctx, project.Caller{Host: project.CommandLine}, id)
-	if errors.Is(err, core.ErrNotFound) {
-		return nil
+func (h *held) cancel(ctx context.Context) error {
+	if h.agent == "" {
+		return nil // it was not begun
 	}
+	_, err := h.Agents.Cancel(ctx, project.Caller{Host: project.CommandLine}, h.agent)
 	return err
 }
 

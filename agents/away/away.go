@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"flame/agents/carry"
 	"flame/agents/changes"
 	"flame/agents/definition"
 	"flame/agents/permission"
@@ -38,6 +39,8 @@ type Work struct {
 	Model       string                `json:"model,omitempty"`
 	Schema      json.RawMessage       `json:"schema,omitempty"`
 	Limits      supervise.Limits      `json:"limits"`
+	Base        *carry.Base           `json:"base,omitempty"`   // that it begins from; nil: in an empty folder
+	Bundle      string                `json:"bundle,omitempty"` // name of the object that has Base, where it comes as a bundle
 }
 
 // Of returns what is to travel of an agent.
@@ -94,7 +97,7 @@ func (w Work) flaw() string {
 		return "it has no task"
 	case len(w.Task)+len(w.Context)+len(w.Definition.Prompt) > maxTask:
 		return "it is too long"
-	case len(w.Definition.Name) > maxName || len(w.Description) > maxName || len(w.Model) > maxName || len(w.Frame) > maxName || len(w.Digest) > maxName:
+	case len(w.Definition.Name) > maxName || len(w.Description) > maxName || len(w.Model) > maxName || len(w.Frame) > maxName || len(w.Bundle) > maxName || len(w.Digest) > maxName:
 		return "a name in it is too long"
 	case strings.HasPrefix(w.Model, "-"):
 		return "it names no model"

@@ -51,6 +51,7 @@ type Run struct {
 	On            string            `json:"on,omitempty"`     // queue by which a worker on another machine runs it; empty: it runs on this one
 	Worker        string            `json:"worker,omitempty"` // id of that machine, once one has begun
 	For           string            `json:"for,omitempty"`    // id of the machine that asked for it, if this one is its worker
+	Asked         string            `json:"asked,omitempty"`  // its id on that machine
 
 	Charged core.Usage `json:"charged,omitzero"` // that its frames were charged with so far
 	Apart   bool       `json:"apart,omitempty"`  // its host's own subagents have frames that they are counted in

@@ -72,14 +72,18 @@ func (h hubs) work(ctx context.Context, opts workerOptions) error {
 		}
 		p.HostProcess = nil // this process is no host
 		h.app.TakeTime()
-		ctx, stop := context.WithCancel(ctx)
+		if len(opts.repos) == 0 {
+			opts.repos = worker.OwnRepository(ctx, at.Worktree)
+		}
+		// What goes on beside the agents does so until the last of them has ended.
+		lasting, stop := context.WithCancel(context.WithoutCancel(ctx))
 		var beside sync.WaitGroup
 		defer beside.Wait()
 		defer stop()
 		if h.app.KeepHub != nil {
-			beside.Go(func() { h.app.KeepHub(context.WithoutCancel(ctx), p, at) })
+			beside.Go(func() { h.app.KeepHub(lasting, p, at) })
 		}
-		beside.Go(func() { keepInOrder(ctx, p, service) })
+		beside.Go(func() { keepInOrder(lasting, p, service) })
 		var mu sync.Mutex
 		w := &worker.Worker{
 			Agents: service, Data: at.Data.Path, Queue: opts.queue, Slots: opts.slots, Most: opts.most, Repos: opts.repos, Log: p.Log,

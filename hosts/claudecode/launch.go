@@ -92,15 +92,18 @@ func settings(c hosts.Child) (string, error) {
 // servers returns the options for the child's MCP servers. They are part of the
 // command itself: the child could change a file before it resumes.
 func (h Client) servers(c hosts.Child) (options []string, err error) {
-	if c.Tools.Limited || !h.hasFlame() || c.HostKeys["mcpServers"] != nil {
+	if c.Strange || c.Tools.Limited || !h.hasFlame() || c.HostKeys["mcpServers"] != nil {
 		config, err := mcpConfig(c)
 		if err != nil {
 			return nil, err
 		}
 		options = []string{"--mcp-config", string(config)}
 	}
-	if c.Tools.Limited && !slices.ContainsFunc(c.Tools.Allowed, isForeign) {
+	if c.Strange || c.Tools.Limited && !slices.ContainsFunc(c.Tools.Allowed, isForeign) {
 		options = append(options, "--strict-mcp-config")
+	}
+	if c.Strange {
+		options = append(options, "--setting-sources", "user")
 	}
 	return options, nil
 }

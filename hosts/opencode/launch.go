@@ -54,10 +54,11 @@ func (h Client) Launch(c hosts.Child) (hosts.Launch, error) {
 	} else if c.Title != "" {
 		args = append(args, "--title="+c.Title)
 	}
-	return hosts.Launch{
-		Command: args, Stdin: c.Prompt, Fatal: "Falling back to default agent",
-		Env: []string{"OPENCODE_CONFIG_CONTENT=" + string(config)},
-	}, nil
+	env := []string{"OPENCODE_CONFIG_CONTENT=" + string(config)}
+	if c.Strange {
+		env = append(env, "OPENCODE_DISABLE_PROJECT_CONFIG=1")
+	}
+	return hosts.Launch{Command: args, Stdin: c.Prompt, Fatal: "Falling back to default agent", Env: env}, nil
 }
 
 // config returns what the child's process adds to the user's configuration.

@@ -1,0 +1,182 @@
+package tests
+
+import (
+	"bufio"
+	"encoding/json"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/agents/record"
+	"flame/agents/supervise"
+	"flame/core"
+)
+
+// stubClaude prints what Claude Code does, writes a file, and waits if the task says so until
+// a file says that it may end.
+const stubClaude = `#!/bin/sh
+prompt=$(cat)
+echo '{"type":"system","subtype":"init","session_id":"11111111-2222-4333-8444-555555555555","model":"m","tools":["Read"]}'
+echo '{"type":"assistant","session_id":"11111111-2222-4333-8444-555555555555","message":{"id":"m1","model":"m","content":[{"type":"text","text":"at work"}],"usage":{"input_tokens":10,"output_tokens":5}}}'
+case "$prompt" in *WAIT*) while true; do sleep 0.1; done;; esac
+echo hello > made.txt
+echo '{"type":"result","subtype":"success","session_id":"11111111-2222-4333-8444-555555555555","result":"all done","total_cost_usd":0.01,"usage":{"input_tokens":10,"output_tokens":5}}'
+`
+
+// withClaude puts the fake in the machine's PATH.
+func (m machine) withClaude() machine {
+	m.Helper()
+	m.bin = filepath.Join(m.home, "bin")
+	require.NoError(m, os.MkdirAll(m.bin, 0o700))
+	require.NoError(m, os.WriteFile(filepath.Join(m.bin, "claude"), []byte(stubClaude), 0o700))
+	return m
+}
+
+// worker starts a worker, and returns once it serves its queue.
+func (m machine) worker(args ...string) *exec.Cmd {
+	m.Helper()
+	cmd := m.command(append([]string{"worker", "--queue", "gpu"}, args...)...)
+	said, err := cmd.StderrPipe()
+	require.NoError(m, err)
+	require.NoError(m, cmd.Start())
+	m.Cleanup(func() {
+		_ = cmd.Process.Kill() // it may be over
+		_ = cmd.Wait()
+	})
+	lines := bufio.NewScanner(said)
+	require.True(m, lines.Scan())
+	assert.Contains(m, lines.Text(), "serving queue gpu")
+	go func() { _, _ = io.Copy(io.Discard, said) }() // until it is over
+	return cmd
+}
+
+// two returns a desk that runs a hub and a box that serves its queue, both with a host.
+func two(t *testing.T) (desk, box machine) {
+	t.Helper()
+	all := machines(t, "desk", "box")
+	desk, box = all[0].withClaude(), all[1].withClaude()
+	desk.hub("--listen", "127.0.0.1:0")
+	desk.flame("join")
+	box.flame("join", desk.invite())
+	desk.serve()
+	return desk, box
+}
+
+// away starts an agent on the queue, and returns its id.
+func (m machine) away(task string) string {
+	m.Helper()
+	var run record.Run
+	require.NoError(m, json.Unmarshal([]byte(m.flame("agents", "spawn", "builder", task, "--on", "gpu", "--json")), &run))
+	return run.ID
+}
+
+// agent returns the record of an agent.
+func (m machine) agent(id string) (run record.Run) {
+	m.Helper()
+	require.NoError(m, json.Unmarshal([]byte(m.flame("agents", "status", id, "--json")), &run))
+	return run
+}
+
+// until waits until an agent is as it should be.
+func (m machine) until(id string, is func(record.Run) bool) (run record.Run) {
+	m.Helper()
+	require.Eventually(m, func() bool {
+		run = m.agent(id)
+		return is(run)
+	}, hubPatience, 100*time.Millisecond, "%s stays %s", id, run.State)
+	return run
+}
+
+func ended(run record.Run) bool { return run.State.Ended() }
+
+func active(run record.Run) bool { return run.State == core.AgentActive }
+
+func TestAnAgentRunsOnAnotherMachine(t *testing.T) {
+	t.Parallel()
+	desk, box := two(t)
+	box.worker("--max-mode", "plan")
+	branches := gitSays(t, desk.checkout, "for-each-ref")
+	id := desk.away("make the file")
+	run := desk.until(id, ended)
+	require.Equal(t, core.AgentCompleted, run.State, "%+v", run.Outcome)
+	assert.Equal(t, "all done", run.Outcome.Text)
+	assert.Equal(t, "plan", string(run.Mode.Effective))
+	assert.Equal(t, "worker", run.Mode.CappedBy)
+	assert.NotEmpty(t, run.Worker)
+	require.Len(t, run.Changes, 1)
+	assert.Equal(t, "made.txt", run.Changes[0].Path)
+	assert.NoFileExists(t, filepath.Join(desk.checkout, "made.txt"), "what it changed comes as a patch")
+	assert.NoFileExists(t, filepath.Join(box.checkout, "made.txt"), "it works in a worktree of its own")
+	assert.Equal(t, branches, gitSays(t, desk.checkout, "for-each-ref"), "nothing touches the user's branches")
+	patch := filepath.Join(dataOf(t, desk), "agents", id, "changes.patch")
+	assert.FileExists(t, patch)
+	assert.FileExists(t, filepath.Join(dataOf(t, desk), "agents", id, supervise.OutputFile))
+	gitSays(t, desk.checkout, "apply", "--check", patch)
+	require.Eventually(t, func() bool {
+		tree := desk.flame("tree")
+		return strings.Contains(tree, "✓ make the file") && strings.Contains(tree, "@"+run.Worker)
+	}, hubPatience, 100*time.Millisecond, "the frame belongs to the machine whose session worked in it")
+	assert.Contains(t, box.flame("tree"), "✓ make the file")
+}
+
+func TestAnAgentOnAnotherMachineIsCancelledOrLost(t *testing.T) {
+	t.Parallel()
+	desk, box := two(t)
+	waits := desk.away("WAIT in the queue")
+	desk.flame("agents", "cancel", waits)
+	assert.Equal(t, core.AgentCancelled, desk.until(waits, ended).State, "nobody has it yet")
+
+	worker := box.worker("--slots", "2")
+	first, second := desk.away("WAIT for me"), desk.away("WAIT for me too")
+	for _, id := range []string{first, second} {
+		run := desk.until(id, func(run record.Run) bool { return active(run) && run.Progress.Text != "" })
+		assert.Equal(t, "at work", run.Progress.Text)
+	}
+	desk.flame("agents", "cancel", first)
+	run := desk.until(first, ended)
+	assert.Equal(t, core.AgentCancelled, run.State)
+	assert.Equal(t, "at work", run.Outcome.Text, "what it said is kept")
+
+	require.NoError(t, worker.Process.Signal(syscall.SIGKILL))
+	run = desk.until(second, ended)
+	assert.Equal(t, core.AgentError, run.State)
+	assert.Contains(t, run.Outcome.Reason, "worker lost")
+	require.Eventually(t, func() bool { return !strings.Contains(box.flame("agents", "runs", "--running"), "WAIT") }, hubPatience, 100*time.Millisecond,
+		"what ran there ends with its worker")
+}
+
+func TestAgentsRunElsewhereOnlyInProjectsThatJoinedAHub(t *testing.T) {
+	t.Parallel()
+	m := machines(t, "desk")[0].withClaude()
+	said := m.fails("agents", "spawn", "builder", "make the file", "--on", "gpu")
+	assert.Contains(t, said, "agents run on other machines only in projects that have joined a hub")
+	assert.Contains(t, m.fails("worker", "--queue", "gpu"), "joined a hub")
+	assert.Contains(t, m.fails("worker", "--queue", "../x"), "--queue")
+	assert.Contains(t, m.fails("worker", "--slots", "0"), "--slots")
+	assert.NotContains(t, m.flame("tree"), "make the file", "no frame is left behind")
+}
+
+// gitSays returns what git says in a folder.
+func gitSays(t *testing.T, dir string, args ...string) string {
+	t.Helper()
+	out, err := exec.Command("git", append([]string{"-C", dir}, args...)...).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	return string(out)
+}
+
+// dataOf returns the data folder of the machine's project.
+func dataOf(t *testing.T, m machine) string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(m.home, ".local", "share", "flame", "shop-*"))
+	require.NoError(t, err)
+	require.Len(t, found, 1)
+	return found[0]
+}
