@@ -61,18 +61,18 @@ func NotJoined() error {
 }
 
 // reach says why agents cannot run elsewhere, as far as is known without asking.
-func (a *Agents) reach() error {
-	if a.Elsewhere == nil {
+func reach(e Elsewhere) error {
+	if e == nil {
 		return NotJoined()
 	}
-	return a.Elsewhere.Ready()
+	return e.Ready()
 }
 
 // follow is Supervise for an agent that runs on another machine: it has a worker do the
 // work, and keeps what that tells as a supervisor would.
-func (a *Agents) follow(ctx context.Context, run record.Run, log *slog.Logger) error {
+func follow(ctx context.Context, a *Agents, run record.Run, log *slog.Logger) error {
 	lasting := context.WithoutCancel(ctx)
-	if err := a.reach(); err != nil {
+	if err := reach(a.Elsewhere); err != nil {
 		return errors.Join(err, a.unstarted(lasting, run.ID, err))
 	}
 	f := &follower{a: a, journal: journal{a, run.ID}, run: run, log: log, seen: make(chan Sight)}

@@ -158,22 +158,30 @@ func TestAnAgentElsewhereIsSeenAsOneHere(t *testing.T) {
 func TestAnAgentElsewhereEndsAsItsWorkerSaysOrNobodyKnows(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		sight  agents.Sight
+		begun  bool
+		lost   string
+		report away.Report
 		err    error
 		state  core.AgentState
 		reason string
 	}{
-		"its worker is lost":    {agents.Sight{Begun: true, Over: true, Lost: "worker lost: box-1"}, nil, core.AgentError, "worker lost: box-1"},
-		"it was refused":        {agents.Sight{Over: true, Report: away.Report{Outcome: &supervise.Outcome{State: core.AgentError, Reason: "the worker did not begin it", Partial: true}}}, nil, core.AgentError, "the worker did not begin it"},
-		"the key is not known":  {agents.Sight{}, core.Invalidf("the hub does not know this key"), core.AgentError, "the hub does not know this key"},
-		"what it left is gone":  {agents.Sight{Begun: true, Over: true, Report: away.Report{Patch: "none", Outcome: &supervise.Outcome{State: core.AgentCompleted, Reason: "done", Text: "x"}}}, nil, core.AgentCompleted, "done"},
-		"an outcome is missing": {agents.Sight{Begun: true, Over: true}, nil, core.AgentError, "its worker told nothing of its end"},
+		"its worker is lost": {begun: true, lost: "worker lost: box-1", state: core.AgentError, reason: "worker lost: box-1"},
+		"it was refused": {
+			report: away.Report{Outcome: &supervise.Outcome{State: core.AgentError, Reason: "the worker did not begin it", Partial: true}},
+			state:  core.AgentError, reason: "the worker did not begin it",
+		},
+		"the key is not known": {err: core.Invalidf("the hub does not know this key"), state: core.AgentError, reason: "the hub does not know this key"},
+		"what it left is gone": {
+			begun: true, report: away.Report{Patch: "none", Outcome: &supervise.Outcome{State: core.AgentCompleted, Reason: "done", Text: "x"}},
+			state: core.AgentCompleted, reason: "done",
+		},
+		"an outcome is missing": {begun: true, state: core.AgentError, reason: "its worker told nothing of its end"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s, _ := joined(t, func(_ context.Context, _ away.Work, see func(agents.Sight)) error {
 				if c.err == nil {
-					see(c.sight)
+					see(agents.Sight{Begun: c.begun, Over: true, Lost: c.lost, Report: c.report})
 				}
 				return c.err
 			})
@@ -244,7 +252,7 @@ func (s *service) here(context.Context, string) (agents.Place, error) {
 func TestAWorkerRunsWhatAnotherMachineAsksFor(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
-	run, err := s.TakeOn(s.ctx, s.asked("say half; done all"), agents.Terms{Asker: "desk-1", Most: hosts.Plan, Prepare: s.here})
+	run, err := agents.TakeOn(s.ctx, s.Agents, s.asked("say half; done all"), agents.Terms{Asker: "desk-1", Most: hosts.Plan, Prepare: s.here})
 	require.NoError(t, err)
 	assert.NotEqual(t, run.Asked, run.ID, "no id of another machine names a folder")
 	assert.Equal(t, permission.Choice{Effective: hosts.Plan, CappedBy: "worker"}, run.Mode)
@@ -255,7 +263,7 @@ func TestAWorkerRunsWhatAnotherMachineAsksFor(t *testing.T) {
 	assert.Empty(t, frame.Machine, "the frame belongs to the machine whose session works in it")
 	assert.Equal(t, "all", frame.Summary)
 	assert.NotZero(t, frame.Usage.TokensIn)
-	report, state, err := s.Report(s.ctx, run.ID)
+	report, state, err := agents.ReportOf(s.ctx, s.Agents, run.ID)
 	require.NoError(t, err)
 	assert.Equal(t, core.AgentCompleted, state)
 	assert.Equal(t, "all", report.Outcome.Text)
@@ -275,7 +283,7 @@ func TestAWorkerTrustsNoDefinitionOfAnotherMachine(t *testing.T) {
 	require.NoError(t, err)
 	w, err = away.Read(text)
 	require.NoError(t, err)
-	run, err := s.TakeOn(s.ctx, w, agents.Terms{Asker: "desk-1", Most: hosts.AcceptEdits, Prepare: s.here})
+	run, err := agents.TakeOn(s.ctx, s.Agents, w, agents.Terms{Asker: "desk-1", Most: hosts.AcceptEdits, Prepare: s.here})
 	require.NoError(t, err)
 	assert.Equal(t, "machine", run.Source.Kind)
 	assert.Empty(t, run.Trusted)
@@ -288,7 +296,7 @@ func TestAWorkerTrustsNoDefinitionOfAnotherMachine(t *testing.T) {
 func TestAWorkerThatIsGoneEndsWhatItRan(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
-	run, err := s.TakeOn(s.ctx, s.asked("say half; wait"), agents.Terms{Asker: "desk-1", Most: hosts.AcceptEdits, Prepare: s.here})
+	run, err := agents.TakeOn(s.ctx, s.Agents, s.asked("say half; wait"), agents.Terms{Asker: "desk-1", Most: hosts.AcceptEdits, Prepare: s.here})
 	require.NoError(t, err)
 	s.until(run.ID, core.AgentActive)
 	gone := supervise.Self()

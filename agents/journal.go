@@ -28,7 +28,7 @@ func (a *Agents) Supervise(ctx context.Context, id string, log *slog.Logger) err
 		return err
 	}
 	if run.Elsewhere() {
-		return a.follow(ctx, run, log)
+		return follow(ctx, a, run, log)
 	}
 	job, err := a.launcher().job(lasting, run)
 	if err != nil {

@@ -135,7 +135,8 @@ func (l launcher) child(host hosts.Host, def definition.Definition, told record.
 	tools := run.Tools.Only(def.Tools).Without(def.DisallowedTools...)
 	return hosts.Child{
 		ID: run.ID, Session: run.Session, Prompt: compose(run, told), System: def.Prompt,
-		Title: core.SubagentTitle(run.Description, run.Type), Mode: run.Mode.Effective, Tools: tools, Trusted: def.Trusted(tools), Foreign: run.Foreign, Strange: run.For != "",
+		Title: core.SubagentTitle(run.Description, run.Type), Mode: run.Mode.Effective, Tools: tools, Trusted: def.Trusted(tools),
+		Foreign: run.Foreign, Strange: run.For != "",
 		Model: run.Model, Effort: def.Effort, MaxTurns: def.MaxTurns, CostUSD: run.Limits.CostUSD,
 		Resume: run.Resumes, Dir: record.Folder(l.Data, run.ID), Flame: l.program, HostKeys: keys,
 	}

@@ -27,7 +27,7 @@ func (a *Agents) Begin(ctx context.Context, p plan.Plan) (run record.Run, err er
 		return p.Agent, nil
 	}
 	if p.Agent.Elsewhere() {
-		if err := a.reach(); err != nil {
+		if err := reach(a.Elsewhere); err != nil {
 			return record.Run{}, err
 		}
 	}

@@ -39,7 +39,7 @@ const frameTime = 10 * time.Second
 
 // TakeOn starts an agent here that another machine asked for. Its frame is taken over from
 // that machine, if it is known here: it belongs to the machine whose session works in it.
-func (a *Agents) TakeOn(ctx context.Context, w away.Work, t Terms) (record.Run, error) {
+func TakeOn(ctx context.Context, a *Agents, w away.Work, t Terms) (record.Run, error) {
 	host, err := a.Hosts.Named(w.Host)
 	if err != nil {
 		return record.Run{}, err
@@ -48,7 +48,8 @@ func (a *Agents) TakeOn(ctx context.Context, w away.Work, t Terms) (record.Run, 
 		return record.Run{}, core.NotFoundf("%s is not installed on the worker's machine", w.Host).
 			WithHint("install it there, or ask a queue whose workers have it")
 	}
-	run, told := a.takenOn(host, w, t)
+	g := guest{a, w, t}
+	run, told := g.record(host)
 	if err := os.MkdirAll(a.Folder(run.ID), 0o700); err != nil {
 		return run, core.Unavailablef(err, "could not make the agent's folder: %v", err)
 	}
@@ -57,7 +58,7 @@ func (a *Agents) TakeOn(ctx context.Context, w away.Work, t Terms) (record.Run, 
 		return run, err
 	}
 	run.Cwd, run.Worktree, run.Base = at.Dir, at.Worktree, at.Base
-	if run.Frame, err = a.takeFrame(ctx, run); err != nil {
+	if run.Frame, err = g.takeFrame(ctx, run); err != nil {
 		return run, err
 	}
 	err = a.Project.Store.Update(ctx, func(tx project.Tx) error {
@@ -76,14 +77,24 @@ func (a *Agents) TakeOn(ctx context.Context, w away.Work, t Terms) (record.Run, 
 	return run, nil
 }
 
-// takenOn returns the record of an agent that another machine asked for, as this one lets it
-// be. It starts no others: the limits of its tree are looked after where it was asked for.
-func (a *Agents) takenOn(host hosts.Host, w away.Work, t Terms) (record.Run, record.Assignment) {
+// A guest is an agent that another machine asks for.
+type guest struct {
+	a     *Agents
+	work  away.Work
+	terms Terms
+}
+
+// record returns the agent's record, as this machine lets it be, and what it is told. It
+// starts no others: the limits of its tree are looked after where it was asked for.
+func (g guest) record(host hosts.Host) (record.Run, record.Assignment) {
+	a, w, t := g.a, g.work, g.terms
 	id, def := a.Project.NewID("agent"), w.Definition // an id of this machine's: folders are named by it, and processes marked
 	told := record.Assignment{Task: w.Task, Context: w.Context}
 	run := record.Run{
-		ID: id, Tree: id, Asked: w.ID, ParentSession: project.CommandLine, Session: host.On(a.Machine).NewSession(), Frame: w.Frame, Depth: 1, MaxDepth: 1,
-		Host: host.Name, Foreign: w.Foreign, Type: def.Name, Digest: w.Digest, Source: def.Source,
+		ID: id, Tree: id, Asked: w.ID, ParentSession: project.CommandLine,
+		Session: host.On(a.Machine).NewSession(), Frame: w.Frame, Depth: 1, MaxDepth: 1,
+		Host: host.Name, Foreign: w.Foreign,
+		Type: def.Name, Digest: w.Digest, Source: def.Source,
 		Description: w.Description, Prompt: core.Cut(w.Task, record.MaxPrompt), Mode: away.Narrowed(w.Mode, t.Most),
 		Tools: w.Tools.Without(a.Hosts.SpawnTools()...), Model: w.Model, Limits: w.Limits, Schema: w.Schema, Background: true,
 		Checkout: a.Dir, For: t.Asker,
@@ -98,19 +109,11 @@ func (a *Agents) takenOn(host hosts.Host, w away.Work, t Terms) (record.Run, rec
 	return run, told
 }
 
-// OwnDigest returns the digest of this machine's definition of a name; empty if it has none.
-func (a *Agents) OwnDigest(name string) string {
-	own, err := a.Catalog(a.Dir).Find(name)
-	if err != nil {
-		return ""
-	}
-	return own.Digest()
-}
-
 // takeFrame takes over the frame of an agent, and returns its id; empty if it is not known
 // here in time.
-func (a *Agents) takeFrame(ctx context.Context, run record.Run) (string, error) {
-	frame, err := a.awaitFrame(ctx, run.Frame)
+func (g guest) takeFrame(ctx context.Context, run record.Run) (string, error) {
+	a := g.a
+	frame, err := awaitFrame(ctx, a.Project.Store, run.Frame)
 	if errors.Is(err, core.ErrNotFound) || run.Frame == "" {
 		return "", nil
 	}
@@ -140,13 +143,13 @@ func (a *Agents) takeFrame(ctx context.Context, run record.Run) (string, error) 
 }
 
 // awaitFrame returns a frame, which may still be on its way here.
-func (a *Agents) awaitFrame(ctx context.Context, id string) (frame core.Frame, err error) {
+func awaitFrame(ctx context.Context, store project.Store, id string) (frame core.Frame, err error) {
 	ctx, stop := context.WithTimeout(ctx, frameTime)
 	defer stop()
 	tick := time.NewTicker(waitPace)
 	defer tick.Stop()
 	for {
-		err = a.Project.Store.View(context.WithoutCancel(ctx), func(tx project.Tx) error {
+		err = store.View(context.WithoutCancel(ctx), func(tx project.Tx) error {
 			frame, err = tx.Frame(id)
 			return err
 		})
@@ -171,13 +174,16 @@ func (j journal) workersOrders(tx project.Tx, run record.Run) (orders supervise.
 	return orders, err
 }
 
-// Report returns how far an agent is that another machine asked for.
-func (a *Agents) Report(ctx context.Context, id string) (r away.Report, state core.AgentState, err error) {
+// ReportOf returns how far an agent is that another machine asked for.
+func ReportOf(ctx context.Context, a *Agents, id string) (r away.Report, state core.AgentState, err error) {
 	run, err := a.Find(ctx, id)
 	if err != nil {
 		return r, "", err
 	}
-	r = away.Report{Progress: run.Progress, Mode: run.Mode, Own: run.Source.Kind != definition.Machine, Digest: a.OwnDigest(run.Type)}
+	r = away.Report{Progress: run.Progress, Mode: run.Mode, Own: run.Source.Kind != definition.Machine}
+	if own, err := a.Catalog(a.Dir).Find(run.Type); err == nil {
+		r.Digest = own.Digest()
+	}
 	if run.State.Ended() {
 		r.Outcome, r.Changes = run.Outcome, run.Changes
 	}

@@ -26,6 +26,7 @@ var plainOnly = map[string]string{
 	"agents grant":  "only for a person at a terminal",
 	"agents revoke": "needs a grant",
 	"hub":           "runs until it is ended",
+	"worker":        "runs until it is ended",
 	"hub invite":    "needs a hub; see TestMachinesAnswerInJSON",
 	"hub machines":  "likewise",
 	"hub remove":    "likewise",

@@ -73,7 +73,11 @@ var layers = map[string][]string{
 	},
 	"agents": {
 		"core", "confine", "git", "project", "transcripts", "hosts", "agents/changes", "agents/definition", "agents/permission", "agents/plan",
-		"agents/record", "agents/supervise", "agents/converge", "agents/graph", "agents/handoff", "agents/result", "agents/convergence",
+		"agents/record", "agents/supervise", "agents/away", "agents/carry", "whole", "agents/converge", "agents/graph", "agents/handoff",
+		"agents/result", "agents/convergence",
+	},
+	"agents/away": {
+		"core", "hosts", "agents/carry", "agents/changes", "agents/definition", "agents/permission", "agents/record", "agents/supervise",
 	},
 	"agents/carry":       {"core", "git", "agents/changes"},
 	"agents/changes":     {"core", "confine", "git", "hosts", "transcripts"},
@@ -95,11 +99,14 @@ var layers = map[string][]string{
 	"hosts/opencode":     {"core", "confine", "project", "hosts", "transcripts"},
 	"hosts/hoststest":    {"hosts", "hosts/claudecode", "hosts/opencode"},
 	"gateway":            {"core", "project", "project/conversation", "hosts", "guard", "gateway/messages", "gateway/upstream"},
-	"gateway/upstream":   {},
-	"gateway/front":      {},
-	"gateway/messages":   {"core", "hosts"},
-	"intake/inbox":       {"core", "project/place", "store/disk"},
-	"intake":             {"core", "hosts", "intake/inbox", "project"},
+	"worker": {
+		"core", "git", "project", "hosts", "hub", "hub/queue", "agents", "agents/away", "agents/carry", "agents/changes", "agents/record", "agents/supervise",
+	},
+	"gateway/upstream": {},
+	"gateway/front":    {},
+	"gateway/messages": {"core", "hosts"},
+	"intake/inbox":     {"core", "project/place", "store/disk"},
+	"intake":           {"core", "hosts", "intake/inbox", "project"},
 	"render": {
 		"core", "project", "agents", "agents/changes", "agents/permission", "agents/record", "agents/supervise", "agents/converge", "agents/definition",
 		"hosts", "agents/result", "agents/convergence", "agents/glance",
@@ -128,8 +135,11 @@ var layers = map[string][]string{
 		"intake/inbox", "intake", "tools",
 		"cli/doctor", "cli/flags", "cli/printer", "core", "config", "project", "project/place", "agents", "agents/definition", "hosts", "render",
 	},
-	"cli/gatewaycmd":  {"cli/app", "cli/flags", "core", "gateway", "gateway/front", "hosts", "project", "project/place"},
-	"cli/hubcmd":      {"cli/app", "cli/flags", "core", "hub", "hub/server", "project", "project/place", "project/shared", "render"},
+	"cli/gatewaycmd": {"cli/app", "cli/flags", "core", "gateway", "gateway/front", "hosts", "project", "project/place"},
+	"cli/hubcmd": {
+		"cli/app", "cli/flags", "core", "hub", "hub/server", "project", "project/place", "project/shared", "project/sweep", "render",
+		"agents", "agents/plan", "hosts", "worker",
+	},
 	"cli/client":      {},
 	"cli/demo":        {"cli/client"},
 	"cli/doctor":      {"notify", "intake/inbox", "cli/client", "core", "config", "project", "project/place", "agents", "agents/definition", "hosts", "render"},
@@ -141,7 +151,7 @@ var layers = map[string][]string{
 	"": {
 		"core", "config", "git", "project", "project/place", "store", "store/disk", "store/schema", "transcripts", "agents",
 		"agents/definition", "agents/plan", "agents/supervise", "gateway", "gateway/front", "hosts", "hosts/claudecode", "hosts/opencode", "hub", "notify", "tools",
-		"cli", "cli/app",
+		"cli", "cli/app", "worker",
 	},
 }
 

@@ -25,10 +25,12 @@ import (
 const stubClaude = `#!/bin/sh
 prompt=$(cat)
 echo '{"type":"system","subtype":"init","session_id":"11111111-2222-4333-8444-555555555555","model":"m","tools":["Read"]}'
-echo '{"type":"assistant","session_id":"11111111-2222-4333-8444-555555555555","message":{"id":"m1","model":"m","content":[{"type":"text","text":"at work"}],"usage":{"input_tokens":10,"output_tokens":5}}}'
+said='"message":{"id":"m1","model":"m","content":[{"type":"text","text":"at work"}],"usage":{"input_tokens":10,"output_tokens":5}}'
+echo '{"type":"assistant","session_id":"11111111-2222-4333-8444-555555555555",'"$said}"
 case "$prompt" in *WAIT*) while true; do sleep 0.1; done;; esac
 echo hello > made.txt
-echo '{"type":"result","subtype":"success","session_id":"11111111-2222-4333-8444-555555555555","result":"all done","total_cost_usd":0.01,"usage":{"input_tokens":10,"output_tokens":5}}'
+said='"result":"all done","total_cost_usd":0.01,"usage":{"input_tokens":10,"output_tokens":5}'
+echo '{"type":"result","subtype":"success","session_id":"11111111-2222-4333-8444-555555555555",'"$said}"
 `
 
 // withClaude puts the fake in the machine's PATH.

@@ -73,7 +73,7 @@ type spawnArgs struct {
 	FrameID        string               `json:"frameID,omitempty" jsonschema:"to work below"`
 	Cwd            string               `json:"cwd,omitempty"`
 	Isolation      definition.Isolation `json:"isolation,omitempty"`
-	On             string               `json:"on,omitempty" jsonschema:"queue of a worker on another machine"`
+	On             string               `json:"on,omitempty" jsonschema:"worker queue"`
 	Key            string               `json:"idempotency_key,omitempty" jsonschema:"same key, same agent"`
 	BudgetTokens   int64                `json:"budget_tokens,omitempty"`
 	BudgetUSD      float64              `json:"budget_usd,omitempty"`

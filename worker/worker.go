@@ -171,7 +171,7 @@ func (h *held) follow(ctx context.Context) (r away.Report, err error) {
 	defer beat.Stop()
 	done := ctx.Done()
 	for {
-		r, state, err := h.Agents.Report(lasting, h.agent)
+		r, state, err := agents.ReportOf(lasting, h.Agents, h.agent)
 		if err != nil {
 			return r, err
 		}

@@ -97,7 +97,7 @@ func (w Work) flaw() string {
 		return "it has no task"
 	case len(w.Task)+len(w.Context)+len(w.Definition.Prompt) > maxTask:
 		return "it is too long"
-	case len(w.Definition.Name) > maxName || len(w.Description) > maxName || len(w.Model) > maxName || len(w.Frame) > maxName || len(w.Bundle) > maxName || len(w.Digest) > maxName:
+	case len(longest(w.Definition.Name, w.Description, w.Model, w.Frame, w.Bundle, w.Digest)) > maxName:
 		return "a name in it is too long"
 	case strings.HasPrefix(w.Model, "-"):
 		return "it names no model"
@@ -111,6 +111,11 @@ func (w Work) flaw() string {
 		return "its schema is no JSON"
 	}
 	return ""
+}
+
+// longest returns the longest of the texts.
+func longest(texts ...string) string {
+	return slices.MaxFunc(texts, func(x, y string) int { return len(x) - len(y) })
 }
 
 func (w Work) validTools() bool {
