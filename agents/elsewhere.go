@@ -297,3 +297,14 @@ func (f *follower) keepChanges(ctx context.Context, changed []changes.Change) er
 	})
 	return err
 }
+
+// letGo has the worker stop an agent that nobody follows any more, so that it does not go on
+// unseen.
+func letGo(ctx context.Context, a *Agents, run record.Run) {
+	if a.Elsewhere == nil {
+		return
+	}
+	if err := a.Elsewhere.Cancel(ctx, run.ID, "whoever followed it was killed"); err != nil {
+		a.Project.Log.Warn("the worker of an agent that nobody follows was not told to stop", "agent", run.ID, "error", err)
+	}
+}

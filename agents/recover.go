@@ -52,6 +52,9 @@ func (a *Agents) recover(ctx context.Context, id string, begun bool) error {
 		return a.finish(ctx, run)
 	}
 	supervise.KillRest(id, a.Folder(id))
+	if run.Elsewhere() {
+		letGo(ctx, a, run)
+	}
 	outcome, known, err := supervise.LoadOutcome(a.Folder(id))
 	if !known || err != nil {
 		outcome = orphaned(run, begun, a.Project.Now())
