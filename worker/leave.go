@@ -20,7 +20,7 @@ const (
 	maxOutput  = 64 << 20
 	maxPatch   = 50 << 20
 	maxChanges = 1_000
-	maxText    = 200_000
+	maxText    = 100_000
 )
 
 // leave has the hub keep what the agent left, and fits the report to what a record holds.

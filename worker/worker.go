@@ -49,13 +49,17 @@ func (w *Worker) Run(ctx context.Context) error {
 	return nil
 }
 
+// mostAtOnce bounds how many agents of a queue run at a time, on all its workers: their slots
+// are to decide.
+const mostAtOnce = 1_000
+
 // serve runs one agent after the other.
 func (w *Worker) serve(ctx context.Context) {
 	for ctx.Err() == nil {
 		var lease queue.Lease
 		var job queue.Job
 		err := w.line.lasting(ctx, func(q *queue.Queue) (err error) {
-			lease, job, err = q.Next(ctx, w.Queue, w.Slots)
+			lease, job, err = q.Next(ctx, w.Queue, mostAtOnce)
 			return err
 		})
 		switch {
