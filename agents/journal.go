@@ -57,7 +57,7 @@ func (j journal) Begin(ctx context.Context, by supervise.Process) error {
 	run, err := record.Change(ctx, j.a.Project.Store, j.id, func(tx project.Tx, run *record.Run) error {
 		var live record.Live
 		_, err := record.Living.Load(tx, j.id, &live)
-		return errors.Join(err, record.Living.Save(tx, j.id, record.Live{Supervisor: by, Worker: live.Worker, Since: run.CreatedAt}))
+		return errors.Join(err, record.Living.Save(tx, j.id, record.Live{Supervisor: by, Worker: live.Worker, Again: live.Again, Since: run.CreatedAt}))
 	})
 	if err == nil && run.State.Ended() {
 		err = errOver

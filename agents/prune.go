@@ -7,6 +7,9 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/samber/lo"
+
+	"flame/agents/carry"
 	"flame/agents/record"
 	"flame/agents/supervise"
 	"flame/core"
@@ -29,6 +32,9 @@ func (a *Agents) Prune(ctx context.Context, before core.Millis, look bool) (prun
 	if err != nil {
 		return pruned, err
 	}
+	if !look {
+		all = forget(ctx, a, all)
+	}
 	for _, run := range all {
 		paths, size := p.bulk(ctx, run)
 		if size == 0 {
@@ -42,6 +48,23 @@ func (a *Agents) Prune(ctx context.Context, before core.Millis, look bool) (prun
 		pruned.Agents, pruned.Bytes = append(pruned.Agents, run.ID), pruned.Bytes+size
 	}
 	return pruned, nil
+}
+
+// forget deletes the hidden refs by which agents elsewhere got the repository, and what they
+// changed came back. It returns the agents that can be pruned: those whose refs could not be
+// deleted now are left for another time.
+func forget(ctx context.Context, a *Agents, all []record.Run) []record.Run {
+	given := lo.FilterMap(all, func(run record.Run, _ int) (string, bool) {
+		return run.ID, run.Elsewhere() && run.Base != "" && sizeOf(record.Folder(a.Data, run.ID)) > 0
+	})
+	if len(given) == 0 {
+		return all
+	}
+	if err := carry.Forget(ctx, a.Dir, given, nil); err != nil {
+		a.Project.Log.Warn("what agents on other machines left at the remote could not be deleted", "error", err)
+		return slices.DeleteFunc(all, func(run record.Run) bool { return slices.Contains(given, run.ID) })
+	}
+	return all
 }
 
 // A pruner deletes what agents left.

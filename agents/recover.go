@@ -31,7 +31,7 @@ func (a *Agents) Recover(ctx context.Context) error {
 	for id, l := range all {
 		if !l.Watched(a.Project.Now()) {
 			// At one time: each may have to wait for processes to end.
-			recovered.Go(func() { errs <- a.recover(ctx, id, l.Supervisor.PID != 0) })
+			recovered.Go(func() { errs <- a.recover(ctx, id, l.Supervisor) })
 		}
 	}
 	recovered.Wait()
@@ -43,7 +43,7 @@ func (a *Agents) Recover(ctx context.Context) error {
 }
 
 // recover ends an agent that nobody watches over.
-func (a *Agents) recover(ctx context.Context, id string, begun bool) error {
+func (a *Agents) recover(ctx context.Context, id string, by supervise.Process) error {
 	run, err := a.Find(ctx, id)
 	if err != nil {
 		return err
@@ -53,11 +53,13 @@ func (a *Agents) recover(ctx context.Context, id string, begun bool) error {
 	}
 	supervise.KillRest(id, a.Folder(id))
 	if run.Elsewhere() {
-		letGo(ctx, a, run)
+		if following, err := followAgain(ctx, a, run, by); following || err != nil {
+			return err
+		}
 	}
 	outcome, known, err := supervise.LoadOutcome(a.Folder(id))
 	if !known || err != nil {
-		outcome = orphaned(run, begun, a.Project.Now())
+		outcome = orphaned(run, by.PID != 0, a.Project.Now())
 		if told, text := supervise.Reread(a.Folder(id), run.SpentUSD, a.Hosts.Of(run.Host).Prints.Reader()); told.Session != "" {
 			told.Attempt = run.Progress.Attempt
 			if run.Progress.Metered {

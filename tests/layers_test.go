@@ -85,7 +85,7 @@ var layers = map[string][]string{
 	"agents/handoff":     {"core", "project", "agents/record", "agents/supervise"},
 	"agents/permission":  {"core", "project", "hosts", "agents/definition"},
 	"agents/plan":        {"core", "confine", "project", "hosts", "agents/changes", "agents/definition", "agents/permission", "agents/record", "agents/supervise"},
-	"agents/record":      {"core", "project", "hosts", "agents/changes", "agents/definition", "agents/permission", "agents/supervise"},
+	"agents/record":      {"core", "project", "hosts", "agents/carry", "agents/changes", "agents/definition", "agents/permission", "agents/supervise"},
 	"agents/result":      {"core", "project", "transcripts", "hosts", "agents/changes", "agents/handoff", "agents/record", "agents/supervise"},
 	"agents/supervise":   {"core"},
 	"agents/converge":    {"core", "agents/converge/claims", "agents/converge/notation"},

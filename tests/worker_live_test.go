@@ -88,8 +88,8 @@ func TestASessionHasAgentsWorkOnAnotherMachine(t *testing.T) {
 	turns := append([]model.Turn{{Tools: spawned}}, waitsForAll(3)...)
 	desk.model.Play(append(script, asked("main", "MAINWORK", append(turns, model.Turn{Text: "MAIN-RESULT"})...)))
 	box.begins(regexp.MustCompile("serving queue gpu"), "worker", "--queue", "gpu", "--slots", "3")
-	desk.must("claude", "-p", "--output-format", "json", "--permission-mode", "acceptEdits", "--allowedTools", spawnRule+",mcp__plugin_flame_flame__flame_agent_wait",
-		"--", "MAINWORK please")
+	allowed := spawnRule + ",mcp__plugin_flame_flame__flame_agent_wait"
+	desk.must("claude", "-p", "--output-format", "json", "--permission-mode", "acceptEdits", "--allowedTools", allowed, "--", "MAINWORK please")
 	t.Log(desk.must(desk.flame, "tree"), desk.must(desk.flame, "agents", "runs"), box.must(box.flame, "agents", "runs"))
 	main := desk.model.By("main")
 	all := main[len(main)-1].Everything()

@@ -20,14 +20,14 @@ import (
 	"flame/core"
 )
 
-// stubClaude prints what Claude Code does, writes a file, and waits if the task says so until
-// a file says that it may end.
+// stubClaude prints what Claude Code does and writes a file. If its task says so it waits, until
+// there is a file go-on in its home.
 const stubClaude = `#!/bin/sh
 prompt=$(cat)
 echo '{"type":"system","subtype":"init","session_id":"11111111-2222-4333-8444-555555555555","model":"m","tools":["Read"]}'
 said='"message":{"id":"m1","model":"m","content":[{"type":"text","text":"at work"}],"usage":{"input_tokens":10,"output_tokens":5}}'
 echo '{"type":"assistant","session_id":"11111111-2222-4333-8444-555555555555",'"$said}"
-case "$prompt" in *WAIT*) while true; do sleep 0.1; done;; esac
+case "$prompt" in *WAIT*) while [ ! -e "$HOME/go-on" ]; do sleep 0.1; done;; esac
 echo hello > made.txt
 said='"result":"all done","total_cost_usd":0.01,"usage":{"input_tokens":10,"output_tokens":5}'
 echo '{"type":"result","subtype":"success","session_id":"11111111-2222-4333-8444-555555555555",'"$said}"
@@ -153,6 +153,23 @@ func TestAnAgentOnAnotherMachineIsCancelledOrLost(t *testing.T) {
 	assert.Contains(t, run.Outcome.Reason, "worker lost")
 	require.Eventually(t, func() bool { return !strings.Contains(box.flame("agents", "runs", "--running"), "WAIT") }, hubPatience, 100*time.Millisecond,
 		"what ran there ends with its worker")
+}
+
+func TestAnAgentOnAnotherMachineIsFollowedAgain(t *testing.T) {
+	t.Parallel()
+	desk, box := two(t)
+	box.worker()
+	id := desk.away("WAIT for me")
+	desk.until(id, func(run record.Run) bool { return active(run) && run.Progress.Text != "" })
+	gitSays(t, desk.checkout, "-c", "user.name=A", "-c", "user.email=a@example.com", "commit", "-q", "--allow-empty", "-m", "meanwhile")
+	found, err := exec.Command("pgrep", "-f", "flame supervise "+id+"$").Output()
+	require.NoError(t, err)
+	require.NoError(t, exec.Command("kill", append([]string{"-9"}, strings.Fields(string(found))...)...).Run())
+	require.NoError(t, os.WriteFile(filepath.Join(box.home, "go-on"), nil, 0o600))
+	run := desk.until(id, ended)
+	assert.Equal(t, core.AgentCompleted, run.State, "%+v", run.Outcome)
+	assert.Equal(t, "all done", run.Outcome.Text)
+	assert.FileExists(t, filepath.Join(dataOf(t, desk), "agents", id, "changes.patch"))
 }
 
 func TestAgentsRunElsewhereOnlyInProjectsThatJoinedAHub(t *testing.T) {

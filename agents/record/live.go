@@ -10,6 +10,7 @@ type Live struct {
 	Starter    supervise.Process `json:"starter,omitzero"`    // who asked for it
 	Supervisor supervise.Process `json:"supervisor,omitzero"` // zero until it was started
 	Worker     supervise.Process `json:"worker,omitzero"`     // that runs it for another machine, and ends with it
+	Again      int               `json:"again,omitempty"`     // how often one that runs elsewhere was followed again
 	Since      core.Millis       `json:"since"`
 	Told       core.Millis       `json:"told,omitempty"`   // last event about its progress
 	Warned     bool              `json:"warned,omitempty"` // that its budget is nearly used

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"path/filepath"
 
+	"flame/agents/carry"
 	"flame/agents/changes"
 	"flame/agents/definition"
 	"flame/project"
@@ -34,6 +35,7 @@ type Assignment struct {
 	Inline  json.RawMessage `json:"inline,omitempty"`  // its definition, where the call brought that along
 
 	Definition *definition.Definition `json:"definition,omitempty"` // of an agent that another machine asked for
+	Base       *carry.Base            `json:"base,omitempty"`       // that an agent elsewhere begins from, once it was given
 }
 
 // A Tree is what was spawned below one user's session.
