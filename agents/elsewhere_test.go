@@ -293,6 +293,55 @@ func TestAWorkerTrustsNoDefinitionOfAnotherMachine(t *testing.T) {
 	s.ended(run.ID)
 }
 
+func TestAWorkerTakesOverNoFrameButItsAskers(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*core.Frame){
+		"a third machine's":        func(f *core.Frame) { f.Machine = "couch-1" },
+		"this machine's own":       func(f *core.Frame) { f.Machine = "" },
+		"one that a session is in": func(f *core.Frame) { f.Session = "theirs" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newService(t)
+			w := s.asked("done")
+			require.NoError(t, s.Project.Store.Update(s.ctx, func(tx project.Tx) error {
+				frame, err := tx.Frame(w.Frame)
+				change(&frame)
+				return errors.Join(err, tx.SaveFrame(frame))
+			}))
+			before := s.frame(w.Frame)
+			run, err := agents.TakeOn(s.ctx, s.Agents, w, agents.Terms{Asker: "desk-1", Most: hosts.Plan, Prepare: s.here})
+			require.NoError(t, err)
+			assert.Empty(t, run.Frame)
+			run = s.ended(run.ID)
+			assert.Equal(t, core.AgentCompleted, run.State)
+			after := s.frame(w.Frame)
+			assert.Equal(t, before.Status, after.Status)
+			assert.Equal(t, before.Machine, after.Machine)
+		})
+	}
+}
+
+func TestAWorkerTrustsNoRulesAndBoundsWhatIsAskedFor(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	w := s.asked("done")
+	def, err := s.Catalog(s.Dir).Find("tester")
+	require.NoError(t, err)
+	w.Definition, w.Digest, w.Limits = def, def.Digest(), supervise.Limits{Wall: 1000 * time.Hour, Retries: 1 << 30}
+	w.Task = "/deploy now; done with @/etc/passwd and @~/.ssh/id"
+	run, err := agents.TakeOn(s.ctx, s.Agents, w, agents.Terms{Asker: "desk-1", Most: hosts.Plan, Prepare: s.here})
+	require.NoError(t, err)
+	assert.Equal(t, s.Bounds.Each.Wall, run.Limits.Wall)
+	assert.Equal(t, s.Bounds.Each.Retries, run.Limits.Retries)
+	s.ended(run.ID)
+	launched, err := os.ReadFile(filepath.Join(s.Folder(run.ID), launchFile))
+	require.NoError(t, err)
+	assert.Contains(t, string(launched), `"TRUSTED="`, "rules of definitions are for the machine whose person wrote them")
+	assert.NotContains(t, string(launched), "@/etc")
+	assert.NotContains(t, string(launched), "@~")
+}
+
 func TestAWorkerThatIsGoneEndsWhatItRan(t *testing.T) {
 	t.Parallel()
 	s := newService(t)

@@ -133,7 +133,8 @@ func (f *follower) outcome(ctx context.Context, w away.Work) supervise.Outcome {
 	done := ctx.Done()
 	for {
 		select {
-		case f.last = <-f.seen:
+		case s := <-f.seen:
+			f.see(s)
 			if f.last.Over {
 				return f.ended(lasting)
 			}
@@ -151,6 +152,14 @@ func (f *follower) outcome(ctx context.Context, w away.Work) supervise.Outcome {
 			return f.over(f.stop.Stop, f.stop.Reason)
 		}
 	}
+}
+
+// see takes in how far the agent is. What it used so far grows, whatever its worker says.
+func (f *follower) see(s Sight) {
+	if before := f.last.Report.Progress; s.Report.Progress.Tokens() < before.Tokens() || s.Report.Progress.Cost() < before.Cost() {
+		s.Report.Progress = before
+	}
+	f.last = s
 }
 
 // look tells the journal how far the agent is, and asks what is to end it.
@@ -228,6 +237,9 @@ func (f *follower) ended(ctx context.Context) supervise.Outcome {
 		return f.over(core.AgentError, cmp.Or(s.Lost, "its worker told nothing of its end"))
 	}
 	o := *s.Report.Outcome
+	if p := s.Report.Progress; o.Tokens() < p.Tokens() || o.Cost() < p.Cost() {
+		o.Progress = p
+	}
 	o.Session = ""
 	if f.stop.Stop != "" && o.State == core.AgentCancelled {
 		o.State, o.Reason = f.stop.Stop, f.stop.Reason

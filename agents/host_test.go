@@ -82,6 +82,7 @@ func (fakeHost) Launch(c hosts.Child) (hosts.Launch, error) {
 		return hosts.Launch{}, err
 	}
 	launch := hosts.Launch{Command: []string{program, "host", c.Session, string(c.Mode), c.Tools.String(), c.Title, c.System}, Stdin: c.Prompt}
+	launch.Env = []string{"TRUSTED=" + strings.Join(c.Trusted, " ")}
 	if c.Session == supervise.Session {
 		return launch, nil // how it would go on
 	}

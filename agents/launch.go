@@ -133,9 +133,13 @@ func (l launcher) job(ctx context.Context, run record.Run) (supervise.Job, error
 func (l launcher) child(host hosts.Host, def definition.Definition, told record.Assignment, run record.Run) hosts.Child {
 	keys, _ := def.HandedOn(host)
 	tools := run.Tools.Only(def.Tools).Without(def.DisallowedTools...)
+	trusted := def.Trusted(tools)
+	if run.For != "" { // rules trust a person's own files, and not those of another machine
+		trusted = nil
+	}
 	return hosts.Child{
 		ID: run.ID, Session: run.Session, Prompt: compose(run, told), System: def.Prompt,
-		Title: core.SubagentTitle(run.Description, run.Type), Mode: run.Mode.Effective, Tools: tools, Trusted: def.Trusted(tools),
+		Title: core.SubagentTitle(run.Description, run.Type), Mode: run.Mode.Effective, Tools: tools, Trusted: trusted,
 		Foreign: run.Foreign, Strange: run.For != "",
 		Model: run.Model, Effort: def.Effort, MaxTurns: def.MaxTurns, CostUSD: run.Limits.CostUSD,
 		Resume: run.Resumes, Dir: record.Folder(l.Data, run.ID), Flame: l.program, HostKeys: keys,
@@ -149,9 +153,18 @@ const afterOutage = "The model could not be reached for a while. Go on with your
 const handBack = "You have reached a limit of this task, so this is your last turn. Call no more tools. " +
 	"Say what is done, what is not, and what whoever goes on must know."
 
+// unmentioned keeps a host from attaching files outside of its folder that a text mentions.
+var unmentioned = strings.NewReplacer("@/", "@ /", "@~", "@ ~", "@..", "@ ..", `@"`, `@ "`)
+
 // compose puts the frame's context behind the task, as native subagents get it,
 // and says what becomes of the answer.
 func compose(run record.Run, told record.Assignment) string {
+	if run.For != "" {
+		told.Task, told.Context = unmentioned.Replace(told.Task), unmentioned.Replace(told.Context)
+		if strings.IndexAny(strings.TrimSpace(told.Task), "/!#") == 0 { // what a host takes for a command of its user's
+			told.Task = "The task: " + told.Task
+		}
+	}
 	parts := []string{told.Task, told.Context, "Your last message is all that whoever gave you this task will see: put the whole result into it. " +
 		"Where you can tell how sure you are of it, end with a line \"Confidence: N\", N from 0 to 1."}
 	if len(run.Schema) > 0 {

@@ -119,7 +119,7 @@ func (p *pruner) discard(ctx context.Context, run record.Run, paths []string) er
 		if path != run.Worktree {
 			err = os.Remove(path)
 		} else if used, lookErr := p.inUse(ctx, path); !used && lookErr == nil {
-			err = run.Own().Remove(ctx, p.dir)
+			err = run.Own().Remove(ctx, p.repositoryOf(run))
 		} else {
 			err = lookErr
 		}
@@ -128,6 +128,14 @@ func (p *pruner) discard(ctx context.Context, run record.Run, paths []string) er
 		}
 	}
 	return nil
+}
+
+// repositoryOf returns a folder of the repository that an agent's worktree is of.
+func (p *pruner) repositoryOf(run record.Run) string {
+	if run.For != "" {
+		return run.Worktree // it is of a mirror
+	}
+	return p.dir
 }
 
 // inUse reports whether an agent works in a worktree: one may have begun to go on

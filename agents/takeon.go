@@ -49,27 +49,9 @@ func TakeOn(ctx context.Context, a *Agents, w away.Work, t Terms) (record.Run, e
 			WithHint("install it there, or ask a queue whose workers have it")
 	}
 	g := guest{a, w, t}
-	run, told := g.record(host)
-	if err := os.MkdirAll(a.Folder(run.ID), 0o700); err != nil {
-		return run, core.Unavailablef(err, "could not make the agent's folder: %v", err)
-	}
-	at, err := t.Prepare(ctx, a.Folder(run.ID))
+	run, err := g.enrol(ctx, host)
 	if err != nil {
-		return run, err
-	}
-	run.Cwd, run.Worktree, run.Base = at.Dir, at.Worktree, at.Base
-	if run.Frame, err = g.takeFrame(ctx, run); err != nil {
-		return run, err
-	}
-	err = a.Project.Store.Update(ctx, func(tx project.Tx) error {
-		return errors.Join(record.Enrol(tx, run), record.Assignments.Save(tx, run.ID, told),
-			record.Tell(tx, run.CreatedAt, run, core.SubagentSpawned, map[string]any{
-				"agent_type": run.Type, "description": run.Description, "frame": run.Frame, "permission_mode": run.Mode.Effective,
-				"model": run.Model, "limits": run.Limits, "machine": record.Machine(), "asked_by": run.For, "asked_as": run.Asked,
-			}))
-	})
-	if err != nil {
-		return run, err
+		return run, errors.Join(err, os.RemoveAll(a.Folder(run.ID))) // a mirror forgets a worktree that is gone
 	}
 	if err := a.launcher().launch(ctx, run); err != nil {
 		return run, errors.Join(err, a.unstarted(ctx, run.ID, err))
@@ -84,6 +66,30 @@ type guest struct {
 	terms Terms
 }
 
+// enrol makes the agent's folder, takes its frame over and keeps its record.
+func (g guest) enrol(ctx context.Context, host hosts.Host) (record.Run, error) {
+	run, told := g.record(host)
+	folder := g.a.Folder(run.ID)
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return run, core.Unavailablef(err, "could not make the agent's folder: %v", err)
+	}
+	at, err := g.terms.Prepare(ctx, folder)
+	if err != nil {
+		return run, err
+	}
+	run.Cwd, run.Worktree, run.Base = at.Dir, at.Worktree, at.Base
+	if run.Frame, err = g.takeFrame(ctx, run); err != nil {
+		return run, err
+	}
+	return run, g.a.Project.Store.Update(ctx, func(tx project.Tx) error {
+		return errors.Join(record.Enrol(tx, run), record.Assignments.Save(tx, run.ID, told),
+			record.Tell(tx, run.CreatedAt, run, core.SubagentSpawned, map[string]any{
+				"agent_type": run.Type, "description": run.Description, "frame": run.Frame, "permission_mode": run.Mode.Effective,
+				"model": run.Model, "limits": run.Limits, "machine": record.Machine(), "asked_by": run.For, "asked_as": run.Asked,
+			}))
+	})
+}
+
 // record returns the agent's record, as this machine lets it be, and what it is told. It
 // starts no others: the limits of its tree are looked after where it was asked for.
 func (g guest) record(host hosts.Host) (record.Run, record.Assignment) {
@@ -93,10 +99,10 @@ func (g guest) record(host hosts.Host) (record.Run, record.Assignment) {
 	run := record.Run{
 		ID: id, Tree: id, Asked: w.ID, ParentSession: project.CommandLine,
 		Session: host.On(a.Machine).NewSession(), Frame: w.Frame, Depth: 1, MaxDepth: 1,
-		Host: host.Name, Foreign: w.Foreign,
+		Host: host.Name, Foreign: true,
 		Type: def.Name, Digest: w.Digest, Source: def.Source,
 		Description: w.Description, Prompt: core.Cut(w.Task, record.MaxPrompt), Mode: away.Narrowed(w.Mode, t.Most),
-		Tools: w.Tools.Without(a.Hosts.SpawnTools()...), Model: w.Model, Limits: w.Limits, Schema: w.Schema, Background: true,
+		Tools: w.Tools.Without(a.Hosts.SpawnTools()...), Model: w.Model, Limits: g.limits(), Schema: w.Schema, Background: true,
 		Checkout: a.Dir, For: t.Asker,
 		State: core.AgentInitializing, CreatedAt: a.Project.Now(),
 	}
@@ -109,6 +115,23 @@ func (g guest) record(host hosts.Host) (record.Run, record.Assignment) {
 	return run, told
 }
 
+// limits returns what bounds the agent: what was asked for, and this machine's own bounds.
+func (g guest) limits() supervise.Limits {
+	asked, own := g.work.Limits, g.a.Bounds.Each
+	asked.Wall, asked.Idle, asked.Start = least(asked.Wall, own.Wall), least(asked.Idle, own.Idle), least(asked.Start, own.Start)
+	asked.Tokens, asked.CostUSD, asked.Output = least(asked.Tokens, own.Tokens), least(asked.CostUSD, own.CostUSD), least(asked.Output, own.Output)
+	asked.SameCalls, asked.Stale, asked.Retries = least(asked.SameCalls, own.SameCalls), least(asked.Stale, own.Stale), min(asked.Retries, own.Retries)
+	return asked
+}
+
+// least returns the lesser of two limits, of which 0 is none.
+func least[T int | int64 | float64 | time.Duration](x, y T) T {
+	if x == 0 || y == 0 {
+		return max(x, y)
+	}
+	return min(x, y)
+}
+
 // takeFrame takes over the frame of an agent, and returns its id; empty if it is not known
 // here in time.
 func (g guest) takeFrame(ctx context.Context, run record.Run) (string, error) {
@@ -119,6 +142,9 @@ func (g guest) takeFrame(ctx context.Context, run record.Run) (string, error) {
 	}
 	if err != nil {
 		return "", err
+	}
+	if frame.Machine != g.terms.Asker || frame.Session != "" {
+		return "", nil // not one that its asker made for it
 	}
 	if frame.Status != core.InProgress {
 		return "", core.Invalidf("the frame of %s is %s", run.ID, frame.Status).WithHint("start another agent")
@@ -134,7 +160,7 @@ func (g guest) takeFrame(ctx context.Context, run record.Run) (string, error) {
 	}
 	// Until its host's session is known, an agent's own id stands for it.
 	by := project.Caller{Session: run.ID, Host: run.Host, Agent: run.ID, Trust: project.ByFlame}
-	if _, err := stack.Activate(ctx, a.Project, by, frame.ID, true); err != nil {
+	if _, err := stack.Activate(ctx, a.Project, by, frame.ID, false); err != nil {
 		return "", fmt.Errorf("its frame: %w", err)
 	}
 	return frame.ID, a.Project.Store.Update(ctx, func(tx project.Tx) error {

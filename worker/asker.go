@@ -3,14 +3,17 @@
 package worker
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"io"
 	"io/fs"
+	"time"
 
 	"flame/agents"
 	"flame/agents/away"
+	"flame/agents/carry"
 	"flame/core"
 	"flame/hub"
 	"flame/hub/queue"
@@ -54,10 +57,14 @@ func (a Asker) Run(ctx context.Context, name string, w away.Work, see func(agent
 		if err := q.Put(ctx, job); err != nil {
 			return err
 		}
-		return q.Follow(ctx, w.ID, func(r queue.Run) error {
+		err := q.Follow(ctx, w.ID, func(r queue.Run) error {
 			see(sightOf(r))
 			return nil
 		})
+		if errors.Is(err, core.ErrNotFound) {
+			err = core.Unavailablef(err, "the hub has lost its data: %v", err) // it is put again
+		}
+		return err
 	})
 }
 
@@ -91,12 +98,41 @@ func (a Asker) Cancel(ctx context.Context, id, why string) error {
 
 // Leave keeps something for the worker, under a name.
 func (a Asker) Leave(ctx context.Context, name string, from io.Reader) error {
-	return a.once(ctx, func(q *queue.Queue) error { return q.PutObject(ctx, name, from) })
+	text, err := io.ReadAll(io.LimitReader(from, maxLeft+1))
+	if err == nil && len(text) > maxLeft {
+		err = core.Invalidf("what goes to the worker has over %d MB", maxLeft>>20)
+	}
+	if err != nil {
+		return err
+	}
+	return a.inTime(ctx, func(q *queue.Queue) error { return q.PutObject(ctx, name, bytes.NewReader(text)) })
 }
 
 // Fetch writes what a worker left under a name.
 func (a Asker) Fetch(ctx context.Context, name string, to io.Writer, most int64) error {
-	return a.once(ctx, func(q *queue.Queue) error { return q.Object(ctx, name, to, most) })
+	return a.inTime(ctx, func(q *queue.Queue) error {
+		var text bytes.Buffer // what was begun with one connection is not gone on with by another
+		if err := q.Object(ctx, name, &text, most); err != nil {
+			return err
+		}
+		_, err := text.WriteTo(to)
+		return err
+	})
+}
+
+// maxLeft bounds what an asker leaves for a worker, in bytes.
+const maxLeft = carry.MaxBundle
+
+// fileTime bounds how long a file is tried to be sent or got, while no hub answers.
+const fileTime = 10 * time.Minute
+
+// inTime calls f until it succeeds or that takes too long, with one connection after the other.
+func (a Asker) inTime(ctx context.Context, f func(*queue.Queue) error) error {
+	ctx, stop := context.WithTimeout(ctx, fileTime)
+	defer stop()
+	line := &line{Data: a.Data}
+	defer line.close()
+	return line.lasting(ctx, f)
 }
 
 // once calls f with a connection of its own.

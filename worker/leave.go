@@ -24,7 +24,7 @@ const (
 )
 
 // leave has the hub keep what the agent left, and fits the report to what a record holds.
-func (h *held) leave(ctx context.Context, q *queue.Queue, r *away.Report) (err error) {
+func (h *held) leave(ctx context.Context, r *away.Report) (err error) {
 	if h.agent == "" {
 		return nil // it was not begun
 	}
@@ -32,30 +32,29 @@ func (h *held) leave(ctx context.Context, q *queue.Queue, r *away.Report) (err e
 		h.Log.Warn("what an agent changed could not be pushed; its patch has it", "agent", h.agent, "error", err)
 	}
 	dir, name := h.Agents.Folder(h.agent), fmt.Sprintf("%s-%d-", h.lease.Job, h.lease.Attempt)
-	if r.Output, err = put(ctx, q, filepath.Join(dir, supervise.OutputFile), name+"output", maxOutput); err != nil {
-		return err
-	}
-	if r.Patch, err = put(ctx, q, filepath.Join(dir, changes.PatchFile), name+"patch", maxPatch); err != nil {
-		return err
-	}
+	var noOutput, noPatch error
+	r.Output, noOutput = h.put(ctx, filepath.Join(dir, supervise.OutputFile), name+"output", maxOutput, false)
+	r.Patch, noPatch = h.put(ctx, filepath.Join(dir, changes.PatchFile), name+"patch", maxPatch, true)
 	r.Outcome.Text, r.Outcome.Error = core.Cut(r.Outcome.Text, maxText), core.Cut(r.Outcome.Error, maxText/10)
 	r.Outcome.Stderr = core.Cut(r.Outcome.Stderr, maxText/10)
 	r.Changes = r.Changes[:min(len(r.Changes), maxChanges)]
 	for i := range r.Changes {
 		r.Changes[i].Excerpt = "" // it is in the patch
 	}
-	return nil
+	return errors.Join(noOutput, noPatch)
 }
 
 // put has the hub keep a file of an agent's folder, at most so many bytes of it, and returns
-// under which name; empty if there is none.
-func put(ctx context.Context, q *queue.Queue, path, name string, most int64) (string, error) {
-	text, _, err := supervise.ReadSome(path, most)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && len(text) == 0 {
+// under which name; empty if there is none. What is of no use in part is not kept in part.
+func (h *held) put(ctx context.Context, path, name string, most int64, whole bool) (string, error) {
+	text, more, err := supervise.ReadSome(path, most)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) || err == nil && len(text) == 0:
 		return "", nil
-	}
-	if err != nil {
+	case err != nil:
 		return "", err
+	case more && whole:
+		return "", fmt.Errorf("%s has over %d MB, and stays on the worker's machine", filepath.Base(path), most>>20)
 	}
-	return name, q.PutObject(ctx, name, bytes.NewReader(text))
+	return name, h.line.lasting(ctx, func(q *queue.Queue) error { return q.PutObject(ctx, name, bytes.NewReader(text)) })
 }

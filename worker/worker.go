@@ -101,10 +101,12 @@ func (w *Worker) do(ctx context.Context, lease queue.Lease, job queue.Job) {
 	case err != nil:
 		report.Outcome = refusal(err)
 	}
-	w.Say("%s: %s", job.ID, report.Outcome.State)
 	if err := h.end(lasting, report); err != nil {
+		w.Say("%s: %s, but that could not be told: %v", job.ID, report.Outcome.State, err)
 		w.Log.Warn("the end of an agent was not told", "agent", job.ID, "error", err)
+		return
 	}
+	w.Say("%s: %s", job.ID, report.Outcome.State)
 }
 
 // refusal is the outcome of an agent that was not begun.
@@ -144,24 +146,11 @@ func (h *held) with(ctx context.Context, f func(*queue.Holder) error) error {
 
 // begin starts the agent, and says so again and again while that takes its time.
 func (h *held) begin(ctx context.Context, work away.Work, asker string) error {
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	begun := make(chan error, 1)
-	go func() { begun <- h.takeOn(ctx, work, asker) }()
-	beat := time.NewTicker(lookPace)
-	defer beat.Stop()
-	for {
-		select {
-		case err := <-begun:
-			return err
-		case <-beat.C:
-			if _, err := h.beat(ctx, away.Report{}); errors.Is(err, queue.ErrFenced) {
-				stop(err)
-				<-begun
-				return errors.Join(err, h.cancel(context.WithoutCancel(ctx)))
-			}
-		}
+	err := h.beating(ctx, away.Report{}, func() error { return h.takeOn(ctx, work, asker) })
+	if errors.Is(err, queue.ErrFenced) {
+		err = errors.Join(err, h.cancel(ctx))
 	}
+	return err
 }
 
 // lookPace is how often a worker tells of an agent, and asks what it is to do. Cancelling
@@ -175,12 +164,14 @@ func (h *held) follow(ctx context.Context) (r away.Report, err error) {
 	defer beat.Stop()
 	done := ctx.Done()
 	for {
-		r, state, err := agents.ReportOf(lasting, h.Agents, h.agent)
-		if err != nil {
-			return r, err
-		}
-		if state.Ended() {
-			return r, nil
+		now, state, err := agents.ReportOf(lasting, h.Agents, h.agent)
+		switch {
+		case err != nil: // the store is busy or its disk full; the agent goes on meanwhile
+			h.Log.Warn("how far an agent is could not be read", "agent", h.agent, "error", err)
+		case state.Ended():
+			return now, nil
+		default:
+			r = now
 		}
 		order, err := h.beat(lasting, r)
 		if errors.Is(err, queue.ErrFenced) {
@@ -189,17 +180,15 @@ func (h *held) follow(ctx context.Context) (r away.Report, err error) {
 		if err != nil && !errors.Is(err, core.ErrUnavailable) {
 			h.Log.Warn("the hub was not told how far an agent is", "agent", h.agent, "error", err)
 		}
-		if order.Cancel {
-			err = h.cancel(lasting)
+		if order.Cancel || ctx.Err() != nil {
+			if err := h.cancel(lasting); err != nil {
+				h.Log.Warn("an agent could not be cancelled; it is tried again", "agent", h.agent, "error", err)
+			}
 		}
 		select {
 		case <-done:
 			done = nil
-			err = h.cancel(lasting)
 		case <-beat.C:
-		}
-		if err != nil && !errors.Is(err, core.ErrUnavailable) {
-			h.Log.Warn("an agent could not be cancelled", "agent", h.agent, "error", err)
 		}
 	}
 }
@@ -233,16 +222,36 @@ const endTime = 24 * time.Hour
 func (h *held) end(ctx context.Context, r away.Report) error {
 	ctx, stop := context.WithTimeout(ctx, endTime)
 	defer stop()
-	return h.line.lasting(ctx, func(q *queue.Queue) error {
-		return h.with(ctx, func(holder *queue.Holder) error {
-			if err := h.leave(ctx, q, &r); err != nil {
-				return err
-			}
-			body, err := json.Marshal(r)
-			if err != nil {
-				return fmt.Errorf("the end of %s: %w", h.lease.Job, err)
-			}
-			return holder.End(ctx, body)
-		})
+	if err := h.beating(ctx, away.Report{Progress: r.Progress, Mode: r.Mode, Own: r.Own, Digest: r.Digest}, func() error { return h.leave(ctx, &r) }); errors.Is(err, queue.ErrFenced) {
+		return err
+	} else if err != nil { // its end is told all the same
+		r.Outcome.Error = core.OneLine(fmt.Sprintf("%s; not all that it left could be kept: %v", r.Outcome.Error, err), 1000)
+	}
+	body, err := json.Marshal(r)
+	if err != nil {
+		return fmt.Errorf("the end of %s: %w", h.lease.Job, err)
+	}
+	return h.line.lasting(ctx, func(*queue.Queue) error {
+		return h.with(ctx, func(holder *queue.Holder) error { return holder.End(ctx, body) })
 	})
+}
+
+// beating calls f, which may take long, and says meanwhile that the job is still held, and
+// that the agent is as far as r says.
+func (h *held) beating(ctx context.Context, r away.Report, f func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- f() }()
+	beat := time.NewTicker(lookPace)
+	defer beat.Stop()
+	var fenced error
+	for {
+		select {
+		case err := <-done:
+			return errors.Join(fenced, err)
+		case <-beat.C:
+			if _, err := h.beat(ctx, r); errors.Is(err, queue.ErrFenced) {
+				fenced = err
+			}
+		}
+	}
 }

@@ -132,3 +132,14 @@ func TestWithoutTheClientThereIsAdvice(t *testing.T) {
 	_, err := l.Launch(hosts.Child{})
 	assert.ErrorContains(t, err, "not installed")
 }
+
+func TestARepositoryOfAnotherMachineRunsNothingOfItsOwn(t *testing.T) {
+	t.Parallel()
+	launch, err := launcher(t).Launch(hosts.Child{
+		Dir: "/agent", Flame: "/bin/flame", Strange: true, Mode: hosts.Plan, Tools: hosts.ToolSet{Limited: true, Allowed: []string{"Bash(make test *)"}},
+	})
+	require.NoError(t, err)
+	words := strings.Join(launch.Command, " ")
+	assert.Contains(t, words, "--strict-mcp-config --setting-sources user")
+	assert.NotContains(t, words, "make test", "a rule that nobody here wrote allows nothing")
+}

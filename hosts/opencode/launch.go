@@ -54,12 +54,17 @@ func (h Client) Launch(c hosts.Child) (hosts.Launch, error) {
 	} else if c.Title != "" {
 		args = append(args, "--title="+c.Title)
 	}
-	env := []string{"OPENCODE_CONFIG_CONTENT=" + string(config)}
+	env := []string{"OPENCODE_CONFIG_CONTENT=" + plain.Replace(string(config))}
 	if c.Strange {
 		env = append(env, "OPENCODE_DISABLE_PROJECT_CONFIG=1")
 	}
 	return hosts.Launch{Command: args, Stdin: c.Prompt, Fatal: "Falling back to default agent", Env: env}, nil
 }
+
+// plain has OpenCode take a configuration as it is written: it would put variables and files
+// in the place of these words, also within a definition's text, whose author may want to read
+// them.
+var plain = strings.NewReplacer("{env:", `\u007benv:`, "{file:", `\u007bfile:`)
 
 // config returns what the child's process adds to the user's configuration.
 func (h Client) config(c hosts.Child, permission permissions) map[string]any {
