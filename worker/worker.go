@@ -222,9 +222,13 @@ const endTime = 24 * time.Hour
 func (h *held) end(ctx context.Context, r away.Report) error {
 	ctx, stop := context.WithTimeout(ctx, endTime)
 	defer stop()
-	if err := h.beating(ctx, away.Report{Progress: r.Progress, Mode: r.Mode, Own: r.Own, Digest: r.Digest}, func() error { return h.leave(ctx, &r) }); errors.Is(err, queue.ErrFenced) {
+	before := r // as far as it is until its end is told
+	before.Outcome, before.Changes = nil, nil
+	err := h.beating(ctx, before, func() error { return h.leave(ctx, &r) })
+	if errors.Is(err, queue.ErrFenced) {
 		return err
-	} else if err != nil { // its end is told all the same
+	}
+	if err != nil { // its end is told all the same
 		r.Outcome.Error = core.OneLine(fmt.Sprintf("%s; not all that it left could be kept: %v", r.Outcome.Error, err), 1000)
 	}
 	body, err := json.Marshal(r)
