@@ -12,6 +12,7 @@ import (
 	"flame/agents/changes"
 	"flame/agents/handoff"
 	"flame/agents/record"
+	"flame/agents/result"
 	"flame/agents/supervise"
 	"flame/core"
 	"flame/project"
@@ -37,24 +38,9 @@ func (a *Agents) end(ctx context.Context, id string, o supervise.Outcome) error 
 	if err != nil {
 		return err
 	}
-	changed, made := told.Changes, map[string]string(nil) // as its worker tells, of one elsewhere
-	if !told.Elsewhere() {
-		changed = told.Changed(a.Hosts)
-	}
-	if told.Worktree != "" && !told.State.Ended() {
-		kept, err := told.Own().Keep(ctx, record.Patch(a.Data, told.ID))
-		if err != nil {
-			a.Project.Log.Warn("an agent's worktree stays as it is", "agent", told.ID, "error", err)
-		}
-		if kept != nil {
-			changed = kept
-		}
-	}
-	if !told.State.Ended() && !told.Elsewhere() {
-		made = told.Hashes(a.Dir)
-		if err := noteFiles(ctx, a, told, o.Session); err != nil {
-			return err
-		}
+	changed, made, err := keepFiles(ctx, a, told, o.Session)
+	if err != nil {
+		return err
 	}
 	run, err := record.Change(ctx, a.Project.Store, id, func(tx project.Tx, run *record.Run) error {
 		s := a.Project.Step(tx, project.Caller{})
@@ -82,6 +68,28 @@ func (a *Agents) end(ctx context.Context, id string, o supervise.Outcome) error 
 		a.Notify.end(run)
 	}
 	return a.finish(ctx, run)
+}
+
+// keepFiles keeps what an agent that ends did to files, and returns it, with the hashes of
+// its artifacts. Of one elsewhere it is what its worker tells; nothing is kept twice.
+func keepFiles(ctx context.Context, a *Agents, told result.Result, session string) (changed []changes.Change, made map[string]string, err error) {
+	if told.Elsewhere() {
+		return told.Changes, nil, nil
+	}
+	changed = told.Changed(a.Hosts)
+	if told.State.Ended() {
+		return changed, nil, nil
+	}
+	if told.Worktree != "" {
+		kept, err := told.Own().Keep(ctx, record.Patch(a.Data, told.ID))
+		if err != nil {
+			a.Project.Log.Warn("an agent's worktree stays as it is", "agent", told.ID, "error", err)
+		}
+		if kept != nil {
+			changed = kept
+		}
+	}
+	return changed, told.Hashes(a.Dir), noteFiles(ctx, a, told, session)
 }
 
 // maxText bounds an answer in an agent's record, in bytes.

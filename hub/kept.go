@@ -70,11 +70,16 @@ func readOwn(path string, max int64) ([]byte, error) {
 
 // Save keeps the link of a project in its data folder, which must exist.
 func Save(data string, l Link) error {
-	text, err := json.MarshalIndent(l, "", "  ")
+	return writeOwn(filepath.Join(data, linkName), l)
+}
+
+// writeOwn writes a document to a file of the data folder.
+func writeOwn(path string, document any) error {
+	text, err := json.MarshalIndent(document, "", "  ")
 	if err != nil {
 		return err
 	}
-	return whole.Write(filepath.Join(data, linkName), 0o600, func(to io.Writer) error {
+	return whole.Write(path, 0o600, func(to io.Writer) error {
 		_, err := to.Write(append(text, '\n'))
 		return err
 	})
@@ -82,7 +87,12 @@ func Save(data string, l Link) error {
 
 // Remove has a project be joined to no hub.
 func Remove(data string) error {
-	err := os.Remove(filepath.Join(data, linkName))
+	return removeOwn(filepath.Join(data, linkName))
+}
+
+// removeOwn removes a file of the data folder, if it is there.
+func removeOwn(path string) error {
+	err := os.Remove(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

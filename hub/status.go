@@ -3,13 +3,10 @@ package hub
 import (
 	"encoding/json"
 	"errors"
-	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"flame/core"
-	"flame/whole"
 )
 
 // statusName is the file in a project's data folder in which the process that keeps it
@@ -63,21 +60,10 @@ func LoadStatus(data string) (s Status, err error) {
 
 // saveStatus writes the status of a project into its data folder.
 func saveStatus(data string, s Status) error {
-	text, err := json.MarshalIndent(s, "", "  ")
-	if err != nil {
-		return err
-	}
-	return whole.Write(filepath.Join(data, statusName), 0o600, func(to io.Writer) error {
-		_, err := to.Write(append(text, '\n'))
-		return err
-	})
+	return writeOwn(filepath.Join(data, statusName), s)
 }
 
 // removeStatus has a project have no status.
 func removeStatus(data string) error {
-	err := os.Remove(filepath.Join(data, statusName))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
+	return removeOwn(filepath.Join(data, statusName))
 }

@@ -28,7 +28,6 @@ type Work struct {
 	ID          string                `json:"id"` // subagent_id
 	Frame       string                `json:"frame"`
 	Host        string                `json:"host"`
-	Foreign     bool                  `json:"foreign,omitempty"` // whoever asked for it lives in another host
 	Description string                `json:"description"`
 	Definition  definition.Definition `json:"definition"`
 	Digest      string                `json:"digest"` // of the definition, as it was when the agent was asked for
@@ -47,7 +46,7 @@ type Work struct {
 func Of(run record.Run, told record.Assignment, def definition.Definition) Work {
 	def = bare(def)
 	return Work{
-		V: Version, ID: run.ID, Frame: run.Frame, Host: run.Host, Foreign: run.Foreign, Description: run.Description,
+		V: Version, ID: run.ID, Frame: run.Frame, Host: run.Host, Description: run.Description,
 		Definition: def, Digest: run.Digest, Task: told.Task, Context: told.Context,
 		Mode: run.Mode, Tools: run.Tools, Model: run.Model, Schema: run.Schema, Limits: run.Limits,
 	}
