@@ -59,6 +59,21 @@ func TakeOn(ctx context.Context, a *Agents, w away.Work, t Terms) (record.Run, e
 	return run, nil
 }
 
+// IsGuest reports whether an agent runs here that another machine asked for. An agent whose
+// record is gone is none.
+func IsGuest(ctx context.Context, store project.Store, id string) (guest bool, err error) {
+	if id == "" {
+		return false, nil
+	}
+	err = store.View(ctx, func(tx project.Tx) error {
+		var run record.Run
+		_, err := record.Runs.Load(tx, id, &run)
+		guest = run.For != ""
+		return err
+	})
+	return guest, err
+}
+
 // A guest is an agent that another machine asks for.
 type guest struct {
 	a     *Agents

@@ -54,8 +54,7 @@ func call(ctx context.Context, a *app.App, args []string) error {
 		if err != nil {
 			return err
 		}
-		all := tools.All(p, service)
-		tool, err := tools.Find(all, args[0])
+		tool, err := tools.Find(toolsOf(ctx, p, service), args[0])
 		if err != nil {
 			return err
 		}

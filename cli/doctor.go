@@ -17,6 +17,7 @@ import (
 	"flame/core"
 	"flame/project"
 	"flame/render"
+	"flame/tools"
 )
 
 func newDoctor(a *app.App) *cobra.Command {
@@ -54,7 +55,7 @@ func (c checkup) doctor(ctx context.Context) error {
 		return err
 	}
 	warnings := c.app.Warnings
-	if _, warning := offered(c.app, &project.Project{}, &agents.Agents{}); warning != nil {
+	if _, warning := offered(c.app, tools.All(&project.Project{}, &agents.Agents{})); warning != nil {
 		warnings = append(warnings, *warning)
 	}
 	findings := doctor.Doctor{

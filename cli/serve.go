@@ -78,7 +78,7 @@ func (c serving) serve(ctx context.Context, listen listenAt) (err error) {
 	if err != nil {
 		return err
 	}
-	offered, warning := offered(c.app, p, service)
+	offered, warning := offered(c.app, toolsOf(ctx, p, service))
 	if warning != nil {
 		c.app.Say(*warning)
 	}
@@ -158,10 +158,21 @@ func asProblem(err error) error {
 	return core.Invalidf("%s", problem.Message).WithHint("%s", problem.Hint)
 }
 
-// offered returns the tools of the profile FLAME_TOOLS, or all tools with a
+// toolsOf returns the tools that whoever this process works for may have.
+func toolsOf(ctx context.Context, p *project.Project, service *agents.Agents) []tools.Tool {
+	guest, err := agents.IsGuest(ctx, p.Store, os.Getenv(core.AgentVariable))
+	if err != nil {
+		p.Log.Warn("whom an agent works for could not be read; it gets the tools of another machine's", "error", err)
+	}
+	if guest || err != nil {
+		return tools.ForGuests(p, service)
+	}
+	return tools.All(p, service)
+}
+
+// offered returns those of all tools that are in the profile FLAME_TOOLS, or all with a
 // warning if there is no such profile.
-func offered(a *app.App, p *project.Project, service *agents.Agents) ([]tools.Tool, *config.Warning) {
-	all := tools.All(p, service)
+func offered(a *app.App, all []tools.Tool) ([]tools.Tool, *config.Warning) {
 	chosen, err := tools.Select(all, a.Settings.Tools)
 	if err != nil {
 		return all, &config.Warning{Variable: env.Tools, Value: a.Settings.Tools, Default: "all", Err: err}

@@ -127,6 +127,29 @@ func TestAnAgentRunsOnAnotherMachine(t *testing.T) {
 		return strings.Contains(tree, "✓ make the file") && strings.Contains(tree, "@"+run.Worker)
 	}, hubPatience, 100*time.Millisecond, "the frame belongs to the machine whose session worked in it")
 	assert.Contains(t, box.flame("tree"), "✓ make the file")
+	box.showsGuestsLittle(t)
+}
+
+// showsGuestsLittle has a worker's flame be asked as its agents of other machines ask it.
+func (m machine) showsGuestsLittle(t *testing.T) {
+	t.Helper()
+	var runs []record.Run
+	require.NoError(t, json.Unmarshal([]byte(m.flame("agents", "runs", "--json")), &runs))
+	require.Len(t, runs, 1)
+	cmd := m.command("serve")
+	cmd.Env = append(cmd.Env, core.AgentVariable+"="+runs[0].ID, "FLAME_TOOLS=all")
+	cmd.Stdin = strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}
+{"jsonrpc":"2.0","id":2,"method":"tools/list"}
+{"jsonrpc":"2.0","id":3,"method":"resources/read","params":{"uri":"flame://agent/` + runs[0].ID + `"}}
+`)
+	said, err := cmd.Output()
+	require.NoError(t, err)
+	for tool, has := range map[string]bool{
+		"flame_push": true, "flame_context_preview": true, "flame_agent_result": false, "flame_get_state": false, "spawn_agent": false,
+	} {
+		assert.Equal(t, has, strings.Contains(string(said), `"`+tool+`"`), "%s\n%s", tool, said)
+	}
+	assert.Contains(t, string(said), "is shown no agents here")
 }
 
 func TestAnAgentOnAnotherMachineIsCancelledOrLost(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"github.com/samber/lo"
 
 	"flame/agents"
+	"flame/agents/result"
 	"flame/core"
 	"flame/core/op"
 	"flame/project"
@@ -76,7 +77,7 @@ func (r resources) frameID(ctx context.Context, id string) (string, error) {
 }
 
 func (r resources) agent(ctx context.Context, id string) (string, error) {
-	result, err := r.agents.Result(ctx, id)
+	result, err := r.result(ctx, id)
 	if err != nil {
 		return "", err
 	}
@@ -84,8 +85,19 @@ func (r resources) agent(ctx context.Context, id string) (string, error) {
 }
 
 func (r resources) agentID(ctx context.Context, id string) (string, error) {
-	result, err := r.agents.Result(ctx, id)
+	result, err := r.result(ctx, id)
 	return result.ID, err
+}
+
+func (r resources) result(ctx context.Context, id string) (result.Result, error) {
+	guest, err := agents.IsGuest(ctx, r.project.Store, r.caller(ctx).Agent)
+	if err == nil && guest {
+		err = core.Invalidf("an agent that another machine asked for is shown no agents here").WithHint("read the context of its frame")
+	}
+	if err != nil {
+		return result.Result{}, err
+	}
+	return r.agents.Result(ctx, id)
 }
 
 // addTo offers the resources to the clients of srv.

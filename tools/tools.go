@@ -18,21 +18,22 @@ import (
 
 // A group is a group of tools.
 type group struct {
-	name  string // in FLAME_TOOLS and in the documentation
-	tools []Tool
+	name   string // in FLAME_TOOLS and in the documentation
+	tools  []Tool
+	guests bool // agents that other machines asked for have it too
 }
 
 // groups returns the groups of tools in the order in which they are documented.
 func groups(p *project.Project, a *agents.Agents) []group {
 	return []group{
-		{"frames", frameTools(p)},
-		{"plan", planTools(p)},
-		{"context", contextTools(p, a)},
-		{"summary", summaryTools(p)},
-		{"subagents", subagentTools(p)},
-		{"agents", agentTools(a)},
-		{"autonomy", autonomyTools(p)},
-		{"state", stateTools(p)},
+		{"frames", frameTools(p), true},
+		{"plan", planTools(p), true},
+		{"context", contextTools(p, a), true},
+		{"summary", summaryTools(p), true},
+		{"subagents", subagentTools(p), false},
+		{"agents", agentTools(a), false},
+		{"autonomy", autonomyTools(p), false},
+		{"state", stateTools(p), false},
 	}
 }
 
@@ -42,8 +43,16 @@ func Groups() []string {
 }
 
 // All returns every tool of a project and its agents. The last one is flame_more.
-func All(p *project.Project, a *agents.Agents) (all []Tool) {
-	for _, g := range groups(p, a) {
+func All(p *project.Project, a *agents.Agents) []Tool { return allOf(groups(p, a)) }
+
+// ForGuests returns the tools of an agent that another machine asked for. They show what
+// travels between machines anyway, and no other agents' work, settings or sessions.
+func ForGuests(p *project.Project, a *agents.Agents) []Tool {
+	return allOf(lo.Filter(groups(p, a), func(g group, _ int) bool { return g.guests }))
+}
+
+func allOf(groups []group) (all []Tool) {
+	for _, g := range groups {
 		for _, t := range g.tools {
 			t.Group = g.name
 			all = append(all, t)
