@@ -138,7 +138,8 @@ func (m machine) showsGuestsLittle(t *testing.T) {
 	require.Len(t, runs, 1)
 	cmd := m.command("serve")
 	cmd.Env = append(cmd.Env, core.AgentVariable+"="+runs[0].ID, "FLAME_TOOLS=all")
-	cmd.Stdin = strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}
+	hello := `"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}`
+	cmd.Stdin = strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{` + hello + `}}
 {"jsonrpc":"2.0","id":2,"method":"tools/list"}
 {"jsonrpc":"2.0","id":3,"method":"resources/read","params":{"uri":"flame://agent/` + runs[0].ID + `"}}
 `)
