@@ -24,7 +24,7 @@ const lockName = "hub.lock"
 const (
 	watchTime    = time.Second            // between two looks at hub.json, and at the lock
 	shortestWait = 250 * time.Millisecond // before another attempt to connect; doubled each time
-	longestWait  = 15 * time.Second
+	longestWait  = 5 * time.Second
 	leaveTime    = 2 * time.Second // for what is told to the hub at the end
 )
 

@@ -119,11 +119,17 @@ var listensOn = regexp.MustCompile(`the hub listens on (\S+),`)
 // hub starts a hub, and returns once machines can connect.
 func (m machine) hub(args ...string) hubProcess {
 	m.Helper()
-	h := hubProcess{cmd: m.command(append([]string{"hub", "--temporary"}, args...)...), ended: make(chan error, 1)}
+	return startHub(m.T, m.command(append([]string{"hub", "--temporary"}, args...)...))
+}
+
+// startHub starts a hub by its command.
+func startHub(t *testing.T, cmd *exec.Cmd) hubProcess {
+	t.Helper()
+	h := hubProcess{cmd: cmd, ended: make(chan error, 1)}
 	said, err := h.cmd.StderrPipe()
-	require.NoError(m, err)
-	require.NoError(m, h.cmd.Start())
-	m.Cleanup(func() { _ = h.cmd.Process.Kill() }) // it may be over
+	require.NoError(t, err)
+	require.NoError(t, h.cmd.Start())
+	t.Cleanup(func() { _ = h.cmd.Process.Kill() }) // it may be over
 	lines := bufio.NewScanner(said)
 	var all []string
 	for h.address == "" && lines.Scan() {
@@ -136,7 +142,7 @@ func (m machine) hub(args ...string) hubProcess {
 		_, _ = io.Copy(io.Discard, said) // until it is over
 		h.ended <- h.cmd.Wait()
 	}()
-	require.NotEmpty(m, h.address, strings.Join(all, "\n"))
+	require.NotEmpty(t, h.address, strings.Join(all, "\n"))
 	return h
 }
 

@@ -2,13 +2,17 @@ package tests
 
 import (
 	"bufio"
+	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -40,17 +44,18 @@ func (u *user) begins(says *regexp.Regexp, args ...string) (found []string) {
 	return found
 }
 
-// joinedUsers returns two users whose projects are clones of one repository with these
-// files, and have joined the hub of the first.
-func joinedUsers(t *testing.T, files map[string]string) (desk, box *user) {
+// joinedUsers returns two users with this host, whose projects are clones of one repository
+// with these files, and who have joined the hub of the first.
+func joinedUsers(t *testing.T, host string, files map[string]string) (desk, box *user, h hubProcess) {
 	t.Helper()
 	server := filepath.Dir(natsServer(t))
-	desk, box = newUser(t, claudeCode), newUser(t, claudeCode)
+	desk, box = newUser(t, host), newUser(t, host)
 	box.model.Close()
 	box.model = desk.model
 	for name, text := range files {
 		desk.write(name, text)
 	}
+	desk.write("opencode.json", openCodeConfig(t, desk.model.URL, nil))
 	git := func(args ...string) {
 		out, err := exec.Command("git", append([]string{"-c", "user.name=A", "-c", "user.email=a@example.com"}, args...)...).CombinedOutput()
 		require.NoError(t, err, "%s", out)
@@ -61,47 +66,118 @@ func joinedUsers(t *testing.T, files map[string]string) (desk, box *user) {
 	git("clone", "-q", desk.project, box.project)
 	for _, u := range []*user{desk, box} {
 		u.path = server + ":" + u.path
-		u.must(u.flame, "setup", claudeCode)
+		u.must(u.flame, "setup", host)
 	}
-	desk.begins(listensOn, "hub", "--temporary", "--listen", "127.0.0.1:0")
+	h = desk.hub("--listen", "127.0.0.1:0")
 	desk.must(desk.flame, "join")
 	found := joinLine.FindStringSubmatch(desk.must(desk.flame, "hub", "invite"))
 	require.NotNil(t, found)
 	box.must(box.flame, "join", found[1])
-	return desk, box
+	return desk, box, h
 }
 
+// hub starts a hub of the user's.
+func (u *user) hub(args ...string) hubProcess {
+	u.t.Helper()
+	return startHub(u.t, u.command(context.Background(), u.flame, append([]string{"hub", "--temporary"}, args...)...))
+}
+
+// A sharedFrame is what machines have to agree on of a frame.
+type sharedFrame struct {
+	ID, Status, Goal, Summary string
+	Decisions, Artifacts      []string
+	Usage                     map[string]float64
+	Children                  []sharedFrame
+}
+
+// shared returns the tree that the user's machine shows.
+func (u *user) shared() (roots []sharedFrame) {
+	u.t.Helper()
+	require.NoError(u.t, json.Unmarshal([]byte(u.must(u.flame, "tree", "--json")), &roots))
+	return roots
+}
+
+// agree waits until two machines show the same tree.
+func agree(t *testing.T, one, other *user) {
+	t.Helper()
+	for until := time.Now().Add(hubPatience); !assert.ObjectsAreEqual(one.shared(), other.shared()); time.Sleep(200 * time.Millisecond) {
+		if time.Now().After(until) {
+			require.Equal(t, one.shared(), other.shared())
+		}
+	}
+}
+
+// TestASessionHasAgentsWorkOnAnotherMachine is what somebody does with two machines: a session
+// has three agents work on the other one, watches them, loses the hub while they work, and
+// converges what became of them.
 func TestASessionHasAgentsWorkOnAnotherMachine(t *testing.T) {
 	t.Parallel()
 	sprung := filepath.Join(t.TempDir(), "sprung")
 	hook := fmt.Sprintf(`{"hooks":{"SessionStart":[{"hooks":[{"type":"command","command":"touch '%s'"}]}]}}`, sprung)
-	desk, box := joinedUsers(t, map[string]string{".claude/settings.json": hook})
+	desk, box, h := joinedUsers(t, claudeCode, map[string]string{".claude/settings.json": hook})
+	desk.serves() // as a session does that is open while another ends
+	names := []string{"ONE", "TWO", "THREE"}
+	asked3 := func(turns int) bool { // each agent's model was asked so often
+		return !slices.ContainsFunc(names, func(n string) bool { return len(desk.model.By(n)) < turns })
+	}
+	away := make(chan struct{})
+	t.Cleanup(func() {
+		select {
+		case <-away:
+		default:
+			close(away)
+		}
+	})
 	script := model.Script{}
 	var spawned []model.Tool
-	for _, n := range []string{"ONE", "TWO", "THREE"} {
+	for _, n := range names {
 		script = append(script, asked(n, n+"WORK",
 			calls("flame_add_decision", map[string]any{"decision": n + " decides"}),
-			calls("Write", map[string]any{"file_path": n + ".txt", "content": n}),
+			model.Turn{From: func(model.Request) model.Turn {
+				<-away
+				return calls("Write", map[string]any{"file_path": n + ".txt", "content": n})
+			}},
 			model.Turn{Text: n + "-RESULT"}))
 		spawned = append(spawned, spawns("builder", "do "+n, n+"WORK go", map[string]any{"on": "gpu"}))
 	}
-	turns := append([]model.Turn{{Tools: spawned}}, waitsForAll(3)...)
-	desk.model.Play(append(script, asked("main", "MAINWORK", append(turns, model.Turn{Text: "MAIN-RESULT"})...)))
+	var ids []string
+	turns := append([]model.Turn{{Tools: spawned}, {From: func(r model.Request) model.Turn {
+		ids = agentsIn(r)
+		assert.Eventually(t, func() bool { return asked3(2) }, hubPatience, 50*time.Millisecond, "they work on the other machine")
+		return calls("flame_agent_wait", map[string]any{"subagent_id": ids[0], "timeout": 1})
+	}}, {From: func(model.Request) model.Turn {
+		h.end(t, syscall.SIGTERM)
+		close(away)
+		assert.Eventually(t, func() bool { return asked3(3) }, hubPatience, 50*time.Millisecond, "they work on without the hub")
+		time.Sleep(awayTime)
+		return calls("flame_agent_wait", map[string]any{"subagent_id": ids[0], "timeout": 1})
+	}}, {From: func(model.Request) model.Turn {
+		desk.hub()
+		assert.Eventually(t, func() bool {
+			tree, _, err := desk.run(desk.flame, "tree")
+			return err == nil && strings.Count(tree, "✓ do ") == 3
+		}, hubPatience, 100*time.Millisecond, "what they did meanwhile comes")
+		return model.Turn{Tools: []model.Tool{{Name: "ToolSearch", Input: map[string]any{"query": "select:mcp__plugin_flame_flame__flame_converge"}}}}
+	}}}, waitsForAll(3)...)
+	turns = append(turns, model.Turn{From: func(model.Request) model.Turn {
+		return calls("flame_converge", map[string]any{"subagent_ids": ids, "strategy": "merge"})
+	}}, model.Turn{Text: "MAIN-RESULT"})
+	desk.model.Play(append(script, asked("main", "MAINWORK", turns...)))
 	box.begins(regexp.MustCompile("serving queue gpu"), "worker", "--queue", "gpu", "--slots", "3")
-	allowed := spawnRule + ",mcp__plugin_flame_flame__flame_agent_wait"
-	desk.must("claude", "-p", "--output-format", "json", "--permission-mode", "acceptEdits", "--allowedTools", allowed, "--", "MAINWORK please")
+	desk.must("claude", "-p", "--output-format", "json", "--permission-mode", "acceptEdits", "--allowedTools", "mcp__plugin_flame_flame", "--", "MAINWORK please")
 	t.Log(desk.must(desk.flame, "tree"), desk.must(desk.flame, "agents", "runs"), box.must(box.flame, "agents", "runs"))
 	main := desk.model.By("main")
-	all := main[len(main)-1].Everything()
-	for _, n := range []string{"ONE", "TWO", "THREE"} {
-		assert.Contains(t, all, n+"-RESULT")
+	all, converged := main[len(main)-1].Everything(), main[len(main)-1].LastResult()
+	t.Log(converged)
+	for _, n := range names {
+		assert.Contains(t, converged, n+"-RESULT")
 		assert.Contains(t, all, n+" decides", "its decisions come with the tree")
 		assert.Equal(t, "completed", desk.frame("do "+n).Status)
-		require.Eventually(t, func() bool {
-			tree, _, err := box.run(box.flame, "tree")
-			return err == nil && strings.Contains(tree, "✓ do "+n)
-		}, hubPatience, 100*time.Millisecond, "the other's tree shows the same")
+		assert.Len(t, desk.model.By(n), 3, "nothing was done twice")
 	}
+	agree(t, desk, box)
+	require.Len(t, box.shared(), 1)
+	assert.Len(t, box.shared()[0].Children, 3)
 	patches, err := filepath.Glob(filepath.Join(desk.data(), "agents", "*", "changes.patch"))
 	require.NoError(t, err)
 	assert.Len(t, patches, 3)
@@ -109,4 +185,21 @@ func TestASessionHasAgentsWorkOnAnotherMachine(t *testing.T) {
 	again := desk.must(desk.flame, "agents", "spawn", "builder", "ONEWORK once more", "--on", "gpu", "--wait")
 	assert.Contains(t, again, "ONE-RESULT")
 	assert.NoFileExists(t, sprung, "a repository of another machine runs nothing of its own")
+	box.leavesNothing()
+}
+
+// awayTime is how long a hub is away at least while agents work.
+const awayTime = 3 * time.Second
+
+// serves runs `flame serve` as a session does that stays open, until the test ends.
+func (u *user) serves() {
+	u.t.Helper()
+	cmd := u.command(context.Background(), u.flame, "serve")
+	stdin, err := cmd.StdinPipe()
+	require.NoError(u.t, err)
+	require.NoError(u.t, cmd.Start())
+	u.t.Cleanup(func() {
+		stdin.Close()
+		_ = cmd.Wait() // however it ends
+	})
 }
