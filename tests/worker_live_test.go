@@ -55,7 +55,6 @@ func joinedUsers(t *testing.T, host string, files map[string]string) (desk, box 
 	for name, text := range files {
 		desk.write(name, text)
 	}
-	desk.write("opencode.json", openCodeConfig(t, desk.model.URL, nil))
 	git := func(args ...string) {
 		out, err := exec.Command("git", append([]string{"-c", "user.name=A", "-c", "user.email=a@example.com"}, args...)...).CombinedOutput()
 		require.NoError(t, err, "%s", out)
@@ -65,6 +64,9 @@ func joinedUsers(t *testing.T, host string, files map[string]string) (desk, box 
 	require.NoError(t, os.RemoveAll(box.project))
 	git("clone", "-q", desk.project, box.project)
 	for _, u := range []*user{desk, box} {
+		own := filepath.Join(u.home, ".config", "opencode") // what the project says counts for nothing there
+		require.NoError(t, os.MkdirAll(own, 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(own, "opencode.json"), []byte(openCodeConfig(t, desk.model.URL, nil)), 0o600))
 		u.path = server + ":" + u.path
 		u.must(u.flame, "setup", host)
 	}
@@ -202,4 +204,38 @@ func (u *user) serves() {
 		stdin.Close()
 		_ = cmd.Wait() // however it ends
 	})
+}
+
+// TestASessionOfOpenCodeHasAnAgentWorkOnAnotherMachine has a real client on each side, which
+// is OpenCode on both.
+func TestASessionOfOpenCodeHasAnAgentWorkOnAnotherMachine(t *testing.T) {
+	t.Parallel()
+	desk, box, _ := joinedUsers(t, openCode, map[string]string{"note.txt": "what the repository says"})
+	desk.model.Play(model.Script{
+		asked("child", "CHILDWORK",
+			calls("flame_add_decision", map[string]any{"decision": "the child decides"}),
+			calls("read", map[string]any{"filePath": "note.txt"}),
+			model.Turn{Text: "CHILD-RESULT"}),
+		asked("main", "MAINWORK",
+			model.Turn{Tools: []model.Tool{spawns("builder", "make it", "CHILDWORK go", map[string]any{"on": "gpu"})}},
+			waitsFor(), model.Turn{Text: "MAIN-RESULT"}),
+	})
+	desk.serves()
+	box.begins(regexp.MustCompile("serving queue gpu"), "worker", "--queue", "gpu")
+	desk.ask(openCode, "MAINWORK please")
+	t.Log(desk.must(desk.flame, "tree"), desk.must(desk.flame, "agents", "runs"), box.must(box.flame, "agents", "runs"))
+	main := desk.model.By("main")
+	require.Len(t, main, 3)
+	assert.Contains(t, main[2].LastResult(), "CHILD-RESULT")
+	agree(t, desk, box)
+	require.Len(t, desk.shared(), 1)
+	require.Len(t, desk.shared()[0].Children, 1)
+	child := desk.shared()[0].Children[0]
+	assert.Equal(t, []any{"completed", []string{"the child decides"}}, []any{child.Status, child.Decisions})
+	asked := desk.model.By("child")
+	require.Len(t, asked, 3)
+	assert.Contains(t, asked[2].LastResult(), "what the repository says")
+	_, offered := asked[0].Offered("write")
+	assert.False(t, offered, "OpenCode tells of no mode, and what its user allows to tools holds on the own machine alone")
+	box.leavesNothing()
 }

@@ -40,13 +40,33 @@ func Held(ctx context.Context, p *project.Project) (ids []string, err error) {
 				}
 				live[f.Session] = is
 			}
+			waits := false
 			if is {
+				waits, err = waitsForAgent(tx, f.ID)
+			}
+			if err != nil {
+				return err
+			}
+			if is && !waits {
 				ids = append(ids, f.ID)
 			}
 		}
 		return nil
 	})
 	return ids, err
+}
+
+// waitsForAgent reports whether a frame is that of an agent which nothing is known of yet. Its
+// session is that of who asked for the agent, but a worker elsewhere may take it over.
+func waitsForAgent(tx project.Tx, frame string) (bool, error) {
+	var agent string
+	known, err := project.RecordAgentFrame.Load(tx, frame, &agent)
+	if err != nil || !known {
+		return false, err
+	}
+	var work project.AgentWork
+	known, err = project.RecordAgentWork.Load(tx, agent, &work)
+	return known && work.Session == "", err
 }
 
 // newest returns the frames in progress in which something happened last.

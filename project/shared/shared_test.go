@@ -15,6 +15,7 @@ import (
 	"flame/core"
 	"flame/core/merge"
 	"flame/project"
+	"flame/project/children"
 	"flame/project/projecttest"
 	"flame/project/shared"
 	"flame/project/stack"
@@ -687,4 +688,12 @@ func TestHeldAreTheFramesOfLiveSessions(t *testing.T) {
 	}))
 	assert.Contains(t, held(), one)
 	assert.NotContains(t, held(), two)
+
+	by := project.Caller{Session: "one"}
+	here, err := a.Delegate(by, children.Delegation{Agent: "agent-here", Goal: "Here", Session: "three", Host: "claude-code"})
+	require.NoError(t, err)
+	there, err := a.Delegate(by, children.Delegation{Agent: "agent-there", Goal: "There", Host: "opencode"})
+	require.NoError(t, err)
+	assert.Contains(t, held(), here.Frame.ID)
+	assert.NotContains(t, held(), there.Frame.ID, "a worker may take it over at any time")
 }
