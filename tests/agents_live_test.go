@@ -218,21 +218,27 @@ func (u *user) tracked(client string) string {
 // leavesNothing fails if a process is left that works for an agent of the user's.
 func (u *user) leavesNothing() {
 	u.t.Helper()
+	leavesNothing(u.t, u.home)
+}
+
+// leavesNothing fails if a process is left that works for an agent of whose home this is.
+func leavesNothing(t *testing.T, home string) {
+	t.Helper()
 	var left []string
-	assert.Eventually(u.t, func() bool {
+	assert.Eventually(t, func() bool {
 		left = nil
 		names, err := filepath.Glob("/proc/[0-9]*")
-		require.NoError(u.t, err)
+		require.NoError(t, err)
 		for _, name := range names {
 			environ, err := os.ReadFile(name + "/environ")
-			if err == nil && strings.Contains(string(environ), "FLAME_AGENT=agent-") && strings.Contains(string(environ), "HOME="+u.home) {
+			if err == nil && strings.Contains(string(environ), "FLAME_AGENT=agent-") && strings.Contains(string(environ), "HOME="+home) {
 				command, _ := os.ReadFile(name + "/cmdline")
 				left = append(left, name+" "+strings.ReplaceAll(string(command), "\x00", " "))
 			}
 		}
 		return len(left) == 0
 	}, 15*time.Second, 100*time.Millisecond)
-	assert.Empty(u.t, left, "processes of agents are left")
+	assert.Empty(t, left, "processes of agents are left")
 }
 
 func TestAgentsBelowAgentsHaveADepth(t *testing.T) {

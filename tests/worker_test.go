@@ -60,16 +60,16 @@ func (m machine) worker(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// two returns a desk that runs a hub and a box that serves its queue, both with a host.
-func two(t *testing.T) (desk, box machine) {
+// two returns a desk that runs a hub and a box that may serve its queue, both with a host.
+func two(t *testing.T) (desk, box machine, h hubProcess) {
 	t.Helper()
 	all := machines(t, "desk", "box")
 	desk, box = all[0].withClaude(), all[1].withClaude()
-	desk.hub("--listen", "127.0.0.1:0")
+	h = desk.hub("--listen", "127.0.0.1:0")
 	desk.flame("join")
 	box.flame("join", desk.invite())
 	desk.serve()
-	return desk, box
+	return desk, box, h
 }
 
 // away starts an agent on the queue, and returns its id.
@@ -103,7 +103,7 @@ func active(run record.Run) bool { return run.State == core.AgentActive }
 
 func TestAnAgentRunsOnAnotherMachine(t *testing.T) {
 	t.Parallel()
-	desk, box := two(t)
+	desk, box, _ := two(t)
 	box.worker("--max-mode", "plan")
 	branches := gitSays(t, desk.checkout, "for-each-ref")
 	id := desk.away("make the file")
@@ -155,7 +155,7 @@ func (m machine) showsGuestsLittle(t *testing.T) {
 
 func TestAnAgentOnAnotherMachineIsCancelledOrLost(t *testing.T) {
 	t.Parallel()
-	desk, box := two(t)
+	desk, box, _ := two(t)
 	waits := desk.away("WAIT in the queue")
 	desk.flame("agents", "cancel", waits)
 	assert.Equal(t, core.AgentCancelled, desk.until(waits, ended).State, "nobody has it yet")
@@ -181,7 +181,7 @@ func TestAnAgentOnAnotherMachineIsCancelledOrLost(t *testing.T) {
 
 func TestAnAgentOnAnotherMachineIsFollowedAgain(t *testing.T) {
 	t.Parallel()
-	desk, box := two(t)
+	desk, box, _ := two(t)
 	box.worker()
 	id := desk.away("WAIT for me")
 	desk.until(id, func(run record.Run) bool { return active(run) && run.Progress.Text != "" })

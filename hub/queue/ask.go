@@ -162,6 +162,7 @@ type follower struct {
 	revision uint64
 	moved    time.Time // when the record changed last, by the clock of this machine, or it could not be seen whether it does
 	looked   time.Time // when it was looked at last
+	heard    bool      // the record changed since it was first seen: whoever runs the job has come back too, if the hub was away
 }
 
 // take takes a record in; done means that it is final.
@@ -174,6 +175,7 @@ func (f *follower) take(run Run, revision uint64, wrong error) (done bool, err e
 		f.q.Log.Warn("the record of a job cannot be read", "job", f.id)
 		return false, nil
 	}
+	f.heard = f.heard || f.run.State != ""
 	f.run, f.moved = run, time.Now()
 	return run.Final(), f.see(run)
 }
@@ -201,7 +203,8 @@ func (f *follower) look(ctx context.Context) (done bool, err error) {
 		f.moved = now // if the connection is gone, that is told otherwise
 		return false, nil
 	}
-	if f.run.State == Running && now.Sub(f.moved) >= f.q.AckWait+f.q.Heartbeat && now.Sub(f.q.opened) >= 2*f.q.AckWait {
+	back := f.heard || now.Sub(f.q.opened) >= 2*f.q.AckWait
+	if f.run.State == Running && back && now.Sub(f.moved) >= f.q.AckWait+f.q.Heartbeat/2 {
 		f.settle(ctx)
 	}
 	return false, nil

@@ -149,3 +149,27 @@ func TestTheAskerNoticesThatAWorkerIsGone(t *testing.T) {
 		})
 	}
 }
+
+// After a connection is made others have time to come back, unless they have.
+func TestWhoHasComeBackIsMissedAtOnce(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, 50*time.Millisecond, 200*time.Millisecond)
+	laptop, desk := r.queue("laptop"), r.queue("desk")
+	r.put(laptop, "job-1", 0)
+	r.put(laptop, "job-2", 0)
+	for range 2 {
+		_, _ = r.next(desk)
+	}
+	other := r.queue("laptop")
+	laptop.opened, other.opened = time.Now().Add(patience), time.Now().Add(patience)
+	silent, _ := r.follow(other, "job-2")
+	r.becomes(silent, Running)
+	runs, done := r.follow(laptop, "job-1")
+	run := r.becomes(runs, Running)
+	h := desk.Hold(Lease{Job: run.Job, Queue: run.Queue, Asker: run.Asker, Machine: run.Worker, Attempt: 1, Claim: run.Claim})
+	_, err := h.Beat(r.ctx(), nil)
+	require.NoError(t, err)
+	r.becomes(runs, Lost)
+	require.NoError(t, r.ends(done))
+	assert.Equal(t, Running, r.run(laptop, "job-2").State, "its worker may not be back yet")
+}
