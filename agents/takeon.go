@@ -158,11 +158,11 @@ func (g guest) takeFrame(ctx context.Context, run record.Run) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if frame.Status != core.InProgress {
+		return "", core.Invalidf("the frame of %s is %s", g.work.ID, frame.Status).WithHint("start another agent")
+	}
 	if frame.Machine != g.terms.Asker || frame.Session != "" {
 		return "", nil // not one that its asker made for it
-	}
-	if frame.Status != core.InProgress {
-		return "", core.Invalidf("the frame of %s is %s", run.ID, frame.Status).WithHint("start another agent")
 	}
 	work := project.AgentWork{
 		Frame: frame.ID, Parent: run.ParentSession, Host: run.Host, Title: core.SubagentTitle(run.Description, run.Type), Given: true,
