@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -129,20 +130,29 @@ func (c *Conn) Told(err error) error {
 	if c.life.Err() != nil || errors.Is(err, nats.ErrConnectionClosed) {
 		return core.Unavailablef(err, "the connection to the hub was lost: %v", err)
 	}
-	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout) || errors.Is(err, jetstream.ErrNoStreamResponse) {
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout) || errors.Is(err, jetstream.ErrNoStreamResponse) ||
+		errors.Is(err, nats.ErrNoResponders) { // a cluster without a leader
 		return core.Unavailablef(err, "the hub does not answer: %v", err)
 	}
 	return err
 }
 
 // Stream returns a stream of the hub, which is made if it is not there. One that is there
-// is used as it is: who runs the server may have chosen copies and limits for it.
+// is used as it is: who runs the server may have chosen copies and limits for it. A cluster
+// keeps three copies of it, if it has so many servers.
 func (c *Conn) Stream(ctx context.Context, config jetstream.StreamConfig) (jetstream.Stream, error) {
 	ctx, stop := c.refused.watch(ctx, "$JS.")
 	defer stop()
 	s, err := c.js.Stream(ctx, config.Name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		if config.Replicas = 1; c.nc.ConnectedClusterName() != "" {
+			config.Replicas = clusterCopies
+		}
 		s, err = c.js.CreateStream(ctx, config)
+		if config.Replicas > 1 && isCode(err, errCodeNoPeers, errCodeOneServer) {
+			config.Replicas = 1
+			s, err = c.js.CreateStream(ctx, config)
+		}
 		if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // another machine was faster
 			s, err = c.js.Stream(ctx, config.Name)
 		}
@@ -150,12 +160,28 @@ func (c *Conn) Stream(ctx context.Context, config jetstream.StreamConfig) (jetst
 	return s, c.Told(err)
 }
 
+// clusterCopies is how many copies a cluster keeps: one server may be gone, and no more are
+// of use.
+const clusterCopies = 3
+
+// What a server says that cannot keep so many copies.
+const (
+	errCodeNoPeers   jetstream.ErrorCode = 10005 // its cluster has too few servers
+	errCodeOneServer jetstream.ErrorCode = 10074 // it is in no cluster
+)
+
+// isCode reports whether an error of the server's has one of the codes.
+func isCode(err error, codes ...jetstream.ErrorCode) bool {
+	var api *jetstream.APIError
+	return errors.As(err, &api) && slices.Contains(codes, api.ErrorCode)
+}
+
 // Bucket returns a key-value bucket of the project, which is made if it is not there.
 func (c *Conn) Bucket(ctx context.Context, name string, change func(*jetstream.StreamConfig)) (jetstream.KeyValue, jetstream.StreamConfig, error) {
 	full := "flame_" + c.link.Project + "_" + name
 	config := jetstream.StreamConfig{ // what makes a stream a bucket
 		Name: "KV_" + full, Subjects: []string{"$KV." + full + ".>"}, MaxMsgsPerSubject: 1, MaxMsgs: -1, MaxBytes: -1, MaxMsgSize: -1, MaxConsumers: -1,
-		Storage: jetstream.FileStorage, Discard: jetstream.DiscardNew, Compression: jetstream.S2Compression, Replicas: 1,
+		Storage: jetstream.FileStorage, Discard: jetstream.DiscardNew, Compression: jetstream.S2Compression,
 		AllowRollup: true, DenyDelete: true, AllowDirect: true,
 	}
 	change(&config)

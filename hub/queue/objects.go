@@ -15,7 +15,7 @@ func (q *Queue) openObjects(ctx context.Context) error {
 	name := "flame_" + q.conn.Link().Project + "_files"
 	_, err := q.conn.Stream(ctx, jetstream.StreamConfig{
 		Name: "OBJ_" + name, Subjects: []string{"$O." + name + ".C.>", "$O." + name + ".M.>"}, MaxAge: keepJobs, MaxBytes: -1,
-		Storage: jetstream.FileStorage, Discard: jetstream.DiscardNew, AllowRollup: true, AllowDirect: true, Replicas: 1,
+		Storage: jetstream.FileStorage, Discard: jetstream.DiscardNew, AllowRollup: true, AllowDirect: true,
 	})
 	if err != nil {
 		return err

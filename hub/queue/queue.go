@@ -69,7 +69,7 @@ func Open(ctx context.Context, conn *hub.Conn) (*Queue, error) {
 	var err error
 	if q.jobs, err = conn.Stream(ctx, jetstream.StreamConfig{
 		Name: "FLAME_" + conn.Link().Project + "_JOBS", Subjects: []string{q.subject("", ">")}, Retention: jetstream.WorkQueuePolicy,
-		Storage: jetstream.FileStorage, Compression: jetstream.S2Compression, Replicas: 1, MaxAge: keepJobs, AllowDirect: true,
+		Storage: jetstream.FileStorage, Compression: jetstream.S2Compression, MaxAge: keepJobs, AllowDirect: true,
 		MaxMsgsPerSubject: 1, Discard: jetstream.DiscardNew, DiscardNewPerSubject: true,
 	}); err != nil {
 		return nil, err
@@ -78,7 +78,10 @@ func Open(ctx context.Context, conn *hub.Conn) (*Queue, error) {
 		return nil, otherwise(info.Config.Name, "is no work queue")
 	}
 	q.epoch = q.jobs.CachedInfo().Created.UnixNano()
-	runs, config, err := conn.Bucket(ctx, "runs", func(s *jetstream.StreamConfig) { s.AllowMsgTTL = true })
+	runs, config, err := conn.Bucket(ctx, "runs", func(s *jetstream.StreamConfig) {
+		s.AllowMsgTTL = true
+		s.AllowDirect = false // a cluster whose leader is gone would tell what is old, and take nothing new
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,154 @@
+package tests
+
+import (
+	"fmt"
+	"net"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/core"
+)
+
+// A cluster is three servers that keep what any one of them has.
+type cluster struct {
+	*testing.T
+	args    map[string][]string // of each server, by its name
+	running map[string]*exec.Cmd
+	url     string
+}
+
+// freePorts returns ports of this machine that nobody listens on.
+func freePorts(t *testing.T, count int) (ports []int) {
+	t.Helper()
+	for range count {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		defer l.Close()
+		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
+	}
+	return ports
+}
+
+// cluster starts so many servers, and returns once one of them leads.
+func (m machine) cluster(servers int) *cluster {
+	m.Helper()
+	c := &cluster{T: m.T, args: map[string][]string{}, running: map[string]*exec.Cmd{}}
+	ports := freePorts(m.T, 2*servers)
+	var routes, urls []string
+	for i := range servers {
+		routes = append(routes, fmt.Sprintf("nats://127.0.0.1:%d", ports[servers+i]))
+		urls = append(urls, fmt.Sprintf("nats://127.0.0.1:%d", ports[i]))
+	}
+	c.url = strings.Join(urls, ",")
+	for i := range servers {
+		name := fmt.Sprintf("n%d", i)
+		c.args[name] = []string{
+			m.server, "-n", name, "-a", "127.0.0.1", "-p", fmt.Sprint(ports[i]), "-js", "-sd", filepath.Join(m.home, name),
+			"--cluster_name", "flame", "--cluster", routes[i], "--routes", strings.Join(routes, ","),
+		}
+		c.start(name)
+	}
+	m.Cleanup(func() {
+		for name := range c.running {
+			c.kill(name)
+		}
+	})
+	return c
+}
+
+func (c *cluster) start(name string) {
+	c.Helper()
+	cmd := exec.Command(c.args[name][0], c.args[name][1:]...)
+	require.NoError(c, cmd.Start())
+	c.running[name] = cmd
+}
+
+func (c *cluster) kill(name string) {
+	_ = c.running[name].Process.Kill()
+	_ = c.running[name].Wait()
+	delete(c.running, name)
+}
+
+// joins joins the machine's project to a cluster, which nobody leads at first.
+func (m machine) joins(c *cluster) {
+	m.Helper()
+	require.Eventually(m, func() bool { return m.command("join", c.url, "--project", "shop").Run() == nil }, hubPatience, 200*time.Millisecond)
+}
+
+// stream returns what the cluster says of a stream of the machine's project, once it has a leader.
+func (m machine) stream(name string) (info *jetstream.StreamInfo) {
+	m.Helper()
+	require.Eventually(m, func() bool {
+		s, err := m.connect().JetStream().Stream(m.Context(), name)
+		if err == nil {
+			info = s.CachedInfo()
+		}
+		return err == nil && info.Cluster != nil && info.Cluster.Leader != ""
+	}, hubPatience, 100*time.Millisecond)
+	return info
+}
+
+func TestAClusterOfTwoServersKeepsOneCopy(t *testing.T) {
+	t.Parallel()
+	desk := machines(t, "desk")[0]
+	desk.joins(desk.cluster(2))
+	desk.serve()
+	desk.flame("push", "Here")
+	desk.shows("doctor", "1 changes sent")
+	assert.Equal(t, 1, desk.stream("KV_flame_shop_tree").Config.Replicas)
+}
+
+// TestAClusterLosesItsLeader has the server that leads killed twice, while the tree changes and an
+// agent runs.
+func TestAClusterLosesItsLeader(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("half a minute")
+	}
+	all := machines(t, "desk", "box")
+	desk, box := all[0].withClaude(), all[1].withClaude()
+	c := desk.cluster(3)
+	for _, m := range []machine{desk, box} {
+		m.joins(c)
+		m.serve()
+	}
+	box.worker()
+	desk.flame("push", "Before")
+	box.shows("tree", "Before")
+	id := desk.away("WAIT for me")
+	desk.until(id, talks)
+	for _, stream := range []string{
+		"KV_flame_shop_tree", "KV_flame_shop_claims", "KV_flame_shop_machines", "KV_flame_shop_runs", "KV_flame_shop_orders", "FLAME_shop_JOBS",
+		"OBJ_flame_shop_files",
+	} {
+		assert.Equal(t, 3, desk.stream(stream).Config.Replicas, stream)
+	}
+	for _, stream := range []string{"KV_flame_shop_tree", "KV_flame_shop_runs"} {
+		leader := desk.stream(stream).Cluster.Leader
+		c.kill(leader)
+		for i := range 5 {
+			desk.flame("push", fmt.Sprintf("desk %s %d", leader, i))
+			box.flame("push", fmt.Sprintf("box %s %d", leader, i))
+		}
+		box.shows("tree", "desk "+leader+" 4")
+		desk.shows("tree", "box "+leader+" 4")
+		c.start(leader)
+	}
+	box.goesOn()
+	run := desk.until(id, ended)
+	assert.Equal(t, core.AgentCompleted, run.State, "%+v", run.Outcome)
+	assert.Equal(t, "all done", run.Outcome.Text)
+	assert.Equal(t, 1, strings.Count(box.flame("agents", "runs"), "completed"))
+	desk.shows("tree", "✓ WAIT for me")
+	for _, m := range []machine{desk, box} {
+		tree := m.flame("tree")
+		assert.Equal(t, []int{10, 10}, []int{strings.Count(tree, "desk n"), strings.Count(tree, "box n")}, tree)
+	}
+}
