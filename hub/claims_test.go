@@ -114,3 +114,38 @@ func TestMachinesTellThatTheyAreThere(t *testing.T) {
 	require.NoError(t, copied.Tell(h.ctx(), Machine{ID: "laptop", Run: "three"}), "it may be the next process of the same machine")
 	require.ErrorIs(t, a.Tell(h.ctx(), me), core.ErrInvalid, "two at once are not")
 }
+
+func TestMachinesTellWhichQueuesTheyServe(t *testing.T) {
+	t.Parallel()
+	h := startHub(t)
+	desk, err := h.connect("desk").Machines(h.ctx())
+	require.NoError(t, err)
+	require.NoError(t, desk.Tell(h.ctx(), Machine{ID: "desk", Serves: []Served{{Queue: "forged", Slots: 1}}}))
+	require.NoError(t, desk.Serve(h.ctx(), "one", Served{Queue: "gpu", Slots: 3, Free: 2}))
+	require.NoError(t, desk.Serve(h.ctx(), "two", Served{Queue: "build", Slots: 1}))
+	for key, text := range map[string]string{
+		"serves.desk": `{"queue":"a","slots":1}`, "serves.DESK.x": `{"queue":"b","slots":1}`, "serves.desk.a": "{", "serves.desk.b": `{"queue":"c c","slots":1}`,
+		"serves.desk.c": `{"queue":"d","slots":-1}`, "serves.desk.d": `{"queue":"e","slots":1,"free":2}`, "serves.desk.e": `{"queue":"f","slots":1e6}`,
+		"serves.gone.f": `{"queue":"g","slots":1}`,
+	} {
+		_, err := desk.kv.Put(h.ctx(), key, []byte(text))
+		require.NoError(t, err)
+	}
+	served := func() Status {
+		list, err := desk.List(h.ctx())
+		require.NoError(t, err)
+		require.Len(t, list, 1)
+		return Status{At: 1, Since: 1, Machines: list}
+	}
+	s := served()
+	assert.Equal(t, []Served{{Queue: "build", Slots: 1}, {Queue: "gpu", Slots: 3, Free: 2}}, s.Machines[0].Serves)
+	assert.Empty(t, s.Unserved("gpu", 2))
+	assert.Equal(t, "no worker serves the queue typo now; build is served by desk; gpu is served by desk", s.Unserved("typo", 2))
+	assert.Empty(t, s.Unserved("typo", 1+staleTime), "nobody knows")
+
+	require.NoError(t, desk.Serve(h.ctx(), "one", Served{Queue: "gpu", Slots: 3, Free: 1}))
+	require.NoError(t, desk.Unserve(h.ctx(), "two"))
+	s = served()
+	assert.Equal(t, []Served{{Queue: "gpu", Slots: 3, Free: 1}}, s.Machines[0].Serves)
+	assert.Contains(t, s.Unserved("build", 2), "no worker serves the queue build now")
+}

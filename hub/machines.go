@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -22,16 +23,34 @@ const (
 	presenceTime = time.Minute
 )
 
-// maxMachines is how many machines are listed.
-const maxMachines = 1000
+// maxMachines is how many machines are listed, and how many workers of them all. A worker
+// has at most maxSlots.
+const (
+	maxMachines = 1000
+	maxSlots    = 1000
+)
+
+// maxQueue is the greatest length of a queue's name in bytes.
+const maxQueue = 64
+
+// serves begins the keys of workers, of which those of machines have no dot.
+const serves = "serves."
 
 // A Machine is one that is connected, or was a few minutes ago.
 type Machine struct {
 	ID      string      `json:"id"`
-	Version string      `json:"version"` // of its flame
-	Doc     int         `json:"doc"`     // version of the documents that it writes
-	Run     string      `json:"run"`     // tells apart the processes of a machine, and two machines with one id
-	Seen    core.Millis `json:"seen"`    // when it said so last, by the server's clock; set by who reads it
+	Version string      `json:"version"`          // of its flame
+	Doc     int         `json:"doc"`              // version of the documents that it writes
+	Run     string      `json:"run"`              // tells apart the processes of a machine, and two machines with one id
+	Seen    core.Millis `json:"seen"`             // when it said so last, by the server's clock; set by who reads it
+	Serves  []Served    `json:"serves,omitempty"` // one for each of its workers; set by who reads it
+}
+
+// A Served is a queue that a worker of a machine serves.
+type Served struct {
+	Queue string `json:"queue"`
+	Slots int    `json:"slots"` // how many agents it runs at a time
+	Free  int    `json:"free"`  // how many more it would begin now
 }
 
 // Machines are those of the project.
@@ -73,6 +92,22 @@ func (m *Machines) Tell(ctx context.Context, me Machine) error {
 	return err
 }
 
+// Serve says that a worker of this machine serves a queue; run tells it apart from others of
+// the machine. Who says nothing for presentTime does so no longer.
+func (m *Machines) Serve(ctx context.Context, run string, s Served) error {
+	text, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	_, err = m.kv.Put(ctx, serves+m.conn.link.Machine+"."+run, text)
+	return m.conn.Told(err)
+}
+
+// Unserve says that a worker has ended.
+func (m *Machines) Unserve(ctx context.Context, run string) error {
+	return m.conn.Told(m.kv.Delete(ctx, serves+m.conn.link.Machine+"."+run))
+}
+
 // List returns the machines, by id.
 func (m *Machines) List(ctx context.Context) (list []Machine, err error) {
 	ctx, stop := context.WithTimeout(ctx, callTime)
@@ -82,6 +117,7 @@ func (m *Machines) List(ctx context.Context) (list []Machine, err error) {
 		return nil, m.conn.Told(err)
 	}
 	defer func() { err = errors.Join(err, w.Stop()) }()
+	workers, known := map[string][]Served{}, 0
 	for {
 		select {
 		case e, open := <-w.Updates():
@@ -89,8 +125,14 @@ func (m *Machines) List(ctx context.Context) (list []Machine, err error) {
 				return list, core.Unavailablef(nats.ErrConnectionClosed, "the connection to the hub is lost")
 			}
 			if e == nil {
+				for i, one := range list {
+					list[i].Serves = slices.SortedFunc(slices.Values(workers[one.ID]), func(a, b Served) int { return cmp.Compare(a.Queue, b.Queue) })
+				}
 				slices.SortFunc(list, func(a, b Machine) int { return cmp.Compare(a.ID, b.ID) })
 				return list, nil
+			}
+			if id, s, ok := servedOf(e); ok && known < maxMachines {
+				workers[id], known = append(workers[id], s), known+1
 			}
 			if one, ok := machineOf(e); ok && len(list) < maxMachines {
 				list = append(list, one)
@@ -106,6 +148,21 @@ func machineOf(e jetstream.KeyValueEntry) (m Machine, ok bool) {
 	if e == nil || json.Unmarshal(e.Value(), &m) != nil || m.ID != e.Key() || !merge.ValidMachine(m.ID) {
 		return Machine{}, false
 	}
+	m.Serves = nil
 	m.Version, m.Run, m.Seen = core.OneLine(m.Version, 40), core.OneLine(m.Run, 40), core.MillisOf(e.Created())
 	return m, true
+}
+
+// servedOf reads what anybody may have written of a worker, and of which machine it is.
+func servedOf(e jetstream.KeyValueEntry) (machine string, s Served, ok bool) {
+	rest, ok := strings.CutPrefix(e.Key(), serves)
+	machine, _, named := strings.Cut(rest, ".")
+	if !ok || !named || !merge.ValidMachine(machine) || json.Unmarshal(e.Value(), &s) != nil {
+		return "", s, false
+	}
+	odd := func(c rune) bool {
+		return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '-' && c != '_'
+	}
+	ok = s.Queue != "" && len(s.Queue) <= maxQueue && !strings.ContainsFunc(s.Queue, odd) && s.Slots > 0 && s.Slots <= maxSlots && s.Free >= 0 && s.Free <= s.Slots
+	return machine, s, ok
 }

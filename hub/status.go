@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io/fs"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"flame/core"
 )
@@ -43,6 +45,29 @@ type Status struct {
 
 // Holds reports whether somebody still keeps the status up to date.
 func (s Status) Holds(now core.Millis) bool { return now-s.At < staleTime }
+
+// Unserved says in words that no worker serves a queue, and who serves which; it is empty
+// if one does, or that is not known.
+func (s Status) Unserved(queue string, now core.Millis) string {
+	if !s.Holds(now) || s.Since == 0 || len(s.Machines) == 0 {
+		return ""
+	}
+	var others []string
+	for _, m := range s.Machines {
+		for _, served := range m.Serves {
+			if served.Queue == queue {
+				return ""
+			}
+			if one := served.Queue + " is served by " + m.ID; !slices.Contains(others, one) && len(others) < maxOthers {
+				others = append(others, one)
+			}
+		}
+	}
+	return strings.Join(append([]string{"no worker serves the queue " + queue + " now"}, others...), "; ")
+}
+
+// maxOthers is how many other queues are named.
+const maxOthers = 5
 
 // LoadStatus reads the status of a project from its data folder. If there is none, the
 // error is fs.ErrNotExist.

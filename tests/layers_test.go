@@ -129,7 +129,7 @@ var layers = map[string][]string{
 	},
 	"cli/agentcmd": {
 		"cli/app", "cli/flags", "core", "project", "agents", "agents/converge", "agents/convergence", "agents/definition", "agents/graph",
-		"agents/handoff", "agents/permission", "agents/plan", "agents/record", "agents/result", "agents/supervise", "hosts", "render",
+		"agents/handoff", "agents/permission", "agents/plan", "agents/record", "agents/result", "agents/supervise", "hosts", "hub", "render",
 	},
 	"cli/app": {
 		"intake/inbox", "intake", "tools",

@@ -3,6 +3,7 @@ package tests
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"io"
 	"os"
 	"os/exec"
@@ -222,4 +223,36 @@ func dataOf(t *testing.T, m machine) string {
 	require.NoError(t, err)
 	require.Len(t, found, 1)
 	return found[0]
+}
+
+func TestTheDoctorSaysWhoServesAQueue(t *testing.T) {
+	t.Parallel()
+	desk, box, _ := two(t)
+	spawn := func() string {
+		cmd := desk.command("agents", "spawn", "builder", "look", "--on", "typo")
+		said, err := cmd.CombinedOutput()
+		require.NoError(t, err, string(said))
+		return string(said)
+	}
+	doctor := func() string {
+		said, err := desk.command("doctor").CombinedOutput() // it finds fault with the host, which is none
+		if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) {
+			require.NoError(t, err)
+		}
+		return string(said)
+	}
+	shows := func(text string) {
+		require.Eventually(t, func() bool { return strings.Contains(doctor(), text) }, hubPatience, 100*time.Millisecond, "%s", text)
+	}
+	shows("is connected")
+	assert.Contains(t, spawn(), "no worker serves the queue typo now; the agent waits for one")
+	worker := box.worker("--slots", "2")
+	shows("queues: gpu by ")
+	shows("(2 of 2 slots free)")
+	assert.Contains(t, spawn(), "no worker serves the queue typo now; gpu is served by ")
+	id := desk.away("WAIT")
+	desk.until(id, active)
+	shows("(1 of 2 slots free)")
+	require.NoError(t, worker.Process.Signal(syscall.SIGTERM))
+	require.Eventually(t, func() bool { return !strings.Contains(doctor(), "queues: ") }, hubPatience, 100*time.Millisecond)
 }

@@ -2,8 +2,9 @@ package worker
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
-	"math/rand/v2"
+	mathrand "math/rand/v2"
 	"sync"
 	"time"
 
@@ -87,7 +88,49 @@ func (l *line) lasting(ctx context.Context, f func(*queue.Queue) error) error {
 		select {
 		case <-ctx.Done():
 			return err
-		case <-time.After(wait/2 + rand.N(wait)): // not all at once
+		case <-time.After(wait/2 + mathrand.N(wait)): // not all at once
+		}
+	}
+}
+
+// A worker says every tellTime that it is there, and looks every lookTime whether that is to
+// be told sooner.
+const (
+	tellTime = time.Minute
+	lookTime = time.Second
+)
+
+// sayTime is how long a worker tries to say so once.
+const sayTime = 3 * time.Second
+
+// present says on the hub what a worker serves, until it is over, and then that it has
+// ended. What is not told is told again; nothing waits for it.
+func (l *line) present(ctx context.Context, over <-chan struct{}, serves func() hub.Served) {
+	run, told, at := rand.Text(), hub.Served{}, time.Time{}
+	tell := func(s hub.Served) error {
+		ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), sayTime)
+		defer stop()
+		q, err := l.queue(ctx)
+		if err == nil {
+			err = q.Serve(ctx, run, s)
+		}
+		return err
+	}
+	look := time.NewTicker(lookTime)
+	defer look.Stop()
+	for {
+		if s := serves(); s != told || time.Since(at) >= tellTime {
+			look.Reset(longestWait)
+			if err := tell(s); err == nil {
+				told, at = s, time.Now()
+				look.Reset(lookTime)
+			}
+		}
+		select {
+		case <-over:
+			_ = tell(hub.Served{}) // else others believe so in some minutes
+			return
+		case <-look.C:
 		}
 	}
 }

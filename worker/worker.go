@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"flame/agents"
@@ -15,6 +16,7 @@ import (
 	"flame/agents/supervise"
 	"flame/core"
 	"flame/hosts"
+	"flame/hub"
 	"flame/hub/queue"
 	"flame/project"
 )
@@ -31,6 +33,7 @@ type Worker struct {
 	Say    func(format string, args ...any) // tells whoever runs it what it does
 
 	line line
+	busy atomic.Int64 // slots that run an agent
 }
 
 // Run serves the queue until ctx ends; then agents that run are cancelled, and their ends
@@ -41,12 +44,25 @@ func (w *Worker) Run(ctx context.Context) error {
 	if _, err := w.line.queue(ctx); err != nil {
 		return err // who starts it should see that
 	}
-	var slots sync.WaitGroup
+	over := make(chan struct{})
+	var slots, beside sync.WaitGroup
+	beside.Go(func() { w.line.present(ctx, over, func() hub.Served { return w.serves(ctx) }) })
 	for range w.Slots {
 		slots.Go(func() { w.serve(ctx) })
 	}
 	slots.Wait()
+	close(over)
+	beside.Wait()
 	return nil
+}
+
+// serves returns what others should know. Once ctx has ended, it takes no more.
+func (w *Worker) serves(ctx context.Context) hub.Served {
+	s := hub.Served{Queue: w.Queue, Slots: w.Slots}
+	if ctx.Err() == nil {
+		s.Free = w.Slots - int(w.busy.Load())
+	}
+	return s
 }
 
 // mostAtOnce bounds how many agents of a queue run at a time, on all its workers: their slots
@@ -73,7 +89,9 @@ func (w *Worker) serve(ctx context.Context) {
 			case <-time.After(longestWait):
 			}
 		default:
+			w.busy.Add(1)
 			w.do(ctx, lease, job)
+			w.busy.Add(-1)
 		}
 	}
 }

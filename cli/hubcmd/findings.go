@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"time"
 
@@ -113,7 +114,21 @@ func told(s hub.Status, link hub.Link) (findings []core.Finding) {
 	} else {
 		note("", "no other machine was connected in the last minutes")
 	}
+	if served := queues(s.Machines); len(served) > 0 {
+		note("", "queues: %s", named(served))
+	}
 	return findings
+}
+
+// queues says who serves which queue.
+func queues(machines []hub.Machine) (served []string) {
+	for _, m := range machines {
+		for _, q := range m.Serves {
+			served = append(served, fmt.Sprintf("%s by %s (%d of %d slots free)", q.Queue, m.ID, q.Free, q.Slots))
+		}
+	}
+	slices.Sort(served)
+	return served
 }
 
 // named returns the first of many names.

@@ -21,12 +21,14 @@ func TestWhatTheDoctorSaysOfAStatus(t *testing.T) {
 		says   string
 		hint   string
 	}{
-		"it is not connected":    {hub.Status{PID: 7, Error: "no hub answers"}, "process 7 is not connected to the hub: no hub answers", "tried again"},
-		"it knows what to do":    {hub.Status{PID: 7, Error: "refused", Hint: "join anew"}, "refused", "join anew"},
-		"it reads":               {hub.Status{PID: 7, Since: 1}, "still reads what the hub has", "wait"},
-		"all is well":            {hub.Status{PID: 7, Since: 1, Complete: true, Sent: 3, Taken: 4}, "3 changes sent, 4 received", ""},
-		"it is alone":            {hub.Status{Since: 1, Machines: []hub.Machine{{ID: "me"}}}, "no other machine was connected", ""},
-		"others are there":       {hub.Status{Since: 1, Machines: []hub.Machine{{ID: "me"}, {ID: "you", Version: "2"}}}, "last minutes: you (flame 2)", ""},
+		"it is not connected": {hub.Status{PID: 7, Error: "no hub answers"}, "process 7 is not connected to the hub: no hub answers", "tried again"},
+		"it knows what to do": {hub.Status{PID: 7, Error: "refused", Hint: "join anew"}, "refused", "join anew"},
+		"it reads":            {hub.Status{PID: 7, Since: 1}, "still reads what the hub has", "wait"},
+		"all is well":         {hub.Status{PID: 7, Since: 1, Complete: true, Sent: 3, Taken: 4}, "3 changes sent, 4 received", ""},
+		"it is alone":         {hub.Status{Since: 1, Machines: []hub.Machine{{ID: "me"}}}, "no other machine was connected", ""},
+		"others are there":    {hub.Status{Since: 1, Machines: []hub.Machine{{ID: "me"}, {ID: "you", Version: "2"}}}, "last minutes: you (flame 2)", ""},
+		"a queue is served": {hub.Status{Since: 1, Machines: []hub.Machine{{ID: "me"}, {ID: "desk", Serves: []hub.Served{{Queue: "gpu", Slots: 3, Free: 2}}}}},
+			"queues: gpu by desk (2 of 3 slots free)", ""},
 		"very many":              {many, "m-11 (flame 1) and 3 others", ""},
 		"the hub is full":        {hub.Status{Since: 1, Complete: true, Waiting: 5}, "5 changes wait", "full"},
 		"others are newer":       {hub.Status{Since: 1, Complete: true, Skipped: 2}, "2 frames of other machines are of a newer version", "same version"},

@@ -98,6 +98,22 @@ func Open(ctx context.Context, conn *hub.Conn) (*Queue, error) {
 	return q, q.openObjects(ctx)
 }
 
+// Serve says that a worker of this machine serves a queue, and how many slots it has free;
+// without slots, that it has ended. run tells it apart from others of the machine. Machines
+// that hear nothing for some minutes believe that it has ended.
+func (q *Queue) Serve(ctx context.Context, run string, s hub.Served) error {
+	ctx, stop := q.conn.Call(ctx, callTime)
+	defer stop()
+	machines, err := q.conn.Machines(ctx)
+	if err != nil {
+		return err
+	}
+	if s.Slots == 0 {
+		return machines.Unserve(ctx, run)
+	}
+	return machines.Serve(ctx, run, s)
+}
+
 // otherwise returns the advice for a stream that is not as it has to be.
 func otherwise(stream, what string) error {
 	return core.Invalidf("the stream %s of the hub %s", stream, what).WithHint("delete it on the server; flame makes it again as it has to be")
