@@ -130,7 +130,9 @@ func (i Identity) unreached(err error) error {
 		if i.Pin == "" {
 			return core.Invalidf("the server at %s does not let this machine in", at).WithHint("give user and password, or a token, in the URL, or a file with --creds")
 		}
-		return core.Invalidf("the hub at %s does not know this key", at).WithHint("an invitation works once, and not for long; ask for another: `flame hub invite`")
+		return core.Invalidf("the hub at %s does not know this key", at).
+			WithHint("an invitation works once, and not for long: ask for another, `flame hub invite`; " +
+				"a machine that had joined was removed there, or the hub's folder is new: `flame leave`, then join anew")
 	case errors.Is(err, errPin):
 		return core.Invalidf("what answers at %s is another server: %v", at, errPin).
 			WithHint("if the hub was set up anew, ask for another invitation; if not, somebody is between you and it")
