@@ -125,34 +125,37 @@ func endChild(s *project.Step, id string, how project.Ending) error {
 	if err := endLater(s, id, nil); err != nil {
 		return err
 	}
-	err = s.As(session, func(s *project.Step) error {
-		if err := tryHeuristics(s); err != nil {
-			return err
-		}
-		s.Session.IsCompleted, s.Session.Current, s.Session.State = true, "", core.SessionEnded
-		first, err := countEnd(s, how)
-		if err != nil {
-			return err
-		}
-		if err := errors.Join(s.Tx.ClearDeadline(IdleDeadline, id), s.Tx.ClearDeadline(WorthDeadline, id)); err != nil {
-			return err
-		}
-		if err := endFrames(s, how); err != nil || !first {
-			return err
-		}
-		frame, err := s.Tx.Frame(s.Session.Root)
-		if err != nil {
-			return project.IgnoreMissing(err)
-		}
-		return learnFrom(s, s.Session.Title, frame, how)
-	})
-	if err != nil {
+	if err := s.As(session, func(s *project.Step) error { return endHere(s, how) }); err != nil {
 		return err
 	}
 	if session, err = s.Tx.Session(id); err != nil {
 		return err
 	}
 	return endAbove(s, session)
+}
+
+// endHere ends the session of a child, with its frames, and learns from it the first time.
+func endHere(s *project.Step, how project.Ending) error {
+	if err := tryHeuristics(s); err != nil {
+		return err
+	}
+	s.Session.IsCompleted, s.Session.Current, s.Session.State = true, "", core.SessionEnded
+	first, err := countEnd(s, how)
+	if err != nil {
+		return err
+	}
+	id := s.Session.ID
+	if err := errors.Join(s.Tx.ClearDeadline(IdleDeadline, id), s.Tx.ClearDeadline(WorthDeadline, id)); err != nil {
+		return err
+	}
+	if err := endFrames(s, how); err != nil || !first {
+		return err
+	}
+	frame, err := s.Tx.Frame(s.Session.Root)
+	if err != nil {
+		return project.IgnoreMissing(err)
+	}
+	return learnFrom(s, s.Session.Title, frame, how)
 }
 
 // learnFrom counts the end of a subagent's frame. Only one that completed wrote a summary
