@@ -16,6 +16,7 @@ import (
 	"flame/agents"
 	"flame/agents/definition"
 	"flame/agents/plan"
+	"flame/agents/record"
 	"flame/agents/supervise"
 	"flame/cli"
 	"flame/cli/app"
@@ -97,7 +98,7 @@ func open(settings config.Settings, known hosts.Registry, at place.Place, longLi
 	log := logger(settings, at)
 	kept := store.Open(at.Data.Path, store.Options{LongLived: longLived, Logger: log, Ready: at.Data.Ready})
 	p := &project.Project{
-		Store: kept, Dir: at.Worktree, Now: now, NewID: project.NewID, Log: log,
+		Store: kept, Dir: at.Worktree, Agents: record.Folder(at.Data.Path, ""), Now: now, NewID: project.NewID, Log: log,
 		Budget: budget(settings), Subagents: subagents(settings), Autonomy: autonomy(settings),
 		Learn:     learn.Settings{Mode: learn.Mode(settings.Learn), Bounds: int(settings.LearnBounds)},
 		EventDays: int(settings.EventsDays), Transcripts: known.Formats().Read,

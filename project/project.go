@@ -25,6 +25,7 @@ const CommandLine = "cli"
 type Project struct {
 	Store     Store
 	Dir       string                   // root of the worktree that artifacts are relative to; may be empty
+	Agents    string                   // folder of those of agents, whose worktrees artifacts are relative to; may be empty
 	Now       func() core.Millis       // the current time
 	NewID     func(kind string) string // returns a new id: kind, a hyphen and 8 random characters
 	Log       *slog.Logger             // frame lifecycle, contexts, subagents, compactions, suggestions

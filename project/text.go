@@ -36,14 +36,30 @@ func CleanOptional(name, text string) (string, error) {
 // Relative returns an artifact as it is stored: a path inside the worktree relative to
 // it, with forward slashes; anything else unchanged.
 func (p *Project) Relative(artifact string) string {
-	if p.Dir == "" || !filepath.IsAbs(artifact) {
+	if !filepath.IsAbs(artifact) {
 		return artifact
 	}
-	rel, err := filepath.Rel(p.Dir, artifact)
+	if rel, is := below(p.Agents, artifact); is {
+		if parts := strings.SplitN(rel, "/", 3); len(parts) == 3 && parts[1] == "worktree" {
+			return parts[2]
+		}
+	}
+	if rel, is := below(p.Dir, artifact); is {
+		return rel
+	}
+	return artifact
+}
+
+// below returns where path is in dir, with slashes.
+func below(dir, path string) (rel string, is bool) {
+	if dir == "" {
+		return "", false
+	}
+	rel, err := filepath.Rel(dir, path)
 	if err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
-		return artifact
+		return "", false
 	}
-	return filepath.ToSlash(rel)
+	return filepath.ToSlash(rel), true
 }
 
 // MaxTitle is the length in characters that titles of sessions are cut to.

@@ -175,6 +175,7 @@ func TestASessionHasAgentsWorkOnAnotherMachine(t *testing.T) {
 		assert.Contains(t, converged, n+"-RESULT")
 		assert.Contains(t, all, n+" decides", "its decisions come with the tree")
 		assert.Equal(t, "completed", desk.frame("do "+n).Status)
+		assert.Contains(t, desk.frame("do "+n).Artifacts, n+".txt", "no path of the worker's travels")
 		assert.Len(t, desk.model.By(n), 3, "nothing was done twice")
 	}
 	agree(t, desk, box)
