@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"flame/agents/away"
+	"flame/agents/carry"
 	"flame/agents/record"
 	"flame/agents/supervise"
 	"flame/core"
@@ -19,7 +20,7 @@ type Elsewhere interface {
 	Ready() error
 	// Run puts work into a queue, which may be called again for the same, and tells how far
 	// it is until it is over or ctx ends. Connections are made again.
-	Run(ctx context.Context, queue string, w away.Work, see func(Sight)) error
+	Run(ctx context.Context, e Errand, see func(Sight)) error
 	// Cancel has the worker stop an agent, or takes it out of its queue.
 	Cancel(ctx context.Context, id, why string) error
 	// Leave keeps something for the worker, under a name.
@@ -28,12 +29,20 @@ type Elsewhere interface {
 	Fetch(ctx context.Context, name string, to io.Writer, most int64) error
 }
 
+// An Errand is work for an agent elsewhere.
+type Errand struct {
+	Queue   string
+	Retries int // how often another worker may begin it anew when one is lost
+	Work    away.Work
+}
+
 // A Sight is how far an agent elsewhere is.
 type Sight struct {
-	Begun  bool   // a worker has it
-	Over   bool   // nothing more will be told
-	Lost   string // why nobody knows what became of it; empty: that is known
-	Report away.Report
+	Attempt int    // which worker it is, 1 for the first
+	Begun   bool   // a worker has it
+	Over    bool   // nothing more will be told
+	Lost    string // why nobody knows what became of it; empty: that is known
+	Report  away.Report
 }
 
 // The bounds of what an agent elsewhere may leave here, in bytes.
@@ -98,4 +107,19 @@ func followAgain(ctx context.Context, a *Agents, run record.Run, was supervise.P
 		a.Project.Log.Warn("the worker of an agent that nobody follows was not told to stop", "agent", run.ID, "error", err)
 	}
 	return false, nil
+}
+
+// pack sees that an agent can run elsewhere, and notes what of its folder goes along.
+func pack(ctx context.Context, e Elsewhere, run *record.Run) error {
+	if err := reach(e); err != nil || run.Base == "" {
+		return err
+	}
+	pending, err := carry.PendingOf(ctx, run.Cwd)
+	if err == nil && run.Uncommitted {
+		err = pending.Check()
+	}
+	if told := pending.Told(run.Uncommitted); err == nil && told != "" {
+		run.Warnings = append(run.Warnings, told)
+	}
+	return err
 }

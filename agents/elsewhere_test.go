@@ -38,12 +38,13 @@ type elsewhere struct {
 
 func (e *elsewhere) Ready() error { return nil }
 
-func (e *elsewhere) Run(ctx context.Context, _ string, w away.Work, see func(agents.Sight)) error {
-	text, err := json.Marshal(w)
+func (e *elsewhere) Run(ctx context.Context, errand agents.Errand, see func(agents.Sight)) error {
+	text, err := json.Marshal(errand.Work)
 	if err != nil {
 		return err
 	}
-	if w, err = away.Read(text); err != nil {
+	w, err := away.Read(text)
+	if err != nil {
 		return err
 	}
 	return e.run(ctx, w, see)

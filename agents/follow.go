@@ -93,7 +93,7 @@ func (f *follower) give(ctx context.Context) (*carry.Base, error) {
 	}
 	defer os.Remove(path)
 	defer bundle.Close()
-	base, left, err := carry.Give(ctx, f.run.Cwd, f.run.ID, carry.Options{Bundle: bundle})
+	base, left, err := carry.Give(ctx, f.run.Cwd, f.run.ID, carry.Options{Bundle: bundle, Uncommitted: f.run.Uncommitted})
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +114,7 @@ func (f *follower) outcome(ctx context.Context, w away.Work) supervise.Outcome {
 	lasting, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	go func() {
-		err := f.a.Elsewhere.Run(lasting, f.run.On, w, func(s Sight) {
+		err := f.a.Elsewhere.Run(lasting, Errand{Queue: f.run.On, Retries: f.run.Retries, Work: w}, func(s Sight) {
 			select {
 			case f.seen <- s:
 			case <-lasting.Done():
@@ -134,7 +134,7 @@ func (f *follower) outcome(ctx context.Context, w away.Work) supervise.Outcome {
 	for {
 		select {
 		case s := <-f.seen:
-			f.see(s)
+			f.see(lasting, s)
 			if f.last.Over {
 				return f.ended(lasting)
 			}
@@ -155,17 +155,52 @@ func (f *follower) outcome(ctx context.Context, w away.Work) supervise.Outcome {
 }
 
 // see takes in how far the agent is. What it used so far grows, whatever its worker says.
-func (f *follower) see(s Sight) {
+func (f *follower) see(ctx context.Context, s Sight) {
+	if s.Attempt > f.run.Attempt {
+		f.anew(ctx, s.Attempt)
+	}
 	if before := f.last.Report.Progress; s.Report.Progress.Tokens() < before.Tokens() || s.Report.Progress.Cost() < before.Cost() {
 		s.Report.Progress = before
 	}
 	f.last = s
 }
 
+// anew notes that a worker begins the agent. What the one before it used, if it was lost,
+// counts on.
+func (f *follower) anew(ctx context.Context, attempt int) {
+	was := f.run
+	run, err := record.Change(ctx, f.a.Project.Store, was.ID, func(_ project.Tx, run *record.Run) error {
+		if run.Attempt > 0 {
+			run.Lost = run.Progress.Used()
+		}
+		run.Attempt = attempt
+		return nil
+	})
+	if err == nil && was.Attempt > 0 {
+		lost := fmt.Sprintf("worker lost: %s was not heard of any more", was.Worker)
+		err = f.journal.Retry(ctx, supervise.Retry{Attempt: attempt - 1, Reason: lost})
+	}
+	if err != nil {
+		f.log.Warn("journal", "error", err)
+		return
+	}
+	f.run, f.last, f.active = run, Sight{}, false
+}
+
+// total returns how far the agent is, with what lost attempts used.
+func (f *follower) total(p supervise.Progress) supervise.Progress {
+	p.Session = "" // it is one of the worker's machine
+	p.Usage = p.Usage.Add(f.run.Lost)
+	if p.TreeUSD > 0 {
+		p.TreeUSD += f.run.Lost.CostUSD
+	}
+	p.Attempt = max(p.Attempt, f.run.Attempt-1)
+	return p
+}
+
 // look tells the journal how far the agent is, and asks what is to end it.
 func (f *follower) look(ctx context.Context) {
-	p := f.last.Report.Progress
-	p.Session = "" // it is one of the worker's machine
+	p := f.total(f.last.Report.Progress)
 	if !f.active && f.last.Report.Mode.Effective.Known() {
 		f.active = f.begun(ctx, p) == nil
 	}
@@ -176,6 +211,8 @@ func (f *follower) look(ctx context.Context) {
 	case f.stop.Stop != "":
 	case orders.Stop != "":
 		f.stop = orders
+	case f.run.Lost != core.Usage{} && f.run.Limits.UsedUp(p) != "":
+		f.stop = supervise.Orders{Stop: core.AgentError, Reason: f.run.Limits.UsedUp(p)}
 	case limit > 0 && !f.last.Begun && time.Since(f.since) > limit:
 		f.stop = supervise.Orders{Stop: core.AgentTimeout, Reason: fmt.Sprintf("no worker took it from the queue %s within %s", f.run.On, limit)}
 	}
@@ -217,10 +254,10 @@ func (f *follower) cancelled(ctx context.Context) bool {
 // over is how an agent ended of which its worker told nothing.
 func (f *follower) over(state core.AgentState, reason string) supervise.Outcome {
 	o := supervise.Outcome{
-		State: state, Reason: reason, Partial: true, Text: f.last.Report.Progress.Text, Progress: f.last.Report.Progress,
+		State: state, Reason: reason, Partial: true, Text: f.last.Report.Progress.Text, Progress: f.total(f.last.Report.Progress),
 		StartedAt: f.run.CreatedAt, EndedAt: f.a.Project.Now(),
 	}
-	o.Progress.Session, o.Progress.Text = "", ""
+	o.Progress.Text = ""
 	return o
 }
 
@@ -240,7 +277,7 @@ func (f *follower) ended(ctx context.Context) supervise.Outcome {
 	if p := s.Report.Progress; o.Tokens() < p.Tokens() || o.Cost() < p.Cost() {
 		o.Progress = p
 	}
-	o.Session = ""
+	o.Progress = f.total(o.Progress)
 	if f.stop.Stop != "" && o.State == core.AgentCancelled {
 		o.State, o.Reason = f.stop.Stop, f.stop.Reason
 	}

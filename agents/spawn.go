@@ -26,12 +26,12 @@ func (a *Agents) Begin(ctx context.Context, p plan.Plan) (run record.Run, err er
 	if p.Known {
 		return p.Agent, nil
 	}
+	p.Agent.Base = changes.Commit(ctx, p.Agent.Cwd)
 	if p.Agent.Elsewhere() {
-		if err := reach(a.Elsewhere); err != nil {
+		if err := pack(ctx, a.Elsewhere, &p.Agent); err != nil {
 			return record.Run{}, err
 		}
 	}
-	p.Agent.Base = changes.Commit(ctx, p.Agent.Cwd)
 	var made children.Delegated
 	err = a.Project.Store.Update(ctx, func(tx project.Tx) error {
 		run, made, err = a.planner().Admit(tx, p)

@@ -19,8 +19,9 @@ import (
 
 // Terms are what a worker lets the agents of other machines do, and where.
 type Terms struct {
-	Asker string     // id of the machine that asks
-	Most  hosts.Mode // no agent works in a wider one
+	Asker   string     // id of the machine that asks
+	Attempt int        // which worker this one is, 1 for the first; it may go on in the frame of a lost one
+	Most    hosts.Mode // no agent works in a wider one
 
 	// Prepare makes the folder that an agent works in, below the agent's own folder.
 	Prepare func(ctx context.Context, folder string) (Place, error)
@@ -158,10 +159,12 @@ func (g guest) takeFrame(ctx context.Context, run record.Run) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if frame.Status != core.InProgress {
+	again := g.terms.Attempt > 1
+	left := again && (frame.Status == core.Failed || frame.Status == core.Blocked) // by the machine of a lost worker, which may be this one
+	switch {
+	case frame.Status != core.InProgress && !left:
 		return "", core.Invalidf("the frame of %s is %s", g.work.ID, frame.Status).WithHint("start another agent")
-	}
-	if frame.Machine != g.terms.Asker || frame.Session != "" {
+	case frame.Machine != g.terms.Asker && !again, frame.Session != "" && !left:
 		return "", nil // not one that its asker made for it
 	}
 	work := project.AgentWork{
@@ -175,7 +178,12 @@ func (g guest) takeFrame(ctx context.Context, run record.Run) (string, error) {
 	}
 	// Until its host's session is known, an agent's own id stands for it.
 	by := project.Caller{Session: run.ID, Host: run.Host, Agent: run.ID, Trust: project.ByFlame}
-	if _, err := stack.Activate(ctx, a.Project, by, frame.ID, false); err != nil {
+	_, err = stack.Activate(ctx, a.Project, by, frame.ID, false)
+	if err != nil && again { // the machine of the lost one has it still
+		a.Project.Log.Info("an agent that is begun anew works without its frame", "agent", run.ID, "frame", frame.ID, "error", err)
+		return "", nil
+	}
+	if err != nil {
 		return "", fmt.Errorf("its frame: %w", err)
 	}
 	return frame.ID, a.Project.Store.Update(ctx, func(tx project.Tx) error {

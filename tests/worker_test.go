@@ -74,10 +74,11 @@ func two(t *testing.T) (desk, box machine, h hubProcess) {
 }
 
 // away starts an agent on the queue, and returns its id.
-func (m machine) away(task string) string {
+func (m machine) away(task string, args ...string) string {
 	m.Helper()
 	var run record.Run
-	require.NoError(m, json.Unmarshal([]byte(m.flame("agents", "spawn", "builder", task, "--on", "gpu", "--json")), &run))
+	args = append([]string{"agents", "spawn", "builder", task, "--on", "gpu", "--json"}, args...)
+	require.NoError(m, json.Unmarshal([]byte(m.flame(args...)), &run))
 	return run.ID
 }
 
@@ -178,6 +179,34 @@ func TestAnAgentOnAnotherMachineIsCancelledOrLost(t *testing.T) {
 	assert.Contains(t, run.Outcome.Reason, "worker lost")
 	require.Eventually(t, func() bool { return !strings.Contains(box.flame("agents", "runs", "--running"), "WAIT") }, hubPatience, 100*time.Millisecond,
 		"what ran there ends with its worker")
+}
+
+// TestAnAgentWhoseWorkerIsLostIsBegunAnew has the next worker, on the same machine, take an
+// agent on again that goes by files which are not committed.
+func TestAnAgentWhoseWorkerIsLostIsBegunAnew(t *testing.T) {
+	t.Parallel()
+	desk, box, _ := two(t)
+	worker := box.worker()
+	require.NoError(t, os.WriteFile(filepath.Join(desk.checkout, "made.txt"), []byte("before\n"), 0o600))
+	said := desk.flame("agents", "spawn", "builder", "WAIT for me", "--on", "gpu", "--retries", "1", "--uncommitted")
+	assert.Contains(t, said, "made.txt", "whoever asks sees which new files go along")
+	var runs []record.Run
+	require.NoError(t, json.Unmarshal([]byte(desk.flame("agents", "runs", "--json")), &runs))
+	id := runs[0].ID
+	desk.until(id, func(run record.Run) bool { return active(run) && run.Progress.Text != "" })
+	require.NoError(t, worker.Process.Signal(syscall.SIGKILL))
+	box.worker()
+	desk.until(id, func(run record.Run) bool { return run.Attempt == 2 })
+	require.NoError(t, os.WriteFile(filepath.Join(box.home, "go-on"), nil, 0o600))
+	run := desk.until(id, ended)
+	assert.Equal(t, core.AgentCompleted, run.State, "%+v", run.Outcome)
+	assert.Equal(t, int64(15), run.Lost.Tokens(), "what the lost one used counts")
+	assert.Greater(t, run.Outcome.Tokens(), run.Lost.Tokens())
+	patch, err := os.ReadFile(filepath.Join(dataOf(t, desk), "agents", id, "changes.patch"))
+	require.NoError(t, err)
+	assert.Contains(t, string(patch), "-before", "it saw what was not committed")
+	gitSays(t, desk.checkout, "apply", "--check", filepath.Join(dataOf(t, desk), "agents", id, "changes.patch"))
+	desk.shows("tree", "✓ WAIT for me")
 }
 
 func TestAnAgentOnAnotherMachineIsFollowedAgain(t *testing.T) {

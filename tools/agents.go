@@ -61,23 +61,24 @@ type agentDoor struct {
 func newAgentDoor(a *agents.Agents) agentDoor { return agentDoor{a, &sync.Map{}} }
 
 type spawnArgs struct {
-	Type           string               `json:"subagent_type,omitempty" line:"agent-type" jsonschema:"builder, tester, analyzer, retriever or another definition's name"`
+	Type           string               `json:"subagent_type,omitempty" line:"agent-type" jsonschema:"builder, tester, analyzer, retriever or another by name"`
 	Prompt         string               `json:"prompt,omitempty" line:"-" jsonschema:"the whole task"`
-	Description    string               `json:"description,omitempty" jsonschema:"3 to 5 words"`
-	Background     *bool                `json:"background,omitempty" jsonschema:"default true; false waits up to 50 s"`
+	Description    string               `json:"description,omitempty" jsonschema:"3-5 words"`
+	Background     *bool                `json:"background,omitempty" jsonschema:"default true; false waits 50 s"`
 	InheritContext *bool                `json:"inherit_context,omitempty" line:"inherit-context=" jsonschema:"default true"`
 	Mode           hosts.Mode           `json:"permission_mode,omitempty" jsonschema:"never more than yours"`
 	Tools          *[]string            `json:"tools,omitempty" jsonschema:"only these"`
 	Model          string               `json:"model,omitempty"`
 	Timeout        *float64             `json:"timeout,omitempty" jsonschema:"seconds; 0: none"`
-	FrameID        string               `json:"frameID,omitempty" jsonschema:"to work below"`
+	FrameID        string               `json:"frameID,omitempty" jsonschema:"work below"`
 	Cwd            string               `json:"cwd,omitempty"`
 	Isolation      definition.Isolation `json:"isolation,omitempty"`
 	On             string               `json:"on,omitempty" jsonschema:"worker queue"`
-	Key            string               `json:"idempotency_key,omitempty" jsonschema:"same key, same agent"`
+	Uncommitted    bool                 `json:"uncommitted,omitempty"`
+	Key            string               `json:"idempotency_key,omitempty" jsonschema:"same agent again"`
 	BudgetTokens   int64                `json:"budget_tokens,omitempty"`
 	BudgetUSD      float64              `json:"budget_usd,omitempty"`
-	Definition     map[string]any       `json:"definition,omitempty" line:"-" jsonschema:"inline, instead of subagent_type"`
+	Definition     map[string]any       `json:"definition,omitempty" line:"-" jsonschema:"instead of subagent_type"`
 	Command        string               `json:"command,omitempty" line:"-" jsonschema:"a /delegate line, alone"`
 }
 
@@ -98,7 +99,7 @@ func (in spawnArgs) request() (r plan.Request, err error) {
 	r = plan.Request{
 		Type: in.Type, Prompt: strings.TrimSpace(in.Prompt), Description: in.Description, Mode: in.Mode, Tools: in.Tools, Model: in.Model,
 		Timeout: time.Duration(lo.FromPtr(in.Timeout) * float64(time.Second)), Unlimited: in.Timeout != nil && *in.Timeout == 0,
-		Frame: in.FrameID, Cwd: in.Cwd, Isolation: in.Isolation, On: in.On,
+		Frame: in.FrameID, Cwd: in.Cwd, Isolation: in.Isolation, On: in.On, Uncommitted: in.Uncommitted,
 		Bare: in.InheritContext != nil && !*in.InheritContext, Key: in.Key, BudgetTokens: in.BudgetTokens, BudgetUSD: in.BudgetUSD,
 	}
 	if in.Definition != nil {

@@ -140,7 +140,7 @@ func TestAgentToolsHaveTheSeedsArguments(t *testing.T) {
 	t.Parallel()
 	// Seed 004 and spec agents §§4-6; what must be given may come in command instead.
 	arguments := map[string]string{
-		"spawn_agent": "subagent_type prompt description background inherit_context permission_mode tools model timeout frameID cwd isolation on " +
+		"spawn_agent": "subagent_type prompt description background inherit_context permission_mode tools model timeout frameID cwd isolation on uncommitted " +
 			"idempotency_key budget_tokens budget_usd definition command",
 		"flame_handoff":      "subagent_id transfer_control timeout on_failure command",
 		"flame_converge":     "subagent_ids strategy conflict_resolution output_format tolerance result_schema command",

@@ -41,23 +41,23 @@ func (a Asker) link() (hub.Link, error) {
 }
 
 // Run puts work into a queue and tells how far it is.
-func (a Asker) Run(ctx context.Context, name string, w away.Work, see func(agents.Sight)) error {
+func (a Asker) Run(ctx context.Context, e agents.Errand, see func(agents.Sight)) error {
 	link, err := a.link()
 	if err != nil {
 		return err
 	}
-	body, err := json.Marshal(w)
+	body, err := json.Marshal(e.Work)
 	if err != nil {
 		return err
 	}
-	job := queue.Job{ID: w.ID, Queue: name, Asker: link.Machine, Body: body}
+	job := queue.Job{ID: e.Work.ID, Queue: e.Queue, Retries: e.Retries, Asker: link.Machine, Body: body}
 	line := &line{Data: a.Data}
 	defer line.close()
 	return line.lasting(ctx, func(q *queue.Queue) error {
 		if err := q.Put(ctx, job); err != nil {
 			return err
 		}
-		err := q.Follow(ctx, w.ID, func(r queue.Run) error {
+		err := q.Follow(ctx, job.ID, func(r queue.Run) error {
 			see(sightOf(r))
 			return nil
 		})
@@ -70,7 +70,7 @@ func (a Asker) Run(ctx context.Context, name string, w away.Work, see func(agent
 
 // sightOf returns how far a run of the hub's is, as agents see it.
 func sightOf(r queue.Run) (s agents.Sight) {
-	s.Begun, s.Over = r.Worker != "", r.State == queue.Ended || r.State == queue.Lost
+	s.Attempt, s.Begun, s.Over = r.Attempt, r.Worker != "", r.State == queue.Ended || r.State == queue.Lost
 	body := r.Progress
 	if len(r.Outcome) > 0 {
 		body = r.Outcome

@@ -22,7 +22,7 @@ func (w *Worker) mirrors() carry.Mirrors {
 // takeOn begins the agent of a job.
 func (h *held) takeOn(ctx context.Context, work away.Work, asker string) error {
 	run, err := agents.TakeOn(ctx, h.Agents, work, agents.Terms{
-		Asker: asker, Most: h.Most,
+		Asker: asker, Attempt: h.lease.Attempt, Most: h.Most,
 		Prepare: func(ctx context.Context, folder string) (agents.Place, error) { return h.prepare(ctx, work, folder) },
 	})
 	if err == nil {

@@ -48,9 +48,18 @@ func Give(ctx context.Context, checkout, id string, o Options) (b Base, left int
 		return Base{}, 0, core.Invalidf("a shallow clone cannot go to another machine").WithHint("run git fetch --unshallow first")
 	}
 	if o.Uncommitted {
+		var p Pending
+		if p, err = PendingOf(ctx, top); err == nil {
+			err = p.Check()
+		}
+		if err != nil {
+			return Base{}, 0, err
+		}
 		b.Commit, err = git.Snapshot(ctx, top, b.Commit, "flame: base "+id)
 	} else {
-		left, err = changed(ctx, top)
+		var p Pending
+		p, err = PendingOf(ctx, top)
+		left = p.Files
 	}
 	if err != nil {
 		return Base{}, 0, err
@@ -132,10 +141,4 @@ func headOf(ctx context.Context, dir string) (string, error) {
 		return "", core.Invalidf("the repository has no commit yet").WithHint("commit something first")
 	}
 	return strings.TrimSpace(head), nil
-}
-
-// changed counts the files that are not as they are committed.
-func changed(ctx context.Context, dir string) (int, error) {
-	list, err := git.Run(ctx, dir, "status", "--porcelain", "-z", "--no-renames", "--untracked-files=all")
-	return strings.Count(list, "\x00"), err
 }

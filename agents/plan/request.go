@@ -29,6 +29,8 @@ type Request struct {
 	Cwd          string
 	Isolation    definition.Isolation // empty: as the definition says
 	On           string               // queue of workers on other machines; empty: this machine
+	Retries      int                  // how often another worker may begin it anew when one is lost; with On
+	Uncommitted  bool                 // what is not committed goes along; with On
 	Bare         bool                 // without the context of its frame
 	Key          string               // the same one again gives the agent that is there
 	BudgetTokens int64
@@ -43,6 +45,28 @@ func ValidQueue(name string) bool {
 	return name != "" && len(name) <= 63 && !strings.ContainsFunc(name, func(c rune) bool {
 		return !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '-' || c == '_')
 	})
+}
+
+// MaxRetries bounds how often a lost agent may be begun anew.
+const MaxRetries = 10
+
+// checkElsewhere returns the advice for what cannot be asked of another machine, or of
+// this one.
+func (r Request) checkElsewhere() error {
+	switch {
+	case r.On == "" && (r.Retries != 0 || r.Uncommitted):
+		return core.Invalidf("retries and uncommitted are about agents on other machines").WithHint("name the queue of a worker with on")
+	case r.On == "":
+		return nil
+	case !ValidQueue(r.On):
+		return core.Invalidf("there is no queue %q", core.OneLine(r.On, 80)).
+			WithHint("a queue is named with letters, digits, - and _, as `flame worker --queue` names it")
+	case r.Isolation == definition.NoIsolation:
+		return core.Invalidf("an agent on another machine always has a worktree of its own").WithHint("leave isolation out")
+	case r.Retries < 0 || r.Retries > MaxRetries:
+		return core.Invalidf("an agent cannot be begun anew %d times", r.Retries).WithHint("0 to %d", MaxRetries)
+	}
+	return nil
 }
 
 // attempt returns what the agent is to attempt.
@@ -77,12 +101,8 @@ func (r Request) check() error {
 	case r.Timeout < 0 || r.BudgetTokens < 0 || r.BudgetUSD < 0:
 		return core.Invalidf("timeout and budgets cannot be negative").WithHint("leave them out for the defaults")
 	}
-	if r.On != "" && !ValidQueue(r.On) {
-		return core.Invalidf("there is no queue %q", core.OneLine(r.On, 80)).
-			WithHint("a queue is named with letters, digits, - and _, as `flame worker --queue` names it")
-	}
-	if r.On != "" && r.Isolation == definition.NoIsolation {
-		return core.Invalidf("an agent on another machine always has a worktree of its own").WithHint("leave isolation out")
+	if err := r.checkElsewhere(); err != nil {
+		return err
 	}
 	if r.Isolation != "" {
 		if err := core.OneOf("isolation", r.Isolation); err != nil {

@@ -48,10 +48,14 @@ type Run struct {
 	Worktree      string            `json:"worktree,omitempty"` // of its own, where it has one
 	SpentUSD      float64           `json:"spentUSD,omitempty"` // that Session had cost before, which hosts count in
 	Warnings      []string          `json:"warnings,omitempty"`
-	On            string            `json:"on,omitempty"`     // queue by which a worker on another machine runs it; empty: it runs on this one
-	Worker        string            `json:"worker,omitempty"` // id of that machine, once one has begun
-	For           string            `json:"for,omitempty"`    // id of the machine that asked for it, if this one is its worker
-	Asked         string            `json:"asked,omitempty"`  // its id on that machine
+	On            string            `json:"on,omitempty"`          // queue by which a worker on another machine runs it; empty: it runs on this one
+	Retries       int               `json:"retries,omitempty"`     // how often another worker may begin it anew when one is lost
+	Uncommitted   bool              `json:"uncommitted,omitempty"` // what was not committed went along
+	Worker        string            `json:"worker,omitempty"`      // id of that machine, once one has begun
+	Attempt       int               `json:"attempt,omitempty"`     // 1 for the first worker
+	Lost          core.Usage        `json:"lost,omitzero"`         // what attempts used whose workers were lost
+	For           string            `json:"for,omitempty"`         // id of the machine that asked for it, if this one is its worker
+	Asked         string            `json:"asked,omitempty"`       // its id on that machine
 
 	Charged core.Usage `json:"charged,omitzero"` // that its frames were charged with so far
 	Apart   bool       `json:"apart,omitempty"`  // its host's own subagents have frames that they are counted in

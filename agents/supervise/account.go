@@ -159,14 +159,25 @@ func OverBudget(reason string) bool {
 	return reason == TokenBudget || reason == CostBudget || reason == TreeBudget
 }
 
+// UsedUp returns the reason to stop an agent that has used its budget, or "" while there
+// is none.
+func (l Limits) UsedUp(p Progress) string {
+	switch {
+	case l.Tokens > 0 && p.Tokens() >= l.Tokens:
+		return TokenBudget
+	case l.CostUSD > 0 && p.Cost() >= l.CostUSD:
+		return CostBudget
+	}
+	return ""
+}
+
 // over returns the reason to stop the agent for exceeding a limit, or "" while
 // there is none.
 func (a *account) over(l Limits) string {
+	if used := l.UsedUp(a.Progress); used != "" {
+		return used
+	}
 	switch {
-	case l.Tokens > 0 && a.Tokens() >= l.Tokens:
-		return TokenBudget
-	case l.CostUSD > 0 && a.Cost() >= l.CostUSD:
-		return CostBudget
 	case l.SameCalls > 0 && a.repeats.same >= l.SameCalls:
 		return "loop: the same tool call again and again"
 	case l.Stale > 0 && a.repeats.stale >= l.Stale:

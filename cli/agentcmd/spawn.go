@@ -36,6 +36,8 @@ func newSpawn(a *app.App) *cobra.Command {
 	own.StringVar(&r.Cwd, "cwd", "", "the folder to work in (default: the project's)")
 	flags.Choose(cmd, &r.Isolation, "isolation", "worktree: a git worktree of its own", r.Isolation.Values()...)
 	own.StringVar(&r.On, "on", "", "run it on another machine: the queue of its worker")
+	own.IntVar(&r.Retries, "retries", 0, "with --on: how often another worker may begin it anew when one is lost")
+	own.BoolVar(&r.Uncommitted, "uncommitted", false, "with --on: changes that are not committed go along")
 	own.StringVar(&r.Key, "key", "", "the same key again gives the same agent")
 	own.Int64Var(&r.BudgetTokens, "budget-tokens", 0, "token budget")
 	own.Float64Var(&r.BudgetUSD, "budget-usd", 0, "cost limit in US dollars")

@@ -159,7 +159,7 @@ func (q *Queue) claim(ctx context.Context, m jetstream.Msg, j Job) (Lease, bool,
 		run.lose()
 	default:
 		run.State, run.Worker, run.Claim = Running, q.conn.Link().Machine, rand.Text()
-		run.Attempt++
+		run.Attempt, run.Progress = run.Attempt+1, nil
 	}
 	revision, err = q.write(ctx, run, revision)
 	switch {

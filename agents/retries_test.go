@@ -1,0 +1,100 @@
+package agents_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/agents"
+	"flame/agents/away"
+	"flame/agents/permission"
+	"flame/agents/plan"
+	"flame/agents/record"
+	"flame/agents/supervise"
+	"flame/core"
+	"flame/hosts"
+	"flame/project"
+)
+
+// TestWhatALostWorkerUsedCounts has an agent be begun anew by a second worker.
+func TestWhatALostWorkerUsedCounts(t *testing.T) {
+	t.Parallel()
+	used := func(tokens int64, usd float64) supervise.Progress {
+		return supervise.Progress{Turns: 1, Usage: core.Usage{TokensIn: tokens, CostUSD: usd}}
+	}
+	mode := permission.Choice{Effective: hosts.Plan}
+	second := make(chan struct{})
+	s, _ := joined(t, func(ctx context.Context, _ away.Work, see func(agents.Sight)) error {
+		see(agents.Sight{Attempt: 1, Begun: true, Report: away.Report{Machine: "box-1", Progress: used(100, 0.5), Mode: mode}})
+		select {
+		case <-second:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		see(agents.Sight{Attempt: 2, Begun: true, Report: away.Report{Machine: "box-2"}})
+		end := used(40, 0.25)
+		end.TreeUSD = 0.3
+		o := &supervise.Outcome{State: core.AgentCompleted, Reason: "done", Text: "all of it", Progress: end}
+		see(agents.Sight{Attempt: 2, Begun: true, Over: true, Report: away.Report{Machine: "box-2", Progress: end, Mode: mode, Outcome: o}})
+		return nil
+	})
+	run := s.request(user, plan.Request{Type: "builder", Prompt: "done", On: "gpu", Retries: 1})
+	assert.Equal(t, 1, run.Retries)
+	s.eventually(func() bool {
+		run = s.until(run.ID, core.AgentActive)
+		return run.Progress.Tokens() == 100
+	})
+	close(second)
+	run = s.over(run.ID, core.AgentCompleted, core.Completed)
+	assert.Equal(t, 2, run.Attempt)
+	assert.Equal(t, "box-2", run.Worker)
+	assert.Equal(t, int64(140), run.Outcome.Tokens())
+	assert.InDelta(t, 0.8, run.Outcome.Cost(), 1e-9)
+	require.NoError(t, s.Project.Store.View(s.ctx, func(tx project.Tx) error {
+		var tree record.Tree
+		_, err := record.Trees.Load(tx, run.Tree, &tree)
+		assert.InDelta(t, 0.8, tree.CostUSD, 1e-9, "the limits of the tree count what was lost")
+		return err
+	}))
+}
+
+// TestALostWorkersPartOfTheBudgetIsUsed has the second worker have what is left.
+func TestALostWorkersPartOfTheBudgetIsUsed(t *testing.T) {
+	t.Parallel()
+	s, e := joined(t, func(ctx context.Context, _ away.Work, see func(agents.Sight)) error {
+		for attempt, machine := range []string{"box-1", "box-2"} {
+			see(agents.Sight{Attempt: attempt + 1, Begun: true, Report: away.Report{
+				Machine: machine, Progress: supervise.Progress{Usage: core.Usage{TokensIn: 600}}, Mode: permission.Choice{Effective: hosts.Plan},
+			}})
+		}
+		<-ctx.Done()
+		return ctx.Err()
+	})
+	run := s.request(user, plan.Request{Type: "builder", Prompt: "done", On: "gpu", Retries: 1, BudgetTokens: 1_000})
+	s.eventually(e.toldToStop)
+	require.NoError(t, s.Project.Store.View(s.ctx, func(tx project.Tx) (err error) {
+		run, err = record.Find(tx, run.ID)
+		return err
+	}))
+	assert.Equal(t, int64(1_200), run.Progress.Tokens())
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	assert.Equal(t, supervise.TokenBudget, e.cancelled[0])
+}
+
+func TestWhatOnlyAnotherMachineCanDoIsNotAskedOfThisOne(t *testing.T) {
+	t.Parallel()
+	s, _ := joined(t, nil)
+	for name, r := range map[string]plan.Request{
+		"retries":     {Retries: 1},
+		"uncommitted": {Uncommitted: true},
+		"too often":   {On: "gpu", Retries: 11},
+		"less often":  {On: "gpu", Retries: -1},
+	} {
+		r.Type, r.Prompt = "builder", "done"
+		_, err := s.Spawn(s.ctx, user, r)
+		assert.ErrorIs(t, err, core.ErrInvalid, name)
+	}
+}
