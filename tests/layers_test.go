@@ -150,8 +150,8 @@ var layers = map[string][]string{
 	"tools/transport": {"core", "guard"},
 	"": {
 		"core", "config", "git", "project", "project/place", "store", "store/disk", "store/schema", "transcripts", "agents",
-		"agents/definition", "agents/plan", "agents/supervise", "gateway", "gateway/front", "hosts", "hosts/claudecode", "hosts/opencode", "hub", "notify", "tools",
-		"cli", "cli/app", "worker",
+		"agents/definition", "agents/plan", "agents/record", "agents/supervise", "gateway", "gateway/front", "hosts", "hosts/claudecode", "hosts/opencode",
+		"hub", "notify", "tools", "cli", "cli/app", "worker",
 	},
 }
 
