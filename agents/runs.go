@@ -3,6 +3,7 @@ package agents
 import (
 	"context"
 
+	"flame/agents/abroad"
 	"flame/agents/record"
 	"flame/agents/result"
 	"flame/project"
@@ -55,4 +56,13 @@ func (a *Agents) Result(ctx context.Context, id string) (r result.Result, err er
 		return err
 	})
 	return r, err
+}
+
+// Abroad returns the agents of the project's other machines, as those told last.
+func Abroad(ctx context.Context, p *project.Project) (all []abroad.Agent, err error) {
+	err = p.Store.View(ctx, func(tx project.Tx) error {
+		all, err = abroad.List(tx, p.Now())
+		return err
+	})
+	return all, err
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 
+	"flame/agents/abroad"
 	"flame/agents/converge"
 	"flame/agents/convergence"
 	"flame/agents/record"
@@ -15,6 +16,7 @@ import (
 type Agent struct {
 	ID          string          `json:"id"` // a subagent_id; of a native one its session's id
 	Native      bool            `json:"native,omitempty"`
+	Machine     string          `json:"machine,omitempty"` // that asked for it, if it is another one
 	Frame       string          `json:"frame,omitempty"`
 	ParentAgent string          `json:"parentAgent,omitempty"`
 	Session     string          `json:"session,omitempty"` // that asked for it
@@ -53,6 +55,14 @@ func agentOf(run record.Run) Agent {
 		a.Text = core.OneLine(run.Outcome.Text, maxText)
 	}
 	return a
+}
+
+// abroadOf returns the agent of another machine.
+func abroadOf(a abroad.Agent) Agent {
+	return Agent{
+		ID: a.ID, Machine: a.Machine, Frame: a.Frame, Host: a.Host, Type: a.Type, Description: core.OneLine(a.Description, maxGoal), Mode: a.Mode,
+		State: a.State, Asked: a.Asked, Ended: a.Ended, Turns: a.Turns, Tool: a.Tool, Reason: a.Reason, Used: a.Used,
+	}
 }
 
 // nativeOf returns the subagent of a session that has a parent.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/samber/lo"
 
+	"flame/agents/abroad"
 	"flame/agents/convergence"
 	"flame/agents/record"
 	"flame/core"
@@ -28,6 +29,7 @@ type reading struct {
 	sessions    []core.Session // of the frames, and native subagents
 	live        []core.Session
 	runs        []record.Run
+	abroad      []abroad.Agent
 	events      []core.Event
 	idle        map[string][]core.Stretch // nil: as before
 	conflicting []Conflict                // nil: as before
@@ -250,6 +252,9 @@ func (r *reading) woke() bool {
 // readAgents reads those that flame started: all at first, then those that run, and
 // those that ran.
 func (r *reading) readAgents(tx project.Tx) (err error) {
+	if r.abroad, err = abroad.All(tx); err != nil {
+		return err
+	}
 	if r.begins {
 		r.runs, err = record.List(tx)
 		return err

@@ -26,6 +26,7 @@ type Board struct {
 	gaps     entry[[]core.Stretch]
 	running  map[string]bool   // agents that flame started and that had not ended
 	natives  map[string]bool   // native subagents that had not ended
+	abroad   map[string]bool   // agents of other machines that had not ended
 	live     map[string]bool   // sessions without a parent that had not ended
 	working  map[string]string // agents by their frame
 	busy     busy
@@ -69,7 +70,7 @@ func New(store project.Store, now func() core.Millis) *Board {
 func (b *Board) forget() {
 	b.frames, b.seen = newForest(), seen{}
 	b.agents, b.sessions = map[string]entry[Agent]{}, map[string]core.Session{}
-	b.running, b.natives, b.live = map[string]bool{}, map[string]bool{}, map[string]bool{}
+	b.running, b.natives, b.abroad, b.live = map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}
 	b.working, b.idle, b.busy = map[string]string{}, map[string][]core.Stretch{}, busy{}
 	b.open, b.waiting, b.told, b.gaps = entry[[]Session]{}, entry[[]Conflict]{}, entry[[]Notice]{}, entry[[]core.Stretch]{}
 }

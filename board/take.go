@@ -2,6 +2,7 @@ package board
 
 import (
 	"cmp"
+	"maps"
 	"reflect"
 	"slices"
 
@@ -73,6 +74,7 @@ func (b *Board) takeAgents(r reading, version int64) (changed bool) {
 			b.running[run.ID] = true
 		}
 	}
+	changed = b.takeAbroad(r, version) || changed
 	for _, s := range r.sessions {
 		if at, worked := b.agents[b.working[s.Root]]; s.Parent == "" || !s.HasFrame() || worked && !at.value.Native {
 			continue // a person's, without a frame, or of an agent that flame started
@@ -88,6 +90,31 @@ func (b *Board) takeAgents(r reading, version int64) (changed bool) {
 			was.value.Retried, was.at = append(slices.Clip(was.value.Retried), e.TS), version
 			b.agents[e.SubagentID], changed = was, true
 		}
+	}
+	return changed
+}
+
+// takeAbroad takes in the agents of other machines. What becomes of one whose machine is not
+// heard of any more nobody knows.
+func (b *Board) takeAbroad(r reading, version int64) (changed bool) {
+	silent := maps.Clone(b.abroad)
+	for _, told := range r.abroad {
+		a := abroadOf(told)
+		if at, own := b.agents[a.ID]; own && at.value.Machine == "" {
+			continue // one of this machine's own has that id
+		}
+		changed = b.putAgent(a, version) || changed
+		if delete(silent, a.ID); a.State.Ended() {
+			delete(b.abroad, a.ID)
+		} else {
+			b.abroad[a.ID] = true
+		}
+	}
+	for id := range silent {
+		a := b.agents[id].value
+		a.State, a.Reason = core.AgentOrphaned, "its machine is not heard of any more"
+		changed = b.putAgent(a, version) || changed
+		delete(b.abroad, id)
 	}
 	return changed
 }

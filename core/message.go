@@ -84,6 +84,11 @@ const (
 	AgentOrphaned     AgentState = "orphaned"
 )
 
+// AgentStates are all of them.
+var AgentStates = []AgentState{
+	AgentInitializing, AgentActive, AgentSuspended, AgentCompleted, AgentError, AgentTimeout, AgentCancelled, AgentOrphaned,
+}
+
 // Ended reports whether an agent in this state has stopped for good.
 func (s AgentState) Ended() bool {
 	switch s {

@@ -2,6 +2,7 @@ package hub
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -37,8 +38,15 @@ type Station struct {
 	Tree    func(machine string) Tree                   // its part in the tree, as machine (see TreeOf)
 	Held    func(ctx context.Context) ([]string, error) // ids of the frames in progress whose sessions are live on this machine
 	Version string                                      // of this flame
-	Log     *slog.Logger
-	Now     func() core.Millis
+
+	// Agents returns what is told of this machine's agents, and Meet takes in what others
+	// tell of their own: news are what some of those that are there told now. nil: none are
+	// told.
+	Agents func(ctx context.Context) (json.RawMessage, error)
+	Meet   func(ctx context.Context, there []string, news map[string]json.RawMessage) error
+
+	Log *slog.Logger
+	Now func() core.Millis
 }
 
 // Keep keeps a project connected to its hub until ctx ends, from when it joins one until it

@@ -44,6 +44,8 @@ type Machine struct {
 	Run     string      `json:"run"`              // tells apart the processes of a machine, and two machines with one id
 	Seen    core.Millis `json:"seen"`             // when it said so last, by the server's clock; set by who reads it
 	Serves  []Served    `json:"serves,omitempty"` // one for each of its workers; set by who reads it
+
+	Agents json.RawMessage `json:"agents,omitempty"` // what it tells of its agents; nothing here knows what that is
 }
 
 // A Served is a queue that a worker of a machine serves.
@@ -148,7 +150,9 @@ func machineOf(e jetstream.KeyValueEntry) (m Machine, ok bool) {
 	if e == nil || json.Unmarshal(e.Value(), &m) != nil || m.ID != e.Key() || !merge.ValidMachine(m.ID) {
 		return Machine{}, false
 	}
-	m.Serves = nil
+	if m.Serves = nil; len(m.Agents) > maxAgents {
+		m.Agents = nil
+	}
 	m.Version, m.Run, m.Seen = core.OneLine(m.Version, 40), core.OneLine(m.Run, 40), core.MillisOf(e.Created())
 	return m, true
 }

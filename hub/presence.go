@@ -26,7 +26,8 @@ type presence struct {
 	me       Machine
 	status   Status
 	told     core.Millis // when this machine said last that it is there
-	logged   string      // the error that was logged last
+	news     news
+	logged   string // the error that was logged last
 }
 
 // keep goes on until ctx ends.
@@ -37,6 +38,8 @@ func (p *presence) keep(ctx context.Context) {
 	defer again.Stop()
 	settled := time.NewTicker(lookTime) // until the first round is complete, it is told sooner
 	defer settled.Stop()
+	agents := time.NewTicker(agentsTime)
+	defer agents.Stop()
 	err := p.once(ctx)
 	for {
 		p.write(err)
@@ -50,6 +53,12 @@ func (p *presence) keep(ctx context.Context) {
 			return
 		case <-again.C:
 			err = p.once(ctx)
+		case _, open := <-p.news.said():
+			p.news.hear(open)
+		case <-agents.C:
+			if trouble := p.exchange(ctx); trouble != nil {
+				err = trouble
+			}
 		case <-settled.C:
 			if p.progress().Complete {
 				settled.Stop()
@@ -84,6 +93,10 @@ func (p *presence) meet(ctx context.Context) (err error) {
 		if p.machines, err = p.conn.Machines(ctx); err != nil {
 			return err
 		}
+		p.news.taken = map[string]core.Millis{}
+	}
+	if err := p.listen(ctx); err != nil {
+		return err
 	}
 	if now := p.Now(); now-p.told >= core.Millis(presenceTime.Milliseconds()) {
 		if err = p.machines.Tell(ctx, p.me); err == nil {
@@ -91,10 +104,11 @@ func (p *presence) meet(ctx context.Context) (err error) {
 		}
 	}
 	list, listing := p.machines.List(ctx)
-	if listing == nil {
-		p.status.Machines = list
+	if listing != nil {
+		return errors.Join(err, listing)
 	}
-	return errors.Join(err, listing)
+	p.status.Machines = list
+	return errors.Join(err, p.takeAgents(ctx, list))
 }
 
 // write writes the status if it has changed, or is old. err is what went wrong beside the
