@@ -186,6 +186,9 @@ func (s *Screen) agentLine(a board.Agent) (line Line) {
 		}
 	}
 	kind := cmp.Or(a.Type, "agent")
+	if a.Machine != "" {
+		kind += " @" + a.Machine
+	}
 	wide := min(max(8, s.Width/6), end-3)
 	line.put(2, wide, kind, bold)
 	line.put(3+wide, end-4-wide, doing(a), plain)

@@ -154,6 +154,9 @@ func (s *Screen) cancel() task {
 	case agent.Native:
 		s.tell(nil, "%s started this subagent: cancel it there", agent.Host)
 		return nil
+	case agent.Machine != "":
+		s.tell(nil, "%s asked for this agent: cancel it there", agent.Machine)
+		return nil
 	}
 	s.ask = &ask{what: fmt.Sprintf("cancel %s %s and what it started? y/N ", agent.Type, agent.ID), then: func(s *Screen, answer string) task {
 		if answer != "y" && answer != "Y" {

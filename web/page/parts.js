@@ -55,7 +55,7 @@ function actions(d, f) {
     act("pop", "End", !f.machine && (f.status === "in_progress" || f.status === "blocked")),
     act("goal", "Change the goal", !f.machine && f.status !== "invalidated"),
     act("invalidate", "Invalidate", f.status !== "invalidated"),
-    act("cancel", "Cancel the agent", Boolean(agent && !agent.native && isRunning(agent))),
+    act("cancel", "Cancel the agent", Boolean(agent && !agent.native && !agent.machine && isRunning(agent))),
     conflicts.map((c) => button(c.id, "Settle the conflict", () => settle(c.id), "urgent")), zoom);
 }
 

@@ -1,6 +1,6 @@
 // The picture: frames by clock, by tokens or by cost, and the agents on the same axis.
 
-import { h, s, duration, amount, money, moment, tokensOf, costOf, hueOf, whoOf, glyphs, statusNames } from "./words.js";
+import { h, s, duration, amount, money, moment, tokensOf, costOf, hueOf, whoOf, whoseOf, glyphs, statusNames } from "./words.js";
 import { byClock, byAmount, scaleOf, ticksOf } from "./layout.js";
 import { isRunning, sinceOf } from "./model.js";
 
@@ -115,7 +115,7 @@ export class Picture {
       const a = this.model.agents.get(id);
       if (!a) return null;
       const until = a.ended || this.model.now();
-      return [a.type || a.id, a.description, `${a.state}${a.tool && isRunning(a) ? ", " + a.tool : ""}, ${duration(until - a.asked)}, ${amount(tokensOf(a.used))} tokens, ${money(costOf(a.used))}`];
+      return [whoseOf(a), a.description, `${a.state}${a.tool && isRunning(a) ? ", " + a.tool : ""}, ${duration(until - a.asked)}, ${amount(tokensOf(a.used))} tokens, ${money(costOf(a.used))}`];
     }
     const f = this.model.frames.get(id);
     if (!f) return null;
@@ -308,7 +308,7 @@ function drawLane(item, a, y, within, now, chosen, width) {
   set(item.bar, "height", rowHeight - 8);
   set(item.retry, "d", (a.retried || []).map((t) => `M${within(t).toFixed(1)} ${y + 1}v${rowHeight - 2}`).join(""));
   const glyph = isRunning(a) ? "→" : bad ? glyphs.failed : "✓";
-  const label = `${glyph} ${a.type || "agent"}: ${isRunning(a) && a.text ? a.text : a.description}`;
+  const label = `${glyph} ${whoseOf(a)}: ${isRunning(a) && a.text ? a.text : a.description}`;
   place(item.text, label, within(a.asked), within(end), y + 15, width);
 }
 

@@ -74,6 +74,9 @@ export function s(tag, props, ...children) {
   return el;
 }
 
+// whoseOf names an agent, and the machine that asked for it if that is another than this one.
+export function whoseOf(a) { return (a.type || "agent") + (a.machine ? " @" + a.machine : ""); }
+
 // whoOf names who works in a frame, and the machine if that is another than this one.
 export function whoOf(f) { return [f.agent || f.host, f.machine && "@" + f.machine].filter(Boolean).join(" "); }
 

@@ -1,0 +1,122 @@
+package abroad_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flame/agents/abroad"
+	"flame/agents/record"
+	"flame/agents/supervise"
+	"flame/core"
+	"flame/project"
+	"flame/project/projecttest"
+)
+
+const minute = core.Millis(60_000)
+
+// at is a project in a transaction.
+func at(t *testing.T, do func(tx project.Tx)) {
+	t.Helper()
+	w := projecttest.New(t)
+	again := false // functions in Update may run twice
+	require.NoError(t, w.Store.Update(w.Ctx, func(tx project.Tx) error {
+		if !again {
+			again = true
+			do(tx)
+		}
+		return nil
+	}))
+}
+
+func enrol(t *testing.T, tx project.Tx, run record.Run) {
+	t.Helper()
+	run.Tree, run.CreatedAt = "tree", run.CreatedAt+1
+	require.NoError(t, record.Enrol(tx, run))
+}
+
+func TestAMachineTellsOfItsOwnAgents(t *testing.T) {
+	t.Parallel()
+	at(t, func(tx project.Tx) {
+		enrol(t, tx, record.Run{ID: "agent-own", State: core.AgentActive, Description: "do\nit", On: "gpu", Worker: "box-1"})
+		enrol(t, tx, record.Run{ID: "agent-guest", State: core.AgentActive, For: "other-1"})
+		var teller abroad.Teller
+		text, err := teller.Own(tx, minute)
+		require.NoError(t, err)
+		assert.NotContains(t, string(text), "agent-guest", "its asker tells of it")
+		require.NoError(t, abroad.Take(tx, "desk-1", text, minute))
+		all, err := abroad.List(tx, minute)
+		require.NoError(t, err)
+		require.Len(t, all, 1)
+		assert.Equal(t, abroad.Agent{
+			ID: "agent-own", Machine: "desk-1", Description: "do it", On: "gpu", Worker: "box-1", State: core.AgentActive, Asked: 1, Heard: minute,
+		}, all[0])
+
+		require.NoError(t, record.Living.Delete(tx, "agent-own"))
+		run := record.Run{ID: "agent-own", State: core.AgentError, EndedAt: minute, CreatedAt: 1, Outcome: &supervise.Outcome{Reason: "worker lost"}}
+		require.NoError(t, record.Runs.Save(tx, run.ID, run))
+		text, err = teller.Own(tx, 2*minute)
+		require.NoError(t, err)
+		assert.Contains(t, string(text), "worker lost", "how it ended is told for some minutes")
+		text, err = teller.Own(tx, 7*minute)
+		require.NoError(t, err)
+		assert.Nil(t, text)
+	})
+}
+
+func TestWhatMachinesTellIsChecked(t *testing.T) {
+	t.Parallel()
+	good := `{"id":"agent-1","type":"builder","host":"claude-code","description":"x","state":"active","asked":5}`
+	for name, c := range map[string]struct {
+		text string
+		kept int
+	}{
+		"good":         {`[` + good + `]`, 1},
+		"nothing":      {``, 0},
+		"garbage":      {`[{"id":`, 0},
+		"no list":      {good, 0},
+		"path as id":   {`[` + strings.Replace(good, "agent-1", "../x", 1) + `,` + good + `]`, 1},
+		"no state":     {`[` + strings.Replace(good, "active", "asleep", 1) + `]`, 0},
+		"minus tokens": {`[` + strings.Replace(good, `"asked":5`, `"used":{"tokensIn":-5}`, 1) + `]`, 0},
+		"too many":     {`[` + strings.Repeat(good+",", 300) + good + `]`, 100},
+		"too large":    {`[` + strings.Replace(good, `"x"`, `"`+strings.Repeat("x", 300<<10)+`"`, 1) + `]`, 0},
+		"not its name": {`[` + strings.Replace(good, `"asked"`, `"machine":"mine-1","heard":99999999,"asked"`, 1) + `]`, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			at(t, func(tx project.Tx) {
+				require.NoError(t, abroad.Take(tx, "desk-1", json.RawMessage(`[`+good+`]`), 0))
+				require.NoError(t, abroad.Take(tx, "desk-1", json.RawMessage(c.text), minute))
+				all, err := abroad.List(tx, minute)
+				require.NoError(t, err)
+				assert.Len(t, all, c.kept)
+				for _, a := range all {
+					assert.Equal(t, "desk-1", a.Machine)
+					assert.Equal(t, minute, a.Heard)
+				}
+			})
+		})
+	}
+}
+
+func TestMachinesThatAreSilentAreForgotten(t *testing.T) {
+	t.Parallel()
+	at(t, func(tx project.Tx) {
+		for i, machine := range []string{"desk-1", "box-1"} {
+			text := fmt.Sprintf(`[{"id":"agent-%d","state":"active"}]`, i)
+			require.NoError(t, abroad.Take(tx, machine, json.RawMessage(text), minute))
+		}
+		require.NoError(t, abroad.Keep(tx, []string{"box-1"}))
+		all, err := abroad.All(tx)
+		require.NoError(t, err)
+		require.Len(t, all, 1)
+		assert.Equal(t, "box-1", all[0].Machine)
+		all, err = abroad.List(tx, 5*minute)
+		require.NoError(t, err)
+		assert.Empty(t, all, "nobody was there to hear")
+	})
+}
