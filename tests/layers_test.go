@@ -74,8 +74,9 @@ var layers = map[string][]string{
 	"agents": {
 		"core", "confine", "git", "project", "transcripts", "hosts", "agents/changes", "agents/definition", "agents/permission", "agents/plan",
 		"agents/record", "agents/supervise", "agents/away", "agents/carry", "whole", "agents/converge", "agents/graph", "agents/handoff",
-		"agents/result", "agents/convergence",
+		"agents/result", "agents/convergence", "agents/abroad",
 	},
+	"agents/abroad": {"core", "core/merge", "project", "agents/away", "agents/record"},
 	"agents/away": {
 		"core", "hosts", "agents/carry", "agents/changes", "agents/definition", "agents/permission", "agents/record", "agents/supervise",
 	},
@@ -100,7 +101,8 @@ var layers = map[string][]string{
 	"hosts/hoststest":    {"hosts", "hosts/claudecode", "hosts/opencode"},
 	"gateway":            {"core", "project", "project/conversation", "hosts", "guard", "gateway/messages", "gateway/upstream"},
 	"worker": {
-		"core", "git", "project", "hosts", "hub", "hub/queue", "agents", "agents/away", "agents/carry", "agents/changes", "agents/record", "agents/supervise",
+		"core", "git", "project", "hosts", "hub", "hub/queue", "agents", "agents/abroad", "agents/away", "agents/carry", "agents/changes", "agents/record",
+		"agents/supervise",
 	},
 	"gateway/upstream": {},
 	"gateway/front":    {},
@@ -108,10 +110,10 @@ var layers = map[string][]string{
 	"intake/inbox":     {"core", "project/place", "store/disk"},
 	"intake":           {"core", "hosts", "intake/inbox", "project"},
 	"render": {
-		"core", "project", "agents", "agents/changes", "agents/permission", "agents/record", "agents/supervise", "agents/converge", "agents/definition",
+		"agents/abroad", "core", "project", "agents", "agents/changes", "agents/permission", "agents/record", "agents/supervise", "agents/converge", "agents/definition",
 		"hosts", "agents/result", "agents/convergence", "agents/glance",
 	},
-	"board":      {"core", "project", "agents/convergence", "agents/converge", "agents/record"},
+	"board":      {"core", "project", "agents/abroad", "agents/convergence", "agents/converge", "agents/record"},
 	"board/feed": {"board", "core", "agents", "render"},
 	"web": {
 		"board", "board/feed", "core", "guard", "project", "agents", "agents/converge", "render", "whole",
@@ -128,7 +130,7 @@ var layers = map[string][]string{
 		"web", "whole", "notify",
 	},
 	"cli/agentcmd": {
-		"cli/app", "cli/flags", "core", "project", "agents", "agents/converge", "agents/convergence", "agents/definition", "agents/graph",
+		"agents/abroad", "cli/app", "cli/flags", "core", "project", "agents", "agents/converge", "agents/convergence", "agents/definition", "agents/graph",
 		"agents/handoff", "agents/permission", "agents/plan", "agents/record", "agents/result", "agents/supervise", "hosts", "hub", "render",
 	},
 	"cli/app": {

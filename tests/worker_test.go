@@ -168,6 +168,9 @@ func TestAnAgentOnAnotherMachineIsCancelledOrLost(t *testing.T) {
 		run := desk.until(id, func(run record.Run) bool { return active(run) && run.Progress.Text != "" })
 		assert.Equal(t, "at work", run.Progress.Text)
 	}
+	box.shows("agents runs --elsewhere", first, second, "active")
+	assert.Contains(t, box.flame("agents", "runs"), "2 agents at work that other machines asked for")
+	assert.NotContains(t, desk.flame("agents", "runs", "--elsewhere"), "WAIT", "its own are no other machine's")
 	desk.flame("agents", "cancel", first)
 	run := desk.until(first, ended)
 	assert.Equal(t, core.AgentCancelled, run.State)
@@ -177,6 +180,8 @@ func TestAnAgentOnAnotherMachineIsCancelledOrLost(t *testing.T) {
 	run = desk.until(second, ended)
 	assert.Equal(t, core.AgentError, run.State)
 	assert.Contains(t, run.Outcome.Reason, "worker lost")
+	box.serve() // its worker kept it connected
+	box.shows("agents runs --elsewhere", "error")
 	require.Eventually(t, func() bool { return !strings.Contains(box.flame("agents", "runs", "--running"), "WAIT") }, hubPatience, 100*time.Millisecond,
 		"what ran there ends with its worker")
 }
