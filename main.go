@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"flame/agents"
+	"flame/agents/abroad"
 	"flame/agents/definition"
 	"flame/agents/plan"
 	"flame/agents/record"
@@ -156,11 +157,13 @@ func notifying(a *agents.Agents, setting string, at place.Place) {
 
 // keepHub keeps a project connected to the hub that it has joined, if it has.
 func keepHub(ctx context.Context, p *project.Project, at place.Place) {
-	hub.Keep(ctx, worker.Sharing(p, hub.Station{
+	post := &abroad.Post{Project: p}
+	hub.Keep(ctx, hub.Station{
 		Data: at.Data.Path, Version: version(), Log: p.Log, Now: now,
-		Tree: func(machine string) hub.Tree { return hub.TreeOf(p, machine) },
-		Held: func(ctx context.Context) ([]string, error) { return shared.Held(ctx, p) },
-	}))
+		Tree:   func(machine string) hub.Tree { return hub.TreeOf(p, machine) },
+		Held:   func(ctx context.Context) ([]string, error) { return shared.Held(ctx, p) },
+		Agents: post.Own, Meet: post.Meet,
+	})
 }
 
 func seconds(n config.Count) time.Duration { return time.Duration(n) * time.Second }

@@ -101,8 +101,7 @@ var layers = map[string][]string{
 	"hosts/hoststest":    {"hosts", "hosts/claudecode", "hosts/opencode"},
 	"gateway":            {"core", "project", "project/conversation", "hosts", "guard", "gateway/messages", "gateway/upstream"},
 	"worker": {
-		"core", "git", "project", "hosts", "hub", "hub/queue", "agents", "agents/abroad", "agents/away", "agents/carry", "agents/changes", "agents/record",
-		"agents/supervise",
+		"core", "git", "project", "hosts", "hub", "hub/queue", "agents", "agents/away", "agents/carry", "agents/changes", "agents/record", "agents/supervise",
 	},
 	"gateway/upstream": {},
 	"gateway/front":    {},
@@ -110,8 +109,8 @@ var layers = map[string][]string{
 	"intake/inbox":     {"core", "project/place", "store/disk"},
 	"intake":           {"core", "hosts", "intake/inbox", "project"},
 	"render": {
-		"agents/abroad", "core", "project", "agents", "agents/changes", "agents/permission", "agents/record", "agents/supervise", "agents/converge", "agents/definition",
-		"hosts", "agents/result", "agents/convergence", "agents/glance",
+		"agents/abroad", "core", "project", "agents", "agents/changes", "agents/permission", "agents/record", "agents/supervise", "agents/converge",
+		"agents/definition", "hosts", "agents/result", "agents/convergence", "agents/glance",
 	},
 	"board":      {"core", "project", "agents/abroad", "agents/convergence", "agents/converge", "agents/record"},
 	"board/feed": {"board", "core", "agents", "render"},
@@ -152,8 +151,8 @@ var layers = map[string][]string{
 	"tools/transport": {"core", "guard"},
 	"": {
 		"core", "config", "git", "project", "project/place", "store", "store/disk", "store/schema", "transcripts", "agents",
-		"agents/definition", "agents/plan", "agents/record", "agents/supervise", "gateway", "gateway/front", "hosts", "hosts/claudecode", "hosts/opencode",
-		"hub", "notify", "tools", "cli", "cli/app", "worker",
+		"agents/abroad", "agents/definition", "agents/plan", "agents/record", "agents/supervise", "gateway", "gateway/front", "hosts", "hosts/claudecode",
+		"hosts/opencode", "hub", "notify", "tools", "cli", "cli/app", "worker",
 	},
 }
 
