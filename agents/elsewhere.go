@@ -34,6 +34,7 @@ type Errand struct {
 	Queue   string
 	Retries int // how often another worker may begin it anew when one is lost
 	Work    away.Work
+	Print   func(Piece) // is told what the attempt prints that was seen last, from other goroutines
 }
 
 // A Sight is how far an agent elsewhere is.

@@ -33,7 +33,8 @@ type elsewhere struct {
 
 	mu        sync.Mutex
 	cancelled []string
-	left      map[string]string // what a worker left, by name
+	print     func(agents.Piece) // of the errand
+	left      map[string]string  // what a worker left, by name
 }
 
 func (e *elsewhere) Ready() error { return nil }
@@ -47,6 +48,7 @@ func (e *elsewhere) Run(ctx context.Context, errand agents.Errand, see func(agen
 	if err != nil {
 		return err
 	}
+	e.print = errand.Print
 	return e.run(ctx, w, see)
 }
 

@@ -28,7 +28,7 @@ func follow(ctx context.Context, a *Agents, run record.Run, log *slog.Logger) er
 	if err := reach(a.Elsewhere); err != nil {
 		return errors.Join(err, a.unstarted(lasting, run.ID, err))
 	}
-	f := &follower{a: a, journal: journal{a, run.ID}, run: run, log: log, seen: make(chan Sight)}
+	f := &follower{a: a, journal: journal{a, run.ID}, run: run, log: log, seen: make(chan Sight), printed: make(chan Piece)}
 	if err := f.journal.Begin(lasting, supervise.Self()); err != nil {
 		return err
 	}
@@ -46,6 +46,7 @@ type follower struct {
 	run     record.Run
 	log     *slog.Logger
 	seen    chan Sight
+	printed chan Piece
 
 	last   Sight
 	active bool             // its journal was told that it runs
@@ -114,17 +115,10 @@ func (f *follower) outcome(ctx context.Context, w away.Work) supervise.Outcome {
 	lasting, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	go func() {
-		err := f.a.Elsewhere.Run(lasting, Errand{Queue: f.run.On, Retries: f.run.Retries, Work: w}, func(s Sight) {
-			select {
-			case f.seen <- s:
-			case <-lasting.Done():
-			}
-		})
+		errand := Errand{Queue: f.run.On, Retries: f.run.Retries, Work: w, Print: func(p Piece) { told(lasting, f.printed, p) }}
+		err := f.a.Elsewhere.Run(lasting, errand, func(s Sight) { told(lasting, f.seen, s) })
 		if err != nil && lasting.Err() == nil {
-			select {
-			case f.seen <- Sight{Over: true, Lost: core.OneLine(err.Error(), 500)}:
-			case <-lasting.Done():
-			}
+			told(lasting, f.seen, Sight{Over: true, Lost: core.OneLine(err.Error(), 500)})
 		}
 	}()
 	tick := time.NewTicker(supervise.DefaultPace.Tell)
@@ -139,6 +133,10 @@ func (f *follower) outcome(ctx context.Context, w away.Work) supervise.Outcome {
 				return f.ended(lasting)
 			}
 			f.look(lasting)
+		case p := <-f.printed:
+			if err := printoutOf(f.a, f.run).add(p); err != nil {
+				f.log.Warn("what the agent prints could not be kept", "error", err)
+			}
 		case <-tick.C:
 			f.look(lasting)
 		case <-done:
@@ -169,11 +167,15 @@ func (f *follower) see(ctx context.Context, s Sight) {
 // counts on.
 func (f *follower) anew(ctx context.Context, attempt int) {
 	was := f.run
+	size, err := printoutOf(f.a, was).size()
+	if err != nil {
+		f.log.Warn("what lost workers told of the agent's output could not be kept", "error", err)
+	}
 	run, err := record.Change(ctx, f.a.Project.Store, was.ID, func(_ project.Tx, run *record.Run) error {
 		if run.Attempt > 0 {
 			run.Lost = run.Progress.Used()
 		}
-		run.Attempt = attempt
+		run.Attempt, run.Printed = attempt, size
 		return nil
 	})
 	if err == nil && was.Attempt > 0 {
@@ -283,7 +285,7 @@ func (f *follower) ended(ctx context.Context) supervise.Outcome {
 	}
 	dir := f.a.Folder(f.run.ID)
 	err := errors.Join(
-		f.fetch(ctx, s.Report.Output, filepath.Join(dir, supervise.OutputFile), maxAwayOutput),
+		f.fetchOutput(ctx, s.Report.Output),
 		f.fetch(ctx, s.Report.Patch, filepath.Join(dir, changes.PatchFile), maxAwayPatch),
 		f.keepChanges(ctx, s.Report.Changes))
 	if err != nil {
@@ -291,6 +293,14 @@ func (f *follower) ended(ctx context.Context) supervise.Outcome {
 		o.Error = core.OneLine(errors.Join(errors.New(o.Error), err).Error(), 500)
 	}
 	return o
+}
+
+// fetchOutput replaces what is known of the output by the whole of it.
+func (f *follower) fetchOutput(ctx context.Context, name string) error {
+	if name == "" {
+		return nil
+	}
+	return printoutOf(f.a, f.run).replace(func(to io.Writer) error { return f.a.Elsewhere.Fetch(ctx, name, to, maxAwayOutput) })
 }
 
 // fetch writes what the worker left under a name to a file.

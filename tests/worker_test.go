@@ -167,6 +167,10 @@ func TestAnAgentOnAnotherMachineIsCancelledOrLost(t *testing.T) {
 	for _, id := range []string{first, second} {
 		run := desk.until(id, func(run record.Run) bool { return active(run) && run.Progress.Text != "" })
 		assert.Equal(t, "at work", run.Progress.Text)
+		require.Eventually(t, func() bool {
+			out, err := os.ReadFile(filepath.Join(dataOf(t, desk), "agents", id, supervise.OutputFile))
+			return err == nil && strings.Contains(string(out), "at work")
+		}, hubPatience, 50*time.Millisecond, "what it prints is seen while it runs")
 	}
 	box.shows("agents runs --elsewhere", first, second, "active")
 	assert.Contains(t, box.flame("agents", "runs"), "2 agents at work that other machines asked for")

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"slices"
 	"time"
 
 	"flame/agents"
@@ -57,8 +58,12 @@ func (a Asker) Run(ctx context.Context, e agents.Errand, see func(agents.Sight))
 		if err := q.Put(ctx, job); err != nil {
 			return err
 		}
+		out := reader{q: q, job: job.ID, print: e.Print}
+		defer out.end()
 		err := q.Follow(ctx, job.ID, func(r queue.Run) error {
+			out.end(r.Attempt)
 			see(sightOf(r))
+			out.begin(ctx, r.Attempt)
 			return nil
 		})
 		if errors.Is(err, core.ErrNotFound) {
@@ -66,6 +71,42 @@ func (a Asker) Run(ctx context.Context, e agents.Errand, see func(agents.Sight))
 		}
 		return err
 	})
+}
+
+// A reader has what the attempts of a job print be told, one after the other.
+type reader struct {
+	q     *queue.Queue
+	job   string
+	print func(agents.Piece)
+
+	attempt int // that is read
+	stop    context.CancelFunc
+	over    chan struct{}
+}
+
+// begin reads an attempt, unless that is read already or there is none yet.
+func (r *reader) begin(ctx context.Context, attempt int) {
+	if r.print == nil || attempt == 0 || attempt == r.attempt {
+		return
+	}
+	ctx, stop := context.WithCancel(ctx)
+	over := make(chan struct{})
+	r.attempt, r.stop, r.over = attempt, stop, over
+	go func() {
+		defer close(over)
+		// Without it the output is seen at the end.
+		_ = r.q.Printed(ctx, r.job, attempt, func(offset int64, piece []byte) { r.print(agents.Piece{Offset: offset, Text: piece}) })
+	}()
+}
+
+// end stops reading, unless it is this attempt that is read.
+func (r *reader) end(but ...int) {
+	if r.attempt == 0 || slices.Contains(but, r.attempt) {
+		return
+	}
+	r.stop()
+	<-r.over
+	r.attempt = 0
 }
 
 // sightOf returns how far a run of the hub's is, as agents see it.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -145,6 +146,7 @@ type held struct {
 	of     *queue.Queue // whose holder it is
 	agent  string       // id of the agent here, once it is begun
 	base   *carry.Base  // where it began from; nil: it works in an empty folder
+	told   int64        // bytes of its output that were told; -1: no more is told
 }
 
 // with calls f with the holder of the job, by the connection that there is.
@@ -198,6 +200,9 @@ func (h *held) follow(ctx context.Context) (r away.Report, err error) {
 		if err != nil && !errors.Is(err, core.ErrUnavailable) {
 			h.Log.Warn("the hub was not told how far an agent is", "agent", h.agent, "error", err)
 		}
+		if err == nil {
+			h.print(lasting)
+		}
 		if order.Cancel || ctx.Err() != nil {
 			if err := h.cancel(lasting); err != nil {
 				h.Log.Warn("an agent could not be cancelled; it is tried again", "agent", h.agent, "error", err)
@@ -222,6 +227,31 @@ func (h *held) beat(ctx context.Context, r away.Report) (order queue.Order, err 
 		return err
 	})
 	return order, err
+}
+
+// What is told of an agent's output while it runs is bounded, in bytes; all of it comes at
+// the end.
+const (
+	maxPrinted = 32 << 20
+	maxAtOnce  = 256 << 10
+)
+
+// print tells what the agent has printed since.
+func (h *held) print(ctx context.Context) {
+	if h.told < 0 || h.told >= maxPrinted {
+		return
+	}
+	text, err := agents.PrintedBy(h.Agents, h.agent, h.told, maxAtOnce)
+	for piece := range slices.Chunk(text, queue.MaxPiece) {
+		if err = h.with(ctx, func(holder *queue.Holder) error { return holder.Print(ctx, h.told, piece) }); err != nil {
+			break
+		}
+		h.told += int64(len(piece))
+	}
+	if err != nil && !errors.Is(err, core.ErrUnavailable) {
+		h.Log.Warn("what an agent prints is told at its end only", "agent", h.agent, "error", err)
+		h.told = -1
+	}
 }
 
 // cancel stops the agent.

@@ -32,11 +32,19 @@ func openFile(path string) (*os.File, error) {
 // ReadSome reads a file in an agent's folder, at most so many bytes, and reports whether
 // there are more.
 func ReadSome(path string, most int64) (text []byte, more bool, err error) {
+	return ReadFrom(path, 0, most)
+}
+
+// ReadFrom is ReadSome from an offset on, in bytes.
+func ReadFrom(path string, offset, most int64) (text []byte, more bool, err error) {
 	file, err := openFile(path)
 	if err != nil {
 		return nil, false, err
 	}
 	defer file.Close()
+	if _, err := file.Seek(offset, io.SeekStart); err != nil {
+		return nil, false, err
+	}
 	text, err = io.ReadAll(io.LimitReader(file, most+1))
 	if more = int64(len(text)) > most; more {
 		text = text[:most]

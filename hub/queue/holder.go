@@ -32,6 +32,8 @@ type Holder struct {
 	mu       sync.Mutex
 	lease    Lease
 	progress json.RawMessage
+
+	printed bool // the stream for what it prints is there; of the goroutine that calls Print
 }
 
 // Hold returns the holder of a lease, which Next of this or another process returned.
