@@ -57,7 +57,7 @@ func (b Base) check() error {
 	prefix := filepath.FromSlash(b.Prefix)
 	problem := ""
 	switch {
-	case !hashes().MatchString(b.Commit), !hashes().MatchString(b.Repository):
+	case !hashes().MatchString(b.Commit), !hashes().MatchString(b.Repository), len(b.Commit) != len(b.Repository):
 		problem = "its commit is no full id"
 	case !isBase || !names().MatchString(id):
 		problem = "its ref is not one of flame's"

@@ -2,11 +2,10 @@ package carry
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 
@@ -14,13 +13,6 @@ import (
 	"flame/core"
 	"flame/git"
 )
-
-// Mirrors are the repositories that a worker keeps, so that a base brings only what is
-// new. Each remote has its own: who knows the id of a commit gets nothing of another's.
-type Mirrors struct {
-	Dir     string   // absolute
-	Allowed []string // patterns of the remotes that it takes; see Matches
-}
 
 // A Result is what an agent changed.
 type Result struct {
@@ -30,7 +22,8 @@ type Result struct {
 
 // Take makes a worktree of a base at dir, which does not exist, and returns the folder
 // in it to work in. A bundle is written by the function given. It is removed as any
-// worktree of changes is.
+// worktree of changes is. A mirror that has no use any more is left to the worktrees
+// that it has, and another is made in its place.
 func (m Mirrors) Take(ctx context.Context, dir string, b Base, bundle func(io.Writer) error) (workdir string, err error) {
 	if err := b.check(); err != nil {
 		return "", err
@@ -39,36 +32,107 @@ func (m Mirrors) Take(ctx context.Context, dir string, b Base, bundle func(io.Wr
 	if err != nil {
 		return "", err
 	}
-	mirror, err := m.ready(b)
+	t := taking{Mirrors: m, base: b, remote: remote, bundle: bundle, dir: dir}
+	kept, err := m.of(b)
 	if err != nil {
 		return "", err
 	}
+	newest := ""
+	if len(kept) > 0 {
+		newest = kept[0]
+		if workdir, err = t.from(ctx, newest); !byGit(ctx, err) {
+			return workdir, err
+		}
+	}
+	mirror, others, err := t.fresh(ctx, newest)
+	if err != nil {
+		return "", err
+	}
+	if others {
+		return t.from(ctx, mirror)
+	}
+	if workdir, err = t.worktree(ctx, mirror); err != nil && !inUse(mirror) {
+		err = errors.Join(err, os.RemoveAll(mirror))
+	}
+	return workdir, err
+}
+
+// byGit reports whether git failed, in time, at what may be the fault of a mirror.
+func byGit(ctx context.Context, err error) bool {
+	var exit *exec.ExitError
+	return errors.As(err, &exit) && ctx.Err() == nil && !errors.Is(err, context.DeadlineExceeded)
+}
+
+// A taking is what makes a worktree of a base.
+type taking struct {
+	Mirrors
+	base   Base
+	remote git.Remote
+	bundle func(io.Writer) error
+	dir    string // of the worktree
+}
+
+// from makes the worktree by a mirror that there is.
+func (t taking) from(ctx context.Context, mirror string) (workdir string, err error) {
+	if err := t.fill(ctx, mirror); err != nil {
+		return "", err
+	}
+	return t.worktree(ctx, mirror)
+}
+
+// fresh makes a mirror that has the base, to follow on the newest that there was. If another
+// process has made one meanwhile, it returns that, which may not have the base.
+func (t taking) fresh(ctx context.Context, newest string) (mirror string, others bool, err error) {
+	made, err := os.MkdirTemp(t.Dir, ".new-*")
+	if err != nil {
+		return "", false, err
+	}
+	defer os.RemoveAll(made)
+	format := "sha1"
+	if len(t.base.Commit) == 64 {
+		format = "sha256"
+	}
+	if err := git.Skeleton(made, format, false); err != nil {
+		return "", false, err
+	}
+	if err := t.fill(ctx, made); err != nil {
+		return "", false, err
+	}
+	return t.place(made, t.base, newest)
+}
+
+// fill brings the base into a mirror, at its ref.
+func (t taking) fill(ctx context.Context, mirror string) (err error) {
+	b := t.base
 	var got string
 	if b.Bundle {
-		got, err = m.unpack(ctx, mirror, b, bundle)
+		got, err = t.unpack(ctx, mirror, b, t.bundle)
 	} else {
-		got, err = git.Fetch(ctx, mirror, remote, b.Ref)
+		got, err = git.Fetch(ctx, mirror, t.remote, b.Ref)
 	}
 	if err != nil {
-		return "", core.Unavailablef(err, "the base could not be fetched: %v", err).
+		return core.Unavailablef(err, "the base could not be fetched: %v", err).
 			WithHint("see that it was pushed, and that git fetch works on this machine without being asked for a password")
 	}
 	if got != b.Commit {
-		return "", core.Invalidf("%s is %s, not the commit %s that was asked for", b.Ref, core.OneLine(got, 64), b.Commit).
+		return core.Invalidf("%s is %s, not the commit %s that was asked for", b.Ref, core.OneLine(got, 64), b.Commit).
 			WithHint("ask again: the base was replaced")
 	}
-	if _, err := git.Run(ctx, mirror, "update-ref", b.Ref, b.Commit); err != nil {
-		return "", err
-	}
+	_, err = git.Run(ctx, mirror, "update-ref", b.Ref, b.Commit)
+	return err
+}
+
+// worktree makes the worktree by a mirror that has the base.
+func (t taking) worktree(ctx context.Context, mirror string) (workdir string, err error) {
 	if _, err := git.Run(ctx, mirror, "worktree", "prune"); err != nil {
 		return "", err
 	}
-	if err := git.AddWorktree(ctx, mirror, dir, b.Commit); err != nil {
+	if err := git.AddWorktree(ctx, mirror, t.dir, t.base.Commit); err != nil {
 		return "", err
 	}
-	workdir, err = folderIn(dir, b)
+	workdir, err = folderIn(t.dir, t.base)
 	if err != nil {
-		err = errors.Join(err, changes.Worktree{Dir: dir}.Remove(context.WithoutCancel(ctx), mirror))
+		err = errors.Join(err, changes.Worktree{Dir: t.dir}.Remove(context.WithoutCancel(ctx), mirror))
 	}
 	return workdir, err
 }
@@ -99,11 +163,8 @@ func (m Mirrors) Return(ctx context.Context, dir string, b Base, id string, atte
 	if err != nil {
 		return Result{}, err
 	}
-	mirror, err := m.ready(b)
+	mirror, err := m.mirrorOf(ctx, dir, b)
 	if err != nil {
-		return Result{}, err
-	}
-	if err := isOf(ctx, dir, mirror); err != nil {
 		return Result{}, err
 	}
 	all, err := changes.Worktree{Dir: dir, Base: b.Commit}.Keep(ctx, patch)
@@ -138,63 +199,6 @@ func snapshot(ctx context.Context, dir, base, ref string) (string, error) {
 		parent = base
 	}
 	return git.Snapshot(ctx, dir, parent, "flame: "+strings.TrimPrefix(ref, "refs/flame/"))
-}
-
-// isOf returns an error for a worktree that is not one of a mirror's: an agent can write
-// what git takes for the way to the repository.
-func isOf(ctx context.Context, dir, mirror string) error {
-	told, err := git.Run(ctx, dir, "rev-parse", "--path-format=absolute", "--git-common-dir", "--show-toplevel")
-	if err != nil {
-		return err
-	}
-	common, top, _ := strings.Cut(strings.TrimSuffix(told, "\n"), "\n")
-	for want, got := range map[string]string{filepath.Join(mirror, ".git"): common, dir: top} {
-		real, err := filepath.EvalSymlinks(want)
-		if err != nil || real != got {
-			return core.Invalidf("the worktree %s does not belong to its repository any more", dir).WithHint("look at what the agent did to its .git")
-		}
-	}
-	return nil
-}
-
-// ready returns the mirror for a base, and makes it if need be.
-func (m Mirrors) ready(b Base) (string, error) {
-	from := Bundles
-	if r, err := git.ParseRemote(b.Remote); err == nil {
-		from = r.Name()
-	}
-	sum := sha256.Sum256([]byte(b.Repository + " " + from))
-	mirror := filepath.Join(m.Dir, hex.EncodeToString(sum[:10]))
-	err := os.MkdirAll(m.Dir, 0o700)
-	if err == nil {
-		err = os.Chmod(m.Dir, 0o700)
-	}
-	if err != nil {
-		return "", err
-	}
-	if _, err := os.Lstat(mirror); err == nil {
-		// Objects of other repositories are none of this one's.
-		_ = os.Remove(filepath.Join(mirror, ".git", "objects", "info", "alternates")) // mostly there is none
-		return mirror, nil
-	}
-	made, err := os.MkdirTemp(m.Dir, ".new-*")
-	if err != nil {
-		return "", err
-	}
-	defer os.RemoveAll(made)
-	format := "sha1"
-	if len(b.Commit) == 64 {
-		format = "sha256"
-	}
-	if err := git.Skeleton(made, format, false); err != nil {
-		return "", err
-	}
-	if err := os.Rename(made, mirror); err != nil {
-		if _, other := os.Lstat(mirror); other != nil {
-			return "", err
-		} // another process was first
-	}
-	return mirror, nil
 }
 
 // unpack takes a bundle into a mirror, and returns the commit that it has.
