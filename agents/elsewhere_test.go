@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	"sync"
@@ -217,6 +218,66 @@ func TestCancellingAnAgentElsewhereTellsItsWorker(t *testing.T) {
 	assert.Equal(t, core.AgentCancelled, run.State)
 	assert.Equal(t, "cancelled by user", run.Outcome.Reason)
 	assert.Equal(t, "so far", run.Outcome.Text)
+}
+
+// silent returns the address of a server that never answers, and what tells of each
+// connection: that it was made, and that it is gone.
+func silent(t *testing.T) (address string, made, gone chan struct{}) {
+	t.Helper()
+	server, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	made, gone = make(chan struct{}, 100), make(chan struct{}, 100)
+	var all sync.WaitGroup
+	t.Cleanup(all.Wait)
+	t.Cleanup(func() { _ = server.Close() })
+	all.Go(func() {
+		for {
+			conn, err := server.Accept()
+			if err != nil {
+				return
+			}
+			made <- struct{}{}
+			all.Go(func() {
+				defer conn.Close()
+				_, _ = io.Copy(io.Discard, conn)
+				gone <- struct{}{}
+			})
+		}
+	})
+	return server.Addr().String(), made, gone
+}
+
+func TestAnAgentElsewhereIsCancelledWhileItsBaseIsGiven(t *testing.T) {
+	t.Parallel()
+	s, _ := joined(t, func(context.Context, away.Work, func(agents.Sight)) error {
+		assert.Fail(t, "it was given")
+		return nil
+	})
+	address, made, gone := silent(t)
+	s.repository()
+	s.git("remote", "add", "origin", "https://"+address+"/project.git")
+	run := s.away("wait")
+	for _, step := range []struct {
+		name string
+		does func()
+		seen chan struct{}
+	}{
+		{"git asks the remote", func() {}, made},
+		{"git has ended", func() {
+			_, err := s.Cancel(s.ctx, user, run.ID)
+			require.NoError(t, err)
+		}, gone},
+	} {
+		step.does()
+		select {
+		case <-step.seen:
+		case <-time.After(time.Minute):
+			require.Fail(t, step.name)
+		}
+	}
+	run = s.ended(run.ID)
+	assert.Equal(t, core.AgentCancelled, run.State)
+	assert.Equal(t, "cancelled by user", run.Outcome.Reason)
 }
 
 func TestNoAgentIsAskedForElsewhereWithoutAHub(t *testing.T) {

@@ -28,12 +28,17 @@ func follow(ctx context.Context, a *Agents, run record.Run, log *slog.Logger) er
 	if err := reach(a.Elsewhere); err != nil {
 		return errors.Join(err, a.unstarted(lasting, run.ID, err))
 	}
-	f := &follower{a: a, journal: journal{a, run.ID}, run: run, log: log, seen: make(chan Sight), printed: make(chan Piece)}
+	f := &follower{
+		a: a, journal: journal{a, run.ID}, run: run, log: log, seen: make(chan Sight), printed: make(chan Piece), since: time.Now(),
+	}
 	if err := f.journal.Begin(lasting, supervise.Self()); err != nil {
 		return err
 	}
-	work, err := f.work(lasting)
-	if err != nil {
+	work, err := f.unlessStopped(ctx)
+	switch {
+	case err != nil && f.stop.Stop != "":
+		return f.journal.End(lasting, f.over(f.stop.Stop, f.stop.Reason))
+	case err != nil:
 		return errors.Join(err, a.unstarted(lasting, run.ID, err))
 	}
 	return f.journal.End(lasting, f.outcome(ctx, work))
@@ -53,7 +58,36 @@ type follower struct {
 	stop   supervise.Orders // what ends it, once something does
 	told   bool             // its worker knows
 	by     time.Time        // when it is given up
-	since  time.Time
+	since  time.Time        // when it, or what is to be told next, was begun to be waited for
+}
+
+// unlessStopped returns what the agent is to do. Giving its base ends once the agent is to.
+func (f *follower) unlessStopped(ctx context.Context) (w away.Work, err error) {
+	lasting := context.WithoutCancel(ctx)
+	giving, stop := context.WithCancel(lasting)
+	defer stop()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		w, err = f.work(giving)
+	}()
+	tick := time.NewTicker(supervise.DefaultPace.Tell)
+	defer tick.Stop()
+	over := ctx.Done()
+	for {
+		select {
+		case <-done:
+			return w, err
+		case <-over:
+			over = nil
+			f.signalled(lasting)
+		case <-tick.C:
+			f.look(lasting)
+		}
+		if f.stop.Stop != "" {
+			stop()
+		}
+	}
 }
 
 // work returns what the agent is to do.
@@ -141,10 +175,7 @@ func (f *follower) outcome(ctx context.Context, w away.Work) supervise.Outcome {
 			f.look(lasting)
 		case <-done:
 			done = nil
-			f.look(lasting) // the journal may know why
-			if f.stop.Stop == "" {
-				f.stop = supervise.Orders{Stop: core.AgentCancelled, Reason: "stopped by a signal"}
-			}
+			f.signalled(lasting)
 		}
 		if f.stop.Stop != "" && f.cancelled(lasting) {
 			return f.over(f.stop.Stop, f.stop.Reason)
@@ -217,6 +248,14 @@ func (f *follower) look(ctx context.Context) {
 		f.stop = supervise.Orders{Stop: core.AgentError, Reason: f.run.Limits.UsedUp(p)}
 	case limit > 0 && !f.last.Begun && time.Since(f.since) > limit:
 		f.stop = supervise.Orders{Stop: core.AgentTimeout, Reason: fmt.Sprintf("no worker took it from the queue %s within %s", f.run.On, limit)}
+	}
+}
+
+// signalled notes that a signal ends the agent, where the journal does not know why.
+func (f *follower) signalled(ctx context.Context) {
+	f.look(ctx)
+	if f.stop.Stop == "" {
+		f.stop = supervise.Orders{Stop: core.AgentCancelled, Reason: "stopped by a signal"}
 	}
 }
 

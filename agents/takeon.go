@@ -40,6 +40,7 @@ const frameTime = 10 * time.Second
 
 // TakeOn starts an agent here that another machine asked for. Its frame is taken over from
 // that machine, if it is known here: it belongs to the machine whose session works in it.
+// If ctx ends before, the agent is not started, and nothing of it is kept.
 func TakeOn(ctx context.Context, a *Agents, w away.Work, t Terms) (record.Run, error) {
 	host, err := a.Hosts.Named(w.Host)
 	if err != nil {
@@ -54,6 +55,7 @@ func TakeOn(ctx context.Context, a *Agents, w away.Work, t Terms) (record.Run, e
 	if err != nil {
 		return run, errors.Join(err, os.RemoveAll(a.Folder(run.ID))) // a mirror forgets a worktree that is gone
 	}
+	ctx = context.WithoutCancel(ctx)
 	if err := a.launcher().launch(ctx, run); err != nil {
 		return run, errors.Join(err, a.unstarted(ctx, run.ID, err))
 	}
@@ -97,6 +99,7 @@ func (g guest) enrol(ctx context.Context, host hosts.Host) (record.Run, error) {
 	if run.Frame, err = g.takeFrame(ctx, run); err != nil {
 		return run, err
 	}
+	ctx = context.WithoutCancel(ctx)
 	return run, g.a.Project.Store.Update(ctx, func(tx project.Tx) error {
 		return errors.Join(record.Enrol(tx, run), record.Assignments.Save(tx, run.ID, told),
 			record.Tell(tx, run.CreatedAt, run, core.SubagentSpawned, map[string]any{
@@ -153,6 +156,10 @@ func least[T int | int64 | float64 | time.Duration](x, y T) T {
 func (g guest) takeFrame(ctx context.Context, run record.Run) (string, error) {
 	a := g.a
 	frame, err := awaitFrame(ctx, a.Project.Store, run.Frame)
+	if ctx.Err() != nil {
+		return "", ctx.Err()
+	}
+	ctx = context.WithoutCancel(ctx) // what is begun with the frame is not left half done
 	if errors.Is(err, core.ErrNotFound) || run.Frame == "" {
 		return "", nil
 	}

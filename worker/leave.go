@@ -28,9 +28,6 @@ func (h *held) leave(ctx context.Context, r *away.Report) (err error) {
 	if h.agent == "" {
 		return nil // it was not begun
 	}
-	if err := h.giveBack(ctx, r); err != nil {
-		h.Log.Warn("what an agent changed could not be pushed; its patch has it", "agent", h.agent, "error", err)
-	}
 	dir, name := h.Agents.Folder(h.agent), fmt.Sprintf("%s-%d-", h.lease.Job, h.lease.Attempt)
 	var noOutput, noPatch error
 	r.Output, noOutput = h.put(ctx, filepath.Join(dir, supervise.OutputFile), name+"output", maxOutput, false)

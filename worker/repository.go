@@ -46,14 +46,18 @@ func (h *held) prepare(ctx context.Context, work away.Work, folder string) (at a
 	return at, err
 }
 
-// giveBack pushes what the agent changed, and removes its worktree: the patch has the same.
+// giveBack pushes what the agent changed, and removes its worktree: the patch has the same,
+// also where the push fails.
 func (h *held) giveBack(ctx context.Context, r *away.Report) error {
 	folder := h.Agents.Folder(h.agent)
 	worktree := filepath.Join(folder, "worktree")
-	if _, err := os.Lstat(worktree); err != nil || h.base == nil {
-		return nil // it changed nothing, or has no repository
+	if _, err := os.Lstat(worktree); err != nil || h.base == nil || h.agent == "" {
+		return nil // it changed nothing, has no repository, or was not begun
 	}
 	back, err := h.mirrors().Return(ctx, worktree, *h.base, h.lease.Job, h.lease.Attempt, record.Patch(h.Data, h.agent))
+	if back.Changes != nil {
+		r.Changes = back.Changes
+	}
 	if err != nil {
 		return err
 	}
@@ -61,7 +65,7 @@ func (h *held) giveBack(ctx context.Context, r *away.Report) error {
 	if back.Ref == "" {
 		return nil // it is removed already
 	}
-	return changes.Worktree{Dir: worktree}.Remove(ctx, worktree)
+	return changes.Worktree{Dir: worktree}.Remove(context.WithoutCancel(ctx), worktree)
 }
 
 // OwnRepository returns the patterns of the project's own remote, and of what comes as a

@@ -99,7 +99,6 @@ func (w *Worker) serve(ctx context.Context) {
 
 // do runs the agent of a job to its end.
 func (w *Worker) do(ctx context.Context, lease queue.Lease, job queue.Job) {
-	lasting := context.WithoutCancel(ctx)
 	h := &held{Worker: w, lease: lease}
 	work, err := away.Read(job.Body)
 	if err == nil && work.ID != job.ID {
@@ -107,7 +106,7 @@ func (w *Worker) do(ctx context.Context, lease queue.Lease, job queue.Job) {
 	}
 	if err == nil {
 		w.Say("%s: %s, asked for by %s", job.ID, core.OneLine(work.Description, 80), job.Asker)
-		err = h.begin(lasting, work, job.Asker)
+		err = h.begin(ctx, work, job.Asker)
 	}
 	var report away.Report
 	if err == nil {
@@ -120,7 +119,7 @@ func (w *Worker) do(ctx context.Context, lease queue.Lease, job queue.Job) {
 	case err != nil:
 		report.Outcome = refusal(err)
 	}
-	if err := h.end(lasting, report); err != nil {
+	if err := h.end(ctx, report); err != nil {
 		w.Say("%s: %s, but that could not be told: %v", job.ID, report.Outcome.State, err)
 		w.Log.Warn("the end of an agent was not told", "agent", job.ID, "error", err)
 		return
@@ -130,6 +129,9 @@ func (w *Worker) do(ctx context.Context, lease queue.Lease, job queue.Job) {
 
 // refusal is the outcome of an agent that was not begun.
 func refusal(why error) *supervise.Outcome {
+	if errors.Is(why, errStopped) {
+		return &supervise.Outcome{State: core.AgentCancelled, Reason: "cancelled before it began", Partial: true}
+	}
 	o := &supervise.Outcome{State: core.AgentError, Reason: "the worker did not begin it", Error: core.OneLine(why.Error(), 1000), Partial: true}
 	var problem *core.Problem
 	if errors.As(why, &problem) && problem.Hint != "" {
@@ -166,9 +168,9 @@ func (h *held) with(ctx context.Context, f func(*queue.Holder) error) error {
 
 // begin starts the agent, and says so again and again while that takes its time.
 func (h *held) begin(ctx context.Context, work away.Work, asker string) error {
-	err := h.beating(ctx, away.Report{}, func() error { return h.takeOn(ctx, work, asker) })
+	err := h.beating(ctx, away.Report{}, 0, func(ctx context.Context) error { return h.takeOn(ctx, work, asker) })
 	if errors.Is(err, queue.ErrFenced) {
-		err = errors.Join(err, h.cancel(ctx))
+		err = errors.Join(err, h.cancel(context.WithoutCancel(ctx)))
 	}
 	return err
 }
@@ -266,13 +268,22 @@ func (h *held) cancel(ctx context.Context) error {
 // endTime bounds how long the end of an agent is kept to be told, while no hub answers.
 const endTime = 24 * time.Hour
 
-// end tells how the agent ended.
+// giveTime is how long giving back what an agent changed may take once it is cancelled: its
+// patch has the same.
+const giveTime = time.Second
+
+// end tells how the agent ended. The end of ctx hastens it.
 func (h *held) end(ctx context.Context, r away.Report) error {
-	ctx, stop := context.WithTimeout(ctx, endTime)
+	lasting, stop := context.WithTimeout(context.WithoutCancel(ctx), endTime)
 	defer stop()
 	before := r // as far as it is until its end is told
 	before.Outcome, before.Changes = nil, nil
-	err := h.beating(ctx, before, func() error { return h.leave(ctx, &r) })
+	err := h.beating(ctx, before, giveTime, func(ctx context.Context) error {
+		if err := h.giveBack(ctx, &r); err != nil {
+			h.Log.Warn("what an agent changed could not be pushed; its patch has it", "agent", h.agent, "error", err)
+		}
+		return h.leave(lasting, &r)
+	})
 	if errors.Is(err, queue.ErrFenced) {
 		return err
 	}
@@ -283,26 +294,42 @@ func (h *held) end(ctx context.Context, r away.Report) error {
 	if err != nil {
 		return fmt.Errorf("the end of %s: %w", h.lease.Job, err)
 	}
-	return h.line.lasting(ctx, func(*queue.Queue) error {
-		return h.with(ctx, func(holder *queue.Holder) error { return holder.End(ctx, body) })
+	return h.line.lasting(lasting, func(*queue.Queue) error {
+		return h.with(lasting, func(holder *queue.Holder) error { return holder.End(lasting, body) })
 	})
 }
 
+// errStopped is why what a worker does for an agent is ended.
+var errStopped = errors.New("it was cancelled, or its worker is stopped")
+
 // beating calls f, which may take long, and says meanwhile that the job is still held, and
-// that the agent is as far as r says.
-func (h *held) beating(ctx context.Context, r away.Report, f func() error) error {
+// that the agent is as far as r says. The context of f ends once another has the job, and so
+// long after the agent is to be cancelled or ctx has ended. The errors of f are then those.
+func (h *held) beating(ctx context.Context, r away.Report, grace time.Duration, f func(context.Context) error) error {
+	lasting := context.WithoutCancel(ctx)
+	inner, stop := context.WithCancelCause(lasting)
+	defer stop(nil)
+	soon := sync.OnceFunc(func() { time.AfterFunc(grace, func() { stop(errStopped) }) })
+	defer context.AfterFunc(ctx, soon)()
 	done := make(chan error, 1)
-	go func() { done <- f() }()
+	go func() { done <- f(inner) }()
 	beat := time.NewTicker(lookPace)
 	defer beat.Stop()
 	var fenced error
 	for {
 		select {
 		case err := <-done:
+			if err != nil && errors.Is(context.Cause(inner), errStopped) {
+				err = errors.Join(errStopped, err)
+			}
 			return errors.Join(fenced, err)
 		case <-beat.C:
-			if _, err := h.beat(ctx, r); errors.Is(err, queue.ErrFenced) {
+			order, err := h.beat(lasting, r)
+			if errors.Is(err, queue.ErrFenced) {
 				fenced = err
+				stop(err)
+			} else if order.Cancel {
+				soon()
 			}
 		}
 	}

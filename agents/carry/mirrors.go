@@ -153,8 +153,8 @@ func folderIn(dir string, b Base) (string, error) {
 
 // Return notes what the worktree at dir holds that its base does not: as a patch in a
 // file, and as a commit at a hidden ref, in the mirror and at the remote. If only the
-// push fails, the result is there beside the error. A worktree that is as it was is
-// removed.
+// push fails, or ctx ends, the result is there beside the error: the patch is written in
+// any case. A worktree that is as it was is removed.
 func (m Mirrors) Return(ctx context.Context, dir string, b Base, id string, attempt int, patch string) (Result, error) {
 	if err := errors.Join(b.check(), checkID(id)); err != nil {
 		return Result{}, err
@@ -167,7 +167,7 @@ func (m Mirrors) Return(ctx context.Context, dir string, b Base, id string, atte
 	if err != nil {
 		return Result{}, err
 	}
-	all, err := changes.Worktree{Dir: dir, Base: b.Commit}.Keep(ctx, patch)
+	all, err := changes.Worktree{Dir: dir, Base: b.Commit}.Keep(context.WithoutCancel(ctx), patch)
 	if err != nil {
 		return Result{}, err
 	}
@@ -175,8 +175,11 @@ func (m Mirrors) Return(ctx context.Context, dir string, b Base, id string, atte
 		return Result{}, nil
 	}
 	commit, err := snapshot(ctx, dir, b.Commit, runRef(id, attempt))
-	if err != nil || commit == b.Commit {
-		return Result{}, err
+	if err != nil {
+		return Result{Changes: all}, err
+	}
+	if commit == b.Commit {
+		return Result{}, nil
 	}
 	result := Result{Ref: runRef(id, attempt), Commit: commit, Changes: all}
 	if _, err := git.Run(ctx, mirror, "update-ref", result.Ref, commit); err != nil || b.Bundle {
