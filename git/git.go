@@ -32,6 +32,7 @@ var commands = map[string][]string{
 	"diff":            {"--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty", "--submodule=short"},
 	"for-each-ref":    nil,
 	"ls-files":        nil,
+	"ls-tree":         {"--full-tree"},
 	"reset":           nil,
 	"rev-list":        nil,
 	"rev-parse":       nil,

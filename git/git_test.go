@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -214,4 +215,29 @@ func TestSubmodulesAreListed(t *testing.T) {
 	inside, err := git.Submodules(t.Context(), filepath.Join(r.dir, "folder"))
 	require.NoError(t, err)
 	assert.Equal(t, []string{"mod"}, inside)
+}
+
+func TestTheSizeOfACommitIsThatOfItsFiles(t *testing.T) {
+	t.Parallel()
+	r := newRepo(t)
+	r.write("a\tb\nc/new", "12345")
+	require.NoError(t, os.Symlink("changed", filepath.Join(r.dir, "link")))
+	r.commit("more")
+	head := strings.TrimSpace(r.plain("rev-parse", "HEAD"))
+	wantFiles, wantBytes := 0, int64(0)
+	for _, path := range strings.Split(strings.TrimSuffix(r.plain("ls-files", "-z"), "\x00"), "\x00") {
+		size, err := strconv.ParseInt(strings.TrimSpace(r.plain("cat-file", "-s", "HEAD:"+path)), 10, 64)
+		require.NoError(t, err)
+		wantFiles, wantBytes = wantFiles+1, wantBytes+size
+	}
+	files, bytes, err := git.SizeOf(t.Context(), r.dir, head)
+	require.NoError(t, err)
+	assert.Equal(t, wantFiles, files)
+	assert.Equal(t, wantBytes, bytes)
+	_, _, err = git.SizeOf(t.Context(), filepath.Join(r.dir, "a\tb\nc"), head)
+	require.NoError(t, err)
+	for _, odd := range []string{"HEAD", "--output=x", ""} {
+		_, _, err = git.SizeOf(t.Context(), r.dir, odd)
+		isProblem(t, err)
+	}
 }

@@ -3,6 +3,7 @@ package git
 import (
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -59,4 +60,27 @@ func Submodules(ctx context.Context, dir string) (paths []string, err error) {
 		}
 	}
 	return paths, nil
+}
+
+// SizeOf returns how many files a commit has, and how many bytes they are in the
+// repository. Submodules are left out. A list of over 64 MB is an error with the cause
+// ErrTooMuch.
+func SizeOf(ctx context.Context, dir, commit string) (files int, bytes int64, err error) {
+	if err := checkID(commit); err != nil {
+		return 0, 0, err
+	}
+	list, err := Run(ctx, dir, "ls-tree", "-r", "-l", "-z", commit)
+	if err != nil {
+		return 0, 0, err
+	}
+	for entry := range strings.SplitSeq(list, "\x00") {
+		about, _, _ := strings.Cut(entry, "\t")
+		words := strings.Fields(about) // mode, type, id, size
+		if len(words) != 4 || words[1] != "blob" {
+			continue
+		}
+		size, _ := strconv.ParseInt(words[3], 10, 64) // none if the file is missing, on which a checkout fails
+		files, bytes = files+1, bytes+size
+	}
+	return files, bytes, nil
 }

@@ -201,6 +201,17 @@ func TestAWorktreeThatLeadsElsewhereIsNotReturned(t *testing.T) {
 			require.NoError(t, os.Remove(filepath.Join(dir, ".git")))
 			s.git(dir, "init", "--quiet", ".")
 		},
+		"by a link": func(dir string) {
+			require.NoError(t, os.Remove(filepath.Join(dir, ".git")))
+			require.NoError(t, os.Symlink(filepath.Join(private, ".git"), filepath.Join(dir, ".git")))
+		},
+		"by what git notes of it": func(dir string) {
+			s.writeAt(filepath.Join(s.git(dir, "rev-parse", "--git-dir"), "commondir"), private+"/.git\n")
+		},
+		"to the repository of the mirror itself": func(dir string) {
+			s.writeAt(filepath.Join(dir, ".git"), "gitdir: "+filepath.Join(s.mirrors()[0], ".git")+"\n")
+			s.git(dir, "config", "core.worktree", private)
+		},
 		"to other files": func(dir string) {
 			s.git(dir, "config", "extensions.worktreeConfig", "true")
 			s.git(dir, "config", "--worktree", "core.worktree", private)

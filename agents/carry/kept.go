@@ -22,6 +22,31 @@ import (
 type Mirrors struct {
 	Dir     string   // absolute
 	Allowed []string // patterns of the remotes that it takes; see Matches
+
+	MaxFiles int   // that a base may have; 0: 500,000
+	MaxBytes int64 // that its files may have in the repository; 0: 10 GB
+}
+
+// The bounds of a base, which leave room for the largest projects and keep one that
+// unpacks to more than was sent, by mistake or on purpose, from filling a worker's disk.
+const (
+	maxFiles = 500_000
+	maxBytes = 10 << 30
+)
+
+// fits returns the advice for a base that is too large to be checked out.
+func (m Mirrors) fits(ctx context.Context, mirror string, b Base) error {
+	mostFiles, mostBytes := cmp.Or(m.MaxFiles, maxFiles), cmp.Or(m.MaxBytes, maxBytes)
+	files, bytes, err := git.SizeOf(ctx, mirror, b.Commit)
+	switch {
+	case errors.Is(err, git.ErrTooMuch), err == nil && files > mostFiles:
+		err = core.Invalidf("the repository has over %d files, too many for a worker", mostFiles).
+			WithHint("run the agent where the repository is: leave the queue out")
+	case err == nil && bytes > mostBytes:
+		err = core.Invalidf("the files of the repository have over %d MB, too many for a worker", mostBytes>>20).
+			WithHint("run the agent where the repository is: leave the queue out")
+	}
+	return err
 }
 
 // of returns the mirrors for a base, the newest first, each an absolute path. Objects of

@@ -127,6 +127,9 @@ func (t taking) worktree(ctx context.Context, mirror string) (workdir string, er
 	if _, err := git.Run(ctx, mirror, "worktree", "prune"); err != nil {
 		return "", err
 	}
+	if err := t.fits(ctx, mirror, t.base); err != nil {
+		return "", err
+	}
 	if err := git.AddWorktree(ctx, mirror, t.dir, t.base.Commit); err != nil {
 		return "", err
 	}
