@@ -34,8 +34,8 @@ func Load(data string) (l Link, err error) {
 	if err == nil {
 		err = json.Unmarshal(bytes.TrimSpace(text), &l)
 	}
-	if err == nil && (l.URL == "" || l.Project == "" || l.Machine == "") {
-		err = errors.New("something is missing in it")
+	if err == nil {
+		err = l.check()
 	}
 	if err != nil {
 		return l, core.Invalidf("%s cannot be used: %v", path, err).WithHint("`flame leave` removes it; then join anew")

@@ -10,6 +10,7 @@ import (
 
 	"flame/core"
 	"flame/core/merge"
+	"flame/hub"
 )
 
 // A ledger is what a hub must not forget, kept in its folder as machines.json.
@@ -41,7 +42,7 @@ type invite struct {
 
 // Bounds of a ledger. All of it is in the server's configuration.
 const (
-	maxName     = 64 // characters of a project's name
+	maxName     = 64 // characters that are shown of a name or key
 	maxProjects = 1000
 	maxMachines = 5000
 	maxInvites  = 1000
@@ -49,13 +50,9 @@ const (
 
 // ValidProject returns an error if name cannot be the name of a project on a hub.
 func ValidProject(name string) error {
-	odd := func(c rune) bool {
-		letter, digit := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z', c >= '0' && c <= '9'
-		return !letter && !digit && c != '-' && c != '_'
-	}
-	if name == "" || len(name) > maxName || strings.ContainsFunc(name, odd) {
+	if !hub.IsProject(name) {
 		return core.Invalidf("%q cannot be a project on a hub", core.OneLine(name, maxName)).
-			WithHint("use letters, digits, - and _, at most %d", maxName)
+			WithHint("use letters, digits, - and _, at most %d", hub.MaxProject)
 	}
 	return nil
 }
@@ -95,7 +92,44 @@ func parseLedger(text []byte) (l ledger, err error) {
 			return l, err
 		}
 	}
-	return l, nil
+	return l, l.unique()
+}
+
+// unique returns an error if something is in a valid ledger twice: a server takes no such
+// configuration.
+func (l *ledger) unique() error {
+	projects, machines, keys := map[string]string{}, map[string]bool{}, map[string]string{}
+	for _, p := range l.Projects {
+		switch before := projects[strings.ToLower(p)]; before {
+		case "":
+		case p:
+			return core.Invalidf("it has the project %s twice", p)
+		default:
+			return core.Invalidf("the project %s differs from %s in case alone", p, before)
+		}
+		projects[strings.ToLower(p)] = p
+	}
+	for _, m := range l.Machines {
+		name := m.Project + "/" + m.ID
+		if machines[name] {
+			return core.Invalidf("it has two machines %s", name)
+		}
+		if before := keys[m.Key]; before != "" {
+			return core.Invalidf("the machines %s and %s have the same key", before, name)
+		}
+		machines[name], keys[m.Key] = true, name
+	}
+	invites := map[string]bool{}
+	for _, i := range l.Invites {
+		if owner := keys[i.Key]; owner != "" {
+			return core.Invalidf("an invitation to %s has the key of %s", i.Project, owner)
+		}
+		if invites[i.Key] {
+			return core.Invalidf("two invitations to %s have the same key", i.Project)
+		}
+		invites[i.Key] = true
+	}
+	return nil
 }
 
 // fits returns an error unless key is a public key and the ledger has the project.

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -562,6 +563,38 @@ func TestALedgerIsChecked(t *testing.T) {
 	} {
 		_, err := parseLedger([]byte(strings.Replace(good, edit[0], edit[1], 1)))
 		require.Error(t, err, name)
+	}
+}
+
+func TestALedgerWithDoublesIsRefused(t *testing.T) {
+	t.Parallel()
+	_, key, err := newKey()
+	require.NoError(t, err)
+	_, other, err := newKey()
+	require.NoError(t, err)
+	for says, parts := range map[string][3]string{ // projects, machines, invites
+		"":                                     {`"p","q"`, `{"key":"K","id":"m","project":"p"},{"key":"O","id":"m","project":"q"}`, ``},
+		"p/m and p/n have the same key":        {`"p"`, `{"key":"K","id":"m","project":"p"},{"key":"K","id":"n","project":"p"}`, ``},
+		"p/m and q/m have the same key":        {`"p","q"`, `{"key":"K","id":"m","project":"p"},{"key":"K","id":"m","project":"q"}`, ``},
+		"two machines p/m":                     {`"p"`, `{"key":"K","id":"m","project":"p"},{"key":"O","id":"m","project":"p"}`, ``},
+		"an invitation to p has the key of p/": {`"p"`, `{"key":"K","id":"m","project":"p"}`, `{"key":"K","project":"p"}`},
+		"two invitations":                      {`"p"`, ``, `{"key":"K","project":"p"},{"key":"K","project":"p"}`},
+		"the project p twice":                  {`"p","p"`, ``, ``},
+		"differs from P in case alone":         {`"P","p"`, ``, ``},
+	} {
+		text := fmt.Sprintf(`{"version":1,"projects":[%s],"machines":[%s],"invites":[%s]}`, parts[0], parts[1], parts[2])
+		f := Folder{Path: t.TempDir(), Temporary: true}
+		require.NoError(t, f.write(ledgerName, []byte(strings.NewReplacer(`"K"`, strconv.Quote(key), `"O"`, strconv.Quote(other)).Replace(text))))
+		_, err := f.load()
+		if says == "" {
+			require.NoError(t, err)
+			continue
+		}
+		require.ErrorIs(t, err, core.ErrInvalid, says)
+		require.ErrorContains(t, err, says)
+		problem := (*core.Problem)(nil)
+		require.ErrorAs(t, err, &problem)
+		assert.Contains(t, problem.Hint, "repair it")
 	}
 }
 
