@@ -68,14 +68,21 @@ func newJoin(a *app.App) *cobra.Command {
 // which others know its frames.
 func (c members) machine(ctx context.Context, at place.Place, opts joinOptions) (id string, err error) {
 	if !opts.newID {
-		err = c.app.At(at, false, func(p *project.Project) (err error) {
-			id, err = shared.Machine(ctx, p)
-			return err
-		})
+		id, err = c.before(ctx, at)
 	}
 	if err == nil && id == "" {
 		id = hub.NewMachine()
 	}
+	return id, err
+}
+
+// before returns the id that this machine had when it shared its frames last; empty if it
+// never did.
+func (c members) before(ctx context.Context, at place.Place) (id string, err error) {
+	err = c.app.At(at, false, func(p *project.Project) (err error) {
+		id, err = shared.Machine(ctx, p)
+		return err
+	})
 	return id, err
 }
 
@@ -243,8 +250,12 @@ func (c members) leave(ctx context.Context) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return core.Invalidf("this project has joined no hub").WithHint("`flame help join` says how it does")
 	}
-	damaged := err != nil
-	if !damaged && link.Seed != "" && link.Pin != "" {
+	if err != nil {
+		link = hub.Link{}
+		link.Machine, _ = c.before(ctx, at) // to leave, it needs not be known
+		c.app.Note(fmt.Sprintf("%v; the hub may still know the key that was in it: "+
+			"`flame hub remove %s` there ends that, and `flame hub machines` lists those that it knows", err, cmp.Or(link.Machine, "MACHINE")))
+	} else if link.Seed != "" && link.Pin != "" {
 		if err := server.GiveBack(ctx, link); err != nil {
 			c.app.Note(fmt.Sprintf("the hub still lets this machine in: %v; `flame hub remove %s` there ends that", err, link.Machine))
 		}

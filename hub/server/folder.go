@@ -104,6 +104,19 @@ func (f Folder) prepare() error {
 	return f.check() // it may have been another's meanwhile
 }
 
+// isHub refuses a folder in which no hub has run.
+func (f Folder) isHub() error {
+	if err := f.check(); err != nil {
+		return err
+	}
+	for _, name := range []string{ledgerName, certName} {
+		if _, err := os.Lstat(f.file(name)); !errors.Is(err, fs.ErrNotExist) {
+			return nil // or one that reading it says
+		}
+	}
+	return core.NotFoundf("there is no hub in %s", f.Path).WithHint("name its folder with --data; or start one: `flame hub`")
+}
+
 // file returns the path of a file of the folder.
 func (f Folder) file(name string) string { return filepath.Join(f.Path, name) }
 

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -305,7 +304,7 @@ func (r *running) refresh(ctx context.Context) error {
 
 // Machines returns the machines that a hub knows, by project and id.
 func (f Folder) Machines() ([]Machine, error) {
-	if err := f.check(); err != nil {
+	if err := f.isHub(); err != nil {
 		return nil, err
 	}
 	l, err := f.load()
@@ -317,11 +316,8 @@ func (f Folder) Machines() ([]Machine, error) {
 
 // Remove has a hub forget machines: those with this id, or PROJECT/ID.
 func (f Folder) Remove(ctx context.Context, id string) (removed []Machine, err error) {
-	if err := f.check(); err != nil {
+	if err := f.isHub(); err != nil {
 		return nil, err
-	}
-	if _, err := os.Lstat(f.Path); err != nil {
-		return nil, core.NotFoundf("there is no hub in %s", f.Path).WithHint("name its folder with --data")
 	}
 	_, err = f.edit(ctx, func(l *ledger) error {
 		if removed = l.remove(func(m Machine) bool { return m.ID == id || m.Project+"/"+m.ID == id }); len(removed) == 0 {

@@ -109,14 +109,14 @@ const maxInvitation = 30 * 24 * time.Hour
 func (f Folder) Invite(ctx context.Context, g Guest, now time.Time) (Invitation, error) {
 	none := Invitation{}
 	if g.For <= 0 || g.For > maxInvitation {
-		return none, core.Invalidf("an invitation lasts for more than nothing, and at most 30 days")
+		return none, core.Invalidf("an invitation lasts for more than nothing, and at most 30 days").WithHint("such as --expires 1h, or --expires 7d")
 	}
-	if err := f.check(); err != nil {
+	if err := f.isHub(); err != nil {
 		return none, err
 	}
 	pin, err := f.pin()
 	if errors.Is(err, fs.ErrNotExist) {
-		return none, core.Invalidf("there is no hub in %s", f.Path).WithHint("start one: `flame hub`; or name its folder with --data")
+		return none, core.Unavailablef(err, "the hub in %s has no certificate", f.Path).WithHint("`flame hub` makes one when it starts")
 	}
 	if err != nil {
 		return none, err

@@ -509,6 +509,31 @@ func TestAnInvitationIsALine(t *testing.T) {
 	}
 }
 
+func TestAFolderWithoutAHubIsToldAsSuch(t *testing.T) {
+	t.Parallel()
+	empty := t.TempDir()
+	require.NoError(t, os.Chmod(empty, 0o700))
+	for _, path := range []string{empty, filepath.Join(empty, "missing")} {
+		f := Folder{Path: path, Temporary: true}
+		_, machines := f.Machines()
+		_, remove := f.Remove(t.Context(), "desk")
+		_, invite := f.Invite(t.Context(), Guest{Project: "blue", For: time.Hour}, start)
+		for what, err := range map[string]error{"machines": machines, "remove": remove, "invite": invite} {
+			require.ErrorIs(t, err, core.ErrNotFound, what)
+			problem := (*core.Problem)(nil)
+			require.ErrorAs(t, err, &problem)
+			assert.Contains(t, problem.Hint, "--data", what)
+			assert.Contains(t, problem.Hint, "`flame hub`", what)
+		}
+	}
+	for _, span := range []time.Duration{0, maxInvitation + 1} {
+		_, err := Folder{Path: empty, Temporary: true}.Invite(t.Context(), Guest{Project: "blue", For: span}, start)
+		problem := (*core.Problem)(nil)
+		require.ErrorAs(t, err, &problem)
+		assert.Contains(t, problem.Hint, "--expires")
+	}
+}
+
 func TestAFolderIsTheUsersOwn(t *testing.T) {
 	t.Parallel()
 	base := t.TempDir()
