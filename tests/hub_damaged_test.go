@@ -4,11 +4,35 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
+
+// TestAConfigurationThatTheServerRefusesIsTold takes away the server's key, which it reads again
+// with its configuration.
+func TestAConfigurationThatTheServerRefusesIsTold(t *testing.T) {
+	t.Parallel()
+	desk := machines(t, "desk")[0]
+	h := desk.hub("--listen", "127.0.0.1:0")
+	desk.flame("join")
+	key := filepath.Join(filepath.Dir(desk.store()), "key.pem")
+	require.NoError(t, os.Rename(key, key+".away"))
+	desk.flame("hub", "remove", regexp.MustCompile(`as machine (\S+)`).FindStringSubmatch(desk.flame("doctor"))[1])
+	says := func(want string) {
+		require.Eventually(t, func() bool { return strings.Contains(h.said.String(), want) }, hubPatience, 20*time.Millisecond, want)
+	}
+	says("nats-server refuses the new configuration: ")
+	says("those that were removed still can")
+	assert.Contains(t, desk.flame("doctor"), "the hub answers in")
+	require.NoError(t, os.Rename(key+".away", key))
+	says("the server knows all machines again")
+	require.Eventually(t, func() bool { return strings.Contains(desk.flame("doctor"), "does not know this key") }, hubPatience, 100*time.Millisecond)
+	assert.Equal(t, 1, strings.Count(h.said.String(), "refuses the new configuration"), "once")
+}
 
 func TestLeavingWhatIsDamagedSaysThatAKeyIsLeft(t *testing.T) {
 	t.Parallel()

@@ -111,7 +111,28 @@ func (m machine) fails(args ...string) string {
 type hubProcess struct {
 	cmd     *exec.Cmd
 	address string
+	said    *heard // on stderr
 	ended   chan error
+}
+
+// heard is what a process has said so far.
+type heard struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+// Write adds to it.
+func (h *heard) Write(text []byte) (int, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.text.Write(text)
+}
+
+// String returns it.
+func (h *heard) String() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.text.String()
 }
 
 var listensOn = regexp.MustCompile(`the hub listens on (\S+),`)
@@ -125,12 +146,12 @@ func (m machine) hub(args ...string) hubProcess {
 // startHub starts a hub by its command.
 func startHub(t *testing.T, cmd *exec.Cmd) hubProcess {
 	t.Helper()
-	h := hubProcess{cmd: cmd, ended: make(chan error, 1)}
+	h := hubProcess{cmd: cmd, said: &heard{}, ended: make(chan error, 1)}
 	said, err := h.cmd.StderrPipe()
 	require.NoError(t, err)
 	require.NoError(t, h.cmd.Start())
-	t.Cleanup(func() { _ = h.cmd.Process.Kill() }) // it may be over
-	lines := bufio.NewScanner(said)
+	t.Cleanup(func() { _ = h.cmd.Process.Kill() })        // it may be over
+	lines := bufio.NewScanner(io.TeeReader(said, h.said)) // which may read on
 	var all []string
 	for h.address == "" && lines.Scan() {
 		all = append(all, lines.Text())
@@ -139,7 +160,7 @@ func startHub(t *testing.T, cmd *exec.Cmd) hubProcess {
 		}
 	}
 	go func() {
-		_, _ = io.Copy(io.Discard, said) // until it is over
+		_, _ = io.Copy(h.said, said) // until it is over
 		h.ended <- h.cmd.Wait()
 	}()
 	require.NotEmpty(t, h.address, strings.Join(all, "\n"))

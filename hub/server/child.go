@@ -48,9 +48,6 @@ func startChild(program string, folder Folder) (*child, error) {
 	return c, nil
 }
 
-// reload has the server read its configuration again.
-func (c *child) reload() error { return c.cmd.Process.Signal(syscall.SIGHUP) }
-
 // grace is how long a server may take to end.
 const grace = 15 * time.Second
 

@@ -39,6 +39,11 @@ type running struct {
 	conf   string // as the server has it
 	child  *child
 	stir   chan struct{} // the ledger was changed here
+
+	// What the server did not take last, if it was that which was given to it last.
+	refused   string
+	refusedAt time.Time
+	refusal   error
 }
 
 // DefaultListen is reached by this machine alone.
@@ -267,17 +272,33 @@ func (r *running) keep(ctx context.Context) error {
 		case <-r.stir:
 		}
 		trouble := ""
-		if err := r.refresh(ctx); err != nil {
-			trouble = err.Error()
+		if err := r.refresh(ctx); err != nil && ctx.Err() == nil {
+			trouble = withHint(err)
 		}
-		if trouble != said && trouble != "" {
+		switch {
+		case trouble == said:
+		case trouble == "":
+			r.Say("the server knows all machines again")
+		default:
 			r.Say("the server goes on with the machines that it knows: " + trouble)
 		}
 		said = trouble
 	}
 }
 
-// refresh gives the server another configuration if the ledger was changed.
+// withHint returns an error and what to do about it.
+func withHint(err error) string {
+	if problem := (*core.Problem)(nil); errors.As(err, &problem) && problem.Hint != "" {
+		return err.Error() + "; " + problem.Hint
+	}
+	return err.Error()
+}
+
+// refusedWait is how long a configuration that the server refused is not tried again.
+const refusedWait = 5 * time.Second
+
+// refresh gives the server another configuration if the ledger was changed. The error says
+// why the server does not have what is in it.
 func (r *running) refresh(ctx context.Context) error {
 	l, err := r.Folder.load()
 	if err != nil {
@@ -289,16 +310,17 @@ func (r *running) refresh(ctx context.Context) error {
 		}
 	}
 	text := r.text(l)
-	if text == r.conf {
-		return nil
+	if text == r.conf && r.refusal == nil || text == r.refused && time.Since(r.refusedAt) < refusedWait {
+		return r.refusal
 	}
 	if err := r.Folder.write(confName, []byte(text)); err != nil {
 		return err
 	}
-	if err := r.child.reload(); err != nil {
-		return err
+	if r.refusal = r.child.reload(ctx); r.refusal != nil {
+		r.refused, r.refusedAt = text, time.Now()
+		return r.refusal
 	}
-	r.conf = text
+	r.conf, r.refused = text, ""
 	return nil
 }
 
