@@ -58,7 +58,7 @@ func main() {
 		},
 		File:    func(at place.Place) string { return filepath.Join(at.Data.Path, disk.Name) },
 		Log:     func(at place.Place) *slog.Logger { return logger(settings, at) },
-		KeepHub: keepHub,
+		KeepHub: func(ctx context.Context, p *project.Project, at place.Place) { keepHub(ctx, settings, known, p, at) },
 		Agents: func(p *project.Project, at place.Place) (*agents.Agents, error) {
 			return service(settings, known, p, at)
 		},
@@ -139,7 +139,21 @@ func service(s config.Settings, known hosts.Registry, p *project.Project, at pla
 	if s.Notify != "" {
 		notifying(a, s.Notify, at)
 	}
+	if len(s.Share) > 0 {
+		sharing(a, s.Share, at)
+	}
 	return a, nil
+}
+
+// sharing has other machines see what the user wants them to see of agents.
+func sharing(a *agents.Agents, kinds []string, at place.Place) {
+	foreign := a.Hosts.Foreign(a.Machine, at.Worktree, at.Dir)
+	if file := a.Hosts.SetByProject(a.Machine, foreign, env.Share); file != "" {
+		a.Project.Log.Warn("what agents did is not shared: a file that came with the project says so, or cannot be read", "file", file, "variable", env.Share)
+		os.Unsetenv(env.Share) // as in notifying
+		return
+	}
+	a.Share = kinds
 }
 
 // notifying has agents run the user's program when a person may want to know something.
@@ -156,13 +170,21 @@ func notifying(a *agents.Agents, setting string, at place.Place) {
 }
 
 // keepHub keeps a project connected to the hub that it has joined, if it has.
-func keepHub(ctx context.Context, p *project.Project, at place.Place) {
+func keepHub(ctx context.Context, settings config.Settings, known hosts.Registry, p *project.Project, at place.Place) {
 	post := &abroad.Post{Project: p}
 	hub.Keep(ctx, hub.Station{
 		Data: at.Data.Path, Version: version(), Log: p.Log, Now: now,
 		Tree:   func(machine string) hub.Tree { return hub.TreeOf(p, machine) },
 		Held:   func(ctx context.Context) ([]string, error) { return shared.Held(ctx, p) },
 		Agents: post.Own, Meet: post.Meet,
+		Beside: func(ctx context.Context) {
+			a, err := service(settings, known, p, at)
+			if err != nil {
+				p.Log.Warn("nothing is shared of agents", "error", err)
+				return
+			}
+			agents.Owe(ctx, a)
+		},
 	})
 }
 

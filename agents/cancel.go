@@ -6,6 +6,7 @@ import (
 	"slices"
 	"syscall"
 
+	"flame/agents/abroad"
 	"flame/agents/record"
 	"flame/core"
 	"flame/project"
@@ -33,7 +34,7 @@ func (a *Agents) Cancel(ctx context.Context, by project.Caller, id string) (stop
 func (a *Agents) directed(ctx context.Context, by project.Caller, id string) (run record.Run, err error) {
 	err = a.Project.Store.View(ctx, func(tx project.Tx) error {
 		if run, err = record.Find(tx, id); err != nil {
-			return err
+			return abroad.Explained(tx, id, err)
 		}
 		return record.MayDirect(tx, by, run)
 	})

@@ -2,6 +2,7 @@ package agents
 
 import (
 	"context"
+	"errors"
 	"io"
 	"time"
 
@@ -104,10 +105,44 @@ func followAgain(ctx context.Context, a *Agents, run record.Run, was supervise.P
 	case following:
 		return true, nil
 	}
-	if err := a.Elsewhere.Cancel(ctx, run.ID, "whoever followed it was killed"); err != nil {
+	if err := tellOrOwe(ctx, a, run.ID, "whoever followed it was killed"); err != nil {
 		a.Project.Log.Warn("the worker of an agent that nobody follows was not told to stop", "agent", run.ID, "error", err)
 	}
 	return false, nil
+}
+
+// tellOrOwe tells the worker of an agent to stop. If that cannot be, it is told once the hub
+// is there again (see Owe).
+func tellOrOwe(ctx context.Context, a *Agents, id, why string) error {
+	err := a.Elsewhere.Cancel(ctx, id, why)
+	if !errors.Is(err, core.ErrUnavailable) {
+		return err
+	}
+	return errors.Join(owe(ctx, a, id, why), err)
+}
+
+// owe has a worker be told later to stop an agent.
+func owe(ctx context.Context, a *Agents, id, why string) error {
+	return a.Project.Store.Update(ctx, func(tx project.Tx) error { return record.Untold.Save(tx, id, why) })
+}
+
+// tellCancelled tells workers to stop that could not be told before.
+func tellCancelled(ctx context.Context, a *Agents) error {
+	untold := map[string]string{}
+	err := a.Project.Store.View(ctx, func(tx project.Tx) error {
+		return record.Untold.Each(tx, func(id, why string) error {
+			untold[id] = why
+			return nil
+		})
+	})
+	for id, why := range untold {
+		told := a.Elsewhere.Cancel(ctx, id, why)
+		if told != nil && !errors.Is(told, core.ErrNotFound) {
+			return errors.Join(err, told) // later
+		}
+		err = errors.Join(err, a.Project.Store.Update(ctx, func(tx project.Tx) error { return record.Untold.Delete(tx, id) }))
+	}
+	return err
 }
 
 // pack sees that an agent can run elsewhere, and notes what of its folder goes along.

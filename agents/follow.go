@@ -289,7 +289,15 @@ func (f *follower) cancelled(ctx context.Context) bool {
 			f.log.Warn("the worker was not told to stop", "error", err)
 		}
 	}
-	return time.Now().After(f.by)
+	if !time.Now().After(f.by) {
+		return false
+	}
+	if !f.told {
+		if err := owe(ctx, f.a, f.run.ID, f.stop.Reason); err != nil {
+			f.log.Warn("the worker is not told to stop later either", "error", err)
+		}
+	}
+	return true
 }
 
 // over is how an agent ended of which its worker told nothing.
@@ -299,6 +307,9 @@ func (f *follower) over(state core.AgentState, reason string) supervise.Outcome 
 		StartedAt: f.run.CreatedAt, EndedAt: f.a.Project.Now(),
 	}
 	o.Progress.Text = ""
+	if f.stop.Stop != "" && !f.told && f.last.Begun {
+		o.Error = "the hub is away: its worker is told to stop once that is back"
+	}
 	return o
 }
 

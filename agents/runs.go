@@ -14,7 +14,7 @@ import (
 func (a *Agents) Find(ctx context.Context, id string) (run record.Run, err error) {
 	err = a.Project.Store.View(ctx, func(tx project.Tx) error {
 		run, err = record.Find(tx, id)
-		return err
+		return abroad.Explained(tx, id, err)
 	})
 	return run, err
 }
@@ -53,7 +53,7 @@ func (a *Agents) Running(ctx context.Context) (runs []record.Run, err error) {
 func (a *Agents) Result(ctx context.Context, id string) (r result.Result, err error) {
 	err = a.Project.Store.View(ctx, func(tx project.Tx) error {
 		r, err = result.Of(tx, a.Data, id)
-		return err
+		return abroad.Explained(tx, id, err)
 	})
 	return r, err
 }

@@ -53,6 +53,8 @@ type Settings struct {
 
 	Notify string `envconfig:"FLAME_NOTIFY" desc:"program to run when an agent ends, a conflict waits for you or a limit is reached, by an absolute path or by its name on PATH; it gets three arguments: agent-ended, conflict or limit, a short sentence, and an id; not used where the project's own settings set it"`
 
+	Share Shared `envconfig:"FLAME_SHARE" default:"none" desc:"what of ended agents the project's other machines may see beside the tree, where the project has joined a hub: none, or some of prompts, patches and logs, comma-separated; not used where the project's own settings set it"`
+
 	Fold        Switch  `envconfig:"FLAME_FOLD" default:"on" desc:"on or off: leave what was done in finished frames out of requests to the model, in hosts that let flame"`
 	Trim        Trim    `envconfig:"FLAME_TRIM" default:"off" desc:"off, superseded or old: also leave out, in open frames, outputs of tools that a later call of the same has anew, or these and those older than a few rounds; flame_recall shows them again"`
 	GatewayFold Folding `envconfig:"FLAME_GATEWAY_FOLD" default:"on" desc:"on, edit or off: what flame's gateway does to requests: leave out what was done in finished frames (as FLAME_FOLD and FLAME_TRIM say), have the model's API clear old results of tools instead, or only count what they use"`
@@ -324,6 +326,37 @@ func (n *Names) Decode(value string) error {
 
 // String returns the list as it is written in the environment.
 func (n Names) String() string { return strings.Join(n, ",") }
+
+// Shared is a list of what is shared of agents, without an item for none.
+type Shared []string
+
+// Shareable are the names that FLAME_SHARE may hold beside none (DESIGN §13).
+var Shareable = []string{"prompts", "patches", "logs"}
+
+// Decode splits and checks the names; empty items are dropped.
+func (s *Shared) Decode(value string) error {
+	for item := range strings.SplitSeq(value, ",") {
+		var name string
+		if strings.TrimSpace(item) == "" {
+			continue
+		}
+		if err := oneOf(&name, item, append(slices.Clone(Shareable), "none")...); err != nil {
+			return err
+		}
+		if name != "none" && !slices.Contains(*s, name) {
+			*s = append(*s, name)
+		}
+	}
+	return nil
+}
+
+// String returns the list as it is written in the environment.
+func (s Shared) String() string {
+	if len(s) == 0 {
+		return "none"
+	}
+	return strings.Join(s, ",")
+}
 
 func oneOf[T ~string](to *T, value string, allowed ...string) error {
 	value = strings.ToLower(strings.TrimSpace(value))

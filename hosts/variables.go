@@ -3,6 +3,7 @@ package hosts
 import (
 	"bytes"
 	"encoding/json"
+	"os"
 	"path/filepath"
 )
 
@@ -22,6 +23,32 @@ func (r Registry) SetBy(m Machine, started []string, variable string) string {
 			if file := h.SetsVariable(in, variable); file != "" {
 				return file
 			}
+		}
+	}
+	return ""
+}
+
+// Foreign returns those of a project's folders whose settings are not the user's own, as
+// they are where the user's home is the project.
+func (r Registry) Foreign(m Machine, dirs ...string) (foreign []string) {
+	for _, dir := range dirs {
+		if in := m.At(dir); in.Files(Project) != in.Files(User) {
+			foreign = append(foreign, dir)
+		}
+	}
+	return foreign
+}
+
+// SetByProject is SetBy for each of these folders of a project, and hosts that were started
+// where this process was.
+func (r Registry) SetByProject(m Machine, dirs []string, variable string) string {
+	started := []string{r.Folder(os.Getenv)}
+	if here, err := os.Getwd(); err == nil {
+		started = append(started, here)
+	}
+	for _, dir := range dirs {
+		if file := r.SetBy(m.At(dir), started, variable); file != "" {
+			return file
 		}
 	}
 	return ""

@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"time"
 
@@ -32,7 +33,8 @@ const (
 // errLinkChanged ends a connection because the project left its hub, or joined another.
 var errLinkChanged = errors.New("hub.json has changed")
 
-// A Station is a project that is kept connected to its hub. All fields must be set.
+// A Station is a project that is kept connected to its hub. All fields must be set, but
+// those that say otherwise.
 type Station struct {
 	Data    string                                      // its data folder
 	Tree    func(machine string) Tree                   // its part in the tree, as machine (see TreeOf)
@@ -44,6 +46,9 @@ type Station struct {
 	// told.
 	Agents func(ctx context.Context) (json.RawMessage, error)
 	Meet   func(ctx context.Context, there []string, news map[string]json.RawMessage) error
+
+	// Beside runs while there is a connection, until ctx ends; nil: nothing does.
+	Beside func(ctx context.Context)
 
 	Log *slog.Logger
 	Now func() core.Millis
@@ -188,13 +193,13 @@ func (k *keeper) connect(ctx context.Context, link Link) (connected bool, err er
 	k.Log.Info("connected to the hub", "server", Shown(link.URL), "project", link.Project, "machine", link.Machine)
 	k.logged = ""
 	beside, stop := context.WithCancel(ctx)
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		(&presence{Station: k.Station, conn: conn, progress: k.syncer.Progress}).keep(beside)
-	}()
+	var others sync.WaitGroup
+	others.Go(func() { (&presence{Station: k.Station, conn: conn, progress: k.syncer.Progress}).keep(beside) })
+	if k.Beside != nil {
+		others.Go(func() { k.Beside(beside) })
+	}
 	err = k.syncer.Run(ctx, conn)
 	stop()
-	<-ended
+	others.Wait()
 	return true, err
 }

@@ -26,25 +26,15 @@ func Chosen(setting string, known hosts.Registry, at place.Place) (program strin
 	if err != nil {
 		return "", err
 	}
-	started := []string{known.Folder(os.Getenv)}
-	if here, err := os.Getwd(); err == nil {
-		started = append(started, here)
-	}
 	variables := []string{env.Notify}
 	if !filepath.IsAbs(setting) {
 		variables = append(variables, "PATH")
 	}
-	var projects []string
-	for _, dir := range []string{at.Worktree, at.Dir} {
-		if in := machine.At(dir); in.Files(hosts.Project) == in.Files(hosts.User) {
-			continue // the user's home is in it, and so are programs of the user's
-		}
-		projects = append(projects, dir)
-		for _, variable := range variables {
-			if file := known.SetBy(machine.At(dir), started, variable); file != "" {
-				return "", core.Invalidf("%s is not used: %s, which came with the project, sets %s or cannot be read", env.Notify, file, variable).
-					WithHint("a project could have you run anything; remove it there, and set %s in your own environment", env.Notify)
-			}
+	projects := known.Foreign(machine, at.Worktree, at.Dir)
+	for _, variable := range variables {
+		if file := known.SetByProject(machine, projects, variable); file != "" {
+			return "", core.Invalidf("%s is not used: %s, which came with the project, sets %s or cannot be read", env.Notify, file, variable).
+				WithHint("a project could have you run anything; remove it there, and set %s in your own environment", env.Notify)
 		}
 	}
 	return found(setting, machine.LookPath, projects)

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"text/tabwriter"
@@ -18,15 +19,15 @@ func AgentsAbroad(all []abroad.Agent, now core.Millis, width int) string {
 	}
 	var b strings.Builder
 	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "ID\tMACHINE\tSTATE\tTYPE\tSTARTED\tCOST\tHEARD\tTASK")
+	fmt.Fprintln(table, "ID\tMACHINE\tSTATE\tTYPE\tSTARTED\tCOST\tHEARD\tSHARED\tTASK")
 	for _, a := range all {
 		cost := "-"
 		if a.Used.CostUSD > 0 {
 			cost = Money(a.Used.CostUSD)
 		}
 		heard := (time.Duration(now-a.Heard) * time.Millisecond).Round(time.Second)
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s ago\t%s\n", a.ID, a.Machine, a.State, core.OneLine(a.Type, 30),
-			a.Asked.Time().Local().Format("Jan _2 15:04"), cost, heard, Short(a.Description))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s ago\t%s\t%s\n", a.ID, a.Machine, a.State, core.OneLine(a.Type, 30),
+			a.Asked.Time().Local().Format("Jan _2 15:04"), cost, heard, cmp.Or(strings.Join(a.Shared, ","), "-"), Short(a.Description))
 	}
 	_ = table.Flush() // a strings.Builder never fails
 	return cutLines(b.String(), width)

@@ -16,9 +16,10 @@ import (
 var machineName = regexp.MustCompile(`as machine \S+`)
 
 // serve runs `flame serve` on the machine as a host does, until the test ends.
-func (m machine) serve() {
+func (m machine) serve(env ...string) {
 	m.Helper()
 	cmd := m.command("serve")
+	cmd.Env = append(cmd.Env, env...)
 	stdin, err := cmd.StdinPipe()
 	require.NoError(m, err)
 	require.NoError(m, cmd.Start())
@@ -38,7 +39,8 @@ func (m machine) shows(command string, texts ...string) {
 				break
 			}
 			if time.Now().After(until) {
-				require.Contains(m, said, text, "%s\n%s", m.home, m.flame("doctor"))
+				doctor, _ := m.command("doctor").CombinedOutput() // it may find fault
+				require.Contains(m, said, text, "%s\n%s", m.home, doctor)
 			}
 		}
 	}

@@ -32,6 +32,7 @@ var plainOnly = map[string]string{
 	"hub remove":    "likewise",
 	"join":          "likewise",
 	"leave":         "likewise",
+	"agents shared": "likewise",
 }
 
 // commandWords are the name of a command, before its arguments.

@@ -59,13 +59,17 @@ func TestAGitThatHangsKeepsNoAgentFromItsEnd(t *testing.T) {
 			"git-upload-pack*", func(desk machine, id string, _ *exec.Cmd) { desk.flame("agents", "cancel", id) }, core.AgentCancelled,
 		},
 		"an agent that is not begun yet, whose worker is stopped": {
-			"git-upload-pack*", func(_ machine, _ string, worker *exec.Cmd) { require.NoError(t, worker.Process.Signal(syscall.SIGTERM)) }, core.AgentCancelled,
+			"git-upload-pack*", func(_ machine, _ string, worker *exec.Cmd) {
+				require.NoError(t, worker.Process.Signal(syscall.SIGTERM))
+			}, core.AgentCancelled,
 		},
 		"an agent that was done, whose changes are pushed": {
 			"git-receive-pack*", func(desk machine, id string, _ *exec.Cmd) { desk.flame("agents", "cancel", id) }, core.AgentCompleted,
 		},
 		"an agent that was done, whose worker is stopped": {
-			"git-receive-pack*", func(_ machine, _ string, worker *exec.Cmd) { require.NoError(t, worker.Process.Signal(syscall.SIGTERM)) }, core.AgentCompleted,
+			"git-receive-pack*", func(_ machine, _ string, worker *exec.Cmd) {
+				require.NoError(t, worker.Process.Signal(syscall.SIGTERM))
+			}, core.AgentCompleted,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -61,15 +61,16 @@ func (m machine) worker(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// two returns a desk that runs a hub and a box that may serve its queue, both with a host.
-func two(t *testing.T) (desk, box machine, h hubProcess) {
+// two returns a desk that runs a hub, and flame with these variables, and a box that may
+// serve its queue, both with a host.
+func two(t *testing.T, env ...string) (desk, box machine, h hubProcess) {
 	t.Helper()
 	all := machines(t, "desk", "box")
 	desk, box = all[0].withClaude(), all[1].withClaude()
 	h = desk.hub("--listen", "127.0.0.1:0")
 	desk.flame("join")
 	box.flame("join", desk.invite())
-	desk.serve()
+	desk.serve(env...)
 	return desk, box, h
 }
 

@@ -7,9 +7,10 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
-	"maps"
 	"math"
 	"slices"
+
+	"github.com/samber/lo"
 
 	"flame/agents/away"
 	"flame/agents/record"
@@ -37,7 +38,8 @@ type Agent struct {
 	Used        core.Usage      `json:"used,omitzero"`
 	Asked       core.Millis     `json:"asked"`
 	Ended       core.Millis     `json:"ended,omitempty"`
-	Heard       core.Millis     `json:"heard,omitempty"` // when its machine told this, by the clock of this one; set by who reads it
+	Shared      []string        `json:"shared,omitempty"` // of Kinds, what of it others may see
+	Heard       core.Millis     `json:"heard,omitempty"`  // when its machine told this, by the clock of this one; set by who reads it
 }
 
 // kept has the agents of each other machine, in one record.
@@ -59,7 +61,7 @@ func Of(run record.Run) Agent {
 	a := Agent{
 		ID: run.ID, Frame: run.Frame, Type: run.Type, Host: run.Host, Description: run.Description, On: run.On, Worker: run.Worker,
 		Mode: string(run.Mode.Effective), State: run.State, Tool: run.Progress.LastTool, Turns: run.Progress.Turns, Used: run.Progress.Used(),
-		Asked: run.CreatedAt, Ended: run.EndedAt,
+		Asked: run.CreatedAt, Ended: run.EndedAt, Shared: run.Shared,
 	}
 	if run.Outcome != nil {
 		a.Reason = run.Outcome.Reason
@@ -71,6 +73,7 @@ func (a Agent) cut() Agent {
 	for _, text := range []*string{&a.Description, &a.Reason} {
 		*text = core.OneLine(*text, maxText)
 	}
+	a.Shared = lo.Intersect(Kinds, a.Shared)
 	for _, name := range []*string{&a.Frame, &a.Type, &a.Host, &a.On, &a.Worker, &a.Mode, &a.Tool} {
 		*name = core.OneLine(*name, maxName)
 	}
@@ -88,37 +91,23 @@ func (a Agent) valid() bool {
 		u.CostUSD >= 0 && u.CostUSD < math.MaxInt32
 }
 
-// A Teller finds what a machine tells of its own agents.
-type Teller struct {
-	told map[string]Agent
-}
-
 // Own returns the machine's agents that are at work, or were a few minutes ago, as JSON; nil
 // for none.
-func (t *Teller) Own(tx project.Tx, now core.Millis) (json.RawMessage, error) {
-	runs, err := record.AtWork(tx)
+func Own(tx project.Tx, now core.Millis) (json.RawMessage, error) {
+	atWork, err := record.AtWork(tx)
 	if err != nil {
 		return nil, err
 	}
-	is := map[string]Agent{}
-	for _, run := range runs {
+	ended, err := record.JustEnded(tx, now, toldFor)
+	if err != nil {
+		return nil, err
+	}
+	var all []Agent
+	for _, run := range append(atWork, ended...) {
 		if run.For == "" { // else its asker tells of it
-			is[run.ID] = Of(run)
+			all = append(all, Of(run))
 		}
 	}
-	for id := range t.told {
-		var run record.Run
-		if _, atWork := is[id]; atWork {
-			continue
-		}
-		if known, err := record.Runs.Load(tx, id, &run); err != nil {
-			return nil, err
-		} else if known && run.State.Ended() && now-run.EndedAt < toldFor {
-			is[id] = Of(run)
-		}
-	}
-	t.told = is
-	all := slices.Collect(maps.Values(is))
 	slices.SortFunc(all, newestFirst)
 	if len(all) == 0 {
 		return nil, nil

@@ -44,8 +44,7 @@ func TestAMachineTellsOfItsOwnAgents(t *testing.T) {
 	at(t, func(tx project.Tx) {
 		enrol(t, tx, record.Run{ID: "agent-own", State: core.AgentActive, Description: "do\nit", On: "gpu", Worker: "box-1"})
 		enrol(t, tx, record.Run{ID: "agent-guest", State: core.AgentActive, For: "other-1"})
-		var teller abroad.Teller
-		text, err := teller.Own(tx, minute)
+		text, err := abroad.Own(tx, minute)
 		require.NoError(t, err)
 		assert.NotContains(t, string(text), "agent-guest", "its asker tells of it")
 		require.NoError(t, abroad.Take(tx, "desk-1", text, minute))
@@ -59,10 +58,11 @@ func TestAMachineTellsOfItsOwnAgents(t *testing.T) {
 		require.NoError(t, record.Living.Delete(tx, "agent-own"))
 		run := record.Run{ID: "agent-own", State: core.AgentError, EndedAt: minute, CreatedAt: 1, Outcome: &supervise.Outcome{Reason: "worker lost"}}
 		require.NoError(t, record.Runs.Save(tx, run.ID, run))
-		text, err = teller.Own(tx, 2*minute)
+		require.NoError(t, record.Leave(tx, run))
+		text, err = abroad.Own(tx, 2*minute)
 		require.NoError(t, err)
 		assert.Contains(t, string(text), "worker lost", "how it ended is told for some minutes")
-		text, err = teller.Own(tx, 7*minute)
+		text, err = abroad.Own(tx, 7*minute)
 		require.NoError(t, err)
 		assert.Nil(t, text)
 	})

@@ -12,14 +12,12 @@ import (
 // uses it.
 type Post struct {
 	Project *project.Project
-
-	teller Teller
 }
 
 // Own returns what is told of this machine's agents; nil for none.
 func (p *Post) Own(ctx context.Context) (text json.RawMessage, err error) {
 	err = p.Project.Store.View(ctx, func(tx project.Tx) error {
-		text, err = p.teller.Own(tx, p.Project.Now())
+		text, err = Own(tx, p.Project.Now())
 		return err
 	})
 	return text, err

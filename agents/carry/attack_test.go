@@ -96,11 +96,15 @@ func TestNoTreeOfABaseRunsOrWritesAnythingOutside(t *testing.T) {
 		".git": {func(_ *scene, config, hook string) []entry {
 			return []entry{folder(".git", file("config", config), folder("hooks", entry{mode: "100755", name: "post-checkout", text: hook}))}
 		}, true},
-		".GIT":                   {func(_ *scene, config, _ string) []entry { return []entry{folder(".GIT", file("config", config))} }, true},
-		".Git below":             {func(_ *scene, config, _ string) []entry { return []entry{folder("sub", folder(".Git", file("config", config)))} }, true},
+		".GIT": {func(_ *scene, config, _ string) []entry { return []entry{folder(".GIT", file("config", config))} }, true},
+		".Git below": {func(_ *scene, config, _ string) []entry {
+			return []entry{folder("sub", folder(".Git", file("config", config)))}
+		}, true},
 		".git as Windows has it": {func(_ *scene, config, _ string) []entry { return []entry{folder("git~1", file("config", config))} }, true},
 		".git with a space":      {func(_ *scene, config, _ string) []entry { return []entry{folder(".git ", file("config", config))} }, true},
-		".git with a stream":     {func(_ *scene, config, _ string) []entry { return []entry{folder(".git::$INDEX_ALLOCATION", file("config", config))} }, true},
+		".git with a stream": {func(_ *scene, config, _ string) []entry {
+			return []entry{folder(".git::$INDEX_ALLOCATION", file("config", config))}
+		}, true},
 		".git with a sign that macOS drops": {func(_ *scene, config, _ string) []entry {
 			return []entry{folder(".g\u200cit", file("config", config))}
 		}, false},

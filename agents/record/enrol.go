@@ -41,14 +41,41 @@ func Enrol(tx project.Tx, run Run) error {
 	return err
 }
 
-// Leave takes an agent out of those that run.
+// Leave takes an agent that has ended out of those that run.
 func Leave(tx project.Tx, run Run) error {
 	var t Tree
 	if _, err := Trees.Load(tx, run.Tree, &t); err != nil {
 		return err
 	}
 	t.Live = slices.DeleteFunc(t.Live, func(live string) bool { return live == run.ID })
-	return Trees.Save(tx, run.Tree, t)
+	if err := Trees.Save(tx, run.Tree, t); err != nil {
+		return err
+	}
+	ended, err := justEnded(tx, run.EndedAt, recentTime)
+	if err != nil {
+		return err
+	}
+	ids, err := recent.IDs(tx, "")
+	for _, id := range ids {
+		if !slices.Contains(ended, id) {
+			err = errors.Join(err, recent.Delete(tx, id))
+		}
+	}
+	return errors.Join(err, recent.Save(tx, run.ID, run.EndedAt))
+}
+
+// recentTime is for how long is known which agents have ended, in ms.
+const recentTime = core.Millis(24 * 60 * 60_000)
+
+// justEnded returns the ids of agents that ended at most so long before now.
+func justEnded(tx project.Tx, now, within core.Millis) (ids []string, err error) {
+	err = recent.Each(tx, func(id string, at core.Millis) error {
+		if now-at < within && at-now < within { // a clock that jumped back makes nothing last
+			ids = append(ids, id)
+		}
+		return nil
+	})
+	return ids, err
 }
 
 // Spend adds what an agent used since it was told last to what its tree used, and to its

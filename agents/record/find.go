@@ -54,6 +54,20 @@ func AtWork(tx project.Tx) (runs []Run, err error) {
 	return runs, nil
 }
 
+// JustEnded returns the agents that ended at most so long before now, up to a day.
+func JustEnded(tx project.Tx, now, within core.Millis) (runs []Run, err error) {
+	ids, err := justEnded(tx, now, within)
+	for _, id := range ids {
+		var run Run
+		if known, err := Runs.Load(tx, id, &run); err != nil {
+			return nil, err
+		} else if known && run.State.Ended() {
+			runs = append(runs, run)
+		}
+	}
+	return runs, err
+}
+
 // ByKey returns the agent that a session started under an idempotency key; zero
 // without one.
 func ByKey(tx project.Tx, session, key string) (run Run, err error) {

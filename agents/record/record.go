@@ -9,6 +9,7 @@ import (
 	"flame/agents/carry"
 	"flame/agents/changes"
 	"flame/agents/definition"
+	"flame/core"
 	"flame/project"
 )
 
@@ -20,11 +21,16 @@ const (
 	Sessions project.Kind[string] = "agent_session" // a subagent_id, by its session
 	Keys     project.Kind[string] = "agent_key"     // a subagent_id, by parent session and idempotency key
 
+	recent project.Kind[core.Millis] = "agent_recent" // when agents ended, of the last day, by subagent_id
+
 	// Children has nothing but ids, so that the agents that one started are found without
 	// reading all: "<agent>/" and "<agent>/<child>" for each of them. Older agents have none.
 	Children project.Kind[struct{}] = "agent_child"
 
 	Assignments project.Kind[Assignment] = "agent_assignment" // by subagent_id
+
+	// Untold has why an agent elsewhere is to stop whose worker could not be told, by subagent_id.
+	Untold project.Kind[string] = "agent_untold"
 )
 
 // An Assignment is what an agent is told, beside what its definition says. It may

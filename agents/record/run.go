@@ -54,6 +54,7 @@ type Run struct {
 	Worker        string            `json:"worker,omitempty"`      // id of that machine, once one has begun
 	Attempt       int               `json:"attempt,omitempty"`     // 1 for the first worker
 	Lost          core.Usage        `json:"lost,omitzero"`         // what attempts used whose workers were lost
+	Shared        []string          `json:"shared,omitempty"`      // what of it other machines may see
 	Printed       int64             `json:"printed,omitempty"`     // bytes of its output that those printed
 	For           string            `json:"for,omitempty"`         // id of the machine that asked for it, if this one is its worker
 	Asked         string            `json:"asked,omitempty"`       // its id on that machine

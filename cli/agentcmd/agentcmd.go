@@ -16,7 +16,7 @@ func New(a *app.App) *cobra.Command {
 		Args: flags.NoSuchCommand, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(
-		newSpawn(a), newRuns(a), newStatus(a), newWait(a), newResult(a), newCancel(a), newPrune(a),
+		newSpawn(a), newRuns(a), newStatus(a), newWait(a), newResult(a), newShared(a), newCancel(a), newPrune(a),
 		newHandoff(a), newConverge(a), newReview(a), newAttach(a), newGraph(a),
 		newList(a), newShow(a), newDoctor(a),
 		newGrant(a), newGrants(a), newRevoke(a),

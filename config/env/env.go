@@ -27,6 +27,7 @@ const (
 	AgentBudgetUSD       = "FLAME_AGENT_BUDGET_USD"
 	AgentOnSessionEnd    = "FLAME_AGENT_ON_SESSION_END"
 	Notify               = "FLAME_NOTIFY"
+	Share                = "FLAME_SHARE"
 	Fold                 = "FLAME_FOLD"
 	GatewayFold          = "FLAME_GATEWAY_FOLD"
 	AutonomyLevel        = "FLAME_AUTONOMY_LEVEL"
