@@ -1,6 +1,7 @@
 package tests
 
 import (
+	"bufio"
 	"os"
 	"path/filepath"
 	"strings"
@@ -83,4 +84,28 @@ func TestAHubThatIsKilledKeepsNoAgentFromItsEnd(t *testing.T) {
 	}
 	assert.Equal(t, 3, strings.Count(box.flame("agents", "runs"), "completed"), "none was run twice")
 	leavesNothing(t, box.home)
+}
+
+func TestAWorkerSaysThatItsHubIsAway(t *testing.T) {
+	t.Parallel()
+	desk, box, h := two(t)
+	cmd := box.command("worker", "--queue", "gpu")
+	said, err := cmd.StderrPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill() // it may be over
+		_ = cmd.Wait()
+	})
+	lines := bufio.NewScanner(said)
+	says := func(want string) {
+		t.Helper()
+		require.True(t, lines.Scan())
+		assert.Contains(t, lines.Text(), want)
+	}
+	says("serving queue gpu")
+	h.end(t, syscall.SIGKILL)
+	says("the hub is away")
+	desk.hub()
+	says("the hub is back") // and nothing in between, however often it tried
 }

@@ -23,10 +23,12 @@ const (
 // lost. Several goroutines may use it.
 type line struct {
 	Data string
+	Told func(error) // is told once that there is no connection, and why, and once that there is one again; nil: nobody is
 
 	mu   sync.Mutex
 	conn *hub.Conn
 	q    *queue.Queue
+	away bool // as Told was told
 }
 
 // queue returns the queues, by the connection that there is, or a new one.
@@ -42,21 +44,34 @@ func (l *line) queue(ctx context.Context) (*queue.Queue, error) {
 		l.conn.Close()
 		l.conn = nil
 	}
+	err := l.open(ctx)
+	if l.Told != nil && l.away != (err != nil) && ctx.Err() == nil {
+		l.away = err != nil
+		l.Told(err)
+	}
+	return l.q, err
+}
+
+// open makes a connection.
+func (l *line) open(ctx context.Context) error {
 	link, err := Asker{Data: l.Data}.link()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	conn, err := hub.Connect(ctx, link)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	q, err := queue.Open(ctx, conn)
 	if err != nil {
 		conn.Close()
-		return nil, err
+		return err
+	}
+	if l.q != nil {
+		q.Succeed(l.q)
 	}
 	l.conn, l.q = conn, q
-	return q, nil
+	return nil
 }
 
 func (l *line) close() {

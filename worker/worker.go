@@ -45,6 +45,8 @@ func (w *Worker) Run(ctx context.Context) error {
 	if _, err := w.line.queue(ctx); err != nil {
 		return err // who starts it should see that
 	}
+	w.Say("serving queue %s with %d slots, up to mode %s; Ctrl-C ends", w.Queue, w.Slots, w.Most)
+	w.line.Told = w.sayAway
 	over := make(chan struct{})
 	var slots, beside sync.WaitGroup
 	beside.Go(func() { w.line.present(ctx, over, func() hub.Served { return w.serves(ctx) }) })
@@ -55,6 +57,15 @@ func (w *Worker) Run(ctx context.Context) error {
 	close(over)
 	beside.Wait()
 	return nil
+}
+
+// sayAway says that the hub is away, or back.
+func (w *Worker) sayAway(err error) {
+	if err != nil {
+		w.Say("the hub is away, agents that run go on: %v", err)
+		return
+	}
+	w.Say("the hub is back")
 }
 
 // serves returns what others should know. Once ctx has ended, it takes no more.

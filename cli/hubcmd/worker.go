@@ -93,7 +93,6 @@ func (h hubs) work(ctx context.Context, opts workerOptions) error {
 				h.app.Note(fmt.Sprintf(format, args...))
 			},
 		}
-		w.Say("serving queue %s with %d slots, up to mode %s; Ctrl-C ends", opts.queue, opts.slots, opts.most)
 		return w.Run(ctx)
 	})
 }

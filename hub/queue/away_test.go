@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"context"
 	"encoding/json"
 	"testing"
 	"time"
@@ -120,6 +121,49 @@ func TestAHubThatLostItsData(t *testing.T) {
 		_, job := r.next(desk)
 		assert.Equal(t, id, job.ID, "job-1 has ended")
 	}
+}
+
+// A hub that lost its data gives a job to another before who runs it has come back.
+func TestAJobIsNotBegunTwiceAfterTheHubLostItsData(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, 100*time.Millisecond, eternal)
+	laptop, desk, couch := r.queue("laptop"), r.queue("desk"), r.queue("couch")
+	r.put(laptop, "job-1", 0)
+	lease, _ := r.next(desk)
+	r.stop()
+	r.options.StoreDir = t.TempDir()
+	r.start()
+
+	laptop = r.queue("laptop")
+	r.put(laptop, "job-1", 0)
+	before := couch
+	couch = r.queue("couch")
+	couch.Succeed(before)
+	waits := make(chan Lease, 1)
+	ctx, giveUp := context.WithCancel(r.ctx())
+	go func() {
+		lease, _, _ := couch.Next(ctx, "gpu", 100)
+		waits <- lease
+	}()
+	require.Eventually(t, func() bool { // the hub gives it to another, which looks
+		c, err := laptop.jobs.Consumer(r.ctx(), "q_gpu")
+		return err == nil && c.CachedInfo().Delivered.Consumer >= 1
+	}, patience, 20*time.Millisecond)
+	again := r.queue("desk")
+	again.Succeed(desk)
+	h := again.Hold(lease)
+	_, err := h.Beat(r.ctx(), nil)
+	require.NoError(t, err, "it runs the job still")
+	assert.Equal(t, "desk", r.run(laptop, "job-1").Worker)
+	require.NoError(t, h.End(r.ctx(), json.RawMessage(`{}`)))
+	giveUp()
+	assert.Empty(t, (<-waits).Job)
+	assert.Equal(t, Ended, r.run(laptop, "job-1").State)
+
+	couch.AckWait, again.AckWait = 0, 0 // all had the time
+	r.put(laptop, "job-2", 0)
+	_, job := r.next(again)
+	assert.Equal(t, "job-2", job.ID)
 }
 
 func TestTheAnswerToAWriteIsLost(t *testing.T) {

@@ -146,7 +146,7 @@ func (q *Queue) claim(ctx context.Context, m jetstream.Msg, j Job) (Lease, bool,
 	case run.Final(), run.Queue != j.Queue:
 		q.done(m)
 		return Lease{}, false, nil
-	case run.State == Running || damaged:
+	case run.State == Running || damaged || time.Now().Before(q.settled()):
 		if still, err := q.still(ctx, m, j.ID, revision); !still || err != nil {
 			return Lease{}, false, err
 		}
@@ -181,8 +181,10 @@ func (q *Queue) claim(ctx context.Context, m jetstream.Msg, j Job) (Lease, bool,
 // after the connection was lost, whether a record changes. It returns true if it does not.
 func (q *Queue) still(ctx context.Context, m jetstream.Msg, id string, revision uint64) (bool, error) {
 	until := time.Now().Add(q.Heartbeat * 5 / 4)
-	if others := q.opened.Add(2 * q.AckWait); others.After(until) {
-		until = others
+	for _, others := range []time.Time{q.opened.Add(2 * q.AckWait), q.settled()} {
+		if others.After(until) {
+			until = others
+		}
 	}
 	look := time.NewTicker(q.Heartbeat / 4)
 	defer look.Stop()

@@ -53,7 +53,8 @@ type Queue struct {
 	orders  jetstream.KeyValue
 	objects jetstream.ObjectStore
 	opened  time.Time
-	epoch   int64 // when the stream was made: another if the hub lost its data
+	epoch   int64     // when the stream was made: another if the hub lost its data
+	refills time.Time // when the hub was seen to have lost its data; zero: it was not
 
 	mu        sync.Mutex
 	consumers map[string]jetstream.Consumer // by queue
@@ -97,6 +98,17 @@ func Open(ctx context.Context, conn *hub.Conn) (*Queue, error) {
 	}
 	return q, q.openObjects(ctx)
 }
+
+// Succeed has q be used in place of another, whose connection was lost. If the hub has lost
+// its data since, jobs are claimed only once those who ran them had the time to say so.
+func (q *Queue) Succeed(before *Queue) {
+	if q.refills = before.refills; before.epoch != q.epoch {
+		q.refills = q.opened
+	}
+}
+
+// settled returns when all who ran jobs have had the time to come back.
+func (q *Queue) settled() time.Time { return q.refills.Add(2 * q.AckWait) }
 
 // Serve says that a worker of this machine serves a queue, and how many slots it has free;
 // without slots, that it has ended. run tells it apart from others of the machine. Machines
