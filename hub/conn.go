@@ -119,9 +119,13 @@ func (c *Conn) Told(err error) error {
 		return nil
 	}
 	var api *jetstream.APIError
-	if refused := c.refused.latest(); refused != "" && !errors.As(err, &api) {
+	if refused := c.refused.latest(); !errors.As(err, &api) && refused != "" {
 		return core.Invalidf("the hub refused: %s", core.OneLine(refused, 300)).
 			WithHint("this machine may not do that in project %s; ask whoever runs the hub", c.link.Project)
+	}
+	if isCode(err, errCodeFull) {
+		return core.Unavailablef(err, "project %s has no room left on the hub: %s", c.link.Project, core.OneLine(api.Description, 300)).
+			WithHint("whoever runs the hub can give each project more: `flame hub --space SIZE`; on another server it is the account's limit")
 	}
 	if errors.As(err, &api) && api.Code == 503 {
 		return core.Unavailablef(err, "the hub cannot do that now: %s", core.OneLine(api.Description, 300)).
@@ -169,6 +173,9 @@ const (
 	errCodeNoPeers   jetstream.ErrorCode = 10005 // its cluster has too few servers
 	errCodeOneServer jetstream.ErrorCode = 10074 // it is in no cluster
 )
+
+// errCodeFull is what a server says when an account has all that it may have.
+const errCodeFull jetstream.ErrorCode = 10002
 
 // isCode reports whether an error of the server's has one of the codes.
 func isCode(err error, codes ...jetstream.ErrorCode) bool {

@@ -127,9 +127,29 @@ func TestAMachineThatMayNothing(t *testing.T) {
 	assert.Contains(t, err.Error(), "the hub refused")
 }
 
+// fulls are servers with little room, by what is said once there is no more.
+var fulls = map[string]func(*testing.T) *hubServer{
+	"cannot do that now": func(t *testing.T) *hubServer {
+		return startHub(t, func(o *server.Options) { o.JetStreamMaxStore = 256 << 10 })
+	},
+	"project shop has no room left": func(t *testing.T) *hubServer {
+		h := startHub(t)
+		require.NoError(t, h.running.GlobalAccount().UpdateJetStreamLimits(map[string]server.JetStreamAccountLimits{
+			"": {MaxStore: 256 << 10, MaxMemory: -1, MaxStreams: -1, MaxConsumers: -1, MaxAckPending: -1},
+		}))
+		return h
+	},
+}
+
 func TestAHubThatIsFull(t *testing.T) {
 	t.Parallel()
-	h := startHub(t, func(o *server.Options) { o.JetStreamMaxStore = 256 << 10 })
+	for says, full := range fulls {
+		t.Run(says, func(t *testing.T) { t.Parallel(); fillOneByOne(t, full(t), says) })
+	}
+}
+
+func fillOneByOne(t *testing.T, h *hubServer, says string) {
+	t.Helper()
 	m, other := h.run(h.mate("laptop")), h.run(h.mate("desk"))
 	m.decide("frame-small", "one")
 	alike(t, 1, m, other)
@@ -144,7 +164,7 @@ func TestAHubThatIsFull(t *testing.T) {
 	}
 	p := m.sync.Progress()
 	require.ErrorIs(t, p.Error, core.ErrUnavailable)
-	assert.Contains(t, p.Error.Error(), "cannot do that now")
+	assert.Contains(t, p.Error.Error(), says)
 	assert.True(t, p.Complete)
 	select {
 	case err := <-m.done:
@@ -156,7 +176,13 @@ func TestAHubThatIsFull(t *testing.T) {
 // The server does not answer a batch in the middle of which its space ends; it keeps a part.
 func TestAHubThatIsFullInTheMiddleOfABatch(t *testing.T) {
 	t.Parallel()
-	h := startHub(t, func(o *server.Options) { o.JetStreamMaxStore = 256 << 10 })
+	for says, full := range fulls {
+		t.Run(says, func(t *testing.T) { t.Parallel(); fillWithABatch(t, full(t), says) })
+	}
+}
+
+func fillWithABatch(t *testing.T, h *hubServer, says string) {
+	t.Helper()
 	m := h.mate("laptop")
 	results := noise(t, 225<<10)
 	for i := range 7 {
@@ -166,7 +192,7 @@ func TestAHubThatIsFullInTheMiddleOfABatch(t *testing.T) {
 	require.Eventually(t, func() bool { return m.sync.Progress().Waiting > 0 }, patience, 5*time.Millisecond)
 	p := m.sync.Progress()
 	require.ErrorIs(t, p.Error, core.ErrUnavailable)
-	assert.Contains(t, p.Error.Error(), "cannot do that now")
+	assert.Contains(t, p.Error.Error(), says)
 	assert.NotContains(t, p.Error.Error(), "does not answer")
 }
 

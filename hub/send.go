@@ -92,7 +92,7 @@ func (r *round) write(ctx context.Context, batch []outgoing) error {
 				r.sent(o, first+uint64(i))
 			}
 			return nil
-		case isUnfinished(err): // why, is told to those that are written alone
+		case isUnfinished(err), isCode(err, errCodeFull): // why, and whether a smaller one fits, is told to those that are written alone
 		case errors.As(err, &api) && api.Code == 400: // batches are not for this stream
 			r.Log.Info("the hub takes documents one by one only", "error", err)
 			r.tree.batches = false

@@ -299,11 +299,17 @@ func TestAHubThatWasKilledIsTheSameAgain(t *testing.T) {
 		t.Skip("only Linux ends a server with the process that started it")
 	}
 	desk := machines(t, "desk")[0]
-	h := desk.hub("--listen", "127.0.0.1:0")
+	for _, wrong := range []string{"5", "5MB", "200TB", "much"} {
+		assert.Contains(t, desk.fails("hub", "--temporary", "--space", wrong), "--space takes ")
+	}
+	h := desk.hub("--listen", "127.0.0.1:0", "--space", "200MB")
 	desk.flame("join")
 	h.end(t, syscall.SIGKILL)
 	again := desk.hub()
 	assert.Equal(t, h.address, again.address, "the address of last time")
+	config, err := os.ReadFile(filepath.Join(filepath.Dir(desk.store()), "nats.conf"))
+	require.NoError(t, err)
+	assert.Contains(t, string(config), "max_file: 209715200 ", "and the space")
 	assert.Regexp(t, `the hub answers in \S+; nats-server 2\.`, desk.flame("doctor"))
 }
 

@@ -25,3 +25,18 @@ func TestHowLongIsSecondsOrADuration(t *testing.T) {
 	day, none, minutes := span(30*24*time.Hour), span(0), span(10*time.Minute)
 	assert.Equal(t, []string{"30d", "", "10m0s"}, []string{day.String(), none.String(), minutes.String()})
 }
+
+func TestASizeHasAUnit(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]int64{"500MB": 500 << 20, "20gb": 20 << 30, " 1 TB ": 1 << 40, "0MB": 0} {
+		var got int64
+		require.NoError(t, (*size)(&got).Set(text), text)
+		assert.Equal(t, want, got, text)
+	}
+	for _, text := range []string{"", "5", "GB", "-1GB", "1.5GB", "9999999999TB", "99999999999999999999MB", "5XB"} {
+		var got int64
+		assert.Error(t, (*size)(&got).Set(text), text)
+	}
+	gb, mb, none := size(20<<30), size(1500<<20), size(0)
+	assert.Equal(t, []string{"20GB", "1500MB", ""}, []string{gb.String(), mb.String(), none.String()})
+}

@@ -29,6 +29,7 @@ func Commands(a *app.App) []*cobra.Command {
 // hubOptions are the flags of `flame hub`.
 type hubOptions struct {
 	listen    string
+	space     int64
 	data      dataFlags
 	printUnit bool
 }
@@ -51,11 +52,15 @@ func newHub(a *app.App) *cobra.Command {
 					return flags.Wrong(cmd, "--listen: %v", err)
 				}
 			}
+			if given := cmd.Flags().Lookup("space"); given.Changed && (opts.space < server.LeastSpace || opts.space > server.MostSpace) {
+				return flags.Wrong(cmd, "--space takes 100MB to 100TB, not %q", given.Value)
+			}
 			return hubs{a}.run(cmd.Context(), opts)
 		},
 	}
 	cmd.Flags().StringVar(&opts.listen, "listen", "",
 		"listen on this address (default: the one of last time, else "+server.DefaultListen+", for this machine alone)")
+	flags.Holds(cmd, &opts.space, "space", "what each project may keep on the disk; others go on when one has it all (default: that of last time, else 5GB)")
 	opts.data.add(cmd)
 	cmd.Flags().BoolVar(&opts.data.temporary, "temporary", false, "for a trial: allow a folder that this machine empties when it restarts")
 	cmd.Flags().BoolVar(&opts.printUnit, "print-unit", false, "print a unit for systemd that runs it, and start nothing")
@@ -109,7 +114,7 @@ func (c hubs) run(ctx context.Context, opts hubOptions) error {
 	}
 	c.app.TakeTime() // the server writes what it has before it ends
 	return server.Hub{
-		Folder: folder, Listen: opts.listen, Program: program.Path, Now: time.Now, Say: c.app.Note,
+		Folder: folder, Listen: opts.listen, Space: opts.space, Program: program.Path, Now: time.Now, Say: c.app.Note,
 		Ready: func(address string) {
 			who := "every machine that reaches it and has joined"
 			if server.Local(address) {
@@ -130,6 +135,9 @@ func (c hubs) unit(opts hubOptions, folder server.Folder, program server.Program
 	words := []string{flame, "hub", "--data", folder.Path}
 	if opts.listen != "" {
 		words = append(words, "--listen", opts.listen)
+	}
+	if opts.space > 0 {
+		words = append(words, "--space", fmt.Sprintf("%dMB", opts.space>>20))
 	}
 	text := server.Unit(words, filepath.Dir(program.Path)+":/usr/local/bin:/usr/bin:/bin")
 	return c.app.Out.Print(map[string]string{"unit": text}, strings.TrimSuffix(text, "\n"))

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -24,10 +25,17 @@ const (
 
 // Limits of the server.
 const (
-	maxPayload   = "8MB"  // of a message; a frame with large results has to fit
-	maxFileStore = "10GB" // of all projects
+	maxPayload = "8MB" // of a message; a frame with large results has to fit
 	// Nothing of flame's is kept in memory.
 	maxMemoryStore = "64MB"
+)
+
+// What a project may keep on the server's disk, in bytes. The server refuses all writes to
+// one that has it all, and the others go on.
+const (
+	DefaultSpace = 5 << 30
+	LeastSpace   = 100 << 20
+	MostSpace    = 100 << 40
 )
 
 // The parts of a project on the server.
@@ -51,8 +59,11 @@ func (c configuration) text() string {
 	fmt.Fprintf(&b, "server_name: flame-hub\nlisten: %q\nmax_payload: %s\n", c.Listen, maxPayload)
 	fmt.Fprintf(&b, "log_file: %q\nlogfile_size_limit: 10MB\nlogfile_max_num: 3\n", c.Dir+"/"+logName)
 	fmt.Fprintf(&b, "tls { cert_file: %q, key_file: %q, min_version: \"1.3\", timeout: 5 }\n", c.Dir+"/"+certName, c.Dir+"/"+keyName)
+	// The server sets aside what its accounts may have. That there is enough for as many as
+	// can come keeps it from refusing one that is added while it runs.
+	space := cmp.Or(c.Ledger.Space, DefaultSpace)
 	b.WriteString("# Without \"always\", a power cut loses what was acknowledged in the last two minutes.\n")
-	fmt.Fprintf(&b, "jetstream { store_dir: %q, sync_interval: always, max_file_store: %s, max_memory_store: %s }\n", c.Dir, maxFileStore, maxMemoryStore)
+	fmt.Fprintf(&b, "jetstream { store_dir: %q, sync_interval: always, max_file_store: %d, max_memory_store: %s }\n", c.Dir, maxProjects*space, maxMemoryStore)
 	b.WriteString("accounts {\n")
 	fmt.Fprintf(&b, "  %s {\n    exports: [ { service: %q } ]\n    users: [\n      { nkey: %s }\n", hubAccount, leaveSubject+"*", c.Admin)
 	for _, i := range c.Ledger.Invites {
@@ -60,7 +71,7 @@ func (c configuration) text() string {
 	}
 	b.WriteString("    ]\n  }\n")
 	for _, p := range c.Ledger.Projects {
-		fmt.Fprintf(&b, "  %s {\n    jetstream: enabled\n", projectPrefix+p)
+		fmt.Fprintf(&b, "  %s {\n    jetstream { max_file: %d }\n", projectPrefix+p, space)
 		fmt.Fprintf(&b, "    imports: [ { service: { account: %s, subject: %q } } ]\n    users: [\n", hubAccount, leaveSubject+"*")
 		for _, m := range c.Ledger.Machines {
 			if m.Project == p {

@@ -25,6 +25,7 @@ import (
 type Hub struct {
 	Folder  Folder
 	Listen  string // host:port; port 0: one that is free; empty: where it listened last, else DefaultListen
+	Space   int64  // what each project may have on the disk, in bytes; 0: as last time, else DefaultSpace
 	Program string // path of nats-server
 	Now     func() time.Time
 	Ready   func(address string) // told once machines can connect
@@ -146,7 +147,7 @@ func (r *running) start(ctx context.Context) error {
 	}
 	r.admin = hub.Identity{URL: scheme + "://" + reachedHere(r.Listen), Seed: seed, Pin: pin, Inbox: hub.InboxOf(r.public)}
 	l, err := r.Folder.edit(ctx, func(l *ledger) error {
-		l.Listen = r.Listen
+		l.Listen, l.Space = r.Listen, cmp.Or(r.Space, l.Space, DefaultSpace)
 		l.expire(r.Now())
 		return nil
 	})

@@ -17,6 +17,7 @@ import (
 type ledger struct {
 	Version  int       `json:"version"`
 	Listen   string    `json:"listen"`   // host:port where the hub listened last
+	Space    int64     `json:"space"`    // what each project may have on the disk, in bytes; 0: DefaultSpace
 	Projects []string  `json:"projects"` // also those that all machines have left: their data stays
 	Machines []Machine `json:"machines"`
 	Invites  []invite  `json:"invites"` // those that can still be used
@@ -73,6 +74,12 @@ func parseLedger(text []byte) (l ledger, err error) {
 	}
 	if l.Version != ledgerVersion {
 		return l, core.Invalidf("it has version %d, and this flame knows version %d", l.Version, ledgerVersion)
+	}
+	if l.Space < 0 || l.Space > MostSpace {
+		return l, core.Invalidf("%d bytes cannot be the space of a project", l.Space)
+	}
+	if len(l.Projects) > maxProjects {
+		return l, core.Invalidf("it has %d projects, and the limit is %d", len(l.Projects), maxProjects)
 	}
 	for _, p := range l.Projects {
 		if err := ValidProject(p); err != nil {

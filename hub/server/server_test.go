@@ -65,12 +65,28 @@ func newRig(t *testing.T, projects ...string) (*rig, []Invitation) {
 		public: public, stir: make(chan struct{}, 1),
 	}
 	g.admin = hub.Identity{URL: "tls://" + listen, Seed: seed, Pin: pin, Inbox: hub.InboxOf(public)}
-	g.server, err = natsserver.NewServer(g.options())
-	require.NoError(t, err)
-	g.server.Start()
-	t.Cleanup(func() { g.server.Shutdown(); g.server.WaitForShutdown() })
-	require.True(t, g.server.ReadyForConnections(patience))
+	g.start()
+	t.Cleanup(g.stop)
 	return g, invitations
+}
+
+// start starts the server.
+func (g *rig) start() {
+	g.Helper()
+	var err error
+	g.server, err = natsserver.NewServer(g.options())
+	require.NoError(g, err)
+	g.server.Start()
+	require.True(g, g.server.ReadyForConnections(patience))
+}
+
+func (g *rig) stop() { g.server.Shutdown(); g.server.WaitForShutdown() }
+
+// restart has the server begin anew with what it has on its disk.
+func (g *rig) restart() {
+	g.Helper()
+	g.stop()
+	g.start()
 }
 
 // options writes the configuration and reads it as a server does.
@@ -579,6 +595,8 @@ func TestALedgerIsChecked(t *testing.T) {
 	require.NoError(t, err)
 	for name, edit := range map[string][2]string{
 		"another version":       {`"version":1`, `"version":2`},
+		"a space below nothing": {`"version":1`, `"version":1,"space":-1`},
+		"a boundless space":     {`"version":1`, `"version":1,"space":1000000000000000000`},
 		"a project's name":      {`["p"]`, `["p","a } b"]`},
 		"an unknown project":    {`["p"]`, `["q"]`},
 		"a machine's name":      {`"id":"m"`, `"id":"m.>"`},
