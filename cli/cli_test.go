@@ -159,7 +159,7 @@ func TestEveryFlagOfATimeTakesTheSame(t *testing.T) {
 	} {
 		got := run(t, t.Context(), append(line, "abc")...)
 		assert.Equal(t, exitUsage, got.code)
-		assert.Contains(t, got.errors, "flame: "+line[len(line)-1]+` takes seconds or a duration such as 90s, 5m or 2h, not "abc"`)
+		assert.Contains(t, got.errors, "flame: "+line[len(line)-1]+` takes seconds or a duration such as 90s, 5m or 2d, not "abc"`)
 	}
 }
 

@@ -57,7 +57,7 @@ func Takes(needed, most int) cobra.PositionalArgs {
 
 // flagTypes says what flags take, by the names of their types.
 var flagTypes = map[string]string{
-	"bool": "true or false", "uint": "a number from 0", "seconds|duration": "seconds or a duration such as 90s, 5m or 2h",
+	"bool": "true or false", "uint": "a number from 0", "seconds|duration": "seconds or a duration such as 90s, 5m or 2d",
 	"SIZE": "a size such as 500MB or 20GB",
 }
 

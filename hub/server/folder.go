@@ -60,7 +60,7 @@ func (f Folder) check() error {
 	case err != nil:
 		return core.Unavailablef(err, "%s cannot be used: %v", f.Path, err).WithHint(otherData)
 	default:
-		if err := place.Trusted(f.Path, info, fs.ModeDir); err != nil {
+		if err := trusted(f.Path, info, fs.ModeDir); err != nil {
 			return err
 		}
 		if info.Mode().Perm()&0o077 != 0 {
@@ -73,6 +73,14 @@ func (f Folder) check() error {
 	if !f.Temporary && isTemporary(f.Path) {
 		return core.Invalidf("%s is temporary: it is emptied when the machine restarts, or before", f.Path).
 			WithHint("%s; for a trial, --temporary allows it", otherData)
+	}
+	return nil
+}
+
+// trusted refuses a file or folder that is not of this kind, or that others may change.
+func trusted(path string, info fs.FileInfo, want fs.FileMode) error {
+	if err := place.Trusted(path, info, want); err != nil {
+		return core.Unavailablef(err, "%v", err).WithHint("move it away, or make it yours alone to write; or " + otherData)
 	}
 	return nil
 }
@@ -132,7 +140,7 @@ func (f Folder) read(name string) ([]byte, error) {
 	defer file.Close()
 	info, err := file.Stat()
 	if err == nil {
-		err = place.Trusted(f.file(name), info, 0)
+		err = trusted(f.file(name), info, 0)
 	}
 	if err != nil {
 		return nil, err

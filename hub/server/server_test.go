@@ -574,7 +574,10 @@ func TestAFolderIsTheUsersOwn(t *testing.T) {
 	require.NoError(t, os.Chmod(f.Path, 0o700))
 	link := Folder{Path: filepath.Join(base, "link"), Temporary: true}
 	require.NoError(t, os.Symlink(f.Path, link.Path))
-	assert.ErrorContains(t, link.prepare(), "link")
+	problem := (*core.Problem)(nil)
+	require.ErrorAs(t, link.prepare(), &problem)
+	assert.Contains(t, problem.Error(), "link")
+	assert.Contains(t, problem.Hint, "--data")
 	assert.ErrorContains(t, Folder{Path: base + "/a\"b", Temporary: true}.prepare(), "cannot be written")
 
 	lock, err := f.own()
