@@ -131,6 +131,10 @@ func (c *Conn) Told(err error) error {
 		return core.Unavailablef(err, "the hub cannot do that now: %s", core.OneLine(api.Description, 300)).
 			WithHint("is its disk full, or the space that its server may use? `flame hub` says so in its log")
 	}
+	if errors.Is(err, nats.ErrMaxPayload) {
+		return core.Invalidf("what is sent to the hub is larger than its server takes, %d KB", c.nc.MaxPayload()>>10).
+			WithHint("make it shorter, or have max_payload of the server raised; `flame hub` sets 8MB")
+	}
 	if c.life.Err() != nil || errors.Is(err, nats.ErrConnectionClosed) {
 		return core.Unavailablef(err, "the connection to the hub was lost: %v", err)
 	}

@@ -87,11 +87,16 @@ func (m *Machines) Tell(ctx context.Context, me Machine) error {
 	}
 	was, there := machineOf(before)
 	if there && m.told && was.Run != me.Run {
-		err = core.Invalidf("another machine has joined as %s too", me.ID).
-			WithHint("was the data folder copied? On the copy, `flame leave`, then join with --new-id")
+		err = twice(me.ID)
 	}
 	m.told = true
 	return err
+}
+
+// twice is the error of an id that two machines have.
+func twice(id string) error {
+	return core.Invalidf("another machine has joined as %s too", id).
+		WithHint("was the data folder copied? On the copy, `flame leave`, then join with --new-id")
 }
 
 // Serve says that a worker of this machine serves a queue; run tells it apart from others of

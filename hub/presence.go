@@ -107,6 +107,11 @@ func (p *presence) meet(ctx context.Context) (err error) {
 	if listing != nil {
 		return errors.Join(err, listing)
 	}
+	for _, one := range list {
+		if one.ID == p.me.ID && one.Run != p.me.Run && p.told > 0 && err == nil {
+			err = twice(p.me.ID)
+		}
+	}
 	p.status.Machines = list
 	return errors.Join(err, p.takeAgents(ctx, list))
 }
