@@ -179,13 +179,16 @@ func (h hubProcess) end(t *testing.T, by syscall.Signal) {
 	case <-time.After(hubPatience):
 		require.Fail(t, "flame hub did not end")
 	}
-	require.Eventually(t, func() bool {
-		conn, err := net.Dial("tcp", h.address)
-		if err == nil {
-			conn.Close()
-		}
-		return err != nil
-	}, hubPatience, 20*time.Millisecond, "its server goes on")
+	require.Eventually(t, func() bool { return !h.answers() }, hubPatience, 20*time.Millisecond, "its server goes on")
+}
+
+// answers reports whether something listens at the hub's address.
+func (h hubProcess) answers() bool {
+	conn, err := net.Dial("tcp", h.address)
+	if err == nil {
+		conn.Close()
+	}
+	return err == nil
 }
 
 // joinLine matches the argument of the line that `flame hub invite` prints.

@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -40,6 +41,7 @@ type running struct {
 	conf   string // as the server has it
 	child  *child
 	stir   chan struct{} // the ledger was changed here
+	asked  sync.Mutex    // held while a request is answered, or the server gets a configuration
 
 	// What the server did not take last, if it was that which was given to it last.
 	refused   string
@@ -218,6 +220,8 @@ func (r *running) answering(ctx context.Context, conn *nats.Conn, change func(l 
 		if strings.HasPrefix(m.Reply, "flame.") {
 			return // the answer would be another's request
 		}
+		r.asked.Lock() // until the answer is sent: the server closes the connection of an invitation that was used
+		defer r.asked.Unlock()
 		said := answer{Version: protocol}
 		if err := r.take(ctx, m.Subject, m.Data, change); err != nil {
 			said.Error = err.Error()
@@ -227,7 +231,6 @@ func (r *running) answering(ctx context.Context, conn *nats.Conn, change func(l 
 		}
 		text, err := json.Marshal(said)
 		if err == nil {
-			// The server closes the connection of an invitation that was used.
 			err = errors.Join(m.Respond(text), conn.Flush())
 		}
 		if err != nil {
@@ -273,7 +276,10 @@ func (r *running) keep(ctx context.Context) error {
 		case <-r.stir:
 		}
 		trouble := ""
-		if err := r.refresh(ctx); err != nil && ctx.Err() == nil {
+		r.asked.Lock()
+		err := r.refresh(ctx)
+		r.asked.Unlock()
+		if err != nil && ctx.Err() == nil {
 			trouble = withHint(err)
 		}
 		switch {

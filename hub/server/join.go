@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -81,10 +82,17 @@ func (i Invitation) Accept(ctx context.Context, machine string, now core.Millis)
 		return hub.Link{}, err
 	}
 	by := hub.Identity{URL: i.server(), Seed: i.seed, Pin: i.pin, Inbox: hub.InboxOf(invited)}
-	if err := ask(ctx, by, joinSubject+invited, joining{Version: protocol, Machine: machine, Key: public}); err != nil {
+	link := hub.Link{URL: i.server(), Project: i.Project, Machine: machine, Seed: seed, Pin: i.pin, JoinedAt: now}
+	err = ask(ctx, by, joinSubject+invited, joining{Version: protocol, Machine: machine, Key: public})
+	if errors.Is(err, nats.ErrConnectionClosed) { // as the server does once the invitation is used; did the answer get lost?
+		if Await(ctx, link) == nil {
+			err = nil
+		}
+	}
+	if err != nil {
 		return hub.Link{}, err
 	}
-	return hub.Link{URL: i.server(), Project: i.Project, Machine: machine, Seed: seed, Pin: i.pin, JoinedAt: now}, nil
+	return link, nil
 }
 
 // GiveBack has a hub that flame runs forget the key of a machine.
